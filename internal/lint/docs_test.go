@@ -1,0 +1,77 @@
+package lint
+
+import (
+	"go/ast"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var (
+	quoted   = regexp.MustCompile("`([^`\n]+)`")
+	testName = regexp.MustCompile(`^(Test|Fuzz|Example|Benchmark)[A-Z]\w*$`)
+	goPath   = regexp.MustCompile(`^[a-z][a-z0-9/]*\.go$`)
+)
+
+// The documents name tests and files as evidence: what they name must exist.
+func TestDocumentsNameWhatExists(t *testing.T) {
+	names, paths := map[string]bool{}, map[string]bool{}
+	for _, f := range sources(t) {
+		paths[f.path], paths[filepath.Base(f.path)] = true, true
+		for _, d := range f.ast.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil {
+				names[fn.Name.Name] = true
+			}
+		}
+	}
+	docs, err := filepath.Glob(root + "/docs/*.md")
+	if err != nil || len(docs) == 0 {
+		t.Fatalf("no documents found: %v", err)
+	}
+	docs = append(docs, root+"/README.md")
+	seen := 0
+	for _, doc := range docs {
+		text, err := os.ReadFile(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range quoted.FindAllStringSubmatch(string(text), -1) {
+			word := match[1]
+			switch {
+			case testName.MatchString(word):
+				seen++
+				if !names[word] {
+					t.Errorf("%s names %s, which does not exist", doc, word)
+				}
+			case goPath.MatchString(word):
+				seen++
+				if !paths[word] {
+					t.Errorf("%s names %s, which does not exist", doc, word)
+				}
+			}
+		}
+	}
+	if seen < 30 {
+		t.Errorf("found only %d names in the documents: the pattern is broken", seen)
+	}
+}
+
+// Links between documents lead somewhere.
+func TestDocumentsLinkToFiles(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
+	docs, _ := filepath.Glob(root + "/docs/*.md")
+	for _, doc := range append(docs, root+"/README.md", root+"/CONTRIBUTING.md") {
+		text, err := os.ReadFile(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range link.FindAllStringSubmatch(string(text), -1) {
+			target := filepath.Join(filepath.Dir(doc), match[1])
+			if _, err := os.Stat(target); err != nil && !strings.HasPrefix(match[1], "mailto") {
+				t.Errorf("%s links to %s, which is not there", doc, match[1])
+			}
+		}
+	}
+}
