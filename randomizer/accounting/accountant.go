@@ -1,0 +1,139 @@
+package accounting
+
+import (
+	"container/list"
+	"fmt"
+	"math"
+	"sync"
+)
+
+// cachedProfiles bounds the memory of an Accountant to about 2 MiB.
+const cachedProfiles = 128
+
+// Accountant answers questions about mechanisms and keeps the profiles it built,
+// by (trials, p), least recently used first out. Safe for concurrent use.
+type Accountant struct {
+	mu      sync.Mutex
+	order   *list.List                 // of cacheEntry, most recent first; guarded by mu
+	entries map[binomial]*list.Element // guarded by mu
+}
+
+type cacheEntry struct {
+	key     binomial
+	profile *Profile
+}
+
+// NewAccountant returns an empty accountant.
+func NewAccountant() *Accountant {
+	return &Accountant{order: list.New(), entries: make(map[binomial]*list.Element)}
+}
+
+func (a *Accountant) profile(b binomial) *Profile {
+	a.mu.Lock()
+	if e, ok := a.entries[b]; ok {
+		a.order.MoveToFront(e)
+		a.mu.Unlock()
+		return e.Value.(cacheEntry).profile
+	}
+	a.mu.Unlock()
+	// Built outside the lock: two callers may build the same profile at once,
+	// which wastes work and breaks nothing.
+	p := newProfile(b)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if _, ok := a.entries[b]; !ok {
+		a.entries[b] = a.order.PushFront(cacheEntry{b, p})
+		if a.order.Len() > cachedProfiles {
+			last := a.order.Back()
+			a.order.Remove(last)
+			delete(a.entries, last.Value.(cacheEntry).key)
+		}
+	}
+	return p
+}
+
+// Delta returns an upper bound on delta at eps for the adaptive composition of
+// the views, each in all of its rounds (Theorem A with sum mu_t^2 and
+// sum d_t tau_t). At most 1.
+func (a *Accountant) Delta(eps float64, views ...Mechanism) (float64, error) {
+	if err := checkEpsilon(eps); err != nil {
+		return 0, err
+	}
+	if err := validateAll(views); err != nil {
+		return 0, err
+	}
+	return a.compose(views).delta(eps), nil
+}
+
+// Epsilon returns an epsilon at which Delta of the same views was evaluated to be
+// at most delta; +Inf means no guarantee up to MaxEpsilon.
+func (a *Accountant) Epsilon(delta float64, views ...Mechanism) (float64, error) {
+	if err := checkDelta(delta); err != nil {
+		return 0, err
+	}
+	if err := validateAll(views); err != nil {
+		return 0, err
+	}
+	return a.compose(views).epsilon(delta), nil
+}
+
+func validateAll(views []Mechanism) error {
+	if len(views) == 0 {
+		return fmt.Errorf("mechanisms: want at least one")
+	}
+	for i, v := range views {
+		if err := v.Validate(); err != nil {
+			return fmt.Errorf("mechanism %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// compose pairs the views' windows rung by rung. Any pairing is valid; equal
+// slack is near the best.
+func (a *Accountant) compose(views []Mechanism) curve {
+	profiles := make([]*Profile, len(views))
+	for i, v := range views {
+		k, err := gridP(v.P)
+		if err != nil {
+			panic("accounting: compose got an unvalidated mechanism: " + err.Error())
+		}
+		profiles[i] = a.profile(affordable(binomial{n: int64(v.Trials), k: k}))
+	}
+	var c curve
+rungs:
+	for k := range rungs {
+		var square, slack float64
+		fresh := false
+		for i, v := range views {
+			l, ok := profiles[i].rung(k)
+			if !ok {
+				continue rungs
+			}
+			fresh = fresh || l.Rung == k
+			mu := l.Mu(v.Levels, v.Dim)
+			square += float64(v.Rounds) * mu * mu
+			slack += float64(v.Rounds) * float64(v.Dim) * l.Tau
+		}
+		if fresh {
+			// The last factor covers the rounding of the sums.
+			c = append(c, point{math.Sqrt(square) * (1 + 1e-12), slack * (1 + 1e-12)})
+		}
+	}
+	return c
+}
+
+// maxVariance is the largest table that is built: standard deviation 5e4.
+const maxVariance = 2.5e9
+
+// affordable lowers the trials of a law too wide to tabulate. Bin(N', p) with
+// N' > N is post-processing of Bin(N, p), so fewer trials bound more from above
+// (docs/theorem-a.md, section 6).
+func affordable(b binomial) binomial {
+	if v := b.variance(); v > maxVariance {
+		b.n = int64(maxVariance / (b.p() * b.q()))
+	}
+	// Integer differences x 2^24 - k N must fit 63 bits.
+	b.n = min(b.n, 1<<37)
+	return b
+}

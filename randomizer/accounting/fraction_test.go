@@ -1,0 +1,94 @@
+package accounting
+
+import (
+	"math/big"
+	"sync"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestParseFraction(t *testing.T) {
+	for s, want := range map[string]string{
+		"1": "1", "1.0": "1", "0.9": "0.9", ".5": "0.5", "9/10": "0.9", "2/3": "2/3", "4/6": "2/3", "0.90": "0.9",
+		"0.000000000000000001": "0.000000000000000001", "7/7": "1", "1/1024": "0.0009765625",
+	} {
+		f, err := ParseFraction(s)
+		if err != nil || f.String() != want {
+			t.Errorf("%q: %v (%v), want %s", s, f, err, want)
+		}
+	}
+	for _, s := range []string{"", "0", "0.0", "1.1", "-0.5", "+1", "1e-1", "0,5", "1/0", "0/5", "3/2", "1/2/3", "1.", "nan",
+		"0.1234567890123456789", "1/99999999999999999999999", " 1", "0x1", "1_0/10_0", "."} {
+		if f, err := ParseFraction(s); err == nil {
+			t.Errorf("%q is read as %v", s, f)
+		}
+	}
+}
+
+// TestFractionFloor is exact against rationals, where floats would not be.
+func TestFractionFloor(t *testing.T) {
+	if f, _ := ParseFraction("0.29"); f.Floor(100) != 29 {
+		t.Errorf("0.29 of 100 is %d", f.Floor(100))
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		den := rapid.Uint64Range(1, 1e18).Draw(t, "den")
+		num := rapid.Uint64Range(1, den).Draw(t, "num")
+		n := rapid.Uint64().Draw(t, "n")
+		d := gcd(num, den)
+		f := Fraction{num / d, den / d}
+		want := new(big.Int).Mul(new(big.Int).SetUint64(num), new(big.Int).SetUint64(n))
+		want.Quo(want, new(big.Int).SetUint64(den))
+		if f.Floor(n) != want.Uint64() {
+			t.Fatalf("floor(%d/%d * %d) = %d, want %v", num, den, n, f.Floor(n), want)
+		}
+		back, err := ParseFraction(f.String())
+		if err != nil || back != f {
+			t.Fatalf("%d/%d prints as %s, reads back as %v (%v)", num, den, f, back, err)
+		}
+		exact := new(big.Rat).SetFrac(new(big.Int).SetUint64(f.num), new(big.Int).SetUint64(f.den))
+		if new(big.Rat).SetFloat64(f.Float()).Cmp(exact) > 0 {
+			t.Fatalf("%v as a float is above it", f)
+		}
+	})
+}
+
+func FuzzParseFraction(f *testing.F) {
+	for _, s := range []string{"1", "0.9", "2/3", "1/0", "0x", "999999999999999999/1000000000000000000"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		v, err := ParseFraction(s)
+		if err != nil {
+			return
+		}
+		if back, err := ParseFraction(v.String()); err != nil || back != v {
+			t.Errorf("%q prints as %s, reads back as %v (%v)", s, v, back, err)
+		}
+		if n := v.Floor(1000); n > 1000 {
+			t.Errorf("%q of 1000 is %d", s, n)
+		}
+	})
+}
+
+// TestAccountantConcurrent: one cache, many callers, one answer, bounded memory.
+func TestAccountantConcurrent(t *testing.T) {
+	a := NewAccountant()
+	var wg sync.WaitGroup
+	for w := range 4 {
+		wg.Go(func() {
+			for i := range 2 * cachedProfiles {
+				m := Mechanism{Trials: uint64(200 + (i*7+w)%(2*cachedProfiles)), P: 0.5, Levels: 2, Dim: 3, Rounds: 1}
+				got, err := a.Delta(1, m)
+				want, _ := m.Delta(1)
+				if err != nil || got != want {
+					t.Errorf("%+v: %v (%v), alone %v", m, got, err, want)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if n := len(a.entries); n > cachedProfiles || n != a.order.Len() {
+		t.Errorf("%d profiles kept in a list of %d, want at most %d", n, a.order.Len(), cachedProfiles)
+	}
+}

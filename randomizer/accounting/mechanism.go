@@ -1,0 +1,108 @@
+package accounting
+
+import (
+	"fmt"
+	"math"
+)
+
+// Mechanism is one adversary's view of one target user: per coordinate the
+// target's stochastically rounded position on 0..Levels plus Bin(Trials, P), in
+// Rounds rounds (docs/theorem-a.md, Proposition 1). Neighbours differ in the
+// target's whole vector, both within the ball of radius Levels/2.
+type Mechanism struct {
+	// Trials is N: the honest Bernoulli trials per coordinate, the target's own
+	// included; 1 to 2^29-1.
+	Trials uint64
+	// P is the success probability, a multiple of 2^-24 strictly between 0 and 1.
+	P float64
+	// Levels is g, the grid steps over [-L, L]; the sensitivity is g steps.
+	Levels int
+	// Dim is d, the number of coordinates.
+	Dim int
+	// Rounds is T, the rounds in which the same target takes part.
+	Rounds int
+}
+
+// maxCount bounds Levels, Dim and Rounds: far above any use, and low enough for
+// every product below to stay exact or harmless in float64.
+const maxCount = 1 << 31
+
+// Validate names the first field that is out of range.
+func (m Mechanism) Validate() error {
+	if _, err := checkNoise(m.Trials, m.P); err != nil {
+		return err
+	}
+	return m.validateShape()
+}
+
+func (m Mechanism) validateShape() error {
+	return checkCounts(m.Levels, m.Dim, m.Rounds)
+}
+
+func checkCounts(levels, dim, rounds int) error {
+	for _, f := range []struct {
+		name  string
+		value int
+	}{{"levels g", levels}, {"dimension d", dim}, {"rounds", rounds}} {
+		if f.value < 1 || f.value >= maxCount {
+			return fmt.Errorf("%s %d: want 1 to %d", f.name, f.value, maxCount-1)
+		}
+	}
+	return nil
+}
+
+// Delta returns an upper bound on delta at eps, at most 1 (Theorem A).
+func (m Mechanism) Delta(eps float64) (float64, error) {
+	return NewAccountant().Delta(eps, m)
+}
+
+// Epsilon returns an epsilon at which Delta was evaluated to be at most delta;
+// +Inf means no guarantee up to MaxEpsilon.
+func (m Mechanism) Epsilon(delta float64) (float64, error) {
+	return NewAccountant().Epsilon(delta, m)
+}
+
+// curve is the privacy curve of a composition: for every rung a Gaussian
+// parameter and the total slack mass.
+type curve []point
+
+type point struct {
+	mu float64 // sqrt(sum over rounds of mu_t^2)
+	// slack is the sum over rounds of d_t tau_t, charged 1 + e^eps times.
+	slack float64
+}
+
+// delta is the minimum over windows of deltaG + (1 + e^eps) T d tau
+// (docs/theorem-a.md, Theorem A). Every window gives a valid bound at every eps.
+func (c curve) delta(eps float64) float64 { return c.scaledDelta(eps, 1) }
+
+// scaledDelta is delta with every mu multiplied by scale; only the planner's
+// guesses use a scale other than 1.
+func (c curve) scaledDelta(eps, scale float64) float64 {
+	best := 1.0
+	charge := (1 + math.Exp(eps)) * (1 + 1e-12)
+	for _, pt := range c {
+		slack := charge * pt.slack
+		if !(slack < best) {
+			continue
+		}
+		best = min(best, gaussianDelta(eps, pt.mu*scale)+slack)
+	}
+	return best
+}
+
+// near keeps the points around the best one at eps, for guesses.
+func (c curve) near(eps float64) curve {
+	best, at := math.Inf(1), 0
+	for i, pt := range c {
+		if d := gaussianDelta(eps, pt.mu) + (1+math.Exp(eps))*pt.slack; d < best {
+			best, at = d, i
+		}
+	}
+	const reach = 6
+	return c[max(0, at-reach):min(len(c), at+reach+1)]
+}
+
+func (c curve) epsilon(delta float64) float64 {
+	return smallestEpsilon(func(eps float64) bool { return c.delta(eps) <= delta })
+}

@@ -1,0 +1,205 @@
+package accounting
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/bits"
+)
+
+// maxUnits bounds every count of users and trials, so that products are checked
+// once and totals fit a signed 64-bit word.
+const maxUnits = 1 << 62
+
+// Release is everything public about one round's release. It answers for every
+// adversary that the trust knows (docs/theorem-a.md, section 5).
+type Release struct {
+	Trust Trust
+	// Users is n, the planned cohort. Top-up keeps the noise of a smaller one at
+	// or above Floor(n) users' worth, so n and not the actual count enters.
+	Users uint64
+	// Dim is d and Levels is g, as in Mechanism.
+	Dim, Levels int
+	// Trials is b, the Bernoulli trials that each report carries per coordinate;
+	// 0 under Pan, at least 1 otherwise.
+	Trials uint64
+	// P is the success probability of every trial, floors included.
+	P float64
+	// FloorTrials is N_f, the trials per coordinate of one floor; the other floor
+	// has as many. 0 under Shuffle, at least 1 otherwise.
+	FloorTrials uint64
+	// HonestFraction is the assumed honest share of the planned cohort.
+	HonestFraction Fraction
+	// Rounds is T, the rounds that one user may take part in.
+	Rounds int
+}
+
+// Guarantee is what one (or T) releases cost a user at a given delta.
+type Guarantee struct {
+	// Epsilon is that of the worst adversary of the trust; +Inf means none.
+	Epsilon float64
+	// Learner sees every release and nothing else.
+	Learner float64
+	// Intruder also sees the running totals of one round once, between two
+	// reports. Meaningful if HasIntruder: trust Shuffle claims nothing there.
+	Intruder    float64
+	HasIntruder bool
+}
+
+// MarshalJSON writes epsilon, epsilon_learner and epsilon_intruder; null stands
+// for no guarantee, and for an intruder that the trust does not know.
+func (g Guarantee) MarshalJSON() ([]byte, error) {
+	finite := func(v float64) *float64 {
+		if math.IsInf(v, 0) || math.IsNaN(v) {
+			return nil
+		}
+		return &v
+	}
+	out := struct {
+		Epsilon  *float64 `json:"epsilon"`
+		Learner  *float64 `json:"epsilon_learner"`
+		Intruder *float64 `json:"epsilon_intruder"`
+	}{finite(g.Epsilon), finite(g.Learner), nil}
+	if g.HasIntruder {
+		out.Intruder = finite(g.Intruder)
+	}
+	return json.Marshal(out)
+}
+
+// Failure is the delta of one (or T) releases at a given epsilon, by adversary.
+type Failure struct {
+	Delta       float64 `json:"delta"`         // of the worst adversary
+	Learner     float64 `json:"delta_learner"` // see Guarantee
+	Intruder    float64 `json:"delta_intruder"`
+	HasIntruder bool    `json:"has_intruder"`
+}
+
+// Validate names the first field that is out of range, and what is wanted.
+func (r Release) Validate() error {
+	if err := r.Trust.validate(); err != nil {
+		return err
+	}
+	if r.Users < 1 || r.Users >= 1<<40 {
+		return fmt.Errorf("users %d: want 1 to 2^40-1", r.Users)
+	}
+	if err := checkCounts(r.Levels, r.Dim, r.Rounds); err != nil {
+		return err
+	}
+	if _, err := gridP(r.P); err != nil {
+		return err
+	}
+	if err := checkHonest(r.HonestFraction, r.Users); err != nil {
+		return err
+	}
+	if r.Trust.HasReportNoise() != (r.Trials > 0) {
+		return fmt.Errorf("trials per user %d: want 0 under pan, at least 1 under %v", r.Trials, r.Trust)
+	}
+	if r.Trust.HasFloors() != (r.FloorTrials > 0) {
+		return fmt.Errorf("floor trials %d: want 0 under shuffle, at least 1 under %v", r.FloorTrials, r.Trust)
+	}
+	if r.FloorTrials >= maxUnits/4 || r.Trials >= maxUnits/4 {
+		return fmt.Errorf("trials per user %d, floor trials %d: want below 2^60", r.Trials, r.FloorTrials)
+	}
+	over, total := bits.Mul64(r.Users, r.Trials+uint64(r.Levels))
+	if over != 0 || total >= maxUnits/4 {
+		return fmt.Errorf("users %d x (g %d + b %d): want totals below 2^60", r.Users, r.Levels, r.Trials)
+	}
+	return nil
+}
+
+func checkHonest(f Fraction, users uint64) error {
+	if f.IsZero() {
+		return fmt.Errorf("honest fraction 0: want a fraction in (0, 1]")
+	}
+	if f.Floor(users) < 1 {
+		return fmt.Errorf("honest fraction %v of %d users is below one user: want at least 1/%d", f, users, users)
+	}
+	return nil
+}
+
+// ReleasedTrials is the number of trials per coordinate in the released totals:
+// those of all planned users and of both floors.
+func (r Release) ReleasedTrials() uint64 { return r.Users*r.Trials + 2*r.FloorTrials }
+
+// NoiseStd is the standard deviation of one coordinate of the estimated mean,
+// privacy noise of all users and both floors alone, in units of the clip norm.
+func (r Release) NoiseStd() float64 {
+	return 2 / (float64(r.Levels) * float64(r.Users)) * math.Sqrt(float64(r.ReleasedTrials())*r.P*(1-r.P))
+}
+
+// RoundingStd is the worst case of the same for stochastic rounding.
+func (r Release) RoundingStd() float64 { return roundingStd(r.Users, r.Levels) }
+
+// roundingStd is (2/g) sqrt(n/4)/n: a rounding has variance at most 1/4.
+func roundingStd(users uint64, levels int) float64 {
+	return 1 / (float64(levels) * math.Sqrt(float64(users)))
+}
+
+// Epsilon returns what the release costs at delta.
+func (r Release) Epsilon(delta float64) (Guarantee, error) {
+	return NewAccountant().ReleaseEpsilon(r, delta)
+}
+
+// Delta returns the failure probability of the release at eps.
+func (r Release) Delta(eps float64) (Failure, error) {
+	return NewAccountant().ReleaseDelta(r, eps)
+}
+
+// ReleaseEpsilon is Release.Epsilon with this accountant's cache.
+func (a *Accountant) ReleaseEpsilon(r Release, delta float64) (Guarantee, error) {
+	if err := checkDelta(delta); err != nil {
+		return Guarantee{}, err
+	}
+	if err := r.Validate(); err != nil {
+		return Guarantee{}, err
+	}
+	learner, intruder := r.views()
+	g := Guarantee{Learner: a.compose(learner).epsilon(delta)}
+	g.Epsilon = g.Learner
+	if intruder != nil {
+		g.HasIntruder = true
+		g.Intruder = a.compose(intruder).epsilon(delta)
+		g.Epsilon = max(g.Learner, g.Intruder)
+	}
+	return g, nil
+}
+
+// ReleaseDelta is Release.Delta with this accountant's cache.
+func (a *Accountant) ReleaseDelta(r Release, eps float64) (Failure, error) {
+	if err := checkEpsilon(eps); err != nil {
+		return Failure{}, err
+	}
+	if err := r.Validate(); err != nil {
+		return Failure{}, err
+	}
+	learner, intruder := r.views()
+	f := Failure{Learner: a.compose(learner).delta(eps)}
+	f.Delta = f.Learner
+	if intruder != nil {
+		f.HasIntruder = true
+		f.Intruder = a.compose(intruder).delta(eps)
+		f.Delta = max(f.Learner, f.Intruder)
+	}
+	return f, nil
+}
+
+// views lists what each adversary sees of one target over its T rounds.
+//
+// The learner sees totals with all honest noise and both floors. The intruder
+// looks into one round: a target before the look is hidden by the front floor and
+// its own trials, one after it by the back floor and its own trials, whoever the
+// other users are; the other T-1 rounds look as they do to the learner.
+func (r Release) views() (learner, intruder []Mechanism) {
+	view := func(trials uint64, rounds int) Mechanism {
+		return Mechanism{Trials: trials, P: r.P, Levels: r.Levels, Dim: r.Dim, Rounds: rounds}
+	}
+	honest := r.HonestFraction.Floor(r.Users)*r.Trials + 2*r.FloorTrials
+	learner = []Mechanism{view(honest, r.Rounds)}
+	if r.Trust.HasFloors() {
+		intruder = []Mechanism{view(r.FloorTrials+r.Trials, 1)}
+		if r.Rounds > 1 {
+			intruder = append(intruder, view(honest, r.Rounds-1))
+		}
+	}
+	return learner, intruder
+}

@@ -1,0 +1,164 @@
+package accounting
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+)
+
+// defaultMSESlack lets rounding and integer effects cost 5% in mean squared
+// error; the bits per coordinate grow like its inverse.
+const defaultMSESlack = 0.05
+
+// minTargetDelta keeps a target well inside the ladder of windows, which ends at
+// 1e-45: below it the bound saturates and no noise would be enough.
+const minTargetDelta = 1e-30
+
+// Request is what a caller wants of a release.
+type Request struct {
+	// Users is n, the planned cohort of one round.
+	Users uint64
+	// Dim is d, extra coordinates included.
+	Dim int
+	// Epsilon and Delta are the target of the whole participation of one user, all
+	// of its rounds together. Epsilon in (0, 60], Delta in [1e-30, 1).
+	Epsilon, Delta float64
+	Trust          Trust
+	// HonestFraction is the assumed honest share of the cohort.
+	HonestFraction Fraction
+	// Rounds is T, the rounds that one user takes part in; 0 means 1.
+	Rounds int
+	// MaxBits, if positive, asks for the least error with g + b at most MaxBits.
+	MaxBits int
+	Coin    CoinPolicy
+	Profile Constants
+	// MSESlack is the share of mean squared error above the limit of infinitely
+	// many bits that a plan may cost; 0 means 0.05. Ignored with MaxBits.
+	MSESlack float64
+}
+
+// Validate names the first field that is out of range.
+func (q Request) Validate() error {
+	if q.Users < 1 || q.Users >= 1<<40 {
+		return fmt.Errorf("users %d: want 1 to 2^40-1", q.Users)
+	}
+	if q.Rounds < 0 {
+		return fmt.Errorf("rounds per user %d: want at least 1", q.Rounds)
+	}
+	if err := checkCounts(1, q.Dim, q.rounds()); err != nil {
+		return err
+	}
+	if !(q.Epsilon > 0 && q.Epsilon <= MaxEpsilon) {
+		return fmt.Errorf("epsilon %v: want a number in (0, %d]", q.Epsilon, MaxEpsilon)
+	}
+	if !(q.Delta >= minTargetDelta && q.Delta < 1) {
+		return fmt.Errorf("delta %v: want a number from %v to below 1", q.Delta, minTargetDelta)
+	}
+	if err := q.Trust.validate(); err != nil {
+		return err
+	}
+	if err := q.Coin.validate(); err != nil {
+		return err
+	}
+	if err := q.Profile.validate(); err != nil {
+		return err
+	}
+	if err := checkHonest(q.HonestFraction, q.Users); err != nil {
+		return err
+	}
+	if q.MaxBits < 0 || q.MaxBits >= maxCount {
+		return fmt.Errorf("bits per coordinate %d: want 2 to %d, or 0 for no limit", q.MaxBits, maxCount-1)
+	}
+	if q.MaxBits == 1 && q.Trust.HasReportNoise() {
+		return fmt.Errorf("bits per coordinate 1: want at least 2, one grid step and one trial")
+	}
+	if q.MSESlack != 0 && !(q.MSESlack >= 1e-4 && q.MSESlack <= 10) {
+		return fmt.Errorf("mean squared error slack %v: want 0.0001 to 10, or 0 for %v", q.MSESlack, defaultMSESlack)
+	}
+	return nil
+}
+
+func (q Request) rounds() int {
+	if q.Rounds == 0 {
+		return 1
+	}
+	return q.Rounds
+}
+
+func (q Request) slack() float64 {
+	if q.MSESlack == 0 {
+		return defaultMSESlack
+	}
+	return q.MSESlack
+}
+
+// Plan is a calibrated release with what it costs and what it buys. The JSON is
+// the one of `learner privacy calibrate --json`.
+type Plan struct {
+	Users uint64 `json:"users"`
+	Dim   int    `json:"dim"`
+	// Epsilon is at most the requested one. Profile numeric: proved by evaluation
+	// of Theorem A at the final parameters. Profile paper: what the paper claims.
+	Epsilon        float64   `json:"epsilon"`
+	Delta          float64   `json:"delta"`
+	Trust          Trust     `json:"trust"`
+	HonestFraction Fraction  `json:"honest_fraction"`
+	RoundsPerUser  int       `json:"rounds_per_user"`
+	Profile        Constants `json:"profile"`
+	Levels         int       `json:"g"`
+	Trials         uint64    `json:"b"`
+	P              float64   `json:"p"`
+	FloorTrials    uint64    `json:"floor_trials"`
+	// NoiseStd, RoundingStd: of one coordinate of the estimated mean, in units of
+	// the clip norm (see Release).
+	NoiseStd    float64 `json:"noise_std"`
+	RoundingStd float64 `json:"rounding_std"`
+	// BitsPerCoordinate is g + b; ReportBytes the plaintext of one report.
+	BitsPerCoordinate uint64 `json:"bits_per_coordinate"`
+	ReportBytes       uint64 `json:"report_bytes"`
+	// GaussianNoiseStd is the noise of the analytic Gaussian mechanism with
+	// sensitivity 2/n for the same target: the floor.
+	GaussianNoiseStd float64 `json:"gaussian_noise_std"`
+	// ProvedEpsilon is what Theorem A proves for these parameters, and what a
+	// ledger charges; nil where it proves nothing. Profile numeric: Epsilon.
+	ProvedEpsilon *float64 `json:"proved_epsilon"`
+	// Runnable is false where a report would need more than 2^31 trials per
+	// coordinate (profile paper only): computed and printed, never run.
+	Runnable bool `json:"runnable"`
+}
+
+// maxRunnableTrials is the largest b that a device is asked to sample.
+const maxRunnableTrials = 1 << 31
+
+// Release returns the release that the plan describes.
+func (p Plan) Release() Release {
+	return Release{
+		Trust: p.Trust, Users: p.Users, Dim: p.Dim, Levels: p.Levels, Trials: p.Trials, P: p.P,
+		FloorTrials: p.FloorTrials, HonestFraction: p.HonestFraction, Rounds: p.RoundsPerUser,
+	}
+}
+
+// TotalStd is the worst-case standard deviation of one coordinate of the mean,
+// rounding included, in units of the clip norm.
+func (p Plan) TotalStd() float64 { return math.Hypot(p.NoiseStd, p.RoundingStd) }
+
+// ReportBytes is the plaintext of one report: dim counts of 0 .. g+b at fixed
+// width, packed, padded to bytes.
+func ReportBytes(dim, levels int, trials uint64) uint64 {
+	width := uint64(bits.Len64(uint64(levels) + trials))
+	return (uint64(dim)*width + 7) / 8
+}
+
+// plan fills what follows from a release.
+func (q Request) plan(r Release) Plan {
+	return Plan{
+		Users: q.Users, Dim: q.Dim, Epsilon: q.Epsilon, Delta: q.Delta, Trust: q.Trust,
+		HonestFraction: q.HonestFraction, RoundsPerUser: q.rounds(), Profile: q.Profile,
+		Levels: r.Levels, Trials: r.Trials, P: r.P, FloorTrials: r.FloorTrials,
+		NoiseStd: r.NoiseStd(), RoundingStd: r.RoundingStd(),
+		BitsPerCoordinate: uint64(r.Levels) + r.Trials,
+		ReportBytes:       ReportBytes(r.Dim, r.Levels, r.Trials),
+		GaussianNoiseStd:  2 / float64(q.Users) * math.Sqrt(float64(q.rounds())) / gaussianMu(q.Epsilon, q.Delta),
+		Runnable:          r.Trials <= maxRunnableTrials,
+	}
+}

@@ -1,0 +1,168 @@
+package accounting
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+)
+
+// Sample is one row of a table of accounting questions with known answers, such
+// as testdata/accounting-samples.json. An accountant's answer v passes when
+// Lower <= v <= AcceptMax; Lower comes from a concrete pair of neighbours.
+// Which fields a row uses depends on its kind.
+type Sample struct {
+	ID string `json:"id"`
+	// Kind is delta, eps, calibrate, midbatch, topup, gauss or plan.
+	Kind      string  `json:"kind"`
+	Lower     float64 `json:"lower"`
+	Upper     float64 `json:"upper"`
+	AcceptMax float64 `json:"accept_max"`
+
+	Epsilon float64 `json:"eps"`
+	Delta   float64 `json:"delta"`
+	Levels  int     `json:"g"`
+	Dim     int     `json:"d"`
+	Trials  uint64  `json:"trials"`
+	P       float64 `json:"p"`
+	// Rounds in which the same user takes part; 0 means 1.
+	Rounds int `json:"rounds"`
+
+	// UserTrials is b, for the kinds that count users.
+	UserTrials uint64 `json:"b"`
+	// Kind midbatch: one look into the running totals, then the final totals.
+	HonestUntil   uint64 `json:"honest_until_intrusion"`
+	HonestAfter   uint64 `json:"honest_after_intrusion"`
+	PreloadUsers  uint64 `json:"preload_users"`
+	PostloadUsers uint64 `json:"postload_users"`
+	// Kind topup: the stage draws the noise of missing users.
+	Honest     uint64 `json:"honest"`
+	DummyUsers uint64 `json:"dummy_users"`
+	// Kind plan.
+	Users          uint64    `json:"n"`
+	HonestFraction *Fraction `json:"honest_fraction"`
+	MSESlack       float64   `json:"mse_slack"`
+	BitsAcceptMax  uint64    `json:"bits_accept_max"`
+}
+
+// ParseSamples reads a document {"rows": [...]} or a bare array of rows.
+func ParseSamples(data []byte) ([]Sample, error) {
+	var rows []Sample
+	if trimmed := bytes.TrimLeft(data, " \t\r\n"); len(trimmed) > 0 && trimmed[0] == '[' {
+		if err := json.Unmarshal(data, &rows); err != nil {
+			return nil, fmt.Errorf("read samples: %w", err)
+		}
+		return rows, nil
+	}
+	var doc struct {
+		Rows []Sample `json:"rows"`
+	}
+	if err := json.Unmarshal(data, &doc); err != nil {
+		return nil, fmt.Errorf("read samples: %w", err)
+	}
+	return doc.Rows, nil
+}
+
+// CheckRow answers one row given as JSON.
+func CheckRow(row json.RawMessage) (id string, value float64, err error) {
+	var s Sample
+	if err := json.Unmarshal(row, &s); err != nil {
+		return "", 0, fmt.Errorf("read sample: %w", err)
+	}
+	value, err = s.Evaluate(NewAccountant())
+	return s.ID, value, err
+}
+
+// Evaluate returns this accountant's answer to the row: an upper bound on its
+// quantity, or +Inf.
+func (s Sample) Evaluate(a *Accountant) (float64, error) {
+	v, err := s.evaluate(a)
+	if err != nil {
+		return 0, fmt.Errorf("sample %q: %w", clip(s.ID), err)
+	}
+	return v, nil
+}
+
+func (s Sample) evaluate(a *Accountant) (float64, error) {
+	switch s.Kind {
+	case "delta":
+		return a.Delta(s.Epsilon, s.mechanism(s.Trials))
+	case "eps":
+		return a.Epsilon(s.Delta, s.mechanism(s.Trials))
+	case "calibrate":
+		p, err := a.SmallestP(s.mechanism(s.Trials), s.Epsilon, s.Delta)
+		return float64(s.Trials) * p * (1 - p), err
+	case "midbatch":
+		return s.midbatch(a)
+	case "topup":
+		users, err := sumUsers(s.Honest, s.DummyUsers)
+		if err != nil {
+			return 0, err
+		}
+		return s.epsilonOf(a, users)
+	case "gauss":
+		mu, err := GaussianMu(s.Epsilon, s.Delta)
+		if err != nil {
+			return 0, err
+		}
+		return 1 / mu * (1 + 1e-15), nil
+	case "plan":
+		p, err := s.Plan(a)
+		return p.TotalStd(), err
+	}
+	return 0, fmt.Errorf("kind %q: want delta, eps, calibrate, midbatch, topup, gauss or plan", clip(s.Kind))
+}
+
+// Plan returns the plan that a row of kind plan asks for, with a free coin.
+func (s Sample) Plan(a *Accountant) (Plan, error) {
+	gamma := One
+	if s.HonestFraction != nil {
+		gamma = *s.HonestFraction
+	}
+	return a.Calibrate(Request{
+		Users: s.Users, Dim: s.Dim, Epsilon: s.Epsilon, Delta: s.Delta, HonestFraction: gamma,
+		Rounds: s.Rounds, MSESlack: s.MSESlack, Coin: CoinAny,
+	})
+}
+
+// midbatch is the worse of a target before and one after the look
+// (docs/theorem-a.md, section 5).
+func (s Sample) midbatch(a *Accountant) (float64, error) {
+	if s.HonestUntil == 0 && s.HonestAfter == 0 {
+		return 0, fmt.Errorf("honest users 0 before and after the intrusion: want at least one")
+	}
+	worst := 0.0
+	for _, side := range [][2]uint64{{s.PreloadUsers, s.HonestUntil}, {s.PostloadUsers, s.HonestAfter}} {
+		if side[1] == 0 {
+			continue // nobody to protect on this side
+		}
+		users, err := sumUsers(side[0], side[1])
+		if err != nil {
+			return 0, err
+		}
+		eps, err := s.epsilonOf(a, users)
+		if err != nil {
+			return 0, err
+		}
+		worst = math.Max(worst, eps)
+	}
+	return worst, nil
+}
+
+func (s Sample) epsilonOf(a *Accountant, users uint64) (float64, error) {
+	if users >= MaxTrials || s.UserTrials >= MaxTrials {
+		return 0, fmt.Errorf("users %d x b %d: want below %d trials", users, s.UserTrials, MaxTrials)
+	}
+	return a.Epsilon(s.Delta, s.mechanism(users*s.UserTrials))
+}
+
+func sumUsers(x, y uint64) (uint64, error) {
+	if x >= MaxTrials || y >= MaxTrials {
+		return 0, fmt.Errorf("users %d and %d: want below %d", x, y, MaxTrials)
+	}
+	return x + y, nil
+}
+
+func (s Sample) mechanism(trials uint64) Mechanism {
+	return Mechanism{Trials: trials, P: s.P, Levels: s.Levels, Dim: s.Dim, Rounds: max(s.Rounds, 1)}
+}

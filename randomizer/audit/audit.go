@@ -1,0 +1,221 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/panlearn/panlearn/randomizer"
+)
+
+// Defaults of Config. DefaultTrials tells half of the noise from all of it at epsilon = 1.
+const (
+	DefaultTrials     = 25000
+	DefaultConfidence = 0.999
+	DefaultDelta      = 0.01
+)
+
+// maxEpsilon ends the search for the claimed epsilon.
+const maxEpsilon = 64
+
+// Config says what runs and what is claimed about it.
+type Config struct {
+	// Params, Users and FloorTrials are the round's: all users are honest, and each floor has FloorTrials trials.
+	Params      randomizer.Params
+	Users       uint64
+	FloorTrials uint64
+	// Claim returns the delta that is claimed for epsilon >= 0.
+	Claim func(epsilon float64) (delta float64, err error)
+	// Trials is the number of rounds on each input of the pole pair, and twice that of the spread pair; 0 means
+	// DefaultTrials, at least 1000. An audit takes the time of 3 Trials Users reports of one or two coordinates:
+	// about 15 seconds of one core for 1000 users by default.
+	Trials int
+	// Dim is the number of coordinates of the spread pair; 0 means 2, and never more than Params.Dim. Coordinates are
+	// independent and a ball in fewer of them lies in the ball: a claim for Params.Dim covers it.
+	Dim int
+	// Confidence is the probability with which a true claim passes, at least; 0 means DefaultConfidence.
+	Confidence float64
+	// Delta is where claimed and empirical epsilon are compared; 0 means DefaultDelta, or half of the claimed delta(0)
+	// if that is smaller.
+	Delta float64
+	// Epsilons are the points of the curve to test; nil means 0 and those where the claim is 1/2, 1/5 and 1/20 of
+	// that at 0.
+	Epsilons []float64
+	// Entropy makes generators; nil means randomizer.NewEntropy.
+	Entropy func() rand.Source
+}
+
+// A Point compares one point of the claimed curve with the strongest evidence against it.
+type Point struct {
+	Epsilon float64
+	Claimed float64 // delta(Epsilon), claimed
+	Lower   float64 // delta(Epsilon) is at least this
+	Pair    string  // where: "pole" or "spread"
+}
+
+// A Report is the result. All lower bounds hold together with probability Confidence.
+type Report struct {
+	Points                []Point
+	Delta                 float64 // the audit delta
+	ClaimedEpsilon        float64 // at Delta
+	EmpiricalEpsilonLower float64 // at Delta
+	Confidence            float64
+	Trials                int
+	Pass                  bool
+}
+
+func (c Config) complete() (Config, error) {
+	if err := c.Params.Validate(); err != nil {
+		return c, err
+	}
+	if c.Trials == 0 {
+		c.Trials = DefaultTrials
+	}
+	if c.Confidence == 0 {
+		c.Confidence = DefaultConfidence
+	}
+	if c.Dim == 0 {
+		c.Dim = 2
+	}
+	c.Dim = min(c.Dim, c.Params.Dim)
+	switch {
+	case c.Claim == nil:
+		return c, fmt.Errorf("audit: Claim is nil")
+	case c.Users < 1:
+		return c, fmt.Errorf("audit: Users = %d is below 1", c.Users)
+	case c.Trials < 1000:
+		return c, fmt.Errorf("audit: Trials = %d is below 1000, which cannot refute anything", c.Trials)
+	case c.Dim < 1:
+		return c, fmt.Errorf("audit: Dim = %d is below 1", c.Dim)
+	case !(c.Confidence > 0 && c.Confidence < 1):
+		return c, fmt.Errorf("audit: Confidence = %v is outside (0, 1)", c.Confidence)
+	case !(c.Delta >= 0 && c.Delta < 1):
+		return c, fmt.Errorf("audit: Delta = %v is outside [0, 1)", c.Delta)
+	}
+	for _, eps := range c.Epsilons {
+		if !(eps >= 0 && eps <= maxEpsilon) {
+			return c, fmt.Errorf("audit: an entry %v of Epsilons is outside [0, %d]", eps, maxEpsilon)
+		}
+	}
+	top, err := c.claim(0)
+	if err != nil {
+		return c, err
+	}
+	if c.Delta == 0 {
+		c.Delta = min(DefaultDelta, top/2)
+	}
+	if c.Epsilons == nil {
+		c.Epsilons = []float64{0}
+		for _, part := range []float64{2, 5, 20} {
+			eps, err := c.epsilon(top / part)
+			if err != nil {
+				return c, err
+			}
+			c.Epsilons = append(c.Epsilons, eps)
+		}
+	}
+	return c, nil
+}
+
+func (c Config) claim(eps float64) (float64, error) {
+	d, err := c.Claim(eps)
+	if err != nil {
+		return 0, fmt.Errorf("audit: claim at epsilon = %v: %w", eps, err)
+	}
+	if !(d >= 0) {
+		return 0, fmt.Errorf("audit: claim at epsilon = %v is %v, not a probability", eps, d)
+	}
+	return d, nil
+}
+
+// epsilon returns the smallest epsilon in [0, maxEpsilon] at which delta is claimed, from above.
+func (c Config) epsilon(delta float64) (float64, error) {
+	low, high := 0.0, float64(maxEpsilon)
+	for _, eps := range []float64{0, high} {
+		d, err := c.claim(eps)
+		if err != nil {
+			return 0, err
+		}
+		if eps == 0 && d <= delta {
+			return 0, nil
+		}
+		if eps > 0 && d > delta {
+			return 0, fmt.Errorf("audit: no epsilon up to %d is claimed at delta = %v", maxEpsilon, delta)
+		}
+	}
+	for range 60 {
+		mid := (low + high) / 2
+		d, err := c.claim(mid)
+		if err != nil {
+			return 0, err
+		}
+		if d <= delta {
+			high = mid
+		} else {
+			low = mid
+		}
+	}
+	return high, nil
+}
+
+// Run audits. It returns an error if something could not be run, and a report that does not Pass if the claim is
+// refuted.
+func Run(ctx context.Context, cfg Config) (Report, error) {
+	c, err := cfg.complete()
+	if err != nil {
+		return Report{}, err
+	}
+	rep := Report{Delta: c.Delta, Confidence: c.Confidence, Trials: c.Trials, Pass: true}
+	if rep.ClaimedEpsilon, err = c.epsilon(c.Delta); err != nil {
+		return Report{}, err
+	}
+	for _, eps := range c.Epsilons {
+		d, err := c.claim(eps)
+		if err != nil {
+			return Report{}, err
+		}
+		rep.Points = append(rep.Points, Point{Epsilon: eps, Claimed: d})
+	}
+	all := c.pairs()
+	// Two bounds for each event; an event for each epsilon, pair and order.
+	alpha := (1 - c.Confidence) / float64(4*len(all)*len(c.Epsilons))
+	for _, pr := range all {
+		p, err := c.run(ctx, pr, pr.plus)
+		if err != nil {
+			return Report{}, err
+		}
+		q, err := c.run(ctx, pr, pr.minus)
+		if err != nil {
+			return Report{}, err
+		}
+		rep.add(pr.name, p, q, alpha)
+		rep.add(pr.name, negated(q), negated(p), alpha)
+	}
+	for _, pt := range rep.Points {
+		rep.Pass = rep.Pass && pt.Lower <= pt.Claimed
+	}
+	rep.Pass = rep.Pass && rep.EmpiricalEpsilonLower <= rep.ClaimedEpsilon
+	return rep, nil
+}
+
+// add tests all points on runs whose scalars tend to be larger under p. Every event bounds every point.
+func (r *Report) add(name string, p, q []float64, alpha float64) {
+	for _, chosen := range r.Points {
+		e := observe(p, q, chosen.Epsilon, alpha)
+		r.EmpiricalEpsilonLower = max(r.EmpiricalEpsilonLower, e.epsilon(r.Delta))
+		for i := range r.Points {
+			if d := e.delta(r.Points[i].Epsilon); d > r.Points[i].Lower || r.Points[i].Pair == "" {
+				r.Points[i].Lower, r.Points[i].Pair = math.Max(d, r.Points[i].Lower), name
+			}
+		}
+	}
+}
+
+func negated(s []float64) []float64 {
+	out := make([]float64, len(s))
+	for i, v := range s {
+		out[i] = -v
+	}
+	return out
+}

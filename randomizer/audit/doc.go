@@ -1,0 +1,21 @@
+// Package audit tries to refute a privacy claim by running what the claim is about: the real randomizer and the real
+// mixer, with one user on two opposite inputs, at the poles of the ball or spread over coordinates, and everybody
+// else at zero.
+//
+// It promises one direction only. A failed audit refutes the claim at the stated confidence: code, parameters or
+// arithmetic are wrong. A passed audit proves nothing; the proof is the accountant's. Its power is stated by the
+// numbers: at delta = 1e-6 no affordable number of trials sees half of the noise missing, so the whole claimed curve
+// is tested, where its values are large. With the default number of trials a cohort of 1000 at epsilon = 1 (delta(0)
+// = 0.094) with half of its noise (0.133) fails.
+//
+// How: for each pair of neighbours the pipeline runs Trials times on each input, and a scalar of the released totals
+// is kept. An eighth of the runs chooses events {scalar >= t} and {scalar <= t}, one for each epsilon tested and each
+// order of the pair; on the others, Clopper-Pearson intervals with a union bound over all events give P(E) >= p and
+// Q(E) <= q at once, and so delta(epsilon) >= p - e^epsilon q for each.
+//
+// What a caller owes:
+//
+//  1. State the claim for what runs: all of Config.Users are honest; for an honest fraction, audit the honest users alone.
+//  2. Give a claim that is an upper bound for every epsilon >= 0, nonincreasing, such as an accountant's curve.
+//  3. Report Pass together with the confidence, the trials, and claimed and empirical epsilon at the audit delta.
+package audit

@@ -1,0 +1,98 @@
+package randomizer
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+)
+
+// Bounds of Params. They leave room for every plan of the paper and keep all integer arithmetic within 128 bits.
+const (
+	MaxDim      = 1 << 24 // coordinates
+	MaxLevels   = 1 << 30 // g
+	MaxTrials   = 1 << 31 // b
+	MinClipNorm = 1e-30   // L
+	MaxClipNorm = 1e30    // L
+)
+
+// Params fixes one randomizer: what a device sends in a round and how totals are read. It is public, and the same
+// for all users of a round.
+type Params struct {
+	// Dim is the number of coordinates d, extra coordinates included.
+	Dim int
+	// ClipNorm is L, the L2 norm to which vectors are clipped, in the units of the vector.
+	ClipNorm float64
+	// Levels is g: a coordinate in [-L, L] becomes a lattice position in {0, ..., g}. More levels mean less rounding
+	// noise and, at fixed privacy, more trials.
+	Levels uint32
+	// Trials is b, the coin flips that a report adds to each coordinate. 0 sends no noise at all: right only where
+	// the noise is put in elsewhere.
+	Trials uint32
+	// Coin is the success probability p of a flip, in reports, floors and top-ups alike.
+	Coin Coin
+}
+
+// Validate refuses parameters that have no meaning or could overflow. The error names the field, its value and what
+// would be accepted.
+func (p Params) Validate() error {
+	switch {
+	case p.Dim < 1 || p.Dim > MaxDim:
+		return fmt.Errorf("params: Dim = %d is outside [1, %d]", p.Dim, MaxDim)
+	case !(p.ClipNorm >= MinClipNorm && p.ClipNorm <= MaxClipNorm):
+		return fmt.Errorf("params: ClipNorm = %v is outside [%g, %g]", p.ClipNorm, MinClipNorm, MaxClipNorm)
+	case p.Levels < 1 || p.Levels > MaxLevels:
+		return fmt.Errorf("params: Levels = %d is outside [1, %d]", p.Levels, MaxLevels)
+	case p.Trials > MaxTrials:
+		return fmt.Errorf("params: Trials = %d is above %d", p.Trials, uint32(MaxTrials))
+	}
+	if err := p.Coin.Validate(); err != nil {
+		return fmt.Errorf("params: %w", err)
+	}
+	if size := uint64(p.Dim) * uint64(p.CountBits()); size > math.MaxInt32 {
+		return fmt.Errorf("params: a report of Dim = %d counts of %d bits has %d bits, above %d; lower Dim, Levels or Trials",
+			p.Dim, p.CountBits(), size, math.MaxInt32)
+	}
+	return nil
+}
+
+// MaxCount returns g+b, the largest count that a report can hold. It is also the most by which one report can move a
+// total.
+func (p Params) MaxCount() uint32 { return p.Levels + p.Trials }
+
+// CountBits returns the width of a packed count.
+func (p Params) CountBits() int { return bits.Len32(p.MaxCount()) }
+
+// ReportBytes returns the length of every packed report, a function of Params alone.
+func (p Params) ReportBytes() int { return (p.Dim*p.CountBits() + 7) / 8 }
+
+// HeadRoom refuses a cohort whose totals could reach 2^63. users is the largest number of reports that may be added
+// and floorTrials counts all trials that the mixer adds on top of the users' own.
+func (p Params) HeadRoom(users, floorTrials uint64) error {
+	hi, lo := bits.Mul64(users, uint64(p.MaxCount()))
+	sum, carry := bits.Add64(lo, floorTrials, 0)
+	if hi != 0 || carry != 0 || sum >= 1<<63 {
+		return fmt.Errorf("params: %d users of Levels + Trials = %d and %d further trials can make a total of 2^63; lower one of them",
+			users, p.MaxCount(), floorTrials)
+	}
+	return nil
+}
+
+// A Variance is that of one coordinate of an estimated sum, in squared units of the vector.
+type Variance struct {
+	// Privacy is the variance of the binomial noise, exactly.
+	Privacy float64
+	// RoundingMax bounds the variance of stochastic rounding, reached when every user sits half-way between levels.
+	RoundingMax float64
+}
+
+// Variance returns the variance of one coordinate of what Decode returns for users reports with noiseTrials trials in
+// all (users' own, top-up and floors): (2L/g)^2 N p(1-p), and at most (2L/g)^2 users/4 for rounding (ICLR 2022, Lemma
+// 3.1). For the mean divide by users^2.
+func (p Params) Variance(users, noiseTrials uint64) Variance {
+	step := 2 * p.ClipNorm / float64(p.Levels)
+	q := p.Coin.Float()
+	return Variance{
+		Privacy:     step * step * float64(noiseTrials) * q * (1 - q),
+		RoundingMax: step * step * float64(users) / 4,
+	}
+}
