@@ -1,0 +1,57 @@
+package shuffle
+
+import (
+	"fmt"
+	"math/bits"
+	"math/rand/v2"
+
+	"github.com/panlearn/panlearn/randomizer"
+)
+
+// DefaultMaxBundle is the bundle size that Config.MaxBundle = 0 stands for: single reports only.
+const DefaultMaxBundle = 1
+
+// MaxCohort bounds the id set: 16 bytes and the set's overhead for each user.
+const MaxCohort = 1 << 32
+
+// Config fixes one attempt of a round.
+type Config struct {
+	// Params are the devices'.
+	Params randomizer.Params
+	// Cohort is n, the number of users at which the mixer is full, at least 1.
+	Cohort uint64
+	// Minimum is the number of users below which nothing is released, in [1, Cohort].
+	Minimum uint64
+	// FloorTrials is N_f, the trials of one floor in each total: one floor goes in before the first report and one
+	// after the last. 0 lays none.
+	FloorTrials uint64
+	// MaxBundle is the largest number of users in one bundle; 0 means 1. The cohort can exceed Cohort by MaxBundle-1.
+	MaxBundle uint64
+	// Entropy makes a fresh generator, whenever one is needed. nil means randomizer.NewEntropy and is the only right
+	// value in production: a generator that can be made again reveals the floors.
+	Entropy func() rand.Source
+}
+
+// Validate refuses values without meaning and totals that could reach 2^63.
+func (c Config) Validate() error {
+	if err := c.Params.Validate(); err != nil {
+		return err
+	}
+	bundle := max(c.MaxBundle, DefaultMaxBundle)
+	switch {
+	case c.Cohort < 1 || c.Cohort > MaxCohort:
+		return fmt.Errorf("mixer: Cohort = %d is outside [1, %d]", c.Cohort, uint64(MaxCohort))
+	case c.Minimum < 1 || c.Minimum > c.Cohort:
+		return fmt.Errorf("mixer: Minimum = %d is outside [1, Cohort = %d]", c.Minimum, c.Cohort)
+	case bundle > c.Cohort:
+		return fmt.Errorf("mixer: MaxBundle = %d is above Cohort = %d", bundle, c.Cohort)
+	case c.FloorTrials > randomizer.MaxBinomialTrials:
+		return fmt.Errorf("mixer: FloorTrials = %d is above %d", c.FloorTrials, uint64(randomizer.MaxBinomialTrials))
+	}
+	missing := c.Cohort - c.Minimum
+	if hi, lo := bits.Mul64(missing, uint64(c.Params.Trials)); hi != 0 || lo > randomizer.MaxBinomialTrials {
+		return fmt.Errorf("mixer: a top-up for Cohort - Minimum = %d users with Trials = %d is above %d trials; raise Minimum",
+			missing, c.Params.Trials, uint64(randomizer.MaxBinomialTrials))
+	}
+	return c.Params.HeadRoom(c.Cohort+bundle-1, 2*c.FloorTrials)
+}

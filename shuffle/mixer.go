@@ -1,0 +1,220 @@
+package shuffle
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/panlearn/panlearn/randomizer"
+)
+
+var (
+	// ErrCohortTooSmall means that fewer than Config.Minimum users are in the totals; the mixer goes on.
+	ErrCohortTooSmall = errors.New("cohort is below the minimum")
+	// ErrClosed means that the totals were released or erased before.
+	ErrClosed = errors.New("mixer is closed")
+)
+
+// A ReportID names one user's report in one round. The caller has authenticated it.
+type ReportID [16]byte
+
+// A Mixer holds the running totals of one attempt. It is a value machine: no clock, no goroutine, no network, and
+// not for concurrent use.
+//
+// Between two calls its memory holds the totals with the front floor in them, the id set, counters, and parameters; no
+// single report, floor or generator.
+type Mixer struct {
+	cfg     Config
+	size    int                  // of a packed report in bytes
+	floor   *randomizer.Binomial // of one floor; nil if there is none
+	totals  []uint64             // nil once closed
+	ids     map[ReportID]struct{}
+	users   uint64
+	rejects Rejects
+	counts  []uint32 // scratch; zero between calls
+}
+
+// NewMixer validates cfg and lays the front floor.
+func NewMixer(cfg Config) (*Mixer, error) {
+	cfg.MaxBundle = max(cfg.MaxBundle, DefaultMaxBundle)
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if cfg.Entropy == nil {
+		cfg.Entropy = func() rand.Source { return randomizer.NewEntropy() }
+	}
+	m := &Mixer{
+		cfg:    cfg,
+		size:   cfg.Params.ReportBytes(),
+		totals: make([]uint64, cfg.Params.Dim),
+		ids:    make(map[ReportID]struct{}, min(cfg.Cohort, 1<<16)),
+		counts: make([]uint32, cfg.Params.Dim),
+	}
+	if cfg.FloorTrials > 0 {
+		var err error
+		if m.floor, err = randomizer.NewBinomial(cfg.FloorTrials, cfg.Params.Coin); err != nil {
+			return nil, err
+		}
+		m.addNoise(m.floor)
+	}
+	return m, nil
+}
+
+// addNoise adds an independent draw to each total, from a generator that nobody saw before or sees after.
+func (m *Mixer) addNoise(noise *randomizer.Binomial) {
+	src := m.cfg.Entropy()
+	defer erase(src)
+	for j := range m.totals {
+		m.totals[j] += noise.Sample(src)
+	}
+}
+
+// erase overwrites a generator that is dropped: ChaCha8 remembers what it gave last.
+func erase(src rand.Source) {
+	if c, ok := src.(*rand.ChaCha8); ok {
+		c.Seed([32]byte{})
+	}
+}
+
+// Add takes a bundle: the users' ids and their packed reports one after the other, in the same order. A single report
+// is a bundle of one. All of it is checked before any of it is added, and either all users are counted or none. The
+// caller overwrites packed afterwards; Add keeps no part of it.
+func (m *Mixer) Add(ids []ReportID, packed []byte) Outcome {
+	out := m.check(ids, packed)
+	if out == Accepted {
+		m.add(len(ids), packed)
+	} else {
+		m.rejects[out]++
+	}
+	clear(m.counts)
+	return out
+}
+
+// check decides, and puts the ids into the set if the bundle is accepted.
+func (m *Mixer) check(ids []ReportID, packed []byte) Outcome {
+	switch {
+	case m.totals == nil:
+		return Closed
+	case len(ids) == 0 || uint64(len(ids)) > m.cfg.MaxBundle:
+		return BadBundle
+	case len(packed)%m.size != 0 || len(packed)/m.size != len(ids):
+		return BadLength
+	case !m.reserve(ids):
+		return Duplicate
+	}
+	if m.Full() {
+		m.release(ids)
+		return Full
+	}
+	for ; len(packed) > 0; packed = packed[m.size:] {
+		if _, err := m.cfg.Params.Unpack(m.counts, packed[:m.size]); err != nil {
+			m.release(ids)
+			return BadRange
+		}
+	}
+	return Accepted
+}
+
+// reserve puts all ids into the set, or none if one is in it already or comes twice.
+func (m *Mixer) reserve(ids []ReportID) bool {
+	for i, id := range ids {
+		before := len(m.ids)
+		m.ids[id] = struct{}{}
+		if len(m.ids) == before {
+			m.release(ids[:i])
+			return false
+		}
+	}
+	return true
+}
+
+func (m *Mixer) release(ids []ReportID) {
+	for _, id := range ids {
+		delete(m.ids, id)
+	}
+}
+
+// add cannot fail: check accepted the bundle.
+func (m *Mixer) add(users int, packed []byte) {
+	for i := range users {
+		if users > 1 {
+			_, _ = m.cfg.Params.Unpack(m.counts, packed[i*m.size:(i+1)*m.size])
+		} // else check left this report in counts
+		for j, c := range m.counts {
+			m.totals[j] += uint64(c)
+		}
+	}
+	m.users += uint64(users)
+}
+
+// Users returns the number of users in the totals.
+func (m *Mixer) Users() uint64 { return m.users }
+
+// Full reports whether the planned cohort is complete; further reports are refused.
+func (m *Mixer) Full() bool { return m.users >= m.cfg.Cohort }
+
+// CanClose reports whether the minimum is reached.
+func (m *Mixer) CanClose() bool { return m.totals != nil && m.users >= m.cfg.Minimum }
+
+// Rejects returns the refusals so far.
+func (m *Mixer) Rejects() Rejects { return m.rejects }
+
+// A Release is what leaves the stage, once.
+type Release struct {
+	// Users is m, the number of users in the totals.
+	Users uint64
+	// NoiseTrials counts all binomial trials inside each total: the users' own m b, the top-up and both floors.
+	NoiseTrials uint64
+	// Totals has one sum for each coordinate.
+	Totals []uint64
+	// Rejects counts refusals by outcome.
+	Rejects Rejects
+}
+
+// Close tops the noise up to that of the planned cohort, adds the back floor, returns the release and erases the mixer.
+// Below the minimum it returns ErrCohortTooSmall and changes nothing.
+func (m *Mixer) Close() (Release, error) {
+	if m.totals == nil {
+		return Release{}, fmt.Errorf("close: %w", ErrClosed)
+	}
+	if m.users < m.cfg.Minimum {
+		return Release{}, fmt.Errorf("close with %d users, Minimum = %d: %w", m.users, m.cfg.Minimum, ErrCohortTooSmall)
+	}
+	trials := uint64(m.cfg.Params.Trials)
+	noise := m.users*trials + 2*m.cfg.FloorTrials
+	if missing := m.cfg.Cohort - min(m.users, m.cfg.Cohort); missing > 0 && trials > 0 {
+		top, err := randomizer.NewBinomial(missing*trials, m.cfg.Params.Coin)
+		if err != nil {
+			return Release{}, fmt.Errorf("close: top-up: %w", err)
+		}
+		m.addNoise(top)
+		noise += missing * trials
+	}
+	if m.floor != nil {
+		m.addNoise(m.floor)
+	}
+	r := Release{
+		Users:       m.users,
+		NoiseTrials: noise,
+		Totals:      append([]uint64(nil), m.totals...),
+		Rejects:     m.rejects,
+	}
+	m.Erase()
+	return r, nil
+}
+
+// String tells progress and no total, so that a mixer in a log line reveals nothing.
+func (m *Mixer) String() string {
+	return fmt.Sprintf("mixer with %d of %d users", m.users, m.cfg.Cohort)
+}
+
+// GoString is String.
+func (m *Mixer) GoString() string { return m.String() }
+
+// Erase overwrites the totals and drops the id set. It is safe to call at any time and more than once; later reports
+// are Closed.
+func (m *Mixer) Erase() {
+	clear(m.totals)
+	clear(m.ids)
+	m.totals, m.ids = nil, nil
+}

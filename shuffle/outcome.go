@@ -1,0 +1,54 @@
+package shuffle
+
+// An Outcome says what became of a report or bundle. The strings are a small fixed set, fit for metric labels.
+type Outcome uint8
+
+const (
+	// Accepted: every user of the bundle is in the totals.
+	Accepted Outcome = iota
+	// Duplicate: an id was counted before, or occurs twice in the bundle.
+	Duplicate
+	// BadBundle: no ids, or more than Config.MaxBundle.
+	BadBundle
+	// BadLength: not one packed report for every id.
+	BadLength
+	// BadRange: a count that no device of this round can have drawn.
+	BadRange
+	// Full: the cohort is complete.
+	Full
+	// Closed: the mixer was closed or erased.
+	Closed
+
+	outcomes
+)
+
+var outcomeNames = [outcomes]string{"accepted", "duplicate", "bad_bundle", "bad_length", "bad_range", "full", "closed"}
+
+// String returns the outcome's label.
+func (o Outcome) String() string {
+	if o >= outcomes {
+		return "unknown"
+	}
+	return outcomeNames[o]
+}
+
+// Outcomes returns all outcomes, so that metrics can start at zero.
+func Outcomes() []Outcome {
+	all := make([]Outcome, outcomes)
+	for i := range all {
+		all[i] = Outcome(i)
+	}
+	return all
+}
+
+// Rejects counts refused reports and bundles by outcome; index it with one. The entry of Accepted is zero.
+type Rejects [outcomes]uint64
+
+// Total returns the number of refused reports and bundles.
+func (r Rejects) Total() uint64 {
+	var n uint64
+	for _, c := range r {
+		n += c
+	}
+	return n
+}
