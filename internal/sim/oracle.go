@@ -1,0 +1,85 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/panlearn/panlearn/learner"
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/randomizer"
+	"github.com/panlearn/panlearn/shuffle"
+)
+
+// devices computes what the users' devices compute.
+type devices struct {
+	loss     convex.Loss
+	examples []convex.Example
+	clip     float64
+	dim      int
+	vector   []float64 // scratch: the gradient, then the extra coordinates, which are zero
+}
+
+func (d devices) gradient(user int32, point []float64) []float64 {
+	g := d.vector[:d.dim]
+	d.loss.Gradient(g, point, d.examples[user])
+	convex.Clip(g, d.clip)
+	return d.vector
+}
+
+// exact is the oracle without noise.
+type exact struct{ devices }
+
+func (o exact) mean(_ uint64, point []float64, cohort []int32) (learner.Estimate, error) {
+	sum := make([]float64, o.dim)
+	for _, user := range cohort {
+		for j, g := range o.gradient(user, point)[:o.dim] {
+			sum[j] += g
+		}
+	}
+	for j := range sum {
+		sum[j] /= float64(len(cohort))
+	}
+	return learner.Estimate{Gradient: sum, Users: uint64(len(cohort))}, nil
+}
+
+// mixed is the protocol: encode, pack, mix, release, estimate.
+type mixed struct {
+	devices
+	plan    learner.Plan
+	params  randomizer.Params
+	encoder *randomizer.VectorSum
+	seed    uint64
+	counts  []uint32
+	packed  []byte
+}
+
+func (o *mixed) mean(step uint64, point []float64, cohort []int32) (learner.Estimate, error) {
+	var generators uint64
+	mixer, err := shuffle.NewMixer(shuffle.Config{Params: o.params, Cohort: uint64(len(cohort)), Minimum: min(o.plan.Minimum, uint64(len(cohort))),
+		FloorTrials: o.plan.Privacy.FloorTrials, Entropy: func() rand.Source {
+			generators++
+			return Entropy(o.seed, "mixer", step, generators)
+		}})
+	if err != nil {
+		return learner.Estimate{}, err
+	}
+	for i, user := range cohort {
+		if o.counts, err = o.encoder.Encode(o.counts, o.gradient(user, point)); err != nil {
+			return learner.Estimate{}, err
+		}
+		o.packed = o.params.Pack(o.packed[:0], o.counts)
+		if out := mixer.Add([]shuffle.ReportID{reportID(step, uint64(i))}, o.packed); out != shuffle.Accepted {
+			return learner.Estimate{}, fmt.Errorf("the mixer found a report %v", out)
+		}
+	}
+	release, err := mixer.Close()
+	if err != nil {
+		return learner.Estimate{}, err
+	}
+	estimate, err := learner.EstimateMean(o.params, release.Totals, release.Users, release.NoiseTrials)
+	if err != nil {
+		return learner.Estimate{}, err
+	}
+	estimate.Gradient = estimate.Gradient[:o.dim]
+	return estimate, nil
+}

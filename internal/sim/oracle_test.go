@@ -1,0 +1,83 @@
+package sim
+
+import (
+	"math"
+	"testing"
+
+	"github.com/panlearn/panlearn/learner"
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/randomizer"
+	"github.com/panlearn/panlearn/randomizer/accounting"
+)
+
+// The estimates of the whole pipeline (randomizer, floors, mixer, estimator) scatter around the exact mean as the plan
+// says, under every trust. The squared error of N = rounds * d coordinates, over its expectation, is within
+// sqrt(2/N) standard deviations of 1 (normal approximation: each coordinate is a sum of thousands of coins); 6.2 of
+// them are exceeded with probability below 1e-9. Its expectation lies between privacy noise alone and both noises.
+func TestTheorem32_NoiseIsAsPlanned(t *testing.T) {
+	const seed, dim, rounds = 3, 40, 60
+	s, err := NewSynthetic(SyntheticConfig{Dim: dim, Loss: "logistic", TruthNorm: 3, Seed: seed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	examples, point := s.Take(400), s.Truth()
+	for _, trust := range []accounting.Trust{accounting.Shuffle, accounting.Pan, accounting.ShufflePan} {
+		plan, err := learner.MakePlan(learner.Problem{Users: 400, Dim: dim, ClipNorm: 2, Radius: 3, Epsilon: 2, Delta: 1e-6, Trust: trust,
+			HonestFraction: accounting.One, Cohort: 400}.ForLoss(s.Loss(), s.FeatureBound(), 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		params, err := plan.Params()
+		if err != nil {
+			t.Fatal(err)
+		}
+		encoder, err := randomizer.NewVectorSum(params, Entropy(seed, "reports"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		users := devices{loss: s.Loss(), examples: examples, clip: 2, dim: dim, vector: make([]float64, dim)}
+		noisy := &mixed{devices: users, plan: plan, params: params, encoder: encoder, seed: seed}
+		cohort := make([]int32, len(examples))
+		for i := range cohort {
+			cohort[i] = int32(i)
+		}
+		truth, err := exact{users}.mean(0, point, cohort)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var square, sum float64
+		var known learner.Estimate
+		for round := range uint64(rounds) {
+			if known, err = noisy.mean(round, point, cohort); err != nil {
+				t.Fatal(err)
+			}
+			for j, g := range known.Gradient {
+				square += (g - truth.Gradient[j]) * (g - truth.Gradient[j])
+				sum += g - truth.Gradient[j]
+			}
+		}
+		const n = rounds * dim
+		margin := 6.2 * math.Sqrt(2.0/n)
+		low, high := known.PrivacyVariance*(1-margin), (known.PrivacyVariance+known.RoundingVariance)*(1+margin)
+		t.Logf("%v: seed %d, false-alarm rate 2e-9, mean squared error %.3g, between %.3g and %.3g", trust, seed, square/n, low, high)
+		if square/n < low || square/n > high {
+			t.Errorf("%v: mean squared error %v outside [%v, %v]", trust, square/n, low, high)
+		}
+		if bias := math.Abs(sum / n); bias > 6.2*math.Sqrt((known.PrivacyVariance+known.RoundingVariance)/n) {
+			t.Errorf("%v: bias %v", trust, bias)
+		}
+		if want := plan.Privacy.NoiseStd * 2; math.Abs(math.Sqrt(known.PrivacyVariance)/want-1) > 1e-9 {
+			t.Errorf("%v: noise %v, planned %v", trust, math.Sqrt(known.PrivacyVariance), want)
+		}
+	}
+}
+
+// A gradient is clipped before anything else sees it, and extra coordinates are sent as zero.
+func TestDevicesClip(t *testing.T) {
+	d := devices{loss: convex.Squared{}, clip: 1, dim: 2, vector: make([]float64, 3),
+		examples: []convex.Example{{Value: []float64{3, 4}, Label: -10}}}
+	got := d.gradient(0, []float64{0, 0})
+	if math.Abs(got[0]-0.6) > 1e-15 || math.Abs(got[1]-0.8) > 1e-15 || got[2] != 0 {
+		t.Errorf("gradient %v, want [0.6 0.8 0]", got)
+	}
+}

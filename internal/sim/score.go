@@ -1,0 +1,33 @@
+package sim
+
+import (
+	"math"
+
+	"github.com/panlearn/panlearn/learner/convex"
+)
+
+// MeanLoss returns the average loss of theta on the examples, 0 if there are none.
+func MeanLoss(loss convex.Loss, theta []float64, examples []convex.Example) float64 {
+	var s float64
+	for _, e := range examples {
+		s += loss.Value(theta, e)
+	}
+	return s / float64(max(1, len(examples)))
+}
+
+// Accuracy returns the share of examples with labels -1 and +1 on whose side of zero their score is; a score of zero
+// counts as -1.
+func Accuracy(theta []float64, examples []convex.Example) float64 {
+	var right int
+	for _, e := range examples {
+		if (e.Dot(theta) > 0) == (e.Label > 0) {
+			right++
+		}
+	}
+	return float64(right) / float64(max(1, len(examples)))
+}
+
+// RootMeanSquare returns the root of the mean squared residual <theta, x> - y.
+func RootMeanSquare(theta []float64, examples []convex.Example) float64 {
+	return math.Sqrt(2 * MeanLoss(convex.Squared{}, theta, examples))
+}

@@ -1,0 +1,90 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/panlearn/panlearn/learner"
+)
+
+// SeriesConfig asks for excess risk against the number of users on a synthetic population.
+type SeriesConfig struct {
+	Synthetic SyntheticConfig
+	// Problem is planned anew for each number of users; Users, Dim, Algorithm and the constants of the loss are filled in.
+	Problem learner.Problem
+	Users   []uint64
+	Repeats int // independent runs a point, at least 2
+}
+
+// A Point is the excess risk of each method after Users users.
+type Point struct {
+	Users uint64 `json:"users"`
+	PSGD  Risk   `json:"psgd"`
+	PAGD  Risk   `json:"pagd"`
+}
+
+// Risk is the excess risk of one method, measured over independent runs and predicted.
+type Risk struct {
+	Mean        float64 `json:"mean"`
+	StdErr      float64 `json:"std_err"` // of Mean
+	Bound       float64 `json:"bound"`   // the plan's prediction
+	NonPrivate  float64 `json:"non_private"`
+	Rounds      uint64  `json:"rounds"`
+	NoiseStdDev float64 `json:"noise_std"`
+}
+
+// Series measures both methods at equal users and equal privacy, on the same examples.
+func Series(ctx context.Context, c SeriesConfig) ([]Point, error) {
+	if c.Repeats < 2 {
+		return nil, fmt.Errorf("series: repeats: %d, want at least 2", c.Repeats)
+	}
+	s, err := NewSynthetic(c.Synthetic)
+	if err != nil {
+		return nil, err
+	}
+	c.Problem = c.Problem.ForLoss(s.Loss(), s.FeatureBound(), s.LabelBound())
+	c.Problem.Dim = c.Synthetic.Dim
+	out := make([]Point, 0, len(c.Users))
+	for _, n := range c.Users {
+		point := Point{Users: n}
+		c.Problem.Users = n
+		for _, m := range [...]struct {
+			name string
+			risk *Risk
+		}{{learner.MethodPSGD, &point.PSGD}, {learner.MethodPAGD, &point.PAGD}} {
+			c.Problem.Algorithm = m.name
+			if *m.risk, err = measure(ctx, s, c.Problem, c.Repeats); err != nil {
+				return nil, fmt.Errorf("series: %d users, %s: %w", n, m.name, err)
+			}
+		}
+		out = append(out, point)
+	}
+	return out, nil
+}
+
+func measure(ctx context.Context, s *Synthetic, p learner.Problem, repeats int) (Risk, error) {
+	plan, err := learner.MakePlan(p)
+	if err != nil {
+		return Risk{}, err
+	}
+	var sum, squares, plain float64
+	for k := range repeats {
+		cfg := Config{Plan: plan, Loss: s.Loss(), Examples: s.sample(uint64(k)+1, int(p.Users)), Seed: s.cfg.Seed + uint64(k)}
+		noisy, err := Run(ctx, cfg)
+		if err != nil {
+			return Risk{}, err
+		}
+		cfg.Exact = true
+		clean, err := Run(ctx, cfg)
+		if err != nil {
+			return Risk{}, err
+		}
+		r := s.ExcessRisk(noisy.Model)
+		sum, squares, plain = sum+r, squares+r*r, plain+s.ExcessRisk(clean.Model)
+	}
+	k := float64(repeats)
+	mean := sum / k
+	return Risk{Mean: mean, StdErr: math.Sqrt(max(0, squares/k-mean*mean) / (k - 1)), Bound: plan.PredictedExcessRisk,
+		NonPrivate: plain / k, Rounds: plan.Rounds, NoiseStdDev: plan.Privacy.NoiseStd}, nil
+}

@@ -1,0 +1,136 @@
+package sim_test
+
+import (
+	"math"
+	"reflect"
+	"testing"
+
+	"github.com/panlearn/panlearn/internal/sim"
+	"github.com/panlearn/panlearn/learner/convex"
+)
+
+func synthetic(t testing.TB, loss string, dim int) *sim.Synthetic {
+	t.Helper()
+	s, err := sim.NewSynthetic(sim.SyntheticConfig{Dim: dim, Loss: loss, TruthNorm: 2, Noise: 0.5, Seed: 9})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestSyntheticKeepsItsBounds(t *testing.T) {
+	for _, loss := range []string{"logistic", "squared"} {
+		s := synthetic(t, loss, 4)
+		if n := convex.Norm(s.Truth()); math.Abs(n-2) > 1e-12 {
+			t.Errorf("%s: truth of norm %v, want 2", loss, n)
+		}
+		examples := s.Take(1000)
+		for i, e := range examples {
+			if err := e.Validate(4); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Loss().CheckLabel(e.Label); err != nil {
+				t.Fatal(err)
+			}
+			if e.Norm() > s.FeatureBound() || math.Abs(e.Label) > s.LabelBound() {
+				t.Fatalf("%s: example %d exceeds the declared bounds", loss, i)
+			}
+		}
+		if !reflect.DeepEqual(examples[:10], s.Take(10)) {
+			t.Errorf("%s: the examples are not reproducible", loss)
+		}
+		if len(s.Take(0)) != 0 {
+			t.Errorf("%s: Take(0) took something", loss)
+		}
+	}
+}
+
+// theta* minimises the population risk: the excess is zero there and positive elsewhere, and the mean gradient of
+// examples vanishes there. A coordinate of a gradient is in [-B, B], so by Hoeffding's inequality the mean of n exceeds
+// B sqrt(2 ln(2/alpha)/n) with probability at most alpha = 1e-9/8.
+func TestSyntheticTruthIsTheOptimum(t *testing.T) {
+	const n = 40000
+	for _, loss := range []string{"logistic", "squared"} {
+		s := synthetic(t, loss, 4)
+		truth := s.Truth()
+		if r := s.ExcessRisk(truth); math.Abs(r) > 1e-12 {
+			t.Errorf("%s: excess risk %v at the truth", loss, r)
+		}
+		for j := range truth {
+			for _, h := range []float64{-0.3, 0.3} {
+				off := s.Truth()
+				off[j] += h
+				if r := s.ExcessRisk(off); r <= 0 {
+					t.Errorf("%s: excess risk %v off the truth", loss, r)
+				}
+			}
+		}
+		mean, g := make([]float64, 4), make([]float64, 4)
+		for _, e := range s.Take(n) {
+			s.Loss().Gradient(g, truth, e)
+			for j := range mean {
+				mean[j] += g[j] / n
+			}
+		}
+		bound := 1.0 // of the logistic loss; the squared loss's residual is the noise, at most 0.5
+		margin := bound * math.Sqrt(2*math.Log(2*8/1e-9)/n)
+		for j, m := range mean {
+			if math.Abs(m) > margin {
+				t.Errorf("%s: mean gradient %v at the truth in coordinate %d, margin %v", loss, m, j, margin)
+			}
+		}
+	}
+}
+
+// ExcessRisk agrees with the difference of mean losses, with an intercept too. The difference of the two losses of one
+// example is at most B = ||(theta - theta*, c)|| X times the slope of the loss; Hoeffding as above with alpha = 1e-9.
+func TestExcessRiskIsTheDifferenceOfRisks(t *testing.T) {
+	const n = 40000
+	for _, c := range []struct {
+		loss  string
+		slope float64 // at most; the squared loss's is half the sum of two residuals
+	}{{"logistic", 1}, {"squared", 2.5}} {
+		for _, intercept := range []float64{0, 0.5} {
+			s := synthetic(t, c.loss, 4)
+			theta := append(s.Truth(), intercept)
+			theta[0] += 0.5
+			theta[2] -= 0.5
+			var got float64
+			for _, e := range s.Take(n) {
+				with := convex.Example{Value: append(e.Value, 1), Label: e.Label}
+				got += (s.Loss().Value(theta, with) - s.Loss().Value(s.Truth(), e)) / n
+			}
+			margin := c.slope * math.Sqrt(0.5+intercept*intercept) * math.Sqrt(5) * math.Sqrt(2*math.Log(2/1e-9)/n)
+			if want := s.ExcessRisk(theta); math.Abs(got-want) > margin {
+				t.Errorf("%s, intercept %v: excess risk %v, difference of mean losses %v, margin %v", c.loss, intercept, want, got, margin)
+			}
+			if intercept == 0 && math.Abs(s.ExcessRisk(theta)-s.ExcessRisk(theta[:4])) > 1e-12 {
+				t.Errorf("%s: an intercept of 0 changes the excess risk", c.loss)
+			}
+		}
+	}
+}
+
+func TestScores(t *testing.T) {
+	e := []convex.Example{{Value: []float64{1}, Label: 1}, {Value: []float64{-2}, Label: 1}, {Value: []float64{0}, Label: -1}}
+	if a := sim.Accuracy([]float64{1}, e); math.Abs(a-2.0/3) > 1e-15 {
+		t.Errorf("accuracy %v, want 2/3", a)
+	}
+	if r := sim.RootMeanSquare([]float64{1}, e); math.Abs(r-math.Sqrt(10.0/3)) > 1e-15 {
+		t.Errorf("root mean square %v, want sqrt(10/3)", r)
+	}
+	if sim.MeanLoss(convex.Squared{}, []float64{1}, nil) != 0 || sim.Accuracy(nil, nil) != 0 {
+		t.Error("scores of no examples must be 0")
+	}
+}
+
+func TestSyntheticRefuses(t *testing.T) {
+	for _, c := range []sim.SyntheticConfig{
+		{Loss: "logistic", TruthNorm: 1}, {Dim: 2, Loss: "hinge", TruthNorm: 1}, {Dim: 2, Loss: "squared", TruthNorm: math.NaN()},
+		{Dim: 2, Loss: "squared", TruthNorm: math.Inf(1)}, {Dim: 2, Loss: "squared", Noise: -1},
+	} {
+		if _, err := sim.NewSynthetic(c); err == nil {
+			t.Errorf("accepted %+v", c)
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package learner
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/panlearn/panlearn/learner/convex"
+)
+
+// A Query says where the next cohort's mean gradient is wanted.
+type Query struct {
+	Step  uint64    // number of the step that the answer will be used for, from 1; rounds run ahead of it by the void ones
+	Point []float64 // theta, inside the constraint set; a copy
+}
+
+// An Estimate is the noisy mean gradient of one cohort, with its known noise.
+type Estimate struct {
+	Gradient         []float64 // unbiased for the mean of the cohort's clipped gradients
+	Users            uint64    // reports in the mean
+	PrivacyVariance  float64   // variance of one coordinate due to privacy noise, exact
+	RoundingVariance float64   // the same due to stochastic rounding, upper bound
+}
+
+// An Algorithm is a single-pass first-order method as a state machine: Query says at which point the next cohort's mean
+// gradient is wanted, Step consumes the estimate. It is not safe for concurrent use.
+type Algorithm interface {
+	// Query returns the next query; after Done it repeats the last point and must not be announced.
+	Query() Query
+	// Step consumes the estimate of the mean gradient at Query().Point. On error the state is unchanged.
+	Step(Estimate) error
+	// Done reports whether all planned steps were taken.
+	Done() bool
+	// Model returns what a snapshot releases now: the output if Done, before that the output so far. A copy.
+	Model() []float64
+	// MarshalBinary returns the whole state; equal states have equal bytes.
+	MarshalBinary() ([]byte, error)
+	// UnmarshalBinary replaces the state. It refuses bytes of another method, dimension or configuration than the
+	// receiver's, and anything that MarshalBinary could not have written; on error the state is unchanged.
+	UnmarshalBinary([]byte) error
+}
+
+// checkEstimate refuses what no released batch can give.
+func checkEstimate(e Estimate, dim int) error {
+	if len(e.Gradient) != dim {
+		return fmt.Errorf("step: gradient of dimension %d, want %d", len(e.Gradient), dim)
+	}
+	if e.Users == 0 {
+		return fmt.Errorf("step: estimate of 0 users, want at least 1")
+	}
+	if n := convex.Norm(e.Gradient); math.IsNaN(n) || math.IsInf(n, 0) {
+		return fmt.Errorf("step: the gradient estimate is not finite")
+	}
+	for _, v := range [...]float64{e.PrivacyVariance, e.RoundingVariance} {
+		if !(v >= 0) || math.IsInf(v, 0) {
+			return fmt.Errorf("step: variance %v, want a finite number of at least 0", v)
+		}
+	}
+	return nil
+}
+
+// geometry is what every method is configured with.
+type geometry struct {
+	set   convex.Set
+	start []float64
+	steps uint64
+}
+
+func newGeometry(dim int, set convex.Set, start []float64, steps uint64) (geometry, error) {
+	if dim < 1 || dim > maxDim {
+		return geometry{}, fmt.Errorf("dim: %d, want 1 to %d", dim, maxDim)
+	}
+	if set == nil {
+		return geometry{}, fmt.Errorf("set: missing, want a constraint set such as convex.Ball")
+	}
+	if r := set.Radius(); !(r > 0) || math.IsInf(r, 0) {
+		return geometry{}, fmt.Errorf("radius: %v, want a finite number above 0", r)
+	}
+	if steps < 1 || steps > maxSteps {
+		return geometry{}, fmt.Errorf("steps: %d, want 1 to %d", steps, uint64(maxSteps))
+	}
+	at := make([]float64, dim)
+	if start != nil {
+		if len(start) != dim {
+			return geometry{}, fmt.Errorf("start: dimension %d, want %d", len(start), dim)
+		}
+		copy(at, start)
+	}
+	if !set.Contains(at) {
+		return geometry{}, fmt.Errorf("start: outside the constraint set of radius %v", set.Radius())
+	}
+	return geometry{set: set, start: at, steps: steps}, nil
+}
+
+const (
+	maxDim   = 1 << 27 // keeps a state under the 4 GiB that one value of a store may have
+	maxSteps = 1 << 40 // keeps products of step counts exact in float64 comparisons
+)

@@ -1,0 +1,61 @@
+package convex
+
+import "math"
+
+// Norm returns the Euclidean norm of x without needless overflow or underflow, +Inf if an entry is infinite or the norm exceeds the
+// largest float64, NaN if an entry is NaN. The summation order is fixed and no product is fused, so the
+// result is the same on every architecture.
+func Norm(x []float64) float64 {
+	var s float64
+	for _, v := range x {
+		s += float64(v * v)
+	}
+	// Inside this range neither overflow nor lost small squares can have changed more than the last digits.
+	if s > 1e-280 && s < 1e280 {
+		return math.Sqrt(s)
+	}
+	var m float64
+	for _, v := range x {
+		if math.IsNaN(v) {
+			return math.NaN()
+		}
+		m = max(m, math.Abs(v))
+	}
+	if m == 0 || math.IsInf(m, 0) {
+		return m
+	}
+	s = 0
+	for _, v := range x {
+		r := v / m
+		s += float64(r * r)
+	}
+	return m * math.Sqrt(s)
+}
+
+// Clip scales x in place to norm at most l and reports whether it changed anything. A vector with a non-finite entry or
+// norm becomes zero, which is what a device must report when its gradient does not exist: staying away
+// would tell something about the event. l is finite and not negative; for any other l the vector becomes zero too.
+func Clip(x []float64, l float64) (clipped bool) {
+	n := Norm(x)
+	if math.IsNaN(n) || math.IsInf(n, 0) || !(l >= 0) {
+		clear(x)
+		return true
+	}
+	if n <= l {
+		return false
+	}
+	// Rounding may leave the norm an ulp above l: shrink by an ulp until it is not.
+	scale := l / n
+	for range 8 {
+		for i := range x {
+			x[i] *= scale
+		}
+		if Norm(x) <= l {
+			return true
+		}
+		scale = 1 - 0x1p-52
+	}
+	// Only among subnormal numbers can a product round back up for ever.
+	clear(x)
+	return true
+}

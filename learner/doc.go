@@ -1,0 +1,28 @@
+// Package learner is the sans-IO core of the learner: released totals in, query points and a model out. It knows no
+// clock, goroutine, network or disk; learner/service performs the effects.
+//
+// The methods are single-pass and sequentially interactive: every round asks a new cohort for the mean gradient at
+// one point and takes one step. PSGD and PAGD are Algorithms 3 and 4 of Cheu, Joseph, Mao, Peng, Shuffle Private
+// Stochastic Convex Optimization, ICLR 2022; later papers plug in behind Algorithm.
+//
+// Promises. An Algorithm's state is a pure function of its configuration and of the estimates it has consumed:
+// k steps, MarshalBinary, UnmarshalBinary and m more steps give the bytes of k+m steps. Sums run in a fixed order
+// and no product is fused, so this holds across architectures. A Step that returns an error has changed nothing.
+// Everything an Algorithm holds is post-processing of released batches, so its bytes may be stored and shown.
+//
+// Refuses. Estimates that are not finite or of another dimension, states of another method, dimension or
+// configuration, totals that the declared users cannot have produced, plans whose numbers do not fit.
+//
+// The caller's steps:
+//
+//  1. MakePlan once a task, store the Plan with the state, and build the Algorithm with New from the stored plan. A
+//     newer version may plan differently; a running task keeps its plan.
+//  2. Announce a round at Query().Point. Query is a function of the state.
+//  3. Turn the round's released totals into an Estimate with EstimateMean.
+//  4. Step, MarshalBinary, and commit the bytes together with the cursor in one durable write, before announcing
+//     the next round.
+//  5. A void round (a batch that never came to be) is no step: leave the Algorithm alone and announce the next
+//     round at the same Query().Point. Counting rounds is the caller's cursor; an Algorithm counts steps.
+//  6. Repeat until Done, then release Model. Model may be released earlier too, and must be where void rounds have used
+//     up the users; the plan's risk bound is then not reached.
+package learner

@@ -1,0 +1,51 @@
+package learner_test
+
+import (
+	"fmt"
+
+	"github.com/panlearn/panlearn/learner"
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/randomizer"
+	"github.com/panlearn/panlearn/randomizer/accounting"
+)
+
+// The loop around an Algorithm. The cohort here is the real randomizer with everybody holding the same vector; in a
+// run the totals come from the shuffle stage, and every step is committed before the next query is announced.
+func ExampleAlgorithm() {
+	loss := convex.Squared{}
+	everybody := convex.Example{Value: []float64{0.6, -0.8}, Label: 0.5}
+	plan, err := learner.MakePlan(learner.Problem{
+		Users: 20000, Dim: 2, ClipNorm: 2, Radius: 1.5, Epsilon: 1, Delta: 1e-6, HonestFraction: accounting.One,
+	}.ForLoss(loss, 1, 0.5))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	params, _ := plan.Params()
+	device, _ := randomizer.NewVectorSum(params, nil)
+	method, _ := learner.New(plan)
+	gradient := make([]float64, plan.Dim)
+	for !method.Done() {
+		query := method.Query()
+		users, totals := plan.CohortOf(query.Step), make([]uint64, plan.Dim)
+		for range users {
+			loss.Gradient(gradient, query.Point, everybody)
+			convex.Clip(gradient, plan.ClipNorm)
+			counts, _ := device.Encode(nil, gradient)
+			for j, c := range counts {
+				totals[j] += uint64(c)
+			}
+		}
+		estimate, err := learner.EstimateMean(params, totals, users, users*uint64(params.Trials))
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		if err := method.Step(estimate); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	fmt.Println("loss below 0.01:", loss.Value(method.Model(), everybody) < 0.01)
+	// Output: loss below 0.01: true
+}

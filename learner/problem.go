@@ -1,0 +1,135 @@
+package learner
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/randomizer/accounting"
+)
+
+// Names of the methods, as task files and plans write them.
+const (
+	MethodPSGD = "psgd"
+	MethodPAGD = "pagd"
+	// MethodAuto lets the plan take the method with the smaller bound. Bounds are loose, so the method with the larger
+	// one may still do better on a given task; simulate tells.
+	MethodAuto = "auto"
+)
+
+// DefaultNoiseDamping is the NoiseDamping that 0 stands for.
+const DefaultNoiseDamping = 0.5
+
+// A Problem is what a plan is made for. All of it is public. theta, Radius, ClipNorm and the constants of the loss live in
+// the coordinates of the feature map's output.
+type Problem struct {
+	Users     uint64 // n, events in all; each is used in one round
+	Dim       int    // d, length of theta
+	Algorithm string // MethodPSGD, MethodPAGD or MethodAuto; "" means MethodPAGD
+
+	ClipNorm   float64 // L, to which a device clips its gradient
+	Radius     float64 // R, of the ball around 0 that theta stays in; D0 of the bounds
+	Smoothness float64 // beta of the loss, finite; see ForLoss
+	Lipschitz  float64 // of the loss, +Inf if there is none; see ForLoss
+	StartRisk  float64 // upper bound on the loss at theta = 0; 0 means unknown
+
+	// ExtraDim coordinates of joint norm at most ExtraNorm are reported beside the gradient and charged with it.
+	ExtraDim  int
+	ExtraNorm float64
+
+	Epsilon, Delta float64
+	Trust          accounting.Trust
+	HonestFraction accounting.Fraction // assumed honest share of a cohort; accounting.One for all
+	Coin           accounting.CoinPolicy
+	MaxBits        int // bits a coordinate that a report may take; 0 means no limit
+	Profile        accounting.Constants
+
+	Cohort       uint64  // m, users of one round; 0 means planned
+	Minimum      uint64  // users without whom a round is not released; 0 means nine tenths of the cohort
+	MaxRounds    uint64  // 0 means no limit
+	NoiseDamping float64 // in (0, 1], scales the noise term of PAGD's v; 0 means DefaultNoiseDamping
+}
+
+// ForLoss returns p with the constants of the loss for features of norm at most x and labels in [-y, y].
+func (p Problem) ForLoss(l convex.Loss, x, y float64) Problem {
+	p.Lipschitz, p.Smoothness = l.Lipschitz(x), l.Smoothness(x)
+	theta := make([]float64, l.Parameters(1))
+	for _, label := range [...]float64{-y, y} { // a convex loss is largest at an end of the labels' range
+		p.StartRisk = max(p.StartRisk, l.Value(theta, convex.Example{Value: []float64{0}, Label: label}))
+	}
+	return p
+}
+
+// Validate names the first field that is out of range. Fields that are accounting's business are refused by MakePlan
+// in accounting's words.
+func (p Problem) Validate() error {
+	switch {
+	case p.Users < 1 || p.Users >= 1<<40:
+		return fmt.Errorf("users: %d, want 1 to 2^40-1", p.Users)
+	case p.Dim < 1 || p.Dim > maxDim:
+		return fmt.Errorf("dim: %d, want 1 to %d", p.Dim, maxDim)
+	case p.Algorithm != "" && p.Algorithm != MethodPSGD && p.Algorithm != MethodPAGD && p.Algorithm != MethodAuto:
+		return fmt.Errorf("algorithm: %q, want %s, %s or %s", p.Algorithm, MethodPSGD, MethodPAGD, MethodAuto)
+	case !(p.Lipschitz >= 0):
+		return fmt.Errorf("lipschitz: %v, want a number of at least 0, or +Inf", p.Lipschitz)
+	case p.ExtraDim < 0 || p.ExtraDim > maxDim:
+		return fmt.Errorf("extra dim: %d, want 0 to %d", p.ExtraDim, maxDim)
+	case (p.ExtraDim > 0) != (p.ExtraNorm > 0):
+		return fmt.Errorf("extra norm: %v with %d extra coordinates, want both above 0 or both 0", p.ExtraNorm, p.ExtraDim)
+	case p.Cohort > p.Users:
+		return fmt.Errorf("cohort: %d, want at most users = %d, or 0 to have it planned", p.Cohort, p.Users)
+	case p.Minimum > p.Users || (p.Cohort > 0 && p.Minimum > p.Cohort):
+		return fmt.Errorf("minimum cohort: %d, want at most the cohort, or 0 to have it planned", p.Minimum)
+	case !(p.NoiseDamping >= 0 && p.NoiseDamping <= 1):
+		return fmt.Errorf("noise damping: %v, want a number in (0, 1], or 0 for %v", p.NoiseDamping, DefaultNoiseDamping)
+	}
+	for _, f := range [...]struct {
+		name     string
+		value    float64
+		positive bool
+	}{
+		{"clip norm", p.ClipNorm, true}, {"radius", p.Radius, true}, {"smoothness", p.Smoothness, p.Algorithm != MethodPSGD},
+		{"start risk", p.StartRisk, false}, {"extra norm", p.ExtraNorm, false},
+	} {
+		if f.value > 0 || (f.value == 0 && !f.positive) {
+			if !math.IsInf(f.value, 0) {
+				continue
+			}
+		}
+		if f.positive {
+			return fmt.Errorf("%s: %v, want a finite number above 0", f.name, f.value)
+		}
+		return fmt.Errorf("%s: %v, want a finite number of at least 0", f.name, f.value)
+	}
+	return nil
+}
+
+func (p Problem) damping() float64 {
+	if p.NoiseDamping == 0 {
+		return DefaultNoiseDamping
+	}
+	return p.NoiseDamping
+}
+
+// methods returns the methods to choose from.
+func (p Problem) methods() []string {
+	switch p.Algorithm {
+	case "":
+		return []string{MethodPAGD}
+	case MethodAuto:
+		return []string{MethodPAGD, MethodPSGD}
+	}
+	return []string{p.Algorithm}
+}
+
+// gradientNorm bounds the norm of a clipped gradient.
+func (p Problem) gradientNorm() float64 { return min(p.ClipNorm, p.Lipschitz) }
+
+// encodedNorm is the norm to which gradient and extra coordinates together are bounded.
+func (p Problem) encodedNorm() float64 { return math.Hypot(p.ClipNorm, p.ExtraNorm) }
+
+// request asks the accountant for a cohort of m.
+func (p Problem) request(m uint64) accounting.Request {
+	return accounting.Request{Users: m, Dim: p.Dim + p.ExtraDim, Epsilon: p.Epsilon, Delta: p.Delta, Trust: p.Trust,
+		HonestFraction: p.HonestFraction, Rounds: 1, MaxBits: p.MaxBits, Coin: p.Coin, Profile: p.Profile}
+}

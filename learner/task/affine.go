@@ -1,0 +1,47 @@
+package task
+
+import "math"
+
+// affine maps values in [low, high] to a*x + b; values outside are moved to the nearer bound first.
+type affine struct {
+	low, high float64
+	scale     Scale
+	a, b      float64
+}
+
+func newAffine(low, high float64, scale Scale) affine {
+	f := affine{low: low, high: high, scale: scale, a: 1}
+	switch scale {
+	case Unit:
+		f.a = 1 / (high - low)
+		f.b = -low / (high - low)
+	case Symmetric:
+		f.a = 2 / (high - low)
+		f.b = -(low + high) / (high - low)
+	}
+	return f
+}
+
+// apply maps x, which must not be NaN. The result respects bound in floating point too.
+func (f affine) apply(x float64) float64 {
+	x = min(max(x, f.low), f.high)
+	switch f.scale {
+	case Unit:
+		return min((x-f.low)/(f.high-f.low), 1)
+	case Symmetric:
+		// Exactly odd around the middle of a range that is symmetric, so that zero stays zero.
+		return min(max((x-f.low)/(f.high-f.low)-(f.high-x)/(f.high-f.low), -1), 1)
+	}
+	return x
+}
+
+// invert maps a coordinate back to the units of the data.
+func (f affine) invert(y float64) float64 { return (y - f.b) / f.a }
+
+// bound is the largest magnitude of a mapped value.
+func (f affine) bound() float64 {
+	if f.scale == Raw {
+		return math.Max(math.Abs(f.low), math.Abs(f.high))
+	}
+	return 1
+}

@@ -1,0 +1,65 @@
+package task
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A FieldError refuses a field of a task declaration. Declarations are public, so it shows the value.
+type FieldError struct {
+	Line  int    // line in the file, from 1; 0 where it is not known
+	Path  string // dotted path from the root, list positions from 0: features.columns.3.min; empty: the whole declaration
+	Value string // what was found, shortened
+	Want  string // what would be accepted
+}
+
+// Error is one line with the path, the value, and what would be accepted.
+func (e *FieldError) Error() string {
+	var b strings.Builder
+	b.WriteString("task")
+	if e.Line > 0 {
+		fmt.Fprintf(&b, " line %d", e.Line)
+	}
+	b.WriteString(": ")
+	if e.Path != "" {
+		b.WriteString(e.Path)
+		if e.Value != "" {
+			b.WriteString(" = " + e.Value)
+		}
+		b.WriteString(": ")
+	}
+	b.WriteString("want " + e.Want)
+	return b.String()
+}
+
+// refuse builds a FieldError for a value of any printable type.
+func refuse(path string, value any, want string, args ...any) error {
+	return &FieldError{Path: path, Value: shorten(fmt.Sprint(value)), Want: fmt.Sprintf(want, args...)}
+}
+
+// shorten keeps an error on one line of readable length, whatever is in the file.
+func shorten(s string) string {
+	const most = 60
+	s = fmt.Sprintf("%q", s)
+	s = s[1 : len(s)-1]
+	if len(s) > most {
+		s = s[:most-3] + "..."
+	}
+	return s
+}
+
+// A RowError says why one row of data is not an event. It is recoverable: reading goes on with the next row, and the
+// device reports the zero vector in this one's place. It never carries contents of the row.
+type RowError struct {
+	Line   int64  // line in the data, from 1; for idx the number of the image, from 1
+	Column string // field, or empty where the whole row is concerned
+	Reason string // what is wrong and what would be accepted, without the value
+}
+
+// Error names line and column.
+func (e *RowError) Error() string {
+	if e.Column == "" {
+		return fmt.Sprintf("row at line %d: %s", e.Line, e.Reason)
+	}
+	return fmt.Sprintf("row at line %d, column %s: %s", e.Line, shorten(e.Column), e.Reason)
+}

@@ -1,0 +1,127 @@
+package task
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+// maxFile bounds a task file; the largest vocabularies are far below it.
+const maxFile = 1 << 20
+
+// Load reads and parses the task file at path, with overrides as in Parse.
+func Load(path string, sets []string) (*Spec, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("read task file: %w", err)
+	}
+	if info.Size() > maxFile {
+		return nil, fmt.Errorf("read task file: %s has %d bytes, want at most %d", path, info.Size(), maxFile)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read task file: %w", err)
+	}
+	s, err := Parse(data, sets)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return s, nil
+}
+
+// Parse reads a task in YAML. Each of sets is an override "path.to.key=value": the path is dotted, list positions count
+// from 0, the value is YAML; later ones win. The result is complete (defaults filled in) and valid. Refusals are of
+// type *FieldError.
+func Parse(data []byte, sets []string) (*Spec, error) {
+	if len(data) > maxFile {
+		return nil, &FieldError{Value: fmt.Sprint(len(data)), Want: fmt.Sprintf("at most %d bytes", maxFile)}
+	}
+	root, err := parseTree(data)
+	if err != nil {
+		return nil, err
+	}
+	for _, set := range sets {
+		if err := override(root, set); err != nil {
+			return nil, err
+		}
+	}
+	s := &Spec{Intercept: 1}
+	if err := decode("", root, reflect.ValueOf(s).Elem()); err != nil {
+		return nil, err
+	}
+	s.SetDefaults()
+	if err := s.Validate(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// override sets one value in the tree. It creates missing mappings, but no list elements: an unknown key is refused later,
+// when the tree is decoded.
+func override(root *node, set string) error {
+	path, value, ok := strings.Cut(set, "=")
+	path = strings.TrimSpace(path)
+	if !ok || path == "" {
+		return refuse("--set", set, "path.to.key=value")
+	}
+	n := root
+	keys := strings.Split(path, ".")
+	for depth, key := range keys {
+		at := strings.Join(keys[:depth+1], ".")
+		if key == "" || depth >= maxDepth {
+			return refuse("--set", set, "path.to.key=value")
+		}
+		last := depth == len(keys)-1
+		var slot *node
+		switch n.kind {
+		case mapping:
+			if slot = n.child(key); slot == nil {
+				slot = &node{kind: mapping}
+				n.keys = append(n.keys, key)
+				n.values = append(n.values, slot)
+			}
+		case list:
+			i, err := strconv.Atoi(key)
+			if err != nil || i < 0 || i >= len(n.values) {
+				return refuse("--set", at, "a list position from 0 to %d", len(n.values)-1)
+			}
+			slot = n.values[i]
+		default:
+			return refuse("--set", at, "a path that does not go through a single value")
+		}
+		if last {
+			v, err := parseValue(value)
+			if err != nil {
+				return fmt.Errorf("--set %s: %w", shorten(path), err)
+			}
+			*slot = *v
+		}
+		n = slot
+	}
+	return nil
+}
+
+// parseValue reads the right side of an override. Text that is no YAML value by itself, such as >50K, stands for itself.
+func parseValue(text string) (*node, error) {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return nil, &FieldError{Want: "a value"}
+	}
+	if strings.ContainsAny(text[:1], "[{\"'") {
+		return parseTree([]byte(text))
+	}
+	return &node{text: text}, nil
+}
+
+// parseFinite reads a decimal number and refuses NaN, infinities and what would overflow. Hexadecimal, which Go would
+// take, is refused: a client in another language must read the same rows as valid.
+func parseFinite(text string) (float64, error) {
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsNaN(f) || math.IsInf(f, 0) || strings.ContainsAny(text, "xX") {
+		return 0, fmt.Errorf("not a finite number")
+	}
+	return f, nil
+}

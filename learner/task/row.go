@@ -1,0 +1,63 @@
+package task
+
+import "fmt"
+
+// A Row is one event as it was read, before the feature map. It is private data: it prints as a placeholder. Readers reuse
+// its memory, so it is valid until the next row is read.
+type Row struct {
+	Line   int64 // line in the data, from 1; for idx the number of the image
+	Number int64 // number of the event in the data, from 0; invalid rows count, so that it is stable across runs
+
+	// Fields are the values of the columns of csv and jsonl, in the order of Schema.Columns.
+	Fields []string
+
+	// Index and Value are the features of libsvm and idx. Index counts from 0 and increases strictly; nil is dense.
+	Index []int32
+	Value []float64
+
+	Label string
+}
+
+// Format prints a placeholder under every verb, so that no log or error can carry an event.
+func (r Row) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("task.Row{redacted}")) }
+
+// A Schema is what a reader of data has to know of a task.
+type Schema struct {
+	Events    Events
+	Columns   []string // fields that the features are made from, in this order; nil for libsvm and idx
+	Label     string   // field of the label; empty for libsvm and idx
+	Dimension int      // number of values of libsvm and idx
+}
+
+// Schema returns what a reader of this task's data has to know.
+func (s *Spec) Schema() Schema {
+	out := Schema{Events: s.Events, Label: s.Label.Column}
+	if s.Features.Vector != nil {
+		out.Dimension = s.Features.Vector.Dimension
+	}
+	for _, c := range s.Features.Columns {
+		out.Columns = append(out.Columns, c.Name)
+	}
+	return out
+}
+
+// ReadAs returns a copy of the task for data in another format: what is learned is the same, only events are written
+// differently. Csv that is not the task's own format has a header and commas. Vectors are read from libsvm and idx,
+// columns from csv and jsonl; other pairs are refused. The canonical form is that of another declaration: take the task hash
+// from the original.
+func (s *Spec) ReadAs(format Format) (*Spec, error) {
+	out := *s
+	if format != s.Events.Format {
+		out.Events = Events{Format: format, Header: format == CSV, MaxLine: s.Events.MaxLine}
+		if format == CSV {
+			out.Events.Separator = ","
+		}
+		if format != IDX {
+			out.Events.Skip = s.Events.Skip
+		}
+	}
+	if err := out.Validate(); err != nil {
+		return nil, err
+	}
+	return &out, nil
+}

@@ -1,0 +1,31 @@
+package task
+
+import (
+	"path/filepath"
+	"testing"
+)
+
+// Every task file that ships parses, compiles, and survives the canonical form.
+func TestShippedTasks(t *testing.T) {
+	files, err := filepath.Glob("../../deploy/tasks/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no shipped task files found: %v", err)
+	}
+	for _, f := range files {
+		s, err := Load(f, nil)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if want := filepath.Base(f); s.Name+".yaml" != want {
+			t.Errorf("%s: name %s differs from the file's", want, s.Name)
+		}
+		m, err := s.Compile()
+		if err != nil {
+			t.Errorf("%s: %v", f, err)
+			continue
+		}
+		requireCanonical(t, s)
+		t.Logf("%s: d = %d, X = %.4f", s.Name, m.Dim(), m.Bound())
+	}
+}

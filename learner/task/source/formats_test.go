@@ -1,0 +1,136 @@
+package source
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func check(t *testing.T, got, want []outcome) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%v, want\n%v", got, want)
+	}
+}
+
+func TestCSV(t *testing.T) {
+	data := "\ufeffy,age,other,job\r\n" +
+		"1,30,x,a\r\n" +
+		"\r\n" +
+		`0, 40 , "", "b, c" ` + "\n" +
+		"0,50,x\n" + // too few
+		`1,60,,"say ""x"""` + "\n" +
+		`1,60,,"open` + "\n" +
+		`1,60,,"a"b` + "\n" +
+		`1,60,,a"b` + "\n" +
+		"1,60,," + strings.Repeat("z", 100) + "\n" +
+		"0,70,x,a" // no end of line
+	check(t, outcomes(t, open(t, compile(t, csvTask), data)), []outcome{
+		{2, 0, "30|a|1"},
+		{4, 1, "40|b, c|0"},
+		{5, 2, "bad "},
+		{6, 3, `60|say "x"|1`},
+		{7, 4, "bad "},
+		{8, 5, "bad "},
+		{9, 6, "bad "},
+		{10, 7, "bad "},
+		{11, 8, "70|a|0"},
+	})
+}
+
+func TestCSVByPosition(t *testing.T) {
+	m := compile(t, csvTask, "events.header=false", "events.columns=[job, y, age]", "events.separator=;", "events.skip=['|', '#']")
+	check(t, outcomes(t, open(t, m, "| junk\na;1;3\n# more\n ;0; 4\n")), []outcome{{2, 0, "3|a|1"}, {4, 1, "4||0"}})
+	m = compile(t, csvTask, "events.header=false", "events.columns=[job, y, age]", `events.separator="\t"`)
+	check(t, outcomes(t, open(t, m, "a\t1\t 3\n\t0\t4\n")), []outcome{{1, 0, "3|a|1"}, {2, 1, "4||0"}})
+}
+
+func TestJSONL(t *testing.T) {
+	data := `{"age": 30, "job": "a", "y": 1}` + "\n" +
+		`{"extra": {"age": [1, {"y": 2}]}, "job": true, "y": "0", "age": "4.5e1", "more": [null]}` + "\n\n" +
+		`{"age": 30, "job": "a"}` + "\n" +
+		`{"age": 30, "age": 31, "job": "a", "y": 1}` + "\n" +
+		`{"age": null, "job": "a", "y": 1}` + "\n" +
+		`{"age": [3], "job": "a", "y": 1}` + "\n" +
+		`[1]` + "\n" +
+		`{"age": 30, "job": "a", "y": 1} {}` + "\n" +
+		`{"age": 30, "job": "a", "y": 1` + "\n" +
+		`{"age": 30, "job": "a", "y": 01}` + "\n" +
+		`{"y": 1, "age": 1, "job": "\u0061"}`
+	check(t, outcomes(t, open(t, compile(t, jsonTask), data)), []outcome{
+		{1, 0, "30|a|1"},
+		{2, 1, "4.5e1|true|0"},
+		{4, 2, "bad y"},
+		{5, 3, "bad age"},
+		{6, 4, "bad age"},
+		{7, 5, "bad age"},
+		{8, 6, "bad "},
+		{9, 7, "bad "},
+		{10, 8, "bad "},
+		{11, 9, "bad "},
+		{12, 10, "1|a|1"},
+	})
+}
+
+func TestLIBSVM(t *testing.T) {
+	data := "% comment\n+1 1:0.5 5:-2e0  \n-1\n1 2:1 # 3:1\n1 2:1 2:1\n1 0:1\n1 6:1\n1 a:1\n1 1:x\n1 1:0x1p4\n1 1\n#\n1 1:1\n"
+	r := open(t, compile(t, svmTask), data)
+	var got []string
+	for row, err := range r.All() {
+		if err != nil {
+			got = append(got, fmt.Sprintf("%d bad", row.Line))
+			continue
+		}
+		if row.Index == nil {
+			t.Errorf("line %d: a sparse row without index is dense", row.Line)
+		}
+		got = append(got, fmt.Sprintf("%d %s %v %v", row.Line, row.Label, row.Index, row.Value))
+	}
+	want := []string{
+		"2 +1 [0 4] [0.5 -2]", "3 -1 [] []", "4 1 [1] [1]", "5 bad", "6 bad", "7 bad", "8 bad", "9 bad", "10 bad", "11 bad", "12 bad",
+		"13 1 [0] [1]",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%q, want\n%q", got, want)
+	}
+}
+
+// A line may be exactly as long as the limit, whatever ends it.
+func TestLineLimit(t *testing.T) {
+	m := compile(t, svmTask, "events.max_line=8")
+	for _, end := range []string{"\n", "\r\n", ""} {
+		check(t, outcomes(t, open(t, m, "1 1:1\n1 1:1234"+end)), []outcome{{1, 0, "1"}, {2, 1, "1"}})
+		check(t, outcomes(t, open(t, m, "1 1:1\n1 1:12345"+end)), []outcome{{1, 0, "1"}, {2, 1, "bad "}})
+	}
+	long := strings.Repeat("1", 1<<20)
+	check(t, outcomes(t, open(t, m, "1 1:1\n"+long+"\n1 1:1\n")), []outcome{{1, 0, "1"}, {2, 1, "bad "}, {3, 2, "1"}})
+}
+
+// Events without any row are not an error: nothing has come yet.
+func TestEmpty(t *testing.T) {
+	for file, data := range map[string]string{svmTask: "", jsonTask: "\n\n", csvTask: "age,job,y\n"} {
+		if got := outcomes(t, open(t, compile(t, file), data)); len(got) != 0 {
+			t.Errorf("got %v from nothing", got)
+		}
+	}
+}
+
+// Row errors name the position only.
+func TestErrorsKeepContentsBack(t *testing.T) {
+	const secret = "s3cr3t"
+	for file, lines := range map[string][]string{
+		svmTask:  {"1 1:1", "1 " + secret, "1 1:" + secret, "1 " + secret + ":1"},
+		csvTask:  {"age,job,y\n1,a,1", secret, `"` + secret, `1,x"` + secret + `,1`},
+		jsonTask: {`{"age":1,"job":"a","y":1}`, secret, `{"` + secret, `{"age":{"` + secret + `":1}}`, `{"age":"` + secret + `"`},
+	} {
+		for row, err := range open(t, compile(t, file), strings.Join(lines, "\n")).All() {
+			if (err == nil) != (row.Number == 0) || (err != nil && strings.Contains(err.Error(), secret)) {
+				t.Errorf("row %d: %v", row.Number, err)
+			}
+			if s := fmt.Sprintf("%+v", row); s != "task.Row{redacted}" {
+				t.Errorf("a row prints %s", s)
+			}
+		}
+	}
+}

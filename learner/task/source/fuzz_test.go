@@ -1,0 +1,131 @@
+package source
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/task"
+)
+
+// readAll checks what holds for all data: reading ends, rows count up, lines increase, and whatever the feature map accepts is a
+// valid example within the bound.
+func readAll(t *testing.T, r *Reader, m *task.FeatureMap) {
+	t.Helper()
+	var e convex.Example
+	var rows, line int64
+	for row, err := range r.All() {
+		var bad *task.RowError
+		if err != nil && !errors.As(err, &bad) {
+			break
+		}
+		if row.Number != rows || row.Line <= line {
+			t.Fatalf("row %d at line %d follows row %d at line %d", row.Number, row.Line, rows-1, line)
+		}
+		rows, line = rows+1, row.Line
+		if bad != nil {
+			if bad.Line != row.Line {
+				t.Fatalf("the error says line %d, the row %d", bad.Line, row.Line)
+			}
+			continue
+		}
+		if err := m.Map(row, &e); err != nil {
+			if !errors.As(err, &bad) || bad.Line != row.Line {
+				t.Fatalf("map: %v", err)
+			}
+			continue
+		}
+		if err := e.Validate(m.Dim()); err != nil {
+			t.Fatal(err)
+		}
+		if e.Norm() > m.Bound() {
+			t.Fatalf("norm %v above %v", e.Norm(), m.Bound())
+		}
+	}
+	if _, err := r.Next(); err == nil {
+		t.Fatal("a row after the end")
+	}
+}
+
+// fuzzLines gives the data after a good first line, so that the check of the schema does not stop the fuzzer.
+func fuzzLines(f *testing.F, file, first string, seeds ...string) {
+	m := compile(f, file)
+	for _, s := range seeds {
+		f.Add([]byte(s))
+	}
+	f.Add(zip(f, []byte(first)))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for _, all := range [][]byte{data, append([]byte(first), data...)} {
+			if r, err := New(bytes.NewReader(all), m); err == nil {
+				readAll(t, r, m)
+			}
+		}
+	})
+}
+
+func FuzzLIBSVM(f *testing.F) {
+	fuzzLines(f, svmTask, "1 1:1\n", "-1 2:0.5 5:1e3 # x\n\n%\n1 5:-1", "1 1:1 1:1\n1 qid:3 1:1\n")
+}
+
+func FuzzCSV(f *testing.F) {
+	fuzzLines(f, csvTask, "age,job,y\n1,a,1\n", "2,\"b, c\",0\r\n3,\"say \"\"x\"\"\",1\n", "\"\"\"\",,\n\",,\n")
+}
+
+func FuzzJSONL(f *testing.F) {
+	fuzzLines(f, jsonTask, `{"age":1,"job":"a","y":1}`+"\n", `{"y":0,"x":[{}],"age":"3","job":null}`, "{}\n[]\n{\"age\"")
+}
+
+func FuzzIDX(f *testing.F) {
+	m := compile(f, idxTask)
+	images, labels := idxFiles([]byte{0, 1, 2, 3, 255, 0, 0, 7}, []byte{3, 0})
+	f.Add(images, labels)
+	f.Add(zip(f, images), labels)
+	f.Fuzz(func(t *testing.T, a, b []byte) {
+		rows, err := inflateIDX(bytes.NewReader(a), bytes.NewReader(b), 4)
+		if r, err := start("-", rows, err, func() error { return nil }, m); err == nil {
+			readAll(t, r, m)
+		}
+	})
+}
+
+// On a line without blanks around fields our splitter and the standard library's reader agree.
+func FuzzSplitCSV(f *testing.F) {
+	for _, s := range []string{`a,b`, `"a,""b""",c`, `,`, `"`, `a"b`, `"a"b`, `""`} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		if strings.ContainsAny(line, "\r\n \t") || line == "" {
+			return
+		}
+		got, err := splitCSV(nil, line, ',')
+		r := csv.NewReader(strings.NewReader(line))
+		want, wantErr := r.Read()
+		if (err == nil) != (wantErr == nil) || (err == nil && !slices.Equal(got, want)) {
+			t.Fatalf("%q: got %q, %v; encoding/csv says %q, %v", line, got, err, want, wantErr)
+		}
+	})
+}
+
+// Every line that the JSON reader takes is one JSON object by the standard library's rules.
+func FuzzJSONIsStrict(f *testing.F) {
+	m := compile(f, jsonTask)
+	f.Add(`{"age":1,"job":"a","y":1,}`)
+	f.Add(`{"age":1 "job":"a","y":1}`)
+	f.Fuzz(func(t *testing.T, line string) {
+		if strings.ContainsAny(line, "\n\ufeff") { // one line, and no byte order mark
+			return
+		}
+		r, err := New(strings.NewReader(line), m)
+		if err != nil {
+			return
+		}
+		if _, err := r.Next(); err == nil && !json.Valid([]byte(line)) {
+			t.Fatalf("accepted %q", line)
+		}
+	})
+}

@@ -1,0 +1,118 @@
+package source
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"strconv"
+
+	"github.com/panlearn/panlearn/learner/task"
+)
+
+// jsonRows reads one JSON object a line. Keys that the task does not name are passed over, whatever they hold.
+type jsonRows struct {
+	lines  *lines
+	index  map[string]int // column to position; the label comes last
+	names  []string
+	values []string
+	seen   []bool
+}
+
+// Reasons never quote the decoder, whose messages show characters of the data.
+const notObject = "not one JSON object"
+
+func newJSONL(l *lines, schema task.Schema) *jsonRows {
+	f := &jsonRows{lines: l, index: make(map[string]int)}
+	f.names = append(append(f.names, schema.Columns...), schema.Label)
+	for i, c := range f.names {
+		f.index[c] = i
+	}
+	f.values = make([]string, len(f.names))
+	f.seen = make([]bool, len(f.names))
+	return f
+}
+
+func (f *jsonRows) next(row *task.Row) error {
+	line, err := f.lines.next()
+	if err != nil {
+		return err
+	}
+	clear(f.seen)
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.UseNumber()
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return f.lines.fail("", notObject)
+	}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return f.lines.fail("", notObject)
+		}
+		name, _ := key.(string)
+		value, err := d.Token()
+		if err != nil {
+			return f.lines.fail("", notObject)
+		}
+		_, nested := value.(json.Delim)
+		if nested {
+			if err := passOver(d); err != nil {
+				return f.lines.fail("", notObject)
+			}
+		}
+		i, ok := f.index[name]
+		if !ok {
+			continue
+		}
+		if f.seen[i] {
+			return f.lines.fail(name, "the key is there twice")
+		}
+		f.seen[i] = true
+		if f.values[i], ok = scalarText(value); !ok {
+			return f.lines.fail(name, "not a number, a string, true or false")
+		}
+	}
+	if _, err := d.Token(); err != nil { // the closing brace
+		return f.lines.fail("", notObject)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return f.lines.fail("", notObject)
+	}
+	for i, ok := range f.seen {
+		if !ok {
+			return f.lines.fail(f.names[i], "the key is missing")
+		}
+	}
+	last := len(f.values) - 1
+	row.Line, row.Fields, row.Label = f.lines.line, f.values[:last], f.values[last]
+	return nil
+}
+
+// scalarText returns a value as a csv file would have it.
+func scalarText(t json.Token) (string, bool) {
+	switch v := t.(type) {
+	case string:
+		return v, true
+	case json.Number:
+		return v.String(), true
+	case bool:
+		return strconv.FormatBool(v), true
+	}
+	return "", false
+}
+
+// passOver reads to the end of the list or object that has just begun.
+func passOver(d *json.Decoder) error {
+	for depth := 1; depth > 0; {
+		t, err := d.Token()
+		if err != nil {
+			return err
+		}
+		switch t {
+		case json.Delim('['), json.Delim('{'):
+			depth++
+		case json.Delim(']'), json.Delim('}'):
+			depth--
+		}
+	}
+	return nil
+}

@@ -1,0 +1,158 @@
+package source
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/task"
+)
+
+// A Reader yields the rows of one file or stream. It is not safe for concurrent use.
+type Reader struct {
+	rows   rows
+	close  func() error
+	number int64 // of the next row
+
+	row    task.Row // read last
+	peeked []peek   // read by Open for the check of the schema, and not handed out yet
+	err    error    // ends the reading
+}
+
+// A peek is an event that was read ahead: its row or its error.
+type peek struct {
+	row task.Row
+	err error
+}
+
+// schemaWindow is how many events in a row must not fit before data that have begun so are refused.
+const schemaWindow = 16
+
+// rows is a format. next overwrites row but for Number and returns nil, a *task.RowError, io.EOF or a fatal error.
+type rows interface {
+	next(row *task.Row) error
+}
+
+// A SchemaError says that data do not match the task. Nothing of them may be sent.
+type SchemaError struct {
+	Path string // as given to Open
+	Err  error  // the reason, a *task.RowError where the first event is to blame
+}
+
+// Error names the data and the reason.
+func (e *SchemaError) Error() string {
+	return fmt.Sprintf("data %q do not match the task: %v", e.Path, e.Err)
+}
+
+// Unwrap returns the reason.
+func (e *SchemaError) Unwrap() error { return e.Err }
+
+// New reads from r as Open does from a file. It is for formats of one stream, which idx is not.
+func New(r io.Reader, m *task.FeatureMap) (*Reader, error) {
+	return newReader("-", io.NopCloser(r), m)
+}
+
+// newReader takes over in, and closes it if it fails.
+func newReader(path string, in io.ReadCloser, m *task.FeatureMap) (*Reader, error) {
+	stream, err := inflate(in)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("read data %q: %w", path, err), in.Close())
+	}
+	rows, err := newRows(stream, m.Schema())
+	return start(path, rows, err, in.Close, m)
+}
+
+// newRows picks the format.
+func newRows(stream io.Reader, schema task.Schema) (rows, error) {
+	l := newLines(stream, schema.Events)
+	switch schema.Events.Format {
+	case task.LIBSVM:
+		return &libsvm{lines: l, dimension: schema.Dimension}, nil
+	case task.CSV:
+		return newCSV(l, schema)
+	case task.JSONL:
+		return newJSONL(l, schema), nil
+	}
+	return nil, fmt.Errorf("format %s cannot be read from one stream", schema.Events.Format)
+}
+
+// start looks at the first events, up to the first one that fits. Data of which none fits, of two to schemaWindow events,
+// do not match the task. A single event does not decide: whether a device sends must not depend on what its event holds.
+func start(path string, rows rows, err error, close func() error, m *task.FeatureMap) (*Reader, error) {
+	if err != nil {
+		return nil, errors.Join(&SchemaError{Path: path, Err: err}, close())
+	}
+	r := &Reader{rows: rows, close: close}
+	var first error // of the first event, which tells most about what is wrong
+	for {
+		row, err := r.read()
+		if err == nil {
+			err = m.Map(row, &convex.Example{})
+		}
+		var bad *task.RowError
+		switch invalid := errors.As(err, &bad); {
+		case err == nil || err == io.EOF && len(r.peeked) < 2:
+			r.peeked = append(r.peeked, peek{row, err})
+			return r, nil
+		case !invalid && err != io.EOF:
+			return nil, errors.Join(fmt.Errorf("read data %q: %w", path, err), close())
+		case invalid:
+			if first == nil {
+				first = bad
+			}
+			r.peeked = append(r.peeked, peek{task.Row{Line: row.Line, Number: row.Number}, err})
+		}
+		if err == io.EOF || len(r.peeked) == schemaWindow {
+			return nil, errors.Join(&SchemaError{Path: path, Err: first}, close())
+		}
+	}
+}
+
+// Next returns the next row. On a *task.RowError the row has its Line and Number, and reading can go on; io.EOF is the
+// end; every other error is final.
+func (r *Reader) Next() (task.Row, error) {
+	if len(r.peeked) > 0 {
+		next := r.peeked[0]
+		r.peeked = r.peeked[1:]
+		return next.row, next.err
+	}
+	return r.read()
+}
+
+func (r *Reader) read() (task.Row, error) {
+	if r.err != nil {
+		return task.Row{}, r.err
+	}
+	r.row.Label = ""
+	err := r.rows.next(&r.row)
+	var bad *task.RowError
+	if err != nil && !errors.As(err, &bad) {
+		r.err = err
+		return task.Row{}, err
+	}
+	r.row.Number = r.number
+	r.number++
+	if bad != nil {
+		return task.Row{Line: bad.Line, Number: r.row.Number}, bad
+	}
+	return r.row, nil
+}
+
+// All yields what Next returns, up to the end of the data or the first error that is not a *task.RowError, which it
+// yields last.
+func (r *Reader) All() iter.Seq2[task.Row, error] {
+	return func(yield func(task.Row, error) bool) {
+		for {
+			row, err := r.Next()
+			var bad *task.RowError
+			if err == io.EOF || !yield(row, err) || (err != nil && !errors.As(err, &bad)) {
+				return
+			}
+		}
+	}
+}
+
+// Close releases the file. Standard input is left open.
+func (r *Reader) Close() error { return r.close() }

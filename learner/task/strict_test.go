@@ -1,0 +1,189 @@
+package task
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+const plain = `
+version: 1
+name: demo
+events: {format: csv, columns: [age, job, url, y]}
+features:
+  columns:
+    - {column: age, kind: numeric, min: 0, max: 100}
+    - {column: job, kind: categorical, vocabulary: [a, b]}
+    - {column: url, kind: hashed, buckets: 4}
+label: {column: y, positive: ["1"], negative: ["0"]}
+model: {loss: logistic, radius: 5}
+privacy: {epsilon: 1, delta: 1e-6}
+schedule: {users: 1000}
+`
+
+const sparse = `
+version: 1
+name: demo
+events: {format: libsvm}
+features: {vector: {dimension: 10, min: 0, max: 1, max_nonzeros: 3}}
+label: {positive: ["1"], negative: ["0"]}
+model: {loss: logistic, radius: 5}
+privacy: {epsilon: 1, delta: 1e-6}
+schedule: {users: 1000}
+`
+
+const regression = `
+version: 1
+name: demo
+events: {format: jsonl}
+features: {columns: [{column: x, kind: numeric, min: 0, max: 1}]}
+label: {column: y, min: 0, max: 10}
+model: {loss: squared, radius: 5}
+privacy: {epsilon: 1, delta: 1e-6}
+schedule: {users: 1000}
+`
+
+// mustParse parses a file that the test knows to be good.
+func mustParse(t testing.TB, file string, sets ...string) *Spec {
+	t.Helper()
+	s, err := Parse([]byte(file), sets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// Every mistake is refused with the dotted path of the field, and with the value where there is one.
+func TestStrictness(t *testing.T) {
+	for _, c := range []struct {
+		file, old, new string // the file with old replaced by new
+		path, value    string // of the refusal
+	}{
+		{plain, "version: 1", "version: 2", "version", "2"},
+		{plain, "version: 1", "", "version", "0"},
+		{plain, "name: demo", "name: Demo", "name", "Demo"},
+		{plain, "name: demo", "name: " + strings.Repeat("x", 33), "name", "xxx"},
+		{plain, "name: demo", "nmae: demo", "nmae", ""},
+		{plain, "name: demo", "name: demo\nname: demo", "name", ""},
+		{plain, "name: demo", "name: null", "name", "null"},
+		{plain, "name: demo", "name: &a demo", "", "anchors"},
+		{plain, "name: demo", "name: !!str demo", "", "tags"},
+		{plain, "name: demo", "name: [demo]", "name", "a list"},
+		{plain, "format: csv", "format: xml", "events.format", "xml"},
+		{plain, "format: csv", "format: csv, header: true", "events.columns", "age"},
+		{plain, "format: csv", "format: csv, header: yes", "events.header", "yes"},
+		{plain, "format: csv", "format: csv, max_line: 0.5", "events.max_line", "0.5"},
+		{plain, "format: csv", "format: csv, max_line: -1", "events.max_line", "-1"},
+		{plain, "format: csv", "format: csv, max_line: '80'", "events.max_line", "80"},
+		{plain, "format: csv", "format: csv, separator: ab", "events.separator", "ab"},
+		{plain, "format: csv", "format: csv, separator: ' '", "events.separator", " "},
+		{plain, "format: csv", "format: csv, skip: ['']", "events.skip.0", ""},
+		{plain, "[age, job, url, y]", "[age, job, url, y, age]", "events.columns.4", "age"},
+		{plain, "[age, job, url, y]", "[age, job, y]", "features.columns.2.column", "url"},
+		{plain, "[age, job, url, y]", "[age, job, url]", "label.column", "y"},
+		{plain, "[age, job, url, y]", "age", "events.columns", "age"},
+		{plain, "column: job", "column: age", "features.columns.1.column", "age"},
+		{plain, "kind: hashed", "kind: hash", "features.columns.2.kind", "hash"},
+		{plain, "max: 100", "max: 0", "features.columns.0.max", "0"},
+		{plain, "max: 100", "max: .inf", "features.columns.0.max", ".inf"},
+		{plain, "max: 100", "max: .nan", "features.columns.0.max", ".nan"},
+		{plain, "max: 100", "max: NaN", "features.columns.0.max", "NaN"},
+		{plain, "max: 100", "max: 1e999", "features.columns.0.max", "1e999"},
+		{plain, "max: 100", "max: 1e200", "features.columns.0.max", "1e+200"},
+		{plain, "max: 100", "max: 100, scale: log", "features.columns.0.scale", "log"},
+		{plain, "max: 100", "max: 100, buckets: 3", "features.columns.0.buckets", "3"},
+		{plain, "max: 100", "max: 100, vocabulary: [a]", "features.columns.0.vocabulary", "a"},
+		{plain, "max: 100", "max: 100, unknown: drop", "features.columns.0.unknown", "drop"},
+		{plain, "[a, b]", "[a, b, a]", "features.columns.1.vocabulary.2", "a"},
+		{plain, "[a, b]", "[]", "features.columns.1.vocabulary", ""},
+		{plain, "[a, b]", "[a, '*'], unknown: other", "features.columns.1.vocabulary.1", "*"},
+		{plain, "[a, b]", "[a], unknown: maybe", "features.columns.1.unknown", "maybe"},
+		{plain, "[a, b]", "[a], min: 1", "features.columns.1.min", "1"},
+		{plain, "buckets: 4", "buckets: 0", "features.columns.2.buckets", "0"},
+		{plain, "buckets: 4", "buckets: 99999999", "features.columns.2.buckets", "99999999"},
+		{plain, "buckets: 4", "buckets: 1048575", "features.columns.2", "url"},
+		{plain, "column: y", "column: age", "label.column", "age"},
+		{plain, `["0"]`, `["0", "+1.0"]`, "label.negative.1", "+1.0"},
+		{plain, `["0"]`, `[]`, "label.negative", ""},
+		{plain, `["0"]`, `["0"], max: 3`, "label.max", "3"},
+		{plain, "loss: logistic", "loss: hinge", "model.loss", "hinge"},
+		{plain, "loss: logistic", "loss: squared", "label.positive", "1"},
+		{plain, "radius: 5", "radius: 0", "model.radius", "0"},
+		{plain, "radius: 5", "radius: 5, clip_norm: -1", "model.clip_norm", "-1"},
+		{plain, "radius: 5", "radius: five", "model.radius", "five"},
+		{plain, "epsilon: 1", "epsilon: 0", "privacy.epsilon", "0"},
+		{plain, "epsilon: 1", "epsilon: {max: 1}", "privacy.epsilon", "a mapping"},
+		{plain, "delta: 1e-6", "delta: 1", "privacy.delta", "1"},
+		{plain, "delta: 1e-6", "delta: 1e-6, trust: local", "privacy.trust", "local"},
+		{plain, "delta: 1e-6", "delta: 1e-6, honest_fraction: 1.1", "privacy.honest_fraction", "1.1"},
+		{plain, "delta: 1e-6", "delta: 1e-6, honest_fraction: 0", "privacy.honest_fraction", "0"},
+		{plain, "delta: 1e-6", "delta: 1e-6, honest_fraction: 1e-9", "privacy.honest_fraction", "1e-9"},
+		{plain, "delta: 1e-6", "delta: 1e-6, honest_fraction: 1/0", "privacy.honest_fraction", "1/0"},
+		{plain, "delta: 1e-6", "delta: 1e-6, coin: biased", "privacy.coin", "biased"},
+		{plain, "delta: 1e-6", "delta: 1e-6, max_bits: -1", "privacy.max_bits", "-1"},
+		{plain, "delta: 1e-6", "delta: 1e-6, max_bits: 1", "privacy.max_bits", "1"},
+		{plain, "epsilon: 1", "epsilon: 61", "privacy.epsilon", "61"},
+		{plain, "delta: 1e-6", "delta: 1e-6, profile: best", "privacy.profile", "best"},
+		{plain, "delta: 1e-6", "delta: 1e-6, seal: tls", "privacy.seal", "tls"},
+		{plain, "users: 1000", "users: 0", "schedule.users", "0"},
+		{plain, "users: 1000", "users: 1e3", "schedule.users", "1e3"},
+		{plain, "users: 1000", "users: 1000, algorithm: adam", "schedule.algorithm", "adam"},
+		{plain, "users: 1000", "users: 1000, cohort: 1001", "schedule.cohort", "1001"},
+		{plain, "users: 1000", "users: 1000, cohort: 10, minimum_cohort: 11", "schedule.minimum_cohort", "11"},
+		{plain, "users: 1000", "users: 1000, rounds: {max: -1}", "schedule.rounds.max", "-1"},
+		{plain, "users: 1000", "users: 1000, rounds: {min: 1}", "schedule.rounds.min", ""},
+		{plain, "users: 1000", "users: 1000, deadline: 60", "schedule.deadline", "60"},
+		{plain, "users: 1000", "users: 1000, deadline: -1s", "schedule.deadline", "-1s"},
+		{plain, "users: 1000", "users: 1000, noise_damping: 2", "schedule.noise_damping", "2"},
+		{plain, "name: demo", "name: demo\nnorm_bound: 9", "norm_bound", "9"},
+		{plain, "name: demo", "name: demo\nnorm_bound: -1", "norm_bound", "-1"},
+		{plain, "name: demo", "name: demo\nintercept: -.inf", "intercept", "-.inf"},
+		{sparse, "dimension: 10", "dimension: 0", "features.vector.dimension", "0"},
+		{sparse, "max_nonzeros: 3", "max_nonzeros: 11", "features.vector.max_nonzeros", "11"},
+		{sparse, "min: 0", "min: 0.5", "features.vector.min", "0.5"},
+		{sparse, "min: 0, max: 1", "min: -2, max: -1", "features.vector.max", "-1"},
+		{sparse, "min: 0", "min: -1, scale: unit", "features.vector.scale", "unit"},
+		{sparse, "min: 0", "min: 0, scale: symmetric", "features.vector.scale", "symmetric"},
+		{sparse, "format: libsvm", "format: jsonl", "features", ""},
+		{sparse, "format: libsvm", "format: libsvm, header: true", "events.header", "true"},
+		{sparse, "format: libsvm", "format: libsvm, separator: ';'", "events.separator", ";"},
+		{sparse, "format: libsvm", "format: libsvm, columns: [a]", "events.columns", "a"},
+		{sparse, "format: libsvm", "format: idx, skip: ['#']", "events.skip", "#"},
+		{sparse, `label: {`, `label: {column: y, `, "label.column", "y"},
+		{regression, "min: 0, max: 10", "min: 0, max: 0", "label.max", "0"},
+		{regression, "min: 0, max: 10", "min: 0, max: 10, scale: log", "label.scale", "log"},
+		{regression, "min: 0, max: 10", `min: 0, max: 10, negative: ["0"]`, "label.negative", "0"},
+		{regression, "column: y, ", "", "label.column", ""},
+		{regression, "columns: [{", "columns: [[{", "", "YAML"},
+	} {
+		mustParse(t, c.file) // each case is one mistake in a good file
+		file := strings.Replace(c.file, c.old, c.new, 1)
+		if file == c.file {
+			t.Fatalf("%q is not in the file", c.old)
+		}
+		_, err := Parse([]byte(file), nil)
+		var field *FieldError
+		if !errors.As(err, &field) {
+			t.Errorf("%s -> %s: got %v, want a *FieldError", c.old, c.new, err)
+			continue
+		}
+		if field.Path != c.path || !strings.Contains(err.Error(), c.value) {
+			t.Errorf("%s -> %s: got %q, want path %q and value %q", c.old, c.new, err, c.path, c.value)
+		}
+		if field.Want == "" || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s -> %s: want one line that says what would be accepted, got %q", c.old, c.new, err)
+		}
+	}
+}
+
+// What a person may mistype in structure is refused as well.
+func TestRefusesOddDocuments(t *testing.T) {
+	for _, file := range []string{
+		"", "[]", "3", "version: 1\n---\nversion: 1", "a: [", "\x00", "? [a]\n: b", "<<: {a: b}", "a: *b", "version:",
+		strings.Repeat("[", 100), strings.Repeat("- ", 100), plain + strings.Repeat(" ", maxFile),
+	} {
+		if s, err := Parse([]byte(file), nil); err == nil {
+			t.Errorf("accepted %q as %+v", shorten(file), s)
+		}
+	}
+}

@@ -1,0 +1,177 @@
+package task
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"regexp"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/randomizer/accounting"
+)
+
+// Limits of a declaration, far above what a round can carry: they keep arithmetic and memory in bounds.
+const (
+	maxUsers     = 1<<40 - 1
+	maxBits      = 1<<31 - 1
+	maxDimension = 1 << 20
+	maxLineLimit = 64 << 20
+	maxDeadline  = Duration(30 * 24 * time.Hour)
+	maxMagnitude = 1e100 // of bounds, radius and clip norm; squares must stay finite
+)
+
+var namePattern = regexp.MustCompile(`^[a-z0-9_-]{1,32}$`)
+
+// Validate refuses a declaration that is incomplete, contradictory or out of range, with a *FieldError for the first
+// such field.
+func (s *Spec) Validate() error {
+	if s.Version != Version {
+		return refuse("version", s.Version, "%d", Version)
+	}
+	if !namePattern.MatchString(s.Name) {
+		return refuse("name", s.Name, "1 to 32 of a-z, 0-9, _ and -")
+	}
+	if err := checkLeaves("", reflect.ValueOf(s).Elem()); err != nil {
+		return err
+	}
+	for _, check := range []func() error{
+		s.checkEvents, s.checkFeatures, s.checkModel, s.checkLabel, s.checkPrivacy, s.checkSchedule, s.checkBound,
+	} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkLeaves refuses numbers that are not finite and text that is not UTF-8 anywhere in the declaration. (Text that is
+// not UTF-8 has no JSON, so the canonical form would change it.)
+func checkLeaves(path string, v reflect.Value) error {
+	switch v.Kind() {
+	case reflect.Float64:
+		if f := v.Float(); !(math.Abs(f) <= maxMagnitude) {
+			return refuse(path, f, "a finite number of magnitude at most %g", maxMagnitude)
+		}
+	case reflect.String:
+		if !utf8.ValidString(v.String()) {
+			return refuse(path, v.String(), "text in UTF-8")
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			if err := checkLeaves(join(path, fmt.Sprint(i)), v.Index(i)); err != nil {
+				return err
+			}
+		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			return checkLeaves(path, v.Elem())
+		}
+	case reflect.Struct:
+		for i, key := range keysOf(v.Type()) {
+			if err := checkLeaves(join(path, key), v.Field(i)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Spec) checkModel() error {
+	m := s.Model
+	if _, err := convex.NewLoss(m.Loss); err != nil {
+		return refuse("model.loss", m.Loss, "logistic or squared")
+	}
+	if m.Radius <= 0 {
+		return refuse("model.radius", m.Radius, "a number > 0")
+	}
+	if m.ClipNorm <= 0 {
+		return refuse("model.clip_norm", m.ClipNorm, "a number > 0")
+	}
+	return nil
+}
+
+func (s *Spec) checkPrivacy() error {
+	p := s.Privacy
+	if p.Epsilon <= 0 || p.Epsilon > accounting.MaxEpsilon {
+		return refuse("privacy.epsilon", p.Epsilon, "a number > 0 and at most %d", accounting.MaxEpsilon)
+	}
+	if p.Delta <= 0 || p.Delta >= 1 {
+		return refuse("privacy.delta", p.Delta, "a number in (0, 1)")
+	}
+	trust, err := accounting.ParseTrust(p.Trust)
+	if err != nil {
+		return refuse("privacy.trust", p.Trust, "shuffle, pan or shuffle+pan")
+	}
+	f, err := accounting.ParseFraction(p.HonestFraction)
+	if err != nil {
+		return refuse("privacy.honest_fraction", p.HonestFraction, "a decimal or a/b in (0, 1] of at most 18 digits, such as 0.9")
+	}
+	if f.String() != p.HonestFraction {
+		return refuse("privacy.honest_fraction", p.HonestFraction, "%s, which is the same in its plain form", f)
+	}
+	if _, err := accounting.ParseCoin(p.Coin); err != nil {
+		return refuse("privacy.coin", p.Coin, "fair or any")
+	}
+	if p.MaxBits < 0 || p.MaxBits > maxBits || (p.MaxBits == 1 && trust.HasReportNoise()) {
+		return refuse("privacy.max_bits", p.MaxBits, "a whole number from 2 to %d, or 0 for no limit", maxBits)
+	}
+	if _, err := accounting.ParseConstants(p.Profile); err != nil {
+		return refuse("privacy.profile", p.Profile, "numeric or paper")
+	}
+	return oneOf("privacy.seal", p.Seal, "hpke", "none")
+}
+
+func (s *Spec) checkSchedule() error {
+	c := s.Schedule
+	if c.Users < 1 || c.Users > maxUsers {
+		return refuse("schedule.users", c.Users, "a whole number from 1 to %d", maxUsers)
+	}
+	if err := oneOf("schedule.algorithm", c.Algorithm, "pagd", "psgd"); err != nil {
+		return err
+	}
+	if c.Cohort < 0 || c.Cohort > c.Users {
+		return refuse("schedule.cohort", c.Cohort, "a whole number from 1 to schedule.users (%d), or 0 to have it planned", c.Users)
+	}
+	most := c.Cohort
+	if most == 0 {
+		most = c.Users
+	}
+	if c.MinimumCohort < 0 || c.MinimumCohort > most {
+		return refuse("schedule.minimum_cohort", c.MinimumCohort, "a whole number from 1 to the cohort (%d), or 0 to have it planned", most)
+	}
+	if c.Rounds.Max < 0 || c.Rounds.Max > c.Users {
+		return refuse("schedule.rounds.max", c.Rounds.Max, "a whole number from 1 to schedule.users (%d), or 0 for no limit", c.Users)
+	}
+	if c.Deadline <= 0 || c.Deadline > maxDeadline {
+		return refuse("schedule.deadline", c.Deadline, "a duration > 0 and at most %s", maxDeadline)
+	}
+	if c.NoiseDamping <= 0 || c.NoiseDamping > 1 {
+		return refuse("schedule.noise_damping", c.NoiseDamping, "a number in (0, 1]")
+	}
+	return nil
+}
+
+// checkBound refuses a norm bound that no vector can reach: it would make the smoothness constant needlessly large.
+func (s *Spec) checkBound() error {
+	if s.NormBound < 0 {
+		return refuse("norm_bound", s.NormBound, "a number > 0, or 0 to have it computed")
+	}
+	if most := s.declaredBound(); s.NormBound > most {
+		return refuse("norm_bound", s.NormBound, "at most %v, the largest norm that the declared bounds allow", most)
+	}
+	return nil
+}
+
+func oneOf[T ~string](path string, value T, accepted ...T) error {
+	words := make([]string, len(accepted))
+	for i, a := range accepted {
+		if a == value {
+			return nil
+		}
+		words[i] = string(a)
+	}
+	return refuse(path, value, "one of %s", strings.Join(words, ", "))
+}
