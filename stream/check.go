@@ -1,0 +1,176 @@
+package stream
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// Sizes of fixed-length fields, in bytes.
+const (
+	HashSize     = 32
+	KeySize      = 32 // Ed25519 public key
+	SignatureLen = 64
+	InstanceSize = 16
+	LifeSize     = 16
+	ReportIDSize = 16
+	CoinBits     = 24
+)
+
+// Bounds that no honest peer comes near; they keep what a peer sends from growing memory.
+const (
+	MaxDim    = 1 << 20
+	MaxBundle = 1 << 16
+	MaxReason = 64 // bytes of a reason
+)
+
+// Check says whether a body is well formed on its own: lengths, ranges, finiteness. Whether it belongs to this
+// task and round is the reader's question.
+func Check(m proto.Message) error {
+	switch m := m.(type) {
+	case *wire.Signed:
+		return errors.Join(length("key", m.Key, KeySize), length("signature", m.Signature, SignatureLen))
+	case *wire.StageIdentity:
+		_, err := ParseTask(m.Task)
+		return errors.Join(err, length("key", m.Key, KeySize))
+	case *wire.Task:
+		return checkTask(m)
+	case *wire.Round:
+		return checkRound(m)
+	case *wire.Open:
+		return errors.Join(header(m), length("instance", m.Instance, InstanceSize), suite(m.Suite),
+			atLeastOne("attempt", m.Attempt), length("manifest_hash", m.ManifestHash, HashSize))
+	case *wire.Claim:
+		return errors.Join(header(m), length("instance", m.Instance, InstanceSize),
+			atLeastOne("attempt", m.Attempt), length("manifest_hash", m.ManifestHash, HashSize))
+	case *wire.Batch:
+		return checkBatch(m)
+	case *wire.Close:
+		return errors.Join(header(m), atLeastOne("attempt", m.Attempt),
+			length("manifest_hash", m.ManifestHash, HashSize), length("batch_hash", m.BatchHash, HashSize))
+	case *wire.End:
+		return errors.Join(length("task_hash", m.TaskHash, HashSize), short("reason", m.Reason))
+	case *wire.Report:
+		return checkReport(m)
+	}
+	return fmt.Errorf("%s is not a message of its own", m.ProtoReflect().Descriptor().Name())
+}
+
+type headed interface {
+	GetTaskHash() []byte
+	GetRound() uint64
+}
+
+func header(m headed) error {
+	return errors.Join(length("task_hash", m.GetTaskHash(), HashSize), atLeastOne("round", m.GetRound()))
+}
+
+func checkTask(m *wire.Task) error {
+	_, err := ParseTask(m.Name)
+	if m.Plan == nil {
+		return errors.Join(err, errors.New("plan: missing"))
+	}
+	p := m.Plan
+	if err == nil && p.Rounds > p.Users {
+		err = fmt.Errorf("plan.rounds %d: want at most plan.users %d", p.Rounds, p.Users)
+	}
+	return errors.Join(err, length("learner_key", m.LearnerKey, KeySize), length("life", m.Life, LifeSize), length("stage_key", m.StageKey, KeySize),
+		suite(m.Suite), atLeastOne("plan.rounds", p.Rounds), planHeadRoom(p), cohort(p.Cohort, p.Minimum), checkMechanism(p.Mechanism, p.Trust),
+		positive("plan.epsilon", p.Epsilon), positive("plan.delta", p.Delta), positive("plan.epsilon_budget", p.EpsilonBudget))
+}
+
+func checkRound(m *wire.Round) error {
+	err := errors.Join(header(m), checkMechanism(m.Mechanism, m.Trust), cohort(m.Cohort, m.Minimum), short("loss", m.Loss), atLeastOne("step", m.Step))
+	if m.Mechanism != nil {
+		err = errors.Join(err, headRoom(m.Cohort, m.Mechanism))
+		if len(m.Point) != int(m.Mechanism.Dim) {
+			err = errors.Join(err, fmt.Errorf("point has %d values: want dim %d", len(m.Point), m.Mechanism.Dim))
+		}
+	}
+	for i, v := range m.Point {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return errors.Join(err, fmt.Errorf("point[%d]: not finite", i))
+		}
+	}
+	return err
+}
+
+func checkBatch(m *wire.Batch) error {
+	err := errors.Join(header(m), length("manifest_hash", m.ManifestHash, HashSize), short("reason", m.Reason))
+	if m.Void {
+		if m.Users != 0 || m.NoiseTrials != 0 || len(m.Totals) != 0 {
+			err = errors.Join(err, errors.New("a void batch carries totals"))
+		}
+	} else if m.Users == 0 || len(m.Totals) == 0 || m.Attempt == 0 {
+		err = errors.Join(err, errors.New("a batch without users, attempt or totals"))
+	}
+	if len(m.Totals) > MaxDim {
+		err = errors.Join(err, fmt.Errorf("%d totals: want at most %d", len(m.Totals), MaxDim))
+	}
+	for i, r := range m.Rejects {
+		if r.Count == 0 || (i > 0 && m.Rejects[i-1].Reason >= r.Reason) {
+			err = errors.Join(err, errors.New("rejects: want ascending reasons and positive counts"))
+		}
+		err = errors.Join(err, short("rejects.reason", r.Reason))
+	}
+	return err
+}
+
+func checkReport(m *wire.Report) error {
+	err := length("task_hash", m.TaskHash, HashSize)
+	if len(m.Ids) == 0 || len(m.Ids) > MaxBundle {
+		err = errors.Join(err, fmt.Errorf("%d ids: want 1 to %d", len(m.Ids), MaxBundle))
+	}
+	for _, id := range m.Ids {
+		if len(id) != ReportIDSize {
+			return errors.Join(err, length("id", id, ReportIDSize))
+		}
+	}
+	return err
+}
+
+func length(field string, b []byte, want int) error {
+	if len(b) != want {
+		return fmt.Errorf("%s has %d bytes: want %d", field, len(b), want)
+	}
+	return nil
+}
+
+func short(field, s string) error {
+	if len(s) > MaxReason {
+		return fmt.Errorf("%s has %d bytes: want at most %d", field, len(s), MaxReason)
+	}
+	return nil
+}
+
+func atLeastOne(field string, n uint64) error {
+	if n == 0 {
+		return fmt.Errorf("%s 0: want at least 1", field)
+	}
+	return nil
+}
+
+func positive(field string, v float64) error {
+	if !(v > 0) || math.IsInf(v, 0) {
+		return fmt.Errorf("%s %v: want a positive finite number", field, v)
+	}
+	return nil
+}
+
+func cohort(n, minimum uint64) error {
+	if n == 0 || minimum == 0 || minimum > n {
+		return fmt.Errorf("cohort %d, minimum %d: want 1 <= minimum <= cohort", n, minimum)
+	}
+	return nil
+}
+
+func suite(s wire.Suite) error {
+	if s < wire.Suite_SUITE_NONE || s > wire.Suite_SUITE_MLKEM768_X25519 {
+		return fmt.Errorf("suite %d: unknown", s)
+	}
+	return nil
+}

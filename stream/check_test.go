@@ -1,0 +1,181 @@
+package stream_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
+
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// breaks is one way to spoil a valid message, and what the error must name.
+type breaks struct {
+	kind, says string
+	spoil      func(proto.Message)
+}
+
+func on[T proto.Message](f func(T)) func(proto.Message) { return func(m proto.Message) { f(m.(T)) } }
+
+func allBreaks() []breaks {
+	return []breaks{
+		{"Signed", "key", on(func(m *wire.Signed) { m.Key = m.Key[:31] })},
+		{"Signed", "signature", on(func(m *wire.Signed) { m.Signature = append(m.Signature, 1) })},
+		{"StageIdentity", "task name", on(func(m *wire.StageIdentity) { m.Task = "a.b" })},
+		{"StageIdentity", "key", on(func(m *wire.StageIdentity) { m.Key = nil })},
+		{"Task", "task name", on(func(m *wire.Task) { m.Name = strings.Repeat("a", 33) })},
+		{"Task", "plan: missing", on(func(m *wire.Task) { m.Plan = nil })},
+		{"Task", "plan.rounds", on(func(m *wire.Task) { m.Plan.Rounds = m.Plan.Users + 1 })},
+		{"Task", "plan.rounds 0", on(func(m *wire.Task) { m.Plan.Rounds = 0 })},
+		{"Task", "life", on(func(m *wire.Task) { m.Life = m.Life[1:] })},
+		{"Task", "learner_key", on(func(m *wire.Task) { m.LearnerKey = m.LearnerKey[1:] })},
+		{"Task", "stage_key", on(func(m *wire.Task) { m.StageKey = nil })},
+		{"Task", "suite", on(func(m *wire.Task) { m.Suite = 9 })},
+		{"Task", "suite", on(func(m *wire.Task) { m.Suite = 0 })},
+		{"Task", "minimum", on(func(m *wire.Task) { m.Plan.Minimum = m.Plan.Cohort + 1 })},
+		{"Task", "minimum", on(func(m *wire.Task) { m.Plan.Minimum = 0 })},
+		{"Task", "mechanism", on(func(m *wire.Task) { m.Plan.Mechanism = nil })},
+		{"Task", "2^63", on(func(m *wire.Task) { m.Plan.Cohort = math.MaxUint64 })},
+		{"Task", "epsilon", on(func(m *wire.Task) { m.Plan.Epsilon = math.NaN() })},
+		{"Task", "delta", on(func(m *wire.Task) { m.Plan.Delta = math.Inf(1) })},
+		{"Task", "epsilon_budget", on(func(m *wire.Task) { m.Plan.EpsilonBudget = 0 })},
+		{"Round", "task_hash", on(func(m *wire.Round) { m.TaskHash = nil })},
+		{"Round", "round 0", on(func(m *wire.Round) { m.Round = 0 })},
+		{"Round", "step 0", on(func(m *wire.Round) { m.Step = 0 })},
+		{"Round", "point has", on(func(m *wire.Round) { m.Point = append(m.Point, 1) })},
+		{"Round", "point[0]", on(func(m *wire.Round) { m.Point[0] = math.NaN() })},
+		{"Round", "point[0]", on(func(m *wire.Round) { m.Point[0] = math.Inf(-1) })},
+		{"Round", "mechanism", on(func(m *wire.Round) { m.Mechanism = nil })},
+		{"Round", "minimum", on(func(m *wire.Round) { m.Cohort = 0 })},
+		{"Round", "loss", on(func(m *wire.Round) { m.Loss = strings.Repeat("x", 65) })},
+		{"Round", "trust 0", on(func(m *wire.Round) { m.Trust = 0 })},
+		{"Round", "trust 4", on(func(m *wire.Round) { m.Trust = 4 })},
+		{"Round", "2^63", on(func(m *wire.Round) { m.Cohort = 1 << 62 })},
+		{"Round", "2^63", on(func(m *wire.Round) { m.Mechanism.FloorTrials = 1 << 62 })},
+		{"Round", "dim", on(func(m *wire.Round) { m.Mechanism.Dim = 0 })},
+		{"Round", "dim", on(func(m *wire.Round) { m.Mechanism.Dim = stream.MaxDim + 1 })},
+		{"Round", "clip_norm", on(func(m *wire.Round) { m.Mechanism.ClipNorm = -1 })},
+		{"Round", "clip_norm", on(func(m *wire.Round) { m.Mechanism.ClipNorm = math.NaN() })},
+		{"Round", "levels 0", on(func(m *wire.Round) { m.Mechanism.Levels = 0 })},
+		{"Round", "below 2^32", on(func(m *wire.Round) { m.Mechanism.Levels, m.Mechanism.Trials = math.MaxUint32, math.MaxUint32 })},
+		{"Round", "coin 0", on(func(m *wire.Round) { m.Mechanism.Coin = 0 })},
+		{"Round", "coin", on(func(m *wire.Round) { m.Mechanism.Coin = 1 << 24 })},
+		{"Round", "coin_bits", on(func(m *wire.Round) { m.Mechanism.CoinBits = 23 })},
+		{"Round", "max_bundle", on(func(m *wire.Round) { m.Mechanism.MaxBundle = 0 })},
+		{"Round", "max_bundle", on(func(m *wire.Round) { m.Mechanism.MaxBundle = stream.MaxBundle + 1 })},
+		{"Open", "attempt 0", on(func(m *wire.Open) { m.Attempt = 0 })},
+		{"Open", "instance", on(func(m *wire.Open) { m.Instance = nil })},
+		{"Open", "manifest_hash", on(func(m *wire.Open) { m.ManifestHash = nil })},
+		{"Open", "suite", on(func(m *wire.Open) { m.Suite = -1 })},
+		{"Claim", "round 0", on(func(m *wire.Claim) { m.Round = 0 })},
+		{"Claim", "attempt 0", on(func(m *wire.Claim) { m.Attempt = 0 })},
+		{"Claim", "instance", on(func(m *wire.Claim) { m.Instance = append(m.Instance, 0) })},
+		{"Batch", "round 0", on(func(m *wire.Batch) { m.Round = 0 })},
+		{"Batch", "void batch carries", on(func(m *wire.Batch) { m.Void, m.Users = true, 1 })},
+		{"Batch", "void batch carries", on(func(m *wire.Batch) { m.Void, m.Totals = true, []uint64{1} })},
+		{"Batch", "without users", on(func(m *wire.Batch) { m.Void, m.Users = false, 0 })},
+		{"Batch", "without users", on(func(m *wire.Batch) { m.Void, m.Totals = false, nil })},
+		{"Batch", "reason", on(func(m *wire.Batch) { m.Reason = strings.Repeat("x", 65) })},
+		{"Batch", "ascending", on(func(m *wire.Batch) { m.Rejects = []*wire.Reject{{Reason: "b", Count: 1}, {Reason: "a", Count: 1}} })},
+		{"Batch", "ascending", on(func(m *wire.Batch) { m.Rejects = []*wire.Reject{{Reason: "a", Count: 1}, {Reason: "a", Count: 1}} })},
+		{"Batch", "positive counts", on(func(m *wire.Batch) { m.Rejects = []*wire.Reject{{Reason: "a"}} })},
+		{"Close", "attempt 0", on(func(m *wire.Close) { m.Attempt = 0 })},
+		{"Close", "batch_hash", on(func(m *wire.Close) { m.BatchHash = nil })},
+		{"End", "task_hash", on(func(m *wire.End) { m.TaskHash = nil })},
+		{"End", "reason", on(func(m *wire.End) { m.Reason = strings.Repeat("x", 65) })},
+		{"Report", "task_hash", on(func(m *wire.Report) { m.TaskHash = nil })},
+		{"Report", "0 ids", on(func(m *wire.Report) { m.Ids = nil })},
+		{"Report", "id has", on(func(m *wire.Report) { m.Ids[0] = m.Ids[0][:15] })},
+		{"Report", "65537 ids", on(func(m *wire.Report) {
+			for len(m.Ids) <= stream.MaxBundle {
+				m.Ids = append(m.Ids, m.Ids[0])
+			}
+		})},
+	}
+}
+
+func TestCheckRefuses(t *testing.T) {
+	for i, b := range allBreaks() {
+		m := rapid.Custom(func(t *rapid.T) proto.Message { return valid(t, b.kind) }).Example(i)
+		if err := stream.Check(m); err != nil {
+			t.Fatalf("before: %v", err)
+		}
+		b.spoil(m)
+		if err := stream.Check(m); err == nil || !strings.Contains(err.Error(), b.says) {
+			t.Errorf("%s: want an error with %q, got: %v", b.kind, b.says, err)
+		}
+		data, err := stream.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := stream.Unmarshal(data, m.ProtoReflect().New().Interface()); err == nil {
+			t.Errorf("%s that wants %q: decoded", b.kind, b.says)
+		}
+	}
+}
+
+// TestTrustSaysWhereNoiseIs: floors and report noise are there exactly where the trust model puts them.
+func TestTrustSaysWhereNoiseIs(t *testing.T) {
+	for _, test := range []struct {
+		trust          wire.Trust
+		trials, floors bool
+	}{{wire.Trust_TRUST_SHUFFLE, true, false}, {wire.Trust_TRUST_PAN, false, true}, {wire.Trust_TRUST_SHUFFLE_PAN, true, true}} {
+		for _, trials := range []bool{false, true} {
+			for _, floors := range []bool{false, true} {
+				m := rapid.Custom(func(t *rapid.T) *wire.Round { return valid(t, "Round").(*wire.Round) }).Example(1)
+				m.Trust, m.Mechanism.Trials, m.Mechanism.FloorTrials = test.trust, 0, 0
+				if trials {
+					m.Mechanism.Trials = 7
+				}
+				if floors {
+					m.Mechanism.FloorTrials = 7
+				}
+				want := trials == test.trials && floors == test.floors
+				if err := stream.Check(m); (err == nil) != want {
+					t.Errorf("%v with trials %t, floors %t: %v", test.trust, trials, floors, err)
+				}
+			}
+		}
+	}
+}
+
+func TestCheckSubject(t *testing.T) {
+	task := stream.Task("churn")
+	right := map[string]func(r, a uint64) string{
+		"StageIdentity": func(_, _ uint64) string { return task.Stage() }, "Task": func(_, _ uint64) string { return task.Task() },
+		"End": func(_, _ uint64) string { return task.End() }, "Round": func(r, _ uint64) string { return task.Round(r) },
+		"Claim": func(r, _ uint64) string { return task.Claim(r) }, "Batch": func(r, _ uint64) string { return task.Batch(r) },
+		"Open": task.Open, "Close": task.Close,
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		kind := rapid.SampledFrom([]string{"StageIdentity", "Task", "End", "Round", "Claim", "Batch", "Open", "Close"}).Draw(t, "kind")
+		m := valid(t, kind)
+		var r, a uint64 = 1, 1
+		if m, ok := m.(interface{ GetRound() uint64 }); ok {
+			r = m.GetRound()
+		}
+		if m, ok := m.(interface{ GetAttempt() uint64 }); ok {
+			a = m.GetAttempt()
+		}
+		if err := stream.CheckSubject(right[kind](r, a), m); err != nil {
+			t.Fatal(err)
+		}
+		for other, subject := range right {
+			if other != kind && stream.CheckSubject(subject(r, a), m) == nil {
+				t.Fatalf("%s is accepted on %s", kind, subject(r, a))
+			}
+		}
+		if s := right[kind](r%(math.MaxUint64)+1, a); s != right[kind](r, a) && stream.CheckSubject(s, m) == nil {
+			t.Fatalf("%s of round %d is accepted on %s", kind, r, s)
+		}
+		if s := right[kind](r, a%(math.MaxUint64)+1); s != right[kind](r, a) && stream.CheckSubject(s, m) == nil {
+			t.Fatalf("%s of attempt %d is accepted on %s", kind, a, s)
+		}
+		if stream.CheckSubject(task.Report(r, a), valid(t, "Report")) == nil {
+			t.Fatal("a report is no record")
+		}
+	})
+}

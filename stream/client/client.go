@@ -1,0 +1,215 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/stream"
+)
+
+// Defaults of Config.
+const (
+	DefaultMaxInFlight = 4096
+	DefaultPoll        = 2 * time.Second
+	DefaultTimeout     = 10 * time.Second
+	DefaultCloseWait   = 30 * time.Second
+)
+
+// A Config configures a Client. Task, Records, Reports and Store are required.
+type Config struct {
+	Task    stream.Task
+	Records stream.Records
+	Reports stream.ReportWriter
+	Store   Store // of this task alone
+
+	// Policy is what the device agrees to; the zero Policy is explained there.
+	Policy Policy
+	// Spec is the declaration that the operator has at hand; the announced task must declare the same. Nil: any that
+	// the policy takes.
+	Spec *task.Spec
+	// Source names where the rows of Run come from, such as the absolute path of a file, so that a second run knows them.
+	// The store is pinned to it. Empty is a live stream: its rows are new in every run, and a row of an earlier
+	// run is never seen again.
+	Source string
+
+	Bundle      int // users in one message, 1 to the task's max_bundle; default 1
+	MaxInFlight int // events whose publish is not answered; default 4096
+	// Poll is the mean time between reads that nothing woke, and between retries; default 2s.
+	Poll time.Duration
+	// Timeout bounds one read and one publish; default 10s.
+	Timeout time.Duration
+	// CloseWait is how long after the task's End a missing Close is waited for; default 30s.
+	CloseWait time.Duration
+	// Limits are the broker's, to refuse a task whose reports do not fit; zero does not check.
+	Limits stream.Limits
+
+	Logger   *slog.Logger   // default: none
+	Progress func(Progress) // called on every change, from one goroutine; must not block
+
+	// Entropy replaces the randomizer's entropy. It is for simulations alone: anything but nil voids the guarantee.
+	Entropy rand.Source
+}
+
+// Progress is where a client stands: its newest round, and its settled events so far.
+type Progress struct {
+	Round, Attempt uint64 // 0 before the first
+	Joined, Cohort uint64 // events of this client in the round, and how many the round takes of all clients
+	InFlight       int    // events whose publish is not answered
+	Over           bool   // the task has ended
+	Summary        Summary
+}
+
+func (c Config) withDefaults() (Config, error) {
+	if _, err := stream.ParseTask(string(c.Task)); err != nil {
+		return c, err
+	}
+	if c.Records == nil || c.Reports == nil || c.Store == nil {
+		return c, errors.New("client: Records, Reports and Store: want all three")
+	}
+	if err := c.Policy.Validate(); err != nil {
+		return c, err
+	}
+	for _, n := range []struct {
+		name     string
+		value    *int
+		fallback int
+		most     int
+	}{{"Bundle", &c.Bundle, 1, stream.MaxBundle}, {"MaxInFlight", &c.MaxInFlight, DefaultMaxInFlight, 1 << 20}} {
+		if *n.value == 0 {
+			*n.value = n.fallback
+		}
+		if *n.value < 1 || *n.value > n.most {
+			return c, fmt.Errorf("client: %s %d: want 1 to %d", n.name, *n.value, n.most)
+		}
+	}
+	for _, d := range []struct {
+		name     string
+		value    *time.Duration
+		fallback time.Duration
+	}{{"Poll", &c.Poll, DefaultPoll}, {"Timeout", &c.Timeout, DefaultTimeout}, {"CloseWait", &c.CloseWait, DefaultCloseWait}} {
+		if *d.value == 0 {
+			*d.value = d.fallback
+		}
+		if *d.value < time.Millisecond {
+			return c, fmt.Errorf("client: %s %v: want at least 1ms", d.name, *d.value)
+		}
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c, nil
+}
+
+// A Client publishes events of one task. Its methods may be called from any goroutine. Nothing happens before the
+// first of them is called.
+type Client struct {
+	gateway *gateway
+	start   sync.Once
+	cancel  context.CancelFunc
+	ctx     context.Context
+	done    chan struct{} // closed after err is written
+	err     error
+}
+
+// New makes a client. It reads and sends nothing yet.
+func New(c Config) (*Client, error) {
+	c, err := c.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	return &Client{gateway: newGateway(c), ctx: ctx, cancel: cancel, done: make(chan struct{})}, nil
+}
+
+func (c *Client) run() {
+	c.start.Do(func() {
+		go func() {
+			defer close(c.done)
+			c.err = c.gateway.run(c.ctx)
+		}()
+	})
+}
+
+// Close stops the client and waits for it. Events that wait are answered: charged ones as Unknown, though a
+// later client with the same store may learn more. The error is why the client had ended before, a *RefusedError where
+// it refused.
+func (c *Client) Close() error {
+	c.cancel()
+	c.run() // a client that never ran answers its intake, too
+	<-c.done
+	return c.err
+}
+
+// Terms waits until the task is announced and the policy has agreed to it. The error is a *RefusedError where it
+// does not.
+func (c *Client) Terms(ctx context.Context) (*Terms, error) {
+	c.run()
+	select {
+	case <-c.gateway.agreed:
+		return c.gateway.terms, nil
+	default:
+	}
+	select {
+	case <-c.gateway.agreed:
+		return c.gateway.terms, nil
+	case <-c.done:
+		return nil, c.ended()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (c *Client) ended() error {
+	if c.err != nil {
+		return c.err
+	}
+	return errEnded
+}
+
+// Publish sends one event and waits until its outcome is known: a round that takes it has closed, or the task has
+// ended. key names the user's event; a key that took part before, in this process or an earlier one, is answered and not
+// sent again. An example that is not one of the task is sent as the zero vector (Terms.Valid tells).
+//
+// With an error nothing more than the Outcome is known: Unknown if ctx ended while the event was under way, and Publish
+// with the same key asks again. Where the policy refuses, the Outcome is Refused and the error a *RefusedError.
+func (c *Client) Publish(ctx context.Context, key Key, e convex.Example) (Outcome, error) {
+	c.run()
+	if key == (Key{}) {
+		return Outcome{State: Refused}, errors.New("publish: the zero key: want RowKey or EventKey")
+	}
+	answer := make(chan Outcome, 1)
+	o := &offer{
+		key:     key,
+		example: convex.Example{Index: slices.Clone(e.Index), Value: slices.Clone(e.Value), Label: e.Label},
+		answer:  func(o Outcome) { answer <- o },
+	}
+	if err := c.gateway.intake.put(ctx, o); err != nil {
+		if !errors.Is(err, errEnded) {
+			return Outcome{State: Uncounted}, err
+		}
+		<-c.done
+		var refused *RefusedError
+		if errors.As(c.err, &refused) {
+			return Outcome{State: Refused}, c.err
+		}
+		return Outcome{State: Uncounted}, c.ended()
+	}
+	select {
+	case got := <-answer:
+		if got.State == Refused {
+			<-c.done
+			return got, c.err
+		}
+		return got, nil
+	case <-ctx.Done():
+		return Outcome{State: Unknown}, ctx.Err()
+	}
+}

@@ -1,0 +1,229 @@
+package client_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/manifest"
+)
+
+// A logbook is a log that a test reads.
+type logbook struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *logbook) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(p)
+}
+
+func (l *logbook) count(s string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.buf.String(), s)
+}
+
+func (l *logbook) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
+
+// What another key signed, or what is signed for something else, is ignored and logged once.
+func TestForgedMessagesAreIgnored(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		forge func(ctx context.Context, w *world, hash stream.Hash)
+	}{
+		{"open by the learner", func(ctx context.Context, w *world, hash stream.Hash) {
+			w.put(ctx, w.name.Open(1, 1), w.learner, w.openMessage(1, 1, hash))
+		}},
+		{"open by nobody", func(ctx context.Context, w *world, hash stream.Hash) {
+			w.put(ctx, w.name.Open(1, 1), identity(w.t), w.openMessage(1, 1, hash))
+		}},
+		{"open of another attempt", func(ctx context.Context, w *world, hash stream.Hash) {
+			w.put(ctx, w.name.Open(1, 1), w.stage, w.openMessage(1, 2, hash))
+		}},
+		{"open of another manifest", func(ctx context.Context, w *world, _ stream.Hash) {
+			w.open(ctx, 1, 1, stream.Hash{9})
+		}},
+		{"open of another task", func(ctx context.Context, w *world, hash stream.Hash) {
+			m := w.openMessage(1, 1, hash)
+			m.TaskHash = make([]byte, 32)
+			w.put(ctx, w.name.Open(1, 1), w.stage, m)
+		}},
+		{"noise", func(ctx context.Context, w *world, _ stream.Hash) {
+			_, err := w.broker.PutOnce(ctx, w.name.Open(1, 1), []byte("noise"))
+			must(w.t, err)
+		}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx := t.Context()
+			w := newWorld(t, plan{rounds: 1, cohort: 10, sealed: true})
+			var log logbook
+			cfg := w.config(client.NewMemoryStore())
+			cfg.Logger = log.logger()
+			cl := w.client(cfg)
+			c.forge(ctx, w, w.announce(ctx, 1))
+			waiting, stop := context.WithTimeout(ctx, time.Minute)
+			defer stop()
+			got, err := cl.Publish(waiting, client.EventKey("a"), example(1))
+			if got.State != client.Unknown && got.State != client.Uncounted || !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%s: %v, %v", c.name, got, err)
+			}
+			must(t, cl.Close())
+			if n := w.reports(1, 1); n != 0 {
+				t.Errorf("%s: %d reports were sent", c.name, n)
+			}
+			if n := log.count("does not belong to this task"); n != 1 {
+				t.Errorf("%s: logged %d times, want once", c.name, n)
+			}
+		})
+	}
+}
+
+// A Close that the stage did not sign for this attempt settles nothing.
+func TestForgedCloseSettlesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		w := newWorld(t, plan{rounds: 1, cohort: 10})
+		hash := w.announce(ctx, 1)
+		w.open(ctx, 1, 1, hash)
+		s := newSpy(t, client.NewMemoryStore())
+		cl := w.client(w.config(s))
+		var got client.Outcome
+		var group sync.WaitGroup
+		group.Go(func() { got, _ = cl.Publish(ctx, client.EventKey("a"), example(1)) })
+		time.Sleep(time.Minute)
+		w.put(ctx, w.name.Close(1, 1), identity(t), w.closeMessage(client.Closed{Round: 1, Attempt: 1, Manifest: hash}))
+		time.Sleep(time.Minute)
+		must(t, cl.Close())
+		group.Wait()
+		parts, err := s.Read([]client.Key{client.EventKey("a")})
+		must(t, err)
+		if got.State != client.Unknown || parts[0].State != client.Charged {
+			t.Errorf("%v, stored as %v: want unknown, and charged for a later run", got, parts[0].State)
+		}
+	})
+}
+
+// A second run refuses another task under the same name, another source, and a round that changed.
+func TestPinsHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		w := newWorld(t, plan{rounds: 2, cohort: 10})
+		store := client.NewMemoryStore()
+		var log logbook
+		cfg := w.config(store)
+		cfg.Logger = log.logger()
+		cl := w.client(cfg)
+		w.open(ctx, 1, 1, w.announce(ctx, 1))
+		short, stop := context.WithTimeout(ctx, 10*time.Second)
+		_, err := cl.Publish(short, client.EventKey("a"), example(1))
+		stop()
+		if !errors.Is(err, context.DeadlineExceeded) || w.reports(1, 1) != 1 || log.count("pinned the task at first use") != 1 {
+			t.Fatalf("%v, %d reports", err, w.reports(1, 1))
+		}
+		must(t, cl.Close())
+
+		run := func(w *world, change func(*client.Config)) error {
+			c := w.config(store)
+			change(&c)
+			sum, err := w.client(c).Run(ctx, rows(5, false))
+			checkSum(t, sum)
+			return err
+		}
+		refusal(t, "another source", run(w, func(c *client.Config) { c.Source = "other.libsvm" }), "source")
+
+		other := newWorld(t, plan{rounds: 2, cohort: 10}) // other keys, so another hash
+		other.announce(ctx, 1)
+		refusal(t, "another task", run(other, func(*client.Config) {}), "task hash")
+
+		// The same keys, declaration and plan, begun anew on emptied streams: round 1 would have the same manifest.
+		anew := newWorld(t, plan{rounds: 2, cohort: 10})
+		anew.learner, anew.stage, anew.task = w.learner, w.stage, proto.CloneOf(w.task)
+		anew.task.Life = bytes.Repeat([]byte{1}, stream.LifeSize)
+		anew.hash = taskHash(t, anew.task)
+		anew.open(ctx, 1, 1, anew.announce(ctx, 1))
+		refusal(t, "a second life of the task", run(anew, func(*client.Config) {}), "task hash")
+		if anew.reports(1, 1) != 0 {
+			t.Errorf("%d reports in the second life", anew.reports(1, 1))
+		}
+
+		changed := newWorld(t, plan{rounds: 2, cohort: 10})
+		changed.learner, changed.stage, changed.task, changed.hash = w.learner, w.stage, w.task, w.hash
+		m := changed.round(1, 1)
+		m.Point = []float64{1, 1, 1}
+		changed.put(ctx, w.name.Task(), w.learner, w.task)
+		changed.put(ctx, w.name.Round(1), w.learner, m)
+		hash, err := manifest.RoundHash(m)
+		must(t, err)
+		changed.open(ctx, 1, 1, hash)
+		refusal(t, "a repeated round at another point", run(changed, func(*client.Config) {}), "manifest hash")
+		if n := changed.reports(1, 1) + other.reports(1, 1); n != 0 {
+			t.Errorf("%d reports were sent", n)
+		}
+	})
+}
+
+// A refusal answers everybody who waits, with exit code 3's error.
+func TestRefusalAnswersWaitingRows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		w := newWorld(t, plan{rounds: 1, cohort: 10})
+		cl := w.client(w.config(client.NewMemoryStore()))
+		w.put(ctx, w.name.Task(), w.learner, w.task)
+		var sum client.Summary
+		var err error
+		var group sync.WaitGroup
+		group.Go(func() { sum, err = cl.Run(ctx, rows(7, false)) })
+		time.Sleep(time.Minute)
+		m := proto.CloneOf(w.round(1, 1))
+		m.Mechanism.Trials /= 2
+		w.put(ctx, w.name.Round(1), w.learner, m)
+		group.Wait()
+		refusal(t, "weaker noise", err, "parameters")
+		if want := (client.Summary{Events: 7, Refused: 7}); sum != want {
+			t.Errorf("%+v, want %+v", sum, want)
+		}
+		got, err := cl.Publish(ctx, client.EventKey("late"), example(1))
+		refusal(t, "after the refusal", err, "parameters")
+		if got.State != client.Refused {
+			t.Errorf("%v, want refused", got)
+		}
+	})
+}
+
+func TestFirstUse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		w := newWorld(t, plan{rounds: 1, cohort: 10})
+		w.announce(ctx, 1)
+		terms := func(change func(*client.Policy)) error {
+			c := w.config(client.NewMemoryStore())
+			c.Policy.ForbidFirstUse = true
+			change(&c.Policy)
+			cl := w.client(c)
+			_, err := cl.Terms(ctx)
+			if closed := cl.Close(); !errors.Is(closed, err) {
+				t.Errorf("Close: %v, want %v", closed, err)
+			}
+			return err
+		}
+		refusal(t, "nobody pins", terms(func(*client.Policy) {}), "task hash")
+		refusal(t, "one key is not enough", terms(func(p *client.Policy) { p.StageKey = client.Fingerprint(w.stage.Public()) }), "task hash")
+		must(t, terms(func(p *client.Policy) { p.TaskHash = w.hash[:] }))
+		must(t, terms(func(p *client.Policy) {
+			p.StageKey, p.LearnerKey = client.Fingerprint(w.stage.Public()), client.Fingerprint(w.learner.Public())
+		}))
+	})
+}

@@ -1,0 +1,224 @@
+// Package filestore keeps a device's participations in one file.
+//
+// The file is a bbolt database of mode 0600, locked by one process. Every write is synced before it returns. It holds
+// which events took part, under keys that are hashes, and of events whose round is open the noisy counts that a
+// retry must send again; those are deleted when the round is decided, though their bytes may stay in unused pages of the
+// file until they are reused.
+//
+// It belongs to the device. It must not be restored from a backup: an older copy has forgotten who took part since.
+//
+// What a caller owes:
+//
+//  1. Open one file per task, see Path, in a folder that only its user can read.
+//  2. Hand it to client.New; close it after the client has ended.
+package filestore
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"time"
+
+	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
+
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/client"
+)
+
+// lockWait is how long Open waits for another process to let go of the file.
+const lockWait = time.Second
+
+// formatVersion is stored under the key "version" of the bucket "meta".
+const formatVersion = 1
+
+// The buckets. An event is in exactly one of charged and settled.
+//
+//	meta     "version": 1 byte; "pin": task hash (32 bytes), source
+//	rounds   round (8 bytes, big endian): manifest hash
+//	charged  key: record, with counts
+//	settled  key: record
+const (
+	metaBucket    = "meta"
+	roundsBucket  = "rounds"
+	chargedBucket = "charged"
+	settledBucket = "settled"
+)
+
+// A Store is a client.Store in a file. Its methods may be called from any goroutine.
+type Store struct{ db *bbolt.DB }
+
+var _ client.Store = (*Store)(nil)
+
+// Path is where a task's file lies in a state folder.
+func Path(dir string, task stream.Task) string {
+	return filepath.Join(dir, string(task)+".participation")
+}
+
+// Open opens the file, or makes it and its folder (mode 0700). It refuses a file of another format, one that others may
+// read, and one that another process holds.
+func Open(path string) (*Store, error) {
+	fail := func(err error) (*Store, error) { return nil, fmt.Errorf("open participations %s: %w", path, err) }
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fail(err)
+	}
+	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o077 != 0 {
+		return fail(fmt.Errorf("mode %v: want 0600", info.Mode().Perm()))
+	}
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockWait, FreelistType: bbolt.FreelistMapType})
+	if errors.Is(err, bolterrors.ErrTimeout) {
+		return fail(errors.New("another process holds it: stop that one, or use another state folder"))
+	}
+	if err != nil {
+		return fail(err)
+	}
+	if err := db.Update(prepare); err != nil {
+		return fail(errors.Join(err, db.Close()))
+	}
+	return &Store{db: db}, nil
+}
+
+func prepare(tx *bbolt.Tx) error {
+	for _, name := range []string{metaBucket, roundsBucket, chargedBucket, settledBucket} {
+		if _, err := tx.CreateBucketIfNotExists([]byte(name)); err != nil {
+			return err
+		}
+	}
+	meta := tx.Bucket([]byte(metaBucket))
+	switch v := meta.Get([]byte("version")); {
+	case v == nil:
+		return meta.Put([]byte("version"), []byte{formatVersion})
+	case len(v) != 1 || v[0] != formatVersion:
+		return fmt.Errorf("format version %x: this program reads %d", v, formatVersion)
+	}
+	return nil
+}
+
+// Close lets go of the file.
+func (s *Store) Close() error { return s.db.Close() }
+
+// Pin implements client.Store.
+func (s *Store) Pin() (pin client.Pin, found bool, err error) {
+	err = s.db.View(func(tx *bbolt.Tx) error {
+		v := tx.Bucket([]byte(metaBucket)).Get([]byte("pin"))
+		if v == nil {
+			return nil
+		}
+		if len(v) < stream.HashSize {
+			return errors.New("read pin: damaged")
+		}
+		copy(pin.Task[:], v)
+		pin.Source, found = string(v[stream.HashSize:]), true
+		return nil
+	})
+	return pin, found, err
+}
+
+// Manifest implements client.Store.
+func (s *Store) Manifest(round uint64) (hash stream.Hash, found bool, err error) {
+	err = s.db.View(func(tx *bbolt.Tx) error {
+		v := tx.Bucket([]byte(roundsBucket)).Get(roundKey(round))
+		if v == nil {
+			return nil
+		}
+		if len(v) != stream.HashSize {
+			return fmt.Errorf("read manifest of round %d: damaged", round)
+		}
+		hash, found = stream.Hash(v), true
+		return nil
+	})
+	return hash, found, err
+}
+
+// Read implements client.Store.
+func (s *Store) Read(keys []client.Key) ([]client.Participation, error) {
+	out := make([]client.Participation, len(keys))
+	err := s.db.View(func(tx *bbolt.Tx) error {
+		charged, settled := tx.Bucket([]byte(chargedBucket)), tx.Bucket([]byte(settledBucket))
+		for i, k := range keys {
+			out[i].Key = k
+			data := charged.Get(k[:])
+			if data == nil {
+				data = settled.Get(k[:])
+			}
+			if data == nil {
+				continue
+			}
+			if err := out[i].UnmarshalBinary(data); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read participations: %w", err)
+	}
+	return out, nil
+}
+
+// Charged implements client.Store.
+func (s *Store) Charged() iter.Seq2[client.Participation, error] {
+	return func(yield func(client.Participation, error) bool) {
+		err := s.db.View(func(tx *bbolt.Tx) error {
+			c := tx.Bucket([]byte(chargedBucket)).Cursor()
+			for k, data := c.First(); k != nil; k, data = c.Next() {
+				var p client.Participation
+				if len(k) != len(p.Key) {
+					return errors.New("damaged key")
+				}
+				p.Key = client.Key(k)
+				if err := p.UnmarshalBinary(data); err != nil {
+					return err
+				}
+				if !yield(p, nil) {
+					return nil
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			yield(client.Participation{}, fmt.Errorf("read charged participations: %w", err))
+		}
+	}
+}
+
+// Write implements client.Store.
+func (s *Store) Write(c client.Change) error {
+	err := s.db.Update(func(tx *bbolt.Tx) error {
+		meta, rounds := tx.Bucket([]byte(metaBucket)), tx.Bucket([]byte(roundsBucket))
+		if c.Pin != nil && meta.Get([]byte("pin")) == nil {
+			if err := meta.Put([]byte("pin"), append(c.Pin.Task[:], c.Pin.Source...)); err != nil {
+				return err
+			}
+		}
+		for r, hash := range c.Rounds {
+			if err := rounds.Put(roundKey(r), hash[:]); err != nil {
+				return err
+			}
+		}
+		charged, settled := tx.Bucket([]byte(chargedBucket)), tx.Bucket([]byte(settledBucket))
+		for _, p := range c.Events {
+			data, err := p.MarshalBinary()
+			if err != nil {
+				return err
+			}
+			put, remove := settled, charged
+			if p.State == client.Charged {
+				put, remove = charged, settled
+			}
+			if err := errors.Join(put.Put(p.Key[:], data), remove.Delete(p.Key[:])); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("write participations: %w", err)
+	}
+	return nil
+}
+
+func roundKey(round uint64) []byte { return binary.BigEndian.AppendUint64(nil, round) }

@@ -1,0 +1,244 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/randomizer"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// chunk is how many events become durable in one write and travel in one publish: small enough that the stage opens the
+// first reports of a round while the last ones are sealed, large enough that the synced writes do not count.
+const chunk = 128
+
+// A gateway performs what the automata of its events decide. One goroutine, run, owns all of it; the only others are
+// flights, which get copies.
+type gateway struct {
+	Config
+	view
+	intake *intake
+
+	agreed chan struct{} // closed when terms are there
+	terms  *Terms        // written before agreed is closed
+	ended  chan struct{} // closed when the task's End was read
+
+	events  map[Key]*event // waiting or charged
+	again   []*event       // waiting, uncounted in an earlier round
+	rounds  map[uint64]*round
+	current *round // newest round, nil before the first
+	endedAt time.Time
+	retry   bool // the timer ticked: send unanswered parcels again
+	dirty   map[*event]bool
+
+	encoder *encoder
+	flying  int // events whose publish is on its way
+	landing chan flight
+	flights sync.WaitGroup
+	total   Summary // of settled events, for Progress
+}
+
+// An event is a participation and what is needed to go on with it.
+type event struct {
+	part    Participation
+	example convex.Example
+	invalid bool
+	present bool // example and invalid are known: false for what only the store told of
+	answers []func(Outcome)
+}
+
+// A parcel is the events that travel in one message. They are charged, sent and acknowledged together.
+type parcel struct {
+	events []*event
+	flying bool
+}
+
+// A round is one in which events of this gateway take part, or the newest.
+type round struct {
+	number   uint64
+	manifest stream.Hash
+	message  *wire.Round // nil for rounds known from the store alone
+	open     *wire.Open  // newest attempt known
+	closed   *Closed
+	done     bool // closed, as the store proves
+	parcels  []*parcel
+	owed     []*parcel // among parcels: those that the newest attempt may not have
+	joined   uint64    // events, also those of parcels that are settled
+}
+
+func newGateway(c Config) *gateway {
+	return &gateway{
+		Config: c,
+		view:   view{records: c.Records, task: c.Task, timeout: c.Timeout, log: c.Logger, told: make(map[string]bool)},
+		intake: newIntake(2 * chunk),
+		agreed: make(chan struct{}), ended: make(chan struct{}),
+		events: make(map[Key]*event), rounds: make(map[uint64]*round), dirty: make(map[*event]bool),
+		landing: make(chan flight, c.MaxInFlight),
+	}
+}
+
+// run works until ctx ends (nil), or until the policy refuses or the store fails. Every offer is answered when it
+// returns.
+func (g *gateway) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	err := g.loop(ctx)
+	cancel()
+	g.flights.Wait()
+	return g.shutdown(err)
+}
+
+func (g *gateway) loop(ctx context.Context) error {
+	if err := g.load(); err != nil {
+		return err
+	}
+	var wake <-chan struct{}
+	var err error
+	jitter := rand.New(randomizer.NewEntropy())
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		var ready <-chan struct{}
+		if g.room() > 0 {
+			ready = g.intake.ready
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case _, ok := <-wake:
+			if !ok {
+				wake = nil // the timer watches again
+				continue
+			}
+			err = g.refresh(ctx)
+		case <-timer.C:
+			// Devices that wake together would read together.
+			timer.Reset(g.Poll/2 + time.Duration(jitter.Int64N(int64(g.Poll))))
+			g.retry = true
+			if wake == nil {
+				wake = g.watch(ctx)
+			}
+			err = g.refresh(ctx)
+		case f := <-g.landing:
+			g.landed(f)
+		case <-ready:
+			err = g.take(ctx, g.intake.take(min(g.room(), chunk)))
+		}
+		if err == nil {
+			err = g.advance(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// watch asks to be woken; without, the timer alone reads.
+func (g *gateway) watch(ctx context.Context) <-chan struct{} {
+	wake, err := g.records.Watch(ctx, g.view.task)
+	if err != nil {
+		g.log.Warn("watch task; trying again", "err", err)
+		return nil
+	}
+	return wake
+}
+
+// room is how many offers can be taken now: after the end all of them, to be answered from the store.
+func (g *gateway) room() int {
+	switch {
+	case g.terms != nil && g.over():
+		return chunk
+	case !g.joinable() || len(g.again) > 0:
+		return 0
+	}
+	return min(int(min(g.current.message.Cohort-g.current.joined, chunk)), g.MaxInFlight-g.flying)
+}
+
+// joinable says whether the newest round takes events of this gateway: open, and not full of them.
+func (g *gateway) joinable() bool {
+	r := g.current
+	return r != nil && !g.over() && r.open != nil && r.closed == nil && !r.done && r.joined < r.message.Cohort
+}
+
+func (g *gateway) over() bool { return !g.endedAt.IsZero() }
+
+// advance does all that can be done without waiting.
+func (g *gateway) advance(ctx context.Context) error {
+	for _, n := range slices.Sorted(maps.Keys(g.rounds)) {
+		if err := g.settle(g.rounds[n]); err != nil {
+			return err
+		}
+	}
+	if g.over() {
+		return g.finish()
+	}
+	if err := g.resend(ctx); err != nil {
+		return err
+	}
+	for g.joinable() && len(g.again) > 0 && g.flying < g.MaxInFlight {
+		n := min(len(g.again), chunk, int(min(g.current.message.Cohort-g.current.joined, chunk)), g.MaxInFlight-g.flying)
+		batch := g.again[:n:n]
+		g.again = g.again[n:]
+		if err := g.join(ctx, batch); err != nil {
+			return err
+		}
+	}
+	if g.retry {
+		g.retry = false
+		return g.flush()
+	}
+	return nil
+}
+
+// load takes up what an earlier process left charged.
+func (g *gateway) load() error {
+	parcels := make(map[[16]byte]*parcel)
+	for part, err := range g.Store.Charged() {
+		if err != nil {
+			return fmt.Errorf("load: %w", err)
+		}
+		e := &event{part: part}
+		g.events[part.Key] = e
+		r := g.rounds[part.Draw.Round]
+		if r == nil {
+			r = &round{number: part.Draw.Round, manifest: part.Draw.Manifest}
+			g.rounds[r.number] = r
+		}
+		r.joined++
+		p := parcels[part.Draw.Parcel]
+		if p == nil {
+			p = new(parcel)
+			parcels[part.Draw.Parcel] = p
+			r.parcels = append(r.parcels, p)
+			r.owed = append(r.owed, p)
+		}
+		p.events = append(p.events, e)
+	}
+	for _, p := range parcels {
+		slices.SortFunc(p.events, func(a, b *event) int { return int(a.part.Draw.Place) - int(b.part.Draw.Place) })
+	}
+	if n := len(g.events); n > 0 {
+		g.log.Info("resuming", "charged", n)
+	}
+	return nil
+}
+
+func (g *gateway) progress() {
+	if g.Progress == nil {
+		return
+	}
+	p := Progress{Summary: g.total, InFlight: g.flying, Over: g.over()}
+	if r := g.current; r != nil {
+		p.Round, p.Joined, p.Cohort = r.number, r.joined, r.message.Cohort
+		if r.open != nil {
+			p.Attempt = r.open.Attempt
+		}
+	}
+	g.Progress(p)
+}

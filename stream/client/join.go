@@ -1,0 +1,97 @@
+package client
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+)
+
+// take looks up offers in the store and charges those that have not taken part.
+func (g *gateway) take(ctx context.Context, offers []*offer) error {
+	keys := make([]Key, len(offers))
+	for i, o := range offers {
+		keys[i] = o.key
+	}
+	parts, err := g.Store.Read(keys)
+	if err != nil {
+		g.give(offers)
+		return fmt.Errorf("look up events: %w", err)
+	}
+	for _, part := range parts {
+		// A settled event proves that its round was closed, whatever a lagging replica shows now.
+		if g.current != nil && part.State > Charged && part.Draw.Round >= g.current.number {
+			g.current.done = true
+		}
+	}
+	var fresh []*event
+	for i, o := range offers {
+		if e := g.events[o.key]; e != nil {
+			e.answers = append(e.answers, o.answer)
+			if !e.present {
+				e.example, e.invalid, e.present = o.example, o.invalid, true
+			}
+			continue
+		}
+		e := &event{part: parts[i], example: o.example, invalid: o.invalid, present: true, answers: []func(Outcome){o.answer}}
+		if e.part.State == Charged {
+			// load took up all of them, and settle takes an event off g.events only after a write.
+			g.give(offers[i:])
+			return fmt.Errorf("the store answers a charged event that it did not list before")
+		}
+		if g.settled(e) {
+			g.answer(e)
+			continue
+		}
+		g.events[o.key] = e
+		fresh = append(fresh, e)
+	}
+	if !g.joinable() {
+		g.again = append(g.again, fresh...)
+		return nil
+	}
+	return g.join(ctx, fresh)
+}
+
+// settled says whether an event takes part in no further round.
+func (g *gateway) settled(e *event) bool {
+	switch e.part.State {
+	case Counted, Unknown:
+		return true
+	case Uncounted:
+		return g.over() || e.part.Refunds > g.Policy.maxRefunds()
+	case Fresh:
+		return g.over()
+	}
+	return false
+}
+
+// join charges waiting events to the newest round, and only then sends them.
+func (g *gateway) join(ctx context.Context, events []*event) error {
+	if len(events) == 0 {
+		return nil
+	}
+	r := g.current
+	parcels := make([]*parcel, 0, len(events)/g.Bundle+1)
+	var id [16]byte
+	for i, e := range events {
+		counts, err := g.encoder.draw(e.example, e.invalid)
+		if err != nil {
+			return err
+		}
+		place := i % g.Bundle
+		if place == 0 {
+			_, _ = rand.Read(id[:]) // never fails: it ends the process instead
+			parcels = append(parcels, new(parcel))
+		}
+		d := Draw{Round: r.number, Manifest: r.manifest, Parcel: id, Place: uint32(place), Counts: counts}
+		_, _ = rand.Read(d.Report[:])
+		if err := e.part.Join(d); err != nil {
+			return err
+		}
+		last := parcels[len(parcels)-1]
+		last.events = append(last.events, e)
+	}
+	r.joined += uint64(len(events))
+	r.parcels = append(r.parcels, parcels...)
+	return g.send(ctx, r, parcels)
+}

@@ -1,0 +1,98 @@
+package client
+
+import (
+	"fmt"
+	"sync"
+)
+
+// An Outcome is what became of one event.
+type Outcome struct {
+	State State  // Counted, Uncounted, Unknown or Refused
+	Round uint64 // the last round that it took part in; 0 if none
+}
+
+func (o Outcome) String() string { return fmt.Sprintf("%v in round %d", o.State, o.Round) }
+
+// A Summary counts the outcomes of events: Events = Counted + Uncounted + Unknown + Refused.
+type Summary struct {
+	Events    uint64 `json:"events"`
+	Counted   uint64 `json:"counted"`
+	Uncounted uint64 `json:"uncounted"` // no batch holds it, and no round took it
+	Unknown   uint64 `json:"unknown"`   // sent, and not known to be counted; never sent again
+	Refused   uint64 `json:"refused"`   // not sent, because the policy refused
+	Invalid   uint64 `json:"invalid"`   // sent as the zero vector; among the others
+	Rounds    uint64 `json:"rounds"`    // rounds that these events were last part of
+}
+
+// A tally collects a Summary from the answers of the gateway. Only answers count, so that its sums always agree.
+type tally struct {
+	mu      sync.Mutex
+	sum     Summary
+	offers  uint64 // that were made
+	open    uint64 // of them, without an answer
+	rounds  map[uint64]bool
+	changed chan struct{} // holds a token after an answer
+}
+
+func newTally() *tally { return &tally{rounds: make(map[uint64]bool), changed: make(chan struct{}, 1)} }
+
+func (t *tally) offered() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.offers++
+	t.open++
+}
+
+// withdrawn takes offered back, for an offer that the gateway did not take.
+func (t *tally) withdrawn() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.offers--
+	t.open--
+}
+
+func (t *tally) answered(o Outcome, invalid bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.open--
+	t.sum.add(o)
+	if invalid {
+		t.sum.Invalid++
+	}
+	if o.Round != 0 {
+		t.rounds[o.Round] = true
+	}
+	signal(t.changed)
+}
+
+// add counts one outcome.
+func (s *Summary) add(o Outcome) {
+	s.Events++
+	switch o.State {
+	case Counted:
+		s.Counted++
+	case Uncounted:
+		s.Uncounted++
+	case Unknown:
+		s.Unknown++
+	case Refused:
+		s.Refused++
+	default:
+		panic(fmt.Sprintf("client: outcome %v", o))
+	}
+}
+
+// waiting answers how many offers were made, and how many of them are without an answer.
+func (t *tally) waiting() (offers, open uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.offers, t.open
+}
+
+func (t *tally) summary() Summary {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.sum
+	s.Rounds = uint64(len(t.rounds))
+	return s
+}

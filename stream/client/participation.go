@@ -1,0 +1,202 @@
+package client
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/panlearn/panlearn/stream"
+)
+
+// A State is where one event stands.
+type State uint8
+
+// The states of an event. Fresh, Charged and Uncounted can change; Counted and Unknown are final.
+const (
+	Fresh     State = iota // has not taken part
+	Charged                // has taken part in a round whose outcome is not known; durable before the first publish
+	Counted                // lies at or below the cutoff of its round: is in its batch, or was refused by the stage
+	Uncounted              // is provably in no batch of its round; may take part in another
+	Unknown                // may or may not be in a batch, and nothing will tell more; never takes part again
+	Refused                // of an Outcome only: was not sent, because the policy refused
+)
+
+var stateNames = [...]string{"fresh", "charged", "counted", "uncounted", "unknown", "refused"}
+
+func (s State) String() string {
+	if int(s) >= len(stateNames) {
+		return "invalid"
+	}
+	return stateNames[s]
+}
+
+// A Send is what is known about the publishes for one attempt. All of them carry the same message id.
+type Send struct {
+	Attempt uint64
+	Sent    uint32 // publishes that were made, or may have been
+	Acked   uint32 // publishes that were acknowledged with a sequence; at most Sent
+	Lowest  uint64 // lowest sequence acknowledged; 0 where Acked is 0
+}
+
+// A Draw is what an event says in one round: the same for all attempts at it.
+type Draw struct {
+	Round    uint64
+	Manifest stream.Hash
+	Report   [16]byte // report id
+	Parcel   [16]byte // events with the same parcel travel in one message
+	Place    uint32   // position in the message
+	Counts   []byte   // packed counts; private, deleted when the outcome is known
+}
+
+// Format prints a placeholder under every verb, so that no log or error can carry counts.
+func (d Draw) Format(f fmt.State, _ rune) { fmt.Fprintf(f, "client.Draw{round %d}", d.Round) }
+
+// A Participation is one event's part in a task, as an automaton without clock, network or disk. The caller makes
+// every change durable before it acts on it: after Join and Sending, before it publishes.
+//
+//	Fresh ──Join──▶ Charged ──Decide──▶ Counted
+//	                │  ▲  │ ──Decide──▶ Unknown   (also Abandon)
+//	        Sending └──┘  └──Decide──▶ Uncounted ──Join──▶ Charged, with a new draw
+//
+// An event is Uncounted only if every publish that was made for it in the round was acknowledged with a sequence, went
+// to the attempt that closed, and has a sequence above that attempt's cutoff. All else leaves it charged:
+//
+//   - A publish without an answer may be stored, and a retry's answer says nothing about it: the broker forgets message
+//     ids after its duplicate window.
+//   - A publish that the broker refused has no sequence. The answer is not authenticated and one of several retries
+//     may be the one that it speaks of; since a refused report is sent again while its attempt is open, believing it
+//     would win almost nothing.
+//   - A publish to an attempt that never closed was seen by a stage process that died, so no cutoff covers it.
+//   - A void batch charges everybody.
+type Participation struct {
+	Key   Key
+	State State
+	Draw  Draw // of the last round that it joined; without Counts once that is decided
+	// Sends are the attempts that it was published to, ascending; empty once the round is decided.
+	Sends []Send
+	// Refunds counts the rounds that it joined and was Uncounted in.
+	Refunds uint32
+}
+
+// Join charges the event to a round, with a draw made for that round's manifest alone. It is refused for an event that
+// may be counted elsewhere, and for a round that is not newer than the last: a draw for the same round twice
+// would halve its noise.
+func (p *Participation) Join(d Draw) error {
+	if p.State != Fresh && p.State != Uncounted {
+		return fmt.Errorf("join round %d: the event is %v in round %d", d.Round, p.State, p.Draw.Round)
+	}
+	if d.Round <= p.Draw.Round {
+		return fmt.Errorf("join round %d: the event took part in round %d already", d.Round, p.Draw.Round)
+	}
+	if p.State == Uncounted && d.Manifest == p.Draw.Manifest {
+		return fmt.Errorf("join round %d: it has the manifest of round %d", d.Round, p.Draw.Round)
+	}
+	p.State, p.Draw, p.Sends = Charged, d, nil
+	return nil
+}
+
+// MaySend says whether the event may be published to an attempt: to the newest that it knows, never back to an older
+// one. Where an attempt that died may have been looked at (floors, the pan trusts) only the first is allowed.
+func (p *Participation) MaySend(attempt uint64, floors bool) bool {
+	if p.State != Charged || attempt == 0 {
+		return false
+	}
+	if n := len(p.Sends); n > 0 {
+		last := p.Sends[n-1].Attempt
+		return attempt == last || (attempt > last && !floors)
+	}
+	return true
+}
+
+// Answered says whether a publish to an attempt was acknowledged with a sequence: the report is there, and sending it
+// again has no use.
+func (p *Participation) Answered(attempt uint64) bool {
+	s := p.send(attempt)
+	return s != nil && s.Lowest != 0
+}
+
+// Sending notes one publish that is about to be made. It panics where MaySend forbids it.
+func (p *Participation) Sending(attempt uint64, floors bool) {
+	if !p.MaySend(attempt, floors) {
+		panic(fmt.Sprintf("client: publish to attempt %d of an event that is %v with %d sends", attempt, p.State, len(p.Sends)))
+	}
+	s := p.send(attempt)
+	if s == nil {
+		p.Sends = append(p.Sends, Send{Attempt: attempt})
+		s = &p.Sends[len(p.Sends)-1]
+	}
+	s.Sent++
+}
+
+// Acked notes the answer to one publish. Only a sequence is an answer.
+func (p *Participation) Acked(attempt uint64, ack stream.Ack) {
+	s := p.send(attempt)
+	if s == nil || ack.Sequence == 0 || (ack.Status != stream.Stored && ack.Status != stream.Duplicate) {
+		return
+	}
+	s.Acked = min(s.Acked+1, s.Sent)
+	if s.Lowest == 0 || ack.Sequence < s.Lowest {
+		s.Lowest = ack.Sequence
+	}
+}
+
+func (p *Participation) send(attempt uint64) *Send {
+	i := slices.IndexFunc(p.Sends, func(s Send) bool { return s.Attempt == attempt })
+	if i < 0 {
+		return nil
+	}
+	return &p.Sends[i]
+}
+
+// A Closed is a verified Close.
+type Closed struct {
+	Round    uint64
+	Attempt  uint64
+	Manifest stream.Hash
+	Cutoff   uint64 // highest sequence that the stage opened
+	Void     bool
+}
+
+// Decide settles a charged event by the Close of its round and deletes its counts. It must not be called while an
+// answer is on its way that would be believed. A Close of another round or manifest changes nothing.
+func (p *Participation) Decide(c Closed) State {
+	if p.State != Charged || c.Round != p.Draw.Round || c.Manifest != p.Draw.Manifest {
+		return p.State
+	}
+	p.settle(p.outcome(c))
+	return p.State
+}
+
+func (p *Participation) outcome(c Closed) State {
+	if c.Void {
+		return Unknown
+	}
+	if s := p.send(c.Attempt); s != nil && s.Lowest != 0 && s.Lowest <= c.Cutoff {
+		return Counted
+	}
+	if len(p.Sends) == 0 {
+		// Charged and then nothing: a publish may have followed that was not noted only if the caller broke its
+		// obligation, but a refund needs a sequence and there is none.
+		return Unknown
+	}
+	for _, s := range p.Sends {
+		if s.Attempt != c.Attempt || s.Acked != s.Sent || s.Lowest <= c.Cutoff {
+			return Unknown
+		}
+	}
+	return Uncounted
+}
+
+// Abandon settles a charged event of which no Close will come: the task ended without one.
+func (p *Participation) Abandon() {
+	if p.State == Charged {
+		p.settle(Unknown)
+	}
+}
+
+func (p *Participation) settle(s State) {
+	if s == Uncounted {
+		p.Refunds++
+	}
+	clear(p.Draw.Counts)
+	p.State, p.Draw.Counts, p.Sends = s, nil, nil
+}

@@ -1,0 +1,270 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/memory"
+)
+
+// Many goroutines publish, some of them events that are none of the task, some the same event.
+func TestPublishConcurrently(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, plan{rounds: 2, cohort: 30, deadline: time.Minute, sealed: true})
+		s := newSpy(t, client.NewMemoryStore())
+		bad := []convex.Example{
+			{}, {Value: []float64{1}}, {Index: []int32{2, 1}, Value: []float64{1, 1}, Label: 1},
+			{Index: []int32{7}, Value: []float64{1}, Label: 1}, {Value: []float64{1, math.NaN(), 0}, Label: 1},
+			{Value: []float64{1, 0, 0}, Label: 3}, {Value: []float64{1e308, 1e308, 1e308}, Label: 1},
+		}
+		w.play(t.Context(), func(ctx context.Context) {
+			cl := w.client(w.config(s))
+			var group sync.WaitGroup
+			for i := range 60 {
+				e := example(1)
+				if i < len(bad) {
+					e = bad[i]
+				}
+				for range 1 + i%2 {
+					group.Go(func() {
+						got, err := cl.Publish(ctx, client.EventKey(fmt.Sprint(i)), e)
+						must(t, err)
+						if got.State != client.Counted {
+							t.Errorf("event %d: %v, want counted", i, got)
+						}
+					})
+				}
+			}
+			group.Wait()
+			again, err := cl.Publish(ctx, client.EventKey("3"), example(-1))
+			must(t, err)
+			if again.State != client.Counted {
+				t.Errorf("the same event again: %v, want its outcome", again)
+			}
+			late, err := cl.Publish(ctx, client.EventKey("late"), example(1))
+			must(t, err)
+			if late.State != client.Uncounted {
+				t.Errorf("after the end: %v, want uncounted", late)
+			}
+			must(t, cl.Close())
+			if _, err := cl.Publish(ctx, client.EventKey("x"), example(1)); err == nil {
+				t.Error("a closed client took an event")
+			}
+			if _, err := cl.Publish(ctx, client.Key{}, example(1)); err == nil {
+				t.Error("the zero key was taken")
+			}
+		})
+		s.audit(w)
+		if len(s.draws) != 60 {
+			t.Errorf("%d events were charged, want 60", len(s.draws))
+		}
+	})
+}
+
+// Overflow is uncounted at every Close until the policy's cap; then the event stays at home.
+func TestRefundsAreCapped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		w := newWorld(t, plan{rounds: 9, cohort: 10})
+		s := newSpy(t, client.NewMemoryStore())
+		c := w.config(s)
+		refunds := uint32(2)
+		c.Policy.MaxRefunds = &refunds
+		cl := w.client(c)
+		var got client.Outcome
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			got, _ = cl.Publish(ctx, client.EventKey("a"), example(1))
+		}()
+		for r := uint64(1); r <= 5; r++ {
+			hash := w.announce(ctx, r)
+			w.open(ctx, r, 1, hash)
+			time.Sleep(10 * time.Second)
+			w.close(ctx, client.Closed{Round: r, Attempt: 1, Manifest: hash}) // nothing was opened
+			time.Sleep(10 * time.Second)
+		}
+		<-done
+		must(t, cl.Close())
+		if got != (client.Outcome{State: client.Uncounted, Round: 3}) || len(s.draws[client.EventKey("a")]) != 3 {
+			t.Errorf("%v after %d rounds, want uncounted after 3", got, len(s.draws[client.EventKey("a")]))
+		}
+		s.audit(w)
+	})
+}
+
+// A void round charges its users; a Close that never comes leaves them unknown when the task has ended.
+func TestVoidAndMissingClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		w := newWorld(t, plan{rounds: 9, cohort: 10})
+		s := newSpy(t, client.NewMemoryStore())
+		cl := w.client(w.config(s))
+		var got [2]client.Outcome
+		var group sync.WaitGroup
+		publish := func(i int) {
+			group.Go(func() { got[i], _ = cl.Publish(ctx, client.EventKey(fmt.Sprint(i)), example(1)) })
+			time.Sleep(10 * time.Second)
+		}
+		first := w.announce(ctx, 1)
+		w.open(ctx, 1, 1, first)
+		publish(0)
+		w.close(ctx, client.Closed{Round: 1, Attempt: 1, Manifest: first, Void: true})
+		time.Sleep(10 * time.Second)
+		w.open(ctx, 2, 1, w.announce(ctx, 2))
+		publish(1)
+		w.end(ctx, 2)
+		group.Wait()
+		must(t, cl.Close())
+		if got != [2]client.Outcome{{State: client.Unknown, Round: 1}, {State: client.Unknown, Round: 2}} {
+			t.Errorf("%v, want both unknown", got)
+		}
+		s.audit(w)
+	})
+}
+
+// Acknowledgements that are lost are asked for again under the same message id; the counts are the same.
+func TestRetryKeepsTheMessage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		var lost atomic.Int32
+		lost.Store(5)
+		w := newWorld(t, plan{rounds: 1, cohort: 10, broker: memory.Config{Inject: func(op memory.Op, _ string) memory.Fault {
+			if op == memory.Publish && lost.Add(-1) >= 0 {
+				return memory.LostAck
+			}
+			return memory.None
+		}}})
+		hash := w.announce(ctx, 1)
+		w.open(ctx, 1, 1, hash)
+		s := newSpy(t, client.NewMemoryStore())
+		cl := w.client(w.config(s))
+		var got client.Outcome
+		var group sync.WaitGroup
+		group.Go(func() { got, _ = cl.Publish(ctx, client.EventKey("a"), example(1)) })
+		time.Sleep(time.Minute)
+		if lost.Load() >= 0 || w.reports(1, 1) != 1 {
+			t.Errorf("%d answers left to lose, %d reports stored: want none and 1", lost.Load(), w.reports(1, 1))
+		}
+		w.close(ctx, client.Closed{Round: 1, Attempt: 1, Manifest: hash, Cutoff: 1})
+		group.Wait()
+		must(t, cl.Close())
+		if got.State != client.Counted {
+			t.Errorf("%v, want counted", got)
+		}
+		s.audit(w)
+	})
+}
+
+// The input of Run may be a pipe that is silent for long: rows are sent as they come, and the end of the task ends Run.
+func TestSlowPipe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, plan{rounds: 1, cohort: 5, deadline: time.Hour})
+		quit := make(chan struct{})
+		w.play(t.Context(), func(ctx context.Context) {
+			c := w.config(client.NewMemoryStore())
+			c.Source = ""
+			sum, err := w.client(c).Run(ctx, func(yield func(row, error) bool) {
+				for r, err := range rows(5, false) {
+					time.Sleep(time.Minute)
+					if !yield(r, err) {
+						return
+					}
+				}
+				<-quit // a terminal that says nothing more
+			})
+			must(t, err)
+			if want := (client.Summary{Events: 5, Counted: 5, Rounds: 1}); sum != want {
+				t.Errorf("%+v, want %+v", sum, want)
+			}
+		})
+		close(quit)
+	})
+}
+
+// A reading error ends the reading; what was read before is settled.
+func TestReadingError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, plan{rounds: 1, cohort: 10, minimum: 2, deadline: time.Minute})
+		broken := errors.New("disk on fire")
+		w.play(t.Context(), func(ctx context.Context) {
+			sum, err := w.client(w.config(client.NewMemoryStore())).Run(ctx, func(yield func(row, error) bool) {
+				for r, err := range rows(4, false) {
+					if !yield(r, err) {
+						return
+					}
+				}
+				yield(row{}, broken)
+			})
+			if want := (client.Summary{Events: 4, Counted: 4, Rounds: 1}); sum != want || !errors.Is(err, broken) {
+				t.Errorf("%+v, %v, want %+v and the error", sum, err, want)
+			}
+		})
+	})
+}
+
+// A broker that is full refuses reports; they are sent again when there is room, and counted.
+func TestFullBroker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, plan{rounds: 2, cohort: 50, deadline: time.Hour, broker: memory.Config{MaxReportBytes: 2000}})
+		s := newSpy(t, client.NewMemoryStore())
+		w.play(t.Context(), func(ctx context.Context) {
+			sum, err := w.client(w.config(s)).Run(ctx, rows(100, false))
+			must(t, err)
+			if want := (client.Summary{Events: 100, Counted: 100, Rounds: 2}); sum != want {
+				t.Errorf("%+v, want %+v", sum, want)
+			}
+		})
+		s.audit(w)
+	})
+}
+
+// A run that is stopped leaves charged rows to the next, which learns their outcome without sending them again.
+func TestStopAndResume(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, plan{rounds: 1, cohort: 20, deadline: time.Hour})
+		s := newSpy(t, client.NewMemoryStore())
+		w.play(t.Context(), func(ctx context.Context) {
+			short, stop := context.WithTimeout(ctx, time.Minute)
+			defer stop()
+			sum, err := w.client(w.config(s)).Run(short, rows(15, false))
+			if want := (client.Summary{Events: 15, Unknown: 15, Rounds: 1}); sum != want || !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("stopped: %+v, %v, want %+v", sum, err, want)
+			}
+			sum, err = w.client(w.config(s)).Run(ctx, rows(20, false))
+			must(t, err)
+			if want := (client.Summary{Events: 20, Counted: 20, Rounds: 1}); sum != want {
+				t.Errorf("resumed: %+v, want %+v", sum, want)
+			}
+		})
+		s.audit(w)
+		if n := w.reports(1, 1); n != 20 {
+			t.Errorf("%d reports, want 20", n)
+		}
+	})
+}
+
+// Disconnected from its start, a client waits and goes on.
+func TestDisconnected(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, plan{rounds: 1, cohort: 10, deadline: time.Hour})
+		w.play(t.Context(), func(ctx context.Context) {
+			w.broker.Disconnect()
+			time.AfterFunc(time.Minute, w.broker.Connect)
+			sum, err := w.client(w.config(client.NewMemoryStore())).Run(ctx, rows(10, false))
+			must(t, err)
+			if sum.Counted != 10 {
+				t.Errorf("%+v, want 10 counted", sum)
+			}
+		})
+	})
+}

@@ -1,0 +1,137 @@
+package client
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+)
+
+// recordVersion is the first byte of every record.
+const recordVersion = 1
+
+// Bounds of a record; a store may be damaged, and nothing in it may grow memory.
+const (
+	maxSends  = 1 << 12
+	maxCounts = 1 << 28 // bytes
+)
+
+var errRecord = errors.New("damaged record of a participation")
+
+// MarshalBinary encodes all of a participation but its key:
+//
+//	version 1, state     1 byte each
+//	refunds, round       uvarint
+//	manifest             32 bytes, if round > 0
+//	and if the state is charged
+//	report id, parcel    16 bytes each
+//	place, n             uvarint
+//	n sends              uvarints: attempt, sent, acked, lowest
+//	length, counts       uvarint, bytes
+func (p Participation) MarshalBinary() ([]byte, error) {
+	if p.State == Fresh || p.State > Unknown || p.Draw.Round == 0 {
+		return nil, fmt.Errorf("encode participation: state %v, round %d: want one that took part", p.State, p.Draw.Round)
+	}
+	b := make([]byte, 0, 64+len(p.Draw.Counts))
+	b = append(b, recordVersion, byte(p.State))
+	b = binary.AppendUvarint(b, uint64(p.Refunds))
+	b = binary.AppendUvarint(b, p.Draw.Round)
+	b = append(b, p.Draw.Manifest[:]...)
+	if p.State != Charged {
+		return b, nil
+	}
+	b = append(b, p.Draw.Report[:]...)
+	b = append(b, p.Draw.Parcel[:]...)
+	b = binary.AppendUvarint(b, uint64(p.Draw.Place))
+	b = binary.AppendUvarint(b, uint64(len(p.Sends)))
+	for _, s := range p.Sends {
+		for _, v := range [...]uint64{s.Attempt, uint64(s.Sent), uint64(s.Acked), s.Lowest} {
+			b = binary.AppendUvarint(b, v)
+		}
+	}
+	b = binary.AppendUvarint(b, uint64(len(p.Draw.Counts)))
+	return append(b, p.Draw.Counts...), nil
+}
+
+// UnmarshalBinary decodes what MarshalBinary wrote, and nothing else. It leaves Key alone and keeps no reference to
+// data.
+func (p *Participation) UnmarshalBinary(data []byte) error {
+	r := reader{data: data}
+	q := Participation{Key: p.Key}
+	if version := r.byte(); version != recordVersion {
+		return fmt.Errorf("%w: version %d, want %d", errRecord, version, recordVersion)
+	}
+	q.State = State(r.byte())
+	q.Refunds = r.uint32()
+	q.Draw.Round = r.uint64()
+	r.copy(q.Draw.Manifest[:])
+	if q.State == Charged {
+		r.copy(q.Draw.Report[:])
+		r.copy(q.Draw.Parcel[:])
+		q.Draw.Place = r.uint32()
+		n := r.uint64()
+		if n > maxSends {
+			return errRecord
+		}
+		for range n {
+			s := Send{Attempt: r.uint64(), Sent: r.uint32(), Acked: r.uint32(), Lowest: r.uint64()}
+			if k := len(q.Sends); s.Attempt == 0 || s.Sent == 0 || s.Acked > s.Sent || (s.Lowest == 0) != (s.Acked == 0) ||
+				(k > 0 && q.Sends[k-1].Attempt >= s.Attempt) {
+				return errRecord
+			}
+			q.Sends = append(q.Sends, s)
+		}
+		if n := r.uint64(); n > 0 && n <= maxCounts && n <= uint64(len(r.data)) {
+			q.Draw.Counts = make([]byte, n)
+			r.copy(q.Draw.Counts)
+		}
+	}
+	if r.bad || len(r.data) != 0 {
+		return errRecord
+	}
+	// Padded varints and unknown states end here: one participation has one encoding.
+	if again, err := q.MarshalBinary(); err != nil || !bytes.Equal(again, data) {
+		return errRecord
+	}
+	*p = q
+	return nil
+}
+
+// A reader takes fields off data; after a field that is not there it is bad and answers zeros.
+type reader struct {
+	data []byte
+	bad  bool
+}
+
+func (r *reader) copy(dst []byte) {
+	if len(r.data) < len(dst) {
+		r.bad, r.data = true, nil
+		return
+	}
+	r.data = r.data[copy(dst, r.data):]
+}
+
+func (r *reader) byte() byte {
+	var b [1]byte
+	r.copy(b[:])
+	return b[0]
+}
+
+func (r *reader) uint64() uint64 {
+	v, n := binary.Uvarint(r.data)
+	if n <= 0 {
+		r.bad, r.data = true, nil
+		return 0
+	}
+	r.data = r.data[n:]
+	return v
+}
+
+func (r *reader) uint32() uint32 {
+	v := r.uint64()
+	if v > math.MaxUint32 {
+		r.bad, r.data = true, nil
+	}
+	return uint32(v)
+}

@@ -1,0 +1,192 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/seal"
+)
+
+// maxAttempts bounds the Close messages that are looked for in one round: the newest attempts, and those that events
+// were published to.
+const maxAttempts = 16
+
+// refresh reads what is new. Only a refusal is an error: what cannot be read now is read later.
+func (g *gateway) refresh(ctx context.Context) error {
+	if g.terms == nil {
+		if err := g.agree(ctx); err != nil || g.terms == nil {
+			return err
+		}
+	}
+	if !g.over() {
+		if err := g.refreshRound(ctx); err != nil {
+			return err
+		}
+	}
+	for _, r := range g.rounds {
+		g.refreshAttempts(ctx, r)
+	}
+	if !g.over() {
+		if end, ok := g.end(ctx, g.terms); ok {
+			g.endedAt = time.Now()
+			g.log.Info("the task has ended", "last_round", end.LastRound, "reason", end.Reason)
+			close(g.ended)
+			g.progress()
+		}
+	}
+	return nil
+}
+
+// agree reads the Task and decides, once, whether to take part.
+func (g *gateway) agree(ctx context.Context) error {
+	t, hash, ok := g.readTask(ctx)
+	if !ok {
+		return nil
+	}
+	pin, pinned, err := g.Store.Pin()
+	if err != nil {
+		return fmt.Errorf("read pin: %w", err)
+	}
+	byPolicy := len(g.Policy.TaskHash) > 0 || (len(g.Policy.LearnerKey) > 0 && len(g.Policy.StageKey) > 0)
+	switch {
+	case pinned && pin.Task != hash:
+		return refuse("task hash", fmt.Sprintf("%x", hash), "%x, which this state folder pins", pin.Task)
+	case pinned && pin.Source != g.Source:
+		return refuse("source", fmt.Sprintf("%q", g.Source), "%q, as before: users could take part twice under other keys", pin.Source)
+	case !pinned && !byPolicy && g.Policy.ForbidFirstUse:
+		return refuse("task hash", fmt.Sprintf("%x, pinned by nobody", hash), "task_hash, or learner_key and stage_key, in the policy")
+	}
+	terms, err := g.Policy.CheckTask(t, hash)
+	if err == nil && g.Spec != nil {
+		err = terms.CheckDeclaration(g.Spec)
+	}
+	if err != nil {
+		return err
+	}
+	bundle := min(g.Bundle, int(t.Plan.Mechanism.MaxBundle))
+	if bundle < g.Bundle {
+		g.log.Warn("the task takes smaller bundles", "bundle", g.Bundle, "max_bundle", bundle)
+		g.Bundle = bundle
+	}
+	size := seal.ReportSize(t.Suite, bundle, bundle*terms.Params.ReportBytes())
+	if g.Limits.MaxPayload > 0 && size > g.Limits.MaxPayload {
+		return fmt.Errorf("a message of %d reports has %d bytes, the broker takes %d: use smaller bundles, or raise its max_payload",
+			bundle, size, g.Limits.MaxPayload)
+	}
+	if g.encoder, err = newEncoder(terms, g.Entropy); err != nil {
+		return err
+	}
+	if !pinned {
+		if err := g.Store.Write(Change{Pin: &Pin{Task: hash, Source: g.Source}}); err != nil {
+			return fmt.Errorf("write pin: %w", err)
+		}
+		if !byPolicy {
+			g.log.Warn("pinned the task at first use: nothing but the broker vouches for it", "task_hash", fmt.Sprintf("%x", hash))
+		}
+	}
+	g.log.Info("agreed to the task", "task_hash", fmt.Sprintf("%x", hash), "trust", t.Plan.Trust.String(),
+		"epsilon", terms.Guarantee.Epsilon, "delta", terms.Delta, "honest_fraction", terms.honest.String())
+	g.terms = terms
+	close(g.agreed)
+	return nil
+}
+
+// refreshRound follows the newest round.
+func (g *gateway) refreshRound(ctx context.Context) error {
+	m, hash, ok := g.latestRound(ctx, g.terms)
+	if !ok || (g.current != nil && m.Round < g.current.number) {
+		return nil
+	}
+	if g.current != nil && m.Round == g.current.number && hash == g.current.manifest {
+		return nil
+	}
+	known, err := g.known(m.Round)
+	if err != nil {
+		return err
+	}
+	if err := g.terms.CheckRound(m, hash, known); err != nil {
+		return err
+	}
+	r := g.rounds[m.Round]
+	if r == nil {
+		r = &round{number: m.Round, manifest: hash}
+		g.rounds[m.Round] = r
+	}
+	r.message = m
+	if old := g.current; old != nil && len(old.parcels) == 0 {
+		delete(g.rounds, old.number)
+	}
+	g.current = r
+	g.encoder.at(m.Point)
+	g.progress()
+	return nil
+}
+
+// known answers the manifest hash under which a round was seen, or joined in an earlier run.
+func (g *gateway) known(number uint64) (*stream.Hash, error) {
+	if r := g.rounds[number]; r != nil {
+		return &r.manifest, nil
+	}
+	hash, found, err := g.Store.Manifest(number)
+	if err != nil || !found {
+		return nil, err
+	}
+	return &hash, nil
+}
+
+// refreshAttempts looks for the newest attempt at a round and for its Close.
+func (g *gateway) refreshAttempts(ctx context.Context, r *round) {
+	if r.closed != nil || (r != g.current && len(r.parcels) == 0) {
+		return
+	}
+	if o, ok := g.latestOpen(ctx, g.terms, r.number, r.manifest); ok && (r.open == nil || o.Attempt > r.open.Attempt) {
+		if r.open != nil && len(r.parcels) > 0 {
+			g.log.Info("the stage opened the round again", "round", r.number, "attempt", o.Attempt,
+				"sends_again", !floors(g.terms))
+		}
+		r.open = o
+		r.owed = append(r.owed[:0:0], r.parcels...)
+		g.progress()
+	}
+	for _, a := range r.attempts() {
+		if c, ok := g.view.closed(ctx, g.terms, r.number, a, r.manifest); ok {
+			r.closed = &c
+			if c.Void {
+				g.log.Warn("the round is void: its users stay charged", "round", r.number)
+			}
+			return
+		}
+	}
+}
+
+// attempts are those whose Close may be there, newest first.
+func (r *round) attempts() []uint64 {
+	var list []uint64
+	seen := make(map[uint64]bool)
+	add := func(a uint64) {
+		if a > 0 && !seen[a] {
+			seen[a] = true
+			list = append(list, a)
+		}
+	}
+	if r.open != nil {
+		for a := r.open.Attempt; a > 0 && r.open.Attempt-a < maxAttempts; a-- {
+			add(a)
+		}
+	}
+	for _, p := range r.parcels {
+		for _, s := range p.events[0].part.Sends {
+			add(s.Attempt)
+		}
+	}
+	return list
+}
+
+// floors says whether the stage lays floors, so that somebody may have looked at an attempt that died.
+func floors(t *Terms) bool {
+	trust, err := manifest.Trust(t.Task.Plan.Trust)
+	return err != nil || trust.HasFloors()
+}

@@ -1,0 +1,19 @@
+package client
+
+import "fmt"
+
+// A RefusedError says that a device does not take part: its policy, its pins or its own accounting forbid it. What it
+// names is public. Commands exit with code 3, and trying again does not help.
+type RefusedError struct {
+	Field    string // as the message or the policy names it: plan.minimum, round 3: point
+	Value    string // what was found
+	Accepted string // what would be accepted
+}
+
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("refused: %s is %s: want %s", e.Field, e.Value, e.Accepted)
+}
+
+func refuse(field string, value any, accepted string, args ...any) error {
+	return &RefusedError{Field: field, Value: fmt.Sprint(value), Accepted: fmt.Sprintf(accepted, args...)}
+}

@@ -1,0 +1,117 @@
+package client
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/task"
+)
+
+// maxInvalidLogged bounds the invalid rows that are logged with their line.
+const maxInvalidLogged = 20
+
+// Run publishes rows, each a user, as they come, and stops the client. It returns when the rows have ended and the
+// outcome of every one is known, when the task has ended and no row came for a Poll, or when ctx ends; then charged
+// rows are Unknown, and a later Run with the same store and Source goes on.
+//
+// A row that cannot be read or mapped is sent as the zero vector, counted in Invalid, and logged with its line. An error
+// of rows other than a *task.RowError ends the reading, and is returned when what was read before is settled. Rows
+// are pulled when a round has room for them; at most a few chunks are held before.
+//
+// Run does not wait for a pull that blocks, such as a terminal's: rows must be safe to be pulled once more after Run.
+func (c *Client) Run(ctx context.Context, rows iter.Seq2[task.Row, error]) (Summary, error) {
+	select {
+	case <-c.done:
+		return Summary{}, c.ended()
+	default:
+	}
+	c.run()
+	t := newTally()
+	pulled := make(chan error, 1)
+	go func() { pulled <- c.pull(t, rows) }()
+	ended := c.gateway.ended
+	var idle <-chan time.Time // ticks after the task's end
+	var seen uint64
+	var failed error
+wait:
+	for {
+		offers, open := t.waiting()
+		if pulled == nil && open == 0 {
+			break
+		}
+		select {
+		case failed = <-pulled:
+			pulled = nil
+		case <-t.changed:
+		case <-ended:
+			ended = nil
+			ticker := time.NewTicker(c.gateway.Poll)
+			defer ticker.Stop()
+			idle, seen = ticker.C, offers
+		case <-idle:
+			offers, open = t.waiting() // an offer that nobody answered yet did not wake this loop
+			if offers == seen && open == 0 {
+				break wait
+			}
+			seen = offers
+		case <-c.done:
+			break wait
+		case <-ctx.Done():
+			failed = ctx.Err()
+			break wait
+		}
+	}
+	if err := c.Close(); err != nil {
+		failed = err
+	}
+	return t.summary(), failed
+}
+
+// pull offers rows until they end, the client ends, or they fail.
+func (c *Client) pull(t *tally, rows iter.Seq2[task.Row, error]) error {
+	terms, err := c.Terms(c.ctx)
+	if err != nil {
+		return nil // Close tells why
+	}
+	source := c.gateway.Source
+	if source == "" {
+		source = rand.Text()
+	}
+	var scratch convex.Example
+	invalid := 0
+	defer func() {
+		if invalid > maxInvalidLogged {
+			c.gateway.log.Warn("more invalid rows, not logged one by one", "rows", invalid-maxInvalidLogged)
+		}
+	}()
+	for row, err := range rows {
+		var bad *task.RowError
+		if err == nil {
+			err = terms.Features.Map(row, &scratch)
+		}
+		if err != nil && !errors.As(err, &bad) {
+			return fmt.Errorf("read rows: %w", err)
+		}
+		o := &offer{key: RowKey(source, row.Number), invalid: bad != nil}
+		o.answer = func(got Outcome) { t.answered(got, bad != nil) }
+		if bad != nil {
+			if invalid++; invalid <= maxInvalidLogged {
+				c.gateway.log.Warn("invalid row: sent as the zero vector", "line", bad.Line, "reason", bad.Error())
+			}
+		} else {
+			o.example = convex.Example{Index: slices.Clone(scratch.Index), Value: slices.Clone(scratch.Value), Label: scratch.Label}
+		}
+		t.offered()
+		if err := c.gateway.intake.put(c.ctx, o); err != nil {
+			t.withdrawn()
+			return nil
+		}
+	}
+	return nil
+}

@@ -1,0 +1,179 @@
+package client_test
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// A spy is a Store that remembers what every event was charged with, and can die.
+type spy struct {
+	client.Store
+	t testing.TB
+
+	mu     sync.Mutex
+	draws  map[client.Key]map[uint64]client.Draw // by round
+	owner  map[[16]byte]client.Key               // of report ids
+	noted  map[[16]byte]map[uint64]bool          // attempts that were durable, of report ids
+	writes int
+	failAt int  // the write that fails, from 1; 0 for none
+	lost   bool // the failing write is not made; otherwise it is made, and not acknowledged
+}
+
+func newSpy(t testing.TB, s client.Store) *spy {
+	return &spy{Store: s, t: t, draws: map[client.Key]map[uint64]client.Draw{}, owner: map[[16]byte]client.Key{}, noted: map[[16]byte]map[uint64]bool{}}
+}
+
+var errDied = errors.New("the store died")
+
+// Write checks that no event is ever charged with two draws for a round, or with one draw for two rounds.
+func (s *spy) Write(c client.Change) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.writes++
+	dies := s.failAt > 0 && s.writes >= s.failAt
+	if dies && (s.lost || s.writes > s.failAt) {
+		return errDied
+	}
+	if err := s.Store.Write(c); err != nil {
+		return err
+	}
+	for _, p := range c.Events {
+		if p.State != client.Charged {
+			continue
+		}
+		rounds := s.draws[p.Key]
+		if rounds == nil {
+			rounds = map[uint64]client.Draw{}
+			s.draws[p.Key] = rounds
+		}
+		old, again := rounds[p.Draw.Round]
+		if again && (old.Report != p.Draw.Report || !bytes.Equal(old.Counts, p.Draw.Counts) || old.Manifest != p.Draw.Manifest) {
+			s.t.Errorf("two draws for one event in round %d", p.Draw.Round)
+		}
+		for r, d := range rounds {
+			if r != p.Draw.Round && (d.Report == p.Draw.Report || d.Manifest == p.Draw.Manifest) {
+				s.t.Errorf("one report id or manifest in rounds %d and %d", r, p.Draw.Round)
+			}
+		}
+		d := p.Draw
+		d.Counts = slices.Clone(d.Counts)
+		rounds[d.Round] = d
+		if k, ok := s.owner[d.Report]; ok && k != p.Key {
+			s.t.Error("one report id for two events")
+		}
+		s.owner[d.Report] = p.Key
+		if s.noted[d.Report] == nil {
+			s.noted[d.Report] = map[uint64]bool{}
+		}
+		for _, send := range p.Sends {
+			s.noted[d.Report][send.Attempt] = true
+		}
+	}
+	if dies {
+		return errDied
+	}
+	return nil
+}
+
+// audit checks everything that ever reached the broker against what the store was charged with, and every final state
+// in the store against what the stage may have opened: the reports of a closed attempt up to its cutoff.
+// others are the spies of the other gateways on the broker.
+func (s *spy) audit(w *world, others ...*spy) {
+	s.t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	opened := map[client.Key]map[uint64]bool{} // rounds in whose batch the event may be
+	for _, m := range w.broker.Dump() {
+		if m.Stream != stream.Reports {
+			continue
+		}
+		a, err := stream.ParseSubject(m.Subject)
+		must(s.t, err)
+		var r wire.Report
+		must(s.t, stream.Unmarshal(m.Data, &r))
+		size := w.params.ReportBytes()
+		if w.task.Suite == wire.Suite_SUITE_NONE && len(r.Ciphertext) != size*len(r.Ids) {
+			s.t.Errorf("a report of %d bytes for %d users of %d bytes", len(r.Ciphertext), len(r.Ids), size)
+		}
+		for i, id := range r.Ids {
+			key, ok := s.owner[[16]byte(id)]
+			if !ok {
+				if !slices.ContainsFunc(others, func(o *spy) bool { _, ok := o.owner[[16]byte(id)]; return ok }) {
+					s.t.Error("a report was sent that nobody was charged with")
+				}
+				continue
+			}
+			if !s.noted[[16]byte(id)][a.Attempt] {
+				s.t.Errorf("a report was sent to attempt %d, which the store never knew", a.Attempt)
+			}
+			d := s.draws[key][a.Round]
+			if d.Report != [16]byte(id) {
+				s.t.Errorf("a report of another round was sent in round %d", a.Round)
+			} else if w.task.Suite == wire.Suite_SUITE_NONE && !bytes.Equal(d.Counts, r.Ciphertext[i*size:(i+1)*size]) {
+				s.t.Errorf("a retry in round %d sent other counts", a.Round)
+			}
+			if c := w.closed(a.Round, a.Attempt); c != nil && !c.Void && m.Sequence <= c.Cutoff {
+				if opened[key] == nil {
+					opened[key] = map[uint64]bool{}
+				}
+				opened[key][a.Round] = true
+			}
+		}
+	}
+	keys := make([]client.Key, 0, len(s.draws))
+	var pairs, same int // of draws of one event in two rounds
+	for k, rounds := range s.draws {
+		keys = append(keys, k)
+		for r, d := range rounds {
+			if next, ok := rounds[r+1]; ok {
+				pairs++
+				if bytes.Equal(d.Counts, next.Counts) {
+					same++
+				}
+			}
+		}
+		if len(opened[k]) > 1 {
+			s.t.Errorf("an event may be in %d batches", len(opened[k]))
+		}
+	}
+	// Two draws agree in one coordinate with probability at most 0.25, that of the mode of Bin(10, 1/2), so in three with
+	// at most 1/64, and five pairs all do with less than 1e-9.
+	if pairs >= 5 && same == pairs {
+		s.t.Errorf("%d events sent the same counts in two rounds", same)
+	}
+	parts, err := s.Read(keys)
+	must(s.t, err)
+	for _, p := range parts {
+		n := len(opened[p.Key])
+		if p.State == client.Uncounted && n > 0 {
+			s.t.Errorf("an event that may be in a batch is %v", p.State)
+		}
+		if p.State == client.Counted && n == 0 {
+			s.t.Errorf("an event that is in no batch is %v", p.State)
+		}
+		if p.State != client.Charged && len(p.Draw.Counts) > 0 {
+			s.t.Errorf("the draw of an event that is %v is still stored", p.State)
+		}
+	}
+}
+
+// closed is the Close of an attempt, nil if there is none.
+func (w *world) closed(r, a uint64) *wire.Close {
+	for _, m := range w.broker.Dump() {
+		if m.Subject == w.name.Close(r, a) {
+			var signed wire.Signed
+			must(w.t, stream.Unmarshal(m.Data, &signed))
+			var c wire.Close
+			must(w.t, stream.Unmarshal(signed.Body, &c))
+			return &c
+		}
+	}
+	return nil
+}

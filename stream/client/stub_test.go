@@ -1,0 +1,55 @@
+package client_test
+
+import (
+	"context"
+
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/seal"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+type row = task.Row
+
+// example is a valid event with a label.
+func example(label float64) convex.Example {
+	return convex.Example{Index: []int32{1}, Value: []float64{0.5}, Label: label}
+}
+
+// openMessage is an attempt that nobody collects.
+func (w *world) openMessage(r, a uint64, manifest stream.Hash) *wire.Open {
+	key, err := seal.NewRoundKey(w.task.Suite)
+	must(w.t, err)
+	return &wire.Open{
+		Version: stream.Version, TaskHash: w.hash[:], Round: r, Attempt: a, ManifestHash: manifest[:], Suite: w.task.Suite,
+		PublicKey: key.Public(), Instance: make([]byte, stream.InstanceSize), StartedUnixMs: 1,
+	}
+}
+
+func (w *world) open(ctx context.Context, r, a uint64, manifest stream.Hash) {
+	w.put(ctx, w.name.Open(r, a), w.stage, w.openMessage(r, a, manifest))
+}
+
+func (w *world) closeMessage(c client.Closed) *wire.Close {
+	return &wire.Close{
+		Version: stream.Version, TaskHash: w.hash[:], Round: c.Round, Attempt: c.Attempt, ManifestHash: c.Manifest[:],
+		BatchHash: make([]byte, stream.HashSize), Cutoff: c.Cutoff, Void: c.Void,
+	}
+}
+
+func (w *world) close(ctx context.Context, c client.Closed) {
+	w.put(ctx, w.name.Close(c.Round, c.Attempt), w.stage, w.closeMessage(c))
+}
+
+// reports counts what was published to an attempt.
+func (w *world) reports(r, a uint64) int {
+	n := 0
+	for _, m := range w.broker.Dump() {
+		if m.Subject == w.name.Report(r, a) {
+			n++
+		}
+	}
+	return n
+}

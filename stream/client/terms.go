@@ -1,0 +1,203 @@
+package client
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/randomizer"
+	"github.com/panlearn/panlearn/randomizer/accounting"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// tolerance is the relative rounding that is forgiven where a bound is compared with a number that another program
+// computed.
+const tolerance = 1e-9
+
+// Terms are a task that a policy agreed to. They are immutable but for the accountant's cache.
+type Terms struct {
+	Task      *wire.Task
+	Hash      stream.Hash
+	Spec      *task.Spec
+	Features  *task.FeatureMap
+	Loss      convex.Loss
+	Params    randomizer.Params
+	Guarantee accounting.Guarantee // at Delta, with the honest fraction relied upon, for the plan's cohort
+	Delta     float64
+
+	honest     accounting.Fraction // relied upon: the smaller of the policy's and the plan's own
+	policy     Policy
+	accountant *accounting.Accountant
+}
+
+// CheckTask decides whether the device takes part in a task. The caller has verified the Task under the learner key
+// that it names; hash is that of its body. Every refusal is a *RefusedError.
+//
+// The plan is not believed: epsilon is computed again from the mechanism, with the device's own honest fraction and
+// delta, and must be within the policy's limit, or the task's declared budget where the policy has none.
+func (p Policy) CheckTask(t *wire.Task, hash stream.Hash) (*Terms, error) {
+	switch {
+	case !p.allows(t.Name):
+		return nil, refuse("task", t.Name, "one of the policy's tasks: %s", strings.Join(p.Tasks, ", "))
+	case !p.TaskHash.accepts(hash[:]):
+		return nil, refuse("task hash", fmt.Sprintf("%x", hash), "%v, which the policy pins", p.TaskHash)
+	case !p.LearnerKey.accepts(t.LearnerKey):
+		return nil, refuse("learner_key", fmt.Sprintf("%x", t.LearnerKey), "%v, which the policy pins", p.LearnerKey)
+	case !p.StageKey.accepts(t.StageKey):
+		return nil, refuse("stage_key", fmt.Sprintf("%x", t.StageKey), "%v, which the policy pins", p.StageKey)
+	case t.Suite == wire.Suite_SUITE_NONE && !p.AllowPlaintext:
+		return nil, refuse("suite", "none: reports would not be encrypted", "a task with privacy.seal hpke, or allow_plaintext in the policy")
+	}
+	if err := stream.Check(t); err != nil {
+		return nil, refuse("task", "malformed: "+err.Error(), "a well-formed task")
+	}
+	if err := manifest.CheckTask(t); err != nil {
+		return nil, refuse("plan", "not one that can run: "+err.Error(), "a consistent plan")
+	}
+	terms := &Terms{Task: t, Hash: hash, policy: p, accountant: accounting.NewAccountant()}
+	if err := terms.declared(); err != nil {
+		return nil, err
+	}
+	if t.Plan.Minimum < p.MinCohort {
+		return nil, refuse("plan.minimum", t.Plan.Minimum, "at least %d, the policy's min_cohort", p.MinCohort)
+	}
+	var err error
+	terms.Delta = t.Plan.Delta
+	if p.MaxDelta > 0 {
+		terms.Delta = min(terms.Delta, p.MaxDelta)
+	}
+	terms.Guarantee, err = terms.afford("plan", &wire.Round{
+		Round: 1, Cohort: t.Plan.Cohort, Mechanism: t.Plan.Mechanism, Trust: t.Plan.Trust,
+	})
+	return terms, err
+}
+
+// declared checks the plan against the declaration, which is what people read.
+func (t *Terms) declared() error {
+	spec, err := task.ParseCanonical(t.Task.Declaration)
+	if err != nil {
+		return refuse("declaration", "not readable: "+err.Error(), "a canonical declaration of this version")
+	}
+	t.Spec = spec
+	if t.Features, err = spec.Compile(); err != nil {
+		return refuse("declaration", "not valid: "+err.Error(), "a valid declaration")
+	}
+	if t.Loss, err = convex.NewLoss(spec.Model.Loss); err != nil {
+		return refuse("declaration: model.loss", spec.Model.Loss, "a loss that this program knows")
+	}
+	plan := t.Task.Plan
+	if t.Params, err = manifest.Params(plan.Mechanism); err != nil {
+		return refuse("plan.mechanism", "not valid: "+err.Error(), "a valid mechanism")
+	}
+	trust, err := manifest.Trust(plan.Trust)
+	if err != nil {
+		return refuse("plan.trust", plan.Trust, "a trust that this program knows")
+	}
+	honest, err := manifest.HonestFraction(plan)
+	if err != nil {
+		return refuse("plan.honest_fraction", fmt.Sprintf("%q", plan.HonestFraction), "an exact fraction in (0, 1]")
+	}
+	sealed := "hpke"
+	if t.Task.Suite == wire.Suite_SUITE_NONE {
+		sealed = "none"
+	}
+	switch dim := t.Loss.Parameters(t.Features.Dim()); {
+	case spec.Name != t.Task.Name:
+		return refuse("declaration: name", spec.Name, "%s, as in the task", t.Task.Name)
+	case plan.Loss != spec.Model.Loss:
+		return refuse("plan.loss", fmt.Sprintf("%q", plan.Loss), "%s, as declared", spec.Model.Loss)
+	case t.Params.Dim != dim:
+		return refuse("plan.mechanism.dim", t.Params.Dim, "%d, as declared", dim)
+	case t.Params.ClipNorm != spec.Model.ClipNorm:
+		return refuse("plan.mechanism.clip_norm", t.Params.ClipNorm, "%v, as declared", spec.Model.ClipNorm)
+	case trust.String() != spec.Privacy.Trust:
+		return refuse("plan.trust", trust, "%s, as declared", spec.Privacy.Trust)
+	case honest.String() != spec.Privacy.HonestFraction:
+		return refuse("plan.honest_fraction", honest, "%s, as declared", spec.Privacy.HonestFraction)
+	case sealed != spec.Privacy.Seal:
+		return refuse("suite", t.Task.Suite, "what privacy.seal declares: %s", spec.Privacy.Seal)
+	case plan.EpsilonBudget > spec.Privacy.Epsilon:
+		return refuse("plan.epsilon_budget", plan.EpsilonBudget, "at most %v, as declared", spec.Privacy.Epsilon)
+	case plan.Delta > spec.Privacy.Delta:
+		return refuse("plan.delta", plan.Delta, "at most %v, as declared", spec.Privacy.Delta)
+	}
+	t.honest = honest // a plan has to keep its own promise, whatever the policy would be content with
+	if own := t.policy.HonestFraction; !own.IsZero() && own.Float() < honest.Float() {
+		t.honest = own
+	}
+	return nil
+}
+
+// CheckRound decides whether the device takes part in a round of its task. The caller has verified the Round under the
+// task's learner key; known is the manifest hash of a round of this number that the device joined, nil if none.
+func (t *Terms) CheckRound(r *wire.Round, hash stream.Hash, known *stream.Hash) error {
+	field := func(name string) string { return fmt.Sprintf("round %d: %s", r.Round, name) }
+	if err := stream.Check(r); err != nil {
+		return refuse(field("message"), "malformed: "+err.Error(), "a well-formed round")
+	}
+	// Follows has the mechanism, trust, loss, cohort, minimum and deadline be those of the plan, and so of the pinned hash.
+	if err := manifest.Follows(t.Task, t.Hash, r); err != nil {
+		return refuse(field("parameters"), "not the task's: "+err.Error(), "what the task fixes")
+	}
+	if known != nil && *known != hash {
+		return refuse(field("manifest hash"), fmt.Sprintf("%x", hash), "%x, which this device answered before", *known)
+	}
+	if len(r.Point) != t.Params.Dim {
+		return refuse(field("point"), fmt.Sprintf("%d values", len(r.Point)), "%d", t.Params.Dim)
+	}
+	norm := convex.Norm(r.Point)
+	if math.IsNaN(norm) || norm > t.Spec.Model.Radius*(1+tolerance) {
+		return refuse(field("point"), fmt.Sprintf("of norm %v", norm), "finite, of norm at most the radius %v", t.Spec.Model.Radius)
+	}
+	if r.Minimum < t.policy.MinCohort {
+		return refuse(field("minimum"), r.Minimum, "at least %d, the policy's min_cohort", t.policy.MinCohort)
+	}
+	_, err := t.afford(fmt.Sprintf("round %d", r.Round), r)
+	return err
+}
+
+// afford computes what a round costs one user and compares it with the limit.
+func (t *Terms) afford(what string, r *wire.Round) (accounting.Guarantee, error) {
+	plan := t.Task.Plan
+	var g accounting.Guarantee
+	// The device answers one round; a plan that has users answer more is charged as it says.
+	release, err := manifest.Release(r, t.honest, max(1, plan.RoundsPerUser))
+	if err == nil {
+		g, err = t.accountant.ReleaseEpsilon(release, t.Delta)
+	}
+	if err != nil {
+		return g, refuse(what, "not accountable: "+err.Error(), "parameters that the accountant covers")
+	}
+	limit, source := plan.EpsilonBudget, "the task's budget"
+	if t.policy.MaxEpsilon > 0 {
+		limit, source = t.policy.MaxEpsilon, "the policy's max_epsilon"
+	}
+	// The search for epsilon may stop a digit above a limit that delta, evaluated at the limit, shows to hold.
+	if f, err := t.accountant.ReleaseDelta(release, limit); err == nil && f.Delta <= t.Delta {
+		g.Epsilon = min(g.Epsilon, limit)
+	}
+	if !(g.Epsilon <= limit*(1+tolerance)) {
+		return g, refuse(what+": epsilon",
+			fmt.Sprintf("%.6g at delta %g, if a share %v of users is honest", g.Epsilon, t.Delta, t.honest),
+			"at most %v, %s", limit, source)
+	}
+	return g, nil
+}
+
+// CheckDeclaration refuses terms whose declared part is not the one that the operator has at hand.
+func (t *Terms) CheckDeclaration(spec *task.Spec) error {
+	own, err := spec.Canonical()
+	if err != nil {
+		return fmt.Errorf("task file: %w", err)
+	}
+	if !bytes.Equal(own, t.Task.Declaration) {
+		return refuse("declaration", fmt.Sprintf("%x (hash)", stream.HashOf(t.Task.Declaration)),
+			"%x, the hash of the given task file", stream.HashOf(own))
+	}
+	return nil
+}

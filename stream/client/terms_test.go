@@ -1,0 +1,196 @@
+package client_test
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/randomizer/accounting"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+func fraction(t testing.TB, s string) accounting.Fraction {
+	t.Helper()
+	f, err := accounting.ParseFraction(s)
+	must(t, err)
+	return f
+}
+
+// refusal checks that an error is a refusal of a field.
+func refusal(t *testing.T, name string, err error, field string) {
+	t.Helper()
+	var refused *client.RefusedError
+	switch {
+	case !errors.As(err, &refused):
+		t.Errorf("%s: %v, want a refusal of %s", name, err, field)
+	case !strings.Contains(refused.Field, field):
+		t.Errorf("%s: refused %s, want %s (%v)", name, refused.Field, field, err)
+	case strings.Contains(err.Error(), "\n"):
+		t.Errorf("%s: the refusal has several lines: %q", name, err)
+	}
+}
+
+func TestCheckTask(t *testing.T) {
+	w := newWorld(t, plan{rounds: 3, cohort: 50, tight: true})
+	sealed := newWorld(t, plan{rounds: 3, cohort: 50, tight: true, sealed: true})
+	pan := newWorld(t, plan{rounds: 3, cohort: 50, tight: true, trust: accounting.ShufflePan})
+	half := newWorld(t, plan{rounds: 3, cohort: 50, tight: true, honest: "0.5"}) // noise for all honest, promised for half
+	other := client.Fingerprint(make([]byte, 32))
+	lax := func(p client.Policy) client.Policy { p.AllowPlaintext = true; return p }
+	for _, c := range []struct {
+		name   string
+		world  *world
+		policy client.Policy
+		change func(*wire.Task)
+		field  string // of the refusal; empty: agreed
+	}{
+		{"as planned", w, lax(client.Policy{}), nil, ""},
+		{"sealed, zero policy", sealed, client.Policy{}, nil, ""},
+		{"pan", pan, lax(client.Policy{}), nil, ""},
+		{"plaintext", w, client.Policy{}, nil, "suite"},
+		{"named", w, lax(client.Policy{Tasks: []string{"x", "churn"}}), nil, ""},
+		{"another name", w, lax(client.Policy{Tasks: []string{"x"}}), nil, "task"},
+		{"pinned", w, lax(client.Policy{TaskHash: w.hash[:], LearnerKey: client.Fingerprint(w.learner.Public()), StageKey: client.Fingerprint(w.stage.Public())}), nil, ""},
+		{"another hash", w, lax(client.Policy{TaskHash: other}), nil, "task hash"},
+		{"another learner", w, lax(client.Policy{LearnerKey: other}), nil, "learner_key"},
+		{"another stage", w, lax(client.Policy{StageKey: other}), nil, "stage_key"},
+		{"epsilon allowed", w, lax(client.Policy{MaxEpsilon: 4.5}), nil, ""},
+		{"epsilon too high", w, lax(client.Policy{MaxEpsilon: 3}), nil, "epsilon"},
+		{"delta too small for the budget", w, lax(client.Policy{MaxDelta: 1e-9}), nil, "epsilon"},
+		{"delta smaller, epsilon higher", w, lax(client.Policy{MaxDelta: 1e-9, MaxEpsilon: 20}), nil, ""},
+		{"own honest fraction", w, lax(client.Policy{HonestFraction: fraction(t, "1/2")}), nil, "epsilon"},
+		{"own honest fraction, higher limit", w, lax(client.Policy{HonestFraction: fraction(t, "1/2"), MaxEpsilon: 12}), nil, ""},
+		// A plan cannot promise a share of honest users that its noise is not made for.
+		{"a smaller honest fraction than declared", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.HonestFraction = "0.5" }, "honest_fraction"},
+		{"a promise that the noise does not keep", half, lax(client.Policy{}), nil, "epsilon"},
+		{"the same under a higher limit", half, lax(client.Policy{MaxEpsilon: 12}), nil, ""},
+		{"a plan for more than declared", half, lax(client.Policy{MaxEpsilon: 12}), func(m *wire.Task) { m.Plan.HonestFraction = "1" }, "honest_fraction"},
+		{"no honest fraction", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.HonestFraction = "0" }, "plan"},
+		{"cohort allowed", w, lax(client.Policy{MinCohort: 50}), nil, ""},
+		{"cohort too small", w, lax(client.Policy{MinCohort: 51}), nil, "minimum"},
+		{"fewer trials", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.Mechanism.Trials /= 2 }, "epsilon"},
+		{"more levels", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.Mechanism.Levels *= 2 }, "epsilon"},
+		{"a smaller cohort", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.Cohort, m.Plan.Minimum = 25, 25 }, "epsilon"},
+		{"a biased coin", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.Mechanism.Coin = 1 << 18 }, "epsilon"},
+		{"more rounds a user", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.RoundsPerUser = 3 }, "epsilon"},
+		{"smaller floors", pan, lax(client.Policy{}), func(m *wire.Task) { m.Plan.Mechanism.FloorTrials /= 4 }, "epsilon"},
+		{"a lie about epsilon", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.Epsilon, m.Plan.Mechanism.Trials = 0.1, 1 }, "epsilon"},
+		{"a higher budget than declared", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.EpsilonBudget = 9 }, "epsilon_budget"},
+		{"a higher delta than declared", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.Delta = 0.1 }, "plan.delta"},
+		{"another clip norm", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.Mechanism.ClipNorm = 2 }, "clip_norm"},
+		{"another dimension", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.Mechanism.Dim = 2 }, "dim"},
+		{"another loss", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.Loss = "squared" }, "loss"},
+		{"plaintext of a sealed task", sealed, lax(client.Policy{}), func(m *wire.Task) { m.Suite = wire.Suite_SUITE_NONE }, "suite"},
+		{"another name inside", w, lax(client.Policy{}), func(m *wire.Task) { m.Name = "churn2" }, "declaration: name"},
+		{"no declaration", w, lax(client.Policy{}), func(m *wire.Task) { m.Declaration = nil }, "declaration"},
+		{"no plan", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan = nil }, "task"},
+		{"NaN clip norm", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.Mechanism.ClipNorm = math.NaN() }, "task"},
+		{"no levels", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.Mechanism.Levels = 0 }, "task"},
+		{"too few users", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.Users = 100 }, "plan"},
+	} {
+		m := proto.CloneOf(c.world.task)
+		if c.change != nil {
+			c.change(m)
+		}
+		terms, err := c.policy.CheckTask(m, taskHash(t, m))
+		if c.field != "" {
+			refusal(t, c.name, err, c.field)
+			continue
+		}
+		if err != nil || !(terms.Guarantee.Epsilon > 0) || math.IsInf(terms.Guarantee.Epsilon, 0) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
+
+func TestCheckRound(t *testing.T) {
+	w := newWorld(t, plan{rounds: 3, cohort: 50, tight: true})
+	terms, err := client.Policy{AllowPlaintext: true}.CheckTask(w.task, w.hash)
+	must(t, err)
+	seen, err := manifest.RoundHash(w.round(2, 2))
+	must(t, err)
+	for _, c := range []struct {
+		name   string
+		known  *stream.Hash
+		change func(*wire.Round)
+		field  string
+	}{
+		{"as planned", nil, func(*wire.Round) {}, ""},
+		{"seen before", &seen, func(*wire.Round) {}, ""},
+		{"on the edge of the ball", nil, func(r *wire.Round) { r.Point = []float64{3, 4, 0} }, ""},
+		{"outside the ball", nil, func(r *wire.Round) { r.Point = []float64{3, 4, 0.1} }, "point"},
+		{"NaN", nil, func(r *wire.Round) { r.Point[1] = math.NaN() }, "message"},
+		{"infinite", nil, func(r *wire.Round) { r.Point[1] = math.Inf(1) }, "message"},
+		{"huge", nil, func(r *wire.Round) { r.Point = []float64{1e308, 1e308, 0} }, "point"},
+		{"a short point", nil, func(r *wire.Round) { r.Point = r.Point[:2] }, "message"},
+		{"repeated at another point", &seen, func(r *wire.Round) { r.Point[0] = 0 }, "manifest hash"},
+		{"of another task", nil, func(r *wire.Round) { r.TaskHash = make([]byte, 32) }, "parameters"},
+		{"beyond the plan", nil, func(r *wire.Round) { r.Round, r.Step = 9, 4 }, "parameters"},
+		{"a smaller cohort", nil, func(r *wire.Round) { r.Cohort, r.Minimum = 20, 20 }, "parameters"},
+		{"a smaller minimum", nil, func(r *wire.Round) { r.Minimum = 1 }, "parameters"},
+		{"weaker noise", nil, func(r *wire.Round) { r.Mechanism.Trials-- }, "parameters"},
+		{"another clip norm", nil, func(r *wire.Round) { r.Mechanism.ClipNorm = 1000 }, "parameters"},
+		{"another trust", nil, func(r *wire.Round) { r.Trust, r.Mechanism.FloorTrials = wire.Trust_TRUST_SHUFFLE_PAN, 1 }, "parameters"},
+		{"another loss", nil, func(r *wire.Round) { r.Loss = "squared" }, "parameters"},
+		{"no mechanism", nil, func(r *wire.Round) { r.Mechanism = nil }, "message"},
+	} {
+		m := proto.CloneOf(w.round(2, 2))
+		c.change(m)
+		var hash stream.Hash
+		if body, err := stream.Marshal(m); err == nil {
+			hash = stream.HashOf(body)
+		}
+		err := terms.CheckRound(m, hash, c.known)
+		if c.field == "" {
+			must(t, err)
+			continue
+		}
+		refusal(t, c.name, err, c.field)
+	}
+}
+
+func TestCheckDeclaration(t *testing.T) {
+	w := newWorld(t, plan{rounds: 3, cohort: 50, tight: true})
+	terms, err := client.Policy{AllowPlaintext: true}.CheckTask(w.task, w.hash)
+	must(t, err)
+	must(t, terms.CheckDeclaration(w.spec))
+	other := *w.spec
+	other.Privacy.Epsilon = 2
+	refusal(t, "another epsilon", terms.CheckDeclaration(&other), "declaration")
+	if err := terms.CheckDeclaration(new(task.Spec)); err == nil {
+		t.Error("an invalid declaration passed")
+	}
+}
+
+func TestParsePolicy(t *testing.T) {
+	key := strings.Repeat("0f", 32)
+	p, err := client.ParsePolicy([]byte("max_epsilon: 1.5\nmax_delta: 1e-6\nhonest_fraction: 9/10\nmin_cohort: 100\n" +
+		"tasks: [a9a, churn]\ntask_hash: " + key + "\nforbid_first_use: true\nallow_plaintext: true\nmax_refunds: 0\n"))
+	must(t, err)
+	if p.MaxEpsilon != 1.5 || p.MaxDelta != 1e-6 || p.HonestFraction.String() != "0.9" || p.MinCohort != 100 || len(p.Tasks) != 2 ||
+		p.TaskHash.String() != key || !p.ForbidFirstUse || !p.AllowPlaintext || p.MaxRefunds == nil || *p.MaxRefunds != 0 {
+		t.Errorf("parsed %+v", p)
+	}
+	if p, err = client.ParsePolicy([]byte("honest_fraction: 0.9\n")); err != nil || p.HonestFraction.String() != "0.9" {
+		t.Errorf("a decimal fraction: %v, %v", p.HonestFraction, err)
+	}
+	if _, err = client.ParsePolicy(nil); err != nil {
+		t.Errorf("an empty file: %v", err)
+	}
+	for _, bad := range []string{
+		"max_epsilom: 1", "max_epsilon: 0.1\nmax_epsilon: 100", "max_epsilon: -1", "max_epsilon: .nan", "max_epsilon: .inf", "max_epsilon: 1000",
+		"max_delta: 1", "max_delta: -1", "max_delta: .nan", "honest_fraction: 0", "honest_fraction: 1.5", "task_hash: abc",
+		"task_hash: " + key + "00", "tasks: [UPPER]", "min_cohort: -1", "- 1", "max_refunds: -1", "max_refunds: 5000000000",
+	} {
+		if _, err := client.ParsePolicy([]byte(bad)); err == nil {
+			t.Errorf("%q passed", bad)
+		}
+	}
+}

@@ -1,0 +1,167 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/seal"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// maxTold bounds what a forger can have remembered and logged.
+const maxTold = 1 << 10
+
+// A view reads what learner and stage put, and lets through only what they signed for this task. Everything else is
+// treated as not there and logged once: a device cannot tell a forger from a broken peer, and neither decides anything.
+type view struct {
+	records stream.Records
+	task    stream.Task
+	timeout time.Duration
+	log     *slog.Logger
+
+	told    map[string]bool // what was logged already
+	failing bool            // the last read failed
+}
+
+// get reads a message, or the newest one of a pattern. It answers false where there is none that can be read now.
+func (v *view) get(ctx context.Context, subject string, latest bool) (stream.Message, bool) {
+	limited, cancel := context.WithTimeout(ctx, v.timeout)
+	defer cancel()
+	read := v.records.Get
+	if latest {
+		read = v.records.Latest
+	}
+	m, err := read(limited, subject)
+	switch {
+	case err == nil || errors.Is(err, stream.ErrNotFound):
+		if v.failing {
+			v.failing = false
+			v.log.Info("broker answers again")
+		}
+		return m, err == nil
+	case !v.failing && ctx.Err() == nil: // at the end of a run nobody waits for the answer
+		v.failing = true
+		v.log.Warn("broker does not answer; trying again", "subject", subject, "err", err)
+	}
+	return stream.Message{}, false
+}
+
+// ignore logs, once a subject, why a message is treated as not there.
+func (v *view) ignore(subject string, err error) {
+	if !v.told[subject] && len(v.told) < maxTold {
+		v.told[subject] = true
+		v.log.Warn("ignored a message that does not belong to this task", "subject", subject, "err", err)
+	}
+}
+
+type ofTask interface {
+	proto.Message
+	GetTaskHash() []byte
+}
+
+// verified reads a message into m under a pinned key and answers its body.
+func (v *view) verified(ctx context.Context, subject string, latest bool, terms *Terms, key ed25519.PublicKey, m ofTask) ([]byte, bool) {
+	got, ok := v.get(ctx, subject, latest)
+	if !ok {
+		return nil, false
+	}
+	body, err := seal.Verify(got.Data, key, m)
+	if err == nil {
+		err = stream.CheckSubject(got.Subject, m)
+	}
+	if err == nil && !bytes.Equal(m.GetTaskHash(), terms.Hash[:]) {
+		err = fmt.Errorf("task_hash %x: want %x", m.GetTaskHash(), terms.Hash)
+	}
+	if err != nil {
+		v.ignore(got.Subject, err)
+		return nil, false
+	}
+	return body, true
+}
+
+// readTask reads the Task under the learner key that it names itself; whether that key is the right one is the policy's
+// question.
+func (v *view) readTask(ctx context.Context) (*wire.Task, stream.Hash, bool) {
+	subject := v.task.Task()
+	got, ok := v.get(ctx, subject, false)
+	if !ok {
+		return nil, stream.Hash{}, false
+	}
+	var envelope wire.Signed
+	var t wire.Task
+	var body []byte
+	err := stream.Unmarshal(got.Data, &envelope)
+	if err == nil {
+		body, err = seal.Verify(got.Data, envelope.Key, &t)
+	}
+	if err == nil && !bytes.Equal(envelope.Key, t.LearnerKey) {
+		err = fmt.Errorf("signed by %x, which is not its learner_key %x", envelope.Key, t.LearnerKey)
+	}
+	if err == nil && t.Name != string(v.task) {
+		err = fmt.Errorf("task %q: want %q", t.Name, v.task)
+	}
+	if err == nil {
+		err = stream.CheckSubject(got.Subject, &t)
+	}
+	if err != nil {
+		v.ignore(subject, err)
+		return nil, stream.Hash{}, false
+	}
+	return &t, stream.HashOf(body), true
+}
+
+func (v *view) latestRound(ctx context.Context, terms *Terms) (*wire.Round, stream.Hash, bool) {
+	var r wire.Round
+	body, ok := v.verified(ctx, v.task.Rounds(), true, terms, terms.Task.LearnerKey, &r)
+	if !ok {
+		return nil, stream.Hash{}, false
+	}
+	return &r, stream.HashOf(body), true
+}
+
+func (v *view) end(ctx context.Context, terms *Terms) (*wire.End, bool) {
+	var e wire.End
+	_, ok := v.verified(ctx, v.task.End(), false, terms, terms.Task.LearnerKey, &e)
+	return &e, ok
+}
+
+// latestOpen reads the newest attempt at a round whose key is one that reports can be sealed to.
+func (v *view) latestOpen(ctx context.Context, terms *Terms, round uint64, manifest stream.Hash) (*wire.Open, bool) {
+	var o wire.Open
+	if _, ok := v.verified(ctx, v.task.Opens(round), true, terms, terms.Task.StageKey, &o); !ok {
+		return nil, false
+	}
+	err := seal.CheckPublic(o.Suite, o.PublicKey)
+	switch {
+	case !bytes.Equal(o.ManifestHash, manifest[:]):
+		err = fmt.Errorf("manifest_hash %x: want %x", o.ManifestHash, manifest)
+	case o.Suite != terms.Task.Suite:
+		err = fmt.Errorf("suite %v: want the task's, %v", o.Suite, terms.Task.Suite)
+	}
+	if err != nil {
+		v.ignore(v.task.Open(round, o.Attempt), err)
+		return nil, false
+	}
+	return &o, true
+}
+
+func (v *view) closed(ctx context.Context, terms *Terms, round, attempt uint64, manifest stream.Hash) (Closed, bool) {
+	var c wire.Close
+	subject := v.task.Close(round, attempt)
+	if _, ok := v.verified(ctx, subject, false, terms, terms.Task.StageKey, &c); !ok {
+		return Closed{}, false
+	}
+	if !bytes.Equal(c.ManifestHash, manifest[:]) {
+		v.ignore(subject, fmt.Errorf("manifest_hash %x: want %x", c.ManifestHash, manifest))
+		return Closed{}, false
+	}
+	return Closed{Round: round, Attempt: attempt, Manifest: manifest, Cutoff: c.Cutoff, Void: c.Void}, true
+}

@@ -1,0 +1,254 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/randomizer"
+	"github.com/panlearn/panlearn/randomizer/accounting"
+	"github.com/panlearn/panlearn/shuffle/stage"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/memory"
+	"github.com/panlearn/panlearn/stream/seal"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+const declaration = `
+version: 1
+name: churn
+events: {format: libsvm}
+features: {vector: {dimension: 3, min: -1, max: 1}}
+intercept: 0
+label: {positive: ["1"], negative: ["-1"]}
+model: {loss: logistic, radius: 5, clip_norm: 1}
+privacy: {epsilon: 4, delta: 1e-3, trust: %s, seal: %s, honest_fraction: %s}
+schedule: {users: %d}
+`
+
+// A world is a broker, a learner that plays its part without learning, and shuffle stages.
+type world struct {
+	t              testing.TB
+	broker         *memory.Broker
+	learner, stage *seal.Identity
+	name           stream.Task
+	spec           *task.Spec
+	task           *wire.Task
+	hash           stream.Hash
+	params         randomizer.Params
+}
+
+type plan struct {
+	rounds, cohort, minimum uint64
+	deadline                time.Duration
+	trust                   accounting.Trust
+	sealed                  bool
+	bundle                  uint32
+	tight                   bool   // the least noise for the budget, if all are honest
+	honest                  string // the share that is promised; default 1
+	broker                  memory.Config
+}
+
+func newWorld(t testing.TB, p plan) *world {
+	t.Helper()
+	if p.minimum == 0 {
+		p.minimum = p.cohort
+	}
+	if p.honest == "" {
+		p.honest = "1"
+	}
+	suite, sealed := wire.Suite_SUITE_NONE, "none"
+	if p.sealed {
+		suite, sealed = wire.Suite_SUITE_X25519, "hpke"
+	}
+	p.broker.Keep, p.broker.AckWait = true, 5*time.Second
+	w := &world{t: t, name: "churn", learner: identity(t), stage: identity(t)}
+	var err error
+	w.broker, err = memory.New(p.broker)
+	must(t, err)
+	w.spec, err = task.Parse(fmt.Appendf(nil, declaration, p.trust, sealed, p.honest, p.rounds*p.cohort), nil)
+	must(t, err)
+	declared, err := w.spec.Canonical()
+	must(t, err)
+	w.params = randomizer.Params{Dim: 3, ClipNorm: 1, Levels: 4, Trials: uint32(400/p.cohort + 1), Coin: randomizer.Fair}
+	floor := uint64(400)
+	if p.tight {
+		c, err := accounting.Calibrate(accounting.Request{
+			Users: p.cohort, Dim: 3, Epsilon: 4, Delta: 1e-3, Trust: p.trust, HonestFraction: accounting.One, Rounds: 1,
+		})
+		must(t, err)
+		w.params.Coin, err = randomizer.CoinFromFloat(c.P)
+		must(t, err)
+		w.params.Levels, w.params.Trials, floor = uint32(c.Levels), uint32(c.Trials), c.FloorTrials
+	}
+	if !p.trust.HasReportNoise() {
+		w.params.Trials = 0
+	}
+	if !p.trust.HasFloors() {
+		floor = 0
+	}
+	trust, err := manifest.WireTrust(p.trust)
+	must(t, err)
+	w.task = &wire.Task{
+		Version: stream.Version, Name: string(w.name), Declaration: declared,
+		LearnerKey: w.learner.Public(), StageKey: w.stage.Public(), Suite: suite, Life: make([]byte, stream.LifeSize),
+		Plan: &wire.Plan{
+			Algorithm: "psgd", Users: p.rounds * p.cohort, Rounds: p.rounds, Cohort: p.cohort, Minimum: p.minimum,
+			Mechanism: manifest.Mechanism(w.params, floor, max(p.bundle, 1)), Trust: trust, HonestFraction: p.honest,
+			RoundsPerUser: 1, Epsilon: 4, Delta: 1e-3, DeadlineMs: uint64(p.deadline.Milliseconds()), EpsilonBudget: 4,
+			Loss: "logistic",
+		},
+	}
+	w.hash = taskHash(t, w.task)
+	return w
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func identity(t testing.TB) *seal.Identity {
+	t.Helper()
+	id, err := seal.NewIdentity()
+	must(t, err)
+	return id
+}
+
+func taskHash(t testing.TB, m *wire.Task) stream.Hash {
+	t.Helper()
+	body, err := stream.Marshal(m)
+	must(t, err)
+	return stream.HashOf(body)
+}
+
+// put insists until the record stands.
+func (w *world) put(ctx context.Context, subject string, id *seal.Identity, m proto.Message) {
+	w.t.Helper()
+	data, err := id.Sign(m)
+	must(w.t, err)
+	for ctx.Err() == nil {
+		r, err := w.broker.PutOnce(ctx, subject, data)
+		if err == nil {
+			if !r.Ours {
+				w.t.Errorf("%s holds something else", subject)
+			}
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+func (w *world) round(r, step uint64) *wire.Round {
+	p := w.task.Plan
+	return &wire.Round{
+		Version: stream.Version, TaskHash: w.hash[:], Round: r, Step: step, Point: []float64{0.1 * float64(r), 0, -1},
+		Mechanism: p.Mechanism, Cohort: manifest.Cohort(p, step), Minimum: p.Minimum, DeadlineMs: p.DeadlineMs,
+		Trust: p.Trust, Loss: p.Loss,
+	}
+}
+
+// announce puts the task and a round.
+func (w *world) announce(ctx context.Context, r uint64) stream.Hash {
+	w.put(ctx, w.name.Task(), w.learner, w.task)
+	m := w.round(r, r)
+	w.put(ctx, w.name.Round(r), w.learner, m)
+	hash, err := manifest.RoundHash(m)
+	must(w.t, err)
+	return hash
+}
+
+// learn announces a round when it has the batch before, and ends when the plan is done.
+func (w *world) learn(ctx context.Context) {
+	w.put(ctx, w.name.Task(), w.learner, w.task)
+	var r, step uint64 = 1, 1
+	for ; step <= w.task.Plan.Rounds; r++ {
+		w.put(ctx, w.name.Round(r), w.learner, w.round(r, step))
+		b := w.batch(ctx, r)
+		if b == nil {
+			return
+		}
+		if !b.Void {
+			step++
+		}
+	}
+	w.end(ctx, r-1)
+}
+
+func (w *world) end(ctx context.Context, last uint64) {
+	w.put(ctx, w.name.End(), w.learner, &wire.End{
+		Version: stream.Version, TaskHash: w.hash[:], LastRound: last, Reason: "done",
+	})
+}
+
+// batch waits for a round's batch; nil where the context ended first.
+func (w *world) batch(ctx context.Context, r uint64) *wire.Batch {
+	for ctx.Err() == nil {
+		m, err := w.broker.Get(ctx, w.name.Batch(r))
+		if err == nil {
+			var b wire.Batch
+			_, err := seal.Verify(m.Data, w.stage.Public(), &b)
+			must(w.t, err)
+			return &b
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return nil
+}
+
+// mix runs one stage process until ctx ends.
+func (w *world) mix(ctx context.Context) {
+	reader, err := w.broker.Reader(w.name)
+	must(w.t, err)
+	s, err := stage.New(stage.Config{
+		Task: w.name, Records: w.broker, Reports: reader, Identity: w.stage, LeaseTTL: 10 * time.Second, Poll: time.Second,
+	})
+	must(w.t, err)
+	if err := s.Run(ctx); err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+		w.t.Error(err)
+	}
+}
+
+func (w *world) config(s client.Store) client.Config {
+	return client.Config{
+		Task: w.name, Records: w.broker, Reports: w.broker, Store: s, Source: "users.libsvm",
+		Policy: client.Policy{AllowPlaintext: true}, Limits: w.broker.Limits(), CloseWait: 10 * time.Second,
+	}
+}
+
+func (w *world) client(c client.Config) *client.Client {
+	w.t.Helper()
+	got, err := client.New(c)
+	must(w.t, err)
+	return got
+}
+
+// rows yields n valid rows; every tenth is broken if broken.
+func rows(n int, broken bool) iter.Seq2[task.Row, error] {
+	return func(yield func(task.Row, error) bool) {
+		for i := range n {
+			row := task.Row{
+				Line: int64(i) + 1, Number: int64(i), Index: []int32{int32(i % 3)}, Value: []float64{1}, Label: "1",
+			}
+			var err error
+			if broken && i%10 == 3 {
+				row, err = task.Row{Line: row.Line, Number: row.Number}, &task.RowError{Line: row.Line, Reason: "test"}
+			} else if broken && i%10 == 7 {
+				row.Label = "maybe"
+			}
+			if !yield(row, err) {
+				return
+			}
+		}
+	}
+}

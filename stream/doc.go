@@ -1,0 +1,17 @@
+// Package stream is what panlearn says over a broker: messages, subjects and ports.
+//
+// Messages are protobuf (package wire) under a canonical codec: [Marshal] and [Unmarshal]. [Check] says whether a
+// decoded body is well formed; package seal says who signed it. Subjects name one thing each: [Task].
+//
+// Ports are what the three roles need of a broker, as values with a written contract: [Records] for things that
+// are put once and read by name, [ReportWriter] for devices, [ReportReader] for the shuffle stage. Two adapters
+// implement them, natsjs (JetStream) and memory, and one contract suite, streamtest, holds both to it.
+//
+// What every caller owes:
+//
+//  1. Put once, then believe what is there: [PutOnce] says whether our bytes stand, and only that decides.
+//  2. Never let a not-found read decide anything; a lagging replica may have answered.
+//  3. Treat an acknowledgement that did not come as unknown, never as "not stored".
+//  4. Check version, task hash and subject of all that is read: [CheckSubject].
+//  5. Commit before announcing; claim before releasing.
+package stream

@@ -1,0 +1,17 @@
+// Package manifest turns what travels into the value types of the cores, checked, and back: the mechanism of a plan or
+// round into randomizer.Params, a round into shuffle.Config and accounting.Release, trust into accounting.Trust.
+//
+// It also says, once for all three roles, what a plan must satisfy ([CheckTask]) and which rounds a plan allows
+// ([Follows]): a device, the stage and the learner refuse the same ones.
+//
+// And it computes how large the messages of a plan get ([SizesOf]), so that one that no broker takes is refused before it
+// runs.
+//
+// Nothing here verifies a signature; package seal does, before.
+//
+// What a caller owes:
+//
+//  1. Verify the Task with seal, then CheckTask; keep HashOf its body.
+//  2. Verify a Round with seal, then stream.CheckSubject, then Follows.
+//  3. Only then take Params, MixerConfig or Release from it.
+package manifest

@@ -1,0 +1,92 @@
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/seal"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// Sizes are the largest messages of a task in bytes as encoded, signatures included.
+type Sizes struct {
+	Task, Round, Batch, Report int
+}
+
+// SizesOf computes the sizes of a task from its body, which may lack keys and name. reasons are those that a batch may
+// count rejects under, in ascending order.
+func SizesOf(body *wire.Task, reasons []string) (Sizes, error) {
+	plan := body.GetPlan()
+	params, err := Params(plan.GetMechanism())
+	if err != nil {
+		return Sizes{}, err
+	}
+	if params.Dim > stream.MaxDim {
+		return Sizes{}, fmt.Errorf("dimension %d: a message holds at most %d", params.Dim, stream.MaxDim)
+	}
+	m, cohort := plan.Mechanism, Cohort(plan, plan.Rounds) // the last one is the largest
+	hash, key, bundle := make([]byte, stream.HashSize), make([]byte, stream.KeySize), int(m.MaxBundle)
+	task := &wire.Task{Version: stream.Version, Name: strings.Repeat("a", maxName), Declaration: body.Declaration, Plan: plan,
+		Suite: body.Suite, LearnerKey: key, StageKey: key, Life: make([]byte, stream.LifeSize)}
+	round := &wire.Round{Version: stream.Version, TaskHash: hash, Round: math.MaxUint64, Step: plan.Rounds, Mechanism: m,
+		Point: slices.Repeat([]float64{1}, params.Dim), Cohort: cohort, Minimum: plan.Minimum, DeadlineMs: plan.DeadlineMs,
+		Trust: plan.Trust, Loss: plan.Loss}
+	most := (cohort+uint64(bundle))*uint64(params.MaxCount()) + 2*m.FloorTrials
+	batch := &wire.Batch{Version: stream.Version, TaskHash: hash, ManifestHash: hash, Round: math.MaxUint64, Attempt: math.MaxUint64,
+		Users: math.MaxUint64, NoiseTrials: math.MaxUint64, Cutoff: math.MaxUint64, Totals: slices.Repeat([]uint64{most}, params.Dim)}
+	for _, reason := range reasons {
+		batch.Rejects = append(batch.Rejects, &wire.Reject{Reason: reason, Count: math.MaxUint64})
+	}
+	sizes := Sizes{Report: seal.ReportSize(body.Suite, bundle, bundle*params.ReportBytes())}
+	if sizes.Task, err = signedSize(stream.Marshal(task)); err != nil {
+		return Sizes{}, fmt.Errorf("size of the task: %w", err)
+	}
+	if sizes.Round, err = signedSize(stream.Marshal(round)); err != nil {
+		return Sizes{}, fmt.Errorf("size of a round: %w", err)
+	}
+	if sizes.Batch, err = signedSize(stream.Marshal(batch)); err != nil {
+		return Sizes{}, fmt.Errorf("size of a batch: %w", err)
+	}
+	return sizes, nil
+}
+
+// maxName is the longest task name.
+const maxName = 32
+
+// signedSize is the length of the envelope around a body.
+func signedSize(body []byte, err error) (int, error) {
+	if err != nil {
+		return 0, err
+	}
+	data, err := stream.Marshal(&wire.Signed{Version: stream.Version, Kind: wire.Kind_KIND_TASK, Body: body,
+		Key: make([]byte, stream.KeySize), Signature: make([]byte, stream.SignatureLen)})
+	return len(data), err
+}
+
+// Fit refuses, with the numbers, a task with a message that is larger than a broker takes. Limits of 0 are not known.
+func (s Sizes) Fit(limits stream.Limits) error {
+	if limits.MaxPayload <= 0 {
+		return nil
+	}
+	var errs []error
+	for _, one := range []struct {
+		what string
+		size int
+		fix  string
+	}{
+		{"the task", s.Task, "shorten the declaration"},
+		{"a round", s.Round, "lower the dimension"},
+		{"a batch", s.Batch, "lower the dimension"},
+		{"a report", s.Report, "lower privacy.max_bits or the dimension"},
+	} {
+		if one.size > limits.MaxPayload {
+			errs = append(errs, fmt.Errorf("%s of this plan takes up to %d bytes, the broker takes %d: %s, or raise the broker's max_payload",
+				one.what, one.size, limits.MaxPayload, one.fix))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,54 @@
+package memory
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/panlearn/panlearn/stream"
+)
+
+// Stored is one message that the broker holds, or held.
+type Stored struct {
+	Task   stream.Task
+	Stream stream.Stream
+	stream.Message
+	ID      [16]byte // message id of a report
+	Deleted bool     // acknowledged or purged; answered with Config.Keep only
+}
+
+// Dump answers all that the broker stores, as an operator who looks would see it: ordered by task, stream and
+// sequence. With Config.Keep it includes deleted reports. Overwritten leases are not kept.
+func (b *Broker) Dump() []Stored {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var all []Stored
+	for task, t := range b.tasks {
+		for s, r := range t.records {
+			for _, m := range r.bySubject {
+				all = append(all, Stored{Task: task, Stream: s, Message: copied(m)})
+			}
+		}
+		for _, it := range t.queue.stored {
+			all = append(all, stored(task, it))
+		}
+	}
+	all = append(all, b.deleted...)
+	slices.SortFunc(all, func(a, b Stored) int {
+		return cmp.Or(cmp.Compare(a.Task, b.Task), cmp.Compare(a.Stream, b.Stream), cmp.Compare(a.Sequence, b.Sequence))
+	})
+	return all
+}
+
+func stored(task stream.Task, it *item) Stored {
+	m := stream.Message{Subject: it.subject, Sequence: it.sequence, Data: slices.Clone(it.data)}
+	return Stored{Task: task, Stream: stream.Reports, Message: m, ID: it.id, Deleted: it.gone}
+}
+
+// remove deletes a report; b.mu is held.
+func (b *Broker) remove(q *queue, it *item) {
+	q.remove(it)
+	if b.config.Keep {
+		task, _, _ := stream.StreamOf(it.subject)
+		b.deleted = append(b.deleted, stored(task, it))
+	}
+}

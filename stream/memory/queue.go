@@ -1,0 +1,133 @@
+package memory
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// messageOverhead is about what a JetStream server counts for a stored message beside subject and data.
+const messageOverhead = 32
+
+// item is one stored report.
+type item struct {
+	sequence  uint64
+	subject   string
+	id        [16]byte
+	data      []byte
+	delivered int
+	deadline  time.Time // of the acknowledgement; zero: none
+	gone      bool      // acknowledged or purged; ready may still hold it
+}
+
+func (it *item) size() int64 { return int64(len(it.subject) + len(it.data) + messageOverhead) }
+
+// queue is the Reports stream of one task and its one consumer.
+type queue struct {
+	last   uint64
+	bytes  int64
+	stored map[uint64]*item // by sequence
+	ready  []*item          // to be delivered, in order
+	out    map[uint64]*item // delivered, not acknowledged
+
+	window int
+	ids    map[[16]byte]uint64 // sequence of a message id, the last window of them
+	recent [][16]byte          // ring of the ids
+	oldest int
+
+	waiters chan struct{} // closed when something may be deliverable
+}
+
+func newQueue(window int) *queue {
+	return &queue{stored: map[uint64]*item{}, out: map[uint64]*item{}, window: window,
+		ids: map[[16]byte]uint64{}, waiters: make(chan struct{})}
+}
+
+func (q *queue) changed() {
+	close(q.waiters)
+	q.waiters = make(chan struct{})
+}
+
+func (q *queue) store(subject string, id [16]byte, data []byte) uint64 {
+	q.last++
+	it := &item{sequence: q.last, subject: subject, id: id, data: data}
+	q.stored[it.sequence] = it
+	q.bytes += it.size()
+	q.ready = append(q.ready, it)
+	return it.sequence
+}
+
+// remember puts an id into the window, from which the oldest one falls out.
+func (q *queue) remember(id [16]byte, sequence uint64) {
+	if len(q.recent) < q.window {
+		q.recent = append(q.recent, id)
+	} else {
+		delete(q.ids, q.recent[q.oldest])
+		q.recent[q.oldest] = id
+		q.oldest = (q.oldest + 1) % q.window
+	}
+	q.ids[id] = sequence
+}
+
+func (q *queue) forget() {
+	clear(q.ids)
+	q.recent, q.oldest = nil, 0
+}
+
+// remove takes a report out of the stream.
+func (q *queue) remove(it *item) {
+	it.gone = true
+	delete(q.stored, it.sequence)
+	delete(q.out, it.sequence)
+	q.bytes -= it.size()
+}
+
+// takeBack makes the reports that are out and chosen available again, before all others, by sequence.
+func (q *queue) takeBack(chosen func(*item) bool) {
+	var back []*item
+	for _, it := range q.out {
+		if chosen(it) {
+			back = append(back, it)
+		}
+	}
+	if len(back) == 0 {
+		return
+	}
+	slices.SortFunc(back, func(a, b *item) int { return cmp.Compare(a.sequence, b.sequence) })
+	for _, it := range back {
+		delete(q.out, it.sequence)
+	}
+	q.ready = append(back, q.ready...)
+	q.changed()
+}
+
+// next takes the first report that is ready, or that at the place which pick chooses, and marks it as out.
+func (q *queue) next(pick func(n int) int, deadline time.Time) *item {
+	for len(q.ready) > 0 {
+		i := pick(len(q.ready))
+		it := q.ready[i]
+		q.ready[i] = q.ready[0]
+		q.ready[0] = nil
+		q.ready = q.ready[1:]
+		if it.gone {
+			continue
+		}
+		it.delivered++
+		it.deadline = deadline
+		q.out[it.sequence] = it
+		return it
+	}
+	q.ready = nil
+	return nil
+}
+
+// nextDeadline is the earliest time at which a report that is out comes back; zero where none does.
+func (q *queue) nextDeadline() time.Time {
+	var next time.Time
+	for _, it := range q.out {
+		if !it.deadline.IsZero() && (next.IsZero() || it.deadline.Before(next)) {
+			next = it.deadline
+		}
+	}
+	return next
+}

@@ -1,0 +1,134 @@
+package natsjs
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+)
+
+// Defaults of EmbeddedConfig.
+const (
+	DefaultMaxMemory  = 256 << 20
+	DefaultMaxStore   = 4 << 30
+	DefaultMaxPayload = 1 << 20
+)
+
+const startTimeout = 30 * time.Second
+
+// EmbeddedConfig configures a JetStream server inside the process.
+type EmbeddedConfig struct {
+	// StoreDir is where streams are kept. The server does not lock it: the caller holds a lock that keeps other
+	// processes out. Required.
+	StoreDir string
+	// Listen is host:port of a loopback listener, port 0 for a free one. Empty: connections inside the process only.
+	// There is no authentication, so other addresses are refused; every local user can reach a loopback listener.
+	Listen     string
+	MaxMemory  int64 // bytes of memory streams; 0: 256 MiB
+	MaxStore   int64 // bytes of file streams; 0: 4 GiB
+	MaxPayload int   // bytes of one message; 0: 1 MiB
+	// SyncAlways syncs every write to disk before it is acknowledged. Without it a power loss takes acknowledged
+	// rounds and batches, and with them the guarantee that a round is released once: for simulations only.
+	SyncAlways bool
+	Log        *slog.Logger // nil: discard
+}
+
+func (c *EmbeddedConfig) options() (*server.Options, error) {
+	if c.StoreDir == "" {
+		return nil, errors.New("store dir: missing")
+	}
+	if c.MaxMemory < 0 || c.MaxStore < 0 || c.MaxPayload < 0 || c.MaxPayload > server.MAX_PAYLOAD_MAX_SIZE {
+		return nil, fmt.Errorf("max memory %d, max store %d, max payload %d: want no negative limit and at most %d bytes of payload",
+			c.MaxMemory, c.MaxStore, c.MaxPayload, server.MAX_PAYLOAD_MAX_SIZE)
+	}
+	o := &server.Options{
+		ServerName: "panlearn", NoSigs: true, DontListen: c.Listen == "", DisableJetStreamBanner: true,
+		JetStream: true, StoreDir: c.StoreDir, SyncAlways: c.SyncAlways,
+		JetStreamMaxMemory: or(c.MaxMemory, DefaultMaxMemory), JetStreamMaxStore: or(c.MaxStore, DefaultMaxStore),
+		MaxPayload: int32(or(c.MaxPayload, DefaultMaxPayload)),
+	}
+	if c.Listen == "" {
+		return o, nil
+	}
+	host, port, err := net.SplitHostPort(c.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("listen %q: want host:port", c.Listen)
+	}
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return nil, fmt.Errorf("listen %q: the embedded server has no authentication and listens on a loopback address only: "+
+			"use 127.0.0.1, or run a nats-server and give its URL", c.Listen)
+	}
+	o.Host = host
+	if o.Port, err = strconv.Atoi(port); err != nil || o.Port < 0 || o.Port > 65535 {
+		return nil, fmt.Errorf("listen %q: want a port from 0 to 65535", c.Listen)
+	}
+	if o.Port == 0 {
+		o.Port = server.RANDOM_PORT
+	}
+	return o, nil
+}
+
+func or[T comparable](v, fallback T) T {
+	var zero T
+	if v == zero {
+		return fallback
+	}
+	return v
+}
+
+// Embedded is a JetStream server inside the process.
+type Embedded struct {
+	server *server.Server
+	log    *slog.Logger
+}
+
+// StartEmbedded starts a server and answers when it takes connections. It installs no signal handlers and writes to
+// the given log only.
+func StartEmbedded(c EmbeddedConfig) (*Embedded, error) {
+	o, err := c.options()
+	if err != nil {
+		return nil, &ConfigError{fmt.Errorf("embedded server: %w", err)}
+	}
+	s, err := server.NewServer(o)
+	if err != nil {
+		return nil, fmt.Errorf("embedded server: %w", err)
+	}
+	e := &Embedded{server: s, log: or(c.Log, slog.New(slog.DiscardHandler))}
+	l := &serverLog{log: e.log}
+	s.SetLoggerV2(l, false, false, false)
+	s.Start()
+	ready := false
+	for end := time.Now().Add(startTimeout); !ready && l.fatal() == "" && time.Now().Before(end); {
+		ready = s.ReadyForConnections(50 * time.Millisecond)
+	}
+	if fatal := l.fatal(); fatal != "" || !ready || !s.JetStreamEnabled() {
+		e.Shutdown()
+		return nil, fmt.Errorf("embedded server in %s did not start: %s", c.StoreDir, or(fatal, "not ready within "+startTimeout.String()))
+	}
+	return e, nil
+}
+
+// URL is the listener's address for Connect; empty without one.
+func (e *Embedded) URL() string {
+	if a, ok := e.server.Addr().(*net.TCPAddr); ok && a != nil {
+		return "nats://" + a.String()
+	}
+	return ""
+}
+
+// Connect connects inside the process; the URL and credentials of the config are not used.
+func (e *Embedded) Connect(c ConnectConfig) (*Conn, error) {
+	c.URL = ""
+	return connect(c, nats.InProcessServer(e.server))
+}
+
+// Shutdown stops the server and waits until its streams are closed on disk. It may be called again.
+func (e *Embedded) Shutdown() {
+	e.server.Shutdown()
+	e.server.WaitForShutdown()
+}

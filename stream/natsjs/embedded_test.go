@@ -1,0 +1,107 @@
+package natsjs
+
+import (
+	"bytes"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/panlearn/panlearn/stream"
+)
+
+func TestEmbeddedRefuses(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	for want, c := range map[string]EmbeddedConfig{
+		"store dir":      {},
+		"loopback":       {StoreDir: dir, Listen: "0.0.0.0:4222"},
+		"no authent":     {StoreDir: dir, Listen: ":4222"},
+		"host:port":      {StoreDir: dir, Listen: "127.0.0.1"},
+		"port from":      {StoreDir: dir, Listen: "127.0.0.1:70000"},
+		"negative limit": {StoreDir: dir, MaxStore: -1},
+		"did not start":  {StoreDir: filepath.Join(file, "below")},
+		"address alread": {StoreDir: dir, Listen: taken.Addr().String()},
+	} {
+		if e, err := StartEmbedded(c); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: want an error with %q, got: %v", c, want, err)
+			if err == nil {
+				e.Shutdown()
+			}
+		}
+	}
+}
+
+func TestEmbeddedListensOnlyWhenAsked(t *testing.T) {
+	if url := start(t, EmbeddedConfig{}).URL(); url != "" {
+		t.Errorf("listens on %s", url)
+	}
+	e := start(t, EmbeddedConfig{Listen: "localhost:0"})
+	c, err := Connect(ConnectConfig{URL: e.URL()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if got, want := c.Limits().MaxPayload, DefaultMaxPayload-headerRoom; got != want {
+		t.Errorf("max payload %d, want %d", got, want)
+	}
+}
+
+// TestRestart: what was acknowledged is there after a restart on the same folder, with the same sequences.
+func TestRestart(t *testing.T) {
+	dir := t.TempDir()
+	sent := []stream.Outgoing{{Subject: task.Report(1, 1), ID: [16]byte{1}, Data: []byte("one")}, {Subject: task.Report(1, 1), ID: [16]byte{2}, Data: []byte("two")}}
+	for life := range 3 {
+		var log bytes.Buffer
+		e := start(t, EmbeddedConfig{StoreDir: dir, SyncAlways: true, Log: slog.New(slog.NewTextHandler(&log, nil))})
+		c := dial(t, e, ConnectConfig{})
+		provision(t, c, task, Options{})
+		ctx := t.Context()
+		if life == 0 {
+			for _, subject := range []string{task.Task(), task.Round(1), task.Open(1, 1), task.Batch(1)} {
+				if _, err := c.PutOnce(ctx, subject, []byte(subject)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := c.Swap(ctx, task.Lease(), 0, []byte("lease")); err != nil {
+				t.Fatal(err)
+			}
+			if acks, err := c.Publish(ctx, sent); err != nil || acks[1] != (stream.Ack{Status: stream.Stored, Sequence: 2}) {
+				t.Fatalf("%v, %v", acks, err)
+			}
+		}
+		r, err := c.PutOnce(ctx, task.Round(1), []byte("other"))
+		if err != nil || r.Ours || string(r.Standing.Data) != task.Round(1) || r.Standing.Sequence != 2 {
+			t.Fatalf("life %d: %+v, %v", life, r, err)
+		}
+		if m, err := c.Get(ctx, task.Lease()); err != nil || m.Sequence != 1 {
+			t.Fatalf("life %d: %+v, %v", life, m, err)
+		}
+		if life == 2 {
+			reader, err := c.Reader(ctx, task)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := reader.Fetch(ctx, 10, 0)
+			if err != nil || len(got) != 2 || string(got[0].Data) != "one" || got[1].Sequence != 2 {
+				t.Fatalf("%v, %v", got, err)
+			}
+		}
+		c.Close()
+		e.Shutdown()
+		e.Shutdown()
+		if !strings.Contains(log.String(), "nats-server") {
+			t.Error("the server's lines do not reach the log")
+		}
+	}
+}

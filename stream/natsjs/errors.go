@@ -1,0 +1,125 @@
+package natsjs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/panlearn/panlearn/stream"
+)
+
+// ErrNoStream says that no stream answers: the task's streams are not provisioned, or have no leader right now.
+var ErrNoStream = errors.New("no stream answers: create the task's streams (learner provision), or wait for their leader")
+
+// ErrUnreachable says that no broker takes a connection at the addresses: it may not run yet.
+var ErrUnreachable = errors.New("no broker answers there: is it running?")
+
+// A ConfigError says that a configuration cannot work whatever the broker does.
+type ConfigError struct{ Err error }
+
+func (e *ConfigError) Error() string { return e.Err.Error() }
+
+func (e *ConfigError) Unwrap() error { return e.Err }
+
+// errNoAnswer stands for the end of a request's own context, which must not look like the end of the caller's.
+var errNoAnswer = errors.New("no answer from the broker: the connection is lost or slow")
+
+func unanswered(ctx context.Context, err error) error {
+	if ctx.Err() == nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
+		return errNoAnswer
+	}
+	return err
+}
+
+// Server error codes.
+const (
+	codeWrongLastSequence         = 10071
+	codeWrongLastSequenceInFlight = 10164 // with replicas: a write of the subject is on its way
+	codeStoreFailed               = 10077 // a limit, by its text
+	codeMessageTooLarge           = 10054
+	codeStreamMismatch            = 10060
+	codeStreamNotFound            = 10059
+	codeConsumerNotFound          = 10014
+	codeNameInUse                 = 10058
+	codeInsufficientStorage       = 10047
+	codeInsufficientMemory        = 10028
+	codeReplicasUnsupported       = 10074
+	codeNotEnabled                = 10076
+	codeNotEnabledForAccount      = 10039
+)
+
+func code(err error) jetstream.ErrorCode {
+	var api *jetstream.APIError
+	if errors.As(err, &api) {
+		return api.ErrorCode
+	}
+	return 0
+}
+
+// conflict says whether an expected sequence of a subject was refused.
+func conflict(err error) bool {
+	switch code(err) {
+	case codeWrongLastSequence, codeWrongLastSequenceInFlight:
+		return true
+	case codeStoreFailed:
+		return strings.Contains(err.Error(), "maximum messages per subject exceeded")
+	}
+	return false
+}
+
+// notStored says whether the broker has answered that it did not store a report. Only answers that come before
+// anything is written count; any other error leaves the outcome open.
+func notStored(err error) bool {
+	if errors.Is(err, nats.ErrMaxPayload) {
+		return true
+	}
+	switch code(err) {
+	case codeMessageTooLarge:
+		return true
+	case codeStoreFailed:
+		text := err.Error()
+		return strings.Contains(text, "maximum bytes exceeded") || strings.Contains(text, "maximum messages exceeded") ||
+			strings.Contains(text, "message too large")
+	}
+	return false
+}
+
+// explain adds to a broker's error what to do about it.
+func explain(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, jetstream.ErrNoStreamResponse):
+		return fmt.Errorf("%w (%w)", ErrNoStream, err)
+	case errors.Is(err, nats.ErrMaxPayload):
+		return fmt.Errorf("%w: %w", stream.ErrRefused, err)
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	}
+	fix := ""
+	switch code(err) {
+	case codeStreamNotFound, codeConsumerNotFound:
+		return fmt.Errorf("%w (%w)", ErrNoStream, err)
+	case codeMessageTooLarge:
+		return fmt.Errorf("%w: %w: raise the stream's message limit or lower the task's dimension", stream.ErrRefused, err)
+	case codeStreamMismatch:
+		return fmt.Errorf("%w: %w: another stream holds this subject", stream.ErrRefused, err)
+	case codeInsufficientStorage, codeInsufficientMemory:
+		fix = "raise the server's JetStream limits (max_file_store, max_memory_store) or ask for fewer report bytes"
+	case codeReplicasUnsupported:
+		fix = "ask for one replica, or run a JetStream cluster"
+	case codeNotEnabled, codeNotEnabledForAccount:
+		fix = "enable JetStream on the server and for this account"
+	}
+	if errors.Is(err, nats.ErrPermissionViolation) || errors.Is(err, nats.ErrAuthorization) {
+		fix = "use credentials with this role's permissions"
+	}
+	if fix == "" {
+		return err
+	}
+	return fmt.Errorf("%w: %s", err, fix)
+}

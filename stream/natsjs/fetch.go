@@ -1,0 +1,118 @@
+package natsjs
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/panlearn/panlearn/stream"
+)
+
+// A Reader is the stage's end of one task's work queue: its durable consumer, which all stage processes share.
+type Reader struct {
+	conn     *Conn
+	task     stream.Task
+	consumer jetstream.Consumer
+	stream   jetstream.Stream
+}
+
+// Reader answers the work queue of a task, whose streams must be there.
+func (c *Conn) Reader(ctx context.Context, task stream.Task) (*Reader, error) {
+	if _, err := stream.ParseTask(string(task)); err != nil {
+		return nil, fmt.Errorf("reader: %w: %w", stream.ErrRefused, err)
+	}
+	s, err := c.js.Stream(ctx, task.Name(stream.Reports))
+	if err != nil {
+		return nil, fmt.Errorf("reader of %s: %w", task, explain(err))
+	}
+	consumer, err := s.Consumer(ctx, Durable)
+	if err != nil {
+		return nil, fmt.Errorf("reader of %s: %w", task, explain(err))
+	}
+	return &Reader{conn: c, task: task, consumer: consumer, stream: s}, nil
+}
+
+// Fetch implements stream.ReportReader. It takes what is there; where nothing is, it waits for one report and then
+// takes what has come with it.
+func (r *Reader) Fetch(ctx context.Context, max int, wait time.Duration) ([]stream.Delivery, error) {
+	if max < 1 || wait < 0 {
+		return nil, fmt.Errorf("fetch: max %d, wait %v: want at least 1 and no negative wait", max, wait)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("fetch: %w", err)
+	}
+	got, err := r.available(ctx, max)
+	if len(got) > 0 || err != nil || wait < time.Millisecond {
+		return got, err
+	}
+	waiting, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	batch, err := r.consumer.Fetch(1, jetstream.FetchContext(waiting))
+	if err != nil {
+		return nil, r.failed(ctx, err)
+	}
+	got, err = r.collect(ctx, batch)
+	if ctx.Err() != nil && len(got) == 0 {
+		return nil, r.failed(ctx, ctx.Err())
+	}
+	if len(got) == 0 || max == 1 {
+		if waiting.Err() != nil {
+			err = nil // the wait is over
+		}
+		return got, err
+	}
+	more, _ := r.available(ctx, max-1) // what failed here fails again, and got must reach the caller
+	return append(got, more...), nil
+}
+
+func (r *Reader) available(ctx context.Context, max int) ([]stream.Delivery, error) {
+	batch, err := r.consumer.FetchNoWait(max)
+	if err != nil {
+		return nil, r.failed(ctx, err)
+	}
+	return r.collect(ctx, batch)
+}
+
+// collect answers what came; an error that ended the batch early is answered only where nothing came.
+func (r *Reader) collect(ctx context.Context, batch jetstream.MessageBatch) ([]stream.Delivery, error) {
+	var got []stream.Delivery
+	for m := range batch.Messages() {
+		meta, err := m.Metadata()
+		if err != nil {
+			continue // not a delivery
+		}
+		got = append(got, stream.Delivery{
+			Message:     stream.Message{Subject: m.Subject(), Sequence: meta.Sequence.Stream, Data: m.Data()},
+			Redelivered: meta.NumDelivered > 1,
+			Ack:         m.Ack,
+		})
+	}
+	if err := batch.Error(); err != nil && len(got) == 0 {
+		return nil, r.failed(ctx, err)
+	}
+	return got, nil
+}
+
+func (r *Reader) failed(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	return fmt.Errorf("fetch reports of %s: %w", r.task, explain(err))
+}
+
+// Purge implements stream.ReportReader.
+func (r *Reader) Purge(ctx context.Context, subject string) error {
+	task, _, err := stream.CheckPublish(subject)
+	if err != nil {
+		return err
+	}
+	if task != r.task {
+		return fmt.Errorf("purge %s: %w: the reader is of task %s", subject, stream.ErrRefused, r.task)
+	}
+	if err := r.stream.Purge(ctx, jetstream.WithPurgeSubject(subject)); err != nil {
+		return fmt.Errorf("purge %s: %w", subject, explain(err))
+	}
+	return nil
+}

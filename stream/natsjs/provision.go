@@ -1,0 +1,145 @@
+package natsjs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/panlearn/panlearn/stream"
+)
+
+// Provision creates the streams and the consumer of a task where they are missing. What is there already is left as
+// it is; where a guarantee would not hold on it, that is an error that names the settings. It may be called again.
+func Provision(ctx context.Context, c *Conn, task stream.Task, o Options) error {
+	if _, err := stream.ParseTask(string(task)); err != nil {
+		return fmt.Errorf("provision: %w", err)
+	}
+	if err := o.validate(); err != nil {
+		return fmt.Errorf("provision %s: %w", task, err)
+	}
+	for _, s := range all() {
+		want := streamConfig(task, s, o)
+		_, err := c.js.Stream(ctx, want.Name)
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			_, err = c.js.CreateStream(ctx, want)
+			if code(err) == codeNameInUse {
+				err = nil // somebody else was faster; what they made is checked below
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("provision %s: %w", want.Name, explain(err))
+		}
+	}
+	reports := task.Name(stream.Reports)
+	_, err := c.js.CreateConsumer(ctx, reports, consumerConfig(task, o))
+	if err != nil && !errors.Is(err, jetstream.ErrConsumerExists) {
+		return fmt.Errorf("provision consumer of %s: %w", reports, explain(err))
+	}
+	if err := CheckStreams(ctx, c, task); err != nil {
+		return fmt.Errorf("provision: %w", err)
+	}
+	return nil
+}
+
+// CheckStreams compares the streams and the consumer of a task with what its guarantees need. Settings that an
+// operator may choose (replicas, limits of reports, storage of reports) are not compared. A missing stream is
+// ErrNoStream.
+func CheckStreams(ctx context.Context, c *Conn, task stream.Task) error {
+	if _, err := stream.ParseTask(string(task)); err != nil {
+		return fmt.Errorf("check streams: %w", err)
+	}
+	var o Options
+	if err := o.validate(); err != nil {
+		return err
+	}
+	var differ []error
+	for _, s := range all() {
+		want := streamConfig(task, s, o)
+		have, err := c.js.Stream(ctx, want.Name)
+		if err != nil {
+			return fmt.Errorf("stream %s: %w", want.Name, explain(err))
+		}
+		if d := compare(critical(s, want), critical(s, have.CachedInfo().Config)); len(d) > 0 {
+			differ = append(differ, fmt.Errorf("stream %s: %s: change them with the nats command, or delete the stream",
+				want.Name, strings.Join(d, "; ")))
+		}
+	}
+	have, err := c.js.Consumer(ctx, task.Name(stream.Reports), Durable)
+	if err != nil {
+		return fmt.Errorf("consumer %s of %s: %w", Durable, task.Name(stream.Reports), explain(err))
+	}
+	if d := compare(criticalConsumer(consumerConfig(task, o)), criticalConsumer(have.CachedInfo().Config)); len(d) > 0 {
+		differ = append(differ, fmt.Errorf("consumer %s of %s: %s: delete it and provision again",
+			Durable, task.Name(stream.Reports), strings.Join(d, "; ")))
+	}
+	return errors.Join(differ...)
+}
+
+// WaitStreams waits until CheckStreams finds the task's streams, asking about once in every interval. Streams with
+// other settings end the wait at once.
+func WaitStreams(ctx context.Context, c *Conn, task stream.Task, interval time.Duration) error {
+	for {
+		err := CheckStreams(ctx, c, task)
+		if err == nil || !errors.Is(err, ErrNoStream) {
+			return err
+		}
+		sleep(ctx, interval)
+		if ctx.Err() != nil {
+			return fmt.Errorf("%w: %w", ctx.Err(), err)
+		}
+	}
+}
+
+// setting is one setting that a guarantee rests on.
+type setting struct {
+	name  string
+	value any
+}
+
+func critical(s stream.Stream, c jetstream.StreamConfig) []setting {
+	subjects := slices.Sorted(slices.Values(c.Subjects))
+	list := []setting{
+		{"subjects", strings.Join(subjects, " ")}, {"retention", c.Retention}, {"discard", c.Discard},
+		{"max_msgs_per_subject", c.MaxMsgsPerSubject}, {"discard_new_per_subject", c.DiscardNewPerSubject},
+		{"allow_rollup_hdrs", c.AllowRollup}, {"allow_msg_ttl", c.AllowMsgTTL}, {"allow_msg_counter", c.AllowMsgCounter},
+		{"allow_msg_schedules", c.AllowMsgSchedules}, {"no_ack", c.NoAck}, {"sealed", c.Sealed},
+		{"mirror", c.Mirror != nil}, {"sources", len(c.Sources)}, {"subject_transform", c.SubjectTransform != nil},
+		{"max_msgs", c.MaxMsgs}, {"persist_mode", c.PersistMode},
+	}
+	if s == stream.Reports {
+		return list
+	}
+	list = append(list, setting{"allow_direct", c.AllowDirect}, setting{"storage", c.Storage}, setting{"max_age", c.MaxAge},
+		setting{"max_bytes", c.MaxBytes})
+	if s == stream.Leases {
+		return list
+	}
+	republish := ""
+	if c.RePublish != nil {
+		republish = fmt.Sprintf("%s to %s, headers only %t", c.RePublish.Source, c.RePublish.Destination, c.RePublish.HeadersOnly)
+	}
+	return append(list, setting{"deny_delete", c.DenyDelete}, setting{"deny_purge", c.DenyPurge}, setting{"republish", republish})
+}
+
+func criticalConsumer(c jetstream.ConsumerConfig) []setting {
+	return []setting{
+		{"filter_subject", c.FilterSubject}, {"filter_subjects", len(c.FilterSubjects)}, {"ack_policy", c.AckPolicy},
+		{"deliver_policy", c.DeliverPolicy}, {"max_deliver", c.MaxDeliver}, {"headers_only", c.HeadersOnly},
+		{"inactive_threshold", c.InactiveThreshold}, {"sample_freq", c.SampleFrequency},
+	}
+}
+
+func compare(want, have []setting) (differ []string) {
+	for i, w := range want {
+		if h := have[i]; !reflect.DeepEqual(w.value, h.value) {
+			differ = append(differ, fmt.Sprintf("%s is %v, want %v", w.name, h.value, w.value))
+		}
+	}
+	return differ
+}

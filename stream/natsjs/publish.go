@@ -1,0 +1,117 @@
+package natsjs
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/panlearn/panlearn/stream"
+)
+
+// Publish implements stream.ReportWriter: it sends while it waits, with at most MaxPending of a connection under way.
+func (c *Conn) Publish(ctx context.Context, reports []stream.Outgoing) ([]stream.Ack, error) {
+	p := publishing{conn: c, acks: make([]stream.Ack, len(reports))}
+	for i, r := range reports {
+		if i == 0 || r.Subject != reports[i-1].Subject { // reports of one call mostly share it
+			if _, _, err := stream.CheckPublish(r.Subject); err != nil {
+				return p.acks, errors.Join(err, p.drain(ctx))
+			}
+		}
+		if err := p.slot(ctx); err != nil {
+			return p.acks, errors.Join(fmt.Errorf("publish: %w", err), p.drain(ctx))
+		}
+		if err := p.send(i, r); err != nil {
+			return p.acks, errors.Join(fmt.Errorf("publish: %w", explain(err)), p.drain(ctx))
+		}
+	}
+	return p.acks, p.drain(ctx)
+}
+
+// publishing is one call of Publish.
+type publishing struct {
+	conn   *Conn
+	acks   []stream.Ack
+	flight []inFlight // oldest first
+	broken error      // first sign that the connection as a whole failed
+}
+
+type inFlight struct {
+	index  int
+	future jetstream.PubAckFuture
+}
+
+// slot takes a slot of the connection, waiting for our own oldest acknowledgement where all are taken.
+func (p *publishing) slot(ctx context.Context) error {
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if p.broken != nil {
+			return p.broken
+		}
+		select {
+		case p.conn.slots <- struct{}{}:
+			return nil
+		default:
+		}
+		if len(p.flight) > 0 {
+			p.settle(ctx)
+			continue
+		}
+		select {
+		case p.conn.slots <- struct{}{}:
+			return nil
+		case <-ctx.Done():
+		}
+	}
+}
+
+func (p *publishing) send(i int, r stream.Outgoing) error {
+	m := &nats.Msg{Subject: r.Subject, Data: r.Data,
+		Header: nats.Header{jetstream.MsgIDHeader: []string{hex.EncodeToString(r.ID[:])}}}
+	future, err := p.conn.js.PublishMsgAsync(m)
+	if err == nil {
+		p.flight = append(p.flight, inFlight{index: i, future: future})
+		return nil
+	}
+	<-p.conn.slots
+	if notStored(err) {
+		p.acks[i].Status = stream.Refused
+		return nil
+	}
+	return err
+}
+
+// settle waits for the oldest acknowledgement under way; every future ends, at the latest by the ack timeout.
+func (p *publishing) settle(ctx context.Context) {
+	f := p.flight[0]
+	p.flight = p.flight[1:]
+	defer func() { <-p.conn.slots }()
+	select {
+	case ack := <-f.future.Ok():
+		p.acks[f.index] = stream.Ack{Status: stream.Stored, Sequence: ack.Sequence}
+		if ack.Duplicate {
+			p.acks[f.index].Status = stream.Duplicate
+		}
+	case err := <-f.future.Err():
+		switch {
+		case notStored(err):
+			p.acks[f.index].Status = stream.Refused
+		case errors.Is(err, nats.ErrDisconnected), errors.Is(err, jetstream.ErrNoStreamResponse):
+			p.broken = fmt.Errorf("publish: %w", explain(err))
+		}
+	case <-ctx.Done():
+		p.broken = fmt.Errorf("publish: %w", ctx.Err())
+	}
+}
+
+func (p *publishing) drain(ctx context.Context) error {
+	for len(p.flight) > 0 {
+		p.settle(ctx)
+	}
+	return p.broken
+}

@@ -1,0 +1,104 @@
+package natsjs
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/panlearn/panlearn/stream"
+)
+
+// putPatience is for how many ack timeouts PutOnce tries before it leaves the retry to its caller.
+const putPatience = 4
+
+const (
+	firstPause = 10 * time.Millisecond
+	lastPause  = time.Second
+)
+
+// PutOnce implements stream.Records.
+func (c *Conn) PutOnce(ctx context.Context, subject string, data []byte) (stream.PutResult, error) {
+	task, s, err := stream.CheckPut(subject)
+	if err != nil {
+		return stream.PutResult{}, err
+	}
+	pause, start := firstPause, time.Now()
+	for {
+		sequence, err := c.put(ctx, task.Name(s), subject, 0, data)
+		if err == nil {
+			standing := stream.Message{Subject: subject, Sequence: sequence, Data: bytes.Clone(data)}
+			return stream.PutResult{Ours: true, Standing: standing}, nil
+		}
+		if errors.Is(err, stream.ErrRefused) {
+			return stream.PutResult{}, fmt.Errorf("put %s: %w", subject, err)
+		}
+		lost := conflict(err)
+		standing, getErr := c.Get(ctx, subject)
+		for lost && getErr != nil && ctx.Err() == nil {
+			// Something stands there; the replica that answered has not seen it yet.
+			pause = sleep(ctx, pause)
+			standing, getErr = c.Get(ctx, subject)
+		}
+		if getErr == nil {
+			return stream.PutResult{Ours: bytes.Equal(standing.Data, data), Standing: standing}, nil
+		}
+		if ctx.Err() != nil {
+			return stream.PutResult{}, fmt.Errorf("put %s: %w", subject, errors.Join(ctx.Err(), err))
+		}
+		if time.Since(start) > putPatience*c.config.AckTimeout {
+			return stream.PutResult{}, fmt.Errorf("put %s: %w", subject, explain(err))
+		}
+		pause = sleep(ctx, pause)
+	}
+}
+
+// Swap implements stream.Records.
+func (c *Conn) Swap(ctx context.Context, subject string, expected uint64, data []byte) (uint64, error) {
+	task, s, err := stream.CheckSwap(subject)
+	if err != nil {
+		return 0, err
+	}
+	sequence, err := c.put(ctx, task.Name(s), subject, expected, data)
+	switch {
+	case conflict(err):
+		return 0, fmt.Errorf("swap %s: %w (%w)", subject, stream.ErrConflict, err)
+	case err != nil:
+		return 0, fmt.Errorf("swap %s: %w", subject, explain(err))
+	}
+	return sequence, nil
+}
+
+// put writes where the last sequence of the subject is expected.
+func (c *Conn) put(ctx context.Context, name, subject string, expected uint64, data []byte) (uint64, error) {
+	if limit := c.Limits().MaxPayload; len(data) > limit && c.Connected() {
+		return 0, fmt.Errorf("%w: %d bytes, the broker takes %d", stream.ErrRefused, len(data), limit)
+	}
+	wait, cancel := c.answerable(ctx)
+	defer cancel()
+	ack, err := c.js.Publish(wait, subject, data, jetstream.WithExpectLastSequencePerSubject(expected), jetstream.WithExpectStream(name))
+	if err != nil {
+		if refused := explain(err); errors.Is(refused, stream.ErrRefused) {
+			return 0, refused
+		}
+		return 0, unanswered(ctx, err)
+	}
+	if ack.Duplicate {
+		return 0, errors.New("the broker says duplicate of a message without an id")
+	}
+	return ack.Sequence, nil
+}
+
+// sleep waits for pause, or for ctx, and answers the next pause.
+func sleep(ctx context.Context, pause time.Duration) time.Duration {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+	return min(2*pause, lastPause)
+}

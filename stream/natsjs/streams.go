@@ -1,0 +1,103 @@
+package natsjs
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/panlearn/panlearn/stream"
+)
+
+// Durable is the name of the work queue's one consumer.
+const Durable = "stage"
+
+// Defaults of Options.
+const (
+	DefaultReportBytes   = 256 << 20
+	DefaultMaxAge        = 24 * time.Hour
+	DefaultAckWait       = 5 * time.Second
+	DefaultMaxAckPending = 4096
+)
+
+// duplicateWindow is how long the broker knows a message id. Nothing relies on it.
+const duplicateWindow = 2 * time.Minute
+
+// Options are what an operator chooses about a task's streams. The zero value is one server and the defaults.
+type Options struct {
+	Replicas       int           // of every stream, 1, 3 or 5; 0: 1
+	MaxReportBytes int64         // stored reports, beyond which publishes are refused; 0: 256 MiB
+	MaxMsgSize     int           // bytes of one report as the planner computed it; 0: what the server takes
+	MaxAge         time.Duration // of a report that nobody takes; 0: 24 h; at least 2 minutes
+	MemoryReports  bool          // keep reports in the server's memory: wanted under the pan trusts
+	AckWait        time.Duration // after which an un-acknowledged report comes back; 0: 5 s
+	MaxAckPending  int           // reports that may be out un-acknowledged; 0: 4096
+}
+
+func (o *Options) validate() error {
+	switch o.Replicas {
+	case 0, 1, 3, 5:
+	default:
+		return fmt.Errorf("replicas %d: want 1, 3 or 5", o.Replicas)
+	}
+	if o.MaxReportBytes < 0 || o.MaxMsgSize < 0 || o.MaxMsgSize > math.MaxInt32-headerRoom {
+		return fmt.Errorf("max report bytes %d, max message size %d: want no negative limits and messages below 2 GiB", o.MaxReportBytes, o.MaxMsgSize)
+	}
+	if o.MaxAge != 0 && o.MaxAge < duplicateWindow {
+		return fmt.Errorf("max age %v: want at least %v", o.MaxAge, duplicateWindow)
+	}
+	if o.AckWait < 0 || o.MaxAckPending < 0 {
+		return fmt.Errorf("ack wait %v, max ack pending %d: want no negative limits", o.AckWait, o.MaxAckPending)
+	}
+	o.Replicas = or(o.Replicas, 1)
+	o.MaxReportBytes = or(o.MaxReportBytes, DefaultReportBytes)
+	o.MaxAge = or(o.MaxAge, DefaultMaxAge)
+	o.AckWait = or(o.AckWait, DefaultAckWait)
+	o.MaxAckPending = or(o.MaxAckPending, DefaultMaxAckPending)
+	return nil
+}
+
+// all are a task's streams in the order of creation: devices wait for Reports, so it comes last.
+func all() []stream.Stream {
+	return []stream.Stream{stream.Rounds, stream.Attempts, stream.Leases, stream.Batches, stream.Reports}
+}
+
+// streamConfig is what the protocol wants of a stream.
+func streamConfig(task stream.Task, s stream.Stream, o Options) jetstream.StreamConfig {
+	c := jetstream.StreamConfig{
+		Name: task.Name(s), Subjects: task.Subjects(s), Description: "panlearn " + string(task) + ": " + s.String(),
+		Replicas: o.Replicas, Storage: jetstream.FileStorage, Retention: jetstream.LimitsPolicy,
+		MaxConsumers: -1, MaxMsgs: -1, MaxBytes: -1, MaxMsgSize: -1, MaxMsgsPerSubject: 1, AllowDirect: true,
+		Discard: jetstream.DiscardNew, DiscardNewPerSubject: true, DenyDelete: true, DenyPurge: true,
+		Duplicates: duplicateWindow,
+	}
+	switch s {
+	case stream.Rounds, stream.Attempts:
+		// Headers only: a wake says that there is something to read, and reading is a direct get.
+		c.RePublish = &jetstream.RePublish{Source: stream.Prefix + "." + string(task) + ".>", Destination: wakePrefix(task) + ">", HeadersOnly: true}
+	case stream.Leases:
+		c.Discard, c.DiscardNewPerSubject = jetstream.DiscardOld, false
+		c.DenyDelete, c.DenyPurge = false, false
+	case stream.Reports:
+		c.Retention, c.MaxMsgsPerSubject, c.DiscardNewPerSubject = jetstream.WorkQueuePolicy, -1, false
+		c.DenyDelete, c.DenyPurge, c.AllowDirect = false, false, false
+		c.MaxBytes, c.MaxAge = o.MaxReportBytes, o.MaxAge
+		if o.MaxMsgSize > 0 {
+			c.MaxMsgSize = int32(o.MaxMsgSize + headerRoom)
+		}
+		if o.MemoryReports {
+			c.Storage = jetstream.MemoryStorage
+		}
+	}
+	return c
+}
+
+// consumerConfig is the work queue's consumer.
+func consumerConfig(task stream.Task, o Options) jetstream.ConsumerConfig {
+	return jetstream.ConsumerConfig{
+		Durable: Durable, FilterSubject: task.Reports(), DeliverPolicy: jetstream.DeliverAllPolicy,
+		AckPolicy: jetstream.AckExplicitPolicy, AckWait: o.AckWait, MaxDeliver: -1, MaxAckPending: o.MaxAckPending,
+		ReplayPolicy: jetstream.ReplayInstantPolicy, Replicas: 0, MemoryStorage: o.MemoryReports,
+	}
+}

@@ -1,0 +1,113 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// ErrNotFound says that a read found nothing. It decides nothing: a lagging replica may have answered.
+var ErrNotFound = errors.New("not found")
+
+// ErrConflict says that a compare-and-set write lost.
+var ErrConflict = errors.New("somebody else wrote first")
+
+// A Message is one stored message.
+type Message struct {
+	Subject  string
+	Sequence uint64 // in its stream, from 1
+	Data     []byte
+}
+
+// A PutResult is what stands on a subject after a put. Standing is the message that is there now, ours or not.
+type PutResult struct {
+	Ours     bool // the standing bytes equal the ones put
+	Standing Message
+}
+
+// Records are subjects that hold one message each.
+type Records interface {
+	// PutOnce writes data on a subject that must be empty and then answers with what stands there: after a
+	// conflict, a duplicate or a lost acknowledgement it reads back. An error means that nothing is known;
+	// calling again with the same bytes is always safe.
+	PutOnce(ctx context.Context, subject string, data []byte) (PutResult, error)
+
+	// Get reads the message on a subject, or ErrNotFound.
+	Get(ctx context.Context, subject string) (Message, error)
+
+	// Latest reads the newest message whose subject matches a pattern of Task: a hint, never a decision.
+	Latest(ctx context.Context, pattern string) (Message, error)
+
+	// Swap overwrites a subject whose last sequence is expected (0: empty) and answers the new sequence, or
+	// ErrConflict. Only the Leases stream takes it.
+	Swap(ctx context.Context, subject string, expected uint64, data []byte) (uint64, error)
+
+	// Watch wakes the caller when something may have been written on a task's Rounds or Attempts stream. Wakes
+	// may be lost, merged or spurious: callers also read on a timer. The channel closes with ctx.
+	Watch(ctx context.Context, task Task) (<-chan struct{}, error)
+}
+
+// An AckStatus says what became of a publish.
+type AckStatus int
+
+// Unknown: no acknowledgement came; the message may or may not be stored. Stored: stored, at Sequence. Duplicate:
+// the same message id was stored before, at Sequence. Refused: the broker answered that it did not store it (full,
+// too large); a retry of the same id is safe.
+const (
+	Unknown AckStatus = iota
+	Stored
+	Duplicate
+	Refused
+)
+
+var ackNames = [...]string{"unknown", "stored", "duplicate", "refused"}
+
+func (s AckStatus) String() string {
+	if s < 0 || int(s) >= len(ackNames) {
+		return "invalid"
+	}
+	return ackNames[s]
+}
+
+// An Ack answers one publish.
+type Ack struct {
+	Status   AckStatus
+	Sequence uint64 // for Stored and Duplicate
+}
+
+// An Outgoing is a report on its way: its subject, the message id that all its retries keep, its bytes.
+type Outgoing struct {
+	Subject string
+	ID      [16]byte
+	Data    []byte
+}
+
+// ReportWriter sends reports.
+type ReportWriter interface {
+	// Publish sends reports and waits for their acknowledgements, one Ack for each in order. An error says that
+	// the connection as a whole failed; the acks then are Unknown where no answer came.
+	Publish(ctx context.Context, reports []Outgoing) ([]Ack, error)
+}
+
+// A Delivery is one report at the stage.
+type Delivery struct {
+	Message
+	Redelivered bool
+	// Ack lets the broker forget the message; it does not wait for the broker. A lost Ack means a redelivery.
+	Ack func() error
+}
+
+// ReportReader is the stage's end of the work queue.
+type ReportReader interface {
+	// Fetch waits up to wait for at least one report and answers up to max of them, in any order, some of them
+	// again. None is not an error.
+	Fetch(ctx context.Context, max int, wait time.Duration) ([]Delivery, error)
+
+	// Purge deletes all reports on a concrete report subject: hygiene, repeatable.
+	Purge(ctx context.Context, subject string) error
+}
+
+// Limits are what a broker accepts, for refusing a plan before it runs.
+type Limits struct {
+	MaxPayload int // bytes of one message
+}

@@ -1,0 +1,147 @@
+package seal
+
+import (
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// An Identity is the long-term Ed25519 key of a learner or a stage. It prints as its public half.
+type Identity struct {
+	private ed25519.PrivateKey
+}
+
+// NewIdentity draws an identity from the operating system's generator.
+func NewIdentity() (*Identity, error) {
+	_, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		return nil, fmt.Errorf("make identity: %w", err)
+	}
+	return &Identity{private: private}, nil
+}
+
+// Public is the key that readers pin, 32 bytes.
+func (id *Identity) Public() ed25519.PublicKey {
+	return id.private.Public().(ed25519.PublicKey)
+}
+
+func (id *Identity) String() string { return fmt.Sprintf("identity %x", []byte(id.Public())) }
+
+// GoString keeps %#v from printing the private key.
+func (id *Identity) GoString() string { return id.String() }
+
+// LogValue keeps slog from printing the private key.
+func (id *Identity) LogValue() slog.Value { return slog.StringValue(id.String()) }
+
+// Format keeps every other verb from printing the private key.
+func (id *Identity) Format(f fmt.State, _ rune) { fmt.Fprint(f, id.String()) }
+
+// Sign answers the canonical bytes of a wire.Signed that carries m. The signature is Ed25519 over
+//
+//	"panlearn/v1/" kind 0x00 body
+//
+// where kind is the name in lower case ("round") and body the canonical bytes of m. A message that no reader would
+// accept is refused here.
+func (id *Identity) Sign(m proto.Message) ([]byte, error) {
+	kind := stream.KindOf(m)
+	if kind == wire.Kind_KIND_UNSPECIFIED {
+		return nil, fmt.Errorf("sign %s: not a message that is signed", m.ProtoReflect().Descriptor().Name())
+	}
+	body, err := stream.Marshal(m)
+	if err != nil {
+		return nil, fmt.Errorf("sign: %w", err)
+	}
+	if err := stream.Unmarshal(body, m.ProtoReflect().New().Interface()); err != nil {
+		return nil, fmt.Errorf("sign: %w", err)
+	}
+	if err := sameStage(m, id.Public()); err != nil {
+		return nil, fmt.Errorf("sign: %w", err)
+	}
+	return stream.Marshal(&wire.Signed{
+		Version: stream.Version, Kind: kind, Body: body, Key: id.Public(),
+		Signature: ed25519.Sign(id.private, signedBytes(kind, body)),
+	})
+}
+
+// Reasons to refuse a signed message.
+var (
+	ErrWrongKind    = errors.New("signed as another kind of message")
+	ErrWrongKey     = errors.New("signed with another key than the pinned one")
+	ErrBadSignature = errors.New("the signature does not verify")
+)
+
+// Verify decodes what Sign wrote into m and answers its body, whose hash is a task hash, a manifest hash. The
+// envelope must be canonical, the kind that of m, the key the pinned one, the signature valid, and the body one that
+// stream.Unmarshal accepts. After an error m is not to be used.
+func Verify(signed []byte, pinned ed25519.PublicKey, m proto.Message) (body []byte, err error) {
+	if len(pinned) != ed25519.PublicKeySize {
+		return nil, fmt.Errorf("verify: the pinned key has %d bytes: want %d", len(pinned), ed25519.PublicKeySize)
+	}
+	s, err := envelope(signed, m)
+	if err != nil {
+		return nil, err
+	}
+	if !pinned.Equal(ed25519.PublicKey(s.Key)) {
+		return nil, fmt.Errorf("verify %s: %w: %x, pinned %x", name(s.Kind), ErrWrongKey, s.Key, []byte(pinned))
+	}
+	return s.Body, open(s, m)
+}
+
+// VerifyStage decodes a stage's self-signed identity into m and answers its key. It proves only that whoever wrote
+// the message holds the key: the caller pins it, or compares it with the one that Task names.
+func VerifyStage(signed []byte, m *wire.StageIdentity) (ed25519.PublicKey, error) {
+	s, err := envelope(signed, m)
+	if err != nil {
+		return nil, err
+	}
+	if err := open(s, m); err != nil {
+		return nil, err
+	}
+	return ed25519.PublicKey(s.Key), nil
+}
+
+func envelope(signed []byte, m proto.Message) (*wire.Signed, error) {
+	var s wire.Signed
+	if err := stream.Unmarshal(signed, &s); err != nil {
+		return nil, fmt.Errorf("verify: %w", err)
+	}
+	if want := stream.KindOf(m); s.Kind != want || want == wire.Kind_KIND_UNSPECIFIED {
+		return nil, fmt.Errorf("verify: %w: %s, want %s", ErrWrongKind, name(s.Kind), name(want))
+	}
+	return &s, nil
+}
+
+// open checks the signature before it looks at the body.
+func open(s *wire.Signed, m proto.Message) error {
+	if !ed25519.Verify(s.Key, signedBytes(s.Kind, s.Body), s.Signature) {
+		return fmt.Errorf("verify %s: %w", name(s.Kind), ErrBadSignature)
+	}
+	err := stream.Unmarshal(s.Body, m)
+	if err == nil {
+		err = sameStage(m, s.Key)
+	}
+	if err != nil {
+		return fmt.Errorf("verify: %w", err)
+	}
+	return nil
+}
+
+func sameStage(m proto.Message, signer ed25519.PublicKey) error {
+	if m, ok := m.(*wire.StageIdentity); ok && !signer.Equal(ed25519.PublicKey(m.Key)) {
+		return fmt.Errorf("stage identity names the key %x: %w", m.Key, ErrWrongKey)
+	}
+	return nil
+}
+
+func signedBytes(kind wire.Kind, body []byte) []byte {
+	return append([]byte("panlearn/v1/"+name(kind)+"\x00"), body...)
+}
+
+func name(k wire.Kind) string { return strings.ToLower(strings.TrimPrefix(k.String(), "KIND_")) }

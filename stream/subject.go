@@ -1,0 +1,184 @@
+package stream
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Prefix is in front of every subject.
+const Prefix = "panlearn"
+
+// A Task is the name of a task; it is the second token of its subjects.
+type Task string
+
+const maxTaskName = 32
+
+func isTaskName(name string) bool {
+	for _, c := range []byte(name) {
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '_' && c != '-' {
+			return false
+		}
+	}
+	return len(name) >= 1 && len(name) <= maxTaskName
+}
+
+// ParseTask checks a task name: 1 to 32 of [a-z0-9_-].
+func ParseTask(name string) (Task, error) {
+	if !isTaskName(name) {
+		return "", fmt.Errorf("task name %s: want 1 to 32 of a-z, 0-9, _ and -", quoted(name))
+	}
+	return Task(name), nil
+}
+
+// quoted is what an error says of text that a peer may have sent.
+func quoted(s string) string {
+	const most = 128
+	if len(s) > most {
+		return fmt.Sprintf("%q and %d more bytes", s[:most], len(s)-most)
+	}
+	return strconv.Quote(s)
+}
+
+func (t Task) subject(tokens ...string) string {
+	return Prefix + "." + string(t) + "." + strings.Join(tokens, ".")
+}
+
+func number(n uint64) string { return strconv.FormatUint(n, 10) }
+
+// Task is where the learner puts the signed Task.
+func (t Task) Task() string { return t.subject("task") }
+
+// Round is where the learner puts Round r.
+func (t Task) Round(r uint64) string { return t.subject("round", number(r)) }
+
+// End is where the learner puts End.
+func (t Task) End() string { return t.subject("end") }
+
+// Stage is where the stage puts its identity.
+func (t Task) Stage() string { return t.subject("stage") }
+
+// Open is where the stage puts Open of attempt a at round r.
+func (t Task) Open(r, a uint64) string { return t.subject("open", number(r), number(a)) }
+
+// Claim is where an attempt claims round r.
+func (t Task) Claim(r uint64) string { return t.subject("claim", number(r)) }
+
+// Close is where the stage puts Close of attempt a at round r.
+func (t Task) Close(r, a uint64) string { return t.subject("close", number(r), number(a)) }
+
+// Lease is where stage processes agree on who pulls reports.
+func (t Task) Lease() string { return t.subject("lease") }
+
+// Report is where devices send reports for attempt a at round r.
+func (t Task) Report(r, a uint64) string { return t.subject("report", number(r), number(a)) }
+
+// Batch is where the stage puts the outcome of round r.
+func (t Task) Batch(r uint64) string { return t.subject("batch", number(r)) }
+
+// Rounds matches every Round subject; the newest is a hint only.
+func (t Task) Rounds() string { return t.subject("round", "*") }
+
+// Opens matches every Open subject of round r; the newest is a hint only.
+func (t Task) Opens(r uint64) string { return t.subject("open", number(r), "*") }
+
+// Reports matches every report subject.
+func (t Task) Reports() string { return t.subject("report", ">") }
+
+// A Stream is one of the five streams of a task; one role writes it.
+type Stream int
+
+// The streams of a task, by writer: learner, stage, stage, devices, stage.
+const (
+	Rounds Stream = iota + 1
+	Attempts
+	Leases
+	Reports
+	Batches
+)
+
+var streamNames = map[Stream]string{Rounds: "ROUNDS", Attempts: "ATTEMPTS", Leases: "LEASES", Reports: "REPORTS", Batches: "BATCHES"}
+
+func (s Stream) String() string { return streamNames[s] }
+
+// Name is the broker's name of a task's stream.
+func (t Task) Name(s Stream) string { return "PANLEARN_" + string(t) + "_" + s.String() }
+
+// Subjects are the subjects that a stream holds.
+func (t Task) Subjects(s Stream) []string {
+	switch s {
+	case Rounds:
+		return []string{t.Task(), t.subject("round", "*"), t.End()}
+	case Attempts:
+		return []string{t.Stage(), t.subject("open", "*", "*"), t.subject("claim", "*"), t.subject("close", "*", "*")}
+	case Leases:
+		return []string{t.Lease()}
+	case Reports:
+		return []string{t.Reports()}
+	case Batches:
+		return []string{t.subject("batch", "*")}
+	}
+	return nil
+}
+
+// An Address is a subject taken apart.
+type Address struct {
+	Task    Task
+	Verb    string // task, round, end, stage, open, claim, close, lease, report, batch
+	Round   uint64 // 0 where the subject has none
+	Attempt uint64
+}
+
+var verbs = map[string]struct {
+	stream  Stream
+	numbers int
+}{
+	"task": {Rounds, 0}, "round": {Rounds, 1}, "end": {Rounds, 0},
+	"stage": {Attempts, 0}, "open": {Attempts, 2}, "claim": {Attempts, 1}, "close": {Attempts, 2},
+	"lease": {Leases, 0}, "report": {Reports, 2}, "batch": {Batches, 1},
+}
+
+// ParseSubject takes a concrete subject apart; it is the inverse of Task's methods and accepts nothing else.
+func ParseSubject(subject string) (Address, error) {
+	bad := func(why string) (Address, error) {
+		return Address{}, fmt.Errorf("subject %s: %s", quoted(subject), why)
+	}
+	tokens := strings.Split(subject, ".")
+	if len(tokens) < 3 || tokens[0] != Prefix {
+		return bad("not one of ours")
+	}
+	task, err := ParseTask(tokens[1])
+	if err != nil {
+		return bad(err.Error())
+	}
+	verb, ok := verbs[tokens[2]]
+	if !ok || len(tokens) != 3+verb.numbers {
+		return bad("unknown form")
+	}
+	a := Address{Task: task, Verb: tokens[2]}
+	for i, dst := range []*uint64{&a.Round, &a.Attempt}[:verb.numbers] {
+		n, err := strconv.ParseUint(tokens[3+i], 10, 64)
+		if err != nil || n == 0 || number(n) != tokens[3+i] {
+			return bad("want positive decimal numbers")
+		}
+		*dst = n
+	}
+	return a, nil
+}
+
+// StreamOf says which stream of its task holds a concrete subject or one of Task's patterns.
+func StreamOf(subject string) (Task, Stream, error) {
+	tokens := strings.Split(subject, ".")
+	if len(tokens) < 3 || tokens[0] != Prefix {
+		return "", 0, fmt.Errorf("subject %s: not one of ours", quoted(subject))
+	}
+	task, err := ParseTask(tokens[1])
+	if err != nil {
+		return "", 0, fmt.Errorf("subject %s: %w", quoted(subject), err)
+	}
+	verb, ok := verbs[tokens[2]]
+	if !ok {
+		return "", 0, fmt.Errorf("subject %s: unknown form", quoted(subject))
+	}
+	return task, verb.stream, nil
+}

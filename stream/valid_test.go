@@ -1,0 +1,117 @@
+package stream_test
+
+import (
+	"math"
+
+	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
+
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// kinds makes an empty message of every kind that travels.
+func kinds() map[string]func() proto.Message {
+	return map[string]func() proto.Message{
+		"Signed": func() proto.Message { return &wire.Signed{} }, "StageIdentity": func() proto.Message { return &wire.StageIdentity{} },
+		"Task": func() proto.Message { return &wire.Task{} }, "Round": func() proto.Message { return &wire.Round{} },
+		"Open": func() proto.Message { return &wire.Open{} }, "Claim": func() proto.Message { return &wire.Claim{} },
+		"Batch": func() proto.Message { return &wire.Batch{} }, "Close": func() proto.Message { return &wire.Close{} },
+		"End": func() proto.Message { return &wire.End{} }, "Report": func() proto.Message { return &wire.Report{} },
+	}
+}
+
+func sized(t *rapid.T, n int) []byte { return rapid.SliceOfN(rapid.Byte(), n, n).Draw(t, "bytes") }
+
+func count(t *rapid.T, least, most uint64) uint64 {
+	return rapid.Uint64Range(least, most).Draw(t, "count")
+}
+
+func finite(t *rapid.T) float64 {
+	return rapid.Float64().Filter(func(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }).Draw(t, "value")
+}
+
+func aboveZero(t *rapid.T) float64 { return rapid.Float64Range(1e-12, 1e12).Draw(t, "positive") }
+
+func validTrust(t *rapid.T) wire.Trust {
+	return rapid.SampledFrom([]wire.Trust{wire.Trust_TRUST_SHUFFLE, wire.Trust_TRUST_PAN, wire.Trust_TRUST_SHUFFLE_PAN}).Draw(t, "trust")
+}
+
+func validSuite(t *rapid.T) wire.Suite {
+	return wire.Suite(rapid.Int32Range(int32(wire.Suite_SUITE_NONE), int32(wire.Suite_SUITE_MLKEM768_X25519)).Draw(t, "suite"))
+}
+
+func validMechanism(t *rapid.T, trust wire.Trust) *wire.Mechanism {
+	m := &wire.Mechanism{
+		Dim: uint32(count(t, 1, 8)), ClipNorm: aboveZero(t), Levels: uint32(count(t, 1, 1<<20)), CoinBits: stream.CoinBits,
+		Coin: uint32(count(t, 1, 1<<24-1)), MaxBundle: uint32(count(t, 1, stream.MaxBundle)),
+	}
+	if trust != wire.Trust_TRUST_PAN {
+		m.Trials = uint32(count(t, 1, 1<<28))
+	}
+	if trust != wire.Trust_TRUST_SHUFFLE {
+		m.FloorTrials = count(t, 1, 1<<40)
+	}
+	return m
+}
+
+// valid draws a message that Check accepts.
+func valid(t *rapid.T, kind string) proto.Message {
+	const v = stream.Version
+	round, attempt, trust := count(t, 1, math.MaxUint64), count(t, 1, math.MaxUint64), validTrust(t)
+	cohort := count(t, 1, 1<<30)
+	minimum := count(t, 1, cohort)
+	hash := func() []byte { return sized(t, stream.HashSize) }
+	reason := rapid.StringMatching(`[a-z ]{0,64}`)
+	switch kind {
+	case "Signed":
+		return &wire.Signed{Version: v, Kind: wire.Kind(count(t, 1, 8)), Body: sized(t, 9), Key: sized(t, 32), Signature: sized(t, 64)}
+	case "StageIdentity":
+		return &wire.StageIdentity{Version: v, Task: rapid.StringMatching(`[a-z0-9_-]{1,32}`).Draw(t, "name"), Key: sized(t, 32)}
+	case "Task":
+		return &wire.Task{Version: v, Life: sized(t, stream.LifeSize), Name: rapid.StringMatching(`[a-z0-9_-]{1,32}`).Draw(t, "name"), Declaration: sized(t, 5),
+			LearnerKey: sized(t, 32), StageKey: sized(t, 32), Suite: validSuite(t), Plan: &wire.Plan{
+				Algorithm: "psgd", Users: count(t, 1000, 1<<40), Rounds: count(t, 1, 1000), Cohort: cohort, Minimum: minimum,
+				Mechanism: validMechanism(t, trust), Trust: trust, HonestFraction: "4/5", RoundsPerUser: 1, Epsilon: aboveZero(t),
+				Delta: aboveZero(t), EpsilonBudget: aboveZero(t), DeadlineMs: count(t, 0, 1<<40), Loss: "logistic",
+			}}
+	case "Round":
+		m := &wire.Round{Version: v, TaskHash: hash(), Round: round, Step: round, Mechanism: validMechanism(t, trust), Cohort: cohort,
+			Minimum: minimum, DeadlineMs: count(t, 0, 1<<40), Trust: trust, Loss: "logistic"}
+		for range m.Mechanism.Dim {
+			m.Point = append(m.Point, finite(t))
+		}
+		return m
+	case "Open":
+		return &wire.Open{Version: v, TaskHash: hash(), Round: round, Attempt: attempt, ManifestHash: hash(), Suite: validSuite(t),
+			PublicKey: sized(t, 32), Instance: sized(t, 16), StartedUnixMs: rapid.Int64().Draw(t, "started")}
+	case "Claim":
+		return &wire.Claim{Version: v, TaskHash: hash(), Round: round, Attempt: attempt, ManifestHash: hash(), Instance: sized(t, 16)}
+	case "Batch":
+		m := &wire.Batch{Version: v, TaskHash: hash(), Round: round, Attempt: attempt, ManifestHash: hash(), Cutoff: count(t, 0, math.MaxUint64)}
+		if rapid.Bool().Draw(t, "void") {
+			m.Void, m.Reason = true, reason.Draw(t, "reason")
+		} else {
+			m.Users, m.NoiseTrials = count(t, 1, 1<<40), count(t, 0, 1<<60)
+			m.Totals = rapid.SliceOfN(rapid.Uint64(), 1, 9).Draw(t, "totals")
+		}
+		for _, r := range []string{"duplicate", "late", "length", "malformed"} {
+			if n := count(t, 0, 5); n > 0 {
+				m.Rejects = append(m.Rejects, &wire.Reject{Reason: r, Count: n})
+			}
+		}
+		return m
+	case "Close":
+		return &wire.Close{Version: v, TaskHash: hash(), Round: round, Attempt: attempt, ManifestHash: hash(), BatchHash: hash(),
+			Cutoff: count(t, 0, math.MaxUint64), Void: rapid.Bool().Draw(t, "void")}
+	case "End":
+		return &wire.End{Version: v, TaskHash: hash(), LastRound: count(t, 0, 1<<40), Reason: reason.Draw(t, "reason")}
+	case "Report":
+		m := &wire.Report{Version: v, TaskHash: hash(), Encapsulated: sized(t, 32), Ciphertext: sized(t, 40)}
+		for range count(t, 1, 5) {
+			m.Ids = append(m.Ids, sized(t, 16))
+		}
+		return m
+	}
+	panic(kind)
+}
