@@ -1,0 +1,51 @@
+package state
+
+import "fmt"
+
+// A Composition turns the charged rounds of a ledger, one entry a round, into the cost for the user who is
+// charged most. It must be an upper bound, and must not fall when an entry is added.
+type Composition func(charged []Entry) (Cost, error)
+
+// Parallel composes rounds in which every user takes part at most once: the maximum over users is the maximum
+// over rounds. A task with several rounds per user needs the composition of docs/privacy.md, Theorem A, instead.
+func Parallel(charged []Entry) (Cost, error) {
+	var worst Cost
+	for _, e := range charged {
+		worst.Epsilon = max(worst.Epsilon, e.Epsilon)
+		worst.Delta = max(worst.Delta, e.Delta)
+	}
+	return worst, nil
+}
+
+func composed(compose Composition, charged []Entry) (Cost, error) {
+	if len(charged) == 0 {
+		return Cost{}, nil
+	}
+	if compose == nil {
+		compose = Parallel
+	}
+	c, err := compose(charged)
+	if err != nil {
+		return Cost{}, fmt.Errorf("compose %d rounds: %w", len(charged), err)
+	}
+	if err := c.Validate(); err != nil {
+		return Cost{}, fmt.Errorf("compose %d rounds: %w", len(charged), err)
+	}
+	return c, nil
+}
+
+// A BudgetError refuses a round that would exceed the privacy budget. Commands exit with code 3 on it.
+type BudgetError struct {
+	Round     uint64 // the refused round
+	Spent     Cost   // what is charged without it
+	Increment Cost   // what the round costs alone
+	Total     Cost   // what would be charged with it
+	Budget    Cost
+}
+
+// Error names the spend so far and the refused increment separately.
+func (e *BudgetError) Error() string {
+	return fmt.Sprintf("privacy budget refuses round %d: spent so far epsilon %.6g, delta %.6g; refused increment epsilon %.6g, delta %.6g; together epsilon %.6g, delta %.6g; budget epsilon %.6g, delta %.6g: the task ends here, or plan a new task",
+		e.Round, e.Spent.Epsilon, e.Spent.Delta, e.Increment.Epsilon, e.Increment.Delta,
+		e.Total.Epsilon, e.Total.Delta, e.Budget.Epsilon, e.Budget.Delta)
+}

@@ -1,0 +1,117 @@
+package state
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+)
+
+// CheckpointVersion is the version of the checkpoint encoding that this build writes and reads.
+const CheckpointVersion = 1
+
+const (
+	checkpointMagic  = "PLCK"
+	checkpointHeader = 4 + 2 + 32 + 8 + 32 + 8 + 8 + 32
+)
+
+// A VersionError refuses bytes of a format that this build does not know.
+type VersionError struct {
+	What      string // "checkpoint" or "ledger entry"
+	Got, Want uint16
+}
+
+func (e *VersionError) Error() string {
+	return fmt.Sprintf("%s has format version %d, this build reads version %d: use the build that wrote it or a newer one", e.What, e.Got, e.Want)
+}
+
+// AppendBinary appends the canonical encoding of c. Integers are big-endian:
+//
+//	offset  bytes
+//	0       4   "PLCK"
+//	4       2   version (1)
+//	6       32  task hash
+//	38      8   round
+//	46      32  batch hash
+//	78      8   batch sequence
+//	86      8   ledger length
+//	94      32  ledger hash
+//	126         algorithm, task, next round, end, last batch: each 8 bytes of length, then the bytes
+//	end-32  32  SHA-256 of everything before
+//
+// It fails if c is not valid.
+func (c Checkpoint) AppendBinary(b []byte) ([]byte, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	start := len(b)
+	b = append(b, checkpointMagic...)
+	b = binary.BigEndian.AppendUint16(b, CheckpointVersion)
+	b = append(b, c.Cursor.TaskHash[:]...)
+	b = binary.BigEndian.AppendUint64(b, c.Cursor.Round)
+	b = append(b, c.Cursor.BatchHash[:]...)
+	b = binary.BigEndian.AppendUint64(b, c.Cursor.BatchSequence)
+	b = binary.BigEndian.AppendUint64(b, c.Ledger.Length)
+	b = append(b, c.Ledger.Hash[:]...)
+	for _, f := range c.blobs() {
+		b = binary.BigEndian.AppendUint64(b, uint64(len(*f.bytes)))
+		b = append(b, *f.bytes...)
+	}
+	sum := sha256.Sum256(b[start:])
+	return append(b, sum[:]...), nil
+}
+
+// MarshalBinary returns the canonical encoding of c, as AppendBinary describes it.
+func (c Checkpoint) MarshalBinary() ([]byte, error) {
+	n := checkpointHeader + sha256.Size
+	for _, f := range c.blobs() {
+		n += 8 + len(*f.bytes)
+	}
+	return c.AppendBinary(make([]byte, 0, n))
+}
+
+// UnmarshalBinary reads the encoding of AppendBinary, and copies what it keeps. Bytes that it accepts encode
+// back to themselves; everything else is an error and leaves c as it was.
+func (c *Checkpoint) UnmarshalBinary(data []byte) error {
+	if len(data) < 6 || string(data[:4]) != checkpointMagic {
+		return fmt.Errorf("checkpoint: %d bytes without the mark %q: not a checkpoint or damaged", len(data), checkpointMagic)
+	}
+	// The version is read before the checksum: a later version may end differently.
+	if v := binary.BigEndian.Uint16(data[4:]); v != CheckpointVersion {
+		return &VersionError{What: "checkpoint", Got: v, Want: CheckpointVersion}
+	}
+	if len(data) < checkpointHeader+sha256.Size {
+		return fmt.Errorf("checkpoint: truncated to %d bytes", len(data))
+	}
+	body := data[:len(data)-sha256.Size]
+	if sum := sha256.Sum256(body); string(sum[:]) != string(data[len(body):]) {
+		return fmt.Errorf("checkpoint: checksum does not match its %d bytes: damaged, restore a backup", len(data))
+	}
+	var got Checkpoint
+	got.Cursor.TaskHash = Hash(body[6:38])
+	got.Cursor.Round = binary.BigEndian.Uint64(body[38:])
+	got.Cursor.BatchHash = Hash(body[46:78])
+	got.Cursor.BatchSequence = binary.BigEndian.Uint64(body[78:])
+	got.Ledger.Length = binary.BigEndian.Uint64(body[86:])
+	got.Ledger.Hash = Hash(body[94:126])
+	rest := body[checkpointHeader:]
+	for _, f := range got.blobs() {
+		if len(rest) < 8 {
+			return fmt.Errorf("checkpoint: ends inside the length of %s", f.name)
+		}
+		n := binary.BigEndian.Uint64(rest)
+		rest = rest[8:]
+		if n > uint64(len(rest)) {
+			return fmt.Errorf("checkpoint: %s claims %d bytes, %d are left", f.name, n, len(rest))
+		}
+		*f.bytes = append([]byte(nil), rest[:n]...)
+		rest = rest[n:]
+	}
+	if len(rest) > 0 {
+		return fmt.Errorf("checkpoint: %d bytes after the last field", len(rest))
+	}
+	if err := got.Validate(); err != nil {
+		return err
+	}
+	*c = got
+	return nil
+}

@@ -1,0 +1,114 @@
+package state
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// An OrderError refuses a commit whose round does not follow the committed one: a batch that was applied
+// already, or one too early.
+type OrderError struct {
+	Committed, Offered uint64
+}
+
+func (e *OrderError) Error() string {
+	return fmt.Sprintf("commit: round %d does not follow the committed round %d, want round %d", e.Offered, e.Committed, e.Committed+1)
+}
+
+// A RollbackError says that the stream sequence of a batch is not above that of the batch before it: the broker
+// or the state folder was restored from an older copy.
+type RollbackError struct {
+	Round             uint64
+	Sequence, Earlier uint64
+}
+
+func (e *RollbackError) Error() string {
+	return fmt.Sprintf("commit: batch of round %d has stream sequence %d, the round before had %d: the broker or the state folder was rolled back; restore both from one backup", e.Round, e.Sequence, e.Earlier)
+}
+
+// Next says whether next may replace prev, adding exactly these entries to the ledger; a zero prev is the empty
+// store. Three changes exist:
+//
+//   - the start: round 0, and the reservation of round 1 if NextRound is present;
+//   - a step: round prev+1 with its Spent or Void entry, and the reservation of the round after it if NextRound
+//     is present;
+//   - the end between rounds: the same round, End instead of NextRound, and a Void entry for the announced round
+//     that is given up.
+//
+// The task never changes, nothing follows End, and the entries continue prev's chain up to next's head. Every
+// [Store] applies a commit if and only if Next accepts it.
+func Next(prev, next Checkpoint, entries []Entry) error {
+	if err := next.Validate(); err != nil {
+		return err
+	}
+	want := []EntryKind{}
+	round := prev.Cursor.Round + 1 // of the first entry
+	switch start := prev.IsZero(); {
+	case start && next.Cursor.Round != 0:
+		return fmt.Errorf("commit: the store is empty and round is %d, want round 0 first", next.Cursor.Round)
+	case start:
+	case next.Cursor.TaskHash != prev.Cursor.TaskHash:
+		return fmt.Errorf("commit: task hash is %s, the store belongs to %s: use another state folder", next.Cursor.TaskHash, prev.Cursor.TaskHash)
+	case !bytes.Equal(next.Task, prev.Task):
+		return fmt.Errorf("commit: signed task message differs from the stored one (%d bytes, stored %d): it is planned once", len(next.Task), len(prev.Task))
+	case prev.Ended():
+		return fmt.Errorf("commit: the task ended at round %d, nothing may follow", prev.Cursor.Round)
+	case next.Cursor.Round == prev.Cursor.Round && next.Ended():
+		if !onlyEnds(prev, next) {
+			return fmt.Errorf("commit: ending the task at round %d changes its state, want only end and ledger to change", prev.Cursor.Round)
+		}
+		want = append(want, Void)
+	case prev.Cursor.Round+1 == 0 || next.Cursor.Round != prev.Cursor.Round+1:
+		return &OrderError{Committed: prev.Cursor.Round, Offered: next.Cursor.Round}
+	case prev.Cursor.BatchSequence != 0 && next.Cursor.BatchSequence != 0 && next.Cursor.BatchSequence <= prev.Cursor.BatchSequence:
+		return &RollbackError{Round: next.Cursor.Round, Sequence: next.Cursor.BatchSequence, Earlier: prev.Cursor.BatchSequence}
+	default:
+		want = append(want, Spent)
+	}
+	if !next.Ended() {
+		want = append(want, Reserved)
+	}
+	return continues(prev, next, entries, want, round)
+}
+
+// onlyEnds reports whether next is prev with End in the place of NextRound.
+func onlyEnds(prev, next Checkpoint) bool {
+	prev.Ledger, prev.NextRound, prev.End = next.Ledger, nil, next.End
+	return prev.Equal(next)
+}
+
+// continues checks entries against the kinds that the change wants, Spent standing for Spent or Void.
+func continues(prev, next Checkpoint, entries []Entry, want []EntryKind, round uint64) error {
+	if len(entries) != len(want) {
+		return fmt.Errorf("commit: round %d brings %d ledger entries, want %d", next.Cursor.Round, len(entries), len(want))
+	}
+	head := prev.Ledger
+	for i, e := range entries {
+		if err := e.Validate(); err != nil {
+			return fmt.Errorf("commit: %w", err)
+		}
+		kind := e.Kind
+		if kind == Void && want[i] == Spent {
+			kind = Spent
+		}
+		wantRound := round
+		if e.Kind == Reserved {
+			wantRound = next.Cursor.Round + 1
+		}
+		switch {
+		case kind != want[i] || e.Round != wantRound:
+			return fmt.Errorf("commit: ledger entry %d is %s of round %d, want %s of round %d", e.Sequence, e.Kind, e.Round, want[i], wantRound)
+		case e.Sequence != head.Length+1 || e.Previous != head.Hash:
+			return fmt.Errorf("commit: ledger entry %d does not continue the committed chain of %d entries", e.Sequence, head.Length)
+		case e.TaskHash != next.Cursor.TaskHash:
+			return fmt.Errorf("commit: ledger entry %d has task hash %s, want %s", e.Sequence, e.TaskHash, next.Cursor.TaskHash)
+		case want[i] == Spent && e.BatchHash != next.Cursor.BatchHash:
+			return fmt.Errorf("commit: ledger entry %d has batch hash %s, the cursor has %s", e.Sequence, e.BatchHash, next.Cursor.BatchHash)
+		}
+		head = Head{Length: e.Sequence, Hash: e.Hash}
+	}
+	if next.Ledger != head {
+		return fmt.Errorf("commit: checkpoint names ledger head %d %s, the entries end at %d %s", next.Ledger.Length, next.Ledger.Hash, head.Length, head.Hash)
+	}
+	return nil
+}

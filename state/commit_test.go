@@ -1,0 +1,179 @@
+package state
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+)
+
+// history is a store in which rounds 0 to 2 were committed and round 3 is announced.
+func history(t *testing.T) (Checkpoint, *Ledger) {
+	t.Helper()
+	must := must(t)
+	l := new(Ledger)
+	for round := uint64(1); round <= 3; round++ {
+		must(l.Reserve(reservation(round, 1), roomy, nil))
+		if round < 3 {
+			must(l.Spend(batch(round, 0.5)))
+		}
+	}
+	c := sampleCheckpoint()
+	c.Cursor.Round, c.Ledger = 2, l.Head()
+	return c, l
+}
+
+// step returns the commit that follows history.
+func step(t *testing.T, void, last bool) (prev, next Checkpoint, entries []Entry) {
+	t.Helper()
+	must := must(t)
+	prev, l := history(t)
+	next = prev.Clone()
+	next.Cursor.Round, next.Cursor.BatchSequence = 3, 18
+	next.Algorithm = []byte("after round 3")
+	if void {
+		entries = append(entries, must(l.Void(3, 2, testBatch)))
+	} else {
+		entries = append(entries, must(l.Spend(batch(3, 0.5))))
+	}
+	if last {
+		next.NextRound, next.End = nil, []byte("end")
+	} else {
+		next.NextRound = []byte("round 4")
+		entries = append(entries, must(l.Reserve(reservation(4, 1), roomy, nil)))
+	}
+	next.Ledger = l.Head()
+	return prev, next, entries
+}
+
+// ending returns the commit that ends the task between rounds, giving up the announced round.
+func ending(t *testing.T) (prev, next Checkpoint, entries []Entry) {
+	t.Helper()
+	must := must(t)
+	prev, l := history(t)
+	next = prev.Clone()
+	next.NextRound, next.End = nil, []byte("end")
+	entries = []Entry{must(l.Void(3, 0, Hash{}))}
+	next.Ledger = l.Head()
+	return prev, next, entries
+}
+
+func TestNextAccepts(t *testing.T) {
+	for _, void := range []bool{false, true} {
+		for _, last := range []bool{false, true} {
+			prev, next, entries := step(t, void, last)
+			if err := Next(prev, next, entries); err != nil {
+				t.Errorf("step with void %t, last %t: %v", void, last, err)
+			}
+			if err := next.VerifyLedger(Entries(entries)); err == nil {
+				t.Error("VerifyLedger accepts a ledger without its beginning")
+			}
+		}
+	}
+	prev, next, entries := ending(t)
+	if err := Next(prev, next, entries); err != nil {
+		t.Errorf("end between rounds: %v", err)
+	}
+	next.Algorithm = []byte("other")
+	if err := Next(prev, next, entries); err == nil {
+		t.Error("an end that changes the model was accepted")
+	}
+}
+
+func TestNextStarts(t *testing.T) {
+	l := new(Ledger)
+	first := must(t)(l.Reserve(reservation(1, 1), roomy, nil))
+	start := Checkpoint{Cursor: Cursor{TaskHash: testTask}, Ledger: l.Head(), Algorithm: []byte("a"), Task: []byte("task"), NextRound: []byte("round 1")}
+	if err := Next(Checkpoint{}, start, []Entry{first}); err != nil {
+		t.Errorf("start: %v", err)
+	}
+	if err := start.VerifyLedger(l.Entries()); err != nil {
+		t.Errorf("start: %v", err)
+	}
+	if err := Next(Checkpoint{}, start, nil); err == nil {
+		t.Error("a start without its reservation was accepted")
+	}
+	_, later, entries := step(t, false, false)
+	if err := Next(Checkpoint{}, later, entries); err == nil {
+		t.Error("an empty store accepted round 3")
+	}
+	refused := Checkpoint{Cursor: Cursor{TaskHash: testTask}, Algorithm: []byte("a"), Task: []byte("task"), End: []byte("end")}
+	if err := Next(Checkpoint{}, refused, nil); err != nil {
+		t.Errorf("a task whose first round the budget refused: %v", err)
+	}
+}
+
+func TestNextRefuses(t *testing.T) {
+	for _, test := range []struct {
+		name, want string
+		change     func(prev, next *Checkpoint, entries *[]Entry)
+	}{
+		{"round again", "does not follow", func(_, next *Checkpoint, _ *[]Entry) { next.Cursor.Round = 2 }},
+		{"round skipped", "does not follow", func(_, next *Checkpoint, _ *[]Entry) { next.Cursor.Round = 4 }},
+		{"after the last number", "does not follow", func(prev, next *Checkpoint, _ *[]Entry) {
+			prev.Cursor.Round, next.Cursor.Round = math.MaxUint64, 1
+		}},
+		{"another task hash", "use another state folder", func(_, next *Checkpoint, _ *[]Entry) { next.Cursor.TaskHash[5] = 1 }},
+		{"another task message", "planned once", func(_, next *Checkpoint, _ *[]Entry) { next.Task = []byte("other") }},
+		{"after the end", "nothing may follow", func(prev, _ *Checkpoint, _ *[]Entry) { prev.NextRound, prev.End = nil, []byte("end") }},
+		{"stream sequence not above", "rolled back", func(_, next *Checkpoint, _ *[]Entry) { next.Cursor.BatchSequence = 17 }},
+		{"no entries", "brings 0 ledger entries, want 2", func(_, _ *Checkpoint, entries *[]Entry) { *entries = nil }},
+		{"no reservation", "brings 1 ledger entries, want 2", func(_, _ *Checkpoint, entries *[]Entry) { *entries = (*entries)[:1] }},
+		{"entries in the wrong order", "is reserved of round 4, want spent", func(_, _ *Checkpoint, entries *[]Entry) {
+			*entries = []Entry{(*entries)[1], (*entries)[0]}
+		}},
+		{"changed entry", "damaged or changed", func(_, _ *Checkpoint, entries *[]Entry) { (*entries)[0].Epsilon /= 2 }},
+		{"another batch", "the cursor has", func(_, next *Checkpoint, _ *[]Entry) { next.Cursor.BatchHash[7] = 1 }},
+		{"another chain", "does not continue", func(prev, _ *Checkpoint, _ *[]Entry) { prev.Ledger.Hash[0]++ }},
+		{"wrong head", "names ledger head", func(_, next *Checkpoint, _ *[]Entry) { next.Ledger.Hash[0]++ }},
+		{"neither round nor end", "want exactly one", func(_, next *Checkpoint, _ *[]Entry) { next.NextRound = nil }},
+		{"both round and end", "want exactly one", func(_, next *Checkpoint, _ *[]Entry) { next.End = []byte("end") }},
+		{"no algorithm state", "algorithm state is empty", func(_, next *Checkpoint, _ *[]Entry) { next.Algorithm = nil }},
+		{"no batch hash", "zero batch hash", func(_, next *Checkpoint, _ *[]Entry) { next.Cursor.BatchHash = Hash{} }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			prev, next, entries := step(t, false, false)
+			test.change(&prev, &next, &entries)
+			if err := Next(prev, next, entries); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("answered %v, want %q", err, test.want)
+			}
+		})
+	}
+	prev, next, entries := step(t, false, false)
+	next.Cursor.Round = 5
+	var order *OrderError
+	if err := Next(prev, next, entries); !errors.As(err, &order) || order.Committed != 2 || order.Offered != 5 {
+		t.Errorf("skipped rounds: %v, want an OrderError", err)
+	}
+	prev, next, entries = step(t, false, false)
+	prev.Cursor.BatchSequence = 99
+	var rollback *RollbackError
+	if err := Next(prev, next, entries); !errors.As(err, &rollback) || rollback.Sequence != 18 || rollback.Earlier != 99 {
+		t.Errorf("lower stream sequence: %v, want a RollbackError", err)
+	}
+}
+
+// TestVerifyLedger wants a checkpoint refused with a ledger that is not its own.
+func TestVerifyLedger(t *testing.T) {
+	c, l := history(t)
+	if err := c.VerifyLedger(l.Entries()); err != nil {
+		t.Fatal(err)
+	}
+	for name, entries := range map[string][]Entry{
+		"empty": nil, "cut": l.entries[:l.Len()-1], "without its beginning": l.entries[1:],
+	} {
+		if err := c.VerifyLedger(Entries(entries)); err == nil {
+			t.Errorf("ledger %s was accepted", name)
+		}
+	}
+	ended := c.Clone()
+	ended.NextRound, ended.End = nil, []byte("end")
+	if err := ended.VerifyLedger(l.Entries()); err == nil {
+		t.Error("an open reservation was accepted after the end")
+	}
+	early := c.Clone()
+	early.Cursor.Round = 1
+	if err := early.VerifyLedger(l.Entries()); err == nil {
+		t.Error("a reservation of another round than the announced one was accepted")
+	}
+}

@@ -1,0 +1,234 @@
+package state
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+var (
+	testTask  = Hash{1}
+	testBatch = Hash{2}
+	roomy     = Cost{Epsilon: 10, Delta: 1e-3}
+)
+
+func reservation(round uint64, epsilon float64) Entry {
+	return Entry{Round: round, Users: 90, NoiseTrials: 900, Epsilon: epsilon, Delta: 1e-6, TaskHash: testTask}
+}
+
+func batch(round uint64, epsilon float64) Entry {
+	return Entry{Round: round, Attempt: 1, Users: 100, NoiseTrials: 1000, Epsilon: epsilon, Delta: 1e-6, TaskHash: testTask, BatchHash: testBatch}
+}
+
+// must returns e and fails the test on an error.
+func must(t *testing.T) func(Entry, error) Entry {
+	return func(e Entry, err error) Entry {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+}
+
+// TestSpentIsWorstUser follows the charge through a reservation, a cheaper batch, a void round and an open one.
+func TestSpentIsWorstUser(t *testing.T) {
+	must := must(t)
+	l := new(Ledger)
+	want := func(epsilon float64) {
+		t.Helper()
+		got, err := l.Spent(nil)
+		if err != nil || got.Epsilon != epsilon {
+			t.Errorf("spent %v, %v, want epsilon %v", got, err, epsilon)
+		}
+	}
+	want(0)
+	must(l.Reserve(reservation(1, 1), roomy, nil))
+	want(1)
+	must(l.Spend(batch(1, 0.8)))
+	want(0.8)
+	must(l.Reserve(reservation(2, 0.9), roomy, nil))
+	must(l.Void(2, 3, testBatch))
+	want(0.9)
+	must(l.Reserve(reservation(3, 1), roomy, nil))
+	want(1)
+	if _, open := l.Open(); !open {
+		t.Error("round 3 is not open")
+	}
+	must(l.Spend(batch(3, 1.5)))
+	want(1.5)
+	sum := func(charged []Entry) (Cost, error) {
+		var c Cost
+		for _, e := range charged {
+			c.Epsilon, c.Delta = c.Epsilon+e.Epsilon, c.Delta+e.Delta
+		}
+		return c, nil
+	}
+	if got, err := l.Spent(sum); err != nil || math.Abs(got.Epsilon-3.2) > 1e-12 {
+		t.Errorf("spent by the caller's composition: %v, %v, want epsilon 3.2", got, err)
+	}
+	if head, err := Verify(l.Entries()); err != nil || head != l.Head() {
+		t.Errorf("Verify: %v, %v, want %v", head, err, l.Head())
+	}
+	again, err := ReadLedger(l.Entries())
+	if err != nil || again.Head() != l.Head() || again.Len() != 6 {
+		t.Errorf("ReadLedger: %v", err)
+	}
+}
+
+func TestBudget(t *testing.T) {
+	must := must(t)
+	l := new(Ledger)
+	budget := Cost{Epsilon: 1, Delta: 1e-6}
+	must(l.Reserve(reservation(1, 1), budget, nil)) // exactly the budget
+	must(l.Spend(batch(1, 0.75)))
+	head := l.Head()
+	_, err := l.Reserve(reservation(2, 1.25), budget, nil)
+	var refused *BudgetError
+	if !errors.As(err, &refused) {
+		t.Fatalf("a round above the budget: %v, want a BudgetError", err)
+	}
+	if refused.Round != 2 || refused.Spent.Epsilon != 0.75 || refused.Increment.Epsilon != 1.25 || refused.Budget != budget {
+		t.Errorf("BudgetError is %+v", refused)
+	}
+	for _, part := range []string{"round 2", "spent so far epsilon 0.75", "refused increment epsilon 1.25", "budget epsilon 1,"} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("error %q does not say %q", err, part)
+		}
+	}
+	if l.Head() != head {
+		t.Error("a refused round changed the ledger")
+	}
+	e := reservation(2, 0.5)
+	e.Delta = 2e-6
+	if _, err := l.Reserve(e, budget, nil); !errors.As(err, &refused) {
+		t.Errorf("a round above the budget's delta: %v, want a BudgetError", err)
+	}
+	for _, bad := range []Cost{{math.NaN(), 0}, {math.Inf(1), 0}, {-1, 0}, {1, math.NaN()}, {1, 2}, {1, -1}} {
+		if _, err := l.Reserve(reservation(2, 0.5), bad, nil); err == nil || errors.As(err, &refused) {
+			t.Errorf("budget %v: %v, want a refusal of the budget", bad, err)
+		}
+	}
+	nan := func([]Entry) (Cost, error) { return Cost{Epsilon: math.NaN()}, nil }
+	if _, err := l.Reserve(reservation(2, 0.5), budget, nan); err == nil {
+		t.Error("a composition that gives NaN was accepted")
+	}
+}
+
+func TestLedgerRefuses(t *testing.T) {
+	with := func(e Entry, f func(*Entry)) Entry { f(&e); return e }
+	for _, test := range []struct {
+		name string
+		run  func(l *Ledger) error
+	}{
+		{"spend without reservation", func(l *Ledger) error { _, err := l.Spend(batch(2, 1)); return err }},
+		{"void without reservation", func(l *Ledger) error { _, err := l.Void(2, 1, testBatch); return err }},
+		{"settle twice", func(l *Ledger) error { _, err := l.Spend(batch(1, 1)); return err }},
+		{"reserve a round again", func(l *Ledger) error { _, err := l.Reserve(reservation(1, 1), roomy, nil); return err }},
+		{"skip a round", func(l *Ledger) error { _, err := l.Reserve(reservation(3, 1), roomy, nil); return err }},
+		{"another task", func(l *Ledger) error {
+			_, err := l.Reserve(with(reservation(2, 1), func(e *Entry) { e.TaskHash[9] = 1 }), roomy, nil)
+			return err
+		}},
+		{"two reservations", func(l *Ledger) error {
+			if _, err := l.Reserve(reservation(2, 1), roomy, nil); err != nil {
+				return nil
+			}
+			_, err := l.Reserve(reservation(3, 1), roomy, nil)
+			return err
+		}},
+		{"batch in a reservation", func(l *Ledger) error {
+			_, err := l.Reserve(with(reservation(2, 1), func(e *Entry) { e.BatchHash = testBatch }), roomy, nil)
+			return err
+		}},
+		{"no users", func(l *Ledger) error {
+			_, err := l.Reserve(with(reservation(2, 1), func(e *Entry) { e.Users = 0 }), roomy, nil)
+			return err
+		}},
+		{"NaN", func(l *Ledger) error { _, err := l.Reserve(reservation(2, math.NaN()), roomy, nil); return err }},
+		{"infinity", func(l *Ledger) error { _, err := l.Reserve(reservation(2, math.Inf(1)), roomy, nil); return err }},
+		{"negative", func(l *Ledger) error { _, err := l.Reserve(reservation(2, -1), roomy, nil); return err }},
+		{"negative zero", func(l *Ledger) error {
+			_, err := l.Reserve(reservation(2, math.Copysign(0, -1)), roomy, nil)
+			return err
+		}},
+		{"void below its reservation", func(l *Ledger) error {
+			must := must(t)
+			must(l.Reserve(reservation(2, 1), roomy, nil))
+			c := l.chain
+			e := batch(2, 0.5)
+			_, err := c.seal(e, Void)
+			return err
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			must := must(t)
+			l := new(Ledger)
+			must(l.Reserve(reservation(1, 1), roomy, nil))
+			must(l.Spend(batch(1, 1)))
+			if err := test.run(l); err == nil {
+				t.Error("accepted")
+			}
+			if _, err := Verify(l.Entries()); err != nil {
+				t.Errorf("a refusal left a broken ledger: %v", err)
+			}
+		})
+	}
+}
+
+// TestLedgerProperty plays any operations: the ledger stays verifiable, the charge is the model's, and any single
+// changed entry is found.
+func TestLedgerProperty(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l := new(Ledger)
+		var charge []float64
+		open := false
+		for range rapid.IntRange(0, 30).Draw(t, "operations") {
+			epsilon := rapid.Float64Range(0, 2).Draw(t, "epsilon")
+			round := uint64(len(charge))
+			var err error
+			valid := open
+			switch rapid.IntRange(0, 2).Draw(t, "operation") {
+			case 0:
+				_, err = l.Reserve(reservation(round+1, epsilon), roomy, nil)
+				if valid = !open; valid {
+					charge, open = append(charge, epsilon), true
+				}
+			case 1:
+				_, err = l.Spend(batch(round, epsilon))
+				if valid {
+					charge[round-1], open = epsilon, false
+				}
+			case 2:
+				_, err = l.Void(round, 1, testBatch)
+				open = false
+			}
+			if valid != (err == nil) {
+				t.Fatalf("valid %t, answered %v", valid, err)
+			}
+		}
+		var worst float64
+		for _, e := range charge {
+			worst = max(worst, e)
+		}
+		if got, err := l.Spent(nil); err != nil || got.Epsilon != worst {
+			t.Fatalf("spent %v, %v, want %v", got, err, worst)
+		}
+		if l.Len() == 0 {
+			return
+		}
+		changed := append([]Entry(nil), l.entries...)
+		i := rapid.IntRange(0, len(changed)-1).Draw(t, "changed entry")
+		changed[i].Users++
+		if _, err := Verify(Entries(changed)); err == nil {
+			t.Fatal("a changed entry was not found")
+		}
+		changed[i].Hash = changed[i].computeHash()
+		if head, err := Verify(Entries(changed)); err == nil && head == l.Head() {
+			t.Fatal("a changed entry with a fresh hash was not found")
+		}
+	})
+}

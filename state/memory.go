@@ -1,0 +1,188 @@
+package state
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"sync"
+)
+
+// A Fault is a crash that [Memory] plays at a commit.
+type Fault uint8
+
+const (
+	// NoFault lets the commit pass.
+	NoFault Fault = iota
+	// FailBefore loses the commit: it answers ErrFailed and nothing is kept.
+	FailBefore
+	// FailAfter keeps the commit and answers ErrFailed all the same, as a crash after the sync does.
+	FailAfter
+)
+
+// Memory is a [Store] in the process, for simulations and tests. It keeps encoded bytes and applies the same
+// rules as the durable store; its bytes outlive Close and a played crash, see [Memory.Reopen].
+type Memory struct {
+	// Fault, if set, is asked at every commit that the rule accepts. It must not call the store. Set it before use.
+	Fault func(next Checkpoint) Fault
+
+	disk   *memoryDisk
+	mu     sync.Mutex // guards closed and err, and is taken before disk.mu
+	closed bool
+	err    error // why failed is closed
+	failed chan struct{}
+}
+
+type memoryDisk struct {
+	mu         sync.Mutex
+	owned      bool
+	checkpoint []byte // nil before the first commit
+	ledger     [][]byte
+}
+
+var _ Store = (*Memory)(nil)
+
+// NewMemory returns an open, empty store.
+func NewMemory() *Memory {
+	return &Memory{disk: &memoryDisk{owned: true}, failed: make(chan struct{})}
+}
+
+// Reopen returns a new handle to the same bytes, without a Fault, as a restarted process gets one. It answers
+// ErrLocked while m is open and has not failed.
+func (m *Memory) Reopen() (*Memory, error) {
+	m.disk.mu.Lock()
+	defer m.disk.mu.Unlock()
+	if m.disk.owned {
+		return nil, fmt.Errorf("reopen memory: %w", ErrLocked)
+	}
+	m.disk.owned = true
+	return &Memory{disk: m.disk, failed: make(chan struct{})}, nil
+}
+
+// Load implements [Store].
+func (m *Memory) Load(ctx context.Context) (Checkpoint, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.usable(ctx); err != nil {
+		return Checkpoint{}, fmt.Errorf("load: %w", err)
+	}
+	return m.load()
+}
+
+func (m *Memory) load() (Checkpoint, error) {
+	m.disk.mu.Lock()
+	defer m.disk.mu.Unlock()
+	if m.disk.checkpoint == nil {
+		return Checkpoint{}, fmt.Errorf("load: %w", ErrEmpty)
+	}
+	var c Checkpoint
+	if err := c.UnmarshalBinary(m.disk.checkpoint); err != nil {
+		return Checkpoint{}, fmt.Errorf("load: %w", err)
+	}
+	if err := c.VerifyLedger(decoded(m.disk.ledger)); err != nil {
+		return Checkpoint{}, fmt.Errorf("load: %w", err)
+	}
+	return c, nil
+}
+
+// Commit implements [Store].
+func (m *Memory) Commit(ctx context.Context, next Checkpoint, entries []Entry) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.usable(ctx); err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	m.disk.mu.Lock()
+	defer m.disk.mu.Unlock()
+	var prev Checkpoint
+	if m.disk.checkpoint != nil {
+		if err := prev.UnmarshalBinary(m.disk.checkpoint); err != nil {
+			return fmt.Errorf("commit: %w", err)
+		}
+	}
+	if err := Next(prev, next, entries); err != nil {
+		return err
+	}
+	checkpoint, err := next.MarshalBinary()
+	if err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	lines := make([][]byte, len(entries))
+	for i, e := range entries {
+		if lines[i], err = e.MarshalBinary(); err != nil {
+			return fmt.Errorf("commit: %w", err)
+		}
+	}
+	fault := NoFault
+	if m.Fault != nil {
+		fault = m.Fault(next)
+	}
+	if fault != FailBefore {
+		m.disk.checkpoint, m.disk.ledger = checkpoint, append(m.disk.ledger, lines...)
+	}
+	if fault != NoFault {
+		m.err = fmt.Errorf("commit of round %d: played crash: %w", next.Cursor.Round, ErrFailed)
+		m.disk.owned = false
+		close(m.failed)
+	}
+	return m.err
+}
+
+// Ledger implements [Store].
+func (m *Memory) Ledger(ctx context.Context) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		m.mu.Lock()
+		err := m.usable(ctx)
+		m.disk.mu.Lock()
+		lines := m.disk.ledger[:len(m.disk.ledger):len(m.disk.ledger)]
+		m.disk.mu.Unlock()
+		m.mu.Unlock()
+		if err != nil {
+			yield(Entry{}, fmt.Errorf("ledger: %w", err))
+			return
+		}
+		decoded(lines)(yield)
+	}
+}
+
+func decoded(lines [][]byte) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		for _, line := range lines {
+			var e Entry
+			err := e.UnmarshalBinary(line)
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Failed implements [Store].
+func (m *Memory) Failed() <-chan struct{} { return m.failed }
+
+// Close implements [Store]. The bytes stay for Reopen.
+func (m *Memory) Close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.err != nil {
+		return m.err
+	}
+	if m.closed {
+		return fmt.Errorf("close: %w", ErrClosed)
+	}
+	m.closed = true
+	m.disk.mu.Lock()
+	defer m.disk.mu.Unlock()
+	m.disk.owned = false
+	return nil
+}
+
+// usable is called with m.mu held.
+func (m *Memory) usable(ctx context.Context) error {
+	switch {
+	case m.err != nil:
+		return m.err
+	case m.closed:
+		return ErrClosed
+	}
+	return ctx.Err()
+}

@@ -1,0 +1,43 @@
+package pebblestore
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/panlearn/panlearn/state"
+	"github.com/panlearn/panlearn/state/storetest"
+)
+
+func TestContractInMemory(t *testing.T) {
+	newDisk := func(*testing.T) storetest.Disk {
+		fs := vfs.NewMem()
+		return func() (state.Store, error) { return opened(Open(folder, Options{FS: fs})) }
+	}
+	storetest.Run(t, newDisk)
+	storetest.RunHistory(t, newDisk)
+}
+
+// TestContractOnDisk runs the same contract on the operating system's files, with their locks.
+func TestContractOnDisk(t *testing.T) {
+	newDisk := func(t *testing.T) storetest.Disk {
+		dir := filepath.Join(t.TempDir(), "state")
+		return func() (state.Store, error) { return opened(Open(dir, Options{})) }
+	}
+	storetest.Run(t, newDisk)
+	if os.Getenv("PANLEARN_DEEP") == "" {
+		t.Log("NOT RUN: any history on the operating system's files (set PANLEARN_DEEP=1)")
+		return
+	}
+	storetest.RunHistory(t, newDisk)
+}
+
+// opened keeps a nil *Store from becoming an interface that is not nil.
+func opened(s *Store, err error) (state.Store, error) {
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}

@@ -1,0 +1,165 @@
+package pebblestore
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"github.com/panlearn/panlearn/state/storetest"
+)
+
+const folder = "state/pebble"
+
+// A life is a run of a script over several starts of the store, on a file system that is about to be hurt. It
+// counts the commits that were begun and those that were reported as done.
+type life struct {
+	script       storetest.Script
+	starts       int // stores opened one after another, the commits spread over them
+	begun, acked atomic.Uint64
+}
+
+// run returns the first error, and the store that answered it if it has failed.
+func (l *life) run(fs vfs.FS) (failed *Store, err error) {
+	ctx := context.Background()
+	commits := l.script.Rounds + 1
+	for start := range l.starts {
+		s, err := Open(folder, Options{FS: fs})
+		if err != nil {
+			return nil, err
+		}
+		for l.begun.Load() < commits*uint64(start+1)/uint64(l.starts) {
+			c, ledger, err := storetest.Read(ctx, s)
+			if err != nil {
+				return s, err
+			}
+			next, entries, err := l.script.Next(c, ledger)
+			if err != nil {
+				return s, err
+			}
+			l.begun.Add(1)
+			if err := s.Commit(ctx, next, entries); err != nil {
+				return s, err
+			}
+			l.acked.Add(1)
+		}
+		if err := s.Close(); err != nil {
+			return s, err
+		}
+	}
+	return nil, nil
+}
+
+// survives opens what a crash left and wants a whole prefix of the commits, with every acknowledged one, from
+// which the script goes on to its end.
+func survives(script storetest.Script, fs vfs.FS, acked, begun uint64) error {
+	ctx := context.Background()
+	s, err := Open(folder, Options{FS: fs})
+	if err != nil {
+		return fmt.Errorf("open after the crash: %w", err)
+	}
+	defer s.Close()
+	n, err := script.Check(ctx, s)
+	if err != nil {
+		return err
+	}
+	if n < acked || n > begun {
+		return fmt.Errorf("%d commits are there, %d were acknowledged and %d begun", n, acked, begun)
+	}
+	for ; n <= script.Rounds; n++ {
+		if err := script.Advance(ctx, s); err != nil {
+			return fmt.Errorf("going on after the crash: %w", err)
+		}
+	}
+	if n, err := script.Check(ctx, s); err != nil || n != script.Rounds+1 {
+		return fmt.Errorf("at the end of the script: %d commits, %w", n, err)
+	}
+	return nil
+}
+
+// TestCrashAtEveryWrite takes the power away before every operation that writes, in a run with small and with
+// large checkpoints: with nothing that was not synced, and with an arbitrary part of it.
+func TestCrashAtEveryWrite(t *testing.T) {
+	deep := os.Getenv("PANLEARN_DEEP") != ""
+	if !deep {
+		t.Log("NOT RUN: crashes at most of the writes and mixtures (set PANLEARN_DEEP=1)")
+	}
+	const seed = 20260101
+	t.Logf("seed %d; the order in which files are drawn is the runtime's", seed)
+	for _, test := range []struct {
+		script storetest.Script
+		stride int
+	}{
+		{storetest.Script{Rounds: 6}, 2},
+		{storetest.Script{Rounds: 2, Bytes: 100_000}, 11}, // above half of the memtable: Pebble's large batches
+	} {
+		script, stride := test.script, test.stride
+		if deep {
+			stride = 1
+		}
+		t.Run(fmt.Sprintf("bytes=%d", script.Bytes), func(t *testing.T) {
+			mem := vfs.NewCrashableMem()
+			l := &life{script: script, starts: 2}
+			var mu sync.Mutex // one crash at a time; operations come from several goroutines
+			ops, crashes := 0, 0
+			rng := rand.New(rand.NewPCG(seed, uint64(script.Bytes)))
+			fs := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+				if op.Kind.ReadOrWrite() != errorfs.OpIsWrite {
+					return nil
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				if ops++; ops%stride != 0 {
+					return nil
+				}
+				percents := []int{0, 10 + rng.IntN(90)}
+				if deep {
+					percents = append(percents, 5, 25, 50, 75, 95, 100)
+				}
+				for _, percent := range percents {
+					acked := l.acked.Load()
+					clone := mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: rng})
+					begun := l.begun.Load()
+					crashes++
+					if err := survives(script, clone, acked, begun); err != nil {
+						t.Errorf("crash before write %d (%v of %s) with %d%% of unsynced data: %v", ops, op.Kind, op.Path, percent, err)
+					}
+				}
+				return nil
+			}))
+			if _, err := l.run(fs); err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%d writes, %d crashes", ops, crashes)
+			if crashes < 20 {
+				t.Errorf("only %d crashes were tried, want at least 20", crashes)
+			}
+		})
+	}
+}
+
+// TestReportedCommitIsDurable takes the power away right after a commit returned nil.
+func TestReportedCommitIsDurable(t *testing.T) {
+	ctx := context.Background()
+	script := storetest.Script{Rounds: 8}
+	mem := vfs.NewCrashableMem()
+	s, err := Open(folder, Options{FS: mem})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for n := uint64(1); n <= script.Rounds+1; n++ {
+		if err := script.Advance(ctx, s); err != nil {
+			t.Fatal(err)
+		}
+		if err := survives(script, mem.CrashClone(vfs.CrashCloneCfg{}), n, n); err != nil {
+			t.Errorf("after commit %d: %v", n, err)
+		}
+	}
+}

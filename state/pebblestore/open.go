@@ -1,0 +1,137 @@
+package pebblestore
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/panlearn/panlearn/state"
+)
+
+// Open opens the state folder dir, creating it (mode 0700) unless opts.ReadOnly is set. It answers an error that
+// wraps [state.ErrLocked] if the folder is open anywhere, and, read-only, one that wraps [state.ErrEmpty] if
+// there is no state in it.
+func Open(dir string, opts Options) (*Store, error) {
+	fail := func(err error) (*Store, error) { return nil, fmt.Errorf("open state folder %q: %w", dir, err) }
+	if dir == "" {
+		return fail(errors.New("the name is empty, want a folder"))
+	}
+	fsys, path := opts.FS, dir
+	if fsys == nil {
+		fsys = vfs.Default
+	}
+	if opts.ReadOnly {
+		// Looked at before locking, because locking writes a file.
+		if exists, err := holdsDatabase(fsys, path); err != nil {
+			return fail(err)
+		} else if !exists {
+			return fail(state.ErrEmpty)
+		}
+	} else if err := makeFolder(fsys, path); err != nil {
+		return fail(err)
+	}
+	if opts.FS == nil {
+		// The operating system's lock does not exclude the own process; Pebble's list of locked names does, if
+		// the folder has one name.
+		var err error
+		if path, err = filepath.Abs(path); err != nil {
+			return fail(err)
+		}
+		if path, err = filepath.EvalSymlinks(path); err != nil {
+			return fail(err)
+		}
+	}
+	lock, err := pebble.LockDirectory(path, fsys)
+	if err != nil {
+		if isLocked(err) {
+			return fail(fmt.Errorf("%w (%v)", state.ErrLocked, err))
+		}
+		return fail(err)
+	}
+	s := &Store{failure: newFailure(opts.Logger), lock: lock, readOnly: opts.ReadOnly}
+	s.warnMode(fsys, dir, path)
+	err = s.failure.guard(func() (err error) {
+		s.db, err = pebble.Open(path, opts.pebble(failStopFS{fsys, s.failure}, lock, s.failure))
+		return err
+	})
+	if err != nil {
+		// After a failure Pebble's goroutines may be alive, so the lock stays.
+		if s.failure.check() == nil {
+			err = errors.Join(err, lock.Close())
+		}
+		return fail(err)
+	}
+	return s, nil
+}
+
+func holdsDatabase(fsys vfs.FS, path string) (bool, error) {
+	if _, err := fsys.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	desc, err := pebble.Peek(path, fsys)
+	if err != nil {
+		return false, err
+	}
+	return desc.Exists, nil
+}
+
+// makeFolder creates the folder and its missing parents with mode 0700, and syncs every folder that got a new
+// entry. Pebble would use 0755, and syncs only what it created itself.
+func makeFolder(fsys vfs.FS, path string) error {
+	changed := []string{}
+	for p := path; ; p = fsys.PathDir(p) {
+		if _, err := fsys.Stat(p); err == nil {
+			break
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		parent := fsys.PathDir(p)
+		if parent == p {
+			break
+		}
+		changed = append(changed, parent)
+	}
+	if err := fsys.MkdirAll(path, 0o700); err != nil {
+		return err
+	}
+	for _, p := range changed {
+		if err := syncFolder(fsys, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func syncFolder(fsys vfs.FS, path string) error {
+	d, err := fsys.OpenDir(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// isLocked tells a held lock from a lock that cannot be taken: a file that cannot be created is a path error,
+// a conflict is a bare error number or, within one process, Pebble's own text.
+func isLocked(err error) bool {
+	if pathErr := (*fs.PathError)(nil); errors.As(err, &pathErr) {
+		return false
+	}
+	return errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES) ||
+		strings.Contains(err.Error(), "lock held by current process")
+}
+
+// warnMode says that others can reach a folder that existed before. Its mode may be a decision of the operator
+// (a mounted volume), so it is not changed.
+func (s *Store) warnMode(fsys vfs.FS, dir, path string) {
+	info, err := fsys.Stat(path)
+	if err == nil && info.Mode()&0o077 != 0 && os.PathSeparator == '/' {
+		s.failure.log.Warn("state folder is open to other users, want mode 0700", "folder", dir, "mode", info.Mode().Perm().String())
+	}
+}

@@ -1,0 +1,162 @@
+package pebblestore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/panlearn/panlearn/state"
+)
+
+const checkpointKey = "checkpoint"
+
+// Store is a [state.Store] in one Pebble folder.
+type Store struct {
+	failure  *failure
+	readOnly bool
+
+	mu      sync.Mutex // held through every use of the fields below
+	db      *pebble.DB // used inside failure.guard only
+	lock    *pebble.Lock
+	closed  bool
+	loaded  bool             // current was read and checked
+	current state.Checkpoint // committed; zero if empty
+}
+
+var _ state.Store = (*Store)(nil)
+
+// Load implements [state.Store]. It reads the checkpoint from disk and checks it against the whole ledger.
+func (s *Store) Load(ctx context.Context) (state.Checkpoint, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.usable(ctx); err != nil {
+		return state.Checkpoint{}, fmt.Errorf("load: %w", err)
+	}
+	if err := s.load(); err != nil {
+		return state.Checkpoint{}, fmt.Errorf("load: %w", err)
+	}
+	if s.current.IsZero() {
+		return state.Checkpoint{}, fmt.Errorf("load: %w", state.ErrEmpty)
+	}
+	return s.current.Clone(), nil
+}
+
+// load fills current, with s.mu held.
+func (s *Store) load() error {
+	var c state.Checkpoint
+	err := s.failure.guard(func() error {
+		value, closer, err := s.db.Get([]byte(checkpointKey))
+		if errors.Is(err, pebble.ErrNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return errors.Join(c.UnmarshalBinary(value), closer.Close())
+	})
+	if err != nil {
+		return err
+	}
+	if err := c.VerifyLedger(s.all()); err != nil {
+		return err
+	}
+	s.current, s.loaded = c, true
+	return nil
+}
+
+// Commit implements [state.Store].
+func (s *Store) Commit(ctx context.Context, next state.Checkpoint, entries []state.Entry) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.usable(ctx); err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	if s.readOnly {
+		return fmt.Errorf("commit: %w", state.ErrReadOnly)
+	}
+	if !s.loaded {
+		if err := s.load(); err != nil {
+			return fmt.Errorf("commit: %w", err)
+		}
+	}
+	if err := state.Next(s.current, next, entries); err != nil {
+		return err
+	}
+	checkpoint, err := next.MarshalBinary()
+	if err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	lines := make([][]byte, len(entries))
+	for i, e := range entries {
+		if lines[i], err = e.MarshalBinary(); err != nil {
+			return fmt.Errorf("commit: %w", err)
+		}
+	}
+	err = s.failure.guard(func() error { return s.write(checkpoint, entries, lines) })
+	if err != nil {
+		// Whatever went wrong after Pebble began, only a new start tells what is on disk.
+		return fmt.Errorf("commit of round %d: %w", next.Cursor.Round, s.failure.fail(err))
+	}
+	s.current = next.Clone()
+	return nil
+}
+
+func (s *Store) write(checkpoint []byte, entries []state.Entry, lines [][]byte) error {
+	b := s.db.NewBatch()
+	for i, e := range entries {
+		if err := b.Set(ledgerKey(e.Sequence), lines[i], nil); err != nil {
+			return err
+		}
+	}
+	if err := b.Set([]byte(checkpointKey), checkpoint, nil); err != nil {
+		return err
+	}
+	if err := s.db.Apply(b, pebble.Sync); err != nil {
+		return err
+	}
+	return b.Close()
+}
+
+// Failed implements [state.Store].
+func (s *Store) Failed() <-chan struct{} { return s.failure.ch }
+
+// Close implements [state.Store]. After a failure it leaves Pebble and the folder's lock alone.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.failure.check(); err != nil {
+		return fmt.Errorf("close: %w", err)
+	}
+	if s.closed {
+		return fmt.Errorf("close: %w", state.ErrClosed)
+	}
+	s.closed = true
+	err := s.failure.guard(func() error {
+		if s.readOnly {
+			return s.db.Close()
+		}
+		// A table shows every damaged byte; the end of a log only looks like the end that a crash leaves.
+		return errors.Join(s.db.Flush(), s.db.Close())
+	})
+	if failed := s.failure.check(); failed != nil {
+		return fmt.Errorf("close: %w", failed)
+	}
+	if err := errors.Join(err, s.lock.Close()); err != nil {
+		return fmt.Errorf("close: %w", err)
+	}
+	return nil
+}
+
+// usable is called with s.mu held.
+func (s *Store) usable(ctx context.Context) error {
+	switch err := s.failure.check(); {
+	case err != nil:
+		return err
+	case s.closed:
+		return state.ErrClosed
+	}
+	return ctx.Err()
+}

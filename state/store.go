@@ -1,0 +1,47 @@
+package state
+
+import (
+	"context"
+	"errors"
+	"iter"
+)
+
+var (
+	// ErrEmpty says that nothing was committed yet.
+	ErrEmpty = errors.New("state is empty")
+	// ErrLocked says that another process, or another handle in this one, has the store open. Commands that only
+	// read then ask the owner over its control socket.
+	ErrLocked = errors.New("state is locked by another owner")
+	// ErrReadOnly refuses a commit to a store that was opened to be read.
+	ErrReadOnly = errors.New("state is open read-only")
+	// ErrClosed refuses every use after Close.
+	ErrClosed = errors.New("state is closed")
+	// ErrFailed says that the store broke underneath. Whether the commit that met it is durable is not known:
+	// the process must stop, and only a new start that loads the store tells.
+	ErrFailed = errors.New("state store failed")
+)
+
+// A Store keeps one checkpoint and its ledger durably. Its methods are safe for concurrent use. A context is
+// looked at before work starts; a commit that was begun is not abandoned.
+type Store interface {
+	// Load returns the committed checkpoint, after checking it and the whole ledger chain up to its head, or an
+	// error that wraps ErrEmpty.
+	Load(ctx context.Context) (Checkpoint, error)
+
+	// Commit makes next and the entries durable, all or nothing, if Next accepts them after the committed
+	// checkpoint. Once it has returned nil, no crash undoes it. An error that wraps ErrFailed leaves the outcome
+	// open; any other error changed nothing.
+	Commit(ctx context.Context, next Checkpoint, entries []Entry) error
+
+	// Ledger yields the entries in order up to the committed head, and stops after the first error. It decodes
+	// each entry; Verify and ReadLedger check the chain.
+	Ledger(ctx context.Context) iter.Seq2[Entry, error]
+
+	// Failed is closed when the store broke, possibly between commits. The owner must then stop its process
+	// and make nothing further visible.
+	Failed() <-chan struct{}
+
+	// Close releases the store. After a failure it returns that failure, and may hold its lock until the
+	// process ends.
+	Close() error
+}

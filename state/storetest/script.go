@@ -1,0 +1,150 @@
+package storetest
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/panlearn/panlearn/state"
+)
+
+// A Script is a task of Rounds rounds whose checkpoints are a function of the round alone. Every fifth round is
+// void. The content is pseudo-random, so a half-written or mixed checkpoint is told from a whole one.
+type Script struct {
+	Rounds uint64 // rounds until End
+	Bytes  int    // size of the optimizer's state; 0 means 256
+}
+
+// budget is the privacy budget of every script; no script reaches it.
+var budget = state.Cost{Epsilon: 1, Delta: 1e-6}
+
+func (s Script) bytes(what string, round uint64, n int) []byte {
+	var seed [32]byte
+	copy(seed[:], what)
+	binary.BigEndian.PutUint64(seed[24:], round)
+	b := make([]byte, n)
+	rand.NewChaCha8(seed).Read(b)
+	return b
+}
+
+func (s Script) task() state.Hash { return sha256.Sum256([]byte("script")) }
+
+func (s Script) batch(round uint64) state.Hash {
+	return sha256.Sum256(s.bytes("batch", round, 32))
+}
+
+// Next returns the checkpoint after prev with its ledger entries, which it adds to l. A zero prev starts the task.
+func (s Script) Next(prev state.Checkpoint, l *state.Ledger) (state.Checkpoint, []state.Entry, error) {
+	var entries []state.Entry
+	var round uint64
+	add := func(e state.Entry, err error) error {
+		entries = append(entries, e)
+		return err
+	}
+	if !prev.IsZero() {
+		if round = prev.Cursor.Round + 1; round > s.Rounds {
+			return state.Checkpoint{}, nil, fmt.Errorf("script of %d rounds is over", s.Rounds)
+		}
+		var err error
+		if round%5 == 0 {
+			err = add(l.Void(round, 1, s.batch(round)))
+		} else {
+			err = add(l.Spend(state.Entry{Round: round, Attempt: 1, Users: 100 + round, NoiseTrials: 1000,
+				Epsilon: 0.5 + float64(round%7)/100, Delta: 1e-6, TaskHash: s.task(), BatchHash: s.batch(round)}))
+		}
+		if err != nil {
+			return state.Checkpoint{}, nil, err
+		}
+	}
+	n := s.Bytes
+	if n == 0 {
+		n = 256
+	}
+	next := state.Checkpoint{
+		Cursor:    state.Cursor{TaskHash: s.task(), Round: round},
+		Algorithm: s.bytes("algorithm", round, n),
+		Task:      []byte("signed task"),
+	}
+	if round > 0 {
+		next.Cursor.BatchHash, next.Cursor.BatchSequence = s.batch(round), 10*round
+		next.LastBatch = s.bytes("last batch", round, 20)
+	}
+	if round < s.Rounds {
+		next.NextRound = s.bytes("next round", round, n/2+1)
+		if err := add(l.Reserve(state.Entry{Round: round + 1, Users: 90, NoiseTrials: 900,
+			Epsilon: 0.6, Delta: 1e-6, TaskHash: s.task()}, budget, nil)); err != nil {
+			return state.Checkpoint{}, nil, err
+		}
+	} else {
+		next.End = []byte("signed end")
+	}
+	next.Ledger = l.Head()
+	return next, entries, nil
+}
+
+// At returns the checkpoint and the whole ledger after the commit of the given round.
+func (s Script) At(round uint64) (state.Checkpoint, *state.Ledger, error) {
+	var c state.Checkpoint
+	l := new(state.Ledger)
+	for {
+		var err error
+		if c, _, err = s.Next(c, l); err != nil || c.Cursor.Round == round {
+			return c, l, err
+		}
+	}
+}
+
+// Read returns what the store holds, checked: the zero checkpoint and an empty ledger if nothing was committed.
+func Read(ctx context.Context, store state.Store) (state.Checkpoint, *state.Ledger, error) {
+	c, err := store.Load(ctx)
+	if err != nil && !errors.Is(err, state.ErrEmpty) {
+		return c, nil, err
+	}
+	l, err := state.ReadLedger(store.Ledger(ctx))
+	if err != nil {
+		return c, nil, err
+	}
+	return c, l, c.VerifyLedger(l.Entries())
+}
+
+// Advance loads the store and commits the script's next checkpoint.
+func (s Script) Advance(ctx context.Context, store state.Store) error {
+	c, l, err := Read(ctx, store)
+	if err != nil {
+		return err
+	}
+	next, entries, err := s.Next(c, l)
+	if err != nil {
+		return err
+	}
+	return store.Commit(ctx, next, entries)
+}
+
+// Check reads the store and returns the number of commits in it (0 if empty, round+1 else). It is an error if
+// what is there is not exactly what the script commits.
+func (s Script) Check(ctx context.Context, store state.Store) (commits uint64, err error) {
+	c, l, err := Read(ctx, store)
+	if err != nil {
+		return 0, err
+	}
+	if c.IsZero() {
+		if l.Len() != 0 {
+			return 0, fmt.Errorf("no checkpoint but %d ledger entries", l.Len())
+		}
+		return 0, nil
+	}
+	want, ledger, err := s.At(c.Cursor.Round)
+	if err != nil {
+		return 0, err
+	}
+	if !c.Equal(want) {
+		return 0, fmt.Errorf("checkpoint of round %d is not the one that was committed", c.Cursor.Round)
+	}
+	if l.Head() != ledger.Head() {
+		return 0, fmt.Errorf("ledger of round %d is not the one that was committed", c.Cursor.Round)
+	}
+	return c.Cursor.Round + 1, nil
+}
