@@ -1,0 +1,67 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/panlearn/panlearn/stream"
+)
+
+// put writes once and insists that our bytes stand. It tries until it knows, unless the broker will never take them.
+func (s *Service) put(ctx context.Context, subject string, data []byte) error {
+	for {
+		result, err := s.config.Records.PutOnce(ctx, subject, data)
+		switch {
+		case err == nil && result.Ours:
+			return nil
+		case err == nil:
+			return fmt.Errorf("%s: %w", subject, ErrOtherLearner)
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case errors.Is(err, stream.ErrRefused):
+			return err
+		}
+		s.config.Logger.Warn("cannot write yet, trying again", "subject", subject, "error", err)
+		if err := s.pause(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// await reads a subject until something is there. That nothing is there yet decides nothing.
+func (s *Service) await(ctx context.Context, subject string) (stream.Message, error) {
+	for {
+		msg, err := s.config.Records.Get(ctx, subject)
+		switch {
+		case err == nil:
+			return msg, nil
+		case ctx.Err() != nil:
+			return stream.Message{}, context.Cause(ctx)
+		case errors.Is(err, stream.ErrRefused):
+			return stream.Message{}, err
+		case !errors.Is(err, stream.ErrNotFound):
+			s.config.Logger.Warn("cannot read yet, trying again", "subject", subject, "error", err)
+		}
+		if err := s.pause(ctx); err != nil {
+			return stream.Message{}, err
+		}
+	}
+}
+
+// pause waits for a wake-up, or for the jittered timer that makes up for lost ones.
+func (s *Service) pause(ctx context.Context) error {
+	timer := time.NewTimer(s.config.Poll/2 + time.Duration(s.jitter.Int64N(int64(s.config.Poll/2)+1)))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case _, ok := <-s.wake:
+		if !ok {
+			s.wake = nil
+		}
+	case <-timer.C:
+	}
+	return nil
+}

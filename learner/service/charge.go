@@ -1,0 +1,91 @@
+package service
+
+import (
+	"fmt"
+
+	"github.com/panlearn/panlearn/learner"
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/randomizer/accounting"
+	"github.com/panlearn/panlearn/state"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// cost is the proved upper bound on what a round costs one of its users, for the worst adversary of the trust model.
+// It holds for every outcome that check accepts: a missing user is topped up, so at least floor(gamma n) b honest
+// trials are in each total however many of the n users answered (docs/theorem-a.md, dummy noise).
+func (c *core) cost(r *wire.Round) (state.Cost, error) {
+	honest, err := accounting.ParseFraction(c.task.Plan.HonestFraction)
+	if err != nil {
+		return state.Cost{}, err
+	}
+	release, err := manifest.Release(r, honest, c.task.Plan.RoundsPerUser)
+	if err != nil {
+		return state.Cost{}, err
+	}
+	guarantee, err := release.Epsilon(c.task.Plan.Delta)
+	if err != nil {
+		return state.Cost{}, err
+	}
+	cost := state.Cost{Epsilon: guarantee.Epsilon, Delta: c.task.Plan.Delta}
+	// The search for epsilon may stop a digit above a budget that delta, evaluated at the budget, shows to hold.
+	if budget := c.task.Plan.EpsilonBudget; cost.Epsilon > budget {
+		at, err := release.Delta(budget)
+		if err != nil {
+			return state.Cost{}, err
+		}
+		if at.Delta <= cost.Delta {
+			cost.Epsilon = budget
+		}
+	}
+	return cost, nil
+}
+
+// reserve charges the round's worst case before it is announced.
+func (c *core) reserve(ledger *state.Ledger, r *wire.Round) (state.Entry, error) {
+	cost, err := c.cost(r)
+	if err != nil {
+		return state.Entry{}, err
+	}
+	budget := state.Cost{Epsilon: c.task.Plan.EpsilonBudget, Delta: c.task.Plan.Delta}
+	return ledger.Reserve(state.Entry{
+		Round: r.Round, Users: r.Minimum, NoiseTrials: r.Cohort*uint64(r.Mechanism.Trials) + 2*r.Mechanism.FloorTrials,
+		Epsilon: cost.Epsilon, Delta: cost.Delta, TaskHash: state.Hash(c.taskHash),
+	}, budget, nil)
+}
+
+// progressOf sums up a committed state.
+func progressOf(task *wire.Task, at state.Checkpoint, ledger *state.Ledger, alg learner.Algorithm) (Progress, error) {
+	spent, err := ledger.Spent(nil)
+	if err != nil {
+		return Progress{}, fmt.Errorf("sum up the ledger: %w", err)
+	}
+	p := Progress{
+		Round: at.Cursor.Round, Rounds: task.Plan.Rounds, EpsilonSpent: spent.Epsilon,
+		EpsilonBudget: task.Plan.EpsilonBudget, Delta: spent.Delta, ModelNorm: convex.Norm(alg.Model()),
+	}
+	for _, e := range ledger.Charged() {
+		if e.Kind == state.Spent {
+			p.Steps++
+			p.Users += e.Users
+		}
+	}
+	return p, nil
+}
+
+// A BatchSummary is what state keeps of the last batch, for people to look at.
+type BatchSummary struct {
+	Round       uint64            `json:"round"`
+	Attempt     uint64            `json:"attempt"`
+	Void        bool              `json:"void"`
+	Reason      string            `json:"reason,omitempty"`
+	Cohort      uint64            `json:"cohort"`
+	Users       uint64            `json:"users"`
+	NoiseTrials uint64            `json:"noise_trials"`
+	Rejects     map[string]uint64 `json:"rejects"`
+}
+
+func summary(b *wire.Batch, r *wire.Round) BatchSummary {
+	return BatchSummary{Round: b.Round, Attempt: b.Attempt, Void: b.Void, Reason: b.Reason, Cohort: r.Cohort,
+		Users: b.Users, NoiseTrials: b.NoiseTrials, Rejects: rejects(b)}
+}

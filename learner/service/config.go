@@ -1,0 +1,119 @@
+package service
+
+import (
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/panlearn/panlearn/learner"
+	"github.com/panlearn/panlearn/state"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/seal"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// Config is what a Service needs. Every field without a default is required.
+type Config struct {
+	Task     stream.Task
+	Records  stream.Records
+	Store    state.Store
+	Identity *seal.Identity // signs Task, Round and End; the same over the task's life
+
+	// StageKey pins the stage. Nil trusts the key that the stage put on its subject first, which the signed Task
+	// then fixes for the task's life.
+	StageKey ed25519.PublicKey
+
+	// Prepare builds the Task body of a new task: declaration, plan and suite. The service fills in keys, life, name and
+	// version. It is not called when the store already holds a task.
+	Prepare func() (*wire.Task, error)
+
+	// Build makes the algorithm of a planned task, at its start.
+	Build func(*wire.Task) (learner.Algorithm, error)
+
+	Observer Observer      // nil observes nothing
+	Logger   *slog.Logger  // nil discards
+	Poll     time.Duration // longest time between looks at the broker; default 1 s
+}
+
+func (c *Config) validate() error {
+	missing := func(field string) error { return fmt.Errorf("learner service: %s: missing", field) }
+	var err error
+	if _, e := stream.ParseTask(string(c.Task)); e != nil {
+		err = errors.Join(err, fmt.Errorf("learner service: %w", e))
+	}
+	if c.Records == nil {
+		err = errors.Join(err, missing("Records"))
+	}
+	if c.Store == nil {
+		err = errors.Join(err, missing("Store"))
+	}
+	if c.Identity == nil {
+		err = errors.Join(err, missing("Identity"))
+	}
+	if c.Prepare == nil {
+		err = errors.Join(err, missing("Prepare"))
+	}
+	if c.Build == nil {
+		err = errors.Join(err, missing("Build"))
+	}
+	if c.StageKey != nil && len(c.StageKey) != ed25519.PublicKeySize {
+		err = errors.Join(err, fmt.Errorf("learner service: StageKey has %d bytes: want %d", len(c.StageKey), ed25519.PublicKeySize))
+	}
+	if c.Poll < 0 {
+		err = errors.Join(err, fmt.Errorf("learner service: Poll %v: want a positive duration", c.Poll))
+	}
+	if c.Poll == 0 {
+		c.Poll = time.Second
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Observer == nil {
+		c.Observer = nobody{}
+	}
+	return err
+}
+
+// An Observer is told what happened, for metrics and progress. Its methods must return quickly.
+type Observer interface {
+	// Resumed is called once, with what is committed at the start.
+	Resumed(Progress)
+	// Announced is called when round r stands on the broker.
+	Announced(round, cohort uint64)
+	// Applied is called after the commit of a round.
+	Applied(Applied)
+}
+
+// Progress is how far a task is.
+type Progress struct {
+	Round         uint64 // last committed
+	Steps         uint64 // rounds that were not void
+	Rounds        uint64 // planned steps
+	Users         uint64 // counted in all batches
+	EpsilonSpent  float64
+	EpsilonBudget float64
+	Delta         float64
+	ModelNorm     float64
+}
+
+// Applied is one committed round. Everything in it is public.
+type Applied struct {
+	Progress
+	Attempt      uint64
+	Cohort       uint64 // as announced
+	BatchUsers   uint64 // as counted
+	Void         bool
+	NoiseStd     float64 // of one coordinate of the mean gradient: privacy noise
+	RoundingStd  float64 // of one coordinate of the mean gradient: stochastic rounding, worst case
+	GradientNorm float64 // of the noisy mean gradient
+	Rejects      map[string]uint64
+	Took         time.Duration // from announcement to commit
+}
+
+type nobody struct{}
+
+func (nobody) Resumed(Progress)         {}
+func (nobody) Announced(uint64, uint64) {}
+func (nobody) Applied(Applied)          {}

@@ -1,0 +1,217 @@
+package service
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/panlearn/panlearn/learner"
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/state"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/seal"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// A core decides, without effects, what the next committed state is. It is rebuilt from the store at every start.
+type core struct {
+	identity  *seal.Identity
+	build     func(*wire.Task) (learner.Algorithm, error)
+	task      *wire.Task
+	taskHash  stream.Hash
+	stageKey  ed25519.PublicKey
+	committed state.Checkpoint
+	ledger    *state.Ledger
+	round     *wire.Round // announced or to be announced; nil when the task has ended
+	manifest  stream.Hash // of round
+	end       *wire.End   // nil until the task has ended
+}
+
+// A commit is one change of the store, decided and not yet made.
+type commit struct {
+	next    state.Checkpoint
+	entries []state.Entry
+	ledger  *state.Ledger // with the entries
+	applied Applied       // zero at the start
+}
+
+// begin decides the first commit: the signed task, the algorithm at its start, round 1 reserved.
+func begin(identity *seal.Identity, build func(*wire.Task) (learner.Algorithm, error), body *wire.Task) (commit, error) {
+	if body.GetPlan().GetRoundsPerUser() != 1 {
+		return commit{}, fmt.Errorf("plan: rounds_per_user %d: this version runs tasks with one round per user", body.GetPlan().GetRoundsPerUser())
+	}
+	signed, err := identity.Sign(body)
+	if err != nil {
+		return commit{}, fmt.Errorf("sign the task: %w", err)
+	}
+	c, err := newCore(identity, build, signed)
+	if err != nil {
+		return commit{}, err
+	}
+	alg, err := build(c.task)
+	if err != nil {
+		return commit{}, fmt.Errorf("build the algorithm: %w", err)
+	}
+	out := commit{
+		next:   state.Checkpoint{Cursor: state.Cursor{TaskHash: state.Hash(c.taskHash)}, Task: signed},
+		ledger: &state.Ledger{},
+	}
+	err = c.follow(&out, alg)
+	return out, err
+}
+
+// newCore verifies a signed task of ours. It knows no committed state yet.
+func newCore(identity *seal.Identity, build func(*wire.Task) (learner.Algorithm, error), signed []byte) (*core, error) {
+	task := &wire.Task{}
+	body, err := seal.Verify(signed, identity.Public(), task)
+	if err != nil {
+		return nil, fmt.Errorf("stored task: %w; is --identity the one that this state was begun with?", err)
+	}
+	if err := manifest.CheckTask(task); err != nil { // before anybody else has to refuse it
+		return nil, err
+	}
+	return &core{identity: identity, build: build, task: task, taskHash: stream.HashOf(body), stageKey: task.StageKey}, nil
+}
+
+// resume rebuilds the core of a committed state.
+func resume(identity *seal.Identity, build func(*wire.Task) (learner.Algorithm, error), at state.Checkpoint, ledger *state.Ledger) (*core, error) {
+	c, err := newCore(identity, build, at.Task)
+	if err != nil {
+		return nil, err
+	}
+	if state.Hash(c.taskHash) != at.Cursor.TaskHash {
+		return nil, fmt.Errorf("stored task hashes to %x, the cursor names %v: the state folder is damaged", c.taskHash, at.Cursor.TaskHash)
+	}
+	if _, err := c.algorithm(at); err != nil {
+		return nil, err
+	}
+	c.committed, c.ledger = at, ledger
+	if at.Ended() {
+		c.end = &wire.End{}
+		if _, err := seal.Verify(at.End, identity.Public(), c.end); err != nil {
+			return nil, fmt.Errorf("stored end: %w", err)
+		}
+		return c, nil
+	}
+	c.round = &wire.Round{}
+	body, err := seal.Verify(at.NextRound, identity.Public(), c.round)
+	if err != nil {
+		return nil, fmt.Errorf("stored round: %w", err)
+	}
+	if err := manifest.Follows(c.task, c.taskHash, c.round); err != nil {
+		return nil, fmt.Errorf("stored round: %w", err)
+	}
+	if c.round.Round != at.Cursor.Round+1 {
+		return nil, fmt.Errorf("stored round: it is round %d, want %d after the committed one: the state folder is damaged",
+			c.round.Round, at.Cursor.Round+1)
+	}
+	c.manifest = stream.HashOf(body)
+	return c, nil
+}
+
+func (c *core) algorithm(at state.Checkpoint) (learner.Algorithm, error) {
+	alg, err := c.build(c.task)
+	if err != nil {
+		return nil, fmt.Errorf("build the algorithm: %w", err)
+	}
+	if err := alg.UnmarshalBinary(at.Algorithm); err != nil {
+		return nil, fmt.Errorf("stored optimizer state: %w", err)
+	}
+	return alg, nil
+}
+
+// apply decides the commit that consumes the batch of the announced round.
+func (c *core) apply(msg stream.Message) (commit, error) {
+	batch := &wire.Batch{}
+	if _, err := seal.Verify(msg.Data, c.stageKey, batch); err != nil {
+		return commit{}, fmt.Errorf("batch of round %d: %w", c.round.Round, err)
+	}
+	if err := c.check(msg.Subject, batch); err != nil {
+		return commit{}, fmt.Errorf("batch of round %d: %w", c.round.Round, err)
+	}
+	alg, err := c.algorithm(c.committed)
+	if err != nil {
+		return commit{}, err
+	}
+	ledger, err := state.ReadLedger(c.ledger.Entries())
+	if err != nil {
+		return commit{}, err
+	}
+	out := commit{next: c.committed, ledger: ledger, applied: Applied{
+		Attempt: batch.Attempt, Cohort: c.round.Cohort, BatchUsers: batch.Users, Void: batch.Void, Rejects: rejects(batch)}}
+	hash := state.Hash(stream.HashOf(msg.Data))
+	out.next.Cursor.Round, out.next.Cursor.BatchHash, out.next.Cursor.BatchSequence = c.round.Round, hash, msg.Sequence
+	out.next.NextRound = nil
+	if out.next.LastBatch, err = json.Marshal(summary(batch, c.round)); err != nil {
+		return commit{}, err
+	}
+	settled, err := c.settle(&out, batch, hash, alg)
+	if err != nil {
+		return commit{}, fmt.Errorf("batch of round %d: %w", c.round.Round, err)
+	}
+	out.entries = append(out.entries, settled)
+	err = c.follow(&out, alg)
+	return out, err
+}
+
+// check holds a batch against the round that it answers.
+func (c *core) check(subject string, b *wire.Batch) error {
+	if err := stream.CheckSubject(subject, b); err != nil {
+		return err
+	}
+	if !bytes.Equal(b.TaskHash, c.taskHash[:]) {
+		return errors.New("another task's hash")
+	}
+	if b.Round != c.round.Round {
+		return fmt.Errorf("it says round %d", b.Round)
+	}
+	if !bytes.Equal(b.ManifestHash, c.manifest[:]) {
+		return errors.New("another round manifest: the stage answered a round that we did not announce")
+	}
+	if b.Void {
+		return nil
+	}
+	m := c.round.Mechanism
+	most := c.round.Cohort + uint64(m.MaxBundle) - 1
+	if b.Users < c.round.Minimum || b.Users > most {
+		return fmt.Errorf("%d users: the round allows %d to %d", b.Users, c.round.Minimum, most)
+	}
+	want := max(b.Users, c.round.Cohort)*uint64(m.Trials) + 2*m.FloorTrials
+	if b.NoiseTrials != want {
+		return fmt.Errorf("%d noise trials: %d users of %d owe %d", b.NoiseTrials, b.Users, c.round.Cohort, want)
+	}
+	return nil
+}
+
+// settle takes the step of a real batch, or none for a void one, and answers the ledger's entry.
+func (c *core) settle(out *commit, b *wire.Batch, hash state.Hash, alg learner.Algorithm) (state.Entry, error) {
+	if b.Void {
+		return out.ledger.Void(b.Round, b.Attempt, hash)
+	}
+	params, err := manifest.Params(c.round.Mechanism)
+	if err != nil {
+		return state.Entry{}, err
+	}
+	estimate, err := learner.EstimateMean(params, b.Totals, b.Users, b.NoiseTrials)
+	if err != nil {
+		return state.Entry{}, err
+	}
+	if err := alg.Step(estimate); err != nil {
+		return state.Entry{}, err
+	}
+	out.applied.NoiseStd = math.Sqrt(estimate.PrivacyVariance)
+	out.applied.RoundingStd = math.Sqrt(estimate.RoundingVariance)
+	out.applied.GradientNorm = convex.Norm(estimate.Gradient)
+	cost, err := c.cost(c.round)
+	if err != nil {
+		return state.Entry{}, err
+	}
+	return out.ledger.Spend(state.Entry{
+		Round: b.Round, Attempt: b.Attempt, Users: b.Users, NoiseTrials: b.NoiseTrials,
+		Epsilon: cost.Epsilon, Delta: cost.Delta, TaskHash: state.Hash(c.taskHash), BatchHash: hash,
+	})
+}

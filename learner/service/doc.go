@@ -1,0 +1,18 @@
+// Package service is the long-lived learner: it announces rounds, consumes each batch exactly once, and commits.
+//
+// The decisions are a sans-IO core: given the committed checkpoint and the bytes of a batch it answers the next
+// checkpoint with its ledger entries, or an error. [Service.Run] performs the effects around it, in this order:
+//
+//  1. Load the committed state. Where there is none: learn the stage's key, build the signed Task, reserve round 1 in
+//     the ledger, and commit all of it before anybody hears of it.
+//  2. Put Task, then Round r+1, byte for byte as committed. Other bytes in their place mean that another learner is
+//     alive: stop.
+//  3. Wait until batch.<r+1> is there. It is read by subject; there is no consumer to lose.
+//  4. Check it against the pinned stage key, the task hash and the round manifest, estimate the mean gradient, step.
+//  5. Commit model, cursor, ledger entry and the signed bytes of the following round in one write. Then go to 2.
+//  6. After the last step, or when the budget refuses the next round, put End. A refusal is also what Run answers,
+//     now and at every later start.
+//
+// A crash between any two of these steps repeats the same bytes, so nothing visible changes. A void batch is charged
+// and leaves the model as it was: the next round asks at the same point.
+package service

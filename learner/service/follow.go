@@ -1,0 +1,88 @@
+package service
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/panlearn/panlearn/learner"
+	"github.com/panlearn/panlearn/state"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// follow adds to a commit what comes after its round: the next Round, reserved and signed, or End.
+func (c *core) follow(out *commit, alg learner.Algorithm) error {
+	var err error
+	if out.next.Algorithm, err = alg.MarshalBinary(); err != nil {
+		return fmt.Errorf("encode the optimizer state: %w", err)
+	}
+	reason := ReasonDone
+	if !alg.Done() {
+		round := c.nextRound(out.next.Cursor.Round+1, alg.Query())
+		reserved, err := c.reserve(out.ledger, round)
+		var refused *state.BudgetError
+		switch {
+		case err == nil:
+			out.entries = append(out.entries, reserved)
+			if out.next.NextRound, err = c.identity.Sign(round); err != nil {
+				return fmt.Errorf("sign round %d: %w", round.Round, err)
+			}
+		case !errors.As(err, &refused):
+			return fmt.Errorf("reserve round %d: %w", round.Round, err)
+		case out.next.Cursor.Round == 0:
+			return err // nothing was begun: the plan itself is over the budget
+		default:
+			reason = ReasonBudget
+		}
+	}
+	if len(out.next.NextRound) == 0 {
+		end := &wire.End{Version: stream.Version, TaskHash: c.taskHash[:], LastRound: out.next.Cursor.Round, Reason: reason}
+		if out.next.End, err = c.identity.Sign(end); err != nil {
+			return fmt.Errorf("sign the end: %w", err)
+		}
+	}
+	out.next.Ledger = out.ledger.Head()
+	progress, err := progressOf(c.task, out.next, out.ledger, alg)
+	out.applied.Progress = progress
+	return err
+}
+
+// Reasons in End: the last step was taken, or the next round would have exceeded the budget.
+const (
+	ReasonDone   = "done"
+	ReasonBudget = "privacy budget spent"
+)
+
+// refusal is why a task ended before its last step: the budget's refusal of the round that would have followed. It is
+// nil where the task is done.
+func (c *core) refusal() error {
+	if c.end.GetReason() != ReasonBudget {
+		return nil
+	}
+	alg, err := c.algorithm(c.committed)
+	if err != nil {
+		return err
+	}
+	if _, err := c.reserve(c.ledger, c.nextRound(c.committed.Cursor.Round+1, alg.Query())); err != nil {
+		return fmt.Errorf("the task ended at round %d: %w", c.committed.Cursor.Round, err)
+	}
+	// Another version's accountant refused it. What it said then stands, and was signed.
+	return fmt.Errorf("the task ended at round %d: %s", c.committed.Cursor.Round, c.end.Reason)
+}
+
+func (c *core) nextRound(r uint64, q learner.Query) *wire.Round {
+	p := c.task.Plan
+	return &wire.Round{
+		Version: stream.Version, TaskHash: c.taskHash[:], Round: r, Step: q.Step, Point: q.Point, Mechanism: p.Mechanism,
+		Cohort: manifest.Cohort(p, q.Step), Minimum: p.Minimum, DeadlineMs: p.DeadlineMs, Trust: p.Trust, Loss: p.Loss,
+	}
+}
+
+func rejects(b *wire.Batch) map[string]uint64 {
+	out := make(map[string]uint64, len(b.Rejects))
+	for _, r := range b.Rejects {
+		out[r.Reason] = r.Count
+	}
+	return out
+}

@@ -1,0 +1,199 @@
+package service
+
+import (
+	"context"
+	crand "crypto/rand"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/panlearn/panlearn/randomizer"
+	"github.com/panlearn/panlearn/state"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/seal"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// ErrOtherLearner says that bytes that are not ours stand where only this learner writes.
+var ErrOtherLearner = errors.New("another learner is alive on this task, or its state folder was replaced")
+
+// A Service runs one task. It is used once: New, then Run.
+type Service struct {
+	config Config
+	jitter *rand.Rand
+	wake   <-chan struct{} // nil: only the timer wakes
+}
+
+// New checks the configuration. It does nothing yet.
+func New(c Config) (*Service, error) {
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	return &Service{config: c, jitter: rand.New(randomizer.NewEntropy())}, nil
+}
+
+// Run learns until the task has taken its last step (nil), ctx is done, or something that only a person can mend has
+// happened. An error that wraps a *state.BudgetError means that the budget refuses a round: either the first one, and
+// nothing was announced, or a later one, and the task has ended, here and on the broker.
+func (s *Service) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-s.config.Store.Failed():
+			cancel(state.ErrFailed)
+		case <-ctx.Done():
+		}
+	}()
+	err := s.run(ctx)
+	if cause := context.Cause(ctx); errors.Is(cause, state.ErrFailed) && !errors.Is(err, state.ErrFailed) {
+		err = cause
+	}
+	if err != nil {
+		return fmt.Errorf("learner service: task %s: %w", s.config.Task, err)
+	}
+	return nil
+}
+
+func (s *Service) run(ctx context.Context) error {
+	if err := s.watch(ctx); err != nil {
+		return err
+	}
+	c, err := s.load(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.put(ctx, s.config.Task.Task(), c.committed.Task); err != nil {
+		return err
+	}
+	for !c.committed.Ended() {
+		if c, err = s.oneRound(ctx, c); err != nil {
+			return err
+		}
+	}
+	if err := s.put(ctx, s.config.Task.End(), c.committed.End); err != nil {
+		return err
+	}
+	s.config.Logger.Info("task ended", "task", s.config.Task, "rounds", c.committed.Cursor.Round)
+	return c.refusal()
+}
+
+// watch asks the broker for wake-ups. Without them the learner polls.
+func (s *Service) watch(ctx context.Context) error {
+	wake, err := s.config.Records.Watch(ctx, s.config.Task)
+	switch {
+	case err == nil:
+		s.wake = wake
+	case errors.Is(err, stream.ErrRefused):
+		return err
+	default:
+		s.config.Logger.Warn("no wake-ups from the broker, polling", "task", s.config.Task, "error", err, "poll", s.config.Poll)
+	}
+	return nil
+}
+
+// load reads the committed state, or makes the first commit.
+func (s *Service) load(ctx context.Context) (*core, error) {
+	at, err := s.config.Store.Load(ctx)
+	if errors.Is(err, state.ErrEmpty) {
+		err = s.first(ctx)
+		if err == nil {
+			at, err = s.config.Store.Load(ctx)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	ledger, err := state.ReadLedger(s.config.Store.Ledger(ctx))
+	if err != nil {
+		return nil, err
+	}
+	c, err := resume(s.config.Identity, s.config.Build, at, ledger)
+	if err != nil {
+		return nil, err
+	}
+	if c.task.Name != string(s.config.Task) {
+		return nil, fmt.Errorf("the state folder belongs to task %q, not %q: use another --state", c.task.Name, s.config.Task)
+	}
+	if s.config.StageKey != nil && !s.config.StageKey.Equal(c.stageKey) {
+		return nil, fmt.Errorf("stage key: the task was begun with %x, the pinned one is %x: a task never changes its stage", []byte(c.stageKey), []byte(s.config.StageKey))
+	}
+	alg, err := c.algorithm(at)
+	if err != nil {
+		return nil, err
+	}
+	progress, err := progressOf(c.task, at, ledger, alg)
+	if err != nil {
+		return nil, err
+	}
+	s.config.Observer.Resumed(progress)
+	s.config.Logger.Info("task loaded", "task", s.config.Task, "round", progress.Round, "rounds", progress.Rounds,
+		"epsilon_spent", progress.EpsilonSpent)
+	return c, nil
+}
+
+// first makes the first commit: it needs the stage's key, and so waits for the stage.
+func (s *Service) first(ctx context.Context) error {
+	key := s.config.StageKey
+	if key == nil {
+		s.config.Logger.Info("waiting for the shuffle stage's key", "task", s.config.Task)
+		msg, err := s.await(ctx, s.config.Task.Stage())
+		if err != nil {
+			return err
+		}
+		identity := &wire.StageIdentity{}
+		if key, err = seal.VerifyStage(msg.Data, identity); err != nil {
+			return fmt.Errorf("stage identity: %w", err)
+		}
+		if identity.Task != string(s.config.Task) {
+			return fmt.Errorf("stage identity is for task %q, want %q", identity.Task, s.config.Task)
+		}
+		s.config.Logger.Warn("trusting the stage's key on first use; pin it with --stage-key", "task", s.config.Task)
+	}
+	body, err := s.config.Prepare()
+	if err != nil {
+		return err
+	}
+	body.Version, body.Name = stream.Version, string(s.config.Task)
+	body.LearnerKey, body.StageKey = s.config.Identity.Public(), key
+	if len(body.Life) == 0 {
+		body.Life = make([]byte, stream.LifeSize)
+		_, _ = crand.Read(body.Life) // never fails
+	}
+	start, err := begin(s.config.Identity, s.config.Build, body)
+	if err != nil {
+		return err
+	}
+	if err := s.config.Store.Commit(ctx, start.next, start.entries); err != nil {
+		return fmt.Errorf("commit the task: %w", err)
+	}
+	return nil
+}
+
+// oneRound announces the committed round, waits for its batch, and commits what follows from it.
+func (s *Service) oneRound(ctx context.Context, c *core) (*core, error) {
+	r := c.round.Round
+	if err := s.put(ctx, s.config.Task.Round(r), c.committed.NextRound); err != nil {
+		return nil, err
+	}
+	s.config.Observer.Announced(r, c.round.Cohort)
+	since := time.Now()
+	msg, err := s.await(ctx, s.config.Task.Batch(r))
+	if err != nil {
+		return nil, err
+	}
+	step, err := c.apply(msg)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.config.Store.Commit(ctx, step.next, step.entries); err != nil {
+		return nil, fmt.Errorf("commit round %d: %w", r, err)
+	}
+	step.applied.Took = time.Since(since)
+	s.config.Observer.Applied(step.applied)
+	s.config.Logger.Info("round committed", "task", s.config.Task, "round", r, "attempt", step.applied.Attempt,
+		"users", step.applied.BatchUsers, "cohort", step.applied.Cohort, "void", step.applied.Void,
+		"epsilon_spent", step.applied.EpsilonSpent)
+	return resume(s.config.Identity, s.config.Build, step.next, step.ledger)
+}

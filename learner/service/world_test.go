@@ -1,0 +1,323 @@
+package service
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/panlearn/panlearn/learner"
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/randomizer"
+	"github.com/panlearn/panlearn/randomizer/accounting"
+	"github.com/panlearn/panlearn/state"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/memory"
+	"github.com/panlearn/panlearn/stream/seal"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// The task of these tests. The last cohort takes the users that are left over.
+const (
+	name    = stream.Task("churn")
+	cohort  = 40
+	minimum = 30
+	left    = 7
+	dim     = 4
+	bundle  = 3
+	delta   = 1e-6
+)
+
+var params = randomizer.Params{Dim: dim, ClipNorm: 1, Levels: 5, Trials: 64, Coin: randomizer.Fair}
+
+// release is what the accountant is asked about a round of n users, written down independently of the service.
+func release(n uint64) accounting.Release {
+	return accounting.Release{Trust: accounting.Shuffle, Users: n, Dim: dim, Levels: 5, Trials: 64, P: 0.5,
+		HonestFraction: accounting.One, Rounds: 1}
+}
+
+func epsilonOf(t testing.TB, n uint64) float64 {
+	t.Helper()
+	g, err := release(n).Epsilon(delta)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g.Epsilon
+}
+
+// A cast is who takes part. Two worlds with one cast write the same bytes.
+type cast struct{ learner, stage *seal.Identity }
+
+func newCast(t testing.TB) cast {
+	t.Helper()
+	var c cast
+	for _, id := range []**seal.Identity{&c.learner, &c.stage} {
+		var err error
+		if *id, err = seal.NewIdentity(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return c
+}
+
+// A world is a broker, a disk and a stage around the learners under test.
+type world struct {
+	t testing.TB
+	cast
+	rounds uint64
+	voids  map[uint64]bool // rounds whose batch is void
+	budget float64
+	broker *memory.Broker
+	store  *state.Memory
+}
+
+func newWorld(t testing.TB, c cast, rounds uint64) *world {
+	t.Helper()
+	broker, err := memory.New(memory.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &world{t: t, cast: c, rounds: rounds, budget: epsilonOf(t, cohort), broker: broker, store: state.NewMemory()}
+}
+
+// body is what Prepare answers.
+func (w *world) body() (*wire.Task, error) {
+	return &wire.Task{Life: make([]byte, stream.LifeSize), Suite: wire.Suite_SUITE_NONE, Declaration: []byte("{}"), Plan: &wire.Plan{
+		Algorithm: "psgd", Users: w.rounds*cohort + left, Rounds: w.rounds, Cohort: cohort, Minimum: minimum,
+		Mechanism: manifest.Mechanism(params, 0, bundle), Trust: wire.Trust_TRUST_SHUFFLE, HonestFraction: "1",
+		RoundsPerUser: 1, Epsilon: w.budget, Delta: delta, EpsilonBudget: w.budget, Loss: "squared",
+	}}, nil
+}
+
+func build(t *wire.Task) (learner.Algorithm, error) {
+	ball, err := convex.NewBall(2)
+	if err != nil {
+		return nil, err
+	}
+	return learner.NewPSGD(learner.PSGDConfig{Dim: dim, Set: ball, Steps: t.Plan.Rounds, StepSize: 0.3})
+}
+
+func (w *world) config() Config {
+	return Config{Task: name, Records: w.broker, Store: w.store, Identity: w.learner, StageKey: w.stage.Public(),
+		Prepare: w.body, Build: build, Poll: time.Second}
+}
+
+func (w *world) new(c Config) *Service {
+	w.t.Helper()
+	s, err := New(c)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return s
+}
+
+// reopen is the folder as the next process finds it.
+func (w *world) reopen() {
+	w.t.Helper()
+	_ = w.store.Close() // its failure, if it was one, is the point
+	var err error
+	if w.store, err = w.store.Reopen(); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// sign is the signed message; it is the test's own mistake if it cannot be signed.
+func (w *world) sign(id *seal.Identity, m proto.Message) []byte {
+	w.t.Helper()
+	data, err := id.Sign(m)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return data
+}
+
+// put insists until the record stands.
+func (w *world) put(ctx context.Context, subject string, data []byte) {
+	for ctx.Err() == nil {
+		r, err := w.broker.PutOnce(ctx, subject, data)
+		if err == nil {
+			if !r.Ours {
+				w.t.Errorf("%s holds something else", subject)
+			}
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// get waits until a record is there; nil where the context ended first.
+func (w *world) get(ctx context.Context, subject string) *stream.Message {
+	for ctx.Err() == nil {
+		m, err := w.broker.Get(ctx, subject)
+		if err == nil {
+			return &m
+		}
+		time.Sleep(300 * time.Millisecond)
+	}
+	return nil
+}
+
+// announced is round r as it stands, with its manifest hash.
+func (w *world) announced(ctx context.Context, r uint64) (*wire.Round, stream.Hash, bool) {
+	m := w.get(ctx, name.Round(r))
+	if m == nil {
+		return nil, stream.Hash{}, false
+	}
+	var round wire.Round
+	body, err := seal.Verify(m.Data, w.learner.Public(), &round)
+	if err != nil {
+		w.t.Error(err)
+		return nil, stream.Hash{}, false
+	}
+	return &round, stream.HashOf(body), true
+}
+
+// batch is the honest answer of n users to a round: a function of the round alone.
+func (w *world) batch(round *wire.Round, hash stream.Hash, n uint64) *wire.Batch {
+	w.t.Helper()
+	totals := make([]uint64, dim)
+	rng := rand.New(rand.NewPCG(round.Round, n))
+	device, err := randomizer.NewVectorSum(params, rand.NewPCG(round.Round, 99))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var counts []uint32
+	x := make([]float64, dim)
+	for range n {
+		for i := range x { // the gradient of |theta - z|^2/2 at a random z
+			x[i] = round.Point[i] - rng.NormFloat64()/4 - 0.3
+		}
+		if counts, err = device.Encode(counts, x); err != nil {
+			w.t.Fatal(err)
+		}
+		for i, v := range counts {
+			totals[i] += uint64(v)
+		}
+	}
+	trials := n * uint64(params.Trials)
+	for ; trials < round.Cohort*uint64(params.Trials); trials++ { // the missing users' noise
+		for i := range totals {
+			totals[i] += rng.Uint64() & 1
+		}
+	}
+	return &wire.Batch{Version: stream.Version, TaskHash: round.TaskHash, Round: round.Round, Attempt: 1, Users: n,
+		NoiseTrials: trials, Totals: totals, Cutoff: n, ManifestHash: hash[:],
+		Rejects: []*wire.Reject{{Reason: "duplicate", Count: round.Round}}}
+}
+
+func (w *world) void(round *wire.Round, hash stream.Hash) *wire.Batch {
+	return &wire.Batch{Version: stream.Version, TaskHash: round.TaskHash, Round: round.Round, Attempt: 2, ManifestHash: hash[:],
+		Void: true, Reason: "the claimer died"}
+}
+
+// answer is the stage at round r.
+func (w *world) answer(ctx context.Context, r uint64) {
+	round, hash, ok := w.announced(ctx, r)
+	if !ok {
+		return
+	}
+	time.Sleep(time.Millisecond)                // of the bubble's clock: mixing takes time
+	b := w.batch(round, hash, round.Cohort-r%3) // sometimes below the cohort
+	if w.voids[r] {
+		b = w.void(round, hash)
+	}
+	w.put(ctx, name.Batch(r), w.sign(w.stage, b))
+}
+
+// play runs lives of learners one after the other beside the stage, and stops the stage after the last.
+func (w *world) play(lives func(ctx context.Context)) {
+	ctx, stop := context.WithCancel(w.t.(*testing.T).Context())
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		w.put(ctx, name.Stage(), w.sign(w.stage, &wire.StageIdentity{Version: stream.Version, Task: string(name), Key: w.stage.Public()}))
+		for r := uint64(1); ctx.Err() == nil; r++ {
+			w.answer(ctx, r)
+		}
+	}()
+	lives(ctx)
+	stop()
+	<-over
+}
+
+// run is a world in which one learner does all.
+func (w *world) run() {
+	w.t.Helper()
+	w.play(func(ctx context.Context) {
+		if err := w.new(w.config()).Run(ctx); err != nil {
+			w.t.Errorf("Run: %v", err)
+		}
+	})
+}
+
+// undisturbedWorld is what one learner leaves that nothing happens to.
+func undisturbedWorld(t *testing.T, people cast, rounds uint64, voids ...uint64) *world {
+	t.Helper()
+	var w *world
+	synctest.Test(t, func(t *testing.T) { // which owns its channels, so it is made inside
+		w = newWorld(t, people, rounds)
+		w.voids = map[uint64]bool{}
+		for _, r := range voids {
+			w.voids[r] = true
+		}
+		w.run()
+	})
+	w.t = t
+	return w
+}
+
+// trace is all that a world leaves: what everybody can read, and the learner's disk.
+func (w *world) trace() (public map[string][]byte, at state.Checkpoint, ledger []state.Entry) {
+	w.t.Helper()
+	ctx := context.Background()
+	public = map[string][]byte{}
+	for _, m := range w.broker.Dump() {
+		public[m.Subject] = m.Data
+	}
+	at, err := w.store.Load(ctx)
+	if err != nil && !errors.Is(err, state.ErrEmpty) {
+		w.t.Fatal(err)
+	}
+	for e, err := range w.store.Ledger(ctx) {
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		ledger = append(ledger, e)
+	}
+	return public, at, ledger
+}
+
+// same insists that two worlds have left the same bytes everywhere.
+func same(t testing.TB, got, want *world) {
+	t.Helper()
+	public, at, ledger := got.trace()
+	wantPublic, wantAt, wantLedger := want.trace()
+	for subject, data := range wantPublic {
+		if !bytes.Equal(public[subject], data) {
+			t.Errorf("%s: %d bytes, the undisturbed run has other %d", subject, len(public[subject]), len(data))
+		}
+	}
+	for subject := range public {
+		if wantPublic[subject] == nil {
+			t.Errorf("%s is there, in the undisturbed run it is not", subject)
+		}
+	}
+	if !at.Equal(wantAt) {
+		t.Errorf("checkpoint of round %d differs from the undisturbed run's of round %d", at.Cursor.Round, wantAt.Cursor.Round)
+	}
+	if len(ledger) != len(wantLedger) {
+		t.Errorf("%d ledger entries, want %d", len(ledger), len(wantLedger))
+		return
+	}
+	for i := range ledger {
+		if ledger[i] != wantLedger[i] {
+			t.Errorf("ledger entry %d differs", i+1)
+		}
+	}
+}

@@ -1,0 +1,113 @@
+package stage
+
+import (
+	"crypto/ed25519"
+	crand "crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/panlearn/panlearn/randomizer"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/seal"
+)
+
+// Defaults of Config.
+const (
+	DefaultLeaseTTL = 15 * time.Second
+	DefaultPoll     = 2 * time.Second
+	DefaultPrefetch = 256
+)
+
+// Bounds of Config.
+const (
+	MinLeaseTTL = 100 * time.Millisecond
+	MaxLeaseTTL = 10 * time.Minute
+	MaxPrefetch = 1 << 16
+)
+
+// Config fixes one stage process.
+type Config struct {
+	Task     stream.Task
+	Records  stream.Records
+	Reports  stream.ReportReader
+	Identity *seal.Identity // the same for all stage processes of the task
+	// LearnerKey is the learner's pinned key. Empty: the key that Task names is trusted at first use.
+	LearnerKey ed25519.PublicKey
+	// Limits are the broker's; a task whose batch or report cannot fit is refused. Zero: not checked.
+	Limits stream.Limits
+
+	// LeaseTTL is how long a silent stage keeps others waiting; a claim without a batch is burnt after twice that.
+	// Calls of the broker time out after a quarter. 0: 15 s.
+	LeaseTTL time.Duration
+	// Poll is how often records are read when no wake came, jittered by half; it also bounds one Fetch. 0: 2 s.
+	Poll time.Duration
+	// Prefetch bounds the sealed reports in memory. 0: 256.
+	Prefetch int
+
+	Observer Observer
+	Logger   *slog.Logger // nil: no log
+	// Instance tells the life of this process from every other one. Zero: drawn.
+	Instance [stream.InstanceSize]byte
+	// Entropy makes the generators of floors and top-ups. nil is the only right value in production: a generator
+	// that can be made again reveals the noise.
+	Entropy func() rand.Source
+}
+
+// Validate names the first field that cannot be used.
+func (c Config) Validate() error {
+	if _, err := stream.ParseTask(string(c.Task)); err != nil {
+		return fmt.Errorf("stage: %w", err)
+	}
+	switch {
+	case c.Records == nil || c.Reports == nil:
+		return errors.New("stage: Records and Reports: want both")
+	case c.Identity == nil:
+		return errors.New("stage: Identity: missing")
+	case len(c.LearnerKey) != 0 && len(c.LearnerKey) != ed25519.PublicKeySize:
+		return fmt.Errorf("stage: LearnerKey has %d bytes: want %d, or none to trust at first use", len(c.LearnerKey), ed25519.PublicKeySize)
+	case c.LeaseTTL < MinLeaseTTL || c.LeaseTTL > MaxLeaseTTL:
+		return fmt.Errorf("stage: LeaseTTL %v: want %v to %v", c.LeaseTTL, MinLeaseTTL, MaxLeaseTTL)
+	case c.Poll <= 0 || c.Poll > MaxLeaseTTL:
+		return fmt.Errorf("stage: Poll %v: want above 0, at most %v", c.Poll, MaxLeaseTTL)
+	case c.Prefetch < 1 || c.Prefetch > MaxPrefetch:
+		return fmt.Errorf("stage: Prefetch %d: want 1 to %d", c.Prefetch, MaxPrefetch)
+	case c.Limits.MaxPayload < 0:
+		return fmt.Errorf("stage: Limits.MaxPayload %d: want at least 0", c.Limits.MaxPayload)
+	}
+	return nil
+}
+
+func (c Config) withDefaults() Config {
+	if c.LeaseTTL == 0 {
+		c.LeaseTTL = DefaultLeaseTTL
+	}
+	if c.Poll == 0 {
+		c.Poll = DefaultPoll
+	}
+	if c.Prefetch == 0 {
+		c.Prefetch = DefaultPrefetch
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	for c.Instance == [stream.InstanceSize]byte{} {
+		_, _ = crand.Read(c.Instance[:]) // never fails
+	}
+	return c
+}
+
+// New validates cfg. The stage does nothing before Run.
+func New(cfg Config) (*Stage, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	f := &facts{Config: cfg, jitter: rand.New(randomizer.NewEntropy())}
+	f.lease = newLease(cfg.Task.Lease(), cfg.Instance, cfg.LeaseTTL, cfg.Poll)
+	s := &Stage{facts: f}
+	s.status = Status{Task: cfg.Task, Phase: "new"}
+	return s, nil
+}

@@ -1,0 +1,175 @@
+package stage
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/memory"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// start runs a stage in the background and answers it with a function that stops it and gives Run's error.
+func (w *world) start(c Config) (*Stage, func() error) {
+	s := w.new(c)
+	ctx, stop := context.WithCancel(w.t.Context())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	return s, func() error { stop(); return <-done }
+}
+
+// TestDeadlineTopsUp: past the deadline the minimum is enough, and the missing users' noise is put in.
+func TestDeadlineTopsUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, plan{cohort: 10, minimum: 6, deadline: time.Minute})
+		w.announce(t.Context())
+		_, stop := w.start(w.config())
+		in := w.invited(t.Context(), 1, 0)
+		w.answer(t.Context(), in, w.users(1)[:7])
+		time.Sleep(50 * time.Second)
+		if b, _ := w.batch(1); b != nil {
+			t.Fatal("released before the deadline")
+		}
+		time.Sleep(15 * time.Second)
+		b, _ := w.batch(1)
+		if b == nil || b.Void || b.Users != 7 || b.NoiseTrials != 10 {
+			t.Fatalf("batch %v: want 7 users and the trials of 10", b)
+		}
+		// Three trials of the top-up are in each total: one-hot users plus a count from 0 to 3.
+		for u, total := range b.Totals {
+			own := uint64(0)
+			if u < 7 {
+				own = 1
+			}
+			if total < own || total > own+3 {
+				t.Errorf("total of %d is outside [%d, %d]", u, own, own+3)
+			}
+		}
+		if err := stop(); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
+}
+
+// TestUnderTheMinimumNothingIsReleased: the round stays open past its deadline, says what it waits for, and closes with
+// the user who completes the minimum.
+func TestUnderTheMinimumNothingIsReleased(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, plan{cohort: 10, minimum: 6, deadline: time.Minute})
+		w.announce(t.Context())
+		s, stop := w.start(w.config())
+		in := w.invited(t.Context(), 1, 0)
+		w.answer(t.Context(), in, w.users(1)[:5])
+		time.Sleep(30 * time.Minute)
+		if b, _ := w.batch(1); b != nil {
+			t.Fatal("released under the minimum")
+		}
+		if got, want := s.Status().String(), "task churn: collecting round 1, attempt 1: waiting: 5 of 10"; got != want {
+			t.Errorf("status %q, want %q", got, want)
+		}
+		if st := s.Status(); st.Minimum != 6 || !st.Lease || time.Since(st.Deadline) < 28*time.Minute {
+			t.Errorf("status %+v", st)
+		}
+		w.answer(t.Context(), in, w.users(1)[5:6])
+		time.Sleep(5 * time.Second)
+		if b, _ := w.batch(1); b == nil || b.Users != 6 || b.NoiseTrials != 10 {
+			t.Errorf("batch %v", b)
+		}
+		_ = stop()
+	})
+}
+
+// TestEndStopsACollectingRound: the learner can end a task whose last round nobody fills.
+func TestEndStopsACollectingRound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, plan{rounds: 2, cohort: 4})
+		w.announce(t.Context())
+		dropped := false
+		c := w.config()
+		c.Observer.Dropped = func(r, a uint64) { dropped = r == 1 && a == 1 }
+		s := w.new(c)
+		done := make(chan error, 1)
+		go func() { done <- s.Run(t.Context()) }()
+		in := w.invited(t.Context(), 1, 0)
+		w.answer(t.Context(), in, w.users(1)[:3])
+		time.Sleep(time.Minute)
+		w.end(t.Context(), 0)
+		if err := <-done; err != nil || !dropped {
+			t.Errorf("Run: %v, dropped: %t", err, dropped)
+		}
+		if b, _ := w.batch(1); b != nil {
+			t.Error("a round that ended under its cohort was released")
+		}
+	})
+}
+
+// acks records the sequences that a stage acknowledged, which are those that it examined.
+type acks struct {
+	stream.ReportReader
+	highest uint64
+	count   int
+}
+
+func (r *acks) Fetch(ctx context.Context, max int, wait time.Duration) ([]stream.Delivery, error) {
+	ds, err := r.ReportReader.Fetch(ctx, max, wait)
+	for i := range ds {
+		ack, sequence := ds[i].Ack, ds[i].Sequence
+		ds[i].Ack = func() error {
+			r.highest, r.count = higher(r.highest, sequence), r.count+1
+			return ack()
+		}
+	}
+	return ds, err
+}
+
+// higher is max, whose name is a parameter of Fetch.
+func higher(a, b uint64) uint64 { return max(a, b) }
+
+// TestNothingIsOpenedAfterTheCutoff: of twice as many reports as a cohort takes, in random order, exactly a cohort is
+// opened, and the cutoff is the highest sequence among them.
+func TestNothingIsOpenedAfterTheCutoff(t *testing.T) {
+	for seed := range uint64(5) {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, plan{cohort: 20, suite: wire.Suite_SUITE_X25519, broker: memory.Config{Shuffle: true, Seed: seed}})
+			w.announce(t.Context())
+			opened := 0
+			c := w.config()
+			read := &acks{ReportReader: c.Reports}
+			c.Reports = read
+			c.Prefetch = 1 + rand.New(rand.NewPCG(seed, 0)).IntN(40)
+			c.Observer.Report = func(Reason) { opened++ }
+			_, stop := w.start(c)
+			in := w.invited(t.Context(), 1, 0)
+			time.Sleep(time.Second)
+			w.answer(t.Context(), in, make([]uint64, 40)) // all in coordinate 0: only numbers matter here
+			time.Sleep(10 * time.Second)
+			b, _ := w.batch(1)
+			if b == nil || b.Users != 20 || b.Totals[0] != 20 || opened != 20 || read.count != 20 || b.Cutoff != read.highest {
+				t.Errorf("%d opened, %d acknowledged up to %d: batch %v", opened, read.count, read.highest, b)
+			}
+			_ = stop()
+		})
+	}
+}
+
+// TestShutdownGivesTheLeaseUp: the next process need not wait for the lease to expire.
+func TestShutdownGivesTheLeaseUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, plan{cohort: 3})
+		w.announce(t.Context())
+		_, stop := w.start(w.config())
+		w.invited(t.Context(), 1, 0)
+		_ = stop()
+		before := time.Now()
+		_, stop = w.start(w.config())
+		w.invited(t.Context(), 1, 1)
+		if took := time.Since(before); took > 2*time.Second {
+			t.Errorf("the next process took %v", took)
+		}
+		_ = stop()
+	})
+}

@@ -1,0 +1,134 @@
+package stage
+
+import (
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/panlearn/panlearn/shuffle"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/seal"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// facts are what all phases know. Only enlisting writes to them.
+type facts struct {
+	Config
+	lease  *lease
+	jitter *rand.Rand
+
+	task     *wire.Task // nil before enlisting is over
+	taskHash stream.Hash
+	learner  ed25519.PublicKey
+}
+
+// pause is a poll interval, jittered, so that many stages of many tasks do not read in step.
+func (f *facts) pause() time.Duration {
+	return f.Poll/2 + time.Duration(f.jitter.Int64N(int64(f.Poll)))
+}
+
+// A round is one round as the learner announced it, checked against the task.
+type round struct {
+	number   uint64
+	manifest stream.Hash
+	mixer    shuffle.Config
+	deadline time.Duration // 0: none
+}
+
+// enlist takes the Task: signed by the learner it names, made for our key, runnable.
+func (f *facts) enlist(m *stream.Message) error {
+	pinned := f.LearnerKey
+	if len(pinned) == 0 {
+		var envelope wire.Signed
+		if err := stream.Unmarshal(m.Data, &envelope); err != nil {
+			return fmt.Errorf("%s: %w", m.Subject, err)
+		}
+		pinned = envelope.Key // trusted at first use; it must be the one that the body names
+	}
+	var task wire.Task
+	body, err := seal.Verify(m.Data, pinned, &task)
+	if err != nil {
+		return fmt.Errorf("%s: %w", m.Subject, err)
+	}
+	if err := f.suits(&task, pinned); err != nil {
+		return fmt.Errorf("%s: %w", m.Subject, err)
+	}
+	f.task, f.taskHash, f.learner = &task, stream.HashOf(body), pinned
+	return nil
+}
+
+func (f *facts) suits(task *wire.Task, signer ed25519.PublicKey) error {
+	switch {
+	case task.Name != string(f.Task):
+		return fmt.Errorf("holds a task named %q", task.Name)
+	case !signer.Equal(ed25519.PublicKey(task.LearnerKey)):
+		return fmt.Errorf("names the learner %x, but %x signed it", task.LearnerKey, []byte(signer))
+	case !f.Identity.Public().Equal(ed25519.PublicKey(task.StageKey)):
+		return fmt.Errorf("names the stage %x, this one is %x: start with the identity file that the task was published with",
+			task.StageKey, []byte(f.Identity.Public()))
+	}
+	if err := manifest.CheckTask(task); err != nil {
+		return err
+	}
+	if t, _ := manifest.Trust(task.Plan.Trust); t.HasFloors() {
+		return fmt.Errorf("trust %v is not supported by this version of the stage: publish the task with trust shuffle", t)
+	}
+	sizes, err := manifest.SizesOf(task, ReasonNames())
+	if err != nil {
+		return err
+	}
+	return sizes.Fit(f.Limits)
+}
+
+// read verifies a record under the pinned key of its writer and checks that it is of this task and subject.
+func (f *facts) read(m *stream.Message, by ed25519.PublicKey, into proto.Message) (body []byte, err error) {
+	body, err = seal.Verify(m.Data, by, into)
+	if err == nil {
+		err = stream.CheckSubject(m.Subject, into)
+	}
+	if err == nil {
+		if of, ok := into.(interface{ GetTaskHash() []byte }); !ok || stream.Hash(of.GetTaskHash()) != f.taskHash {
+			err = errors.New("is of another task")
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s holds what its writer did not write for this task: %w", m.Subject, err)
+	}
+	return body, nil
+}
+
+// readRound verifies a Round and that it follows the task.
+func (f *facts) readRound(m *stream.Message) (round, error) {
+	var r wire.Round
+	body, err := f.read(m, f.learner, &r)
+	if err != nil {
+		return round{}, err
+	}
+	if err := manifest.Follows(f.task, f.taskHash, &r); err != nil {
+		return round{}, fmt.Errorf("%s: %w", m.Subject, err)
+	}
+	cfg, err := manifest.MixerConfig(&r)
+	if err != nil {
+		return round{}, fmt.Errorf("%s: %w", m.Subject, err)
+	}
+	cfg.Entropy = f.Entropy
+	return round{number: r.Round, manifest: stream.HashOf(body), mixer: cfg, deadline: manifest.Deadline(&r)}, nil
+}
+
+// readClaim verifies a claim of a round.
+func (f *facts) readClaim(m *stream.Message, r round) (*wire.Claim, error) {
+	var c wire.Claim
+	if _, err := f.read(m, f.Identity.Public(), &c); err != nil {
+		return nil, err
+	}
+	if stream.Hash(c.ManifestHash) != r.manifest {
+		return nil, fmt.Errorf("%s claims manifest %x, round %d has %x: another learner announced the same round",
+			m.Subject, c.ManifestHash, r.number, r.manifest)
+	}
+	return &c, nil
+}

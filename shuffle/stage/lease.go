@@ -1,0 +1,114 @@
+package stage
+
+import (
+	"encoding/binary"
+	"time"
+
+	"github.com/panlearn/panlearn/stream"
+)
+
+// A lease decides which stage process works. It is liveness only: two processes that both believe to hold it lose
+// reports, but can neither release twice nor count twice.
+//
+// No two clocks are compared. Who holds it counts from before its own write was sent; who waits counts from when it
+// first saw that write, so the waiting one is never early.
+//
+// Record, 21 bytes:
+//
+//	version    1 byte, 1
+//	instance  16 bytes, of the holder
+//	ttl        4 bytes, big endian, milliseconds; 0: given up
+type lease struct {
+	subject  string
+	instance [stream.InstanceSize]byte
+	ttl      time.Duration
+	poll     time.Duration
+
+	known    bool          // sequence is what stands, as far as we know
+	sequence uint64        // of the standing record; never goes back
+	ours     bool          // the standing record is ours
+	theirs   time.Duration // what the standing record asks for
+	longest  time.Duration // the longest that any record asked for
+	seen     time.Time     // when sequence was first seen
+	until    time.Time     // held until
+	due      time.Time     // next look or renewal
+}
+
+const (
+	leaseVersion = 1
+	leaseSize    = 1 + stream.InstanceSize + 4
+)
+
+func newLease(subject string, instance [stream.InstanceSize]byte, ttl, poll time.Duration) *lease {
+	return &lease{subject: subject, instance: instance, ttl: ttl, poll: poll, longest: ttl}
+}
+
+func (l *lease) record(ttl time.Duration) []byte {
+	b := append(make([]byte, 0, leaseSize), leaseVersion)
+	b = append(b, l.instance[:]...)
+	return binary.BigEndian.AppendUint32(b, uint32(ttl.Milliseconds()))
+}
+
+// holds says whether nobody else can hold the lease now.
+func (l *lease) holds(now time.Time) bool { return now.Before(l.until) }
+
+// patience is how long a claim may stand without its batch: its claimer's lease expires twice in that time.
+func (l *lease) patience() time.Duration { return 2 * l.longest }
+
+// next is what to do about the lease now: look, write, or nothing.
+func (l *lease) next(now time.Time) (look, write bool) {
+	switch {
+	case now.Before(l.due):
+		return false, false
+	case !l.known:
+		return true, false
+	case l.sequence == 0 || l.ours || !now.Before(l.seen.Add(l.theirs)):
+		return false, true
+	}
+	return true, false
+}
+
+// saw is told what a look found, nil for nothing. Answers of a lagging replica are passed over.
+func (l *lease) saw(now time.Time, m *stream.Message) {
+	l.due = now.Add(l.poll)
+	if m == nil {
+		if l.sequence == 0 {
+			l.known, l.due = true, now
+		}
+		return
+	}
+	if m.Sequence < l.sequence {
+		return
+	}
+	if m.Sequence > l.sequence {
+		l.seen = now
+	}
+	l.known, l.sequence = true, m.Sequence
+	l.ours, l.theirs = false, l.ttl // garbage is respected for as long as one of ours
+	if len(m.Data) == leaseSize && m.Data[0] == leaseVersion {
+		l.ours = [stream.InstanceSize]byte(m.Data[1:]) == l.instance
+		l.theirs = min(time.Duration(binary.BigEndian.Uint32(m.Data[1+stream.InstanceSize:]))*time.Millisecond, MaxLeaseTTL)
+	}
+	l.longest = max(l.longest, l.theirs)
+	if !l.ours {
+		l.until = time.Time{}
+		if end := l.seen.Add(l.theirs); end.Before(l.due) {
+			l.due = end
+		}
+	} else {
+		l.due = now
+	}
+}
+
+// wrote is told that a write that was sent at sent now stands.
+func (l *lease) wrote(sent time.Time, sequence uint64) {
+	l.known, l.ours, l.sequence, l.seen = true, true, sequence, sent
+	l.theirs = l.ttl
+	l.until, l.due = sent.Add(l.ttl), sent.Add(l.ttl/4)
+}
+
+// failed is told that a call went wrong. After a conflict or a lost answer only a look tells what stands.
+func (l *lease) failed(now time.Time) {
+	l.known = false
+	l.due = now.Add(min(l.poll, l.ttl/16))
+}

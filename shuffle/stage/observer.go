@@ -1,0 +1,43 @@
+package stage
+
+import "time"
+
+// An Observer is told what happens, for metrics. Every field may be nil. Functions are called on Run's goroutine and
+// must not block. Nothing here is about one user.
+type Observer struct {
+	// Report: one message was examined.
+	Report func(Reason)
+	// Fill: so many users of the planned cohort are in the totals.
+	Fill func(users, cohort uint64)
+	// Lease: the lease was won or lost.
+	Lease func(held bool)
+	// Opened: an attempt was opened.
+	Opened func(round, attempt uint64)
+	// Dropped: an attempt died with its totals and key, before any claim.
+	Dropped func(round, attempt uint64)
+	// Released: a round's batch stands, so long after its attempt was opened.
+	Released func(round, users uint64, took time.Duration)
+	// Voided: this process put a void batch.
+	Voided func(round uint64)
+	// Failed: a call of the broker failed and will be repeated. call is one of put, get, latest, fetch, purge, ack,
+	// lease.
+	Failed func(call string)
+}
+
+func tell[A any](f func(A), a A) {
+	if f != nil {
+		f(a)
+	}
+}
+
+func tell2[A, B any](f func(A, B), a A, b B) {
+	if f != nil {
+		f(a, b)
+	}
+}
+
+func tell3[A, B, C any](f func(A, B, C), a A, b B, c C) {
+	if f != nil {
+		f(a, b, c)
+	}
+}

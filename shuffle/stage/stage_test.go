@@ -1,0 +1,110 @@
+package stage
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/memory"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+func TestSeveralRounds(t *testing.T) {
+	for _, suite := range []wire.Suite{wire.Suite_SUITE_NONE, wire.Suite_SUITE_X25519, wire.Suite_SUITE_MLKEM768_X25519} {
+		t.Run(suite.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, plan{rounds: 3, cohort: 8, suite: suite})
+				var released []uint64
+				var accepted int
+				c := w.config()
+				c.Observer = Observer{
+					Released: func(r, users uint64, took time.Duration) { released = append(released, r, users) },
+					Report: func(r Reason) {
+						if r == Accepted {
+							accepted++
+						}
+					},
+				}
+				s := w.new(c)
+				w.run(t.Context(), func(ctx context.Context) {
+					if err := s.Run(ctx); err != nil {
+						t.Error(err)
+					}
+				})
+				if real, void := w.audit(); real != 3 || void != 0 {
+					t.Errorf("%d real, %d void batches: want 3, 0", real, void)
+				}
+				if len(released) != 6 || released[4] != 3 || released[5] != 8 || accepted != 24 {
+					t.Errorf("observer: released %v, accepted %d", released, accepted)
+				}
+				if err := s.Run(t.Context()); err != ErrRan {
+					t.Errorf("a second Run: %v", err)
+				}
+				for _, m := range w.broker.Dump() {
+					if m.Stream == stream.Reports {
+						t.Errorf("%s is still in the queue", m.Subject)
+					}
+				}
+				if got := s.Status(); got.Phase != "ended" || got.Lease {
+					t.Errorf("status %+v", got)
+				}
+			})
+		})
+	}
+}
+
+func TestBundles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		// 5 bundles of up to 4 for a cohort of 10: accepted whole, in any order.
+		w := newWorld(t, plan{rounds: 2, cohort: 10, bundle: 4, broker: memory.Config{Shuffle: true, Seed: 7}})
+		w.run(t.Context(), func(ctx context.Context) {
+			if err := w.new(w.config()).Run(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+		if real, void := w.audit(); real != 2 || void != 0 {
+			t.Errorf("%d real, %d void batches", real, void)
+		}
+	})
+}
+
+// TestOpenSaysWhatDevicesNeed: the fields of Open, and that a restart draws a new key and instance.
+func TestOpenSaysWhatDevicesNeed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, plan{cohort: 4, suite: wire.Suite_SUITE_X25519})
+		w.announce(t.Context())
+		var keys, instances [2]string
+		for life := range 2 {
+			ctx, stop := context.WithCancel(t.Context())
+			done := make(chan error)
+			s := w.new(w.config())
+			go func() { done <- s.Run(ctx) }()
+			in := w.invited(ctx, 1, uint64(life))
+			m := w.get(ctx, w.name.Open(1, in.attempt))
+			var o wire.Open
+			if _, err := w.new(w.config()).read(m, w.stage.Public(), &o); err == nil {
+				t.Error("a stage that knows no task took an Open")
+			}
+			if _, err := s.read(m, w.stage.Public(), &o); err != nil {
+				t.Error(err)
+			}
+			if at := time.UnixMilli(o.StartedUnixMs); time.Since(at) > 5*time.Second || time.Since(at) < -time.Millisecond || in.attempt != uint64(life+1) {
+				t.Errorf("attempt %d started at %v", in.attempt, at)
+			}
+			keys[life], instances[life] = string(o.PublicKey), string(o.Instance)
+			synctest.Wait()
+			if got, want := s.Status().String(), "task churn: collecting round 1, attempt "; got[:len(want)] != want {
+				t.Errorf("status %q", got)
+			}
+			stop()
+			if err := <-done; err != context.Canceled {
+				t.Errorf("Run: %v", err)
+			}
+		}
+		if keys[0] == keys[1] || instances[0] == instances[1] {
+			t.Error("a restart kept its key or instance")
+		}
+	})
+}

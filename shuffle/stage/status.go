@@ -1,0 +1,56 @@
+package stage
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/panlearn/panlearn/stream"
+)
+
+// A Status is a snapshot for health checks, metrics and people. It holds nothing of one user.
+type Status struct {
+	Task     stream.Task
+	Phase    string // what the stage is doing, in words
+	Lease    bool   // this process works; otherwise it stands by
+	Round    uint64 // being collected; 0: none
+	Attempt  uint64
+	Users    uint64 // in the totals
+	Cohort   uint64 // planned
+	Minimum  uint64
+	Deadline time.Time // when Minimum becomes enough; zero: never, or nothing is being collected
+	Failures int       // calls of the broker that failed in a row
+}
+
+func (s Status) String() string {
+	doing := s.Phase
+	if !s.Lease && s.Phase == (&seeking{}).String() {
+		doing = "standing by"
+	}
+	line := fmt.Sprintf("task %s: %s", s.Task, doing)
+	if s.Round != 0 {
+		line += fmt.Sprintf(": waiting: %d of %d", s.Users, s.Cohort)
+	}
+	if s.Failures > 0 {
+		line += fmt.Sprintf(", the broker failed %d times in a row", s.Failures)
+	}
+	return line
+}
+
+// Status is what the stage is doing now. It may be called from any goroutine.
+func (s *Stage) Status() Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.status
+}
+
+func (s *Stage) publish(p phase, held bool) {
+	now := Status{Task: s.Task, Phase: p.String(), Lease: held, Failures: s.failures}
+	if c, ok := p.(*collecting); ok {
+		now.Round, now.Attempt, now.Users = c.attempt.round.number, c.attempt.number, c.attempt.mixer.Users()
+		now.Cohort, now.Minimum = c.attempt.round.mixer.Cohort, c.attempt.round.mixer.Minimum
+		now.Deadline = c.attempt.deadlineAt()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.status = now
+}
