@@ -1,0 +1,31 @@
+// Command ingest publishes user events as private reports, and mixes them. Run `ingest --help`.
+package main
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/panlearn/panlearn/internal/cli"
+)
+
+func main() { os.Exit(cli.Main(newRoot(), os.Args[1:], os.Stderr)) }
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "ingest",
+		Short: "publish user events as private reports, and mix them",
+		Long: `ingest is the side of the users and of the shuffle stage.
+
+  ingest publish    devices, or a gateway: each row of the input is one user's event
+  ingest shuffle    the shuffle stage: opens reports, mixes a cohort, releases one batch a round
+  ingest generate   synthetic events with a known optimum
+
+Exit codes: 0 done, 1 error, 2 usage, 3 refused for privacy (policy), 75 try again.
+Every flag can be set in the environment: --log-level is PANLEARN_LOG_LEVEL.`,
+		Example: "  ingest publish -f deploy/tasks/a9a.yaml --nats nats://127.0.0.1:4222 --data a9a.gz --state ./devices",
+		Args:    cobra.NoArgs,
+	}
+	root.AddCommand(newPublish(), newShuffle(), newGenerate(), cli.NewKeygen("stage"), cli.NewVersion())
+	return root
+}

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/panlearn/panlearn/internal/cli"
+	"github.com/panlearn/panlearn/internal/pipeline"
+	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/learner/task/source"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/natsjs"
+)
+
+func newPublish() *cobra.Command {
+	var (
+		p      publisher
+		broker cli.Broker
+		log    cli.Log
+		sets   []string
+	)
+	c := &cobra.Command{
+		Use:   "publish (-f TASK | --task NAME) --nats URL --data FILE",
+		Short: "publish each row of the input as one user's private report",
+		Long: `publish turns each row into a clipped gradient at the announced point, randomizes and seals it, and sends it once. A row
+waits for a round that it can take part in. With --state, a run that was interrupted goes on without sending a row twice:
+a row is known by its position in its file or, with --data -, in standard input. Do not reorder or prepend rows between
+runs. --live says that every row is new in every run, as in a stream that is never read twice.
+
+The task's plan is not believed: its epsilon is computed again here, and a task that the policy does not allow gets
+nothing (exit code 3). A row that does not fit the declaration is sent as the zero vector, so that who takes part does not
+depend on content; its line number is logged here and nowhere else.`,
+		Example: `  ingest publish -f deploy/tasks/a9a.yaml --nats nats://127.0.0.1:4222 --data a9a.gz --state ./devices
+  tail -f events.jsonl | ingest publish --task clicks --nats nats://broker:4222 --data - --live --state ./devices`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if broker.URL == "" {
+				return cli.Usagef("--nats: name the broker")
+			}
+			if p.data == "" {
+				return cli.Usagef("--data: name a file, or - for standard input")
+			}
+			if err := broker.Validate(); err != nil {
+				return err
+			}
+			if c.Flags().Changed("seal") && p.taskFile != "" {
+				sets = append(sets, "privacy.seal="+p.seal)
+			}
+			if err := p.declare(sets); err != nil {
+				return err
+			}
+			show := cli.NewPublishing(c.ErrOrStderr())
+			defer show.Close()
+			logger, err := log.Logger(show)
+			if err != nil {
+				return err
+			}
+			p.config.Broker, p.config.BrokerWait = broker.Connection(), broker.Wait
+			p.config.Logger, p.config.Progress = logger, show.Show
+			summary, err := pipeline.Publish(c.Context(), p.config)
+			show.Close()
+			if summary != (client.Summary{}) || err == nil {
+				if printed := cli.Result(c.OutOrStdout(), p.json, summary, func(w io.Writer) error { return printSummary(w, summary) }); err == nil {
+					err = printed
+				}
+			}
+			return cli.Classify(err, cli.As[*client.RefusedError](cli.ExitRefused), cli.As[*source.SchemaError](cli.ExitUsage),
+				cli.As[*task.FieldError](cli.ExitUsage), cli.As[*natsjs.ConfigError](cli.ExitUsage), cli.Is(cli.ExitUsage, fs.ErrNotExist),
+				cli.Is(cli.ExitTransient, natsjs.ErrNoStream),
+				cli.Is(cli.ExitTransient, natsjs.ErrUnreachable))
+		},
+	}
+	broker.Flags(c.Flags())
+	log.Flags(c.Flags(), "info")
+	c.Flags().StringVarP(&p.taskFile, "task-file", "f", "", "the task `FILE`: what the announced task must declare")
+	c.Flags().StringArrayVar(&sets, "set", nil, "override a `PATH=VALUE` of the task file; repeatable")
+	c.Flags().StringVar(&p.task, "task", "", "`NAME` of the task, instead of a task file")
+	c.Flags().StringVar(&p.data, "data", "", "`FILE` of events, .gz too, - for standard input")
+	c.Flags().StringVar(&p.format, "format", "", "format of the data, if not the task's: libsvm, csv, jsonl or idx")
+	c.Flags().StringVar(&p.state, "state", "", "`DIR` in which participation is kept; without it a second run sends rows again")
+	c.Flags().StringVar(&p.policy, "policy", "", "`FILE` of what these devices agree to (YAML)")
+	c.Flags().StringVar(&p.seal, "seal", "hpke", "none: agree to a task whose reports the broker's operator can read")
+	c.Flags().IntVar(&p.config.Bundle, "bundle", 1, "`N` users in one message, for a gateway; shows their number to the broker")
+	c.Flags().BoolVar(&p.live, "live", false, "every row of standard input is a new user's, in every run")
+	c.Flags().BoolVar(&p.json, "json", false, "print JSON")
+	return c
+}
+
+type publisher struct {
+	taskFile, task, data, format, state, policy, seal string
+	json, live                                        bool
+	config                                            pipeline.PublishConfig
+}
+
+// declare reads the files that the flags name.
+func (p *publisher) declare(sets []string) error {
+	switch {
+	case (p.taskFile == "") == (p.task == ""):
+		return cli.Usagef("want exactly one of -f TASK and --task NAME")
+	case p.taskFile == "" && len(sets) > 0:
+		return cli.Usagef("--set goes with -f")
+	case p.seal != "hpke" && p.seal != "none":
+		return cli.Usagef("--seal %q: want hpke or none", p.seal)
+	}
+	name := p.task
+	if p.taskFile != "" {
+		spec, err := task.Load(p.taskFile, sets)
+		if err != nil {
+			return cli.Usage(err)
+		}
+		p.config.Spec, name = spec, spec.Name
+	}
+	var err error
+	if p.config.Task, err = stream.ParseTask(name); err != nil {
+		return cli.Usagef("--task: %w", err)
+	}
+	if p.policy != "" {
+		data, err := os.ReadFile(p.policy)
+		if err != nil {
+			return cli.Usagef("--policy: %w", err)
+		}
+		if p.config.Policy, err = client.ParsePolicy(data); err != nil {
+			return cli.Usagef("--policy %s: %s", p.policy, oneLine(err))
+		}
+	}
+	if p.seal == "none" {
+		p.config.Policy.AllowPlaintext = true
+	}
+	p.config.Data, p.config.Format, p.config.StateDir = p.data, task.Format(p.format), p.state
+	switch {
+	case p.live && p.data != "-":
+		return cli.Usagef("--live goes with --data -: the rows of a file are the same in every run")
+	case p.live:
+	case p.data == "-":
+		p.config.Source = p.data
+	default:
+		if p.config.Source, err = filepath.Abs(p.data); err != nil {
+			return cli.Usagef("--data: %w", err)
+		}
+	}
+	return nil
+}
+
+// oneLine cuts the picture of the file that the YAML decoder appends.
+func oneLine(err error) string {
+	first, _, _ := strings.Cut(err.Error(), "\n")
+	return first
+}
+
+func printSummary(w io.Writer, s client.Summary) error {
+	_, err := fmt.Fprintf(w, "%d events in %d rounds: %d counted, %d uncounted, %d unknown, %d refused (%d invalid rows sent as zero)\n",
+		s.Events, s.Rounds, s.Counted, s.Uncounted, s.Unknown, s.Refused, s.Invalid)
+	return err
+}

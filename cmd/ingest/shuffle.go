@@ -1,0 +1,70 @@
+package main
+
+import (
+	"io/fs"
+	"net"
+
+	"github.com/spf13/cobra"
+
+	"github.com/panlearn/panlearn/internal/cli"
+	"github.com/panlearn/panlearn/internal/pipeline"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/natsjs"
+)
+
+func newShuffle() *cobra.Command {
+	var (
+		broker                                 cli.Broker
+		log                                    cli.Log
+		name, identityFile, learnerKey, listen string
+	)
+	c := &cobra.Command{
+		Use:   "shuffle --task NAME --nats URL",
+		Short: "run the shuffle stage of a task",
+		Long: `shuffle opens the reports of a round with a key that only this process's memory holds, adds them up, and releases one
+batch. Of several processes for one task one works and the others stand by. It ends when the task ends.
+
+It is the trusted party of the shuffle model: run it apart from the learner. Forbid core dumps and swap for it.`,
+		Example: "  ingest shuffle --task a9a --nats nats://127.0.0.1:4222 --identity stage.key",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			task, err := stream.ParseTask(name)
+			if err != nil {
+				return cli.Usagef("--task: %w", err)
+			}
+			if broker.URL == "" {
+				return cli.Usagef("--nats: name the broker")
+			}
+			if err := broker.Validate(); err != nil {
+				return err
+			}
+			logger, err := log.Logger(c.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			config := pipeline.StageConfig{Task: task, Broker: broker.Connection(), BrokerWait: broker.Wait, Logger: logger}
+			if config.Identity, err = cli.Identity(identityFile, "stage", logger); err != nil {
+				return err
+			}
+			if config.LearnerKey, err = cli.PublicKey("--learner-key", learnerKey); err != nil {
+				return err
+			}
+			if listen != "" {
+				if config.HTTP, err = net.Listen("tcp", listen); err != nil {
+					return cli.Usagef("--http: %w", err)
+				}
+				defer config.HTTP.Close()
+			}
+			return cli.Classify(pipeline.RunStage(c.Context(), config), cli.As[*natsjs.ConfigError](cli.ExitUsage),
+				cli.Is(cli.ExitUsage, fs.ErrNotExist), cli.Is(cli.ExitTransient, natsjs.ErrNoStream),
+				cli.Is(cli.ExitTransient, natsjs.ErrUnreachable))
+		},
+	}
+	broker.Flags(c.Flags())
+	log.Flags(c.Flags(), "info")
+	c.Flags().StringVar(&name, "task", "", "`NAME` of the task")
+	c.Flags().StringVar(&identityFile, "identity", "", "`FILE` of the stage's signing key, created if missing (default: in the user's configuration folder)")
+	c.Flags().StringVar(&learnerKey, "learner-key", "", "public `KEY` of the learner in hexadecimal (default: trust the one that is there first)")
+	c.Flags().StringVar(&listen, "http", "", "`ADDR` for /metrics, /healthz and /readyz, such as 127.0.0.1:9091")
+	return c
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/panlearn/panlearn/internal/cli"
+	"github.com/panlearn/panlearn/internal/pipeline"
+	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/learner/task/source"
+)
+
+func newEval() *cobra.Command {
+	var (
+		model, data, format string
+		asJSON              bool
+	)
+	c := &cobra.Command{
+		Use:     "eval --model FILE --data FILE",
+		Short:   "how a snapshot does on labelled data",
+		Example: "  learner eval --model model.json --data a9a.t.gz --json",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if model == "" || data == "" {
+				return cli.Usagef("--model and --data: name a snapshot and a data file (- is standard input)")
+			}
+			snapshot, err := os.ReadFile(model)
+			if err != nil {
+				return cli.Usage(err)
+			}
+			p, err := pipeline.NewPredictor(snapshot, task.Format(format))
+			if err != nil {
+				return cli.Usage(err)
+			}
+			rows, err := source.Open(data, p.Features)
+			if err != nil {
+				return cli.Usage(err)
+			}
+			defer rows.Close()
+			result, err := pipeline.Evaluate(p.Features, p.Loss, p.Theta, rows.All())
+			if err != nil {
+				return err
+			}
+			return cli.Result(c.OutOrStdout(), asJSON, result, func(w io.Writer) error {
+				if result.Accuracy != nil {
+					_, err := fmt.Fprintf(w, "%d examples: accuracy %.4f, loss %.4f\n", result.Examples, *result.Accuracy, result.Loss)
+					return err
+				}
+				_, err := fmt.Fprintf(w, "%d examples: root mean squared error %.5g, loss %.4g\n", result.Examples, *result.Error, result.Loss)
+				return err
+			})
+		},
+	}
+	c.Flags().StringVar(&model, "model", "", "snapshot `FILE`")
+	c.Flags().StringVar(&data, "data", "", "data `FILE`, .gz too, - for standard input")
+	c.Flags().StringVar(&format, "format", "", "format of the data, if not the task's: libsvm, csv, jsonl or idx")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}

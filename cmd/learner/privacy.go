@@ -1,0 +1,284 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/panlearn/panlearn/internal/cli"
+	"github.com/panlearn/panlearn/randomizer/accounting"
+)
+
+func newPrivacy() *cobra.Command {
+	c := &cobra.Command{
+		Use:     "privacy",
+		Short:   "the privacy accountant: noise from (epsilon, delta), and back",
+		Long:    `privacy computes with the proved bound of docs/theorem-a.md. Every epsilon and delta is an upper bound.`,
+		Example: "  learner privacy calibrate --users 1000 --dim 100 --epsilon 1 --delta 1e-6 --json",
+		Args:    cobra.NoArgs,
+	}
+	c.AddCommand(newCalibrate(), newPrivacyEpsilon(), newPrivacyDelta(), newPrivacyCheck())
+	return c
+}
+
+// releaseFlags are the public parameters of one round's release.
+type releaseFlags struct {
+	users, trials, floorTrials uint64
+	dim, levels, rounds        int
+	p                          float64
+	trust, honest              string
+	json                       bool
+}
+
+func (f *releaseFlags) common(flags *pflag.FlagSet) {
+	flags.Uint64Var(&f.users, "users", 0, "`N` users of one round")
+	flags.IntVar(&f.dim, "dim", 0, "`D` coordinates of a report")
+	flags.StringVar(&f.trust, "trust", "shuffle", "who is trusted with what: shuffle, pan or shuffle+pan")
+	flags.StringVar(&f.honest, "honest-fraction", "1", "share of the users whose noise is relied upon, such as 0.9 or 9/10")
+	flags.IntVar(&f.rounds, "rounds-per-user", 1, "`T` rounds that one user takes part in")
+	flags.BoolVar(&f.json, "json", false, "print JSON")
+}
+
+func (f *releaseFlags) mechanism(flags *pflag.FlagSet) {
+	f.common(flags)
+	flags.IntVar(&f.levels, "g", 0, "`G` levels of the rounding")
+	flags.Uint64Var(&f.trials, "b", 0, "`B` noise trials of one user for one coordinate")
+	flags.Float64Var(&f.p, "p", 0.5, "`P` success probability of a trial, a multiple of 2^-24")
+	flags.Uint64Var(&f.floorTrials, "floor-trials", 0, "`NF` trials of one floor, for trust pan and shuffle+pan")
+}
+
+// perUser refuses a number of rounds that the accountant would read as its default.
+func (f *releaseFlags) perUser() error {
+	if f.rounds < 1 {
+		return cli.Usagef("--rounds-per-user %d: want at least 1", f.rounds)
+	}
+	return nil
+}
+
+func (f *releaseFlags) release() (accounting.Release, error) {
+	if err := f.perUser(); err != nil {
+		return accounting.Release{}, err
+	}
+	trust, err := accounting.ParseTrust(f.trust)
+	if err != nil {
+		return accounting.Release{}, cli.Usagef("--trust: %w", err)
+	}
+	honest, err := accounting.ParseFraction(f.honest)
+	if err != nil {
+		return accounting.Release{}, cli.Usagef("--honest-fraction: %w", err)
+	}
+	r := accounting.Release{Trust: trust, Users: f.users, Dim: f.dim, Levels: f.levels, Trials: f.trials, P: f.p,
+		FloorTrials: f.floorTrials, HonestFraction: honest, Rounds: f.rounds}
+	return r, cli.Usage(r.Validate())
+}
+
+func newCalibrate() *cobra.Command {
+	var (
+		f             releaseFlags
+		epsilon       float64
+		delta         float64
+		maxBits       int
+		coin, profile string
+	)
+	c := &cobra.Command{
+		Use:     "calibrate --users N --dim D --epsilon E --delta D",
+		Short:   "the least noise for a privacy target",
+		Example: "  learner privacy calibrate --users 1000 --dim 100 --epsilon 1 --delta 1e-6",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := f.perUser(); err != nil {
+				return err
+			}
+			q := accounting.Request{Users: f.users, Dim: f.dim, Epsilon: epsilon, Delta: delta, Rounds: f.rounds, MaxBits: maxBits}
+			var err error
+			if q.Trust, err = accounting.ParseTrust(f.trust); err != nil {
+				return cli.Usagef("--trust: %w", err)
+			}
+			if q.HonestFraction, err = accounting.ParseFraction(f.honest); err != nil {
+				return cli.Usagef("--honest-fraction: %w", err)
+			}
+			if q.Coin, err = accounting.ParseCoin(coin); err != nil {
+				return cli.Usagef("--coin: %w", err)
+			}
+			if q.Profile, err = accounting.ParseConstants(profile); err != nil {
+				return cli.Usagef("--profile: %w", err)
+			}
+			if err := q.Validate(); err != nil {
+				return cli.Usage(err)
+			}
+			plan, err := accounting.Calibrate(q) // fails only if no plan meets the request
+			if err != nil {
+				return cli.Usage(err)
+			}
+			return cli.Result(c.OutOrStdout(), f.json, plan, func(w io.Writer) error { return printCalibration(w, plan) })
+		},
+	}
+	f.common(c.Flags())
+	c.Flags().Float64Var(&epsilon, "epsilon", 1, "`E`psilon of all rounds of one user together")
+	c.Flags().Float64Var(&delta, "delta", 1e-6, "`DEL`ta")
+	c.Flags().IntVar(&maxBits, "max-bits", 0, "most bits `M` of a report for one coordinate, g+b; 0 is no limit")
+	c.Flags().StringVar(&coin, "coin", "fair", "fair: coins of p = 1/2 where that costs at most 3 % in error; any: p is free")
+	c.Flags().StringVar(&profile, "profile", "numeric", "numeric: the proved numeric bound; paper: the paper's closed-form constants")
+	return c
+}
+
+func printCalibration(w io.Writer, p accounting.Plan) error {
+	_, err := fmt.Fprintf(w, `epsilon %.6g, delta %g, trust %v, honest fraction %v
+g = %d, b = %d, p = %.7g, floors %d trials each
+report       %d bits a coordinate, %d bytes
+noise        %.5g of the clip norm, standard deviation of one coordinate of the mean
+rounding     %.5g at most
+the floor    %.5g, the analytic Gaussian mechanism
+`, p.Epsilon, p.Delta, p.Trust, p.HonestFraction, p.Levels, p.Trials, p.P, p.FloorTrials,
+		p.BitsPerCoordinate, p.ReportBytes, p.NoiseStd, p.RoundingStd, p.GaussianNoiseStd)
+	if err == nil && p.Profile == accounting.Paper {
+		proved := "no finite epsilon"
+		if p.ProvedEpsilon != nil {
+			proved = fmt.Sprintf("epsilon %.4g", *p.ProvedEpsilon)
+		}
+		_, err = fmt.Fprintf(w, "these are the paper's constants; Theorem A proves %s for them; runnable: %t\n", proved, p.Runnable)
+	}
+	return err
+}
+
+func newPrivacyEpsilon() *cobra.Command {
+	var (
+		f     releaseFlags
+		delta float64
+	)
+	c := &cobra.Command{
+		Use:     "epsilon --users N --dim D --g G --b B --p P --delta D",
+		Short:   "what a release costs at delta",
+		Example: "  learner privacy epsilon --users 1000 --dim 100 --g 19 --b 26 --p 0.5 --delta 1e-6",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			r, err := f.release()
+			if err != nil {
+				return err
+			}
+			if !(delta > 0 && delta < 1) {
+				return cli.Usagef("--delta %v: want a number in (0, 1)", delta)
+			}
+			g, err := r.Epsilon(delta)
+			if err != nil {
+				return err
+			}
+			return cli.Result(c.OutOrStdout(), f.json, g, func(w io.Writer) error {
+				if math.IsInf(g.Epsilon, 0) {
+					_, err := fmt.Fprintf(w, "no finite epsilon at delta %g: too little noise\n", delta)
+					return err
+				}
+				_, err := fmt.Fprintf(w, "epsilon %.6g at delta %g (learner alone: %.6g)\n", g.Epsilon, delta, g.Learner)
+				return err
+			})
+		},
+	}
+	f.mechanism(c.Flags())
+	c.Flags().Float64Var(&delta, "delta", 1e-6, "`DEL`ta")
+	return c
+}
+
+func newPrivacyDelta() *cobra.Command {
+	var (
+		f       releaseFlags
+		epsilon float64
+	)
+	c := &cobra.Command{
+		Use:     "delta --users N --dim D --g G --b B --p P --epsilon E",
+		Short:   "the delta of a release at epsilon",
+		Example: "  learner privacy delta --users 1000 --dim 100 --g 19 --b 26 --p 0.5 --epsilon 1",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			r, err := f.release()
+			if err != nil {
+				return err
+			}
+			if !(epsilon >= 0) || math.IsInf(epsilon, 0) {
+				return cli.Usagef("--epsilon %v: want a finite number of at least 0", epsilon)
+			}
+			d, err := r.Delta(epsilon)
+			if err != nil {
+				return err
+			}
+			return cli.Result(c.OutOrStdout(), f.json, d, func(w io.Writer) error {
+				_, err := fmt.Fprintf(w, "delta %.6g at epsilon %g (learner alone: %.6g)\n", d.Delta, epsilon, d.Learner)
+				return err
+			})
+		},
+	}
+	f.mechanism(c.Flags())
+	c.Flags().Float64Var(&epsilon, "epsilon", 1, "`E`psilon")
+	return c
+}
+
+func newPrivacyCheck() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "check FILE",
+		Short: "compute the rows of a file of reference samples",
+		Long: `check reads {"rows": [...]} of reference samples (kinds delta, eps, calibrate, midbatch, topup, gauss, plan), as in
+randomizer/accounting/testdata/accounting-samples.json, and prints the accountant's value of each.`,
+		Example: "  learner privacy check randomizer/accounting/testdata/accounting-samples.json --json",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return cli.Usagef("FILE: %d arguments, want one file of samples", len(args))
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			data, err := os.ReadFile(args[0])
+			if err != nil {
+				return cli.Usage(err)
+			}
+			values, err := checkRows(data)
+			if err != nil {
+				return cli.Usagef("%s: %w", args[0], err)
+			}
+			return cli.Result(c.OutOrStdout(), asJSON, values, func(w io.Writer) error {
+				for _, v := range values {
+					value := "no finite value"
+					if v.Value != nil {
+						value = fmt.Sprintf("%.9g", *v.Value)
+					}
+					if _, err := fmt.Fprintf(w, "%s\t%s\n", v.ID, value); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+// A checkedRow is the accountant's answer to one sample; Value is null where nothing finite is proved.
+type checkedRow struct {
+	ID    string   `json:"id"`
+	Value *float64 `json:"value"`
+}
+
+func checkRows(data []byte) ([]checkedRow, error) {
+	samples, err := accounting.ParseSamples(data)
+	if err != nil {
+		return nil, err
+	}
+	accountant := accounting.NewAccountant()
+	out := make([]checkedRow, 0, len(samples))
+	for i, s := range samples {
+		value, err := s.Evaluate(accountant)
+		if err != nil {
+			return nil, fmt.Errorf("row %d (%s): %w", i, s.ID, err)
+		}
+		row := checkedRow{ID: s.ID}
+		if !math.IsInf(value, 0) {
+			row.Value = &value
+		}
+		out = append(out, row)
+	}
+	return out, nil
+}

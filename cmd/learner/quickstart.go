@@ -1,0 +1,131 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/panlearn/panlearn/deploy"
+	"github.com/panlearn/panlearn/internal/cli"
+	"github.com/panlearn/panlearn/internal/pipeline"
+	"github.com/panlearn/panlearn/learner/task"
+)
+
+func newQuickstart() *cobra.Command {
+	var (
+		events   int
+		seed     uint64
+		logLevel cli.Log
+		output   string
+		asJSON   bool
+	)
+	c := &cobra.Command{
+		Use:   "quickstart",
+		Short: "everything in one process: broker, users, shuffle stage, learner",
+		Long: `quickstart starts a NATS server, a shuffle stage and a learner with its Pebble store, and lets simulated users with a known
+optimum send one private report each. It keeps nothing.`,
+		Example: "  learner quickstart\n  learner quickstart --events 50000 --json -o model.json",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			file, err := deploy.Tasks.ReadFile("tasks/quickstart.yaml")
+			if err != nil {
+				return err
+			}
+			spec, err := task.Parse(file, []string{fmt.Sprintf("schedule.users=%d", events)})
+			if err != nil {
+				return cli.Usagef("--events %d: %w", events, err)
+			}
+			job, err := pipeline.NewJob(spec)
+			if err != nil {
+				return cli.Usagef("--events %d: %w", events, err)
+			}
+			dir, err := os.MkdirTemp("", "panlearn-quickstart-")
+			if err != nil {
+				return err
+			}
+			defer os.RemoveAll(dir)
+			progress := cli.NewRounds(c.ErrOrStderr())
+			defer progress.Close()
+			logger, err := logLevel.Logger(progress)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(progress, "%d users, %d rounds of %d; each report is %d bytes, with noise for epsilon %.3g, delta %g\n",
+				job.Plan.Users, job.Plan.Rounds, job.Plan.Cohort, job.Plan.Privacy.ReportBytes, job.Plan.Privacy.Epsilon, job.Plan.Privacy.Delta)
+			report, err := pipeline.Quickstart(c.Context(), pipeline.QuickstartConfig{Job: job, Dir: dir, Seed: seed,
+				Seeded: c.Flags().Changed("seed"), Watch: progress, Fill: progress.Fill, Model: improving(progress), Logger: logger})
+			progress.Close()
+			if err != nil {
+				return err
+			}
+			if output != "" {
+				if err := writeModel(output, report.Snapshot); err != nil {
+					return err
+				}
+			}
+			result := quickstarted{QuickstartReport: report, ModelHash: modelHash(report.Snapshot)}
+			return cli.Result(c.OutOrStdout(), asJSON, result, func(w io.Writer) error { return printQuickstart(w, report) })
+		},
+	}
+	logLevel.Flags(c.Flags(), "warn")
+	c.Flags().IntVar(&events, "events", 20000, "`N` users, one event each")
+	c.Flags().Uint64Var(&seed, "seed", 1, "`SEED` of events and, if given, of the devices' noise: the same seed gives the same model")
+	c.Flags().StringVarP(&output, "output", "o", "", "`FILE` for the model, as learner snapshot writes it")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+// A quickstarted is the JSON of `learner quickstart`.
+type quickstarted struct {
+	pipeline.QuickstartReport
+	ModelHash string `json:"model_hash"` // SHA-256 of the weights and the intercept, big-endian float64 one after another
+}
+
+// modelHash tells models apart to the last bit; keys and names are not in it.
+func modelHash(s pipeline.Snapshot) string {
+	h := sha256.New()
+	var word [8]byte
+	for _, w := range append(s.Weights[:len(s.Weights):len(s.Weights)], s.Intercept) {
+		binary.BigEndian.PutUint64(word[:], math.Float64bits(w))
+		h.Write(word[:])
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+func writeModel(path string, s pipeline.Snapshot) error {
+	file, err := os.Create(path)
+	if err != nil {
+		return fmt.Errorf("write the model: %w", err)
+	}
+	return errors.Join(cli.PrintJSON(file, s), file.Close())
+}
+
+// improving prints about ten lines of how the model gets better.
+func improving(w io.Writer) func(pipeline.Learned) {
+	return func(m pipeline.Learned) {
+		every := max(1, m.Rounds/10)
+		if m.Steps%every == 0 || m.Steps == m.Rounds {
+			fmt.Fprintf(w, "round %3d of %d   %6d users   epsilon %.3f   accuracy %.1f %%   excess risk %.4f\n",
+				m.Round, m.Rounds, m.Users, m.EpsilonSpent, 100*m.Accuracy, m.ExcessRisk)
+		}
+	}
+}
+
+func printQuickstart(w io.Writer, r pipeline.QuickstartReport) error {
+	_, err := fmt.Fprintf(w, `
+learned from  %d of %d users in %d rounds, each seen once; %.0f events/s through NATS and Pebble
+privacy       epsilon %.3g, delta %g for every user, against everybody downstream of the shuffle stage
+accuracy      %.2f %% on fresh events (without privacy %.2f %%, the optimum %.2f %%)
+excess risk   %.4f over the known optimum (without privacy %.4f)
+noise         %.4f of the clip norm in each coordinate of a round's mean gradient (the paper's constants: %.2f)
+`, r.Accepted, r.Events, r.Rounds, r.EventsPerSecond, r.Epsilon, r.Delta, 100*r.TestAccuracy, 100*r.NonPrivateAccuracy,
+		100*r.OptimumAccuracy, r.ExcessRisk, r.NonPrivateExcessRisk, r.NoiseStd, r.PaperNoiseStd)
+	return err
+}

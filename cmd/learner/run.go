@@ -1,0 +1,100 @@
+package main
+
+import (
+	"io/fs"
+	"net"
+
+	"github.com/spf13/cobra"
+
+	"github.com/panlearn/panlearn/internal/cli"
+	"github.com/panlearn/panlearn/internal/pipeline"
+	"github.com/panlearn/panlearn/randomizer/accounting"
+	"github.com/panlearn/panlearn/state"
+	"github.com/panlearn/panlearn/stream/natsjs"
+)
+
+func newRun() *cobra.Command {
+	var (
+		f                            taskFlags
+		broker                       cli.Broker
+		log                          cli.Log
+		embedded, exit               bool
+		listen, dir, identity, serve string
+		stageKey, reports, seal      string
+	)
+	c := &cobra.Command{
+		Use:   "run -f TASK (--nats URL | --embedded [--listen ADDR]) --state DIR",
+		Short: "run a task: the long-lived learner",
+		Long: `run announces rounds, consumes each batch exactly once, and commits model, cursor and privacy ledger in one write. It may
+be killed at any moment: the same command goes on where it stopped. snapshot, status and ledger work while it runs.
+
+With --embedded it brings its own NATS server, which keeps its streams below --state; --listen lets other processes of
+this machine reach it.`,
+		Example: `  learner run -f deploy/tasks/a9a.yaml --embedded --listen 127.0.0.1:4222 --state ./state --exit-when-done
+  learner run -f task.yaml --nats nats://broker:4222 --state /var/lib/panlearn --http 127.0.0.1:9090`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if c.Flags().Changed("seal") {
+				f.sets = append(f.sets, "privacy.seal="+seal)
+			}
+			spec, err := f.load()
+			if err != nil {
+				return err
+			}
+			switch {
+			case spec.Privacy.Trust != accounting.Shuffle.String():
+				return cli.Usage(pipeline.ErrTrust)
+			case (broker.URL == "") == !embedded:
+				return cli.Usagef("want exactly one of --nats URL and --embedded")
+			case listen != "" && !embedded:
+				return cli.Usagef("--listen goes with --embedded")
+			case dir == "":
+				return cli.Usagef("--state: name a folder for the learner's state")
+			}
+			if reports != "file" && reports != "memory" {
+				return cli.Usagef("--reports %q: want file or memory", reports)
+			}
+			if err := broker.Validate(); err != nil {
+				return err
+			}
+			progress := cli.NewRounds(c.ErrOrStderr())
+			defer progress.Close()
+			logger, err := log.Logger(progress)
+			if err != nil {
+				return err
+			}
+			config := pipeline.LearnerConfig{Spec: spec, StateDir: dir, Embedded: embedded, Listen: listen, Replicas: broker.Replicas,
+				Broker: broker.Connection(), BrokerWait: broker.Wait, ExitWhenDone: exit, MemoryReports: reports == "memory", Logger: logger}
+			if config.Identity, err = cli.Identity(identity, "learner", logger); err != nil {
+				return err
+			}
+			if config.StageKey, err = cli.PublicKey("--stage-key", stageKey); err != nil {
+				return err
+			}
+			if serve != "" {
+				if config.HTTP, err = net.Listen("tcp", serve); err != nil {
+					return cli.Usagef("--http: %w", err)
+				}
+				defer config.HTTP.Close()
+			}
+			config.Watch = progress
+			return cli.Classify(pipeline.RunLearner(c.Context(), config),
+				cli.As[*state.BudgetError](cli.ExitRefused), cli.Is(cli.ExitTransient, state.ErrLocked),
+				cli.As[*natsjs.ConfigError](cli.ExitUsage), cli.Is(cli.ExitUsage, fs.ErrNotExist),
+				cli.Is(cli.ExitTransient, natsjs.ErrNoStream), cli.Is(cli.ExitTransient, natsjs.ErrUnreachable))
+		},
+	}
+	f.Flags(c.Flags())
+	broker.Flags(c.Flags())
+	log.Flags(c.Flags(), "info")
+	c.Flags().BoolVar(&embedded, "embedded", false, "run a NATS server in this process")
+	c.Flags().StringVar(&listen, "listen", "", "loopback `ADDR` of the embedded server, such as 127.0.0.1:4222")
+	c.Flags().StringVar(&dir, "state", "", "`DIR` of the learner's state, created if missing")
+	c.Flags().StringVar(&identity, "identity", "", "`FILE` of the learner's signing key, created if missing (default: in the user's configuration folder)")
+	c.Flags().StringVar(&stageKey, "stage-key", "", "public `KEY` of the shuffle stage in hexadecimal (default: trust the one that is there first)")
+	c.Flags().StringVar(&serve, "http", "", "`ADDR` for /metrics, /healthz, /readyz and /v1/snapshot, such as 127.0.0.1:9090")
+	c.Flags().StringVar(&reports, "reports", "file", "where a new task's broker keeps sealed reports: file, or memory (faster; lost with the broker)")
+	c.Flags().StringVar(&seal, "seal", "hpke", "none: reports are not encrypted, for benchmarks and closed networks (overrides privacy.seal)")
+	c.Flags().BoolVar(&exit, "exit-when-done", false, "end when the task has ended instead of serving on")
+	return c
+}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/panlearn/panlearn/internal/cli"
+	"github.com/panlearn/panlearn/internal/pipeline"
+)
+
+// whereFlags say which learner is asked.
+type whereFlags struct{ pipeline.Where }
+
+func (f *whereFlags) Flags(flags *pflag.FlagSet) {
+	flags.StringVar(&f.StateDir, "state", "", "state `DIR` of the learner, running or not")
+	flags.StringVar(&f.URL, "http", "", "`URL` of a running learner's --http")
+}
+
+func (f *whereFlags) ask(ctx context.Context, q pipeline.Question) ([]byte, error) {
+	if (f.StateDir == "") == (f.URL == "") {
+		return nil, cli.Usagef("name the learner with either --state DIR or --http URL")
+	}
+	return pipeline.Ask(ctx, f.Where, q)
+}
+
+func newSnapshot() *cobra.Command {
+	var (
+		where  whereFlags
+		output string
+		format string
+	)
+	c := &cobra.Command{
+		Use:     "snapshot (--state DIR | --http URL)",
+		Short:   "write the current model with its privacy statement",
+		Example: "  learner snapshot --state /var/lib/panlearn/a9a -o model.json",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if format != "json" {
+				return cli.Usagef("--format %q: want json", format)
+			}
+			doc, err := where.ask(c.Context(), pipeline.AskSnapshot)
+			if err != nil {
+				return err
+			}
+			doc = append(doc, '\n')
+			if output == "" || output == "-" {
+				_, err = c.OutOrStdout().Write(doc)
+				return err
+			}
+			if err := os.WriteFile(output, doc, 0o644); err != nil {
+				return fmt.Errorf("write the snapshot: %w", err)
+			}
+			return nil
+		},
+	}
+	where.Flags(c.Flags())
+	c.Flags().StringVarP(&output, "output", "o", "", "`FILE` to write instead of standard output")
+	c.Flags().StringVar(&format, "format", "json", "format of the model: json")
+	return c
+}
+
+func newStatus() *cobra.Command {
+	var (
+		where  whereFlags
+		asJSON bool
+	)
+	c := &cobra.Command{
+		Use:     "status (--state DIR | --http URL)",
+		Short:   "how far a task is and what it has spent",
+		Example: "  learner status --state /var/lib/panlearn/a9a --json",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			doc, err := where.ask(c.Context(), pipeline.AskStatus)
+			if err != nil {
+				return err
+			}
+			var s pipeline.Status
+			if err := json.Unmarshal(doc, &s); err != nil {
+				return fmt.Errorf("the learner's answer: %w", err)
+			}
+			return cli.Result(c.OutOrStdout(), asJSON, s, func(w io.Writer) error {
+				_, err := fmt.Fprintf(w, "task %s: %d of %d steps in %d rounds, %d users\nepsilon %.6g of %.6g, delta %g\n",
+					s.Task, s.Steps, s.Rounds, s.Round, s.Users, s.EpsilonSpent, s.EpsilonBudget, s.DeltaSpent)
+				if s.Ended && err == nil {
+					_, err = fmt.Fprintln(w, "ended")
+				}
+				return err
+			})
+		},
+	}
+	where.Flags(c.Flags())
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func newLedger() *cobra.Command {
+	var (
+		where  whereFlags
+		asJSON bool
+	)
+	c := &cobra.Command{
+		Use:   "ledger (--state DIR | --http URL)",
+		Short: "the privacy ledger, its hash chain verified",
+		Long: `ledger prints every reservation and what settled it. A broken hash chain is an error: exit code 1 and no figures. In the
+JSON, entries has one line a round, the one that counts, and chain has them all.`,
+		Example: "  learner ledger --state /var/lib/panlearn/a9a --json",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			doc, err := where.ask(c.Context(), pipeline.AskLedger)
+			if err != nil {
+				return err
+			}
+			var l pipeline.LedgerReport
+			if err := json.Unmarshal(doc, &l); err != nil {
+				return fmt.Errorf("the learner's answer: %w", err)
+			}
+			return cli.Result(c.OutOrStdout(), asJSON, l, func(w io.Writer) error {
+				for _, e := range l.Chain {
+					if _, err := fmt.Fprintf(w, "%5d  %-8s  round %d  attempt %d  users %d  epsilon %.6g  %s\n",
+						e.Sequence, e.Kind, e.Round, e.Attempt, e.Users, e.Epsilon, e.Hash); err != nil {
+						return err
+					}
+				}
+				_, err := fmt.Fprintf(w, "epsilon %.6g, delta %g for the user who is charged most; chain intact\n", l.Epsilon, l.Delta)
+				return err
+			})
+		},
+	}
+	where.Flags(c.Flags())
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}

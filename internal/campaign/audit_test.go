@@ -1,0 +1,156 @@
+package campaign
+
+import (
+	"bytes"
+	"context"
+	"errors"
+
+	"github.com/panlearn/panlearn/randomizer/accounting"
+	"github.com/panlearn/panlearn/state"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// A record is what stands on the broker in the end.
+type record struct {
+	rounds  map[uint64]*wire.Round
+	opens   map[uint64][]*wire.Open
+	claims  map[uint64]*wire.Claim
+	closes  map[uint64][]*wire.Close
+	batches map[uint64]*wire.Batch
+	end     *wire.End
+}
+
+func (w *world) record() record {
+	r := record{map[uint64]*wire.Round{}, map[uint64][]*wire.Open{}, map[uint64]*wire.Claim{}, map[uint64][]*wire.Close{},
+		map[uint64]*wire.Batch{}, nil}
+	for _, m := range w.broker.Dump() {
+		at, err := stream.ParseSubject(m.Subject)
+		must(err)
+		switch at.Verb {
+		case "round":
+			r.rounds[at.Round] = body(m.Data, &wire.Round{})
+		case "open":
+			r.opens[at.Round] = append(r.opens[at.Round], body(m.Data, &wire.Open{}))
+		case "claim":
+			r.claims[at.Round] = body(m.Data, &wire.Claim{})
+		case "close":
+			r.closes[at.Round] = append(r.closes[at.Round], body(m.Data, &wire.Close{}))
+		case "batch":
+			r.batches[at.Round] = body(m.Data, &wire.Batch{})
+		case "end":
+			r.end = body(m.Data, &wire.End{})
+		}
+	}
+	return r
+}
+
+// openRound is the announced round that has no outcome, 0 for none.
+func (w *world) openRound() uint64 {
+	r := w.record()
+	for n := range r.rounds {
+		if r.batches[n] == nil {
+			return n
+		}
+	}
+	return 0
+}
+
+// audit checks what is left when all is over.
+func (w *world) audit(out *result) {
+	r := w.record()
+	w.auditRounds(r, out)
+	w.auditUsers(r, out)
+	w.auditLedger(r)
+}
+
+// auditRounds checks the records against each other.
+func (w *world) auditRounds(r record, out *result) {
+	for n, b := range r.batches {
+		if b.Void {
+			out.void++
+		} else {
+			out.real++
+			if c := r.claims[n]; c == nil || c.Attempt != b.Attempt || !bytes.Equal(c.ManifestHash, b.ManifestHash) {
+				w.violate("round %d: the batch of attempt %d is not the claimed one", n, b.Attempt)
+			}
+		}
+		if r.rounds[n] == nil {
+			w.violate("round %d: a batch, and nobody announced the round", n)
+		}
+		for _, c := range r.closes[n] {
+			if c.Attempt != b.Attempt || c.Void != b.Void || c.Cutoff != b.Cutoff {
+				w.violate("round %d: Close of attempt %d, void %v, cutoff %d; batch of attempt %d, void %v, cutoff %d",
+					n, c.Attempt, c.Void, c.Cutoff, b.Attempt, b.Void, b.Cutoff)
+			}
+		}
+		if r.end != nil && len(r.closes[n]) != 1 {
+			w.violate("round %d: the task is over, and it has %d Close", n, len(r.closes[n]))
+		}
+	}
+	for n := range r.closes {
+		if r.batches[n] == nil {
+			w.violate("round %d: a Close, and no batch", n)
+		}
+	}
+	for n, opens := range r.opens {
+		out.reopened += len(opens) - 1
+		if r.end != nil && n > r.end.LastRound {
+			w.violate("round %d was opened, after End at %d", n, r.end.LastRound)
+		}
+	}
+	for n := range r.rounds {
+		if r.end != nil && n > r.end.LastRound {
+			w.violate("round %d was announced, after End at %d", n, r.end.LastRound)
+		}
+		if n > 1 && r.batches[n-1] == nil {
+			w.violate("round %d was announced before round %d had its batch", n, n-1)
+		}
+	}
+	if out.ended != (r.end != nil) {
+		w.violate("ended %v, and End stands: %v", out.ended, r.end != nil)
+	}
+	if r.end != nil && (uint64(out.real) != w.Rounds || uint64(len(r.batches)) != r.end.LastRound) {
+		w.violate("End at round %d after %d real and %d void batches of %d", r.end.LastRound, out.real, out.void, w.Rounds)
+	}
+}
+
+// epsilon is what the accountant says about a round of n users, asked without the service.
+func (w *world) epsilon(n uint64) float64 {
+	g, err := accounting.Release{Trust: accounting.Shuffle, Users: n, Dim: w.users(), Levels: levels, Trials: trials,
+		P: 0.5, HonestFraction: accounting.One, Rounds: 1}.Epsilon(delta)
+	must(err)
+	return g.Epsilon
+}
+
+// auditLedger checks the chain, that each announced round is in it, and that the charge is no less than proved.
+func (w *world) auditLedger(r record) {
+	ctx := context.Background()
+	if _, err := w.disk.Load(ctx); errors.Is(err, state.ErrEmpty) {
+		if len(r.rounds) > 0 {
+			w.violate("rounds are announced, and the learner's disk is empty")
+		}
+		return
+	}
+	ledger, err := state.ReadLedger(w.disk.Ledger(ctx))
+	if err != nil {
+		w.violate("ledger: %v", err)
+		return
+	}
+	spent, err := ledger.Spent(nil)
+	must(err)
+	charged := ledger.Charged()
+	for n, round := range r.rounds {
+		want := w.epsilon(round.Cohort)
+		if n > uint64(len(charged)) {
+			w.violate("round %d is announced and not in the ledger", n)
+			continue
+		}
+		if e := charged[n-1]; e.Round != n || e.Epsilon < want || e.Delta < delta || spent.Epsilon < want {
+			w.violate("round %d: charged %v at %v, spent %v; the accountant says %v at %v", n, e.Epsilon, e.Delta, spent.Epsilon, want, delta)
+		}
+		if b := r.batches[n]; b != nil && charged[n-1].Kind != state.Reserved && (charged[n-1].Kind == state.Void) != b.Void {
+			w.violate("round %d: the ledger says %v, the batch void %v", n, charged[n-1].Kind, b.Void)
+		}
+	}
+}

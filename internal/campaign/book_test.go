@@ -1,0 +1,122 @@
+package campaign
+
+import (
+	"bytes"
+	"context"
+	"sync"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/panlearn/panlearn/shuffle/stage"
+	"github.com/panlearn/panlearn/state"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// A book remembers all bytes that anybody ever saw standing on a subject that is written once.
+type book struct {
+	mu       sync.Mutex
+	versions map[string][][]byte // different ones, in order; more than one is a broken promise
+	examined map[stage.Reason]int
+}
+
+func newBook() *book {
+	return &book{versions: map[string][][]byte{}, examined: map[stage.Reason]int{}}
+}
+
+// saw is told of every message that a process was shown.
+func (w *world) saw(m stream.Message) {
+	if _, s, err := stream.StreamOf(m.Subject); err != nil || s == stream.Leases {
+		return
+	}
+	b := w.book
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, v := range b.versions[m.Subject] {
+		if bytes.Equal(v, m.Data) {
+			return
+		}
+	}
+	b.versions[m.Subject] = append(b.versions[m.Subject], bytes.Clone(m.Data))
+	if n := len(b.versions[m.Subject]); n > 1 {
+		w.violate("%s: %d different messages stood there", m.Subject, n)
+	}
+}
+
+func (w *world) examined(r stage.Reason) {
+	w.book.mu.Lock()
+	defer w.book.mu.Unlock()
+	w.book.examined[r]++
+}
+
+// size counts what was ever seen: where it grows, something happens.
+func (b *book) size() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.versions)
+}
+
+// first is the first message seen on a subject, nil for none.
+func (b *book) first(subject string) []byte {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if v := b.versions[subject]; len(v) > 0 {
+		return v[0]
+	}
+	return nil
+}
+
+// body takes the message out of its envelope. Who signed it is checked by those who act on it.
+func body[M proto.Message](data []byte, into M) M {
+	var signed wire.Signed
+	must(stream.Unmarshal(data, &signed))
+	must(stream.Unmarshal(signed.Body, into))
+	return into
+}
+
+// before is told of every put before it is made.
+func (w *world) before(by *process, subject string, data []byte) {
+	at, err := stream.ParseSubject(subject)
+	must(err)
+	switch at.Verb {
+	case "task", "round", "end":
+		w.onDisk(by, at, data)
+	case "batch":
+		b := body(data, &wire.Batch{})
+		claim := w.book.first(name.Claim(at.Round))
+		if b.Void {
+			break
+		}
+		if claim == nil || body(claim, &wire.Claim{}).Attempt != b.Attempt {
+			w.violate("%s releases round %d, attempt %d, without the claim of that attempt", by.name, b.Round, b.Attempt)
+		}
+	}
+}
+
+// onDisk insists that the learner's bytes are committed, and a round reserved, before anybody sees them.
+func (w *world) onDisk(by *process, at stream.Address, data []byte) {
+	w.mu.Lock()
+	disk := w.disk
+	w.mu.Unlock()
+	ctx := context.Background()
+	c, err := disk.Load(ctx)
+	if err != nil {
+		if by.current().link.enter() == nil {
+			w.violate("%s puts %s, and its disk says: %v", by.name, at.Verb, err)
+		}
+		return
+	}
+	if want := map[string][]byte{"task": c.Task, "round": c.NextRound, "end": c.End}[at.Verb]; !bytes.Equal(data, want) {
+		w.violate("%s puts %s %d that is not on its disk", by.name, at.Verb, at.Round)
+	}
+	if at.Verb != "round" {
+		return
+	}
+	ledger, err := state.ReadLedger(disk.Ledger(ctx))
+	if err != nil {
+		return // closed since
+	}
+	if r, open := ledger.Open(); !open || r.Round != at.Round {
+		w.violate("%s announces round %d, which is not reserved", by.name, at.Round)
+	}
+}

@@ -1,0 +1,81 @@
+package campaign
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/panlearn/panlearn/shuffle/stage"
+	"github.com/panlearn/panlearn/state"
+)
+
+// A broken world has one part that does not keep its promise.
+type broken struct {
+	link    func(*link)                     // rewires a life's connection
+	store   func(*state.Memory) state.Store // replaces the learner's disk
+	forgets bool                            // each life of a publisher finds an empty store
+	forges  bool                            // somebody sends reports that no device made
+}
+
+// small is a task of three rounds with users to spare.
+var small = plan{Rounds: 3, Cohort: 4, Minimum: 4, Publishers: 2, Rows: 12, Pace: 500 * time.Millisecond, Bundle: 1, Sealed: true, Seed: 7}
+
+// plain is small, sealed for nobody: the broker's operator is trusted.
+func plain() plan {
+	p := small
+	p.Sealed = false
+	return p
+}
+
+// overtaken has the first stage cut off as it is about to claim, until the second one has released the round.
+var overtaken = []op{
+	{0, "crash", 2, 0}, {0, "trap", 1, 24}, {time.Second, "start", 2, 0}, {40 * time.Second, "pass", 0, 0},
+}
+
+// restarted is a gateway that is killed after its first users were counted, and comes back.
+var restarted = []op{{1200 * time.Millisecond, "crash", 3, 0}, {0, "start", 3, 0}}
+
+// TestBrokenPartsAreSeen: each of these breaks one promise that the system is built on, and each is seen; the same
+// campaign with the part whole is without a fault.
+func TestBrokenPartsAreSeen(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		plan   plan
+		ops    []op
+		broken func() broken
+		seen   []string // among the violations
+	}{
+		{"a broker that overwrites what is written once", small, overtaken, overwrites,
+			[]string{"different messages stood there", "is counted 2 times"}},
+		{"a broker that forgets claims", small, nil, losesClaims, []string{"is not the claimed one"}},
+		{"a broker that makes up sequences", small, nil, inflates,
+			[]string{"is counted 3 times", "and a report of it may have been"}},
+		{"report ids that nothing authenticates", plain(), nil, renames, []string{"is counted 2 times"}},
+		{"a learner's disk that acknowledges and keeps nothing", small, []op{{1200 * time.Millisecond, "crash", 0, 0}}, lies,
+			[]string{"that is not on its disk"}},
+		{"a device that forgets whom it charged", small, restarted, func() broken { return broken{forgets: true} },
+			[]string{"is counted 2 times"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if r := play(t, c.plan, c.ops, broken{}); len(r.violations) > 0 || !r.ended {
+				t.Errorf("with the part whole: ended %v, %q", r.ended, r.violations)
+			}
+			all := strings.Join(play(t, c.plan, c.ops, c.broken()).violations, "\n")
+			for _, want := range c.seen {
+				if !strings.Contains(all, want) {
+					t.Errorf("%q is not among the violations:\n%s", want, all)
+				}
+			}
+			t.Log(all)
+		})
+	}
+}
+
+// TestRenamedReportsAreRefused: whoever has the broker stores each sealed report a second time under a new id, and none
+// of them is counted.
+func TestRenamedReportsAreRefused(t *testing.T) {
+	r := play(t, small, nil, renames())
+	if len(r.violations) > 0 || !r.ended || r.examined[stage.Undecryptable] == 0 {
+		t.Errorf("ended %v, examined %v, %q", r.ended, r.examined, r.violations)
+	}
+}

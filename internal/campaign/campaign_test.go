@@ -1,0 +1,109 @@
+package campaign
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/panlearn/panlearn/shuffle/stage"
+)
+
+// A sum says what a series of campaigns went through, so that nobody believes in one that met nothing.
+type sum struct {
+	campaigns, ended, waiting, ops      int
+	real, void, reopened                int
+	counted, uncounted, unknown, unseen int
+	examined                            map[stage.Reason]int
+	took                                time.Duration
+}
+
+func (s *sum) add(ops []op, r result) {
+	s.campaigns++
+	s.ops += len(ops)
+	if r.ended {
+		s.ended++
+	} else {
+		s.waiting++
+	}
+	s.real, s.void, s.reopened = s.real+r.real, s.void+r.void, s.reopened+r.reopened
+	s.counted, s.uncounted = s.counted+r.counted, s.uncounted+r.uncounted
+	s.unknown, s.unseen, s.took = s.unknown+r.unknown, s.unseen+r.unseen, s.took+r.took
+	if s.examined == nil {
+		s.examined = map[stage.Reason]int{}
+	}
+	for reason, n := range r.examined {
+		s.examined[reason] += n
+	}
+}
+
+func (s *sum) String() string {
+	return fmt.Sprintf("%d campaigns of %d operations in %v: %d ended, %d wait for users; %d real and %d void batches, %d attempts "+
+		"opened again; %d events counted (%d of them by the rule of doubt, in no batch), %d uncounted, %d unknown; reports: %v",
+		s.campaigns, s.ops, s.took.Round(time.Hour), s.ended, s.waiting, s.real, s.void, s.reopened, s.counted, s.unseen,
+		s.uncounted, s.unknown, s.examined)
+}
+
+// TestCalm: without operations every task ends, unless it has too few users; nobody is in doubt and nothing is done
+// twice.
+func TestCalm(t *testing.T) {
+	checks(t, 40, func(rt *rapid.T) {
+		p := drawPlan(rt)
+		p.Lossy = false
+		r := play(t, p, nil, broken{})
+		if len(r.violations) > 0 {
+			rt.Fatalf("%q\n%s", r.violations, describe(p, nil))
+		}
+		// In random order a report may lie below the cutoff and not have been opened.
+		if r.unknown > 0 || (r.unseen > 0 && !p.Reorder) || r.void > 0 || r.reopened > 0 {
+			rt.Errorf("without a fault: %+v\n%s", r, describe(p, nil))
+		}
+	})
+}
+
+// TestCampaigns: whatever is done to the system, what must hold holds.
+func TestCampaigns(t *testing.T) {
+	n := 250
+	if deep(t, "all but the first 250 of 3000 campaigns") {
+		n = 3000
+	}
+	var all sum
+	checks(t, n, func(rt *rapid.T) {
+		p, ops := drawPlan(rt), drawOps(rt)
+		r := play(t, p, ops, broken{})
+		all.add(ops, r)
+		if len(r.violations) > 0 {
+			rt.Fatalf("%q\n%s", r.violations, describe(p, ops))
+		}
+	})
+	t.Log(&all)
+	// Of 250 campaigns about 20 have a void batch and more than that any of the others: none at all is no accident.
+	if all.campaigns >= 250 && (all.void == 0 || all.reopened == 0 || all.waiting == 0 || all.unknown == 0 || all.uncounted == 0) {
+		t.Errorf("these campaigns did not meet what they are for: %v", &all)
+	}
+}
+
+// checks runs a property n times: without PANLEARN_DEEP always the same campaigns, with it new ones each time. The flags
+// of rapid win.
+func checks(t *testing.T, n int, property func(*rapid.T)) {
+	t.Helper()
+	asked := map[string]bool{}
+	flag.Visit(func(f *flag.Flag) { asked[f.Name] = true })
+	set := func(name, value string) {
+		if f := flag.Lookup(name); !asked[name] {
+			old := f.Value.String()
+			must(f.Value.Set(value))
+			t.Cleanup(func() { must(f.Value.Set(old)) })
+		}
+	}
+	set("rapid.checks", strconv.Itoa(n))
+	set("rapid.nofailfile", "true") // a failure prints its schedule
+	if os.Getenv("PANLEARN_DEEP") == "" {
+		set("rapid.seed", "1")
+	}
+	rapid.Check(t, property)
+}

@@ -1,0 +1,117 @@
+package campaign
+
+import (
+	"context"
+	crand "crypto/rand"
+	"sync"
+
+	"github.com/panlearn/panlearn/state"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// A palimpsest is a broker on which claims and batches can be written again: the last one stands.
+type palimpsest struct {
+	mu       sync.Mutex
+	sequence uint64
+	standing map[string]stream.Message
+}
+
+type rewritten struct {
+	stream.Records
+	on *palimpsest
+}
+
+func overwrites() broken {
+	p := &palimpsest{standing: map[string]stream.Message{}}
+	return broken{link: func(l *link) { l.records = rewritten{l.records, p} }}
+}
+
+func (r rewritten) PutOnce(ctx context.Context, subject string, data []byte) (stream.PutResult, error) {
+	if at, _ := stream.ParseSubject(subject); at.Verb != "claim" && at.Verb != "batch" {
+		return r.Records.PutOnce(ctx, subject, data)
+	}
+	r.on.mu.Lock()
+	defer r.on.mu.Unlock()
+	r.on.sequence++
+	m := stream.Message{Subject: subject, Sequence: r.on.sequence, Data: data}
+	r.on.standing[subject] = m
+	return stream.PutResult{Ours: true, Standing: m}, nil
+}
+
+func (r rewritten) Get(ctx context.Context, subject string) (stream.Message, error) {
+	r.on.mu.Lock()
+	m, ok := r.on.standing[subject]
+	r.on.mu.Unlock()
+	if ok {
+		return m, nil
+	}
+	return r.Records.Get(ctx, subject)
+}
+
+// A sieve acknowledges claims and keeps none.
+type sieve struct{ stream.Records }
+
+func losesClaims() broken { return broken{link: func(l *link) { l.records = sieve{l.records} }} }
+
+func (s sieve) PutOnce(ctx context.Context, subject string, data []byte) (stream.PutResult, error) {
+	if at, _ := stream.ParseSubject(subject); at.Verb == "claim" {
+		return stream.PutResult{Ours: true, Standing: stream.Message{Subject: subject, Sequence: 1, Data: data}}, nil
+	}
+	return s.Records.PutOnce(ctx, subject, data)
+}
+
+// An inflation tells devices that their reports lie far behind where they do.
+type inflation struct{ stream.ReportWriter }
+
+func inflates() broken { return broken{link: func(l *link) { l.writer = inflation{l.writer} }} }
+
+func (i inflation) Publish(ctx context.Context, reports []stream.Outgoing) ([]stream.Ack, error) {
+	acks, err := i.ReportWriter.Publish(ctx, reports)
+	for i := range acks {
+		if acks[i].Sequence > 0 {
+			acks[i].Sequence += 1 << 20
+		}
+	}
+	return acks, err
+}
+
+// A renamer stores every report a second time, under new ids.
+type renamer struct{ stream.ReportWriter }
+
+func renames() broken {
+	return broken{forges: true, link: func(l *link) { l.writer = renamer{l.writer} }}
+}
+
+func (r renamer) Publish(ctx context.Context, reports []stream.Outgoing) ([]stream.Ack, error) {
+	acks, err := r.ReportWriter.Publish(ctx, reports)
+	for _, o := range reports {
+		var report wire.Report
+		must(stream.Unmarshal(o.Data, &report))
+		for i := range report.Ids {
+			report.Ids[i] = make([]byte, 16)
+			_, _ = crand.Read(report.Ids[i])
+		}
+		copy(o.ID[:], report.Ids[0])
+		var bad error
+		o.Data, bad = stream.Marshal(&report)
+		must(bad)
+		if _, err := r.ReportWriter.Publish(ctx, []stream.Outgoing{o}); err != nil {
+			return acks, err
+		}
+	}
+	return acks, err
+}
+
+// A void disk acknowledges every commit after the first and keeps none.
+type void struct{ *state.Memory }
+
+func lies() broken { return broken{store: func(m *state.Memory) state.Store { return void{m} }} }
+
+// Commit implements state.Store.
+func (v void) Commit(ctx context.Context, next state.Checkpoint, entries []state.Entry) error {
+	if next.Cursor.Round == 0 {
+		return v.Memory.Commit(ctx, next, entries)
+	}
+	return nil
+}

@@ -1,0 +1,238 @@
+package campaign
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/panlearn/panlearn/stream"
+)
+
+var (
+	errGone    = errors.New("the process is gone")
+	errCut     = errors.New("cut off from the broker")
+	errTimeout = errors.New("no answer in time")
+)
+
+// lateAnswer is how long a caller waits for a write that is under way.
+const lateAnswer = 2 * time.Second
+
+// A trap ends, or cuts off, a life at its next put of a verb, done or not.
+type trap struct {
+	verb  string
+	after bool          // the put is done
+	cut   time.Duration // 0: the process dies
+}
+
+// A link is the connection of one life of one process. Its faults are those between this process and the broker; what
+// the broker does by itself is memory.Injector's.
+type link struct {
+	w       *world
+	owner   *process
+	records stream.Records
+	writer  stream.ReportWriter
+	reader  stream.ReportReader // of stages
+	ctx     context.Context     // of the life
+	die     context.CancelFunc
+	onKill  func() // closes the life's disk
+
+	mu       sync.Mutex
+	rng      *rand.Rand
+	dead     bool
+	cutUntil time.Time
+	slow     bool // a third of the calls: writes reach the broker after their callers gave up, answers are stale
+	trap     *trap
+}
+
+// kill ends the life: nothing that it does from now on happens.
+func (l *link) kill() {
+	l.mu.Lock()
+	l.dead = true
+	l.mu.Unlock()
+	l.onKill()
+	l.die()
+}
+
+func (l *link) enter() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.dead:
+		return errGone
+	case time.Now().Before(l.cutUntil):
+		return errCut
+	}
+	return nil
+}
+
+// late draws how much later something happens, mostly not at all.
+func (l *link) late(most time.Duration) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.slow || l.rng.IntN(3) > 0 {
+		return 0
+	}
+	return time.Millisecond + time.Duration(l.rng.Int64N(int64(most)))
+}
+
+// write performs a write, late if the link is slow. Where it answers an error the caller knows nothing.
+func (l *link) write(ctx context.Context, do func(context.Context) error) error {
+	if err := l.enter(); err != nil {
+		return err
+	}
+	late := l.late(40 * time.Second)
+	if late == 0 {
+		return do(ctx)
+	}
+	l.w.late.Go(func() {
+		time.Sleep(late)
+		_ = do(context.WithoutCancel(ctx)) // nobody waits for the answer
+	})
+	timer := time.NewTimer(lateAnswer)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return errTimeout
+	}
+}
+
+// spring answers whether the put is the one that a trap waits for, and springs it before or after.
+func (l *link) spring(subject string, after bool) bool {
+	at, err := stream.ParseSubject(subject)
+	must(err)
+	l.mu.Lock()
+	t := l.trap
+	if t == nil || t.verb != at.Verb || t.after != after {
+		l.mu.Unlock()
+		return false
+	}
+	l.trap = nil
+	l.cutUntil = time.Now().Add(t.cut)
+	l.mu.Unlock()
+	if t.cut == 0 {
+		l.kill()
+	}
+	return true
+}
+
+// PutOnce implements stream.Records.
+func (l *link) PutOnce(ctx context.Context, subject string, data []byte) (r stream.PutResult, err error) {
+	if l.spring(subject, false) {
+		return r, errGone
+	}
+	if err := l.enter(); err != nil {
+		return r, err
+	}
+	l.w.before(l.owner, subject, data)
+	data = bytes.Clone(data) // what is under way is out of the caller's hands, who may erase it
+	answer := make(chan stream.PutResult, 1)
+	err = l.write(ctx, func(ctx context.Context) error {
+		r, err := l.records.PutOnce(ctx, subject, data)
+		if err == nil {
+			l.w.saw(r.Standing)
+		}
+		answer <- r
+		return err
+	})
+	if l.spring(subject, true) {
+		return r, errGone
+	}
+	if err != nil {
+		return r, err
+	}
+	return <-answer, nil
+}
+
+// Get implements stream.Records.
+func (l *link) Get(ctx context.Context, subject string) (stream.Message, error) {
+	return l.read(ctx, subject, l.records.Get)
+}
+
+// Latest implements stream.Records.
+func (l *link) Latest(ctx context.Context, pattern string) (stream.Message, error) {
+	return l.read(ctx, pattern, l.records.Latest)
+}
+
+func (l *link) read(ctx context.Context, of string, by func(context.Context, string) (stream.Message, error)) (stream.Message, error) {
+	if err := l.enter(); err != nil {
+		return stream.Message{}, err
+	}
+	m, err := by(ctx, of)
+	time.Sleep(l.late(lateAnswer)) // what stood then, told now
+	if err == nil {
+		l.w.saw(m)
+	}
+	return m, err
+}
+
+// Swap implements stream.Records.
+func (l *link) Swap(ctx context.Context, subject string, expected uint64, data []byte) (uint64, error) {
+	answer := make(chan uint64, 1)
+	err := l.write(ctx, func(ctx context.Context) error {
+		n, err := l.records.Swap(ctx, subject, expected, data)
+		answer <- n
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	return <-answer, nil
+}
+
+// Watch implements stream.Records.
+func (l *link) Watch(ctx context.Context, task stream.Task) (<-chan struct{}, error) {
+	if err := l.enter(); err != nil {
+		return nil, err
+	}
+	return l.records.Watch(ctx, task)
+}
+
+// Publish implements stream.ReportWriter.
+func (l *link) Publish(ctx context.Context, reports []stream.Outgoing) ([]stream.Ack, error) {
+	answer := make(chan []stream.Ack, 1)
+	err := l.write(ctx, func(ctx context.Context) error {
+		acks, err := l.writer.Publish(ctx, reports)
+		answer <- acks
+		return err
+	})
+	acks := make([]stream.Ack, len(reports))
+	if err == nil {
+		acks = <-answer
+	}
+	if l.enter() == errGone { // it died while the answer was on its way
+		return make([]stream.Ack, len(reports)), errGone
+	}
+	return acks, err
+}
+
+// Fetch implements stream.ReportReader.
+func (l *link) Fetch(ctx context.Context, max int, wait time.Duration) ([]stream.Delivery, error) {
+	if err := l.enter(); err != nil {
+		return nil, err
+	}
+	got, err := l.reader.Fetch(ctx, max, wait)
+	time.Sleep(l.late(leaseOf * 3 / 2)) // the process was suspended, and may have lost its lease
+	if gone := l.enter(); gone != nil {
+		return nil, gone // delivered, and never acknowledged
+	}
+	for i := range got {
+		ack := got[i].Ack
+		got[i].Ack = func() error {
+			if err := l.enter(); err != nil {
+				return err
+			}
+			return ack()
+		}
+	}
+	return got, err
+}
+
+// Purge implements stream.ReportReader.
+func (l *link) Purge(ctx context.Context, subject string) error {
+	return l.write(ctx, func(ctx context.Context) error { return l.reader.Purge(ctx, subject) })
+}

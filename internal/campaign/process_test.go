@@ -1,0 +1,157 @@
+package campaign
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/panlearn/panlearn/learner/service"
+	"github.com/panlearn/panlearn/shuffle/stage"
+	"github.com/panlearn/panlearn/state"
+)
+
+// A process has one life after the other.
+type process struct {
+	name string
+	// begin makes what runs in a life. It may set the life's onKill.
+	begin func(*link) (run func(context.Context) error, status func() string)
+	// exclusive processes own a disk: the next life waits until the last one has let go of it.
+	exclusive bool
+
+	mu   sync.Mutex
+	life *life
+	over bool // a life has run to the end of the task
+}
+
+type life struct {
+	link   *link
+	done   chan struct{}
+	status func() string
+}
+
+func (p *process) current() *life {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.life
+}
+
+func (l *life) running() bool {
+	if l == nil {
+		return false
+	}
+	select {
+	case <-l.done:
+		return false
+	default:
+		return true
+	}
+}
+
+// start begins a life unless one is running that has not been told to end.
+func (w *world) start(p *process) {
+	if old := p.current(); old.running() {
+		if old.link.ctx.Err() == nil {
+			return
+		}
+		if p.exclusive {
+			<-old.done
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	l := &link{w: w, owner: p, records: w.broker, writer: w.broker, ctx: ctx, die: cancel, onKill: func() {},
+		rng: rand.New(rand.NewPCG(w.Seed, uint64(len(p.name))))}
+	reader, err := w.broker.Reader(name)
+	must(err)
+	l.reader = reader
+	if w.broken.link != nil {
+		w.broken.link(l)
+	}
+	run, status := p.begin(l)
+	now := &life{link: l, done: make(chan struct{}), status: status}
+	p.mu.Lock()
+	p.life = now
+	p.mu.Unlock()
+	go func() {
+		defer close(now.done)
+		err := run(ctx)
+		switch {
+		case err == nil:
+			p.mu.Lock()
+			p.over = true
+			p.mu.Unlock()
+		case ctx.Err() == nil && !errors.Is(err, state.ErrFailed) && !errors.Is(err, errDied):
+			w.violate("%s gave up: %v", p.name, err)
+		}
+		cancel()
+	}()
+}
+
+// crash ends the life at once; stop lets it end as it likes.
+func (p *process) crash() {
+	if l := p.current(); l != nil {
+		l.link.kill()
+	}
+}
+
+func (p *process) stop() {
+	if l := p.current(); l != nil {
+		l.link.die()
+	}
+}
+
+func (p *process) finished() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.over
+}
+
+// reopen is the learner's disk as the next process finds it.
+func (w *world) reopen() *state.Memory {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_ = w.disk.Close() // the last life's handle, failed or not
+	disk, err := w.disk.Reopen()
+	must(err)
+	disk.Fault = w.crashAtCommit
+	w.disk = disk
+	return disk
+}
+
+// learn begins a life of the learner on what is on its disk.
+func (w *world) learn(l *link) (func(context.Context) error, func() string) {
+	disk := w.reopen()
+	l.onKill = func() { _ = disk.Close() }
+	var store state.Store = disk
+	if w.broken.store != nil {
+		store = w.broken.store(disk)
+	}
+	s, err := service.New(w.service(l, store))
+	must(err)
+	return s.Run, func() string { return "learning" }
+}
+
+// crashAtCommit is the disk fault that was asked for, once.
+func (w *world) crashAtCommit(state.Checkpoint) state.Fault {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f := w.diskFault
+	w.diskFault = state.NoFault
+	return f
+}
+
+// mix begins a life of a stage process.
+func (w *world) mix(l *link) (func(context.Context) error, func() string) {
+	s, err := stage.New(stage.Config{
+		Task: name, Records: l, Reports: l, Identity: w.identity.stage, Limits: w.broker.Limits(), LeaseTTL: leaseOf,
+		Poll: poll, Prefetch: 16, Entropy: func() rand.Source { return stageEntropy },
+		Observer: stage.Observer{Report: func(r stage.Reason) { w.examined(r) }},
+	})
+	must(err)
+	return s.Run, func() string { return s.Status().String() }
+}
+
+// settleTime is how long a quiet world is watched before it counts as waiting: longer than a deadline, two lost leases
+// and a burnt claim together.
+func (w *world) settleTime() time.Duration { return w.Deadline + 8*leaseOf + 10*poll }

@@ -1,0 +1,192 @@
+package campaign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+	"time"
+
+	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/client"
+)
+
+var errDied = errors.New("the device's store died")
+
+// A publisher is a gateway of some users, the same in all its lives.
+type publisher struct {
+	*process
+	w      *world
+	number int
+	store  client.Store
+
+	mu      sync.Mutex
+	fault   storeFault
+	crashed bool                        // in some life; what it knew and had not stored is lost
+	drawn   map[client.Key]int          // rows by key
+	reports map[[16]byte]ticket         // by report id: all that were ever made durable
+	final   map[client.Key]client.State // Counted and Unknown are for ever
+	doubts  map[uint64]bool             // rounds in which a publish was not answered with a sequence
+	summary *client.Summary             // of the last life that ran to its end
+}
+
+// A ticket is one user's part in one round.
+type ticket struct {
+	user  int
+	round uint64
+}
+
+// A storeFault is what happens at the next write of a store.
+type storeFault int
+
+const (
+	sound     storeFault = iota
+	writeLost            // not made
+	writeKept            // made, and not acknowledged
+)
+
+func newPublisher(w *world, number int) *publisher {
+	p := &publisher{w: w, number: number, store: client.NewMemoryStore(), drawn: map[client.Key]int{},
+		reports: map[[16]byte]ticket{}, final: map[client.Key]client.State{}, doubts: map[uint64]bool{}}
+	p.process = &process{name: fmt.Sprint("publisher", number), begin: p.publish, exclusive: true}
+	for i := range w.Rows {
+		p.drawn[p.key(i)] = i
+	}
+	return p
+}
+
+func (p *publisher) source() string { return fmt.Sprint("users", p.number, ".libsvm") }
+
+func (p *publisher) key(row int) client.Key { return client.RowKey(p.source(), int64(row)) }
+
+// user is the coordinate of a row.
+func (p *publisher) user(row int) int { return p.number*p.w.Rows + row }
+
+func (p *publisher) rows() iter.Seq2[task.Row, error] {
+	return func(yield func(task.Row, error) bool) {
+		for i := range p.w.Rows {
+			row := task.Row{Line: int64(i) + 1, Number: int64(i), Index: []int32{int32(p.user(i))}, Value: []float64{1}, Label: "-1"}
+			time.Sleep(p.w.Pace)
+			if !yield(row, nil) {
+				return
+			}
+		}
+	}
+}
+
+// publish begins a life that offers all rows again; the store knows which took part.
+func (p *publisher) publish(l *link) (func(context.Context) error, func() string) {
+	if p.w.broken.forgets {
+		p.store = client.NewMemoryStore()
+	}
+	store := &lifeStore{Store: p.store, p: p}
+	l.onKill = func() {
+		store.kill()
+		p.mu.Lock()
+		p.crashed = true
+		p.mu.Unlock()
+	}
+	c, err := client.New(client.Config{
+		Task: name, Records: l, Reports: &witness{link: l, p: p}, Store: store, Source: p.source(), Bundle: p.w.Bundle,
+		Policy: client.Policy{AllowPlaintext: true}, Limits: p.w.broker.Limits(), Poll: poll, Timeout: 2 * poll,
+		CloseWait: closeWait, Entropy: deviceEntropy,
+	})
+	must(err)
+	return func(ctx context.Context) error {
+		sum, err := c.Run(ctx, p.rows())
+		if sum.Events != sum.Counted+sum.Uncounted+sum.Unknown+sum.Refused {
+			p.w.violate("%s: the summary does not add up: %+v", p.name, sum)
+		}
+		if err == nil {
+			p.mu.Lock()
+			p.summary = &sum
+			p.mu.Unlock()
+		}
+		return err
+	}, func() string { return "publishing" }
+}
+
+// A witness is the writer of a life, and sees the answers that the client sees.
+type witness struct {
+	*link
+	p *publisher
+}
+
+// Publish implements stream.ReportWriter.
+func (t *witness) Publish(ctx context.Context, reports []stream.Outgoing) ([]stream.Ack, error) {
+	acks, err := t.link.Publish(ctx, reports)
+	t.p.mu.Lock()
+	defer t.p.mu.Unlock()
+	for i, r := range reports {
+		at, bad := stream.ParseSubject(r.Subject)
+		must(bad)
+		if acks[i].Sequence == 0 {
+			t.p.doubts[at.Round] = true
+		}
+	}
+	return acks, err
+}
+
+// A lifeStore is the store as one life has it open.
+type lifeStore struct {
+	client.Store
+	p    *publisher
+	mu   sync.Mutex
+	dead bool
+}
+
+func (s *lifeStore) kill() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dead = true
+}
+
+// Write implements client.Store.
+func (s *lifeStore) Write(c client.Change) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.dead {
+		return errDied
+	}
+	p := s.p
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	fault := p.fault
+	p.fault = sound
+	if fault != sound {
+		s.dead, p.crashed = true, true
+	}
+	if fault == writeLost {
+		return errDied
+	}
+	if err := s.Store.Write(c); err != nil {
+		return err
+	}
+	for _, e := range c.Events {
+		p.note(e)
+	}
+	if fault == writeKept {
+		return errDied
+	}
+	return nil
+}
+
+// note remembers report ids, and that what is final stays; p.mu is held.
+func (p *publisher) note(e client.Participation) {
+	row, ok := p.drawn[e.Key]
+	if !ok {
+		p.w.violate("%s stores an event that it does not have", p.name)
+		return
+	}
+	if was, ok := p.final[e.Key]; ok && was != e.State {
+		p.w.violate("user %d was %v and is %v", p.user(row), was, e.State)
+	}
+	switch e.State {
+	case client.Counted, client.Unknown:
+		p.final[e.Key] = e.State
+	case client.Charged:
+		p.reports[e.Draw.Report] = ticket{user: p.user(row), round: e.Draw.Round}
+	}
+}

@@ -1,0 +1,98 @@
+package campaign
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/panlearn/panlearn/learner/service"
+	"github.com/panlearn/panlearn/state"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/memory"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// replay has another learner, with an empty disk, read the batches that stand on the broker: what it writes, on its disk
+// and for others to see, must be what the learner of the campaign wrote.
+func (w *world) replay() {
+	broker, err := memory.New(memory.Config{})
+	must(err)
+	ctx, stop := context.WithCancel(context.Background())
+	public := map[string][]byte{}
+	for _, m := range w.broker.Dump() {
+		switch at, _ := stream.ParseSubject(m.Subject); at.Verb {
+		case "stage", "batch": // in the order of their sequences
+			_, err := broker.PutOnce(ctx, m.Subject, m.Data)
+			must(err)
+		case "task", "round", "end":
+			public[m.Subject] = m.Data
+		}
+	}
+	disk := state.NewMemory()
+	c := w.service(broker, disk)
+	if at, err := w.disk.Load(ctx); err == nil { // a Task is planned once, and may hold what is drawn
+		c.Prepare = func() (*wire.Task, error) { return body(at.Task, &wire.Task{}), nil }
+	}
+	s, err := service.New(c)
+	must(err)
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	time.Sleep(time.Minute) // no fault delays it: it stands still where no batch is there
+	stop()
+	if err := <-done; err != nil && !errors.Is(err, context.Canceled) {
+		w.violate("the batches do not make a learner: %v", err)
+	}
+	w.sameDisk(disk)
+	for _, m := range broker.Dump() {
+		switch at, _ := stream.ParseSubject(m.Subject); at.Verb {
+		case "task", "round", "end":
+			if !bytes.Equal(public[m.Subject], m.Data) {
+				w.violate("%s is not what a learner computes from the batches", m.Subject)
+			}
+			delete(public, m.Subject)
+		}
+	}
+	for subject := range public {
+		w.violate("%s is nothing that a learner computes from the batches", subject)
+	}
+	must(disk.Close())
+}
+
+// sameDisk compares checkpoint and ledger, byte for byte.
+func (w *world) sameDisk(other *state.Memory) {
+	ctx := context.Background()
+	got, err := w.disk.Load(ctx)
+	want, otherErr := other.Load(ctx)
+	if err != nil || otherErr != nil {
+		if !errors.Is(err, state.ErrEmpty) || !errors.Is(otherErr, state.ErrEmpty) {
+			w.violate("the learner's disk says %v, the other's %v", err, otherErr)
+		}
+		return
+	}
+	a, err := got.MarshalBinary()
+	must(err)
+	b, err := want.MarshalBinary()
+	must(err)
+	if !bytes.Equal(a, b) {
+		w.violate("the learner's state of round %d is not what the batches make, which is of round %d", got.Cursor.Round, want.Cursor.Round)
+	}
+	var mine, theirs []state.Entry
+	for e, err := range w.disk.Ledger(ctx) {
+		must(err)
+		mine = append(mine, e)
+	}
+	for e, err := range other.Ledger(ctx) {
+		must(err)
+		theirs = append(theirs, e)
+	}
+	if len(mine) != len(theirs) {
+		w.violate("%d ledger entries, the batches make %d", len(mine), len(theirs))
+		return
+	}
+	for i := range mine {
+		if mine[i] != theirs[i] {
+			w.violate("ledger entry %d is not what the batches make", i+1)
+		}
+	}
+}

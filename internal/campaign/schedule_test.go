@@ -1,0 +1,185 @@
+package campaign
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+	"strings"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/panlearn/panlearn/state"
+	"github.com/panlearn/panlearn/stream/memory"
+)
+
+// An op is one operation, some time after the last one.
+type op struct {
+	After time.Duration
+	Do    string // see apply
+	Who   int    // process, modulo their number: learner, stages, publishers
+	What  int    // trap or disk fault, modulo their number; half seconds
+}
+
+func (o op) String() string { return fmt.Sprintf("{%v, %q, %d, %d}", o.After, o.Do, o.Who, o.What) }
+
+// verbs of the operations. Those that come often do most harm.
+var verbs = []string{"pass", "start", "crash", "stop", "cut", "trap", "slow", "fast", "disk", "lossy", "clean", "redeliver", "forget", "outage",
+	"start", "crash", "trap", "trap", "cut"}
+
+// uniform draws from low to high, each as often: rapid's own ranges prefer their ends, and time near zero is no time.
+// It shrinks to low.
+func uniform(t *rapid.T, label string, low, high int) int {
+	n := high - low + 1
+	return rapid.Custom(func(t *rapid.T) int {
+		v := 0
+		for range bits.Len(uint(n)) + 2 {
+			v *= 2
+			if rapid.Bool().Draw(t, "bit") {
+				v++
+			}
+		}
+		return low + v%n
+	}).Draw(t, label)
+}
+
+func drawPlan(t *rapid.T) plan {
+	flip := func(label string) bool { return uniform(t, label, 0, 1) == 1 }
+	p := plan{
+		Rounds: uint64(uniform(t, "rounds", 1, 3)), Cohort: uint64(uniform(t, "cohort", 2, 6)),
+		Publishers: uniform(t, "publishers", 1, 3), Bundle: uniform(t, "bundle", 1, 2),
+		Pace:   time.Duration(uniform(t, "pace", 0, 10)) * 100 * time.Millisecond,
+		Sealed: flip("sealed"), Reorder: flip("reorder"), Lossy: flip("lossy"), Seed: uint64(uniform(t, "seed", 0, 1<<20)),
+	}
+	p.Minimum = p.Cohort
+	if flip("deadline") {
+		p.Minimum = uint64(uniform(t, "minimum", 1, int(p.Cohort)))
+		p.Deadline = time.Duration(uniform(t, "seconds", 1, 20)) * time.Second
+	}
+	// Some have users for void rounds to spare, some have too few for the plan.
+	least := (int(p.Rounds*p.Cohort) + p.Publishers - 1) / p.Publishers
+	p.Rows = uniform(t, "rows", max(1, least-1), least+10)
+	return p
+}
+
+func drawOps(t *rapid.T) []op {
+	one := rapid.Custom(func(t *rapid.T) op {
+		return op{
+			After: time.Duration(uniform(t, "ms", 0, 3000)) * time.Millisecond, Do: verbs[uniform(t, "do", 0, len(verbs)-1)],
+			Who: uniform(t, "who", 0, 5), What: uniform(t, "what", 0, 71),
+		}
+	})
+	// What kills a stage between claim and batch is rare among all operations, and worth most.
+	early := rapid.Custom(func(t *rapid.T) op {
+		return op{
+			After: time.Duration(uniform(t, "ms", 0, 300)) * time.Millisecond, Do: "trap",
+			Who: uniform(t, "stage", 1, 2), What: uniform(t, "what", 0, 71),
+		}
+	})
+	// Bursts, because one long list is short on average.
+	return slices.Concat(rapid.SliceOfN(early, 0, 3).Draw(t, "traps"),
+		slices.Concat(rapid.SliceOfN(rapid.SliceOfN(one, 0, 10), 0, 10).Draw(t, "ops")...))
+}
+
+// lossy is a broker that misbehaves in every way.
+var lossy = memory.Rates{LostAck: 0.15, Lost: 0.1, Duplicate: 0.2, Lag: 0.2}
+
+func (w *world) processes() []*process {
+	all := append([]*process{w.learner}, w.stages...)
+	for _, d := range w.devices {
+		all = append(all, d.process)
+	}
+	return all
+}
+
+// apply performs an operation.
+func (w *world) apply(o op) {
+	all := w.processes()
+	p := all[o.Who%len(all)]
+	seconds := time.Duration(o.What) * time.Second / 2
+	switch o.Do {
+	case "start":
+		w.start(p)
+	case "crash":
+		p.crash()
+	case "stop":
+		p.stop()
+	case "cut":
+		p.current().link.set(func(l *link) { l.cutUntil = time.Now().Add(seconds) })
+	case "slow", "fast":
+		p.current().link.set(func(l *link) { l.slow = o.Do == "slow" })
+	case "trap":
+		w.setTrap(o)
+	case "disk":
+		w.mu.Lock()
+		w.diskFault = state.Fault(1 + o.What%2)
+		w.mu.Unlock()
+	case "lossy":
+		w.broker.Inject(memory.Random(w.Seed+uint64(o.What), lossy))
+	case "clean":
+		w.broker.Inject(nil)
+	case "redeliver":
+		w.broker.Redeliver(name)
+	case "forget":
+		w.broker.Forget(name)
+	case "outage":
+		w.broker.Disconnect()
+		time.Sleep(seconds)
+		w.broker.Connect()
+	}
+}
+
+// setTrap lies in wait for a process's next write of a kind.
+func (w *world) setTrap(o op) {
+	all := w.processes()
+	i := o.Who % len(all)
+	if d := i - 1 - len(w.stages); d >= 0 {
+		w.devices[d].set(storeFault(1 + o.What%2))
+		return
+	}
+	verbs := []string{"claim", "batch", "open", "close", "claim", "batch"}
+	if i == 0 {
+		verbs = []string{"round", "end", "task", "round", "round", "round"}
+	}
+	t := &trap{verb: verbs[o.What%6], after: o.What/6%2 == 1}
+	if o.What/12%3 == 2 {
+		t.cut = 15*time.Second + time.Duration(o.What)*time.Second/2
+	}
+	all[i].current().link.set(func(l *link) { l.trap = t })
+}
+
+func (l *link) set(by func(*link)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	by(l)
+}
+
+func (p *publisher) set(f storeFault) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.fault = f
+}
+
+// heal ends all faults but those that a test breaks on purpose.
+func (w *world) heal() {
+	w.broker.Inject(nil)
+	w.broker.Connect()
+	w.mu.Lock()
+	w.diskFault = state.NoFault
+	w.mu.Unlock()
+	for _, d := range w.devices {
+		d.set(sound)
+	}
+	for _, p := range w.processes() {
+		p.current().link.set(func(l *link) { l.slow, l.trap, l.cutUntil = false, nil, time.Time{} })
+	}
+}
+
+func describe(p plan, ops []op) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "plan %+v\n", p)
+	for _, o := range ops {
+		fmt.Fprintf(&b, "\t%v,\n", o)
+	}
+	return b.String()
+}

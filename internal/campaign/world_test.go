@@ -1,0 +1,170 @@
+package campaign
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/panlearn/panlearn/learner"
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/service"
+	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/randomizer"
+	"github.com/panlearn/panlearn/state"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/memory"
+	"github.com/panlearn/panlearn/stream/seal"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// The task of all campaigns. Logistic loss with a radius of 1 has gradients of norm at least sigmoid(-1) = 0.268 at a
+// unit feature, so that all of them are clipped to 0.25 exactly.
+const (
+	name   = stream.Task("campaign")
+	levels = 2
+	trials = 40
+	budget = 8.0
+	delta  = 1e-3
+
+	leaseOf   = 10 * time.Second
+	poll      = 2 * time.Second
+	closeWait = time.Hour // a Close always comes; who gives up on one would be unknown without a reason
+
+	declaration = `
+version: 1
+name: campaign
+events: {format: libsvm}
+features: {vector: {dimension: %d, min: 0, max: 1, scale: raw}}
+intercept: 0
+label: {positive: ["1"], negative: ["-1"]}
+model: {loss: logistic, radius: 1, clip_norm: 0.25}
+privacy: {epsilon: 8, delta: 1e-3, trust: shuffle, seal: %s}
+schedule: {users: %d}
+`
+)
+
+// A plan is what a campaign is about.
+type plan struct {
+	Rounds, Cohort, Minimum uint64
+	Deadline                time.Duration // 0: none
+	Publishers, Rows        int           // users are Publishers x Rows
+	Pace                    time.Duration // between two rows of a publisher; below poll, at which it takes its rows to have ended
+	Bundle                  int
+	Sealed                  bool
+	Lossy                   bool // the broker misbehaves from the start, until it is told not to
+	Reorder                 bool // the broker hands reports out in random order
+	Seed                    uint64
+}
+
+func (p plan) users() int { return p.Publishers * p.Rows }
+
+// A world is a broker and all that happened on it, the disks, and the processes.
+type world struct {
+	plan
+	broken // what a test breaks on purpose; zero in real campaigns
+
+	broker    *memory.Broker
+	identity  struct{ learner, stage *seal.Identity }
+	spec      *task.Spec
+	disk      *state.Memory // the learner's, as the newest life has it open
+	book      *book
+	learner   *process
+	stages    []*process
+	devices   []*publisher
+	late      sync.WaitGroup // writes that are under way though their callers gave up
+	diskFault state.Fault    // of the next commit
+
+	mu         sync.Mutex
+	violations []string
+}
+
+func newWorld(p plan, b broken) *world {
+	w := &world{plan: p, broken: b, book: newBook()}
+	var err error
+	w.broker, err = memory.New(memory.Config{Keep: true, AckWait: 5 * time.Second, Shuffle: p.Reorder, Seed: p.Seed})
+	must(err)
+	for _, id := range []**seal.Identity{&w.identity.learner, &w.identity.stage} {
+		*id, err = seal.NewIdentity()
+		must(err)
+	}
+	sealed := "none"
+	if p.Sealed {
+		sealed = "hpke"
+	}
+	w.spec, err = task.Parse(fmt.Appendf(nil, declaration, p.users(), sealed, p.Rounds*p.Cohort), nil)
+	must(err)
+	w.disk = state.NewMemory()
+	w.learner = &process{name: "learner", begin: w.learn, exclusive: true}
+	for i := range 2 {
+		w.stages = append(w.stages, &process{name: fmt.Sprint("stage", i), begin: w.mix})
+	}
+	for i := range p.Publishers {
+		w.devices = append(w.devices, newPublisher(w, i))
+	}
+	return w
+}
+
+// must is for the test's own mistakes.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+func (w *world) params() randomizer.Params {
+	return randomizer.Params{Dim: w.users(), ClipNorm: 0.25, Levels: levels, Trials: trials, Coin: randomizer.Fair}
+}
+
+// body is what the learner prepares.
+func (w *world) body() (*wire.Task, error) {
+	declared, err := w.spec.Canonical()
+	if err != nil {
+		return nil, err
+	}
+	suite := wire.Suite_SUITE_NONE
+	if w.Sealed {
+		suite = wire.Suite_SUITE_X25519
+	}
+	return &wire.Task{Suite: suite, Declaration: declared, Plan: &wire.Plan{
+		Algorithm: "psgd", Users: w.Rounds * w.Cohort, Rounds: w.Rounds, Cohort: w.Cohort, Minimum: w.Minimum,
+		Mechanism: manifest.Mechanism(w.params(), 0, uint32(w.Bundle)), Trust: wire.Trust_TRUST_SHUFFLE, HonestFraction: "1",
+		RoundsPerUser: 1, Epsilon: budget, Delta: delta, DeadlineMs: uint64(w.Deadline.Milliseconds()),
+		EpsilonBudget: budget, Loss: "logistic",
+	}}, nil
+}
+
+func build(t *wire.Task) (learner.Algorithm, error) {
+	ball, err := convex.NewBall(1)
+	if err != nil {
+		return nil, err
+	}
+	return learner.NewPSGD(learner.PSGDConfig{Dim: int(t.Plan.Mechanism.Dim), Set: ball, Steps: t.Plan.Rounds, StepSize: 0.3})
+}
+
+// service is the configuration of a learner on the world's task.
+func (w *world) service(r stream.Records, s state.Store) service.Config {
+	return service.Config{Task: name, Records: r, Store: s, Identity: w.identity.learner, Prepare: w.body, Build: build, Poll: poll}
+}
+
+// violate notes that something that must hold did not.
+func (w *world) violate(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.violations) < 20 {
+		w.violations = append(w.violations, fmt.Sprintf(format, args...))
+	}
+}
+
+// A constant is the entropy source that makes users visible.
+type constant uint64
+
+// Uint64 implements rand.Source.
+func (c constant) Uint64() uint64 { return uint64(c) }
+
+// With zero bits a device's fair coins are all zero and it rounds up, which undoes the snapping of the clipped gradient
+// towards the centre; the stage flips coins the other way round and needs ones.
+const (
+	deviceEntropy constant = 0
+	stageEntropy  constant = 1<<64 - 1
+)

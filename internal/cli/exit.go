@@ -1,0 +1,184 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Exit codes of every command.
+const (
+	ExitDone      = 0
+	ExitError     = 1
+	ExitUsage     = 2  // flags, arguments, task file
+	ExitRefused   = 3  // refused for privacy: budget or policy; trying again changes nothing
+	ExitTransient = 75 // interrupted or out of reach: the same command again goes on
+)
+
+// A CodedError carries the exit code that its command should end with.
+type CodedError struct {
+	Code int
+	Err  error
+}
+
+func (e *CodedError) Error() string { return e.Err.Error() }
+
+func (e *CodedError) Unwrap() error { return e.Err }
+
+func coded(code int, err error) error {
+	var already *CodedError
+	if err == nil || errors.As(err, &already) {
+		return err
+	}
+	return &CodedError{Code: code, Err: err}
+}
+
+// Usage marks an error as the caller's: exit code 2.
+func Usage(err error) error { return coded(ExitUsage, err) }
+
+// Usagef is Usage of a formatted error.
+func Usagef(format string, args ...any) error { return Usage(fmt.Errorf(format, args...)) }
+
+// Refused marks an error as a refusal for privacy: exit code 3.
+func Refused(err error) error { return coded(ExitRefused, err) }
+
+// Transient marks an error as worth trying again: exit code 75.
+func Transient(err error) error { return coded(ExitTransient, err) }
+
+// Classify gives an error the code of the first target that it matches.
+func Classify(err error, classes ...Class) error {
+	for _, c := range classes {
+		if err != nil && c.Is(err) {
+			return coded(c.Code, err)
+		}
+	}
+	return err
+}
+
+// A Class is a set of errors with one exit code.
+type Class struct {
+	Code int
+	Is   func(error) bool
+}
+
+// As is the class of errors that wrap a T.
+func As[T error](code int) Class {
+	return Class{Code: code, Is: func(err error) bool {
+		var target T
+		return errors.As(err, &target)
+	}}
+}
+
+// Is is the class of errors that wrap target.
+func Is(code int, target error) Class {
+	return Class{Code: code, Is: func(err error) bool { return errors.Is(err, target) }}
+}
+
+// signalGrace is how long a second signal is taken for the first one: supervisors signal a process and its group.
+const signalGrace = time.Second
+
+// Main runs a command until it ends or a signal asks it to, prints an error as one line, and answers the exit code.
+// A signal more than a second after the first kills the process.
+func Main(root *cobra.Command, args []string, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	ended, relented := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(relented)
+		select {
+		case <-ended:
+			return
+		case <-ctx.Done():
+		}
+		select {
+		case <-ended:
+		case <-time.After(signalGrace):
+			stop()
+		}
+	}()
+	defer func() {
+		close(ended)
+		<-relented
+	}()
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.SetArgs(args)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return Usage(flagError(err)) })
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return fromEnvironment(cmd.Flags(), os.LookupEnv) }
+	refuseUnknown(root)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return ExitDone
+	}
+	code := ExitError
+	var c *CodedError
+	switch {
+	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
+		code = ExitTransient
+		err = errors.New("interrupted; the same command again goes on where this one stopped")
+	case errors.As(err, &c):
+		code = c.Code
+	case isUsage(err):
+		code = ExitUsage
+	}
+	fmt.Fprintf(stderr, "%s: %s\n", root.Name(), oneLine(err))
+	return code
+}
+
+// oneLine joins the lines of joined errors.
+func oneLine(err error) string {
+	return strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+}
+
+// refuseUnknown makes a group of commands, the root too, refuse a word that is none of them. Cobra alone would answer it
+// with help and success.
+func refuseUnknown(c *cobra.Command) {
+	for _, sub := range c.Commands() {
+		refuseUnknown(sub)
+	}
+	if !c.HasSubCommands() || c.Runnable() {
+		return
+	}
+	c.Args = func(c *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return Usagef("unknown command %q for %q", args[0], c.CommandPath())
+		}
+		return nil
+	}
+	c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
+}
+
+// flagError says of a value that a flag does not take what it would take; Go's parsers say how they failed.
+func flagError(err error) error {
+	var invalid *pflag.InvalidValueError
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	want := map[string]string{"int": "a whole number", "uint64": "a whole number of at least 0", "float64": "a number",
+		"bool": "true or false", "uintSlice": "whole numbers with commas"}[invalid.GetFlag().Value.Type()]
+	if want == "" {
+		return err
+	}
+	return fmt.Errorf("--%s %q: want %s", invalid.GetFlag().Name, invalid.GetValue(), want)
+}
+
+// isUsage recognises the errors that cobra makes itself; they have no type.
+func isUsage(err error) bool {
+	var notExist *pflag.NotExistError
+	text := err.Error()
+	for _, prefix := range []string{"unknown command", "required flag", "accepts ", "requires ", "invalid argument ",
+		"if any flags in the group", "at least one of the flags in the group"} {
+		if strings.HasPrefix(text, prefix) {
+			return true
+		}
+	}
+	return errors.As(err, &notExist)
+}

@@ -1,0 +1,144 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// program is a command tree like ours: a root, a leaf, a group. run is the leaf.
+func program(run func(*cobra.Command) error) *cobra.Command {
+	root := &cobra.Command{Use: "learner", Args: cobra.NoArgs}
+	leaf := &cobra.Command{Use: "run", Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error { return run(c) }}
+	leaf.Flags().Int("count", 1, "")
+	leaf.Flags().String("name", "file", "")
+	group := &cobra.Command{Use: "privacy"}
+	sub := &cobra.Command{Use: "check FILE", Args: cobra.ExactArgs(1), RunE: func(*cobra.Command, []string) error { return nil }}
+	sub.Flags().Int("users", 0, "")
+	_ = sub.MarkFlagRequired("users")
+	sub.Flags().Int("a", 0, "")
+	sub.Flags().Int("b", 0, "")
+	sub.MarkFlagsRequiredTogether("a", "b")
+	group.AddCommand(sub)
+	root.AddCommand(leaf, group)
+	root.SetOut(new(bytes.Buffer))
+	return root
+}
+
+func TestExitCodes(t *testing.T) {
+	plain := errors.New("plain")
+	for _, test := range []struct {
+		name string
+		err  error
+		want int
+	}{
+		{"nothing", nil, ExitDone},
+		{"an error", plain, ExitError},
+		{"usage", Usage(plain), ExitUsage},
+		{"usage with a text", Usagef("--x %d: want 1", 2), ExitUsage},
+		{"refused", Refused(plain), ExitRefused},
+		{"transient", Transient(plain), ExitTransient},
+		{"wrapped", fmt.Errorf("run: %w", Refused(plain)), ExitRefused},
+		{"joined", errors.Join(plain, Transient(plain)), ExitTransient},
+		{"the first code stays", Usage(Refused(plain)), ExitRefused},
+		{"nil stays nil", Usage(nil), ExitDone},
+		{"somebody else's context", context.Canceled, ExitError},
+		{"by value", Classify(fmt.Errorf("x: %w", plain), Is(ExitTransient, plain)), ExitTransient},
+		{"by type", Classify(fmt.Errorf("x: %w", &typed{}), As[*typed](ExitRefused)), ExitRefused},
+		{"by no class", Classify(plain, As[*typed](ExitRefused), Is(ExitTransient, context.Canceled)), ExitError},
+		{"nil has no class", Classify(nil, Is(ExitTransient, plain)), ExitDone},
+	} {
+		var stderr bytes.Buffer
+		got := Main(program(func(*cobra.Command) error { return test.err }), []string{"run"}, &stderr)
+		if got != test.want {
+			t.Errorf("%s: exit code %d, want %d", test.name, got, test.want)
+		}
+		if lines := strings.Count(stderr.String(), "\n"); (test.err == nil && lines != 0) || (test.err != nil && lines != 1) {
+			t.Errorf("%s: standard error %q, want one line for an error", test.name, stderr.String())
+		}
+	}
+}
+
+type typed struct{}
+
+func (*typed) Error() string { return "typed" }
+
+// TestUsage: what cobra refuses itself is the caller's mistake too.
+func TestUsage(t *testing.T) {
+	for _, args := range []string{
+		"nonsense", "run nonsense", "run --nonsense", "run --count x", "run --count", "privacy nonsense", "privacy check",
+		"privacy check a b --users 1", "privacy check a", "privacy check a --users 1 --a 1", "run -z",
+	} {
+		var stderr bytes.Buffer
+		got := Main(program(func(*cobra.Command) error { return nil }), strings.Fields(args), &stderr)
+		if got != ExitUsage || strings.Count(stderr.String(), "\n") != 1 || !strings.HasPrefix(stderr.String(), "learner: ") {
+			t.Errorf("%s: exit code %d, %q", args, got, stderr.String())
+		}
+	}
+	for _, args := range []string{"run", "privacy", "--help", "privacy --help", "run --help", "privacy check a --users 1"} {
+		var stderr bytes.Buffer
+		if got := Main(program(func(*cobra.Command) error { return nil }), strings.Fields(args), &stderr); got != ExitDone {
+			t.Errorf("%s: exit code %d, %q", args, got, stderr.String())
+		}
+	}
+}
+
+// TestInterrupted: a signal's context that ended the command is worth trying again.
+func TestInterrupted(t *testing.T) {
+	var stderr bytes.Buffer
+	root := program(func(c *cobra.Command) error {
+		ctx, cancel := context.WithCancel(c.Context())
+		cancel()
+		return ctx.Err()
+	})
+	if got := Main(root, []string{"run"}, &stderr); got != ExitError {
+		t.Errorf("a context that no signal ended: exit code %d, want %d", got, ExitError)
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	for _, test := range []struct {
+		args, env string // env is PANLEARN_COUNT
+		want      int
+	}{
+		{"run", "", 1}, {"run", "7", 7}, {"run --count 3", "7", 3}, {"run --count 1", "7", 1}, {"run --count 3", "x", 3},
+	} {
+		t.Setenv("PANLEARN_COUNT", test.env)
+		var got int
+		code := Main(program(func(c *cobra.Command) (err error) {
+			got, err = c.Flags().GetInt("count")
+			return err
+		}), strings.Fields(test.args), new(bytes.Buffer))
+		if code != ExitDone || got != test.want {
+			t.Errorf("%s with PANLEARN_COUNT=%q: %d (exit code %d), want %d", test.args, test.env, got, code, test.want)
+		}
+	}
+	t.Setenv("PANLEARN_COUNT", "x")
+	var stderr bytes.Buffer
+	if code := Main(program(func(*cobra.Command) error { return nil }), []string{"run"}, &stderr); code != ExitUsage ||
+		!strings.Contains(stderr.String(), `PANLEARN_COUNT="x"`) {
+		t.Errorf("a bad variable: exit code %d, %q", code, stderr.String())
+	}
+	t.Setenv("PANLEARN_COUNT", "")
+	t.Setenv("PANLEARN_USERS", "5") // satisfies a required flag
+	if code := Main(program(func(*cobra.Command) error { return nil }), []string{"privacy", "check", "a"}, &stderr); code != ExitDone {
+		t.Errorf("a required flag from the environment: exit code %d, %q", code, stderr.String())
+	}
+}
+
+func TestManyLinesAreOne(t *testing.T) {
+	var stderr bytes.Buffer
+	err := errors.Join(errors.New("first"), fmt.Errorf("second\r\nthird"))
+	Main(program(func(*cobra.Command) error { return err }), []string{"run"}, &stderr)
+	if got := stderr.String(); got != "learner: first; second; third\n" {
+		t.Errorf("%q", got)
+	}
+}

@@ -1,0 +1,97 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// EnvironmentPrefix is in front of the variable of every flag.
+const EnvironmentPrefix = "PANLEARN_"
+
+// fromEnvironment sets every flag that the command line left alone and the environment has. An empty variable counts as
+// not set.
+func fromEnvironment(flags *pflag.FlagSet, lookup func(string) (string, bool)) error {
+	var errs []error
+	flags.VisitAll(func(f *pflag.Flag) {
+		name := EnvironmentPrefix + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+		if value, ok := lookup(name); ok && value != "" && !f.Changed && f.Name != "help" {
+			if err := flags.Set(f.Name, value); err != nil {
+				errs = append(errs, fmt.Errorf("%s=%q: %w", name, value, err))
+			}
+		}
+	})
+	return Usage(errors.Join(errs...))
+}
+
+// Broker is how to reach a broker. Every command that talks to one has these flags.
+type Broker struct {
+	URL      string
+	Creds    string // file of NATS user credentials
+	NKey     string // file of an NKey seed
+	TLSCA    string
+	TLSCert  string
+	TLSKey   string
+	Replicas int           // of the streams that this command creates
+	Wait     time.Duration // for a broker that does not answer yet
+}
+
+// Flags adds the broker's flags.
+func (b *Broker) Flags(flags *pflag.FlagSet) {
+	flags.StringVar(&b.URL, "nats", "", "NATS `URL`, such as nats://127.0.0.1:4222; several with commas")
+	flags.StringVar(&b.Creds, "creds", "", "`FILE` of NATS user credentials")
+	flags.StringVar(&b.NKey, "nkey", "", "`FILE` of an NKey seed")
+	flags.StringVar(&b.TLSCA, "tls-ca", "", "`FILE` of the certificate authority that signed the broker's certificate")
+	flags.StringVar(&b.TLSCert, "tls-cert", "", "`FILE` of our certificate")
+	flags.StringVar(&b.TLSKey, "tls-key", "", "`FILE` of our certificate's key")
+	flags.DurationVar(&b.Wait, "nats-wait", 15*time.Second, "how long to wait for a broker that does not answer yet")
+	flags.IntVar(&b.Replicas, "replicas", 1, "copies of the streams that this command creates: 1, 3 or 5")
+}
+
+// Validate refuses what no broker would take.
+func (b *Broker) Validate() error {
+	switch {
+	case b.Replicas != 1 && b.Replicas != 3 && b.Replicas != 5:
+		return Usagef("--replicas %d: want 1, 3 or 5", b.Replicas)
+	case (b.TLSCert == "") != (b.TLSKey == ""):
+		return Usagef("--tls-cert and --tls-key go together")
+	case b.Creds != "" && b.NKey != "":
+		return Usagef("--creds and --nkey exclude each other")
+	}
+	return nil
+}
+
+// Log is how a command logs: to standard error, as text.
+type Log struct {
+	Level string
+}
+
+// Flags adds the flag of the log with its default.
+func (l *Log) Flags(flags *pflag.FlagSet, level string) {
+	flags.StringVar(&l.Level, "log-level", level, "`LEVEL` of the log on standard error: debug, info, warn, error")
+}
+
+// Logger is the logger that the flags ask for, on w.
+func (l *Log) Logger(w io.Writer) (*slog.Logger, error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(l.Level)); err != nil {
+		return nil, Usagef("--log-level %q: want debug, info, warn or error", l.Level)
+	}
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level})), nil
+}
+
+// IdentityPath is where the identity of a role is kept by default: in the user's configuration folder.
+func IdentityPath(role string) (string, error) {
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return "", Usagef("--identity: no configuration folder for this user (%v): name a file", err)
+	}
+	return filepath.Join(dir, "panlearn", role+".key"), nil
+}

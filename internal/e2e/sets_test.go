@@ -1,0 +1,49 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// dataDir is where the public data sets are, if they are there.
+func dataDir() (string, bool) {
+	dir := os.Getenv("PANLEARN_DATA")
+	if dir == "" {
+		dir = filepath.Join("..", "..", "..", "shared", "data")
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", false
+	}
+	_, err = os.Stat(filepath.Join(dir, "a9a", "a9a.gz"))
+	return dir, err == nil
+}
+
+// Figures on public data sets: each script asserts those that the documentation promises, with room for the noise.
+func TestDataSets(t *testing.T) {
+	if dir, ok := dataDir(); !ok {
+		notRun(t, "training on a9a, Adult, bike sharing and MNIST: no data in "+dir+"; PANLEARN_DATA names the folder")
+	}
+	testscript.Run(t, params(t, "sets", 10*time.Minute))
+}
+
+func TestDataSetsDeep(t *testing.T) {
+	if _, ok := dataDir(); !ok {
+		notRun(t, "repeated training on public data sets: no data")
+	}
+	if os.Getenv("PANLEARN_DEEP") == "" {
+		notRun(t, "five runs of a9a, Adult through processes, MNIST: PANLEARN_DEEP is not set")
+	}
+	testscript.Run(t, params(t, "deep", 30*time.Minute))
+}
+
+// notRun ends a test that cannot run, where nobody can overlook it.
+func notRun(t *testing.T, what string) {
+	t.Helper()
+	_, _ = os.Stdout.WriteString("NOT RUN: " + what + "\n")
+	t.Skip("NOT RUN: " + what)
+}

@@ -1,0 +1,52 @@
+package obs
+
+import (
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// A factory makes metrics with the same constant labels and registers them together.
+type factory struct {
+	labels prometheus.Labels
+	made   []prometheus.Collector
+}
+
+func (f *factory) keep(c prometheus.Collector) { f.made = append(f.made, c) }
+
+func (f *factory) counter(name, help string) prometheus.Counter {
+	c := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help, ConstLabels: f.labels})
+	f.keep(c)
+	return c
+}
+
+func (f *factory) counterVec(name, help, label string) *prometheus.CounterVec {
+	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help, ConstLabels: f.labels}, []string{label})
+	f.keep(c)
+	return c
+}
+
+func (f *factory) gauge(name, help string) prometheus.Gauge {
+	g := prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: f.labels})
+	f.keep(g)
+	return g
+}
+
+func (f *factory) histogram(name, help string, buckets []float64) prometheus.Histogram {
+	h := prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, ConstLabels: f.labels, Buckets: buckets})
+	f.keep(h)
+	return h
+}
+
+// register registers all metrics, or none.
+func (f *factory) register(r prometheus.Registerer) error {
+	for i, c := range f.made {
+		if err := r.Register(c); err != nil {
+			for _, done := range f.made[:i] {
+				r.Unregister(done)
+			}
+			return fmt.Errorf("register metrics: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,116 @@
+package obs
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/panlearn/panlearn/learner/service"
+	"github.com/panlearn/panlearn/shuffle/stage"
+)
+
+// Learner are the metrics of `learner run`. It implements service.Observer.
+type Learner struct {
+	rounds        *prometheus.CounterVec
+	users         prometheus.Counter
+	rejects       *prometheus.CounterVec
+	round         prometheus.Gauge
+	announced     prometheus.Gauge
+	planned       prometheus.Gauge
+	cohort        prometheus.Gauge
+	duration      prometheus.Histogram
+	epsilonSpent  prometheus.Gauge
+	epsilonBudget prometheus.Gauge
+	delta         prometheus.Gauge
+	noise         prometheus.Gauge
+	rounding      prometheus.Gauge
+	gradient      prometheus.Gauge
+	model         prometheus.Gauge
+}
+
+// roundBuckets are durations of a round in seconds, to a day.
+func roundBuckets() []float64 {
+	return []float64{1, 2.5, 5, 10, 30, 60, 150, 300, 600, 1800, 3600, 6 * 3600, 24 * 3600}
+}
+
+// NewLearner registers the metrics of a learner of one task. It registers all of them or, on error, none.
+func NewLearner(r prometheus.Registerer, task string) (*Learner, error) {
+	f := factory{labels: prometheus.Labels{"task": task}}
+	m := &Learner{
+		rounds:    f.counterVec("panlearn_learner_rounds_total", "Rounds committed, by outcome: applied or void.", "outcome"),
+		users:     f.counter("panlearn_learner_users_total", "Users counted in the batches committed by this process."),
+		rejects:   f.counterVec("panlearn_learner_batch_rejects_total", "Report messages that the stage refused in committed batches, by reason.", "reason"),
+		round:     f.gauge("panlearn_learner_round", "Last committed round."),
+		announced: f.gauge("panlearn_learner_round_announced", "Round that stands announced."),
+		planned:   f.gauge("panlearn_learner_rounds_planned", "Rounds of the plan, not counting void ones."),
+		cohort:    f.gauge("panlearn_learner_cohort_users", "Users asked for in the announced round."),
+		duration: f.histogram("panlearn_learner_round_duration_seconds", "Time from announcing a round to committing it.",
+			roundBuckets()),
+		epsilonSpent:  f.gauge("panlearn_learner_privacy_epsilon_spent", "Epsilon of the user who is charged most, reservations included."),
+		epsilonBudget: f.gauge("panlearn_learner_privacy_epsilon_budget", "Epsilon that the task may spend on one user."),
+		delta:         f.gauge("panlearn_learner_privacy_delta", "Delta at which epsilon is stated."),
+		noise:         f.gauge("panlearn_learner_noise_std", "Standard deviation of the privacy noise in one coordinate of the last mean gradient."),
+		rounding:      f.gauge("panlearn_learner_rounding_std", "Bound on the standard deviation of stochastic rounding in one coordinate of the last mean gradient."),
+		gradient:      f.gauge("panlearn_learner_gradient_norm", "Euclidean norm of the last noisy mean gradient."),
+		model:         f.gauge("panlearn_learner_model_norm", "Euclidean norm of the current model."),
+	}
+	for _, outcome := range []string{"applied", "void"} {
+		m.rounds.WithLabelValues(outcome)
+	}
+	for _, reason := range stage.Reasons() {
+		if reason != stage.Accepted {
+			m.rejects.WithLabelValues(reason.String())
+		}
+	}
+	m.rejects.WithLabelValues(otherReason)
+	if err := f.register(r); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// otherReason stands for every reason that this version does not know, so that no stage can make labels at will.
+const otherReason = "other"
+
+func label(reason string) string {
+	for _, known := range stage.Reasons() {
+		if known.String() == reason {
+			return reason
+		}
+	}
+	return otherReason
+}
+
+// Resumed implements service.Observer.
+func (m *Learner) Resumed(p service.Progress) { m.progress(p) }
+
+// Announced implements service.Observer.
+func (m *Learner) Announced(round, cohort uint64) {
+	m.announced.Set(float64(round))
+	m.cohort.Set(float64(cohort))
+}
+
+// Applied implements service.Observer.
+func (m *Learner) Applied(a service.Applied) {
+	m.progress(a.Progress)
+	m.duration.Observe(a.Took.Seconds())
+	for reason, n := range a.Rejects {
+		m.rejects.WithLabelValues(label(reason)).Add(float64(n))
+	}
+	if a.Void {
+		m.rounds.WithLabelValues("void").Inc()
+		return
+	}
+	m.rounds.WithLabelValues("applied").Inc()
+	m.users.Add(float64(a.BatchUsers))
+	m.noise.Set(a.NoiseStd)
+	m.rounding.Set(a.RoundingStd)
+	m.gradient.Set(a.GradientNorm)
+}
+
+func (m *Learner) progress(p service.Progress) {
+	m.round.Set(float64(p.Round))
+	m.planned.Set(float64(p.Rounds))
+	m.epsilonSpent.Set(p.EpsilonSpent)
+	m.epsilonBudget.Set(p.EpsilonBudget)
+	m.delta.Set(p.Delta)
+	m.model.Set(p.ModelNorm)
+}

@@ -1,0 +1,301 @@
+package obs
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"go.uber.org/goleak"
+
+	"github.com/panlearn/panlearn/learner/service"
+	"github.com/panlearn/panlearn/shuffle/stage"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func newLearner(t *testing.T) (*prometheus.Registry, *Learner) {
+	t.Helper()
+	r := prometheus.NewRegistry()
+	m, err := NewLearner(r, "churn")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, m
+}
+
+func newStage(t *testing.T) (*prometheus.Registry, stage.Observer) {
+	t.Helper()
+	r := prometheus.NewRegistry()
+	o, err := NewStage(r, "churn")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, o
+}
+
+// script is a round of each kind, told to a learner.
+func script(m *Learner) {
+	at := service.Progress{Rounds: 2, EpsilonSpent: 0.5, EpsilonBudget: 1, Delta: 1e-6}
+	m.Resumed(at)
+	m.Announced(1, 40)
+	at.Round, at.Steps, at.Users, at.ModelNorm = 1, 1, 38, 0.25
+	m.Applied(service.Applied{Progress: at, Attempt: 1, Cohort: 40, BatchUsers: 38, NoiseStd: 0.125, RoundingStd: 0.0625,
+		GradientNorm: 0.75, Rejects: map[string]uint64{"duplicate": 2, "a user's own words": 1, "another": 4}, Took: 3 * time.Second})
+	m.Announced(2, 47)
+	at.Round = 2
+	m.Applied(service.Applied{Progress: at, Attempt: 2, Cohort: 47, Void: true, Rejects: map[string]uint64{}, Took: time.Minute})
+}
+
+func TestLint(t *testing.T) {
+	learner, m := newLearner(t)
+	script(m)
+	mixer, o := newStage(t)
+	o.Failed("get")
+	for role, r := range map[string]*prometheus.Registry{"learner": learner, "stage": mixer} {
+		problems, err := testutil.GatherAndLint(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range problems {
+			t.Errorf("%s: %s: %s", role, p.Metric, p.Text)
+		}
+	}
+}
+
+func TestLearnerValues(t *testing.T) {
+	r, m := newLearner(t)
+	script(m)
+	err := testutil.GatherAndCompare(r, strings.NewReader(`
+# HELP panlearn_learner_rounds_total Rounds committed, by outcome: applied or void.
+# TYPE panlearn_learner_rounds_total counter
+panlearn_learner_rounds_total{outcome="applied",task="churn"} 1
+panlearn_learner_rounds_total{outcome="void",task="churn"} 1
+# HELP panlearn_learner_users_total Users counted in the batches committed by this process.
+# TYPE panlearn_learner_users_total counter
+panlearn_learner_users_total{task="churn"} 38
+# HELP panlearn_learner_round Last committed round.
+# TYPE panlearn_learner_round gauge
+panlearn_learner_round{task="churn"} 2
+# HELP panlearn_learner_round_announced Round that stands announced.
+# TYPE panlearn_learner_round_announced gauge
+panlearn_learner_round_announced{task="churn"} 2
+# HELP panlearn_learner_cohort_users Users asked for in the announced round.
+# TYPE panlearn_learner_cohort_users gauge
+panlearn_learner_cohort_users{task="churn"} 47
+# HELP panlearn_learner_privacy_epsilon_spent Epsilon of the user who is charged most, reservations included.
+# TYPE panlearn_learner_privacy_epsilon_spent gauge
+panlearn_learner_privacy_epsilon_spent{task="churn"} 0.5
+# HELP panlearn_learner_noise_std Standard deviation of the privacy noise in one coordinate of the last mean gradient.
+# TYPE panlearn_learner_noise_std gauge
+panlearn_learner_noise_std{task="churn"} 0.125
+`), "panlearn_learner_rounds_total", "panlearn_learner_users_total", "panlearn_learner_round", "panlearn_learner_round_announced",
+		"panlearn_learner_cohort_users", "panlearn_learner_privacy_epsilon_spent", "panlearn_learner_noise_std")
+	if err != nil {
+		t.Error(err)
+	}
+	if got := testutil.ToFloat64(m.rejects.WithLabelValues("duplicate")); got != 2 {
+		t.Errorf("duplicates: %v, want 2", got)
+	}
+	if got := testutil.ToFloat64(m.rejects.WithLabelValues(otherReason)); got != 5 {
+		t.Errorf("other reasons: %v, want 5", got)
+	}
+}
+
+func TestStageValues(t *testing.T) {
+	r, o := newStage(t)
+	o.Lease(true)
+	o.Opened(3, 1)
+	o.Dropped(3, 1)
+	o.Opened(3, 2)
+	o.Report(stage.Accepted)
+	o.Report(stage.Duplicate)
+	o.Fill(1, 40)
+	o.Released(3, 2, 90*time.Second)
+	o.Voided(4)
+	o.Failed("put")
+	err := testutil.GatherAndCompare(r, strings.NewReader(`
+# HELP panlearn_stage_batches_total Batches put, by outcome: released or void.
+# TYPE panlearn_stage_batches_total counter
+panlearn_stage_batches_total{outcome="released",task="churn"} 1
+panlearn_stage_batches_total{outcome="void",task="churn"} 1
+# HELP panlearn_stage_attempts_total Attempts opened.
+# TYPE panlearn_stage_attempts_total counter
+panlearn_stage_attempts_total{task="churn"} 2
+# HELP panlearn_stage_attempts_dropped_total Attempts that died before a claim; their totals and key are gone.
+# TYPE panlearn_stage_attempts_dropped_total counter
+panlearn_stage_attempts_dropped_total{task="churn"} 1
+# HELP panlearn_stage_cohort_users Users in the totals of the open attempt.
+# TYPE panlearn_stage_cohort_users gauge
+panlearn_stage_cohort_users{task="churn"} 1
+# HELP panlearn_stage_lease_held 1 if this process works, 0 if it stands by.
+# TYPE panlearn_stage_lease_held gauge
+panlearn_stage_lease_held{task="churn"} 1
+# HELP panlearn_stage_broker_failures_total Calls of the broker that failed and are repeated, by call.
+# TYPE panlearn_stage_broker_failures_total counter
+panlearn_stage_broker_failures_total{call="put",task="churn"} 1
+`), "panlearn_stage_batches_total", "panlearn_stage_attempts_total", "panlearn_stage_attempts_dropped_total",
+		"panlearn_stage_cohort_users", "panlearn_stage_lease_held", "panlearn_stage_broker_failures_total")
+	if err != nil {
+		t.Error(err)
+	}
+	if n, err := testutil.GatherAndCount(r, "panlearn_stage_reports_total"); err != nil || n != len(stage.Reasons()) {
+		t.Errorf("%d outcomes of reports, %v: want all %d from the start", n, err, len(stage.Reasons()))
+	}
+}
+
+// TestLabels: no label has a name that we did not think about, and no value that a user or stage chose.
+func TestLabels(t *testing.T) {
+	learner, m := newLearner(t)
+	script(m)
+	mixer, _ := newStage(t)
+	known := map[string]bool{otherReason: true, "applied": true, "void": true, "released": true, "churn": true}
+	for _, r := range stage.Reasons() {
+		known[r.String()] = true
+	}
+	for _, r := range []*prometheus.Registry{learner, mixer} {
+		families, err := r.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range families {
+			for _, one := range f.GetMetric() {
+				for _, l := range one.GetLabel() {
+					if !known[l.GetValue()] {
+						t.Errorf("%s{%s=%q}", f.GetName(), l.GetName(), l.GetValue())
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestRegisteredTwice is an error that leaves the registry as it was, with the first ones in it.
+func TestRegisteredTwice(t *testing.T) {
+	r, _ := newLearner(t)
+	before, err := r.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m, err := NewLearner(r, "churn"); err == nil || m != nil {
+		t.Errorf("a second learner of one task: %v", err)
+	}
+	if _, err := NewLearner(r, "other"); err != nil {
+		t.Errorf("a learner of another task: %v", err)
+	}
+	if after, err := r.Gather(); err != nil || len(after) != len(before) {
+		t.Errorf("%d families, then %d: %v", len(before), len(after), err)
+	}
+	r = prometheus.NewRegistry()
+	r.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: "panlearn_stage_round", Help: "In the way."}))
+	if _, err := NewStage(r, "churn"); err == nil {
+		t.Error("a stage registers over a foreign metric")
+	}
+	if all, err := r.Gather(); err != nil || len(all) != 1 {
+		t.Errorf("%d families are left of a registration that failed, %v: want the foreign one", len(all), err)
+	}
+}
+
+func TestEndpoints(t *testing.T) {
+	registry := NewRegistry()
+	if _, err := NewLearner(registry, "churn"); err != nil {
+		t.Fatal(err)
+	}
+	var healthy, ready error
+	more := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "more "+r.URL.Path) })
+	h := Endpoints(registry, func() error { return healthy }, func() error { return ready }, more)
+	get := func(method, path string) (int, string) {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(method, path, nil))
+		return w.Code, w.Body.String()
+	}
+	check := func(method, path string, code int, body string) {
+		t.Helper()
+		if c, b := get(method, path); c != code || !strings.Contains(b, body) {
+			t.Errorf("%s %s: %d %q, want %d with %q", method, path, c, b, code, body)
+		}
+	}
+	check("GET", "/healthz", 200, "ok")
+	check("GET", "/readyz", 200, "ok")
+	check("GET", "/metrics", 200, `panlearn_learner_round{task="churn"} 0`)
+	check("GET", "/metrics", 200, "go_goroutines")
+	check("GET", "/v1/status", 200, "more /v1/status")
+	ready = errors.New("no connection to the broker")
+	check("GET", "/readyz", 503, "no connection to the broker")
+	check("GET", "/healthz", 200, "ok")
+	healthy = errors.New("disk full")
+	check("GET", "/healthz", 503, "disk full")
+	h = Endpoints(registry, nil, nil, nil)
+	check("GET", "/healthz", 200, "ok")
+	check("GET", "/v1/status", 404, "")
+	check("POST", "/metrics", 405, "")
+}
+
+func TestServeStopsWithItsContext(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	under, done := make(chan struct{}), make(chan error, 1)
+	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		close(under)
+		<-ctx.Done() // a request that is under way when the end comes
+		io.WriteString(w, "finished")
+	})
+	go func() { done <- Serve(ctx, listener, handler) }()
+	answer := make(chan string, 1)
+	go func() {
+		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+		resp, err := client.Get("http://" + listener.Addr().String())
+		if err != nil {
+			answer <- err.Error()
+			return
+		}
+		defer resp.Body.Close()
+		body, _ := io.ReadAll(resp.Body)
+		answer <- string(body)
+	}()
+	<-under
+	stop()
+	if err := <-done; err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+	if got := <-answer; got != "finished" {
+		t.Errorf("the request under way got %q", got)
+	}
+	if _, err := net.Dial("tcp", listener.Addr().String()); err == nil {
+		t.Error("somebody still listens")
+	}
+}
+
+// TestServeEnds also where the context had ended before, and where the listener breaks.
+func TestServeEnds(t *testing.T) {
+	for _, how := range []string{"before", "broken"} {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		if how == "before" {
+			stop()
+		} else {
+			listener.Close()
+		}
+		if err := Serve(ctx, listener, http.NotFoundHandler()); (err != nil) != (how == "broken") {
+			t.Errorf("%s: %v", how, err)
+		}
+		stop()
+		if _, err := listener.Accept(); err == nil {
+			t.Errorf("%s: the listener is open", how)
+		}
+	}
+}

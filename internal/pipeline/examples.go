@@ -1,0 +1,50 @@
+package pipeline
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/learner/task/source"
+)
+
+// LoadExamples maps every row of a file, for simulations. A row that does not fit the declaration becomes an example
+// without features, whose gradient is zero: what a device would report in its place. It counts those rows.
+func LoadExamples(features *task.FeatureMap, path string) (examples []convex.Example, invalid int, err error) {
+	rows, err := source.Open(path, features)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer rows.Close()
+	var (
+		scratch convex.Example
+		unfit   *task.RowError
+	)
+	for row, err := range rows.All() {
+		if err == nil {
+			err = features.Map(row, &scratch)
+		}
+		switch {
+		case errors.As(err, &unfit):
+			invalid++
+			examples = append(examples, convex.Example{Index: []int32{}, Label: 1})
+		case err != nil:
+			return nil, 0, fmt.Errorf("%s: %w", path, err)
+		default:
+			examples = append(examples, convex.Example{
+				Index: slices.Clone(scratch.Index), Value: slices.Clone(scratch.Value), Label: scratch.Label})
+		}
+	}
+	return examples, invalid, nil
+}
+
+// EvaluateExamples is Evaluate on examples that are mapped already.
+func EvaluateExamples(features *task.FeatureMap, loss convex.Loss, theta []float64, examples []convex.Example) (Evaluation, error) {
+	s := score{features: features, loss: loss, theta: theta}
+	for _, e := range examples {
+		s.add(e)
+	}
+	return s.result()
+}

@@ -1,0 +1,162 @@
+package pipeline
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/panlearn/panlearn/learner"
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/randomizer/accounting"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// A Job is a task file made ready: what it declares and what was planned for it.
+type Job struct {
+	Spec     *task.Spec
+	Features *task.FeatureMap
+	Loss     convex.Loss
+	Problem  learner.Problem
+	Plan     learner.Plan
+}
+
+// NewJob compiles a task file and plans it. Planning takes up to a few seconds.
+func NewJob(spec *task.Spec) (Job, error) {
+	features, err := spec.Compile()
+	if err != nil {
+		return Job{}, err
+	}
+	loss, err := convex.NewLoss(spec.Model.Loss)
+	if err != nil {
+		return Job{}, fmt.Errorf("model.loss: %w", err)
+	}
+	problem, err := problemOf(spec, features, loss)
+	if err != nil {
+		return Job{}, err
+	}
+	plan, err := learner.MakePlan(problem)
+	if err != nil {
+		return Job{}, err
+	}
+	job := Job{Spec: spec, Features: features, Loss: loss, Problem: problem, Plan: plan}
+	return job, job.carried()
+}
+
+func problemOf(spec *task.Spec, features *task.FeatureMap, loss convex.Loss) (learner.Problem, error) {
+	trust, err := accounting.ParseTrust(spec.Privacy.Trust)
+	if err != nil {
+		return learner.Problem{}, fmt.Errorf("privacy.trust: %w", err)
+	}
+	honest, err := accounting.ParseFraction(spec.Privacy.HonestFraction)
+	if err != nil {
+		return learner.Problem{}, fmt.Errorf("privacy.honest_fraction: %w", err)
+	}
+	coin, err := accounting.ParseCoin(spec.Privacy.Coin)
+	if err != nil {
+		return learner.Problem{}, fmt.Errorf("privacy.coin: %w", err)
+	}
+	profile, err := accounting.ParseConstants(spec.Privacy.Profile)
+	if err != nil {
+		return learner.Problem{}, fmt.Errorf("privacy.profile: %w", err)
+	}
+	p := learner.Problem{
+		Users: uint64(spec.Schedule.Users), Dim: loss.Parameters(features.Dim()), Algorithm: spec.Schedule.Algorithm,
+		ClipNorm: spec.Model.ClipNorm, Radius: spec.Model.Radius,
+		Epsilon: spec.Privacy.Epsilon, Delta: spec.Privacy.Delta, Trust: trust, HonestFraction: honest, Coin: coin,
+		MaxBits: spec.Privacy.MaxBits, Profile: profile,
+		Cohort: uint64(spec.Schedule.Cohort), Minimum: uint64(spec.Schedule.MinimumCohort),
+		MaxRounds: uint64(spec.Schedule.Rounds.Max), NoiseDamping: spec.Schedule.NoiseDamping,
+	}
+	return p.ForLoss(loss, features.Bound(), 1), nil // labels are -1 and 1, or scaled into [-1, 1]
+}
+
+// Suite is how reports of a task are sealed.
+func Suite(spec *task.Spec) (wire.Suite, error) {
+	switch spec.Privacy.Seal {
+	case "hpke":
+		return wire.Suite_SUITE_X25519, nil
+	case "none":
+		return wire.Suite_SUITE_NONE, nil
+	}
+	return 0, fmt.Errorf("privacy.seal: %q, want hpke or none", spec.Privacy.Seal)
+}
+
+// ErrTrust refuses to run what can only be planned so far.
+var ErrTrust = errors.New("privacy.trust: this version plans pan and shuffle+pan but runs shuffle only; set privacy.trust to shuffle")
+
+// Wire is the body of the job's Task message, without keys, name and version.
+func (j Job) Wire() (*wire.Task, error) {
+	if j.Problem.Trust != accounting.Shuffle {
+		return nil, ErrTrust
+	}
+	return j.body()
+}
+
+func (j Job) body() (*wire.Task, error) {
+	params, err := j.Plan.Params()
+	if err != nil {
+		return nil, err
+	}
+	declaration, err := j.Spec.Canonical()
+	if err != nil {
+		return nil, err
+	}
+	suite, err := Suite(j.Spec)
+	if err != nil {
+		return nil, err
+	}
+	optimizer, err := json.Marshal(j.Plan)
+	if err != nil {
+		return nil, fmt.Errorf("encode the plan: %w", err)
+	}
+	if j.Plan.Privacy.ProvedEpsilon == nil {
+		return nil, errors.New("plan: no epsilon is proved for these parameters")
+	}
+	trust, err := manifest.WireTrust(j.Problem.Trust)
+	if err != nil {
+		return nil, err
+	}
+	return &wire.Task{Declaration: declaration, Suite: suite, Plan: &wire.Plan{
+		Algorithm: j.Plan.Algorithm, Users: (j.Plan.Rounds-1)*j.Plan.Cohort + j.Plan.LastCohort,
+		Rounds: j.Plan.Rounds, Cohort: j.Plan.Cohort, Minimum: j.Plan.Minimum,
+		Mechanism: manifest.Mechanism(params, j.Plan.Privacy.FloorTrials, bundleOf(suite, params, j.Plan.Cohort)), Trust: trust,
+		HonestFraction: j.Problem.HonestFraction.String(), RoundsPerUser: 1,
+		Epsilon: *j.Plan.Privacy.ProvedEpsilon, Delta: j.Spec.Privacy.Delta, EpsilonBudget: j.Spec.Privacy.Epsilon,
+		DeadlineMs: uint64(time.Duration(j.Spec.Schedule.Deadline).Milliseconds()),
+		Optimizer:  optimizer, Loss: j.Spec.Model.Loss,
+	}}, nil
+}
+
+// BuildAlgorithm makes the algorithm of a stored task from its stored plan: a task is planned once.
+func BuildAlgorithm(t *wire.Task) (learner.Algorithm, error) {
+	var plan learner.Plan
+	if err := json.Unmarshal(t.GetPlan().GetOptimizer(), &plan); err != nil {
+		return nil, fmt.Errorf("stored plan: %w", err)
+	}
+	p := t.Plan
+	users := (plan.Rounds-1)*plan.Cohort + plan.LastCohort
+	for _, one := range []struct {
+		field       string
+		stored, own any
+	}{
+		{"algorithm", p.GetAlgorithm(), plan.Algorithm}, {"rounds", p.GetRounds(), plan.Rounds}, {"cohort", p.GetCohort(), plan.Cohort},
+		{"users", p.GetUsers(), users}, {"dim", int(p.GetMechanism().GetDim()), plan.Dim + plan.ExtraDim},
+		{"clip_norm", p.GetMechanism().GetClipNorm(), plan.EncodeNorm},
+	} {
+		if one.stored != one.own {
+			return nil, fmt.Errorf("stored plan: %s %v, its optimizer was planned with %v", one.field, one.stored, one.own)
+		}
+	}
+	return learner.New(plan)
+}
+
+// PaperNoiseStd is what a round's noise would be with the paper's closed-form constants, in units of the clip norm. It
+// is an error where they do not apply.
+func PaperNoiseStd(j Job) (float64, error) {
+	paper, err := accounting.Calibrate(accounting.Request{Users: j.Plan.Cohort, Dim: j.Plan.Dim, Epsilon: j.Problem.Epsilon,
+		Delta: j.Problem.Delta, Trust: accounting.Shuffle, HonestFraction: accounting.One, Rounds: 1, Profile: accounting.Paper})
+	return paper.NoiseStd, err
+}

@@ -1,0 +1,100 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/learner/task/source"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/client/filestore"
+	"github.com/panlearn/panlearn/stream/natsjs"
+)
+
+// PublishConfig is `ingest publish`.
+type PublishConfig struct {
+	Task       stream.Task
+	Spec       *task.Spec // nil: take the announced declaration
+	Data       string     // file, or - for standard input
+	Format     task.Format
+	Source     string // what rows are known by: the absolute path of Data, "-", or empty where every row is new
+	StateDir   string // empty: participation is forgotten at the end
+	Bundle     int
+	Policy     client.Policy
+	Broker     natsjs.ConnectConfig
+	BrokerWait time.Duration // how long a broker that does not answer yet is waited for
+	Progress   func(client.Progress)
+	Logger     *slog.Logger
+}
+
+// Publish sends the rows of Data until they end or the task does. A file that does not match the declaration is refused
+// before anything is sent.
+func Publish(ctx context.Context, c PublishConfig) (summary client.Summary, err error) {
+	var rows *source.Reader
+	if c.Spec != nil { // look at the data before we ask anybody to wait for it
+		if rows, err = c.open(c.Spec); err != nil {
+			return summary, err
+		}
+		defer rows.Close()
+	}
+	store, closeStore, err := c.store()
+	if err != nil {
+		return summary, err
+	}
+	defer func() { err = errors.Join(err, closeStore()) }()
+	c.Broker.Log, c.Broker.Name = c.Logger, "panlearn publisher"
+	conn, err := connect(ctx, c.Broker, c.BrokerWait)
+	if err != nil {
+		return summary, err
+	}
+	defer conn.Close()
+	devices, err := client.New(client.Config{Task: c.Task, Records: conn, Reports: conn, Store: store, Policy: c.Policy, Spec: c.Spec,
+		Source: c.Source, Bundle: c.Bundle, Limits: conn.Limits(), Poll: time.Second, Logger: c.Logger, Progress: c.Progress})
+	if err != nil {
+		return summary, err
+	}
+	defer devices.Close() // Run closes it too; its error is Run's
+	if rows == nil {
+		terms, err := devices.Terms(ctx)
+		if err != nil {
+			return summary, err
+		}
+		if rows, err = c.open(terms.Spec); err != nil {
+			return summary, err
+		}
+		defer rows.Close()
+	}
+	return devices.Run(ctx, rows.All())
+}
+
+// open opens the data as the declaration, or c.Format, says it is written.
+func (c PublishConfig) open(declared *task.Spec) (*source.Reader, error) {
+	spec := declared
+	if c.Format != "" {
+		var err error
+		if spec, err = spec.ReadAs(c.Format); err != nil {
+			return nil, fmt.Errorf("--format: %w", err)
+		}
+	}
+	features, err := spec.Compile()
+	if err != nil {
+		return nil, err
+	}
+	return source.Open(c.Data, features)
+}
+
+func (c PublishConfig) store() (client.Store, func() error, error) {
+	if c.StateDir == "" {
+		c.Logger.Warn("no --state: who took part is forgotten when this run ends, and a second run would send again", "task", c.Task)
+		return client.NewMemoryStore(), func() error { return nil }, nil
+	}
+	store, err := filestore.Open(filestore.Path(c.StateDir, c.Task))
+	if err != nil {
+		return nil, nil, fmt.Errorf("--state: %w", err)
+	}
+	return store, store.Close, nil
+}

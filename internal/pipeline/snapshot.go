@@ -1,0 +1,226 @@
+package pipeline
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"github.com/panlearn/panlearn/learner"
+	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/randomizer/accounting"
+	"github.com/panlearn/panlearn/state"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// SnapshotVersion is the format_version of a snapshot.
+const SnapshotVersion = 1
+
+// A Snapshot is a released model with the privacy statement that belongs to it. Weights are in the units of the data.
+type Snapshot struct {
+	FormatVersion int    `json:"format_version"`
+	Task          string `json:"task"`
+	Round         uint64 `json:"round"`         // last committed
+	ModelVersion  uint64 `json:"model_version"` // steps taken; 0 is the start
+	Loss          string `json:"loss"`
+	// Weights belong to Features one by one. Intercept is the constant of the score.
+	Weights   []float64         `json:"weights"`
+	Intercept float64           `json:"intercept"`
+	Features  []task.Coordinate `json:"features"`
+	Privacy   Statement         `json:"privacy"`
+	TaskHash  state.Hash        `json:"task_hash"`
+	// Declaration is the declared part of the task: how a raw event becomes Features.
+	Declaration json.RawMessage `json:"declaration"`
+}
+
+// A Statement says what a model reveals about one person's event at most.
+type Statement struct {
+	Trust          string              `json:"trust"`
+	Unit           string              `json:"unit"`
+	Epsilon        float64             `json:"epsilon"`
+	Delta          float64             `json:"delta"`
+	HonestFraction accounting.Fraction `json:"honest_fraction"`
+	Users          uint64              `json:"users"` // counted in the model
+}
+
+// Unit is what is protected: docs/privacy.md.
+const Unit = "one event of one user in one round, replaced by any other"
+
+// A View is a consistent look at committed state.
+type View struct {
+	Checkpoint state.Checkpoint
+	Ledger     *state.Ledger
+	Task       *wire.Task
+	Spec       *task.Spec
+	Algorithm  learner.Algorithm
+}
+
+// Look reads what is committed. It reads checkpoint and ledger until they belong together, so it may run beside the
+// learner.
+func Look(ctx context.Context, store state.Store) (View, error) {
+	for {
+		at, err := store.Load(ctx)
+		if err != nil {
+			return View{}, err
+		}
+		ledger, err := state.ReadLedger(store.Ledger(ctx))
+		if err != nil {
+			return View{}, err
+		}
+		if ledger.Head() != at.Ledger {
+			if err := ctx.Err(); err != nil {
+				return View{}, err
+			}
+			continue // a commit came between the two reads
+		}
+		return viewOf(at, ledger)
+	}
+}
+
+func viewOf(at state.Checkpoint, ledger *state.Ledger) (View, error) {
+	signed := &wire.Signed{}
+	if err := stream.Unmarshal(at.Task, signed); err != nil {
+		return View{}, fmt.Errorf("stored task: %w", err)
+	}
+	if stream.HashOf(signed.Body) != stream.Hash(at.Cursor.TaskHash) {
+		return View{}, fmt.Errorf("stored task: its hash is not the %v of the cursor: the state folder is damaged", at.Cursor.TaskHash)
+	}
+	body := &wire.Task{}
+	if err := stream.Unmarshal(signed.Body, body); err != nil {
+		return View{}, fmt.Errorf("stored task: %w", err)
+	}
+	spec, err := task.ParseCanonical(body.Declaration)
+	if err != nil {
+		return View{}, fmt.Errorf("stored task: declaration: %w", err)
+	}
+	alg, err := BuildAlgorithm(body)
+	if err != nil {
+		return View{}, err
+	}
+	if err := alg.UnmarshalBinary(at.Algorithm); err != nil {
+		return View{}, fmt.Errorf("stored optimizer state: %w", err)
+	}
+	return View{Checkpoint: at, Ledger: ledger, Task: body, Spec: spec, Algorithm: alg}, nil
+}
+
+// Snapshot is the model that may be released now.
+func (v View) Snapshot() (Snapshot, error) {
+	features, err := v.Spec.Compile()
+	if err != nil {
+		return Snapshot{}, err
+	}
+	weights, intercept, err := features.Undo(v.Algorithm.Model())
+	if err != nil {
+		return Snapshot{}, fmt.Errorf("weights in the units of the data: %w", err)
+	}
+	for _, w := range append(weights[:len(weights):len(weights)], intercept) {
+		if math.IsNaN(w) || math.IsInf(w, 0) {
+			return Snapshot{}, fmt.Errorf("round %d: a weight is not finite in the units of the data", v.Checkpoint.Cursor.Round)
+		}
+	}
+	status, err := v.Status()
+	if err != nil {
+		return Snapshot{}, err
+	}
+	trust, err := manifest.Trust(v.Task.Plan.Trust)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	honest, err := accounting.ParseFraction(v.Task.Plan.HonestFraction)
+	if err != nil {
+		return Snapshot{}, fmt.Errorf("stored plan: honest fraction: %w", err)
+	}
+	return Snapshot{
+		FormatVersion: SnapshotVersion, Task: v.Task.Name, Round: status.Round, ModelVersion: status.Steps, Loss: v.Spec.Model.Loss,
+		Weights: weights, Intercept: intercept, Features: features.Coordinates(),
+		Privacy: Statement{Trust: trust.String(), Unit: Unit, Epsilon: status.EpsilonSpent, Delta: status.DeltaSpent,
+			HonestFraction: honest, Users: status.Users},
+		TaskHash: v.Checkpoint.Cursor.TaskHash, Declaration: v.Task.Declaration,
+	}, nil
+}
+
+// A Status says how far a task is and what it has spent.
+type Status struct {
+	Task          string          `json:"task"`
+	Round         uint64          `json:"round"`  // last committed
+	Rounds        uint64          `json:"rounds"` // planned, not counting void ones
+	Steps         uint64          `json:"steps"`  // rounds that were not void
+	Users         uint64          `json:"users"`  // counted so far
+	EpsilonSpent  float64         `json:"epsilon_spent"`
+	DeltaSpent    float64         `json:"delta_spent"`
+	EpsilonBudget float64         `json:"epsilon_budget"`
+	Ended         bool            `json:"ended"`
+	LastBatch     json.RawMessage `json:"last_batch"` // null before the first
+}
+
+// Status sums up a view.
+func (v View) Status() (Status, error) {
+	spent, err := v.Ledger.Spent(nil)
+	if err != nil {
+		return Status{}, err
+	}
+	s := Status{Task: v.Task.Name, Round: v.Checkpoint.Cursor.Round, Rounds: v.Task.Plan.Rounds, EpsilonSpent: spent.Epsilon,
+		DeltaSpent: spent.Delta, EpsilonBudget: v.Task.Plan.EpsilonBudget, Ended: v.Checkpoint.Ended(), LastBatch: v.Checkpoint.LastBatch}
+	if len(s.LastBatch) == 0 {
+		s.LastBatch = json.RawMessage("null")
+	}
+	for _, e := range v.Ledger.Charged() {
+		if e.Kind == state.Spent {
+			s.Steps++
+			s.Users += e.Users
+		}
+	}
+	return s, nil
+}
+
+// A LedgerReport is the privacy ledger for people and scripts.
+type LedgerReport struct {
+	// Entries has one line a round, the one that counts: what its batch cost (spent, or void), or, while the round is
+	// open, its reservation.
+	Entries []LedgerEntry `json:"entries"`
+	// Chain is the whole append-only ledger, reservations and what settled them.
+	Chain   []LedgerEntry `json:"chain"`
+	Epsilon float64       `json:"epsilon"` // for the user who is charged most
+	Delta   float64       `json:"delta"`
+	Intact  bool          `json:"intact"` // the hash chain was verified
+}
+
+// A LedgerEntry is one line of the ledger.
+type LedgerEntry struct {
+	Sequence    uint64     `json:"sequence"`
+	Kind        string     `json:"kind"`
+	Round       uint64     `json:"round"`
+	Attempt     uint64     `json:"attempt"`
+	Users       uint64     `json:"users"`
+	NoiseTrials uint64     `json:"noise_trials"`
+	Epsilon     float64    `json:"epsilon"`
+	Delta       float64    `json:"delta"`
+	Previous    state.Hash `json:"previous"`
+	Hash        state.Hash `json:"hash"`
+}
+
+// LedgerReport lists the ledger of a view; reading the view verified its chain.
+func (v View) LedgerReport() (LedgerReport, error) {
+	spent, err := v.Ledger.Spent(nil)
+	if err != nil {
+		return LedgerReport{}, err
+	}
+	out := LedgerReport{Entries: []LedgerEntry{}, Chain: []LedgerEntry{}, Epsilon: spent.Epsilon, Delta: spent.Delta, Intact: true}
+	for e, err := range v.Ledger.Entries() {
+		if err != nil {
+			return LedgerReport{}, err
+		}
+		out.Chain = append(out.Chain, ledgerEntry(e))
+	}
+	for _, e := range v.Ledger.Charged() {
+		out.Entries = append(out.Entries, ledgerEntry(e))
+	}
+	return out, nil
+}
+
+func ledgerEntry(e state.Entry) LedgerEntry {
+	return LedgerEntry{Sequence: e.Sequence, Kind: e.Kind.String(), Round: e.Round, Attempt: e.Attempt, Users: e.Users,
+		NoiseTrials: e.NoiseTrials, Epsilon: e.Epsilon, Delta: e.Delta, Previous: e.Previous, Hash: e.Hash}
+}

@@ -1,0 +1,86 @@
+package pipeline
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"log/slog"
+	"net"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/panlearn/panlearn/internal/obs"
+	"github.com/panlearn/panlearn/shuffle/stage"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/seal"
+)
+
+// StageConfig is `ingest shuffle`.
+type StageConfig struct {
+	Task       stream.Task
+	Broker     natsjs.ConnectConfig
+	BrokerWait time.Duration // how long a broker that does not answer yet is waited for
+	Identity   *seal.Identity
+	LearnerKey ed25519.PublicKey // nil: trust on first use
+	HTTP       net.Listener      // nil: none; RunStage closes it
+	Fill       func(users, cohort uint64)
+	Logger     *slog.Logger
+}
+
+// RunStage runs a stage until the task ends (nil) or ctx is done.
+func RunStage(ctx context.Context, c StageConfig) error {
+	if c.HTTP != nil {
+		defer c.HTTP.Close() // where nothing serves it yet
+	}
+	c.Broker.Log, c.Broker.Name = c.Logger, "panlearn stage "+string(c.Task)
+	conn, err := connect(ctx, c.Broker, c.BrokerWait)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	registry := obs.NewRegistry()
+	observer, err := obs.NewStage(registry, string(c.Task))
+	if err != nil {
+		return err
+	}
+	if c.Fill != nil {
+		metric := observer.Fill
+		observer.Fill = func(users, cohort uint64) {
+			metric(users, cohort)
+			c.Fill(users, cohort)
+		}
+	}
+	c.Logger.Info("waiting for the task's streams", "task", c.Task)
+	if err := natsjs.WaitStreams(ctx, conn, c.Task, time.Second); err != nil {
+		return err
+	}
+	reader, err := conn.Reader(ctx, c.Task)
+	if err != nil {
+		return err
+	}
+	s, err := stage.New(stage.Config{Task: c.Task, Records: conn, Reports: reader, Identity: c.Identity,
+		LearnerKey: c.LearnerKey, Limits: conn.Limits(), Observer: observer, Logger: c.Logger})
+	if err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	serving, stop := context.WithCancel(ctx)
+	defer stop()
+	if c.HTTP != nil {
+		ready := func() error {
+			if !conn.Connected() {
+				return errors.New("no connection to the broker")
+			}
+			return nil
+		}
+		c.Logger.Info("serving", "http", "http://"+c.HTTP.Addr().String())
+		group.Go(func() error { return obs.Serve(serving, c.HTTP, obs.Endpoints(registry, nil, ready, nil)) })
+	}
+	group.Go(func() error {
+		defer stop()
+		return s.Run(ctx)
+	})
+	return group.Wait()
+}
