@@ -46,6 +46,13 @@ func Clip(x []float64, l float64) (clipped bool) {
 	}
 	// Rounding may leave the norm an ulp above l: shrink by an ulp until it is not.
 	scale := l / n
+	if scale < 0x1p-1000 {
+		// The quotient has lost digits, or all of them: by way of the unit vector.
+		for i := range x {
+			x[i] /= n
+		}
+		scale = l
+	}
 	for range 8 {
 		for i := range x {
 			x[i] *= scale

@@ -26,7 +26,7 @@ func TestClip(t *testing.T) {
 			if !changed && x[i] != before[i] {
 				t.Fatalf("entry %d moved from %v to %v inside the ball", i, before[i], x[i])
 			}
-			if want := before[i] * (l / n); changed && l > 1e-290 && l < 1e290 && n < 1e290 && math.Abs(x[i]-want) > 1e-14*l {
+			if want := before[i] / n * l; changed && l > 1e-290 && l < 1e290 && n < 1e290 && math.Abs(x[i]-want) > 1e-14*l {
 				t.Fatalf("entry %d is %v, want %v: the direction changed", i, x[i], want)
 			}
 		}
