@@ -3,11 +3,13 @@ package main
 import (
 	"io/fs"
 	"net"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/panlearn/panlearn/internal/cli"
 	"github.com/panlearn/panlearn/internal/pipeline"
+	"github.com/panlearn/panlearn/shuffle/stage"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
 )
@@ -17,6 +19,7 @@ func newShuffle() *cobra.Command {
 		broker                                 cli.Broker
 		log                                    cli.Log
 		name, identityFile, learnerKey, listen string
+		lease                                  time.Duration
 	)
 	c := &cobra.Command{
 		Use:   "shuffle --task NAME --nats URL",
@@ -42,7 +45,10 @@ It is the trusted party of the shuffle model: run it apart from the learner. For
 			if err != nil {
 				return err
 			}
-			config := pipeline.StageConfig{Task: task, Broker: broker.Connection(), BrokerWait: broker.Wait, Logger: logger}
+			if lease < stage.MinLeaseTTL || lease > stage.MaxLeaseTTL {
+				return cli.Usagef("--lease %v: want %v to %v", lease, stage.MinLeaseTTL, stage.MaxLeaseTTL)
+			}
+			config := pipeline.StageConfig{Task: task, Broker: broker.Connection(), BrokerWait: broker.Wait, Lease: lease, Logger: logger}
 			if config.Identity, err = cli.Identity(identityFile, "stage", logger); err != nil {
 				return err
 			}
@@ -65,6 +71,7 @@ It is the trusted party of the shuffle model: run it apart from the learner. For
 	c.Flags().StringVar(&name, "task", "", "`NAME` of the task")
 	c.Flags().StringVar(&identityFile, "identity", "", "`FILE` of the stage's signing key, created if missing (default: in the user's configuration folder)")
 	c.Flags().StringVar(&learnerKey, "learner-key", "", "public `KEY` of the learner in hexadecimal (default: trust the one that is there first)")
+	c.Flags().DurationVar(&lease, "lease", stage.DefaultLeaseTTL, "how long a process that fell silent keeps the others waiting; the broker has a quarter of it to answer")
 	c.Flags().StringVar(&listen, "http", "", "`ADDR` for /metrics, /healthz and /readyz, such as 127.0.0.1:9091")
 	return c
 }
