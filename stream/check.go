@@ -43,7 +43,7 @@ func Check(m proto.Message) error {
 		return checkRound(m)
 	case *wire.Open:
 		return errors.Join(header(m), length("instance", m.Instance, InstanceSize), suite(m.Suite),
-			atLeastOne("attempt", m.Attempt), length("manifest_hash", m.ManifestHash, HashSize))
+			atLeastOne("attempt", m.Attempt), length("manifest_hash", m.ManifestHash, HashSize), checkShards(m))
 	case *wire.Claim:
 		return errors.Join(header(m), length("instance", m.Instance, InstanceSize),
 			atLeastOne("attempt", m.Attempt), length("manifest_hash", m.ManifestHash, HashSize))
@@ -56,6 +56,14 @@ func Check(m proto.Message) error {
 		return errors.Join(length("task_hash", m.TaskHash, HashSize), short("reason", m.Reason))
 	case *wire.Report:
 		return checkReport(m)
+	case *wire.Quota:
+		return checkQuota(m)
+	case *wire.Seat:
+		return checkSeat(m)
+	case *wire.Part:
+		return checkPart(m)
+	case *wire.Partial:
+		return checkPartial(m)
 	}
 	return fmt.Errorf("%s is not a message of its own", m.ProtoReflect().Descriptor().Name())
 }
@@ -111,8 +119,12 @@ func checkBatch(m *wire.Batch) error {
 	if len(m.Totals) > MaxDim {
 		err = errors.Join(err, fmt.Errorf("%d totals: want at most %d", len(m.Totals), MaxDim))
 	}
-	for i, r := range m.Rejects {
-		if r.Count == 0 || (i > 0 && m.Rejects[i-1].Reason >= r.Reason) {
+	return errors.Join(err, checkRejects(m.Rejects))
+}
+
+func checkRejects(all []*wire.Reject) (err error) {
+	for i, r := range all {
+		if r.Count == 0 || (i > 0 && all[i-1].Reason >= r.Reason) {
 			err = errors.Join(err, errors.New("rejects: want ascending reasons and positive counts"))
 		}
 		err = errors.Join(err, short("rejects.reason", r.Reason))

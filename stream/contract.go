@@ -14,10 +14,11 @@ func CheckPut(subject string) (Task, Stream, error) {
 	return checkPort("put once", subject, Rounds, Attempts, Batches)
 }
 
-// CheckSwap says whether Swap takes a subject: that of a lease.
+// CheckSwap says whether Swap takes a subject: one of Leases.
 func CheckSwap(subject string) (Task, Stream, error) { return checkPort("swap", subject, Leases) }
 
-// CheckPublish says whether Publish and Purge take a subject: that of the reports of one attempt.
+// CheckPublish says whether Publish takes a subject: that of the reports of one attempt, or of one of its shards. Purge
+// takes the former.
 func CheckPublish(subject string) (Task, Stream, error) {
 	return checkPort("publish", subject, Reports)
 }
