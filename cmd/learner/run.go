@@ -42,8 +42,6 @@ this machine reach it.`,
 				return err
 			}
 			switch {
-			case spec.Privacy.Trust != accounting.Shuffle.String():
-				return cli.Usage(pipeline.ErrTrust)
 			case (broker.URL == "") == !embedded:
 				return cli.Usagef("want exactly one of --nats URL and --embedded")
 			case listen != "" && !embedded:
@@ -51,8 +49,9 @@ this machine reach it.`,
 			case dir == "":
 				return cli.Usagef("--state: name a folder for the learner's state")
 			}
-			if reports != "file" && reports != "memory" {
-				return cli.Usagef("--reports %q: want file or memory", reports)
+			memory, err := memoryReports(reports, spec.Privacy.Trust)
+			if err != nil {
+				return err
 			}
 			if err := broker.Validate(); err != nil {
 				return err
@@ -64,7 +63,7 @@ this machine reach it.`,
 				return err
 			}
 			config := pipeline.LearnerConfig{Spec: spec, StateDir: dir, Embedded: embedded, Listen: listen, Replicas: broker.Replicas,
-				Broker: broker.Connection(), BrokerWait: broker.Wait, ExitWhenDone: exit, MemoryReports: reports == "memory", Logger: logger}
+				Broker: broker.Connection(), BrokerWait: broker.Wait, ExitWhenDone: exit, MemoryReports: memory, Logger: logger}
 			if config.Identity, err = cli.Identity(identity, "learner", logger); err != nil {
 				return err
 			}
@@ -93,8 +92,25 @@ this machine reach it.`,
 	c.Flags().StringVar(&identity, "identity", "", "`FILE` of the learner's signing key, created if missing (default: in the user's configuration folder)")
 	c.Flags().StringVar(&stageKey, "stage-key", "", "public `KEY` of the shuffle stage in hexadecimal (default: trust the one that is there first)")
 	c.Flags().StringVar(&serve, "http", "", "`ADDR` for /metrics, /healthz, /readyz and /v1/snapshot, such as 127.0.0.1:9090")
-	c.Flags().StringVar(&reports, "reports", "file", "where a new task's broker keeps sealed reports: file, or memory (faster; lost with the broker)")
+	c.Flags().StringVar(&reports, "reports", "", "where a new task's broker keeps sealed reports: file, or memory (faster; lost with the broker) "+
+		"(default: file, and memory under the trusts pan and shuffle+pan)")
 	c.Flags().StringVar(&seal, "seal", "hpke", "none: reports are not encrypted, for benchmarks and closed networks (overrides privacy.seal)")
 	c.Flags().BoolVar(&exit, "exit-when-done", false, "end when the task has ended instead of serving on")
 	return c
+}
+
+// memoryReports says whether a new task's sealed reports stay in the broker's memory. Under the trusts with floors they do
+// unless told otherwise: together with the key of an attempt, which lies in the stage's memory, a recorded report can be
+// read, and no floor is under it.
+func memoryReports(where, trust string) (bool, error) {
+	switch where {
+	case "file":
+		return false, nil
+	case "memory":
+		return true, nil
+	case "":
+		t, err := accounting.ParseTrust(trust)
+		return t.HasFloors(), cli.Usage(err)
+	}
+	return false, cli.Usagef("--reports %q: want file or memory", where)
 }

@@ -84,18 +84,8 @@ func Suite(spec *task.Spec) (wire.Suite, error) {
 	return 0, fmt.Errorf("privacy.seal: %q, want hpke or none", spec.Privacy.Seal)
 }
 
-// ErrTrust refuses to run what can only be planned so far.
-var ErrTrust = errors.New("privacy.trust: this version plans pan and shuffle+pan but runs shuffle only; set privacy.trust to shuffle")
-
 // Wire is the body of the job's Task message, without keys, name and version.
 func (j Job) Wire() (*wire.Task, error) {
-	if j.Problem.Trust != accounting.Shuffle {
-		return nil, ErrTrust
-	}
-	return j.body()
-}
-
-func (j Job) body() (*wire.Task, error) {
 	params, err := j.Plan.Params()
 	if err != nil {
 		return nil, err

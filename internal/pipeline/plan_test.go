@@ -1,8 +1,6 @@
 package pipeline
 
 import (
-	"encoding/json"
-	"errors"
 	"strings"
 	"testing"
 
@@ -119,23 +117,6 @@ func TestContradictions(t *testing.T) {
 	for what, bad := range map[string]*wire.Task{"no plan": {}, "nothing": nil} {
 		if _, err := BuildAlgorithm(bad); err == nil {
 			t.Errorf("%s is built", what)
-		}
-	}
-}
-
-// TestTrustsThatAreOnlyPlanned are refused before anything runs.
-func TestTrustsThatAreOnlyPlanned(t *testing.T) {
-	for _, trust := range []string{"pan", "shuffle+pan"} {
-		job := jobOf(t, small(t, "privacy.trust="+trust))
-		if _, err := job.Wire(); !errors.Is(err, ErrTrust) {
-			t.Errorf("%s: %v, want ErrTrust", trust, err)
-		}
-		config := LearnerConfig{Spec: job.Spec, StateDir: t.TempDir(), Embedded: true, Identity: identity(t), ExitWhenDone: true, Logger: discard()}
-		if err := RunLearner(t.Context(), config); !errors.Is(err, ErrTrust) {
-			t.Errorf("%s: RunLearner: %v, want ErrTrust", trust, err)
-		}
-		if _, err := json.Marshal(job.Plan); err != nil {
-			t.Errorf("%s: the plan cannot be printed: %v", trust, err)
 		}
 	}
 }

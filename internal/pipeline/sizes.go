@@ -23,7 +23,7 @@ const headerRoom = 4 << 10
 
 // carried refuses a plan with a message that no broker takes, however it is configured.
 func (j Job) carried() error {
-	body, err := j.body()
+	body, err := j.Wire()
 	if err != nil {
 		return nil // a plan that is only printed sends no messages
 	}

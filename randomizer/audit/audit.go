@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/panlearn/panlearn/randomizer"
+	"github.com/panlearn/panlearn/shuffle"
 )
 
 // Defaults of Config. DefaultTrials tells half of the noise from all of it at epsilon = 1.
@@ -21,7 +22,10 @@ const maxEpsilon = 64
 
 // Config says what runs and what is claimed about it.
 type Config struct {
+	// View says who looks; the zero value is Learner.
+	View View
 	// Params, Users and FloorTrials are the round's: all users are honest, and each floor has FloorTrials trials.
+	// The intruder's view holds whoever the other users are, and is audited with others that add no noise.
 	Params      randomizer.Params
 	Users       uint64
 	FloorTrials uint64
@@ -44,6 +48,8 @@ type Config struct {
 	Epsilons []float64
 	// Entropy makes generators; nil means randomizer.NewEntropy.
 	Entropy func() rand.Source
+
+	subject func(shuffle.Config) (subject, error) // nil: a real mixer; tests put broken ones here
 }
 
 // A Point compares one point of the claimed curve with the strongest evidence against it.
@@ -51,7 +57,7 @@ type Point struct {
 	Epsilon float64
 	Claimed float64 // delta(Epsilon), claimed
 	Lower   float64 // delta(Epsilon) is at least this
-	Pair    string  // where: "pole" or "spread"
+	Pair    string  // which pair of inputs and which scalar of the view
 }
 
 // A Report is the result. All lower bounds hold together with probability Confidence.
@@ -79,7 +85,12 @@ func (c Config) complete() (Config, error) {
 		c.Dim = 2
 	}
 	c.Dim = min(c.Dim, c.Params.Dim)
+	if c.subject == nil {
+		c.subject = newSubject
+	}
 	switch {
+	case c.View != Learner && c.View != Intruder:
+		return c, fmt.Errorf("audit: View = %d is neither Learner nor Intruder", c.View)
 	case c.Claim == nil:
 		return c, fmt.Errorf("audit: Claim is nil")
 	case c.Users < 1:

@@ -13,9 +13,15 @@
 // order of the pair; on the others, Clopper-Pearson intervals with a union bound over all events give P(E) >= p and
 // Q(E) <= q at once, and so delta(epsilon) >= p - e^epsilon q for each.
 //
+// The intruder of the trusts with floors has a view of its own: the totals in the mixer's memory at one moment and the
+// release, joined. The target reports before the look or after it, nobody else adds noise, and the scalars are the
+// state, the release without the state, and the two against each other, in which one draw used for both floors would
+// cancel. Which moment is looked at makes no other difference; package shuffle tests that for every position.
+//
 // What a caller owes:
 //
-//  1. State the claim for what runs: all of Config.Users are honest; for an honest fraction, audit the honest users alone.
+//  1. State the claim for what runs and for the view: all of Config.Users are honest; for an honest fraction, audit the
+//     honest users alone. Audit every adversary that the trust knows.
 //  2. Give a claim that is an upper bound for every epsilon >= 0, nonincreasing, such as an accountant's curve.
 //  3. Report Pass together with the confidence, the trials, and claimed and empirical epsilon at the audit delta.
 package audit

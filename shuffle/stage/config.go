@@ -19,6 +19,9 @@ const (
 	DefaultLeaseTTL = 15 * time.Second
 	DefaultPoll     = 2 * time.Second
 	DefaultPrefetch = 256
+	// DefaultPanPrefetch is that of the trusts with floors: whoever looks into the stage's memory finds the key of the
+	// attempt, and so can read the sealed reports that lie beside it. No floor is under those.
+	DefaultPanPrefetch = 4
 )
 
 // Bounds of Config.
@@ -44,7 +47,7 @@ type Config struct {
 	LeaseTTL time.Duration
 	// Poll is how often records are read when no wake came, jittered by half; it also bounds one Fetch. 0: 2 s.
 	Poll time.Duration
-	// Prefetch bounds the sealed reports in memory. 0: 256.
+	// Prefetch bounds the sealed report messages in memory. 0: 256, and 4 under the trusts pan and shuffle+pan.
 	Prefetch int
 
 	Observer Observer
@@ -72,8 +75,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("stage: LeaseTTL %v: want %v to %v", c.LeaseTTL, MinLeaseTTL, MaxLeaseTTL)
 	case c.Poll <= 0 || c.Poll > MaxLeaseTTL:
 		return fmt.Errorf("stage: Poll %v: want above 0, at most %v", c.Poll, MaxLeaseTTL)
-	case c.Prefetch < 1 || c.Prefetch > MaxPrefetch:
-		return fmt.Errorf("stage: Prefetch %d: want 1 to %d", c.Prefetch, MaxPrefetch)
+	case c.Prefetch < 0 || c.Prefetch > MaxPrefetch:
+		return fmt.Errorf("stage: Prefetch %d: want 1 to %d, or 0 for the default of the task's trust", c.Prefetch, MaxPrefetch)
 	case c.Limits.MaxPayload < 0:
 		return fmt.Errorf("stage: Limits.MaxPayload %d: want at least 0", c.Limits.MaxPayload)
 	}
@@ -86,9 +89,6 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Poll == 0 {
 		c.Poll = DefaultPoll
-	}
-	if c.Prefetch == 0 {
-		c.Prefetch = DefaultPrefetch
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

@@ -23,7 +23,7 @@
 //
 // Run ends with an error that says what to do where another identity stands as the task's stage, where a record does
 // not verify under its pinned key, where a round contradicts its task, where a batch could not fit the broker, and
-// for the trusts pan and shuffle+pan, which this version does not run.
+// never for anything that a device sent.
 //
 // # What a caller owes
 //

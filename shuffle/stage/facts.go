@@ -59,7 +59,19 @@ func (f *facts) enlist(m *stream.Message) error {
 		return fmt.Errorf("%s: %w", m.Subject, err)
 	}
 	f.task, f.taskHash, f.learner = &task, stream.HashOf(body), pinned
+	if f.Prefetch == 0 {
+		f.Prefetch = DefaultPrefetch
+		if f.floors() {
+			f.Prefetch = DefaultPanPrefetch
+		}
+	}
 	return nil
+}
+
+// floors says whether the task's trust has the stage lay floors, so that one intrusion is part of the guarantee.
+func (f *facts) floors() bool {
+	t, err := manifest.Trust(f.task.Plan.Trust)
+	return err == nil && t.HasFloors()
 }
 
 func (f *facts) suits(task *wire.Task, signer ed25519.PublicKey) error {
@@ -74,9 +86,6 @@ func (f *facts) suits(task *wire.Task, signer ed25519.PublicKey) error {
 	}
 	if err := manifest.CheckTask(task); err != nil {
 		return err
-	}
-	if t, _ := manifest.Trust(task.Plan.Trust); t.HasFloors() {
-		return fmt.Errorf("trust %v is not supported by this version of the stage: publish the task with trust shuffle", t)
 	}
 	sizes, err := manifest.SizesOf(task, ReasonNames())
 	if err != nil {

@@ -42,8 +42,6 @@ func TestRefusals(t *testing.T) {
 		{name: "a task of another learner", want: "names the learner",
 			task: func(w *world) { w.task.LearnerKey = w.stage.Public() }},
 		{name: "a task of another name", want: `named "other"`, task: func(w *world) { w.task.Name = "other" }},
-		{name: "trust pan", want: "trust pan is not supported", plan: plan{trust: wire.Trust_TRUST_PAN}},
-		{name: "trust shuffle+pan", want: "trust shuffle+pan is not supported", plan: plan{trust: wire.Trust_TRUST_SHUFFLE_PAN}},
 		{name: "too few users", want: "want at least rounds", task: func(w *world) { w.task.Plan.Users-- }},
 		{name: "a batch too large", want: "a batch of this plan takes up to", limits: stream.Limits{MaxPayload: 500}},
 		{name: "a report too large", want: "a report of this plan takes up to", limits: stream.Limits{MaxPayload: 20}},

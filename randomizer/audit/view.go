@@ -1,0 +1,83 @@
+package audit
+
+import (
+	"fmt"
+	"reflect"
+
+	"github.com/panlearn/panlearn/shuffle"
+)
+
+// A View is what an adversary sees of a round.
+type View int
+
+const (
+	// Learner sees the released totals.
+	Learner View = iota
+	// Intruder sees the released totals and, once, between two reports, the memory of the mixer
+	// (docs/theorem-a.md, section 5). Its claim is that of the trusts with floors.
+	Intruder
+)
+
+// String is the adversary's name in plans and reports.
+func (v View) String() string {
+	if v == Intruder {
+		return "intruder"
+	}
+	return "learner"
+}
+
+// A look is one strategy of the intruder: a target, a moment, and a scalar of what was seen.
+type look struct {
+	target int // users who report before the target
+	after  int // reports in the totals when the intruder looks
+	// scalar combines the sum of the totals at the look with that of the release. It is larger under plus.
+	scalar func(state, released float64) float64
+}
+
+// looks are the two moments that matter for a target among n users, and at each the scalar in which all but one floor
+// cancel, and the one in which both would cancel if they were the same draw. Any other moment adds reports that do not
+// depend on the target.
+func looks(n int) map[string]look {
+	return map[string]look{
+		"target before the look":                            {0, 1, func(state, _ float64) float64 { return state }},
+		"target after the look":                             {n - 1, n - 1, func(state, released float64) float64 { return released - state }},
+		"target before the look, floors against each other": {0, 1, func(state, released float64) float64 { return 2*state - released }},
+		"target after the look, floors against each other":  {n - 1, n - 1, func(state, released float64) float64 { return released - 2*state }},
+	}
+}
+
+// A subject is what runs: a mixer, and its memory.
+type subject interface {
+	Add([]shuffle.ReportID, []byte) shuffle.Outcome
+	Close() (shuffle.Release, error)
+	// Look returns a copy of the running totals.
+	Look() ([]uint64, error)
+}
+
+// A real subject is a shuffle.Mixer. A Mixer gives its running totals to nobody, so they are read the way an intruder
+// reads them: from memory.
+type real struct{ *shuffle.Mixer }
+
+func newSubject(c shuffle.Config) (subject, error) {
+	m, err := shuffle.NewMixer(c)
+	return real{m}, err
+}
+
+func (r real) Look() ([]uint64, error) {
+	field := reflect.ValueOf(r.Mixer).Elem().FieldByName("totals")
+	if field.Kind() != reflect.Slice || field.Type().Elem().Kind() != reflect.Uint64 {
+		return nil, fmt.Errorf("audit: a mixer has no totals that the intruder could read: this audit is of another version")
+	}
+	out := make([]uint64, field.Len())
+	for i := range out {
+		out[i] = field.Index(i).Uint()
+	}
+	return out, nil
+}
+
+func sum(totals []uint64) (s float64) {
+	for _, t := range totals {
+		s += float64(t)
+	}
+	return s
+}
