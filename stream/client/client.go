@@ -29,6 +29,12 @@ type Config struct {
 	Records stream.Records
 	Reports stream.ReportWriter
 	Store   Store // of this task alone
+	// Ledger is of all tasks that the same users take part in; nil keeps none, and a policy with totals is refused.
+	Ledger Ledger
+	// UserKeys says that a key names the same user in every task: EventKey of a user's id. Then each user has an account
+	// in the ledger, and one whose total is spent is Refused alone. Otherwise all events have one account, charged
+	// once for each task that any of them took part in: a bound for every user, whichever events are theirs.
+	UserKeys bool
 
 	// Policy is what the device agrees to; the zero Policy is explained there.
 	Policy Policy
@@ -76,6 +82,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if err := c.Policy.Validate(); err != nil {
 		return c, err
+	}
+	if c.Policy.totals() && c.Ledger == nil {
+		return c, errors.New("client: Ledger: the policy bounds the total over tasks, which only a ledger knows")
 	}
 	for _, n := range []struct {
 		name     string
@@ -183,7 +192,8 @@ func (c *Client) ended() error {
 func (c *Client) Publish(ctx context.Context, key Key, e convex.Example) (Outcome, error) {
 	c.run()
 	if key == (Key{}) {
-		return Outcome{State: Refused}, errors.New("publish: the zero key: want RowKey or EventKey")
+		refused := refuse("key", "zero", "RowKey or EventKey").(*RefusedError)
+		return Outcome{State: Refused, Refused: refused}, refused
 	}
 	answer := make(chan Outcome, 1)
 	o := &offer{
@@ -198,15 +208,14 @@ func (c *Client) Publish(ctx context.Context, key Key, e convex.Example) (Outcom
 		<-c.done
 		var refused *RefusedError
 		if errors.As(c.err, &refused) {
-			return Outcome{State: Refused}, c.err
+			return Outcome{State: Refused, Refused: refused}, c.err
 		}
 		return Outcome{State: Uncounted}, c.ended()
 	}
 	select {
 	case got := <-answer:
 		if got.State == Refused {
-			<-c.done
-			return got, c.err
+			return got, got.Refused
 		}
 		return got, nil
 	case <-ctx.Done():

@@ -148,6 +148,8 @@ func (g *gateway) resend(ctx context.Context) error {
 		switch {
 		case p.flying || part.Answered(a) || !part.MaySend(a, floors(g.terms)):
 			// Landing, settling or a newer attempt decides about it.
+		case part.send(a) == nil && p.exhausted(g.Policy.maxReports()):
+			// It was sent often enough: whatever the Close of its round says, it is not sent again.
 		case g.flying+n >= g.MaxInFlight || (part.send(a) != nil && !g.retry):
 			later = append(later, p)
 		default:
@@ -162,6 +164,11 @@ func (g *gateway) resend(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// exhausted says that of one of the events as many reports were made as may be.
+func (p *parcel) exhausted(most uint32) bool {
+	return slices.ContainsFunc(p.events, func(e *event) bool { return e.part.Reports >= most })
 }
 
 // addDirty adds to a change the answers that are not stored yet. A store that misses some is safe: it takes a publish

@@ -58,7 +58,7 @@ func (g *gateway) settled(e *event) bool {
 	case Counted, Unknown:
 		return true
 	case Uncounted:
-		return g.over() || e.part.Refunds > g.Policy.maxRefunds()
+		return g.over() || e.part.Refunds > g.Policy.maxRefunds() || e.part.Reports >= g.Policy.maxReports()
 	case Fresh:
 		return g.over()
 	}
@@ -69,6 +69,10 @@ func (g *gateway) settled(e *event) bool {
 func (g *gateway) join(ctx context.Context, events []*event) error {
 	if len(events) == 0 {
 		return nil
+	}
+	events, err := g.charge(events)
+	if err != nil {
+		return err
 	}
 	r := g.current
 	parcels := make([]*parcel, 0, len(events)/g.Bundle+1)

@@ -9,6 +9,8 @@ import (
 type Outcome struct {
 	State State  // Counted, Uncounted, Unknown or Refused
 	Round uint64 // the last round that it took part in; 0 if none
+	// Refused says why a Refused event was not sent; nil of all others.
+	Refused *RefusedError
 }
 
 func (o Outcome) String() string { return fmt.Sprintf("%v in round %d", o.State, o.Round) }

@@ -75,6 +75,8 @@ type Participation struct {
 	Sends []Send
 	// Refunds counts the rounds that it joined and was Uncounted in.
 	Refunds uint32
+	// Reports counts the reports that were made of it: attempts that it was published to, over all rounds.
+	Reports uint32
 }
 
 // Join charges the event to a round, with a draw made for that round's manifest alone. It is refused for an event that
@@ -122,6 +124,7 @@ func (p *Participation) Sending(attempt uint64, floors bool) {
 	s := p.send(attempt)
 	if s == nil {
 		p.Sends = append(p.Sends, Send{Attempt: attempt})
+		p.Reports++
 		s = &p.Sends[len(p.Sends)-1]
 	}
 	s.Sent++

@@ -1,90 +1,68 @@
 package client
 
 import (
-	"bytes"
-	"encoding/hex"
-	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
-
-	"github.com/goccy/go-yaml"
+	"time"
 
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/stream"
 )
 
-// DefaultMaxRefunds is how many more rounds an uncounted event may join, unless the policy says otherwise.
-const DefaultMaxRefunds = 8
+// Defaults of a Policy.
+const (
+	DefaultMaxRefunds = 8  // further rounds that an uncounted event may join
+	DefaultMaxReports = 64 // reports that are made of one event, over all rounds and attempts
+)
 
 // A Policy is what a device agrees to. The zero Policy takes every task whose own plan keeps its own promises, under the
-// device's own accounting, pins the task that it sees first, and refuses reports that are not encrypted.
+// device's own accounting, pins the task that it sees first, and refuses reports that are not encrypted. [ParsePolicy]
+// reads one from a file, whose keys are the names of the fields in lower case: max_total_epsilon.
 type Policy struct {
 	// Tasks are the names of the tasks that the device takes part in; empty for every name.
-	Tasks []string `yaml:"tasks"`
+	Tasks []string
+	// TaskHashes are the task hashes that the device takes part in; empty for every one. A hash that stands here is
+	// pinned by the policy.
+	TaskHashes []Fingerprint
 
 	// MaxEpsilon bounds what one task may cost one user, as the device computes it; 0 takes the task's declared budget.
-	MaxEpsilon float64 `yaml:"max_epsilon"`
+	MaxEpsilon float64
 	// MaxDelta bounds the delta at which the device computes epsilon: it takes the smaller of this and the plan's. 0 takes
 	// the plan's.
-	MaxDelta float64 `yaml:"max_delta"`
+	MaxDelta float64
+	// MaxTotalEpsilon and MaxTotalDelta bound what all tasks of the Ledger together may cost one user within Period, added
+	// up (basic composition, which holds for parameters chosen adaptively too); 0 is no bound. They need a Ledger.
+	MaxTotalEpsilon float64
+	MaxTotalDelta   float64
+	// Period is the length of the window that the totals are taken over: any span of that length, not a calendar's. 0 is
+	// for ever. Time is the device's clock, and a clock that is set back stands still to the Ledger.
+	Period time.Duration
+
 	// HonestFraction is the share of the users of a round whose noise the device relies on. A smaller share that
 	// the plan itself claims to need takes its place; unset is the plan's.
-	HonestFraction accounting.Fraction `yaml:"honest_fraction"`
+	HonestFraction accounting.Fraction
 	// MinCohort is the smallest minimum cohort of a round that is accepted.
-	MinCohort uint64 `yaml:"min_cohort"`
+	MinCohort uint64
 
 	// TaskHash, LearnerKey and StageKey pin the task and the identities; empty is not pinned.
-	TaskHash   Fingerprint `yaml:"task_hash"`
-	LearnerKey Fingerprint `yaml:"learner_key"`
-	StageKey   Fingerprint `yaml:"stage_key"`
+	TaskHash   Fingerprint
+	LearnerKey Fingerprint
+	StageKey   Fingerprint
 	// ForbidFirstUse refuses a task that neither the policy nor the store pins. Without it, the first task that is seen
 	// under a name is pinned: whoever controls the broker at that moment chooses it.
-	ForbidFirstUse bool `yaml:"forbid_first_use"`
+	ForbidFirstUse bool
 
 	// AllowPlaintext accepts a task whose reports are not encrypted: whoever operates the broker then reads every report.
-	AllowPlaintext bool `yaml:"allow_plaintext"`
+	AllowPlaintext bool
 
 	// MaxRefunds is how many more rounds an uncounted event may join; unset is DefaultMaxRefunds. An acknowledgement
 	// is the broker's word: a broker that lies makes a counted event take part in at most 1 + MaxRefunds rounds, at the
 	// price of as many rounds (docs/privacy.md). 0 where the broker is not trusted not to.
-	MaxRefunds *uint32 `yaml:"max_refunds"`
-}
-
-// A Fingerprint is a SHA-256 or an Ed25519 public key: 32 bytes, in hexadecimal where it is text. Empty is none.
-type Fingerprint []byte
-
-// String is hexadecimal.
-func (f Fingerprint) String() string { return hex.EncodeToString(f) }
-
-// MarshalText is hexadecimal.
-func (f Fingerprint) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
-
-// UnmarshalText reads 64 hexadecimal digits, or nothing.
-func (f *Fingerprint) UnmarshalText(text []byte) error {
-	b, err := hex.DecodeString(string(text))
-	if err != nil || (len(b) != 0 && len(b) != stream.HashSize) {
-		return fmt.Errorf("want %d hexadecimal digits", 2*stream.HashSize)
-	}
-	*f = b
-	return nil
-}
-
-// accepts says whether a value is the pinned one, or none is pinned.
-func (f Fingerprint) accepts(value []byte) bool { return len(f) == 0 || bytes.Equal(f, value) }
-
-// ParsePolicy reads a policy file: YAML with the keys of Policy. Unknown keys are refused.
-func ParsePolicy(data []byte) (Policy, error) {
-	var p Policy
-	err := yaml.NewDecoder(bytes.NewReader(data), yaml.Strict()).Decode(&p)
-	if err != nil && !errors.Is(err, io.EOF) { // an empty file is the zero policy
-		return Policy{}, fmt.Errorf("policy: %w", err)
-	}
-	if err := p.Validate(); err != nil {
-		return Policy{}, err
-	}
-	return p, nil
+	MaxRefunds *uint32
+	// MaxReports is how many reports are made of one event, one for each attempt at each round that it joined; unset is
+	// DefaultMaxReports. Repeating a publish that was not answered makes no further report.
+	MaxReports *uint32
 }
 
 // Validate names the first field that is out of range.
@@ -103,6 +81,23 @@ func (p Policy) Validate() error {
 	if math.IsNaN(p.MaxDelta) || p.MaxDelta < 0 || p.MaxDelta >= 1 {
 		return bad("max_delta", p.MaxDelta, "a number in (0, 1), or 0 for the plan's")
 	}
+	if p.MaxTotalEpsilon != 0 && !(p.MaxTotalEpsilon > 0 && p.MaxTotalEpsilon <= math.MaxFloat64) {
+		return bad("max_total_epsilon", p.MaxTotalEpsilon, "a number above 0, or 0 for no bound")
+	}
+	if math.IsNaN(p.MaxTotalDelta) || p.MaxTotalDelta < 0 || p.MaxTotalDelta >= 1 {
+		return bad("max_total_delta", p.MaxTotalDelta, "a number in (0, 1), or 0 for no bound")
+	}
+	if p.Period != 0 && (p.Period < time.Second || !p.totals()) {
+		return bad("period", p.Period, "at least 1s, with max_total_epsilon or max_total_delta; or 0 for ever")
+	}
+	if p.MaxReports != nil && *p.MaxReports == 0 {
+		return bad("max_reports", 0, "at least 1")
+	}
+	for i, hash := range p.TaskHashes {
+		if len(hash) != stream.HashSize {
+			return bad(fmt.Sprintf("task_hashes[%d]", i), hash, fmt.Sprintf("%d bytes", stream.HashSize))
+		}
+	}
 	for _, pin := range []struct {
 		field string
 		value Fingerprint
@@ -119,6 +114,26 @@ func (p Policy) maxRefunds() uint32 {
 		return DefaultMaxRefunds
 	}
 	return *p.MaxRefunds
+}
+
+func (p Policy) maxReports() uint32 {
+	if p.MaxReports == nil {
+		return DefaultMaxReports
+	}
+	return *p.MaxReports
+}
+
+// totals says whether the policy bounds all tasks together.
+func (p Policy) totals() bool { return p.MaxTotalEpsilon > 0 || p.MaxTotalDelta > 0 }
+
+// allowsHash says whether a task hash is among those that the policy lists, or it lists none.
+func (p Policy) allowsHash(hash stream.Hash) bool {
+	return len(p.TaskHashes) == 0 || slices.ContainsFunc(p.TaskHashes, func(f Fingerprint) bool { return f.accepts(hash[:]) })
+}
+
+// pins says whether the policy itself vouches for the tasks that it lets through.
+func (p Policy) pins() bool {
+	return len(p.TaskHash) > 0 || len(p.TaskHashes) > 0 || (len(p.LearnerKey) > 0 && len(p.StageKey) > 0)
 }
 
 func (p Policy) allows(task string) bool { return len(p.Tasks) == 0 || slices.Contains(p.Tasks, task) }

@@ -8,8 +8,8 @@ import (
 	"math"
 )
 
-// recordVersion is the first byte of every record.
-const recordVersion = 1
+// recordVersion is the first byte of every record. Version 1 did not count reports.
+const recordVersion = 2
 
 // Bounds of a record; a store may be damaged, and nothing in it may grow memory.
 const (
@@ -21,21 +21,27 @@ var errRecord = errors.New("damaged record of a participation")
 
 // MarshalBinary encodes all of a participation but its key:
 //
-//	version 1, state     1 byte each
-//	refunds, round       uvarint
+//	version 2, state     1 byte each
+//	refunds, reports     uvarint
+//	round                uvarint
 //	manifest             32 bytes, if round > 0
 //	and if the state is charged
 //	report id, parcel    16 bytes each
 //	place, n             uvarint
 //	n sends              uvarints: attempt, sent, acked, lowest
 //	length, counts       uvarint, bytes
-func (p Participation) MarshalBinary() ([]byte, error) {
+func (p Participation) MarshalBinary() ([]byte, error) { return p.marshal(recordVersion) }
+
+func (p Participation) marshal(version byte) ([]byte, error) {
 	if p.State == Fresh || p.State > Unknown || p.Draw.Round == 0 {
 		return nil, fmt.Errorf("encode participation: state %v, round %d: want one that took part", p.State, p.Draw.Round)
 	}
 	b := make([]byte, 0, 64+len(p.Draw.Counts))
-	b = append(b, recordVersion, byte(p.State))
+	b = append(b, version, byte(p.State))
 	b = binary.AppendUvarint(b, uint64(p.Refunds))
+	if version > 1 {
+		b = binary.AppendUvarint(b, uint64(p.Reports))
+	}
 	b = binary.AppendUvarint(b, p.Draw.Round)
 	b = append(b, p.Draw.Manifest[:]...)
 	if p.State != Charged {
@@ -59,11 +65,15 @@ func (p Participation) MarshalBinary() ([]byte, error) {
 func (p *Participation) UnmarshalBinary(data []byte) error {
 	r := reader{data: data}
 	q := Participation{Key: p.Key}
-	if version := r.byte(); version != recordVersion {
-		return fmt.Errorf("%w: version %d, want %d", errRecord, version, recordVersion)
+	version := r.byte()
+	if version < 1 || version > recordVersion {
+		return fmt.Errorf("%w: version %d, want 1 to %d", errRecord, version, recordVersion)
 	}
 	q.State = State(r.byte())
 	q.Refunds = r.uint32()
+	if version > 1 {
+		q.Reports = r.uint32()
+	}
 	q.Draw.Round = r.uint64()
 	r.copy(q.Draw.Manifest[:])
 	if q.State == Charged {
@@ -91,7 +101,7 @@ func (p *Participation) UnmarshalBinary(data []byte) error {
 		return errRecord
 	}
 	// Padded varints and unknown states end here: one participation has one encoding.
-	if again, err := q.MarshalBinary(); err != nil || !bytes.Equal(again, data) {
+	if again, err := q.marshal(version); err != nil || !bytes.Equal(again, data) {
 		return errRecord
 	}
 	*p = q

@@ -50,14 +50,14 @@ func (g *gateway) agree(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read pin: %w", err)
 	}
-	byPolicy := len(g.Policy.TaskHash) > 0 || (len(g.Policy.LearnerKey) > 0 && len(g.Policy.StageKey) > 0)
+	byPolicy := g.Policy.pins()
 	switch {
 	case pinned && pin.Task != hash:
 		return refuse("task hash", fmt.Sprintf("%x", hash), "%x, which this state folder pins", pin.Task)
 	case pinned && pin.Source != g.Source:
 		return refuse("source", fmt.Sprintf("%q", g.Source), "%q, as before: users could take part twice under other keys", pin.Source)
 	case !pinned && !byPolicy && g.Policy.ForbidFirstUse:
-		return refuse("task hash", fmt.Sprintf("%x, pinned by nobody", hash), "task_hash, or learner_key and stage_key, in the policy")
+		return refuse("task hash", fmt.Sprintf("%x, pinned by nobody", hash), "task_hash, task_hashes, or learner_key and stage_key, in the policy")
 	}
 	terms, err := g.Policy.CheckTask(t, hash)
 	if err == nil && g.Spec != nil {
@@ -77,6 +77,9 @@ func (g *gateway) agree(ctx context.Context) error {
 			bundle, size, g.Limits.MaxPayload)
 	}
 	if g.encoder, err = newEncoder(terms, g.Entropy); err != nil {
+		return err
+	}
+	if err := g.enter(terms, pinned); err != nil {
 		return err
 	}
 	if !pinned {

@@ -44,6 +44,9 @@ func (g *gateway) decide(r *round, by func(*Participation)) error {
 			}
 			return fmt.Errorf("settle events of round %d: %w", r.number, err)
 		}
+		if err := g.refund(events[:n]); err != nil {
+			return err
+		}
 		for _, e := range events[:n] {
 			g.settledNow(e)
 		}
@@ -66,7 +69,7 @@ func (g *gateway) settledNow(e *event) {
 	g.answer(e)
 }
 
-// answer tells all who asked what became of an event.
+// answer tells what became of an event.
 func (g *gateway) answer(e *event) {
 	o := Outcome{State: e.part.State, Round: e.part.Draw.Round}
 	switch o.State {
@@ -75,6 +78,11 @@ func (g *gateway) answer(e *event) {
 	case Charged:
 		o.State = Unknown
 	}
+	g.tell(e, o)
+}
+
+// tell answers all who asked about an event.
+func (g *gateway) tell(e *event, o Outcome) {
 	g.total.add(o)
 	for _, tell := range e.answers {
 		tell(o)
@@ -122,10 +130,10 @@ func (g *gateway) shutdown(err error) error {
 		}
 	}
 	for _, o := range g.intake.close() {
-		g.giveUp(&event{answers: []func(Outcome){o.answer}}, refused != nil)
+		g.giveUp(&event{answers: []func(Outcome){o.answer}}, refused)
 	}
 	for _, e := range g.events {
-		g.giveUp(e, refused != nil)
+		g.giveUp(e, refused)
 	}
 	clear(g.events)
 	g.progress()
@@ -135,18 +143,14 @@ func (g *gateway) shutdown(err error) error {
 // give answers offers that were taken off the intake and cannot be looked up.
 func (g *gateway) give(offers []*offer) {
 	for _, o := range offers {
-		g.giveUp(&event{answers: []func(Outcome){o.answer}}, false)
+		g.giveUp(&event{answers: []func(Outcome){o.answer}}, nil)
 	}
 }
 
 // giveUp answers an event whose outcome this process will not learn. One that is charged may be learned by the next.
-func (g *gateway) giveUp(e *event, refused bool) {
-	if refused && e.part.State == Fresh {
-		o := Outcome{State: Refused}
-		g.total.add(o)
-		for _, tell := range e.answers {
-			tell(o)
-		}
+func (g *gateway) giveUp(e *event, refused *RefusedError) {
+	if refused != nil && e.part.State == Fresh {
+		g.tell(e, Outcome{State: Refused, Refused: refused})
 		return
 	}
 	g.answer(e)

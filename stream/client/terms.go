@@ -46,6 +46,8 @@ func (p Policy) CheckTask(t *wire.Task, hash stream.Hash) (*Terms, error) {
 		return nil, refuse("task", t.Name, "one of the policy's tasks: %s", strings.Join(p.Tasks, ", "))
 	case !p.TaskHash.accepts(hash[:]):
 		return nil, refuse("task hash", fmt.Sprintf("%x", hash), "%v, which the policy pins", p.TaskHash)
+	case !p.allowsHash(hash):
+		return nil, refuse("task hash", fmt.Sprintf("%x", hash), "one of the %d that the policy's task_hashes list", len(p.TaskHashes))
 	case !p.LearnerKey.accepts(t.LearnerKey):
 		return nil, refuse("learner_key", fmt.Sprintf("%x", t.LearnerKey), "%v, which the policy pins", p.LearnerKey)
 	case !p.StageKey.accepts(t.StageKey):

@@ -75,24 +75,35 @@ func Open(path string) (*Store, error) {
 	if err != nil {
 		return fail(err)
 	}
-	if err := db.Update(prepare); err != nil {
+	err = db.Update(func(tx *bbolt.Tx) error {
+		return prepareBuckets(tx, formatVersion, metaBucket, roundsBucket, chargedBucket, settledBucket)
+	})
+	if err == nil {
+		err = syncFolder(filepath.Dir(path))
+	}
+	if err != nil {
 		return fail(errors.Join(err, db.Close()))
 	}
 	return &Store{db: db}, nil
 }
 
-func prepare(tx *bbolt.Tx) error {
-	for _, name := range []string{metaBucket, roundsBucket, chargedBucket, settledBucket} {
+// prepareBuckets makes the buckets of a new file, or checks that a file is of the version.
+func prepareBuckets(tx *bbolt.Tx, version byte, names ...string) error {
+	for _, name := range names {
 		if _, err := tx.CreateBucketIfNotExists([]byte(name)); err != nil {
 			return err
 		}
 	}
 	meta := tx.Bucket([]byte(metaBucket))
-	switch v := meta.Get([]byte("version")); {
-	case v == nil:
-		return meta.Put([]byte("version"), []byte{formatVersion})
-	case len(v) != 1 || v[0] != formatVersion:
-		return fmt.Errorf("format version %x: this program reads %d", v, formatVersion)
+	if meta.Get([]byte("version")) == nil {
+		return meta.Put([]byte("version"), []byte{version})
+	}
+	return checkVersion(meta, version)
+}
+
+func checkVersion(meta *bbolt.Bucket, version byte) error {
+	if v := meta.Get([]byte("version")); len(v) != 1 || v[0] != version {
+		return fmt.Errorf("format version %x: this program reads %d", v, version)
 	}
 	return nil
 }

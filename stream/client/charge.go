@@ -1,0 +1,128 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/panlearn/panlearn/stream"
+)
+
+// enter makes the task known to the ledger, and finds out whether ledger and participations belong together. It runs
+// before the store is pinned: a pinned store whose task the ledger does not know has lost its ledger, and a store that is
+// not pinned, though the ledger has events standing, has lost its participations.
+func (g *gateway) enter(t *Terms, pinned bool) error {
+	if g.Ledger == nil {
+		return nil
+	}
+	return g.update([]Key{Everyone}, func(now time.Time, charges [][]Charge) error {
+		i := charged(charges[0], t.Hash)
+		switch {
+		case i < 0 && pinned:
+			g.log.Warn("the ledger does not know this task, though the state folder took part in it: charged again")
+			c := t.charge(now)
+			c.Anonymous, c.Lost = true, true
+			charges[0] = charge(charges[0], c, 1, math.MaxUint64)
+		case i < 0:
+			if !g.UserKeys {
+				if err := g.Policy.affordTotal(charges[0], t.charge(now), now); err != nil {
+					return err
+				}
+			}
+			charges[0] = charge(charges[0], t.charge(now), 0, math.MaxUint64)
+		case !pinned && charges[0][i].Standing > 0:
+			return refuse("participations", "missing", "those of the %d events that the ledger has standing in this task: restore the file, or start an empty state folder for other users", charges[0][i].Standing)
+		}
+		return nil
+	})
+}
+
+// charge is what one participation in the task costs, by the device's own accounting.
+func (t *Terms) charge(now time.Time) Charge {
+	return Charge{Task: t.Hash, Name: stream.Task(t.Task.Name), Epsilon: t.Guarantee.Epsilon, Delta: t.Delta, At: now}
+}
+
+// charge makes durable in the ledger what taking part costs, before the participation itself is, and answers the events
+// that may take part. Where events have no accounts of their own, all of them may or the task is refused.
+func (g *gateway) charge(events []*event) ([]*event, error) {
+	if g.Ledger == nil {
+		return events, nil
+	}
+	var allowed, refused []*event
+	var why *RefusedError // of the last one that is refused alone
+	err := g.update(g.accounts(events), func(now time.Time, charges [][]Charge) error {
+		allowed, refused = nil, nil
+		c := g.terms.charge(now)
+		everyone, users := charges[0], charges[1:]
+		if !g.UserKeys {
+			c.Anonymous = true
+			if err := g.Policy.affordTotal(everyone, c, now); err != nil {
+				return err
+			}
+			allowed = events
+		}
+		for i := range users {
+			if errors.As(g.Policy.affordTotal(OfUser(users[i], everyone), c, now), &why) {
+				refused = append(refused, events[i])
+				continue
+			}
+			users[i] = charge(users[i], c, 1, 1)
+			allowed = append(allowed, events[i])
+		}
+		charges[0] = charge(everyone, c, uint64(len(allowed)), math.MaxUint64)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range refused {
+		delete(g.events, e.part.Key)
+		g.tell(e, Outcome{State: Refused, Round: e.part.Draw.Round, Refused: why})
+	}
+	if n := len(refused); n > 0 {
+		g.log.Warn("users whose total is spent were not sent", "users", n)
+	}
+	return allowed, nil
+}
+
+// refund gives back what events paid that are provably in no batch. It comes after their outcome is durable: where it is
+// lost, they stay charged.
+func (g *gateway) refund(events []*event) error {
+	var back []*event
+	for _, e := range events {
+		if e.part.State == Uncounted && e.part.Refunds <= g.Policy.maxRefunds() {
+			back = append(back, e)
+		}
+	}
+	if g.Ledger == nil || len(back) == 0 {
+		return nil
+	}
+	return g.update(g.accounts(back), func(_ time.Time, charges [][]Charge) error {
+		refund(charges[0], g.terms.Hash, uint64(len(back)))
+		for i := range charges[1:] {
+			refund(charges[1+i], g.terms.Hash, 1)
+		}
+		return nil
+	})
+}
+
+// accounts are Everyone's, and the events' own in their order where they have such.
+func (g *gateway) accounts(events []*event) []Key {
+	keys := []Key{Everyone}
+	if g.UserKeys {
+		for _, e := range events {
+			keys = append(keys, e.part.Key)
+		}
+	}
+	return keys
+}
+
+func (g *gateway) update(accounts []Key, edit func(time.Time, [][]Charge) error) error {
+	err := g.Ledger.Update(time.Now(), accounts, edit)
+	var refused *RefusedError
+	if err != nil && !errors.As(err, &refused) {
+		return fmt.Errorf("ledger: %w", err)
+	}
+	return err
+}

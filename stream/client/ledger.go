@@ -1,0 +1,149 @@
+package client
+
+import (
+	"fmt"
+	"iter"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/panlearn/panlearn/stream"
+)
+
+// Everyone is the account of all users of a ledger together: a bound for each of them, whoever is behind which event.
+var Everyone = Key{}
+
+// A Charge is what one task cost one account.
+type Charge struct {
+	Task    stream.Hash
+	Name    stream.Task
+	Epsilon float64 // of one participation, as the device computed it
+	Delta   float64
+	// Standing counts the events that may be in a batch; without any the task costs nothing. A user takes part in one
+	// round of a task, so several events of different users cost each of them no more than one.
+	Standing uint64
+	// Anonymous says that some event was charged to Everyone alone: any user may be behind it.
+	Anonymous bool
+	// Lost says that the ledger began when the task's events had taken part already. How many of them stand is not known,
+	// so nothing is given back.
+	Lost bool
+	At   time.Time // of the newest charge, by the clock of the ledger
+}
+
+// A Ledger remembers what the tasks of one state folder cost its users. It outlives tasks, and must not be restored from a
+// backup. Several clients may use one at the same time. Calls may come from any goroutine.
+//
+// A ledger's clock is the largest time that it was ever told: a clock that is set back gives no budget back.
+type Ledger interface {
+	// Update hands the charges of accounts to edit, which changes the slice of each in place, and makes the result durable
+	// in one write before it returns. now is the ledger's clock, to the millisecond. Where edit fails, nothing is changed
+	// and its error is returned as it is. After any other error nobody knows what is stored, and the caller sends nothing.
+	Update(clock time.Time, accounts []Key, edit func(now time.Time, charges [][]Charge) error) error
+
+	// Accounts yields all accounts, Everyone first. Nothing is written while it runs.
+	Accounts() iter.Seq2[Account, error]
+
+	// Clock answers the largest time that the ledger was told; zero where there is none yet.
+	Clock() (time.Time, error)
+}
+
+// An Account is one user's charges, or Everyone's.
+type Account struct {
+	Key     Key
+	Charges []Charge
+}
+
+// Spent adds up what charges cost in the period that ends now, upper bounds. A period of 0 is for ever. Privacy composes
+// by addition whatever the order, and though later tasks may depend on earlier ones.
+func Spent(charges []Charge, now time.Time, period time.Duration) (epsilon, delta float64) {
+	for _, c := range charges {
+		if c.Standing == 0 || !c.within(now, period) {
+			continue
+		}
+		epsilon, delta = addUp(epsilon, c.Epsilon), addUp(delta, c.Delta)
+	}
+	return epsilon, delta
+}
+
+func (c Charge) within(now time.Time, period time.Duration) bool {
+	return period == 0 || now.Sub(c.At) <= period
+}
+
+// addUp rounds a sum up: what is printed and compared is never below the true sum.
+func addUp(a, b float64) float64 {
+	if a == 0 || b == 0 {
+		return a + b
+	}
+	return math.Nextafter(a+b, math.Inf(1))
+}
+
+// OfUser are the charges that one user may have to bear: its own, and those of Everyone that nobody is named for.
+func OfUser(own, everyone []Charge) []Charge {
+	out := slices.Clone(own)
+	for _, c := range everyone {
+		if !c.Anonymous {
+			continue
+		}
+		if i := charged(out, c.Task); i >= 0 {
+			c.Standing = max(c.Standing, out[i].Standing)
+			out[i] = c.over(out[i])
+			continue
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// over is the more expensive and newer of each part of two charges of one task.
+func (c Charge) over(old Charge) Charge {
+	c.Epsilon, c.Delta = max(c.Epsilon, old.Epsilon), max(c.Delta, old.Delta)
+	c.Anonymous, c.Lost = c.Anonymous || old.Anonymous, c.Lost || old.Lost
+	if old.At.After(c.At) {
+		c.At = old.At
+	}
+	return c
+}
+
+func charged(charges []Charge, task stream.Hash) int {
+	return slices.IndexFunc(charges, func(c Charge) bool { return c.Task == task })
+}
+
+// charge adds a charge of n more events to an account, of which at most most can stand.
+func charge(charges []Charge, c Charge, n, most uint64) []Charge {
+	i := charged(charges, c.Task)
+	if i < 0 {
+		c.Standing = min(n, most)
+		return append(charges, c)
+	}
+	c.Standing = min(charges[i].Standing+min(n, most-charges[i].Standing), most)
+	charges[i] = c.over(charges[i])
+	return charges
+}
+
+// refund takes n events back from what a task cost an account.
+func refund(charges []Charge, task stream.Hash, n uint64) {
+	if i := charged(charges, task); i >= 0 && !charges[i].Lost {
+		charges[i].Standing -= min(n, charges[i].Standing)
+	}
+}
+
+// affordTotal says whether the totals of the policy allow a task's charge beside those of other tasks in the period.
+func (p Policy) affordTotal(charges []Charge, c Charge, now time.Time) error {
+	others := slices.DeleteFunc(slices.Clone(charges), func(o Charge) bool { return o.Task == c.Task })
+	epsilon, delta := Spent(others, now, p.Period)
+	window := "for ever"
+	if p.Period > 0 {
+		window = "within " + p.Period.String()
+	}
+	if total := addUp(epsilon, c.Epsilon); p.MaxTotalEpsilon > 0 && !(total <= p.MaxTotalEpsilon*(1+tolerance)) {
+		return refuseTotal("epsilon", total, epsilon, p.MaxTotalEpsilon, "max_total_epsilon", window)
+	}
+	if total := addUp(delta, c.Delta); p.MaxTotalDelta > 0 && !(total <= p.MaxTotalDelta*(1+tolerance)) {
+		return refuseTotal("delta", total, delta, p.MaxTotalDelta, "max_total_delta", window)
+	}
+	return nil
+}
+
+func refuseTotal(what string, total, spent, limit float64, key, window string) error {
+	return refuse("total "+what, fmt.Sprintf("%.6g with this task, %.6g without", total, spent), "at most %v %s, the policy's %s", limit, window, key)
+}

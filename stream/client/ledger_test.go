@@ -1,0 +1,473 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/client"
+)
+
+// everyone is what the ledger has of all users together.
+func everyone(t rapid.TB, l client.Ledger) []client.Charge {
+	t.Helper()
+	for a, err := range l.Accounts() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.Key == client.Everyone {
+			return a.Charges
+		}
+	}
+	return nil
+}
+
+// standing is how many events the ledger has standing in a task, and whether it knows the task.
+func standing(t rapid.TB, l client.Ledger, task stream.Hash) (uint64, bool) {
+	t.Helper()
+	for _, c := range everyone(t, l) {
+		if c.Task == task {
+			return c.Standing, true
+		}
+	}
+	return 0, false
+}
+
+// cost is what a world's task costs one user by the accounting of a device.
+func (w *world) cost() float64 {
+	terms, err := client.Policy{AllowPlaintext: true}.CheckTask(w.task, w.hash)
+	must(w.t, err)
+	return terms.Guarantee.Epsilon
+}
+
+// runWith runs n rows through a whole task with a store of its own.
+func (w *world) runWith(ctx context.Context, n int, change func(*client.Config)) (sum client.Summary, err error) {
+	c := w.config(client.NewMemoryStore())
+	change(&c)
+	w.play(ctx, func(ctx context.Context) {
+		ctx, stop := context.WithTimeout(ctx, time.Hour)
+		defer stop()
+		sum, err = w.client(c).Run(ctx, rows(n, false))
+	})
+	checkSum(w.t.(*testing.T), sum)
+	return sum, err
+}
+
+// A clock that is wrong by an offset.
+type shifted struct {
+	client.Ledger
+	by time.Duration
+}
+
+func (s shifted) Update(clock time.Time, accounts []client.Key, edit func(time.Time, [][]client.Charge) error) error {
+	return s.Ledger.Update(clock.Add(s.by), accounts, edit)
+}
+
+// Three tasks of the same users: the second would exceed the total, and gets nothing until the period is over.
+func TestTotalOverTasks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := client.NewMemoryLedger()
+		period := 1000 * time.Hour
+		task := func() *world { return newWorld(t, plan{rounds: 1, cohort: 10, deadline: time.Minute}) }
+		first := task()
+		cost := first.cost()
+		for _, c := range []struct {
+			name   string
+			limits client.Policy
+			field  string
+		}{
+			{"epsilon", client.Policy{MaxTotalEpsilon: 1.9 * cost, Period: period}, "total epsilon"},
+			{"delta", client.Policy{MaxTotalDelta: 1.9e-3, Period: period}, "total delta"},
+		} {
+			with := func(l client.Ledger) func(*client.Config) {
+				return func(cfg *client.Config) {
+					p := c.limits
+					p.AllowPlaintext = true
+					cfg.Policy, cfg.Ledger = p, l
+				}
+			}
+			began := time.Now()
+			sum, err := task().runWith(t.Context(), 10, with(ledger))
+			must(t, err)
+			if sum.Counted != 10 {
+				t.Fatalf("%s: %+v, want 10 counted", c.name, sum)
+			}
+			before := fmt.Sprint(everyone(t, ledger))
+			for _, l := range []client.Ledger{ledger, shifted{ledger, -2 * period}} {
+				w := task()
+				sum, err = w.runWith(t.Context(), 10, with(l))
+				refusal(t, c.name+" of a second task", err, c.field)
+				if n := w.reports(1, 1); n != 0 || sum.Counted != 0 {
+					t.Errorf("%s: %d reports of a refused task, %+v", c.name, n, sum)
+				}
+			}
+			if after := fmt.Sprint(everyone(t, ledger)); after != before {
+				t.Errorf("%s: a refusal changed the ledger from %s to %s", c.name, before, after)
+			}
+			time.Sleep(period - time.Since(began) - time.Minute) // the charge is still within the period
+			_, err = task().runWith(t.Context(), 10, with(ledger))
+			refusal(t, c.name+" at the end of the period", err, c.field)
+			time.Sleep(2 * time.Hour)
+			if sum, err = task().runWith(t.Context(), 10, with(ledger)); err != nil || sum.Counted != 10 {
+				t.Errorf("%s after the period: %+v, %v, want 10 counted", c.name, sum, err)
+			}
+			time.Sleep(2 * period)
+		}
+	})
+}
+
+// A clock that was ahead when the device charged keeps the charge until real time has caught up with it and the period
+// has passed.
+func TestClockSetBackGivesNothingBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := client.NewMemoryLedger()
+		task := func() *world { return newWorld(t, plan{rounds: 1, cohort: 10, deadline: time.Minute}) }
+		run := func(by time.Duration) error {
+			w := task()
+			_, err := w.runWith(t.Context(), 10, func(cfg *client.Config) {
+				cfg.Ledger = shifted{ledger, by}
+				cfg.Policy.MaxTotalEpsilon, cfg.Policy.Period = 1.5*w.cost(), 10*time.Hour
+			})
+			return err
+		}
+		must(t, run(100*time.Hour))
+		for range 10 {
+			refusal(t, "the right clock", run(0), "total epsilon")
+			time.Sleep(10 * time.Hour)
+		}
+		time.Sleep(20 * time.Hour)
+		must(t, run(0))
+	})
+}
+
+// Where keys are users, each has a total of its own: those that were in the first task are refused in the second, others are
+// not, and what was charged without a name counts for everybody.
+func TestUsersHaveTheirOwnTotals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := client.NewMemoryLedger()
+		publish := func(from, to int, named bool) (counted, refused int) {
+			w := newWorld(t, plan{rounds: 1, cohort: 10, minimum: 2, deadline: time.Minute})
+			cfg := w.config(client.NewMemoryStore())
+			cfg.Ledger, cfg.UserKeys = ledger, named
+			cfg.Policy.MaxTotalEpsilon = 1.5 * w.cost()
+			w.play(t.Context(), func(ctx context.Context) {
+				ctx, stop := context.WithTimeout(ctx, time.Hour)
+				defer stop()
+				cl := w.client(cfg)
+				outcomes := make(chan client.Outcome)
+				for i := from; i < to; i++ {
+					go func() {
+						got, _ := cl.Publish(ctx, client.EventKey(fmt.Sprint(i)), example(1))
+						outcomes <- got
+					}()
+				}
+				for range to - from {
+					switch (<-outcomes).State {
+					case client.Counted:
+						counted++
+					case client.Refused:
+						refused++
+					}
+				}
+				must(t, cl.Close())
+			})
+			if n := w.reports(1, 1); n != counted {
+				t.Errorf("%d reports of %d users that were counted", n, counted)
+			}
+			return counted, refused
+		}
+		for _, c := range []struct{ from, to, counted, refused int }{{0, 10, 10, 0}, {6, 14, 4, 4}, {10, 20, 6, 4}} {
+			if counted, refused := publish(c.from, c.to, true); counted != c.counted || refused != c.refused {
+				t.Errorf("users %d to %d: %d counted, %d refused, want %d and %d", c.from, c.to, counted, refused, c.counted, c.refused)
+			}
+		}
+		free := client.NewMemoryLedger()
+		ledger = free
+		if counted, _ := publish(0, 10, true); counted != 10 {
+			t.Fatalf("%d counted in an empty ledger", counted)
+		}
+		// The limit is one and a half tasks for each: users 20 to 29 have paid nothing, until ten without a name take part.
+		w := newWorld(t, plan{rounds: 1, cohort: 10, deadline: time.Minute})
+		_, err := w.runWith(t.Context(), 10, func(cfg *client.Config) { cfg.Ledger = ledger })
+		must(t, err)
+		if counted, refused := publish(20, 30, true); counted != 0 || refused != 10 {
+			t.Errorf("after a task without names: %d counted, %d refused, want 0 and 10", counted, refused)
+		}
+	})
+}
+
+// What is charged is there before anything is published, and an event that is provably in no batch gets it back, unless
+// the policy believes no acknowledgement.
+func TestChargeAndRefund(t *testing.T) {
+	for _, refunds := range []uint32{0, 1, 2} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx := t.Context()
+			w := newWorld(t, plan{rounds: 9, cohort: 10})
+			ledger := client.NewMemoryLedger()
+			c := w.config(client.NewMemoryStore())
+			c.Ledger, c.Policy.MaxRefunds = ledger, &refunds
+			c.Reports = checked{c.Reports, func() {
+				if n, _ := standing(t, ledger, w.hash); n != 1 {
+					t.Errorf("published with %d events standing in the ledger, want 1", n)
+				}
+			}}
+			cl := w.client(c)
+			done := make(chan client.Outcome)
+			go func() {
+				got, _ := cl.Publish(ctx, client.EventKey("a"), example(1))
+				done <- got
+			}()
+			for r := uint64(1); r <= uint64(refunds)+1; r++ {
+				hash := w.announce(ctx, r)
+				w.open(ctx, r, 1, hash)
+				time.Sleep(10 * time.Second)
+				if n := w.reports(r, 1); n != 1 {
+					t.Errorf("%d reports in round %d", n, r)
+				}
+				w.close(ctx, client.Closed{Round: r, Attempt: 1, Manifest: hash}) // nothing was opened
+				time.Sleep(10 * time.Second)
+				want := uint64(0)
+				if r > uint64(refunds) {
+					want = 1 // the refund that is not believed
+				}
+				if n, known := standing(t, ledger, w.hash); n != want || !known {
+					t.Errorf("max_refunds %d: %d events standing after round %d, want %d", refunds, n, r, want)
+				}
+			}
+			if got := <-done; got.State != client.Uncounted {
+				t.Errorf("%v, want uncounted", got)
+			}
+			must(t, cl.Close())
+		})
+	}
+}
+
+// A checked ReportWriter looks before every publish.
+type checked struct {
+	stream.ReportWriter
+	look func()
+}
+
+func (c checked) Publish(ctx context.Context, reports []stream.Outgoing) ([]stream.Ack, error) {
+	c.look()
+	return c.ReportWriter.Publish(ctx, reports)
+}
+
+// A gravedigger is a Ledger that dies at a write, which is made or not.
+type gravedigger struct {
+	client.Ledger
+	writes, failAt int
+	lost           bool
+}
+
+func (g *gravedigger) Update(clock time.Time, accounts []client.Key, edit func(time.Time, [][]client.Charge) error) error {
+	g.writes++
+	if g.failAt > 0 && g.writes >= g.failAt {
+		if g.lost || g.writes > g.failAt {
+			return errDied
+		}
+		if err := g.Ledger.Update(clock, accounts, edit); err != nil {
+			return err
+		}
+		return errDied
+	}
+	return g.Ledger.Update(clock, accounts, edit)
+}
+
+// The process dies at every write of the store or of the ledger, made or not; another goes on. The ledger always has at
+// least the events that may be in a batch, and the task costs its users once.
+func TestLedgerSurvivesDeathAtEveryWrite(t *testing.T) {
+	for _, named := range []bool{false, true} {
+		for _, lost := range []bool{false, true} {
+			for _, inLedger := range []bool{false, true} {
+				reached := true
+				for i := 1; reached; i++ {
+					if i > 100 {
+						t.Fatal("the run never gets by without the death")
+					}
+					synctest.Test(t, func(t *testing.T) { reached = ledgerDies(t, i, named, lost, inLedger) })
+				}
+			}
+		}
+	}
+}
+
+func ledgerDies(t *testing.T, failAt int, named, lost, inLedger bool) (died bool) {
+	w := newWorld(t, plan{rounds: 2, cohort: 8, minimum: 4, deadline: 30 * time.Second})
+	s, g := newSpy(t, client.NewMemoryStore()), &gravedigger{Ledger: client.NewMemoryLedger(), lost: lost}
+	s.lost = lost
+	if inLedger {
+		g.failAt = failAt
+	} else {
+		s.failAt = failAt
+	}
+	run := func(ctx context.Context) (client.Summary, error) {
+		c := w.config(s)
+		c.Ledger, c.UserKeys = g, named
+		c.Policy.MaxTotalEpsilon = 1.5 * w.cost()
+		return w.client(c).Run(ctx, rows(16, false))
+	}
+	name := fmt.Sprintf("write %d, of the ledger %t, named %t, lost %t", failAt, inLedger, named, lost)
+	w.play(t.Context(), func(ctx context.Context) {
+		ctx, stop := context.WithTimeout(ctx, time.Hour)
+		defer stop()
+		sum, err := run(ctx)
+		checkSum(t, sum)
+		if died = errors.Is(err, errDied); !died {
+			must(t, err)
+		}
+		atDeath := everyone(t, g)
+		s.failAt, g.failAt = 0, 0
+		sum, err = run(ctx)
+		must(t, err)
+		checkSum(t, sum)
+		if sum.Refused != 0 || sum.Events != 16 {
+			t.Errorf("%s: the second run: %+v, want 16 events, none refused", name, sum)
+		}
+		for _, c := range atDeath {
+			if n, _ := standing(t, g, c.Task); n < c.Standing {
+				t.Errorf("%s: %d events standing after the restart, %d before: nothing was refunded", name, n, c.Standing)
+			}
+		}
+	})
+	s.audit(w)
+	up := uint64(0) // events that the device believes to stand, or sent
+	for key := range s.draws {
+		parts, err := s.Read([]client.Key{key})
+		must(t, err)
+		if parts[0].State != client.Uncounted {
+			up++
+		}
+	}
+	charges := everyone(t, g)
+	if len(charges) != 1 || charges[0].Standing < up {
+		t.Errorf("%s: the ledger has %v standing of %d events", name, charges, up)
+	}
+	if epsilon, _ := client.Spent(charges, time.Now(), 0); epsilon != w.cost() {
+		t.Errorf("%s: the task cost %v, want %v, once", name, epsilon, w.cost())
+	}
+	return died
+}
+
+// Half of a device's memory is gone: participations without which users would go again are missed, and a ledger without the
+// task is charged again and never refunded.
+func TestLedgerAndParticipationsBelongTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		w := newWorld(t, plan{rounds: 9, cohort: 10})
+		first := w.announce(ctx, 1)
+		w.open(ctx, 1, 1, first)
+		store, ledger := client.NewMemoryStore(), client.NewMemoryLedger()
+		run := func(s client.Store, l client.Ledger) error {
+			c := w.config(s)
+			c.Ledger = l
+			short, stop := context.WithTimeout(ctx, 30*time.Second)
+			defer stop()
+			_, err := w.client(c).Run(short, rows(3, false))
+			return err
+		}
+		if err := run(store, ledger); !errors.Is(err, context.DeadlineExceeded) || w.reports(1, 1) != 3 {
+			t.Fatalf("%v, %d reports", err, w.reports(1, 1))
+		}
+		refusal(t, "participations lost", run(client.NewMemoryStore(), ledger), "participations")
+		if n := w.reports(1, 1); n != 3 {
+			t.Errorf("%d reports, want no more than the first 3", n)
+		}
+		empty := client.NewMemoryLedger()
+		if err := run(store, empty); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatal(err)
+		}
+		w.close(ctx, client.Closed{Round: 1, Attempt: 1, Manifest: first}) // nothing was opened
+		if err := run(store, empty); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatal(err)
+		}
+		if n, _ := standing(t, empty, w.hash); n != 1 {
+			t.Errorf("%d events standing in a ledger that began too late, want 1", n)
+		}
+		if n, _ := standing(t, ledger, w.hash); n != 3 {
+			t.Errorf("%d events standing in the ledger that was put aside, want 3", n)
+		}
+	})
+}
+
+// Whatever tasks charge when, with a clock that jumps both ways: within any period of the ledger's time, no user's tasks
+// cost more than the total, and what is refused changes nothing.
+func TestTotalsHoldInEveryWindow(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ledger := client.NewMemoryLedger()
+		p := client.Policy{MaxTotalEpsilon: 3, Period: 100 * time.Second}
+		type paid struct {
+			task    byte
+			epsilon float64
+			at      time.Time
+		}
+		var history []paid
+		clock := time.UnixMilli(1e12)
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			clock = clock.Add(time.Duration(rapid.IntRange(-150, 150).Draw(t, "seconds")) * time.Second)
+			c := client.Charge{Task: stream.Hash{rapid.ByteRange(1, 5).Draw(t, "task")}, Name: "t",
+				Epsilon: rapid.Float64Range(0.1, 2).Draw(t, "epsilon"), Delta: 1e-9}
+			err := ledger.Update(clock, []client.Key{client.Everyone}, func(now time.Time, charges [][]client.Charge) (err error) {
+				c.At = now
+				charges[0], err = client.TryCharge(p, charges[0], c)
+				return err
+			})
+			var refused *client.RefusedError
+			if errors.As(err, &refused) {
+				continue
+			}
+			must2(t, err)
+			history = append(history, paid{c.Task[0], c.Epsilon, c.At})
+		}
+		for _, end := range history {
+			most := map[byte]float64{} // a user has one event in a task
+			for _, h := range history {
+				if !h.at.After(end.at) && end.at.Sub(h.at) <= p.Period {
+					most[h.task] = math.Max(most[h.task], h.epsilon)
+				}
+			}
+			total := 0.0
+			for _, e := range most {
+				total += e
+			}
+			if total > p.MaxTotalEpsilon*(1+1e-8) {
+				t.Fatalf("a window that ends at %v cost %v", end.at, total)
+			}
+		}
+	})
+}
+
+func must2(t *rapid.T, err error) {
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func FuzzAccount(f *testing.F) {
+	one := client.Account{Charges: []client.Charge{{Task: stream.Hash{1}, Name: "a9a", Epsilon: 1, Delta: 1e-6, Standing: 300, Anonymous: true, At: time.UnixMilli(1e12)}}}
+	data, err := one.MarshalBinary()
+	must(f, err)
+	f.Add(data)
+	f.Add([]byte{1, 0})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var a client.Account
+		if a.UnmarshalBinary(data) != nil {
+			return
+		}
+		again, err := a.MarshalBinary()
+		must(t, err)
+		if string(again) != string(data) {
+			t.Errorf("%x became %x", data, again)
+		}
+		if epsilon, delta := client.Spent(a.Charges, time.UnixMilli(1<<50), 0); math.IsNaN(epsilon) || math.IsNaN(delta) {
+			t.Errorf("spent %v, %v", epsilon, delta)
+		}
+	})
+}
