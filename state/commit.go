@@ -15,15 +15,15 @@ func (e *OrderError) Error() string {
 	return fmt.Sprintf("commit: round %d does not follow the committed round %d, want round %d", e.Offered, e.Committed, e.Committed+1)
 }
 
-// A RollbackError says that the stream sequence of a batch is not above that of the batch before it: the broker
-// or the state folder was restored from an older copy.
+// A RollbackError says that the stream sequence of a batch is not above that of the batch before it: the broker was
+// restored from an older copy, or replaced.
 type RollbackError struct {
 	Round             uint64
 	Sequence, Earlier uint64
 }
 
 func (e *RollbackError) Error() string {
-	return fmt.Sprintf("commit: batch of round %d has stream sequence %d, the round before had %d: the broker or the state folder was rolled back; restore both from one backup", e.Round, e.Sequence, e.Earlier)
+	return fmt.Sprintf("commit: batch of round %d has stream sequence %d, the round before had %d: the broker was rolled back or replaced", e.Round, e.Sequence, e.Earlier)
 }
 
 // Next says whether next may replace prev, adding exactly these entries to the ledger; a zero prev is the empty

@@ -3,6 +3,7 @@ package main
 import (
 	"io/fs"
 	"net"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -18,7 +19,7 @@ func newRun() *cobra.Command {
 		f                            taskFlags
 		broker                       cli.Broker
 		log                          cli.Log
-		embedded, exit               bool
+		embedded, exit, rollback     bool
 		listen, dir, identity, serve string
 		stageKey, reports, seal      string
 	)
@@ -29,7 +30,10 @@ func newRun() *cobra.Command {
 be killed at any moment: the same command goes on where it stopped. snapshot, status and ledger work while it runs.
 
 With --embedded it brings its own NATS server, which keeps its streams below --state; --listen lets other processes of
-this machine reach it.`,
+this machine reach it.
+
+A state folder that is an older copy of itself is refused. With --accept-rollback the learner applies the batches that stand
+on the broker again, which leads to the same bytes.`,
 		Example: `  learner run -f deploy/tasks/a9a.yaml --embedded --listen 127.0.0.1:4222 --state ./state --exit-when-done
   learner run -f task.yaml --nats nats://broker:4222 --state /var/lib/panlearn --http 127.0.0.1:9090`,
 		Args: cobra.NoArgs,
@@ -63,7 +67,8 @@ this machine reach it.`,
 				return err
 			}
 			config := pipeline.LearnerConfig{Spec: spec, StateDir: dir, Embedded: embedded, Listen: listen, Replicas: broker.Replicas,
-				Broker: broker.Connection(), BrokerWait: broker.Wait, ExitWhenDone: exit, MemoryReports: memory, Logger: logger}
+				Broker: broker.Connection(), BrokerWait: broker.Wait, ExitWhenDone: exit, MemoryReports: memory,
+				AcceptRollback: rollback, Logger: logger}
 			if config.Identity, err = cli.Identity(identity, "learner", logger); err != nil {
 				return err
 			}
@@ -80,7 +85,8 @@ this machine reach it.`,
 			return cli.Classify(pipeline.RunLearner(c.Context(), config),
 				cli.As[*state.BudgetError](cli.ExitRefused), cli.Is(cli.ExitTransient, state.ErrLocked),
 				cli.As[*natsjs.ConfigError](cli.ExitUsage), cli.Is(cli.ExitUsage, fs.ErrNotExist),
-				cli.Is(cli.ExitTransient, natsjs.ErrNoStream), cli.Is(cli.ExitTransient, natsjs.ErrUnreachable))
+				cli.Is(cli.ExitTransient, natsjs.ErrNoStream), cli.Is(cli.ExitTransient, natsjs.ErrUnreachable),
+				cli.Is(cli.ExitTransient, syscall.ENOSPC), cli.Is(cli.ExitTransient, syscall.EDQUOT))
 		},
 	}
 	f.Flags(c.Flags())
@@ -95,6 +101,7 @@ this machine reach it.`,
 	c.Flags().StringVar(&reports, "reports", "", "where a new task's broker keeps sealed reports: file, or memory (faster; lost with the broker) "+
 		"(default: file, and memory under the trusts pan and shuffle+pan)")
 	c.Flags().StringVar(&seal, "seal", "hpke", "none: reports are not encrypted, for benchmarks and closed networks (overrides privacy.seal)")
+	c.Flags().BoolVar(&rollback, "accept-rollback", false, "with a state folder that is an older copy: apply the standing batches again")
 	c.Flags().BoolVar(&exit, "exit-when-done", false, "end when the task has ended instead of serving on")
 	return c
 }

@@ -49,8 +49,10 @@ type LearnerConfig struct {
 
 	HTTP         net.Listener // nil: none; RunLearner closes it
 	ExitWhenDone bool
-	Watch        service.Observer // beside the metrics; may be nil
-	Logger       *slog.Logger
+	// AcceptRollback: see service.Config.
+	AcceptRollback bool
+	Watch          service.Observer // beside the metrics; may be nil
+	Logger         *slog.Logger
 }
 
 // lingerForPeers is how long an embedded broker outlives its task, so that stage and publishers can read End.
@@ -159,7 +161,7 @@ func (c LearnerConfig) learn(ctx context.Context, store state.Store, conn *natsj
 	s, err := service.New(service.Config{
 		Task: name, Records: conn, Store: store, Identity: c.Identity, StageKey: c.StageKey,
 		Prepare: func() (*wire.Task, error) { return planned, nil }, Build: BuildAlgorithm,
-		Observer: observers{metrics, c.Watch}, Logger: c.Logger,
+		AcceptRollback: c.AcceptRollback, Observer: observers{metrics, c.Watch}, Logger: c.Logger,
 	})
 	if err != nil {
 		return err

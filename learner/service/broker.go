@@ -9,11 +9,16 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// put writes once and insists that our bytes stand. It tries until it knows, unless the broker will never take them.
-func (s *Service) put(ctx context.Context, subject string, data []byte) error {
+// put writes once and insists that our bytes stand, above the sequences of the records of ours that the same stream was
+// given before: one that gives a lower sequence has lost some. It tries until it knows, unless the broker will never take
+// them.
+func (s *Service) put(ctx context.Context, subject string, data []byte, before uint64) error {
 	for {
 		result, err := s.config.Records.PutOnce(ctx, subject, data)
 		switch {
+		case err == nil && result.Ours && result.Standing.Sequence <= before:
+			return fmt.Errorf("%w: %s stands at stream sequence %d, and %d records were written before it: %s",
+				ErrBrokerRolledBack, subject, result.Standing.Sequence, before, brokerWayOut)
 		case err == nil && result.Ours:
 			return nil
 		case err == nil:

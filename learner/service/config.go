@@ -32,6 +32,11 @@ type Config struct {
 	// Build makes the algorithm of a planned task, at its start.
 	Build func(*wire.Task) (learner.Algorithm, error)
 
+	// AcceptRollback lets a learner whose state folder is an older copy apply the batches that stand on the broker again,
+	// up to the newest announced round, instead of answering ErrStateRolledBack. Every byte that it writes on the way must
+	// equal what stands, so model and ledger become what they were.
+	AcceptRollback bool
+
 	Observer Observer      // nil observes nothing
 	Logger   *slog.Logger  // nil discards
 	Poll     time.Duration // longest time between looks at the broker; default 1 s

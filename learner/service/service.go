@@ -64,15 +64,19 @@ func (s *Service) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.put(ctx, s.config.Task.Task(), c.committed.Task); err != nil {
+	past, err := s.survey(ctx, c)
+	if err != nil {
+		return err
+	}
+	if err := s.put(ctx, s.config.Task.Task(), c.committed.Task, 0); err != nil {
 		return err
 	}
 	for !c.committed.Ended() {
-		if c, err = s.oneRound(ctx, c); err != nil {
+		if c, err = s.oneRound(ctx, c, past); err != nil {
 			return err
 		}
 	}
-	if err := s.put(ctx, s.config.Task.End(), c.committed.End); err != nil {
+	if err := s.put(ctx, s.config.Task.End(), c.committed.End, 0); err != nil {
 		return err
 	}
 	s.config.Logger.Info("task ended", "task", s.config.Task, "rounds", c.committed.Cursor.Round)
@@ -172,14 +176,24 @@ func (s *Service) first(ctx context.Context) error {
 }
 
 // oneRound announces the committed round, waits for its batch, and commits what follows from it.
-func (s *Service) oneRound(ctx context.Context, c *core) (*core, error) {
+func (s *Service) oneRound(ctx context.Context, c *core, past past) (*core, error) {
 	r := c.round.Round
-	if err := s.put(ctx, s.config.Task.Round(r), c.committed.NextRound); err != nil {
+	err := s.put(ctx, s.config.Task.Round(r), c.committed.NextRound, r) // r: the task, and r-1 rounds
+	if errors.Is(err, ErrOtherLearner) && s.config.AcceptRollback {
+		return nil, fmt.Errorf("%w; if the standing batches were just applied again, they gave other bytes: use the build of panlearn and the kind of machine that announced the round", err)
+	}
+	if err != nil {
 		return nil, err
 	}
 	s.config.Observer.Announced(r, c.round.Cohort)
 	since := time.Now()
-	msg, err := s.await(ctx, s.config.Task.Batch(r))
+	read := s.standingBatch
+	if r > past.decided {
+		read = func(ctx context.Context, r uint64) (stream.Message, error) {
+			return s.await(ctx, s.config.Task.Batch(r))
+		}
+	}
+	msg, err := read(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -188,6 +202,9 @@ func (s *Service) oneRound(ctx context.Context, c *core) (*core, error) {
 		return nil, err
 	}
 	if err := s.config.Store.Commit(ctx, step.next, step.entries); err != nil {
+		if back := (*state.RollbackError)(nil); errors.As(err, &back) {
+			err = fmt.Errorf("%w: %w: %s", ErrBrokerRolledBack, err, brokerWayOut)
+		}
 		return nil, fmt.Errorf("commit round %d: %w", r, err)
 	}
 	step.applied.Took = time.Since(since)

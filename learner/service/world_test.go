@@ -73,6 +73,7 @@ type world struct {
 	rounds uint64
 	voids  map[uint64]bool // rounds whose batch is void
 	budget float64
+	accept bool // a rollback of the folder
 	broker *memory.Broker
 	store  *state.Memory
 }
@@ -105,7 +106,7 @@ func build(t *wire.Task) (learner.Algorithm, error) {
 
 func (w *world) config() Config {
 	return Config{Task: name, Records: w.broker, Store: w.store, Identity: w.learner, StageKey: w.stage.Public(),
-		Prepare: w.body, Build: build, Poll: time.Second}
+		Prepare: w.body, Build: build, AcceptRollback: w.accept, Poll: time.Second}
 }
 
 func (w *world) new(c Config) *Service {

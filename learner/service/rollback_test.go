@@ -1,0 +1,384 @@
+package service
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/panlearn/panlearn/state"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/memory"
+	"github.com/panlearn/panlearn/stream/seal"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// A recorder keeps every commit, so that the folder can be had as it was after any of them.
+type recorder struct {
+	state.Store
+	commits []commit
+}
+
+func (r *recorder) Commit(ctx context.Context, next state.Checkpoint, entries []state.Entry) error {
+	err := r.Store.Commit(ctx, next, entries)
+	if err == nil {
+		r.commits = append(r.commits, commit{next: next.Clone(), entries: slices.Clone(entries)})
+	}
+	return err
+}
+
+// A history is a whole run, of which copies of folder and broker are taken as they were at any time.
+type history struct {
+	*world
+	commits []commit // the start, then one a round
+	public  map[string][]byte
+	last    uint64 // round
+}
+
+// recorded is a run of 4 rounds, the second of which is void.
+func recorded(t *testing.T, people cast) *history {
+	t.Helper()
+	h := new(history)
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, people, 3)
+		w.voids = map[uint64]bool{2: true}
+		r := &recorder{Store: w.store}
+		w.play(func(ctx context.Context) {
+			c := w.config()
+			c.Store = r
+			if err := w.new(c).Run(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+		h.world, h.commits = w, r.commits
+		h.public, _, _ = w.trace()
+	})
+	h.t, h.last = t, uint64(len(h.commits)-1)
+	if h.last != 4 {
+		t.Fatalf("the run has %d rounds, want 4", h.last)
+	}
+	return h
+}
+
+// at is a world with the folder as it was when round k was committed, and with these records on the broker, in the order
+// in which they were written.
+func (h *history) at(t *testing.T, k uint64, stands func(stream.Address) bool) *world {
+	t.Helper()
+	w := newWorld(t, h.cast, h.rounds)
+	w.voids = h.voids
+	for _, c := range h.commits[:k+1] {
+		if err := w.store.Commit(t.Context(), c.next, c.entries); err != nil {
+			t.Fatal(err)
+		}
+	}
+	order := []string{name.Stage(), name.Task()}
+	for r := uint64(1); r <= h.last; r++ {
+		order = append(order, name.Round(r), name.Batch(r))
+	}
+	for _, subject := range append(order, name.End()) {
+		if a, err := stream.ParseSubject(subject); err != nil || stands(a) {
+			w.put(t.Context(), subject, h.public[subject])
+		}
+	}
+	return w
+}
+
+// until answers what stands when round r is announced, and perhaps answered.
+func until(r uint64, answered bool) func(stream.Address) bool {
+	return func(a stream.Address) bool {
+		switch a.Verb {
+		case "round":
+			return a.Round <= r
+		case "batch":
+			return a.Round < r || a.Round == r && answered
+		case "end":
+			return false
+		}
+		return true
+	}
+}
+
+func everything(stream.Address) bool { return true }
+
+// refused runs a learner that must refuse at its start, with these words, and write nothing.
+func (w *world) refused(change func(*Config), want error, words ...string) {
+	w.t.Helper()
+	before, at, _ := w.trace()
+	c := w.config()
+	if change != nil {
+		change(&c)
+	}
+	err := w.new(c).Run(context.Background())
+	if !errors.Is(err, want) {
+		w.t.Errorf("Run: %v, want %v", err, want)
+		return
+	}
+	for _, word := range words {
+		if !strings.Contains(err.Error(), word) {
+			w.t.Errorf("%v does not say %q", err, word)
+		}
+	}
+	after, now, _ := w.trace()
+	if len(after) != len(before) {
+		w.t.Errorf("%d records stand, %d before it refused", len(after), len(before))
+	}
+	if !now.Equal(at) {
+		w.t.Error("something was committed")
+	}
+}
+
+func accept(c *Config) { c.AcceptRollback = true }
+
+// TestEveryPairOfCopies takes every copy of the folder and every copy of the broker of one run. Only those that a crash can
+// leave go on; where the folder is older the learner refuses until it is told to apply the batches again, and where the
+// broker is older it refuses. Whatever goes on leaves, byte for byte, what the undisturbed run left.
+func TestEveryPairOfCopies(t *testing.T) {
+	h := recorded(t, newCast(t))
+	type copied struct {
+		what   string
+		stands func(stream.Address) bool
+		newest uint64
+		batch  uint64 // newest batch
+		ended  bool
+	}
+	brokers := []copied{{what: "all of it", stands: everything, newest: h.last, batch: h.last, ended: true}}
+	for r := uint64(0); r <= h.last; r++ {
+		brokers = append(brokers, copied{fmt.Sprintf("round %d", r), until(r, false), r, max(r, 1) - 1, false})
+		if r > 0 {
+			brokers = append(brokers, copied{fmt.Sprintf("round %d and its batch", r), until(r, true), r, r, false})
+		}
+	}
+	outcomes := map[string]int{}
+	for k := range h.last + 1 {
+		for _, b := range brokers {
+			synctest.Test(t, func(t *testing.T) {
+				w := h.at(t, k, b.stands)
+				goesOn := func(change func(*Config)) {
+					w.play(func(ctx context.Context) {
+						c := w.config()
+						change(&c)
+						if err := w.new(c).Run(ctx); err != nil {
+							t.Error(err)
+						}
+					})
+					same(t, w, h.world)
+				}
+				done := k == h.last
+				switch {
+				case b.newest > k+1, b.ended && !done:
+					outcomes["folder is older"]++
+					standing := fmt.Sprintf("there stands round %d", b.newest)
+					if b.ended {
+						standing = fmt.Sprintf("the end of the task after round %d", h.last)
+					}
+					w.refused(nil, ErrStateRolledBack, fmt.Sprintf("round %d is committed here", k), standing, "--accept-rollback")
+					goesOn(accept)
+				case !done && (b.newest < k || b.batch < k):
+					outcomes["broker is older"]++
+					w.refused(nil, ErrBrokerRolledBack, "restore the broker's streams")
+					w.refused(accept, ErrBrokerRolledBack)
+				case done && b.batch < k: // a task that has ended asks nothing of its broker
+					outcomes["over"]++
+					if err := w.new(w.config()).Run(t.Context()); err != nil {
+						t.Error(err)
+					}
+				default:
+					outcomes["goes on"]++
+					goesOn(func(*Config) {})
+				}
+				if t.Failed() {
+					t.Logf("folder after round %d, broker with %s", k, b.what)
+				}
+			})
+		}
+	}
+	t.Log(outcomes)
+	for _, what := range []string{"folder is older", "broker is older", "goes on"} {
+		if outcomes[what] < 8 {
+			t.Errorf("%s: %d times only", what, outcomes[what])
+		}
+	}
+}
+
+// TestCrashWhileApplyingAgain kills a learner that catches up at every effect, done or not. The next life ends with the
+// same bytes, so the ledger charges again every round that was ever announced.
+func TestCrashWhileApplyingAgain(t *testing.T) {
+	h := recorded(t, newCast(t))
+	for k := 1; ; k++ {
+		lived := false
+		for _, after := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				w := h.at(t, 0, until(h.last, false))
+				w.accept = true
+				w.play(func(ctx context.Context) {
+					if _, lived = w.life(ctx, k, after); lived {
+						return
+					}
+					w.reopen()
+					if _, again := w.life(ctx, 0, false); !again {
+						t.Error("the second life did not end the task")
+					}
+				})
+				same(t, w, h.world)
+			})
+		}
+		if lived {
+			break
+		}
+	}
+}
+
+// TestAcceptingNeedsTheBatches: a batch that is gone cannot be applied again, and its round is not asked anew.
+func TestAcceptingNeedsTheBatches(t *testing.T) {
+	h := recorded(t, newCast(t))
+	synctest.Test(t, func(t *testing.T) {
+		w := h.at(t, 0, func(a stream.Address) bool { return a.Verb != "end" && (a.Verb != "batch" || a.Round == 1) })
+		before, _, _ := w.trace()
+		c := w.config()
+		c.AcceptRollback = true
+		err := w.new(c).Run(t.Context())
+		if !errors.Is(err, ErrBrokerRolledBack) || !strings.Contains(err.Error(), "batch of round 2 was there and is gone") {
+			t.Errorf("Run: %v", err)
+		}
+		if after, at, _ := w.trace(); len(after) != len(before) || at.Cursor.Round != 1 {
+			t.Errorf("round %d is committed, %d records stand, %d before", at.Cursor.Round, len(after), len(before))
+		}
+	})
+}
+
+// TestAppliedBatchChanged: other bytes, or the same ones at an earlier place, where the last applied batch was.
+func TestAppliedBatchChanged(t *testing.T) {
+	h := recorded(t, newCast(t))
+	without := func(a stream.Address) bool {
+		return until(3, true)(a) && a != (stream.Address{Task: name, Verb: "batch", Round: 3})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		w := h.at(t, 3, without)
+		round, hash, _ := w.announced(t.Context(), 3)
+		w.put(t.Context(), name.Batch(3), w.sign(w.stage, w.batch(round, hash, minimum)))
+		w.refused(nil, ErrBrokerRolledBack, "the batch of round 3 there has hash")
+	})
+	synctest.Test(t, func(t *testing.T) {
+		lost := func(a stream.Address) bool { return without(a) && (a.Verb != "batch" || a.Round > 1) }
+		w := h.at(t, 3, lost)
+		w.put(t.Context(), name.Batch(3), h.public[name.Batch(3)])
+		w.refused(nil, ErrBrokerRolledBack, "at stream sequence 2, it was applied from sequence 3")
+	})
+}
+
+// TestLostWhileRunning: reads show the history, but the write of the next round tells that its stream has lost some; and a
+// batch comes from a stream that has lost some.
+func TestLostWhileRunning(t *testing.T) {
+	h := recorded(t, newCast(t))
+	synctest.Test(t, func(t *testing.T) {
+		w := h.at(t, 3, func(a stream.Address) bool { return until(3, true)(a) && (a.Verb != "round" || a.Round == 3) })
+		err := w.new(w.config()).Run(t.Context())
+		if !errors.Is(err, ErrBrokerRolledBack) || !strings.Contains(err.Error(), "round.4 stands at stream sequence 3, and 4 records were written before it") {
+			t.Errorf("Run: %v", err)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		w := h.at(t, 3, until(3, true))
+		lossy := &amnesiac{Records: w.broker, fresh: newWorld(t, h.cast, 3)}
+		c := w.config()
+		c.Records = lossy
+		done := make(chan error, 1)
+		go func() { done <- w.new(c).Run(t.Context()) }()
+		round, hash, _ := w.announced(t.Context(), 4)
+		lossy.fresh.put(t.Context(), name.Batch(4), w.sign(w.stage, w.batch(round, hash, round.Cohort)))
+		var back *state.RollbackError
+		if err := <-done; !errors.Is(err, ErrBrokerRolledBack) || !errors.As(err, &back) || back.Sequence != 1 || back.Earlier != 3 {
+			t.Errorf("Run: %v, want a batch at sequence 1 after one at 3 refused", err)
+		}
+		if _, at, _ := w.trace(); at.Cursor.Round != 3 {
+			t.Errorf("round %d is committed", at.Cursor.Round)
+		}
+	})
+}
+
+// amnesiac answers batch 4 from a broker that has no other.
+type amnesiac struct {
+	stream.Records
+	fresh *world
+}
+
+func (a *amnesiac) Get(ctx context.Context, subject string) (stream.Message, error) {
+	if subject == name.Batch(4) {
+		return a.fresh.broker.Get(ctx, subject)
+	}
+	return a.Records.Get(ctx, subject)
+}
+
+// TestLagIsNotARollback: a broker that cannot be reached, then is answered for by a replica that lags, is waited for.
+func TestLagIsNotARollback(t *testing.T) {
+	h := recorded(t, newCast(t))
+	for _, op := range []memory.Op{memory.Latest, memory.Get} {
+		synctest.Test(t, func(t *testing.T) {
+			w := h.at(t, 3, until(3, true))
+			lagging := 8 // at most a second each, within patience
+			w.broker.Inject(func(o memory.Op, subject string) memory.Fault {
+				if o == op && lagging > 0 && subject != name.End() {
+					lagging--
+					return memory.Lag
+				}
+				return memory.None
+			})
+			w.broker.Disconnect()
+			time.AfterFunc(10*time.Minute, w.broker.Connect)
+			w.play(func(ctx context.Context) {
+				if err := w.new(w.config()).Run(ctx); err != nil {
+					t.Error(err)
+				}
+			})
+			same(t, w, h.world)
+			if lagging > 0 {
+				t.Errorf("%d reads to lag are left", lagging)
+			}
+		})
+	}
+}
+
+// TestPastOfAnotherLearner: what stands in our place and is not ours is no rollback.
+func TestPastOfAnotherLearner(t *testing.T) {
+	h := recorded(t, newCast(t))
+	foreign := bytes.Repeat([]byte{7}, 32)
+	for what, sign := range map[string]struct {
+		by   func(*world) *seal.Identity
+		hash []byte
+	}{
+		"another key":  {func(w *world) *seal.Identity { return w.stage }, nil},
+		"another task": {func(w *world) *seal.Identity { return w.learner }, foreign},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := h.at(t, 1, until(1, true))
+			round, _, _ := w.announced(t.Context(), 1)
+			round.Round = 9
+			if sign.hash != nil {
+				round.TaskHash = sign.hash
+			}
+			w.put(t.Context(), name.Round(9), w.sign(sign.by(w), round))
+			w.refused(accept, ErrOtherLearner, name.Round(9))
+			if t.Failed() {
+				t.Log(what)
+			}
+		})
+	}
+	synctest.Test(t, func(t *testing.T) { // an end that this state does not lead to
+		w := h.at(t, 2, until(2, true))
+		end := &wire.End{Version: stream.Version, TaskHash: h.commits[0].next.Cursor.TaskHash[:], LastRound: 2, Reason: ReasonDone}
+		w.put(t.Context(), name.End(), w.sign(w.learner, end))
+		w.refused(accept, ErrOtherLearner, "going on after round 2 here", "over after round 2 there")
+	})
+	synctest.Test(t, func(t *testing.T) { // and a round after the end
+		w := h.at(t, h.last, until(h.last, true))
+		round, _, _ := w.announced(t.Context(), 1)
+		round.Round = h.last + 2
+		w.put(t.Context(), name.Round(h.last+2), w.sign(w.learner, round))
+		w.refused(accept, ErrOtherLearner, "over after round 4 here", "going on after round 5 there")
+	})
+}

@@ -1,0 +1,205 @@
+package service
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/panlearn/panlearn/state"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/seal"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+var (
+	// ErrStateRolledBack says that the broker holds what this learner announced and does not remember: its state folder is
+	// an older copy. Config.AcceptRollback is the way out.
+	ErrStateRolledBack = errors.New("the state folder is older than the broker")
+	// ErrBrokerRolledBack says that the broker does not hold what the committed state was made from: it was restored from an
+	// older copy, replaced, or lost what it had acknowledged.
+	ErrBrokerRolledBack = errors.New("the broker is older than the state folder")
+)
+
+const (
+	stateWayOut = "put the newest copy of the folder back, or let the learner apply the batches that stand on the broker " +
+		"again, which leads to the same bytes: learner run --accept-rollback"
+	brokerWayOut = "restore the broker's streams from a copy at least as new as the state folder, or both from one backup " +
+		"(docs/operations.md); if its replicas are still catching up, start again"
+)
+
+// patience is how long a record that must be there is looked for: a replica that lags may have answered.
+const patience = 15 * time.Second
+
+// A past is what the broker shows of the task's history before the learner writes anything in this life.
+type past struct {
+	newest  uint64 // round announced, 0 for none
+	decided uint64 // rounds from 1 on that had their batch: each before the newest one, all of them after End
+	ended   bool   // End stands
+}
+
+// survey compares what is committed with what stands. A commit comes before its announcement, so the broker knows at most
+// the one round that is committed and not yet applied; whatever goes beyond was announced by a newer state than this one.
+// The other way around, what was applied once stands for the task's life.
+//
+// It sees what the broker shows. A replica that hides the newest rounds lets an older copy of the state pass; that does no
+// harm, because all that such a learner can do is to write the standing bytes again.
+func (s *Service) survey(ctx context.Context, c *core) (past, error) {
+	at := c.committed.Cursor
+	var p past
+	var err error
+	if p.newest, err = s.newestRound(ctx, c); err != nil {
+		return p, err
+	}
+	p.decided = max(p.newest, 1) - 1
+	end, err := s.standingEnd(ctx, c)
+	if err != nil {
+		return p, err
+	}
+	if p.ended = end != nil; p.ended {
+		p.decided = end.LastRound
+	}
+	switch {
+	case c.committed.Ended() && p.decided > at.Round, p.ended && !c.committed.Ended() && p.decided <= at.Round:
+		return p, fmt.Errorf("%w: the task is %s after round %d here, and %s after round %d there",
+			ErrOtherLearner, over(c.committed.Ended()), at.Round, over(p.ended), p.decided)
+	case c.committed.Ended():
+		return p, nil // nothing follows, so nothing has to be there
+	case p.decided > at.Round:
+		return p, s.older(p, at.Round)
+	case p.newest < at.Round:
+		return p, fmt.Errorf("%w: round %d is committed here, and the newest round there is %d: %s",
+			ErrBrokerRolledBack, at.Round, p.newest, brokerWayOut)
+	case at.Round == 0:
+		return p, nil
+	}
+	return p, s.lastBatch(ctx, at)
+}
+
+func over(ended bool) string {
+	if ended {
+		return "over"
+	}
+	return "going on"
+}
+
+// older answers a state folder from the past: an error, or a warning where that was accepted.
+func (s *Service) older(p past, committed uint64) error {
+	what := fmt.Sprintf("round %d", p.newest)
+	if p.ended {
+		what = fmt.Sprintf("the end of the task after round %d", p.decided)
+	}
+	if !s.config.AcceptRollback {
+		return fmt.Errorf("%w: round %d is committed here, and there stands %s, which is announced after round %d is committed: %s",
+			ErrStateRolledBack, committed, what, max(p.decided, 1), stateWayOut)
+	}
+	s.config.Logger.Warn("the state folder is an older copy: applying the standing batches again", "task", s.config.Task,
+		"committed", committed, "first", committed+1, "last", p.decided)
+	return nil
+}
+
+// newestRound is the newest round that stands, 0 for none. One that is older than the committed round is asked for again
+// until patience ends.
+func (s *Service) newestRound(ctx context.Context, c *core) (uint64, error) {
+	round := &wire.Round{}
+	_, err := s.look(ctx, func() (stream.Message, error) {
+		m, err := s.config.Records.Latest(ctx, s.config.Task.Rounds())
+		if err != nil {
+			return m, err
+		}
+		round = &wire.Round{}
+		_, err = seal.Verify(m.Data, c.identity.Public(), round)
+		if err == nil {
+			err = stream.CheckSubject(m.Subject, round)
+		}
+		if err = c.wrote(m.Subject, round.TaskHash, err); err == nil && round.Round < c.committed.Cursor.Round {
+			err = stream.ErrNotFound
+		}
+		return m, err
+	}, !c.committed.Ended() && c.committed.Cursor.Round > 0)
+	if errors.Is(err, stream.ErrNotFound) {
+		err = nil
+	}
+	return round.Round, err
+}
+
+// standingEnd is the End that stands, nil for none.
+func (s *Service) standingEnd(ctx context.Context, c *core) (*wire.End, error) {
+	m, err := s.look(ctx, func() (stream.Message, error) { return s.config.Records.Get(ctx, s.config.Task.End()) }, false)
+	if errors.Is(err, stream.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	end := &wire.End{}
+	_, err = seal.Verify(m.Data, c.identity.Public(), end)
+	if err == nil {
+		err = stream.CheckSubject(m.Subject, end)
+	}
+	return end, c.wrote(m.Subject, end.TaskHash, err)
+}
+
+// wrote says whether a record is ours: not if it does not verify, and not if it is of another task.
+func (c *core) wrote(subject string, task []byte, err error) error {
+	if err == nil && !bytes.Equal(task, c.taskHash[:]) {
+		err = errors.New("it is of another task")
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w (%w)", subject, ErrOtherLearner, err)
+	}
+	return nil
+}
+
+// lastBatch wants the batch that was applied last to stand as it was.
+func (s *Service) lastBatch(ctx context.Context, at state.Cursor) error {
+	m, err := s.standingBatch(ctx, at.Round)
+	if err != nil {
+		return err
+	}
+	if hash := state.Hash(stream.HashOf(m.Data)); hash != at.BatchHash {
+		return fmt.Errorf("%w: the batch of round %d there has hash %v, the one that was applied has %v: %s",
+			ErrBrokerRolledBack, at.Round, hash, at.BatchHash, brokerWayOut)
+	}
+	if m.Sequence < at.BatchSequence {
+		return fmt.Errorf("%w: the batch of round %d stands at stream sequence %d, it was applied from sequence %d: %s",
+			ErrBrokerRolledBack, at.Round, m.Sequence, at.BatchSequence, brokerWayOut)
+	}
+	return nil
+}
+
+// standingBatch reads the batch of a round that is known to be decided.
+func (s *Service) standingBatch(ctx context.Context, r uint64) (stream.Message, error) {
+	m, err := s.look(ctx, func() (stream.Message, error) { return s.config.Records.Get(ctx, s.config.Task.Batch(r)) }, true)
+	if errors.Is(err, stream.ErrNotFound) {
+		err = fmt.Errorf("%w: the batch of round %d was there and is gone: %s", ErrBrokerRolledBack, r, brokerWayOut)
+	}
+	return m, err
+}
+
+// look reads until the broker answers; where something must be there, also until it is or patience with an answering
+// broker ends.
+func (s *Service) look(ctx context.Context, read func() (stream.Message, error), must bool) (stream.Message, error) {
+	var since time.Time // of the first answer after the last trouble
+	for {
+		msg, err := read()
+		missing := errors.Is(err, stream.ErrNotFound)
+		switch {
+		case err == nil, missing && !must, errors.Is(err, ErrOtherLearner), errors.Is(err, stream.ErrRefused):
+			return msg, err
+		case ctx.Err() != nil:
+			return stream.Message{}, context.Cause(ctx)
+		case !missing:
+			since = time.Time{}
+			s.config.Logger.Warn("cannot read yet, trying again", "error", err)
+		case since.IsZero():
+			since = time.Now()
+		case time.Since(since) >= patience:
+			return msg, err
+		}
+		if err := s.pause(ctx); err != nil {
+			return stream.Message{}, err
+		}
+	}
+}
