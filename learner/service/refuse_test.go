@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream"
@@ -44,8 +45,10 @@ func TestBatchesThatAreRefused(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, people, 2)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour) // of the bubble's clock: who accepts waits for ever
+				defer cancel()
 				done := make(chan error, 1)
-				go func() { done <- w.new(w.config()).Run(t.Context()) }()
+				go func() { done <- w.new(w.config()).Run(ctx) }()
 				round, hash, ok := w.announced(t.Context(), 1)
 				if !ok {
 					t.Fatal("round 1 was not announced")
@@ -71,7 +74,7 @@ func TestBatchesThatAreRefused(t *testing.T) {
 					t.Error("something was announced")
 				}
 				w.reopen() // and it stays refused
-				if again := w.new(w.config()).Run(t.Context()); again == nil || again.Error() != err.Error() {
+				if again := w.new(w.config()).Run(ctx); again == nil || again.Error() != err.Error() {
 					t.Errorf("after a restart: %v, before: %v", again, err)
 				}
 			})
