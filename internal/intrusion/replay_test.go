@@ -1,0 +1,74 @@
+package intrusion
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/panlearn/panlearn/learner/service"
+	"github.com/panlearn/panlearn/state"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/memory"
+	"github.com/panlearn/panlearn/stream/seal"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// replay has another learner read what was released, and nothing else: whatever it commits may lie on a learner's disk.
+func (w *world) replay(records stream.Records) {
+	ctx := context.Background()
+	broker, err := memory.New(memory.Config{})
+	must(err)
+	copyOf := func(subject string, m proto.Message, signer *seal.Identity) bool {
+		got, err := records.Get(ctx, subject)
+		if errors.Is(err, stream.ErrNotFound) {
+			return false
+		}
+		must(err)
+		_, err = seal.Verify(got.Data, signer.Public(), m)
+		must(err)
+		if signer == w.stage {
+			_, err = broker.PutOnce(ctx, subject, got.Data)
+			must(err)
+		}
+		return true
+	}
+	var body wire.Task
+	copyOf(name.Stage(), &wire.StageIdentity{}, w.stage)
+	copyOf(name.Task(), &body, w.learner)
+	for r := uint64(1); ; r++ {
+		round, batch := &wire.Round{}, &wire.Batch{}
+		if !copyOf(name.Round(r), round, w.learner) {
+			break
+		}
+		copyOf(name.Batch(r), batch, w.stage)
+		w.rounds[r], w.batches[r] = round, batch
+	}
+	s, err := service.New(service.Config{Task: name, Records: broker, Store: &noting{state.NewMemory(), w.allowed}, Identity: w.learner,
+		StageKey: w.stage.Public(), Prepare: func() (*wire.Task, error) { return &body, nil }, Build: build,
+		Poll: 10 * time.Millisecond})
+	must(err)
+	limited, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	must(s.Run(limited))
+}
+
+// noting remembers every value that is committed.
+type noting struct {
+	state.Store
+	values map[string]bool
+}
+
+// Commit implements state.Store.
+func (n *noting) Commit(ctx context.Context, next state.Checkpoint, entries []state.Entry) error {
+	value, err := next.MarshalBinary()
+	must(err)
+	n.values[string(value)] = true
+	for _, e := range entries {
+		value, err := e.MarshalBinary()
+		must(err)
+		n.values[string(value)] = true
+	}
+	return n.Store.Commit(ctx, next, entries)
+}
