@@ -116,6 +116,7 @@ func TestPortsTakeTheirSubjects(t *testing.T) {
 		{"get", stream.CheckGet, []int{0, 1, 2, 3, 4, 5, 6, 7, 9, 14, 15, 16}},
 		{"swap", stream.CheckSwap, []int{7, 14, 15, 16}},
 		{"publish", stream.CheckPublish, []int{8, 13}},
+		{"purge", stream.CheckPurge, []int{8}},
 		{"latest", stream.CheckLatest, []int{10, 11}},
 	} {
 		for i, subject := range subjects {

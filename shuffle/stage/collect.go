@@ -16,12 +16,15 @@ type opening struct {
 	data    []byte
 }
 
-func startOpening(f *facts, r round, number uint64, now time.Time) (phase, error) {
+func startOpening(f *facts, r round, number uint64, crew []*member, now time.Time) (phase, error) {
 	a, err := newAttempt(f, r, number, now)
 	if err != nil {
 		return nil, err
 	}
-	data, err := a.open()
+	var data []byte
+	if err = a.own(crew); err == nil {
+		data, err = a.open()
+	}
 	if err != nil {
 		a.erase()
 		return nil, err
@@ -46,11 +49,15 @@ func (p *opening) took(now time.Time, _ step, r result) (phase, error) {
 		if _, err := p.read(&r.put.Standing, p.Identity.Public(), new(wire.Open)); err != nil {
 			p.Logger.Warn("an Open that this stage did not sign", "error", err)
 		}
-		return startOpening(p.facts, a.round, a.number+1, now)
+		return startAttempt(p.facts, a.round, a.number+1, now)
 	}
-	p.Logger.Info("opened", "round", a.round.number, "attempt", a.number, "cohort", a.round.mixer.Cohort)
+	p.Logger.Info("opened", "round", a.round.number, "attempt", a.number, "cohort", a.round.mixer.Cohort, "shards", max(a.shards, 1))
 	tell2(p.Observer.Opened, a.round.number, a.number)
-	return &collecting{facts: p.facts, attempt: a, look: now.Add(p.pause())}, nil
+	c := &collecting{facts: p.facts, attempt: a, look: now.Add(p.pause())}
+	if a.shards > 0 {
+		return startSharing(c, a.crew, now)
+	}
+	return c, nil
 }
 
 // collecting takes reports until the cohort is full, or the deadline has passed and the minimum is there. Under the
@@ -84,8 +91,7 @@ func (p *collecting) next(now time.Time) step {
 	default:
 		return step{verb: get, subject: p.Task.Batch(p.attempt.round.number)}
 	}
-	left := p.attempt.round.mixer.Cohort - p.attempt.mixer.Users()
-	s := step{verb: fetch, max: int(min(uint64(p.Prefetch), max(left, 1))), until: now.Add(p.Poll)}
+	s := step{verb: fetch, max: int(min(uint64(p.Prefetch), p.attempt.room())), until: now.Add(p.Poll)}
 	if at := p.attempt.deadlineAt(); at.After(now) && at.Before(s.until) {
 		s.until = at
 	}
@@ -122,7 +128,7 @@ func (p *collecting) took(now time.Time, s step, r result) (phase, error) {
 	default:
 		tell2(p.Observer.Fill, p.attempt.mixer.Users(), p.attempt.round.mixer.Cohort)
 	}
-	if !p.attempt.ripe(now) {
+	if p.attempt.shards > 0 || !p.attempt.ripe(now) {
 		return p, nil
 	}
 	out, err := p.attempt.close()

@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"context"
 	"crypto/ed25519"
 	crand "crypto/rand"
 	"errors"
@@ -50,6 +51,12 @@ type Config struct {
 	// Prefetch bounds the sealed report messages in memory. 0: 256, and 4 under the trusts pan and shuffle+pan.
 	Prefetch int
 
+	// Workers is how many processes of the stage share a round, each a shard of it, if so many offer themselves: the one
+	// that holds the lease and others that would stand by. All processes of the stage have the same. 0 and 1: one works.
+	Workers int
+	// ShardReader opens the work queue of one shard number, from 1. Wanted where Workers is above 1.
+	ShardReader func(ctx context.Context, shard uint32) (stream.ReportReader, error)
+
 	Observer Observer
 	Logger   *slog.Logger // nil: no log
 	// Instance tells the life of this process from every other one. Zero: drawn.
@@ -77,6 +84,10 @@ func (c Config) Validate() error {
 		return fmt.Errorf("stage: Poll %v: want above 0, at most %v", c.Poll, MaxLeaseTTL)
 	case c.Prefetch < 0 || c.Prefetch > MaxPrefetch:
 		return fmt.Errorf("stage: Prefetch %d: want 1 to %d, or 0 for the default of the task's trust", c.Prefetch, MaxPrefetch)
+	case c.Workers < 0 || c.Workers > stream.MaxShards:
+		return fmt.Errorf("stage: Workers %d: want 1 to %d", c.Workers, stream.MaxShards)
+	case c.Workers > 1 && c.ShardReader == nil:
+		return fmt.Errorf("stage: ShardReader: missing, and Workers is %d", c.Workers)
 	case c.Limits.MaxPayload < 0:
 		return fmt.Errorf("stage: Limits.MaxPayload %d: want at least 0", c.Limits.MaxPayload)
 	}
@@ -105,7 +116,7 @@ func New(cfg Config) (*Stage, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	f := &facts{Config: cfg, jitter: rand.New(randomizer.NewEntropy())}
+	f := &facts{Config: cfg, jitter: rand.New(randomizer.NewEntropy()), absent: roll{}, table: register{subject: cfg.Task.Quota()}}
 	f.lease = newLease(cfg.Task.Lease(), cfg.Instance, cfg.LeaseTTL, cfg.Poll)
 	s := &Stage{facts: f}
 	s.status = Status{Task: cfg.Task, Phase: "new"}

@@ -13,6 +13,7 @@ const (
 	free   footing = iota // nothing
 	leased                // the lease; without it the phase is abandoned
 	bound                 // nothing any more: bytes may have been sent that nobody else can finish
+	aside                 // that somebody else has it; the phase of a worker, abandoned where the lease is won
 )
 
 // verb is what a step asks of the broker.
@@ -25,9 +26,10 @@ const (
 	put                    // Records.PutOnce
 	fetch                  // ReportReader.Fetch, examine each, acknowledge
 	purge                  // ReportReader.Purge; its failure is passed over
+	swap                   // Records.Swap; a conflict is a result
 )
 
-var verbNames = [...]string{wait: "wait", get: "get", latest: "latest", put: "put", fetch: "fetch", purge: "purge"}
+var verbNames = [...]string{wait: "wait", get: "get", latest: "latest", put: "put", fetch: "fetch", purge: "purge", swap: "swap"}
 
 func (v verb) String() string { return verbNames[v] }
 
@@ -36,7 +38,9 @@ type step struct {
 	verb    verb
 	subject string // or pattern
 	data    []byte
+	expects uint64    // of swap: the sequence that stands
 	max     int       // of fetch
+	shard   uint32    // of fetch
 	until   time.Time // of wait and fetch
 }
 
@@ -44,6 +48,7 @@ type step struct {
 type result struct {
 	message *stream.Message  // of get and latest; nil: not found, which decides nothing
 	put     stream.PutResult // of put
+	stands  uint64           // of swap: the new sequence; 0 for a conflict
 }
 
 // A phase is a part of a round's life. next says what to do and changes nothing; took is told what came of it and
@@ -56,6 +61,24 @@ type phase interface {
 	took(now time.Time, s step, r result) (phase, error)
 	abandon()
 }
+
+// A taker is a phase that fetches reports. examine is called for each, one after the other; false says that no more are
+// wanted, and that this one was not looked at.
+type taker interface {
+	phase
+	examine(m *stream.Message) (more bool)
+}
+
+// A keeper is a taker that has other things to do meanwhile: what it could not examine it keeps, sealed, for later.
+type keeper interface {
+	taker
+	busy(now time.Time) bool
+	keep(rest []stream.Delivery)
+	kept() []stream.Delivery
+}
+
+// A perishable phase ends by itself when it has been silent for too long.
+type perishable interface{ lapsed(now time.Time) bool }
 
 // pausing alternates between asking and waiting.
 type pausing struct{ until time.Time }

@@ -17,6 +17,8 @@ type Stage struct {
 	ran  atomic.Bool
 	wake <-chan struct{} // nil: only the timer wakes
 
+	queues [stream.MaxShards + 1]stream.ReportReader // by shard; nil: not opened yet
+
 	held     bool      // what Observer.Lease was told last
 	failures int       // in a row
 	grace    time.Time // until when a bound phase goes on after the context ended
@@ -50,6 +52,7 @@ func (s *Stage) Run(ctx context.Context) error {
 		}
 		p, err = s.advance(ctx, p)
 	}
+	s.leave(ctx, p)
 	p.abandon()
 	s.giveUp(ctx)
 	s.publish(p, false)
@@ -89,8 +92,18 @@ func (s *Stage) advance(ctx context.Context, p phase) (phase, error) {
 			p = &seeking{facts: s.facts}
 		}
 		s.publish(p, held)
+		if s.Workers > 1 {
+			return standBy(s.facts), nil
+		}
 		s.sleep(ctx, s.lease.due)
 		return p, nil
+	}
+	if p.footing() == aside {
+		silent, _ := p.(perishable)
+		if held || (silent != nil && silent.lapsed(now)) {
+			p.abandon()
+			return &seeking{facts: s.facts}, nil
+		}
 	}
 	s.publish(p, held)
 	todo := p.next(now)
@@ -123,7 +136,7 @@ func (s *Stage) perform(ctx context.Context, p phase, todo step) (r result, err 
 		return r, nil
 	}
 	if todo.verb == fetch {
-		return r, s.fetch(ctx, p.(*collecting), todo)
+		return r, s.fetch(ctx, p.(taker), todo)
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.LeaseTTL/4)
 	defer cancel()
@@ -134,6 +147,11 @@ func (s *Stage) perform(ctx context.Context, p phase, todo step) (r result, err 
 		r.message, err = found(s.Records.Latest(ctx, todo.subject))
 	case put:
 		r.put, err = s.Records.PutOnce(ctx, todo.subject, todo.data)
+	case swap:
+		r.stands, err = s.Records.Swap(ctx, todo.subject, todo.expects, todo.data)
+		if errors.Is(err, stream.ErrConflict) {
+			r.stands, err = 0, nil
+		}
 	case purge:
 		if err := s.Reports.Purge(ctx, todo.subject); err != nil {
 			s.Logger.Warn("could not purge reports; their key is gone all the same", "subject", todo.subject, "error", err)
@@ -155,21 +173,28 @@ func found(m stream.Message, err error) (*stream.Message, error) {
 
 // fetch examines what comes and acknowledges each right after: if this process dies, its totals die too. Without the
 // lease nothing is acknowledged, because the reports may be another process's.
-func (s *Stage) fetch(ctx context.Context, p *collecting, todo step) error {
-	until := todo.until
-	if s.lease.due.Before(until) {
-		until = s.lease.due
-	}
-	limited, cancel := context.WithTimeout(ctx, max(0, time.Until(until))+s.LeaseTTL/4)
-	defer cancel()
-	deliveries, err := s.Reports.Fetch(limited, todo.max, max(0, time.Until(until)))
+func (s *Stage) fetch(ctx context.Context, p taker, todo step) error {
+	shelf, keeps := p.(keeper)
+	deliveries, err := s.deliveries(ctx, shelf, todo)
 	if err != nil {
 		return err
 	}
 	for i := range deliveries {
 		d := &deliveries[i]
 		s.upkeep(ctx)
-		if !s.lease.holds(time.Now()) || !p.examine(&d.Message) {
+		now := time.Now()
+		if keeps && shelf.busy(now) && i > 0 {
+			shelf.keep(deliveries[i:])
+			return nil
+		}
+		if s.lease.holds(now) != (p.footing() == leased) {
+			break
+		}
+		if !p.examine(&d.Message) {
+			if keeps {
+				shelf.keep(deliveries[i:])
+				return nil
+			}
 			break
 		}
 		if err := d.Ack(); err != nil { // it comes again, and is a duplicate then
@@ -179,6 +204,56 @@ func (s *Stage) fetch(ctx context.Context, p *collecting, todo step) error {
 	}
 	clear(deliveries)
 	return nil
+}
+
+// deliveries are those that a keeper kept, else what the queue has.
+func (s *Stage) deliveries(ctx context.Context, shelf keeper, todo step) ([]stream.Delivery, error) {
+	if shelf != nil {
+		if kept := shelf.kept(); len(kept) > 0 {
+			return kept, nil
+		}
+	}
+	until := todo.until
+	if s.lease.due.Before(until) {
+		until = s.lease.due
+	}
+	limited, cancel := context.WithTimeout(ctx, max(0, time.Until(until))+s.LeaseTTL/4)
+	defer cancel()
+	queue, err := s.queue(limited, todo.shard)
+	if err != nil {
+		return nil, err
+	}
+	return queue.Fetch(limited, todo.max, max(0, time.Until(until)))
+}
+
+// queue is the work queue of a shard number, opened when it is first needed.
+func (s *Stage) queue(ctx context.Context, shard uint32) (stream.ReportReader, error) {
+	if shard == 0 {
+		return s.Reports, nil
+	}
+	if s.queues[shard] == nil {
+		q, err := s.ShardReader(ctx, shard)
+		if err != nil {
+			return nil, err
+		}
+		s.queues[shard] = q
+	}
+	return s.queues[shard], nil
+}
+
+// leave empties the seat of a worker that ends: the next one need not wait for its silence.
+func (s *Stage) leave(ctx context.Context, p phase) {
+	seated, ok := p.(interface{ leave() step })
+	if !ok {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.LeaseTTL/4)
+	defer cancel()
+	if todo := seated.leave(); todo.expects != 0 {
+		if _, err := s.Records.Swap(ctx, todo.subject, todo.expects, nil); err != nil {
+			s.Logger.Debug("could not leave the seat; it expires", "error", err)
+		}
+	}
 }
 
 // watch asks to be woken; without it the timer does.

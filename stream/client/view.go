@@ -139,7 +139,12 @@ func (v *view) latestOpen(ctx context.Context, terms *Terms, round uint64, manif
 	if _, ok := v.verified(ctx, v.task.Opens(round), true, terms, terms.Task.StageKey, &o); !ok {
 		return nil, false
 	}
-	err := seal.CheckPublic(o.Suite, o.PublicKey)
+	var err error
+	for _, key := range stream.ShardKeys(&o) {
+		if err == nil {
+			err = seal.CheckPublic(o.Suite, key)
+		}
+	}
 	switch {
 	case !bytes.Equal(o.ManifestHash, manifest[:]):
 		err = fmt.Errorf("manifest_hash %x: want %x", o.ManifestHash, manifest)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/panlearn/panlearn/stream"
@@ -65,18 +66,25 @@ func (b *Broker) publish(q *queue, r stream.Outgoing) stream.Ack {
 	return ack
 }
 
-// A Reader is the stage's end of one task's work queue. All Readers of a task share one consumer.
+// A Reader is the stage's end of one task's work queue. All Readers of a task and shard number share one consumer.
 type Reader struct {
 	broker *Broker
 	task   stream.Task
+	shard  uint32
 }
 
-// Reader answers the work queue of a task.
-func (b *Broker) Reader(task stream.Task) (*Reader, error) {
+// Reader answers the work queue of a task: the reports that are not sharded.
+func (b *Broker) Reader(task stream.Task) (*Reader, error) { return b.ShardReader(task, 0) }
+
+// ShardReader answers the work queue of the reports of one shard number, of all attempts of a task.
+func (b *Broker) ShardReader(task stream.Task, shard uint32) (*Reader, error) {
 	if _, err := stream.ParseTask(string(task)); err != nil {
 		return nil, fmt.Errorf("reader: %w", err)
 	}
-	return &Reader{broker: b, task: task}, nil
+	if shard > stream.MaxShards {
+		return nil, fmt.Errorf("reader: %w: shard %d, want at most %d", stream.ErrRefused, shard, stream.MaxShards)
+	}
+	return &Reader{broker: b, task: task, shard: shard}, nil
 }
 
 // Fetch implements stream.ReportReader.
@@ -118,6 +126,7 @@ func (r *Reader) take(ctx context.Context, max int) (got []stream.Delivery, chan
 	}
 	defer b.mu.Unlock()
 	q := b.tenant(r.task).queue
+	c := &q.shards[r.shard]
 	now, deadline := time.Now(), time.Time{}
 	if b.config.AckWait > 0 {
 		deadline = now.Add(b.config.AckWait)
@@ -127,8 +136,8 @@ func (r *Reader) take(ctx context.Context, max int) (got []stream.Delivery, chan
 	if b.config.Shuffle {
 		pick = b.rng.IntN
 	}
-	for len(got) < max && len(q.out) < b.config.MaxAckPending {
-		it := q.next(pick, deadline)
+	for len(got) < max && len(c.out) < b.config.MaxAckPending {
+		it := c.next(pick, deadline)
 		if it == nil {
 			break
 		}
@@ -142,7 +151,7 @@ func (r *Reader) take(ctx context.Context, max int) (got []stream.Delivery, chan
 			got = append(got, r.delivery(it, true))
 		}
 	}
-	return got, q.waiters, q.nextDeadline(), nil
+	return got, q.waiters, c.nextDeadline(), nil
 }
 
 func (r *Reader) delivery(it *item, again bool) stream.Delivery {
@@ -164,7 +173,7 @@ func (r *Reader) delivery(it *item, again bool) stream.Delivery {
 
 // Purge implements stream.ReportReader.
 func (r *Reader) Purge(ctx context.Context, subject string) error {
-	task, _, err := stream.CheckPublish(subject)
+	task, _, err := stream.CheckPurge(subject)
 	if err != nil {
 		return err
 	}
@@ -181,7 +190,7 @@ func (r *Reader) Purge(ctx context.Context, subject string) error {
 	}
 	q := b.tenant(task).queue
 	for _, it := range q.stored {
-		if it.subject == subject {
+		if it.subject == subject || strings.HasPrefix(it.subject, subject+".") {
 			b.remove(q, it)
 		}
 	}
