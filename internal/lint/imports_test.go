@@ -37,6 +37,7 @@ var mayImport = map[string][]string{
 	"internal/campaign":       {}, // tests alone
 	"internal/intrusion":      {}, // tests alone
 	"internal/dptest":         {},
+	"internal/kills":          {}, // tests alone
 	"internal/lint":           {},
 	"internal/procs":          {}, // test support: it runs programs and links none
 	"internal/obs":            {"learner/service", "shuffle/stage"},

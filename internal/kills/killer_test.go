@@ -1,0 +1,121 @@
+package kills
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A killer draws who is killed, when, and for how long it is gone.
+type killer struct {
+	rng      *rand.Rand
+	weights  map[string]int // by kind; a kind that is not in it is spared
+	spacing  time.Duration  // most time from one kill to the next
+	pause    time.Duration  // most time that a process is gone
+	kills    int
+	scheme   string // how the next moment was drawn: for the log
+	due      time.Time
+	armed    bool // the next record that is announced sets due
+	nextWait time.Duration
+}
+
+// patience is how long a campaign may take after its last kill, on a machine that is busy.
+const patience = 8 * time.Minute
+
+// draw chooses the next moment: a time, or shortly after a record.
+func (k *killer) draw() {
+	k.armed, k.scheme = false, "clock"
+	k.due = time.Now().Add(time.Duration(k.rng.Int64N(int64(k.spacing))))
+	if k.rng.IntN(2) == 0 {
+		k.armed, k.scheme = true, "record"
+		k.nextWait = time.Duration(k.rng.Int64N(int64(6 * time.Millisecond)))
+		if k.rng.IntN(4) == 0 {
+			k.nextWait *= 20
+		}
+		k.due = time.Now().Add(2 * k.spacing) // no record may come
+	}
+}
+
+// woken is told that a record was announced.
+func (k *killer) woken() {
+	if k.armed {
+		k.armed, k.due = false, time.Now().Add(k.nextWait)
+	}
+}
+
+// victim draws one of those that run.
+func (k *killer) victim(roles []*role) *role {
+	var all []*role
+	for _, r := range roles {
+		if r.Running() && !r.over {
+			all = append(all, slices.Repeat([]*role{r}, k.weights[r.kind])...)
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return all[k.rng.IntN(len(all))]
+}
+
+// run starts the fleet, kills that many of it, and waits for the task's end. It returns early where the task ends first.
+func (f *fleet) run(k *killer, kills int, w *witness) {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	k.draw()
+	ctx := f.t.Context()
+	var calm time.Time
+	for !f.over() {
+		f.tend()
+		select {
+		case <-ctx.Done():
+			f.t.Fatal(ctx.Err())
+		case <-w.wakes:
+			k.woken()
+		case <-tick.C:
+		}
+		switch {
+		case k.kills >= kills:
+			if calm.IsZero() {
+				calm = time.Now()
+			}
+			if time.Since(calm) > patience {
+				f.t.Fatalf("nothing was killed for %v, and the task has not ended: %s", patience, f.doing())
+			}
+		case time.Now().After(k.due):
+			f.kill(k, w)
+		}
+	}
+}
+
+func (f *fleet) kill(k *killer, w *witness) {
+	defer k.draw()
+	r := k.victim(f.roles)
+	if r == nil {
+		return
+	}
+	seen := w.newestRound()
+	if !r.Kill() {
+		return // it ended by itself just now
+	}
+	k.kills++
+	r.kills++
+	pause := time.Duration(k.rng.Int64N(int64(k.pause)))
+	if k.rng.IntN(3) == 0 {
+		pause /= 20
+	}
+	r.restart = time.Now().Add(pause)
+	f.t.Logf("kill %d: %s in life %d, by the %s, in round %d, gone for %v", k.kills, r.Name, r.Lives(), k.scheme, seen, pause.Round(time.Millisecond))
+	if r.kind == "learner" {
+		w.checkDisk(f)
+	}
+}
+
+func (f *fleet) doing() string {
+	var all strings.Builder
+	for _, r := range f.roles {
+		fmt.Fprintf(&all, "%s: life %d, running %v, over %v; ", r.Name, r.Lives(), r.Running(), r.over)
+	}
+	return all.String()
+}

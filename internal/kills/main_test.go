@@ -1,0 +1,48 @@
+package kills
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/panlearn/panlearn/internal/procs"
+)
+
+// seedFlag repeats the draws of a campaign; what processes do with their time is not a function of it.
+var seedFlag = flag.Uint64("kills.seed", 0, "seed of the kills; 0: 1, or a new one with PANLEARN_DEEP")
+
+var programs *procs.Programs
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	var err error
+	if programs, err = procs.Build(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer programs.Remove()
+	code := m.Run()
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
+}
+
+// deep says whether the long tests run, and says loudly what does not.
+func deep(t testing.TB, what string) bool {
+	t.Helper()
+	if os.Getenv("PANLEARN_DEEP") != "" {
+		return true
+	}
+	fmt.Printf("NOT RUN: %s: %s; set PANLEARN_DEEP=1\n", t.Name(), what)
+	t.Logf("NOT RUN: %s; set PANLEARN_DEEP=1", what)
+	return false
+}
