@@ -35,6 +35,7 @@ var mayImport = map[string][]string{
 		"stream/manifest", "stream/seal", "stream/wire"},
 	"stream/client/filestore": {"stream", "stream/client"},
 	"internal/campaign":       {}, // tests alone
+	"internal/cluster":        {}, // tests alone
 	"internal/intrusion":      {}, // tests alone
 	"internal/dptest":         {},
 	"internal/kills":          {}, // tests alone

@@ -1,69 +1,226 @@
 package natsjs
 
 import (
+	"crypto/rand"
 	"fmt"
 	"log/slog"
+	"math/big"
 	"net"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/panlearn/panlearn/stream"
 )
 
-// cluster starts three servers that replicate, and answers the URL of one.
-func cluster(t *testing.T) string {
+// nodes of a cluster: the least of which a majority outlives one.
+const nodes = 3
+
+// servers are three servers in this process that replicate.
+type servers struct {
+	t       testing.TB
+	options [nodes]*server.Options
+	running [nodes]*server.Server
+}
+
+// cluster starts three servers and waits until they have a leader. Somebody may take a port before its server does; then
+// others are tried.
+func cluster(t testing.TB) *servers {
 	t.Helper()
-	var routes []string
-	var ports []int
-	for range 3 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
+	for range 5 {
+		if c := tryCluster(t); c != nil {
+			return c
 		}
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
-		routes = append(routes, "nats://"+l.Addr().String())
-		l.Close()
 	}
-	var servers []*server.Server
-	for i, port := range ports {
-		o := &server.Options{
-			ServerName: fmt.Sprintf("node-%d", i), NoSigs: true, Host: "127.0.0.1", Port: server.RANDOM_PORT, DisableJetStreamBanner: true,
+	t.Fatal("the cluster did not start on any ports")
+	return nil
+}
+
+func tryCluster(t testing.TB) *servers {
+	t.Helper()
+	c := &servers{t: t}
+	var ports []int
+	var routes []string
+	for range 2 * nodes {
+		ports = append(ports, freePort(t))
+	}
+	for _, p := range ports[nodes:] {
+		routes = append(routes, fmt.Sprintf("nats://127.0.0.1:%d", p))
+	}
+	for i := range nodes {
+		c.options[i] = &server.Options{
+			ServerName: fmt.Sprintf("node-%d", i), NoSigs: true, Host: "127.0.0.1", Port: ports[i], DisableJetStreamBanner: true,
 			JetStream: true, StoreDir: t.TempDir(), JetStreamMaxMemory: 1 << 30, JetStreamMaxStore: 1 << 40, MaxPayload: DefaultMaxPayload,
-			Cluster: server.ClusterOpts{Name: "panlearn", Host: "127.0.0.1", Port: port, NoAdvertise: true},
+			Cluster: server.ClusterOpts{Name: "panlearn", Host: "127.0.0.1", Port: ports[nodes+i], NoAdvertise: true},
 			Routes:  server.RoutesFromStr(strings.Join(routes, ",")),
 		}
-		s, err := server.NewServer(o)
+	}
+	t.Cleanup(func() {
+		for _, s := range c.running {
+			if s != nil {
+				s.Shutdown()
+				s.WaitForShutdown()
+			}
+		}
+	})
+	for i := range nodes {
+		if !c.start(i) {
+			return nil
+		}
+	}
+	c.wait("to form", func() bool { return c.healthy() })
+	return c
+}
+
+// freePort is below the ports of outgoing connections, which may take any above.
+func freePort(t testing.TB) int {
+	t.Helper()
+	for range 100 {
+		n, err := rand.Int(rand.Reader, big.NewInt(18000))
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.SetLoggerV2(&serverLog{log: slog.New(slog.DiscardHandler)}, false, false, false)
-		t.Cleanup(func() {
-			s.Shutdown()
-			s.WaitForShutdown()
-		})
-		s.Start()
-		servers = append(servers, s)
+		port := 12000 + int(n.Int64())
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err == nil {
+			l.Close()
+			return port
+		}
 	}
-	deadline := time.After(time.Minute)
-	tick := time.NewTicker(50 * time.Millisecond)
+	t.Fatal("no free port")
+	return 0
+}
+
+// start says whether the server took its ports.
+func (c *servers) start(i int) bool {
+	c.t.Helper()
+	s, err := server.NewServer(c.options[i].Clone())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	log := &serverLog{log: slog.New(slog.DiscardHandler)}
+	s.SetLoggerV2(log, false, false, false)
+	s.Start()
+	c.running[i] = s
+	c.wait("to listen", func() bool { return log.fatal() != "" || s.ReadyForConnections(time.Millisecond) })
+	return log.fatal() == ""
+}
+
+// wait asks until a condition holds.
+func (c *servers) wait(what string, holds func() bool) {
+	c.t.Helper()
+	deadline := time.After(2 * time.Minute)
+	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for {
-		ready := 0
-		led := false
-		for _, s := range servers {
-			if s.ReadyForConnections(time.Millisecond) && s.JetStreamEnabled() && s.JetStreamIsCurrent() {
-				ready++
-			}
-			led = led || s.JetStreamIsLeader()
-		}
-		if ready == len(servers) && led {
-			return servers[0].ClientURL()
-		}
+	for !holds() {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			t.Fatal("the cluster did not form")
+			c.t.Fatalf("waited too long for the cluster %s", what)
+		}
+	}
+}
+
+// healthy says whether all servers know a leader and have caught up with it.
+func (c *servers) healthy() bool {
+	led := false
+	for _, s := range c.running {
+		if !s.JetStreamEnabled() || !s.JetStreamIsCurrent() || s.NumRoutes() < nodes-1 {
+			return false
+		}
+		led = led || s.JetStreamIsLeader()
+	}
+	return led
+}
+
+// url names all servers.
+func (c *servers) url() string {
+	var all []string
+	for i := range nodes {
+		all = append(all, c.address(i))
+	}
+	return strings.Join(all, ",")
+}
+
+func (c *servers) address(i int) string { return fmt.Sprintf("nats://127.0.0.1:%d", c.options[i].Port) }
+
+// connect connects to all servers.
+func (c *servers) connect(config ConnectConfig) *Conn {
+	c.t.Helper()
+	config.URL = c.url()
+	conn, err := Connect(config)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(conn.Close)
+	return conn
+}
+
+// leader is the node that leads a stream.
+func (c *servers) leader(name string) (node int) {
+	c.t.Helper()
+	c.wait("to elect a leader of "+name, func() bool {
+		for i, s := range c.running {
+			if s.JetStreamIsStreamLeader("$G", name) {
+				node = i
+				return true
+			}
+		}
+		return false
+	})
+	return node
+}
+
+// stepDown has the leader of a stream hand over, if it has one now.
+func stepDown(t testing.TB, admin *Conn, name string) {
+	t.Helper()
+	answer, err := admin.nc.Request("$JS.API.STREAM.LEADER.STEPDOWN."+name, nil, 10*time.Second)
+	if err != nil {
+		t.Logf("step down: %v", err)
+		return
+	}
+	t.Logf("leader of %s: %s", name, answer.Data)
+}
+
+// replicas answers what every running server holds of a task's streams, by their names.
+func (c *servers) replicas(task stream.Task) map[string][]server.StreamDetail {
+	c.t.Helper()
+	all := map[string][]server.StreamDetail{}
+	for _, s := range c.running {
+		info, err := s.Jsz(&server.JSzOptions{Accounts: true, Streams: true, Config: true})
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		for _, a := range info.AccountDetails {
+			for _, d := range a.Streams {
+				if strings.HasPrefix(d.Name, "PANLEARN_"+string(task)+"_") {
+					all[d.Name] = append(all[d.Name], d)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// agreed waits until every server holds the same of a put-once stream, and insists that nothing was ever overwritten or
+// deleted there: as many messages as sequences and subjects.
+func (c *servers) agreed(task stream.Task, s stream.Stream, subjects uint64) {
+	c.t.Helper()
+	var held []server.StreamDetail
+	c.wait("to agree on "+task.Name(s), func() bool {
+		held = c.replicas(task)[task.Name(s)]
+		for _, d := range held {
+			if d.State.LastSeq != held[0].State.LastSeq || d.State.Msgs != held[0].State.Msgs {
+				return false
+			}
+		}
+		return len(held) > 0 && held[0].State.LastSeq >= subjects
+	})
+	for _, d := range held {
+		if d.State.Msgs != subjects || d.State.FirstSeq != 1 || d.State.LastSeq != subjects || d.State.NumSubjects != int(subjects) || d.State.NumDeleted != 0 {
+			c.t.Errorf("%s: %+v, want %d subjects of one message each", d.Name, d.State, subjects)
 		}
 	}
 }

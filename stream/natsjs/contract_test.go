@@ -2,7 +2,6 @@ package natsjs
 
 import (
 	"fmt"
-	"os"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -51,9 +50,7 @@ func TestContract(t *testing.T) {
 
 // TestContractDeep runs it on memory reports, and on a cluster of three servers, where reads may lag behind writes.
 func TestContractDeep(t *testing.T) {
-	if os.Getenv("PANLEARN_DEEP") != "1" {
-		t.Log("NOT RUN: the contract on memory reports and on a cluster of three: set PANLEARN_DEEP=1")
-		fmt.Println("NOT RUN: stream/natsjs TestContractDeep: set PANLEARN_DEEP=1")
+	if !deep(t, "the contract on memory reports and on a cluster of three") {
 		return
 	}
 	t.Run("MemoryReports", func(t *testing.T) {
@@ -61,7 +58,7 @@ func TestContractDeep(t *testing.T) {
 		contract(t, dial(t, e, ConnectConfig{}), e.URL(), Options{MemoryReports: true})
 	})
 	t.Run("Cluster", func(t *testing.T) {
-		url := cluster(t)
+		url := cluster(t).address(0)
 		c, err := Connect(ConnectConfig{URL: url, AckTimeout: 20 * time.Second})
 		if err != nil {
 			t.Fatal(err)

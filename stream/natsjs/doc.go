@@ -7,9 +7,8 @@
 //
 // What each port does on the wire:
 //
-//   - PutOnce publishes with "expected last sequence of the subject: 0". On a conflict it reads back until it finds
-//     what stands there; after a timeout it reads back and, where nothing is found, puts again: a read that finds
-//     nothing never decides.
+//   - PutOnce publishes with "expected last sequence of the subject: 0". After a conflict or a timeout it reads back
+//     and, where nothing is found, puts again: a read that finds nothing never decides.
 //   - Get and Latest are direct gets with the subject in the request's subject, so that permissions can be given by
 //     subject. Any replica may answer, so they may lag, but what they find on a put-once subject is final.
 //   - Watch subscribes to panlearn.<task>.wake.>, where Rounds and Attempts republish the headers of what they store.

@@ -50,6 +50,12 @@ const (
 	codeReplicasUnsupported       = 10074
 	codeNotEnabled                = 10076
 	codeNotEnabledForAccount      = 10039
+	codeNoMetaLeader              = 10008 // "JetStream system temporarily unavailable"
+	codeIncomplete                = 10004 // "incomplete results"
+	codeNotLeader                 = 10009 // "JetStream cluster can not handle request"
+	codeNoPeers                   = 10005 // fewer servers are up than there are replicas
+	codeStreamOffline             = 10118
+	codeConsumerOffline           = 10119
 )
 
 func code(err error) jetstream.ErrorCode {
@@ -110,6 +116,10 @@ func explain(err error) error {
 		return fmt.Errorf("%w: %w: another stream holds this subject", stream.ErrRefused, err)
 	case codeInsufficientStorage, codeInsufficientMemory:
 		fix = "raise the server's JetStream limits (max_file_store, max_memory_store) or ask for fewer report bytes"
+	case codeNoMetaLeader, codeIncomplete, codeNotLeader, codeStreamOffline, codeConsumerOffline:
+		return fmt.Errorf("%w (%w)", ErrUnavailable, err)
+	case codeNoPeers:
+		return fmt.Errorf("%w (%w): start as many servers as there are replicas", ErrUnavailable, err)
 	case codeReplicasUnsupported:
 		fix = "ask for one replica, or run a JetStream cluster"
 	case codeNotEnabled, codeNotEnabledForAccount:

@@ -18,18 +18,29 @@ type Reader struct {
 	stream   jetstream.Stream
 }
 
-// Reader answers the work queue of a task, whose streams must be there.
-func (c *Conn) Reader(ctx context.Context, task stream.Task) (*Reader, error) {
+// Reader answers the work queue of a task, whose streams must be there. While their cluster has no leader it waits.
+func (c *Conn) Reader(ctx context.Context, task stream.Task) (r *Reader, err error) {
 	if _, err := stream.ParseTask(string(task)); err != nil {
 		return nil, fmt.Errorf("reader: %w: %w", stream.ErrRefused, err)
 	}
+	err = c.insist(ctx, "reader of "+string(task), leaderless, func() error {
+		r, err = c.reader(ctx, task)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reader of %s: %w", task, err)
+	}
+	return r, nil
+}
+
+func (c *Conn) reader(ctx context.Context, task stream.Task) (*Reader, error) {
 	s, err := c.js.Stream(ctx, task.Name(stream.Reports))
 	if err != nil {
-		return nil, fmt.Errorf("reader of %s: %w", task, explain(err))
+		return nil, explain(unanswered(ctx, err))
 	}
 	consumer, err := s.Consumer(ctx, Durable)
 	if err != nil {
-		return nil, fmt.Errorf("reader of %s: %w", task, explain(err))
+		return nil, explain(unanswered(ctx, err))
 	}
 	return &Reader{conn: c, task: task, consumer: consumer, stream: s}, nil
 }

@@ -9,13 +9,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/panlearn/panlearn/stream"
 )
 
 // Provision creates the streams and the consumer of a task where they are missing. What is there already is left as
-// it is; where a guarantee would not hold on it, that is an error that names the settings. It may be called again.
+// it is; where a guarantee would not hold on it, that is an error that names the settings. It may be called again, and
+// tries until ctx ends where a cluster has no leader or too few of its servers.
 func Provision(ctx context.Context, c *Conn, task stream.Task, o Options) error {
 	if _, err := stream.ParseTask(string(task)); err != nil {
 		return fmt.Errorf("provision: %w", err)
@@ -23,9 +25,28 @@ func Provision(ctx context.Context, c *Conn, task stream.Task, o Options) error 
 	if err := o.validate(); err != nil {
 		return fmt.Errorf("provision %s: %w", task, err)
 	}
+	deaf := 0
+	wait := func(err error) bool {
+		if errors.Is(err, nats.ErrNoResponders) {
+			deaf++
+		}
+		return transient(err) && deaf < maxDeaf
+	}
+	return c.insist(ctx, "provision "+string(task), wait, func() error { return provisionOnce(ctx, c, task, o) })
+}
+
+// maxDeaf is how often provisioning may find that nobody hears it, some 15 seconds: a server that starts takes connections
+// before JetStream listens, but an account without JetStream's API stays as it is.
+const maxDeaf = 12
+
+func provisionOnce(ctx context.Context, c *Conn, task stream.Task, o Options) error {
 	for _, s := range all() {
 		want := streamConfig(task, s, o)
-		_, err := c.js.Stream(ctx, want.Name)
+		have, err := c.js.Stream(ctx, want.Name)
+		if err == nil && have.CachedInfo().Config.Replicas < o.Replicas {
+			return fmt.Errorf("provision: stream %s has %d replicas, want %d: raise them with the nats command, or ask for fewer",
+				want.Name, have.CachedInfo().Config.Replicas, o.Replicas)
+		}
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
 			_, err = c.js.CreateStream(ctx, want)
 			if code(err) == codeNameInUse {
@@ -33,13 +54,13 @@ func Provision(ctx context.Context, c *Conn, task stream.Task, o Options) error 
 			}
 		}
 		if err != nil {
-			return fmt.Errorf("provision %s: %w", want.Name, explain(err))
+			return fmt.Errorf("provision %s: %w", want.Name, explain(unanswered(ctx, err)))
 		}
 	}
 	reports := task.Name(stream.Reports)
 	_, err := c.js.CreateConsumer(ctx, reports, consumerConfig(task, o))
 	if err != nil && !errors.Is(err, jetstream.ErrConsumerExists) {
-		return fmt.Errorf("provision consumer of %s: %w", reports, explain(err))
+		return fmt.Errorf("provision consumer of %s: %w", reports, explain(unanswered(ctx, err)))
 	}
 	if err := CheckStreams(ctx, c, task); err != nil {
 		return fmt.Errorf("provision: %w", err)
@@ -63,7 +84,7 @@ func CheckStreams(ctx context.Context, c *Conn, task stream.Task) error {
 		want := streamConfig(task, s, o)
 		have, err := c.js.Stream(ctx, want.Name)
 		if err != nil {
-			return fmt.Errorf("stream %s: %w", want.Name, explain(err))
+			return fmt.Errorf("stream %s: %w", want.Name, explain(unanswered(ctx, err)))
 		}
 		if d := compare(critical(s, want), critical(s, have.CachedInfo().Config)); len(d) > 0 {
 			differ = append(differ, fmt.Errorf("stream %s: %s: change them with the nats command, or delete the stream",
@@ -72,7 +93,7 @@ func CheckStreams(ctx context.Context, c *Conn, task stream.Task) error {
 	}
 	have, err := c.js.Consumer(ctx, task.Name(stream.Reports), Durable)
 	if err != nil {
-		return fmt.Errorf("consumer %s of %s: %w", Durable, task.Name(stream.Reports), explain(err))
+		return fmt.Errorf("consumer %s of %s: %w", Durable, task.Name(stream.Reports), explain(unanswered(ctx, err)))
 	}
 	if d := compare(criticalConsumer(consumerConfig(task, o)), criticalConsumer(have.CachedInfo().Config)); len(d) > 0 {
 		differ = append(differ, fmt.Errorf("consumer %s of %s: %s: delete it and provision again",
@@ -82,11 +103,11 @@ func CheckStreams(ctx context.Context, c *Conn, task stream.Task) error {
 }
 
 // WaitStreams waits until CheckStreams finds the task's streams, asking about once in every interval. Streams with
-// other settings end the wait at once.
+// other settings end the wait at once; a broker without a leader does not.
 func WaitStreams(ctx context.Context, c *Conn, task stream.Task, interval time.Duration) error {
 	for {
 		err := CheckStreams(ctx, c, task)
-		if err == nil || !errors.Is(err, ErrNoStream) {
+		if err == nil || !transient(err) {
 			return err
 		}
 		sleep(ctx, interval)
@@ -108,7 +129,8 @@ func critical(s stream.Stream, c jetstream.StreamConfig) []setting {
 		{"subjects", strings.Join(subjects, " ")}, {"retention", c.Retention}, {"discard", c.Discard},
 		{"max_msgs_per_subject", c.MaxMsgsPerSubject}, {"discard_new_per_subject", c.DiscardNewPerSubject},
 		{"allow_rollup_hdrs", c.AllowRollup}, {"allow_msg_ttl", c.AllowMsgTTL}, {"allow_msg_counter", c.AllowMsgCounter},
-		{"allow_msg_schedules", c.AllowMsgSchedules}, {"no_ack", c.NoAck}, {"sealed", c.Sealed},
+		{"allow_msg_schedules", c.AllowMsgSchedules}, {"allow_atomic", c.AllowAtomicPublish}, {"allow_batched", c.AllowBatchPublish},
+		{"no_ack", c.NoAck}, {"sealed", c.Sealed},
 		{"mirror", c.Mirror != nil}, {"sources", len(c.Sources)}, {"subject_transform", c.SubjectTransform != nil},
 		{"max_msgs", c.MaxMsgs}, {"persist_mode", c.PersistMode},
 	}
