@@ -70,7 +70,7 @@ type round struct {
 	done     bool // closed, as the store proves
 	parcels  []*parcel
 	owed     []*parcel // among parcels: those that the newest attempt may not have
-	joined   uint64    // events, also those of parcels that are settled
+	joined   uint64    // events, also those of parcels that are settled; without those that dropped out
 }
 
 func newGateway(c Config) *gateway {

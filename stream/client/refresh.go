@@ -152,6 +152,9 @@ func (g *gateway) refreshAttempts(ctx context.Context, r *round) {
 		}
 		r.open = o
 		r.owed = append(r.owed[:0:0], r.parcels...)
+		if floors(g.terms) {
+			r.joined = r.standing(o.Attempt)
+		}
 		g.progress()
 	}
 	for _, a := range r.attempts() {
@@ -163,6 +166,17 @@ func (g *gateway) refreshAttempts(ctx context.Context, r *round) {
 			return
 		}
 	}
+}
+
+// standing is how many events may be sent to an attempt. Those that dropped out with an earlier one leave their places to
+// others, or a gateway that had sent a whole cohort would wait for a Close that only it can bring about.
+func (r *round) standing(attempt uint64) (n uint64) {
+	for _, p := range r.parcels {
+		if p.events[0].part.MaySend(attempt, true) {
+			n += uint64(len(p.events))
+		}
+	}
+	return n
 }
 
 // attempts are those whose Close may be there, newest first.
