@@ -1,4 +1,5 @@
-// Package deploy carries the shipped task files, so that the commands find them wherever they are installed.
+// Package deploy carries the shipped task files and the broker's configuration, so that the commands find them wherever
+// they are installed.
 package deploy
 
 import "embed"
@@ -7,3 +8,8 @@ import "embed"
 //
 //go:embed tasks/*.yaml
 var Tasks embed.FS
+
+// NATS is the configuration in deploy/nats.
+//
+//go:embed nats/panlearn.conf
+var NATS embed.FS

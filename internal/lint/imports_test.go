@@ -36,6 +36,8 @@ var mayImport = map[string][]string{
 	"stream/client/filestore": {"stream", "stream/client"},
 	"internal/campaign":       {}, // tests alone
 	"internal/cluster":        {}, // tests alone
+	"internal/devca":          {"deploy", "stream/natsjs"},
+	"internal/roles":          {}, // tests alone
 	"internal/intrusion":      {}, // tests alone
 	"internal/dptest":         {},
 	"internal/kills":          {}, // tests alone

@@ -248,9 +248,10 @@ func (c LearnerConfig) connect(ctx context.Context) (brokerage, error) {
 	return brokerage{conn: conn, embedded: server}, nil
 }
 
-// Provision creates the streams of a task, sized for its reports; it refuses a task whose messages the broker would not
-// take. With memoryReports the broker keeps sealed reports in its memory: no write to disk for each, but reports that nobody
-// opened yet go with the broker's process, and their users with them, because they count themselves as having taken part.
+// Provision creates the streams of a task, sized for its reports, or finds them where our credentials may not create any;
+// it refuses a task whose messages the broker would not take. With memoryReports the broker keeps sealed reports in its
+// memory: no write to disk for each, but reports that nobody opened yet go with the broker's process, and their users with
+// them, because they count themselves as having taken part.
 func Provision(ctx context.Context, conn *natsjs.Conn, name stream.Task, body *wire.Task, replicas int, memoryReports bool) error {
 	sizes, err := manifest.SizesOf(body, stage.ReasonNames())
 	if err != nil {
@@ -259,7 +260,11 @@ func Provision(ctx context.Context, conn *natsjs.Conn, name stream.Task, body *w
 	if err := sizes.Fit(conn.Limits()); err != nil {
 		return err
 	}
-	return natsjs.Provision(ctx, conn, name, natsjs.Options{Replicas: replicas, MaxMsgSize: sizes.Report, MemoryReports: memoryReports})
+	err = natsjs.Provision(ctx, conn, name, natsjs.Options{Replicas: replicas, MaxMsgSize: sizes.Report, MemoryReports: memoryReports})
+	if errors.Is(err, natsjs.ErrDenied) { // as it should be: an administrator has created them
+		return natsjs.Present(ctx, conn, name)
+	}
+	return err
 }
 
 // observers tells several; nil ones are passed over.

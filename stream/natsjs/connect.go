@@ -2,9 +2,12 @@ package natsjs
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,6 +21,7 @@ import (
 const (
 	DefaultAckTimeout = 5 * time.Second
 	DefaultMaxPending = 1024
+	DefaultPing       = 10 * time.Second
 )
 
 // headerRoom is what our headers add to a message, rounded up: the broker counts them into its limit.
@@ -25,23 +29,28 @@ const headerRoom = 512
 
 // ConnectConfig says how to reach a broker.
 type ConnectConfig struct {
-	URL         string // nats://host:port, tls://host:port; several separated by commas
-	Name        string // of this client, in the broker's monitoring
-	Creds       string // file with a user JWT and its seed; empty: none
-	NKey        string // file with an NKey seed; empty: none
-	TLSCA       string // file of PEM certificates that sign the broker's; empty: the system's
-	TLSCert     string // file of this client's certificate; with TLSKey
-	TLSKey      string
-	InboxPrefix string // of reply subjects, so that roles cannot read each other's; empty: _INBOX
+	URL     string // nats://host:port, tls://host:port; several separated by commas
+	Name    string // of this client, in the broker's monitoring
+	Creds   string // file with a user JWT and its seed; empty: none
+	NKey    string // file with an NKey seed; empty: none
+	TLSCA   string // file of PEM certificates that sign the broker's; empty: the system's
+	TLSCert string // file of this client's certificate; with TLSKey
+	TLSKey  string
+	// InboxPrefix is in front of reply subjects, so that users of one account cannot read each other's. Empty: _INBOX_
+	// and the user's public key where Creds or NKey name one, else _INBOX.
+	InboxPrefix string
 
 	AckTimeout time.Duration // wait for one acknowledgement or answer; 0: 5 s
 	MaxPending int           // publishes that wait for an acknowledgement at one time; 0: 1024
-	Log        *slog.Logger  // nil: discard
+	// Ping is how often the server is asked for a sign of life: a connection that stands and carries nothing any more is
+	// given up after two to three of them, and so is one that takes longer for a single message. 0: 10 s.
+	Ping time.Duration
+	Log  *slog.Logger // nil: discard
 }
 
 func (c *ConnectConfig) validate() error {
-	if c.AckTimeout < 0 || c.MaxPending < 0 {
-		return fmt.Errorf("ack timeout %v, max pending %d: want no negative limits", c.AckTimeout, c.MaxPending)
+	if c.AckTimeout < 0 || c.MaxPending < 0 || c.Ping < 0 {
+		return fmt.Errorf("ack timeout %v, max pending %d, ping %v: want no negative limits", c.AckTimeout, c.MaxPending, c.Ping)
 	}
 	if (c.TLSCert == "") != (c.TLSKey == "") {
 		return errors.New("tls certificate and key: want both or none")
@@ -51,6 +60,7 @@ func (c *ConnectConfig) validate() error {
 	}
 	c.AckTimeout = or(c.AckTimeout, DefaultAckTimeout)
 	c.MaxPending = or(c.MaxPending, DefaultMaxPending)
+	c.Ping = or(c.Ping, DefaultPing)
 	c.Log = or(c.Log, slog.New(slog.DiscardHandler))
 	return nil
 }
@@ -61,12 +71,15 @@ type Conn struct {
 	nc     *nats.Conn
 	js     jetstream.JetStream
 	config ConnectConfig
+	inbox  string        // prefix of reply subjects
 	slots  chan struct{} // one taken for each publish that waits for its acknowledgement
 
-	mu       sync.Mutex // guards all below
-	watchers map[chan struct{}]bool
-	session  context.Context // ends when the connection is lost
-	lose     context.CancelFunc
+	mu        sync.Mutex // guards all below
+	watchers  map[chan struct{}]bool
+	questions map[*question]bool
+	mute      error           // why no answer reaches us
+	session   context.Context // ends when the connection is lost
+	lose      context.CancelFunc
 }
 
 var (
@@ -87,7 +100,8 @@ func connect(c ConnectConfig, more ...nats.Option) (*Conn, error) {
 	if err := c.validate(); err != nil {
 		return nil, &ConfigError{fmt.Errorf("connect: %w", err)}
 	}
-	conn := &Conn{config: c, slots: make(chan struct{}, c.MaxPending), watchers: map[chan struct{}]bool{}}
+	conn := &Conn{config: c, slots: make(chan struct{}, c.MaxPending), watchers: map[chan struct{}]bool{},
+		questions: map[*question]bool{}}
 	conn.begin()
 	options, err := conn.options()
 	if err != nil {
@@ -114,7 +128,8 @@ func (c *Conn) options() ([]nats.Option, error) {
 		nats.Name(or(c.config.Name, "panlearn")),
 		nats.MaxReconnects(-1), nats.ReconnectWait(500 * time.Millisecond), nats.ReconnectJitter(time.Second, 2*time.Second),
 		nats.ReconnectBufSize(-1), // no writes that leave long after their caller gave up
-		nats.PingInterval(20 * time.Second), nats.MaxPingsOutstanding(2), nats.Timeout(c.config.AckTimeout),
+		nats.PingInterval(c.config.Ping), nats.MaxPingsOutstanding(2), nats.FlusherTimeout(2 * c.config.Ping),
+		nats.Timeout(c.config.AckTimeout),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil {
 				log.Warn("disconnected from the broker", "error", err)
@@ -128,10 +143,8 @@ func (c *Conn) options() ([]nats.Option, error) {
 		}),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			log.Warn("broker error", "error", err)
+			c.denial(err)
 		}),
-	}
-	if c.config.InboxPrefix != "" {
-		options = append(options, nats.CustomInboxPrefix(c.config.InboxPrefix))
 	}
 	if c.config.Creds != "" {
 		options = append(options, nats.UserCredentials(c.config.Creds))
@@ -149,7 +162,51 @@ func (c *Conn) options() ([]nats.Option, error) {
 	if c.config.TLSCert != "" {
 		options = append(options, nats.ClientCert(c.config.TLSCert, c.config.TLSKey))
 	}
-	return options, nil
+	c.inbox = or(c.config.InboxPrefix, defaultInbox(options))
+	return append(options, nats.CustomInboxPrefix(c.inbox)), nil
+}
+
+// defaultInbox is _INBOX_ and the public key of the user: a subject that permissions can give to this user alone, in a
+// server's configuration by the key, in operator mode by the template _INBOX_{{subject()}}.>.
+func defaultInbox(options []nats.Option) string {
+	var o nats.Options
+	for _, option := range options {
+		if option(&o) != nil {
+			return plainInbox // connecting says what is wrong
+		}
+	}
+	user := o.Nkey
+	if o.UserJWT != nil {
+		if token, err := o.UserJWT(); err == nil {
+			user = subjectOf(token)
+		}
+	}
+	if user == "" {
+		return plainInbox
+	}
+	return InboxOf(user)
+}
+
+const plainInbox = "_INBOX"
+
+// subjectOf is the subject claim of a JWT, the public key of its user; empty where there is none. Nothing is verified: it is
+// our own file.
+func subjectOf(token string) string {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return ""
+	}
+	body, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		return ""
+	}
+	var claims struct {
+		Subject string `json:"sub"`
+	}
+	if json.Unmarshal(body, &claims) != nil || strings.ContainsAny(claims.Subject, " \t\r\n.*>") {
+		return ""
+	}
+	return claims.Subject
 }
 
 func (c *Conn) begin() {

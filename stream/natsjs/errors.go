@@ -103,7 +103,7 @@ func explain(err error) error {
 		return fmt.Errorf("%w (%w)", ErrNoStream, err)
 	case errors.Is(err, nats.ErrMaxPayload):
 		return fmt.Errorf("%w: %w", stream.ErrRefused, err)
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, ErrDenied):
 		return err
 	}
 	fix := ""
@@ -122,7 +122,9 @@ func explain(err error) error {
 		return fmt.Errorf("%w (%w): start as many servers as there are replicas", ErrUnavailable, err)
 	case codeReplicasUnsupported:
 		fix = "ask for one replica, or run a JetStream cluster"
-	case codeNotEnabled, codeNotEnabledForAccount:
+	case codeNotEnabledForAccount:
+		return fmt.Errorf("%w (%w): enable JetStream for this account, or use credentials of the account that has the streams", ErrDenied, err)
+	case codeNotEnabled:
 		fix = "enable JetStream on the server and for this account"
 	}
 	if errors.Is(err, nats.ErrPermissionViolation) || errors.Is(err, nats.ErrAuthorization) {

@@ -15,7 +15,6 @@ type Reader struct {
 	conn     *Conn
 	task     stream.Task
 	consumer jetstream.Consumer
-	stream   jetstream.Stream
 }
 
 // Reader answers the work queue of a task, whose streams must be there. While their cluster has no leader it waits.
@@ -34,15 +33,14 @@ func (c *Conn) Reader(ctx context.Context, task stream.Task) (r *Reader, err err
 }
 
 func (c *Conn) reader(ctx context.Context, task stream.Task) (*Reader, error) {
-	s, err := c.js.Stream(ctx, task.Name(stream.Reports))
+	name := task.Name(stream.Reports)
+	wait, cancel := c.ask(ctx, apiConsumerInfo+name+"."+Durable)
+	defer cancel()
+	consumer, err := c.js.Consumer(wait, name, Durable)
 	if err != nil {
-		return nil, explain(unanswered(ctx, err))
+		return nil, explain(c.outcome(ctx, wait, err))
 	}
-	consumer, err := s.Consumer(ctx, Durable)
-	if err != nil {
-		return nil, explain(unanswered(ctx, err))
-	}
-	return &Reader{conn: c, task: task, consumer: consumer, stream: s}, nil
+	return &Reader{conn: c, task: task, consumer: consumer}, nil
 }
 
 // Fetch implements stream.ReportReader. It takes what is there; where nothing is, it waits for one report and then
@@ -122,8 +120,10 @@ func (r *Reader) Purge(ctx context.Context, subject string) error {
 	if task != r.task {
 		return fmt.Errorf("purge %s: %w: the reader is of task %s", subject, stream.ErrRefused, r.task)
 	}
-	if err := r.stream.Purge(ctx, jetstream.WithPurgeSubject(subject)); err != nil {
-		return fmt.Errorf("purge %s: %w", subject, explain(err))
+	var answer struct{}
+	body := map[string]string{"filter": subject}
+	if err := r.conn.api(ctx, apiStreamPurge+task.Name(stream.Reports), body, &answer); err != nil {
+		return fmt.Errorf("purge %s: %w", subject, err)
 	}
 	return nil
 }

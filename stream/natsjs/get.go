@@ -49,11 +49,12 @@ func (c *Conn) last(ctx context.Context, name, subject string) (stream.Message, 
 	if err := ctx.Err(); err != nil {
 		return stream.Message{}, err
 	}
-	wait, cancel := c.answerable(ctx)
+	request := directGet + name + "." + subject
+	wait, cancel := c.ask(ctx, request)
 	defer cancel()
-	answer, err := c.nc.RequestWithContext(wait, directGet+name+"."+subject, nil)
+	answer, err := c.nc.RequestWithContext(wait, request, nil)
 	if err != nil {
-		return stream.Message{}, explain(unanswered(ctx, err))
+		return stream.Message{}, refused(explain(c.outcome(ctx, wait, err)))
 	}
 	return directAnswer(answer)
 }

@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -42,25 +41,31 @@ const maxDeaf = 12
 func provisionOnce(ctx context.Context, c *Conn, task stream.Task, o Options) error {
 	for _, s := range all() {
 		want := streamConfig(task, s, o)
-		have, err := c.js.Stream(ctx, want.Name)
-		if err == nil && have.CachedInfo().Config.Replicas < o.Replicas {
+		have, err := c.streamInfo(ctx, want.Name)
+		if err == nil && have.Config.Replicas < o.Replicas {
 			return fmt.Errorf("provision: stream %s has %d replicas, want %d: raise them with the nats command, or ask for fewer",
-				want.Name, have.CachedInfo().Config.Replicas, o.Replicas)
+				want.Name, have.Config.Replicas, o.Replicas)
 		}
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
-			_, err = c.js.CreateStream(ctx, want)
+			err = c.call(ctx, apiStreamCreate+want.Name, func(ctx context.Context) error {
+				_, err := c.js.CreateStream(ctx, want)
+				return err
+			})
 			if code(err) == codeNameInUse {
 				err = nil // somebody else was faster; what they made is checked below
 			}
 		}
 		if err != nil {
-			return fmt.Errorf("provision %s: %w", want.Name, explain(unanswered(ctx, err)))
+			return fmt.Errorf("provision %s: %w", want.Name, err)
 		}
 	}
 	reports := task.Name(stream.Reports)
-	_, err := c.js.CreateConsumer(ctx, reports, consumerConfig(task, o))
+	err := c.call(ctx, apiConsumerCreate+reports+"."+Durable+"."+task.Reports(), func(ctx context.Context) error {
+		_, err := c.js.CreateConsumer(ctx, reports, consumerConfig(task, o))
+		return err
+	})
 	if err != nil && !errors.Is(err, jetstream.ErrConsumerExists) {
-		return fmt.Errorf("provision consumer of %s: %w", reports, explain(unanswered(ctx, err)))
+		return fmt.Errorf("provision consumer of %s: %w", reports, err)
 	}
 	if err := CheckStreams(ctx, c, task); err != nil {
 		return fmt.Errorf("provision: %w", err)
@@ -82,39 +87,24 @@ func CheckStreams(ctx context.Context, c *Conn, task stream.Task) error {
 	var differ []error
 	for _, s := range all() {
 		want := streamConfig(task, s, o)
-		have, err := c.js.Stream(ctx, want.Name)
+		have, err := c.streamInfo(ctx, want.Name)
 		if err != nil {
-			return fmt.Errorf("stream %s: %w", want.Name, explain(unanswered(ctx, err)))
+			return fmt.Errorf("stream %s: %w", want.Name, err)
 		}
-		if d := compare(critical(s, want), critical(s, have.CachedInfo().Config)); len(d) > 0 {
+		if d := compare(critical(s, want), critical(s, have.Config)); len(d) > 0 {
 			differ = append(differ, fmt.Errorf("stream %s: %s: change them with the nats command, or delete the stream",
 				want.Name, strings.Join(d, "; ")))
 		}
 	}
-	have, err := c.js.Consumer(ctx, task.Name(stream.Reports), Durable)
+	have, err := c.consumerInfo(ctx, task.Name(stream.Reports), Durable)
 	if err != nil {
-		return fmt.Errorf("consumer %s of %s: %w", Durable, task.Name(stream.Reports), explain(unanswered(ctx, err)))
+		return fmt.Errorf("consumer %s of %s: %w", Durable, task.Name(stream.Reports), err)
 	}
-	if d := compare(criticalConsumer(consumerConfig(task, o)), criticalConsumer(have.CachedInfo().Config)); len(d) > 0 {
+	if d := compare(criticalConsumer(consumerConfig(task, o)), criticalConsumer(have.Config)); len(d) > 0 {
 		differ = append(differ, fmt.Errorf("consumer %s of %s: %s: delete it and provision again",
 			Durable, task.Name(stream.Reports), strings.Join(d, "; ")))
 	}
 	return errors.Join(differ...)
-}
-
-// WaitStreams waits until CheckStreams finds the task's streams, asking about once in every interval. Streams with
-// other settings end the wait at once; a broker without a leader does not.
-func WaitStreams(ctx context.Context, c *Conn, task stream.Task, interval time.Duration) error {
-	for {
-		err := CheckStreams(ctx, c, task)
-		if err == nil || !transient(err) {
-			return err
-		}
-		sleep(ctx, interval)
-		if ctx.Err() != nil {
-			return fmt.Errorf("%w: %w", ctx.Err(), err)
-		}
-	}
 }
 
 // setting is one setting that a guarantee rests on.

@@ -14,12 +14,15 @@ import (
 
 // Publish implements stream.ReportWriter: it sends while it waits, with at most MaxPending of a connection under way.
 func (c *Conn) Publish(ctx context.Context, reports []stream.Outgoing) ([]stream.Ack, error) {
-	p := publishing{conn: c, acks: make([]stream.Ack, len(reports))}
+	permitted, deny := context.WithCancelCause(ctx)
+	defer deny(nil)
+	p := publishing{conn: c, acks: make([]stream.Ack, len(reports)), permitted: permitted}
 	for i, r := range reports {
 		if i == 0 || r.Subject != reports[i-1].Subject { // reports of one call mostly share it
 			if _, _, err := stream.CheckPublish(r.Subject); err != nil {
 				return p.acks, errors.Join(err, p.drain(ctx))
 			}
+			defer c.question(r.Subject, deny)()
 		}
 		if err := p.slot(ctx); err != nil {
 			return p.acks, errors.Join(fmt.Errorf("publish: %w", err), p.drain(ctx))
@@ -37,6 +40,8 @@ type publishing struct {
 	acks   []stream.Ack
 	flight []inFlight // oldest first
 	broken error      // first sign that the connection as a whole failed
+
+	permitted context.Context // ends with the caller's, and when the broker denies a subject
 }
 
 type inFlight struct {
@@ -104,8 +109,12 @@ func (p *publishing) settle(ctx context.Context) {
 		case errors.Is(err, nats.ErrDisconnected), errors.Is(err, jetstream.ErrNoStreamResponse):
 			p.broken = fmt.Errorf("publish: %w", explain(err))
 		}
-	case <-ctx.Done():
-		p.broken = fmt.Errorf("publish: %w", ctx.Err())
+	case <-p.permitted.Done():
+		err := ctx.Err()
+		if err == nil {
+			err = context.Cause(p.permitted)
+		}
+		p.broken = fmt.Errorf("publish: %w", err)
 	}
 }
 

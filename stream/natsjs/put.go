@@ -73,14 +73,15 @@ func (c *Conn) put(ctx context.Context, name, subject string, expected uint64, d
 	if limit := c.Limits().MaxPayload; len(data) > limit && c.Connected() {
 		return 0, fmt.Errorf("%w: %d bytes, the broker takes %d", stream.ErrRefused, len(data), limit)
 	}
-	wait, cancel := c.answerable(ctx)
+	wait, cancel := c.ask(ctx, subject)
 	defer cancel()
 	ack, err := c.js.Publish(wait, subject, data, jetstream.WithExpectLastSequencePerSubject(expected), jetstream.WithExpectStream(name))
 	if err != nil {
-		if refused := explain(err); errors.Is(refused, stream.ErrRefused) {
-			return 0, refused
+		err = c.outcome(ctx, wait, err)
+		if final := refused(explain(err)); errors.Is(final, stream.ErrRefused) {
+			return 0, final
 		}
-		return 0, unanswered(ctx, err)
+		return 0, err
 	}
 	if ack.Duplicate {
 		return 0, errors.New("the broker says duplicate of a message without an id")

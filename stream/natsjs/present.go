@@ -1,0 +1,64 @@
+package natsjs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/panlearn/panlearn/stream"
+)
+
+// Present says whether the task's streams answer, by the calls that the roles have: reads by subject and, for the reports,
+// a look at the consumer or else a publish that the stream cannot store. Streams that these credentials may not touch count
+// as present: they are another role's. A missing one is ErrNoStream.
+func Present(ctx context.Context, c *Conn, task stream.Task) error {
+	if _, err := stream.ParseTask(string(task)); err != nil {
+		return fmt.Errorf("streams of %q: %w", task, err)
+	}
+	touched := false
+	for _, subject := range []string{task.Task(), task.Stage(), task.Lease(), task.Batch(1)} {
+		_, err := c.Get(ctx, subject)
+		switch {
+		case err == nil || errors.Is(err, stream.ErrNotFound):
+			touched = true
+		case !errors.Is(err, ErrDenied):
+			return fmt.Errorf("streams of %s: %w", task, err)
+		}
+	}
+	err := c.consumerThere(ctx, task)
+	if errors.Is(err, ErrDenied) {
+		err = c.probe(ctx, task.Report(1, 1))
+	}
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, ErrDenied) && touched:
+		return nil
+	}
+	return fmt.Errorf("reports of %s: %w", task, err)
+}
+
+func (c *Conn) consumerThere(ctx context.Context, task stream.Task) error {
+	_, err := c.consumerInfo(ctx, task.Name(stream.Reports), Durable)
+	return err
+}
+
+// WaitStreams waits until the task's streams are there, asking about once in every interval. Where the credentials may see
+// the streams' settings, they are checked, and streams with other settings end the wait at once; where they may not, that
+// the streams answer has to do: `learner doctor` checks the rest. A broker without a leader does not end the wait.
+func WaitStreams(ctx context.Context, c *Conn, task stream.Task, interval time.Duration) error {
+	for {
+		err := CheckStreams(ctx, c, task)
+		if errors.Is(err, ErrDenied) {
+			err = Present(ctx, c, task)
+		}
+		if err == nil || !transient(err) {
+			return err
+		}
+		sleep(ctx, interval)
+		if ctx.Err() != nil {
+			return fmt.Errorf("%w: %w", ctx.Err(), err)
+		}
+	}
+}
