@@ -42,6 +42,7 @@ var mayImport = map[string][]string{
 	"internal/dptest":         {},
 	"internal/kills":          {}, // tests alone
 	"internal/lint":           {},
+	"internal/mutants":        {}, // tests alone
 	"internal/procs":          {}, // test support: it runs programs and links none
 	"internal/obs":            {"learner/service", "shuffle/stage"},
 	"internal/e2e":            {},
