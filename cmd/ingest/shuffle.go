@@ -2,7 +2,10 @@ package main
 
 import (
 	"io/fs"
+	"log/slog"
 	"net"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -10,6 +13,7 @@ import (
 	"github.com/panlearn/panlearn/internal/cli"
 	"github.com/panlearn/panlearn/internal/pipeline"
 	"github.com/panlearn/panlearn/shuffle/stage"
+	"github.com/panlearn/panlearn/shuffle/stage/markfile"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
 )
@@ -19,6 +23,7 @@ func newShuffle() *cobra.Command {
 		broker                                 cli.Broker
 		log                                    cli.Log
 		name, identityFile, learnerKey, listen string
+		state                                  string
 		lease                                  time.Duration
 	)
 	c := &cobra.Command{
@@ -27,7 +32,10 @@ func newShuffle() *cobra.Command {
 		Long: `shuffle opens the reports of a round with a key that only this process's memory holds, adds them up, and releases one
 batch. Of several processes for one task one works and the others stand by. It ends when the task ends.
 
-It is the trusted party of the shuffle model: run it apart from the learner. Forbid core dumps and swap for it.`,
+It is the trusted party of the shuffle model: run it apart from the learner. Forbid core dumps and swap for it.
+
+In --state it marks each round before it claims it. Should the broker lose what it acknowledged, a round that is marked is
+void and not opened again. The folder holds nothing of users and belongs to one machine: do not restore it from a backup.`,
 		Example: "  ingest shuffle --task a9a --nats nats://127.0.0.1:4222 --identity stage.key",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -55,6 +63,9 @@ It is the trusted party of the shuffle model: run it apart from the learner. For
 			if config.LearnerKey, err = cli.PublicKey("--learner-key", learnerKey); err != nil {
 				return err
 			}
+			if config.Marks, err = marks(state, logger); err != nil {
+				return err
+			}
 			if listen != "" {
 				if config.HTTP, err = net.Listen("tcp", listen); err != nil {
 					return cli.Usagef("--http: %w", err)
@@ -71,7 +82,28 @@ It is the trusted party of the shuffle model: run it apart from the learner. For
 	c.Flags().StringVar(&name, "task", "", "`NAME` of the task")
 	c.Flags().StringVar(&identityFile, "identity", "", "`FILE` of the stage's signing key, created if missing (default: in the user's configuration folder)")
 	c.Flags().StringVar(&learnerKey, "learner-key", "", "public `KEY` of the learner in hexadecimal (default: trust the one that is there first)")
+	c.Flags().StringVar(&state, "state", "", "`DIR` of the marks of claimed rounds, created if missing (default: in the user's configuration folder)")
 	c.Flags().DurationVar(&lease, "lease", stage.DefaultLeaseTTL, "how long a process that fell silent keeps the others waiting; the broker has a quarter of it to answer")
 	c.Flags().StringVar(&listen, "http", "", "`ADDR` for /metrics, /healthz and /readyz, such as 127.0.0.1:9091")
 	return c
+}
+
+// marks opens the folder of marks. Where none was named and the default cannot be written, the stage runs without.
+func marks(dir string, log *slog.Logger) (stage.Marks, error) {
+	if dir != "" {
+		m, err := markfile.Open(dir)
+		if err != nil {
+			return nil, cli.Usagef("--state: %w", err)
+		}
+		return m, nil
+	}
+	base, err := os.UserConfigDir()
+	if err == nil {
+		var m *markfile.Marks
+		if m, err = markfile.Open(filepath.Join(base, "panlearn", "claimed")); err == nil {
+			return m, nil
+		}
+	}
+	log.Warn("no folder for the marks of claimed rounds, so only the broker remembers them; name one with --state", "error", err)
+	return nil, nil
 }

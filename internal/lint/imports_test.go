@@ -19,6 +19,9 @@ var mayImport = map[string][]string{
 	"learner/convex":        {},
 	"learner/task":          {"learner/convex", "randomizer/accounting"},
 	"learner/task/source":   {"learner/convex", "learner/task"},
+	"shuffle/stage/markfile": {
+		"shuffle/stage", "stream",
+	},
 	"learner/service": {"learner", "learner/convex", "randomizer", "randomizer/accounting", "state", "stream", "stream/manifest",
 		"stream/seal", "stream/wire"},
 	"state":             {},

@@ -24,6 +24,7 @@ type StageConfig struct {
 	BrokerWait time.Duration // how long a broker that does not answer yet is waited for
 	Identity   *seal.Identity
 	LearnerKey ed25519.PublicKey // nil: trust on first use
+	Marks      stage.Marks       // nil: none
 	Lease      time.Duration     // how long a silent stage keeps others waiting; 0: stage.DefaultLeaseTTL
 	HTTP       net.Listener      // nil: none; RunStage closes it
 	Fill       func(users, cohort uint64)
@@ -62,7 +63,7 @@ func RunStage(ctx context.Context, c StageConfig) error {
 		return err
 	}
 	s, err := stage.New(stage.Config{Task: c.Task, Records: conn, Reports: reader, Identity: c.Identity,
-		LearnerKey: c.LearnerKey, Limits: conn.Limits(), LeaseTTL: c.Lease, Observer: observer, Logger: c.Logger})
+		LearnerKey: c.LearnerKey, Marks: c.Marks, Limits: conn.Limits(), LeaseTTL: c.Lease, Observer: observer, Logger: c.Logger})
 	if err != nil {
 		return err
 	}

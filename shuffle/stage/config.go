@@ -57,6 +57,10 @@ type Config struct {
 	// ShardReader opens the work queue of one shard number, from 1. Wanted where Workers is above 1.
 	ShardReader func(ctx context.Context, shard uint32) (stream.ReportReader, error)
 
+	// Marks keep a round that was claimed once from being opened again, whatever the broker forgets. nil: the broker alone
+	// remembers.
+	Marks Marks
+
 	Observer Observer
 	Logger   *slog.Logger // nil: no log
 	// Instance tells the life of this process from every other one. Zero: drawn.
@@ -118,6 +122,9 @@ func New(cfg Config) (*Stage, error) {
 	}
 	f := &facts{Config: cfg, jitter: rand.New(randomizer.NewEntropy()), absent: roll{}, table: register{subject: cfg.Task.Quota()}}
 	f.lease = newLease(cfg.Task.Lease(), cfg.Instance, cfg.LeaseTTL, cfg.Poll)
+	if f.Marks != nil {
+		f.Records = &marked{Records: f.Records, facts: f}
+	}
 	s := &Stage{facts: f}
 	s.status = Status{Task: cfg.Task, Phase: "new"}
 	return s, nil

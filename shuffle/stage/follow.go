@@ -169,6 +169,10 @@ func (p *inspecting) took(now time.Time, s step, r result) (phase, error) {
 		return p, nil
 	case !p.counted:
 		p.counted, p.attempt, p.attempts = true, 1, p.newestAttempt(r.message)
+		if p.claimedOnce(p.number) {
+			p.Logger.Error("the broker has lost the claim of a round that this stage had claimed", "round", p.number)
+			return burn(p.facts, p.round, max(p.attempts, 1), ReasonMarked)
+		}
 	case !p.closed:
 		if r.message != nil {
 			if _, err := p.read(r.message, p.Identity.Public(), new(wire.Close)); err != nil {
