@@ -19,6 +19,7 @@ func newRoot() *cobra.Command {
 
   ingest publish    devices, or a gateway: each row of the input is one user's event
   ingest shuffle    the shuffle stage: opens reports, mixes a cohort, releases one batch a round
+  ingest ledger     what the tasks of a state folder cost its users
   ingest generate   synthetic events with a known optimum
 
 Exit codes: 0 done, 1 error, 2 usage, 3 refused for privacy (policy), 75 try again.
@@ -26,6 +27,6 @@ Every flag can be set in the environment: --log-level is PANLEARN_LOG_LEVEL.`,
 		Example: "  ingest publish -f deploy/tasks/a9a.yaml --nats nats://127.0.0.1:4222 --data a9a.gz --state ./devices",
 		Args:    cobra.NoArgs,
 	}
-	root.AddCommand(newPublish(), newShuffle(), newGenerate(), cli.NewKeygen("stage"), cli.NewVersion())
+	root.AddCommand(newPublish(), newShuffle(), newLedger(), newGenerate(), cli.NewKeygen("stage"), cli.NewVersion())
 	return root
 }

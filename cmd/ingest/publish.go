@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -122,12 +121,11 @@ func (p *publisher) declare(sets []string) error {
 		return cli.Usagef("--task: %w", err)
 	}
 	if p.policy != "" {
-		data, err := os.ReadFile(p.policy)
-		if err != nil {
-			return cli.Usagef("--policy: %w", err)
+		if p.config.Policy, err = readPolicy(p.policy); err != nil {
+			return err
 		}
-		if p.config.Policy, err = client.ParsePolicy(data); err != nil {
-			return cli.Usagef("--policy %s: %s", p.policy, oneLine(err))
+		if total := p.config.Policy; (total.MaxTotalEpsilon > 0 || total.MaxTotalDelta > 0) && p.state == "" {
+			return cli.Usagef("--policy %s bounds the total over tasks: name the --state folder whose ledger knows it", p.policy)
 		}
 	}
 	if p.seal == "none" {

@@ -46,13 +46,17 @@ func Publish(ctx context.Context, c PublishConfig) (summary client.Summary, err 
 		return summary, err
 	}
 	defer func() { err = errors.Join(err, closeStore()) }()
+	ledger, err := c.ledger()
+	if err != nil {
+		return summary, err
+	}
 	c.Broker.Log, c.Broker.Name = c.Logger, "panlearn publisher"
 	conn, err := connect(ctx, c.Broker, c.BrokerWait)
 	if err != nil {
 		return summary, err
 	}
 	defer conn.Close()
-	devices, err := client.New(client.Config{Task: c.Task, Records: conn, Reports: conn, Store: store, Policy: c.Policy, Spec: c.Spec,
+	devices, err := client.New(client.Config{Task: c.Task, Records: conn, Reports: conn, Store: store, Ledger: ledger, Policy: c.Policy, Spec: c.Spec,
 		Source: c.Source, Bundle: c.Bundle, Limits: conn.Limits(), Poll: time.Second, Logger: c.Logger, Progress: c.Progress})
 	if err != nil {
 		return summary, err
@@ -85,6 +89,18 @@ func (c PublishConfig) open(declared *task.Spec) (*source.Reader, error) {
 		return nil, err
 	}
 	return source.Open(c.Data, features)
+}
+
+// ledger is nil without a state folder.
+func (c PublishConfig) ledger() (client.Ledger, error) {
+	if c.StateDir == "" {
+		return nil, nil
+	}
+	ledger, err := filestore.OpenLedger(c.StateDir)
+	if err != nil {
+		return nil, fmt.Errorf("--state: %w", err)
+	}
+	return ledger, nil
 }
 
 func (c PublishConfig) store() (client.Store, func() error, error) {

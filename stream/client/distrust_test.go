@@ -222,6 +222,7 @@ func TestFirstUse(t *testing.T) {
 		refusal(t, "nobody pins", terms(func(*client.Policy) {}), "task hash")
 		refusal(t, "one key is not enough", terms(func(p *client.Policy) { p.StageKey = client.Fingerprint(w.stage.Public()) }), "task hash")
 		must(t, terms(func(p *client.Policy) { p.TaskHash = w.hash[:] }))
+		must(t, terms(func(p *client.Policy) { p.TaskHashes = []client.Fingerprint{w.hash[:]} }))
 		must(t, terms(func(p *client.Policy) {
 			p.StageKey, p.LearnerKey = client.Fingerprint(w.stage.Public()), client.Fingerprint(w.learner.Public())
 		}))

@@ -58,6 +58,8 @@ func TestCheckTask(t *testing.T) {
 		{"named", w, lax(client.Policy{Tasks: []string{"x", "churn"}}), nil, ""},
 		{"another name", w, lax(client.Policy{Tasks: []string{"x"}}), nil, "task"},
 		{"pinned", w, lax(client.Policy{TaskHash: w.hash[:], LearnerKey: client.Fingerprint(w.learner.Public()), StageKey: client.Fingerprint(w.stage.Public())}), nil, ""},
+		{"listed", w, lax(client.Policy{TaskHashes: []client.Fingerprint{other, w.hash[:]}}), nil, ""},
+		{"not listed", w, lax(client.Policy{TaskHashes: []client.Fingerprint{other}}), nil, "task hash"},
 		{"another hash", w, lax(client.Policy{TaskHash: other}), nil, "task hash"},
 		{"another learner", w, lax(client.Policy{LearnerKey: other}), nil, "learner_key"},
 		{"another stage", w, lax(client.Policy{StageKey: other}), nil, "stage_key"},

@@ -23,12 +23,15 @@ const LedgerName = "ledger"
 // one write at a time.
 const ledgerWait = 30 * time.Second
 
-// ledgerVersion is stored under the key "version" of the bucket "meta".
-const ledgerVersion = 1
+// ledgerVersion is stored under the key ledgerKind of the bucket "meta".
+const (
+	ledgerKind    = "ledger version"
+	ledgerVersion = 1
+)
 
 // The buckets of a ledger.
 //
-//	meta      "version": 1 byte; "clock": milliseconds since 1970 (8 bytes, big endian)
+//	meta      "ledger version": 1 byte; "clock": milliseconds since 1970 (8 bytes, big endian)
 //	accounts  key (16 bytes, zero for everyone): record
 const accountsBucket = "accounts"
 
@@ -177,7 +180,7 @@ func readClock(meta *bbolt.Bucket) (time.Time, error) {
 func (l *Ledger) write(f func(*bbolt.Tx) error) error {
 	return l.with(false, func(db *bbolt.DB) error {
 		return db.Update(func(tx *bbolt.Tx) error {
-			if err := prepareBuckets(tx, ledgerVersion, metaBucket, accountsBucket); err != nil {
+			if err := prepareBuckets(tx, ledgerKind, ledgerVersion, metaBucket, accountsBucket); err != nil {
 				return err
 			}
 			return f(tx)
@@ -192,7 +195,7 @@ func (l *Ledger) read(f func(*bbolt.Tx) error) error {
 			if meta == nil || tx.Bucket([]byte(accountsBucket)) == nil {
 				return errors.New("not a ledger")
 			}
-			if err := checkVersion(meta, ledgerVersion); err != nil {
+			if err := checkVersion(meta, ledgerKind, ledgerVersion); err != nil {
 				return err
 			}
 			return f(tx)

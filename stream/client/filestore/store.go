@@ -76,7 +76,7 @@ func Open(path string) (*Store, error) {
 		return fail(err)
 	}
 	err = db.Update(func(tx *bbolt.Tx) error {
-		return prepareBuckets(tx, formatVersion, metaBucket, roundsBucket, chargedBucket, settledBucket)
+		return prepareBuckets(tx, "version", formatVersion, metaBucket, roundsBucket, chargedBucket, settledBucket)
 	})
 	if err == nil {
 		err = syncFolder(filepath.Dir(path))
@@ -87,22 +87,25 @@ func Open(path string) (*Store, error) {
 	return &Store{db: db}, nil
 }
 
-// prepareBuckets makes the buckets of a new file, or checks that a file is of the version.
-func prepareBuckets(tx *bbolt.Tx, version byte, names ...string) error {
+// prepareBuckets makes the buckets of a new file, or checks that a file is of the kind, which is the key of its version,
+// and of the version.
+func prepareBuckets(tx *bbolt.Tx, kind string, version byte, names ...string) error {
+	if meta := tx.Bucket([]byte(metaBucket)); meta != nil {
+		return checkVersion(meta, kind, version)
+	}
 	for _, name := range names {
 		if _, err := tx.CreateBucketIfNotExists([]byte(name)); err != nil {
 			return err
 		}
 	}
-	meta := tx.Bucket([]byte(metaBucket))
-	if meta.Get([]byte("version")) == nil {
-		return meta.Put([]byte("version"), []byte{version})
-	}
-	return checkVersion(meta, version)
+	return tx.Bucket([]byte(metaBucket)).Put([]byte(kind), []byte{version})
 }
 
-func checkVersion(meta *bbolt.Bucket, version byte) error {
-	if v := meta.Get([]byte("version")); len(v) != 1 || v[0] != version {
+func checkVersion(meta *bbolt.Bucket, kind string, version byte) error {
+	switch v := meta.Get([]byte(kind)); {
+	case v == nil:
+		return fmt.Errorf("has no %q: it is a file of another kind", kind)
+	case len(v) != 1 || v[0] != version:
 		return fmt.Errorf("format version %x: this program reads %d", v, version)
 	}
 	return nil

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/panlearn/panlearn/internal/cli"
+	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/client/filestore"
+)
+
+func newLedger() *cobra.Command {
+	var (
+		state, policyFile string
+		asJSON            bool
+	)
+	c := &cobra.Command{
+		Use:   "ledger --state DIR",
+		Short: "what the tasks of a state folder cost its users",
+		Long: `ledger prints what each task cost the users of a state folder, by the accounting of the devices themselves, and what the
+user who paid most paid over all tasks: for ever, or in the period of a policy. A task costs nothing while none of its
+events may be in a batch. It works while publishers run.`,
+		Example: "  ingest ledger --state ./devices --policy deploy/policy.yaml --json",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if state == "" {
+				return cli.Usagef("--state: name the folder of the publisher's state")
+			}
+			var policy client.Policy
+			if policyFile != "" {
+				var err error
+				if policy, err = readPolicy(policyFile); err != nil {
+					return err
+				}
+			}
+			ledger, err := filestore.ReadLedger(state)
+			if errors.Is(err, fs.ErrNotExist) {
+				return cli.Usagef("--state %s: %w: no publisher has charged anything there", state, err)
+			}
+			if err != nil {
+				return err
+			}
+			s, err := client.ReadStatement(ledger, time.Now(), policy.Period)
+			if err != nil {
+				return err
+			}
+			out := statementOf(s, policy)
+			return cli.Result(c.OutOrStdout(), asJSON, out, out.print)
+		},
+	}
+	c.Flags().StringVar(&state, "state", "", "`DIR` of the publisher's state")
+	c.Flags().StringVar(&policyFile, "policy", "", "`FILE` with the period and the limits to compare with (YAML)")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+// readPolicy reads a policy file for a flag.
+func readPolicy(file string) (client.Policy, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return client.Policy{}, cli.Usagef("--policy: %w", err)
+	}
+	policy, err := client.ParsePolicy(data)
+	if err != nil {
+		return client.Policy{}, cli.Usagef("--policy %s: %s", file, oneLine(err))
+	}
+	return policy, nil
+}
+
+// A statement is what the command prints.
+type statement struct {
+	Time            time.Time  `json:"time"`              // of the ledger, which a clock that is set back does not move
+	Period          string     `json:"period"`            // such as 720h0m0s; empty is for ever
+	Epsilon         float64    `json:"epsilon"`           // of the user who paid most in the period
+	Delta           float64    `json:"delta"`             //
+	MaxTotalEpsilon *float64   `json:"max_total_epsilon"` // of the policy; null is no limit
+	MaxTotalDelta   *float64   `json:"max_total_delta"`
+	Users           int        `json:"users"` // with an account of their own
+	Tasks           []spending `json:"tasks"`
+}
+
+type spending struct {
+	Task     string    `json:"task"`
+	TaskHash string    `json:"task_hash"`
+	Epsilon  float64   `json:"epsilon"` // of one participation
+	Delta    float64   `json:"delta"`
+	Events   uint64    `json:"events"`    // that may be in a batch
+	Complete bool      `json:"complete"`  // false: the ledger began later than the task, and there may be more events
+	Last     time.Time `json:"last"`      // when the newest of them was charged
+	InPeriod bool      `json:"in_period"` // counts in the totals
+}
+
+func statementOf(s client.Statement, p client.Policy) statement {
+	out := statement{Time: s.Time, Epsilon: s.Epsilon, Delta: s.Delta, Users: s.Users, Tasks: []spending{}}
+	if p.Period > 0 {
+		out.Period = p.Period.String()
+	}
+	if p.MaxTotalEpsilon > 0 {
+		out.MaxTotalEpsilon = &p.MaxTotalEpsilon
+	}
+	if p.MaxTotalDelta > 0 {
+		out.MaxTotalDelta = &p.MaxTotalDelta
+	}
+	for _, c := range s.Tasks {
+		out.Tasks = append(out.Tasks, spending{Task: string(c.Name), TaskHash: fmt.Sprintf("%x", c.Task), Epsilon: c.Epsilon,
+			Delta: c.Delta, Events: c.Standing, Complete: !c.Lost, Last: c.At, InPeriod: s.Counts(c, p.Period)})
+	}
+	return out
+}
+
+func (s statement) print(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "task\tepsilon\tdelta\tevents\tlast charge\tcounts")
+	for _, c := range s.Tasks {
+		counts := "yes"
+		if !c.InPeriod {
+			counts = "no"
+		}
+		fmt.Fprintf(t, "%s\t%.6g\t%.6g\t%d\t%s\t%s\n", c.Task, c.Epsilon, c.Delta, c.Events, c.Last.Format(time.RFC3339), counts)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	window := "for ever"
+	if s.Period != "" {
+		window = "in " + s.Period
+	}
+	limits := ""
+	if s.MaxTotalEpsilon != nil {
+		limits += fmt.Sprintf(", of %g", *s.MaxTotalEpsilon)
+	}
+	if s.MaxTotalDelta != nil {
+		limits += fmt.Sprintf(", delta of %g", *s.MaxTotalDelta)
+	}
+	_, err := fmt.Fprintf(w, "\n%s, the user who paid most: epsilon %.6g, delta %.6g%s\n", window, s.Epsilon, s.Delta, limits)
+	return err
+}

@@ -1,0 +1,194 @@
+package filestore_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/client/filestore"
+)
+
+func openLedger(t rapid.TB, dir string) *filestore.Ledger {
+	t.Helper()
+	l, err := filestore.OpenLedger(dir)
+	must(t, err)
+	return l
+}
+
+// whole is all that a ledger holds.
+func whole(t rapid.TB, l client.Ledger) string {
+	t.Helper()
+	var out strings.Builder
+	for a, err := range l.Accounts() {
+		must(t, err)
+		fmt.Fprintf(&out, "%x: %v\n", a.Key[:], a.Charges)
+	}
+	clock, err := l.Clock()
+	must(t, err)
+	return fmt.Sprint(out.String(), clock.UnixMilli())
+}
+
+// Whatever is written and refused, with a clock that jumps, a file that is opened again answers as the ledger in memory
+// does.
+func TestLedgerAnswersAsMemory(t *testing.T) {
+	dir := t.TempDir()
+	runs := 0
+	rapid.Check(t, func(t *rapid.T) {
+		runs++
+		path := filepath.Join(dir, fmt.Sprint(runs))
+		model, l := client.NewMemoryLedger(), openLedger(t, path)
+		keys := []client.Key{client.Everyone, client.EventKey("a"), client.EventKey("b")}
+		refused := errors.New("refused")
+		for range rapid.IntRange(1, 6).Draw(t, "writes") {
+			at := time.UnixMilli(rapid.Int64Range(0, 1<<41).Draw(t, "clock"))
+			on := keys[:rapid.IntRange(0, len(keys)).Draw(t, "accounts")]
+			which, fails := rapid.Byte().Draw(t, "task"), rapid.IntRange(0, 4).Draw(t, "refuse") == 0
+			edit := func(now time.Time, charges [][]client.Charge) error {
+				for i := range charges {
+					charges[i] = append(charges[i], client.Charge{Task: stream.Hash{which}, Name: "churn", Epsilon: float64(which) / 7,
+						Delta: 1e-7, Standing: uint64(which), Anonymous: which&1 > 0, Lost: which&2 > 0, At: now})
+				}
+				if fails {
+					return refused
+				}
+				return nil
+			}
+			want := model.Update(at, on, edit)
+			got := l.Update(at, on, edit)
+			if !errors.Is(got, want) || !errors.Is(want, got) {
+				t.Fatalf("%v, want %v", got, want)
+			}
+		}
+		if got, want := whole(t, openLedger(t, path)), whole(t, model); got != want {
+			t.Fatalf("the file holds\n%s\nwant\n%s", got, want)
+		}
+	})
+}
+
+// Several publishers share a ledger; none of their charges is lost.
+func TestLedgerIsShared(t *testing.T) {
+	dir := t.TempDir()
+	const writers, writes = 4, 10
+	var group sync.WaitGroup
+	for range writers {
+		l := openLedger(t, dir)
+		group.Go(func() {
+			for range writes {
+				err := l.Update(time.Now(), []client.Key{client.Everyone}, func(now time.Time, charges [][]client.Charge) error {
+					if len(charges[0]) == 0 {
+						charges[0] = []client.Charge{{Name: "churn", At: now}}
+					}
+					charges[0][0].Standing++
+					return nil
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	l, err := filestore.ReadLedger(dir)
+	must(t, err)
+	for a, err := range l.Accounts() {
+		must(t, err)
+		if a.Charges[0].Standing != writers*writes {
+			t.Errorf("%d charges, want %d", a.Charges[0].Standing, writers*writes)
+		}
+	}
+}
+
+// A ledger that cannot be what it was is refused, never taken for an empty one.
+func TestLedgerRefusesDamage(t *testing.T) {
+	if _, err := filestore.ReadLedger(t.TempDir()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no ledger: %v", err)
+	}
+	for name, damage := range map[string]func(path string) error{
+		"readable by others": func(path string) error { return os.Chmod(path, 0o644) },
+		"cut":                func(path string) error { return os.Truncate(path, 5000) },
+		"another file":       func(path string) error { return os.WriteFile(path, []byte(strings.Repeat("x", 1<<15)), 0o600) },
+		"participations": func(path string) error {
+			s, err := filestore.Open(path + ".other")
+			if err != nil {
+				return err
+			}
+			return errors.Join(s.Close(), os.Rename(path+".other", path))
+		},
+		"a charge that is no number": func(path string) error {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			i := strings.Index(string(data), "churn")
+			copy(data[i+5:], "\x7f\xf8\x00\x00\x00\x00\x00\x01") // NaN
+			return os.WriteFile(path, data, 0o600)
+		},
+	} {
+		dir := t.TempDir()
+		l := openLedger(t, dir)
+		must(t, l.Update(time.Now(), []client.Key{client.Everyone}, func(now time.Time, charges [][]client.Charge) error {
+			charges[0] = []client.Charge{{Name: "churn", Epsilon: 1, Delta: 1e-6, Standing: 1, At: now}}
+			return nil
+		}))
+		must(t, damage(filepath.Join(dir, filestore.LedgerName)))
+		_, failed := filestore.OpenLedger(dir)
+		if failed == nil {
+			failed = l.Update(time.Now(), []client.Key{client.Everyone}, func(time.Time, [][]client.Charge) error { return nil })
+		}
+		if failed == nil {
+			t.Errorf("%s: charged as if nothing had happened", name)
+		}
+	}
+}
+
+// What is refused as a charge is never written: it could not be added up.
+func TestLedgerRefusesNonsense(t *testing.T) {
+	l := openLedger(t, t.TempDir())
+	before := whole(t, l)
+	nan := client.Charge{Name: "churn", At: time.Now()}
+	nan.Epsilon /= nan.Delta
+	for _, c := range []client.Charge{nan, {Name: "churn", Epsilon: -1}, {Name: "churn", Delta: 1}, {Name: "NO", Delta: 0.1}} {
+		err := l.Update(time.Now(), []client.Key{client.Everyone}, func(_ time.Time, charges [][]client.Charge) error {
+			charges[0] = []client.Charge{c}
+			return nil
+		})
+		if err == nil {
+			t.Errorf("%+v was written", c)
+		}
+	}
+	if after := whole(t, l); after != before {
+		t.Errorf("the ledger went from %s to %s", before, after)
+	}
+}
+
+func BenchmarkLedger(b *testing.B) {
+	for _, users := range []int{0, 128} {
+		b.Run(fmt.Sprintf("users=%d", users), func(b *testing.B) {
+			l := openLedger(b, b.TempDir())
+			n := 0
+			for b.Loop() {
+				keys := []client.Key{client.Everyone}
+				for range users {
+					n++
+					keys = append(keys, client.EventKey(fmt.Sprint(n)))
+				}
+				must(b, l.Update(time.Now(), keys, func(now time.Time, charges [][]client.Charge) error {
+					for i := range charges {
+						charges[i] = []client.Charge{{Name: "churn", Epsilon: 1, Delta: 1e-6, Standing: uint64(n), At: now}}
+					}
+					return nil
+				}))
+			}
+		})
+	}
+}

@@ -1,0 +1,76 @@
+package client_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/panlearn/panlearn/stream/client"
+)
+
+// The shipped sample is a policy, and says what its comments say.
+func TestShippedPolicy(t *testing.T) {
+	data, err := os.ReadFile("../../deploy/policy.yaml")
+	must(t, err)
+	p, err := client.ParsePolicy(data)
+	must(t, err)
+	if len(p.Tasks) != 2 || p.MaxEpsilon != 1 || p.MaxDelta != 1e-6 || p.MaxTotalEpsilon != 3 || p.MaxTotalDelta != 3e-6 ||
+		p.Period != 720*time.Hour || p.HonestFraction.String() != "0.9" || p.MinCohort != 500 || *p.MaxRefunds != 8 ||
+		*p.MaxReports != 64 || p.AllowPlaintext || p.ForbidFirstUse {
+		t.Errorf("parsed %+v", p)
+	}
+	// What stands in comments is a key too, with a value of the kind that is said.
+	key := strings.Repeat("0f", 32)
+	text := strings.NewReplacer("# task_hashes:\n#   - ", "task_hashes:\n  - ", "# learner_key: ", "learner_key: ",
+		"# stage_key: ", "stage_key: ", "# task_hash: ", "task_hash: ", "64 hexadecimal digits", key).Replace(string(data))
+	if p, err = client.ParsePolicy([]byte(text)); err != nil || len(p.TaskHashes) != 1 || p.TaskHash.String() != key ||
+		p.LearnerKey.String() != key || p.StageKey.String() != key {
+		t.Errorf("with the pins: %+v, %v", p, err)
+	}
+}
+
+// A policy that cannot be meant is refused, by the name of the key.
+func TestPolicyIsStrict(t *testing.T) {
+	key := strings.Repeat("0f", 32)
+	for _, c := range []struct{ text, named string }{
+		{"max_epsilom: 1", "max_epsilom"}, {"Max_epsilon: 1", "Max_epsilon"}, {"max_epsilon: 1\nmax_epsilon: 2", "max_epsilon"},
+		{"max_epsilon: .nan", "max_epsilon"}, {"max_epsilon: nan", "max_epsilon"}, {"max_epsilon: .inf", "max_epsilon"},
+		{"max_epsilon: -1", "max_epsilon"}, {"max_epsilon: one", "max_epsilon"}, {"max_epsilon:", "max_epsilon"}, {"max_epsilon: [1]", "max_epsilon"},
+		{"max_delta: .nan", "max_delta"}, {"max_delta: 1", "max_delta"}, {"max_delta: -1e-9", "max_delta"},
+		{"max_total_epsilon: .nan", "max_total_epsilon"}, {"max_total_epsilon: -2", "max_total_epsilon"}, {"max_total_epsilon: .inf", "max_total_epsilon"},
+		{"max_total_delta: 1", "max_total_delta"}, {"max_total_delta: NaN", "max_total_delta"}, {"max_total_delta: -1", "max_total_delta"},
+		{"max_total_epsilon: 1\nperiod: -1h", "period"}, {"max_total_epsilon: 1\nperiod: 720", "period"}, {"max_total_epsilon: 1\nperiod: 1ms", "period"},
+		{"max_total_epsilon: 1\nperiod: month", "period"}, {"period: 720h", "period"},
+		{"min_cohort: 1.5", "min_cohort"}, {"min_cohort: -1", "min_cohort"}, {"min_cohort: many", "min_cohort"}, {"min_cohort: .nan", "min_cohort"},
+		{"honest_fraction: 0", "honest_fraction"}, {"honest_fraction: -0.5", "honest_fraction"}, {"honest_fraction: 1.1", "honest_fraction"},
+		{"honest_fraction: .nan", "honest_fraction"}, {"honest_fraction: [1]", "honest_fraction"},
+		{"tasks: a9a", "tasks"}, {"tasks: [1]", "tasks"}, {"tasks: [UPPER]", "tasks"},
+		{"task_hashes: [abc]", "task_hashes"}, {"task_hashes: " + key, "task_hashes"}, {"task_hashes: [\"\"]", "task_hashes"},
+		{"task_hash: \"\"", "task_hash"}, {"learner_key: 12", "learner_key"}, {"stage_key: " + key + "00", "stage_key"},
+		{"forbid_first_use: 1", "forbid_first_use"}, {"forbid_first_use: \"no\"", "forbid_first_use"}, {"allow_plaintext: yes please", "allow_plaintext"},
+		{"max_refunds: -1", "max_refunds"}, {"max_refunds: 5000000000", "max_refunds"}, {"max_refunds: 0.5", "max_refunds"},
+		{"max_reports: 0", "max_reports"}, {"max_reports: -3", "max_reports"},
+		{"max_epsilon: 1\n---\nmax_epsilon: 100", "document"}, {"- max_epsilon: 1", ""}, {"max_epsilon", ""},
+	} {
+		p, err := client.ParsePolicy([]byte(c.text))
+		if err == nil {
+			t.Errorf("%q passed as %+v", c.text, p)
+		} else if !strings.Contains(err.Error(), c.named) {
+			t.Errorf("%q: %v, want the name %s", c.text, err, c.named)
+		}
+	}
+}
+
+func FuzzPolicy(f *testing.F) {
+	data, err := os.ReadFile("../../deploy/policy.yaml")
+	must(f, err)
+	f.Add(data)
+	f.Add([]byte("max_total_epsilon: 1\nperiod: 1h\ntask_hashes: []\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		p, err := client.ParsePolicy(data)
+		if err == nil {
+			must(t, p.Validate())
+		}
+	})
+}
