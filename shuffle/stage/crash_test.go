@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -37,6 +38,15 @@ type mortal struct {
 type wires struct {
 	mu   sync.Mutex
 	sent map[string]map[string]bool
+	said [][]byte // what was written on Leases, in order
+}
+
+func (w *wires) hear(subject string, data []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if a, _ := stream.ParseSubject(subject); a.Verb != "lease" {
+		w.said = append(w.said, slices.Clone(data))
+	}
 }
 
 func (w *wires) record(subject string, data []byte) {
@@ -112,12 +122,32 @@ func (m *mortal) Latest(ctx context.Context, pattern string) (r stream.Message, 
 }
 
 func (m *mortal) Swap(ctx context.Context, subject string, expected uint64, data []byte) (n uint64, err error) {
-	err = m.call("swap", subject, func() (err error) { n, err = m.Records.Swap(ctx, subject, expected, data); return err })
+	err = m.call("swap", subject, func() (err error) {
+		m.wires.hear(subject, data)
+		n, err = m.Records.Swap(ctx, subject, expected, data)
+		return err
+	})
 	return n, err
 }
 
-func (m *mortal) Fetch(ctx context.Context, max int, wait time.Duration) (ds []stream.Delivery, err error) {
-	err = m.call("fetch", "", func() (err error) { ds, err = m.ReportReader.Fetch(ctx, max, wait); return err })
+// shard is the same connection with another work queue.
+func (m *mortal) shard(q stream.ReportReader) stream.ReportReader { return &mortalQueue{m, q} }
+
+type mortalQueue struct {
+	*mortal
+	queue stream.ReportReader
+}
+
+func (m *mortalQueue) Fetch(ctx context.Context, max int, wait time.Duration) ([]stream.Delivery, error) {
+	return m.fetch(ctx, m.queue, max, wait)
+}
+
+func (m *mortal) Fetch(ctx context.Context, max int, wait time.Duration) ([]stream.Delivery, error) {
+	return m.fetch(ctx, m.ReportReader, max, wait)
+}
+
+func (m *mortal) fetch(ctx context.Context, q stream.ReportReader, max int, wait time.Duration) (ds []stream.Delivery, err error) {
+	err = m.call("fetch", "", func() (err error) { ds, err = q.Fetch(ctx, max, wait); return err })
 	for i := range ds {
 		ack := ds[i].Ack
 		ds[i].Ack = func() error { return m.call("ack", "", ack) }
@@ -138,6 +168,12 @@ func (w *world) life(ctx context.Context, at string, after bool, sent *wires, ch
 	c.Records, c.Reports = m, m
 	if change != nil {
 		change(&c)
+	}
+	if open := c.ShardReader; open != nil {
+		c.ShardReader = func(ctx context.Context, shard uint32) (stream.ReportReader, error) {
+			q, err := open(ctx, shard)
+			return m.shard(q), err
+		}
 	}
 	err := w.new(c).Run(ctx)
 	if err != nil && !errors.Is(err, context.Canceled) {
