@@ -113,17 +113,19 @@ func (r *Reader) failed(ctx context.Context, err error) error {
 
 // Purge implements stream.ReportReader.
 func (r *Reader) Purge(ctx context.Context, subject string) error {
-	task, _, err := stream.CheckPublish(subject)
+	task, _, err := stream.CheckPurge(subject)
 	if err != nil {
 		return err
 	}
 	if task != r.task {
 		return fmt.Errorf("purge %s: %w: the reader is of task %s", subject, stream.ErrRefused, r.task)
 	}
-	var answer struct{}
-	body := map[string]string{"filter": subject}
-	if err := r.conn.api(ctx, apiStreamPurge+task.Name(stream.Reports), body, &answer); err != nil {
-		return fmt.Errorf("purge %s: %w", subject, err)
+	for _, filter := range []string{subject, subject + ".*"} { // its shards too
+		var answer struct{}
+		body := map[string]string{"filter": filter}
+		if err := r.conn.api(ctx, apiStreamPurge+task.Name(stream.Reports), body, &answer); err != nil {
+			return fmt.Errorf("purge %s: %w", subject, err)
+		}
 	}
 	return nil
 }
