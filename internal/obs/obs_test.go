@@ -132,6 +132,9 @@ panlearn_stage_attempts_total{task="churn"} 2
 # HELP panlearn_stage_attempts_dropped_total Attempts that died before a claim; their totals and key are gone.
 # TYPE panlearn_stage_attempts_dropped_total counter
 panlearn_stage_attempts_dropped_total{task="churn"} 1
+# HELP panlearn_stage_attempts_reopened_total Attempts opened at a round after an earlier one died; under pan and shuffle+pan the earlier one's users drop out.
+# TYPE panlearn_stage_attempts_reopened_total counter
+panlearn_stage_attempts_reopened_total{task="churn"} 1
 # HELP panlearn_stage_cohort_users Users in the totals of the open attempt.
 # TYPE panlearn_stage_cohort_users gauge
 panlearn_stage_cohort_users{task="churn"} 1
@@ -142,7 +145,7 @@ panlearn_stage_lease_held{task="churn"} 1
 # TYPE panlearn_stage_broker_failures_total counter
 panlearn_stage_broker_failures_total{call="put",task="churn"} 1
 `), "panlearn_stage_batches_total", "panlearn_stage_attempts_total", "panlearn_stage_attempts_dropped_total",
-		"panlearn_stage_cohort_users", "panlearn_stage_lease_held", "panlearn_stage_broker_failures_total")
+		"panlearn_stage_attempts_reopened_total", "panlearn_stage_cohort_users", "panlearn_stage_lease_held", "panlearn_stage_broker_failures_total")
 	if err != nil {
 		t.Error(err)
 	}

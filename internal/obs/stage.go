@@ -18,6 +18,7 @@ func NewStage(r prometheus.Registerer, task string) (stage.Observer, error) {
 		cohort   = f.gauge("panlearn_stage_cohort_size", "Users that the round wants.")
 		lease    = f.gauge("panlearn_stage_lease_held", "1 if this process works, 0 if it stands by.")
 		attempts = f.counter("panlearn_stage_attempts_total", "Attempts opened.")
+		again    = f.counter("panlearn_stage_attempts_reopened_total", "Attempts opened at a round after an earlier one died; under pan and shuffle+pan the earlier one's users drop out.")
 		dropped  = f.counter("panlearn_stage_attempts_dropped_total", "Attempts that died before a claim; their totals and key are gone.")
 		batches  = f.counterVec("panlearn_stage_batches_total", "Batches put, by outcome: released or void.", "outcome")
 		round    = f.gauge("panlearn_stage_round", "Round of the newest attempt.")
@@ -43,8 +44,11 @@ func NewStage(r prometheus.Registerer, task string) (stage.Observer, error) {
 				lease.Set(0)
 			}
 		},
-		Opened: func(r, _ uint64) {
+		Opened: func(r, attempt uint64) {
 			attempts.Inc()
+			if attempt > 1 {
+				again.Inc()
+			}
 			round.Set(float64(r))
 		},
 		Dropped: func(_, _ uint64) { dropped.Inc() },

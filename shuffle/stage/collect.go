@@ -52,6 +52,10 @@ func (p *opening) took(now time.Time, _ step, r result) (phase, error) {
 		return startAttempt(p.facts, a.round, a.number+1, now)
 	}
 	p.Logger.Info("opened", "round", a.round.number, "attempt", a.number, "cohort", a.round.mixer.Cohort, "shards", max(a.shards, 1))
+	if a.number > 1 && p.floors() {
+		p.Logger.Warn("an earlier attempt died, and whoever looked at it saw its totals: its users drop out, others have to take their places",
+			"round", a.round.number, "attempt", a.number)
+	}
 	tell2(p.Observer.Opened, a.round.number, a.number)
 	c := &collecting{facts: p.facts, attempt: a, look: now.Add(p.pause())}
 	if a.shards > 0 {
