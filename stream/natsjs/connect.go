@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"net"
 	"strings"
 	"sync"
 	"time"
@@ -108,7 +110,7 @@ func connect(c ConnectConfig, more ...nats.Option) (*Conn, error) {
 		return nil, &ConfigError{fmt.Errorf("connect: %w", err)}
 	}
 	if conn.nc, err = nats.Connect(c.URL, append(options, more...)...); err != nil {
-		if errors.Is(err, nats.ErrNoServers) || errors.Is(err, nats.ErrTimeout) {
+		if errors.Is(err, nats.ErrNoServers) || errors.Is(err, nats.ErrTimeout) || brokenOff(err) {
 			err = fmt.Errorf("%w (%w)", ErrUnreachable, err)
 		}
 		return nil, fmt.Errorf("connect to %s: %w", or(c.URL, "the embedded server"), err)
@@ -120,6 +122,18 @@ func connect(c ConnectConfig, more ...nats.Option) (*Conn, error) {
 		return nil, fmt.Errorf("connect: %w", err)
 	}
 	return conn, nil
+}
+
+// brokenOff says whether the network ended a connection that was being made, and not the broker by its word: one that is
+// dying takes connections and drops them. A name that nobody knows is a mistake.
+func brokenOff(err error) bool {
+	if name := (*net.DNSError)(nil); errors.As(err, &name) {
+		return false
+	}
+	if network := (*net.OpError)(nil); errors.As(err, &network) {
+		return network.Op == "dial" || network.Op == "read" || network.Op == "write"
+	}
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 func (c *Conn) options() ([]nats.Option, error) {

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -26,6 +28,39 @@ func TestConnectRefuses(t *testing.T) {
 	} {
 		if _, err := Connect(c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: want an error with %q, got: %v", c, want, err)
+		}
+	}
+}
+
+// TestConnectToABrokerThatDies: it takes the connection and is gone, before or after it has said who it is.
+func TestConnectToABrokerThatDies(t *testing.T) {
+	for _, says := range []string{"", "INFO {\"server_id\":\"x\",\"max_payload\":1048576}\r\n"} {
+		for _, reset := range []bool{false, true} {
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				for {
+					conn, err := l.Accept()
+					if err != nil {
+						return
+					}
+					_, _ = io.WriteString(conn, says)
+					if reset {
+						_ = conn.(*net.TCPConn).SetLinger(0)
+					}
+					conn.Close()
+				}
+			}()
+			_, err = Connect(ConnectConfig{URL: "nats://" + l.Addr().String(), AckTimeout: time.Second})
+			if !errors.Is(err, ErrUnreachable) {
+				t.Errorf("%q, reset %v: %v", says, reset, err)
+			}
+			l.Close()
+			<-done
 		}
 	}
 }
