@@ -91,7 +91,11 @@ func TestNodesLostInTurn(t *testing.T) {
 			if err := r.Nodes[lost].Freeze(); err != nil {
 				t.Fatal(err)
 			}
-			last(8 * time.Second)
+			outage := 8 * time.Second
+			if round == 7 { // until its clients give the connection up
+				outage = 45 * time.Second
+			}
+			last(outage)
 			if err := errors.Join(r.Nodes[lost].Thaw(), r.WaitHealthy(r.ctx)); err != nil {
 				t.Fatal(err)
 			}

@@ -1,6 +1,7 @@
 package natsjs
 
 import (
+	"context"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -54,7 +55,9 @@ func TestPutAfterAnAbandonedWrite(t *testing.T) {
 			e := start(t, EmbeddedConfig{})
 			puts := script(t, dial(t, e, ConnectConfig{}), task.Claim(1), first, first, `{"stream":"PANLEARN_churn_ATTEMPTS","seq":7}`)
 			c := dial(t, e, ConnectConfig{AckTimeout: 20 * time.Second})
-			r, err := c.PutOnce(t.Context(), task.Claim(1), []byte("mine"))
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			r, err := c.PutOnce(ctx, task.Claim(1), []byte("mine"))
 			if err != nil || !r.Ours || r.Standing.Sequence != 7 || puts.Load() != 3 {
 				t.Errorf("%+v, %v after %d puts", r, err, puts.Load())
 			}
@@ -67,7 +70,9 @@ func TestPutGivesUp(t *testing.T) {
 	e := start(t, EmbeddedConfig{})
 	script(t, dial(t, e, ConnectConfig{}), task.Claim(1), `{"error":{"code":400,"err_code":10071,"description":"wrong last sequence: 3"}}`)
 	c := dial(t, e, ConnectConfig{AckTimeout: 50 * time.Millisecond})
-	if r, err := c.PutOnce(t.Context(), task.Claim(1), []byte("mine")); err == nil {
-		t.Errorf("nothing could be read, and the put says %+v", r)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if r, err := c.PutOnce(ctx, task.Claim(1), []byte("mine")); err == nil || ctx.Err() != nil {
+		t.Errorf("nothing could be read, and the put says %+v, %v", r, err)
 	}
 }

@@ -3,6 +3,7 @@ package natsjs
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -15,6 +16,7 @@ type Reader struct {
 	conn     *Conn
 	task     stream.Task
 	consumer jetstream.Consumer
+	most     atomic.Int64 // reports that the link carries in the time that callers have; 0: no bound is known
 }
 
 // Reader answers the work queue of a task, whose streams must be there. While their cluster has no leader it waits.
@@ -76,18 +78,44 @@ func (r *Reader) Fetch(ctx context.Context, max int, wait time.Duration) ([]stre
 	return append(got, more...), nil
 }
 
+// available asks for what is there. Of a fetch that a slow link does not deliver in time the rest is sent in vain, and comes
+// again only after AckWait: so the next one asks for half, and grows again where all came.
 func (r *Reader) available(ctx context.Context, max int) ([]stream.Delivery, error) {
-	batch, err := r.consumer.FetchNoWait(max)
+	n := max
+	if most := int(r.most.Load()); most > 0 {
+		n = min(n, most)
+	}
+	batch, err := r.consumer.FetchNoWait(n)
 	if err != nil {
 		return nil, r.failed(ctx, err)
 	}
-	return r.collect(ctx, batch)
+	got, err := r.collect(ctx, batch)
+	switch {
+	case ctx.Err() != nil:
+		r.most.Store(int64(n+1) / 2)
+	case len(got) == n && n < max:
+		r.most.Store(2 * int64(n))
+	}
+	return got, err
 }
 
-// collect answers what came; an error that ended the batch early is answered only where nothing came.
+// collect answers what came; an error that ended the batch early is answered only where nothing came. A slow link may
+// take longer than the caller has: then what is still on its way comes again later.
 func (r *Reader) collect(ctx context.Context, batch jetstream.MessageBatch) ([]stream.Delivery, error) {
 	var got []stream.Delivery
-	for m := range batch.Messages() {
+	for open := true; open; {
+		var m jetstream.Msg
+		select {
+		case m, open = <-batch.Messages():
+		case <-ctx.Done():
+			if len(got) == 0 {
+				return nil, r.failed(ctx, ctx.Err())
+			}
+			return got, nil
+		}
+		if !open {
+			break
+		}
 		meta, err := m.Metadata()
 		if err != nil {
 			continue // not a delivery
@@ -95,6 +123,7 @@ func (r *Reader) collect(ctx context.Context, batch jetstream.MessageBatch) ([]s
 		got = append(got, stream.Delivery{
 			Message:     stream.Message{Subject: m.Subject(), Sequence: meta.Sequence.Stream, Data: m.Data()},
 			Redelivered: meta.NumDelivered > 1,
+			Pending:     meta.NumPending,
 			Ack:         m.Ack,
 		})
 	}

@@ -5,6 +5,7 @@ import (
 	"net"
 	"sync"
 	"testing"
+	"time"
 )
 
 // proxy sits between client and server. Armed, it lets the client's next bytes through and then cuts the connection
@@ -18,6 +19,8 @@ type proxy struct {
 	armed bool
 	wrote bool // the client wrote after arming
 	conns map[net.Conn]bool
+	mute  map[net.Conn]bool // that stand and carry nothing any more
+	pace  int               // bytes a second in each direction; 0: as fast as it goes
 }
 
 func newProxy(t *testing.T, url string) *proxy {
@@ -25,7 +28,7 @@ func newProxy(t *testing.T, url string) *proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &proxy{listener: l, backend: url[len("nats://"):], conns: map[net.Conn]bool{}}
+	p := &proxy{listener: l, backend: url[len("nats://"):], conns: map[net.Conn]bool{}, mute: map[net.Conn]bool{}}
 	p.group.Go(p.accept)
 	return p
 }
@@ -45,6 +48,21 @@ func (p *proxy) cut() {
 	for c := range p.conns {
 		c.Close()
 	}
+}
+
+// silence lets the connections of now stand without a byte passing any more, as a router that forgot them. New ones work.
+func (p *proxy) silence() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for c := range p.conns {
+		p.mute[c] = true
+	}
+}
+
+func (p *proxy) slow(pace int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.pace = pace
 }
 
 func (p *proxy) close() {
@@ -75,11 +93,15 @@ func (p *proxy) accept() {
 func (p *proxy) copy(to, from net.Conn, outward bool) {
 	defer to.Close()
 	defer from.Close()
-	buffer := make([]byte, 64<<10)
+	buffer := make([]byte, 16<<10)
 	for {
 		n, err := from.Read(buffer)
 		if n > 0 {
 			if p.swallow(outward) {
+				return
+			}
+			if p.delay(from, n) {
+				_, _ = io.Copy(io.Discard, from) // until somebody gives it up
 				return
 			}
 			if _, err := to.Write(buffer[:n]); err != nil {
@@ -90,6 +112,17 @@ func (p *proxy) copy(to, from net.Conn, outward bool) {
 			return
 		}
 	}
+}
+
+// delay takes the time that n bytes take, and says whether the connection is mute.
+func (p *proxy) delay(from net.Conn, n int) bool {
+	p.mu.Lock()
+	mute, pace := p.mute[from], p.pace
+	p.mu.Unlock()
+	if pace > 0 {
+		<-time.After(time.Duration(n) * time.Second / time.Duration(pace))
+	}
+	return mute
 }
 
 func (p *proxy) swallow(outward bool) bool {

@@ -50,10 +50,10 @@ func standing(t *testing.T, c *Conn, first stream.Message, last uint64, after st
 	t.Helper()
 	m, err := await(t, c, first.Subject)
 	if err != nil || string(m.Data) != string(first.Data) || m.Sequence != first.Sequence {
-		t.Errorf("%s after %s: sequence %d, %v; want the first message at %d", first.Subject, after, m.Sequence, err, first.Sequence)
+		t.Fatalf("%s after %s: sequence %d, %v; want the first message at %d", first.Subject, after, m.Sequence, err, first.Sequence)
 	}
 	if got := state(t, c, first.Subject); got.LastSeq != last || got.Msgs != last {
-		t.Errorf("%s after %s: %d messages up to sequence %d, want %d", first.Subject, after, got.Msgs, got.LastSeq, last)
+		t.Fatalf("%s after %s: %d messages up to sequence %d, want %d", first.Subject, after, got.Msgs, got.LastSeq, last)
 	}
 }
 

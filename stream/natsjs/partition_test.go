@@ -1,0 +1,104 @@
+package natsjs
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/panlearn/panlearn/stream"
+)
+
+// through connects through a proxy, with pings that notice a dead connection soon.
+func through(t *testing.T, p *proxy, ping time.Duration) *Conn {
+	t.Helper()
+	c, err := Connect(ConnectConfig{URL: p.url(), AckTimeout: time.Second, Ping: ping})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// TestSilence: a connection that stands and carries nothing, as after a router forgot it, is given up for another one.
+// Meanwhile every call ends, and what was written counts once.
+func TestSilence(t *testing.T) {
+	t.Parallel()
+	e := start(t, EmbeddedConfig{Listen: "127.0.0.1:0"})
+	p := newProxy(t, e.URL())
+	t.Cleanup(p.close)
+	admin := dial(t, e, ConnectConfig{})
+	provision(t, admin, task, Options{})
+	c := through(t, p, 200*time.Millisecond)
+	r, err := c.Reader(t.Context(), task)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wakes, err := c.Watch(t.Context(), task)
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-wakes
+	p.silence()
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := c.PutOnce(ctx, task.Claim(1), []byte("first")); err == nil {
+		t.Error("a put through a dead connection")
+	}
+	if got, err := r.Fetch(ctx, 10, time.Minute); len(got) > 0 || err == nil {
+		t.Errorf("a fetch through a dead connection: %d, %v", len(got), err)
+	}
+	if r := put(t, c, task.Claim(1), "first"); !r.Ours { // through another connection
+		t.Errorf("%+v", r)
+	}
+	<-wakes // of the reconnection
+	report := []stream.Outgoing{{Subject: task.Report(1, 1), ID: [16]byte{1}, Data: []byte("x")}}
+	if acks, err := c.Publish(t.Context(), report); err != nil || acks[0].Status != stream.Stored {
+		t.Errorf("%v, %v", acks, err)
+	}
+	if got, err := r.Fetch(t.Context(), 10, time.Minute); err != nil || len(got) != 1 {
+		t.Errorf("fetch by the new connection: %d, %v", len(got), err)
+	}
+	standing(t, admin, stream.Message{Subject: task.Claim(1), Sequence: 1, Data: []byte("first")}, 1, "silence")
+}
+
+// TestSlowLink: over a link on which a fetch takes longer than its caller has, the caller gets what came in time; the rest
+// comes again, and nothing is lost.
+func TestSlowLink(t *testing.T) {
+	t.Parallel()
+	e := start(t, EmbeddedConfig{Listen: "127.0.0.1:0"})
+	p := newProxy(t, e.URL())
+	t.Cleanup(p.close)
+	admin := dial(t, e, ConnectConfig{})
+	provision(t, admin, task, Options{AckWait: time.Second})
+	const n = 16
+	var sent []stream.Outgoing
+	for i := range byte(n) {
+		sent = append(sent, stream.Outgoing{Subject: task.Report(1, 1), ID: [16]byte{i + 1}, Data: append([]byte{i}, make([]byte, 8<<10)...)})
+	}
+	if acks, err := admin.Publish(t.Context(), sent); err != nil || acks[n-1].Status != stream.Stored {
+		t.Fatal(err)
+	}
+	c := through(t, p, time.Minute)
+	r, err := c.Reader(t.Context(), task)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.slow(64 << 10) // 16 reports of 8 KiB are two seconds
+	taken := map[byte]bool{}
+	short := 0
+	for deadline := time.Now().Add(2 * time.Minute); len(taken) < n && time.Now().Before(deadline); {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		got, _ := r.Fetch(ctx, n, time.Second)
+		cancel()
+		if len(got) < n {
+			short++
+		}
+		for _, d := range got {
+			taken[d.Data[0]] = true
+			_ = d.Ack()
+		}
+	}
+	if len(taken) != n || short == 0 {
+		t.Errorf("%d of %d reports came, %d fetches ended early", len(taken), n, short)
+	}
+}
