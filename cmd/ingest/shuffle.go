@@ -3,7 +3,6 @@ package main
 import (
 	"io/fs"
 	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
 	"time"
@@ -25,12 +24,14 @@ func newShuffle() *cobra.Command {
 		name, identityFile, learnerKey, listen string
 		state                                  string
 		lease                                  time.Duration
+		workers                                int
 	)
 	c := &cobra.Command{
 		Use:   "shuffle --task NAME --nats URL",
 		Short: "run the shuffle stage of a task",
 		Long: `shuffle opens the reports of a round with a key that only this process's memory holds, adds them up, and releases one
-batch. Of several processes for one task one works and the others stand by. It ends when the task ends.
+batch. Of several processes for one task one works and the others stand by; with --workers N up to N of them share each
+round, every one a part of it, and give all that they have of it to one of them, sealed. It ends when the task ends.
 
 It is the trusted party of the shuffle model: run it apart from the learner. Forbid core dumps and swap for it.
 
@@ -56,7 +57,10 @@ void and not opened again. The folder holds nothing of users and belongs to one 
 			if lease < stage.MinLeaseTTL || lease > stage.MaxLeaseTTL {
 				return cli.Usagef("--lease %v: want %v to %v", lease, stage.MinLeaseTTL, stage.MaxLeaseTTL)
 			}
-			config := pipeline.StageConfig{Task: task, Broker: broker.Connection(), BrokerWait: broker.Wait, Lease: lease, Logger: logger}
+			if workers < 1 || workers > stream.MaxShards {
+				return cli.Usagef("--workers %d: want 1 to %d", workers, stream.MaxShards)
+			}
+			config := pipeline.StageConfig{Task: task, Workers: workers, Broker: broker.Connection(), BrokerWait: broker.Wait, Lease: lease, Logger: logger}
 			if config.Identity, err = cli.Identity(identityFile, "stage", logger); err != nil {
 				return err
 			}
@@ -67,8 +71,8 @@ void and not opened again. The folder holds nothing of users and belongs to one 
 				return err
 			}
 			if listen != "" {
-				if config.HTTP, err = net.Listen("tcp", listen); err != nil {
-					return cli.Usagef("--http: %w", err)
+				if config.HTTP, err = cli.Listen("--http", listen); err != nil {
+					return err
 				}
 				defer config.HTTP.Close()
 			}
@@ -84,7 +88,8 @@ void and not opened again. The folder holds nothing of users and belongs to one 
 	c.Flags().StringVar(&learnerKey, "learner-key", "", "public `KEY` of the learner in hexadecimal (default: trust the one that is there first)")
 	c.Flags().StringVar(&state, "state", "", "`DIR` of the marks of claimed rounds, created if missing (default: in the user's configuration folder)")
 	c.Flags().DurationVar(&lease, "lease", stage.DefaultLeaseTTL, "how long a process that fell silent keeps the others waiting; the broker has a quarter of it to answer")
-	c.Flags().StringVar(&listen, "http", "", "`ADDR` for /metrics, /healthz and /readyz, such as 127.0.0.1:9091")
+	c.Flags().IntVar(&workers, "workers", 1, "how many processes share a round, if so many run; all of them with the same `N`")
+	c.Flags().StringVar(&listen, "http", "", "`ADDR` for /metrics, /healthz and /readyz, such as 127.0.0.1:9091; a port alone is of this machine only")
 	return c
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"io/fs"
-	"net"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -76,8 +75,8 @@ on the broker again, which leads to the same bytes.`,
 				return err
 			}
 			if serve != "" {
-				if config.HTTP, err = net.Listen("tcp", serve); err != nil {
-					return cli.Usagef("--http: %w", err)
+				if config.HTTP, err = cli.Listen("--http", serve); err != nil {
+					return err
 				}
 				defer config.HTTP.Close()
 			}
@@ -97,7 +96,7 @@ on the broker again, which leads to the same bytes.`,
 	c.Flags().StringVar(&dir, "state", "", "`DIR` of the learner's state, created if missing")
 	c.Flags().StringVar(&identity, "identity", "", "`FILE` of the learner's signing key, created if missing (default: in the user's configuration folder)")
 	c.Flags().StringVar(&stageKey, "stage-key", "", "public `KEY` of the shuffle stage in hexadecimal (default: trust the one that is there first)")
-	c.Flags().StringVar(&serve, "http", "", "`ADDR` for /metrics, /healthz, /readyz and /v1/snapshot, such as 127.0.0.1:9090")
+	c.Flags().StringVar(&serve, "http", "", "`ADDR` for /metrics, /healthz, /readyz and /v1/snapshot, such as 127.0.0.1:9090; a port alone is of this machine only")
 	c.Flags().StringVar(&reports, "reports", "", "where a new task's broker keeps sealed reports: file, or memory (faster; lost with the broker) "+
 		"(default: file, and memory under the trusts pan and shuffle+pan)")
 	c.Flags().StringVar(&seal, "seal", "hpke", "none: reports are not encrypted, for benchmarks and closed networks (overrides privacy.seal)")

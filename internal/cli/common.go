@@ -62,7 +62,8 @@ func NewVersion() *cobra.Command {
 
 // Connection is how the broker's flags reach the adapter.
 func (b *Broker) Connection() natsjs.ConnectConfig {
-	return natsjs.ConnectConfig{URL: b.URL, Creds: b.Creds, NKey: b.NKey, TLSCA: b.TLSCA, TLSCert: b.TLSCert, TLSKey: b.TLSKey}
+	return natsjs.ConnectConfig{URL: b.URL, Creds: b.Creds, NKey: b.NKey, TLSCA: b.TLSCA, TLSCert: b.TLSCert, TLSKey: b.TLSKey,
+		InboxPrefix: b.Inbox}
 }
 
 // PublicKey reads an Ed25519 public key in hexadecimal; empty is none.

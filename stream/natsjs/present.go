@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/panlearn/panlearn/stream"
@@ -61,4 +62,38 @@ func WaitStreams(ctx context.Context, c *Conn, task stream.Task, interval time.D
 			return fmt.Errorf("%w: %w", ctx.Err(), err)
 		}
 	}
+}
+
+// A StreamState is a task's stream as it is.
+type StreamState struct {
+	Name     string   `json:"name"`
+	Subjects []string `json:"subjects"`
+	Created  bool     `json:"created"` // by this call
+	Replicas int      `json:"replicas"`
+	Storage  string   `json:"storage"`
+	Messages uint64   `json:"messages"`
+}
+
+// ProvisionAll is Provision that answers what there is afterwards, and what of it is new.
+func ProvisionAll(ctx context.Context, c *Conn, task stream.Task, o Options) ([]StreamState, error) {
+	before := map[stream.Stream]bool{}
+	for _, s := range all() {
+		_, err := c.streamInfo(ctx, task.Name(s))
+		if before[s] = err == nil; err != nil && !transient(err) {
+			return nil, fmt.Errorf("provision %s: %w", task.Name(s), err)
+		}
+	}
+	if err := Provision(ctx, c, task, o); err != nil {
+		return nil, err
+	}
+	var list []StreamState
+	for _, s := range all() {
+		info, err := c.streamInfo(ctx, task.Name(s))
+		if err != nil {
+			return nil, fmt.Errorf("provision %s: %w", task.Name(s), err)
+		}
+		list = append(list, StreamState{Name: info.Config.Name, Subjects: info.Config.Subjects, Created: !before[s],
+			Replicas: info.Config.Replicas, Storage: strings.ToLower(info.Config.Storage.String()), Messages: info.State.Msgs})
+	}
+	return list, nil
 }

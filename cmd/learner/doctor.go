@@ -1,0 +1,71 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/panlearn/panlearn/internal/cli"
+	"github.com/panlearn/panlearn/internal/pipeline"
+	"github.com/panlearn/panlearn/stream/natsjs"
+)
+
+// diagnosis is what doctor prints.
+type diagnosis struct {
+	OK       bool             `json:"ok"` // no failure; there may be warnings
+	Findings []natsjs.Finding `json:"findings"`
+}
+
+func newDoctor() *cobra.Command {
+	var (
+		f    adminFlags
+		role string
+	)
+	c := &cobra.Command{
+		Use:   "doctor --nats URL [-f TASK | --task NAME]",
+		Short: "look for what is wrong with a broker, its streams and these credentials",
+		Long: `doctor looks at connection, TLS, server version, JetStream's limits, the task's streams and their copies, and what these
+credentials may do. It changes nothing: a probe of a permission sends what no stream takes. Run it once with each role's
+credentials: only an administrator's see settings. Exit code 1 if there is a failure; warnings are listed.`,
+		Example: `  learner doctor -f deploy/tasks/a9a.yaml --nats tls://broker:4222 --nkey admin.nk --tls-ca ca.pem --replicas 3
+  learner doctor --task a9a --nats tls://broker:4222 --nkey stage.nk --tls-ca ca.pem --role stage`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			config, err := f.config(true)
+			if err != nil {
+				return err
+			}
+			config.Role = natsjs.Role(role)
+			if config.Logger, err = f.log.Logger(c.ErrOrStderr()); err != nil {
+				return err
+			}
+			var d diagnosis
+			if d.Findings, err = pipeline.Doctor(c.Context(), config); err != nil {
+				return brokerErrors(err)
+			}
+			failures := 0
+			for _, f := range d.Findings {
+				if f.Status == natsjs.Failure {
+					failures++
+				}
+			}
+			d.OK = failures == 0
+			err = cli.Result(c.OutOrStdout(), f.json, d, func(w io.Writer) error {
+				for _, f := range d.Findings {
+					if _, err := fmt.Fprintf(w, "%-7s  %s: %s\n", f.Status, f.Check, f.Text); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			if err == nil && failures > 0 {
+				err = fmt.Errorf("%d failures: see the findings", failures)
+			}
+			return err
+		},
+	}
+	f.Flags(c.Flags())
+	c.Flags().StringVar(&role, "role", "", "`ROLE` that the credentials are for: admin, learner, stage or publisher (default: find out)")
+	return c
+}

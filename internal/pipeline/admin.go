@@ -1,0 +1,95 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/shuffle/stage"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/natsjs"
+)
+
+// AdminConfig is `learner provision` and `learner doctor`.
+type AdminConfig struct {
+	Task       stream.Task // empty for a doctor who looks at the broker alone
+	Spec       *task.Spec  // nil: the sizes of the task's messages are not known
+	Broker     natsjs.ConnectConfig
+	BrokerWait time.Duration // how long a broker that does not answer yet is waited for
+	Replicas   int
+
+	MemoryReports bool        // provision: see Provision
+	Role          natsjs.Role // doctor: of the credentials, empty to find out
+	Logger        *slog.Logger
+}
+
+// sizes are those of the task's messages, zero without a task file.
+func (c AdminConfig) sizes() (manifest.Sizes, error) {
+	if c.Spec == nil {
+		return manifest.Sizes{}, nil
+	}
+	job, err := NewJob(c.Spec)
+	if err != nil {
+		return manifest.Sizes{}, err
+	}
+	body, err := job.Wire()
+	if err != nil {
+		return manifest.Sizes{}, err
+	}
+	return manifest.SizesOf(body, stage.ReasonNames())
+}
+
+func (c AdminConfig) connect(ctx context.Context) (*natsjs.Conn, error) {
+	c.Broker.Log, c.Broker.Name = c.Logger, "panlearn administrator"
+	return connect(ctx, c.Broker, c.BrokerWait)
+}
+
+// ProvisionTask creates a task's streams and consumer with an administrator's credentials, and answers all of them. What
+// is there already stays, if the guarantees hold on it.
+func ProvisionTask(ctx context.Context, c AdminConfig) ([]natsjs.StreamState, error) {
+	sizes, err := c.sizes()
+	if err != nil {
+		return nil, err
+	}
+	conn, err := c.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	if err := sizes.Fit(conn.Limits()); err != nil {
+		return nil, err
+	}
+	return natsjs.ProvisionAll(ctx, conn, c.Task,
+		natsjs.Options{Replicas: c.Replicas, MaxMsgSize: sizes.Report, MemoryReports: c.MemoryReports})
+}
+
+// Doctor looks at a broker and a task's streams, and changes nothing. That there is no connection is a finding too; errors
+// are the configuration's.
+func Doctor(ctx context.Context, c AdminConfig) ([]natsjs.Finding, error) {
+	sizes, err := c.sizes()
+	if err != nil {
+		return nil, err
+	}
+	conn, err := c.connect(ctx)
+	var wrong *natsjs.ConfigError
+	switch {
+	case ctx.Err() != nil || errors.As(err, &wrong):
+		return nil, err
+	case err != nil:
+		return []natsjs.Finding{{Check: "connection", Status: natsjs.Failure, Text: err.Error()}}, nil
+	}
+	defer conn.Close()
+	found := []natsjs.Finding{{Check: "connection", Status: natsjs.OK, Text: "connected"}}
+	if c.Spec != nil {
+		fits := natsjs.Finding{Check: "sizes", Status: natsjs.OK, Text: "every message of the task fits through this broker"}
+		if err := sizes.Fit(conn.Limits()); err != nil {
+			fits.Status, fits.Text = natsjs.Failure, err.Error()
+		}
+		found = append(found, fits)
+	}
+	more, err := natsjs.Examine(ctx, conn, c.Task, natsjs.Expect{Replicas: c.Replicas, Role: c.Role, Now: time.Now()})
+	return append(found, more...), err
+}

@@ -1,0 +1,185 @@
+package natsjs
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/panlearn/panlearn/stream"
+)
+
+// finding is what the doctor says of one check, in one text.
+func finding(t *testing.T, list []Finding, check string) (Status, string) {
+	t.Helper()
+	status, text := Status("nothing"), ""
+	for _, f := range list {
+		if f.Check == check {
+			status, text = f.Status, text+f.Text+"\n"
+		}
+	}
+	return status, text
+}
+
+func examineAll(t *testing.T, c *Conn, task stream.Task, expect Expect) []Finding {
+	t.Helper()
+	expect.Now = time.Now()
+	list, err := Examine(t.Context(), c, task, expect)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+func TestDoctorOfAFreshBroker(t *testing.T) {
+	c := dial(t, start(t, EmbeddedConfig{}), ConnectConfig{})
+	if _, err := Examine(t.Context(), c, "No Task", Expect{}); err == nil {
+		t.Error("a bad name of a task")
+	}
+	if _, err := Examine(t.Context(), c, task, Expect{Role: "king"}); err == nil {
+		t.Error("an unknown role")
+	}
+	for _, f := range examineAll(t, c, "", Expect{}) {
+		if strings.HasPrefix(f.Check, "stream") || f.Check == "permissions" || f.Status == Failure {
+			t.Errorf("without a task: %+v", f)
+		}
+	}
+	list := examineAll(t, c, task, Expect{})
+	for _, s := range all() {
+		if got, text := finding(t, list, "stream "+task.Name(s)); got != Failure || !strings.Contains(text, "learner provision") {
+			t.Errorf("%v is missing: %s %s", s, got, text)
+		}
+	}
+	if got, _ := finding(t, list, "consumer "+Durable); got != Failure {
+		t.Errorf("the consumer is missing: %s", got)
+	}
+	provision(t, c, task, Options{})
+	list = examineAll(t, c, task, Expect{})
+	for _, f := range list {
+		if f.Status == Failure {
+			t.Errorf("provisioned: %+v", f)
+		}
+	}
+	if got, text := finding(t, list, "durability"); got != Warning || !strings.Contains(text, "sync_interval") {
+		t.Errorf("one copy: %s %s", got, text)
+	}
+	if got, text := finding(t, examineAll(t, c, task, Expect{Replicas: 3}), "durability"); got != Failure || !strings.Contains(text, "1 replicas, want 3") {
+		t.Errorf("one copy where three are wanted: %s %s", got, text)
+	}
+}
+
+// TestDoctorNamesDrift: every setting that a guarantee rests on is named when somebody changed it.
+func TestDoctorNamesDrift(t *testing.T) {
+	c := dial(t, start(t, EmbeddedConfig{}), ConnectConfig{})
+	for i, test := range []struct {
+		of     stream.Stream
+		change func(*jetstream.StreamConfig)
+		want   []string
+	}{
+		{stream.Rounds, func(c *jetstream.StreamConfig) { c.AllowRollup, c.DenyPurge = true, false }, []string{"allow_rollup_hdrs is true", "deny_purge is false"}},
+		{stream.Rounds, func(c *jetstream.StreamConfig) { c.MaxAge = time.Hour }, []string{"max_age"}},
+		{stream.Attempts, func(c *jetstream.StreamConfig) { c.RePublish = nil }, []string{"republish"}},
+		{stream.Batches, func(c *jetstream.StreamConfig) { c.AllowDirect = false }, []string{"allow_direct"}},
+		{stream.Batches, func(c *jetstream.StreamConfig) { c.DiscardNewPerSubject, c.Discard = false, jetstream.DiscardOld }, []string{"discard is", "discard_new_per_subject"}},
+		{stream.Leases, func(c *jetstream.StreamConfig) { c.MaxMsgsPerSubject = 5 }, []string{"max_msgs_per_subject is 5"}},
+		{stream.Reports, func(c *jetstream.StreamConfig) { c.Retention = jetstream.LimitsPolicy }, []string{"retention"}},
+	} {
+		task := stream.Task("drift-" + string(rune('a'+i)))
+		o := Options{}
+		if err := o.validate(); err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range all() {
+			config := streamConfig(task, s, o)
+			if s == test.of {
+				test.change(&config)
+			}
+			if _, err := c.js.CreateStream(t.Context(), config); err != nil {
+				t.Fatal(err)
+			}
+		}
+		list := examineAll(t, c, task, Expect{})
+		for _, s := range all() {
+			got, text := finding(t, list, "stream "+task.Name(s))
+			if s != test.of {
+				if got != OK {
+					t.Errorf("%s %v was left alone: %s %s", task, s, got, text)
+				}
+				continue
+			}
+			for _, want := range test.want {
+				if got != Failure || !strings.Contains(text, want) {
+					t.Errorf("%s %v: %s %s, want %s", task, s, got, text, want)
+				}
+			}
+		}
+	}
+}
+
+// TestDoctorSeesTheServer: what depends on the server, without one of each kind.
+func TestDoctorSeesTheServer(t *testing.T) {
+	c := dial(t, start(t, EmbeddedConfig{}), ConnectConfig{})
+	for version, want := range map[string]Status{"2.15.2": OK, "2.16.0-RC.1": OK, "3.0.0": OK, "2.14.9": Warning, "2.9": Warning, "": Warning, "x": Warning} {
+		e := &examination{Conn: c}
+		if e.version(version); e.list[0].Status != want {
+			t.Errorf("version %q: %+v, want %s", version, e.list[0], want)
+		}
+	}
+	for _, test := range []struct {
+		cluster *jetstream.ClusterInfo
+		want    string
+	}{
+		{nil, ""},
+		{&jetstream.ClusterInfo{Leader: "a", Replicas: []*jetstream.PeerInfo{{Name: "b", Current: true}}}, ""},
+		{&jetstream.ClusterInfo{}, "no leader"},
+		{&jetstream.ClusterInfo{Leader: "a", Replicas: []*jetstream.PeerInfo{{Name: "b", Offline: true}}}, "b is offline"},
+		{&jetstream.ClusterInfo{Leader: "a", Replicas: []*jetstream.PeerInfo{{Name: "b"}}}, "b is behind"},
+	} {
+		e := &examination{Conn: c}
+		e.copies("S", test.cluster)
+		if _, text := finding(t, e.list, "stream S"); !strings.Contains(text, test.want) || (test.want == "") != (text == "") {
+			t.Errorf("%+v: %q, want %q", test.cluster, text, test.want)
+		}
+	}
+	for replicas, want := range map[int]Status{1: Warning, 3: OK, 5: OK} {
+		e := &examination{Conn: c}
+		if e.durability(replicas); e.list[0].Status != want {
+			t.Errorf("%d replicas: %+v", replicas, e.list[0])
+		}
+	}
+	for address, want := range map[string]bool{"127.0.0.1:4222": true, "[::1]:4222": true, "10.0.0.1:4222": false, "": false} {
+		if loopback(address) != want {
+			t.Errorf("loopback(%q) is %t", address, !want)
+		}
+	}
+}
+
+// TestViolations: the words of a server about what it does not permit.
+func TestViolations(t *testing.T) {
+	for _, test := range []struct{ text, verb, subject string }{
+		{`nats: permissions violation: Permissions Violation for Publish to "a.b"`, "publish", "a.b"},
+		{`nats: Permissions Violation for Subscription to "_INBOX.>"`, "subscription", "_INBOX.>"},
+		{`nats: permissions violation: Permissions Violation for Subscription to "a" using queue "q"`, "subscription", "a"},
+		{`nats: permissions violation for publish to "a.b"`, "publish", "a.b"},
+		{`nats: permissions violation: Permissions Violation for Publish with Reply of "$JS.ACK.x"`, "publish with reply of \"$js.ack.x\"", ""},
+		{"permissions violation for", "", ""}, {"", "", ""}, {`permissions violation for publish to "`, "publish", ""},
+	} {
+		if verb, subject := violation(test.text); verb != test.verb && test.subject != "" || subject != test.subject {
+			t.Errorf("%q: %q %q, want %q %q", test.text, verb, subject, test.verb, test.subject)
+		}
+	}
+}
+
+// TestUserOfAToken: the public key in a user's JWT names its inbox.
+func TestUserOfAToken(t *testing.T) {
+	for token, want := range map[string]string{
+		"eyJ0eXAiOiJKV1QifQ.eyJzdWIiOiJVQUJDIn0.c2ln": "UABC",
+		"eyJ0eXAiOiJKV1QifQ.eyJzdWIiOiJVLj4ifQ.c2ln":  "", // U.> would be a wildcard
+		"a.b": "", "": "", "a.!.c": "", "a.e30.c": "",
+	} {
+		if got := subjectOf(token); got != want {
+			t.Errorf("%q: %q, want %q", token, got, want)
+		}
+	}
+}
