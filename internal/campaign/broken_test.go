@@ -11,10 +11,10 @@ import (
 
 // A broken world has one part that does not keep its promise.
 type broken struct {
-	link    func(*link)                     // rewires a life's connection
-	store   func(*state.Memory) state.Store // replaces the learner's disk
-	forgets bool                            // each life of a publisher finds an empty store
-	forges  bool                            // somebody sends reports that no device made
+	link    func(*link)                            // rewires a life's connection
+	store   func(*link, *state.Memory) state.Store // replaces the learner's disk
+	forgets bool                                   // each life of a publisher finds an empty store
+	forges  bool                                   // somebody sends reports that no device made
 }
 
 // small is a task of three rounds with users to spare.
@@ -29,8 +29,11 @@ func plain() plan {
 
 // overtaken has the first stage cut off as it is about to claim, until the second one has released the round.
 var overtaken = []op{
-	{0, "crash", 2, 0}, {0, "trap", 1, 24}, {time.Second, "start", 2, 0}, {40 * time.Second, "pass", 0, 0},
+	{0, "crash", 2, 0}, {0, "trap", 1, 40}, {time.Second, "start", 2, 0}, {40 * time.Second, "pass", 0, 0},
 }
+
+// torn has the learner's disk fail at the commit of the first round.
+var torn = []op{{400 * time.Millisecond, "disk", 0, 0}, {2 * time.Second, "pass", 0, 0}}
 
 // restarted is a gateway that is killed after its first users were counted, and comes back.
 var restarted = []op{{1200 * time.Millisecond, "crash", 3, 0}, {0, "start", 3, 0}}
@@ -46,13 +49,15 @@ func TestBrokenPartsAreSeen(t *testing.T) {
 		seen   []string // among the violations
 	}{
 		{"a broker that overwrites what is written once", small, overtaken, overwrites,
-			[]string{"different messages stood there", "is counted 2 times"}},
+			[]string{"claim.1: 2 different messages stood there", "batch.1: 2 different messages stood there"}},
 		{"a broker that forgets claims", small, nil, losesClaims, []string{"is not the claimed one"}},
 		{"a broker that makes up sequences", small, nil, inflates,
 			[]string{"is counted 3 times", "and a report of it may have been"}},
 		{"report ids that nothing authenticates", plain(), nil, renames, []string{"is counted 2 times"}},
 		{"a learner's disk that acknowledges and keeps nothing", small, []op{{1200 * time.Millisecond, "crash", 0, 0}}, lies,
 			[]string{"that is not on its disk"}},
+		{"a learner that announces before it commits", small, nil, announces, []string{"that is not on its disk"}},
+		{"a learner that keeps its model in the middle of a batch", small, torn, halves, []string{"is not what the batches make"}},
 		{"a device that forgets whom it charged", small, restarted, func() broken { return broken{forgets: true} },
 			[]string{"is counted 2 times"}},
 	} {

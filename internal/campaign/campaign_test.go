@@ -4,7 +4,9 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,6 +21,7 @@ type sum struct {
 	real, void, reopened                int
 	counted, uncounted, unknown, unseen int
 	examined                            map[stage.Reason]int
+	sprung                              map[string]int
 	took                                time.Duration
 }
 
@@ -34,7 +37,10 @@ func (s *sum) add(ops []op, r result) {
 	s.counted, s.uncounted = s.counted+r.counted, s.uncounted+r.uncounted
 	s.unknown, s.unseen, s.took = s.unknown+r.unknown, s.unseen+r.unseen, s.took+r.took
 	if s.examined == nil {
-		s.examined = map[stage.Reason]int{}
+		s.examined, s.sprung = map[stage.Reason]int{}, map[string]int{}
+	}
+	for trap, n := range r.sprung {
+		s.sprung[trap] += n
 	}
 	for reason, n := range r.examined {
 		s.examined[reason] += n
@@ -43,9 +49,9 @@ func (s *sum) add(ops []op, r result) {
 
 func (s *sum) String() string {
 	return fmt.Sprintf("%d campaigns of %d operations in %v: %d ended, %d wait for users; %d real and %d void batches, %d attempts "+
-		"opened again; %d events counted (%d of them by the rule of doubt, in no batch), %d uncounted, %d unknown; reports: %v",
+		"opened again; %d events counted (%d of them by the rule of doubt, in no batch), %d uncounted, %d unknown; reports: %v; a process %v",
 		s.campaigns, s.ops, s.took.Round(time.Hour), s.ended, s.waiting, s.real, s.void, s.reopened, s.counted, s.unseen,
-		s.uncounted, s.unknown, s.examined)
+		s.uncounted, s.unknown, s.examined, s.sprung)
 }
 
 // TestCalm: without operations every task ends, unless it has too few users; nobody is in doubt and nothing is done
@@ -84,6 +90,18 @@ func TestCampaigns(t *testing.T) {
 	// Of 250 campaigns about 20 have a void batch and more than that any of the others: none at all is no accident.
 	if all.campaigns >= 250 && (all.void == 0 || all.reopened == 0 || all.waiting == 0 || all.unknown == 0 || all.uncounted == 0) {
 		t.Errorf("these campaigns did not meet what they are for: %v", &all)
+	}
+	// Each kind of call is met about 10 times or more.
+	for _, call := range slices.Concat(learnerTraps[:1], stageTraps, []string{"publish"}) {
+		met := 0
+		for trap, n := range all.sprung {
+			if strings.HasSuffix(trap, " "+call) {
+				met += n
+			}
+		}
+		if all.campaigns >= 250 && met == 0 {
+			t.Errorf("no trap was met at %s: %v", call, all.sprung)
+		}
 	}
 }
 

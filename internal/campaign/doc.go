@@ -3,10 +3,23 @@
 //
 // # What is run
 //
-// A [testing/synctest] bubble holds one learner, two stage processes of one identity, and several publishers. An
-// operation lets time pass and then crashes, stops, starts, cuts off or delays one of them, breaks its disk, lays a trap
-// at its next write of a kind, or has the broker lose, double, reorder, lag or redeliver. Then all faults end,
-// everybody is started again, and the task runs to its end, or until too few users are left.
+// A [testing/synctest] bubble holds one learner, two stage processes of one identity, and several publishers. A campaign
+// is a list of operations, each some time after the last; then all faults end, everybody is started again, and the task
+// runs to its end, or until too few users are left. The operations:
+//
+//	pass                     time goes on
+//	start, stop, crash       a process; a crash takes effect between any two of its calls
+//	trap                     a process dies or is cut off at its next call of a kind, which is done or not: the learner at
+//	                         task, round and end; a stage at lease, open, fetch, ack, claim, batch, close and purge; a
+//	                         publisher at publish and at the write of its store
+//	disk                     the learner's next commit fails, made or not
+//	cut, outage              a partition: of one process, of all
+//	slow, fast               answers come late, writes happen after their callers gave up
+//	lossy, clean             the broker drops, doubles, forgets to answer, answers from the past
+//	redeliver, forget        deliveries come again; message ids are forgotten
+//	reboot                   the broker was killed: gone for a while, and both of these
+//
+// Deliveries come in order or in any, as the plan says; the broker makes them as they are fetched.
 //
 // # How users are seen
 //

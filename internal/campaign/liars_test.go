@@ -106,7 +106,9 @@ func (r renamer) Publish(ctx context.Context, reports []stream.Outgoing) ([]stre
 // A void disk acknowledges every commit after the first and keeps none.
 type void struct{ *state.Memory }
 
-func lies() broken { return broken{store: func(m *state.Memory) state.Store { return void{m} }} }
+func lies() broken {
+	return broken{store: func(_ *link, m *state.Memory) state.Store { return void{m} }}
+}
 
 // Commit implements state.Store.
 func (v void) Commit(ctx context.Context, next state.Checkpoint, entries []state.Entry) error {
@@ -114,4 +116,50 @@ func (v void) Commit(ctx context.Context, next state.Checkpoint, entries []state
 		return v.Memory.Commit(ctx, next, entries)
 	}
 	return nil
+}
+
+// A herald tells the world of a round, and then writes it down.
+type herald struct {
+	*state.Memory
+	link *link
+}
+
+func announces() broken {
+	return broken{store: func(l *link, m *state.Memory) state.Store { return herald{m, l} }}
+}
+
+// Commit implements state.Store.
+func (h herald) Commit(ctx context.Context, next state.Checkpoint, entries []state.Entry) error {
+	if r := next.Cursor.Round; r > 0 && len(next.NextRound) > 0 {
+		if _, err := h.link.PutOnce(ctx, name.Round(r+1), next.NextRound); err != nil {
+			return err
+		}
+	}
+	return h.Memory.Commit(ctx, next, entries)
+}
+
+// A half has the model in another file than the cursor, and writes it first.
+type half struct {
+	*state.Memory
+	model *[]byte
+}
+
+func halves() broken {
+	var model []byte
+	return broken{store: func(_ *link, m *state.Memory) state.Store { return half{m, &model} }}
+}
+
+// Commit implements state.Store.
+func (h half) Commit(ctx context.Context, next state.Checkpoint, entries []state.Entry) error {
+	*h.model = next.Algorithm
+	return h.Memory.Commit(ctx, next, entries)
+}
+
+// Load implements state.Store.
+func (h half) Load(ctx context.Context) (state.Checkpoint, error) {
+	c, err := h.Memory.Load(ctx)
+	if err == nil {
+		c.Algorithm = *h.model
+	}
+	return c, err
 }

@@ -20,11 +20,22 @@ var (
 // lateAnswer is how long a caller waits for a write that is under way.
 const lateAnswer = 2 * time.Second
 
-// A trap ends, or cuts off, a life at its next put of a verb, done or not.
+// A trap ends, or cuts off, a life at its next call of a kind, done or not.
 type trap struct {
-	verb  string
-	after bool          // the put is done
+	call  string        // verb of the subject that is put, or lease, fetch, ack, purge, publish
+	after bool          // the call is done, and its answer lost
 	cut   time.Duration // 0: the process dies
+}
+
+func (t trap) String() string {
+	when, what := "before", "dies"
+	if t.after {
+		when = "after"
+	}
+	if t.cut > 0 {
+		what = "is cut off"
+	}
+	return what + " " + when + " " + t.call
 }
 
 // A link is the connection of one life of one process. Its faults are those between this process and the broker; what
@@ -101,47 +112,56 @@ func (l *link) write(ctx context.Context, do func(context.Context) error) error 
 	}
 }
 
-// spring answers whether the put is the one that a trap waits for, and springs it before or after.
-func (l *link) spring(subject string, after bool) bool {
-	at, err := stream.ParseSubject(subject)
-	must(err)
+// spring answers whether the call is the one that a trap waits for, and springs it before or after.
+func (l *link) spring(call string, after bool) bool {
 	l.mu.Lock()
 	t := l.trap
-	if t == nil || t.verb != at.Verb || t.after != after {
+	if t == nil || t.call != call || t.after != after {
 		l.mu.Unlock()
 		return false
 	}
 	l.trap = nil
 	l.cutUntil = time.Now().Add(t.cut)
 	l.mu.Unlock()
+	l.w.sprang(*t)
 	if t.cut == 0 {
 		l.kill()
 	}
 	return true
 }
 
+// trapped performs a call in which a trap may lie.
+func (l *link) trapped(call string, do func() error) error {
+	if l.spring(call, false) {
+		return errGone
+	}
+	err := do()
+	if l.spring(call, true) {
+		return errGone
+	}
+	return err
+}
+
 // PutOnce implements stream.Records.
 func (l *link) PutOnce(ctx context.Context, subject string, data []byte) (r stream.PutResult, err error) {
-	if l.spring(subject, false) {
-		return r, errGone
-	}
-	if err := l.enter(); err != nil {
-		return r, err
-	}
-	l.w.before(l.owner, subject, data)
+	at, err := stream.ParseSubject(subject)
+	must(err)
 	data = bytes.Clone(data) // what is under way is out of the caller's hands, who may erase it
 	answer := make(chan stream.PutResult, 1)
-	err = l.write(ctx, func(ctx context.Context) error {
-		r, err := l.records.PutOnce(ctx, subject, data)
-		if err == nil {
-			l.w.saw(r.Standing)
+	err = l.trapped(at.Verb, func() error {
+		if err := l.enter(); err != nil {
+			return err
 		}
-		answer <- r
-		return err
+		l.w.before(l.owner, subject, data)
+		return l.write(ctx, func(ctx context.Context) error {
+			r, err := l.records.PutOnce(ctx, subject, data)
+			if err == nil {
+				l.w.saw(r.Standing)
+			}
+			answer <- r
+			return err
+		})
 	})
-	if l.spring(subject, true) {
-		return r, errGone
-	}
 	if err != nil {
 		return r, err
 	}
@@ -173,10 +193,12 @@ func (l *link) read(ctx context.Context, of string, by func(context.Context, str
 // Swap implements stream.Records.
 func (l *link) Swap(ctx context.Context, subject string, expected uint64, data []byte) (uint64, error) {
 	answer := make(chan uint64, 1)
-	err := l.write(ctx, func(ctx context.Context) error {
-		n, err := l.records.Swap(ctx, subject, expected, data)
-		answer <- n
-		return err
+	err := l.trapped("lease", func() error {
+		return l.write(ctx, func(ctx context.Context) error {
+			n, err := l.records.Swap(ctx, subject, expected, data)
+			answer <- n
+			return err
+		})
 	})
 	if err != nil {
 		return 0, err
@@ -195,10 +217,12 @@ func (l *link) Watch(ctx context.Context, task stream.Task) (<-chan struct{}, er
 // Publish implements stream.ReportWriter.
 func (l *link) Publish(ctx context.Context, reports []stream.Outgoing) ([]stream.Ack, error) {
 	answer := make(chan []stream.Ack, 1)
-	err := l.write(ctx, func(ctx context.Context) error {
-		acks, err := l.writer.Publish(ctx, reports)
-		answer <- acks
-		return err
+	err := l.trapped("publish", func() error {
+		return l.write(ctx, func(ctx context.Context) error {
+			acks, err := l.writer.Publish(ctx, reports)
+			answer <- acks
+			return err
+		})
 	})
 	acks := make([]stream.Ack, len(reports))
 	if err == nil {
@@ -215,18 +239,26 @@ func (l *link) Fetch(ctx context.Context, max int, wait time.Duration) ([]stream
 	if err := l.enter(); err != nil {
 		return nil, err
 	}
+	if l.spring("fetch", false) {
+		return nil, errGone
+	}
 	got, err := l.reader.Fetch(ctx, max, wait)
 	time.Sleep(l.late(leaseOf * 3 / 2)) // the process was suspended, and may have lost its lease
+	if len(got) > 0 && l.spring("fetch", true) {
+		return nil, errGone
+	}
 	if gone := l.enter(); gone != nil {
 		return nil, gone // delivered, and never acknowledged
 	}
 	for i := range got {
 		ack := got[i].Ack
 		got[i].Ack = func() error {
-			if err := l.enter(); err != nil {
-				return err
-			}
-			return ack()
+			return l.trapped("ack", func() error {
+				if err := l.enter(); err != nil {
+					return err
+				}
+				return ack()
+			})
 		}
 	}
 	return got, err
@@ -234,5 +266,7 @@ func (l *link) Fetch(ctx context.Context, max int, wait time.Duration) ([]stream
 
 // Purge implements stream.ReportReader.
 func (l *link) Purge(ctx context.Context, subject string) error {
-	return l.write(ctx, func(ctx context.Context) error { return l.reader.Purge(ctx, subject) })
+	return l.trapped("purge", func() error {
+		return l.write(ctx, func(ctx context.Context) error { return l.reader.Purge(ctx, subject) })
+	})
 }

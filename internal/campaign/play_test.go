@@ -22,7 +22,8 @@ type result struct {
 	unknown    int
 	unseen     int // counted by the rule of doubt, and in no batch
 	examined   map[stage.Reason]int
-	took       time.Duration // of the fake clock
+	sprung     map[string]int // traps that were met
+	took       time.Duration  // of the fake clock
 }
 
 // play runs one campaign in a bubble of its own. Keys, ids and jitters come from the plan's seed; what goroutines that
@@ -52,7 +53,7 @@ func play(t *testing.T, p plan, ops []op, b broken) (r result) {
 			w.ask()
 		}
 		w.replay()
-		r.violations, r.examined = w.violations, w.book.examined
+		r.violations, r.examined, r.sprung = w.violations, w.book.examined, w.sprung
 	})
 	return r
 }

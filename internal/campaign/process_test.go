@@ -125,7 +125,7 @@ func (w *world) learn(l *link) (func(context.Context) error, func() string) {
 	l.onKill = func() { _ = disk.Close() }
 	var store state.Store = disk
 	if w.broken.store != nil {
-		store = w.broken.store(disk)
+		store = w.broken.store(l, disk)
 	}
 	s, err := service.New(w.service(l, store))
 	must(err)

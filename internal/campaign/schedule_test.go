@@ -25,7 +25,7 @@ func (o op) String() string { return fmt.Sprintf("{%v, %q, %d, %d}", o.After, o.
 
 // verbs of the operations. Those that come often do most harm.
 var verbs = []string{"pass", "start", "crash", "stop", "cut", "trap", "slow", "fast", "disk", "lossy", "clean", "redeliver", "forget", "outage",
-	"start", "crash", "trap", "trap", "cut"}
+	"reboot", "start", "crash", "trap", "trap", "cut"}
 
 // uniform draws from low to high, each as often: rapid's own ranges prefer their ends, and time near zero is no time.
 // It shrinks to low.
@@ -126,23 +126,38 @@ func (w *world) apply(o op) {
 		w.broker.Disconnect()
 		time.Sleep(seconds)
 		w.broker.Connect()
+	case "reboot": // what the broker had only in memory is gone
+		w.broker.Disconnect()
+		w.broker.Forget(name)
+		w.broker.Redeliver(name)
+		time.Sleep(seconds / 8)
+		w.broker.Connect()
 	}
 }
 
-// setTrap lies in wait for a process's next write of a kind.
+// The calls that traps lie in. What kills between claim and batch is rare among all calls, and worth most.
+var (
+	learnerTraps = []string{"round", "end", "task", "round", "round"}
+	stageTraps   = []string{"claim", "batch", "open", "close", "purge", "claim", "batch", "fetch", "ack", "lease"}
+)
+
+// setTrap lies in wait for a process's next call of a kind, or for the next write of a device's store.
 func (w *world) setTrap(o op) {
 	all := w.processes()
 	i := o.Who % len(all)
-	if d := i - 1 - len(w.stages); d >= 0 {
-		w.devices[d].set(storeFault(1 + o.What%2))
+	calls := learnerTraps
+	switch d := i - 1 - len(w.stages); {
+	case d >= 0 && o.What%3 < 2:
+		w.devices[d].set(storeFault(1 + o.What%3))
 		return
+	case d >= 0:
+		calls = []string{"publish"}
+	case i > 0:
+		calls = stageTraps
 	}
-	verbs := []string{"claim", "batch", "open", "close", "claim", "batch"}
-	if i == 0 {
-		verbs = []string{"round", "end", "task", "round", "round", "round"}
-	}
-	t := &trap{verb: verbs[o.What%6], after: o.What/6%2 == 1}
-	if o.What/12%3 == 2 {
+	rest := o.What / len(calls)
+	t := &trap{call: calls[o.What%len(calls)], after: rest%2 == 1}
+	if rest/2%3 == 2 {
 		t.cut = 15*time.Second + time.Duration(o.What)*time.Second/2
 	}
 	all[i].current().link.set(func(l *link) { l.trap = t })

@@ -2,6 +2,7 @@ package campaign
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -77,10 +78,11 @@ type world struct {
 
 	mu         sync.Mutex
 	violations []string
+	sprung     map[string]int // traps
 }
 
 func newWorld(p plan, b broken) *world {
-	w := &world{plan: p, broken: b, book: newBook()}
+	w := &world{plan: p, broken: b, book: newBook(), sprung: map[string]int{}}
 	var err error
 	w.broker, err = memory.New(memory.Config{Keep: true, AckWait: 5 * time.Second, Shuffle: p.Reorder, Seed: p.Seed})
 	must(err)
@@ -151,9 +153,16 @@ func (w *world) service(r stream.Records, s state.Store) service.Config {
 func (w *world) violate(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.violations) < 20 {
-		w.violations = append(w.violations, fmt.Sprintf(format, args...))
+	if v := fmt.Sprintf(format, args...); len(w.violations) < 20 && !slices.Contains(w.violations, v) {
+		w.violations = append(w.violations, v)
 	}
+}
+
+// sprang notes that a trap was met.
+func (w *world) sprang(t trap) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.sprung[t.String()]++
 }
 
 // A constant is the entropy source that makes users visible.
