@@ -2,14 +2,17 @@ package e2e
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/panlearn/panlearn/stream/natsjs"
@@ -40,13 +43,20 @@ func (b builder) Run() int {
 	return b.m.Run()
 }
 
-// natsd is a broker of its own process: natsd ADDR DIR.
+// natsd is a broker of its own process: natsd ADDR DIR [CONFIG], without a configuration one that takes anybody.
 func natsd() {
 	stopped := make(chan os.Signal, 1)
 	signal.Notify(stopped, os.Interrupt, syscall.SIGTERM)
-	if len(os.Args) != 3 {
-		fmt.Fprintln(os.Stderr, "usage: natsd ADDR DIR")
+	if len(os.Args) != 3 && len(os.Args) != 4 {
+		fmt.Fprintln(os.Stderr, "usage: natsd ADDR DIR [CONFIG]")
 		os.Exit(2)
+	}
+	if len(os.Args) == 4 {
+		if err := configured(os.Args[1], os.Args[2], os.Args[3], stopped); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
 	}
 	server, err := natsjs.StartEmbedded(natsjs.EmbeddedConfig{Listen: os.Args[1], StoreDir: os.Args[2]})
 	if err != nil {
@@ -55,6 +65,32 @@ func natsd() {
 	}
 	<-stopped
 	server.Shutdown()
+}
+
+// configured is a broker with a configuration file, but for where it listens and keeps its files.
+func configured(address, dir, config string, stopped <-chan os.Signal) error {
+	o, err := server.ProcessConfigFile(config)
+	if err != nil {
+		return err
+	}
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return err
+	}
+	if o.Port, err = strconv.Atoi(port); err != nil {
+		return err
+	}
+	o.Host, o.StoreDir, o.NoSigs = host, dir, true
+	s, err := server.NewServer(o)
+	if err != nil {
+		return err
+	}
+	s.ConfigureLogger()
+	s.Start()
+	<-stopped
+	s.Shutdown()
+	s.WaitForShutdown()
+	return nil
 }
 
 // scriptTime bounds one script; a run of a task takes a few seconds of it.
