@@ -16,11 +16,13 @@ import (
 	"github.com/panlearn/panlearn/internal/cli"
 	"github.com/panlearn/panlearn/internal/pipeline"
 	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
 func newQuickstart() *cobra.Command {
 	var (
 		events   int
+		sets     []string
 		seed     uint64
 		logLevel cli.Log
 		output   string
@@ -31,14 +33,15 @@ func newQuickstart() *cobra.Command {
 		Short: "everything in one process: broker, users, shuffle stage, learner",
 		Long: `quickstart starts a NATS server, a shuffle stage and a learner with its Pebble store, and lets simulated users with a known
 optimum send one private report each. It keeps nothing.`,
-		Example: "  learner quickstart\n  learner quickstart --events 50000 --json -o model.json",
-		Args:    cobra.NoArgs,
+		Example: "  learner quickstart\n  learner quickstart --events 50000 --json -o model.json\n" +
+			"  learner quickstart --set privacy.trust=pan",
+		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			file, err := deploy.Tasks.ReadFile("tasks/quickstart.yaml")
 			if err != nil {
 				return err
 			}
-			spec, err := task.Parse(file, []string{fmt.Sprintf("schedule.users=%d", events)})
+			spec, err := task.Parse(file, append(sets, fmt.Sprintf("schedule.users=%d", events)))
 			if err != nil {
 				return cli.Usagef("--events %d: %w", events, err)
 			}
@@ -76,7 +79,8 @@ optimum send one private report each. It keeps nothing.`,
 	}
 	logLevel.Flags(c.Flags(), "warn")
 	c.Flags().IntVar(&events, "events", 20000, "`N` users, one event each")
-	c.Flags().Uint64Var(&seed, "seed", 1, "`SEED` of events and, if given, of the devices' noise: the same seed gives the same model")
+	c.Flags().StringArrayVar(&sets, "set", nil, "override a `PATH=VALUE` of the quickstart's task file, such as privacy.trust=pan; repeatable")
+	c.Flags().Uint64Var(&seed, "seed", 1, "`SEED` of events and, if given, of all noise: the same seed gives the same model")
 	c.Flags().StringVarP(&output, "output", "o", "", "`FILE` for the model, as learner snapshot writes it")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
@@ -121,11 +125,19 @@ func improving(w io.Writer) func(pipeline.Learned) {
 func printQuickstart(w io.Writer, r pipeline.QuickstartReport) error {
 	_, err := fmt.Fprintf(w, `
 learned from  %d of %d users in %d rounds, each seen once; %.0f events/s through NATS and Pebble
-privacy       epsilon %.3g, delta %g for every user, against everybody downstream of the shuffle stage
+privacy       epsilon %.3g, delta %g for every user, against everybody downstream of the shuffle stage%s
 accuracy      %.2f %% on fresh events (without privacy %.2f %%, the optimum %.2f %%)
 excess risk   %.4f over the known optimum (without privacy %.4f)
 noise         %.4f of the clip norm in each coordinate of a round's mean gradient (the paper's constants: %.2f)
-`, r.Accepted, r.Events, r.Rounds, r.EventsPerSecond, r.Epsilon, r.Delta, 100*r.TestAccuracy, 100*r.NonPrivateAccuracy,
+`, r.Accepted, r.Events, r.Rounds, r.EventsPerSecond, r.Epsilon, r.Delta, intruder(r.Snapshot.Privacy.Trust), 100*r.TestAccuracy, 100*r.NonPrivateAccuracy,
 		100*r.OptimumAccuracy, r.ExcessRisk, r.NonPrivateExcessRisk, r.NoiseStd, r.PaperNoiseStd)
 	return err
+}
+
+// intruder completes the privacy line of a trust that covers one look into the stage's memory.
+func intruder(trust string) string {
+	if t, err := accounting.ParseTrust(trust); err == nil && t.HasFloors() {
+		return ",\n              and one look into its memory (trust " + trust + ")"
+	}
+	return ""
 }

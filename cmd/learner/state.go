@@ -87,6 +87,9 @@ func newStatus() *cobra.Command {
 			return cli.Result(c.OutOrStdout(), asJSON, s, func(w io.Writer) error {
 				_, err := fmt.Fprintf(w, "task %s: %d of %d steps in %d rounds, %d users\nepsilon %.6g of %.6g, delta %g\n",
 					s.Task, s.Steps, s.Rounds, s.Round, s.Users, s.EpsilonSpent, s.EpsilonBudget, s.DeltaSpent)
+				if err == nil {
+					err = printAdversaries(w, s.Adversaries)
+				}
 				if s.Ended && err == nil {
 					_, err = fmt.Fprintln(w, "ended")
 				}
@@ -127,12 +130,24 @@ JSON, entries has one line a round, the one that counts, and chain has them all.
 						return err
 					}
 				}
-				_, err := fmt.Fprintf(w, "epsilon %.6g, delta %g for the user who is charged most; chain intact\n", l.Epsilon, l.Delta)
-				return err
+				if _, err := fmt.Fprintf(w, "epsilon %.6g, delta %g for the user who is charged most; chain intact\n", l.Epsilon, l.Delta); err != nil {
+					return err
+				}
+				return printAdversaries(w, l.Adversaries)
 			})
 		},
 	}
 	where.Flags(c.Flags())
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
+}
+
+// printAdversaries says whose epsilon was printed, where the trust model knows more than one adversary.
+func printAdversaries(w io.Writer, a pipeline.Adversaries) error {
+	if a.EpsilonIntruder == nil {
+		return nil
+	}
+	_, err := fmt.Fprintf(w, "trust %s: epsilon %.6g against one who looks once into the shuffle stage, %.6g against the learner alone\n",
+		a.Trust, *a.EpsilonIntruder, a.EpsilonLearner)
+	return err
 }

@@ -57,6 +57,23 @@ func checkPanLedger(t *testing.T, job Job, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	status, err := view.Status()
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := view.LedgerReport()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := job.Plan.Privacy.Release().Epsilon(job.Plan.Privacy.Delta)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, a := range map[string]Adversaries{"status": status.Adversaries, "ledger": report.Adversaries} {
+		if a.Trust != job.Problem.Trust.String() || a.EpsilonLearner != g.Learner || a.EpsilonIntruder == nil || *a.EpsilonIntruder != g.Intruder {
+			t.Errorf("%s: %+v, want %+v", what, a, g)
+		}
+	}
 	charged := view.Ledger.Charged()
 	if uint64(len(charged)) != job.Plan.Rounds {
 		t.Fatalf("%d rounds are charged, want %d", len(charged), job.Plan.Rounds)

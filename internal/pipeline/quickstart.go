@@ -30,6 +30,10 @@ import (
 // QuickstartTruthNorm is the norm of theta* of the synthetic population.
 const QuickstartTruthNorm = 3
 
+// panLease is how long the quickstart's stage may fall silent under a trust with floors: the users of an attempt that dies drop
+// out there, and no others come.
+const panLease = 5 * time.Minute
+
 // testEvents is how many fresh events the quickstart's model is tested on.
 const testEvents = 20000
 
@@ -37,7 +41,7 @@ const testEvents = 20000
 type QuickstartConfig struct {
 	Job    Job
 	Dir    string // for broker, state and devices
-	Seed   uint64 // of the synthetic population and, if Seeded, of the devices' noise
+	Seed   uint64 // of the synthetic population and, if Seeded, of the devices' and the stage's noise
 	Seeded bool
 	Watch  service.Observer
 	Fill   func(users, cohort uint64)
@@ -168,8 +172,19 @@ func (c QuickstartConfig) mix(ctx context.Context, name stream.Task, conn *natsj
 	if err != nil {
 		return err
 	}
-	s, err := stage.New(stage.Config{Task: name, Records: conn, Reports: reader, Identity: identity, Limits: conn.Limits(),
-		Observer: stage.Observer{Fill: c.Fill}, Logger: c.Logger})
+	config := stage.Config{Task: name, Records: conn, Reports: reader, Identity: identity, Limits: conn.Limits(),
+		Observer: stage.Observer{Fill: c.Fill}, Logger: c.Logger}
+	if c.Job.Problem.Trust.HasFloors() {
+		config.LeaseTTL = panLease
+	}
+	if c.Seeded {
+		var generators uint64
+		config.Entropy = func() rand.Source {
+			generators++
+			return sim.Entropy(c.Seed, "mixer", generators)
+		}
+	}
+	s, err := stage.New(config)
 	if err != nil {
 		return err
 	}

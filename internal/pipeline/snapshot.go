@@ -153,6 +153,7 @@ type Status struct {
 	EpsilonBudget float64         `json:"epsilon_budget"`
 	Ended         bool            `json:"ended"`
 	LastBatch     json.RawMessage `json:"last_batch"` // null before the first
+	Adversaries
 }
 
 // Status sums up a view.
@@ -163,6 +164,9 @@ func (v View) Status() (Status, error) {
 	}
 	s := Status{Task: v.Task.Name, Round: v.Checkpoint.Cursor.Round, Rounds: v.Task.Plan.Rounds, EpsilonSpent: spent.Epsilon,
 		DeltaSpent: spent.Delta, EpsilonBudget: v.Task.Plan.EpsilonBudget, Ended: v.Checkpoint.Ended(), LastBatch: v.Checkpoint.LastBatch}
+	if s.Adversaries, err = v.adversaries(spent.Epsilon); err != nil {
+		return Status{}, err
+	}
 	if len(s.LastBatch) == 0 {
 		s.LastBatch = json.RawMessage("null")
 	}
@@ -185,6 +189,7 @@ type LedgerReport struct {
 	Epsilon float64       `json:"epsilon"` // for the user who is charged most
 	Delta   float64       `json:"delta"`
 	Intact  bool          `json:"intact"` // the hash chain was verified
+	Adversaries
 }
 
 // A LedgerEntry is one line of the ledger.
@@ -208,6 +213,9 @@ func (v View) LedgerReport() (LedgerReport, error) {
 		return LedgerReport{}, err
 	}
 	out := LedgerReport{Entries: []LedgerEntry{}, Chain: []LedgerEntry{}, Epsilon: spent.Epsilon, Delta: spent.Delta, Intact: true}
+	if out.Adversaries, err = v.adversaries(spent.Epsilon); err != nil {
+		return LedgerReport{}, err
+	}
 	for e, err := range v.Ledger.Entries() {
 		if err != nil {
 			return LedgerReport{}, err

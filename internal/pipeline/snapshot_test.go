@@ -75,8 +75,8 @@ func TestContractFields(t *testing.T) {
 	answers := map[Question]map[string]any{}
 	for q, want := range map[Question]string{
 		AskSnapshot: "declaration features format_version intercept loss model_version privacy round task task_hash weights",
-		AskStatus:   "delta_spent ended epsilon_budget epsilon_spent last_batch round rounds steps task users",
-		AskLedger:   "chain delta entries epsilon intact",
+		AskStatus:   "delta_spent ended epsilon_budget epsilon_intruder epsilon_learner epsilon_spent last_batch round rounds steps task trust users",
+		AskLedger:   "chain delta entries epsilon epsilon_intruder epsilon_learner intact trust",
 	} {
 		v, err := answer(t.Context(), store, q)
 		if err != nil {

@@ -1,0 +1,48 @@
+package pipeline
+
+import (
+	"fmt"
+
+	"github.com/panlearn/panlearn/randomizer/accounting"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// Adversaries says against whom the spent epsilon holds. It is that of the worst adversary that the trust model knows.
+type Adversaries struct {
+	Trust           string   `json:"trust"`
+	EpsilonLearner  float64  `json:"epsilon_learner"`  // against the learner alone, and everybody downstream of it
+	EpsilonIntruder *float64 `json:"epsilon_intruder"` // against one who also looks into the stage once; null: no claim
+}
+
+// adversaries splits what the user who is charged most has spent. Every round has the plan's mechanism, and the cohort of the
+// plan or, in the last, a larger one, which costs less.
+func (v View) adversaries(spent float64) (Adversaries, error) {
+	trust, err := manifest.Trust(v.Task.Plan.Trust)
+	if err != nil {
+		return Adversaries{}, err
+	}
+	out := Adversaries{Trust: trust.String(), EpsilonLearner: spent}
+	if !trust.HasFloors() {
+		return out, nil
+	}
+	out.EpsilonIntruder = &spent
+	if spent == 0 {
+		return out, nil
+	}
+	p := v.Task.Plan
+	honest, err := accounting.ParseFraction(p.HonestFraction)
+	if err != nil {
+		return Adversaries{}, fmt.Errorf("stored plan: honest fraction: %w", err)
+	}
+	release, err := manifest.Release(&wire.Round{Cohort: p.Cohort, Minimum: p.Minimum, Mechanism: p.Mechanism, Trust: p.Trust}, honest, p.RoundsPerUser)
+	if err != nil {
+		return Adversaries{}, fmt.Errorf("stored plan: %w", err)
+	}
+	g, err := release.Epsilon(p.Delta)
+	if err != nil {
+		return Adversaries{}, fmt.Errorf("stored plan: %w", err)
+	}
+	out.EpsilonLearner = min(g.Learner, spent)
+	return out, nil
+}
