@@ -208,12 +208,12 @@ func (l *Ledger) with(readOnly bool, f func(*bbolt.DB) error) error {
 	if info, err := os.Stat(l.path); err == nil && info.Mode().Perm()&0o077 != 0 {
 		return fmt.Errorf("mode %v: want 0600", info.Mode().Perm())
 	}
-	db, err := bbolt.Open(l.path, 0o600, &bbolt.Options{Timeout: ledgerWait, FreelistType: bbolt.FreelistMapType, ReadOnly: readOnly})
+	db, err := openFile(l.path, &bbolt.Options{Timeout: ledgerWait, FreelistType: bbolt.FreelistMapType, ReadOnly: readOnly})
 	if errors.Is(err, bolterrors.ErrTimeout) {
 		return fmt.Errorf("another process held it for %v: it may be stopped in the middle of a write", ledgerWait)
 	}
 	if err != nil {
 		return err
 	}
-	return errors.Join(f(db), db.Close())
+	return closeAfter(guard(func() error { return f(db) }), db)
 }

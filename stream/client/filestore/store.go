@@ -20,6 +20,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -49,7 +50,10 @@ const (
 )
 
 // A Store is a client.Store in a file. Its methods may be called from any goroutine.
-type Store struct{ db *bbolt.DB }
+type Store struct {
+	db      *bbolt.DB
+	damaged atomic.Bool // bbolt panicked: nothing is asked of it any more
+}
 
 var _ client.Store = (*Store)(nil)
 
@@ -68,21 +72,23 @@ func Open(path string) (*Store, error) {
 	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o077 != 0 {
 		return fail(fmt.Errorf("mode %v: want 0600", info.Mode().Perm()))
 	}
-	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockWait, FreelistType: bbolt.FreelistMapType})
+	db, err := openFile(path, &bbolt.Options{Timeout: lockWait, FreelistType: bbolt.FreelistMapType})
 	if errors.Is(err, bolterrors.ErrTimeout) {
 		return fail(errors.New("another process holds it: stop that one, or use another state folder"))
 	}
 	if err != nil {
 		return fail(err)
 	}
-	err = db.Update(func(tx *bbolt.Tx) error {
-		return prepareBuckets(tx, "version", formatVersion, metaBucket, roundsBucket, chargedBucket, settledBucket)
+	err = guard(func() error {
+		return db.Update(func(tx *bbolt.Tx) error {
+			return prepareBuckets(tx, "version", formatVersion, metaBucket, roundsBucket, chargedBucket, settledBucket)
+		})
 	})
 	if err == nil {
 		err = syncFolder(filepath.Dir(path))
 	}
 	if err != nil {
-		return fail(errors.Join(err, db.Close()))
+		return fail(closeAfter(err, db))
 	}
 	return &Store{db: db}, nil
 }
@@ -112,12 +118,47 @@ func checkVersion(meta *bbolt.Bucket, kind string, version byte) error {
 }
 
 // Close lets go of the file.
-func (s *Store) Close() error { return s.db.Close() }
+func (s *Store) Close() error {
+	if s.damaged.Load() {
+		return nil // bbolt's locks may be held for ever; the process's end lets go of the file
+	}
+	return s.guard(s.db.Close)
+}
+
+// guard runs what bbolt does with the file, unless it is known to be damaged.
+func (s *Store) guard(f func() error) error {
+	if s.damaged.Load() {
+		return errDamaged
+	}
+	err := guard(f)
+	if errors.Is(err, errDamaged) {
+		s.damaged.Store(true)
+	}
+	return err
+}
+
+// view and update are transactions of f.
+func (s *Store) view(f func(*bbolt.Tx) error) error {
+	return s.guard(func() error { return s.db.View(f) })
+}
+
+func (s *Store) update(f func(*bbolt.Tx) error) error {
+	return s.guard(func() error { return s.db.Update(f) })
+}
+
+// bucket is one that prepareBuckets made; a damaged file may lack it.
+func bucket(tx *bbolt.Tx, name string) *bbolt.Bucket {
+	b := tx.Bucket([]byte(name))
+	if b == nil {
+		panic("no bucket " + name) // guard makes it an error
+	}
+	return b
+}
 
 // Pin implements client.Store.
 func (s *Store) Pin() (pin client.Pin, found bool, err error) {
-	err = s.db.View(func(tx *bbolt.Tx) error {
-		v := tx.Bucket([]byte(metaBucket)).Get([]byte("pin"))
+	err = s.view(func(tx *bbolt.Tx) error {
+		v := bucket(tx, metaBucket).Get([]byte("pin"))
 		if v == nil {
 			return nil
 		}
@@ -133,8 +174,8 @@ func (s *Store) Pin() (pin client.Pin, found bool, err error) {
 
 // Manifest implements client.Store.
 func (s *Store) Manifest(round uint64) (hash stream.Hash, found bool, err error) {
-	err = s.db.View(func(tx *bbolt.Tx) error {
-		v := tx.Bucket([]byte(roundsBucket)).Get(roundKey(round))
+	err = s.view(func(tx *bbolt.Tx) error {
+		v := bucket(tx, roundsBucket).Get(roundKey(round))
 		if v == nil {
 			return nil
 		}
@@ -150,8 +191,8 @@ func (s *Store) Manifest(round uint64) (hash stream.Hash, found bool, err error)
 // Read implements client.Store.
 func (s *Store) Read(keys []client.Key) ([]client.Participation, error) {
 	out := make([]client.Participation, len(keys))
-	err := s.db.View(func(tx *bbolt.Tx) error {
-		charged, settled := tx.Bucket([]byte(chargedBucket)), tx.Bucket([]byte(settledBucket))
+	err := s.view(func(tx *bbolt.Tx) error {
+		charged, settled := bucket(tx, chargedBucket), bucket(tx, settledBucket)
 		for i, k := range keys {
 			out[i].Key = k
 			data := charged.Get(k[:])
@@ -173,36 +214,51 @@ func (s *Store) Read(keys []client.Key) ([]client.Participation, error) {
 	return out, nil
 }
 
-// Charged implements client.Store.
+// Charged implements client.Store. The loop's body runs outside of guard: its panics are its own.
 func (s *Store) Charged() iter.Seq2[client.Participation, error] {
 	return func(yield func(client.Participation, error) bool) {
-		err := s.db.View(func(tx *bbolt.Tx) error {
-			c := tx.Bucket([]byte(chargedBucket)).Cursor()
-			for k, data := c.First(); k != nil; k, data = c.Next() {
-				var p client.Participation
-				if len(k) != len(p.Key) {
-					return errors.New("damaged key")
-				}
-				p.Key = client.Key(k)
-				if err := p.UnmarshalBinary(data); err != nil {
-					return err
-				}
-				if !yield(p, nil) {
-					return nil
-				}
-			}
-			return nil
-		})
+		err := s.guard(func() error { return nil }) // whether it is known to be damaged
+		if err == nil {
+			err = s.db.View(func(tx *bbolt.Tx) error { return s.charged(tx, yield) })
+		}
 		if err != nil {
 			yield(client.Participation{}, fmt.Errorf("read charged participations: %w", err))
 		}
 	}
 }
 
+func (s *Store) charged(tx *bbolt.Tx, yield func(client.Participation, error) bool) error {
+	var c *bbolt.Cursor
+	for {
+		var p client.Participation
+		var more bool
+		err := s.guard(func() error {
+			var k, data []byte
+			if c == nil {
+				c = bucket(tx, chargedBucket).Cursor()
+				k, data = c.First()
+			} else {
+				k, data = c.Next()
+			}
+			if k == nil {
+				return nil
+			}
+			if len(k) != len(p.Key) {
+				return errors.New("damaged key")
+			}
+			more, p.Key = true, client.Key(k)
+			return p.UnmarshalBinary(data)
+		})
+		if err != nil || !more || !yield(p, nil) {
+			return err
+		}
+	}
+}
+
 // Write implements client.Store.
 func (s *Store) Write(c client.Change) error {
-	err := s.db.Update(func(tx *bbolt.Tx) error {
-		meta, rounds := tx.Bucket([]byte(metaBucket)), tx.Bucket([]byte(roundsBucket))
+	err := s.update(func(tx *bbolt.Tx) error {
+		meta, rounds := bucket(tx, metaBucket), bucket(tx, roundsBucket)
 		if c.Pin != nil && meta.Get([]byte("pin")) == nil {
 			if err := meta.Put([]byte("pin"), append(c.Pin.Task[:], c.Pin.Source...)); err != nil {
 				return err
@@ -213,7 +269,7 @@ func (s *Store) Write(c client.Change) error {
 				return err
 			}
 		}
-		charged, settled := tx.Bucket([]byte(chargedBucket)), tx.Bucket([]byte(settledBucket))
+		charged, settled := bucket(tx, chargedBucket), bucket(tx, settledBucket)
 		for _, p := range c.Events {
 			data, err := p.MarshalBinary()
 			if err != nil {
