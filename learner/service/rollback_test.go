@@ -113,7 +113,9 @@ func (w *world) refused(change func(*Config), want error, words ...string) {
 	if change != nil {
 		change(&c)
 	}
-	err := w.new(c).Run(context.Background())
+	ctx, stop := context.WithTimeout(context.Background(), time.Hour) // of the bubble's clock, if it is not refused
+	defer stop()
+	err := w.new(c).Run(ctx)
 	if !errors.Is(err, want) {
 		w.t.Errorf("Run: %v, want %v", err, want)
 		return
@@ -241,7 +243,9 @@ func TestAcceptingNeedsTheBatches(t *testing.T) {
 		before, _, _ := w.trace()
 		c := w.config()
 		c.AcceptRollback = true
-		err := w.new(c).Run(t.Context())
+		ctx, stop := context.WithTimeout(t.Context(), time.Hour)
+		defer stop()
+		err := w.new(c).Run(ctx)
 		if !errors.Is(err, ErrBrokerRolledBack) || !strings.Contains(err.Error(), "batch of round 2 was there and is gone") {
 			t.Errorf("Run: %v", err)
 		}
@@ -277,7 +281,9 @@ func TestLostWhileRunning(t *testing.T) {
 	h := recorded(t, newCast(t))
 	synctest.Test(t, func(t *testing.T) {
 		w := h.at(t, 3, func(a stream.Address) bool { return until(3, true)(a) && (a.Verb != "round" || a.Round == 3) })
-		err := w.new(w.config()).Run(t.Context())
+		ctx, stop := context.WithTimeout(t.Context(), time.Hour)
+		defer stop()
+		err := w.new(w.config()).Run(ctx)
 		if !errors.Is(err, ErrBrokerRolledBack) || !strings.Contains(err.Error(), "round.4 stands at stream sequence 3, and 4 records were written before it") {
 			t.Errorf("Run: %v", err)
 		}
@@ -312,6 +318,15 @@ func (a *amnesiac) Get(ctx context.Context, subject string) (stream.Message, err
 		return a.fresh.broker.Get(ctx, subject)
 	}
 	return a.Records.Get(ctx, subject)
+}
+
+// TestLostRounds: only the rounds' stream was rolled back. The batches are there, and nothing is written before the refusal.
+func TestLostRounds(t *testing.T) {
+	h := recorded(t, newCast(t))
+	synctest.Test(t, func(t *testing.T) {
+		w := h.at(t, 3, func(a stream.Address) bool { return until(3, true)(a) && (a.Verb != "round" || a.Round == 1) })
+		w.refused(accept, ErrBrokerRolledBack, "round 3 is committed here, and the newest round there is 1")
+	})
 }
 
 // TestLagIsNotARollback: a broker that cannot be reached, then is answered for by a replica that lags, is waited for.

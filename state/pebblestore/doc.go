@@ -23,8 +23,11 @@
 //
 // After Close all is in tables, where a damaged byte anywhere is an error. After a crash the last commits are in
 // the log alone, and damage in its last 32 KiB cannot be told from the torn end that a crash leaves: the store then
-// opens at an earlier commit. That is a rollback of the folder, not a wrong state: the learner reads the same
-// batches again from the broker and reaches the same bytes, and put-once rounds refuse anything else.
+// opens at an earlier commit. That is a rollback of the folder, not a wrong state: package learner/service refuses it
+// where the broker knows a newer round, until it is told to apply the batches again.
+//
+// What Load answers after a kill is durable, even if the commit was not synced before: opening moves the log into
+// tables, and syncs them.
 //
 // # Failure
 //

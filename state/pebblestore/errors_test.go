@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"strings"
@@ -71,6 +72,7 @@ func TestEveryOperationFails(t *testing.T) {
 					break
 				}
 			}
+			fmt.Printf("MEASURED pebblestore, %s: %d injected failures over %d operations\n", test.name, failures+passes, i)
 			t.Logf("%d operations; the run answered an error %d times and passed %d times", i, failures, passes)
 			if failures < 10 {
 				t.Errorf("only %d injected errors were noticed, want at least 10", failures)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -44,9 +45,30 @@ func (f *failure) Errorf(format string, args ...any) {
 // runtime.Goexit would run Pebble's deferred functions, which release locks and let other goroutines go on
 // with a state that Pebble itself calls fatal.
 func (f *failure) Fatalf(format string, args ...any) {
-	f.fail(fmt.Errorf(format, args...))
+	f.fail(fatal(format, args))
 	select {}
 }
+
+// fatal is the formatted error. It wraps every error among args however the format prints it, so that a caller can tell a
+// full disk from a broken one.
+func fatal(format string, args []any) error {
+	e := &fatalError{text: fmt.Sprintf(strings.ReplaceAll(format, "%w", "%v"), args...)}
+	for _, a := range args {
+		if err, ok := a.(error); ok {
+			e.causes = append(e.causes, err)
+		}
+	}
+	return e
+}
+
+type fatalError struct {
+	text   string
+	causes []error
+}
+
+func (e *fatalError) Error() string { return e.text }
+
+func (e *fatalError) Unwrap() []error { return e.causes }
 
 // fail breaks the store; only the first reason is kept.
 func (f *failure) fail(err error) error {
@@ -80,7 +102,7 @@ func (f *failure) guard(work func() error) error {
 	go func() {
 		defer func() {
 			if p := recover(); p != nil {
-				f.fail(fmt.Errorf("panic: %v", p))
+				f.fail(fatal("panic: %v", []any{p}))
 			}
 		}()
 		done <- work()
