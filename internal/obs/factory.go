@@ -32,6 +32,12 @@ func (f *factory) gauge(name, help string) prometheus.Gauge {
 	return g
 }
 
+func (f *factory) gaugeVec(name, help, label string) *prometheus.GaugeVec {
+	g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: f.labels}, []string{label})
+	f.keep(g)
+	return g
+}
+
 func (f *factory) histogram(name, help string, buckets []float64) prometheus.Histogram {
 	h := prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, ConstLabels: f.labels, Buckets: buckets})
 	f.keep(h)

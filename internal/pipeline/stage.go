@@ -26,6 +26,7 @@ type StageConfig struct {
 	LearnerKey ed25519.PublicKey // nil: trust on first use
 	Marks      stage.Marks       // nil: none
 	Lease      time.Duration     // how long a silent stage keeps others waiting; 0: stage.DefaultLeaseTTL
+	Workers    int               // that share a round, if so many are there; 0 and 1: one works
 	HTTP       net.Listener      // nil: none; RunStage closes it
 	Fill       func(users, cohort uint64)
 	Logger     *slog.Logger
@@ -63,7 +64,10 @@ func RunStage(ctx context.Context, c StageConfig) error {
 		return err
 	}
 	s, err := stage.New(stage.Config{Task: c.Task, Records: conn, Reports: reader, Identity: c.Identity,
-		LearnerKey: c.LearnerKey, Marks: c.Marks, Limits: conn.Limits(), LeaseTTL: c.Lease, Observer: observer, Logger: c.Logger})
+		LearnerKey: c.LearnerKey, Marks: c.Marks, Limits: conn.Limits(), LeaseTTL: c.Lease, Observer: observer, Logger: c.Logger,
+		Workers: c.Workers, ShardReader: func(ctx context.Context, shard uint32) (stream.ReportReader, error) {
+			return conn.ShardReader(ctx, c.Task, shard)
+		}})
 	if err != nil {
 		return err
 	}
