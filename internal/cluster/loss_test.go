@@ -49,6 +49,7 @@ func (r replicated) back(node int) {
 
 // TestLeaderLost: the leader of the batches dies in the middle of a task and comes back, and nobody else ends.
 func TestLeaderLost(t *testing.T) {
+	t.Parallel()
 	r := replicate(t, plan{rounds: 4, cohort: 20, lease: 15 * time.Second})
 	r.reached(1)
 	lost := r.leads(stream.Batches)

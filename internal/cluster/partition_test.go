@@ -11,6 +11,7 @@ import (
 // nobody gets through for a while; connections stand and nothing passes, so that only silence tells; everything passes,
 // very slowly. The task goes on after each, by the same processes.
 func TestLines(t *testing.T) {
+	t.Parallel()
 	s := procs.StartServer(t, programs, procs.ServerOptions{})
 	learner, stage, publisher := newLine(t, s.URL()), newLine(t, s.URL()), newLine(t, s.URL())
 	p := plan{rounds: 3, cohort: 20, lease: 6 * time.Second}

@@ -48,6 +48,7 @@ func put(ctx context.Context, t *testing.T, c *natsjs.Conn, subject, data string
 // and the batch of a round, and a gateway publishes: one of them wins, nothing that was acknowledged is lost, nothing
 // stands twice, no report becomes two. Then two of three servers are gone.
 func TestPortsOutliveServers(t *testing.T) {
+	t.Parallel()
 	c := procs.StartCluster(t, programs, procs.ServerOptions{})
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()

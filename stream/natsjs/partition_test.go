@@ -70,7 +70,7 @@ func TestSlowLink(t *testing.T) {
 	t.Cleanup(p.close)
 	admin := dial(t, e, ConnectConfig{})
 	provision(t, admin, task, Options{AckWait: time.Second})
-	const n = 16
+	const n = 32
 	var sent []stream.Outgoing
 	for i := range byte(n) {
 		sent = append(sent, stream.Outgoing{Subject: task.Report(1, 1), ID: [16]byte{i + 1}, Data: append([]byte{i}, make([]byte, 8<<10)...)})
@@ -83,7 +83,7 @@ func TestSlowLink(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.slow(64 << 10) // 16 reports of 8 KiB are two seconds
+	p.slow(64 << 10) // 32 reports of 8 KiB are four seconds
 	taken := map[byte]bool{}
 	short := 0
 	for deadline := time.Now().Add(2 * time.Minute); len(taken) < n && time.Now().Before(deadline); {
