@@ -93,6 +93,7 @@ type ReportWriter interface {
 type Delivery struct {
 	Message
 	Redelivered bool
+	Pending     uint64 // messages that waited behind this one when it was sent: a hint
 	// Ack lets the broker forget the message; it does not wait for the broker. A lost Ack means a redelivery.
 	Ack func() error
 }

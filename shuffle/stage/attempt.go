@@ -62,7 +62,8 @@ func (a *attempt) open() ([]byte, error) {
 	open := &wire.Open{
 		Version: stream.Version, TaskHash: a.taskHash[:], Round: a.round.number, Attempt: a.number,
 		ManifestHash: a.manifest[:], Suite: a.task.Suite, PublicKey: a.key.Public(), Instance: a.Instance[:],
-		StartedUnixMs: a.started.UnixMilli(),
+		StartedUnixMs:   a.started.UnixMilli(),
+		JoinProbability: a.crowd.open(float64(a.round.mixer.Cohort)/float64(max(a.shards, 1)), a.shards == 0, a.deadline, a.started),
 	}
 	if a.shards > 0 {
 		open.Shards, open.HandoverKey = shardsOf(a.crew), a.handover.Public()
@@ -74,6 +75,9 @@ func (a *attempt) open() ([]byte, error) {
 func (a *attempt) examine(m *stream.Message) Reason {
 	reason := a.admit(m)
 	a.counts[reason]++
+	if a.crowd.users = a.mixer.Users(); reason == WrongRound {
+		a.crowd.late++
+	}
 	tell(a.Observer.Report, reason)
 	return reason
 }

@@ -16,13 +16,14 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// facts are what all phases know. Only enlisting writes to them, and the owner of shared attempts to the last two.
+// facts are what all phases know. Only enlisting writes to them, and those who open attempts to what is about the last one.
 type facts struct {
 	Config
 	lease  *lease
 	jitter *rand.Rand
 	table  register // of caps
 	absent roll     // who did not answer the last call
+	crowd  crowd    // of the last attempt that this process opened
 
 	task     *wire.Task // nil before enlisting is over
 	taskHash stream.Hash

@@ -197,6 +197,7 @@ func (s *Stage) fetch(ctx context.Context, p taker, todo step) error {
 			}
 			break
 		}
+		s.crowd.saw(d.Sequence, d.Pending, now)
 		if err := d.Ack(); err != nil { // it comes again, and is a duplicate then
 			tell(s.Observer.Failed, "ack")
 		}

@@ -31,7 +31,8 @@ type gateway struct {
 	ended  chan struct{} // closed when the task's End was read
 
 	events  map[Key]*event // waiting or charged
-	again   []*event       // waiting, uncounted in an earlier round
+	again   []*event       // waiting
+	lots    lots           // waiting too
 	rounds  map[uint64]*round
 	current *round // newest round, nil before the first
 	endedAt time.Time
@@ -51,6 +52,7 @@ type event struct {
 	example convex.Example
 	invalid bool
 	present bool // example and invalid are known: false for what only the store told of
+	lot     uint32
 	answers []func(Outcome)
 }
 
@@ -71,6 +73,7 @@ type round struct {
 	parcels  []*parcel
 	owed     []*parcel // among parcels: those that the newest attempt may not have
 	joined   uint64    // events, also those of parcels that are settled; without those that dropped out
+	opened   time.Time // when this gateway saw open
 }
 
 func newGateway(c Config) *gateway {
@@ -128,7 +131,7 @@ func (g *gateway) loop(ctx context.Context) error {
 		case f := <-g.landing:
 			g.landed(f)
 		case <-ready:
-			err = g.take(ctx, g.intake.take(min(g.room(), chunk)))
+			err = g.take(g.intake.take(min(g.room(), chunk)))
 		}
 		if err == nil {
 			err = g.advance(ctx)
@@ -157,7 +160,7 @@ func (g *gateway) room() int {
 	case !g.joinable() || len(g.again) > 0:
 		return 0
 	}
-	return min(int(min(g.current.message.Cohort-g.current.joined, chunk)), g.MaxInFlight-g.flying)
+	return min(int(min(g.places(), chunk)), g.MaxInFlight-g.flying)
 }
 
 // joinable says whether the newest round takes events of this gateway: open, and not full of them.
@@ -181,10 +184,11 @@ func (g *gateway) advance(ctx context.Context) error {
 	if err := g.resend(ctx); err != nil {
 		return err
 	}
-	for g.joinable() && len(g.again) > 0 && g.flying < g.MaxInFlight {
-		n := min(len(g.again), chunk, int(min(g.current.message.Cohort-g.current.joined, chunk)), g.MaxInFlight-g.flying)
-		batch := g.again[:n:n]
-		g.again = g.again[n:]
+	for g.joinable() && g.flying < g.MaxInFlight {
+		batch := g.lucky(min(chunk, int(min(g.current.message.Cohort-g.current.joined, chunk)), g.MaxInFlight-g.flying))
+		if len(batch) == 0 {
+			break
+		}
 		if err := g.join(ctx, batch); err != nil {
 			return err
 		}

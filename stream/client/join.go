@@ -8,8 +8,8 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// take looks up offers in the store and charges those that have not taken part.
-func (g *gateway) take(ctx context.Context, offers []*offer) error {
+// take looks up offers in the store and lets those wait that have not taken part.
+func (g *gateway) take(offers []*offer) error {
 	keys := make([]Key, len(offers))
 	for i, o := range offers {
 		keys[i] = o.key
@@ -47,11 +47,8 @@ func (g *gateway) take(ctx context.Context, offers []*offer) error {
 		g.events[o.key] = e
 		fresh = append(fresh, e)
 	}
-	if !g.joinable() {
-		g.again = append(g.again, fresh...)
-		return nil
-	}
-	return g.join(ctx, fresh)
+	g.again = append(g.again, fresh...) // advance lets those join that may
+	return nil
 }
 
 // settled says whether an event takes part in no further round.

@@ -150,7 +150,7 @@ func (g *gateway) refreshAttempts(ctx context.Context, r *round) {
 			g.log.Info("the stage opened the round again", "round", r.number, "attempt", o.Attempt,
 				"sends_again", !floors(g.terms))
 		}
-		r.open = o
+		r.open, r.opened = o, time.Now()
 		r.owed = append(r.owed[:0:0], r.parcels...)
 		if floors(g.terms) {
 			r.joined = r.standing(o.Attempt)

@@ -92,6 +92,7 @@ func (g *gateway) tell(e *event, o Outcome) {
 
 // finish ends waiting after the task's End: no round will come, and a Close that does not come in time never will.
 func (g *gateway) finish() error {
+	g.unlot()
 	for _, e := range g.again {
 		delete(g.events, e.part.Key)
 		g.answer(e)

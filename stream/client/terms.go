@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"sync"
 
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/task"
@@ -33,6 +34,9 @@ type Terms struct {
 	honest     accounting.Fraction // relied upon: the smaller of the policy's and the plan's own
 	policy     Policy
 	accountant *accounting.Accountant
+
+	mu    sync.Mutex
+	known map[accounting.Release]accounting.Guarantee // guarded by mu: rounds of one cohort cost the same
 }
 
 // CheckTask decides whether the device takes part in a task. The caller has verified the Task under the learner key
@@ -61,7 +65,7 @@ func (p Policy) CheckTask(t *wire.Task, hash stream.Hash) (*Terms, error) {
 	if err := manifest.CheckTask(t); err != nil {
 		return nil, refuse("plan", "not one that can run: "+err.Error(), "a consistent plan")
 	}
-	terms := &Terms{Task: t, Hash: hash, policy: p, accountant: accounting.NewAccountant()}
+	terms := &Terms{Task: t, Hash: hash, policy: p, accountant: accounting.NewAccountant(), known: make(map[accounting.Release]accounting.Guarantee)}
 	if err := terms.declared(); err != nil {
 		return nil, err
 	}
@@ -166,22 +170,18 @@ func (t *Terms) CheckRound(r *wire.Round, hash stream.Hash, known *stream.Hash) 
 // afford computes what a round costs one user and compares it with the limit.
 func (t *Terms) afford(what string, r *wire.Round) (accounting.Guarantee, error) {
 	plan := t.Task.Plan
-	var g accounting.Guarantee
-	// The device answers one round; a plan that has users answer more is charged as it says.
-	release, err := manifest.Release(r, t.honest, max(1, plan.RoundsPerUser))
-	if err == nil {
-		g, err = t.accountant.ReleaseEpsilon(release, t.Delta)
-	}
-	if err != nil {
-		return g, refuse(what, "not accountable: "+err.Error(), "parameters that the accountant covers")
-	}
 	limit, source := plan.EpsilonBudget, "the task's budget"
 	if t.policy.MaxEpsilon > 0 {
 		limit, source = t.policy.MaxEpsilon, "the policy's max_epsilon"
 	}
-	// The search for epsilon may stop a digit above a limit that delta, evaluated at the limit, shows to hold.
-	if f, err := t.accountant.ReleaseDelta(release, limit); err == nil && f.Delta <= t.Delta {
-		g.Epsilon = min(g.Epsilon, limit)
+	var g accounting.Guarantee
+	// The device answers one round; a plan that has users answer more is charged as it says.
+	release, err := manifest.Release(r, t.honest, max(1, plan.RoundsPerUser))
+	if err == nil {
+		g, err = t.guarantee(release, limit)
+	}
+	if err != nil {
+		return g, refuse(what, "not accountable: "+err.Error(), "parameters that the accountant covers")
 	}
 	if !(g.Epsilon <= limit*(1+tolerance)) {
 		return g, refuse(what+": epsilon",
@@ -189,6 +189,28 @@ func (t *Terms) afford(what string, r *wire.Round) (accounting.Guarantee, error)
 			"at most %v, %s", limit, source)
 	}
 	return g, nil
+}
+
+// maxKnown bounds what is remembered; a plan has two cohorts, the last one and the others'.
+const maxKnown = 8
+
+// guarantee is what a release costs, by the accountant of this device. limit is always the same.
+func (t *Terms) guarantee(release accounting.Release, limit float64) (accounting.Guarantee, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	g, known := t.known[release]
+	if known {
+		return g, nil
+	}
+	g, err := t.accountant.ReleaseEpsilon(release, t.Delta)
+	// The search for epsilon may stop a digit above a limit that delta, evaluated at the limit, shows to hold.
+	if f, failed := t.accountant.ReleaseDelta(release, limit); failed == nil && f.Delta <= t.Delta {
+		g.Epsilon = min(g.Epsilon, limit)
+	}
+	if err == nil && len(t.known) < maxKnown {
+		t.known[release] = g
+	}
+	return g, err
 }
 
 // CheckDeclaration refuses terms whose declared part is not the one that the operator has at hand.

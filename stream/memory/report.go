@@ -151,6 +151,9 @@ func (r *Reader) take(ctx context.Context, max int) (got []stream.Delivery, chan
 			got = append(got, r.delivery(it, true))
 		}
 	}
+	for i := range got {
+		got[i].Pending = uint64(len(got) - 1 - i + len(c.ready))
+	}
 	return got, q.waiters, c.nextDeadline(), nil
 }
 

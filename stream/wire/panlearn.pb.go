@@ -850,7 +850,7 @@ type Open struct {
 	PublicKey       []byte                 `protobuf:"bytes,7,opt,name=public_key,json=publicKey,proto3" json:"public_key,omitempty"`                     // HPKE, empty for SUITE_NONE
 	Instance        []byte                 `protobuf:"bytes,8,opt,name=instance,proto3" json:"instance,omitempty"`                                        // random id of the stage process, 16 bytes
 	StartedUnixMs   int64                  `protobuf:"varint,9,opt,name=started_unix_ms,json=startedUnixMs,proto3" json:"started_unix_ms,omitempty"`      // when the deadline started, by the stage's clock
-	JoinProbability uint32                 `protobuf:"varint,10,opt,name=join_probability,json=joinProbability,proto3" json:"join_probability,omitempty"` // reserved: 0 means every device may join
+	JoinProbability uint32                 `protobuf:"varint,10,opt,name=join_probability,json=joinProbability,proto3" json:"join_probability,omitempty"` // of 2^32: the share of the devices that may join at once (stream.JoinAfter); 0: all
 	// shards are those after the first, which is the owner's own: shard 2 is the first entry. With any, reports go to the
 	// shard of their ids under that shard's key; public_key and instance are those of shard 1.
 	Shards        []*Shard `protobuf:"bytes,11,rep,name=shards,proto3" json:"shards,omitempty"`

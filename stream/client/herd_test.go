@@ -1,0 +1,120 @@
+package client_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/seal"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// A far device hears and is heard late: whoever reads Open sends before it can know that the round is full.
+type far struct{ stream.ReportWriter }
+
+func (f far) Publish(ctx context.Context, reports []stream.Outgoing) ([]stream.Ack, error) {
+	time.Sleep(3 * time.Second)
+	return f.ReportWriter.Publish(ctx, reports)
+}
+
+// shares are what rounds were announced with.
+func (w *world) shares(rounds uint64) []float64 {
+	out := make([]float64, rounds+1)
+	for _, m := range w.broker.Dump() {
+		var signed wire.Signed
+		var o wire.Open
+		if stream.Unmarshal(m.Data, &signed) == nil && signed.Kind == wire.Kind_KIND_OPEN {
+			_, err := seal.Verify(m.Data, w.stage.Public(), &o)
+			must(w.t, err)
+			out[o.Round] = stream.JoinShare(o.JoinProbability, 0, 0)
+		}
+	}
+	return out
+}
+
+// A hundred times as many devices with one event each as a round takes, all of them slow to hear. Every round fills at the
+// first attempt, long before its deadline; when the crowd has shown itself, a round is sent a few reports a place and not
+// one by everybody who waits.
+//
+// From the fourth round on the stage asks for 1.5 reports a place, and a wait doubles the share in 18.75 s where too few came,
+// of which 3 s to 5 s are slow: 2 to 4 reports a place were seen. The bound is 30: five rounds would have to be asked by
+// fifteen times as many devices as the shares of all rounds before them showed to be there; for the last five rounds that
+// is at least 300 reports where at most 60 are expected, below 1e-9 for a Poisson sum. Without the announcement it is above 90.
+func TestHerd(t *testing.T) {
+	cohort, rounds := uint64(2), uint64(8)
+	if os.Getenv("PANLEARN_DEEP") == "1" {
+		cohort, rounds = 10, 60
+	} else {
+		t.Log("NOT RUN: a herd of 1000 devices over 60 rounds, set PANLEARN_DEEP=1")
+		fmt.Println("NOT RUN: a herd of 1000 devices over 60 rounds: set PANLEARN_DEEP=1")
+	}
+	devices := 100 * cohort
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, plan{rounds: rounds, cohort: cohort, deadline: 10 * time.Minute})
+		var counted, other uint64
+		spies := make([]*spy, devices)
+		began := time.Now()
+		w.play(t.Context(), func(ctx context.Context) {
+			var group sync.WaitGroup
+			var mu sync.Mutex
+			for i := range spies {
+				spies[i] = newSpy(t, client.NewMemoryStore())
+				c := w.config(spies[i])
+				c.Reports = far{c.Reports}
+				group.Go(func() {
+					cl := w.client(c)
+					got, err := cl.Publish(ctx, client.EventKey(fmt.Sprint(i)), example(1))
+					must(t, err)
+					must(t, cl.Close())
+					mu.Lock()
+					defer mu.Unlock()
+					if got.State == client.Counted {
+						counted++
+					} else {
+						other++
+					}
+				})
+			}
+			group.Wait()
+		})
+		took := time.Since(began)
+		shares := w.shares(rounds)
+		var total, later uint64
+		for r := uint64(1); r <= rounds; r++ {
+			n := uint64(w.reports(r, 1))
+			total += n
+			if r >= 4 {
+				later += n
+			}
+			t.Logf("round %d: share %.4f, %d reports", r, shares[r], n)
+			if b := w.batch(t.Context(), r); b.Users != cohort || b.Attempt != 1 {
+				t.Errorf("round %d: %d users in attempt %d, want %d in 1", r, b.Users, b.Attempt, cohort)
+			}
+		}
+		most := 0
+		for _, s := range spies {
+			for _, rounds := range s.draws {
+				most = max(most, len(rounds))
+			}
+		}
+		t.Logf("%d devices: %d counted, %d reports, at most %d a device, %v for %d rounds", devices, counted, total, most, took, rounds)
+		if counted != rounds*cohort || counted+other != devices {
+			t.Errorf("%d counted and %d not, want %d of %d", counted, other, rounds*cohort, devices)
+		}
+		if per := float64(later) / float64((rounds-3)*cohort); per > 30 {
+			t.Errorf("%.1f reports a place after the third round, want at most 30", per)
+		}
+		if most > client.DefaultMaxRefunds+1 {
+			t.Errorf("a device sent %d reports", most)
+		}
+		if limit := time.Duration(rounds) * 5 * time.Minute; took > limit {
+			t.Errorf("took %v, want at most half of the deadlines, %v", took, limit)
+		}
+	})
+}

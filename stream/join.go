@@ -1,0 +1,57 @@
+package stream
+
+import (
+	"math"
+	"time"
+)
+
+// Bounds of the time in which the share of devices that may join doubles.
+const (
+	minDoubling = 250 * time.Millisecond
+	maxDoubling = 30 * time.Second
+)
+
+// minShare bounds the share that an Open may announce from below, so that any is back at 1 after 16 doublings.
+const minShare = 1.0 / (1 << 16)
+
+// doubling is how fast the share grows while a round waits: all devices may join after half of its deadline at the latest,
+// and after 8 minutes where that is later or there is none.
+func doubling(deadline time.Duration) time.Duration {
+	if deadline <= 0 {
+		return maxDoubling
+	}
+	return min(max(deadline/32, minDoubling), maxDoubling)
+}
+
+// share is what an Open's join probability says: 0 is everybody.
+func share(probability uint32) float64 {
+	if probability == 0 {
+		return 1
+	}
+	return max(float64(probability)/(1<<32), minShare)
+}
+
+// JoinProbability is the field of Open for a share of the devices that wait; 1 and more is everybody, 0.
+func JoinProbability(of float64) uint32 {
+	if !(of < 1) {
+		return 0
+	}
+	return uint32(max(of, minShare) * (1 << 32))
+}
+
+// JoinShare is the share of the devices that may have joined an attempt so long after its Open.
+func JoinShare(probability uint32, elapsed, deadline time.Duration) float64 {
+	return min(1, share(probability)*math.Exp2(max(0, elapsed.Seconds())/doubling(deadline).Seconds()))
+}
+
+// JoinAfter is how long after Open a device may join that has tossed a number: 32 uniform bits, drawn once for an attempt,
+// which know nothing of its event. It is 0 for the announced share of all tosses, and grows so slowly that twice
+// as many have come when the time of one doubling is over.
+func JoinAfter(probability, toss uint32, deadline time.Duration) time.Duration {
+	u := (float64(toss) + 1) / (1 << 32)
+	p := share(probability)
+	if u <= p {
+		return 0
+	}
+	return time.Duration(math.Log2(u/p) * float64(doubling(deadline)))
+}
