@@ -54,6 +54,7 @@ func NewStage(r prometheus.Registerer, task string) (stage.Observer, error) {
 		},
 		Opened: func(r, attempt uint64) {
 			attempts.Inc()
+			users.Set(0)
 			shard.Reset() // the attempt may have fewer
 			limit.Reset()
 			if attempt > 1 {
