@@ -195,6 +195,7 @@ func TestSlowClientsDoNotKeepTheProcess(t *testing.T) {
 			t.Errorf("Serve went on for %v", took)
 		}
 		for _, c := range held {
+			_, _ = io.Copy(io.Discard, c) // ends, because the server has closed the other end
 			c.Close()
 		}
 	})
