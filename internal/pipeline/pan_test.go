@@ -1,6 +1,8 @@
 package pipeline
 
 import (
+	"fmt"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -14,6 +16,11 @@ import (
 func TestPanTrustsRun(t *testing.T) {
 	for _, trust := range []accounting.Trust{accounting.Pan, accounting.ShufflePan} {
 		for _, method := range []string{"psgd", "pagd"} {
+			if short := trust.HasReportNoise() == (method == "pagd"); !short && os.Getenv("PANLEARN_DEEP") == "" {
+				fmt.Printf("NOT RUN: %s: %v by %s; set PANLEARN_DEEP=1\n", t.Name(), trust, method)
+				t.Logf("NOT RUN: %v by %s; set PANLEARN_DEEP=1", trust, method)
+				continue
+			}
 			t.Run(trust.String()+" "+method, func(t *testing.T) {
 				job := jobOf(t, small(t, "privacy.trust="+trust.String(), "schedule.algorithm="+method))
 				p := job.Plan.Privacy
