@@ -141,6 +141,8 @@ func (c *Conn) options() ([]nats.Option, error) {
 	options := []nats.Option{
 		nats.Name(or(c.config.Name, "panlearn")),
 		nats.MaxReconnects(-1), nats.ReconnectWait(500 * time.Millisecond), nats.ReconnectJitter(time.Second, 2*time.Second),
+		// A server that comes back may not know its users at once, and who was turned away twice would never ask again.
+		nats.IgnoreAuthErrorAbort(),
 		nats.ReconnectBufSize(-1), // no writes that leave long after their caller gave up
 		nats.PingInterval(c.config.Ping), nats.MaxPingsOutstanding(2), nats.FlusherTimeout(2 * c.config.Ping),
 		nats.Timeout(c.config.AckTimeout),
