@@ -89,7 +89,7 @@ void and not opened again. The folder holds nothing of users and belongs to one 
 	c.Flags().StringVar(&state, "state", "", "`DIR` of the marks of claimed rounds, created if missing (default: in the user's configuration folder)")
 	c.Flags().DurationVar(&lease, "lease", stage.DefaultLeaseTTL, "how long a process that fell silent keeps the others waiting; the broker has a quarter of it to answer")
 	c.Flags().IntVar(&workers, "workers", 1, "how many processes share a round, if so many run; all of them with the same `N`")
-	c.Flags().StringVar(&listen, "http", "", "`ADDR` for /metrics, /healthz and /readyz, such as 127.0.0.1:9091; a port alone is of this machine only")
+	c.Flags().StringVar(&listen, "http", "", "`ADDR` for /metrics, /status, /healthz and /readyz, such as 127.0.0.1:9091; a port alone is of this machine only")
 	return c
 }
 

@@ -74,6 +74,13 @@ func RunStage(ctx context.Context, c StageConfig) error {
 	group, ctx := errgroup.WithContext(ctx)
 	serving, stop := context.WithCancel(ctx)
 	defer stop()
+	if err := obs.StatusMetrics(registry, string(c.Task), s.Status); err != nil {
+		return err
+	}
+	group.Go(func() error {
+		logWaiting(serving, c.Logger, s.Status, waitingEvery)
+		return nil
+	})
 	if c.HTTP != nil {
 		ready := func() error {
 			if !conn.Connected() {
@@ -82,11 +89,35 @@ func RunStage(ctx context.Context, c StageConfig) error {
 			return nil
 		}
 		c.Logger.Info("serving", "http", "http://"+c.HTTP.Addr().String())
-		group.Go(func() error { return obs.Serve(serving, c.HTTP, obs.Endpoints(registry, nil, ready, nil)) })
+		group.Go(func() error {
+			return obs.Serve(serving, c.HTTP, obs.Endpoints(registry, nil, ready, obs.Status(s.Status)))
+		})
 	}
 	group.Go(func() error {
 		defer stop()
 		return s.Run(ctx)
 	})
 	return group.Wait()
+}
+
+// waitingEvery is how often a round that waits is logged.
+const waitingEvery = 30 * time.Second
+
+// logWaiting logs how full the open round is, where that has changed, until ctx is done.
+func logWaiting(ctx context.Context, logger *slog.Logger, get func() stage.Status, every time.Duration) {
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	last := ""
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		s := get()
+		if line := obs.Waiting(s); line != "" && line != last {
+			last = line
+			logger.Info(line, "task", s.Task, "round", s.Round, "attempt", s.Attempt)
+		}
+	}
 }

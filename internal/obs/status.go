@@ -1,0 +1,94 @@
+package obs
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/panlearn/panlearn/shuffle/stage"
+)
+
+// A StageStatus is what /status of a stage answers: public numbers of the round that is collected, and nothing of one user.
+type StageStatus struct {
+	Task     string     `json:"task"`
+	Doing    string     `json:"doing"`   // in words
+	Waiting  string     `json:"waiting"` // "waiting: 812 of 1000", with the minimum and the time from which it is enough; empty: no round is open
+	Works    bool       `json:"works"`   // false: stands by
+	Round    uint64     `json:"round"`   // 0: none is open
+	Attempt  uint64     `json:"attempt"`
+	Users    uint64     `json:"users"`
+	Cohort   uint64     `json:"cohort"`
+	Minimum  uint64     `json:"minimum"`
+	Deadline *time.Time `json:"deadline"` // when the minimum becomes enough; null: never
+	Shards   []uint64   `json:"shards"`   // users by shard, where several workers share the round
+	Failures int        `json:"failures"` // calls of the broker that failed in a row
+}
+
+// StatusOf turns a stage's status into the answer.
+func StatusOf(s stage.Status) StageStatus {
+	out := StageStatus{Task: string(s.Task), Doing: s.Phase, Waiting: Waiting(s), Works: s.Lease, Round: s.Round, Attempt: s.Attempt,
+		Users: s.Users, Cohort: s.Cohort, Minimum: s.Minimum, Shards: s.Shards, Failures: s.Failures}
+	if out.Shards == nil {
+		out.Shards = []uint64{}
+	}
+	if !s.Deadline.IsZero() {
+		deadline := s.Deadline.UTC()
+		out.Deadline = &deadline
+	}
+	return out
+}
+
+// Waiting says how full the round is that a stage collects: "waiting: 812 of 1000", and what would be enough when. Empty
+// where it collects none.
+func Waiting(s stage.Status) string {
+	if s.Round == 0 {
+		return ""
+	}
+	line := fmt.Sprintf("waiting: %d of %d", s.Users, s.Cohort)
+	switch {
+	case s.Deadline.IsZero() || s.Minimum == 0:
+		return line
+	case s.Users < s.Minimum:
+		return fmt.Sprintf("%s; nothing is released below %d; from %s on %d are enough", line, s.Minimum, s.Deadline.UTC().Format(time.RFC3339), s.Minimum)
+	}
+	return fmt.Sprintf("%s; enough for %s", line, s.Deadline.UTC().Format(time.RFC3339))
+}
+
+// Status serves GET /status.
+func Status(get func() stage.Status) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		enc := json.NewEncoder(w)
+		enc.SetIndent("", "  ")
+		_ = enc.Encode(StatusOf(get())) // whoever asked has gone
+	})
+	return mux
+}
+
+// StatusMetrics registers what of a stage's status is not told to its Observer.
+func StatusMetrics(r prometheus.Registerer, task string, get func() stage.Status) error {
+	labels := prometheus.Labels{"task": task}
+	minimum := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "panlearn_stage_cohort_minimum", ConstLabels: labels,
+		Help: "Users below which the open round is not released; 0: no round is open."},
+		func() float64 { return float64(get().Minimum) })
+	deadline := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "panlearn_stage_deadline_timestamp_seconds", ConstLabels: labels,
+		Help: "Unix time at which the minimum becomes enough for the open round; 0: never, or no round is open."},
+		func() float64 {
+			if at := get().Deadline; !at.IsZero() {
+				return float64(at.UnixMilli()) / 1000
+			}
+			return 0
+		})
+	if err := r.Register(minimum); err != nil {
+		return fmt.Errorf("register metrics: %w", err)
+	}
+	if err := r.Register(deadline); err != nil {
+		r.Unregister(minimum)
+		return fmt.Errorf("register metrics: %w", err)
+	}
+	return nil
+}

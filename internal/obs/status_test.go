@@ -1,0 +1,70 @@
+package obs
+
+import (
+	"encoding/json"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/panlearn/panlearn/shuffle/stage"
+)
+
+func TestStatus(t *testing.T) {
+	at := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+	now := stage.Status{Task: "churn", Phase: "collecting round 3, attempt 1", Lease: true, Round: 3, Attempt: 1, Users: 812,
+		Cohort: 1000, Minimum: 900, Deadline: at}
+	r := prometheus.NewRegistry()
+	if err := StatusMetrics(r, "churn", func() stage.Status { return now }); err != nil {
+		t.Fatal(err)
+	}
+	if err := StatusMetrics(r, "churn", nil); err == nil {
+		t.Error("registered twice")
+	}
+	h := Endpoints(r, nil, nil, Status(func() stage.Status { return now }))
+	ask := func() (got StageStatus) {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("GET", "/status", nil))
+		if w.Code != 200 || w.Header().Get("Content-Type") != "application/json" {
+			t.Errorf("%d, %v", w.Code, w.Header())
+		}
+		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	got := ask()
+	if !strings.HasPrefix(got.Waiting, "waiting: 812 of 1000; nothing is released below 900; from 2030-01-02T03:04:05Z on") ||
+		got.Users != 812 || got.Cohort != 1000 || got.Minimum != 900 || !got.Deadline.Equal(at) || !got.Works || got.Round != 3 {
+		t.Errorf("%+v", got)
+	}
+	want := `
+# HELP panlearn_stage_cohort_minimum Users below which the open round is not released; 0: no round is open.
+# TYPE panlearn_stage_cohort_minimum gauge
+panlearn_stage_cohort_minimum{task="churn"} 900
+# HELP panlearn_stage_deadline_timestamp_seconds Unix time at which the minimum becomes enough for the open round; 0: never, or no round is open.
+# TYPE panlearn_stage_deadline_timestamp_seconds gauge
+panlearn_stage_deadline_timestamp_seconds{task="churn"} 1.893553445e+09
+`
+	if err := testutil.GatherAndCompare(r, strings.NewReader(want)); err != nil {
+		t.Error(err)
+	}
+	if problems, err := testutil.GatherAndLint(r); err != nil || len(problems) > 0 {
+		t.Errorf("%v, %v", problems, err)
+	}
+	now.Users = 950
+	if got := ask().Waiting; got != "waiting: 950 of 1000; enough for 2030-01-02T03:04:05Z" {
+		t.Errorf("above the minimum: %q", got)
+	}
+	now.Deadline = time.Time{}
+	if got := ask(); got.Waiting != "waiting: 950 of 1000" || got.Deadline != nil {
+		t.Errorf("without a deadline: %+v", got)
+	}
+	now = stage.Status{Task: "churn", Phase: "waiting for round 4"}
+	if got := ask(); got.Waiting != "" || got.Doing != "waiting for round 4" || got.Works {
+		t.Errorf("between rounds: %+v", got)
+	}
+}
