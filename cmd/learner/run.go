@@ -29,7 +29,7 @@ func newRun() *cobra.Command {
 be killed at any moment: the same command goes on where it stopped. snapshot, status and ledger work while it runs.
 
 With --embedded it brings its own NATS server, which keeps its streams below --state; --listen lets other processes of
-this machine reach it.
+this machine reach it. --tls-cert and --tls-key are then that server's; with --tls-ca its clients need certificates.
 
 A state folder that is an older copy of itself is refused. With --accept-rollback the learner applies the batches that stand
 on the broker again, which leads to the same bytes.`,

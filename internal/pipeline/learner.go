@@ -35,7 +35,7 @@ type LearnerConfig struct {
 	StateDir string
 
 	// Broker is used unless Embedded; then the server keeps its streams in StateDir/nats and listens on Listen, a
-	// loopback host:port, or on nothing if that is empty.
+	// loopback host:port, or on nothing if that is empty; Broker's TLS files are then the listener's.
 	Broker     natsjs.ConnectConfig
 	BrokerWait time.Duration // how long a broker that does not answer yet is waited for
 	Embedded   bool
@@ -233,7 +233,8 @@ func (c LearnerConfig) connect(ctx context.Context) (brokerage, error) {
 		return brokerage{conn: conn}, err
 	}
 	server, err := natsjs.StartEmbedded(natsjs.EmbeddedConfig{
-		StoreDir: filepath.Join(c.StateDir, "nats"), Listen: c.Listen, SyncAlways: true, Log: c.Logger})
+		StoreDir: filepath.Join(c.StateDir, "nats"), Listen: c.Listen, SyncAlways: true, Log: c.Logger,
+		TLSCert: c.Broker.TLSCert, TLSKey: c.Broker.TLSKey, TLSCA: c.Broker.TLSCA})
 	if err != nil {
 		return brokerage{}, err
 	}

@@ -1,6 +1,7 @@
 package natsjs
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -19,7 +20,10 @@ const (
 	DefaultMaxPayload = 1 << 20
 )
 
-const startTimeout = 30 * time.Second
+const (
+	startTimeout = 30 * time.Second
+	tlsTimeout   = 10 * time.Second // of a handshake
+)
 
 // EmbeddedConfig configures a JetStream server inside the process.
 type EmbeddedConfig struct {
@@ -27,8 +31,12 @@ type EmbeddedConfig struct {
 	// processes out. Required.
 	StoreDir string
 	// Listen is host:port of a loopback listener, port 0 for a free one. Empty: connections inside the process only.
-	// There is no authentication, so other addresses are refused; every local user can reach a loopback listener.
-	Listen     string
+	// There are no accounts, so other addresses are refused; every local user can reach a loopback listener.
+	Listen string
+	// TLSCert and TLSKey are files of the listener's certificate and its key; empty: no TLS. With TLSCA, the file of an
+	// authority, clients need a certificate of it, so that not every local user gets in.
+	TLSCert, TLSKey, TLSCA string
+
 	MaxMemory  int64 // bytes of memory streams; 0: 256 MiB
 	MaxStore   int64 // bytes of file streams; 0: 4 GiB
 	MaxPayload int   // bytes of one message; 0: 1 MiB
@@ -52,15 +60,26 @@ func (c *EmbeddedConfig) options() (*server.Options, error) {
 		JetStreamMaxMemory: or(c.MaxMemory, DefaultMaxMemory), JetStreamMaxStore: or(c.MaxStore, DefaultMaxStore),
 		MaxPayload: int32(or(c.MaxPayload, DefaultMaxPayload)),
 	}
+	if (c.TLSCert == "") != (c.TLSKey == "") || (c.TLSCert == "" && c.TLSCA != "") || (c.TLSCert != "" && c.Listen == "") {
+		return nil, errors.New("tls: want the files of a certificate and of its key, and a listener that uses them")
+	}
 	if c.Listen == "" {
 		return o, nil
+	}
+	if c.TLSCert != "" {
+		config, err := server.GenTLSConfig(&server.TLSConfigOpts{CertFile: c.TLSCert, KeyFile: c.TLSKey, CaFile: c.TLSCA, Verify: c.TLSCA != ""})
+		if err != nil {
+			return nil, fmt.Errorf("tls: %w", err)
+		}
+		config.MinVersion = tls.VersionTLS13
+		o.TLS, o.TLSVerify, o.TLSConfig, o.TLSTimeout = true, c.TLSCA != "", config, tlsTimeout.Seconds()
 	}
 	host, port, err := net.SplitHostPort(c.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("listen %q: want host:port", c.Listen)
 	}
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return nil, fmt.Errorf("listen %q: the embedded server has no authentication and listens on a loopback address only: "+
+		return nil, fmt.Errorf("listen %q: the embedded server has no accounts and listens on a loopback address only: "+
 			"use 127.0.0.1, or run a nats-server and give its URL", c.Listen)
 	}
 	o.Host = host
@@ -84,6 +103,7 @@ func or[T comparable](v, fallback T) T {
 // Embedded is a JetStream server inside the process.
 type Embedded struct {
 	server *server.Server
+	secure bool // the listener speaks TLS
 	log    *slog.Logger
 }
 
@@ -98,7 +118,7 @@ func StartEmbedded(c EmbeddedConfig) (*Embedded, error) {
 	if err != nil {
 		return nil, fmt.Errorf("embedded server: %w", err)
 	}
-	e := &Embedded{server: s, log: or(c.Log, slog.New(slog.DiscardHandler))}
+	e := &Embedded{server: s, secure: o.TLS, log: or(c.Log, slog.New(slog.DiscardHandler))}
 	l := &serverLog{log: e.log}
 	s.SetLoggerV2(l, false, false, false)
 	s.Start()
@@ -116,6 +136,9 @@ func StartEmbedded(c EmbeddedConfig) (*Embedded, error) {
 // URL is the listener's address for Connect; empty without one.
 func (e *Embedded) URL() string {
 	if a, ok := e.server.Addr().(*net.TCPAddr); ok && a != nil {
+		if e.secure {
+			return "tls://" + a.String()
+		}
 		return "nats://" + a.String()
 	}
 	return ""
@@ -123,7 +146,7 @@ func (e *Embedded) URL() string {
 
 // Connect connects inside the process; the URL and credentials of the config are not used.
 func (e *Embedded) Connect(c ConnectConfig) (*Conn, error) {
-	c.URL = ""
+	c.URL, c.Creds, c.NKey, c.TLSCA, c.TLSCert, c.TLSKey = "", "", "", "", "", ""
 	return connect(c, nats.InProcessServer(e.server))
 }
 
