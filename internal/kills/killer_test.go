@@ -19,6 +19,7 @@ type killer struct {
 	due      time.Time
 	armed    bool // the next record that is announced sets due
 	nextWait time.Duration
+	together bool // the broker and the stages at one time: the one way in which a claim often stays without its batch
 }
 
 // patience is how long a campaign may take after its last kill, on a machine that is busy.
@@ -26,13 +27,16 @@ const patience = 8 * time.Minute
 
 // draw chooses the next moment: a time, or shortly after a record.
 func (k *killer) draw() {
-	k.armed, k.scheme = false, "clock"
+	k.armed, k.scheme, k.together = false, "clock", false
 	k.due = time.Now().Add(time.Duration(k.rng.Int64N(int64(k.spacing))))
 	if k.rng.IntN(2) == 0 {
 		k.armed, k.scheme = true, "record"
 		k.nextWait = time.Duration(k.rng.Int64N(int64(6 * time.Millisecond)))
 		if k.rng.IntN(4) == 0 {
 			k.nextWait *= 20
+		}
+		if k.weights["broker"] > 0 && k.rng.IntN(3) == 0 {
+			k.together, k.nextWait = true, 0
 		}
 		k.due = time.Now().Add(2 * k.spacing) // no record may come
 	}
@@ -45,18 +49,22 @@ func (k *killer) woken() {
 	}
 }
 
-// victim draws one of those that run.
-func (k *killer) victim(roles []*role) *role {
-	var all []*role
-	for _, r := range roles {
-		if r.Running() && !r.over {
-			all = append(all, slices.Repeat([]*role{r}, k.weights[r.kind])...)
+// victims draws one of those that run, or answers broker and stages.
+func (k *killer) victims(roles []*role) (all []*role) {
+	var lots []*role
+	for _, r := range slices.Backward(roles) { // the broker first
+		if !r.Running() || r.over {
+			continue
+		}
+		lots = append(lots, slices.Repeat([]*role{r}, k.weights[r.kind])...)
+		if k.together && (r.kind == "broker" || r.kind == "stage") {
+			all = append(all, r)
 		}
 	}
-	if len(all) == 0 {
-		return nil
+	if len(all) > 0 || len(lots) == 0 {
+		return all
 	}
-	return all[k.rng.IntN(len(all))]
+	return lots[k.rng.IntN(len(lots)):][:1]
 }
 
 // run starts the fleet, kills that many of it, and waits for the task's end. It returns early where the task ends first.
@@ -91,24 +99,22 @@ func (f *fleet) run(k *killer, kills int, w *witness) {
 
 func (f *fleet) kill(k *killer, w *witness) {
 	defer k.draw()
-	r := k.victim(f.roles)
-	if r == nil {
-		return
-	}
-	seen := w.newestRound()
-	if !r.Kill() {
-		return // it ended by itself just now
-	}
-	k.kills++
-	r.kills++
-	pause := time.Duration(k.rng.Int64N(int64(k.pause)))
-	if k.rng.IntN(3) == 0 {
-		pause /= 20
-	}
-	r.restart = time.Now().Add(pause)
-	f.t.Logf("kill %d: %s in life %d, by the %s, in round %d, gone for %v", k.kills, r.Name, r.Lives(), k.scheme, seen, pause.Round(time.Millisecond))
-	if r.kind == "learner" {
-		w.checkDisk(f)
+	for _, r := range k.victims(f.roles) {
+		if !r.Kill() {
+			continue // it ended by itself just now
+		}
+		k.kills++
+		r.kills++
+		pause := time.Duration(k.rng.Int64N(int64(k.pause)))
+		if k.rng.IntN(3) == 0 {
+			pause /= 20
+		}
+		r.restart = time.Now().Add(pause)
+		f.t.Logf("kill %d: %s in life %d, by the %s, in round %d, gone for %v", k.kills, r.Name, r.Lives(), k.scheme, w.newestRound(),
+			pause.Round(time.Millisecond))
+		if r.kind == "learner" {
+			w.checkDisk(f)
+		}
 	}
 }
 
