@@ -1,0 +1,93 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/panlearn/panlearn/internal/pipeline"
+	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/randomizer/accounting"
+)
+
+const honestTask = `
+version: 1
+name: churn
+events: {format: libsvm}
+features: {vector: {dimension: 3, min: -1, max: 1}}
+label: {positive: ["1"], negative: ["-1"]}
+model: {loss: logistic, radius: 5, clip_norm: 1}
+privacy: {epsilon: 1, delta: 1e-6, honest_fraction: "0.8"}
+schedule: {users: 5000}
+`
+
+// learner plan says what is left of the guarantee when fewer users are honest than planned: by the accountant that the
+// ledger charges with, for every adversary of the trust, and never less for fewer.
+func TestGuaranteesByHonestFraction(t *testing.T) {
+	for _, trust := range []accounting.Trust{accounting.Shuffle, accounting.Pan, accounting.ShufflePan} {
+		spec, err := task.Parse([]byte(honestTask), []string{"privacy.trust=" + trust.String()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		job, err := pipeline.NewJob(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := job.Plan.Privacy
+		if p.HonestFraction.String() != "0.8" {
+			t.Errorf("%v: planned for %v, want 0.8", trust, p.HonestFraction)
+		}
+		report, err := planOf(job)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := map[string]float64{}
+		lines := map[string]int{}
+		for _, g := range report.Guarantees {
+			if g.Epsilon == nil {
+				t.Errorf("%v: no finite epsilon against the %s at %v", trust, g.Adversary, g.HonestFraction)
+				continue
+			}
+			r := p.Release()
+			r.HonestFraction = g.HonestFraction
+			want, err := r.Epsilon(p.Delta)
+			if err != nil {
+				t.Fatal(err)
+			}
+			exact := want.Learner
+			if g.Adversary == "intruder" {
+				exact = want.Intruder
+			}
+			if *g.Epsilon != exact || g.Delta != p.Delta {
+				t.Errorf("%v, %s, %v: epsilon %v at %v, the accountant says %v at %v", trust, g.Adversary, g.HonestFraction, *g.Epsilon, g.Delta, exact, p.Delta)
+			}
+			lines[g.Adversary]++
+			switch {
+			case lines[g.Adversary] == 1 && (g.HonestFraction.String() != "0.8" || *g.Epsilon > 1):
+				t.Errorf("%v: the first line says epsilon %v at %v, want at most the budget 1 at 0.8", trust, *g.Epsilon, g.HonestFraction)
+			case lines[g.Adversary] > 1 && *g.Epsilon < last[g.Adversary]:
+				t.Errorf("%v, %s: epsilon falls from %v to %v at %v", trust, g.Adversary, last[g.Adversary], *g.Epsilon, g.HonestFraction)
+			case lines[g.Adversary] > 1 && trust != accounting.Pan && g.Adversary == "learner" && *g.Epsilon <= last[g.Adversary]:
+				t.Errorf("%v: epsilon does not grow at %v, though users' noise is missing", trust, g.HonestFraction)
+			}
+			last[g.Adversary] = *g.Epsilon
+		}
+		adversaries := []string{"learner", "intruder"}
+		if trust == accounting.Shuffle {
+			adversaries = adversaries[:1]
+		}
+		if len(lines) != len(adversaries) {
+			t.Errorf("%v: adversaries %v, want %v", trust, lines, adversaries)
+		}
+		for _, a := range adversaries {
+			if lines[a] != 4 { // 0.8, 0.75, 0.5, 0.25
+				t.Errorf("%v: %d lines against the %s, want 4", trust, lines[a], a)
+			}
+		}
+		wire, err := job.Wire()
+		if err == nil && wire.Plan.HonestFraction != "0.8" {
+			t.Errorf("%v: the task announces %q", trust, wire.Plan.HonestFraction)
+		}
+		if err != nil && trust == accounting.Shuffle {
+			t.Error(err)
+		}
+	}
+}
