@@ -120,6 +120,9 @@ func (d *deployment) replicas(c *procs.Cluster) {
 			}
 			same = true
 			for _, h := range held {
+				if h.Replicas != 0 && h.Replicas != 3 { // 0: the server does not know the stream yet
+					d.t.Fatalf("%v has %d replicas", s, h.Replicas)
+				}
 				h.Leader = held[0].Leader
 				same = same && h == held[0]
 			}
