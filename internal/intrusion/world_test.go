@@ -183,7 +183,7 @@ func run(t *testing.T, p plan, b broken) *world {
 	defer server.Shutdown()
 	body, err := p.body()
 	must(err)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Minute)
 	defer cancel()
 	conns := make([]*natsjs.Conn, 3)
 	for i := range conns {
