@@ -22,6 +22,7 @@ type AdminConfig struct {
 	Replicas   int
 
 	MemoryReports bool        // provision: see Provision
+	Workers       int         // provision: stage processes that share a round, which may not make their consumers themselves
 	Role          natsjs.Role // doctor: of the credentials, empty to find out
 	Logger        *slog.Logger
 }
@@ -47,7 +48,7 @@ func (c AdminConfig) connect(ctx context.Context) (*natsjs.Conn, error) {
 	return connect(ctx, c.Broker, c.BrokerWait)
 }
 
-// ProvisionTask creates a task's streams and consumer with an administrator's credentials, and answers all of them. What
+// ProvisionTask creates a task's streams and consumers with an administrator's credentials, and answers all of them. What
 // is there already stays, if the guarantees hold on it.
 func ProvisionTask(ctx context.Context, c AdminConfig) ([]natsjs.StreamState, error) {
 	sizes, err := c.sizes()
@@ -62,8 +63,12 @@ func ProvisionTask(ctx context.Context, c AdminConfig) ([]natsjs.StreamState, er
 	if err := sizes.Fit(conn.Limits()); err != nil {
 		return nil, err
 	}
-	return natsjs.ProvisionAll(ctx, conn, c.Task,
+	list, err := natsjs.ProvisionAll(ctx, conn, c.Task,
 		natsjs.Options{Replicas: c.Replicas, MaxMsgSize: sizes.Report, MemoryReports: c.MemoryReports})
+	if err != nil {
+		return nil, err
+	}
+	return list, natsjs.ProvisionShards(ctx, conn, c.Task, c.Workers)
 }
 
 // Doctor looks at a broker and a task's streams, and changes nothing. That there is no connection is a finding too; errors

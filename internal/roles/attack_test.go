@@ -284,3 +284,22 @@ func allowRollup(t *testing.T, s *scene) {
 
 // apiError says whether an answer is one that refuses.
 func apiError(m *nats.Msg) bool { return strings.Contains(string(m.Data), `"error":`) }
+
+// TestReservedReplies: an import passes replies that begin with $JS.ACK on as they are, so an empty answer sent there would
+// acknowledge a report of somebody else. The server refuses such replies of clients; older ones may not.
+func TestReservedReplies(t *testing.T) {
+	s := shipped(t).scene(t)
+	for _, role := range []string{publisher, learner, stage} {
+		c := s.raw(t, role)
+		for _, reply := range []string{"$JS.ACK." + s.task.Name(stream.Reports) + ".stage.1.1.1.1.0", "_R_.abc.def"} {
+			m := &nats.Msg{Subject: s.of(missing(role)), Reply: reply}
+			if err := c.nc.PublishMsg(m); err != nil {
+				t.Fatal(err)
+			}
+			flush(t, c.nc)
+			if err := c.nc.LastError(); !errors.Is(err, nats.ErrPermissionViolation) || !strings.Contains(strings.ToLower(err.Error()), strings.ToLower(reply)) {
+				t.Errorf("%s with the reply %s: %v, want it refused", role, reply, err)
+			}
+		}
+	}
+}

@@ -42,7 +42,7 @@ type broker struct {
 }
 
 // shipped is a server with the configuration that we ship.
-func shipped(t *testing.T) *broker {
+func shipped(t testing.TB) *broker {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "site")
 	if err := devca.Write(devca.Config{Dir: dir, Publishers: 2, Lifetime: time.Hour, Now: time.Now()}); err != nil {
@@ -55,13 +55,13 @@ func shipped(t *testing.T) *broker {
 }
 
 // open is a server without any authentication.
-func open(t *testing.T) *broker {
+func open(t testing.TB) *broker {
 	t.Helper()
 	return start(t, write(t, "jetstream: enabled\n"), func(string) natsjs.ConnectConfig { return natsjs.ConnectConfig{} })
 }
 
 // permissions is a server with one account for all and permissions to publish and subscribe: what one would write first.
-func permissions(t *testing.T) *broker {
+func permissions(t testing.TB) *broker {
 	t.Helper()
 	config := write(t, `
 jetstream: enabled
@@ -83,7 +83,7 @@ accounts { ALL { jetstream: enabled, users: [
 	return start(t, config, func(role string) natsjs.ConnectConfig { return natsjs.ConnectConfig{URL: role + ":x@"} })
 }
 
-func write(t *testing.T, text string) string {
+func write(t testing.TB, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "server.conf")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -93,7 +93,7 @@ func write(t *testing.T, text string) string {
 }
 
 // start runs a server on a free port.
-func start(t *testing.T, config string, login func(string) natsjs.ConnectConfig) *broker {
+func start(t testing.TB, config string, login func(string) natsjs.ConnectConfig) *broker {
 	t.Helper()
 	o, err := server.ProcessConfigFile(config)
 	if err != nil {
@@ -126,7 +126,7 @@ func start(t *testing.T, config string, login func(string) natsjs.ConnectConfig)
 }
 
 // conn is the role's connection by our own adapter.
-func (b *broker) conn(t *testing.T, role string) *natsjs.Conn {
+func (b *broker) conn(t testing.TB, role string) *natsjs.Conn {
 	t.Helper()
 	if b.conns[role] == nil {
 		c, err := natsjs.Connect(b.login(role))
@@ -146,7 +146,7 @@ type client struct {
 	violated chan string
 }
 
-func (b *broker) raw(t *testing.T, role string) *client {
+func (b *broker) raw(t testing.TB, role string) *client {
 	t.Helper()
 	login := b.login(role)
 	c := &client{inbox: "_INBOX", violated: make(chan string, 1000)}

@@ -30,6 +30,9 @@ func (c *Conn) ShardReader(ctx context.Context, task stream.Task, shard uint32) 
 			consumer, err = c.shardConsumer(ctx, name, shard)
 		}
 	}
+	if errors.Is(err, ErrDenied) {
+		err = fmt.Errorf("%w: an administrator makes it: learner provision --workers", err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reader of %s, shard %d: %w", task, shard, err)
 	}
