@@ -36,8 +36,9 @@ type Charge struct {
 // A ledger's clock is the largest time that it was ever told: a clock that is set back gives no budget back.
 type Ledger interface {
 	// Update hands the charges of accounts to edit, which changes the slice of each in place, and makes the result durable
-	// in one write before it returns. now is the ledger's clock, to the millisecond. Where edit fails, nothing is changed
-	// and its error is returned as it is. After any other error nobody knows what is stored, and the caller sends nothing.
+	// in one write before it returns. now is the ledger's clock, to the millisecond. Where edit fails, no charge is
+	// changed, and its error is returned as it is; the clock is kept all the same. After any other error nobody knows what
+	// is stored, and the caller sends nothing.
 	Update(clock time.Time, accounts []Key, edit func(now time.Time, charges [][]Charge) error) error
 
 	// Accounts yields all accounts, Everyone first. Nothing is written while it runs.

@@ -147,6 +147,51 @@ func TestClockSetBackGivesNothingBack(t *testing.T) {
 	})
 }
 
+// A charge that was made while the clock was set back is as young as any other when the clock is right again.
+func TestChargeUnderAClockSetBackStaysYoung(t *testing.T) {
+	ledger := client.NewMemoryLedger()
+	p := client.Policy{MaxTotalEpsilon: 2, Period: 10 * time.Hour}
+	right := time.UnixMilli(1e12)
+	try := func(task byte, clock time.Time) error {
+		return ledger.Update(clock, []client.Key{client.Everyone}, func(now time.Time, charges [][]client.Charge) (err error) {
+			charges[0], err = client.TryCharge(p, charges[0], client.Charge{Task: stream.Hash{task}, Name: "t", Epsilon: 1, At: now})
+			return err
+		})
+	}
+	must(t, try(1, right))
+	must(t, try(2, right.Add(-1000*time.Hour)))
+	refusal(t, "the third task in an hour", try(3, right.Add(time.Hour)), "total epsilon")
+	must(t, try(3, right.Add(11*time.Hour)))
+}
+
+// Two tasks were agreed to while both were affordable; the one that joins a round first leaves nothing for the other.
+func TestTotalAtTheFirstJoin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		ledger := client.NewMemoryLedger()
+		late := newWorld(t, plan{rounds: 1, cohort: 10, deadline: time.Minute})
+		limit := func(c *client.Config) { c.Ledger, c.Policy.MaxTotalEpsilon = ledger, 1.5*late.cost() }
+		late.put(ctx, late.name.Task(), late.learner, late.task)
+		c := late.config(client.NewMemoryStore())
+		limit(&c)
+		cl := late.client(c)
+		_, err := cl.Terms(ctx)
+		must(t, err)
+		sum, err := newWorld(t, plan{rounds: 1, cohort: 10, deadline: time.Minute}).runWith(ctx, 10, limit)
+		if err != nil || sum.Counted != 10 {
+			t.Fatalf("%+v, %v", sum, err)
+		}
+		late.open(ctx, 1, 1, late.announce(ctx, 1))
+		short, stop := context.WithTimeout(ctx, time.Minute)
+		defer stop()
+		_, err = cl.Publish(short, client.EventKey("a"), example(1))
+		refusal(t, "the later task", err, "total epsilon")
+		if n := late.reports(1, 1); n != 0 {
+			t.Errorf("%d reports of a task that is too much", n)
+		}
+	})
+}
+
 // Where keys are users, each has a total of its own: those that were in the first task are refused in the second, others are
 // not, and what was charged without a name counts for everybody.
 func TestUsersHaveTheirOwnTotals(t *testing.T) {
@@ -410,8 +455,12 @@ func TestTotalsHoldInEveryWindow(t *testing.T) {
 		}
 		var history []paid
 		clock := time.UnixMilli(1e12)
+		var latest time.Time
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			clock = clock.Add(time.Duration(rapid.IntRange(-150, 150).Draw(t, "seconds")) * time.Second)
+			if clock.After(latest) {
+				latest = clock // what the device was told last: time does not run back
+			}
 			c := client.Charge{Task: stream.Hash{rapid.ByteRange(1, 5).Draw(t, "task")}, Name: "t",
 				Epsilon: rapid.Float64Range(0.1, 2).Draw(t, "epsilon"), Delta: 1e-9}
 			err := ledger.Update(clock, []client.Key{client.Everyone}, func(now time.Time, charges [][]client.Charge) (err error) {
@@ -424,7 +473,7 @@ func TestTotalsHoldInEveryWindow(t *testing.T) {
 				continue
 			}
 			must2(t, err)
-			history = append(history, paid{c.Task[0], c.Epsilon, c.At})
+			history = append(history, paid{c.Task[0], c.Epsilon, latest})
 		}
 		for _, end := range history {
 			most := map[byte]float64{} // a user has one event in a task

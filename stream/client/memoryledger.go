@@ -27,10 +27,10 @@ func (l *MemoryLedger) Update(clock time.Time, accounts []Key, edit func(time.Ti
 	for i, k := range accounts {
 		charges[i] = slices.Clone(l.accounts[k])
 	}
+	l.clock = now
 	if err := edit(now, charges); err != nil {
 		return err
 	}
-	l.clock = now
 	for i, k := range accounts {
 		l.accounts[k] = slices.Clone(charges[i])
 	}

@@ -102,10 +102,11 @@ func (l *Ledger) Update(clock time.Time, accounts []client.Key, edit func(time.T
 			}
 			charges[i] = a.Charges
 		}
-		if refused = edit(now, charges); refused != nil {
-			return refused
+		refused = edit(now, charges)
+		if refused != nil && now.Equal(last) {
+			return refused // nothing to write
 		}
-		if err := meta.Put([]byte("clock"), binary.BigEndian.AppendUint64(nil, uint64(now.UnixMilli()))); err != nil {
+		if err := meta.Put([]byte("clock"), binary.BigEndian.AppendUint64(nil, uint64(now.UnixMilli()))); err != nil || refused != nil {
 			return err
 		}
 		for i, k := range accounts {
