@@ -32,8 +32,13 @@ func (k *killer) draw() {
 	if k.rng.IntN(2) == 0 {
 		k.armed, k.scheme = true, "record"
 		k.nextWait = time.Duration(k.rng.Int64N(int64(6 * time.Millisecond)))
-		if k.rng.IntN(4) == 0 {
+		switch k.rng.IntN(4) {
+		case 0:
 			k.nextWait *= 20
+		case 1:
+			k.nextWait /= 10
+		case 2:
+			k.nextWait = 0
 		}
 		if k.weights["broker"] > 0 && k.rng.IntN(3) == 0 {
 			k.together, k.nextWait = true, 0
