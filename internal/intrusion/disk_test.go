@@ -14,9 +14,9 @@ func small(suite wire.Suite, seed uint64) plan {
 	return plan{steps: 3, cohort: 24, minimum: 16, users: 66, suite: suite, copies: 6, seed: seed}
 }
 
-// large has more of everything.
+// large has more of everything. Users have to suffice: the last round must reach its minimum though all before it were full.
 func large(suite wire.Suite, seed uint64) plan {
-	return plan{steps: 5, cohort: 32, minimum: 20, users: 144, suite: suite, copies: 24, seed: seed}
+	return plan{steps: 5, cohort: 32, minimum: 20, users: 152, suite: suite, copies: 24, seed: seed}
 }
 
 // TestStolenDisk: nothing that is on a disk, in a log or in metrics at any moment of a run says more than what was

@@ -171,8 +171,10 @@ func rejectsOf(n map[Reason]uint64) []*wire.Reject {
 	return rejects(counts)
 }
 
-// await waits for the batch of a round.
+// await waits for the batch of a round, far longer than any deadline of these tests.
 func (w *world) await(ctx context.Context, r uint64) (*wire.Batch, stream.Message) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	defer cancel()
 	if w.get(ctx, w.name.Batch(r)) == nil {
 		w.t.Fatal("no batch")
 	}
