@@ -21,9 +21,9 @@ func TestCapsNeverOvershootAndAlwaysFill(t *testing.T) {
 		for i, c := range apportion(cohort, bundle, shards) {
 			shares[i].cap = c
 		}
-		// The users who come are exactly enough, anywhere.
-		for left := cohort; left > 0; {
-			n := min(left, rapid.Uint64Range(1, cohort).Draw(t, "some"))
+		// The users who come are exactly enough, or more, anywhere.
+		for left := cohort + rapid.SampledFrom([]uint64{0, 1, cohort, 9 * cohort}).Draw(t, "too many"); left > 0; {
+			n := min(left, rapid.Uint64Range(1, 3*cohort).Draw(t, "some"))
 			waiting[rapid.IntRange(0, shards-1).Draw(t, "where")] += n
 			left -= n
 		}

@@ -2,6 +2,8 @@ package stage
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -172,8 +174,12 @@ func TestPartsOfStrangers(t *testing.T) {
 	if _, err := worker.part(1, owner.handover.Public()); err == nil {
 		t.Error("a worker hands over twice")
 	}
-	if worker.mixer.Users() != 1 || worker.mixer.CanClose() {
-		t.Error("a worker that handed over still has totals")
+	var report wire.Report
+	if err := stream.Unmarshal(data, &report); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := worker.key.Open(worker.context, &report); !errors.Is(err, seal.ErrErased) || worker.mixer.CanClose() {
+		t.Errorf("a worker that handed over still has its key or totals: %v", err)
 	}
 	var body wire.Part
 	if _, err := seal.Verify(good, w.stage.Public(), &body); err != nil {
@@ -246,5 +252,64 @@ func TestPartsOfStrangers(t *testing.T) {
 		if _, err := owner.handover.OpenPart(owner.handoverContext(2, owner.handover.Public()), m.instance, body.Encapsulated, body.Ciphertext); err == nil {
 			t.Error("the handover key outlives its attempt")
 		}
+	}
+}
+
+// TestRoomMovesWhenItIsGivenUp: what a worker may not take any more is given to another only after it has said so, with
+// the users that came to it meanwhile.
+func TestRoomMovesWhenItIsGivenUp(t *testing.T) {
+	w := newWorld(t, plan{cohort: 10})
+	owner, worker, _ := pair(t, w)
+	now := time.Now()
+	next, err := startSharing(&collecting{facts: owner.facts, attempt: owner, look: now.Add(time.Hour)}, owner.crew, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := next.(*sharing)
+	stands := func() {
+		t.Helper()
+		if _, err := p.stands(now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sequence := uint64(0)
+	says := func(table, users uint64) {
+		sequence++
+		data := w.sign(w.stage, &wire.Seat{Version: stream.Version, TaskHash: w.hash[:], Seat: 1, Instance: worker.Instance[:], Beat: 1,
+			Round: 1, Attempt: 3, Owner: owner.Instance[:], PublicKey: worker.key.Public(), Quota: table, Users: users})
+		owner.crew[0].listen(owner.facts, now, owner, &stream.Message{Subject: w.name.Seat(1), Sequence: sequence, Data: data})
+	}
+	judged := func() []uint64 {
+		t.Helper()
+		if _, err := p.judge(now); err != nil {
+			t.Fatal(err)
+		}
+		if p.data == nil {
+			return nil
+		}
+		return p.caps
+	}
+	stands() // 5 and 5
+	for u := range uint64(5) {
+		if out := owner.mixer.Add([]shuffle.ReportID{randomID()}, w.plaintext(u)); out != shuffle.Accepted {
+			t.Fatal(out)
+		}
+	}
+	p.keep([]stream.Delivery{{}}) // more are waiting here
+	says(1, 0)
+	if caps := judged(); !slices.Equal(caps, []uint64{5, 0}) {
+		t.Fatalf("caps %v, want the room of the other lowered first", caps)
+	}
+	stands()
+	if caps := judged(); caps != nil {
+		t.Fatalf("caps %v before the other gave its room up", caps)
+	}
+	says(1, 3) // it went on meanwhile
+	if caps := judged(); caps != nil {
+		t.Fatalf("caps %v before the other gave its room up", caps)
+	}
+	says(2, 3)
+	if caps := judged(); !slices.Equal(caps, []uint64{7, 0}) {
+		t.Fatalf("caps %v, want what is left: 7 and 3 are the cohort", caps)
 	}
 }
