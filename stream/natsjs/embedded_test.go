@@ -26,7 +26,7 @@ func TestEmbeddedRefuses(t *testing.T) {
 	for want, c := range map[string]EmbeddedConfig{
 		"store dir":      {},
 		"loopback":       {StoreDir: dir, Listen: "0.0.0.0:4222"},
-		"no authent":     {StoreDir: dir, Listen: ":4222"},
+		"no accounts":    {StoreDir: dir, Listen: ":4222"},
 		"host:port":      {StoreDir: dir, Listen: "127.0.0.1"},
 		"port from":      {StoreDir: dir, Listen: "127.0.0.1:70000"},
 		"negative limit": {StoreDir: dir, MaxStore: -1},
