@@ -19,7 +19,7 @@ import (
 //
 //	go test ./shuffle/stage -run '^$' -bench Workers -benchtime 3x -cpu 2
 func BenchmarkWorkers(b *testing.B) {
-	const cohort = 20_000
+	const cohort = 60_000
 	for workers := 1; workers <= 2; workers++ {
 		b.Run(fmt.Sprintf("workers=%d", workers), func(b *testing.B) {
 			var counting time.Duration

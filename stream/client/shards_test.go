@@ -93,8 +93,12 @@ func TestForgedShardKey(t *testing.T) {
 		open.HandoverKey = []byte("key")
 		w.put(ctx, w.name.Open(1, 1), w.stage, open)
 		var group sync.WaitGroup
-		group.Go(func() { _, _ = w.client(w.config(client.NewMemoryStore())).Run(ctx, rows(4, false)) })
+		s := newSpy(t, client.NewMemoryStore())
+		group.Go(func() { _, _ = w.client(w.config(s)).Run(ctx, rows(4, false)) })
 		time.Sleep(30 * time.Second)
+		if len(s.draws) != 0 {
+			t.Errorf("%d events were charged for it", len(s.draws))
+		}
 		for _, m := range w.broker.Dump() {
 			if m.Stream == stream.Reports {
 				t.Errorf("a report on %s", m.Subject)
