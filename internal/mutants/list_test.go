@@ -158,4 +158,30 @@ var mutants = []mutant{
 			{"after.Epsilon > budget.Epsilon ||", "after.Epsilon > 2*budget.Epsilon ||"},
 		},
 	},
+	{
+		name: "a claimed round is not marked", file: "shuffle/stage/marks.go", pkg: "shuffle/stage", tests: "TestLostClaimAndBatch",
+		edits: []edit{
+			{"\t\tif err := m.facts.Marks.Claim(m.facts.taskHash, a.Round); err != nil {", "\t\tif err := error(nil); err != nil {"},
+		},
+	},
+	{
+		name: "an id counts in every shard", file: "shuffle/stage/attempt.go", pkg: "shuffle/stage", tests: "TestShardReasons",
+		edits: []edit{
+			{"\t\tif stream.ShardOf([stream.ReportIDSize]byte(id), a.shards) != a.context.Shard {", "\t\tif stream.ShardOf([stream.ReportIDSize]byte(id), a.shards) > stream.MaxShards {"},
+		},
+	},
+	{
+		name: "the totals over tasks are not asked", file: "stream/client/ledger.go", pkg: "stream/client", tests: "TestTotalOverTasks",
+		edits: []edit{
+			{"p.MaxTotalEpsilon > 0 && !(total <= p.MaxTotalEpsilon*(1+tolerance))", "p.MaxTotalEpsilon > 0 && total != total"},
+		},
+	},
+	{
+		name: "a learner on an older state folder goes on", file: "learner/service/survey.go", pkg: "learner/service", tests: "TestEveryPairOfCopies",
+		edits: []edit{
+			{`	case p.decided > at.Round:
+`, `	case p.decided > at.Round+1<<32:
+`},
+		},
+	},
 }
