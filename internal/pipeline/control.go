@@ -72,9 +72,26 @@ type Where struct {
 	URL      string
 }
 
-// askPatience is how long a folder that is held by a process without a control socket is asked again: another command
-// that reads it, or a learner that starts or stops.
-const askPatience = 3 * time.Second
+// patience is how long a folder that somebody holds is tried again: a command that reads it, or a learner that starts or
+// stops. A learner that runs answers readers over its control socket at once.
+const patience = 5 * time.Second
+
+// untilFree opens a state folder, and tries again while it is held.
+func untilFree[T any](ctx context.Context, open func() (T, error)) (T, error) {
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(patience); ; {
+		v, err := open()
+		if !errors.Is(err, state.ErrLocked) || time.Now().After(deadline) {
+			return v, err
+		}
+		select {
+		case <-ctx.Done():
+			return v, err
+		case <-tick.C:
+		}
+	}
+}
 
 // Ask answers a question with a JSON document. A state folder that another process holds is asked over its control
 // socket; otherwise it is opened read-only. It creates nothing. Nothing committed yet is an error that wraps
@@ -83,19 +100,7 @@ func Ask(ctx context.Context, where Where, q Question) ([]byte, error) {
 	if where.URL != "" {
 		return askHTTP(ctx, http.DefaultClient, strings.TrimSuffix(where.URL, "/"), q)
 	}
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(askPatience); ; {
-		doc, err := askFolder(ctx, where.StateDir, q)
-		if !errors.Is(err, state.ErrLocked) || time.Now().After(deadline) {
-			return doc, err
-		}
-		select {
-		case <-ctx.Done():
-			return nil, err
-		case <-tick.C:
-		}
-	}
+	return untilFree(ctx, func() ([]byte, error) { return askFolder(ctx, where.StateDir, q) })
 }
 
 func askFolder(ctx context.Context, dir string, q Question) ([]byte, error) {

@@ -172,3 +172,31 @@ func TestAskHTTP(t *testing.T) {
 		t.Error("no URL, and no error")
 	}
 }
+
+// A learner that starts while a command looks at its folder waits for it, and gives up with its context.
+func TestStartWhileSomebodyLooks(t *testing.T) {
+	dir := t.TempDir()
+	open := func() (*pebblestore.Store, error) { return pebblestore.Open(dir, pebblestore.Options{}) }
+	reader, err := open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	if _, err := untilFree(stopped, open); !errors.Is(err, state.ErrLocked) {
+		t.Errorf("%v, want ErrLocked", err)
+	}
+	tried, closed := 0, make(chan error, 1)
+	store, err := untilFree(t.Context(), func() (*pebblestore.Store, error) {
+		if tried++; tried == 2 {
+			closed <- reader.Close()
+		}
+		return open()
+	})
+	if err != nil || tried != 2 || <-closed != nil {
+		t.Fatalf("%v after %d tries", err, tried)
+	}
+	if err := store.Close(); err != nil {
+		t.Error(err)
+	}
+}

@@ -65,7 +65,9 @@ func RunLearner(ctx context.Context, c LearnerConfig) (err error) {
 	if c.HTTP != nil {
 		defer c.HTTP.Close() // where nothing serves it yet
 	}
-	store, err := pebblestore.Open(c.StateDir, pebblestore.Options{Logger: c.Logger})
+	store, err := untilFree(ctx, func() (*pebblestore.Store, error) {
+		return pebblestore.Open(c.StateDir, pebblestore.Options{Logger: c.Logger})
+	})
 	if err != nil {
 		return fmt.Errorf("--state %s: %w", c.StateDir, err)
 	}
