@@ -33,6 +33,10 @@ func (g *gateway) enter(t *Terms, pinned bool) error {
 			charges[0] = charge(charges[0], t.charge(now), 0, math.MaxUint64)
 		case !pinned && charges[0][i].Standing > 0:
 			return refuse("participations", "missing", "those of the %d events that the ledger has standing in this task: restore the file, or start an empty state folder for other users", charges[0][i].Standing)
+		default:
+			// A process that died may have settled events and not said so here, or the other way around at a join.
+			open := g.charged()
+			resolve(charges[0], t.Hash, charges[0][i].Open-min(open, charges[0][i].Open), now)
 		}
 		return nil
 	})
@@ -86,22 +90,32 @@ func (g *gateway) charge(events []*event) ([]*event, error) {
 	return allowed, nil
 }
 
-// refund gives back what events paid that are provably in no batch. It comes after their outcome is durable: where it is
-// lost, they stay charged.
-func (g *gateway) refund(events []*event) error {
-	var back []*event
-	for _, e := range events {
-		if e.part.State == Uncounted && e.part.Refunds <= g.Policy.maxRefunds() {
-			back = append(back, e)
+// charged is how many events have taken part and do not know their outcome.
+func (g *gateway) charged() (n uint64) {
+	for _, e := range g.events {
+		if e.part.State == Charged {
+			n++
 		}
 	}
-	if g.Ledger == nil || len(back) == 0 {
+	return n
+}
+
+// resolve tells the ledger of events whose outcome is known. It comes after the outcome is durable: where it is lost, they
+// stay open there until the next start.
+func (g *gateway) resolve(events []*event) error {
+	var known []*event
+	for _, e := range events {
+		if e.part.State > Charged {
+			known = append(known, e)
+		}
+	}
+	if g.Ledger == nil || len(known) == 0 {
 		return nil
 	}
-	return g.update(g.accounts(back), func(_ time.Time, charges [][]Charge) error {
-		refund(charges[0], g.terms.Hash, uint64(len(back)))
+	return g.update(g.accounts(known), func(now time.Time, charges [][]Charge) error {
+		resolve(charges[0], g.terms.Hash, uint64(len(known)), now)
 		for i := range charges[1:] {
-			refund(charges[1+i], g.terms.Hash, 1)
+			resolve(charges[1+i], g.terms.Hash, 1, now)
 		}
 		return nil
 	})

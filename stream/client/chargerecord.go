@@ -26,7 +26,7 @@ var errAccount = errors.New("damaged record of a ledger's account")
 //	task hash            32 bytes
 //	length, name         uvarint, bytes
 //	epsilon, delta       8 bytes each: IEEE 754, big endian
-//	standing             uvarint
+//	standing, open       uvarint each
 //	flags                1 byte: 1 anonymous, 2 lost
 //	at                   uvarint: milliseconds since 1970
 func (a Account) MarshalBinary() ([]byte, error) {
@@ -45,6 +45,7 @@ func (a Account) MarshalBinary() ([]byte, error) {
 		b = binary.BigEndian.AppendUint64(b, math.Float64bits(c.Epsilon))
 		b = binary.BigEndian.AppendUint64(b, math.Float64bits(c.Delta))
 		b = binary.AppendUvarint(b, c.Standing)
+		b = binary.AppendUvarint(b, c.Open)
 		var flags byte
 		if c.Anonymous {
 			flags |= 1
@@ -68,6 +69,8 @@ func (c Charge) check() error {
 		return fmt.Errorf("epsilon %v: want finite, at least 0", c.Epsilon)
 	case !(c.Delta >= 0 && c.Delta < 1):
 		return fmt.Errorf("delta %v: want in [0, 1)", c.Delta)
+	case c.Open > c.Standing:
+		return fmt.Errorf("%d events open of %d", c.Open, c.Standing)
 	case c.At.UnixMilli() < 0:
 		return fmt.Errorf("time %v: want 1970 or later", c.At)
 	}
@@ -99,7 +102,7 @@ func (a *Account) UnmarshalBinary(data []byte) error {
 		r.copy(words[:])
 		c.Epsilon = math.Float64frombits(binary.BigEndian.Uint64(words[:8]))
 		c.Delta = math.Float64frombits(binary.BigEndian.Uint64(words[8:]))
-		c.Standing = r.uint64()
+		c.Standing, c.Open = r.uint64(), r.uint64()
 		flags := r.byte()
 		c.Anonymous, c.Lost = flags&1 != 0, flags&2 != 0
 		at := r.uint64()

@@ -19,15 +19,17 @@ type Charge struct {
 	Name    stream.Task
 	Epsilon float64 // of one participation, as the device computed it
 	Delta   float64
-	// Standing counts the events that may be in a batch; without any the task costs nothing. A user takes part in one
-	// round of a task, so several events of different users cost each of them no more than one.
+	// Standing counts participations; without any the task costs nothing. A user takes part in one round of a task, so
+	// several of different users cost each of them no more than one. Nothing is given back: that an event is in no batch
+	// rests on acknowledgements, which are the broker's word, and what a broker can win by lying must not add up over tasks.
 	Standing uint64
+	// Open counts those of them whose outcome is not known. They may be sent again, and released, however old they are.
+	Open uint64
 	// Anonymous says that some event was charged to Everyone alone: any user may be behind it.
 	Anonymous bool
-	// Lost says that the ledger began when the task's events had taken part already. How many of them stand is not known,
-	// so nothing is given back.
+	// Lost says that the ledger began when the task's events had taken part already. How many of them are open is not known.
 	Lost bool
-	At   time.Time // of the newest charge, by the clock of the ledger
+	At   time.Time // of the newest charge or outcome, by the clock of the ledger
 }
 
 // A Ledger remembers what the tasks of one state folder cost its users. It outlives tasks, and must not be restored from a
@@ -66,8 +68,9 @@ func Spent(charges []Charge, now time.Time, period time.Duration) (epsilon, delt
 	return epsilon, delta
 }
 
+// within says whether a charge counts in the period that ends now. What is open counts, whatever its age.
 func (c Charge) within(now time.Time, period time.Duration) bool {
-	return period == 0 || now.Sub(c.At) <= period
+	return period == 0 || c.Open > 0 || c.Lost || now.Sub(c.At) <= period
 }
 
 // addUp rounds a sum up: what is printed and compared is never below the true sum.
@@ -86,7 +89,7 @@ func OfUser(own, everyone []Charge) []Charge {
 			continue
 		}
 		if i := charged(out, c.Task); i >= 0 {
-			c.Standing = max(c.Standing, out[i].Standing)
+			c.Standing, c.Open = max(c.Standing, out[i].Standing), max(c.Open, out[i].Open)
 			out[i] = c.over(out[i])
 			continue
 		}
@@ -113,18 +116,23 @@ func charged(charges []Charge, task stream.Hash) int {
 func charge(charges []Charge, c Charge, n, most uint64) []Charge {
 	i := charged(charges, c.Task)
 	if i < 0 {
-		c.Standing = min(n, most)
+		c.Standing, c.Open = min(n, most), min(n, most)
 		return append(charges, c)
 	}
-	c.Standing = min(charges[i].Standing+min(n, most-charges[i].Standing), most)
-	charges[i] = c.over(charges[i])
+	old := charges[i]
+	c.Standing, c.Open = old.Standing+min(n, most-old.Standing), old.Open+min(n, most-old.Open)
+	charges[i] = c.over(old)
 	return charges
 }
 
-// refund takes n events back from what a task cost an account.
-func refund(charges []Charge, task stream.Hash, n uint64) {
-	if i := charged(charges, task); i >= 0 && !charges[i].Lost {
-		charges[i].Standing -= min(n, charges[i].Standing)
+// resolve notes that the outcome of n events of a task is known now.
+func resolve(charges []Charge, task stream.Hash, n uint64, now time.Time) {
+	if i := charged(charges, task); i >= 0 && n > 0 {
+		c := &charges[i]
+		c.Open -= min(n, c.Open)
+		if now.After(c.At) {
+			c.At = now
+		}
 	}
 }
 

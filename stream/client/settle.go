@@ -44,7 +44,7 @@ func (g *gateway) decide(r *round, by func(*Participation)) error {
 			}
 			return fmt.Errorf("settle events of round %d: %w", r.number, err)
 		}
-		if err := g.refund(events[:n]); err != nil {
+		if err := g.resolve(events[:n]); err != nil {
 			return err
 		}
 		for _, e := range events[:n] {

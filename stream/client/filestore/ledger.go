@@ -81,6 +81,9 @@ func syncFolder(dir string) error {
 
 // Update implements client.Ledger.
 func (l *Ledger) Update(clock time.Time, accounts []client.Key, edit func(time.Time, [][]client.Charge) error) error {
+	if _, err := os.Stat(l.path); err != nil {
+		return fmt.Errorf("write ledger: %w", err) // an empty one in its place would have forgotten what was spent
+	}
 	var refused error // of edit, answered as it is
 	err := l.write(func(tx *bbolt.Tx) error {
 		meta, bucket := tx.Bucket([]byte(metaBucket)), tx.Bucket([]byte(accountsBucket))

@@ -192,3 +192,28 @@ func BenchmarkLedger(b *testing.B) {
 		})
 	}
 }
+
+// A ledger that is taken away while a publisher runs is not begun anew: an empty one would have forgotten everything.
+func TestLedgerTakenAway(t *testing.T) {
+	dir := t.TempDir()
+	l, err := filestore.OpenLedger(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	update := func() error {
+		return l.Update(time.UnixMilli(1e12), []client.Key{client.Everyone}, func(time.Time, [][]client.Charge) error { return nil })
+	}
+	if err := update(); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, filestore.LedgerName)
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := update(); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%v, want ErrNotExist", err)
+	}
+	if _, err := os.Stat(path); err == nil {
+		t.Error("a ledger was begun anew")
+	}
+}
