@@ -25,8 +25,8 @@ func newLedger() *cobra.Command {
 		Use:   "ledger --state DIR",
 		Short: "what the tasks of a state folder cost its users",
 		Long: `ledger prints what each task cost the users of a state folder, by the accounting of the devices themselves, and what the
-user who paid most paid over all tasks: for ever, or in the period of a policy. A task costs nothing while none of its
-events may be in a batch. It works while publishers run.`,
+user who paid most paid over all tasks: for ever, or in the period of a policy. A task costs nothing before the
+first of its events is sent; nothing is given back. It works while publishers run.`,
 		Example: "  ingest ledger --state ./devices --policy deploy/policy.yaml --json",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -123,7 +123,7 @@ func (s statement) print(w io.Writer) error {
 		if !c.InPeriod {
 			counts = "no"
 		}
-		fmt.Fprintf(t, "%s\t%.6g\t%.6g\t%d\t%s\t%s\n", c.Task, c.Epsilon, c.Delta, c.Events, c.Last.Format(time.RFC3339), counts)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\t%s\n", c.Task, cli.Upper(c.Epsilon, 6), cli.Upper(c.Delta, 6), c.Events, c.Last.Format(time.RFC3339), counts)
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -139,6 +139,6 @@ func (s statement) print(w io.Writer) error {
 	if s.MaxTotalDelta != nil {
 		limits += fmt.Sprintf(", delta of %g", *s.MaxTotalDelta)
 	}
-	_, err := fmt.Fprintf(w, "\n%s, the user who paid most: epsilon %.6g, delta %.6g%s\n", window, s.Epsilon, s.Delta, limits)
+	_, err := fmt.Fprintf(w, "\n%s, the user who paid most: epsilon %s, delta %s%s\n", window, cli.Upper(s.Epsilon, 6), cli.Upper(s.Delta, 6), limits)
 	return err
 }

@@ -136,18 +136,20 @@ func (r *auditReport) add(v audit.View, a audit.Report) {
 	r.Trials, r.Pass = a.Trials, r.Pass && a.Pass
 }
 
+// print rounds each bound outward, and not at all the point of the curve that two bounds are about.
 func (r auditReport) print(w io.Writer) error {
 	for _, a := range r.Adversaries {
 		for _, p := range a.Points {
-			fmt.Fprintf(w, "%-8s  epsilon %-8.4g claimed delta %-10.4g at least %-10.4g (%s)\n", a.Adversary, p.Epsilon, p.Claimed, p.Lower, p.Pair)
+			fmt.Fprintf(w, "%-8s  epsilon %-20g claimed delta %-10s at least %-10s (%s)\n",
+				a.Adversary, p.Epsilon, cli.Upper(p.Claimed, 4), cli.Lower(p.Lower, 4), p.Pair)
 		}
 		verdict := "not refuted"
 		if !a.Pass {
 			verdict = "REFUTED"
 		}
-		fmt.Fprintf(w, "%-8s  at delta %.3g: claimed epsilon %.4g, empirical at least %.4g: %s\n",
-			a.Adversary, a.AuditDelta, a.ClaimedEpsilon, a.EmpiricalEpsilonLower, verdict)
+		fmt.Fprintf(w, "%-8s  at delta %g: claimed epsilon %s, empirical at least %s: %s\n",
+			a.Adversary, a.AuditDelta, cli.Upper(a.ClaimedEpsilon, 4), cli.Lower(a.EmpiricalEpsilonLower, 4), verdict)
 	}
-	_, err := fmt.Fprintf(w, "%d trials, confidence %.4g\n", r.Trials, r.Confidence)
+	_, err := fmt.Fprintf(w, "%d trials, confidence %s\n", r.Trials, cli.Lower(r.Confidence, 4))
 	return err
 }

@@ -157,7 +157,7 @@ noise         %.4g of the clip norm, standard deviation of one coordinate of a r
 	for _, g := range r.Guarantees {
 		epsilon := "no finite epsilon"
 		if g.Epsilon != nil {
-			epsilon = fmt.Sprintf("epsilon %.4g, delta %g", *g.Epsilon, g.Delta)
+			epsilon = fmt.Sprintf("epsilon %s, delta %g", cli.Upper(*g.Epsilon, 4), g.Delta)
 		}
 		fmt.Fprintf(w, "guarantee     %s against the %s if a share of %s of the users adds its noise\n", epsilon, g.Adversary, g.HonestFraction)
 	}

@@ -127,18 +127,18 @@ func newCalibrate() *cobra.Command {
 }
 
 func printCalibration(w io.Writer, p accounting.Plan) error {
-	_, err := fmt.Fprintf(w, `epsilon %.6g, delta %g, trust %v, honest fraction %v
+	_, err := fmt.Fprintf(w, `epsilon %s, delta %g, trust %v, honest fraction %v
 g = %d, b = %d, p = %.7g, floors %d trials each
 report       %d bits a coordinate, %d bytes
 noise        %.5g of the clip norm, standard deviation of one coordinate of the mean
 rounding     %.5g at most
 the floor    %.5g, the analytic Gaussian mechanism
-`, p.Epsilon, p.Delta, p.Trust, p.HonestFraction, p.Levels, p.Trials, p.P, p.FloorTrials,
+`, cli.Upper(p.Epsilon, 6), p.Delta, p.Trust, p.HonestFraction, p.Levels, p.Trials, p.P, p.FloorTrials,
 		p.BitsPerCoordinate, p.ReportBytes, p.NoiseStd, p.RoundingStd, p.GaussianNoiseStd)
 	if err == nil && p.Profile == accounting.Paper {
 		proved := "no finite epsilon"
 		if p.ProvedEpsilon != nil {
-			proved = fmt.Sprintf("epsilon %.4g", *p.ProvedEpsilon)
+			proved = "epsilon " + cli.Upper(*p.ProvedEpsilon, 4)
 		}
 		_, err = fmt.Fprintf(w, "these are the paper's constants; Theorem A proves %s for them; runnable: %t\n", proved, p.Runnable)
 	}
@@ -172,7 +172,7 @@ func newPrivacyEpsilon() *cobra.Command {
 					_, err := fmt.Fprintf(w, "no finite epsilon at delta %g: too little noise\n", delta)
 					return err
 				}
-				_, err := fmt.Fprintf(w, "epsilon %.6g at delta %g (learner alone: %.6g)\n", g.Epsilon, delta, g.Learner)
+				_, err := fmt.Fprintf(w, "epsilon %s at delta %g (learner alone: %s)\n", cli.Upper(g.Epsilon, 6), delta, cli.Upper(g.Learner, 6))
 				return err
 			})
 		},
@@ -205,7 +205,7 @@ func newPrivacyDelta() *cobra.Command {
 				return err
 			}
 			return cli.Result(c.OutOrStdout(), f.json, d, func(w io.Writer) error {
-				_, err := fmt.Fprintf(w, "delta %.6g at epsilon %g (learner alone: %.6g)\n", d.Delta, epsilon, d.Learner)
+				_, err := fmt.Fprintf(w, "delta %s at epsilon %g (learner alone: %s)\n", cli.Upper(d.Delta, 6), epsilon, cli.Upper(d.Learner, 6))
 				return err
 			})
 		},
@@ -242,7 +242,7 @@ randomizer/accounting/testdata/accounting-samples.json, and prints the accountan
 				for _, v := range values {
 					value := "no finite value"
 					if v.Value != nil {
-						value = fmt.Sprintf("%.9g", *v.Value)
+						value = cli.Upper(*v.Value, 9) // of all kinds: more noise than needed is no harm either
 					}
 					if _, err := fmt.Fprintf(w, "%s\t%s\n", v.ID, value); err != nil {
 						return err

@@ -60,8 +60,8 @@ optimum send one private report each. It keeps nothing.`,
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(progress, "%d users, %d rounds of %d; each report is %d bytes, with noise for epsilon %.3g, delta %g\n",
-				job.Plan.Users, job.Plan.Rounds, job.Plan.Cohort, job.Plan.Privacy.ReportBytes, job.Plan.Privacy.Epsilon, job.Plan.Privacy.Delta)
+			fmt.Fprintf(progress, "%d users, %d rounds of %d; each report is %d bytes, with noise for epsilon %s, delta %g\n",
+				job.Plan.Users, job.Plan.Rounds, job.Plan.Cohort, job.Plan.Privacy.ReportBytes, cli.Upper(job.Plan.Privacy.Epsilon, 3), job.Plan.Privacy.Delta)
 			report, err := pipeline.Quickstart(c.Context(), pipeline.QuickstartConfig{Job: job, Dir: dir, Seed: seed,
 				Seeded: c.Flags().Changed("seed"), Watch: progress, Fill: progress.Fill, Model: improving(progress), Logger: logger})
 			progress.Close()
@@ -116,8 +116,8 @@ func improving(w io.Writer) func(pipeline.Learned) {
 	return func(m pipeline.Learned) {
 		every := max(1, m.Rounds/10)
 		if m.Steps%every == 0 || m.Steps == m.Rounds {
-			fmt.Fprintf(w, "round %3d of %d   %6d users   epsilon %.3f   accuracy %.1f %%   excess risk %.4f\n",
-				m.Round, m.Rounds, m.Users, m.EpsilonSpent, 100*m.Accuracy, m.ExcessRisk)
+			fmt.Fprintf(w, "round %3d of %d   %6d users   epsilon %-5s   accuracy %.1f %%   excess risk %.4f\n",
+				m.Round, m.Rounds, m.Users, cli.Upper(m.EpsilonSpent, 3), 100*m.Accuracy, m.ExcessRisk)
 		}
 	}
 }
@@ -125,11 +125,11 @@ func improving(w io.Writer) func(pipeline.Learned) {
 func printQuickstart(w io.Writer, r pipeline.QuickstartReport) error {
 	_, err := fmt.Fprintf(w, `
 learned from  %d of %d users in %d rounds, each seen once; %.0f events/s through NATS and Pebble
-privacy       epsilon %.3g, delta %g for every user, against everybody downstream of the shuffle stage%s
+privacy       epsilon %s, delta %g for every user, against everybody downstream of the shuffle stage%s
 accuracy      %.2f %% on fresh events (without privacy %.2f %%, the optimum %.2f %%)
 excess risk   %.4f over the known optimum (without privacy %.4f)
 noise         %.4f of the clip norm in each coordinate of a round's mean gradient (the paper's constants: %.2f)
-`, r.Accepted, r.Events, r.Rounds, r.EventsPerSecond, r.Epsilon, r.Delta, intruder(r.Snapshot.Privacy.Trust), 100*r.TestAccuracy, 100*r.NonPrivateAccuracy,
+`, r.Accepted, r.Events, r.Rounds, r.EventsPerSecond, cli.Upper(r.Epsilon, 3), r.Delta, intruder(r.Snapshot.Privacy.Trust), 100*r.TestAccuracy, 100*r.NonPrivateAccuracy,
 		100*r.OptimumAccuracy, r.ExcessRisk, r.NonPrivateExcessRisk, r.NoiseStd, r.PaperNoiseStd)
 	return err
 }

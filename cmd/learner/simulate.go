@@ -207,7 +207,7 @@ func (r simulateReport) print(w io.Writer) error {
 		}
 		spread = fmt.Sprintf(" (accuracy sd %.4f over %d seeds)", math.Sqrt(squares/float64(n-1)), n)
 	}
-	_, err := fmt.Fprintf(w, "%s: %s, %d rounds of %d, epsilon %.4g, delta %g\nprivate       %s%s\nnot private   %s\n",
-		r.Task, r.Algorithm, r.Rounds, r.Cohort, r.Epsilon, r.Delta, r.Mean, spread, r.NonPrivate)
+	_, err := fmt.Fprintf(w, "%s: %s, %d rounds of %d, epsilon %s, delta %g\nprivate       %s%s\nnot private   %s\n",
+		r.Task, r.Algorithm, r.Rounds, r.Cohort, cli.Upper(r.Epsilon, 4), r.Delta, r.Mean, spread, r.NonPrivate)
 	return err
 }

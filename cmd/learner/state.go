@@ -85,8 +85,8 @@ func newStatus() *cobra.Command {
 				return fmt.Errorf("the learner's answer: %w", err)
 			}
 			return cli.Result(c.OutOrStdout(), asJSON, s, func(w io.Writer) error {
-				_, err := fmt.Fprintf(w, "task %s: %d of %d steps in %d rounds, %d users\nepsilon %.6g of %.6g, delta %g\n",
-					s.Task, s.Steps, s.Rounds, s.Round, s.Users, s.EpsilonSpent, s.EpsilonBudget, s.DeltaSpent)
+				_, err := fmt.Fprintf(w, "task %s: %d of %d steps in %d rounds, %d users\nepsilon %s of %g, delta %g\n",
+					s.Task, s.Steps, s.Rounds, s.Round, s.Users, cli.Upper(s.EpsilonSpent, 6), s.EpsilonBudget, s.DeltaSpent)
 				if err == nil {
 					err = printAdversaries(w, s.Adversaries)
 				}
@@ -125,12 +125,12 @@ JSON, entries has one line a round, the one that counts, and chain has them all.
 			}
 			return cli.Result(c.OutOrStdout(), asJSON, l, func(w io.Writer) error {
 				for _, e := range l.Chain {
-					if _, err := fmt.Fprintf(w, "%5d  %-8s  round %d  attempt %d  users %d  epsilon %.6g  %s\n",
-						e.Sequence, e.Kind, e.Round, e.Attempt, e.Users, e.Epsilon, e.Hash); err != nil {
+					if _, err := fmt.Fprintf(w, "%5d  %-8s  round %d  attempt %d  users %d  epsilon %s  %s\n",
+						e.Sequence, e.Kind, e.Round, e.Attempt, e.Users, cli.Upper(e.Epsilon, 6), e.Hash); err != nil {
 						return err
 					}
 				}
-				if _, err := fmt.Fprintf(w, "epsilon %.6g, delta %g for the user who is charged most; chain intact\n", l.Epsilon, l.Delta); err != nil {
+				if _, err := fmt.Fprintf(w, "epsilon %s, delta %g for the user who is charged most; chain intact\n", cli.Upper(l.Epsilon, 6), l.Delta); err != nil {
 					return err
 				}
 				return printAdversaries(w, l.Adversaries)
@@ -147,7 +147,7 @@ func printAdversaries(w io.Writer, a pipeline.Adversaries) error {
 	if a.EpsilonIntruder == nil {
 		return nil
 	}
-	_, err := fmt.Fprintf(w, "trust %s: epsilon %.6g against one who looks once into the shuffle stage, %.6g against the learner alone\n",
-		a.Trust, *a.EpsilonIntruder, a.EpsilonLearner)
+	_, err := fmt.Fprintf(w, "trust %s: epsilon %s against one who looks once into the shuffle stage, %s against the learner alone\n",
+		a.Trust, cli.Upper(*a.EpsilonIntruder, 6), cli.Upper(a.EpsilonLearner, 6))
 	return err
 }

@@ -84,7 +84,7 @@ func (r *Rounds) Applied(a service.Applied) {
 func (r *Rounds) line() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return fmt.Sprintf(" %s  users %d  epsilon %.3g of %.3g", r.fill, r.last.Users, r.last.EpsilonSpent, r.last.EpsilonBudget)
+	return fmt.Sprintf(" %s  users %d  epsilon %s of %g", r.fill, r.last.Users, Upper(r.last.EpsilonSpent, 3), r.last.EpsilonBudget)
 }
 
 // Close leaves the bar as it is.

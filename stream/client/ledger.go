@@ -154,5 +154,5 @@ func (p Policy) affordTotal(charges []Charge, c Charge, now time.Time) error {
 }
 
 func refuseTotal(what string, total, spent, limit float64, key, window string) error {
-	return refuse("total "+what, fmt.Sprintf("%.6g with this task, %.6g without", total, spent), "at most %v %s, the policy's %s", limit, window, key)
+	return refuse("total "+what, fmt.Sprintf("%v with this task, %v without", total, spent), "at most %v %s, the policy's %s", limit, window, key)
 }

@@ -185,7 +185,7 @@ func (t *Terms) afford(what string, r *wire.Round) (accounting.Guarantee, error)
 	}
 	if !(g.Epsilon <= limit*(1+tolerance)) {
 		return g, refuse(what+": epsilon",
-			fmt.Sprintf("%.6g at delta %g, if a share %v of users is honest", g.Epsilon, t.Delta, t.honest),
+			fmt.Sprintf("%v at delta %v, if a share %v of users is honest", g.Epsilon, t.Delta, t.honest),
 			"at most %v, %s", limit, source)
 	}
 	return g, nil
