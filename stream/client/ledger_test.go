@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -357,6 +358,9 @@ func ledgerDies(t *testing.T, failAt int, named, lost, inLedger bool) (died bool
 		c := w.config(s)
 		c.Ledger, c.UserKeys = g, named
 		c.Policy.MaxTotalEpsilon = 1.5 * w.cost()
+		if named {
+			return publishUsers(ctx, w.client(c), 16)
+		}
 		return w.client(c).Run(ctx, rows(16, false))
 	}
 	name := fmt.Sprintf("write %d, of the ledger %t, named %t, lost %t", failAt, inLedger, named, lost)
@@ -399,6 +403,52 @@ func ledgerDies(t *testing.T, failAt int, named, lost, inLedger bool) (died bool
 		t.Errorf("%s: the task cost %v, want %v, once", name, epsilon, w.cost())
 	}
 	return died
+}
+
+// publishUsers is Run for events with the keys of n users.
+func publishUsers(ctx context.Context, cl *client.Client, n int) (sum client.Summary, err error) {
+	outcomes := make(chan client.Outcome)
+	for i := range n {
+		go func() {
+			got, _ := cl.Publish(ctx, client.EventKey(fmt.Sprint(i)), example(1)) // Close has the error
+			outcomes <- got
+		}()
+	}
+	for range n {
+		sum.Events++
+		switch (<-outcomes).State {
+		case client.Counted:
+			sum.Counted++
+		case client.Uncounted:
+			sum.Uncounted++
+		case client.Unknown:
+			sum.Unknown++
+		case client.Refused:
+			sum.Refused++
+		}
+	}
+	return sum, cl.Close()
+}
+
+// Rows have no user's key: each would pay anew in every task, so that no total would bind.
+func TestRunRefusesUserKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, plan{rounds: 1, cohort: 10, deadline: time.Minute})
+		w.open(t.Context(), 1, 1, w.announce(t.Context(), 1))
+		s, ledger := newSpy(t, client.NewMemoryStore()), client.NewMemoryLedger()
+		c := w.config(s)
+		c.Ledger, c.UserKeys = ledger, true
+		c.Policy.MaxTotalEpsilon = 1.5 * w.cost()
+		short, stop := context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		sum, err := w.client(c).Run(short, rows(10, false))
+		if err == nil || !strings.Contains(err.Error(), "UserKeys") || sum != (client.Summary{}) {
+			t.Errorf("%+v, %v: want an error about UserKeys and no event", sum, err)
+		}
+		if n := w.reports(1, 1); n != 0 || len(s.draws) != 0 {
+			t.Errorf("%d reports, %d events charged", n, len(s.draws))
+		}
+	})
 }
 
 // Half of a device's memory is gone: participations without which users would go again are missed, and a ledger without the

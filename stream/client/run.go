@@ -16,6 +16,10 @@ import (
 // maxInvalidLogged bounds the invalid rows that are logged with their line.
 const maxInvalidLogged = 20
 
+// errUserKeys: a row's key is its number or random, so accounts by key would let a user pay anew in every task.
+var errUserKeys = errors.New("client: UserKeys with Run: rows are not keyed by user, so no user's total would bind; " +
+	"use Publish with an EventKey, or leave UserKeys unset")
+
 // Run publishes rows, each a user, as they come, and stops the client. It returns when the rows have ended and the
 // outcome of every one is known, when the task has ended and no row came for a Poll, or when ctx ends; then charged
 // rows are Unknown, and a later Run with the same store and Source goes on.
@@ -24,8 +28,13 @@ const maxInvalidLogged = 20
 // of rows other than a *task.RowError ends the reading, and is returned when what was read before is settled. Rows
 // are pulled when a round has room for them; at most a few chunks are held before.
 //
+// Rows have no user's id, so Run with Config.UserKeys is an error, and nothing is done.
+//
 // Run does not wait for a pull that blocks, such as a terminal's: rows must be safe to be pulled once more after Run.
 func (c *Client) Run(ctx context.Context, rows iter.Seq2[task.Row, error]) (Summary, error) {
+	if c.gateway.UserKeys {
+		return Summary{}, errUserKeys
+	}
 	select {
 	case <-c.done:
 		return Summary{}, c.ended()

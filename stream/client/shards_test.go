@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/client"
 	"github.com/panlearn/panlearn/stream/seal"
@@ -81,6 +82,48 @@ func TestShardsOfAttempts(t *testing.T) {
 		group.Wait()
 		s.audit(w)
 	})
+}
+
+// TestShardsUnderFloors: a device believes no attempt in shards where the trust has floors, because the accountant counts
+// those of one worker. It answers the next attempt, which has one.
+func TestShardsUnderFloors(t *testing.T) {
+	for _, trust := range []accounting.Trust{accounting.Shuffle, accounting.Pan, accounting.ShufflePan} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, stop := context.WithCancel(t.Context())
+			w := newWorld(t, plan{rounds: 1, cohort: 4, sealed: true, trust: trust})
+			hash := w.announce(ctx, 1)
+			key, err := seal.NewRoundKey(w.task.Suite)
+			must(t, err)
+			open := w.openMessage(1, 1, hash)
+			open.Shards = []*wire.Shard{{PublicKey: key.Public(), Instance: bytes.Repeat([]byte{1}, 16), Seat: 1}}
+			open.HandoverKey = []byte("nothing to a device")
+			w.put(ctx, w.name.Open(1, 1), w.stage, open)
+			var group sync.WaitGroup
+			s := newSpy(t, client.NewMemoryStore())
+			group.Go(func() { _, _ = w.client(w.config(s)).Run(ctx, rows(4, false)) })
+			time.Sleep(30 * time.Second)
+			want := 4
+			if trust.HasFloors() {
+				want = 0
+			}
+			n := 0
+			for _, m := range w.broker.Dump() {
+				if m.Stream == stream.Reports {
+					n++
+				}
+			}
+			if n != want || len(s.draws) != want {
+				t.Errorf("%v: %d reports in an attempt of two shards, %d events charged, want %d", trust, n, len(s.draws), want)
+			}
+			w.open(ctx, 1, 2, hash)
+			time.Sleep(30 * time.Second)
+			if n := w.reports(1, 2); n != 4 {
+				t.Errorf("%v: %d reports in an attempt of one shard, want 4", trust, n)
+			}
+			stop()
+			group.Wait()
+		})
+	}
 }
 
 // TestForgedShardKey: an Open with a key that is none is passed over as a whole.

@@ -133,7 +133,8 @@ func (v *view) end(ctx context.Context, terms *Terms) (*wire.End, bool) {
 	return &e, ok
 }
 
-// latestOpen reads the newest attempt at a round whose key is one that reports can be sealed to.
+// latestOpen reads the newest attempt at a round whose keys are ones that reports can be sealed to. Where a trust has
+// floors, an attempt in shards is none: the accountant counts the floors of one worker.
 func (v *view) latestOpen(ctx context.Context, terms *Terms, round uint64, manifest stream.Hash) (*wire.Open, bool) {
 	var o wire.Open
 	if _, ok := v.verified(ctx, v.task.Opens(round), true, terms, terms.Task.StageKey, &o); !ok {
@@ -150,6 +151,9 @@ func (v *view) latestOpen(ctx context.Context, terms *Terms, round uint64, manif
 		err = fmt.Errorf("manifest_hash %x: want %x", o.ManifestHash, manifest)
 	case o.Suite != terms.Task.Suite:
 		err = fmt.Errorf("suite %v: want the task's, %v", o.Suite, terms.Task.Suite)
+	case len(o.Shards) > 0 && floors(terms):
+		err = fmt.Errorf("%d shards: want one under trust %s, because the accountant counts the floors of one worker",
+			len(stream.ShardKeys(&o)), terms.Spec.Privacy.Trust)
 	}
 	if err != nil {
 		v.ignore(v.task.Open(round, o.Attempt), err)
