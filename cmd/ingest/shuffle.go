@@ -36,7 +36,8 @@ round, every one a part of it, and give all that they have of it to one of them,
 It is the trusted party of the shuffle model: run it apart from the learner. Forbid core dumps and swap for it.
 
 In --state it marks each round before it claims it. Should the broker lose what it acknowledged, a round that is marked is
-void and not opened again. The folder holds nothing of users and belongs to one machine: do not restore it from a backup.`,
+void and not opened again, and of the processes on one machine that share the folder one alone claims a round. The folder
+holds nothing of users and belongs to one machine: do not restore it from a backup.`,
 		Example: "  ingest shuffle --task a9a --nats nats://127.0.0.1:4222 --identity stage.key",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -109,6 +110,6 @@ func marks(dir string, log *slog.Logger) (stage.Marks, error) {
 			return m, nil
 		}
 	}
-	log.Warn("no folder for the marks of claimed rounds, so only the broker remembers them; name one with --state", "error", err)
+	log.Warn("no folder for the marks of claimed rounds, so they are forgotten when this process ends; name one with --state", "error", err)
 	return nil, nil
 }

@@ -20,7 +20,7 @@ var mayImport = map[string][]string{
 	"learner/task":          {"learner/convex", "randomizer/accounting"},
 	"learner/task/source":   {"learner/convex", "learner/task"},
 	"shuffle/stage/markfile": {
-		"shuffle/stage", "stream",
+		"stream",
 	},
 	"learner/service": {"learner", "learner/convex", "randomizer", "randomizer/accounting", "state", "stream", "stream/manifest",
 		"stream/seal", "stream/wire"},

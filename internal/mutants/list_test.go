@@ -161,7 +161,13 @@ var mutants = []mutant{
 	{
 		name: "a claimed round is not marked", file: "shuffle/stage/marks.go", pkg: "shuffle/stage", tests: "TestLostClaimAndBatch",
 		edits: []edit{
-			{"\t\tif err := m.facts.Marks.Claim(m.facts.taskHash, a.Round); err != nil {", "\t\tif err := error(nil); err != nil {"},
+			{"\t\tours, err := m.facts.Marks.Claim(m.facts.taskHash, a.Round, m.facts.Instance)", "\t\tours, err := true, error(nil)"},
+		},
+	},
+	{
+		name: "a round that another process marked is claimed", file: "shuffle/stage/marks.go", pkg: "shuffle/stage", tests: "TestMarksOnTwoFaces",
+		edits: []edit{
+			{"\t\tif !ours {", "\t\tif !ours && err != nil {"},
 		},
 	},
 	{

@@ -24,7 +24,7 @@ type StageConfig struct {
 	BrokerWait time.Duration // how long a broker that does not answer yet is waited for
 	Identity   *seal.Identity
 	LearnerKey ed25519.PublicKey // nil: trust on first use
-	Marks      stage.Marks       // nil: none
+	Marks      stage.Marks       // nil: in memory
 	Lease      time.Duration     // how long a silent stage keeps others waiting; 0: stage.DefaultLeaseTTL
 	Workers    int               // that share a round, if so many are there; 0 and 1: one works
 	HTTP       net.Listener      // nil: none; RunStage closes it

@@ -32,6 +32,15 @@ func (p *claiming) took(now time.Time, _ step, r result) (phase, error) {
 	return contest(p.facts, p.release.round, &r.put.Standing, now)
 }
 
+// barred is where another process of the stage has marked the round: ours is dropped before any of it was sent. A claim of
+// theirs that the broker shows is waited for as ever; where it shows none, the round is burnt.
+func (p *claiming) barred() (phase, error) {
+	p.abandon()
+	p.Logger.Error("another process of the stage has marked the round, ours is dropped", "round", p.release.round.number)
+	tell2(p.Observer.Dropped, p.release.round.number, p.release.attempt)
+	return &inspecting{facts: p.facts, round: p.release.round}, nil
+}
+
 // releasing puts the batch, and on every retry the same bytes. What stands afterwards is the round's outcome.
 type releasing struct {
 	*facts

@@ -57,8 +57,8 @@ type Config struct {
 	// ShardReader opens the work queue of one shard number, from 1. Wanted where Workers is above 1.
 	ShardReader func(ctx context.Context, shard uint32) (stream.ReportReader, error)
 
-	// Marks keep a round that was claimed once from being opened again, whatever the broker forgets. nil: the broker alone
-	// remembers.
+	// Marks keep a round that was claimed once from being claimed by another process that shares them, and from being opened
+	// again, whatever the broker forgets. nil: the process remembers its own claims as long as it lives.
 	Marks Marks
 
 	Observer Observer
@@ -108,6 +108,9 @@ func (c Config) withDefaults() Config {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
+	if c.Marks == nil {
+		c.Marks = &ownMarks{}
+	}
 	for c.Instance == [stream.InstanceSize]byte{} {
 		_, _ = crand.Read(c.Instance[:]) // never fails
 	}
@@ -122,9 +125,7 @@ func New(cfg Config) (*Stage, error) {
 	}
 	f := &facts{Config: cfg, jitter: rand.New(randomizer.NewEntropy()), absent: roll{}, table: register{subject: cfg.Task.Quota()}}
 	f.lease = newLease(cfg.Task.Lease(), cfg.Instance, cfg.LeaseTTL, cfg.Poll)
-	if f.Marks != nil {
-		f.Records = &marked{Records: f.Records, facts: f}
-	}
+	f.Records = &marked{Records: f.Records, facts: f}
 	s := &Stage{facts: f}
 	s.status = Status{Task: cfg.Task, Phase: "new"}
 	return s, nil

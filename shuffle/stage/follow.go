@@ -170,7 +170,7 @@ func (p *inspecting) took(now time.Time, s step, r result) (phase, error) {
 	case !p.counted:
 		p.counted, p.attempt, p.attempts = true, 1, p.newestAttempt(r.message)
 		if p.claimedOnce(p.number) {
-			p.Logger.Error("the broker has lost the claim of a round that this stage had claimed", "round", p.number)
+			p.Logger.Error("a round is marked as claimed, and the broker shows no claim", "round", p.number)
 			return burn(p.facts, p.round, max(p.attempts, 1), ReasonMarked)
 		}
 	case !p.closed:

@@ -17,27 +17,29 @@ import (
 // memoryMarks are marks that outlive a stage's process, and can fail.
 type memoryMarks struct {
 	mu     sync.Mutex
-	rounds map[stream.Hash]uint64
+	last   map[stream.Hash]ownMarks
 	broken error
 }
 
 func (m *memoryMarks) Claimed(task stream.Hash) (uint64, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.rounds[task], m.broken
+	return m.last[task].round, m.broken
 }
 
-func (m *memoryMarks) Claim(task stream.Hash, round uint64) error {
+func (m *memoryMarks) Claim(task stream.Hash, round uint64, instance [stream.InstanceSize]byte) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.broken != nil {
-		return m.broken
+		return false, m.broken
 	}
-	if m.rounds == nil {
-		m.rounds = map[stream.Hash]uint64{}
+	if m.last == nil {
+		m.last = map[stream.Hash]ownMarks{}
 	}
-	m.rounds[task] = max(m.rounds[task], round)
-	return nil
+	own := m.last[task]
+	ours, err := own.Claim(task, round, instance)
+	m.last[task] = own
+	return ours, err
 }
 
 func (m *memoryMarks) set(broken error) {

@@ -14,7 +14,7 @@ const (
 	ReasonClaimWithoutBatch = "claim without a batch"
 	// ReasonCloseWithoutBatch: a Close stands, so there was a batch, and the broker lost it.
 	ReasonCloseWithoutBatch = "close without a batch"
-	// ReasonMarked: a mark of the stage says that the round was claimed, and the broker knows no claim. See [Marks].
+	// ReasonMarked: a mark of the stage says that the round was claimed, and the broker shows no claim. See [Marks].
 	ReasonMarked = "claimed before, and the broker lost the claim"
 )
 

@@ -111,6 +111,8 @@ func (s *Stage) advance(ctx context.Context, p phase) (phase, error) {
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return p, nil // Run asks the context next
+	case errors.Is(err, errMarked):
+		return p.(*claiming).barred()
 	case err != nil:
 		if errors.Is(err, stream.ErrRefused) {
 			return p, fmt.Errorf("stage: %s: the broker will never take it: %w", p, err)

@@ -1,32 +1,26 @@
 package markfile
 
 import (
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 
-	"github.com/panlearn/panlearn/shuffle/stage"
 	"github.com/panlearn/panlearn/stream"
 )
 
 const (
-	suffix    = ".claimed"
-	temporary = ".new"
-	domain    = "panlearn claimed round v1\x00"
+	suffix     = ".claimed"
+	lockSuffix = ".lock"
+	temporary  = ".new"
 )
 
-// Marks is a folder of marks. It is used by one goroutine at a time.
+// Marks is a folder of marks. Any number of goroutines and processes may use it, and others of the same folder.
 type Marks struct {
 	dir string
 }
-
-var _ stage.Marks = (*Marks)(nil)
 
 // Open creates the folder (mode 0700) if it is missing, and refuses one in which it cannot write.
 func Open(dir string) (*Marks, error) {
@@ -78,52 +72,54 @@ func (m *Marks) path(task stream.Hash) string {
 	return filepath.Join(m.dir, hex.EncodeToString(task[:])+suffix)
 }
 
-// Claimed implements stage.Marks.
+// Claimed implements stage.Marks. It takes no lock: a mark is replaced as a whole.
 func (m *Marks) Claimed(task stream.Hash) (uint64, error) {
+	standing, err := m.read(task)
+	return standing.round, err
+}
+
+func (m *Marks) read(task stream.Hash) (mark, error) {
 	data, err := os.ReadFile(m.path(task))
 	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
+		return mark{}, nil
 	}
 	if err != nil {
-		return 0, err
+		return mark{}, err
 	}
-	number, _, _ := strings.Cut(string(data), " ")
-	round, err := strconv.ParseUint(number, 10, 64)
-	if err != nil || string(data) != encode(task, round) {
-		return 0, fmt.Errorf("%s is damaged: it may not be removed before the task has ended, because the stage would then open rounds again that it has released",
+	standing, ok := decode(task, string(data))
+	if !ok {
+		return mark{}, fmt.Errorf("%s is damaged: it may not be removed before the task has ended, because the stage would then open rounds again that it has released",
 			m.path(task))
 	}
-	return round, nil
+	return standing, nil
 }
 
-// encode is the round in decimal, a space, and in hexadecimal the SHA-256 of domain, task hash and round.
-func encode(task stream.Hash, round uint64) string {
-	number := strconv.FormatUint(round, 10)
-	sum := sha256.Sum256([]byte(domain + string(task[:]) + number))
-	return number + " " + hex.EncodeToString(sum[:]) + "\n"
-}
-
-// Claim implements stage.Marks. A mark never falls.
-func (m *Marks) Claim(task stream.Hash, round uint64) error {
-	standing, err := m.Claimed(task)
+// Claim implements stage.Marks. A mark never falls, whoever writes: it is read and replaced under the task's lock, which
+// Claim waits for.
+func (m *Marks) Claim(task stream.Hash, round uint64, instance [stream.InstanceSize]byte) (ours bool, err error) {
+	unlock, err := lock(m.path(task) + lockSuffix)
 	if err != nil {
-		return err
+		return false, fmt.Errorf("lock of a mark: %w", err)
 	}
-	if standing >= round {
-		return syncFolder(m.dir) // whoever wrote it may have died before
+	defer unlock()
+	standing, err := m.read(task)
+	switch {
+	case err != nil:
+		return false, err
+	case standing.round > round, standing.round == round && !standing.of(instance):
+		return false, nil
+	case standing.round == round:
+		return true, syncFolder(m.dir) // it may have failed before
 	}
-	path := m.path(task)
-	if err := write(path+temporary, encode(task, round)); err != nil {
-		return err
+	if err := m.replace(m.path(task), mark{round: round, named: true, instance: instance}.encode(task)); err != nil {
+		return false, err
 	}
-	if err := os.Rename(path+temporary, path); err != nil {
-		return err
-	}
-	return syncFolder(m.dir)
+	return true, nil
 }
 
-func write(path, content string) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+// replace is done when no crash undoes it.
+func (m *Marks) replace(path, content string) error {
+	f, err := os.CreateTemp(m.dir, filepath.Base(path)+".*"+temporary) // mode 0600
 	if err != nil {
 		return err
 	}
@@ -131,5 +127,11 @@ func write(path, content string) error {
 	if err == nil {
 		err = f.Sync()
 	}
-	return errors.Join(err, f.Close())
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return syncFolder(m.dir)
 }

@@ -4,10 +4,14 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/panlearn/panlearn/shuffle/stage"
 	"github.com/panlearn/panlearn/stream"
 )
+
+var _ stage.Marks = (*Marks)(nil)
 
 func opened(t *testing.T, dir string) *Marks {
 	t.Helper()
@@ -25,16 +29,32 @@ func wantClaimed(t *testing.T, m *Marks, task stream.Hash, want uint64) {
 	}
 }
 
-// TestMarksStay across handles, per task, and never fall.
+func wantOurs(t *testing.T, m *Marks, round uint64, who byte, want bool) {
+	t.Helper()
+	if got, err := m.Claim(stream.Hash{1}, round, id(who)); err != nil || got != want {
+		t.Errorf("claim of round %d by %d: ours %t, %v, want %t", round, who, got, err, want)
+	}
+}
+
+func id(who byte) [stream.InstanceSize]byte { return [stream.InstanceSize]byte{who} }
+
+// TestMarksStay across handles, per task, never fall, and are of one process each.
 func TestMarksStay(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
 	one, two := stream.Hash{1}, stream.Hash{2}
 	m := opened(t, dir)
 	wantClaimed(t, m, one, 0)
-	for _, step := range []struct{ claim, want uint64 }{{1, 1}, {2, 2}, {2, 2}, {1, 2}, {7, 7}, {1<<64 - 1, 1<<64 - 1}, {3, 1<<64 - 1}} {
-		if err := m.Claim(one, step.claim); err != nil {
-			t.Fatal(err)
-		}
+	const last = 1<<64 - 1
+	for _, step := range []struct {
+		claim uint64
+		who   byte
+		ours  bool
+		want  uint64
+	}{
+		{1, 1, true, 1}, {1, 1, true, 1}, {1, 2, false, 1}, {1, 0, false, 1}, {2, 2, true, 2}, {2, 1, false, 2}, {2, 2, true, 2},
+		{1, 1, false, 2}, {1, 2, false, 2}, {7, 2, true, 7}, {last, 0, true, last}, {last, 0, true, last}, {last, 1, false, last}, {3, 0, false, last},
+	} {
+		wantOurs(t, m, step.claim, step.who, step.ours)
 		wantClaimed(t, m, one, step.want)
 		wantClaimed(t, opened(t, dir), one, step.want)
 	}
@@ -44,22 +64,82 @@ func TestMarksStay(t *testing.T) {
 	}
 }
 
+// TestOldMark: a file of version 1 bars its round to everybody, and is replaced by a higher one.
+func TestOldMark(t *testing.T) {
+	m := opened(t, t.TempDir())
+	const old = "12 be992ce641b585a22b356d7f3720390750e7dd7db388ab34d2bb2e5712aa5ea6\n"
+	if err := os.WriteFile(m.path(stream.Hash{1}), []byte(old), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wantClaimed(t, m, stream.Hash{1}, 12)
+	wantOurs(t, m, 12, 0, false)
+	wantOurs(t, m, 12, 1, false)
+	wantOurs(t, m, 11, 1, false)
+	wantClaimed(t, m, stream.Hash{1}, 12)
+	wantOurs(t, m, 13, 1, true)
+	wantOurs(t, m, 13, 1, true)
+	wantClaimed(t, m, stream.Hash{1}, 13)
+}
+
+// TestConcurrentWriters: processes with handles of their own claim the same rounds in orders of their own. Each round is
+// given to one of them at most, no mark falls, the highest stays, and no temporary file.
+func TestConcurrentWriters(t *testing.T) {
+	const writers, rounds = 8, 25
+	dir, task := t.TempDir(), stream.Hash{1}
+	var mu sync.Mutex
+	owner := map[uint64]byte{}
+	var group sync.WaitGroup
+	for who := byte(1); who <= writers; who++ {
+		m := opened(t, dir)
+		group.Go(func() {
+			var seen uint64
+			for i := range uint64(rounds) {
+				round := i + 1
+				if who%2 == 0 {
+					round = rounds - i
+				}
+				ours, err := m.Claim(task, round, id(who))
+				standing, err2 := m.Claimed(task)
+				if err != nil || err2 != nil || standing < seen || standing < round {
+					t.Errorf("round %d: %v, %v; the mark is %d after %d", round, err, err2, standing, seen)
+				}
+				seen = standing
+				if !ours {
+					continue
+				}
+				mu.Lock()
+				if other := owner[round]; other != 0 {
+					t.Errorf("round %d is claimed by %d and by %d", round, other, who)
+				}
+				owner[round] = who
+				mu.Unlock()
+			}
+		})
+	}
+	group.Wait()
+	wantClaimed(t, opened(t, dir), task, rounds)
+	if owner[rounds] == 0 {
+		t.Error("the highest round is nobody's")
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 2 {
+		t.Errorf("%v, %v: want a mark and its lock", entries, err)
+	}
+}
+
 // TestDeathWhileMarking leaves a temporary file, whole or torn: the old mark holds, and the next mark is written.
 func TestDeathWhileMarking(t *testing.T) {
-	for _, torn := range []string{"", "9", encode(stream.Hash{1}, 9)} {
-		dir := t.TempDir()
-		m := opened(t, dir)
-		if err := m.Claim(stream.Hash{1}, 4); err != nil {
-			t.Fatal(err)
+	for _, torn := range []string{"", "9", mark{round: 9}.encode(stream.Hash{1})} {
+		for _, name := range []string{"", ".1"} {
+			dir := t.TempDir()
+			m := opened(t, dir)
+			wantOurs(t, m, 4, 1, true)
+			if err := os.WriteFile(m.path(stream.Hash{1})+name+temporary, []byte(torn), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			wantClaimed(t, opened(t, dir), stream.Hash{1}, 4)
+			wantOurs(t, m, 5, 1, true)
+			wantClaimed(t, m, stream.Hash{1}, 5)
 		}
-		if err := os.WriteFile(m.path(stream.Hash{1})+temporary, []byte(torn), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		wantClaimed(t, opened(t, dir), stream.Hash{1}, 4)
-		if err := m.Claim(stream.Hash{1}, 5); err != nil {
-			t.Fatal(err)
-		}
-		wantClaimed(t, m, stream.Hash{1}, 5)
 	}
 }
 
@@ -67,34 +147,32 @@ func TestDeathWhileMarking(t *testing.T) {
 func TestDamagedMark(t *testing.T) {
 	m := opened(t, t.TempDir())
 	task := stream.Hash{1}
-	if err := m.Claim(task, 12); err != nil {
-		t.Fatal(err)
-	}
-	good, err := os.ReadFile(m.path(task))
-	if err != nil {
-		t.Fatal(err)
-	}
-	damaged := [][]byte{[]byte(encode(stream.Hash{2}, 12)), []byte("0" + string(good)), append([]byte(" "), good...), append(good[:len(good):len(good)], '\n')}
-	for i := range good {
-		for bit := range 8 {
-			b := append([]byte(nil), good...)
-			b[i] ^= 1 << bit
-			damaged = append(damaged, b)
+	count := 0
+	for _, whole := range []mark{{round: 12}, {round: 12, named: true, instance: id(9)}} {
+		good := []byte(whole.encode(task))
+		damaged := [][]byte{[]byte(whole.encode(stream.Hash{2})), []byte("0" + string(good)), append([]byte(" "), good...), append(good[:len(good):len(good)], '\n')}
+		for i := range good {
+			for bit := range 8 {
+				b := append([]byte(nil), good...)
+				b[i] ^= 1 << bit
+				damaged = append(damaged, b)
+			}
+			damaged = append(damaged, good[:i])
 		}
-		damaged = append(damaged, good[:i])
+		for _, b := range damaged {
+			if err := os.WriteFile(m.path(task), b, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := m.Claimed(task); err == nil || !strings.Contains(err.Error(), "is damaged") {
+				t.Errorf("%q is read as %d, %v", b, got, err)
+			}
+			if ours, err := m.Claim(task, 13, whole.instance); err == nil || ours {
+				t.Errorf("over %q a mark is written", b)
+			}
+		}
+		count += len(damaged)
 	}
-	for _, b := range damaged {
-		if err := os.WriteFile(m.path(task), b, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if got, err := m.Claimed(task); err == nil || !strings.Contains(err.Error(), "is damaged") {
-			t.Errorf("%q is read as %d, %v", b, got, err)
-		}
-		if err := m.Claim(task, 13); err == nil {
-			t.Errorf("over %q a mark is written", b)
-		}
-	}
-	t.Logf("%d damaged files", len(damaged))
+	t.Logf("%d damaged files", count)
 }
 
 // TestOpenRefuses where no mark could be written.
