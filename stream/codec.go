@@ -57,7 +57,9 @@ func Unmarshal(data []byte, m proto.Message) error {
 	if err != nil {
 		return fmt.Errorf("decode %s: %w", name, err)
 	}
-	if !bytes.Equal(again, data) {
+	canonical := bytes.Equal(again, data)
+	clear(again) // of a report nothing is to lie about beside the key that opens it
+	if !canonical {
 		return fmt.Errorf("decode %s: %w", name, ErrNotCanonical)
 	}
 	if err := Check(m); err != nil {

@@ -89,7 +89,7 @@ type ReportWriter interface {
 	Publish(ctx context.Context, reports []Outgoing) ([]Ack, error)
 }
 
-// A Delivery is one report at the stage.
+// A Delivery is one report at the stage. Its data are the receiver's, who overwrites them when it has counted the report.
 type Delivery struct {
 	Message
 	Redelivered bool

@@ -20,9 +20,9 @@ const (
 	DefaultLeaseTTL = 15 * time.Second
 	DefaultPoll     = 2 * time.Second
 	DefaultPrefetch = 256
-	// DefaultPanPrefetch is that of the trusts with floors: whoever looks into the stage's memory finds the key of the
+	// MaxPanPrefetch is the most under the trusts with floors: whoever looks into the stage's memory finds the key of the
 	// attempt, and so can read the sealed reports that lie beside it. No floor is under those.
-	DefaultPanPrefetch = 4
+	MaxPanPrefetch = 4
 )
 
 // Bounds of Config.
@@ -48,7 +48,7 @@ type Config struct {
 	LeaseTTL time.Duration
 	// Poll is how often records are read when no wake came, jittered by half; it also bounds one Fetch. 0: 2 s.
 	Poll time.Duration
-	// Prefetch bounds the sealed report messages in memory. 0: 256, and 4 under the trusts pan and shuffle+pan.
+	// Prefetch bounds the sealed report messages in memory. 0: 256. Under the trusts pan and shuffle+pan it is at most 4.
 	Prefetch int
 
 	// Workers is how many processes of the stage share a round, each a shard of it, if so many offer themselves: the one

@@ -64,9 +64,9 @@ func (f *facts) enlist(m *stream.Message) error {
 	f.task, f.taskHash, f.learner = &task, stream.HashOf(body), pinned
 	if f.Prefetch == 0 {
 		f.Prefetch = DefaultPrefetch
-		if f.floors() {
-			f.Prefetch = DefaultPanPrefetch
-		}
+	}
+	if f.floors() {
+		f.Prefetch = min(f.Prefetch, MaxPanPrefetch)
 	}
 	return nil
 }

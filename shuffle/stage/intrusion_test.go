@@ -183,8 +183,8 @@ func TestPanPrefetch(t *testing.T) {
 		want       int
 	}{
 		{wire.Trust_TRUST_SHUFFLE, 0, DefaultPrefetch},
-		{wire.Trust_TRUST_PAN, 0, DefaultPanPrefetch}, {wire.Trust_TRUST_SHUFFLE_PAN, 0, DefaultPanPrefetch},
-		{wire.Trust_TRUST_SHUFFLE, 3, 3}, {wire.Trust_TRUST_PAN, 1, 1}, {wire.Trust_TRUST_PAN, 100, 100},
+		{wire.Trust_TRUST_PAN, 0, MaxPanPrefetch}, {wire.Trust_TRUST_SHUFFLE_PAN, 0, MaxPanPrefetch},
+		{wire.Trust_TRUST_SHUFFLE, 3, 3}, {wire.Trust_TRUST_PAN, 1, 1}, {wire.Trust_TRUST_PAN, 100, MaxPanPrefetch},
 	} {
 		w := newWorld(t, plan{cohort: 500, trust: c.trust})
 		cfg := w.config()
@@ -196,7 +196,7 @@ func TestPanPrefetch(t *testing.T) {
 			t.Errorf("%v, configured %d: fetches %d, want %d", c.trust, c.configured, s.max, c.want)
 		}
 	}
-	if DefaultPanPrefetch > 16 {
-		t.Errorf("%d sealed reports beside the key: want few", DefaultPanPrefetch)
+	if MaxPanPrefetch > 16 {
+		t.Errorf("%d sealed reports beside the key: want few", MaxPanPrefetch)
 	}
 }

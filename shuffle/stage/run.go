@@ -203,9 +203,9 @@ func (s *Stage) fetch(ctx context.Context, p taker, todo step) error {
 		if err := d.Ack(); err != nil { // it comes again, and is a duplicate then
 			tell(s.Observer.Failed, "ack")
 		}
-		*d = stream.Delivery{}
+		drop(deliveries[i : i+1])
 	}
-	clear(deliveries)
+	drop(deliveries)
 	return nil
 }
 

@@ -21,8 +21,17 @@ func (s *shelf) kept() []stream.Delivery {
 }
 
 func (s *shelf) clear() {
-	clear(s.reports)
+	drop(s.reports)
 	s.reports = nil
+}
+
+// drop overwrites reports that are done with: as long as the attempt's key lives, a sealed report that was left in memory
+// is an open one to whoever looks.
+func drop(reports []stream.Delivery) {
+	for i := range reports {
+		clear(reports[i].Data)
+	}
+	clear(reports)
 }
 
 // next is the step towards more reports until a time. A full worker takes one, to know whether it is hungry, and does
