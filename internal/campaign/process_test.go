@@ -22,7 +22,7 @@ type process struct {
 
 	mu   sync.Mutex
 	life *life
-	over bool // a life has run to the end of the task
+	over bool // the newest life has run to the end of the task
 }
 
 type life struct {
@@ -71,7 +71,8 @@ func (w *world) start(p *process) {
 	run, status := p.begin(l)
 	now := &life{link: l, done: make(chan struct{}), status: status}
 	p.mu.Lock()
-	p.life = now
+	// A life that begins after the end may read an old copy of the broker and take part again; it too has to see the end.
+	p.life, p.over = now, false
 	p.mu.Unlock()
 	go func() {
 		defer close(now.done)
@@ -79,7 +80,7 @@ func (w *world) start(p *process) {
 		switch {
 		case err == nil:
 			p.mu.Lock()
-			p.over = true
+			p.over = p.over || p.life == now
 			p.mu.Unlock()
 		case ctx.Err() == nil && !errors.Is(err, state.ErrFailed) && !errors.Is(err, errDied):
 			w.violate("%s gave up: %v", p.name, err)
