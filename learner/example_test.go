@@ -21,7 +21,7 @@ func ExampleAlgorithm() {
 		fmt.Println(err)
 		return
 	}
-	params, _ := plan.Params()
+	params, _ := plan.Params(0)
 	device, _ := randomizer.NewVectorSum(params, nil)
 	method, _ := learner.New(plan)
 	gradient := make([]float64, plan.Dim)

@@ -12,22 +12,16 @@ import (
 // A Plan fixes everything about a run that is decided before the first round. It is public, and its JSON keeps every
 // number exactly, so a stored plan builds the same Algorithm again.
 type Plan struct {
-	Algorithm  string  `json:"algorithm"` // MethodPSGD or MethodPAGD
-	Users      uint64  `json:"users"`
+	Algorithm  string  `json:"algorithm"`
+	Users      uint64  `json:"users"` // n
 	Dim        int     `json:"dim"`
-	ExtraDim   int     `json:"extra_dim"`   // coordinates reported after the Dim of the gradient
-	Rounds     uint64  `json:"rounds"`      // T, void ones not counted
-	Cohort     uint64  `json:"cohort"`      // m, users of a round
-	LastCohort uint64  `json:"last_cohort"` // the same for the last round, which takes what is left over
-	Minimum    uint64  `json:"minimum_cohort"`
+	ExtraDim   int     `json:"extra_dim"`    // coordinates reported after the Dim of the gradient
 	ClipNorm   float64 `json:"clip_norm"`    // L of the gradient
 	EncodeNorm float64 `json:"encoded_norm"` // of the gradient with the extra coordinates, the randomizer's L
 	Radius     float64 `json:"radius"`
 
-	// OracleVariance is V of a planned round.
-	OracleVariance float64 `json:"oracle_variance"`
-	StepSize       float64 `json:"step_size,omitempty"` // PSGD: eta
-	V              float64 `json:"v,omitempty"`         // PAGD: v
+	// Phases are the series of steps of the run, in order; at least one. Users of one phase take part in no other.
+	Phases []Phase `json:"phases"`
 
 	// PredictedExcessRisk bounds the expected excess risk on the population. Where Clips holds it refers to the convex
 	// surrogate whose gradient the clipped one is (the loss's derivative cut off): decisions survive, probabilities do not.
@@ -36,8 +30,27 @@ type Plan struct {
 	TrivialRisk float64 `json:"trivial_risk"`
 	Vacuous     bool    `json:"vacuous"`
 	Clips       bool    `json:"clips"`
+}
 
-	// Privacy is the calibration for one planned cohort, which is what a user pays.
+// A Phase is a series of steps with one cohort size, one mechanism and one objective.
+type Phase struct {
+	Users      uint64 `json:"users"`
+	Rounds     uint64 `json:"rounds"`      // T, void ones not counted
+	Cohort     uint64 `json:"cohort"`      // m, users of a round
+	LastCohort uint64 `json:"last_cohort"` // the same for the last round, which takes what is left over
+	Minimum    uint64 `json:"minimum_cohort"`
+	// RoundsPerUser is how many rounds of the phase one user answers: 1, or all of them where the phase is interactive.
+	RoundsPerUser uint64 `json:"rounds_per_user"`
+
+	Distance       float64 `json:"distance"`            // D, bound on the distance from the phase's start to the optimum
+	OracleVariance float64 `json:"oracle_variance"`     // V of a planned round
+	StepSize       float64 `json:"step_size,omitempty"` // PSGD and PGD: eta
+	V              float64 `json:"v,omitempty"`         // PAGD: v
+	// Smoothing is B of the Moreau envelope whose gradient the devices report; 0 stands for the loss itself.
+	Smoothing float64 `json:"smoothing,omitempty"`
+	Risk      float64 `json:"risk"` // bound on the expected excess risk at the phase's end
+
+	// Privacy is the calibration for one planned cohort, which is what a user pays for the whole phase.
 	Privacy accounting.Plan `json:"privacy"`
 }
 
@@ -57,17 +70,20 @@ func MakePlan(p Problem) (Plan, error) {
 	}
 	out := Plan{
 		Algorithm: best.method, Users: p.Users, Dim: p.Dim, ExtraDim: p.ExtraDim,
-		Rounds: best.steps, Cohort: best.cohort, LastCohort: best.cohort, Minimum: p.Minimum,
 		ClipNorm: p.ClipNorm, EncodeNorm: p.encodedNorm(), Radius: p.Radius,
-		OracleVariance: best.variance, TrivialRisk: p.gradientNorm() * p.Radius,
-		Clips: p.Lipschitz > p.ClipNorm, Privacy: best.privacy,
+		TrivialRisk: p.gradientNorm() * p.Radius, Clips: p.Lipschitz > p.ClipNorm,
+	}
+	one := Phase{
+		Rounds: best.steps, Cohort: best.cohort, LastCohort: best.cohort, Minimum: p.Minimum, RoundsPerUser: 1,
+		Distance: p.Radius, OracleVariance: best.variance, Privacy: best.privacy,
 	}
 	// Users left over join the last cohort, unless a limit on rounds leaves out whole cohorts of a fixed size.
 	if left := p.Users - best.cohort*best.steps; left < best.cohort || p.Cohort == 0 {
-		out.LastCohort += left
+		one.LastCohort += left
 	}
-	if out.Minimum == 0 {
-		out.Minimum = best.cohort - best.cohort/10
+	one.Users = (one.Rounds-1)*one.Cohort + one.LastCohort
+	if one.Minimum == 0 {
+		one.Minimum = best.cohort - best.cohort/10
 	}
 	if p.StartRisk > 0 {
 		out.TrivialRisk = min(out.TrivialRisk, p.StartRisk)
@@ -75,12 +91,13 @@ func MakePlan(p Problem) (Plan, error) {
 	switch best.method {
 	case MethodPSGD:
 		second := p.gradientNorm()*p.gradientNorm() + best.variance
-		out.StepSize = PSGDStepSize(p.Radius, second, best.steps)
-		out.PredictedExcessRisk = PSGDBound(p.Radius, second, out.StepSize, best.steps)
+		one.StepSize = PSGDStepSize(p.Radius, second, best.steps)
+		one.Risk = PSGDBound(p.Radius, second, one.StepSize, best.steps)
 	case MethodPAGD:
-		out.V = PAGDCurvature(p.Radius, p.Smoothness, best.variance, p.damping(), best.steps)
-		out.PredictedExcessRisk = PAGDBound(p.Radius, best.variance, out.V, best.steps)
+		one.V = PAGDCurvature(p.Radius, p.Smoothness, best.variance, p.damping(), best.steps)
+		one.Risk = PAGDBound(p.Radius, best.variance, one.V, best.steps)
 	}
+	out.Phases, out.PredictedExcessRisk = []Phase{one}, one.Risk
 	if math.IsInf(out.PredictedExcessRisk, 0) || math.IsNaN(out.PredictedExcessRisk) || math.IsInf(out.EncodeNorm, 0) {
 		return Plan{}, fmt.Errorf("plan: the risk bound overflows for radius %v, clip norm %v, smoothness %v; rescale the features",
 			p.Radius, p.ClipNorm, p.Smoothness)
@@ -89,25 +106,63 @@ func MakePlan(p Problem) (Plan, error) {
 	return out, nil
 }
 
-// CohortOf returns the users wanted for a step, from 1 to Rounds.
-func (p Plan) CohortOf(step uint64) uint64 {
-	if step == p.Rounds {
-		return p.LastCohort
+// Rounds returns T, the steps of all phases.
+func (p Plan) Rounds() (total uint64) {
+	for _, ph := range p.Phases {
+		total += ph.Rounds
 	}
-	return p.Cohort
+	return total
 }
 
-// Params returns the randomizer of every round. It refuses a plan that can be computed but not run (profile paper).
-func (p Plan) Params() (randomizer.Params, error) {
-	if !p.Privacy.Runnable || p.Privacy.Trials > math.MaxUint32 || p.Privacy.Levels > math.MaxInt32 {
-		return randomizer.Params{}, fmt.Errorf("plan: %d trials a coordinate are more than a report can carry; use profile numeric", p.Privacy.Trials)
+// TakenUsers returns how many users the phases take; what is over is left out.
+func (p Plan) TakenUsers() (total uint64) {
+	for _, ph := range p.Phases {
+		total += ph.Users
 	}
-	coin, err := randomizer.CoinFromFloat(p.Privacy.P)
+	return total
+}
+
+// Epsilon returns the largest epsilon of a phase: a user takes part in one of them.
+func (p Plan) Epsilon() (worst float64) {
+	for _, ph := range p.Phases {
+		worst = max(worst, ph.Privacy.Epsilon)
+	}
+	return worst
+}
+
+// PhaseOf returns the index of the phase of a step, from 1 to Rounds, and the step's number within it, from 1.
+func (p Plan) PhaseOf(step uint64) (phase int, within uint64) {
+	for i, ph := range p.Phases {
+		if step <= ph.Rounds {
+			return i, step
+		}
+		step -= ph.Rounds
+	}
+	panic("learner: a step beyond the plan")
+}
+
+// CohortOf returns the users wanted for a step, from 1 to Rounds.
+func (p Plan) CohortOf(step uint64) uint64 {
+	i, within := p.PhaseOf(step)
+	if within == p.Phases[i].Rounds {
+		return p.Phases[i].LastCohort
+	}
+	return p.Phases[i].Cohort
+}
+
+// Params returns the randomizer of every round of a phase. It refuses a plan that can be computed but not run (profile
+// paper).
+func (p Plan) Params(phase int) (randomizer.Params, error) {
+	privacy := p.Phases[phase].Privacy
+	if !privacy.Runnable || privacy.Trials > math.MaxUint32 || privacy.Levels > math.MaxInt32 {
+		return randomizer.Params{}, fmt.Errorf("plan: %d trials a coordinate are more than a report can carry; use profile numeric", privacy.Trials)
+	}
+	coin, err := randomizer.CoinFromFloat(privacy.P)
 	if err != nil {
 		return randomizer.Params{}, fmt.Errorf("plan: %w", err)
 	}
 	out := randomizer.Params{Dim: p.Dim + p.ExtraDim, ClipNorm: p.EncodeNorm,
-		Levels: uint32(p.Privacy.Levels), Trials: uint32(p.Privacy.Trials), Coin: coin}
+		Levels: uint32(privacy.Levels), Trials: uint32(privacy.Trials), Coin: coin}
 	if err := out.Validate(); err != nil {
 		return randomizer.Params{}, fmt.Errorf("plan: %w", err)
 	}
@@ -120,11 +175,14 @@ func New(p Plan) (Algorithm, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(p.Phases) == 0 {
+		return nil, fmt.Errorf("plan: no phases")
+	}
 	switch p.Algorithm {
 	case MethodPSGD:
-		return NewPSGD(PSGDConfig{Dim: p.Dim, Set: set, Steps: p.Rounds, StepSize: p.StepSize})
+		return NewPSGD(PSGDConfig{Dim: p.Dim, Set: set, Steps: p.Rounds(), StepSize: p.Phases[0].StepSize})
 	case MethodPAGD:
-		return NewPAGD(PAGDConfig{Dim: p.Dim, Set: set, Steps: p.Rounds, V: p.V})
+		return NewPAGD(PAGDConfig{Dim: p.Dim, Set: set, Steps: p.Rounds(), V: p.Phases[0].V})
 	}
 	return nil, fmt.Errorf("algorithm: %q, want %s or %s", p.Algorithm, MethodPSGD, MethodPAGD)
 }

@@ -30,21 +30,21 @@ func plan(t *testing.T, p learner.Problem) learner.Plan {
 
 func TestPlanOfA9A(t *testing.T) {
 	p := plan(t, a9a())
-	if p.Algorithm != "pagd" || p.Rounds != 75 || p.Cohort != 434 || p.LastCohort != 445 || p.Minimum != 391 {
+	if p.Algorithm != "pagd" || p.Rounds() != 75 || p.Phases[0].Cohort != 434 || p.Phases[0].LastCohort != 445 || p.Phases[0].Minimum != 391 {
 		t.Errorf("%s with %d rounds of %d (last %d, minimum %d), want pagd with 75 of 434 (445, 391)",
-			p.Algorithm, p.Rounds, p.Cohort, p.LastCohort, p.Minimum)
+			p.Algorithm, p.Rounds(), p.Phases[0].Cohort, p.Phases[0].LastCohort, p.Phases[0].Minimum)
 	}
-	if math.Abs(p.V-7.5) > 1e-9 {
-		t.Errorf("v = %v, want 2 beta = 7.5", p.V)
+	if math.Abs(p.Phases[0].V-7.5) > 1e-9 {
+		t.Errorf("v = %v, want 2 beta = 7.5", p.Phases[0].V)
 	}
 	if math.Abs(p.PredictedExcessRisk-1.76) > 0.03 || !p.Clips || !p.Vacuous || p.TrivialRisk != math.Ln2 {
 		t.Errorf("risk %v (clips %v, vacuous %v against %v), want about 1.76, clipped and vacuous against ln 2",
 			p.PredictedExcessRisk, p.Clips, p.Vacuous, p.TrivialRisk)
 	}
-	if p.Privacy.Users != p.Cohort || p.Privacy.Dim != 124 || p.Privacy.Epsilon > 1 || p.Privacy.RoundsPerUser != 1 {
-		t.Errorf("charged %+v, want one round of the planned cohort", p.Privacy)
+	if p.Phases[0].Privacy.Users != p.Phases[0].Cohort || p.Phases[0].Privacy.Dim != 124 || p.Phases[0].Privacy.Epsilon > 1 || p.Phases[0].Privacy.RoundsPerUser != 1 {
+		t.Errorf("charged %+v, want one round of the planned cohort", p.Phases[0].Privacy)
 	}
-	params, err := p.Params()
+	params, err := p.Params(0)
 	if err != nil || params.Dim != 124 || params.ClipNorm != 1 {
 		t.Errorf("params %+v, %v", params, err)
 	}
@@ -56,16 +56,16 @@ func TestPlanAndEstimatorAgree(t *testing.T) {
 		q := a9a()
 		q.Trust = trust
 		p := plan(t, q)
-		params, err := p.Params()
+		params, err := p.Params(0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := learner.EstimateMean(params, make([]uint64, 124), p.Cohort, p.Cohort*p.Privacy.Trials+2*p.Privacy.FloorTrials)
+		e, err := learner.EstimateMean(params, make([]uint64, 124), p.Phases[0].Cohort, p.Phases[0].Cohort*p.Phases[0].Privacy.Trials+2*p.Phases[0].Privacy.FloorTrials)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := learner.OracleVariance(1, p.Cohort, 124, e.PrivacyVariance, e.RoundingVariance); math.Abs(got/p.OracleVariance-1) > 1e-9 {
-			t.Errorf("%v: planned V = %v, measured V = %v", trust, p.OracleVariance, got)
+		if got := learner.OracleVariance(1, p.Phases[0].Cohort, 124, e.PrivacyVariance, e.RoundingVariance); math.Abs(got/p.Phases[0].OracleVariance-1) > 1e-9 {
+			t.Errorf("%v: planned V = %v, measured V = %v", trust, p.Phases[0].OracleVariance, got)
 		}
 	}
 }
@@ -82,13 +82,13 @@ func TestPlanIsOptimal(t *testing.T) {
 			best := plan(t, q)
 			for _, f := range []float64{0.5, 0.9, 1.1, 2} {
 				other := q
-				if other.Cohort = uint64(f * float64(best.Cohort)); other.Cohort < 1 || other.Cohort > q.Users {
+				if other.Cohort = uint64(f * float64(best.Phases[0].Cohort)); other.Cohort < 1 || other.Cohort > q.Users {
 					continue
 				}
 				p, err := learner.MakePlan(other)
 				if err == nil && p.PredictedExcessRisk < 0.98*best.PredictedExcessRisk {
 					t.Errorf("%s, %s: risk %v with a cohort of %d, planned %v with %d",
-						name, method, p.PredictedExcessRisk, p.Cohort, best.PredictedExcessRisk, best.Cohort)
+						name, method, p.PredictedExcessRisk, p.Phases[0].Cohort, best.PredictedExcessRisk, best.Phases[0].Cohort)
 				}
 			}
 		}
@@ -110,26 +110,26 @@ func TestPlanTakesTheSmallerBound(t *testing.T) {
 func TestPlanKeepsWhatIsFixed(t *testing.T) {
 	q := a9a()
 	q.Cohort, q.Minimum = 1000, 700
-	if p := plan(t, q); p.Cohort != 1000 || p.Rounds != 32 || p.LastCohort != 1561 || p.Minimum != 700 || p.CohortOf(31) != 1000 || p.CohortOf(32) != 1561 {
-		t.Errorf("cohort %d, rounds %d, last %d, minimum %d", p.Cohort, p.Rounds, p.LastCohort, p.Minimum)
+	if p := plan(t, q); p.Phases[0].Cohort != 1000 || p.Rounds() != 32 || p.Phases[0].LastCohort != 1561 || p.Phases[0].Minimum != 700 || p.CohortOf(31) != 1000 || p.CohortOf(32) != 1561 {
+		t.Errorf("cohort %d, rounds %d, last %d, minimum %d", p.Phases[0].Cohort, p.Rounds(), p.Phases[0].LastCohort, p.Phases[0].Minimum)
 	}
 	q.MaxRounds = 10
-	if p := plan(t, q); p.Cohort != 1000 || p.Rounds != 10 || p.LastCohort != 1000 {
-		t.Errorf("ten rounds at most: cohort %d, rounds %d, last %d", p.Cohort, p.Rounds, p.LastCohort)
+	if p := plan(t, q); p.Phases[0].Cohort != 1000 || p.Rounds() != 10 || p.Phases[0].LastCohort != 1000 {
+		t.Errorf("ten rounds at most: cohort %d, rounds %d, last %d", p.Phases[0].Cohort, p.Rounds(), p.Phases[0].LastCohort)
 	}
 	q.Cohort = 0
-	if p := plan(t, q); p.Cohort != 3256 || p.Rounds != 10 || p.LastCohort != 3257 {
-		t.Errorf("ten rounds at most, free cohort: cohort %d, rounds %d, last %d", p.Cohort, p.Rounds, p.LastCohort)
+	if p := plan(t, q); p.Phases[0].Cohort != 3256 || p.Rounds() != 10 || p.Phases[0].LastCohort != 3257 {
+		t.Errorf("ten rounds at most, free cohort: cohort %d, rounds %d, last %d", p.Phases[0].Cohort, p.Rounds(), p.Phases[0].LastCohort)
 	}
 	q = a9a()
 	q.Minimum = 1500
-	if p := plan(t, q); p.Cohort < 1500 {
-		t.Errorf("cohort %d below its own minimum 1500", p.Cohort)
+	if p := plan(t, q); p.Phases[0].Cohort < 1500 {
+		t.Errorf("cohort %d below its own minimum 1500", p.Phases[0].Cohort)
 	}
 	q = a9a()
 	q.MaxBits = 8
-	if p := plan(t, q); p.Privacy.BitsPerCoordinate > 8 {
-		t.Errorf("%d bits a coordinate, want at most 8", p.Privacy.BitsPerCoordinate)
+	if p := plan(t, q); p.Phases[0].Privacy.BitsPerCoordinate > 8 {
+		t.Errorf("%d bits a coordinate, want at most 8", p.Phases[0].Privacy.BitsPerCoordinate)
 	}
 }
 
@@ -138,15 +138,15 @@ func TestPlanChargesExtraCoordinates(t *testing.T) {
 	q := a9a()
 	q.Cohort, q.ExtraDim, q.ExtraNorm = 434, 2, 0.75
 	p := plan(t, q)
-	if p.EncodeNorm != 1.25 || p.Privacy.Dim != 126 || p.ClipNorm != 1 || p.Dim != 124 {
-		t.Errorf("encoded norm %v in %d coordinates, gradient %v in %d", p.EncodeNorm, p.Privacy.Dim, p.ClipNorm, p.Dim)
+	if p.EncodeNorm != 1.25 || p.Phases[0].Privacy.Dim != 126 || p.ClipNorm != 1 || p.Dim != 124 {
+		t.Errorf("encoded norm %v in %d coordinates, gradient %v in %d", p.EncodeNorm, p.Phases[0].Privacy.Dim, p.ClipNorm, p.Dim)
 	}
-	if params, err := p.Params(); err != nil || params.Dim != 126 || params.ClipNorm != 1.25 {
+	if params, err := p.Params(0); err != nil || params.Dim != 126 || params.ClipNorm != 1.25 {
 		t.Errorf("params %+v, %v", params, err)
 	}
-	mse := p.Privacy.NoiseStd*p.Privacy.NoiseStd + p.Privacy.RoundingStd*p.Privacy.RoundingStd
-	if want := 1.0/434 + 124*1.25*1.25*mse; math.Abs(p.OracleVariance/want-1) > 1e-12 {
-		t.Errorf("V = %v, want %v", p.OracleVariance, want)
+	mse := p.Phases[0].Privacy.NoiseStd*p.Phases[0].Privacy.NoiseStd + p.Phases[0].Privacy.RoundingStd*p.Phases[0].Privacy.RoundingStd
+	if want := 1.0/434 + 124*1.25*1.25*mse; math.Abs(p.Phases[0].OracleVariance/want-1) > 1e-12 {
+		t.Errorf("V = %v, want %v", p.Phases[0].OracleVariance, want)
 	}
 }
 
@@ -188,8 +188,8 @@ func TestPlanWithThePapersConstants(t *testing.T) {
 	if p.PredictedExcessRisk < numeric.PredictedExcessRisk {
 		t.Errorf("risk %v with the paper's constants, %v numerically", p.PredictedExcessRisk, numeric.PredictedExcessRisk)
 	}
-	if _, err := p.Params(); (err == nil) != p.Privacy.Runnable {
-		t.Errorf("runnable %v, but Params says %v", p.Privacy.Runnable, err)
+	if _, err := p.Params(0); (err == nil) != p.Phases[0].Privacy.Runnable {
+		t.Errorf("runnable %v, but Params says %v", p.Phases[0].Privacy.Runnable, err)
 	}
 }
 

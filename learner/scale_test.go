@@ -39,8 +39,8 @@ func TestPlansOfEveryScale(t *testing.T) {
 		}
 		p := plan(t, learner.Problem{Users: c.users, Dim: c.dim, ClipNorm: 1, Radius: 5, Epsilon: c.epsilon, Delta: 1e-6,
 			HonestFraction: accounting.One, MaxBits: c.bits, Profile: c.profile, Algorithm: learner.MethodAuto}.ForLoss(convex.Logistic{}, 1, 1))
-		if got := (p.Rounds-1)*p.Cohort + p.LastCohort; got != c.users || p.Minimum < 1 || p.Minimum > p.Cohort {
-			t.Errorf("%+v: %d rounds of %d and %d in the last use %d users; minimum %d", c, p.Rounds, p.Cohort, p.LastCohort, got, p.Minimum)
+		if got := (p.Rounds()-1)*p.Phases[0].Cohort + p.Phases[0].LastCohort; got != c.users || p.Phases[0].Minimum < 1 || p.Phases[0].Minimum > p.Phases[0].Cohort {
+			t.Errorf("%+v: %d rounds of %d and %d in the last use %d users; minimum %d", c, p.Rounds(), p.Phases[0].Cohort, p.Phases[0].LastCohort, got, p.Phases[0].Minimum)
 		}
 		if p.Vacuous != (p.PredictedExcessRisk >= p.TrivialRisk) || !(p.PredictedExcessRisk > 0) || p.Clips {
 			t.Errorf("%+v: risk %v against %v, vacuous %v, clips %v", c, p.PredictedExcessRisk, p.TrivialRisk, p.Vacuous, p.Clips)
@@ -48,8 +48,8 @@ func TestPlansOfEveryScale(t *testing.T) {
 		if _, err := json.Marshal(p); err != nil {
 			t.Errorf("%+v: %v", c, err)
 		}
-		if _, err := p.Params(); (err == nil) != p.Privacy.Runnable {
-			t.Errorf("%+v: runnable %v, but Params says %v", c, p.Privacy.Runnable, err)
+		if _, err := p.Params(0); (err == nil) != p.Phases[0].Privacy.Runnable {
+			t.Errorf("%+v: runnable %v, but Params says %v", c, p.Phases[0].Privacy.Runnable, err)
 		}
 		if a, err := learner.New(p); err != nil || a.Query().Step != 1 || len(a.Query().Point) != c.dim {
 			t.Errorf("%+v: New says %v", c, err)

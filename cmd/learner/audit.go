@@ -66,11 +66,11 @@ confidence (exit code 1). A passed one proves nothing: the proof is in docs/theo
 // auditsOf has one audit for each adversary of the task's trust, so that the claims about all of them are tested at
 // DefaultConfidence together. The learner's runs the honest users of a planned round alone: what the claim relies on.
 func auditsOf(job pipeline.Job, trials int) ([]audit.Config, error) {
-	params, err := job.Plan.Params()
+	params, err := job.Plan.Params(0)
 	if err != nil {
 		return nil, err
 	}
-	release := job.Plan.Privacy.Release()
+	release := job.Plan.Phases[0].Privacy.Release()
 	base := audit.Config{Params: params, Users: release.HonestFraction.Floor(release.Users), FloorTrials: release.FloorTrials, Trials: trials}
 	accountant := accounting.NewAccountant()
 	claim := func(of func(accounting.Failure) float64) func(float64) (float64, error) {

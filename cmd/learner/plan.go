@@ -78,12 +78,12 @@ type comparison struct {
 }
 
 func planOf(job pipeline.Job) (planReport, error) {
-	p := job.Plan
-	out := planReport{Task: job.Spec.Name, Algorithm: p.Algorithm, Users: p.Users, Rounds: p.Rounds, Cohort: p.Cohort,
-		LastCohort: p.LastCohort, Minimum: p.Minimum, Dim: p.Dim, Privacy: p.Privacy,
+	p, first := job.Plan, job.Plan.Phases[0]
+	out := planReport{Task: job.Spec.Name, Algorithm: p.Algorithm, Users: p.Users, Rounds: p.Rounds(), Cohort: first.Cohort,
+		LastCohort: first.LastCohort, Minimum: first.Minimum, Dim: p.Dim, Privacy: first.Privacy,
 		PredictedExcessRisk: p.PredictedExcessRisk, TrivialRisk: p.TrivialRisk, Vacuous: p.Vacuous, Clips: p.Clips}
 	var err error
-	if out.Guarantees, err = guarantees(p.Privacy); err != nil {
+	if out.Guarantees, err = guarantees(first.Privacy); err != nil {
 		return planReport{}, err
 	}
 	out.Comparison, err = compare(job)
@@ -123,7 +123,7 @@ func guarantees(p accounting.Plan) ([]guarantee, error) {
 }
 
 func compare(job pipeline.Job) (comparison, error) {
-	p := job.Plan.Privacy
+	p := job.Plan.Phases[0].Privacy
 	mu, err := accounting.GaussianMu(job.Problem.Epsilon, job.Problem.Delta)
 	if err != nil {
 		return comparison{}, err

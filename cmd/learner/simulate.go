@@ -92,7 +92,7 @@ func (s *simulation) load(progress io.Writer, data, test string) error {
 	if invalid > 0 {
 		fmt.Fprintf(progress, "%d of %d rows of %s do not fit the declaration; they report the zero vector\n", invalid, len(s.train), data)
 	}
-	if need := (s.job.Plan.Rounds-1)*s.job.Plan.Cohort + s.job.Plan.LastCohort; uint64(len(s.train)) < need {
+	if need := s.job.Plan.TakenUsers(); uint64(len(s.train)) < need {
 		return cli.Usagef("--data %s has %d rows, the plan wants %d users: --set schedule.users=%d", data, len(s.train), need, len(s.train))
 	}
 	if test != "" {
@@ -128,8 +128,8 @@ type simulateReport struct {
 
 func (s *simulation) run(ctx context.Context, progress io.Writer, first uint64, seeds int) (simulateReport, error) {
 	plan := s.job.Plan
-	out := simulateReport{Task: s.job.Spec.Name, Algorithm: plan.Algorithm, Rounds: plan.Rounds, Cohort: plan.Cohort,
-		Epsilon: plan.Privacy.Epsilon, Delta: plan.Privacy.Delta}
+	out := simulateReport{Task: s.job.Spec.Name, Algorithm: plan.Algorithm, Rounds: plan.Rounds(), Cohort: plan.Phases[0].Cohort,
+		Epsilon: plan.Epsilon(), Delta: s.job.Problem.Delta}
 	for seed := first; seed < first+uint64(seeds); seed++ {
 		one, err := s.once(ctx, seed, false)
 		if err != nil {

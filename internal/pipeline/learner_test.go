@@ -102,8 +102,8 @@ func TestRoles(t *testing.T) {
 		t.Errorf("RunLearner: %v", err)
 	}
 	http.DefaultClient.CloseIdleConnections()
-	if n := watch.applied.Load(); n != job.Plan.Rounds {
-		t.Errorf("%d rounds were observed, want %d", n, job.Plan.Rounds)
+	if n := watch.applied.Load(); n != job.Plan.Rounds() {
+		t.Errorf("%d rounds were observed, want %d", n, job.Plan.Rounds())
 	}
 	var status Status
 	doc, err := Ask(t.Context(), Where{StateDir: dir}, AskStatus)

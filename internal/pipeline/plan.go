@@ -86,7 +86,11 @@ func Suite(spec *task.Spec) (wire.Suite, error) {
 
 // Wire is the body of the job's Task message, without keys, name and version.
 func (j Job) Wire() (*wire.Task, error) {
-	params, err := j.Plan.Params()
+	if len(j.Plan.Phases) != 1 {
+		return nil, errors.New("plan: this version runs tasks of one phase")
+	}
+	phase := j.Plan.Phases[0]
+	params, err := j.Plan.Params(0)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +106,7 @@ func (j Job) Wire() (*wire.Task, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode the plan: %w", err)
 	}
-	if j.Plan.Privacy.ProvedEpsilon == nil {
+	if phase.Privacy.ProvedEpsilon == nil {
 		return nil, errors.New("plan: no epsilon is proved for these parameters")
 	}
 	trust, err := manifest.WireTrust(j.Problem.Trust)
@@ -110,11 +114,11 @@ func (j Job) Wire() (*wire.Task, error) {
 		return nil, err
 	}
 	return &wire.Task{Declaration: declaration, Suite: suite, Plan: &wire.Plan{
-		Algorithm: j.Plan.Algorithm, Users: (j.Plan.Rounds-1)*j.Plan.Cohort + j.Plan.LastCohort,
-		Rounds: j.Plan.Rounds, Cohort: j.Plan.Cohort, Minimum: j.Plan.Minimum,
-		Mechanism: manifest.Mechanism(params, j.Plan.Privacy.FloorTrials, bundleOf(suite, params, j.Plan.Cohort)), Trust: trust,
+		Algorithm: j.Plan.Algorithm, Users: phase.Users,
+		Rounds: phase.Rounds, Cohort: phase.Cohort, Minimum: phase.Minimum,
+		Mechanism: manifest.Mechanism(params, phase.Privacy.FloorTrials, bundleOf(suite, params, phase.Cohort)), Trust: trust,
 		HonestFraction: j.Problem.HonestFraction.String(), RoundsPerUser: 1,
-		Epsilon: *j.Plan.Privacy.ProvedEpsilon, Delta: j.Spec.Privacy.Delta, EpsilonBudget: j.Spec.Privacy.Epsilon,
+		Epsilon: *phase.Privacy.ProvedEpsilon, Delta: j.Spec.Privacy.Delta, EpsilonBudget: j.Spec.Privacy.Epsilon,
 		DeadlineMs: uint64(time.Duration(j.Spec.Schedule.Deadline).Milliseconds()),
 		Optimizer:  optimizer, Loss: j.Spec.Model.Loss,
 	}}, nil
@@ -127,13 +131,16 @@ func BuildAlgorithm(t *wire.Task) (learner.Algorithm, error) {
 		return nil, fmt.Errorf("stored plan: %w", err)
 	}
 	p := t.Plan
-	users := (plan.Rounds-1)*plan.Cohort + plan.LastCohort
+	if len(plan.Phases) != 1 {
+		return nil, fmt.Errorf("stored plan: %d phases, want 1", len(plan.Phases))
+	}
+	phase := plan.Phases[0]
 	for _, one := range []struct {
 		field       string
 		stored, own any
 	}{
-		{"algorithm", p.GetAlgorithm(), plan.Algorithm}, {"rounds", p.GetRounds(), plan.Rounds}, {"cohort", p.GetCohort(), plan.Cohort},
-		{"users", p.GetUsers(), users}, {"dim", int(p.GetMechanism().GetDim()), plan.Dim + plan.ExtraDim},
+		{"algorithm", p.GetAlgorithm(), plan.Algorithm}, {"rounds", p.GetRounds(), phase.Rounds}, {"cohort", p.GetCohort(), phase.Cohort},
+		{"users", p.GetUsers(), phase.Users}, {"dim", int(p.GetMechanism().GetDim()), plan.Dim + plan.ExtraDim},
 		{"clip_norm", p.GetMechanism().GetClipNorm(), plan.EncodeNorm},
 	} {
 		if one.stored != one.own {
@@ -146,7 +153,7 @@ func BuildAlgorithm(t *wire.Task) (learner.Algorithm, error) {
 // PaperNoiseStd is what a round's noise would be with the paper's closed-form constants, in units of the clip norm. It
 // is an error where they do not apply.
 func PaperNoiseStd(j Job) (float64, error) {
-	paper, err := accounting.Calibrate(accounting.Request{Users: j.Plan.Cohort, Dim: j.Plan.Dim, Epsilon: j.Problem.Epsilon,
+	paper, err := accounting.Calibrate(accounting.Request{Users: j.Plan.Phases[0].Cohort, Dim: j.Plan.Dim, Epsilon: j.Problem.Epsilon,
 		Delta: j.Problem.Delta, Trust: accounting.Shuffle, HonestFraction: accounting.One, Rounds: 1, Profile: accounting.Paper})
 	return paper.NoiseStd, err
 }

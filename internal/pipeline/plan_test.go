@@ -24,7 +24,7 @@ func TestShippedTasks(t *testing.T) {
 	for _, file := range files {
 		t.Run(file.Name(), func(t *testing.T) {
 			job := jobOf(t, shipped(t, strings.TrimSuffix(file.Name(), ".yaml")))
-			p := job.Plan
+			p := job.Plan.Phases[0]
 			if p.Rounds < 2 || p.Cohort < 2 || p.Minimum < 1 || p.Minimum > p.Cohort || p.LastCohort < p.Cohort ||
 				(p.Rounds-1)*p.Cohort+p.LastCohort > job.Problem.Users {
 				t.Errorf("%d rounds of %d, at least %d, the last %d, of %d users", p.Rounds, p.Cohort, p.Minimum, p.LastCohort, job.Problem.Users)
@@ -55,7 +55,7 @@ func TestShippedTasks(t *testing.T) {
 
 // TestA9A pins the plan that the documentation shows.
 func TestA9A(t *testing.T) {
-	p := jobOf(t, shipped(t, "a9a")).Plan
+	p := jobOf(t, shipped(t, "a9a")).Plan.Phases[0]
 	if p.Cohort != 434 || p.Rounds != 75 {
 		t.Errorf("m = %d, T = %d, want 434 and 75", p.Cohort, p.Rounds)
 	}
@@ -167,7 +167,7 @@ func TestSizesAreUpperBounds(t *testing.T) {
 // TestLargeReportsMakeSmallBundles instead of being refused.
 func TestLargeReportsMakeSmallBundles(t *testing.T) {
 	job := jobOf(t, small(t))
-	params, err := job.Plan.Params()
+	params, err := job.Plan.Params(0)
 	if err != nil {
 		t.Fatal(err)
 	}

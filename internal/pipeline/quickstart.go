@@ -248,7 +248,7 @@ func (c QuickstartConfig) report(ctx context.Context, v View, population *sim.Sy
 	}
 	out := QuickstartReport{Accepted: snapshot.Privacy.Users, Rounds: snapshot.Round,
 		Epsilon: snapshot.Privacy.Epsilon, Delta: snapshot.Privacy.Delta, ModelVersion: snapshot.ModelVersion,
-		NoiseStd: c.Job.Plan.Privacy.NoiseStd, Snapshot: snapshot}
+		NoiseStd: c.Job.Plan.Phases[0].Privacy.NoiseStd, Snapshot: snapshot}
 	users := int(v.Task.Plan.Users)
 	examples := population.Take(users + testEvents)
 	test := examples[users:]

@@ -23,9 +23,9 @@ func TestQuickstart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Events != job.Problem.Users || r.Accepted != r.Events || r.Rounds != job.Plan.Rounds || r.ModelVersion != job.Plan.Rounds {
+		if r.Events != job.Problem.Users || r.Accepted != r.Events || r.Rounds != job.Plan.Rounds() || r.ModelVersion != job.Plan.Rounds() {
 			t.Errorf("%d events, %d accepted, %d rounds, version %d: want %d events in %d rounds", r.Events, r.Accepted, r.Rounds,
-				r.ModelVersion, job.Problem.Users, job.Plan.Rounds)
+				r.ModelVersion, job.Problem.Users, job.Plan.Rounds())
 		}
 		if !(r.Epsilon > 0 && r.Epsilon <= job.Problem.Epsilon) || r.Delta != job.Problem.Delta || len(r.Rejected) != 0 || r.Rejected == nil {
 			t.Errorf("epsilon %v, delta %v, rejected %v", r.Epsilon, r.Delta, r.Rejected)

@@ -91,7 +91,7 @@ func TestA9AAccuracy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Logf("%v, %s: %d rounds of %d, mean accuracy %.4f over seeds 0 to %d, %.4f without noise", trust, method, plan.Rounds, plan.Cohort,
+		t.Logf("%v, %s: %d rounds of %d, mean accuracy %.4f over seeds 0 to %d, %.4f without noise", trust, method, plan.Rounds(), plan.Phases[0].Cohort,
 			mean, seeds-1, sim.Accuracy(exact.Model, test))
 		return mean
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/panlearn/panlearn/shuffle"
 )
 
-// devices computes what the users' devices compute.
+// devices computes what the users' devices compute in one phase.
 type devices struct {
 	loss     convex.Loss
 	examples []convex.Example
@@ -42,10 +42,10 @@ func (o exact) mean(_ uint64, point []float64, cohort []int32) (learner.Estimate
 	return learner.Estimate{Gradient: sum, Users: uint64(len(cohort))}, nil
 }
 
-// mixed is the protocol: encode, pack, mix, release, estimate.
+// mixed is the protocol in one phase: encode, pack, mix, release, estimate.
 type mixed struct {
 	devices
-	plan    learner.Plan
+	phase   learner.Phase
 	params  randomizer.Params
 	encoder *randomizer.VectorSum
 	seed    uint64
@@ -55,8 +55,8 @@ type mixed struct {
 
 func (o *mixed) mean(step uint64, point []float64, cohort []int32) (learner.Estimate, error) {
 	var generators uint64
-	mixer, err := shuffle.NewMixer(shuffle.Config{Params: o.params, Cohort: uint64(len(cohort)), Minimum: min(o.plan.Minimum, uint64(len(cohort))),
-		FloorTrials: o.plan.Privacy.FloorTrials, Entropy: func() rand.Source {
+	mixer, err := shuffle.NewMixer(shuffle.Config{Params: o.params, Cohort: uint64(len(cohort)), Minimum: min(o.phase.Minimum, uint64(len(cohort))),
+		FloorTrials: o.phase.Privacy.FloorTrials, Entropy: func() rand.Source {
 			generators++
 			return Entropy(o.seed, "mixer", step, generators)
 		}})

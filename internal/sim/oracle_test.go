@@ -27,7 +27,7 @@ func TestTheorem32_NoiseIsAsPlanned(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		params, err := plan.Params()
+		params, err := plan.Params(0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -36,7 +36,7 @@ func TestTheorem32_NoiseIsAsPlanned(t *testing.T) {
 			t.Fatal(err)
 		}
 		users := devices{loss: s.Loss(), examples: examples, clip: 2, dim: dim, vector: make([]float64, dim)}
-		noisy := &mixed{devices: users, plan: plan, params: params, encoder: encoder, seed: seed}
+		noisy := &mixed{devices: users, phase: plan.Phases[0], params: params, encoder: encoder, seed: seed}
 		cohort := make([]int32, len(examples))
 		for i := range cohort {
 			cohort[i] = int32(i)
@@ -66,7 +66,7 @@ func TestTheorem32_NoiseIsAsPlanned(t *testing.T) {
 		if bias := math.Abs(sum / n); bias > 6.2*math.Sqrt((known.PrivacyVariance+known.RoundingVariance)/n) {
 			t.Errorf("%v: bias %v", trust, bias)
 		}
-		if want := plan.Privacy.NoiseStd * 2; math.Abs(math.Sqrt(known.PrivacyVariance)/want-1) > 1e-9 {
+		if want := plan.Phases[0].Privacy.NoiseStd * 2; math.Abs(math.Sqrt(known.PrivacyVariance)/want-1) > 1e-9 {
 			t.Errorf("%v: noise %v, planned %v", trust, math.Sqrt(known.PrivacyVariance), want)
 		}
 	}

@@ -63,11 +63,14 @@ func Run(ctx context.Context, c Config) (Result, error) {
 
 type run struct {
 	Config
-	method learner.Algorithm
-	oracle oracle
-	order  []int32 // examples in the order in which they take part
-	rounds uint64
-	users  uint64
+	method  learner.Algorithm
+	oracles []oracle // by phase
+	order   []int32  // examples in the order in which they take part
+	begun   []uint64 // by phase: the users of the phases before it
+	rounds  uint64
+	users   uint64 // that took part, each counted once
+	taken   uint64 // users of the present phase that answered, where each answers one round
+	phase   int
 }
 
 // An oracle answers a query with a cohort.
@@ -90,21 +93,34 @@ func newRun(c Config) (*run, error) {
 	rand.New(Entropy(c.Seed, "order")).Shuffle(len(out.order), func(i, j int) {
 		out.order[i], out.order[j] = out.order[j], out.order[i]
 	})
+	var users uint64
+	reports := Entropy(c.Seed, "reports")
+	for i := range c.Plan.Phases {
+		one, err := c.oracle(i, reports)
+		if err != nil {
+			return nil, err
+		}
+		out.oracles, out.begun = append(out.oracles, one), append(out.begun, users)
+		users += c.Plan.Phases[i].Users
+	}
+	return out, nil
+}
+
+// oracle makes that of one phase; reports is what devices draw from.
+func (c Config) oracle(phase int, reports rand.Source) (oracle, error) {
 	users := devices{loss: c.Loss, examples: c.Examples, clip: c.Plan.ClipNorm, vector: make([]float64, c.Plan.Dim+c.Plan.ExtraDim), dim: c.Plan.Dim}
 	if c.Exact {
-		out.oracle = exact{users}
-		return out, nil
+		return exact{users}, nil
 	}
-	params, err := c.Plan.Params()
+	params, err := c.Plan.Params(phase)
 	if err != nil {
 		return nil, err
 	}
-	encoder, err := randomizer.NewVectorSum(params, Entropy(c.Seed, "reports"))
+	encoder, err := randomizer.NewVectorSum(params, reports)
 	if err != nil {
 		return nil, err
 	}
-	out.oracle = &mixed{devices: users, plan: c.Plan, params: params, encoder: encoder, seed: c.Seed}
-	return out, nil
+	return &mixed{devices: users, phase: c.Plan.Phases[phase], params: params, encoder: encoder, seed: c.Seed}, nil
 }
 
 func (c Config) validate() error {
@@ -119,9 +135,17 @@ func (c Config) validate() error {
 	if have > math.MaxInt32 {
 		return fmt.Errorf("examples: %d, want at most %d", have, math.MaxInt32)
 	}
-	if c.Plan.Cohort < 1 || c.Plan.Rounds < 1 || c.Plan.Rounds > have || c.Plan.Cohort > have || c.Plan.LastCohort > have ||
-		(c.Plan.Rounds-1)*c.Plan.Cohort+c.Plan.LastCohort > have {
-		return fmt.Errorf("examples: %d are too few for %d rounds of %d and %d in the last", have, c.Plan.Rounds, c.Plan.Cohort, c.Plan.LastCohort)
+	for i, ph := range c.Plan.Phases {
+		own := ph.Users
+		if ph.RoundsPerUser == 1 && ph.Rounds > 0 && ph.Rounds <= have && ph.Cohort <= have && ph.LastCohort <= have {
+			own = max(own, (ph.Rounds-1)*ph.Cohort+ph.LastCohort)
+		}
+		if ph.Rounds < 1 || ph.Cohort < 1 || ph.LastCohort < 1 || ph.Cohort > ph.Users || ph.LastCohort > ph.Users || own != ph.Users {
+			return fmt.Errorf("phase %d: %d rounds of %d and %d in the last do not fit %d users", i+1, ph.Rounds, ph.Cohort, ph.LastCohort, ph.Users)
+		}
+	}
+	if need := c.Plan.TakenUsers(); need < 1 || need > have {
+		return fmt.Errorf("examples: %d are too few for a plan of %d users", have, need)
 	}
 	for i, e := range c.Examples {
 		if err := e.Validate(features); err != nil {
@@ -136,8 +160,12 @@ func (c Config) validate() error {
 
 func (r *run) round() error {
 	q := r.method.Query()
-	n := r.Plan.CohortOf(q.Step)
-	estimate, err := r.oracle.mean(q.Step, q.Point, r.order[r.users:r.users+n])
+	phase, _ := r.Plan.PhaseOf(q.Step)
+	if phase != r.phase {
+		r.phase, r.taken = phase, 0
+	}
+	cohort := r.cohort(phase, r.Plan.CohortOf(q.Step))
+	estimate, err := r.oracles[phase].mean(q.Step, q.Point, cohort)
 	if err != nil {
 		return err
 	}
@@ -145,11 +173,21 @@ func (r *run) round() error {
 		return err
 	}
 	r.rounds++
-	r.users += n
 	if r.OnRound != nil {
-		r.OnRound(Round{Step: q.Step, Steps: r.Plan.Rounds, Users: n, Model: r.method.Model})
+		r.OnRound(Round{Step: q.Step, Steps: r.Plan.Rounds(), Users: uint64(len(cohort)), Model: r.method.Model})
 	}
 	return nil
+}
+
+// cohort is the next n users of a phase, or the same n in every round where the phase is interactive.
+func (r *run) cohort(phase int, n uint64) []int32 {
+	first := r.begun[phase]
+	if r.Plan.Phases[phase].RoundsPerUser == 1 {
+		first += r.taken
+		r.taken += n
+	}
+	r.users = max(r.users, first+n)
+	return r.order[first : first+n]
 }
 
 // reportID gives user i of a round an id; the mixer only asks that they differ.

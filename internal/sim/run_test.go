@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,7 +33,7 @@ func TestRunIsAFunctionOfItsSeed(t *testing.T) {
 	var steps []uint64
 	c.OnRound = func(r sim.Round) {
 		steps = append(steps, r.Step)
-		if r.Steps != c.Plan.Rounds || r.Users != c.Plan.CohortOf(r.Step) || len(r.Model()) != 3 {
+		if r.Steps != c.Plan.Rounds() || r.Users != c.Plan.CohortOf(r.Step) || len(r.Model()) != 3 {
 			t.Errorf("observed %+v", r)
 		}
 	}
@@ -40,8 +41,8 @@ func TestRunIsAFunctionOfItsSeed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if uint64(len(steps)) != c.Plan.Rounds || first.Rounds != c.Plan.Rounds || first.Users != 2000 {
-		t.Errorf("%d steps observed, %d rounds and %d users reported, want %d, %d, 2000", len(steps), first.Rounds, first.Users, c.Plan.Rounds, c.Plan.Rounds)
+	if uint64(len(steps)) != c.Plan.Rounds() || first.Rounds != c.Plan.Rounds() || first.Users != 2000 {
+		t.Errorf("%d steps observed, %d rounds and %d users reported, want %d, %d, 2000", len(steps), first.Rounds, first.Users, c.Plan.Rounds(), c.Plan.Rounds())
 	}
 	c.OnRound = nil
 	again, err := sim.Run(context.Background(), c)
@@ -76,7 +77,10 @@ func TestRunRefuses(t *testing.T) {
 		"examples":  func(c *sim.Config) { c.Examples = c.Examples[:1999] },
 		"loss":      func(c *sim.Config) { c.Loss = nil },
 		"algorithm": func(c *sim.Config) { c.Plan.Algorithm = "adam" },
-		"plan":      func(c *sim.Config) { c.Plan.Privacy.Runnable = false },
+		"plan": func(c *sim.Config) {
+			c.Plan.Phases = slices.Clone(c.Plan.Phases)
+			c.Plan.Phases[0].Privacy.Runnable = false
+		},
 		"example 7": func(c *sim.Config) {
 			c.Examples = append([]convex.Example(nil), c.Examples...)
 			c.Examples[7].Value = c.Examples[7].Value[:2]

@@ -86,5 +86,5 @@ func measure(ctx context.Context, s *Synthetic, p learner.Problem, repeats int) 
 	k := float64(repeats)
 	mean := sum / k
 	return Risk{Mean: mean, StdErr: math.Sqrt(max(0, squares/k-mean*mean) / (k - 1)), Bound: plan.PredictedExcessRisk,
-		NonPrivate: plain / k, Rounds: plan.Rounds, NoiseStdDev: plan.Privacy.NoiseStd}, nil
+		NonPrivate: plain / k, Rounds: plan.Rounds(), NoiseStdDev: plan.Phases[0].Privacy.NoiseStd}, nil
 }
