@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/panlearn/panlearn/internal/cli"
-	"github.com/panlearn/panlearn/internal/pipeline"
+	released "github.com/panlearn/panlearn/internal/model"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/learner/task/source"
 )
@@ -31,7 +31,11 @@ func newEval() *cobra.Command {
 			if err != nil {
 				return cli.Usage(err)
 			}
-			p, err := pipeline.NewPredictor(snapshot, task.Format(format))
+			parsed, err := released.Parse(snapshot)
+			if err != nil {
+				return cli.Usage(err)
+			}
+			p, err := released.NewPredictor(parsed, task.Format(format))
 			if err != nil {
 				return cli.Usage(err)
 			}
@@ -40,7 +44,7 @@ func newEval() *cobra.Command {
 				return cli.Usage(err)
 			}
 			defer rows.Close()
-			result, err := pipeline.Evaluate(p.Features, p.Loss, p.Theta, rows.All())
+			result, err := p.Evaluate(rows.All())
 			if err != nil {
 				return err
 			}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/panlearn/panlearn/deploy"
 	"github.com/panlearn/panlearn/internal/cli"
+	"github.com/panlearn/panlearn/internal/model"
 	"github.com/panlearn/panlearn/internal/pipeline"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/randomizer/accounting"
@@ -93,17 +94,19 @@ type quickstarted struct {
 }
 
 // modelHash tells models apart to the last bit; keys and names are not in it.
-func modelHash(s pipeline.Snapshot) string {
+func modelHash(s model.Snapshot) string {
 	h := sha256.New()
 	var word [8]byte
-	for _, w := range append(s.Weights[:len(s.Weights):len(s.Weights)], s.Intercept) {
-		binary.BigEndian.PutUint64(word[:], math.Float64bits(w))
-		h.Write(word[:])
+	for _, row := range append(s.Weights[:len(s.Weights):len(s.Weights)], s.Intercept) {
+		for _, w := range row {
+			binary.BigEndian.PutUint64(word[:], math.Float64bits(w))
+			h.Write(word[:])
+		}
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-func writeModel(path string, s pipeline.Snapshot) error {
+func writeModel(path string, s model.Snapshot) error {
 	file, err := os.Create(path)
 	if err != nil {
 		return fmt.Errorf("write the model: %w", err)

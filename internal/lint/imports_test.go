@@ -45,6 +45,7 @@ var mayImport = map[string][]string{
 	"internal/dptest":         {},
 	"internal/kills":          {}, // tests alone
 	"internal/lint":           {},
+	"internal/model":          {"learner/convex", "learner/task", "randomizer/accounting", "state"},
 	"internal/mutants":        {}, // tests alone
 	"internal/procs":          {}, // test support: it runs programs and links none
 	"internal/obs":            {"learner/service", "shuffle/stage"},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/panlearn/panlearn/internal/model"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/learner/task/source"
@@ -40,11 +41,7 @@ func LoadExamples(features *task.FeatureMap, path string) (examples []convex.Exa
 	return examples, invalid, nil
 }
 
-// EvaluateExamples is Evaluate on examples that are mapped already.
-func EvaluateExamples(features *task.FeatureMap, loss convex.Loss, theta []float64, examples []convex.Example) (Evaluation, error) {
-	s := score{features: features, loss: loss, theta: theta}
-	for _, e := range examples {
-		s.add(e)
-	}
-	return s.result()
+// EvaluateExamples says how parameters theta, in the coordinates of the map, do on examples.
+func EvaluateExamples(features *task.FeatureMap, loss convex.Loss, theta []float64, examples []convex.Example) (model.Evaluation, error) {
+	return model.Predictor{Features: features, Loss: loss, Theta: theta}.EvaluateExamples(examples)
 }

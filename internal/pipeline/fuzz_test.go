@@ -3,64 +3,17 @@ package pipeline
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"errors"
 	"io"
-	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
-	"github.com/panlearn/panlearn/learner/convex"
-	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/wire"
 )
-
-// FuzzPredictor: whatever is in a model file, it is refused with a short error, or scores events.
-func FuzzPredictor(f *testing.F) {
-	spec := small(f)
-	store := state.NewMemory()
-	learned(f, jobOf(f, spec), store)
-	view, err := Look(f.Context(), store)
-	if err != nil {
-		f.Fatal(err)
-	}
-	snapshot, err := view.Snapshot()
-	if err != nil {
-		f.Fatal(err)
-	}
-	model, err := json.Marshal(snapshot)
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(model, "")
-	f.Add(model, "libsvm")
-	f.Add(bytes.Replace(model, []byte(`"weights":[`), []byte(`"weights":[1e308,`), 1), "jsonl")
-	f.Add([]byte(`{"format_version":1,"declaration":{}}`), "csv")
-	f.Fuzz(func(t *testing.T, model []byte, format string) {
-		p, err := NewPredictor(model, task.Format(format))
-		if err != nil {
-			if n := len(err.Error()); n > 4096+8*(len(model)+len(format)) {
-				t.Errorf("an error of %d bytes about a model of %d", n, len(model))
-			}
-			return
-		}
-		if len(p.Theta) != p.Loss.Parameters(p.Features.Dim()) {
-			t.Fatalf("%d parameters of %d features", len(p.Theta), p.Features.Dim())
-		}
-		for i, v := range p.Theta {
-			if math.IsNaN(v) || math.IsInf(v, 0) {
-				t.Errorf("parameter %d is %v", i, v)
-			}
-		}
-		if _, err := EvaluateExamples(p.Features, p.Loss, p.Theta, []convex.Example{{Index: []int32{}, Label: 1}}); err != nil {
-			t.Error(err)
-		}
-	})
-}
 
 // FuzzStoredState: whatever task and optimizer state a checkpoint carries, it is refused or can be shown.
 func FuzzStoredState(f *testing.F) {

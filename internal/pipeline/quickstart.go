@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/panlearn/panlearn/internal/model"
 	"github.com/panlearn/panlearn/internal/sim"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/learner/task/source"
@@ -79,7 +80,7 @@ type QuickstartReport struct {
 	NoiseStd      float64 `json:"noise_std"`
 	PaperNoiseStd float64 `json:"paper_noise_std"`
 
-	Snapshot Snapshot `json:"-"`
+	Snapshot model.Snapshot `json:"-"`
 }
 
 // Quickstart runs everything and reports.

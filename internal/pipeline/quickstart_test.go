@@ -16,10 +16,7 @@ func TestQuickstart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		model, err := json.Marshal(struct {
-			Weights   []float64
-			Intercept float64
-		}{r.Snapshot.Weights, r.Snapshot.Intercept})
+		model, err := json.Marshal([]any{r.Snapshot.Weights, r.Snapshot.Intercept})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,8 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
+	"slices"
 
+	"github.com/panlearn/panlearn/internal/model"
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/randomizer/accounting"
@@ -14,39 +15,6 @@ import (
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/wire"
 )
-
-// SnapshotVersion is the format_version of a snapshot.
-const SnapshotVersion = 1
-
-// A Snapshot is a released model with the privacy statement that belongs to it. Weights are in the units of the data.
-type Snapshot struct {
-	FormatVersion int    `json:"format_version"`
-	Task          string `json:"task"`
-	Round         uint64 `json:"round"`         // last committed
-	ModelVersion  uint64 `json:"model_version"` // steps taken; 0 is the start
-	Loss          string `json:"loss"`
-	// Weights belong to Features one by one. Intercept is the constant of the score.
-	Weights   []float64         `json:"weights"`
-	Intercept float64           `json:"intercept"`
-	Features  []task.Coordinate `json:"features"`
-	Privacy   Statement         `json:"privacy"`
-	TaskHash  state.Hash        `json:"task_hash"`
-	// Declaration is the declared part of the task: how a raw event becomes Features.
-	Declaration json.RawMessage `json:"declaration"`
-}
-
-// A Statement says what a model reveals about one person's event at most.
-type Statement struct {
-	Trust          string              `json:"trust"`
-	Unit           string              `json:"unit"`
-	Epsilon        float64             `json:"epsilon"`
-	Delta          float64             `json:"delta"`
-	HonestFraction accounting.Fraction `json:"honest_fraction"`
-	Users          uint64              `json:"users"` // counted in the model
-}
-
-// Unit is what is protected: docs/privacy.md.
-const Unit = "one event of one user in one round, replaced by any other"
 
 // A View is a consistent look at committed state.
 type View struct {
@@ -106,39 +74,38 @@ func viewOf(at state.Checkpoint, ledger *state.Ledger) (View, error) {
 }
 
 // Snapshot is the model that may be released now.
-func (v View) Snapshot() (Snapshot, error) {
+func (v View) Snapshot() (model.Snapshot, error) {
 	features, err := v.Spec.Compile()
 	if err != nil {
-		return Snapshot{}, err
-	}
-	weights, intercept, err := features.Undo(v.Algorithm.Model())
-	if err != nil {
-		return Snapshot{}, fmt.Errorf("weights in the units of the data: %w", err)
-	}
-	for _, w := range append(weights[:len(weights):len(weights)], intercept) {
-		if math.IsNaN(w) || math.IsInf(w, 0) {
-			return Snapshot{}, fmt.Errorf("round %d: a weight is not finite in the units of the data", v.Checkpoint.Cursor.Round)
-		}
+		return model.Snapshot{}, err
 	}
 	status, err := v.Status()
 	if err != nil {
-		return Snapshot{}, err
+		return model.Snapshot{}, err
 	}
 	trust, err := manifest.Trust(v.Task.Plan.Trust)
 	if err != nil {
-		return Snapshot{}, err
+		return model.Snapshot{}, err
 	}
 	honest, err := accounting.ParseFraction(v.Task.Plan.HonestFraction)
 	if err != nil {
-		return Snapshot{}, fmt.Errorf("stored plan: honest fraction: %w", err)
+		return model.Snapshot{}, fmt.Errorf("stored plan: honest fraction: %w", err)
 	}
-	return Snapshot{
-		FormatVersion: SnapshotVersion, Task: v.Task.Name, Round: status.Round, ModelVersion: status.Steps, Loss: v.Spec.Model.Loss,
-		Weights: weights, Intercept: intercept, Features: features.Coordinates(),
-		Privacy: Statement{Trust: trust.String(), Unit: Unit, Epsilon: status.EpsilonSpent, Delta: status.DeltaSpent,
+	s := model.Snapshot{
+		FormatVersion: model.Version, Task: v.Task.Name, Round: status.Round, ModelVersion: status.Steps, Loss: v.Spec.Model.Loss,
+		Features: features.Coordinates(),
+		Privacy: model.Statement{Trust: trust.String(), Unit: model.Unit, Epsilon: status.EpsilonSpent, Delta: status.DeltaSpent,
 			HonestFraction: honest, Users: status.Users},
 		TaskHash: v.Checkpoint.Cursor.TaskHash, Declaration: v.Task.Declaration,
-	}, nil
+	}
+	for theta := range slices.Chunk(v.Algorithm.Model(), features.Dim()) {
+		weights, intercept, err := features.Undo(theta)
+		if err != nil {
+			return model.Snapshot{}, fmt.Errorf("weights in the units of the data: %w", err)
+		}
+		s.Weights, s.Intercept = append(s.Weights, weights), append(s.Intercept, intercept)
+	}
+	return s, s.CheckFinite()
 }
 
 // A Status says how far a task is and what it has spent.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/panlearn/panlearn/internal/model"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/learner/task/source"
@@ -157,11 +158,15 @@ func TestSnapshotScoresTheSame(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		model, err := json.MarshalIndent(snapshot, "", "  ")
+		printed, err := json.MarshalIndent(snapshot, "", "  ")
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := NewPredictor(model, "")
+		parsed, err := model.Parse(printed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := model.NewPredictor(parsed, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -182,13 +187,13 @@ func TestSnapshotScoresTheSame(t *testing.T) {
 		if view.Spec.Model.Loss == "squared" {
 			events = "30,a<b,100\n90,c&d,900\n50,x,5000\n1,2,3,4\n"
 		}
-		var both []Evaluation
-		for _, of := range []Predictor{p, {Features: features, Loss: p.Loss, Theta: theta}} {
+		var both []model.Evaluation
+		for _, of := range []model.Predictor{p, {Features: features, Loss: p.Loss, Theta: theta}} {
 			rows, err := source.New(strings.NewReader(events), of.Features)
 			if err != nil {
 				t.Fatal(err)
 			}
-			e, err := Evaluate(of.Features, of.Loss, of.Theta, rows.All())
+			e, err := of.Evaluate(rows.All())
 			rows.Close()
 			if err != nil {
 				t.Fatal(err)
@@ -208,73 +213,6 @@ func TestSnapshotScoresTheSame(t *testing.T) {
 		if got := strings.Join(names, " "); got != want {
 			t.Errorf("fields %s, want %s", got, want)
 		}
-	}
-}
-
-// TestEvaluateFigures against numbers that a person can check.
-func TestEvaluateFigures(t *testing.T) {
-	spec := parsed(t, numeric)
-	features, err := spec.Compile()
-	if err != nil {
-		t.Fatal(err)
-	}
-	loss, err := convex.NewLoss("squared")
-	if err != nil {
-		t.Fatal(err)
-	}
-	theta := make([]float64, features.Dim()) // predicts the middle: 500
-	rows, err := source.New(strings.NewReader("30,a<b,100\n90,c&d,900\n50,a<b,500\n"), features)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rows.Close()
-	e, err := Evaluate(features, loss, theta, rows.All())
-	if err != nil || e.Error == nil || math.Abs(*e.Error-400*math.Sqrt(2.0/3)) > 1e-9 {
-		t.Errorf("%+v, %v: want a root mean squared error of 326.6", e, err)
-	}
-	none := func(yield func(task.Row, error) bool) { yield(task.Row{}, &task.RowError{Line: 1}) }
-	if _, err := Evaluate(features, loss, theta, none); err == nil || !strings.Contains(err.Error(), "1 rows do not") {
-		t.Errorf("no example at all: %v", err)
-	}
-	broken := errors.New("the disk is gone")
-	ends := func(yield func(task.Row, error) bool) { yield(task.Row{}, broken) }
-	if _, err := Evaluate(features, loss, theta, ends); !errors.Is(err, broken) {
-		t.Errorf("a source that breaks: %v", err)
-	}
-}
-
-func TestModelsThatAreRefused(t *testing.T) {
-	_, view := ended(t, parsed(t, labelled))
-	snapshot, err := view.Snapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for want, change := range map[string]func(*Snapshot){
-		"format_version 2":    func(s *Snapshot) { s.FormatVersion = 2 },
-		"declaration":         func(s *Snapshot) { s.Declaration = []byte(`{"version":1}`) },
-		"weights":             func(s *Snapshot) { s.Weights = s.Weights[1:] },
-		`loss "squared"`:      func(s *Snapshot) { s.Loss = "squared" },
-		"not a snapshot in J": func(s *Snapshot) { s.Declaration = nil },
-	} {
-		bad := snapshot
-		change(&bad)
-		model, err := json.Marshal(bad)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if bad.Declaration == nil {
-			model = model[1:]
-		}
-		if _, err := NewPredictor(model, ""); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", want, err)
-		}
-	}
-	model, err := json.Marshal(snapshot)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := NewPredictor(model, "parquet"); err == nil || !strings.Contains(err.Error(), "--format") {
-		t.Errorf("an unknown format: %v", err)
 	}
 }
 
