@@ -5,38 +5,57 @@ import (
 	"math"
 )
 
-// A Set is a closed convex set that contains the origin, where every method starts.
+// A Set is a closed convex set.
 type Set interface {
-	// Project overwrites dst with the point of the set nearest to x in Euclidean distance; dst and x have the same length and
-	// may be the same slice. A point of the set is returned unchanged, bit for bit.
+	// Project overwrites dst with the point of the set nearest to x in Euclidean distance, up to rounding; dst and x have the same
+	// length and may be the same slice. A point of the set is returned unchanged, bit for bit, and the result is one. For an x with
+	// an entry that is not finite, or whose norm is not, the result is Start.
 	Project(dst, x []float64)
 	// Contains reports whether x is in the set. NaN never is.
 	Contains(x []float64) bool
-	// Radius bounds the distance of every point of the set from the origin; it is the D_0 of the risk bounds.
+	// Radius bounds the norm of the points of the set. It bounds their distance from Start too, which is the D_0 of the risk bounds:
+	// ||z - start||^2 <= ||z||^2 - ||start||^2 for the projection start of the origin.
 	Radius() float64
+	// Start overwrites dst with the point where every method starts: the projection of the origin.
+	Start(dst []float64)
 }
 
-// Ball is the Euclidean ball around the origin.
-type Ball struct {
-	R float64 // radius, finite and positive
+// A SetDeclaration is a constraint set as a task file and a plan name it.
+type SetDeclaration struct {
+	Kind   string  `json:"kind,omitempty"`   // ball, box, simplex, nonnegative or l1; "" means ball
+	Radius float64 `json:"radius,omitempty"` // all but the box: bound on the norm, for l1 on the L1 norm; for the simplex the sum
+	Min    float64 `json:"min,omitempty"`    // box: least value of every entry
+	Max    float64 `json:"max,omitempty"`    // box: largest value of every entry
 }
 
-// NewBall returns the ball of the given radius, finite and positive.
-func NewBall(radius float64) (Ball, error) {
-	if !(radius > 0) || math.IsInf(radius, 0) {
-		return Ball{}, fmt.Errorf("radius: %v, want a finite number above 0", radius)
+// New returns the declared set in a dimension of at least 1. The error names the field that does not fit, and what would be accepted.
+func (d SetDeclaration) New(dim int) (Set, error) {
+	if dim < 1 {
+		return nil, fmt.Errorf("set: dimension %d, want at least 1", dim)
 	}
-	return Ball{R: radius}, nil
+	if d.Kind == "box" {
+		if d.Radius != 0 {
+			return nil, fmt.Errorf("radius: %v, not a parameter of the box; its size is min and max", d.Radius)
+		}
+		return NewBox(dim, d.Min, d.Max)
+	}
+	if d.Min != 0 || d.Max != 0 {
+		return nil, fmt.Errorf("min, max: %v, %v, parameters of the box alone", d.Min, d.Max)
+	}
+	switch d.Kind {
+	case "", "ball":
+		return NewBall(d.Radius)
+	case "simplex":
+		return NewSimplex(dim, d.Radius)
+	case "nonnegative":
+		return NewNonnegative(d.Radius)
+	case "l1":
+		return NewL1Ball(d.Radius)
+	}
+	return nil, fmt.Errorf("set: unknown kind %q, want ball, box, simplex, nonnegative or l1", d.Kind)
 }
 
-// Project scales x down to the ball.
-func (b Ball) Project(dst, x []float64) {
-	copy(dst, x)
-	Clip(dst, b.R)
+func finite(x []float64) bool {
+	n := Norm(x)
+	return !math.IsNaN(n) && !math.IsInf(n, 0)
 }
-
-// Contains reports whether the norm of x is at most the radius.
-func (b Ball) Contains(x []float64) bool { return Norm(x) <= b.R }
-
-// Radius returns the radius.
-func (b Ball) Radius() float64 { return b.R }

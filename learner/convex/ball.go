@@ -1,0 +1,85 @@
+package convex
+
+import (
+	"fmt"
+	"math"
+)
+
+// Ball is the Euclidean ball around the origin.
+type Ball struct {
+	R float64 // radius, finite and positive
+}
+
+// NewBall returns the ball of the given radius, finite and positive.
+func NewBall(radius float64) (Ball, error) {
+	return Ball{R: radius}, checkRadius(radius, 0, math.MaxFloat64)
+}
+
+func checkRadius(radius, above, most float64) error {
+	if radius > above && radius <= most {
+		return nil
+	}
+	if most == math.MaxFloat64 {
+		return fmt.Errorf("radius: %v, want a finite number above %v", radius, above)
+	}
+	return fmt.Errorf("radius: %v, want a number above %v and at most %v", radius, above, most)
+}
+
+// Project scales x down to the ball.
+func (b Ball) Project(dst, x []float64) {
+	copy(dst, x)
+	Clip(dst, b.R)
+}
+
+// Contains reports whether the norm of x is at most the radius.
+func (b Ball) Contains(x []float64) bool { return Norm(x) <= b.R }
+
+// Radius returns the radius.
+func (b Ball) Radius() float64 { return b.R }
+
+// Start writes the origin.
+func (b Ball) Start(dst []float64) { clear(dst) }
+
+// Nonnegative is the part of the Euclidean ball around the origin whose points have no entry below 0.
+type Nonnegative struct {
+	R float64 // radius, finite and positive
+}
+
+// NewNonnegative returns the part of the ball of the given radius, finite and positive.
+func NewNonnegative(radius float64) (Nonnegative, error) {
+	return Nonnegative{R: radius}, checkRadius(radius, 0, math.MaxFloat64)
+}
+
+// Project replaces the negative entries of x by 0 and scales the rest down to the ball: for a cone and a ball around its tip one
+// projection after the other is the projection onto both (Bauschke, Bui, Wang 2018, Theorem 7.1).
+func (s Nonnegative) Project(dst, x []float64) {
+	if !finite(x) {
+		clear(dst)
+		return
+	}
+	for i, v := range x {
+		if v < 0 {
+			v = 0
+		}
+		dst[i] = v
+	}
+	Clip(dst, s.R)
+}
+
+// Contains reports whether no entry of x is below 0 and its norm is at most the radius.
+func (s Nonnegative) Contains(x []float64) bool { return nonnegative(x) && Norm(x) <= s.R }
+
+// Radius returns the radius.
+func (s Nonnegative) Radius() float64 { return s.R }
+
+// Start writes the origin.
+func (s Nonnegative) Start(dst []float64) { clear(dst) }
+
+func nonnegative(x []float64) bool {
+	for _, v := range x {
+		if !(v >= 0) {
+			return false
+		}
+	}
+	return true
+}
