@@ -39,6 +39,15 @@ type Algorithm interface {
 	UnmarshalBinary([]byte) error
 }
 
+// A Skipper is an Algorithm that can pass over a round. Where the same users answer every round of a phase, a void round has
+// cost them its share and cannot be asked again of others: it counts against the phase's planned rounds. In a phase of new
+// users a void round is no step, and nobody calls Skip.
+type Skipper interface {
+	// Skip uses up one step without an estimate: Query().Step and Done run on, the point stays as it was, unless the phase is
+	// over with it. On error the state is unchanged.
+	Skip() error
+}
+
 // checkEstimate refuses what no released batch can give.
 func checkEstimate(e Estimate, dim int) error {
 	if len(e.Gradient) != dim {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/randomizer"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
@@ -19,6 +18,12 @@ type Plan struct {
 	ClipNorm   float64 `json:"clip_norm"`    // L of the gradient
 	EncodeNorm float64 `json:"encoded_norm"` // of the gradient with the extra coordinates, the randomizer's L
 	Radius     float64 `json:"radius"`
+	// Ridge is lambda of the term (lambda/2)||theta||^2, which is known to all: the learner adds its gradient, no device does.
+	Ridge float64 `json:"ridge,omitempty"`
+	// Continuous is how the last phase goes on for ever: ContinuousConstant, ContinuousDecaying or ContinuousEpochs. Its
+	// Rounds are the horizon that it is planned for then, and every one of its cohorts is Cohort. "" stands for a run that
+	// ends after Rounds.
+	Continuous string `json:"continuous,omitempty"`
 
 	// Phases are the series of steps of the run, in order; at least one. Users of one phase take part in no other.
 	Phases []Phase `json:"phases"`
@@ -42,10 +47,12 @@ type Phase struct {
 	// RoundsPerUser is how many rounds of the phase one user answers: 1, or all of them where the phase is interactive.
 	RoundsPerUser uint64 `json:"rounds_per_user"`
 
-	Distance       float64 `json:"distance"`            // D, bound on the distance from the phase's start to the optimum
-	OracleVariance float64 `json:"oracle_variance"`     // V of a planned round
-	StepSize       float64 `json:"step_size,omitempty"` // PSGD and PGD: eta
-	V              float64 `json:"v,omitempty"`         // PAGD: v
+	Distance       float64 `json:"distance"`             // D, bound on the distance from the phase's start to the optimum
+	OracleVariance float64 `json:"oracle_variance"`      // V of a planned round
+	StepSize       float64 `json:"step_size,omitempty"`  // PSGD and PGD: eta
+	V              float64 `json:"v,omitempty"`          // PAGD: v
+	Mu             float64 `json:"mu,omitempty"`         // PAGD: modulus of strong convexity that its steps make use of; Theorem 4.8 wants 0
+	Smoothness     float64 `json:"smoothness,omitempty"` // PAGD: beta that V is made for, the ridge included; epochs of other lengths need it
 	// Smoothing is B of the Moreau envelope whose gradient the devices report; 0 stands for the loss itself.
 	Smoothing float64 `json:"smoothing,omitempty"`
 	Risk      float64 `json:"risk"` // bound on the expected excess risk at the phase's end
@@ -106,50 +113,6 @@ func MakePlan(p Problem) (Plan, error) {
 	return out, nil
 }
 
-// Rounds returns T, the steps of all phases.
-func (p Plan) Rounds() (total uint64) {
-	for _, ph := range p.Phases {
-		total += ph.Rounds
-	}
-	return total
-}
-
-// TakenUsers returns how many users the phases take; what is over is left out.
-func (p Plan) TakenUsers() (total uint64) {
-	for _, ph := range p.Phases {
-		total += ph.Users
-	}
-	return total
-}
-
-// Epsilon returns the largest epsilon of a phase: a user takes part in one of them.
-func (p Plan) Epsilon() (worst float64) {
-	for _, ph := range p.Phases {
-		worst = max(worst, ph.Privacy.Epsilon)
-	}
-	return worst
-}
-
-// PhaseOf returns the index of the phase of a step, from 1 to Rounds, and the step's number within it, from 1.
-func (p Plan) PhaseOf(step uint64) (phase int, within uint64) {
-	for i, ph := range p.Phases {
-		if step <= ph.Rounds {
-			return i, step
-		}
-		step -= ph.Rounds
-	}
-	panic("learner: a step beyond the plan")
-}
-
-// CohortOf returns the users wanted for a step, from 1 to Rounds.
-func (p Plan) CohortOf(step uint64) uint64 {
-	i, within := p.PhaseOf(step)
-	if within == p.Phases[i].Rounds {
-		return p.Phases[i].LastCohort
-	}
-	return p.Phases[i].Cohort
-}
-
 // Params returns the randomizer of every round of a phase. It refuses a plan that can be computed but not run (profile
 // paper).
 func (p Plan) Params(phase int) (randomizer.Params, error) {
@@ -167,22 +130,4 @@ func (p Plan) Params(phase int) (randomizer.Params, error) {
 		return randomizer.Params{}, fmt.Errorf("plan: %w", err)
 	}
 	return out, nil
-}
-
-// New builds the plan's method at its start, theta = 0.
-func New(p Plan) (Algorithm, error) {
-	set, err := convex.NewBall(p.Radius)
-	if err != nil {
-		return nil, err
-	}
-	if len(p.Phases) == 0 {
-		return nil, fmt.Errorf("plan: no phases")
-	}
-	switch p.Algorithm {
-	case MethodPSGD:
-		return NewPSGD(PSGDConfig{Dim: p.Dim, Set: set, Steps: p.Rounds(), StepSize: p.Phases[0].StepSize})
-	case MethodPAGD:
-		return NewPAGD(PAGDConfig{Dim: p.Dim, Set: set, Steps: p.Rounds(), V: p.Phases[0].V})
-	}
-	return nil, fmt.Errorf("algorithm: %q, want %s or %s", p.Algorithm, MethodPSGD, MethodPAGD)
 }
