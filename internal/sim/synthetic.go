@@ -47,6 +47,9 @@ func NewSynthetic(cfg SyntheticConfig) (*Synthetic, error) {
 	if err != nil {
 		return nil, fmt.Errorf("synthetic: %w", err)
 	}
+	if cfg.Loss != "logistic" && cfg.Loss != "squared" {
+		return nil, fmt.Errorf("synthetic: loss %q, want logistic or squared: of others no minimiser is known", cfg.Loss)
+	}
 	s := &Synthetic{cfg: cfg, loss: loss, truth: make([]float64, cfg.Dim)}
 	r := rand.New(Entropy(cfg.Seed, "truth"))
 	for convex.Norm(s.truth) == 0 {

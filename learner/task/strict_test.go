@@ -106,7 +106,7 @@ func TestStrictness(t *testing.T) {
 		{plain, `["0"]`, `["0", "+1.0"]`, "label.negative.1", "+1.0"},
 		{plain, `["0"]`, `[]`, "label.negative", ""},
 		{plain, `["0"]`, `["0"], max: 3`, "label.max", "3"},
-		{plain, "loss: logistic", "loss: hinge", "model.loss", "hinge"},
+		{plain, "loss: logistic", "loss: hinged", "model.loss", "hinged"},
 		{plain, "loss: logistic", "loss: squared", "label.positive", "1"},
 		{plain, "radius: 5", "radius: 0", "model.radius", "0"},
 		{plain, "radius: 5", "radius: 5, clip_norm: -1", "model.clip_norm", "-1"},
