@@ -2,8 +2,6 @@ package learner
 
 import (
 	"fmt"
-
-	"github.com/panlearn/panlearn/learner/convex"
 )
 
 // Values of Plan.Continuous.
@@ -15,7 +13,7 @@ const (
 
 // New builds the plan's method at its start, theta = 0.
 func New(p Plan) (Algorithm, error) {
-	set, err := convex.NewBall(p.Radius)
+	set, err := p.Set.New(p.Dim)
 	if err != nil {
 		return nil, err
 	}

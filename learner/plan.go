@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/randomizer"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
@@ -17,7 +18,8 @@ type Plan struct {
 	ExtraDim   int     `json:"extra_dim"`    // coordinates reported after the Dim of the gradient
 	ClipNorm   float64 `json:"clip_norm"`    // L of the gradient
 	EncodeNorm float64 `json:"encoded_norm"` // of the gradient with the extra coordinates, the randomizer's L
-	Radius     float64 `json:"radius"`
+	// Set is the constraint set that every point of the run lies in.
+	Set convex.SetDeclaration `json:"set"`
 	// Ridge is lambda of the term (lambda/2)||theta||^2, which is known to all: the learner adds its gradient, no device does.
 	Ridge float64 `json:"ridge,omitempty"`
 	// Continuous is how the last phase goes on for ever: ContinuousConstant, ContinuousDecaying or ContinuousEpochs. Its
@@ -35,6 +37,8 @@ type Plan struct {
 	TrivialRisk float64 `json:"trivial_risk"`
 	Vacuous     bool    `json:"vacuous"`
 	Clips       bool    `json:"clips"`
+	// Why says how MethodAuto, or no method, came to this one: a sentence with the bounds compared. "" where the task names it.
+	Why string `json:"why,omitempty"`
 }
 
 // A Phase is a series of steps with one cohort size, one mechanism and one objective.
@@ -77,12 +81,12 @@ func MakePlan(p Problem) (Plan, error) {
 	}
 	out := Plan{
 		Algorithm: best.method, Users: p.Users, Dim: p.Dim, ExtraDim: p.ExtraDim,
-		ClipNorm: p.ClipNorm, EncodeNorm: p.encodedNorm(), Radius: p.Radius,
-		TrivialRisk: p.gradientNorm() * p.Radius, Clips: p.Lipschitz > p.ClipNorm,
+		ClipNorm: p.ClipNorm, EncodeNorm: p.encodedNorm(), Set: p.Set, Ridge: p.Ridge, Continuous: p.Continuous,
+		TrivialRisk: p.gradientNorm() * p.radius(), Clips: p.Lipschitz > p.ClipNorm,
 	}
 	one := Phase{
 		Rounds: best.steps, Cohort: best.cohort, LastCohort: best.cohort, Minimum: p.Minimum, RoundsPerUser: 1,
-		Distance: p.Radius, OracleVariance: best.variance, Privacy: best.privacy,
+		Distance: p.radius(), OracleVariance: best.variance, Privacy: best.privacy,
 	}
 	// Users left over join the last cohort, unless a limit on rounds leaves out whole cohorts of a fixed size.
 	if left := p.Users - best.cohort*best.steps; left < best.cohort || p.Cohort == 0 {
@@ -98,16 +102,16 @@ func MakePlan(p Problem) (Plan, error) {
 	switch best.method {
 	case MethodPSGD:
 		second := p.gradientNorm()*p.gradientNorm() + best.variance
-		one.StepSize = PSGDStepSize(p.Radius, second, best.steps)
-		one.Risk = PSGDBound(p.Radius, second, one.StepSize, best.steps)
+		one.StepSize = PSGDStepSize(p.radius(), second, best.steps)
+		one.Risk = PSGDBound(p.radius(), second, one.StepSize, best.steps)
 	case MethodPAGD:
-		one.V = PAGDCurvature(p.Radius, p.Smoothness, best.variance, p.damping(), best.steps)
-		one.Risk = PAGDBound(p.Radius, best.variance, one.V, best.steps)
+		one.V = PAGDCurvature(p.radius(), p.Smoothness, best.variance, p.damping(), best.steps)
+		one.Risk = PAGDBound(p.radius(), best.variance, one.V, best.steps)
 	}
 	out.Phases, out.PredictedExcessRisk = []Phase{one}, one.Risk
 	if math.IsInf(out.PredictedExcessRisk, 0) || math.IsNaN(out.PredictedExcessRisk) || math.IsInf(out.EncodeNorm, 0) {
 		return Plan{}, fmt.Errorf("plan: the risk bound overflows for radius %v, clip norm %v, smoothness %v; rescale the features",
-			p.Radius, p.ClipNorm, p.Smoothness)
+			p.radius(), p.ClipNorm, p.Smoothness)
 	}
 	out.Vacuous = out.PredictedExcessRisk >= out.TrivialRisk
 	return out, nil

@@ -15,7 +15,7 @@ import (
 
 // a9a is the LIBSVM data set with an intercept: at most 14 ones and a 1, so X^2 = 15.
 func a9a() learner.Problem {
-	return learner.Problem{Users: 32561, Dim: 124, ClipNorm: 1, Radius: 20, Epsilon: 1, Delta: 1e-6,
+	return learner.Problem{Users: 32561, Dim: 124, ClipNorm: 1, Set: convex.SetDeclaration{Radius: 20}, Epsilon: 1, Delta: 1e-6,
 		HonestFraction: accounting.One}.ForLoss(convex.Logistic{}, math.Sqrt(15), 1)
 }
 
@@ -75,7 +75,7 @@ func TestPlanIsOptimal(t *testing.T) {
 	base := a9a()
 	base.NoiseDamping = 1
 	few := base
-	few.Users, few.Dim, few.Radius, few.MaxBits = 5000, 10, 2, 12
+	few.Users, few.Dim, few.Set.Radius, few.MaxBits = 5000, 10, 2, 12
 	for name, q := range map[string]learner.Problem{"a9a": base, "few bits": few} {
 		for _, method := range []string{learner.MethodPAGD, learner.MethodPSGD} {
 			q.Algorithm = method
@@ -173,7 +173,7 @@ func TestStoredPlanBuildsTheSameMethod(t *testing.T) {
 			t.Errorf("%s: the methods differ: %v, %v", method, errA, errB)
 		}
 	}
-	if _, err := learner.New(learner.Plan{Algorithm: "sgd", Radius: 1}); err == nil {
+	if _, err := learner.New(learner.Plan{Algorithm: "sgd", Set: convex.SetDeclaration{Radius: 1}}); err == nil {
 		t.Error("an unknown method was built")
 	}
 }
@@ -200,7 +200,7 @@ func TestProblemsAreRefused(t *testing.T) {
 		"dim":            func(p *learner.Problem) { p.Dim = 0 },
 		"algorithm":      func(p *learner.Problem) { p.Algorithm = "adam" },
 		"clip norm":      func(p *learner.Problem) { p.ClipNorm = 0 },
-		"radius":         func(p *learner.Problem) { p.Radius = inf },
+		"radius":         func(p *learner.Problem) { p.Set.Radius = inf },
 		"smoothness":     func(p *learner.Problem) { p.Smoothness = nan },
 		"lipschitz":      func(p *learner.Problem) { p.Lipschitz = nan },
 		"start risk":     func(p *learner.Problem) { p.StartRisk = -1 },
@@ -212,7 +212,7 @@ func TestProblemsAreRefused(t *testing.T) {
 		"epsilon":        func(p *learner.Problem) { p.Epsilon = 0 },
 		"delta":          func(p *learner.Problem) { p.Delta = 1 },
 		"fraction":       func(p *learner.Problem) { p.HonestFraction = accounting.Fraction{} },
-		"overflow":       func(p *learner.Problem) { p.ClipNorm, p.Radius, p.Lipschitz = 1e200, 1e200, 1e200 },
+		"overflow":       func(p *learner.Problem) { p.ClipNorm, p.Set.Radius, p.Lipschitz = 1e200, 1e200, 1e200 },
 		"trust":          func(p *learner.Problem) { p.Trust = 9 },
 	} {
 		q := a9a()

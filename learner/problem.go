@@ -10,8 +10,18 @@ import (
 
 // Names of the methods, as task files and plans write them.
 const (
-	MethodPSGD = "psgd"
-	MethodPAGD = "pagd"
+	MethodPSGD = "psgd" // Theorem 4.1: any convex Lipschitz loss
+	MethodPAGD = "pagd" // Theorem 4.3: smooth ones
+	// MethodPAGDEnvelope is PAGD on the Moreau envelope, Theorem 4.7: losses with a prox, smooth or not.
+	MethodPAGDEnvelope = "pagd-envelope"
+	// The restarts are series of the two before on disjoint users, Theorem 4.8, for objectives made strongly convex by a ridge.
+	MethodPAGDRestarts         = "pagd-restarts"
+	MethodPAGDEnvelopeRestarts = "pagd-envelope-restarts"
+	// The pgd methods ask the same users in every round of a phase, Theorem 4.9. They want Problem.Interactive.
+	MethodPGD                 = "pgd"
+	MethodPGDEnvelope         = "pgd-envelope"
+	MethodPGDRestarts         = "pgd-restarts"
+	MethodPGDEnvelopeRestarts = "pgd-envelope-restarts"
 	// MethodAuto lets the plan take the method with the smaller bound. Bounds are loose, so the method with the larger
 	// one may still do better on a given task; simulate tells.
 	MethodAuto = "auto"
@@ -20,18 +30,19 @@ const (
 // DefaultNoiseDamping is the NoiseDamping that 0 stands for.
 const DefaultNoiseDamping = 0.5
 
-// A Problem is what a plan is made for. All of it is public. theta, Radius, ClipNorm and the constants of the loss live in
+// A Problem is what a plan is made for. All of it is public. theta, Set, ClipNorm and the constants of the loss live in
 // the coordinates of the feature map's output.
 type Problem struct {
 	Users     uint64 // n, events in all; each is used in one round
 	Dim       int    // d, length of theta
 	Algorithm string // MethodPSGD, MethodPAGD or MethodAuto; "" means MethodPAGD
 
-	ClipNorm   float64 // L, to which a device clips its gradient
-	Radius     float64 // R, of the ball around 0 that theta stays in; D0 of the bounds
-	Smoothness float64 // beta of the loss, finite; see ForLoss
-	Lipschitz  float64 // of the loss, +Inf if there is none; see ForLoss
-	StartRisk  float64 // upper bound on the loss at theta = 0; 0 means unknown
+	ClipNorm   float64               // L, to which a device clips its gradient
+	Set        convex.SetDeclaration // that theta stays in; its radius bounds the distance D0 of the start from the optimum
+	Ridge      float64               // lambda of the term (lambda/2)||theta||^2 of the objective; 0 for none
+	Smoothness float64               // beta of the loss, finite; see ForLoss
+	Lipschitz  float64               // of the loss, +Inf if there is none; see ForLoss
+	StartRisk  float64               // upper bound on the loss at theta = 0; 0 means unknown
 
 	// ExtraDim coordinates of joint norm at most ExtraNorm are reported beside the gradient and charged with it.
 	ExtraDim  int
@@ -47,6 +58,8 @@ type Problem struct {
 	Cohort       uint64  // m, users of one round; 0 means planned
 	Minimum      uint64  // users without whom a round is not released; 0 means nine tenths of the cohort
 	MaxRounds    uint64  // 0 means no limit
+	Interactive  bool    // the same users may be asked in several rounds, which the pgd methods do
+	Continuous   string  // ContinuousConstant, ContinuousDecaying or ContinuousEpochs: Users is the horizon of a run that goes on after it
 	NoiseDamping float64 // in (0, 1], scales the noise term of PAGD's v; 0 means DefaultNoiseDamping
 }
 
@@ -83,12 +96,15 @@ func (p Problem) Validate() error {
 	case !(p.NoiseDamping >= 0 && p.NoiseDamping <= 1):
 		return fmt.Errorf("noise damping: %v, want a number in (0, 1], or 0 for %v", p.NoiseDamping, DefaultNoiseDamping)
 	}
+	if _, err := p.Set.New(p.Dim); err != nil {
+		return fmt.Errorf("set: %w", err)
+	}
 	for _, f := range [...]struct {
 		name     string
 		value    float64
 		positive bool
 	}{
-		{"clip norm", p.ClipNorm, true}, {"radius", p.Radius, true}, {"smoothness", p.Smoothness, p.Algorithm != MethodPSGD},
+		{"clip norm", p.ClipNorm, true}, {"ridge", p.Ridge, false}, {"smoothness", p.Smoothness, p.Algorithm != MethodPSGD},
 		{"start risk", p.StartRisk, false}, {"extra norm", p.ExtraNorm, false},
 	} {
 		if f.value > 0 || (f.value == 0 && !f.positive) {
@@ -102,6 +118,15 @@ func (p Problem) Validate() error {
 		return fmt.Errorf("%s: %v, want a finite number of at least 0", f.name, f.value)
 	}
 	return nil
+}
+
+// radius bounds the norm of the points of the set, and their distance from the start.
+func (p Problem) radius() float64 {
+	set, err := p.Set.New(p.Dim)
+	if err != nil {
+		panic("learner: the set of an unvalidated problem: " + err.Error())
+	}
+	return set.Radius()
 }
 
 func (p Problem) damping() float64 {

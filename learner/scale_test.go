@@ -37,7 +37,7 @@ func TestPlansOfEveryScale(t *testing.T) {
 			fmt.Printf("NOT RUN: %s for %d users in dimension %d; set PANLEARN_DEEP=1\n", t.Name(), c.users, c.dim)
 			continue
 		}
-		p := plan(t, learner.Problem{Users: c.users, Dim: c.dim, ClipNorm: 1, Radius: 5, Epsilon: c.epsilon, Delta: 1e-6,
+		p := plan(t, learner.Problem{Users: c.users, Dim: c.dim, ClipNorm: 1, Set: convex.SetDeclaration{Radius: 5}, Epsilon: c.epsilon, Delta: 1e-6,
 			HonestFraction: accounting.One, MaxBits: c.bits, Profile: c.profile, Algorithm: learner.MethodAuto}.ForLoss(convex.Logistic{}, 1, 1))
 		if got := (p.Rounds()-1)*p.Phases[0].Cohort + p.Phases[0].LastCohort; got != c.users || p.Phases[0].Minimum < 1 || p.Phases[0].Minimum > p.Phases[0].Cohort {
 			t.Errorf("%+v: %d rounds of %d and %d in the last use %d users; minimum %d", c, p.Rounds(), p.Phases[0].Cohort, p.Phases[0].LastCohort, got, p.Phases[0].Minimum)

@@ -166,7 +166,7 @@ func (s *search) gaussianMSE(m uint64) float64 {
 }
 
 func (s *search) bound(method string, steps uint64, variance float64) float64 {
-	r := s.p.Radius
+	r := s.p.radius()
 	if method == MethodPSGD {
 		second := s.p.gradientNorm()*s.p.gradientNorm() + variance
 		return PSGDBound(r, second, PSGDStepSize(r, second, steps), steps)

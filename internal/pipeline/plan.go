@@ -29,9 +29,9 @@ func NewJob(spec *task.Spec) (Job, error) {
 	if err != nil {
 		return Job{}, err
 	}
-	loss, err := convex.NewLoss(spec.Model.Loss)
+	loss, err := spec.Loss()
 	if err != nil {
-		return Job{}, fmt.Errorf("model.loss: %w", err)
+		return Job{}, err
 	}
 	problem, err := problemOf(spec, features, loss)
 	if err != nil {
@@ -64,7 +64,7 @@ func problemOf(spec *task.Spec, features *task.FeatureMap, loss convex.Loss) (le
 	}
 	p := learner.Problem{
 		Users: uint64(spec.Schedule.Users), Dim: loss.Parameters(features.Dim()), Algorithm: spec.Schedule.Algorithm,
-		ClipNorm: spec.Model.ClipNorm, Radius: spec.Model.Radius,
+		ClipNorm: spec.Model.ClipNorm, Set: convex.SetDeclaration{Radius: spec.Model.Radius},
 		Epsilon: spec.Privacy.Epsilon, Delta: spec.Privacy.Delta, Trust: trust, HonestFraction: honest, Coin: coin,
 		MaxBits: spec.Privacy.MaxBits, Profile: profile,
 		Cohort: uint64(spec.Schedule.Cohort), Minimum: uint64(spec.Schedule.MinimumCohort),

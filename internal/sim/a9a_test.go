@@ -67,7 +67,7 @@ func TestA9AAccuracy(t *testing.T) {
 		t.Fatal(err)
 	}
 	train, test := load(t, filepath.Join(dir, "a9a/a9a.gz"), m), load(t, filepath.Join(dir, "a9a/a9a.t.gz"), m)
-	problem := learner.Problem{Users: uint64(len(train)), Dim: m.Dim(), ClipNorm: spec.Model.ClipNorm, Radius: spec.Model.Radius,
+	problem := learner.Problem{Users: uint64(len(train)), Dim: m.Dim(), ClipNorm: spec.Model.ClipNorm, Set: convex.SetDeclaration{Radius: spec.Model.Radius},
 		Epsilon: spec.Privacy.Epsilon, Delta: spec.Privacy.Delta, HonestFraction: accounting.One}.ForLoss(convex.Logistic{}, m.Bound(), 1)
 	if problem.Epsilon != 1 || problem.Delta != 1e-6 || problem.Dim != 124 {
 		t.Fatalf("the shipped task changed: %+v", problem)

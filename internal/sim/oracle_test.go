@@ -22,7 +22,7 @@ func TestTheorem32_NoiseIsAsPlanned(t *testing.T) {
 	}
 	examples, point := s.Take(400), s.Truth()
 	for _, trust := range []accounting.Trust{accounting.Shuffle, accounting.Pan, accounting.ShufflePan} {
-		plan, err := learner.MakePlan(learner.Problem{Users: 400, Dim: dim, ClipNorm: 2, Radius: 3, Epsilon: 2, Delta: 1e-6, Trust: trust,
+		plan, err := learner.MakePlan(learner.Problem{Users: 400, Dim: dim, ClipNorm: 2, Set: convex.SetDeclaration{Radius: 3}, Epsilon: 2, Delta: 1e-6, Trust: trust,
 			HonestFraction: accounting.One, Cohort: 400}.ForLoss(s.Loss(), s.FeatureBound(), 1))
 		if err != nil {
 			t.Fatal(err)

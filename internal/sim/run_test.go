@@ -20,7 +20,7 @@ func small(t testing.TB) (*sim.Synthetic, sim.Config) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := learner.MakePlan(learner.Problem{Users: 2000, Dim: 3, ClipNorm: s.FeatureBound(), Radius: 3, Epsilon: 2, Delta: 1e-6,
+	plan, err := learner.MakePlan(learner.Problem{Users: 2000, Dim: 3, ClipNorm: s.FeatureBound(), Set: convex.SetDeclaration{Radius: 3}, Epsilon: 2, Delta: 1e-6,
 		HonestFraction: accounting.One, Trust: accounting.ShufflePan, ExtraDim: 1, ExtraNorm: 0.5}.ForLoss(s.Loss(), s.FeatureBound(), 1))
 	if err != nil {
 		t.Fatal(err)

@@ -7,12 +7,13 @@ import (
 
 	"github.com/panlearn/panlearn/internal/sim"
 	"github.com/panlearn/panlearn/learner"
+	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
 // smooth is a logistic problem in which nothing is clipped, so the bounds are the loss's own.
 func smooth() learner.Problem {
-	return learner.Problem{ClipNorm: math.Sqrt(5), Radius: 4, Epsilon: 1, Delta: 1e-6, HonestFraction: accounting.One}
+	return learner.Problem{ClipNorm: math.Sqrt(5), Set: convex.SetDeclaration{Radius: 4}, Epsilon: 1, Delta: 1e-6, HonestFraction: accounting.One}
 }
 
 // Theorems 4.1 and 4.3 of the ICLR 2022 paper: at every number of users both methods stay within their bounds, and more
