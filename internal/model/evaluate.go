@@ -55,6 +55,7 @@ func (p Predictor) EvaluateExamples(examples []convex.Example) (Evaluation, erro
 // A score adds up how a model does.
 type score struct {
 	Predictor
+	scores              []float64
 	examples, invalid   int
 	sum, hits, squaring float64
 }
@@ -62,14 +63,15 @@ type score struct {
 func (s *score) add(e convex.Example) {
 	s.examples++
 	s.sum += s.Loss.Value(s.Theta, e)
-	z := e.Dot(s.Theta)
+	s.scores = s.Features.Scores(s.scores, s.Theta, e)
+	predicted := s.Features.Predict(s.scores)
 	if s.Features.Classification() {
-		if s.Features.Decide(z) == e.Label {
+		if predicted == e.Label {
 			s.hits++
 		}
 		return
 	}
-	miss := s.Features.Target(z) - s.Features.Target(e.Label)
+	miss := predicted - s.Features.Target(e.Label)
 	s.squaring += miss * miss
 }
 

@@ -13,7 +13,7 @@ const otherWord = "*"
 
 func (s *Spec) checkEvents() error {
 	e := s.Events
-	if err := oneOf("events.format", e.Format, LIBSVM, CSV, JSONL, IDX); err != nil {
+	if err := oneOf("events.format", e.Format, LIBSVM, CSV, JSONL, IDX, Parquet); err != nil {
 		return err
 	}
 	if e.MaxLine < 1 || e.MaxLine > maxLineLimit {
@@ -24,8 +24,8 @@ func (s *Spec) checkEvents() error {
 			return refuse(fmt.Sprintf("events.skip.%d", i), p, "text without blanks around it")
 		}
 	}
-	if e.Format == IDX && len(e.Skip) > 0 {
-		return refuse("events.skip", e.Skip, "nothing: idx has no lines")
+	if (e.Format == IDX || e.Format == Parquet) && len(e.Skip) > 0 {
+		return refuse("events.skip", e.Skip, "nothing: %s has no lines", e.Format)
 	}
 	if e.Format != CSV {
 		switch {

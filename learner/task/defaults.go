@@ -27,9 +27,10 @@ func (s *Spec) SetDefaults() {
 			or(&c.Unknown, Invalid)
 		}
 	}
-	if s.Model.Loss == "squared" {
+	if traitsOf(s.Model.Loss).label == number {
 		or(&s.Label.Scale, Symmetric)
 	}
+	or(&s.Model.Set, Ball)
 	or(&s.Model.ClipNorm, 1)
 	or(&s.Privacy.Trust, "shuffle")
 	or(&s.Privacy.HonestFraction, "1")
@@ -39,7 +40,7 @@ func (s *Spec) SetDefaults() {
 	or(&s.Privacy.Coin, "fair")
 	or(&s.Privacy.Profile, "numeric")
 	or(&s.Privacy.Seal, "hpke")
-	or(&s.Schedule.Algorithm, "pagd")
+	s.setDefaultAlgorithm()
 	or(&s.Schedule.Deadline, Duration(60*time.Second))
 	or(&s.Schedule.NoiseDamping, 0.5)
 }

@@ -18,7 +18,8 @@ type FeatureMap struct {
 	intercept  float64
 	dim        int
 	bound      float64
-	dense      bool // every event sets every coordinate
+	scoreBound float64 // of counts
+	dense      bool    // every event sets every coordinate
 }
 
 // A Coordinate describes one coordinate of a feature vector, in terms of the data. The intercept is not among
@@ -39,7 +40,7 @@ func (s *Spec) Compile() (*FeatureMap, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
-	m := &FeatureMap{schema: s.Schema(), label: compileLabel(s), intercept: s.Intercept, bound: s.NormBound}
+	m := &FeatureMap{schema: s.Schema(), label: compileLabel(s), intercept: s.Intercept, bound: s.NormBound, scoreBound: s.Model.ScoreBound}
 	if m.bound == 0 {
 		m.bound = s.declaredBound()
 	}
@@ -123,6 +124,21 @@ func (m *FeatureMap) Map(row Row, dst *convex.Example) error {
 	}
 	dst.Label = y
 	return nil
+}
+
+// dimension is the length of a feature vector, intercept included.
+func (s *Spec) dimension() int {
+	d := 0
+	if s.Intercept != 0 {
+		d++
+	}
+	if v := s.Features.Vector; v != nil {
+		d += v.Dimension
+	}
+	for i := range s.Features.Columns {
+		d += s.Features.Columns[i].width()
+	}
+	return d
 }
 
 // declaredBound is the largest norm of a feature vector that the declaration allows.

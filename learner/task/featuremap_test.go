@@ -181,7 +181,7 @@ func TestNormIsBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawSpec(t)
 		m := mustCompile(t, s)
-		loss, err := convex.NewLoss(s.Model.Loss)
+		loss, err := s.Loss()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,7 +6,7 @@ import (
 
 // Whatever is parsed without error is complete: it validates, compiles, and survives the canonical form.
 func FuzzParse(f *testing.F) {
-	for _, file := range []string{plain, sparse, regression} {
+	for _, file := range samples {
 		f.Add([]byte(file), "schedule.users=10")
 		f.Add([]byte(file), "features.columns.0.min=-1")
 	}
@@ -27,7 +27,7 @@ func FuzzParse(f *testing.F) {
 
 // ParseCanonical accepts canonical bytes only, so no two encodings share a declaration.
 func FuzzParseCanonical(f *testing.F) {
-	for _, file := range []string{plain, sparse, regression} {
+	for _, file := range samples {
 		b, err := mustParse(f, file).Canonical()
 		if err != nil {
 			f.Fatal(err)

@@ -11,17 +11,13 @@ import (
 func drawSpec(t *rapid.T) *Spec {
 	s := &Spec{Version: Version, Name: rapid.StringMatching(`[a-z0-9_-]{1,32}`).Draw(t, "name")}
 	s.Intercept = rapid.SampledFrom([]float64{0, 1, 0.25, -2}).Draw(t, "intercept")
-	s.Model = Model{
-		Loss:     rapid.SampledFrom([]string{"logistic", "squared"}).Draw(t, "loss"),
-		Radius:   rapid.Float64Range(0.1, 100).Draw(t, "radius"),
-		ClipNorm: rapid.Float64Range(0.1, 10).Draw(t, "clip norm"),
-	}
+	s.Model = drawModel(t)
 	s.Privacy = Privacy{
 		Epsilon: rapid.Float64Range(0.01, 10).Draw(t, "epsilon"), Delta: rapid.Float64Range(1e-9, 0.1).Draw(t, "delta"),
 		HonestFraction: rapid.SampledFrom([]string{"1", "0.9", "2/3"}).Draw(t, "honest fraction"),
 	}
-	s.Schedule.Users = rapid.IntRange(1, 1e6).Draw(t, "users")
-	s.Events.Format = rapid.SampledFrom([]Format{LIBSVM, CSV, JSONL, IDX}).Draw(t, "format")
+	s.Schedule = drawSchedule(t, s.Model)
+	s.Events.Format = rapid.SampledFrom([]Format{LIBSVM, CSV, JSONL, IDX, Parquet}).Draw(t, "format")
 	if s.Events.Format == LIBSVM || s.Events.Format == IDX {
 		s.Features.Vector = drawVector(t)
 	} else {
@@ -31,17 +27,73 @@ func drawSpec(t *rapid.T) *Spec {
 		}
 		s.Events.Header = s.Events.Format == CSV
 	}
-	if s.Model.Loss == "logistic" {
-		s.Label.Positive, s.Label.Negative = []string{"1", ">50K"}, []string{"-1"}
-	} else {
-		s.Label.Min, s.Label.Max = drawRange(t)
-		s.Label.Scale = drawScale(t)
-	}
+	drawLabel(t, s)
 	s.SetDefaults()
 	if rapid.Bool().Draw(t, "bounded") {
 		s.NormBound = s.declaredBound() * rapid.Float64Range(0.1, 1).Draw(t, "norm bound")
 	}
 	return s
+}
+
+// drawModel draws a loss with its parameters and a set.
+func drawModel(t *rapid.T) Model {
+	m := Model{
+		Loss:     rapid.SampledFrom(lossNames[:]).Draw(t, "loss"),
+		Set:      rapid.SampledFrom([]string{Ball, Box, Nonnegative, Simplex, L1}).Draw(t, "set"),
+		Ridge:    rapid.SampledFrom([]float64{0, 0, 1e-4, 1}).Draw(t, "ridge"),
+		ClipNorm: rapid.Float64Range(0.1, 10).Draw(t, "clip norm"),
+	}
+	if m.Set == Box {
+		m.Min = rapid.Float64Range(-10, 0).Draw(t, "box min")
+		m.Max = m.Min + rapid.Float64Range(1, 10).Draw(t, "box width")
+	} else {
+		m.Radius = rapid.Float64Range(0.1, 100).Draw(t, "radius")
+	}
+	switch traits := traitsOf(m.Loss); {
+	case traits.level:
+		m.Level = rapid.Float64Range(0.01, 0.99).Draw(t, "level")
+	case traits.width:
+		m.Width = rapid.Float64Range(0.01, 10).Draw(t, "width")
+	case traits.scoreBound:
+		m.ScoreBound = rapid.Float64Range(0.1, 10).Draw(t, "score bound")
+	}
+	if traitsOf(m.Loss).label == twoClasses && rapid.Bool().Draw(t, "weighted") {
+		m.ClassWeights = []float64{rapid.Float64Range(0.2, 5).Draw(t, "negative weight"), 1}
+	}
+	if m.Loss == "logistic" {
+		m.LabelNoise = rapid.SampledFrom([]float64{0, 0.1}).Draw(t, "label noise")
+	}
+	return m
+}
+
+// drawSchedule draws one of the kinds of schedule; the algorithm is left to the defaults.
+func drawSchedule(t *rapid.T, m Model) Schedule {
+	c := Schedule{Users: rapid.IntRange(1, 1e6).Draw(t, "users")}
+	switch rapid.IntRange(0, 3).Draw(t, "kind of schedule") {
+	case 1:
+		c.Interactive = true
+	case 2:
+		c.Continuous = rapid.SampledFrom([]string{ConstantStep, DecayingStep, Epochs}).Draw(t, "continuous")
+	case 3:
+		if m.Ridge > 0 && traitsOf(m.Loss).smooth {
+			c.Algorithm = "pagd-restarts"
+		}
+	}
+	return c
+}
+
+func drawLabel(t *rapid.T, s *Spec) {
+	switch traitsOf(s.Model.Loss).label {
+	case twoClasses:
+		s.Label.Positive, s.Label.Negative = []string{"1", ">50K"}, []string{"-1"}
+	case manyClasses:
+		s.Label.Classes = []string{"3", "1", "two", ">50K"}[:rapid.IntRange(2, 4).Draw(t, "classes")]
+	case count:
+		s.Label.Max = float64(rapid.IntRange(1, 1000).Draw(t, "largest count"))
+	default:
+		s.Label.Min, s.Label.Max = drawRange(t)
+		s.Label.Scale = drawScale(t)
+	}
 }
 
 func drawVector(t *rapid.T) *Vector {
@@ -91,7 +143,13 @@ func drawRow(t *rapid.T, s *Spec, inside bool) Row {
 	}
 	text := func(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
 	row := Row{Line: 1, Label: "1"}
-	if s.Model.Loss == "squared" {
+	switch traitsOf(s.Model.Loss).label {
+	case manyClasses:
+		row.Label = rapid.SampledFrom(s.Label.Classes).Draw(t, "class")
+	case count:
+		row.Label = text(math.Trunc(math.Abs(number(0, s.Label.Max))))
+	case twoClasses:
+	default:
 		row.Label = text(number(s.Label.Min, s.Label.Max))
 	}
 	if v := s.Features.Vector; v != nil {

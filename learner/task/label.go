@@ -2,13 +2,11 @@ package task
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
 )
-
-// Classification reports whether the label is a class, which follows from the loss.
-func (s *Spec) Classification() bool { return s.Model.Loss == "logistic" }
 
 func (s *Spec) checkLabel() error {
 	l := s.Label
@@ -31,22 +29,37 @@ func (s *Spec) checkLabel() error {
 			return err
 		}
 	}
-	if s.Classification() {
-		switch {
-		case l.Min != 0:
-			return refuse("label.min", l.Min, "nothing for loss %s: its labels are classes", s.Model.Loss)
-		case l.Max != 0:
-			return refuse("label.max", l.Max, "nothing for loss %s: its labels are classes", s.Model.Loss)
-		case l.Scale != "":
-			return refuse("label.scale", l.Scale, "nothing for loss %s: its labels are classes", s.Model.Loss)
+	kind := traitsOf(s.Model.Loss).label
+	for _, key := range [...]struct {
+		path    string
+		given   bool
+		value   any
+		belongs bool
+	}{
+		{"label.positive", len(l.Positive) > 0, l.Positive, kind == twoClasses},
+		{"label.negative", len(l.Negative) > 0, l.Negative, kind == twoClasses},
+		{"label.classes", len(l.Classes) > 0, l.Classes, kind == manyClasses},
+		{"label.min", l.Min != 0, l.Min, kind == number},
+		{"label.max", l.Max != 0, l.Max, !kind.classes()},
+		{"label.scale", l.Scale != "", l.Scale, kind == number},
+	} {
+		if key.given && !key.belongs {
+			return refuse(key.path, key.value, "nothing for loss %s: its labels are %s", s.Model.Loss, kind)
 		}
-		return l.checkClasses()
 	}
-	if len(l.Positive) > 0 {
-		return refuse("label.positive", l.Positive, "nothing for loss %s: its labels are numbers", s.Model.Loss)
-	}
-	if len(l.Negative) > 0 {
-		return refuse("label.negative", l.Negative, "nothing for loss %s: its labels are numbers", s.Model.Loss)
+	switch kind {
+	case twoClasses:
+		return l.checkTwoClasses()
+	case manyClasses:
+		if len(l.Classes) < 2 {
+			return refuse("label.classes", l.Classes, "at least two labels")
+		}
+		return checkDistinct(make(map[string]bool), "label.classes", l.Classes)
+	case count:
+		if !(l.Max >= 1 && l.Max <= maxCount && l.Max == math.Trunc(l.Max)) {
+			return refuse("label.max", l.Max, "a whole number from 1 to 2^53: the largest count")
+		}
+		return nil
 	}
 	if err := checkRange("label", l.Min, l.Max); err != nil {
 		return err
@@ -54,22 +67,28 @@ func (s *Spec) checkLabel() error {
 	return checkScale("label.scale", l.Scale)
 }
 
-func (l *Label) checkClasses() error {
+func (l *Label) checkTwoClasses() error {
 	seen := make(map[string]bool)
-	for _, class := range []struct {
-		path   string
-		labels []string
-	}{{"label.positive", l.Positive}, {"label.negative", l.Negative}} {
-		if len(class.labels) == 0 {
-			return refuse(class.path, "", "at least one label")
+	if len(l.Positive) == 0 {
+		return refuse("label.positive", "", "at least one label")
+	}
+	if err := checkDistinct(seen, "label.positive", l.Positive); err != nil {
+		return err
+	}
+	if len(l.Negative) == 0 {
+		return refuse("label.negative", "", "at least one label")
+	}
+	return checkDistinct(seen, "label.negative", l.Negative)
+}
+
+// checkDistinct refuses blank labels and labels that were seen, and adds the others to them.
+func checkDistinct(seen map[string]bool, path string, labels []string) error {
+	for i, w := range labels {
+		key := classKey(w)
+		if key == "" || seen[key] {
+			return refuse(path+"."+strconv.Itoa(i), w, "a label that is not blank and not declared already")
 		}
-		for i, w := range class.labels {
-			key := classKey(w)
-			if key == "" || seen[key] {
-				return refuse(class.path+"."+strconv.Itoa(i), w, "a label that is not blank and in neither list already")
-			}
-			seen[key] = true
-		}
+		seen[key] = true
 	}
 	return nil
 }
@@ -86,32 +105,44 @@ func classKey(label string) string {
 // labelMap is the compiled label.
 type labelMap struct {
 	column  string
-	classes map[string]float64 // nil for regression
-	affine  affine
+	kind    labelKind
+	classes map[string]float64 // of classes: by classKey, as the loss sees them
+	names   []string           // of classes, in the order of the loss
+	affine  affine             // of numbers and counts
 }
 
 func compileLabel(s *Spec) labelMap {
-	m := labelMap{column: s.Label.Column}
+	l := s.Label
+	m := labelMap{column: l.Column, kind: traitsOf(s.Model.Loss).label, classes: make(map[string]float64)}
 	if m.column == "" {
 		m.column = "label"
 	}
-	if !s.Classification() {
-		m.affine = newAffine(s.Label.Min, s.Label.Max, s.Label.Scale)
-		return m
+	name := func(labels []string, y float64) {
+		for _, w := range labels {
+			m.classes[classKey(w)] = y
+		}
 	}
-	m.classes = make(map[string]float64)
-	for _, w := range s.Label.Positive {
-		m.classes[classKey(w)] = 1
-	}
-	for _, w := range s.Label.Negative {
-		m.classes[classKey(w)] = -1
+	switch m.kind {
+	case twoClasses:
+		name(l.Negative, -1)
+		name(l.Positive, 1)
+		m.names = []string{l.Negative[0], l.Positive[0]}
+	case manyClasses:
+		for i := range l.Classes {
+			name(l.Classes[i:i+1], float64(i))
+		}
+		m.names = l.Classes
+	case count:
+		m.affine = newAffine(0, l.Max, Raw)
+	default:
+		m.affine = newAffine(l.Min, l.Max, l.Scale)
 	}
 	return m
 }
 
-// parse returns the label for the loss: -1 or +1, or the scaled number.
+// parse returns the label as the loss sees it.
 func (m *labelMap) parse(text string) (float64, error) {
-	if m.classes != nil {
+	if m.kind.classes() {
 		y, ok := m.classes[classKey(text)]
 		if !ok {
 			return 0, fmt.Errorf("not one of the declared labels")
@@ -121,6 +152,9 @@ func (m *labelMap) parse(text string) (float64, error) {
 	v, err := parseFinite(strings.TrimSpace(text))
 	if err != nil {
 		return 0, err
+	}
+	if m.kind == count && (v < 0 || v != math.Trunc(v)) {
+		return 0, fmt.Errorf("not a count: want a whole number from 0")
 	}
 	return m.affine.apply(v), nil
 }

@@ -5,10 +5,13 @@ import "fmt"
 // A Row is one event as it was read, before the feature map. It is private data: it prints as a placeholder. Readers reuse
 // its memory, so it is valid until the next row is read.
 type Row struct {
-	Line   int64 // line in the data, from 1; for idx the number of the image
-	Number int64 // number of the event in the data, from 0; invalid rows count, so that it is stable across runs
+	Line   int64 // line in its file, from 1; for idx the number of the image, for parquet of the row
+	Number int64 // number of the event in its file, from 0; invalid rows count, so that it is stable across runs
+	// File is the absolute path of the row's file where the data are a pattern of files; empty where they are one file or
+	// stream. File and Number name an event for ever, whatever files are added beside it.
+	File string
 
-	// Fields are the values of the columns of csv and jsonl, in the order of Schema.Columns.
+	// Fields are the values of the columns of csv, jsonl and parquet, in the order of Schema.Columns.
 	Fields []string
 
 	// Index and Value are the features of libsvm and idx. Index counts from 0 and increases strictly; nil is dense.
@@ -24,26 +27,29 @@ func (r Row) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("task.Row{redac
 // A Schema is what a reader of data has to know of a task.
 type Schema struct {
 	Events    Events
-	Columns   []string // fields that the features are made from, in this order; nil for libsvm and idx
-	Label     string   // field of the label; empty for libsvm and idx
-	Dimension int      // number of values of libsvm and idx
+	Columns   []string     // fields that the features are made from, in this order; nil for libsvm and idx
+	Kinds     []ColumnKind // of Columns
+	Label     string       // field of the label; empty for libsvm and idx
+	Class     bool         // whether the label is a class, which may be a word, or a number
+	Dimension int          // number of values of libsvm and idx
 }
 
 // Schema returns what a reader of this task's data has to know.
 func (s *Spec) Schema() Schema {
-	out := Schema{Events: s.Events, Label: s.Label.Column}
+	out := Schema{Events: s.Events, Label: s.Label.Column, Class: s.Classification()}
 	if s.Features.Vector != nil {
 		out.Dimension = s.Features.Vector.Dimension
 	}
 	for _, c := range s.Features.Columns {
 		out.Columns = append(out.Columns, c.Name)
+		out.Kinds = append(out.Kinds, c.Kind)
 	}
 	return out
 }
 
 // ReadAs returns a copy of the task for data in another format: what is learned is the same, only events are written
 // differently. Csv that is not the task's own format has a header and commas. Vectors are read from libsvm and idx,
-// columns from csv and jsonl; other pairs are refused. The canonical form is that of another declaration: take the task hash
+// columns from csv, jsonl and parquet; other pairs are refused. The canonical form is that of another declaration: take the task hash
 // from the original.
 func (s *Spec) ReadAs(format Format) (*Spec, error) {
 	out := *s
@@ -52,7 +58,7 @@ func (s *Spec) ReadAs(format Format) (*Spec, error) {
 		if format == CSV {
 			out.Events.Separator = ","
 		}
-		if format != IDX {
+		if format != IDX && format != Parquet {
 			out.Events.Skip = s.Events.Skip
 		}
 	}

@@ -23,7 +23,7 @@ type Spec struct {
 	Schedule Schedule `json:"schedule"`
 }
 
-// Events says how one event is written in a file or stream: one line each, but for idx.
+// Events says how one event is written in a file or stream: one line each, but for idx and parquet.
 type Events struct {
 	Format Format `json:"format"`
 	// Columns names the fields of a line by position, for csv without a header.
@@ -34,7 +34,8 @@ type Events struct {
 	Separator string `json:"separator,omitempty"`
 	// Skip lists prefixes: a line that starts with one is not an event. Blank lines never are.
 	Skip []string `json:"skip,omitempty"`
-	// MaxLine is the longest line in bytes; longer ones are invalid rows. Default 65536.
+	// MaxLine is the longest line in bytes, or the most bytes in the columns of a parquet row; longer ones are invalid rows.
+	// Default 65536.
 	MaxLine int `json:"max_line"`
 }
 
@@ -47,9 +48,11 @@ const (
 	CSV    Format = "csv"    // RFC 4180, except that a field cannot contain a line break
 	JSONL  Format = "jsonl"  // one JSON object a line
 	IDX    Format = "idx"    // the MNIST container: a file of images, a file of labels
+	// Parquet is flat columns of an Apache Parquet file: numbers, strings, booleans.
+	Parquet Format = "parquet"
 )
 
-// Features is either one numeric Vector (libsvm, idx) or a list of named Columns (csv, jsonl).
+// Features is either one numeric Vector (libsvm, idx) or a list of named Columns (csv, jsonl, parquet).
 type Features struct {
 	Vector  *Vector  `json:"vector,omitempty"`
 	Columns []Column `json:"columns,omitempty"`
@@ -118,30 +121,6 @@ const (
 	Other   Unknown = "other"   // one more indicator, after those of the vocabulary
 )
 
-// A Label declares what is predicted: a class (Positive and Negative) or a number (Min and Max). Which of the two follows
-// from the loss.
-type Label struct {
-	// Column is the field of csv or jsonl; libsvm and idx have a place for the label.
-	Column string `json:"column,omitempty"`
-
-	// Positive and Negative list the labels of the classes +1 and -1. Numbers are compared as numbers: "+1" is "1".
-	Positive []string `json:"positive,omitempty"`
-	Negative []string `json:"negative,omitempty"`
-
-	// Min and Max are public bounds of a numeric target; values outside are moved to the nearer one.
-	Min   float64 `json:"min,omitempty"`
-	Max   float64 `json:"max,omitempty"`
-	Scale Scale   `json:"scale,omitempty"` // default symmetric
-}
-
-// Model is the learned model: a linear score under a convex loss, in a ball around zero. Radius and ClipNorm live in the coordinates
-// of the feature map's output.
-type Model struct {
-	Loss     string  `json:"loss"`      // logistic or squared, see convex.NewLoss
-	Radius   float64 `json:"radius"`    // R: parameters, intercept included, stay in this ball around 0
-	ClipNorm float64 `json:"clip_norm"` // L: bound on the norm of one event's gradient. Default 1
-}
-
 // Privacy is the guarantee that is asked for. The words are those of package accounting.
 type Privacy struct {
 	Epsilon float64 `json:"epsilon"`
@@ -154,22 +133,4 @@ type Privacy struct {
 	MaxBits        int    `json:"max_bits"` // most bits g+b of a report for one coordinate; 0, the default, is no limit
 	Profile        string `json:"profile"`  // numeric (default), or paper: the closed-form constants
 	Seal           string `json:"seal"`     // hpke (default), or none: the broker's operator is trusted
-}
-
-// Schedule says how many users there are and how they are spent. Zeros are left to the planner.
-type Schedule struct {
-	Users         int    `json:"users"`          // events in all: one event, one user, one round
-	Algorithm     string `json:"algorithm"`      // pagd (default) or psgd
-	Cohort        int    `json:"cohort"`         // users of one round; 0: planned
-	MinimumCohort int    `json:"minimum_cohort"` // users without whom a round is not released; 0: planned
-	Rounds        Rounds `json:"rounds"`
-	// Deadline ends the collection of a round that has its minimum cohort. Default 60s.
-	Deadline Duration `json:"deadline"`
-	// NoiseDamping in (0, 1] scales the noise term of the step size of pagd. Default 0.5. Privacy does not depend on it.
-	NoiseDamping float64 `json:"noise_damping"`
-}
-
-// Rounds limits the number of rounds.
-type Rounds struct {
-	Max int `json:"max"` // 0: planned
 }

@@ -6,43 +6,6 @@ import (
 	"testing"
 )
 
-const plain = `
-version: 1
-name: demo
-events: {format: csv, columns: [age, job, url, y]}
-features:
-  columns:
-    - {column: age, kind: numeric, min: 0, max: 100}
-    - {column: job, kind: categorical, vocabulary: [a, b]}
-    - {column: url, kind: hashed, buckets: 4}
-label: {column: y, positive: ["1"], negative: ["0"]}
-model: {loss: logistic, radius: 5}
-privacy: {epsilon: 1, delta: 1e-6}
-schedule: {users: 1000}
-`
-
-const sparse = `
-version: 1
-name: demo
-events: {format: libsvm}
-features: {vector: {dimension: 10, min: 0, max: 1, max_nonzeros: 3}}
-label: {positive: ["1"], negative: ["0"]}
-model: {loss: logistic, radius: 5}
-privacy: {epsilon: 1, delta: 1e-6}
-schedule: {users: 1000}
-`
-
-const regression = `
-version: 1
-name: demo
-events: {format: jsonl}
-features: {columns: [{column: x, kind: numeric, min: 0, max: 1}]}
-label: {column: y, min: 0, max: 10}
-model: {loss: squared, radius: 5}
-privacy: {epsilon: 1, delta: 1e-6}
-schedule: {users: 1000}
-`
-
 // mustParse parses a file that the test knows to be good.
 func mustParse(t testing.TB, file string, sets ...string) *Spec {
 	t.Helper()
@@ -107,6 +70,42 @@ func TestStrictness(t *testing.T) {
 		{plain, `["0"]`, `[]`, "label.negative", ""},
 		{plain, `["0"]`, `["0"], max: 3`, "label.max", "3"},
 		{plain, "loss: logistic", "loss: hinged", "model.loss", "hinged"},
+		{plain, "loss: logistic", "loss: logistic, level: 0.5", "model.level", "0.5"},
+		{plain, "loss: logistic", "loss: hinge, width: 0.5", "model.width", "0.5"},
+		{plain, "loss: logistic", "loss: hinge, algorithm: pagd", "model.algorithm", ""},
+		{plain, "loss: logistic", "loss: smoothed-hinge", "model.width", "0"},
+		{plain, "loss: logistic", "loss: logistic, score_bound: 3", "model.score_bound", "3"},
+		{plain, "loss: logistic", "loss: logistic, class_weights: [1, 2, 3]", "model.class_weights", "[1 2 3]"},
+		{plain, "loss: logistic", "loss: logistic, class_weights: [1, 0]", "model.class_weights.1", "0"},
+		{plain, "loss: logistic", "loss: logistic, label_noise: 0.5", "model.label_noise", "0.5"},
+		{plain, "loss: logistic", "loss: logistic, label_noise: -0.1", "model.label_noise", "-0.1"},
+		{plain, "loss: logistic", "loss: hinge, label_noise: 0.1", "model.label_noise", "0.1"},
+		{plain, "loss: logistic", "loss: logistic, label_noise: 0.4, class_weights: [1, 3]", "model.label_noise", "0.4"},
+		{plain, "loss: logistic", "loss: logistic, ridge: -1", "model.ridge", "-1"},
+		{plain, "loss: logistic", "loss: logistic, set: cube", "model.set", "cube"},
+		{plain, "loss: logistic", "loss: logistic, set: box", "model.radius", "5"},
+		{plain, "radius: 5", "set: box, min: 1, max: 1", "model.max", "1"},
+		{plain, "loss: logistic", "loss: logistic, min: -1", "model.min", "-1"},
+		{plain, "loss: logistic", "loss: logistic, set: l1, max: 1", "model.max", "1"},
+		{plain, "loss: logistic", "loss: softmax", "label.positive", "1"},
+		{plain, "loss: logistic", "loss: poisson, score_bound: 4", "label.positive", "1"},
+		{plain, "loss: logistic", "loss: poisson, score_bound: 301", "model.score_bound", "301"},
+		{regression, "loss: squared", "loss: huber", "model.width", "0"},
+		{regression, "loss: squared", "loss: quantile", "model.level", "0"},
+		{regression, "loss: squared", "loss: quantile, level: 1", "model.level", "1"},
+		{regression, "loss: squared", "loss: squared, class_weights: [1, 2]", "model.class_weights", "[1 2]"},
+		{regression, "loss: squared", "loss: squared, label_noise: 0.1", "model.label_noise", "0.1"},
+		{regression, "loss: squared", "loss: poisson, score_bound: 4, radius: 1", "model.radius", ""},
+		{counts, "max: 40", "min: 1, max: 40", "label.min", "1"},
+		{counts, "max: 40", "max: 40.5", "label.max", "40.5"},
+		{counts, "max: 40", "max: 0.5", "label.max", "0.5"},
+		{counts, "max: 40", "max: 40, scale: raw", "label.scale", "raw"},
+		{counts, "score_bound: 4, ", "", "model.score_bound", "0"},
+		{digits, "[a, b, c]", "[a]", "label.classes", "a"},
+		{digits, "[a, b, c]", "[a, b, 1, '1.0']", "label.classes.3", "1.0"},
+		{digits, "[a, b, c]", "[a, b, c], max: 3", "label.max", "3"},
+		{digits, "[1, 2, 3]", "[1, 2]", "model.class_weights", "[1 2]"},
+		{digits, "dimension: 10", "dimension: 1000000", "label.classes", "3 labels"},
 		{plain, "loss: logistic", "loss: squared", "label.positive", "1"},
 		{plain, "radius: 5", "radius: 0", "model.radius", "0"},
 		{plain, "radius: 5", "radius: 5, clip_norm: -1", "model.clip_norm", "-1"},
@@ -128,6 +127,15 @@ func TestStrictness(t *testing.T) {
 		{plain, "users: 1000", "users: 0", "schedule.users", "0"},
 		{plain, "users: 1000", "users: 1e3", "schedule.users", "1e3"},
 		{plain, "users: 1000", "users: 1000, algorithm: adam", "schedule.algorithm", "adam"},
+		{plain, "users: 1000", "users: 1000, algorithm: pgd", "schedule.algorithm", "pgd"},
+		{plain, "users: 1000", "users: 1000, algorithm: psgd, interactive: true", "schedule.algorithm", "psgd"},
+		{plain, "users: 1000", "users: 1000, algorithm: pagd-restarts", "schedule.algorithm", "pagd-restarts"},
+		{plain, "users: 1000", "users: 1000, continuous: forever", "schedule.continuous", "forever"},
+		{plain, "users: 1000", "users: 1000, continuous: epochs, algorithm: psgd", "schedule.algorithm", "psgd"},
+		{plain, "users: 1000", "users: 1000, continuous: decaying, algorithm: pagd", "schedule.algorithm", "pagd"},
+		{plain, "users: 1000", "users: 1000, continuous: decaying, interactive: true", "schedule.interactive", "true"},
+		{pan, "users: 1000", "users: 1000, interactive: true", "schedule.interactive", "true"},
+		{svm, "users: 1000", "users: 1000, algorithm: pagd", "schedule.algorithm", "pagd"},
 		{plain, "users: 1000", "users: 1000, cohort: 1001", "schedule.cohort", "1001"},
 		{plain, "users: 1000", "users: 1000, cohort: 10, minimum_cohort: 11", "schedule.minimum_cohort", "11"},
 		{plain, "users: 1000", "users: 1000, rounds: {max: -1}", "schedule.rounds.max", "-1"},

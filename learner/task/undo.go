@@ -5,13 +5,14 @@ import (
 	"math"
 )
 
-// Undo converts parameters of length Dim into weights and an intercept in the units of the data, so that for a row x that
-// lies within the declared bounds (and is not scaled down)
+// Undo converts the parameters of one score, a block of length Dim, into weights and an intercept in the units of the data, so
+// that for a row within the declared bounds (that is not scaled down)
 //
-//	sum_j weights[j] x_j + intercept
+//	sum_j weights[j] base_j + intercept
 //
-// is the score of a classifier (the log odds of the positive class under logistic loss) or, for regression, the
-// prediction in the units of the label. weights[j] belongs to Coordinates()[j].
+// is the score of a classifier (the log odds of the positive class under logistic loss, the log probability of a class up to a
+// constant under softmax), the logarithm of the expected count, or, for a number, the prediction in the units of the label. weights[j]
+// belongs to Coordinates()[j], which says what base_j is: of a numeric column the value of the field itself.
 func (m *FeatureMap) Undo(theta []float64) (weights []float64, intercept float64, err error) {
 	if len(theta) != m.dim {
 		return nil, 0, fmt.Errorf("undo feature map: %d parameters, want %d", len(theta), m.dim)
@@ -24,7 +25,7 @@ func (m *FeatureMap) Undo(theta []float64) (weights []float64, intercept float64
 		weights[j] = theta[j] * c.Factor
 		intercept += theta[j] * c.Offset
 	}
-	if !m.Classification() {
+	if m.label.kind == number {
 		for j := range weights {
 			weights[j] /= m.label.affine.a
 		}
@@ -46,7 +47,7 @@ func (m *FeatureMap) Redo(weights []float64, intercept float64) ([]float64, erro
 	}
 	factor := 1.0
 	rest := intercept
-	if !m.Classification() {
+	if m.label.kind == number {
 		factor = m.label.affine.a
 		rest = intercept*m.label.affine.a + m.label.affine.b
 	}

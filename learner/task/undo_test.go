@@ -64,7 +64,7 @@ func TestUndoPredictsTheSame(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := e.Dot(theta)
-		if !m.Classification() {
+		if m.label.kind == number {
 			want = m.Decide(want)
 		}
 		size := convex.Norm(weights) * 200
@@ -116,14 +116,5 @@ func TestUndoByHand(t *testing.T) {
 	}
 	if _, err := m.Redo([]float64{1, 2}, 0); err == nil {
 		t.Error("accepted weights of the wrong length")
-	}
-}
-
-func TestDecideClass(t *testing.T) {
-	m := mustCompile(t, mustParse(t, plain))
-	for score, class := range map[float64]float64{2: 1, 1e-300: 1, 0: -1, -3: -1} {
-		if got := m.Decide(score); got != class {
-			t.Errorf("score %v: class %v, want %v", score, got, class)
-		}
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
@@ -21,6 +20,8 @@ const (
 	maxLineLimit = 64 << 20
 	maxDeadline  = Duration(30 * 24 * time.Hour)
 	maxMagnitude = 1e100 // of bounds, radius and clip norm; squares must stay finite
+	maxScore     = 300   // of score_bound: squares of its exponential must stay finite
+	maxCount     = 1 << 53
 )
 
 var namePattern = regexp.MustCompile(`^[a-z0-9_-]{1,32}$`)
@@ -38,7 +39,7 @@ func (s *Spec) Validate() error {
 		return err
 	}
 	for _, check := range []func() error{
-		s.checkEvents, s.checkFeatures, s.checkModel, s.checkLabel, s.checkPrivacy, s.checkSchedule, s.checkBound,
+		s.checkEvents, s.checkFeatures, s.checkModel, s.checkLabel, s.checkLoss, s.checkPrivacy, s.checkSchedule, s.checkBound,
 	} {
 		if err := check(); err != nil {
 			return err
@@ -79,20 +80,6 @@ func checkLeaves(path string, v reflect.Value) error {
 	return nil
 }
 
-func (s *Spec) checkModel() error {
-	m := s.Model
-	if _, err := convex.NewLoss(m.Loss); err != nil {
-		return refuse("model.loss", m.Loss, "logistic or squared")
-	}
-	if m.Radius <= 0 {
-		return refuse("model.radius", m.Radius, "a number > 0")
-	}
-	if m.ClipNorm <= 0 {
-		return refuse("model.clip_norm", m.ClipNorm, "a number > 0")
-	}
-	return nil
-}
-
 func (s *Spec) checkPrivacy() error {
 	p := s.Privacy
 	if p.Epsilon <= 0 || p.Epsilon > accounting.MaxEpsilon {
@@ -122,36 +109,6 @@ func (s *Spec) checkPrivacy() error {
 		return refuse("privacy.profile", p.Profile, "numeric or paper")
 	}
 	return oneOf("privacy.seal", p.Seal, "hpke", "none")
-}
-
-func (s *Spec) checkSchedule() error {
-	c := s.Schedule
-	if c.Users < 1 || c.Users > maxUsers {
-		return refuse("schedule.users", c.Users, "a whole number from 1 to %d", maxUsers)
-	}
-	if err := oneOf("schedule.algorithm", c.Algorithm, "pagd", "psgd"); err != nil {
-		return err
-	}
-	if c.Cohort < 0 || c.Cohort > c.Users {
-		return refuse("schedule.cohort", c.Cohort, "a whole number from 1 to schedule.users (%d), or 0 to have it planned", c.Users)
-	}
-	most := c.Cohort
-	if most == 0 {
-		most = c.Users
-	}
-	if c.MinimumCohort < 0 || c.MinimumCohort > most {
-		return refuse("schedule.minimum_cohort", c.MinimumCohort, "a whole number from 1 to the cohort (%d), or 0 to have it planned", most)
-	}
-	if c.Rounds.Max < 0 || c.Rounds.Max > c.Users {
-		return refuse("schedule.rounds.max", c.Rounds.Max, "a whole number from 1 to schedule.users (%d), or 0 for no limit", c.Users)
-	}
-	if c.Deadline <= 0 || c.Deadline > maxDeadline {
-		return refuse("schedule.deadline", c.Deadline, "a duration > 0 and at most %s", maxDeadline)
-	}
-	if c.NoiseDamping <= 0 || c.NoiseDamping > 1 {
-		return refuse("schedule.noise_damping", c.NoiseDamping, "a number in (0, 1]")
-	}
-	return nil
 }
 
 // checkBound refuses a norm bound that no vector can reach: it would make the smoothness constant needlessly large.

@@ -27,6 +27,7 @@ type Terms struct {
 	Spec      *task.Spec
 	Features  *task.FeatureMap
 	Loss      convex.Loss
+	Set       convex.Set
 	Params    randomizer.Params
 	Guarantee accounting.Guarantee // at Delta, with the honest fraction relied upon, for the plan's cohort
 	Delta     float64
@@ -93,8 +94,11 @@ func (t *Terms) declared() error {
 	if t.Features, err = spec.Compile(); err != nil {
 		return refuse("declaration", "not valid: "+err.Error(), "a valid declaration")
 	}
-	if t.Loss, err = convex.NewLoss(spec.Model.Loss); err != nil {
+	if t.Loss, err = spec.Loss(); err != nil {
 		return refuse("declaration: model.loss", spec.Model.Loss, "a loss that this program knows")
+	}
+	if t.Set, err = spec.Set(t.Loss.Parameters(t.Features.Dim())); err != nil {
+		return refuse("declaration: model.set", spec.Model.Set, "a set that this program knows")
 	}
 	plan := t.Task.Plan
 	if t.Params, err = manifest.Params(plan.Mechanism); err != nil {
@@ -157,8 +161,8 @@ func (t *Terms) CheckRound(r *wire.Round, hash stream.Hash, known *stream.Hash) 
 		return refuse(field("point"), fmt.Sprintf("%d values", len(r.Point)), "%d", t.Params.Dim)
 	}
 	norm := convex.Norm(r.Point)
-	if math.IsNaN(norm) || norm > t.Spec.Model.Radius*(1+tolerance) {
-		return refuse(field("point"), fmt.Sprintf("of norm %v", norm), "finite, of norm at most the radius %v", t.Spec.Model.Radius)
+	if math.IsNaN(norm) || norm > t.Set.Radius()*(1+tolerance) {
+		return refuse(field("point"), fmt.Sprintf("of norm %v", norm), "finite, of norm at most %v, the radius of the set", t.Set.Radius())
 	}
 	if r.Minimum < t.policy.MinCohort {
 		return refuse(field("minimum"), r.Minimum, "at least %d, the policy's min_cohort", t.policy.MinCohort)

@@ -1,0 +1,70 @@
+package task
+
+import "strings"
+
+const plain = `
+version: 1
+name: demo
+events: {format: csv, columns: [age, job, url, y]}
+features:
+  columns:
+    - {column: age, kind: numeric, min: 0, max: 100}
+    - {column: job, kind: categorical, vocabulary: [a, b]}
+    - {column: url, kind: hashed, buckets: 4}
+label: {column: y, positive: ["1"], negative: ["0"]}
+model: {loss: logistic, radius: 5}
+privacy: {epsilon: 1, delta: 1e-6}
+schedule: {users: 1000}
+`
+
+const sparse = `
+version: 1
+name: demo
+events: {format: libsvm}
+features: {vector: {dimension: 10, min: 0, max: 1, max_nonzeros: 3}}
+label: {positive: ["1"], negative: ["0"]}
+model: {loss: logistic, radius: 5}
+privacy: {epsilon: 1, delta: 1e-6}
+schedule: {users: 1000}
+`
+
+const regression = `
+version: 1
+name: demo
+events: {format: jsonl}
+features: {columns: [{column: x, kind: numeric, min: 0, max: 1}]}
+label: {column: y, min: 0, max: 10}
+model: {loss: squared, radius: 5}
+privacy: {epsilon: 1, delta: 1e-6}
+schedule: {users: 1000}
+`
+
+const digits = `
+version: 1
+name: demo
+events: {format: libsvm}
+features: {vector: {dimension: 10, min: 0, max: 1}}
+label: {classes: [a, b, c]}
+model: {loss: softmax, radius: 5, class_weights: [1, 2, 3]}
+privacy: {epsilon: 1, delta: 1e-6}
+schedule: {users: 1000}
+`
+
+const counts = `
+version: 1
+name: demo
+events: {format: jsonl}
+features: {columns: [{column: x, kind: numeric, min: 0, max: 1}]}
+label: {column: y, max: 40}
+model: {loss: poisson, score_bound: 4, radius: 5}
+privacy: {epsilon: 1, delta: 1e-6}
+schedule: {users: 1000}
+`
+
+var (
+	pan = strings.Replace(plain, "delta: 1e-6", "delta: 1e-6, trust: pan", 1)
+	svm = strings.Replace(plain, "loss: logistic", "loss: hinge", 1)
+)
+
+// samples are good files of every kind.
+var samples = []string{plain, sparse, regression, digits, counts, pan, svm}
