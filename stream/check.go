@@ -26,6 +26,7 @@ const (
 	MaxDim    = 1 << 20
 	MaxBundle = 1 << 16
 	MaxReason = 64 // bytes of a reason
+	MaxPhases = 64
 )
 
 // Check says whether a body is well formed on its own: lengths, ranges, finiteness. Whether it belongs to this
@@ -83,16 +84,14 @@ func checkTask(m *wire.Task) error {
 		return errors.Join(err, errors.New("plan: missing"))
 	}
 	p := m.Plan
-	if err == nil && p.Rounds > p.Users {
-		err = fmt.Errorf("plan.rounds %d: want at most plan.users %d", p.Rounds, p.Users)
-	}
 	return errors.Join(err, length("learner_key", m.LearnerKey, KeySize), length("life", m.Life, LifeSize), length("stage_key", m.StageKey, KeySize),
-		suite(m.Suite), atLeastOne("plan.rounds", p.Rounds), planHeadRoom(p), cohort(p.Cohort, p.Minimum), checkMechanism(p.Mechanism, p.Trust),
+		suite(m.Suite), checkPhases(p), short("loss", p.Loss),
 		positive("plan.epsilon", p.Epsilon), positive("plan.delta", p.Delta), positive("plan.epsilon_budget", p.EpsilonBudget))
 }
 
 func checkRound(m *wire.Round) error {
-	err := errors.Join(header(m), checkMechanism(m.Mechanism, m.Trust), cohort(m.Cohort, m.Minimum), short("loss", m.Loss), atLeastOne("step", m.Step))
+	err := errors.Join(header(m), checkMechanism(m.Mechanism, m.Trust), cohort(m.Cohort, m.Minimum), short("loss", m.Loss), atLeastOne("step", m.Step),
+		smoothing(m.Smoothing))
 	if m.Mechanism != nil {
 		err = errors.Join(err, headRoom(m.Cohort, m.Mechanism))
 		if len(m.Point) != int(m.Mechanism.Dim) {

@@ -38,17 +38,34 @@ func allBreaks() []breaks {
 		{"StageIdentity", "key", on(func(m *wire.StageIdentity) { m.Key = nil })},
 		{"Task", "task name", on(func(m *wire.Task) { m.Name = strings.Repeat("a", 33) })},
 		{"Task", "plan: missing", on(func(m *wire.Task) { m.Plan = nil })},
-		{"Task", "plan.rounds", on(func(m *wire.Task) { m.Plan.Rounds = m.Plan.Users + 1 })},
-		{"Task", "plan.rounds 0", on(func(m *wire.Task) { m.Plan.Rounds = 0 })},
+		{"Task", "rounds", on(func(m *wire.Task) { m.Plan.Phases[0].Rounds = m.Plan.Phases[0].Users + 1 })},
+		{"Task", "rounds 0", on(func(m *wire.Task) { m.Plan.Phases[0].Rounds = 0 })},
 		{"Task", "life", on(func(m *wire.Task) { m.Life = m.Life[1:] })},
 		{"Task", "learner_key", on(func(m *wire.Task) { m.LearnerKey = m.LearnerKey[1:] })},
 		{"Task", "stage_key", on(func(m *wire.Task) { m.StageKey = nil })},
 		{"Task", "suite", on(func(m *wire.Task) { m.Suite = 9 })},
 		{"Task", "suite", on(func(m *wire.Task) { m.Suite = 0 })},
-		{"Task", "minimum", on(func(m *wire.Task) { m.Plan.Minimum = m.Plan.Cohort + 1 })},
-		{"Task", "minimum", on(func(m *wire.Task) { m.Plan.Minimum = 0 })},
-		{"Task", "mechanism", on(func(m *wire.Task) { m.Plan.Mechanism = nil })},
-		{"Task", "2^63", on(func(m *wire.Task) { m.Plan.Cohort = math.MaxUint64 })},
+		{"Task", "minimum", on(func(m *wire.Task) { m.Plan.Phases[0].Minimum = m.Plan.Phases[0].Cohort + 1 })},
+		{"Task", "minimum", on(func(m *wire.Task) { m.Plan.Phases[0].Minimum = 0 })},
+		{"Task", "mechanism", on(func(m *wire.Task) { m.Plan.Phases[0].Mechanism = nil })},
+		{"Task", "2^63", on(func(m *wire.Task) { m.Plan.Phases[0].Cohort = math.MaxUint64 })},
+		{"Task", "0 phases", on(func(m *wire.Task) { m.Plan.Phases = nil })},
+		{"Task", "65 phases", on(func(m *wire.Task) {
+			for len(m.Plan.Phases) <= stream.MaxPhases {
+				m.Plan.Phases = append(m.Plan.Phases, m.Plan.Phases[0])
+			}
+		})},
+		{"Task", "phases[1]: missing", on(func(m *wire.Task) { m.Plan.Phases = append(m.Plan.Phases[:1:1], nil) })},
+		{"Task", "phases[1]: rounds 0", on(func(m *wire.Task) {
+			last := proto.CloneOf(m.Plan.Phases[0])
+			last.Rounds = 0
+			m.Plan.Phases = append(m.Plan.Phases[:1:1], last)
+		})},
+		{"Task", "smoothing", on(func(m *wire.Task) { m.Plan.Phases[0].Smoothing = -1 })},
+		{"Task", "smoothing", on(func(m *wire.Task) { m.Plan.Phases[0].Smoothing = math.NaN() })},
+		{"Task", "loss", on(func(m *wire.Task) { m.Plan.Loss = strings.Repeat("x", 65) })},
+		{"Round", "smoothing", on(func(m *wire.Round) { m.Smoothing = math.Inf(1) })},
+		{"Round", "smoothing", on(func(m *wire.Round) { m.Smoothing = math.Copysign(0, -1) })},
 		{"Task", "epsilon", on(func(m *wire.Task) { m.Plan.Epsilon = math.NaN() })},
 		{"Task", "delta", on(func(m *wire.Task) { m.Plan.Delta = math.Inf(1) })},
 		{"Task", "epsilon_budget", on(func(m *wire.Task) { m.Plan.EpsilonBudget = 0 })},

@@ -44,13 +44,6 @@ func checkMechanism(m *wire.Mechanism, trust wire.Trust) error {
 	return err
 }
 
-func planHeadRoom(p *wire.Plan) error {
-	if p.Mechanism == nil {
-		return nil // checkMechanism says so
-	}
-	return headRoom(p.Cohort, p.Mechanism)
-}
-
 // headRoom keeps a total below 2^63: every user of a cohort, overfull by a bundle, and both floors.
 func headRoom(cohort uint64, m *wire.Mechanism) error {
 	users := min(cohort, math.MaxInt64) + uint64(m.MaxBundle)

@@ -57,6 +57,20 @@ func validMechanism(t *rapid.T, trust wire.Trust) *wire.Mechanism {
 	return m
 }
 
+func validSmoothing(t *rapid.T) float64 {
+	return rapid.OneOf(rapid.Just(0.0), rapid.Float64Range(1e-9, 1e9)).Draw(t, "smoothing")
+}
+
+func validPhases(t *rapid.T, trust wire.Trust) (all []*wire.Phase) {
+	for range count(t, 1, 4) {
+		n := count(t, 1, 1<<30)
+		rounds := count(t, 1, 1000)
+		all = append(all, &wire.Phase{Users: rounds + count(t, 0, 1<<40), Rounds: rounds, Cohort: n, Minimum: count(t, 1, n),
+			Mechanism: validMechanism(t, trust), RoundsPerUser: uint32(count(t, 0, 1000)), Smoothing: validSmoothing(t)})
+	}
+	return all
+}
+
 // valid draws a message that Check accepts.
 func valid(t *rapid.T, kind string) proto.Message {
 	const v = stream.Version
@@ -73,13 +87,13 @@ func valid(t *rapid.T, kind string) proto.Message {
 	case "Task":
 		return &wire.Task{Version: v, Life: sized(t, stream.LifeSize), Name: rapid.StringMatching(`[a-z0-9_-]{1,32}`).Draw(t, "name"), Declaration: sized(t, 5),
 			LearnerKey: sized(t, 32), StageKey: sized(t, 32), Suite: validSuite(t), Plan: &wire.Plan{
-				Algorithm: "psgd", Users: count(t, 1000, 1<<40), Rounds: count(t, 1, 1000), Cohort: cohort, Minimum: minimum,
-				Mechanism: validMechanism(t, trust), Trust: trust, HonestFraction: "4/5", RoundsPerUser: 1, Epsilon: aboveZero(t),
+				Algorithm: "psgd", Users: count(t, 1000, 1<<40), Phases: validPhases(t, trust), Endless: rapid.Bool().Draw(t, "endless"),
+				Trust: trust, HonestFraction: "4/5", Epsilon: aboveZero(t),
 				Delta: aboveZero(t), EpsilonBudget: aboveZero(t), DeadlineMs: count(t, 0, 1<<40), Loss: "logistic",
 			}}
 	case "Round":
 		m := &wire.Round{Version: v, TaskHash: hash(), Round: round, Step: round, Mechanism: validMechanism(t, trust), Cohort: cohort,
-			Minimum: minimum, DeadlineMs: count(t, 0, 1<<40), Trust: trust, Loss: "logistic"}
+			Minimum: minimum, DeadlineMs: count(t, 0, 1<<40), Trust: trust, Loss: "logistic", Smoothing: validSmoothing(t)}
 		for range m.Mechanism.Dim {
 			m.Point = append(m.Point, finite(t))
 		}

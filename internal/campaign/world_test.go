@@ -129,9 +129,10 @@ func (w *world) body() (*wire.Task, error) {
 		suite = wire.Suite_SUITE_X25519
 	}
 	return &wire.Task{Suite: suite, Declaration: declared, Plan: &wire.Plan{
-		Algorithm: "psgd", Users: w.Rounds * w.Cohort, Rounds: w.Rounds, Cohort: w.Cohort, Minimum: w.Minimum,
-		Mechanism: manifest.Mechanism(w.params(), 0, uint32(w.Bundle)), Trust: wire.Trust_TRUST_SHUFFLE, HonestFraction: "1",
-		RoundsPerUser: 1, Epsilon: budget, Delta: delta, DeadlineMs: uint64(w.Deadline.Milliseconds()),
+		Algorithm: "psgd", Users: w.Rounds * w.Cohort, Trust: wire.Trust_TRUST_SHUFFLE, HonestFraction: "1",
+		Phases: []*wire.Phase{{Users: w.Rounds * w.Cohort, Rounds: w.Rounds, Cohort: w.Cohort, Minimum: w.Minimum,
+			Mechanism: manifest.Mechanism(w.params(), 0, uint32(w.Bundle)), RoundsPerUser: 1}},
+		Epsilon: budget, Delta: delta, DeadlineMs: uint64(w.Deadline.Milliseconds()),
 		EpsilonBudget: budget, Loss: "logistic",
 	}}, nil
 }
@@ -141,7 +142,7 @@ func build(t *wire.Task) (learner.Algorithm, error) {
 	if err != nil {
 		return nil, err
 	}
-	return learner.NewPSGD(learner.PSGDConfig{Dim: int(t.Plan.Mechanism.Dim), Set: ball, Steps: t.Plan.Rounds, StepSize: 0.3})
+	return learner.NewPSGD(learner.PSGDConfig{Dim: int(t.Plan.Phases[0].Mechanism.Dim), Set: ball, Steps: manifest.Steps(t.Plan), StepSize: 0.3})
 }
 
 // service is the configuration of a learner on the world's task.

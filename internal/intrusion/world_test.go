@@ -82,9 +82,10 @@ func (p plan) body() (*wire.Task, error) {
 		return nil, err
 	}
 	return &wire.Task{Suite: p.suite, Declaration: declared, Plan: &wire.Plan{
-		Algorithm: "psgd", Users: p.steps * p.cohort, Rounds: p.steps, Cohort: p.cohort, Minimum: p.minimum,
-		Mechanism: manifest.Mechanism(p.params(), 0, 1), Trust: wire.Trust_TRUST_SHUFFLE, HonestFraction: "1",
-		RoundsPerUser: 1, Epsilon: budget, Delta: delta, DeadlineMs: 3000, EpsilonBudget: budget, Loss: "logistic",
+		Algorithm: "psgd", Users: p.steps * p.cohort, Trust: wire.Trust_TRUST_SHUFFLE, HonestFraction: "1",
+		Phases: []*wire.Phase{{Users: p.steps * p.cohort, Rounds: p.steps, Cohort: p.cohort, Minimum: p.minimum,
+			Mechanism: manifest.Mechanism(p.params(), 0, 1), RoundsPerUser: 1}},
+		Epsilon: budget, Delta: delta, DeadlineMs: 3000, EpsilonBudget: budget, Loss: "logistic",
 	}}, nil
 }
 
@@ -93,7 +94,7 @@ func build(t *wire.Task) (learner.Algorithm, error) {
 	if err != nil {
 		return nil, err
 	}
-	return learner.NewPSGD(learner.PSGDConfig{Dim: int(t.Plan.Mechanism.Dim), Set: ball, Steps: t.Plan.Rounds, StepSize: 0.3})
+	return learner.NewPSGD(learner.PSGDConfig{Dim: int(t.Plan.Phases[0].Mechanism.Dim), Set: ball, Steps: manifest.Steps(t.Plan), StepSize: 0.3})
 }
 
 // A world is a run of the whole system in one folder, and what the test knows of it.

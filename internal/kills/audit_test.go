@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/manifest"
 )
 
 // A sum says what a campaign went through.
@@ -58,8 +59,8 @@ func (e *evidence) auditRecords(violate func(string, ...any), s *sum) {
 		}
 		s.reopened += max(0, r.opens-1)
 	}
-	if uint64(s.real) != e.task.Plan.Rounds {
-		violate("%d real batches, the plan has %d", s.real, e.task.Plan.Rounds)
+	if uint64(s.real) != manifest.Steps(e.task.Plan) {
+		violate("%d real batches, the plan has %d", s.real, manifest.Steps(e.task.Plan))
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 // sound is what a campaign of three rounds leaves, the second of them void, with two users each and one who was not wanted.
 func sound() *evidence {
 	e := &evidence{standing: map[string]stream.Message{}, seen: map[string][]byte{}, rounds: map[uint64]*round{},
-		task: &wire.Task{Plan: &wire.Plan{Rounds: 2}}, end: &wire.End{LastRound: 3}}
+		task: &wire.Task{Plan: &wire.Plan{Phases: []*wire.Phase{{Rounds: 2, RoundsPerUser: 1}}}}, end: &wire.End{LastRound: 3}}
 	rows := []client.Participation{{State: client.Uncounted, Draw: client.Draw{Round: 1}}}
 	for n := uint64(1); n <= 3; n++ {
 		void := n == 2
@@ -71,7 +71,7 @@ func TestTamperedEvidenceIsSeen(t *testing.T) {
 		{"a batch that turned void", "is void, and", func() func() { return swap(&r.batch.Void, true) }},
 		{"a device that a void round counted", "is void, and", func() func() { return swap(&e.publishers[0].rows[3].State, client.Counted) }},
 		{"a device of a round that never was", "which never was", func() func() { return swap(&user.Draw.Round, 4) }},
-		{"a round too few", "the plan has", func() func() { return swap(&e.task.Plan.Rounds, 3) }},
+		{"a round too few", "the plan has", func() func() { return swap(&e.task.Plan.Phases[0].Rounds, 3) }},
 		{"a Close of another cutoff", "do not say what its batch says", func() func() { return swap(&r.closes[0].Cutoff, r.closes[0].Cutoff+1) }},
 		{"two Close", "do not say what its batch says", func() func() { return swap(&r.closes, append(r.closes, r.closes[0])) }},
 		{"a record that was replaced", "does not stand any more", func() func() {

@@ -5,7 +5,6 @@ import (
 
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/stream/manifest"
-	"github.com/panlearn/panlearn/stream/wire"
 )
 
 // Adversaries says against whom the spent epsilon holds. It is that of the worst adversary that the trust model knows.
@@ -15,8 +14,8 @@ type Adversaries struct {
 	EpsilonIntruder *float64 `json:"epsilon_intruder"` // against one who also looks into the stage once; null: no claim
 }
 
-// adversaries splits what the user who is charged most has spent. Every round has the plan's mechanism, and the cohort of the
-// plan or, in the last, a larger one, which costs less.
+// adversaries splits what the user who is charged most has spent. Every round has the mechanism of its phase, and the cohort of
+// the phase or, in the last, a larger one, which costs less.
 func (v View) adversaries(spent float64) (Adversaries, error) {
 	trust, err := manifest.Trust(v.Task.Plan.Trust)
 	if err != nil {
@@ -35,14 +34,18 @@ func (v View) adversaries(spent float64) (Adversaries, error) {
 	if err != nil {
 		return Adversaries{}, fmt.Errorf("stored plan: honest fraction: %w", err)
 	}
-	release, err := manifest.Release(&wire.Round{Cohort: p.Cohort, Minimum: p.Minimum, Mechanism: p.Mechanism, Trust: p.Trust}, honest, p.RoundsPerUser)
-	if err != nil {
-		return Adversaries{}, fmt.Errorf("stored plan: %w", err)
+	worst := 0.0
+	for _, f := range p.Phases {
+		release, err := manifest.Release(manifest.PhaseRound(p, f), honest, f.RoundsPerUser)
+		if err != nil {
+			return Adversaries{}, fmt.Errorf("stored plan: %w", err)
+		}
+		g, err := release.Epsilon(p.Delta)
+		if err != nil {
+			return Adversaries{}, fmt.Errorf("stored plan: %w", err)
+		}
+		worst = max(worst, g.Learner)
 	}
-	g, err := release.Epsilon(p.Delta)
-	if err != nil {
-		return Adversaries{}, fmt.Errorf("stored plan: %w", err)
-	}
-	out.EpsilonLearner = min(g.Learner, spent)
+	out.EpsilonLearner = min(worst, spent)
 	return out, nil
 }

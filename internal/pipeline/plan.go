@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/panlearn/panlearn/learner"
@@ -86,14 +87,6 @@ func Suite(spec *task.Spec) (wire.Suite, error) {
 
 // Wire is the body of the job's Task message, without keys, name and version.
 func (j Job) Wire() (*wire.Task, error) {
-	if len(j.Plan.Phases) != 1 {
-		return nil, errors.New("plan: this version runs tasks of one phase")
-	}
-	phase := j.Plan.Phases[0]
-	params, err := j.Plan.Params(0)
-	if err != nil {
-		return nil, err
-	}
 	declaration, err := j.Spec.Canonical()
 	if err != nil {
 		return nil, err
@@ -106,22 +99,32 @@ func (j Job) Wire() (*wire.Task, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode the plan: %w", err)
 	}
-	if phase.Privacy.ProvedEpsilon == nil {
-		return nil, errors.New("plan: no epsilon is proved for these parameters")
-	}
 	trust, err := manifest.WireTrust(j.Problem.Trust)
 	if err != nil {
 		return nil, err
 	}
-	return &wire.Task{Declaration: declaration, Suite: suite, Plan: &wire.Plan{
-		Algorithm: j.Plan.Algorithm, Users: phase.Users,
-		Rounds: phase.Rounds, Cohort: phase.Cohort, Minimum: phase.Minimum,
-		Mechanism: manifest.Mechanism(params, phase.Privacy.FloorTrials, bundleOf(suite, params, phase.Cohort)), Trust: trust,
-		HonestFraction: j.Problem.HonestFraction.String(), RoundsPerUser: 1,
-		Epsilon: *phase.Privacy.ProvedEpsilon, Delta: j.Spec.Privacy.Delta, EpsilonBudget: j.Spec.Privacy.Epsilon,
+	plan := &wire.Plan{
+		Algorithm: j.Plan.Algorithm, Users: j.Plan.TakenUsers(), Endless: j.Plan.Continuous != "", Trust: trust, HonestFraction: j.Problem.HonestFraction.String(),
+		Delta: j.Spec.Privacy.Delta, EpsilonBudget: j.Spec.Privacy.Epsilon,
 		DeadlineMs: uint64(time.Duration(j.Spec.Schedule.Deadline).Milliseconds()),
 		Optimizer:  optimizer, Loss: j.Spec.Model.Loss,
-	}}, nil
+	}
+	for i, phase := range j.Plan.Phases {
+		params, err := j.Plan.Params(i)
+		if err != nil {
+			return nil, err
+		}
+		if phase.Privacy.ProvedEpsilon == nil {
+			return nil, errors.New("plan: no epsilon is proved for these parameters")
+		}
+		plan.Epsilon = max(plan.Epsilon, *phase.Privacy.ProvedEpsilon) // a user takes part in one phase
+		plan.Phases = append(plan.Phases, &wire.Phase{
+			Users: phase.Users, Rounds: phase.Rounds, Cohort: phase.Cohort, Minimum: phase.Minimum,
+			Mechanism:     manifest.Mechanism(params, phase.Privacy.FloorTrials, bundleOf(suite, params, phase.Cohort)),
+			RoundsPerUser: uint32(min(phase.RoundsPerUser, math.MaxUint32)), Smoothing: phase.Smoothing,
+		})
+	}
+	return &wire.Task{Declaration: declaration, Suite: suite, Plan: plan}, nil
 }
 
 // BuildAlgorithm makes the algorithm of a stored task from its stored plan: a task is planned once.
@@ -131,18 +134,21 @@ func BuildAlgorithm(t *wire.Task) (learner.Algorithm, error) {
 		return nil, fmt.Errorf("stored plan: %w", err)
 	}
 	p := t.Plan
-	if len(plan.Phases) != 1 {
-		return nil, fmt.Errorf("stored plan: %d phases, want 1", len(plan.Phases))
-	}
-	phase := plan.Phases[0]
-	for _, one := range []struct {
+	type pair struct {
 		field       string
 		stored, own any
-	}{
-		{"algorithm", p.GetAlgorithm(), plan.Algorithm}, {"rounds", p.GetRounds(), phase.Rounds}, {"cohort", p.GetCohort(), phase.Cohort},
-		{"users", p.GetUsers(), phase.Users}, {"dim", int(p.GetMechanism().GetDim()), plan.Dim + plan.ExtraDim},
-		{"clip_norm", p.GetMechanism().GetClipNorm(), plan.EncodeNorm},
-	} {
+	}
+	fields := []pair{{"algorithm", p.GetAlgorithm(), plan.Algorithm}, {"users", p.GetUsers(), plan.TakenUsers()}, {"phases", len(p.GetPhases()), len(plan.Phases)},
+		{"endless", p.GetEndless(), plan.Continuous != ""}}
+	for i := range min(len(p.GetPhases()), len(plan.Phases)) {
+		stored, own := p.Phases[i], plan.Phases[i]
+		fields = append(fields, pair{"rounds", stored.GetRounds(), own.Rounds}, pair{"cohort", stored.GetCohort(), own.Cohort},
+			pair{"users of a phase", stored.GetUsers(), own.Users}, pair{"smoothing", stored.GetSmoothing(), own.Smoothing},
+			pair{"rounds_per_user", uint64(stored.GetRoundsPerUser()), own.RoundsPerUser},
+			pair{"dim", int(stored.GetMechanism().GetDim()), plan.Dim + plan.ExtraDim},
+			pair{"clip_norm", stored.GetMechanism().GetClipNorm(), plan.EncodeNorm})
+	}
+	for _, one := range fields {
 		if one.stored != one.own {
 			return nil, fmt.Errorf("stored plan: %s %v, its optimizer was planned with %v", one.field, one.stored, one.own)
 		}

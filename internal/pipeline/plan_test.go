@@ -48,7 +48,7 @@ func TestShippedTasks(t *testing.T) {
 				t.Errorf("a server as it comes: %v", err)
 			}
 			t.Logf("m = %d, T = %d, g = %d, b = %d, bundle %d, sizes %+v", p.Cohort, p.Rounds, p.Privacy.Levels, p.Privacy.Trials,
-				body.Plan.Mechanism.MaxBundle, sizes)
+				body.Plan.Phases[0].Mechanism.MaxBundle, sizes)
 		})
 	}
 }
@@ -100,13 +100,18 @@ func TestContradictions(t *testing.T) {
 		t.Fatal(err)
 	}
 	for field, change := range map[string]func(*wire.Plan){
-		"algorithm": func(p *wire.Plan) { p.Algorithm = "psgd" },
-		"rounds":    func(p *wire.Plan) { p.Rounds++ },
-		"cohort":    func(p *wire.Plan) { p.Cohort-- },
-		"users":     func(p *wire.Plan) { p.Users++ },
-		"dim":       func(p *wire.Plan) { p.Mechanism.Dim++ },
-		"clip_norm": func(p *wire.Plan) { p.Mechanism.ClipNorm *= 2 },
-		"stored":    func(p *wire.Plan) { p.Optimizer = []byte("{") },
+		"algorithm":        func(p *wire.Plan) { p.Algorithm = "psgd" },
+		"rounds":           func(p *wire.Plan) { p.Phases[0].Rounds++ },
+		"cohort":           func(p *wire.Plan) { p.Phases[0].Cohort-- },
+		"users":            func(p *wire.Plan) { p.Users++ },
+		"dim":              func(p *wire.Plan) { p.Phases[0].Mechanism.Dim++ },
+		"clip_norm":        func(p *wire.Plan) { p.Phases[0].Mechanism.ClipNorm *= 2 },
+		"users of a phase": func(p *wire.Plan) { p.Phases[0].Users++ },
+		"rounds_per_user":  func(p *wire.Plan) { p.Phases[0].RoundsPerUser++ },
+		"smoothing":        func(p *wire.Plan) { p.Phases[0].Smoothing = 1 },
+		"phases":           func(p *wire.Plan) { p.Phases = append(p.Phases, p.Phases[0]) },
+		"endless":          func(p *wire.Plan) { p.Endless = true },
+		"stored":           func(p *wire.Plan) { p.Optimizer = []byte("{") },
 	} {
 		bad := proto.CloneOf(body)
 		change(bad.Plan)
@@ -136,9 +141,7 @@ func TestSizesAreUpperBounds(t *testing.T) {
 	task.Version, task.Name, task.LearnerKey, task.StageKey = stream.Version, "quickstart", id.Public(), id.Public()
 	task.Life = make([]byte, stream.LifeSize)
 	hash := stream.Hash{1}
-	round := &wire.Round{Version: stream.Version, TaskHash: hash[:], Round: 1, Step: 1, Point: make([]float64, body.Plan.Mechanism.Dim),
-		Mechanism: body.Plan.Mechanism, Cohort: body.Plan.Cohort, Minimum: body.Plan.Minimum, DeadlineMs: body.Plan.DeadlineMs,
-		Trust: body.Plan.Trust, Loss: body.Plan.Loss}
+	round := manifest.RoundOf(body, hash, 1, 1, make([]float64, body.Plan.Phases[0].Mechanism.Dim))
 	for what, one := range map[string]struct {
 		m    proto.Message
 		size int

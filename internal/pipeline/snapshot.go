@@ -8,6 +8,7 @@ import (
 
 	"github.com/panlearn/panlearn/internal/model"
 	"github.com/panlearn/panlearn/learner"
+	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/state"
@@ -112,7 +113,7 @@ func (v View) Snapshot() (model.Snapshot, error) {
 type Status struct {
 	Task          string          `json:"task"`
 	Round         uint64          `json:"round"`  // last committed
-	Rounds        uint64          `json:"rounds"` // planned, not counting void ones
+	Rounds        uint64          `json:"rounds"` // planned, not counting void ones; 0 for a task without end
 	Steps         uint64          `json:"steps"`  // rounds that were not void
 	Users         uint64          `json:"users"`  // counted so far
 	EpsilonSpent  float64         `json:"epsilon_spent"`
@@ -129,7 +130,7 @@ func (v View) Status() (Status, error) {
 	if err != nil {
 		return Status{}, err
 	}
-	s := Status{Task: v.Task.Name, Round: v.Checkpoint.Cursor.Round, Rounds: v.Task.Plan.Rounds, EpsilonSpent: spent.Epsilon,
+	s := Status{Task: v.Task.Name, Round: v.Checkpoint.Cursor.Round, Rounds: service.Planned(v.Task.Plan), EpsilonSpent: spent.Epsilon,
 		DeltaSpent: spent.Delta, EpsilonBudget: v.Task.Plan.EpsilonBudget, Ended: v.Checkpoint.Ended(), LastBatch: v.Checkpoint.LastBatch}
 	if s.Adversaries, err = v.adversaries(spent.Epsilon); err != nil {
 		return Status{}, err
@@ -137,12 +138,7 @@ func (v View) Status() (Status, error) {
 	if len(s.LastBatch) == 0 {
 		s.LastBatch = json.RawMessage("null")
 	}
-	for _, e := range v.Ledger.Charged() {
-		if e.Kind == state.Spent {
-			s.Steps++
-			s.Users += e.Users
-		}
-	}
+	s.Steps, s.Users = service.Tally(v.Task.Plan, v.Ledger.Charged())
 	return s, nil
 }
 

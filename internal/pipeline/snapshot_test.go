@@ -15,6 +15,7 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/learner/task/source"
 	"github.com/panlearn/panlearn/state"
+	"github.com/panlearn/panlearn/stream/manifest"
 )
 
 // labelled is a task with words that JSON writers like to escape.
@@ -110,7 +111,7 @@ func TestContractFields(t *testing.T) {
 	}
 	plan := view.Task.Plan
 	status := answers[AskStatus]
-	if status["epsilon_spent"] != plan.Epsilon || status["rounds"] != float64(plan.Rounds) || status["users"] != float64(plan.Users) ||
+	if status["epsilon_spent"] != plan.Epsilon || status["rounds"] != float64(manifest.Steps(plan)) || status["users"] != float64(plan.Users) ||
 		status["ended"] != true || answers[AskLedger]["intact"] != true {
 		t.Errorf("status %v of plan %v", status, plan)
 	}

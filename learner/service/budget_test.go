@@ -140,9 +140,9 @@ func TestBudgetSpentMidway(t *testing.T) {
 // TestPlansThatAreRefused before anything is committed or announced.
 func TestPlansThatAreRefused(t *testing.T) {
 	for what, change := range map[string]func(*wire.Plan){
-		"two rounds per user":  func(p *wire.Plan) { p.RoundsPerUser = 2 },
-		"too few users":        func(p *wire.Plan) { p.Users = p.Rounds*p.Cohort - 1 },
-		"no minimum":           func(p *wire.Plan) { p.Minimum = 0 },
+		"two rounds per user":  func(p *wire.Plan) { p.Phases[0].RoundsPerUser = 2 },
+		"too few users":        func(p *wire.Plan) { p.Users = p.Phases[0].Rounds*p.Phases[0].Cohort - 1 },
+		"no minimum":           func(p *wire.Plan) { p.Phases[0].Minimum = 0 },
 		"an honest fraction":   func(p *wire.Plan) { p.HonestFraction = "1.5" },
 		"a budget without end": func(p *wire.Plan) { p.EpsilonBudget = math.Inf(1) },
 	} {

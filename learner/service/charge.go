@@ -19,7 +19,11 @@ func (c *core) cost(r *wire.Round) (state.Cost, error) {
 	if err != nil {
 		return state.Cost{}, err
 	}
-	release, err := manifest.Release(r, honest, c.task.Plan.RoundsPerUser)
+	at, found := manifest.PhaseOf(c.task.Plan, r.Step)
+	if !found {
+		return state.Cost{}, fmt.Errorf("step %d is not in the plan", r.Step)
+	}
+	release, err := manifest.Release(r, honest, at.Phase.RoundsPerUser)
 	if err != nil {
 		return state.Cost{}, err
 	}
@@ -61,15 +65,10 @@ func progressOf(task *wire.Task, at state.Checkpoint, ledger *state.Ledger, alg 
 		return Progress{}, fmt.Errorf("sum up the ledger: %w", err)
 	}
 	p := Progress{
-		Round: at.Cursor.Round, Rounds: task.Plan.Rounds, EpsilonSpent: spent.Epsilon,
+		Round: at.Cursor.Round, Rounds: Planned(task.Plan), EpsilonSpent: spent.Epsilon,
 		EpsilonBudget: task.Plan.EpsilonBudget, Delta: spent.Delta, ModelNorm: convex.Norm(alg.Model()),
 	}
-	for _, e := range ledger.Charged() {
-		if e.Kind == state.Spent {
-			p.Steps++
-			p.Users += e.Users
-		}
-	}
+	p.Steps, p.Users = Tally(task.Plan, ledger.Charged())
 	return p, nil
 }
 

@@ -95,7 +95,7 @@ type Observer interface {
 type Progress struct {
 	Round         uint64 // last committed
 	Steps         uint64 // rounds that were not void
-	Rounds        uint64 // planned steps
+	Rounds        uint64 // planned steps; 0 for a task without end
 	Users         uint64 // counted in all batches
 	EpsilonSpent  float64
 	EpsilonBudget float64

@@ -41,8 +41,10 @@ type commit struct {
 
 // begin decides the first commit: the signed task, the algorithm at its start, round 1 reserved.
 func begin(identity *seal.Identity, build func(*wire.Task) (learner.Algorithm, error), body *wire.Task) (commit, error) {
-	if body.GetPlan().GetRoundsPerUser() != 1 {
-		return commit{}, fmt.Errorf("plan: rounds_per_user %d: this version runs tasks with one round per user", body.GetPlan().GetRoundsPerUser())
+	for i, f := range body.GetPlan().GetPhases() {
+		if f.GetRoundsPerUser() > 1 {
+			return commit{}, fmt.Errorf("plan: phase %d: rounds_per_user %d: this version runs tasks with one round per user", i+1, f.GetRoundsPerUser())
+		}
 	}
 	signed, err := identity.Sign(body)
 	if err != nil {

@@ -72,11 +72,7 @@ func (c *core) refusal() error {
 }
 
 func (c *core) nextRound(r uint64, q learner.Query) *wire.Round {
-	p := c.task.Plan
-	return &wire.Round{
-		Version: stream.Version, TaskHash: c.taskHash[:], Round: r, Step: q.Step, Point: q.Point, Mechanism: p.Mechanism,
-		Cohort: manifest.Cohort(p, q.Step), Minimum: p.Minimum, DeadlineMs: p.DeadlineMs, Trust: p.Trust, Loss: p.Loss,
-	}
+	return manifest.RoundOf(c.task, c.taskHash, r, q.Step, q.Point)
 }
 
 func rejects(b *wire.Batch) map[string]uint64 {

@@ -90,9 +90,10 @@ func newWorld(t testing.TB, c cast, rounds uint64) *world {
 // body is what Prepare answers.
 func (w *world) body() (*wire.Task, error) {
 	return &wire.Task{Life: make([]byte, stream.LifeSize), Suite: wire.Suite_SUITE_NONE, Declaration: []byte("{}"), Plan: &wire.Plan{
-		Algorithm: "psgd", Users: w.rounds*cohort + left, Rounds: w.rounds, Cohort: cohort, Minimum: minimum,
-		Mechanism: manifest.Mechanism(params, 0, bundle), Trust: wire.Trust_TRUST_SHUFFLE, HonestFraction: "1",
-		RoundsPerUser: 1, Epsilon: w.budget, Delta: delta, EpsilonBudget: w.budget, Loss: "squared",
+		Algorithm: "psgd", Users: w.rounds*cohort + left, Trust: wire.Trust_TRUST_SHUFFLE, HonestFraction: "1",
+		Phases: []*wire.Phase{{Users: w.rounds*cohort + left, Rounds: w.rounds, Cohort: cohort, Minimum: minimum,
+			Mechanism: manifest.Mechanism(params, 0, bundle), RoundsPerUser: 1}},
+		Epsilon: w.budget, Delta: delta, EpsilonBudget: w.budget, Loss: "squared",
 	}}, nil
 }
 
@@ -101,7 +102,7 @@ func build(t *wire.Task) (learner.Algorithm, error) {
 	if err != nil {
 		return nil, err
 	}
-	return learner.NewPSGD(learner.PSGDConfig{Dim: dim, Set: ball, Steps: t.Plan.Rounds, StepSize: 0.3})
+	return learner.NewPSGD(learner.PSGDConfig{Dim: dim, Set: ball, Steps: manifest.Steps(t.Plan), StepSize: 0.3})
 }
 
 func (w *world) config() Config {

@@ -142,7 +142,7 @@ func (w *world) answer(ctx context.Context, in *invitation, users []uint64) {
 
 // users are those who take part in round r and no other.
 func (w *world) users(r uint64) []uint64 {
-	n := w.task.Plan.Cohort
+	n := w.task.Plan.Phases[0].Cohort
 	all := make([]uint64, n)
 	for i := range all {
 		all[i] = (r-1)*n + uint64(i)
@@ -153,7 +153,7 @@ func (w *world) users(r uint64) []uint64 {
 // crowd answers every attempt at every round with the round's users, until the context ends.
 func (w *world) crowd(ctx context.Context) {
 	for r := uint64(1); ctx.Err() == nil; r++ {
-		if r*w.task.Plan.Cohort > uint64(w.params.Dim) {
+		if r*w.task.Plan.Phases[0].Cohort > uint64(w.params.Dim) {
 			if w.get(ctx, w.name.Round(r)) != nil {
 				w.t.Errorf("round %d needs more users than the world has: give plan.spares", r)
 			}
@@ -223,12 +223,12 @@ func (w *world) audit() (real, void int) {
 			if total == 0 {
 				continue
 			}
-			if total > 1 || seen[uint64(u)] || uint64(u)/w.task.Plan.Cohort != r-1 {
+			if total > 1 || seen[uint64(u)] || uint64(u)/w.task.Plan.Phases[0].Cohort != r-1 {
 				w.t.Errorf("round %d: user %d is counted twice or in the wrong round", r, u)
 			}
 			seen[uint64(u)] = true
 		}
-		if sum != b.Users || b.Users < w.task.Plan.Minimum || b.NoiseTrials != b.Users {
+		if sum != b.Users || b.Users < w.task.Plan.Phases[0].Minimum || b.NoiseTrials != b.Users {
 			w.t.Errorf("round %d: %d users, %d trials, sum %d", r, b.Users, b.NoiseTrials, sum)
 		}
 	}

@@ -99,7 +99,7 @@ func pair(t *testing.T, w *world) (owner, worker *attempt, in *invitation) {
 
 func mixerConfig(t *testing.T, w *world) shuffle.Config {
 	t.Helper()
-	return shuffle.Config{Params: w.params, Cohort: w.task.Plan.Cohort, Minimum: w.task.Plan.Minimum, MaxBundle: uint64(w.bundle)}
+	return shuffle.Config{Params: w.params, Cohort: w.task.Plan.Phases[0].Cohort, Minimum: w.task.Plan.Phases[0].Minimum, MaxBundle: uint64(w.bundle)}
 }
 
 // TestShardReasons: a report is opened by the worker of its ids' shard, under that shard's key and number, and by nobody

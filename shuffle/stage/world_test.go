@@ -70,8 +70,9 @@ func newWorld(t testing.TB, p plan) *world {
 		Life:    make([]byte, stream.LifeSize),
 		Version: stream.Version, Name: string(w.name), LearnerKey: w.learner.Public(), StageKey: w.stage.Public(), Suite: p.suite,
 		Plan: &wire.Plan{
-			Algorithm: "psgd", Users: p.rounds * p.cohort, Rounds: p.rounds, Cohort: p.cohort, Minimum: p.minimum,
-			Mechanism: manifest.Mechanism(w.params, floor, p.bundle), Trust: p.trust, HonestFraction: "1", RoundsPerUser: 1,
+			Algorithm: "psgd", Users: p.rounds * p.cohort, Trust: p.trust, HonestFraction: "1",
+			Phases: []*wire.Phase{{Users: p.rounds * p.cohort, Rounds: p.rounds, Cohort: p.cohort, Minimum: p.minimum,
+				Mechanism: manifest.Mechanism(w.params, floor, p.bundle), RoundsPerUser: 1}},
 			Epsilon: 1, Delta: 1e-6, DeadlineMs: uint64(p.deadline.Milliseconds()), EpsilonBudget: 1, Loss: "squared",
 		},
 	}
@@ -168,12 +169,7 @@ func (w *world) batch(r uint64) (*wire.Batch, stream.Message) {
 
 // round is Round r of the world's task, at a step of the plan.
 func (w *world) round(r, step uint64) *wire.Round {
-	p := w.task.Plan
-	return &wire.Round{
-		Version: stream.Version, TaskHash: w.hash[:], Round: r, Step: step, Point: make([]float64, p.Mechanism.Dim),
-		Mechanism: p.Mechanism, Cohort: manifest.Cohort(p, step), Minimum: p.Minimum, DeadlineMs: p.DeadlineMs,
-		Trust: p.Trust, Loss: p.Loss,
-	}
+	return manifest.RoundOf(w.task, w.hash, r, step, make([]float64, w.task.Plan.Phases[0].Mechanism.Dim))
 }
 
 // announce publishes the task and round 1.
@@ -189,7 +185,7 @@ func (w *world) learn(ctx context.Context) {
 	}
 	w.put(ctx, w.name.Task(), w.sign(w.learner, w.task))
 	var r, step uint64 = 1, 1
-	for ; step <= w.task.Plan.Rounds; r++ {
+	for ; step <= manifest.Steps(w.task.Plan); r++ {
 		w.put(ctx, w.name.Round(r), w.sign(w.learner, w.round(r, step)))
 		m := w.get(ctx, w.name.Batch(r))
 		if m == nil {

@@ -12,36 +12,43 @@ import (
 // An encoder draws the packed counts of events at one point. It owns scratch memory; one goroutine uses it.
 type encoder struct {
 	terms    *Terms
-	sum      *randomizer.VectorSum
+	entropy  rand.Source
+	phase    *PhaseTerms           // of the round
+	sum      *randomizer.VectorSum // of the phase
 	point    []float64
 	gradient []float64
 	counts   []uint32
 }
 
-func newEncoder(t *Terms, entropy rand.Source) (*encoder, error) {
-	sum, err := randomizer.NewVectorSum(t.Params, entropy)
-	if err != nil {
-		return nil, fmt.Errorf("randomizer: %w", err)
-	}
-	return &encoder{terms: t, sum: sum, gradient: make([]float64, t.Params.Dim)}, nil
-}
+func newEncoder(t *Terms, entropy rand.Source) *encoder { return &encoder{terms: t, entropy: entropy} }
 
-// at moves to the point of a round.
-func (e *encoder) at(point []float64) { e.point = slices.Clone(point) }
+// at moves to the point of a round, in a phase of the plan.
+func (e *encoder) at(phase int, point []float64) error {
+	if next := &e.terms.Phases[phase]; e.phase != next {
+		sum, err := randomizer.NewVectorSum(next.Params, e.entropy)
+		if err != nil {
+			return fmt.Errorf("randomizer: %w", err)
+		}
+		e.phase, e.sum, e.gradient = next, sum, make([]float64, next.Params.Dim)
+	}
+	e.point = slices.Clone(point)
+	return nil
+}
 
 // draw answers what an event says in a round: always the same number of bytes. An event that is no event of the task,
 // or whose gradient does not exist, is the zero vector: staying away would tell something about it.
 func (e *encoder) draw(x convex.Example, invalid bool) ([]byte, error) {
 	clear(e.gradient)
+	params := e.phase.Params
 	if !invalid && e.valid(x) == nil {
-		e.terms.Loss.Gradient(e.gradient, e.point, x)
-		convex.Clip(e.gradient, e.terms.Params.ClipNorm)
+		e.phase.Loss.Gradient(e.gradient, e.point, x)
+		convex.Clip(e.gradient, params.ClipNorm)
 	}
 	var err error
 	if e.counts, err = e.sum.Encode(e.counts, e.gradient); err != nil {
 		return nil, fmt.Errorf("encode: %w", err)
 	}
-	packed := e.terms.Params.Pack(make([]byte, 0, e.terms.Params.ReportBytes()), e.counts)
+	packed := params.Pack(make([]byte, 0, params.ReportBytes()), e.counts)
 	clear(e.counts)
 	clear(e.gradient)
 	return packed, nil

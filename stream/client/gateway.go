@@ -12,6 +12,7 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/randomizer"
 	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
@@ -67,7 +68,8 @@ type round struct {
 	number   uint64
 	manifest stream.Hash
 	message  *wire.Round // nil for rounds known from the store alone
-	open     *wire.Open  // newest attempt known
+	place    manifest.Place
+	open     *wire.Open // newest attempt known
 	closed   *Closed
 	done     bool // closed, as the store proves
 	parcels  []*parcel
@@ -168,6 +170,9 @@ func (g *gateway) joinable() bool {
 	r := g.current
 	return r != nil && !g.over() && r.open != nil && r.closed == nil && !r.done && r.joined < r.message.Cohort
 }
+
+// bundle is how many users one message of a round may carry.
+func (g *gateway) bundle(r *round) int { return min(g.Bundle, int(r.message.Mechanism.MaxBundle)) }
 
 func (g *gateway) over() bool { return !g.endedAt.IsZero() }
 

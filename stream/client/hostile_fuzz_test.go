@@ -65,8 +65,13 @@ func FuzzTerms(f *testing.F) {
 		if stream.Unmarshal(round, &r) != nil {
 			return
 		}
-		if terms.CheckRound(&r, stream.HashOf(round), nil) == nil && len(r.Point) != terms.Params.Dim {
-			t.Errorf("agreed to a point of %d values in %d dimensions", len(r.Point), terms.Params.Dim)
+		for i, f := range terms.Phases {
+			if e := f.Guarantee.Epsilon; math.IsNaN(e) || e > terms.Guarantee.Epsilon || f.Rounds != m.Plan.Phases[i].RoundsPerUser {
+				t.Errorf("agreed to epsilon %v in a phase, %v in all, for %d rounds", e, terms.Guarantee.Epsilon, f.Rounds)
+			}
+		}
+		if dim := terms.Phases[0].Params.Dim; terms.CheckRound(&r, stream.HashOf(round), nil) == nil && len(r.Point) != dim {
+			t.Errorf("agreed to a point of %d values in %d dimensions", len(r.Point), dim)
 		}
 	})
 }

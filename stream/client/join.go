@@ -74,14 +74,15 @@ func (g *gateway) join(ctx context.Context, events []*event) error {
 		return err
 	}
 	r := g.current
-	parcels := make([]*parcel, 0, len(events)/g.Bundle+1)
+	bundle := g.bundle(r)
+	parcels := make([]*parcel, 0, len(events)/bundle+1)
 	var id [16]byte
 	for i, e := range events {
 		counts, err := g.encoder.draw(e.example, e.invalid)
 		if err != nil {
 			return err
 		}
-		place := i % g.Bundle
+		place := i % bundle
 		if place == 0 {
 			_, _ = rand.Read(id[:]) // never fails: it ends the process instead
 			parcels = append(parcels, new(parcel))

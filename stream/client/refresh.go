@@ -66,19 +66,18 @@ func (g *gateway) agree(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	bundle := min(g.Bundle, int(t.Plan.Mechanism.MaxBundle))
-	if bundle < g.Bundle {
-		g.log.Warn("the task takes smaller bundles", "bundle", g.Bundle, "max_bundle", bundle)
-		g.Bundle = bundle
+	for i, f := range t.Plan.Phases {
+		bundle := min(g.Bundle, int(f.Mechanism.MaxBundle))
+		if bundle < g.Bundle {
+			g.log.Warn("the task takes smaller bundles", "phase", i+1, "bundle", g.Bundle, "max_bundle", bundle)
+		}
+		size := seal.ReportSize(t.Suite, bundle, bundle*terms.Phases[i].Params.ReportBytes())
+		if g.Limits.MaxPayload > 0 && size > g.Limits.MaxPayload {
+			return fmt.Errorf("a message of %d reports has %d bytes, the broker takes %d: use smaller bundles, or raise its max_payload",
+				bundle, size, g.Limits.MaxPayload)
+		}
 	}
-	size := seal.ReportSize(t.Suite, bundle, bundle*terms.Params.ReportBytes())
-	if g.Limits.MaxPayload > 0 && size > g.Limits.MaxPayload {
-		return fmt.Errorf("a message of %d reports has %d bytes, the broker takes %d: use smaller bundles, or raise its max_payload",
-			bundle, size, g.Limits.MaxPayload)
-	}
-	if g.encoder, err = newEncoder(terms, g.Entropy); err != nil {
-		return err
-	}
+	g.encoder = newEncoder(terms, g.Entropy)
 	if err := g.enter(terms, pinned); err != nil {
 		return err
 	}
@@ -113,17 +112,20 @@ func (g *gateway) refreshRound(ctx context.Context) error {
 	if err := g.terms.CheckRound(m, hash, known); err != nil {
 		return err
 	}
+	at, _ := manifest.PhaseOf(g.terms.Task.Plan, m.Step) // CheckRound knows that there is one
+	if err := g.encoder.at(at.Index, m.Point); err != nil {
+		return err
+	}
 	r := g.rounds[m.Round]
 	if r == nil {
 		r = &round{number: m.Round, manifest: hash}
 		g.rounds[m.Round] = r
 	}
-	r.message = m
+	r.message, r.place = m, at
 	if old := g.current; old != nil && len(old.parcels) == 0 {
 		delete(g.rounds, old.number)
 	}
 	g.current = r
-	g.encoder.at(m.Point)
 	g.progress()
 	return nil
 }

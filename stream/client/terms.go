@@ -27,9 +27,9 @@ type Terms struct {
 	Spec      *task.Spec
 	Features  *task.FeatureMap
 	Loss      convex.Loss
-	Set       convex.Set
-	Params    randomizer.Params
-	Guarantee accounting.Guarantee // at Delta, with the honest fraction relied upon, for the plan's cohort
+	Set       convex.Set           // of points
+	Phases    []PhaseTerms         // of the plan, in order
+	Guarantee accounting.Guarantee // of the costliest phase, at Delta, with the honest fraction relied upon
 	Delta     float64
 
 	honest     accounting.Fraction // relied upon: the smaller of the policy's and the plan's own
@@ -38,6 +38,14 @@ type Terms struct {
 
 	mu    sync.Mutex
 	known map[accounting.Release]accounting.Guarantee // guarded by mu: rounds of one cohort cost the same
+}
+
+// PhaseTerms are what a policy agreed to in one phase. A user takes part in one phase alone.
+type PhaseTerms struct {
+	Params    randomizer.Params
+	Loss      convex.Loss          // whose gradient is reported: the task's, or its Moreau envelope
+	Rounds    uint32               // that one user answers
+	Guarantee accounting.Guarantee // of all of them together, for the phase's cohort
 }
 
 // CheckTask decides whether the device takes part in a task. The caller has verified the Task under the learner key
@@ -70,18 +78,53 @@ func (p Policy) CheckTask(t *wire.Task, hash stream.Hash) (*Terms, error) {
 	if err := terms.declared(); err != nil {
 		return nil, err
 	}
-	if t.Plan.Minimum < p.MinCohort {
-		return nil, refuse("plan.minimum", t.Plan.Minimum, "at least %d, the policy's min_cohort", p.MinCohort)
-	}
-	var err error
 	terms.Delta = t.Plan.Delta
 	if p.MaxDelta > 0 {
 		terms.Delta = min(terms.Delta, p.MaxDelta)
 	}
-	terms.Guarantee, err = terms.afford("plan", &wire.Round{
-		Round: 1, Cohort: t.Plan.Cohort, Mechanism: t.Plan.Mechanism, Trust: t.Plan.Trust,
-	})
-	return terms, err
+	for i, f := range t.Plan.Phases {
+		agreed, err := terms.agree(fmt.Sprintf("plan.phases[%d]", i), f)
+		if err != nil {
+			return terms, err
+		}
+		terms.Phases = append(terms.Phases, agreed)
+		if i == 0 || agreed.Guarantee.Epsilon > terms.Guarantee.Epsilon {
+			terms.Guarantee = agreed.Guarantee
+		}
+	}
+	return terms, nil
+}
+
+// agree decides about one phase.
+func (t *Terms) agree(field string, f *wire.Phase) (PhaseTerms, error) {
+	out := PhaseTerms{Rounds: f.RoundsPerUser}
+	var err error
+	if out.Params, err = manifest.Params(f.Mechanism); err != nil {
+		return out, refuse(field+".mechanism", "not valid: "+err.Error(), "a valid mechanism")
+	}
+	if out.Loss, err = reported(t.Loss, f.Smoothing); err != nil {
+		return out, refuse(field+".smoothing", fmt.Sprintf("%v: %v", f.Smoothing, err), "0, or one for which the loss has an envelope")
+	}
+	switch dim := t.Loss.Parameters(t.Features.Dim()); {
+	case out.Params.Dim != dim:
+		return out, refuse(field+".mechanism.dim", out.Params.Dim, "%d, as declared", dim)
+	case out.Params.ClipNorm != t.Spec.Model.ClipNorm:
+		return out, refuse(field+".mechanism.clip_norm", out.Params.ClipNorm, "%v, as declared", t.Spec.Model.ClipNorm)
+	case f.Minimum < t.policy.MinCohort:
+		return out, refuse(field+".minimum", f.Minimum, "at least %d, the policy's min_cohort", t.policy.MinCohort)
+	case f.RoundsPerUser > 1:
+		return out, refuse(field+".rounds_per_user", f.RoundsPerUser, "1: this version answers one round of a task")
+	}
+	out.Guarantee, err = t.afford(field, manifest.PhaseRound(t.Task.Plan, f), f.RoundsPerUser)
+	return out, err
+}
+
+// reported is the loss whose gradient a device reports in a phase.
+func reported(l convex.Loss, smoothing float64) (convex.Loss, error) {
+	if smoothing == 0 {
+		return l, nil
+	}
+	return convex.NewEnvelope(l, smoothing)
 }
 
 // declared checks the plan against the declaration, which is what people read.
@@ -101,9 +144,6 @@ func (t *Terms) declared() error {
 		return refuse("declaration: model.set", spec.Model.Set, "a set that this program knows")
 	}
 	plan := t.Task.Plan
-	if t.Params, err = manifest.Params(plan.Mechanism); err != nil {
-		return refuse("plan.mechanism", "not valid: "+err.Error(), "a valid mechanism")
-	}
 	trust, err := manifest.Trust(plan.Trust)
 	if err != nil {
 		return refuse("plan.trust", plan.Trust, "a trust that this program knows")
@@ -116,15 +156,11 @@ func (t *Terms) declared() error {
 	if t.Task.Suite == wire.Suite_SUITE_NONE {
 		sealed = "none"
 	}
-	switch dim := t.Loss.Parameters(t.Features.Dim()); {
+	switch {
 	case spec.Name != t.Task.Name:
 		return refuse("declaration: name", spec.Name, "%s, as in the task", t.Task.Name)
 	case plan.Loss != spec.Model.Loss:
 		return refuse("plan.loss", fmt.Sprintf("%q", plan.Loss), "%s, as declared", spec.Model.Loss)
-	case t.Params.Dim != dim:
-		return refuse("plan.mechanism.dim", t.Params.Dim, "%d, as declared", dim)
-	case t.Params.ClipNorm != spec.Model.ClipNorm:
-		return refuse("plan.mechanism.clip_norm", t.Params.ClipNorm, "%v, as declared", spec.Model.ClipNorm)
 	case trust.String() != spec.Privacy.Trust:
 		return refuse("plan.trust", trust, "%s, as declared", spec.Privacy.Trust)
 	case honest.String() != spec.Privacy.HonestFraction:
@@ -157,8 +193,9 @@ func (t *Terms) CheckRound(r *wire.Round, hash stream.Hash, known *stream.Hash) 
 	if known != nil && *known != hash {
 		return refuse(field("manifest hash"), fmt.Sprintf("%x", hash), "%x, which this device answered before", *known)
 	}
-	if len(r.Point) != t.Params.Dim {
-		return refuse(field("point"), fmt.Sprintf("%d values", len(r.Point)), "%d", t.Params.Dim)
+	at, _ := manifest.PhaseOf(t.Task.Plan, r.Step) // it follows, so there is one
+	if dim := t.Phases[at.Index].Params.Dim; len(r.Point) != dim {
+		return refuse(field("point"), fmt.Sprintf("%d values", len(r.Point)), "%d", dim)
 	}
 	norm := convex.Norm(r.Point)
 	if math.IsNaN(norm) || norm > t.Set.Radius()*(1+tolerance) {
@@ -167,20 +204,19 @@ func (t *Terms) CheckRound(r *wire.Round, hash stream.Hash, known *stream.Hash) 
 	if r.Minimum < t.policy.MinCohort {
 		return refuse(field("minimum"), r.Minimum, "at least %d, the policy's min_cohort", t.policy.MinCohort)
 	}
-	_, err := t.afford(fmt.Sprintf("round %d", r.Round), r)
+	_, err := t.afford(fmt.Sprintf("round %d", r.Round), r, at.Phase.RoundsPerUser)
 	return err
 }
 
-// afford computes what a round costs one user and compares it with the limit.
-func (t *Terms) afford(what string, r *wire.Round) (accounting.Guarantee, error) {
+// afford computes what a round costs one user who answers as many like it, and compares it with the limit.
+func (t *Terms) afford(what string, r *wire.Round, rounds uint32) (accounting.Guarantee, error) {
 	plan := t.Task.Plan
 	limit, source := plan.EpsilonBudget, "the task's budget"
 	if t.policy.MaxEpsilon > 0 {
 		limit, source = t.policy.MaxEpsilon, "the policy's max_epsilon"
 	}
 	var g accounting.Guarantee
-	// The device answers one round; a plan that has users answer more is charged as it says.
-	release, err := manifest.Release(r, t.honest, max(1, plan.RoundsPerUser))
+	release, err := manifest.Release(r, t.honest, rounds)
 	if err == nil {
 		g, err = t.guarantee(release, limit)
 	}
@@ -195,8 +231,8 @@ func (t *Terms) afford(what string, r *wire.Round) (accounting.Guarantee, error)
 	return g, nil
 }
 
-// maxKnown bounds what is remembered; a plan has two cohorts, the last one and the others'.
-const maxKnown = 8
+// maxKnown bounds what is remembered; a phase has two cohorts, the last one and the others'.
+const maxKnown = 2 * stream.MaxPhases
 
 // guarantee is what a release costs, by the accountant of this device. limit is always the same.
 func (t *Terms) guarantee(release accounting.Release, limit float64) (accounting.Guarantee, error) {

@@ -3,6 +3,7 @@ package client_test
 import (
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -77,24 +78,29 @@ func TestCheckTask(t *testing.T) {
 		{"no honest fraction", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.HonestFraction = "0" }, "plan"},
 		{"cohort allowed", w, lax(client.Policy{MinCohort: 50}), nil, ""},
 		{"cohort too small", w, lax(client.Policy{MinCohort: 51}), nil, "minimum"},
-		{"fewer trials", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.Mechanism.Trials /= 2 }, "epsilon"},
-		{"more levels", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.Mechanism.Levels *= 2 }, "epsilon"},
-		{"a smaller cohort", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.Cohort, m.Plan.Minimum = 25, 25 }, "epsilon"},
-		{"a biased coin", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.Mechanism.Coin = 1 << 18 }, "epsilon"},
-		{"more rounds a user", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.RoundsPerUser = 3 }, "epsilon"},
-		{"smaller floors", pan, lax(client.Policy{}), func(m *wire.Task) { m.Plan.Mechanism.FloorTrials /= 4 }, "epsilon"},
-		{"a lie about epsilon", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.Epsilon, m.Plan.Mechanism.Trials = 0.1, 1 }, "epsilon"},
+		{"fewer trials", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].Mechanism.Trials /= 2 }, "epsilon"},
+		{"more levels", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].Mechanism.Levels *= 2 }, "epsilon"},
+		{"a smaller cohort", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].Cohort, m.Plan.Phases[0].Minimum = 25, 25 }, "epsilon"},
+		{"a biased coin", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].Mechanism.Coin = 1 << 18 }, "epsilon"},
+		{"more rounds a user, and users for one", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].RoundsPerUser = 3 }, "plan"},
+		{"more rounds a user", w, lax(client.Policy{}), interactive, "rounds_per_user"},
+		{"a costly second phase", w, lax(client.Policy{}), func(m *wire.Task) { secondPhase(m).Mechanism.Trials /= 2 }, "plan.phases[1]: epsilon"},
+		{"a small second phase", w, lax(client.Policy{MinCohort: 41}), func(m *wire.Task) { secondPhase(m).Minimum = 40 }, "plan.phases[1].minimum"},
+		{"an envelope", w, lax(client.Policy{}), func(m *wire.Task) { secondPhase(m).Smoothing = 2 }, ""},
+		{"a second phase of another dimension", w, lax(client.Policy{}), func(m *wire.Task) { secondPhase(m).Mechanism.Dim = 2 }, "plan"},
+		{"smaller floors", pan, lax(client.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].Mechanism.FloorTrials /= 4 }, "epsilon"},
+		{"a lie about epsilon", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.Epsilon, m.Plan.Phases[0].Mechanism.Trials = 0.1, 1 }, "epsilon"},
 		{"a higher budget than declared", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.EpsilonBudget = 9 }, "epsilon_budget"},
 		{"a higher delta than declared", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.Delta = 0.1 }, "plan.delta"},
-		{"another clip norm", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.Mechanism.ClipNorm = 2 }, "clip_norm"},
-		{"another dimension", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.Mechanism.Dim = 2 }, "dim"},
+		{"another clip norm", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].Mechanism.ClipNorm = 2 }, "clip_norm"},
+		{"another dimension", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].Mechanism.Dim = 2 }, "dim"},
 		{"another loss", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.Loss = "squared" }, "loss"},
 		{"plaintext of a sealed task", sealed, lax(client.Policy{}), func(m *wire.Task) { m.Suite = wire.Suite_SUITE_NONE }, "suite"},
 		{"another name inside", w, lax(client.Policy{}), func(m *wire.Task) { m.Name = "churn2" }, "declaration: name"},
 		{"no declaration", w, lax(client.Policy{}), func(m *wire.Task) { m.Declaration = nil }, "declaration"},
 		{"no plan", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan = nil }, "task"},
-		{"NaN clip norm", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.Mechanism.ClipNorm = math.NaN() }, "task"},
-		{"no levels", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.Mechanism.Levels = 0 }, "task"},
+		{"NaN clip norm", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].Mechanism.ClipNorm = math.NaN() }, "task"},
+		{"no levels", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].Mechanism.Levels = 0 }, "task"},
 		{"too few users", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.Users = 100 }, "plan"},
 	} {
 		m := proto.CloneOf(c.world.task)
@@ -109,6 +115,40 @@ func TestCheckTask(t *testing.T) {
 		if err != nil || !(terms.Guarantee.Epsilon > 0) || math.IsInf(terms.Guarantee.Epsilon, 0) {
 			t.Errorf("%s: %v", c.name, err)
 		}
+	}
+}
+
+// secondPhase gives a task a second phase like the first.
+func secondPhase(m *wire.Task) *wire.Phase {
+	f := proto.CloneOf(m.Plan.Phases[0])
+	m.Plan.Phases = append(m.Plan.Phases, f)
+	m.Plan.Users += f.Users
+	return f
+}
+
+// interactive has the users of the first phase answer each of its rounds.
+func interactive(m *wire.Task) {
+	f := m.Plan.Phases[0]
+	f.RoundsPerUser, f.Users = uint32(f.Rounds), f.Cohort
+	m.Plan.Users = f.Users
+}
+
+// TestTermsAreOfTheCostliestPhase: what a task costs is what the phase costs that costs most, whichever comes first.
+func TestTermsAreOfTheCostliestPhase(t *testing.T) {
+	w := newWorld(t, plan{rounds: 3, cohort: 50, tight: true})
+	policy := client.Policy{AllowPlaintext: true, MaxEpsilon: 20}
+	one, err := policy.CheckTask(w.task, w.hash)
+	must(t, err)
+	m := proto.CloneOf(w.task)
+	secondPhase(m).Mechanism.Trials /= 2
+	for range 2 {
+		terms, err := policy.CheckTask(m, taskHash(t, m))
+		must(t, err)
+		cheap, costly := terms.Phases[0].Guarantee.Epsilon, terms.Phases[1].Guarantee.Epsilon
+		if max(cheap, costly) != terms.Guarantee.Epsilon || min(cheap, costly) != one.Guarantee.Epsilon || cheap == costly {
+			t.Errorf("epsilon %v of phases of %v and %v; one phase alone costs %v", terms.Guarantee.Epsilon, cheap, costly, one.Guarantee.Epsilon)
+		}
+		slices.Reverse(m.Plan.Phases)
 	}
 }
 

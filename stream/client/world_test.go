@@ -101,9 +101,10 @@ func newWorld(t testing.TB, p plan) *world {
 		Version: stream.Version, Name: string(w.name), Declaration: declared,
 		LearnerKey: w.learner.Public(), StageKey: w.stage.Public(), Suite: suite, Life: make([]byte, stream.LifeSize),
 		Plan: &wire.Plan{
-			Algorithm: "psgd", Users: p.rounds * p.cohort, Rounds: p.rounds, Cohort: p.cohort, Minimum: p.minimum,
-			Mechanism: manifest.Mechanism(w.params, floor, max(p.bundle, 1)), Trust: trust, HonestFraction: p.honest,
-			RoundsPerUser: 1, Epsilon: 4, Delta: 1e-3, DeadlineMs: uint64(p.deadline.Milliseconds()), EpsilonBudget: 4,
+			Algorithm: "psgd", Users: p.rounds * p.cohort, Trust: trust, HonestFraction: p.honest,
+			Phases: []*wire.Phase{{Users: p.rounds * p.cohort, Rounds: p.rounds, Cohort: p.cohort, Minimum: p.minimum,
+				Mechanism: manifest.Mechanism(w.params, floor, max(p.bundle, 1)), RoundsPerUser: 1}},
+			Epsilon: 4, Delta: 1e-3, DeadlineMs: uint64(p.deadline.Milliseconds()), EpsilonBudget: 4,
 			Loss: "logistic",
 		},
 	}
@@ -150,12 +151,7 @@ func (w *world) put(ctx context.Context, subject string, id *seal.Identity, m pr
 }
 
 func (w *world) round(r, step uint64) *wire.Round {
-	p := w.task.Plan
-	return &wire.Round{
-		Version: stream.Version, TaskHash: w.hash[:], Round: r, Step: step, Point: []float64{0.1 * float64(r), 0, -1},
-		Mechanism: p.Mechanism, Cohort: manifest.Cohort(p, step), Minimum: p.Minimum, DeadlineMs: p.DeadlineMs,
-		Trust: p.Trust, Loss: p.Loss,
-	}
+	return manifest.RoundOf(w.task, w.hash, r, step, []float64{0.1 * float64(r), 0, -1})
 }
 
 // announce puts the task and a round.
@@ -172,7 +168,7 @@ func (w *world) announce(ctx context.Context, r uint64) stream.Hash {
 func (w *world) learn(ctx context.Context) {
 	w.put(ctx, w.name.Task(), w.learner, w.task)
 	var r, step uint64 = 1, 1
-	for ; step <= w.task.Plan.Rounds; r++ {
+	for ; step <= manifest.Steps(w.task.Plan); r++ {
 		w.put(ctx, w.name.Round(r), w.learner, w.round(r, step))
 		b := w.batch(ctx, r)
 		if b == nil {

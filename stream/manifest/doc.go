@@ -1,8 +1,8 @@
 // Package manifest turns what travels into the value types of the cores, checked, and back: the mechanism of a plan or
 // round into randomizer.Params, a round into shuffle.Config and accounting.Release, trust into accounting.Trust.
 //
-// It also says, once for all three roles, what a plan must satisfy ([CheckTask]) and which rounds a plan allows
-// ([Follows]): a device, the stage and the learner refuse the same ones.
+// It also says, once for all three roles, what a plan must satisfy ([CheckTask]), which phase a step belongs to
+// ([PhaseOf]) and which rounds a plan allows ([Follows]): a device, the stage and the learner refuse the same ones.
 //
 // And it computes how large the messages of a plan get ([SizesOf]), so that one that no broker takes is refused before it
 // runs.

@@ -1,9 +1,8 @@
 package manifest_test
 
 import (
+	"math"
 	"testing"
-
-	"google.golang.org/protobuf/proto"
 
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/shuffle"
@@ -20,33 +19,53 @@ func FuzzPlan(f *testing.F) {
 	}
 	f.Add(good, uint64(1))
 	pan := goodTask()
-	pan.Plan.Trust, pan.Plan.Mechanism.FloorTrials = wire.Trust_TRUST_SHUFFLE_PAN, 1000
+	pan.Plan.Trust, pan.Plan.Phases[0].Mechanism.FloorTrials = wire.Trust_TRUST_SHUFFLE_PAN, 1000
 	if good, err = stream.Marshal(pan); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(good, uint64(2))
+	phased := phasedTask()
+	if good, err = stream.Marshal(phased); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(good, uint64(12))
+	phased.Plan.Endless = true
+	if good, err = stream.Marshal(phased); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(good, uint64(1000))
 	f.Fuzz(func(t *testing.T, data []byte, step uint64) {
 		var task wire.Task
 		if stream.Unmarshal(data, &task) != nil || manifest.CheckTask(&task) != nil {
 			return
 		}
 		p := task.Plan
-		if p.Mechanism.Dim > 1<<12 {
+		if p.Phases[0].Mechanism.Dim > 1<<12 {
 			return // sizes are measured on messages of the whole dimension
 		}
-		step = 1 + step%p.Rounds
+		if last := manifest.Steps(p); last < math.MaxUint64 {
+			step = 1 + step%last
+		}
 		cohort := manifest.Cohort(p, step)
-		if cohort < p.Minimum || cohort < p.Cohort {
-			t.Errorf("step %d of %d: a cohort of %d, planned %d with minimum %d", step, p.Rounds, cohort, p.Cohort, p.Minimum)
+		at, found := manifest.PhaseOf(p, step)
+		if step == 0 {
+			if found || cohort != 0 {
+				t.Errorf("step 0 is in %+v", at)
+			}
+			return
+		}
+		if !found || cohort < at.Phase.Minimum || cohort < at.Phase.Cohort || cohort > at.Phase.Users {
+			t.Errorf("step %d of %d: a cohort of %d in %+v", step, manifest.Steps(p), cohort, at.Phase)
+		}
+		if !p.Endless && (step < at.First || step > at.Last()) {
+			t.Errorf("step %d is in a phase of %d to %d", step, at.First, at.Last())
 		}
 		sizes, err := manifest.SizesOf(&task, []string{"duplicate", "range"})
 		if err == nil && (sizes.Task <= 0 || sizes.Round <= 0 || sizes.Batch <= 0 || sizes.Report <= 0) {
 			t.Errorf("sizes %+v", sizes)
 		}
 		hash := stream.HashOf(data)
-		round := &wire.Round{Version: stream.Version, TaskHash: hash[:], Round: step, Step: step,
-			Point: make([]float64, p.Mechanism.Dim), Mechanism: proto.CloneOf(p.Mechanism), Cohort: cohort, Minimum: p.Minimum,
-			DeadlineMs: p.DeadlineMs, Trust: p.Trust, Loss: p.Loss}
+		round := manifest.RoundOf(&task, hash, step, step, make([]float64, at.Phase.Mechanism.Dim))
 		if err := manifest.Follows(&task, hash, round); err != nil {
 			t.Errorf("the round that follows from the plan does not follow: %v", err)
 		}
@@ -58,7 +77,7 @@ func FuzzPlan(f *testing.F) {
 		} else {
 			mixer.Erase()
 		}
-		if _, err := manifest.Release(round, accounting.One, max(1, p.RoundsPerUser)); err != nil {
+		if _, err := manifest.Release(round, accounting.One, at.Phase.RoundsPerUser); err != nil {
 			t.Errorf("a plan that passed cannot be accounted for: %v", err)
 		}
 		if manifest.Deadline(round) < 0 {

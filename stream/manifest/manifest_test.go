@@ -2,6 +2,7 @@ package manifest_test
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,13 +23,27 @@ func goodTask() *wire.Task {
 		Version: stream.Version, Name: "churn", LearnerKey: make([]byte, 32), StageKey: make([]byte, 32),
 		Suite: wire.Suite_SUITE_X25519,
 		Plan: &wire.Plan{
-			Algorithm: "psgd", Users: 1003, Rounds: 10, Cohort: 100, Minimum: 80, Trust: wire.Trust_TRUST_SHUFFLE,
-			HonestFraction: "9/10", RoundsPerUser: 1, Epsilon: 1, Delta: 1e-6, DeadlineMs: 60_000, EpsilonBudget: 1, Loss: "logistic",
-			Mechanism: manifest.Mechanism(randomizer.Params{
-				Dim: 3, ClipNorm: 1, Levels: 19, Trials: 26, Coin: randomizer.Fair,
-			}, 0, 4),
+			Algorithm: "psgd", Users: 1003, Trust: wire.Trust_TRUST_SHUFFLE,
+			HonestFraction: "9/10", Epsilon: 1, Delta: 1e-6, DeadlineMs: 60_000, EpsilonBudget: 1, Loss: "logistic",
+			Phases: []*wire.Phase{{Users: 1003, Rounds: 10, Cohort: 100, Minimum: 80, RoundsPerUser: 1, Mechanism: mechanism(26)}},
 		},
 	}
+}
+
+func mechanism(trials uint32) *wire.Mechanism {
+	return manifest.Mechanism(randomizer.Params{Dim: 3, ClipNorm: 1, Levels: 19, Trials: trials, Coin: randomizer.Fair}, 0, 4)
+}
+
+// phasedTask has three phases after each other: 10 rounds of new users, then 5 of the same 200 users, then 2 of new ones.
+func phasedTask() *wire.Task {
+	task := goodTask()
+	p := task.Plan
+	p.Phases[0].Smoothing = 0.5
+	p.Phases = append(p.Phases,
+		&wire.Phase{Users: 200, Rounds: 5, Cohort: 200, Minimum: 150, RoundsPerUser: 5, Mechanism: mechanism(60), Smoothing: 2},
+		&wire.Phase{Users: 77, Rounds: 2, Cohort: 30, Minimum: 20, RoundsPerUser: 1, Mechanism: mechanism(90)})
+	p.Users = 1003 + 200 + 77
+	return task
 }
 
 func goodRound(t testing.TB, task *wire.Task, r uint64) (stream.Hash, *wire.Round) {
@@ -38,12 +53,9 @@ func goodRound(t testing.TB, task *wire.Task, r uint64) (stream.Hash, *wire.Roun
 		t.Fatal(err)
 	}
 	hash := stream.HashOf(body)
-	p := task.Plan
-	return hash, &wire.Round{
-		Version: stream.Version, TaskHash: hash[:], Round: r, Point: make([]float64, p.Mechanism.Dim),
-		Mechanism: proto.CloneOf(p.Mechanism), Cohort: manifest.Cohort(p, r), Minimum: p.Minimum,
-		DeadlineMs: p.DeadlineMs, Trust: p.Trust, Loss: p.Loss, Step: r,
-	}
+	m := manifest.RoundOf(task, hash, r, r, make([]float64, 3))
+	m.Mechanism = proto.CloneOf(m.Mechanism)
+	return hash, m
 }
 
 func TestParamsAndMechanismAreInverse(t *testing.T) {
@@ -72,7 +84,7 @@ func TestParamsRefusesOtherGrids(t *testing.T) {
 		"Levels":    func(m *wire.Mechanism) { m.Levels = 0 },
 		"ClipNorm":  func(m *wire.Mechanism) { m.ClipNorm = math.NaN() },
 	} {
-		m := goodTask().Plan.Mechanism
+		m := mechanism(26)
 		spoil(m)
 		if _, err := manifest.Params(m); err == nil || !strings.Contains(err.Error(), strings.ToLower(name)) && !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
@@ -104,11 +116,72 @@ func TestTrustRoundTrip(t *testing.T) {
 func TestCohortTakesTheRestLast(t *testing.T) {
 	plan := goodTask().Plan
 	var sum uint64
-	for r := uint64(0); r <= plan.Rounds+1; r++ {
+	for r := uint64(0); r <= 11; r++ {
 		sum += manifest.Cohort(plan, r)
 	}
 	if sum != plan.Users || manifest.Cohort(plan, 10) != 103 || manifest.Cohort(plan, 11) != 0 || manifest.Cohort(plan, 0) != 0 {
 		t.Errorf("sum %d, last %d", sum, manifest.Cohort(plan, 10))
+	}
+}
+
+// TestStepsOfPhases: each step has its phase and that phase's cohort; an interactive phase asks all its users each time.
+func TestStepsOfPhases(t *testing.T) {
+	task := phasedTask()
+	plan := task.Plan
+	if err := manifest.CheckTask(task); err != nil {
+		t.Fatal(err)
+	}
+	if manifest.Steps(plan) != 17 || manifest.Planned(plan) != 17 {
+		t.Errorf("%d steps, %d planned", manifest.Steps(plan), manifest.Planned(plan))
+	}
+	for _, c := range []struct {
+		step, cohort uint64
+		index        int
+		first, last  uint64
+		interactive  bool
+	}{
+		{1, 100, 0, 1, 10, false}, {9, 100, 0, 1, 10, false}, {10, 103, 0, 1, 10, false},
+		{11, 200, 1, 11, 15, true}, {15, 200, 1, 11, 15, true},
+		{16, 30, 2, 16, 17, false}, {17, 47, 2, 16, 17, false},
+	} {
+		at, found := manifest.PhaseOf(plan, c.step)
+		if !found || at.Index != c.index || at.First != c.first || at.Last() != c.last || at.Interactive() != c.interactive || at.Phase != plan.Phases[c.index] {
+			t.Errorf("step %d: %+v, %v", c.step, at, found)
+		}
+		if got := manifest.Cohort(plan, c.step); got != c.cohort {
+			t.Errorf("step %d: a cohort of %d, want %d", c.step, got, c.cohort)
+		}
+	}
+	for _, step := range []uint64{0, 18, math.MaxUint64} {
+		if at, found := manifest.PhaseOf(plan, step); found || manifest.Cohort(plan, step) != 0 {
+			t.Errorf("step %d: %+v", step, at)
+		}
+	}
+}
+
+// TestEndlessPlan: the last phase goes on for ever, its cohort always the same.
+func TestEndlessPlan(t *testing.T) {
+	task := phasedTask()
+	task.Plan.Endless = true
+	if err := manifest.CheckTask(task); err != nil {
+		t.Fatal(err)
+	}
+	if manifest.Steps(task.Plan) != math.MaxUint64 || manifest.Planned(task.Plan) != 17 {
+		t.Errorf("%d steps, %d planned", manifest.Steps(task.Plan), manifest.Planned(task.Plan))
+	}
+	for step, want := range map[uint64]uint64{10: 103, 15: 200, 16: 30, 17: 30, 18: 30, 1 << 60: 30, math.MaxUint64: 30, 0: 0} {
+		if got := manifest.Cohort(task.Plan, step); got != want {
+			t.Errorf("step %d: a cohort of %d, want %d", step, got, want)
+		}
+	}
+	hash, late := goodRound(t, task, 1<<40)
+	if err := manifest.Follows(task, hash, late); err != nil {
+		t.Error(err)
+	}
+	task.Plan.Phases = task.Plan.Phases[:2]
+	task.Plan.Users = 1203
+	if err := manifest.CheckTask(task); err == nil || !strings.Contains(err.Error(), "endless") {
+		t.Errorf("an interactive phase without end: %v", err)
 	}
 }
 
@@ -119,29 +192,51 @@ func TestCheckTask(t *testing.T) {
 	if manifest.CheckTask(nil) == nil || manifest.CheckTask(&wire.Task{}) == nil {
 		t.Error("a task without a plan passed")
 	}
-	for want, spoil := range map[string]func(*wire.Plan){
-		"users 999":       func(p *wire.Plan) { p.Users = 999 },
-		"rounds":          func(p *wire.Plan) { p.Rounds = math.MaxUint64 },
-		"rounds_per_user": func(p *wire.Plan) { p.RoundsPerUser = 0 },
-		"deadline_ms":     func(p *wire.Plan) { p.DeadlineMs = math.MaxUint64 },
-		"trust":           func(p *wire.Plan) { p.Trust = 9 },
-		"honest_fraction": func(p *wire.Plan) { p.HonestFraction = "1.1" },
-		"MaxBundle":       func(p *wire.Plan) { p.Mechanism.MaxBundle = 101 },
-		"2^63":            func(p *wire.Plan) { p.Users, p.Cohort, p.Rounds = 1<<62, 1<<31, 2; p.Mechanism.Levels = 1 << 30 },
+	for _, c := range []struct {
+		want  string
+		spoil func(*wire.Plan)
+	}{
+		{"users 999", func(p *wire.Plan) { p.Phases[0].Users = 999 }},
+		{"users 2000", func(p *wire.Plan) { p.Users = 2000 }},
+		{"rounds", func(p *wire.Plan) { p.Phases[0].Rounds = math.MaxUint64 }},
+		{"rounds 0", func(p *wire.Plan) { p.Phases[1].Rounds = 0 }},
+		{"rounds_per_user 0", func(p *wire.Plan) { p.Phases[0].RoundsPerUser = 0 }},
+		{"rounds_per_user 4: want 1, or all 5", func(p *wire.Plan) { p.Phases[1].RoundsPerUser = 4 }},
+		{"rounds_per_user 6: want 1, or all 5", func(p *wire.Plan) { p.Phases[1].RoundsPerUser = 6 }},
+		{"cohort 199: want all 200", func(p *wire.Plan) { p.Phases[1].Cohort = 199 }},
+		{"want 1 under floors", func(p *wire.Plan) { p.Trust = wire.Trust_TRUST_PAN }},
+		{"want 1 under floors", func(p *wire.Plan) { p.Trust = wire.Trust_TRUST_SHUFFLE_PAN }},
+		{"deadline_ms", func(p *wire.Plan) { p.DeadlineMs = math.MaxUint64 }},
+		{"trust", func(p *wire.Plan) { p.Trust = 9 }},
+		{"honest_fraction", func(p *wire.Plan) { p.HonestFraction = "1.1" }},
+		{"phase 3: a round of 30 users", func(p *wire.Plan) { p.Phases[2].Mechanism.MaxBundle = 31 }},
+		{"dim 4", func(p *wire.Plan) { p.Phases[1].Mechanism.Dim = 4 }},
+		{"clip_norm 2", func(p *wire.Plan) { p.Phases[2].Mechanism.ClipNorm = 2 }},
+		{"no mechanism", func(p *wire.Plan) { p.Phases[2].Mechanism = nil }},
+		{"phase 3: no mechanism", func(p *wire.Plan) { p.Phases[2] = nil }},
+		{"0 phases", func(p *wire.Plan) { p.Phases = nil }},
+		{"65 phases", func(p *wire.Plan) { p.Phases = slices.Repeat(p.Phases[:1], 65) }},
+		{"more users or rounds than can be counted", func(p *wire.Plan) {
+			for _, f := range []*wire.Phase{p.Phases[0], p.Phases[2]} {
+				f.Users, f.Rounds, f.Cohort = 1<<63, 1<<33, 1<<30
+			}
+		}},
+		{"phase 1: a round of", func(p *wire.Plan) {
+			p.Phases[0].Users, p.Phases[0].Cohort, p.Phases[0].Rounds = 1<<62, 1<<31, 2
+			p.Phases[0].Mechanism.Levels = 1 << 30
+		}},
 	} {
-		task := goodTask()
-		spoil(task.Plan)
-		if err := manifest.CheckTask(task); err == nil {
-			t.Errorf("%s passed", want)
-		} else if want != "2^63" && !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", want, err)
+		task := phasedTask()
+		c.spoil(task.Plan)
+		if err := manifest.CheckTask(task); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", c.want, err)
 		}
 	}
 }
 
 func TestFollows(t *testing.T) {
-	task := goodTask()
-	for _, r := range []uint64{1, 9, 10} {
+	task := phasedTask()
+	for _, r := range []uint64{1, 9, 10, 11, 15, 16, 17} {
 		hash, round := goodRound(t, task, r)
 		if err := manifest.Follows(task, hash, round); err != nil {
 			t.Errorf("round %d: %v", r, err)
@@ -149,28 +244,59 @@ func TestFollows(t *testing.T) {
 	}
 	for want, spoil := range map[string]func(*wire.Round){
 		"task_hash":   func(r *wire.Round) { r.TaskHash = make([]byte, 32) },
-		"step 11":     func(r *wire.Round) { r.Round, r.Step = 11, 11 },
-		"step 3":      func(r *wire.Round) { r.Step = 3 }, // ahead of its round
+		"step 18":     func(r *wire.Round) { r.Round, r.Step = 18, 18 },
+		"step 13":     func(r *wire.Round) { r.Step = 13 }, // ahead of its round
+		"step 0":      func(r *wire.Round) { r.Step = 0 },
 		"loss":        func(r *wire.Round) { r.Loss = "squared" },
 		"cohort":      func(r *wire.Round) { r.Cohort-- },
 		"minimum":     func(r *wire.Round) { r.Minimum = 1 },
 		"deadline_ms": func(r *wire.Round) { r.DeadlineMs++ },
 		"trust":       func(r *wire.Round) { r.Trust = wire.Trust_TRUST_PAN },
 		"mechanism":   func(r *wire.Round) { r.Mechanism.Trials-- },
+		"smoothing":   func(r *wire.Round) { r.Smoothing = 3 },
 	} {
-		hash, round := goodRound(t, task, 2)
+		hash, round := goodRound(t, task, 12)
 		spoil(round)
 		if err := manifest.Follows(task, hash, round); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
-	hash, late := goodRound(t, task, 10)
+	// The round of one phase does not follow at a step of another.
+	for _, step := range []uint64{1, 16} {
+		hash, round := goodRound(t, task, 12)
+		round.Round, round.Step = 16, step
+		if manifest.Follows(task, hash, round) == nil {
+			t.Errorf("a round of phase 2 follows at step %d", step)
+		}
+	}
+	hash, late := goodRound(t, task, 17)
 	late.Round += 2 // two void rounds came before
 	if err := manifest.Follows(task, hash, late); err != nil {
 		t.Errorf("a last step after void rounds: %v", err)
 	}
 	if manifest.Follows(nil, stream.Hash{}, nil) == nil {
 		t.Error("nothing follows nothing")
+	}
+}
+
+// TestSizesAreOfTheLargestPhase: a message of any phase fits into what was computed.
+func TestSizesAreOfTheLargestPhase(t *testing.T) {
+	small, err := manifest.SizesOf(goodTask(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	task := phasedTask()
+	task.Plan.Phases[1].Mechanism.Levels, task.Plan.Phases[1].Mechanism.MaxBundle = 1<<20, 8
+	large, err := manifest.SizesOf(task, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if large.Report <= small.Report || large.Batch <= small.Batch || large.Round < small.Round || large.Task <= small.Task {
+		t.Errorf("%+v with a larger mechanism in phase 2, %+v without", large, small)
+	}
+	task.Plan.Phases[2].Mechanism.CoinBits = 1
+	if _, err := manifest.SizesOf(task, nil); err == nil {
+		t.Error("a mechanism of another grid has sizes")
 	}
 }
 
@@ -191,7 +317,7 @@ func TestMixerConfigAndRelease(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rel, err := manifest.Release(round, honest, task.Plan.RoundsPerUser)
+	rel, err := manifest.Release(round, honest, 1)
 	want := accounting.Release{Trust: accounting.Shuffle, Users: 103, Dim: 3, Levels: 19, Trials: 26, P: 0.5, HonestFraction: honest, Rounds: 1}
 	if err != nil || rel != want {
 		t.Errorf("%+v, %v: want %+v", rel, err, want)

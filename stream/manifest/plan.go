@@ -22,18 +22,6 @@ func RoundHash(round *wire.Round) (stream.Hash, error) {
 	return stream.HashOf(body), nil
 }
 
-// Cohort is how many users the round of a step takes: plan.cohort, and at the last step all that are left. It is 0 for
-// a step that the plan does not have. Rounds run ahead of steps by the void rounds.
-func Cohort(plan *wire.Plan, step uint64) uint64 {
-	switch {
-	case step == 0 || step > plan.GetRounds():
-		return 0
-	case step < plan.Rounds:
-		return plan.Cohort
-	}
-	return plan.Users - (plan.Rounds-1)*plan.Cohort
-}
-
 // MaxDeadline bounds the deadline of a round.
 const MaxDeadline = 366 * 24 * time.Hour
 
@@ -42,8 +30,9 @@ func Deadline(round *wire.Round) time.Duration {
 	return time.Duration(min(round.GetDeadlineMs(), uint64(MaxDeadline/time.Millisecond))) * time.Millisecond
 }
 
-// CheckTask says whether the plan of a Task can be run: its users fill its rounds, the mixer takes its first and its
-// last round, its trust and honest fraction can be read, its deadline is at most MaxDeadline. stream.Check comes before.
+// CheckTask says whether the plan of a Task can be run: its users are those of its phases and fill their rounds, the mixer
+// takes the first and the last round of each, all of them encode alike, its trust and honest fraction can be read, its
+// deadline is at most MaxDeadline. stream.Check comes before.
 func CheckTask(task *wire.Task) error {
 	plan := task.GetPlan()
 	if plan == nil {
@@ -56,15 +45,8 @@ func CheckTask(task *wire.Task) error {
 }
 
 func checkPlan(plan *wire.Plan) error {
-	hi, taken := bits.Mul64(plan.Rounds, plan.Cohort)
-	if plan.Rounds == 0 || hi != 0 || taken > plan.Users {
-		return fmt.Errorf("users %d: want at least rounds %d times cohort %d", plan.Users, plan.Rounds, plan.Cohort)
-	}
 	if plan.DeadlineMs > uint64(MaxDeadline/time.Millisecond) {
 		return fmt.Errorf("deadline_ms %d: want at most %d", plan.DeadlineMs, MaxDeadline/time.Millisecond)
-	}
-	if plan.RoundsPerUser == 0 {
-		return errors.New("rounds_per_user 0: want at least 1")
 	}
 	if _, err := Trust(plan.Trust); err != nil {
 		return err
@@ -72,17 +54,60 @@ func checkPlan(plan *wire.Plan) error {
 	if _, err := HonestFraction(plan); err != nil {
 		return err
 	}
-	for _, r := range []uint64{1, plan.Rounds} {
-		if _, err := mixer(plan.Mechanism, Cohort(plan, r), plan.Minimum); err != nil {
-			return fmt.Errorf("round %d: %w", r, err)
+	if n := len(plan.Phases); n == 0 || n > stream.MaxPhases {
+		return fmt.Errorf("%d phases: want 1 to %d", n, stream.MaxPhases)
+	}
+	var users, steps uint64
+	for i, f := range plan.Phases {
+		if err := checkPhase(plan, f); err != nil {
+			return fmt.Errorf("phase %d: %w", i+1, err)
+		}
+		var more, late uint64
+		users, more = bits.Add64(users, f.Users, 0)
+		steps, late = bits.Add64(steps, f.Rounds, 0)
+		if more != 0 || late != 0 {
+			return errors.New("the phases have more users or rounds than can be counted")
+		}
+	}
+	if users != plan.Users {
+		return fmt.Errorf("users %d: the phases have %d together", plan.Users, users)
+	}
+	if last := plan.Phases[len(plan.Phases)-1]; plan.Endless && last.RoundsPerUser != 1 {
+		return fmt.Errorf("endless with rounds_per_user %d in the last phase: want 1, or a user would answer for ever", last.RoundsPerUser)
+	}
+	return nil
+}
+
+// checkPhase says whether a phase of a plan can be run.
+func checkPhase(plan *wire.Plan, f *wire.Phase) error {
+	switch hi, taken := bits.Mul64(f.GetRounds(), f.GetCohort()); {
+	case f == nil || f.Mechanism == nil:
+		return errors.New("no mechanism")
+	case f.Mechanism.Dim != plan.Phases[0].GetMechanism().GetDim() || f.Mechanism.ClipNorm != plan.Phases[0].Mechanism.ClipNorm:
+		return fmt.Errorf("dim %d, clip_norm %v: want those of the first phase", f.Mechanism.Dim, f.Mechanism.ClipNorm)
+	case f.Rounds == 0 || f.RoundsPerUser == 0:
+		return fmt.Errorf("rounds %d, rounds_per_user %d: want at least 1", f.Rounds, f.RoundsPerUser)
+	case f.RoundsPerUser == 1 && (hi != 0 || taken > f.Users):
+		return fmt.Errorf("users %d: want at least rounds %d times cohort %d", f.Users, f.Rounds, f.Cohort)
+	case f.RoundsPerUser > 1 && uint64(f.RoundsPerUser) != f.Rounds:
+		return fmt.Errorf("rounds_per_user %d: want 1, or all %d rounds", f.RoundsPerUser, f.Rounds)
+	case f.RoundsPerUser > 1 && f.Cohort != f.Users:
+		return fmt.Errorf("cohort %d: want all %d users, who answer each of the %d rounds", f.Cohort, f.Users, f.Rounds)
+	case f.RoundsPerUser > 1 && plan.Trust != wire.Trust_TRUST_SHUFFLE:
+		return fmt.Errorf("rounds_per_user %d: want 1 under floors, whose guarantee against an intruder is proved for one round a user", f.RoundsPerUser)
+	}
+	largest := max(f.Cohort, lastCohort(f))
+	for _, cohort := range []uint64{f.Cohort, largest} {
+		if _, err := mixer(f.Mechanism, cohort, f.Minimum); err != nil {
+			return fmt.Errorf("a round of %d users: %w", cohort, err)
 		}
 	}
 	return nil
 }
 
-// Follows says whether a round is one that the task allows: its hash of the task, number, mechanism, trust, cohort,
-// minimum and deadline are those of the plan. A round that does not follow was signed by a learner that is broken
-// or lies; nobody must take part in it.
+// Follows says whether a round is one that the task allows: its hash of the task, number, trust and deadline are those of
+// the plan, its mechanism, cohort, minimum and smoothing those of its step's phase. A round that does not follow was signed
+// by a learner that is broken or lies; nobody must take part in it.
 func Follows(task *wire.Task, taskHash stream.Hash, round *wire.Round) error {
 	plan := task.GetPlan()
 	if plan == nil || round == nil {
@@ -91,23 +116,27 @@ func Follows(task *wire.Task, taskHash stream.Hash, round *wire.Round) error {
 	differs := func(field string, got, want any) error {
 		return fmt.Errorf("round %d contradicts its task: %s %v, the plan says %v", round.Round, field, got, want)
 	}
+	place, found := PhaseOf(plan, round.Step)
+	phase := place.Phase
 	switch cohort := Cohort(plan, round.Step); {
 	case !bytes.Equal(round.TaskHash, taskHash[:]):
 		return fmt.Errorf("round %d is of another task: task_hash %x, want %x", round.Round, round.TaskHash, taskHash)
-	case cohort == 0 || round.Step > round.Round:
-		return differs("step", round.Step, fmt.Sprintf("1 to %d", min(plan.Rounds, round.Round)))
+	case !found || round.Step > round.Round:
+		return differs("step", round.Step, fmt.Sprintf("1 to %d", min(Steps(plan), round.Round)))
 	case round.Loss != plan.Loss:
 		return differs("loss", round.Loss, plan.Loss)
 	case round.Cohort != cohort:
 		return differs("cohort", round.Cohort, cohort)
-	case round.Minimum != plan.Minimum:
-		return differs("minimum", round.Minimum, plan.Minimum)
+	case round.Minimum != phase.Minimum:
+		return differs("minimum", round.Minimum, phase.Minimum)
 	case round.DeadlineMs != plan.DeadlineMs:
 		return differs("deadline_ms", round.DeadlineMs, plan.DeadlineMs)
 	case round.Trust != plan.Trust:
 		return differs("trust", round.Trust, plan.Trust)
-	case !proto.Equal(round.Mechanism, plan.Mechanism):
-		return differs("mechanism", round.Mechanism, plan.Mechanism)
+	case round.Smoothing != phase.Smoothing:
+		return differs("smoothing", round.Smoothing, phase.Smoothing)
+	case !proto.Equal(round.Mechanism, phase.Mechanism):
+		return differs("mechanism", round.Mechanism, phase.Mechanism)
 	}
 	return nil
 }

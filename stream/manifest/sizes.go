@@ -21,20 +21,35 @@ type Sizes struct {
 // count rejects under, in ascending order.
 func SizesOf(body *wire.Task, reasons []string) (Sizes, error) {
 	plan := body.GetPlan()
-	params, err := Params(plan.GetMechanism())
+	key := make([]byte, stream.KeySize)
+	task := &wire.Task{Version: stream.Version, Name: strings.Repeat("a", maxName), Declaration: body.GetDeclaration(), Plan: plan,
+		Suite: body.GetSuite(), LearnerKey: key, StageKey: key, Life: make([]byte, stream.LifeSize)}
+	var sizes Sizes
+	var err error
+	if sizes.Task, err = signedSize(stream.Marshal(task)); err != nil {
+		return Sizes{}, fmt.Errorf("size of the task: %w", err)
+	}
+	for i, f := range plan.GetPhases() {
+		of, err := sizesOfPhase(body, f, reasons)
+		if err != nil {
+			return Sizes{}, fmt.Errorf("phase %d: %w", i+1, err)
+		}
+		sizes.Round, sizes.Batch, sizes.Report = max(sizes.Round, of.Round), max(sizes.Batch, of.Batch), max(sizes.Report, of.Report)
+	}
+	return sizes, nil
+}
+
+// sizesOfPhase are the sizes of one phase's messages.
+func sizesOfPhase(body *wire.Task, f *wire.Phase, reasons []string) (Sizes, error) {
+	plan, m := body.Plan, f.GetMechanism()
+	params, err := Params(m)
 	if err != nil {
 		return Sizes{}, err
 	}
-	if params.Dim > stream.MaxDim {
-		return Sizes{}, fmt.Errorf("dimension %d: a message holds at most %d", params.Dim, stream.MaxDim)
-	}
-	m, cohort := plan.Mechanism, Cohort(plan, plan.Rounds) // the last one is the largest
-	hash, key, bundle := make([]byte, stream.HashSize), make([]byte, stream.KeySize), int(m.MaxBundle)
-	task := &wire.Task{Version: stream.Version, Name: strings.Repeat("a", maxName), Declaration: body.Declaration, Plan: plan,
-		Suite: body.Suite, LearnerKey: key, StageKey: key, Life: make([]byte, stream.LifeSize)}
-	round := &wire.Round{Version: stream.Version, TaskHash: hash, Round: math.MaxUint64, Step: plan.Rounds, Mechanism: m,
-		Point: slices.Repeat([]float64{1}, params.Dim), Cohort: cohort, Minimum: plan.Minimum, DeadlineMs: plan.DeadlineMs,
-		Trust: plan.Trust, Loss: plan.Loss}
+	cohort, bundle, hash := max(f.Cohort, lastCohort(f)), int(m.MaxBundle), make([]byte, stream.HashSize)
+	round := &wire.Round{Version: stream.Version, TaskHash: hash, Round: math.MaxUint64, Step: math.MaxUint64, Mechanism: m,
+		Point: slices.Repeat([]float64{1}, params.Dim), Cohort: cohort, Minimum: f.Minimum, DeadlineMs: plan.DeadlineMs,
+		Trust: plan.Trust, Loss: plan.Loss, Smoothing: f.Smoothing}
 	most := (cohort+uint64(bundle))*uint64(params.MaxCount()) + 2*m.FloorTrials
 	batch := &wire.Batch{Version: stream.Version, TaskHash: hash, ManifestHash: hash, Round: math.MaxUint64, Attempt: math.MaxUint64,
 		Users: math.MaxUint64, NoiseTrials: math.MaxUint64, Cutoff: math.MaxUint64, Totals: slices.Repeat([]uint64{most}, params.Dim)}
@@ -42,9 +57,6 @@ func SizesOf(body *wire.Task, reasons []string) (Sizes, error) {
 		batch.Rejects = append(batch.Rejects, &wire.Reject{Reason: reason, Count: math.MaxUint64})
 	}
 	sizes := Sizes{Report: seal.ReportSize(body.Suite, bundle, bundle*params.ReportBytes())}
-	if sizes.Task, err = signedSize(stream.Marshal(task)); err != nil {
-		return Sizes{}, fmt.Errorf("size of the task: %w", err)
-	}
 	if sizes.Round, err = signedSize(stream.Marshal(round)); err != nil {
 		return Sizes{}, fmt.Errorf("size of a round: %w", err)
 	}

@@ -459,20 +459,17 @@ func (x *Task) GetLife() []byte {
 type Plan struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	Algorithm      string                 `protobuf:"bytes,1,opt,name=algorithm,proto3" json:"algorithm,omitempty"`
-	Users          uint64                 `protobuf:"varint,2,opt,name=users,proto3" json:"users,omitempty"`     // all users of the task
-	Rounds         uint64                 `protobuf:"varint,3,opt,name=rounds,proto3" json:"rounds,omitempty"`   // T, not counting void rounds
-	Cohort         uint64                 `protobuf:"varint,4,opt,name=cohort,proto3" json:"cohort,omitempty"`   // m; the last step takes users - (T-1) m
-	Minimum        uint64                 `protobuf:"varint,5,opt,name=minimum,proto3" json:"minimum,omitempty"` // smallest cohort that may be released
-	Mechanism      *Mechanism             `protobuf:"bytes,6,opt,name=mechanism,proto3" json:"mechanism,omitempty"`
-	Trust          Trust                  `protobuf:"varint,7,opt,name=trust,proto3,enum=panlearn.v1.Trust" json:"trust,omitempty"`
-	HonestFraction string                 `protobuf:"bytes,8,opt,name=honest_fraction,json=honestFraction,proto3" json:"honest_fraction,omitempty"` // exact rational or decimal
-	RoundsPerUser  uint32                 `protobuf:"varint,9,opt,name=rounds_per_user,json=roundsPerUser,proto3" json:"rounds_per_user,omitempty"`
-	Epsilon        float64                `protobuf:"fixed64,10,opt,name=epsilon,proto3" json:"epsilon,omitempty"` // proved for the whole task, per user
-	Delta          float64                `protobuf:"fixed64,11,opt,name=delta,proto3" json:"delta,omitempty"`
-	DeadlineMs     uint64                 `protobuf:"varint,12,opt,name=deadline_ms,json=deadlineMs,proto3" json:"deadline_ms,omitempty"`           // of one round, from its Open
-	EpsilonBudget  float64                `protobuf:"fixed64,13,opt,name=epsilon_budget,json=epsilonBudget,proto3" json:"epsilon_budget,omitempty"` // the task file's epsilon
-	Optimizer      []byte                 `protobuf:"bytes,14,opt,name=optimizer,proto3" json:"optimizer,omitempty"`                                // canonical JSON of the planned constants of the algorithm
-	Loss           string                 `protobuf:"bytes,15,opt,name=loss,proto3" json:"loss,omitempty"`                                          // convex.NewLoss name
+	Users          uint64                 `protobuf:"varint,2,opt,name=users,proto3" json:"users,omitempty"`     // of all phases; of an endless plan, the horizon that it was made for
+	Phases         []*Phase               `protobuf:"bytes,3,rep,name=phases,proto3" json:"phases,omitempty"`    // one after another; a user takes part in one of them
+	Endless        bool                   `protobuf:"varint,4,opt,name=endless,proto3" json:"endless,omitempty"` // the last phase goes on for ever
+	Trust          Trust                  `protobuf:"varint,5,opt,name=trust,proto3,enum=panlearn.v1.Trust" json:"trust,omitempty"`
+	HonestFraction string                 `protobuf:"bytes,6,opt,name=honest_fraction,json=honestFraction,proto3" json:"honest_fraction,omitempty"` // exact rational or decimal
+	Epsilon        float64                `protobuf:"fixed64,7,opt,name=epsilon,proto3" json:"epsilon,omitempty"`                                   // proved for the whole task, per user
+	Delta          float64                `protobuf:"fixed64,8,opt,name=delta,proto3" json:"delta,omitempty"`
+	DeadlineMs     uint64                 `protobuf:"varint,9,opt,name=deadline_ms,json=deadlineMs,proto3" json:"deadline_ms,omitempty"`            // of one round, from its Open
+	EpsilonBudget  float64                `protobuf:"fixed64,10,opt,name=epsilon_budget,json=epsilonBudget,proto3" json:"epsilon_budget,omitempty"` // the task file's epsilon
+	Optimizer      []byte                 `protobuf:"bytes,11,opt,name=optimizer,proto3" json:"optimizer,omitempty"`                                // canonical JSON of the planned constants of the algorithm
+	Loss           string                 `protobuf:"bytes,12,opt,name=loss,proto3" json:"loss,omitempty"`                                          // of the declaration
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -521,32 +518,18 @@ func (x *Plan) GetUsers() uint64 {
 	return 0
 }
 
-func (x *Plan) GetRounds() uint64 {
+func (x *Plan) GetPhases() []*Phase {
 	if x != nil {
-		return x.Rounds
-	}
-	return 0
-}
-
-func (x *Plan) GetCohort() uint64 {
-	if x != nil {
-		return x.Cohort
-	}
-	return 0
-}
-
-func (x *Plan) GetMinimum() uint64 {
-	if x != nil {
-		return x.Minimum
-	}
-	return 0
-}
-
-func (x *Plan) GetMechanism() *Mechanism {
-	if x != nil {
-		return x.Mechanism
+		return x.Phases
 	}
 	return nil
+}
+
+func (x *Plan) GetEndless() bool {
+	if x != nil {
+		return x.Endless
+	}
+	return false
 }
 
 func (x *Plan) GetTrust() Trust {
@@ -561,13 +544,6 @@ func (x *Plan) GetHonestFraction() string {
 		return x.HonestFraction
 	}
 	return ""
-}
-
-func (x *Plan) GetRoundsPerUser() uint32 {
-	if x != nil {
-		return x.RoundsPerUser
-	}
-	return 0
 }
 
 func (x *Plan) GetEpsilon() float64 {
@@ -612,6 +588,99 @@ func (x *Plan) GetLoss() string {
 	return ""
 }
 
+// Phase is a stretch of steps with one mechanism. Its users answer one of its rounds, or, in an interactive phase, all.
+type Phase struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Users         uint64                 `protobuf:"varint,1,opt,name=users,proto3" json:"users,omitempty"`                                        // n
+	Rounds        uint64                 `protobuf:"varint,2,opt,name=rounds,proto3" json:"rounds,omitempty"`                                      // T; with one round a user, not counting void rounds
+	Cohort        uint64                 `protobuf:"varint,3,opt,name=cohort,proto3" json:"cohort,omitempty"`                                      // m; the last step takes users - (T-1) m. Of an interactive phase: n
+	Minimum       uint64                 `protobuf:"varint,4,opt,name=minimum,proto3" json:"minimum,omitempty"`                                    // smallest cohort that may be released
+	Mechanism     *Mechanism             `protobuf:"bytes,5,opt,name=mechanism,proto3" json:"mechanism,omitempty"`                                 // dim and clip_norm are those of all phases
+	RoundsPerUser uint32                 `protobuf:"varint,6,opt,name=rounds_per_user,json=roundsPerUser,proto3" json:"rounds_per_user,omitempty"` // 1, or T in an interactive phase
+	Smoothing     float64                `protobuf:"fixed64,7,opt,name=smoothing,proto3" json:"smoothing,omitempty"`                               // B of the Moreau envelope whose gradient is reported; 0: of the loss itself
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Phase) Reset() {
+	*x = Phase{}
+	mi := &file_wire_panlearn_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Phase) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Phase) ProtoMessage() {}
+
+func (x *Phase) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_panlearn_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Phase.ProtoReflect.Descriptor instead.
+func (*Phase) Descriptor() ([]byte, []int) {
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Phase) GetUsers() uint64 {
+	if x != nil {
+		return x.Users
+	}
+	return 0
+}
+
+func (x *Phase) GetRounds() uint64 {
+	if x != nil {
+		return x.Rounds
+	}
+	return 0
+}
+
+func (x *Phase) GetCohort() uint64 {
+	if x != nil {
+		return x.Cohort
+	}
+	return 0
+}
+
+func (x *Phase) GetMinimum() uint64 {
+	if x != nil {
+		return x.Minimum
+	}
+	return 0
+}
+
+func (x *Phase) GetMechanism() *Mechanism {
+	if x != nil {
+		return x.Mechanism
+	}
+	return nil
+}
+
+func (x *Phase) GetRoundsPerUser() uint32 {
+	if x != nil {
+		return x.RoundsPerUser
+	}
+	return 0
+}
+
+func (x *Phase) GetSmoothing() float64 {
+	if x != nil {
+		return x.Smoothing
+	}
+	return 0
+}
+
 // Mechanism is the randomizer of one round.
 type Mechanism struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -629,7 +698,7 @@ type Mechanism struct {
 
 func (x *Mechanism) Reset() {
 	*x = Mechanism{}
-	mi := &file_wire_panlearn_proto_msgTypes[4]
+	mi := &file_wire_panlearn_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -641,7 +710,7 @@ func (x *Mechanism) String() string {
 func (*Mechanism) ProtoMessage() {}
 
 func (x *Mechanism) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[4]
+	mi := &file_wire_panlearn_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -654,7 +723,7 @@ func (x *Mechanism) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Mechanism.ProtoReflect.Descriptor instead.
 func (*Mechanism) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{4}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Mechanism) GetDim() uint32 {
@@ -715,25 +784,27 @@ func (x *Mechanism) GetMaxBundle() uint32 {
 
 // Round opens a round. SHA-256 of its canonical body is the round manifest hash.
 type Round struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Version       uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
-	TaskHash      []byte                 `protobuf:"bytes,2,opt,name=task_hash,json=taskHash,proto3" json:"task_hash,omitempty"`
-	Round         uint64                 `protobuf:"varint,3,opt,name=round,proto3" json:"round,omitempty"`
-	Point         []float64              `protobuf:"fixed64,4,rep,packed,name=point,proto3" json:"point,omitempty"` // theta, dim values
-	Mechanism     *Mechanism             `protobuf:"bytes,5,opt,name=mechanism,proto3" json:"mechanism,omitempty"`
-	Cohort        uint64                 `protobuf:"varint,6,opt,name=cohort,proto3" json:"cohort,omitempty"`
-	Minimum       uint64                 `protobuf:"varint,7,opt,name=minimum,proto3" json:"minimum,omitempty"`
-	DeadlineMs    uint64                 `protobuf:"varint,8,opt,name=deadline_ms,json=deadlineMs,proto3" json:"deadline_ms,omitempty"`
-	Trust         Trust                  `protobuf:"varint,9,opt,name=trust,proto3,enum=panlearn.v1.Trust" json:"trust,omitempty"`
-	Loss          string                 `protobuf:"bytes,10,opt,name=loss,proto3" json:"loss,omitempty"`
-	Step          uint64                 `protobuf:"varint,11,opt,name=step,proto3" json:"step,omitempty"` // of the plan's rounds, from 1: round less the void rounds before it
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Version    uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
+	TaskHash   []byte                 `protobuf:"bytes,2,opt,name=task_hash,json=taskHash,proto3" json:"task_hash,omitempty"`
+	Round      uint64                 `protobuf:"varint,3,opt,name=round,proto3" json:"round,omitempty"`
+	Point      []float64              `protobuf:"fixed64,4,rep,packed,name=point,proto3" json:"point,omitempty"` // theta, dim values
+	Mechanism  *Mechanism             `protobuf:"bytes,5,opt,name=mechanism,proto3" json:"mechanism,omitempty"`
+	Cohort     uint64                 `protobuf:"varint,6,opt,name=cohort,proto3" json:"cohort,omitempty"`
+	Minimum    uint64                 `protobuf:"varint,7,opt,name=minimum,proto3" json:"minimum,omitempty"`
+	DeadlineMs uint64                 `protobuf:"varint,8,opt,name=deadline_ms,json=deadlineMs,proto3" json:"deadline_ms,omitempty"`
+	Trust      Trust                  `protobuf:"varint,9,opt,name=trust,proto3,enum=panlearn.v1.Trust" json:"trust,omitempty"`
+	Loss       string                 `protobuf:"bytes,10,opt,name=loss,proto3" json:"loss,omitempty"`
+	// step counts over all phases, from 1. A void round repeats its step, but in an interactive phase, whose rounds all count.
+	Step          uint64  `protobuf:"varint,11,opt,name=step,proto3" json:"step,omitempty"`
+	Smoothing     float64 `protobuf:"fixed64,12,opt,name=smoothing,proto3" json:"smoothing,omitempty"` // of the phase
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Round) Reset() {
 	*x = Round{}
-	mi := &file_wire_panlearn_proto_msgTypes[5]
+	mi := &file_wire_panlearn_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -745,7 +816,7 @@ func (x *Round) String() string {
 func (*Round) ProtoMessage() {}
 
 func (x *Round) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[5]
+	mi := &file_wire_panlearn_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -758,7 +829,7 @@ func (x *Round) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Round.ProtoReflect.Descriptor instead.
 func (*Round) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{5}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Round) GetVersion() uint32 {
@@ -838,6 +909,13 @@ func (x *Round) GetStep() uint64 {
 	return 0
 }
 
+func (x *Round) GetSmoothing() float64 {
+	if x != nil {
+		return x.Smoothing
+	}
+	return 0
+}
+
 // Open starts one attempt at a round: a fresh key.
 type Open struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
@@ -861,7 +939,7 @@ type Open struct {
 
 func (x *Open) Reset() {
 	*x = Open{}
-	mi := &file_wire_panlearn_proto_msgTypes[6]
+	mi := &file_wire_panlearn_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -873,7 +951,7 @@ func (x *Open) String() string {
 func (*Open) ProtoMessage() {}
 
 func (x *Open) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[6]
+	mi := &file_wire_panlearn_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -886,7 +964,7 @@ func (x *Open) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Open.ProtoReflect.Descriptor instead.
 func (*Open) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{6}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Open) GetVersion() uint32 {
@@ -985,7 +1063,7 @@ type Shard struct {
 
 func (x *Shard) Reset() {
 	*x = Shard{}
-	mi := &file_wire_panlearn_proto_msgTypes[7]
+	mi := &file_wire_panlearn_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -997,7 +1075,7 @@ func (x *Shard) String() string {
 func (*Shard) ProtoMessage() {}
 
 func (x *Shard) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[7]
+	mi := &file_wire_panlearn_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1010,7 +1088,7 @@ func (x *Shard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shard.ProtoReflect.Descriptor instead.
 func (*Shard) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{7}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Shard) GetPublicKey() []byte {
@@ -1049,7 +1127,7 @@ type Claim struct {
 
 func (x *Claim) Reset() {
 	*x = Claim{}
-	mi := &file_wire_panlearn_proto_msgTypes[8]
+	mi := &file_wire_panlearn_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1061,7 +1139,7 @@ func (x *Claim) String() string {
 func (*Claim) ProtoMessage() {}
 
 func (x *Claim) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[8]
+	mi := &file_wire_panlearn_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1074,7 +1152,7 @@ func (x *Claim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claim.ProtoReflect.Descriptor instead.
 func (*Claim) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{8}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Claim) GetVersion() uint32 {
@@ -1140,7 +1218,7 @@ type Batch struct {
 
 func (x *Batch) Reset() {
 	*x = Batch{}
-	mi := &file_wire_panlearn_proto_msgTypes[9]
+	mi := &file_wire_panlearn_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1152,7 +1230,7 @@ func (x *Batch) String() string {
 func (*Batch) ProtoMessage() {}
 
 func (x *Batch) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[9]
+	mi := &file_wire_panlearn_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1165,7 +1243,7 @@ func (x *Batch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Batch.ProtoReflect.Descriptor instead.
 func (*Batch) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{9}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Batch) GetVersion() uint32 {
@@ -1263,7 +1341,7 @@ type Reject struct {
 
 func (x *Reject) Reset() {
 	*x = Reject{}
-	mi := &file_wire_panlearn_proto_msgTypes[10]
+	mi := &file_wire_panlearn_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1275,7 +1353,7 @@ func (x *Reject) String() string {
 func (*Reject) ProtoMessage() {}
 
 func (x *Reject) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[10]
+	mi := &file_wire_panlearn_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1288,7 +1366,7 @@ func (x *Reject) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reject.ProtoReflect.Descriptor instead.
 func (*Reject) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{10}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Reject) GetReason() string {
@@ -1322,7 +1400,7 @@ type Close struct {
 
 func (x *Close) Reset() {
 	*x = Close{}
-	mi := &file_wire_panlearn_proto_msgTypes[11]
+	mi := &file_wire_panlearn_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1334,7 +1412,7 @@ func (x *Close) String() string {
 func (*Close) ProtoMessage() {}
 
 func (x *Close) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[11]
+	mi := &file_wire_panlearn_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1347,7 +1425,7 @@ func (x *Close) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Close.ProtoReflect.Descriptor instead.
 func (*Close) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{11}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Close) GetVersion() uint32 {
@@ -1419,7 +1497,7 @@ type End struct {
 
 func (x *End) Reset() {
 	*x = End{}
-	mi := &file_wire_panlearn_proto_msgTypes[12]
+	mi := &file_wire_panlearn_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1431,7 +1509,7 @@ func (x *End) String() string {
 func (*End) ProtoMessage() {}
 
 func (x *End) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[12]
+	mi := &file_wire_panlearn_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1444,7 +1522,7 @@ func (x *End) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use End.ProtoReflect.Descriptor instead.
 func (*End) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{12}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *End) GetVersion() uint32 {
@@ -1489,7 +1567,7 @@ type Report struct {
 
 func (x *Report) Reset() {
 	*x = Report{}
-	mi := &file_wire_panlearn_proto_msgTypes[13]
+	mi := &file_wire_panlearn_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1501,7 +1579,7 @@ func (x *Report) String() string {
 func (*Report) ProtoMessage() {}
 
 func (x *Report) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[13]
+	mi := &file_wire_panlearn_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1514,7 +1592,7 @@ func (x *Report) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Report.ProtoReflect.Descriptor instead.
 func (*Report) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{13}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Report) GetVersion() uint32 {
@@ -1571,7 +1649,7 @@ type Quota struct {
 
 func (x *Quota) Reset() {
 	*x = Quota{}
-	mi := &file_wire_panlearn_proto_msgTypes[14]
+	mi := &file_wire_panlearn_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1583,7 +1661,7 @@ func (x *Quota) String() string {
 func (*Quota) ProtoMessage() {}
 
 func (x *Quota) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[14]
+	mi := &file_wire_panlearn_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1596,7 +1674,7 @@ func (x *Quota) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Quota.ProtoReflect.Descriptor instead.
 func (*Quota) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{14}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Quota) GetVersion() uint32 {
@@ -1683,7 +1761,7 @@ type Seat struct {
 
 func (x *Seat) Reset() {
 	*x = Seat{}
-	mi := &file_wire_panlearn_proto_msgTypes[15]
+	mi := &file_wire_panlearn_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1695,7 +1773,7 @@ func (x *Seat) String() string {
 func (*Seat) ProtoMessage() {}
 
 func (x *Seat) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[15]
+	mi := &file_wire_panlearn_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1708,7 +1786,7 @@ func (x *Seat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Seat.ProtoReflect.Descriptor instead.
 func (*Seat) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{15}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Seat) GetVersion() uint32 {
@@ -1814,7 +1892,7 @@ type Part struct {
 
 func (x *Part) Reset() {
 	*x = Part{}
-	mi := &file_wire_panlearn_proto_msgTypes[16]
+	mi := &file_wire_panlearn_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1826,7 +1904,7 @@ func (x *Part) String() string {
 func (*Part) ProtoMessage() {}
 
 func (x *Part) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[16]
+	mi := &file_wire_panlearn_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1839,7 +1917,7 @@ func (x *Part) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Part.ProtoReflect.Descriptor instead.
 func (*Part) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{16}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Part) GetVersion() uint32 {
@@ -1926,7 +2004,7 @@ type Partial struct {
 
 func (x *Partial) Reset() {
 	*x = Partial{}
-	mi := &file_wire_panlearn_proto_msgTypes[17]
+	mi := &file_wire_panlearn_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1938,7 +2016,7 @@ func (x *Partial) String() string {
 func (*Partial) ProtoMessage() {}
 
 func (x *Partial) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[17]
+	mi := &file_wire_panlearn_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1951,7 +2029,7 @@ func (x *Partial) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Partial.ProtoReflect.Descriptor instead.
 func (*Partial) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{17}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Partial) GetVersion() uint32 {
@@ -2013,25 +2091,30 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"learnerKey\x12\x1b\n" +
 	"\tstage_key\x18\x06 \x01(\fR\bstageKey\x12(\n" +
 	"\x05suite\x18\a \x01(\x0e2\x12.panlearn.v1.SuiteR\x05suite\x12\x12\n" +
-	"\x04life\x18\b \x01(\fR\x04life\"\xdf\x03\n" +
+	"\x04life\x18\b \x01(\fR\x04life\"\xfd\x02\n" +
 	"\x04Plan\x12\x1c\n" +
 	"\talgorithm\x18\x01 \x01(\tR\talgorithm\x12\x14\n" +
-	"\x05users\x18\x02 \x01(\x04R\x05users\x12\x16\n" +
-	"\x06rounds\x18\x03 \x01(\x04R\x06rounds\x12\x16\n" +
-	"\x06cohort\x18\x04 \x01(\x04R\x06cohort\x12\x18\n" +
-	"\aminimum\x18\x05 \x01(\x04R\aminimum\x124\n" +
-	"\tmechanism\x18\x06 \x01(\v2\x16.panlearn.v1.MechanismR\tmechanism\x12(\n" +
-	"\x05trust\x18\a \x01(\x0e2\x12.panlearn.v1.TrustR\x05trust\x12'\n" +
-	"\x0fhonest_fraction\x18\b \x01(\tR\x0ehonestFraction\x12&\n" +
-	"\x0frounds_per_user\x18\t \x01(\rR\rroundsPerUser\x12\x18\n" +
-	"\aepsilon\x18\n" +
-	" \x01(\x01R\aepsilon\x12\x14\n" +
-	"\x05delta\x18\v \x01(\x01R\x05delta\x12\x1f\n" +
-	"\vdeadline_ms\x18\f \x01(\x04R\n" +
+	"\x05users\x18\x02 \x01(\x04R\x05users\x12*\n" +
+	"\x06phases\x18\x03 \x03(\v2\x12.panlearn.v1.PhaseR\x06phases\x12\x18\n" +
+	"\aendless\x18\x04 \x01(\bR\aendless\x12(\n" +
+	"\x05trust\x18\x05 \x01(\x0e2\x12.panlearn.v1.TrustR\x05trust\x12'\n" +
+	"\x0fhonest_fraction\x18\x06 \x01(\tR\x0ehonestFraction\x12\x18\n" +
+	"\aepsilon\x18\a \x01(\x01R\aepsilon\x12\x14\n" +
+	"\x05delta\x18\b \x01(\x01R\x05delta\x12\x1f\n" +
+	"\vdeadline_ms\x18\t \x01(\x04R\n" +
 	"deadlineMs\x12%\n" +
-	"\x0eepsilon_budget\x18\r \x01(\x01R\repsilonBudget\x12\x1c\n" +
-	"\toptimizer\x18\x0e \x01(\fR\toptimizer\x12\x12\n" +
-	"\x04loss\x18\x0f \x01(\tR\x04loss\"\xdd\x01\n" +
+	"\x0eepsilon_budget\x18\n" +
+	" \x01(\x01R\repsilonBudget\x12\x1c\n" +
+	"\toptimizer\x18\v \x01(\fR\toptimizer\x12\x12\n" +
+	"\x04loss\x18\f \x01(\tR\x04loss\"\xe3\x01\n" +
+	"\x05Phase\x12\x14\n" +
+	"\x05users\x18\x01 \x01(\x04R\x05users\x12\x16\n" +
+	"\x06rounds\x18\x02 \x01(\x04R\x06rounds\x12\x16\n" +
+	"\x06cohort\x18\x03 \x01(\x04R\x06cohort\x12\x18\n" +
+	"\aminimum\x18\x04 \x01(\x04R\aminimum\x124\n" +
+	"\tmechanism\x18\x05 \x01(\v2\x16.panlearn.v1.MechanismR\tmechanism\x12&\n" +
+	"\x0frounds_per_user\x18\x06 \x01(\rR\rroundsPerUser\x12\x1c\n" +
+	"\tsmoothing\x18\a \x01(\x01R\tsmoothing\"\xdd\x01\n" +
 	"\tMechanism\x12\x10\n" +
 	"\x03dim\x18\x01 \x01(\rR\x03dim\x12\x1b\n" +
 	"\tclip_norm\x18\x02 \x01(\x01R\bclipNorm\x12\x16\n" +
@@ -2041,7 +2124,7 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"\tcoin_bits\x18\x06 \x01(\rR\bcoinBits\x12!\n" +
 	"\ffloor_trials\x18\a \x01(\x04R\vfloorTrials\x12\x1d\n" +
 	"\n" +
-	"max_bundle\x18\b \x01(\rR\tmaxBundle\"\xc5\x02\n" +
+	"max_bundle\x18\b \x01(\rR\tmaxBundle\"\xe3\x02\n" +
 	"\x05Round\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1b\n" +
 	"\ttask_hash\x18\x02 \x01(\fR\btaskHash\x12\x14\n" +
@@ -2055,7 +2138,8 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"\x05trust\x18\t \x01(\x0e2\x12.panlearn.v1.TrustR\x05trust\x12\x12\n" +
 	"\x04loss\x18\n" +
 	" \x01(\tR\x04loss\x12\x12\n" +
-	"\x04step\x18\v \x01(\x04R\x04step\"\x99\x03\n" +
+	"\x04step\x18\v \x01(\x04R\x04step\x12\x1c\n" +
+	"\tsmoothing\x18\f \x01(\x01R\tsmoothing\"\x99\x03\n" +
 	"\x04Open\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1b\n" +
 	"\ttask_hash\x18\x02 \x01(\fR\btaskHash\x12\x14\n" +
@@ -2214,7 +2298,7 @@ func file_wire_panlearn_proto_rawDescGZIP() []byte {
 }
 
 var file_wire_panlearn_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_wire_panlearn_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_wire_panlearn_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_wire_panlearn_proto_goTypes = []any{
 	(Kind)(0),             // 0: panlearn.v1.Kind
 	(Suite)(0),            // 1: panlearn.v1.Suite
@@ -2223,38 +2307,40 @@ var file_wire_panlearn_proto_goTypes = []any{
 	(*StageIdentity)(nil), // 4: panlearn.v1.StageIdentity
 	(*Task)(nil),          // 5: panlearn.v1.Task
 	(*Plan)(nil),          // 6: panlearn.v1.Plan
-	(*Mechanism)(nil),     // 7: panlearn.v1.Mechanism
-	(*Round)(nil),         // 8: panlearn.v1.Round
-	(*Open)(nil),          // 9: panlearn.v1.Open
-	(*Shard)(nil),         // 10: panlearn.v1.Shard
-	(*Claim)(nil),         // 11: panlearn.v1.Claim
-	(*Batch)(nil),         // 12: panlearn.v1.Batch
-	(*Reject)(nil),        // 13: panlearn.v1.Reject
-	(*Close)(nil),         // 14: panlearn.v1.Close
-	(*End)(nil),           // 15: panlearn.v1.End
-	(*Report)(nil),        // 16: panlearn.v1.Report
-	(*Quota)(nil),         // 17: panlearn.v1.Quota
-	(*Seat)(nil),          // 18: panlearn.v1.Seat
-	(*Part)(nil),          // 19: panlearn.v1.Part
-	(*Partial)(nil),       // 20: panlearn.v1.Partial
+	(*Phase)(nil),         // 7: panlearn.v1.Phase
+	(*Mechanism)(nil),     // 8: panlearn.v1.Mechanism
+	(*Round)(nil),         // 9: panlearn.v1.Round
+	(*Open)(nil),          // 10: panlearn.v1.Open
+	(*Shard)(nil),         // 11: panlearn.v1.Shard
+	(*Claim)(nil),         // 12: panlearn.v1.Claim
+	(*Batch)(nil),         // 13: panlearn.v1.Batch
+	(*Reject)(nil),        // 14: panlearn.v1.Reject
+	(*Close)(nil),         // 15: panlearn.v1.Close
+	(*End)(nil),           // 16: panlearn.v1.End
+	(*Report)(nil),        // 17: panlearn.v1.Report
+	(*Quota)(nil),         // 18: panlearn.v1.Quota
+	(*Seat)(nil),          // 19: panlearn.v1.Seat
+	(*Part)(nil),          // 20: panlearn.v1.Part
+	(*Partial)(nil),       // 21: panlearn.v1.Partial
 }
 var file_wire_panlearn_proto_depIdxs = []int32{
 	0,  // 0: panlearn.v1.Signed.kind:type_name -> panlearn.v1.Kind
 	6,  // 1: panlearn.v1.Task.plan:type_name -> panlearn.v1.Plan
 	1,  // 2: panlearn.v1.Task.suite:type_name -> panlearn.v1.Suite
-	7,  // 3: panlearn.v1.Plan.mechanism:type_name -> panlearn.v1.Mechanism
+	7,  // 3: panlearn.v1.Plan.phases:type_name -> panlearn.v1.Phase
 	2,  // 4: panlearn.v1.Plan.trust:type_name -> panlearn.v1.Trust
-	7,  // 5: panlearn.v1.Round.mechanism:type_name -> panlearn.v1.Mechanism
-	2,  // 6: panlearn.v1.Round.trust:type_name -> panlearn.v1.Trust
-	1,  // 7: panlearn.v1.Open.suite:type_name -> panlearn.v1.Suite
-	10, // 8: panlearn.v1.Open.shards:type_name -> panlearn.v1.Shard
-	13, // 9: panlearn.v1.Batch.rejects:type_name -> panlearn.v1.Reject
-	13, // 10: panlearn.v1.Partial.rejects:type_name -> panlearn.v1.Reject
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	8,  // 5: panlearn.v1.Phase.mechanism:type_name -> panlearn.v1.Mechanism
+	8,  // 6: panlearn.v1.Round.mechanism:type_name -> panlearn.v1.Mechanism
+	2,  // 7: panlearn.v1.Round.trust:type_name -> panlearn.v1.Trust
+	1,  // 8: panlearn.v1.Open.suite:type_name -> panlearn.v1.Suite
+	11, // 9: panlearn.v1.Open.shards:type_name -> panlearn.v1.Shard
+	14, // 10: panlearn.v1.Batch.rejects:type_name -> panlearn.v1.Reject
+	14, // 11: panlearn.v1.Partial.rejects:type_name -> panlearn.v1.Reject
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_wire_panlearn_proto_init() }
@@ -2268,7 +2354,7 @@ func file_wire_panlearn_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_panlearn_proto_rawDesc), len(file_wire_panlearn_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   18,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

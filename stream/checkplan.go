@@ -1,0 +1,43 @@
+package stream
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// checkPhases looks at each phase alone; whether they make a plan is manifest.CheckTask's question.
+func checkPhases(p *wire.Plan) error {
+	if n := len(p.Phases); n == 0 || n > MaxPhases {
+		return fmt.Errorf("plan has %d phases: want 1 to %d", n, MaxPhases)
+	}
+	for i, f := range p.Phases {
+		if err := checkPhase(f, p.Trust); err != nil {
+			return fmt.Errorf("plan.phases[%d]: %w", i, err) // of one: errors stay short
+		}
+	}
+	return nil
+}
+
+func checkPhase(f *wire.Phase, trust wire.Trust) error {
+	if f == nil {
+		return errors.New("missing")
+	}
+	err := errors.Join(atLeastOne("rounds", f.Rounds), cohort(f.Cohort, f.Minimum), checkMechanism(f.Mechanism, trust), smoothing(f.Smoothing))
+	if f.Rounds > f.Users {
+		err = errors.Join(err, fmt.Errorf("rounds %d: want at most users %d", f.Rounds, f.Users))
+	}
+	if f.Mechanism != nil { // checkMechanism says if not
+		err = errors.Join(err, headRoom(f.Cohort, f.Mechanism))
+	}
+	return err
+}
+
+func smoothing(b float64) error {
+	if !(b >= 0) || math.Signbit(b) || math.IsInf(b, 0) {
+		return fmt.Errorf("smoothing %v: want a finite number of at least 0", b)
+	}
+	return nil
+}

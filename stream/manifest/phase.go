@@ -1,0 +1,93 @@
+package manifest
+
+import (
+	"math"
+	"slices"
+
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// A Place is where a step stands in a plan.
+type Place struct {
+	Phase *wire.Phase
+	Index int    // of the phase in the plan
+	First uint64 // step of the phase
+}
+
+// Last is the last step of the phase, as planned: the last phase of an endless plan goes on after it.
+func (p Place) Last() uint64 { return p.First + p.Phase.GetRounds() - 1 }
+
+// Interactive says whether the users of the phase answer each of its rounds.
+func (p Place) Interactive() bool { return p.Phase.GetRoundsPerUser() > 1 }
+
+// PhaseOf is the phase of a step; false for a step that the plan does not have. Steps count over all phases, from 1. The
+// plan is one that CheckTask passed.
+func PhaseOf(plan *wire.Plan, step uint64) (Place, bool) {
+	first := uint64(1)
+	for i, f := range plan.GetPhases() {
+		if step >= first && (step-first < f.GetRounds() || (plan.Endless && i == len(plan.Phases)-1)) {
+			return Place{Phase: f, Index: i, First: first}, true
+		}
+		first += f.GetRounds()
+	}
+	return Place{}, false
+}
+
+// Steps is how many steps the plan has in all its phases. An endless one has no last step: the answer is the largest
+// number.
+func Steps(plan *wire.Plan) uint64 {
+	if plan.GetEndless() {
+		return math.MaxUint64
+	}
+	return Planned(plan)
+}
+
+// Planned is how many steps the plan was made for: those of Steps, or of an endless plan those of its horizon.
+func Planned(plan *wire.Plan) (n uint64) {
+	for _, f := range plan.GetPhases() {
+		n += f.GetRounds()
+	}
+	return n
+}
+
+// Cohort is how many users the round of a step takes: the phase's cohort, and at its last step all users of the phase
+// that are left. A phase without end has no last step, and in an interactive one the cohort is everybody. It is 0 for a
+// step that the plan does not have.
+func Cohort(plan *wire.Plan, step uint64) uint64 {
+	place, found := PhaseOf(plan, step)
+	switch {
+	case !found:
+		return 0
+	case step == place.Last() && !(plan.Endless && place.Index == len(plan.Phases)-1):
+		return lastCohort(place.Phase)
+	}
+	return place.Phase.Cohort
+}
+
+// lastCohort is the cohort of a phase's last step.
+func lastCohort(f *wire.Phase) uint64 {
+	if f.RoundsPerUser > 1 {
+		return f.Cohort
+	}
+	return f.Users - (f.Rounds-1)*f.Cohort
+}
+
+// RoundOf is the round that a task allows at a step, at a point: the one that Follows lets pass. It shares the mechanism
+// with the plan. Of a step that the plan does not have it is no round at all.
+func RoundOf(task *wire.Task, taskHash stream.Hash, round, step uint64, point []float64) *wire.Round {
+	plan := task.GetPlan()
+	place, _ := PhaseOf(plan, step)
+	f := place.Phase
+	return &wire.Round{
+		Version: stream.Version, TaskHash: slices.Clone(taskHash[:]), Round: round, Step: step, Point: point,
+		Mechanism: f.GetMechanism(), Cohort: Cohort(plan, step), Minimum: f.GetMinimum(), DeadlineMs: plan.GetDeadlineMs(),
+		Trust: plan.GetTrust(), Loss: plan.GetLoss(), Smoothing: f.GetSmoothing(),
+	}
+}
+
+// PhaseRound is the costliest round of a phase, without a point and a number: what the accountant needs to charge it. More
+// users cost each of them no more, so it is the one with the smaller cohort.
+func PhaseRound(plan *wire.Plan, f *wire.Phase) *wire.Round {
+	return &wire.Round{Round: 1, Cohort: f.GetCohort(), Minimum: f.GetMinimum(), Mechanism: f.GetMechanism(), Trust: plan.GetTrust()}
+}
