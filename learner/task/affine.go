@@ -7,6 +7,7 @@ type affine struct {
 	low, high float64
 	scale     Scale
 	a, b      float64
+	mean, cut float64 // of scale standard: the center, and the bound
 }
 
 func newAffine(low, high float64, scale Scale) affine {
@@ -22,8 +23,24 @@ func newAffine(low, high float64, scale Scale) affine {
 	return f
 }
 
+// newStandard moves values to at most clip times std from the mean.
+func newStandard(mean, std, clip float64) affine {
+	return affine{low: mean - clip*std, high: mean + clip*std, scale: Standard, a: 1 / std, b: -mean / std, mean: mean, cut: clip}
+}
+
+// affineOf is the map of a numeric column.
+func affineOf(c *Column) affine {
+	if c.Scale == Standard {
+		return newStandard(c.Mean, c.Std, c.Clip)
+	}
+	return newAffine(c.Min, c.Max, c.Scale)
+}
+
 // apply maps x, which must not be NaN. The result respects bound in floating point too.
 func (f affine) apply(x float64) float64 {
+	if f.scale == Standard {
+		return min(max((x-f.mean)*f.a, -f.cut), f.cut)
+	}
 	x = min(max(x, f.low), f.high)
 	switch f.scale {
 	case Unit:
@@ -40,8 +57,14 @@ func (f affine) invert(y float64) float64 { return (y - f.b) / f.a }
 
 // bound is the largest magnitude of a mapped value.
 func (f affine) bound() float64 {
-	if f.scale == Raw {
+	switch f.scale {
+	case Raw:
 		return math.Max(math.Abs(f.low), math.Abs(f.high))
+	case Standard:
+		return f.cut
 	}
 	return 1
 }
+
+// bounds are the least and the largest mapped value.
+func (f affine) bounds() [2]float64 { return [2]float64{f.apply(f.low), f.apply(f.high)} }

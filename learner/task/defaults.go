@@ -22,7 +22,9 @@ func (s *Spec) SetDefaults() {
 		c := &s.Features.Columns[i]
 		switch c.Kind {
 		case Numeric:
-			or(&c.Scale, Symmetric)
+			if or(&c.Scale, Symmetric); c.Scale == Standard {
+				or(&c.Clip, 3)
+			}
 		case Categorical:
 			or(&c.Unknown, Invalid)
 		}

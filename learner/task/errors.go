@@ -51,15 +51,21 @@ func shorten(s string) string {
 // A RowError says why one row of data is not an event. It is recoverable: reading goes on with the next row, and the
 // device reports the zero vector in this one's place. It never carries contents of the row.
 type RowError struct {
-	Line   int64  // line in the data, from 1; for idx the number of the image, from 1
+	File   string // where the data are a pattern of files: the one with the row
+	Line   int64  // line in the file, from 1; for idx the number of the image, for parquet of the row
 	Column string // field, or empty where the whole row is concerned
 	Reason string // what is wrong and what would be accepted, without the value
 }
 
-// Error names line and column.
+// Error names file, line and column.
 func (e *RowError) Error() string {
-	if e.Column == "" {
-		return fmt.Sprintf("row at line %d: %s", e.Line, e.Reason)
+	var b strings.Builder
+	fmt.Fprintf(&b, "row at line %d", e.Line)
+	if e.File != "" {
+		fmt.Fprintf(&b, " of %q", e.File)
 	}
-	return fmt.Sprintf("row at line %d, column %s: %s", e.Line, shorten(e.Column), e.Reason)
+	if e.Column != "" {
+		fmt.Fprintf(&b, ", column %s", shorten(e.Column))
+	}
+	return b.String() + ": " + e.Reason
 }

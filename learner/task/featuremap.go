@@ -1,18 +1,19 @@
 package task
 
 import (
-	"fmt"
-	"math"
-
-	"github.com/panlearn/panlearn/learner/convex"
+	"slices"
 )
 
 // A FeatureMap turns rows into the vectors of a task. It is made from the declaration alone, is immutable, and safe for
 // concurrent use.
 type FeatureMap struct {
 	schema     Schema
-	vector     *vectorMap  // libsvm, idx
-	columns    []columnMap // csv, jsonl
+	vector     *vectorMap // libsvm, idx
+	inputs     []input    // csv, jsonl, parquet
+	crosses    []cross
+	products   [][]int // of inputs
+	fourier    *fourierMap
+	scales     []float64 // of coordinates; nil: all 1
 	label      labelMap
 	coordinate []Coordinate
 	intercept  float64
@@ -20,19 +21,7 @@ type FeatureMap struct {
 	bound      float64
 	scoreBound float64 // of counts
 	dense      bool    // every event sets every coordinate
-}
-
-// A Coordinate describes one coordinate of a feature vector, in terms of the data. The intercept is not among
-// them. The value of a numeric coordinate is Factor*x + Offset, with x moved into [Min, Max] first; indicators are 0 or 1.
-type Coordinate struct {
-	Name   string  `json:"name"`             // unique within the map: age, workclass=Private, url#17, x3
-	Column string  `json:"column,omitempty"` // the field of the event; empty for vectors
-	Kind   string  `json:"kind"`             // numeric, categorical or hashed
-	Word   string  `json:"word,omitempty"`   // of categorical; empty for the words outside the vocabulary
-	Min    float64 `json:"min"`
-	Max    float64 `json:"max"`
-	Factor float64 `json:"factor"`
-	Offset float64 `json:"offset"`
+	most       int     // values that an event of columns can set
 }
 
 // Compile validates the declaration and makes its feature map.
@@ -46,21 +35,93 @@ func (s *Spec) Compile() (*FeatureMap, error) {
 	}
 	if v := s.Features.Vector; v != nil {
 		m.vector = newVectorMap(v)
-		m.coordinate = m.vector.coordinates()
+		if m.dense = v.Hidden; !v.Hidden {
+			m.coordinate = m.ofVector()
+		}
 	} else {
-		m.dense = true
-		for i := range s.Features.Columns {
-			c := newColumnMap(&s.Features.Columns[i], len(m.coordinate))
-			m.columns = append(m.columns, c)
-			m.coordinate = append(m.coordinate, c.coordinates()...)
-			m.dense = m.dense && c.kind == Numeric
+		m.compileColumns(s.Features.Columns)
+	}
+	m.compileDerived(&s.Features)
+	if s.Features.Scales != nil || s.Features.Precondition != nil {
+		m.scales = make([]float64, len(m.coordinate))
+		for j := range m.scales {
+			m.scales[j] = s.Features.scale(j)
+			m.coordinate[j].Factor *= m.scales[j]
+			m.coordinate[j].Offset *= m.scales[j]
 		}
 	}
 	m.dim = len(m.coordinate)
 	if m.intercept != 0 {
 		m.dim++
+		m.most++
 	}
 	return m, nil
+}
+
+func (m *FeatureMap) compileColumns(columns []Column) {
+	m.dense = true
+	for i := range columns {
+		c := &columns[i]
+		in := input{Source: c.source(), field: slices.Index(m.schema.Columns, c.Name), first: none}
+		switch c.Kind {
+		case Numeric:
+			in.affine = affineOf(c)
+		case Categorical:
+			in.index = make(map[string]int, len(c.Vocabulary))
+			for at, w := range c.Vocabulary {
+				in.index[w] = at
+			}
+		}
+		if !c.Hidden {
+			in.first = len(m.coordinate)
+			m.coordinate = append(m.coordinate, ofSource(in.Source)...)
+			m.dense = m.dense && c.Kind == Numeric
+			m.most++
+		}
+		m.inputs = append(m.inputs, in)
+	}
+}
+
+func (m *FeatureMap) compileDerived(f *Features) {
+	find := func(names []string, numeric bool) (out []int) {
+		for _, name := range names {
+			out = append(out, slices.IndexFunc(m.inputs, func(in input) bool {
+				return in.Column == name && (in.Kind == Numeric) == numeric
+			}))
+		}
+		return out
+	}
+	for _, x := range f.Crosses {
+		c := cross{first: len(m.coordinate), inputs: find(x.Columns, false), buckets: x.Buckets, seed: hashSeed(x.Columns...)}
+		for _, in := range c.inputs {
+			c.widths = append(c.widths, m.inputs[in].Positions())
+		}
+		m.crosses = append(m.crosses, c)
+		m.coordinate = append(m.coordinate, m.ofCross(&c)...)
+		m.dense = false
+		m.most++
+	}
+	if p := f.Polynomial; p != nil {
+		inputs := find(p.Columns, true)
+		for _, product := range products(len(inputs), p.Degree) {
+			for i, at := range product {
+				product[i] = inputs[at]
+			}
+			m.products = append(m.products, product)
+			m.coordinate = append(m.coordinate, m.ofProduct(product))
+			m.most++
+		}
+	}
+	if r := f.Fourier; r != nil {
+		n := len(r.Columns)
+		if m.vector != nil {
+			n = m.vector.dimension
+		}
+		m.fourier = newFourierMap(r, n)
+		m.fourier.inputs = find(r.Columns, true)
+		m.coordinate = append(m.coordinate, m.ofFourier()...)
+		m.most += r.Dimension
+	}
 }
 
 // Schema says what a reader of this task's data has to know.
@@ -82,78 +143,4 @@ func (m *FeatureMap) Names() []string {
 		names[i] = c.Name
 	}
 	return names
-}
-
-// Map writes the row's feature vector and label to dst, reusing dst's memory. The vector has finite values and norm at
-// most Bound: a longer one is scaled down. The error is a *RowError, and dst is then unspecified; the caller reports
-// the zero vector.
-func (m *FeatureMap) Map(row Row, dst *convex.Example) error {
-	fail := func(column, reason string) error {
-		return &RowError{Line: row.Line, Column: column, Reason: reason}
-	}
-	if dst.Index == nil {
-		dst.Index = make([]int32, 0, len(m.columns)+1) // nil would mean dense
-	}
-	dst.Index, dst.Value = dst.Index[:0], dst.Value[:0]
-	if m.vector != nil {
-		if err := m.vector.add(row, dst); err != nil {
-			return fail("", err.Error())
-		}
-	} else {
-		if len(row.Fields) != len(m.columns) {
-			return fail("", fmt.Sprintf("%d fields, want %d", len(row.Fields), len(m.columns)))
-		}
-		for i := range m.columns {
-			c := &m.columns[i]
-			if err := c.add(row.Fields[i], dst); err != nil {
-				return fail(c.name, err.Error())
-			}
-		}
-	}
-	if m.intercept != 0 {
-		dst.Index = append(dst.Index, int32(m.dim-1))
-		dst.Value = append(dst.Value, m.intercept)
-	}
-	if m.dense {
-		dst.Index = nil
-	}
-	convex.Clip(dst.Value, m.bound)
-	y, err := m.label.parse(row.Label)
-	if err != nil {
-		return fail(m.label.column, err.Error())
-	}
-	dst.Label = y
-	return nil
-}
-
-// dimension is the length of a feature vector, intercept included.
-func (s *Spec) dimension() int {
-	d := 0
-	if s.Intercept != 0 {
-		d++
-	}
-	if v := s.Features.Vector; v != nil {
-		d += v.Dimension
-	}
-	for i := range s.Features.Columns {
-		d += s.Features.Columns[i].width()
-	}
-	return d
-}
-
-// declaredBound is the largest norm of a feature vector that the declaration allows.
-func (s *Spec) declaredBound() float64 {
-	sum := s.Intercept * s.Intercept
-	if v := s.Features.Vector; v != nil {
-		b := newAffine(v.Min, v.Max, v.Scale).bound()
-		sum += b * b * float64(v.MaxNonzeros)
-	}
-	for i := range s.Features.Columns {
-		b := 1.0 // one indicator
-		if c := &s.Features.Columns[i]; c.Kind == Numeric {
-			b = newAffine(c.Min, c.Max, c.Scale).bound()
-		}
-		sum += b * b
-	}
-	return math.Sqrt(sum)
 }

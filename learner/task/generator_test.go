@@ -25,10 +25,14 @@ func drawSpec(t *rapid.T) *Spec {
 		for i := range rapid.IntRange(1, 6).Draw(t, "columns") {
 			s.Features.Columns = append(s.Features.Columns, drawColumn(t, "c"+strconv.Itoa(i)))
 		}
+		if c := s.Features.Columns[0]; c.Kind == Numeric && rapid.Bool().Draw(t, "twice") {
+			s.Features.Columns = append(s.Features.Columns, Column{Name: c.Name, Kind: Bucketed, Edges: []float64{-50, 0, 25}})
+		}
 		s.Events.Header = s.Events.Format == CSV
 	}
 	drawLabel(t, s)
 	s.SetDefaults()
+	drawDerived(t, &s.Features)
 	if rapid.Bool().Draw(t, "bounded") {
 		s.NormBound = s.declaredBound() * rapid.Float64Range(0.1, 1).Draw(t, "norm bound")
 	}
@@ -110,11 +114,19 @@ func drawVector(t *rapid.T) *Vector {
 }
 
 func drawColumn(t *rapid.T, name string) Column {
-	c := Column{Name: name, Kind: rapid.SampledFrom([]ColumnKind{Numeric, Categorical, Hashed}).Draw(t, "kind")}
+	c := Column{Name: name, Kind: rapid.SampledFrom([]ColumnKind{Numeric, Categorical, Hashed, Bucketed}).Draw(t, "kind")}
 	switch c.Kind {
 	case Numeric:
+		if rapid.IntRange(0, 3).Draw(t, "standard") == 0 {
+			c.Scale, c.Mean = Standard, rapid.Float64Range(-100, 100).Draw(t, "mean")
+			c.Std = rapid.Float64Range(0.5, 50).Draw(t, "std")
+			c.Clip = rapid.Float64Range(0.5, 4).Draw(t, "clip")
+			break
+		}
 		c.Min, c.Max = drawRange(t)
 		c.Scale = drawScale(t)
+	case Bucketed:
+		c.Edges = []float64{-10, 0, 0.5, 1e3}[:rapid.IntRange(1, 4).Draw(t, "edges")]
 	case Categorical:
 		c.Vocabulary = []string{"red", "green", "<b>", "é"}[:rapid.IntRange(1, 4).Draw(t, "words")]
 		c.Unknown = rapid.SampledFrom([]Unknown{Invalid, Drop, Other}).Draw(t, "unknown")
@@ -122,6 +134,49 @@ func drawColumn(t *rapid.T, name string) Column {
 		c.Buckets = rapid.IntRange(1, 8).Draw(t, "buckets")
 	}
 	return c
+}
+
+// drawDerived adds what can be made from the columns or the vector, and scales.
+func drawDerived(t *rapid.T, f *Features) {
+	var numbers, indicators []string
+	for _, c := range f.Columns {
+		if c.Kind == Numeric {
+			numbers = append(numbers, c.Name)
+		} else {
+			indicators = append(indicators, c.Name)
+		}
+	}
+	if len(indicators) > 1 && rapid.Bool().Draw(t, "crossed") {
+		f.Crosses = []Cross{{Columns: indicators[:rapid.IntRange(2, min(3, len(indicators))).Draw(t, "crossed columns")]}}
+		if rapid.Bool().Draw(t, "hashed cross") {
+			f.Crosses[0].Buckets = rapid.IntRange(1, 8).Draw(t, "cross buckets")
+		}
+		f.Crosses = append(f.Crosses, Cross{Columns: []string{indicators[1], indicators[0]}})
+	}
+	if len(numbers) > 0 && rapid.Bool().Draw(t, "polynomial") {
+		f.Polynomial = &Polynomial{Columns: numbers, Degree: rapid.IntRange(2, 3).Draw(t, "degree")}
+	}
+	if (len(numbers) > 0 || f.Vector != nil) && rapid.Bool().Draw(t, "fourier") {
+		f.Fourier = &Fourier{Columns: numbers, Dimension: rapid.IntRange(1, 6).Draw(t, "fourier dimension"),
+			Gamma: rapid.Float64Range(1e-6, 10).Draw(t, "gamma"), Seed: rapid.IntRange(0, 1000).Draw(t, "seed")}
+	}
+	for i := range f.Columns {
+		if c := &f.Columns[i]; f.uses(c) {
+			c.Hidden = rapid.Bool().Draw(t, "hidden")
+		}
+	}
+	if f.Vector != nil && f.Fourier != nil {
+		f.Vector.Hidden = rapid.Bool().Draw(t, "hidden vector")
+	}
+	numbersOf := func(low, high float64, what string) []float64 {
+		return rapid.SliceOfN(rapid.Float64Range(low, high), f.width(), f.width()).Draw(t, what)
+	}
+	switch rapid.IntRange(0, 3).Draw(t, "scaled") {
+	case 1:
+		f.Scales = numbersOf(0.1, 10, "scales")
+	case 2:
+		f.Precondition = &Precondition{SecondMoments: numbersOf(0, 1, "second moments"), Damping: 0.01}
+	}
 }
 
 func drawRange(t *rapid.T) (low, high float64) {
@@ -166,19 +221,38 @@ func drawRow(t *rapid.T, s *Spec, inside bool) Row {
 		}
 		return row
 	}
-	for _, c := range s.Features.Columns {
-		switch c.Kind {
-		case Numeric:
-			row.Fields = append(row.Fields, text(number(c.Min, c.Max)))
-		case Categorical:
-			words := c.Vocabulary
-			if c.Unknown != Invalid {
-				words = append([]string{"elsewhere"}, words...)
-			}
-			row.Fields = append(row.Fields, rapid.SampledFrom(words).Draw(t, "word"))
-		default:
-			row.Fields = append(row.Fields, rapid.String().Draw(t, "hashed"))
-		}
+	for _, name := range s.Schema().Columns {
+		row.Fields = append(row.Fields, drawField(t, &s.Features, name, inside))
 	}
 	return row
+}
+
+// drawField draws the text of a field: a number where any feature needs one.
+func drawField(t *rapid.T, f *Features, name string, inside bool) string {
+	c := f.column(name, true)
+	if c == nil {
+		c = f.column(name, false)
+	}
+	switch c.Kind {
+	case Numeric:
+		a := affineOf(c)
+		return drawNumber(t, a.low, a.high, inside)
+	case Bucketed:
+		return drawNumber(t, -1e4, 1e4, inside)
+	case Hashed:
+		return rapid.String().Draw(t, "hashed")
+	}
+	words := c.Vocabulary
+	if c.Unknown != Invalid {
+		words = append([]string{"elsewhere"}, words...)
+	}
+	return rapid.SampledFrom(words).Draw(t, "word")
+}
+
+// drawNumber draws a number within bounds, or any.
+func drawNumber(t *rapid.T, low, high float64, inside bool) string {
+	if !inside {
+		low, high = -math.MaxFloat64, math.MaxFloat64
+	}
+	return strconv.FormatFloat(rapid.Float64Range(low, high).Draw(t, "number"), 'g', -1, 64)
 }

@@ -1,6 +1,9 @@
 package task
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // A Row is one event as it was read, before the feature map. It is private data: it prints as a placeholder. Readers reuse
 // its memory, so it is valid until the next row is read.
@@ -27,8 +30,8 @@ func (r Row) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("task.Row{redac
 // A Schema is what a reader of data has to know of a task.
 type Schema struct {
 	Events    Events
-	Columns   []string     // fields that the features are made from, in this order; nil for libsvm and idx
-	Kinds     []ColumnKind // of Columns
+	Columns   []string     // fields that the features are made from, in this order, each once; nil for libsvm and idx
+	Kinds     []ColumnKind // of Columns: numeric where any feature needs a number
 	Label     string       // field of the label; empty for libsvm and idx
 	Class     bool         // whether the label is a class, which may be a word, or a number
 	Dimension int          // number of values of libsvm and idx
@@ -41,8 +44,17 @@ func (s *Spec) Schema() Schema {
 		out.Dimension = s.Features.Vector.Dimension
 	}
 	for _, c := range s.Features.Columns {
-		out.Columns = append(out.Columns, c.Name)
-		out.Kinds = append(out.Kinds, c.Kind)
+		kind := c.Kind
+		if kind == Bucketed {
+			kind = Numeric // what is in the buckets are numbers
+		}
+		switch at := slices.Index(out.Columns, c.Name); {
+		case at < 0:
+			out.Columns = append(out.Columns, c.Name)
+			out.Kinds = append(out.Kinds, kind)
+		case kind == Numeric:
+			out.Kinds[at] = kind
+		}
 	}
 	return out
 }

@@ -61,10 +61,41 @@ privacy: {epsilon: 1, delta: 1e-6}
 schedule: {users: 1000}
 `
 
+const derived = `
+version: 1
+name: demo
+events: {format: jsonl}
+features:
+  columns:
+    - {column: age, kind: numeric, min: 0, max: 100}
+    - {column: pay, kind: numeric, scale: standard, mean: 3000, std: 1000, hidden: true}
+    - {column: age, kind: bucketed, edges: [25, 35, 60]}
+    - {column: job, kind: categorical, vocabulary: [a, b], unknown: drop}
+    - {column: url, kind: hashed, buckets: 4, hidden: true}
+  crosses: [{columns: [job, url], buckets: 8}, {columns: [age, job, url]}]
+  polynomial: {columns: [age, pay], degree: 2}
+  fourier: {columns: [age, pay], dimension: 6, gamma: 0.5, seed: 1}
+label: {column: y, positive: ["1"], negative: ["0"]}
+model: {loss: logistic, radius: 5}
+privacy: {epsilon: 1, delta: 1e-6}
+schedule: {users: 1000}
+`
+
+const scaled = `
+version: 1
+name: demo
+events: {format: libsvm}
+features: {vector: {dimension: 2, min: 0, max: 1}, scales: [1, 0.5]}
+label: {positive: ["1"], negative: ["0"]}
+model: {loss: logistic, radius: 5}
+privacy: {epsilon: 1, delta: 1e-6}
+schedule: {users: 1000}
+`
+
 var (
 	pan = strings.Replace(plain, "delta: 1e-6", "delta: 1e-6, trust: pan", 1)
 	svm = strings.Replace(plain, "loss: logistic", "loss: hinge", 1)
 )
 
 // samples are good files of every kind.
-var samples = []string{plain, sparse, regression, digits, counts, pan, svm}
+var samples = []string{plain, sparse, regression, digits, counts, pan, svm, derived, scaled}

@@ -20,6 +20,7 @@ const (
 	maxLineLimit = 64 << 20
 	maxDeadline  = Duration(30 * 24 * time.Hour)
 	maxMagnitude = 1e100 // of bounds, radius and clip norm; squares must stay finite
+	maxNorm      = 1e120 // of a feature vector; squares of its products with parameters must stay finite
 	maxScore     = 300   // of score_bound: squares of its exponential must stay finite
 	maxCount     = 1 << 53
 )
@@ -116,7 +117,11 @@ func (s *Spec) checkBound() error {
 	if s.NormBound < 0 {
 		return refuse("norm_bound", s.NormBound, "a number > 0, or 0 to have it computed")
 	}
-	if most := s.declaredBound(); s.NormBound > most {
+	most := s.declaredBound()
+	if !(most <= maxNorm) {
+		return refuse("features", most, "bounds and scales by which the norm of an event is at most %g", maxNorm)
+	}
+	if s.NormBound > most {
 		return refuse("norm_bound", s.NormBound, "at most %v, the largest norm that the declared bounds allow", most)
 	}
 	return nil

@@ -4,23 +4,24 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strconv"
-
-	"github.com/panlearn/panlearn/learner/convex"
 )
 
 // vectorMap is a compiled Vector. Its scale keeps zero at zero.
 type vectorMap struct {
 	dimension int
+	hidden    bool
 	affine    affine
+	source    *Source
 }
 
 func newVectorMap(v *Vector) *vectorMap {
-	return &vectorMap{dimension: v.Dimension, affine: newAffine(v.Min, v.Max, v.Scale)}
+	m := &vectorMap{dimension: v.Dimension, hidden: v.Hidden, affine: newAffine(v.Min, v.Max, v.Scale), source: &Source{Kind: Numeric}}
+	m.source.setAffine(m.affine)
+	return m
 }
 
-// add appends the nonzero coordinates of a row.
-func (m *vectorMap) add(row Row, dst *convex.Example) error {
+// values writes the scaled values of a row to dst, of the length of Row.Value, and checks the row.
+func (m *vectorMap) values(row Row, dst []float64) error {
 	if row.Index == nil && len(row.Value) != m.dimension {
 		return fmt.Errorf("%d values, want %d", len(row.Value), m.dimension)
 	}
@@ -29,33 +30,17 @@ func (m *vectorMap) add(row Row, dst *convex.Example) error {
 	}
 	last := int32(-1)
 	for k, v := range row.Value {
-		i := int32(k)
 		if row.Index != nil {
-			i = row.Index[k]
+			i := row.Index[k]
+			if i <= last || int(i) >= m.dimension {
+				return fmt.Errorf("value number %d has its index out of order or above %d", k+1, m.dimension)
+			}
+			last = i
 		}
-		if i <= last || int(i) >= m.dimension {
-			return fmt.Errorf("value number %d has its index out of order or above %d", k+1, m.dimension)
-		}
-		last = i
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return errors.New("not a finite number")
 		}
-		if v = m.affine.apply(v); v != 0 {
-			dst.Index = append(dst.Index, i)
-			dst.Value = append(dst.Value, v)
-		}
+		dst[k] = m.affine.apply(v)
 	}
 	return nil
-}
-
-func (m *vectorMap) coordinates() []Coordinate {
-	out := make([]Coordinate, m.dimension)
-	for i := range out {
-		// Indices count from 1, as in the data.
-		out[i] = Coordinate{
-			Name: "x" + strconv.Itoa(i+1), Kind: string(Numeric),
-			Min: m.affine.low, Max: m.affine.high, Factor: m.affine.a, Offset: m.affine.b,
-		}
-	}
-	return out
 }

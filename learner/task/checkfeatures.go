@@ -2,7 +2,6 @@ package task
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,69 +10,57 @@ import (
 // otherWord names the indicator of words outside a vocabulary.
 const otherWord = "*"
 
-func (s *Spec) checkEvents() error {
-	e := s.Events
-	if err := oneOf("events.format", e.Format, LIBSVM, CSV, JSONL, IDX, Parquet); err != nil {
-		return err
-	}
-	if e.MaxLine < 1 || e.MaxLine > maxLineLimit {
-		return refuse("events.max_line", e.MaxLine, "a number of bytes from 1 to %d", maxLineLimit)
-	}
-	for i, p := range e.Skip {
-		if p == "" || strings.TrimSpace(p) != p {
-			return refuse(fmt.Sprintf("events.skip.%d", i), p, "text without blanks around it")
+// Limits of derived features.
+const (
+	maxCrossed     = 1<<32 - 1 // combinations of a hashed cross: a position is hashed as 32 bits
+	maxFrequencies = 1 << 22   // numbers of Fourier features
+	maxScale       = 1e12      // of a preconditioner, and of its inverse
+)
+
+func (s *Spec) checkFeatures() error {
+	f := &s.Features
+	if s.Events.Format == LIBSVM || s.Events.Format == IDX {
+		if f.Vector == nil || len(f.Columns) > 0 {
+			return refuse("features", "", "vector, and no columns, for format %s", s.Events.Format)
 		}
-	}
-	if (e.Format == IDX || e.Format == Parquet) && len(e.Skip) > 0 {
-		return refuse("events.skip", e.Skip, "nothing: %s has no lines", e.Format)
-	}
-	if e.Format != CSV {
-		switch {
-		case e.Header:
-			return refuse("events.header", e.Header, "false: only csv has a header")
-		case len(e.Columns) > 0:
-			return refuse("events.columns", e.Columns, "nothing: only csv has columns by position")
-		case e.Separator != "":
-			return refuse("events.separator", e.Separator, "nothing: only csv has separators")
+		if err := f.Vector.check("features.vector"); err != nil {
+			return err
 		}
-		return nil
-	}
-	if len(e.Separator) != 1 || strings.ContainsAny(e.Separator, " \"\r\n\x00") || e.Separator[0] >= 0x80 {
-		return refuse("events.separator", e.Separator, "one ASCII character, not a blank, a quote or a line break")
-	}
-	if e.Header == (len(e.Columns) > 0) {
-		return refuse("events.columns", e.Columns, "the names of the columns, or events.header: true, and not both")
-	}
-	for i, c := range e.Columns {
-		if err := checkColumnName(fmt.Sprintf("events.columns.%d", i), c, e.Columns[:i]); err != nil {
+	} else {
+		if f.Vector != nil || len(f.Columns) == 0 {
+			return refuse("features", "", "columns, and no vector, for format %s", s.Events.Format)
+		}
+		if err := s.checkColumns(); err != nil {
 			return err
 		}
 	}
-	return nil
+	if err := f.checkDerived(); err != nil {
+		return err
+	}
+	if n := f.width(); n < 1 || n > maxDimension {
+		return refuse("features", fmt.Sprintf("%d coordinates", n), "from 1 to %d in all", maxDimension)
+	}
+	return f.checkScales()
 }
 
-func (s *Spec) checkFeatures() error {
-	v, columns := s.Features.Vector, s.Features.Columns
-	if s.Events.Format == LIBSVM || s.Events.Format == IDX {
-		if v == nil || len(columns) > 0 {
-			return refuse("features", "", "vector, and no columns, for format %s", s.Events.Format)
-		}
-		return v.check("features.vector")
-	}
-	if v != nil || len(columns) == 0 {
-		return refuse("features", "", "columns, and no vector, for format %s", s.Events.Format)
-	}
-	var names []string
+func (s *Spec) checkColumns() error {
 	total := 0
-	for i, c := range columns {
+	for i := range s.Features.Columns {
+		c := &s.Features.Columns[i]
 		path := fmt.Sprintf("features.columns.%d", i)
-		if err := checkColumnName(path+".column", c.Name, names); err != nil {
+		// Twice is not too often: once as a number, once by indicators.
+		var before []string
+		for _, other := range s.Features.Columns[:i] {
+			if (other.Kind == Numeric) == (c.Kind == Numeric) {
+				before = append(before, other.Name)
+			}
+		}
+		if err := checkColumnName(path+".column", c.Name, before); err != nil {
 			return err
 		}
 		if err := s.checkPresent(path+".column", c.Name); err != nil {
 			return err
 		}
-		names = append(names, c.Name)
 		if err := c.check(path); err != nil {
 			return err
 		}
@@ -128,41 +115,70 @@ func (v *Vector) check(path string) error {
 }
 
 func (c *Column) check(path string) error {
-	if err := oneOf(path+".kind", c.Kind, Numeric, Categorical, Hashed); err != nil {
+	if err := oneOf(path+".kind", c.Kind, Numeric, Categorical, Hashed, Bucketed); err != nil {
 		return err
 	}
-	if c.Kind != Numeric {
-		switch {
-		case c.Min != 0:
-			return refuse(path+".min", c.Min, "nothing for kind %s", c.Kind)
-		case c.Max != 0:
-			return refuse(path+".max", c.Max, "nothing for kind %s", c.Kind)
-		case c.Scale != "":
-			return refuse(path+".scale", c.Scale, "nothing for kind %s", c.Kind)
+	for _, key := range [...]struct {
+		name  string
+		given bool
+		value any
+		kind  ColumnKind
+	}{
+		{"min", c.Min != 0, c.Min, Numeric}, {"max", c.Max != 0, c.Max, Numeric}, {"scale", c.Scale != "", c.Scale, Numeric},
+		{"mean", c.Mean != 0, c.Mean, Numeric}, {"std", c.Std != 0, c.Std, Numeric}, {"clip", c.Clip != 0, c.Clip, Numeric},
+		{"vocabulary", len(c.Vocabulary) > 0, c.Vocabulary, Categorical}, {"unknown", c.Unknown != "", c.Unknown, Categorical},
+		{"buckets", c.Buckets != 0, c.Buckets, Hashed}, {"edges", len(c.Edges) > 0, c.Edges, Bucketed},
+	} {
+		if key.given && key.kind != c.Kind {
+			return refuse(path+"."+key.name, key.value, "nothing for kind %s", c.Kind)
 		}
-	}
-	if c.Kind != Categorical {
-		switch {
-		case len(c.Vocabulary) > 0:
-			return refuse(path+".vocabulary", c.Vocabulary, "nothing for kind %s", c.Kind)
-		case c.Unknown != "":
-			return refuse(path+".unknown", c.Unknown, "nothing for kind %s", c.Kind)
-		}
-	}
-	if c.Kind != Hashed && c.Buckets != 0 {
-		return refuse(path+".buckets", c.Buckets, "nothing for kind %s", c.Kind)
 	}
 	switch c.Kind {
 	case Numeric:
-		if err := checkRange(path, c.Min, c.Max); err != nil {
-			return err
-		}
-		return checkScale(path+".scale", c.Scale)
+		return c.checkNumeric(path)
 	case Categorical:
 		return c.checkVocabulary(path)
+	case Bucketed:
+		if len(c.Edges) == 0 {
+			return refuse(path+".edges", "", "at least one number")
+		}
+		for i := range c.Edges[1:] {
+			if c.Edges[i+1] <= c.Edges[i] {
+				return refuse(fmt.Sprintf("%s.edges.%d", path, i+1), c.Edges[i+1], "a number > the one before (%v)", c.Edges[i])
+			}
+		}
+		return nil
 	}
 	if c.Buckets < 1 || c.Buckets > maxDimension {
 		return refuse(path+".buckets", c.Buckets, "a whole number from 1 to %d", maxDimension)
+	}
+	return nil
+}
+
+func (c *Column) checkNumeric(path string) error {
+	if err := oneOf(path+".scale", c.Scale, Raw, Unit, Symmetric, Standard); err != nil {
+		return err
+	}
+	if c.Scale != Standard {
+		switch {
+		case c.Mean != 0:
+			return refuse(path+".mean", c.Mean, "nothing for scale %s", c.Scale)
+		case c.Std != 0:
+			return refuse(path+".std", c.Std, "nothing for scale %s", c.Scale)
+		case c.Clip != 0:
+			return refuse(path+".clip", c.Clip, "nothing for scale %s", c.Scale)
+		}
+		return checkRange(path, c.Min, c.Max)
+	}
+	switch {
+	case c.Min != 0:
+		return refuse(path+".min", c.Min, "nothing for scale standard: mean, std and clip are its range")
+	case c.Max != 0:
+		return refuse(path+".max", c.Max, "nothing for scale standard: mean, std and clip are its range")
+	case c.Std < 1/maxMagnitude:
+		return refuse(path+".std", c.Std, "a number > 0")
+	case c.Clip <= 0:
+		return refuse(path+".clip", c.Clip, "a number > 0")
 	}
 	return nil
 }
@@ -194,8 +210,8 @@ func checkRange(path string, low, high float64) error {
 	if low >= high {
 		return refuse(path+".max", high, "a number > min (%v)", low)
 	}
-	// A range so narrow that its inverse overflows scales nothing.
-	if math.IsInf(2/(high-low), 0) {
+	// A range so narrow that its inverse overflows, or nearly, scales nothing.
+	if !(2/(high-low) <= maxMagnitude) {
 		return refuse(path+".max", high, "a wider range")
 	}
 	return nil

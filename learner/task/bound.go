@@ -1,0 +1,84 @@
+package task
+
+import (
+	"math"
+	"slices"
+)
+
+// dimension is the length of a feature vector, intercept included.
+func (s *Spec) dimension() int {
+	if s.Intercept != 0 {
+		return s.Features.width() + 1
+	}
+	return s.Features.width()
+}
+
+// declaredBound is the largest norm of a feature vector that the declaration allows, intercept included. It is attained, but for
+// Fourier features, whose cosines are never all 1 in magnitude, and for crosses, whose columns may exclude each other.
+func (s *Spec) declaredBound() float64 {
+	return math.Sqrt(s.Intercept*s.Intercept + s.Features.squaredBound())
+}
+
+// squaredBound adds up the largest squares of groups of coordinates: a number alone, one indicator of each group, and the
+// products and Fourier features each by their own bound. Every term is largest where all scaled values are largest in
+// magnitude, so for numbers and products the sum of the largest terms is the largest sum.
+func (f *Features) squaredBound() float64 {
+	sum, at := 0.0, 0
+	square := func(b float64) float64 { b *= f.scale(at); at++; return b * b }
+	indicators := func(n int) float64 { // exactly one of them, or none
+		var most float64
+		for range n {
+			most = max(most, square(1))
+		}
+		return most
+	}
+	if v := f.Vector; v != nil && !v.Hidden {
+		b := newAffine(v.Min, v.Max, v.Scale).bound()
+		squares := make([]float64, v.Dimension)
+		for i := range squares {
+			squares[i] = square(b)
+		}
+		slices.Sort(squares)
+		for _, x := range squares[v.Dimension-v.MaxNonzeros:] {
+			sum += x
+		}
+	}
+	for i := range f.Columns {
+		switch c := &f.Columns[i]; {
+		case c.Hidden:
+		case c.Kind == Numeric:
+			sum += square(affineOf(c).bound())
+		default:
+			sum += indicators(c.width())
+		}
+	}
+	for _, c := range f.Crosses {
+		sum += indicators(c.width(f))
+	}
+	if p := f.Polynomial; p != nil {
+		for _, product := range products(len(p.Columns), p.Degree) {
+			b := 1.0
+			for _, i := range product {
+				b *= affineOf(f.column(p.Columns[i], true)).bound()
+			}
+			sum += square(b)
+		}
+	}
+	if r := f.Fourier; r != nil {
+		for range r.Dimension {
+			sum += square(math.Sqrt(2 / float64(r.Dimension)))
+		}
+	}
+	return sum
+}
+
+// scale is what coordinate j is multiplied with.
+func (f *Features) scale(j int) float64 {
+	switch {
+	case f.Scales != nil:
+		return f.Scales[j]
+	case f.Precondition != nil:
+		return 1 / math.Sqrt(f.Precondition.SecondMoments[j]+f.Precondition.Damping)
+	}
+	return 1
+}

@@ -1,0 +1,212 @@
+package task
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A Coordinate describes one coordinate of a feature vector in terms of the data, so that another program can compute it. The
+// intercept is not among them. Its value is Factor*base + Offset, where base depends on Kind:
+//
+//	numeric      the field x, moved into [Min, Max]
+//	categorical  1 if the position of Sources[0] is Position, else 0; likewise hashed and bucketed
+//	cross        1 if the combination of the positions of Sources is Position, else 0: see Derived
+//	polynomial   the product of the scaled values of Sources, in which one may occur more than once
+//	fourier      sqrt(2/D) cos(<Frequencies, s> + Phase) of the scaled values s of Sources: see Derived
+//
+// Factor and Offset include the scale of Features.Scales or Features.Precondition.
+type Coordinate struct {
+	Name   string  `json:"name"`             // unique within the map: age, job=Private, url#17, x3, 25<=age<35, job=Private&sex=Male, age^2, fourier~1
+	Column string  `json:"column,omitempty"` // the field of the event; empty for vectors and where there are several
+	Kind   string  `json:"kind"`             // numeric, categorical, hashed, bucketed, cross, polynomial or fourier
+	Word   string  `json:"word,omitempty"`   // of categorical; empty for the words outside the vocabulary
+	Min    float64 `json:"min"`              // of base
+	Max    float64 `json:"max"`
+	Factor float64 `json:"factor"`
+	Offset float64 `json:"offset"`
+	// Position is the number of the indicator among those of its column or cross, from 0.
+	Position int `json:"position,omitempty"`
+	// Sources are what the coordinate is made from. They follow from the declaration, which travels with every model.
+	Sources []*Source `json:"-"`
+	// Derived is of cross, polynomial and fourier.
+	Derived *Derived `json:"derived,omitempty"`
+}
+
+// The kinds of coordinates that are made from several fields; the others are those of columns.
+const (
+	Crossed   = "cross"
+	Product   = "polynomial"
+	FourierOf = "fourier"
+)
+
+// Derived is what a Coordinate adds where it is made from several fields.
+type Derived struct {
+	Columns []string `json:"columns,omitempty"` // names of the sources; empty for a vector
+
+	// Of a cross, the combination of the positions p_i of sources with n_i positions is the number (..(p_1 n_2 + p_2) n_3 + p_3)..:
+	// Positions are those p_i. Where it is hashed, Position is instead MurmurHash3 (x86, 32 bits) with the Seed of this number in
+	// 4 bytes, little-endian, modulo Buckets. If a source has no position, none of the indicators is set.
+	Positions []int  `json:"positions,omitempty"`
+	Buckets   int    `json:"buckets,omitempty"` // 0 where it is not hashed
+	Seed      uint32 `json:"seed,omitempty"`
+
+	// Of fourier: one number for each source; or, if the only source has no column, one for each value of the vector. They
+	// follow from the declared seed, see Fourier.
+	Frequencies []float64 `json:"-"`
+	Phase       float64   `json:"-"`
+}
+
+// quoteName is the part of a name that comes from the declaration, in quotes where a character could be taken for one of ours: names are unique.
+func quoteName(s string) string {
+	if strings.ContainsAny(s, `=#&<>^~"`+"*") {
+		return strconv.Quote(s)
+	}
+	return s
+}
+
+// indicatorName names position at of a source.
+func indicatorName(s *Source, at int) string {
+	name := quoteName(s.Column)
+	number := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+	switch {
+	case s.Kind == Hashed:
+		return name + "#" + strconv.Itoa(at)
+	case s.Kind == Bucketed && at == 0:
+		return name + "<" + number(s.Edges[0])
+	case s.Kind == Bucketed && at == len(s.Edges):
+		return name + ">=" + number(s.Edges[at-1])
+	case s.Kind == Bucketed:
+		return number(s.Edges[at-1]) + "<=" + name + "<" + number(s.Edges[at])
+	case at == len(s.Vocabulary):
+		return name + "=" + otherWord
+	}
+	return name + "=" + quoteName(s.Vocabulary[at])
+}
+
+// ofSource describes the coordinates of a column of its own.
+func ofSource(s *Source) []Coordinate {
+	if s.Kind == Numeric {
+		return []Coordinate{{Name: quoteName(s.Column), Column: s.Column, Kind: string(s.Kind), Min: s.Min, Max: s.Max,
+			Factor: s.Factor, Offset: s.Offset, Sources: []*Source{s}}}
+	}
+	out := make([]Coordinate, s.Positions())
+	sources := []*Source{s}
+	for i := range out {
+		out[i] = Coordinate{Name: indicatorName(s, i), Column: s.Column, Kind: string(s.Kind), Max: 1, Factor: 1, Position: i, Sources: sources}
+		if i < len(s.Vocabulary) {
+			out[i].Word = s.Vocabulary[i]
+		}
+	}
+	return out
+}
+
+func (m *FeatureMap) ofVector() []Coordinate {
+	out := make([]Coordinate, m.vector.dimension)
+	s := m.vector.source
+	for i := range out {
+		// Indices count from 1, as in the data.
+		out[i] = Coordinate{Name: "x" + strconv.Itoa(i+1), Kind: string(Numeric), Min: s.Min, Max: s.Max, Factor: s.Factor, Offset: s.Offset,
+			Sources: []*Source{s}}
+	}
+	return out
+}
+
+func (m *FeatureMap) ofCross(c *cross) []Coordinate {
+	sources, columns := m.sources(c.inputs)
+	names := make([]string, len(sources))
+	if c.buckets > 0 {
+		for i, column := range columns {
+			names[i] = quoteName(column)
+		}
+		out := make([]Coordinate, c.buckets)
+		shared := &Derived{Columns: columns, Buckets: c.buckets, Seed: c.seed}
+		for i := range out {
+			out[i] = Coordinate{Name: fmt.Sprintf("%s#%d", strings.Join(names, "&"), i), Kind: Crossed, Max: 1, Factor: 1, Position: i,
+				Sources: sources, Derived: shared}
+		}
+		return out
+	}
+	n := 1
+	for _, w := range c.widths {
+		n *= w
+	}
+	out := make([]Coordinate, n)
+	for i := range out {
+		at := c.unrank(i)
+		for j, s := range sources {
+			names[j] = indicatorName(s, at[j])
+		}
+		out[i] = Coordinate{Name: strings.Join(names, "&"), Kind: Crossed, Max: 1, Factor: 1, Position: i, Sources: sources,
+			Derived: &Derived{Columns: columns, Positions: at}}
+	}
+	return out
+}
+
+func (m *FeatureMap) ofProduct(inputs []int) Coordinate {
+	sources, columns := m.sources(inputs)
+	c := Coordinate{Kind: Product, Min: 1, Max: 1, Factor: 1, Sources: sources, Derived: &Derived{Columns: columns}}
+	var names []string
+	for i := 0; i < len(inputs); {
+		power := 1
+		for i+power < len(inputs) && inputs[i+power] == inputs[i] {
+			power++
+		}
+		name := quoteName(columns[i])
+		if power > 1 {
+			name += "^" + strconv.Itoa(power)
+		}
+		names = append(names, name)
+		i += power
+		c.Min, c.Max = powerRange(m.inputs[inputs[i-1]].affine.bounds(), power, c.Min, c.Max)
+	}
+	c.Name = strings.Join(names, "*")
+	return c
+}
+
+// powerRange is the range of x^power y for x in the interval and y in [low, high].
+func powerRange(x [2]float64, power int, low, high float64) (float64, float64) {
+	a, b := x[0], x[1]
+	for range power - 1 {
+		a, b = a*x[0], b*x[1]
+	}
+	if power == 2 {
+		if a, b = min(a, b), max(a, b); x[0] < 0 && x[1] > 0 {
+			a = 0
+		}
+	}
+	ends := [...]float64{a * low, a * high, b * low, b * high}
+	return slices.Min(ends[:]), slices.Max(ends[:])
+}
+
+func (m *FeatureMap) ofFourier() []Coordinate {
+	f := m.fourier
+	sources, columns := []*Source{m.vectorSource()}, []string(nil)
+	if m.vector == nil {
+		sources, columns = m.sources(f.inputs)
+	}
+	n := len(f.frequencies) / len(f.phases)
+	out := make([]Coordinate, len(f.phases))
+	for i := range out {
+		out[i] = Coordinate{Name: fmt.Sprintf("fourier~%d", i+1), Kind: FourierOf, Min: -f.amplitude, Max: f.amplitude, Factor: 1, Position: i,
+			Sources: sources, Derived: &Derived{Columns: columns, Frequencies: f.frequencies[i*n : (i+1)*n], Phase: f.phases[i]}}
+	}
+	return out
+}
+
+func (m *FeatureMap) vectorSource() *Source {
+	if m.vector == nil {
+		return nil
+	}
+	return m.vector.source
+}
+
+// sources returns the sources of inputs and the names of their columns.
+func (m *FeatureMap) sources(inputs []int) (sources []*Source, columns []string) {
+	for _, i := range inputs {
+		sources = append(sources, m.inputs[i].Source)
+		columns = append(columns, m.inputs[i].Column)
+	}
+	return sources, columns
+}

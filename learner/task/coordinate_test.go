@@ -1,0 +1,167 @@
+package task
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/panlearn/panlearn/learner/convex"
+	"pgregory.net/rapid"
+)
+
+// scaledValue is the value of a numeric source, position that of another one, or -1, for a row of fields by name: what another program
+// makes of the description.
+func scaledValue(t rapid.TB, s *Source, fields map[string]string) float64 {
+	x, err := strconv.ParseFloat(fields[s.Column], 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Factor*math.Min(math.Max(x, s.Min), s.Max) + s.Offset
+}
+
+func position(t rapid.TB, s *Source, fields map[string]string) int {
+	field := fields[s.Column]
+	switch s.Kind {
+	case Categorical:
+		if i := slices.Index(s.Vocabulary, field); i >= 0 || s.Unknown == Drop {
+			return i
+		}
+		return len(s.Vocabulary)
+	case Hashed:
+		return int(murmur3(field, s.Seed) % uint32(s.Buckets))
+	}
+	x, err := strconv.ParseFloat(field, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, e := range s.Edges {
+		if e <= x {
+			n++
+		}
+	}
+	return n
+}
+
+// base computes the base of a coordinate from its description alone.
+func base(t rapid.TB, c Coordinate, fields map[string]string, vector []float64) float64 {
+	indicator := func(yes bool) float64 {
+		if yes {
+			return 1
+		}
+		return 0
+	}
+	switch {
+	case c.Kind == "fourier":
+		angle := c.Derived.Phase
+		for j, w := range c.Derived.Frequencies {
+			if s := c.Sources[0]; s.Column == "" {
+				angle += w * (s.Factor*vector[j] + s.Offset)
+			} else {
+				angle += w * scaledValue(t, c.Sources[j], fields)
+			}
+		}
+		return c.Max * math.Cos(angle)
+	case c.Kind == "polynomial":
+		v := 1.0
+		for _, s := range c.Sources {
+			v *= scaledValue(t, s, fields)
+		}
+		return v
+	case c.Kind == "cross":
+		number := 0
+		for i, s := range c.Sources {
+			p := position(t, s, fields)
+			if p < 0 {
+				return 0
+			}
+			if at := c.Derived.Positions; at != nil && at[i] != p {
+				return 0
+			}
+			number = number*s.Positions() + p
+		}
+		if d := c.Derived; d.Buckets > 0 {
+			number = int(murmur3([]byte{byte(number), byte(number >> 8), byte(number >> 16), byte(number >> 24)}, d.Seed) % uint32(d.Buckets))
+		}
+		return indicator(number == c.Position)
+	case c.Kind == "numeric" && c.Column == "":
+		i, err := strconv.Atoi(c.Name[1:])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return vector[i-1]
+	case c.Kind == "numeric":
+		return (scaledValue(t, c.Sources[0], fields) - c.Sources[0].Offset) / c.Sources[0].Factor
+	}
+	return indicator(position(t, c.Sources[0], fields) == c.Position)
+}
+
+// bases computes all of them for a row.
+func bases(t rapid.TB, m *FeatureMap, row Row) []float64 {
+	t.Helper()
+	fields := make(map[string]string)
+	var vector []float64
+	if m.vector != nil {
+		vector = make([]float64, m.vector.dimension)
+		for k, i := range row.Index {
+			vector[i] = row.Value[k]
+		}
+	} else {
+		for i, name := range m.Schema().Columns {
+			fields[name] = strings.TrimSpace(row.Fields[i])
+		}
+	}
+	out := make([]float64, len(m.Coordinates()))
+	for j, c := range m.Coordinates() {
+		out[j] = base(t, c, fields, vector)
+		if slack := 1e-9 * (1 + math.Abs(c.Min) + math.Abs(c.Max)); !(out[j] >= c.Min-slack && out[j] <= c.Max+slack) {
+			t.Fatalf("coordinate %s: base %v outside [%v, %v]", c.Name, out[j], c.Min, c.Max)
+		}
+	}
+	return out
+}
+
+// The description of the coordinates is enough to compute every vector.
+func TestCoordinatesSayItAll(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawSpec(t)
+		s.NormBound = 0 // nothing is scaled down
+		m := mustCompile(t, s)
+		row := drawRow(t, s, true)
+		want := bases(t, m, row)
+		var e convex.Example
+		if err := m.Map(row, &e); err != nil {
+			t.Fatal(err)
+		}
+		got := make([]float64, m.Dim())
+		e.AddTo(got, 1)
+		for j, c := range m.Coordinates() {
+			if want := c.Factor*want[j] + c.Offset; math.Abs(got[j]-want) > 1e-9*(1+math.Abs(want)+math.Abs(c.Offset)) {
+				t.Fatalf("coordinate %s: %v, by its description %v", c.Name, got[j], want)
+			}
+		}
+	})
+}
+
+// Names are unique, whatever the columns and words are called.
+func TestNamesAreUnique(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := mustCompile(t, drawSpec(t))
+		seen := map[string]bool{}
+		for _, n := range m.Names() {
+			if seen[n] {
+				t.Fatalf("two coordinates %q", n)
+			}
+			seen[n] = true
+		}
+	})
+	odd := mustCompile(t, mustParse(t, strings.Replace(plain, "[age, job, url, y]", `[age, job, url, "job=a", "url#1", y]`, 1),
+		"features.crosses=[{columns: [job, url]}]",
+		`features.columns=[{column: job, kind: categorical, vocabulary: [a, "a&url#1"]}, {column: "job=a", kind: numeric, min: 0, max: 1}, {column: url, kind: hashed, buckets: 2}, {column: "url#1", kind: numeric, min: 0, max: 1}]`))
+	want := []string{"job=a", `job="a&url#1"`, `"job=a"`, "url#0", "url#1", `"url#1"`, "job=a&url#0", "job=a&url#1", `job="a&url#1"&url#0`, `job="a&url#1"&url#1`}
+	if got := odd.Names(); !slices.Equal(got, want) {
+		t.Errorf("names %q,\nwant  %q", got, want)
+	}
+}

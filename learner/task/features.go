@@ -1,0 +1,132 @@
+package task
+
+// Features declares how an event becomes a vector: its own coordinates, from one numeric Vector (libsvm, idx) or a list of named
+// Columns (csv, jsonl, parquet), then those that are derived from them, in the order of these fields: crosses, polynomial,
+// Fourier. All of it is public, and nothing in it may have been computed from private data without paying for it.
+type Features struct {
+	Vector     *Vector     `json:"vector,omitempty"`
+	Columns    []Column    `json:"columns,omitempty"`
+	Crosses    []Cross     `json:"crosses,omitempty"`
+	Polynomial *Polynomial `json:"polynomial,omitempty"`
+	Fourier    *Fourier    `json:"fourier,omitempty"`
+	// Scales multiply the coordinates, one number above 0 for each, without the intercept: a diagonal preconditioner. Empty: all 1.
+	Scales []float64 `json:"scales,omitempty"`
+	// Precondition computes the scales from second moments that are known. Not together with Scales.
+	Precondition *Precondition `json:"precondition,omitempty"`
+}
+
+// A Vector declares the features of a format whose events are numeric vectors already.
+type Vector struct {
+	Dimension int `json:"dimension"` // number of features, without the intercept
+	// Min and Max bound every value; values outside are moved to the nearer bound. Zero must lie between them,
+	// because a value that is not listed is zero.
+	Min float64 `json:"min"`
+	Max float64 `json:"max"`
+	// Scale is raw (default), unit (needs Min = 0) or symmetric (needs Min = -Max): zero stays zero.
+	Scale Scale `json:"scale"`
+	// MaxNonzeros bounds the number of nonzero values of an event and tightens the norm bound; an event that has more is
+	// scaled down, not refused. Default: Dimension.
+	MaxNonzeros int `json:"max_nonzeros"`
+	// Hidden leaves the values out of the vector: only Fourier features are made from them.
+	Hidden bool `json:"hidden,omitempty"`
+}
+
+// A Column declares the features that come from one field of an event. A field may be listed twice: once as a number (numeric),
+// once by indicators (any other kind).
+type Column struct {
+	Name string     `json:"column"`
+	Kind ColumnKind `json:"kind"`
+
+	// Min, Max and Scale are of numeric columns: public bounds, values outside are moved to the nearer one.
+	Min   float64 `json:"min,omitempty"`
+	Max   float64 `json:"max,omitempty"`
+	Scale Scale   `json:"scale,omitempty"` // default symmetric
+	// Mean, Std > 0 and Clip > 0 are of scale standard, in place of Min and Max: public values, not those of private data. Values
+	// farther than Clip times Std from the mean are moved there. Default Clip: 3.
+	Mean float64 `json:"mean,omitempty"`
+	Std  float64 `json:"std,omitempty"`
+	Clip float64 `json:"clip,omitempty"`
+
+	// Vocabulary is of categorical columns: one indicator for each word, in this order.
+	Vocabulary []string `json:"vocabulary,omitempty"`
+	// Unknown says what becomes of a word that is not in the vocabulary.
+	Unknown Unknown `json:"unknown,omitempty"` // default invalid
+
+	// Buckets is of hashed columns: the number of indicators that the words are hashed into.
+	Buckets int `json:"buckets,omitempty"`
+
+	// Edges is of bucketed columns: increasing numbers e_1 < ... < e_k for the k+1 indicators of x < e_1, e_1 <= x < e_2, ...,
+	// e_k <= x.
+	Edges []float64 `json:"edges,omitempty"`
+
+	// Hidden leaves the column out of the vector: only crosses, polynomial and Fourier features are made from it.
+	Hidden bool `json:"hidden,omitempty"`
+}
+
+// A ColumnKind says how a field becomes features.
+type ColumnKind string
+
+// The kinds of columns.
+const (
+	Numeric     ColumnKind = "numeric"     // one coordinate
+	Categorical ColumnKind = "categorical" // one indicator for each word of a public vocabulary
+	Hashed      ColumnKind = "hashed"      // one indicator for each bucket of a hash of the word; words may share one
+	Bucketed    ColumnKind = "bucketed"    // one indicator for each interval between public edges
+)
+
+// A Scale is an affine map, fixed by public bounds, from the units of the data to a coordinate.
+type Scale string
+
+// The scales.
+const (
+	Raw       Scale = "raw"       // the value itself
+	Unit      Scale = "unit"      // [Min, Max] to [0, 1]
+	Symmetric Scale = "symmetric" // [Min, Max] to [-1, 1]
+	Standard  Scale = "standard"  // (x - Mean)/Std, in [-Clip, Clip]
+)
+
+// Unknown is the treatment of words outside a vocabulary.
+type Unknown string
+
+// The treatments.
+const (
+	Invalid Unknown = "invalid" // the row is invalid
+	Drop    Unknown = "drop"    // no indicator is set
+	Other   Unknown = "other"   // one more indicator, after those of the vocabulary
+)
+
+// A Cross declares one indicator for each combination of the positions of two to four columns of indicators: the last one
+// changes fastest. None is set where a column sets none.
+type Cross struct {
+	Columns []string `json:"columns"`
+	// Buckets hashes the combinations into that many indicators; different ones may share one. 0, the default, is one each.
+	Buckets int `json:"buckets,omitempty"`
+}
+
+// A Polynomial declares the products of two (Degree 2), or of two and of three (Degree 3) scaled values of the listed numeric
+// columns, the same one repeated or not. The linear terms are the columns themselves.
+type Polynomial struct {
+	Columns []string `json:"columns"`
+	Degree  int      `json:"degree"`
+}
+
+// Fourier declares random Fourier features (Rahimi and Recht, Random Features for Large-Scale Kernel Machines, 2007): coordinate
+// i is sqrt(2/Dimension) cos(<w_i, s> + b_i) of the scaled values s, with w_i from a normal distribution of variance 2 Gamma and
+// b_i uniform, so that inner products of two events approach exp(-Gamma ||s - s'||^2). Seed is public; fourier.go
+// fixes the numbers that follow from it.
+type Fourier struct {
+	Columns   []string `json:"columns,omitempty"` // numeric columns; empty for a vector, of which all values count
+	Dimension int      `json:"dimension"`         // number of coordinates
+	Gamma     float64  `json:"gamma"`             // > 0
+	Seed      int      `json:"seed"`              // >= 0; default 0
+}
+
+// Precondition scales coordinate j by 1/sqrt(h_j + Damping), which makes a problem whose coordinates have second moments h_j better
+// conditioned.
+type Precondition struct {
+	// SecondMoments h_j >= 0 are public means of squares of the coordinates before this scale, without the intercept: of
+	// indicators, how frequent they are.
+	SecondMoments []float64 `json:"second_moments"`
+	// Damping > 0 keeps rare coordinates from growing without bound.
+	Damping float64 `json:"damping"`
+}

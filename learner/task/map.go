@@ -1,0 +1,142 @@
+package task
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/panlearn/panlearn/learner/convex"
+)
+
+// Map writes the row's feature vector and label to dst, reusing dst's memory: it allocates nothing once dst has grown. The
+// vector has finite values and norm at most Bound: a longer one is scaled down. The error is a *RowError, and dst is then
+// unspecified; the caller reports the zero vector.
+func (m *FeatureMap) Map(row Row, dst *convex.Example) error {
+	fail := func(column, reason string) error {
+		return &RowError{File: row.File, Line: row.Line, Column: column, Reason: reason}
+	}
+	sources := len(m.inputs)
+	if m.vector != nil {
+		sources = len(row.Value)
+	} else if len(row.Fields) != len(m.schema.Columns) {
+		return fail("", fmt.Sprintf("%d fields, want %d", len(row.Fields), len(m.schema.Columns)))
+	}
+	w := m.writer(dst, sources)
+	if m.vector != nil {
+		if err := m.vector.values(row, w.sources); err != nil {
+			return fail("", err.Error())
+		}
+		if !m.vector.hidden {
+			w.addVector(row.Index)
+		}
+	} else {
+		for i := range m.inputs {
+			in := &m.inputs[i]
+			v, err := in.value(row.Fields[in.field])
+			if err != nil {
+				return fail(in.Column, err.Error())
+			}
+			w.sources[i] = v
+			switch {
+			case in.first == none || v == none && in.Kind != Numeric:
+			case in.Kind == Numeric:
+				w.set(in.first, v)
+			default:
+				w.set(in.first+int(v), 1)
+			}
+		}
+	}
+	w.addDerived(row.Index)
+	if m.intercept != 0 {
+		w.put(m.dim-1, m.intercept)
+	}
+	convex.Clip(w.value, m.bound)
+	dst.Index, dst.Value = w.index, w.value
+	if m.dense {
+		dst.Index = nil
+	}
+	y, err := m.label.parse(row.Label)
+	if err != nil {
+		return fail(m.label.column, err.Error())
+	}
+	dst.Label = y
+	return nil
+}
+
+// A writer appends coordinates, which have to come in order.
+type writer struct {
+	*FeatureMap
+	index   []int32 // nil where the vector is dense
+	value   []float64
+	sources []float64 // the scaled values and the positions that coordinates are made from
+}
+
+// writer makes one in dst's memory. The sources lie behind the values, so that they need no memory of their own.
+func (m *FeatureMap) writer(dst *convex.Example, sources int) writer {
+	most := m.most
+	if m.vector != nil && !m.vector.hidden {
+		most += sources
+	}
+	value := slices.Grow(dst.Value[:0], most+sources)
+	w := writer{FeatureMap: m, value: value, sources: value[most : most+sources]}
+	if !m.dense {
+		w.index = slices.Grow(dst.Index[:0], max(most, 1)) // nil would mean dense
+	}
+	return w
+}
+
+// put appends a coordinate as it is.
+func (w *writer) put(at int, value float64) {
+	if w.index != nil {
+		w.index = append(w.index, int32(at))
+	}
+	w.value = append(w.value, value)
+}
+
+// set appends a coordinate times its scale.
+func (w *writer) set(at int, value float64) {
+	if w.scales != nil {
+		value *= w.scales[at]
+	}
+	w.put(at, value)
+}
+
+// addVector appends the nonzero values of a vector. index is nil where all are given.
+func (w *writer) addVector(index []int32) {
+	for k, v := range w.sources {
+		at := k
+		if index != nil {
+			at = int(index[k])
+		}
+		if v != 0 {
+			w.set(at, v)
+		}
+	}
+}
+
+// addDerived appends crosses, products and Fourier features. index is that of a vector's values.
+func (w *writer) addDerived(index []int32) {
+	for i := range w.crosses {
+		c := &w.crosses[i]
+		if at := c.at(w.sources); at != none {
+			w.set(c.first+at, 1)
+		}
+	}
+	at := len(w.coordinate) - len(w.products)
+	if w.fourier != nil {
+		at -= len(w.fourier.phases)
+	}
+	for _, product := range w.products {
+		v := 1.0
+		for _, in := range product {
+			v *= w.sources[in]
+		}
+		w.set(at, v)
+		at++
+	}
+	if w.fourier == nil {
+		return
+	}
+	for i := range w.fourier.phases {
+		w.set(at+i, w.fourier.at(i, w.sources, index))
+	}
+}
