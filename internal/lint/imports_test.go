@@ -10,15 +10,16 @@ import (
 // mayImport says which of our packages the production code of a folder may import. Folders that are not listed
 // may import nothing of ours, so a new package has to be thought about here.
 var mayImport = map[string][]string{
-	"randomizer":            {},
-	"randomizer/accounting": {},
-	"randomizer/audit":      {"randomizer", "shuffle"},
-	"shuffle":               {"randomizer"},
-	"shuffle/stage":         {"randomizer", "shuffle", "stream", "stream/manifest", "stream/seal", "stream/wire"},
-	"learner":               {"randomizer", "randomizer/accounting", "learner/convex"},
-	"learner/convex":        {},
-	"learner/task":          {"learner/convex", "randomizer/accounting"},
-	"learner/task/source":   {"learner/convex", "learner/task"},
+	"randomizer":                  {},
+	"randomizer/accounting":       {},
+	"randomizer/audit":            {"randomizer", "shuffle"},
+	"shuffle":                     {"randomizer"},
+	"shuffle/stage":               {"randomizer", "shuffle", "stream", "stream/manifest", "stream/seal", "stream/wire"},
+	"learner":                     {"randomizer", "randomizer/accounting", "learner/convex"},
+	"learner/convex":              {},
+	"learner/task":                {"learner/convex", "randomizer/accounting"},
+	"learner/task/source":         {"learner/convex", "learner/task", "learner/task/source/parquet"},
+	"learner/task/source/parquet": {},
 	"shuffle/stage/markfile": {
 		"stream",
 	},
@@ -45,11 +46,14 @@ var mayImport = map[string][]string{
 	"internal/dptest":         {},
 	"internal/kills":          {}, // tests alone
 	"internal/lint":           {},
-	"internal/model":          {"learner/convex", "learner/task", "randomizer/accounting", "state"},
+	"internal/model":          {"internal/model/onnx", "learner/convex", "learner/task", "randomizer/accounting", "state"},
+	"internal/model/onnx":     {},
 	"internal/mutants":        {}, // tests alone
 	"internal/procs":          {}, // test support: it runs programs and links none
 	"internal/obs":            {"learner/service", "shuffle/stage"},
 	"internal/e2e":            {},
+	"internal/deep":           {}, // test support
+	"internal/parquettest":    {}, // test support: the only place that a library writes Parquet
 	"deploy":                  {},
 	"internal/sim": {"randomizer", "randomizer/accounting", "shuffle", "learner", "learner/convex", "learner/task",
 		"learner/task/source"},
@@ -64,11 +68,13 @@ var onlyIn = map[string][]string{
 	"github.com/nats-io/":           {"stream/natsjs"},
 	"github.com/cockroachdb/pebble": {"state/pebblestore"},
 	"go.etcd.io/bbolt":              {"stream/client/filestore"},
+	"github.com/klauspost/compress": {"learner/task/source"},
+	"github.com/parquet-go/":        {"internal/parquettest"},
 	"github.com/prometheus/":        {"internal/obs", "internal/pipeline"},
 	"github.com/goccy/go-yaml":      {"learner/task", "internal/cli", "stream/client"},
 	"github.com/spf13/cobra":        {"cmd/learner", "cmd/ingest", "internal/cli"},
 	"gonum.org/v1/plot":             {"cmd/learner", "internal/cli"},
-	"google.golang.org/protobuf/":   {"stream", "shuffle/stage"},
+	"google.golang.org/protobuf/":   {"stream", "shuffle/stage", "internal/model/onnx"},
 	"crypto/hpke":                   {"stream/seal"},
 	"math/rand":                     {"randomizer", "shuffle", "learner", "stream", "state/storetest", "internal"},
 }

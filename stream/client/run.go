@@ -82,6 +82,18 @@ wait:
 	return t.summary(), failed
 }
 
+// origin is what a row is known by, beside its number. The rows of a pattern of files are known by their file, so that a
+// file may be added before others; those of a live stream are new in every run.
+func origin(source, file string, live bool) string {
+	switch {
+	case file == "":
+		return source
+	case live:
+		return source + "\x00" + file
+	}
+	return file
+}
+
 // pull offers rows until they end, the client ends, or they fail.
 func (c *Client) pull(t *tally, rows iter.Seq2[task.Row, error]) error {
 	terms, err := c.Terms(c.ctx)
@@ -107,7 +119,7 @@ func (c *Client) pull(t *tally, rows iter.Seq2[task.Row, error]) error {
 		if err != nil && !errors.As(err, &bad) {
 			return fmt.Errorf("read rows: %w", err)
 		}
-		o := &offer{key: RowKey(source, row.Number), invalid: bad != nil}
+		o := &offer{key: RowKey(origin(source, row.File, c.gateway.Source == ""), row.Number), invalid: bad != nil}
 		o.answer = func(got Outcome) { t.answered(got, bad != nil) }
 		if bad != nil {
 			if invalid++; invalid <= maxInvalidLogged {

@@ -67,6 +67,8 @@ func newCSV(l *lines, schema task.Schema) (*csvRows, error) {
 	return f, err
 }
 
+func (f *csvRows) close() error { return nil }
+
 func (f *csvRows) next(row *task.Row) error {
 	line, err := f.lines.next()
 	if err != nil {

@@ -52,6 +52,18 @@ func readAll(t *testing.T, r *Reader, m *task.FeatureMap) {
 	}
 }
 
+// readRows reads what a format makes of two inputs or more, if it takes them.
+func readRows(t *testing.T, m *task.FeatureMap) func(rows, error) {
+	return func(in rows, err error) {
+		if err != nil {
+			return
+		}
+		if r, err := start("-", &Reader{opened: &opened{rows: in, close: in.close}}, m); err == nil {
+			readAll(t, r, m)
+		}
+	}
+}
+
 // fuzzLines gives the data after a good first line, so that the check of the schema does not stop the fuzzer.
 func fuzzLines(f *testing.F, file, first string, seeds ...string) {
 	m := compile(f, file)
@@ -86,10 +98,15 @@ func FuzzIDX(f *testing.F) {
 	f.Add(images, labels)
 	f.Add(zip(f, images), labels)
 	f.Fuzz(func(t *testing.T, a, b []byte) {
-		rows, err := inflateIDX(bytes.NewReader(a), bytes.NewReader(b), 4)
-		if r, err := start("-", rows, err, func() error { return nil }, m); err == nil {
-			readAll(t, r, m)
+		images, err := inflate(bytes.NewReader(a))
+		if err != nil {
+			return
 		}
+		labels, err := inflate(bytes.NewReader(b))
+		if err != nil {
+			return
+		}
+		readRows(t, m)(newIDX(images, labels, 4))
 	})
 }
 

@@ -46,6 +46,8 @@ func newIDX(images, labels io.Reader, dimension int) (*idx, error) {
 	}, nil
 }
 
+func (f *idx) close() error { return nil }
+
 func (f *idx) next(row *task.Row) error {
 	if f.at == f.count {
 		return io.EOF

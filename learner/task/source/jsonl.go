@@ -32,6 +32,8 @@ func newJSONL(l *lines, schema task.Schema) *jsonRows {
 	return f
 }
 
+func (f *jsonRows) close() error { return nil }
+
 func (f *jsonRows) next(row *task.Row) error {
 	line, err := f.lines.next()
 	if err != nil {

@@ -17,6 +17,8 @@ type libsvm struct {
 	value     []float64
 }
 
+func (f *libsvm) close() error { return nil }
+
 func (f *libsvm) next(row *task.Row) error {
 	line, err := f.lines.next()
 	if err != nil {

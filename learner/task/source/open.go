@@ -1,29 +1,173 @@
 package source
 
 import (
-	"bufio"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-// Open opens data for the task of the feature map and checks them against it. path is a file, or "-" for standard
-// input; for idx it is two files, "images,labels". Files may be gzip, whatever their name. The error is a *SchemaError where the data do not
-// match the task.
+// Open opens data for the task of the feature map and checks them against it. path is a file, "-" for standard input, or
+// a pattern of filepath.Match, whose files are read in lexical order as one stream. Files may be gzip or zstd, whatever
+// their name; Parquet may not, and does not come from standard input. For idx, path is "images,labels", or names the
+// images alone if the labels lie beside them under the name that MNIST gives them. The error is a *SchemaError where the
+// data do not match the task.
 func Open(path string, m *task.FeatureMap) (*Reader, error) {
-	if m.Schema().Events.Format == task.IDX {
-		return openIDX(path, m)
-	}
-	in, err := openFile(path)
+	files, err := expand(path, m.Schema().Events.Format)
 	if err != nil {
 		return nil, fmt.Errorf("open data: %w", err)
 	}
-	return newReader(path, in, m)
+	for _, f := range files[1:] { // a file that does not match must stop us before a row of another is sent
+		opened, err := f.open(m.Schema())
+		if err != nil {
+			return nil, err
+		}
+		if err := opened.close(); err != nil {
+			return nil, err
+		}
+	}
+	first, err := files[0].open(m.Schema())
+	if err != nil {
+		return nil, err
+	}
+	return start(path, &Reader{opened: first, files: files[1:], schema: m.Schema()}, m)
+}
+
+// An input is a file that can be opened; for idx, two.
+type input struct {
+	path, labels string
+	file         string // absolute path, where it is one of a pattern
+}
+
+// opened is an input that is being read.
+type opened struct {
+	rows  rows
+	file  string
+	close func() error
+}
+
+// expand finds the files of a path.
+func expand(path string, format task.Format) ([]input, error) {
+	if path == "-" {
+		return []input{{path: path}}, nil
+	}
+	if images, labels, ok := strings.Cut(path, ","); ok && format == task.IDX {
+		return []input{{path: images, labels: labels}}, nil
+	}
+	if _, err := os.Stat(path); err == nil || !strings.ContainsAny(path, "*?[") {
+		labels, err := labelsOf(path, format)
+		return []input{{path: path, labels: labels}}, err
+	}
+	names, err := filepath.Glob(path)
+	if err != nil {
+		return nil, fmt.Errorf("pattern %q: %w", path, err)
+	}
+	slices.Sort(names)
+	var out []input
+	for _, name := range names {
+		if format == task.IDX && strings.Contains(filepath.Base(name), "labels") {
+			continue // it comes with its images
+		}
+		labels, err := labelsOf(name, format)
+		if err != nil {
+			return nil, err
+		}
+		file, err := filepath.Abs(name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, input{path: name, labels: labels, file: file})
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("pattern %q: %w", path, fs.ErrNotExist)
+	}
+	return out, nil
+}
+
+// labelsOf names the file of labels that belongs to a file of images: train-images-idx3-ubyte to train-labels-idx1-ubyte.
+func labelsOf(path string, format task.Format) (string, error) {
+	if format != task.IDX {
+		return "", nil
+	}
+	folder, name := filepath.Split(path)
+	if !strings.Contains(name, "images") {
+		return "", fmt.Errorf("%q: for idx, name two files, images,labels, or a file with \"images\" in its name", path)
+	}
+	name = strings.Replace(name, "images", "labels", 1)
+	return folder + strings.Replace(name, "idx3", "idx1", 1), nil
+}
+
+// open opens an input and checks what can be checked without its rows.
+func (i input) open(schema task.Schema) (*opened, error) {
+	in, err := openFile(i.path)
+	if err != nil {
+		return nil, fmt.Errorf("open data: %w", err)
+	}
+	closers := []func() error{in.Close}
+	closeAll := func() (err error) {
+		for _, c := range slices.Backward(closers) {
+			err = errors.Join(err, c())
+		}
+		return err
+	}
+	stream := func(in io.Reader) (io.Reader, error) {
+		s, err := inflate(in)
+		if err != nil {
+			return nil, readError(i.path, err)
+		}
+		closers = append(closers, s.Close)
+		return s, nil
+	}
+	rows, err := func() (rows, error) {
+		if schema.Events.Format == task.Parquet {
+			return matching(i.path)(newParquet(in, schema))
+		}
+		events, err := stream(in)
+		if err != nil {
+			return nil, err
+		}
+		if schema.Events.Format != task.IDX {
+			return matching(i.path)(newRows(events, schema))
+		}
+		marks, err := openFile(i.labels)
+		if err != nil {
+			return nil, fmt.Errorf("open labels: %w", err)
+		}
+		closers = append(closers, marks.Close)
+		labels, err := stream(marks)
+		if err != nil {
+			return nil, err
+		}
+		return matching(i.path)(newIDX(events, labels, schema.Dimension))
+	}()
+	if err != nil {
+		return nil, errors.Join(err, closeAll())
+	}
+	return &opened{rows: rows, file: i.file, close: func() error { return errors.Join(rows.close(), closeAll()) }}, nil
+}
+
+// readError says that data could not be read, or that they are of another format than the task's.
+func readError(path string, err error) error {
+	if errors.Is(err, errIsParquet) {
+		return &SchemaError{Path: path, Err: err}
+	}
+	return fmt.Errorf("read data %q: %w", path, err)
+}
+
+// matching makes what a format does not accept into a SchemaError.
+func matching(path string) func(rows, error) (rows, error) {
+	return func(r rows, err error) (rows, error) {
+		if err != nil {
+			return nil, &SchemaError{Path: path, Err: err}
+		}
+		return r, nil
+	}
 }
 
 func openFile(path string) (io.ReadCloser, error) {
@@ -31,46 +175,4 @@ func openFile(path string) (io.ReadCloser, error) {
 		return io.NopCloser(os.Stdin), nil
 	}
 	return os.Open(path)
-}
-
-// inflate sees gzip by its magic number and decompresses as it reads.
-func inflate(in io.Reader) (io.Reader, error) {
-	b := bufio.NewReaderSize(in, 64<<10)
-	magic, err := b.Peek(2)
-	if err != nil && err != io.EOF {
-		return nil, err
-	}
-	if len(magic) < 2 || magic[0] != 0x1f || magic[1] != 0x8b {
-		return b, nil
-	}
-	return gzip.NewReader(b)
-}
-
-func openIDX(path string, m *task.FeatureMap) (*Reader, error) {
-	images, labels, ok := strings.Cut(path, ",")
-	if !ok {
-		return nil, fmt.Errorf("open data %q: want two files for idx: images,labels", path)
-	}
-	a, err := openFile(images)
-	if err != nil {
-		return nil, fmt.Errorf("open images: %w", err)
-	}
-	b, err := openFile(labels)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open labels: %w", err), a.Close())
-	}
-	rows, err := inflateIDX(a, b, m.Schema().Dimension)
-	return start(path, rows, err, func() error { return errors.Join(a.Close(), b.Close()) }, m)
-}
-
-func inflateIDX(a, b io.Reader, dimension int) (rows, error) {
-	images, err := inflate(a)
-	if err != nil {
-		return nil, fmt.Errorf("images: %w", err)
-	}
-	labels, err := inflate(b)
-	if err != nil {
-		return nil, fmt.Errorf("labels: %w", err)
-	}
-	return newIDX(images, labels, dimension)
 }

@@ -10,10 +10,11 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-// A Reader yields the rows of one file or stream. It is not safe for concurrent use.
+// A Reader yields the rows of one file or stream, or of several files one after the other. It is not safe for concurrent use.
 type Reader struct {
-	rows   rows
-	close  func() error
+	opened *opened
+	files  []input // that have not been opened
+	schema task.Schema
 	number int64 // of the next row
 
 	row    task.Row // read last
@@ -30,9 +31,11 @@ type peek struct {
 // schemaWindow is how many events in a row must not fit before data that have begun so are refused.
 const schemaWindow = 16
 
-// rows is a format. next overwrites row but for Number and returns nil, a *task.RowError, io.EOF or a fatal error.
+// rows is a format. next overwrites row but for Number and File and returns nil, a *task.RowError, io.EOF or a fatal error.
+// close releases what the format holds beside its stream.
 type rows interface {
 	next(row *task.Row) error
+	close() error
 }
 
 // A SchemaError says that data do not match the task. Nothing of them may be sent.
@@ -49,19 +52,18 @@ func (e *SchemaError) Error() string {
 // Unwrap returns the reason.
 func (e *SchemaError) Unwrap() error { return e.Err }
 
-// New reads from r as Open does from a file. It is for formats of one stream, which idx is not.
+// New reads from r as Open does from a file. It is for formats of one stream, which idx and parquet are not.
 func New(r io.Reader, m *task.FeatureMap) (*Reader, error) {
-	return newReader("-", io.NopCloser(r), m)
-}
-
-// newReader takes over in, and closes it if it fails.
-func newReader(path string, in io.ReadCloser, m *task.FeatureMap) (*Reader, error) {
-	stream, err := inflate(in)
+	const path = "-"
+	stream, err := inflate(r)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("read data %q: %w", path, err), in.Close())
+		return nil, readError(path, err)
 	}
-	rows, err := newRows(stream, m.Schema())
-	return start(path, rows, err, in.Close, m)
+	rows, err := matching(path)(newRows(stream, m.Schema()))
+	if err != nil {
+		return nil, errors.Join(err, stream.Close())
+	}
+	return start(path, &Reader{opened: &opened{rows: rows, close: stream.Close}}, m)
 }
 
 // newRows picks the format.
@@ -75,16 +77,15 @@ func newRows(stream io.Reader, schema task.Schema) (rows, error) {
 	case task.JSONL:
 		return newJSONL(l, schema), nil
 	}
+	if schema.Events.Format == task.Parquet {
+		return nil, errNotFile
+	}
 	return nil, fmt.Errorf("format %s cannot be read from one stream", schema.Events.Format)
 }
 
 // start looks at the first events, up to the first one that fits. Data of which none fits, of two to schemaWindow events,
 // do not match the task. A single event does not decide: whether a device sends must not depend on what its event holds.
-func start(path string, rows rows, err error, close func() error, m *task.FeatureMap) (*Reader, error) {
-	if err != nil {
-		return nil, errors.Join(&SchemaError{Path: path, Err: err}, close())
-	}
-	r := &Reader{rows: rows, close: close}
+func start(path string, r *Reader, m *task.FeatureMap) (*Reader, error) {
 	var first error // of the first event, which tells most about what is wrong
 	for {
 		row, err := r.read()
@@ -97,20 +98,20 @@ func start(path string, rows rows, err error, close func() error, m *task.Featur
 			r.peeked = append(r.peeked, peek{row, err})
 			return r, nil
 		case !invalid && err != io.EOF:
-			return nil, errors.Join(fmt.Errorf("read data %q: %w", path, err), close())
+			return nil, errors.Join(fmt.Errorf("read data %q: %w", path, err), r.Close())
 		case invalid:
 			if first == nil {
 				first = bad
 			}
-			r.peeked = append(r.peeked, peek{task.Row{Line: row.Line, Number: row.Number}, err})
+			r.peeked = append(r.peeked, peek{task.Row{Line: row.Line, Number: row.Number, File: row.File}, err})
 		}
 		if err == io.EOF || len(r.peeked) == schemaWindow {
-			return nil, errors.Join(&SchemaError{Path: path, Err: first}, close())
+			return nil, errors.Join(&SchemaError{Path: path, Err: first}, r.Close())
 		}
 	}
 }
 
-// Next returns the next row. On a *task.RowError the row has its Line and Number, and reading can go on; io.EOF is the
+// Next returns the next row. On a *task.RowError the row has its File, Line and Number, and reading can go on; io.EOF is the
 // end; every other error is final.
 func (r *Reader) Next() (task.Row, error) {
 	if len(r.peeked) > 0 {
@@ -126,18 +127,38 @@ func (r *Reader) read() (task.Row, error) {
 		return task.Row{}, r.err
 	}
 	r.row.Label = ""
-	err := r.rows.next(&r.row)
+	err := r.opened.rows.next(&r.row)
+	for err == io.EOF && len(r.files) > 0 {
+		if err = r.advance(); err == nil {
+			err = r.opened.rows.next(&r.row)
+		}
+	}
 	var bad *task.RowError
 	if err != nil && !errors.As(err, &bad) {
+		if err != io.EOF && r.opened.file != "" {
+			err = fmt.Errorf("%q: %w", r.opened.file, err)
+		}
 		r.err = err
 		return task.Row{}, err
 	}
-	r.row.Number = r.number
+	r.row.Number, r.row.File = r.number, r.opened.file
 	r.number++
 	if bad != nil {
-		return task.Row{Line: bad.Line, Number: r.row.Number}, bad
+		bad.File = r.row.File
+		return task.Row{Line: bad.Line, Number: r.row.Number, File: r.row.File}, bad
 	}
 	return r.row, nil
+}
+
+// advance goes on with the next file, whose rows are numbered from 0.
+func (r *Reader) advance() error {
+	next, err := r.files[0].open(r.schema)
+	if err != nil {
+		return err
+	}
+	err = r.opened.close()
+	r.opened, r.files, r.number = next, r.files[1:], 0
+	return err
 }
 
 // All yields what Next returns, up to the end of the data or the first error that is not a *task.RowError, which it
@@ -155,4 +176,4 @@ func (r *Reader) All() iter.Seq2[task.Row, error] {
 }
 
 // Close releases the file. Standard input is left open.
-func (r *Reader) Close() error { return r.close() }
+func (r *Reader) Close() error { return r.opened.close() }
