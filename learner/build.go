@@ -2,29 +2,85 @@ package learner
 
 import (
 	"fmt"
+	"strings"
+
+	"github.com/panlearn/panlearn/learner/convex"
 )
 
 // Values of Plan.Continuous.
 const (
-	ContinuousConstant = "constant" // PSGD with a constant step and a window that forgets
-	ContinuousDecaying = "decaying" // PSGD with steps that fall like 1/sqrt(t)
-	ContinuousEpochs   = "epochs"   // PAGD anew in epochs of doubling length, up to the planned Rounds
+	ContinuousConstant = "constant" // PSGD with a constant step and a window that forgets, see Stream
+	ContinuousDecaying = "decaying" // PSGD with steps that fall like 1/sqrt(t), see Stream
+	ContinuousEpochs   = "epochs"   // PAGD anew in epochs of doubling length, up to the planned Rounds, see EpochsConfig
 )
 
-// New builds the plan's method at its start, theta = 0.
+// New builds the plan's method at its start, the set's. The name of the algorithm is a method (psgd, pagd or pgd) and what
+// is added to it: -envelope where every phase has a Smoothing, -restarts where there may be more phases than one.
+// The Algorithm is a Skipper.
 func New(p Plan) (Algorithm, error) {
+	stages, err := p.stages()
+	if err != nil {
+		return nil, fmt.Errorf("plan: %w", err)
+	}
+	if len(stages) == 1 {
+		return stages[0].begin(nil)
+	}
+	set, err := p.Set.New(p.Dim)
+	if err != nil {
+		return nil, fmt.Errorf("plan: %w", err)
+	}
+	return NewRestarts(RestartsConfig{Dim: p.Dim, Set: set, Stages: stages})
+}
+
+// stages returns the configuration of every phase.
+func (p Plan) stages() ([]Stage, error) {
 	set, err := p.Set.New(p.Dim)
 	if err != nil {
 		return nil, err
 	}
-	if len(p.Phases) == 0 {
-		return nil, fmt.Errorf("plan: no phases")
+	name, rest, _ := strings.Cut(p.Algorithm, "-")
+	rest, restarts := strings.CutSuffix("-"+rest, "-restarts")
+	rest, envelope := strings.CutSuffix(rest, "-envelope")
+	switch {
+	case (name != "psgd" && name != "pagd" && name != "pgd") || (rest != "" && rest != "-") || (name == "psgd" && (restarts || envelope)):
+		return nil, fmt.Errorf("algorithm: %q, want psgd, pagd or pgd, the last two also with -envelope, -restarts or -envelope-restarts", p.Algorithm)
+	case len(p.Phases) == 0 || (len(p.Phases) > 1 && !restarts):
+		return nil, fmt.Errorf("phases: %d do not make up %s", len(p.Phases), p.Algorithm)
 	}
-	switch p.Algorithm {
-	case MethodPSGD:
-		return NewPSGD(PSGDConfig{Dim: p.Dim, Set: set, Steps: p.Rounds(), StepSize: p.Phases[0].StepSize})
-	case MethodPAGD:
-		return NewPAGD(PAGDConfig{Dim: p.Dim, Set: set, Steps: p.Rounds(), V: p.Phases[0].V})
+	out := make([]Stage, 0, len(p.Phases))
+	for i, ph := range p.Phases {
+		if envelope != (ph.Smoothing > 0) {
+			return nil, fmt.Errorf("phase %d: smoothing %v does not go with %s", i+1, ph.Smoothing, p.Algorithm)
+		}
+		if answers := map[bool]uint64{false: 1, true: ph.Rounds}[name == "pgd"]; ph.RoundsPerUser != answers {
+			return nil, fmt.Errorf("phase %d: a user of %s answers %d of %d rounds, not %d", i+1, p.Algorithm, answers, ph.Rounds, ph.RoundsPerUser)
+		}
+		one, err := p.stage(name, ph, set, i == len(p.Phases)-1)
+		if err != nil {
+			return nil, fmt.Errorf("phase %d: %w", i+1, err)
+		}
+		out = append(out, one)
 	}
-	return nil, fmt.Errorf("algorithm: %q, want %s or %s", p.Algorithm, MethodPSGD, MethodPAGD)
+	return out, nil
+}
+
+// stage returns the configuration of one phase, which goes on for ever if it is the last one of a continuous plan.
+func (p Plan) stage(name string, ph Phase, set convex.Set, last bool) (Stage, error) {
+	endless := ""
+	if last {
+		endless = p.Continuous
+	}
+	switch {
+	case endless == "" && name == "pagd":
+		return PAGDConfig{Dim: p.Dim, Set: set, Steps: ph.Rounds, V: ph.V, Mu: ph.Mu, Ridge: p.Ridge}, nil
+	case endless == "":
+		return PSGDConfig{Dim: p.Dim, Set: set, Steps: ph.Rounds, StepSize: ph.StepSize, Ridge: p.Ridge}, nil
+	case (endless == ContinuousConstant || endless == ContinuousDecaying) && name == "psgd":
+		return StreamConfig{Dim: p.Dim, Set: set, Horizon: ph.Rounds, StepSize: ph.StepSize,
+			Decaying: endless == ContinuousDecaying, Ridge: p.Ridge}, nil
+	case endless == ContinuousEpochs && name == "pagd":
+		return EpochsConfig{Dim: p.Dim, Set: set, Horizon: ph.Rounds, V: ph.V, Smoothness: ph.Smoothness, Mu: ph.Mu, Ridge: p.Ridge}, nil
+	}
+	return nil, fmt.Errorf("continuous: %q does not go with %s, want %s or %s with psgd, %s with pagd", p.Continuous, p.Algorithm,
+		ContinuousConstant, ContinuousDecaying, ContinuousEpochs)
 }

@@ -15,50 +15,53 @@ import (
 //	alpha_t = 2/(t+1),   eta_t = 4v/(t(t+1)),   v >= 2 beta,   t = 1 .. T.
 //
 // Mu > 0 is the modulus of a strongly convex objective; at mu = 0 the step is theta_{t+1} = Pi(theta_t - t/(2v) gbar_t).
-// Its model is the aggregate.
+// Its model is the aggregate. A step that was passed over does not advance t.
 type PAGD struct {
-	geometry
+	base
 	v, mu float64
-	taken uint64
 	prox  []float64 // theta_t, the centre of the next prox step
 	ag    []float64 // the aggregate
 }
 
-// PAGDConfig configures PAGD.
+// PAGDConfig configures PAGD. It is a Stage of Restarts.
 type PAGDConfig struct {
 	Dim   int        // length of theta
 	Set   convex.Set // constraint set
-	Start []float64  // theta_1 in Set; nil means the origin
+	Start []float64  // theta_1 in Set; nil means Set's own
 	Steps uint64     // T
 	V     float64    // v > 0, at least twice the smoothness; PAGDCurvature is the best for the bound
 	Mu    float64    // modulus of strong convexity, >= 0
+	Ridge float64    // lambda >= 0, see PSGDConfig; Mu may be as large, or 0, which makes no use of it
 }
 
 // NewPAGD returns the method at its start. The error names the field that does not fit.
 func NewPAGD(c PAGDConfig) (*PAGD, error) {
-	g, err := newGeometry(c.Dim, c.Set, c.Start, c.Steps)
-	if err != nil {
-		return nil, fmt.Errorf("pagd: %w", err)
-	}
 	if !(c.V > 0) || math.IsInf(c.V, 0) {
 		return nil, fmt.Errorf("pagd: v: %v, want a finite number above 0", c.V)
 	}
 	if !(c.Mu >= 0) || math.IsInf(c.Mu, 0) {
 		return nil, fmt.Errorf("pagd: mu: %v, want a finite number of at least 0", c.Mu)
 	}
-	return &PAGD{geometry: g, v: c.V, mu: c.Mu, prox: slices.Clone(g.start), ag: slices.Clone(g.start)}, nil
+	b, err := newBase(methodPAGD, settings{dim: c.Dim, set: c.Set, start: c.Start, steps: c.Steps, ridge: c.Ridge}, c.V, c.Mu)
+	if err != nil {
+		return nil, fmt.Errorf("pagd: %w", err)
+	}
+	return &PAGD{base: b, v: c.V, mu: c.Mu, prox: slices.Clone(b.start), ag: slices.Clone(b.start)}, nil
+}
+
+func (c PAGDConfig) length() uint64 { return c.Steps }
+
+func (c PAGDConfig) begin(start []float64) (method, error) {
+	c.Start = start
+	return NewPAGD(c)
 }
 
 // Query asks for the gradient at theta^md_t, a convex combination of the aggregate and the prox centre.
 func (p *PAGD) Query() Query {
-	t := min(p.taken+1, p.steps)
 	md := make([]float64, len(p.prox))
-	p.middle(md, t)
-	return Query{Step: t, Point: md}
+	p.middle(md, p.taken+1)
+	return p.query(md)
 }
-
-// Done reports whether T steps were taken.
-func (p *PAGD) Done() bool { return p.taken == p.steps }
 
 // Model returns the aggregate.
 func (p *PAGD) Model() []float64 { return slices.Clone(p.ag) }
@@ -83,18 +86,16 @@ func (p *PAGD) middle(dst []float64, step uint64) {
 
 // Step takes the prox step and moves the aggregate.
 func (p *PAGD) Step(e Estimate) error {
-	if p.Done() {
-		return errDone(p.steps)
-	}
-	if err := checkEstimate(e, len(p.prox)); err != nil {
+	if err := p.check(e); err != nil {
 		return err
 	}
 	t := p.taken + 1
 	alpha, eta := p.schedule(t)
 	next := make([]float64, len(p.prox))
 	p.middle(next, t)
+	gradient := p.gradient(e, next)
 	pull, hold, den := alpha*p.mu, float64((1-alpha)*p.mu)+eta, p.mu+eta
-	for i, g := range e.Gradient {
+	for i, g := range gradient {
 		next[i] = (float64(pull*next[i]) + float64(hold*p.prox[i]) - float64(alpha*g)) / den
 	}
 	if !finite(next) {
@@ -110,19 +111,14 @@ func (p *PAGD) Step(e Estimate) error {
 }
 
 // MarshalBinary returns the state, see Algorithm.
-func (p *PAGD) MarshalBinary() ([]byte, error) { return p.state().encode(), nil }
+func (p *PAGD) MarshalBinary() ([]byte, error) { return p.encode(p.prox, p.ag), nil }
 
 // UnmarshalBinary replaces the state, see Algorithm.
 func (p *PAGD) UnmarshalBinary(data []byte) error {
-	s, err := decode(data, p.state(), p.geometry)
+	prox, ag, err := p.decode(data)
 	if err != nil {
 		return err
 	}
-	p.taken, p.prox, p.ag = s.taken, s.first, s.second
+	p.prox, p.ag = prox, ag
 	return nil
-}
-
-func (p *PAGD) state() state {
-	return state{method: methodPAGD, steps: p.steps, taken: p.taken, radius: p.set.Radius(),
-		constants: [2]float64{p.v, p.mu}, first: p.prox, second: p.ag}
 }

@@ -1,6 +1,7 @@
 package learner
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -12,86 +13,91 @@ import (
 var ErrState = errors.New("state refused")
 
 const (
-	stateVersion = 1
+	stateVersion = 2
 
-	methodPSGD = 1
-	methodPAGD = 2
+	methodPSGD     = 1
+	methodPAGD     = 2
+	methodStream   = 3
+	methodRestarts = 4
 
-	headerLen = 1 + 1 + 4 + 8 + 8 + 8 + 2*8
+	headerLen = 1 + 1 + 4 + 8 + 8 + sha256.Size
 )
 
-// A state is all that a method keeps between steps. Its bytes, little endian, integrity being the store's business:
+// A header begins every state. Its bytes, little endian, integrity being the store's business:
 //
 //	offset  length  field
-//	0       1       version, 1
-//	1       1       method: 1 PSGD, 2 PAGD
+//	0       1       version, 2
+//	1       1       method: 1 PSGD and PGD, 2 PAGD, 3 PSGD without an end, 4 restarts and epochs
 //	2       4       dimension d
-//	6       8       planned steps T
-//	14      8       steps taken, at most T
-//	22      8       radius of the constraint set, float64
-//	30      8       PSGD: eta; PAGD: v
-//	38      8       PSGD: 0; PAGD: mu
-//	46      8 d     PSGD: theta_t; PAGD: prox centre
-//	46+8d   8 d     PSGD: mean of the points; PAGD: aggregate
-type state struct {
-	method        byte
-	steps, taken  uint64
-	radius        float64
-	constants     [2]float64
-	first, second []float64
+//	6       8       steps taken; restarts: stages finished
+//	14      8       steps passed over; restarts: 0
+//	22      32      SHA-256 of the configuration, the start included
+//	54      8 d     PSGD: theta_t; PAGD: prox centre; restarts: start of the present stage
+//	54+8d   8 d     PSGD: mean of the points; PAGD: aggregate; restarts: the state of the present stage, of its own length
+type header struct {
+	method       byte
+	dim          int
+	count, other uint64
+	config       [sha256.Size]byte
 }
 
-func (s state) encode() []byte {
-	out := make([]byte, 0, headerLen+16*len(s.first))
-	out = append(out, stateVersion, s.method)
-	out = binary.LittleEndian.AppendUint32(out, uint32(len(s.first)))
-	out = binary.LittleEndian.AppendUint64(out, s.steps)
-	out = binary.LittleEndian.AppendUint64(out, s.taken)
-	out = appendFloats(out, s.radius, s.constants[0], s.constants[1])
-	out = appendFloats(out, s.first...)
-	return appendFloats(out, s.second...)
+func (h header) append(out []byte) []byte {
+	out = append(out, stateVersion, h.method)
+	out = binary.LittleEndian.AppendUint32(out, uint32(h.dim))
+	out = binary.LittleEndian.AppendUint64(out, h.count)
+	out = binary.LittleEndian.AppendUint64(out, h.other)
+	return append(out, h.config[:]...)
 }
 
-// decode reads a state of the same configuration as want. Whatever it accepts encodes to the same bytes.
-func decode(data []byte, want state, g geometry) (state, error) {
-	if len(data) < 2 || data[0] != stateVersion {
-		return state{}, fmt.Errorf("%w: not a state of version %d", ErrState, stateVersion)
+// readHeader reads the header of a state of the same method, dimension and configuration as want, and returns what follows.
+func readHeader(data []byte, want header) (header, []byte, error) {
+	if len(data) < headerLen || data[0] != stateVersion {
+		return header{}, nil, fmt.Errorf("%w: not a state of version %d", ErrState, stateVersion)
 	}
 	if data[1] != want.method {
-		return state{}, fmt.Errorf("%w: method %d, want %d", ErrState, data[1], want.method)
+		return header{}, nil, fmt.Errorf("%w: method %d, want %d", ErrState, data[1], want.method)
 	}
-	dim := len(want.first)
-	if len(data) != headerLen+16*dim {
-		return state{}, fmt.Errorf("%w: %d bytes, want %d for dimension %d", ErrState, len(data), headerLen+16*dim, dim)
+	if d := binary.LittleEndian.Uint32(data[2:]); d != uint32(want.dim) {
+		return header{}, nil, fmt.Errorf("%w: dimension %d, want %d", ErrState, d, want.dim)
 	}
-	if d := binary.LittleEndian.Uint32(data[2:]); d != uint32(dim) {
-		return state{}, fmt.Errorf("%w: dimension %d, want %d", ErrState, d, dim)
+	if [sha256.Size]byte(data[22:headerLen]) != want.config {
+		return header{}, nil, fmt.Errorf("%w: it belongs to another plan", ErrState)
 	}
-	s := state{method: want.method,
-		steps: binary.LittleEndian.Uint64(data[6:]), taken: binary.LittleEndian.Uint64(data[14:])}
-	if s.steps != want.steps {
-		return state{}, fmt.Errorf("%w: planned for %d steps, want %d", ErrState, s.steps, want.steps)
+	want.count, want.other = binary.LittleEndian.Uint64(data[6:]), binary.LittleEndian.Uint64(data[14:])
+	return want, data[headerLen:], nil
+}
+
+func (b *base) header() header {
+	return header{method: b.method, dim: len(b.start), count: b.taken, other: b.skipped, config: b.config}
+}
+
+// encode returns the state of a method with two vectors.
+func (b *base) encode(first, second []float64) []byte {
+	out := b.header().append(make([]byte, 0, headerLen+16*len(first)))
+	return appendFloats(appendFloats(out, first...), second...)
+}
+
+// decode reads a state of the same configuration as b, and moves the counts. Whatever it accepts encodes to the same bytes.
+func (b *base) decode(data []byte) (first, second []float64, err error) {
+	h, rest, err := readHeader(data, b.header())
+	if err != nil {
+		return nil, nil, err
 	}
-	if s.taken > s.steps {
-		return state{}, fmt.Errorf("%w: %d steps taken of %d", ErrState, s.taken, s.steps)
+	if len(rest) != 16*h.dim {
+		return nil, nil, fmt.Errorf("%w: %d bytes, want %d for dimension %d", ErrState, len(data), headerLen+16*h.dim, h.dim)
 	}
-	s.radius, s.constants[0], s.constants[1] = floatAt(data, 22), floatAt(data, 30), floatAt(data, 38)
-	for _, c := range [...]struct {
-		name      string
-		got, want float64
-	}{{"radius", s.radius, want.radius}, {"first constant", s.constants[0], want.constants[0]}, {"second constant", s.constants[1], want.constants[1]}} {
-		if math.Float64bits(c.got) != math.Float64bits(c.want) {
-			return state{}, fmt.Errorf("%w: %s %v, want %v: the state belongs to another plan", ErrState, c.name, c.got, c.want)
-		}
+	if h.count > b.steps || h.other > b.steps-h.count {
+		return nil, nil, fmt.Errorf("%w: %d steps taken and %d passed over of %d", ErrState, h.count, h.other, b.steps)
 	}
-	s.first, s.second = floatsAt(data, headerLen, dim), floatsAt(data, headerLen+8*dim, dim)
-	if !g.set.Contains(s.first) || !g.set.Contains(s.second) {
-		return state{}, fmt.Errorf("%w: a vector is outside the constraint set", ErrState)
+	first, second = floats(rest[:8*h.dim]), floats(rest[8*h.dim:])
+	if !b.set.Contains(first) || !b.set.Contains(second) {
+		return nil, nil, fmt.Errorf("%w: a vector is outside the constraint set", ErrState)
 	}
-	if s.taken == 0 && !(slices.Equal(s.first, g.start) && slices.Equal(s.second, g.start)) {
-		return state{}, fmt.Errorf("%w: moved without a step", ErrState)
+	if h.count == 0 && !(slices.Equal(first, b.start) && slices.Equal(second, b.start)) {
+		return nil, nil, fmt.Errorf("%w: moved without a step", ErrState)
 	}
-	return s, nil
+	b.taken, b.skipped = h.count, h.other
+	return first, second, nil
 }
 
 func appendFloats(out []byte, xs ...float64) []byte {
@@ -101,14 +107,10 @@ func appendFloats(out []byte, xs ...float64) []byte {
 	return out
 }
 
-func floatAt(data []byte, at int) float64 {
-	return math.Float64frombits(binary.LittleEndian.Uint64(data[at:]))
-}
-
-func floatsAt(data []byte, at, n int) []float64 {
-	out := make([]float64, n)
+func floats(data []byte) []float64 {
+	out := make([]float64, len(data)/8)
 	for i := range out {
-		out[i] = floatAt(data, at+8*i)
+		out[i] = math.Float64frombits(binary.LittleEndian.Uint64(data[8*i:]))
 	}
 	return out
 }

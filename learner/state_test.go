@@ -13,7 +13,7 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// methods builds each method fresh, with the same dimension and number of steps.
+// methods builds each method fresh, with the same dimension and number of steps, or the same horizon.
 var methods = map[string]func(dim int, steps uint64) (learner.Algorithm, error){
 	"psgd": func(dim int, steps uint64) (learner.Algorithm, error) {
 		return learner.NewPSGD(learner.PSGDConfig{Dim: dim, Set: convex.Ball{R: 2}, Steps: steps, StepSize: 0.3})
@@ -23,6 +23,23 @@ var methods = map[string]func(dim int, steps uint64) (learner.Algorithm, error){
 	},
 	"pagd strongly convex": func(dim int, steps uint64) (learner.Algorithm, error) {
 		return learner.NewPAGD(learner.PAGDConfig{Dim: dim, Set: convex.Ball{R: 2}, Steps: steps, V: 3, Mu: 0.5})
+	},
+	"constant": func(dim int, steps uint64) (learner.Algorithm, error) {
+		return learner.NewStream(learner.StreamConfig{Dim: dim, Set: convex.Ball{R: 2}, Horizon: steps, StepSize: 0.3})
+	},
+	"decaying": func(dim int, steps uint64) (learner.Algorithm, error) {
+		return learner.NewStream(learner.StreamConfig{Dim: dim, Set: convex.Ball{R: 2}, Horizon: steps, StepSize: 0.3, Decaying: true})
+	},
+	"epochs": func(dim int, steps uint64) (learner.Algorithm, error) {
+		return learner.NewEpochs(learner.EpochsConfig{Dim: dim, Set: convex.Ball{R: 2}, Horizon: steps, V: 3, Smoothness: 1})
+	},
+	"restarts": func(dim int, steps uint64) (learner.Algorithm, error) {
+		ball := convex.Ball{R: 2}
+		stages := []learner.Stage{learner.PAGDConfig{Dim: dim, Set: ball, Steps: 1, V: 3, Ridge: 0.25}}
+		if steps > 1 {
+			stages = append(stages, learner.PSGDConfig{Dim: dim, Set: ball, Steps: steps - 1, StepSize: 0.3, Ridge: 0.25})
+		}
+		return learner.NewRestarts(learner.RestartsConfig{Dim: dim, Set: ball, Stages: stages})
 	},
 }
 
@@ -42,49 +59,116 @@ func bytesOf(t rapid.TB, a learner.Algorithm) []byte {
 	return b
 }
 
-func methodName(t *rapid.T) string {
-	return rapid.SampledFrom([]string{"psgd", "pagd", "pagd strongly convex"}).Draw(t, "method")
-}
-
-func estimates(t *rapid.T, dim, n int) []learner.Estimate {
-	out := make([]learner.Estimate, n)
-	for i := range out {
-		out[i] = learner.Estimate{Gradient: rapid.SliceOfN(rapid.Float64Range(-4, 4), dim, dim).Draw(t, "gradient"), Users: 1}
+// anyPlan draws a plan of any algorithm, with or without an end, over any set, and the set.
+func anyPlan(t *rapid.T) (learner.Plan, convex.Set) {
+	p := learner.Plan{Dim: rapid.IntRange(1, 4).Draw(t, "dim")}
+	size := rapid.Float64Range(0.01, 100).Draw(t, "size")
+	p.Set = rapid.SampledFrom([]convex.SetDeclaration{{Radius: size}, {Kind: "nonnegative", Radius: size}, {Kind: "simplex", Radius: size},
+		{Kind: "l1", Radius: size}, {Kind: "box", Min: -size, Max: size / 2}, {Kind: "box", Min: size, Max: 2 * size}}).Draw(t, "set")
+	set, err := p.Set.New(p.Dim)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return out
+	p.Ridge = rapid.SampledFrom([]float64{0, 0.1, 3}).Draw(t, "ridge")
+	method := rapid.SampledFrom([]string{"psgd", "pagd", "pgd"}).Draw(t, "method")
+	p.Algorithm = method
+	envelope := method != "psgd" && rapid.Bool().Draw(t, "envelope")
+	if envelope {
+		p.Algorithm += "-envelope"
+	}
+	phases := 1
+	if method != "psgd" && rapid.Bool().Draw(t, "restarts") {
+		p.Algorithm += "-restarts"
+		phases = rapid.IntRange(1, 3).Draw(t, "phases")
+	}
+	switch method {
+	case "psgd":
+		p.Continuous = rapid.SampledFrom([]string{"", learner.ContinuousConstant, learner.ContinuousDecaying}).Draw(t, "continuous")
+	case "pagd":
+		p.Continuous = rapid.SampledFrom([]string{"", learner.ContinuousEpochs}).Draw(t, "continuous")
+	}
+	for range phases {
+		ph := learner.Phase{Rounds: rapid.Uint64Range(1, 6).Draw(t, "rounds"), Cohort: 2, LastCohort: 3, RoundsPerUser: 1}
+		switch {
+		case method == "pagd":
+			ph.Smoothness = rapid.Float64Range(0.1, 10).Draw(t, "smoothness")
+			ph.V = 2 * ph.Smoothness * rapid.SampledFrom([]float64{1, 1.5, 40}).Draw(t, "v")
+			ph.Mu = rapid.SampledFrom([]float64{0, p.Ridge}).Draw(t, "mu")
+		case method == "pgd":
+			ph.RoundsPerUser = ph.Rounds
+			fallthrough
+		default:
+			ph.StepSize = rapid.Float64Range(0.001, 10).Draw(t, "step size")
+		}
+		if envelope {
+			ph.Smoothing = 3
+		}
+		p.Phases = append(p.Phases, ph)
+	}
+	return p, set
 }
 
-// Stop anywhere, forget everything but the bytes, go on: nobody can tell.
+func estimate(t *rapid.T, dim int) learner.Estimate {
+	return learner.Estimate{Gradient: rapid.SliceOfN(rapid.Float64Range(-4, 4), dim, dim).Draw(t, "gradient"), Users: 1}
+}
+
+// Stop anywhere, forget everything but the bytes, go on: nobody can tell. Every point that is asked for and every model lies in
+// the set, and steps are numbered one after another, those that were passed over too.
 func TestResumeEqualsUninterrupted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		name, dim, steps := methodName(t), rapid.IntRange(1, 4).Draw(t, "dim"), rapid.IntRange(1, 12).Draw(t, "steps")
-		answers := estimates(t, dim, steps)
-		whole, resumed := build(t, name, dim, uint64(steps)), build(t, name, dim, uint64(steps))
-		for k, e := range answers {
+		plan, set := anyPlan(t)
+		begin := func() learner.Algorithm {
+			a, err := learner.New(plan)
+			if err != nil {
+				t.Fatalf("%+v: %v", plan, err)
+			}
+			return a
+		}
+		whole, resumed := begin(), begin()
+		steps := plan.Rounds()
+		if plan.Continuous != "" {
+			steps += rapid.Uint64Range(0, 20).Draw(t, "more")
+		}
+		for step := uint64(1); step <= steps; step++ {
 			if rapid.Bool().Draw(t, "restart") {
 				saved := bytesOf(t, resumed)
-				resumed = build(t, name, dim, uint64(steps))
+				resumed = begin()
 				if err := resumed.UnmarshalBinary(saved); err != nil {
-					t.Fatalf("after %d steps: %v", k, err)
+					t.Fatalf("before step %d: %v", step, err)
 				}
 			}
+			skip, e := rapid.IntRange(0, 4).Draw(t, "skip") == 0, estimate(t, plan.Dim)
 			for _, a := range []learner.Algorithm{whole, resumed} {
-				if q := a.Query(); q.Step != uint64(k+1) || convex.Norm(q.Point) > 2 {
-					t.Fatalf("query %d at norm %v, want step %d inside radius 2", q.Step, convex.Norm(q.Point), k+1)
+				if q := a.Query(); q.Step != step || !set.Contains(q.Point) {
+					t.Fatalf("query %d inside the set: %v, want step %d inside", q.Step, set.Contains(q.Point), step)
 				}
-				if err := a.Step(e); err != nil {
+				var err error
+				if skip {
+					err = a.(learner.Skipper).Skip()
+				} else {
+					err = a.Step(e)
+				}
+				if err != nil {
 					t.Fatal(err)
 				}
-				if convex.Norm(a.Model()) > 2 {
-					t.Fatalf("model at norm %v, want inside radius 2", convex.Norm(a.Model()))
+				if !set.Contains(a.Model()) {
+					t.Fatalf("step %d: the model is outside the set", step)
 				}
 			}
 			if !bytes.Equal(bytesOf(t, whole), bytesOf(t, resumed)) {
-				t.Fatalf("after %d steps: the states differ", k+1)
+				t.Fatalf("after %d steps: the states differ", step)
+			}
+			if n := len(bytesOf(t, whole)); n > 3*(54+16*plan.Dim) {
+				t.Fatalf("after %d steps: the state has %d bytes, more than three stages in one another", step, n)
 			}
 		}
-		if !whole.Done() || whole.Step(answers[0]) == nil {
-			t.Fatal("a step after the last one was accepted")
+		if whole.Done() != (plan.Continuous == "") {
+			t.Fatalf("done: %v after %d steps, continuous %q", whole.Done(), steps, plan.Continuous)
+		}
+		if before := bytesOf(t, whole); whole.Done() {
+			if whole.Step(estimate(t, plan.Dim)) == nil || whole.(learner.Skipper).Skip() == nil || !bytes.Equal(before, bytesOf(t, whole)) {
+				t.Fatal("a step after the last one was accepted")
+			}
 		}
 	})
 }
@@ -146,6 +230,39 @@ func TestStateOfAnotherConfigurationIsRefused(t *testing.T) {
 		pagd(learner.PAGDConfig{Dim: 2, Set: ball, Steps: 3, V: 1}),
 		pagd(learner.PAGDConfig{Dim: 2, Set: ball, Steps: 3, V: 2}),
 		pagd(learner.PAGDConfig{Dim: 2, Set: ball, Steps: 3, V: 1, Mu: 1}),
+		psgd(learner.PSGDConfig{Dim: 2, Set: ball, Steps: 3, StepSize: 1, Ridge: 1}),
+		pagd(learner.PAGDConfig{Dim: 2, Set: ball, Steps: 3, V: 1, Ridge: 1}),
+		pagd(learner.PAGDConfig{Dim: 2, Set: convex.L1Ball{R: 2}, Steps: 3, V: 1}),
+		pagd(learner.PAGDConfig{Dim: 2, Set: convex.Nonnegative{R: 2}, Steps: 3, V: 1}),
+	}
+	for _, c := range []learner.StreamConfig{
+		{Dim: 2, Set: ball, Horizon: 3, StepSize: 1}, {Dim: 2, Set: ball, Horizon: 4, StepSize: 1},
+		{Dim: 2, Set: ball, Horizon: 3, StepSize: 2}, {Dim: 2, Set: ball, Horizon: 3, StepSize: 1, Decaying: true},
+	} {
+		a, err := learner.NewStream(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, a)
+	}
+	for _, c := range []learner.EpochsConfig{
+		{Dim: 2, Set: ball, Horizon: 3, V: 2, Smoothness: 1}, {Dim: 2, Set: ball, Horizon: 4, V: 2, Smoothness: 1},
+		{Dim: 2, Set: ball, Horizon: 3, V: 3, Smoothness: 1}, {Dim: 2, Set: ball, Horizon: 3, V: 3, Smoothness: 1.5},
+		{Dim: 2, Set: ball, Horizon: 3, V: 2, Smoothness: 1, Ridge: 1},
+	} {
+		a, err := learner.NewEpochs(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, a)
+	}
+	one, two := learner.PAGDConfig{Dim: 2, Set: ball, Steps: 3, V: 1}, learner.PAGDConfig{Dim: 2, Set: ball, Steps: 4, V: 1}
+	for _, stages := range [][]learner.Stage{{one}, {one, one}, {one, two}, {two, one}, {one, one, one}} {
+		a, err := learner.NewRestarts(learner.RestartsConfig{Dim: 2, Set: ball, Stages: stages})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, a)
 	}
 	for i, from := range all {
 		for j, to := range all {
@@ -163,23 +280,30 @@ func TestStateOfAnotherConfigurationIsRefused(t *testing.T) {
 func TestImpossibleStateIsRefused(t *testing.T) {
 	a := build(t, "pagd", 2, 3)
 	good := bytesOf(t, a)
+	const vectors = 54
 	put := func(at int, x float64) []byte {
 		b := bytes.Clone(good)
-		b[14] = 1 // one step taken, so that positions are free
+		b[6] = 1 // one step taken, so that positions are free
 		binary.LittleEndian.PutUint64(b[at:], math.Float64bits(x))
 		return b
 	}
-	if err := a.UnmarshalBinary(put(46, 1.5)); err != nil {
+	if err := a.UnmarshalBinary(put(vectors, 1.5)); err != nil {
 		t.Errorf("a possible state: %v", err)
 	}
-	late := bytes.Clone(good)
-	late[14] = 4
-	moved := put(46, 1.5)
-	moved[14] = 0
+	late, passed := bytes.Clone(good), bytes.Clone(good)
+	late[6] = 4
+	passed[6], passed[14] = 2, 2
+	huge := bytes.Clone(good)
+	for k := range 8 {
+		huge[14+k] = 255 // 2^64-1 passed over and one taken: their sum is 0
+	}
+	huge[6] = 1
+	moved := put(vectors, 1.5)
+	moved[6] = 0
 	for name, b := range map[string][]byte{
-		"empty": nil, "short": good[:len(good)-1], "long": append(bytes.Clone(good), 0),
-		"outside": put(46, 2.5), "aggregate outside": put(62, -2.5), "nan": put(46, math.NaN()), "inf": put(54, math.Inf(1)),
-		"too many steps": late, "moved without a step": moved,
+		"empty": nil, "short": good[:len(good)-1], "long": append(bytes.Clone(good), 0), "header": good[:vectors-1],
+		"outside": put(vectors, 2.5), "aggregate outside": put(vectors+16, -2.5), "nan": put(vectors, math.NaN()), "inf": put(vectors+8, math.Inf(1)),
+		"too many steps": late, "too many passed over": passed, "overflow": huge, "moved without a step": moved,
 	} {
 		before := bytesOf(t, a)
 		if err := a.UnmarshalBinary(b); !errors.Is(err, learner.ErrState) {
@@ -187,6 +311,38 @@ func TestImpossibleStateIsRefused(t *testing.T) {
 		}
 		if !bytes.Equal(before, bytesOf(t, a)) {
 			t.Errorf("%s: a refused state changed the receiver", name)
+		}
+	}
+}
+
+func TestImpossibleStageIsRefused(t *testing.T) {
+	for _, name := range []string{"restarts", "epochs"} {
+		a := build(t, name, 2, 3)
+		const start, inner = 54, 54 + 16
+		good := bytesOf(t, a) // epochs: 1, 2, 3, 3 .. steps; restarts: 1, 2
+		change := func(f func(b []byte)) []byte {
+			b := bytes.Clone(good)
+			f(b)
+			return b
+		}
+		for what, b := range map[string][]byte{
+			"stage":            change(func(b []byte) { b[6], b[13] = 200, 200 }),
+			"second count":     change(func(b []byte) { b[14] = 1 }),
+			"start":            change(func(b []byte) { binary.LittleEndian.PutUint64(b[start:], math.Float64bits(1)) }),
+			"start outside":    change(func(b []byte) { b[6] = 1; binary.LittleEndian.PutUint64(b[start:], math.Float64bits(9)) }),
+			"finished stage":   change(func(b []byte) { b[inner+6] = 1 }),
+			"another stage":    change(func(b []byte) { b[6] = 1 }),
+			"cut off":          good[:inner-1],
+			"no inner state":   good[:inner],
+			"trailing":         append(bytes.Clone(good), 0),
+			"steps passed max": change(func(b []byte) { b[6+5] = 1 }), // 2^40 stages
+		} {
+			if err := a.UnmarshalBinary(b); !errors.Is(err, learner.ErrState) {
+				t.Errorf("%s, %s: error %v, want ErrState", name, what, err)
+			}
+			if !bytes.Equal(good, bytesOf(t, a)) {
+				t.Errorf("%s, %s: a refused state changed the receiver", name, what)
+			}
 		}
 	}
 }
@@ -231,6 +387,7 @@ func TestConfigurationsAreRefused(t *testing.T) {
 		"eta": func(c *learner.PSGDConfig) { c.StepSize = 0 }, "eta nan": func(c *learner.PSGDConfig) { c.StepSize = math.NaN() },
 		"start": func(c *learner.PSGDConfig) { c.Start = []float64{1} }, "start outside": func(c *learner.PSGDConfig) { c.Start = []float64{1, 1} },
 		"start nan": func(c *learner.PSGDConfig) { c.Start = []float64{math.NaN(), 0} },
+		"ridge":     func(c *learner.PSGDConfig) { c.Ridge = -1 }, "ridge nan": func(c *learner.PSGDConfig) { c.Ridge = math.NaN() },
 	} {
 		c := good
 		change(&c)
