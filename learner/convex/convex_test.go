@@ -11,111 +11,133 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-var losses = []convex.Loss{convex.Logistic{}, convex.Squared{}}
-
-func vectors(dim int, bound float64) *rapid.Generator[[]float64] {
-	return rapid.SliceOfN(rapid.Float64Range(-bound, bound), dim, dim)
-}
-
-func label(t *rapid.T, l convex.Loss) float64 {
-	if l.Name() == "logistic" {
-		return rapid.SampledFrom([]float64{-1, 1}).Draw(t, "label")
+// size is what a value of a drawn loss may have been rounded from: its terms are below a few thousands.
+func size(values ...float64) float64 {
+	s := 1000.0
+	for _, v := range values {
+		s += math.Abs(v)
 	}
-	return rapid.Float64Range(-5, 5).Draw(t, "label")
-}
-
-// draw returns a loss, a dense example and two points, all of moderate size.
-func draw(t *rapid.T) (convex.Loss, convex.Example, []float64, []float64) {
-	l := rapid.SampledFrom(losses).Draw(t, "loss")
-	dim := rapid.IntRange(1, 6).Draw(t, "dim")
-	e := convex.Example{Value: vectors(dim, 3).Draw(t, "x"), Label: label(t, l)}
-	if err := e.Validate(dim); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.CheckLabel(e.Label); err != nil {
-		t.Fatal(err)
-	}
-	return l, e, vectors(l.Parameters(dim), 3).Draw(t, "theta"), vectors(l.Parameters(dim), 3).Draw(t, "theta'")
-}
-
-func gradient(l convex.Loss, theta []float64, e convex.Example) []float64 {
-	g := make([]float64, len(theta))
-	for i := range g {
-		g[i] = math.NaN() // Gradient must overwrite
-	}
-	l.Gradient(g, theta, e)
-	return g
-}
-
-func dot(a, b []float64) float64 { return convex.Example{Value: a}.Dot(b) }
-
-func minus(a, b []float64) []float64 {
-	d := append([]float64(nil), a...)
-	for i := range d {
-		d[i] -= b[i]
-	}
-	return d
+	return s
 }
 
 func TestLossIsConvex(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		l, e, a, b := draw(t)
-		lower := l.Value(a, e) + dot(gradient(l, a, e), minus(b, a))
-		if v := l.Value(b, e); v < lower-1e-9*(1+math.Abs(lower)) {
-			t.Fatalf("%s: value %v below its tangent %v", l.Name(), v, lower)
+		l, s := drawLoss(t)
+		at := rapid.Float64Range(0, 1).Draw(t, "t")
+		va, vb, v := l.Value(s.a, s.e), l.Value(s.b, s.e), l.Value(along(s.a, minus(s.b, s.a), at), s.e)
+		if chord := (1-at)*va + at*vb; v > chord+1e-12*size(va, vb) {
+			t.Fatalf("%s: value %v above the chord's %v", l.Name(), v, chord)
+		}
+		rise := dot(gradient(l, s.a, s.e), minus(s.b, s.a))
+		if vb < va+rise-1e-12*size(va, vb, rise) {
+			t.Fatalf("%s: value %v below its tangent %v", l.Name(), vb, va+rise)
 		}
 	})
 }
 
+// The difference quotients to both sides bracket the subgradient; where the gradient is beta-Lipschitz, the central one
+// is within beta h ||d||^2/2 of the derivative.
 func TestGradientIsTheDerivative(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		l, e, a, direction := draw(t)
-		const h = 1e-5
-		plus, less := append([]float64(nil), a...), append([]float64(nil), a...)
-		for i := range a {
-			plus[i] += h * direction[i]
-			less[i] -= h * direction[i]
+		l, s := drawLoss(t)
+		d := s.b
+		h := 1e-5 / (1 + s.e.Norm()*convex.Norm(d))
+		less, at, plus := l.Value(along(s.a, d, -h), s.e), l.Value(s.a, s.e), l.Value(along(s.a, d, h), s.e)
+		got, rounding := dot(gradient(l, s.a, s.e), d), 1e-14*size(less, at, plus)/h
+		if got < (at-less)/h-rounding || got > (plus-at)/h+rounding {
+			t.Fatalf("%s: directional derivative %v outside the one-sided quotients %v, %v", l.Name(), got, (at-less)/h, (plus-at)/h)
 		}
-		got := dot(gradient(l, a, e), direction)
-		want := (l.Value(plus, e) - l.Value(less, e)) / (2 * h)
-		// Third derivatives are below 0.1 times |<x, direction>|^3 <= 54^3, rounding below 1e-14 * value / h.
-		if math.Abs(got-want) > 1e-5*(1+l.Value(a, e)) {
-			t.Fatalf("%s: directional derivative %v, difference quotient %v", l.Name(), got, want)
+		central, n := (plus-less)/(2*h), convex.Norm(d)
+		if math.Abs(got-central) > l.Smoothness(s.e.Norm())*h*n*n/2+rounding {
+			t.Fatalf("%s: directional derivative %v, difference quotient %v", l.Name(), got, central)
 		}
 	})
 }
 
 func TestLipschitzAndSmoothnessAreBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		l, e, a, b := draw(t)
-		ga, gb := gradient(l, a, e), gradient(l, b, e)
-		x := e.Norm()
+		l, s := drawLoss(t)
+		ga, gb, x := gradient(l, s.a, s.e), gradient(l, s.b, s.e), s.e.Norm()
 		if n := convex.Norm(ga); n > l.Lipschitz(x)*(1+1e-12) {
 			t.Fatalf("%s: gradient norm %v above the Lipschitz constant %v", l.Name(), n, l.Lipschitz(x))
 		}
-		change, distance := convex.Norm(minus(ga, gb)), convex.Norm(minus(a, b))
-		if change > l.Smoothness(x)*distance*(1+1e-9)+1e-12 {
+		change, distance := convex.Norm(minus(ga, gb)), convex.Norm(minus(s.a, s.b))
+		if change > l.Smoothness(x)*distance*(1+1e-9)+1e-10 {
 			t.Fatalf("%s: gradient moved %v over a distance %v, smoothness %v", l.Name(), change, distance, l.Smoothness(x))
 		}
 	})
 }
 
-func TestConstantsAreAttained(t *testing.T) {
-	e := convex.Example{Value: []float64{3, 4}, Label: 1}
-	flat := gradient(convex.Logistic{}, []float64{-300, -400}, e)
-	if n := convex.Norm(flat); math.Abs(n-5) > 1e-12 {
-		t.Errorf("logistic: gradient norm %v far on the wrong side, want 5", n)
+// corners are scores at which the slope or the curvature of one of the declared losses is extreme, some differences of them too.
+func corners() []float64 {
+	scores := []float64{-1e3, -60, 60, 1e3}
+	for s := -8.0; s <= 8; s += 1.0 / 64 {
+		scores = append(scores, s)
 	}
-	const h = 1e-6
-	for _, l := range losses {
-		ga := gradient(l, []float64{3 * h, 4 * h}, e)
-		gb := gradient(l, []float64{0, 0}, e)
-		if c := convex.Norm(minus(ga, gb)) / (5 * h); math.Abs(c/l.Smoothness(5)-1) > 1e-6 {
-			t.Errorf("%s: curvature %v at the origin, want %v", l.Name(), c, l.Smoothness(5))
+	return scores
+}
+
+// TestConstantsAreAttained finds, for every declared loss and some of its envelopes, gradients of 0.99 times the Lipschitz constant,
+// and curvatures of 0.99 times the smoothness, so that neither constant could be smaller.
+func TestConstantsAreAttained(t *testing.T) {
+	for _, d := range declared {
+		l := declare(t, d.Declaration)
+		for _, b := range []float64{0, 0.5, 10, 1000} {
+			f := convex.Loss(l)
+			if b > 0 {
+				f = envelope(t, l, b)
+			}
+			e, n := convex.Example{Value: []float64{3, 4}}, l.Parameters(1)
+			const x = 5
+			var slope, curvature float64
+			for _, y := range d.labels {
+				e.Label = y
+				for _, s := range corners() {
+					for other := range max(1, n-1) { // softmax: the scores of two classes apart, the rest far below
+						theta, step := make([]float64, 2*n), make([]float64, 2*n)
+						set := func(v []float64, class int, to float64) { v[2*class], v[2*class+1] = 3*to/(x*x), 4*to/(x*x) }
+						for class := range n {
+							set(theta, class, -60)
+						}
+						set(theta, int(max(y, 0))%n, 0)
+						second := (int(max(y, 0)) + 1 + other) % n
+						set(theta, second, s)
+						if b > 0 { // to the point whose prox is theta
+							theta = along(theta, gradient(l, theta, e), 1/b)
+						}
+						g := gradient(f, theta, e)
+						slope = max(slope, convex.Norm(g))
+						for _, h := range []float64{1e-6, -1e-6} {
+							set(step, second, h)
+							if n > 1 {
+								set(step, int(y), -h)
+							}
+							change := minus(gradient(f, along(theta, step, 1), e), g)
+							curvature = max(curvature, convex.Norm(change)/convex.Norm(step))
+						}
+					}
+				}
+			}
+			if c := f.Lipschitz(x); !math.IsInf(c, 1) && !(slope >= 0.99*c && slope <= c*(1+1e-12)) {
+				t.Errorf("%+v, b = %v: largest gradient %v, Lipschitz constant %v", d.Declaration, b, slope, c)
+			}
+			if c := f.Smoothness(x); !math.IsInf(c, 1) && !(curvature >= 0.99*c && curvature <= c*(1+1e-4)) {
+				t.Errorf("%+v, b = %v: largest curvature %v, smoothness %v", d.Declaration, b, curvature, c)
+			}
 		}
 	}
-	if !math.IsInf(convex.Squared{}.Lipschitz(1), 1) || (convex.Squared{}).Lipschitz(0) != 0 {
-		t.Error("squared: the Lipschitz constant must be +Inf for x > 0 and 0 for x = 0")
+}
+
+func TestConstantsThatDoNotExist(t *testing.T) {
+	for _, l := range []convex.Loss{convex.Squared{}, convex.Poisson{ScoreBound: 1}} {
+		if !math.IsInf(l.Lipschitz(1), 1) || l.Lipschitz(0) != 0 {
+			t.Errorf("%s: the Lipschitz constant must be +Inf for x > 0 and 0 for x = 0", l.Name())
+		}
+	}
+	for _, l := range []convex.Loss{convex.Absolute{}, convex.Quantile{Level: 0.5}, convex.Hinge{}} {
+		if !math.IsInf(l.Smoothness(1), 1) || l.Smoothness(0) != 0 {
+			t.Errorf("%s: the smoothness must be +Inf for x > 0 and 0 for x = 0", l.Name())
+		}
 	}
 }
 
@@ -134,7 +156,8 @@ func TestLogisticIsStableAtLargeMargins(t *testing.T) {
 
 func TestSparseEqualsDense(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		l, dense, theta, _ := draw(t)
+		l, s := drawLoss(t)
+		dense, theta := s.e, s.a
 		sparse := convex.Example{Index: []int32{}, Label: dense.Label}
 		for i, v := range dense.Value {
 			if rapid.Bool().Draw(t, "keep") {
@@ -152,10 +175,14 @@ func TestSparseEqualsDense(t *testing.T) {
 		if s, d := l.Value(theta, sparse), l.Value(theta, dense); s != d {
 			t.Fatalf("value %v sparse, %v dense", s, d)
 		}
-		s, d := gradient(l, theta, sparse), gradient(l, theta, dense)
-		for i := range s {
-			if s[i] != d[i] {
-				t.Fatalf("gradient %v sparse, %v dense at %d", s[i], d[i], i)
+		for _, pair := range [][2][]float64{
+			{gradient(l, theta, sparse), gradient(l, theta, dense)},
+			{prox(s.loss, theta, sparse, 2), prox(s.loss, theta, dense, 2)},
+		} {
+			for i, v := range pair[0] {
+				if v != pair[1][i] {
+					t.Fatalf("%s: %v sparse, %v dense at %d", l.Name(), v, pair[1][i], i)
+				}
 			}
 		}
 	})
@@ -180,31 +207,6 @@ func TestValidateRefuses(t *testing.T) {
 		if err := e.Validate(2); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
-	}
-}
-
-func TestLabels(t *testing.T) {
-	for _, y := range []float64{0, 2, math.NaN(), math.Inf(1)} {
-		if (convex.Logistic{}).CheckLabel(y) == nil {
-			t.Errorf("logistic: label %v accepted", y)
-		}
-	}
-	for _, y := range []float64{math.NaN(), math.Inf(-1)} {
-		if (convex.Squared{}).CheckLabel(y) == nil {
-			t.Errorf("squared: label %v accepted", y)
-		}
-	}
-}
-
-func TestNewLoss(t *testing.T) {
-	for _, want := range losses {
-		got, err := convex.NewLoss(want.Name())
-		if err != nil || got != want || got.Parameters(7) != 7 {
-			t.Errorf("%s: got %v, %v", want.Name(), got, err)
-		}
-	}
-	if _, err := convex.NewLoss("hinged"); err == nil || !strings.Contains(err.Error(), `"hinged"`) {
-		t.Errorf("unknown name: error %v must name it", err)
 	}
 }
 

@@ -30,6 +30,14 @@ type SetDeclaration struct {
 
 // New returns the declared set in a dimension of at least 1. The error names the field that does not fit, and what would be accepted.
 func (d SetDeclaration) New(dim int) (Set, error) {
+	s, err := d.set(dim)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (d SetDeclaration) set(dim int) (Set, error) {
 	if dim < 1 {
 		return nil, fmt.Errorf("set: dimension %d, want at least 1", dim)
 	}

@@ -13,7 +13,7 @@ func soften(x []float64, r float64, size func(float64) float64) {
 	for _, v := range x {
 		top = max(top, size(v))
 	}
-	tau, last := -r, -1
+	tau := -r
 	for {
 		var total compensated
 		count := 0
@@ -23,11 +23,13 @@ func soften(x []float64, r float64, size func(float64) float64) {
 				count++
 			}
 		}
-		if count == last || count == 0 {
+		total.add(-r)
+		// Rounding can make the last step one back: only a rising threshold is sure to end.
+		next := total.value() / float64(count)
+		if !(next > tau) {
 			break
 		}
-		total.add(-r)
-		tau, last = total.value()/float64(count), count
+		tau = next
 	}
 	for i, v := range x {
 		y := size(v) - top - tau

@@ -70,38 +70,3 @@ func TestNormAtTheEdges(t *testing.T) {
 		t.Error("a NaN entry must give NaN")
 	}
 }
-
-// The projection p of x onto a convex set is its only point with <x - p, q - p> <= 0 for every q of the set.
-func TestProjectionIsOptimal(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		dim := rapid.IntRange(1, 5).Draw(t, "dim")
-		b, err := convex.NewBall(rapid.Float64Range(0.1, 10).Draw(t, "radius"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		x, q, p := vectors(dim, 30).Draw(t, "x"), vectors(dim, 30).Draw(t, "q"), make([]float64, dim)
-		b.Project(p, x)
-		b.Project(q, q)
-		if !b.Contains(p) || !b.Contains(q) {
-			t.Fatalf("projected to norm %v outside radius %v", convex.Norm(p), b.Radius())
-		}
-		if inner := dot(minus(x, p), minus(q, p)); inner > 1e-10 {
-			t.Fatalf("<x-p, q-p> = %v, want at most 0", inner)
-		}
-		again := make([]float64, dim)
-		b.Project(again, p)
-		for i := range p {
-			if again[i] != p[i] {
-				t.Fatalf("a point of the set moved from %v to %v", p, again)
-			}
-		}
-	})
-}
-
-func TestNewBallRefuses(t *testing.T) {
-	for _, r := range []float64{0, -1, math.NaN(), math.Inf(1)} {
-		if _, err := convex.NewBall(r); err == nil {
-			t.Errorf("radius %v accepted", r)
-		}
-	}
-}
