@@ -53,7 +53,11 @@ func newEval() *cobra.Command {
 					_, err := fmt.Fprintf(w, "%d examples: accuracy %.4f, loss %.4f\n", result.Examples, *result.Accuracy, result.Loss)
 					return err
 				}
-				_, err := fmt.Fprintf(w, "%d examples: root mean squared error %.5g, loss %.4g\n", result.Examples, *result.Error, result.Loss)
+				_, err := fmt.Fprintf(w, "%d examples: root mean squared error %.5g, mean absolute error %.5g, loss %.4g\n",
+					result.Examples, *result.Error, *result.MeanAbsoluteError, result.Loss)
+				if result.Coverage != nil && err == nil {
+					_, err = fmt.Fprintf(w, "%.2f %% of the labels are at most their prediction; quantile loss %.5g\n", 100**result.Coverage, *result.QuantileLoss)
+				}
 				return err
 			})
 		},

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -27,42 +26,6 @@ func (f *whereFlags) ask(ctx context.Context, q pipeline.Question) ([]byte, erro
 		return nil, cli.Usagef("name the learner with either --state DIR or --http URL")
 	}
 	return pipeline.Ask(ctx, f.Where, q)
-}
-
-func newSnapshot() *cobra.Command {
-	var (
-		where  whereFlags
-		output string
-		format string
-	)
-	c := &cobra.Command{
-		Use:     "snapshot (--state DIR | --http URL)",
-		Short:   "write the current model with its privacy statement",
-		Example: "  learner snapshot --state /var/lib/panlearn/a9a -o model.json",
-		Args:    cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			if format != "json" {
-				return cli.Usagef("--format %q: want json", format)
-			}
-			doc, err := where.ask(c.Context(), pipeline.AskSnapshot)
-			if err != nil {
-				return err
-			}
-			doc = append(doc, '\n')
-			if output == "" || output == "-" {
-				_, err = c.OutOrStdout().Write(doc)
-				return err
-			}
-			if err := os.WriteFile(output, doc, 0o644); err != nil {
-				return fmt.Errorf("write the snapshot: %w", err)
-			}
-			return nil
-		},
-	}
-	where.Flags(c.Flags())
-	c.Flags().StringVarP(&output, "output", "o", "", "`FILE` to write instead of standard output")
-	c.Flags().StringVar(&format, "format", "json", "format of the model: json")
-	return c
 }
 
 func newStatus() *cobra.Command {

@@ -10,14 +10,20 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-// An Evaluation is how a model does on examples. Accuracy is of classifiers, Error of regressions: the root mean squared
-// error in the units of the label.
+// An Evaluation is how a model does on examples. Accuracy is of classifiers, the errors are of numbers and counts, in the units of
+// the label; the last two are of quantiles.
 type Evaluation struct {
 	Examples int      `json:"examples"`
 	Invalid  int      `json:"invalid"` // rows that do not fit the declaration; not among the examples
 	Loss     float64  `json:"loss"`    // mean, in the coordinates of the feature map
 	Accuracy *float64 `json:"accuracy,omitempty"`
-	Error    *float64 `json:"error,omitempty"`
+	Error    *float64 `json:"error,omitempty"` // root of the mean square
+	// MeanAbsoluteError is the mean distance of prediction and label.
+	MeanAbsoluteError *float64 `json:"mean_absolute_error,omitempty"`
+	// Coverage is the share of labels at most their prediction, near the level for a good model of a quantile.
+	Coverage *float64 `json:"coverage,omitempty"`
+	// QuantileLoss is the mean pinball loss.
+	QuantileLoss *float64 `json:"quantile_loss,omitempty"`
 }
 
 // Evaluate runs the model over rows. A row that does not fit is counted and passed over; an error of the source ends it.
@@ -55,14 +61,16 @@ func (p Predictor) EvaluateExamples(examples []convex.Example) (Evaluation, erro
 // A score adds up how a model does.
 type score struct {
 	Predictor
-	scores              []float64
-	examples, invalid   int
-	sum, hits, squaring float64
+	scores            []float64
+	examples, invalid int
+	loss, hits        float64
+	square, absolute  float64
+	covered, pinball  float64
 }
 
 func (s *score) add(e convex.Example) {
 	s.examples++
-	s.sum += s.Loss.Value(s.Theta, e)
+	s.loss += s.Loss.Value(s.Theta, e)
 	s.scores = s.Features.Scores(s.scores, s.Theta, e)
 	predicted := s.Features.Predict(s.scores)
 	if s.Features.Classification() {
@@ -71,22 +79,34 @@ func (s *score) add(e convex.Example) {
 		}
 		return
 	}
-	miss := predicted - s.Features.Target(e.Label)
-	s.squaring += miss * miss
+	miss := s.Features.Target(e.Label) - predicted
+	s.square += miss * miss
+	s.absolute += math.Abs(miss)
+	if miss <= 0 {
+		s.covered++
+	}
+	if q, ok := s.Loss.(convex.Quantile); ok {
+		s.pinball += max(q.Level*miss, (q.Level-1)*miss)
+	}
 }
 
 func (s *score) result() (Evaluation, error) {
 	if s.examples == 0 {
 		return Evaluation{}, fmt.Errorf("no example fits the task's declaration (%d rows do not)", s.invalid)
 	}
-	n := float64(s.examples)
-	out := Evaluation{Examples: s.examples, Invalid: s.invalid, Loss: s.sum / n}
+	mean := func(sum float64) *float64 {
+		m := sum / float64(s.examples)
+		return &m
+	}
+	out := Evaluation{Examples: s.examples, Invalid: s.invalid, Loss: *mean(s.loss)}
 	if s.Features.Classification() {
-		accuracy := s.hits / n
-		out.Accuracy = &accuracy
-	} else {
-		rmse := math.Sqrt(s.squaring / n)
-		out.Error = &rmse
+		out.Accuracy = mean(s.hits)
+		return out, nil
+	}
+	out.Error, out.MeanAbsoluteError = mean(s.square), mean(s.absolute)
+	*out.Error = math.Sqrt(*out.Error)
+	if _, ok := s.Loss.(convex.Quantile); ok {
+		out.Coverage, out.QuantileLoss = mean(s.covered), mean(s.pinball)
 	}
 	return out, nil
 }

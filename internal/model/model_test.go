@@ -2,8 +2,10 @@ package model
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
-	"testing"
+
+	"pgregory.net/rapid"
 
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/randomizer/accounting"
@@ -27,7 +29,7 @@ schedule: {users: 600, rounds: {max: 2}}
 // numbers is the same with a number to predict.
 var numbers = strings.NewReplacer(`positive: [">50K"], negative: ["<=50K"]`, `min: 0, max: 1000`, "logistic", "squared").Replace(words)
 
-func parsed(t testing.TB, file string) *task.Spec {
+func parsed(t rapid.TB, file string) *task.Spec {
 	t.Helper()
 	spec, err := task.Parse([]byte(file), nil)
 	if err != nil {
@@ -37,7 +39,7 @@ func parsed(t testing.TB, file string) *task.Spec {
 }
 
 // released is the snapshot of a task whose parameters are theta, and its predictor; no theta is zeros.
-func released(t testing.TB, spec *task.Spec, theta ...float64) (Snapshot, Predictor) {
+func released(t rapid.TB, spec *task.Spec, theta ...float64) (Snapshot, Predictor) {
 	t.Helper()
 	features, err := spec.Compile()
 	if err != nil {
@@ -49,14 +51,17 @@ func released(t testing.TB, spec *task.Spec, theta ...float64) (Snapshot, Predic
 	}
 	s := Snapshot{
 		FormatVersion: Version, Task: spec.Name, Round: 2, ModelVersion: 2, Loss: spec.Model.Loss, Features: features.Coordinates(),
-		Privacy:  Statement{Trust: "shuffle", Unit: Unit, Epsilon: 1, Delta: 1e-6, HonestFraction: accounting.One, Users: 600},
+		Classes: features.Classes(), Probabilities: ProbabilitiesOf(spec, false),
+		Privacy:  Statement{Trust: "shuffle", Unit: Unit(false), Epsilon: 1, Delta: 1e-6, HonestFraction: accounting.One, Users: 600},
 		TaskHash: [32]byte{1, 2, 3}, Declaration: declaration,
 	}
-	weights, intercept, err := features.Undo(theta)
-	if err != nil {
-		t.Fatal(err)
+	for block := range slices.Chunk(theta, features.Dim()) {
+		weights, intercept, err := features.Undo(block)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Weights, s.Intercept = append(s.Weights, weights), append(s.Intercept, intercept)
 	}
-	s.Weights, s.Intercept = Rows{weights}, Constants{intercept}
 	p, err := NewPredictor(s, "")
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +69,7 @@ func released(t testing.TB, spec *task.Spec, theta ...float64) (Snapshot, Predic
 	return s, p
 }
 
-func encoded(t testing.TB, s Snapshot) []byte {
+func encoded(t rapid.TB, s Snapshot) []byte {
 	t.Helper()
 	data, err := json.Marshal(s)
 	if err != nil {

@@ -12,6 +12,8 @@ type Predictor struct {
 	Features *task.FeatureMap
 	Loss     convex.Loss
 	Theta    []float64 // in the coordinates of the map
+
+	spec *task.Spec
 }
 
 // NewPredictor reads a snapshot back. The format of the data may be another than the one the task learned from; empty
@@ -33,11 +35,11 @@ func NewPredictor(s Snapshot, format task.Format) (Predictor, error) {
 	if s.Loss != spec.Model.Loss {
 		return Predictor{}, fmt.Errorf("model: loss %q, its declaration says %q", s.Loss, spec.Model.Loss)
 	}
-	loss, err := convex.NewLoss(s.Loss)
+	loss, err := spec.Loss()
 	if err != nil {
 		return Predictor{}, fmt.Errorf("model: %w", err)
 	}
-	scores := loss.Parameters(features.Dim()) / features.Dim()
+	scores := features.Outputs()
 	if len(s.Weights) != scores || len(s.Intercept) != scores {
 		return Predictor{}, fmt.Errorf("model: %d rows of weights and %d intercepts, want %d", len(s.Weights), len(s.Intercept), scores)
 	}
@@ -49,5 +51,5 @@ func NewPredictor(s Snapshot, format task.Format) (Predictor, error) {
 		}
 		theta = append(theta, part...)
 	}
-	return Predictor{Features: features, Loss: loss, Theta: theta}, nil
+	return Predictor{Features: features, Loss: loss, Theta: theta, spec: spec}, nil
 }

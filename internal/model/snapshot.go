@@ -1,7 +1,9 @@
 package model
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 
@@ -25,8 +27,12 @@ type Snapshot struct {
 	Weights   Rows              `json:"weights"`
 	Intercept Constants         `json:"intercept"`
 	Features  []task.Coordinate `json:"features"`
-	Privacy   Statement         `json:"privacy"`
-	TaskHash  state.Hash        `json:"task_hash"`
+	// Classes names the classes in the order of the scores: negative before positive, or those of softmax. None for numbers and counts.
+	Classes []string `json:"classes,omitempty"`
+	// Probabilities says what the model's probabilities are worth; empty where the loss has none.
+	Probabilities Probabilities `json:"probabilities,omitempty"`
+	Privacy       Statement     `json:"privacy"`
+	TaskHash      state.Hash    `json:"task_hash"`
 	// Declaration is the declared part of the task: how a raw event becomes Features.
 	Declaration json.RawMessage `json:"declaration"`
 }
@@ -41,11 +47,35 @@ type Statement struct {
 	Users          uint64              `json:"users"` // counted in the model
 }
 
-// Unit is what is protected: docs/privacy.md.
-const Unit = "one event of one user in one round, replaced by any other"
+// Unit is what is protected, where a user answers one round or, interactively, all rounds of a phase: docs/privacy.md.
+func Unit(interactive bool) string {
+	if interactive {
+		return "one event of one user in all rounds of its phase, replaced by any other"
+	}
+	return "one event of one user in one round, replaced by any other"
+}
 
-// Parse reads a snapshot in JSON.
+// String is the statement as a sentence.
+func (s Statement) String() string {
+	return fmt.Sprintf("Differentially private: epsilon %v, delta %v under trust %s, honest fraction %v, for %s. Learned from %d users.",
+		s.Epsilon, s.Delta, s.Trust, s.HonestFraction, s.Unit, s.Users)
+}
+
+// Parse reads a snapshot in JSON or in a .npz container.
 func Parse(data []byte) (Snapshot, error) {
+	switch {
+	case bytes.HasPrefix(data, []byte(zipMagic)):
+		return parseNumPy(data)
+	case bytes.HasPrefix(data, []byte(onnxMagic)):
+		return Snapshot{}, errors.New("model: an ONNX model is for ONNX runtimes: want a snapshot in json or npy")
+	}
+	return parseJSON(data)
+}
+
+// onnxMagic is how ONNX models begin: field 1, the version of the format, as a varint.
+const onnxMagic = "\x08"
+
+func parseJSON(data []byte) (Snapshot, error) {
 	var s Snapshot
 	if err := json.Unmarshal(data, &s); err != nil {
 		return Snapshot{}, fmt.Errorf("model: not a snapshot in JSON: %w", err)

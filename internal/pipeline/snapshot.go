@@ -92,10 +92,14 @@ func (v View) Snapshot() (model.Snapshot, error) {
 	if err != nil {
 		return model.Snapshot{}, fmt.Errorf("stored plan: honest fraction: %w", err)
 	}
+	var plan learner.Plan
+	if err := json.Unmarshal(v.Task.Plan.Optimizer, &plan); err != nil {
+		return model.Snapshot{}, fmt.Errorf("stored plan: %w", err)
+	}
 	s := model.Snapshot{
 		FormatVersion: model.Version, Task: v.Task.Name, Round: status.Round, ModelVersion: status.Steps, Loss: v.Spec.Model.Loss,
-		Features: features.Coordinates(),
-		Privacy: model.Statement{Trust: trust.String(), Unit: model.Unit, Epsilon: status.EpsilonSpent, Delta: status.DeltaSpent,
+		Features: features.Coordinates(), Classes: features.Classes(), Probabilities: model.ProbabilitiesOf(v.Spec, plan.Clips),
+		Privacy: model.Statement{Trust: trust.String(), Unit: model.Unit(interactive(plan)), Epsilon: status.EpsilonSpent, Delta: status.DeltaSpent,
 			HonestFraction: honest, Users: status.Users},
 		TaskHash: v.Checkpoint.Cursor.TaskHash, Declaration: v.Task.Declaration,
 	}
@@ -107,6 +111,11 @@ func (v View) Snapshot() (model.Snapshot, error) {
 		s.Weights, s.Intercept = append(s.Weights, weights), append(s.Intercept, intercept)
 	}
 	return s, s.CheckFinite()
+}
+
+// interactive reports whether a user answers more than one round.
+func interactive(p learner.Plan) bool {
+	return slices.ContainsFunc(p.Phases, func(f learner.Phase) bool { return f.RoundsPerUser > 1 })
 }
 
 // A Status says how far a task is and what it has spent.

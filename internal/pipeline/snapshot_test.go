@@ -76,7 +76,7 @@ func TestContractFields(t *testing.T) {
 	store, view := ended(t, parsed(t, labelled))
 	answers := map[Question]map[string]any{}
 	for q, want := range map[Question]string{
-		AskSnapshot: "declaration features format_version intercept loss model_version privacy round task task_hash weights",
+		AskSnapshot: "classes declaration features format_version intercept loss model_version privacy probabilities round task task_hash weights",
 		AskStatus:   "delta_spent ended epsilon_budget epsilon_intruder epsilon_learner epsilon_spent last_batch round rounds steps task trust users",
 		AskLedger:   "chain delta entries epsilon epsilon_intruder epsilon_learner intact trust",
 	} {
@@ -210,7 +210,7 @@ func TestSnapshotScoresTheSame(t *testing.T) {
 			t.Errorf("%s: accuracy %v, error %v", view.Spec.Model.Loss, a.Accuracy, a.Error)
 		}
 		_, names := fields(t, a)
-		want := map[bool]string{true: "accuracy examples invalid loss", false: "error examples invalid loss"}[classes]
+		want := map[bool]string{true: "accuracy examples invalid loss", false: "error examples invalid loss mean_absolute_error"}[classes]
 		if got := strings.Join(names, " "); got != want {
 			t.Errorf("fields %s, want %s", got, want)
 		}

@@ -1,0 +1,67 @@
+package model
+
+import (
+	"math"
+	"slices"
+
+	"github.com/panlearn/panlearn/learner/task"
+)
+
+// Losses whose scores are more than numbers.
+const (
+	logistic = "logistic"
+	softmax  = "softmax"
+	poisson  = "poisson"
+)
+
+// Probabilities says what the numbers that a loss takes for probabilities are worth.
+type Probabilities string
+
+// What probabilities are worth.
+const (
+	// OfModel are those of the declared model, fitted as it says.
+	OfModel Probabilities = "of the model"
+	// Uncalibrated ones order events and no more: gradients were clipped or classes weighted, so another loss was minimized
+	// than the one that gives scores their meaning.
+	Uncalibrated Probabilities = "uncalibrated"
+)
+
+// ProbabilitiesOf says it for a task whose plan clips gradients or not; empty where the loss has no probabilities.
+func ProbabilitiesOf(spec *task.Spec, clips bool) Probabilities {
+	m := spec.Model
+	weighted := slices.ContainsFunc(m.ClassWeights, func(w float64) bool { return w != m.ClassWeights[0] })
+	switch {
+	case m.Loss != logistic && m.Loss != softmax:
+		return ""
+	case clips || weighted:
+		return Uncalibrated
+	}
+	return OfModel
+}
+
+// probabilities appends what the loss takes the scores for.
+func (p Predictor) probabilities(dst, scores []float64) []float64 {
+	switch p.Loss.Name() {
+	case logistic:
+		return append(dst, sigmoid(scores[0]))
+	case softmax:
+		top, sum := slices.Max(scores), 0.0
+		for _, z := range scores {
+			dst = append(dst, math.Exp(z-top))
+			sum += dst[len(dst)-1]
+		}
+		for i := range dst {
+			dst[i] /= sum
+		}
+	}
+	return dst
+}
+
+// sigmoid is 1/(1 + exp(-z)); exp is only taken of what cannot overflow.
+func sigmoid(z float64) float64 {
+	if z >= 0 {
+		return 1 / (1 + math.Exp(-z))
+	}
+	t := math.Exp(z)
+	return t / (1 + t)
+}
