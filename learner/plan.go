@@ -65,58 +65,6 @@ type Phase struct {
 	Privacy accounting.Plan `json:"privacy"`
 }
 
-// MakePlan chooses rounds, cohort and randomizer by minimising the method's risk bound over the number of rounds, with the
-// accountant's real noise for the final choice. It takes up to a few seconds. The error names the field, or says that no
-// cohort meets the privacy target.
-func MakePlan(p Problem) (Plan, error) {
-	if err := p.Validate(); err != nil {
-		return Plan{}, fmt.Errorf("plan: %w", err)
-	}
-	if err := p.request(p.Users).Validate(); err != nil {
-		return Plan{}, fmt.Errorf("plan: %w", err)
-	}
-	best, err := newSearch(p).best()
-	if err != nil {
-		return Plan{}, fmt.Errorf("plan: %w", err)
-	}
-	out := Plan{
-		Algorithm: best.method, Users: p.Users, Dim: p.Dim, ExtraDim: p.ExtraDim,
-		ClipNorm: p.ClipNorm, EncodeNorm: p.encodedNorm(), Set: p.Set, Ridge: p.Ridge, Continuous: p.Continuous,
-		TrivialRisk: p.gradientNorm() * p.radius(), Clips: p.Lipschitz > p.ClipNorm,
-	}
-	one := Phase{
-		Rounds: best.steps, Cohort: best.cohort, LastCohort: best.cohort, Minimum: p.Minimum, RoundsPerUser: 1,
-		Distance: p.radius(), OracleVariance: best.variance, Privacy: best.privacy,
-	}
-	// Users left over join the last cohort, unless a limit on rounds leaves out whole cohorts of a fixed size.
-	if left := p.Users - best.cohort*best.steps; left < best.cohort || p.Cohort == 0 {
-		one.LastCohort += left
-	}
-	one.Users = (one.Rounds-1)*one.Cohort + one.LastCohort
-	if one.Minimum == 0 {
-		one.Minimum = best.cohort - best.cohort/10
-	}
-	if p.StartRisk > 0 {
-		out.TrivialRisk = min(out.TrivialRisk, p.StartRisk)
-	}
-	switch best.method {
-	case MethodPSGD:
-		second := p.gradientNorm()*p.gradientNorm() + best.variance
-		one.StepSize = PSGDStepSize(p.radius(), second, best.steps)
-		one.Risk = PSGDBound(p.radius(), second, one.StepSize, best.steps)
-	case MethodPAGD:
-		one.V = PAGDCurvature(p.radius(), p.Smoothness, best.variance, p.damping(), best.steps)
-		one.Risk = PAGDBound(p.radius(), best.variance, one.V, best.steps)
-	}
-	out.Phases, out.PredictedExcessRisk = []Phase{one}, one.Risk
-	if math.IsInf(out.PredictedExcessRisk, 0) || math.IsNaN(out.PredictedExcessRisk) || math.IsInf(out.EncodeNorm, 0) {
-		return Plan{}, fmt.Errorf("plan: the risk bound overflows for radius %v, clip norm %v, smoothness %v; rescale the features",
-			p.radius(), p.ClipNorm, p.Smoothness)
-	}
-	out.Vacuous = out.PredictedExcessRisk >= out.TrivialRisk
-	return out, nil
-}
-
 // Params returns the randomizer of every round of a phase. It refuses a plan that can be computed but not run (profile
 // paper).
 func (p Plan) Params(phase int) (randomizer.Params, error) {

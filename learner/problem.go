@@ -3,28 +3,11 @@ package learner
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/randomizer/accounting"
-)
-
-// Names of the methods, as task files and plans write them.
-const (
-	MethodPSGD = "psgd" // Theorem 4.1: any convex Lipschitz loss
-	MethodPAGD = "pagd" // Theorem 4.3: smooth ones
-	// MethodPAGDEnvelope is PAGD on the Moreau envelope, Theorem 4.7: losses with a prox, smooth or not.
-	MethodPAGDEnvelope = "pagd-envelope"
-	// The restarts are series of the two before on disjoint users, Theorem 4.8, for objectives made strongly convex by a ridge.
-	MethodPAGDRestarts         = "pagd-restarts"
-	MethodPAGDEnvelopeRestarts = "pagd-envelope-restarts"
-	// The pgd methods ask the same users in every round of a phase, Theorem 4.9. They want Problem.Interactive.
-	MethodPGD                 = "pgd"
-	MethodPGDEnvelope         = "pgd-envelope"
-	MethodPGDRestarts         = "pgd-restarts"
-	MethodPGDEnvelopeRestarts = "pgd-envelope-restarts"
-	// MethodAuto lets the plan take the method with the smaller bound. Bounds are loose, so the method with the larger
-	// one may still do better on a given task; simulate tells.
-	MethodAuto = "auto"
 )
 
 // DefaultNoiseDamping is the NoiseDamping that 0 stands for.
@@ -33,14 +16,15 @@ const DefaultNoiseDamping = 0.5
 // A Problem is what a plan is made for. All of it is public. theta, Set, ClipNorm and the constants of the loss live in
 // the coordinates of the feature map's output.
 type Problem struct {
-	Users     uint64 // n, events in all; each is used in one round
+	Users     uint64 // n, events in all
 	Dim       int    // d, length of theta
-	Algorithm string // MethodPSGD, MethodPAGD or MethodAuto; "" means MethodPAGD
+	Algorithm string // one of Methods, or MethodAuto; "" means DefaultMethod
 
 	ClipNorm   float64               // L, to which a device clips its gradient
 	Set        convex.SetDeclaration // that theta stays in; its radius bounds the distance D0 of the start from the optimum
 	Ridge      float64               // lambda of the term (lambda/2)||theta||^2 of the objective; 0 for none
-	Smoothness float64               // beta of the loss, finite; see ForLoss
+	Smoothness float64               // beta of the loss, +Inf if there is none; see ForLoss
+	Proximal   bool                  // whether the loss has a prox operator, convex.Proximal; see ForLoss
 	Lipschitz  float64               // of the loss, +Inf if there is none; see ForLoss
 	StartRisk  float64               // upper bound on the loss at theta = 0; 0 means unknown
 
@@ -63,11 +47,12 @@ type Problem struct {
 	NoiseDamping float64 // in (0, 1], scales the noise term of PAGD's v; 0 means DefaultNoiseDamping
 }
 
-// ForLoss returns p with the constants of the loss for features of norm at most x and labels in [-y, y].
-func (p Problem) ForLoss(l convex.Loss, x, y float64) Problem {
+// ForLoss returns p with the constants of the loss for features of norm at most x and labels between the given ones.
+func (p Problem) ForLoss(l convex.Loss, x float64, labels ...float64) Problem {
 	p.Lipschitz, p.Smoothness = l.Lipschitz(x), l.Smoothness(x)
+	_, p.Proximal = l.(convex.Proximal)
 	theta := make([]float64, l.Parameters(1))
-	for _, label := range [...]float64{-y, y} { // a convex loss is largest at an end of the labels' range
+	for _, label := range labels { // a loss that is convex in the score at 0 is largest at an end of the labels' range
 		p.StartRisk = max(p.StartRisk, l.Value(theta, convex.Example{Value: []float64{0}, Label: label}))
 	}
 	return p
@@ -81,8 +66,12 @@ func (p Problem) Validate() error {
 		return fmt.Errorf("users: %d, want 1 to 2^40-1", p.Users)
 	case p.Dim < 1 || p.Dim > maxDim:
 		return fmt.Errorf("dim: %d, want 1 to %d", p.Dim, maxDim)
-	case p.Algorithm != "" && p.Algorithm != MethodPSGD && p.Algorithm != MethodPAGD && p.Algorithm != MethodAuto:
-		return fmt.Errorf("algorithm: %q, want %s, %s or %s", p.Algorithm, MethodPSGD, MethodPAGD, MethodAuto)
+	case p.Algorithm != "" && p.Algorithm != MethodAuto && !slices.Contains(Methods(), p.Algorithm):
+		return fmt.Errorf("algorithm: %q, want %s or %s", p.Algorithm, strings.Join(Methods(), ", "), MethodAuto)
+	case p.Continuous != "" && p.Continuous != ContinuousConstant && p.Continuous != ContinuousDecaying && p.Continuous != ContinuousEpochs:
+		return fmt.Errorf("continuous: %q, want %s, %s, %s or nothing", p.Continuous, ContinuousConstant, ContinuousDecaying, ContinuousEpochs)
+	case !(p.Smoothness > 0):
+		return fmt.Errorf("smoothness: %v, want a number above 0, or +Inf", p.Smoothness)
 	case !(p.Lipschitz >= 0):
 		return fmt.Errorf("lipschitz: %v, want a number of at least 0, or +Inf", p.Lipschitz)
 	case p.ExtraDim < 0 || p.ExtraDim > maxDim:
@@ -104,8 +93,7 @@ func (p Problem) Validate() error {
 		value    float64
 		positive bool
 	}{
-		{"clip norm", p.ClipNorm, true}, {"ridge", p.Ridge, false}, {"smoothness", p.Smoothness, p.Algorithm != MethodPSGD},
-		{"start risk", p.StartRisk, false}, {"extra norm", p.ExtraNorm, false},
+		{"clip norm", p.ClipNorm, true}, {"ridge", p.Ridge, false}, {"start risk", p.StartRisk, false}, {"extra norm", p.ExtraNorm, false},
 	} {
 		if f.value > 0 || (f.value == 0 && !f.positive) {
 			if !math.IsInf(f.value, 0) {
@@ -120,31 +108,11 @@ func (p Problem) Validate() error {
 	return nil
 }
 
-// radius bounds the norm of the points of the set, and their distance from the start.
-func (p Problem) radius() float64 {
-	set, err := p.Set.New(p.Dim)
-	if err != nil {
-		panic("learner: the set of an unvalidated problem: " + err.Error())
-	}
-	return set.Radius()
-}
-
 func (p Problem) damping() float64 {
 	if p.NoiseDamping == 0 {
 		return DefaultNoiseDamping
 	}
 	return p.NoiseDamping
-}
-
-// methods returns the methods to choose from.
-func (p Problem) methods() []string {
-	switch p.Algorithm {
-	case "":
-		return []string{MethodPAGD}
-	case MethodAuto:
-		return []string{MethodPAGD, MethodPSGD}
-	}
-	return []string{p.Algorithm}
 }
 
 // gradientNorm bounds the norm of a clipped gradient.
@@ -153,8 +121,8 @@ func (p Problem) gradientNorm() float64 { return min(p.ClipNorm, p.Lipschitz) }
 // encodedNorm is the norm to which gradient and extra coordinates together are bounded.
 func (p Problem) encodedNorm() float64 { return math.Hypot(p.ClipNorm, p.ExtraNorm) }
 
-// request asks the accountant for a cohort of m.
-func (p Problem) request(m uint64) accounting.Request {
+// request asks the accountant for a cohort of m that answers that many rounds.
+func (p Problem) request(m, rounds uint64) accounting.Request {
 	return accounting.Request{Users: m, Dim: p.Dim + p.ExtraDim, Epsilon: p.Epsilon, Delta: p.Delta, Trust: p.Trust,
-		HonestFraction: p.HonestFraction, Rounds: 1, MaxBits: p.MaxBits, Coin: p.Coin, Profile: p.Profile}
+		HonestFraction: p.HonestFraction, Rounds: int(rounds), MaxBits: p.MaxBits, Coin: p.Coin, Profile: p.Profile}
 }

@@ -22,6 +22,7 @@ type Job struct {
 	Loss     convex.Loss
 	Problem  learner.Problem
 	Plan     learner.Plan
+	Planner  *learner.Planner // that made the plan; it knows what the accountant answered
 }
 
 // NewJob compiles a task file and plans it. Planning takes up to a few seconds.
@@ -38,11 +39,12 @@ func NewJob(spec *task.Spec) (Job, error) {
 	if err != nil {
 		return Job{}, err
 	}
-	plan, err := learner.MakePlan(problem)
+	planner := learner.NewPlanner()
+	plan, err := planner.Plan(problem)
 	if err != nil {
 		return Job{}, err
 	}
-	job := Job{Spec: spec, Features: features, Loss: loss, Problem: problem, Plan: plan}
+	job := Job{Spec: spec, Features: features, Loss: loss, Problem: problem, Plan: plan, Planner: planner}
 	return job, job.carried()
 }
 
@@ -65,13 +67,14 @@ func problemOf(spec *task.Spec, features *task.FeatureMap, loss convex.Loss) (le
 	}
 	p := learner.Problem{
 		Users: uint64(spec.Schedule.Users), Dim: loss.Parameters(features.Dim()), Algorithm: spec.Schedule.Algorithm,
-		ClipNorm: spec.Model.ClipNorm, Set: convex.SetDeclaration{Radius: spec.Model.Radius},
+		ClipNorm: spec.Model.ClipNorm, Set: spec.SetDeclaration(), Ridge: spec.Model.Ridge,
 		Epsilon: spec.Privacy.Epsilon, Delta: spec.Privacy.Delta, Trust: trust, HonestFraction: honest, Coin: coin,
 		MaxBits: spec.Privacy.MaxBits, Profile: profile,
 		Cohort: uint64(spec.Schedule.Cohort), Minimum: uint64(spec.Schedule.MinimumCohort),
 		MaxRounds: uint64(spec.Schedule.Rounds.Max), NoiseDamping: spec.Schedule.NoiseDamping,
+		Interactive: spec.Schedule.Interactive, Continuous: spec.Schedule.Continuous,
 	}
-	return p.ForLoss(loss, features.Bound(), 1), nil // labels are -1 and 1, or scaled into [-1, 1]
+	return p.ForLoss(loss, features.Bound(), features.Labels()...), nil
 }
 
 // Suite is how reports of a task are sealed.

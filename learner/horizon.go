@@ -1,0 +1,88 @@
+package learner
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/panlearn/panlearn/randomizer/accounting"
+)
+
+// A Curve predicts the risk of one method for other numbers of users and other epsilons, with the level of noise that the
+// accountant found for one plan. It costs milliseconds a point and is within a few percent of a plan made for the point.
+type Curve struct {
+	p      Problem
+	method string
+	factor float64
+	source func(Problem) (source, error)
+}
+
+// Curve returns the curve through a plan of the problem.
+func (pl *Planner) Curve(p Problem, plan Plan) (Curve, error) {
+	from, err := pl.accountedFor(p)
+	if err != nil || len(plan.Phases) == 0 {
+		return Curve{}, fmt.Errorf("curve: no plan, or no level of noise: %w", err)
+	}
+	first := plan.Phases[0]
+	level := first.Privacy.NoiseStd*first.Privacy.NoiseStd + first.Privacy.RoundingStd*first.Privacy.RoundingStd
+	return Curve{p: p, method: plan.Algorithm, factor: level / from.model(first.Cohort, first.RoundsPerUser).total(),
+		source: func(q Problem) (source, error) { return pl.accountedFor(q) }}, nil
+}
+
+// Curve returns the curve through the yardstick, which is not that of the paper.
+func (y Yardstick) Curve(p Problem) (Curve, error) {
+	if y.Err != nil || y.Name == YardstickPaper {
+		return Curve{}, fmt.Errorf("curve: no prediction for the yardstick %s", y.Name)
+	}
+	return Curve{p: yardstickProblem(p), method: y.Method, factor: 1, source: func(q Problem) (source, error) {
+		mu, err := accounting.GaussianMu(q.Epsilon, q.Delta)
+		if y.Name != YardstickLocal || err != nil {
+			return central{mu: mu}, err
+		}
+		alone, _, err := localOf(q, mu)
+		return alone, err
+	}}, nil
+}
+
+// At predicts for a number of users and an epsilon, all else being equal; +Inf where there is no plan.
+func (c Curve) At(users uint64, epsilon float64) float64 {
+	q := c.p
+	q.Users, q.Epsilon = users, epsilon
+	if q.Cohort > users || q.Minimum > users || q.Validate() != nil {
+		return math.Inf(1)
+	}
+	from, err := c.source(q)
+	if err != nil {
+		return math.Inf(1)
+	}
+	d, err := newDraft(q, c.method, scaled{source: from, factor: c.factor})
+	if err != nil {
+		return math.Inf(1)
+	}
+	plan, err := d.plan()
+	if err != nil {
+		return math.Inf(1)
+	}
+	return plan.PredictedExcessRisk
+}
+
+// UsersNeeded returns the number of users, to a hundredth, from which on the bound is below the risk of the start; false where
+// 2^39 are not enough.
+func (c Curve) UsersNeeded(trivial float64) (uint64, bool) {
+	const most = 1 << 39
+	enough := func(n uint64) bool { return c.At(n, c.p.Epsilon) < trivial }
+	high := uint64(1)
+	for !enough(high) {
+		if high >= most {
+			return 0, false
+		}
+		high *= 2
+	}
+	for low := high / 2; high-low > high/100; {
+		if mid := low + (high-low)/2; enough(mid) {
+			high = mid
+		} else {
+			low = mid
+		}
+	}
+	return high, true
+}

@@ -1,0 +1,137 @@
+package learner
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/panlearn/panlearn/randomizer/accounting"
+)
+
+// Names of the yardsticks, which are other ways to spend the same budget on the same users.
+const (
+	YardstickLocal     = "local"      // nobody is trusted: every user's one message is private by itself
+	YardstickCentral   = "central"    // a trusted curator, each user in one round
+	YardstickMultiPass = "multi-pass" // a trusted curator who asks everybody in every round: nothing does better with so many rounds
+	YardstickPaper     = "paper"      // this system with the closed-form constants of the paper
+)
+
+// A Yardstick is what another way to spend the same budget would come to, by the same bounds.
+type Yardstick struct {
+	Name      string
+	Mechanism string // what adds the noise
+	Method    string // that the bound is of: the best one for it
+	Rounds    uint64
+	Cohort    uint64  // of the first phase
+	NoiseStd  float64 // of one coordinate of the mean of a round of the first phase, in units of the encoded norm
+	Risk      float64 // bound on the expected excess risk
+	Err       error   // why there is none
+}
+
+// central is a trusted curator with the analytic Gaussian mechanism, whose sensitivity is 2/m for each of the rounds.
+type central struct{ mu float64 }
+
+func (c central) model(m, rounds uint64) noise {
+	sd := 2 / (float64(m) * c.mu)
+	return noise{privacy: sd * sd * float64(rounds)}
+}
+
+func (c central) exact(m, rounds uint64) (noise, accounting.Plan, error) {
+	return c.model(m, rounds), accounting.Plan{}, nil
+}
+
+// local is every user alone.
+type local struct{ perUser float64 }
+
+func (l local) model(m, _ uint64) noise { return noise{privacy: l.perUser / float64(m)} }
+
+func (l local) exact(m, rounds uint64) (noise, accounting.Plan, error) {
+	return l.model(m, rounds), accounting.Plan{}, nil
+}
+
+// localOf returns the better one of two mechanisms for one message, and its name.
+func localOf(p Problem, mu float64) (local, string, error) {
+	unit, err := PrivUnitError(p.Dim+p.ExtraDim, p.Epsilon)
+	if gauss := (central{mu: mu}).model(1, 1).privacy; err == nil && gauss < unit {
+		return local{perUser: gauss}, "analytic Gaussian mechanism of every user", nil
+	}
+	return local{perUser: unit}, "PrivUnitG of every user", err
+}
+
+// yardstickProblem is the problem without what is this system's own.
+func yardstickProblem(p Problem) Problem {
+	p.Trust, p.HonestFraction, p.Interactive = accounting.Shuffle, accounting.One, true
+	p.Cohort, p.Minimum, p.MaxBits, p.Profile = 0, 0, 0, accounting.Numeric
+	return p
+}
+
+// Yardsticks compares with local differential privacy, with a trusted curator and with the paper's constants. Every one
+// takes the best of the methods that apply; the last is of the method named.
+func (pl *Planner) Yardsticks(p Problem, method string) ([]Yardstick, error) {
+	if err := p.check(); err != nil {
+		return nil, fmt.Errorf("yardsticks: %w", err)
+	}
+	mu, err := accounting.GaussianMu(p.Epsilon, p.Delta)
+	if err != nil {
+		return nil, fmt.Errorf("yardsticks: %w", err)
+	}
+	alone, mechanism, err := localOf(p, mu)
+	if err != nil {
+		return nil, fmt.Errorf("yardsticks: %w", err)
+	}
+	q := yardstickProblem(p)
+	var once, again []string
+	for _, m := range Methods() {
+		if q.Applies(m) != nil {
+			continue
+		}
+		if methodTraits[m].interactive {
+			again = append(again, m)
+		} else {
+			once = append(once, m)
+		}
+	}
+	gauss := "analytic Gaussian mechanism of a curator"
+	out := []Yardstick{yardstick(q, YardstickLocal, mechanism, once, alone), yardstick(q, YardstickCentral, gauss, once, central{mu: mu})}
+	if len(again) > 0 {
+		out = append(out, yardstick(q, YardstickMultiPass, gauss, again, central{mu: mu}))
+	}
+	return append(out, pl.paper(p, method)), nil
+}
+
+// yardstick is the best of the methods with a source of noise.
+func yardstick(p Problem, name, mechanism string, methods []string, from source) Yardstick {
+	out := Yardstick{Name: name, Mechanism: mechanism, Err: fmt.Errorf("no method applies")}
+	for _, m := range methods {
+		d, err := newDraft(p, m, from)
+		var plan Plan
+		if err == nil {
+			plan, err = d.plan()
+		}
+		if err != nil {
+			if out.Method == "" {
+				out.Err = err
+			}
+			continue
+		}
+		if out.Method == "" || plan.PredictedExcessRisk < out.Risk {
+			first := plan.Phases[0]
+			out.Method, out.Rounds, out.Cohort, out.Risk, out.Err = m, plan.Rounds(), first.Cohort, plan.PredictedExcessRisk, nil
+			out.NoiseStd = math.Sqrt(from.model(first.Cohort, first.RoundsPerUser).total())
+		}
+	}
+	return out
+}
+
+// paper is the method with the paper's constants, which are of trust shuffle and of honest users.
+func (pl *Planner) paper(p Problem, method string) Yardstick {
+	out := Yardstick{Name: YardstickPaper, Mechanism: "this one with the closed-form constants of the paper", Method: method}
+	p.Algorithm, p.Profile, p.Trust, p.HonestFraction, p.MaxBits = method, accounting.Paper, accounting.Shuffle, accounting.One, 0
+	plan, err := pl.Plan(p)
+	if err != nil {
+		out.Err = err
+		return out
+	}
+	first := plan.Phases[0]
+	out.Rounds, out.Cohort, out.Risk, out.NoiseStd = plan.Rounds(), first.Cohort, plan.PredictedExcessRisk, first.Privacy.NoiseStd
+	return out
+}
