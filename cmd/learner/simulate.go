@@ -28,10 +28,11 @@ func newSimulate() *cobra.Command {
 		Use:   "simulate -f TASK (--data FILE [--test FILE] | --sweep-users N,N,...)",
 		Short: "run the protocol in memory, with a seed, on data that you may look at",
 		Long: `simulate plans the task and runs it in memory: the real randomizer, mixer, estimator and method, without broker and
-sealing. It is for public or consented data: whoever knows the seed knows the noise.
+sealing. It is for public or consented data: whoever knows the seed knows the noise. A continuous task runs over the
+data once, in the order of the file.
 
-With --sweep-users it needs no data: it plans and runs both methods for each number of users on a synthetic population of
-the task's dimension and loss, whose optimum is known.`,
+With --sweep-users it needs no data: it plans and runs every method that applies for each number of users on a synthetic
+population of the task's dimension and loss, whose optimum is known.`,
 		Example: `  learner simulate -f deploy/tasks/a9a.yaml --data a9a.gz --test a9a.t.gz --seeds 5
   learner simulate -f deploy/tasks/quickstart.yaml --sweep-users 2000,8000,32000,128000 --seeds 10 --plot risk.png`,
 		Args: cobra.NoArgs,
@@ -92,7 +93,7 @@ func (s *simulation) load(progress io.Writer, data, test string) error {
 	if invalid > 0 {
 		fmt.Fprintf(progress, "%d of %d rows of %s do not fit the declaration; they report the zero vector\n", invalid, len(s.train), data)
 	}
-	if need := s.job.Plan.TakenUsers(); uint64(len(s.train)) < need {
+	if need := s.job.Plan.TakenUsers(); uint64(len(s.train)) < need && s.job.Plan.Continuous == "" {
 		return cli.Usagef("--data %s has %d rows, the plan wants %d users: --set schedule.users=%d", data, len(s.train), need, len(s.train))
 	}
 	if test != "" {
@@ -116,7 +117,7 @@ type simulated struct {
 type simulateReport struct {
 	Task      string      `json:"task"`
 	Algorithm string      `json:"algorithm"`
-	Rounds    uint64      `json:"rounds"`
+	Rounds    uint64      `json:"rounds"` // taken; a continuous task takes as many as the data fill
 	Cohort    uint64      `json:"cohort"`
 	Epsilon   float64     `json:"epsilon"`
 	Delta     float64     `json:"delta"`
@@ -131,37 +132,39 @@ func (s *simulation) run(ctx context.Context, progress io.Writer, first uint64, 
 	out := simulateReport{Task: s.job.Spec.Name, Algorithm: plan.Algorithm, Rounds: plan.Rounds(), Cohort: plan.Phases[0].Cohort,
 		Epsilon: plan.Epsilon(), Delta: s.job.Problem.Delta}
 	for seed := first; seed < first+uint64(seeds); seed++ {
-		one, err := s.once(ctx, seed, false)
+		one, rounds, err := s.once(ctx, seed, false)
 		if err != nil {
 			return out, err
 		}
+		out.Rounds = rounds
 		out.Runs = append(out.Runs, one)
 		fmt.Fprintf(progress, "seed %d: %s\n", seed, one)
 	}
 	out.Mean = meanOf(out.Runs)
 	var err error
-	out.NonPrivate, err = s.once(ctx, first, true)
+	out.NonPrivate, _, err = s.once(ctx, first, true)
 	return out, err
 }
 
-func (s *simulation) once(ctx context.Context, seed uint64, exact bool) (simulated, error) {
-	result, err := sim.Run(ctx, sim.Config{Plan: s.job.Plan, Loss: s.job.Loss, Examples: s.train, Seed: seed, Exact: exact})
+func (s *simulation) once(ctx context.Context, seed uint64, exact bool) (out simulated, rounds uint64, err error) {
+	result, err := sim.Run(ctx, sim.Config{Plan: s.job.Plan, Loss: s.job.Loss, Examples: s.train, Seed: seed, Exact: exact,
+		InOrder: s.job.Plan.Continuous != ""})
 	if err != nil {
-		return simulated{}, err
+		return simulated{}, 0, err
 	}
 	train, err := pipeline.EvaluateExamples(s.job.Features, s.job.Loss, result.Model, s.train)
 	if err != nil {
-		return simulated{}, err
+		return simulated{}, 0, err
 	}
-	out := simulated{Seed: &seed, TrainLoss: train.Loss}
+	out = simulated{Seed: &seed, TrainLoss: train.Loss}
 	if s.test != nil {
 		test, err := pipeline.EvaluateExamples(s.job.Features, s.job.Loss, result.Model, s.test)
 		if err != nil {
-			return simulated{}, err
+			return simulated{}, 0, err
 		}
 		out.TestLoss, out.TestAccuracy, out.TestError = &test.Loss, test.Accuracy, test.Error
 	}
-	return out, nil
+	return out, result.Rounds, nil
 }
 
 func meanOf(runs []simulated) simulated {

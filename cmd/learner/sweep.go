@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -14,19 +13,18 @@ import (
 	"github.com/panlearn/panlearn/internal/cli"
 	"github.com/panlearn/panlearn/internal/pipeline"
 	"github.com/panlearn/panlearn/internal/sim"
+	"github.com/panlearn/panlearn/learner"
 )
 
 // A sweepReport is the JSON of `learner simulate --sweep-users`: excess risk over a known optimum against the number of
-// users, for both methods at equal users and equal privacy.
+// users, for every method that applies, at equal users and equal privacy.
 type sweepReport struct {
 	Task    string      `json:"task"`
 	Epsilon float64     `json:"epsilon"`
 	Delta   float64     `json:"delta"`
 	Repeats int         `json:"repeats"`
 	Points  []sim.Point `json:"points"`
-	// Slopes of log(excess risk) over log(users), least squares.
-	SlopePSGD float64 `json:"slope_psgd"`
-	SlopePAGD float64 `json:"slope_pagd"`
+	Slopes  []sim.Slope `json:"slopes"`
 }
 
 // sweep measures on the synthetic population of the task's dimension and loss, and draws if picture is a file name.
@@ -34,8 +32,12 @@ func sweep(ctx context.Context, job pipeline.Job, users []uint, repeats int, see
 	if repeats < 2 {
 		return sweepReport{}, cli.Usagef("--seeds %d: a sweep wants at least 2", repeats)
 	}
+	if job.Problem.Continuous != "" {
+		return sweepReport{}, cli.Usagef("--sweep-users: schedule.continuous has no end to measure at; try --set schedule.continuous=")
+	}
 	config := sim.SeriesConfig{Problem: job.Problem, Repeats: repeats, Synthetic: sim.SyntheticConfig{
-		Dim: job.Features.Dim(), Loss: job.Spec.Model.Loss, TruthNorm: pipeline.QuickstartTruthNorm, Noise: 0.1, Seed: seed}}
+		Dim: job.Features.Dim(), Loss: job.Spec.Model.Loss, TruthNorm: pipeline.QuickstartTruthNorm, Noise: 0.1, Ridge: job.Problem.Ridge, Seed: seed}}
+	config.Methods = []string{learner.MethodPSGD, learner.MethodPAGD}
 	for _, n := range users {
 		config.Users = append(config.Users, uint64(n))
 	}
@@ -44,24 +46,11 @@ func sweep(ctx context.Context, job pipeline.Job, users []uint, repeats int, see
 		return sweepReport{}, cli.Usage(err)
 	}
 	out := sweepReport{Task: job.Spec.Name, Epsilon: job.Problem.Epsilon, Delta: job.Problem.Delta, Repeats: repeats, Points: points,
-		SlopePSGD: slope(points, func(p sim.Point) float64 { return p.PSGD.Mean }),
-		SlopePAGD: slope(points, func(p sim.Point) float64 { return p.PAGD.Mean })}
+		Slopes: sim.Slopes(points)}
 	if picture == "" {
 		return out, nil
 	}
 	return out, draw(out, picture)
-}
-
-func slope(points []sim.Point, risk func(sim.Point) float64) float64 {
-	var n, sx, sy, sxx, sxy float64
-	for _, p := range points {
-		x, y := math.Log(float64(p.Users)), math.Log(risk(p))
-		n, sx, sy, sxx, sxy = n+1, sx+x, sy+y, sxx+x*x, sxy+x*y
-	}
-	if n < 2 {
-		return 0
-	}
-	return (n*sxy - sx*sy) / (n*sxx - sx*sx)
 }
 
 func draw(r sweepReport, file string) error {
@@ -77,12 +66,12 @@ func draw(r sweepReport, file string) error {
 		}
 		return xy
 	}
-	if err := plotutil.AddLinePoints(p,
-		"PSGD", series(func(p sim.Point) float64 { return p.PSGD.Mean }),
-		"PAGD", series(func(p sim.Point) float64 { return p.PAGD.Mean }),
-		"PSGD without privacy", series(func(p sim.Point) float64 { return p.PSGD.NonPrivate }),
-		"PAGD without privacy", series(func(p sim.Point) float64 { return p.PAGD.NonPrivate }),
-	); err != nil {
+	var lines []any
+	for i, s := range r.Slopes {
+		lines = append(lines, s.Method, series(func(p sim.Point) float64 { return p.Risks[i].Mean }),
+			s.Method+" without privacy", series(func(p sim.Point) float64 { return p.Risks[i].NonPrivate }))
+	}
+	if err := plotutil.AddLinePoints(p, lines...); err != nil {
 		return fmt.Errorf("draw: %w", err)
 	}
 	p.Legend.Top = true
@@ -94,11 +83,16 @@ func draw(r sweepReport, file string) error {
 
 func (r sweepReport) print(w io.Writer) error {
 	fmt.Fprintf(w, "excess risk over the optimum, mean of %d runs (standard error), epsilon %g, delta %g\n", r.Repeats, r.Epsilon, r.Delta)
-	fmt.Fprintf(w, "%9s  %18s  %18s  %12s  %12s\n", "users", "PSGD", "PAGD", "PSGD bound", "PAGD bound")
+	fmt.Fprintf(w, "%9s  %-22s  %18s  %12s  %12s\n", "users", "method", "excess risk", "no noise", "bound")
 	for _, p := range r.Points {
-		fmt.Fprintf(w, "%9d  %8.5f (%.5f)  %8.5f (%.5f)  %12.5f  %12.5f\n", p.Users, p.PSGD.Mean, p.PSGD.StdErr, p.PAGD.Mean, p.PAGD.StdErr,
-			p.PSGD.Bound, p.PAGD.Bound)
+		for _, one := range p.Risks {
+			fmt.Fprintf(w, "%9d  %-22s  %8.5f (%.5f)  %12.5f  %12.5f\n", p.Users, one.Method, one.Mean, one.StdErr, one.NonPrivate, one.Bound)
+		}
 	}
-	_, err := fmt.Fprintf(w, "slope      %18.2f  %18.2f\n", r.SlopePSGD, r.SlopePAGD)
-	return err
+	for _, s := range r.Slopes {
+		if _, err := fmt.Fprintf(w, "slope      %-22s  %18.2f  (the theorem: %.2f for privacy, %.2f for sampling)\n", s.Method, s.Fitted, s.Privacy, s.Sampling); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -17,8 +17,10 @@ import (
 type Config struct {
 	Plan     learner.Plan
 	Loss     convex.Loss
-	Examples []convex.Example // one a user, at least Plan.Users; which of them take part, and when, follows from the seed
+	Examples []convex.Example // one a user, at least Plan.TakenUsers; which of them take part, and when, follows from the seed
 	Seed     uint64
+	// InOrder lets the users take part in the order of Examples, whatever the seed: a stream in time.
+	InOrder bool
 	// Exact runs the same method on the exact means of the clipped gradients: the non-private one-pass baseline.
 	Exact bool
 	// OnRound, if not nil, is called after every step.
@@ -27,8 +29,9 @@ type Config struct {
 
 // A Round is what an observer is told after a step.
 type Round struct {
-	Step, Steps uint64
+	Step, Steps uint64           // Steps is the planned number; a continuous plan goes on after it
 	Users       uint64           // of this round
+	Cohort      []int32          // their indices in Examples; only valid during the call
 	Model       func() []float64 // as of now; a copy, only valid during the call
 }
 
@@ -40,13 +43,14 @@ type Result struct {
 	State  []byte // of the method at its end
 }
 
-// Run takes every planned step. It stops early with the context's error.
+// Run takes every planned step. A continuous plan it runs until the examples that are left do not fill a cohort. It stops early
+// with the context's error.
 func Run(ctx context.Context, c Config) (Result, error) {
 	r, err := newRun(c)
 	if err != nil {
 		return Result{}, fmt.Errorf("simulate: %w", err)
 	}
-	for !r.method.Done() {
+	for !r.over() {
 		if err := ctx.Err(); err != nil {
 			return Result{}, err
 		}
@@ -90,9 +94,11 @@ func newRun(c Config) (*run, error) {
 	for i := range out.order {
 		out.order[i] = int32(i)
 	}
-	rand.New(Entropy(c.Seed, "order")).Shuffle(len(out.order), func(i, j int) {
-		out.order[i], out.order[j] = out.order[j], out.order[i]
-	})
+	if !c.InOrder {
+		rand.New(Entropy(c.Seed, "order")).Shuffle(len(out.order), func(i, j int) {
+			out.order[i], out.order[j] = out.order[j], out.order[i]
+		})
+	}
 	var users uint64
 	reports := Entropy(c.Seed, "reports")
 	for i := range c.Plan.Phases {
@@ -108,7 +114,14 @@ func newRun(c Config) (*run, error) {
 
 // oracle makes that of one phase; reports is what devices draw from.
 func (c Config) oracle(phase int, reports rand.Source) (oracle, error) {
-	users := devices{loss: c.Loss, examples: c.Examples, clip: c.Plan.ClipNorm, vector: make([]float64, c.Plan.Dim+c.Plan.ExtraDim), dim: c.Plan.Dim}
+	loss := c.Loss
+	if b := c.Plan.Phases[phase].Smoothing; b > 0 {
+		var err error
+		if loss, err = convex.NewEnvelope(loss, b); err != nil {
+			return nil, err
+		}
+	}
+	users := devices{loss: loss, examples: c.Examples, clip: c.Plan.ClipNorm, vector: make([]float64, c.Plan.Dim+c.Plan.ExtraDim), dim: c.Plan.Dim}
 	if c.Exact {
 		return exact{users}, nil
 	}
@@ -144,7 +157,7 @@ func (c Config) validate() error {
 			return fmt.Errorf("phase %d: %d rounds of %d and %d in the last do not fit %d users", i+1, ph.Rounds, ph.Cohort, ph.LastCohort, ph.Users)
 		}
 	}
-	if need := c.Plan.TakenUsers(); need < 1 || need > have {
+	if need := c.needed(); need < 1 || need > have {
 		return fmt.Errorf("examples: %d are too few for a plan of %d users", have, need)
 	}
 	for i, e := range c.Examples {
@@ -156,6 +169,22 @@ func (c Config) validate() error {
 		}
 	}
 	return nil
+}
+
+// needed is how many examples there have to be: those of all phases, or one cohort of the phase that goes on for ever.
+func (c Config) needed() uint64 {
+	if last := len(c.Plan.Phases) - 1; c.Plan.Continuous != "" && last >= 0 {
+		return c.Plan.TakenUsers() - c.Plan.Phases[last].Users + c.Plan.Phases[last].Cohort
+	}
+	return c.Plan.TakenUsers()
+}
+
+// over reports whether the method is done, or the examples do not fill the cohort of another round of a run without an end.
+func (r *run) over() bool {
+	if r.method.Done() || r.Plan.Continuous == "" {
+		return r.method.Done()
+	}
+	return r.users+r.Plan.CohortOf(r.rounds+1) > uint64(len(r.order))
 }
 
 func (r *run) round() error {
@@ -174,7 +203,7 @@ func (r *run) round() error {
 	}
 	r.rounds++
 	if r.OnRound != nil {
-		r.OnRound(Round{Step: q.Step, Steps: r.Plan.Rounds(), Users: uint64(len(cohort)), Model: r.method.Model})
+		r.OnRound(Round{Step: q.Step, Steps: r.Plan.Rounds(), Users: uint64(len(cohort)), Cohort: cohort, Model: r.method.Model})
 	}
 	return nil
 }

@@ -11,52 +11,57 @@ import (
 // SeriesConfig asks for excess risk against the number of users on a synthetic population.
 type SeriesConfig struct {
 	Synthetic SyntheticConfig
-	// Problem is planned anew for each number of users; Users, Dim, Algorithm and the constants of the loss are filled in.
+	// Problem is planned anew for each method and number of users; Users, Dim, Algorithm, Ridge and the constants of the loss are
+	// filled in.
 	Problem learner.Problem
+	Methods []string // names of learner's methods, at least one
 	Users   []uint64
 	Repeats int // independent runs a point, at least 2
 }
 
-// A Point is the excess risk of each method after Users users.
+// A Point is the excess risk of each method after Users users, in the order of SeriesConfig.Methods.
 type Point struct {
 	Users uint64 `json:"users"`
-	PSGD  Risk   `json:"psgd"`
-	PAGD  Risk   `json:"pagd"`
+	Risks []Risk `json:"risks"`
 }
 
 // Risk is the excess risk of one method, measured over independent runs and predicted.
 type Risk struct {
+	Method      string  `json:"method"`
 	Mean        float64 `json:"mean"`
 	StdErr      float64 `json:"std_err"` // of Mean
 	Bound       float64 `json:"bound"`   // the plan's prediction
 	NonPrivate  float64 `json:"non_private"`
 	Rounds      uint64  `json:"rounds"`
-	NoiseStdDev float64 `json:"noise_std"`
+	Phases      int     `json:"phases"`
+	NoiseStdDev float64 `json:"noise_std"` // of the last phase, in units of the encoded norm
 }
 
-// Series measures both methods at equal users and equal privacy, on the same examples.
+// Series measures the methods at equal users and equal privacy, on the same examples.
 func Series(ctx context.Context, c SeriesConfig) ([]Point, error) {
 	if c.Repeats < 2 {
 		return nil, fmt.Errorf("series: repeats: %d, want at least 2", c.Repeats)
+	}
+	if len(c.Methods) == 0 {
+		return nil, fmt.Errorf("series: no methods")
 	}
 	s, err := NewSynthetic(c.Synthetic)
 	if err != nil {
 		return nil, err
 	}
 	c.Problem = c.Problem.ForLoss(s.Loss(), s.FeatureBound(), s.LabelBound())
-	c.Problem.Dim = c.Synthetic.Dim
+	c.Problem.Dim, c.Problem.Ridge = c.Synthetic.Dim, c.Synthetic.Ridge
 	out := make([]Point, 0, len(c.Users))
 	for _, n := range c.Users {
 		point := Point{Users: n}
 		c.Problem.Users = n
-		for _, m := range [...]struct {
-			name string
-			risk *Risk
-		}{{learner.MethodPSGD, &point.PSGD}, {learner.MethodPAGD, &point.PAGD}} {
-			c.Problem.Algorithm = m.name
-			if *m.risk, err = measure(ctx, s, c.Problem, c.Repeats); err != nil {
-				return nil, fmt.Errorf("series: %d users, %s: %w", n, m.name, err)
+		for _, m := range c.Methods {
+			c.Problem.Algorithm = m
+			r, err := measure(ctx, s, c.Problem, c.Repeats)
+			if err != nil {
+				return nil, fmt.Errorf("series: %d users, %s: %w", n, m, err)
 			}
+			point.Risks = append(point.Risks, r)
 		}
 		out = append(out, point)
 	}
@@ -85,6 +90,7 @@ func measure(ctx context.Context, s *Synthetic, p learner.Problem, repeats int) 
 	}
 	k := float64(repeats)
 	mean := sum / k
-	return Risk{Mean: mean, StdErr: math.Sqrt(max(0, squares/k-mean*mean) / (k - 1)), Bound: plan.PredictedExcessRisk,
-		NonPrivate: plain / k, Rounds: plan.Rounds(), NoiseStdDev: plan.Phases[0].Privacy.NoiseStd}, nil
+	return Risk{Method: plan.Algorithm, Mean: mean, StdErr: math.Sqrt(max(0, squares/k-mean*mean) / (k - 1)), Bound: plan.PredictedExcessRisk,
+		NonPrivate: plain / k, Rounds: plan.Rounds(), Phases: len(plan.Phases),
+		NoiseStdDev: plan.Phases[len(plan.Phases)-1].Privacy.NoiseStd}, nil
 }

@@ -12,19 +12,22 @@ import (
 // SyntheticConfig describes a synthetic population.
 type SyntheticConfig struct {
 	Dim       int     // features, each uniform in [-1, 1]
-	Loss      string  // "logistic" or "squared"
+	Loss      string  // "logistic", "squared" or "absolute"
 	TruthNorm float64 // norm of theta*
-	Noise     float64 // squared: labels are <theta*, x> plus noise uniform in [-Noise, Noise]
+	Noise     float64 // squared and absolute: labels are <theta*, x> plus noise uniform in [-Noise, Noise]
+	Ridge     float64 // lambda of the term (lambda/2)||theta||^2 of the objective; above 0 it moves the optimum away from theta*
 	Seed      uint64  // of theta* and of the examples
 }
 
-// Synthetic is a population whose risk has a known minimiser theta*: labels follow the logistic model, or the linear one with
-// independent bounded noise. The risk is the loss's, without clipping.
+// Synthetic is a population whose objective, the risk and a ridge, has a known minimiser: labels follow the logistic model, or
+// the linear one with independent bounded noise, and theta* minimises the risk. The risk is the loss's, without clipping.
 type Synthetic struct {
-	cfg   SyntheticConfig
-	loss  convex.Loss
-	truth []float64
-	eval  []convex.Example // for ExcessRisk under the logistic loss: features, then the intercept's
+	cfg     SyntheticConfig
+	loss    convex.Loss
+	truth   []float64        // theta*
+	optimum []float64        // of the objective; truth without a ridge
+	least   float64          // of the objective on eval, at the optimum
+	eval    []convex.Example // for ExcessRisk under losses other than the squared one: features, then the intercept's
 }
 
 // evaluationPoints for ExcessRisk: its relative standard error is below 2% for every theta.
@@ -38,7 +41,7 @@ func NewSynthetic(cfg SyntheticConfig) (*Synthetic, error) {
 	for _, f := range [...]struct {
 		name  string
 		value float64
-	}{{"truth norm", cfg.TruthNorm}, {"noise", cfg.Noise}} {
+	}{{"truth norm", cfg.TruthNorm}, {"noise", cfg.Noise}, {"ridge", cfg.Ridge}} {
 		if !(f.value >= 0) || math.IsInf(f.value, 0) {
 			return nil, fmt.Errorf("synthetic: %s: %v, want a finite number of at least 0", f.name, f.value)
 		}
@@ -47,8 +50,11 @@ func NewSynthetic(cfg SyntheticConfig) (*Synthetic, error) {
 	if err != nil {
 		return nil, fmt.Errorf("synthetic: %w", err)
 	}
-	if cfg.Loss != "logistic" && cfg.Loss != "squared" {
-		return nil, fmt.Errorf("synthetic: loss %q, want logistic or squared: of others no minimiser is known", cfg.Loss)
+	if cfg.Loss != "logistic" && cfg.Loss != "squared" && cfg.Loss != "absolute" {
+		return nil, fmt.Errorf("synthetic: loss %q, want logistic, squared or absolute: of others no minimiser is known", cfg.Loss)
+	}
+	if cfg.Loss == "absolute" && cfg.Ridge > 0 && cfg.Noise == 0 {
+		return nil, fmt.Errorf("synthetic: noise 0 with a ridge, want noise above 0: the optimum of the absolute loss is computed on its smooth risk")
 	}
 	s := &Synthetic{cfg: cfg, loss: loss, truth: make([]float64, cfg.Dim)}
 	r := rand.New(Entropy(cfg.Seed, "truth"))
@@ -61,12 +67,14 @@ func NewSynthetic(cfg SyntheticConfig) (*Synthetic, error) {
 	for i := range s.truth {
 		s.truth[i] *= scale
 	}
-	if cfg.Loss == "logistic" {
+	if cfg.Loss != "squared" {
 		r := rand.New(Entropy(cfg.Seed, "evaluation"))
 		for range evaluationPoints {
 			s.eval = append(s.eval, convex.Example{Value: append(s.features(r), 1)})
 		}
 	}
+	s.optimum = s.minimise()
+	s.least = s.objective(s.optimum)
 	return s, nil
 }
 
@@ -75,6 +83,9 @@ func (s *Synthetic) Loss() convex.Loss { return s.loss }
 
 // Truth returns theta*. A copy.
 func (s *Synthetic) Truth() []float64 { return append([]float64(nil), s.truth...) }
+
+// Optimum returns the minimiser of the objective, theta* where there is no ridge. A copy.
+func (s *Synthetic) Optimum() []float64 { return append([]float64(nil), s.optimum...) }
 
 // FeatureBound returns sqrt(Dim), the largest norm of a feature vector.
 func (s *Synthetic) FeatureBound() float64 { return math.Sqrt(float64(s.cfg.Dim)) }
@@ -133,41 +144,11 @@ func (s *Synthetic) features(r *rand.Rand) []float64 {
 }
 
 func (s *Synthetic) label(r *rand.Rand, score float64) float64 {
-	if s.cfg.Loss == "squared" {
+	if s.cfg.Loss != "logistic" {
 		return score + s.cfg.Noise*(2*r.Float64()-1)
 	}
 	if r.Float64() < 1/(1+math.Exp(-score)) {
 		return 1
 	}
 	return -1
-}
-
-// ExcessRisk returns the population risk of theta less that of theta*. theta has Dim weights, and may have an intercept,
-// of feature 1, after them; other lengths panic. For the squared loss the value is exact, ||theta - theta*||^2/6 + c^2/2 with
-// the intercept c, as features have mean 0 and covariance 1/3; for the logistic loss it is the mean, over a fixed sample of
-// features, of the exact conditional excess, which is the divergence of the two label distributions.
-func (s *Synthetic) ExcessRisk(theta []float64) float64 {
-	if n := len(theta); n != s.cfg.Dim && n != s.cfg.Dim+1 {
-		panic(fmt.Sprintf("sim: excess risk of %d parameters, want %d or one more", n, s.cfg.Dim))
-	}
-	var sum float64
-	if s.cfg.Loss == "squared" {
-		for i, t := range s.truth {
-			sum += (theta[i] - t) * (theta[i] - t) / 6
-		}
-		for _, c := range theta[s.cfg.Dim:] {
-			sum += c * c / 2
-		}
-		return sum
-	}
-	for _, e := range s.eval {
-		best, at := convex.Example{Value: e.Value[:s.cfg.Dim]}, convex.Example{Value: e.Value[:len(theta)]}
-		p := 1 / (1 + math.Exp(best.Dot(s.truth))) // of label -1
-		for _, label := range [...]float64{-1, 1} {
-			best.Label, at.Label = label, label
-			sum += p * (s.loss.Value(theta, at) - s.loss.Value(s.truth, best))
-			p = 1 - p
-		}
-	}
-	return sum / evaluationPoints
 }

@@ -1,0 +1,59 @@
+package sim
+
+import (
+	"math"
+
+	"github.com/panlearn/panlearn/learner"
+)
+
+// A Slope is the exponent of n in the excess risk of one method, fitted and proved.
+type Slope struct {
+	Method string  `json:"method"`
+	Fitted float64 `json:"fitted"` // least squares of log(mean excess risk) over log(users)
+	// Privacy and Sampling are the exponents of the two terms of the theorem's rate: what privacy adds, and what learning from n
+	// users costs anyway. The rate is the slower of the two in the end.
+	Privacy  float64 `json:"privacy"`
+	Sampling float64 `json:"sampling"`
+}
+
+// Slopes fits every method of a series. A series of one point has slopes 0.
+func Slopes(points []Point) []Slope {
+	if len(points) == 0 {
+		return nil
+	}
+	out := make([]Slope, len(points[0].Risks))
+	for i, r := range points[0].Risks {
+		var n, sx, sy, sxx, sxy float64
+		for _, p := range points {
+			x, y := math.Log(float64(p.Users)), math.Log(p.Risks[i].Mean)
+			n, sx, sy, sxx, sxy = n+1, sx+x, sy+y, sxx+x*x, sxy+x*y
+		}
+		out[i].Method = r.Method
+		out[i].Privacy, out[i].Sampling = exponents(r.Method)
+		if n > 1 {
+			out[i].Fitted = (n*sxy - sx*sy) / (n*sxx - sx*sx)
+		}
+	}
+	return out
+}
+
+// exponents are those of Cheu, Joseph, Mao, Peng, ICLR 2022: Theorem 4.1, 4.3, 4.7, 4.8 and 4.9.
+func exponents(method string) (privacy, sampling float64) {
+	switch method {
+	case learner.MethodPSGD:
+		return -1.0 / 2, -1.0 / 2
+	case learner.MethodPAGD:
+		return -4.0 / 5, -1.0 / 2
+	case learner.MethodPAGDEnvelope:
+		return -2.0 / 3, -1.0 / 2
+	case learner.MethodPAGDRestarts:
+		return -2, -1
+	case learner.MethodPAGDEnvelopeRestarts:
+		return -4.0 / 3, -1
+	case learner.MethodPGD, learner.MethodPGDEnvelope:
+		return -1, -1.0 / 2
+	case learner.MethodPGDRestarts, learner.MethodPGDEnvelopeRestarts:
+		return -2, -1
+	}
+	return 0, 0
+}
