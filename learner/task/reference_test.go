@@ -1,0 +1,60 @@
+package task
+
+import (
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// The reference names every key, and every word that a key takes.
+func TestReferenceIsComplete(t *testing.T) {
+	data, err := os.ReadFile("../../docs/tasks.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(data)
+	seen := 0
+	var walk func(path string, typ reflect.Type)
+	walk = func(path string, typ reflect.Type) {
+		for typ.Kind() == reflect.Pointer || typ.Kind() == reflect.Slice {
+			typ = typ.Elem()
+		}
+		if typ.Kind() != reflect.Struct {
+			return
+		}
+		for i, key := range keysOf(typ) {
+			seen++
+			at := join(path, key)
+			if !strings.Contains(text, "`"+key+"`") && !strings.Contains(text, at+"`") {
+				t.Errorf("the reference does not name %s", at)
+			}
+			walk(at, typ.Field(i).Type)
+		}
+	}
+	walk("", reflect.TypeFor[Spec]())
+	if seen < 50 {
+		t.Errorf("found only %d keys", seen)
+	}
+	var words []string
+	words = append(words, lossNames[:]...)
+	words = append(words, algorithmNames[:]...)
+	words = append(words, Ball, Box, Nonnegative, Simplex, L1, ConstantStep, DecayingStep, Epochs)
+	for _, w := range []Scale{Raw, Unit, Symmetric, Standard} {
+		words = append(words, string(w))
+	}
+	for _, w := range []ColumnKind{Numeric, Categorical, Hashed, Bucketed} {
+		words = append(words, string(w))
+	}
+	for _, w := range []Unknown{Invalid, Drop, Other} {
+		words = append(words, string(w))
+	}
+	for _, w := range []Format{LIBSVM, CSV, JSONL, IDX, Parquet} {
+		words = append(words, string(w))
+	}
+	for _, w := range words {
+		if !strings.Contains(text, "`"+w+"`") {
+			t.Errorf("the reference does not name %s", w)
+		}
+	}
+}
