@@ -9,7 +9,7 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// examplesOfDeclarations has every loss, and every wrapper around one, with the labels of their extremes.
+// declared has every loss, and every wrapper around one, with the labels of their extremes.
 var declared = []struct {
 	convex.Declaration
 	labels []float64
@@ -68,6 +68,9 @@ type scene struct {
 func draw(t *rapid.T) scene {
 	d := rapid.SampledFrom(declared).Draw(t, "loss")
 	s := scene{loss: declare(t, d.Declaration)}
+	if d.Name == "absolute" && rapid.Bool().Draw(t, "own") { // a loss from outside of the package has the same duties
+		s.loss = Deadzone{W: 0.5}
+	}
 	dim := rapid.IntRange(1, 6).Draw(t, "dim")
 	s.e.Value = vectors(dim, 3).Draw(t, "x")
 	s.e.Label = rapid.SampledFrom(d.labels).Draw(t, "extreme label")

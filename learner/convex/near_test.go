@@ -40,8 +40,8 @@ func TestNearIsOptimal(t *testing.T) {
 			g := along(minus(x, p), way, -mu)
 			return support(s, g) - dot(g, p)
 		}
-		// The steps of the floating-point numbers around the centre may be coarse beside the distance.
-		if d := convex.Norm(way); d < r*(1-1e-12)-1e-14*float64(dim)*convex.Norm(c) {
+		// Projections are exact to the digits of the point and of the radius, which may be coarse beside the distance.
+		if d := convex.Norm(way); d < r*(1-1e-12)-1e-14*float64(dim)*(convex.Norm(x)+s.Radius()) {
 			if got := gap(0); got > 1e-12*float64(dim)*(convex.Norm(x)+s.Radius())*s.Radius() {
 				t.Fatalf("%T: at %v of %v from the centre, gap %v", s, d, r, got)
 			}

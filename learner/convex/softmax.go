@@ -33,10 +33,11 @@ func (l Softmax) Parameters(features int) int { return l.Classes * features }
 
 // Value returns ln sum_j exp(s_j - s_y), accurate for scores of any size.
 func (l Softmax) Value(theta []float64, e Example) float64 {
-	own := l.scoreOf(theta, e, l.class(e.Label))
+	y := l.class(e.Label)
+	own := l.scoreOf(theta, e, y)
 	var total logSum
 	for j := range l.Classes {
-		if j != l.class(e.Label) {
+		if j != y {
 			total.add(l.scoreOf(theta, e, j) - own)
 		}
 	}
@@ -78,6 +79,9 @@ func (l Softmax) envelopeValue(theta []float64, e Example, b float64) float64 {
 	c, features, y := curvature(e, b), len(theta)/l.Classes, l.class(e.Label)
 	l.slopes(p, theta, e, c)
 	shifted := func(j int) float64 {
+		if j < 0 {
+			return 0
+		}
 		return l.scoreOf(theta, e, j) - float64(c*l.block(p[j*features:]))
 	}
 	var total logSum
