@@ -73,8 +73,11 @@ func slowNear(s convex.Set, c []float64, r float64, x []float64) []float64 {
 		y := along(project(ball, minus(shifted, c)), c, 1)
 		p = minus(shifted, y)
 		shifted = along(y, q, 1)
-		at = project(s, shifted)
-		q = minus(shifted, at)
+		next := project(s, shifted)
+		q = minus(shifted, next)
+		if at = next; convex.Norm(minus(next, y)) < 1e-12 { // in both sets
+			break
+		}
 	}
 	return at
 }
