@@ -55,6 +55,9 @@ func (e *SchemaError) Unwrap() error { return e.Err }
 // New reads from r as Open does from a file. It is for formats of one stream, which idx and parquet are not.
 func New(r io.Reader, m *task.FeatureMap) (*Reader, error) {
 	const path = "-"
+	if m.Schema().Events.Format == task.Parquet {
+		return nil, &SchemaError{Path: path, Err: errNotFile}
+	}
 	stream, err := inflate(r)
 	if err != nil {
 		return nil, readError(path, err)
@@ -76,9 +79,6 @@ func newRows(stream io.Reader, schema task.Schema) (rows, error) {
 		return newCSV(l, schema)
 	case task.JSONL:
 		return newJSONL(l, schema), nil
-	}
-	if schema.Events.Format == task.Parquet {
-		return nil, errNotFile
 	}
 	return nil, fmt.Errorf("format %s cannot be read from one stream", schema.Events.Format)
 }

@@ -89,11 +89,11 @@ func TestHostileSizes(t *testing.T) {
 		ask  []Column
 	}{
 		"two thousand million columns": {footer(thrift{}.list(2, typeStruct, math.MaxInt32)), number},
-		"a name of a gigabyte":         {footer(thrift{}.list(2, typeStruct, 1, thrift{}.field(4, typeBinary), thrift{0x80, 0x80, 0x80, 0x80, 0x04})), number},
+		"a name of a gigabyte":         {footer(thrift{}.list(2, typeStruct, 1, append(thrift{}.field(4, typeBinary), 0x80, 0x80, 0x80, 0x80, 0x04))), number},
 		"groups for ever": {footer(thrift{}.list(2, typeStruct, 2, thrift{}.text(4, "root").int(5, 1), thrift{}.int(1, 1).text(4, "x")).
 			int(3, 0).list(4, typeStruct, math.MaxInt32)), number},
-		"nested for ever":            {forge{footer: bytes.Repeat([]byte{0x1c}, 1<<16)}, number},
-		"lists in lists":             {forge{footer: append([]byte{0xf9}, bytes.Repeat([]byte{0x19}, 1<<16)...)}, number},
+		"nested for ever":            {forge{footer: bytes.Repeat([]byte{0x1c}, 1<<23)}, number},
+		"lists in lists":             {forge{footer: append([]byte{0xf9}, bytes.Repeat([]byte{0x19}, 1<<23)...)}, number},
 		"a page of two gigabytes":    {ints.page(10, encPlain, math.MaxInt32, make([]byte, 40)), number},
 		"a negative page":            {ints.page(10, encPlain, -1, make([]byte, 40)), number},
 		"a chunk beyond the file":    {forge{physical: integer32, rows: 10, chunkBytes: 1 << 40}.page(10, encPlain, 40, make([]byte, 40)), number},
@@ -107,6 +107,7 @@ func TestHostileSizes(t *testing.T) {
 		"differences for ever":       {ints.page(10, encDeltaInts, 4, header(128, 4, math.MaxInt32, 0)), number},
 		"a block of differences":     {ints.page(10, encDeltaInts, 4, header(1<<40, 4, 10, 0)), number},
 		"lengths for ever":           {texts.page(10, encDeltaLengths, 4, header(128, 4, math.MaxInt32, 0)), word},
+		"lengths of nothing":         {texts.page(10, encDeltaLengths, 4, append(header(1<<20, 1, 1<<30, 0), make([]byte, 4000)...)), word},
 		"a length beyond the page":   {texts.page(10, encDeltaLengths, 5, header(128, 4, 1, 2<<20)), word},
 		"a negative length":          {texts.page(10, encDeltaLengths, 5, header(128, 4, 1, 1)), word},
 		"a prefix of nothing":        {texts.page(10, encDeltaBytes, 8, append(header(128, 4, 1, 4), header(128, 4, 1, 0)...)), word},
