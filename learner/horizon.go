@@ -33,13 +33,20 @@ func (y Yardstick) Curve(p Problem) (Curve, error) {
 	if y.Err != nil || y.Name == YardstickPaper {
 		return Curve{}, fmt.Errorf("curve: no prediction for the yardstick %s", y.Name)
 	}
-	return Curve{p: yardstickProblem(p), method: y.Method, factor: 1, source: func(q Problem) (source, error) {
+	q := yardstickProblem(p)
+	if y.Name == YardstickMultiPass {
+		q.MaxRounds = maxPasses
+	}
+	return Curve{p: q, method: y.Method, factor: 1, source: func(q Problem) (source, error) {
 		mu, err := accounting.GaussianMu(q.Epsilon, q.Delta)
-		if y.Name != YardstickLocal || err != nil {
-			return central{mu: mu}, err
+		if err != nil {
+			return nil, err
 		}
 		alone, _, err := localOf(q, mu)
-		return alone, err
+		if y.Name == YardstickLocal {
+			return alone, err
+		}
+		return central{mu: mu, perUser: alone.perUser}, err
 	}}, nil
 }
 

@@ -105,7 +105,7 @@ func (s *search) start(factor float64) uint64 {
 			break
 		}
 	}
-	for t := low; s.t.interactive && t < at; t++ {
+	for t := low; s.t.interactive && t < at; t = s.next(t, high) {
 		if s.modelled(t, factor) <= 1.01*best {
 			return t
 		}

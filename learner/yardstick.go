@@ -11,9 +11,12 @@ import (
 const (
 	YardstickLocal     = "local"      // nobody is trusted: every user's one message is private by itself
 	YardstickCentral   = "central"    // a trusted curator, each user in one round
-	YardstickMultiPass = "multi-pass" // a trusted curator who asks everybody in every round: nothing does better with so many rounds
+	YardstickMultiPass = "multi-pass" // a trusted curator who asks everybody in every round
 	YardstickPaper     = "paper"      // this system with the closed-form constants of the paper
 )
+
+// maxPasses limits the multi-pass yardstick: passes cost a curator nothing but time.
+const maxPasses = 10_000
 
 // A Yardstick is what another way to spend the same budget would come to, by the same bounds.
 type Yardstick struct {
@@ -27,11 +30,18 @@ type Yardstick struct {
 	Err       error   // why there is none
 }
 
-// central is a trusted curator with the analytic Gaussian mechanism, whose sensitivity is 2/m for each of the rounds.
-type central struct{ mu float64 }
+// central is a trusted curator with the analytic Gaussian mechanism, whose sensitivity is 2/m for each of the rounds. In a
+// single round he may randomize each vector by itself where that is better, as it is for large epsilons and small cohorts.
+type central struct {
+	mu      float64
+	perUser float64 // of the local mechanism
+}
 
 func (c central) model(m, rounds uint64) noise {
 	sd := 2 / (float64(m) * c.mu)
+	if rounds == 1 {
+		return noise{privacy: min(sd*sd, c.perUser/float64(m))}
+	}
 	return noise{privacy: sd * sd * float64(rounds)}
 }
 
@@ -51,7 +61,7 @@ func (l local) exact(m, rounds uint64) (noise, accounting.Plan, error) {
 // localOf returns the better one of two mechanisms for one message, and its name.
 func localOf(p Problem, mu float64) (local, string, error) {
 	unit, err := PrivUnitError(p.Dim+p.ExtraDim, p.Epsilon)
-	if gauss := (central{mu: mu}).model(1, 1).privacy; err == nil && gauss < unit {
+	if gauss := 4 / (mu * mu); err == nil && gauss < unit {
 		return local{perUser: gauss}, "analytic Gaussian mechanism of every user", nil
 	}
 	return local{perUser: unit}, "PrivUnitG of every user", err
@@ -60,7 +70,7 @@ func localOf(p Problem, mu float64) (local, string, error) {
 // yardstickProblem is the problem without what is this system's own.
 func yardstickProblem(p Problem) Problem {
 	p.Trust, p.HonestFraction, p.Interactive = accounting.Shuffle, accounting.One, true
-	p.Cohort, p.Minimum, p.MaxBits, p.Profile = 0, 0, 0, accounting.Numeric
+	p.Cohort, p.Minimum, p.MaxBits, p.MaxRounds, p.Profile = 0, 0, 0, 0, accounting.Numeric
 	return p
 }
 
@@ -90,10 +100,12 @@ func (pl *Planner) Yardsticks(p Problem, method string) ([]Yardstick, error) {
 			once = append(once, m)
 		}
 	}
-	gauss := "analytic Gaussian mechanism of a curator"
-	out := []Yardstick{yardstick(q, YardstickLocal, mechanism, once, alone), yardstick(q, YardstickCentral, gauss, once, central{mu: mu})}
+	const gauss = "analytic Gaussian mechanism of a curator"
+	curator := central{mu: mu, perUser: alone.perUser}
+	out := []Yardstick{yardstick(q, YardstickLocal, mechanism, once, alone), yardstick(q, YardstickCentral, gauss, once, curator)}
+	q.MaxRounds = maxPasses
 	if len(again) > 0 {
-		out = append(out, yardstick(q, YardstickMultiPass, gauss, again, central{mu: mu}))
+		out = append(out, yardstick(q, YardstickMultiPass, gauss, again, curator))
 	}
 	return append(out, pl.paper(p, method)), nil
 }

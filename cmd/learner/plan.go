@@ -1,43 +1,53 @@
 package main
 
 import (
-	"fmt"
-	"io"
 	"math"
 
 	"github.com/spf13/cobra"
 
 	"github.com/panlearn/panlearn/internal/cli"
 	"github.com/panlearn/panlearn/internal/pipeline"
+	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
 func newPlan() *cobra.Command {
 	var (
-		f      taskFlags
-		asJSON bool
+		f       taskFlags
+		asJSON  bool
+		picture string
 	)
 	c := &cobra.Command{
 		Use:   "plan -f TASK",
-		Short: "rounds, cohort, noise, guarantees and predicted risk of a task",
-		Long: `plan minimises the method's risk bound over the number of rounds, with the accountant's real noise, and prints what
-follows: before anybody has sent anything.`,
-		Example: "  learner plan -f deploy/tasks/a9a.yaml --set privacy.epsilon=2",
+		Short: "rounds, cohort, noise, guarantees and predicted risk of a task, for every algorithm",
+		Long: `plan minimises each algorithm's risk bound over the number of rounds, with the accountant's real noise, and prints what
+follows: before anybody has sent anything. Beside the algorithm of the task it shows all others that apply, and what the same
+privacy budget would come to under local and under central differential privacy, and with the constants of the paper.`,
+		Example: "  learner plan -f deploy/tasks/a9a.yaml --set privacy.epsilon=2 --plot risk.svg",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if err := checkPicture(picture); err != nil {
+				return err
+			}
 			job, err := f.job()
 			if err != nil {
 				return err
 			}
-			report, err := planOf(job)
+			p, err := survey(job)
 			if err != nil {
 				return err
 			}
-			return cli.Result(c.OutOrStdout(), asJSON, report, report.print)
+			if picture != "" {
+				if err := p.draw(picture); err != nil {
+					return err
+				}
+			}
+			return cli.Result(c.OutOrStdout(), asJSON, p.report, p.report.print)
 		},
 	}
 	f.Flags(c.Flags())
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().StringVar(&picture, "plot", "", "draw predicted risk over users and over epsilon into `FILE` (.svg or .png)")
 	return c
 }
 
@@ -45,9 +55,10 @@ follows: before anybody has sent anything.`,
 type planReport struct {
 	Task       string          `json:"task"`
 	Algorithm  string          `json:"algorithm"`
+	Why        string          `json:"why,omitempty"` // how `algorithm: auto` came to it
 	Users      uint64          `json:"users"`
 	Rounds     uint64          `json:"rounds"`
-	Cohort     uint64          `json:"cohort"`
+	Cohort     uint64          `json:"cohort"` // of the first phase, as all that follows up to Privacy
 	LastCohort uint64          `json:"last_cohort"`
 	Minimum    uint64          `json:"minimum_cohort"`
 	Dim        int             `json:"dim"`
@@ -57,18 +68,61 @@ type planReport struct {
 	TrivialRisk         float64 `json:"trivial_risk"`
 	Vacuous             bool    `json:"vacuous"`
 	Clips               bool    `json:"clips"`
+	// UsersNeeded is where the bound falls below the trivial risk, to a hundredth; null where it is there already, or nowhere in reach.
+	UsersNeeded *uint64 `json:"users_needed"`
 
 	Guarantees []guarantee `json:"guarantees"`
 	// Comparison is the noise of other ways to spend the same (epsilon, delta) on one cohort, as noise_std is.
-	Comparison comparison `json:"comparison"`
+	Comparison   comparison    `json:"comparison"`
+	Alternatives []alternative `json:"alternatives"`
+	Yardsticks   []yardstick   `json:"yardsticks"`
 }
 
-// A guarantee is what one adversary learns at most about one user's event.
-type guarantee struct {
-	Adversary      string              `json:"adversary"`
-	HonestFraction accounting.Fraction `json:"honest_fraction"`
-	Epsilon        *float64            `json:"epsilon"` // null: no finite one
-	Delta          float64             `json:"delta"`
+// An alternative is what one algorithm would do, or why it does not apply.
+type alternative struct {
+	Algorithm string `json:"algorithm"`
+	Applies   bool   `json:"applies"`
+	Reason    string `json:"reason,omitempty"` // why it does not
+	*planned
+}
+
+type planned struct {
+	Phases        []phase         `json:"phases"`
+	Rounds        uint64          `json:"rounds"`
+	RoundsPerUser uint64          `json:"rounds_per_user"`
+	BytesPerUser  uint64          `json:"bytes_per_user"` // of the phase with most, all rounds together
+	BitsPerUser   uint64          `json:"bits_per_user"`  // the same of d (g + b)
+	Privacy       accounting.Plan `json:"privacy"`        // of the first phase
+
+	PredictedExcessRisk float64     `json:"predicted_excess_risk"`
+	Vacuous             bool        `json:"vacuous"`
+	Guarantees          []guarantee `json:"guarantees"`
+}
+
+// A phase is what one series of rounds looks like.
+type phase struct {
+	Users         uint64  `json:"users"`
+	Rounds        uint64  `json:"rounds"`
+	Cohort        uint64  `json:"cohort"`
+	RoundsPerUser uint64  `json:"rounds_per_user"`
+	G             int     `json:"g"`
+	B             uint64  `json:"b"`
+	P             float64 `json:"p"`
+	NoiseStd      float64 `json:"noise_std"` // of one coordinate, rounding left out, in units of the clip norm
+	Smoothing     float64 `json:"smoothing"` // 0: the loss itself
+	Risk          float64 `json:"risk"`      // bound at its end
+}
+
+// A yardstick is another way to spend the same budget, by the same bounds; numbers are null where it has no plan.
+type yardstick struct {
+	Name      string   `json:"name"`
+	Mechanism string   `json:"mechanism"`
+	Algorithm string   `json:"algorithm,omitempty"`
+	Rounds    *uint64  `json:"rounds"`
+	Cohort    *uint64  `json:"cohort"`
+	NoiseStd  *float64 `json:"noise_std"` // of one coordinate of a round's mean, in units of the encoded norm
+	Risk      *float64 `json:"predicted_excess_risk"`
+	Reason    string   `json:"reason,omitempty"` // why there is no plan
 }
 
 type comparison struct {
@@ -77,49 +131,91 @@ type comparison struct {
 	PaperNoiseStd   *float64 `json:"paper_noise_std"`   // the paper's closed-form constants; null where they do not apply
 }
 
-func planOf(job pipeline.Job) (planReport, error) {
-	p, first := job.Plan, job.Plan.Phases[0]
-	out := planReport{Task: job.Spec.Name, Algorithm: p.Algorithm, Users: p.Users, Rounds: p.Rounds(), Cohort: first.Cohort,
-		LastCohort: first.LastCohort, Minimum: first.Minimum, Dim: p.Dim, Privacy: first.Privacy,
-		PredictedExcessRisk: p.PredictedExcessRisk, TrivialRisk: p.TrivialRisk, Vacuous: p.Vacuous, Clips: p.Clips}
-	var err error
-	if out.Guarantees, err = guarantees(first.Privacy); err != nil {
-		return planReport{}, err
-	}
-	out.Comparison, err = compare(job)
-	return out, err
+// A planSurvey is the report with the plans behind it.
+type planSurvey struct {
+	job          pipeline.Job
+	report       planReport
+	alternatives []learner.Alternative
+	yardsticks   []learner.Yardstick
 }
 
-// guarantees lists the adversaries, and what is left of the guarantee when fewer users add noise than was planned for.
-func guarantees(p accounting.Plan) ([]guarantee, error) {
-	var out []guarantee
-	for _, honest := range []string{p.HonestFraction.String(), "0.9", "0.75", "0.5", "0.25"} {
-		fraction, err := accounting.ParseFraction(honest)
+func planOf(job pipeline.Job) (planReport, error) {
+	s, err := survey(job)
+	return s.report, err
+}
+
+// survey plans everything there is to compare.
+func survey(job pipeline.Job) (planSurvey, error) {
+	p, first := job.Plan, job.Plan.Phases[0]
+	out := planSurvey{job: job, report: planReport{Task: job.Spec.Name, Algorithm: p.Algorithm, Why: p.Why, Users: p.Users, Rounds: p.Rounds(),
+		Cohort: first.Cohort, LastCohort: first.LastCohort, Minimum: first.Minimum, Dim: p.Dim, Privacy: first.Privacy,
+		PredictedExcessRisk: p.PredictedExcessRisk, TrivialRisk: p.TrivialRisk, Vacuous: p.Vacuous, Clips: p.Clips}}
+	var err error
+	if out.report.Comparison, err = compare(job); err != nil {
+		return planSurvey{}, err
+	}
+	if out.alternatives, err = job.Planner.Alternatives(job.Problem); err != nil {
+		return planSurvey{}, err
+	}
+	g := guarantor{accountant: job.Planner.Accountant(), known: map[releaseKey][]guarantee{}}
+	for _, a := range out.alternatives {
+		one, err := alternativeOf(a, g)
 		if err != nil {
-			return nil, err
+			return planSurvey{}, err
 		}
-		if fraction.Float() > p.HonestFraction.Float() || len(out) > 0 && out[0].HonestFraction.String() == fraction.String() || fraction.Floor(p.Users) == 0 {
-			continue
-		}
-		r := p.Release()
-		r.HonestFraction = fraction
-		g, err := r.Epsilon(p.Delta)
+		out.report.Alternatives = append(out.report.Alternatives, one)
+	}
+	if out.report.Guarantees, err = g.plan(p); err != nil {
+		return planSurvey{}, err
+	}
+	if out.yardsticks, err = job.Planner.Yardsticks(job.Problem, p.Algorithm); err != nil {
+		return planSurvey{}, err
+	}
+	for _, y := range out.yardsticks {
+		out.report.Yardsticks = append(out.report.Yardsticks, yardstickOf(y))
+	}
+	if p.Vacuous {
+		curve, err := job.Planner.Curve(job.Problem, p)
 		if err != nil {
-			return nil, err
+			return planSurvey{}, err
 		}
-		add := func(adversary string, epsilon float64) {
-			line := guarantee{Adversary: adversary, HonestFraction: fraction, Delta: p.Delta}
-			if !math.IsInf(epsilon, 0) {
-				line.Epsilon = &epsilon
-			}
-			out = append(out, line)
-		}
-		add("learner", g.Learner)
-		if g.HasIntruder {
-			add("intruder", g.Intruder)
+		if n, ok := curve.UsersNeeded(p.TrivialRisk); ok {
+			out.report.UsersNeeded = &n
 		}
 	}
 	return out, nil
+}
+
+func alternativeOf(a learner.Alternative, g guarantor) (alternative, error) {
+	out := alternative{Algorithm: a.Method}
+	if a.Err != nil {
+		out.Reason = a.Err.Error()
+		return out, nil
+	}
+	lines, err := g.plan(a.Plan)
+	if err != nil {
+		return alternative{}, err
+	}
+	out.Applies, out.planned = true, &planned{Rounds: a.Plan.Rounds(), Privacy: a.Plan.Phases[0].Privacy,
+		PredictedExcessRisk: a.Plan.PredictedExcessRisk, Vacuous: a.Plan.Vacuous, Guarantees: lines}
+	for _, ph := range a.Plan.Phases {
+		out.Phases = append(out.Phases, phase{Users: ph.Users, Rounds: ph.Rounds, Cohort: ph.Cohort, RoundsPerUser: ph.RoundsPerUser,
+			G: ph.Privacy.Levels, B: ph.Privacy.Trials, P: ph.Privacy.P, NoiseStd: ph.Privacy.NoiseStd, Smoothing: ph.Smoothing, Risk: ph.Risk})
+		out.RoundsPerUser = max(out.RoundsPerUser, ph.RoundsPerUser)
+		out.BytesPerUser = max(out.BytesPerUser, ph.RoundsPerUser*ph.Privacy.ReportBytes)
+		out.BitsPerUser = max(out.BitsPerUser, ph.RoundsPerUser*ph.Privacy.BitsPerCoordinate*uint64(ph.Privacy.Dim))
+	}
+	return out, nil
+}
+
+func yardstickOf(y learner.Yardstick) yardstick {
+	out := yardstick{Name: y.Name, Mechanism: y.Mechanism, Algorithm: y.Method}
+	if y.Err != nil {
+		out.Reason = y.Err.Error()
+		return out
+	}
+	out.Rounds, out.Cohort, out.NoiseStd, out.Risk = &y.Rounds, &y.Cohort, &y.NoiseStd, &y.Risk
+	return out
 }
 
 func compare(job pipeline.Job) (comparison, error) {
@@ -134,33 +230,4 @@ func compare(job pipeline.Job) (comparison, error) {
 		out.PaperNoiseStd = &paper
 	}
 	return out, nil
-}
-
-func (r planReport) print(w io.Writer) error {
-	p := r.Privacy
-	fmt.Fprintf(w, `task          %s: %s, %d users in %d rounds of %d (the last of %d, none released under %d)
-mechanism     d = %d, g = %d, b = %d, p = %.6g: %d bits a coordinate, %d bytes a user
-noise         %.4g of the clip norm, standard deviation of one coordinate of a round's mean gradient
-              central DP %.4g, local DP %.4g`, r.Task, r.Algorithm, r.Users, r.Rounds, r.Cohort, r.LastCohort, r.Minimum,
-		r.Dim, p.Levels, p.Trials, p.P, p.BitsPerCoordinate, p.ReportBytes, p.TotalStd(), r.Comparison.CentralNoiseStd, r.Comparison.LocalNoiseStd)
-	if r.Comparison.PaperNoiseStd != nil {
-		fmt.Fprintf(w, ", the paper's constants %.4g", *r.Comparison.PaperNoiseStd)
-	}
-	fmt.Fprintf(w, "\nexcess risk   at most %.4g in expectation", r.PredictedExcessRisk)
-	if r.Vacuous {
-		fmt.Fprintf(w, " (says nothing: theta = 0 has at most %.4g; the method may still learn, simulate tells)", r.TrivialRisk)
-	}
-	fmt.Fprintln(w)
-	if r.Clips {
-		fmt.Fprintln(w, "clips         yes: gradients can exceed the clip norm; the risk is of the convex surrogate with the cut gradient")
-	}
-	for _, g := range r.Guarantees {
-		epsilon := "no finite epsilon"
-		if g.Epsilon != nil {
-			epsilon = fmt.Sprintf("epsilon %s, delta %g", cli.Upper(*g.Epsilon, 4), g.Delta)
-		}
-		fmt.Fprintf(w, "guarantee     %s against the %s if a share of %s of the users adds its noise\n", epsilon, g.Adversary, g.HonestFraction)
-	}
-	_, err := fmt.Fprintln(w, "              for one event of one user in one round, replaced by any other")
-	return err
 }

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/panlearn/panlearn/internal/cli"
+)
+
+func (r planReport) print(w io.Writer) error {
+	p := r.Privacy
+	fmt.Fprintf(w, `task          %s: %s, %d users in %d rounds of %d (the last of %d, none released under %d)
+mechanism     d = %d, g = %d, b = %d, p = %.6g: %d bits a coordinate, %d bytes a user
+noise         %.4g of the clip norm, standard deviation of one coordinate of a round's mean gradient
+              central DP %.4g, local DP %.4g`, r.Task, r.Algorithm, r.Users, r.Rounds, r.Cohort, r.LastCohort, r.Minimum,
+		r.Dim, p.Levels, p.Trials, p.P, p.BitsPerCoordinate, p.ReportBytes, p.TotalStd(), r.Comparison.CentralNoiseStd, r.Comparison.LocalNoiseStd)
+	if r.Comparison.PaperNoiseStd != nil {
+		fmt.Fprintf(w, ", the paper's constants %.4g", *r.Comparison.PaperNoiseStd)
+	}
+	fmt.Fprintf(w, "\nexcess risk   at most %.4g in expectation", r.PredictedExcessRisk)
+	if r.Vacuous {
+		fmt.Fprintf(w, " (says nothing: the start has at most %.4g; the method may still learn, simulate tells)", r.TrivialRisk)
+	}
+	fmt.Fprintln(w)
+	r.printAdvice(w)
+	for _, g := range r.Guarantees {
+		fmt.Fprintf(w, "guarantee     %s against the %s if a share of %s of the users adds its noise\n", g.text(), g.Adversary, g.HonestFraction)
+	}
+	fmt.Fprintln(w, r.unit())
+	fmt.Fprintln(w)
+	if err := r.printAlternatives(w); err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	return r.printYardsticks(w)
+}
+
+func (r planReport) printAdvice(w io.Writer) {
+	if r.Vacuous {
+		if r.UsersNeeded != nil {
+			fmt.Fprintf(w, "warning       too few users for the bound to promise anything: about %d would do\n", *r.UsersNeeded)
+		} else {
+			fmt.Fprintln(w, "warning       the bound promises nothing, for any number of users in reach")
+		}
+	}
+	if r.Why != "" {
+		fmt.Fprintf(w, "why           %s\n", r.Why)
+	}
+	if r.Clips {
+		fmt.Fprintln(w, "clips         yes: gradients can exceed the clip norm; the risk is of the convex surrogate with the cut gradient")
+	}
+}
+
+func (r planReport) unit() string {
+	for _, a := range r.Alternatives {
+		if a.Algorithm == r.Algorithm && a.Applies && a.RoundsPerUser > 1 {
+			return fmt.Sprintf("              for one event of one user, who answers up to %d rounds, replaced by any other", a.RoundsPerUser)
+		}
+	}
+	return "              for one event of one user in one round, replaced by any other"
+}
+
+func (g guarantee) text() string {
+	if g.Epsilon == nil {
+		return "no finite epsilon"
+	}
+	return fmt.Sprintf("epsilon %s, delta %g", cli.Upper(*g.Epsilon, 4), g.Delta)
+}
+
+// printAlternatives shows one line a plan, and one for each phase where there are several.
+func (r planReport) printAlternatives(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "algorithm\trounds\tcohort\tg\tb\tp\tnoise\tbits/user\tbytes/user\tanswers\trisk\tlearner's epsilon by honest share")
+	var refused []alternative
+	for _, a := range r.Alternatives {
+		if !a.Applies {
+			refused = append(refused, a)
+			continue
+		}
+		name, one := a.Algorithm, a.Phases[0]
+		if a.Algorithm == r.Algorithm {
+			name = "* " + name
+		}
+		if len(a.Phases) == 1 {
+			fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%.4g\t%.3g\t%d\t%d\t%d\t%.4g\t%s\n", name, one.Rounds, one.Cohort, one.G, one.B, one.P,
+				one.NoiseStd, a.BitsPerUser, a.BytesPerUser, a.RoundsPerUser, a.PredictedExcessRisk, curveOf(a.Guarantees))
+			continue
+		}
+		fmt.Fprintf(t, "%s\t%d\t\t\t\t\t\t%d\t%d\t%d\t%.4g\t%s\n", name, a.Rounds, a.BitsPerUser, a.BytesPerUser, a.RoundsPerUser,
+			a.PredictedExcessRisk, curveOf(a.Guarantees))
+		for i, ph := range a.Phases {
+			fmt.Fprintf(t, "  phase %d\t%d\t%d\t%d\t%d\t%.4g\t%.3g\t\t\t%d\t%.4g\t\n", i+1, ph.Rounds, ph.Cohort, ph.G, ph.B, ph.P, ph.NoiseStd,
+				ph.RoundsPerUser, ph.Risk)
+		}
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, a := range refused {
+		fmt.Fprintf(w, "not %s\n", a.Reason)
+	}
+	return nil
+}
+
+// curveOf is the guarantee of each honest share, and the intruder's at the planned one.
+func curveOf(lines []guarantee) string {
+	var text, intruder string
+	for _, g := range lines {
+		epsilon := "none"
+		if g.Epsilon != nil {
+			epsilon = cli.Upper(*g.Epsilon, 3)
+		}
+		switch {
+		case g.Adversary == "learner":
+			text += fmt.Sprintf("%s: %s  ", g.HonestFraction, epsilon)
+		case intruder == "":
+			intruder = "intruder " + epsilon
+		}
+	}
+	return text + intruder
+}
+
+func (r planReport) printYardsticks(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "the same budget\talgorithm\trounds\tcohort\tnoise\trisk\tnoise from")
+	for _, y := range r.Yardsticks {
+		if y.Risk == nil {
+			fmt.Fprintf(t, "%s\t%s\t\t\t\t\t%s\n", y.Name, y.Algorithm, y.Reason)
+			continue
+		}
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%.3g\t%.4g\t%s\n", y.Name, y.Algorithm, *y.Rounds, *y.Cohort, *y.NoiseStd, *y.Risk, y.Mechanism)
+	}
+	return t.Flush()
+}
