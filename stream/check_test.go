@@ -38,7 +38,7 @@ func allBreaks() []breaks {
 		{"StageIdentity", "key", on(func(m *wire.StageIdentity) { m.Key = nil })},
 		{"Task", "task name", on(func(m *wire.Task) { m.Name = strings.Repeat("a", 33) })},
 		{"Task", "plan: missing", on(func(m *wire.Task) { m.Plan = nil })},
-		{"Task", "rounds", on(func(m *wire.Task) { m.Plan.Phases[0].Rounds = m.Plan.Phases[0].Users + 1 })},
+		{"Task", "rounds", on(func(m *wire.Task) { m.Plan.Phases[0].Rounds, m.Plan.Phases[0].RoundsPerUser = m.Plan.Phases[0].Users+1, 1 })},
 		{"Task", "rounds 0", on(func(m *wire.Task) { m.Plan.Phases[0].Rounds = 0 })},
 		{"Task", "life", on(func(m *wire.Task) { m.Life = m.Life[1:] })},
 		{"Task", "learner_key", on(func(m *wire.Task) { m.LearnerKey = m.LearnerKey[1:] })},

@@ -26,7 +26,7 @@ func checkPhase(f *wire.Phase, trust wire.Trust) error {
 		return errors.New("missing")
 	}
 	err := errors.Join(atLeastOne("rounds", f.Rounds), cohort(f.Cohort, f.Minimum), checkMechanism(f.Mechanism, trust), smoothing(f.Smoothing))
-	if f.Rounds > f.Users {
+	if f.Rounds > f.Users && f.RoundsPerUser <= 1 {
 		err = errors.Join(err, fmt.Errorf("rounds %d: want at most users %d", f.Rounds, f.Users))
 	}
 	if f.Mechanism != nil { // checkMechanism says if not

@@ -44,6 +44,10 @@ func JoinShare(probability uint32, elapsed, deadline time.Duration) float64 {
 	return min(1, share(probability)*math.Exp2(max(0, elapsed.Seconds())/doubling(deadline).Seconds()))
 }
 
+// ReserveAfter is how long after Open a device joins a later round of an interactive phase that no earlier round of the phase
+// has counted: when all who join at once have come, so that it takes the place of one who left.
+func ReserveAfter(deadline time.Duration) time.Duration { return 16 * doubling(deadline) }
+
 // JoinAfter is how long after Open a device may join that has tossed a number: 32 uniform bits, drawn once for an attempt,
 // which know nothing of its event. It is 0 for the announced share of all tosses, and grows so slowly that twice
 // as many have come when the time of one doubling is over.

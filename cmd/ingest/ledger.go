@@ -89,8 +89,10 @@ type statement struct {
 type spending struct {
 	Task     string    `json:"task"`
 	TaskHash string    `json:"task_hash"`
-	Epsilon  float64   `json:"epsilon"` // of one participation
+	Epsilon  float64   `json:"epsilon"` // of one participation, in all rounds that it may have
 	Delta    float64   `json:"delta"`
+	Rounds   uint32    `json:"rounds"`          // answered, by the user who answered most
+	Most     uint32    `json:"rounds_per_user"` // that the epsilon is for
 	Events   uint64    `json:"events"`    // that may be in a batch
 	Complete bool      `json:"complete"`  // false: the ledger began later than the task, and there may be more events
 	Last     time.Time `json:"last"`      // when the newest of them was charged
@@ -110,20 +112,20 @@ func statementOf(s client.Statement, p client.Policy) statement {
 	}
 	for _, c := range s.Tasks {
 		out.Tasks = append(out.Tasks, spending{Task: string(c.Name), TaskHash: fmt.Sprintf("%x", c.Task), Epsilon: c.Epsilon,
-			Delta: c.Delta, Events: c.Standing, Complete: !c.Lost, Last: c.At, InPeriod: s.Counts(c, p.Period)})
+			Delta: c.Delta, Rounds: c.Rounds, Most: c.Most, Events: c.Standing, Complete: !c.Lost, Last: c.At, InPeriod: s.Counts(c, p.Period)})
 	}
 	return out
 }
 
 func (s statement) print(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "task\tepsilon\tdelta\tevents\tlast charge\tcounts")
+	fmt.Fprintln(t, "task\tepsilon\tdelta\trounds\tevents\tlast charge\tcounts")
 	for _, c := range s.Tasks {
 		counts := "yes"
 		if !c.InPeriod {
 			counts = "no"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\t%s\n", c.Task, cli.Upper(c.Epsilon, 6), cli.Upper(c.Delta, 6), c.Events, c.Last.Format(time.RFC3339), counts)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d of %d\t%d\t%s\t%s\n", c.Task, cli.Upper(c.Epsilon, 6), cli.Upper(c.Delta, 6), c.Rounds, c.Most, c.Events, c.Last.Format(time.RFC3339), counts)
 	}
 	if err := t.Flush(); err != nil {
 		return err

@@ -164,7 +164,7 @@ func (w *world) available(round uint64) (n int) {
 	for _, d := range w.devices {
 		for i, p := range d.participations() {
 			switch {
-			case p.State == client.Fresh, p.State == client.Uncounted && p.Refunds <= client.DefaultMaxRefunds,
+			case p.State == client.Fresh, p.State == client.Uncounted && p.Refunds < client.DefaultMaxRefunds,
 				p.State == client.Charged && p.Draw.Round == round:
 				n++
 			case p.State == client.Charged:

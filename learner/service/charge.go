@@ -11,7 +11,9 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// cost is the proved upper bound on what a round costs one of its users, for the worst adversary of the trust model.
+// cost is the proved upper bound on what a round costs one of its users, together with all other rounds that the same user
+// may answer: of an interactive phase each round is charged with the cost of the whole phase, so that the largest charge is
+// what a user pays whichever rounds it answered, and nothing has to be added up. It is for the worst adversary of the trust model.
 // It holds for every outcome that check accepts: a missing user is topped up, so at least floor(gamma n) b honest
 // trials are in each total however many of the n users answered (docs/theorem-a.md, dummy noise).
 func (c *core) cost(r *wire.Round) (state.Cost, error) {

@@ -41,11 +41,6 @@ type commit struct {
 
 // begin decides the first commit: the signed task, the algorithm at its start, round 1 reserved.
 func begin(identity *seal.Identity, build func(*wire.Task) (learner.Algorithm, error), body *wire.Task) (commit, error) {
-	for i, f := range body.GetPlan().GetPhases() {
-		if f.GetRoundsPerUser() > 1 {
-			return commit{}, fmt.Errorf("plan: phase %d: rounds_per_user %d: this version runs tasks with one round per user", i+1, f.GetRoundsPerUser())
-		}
-	}
 	signed, err := identity.Sign(body)
 	if err != nil {
 		return commit{}, fmt.Errorf("sign the task: %w", err)
@@ -57,6 +52,14 @@ func begin(identity *seal.Identity, build func(*wire.Task) (learner.Algorithm, e
 	alg, err := build(c.task)
 	if err != nil {
 		return commit{}, fmt.Errorf("build the algorithm: %w", err)
+	}
+	if _, skips := alg.(learner.Skipper); !skips {
+		for i, f := range c.task.Plan.Phases {
+			if f.RoundsPerUser > 1 { // refused before anybody answers: a void round could not be left out
+				return commit{}, fmt.Errorf("plan: phase %d: rounds_per_user %d: the algorithm %s cannot pass over a void round",
+					i+1, f.RoundsPerUser, c.task.Plan.Algorithm)
+			}
+		}
 	}
 	out := commit{
 		next:   state.Checkpoint{Cursor: state.Cursor{TaskHash: state.Hash(c.taskHash)}, Task: signed},
@@ -189,9 +192,18 @@ func (c *core) check(subject string, b *wire.Batch) error {
 	return nil
 }
 
-// settle takes the step of a real batch, or none for a void one, and answers the ledger's entry.
+// settle takes the step of a real batch, or none for a void one, which in an interactive phase is passed over, and answers the ledger's entry.
 func (c *core) settle(out *commit, b *wire.Batch, hash state.Hash, alg learner.Algorithm) (state.Entry, error) {
 	if b.Void {
+		if at, _ := manifest.PhaseOf(c.task.Plan, c.round.Step); at.Interactive() { // its users answered, and answer no round more than planned
+			skipper, ok := alg.(learner.Skipper)
+			if !ok {
+				return state.Entry{}, errors.New("the algorithm cannot pass over a void round")
+			}
+			if err := skipper.Skip(); err != nil {
+				return state.Entry{}, err
+			}
+		}
 		return out.ledger.Void(b.Round, b.Attempt, hash)
 	}
 	params, err := manifest.Params(c.round.Mechanism)

@@ -23,14 +23,14 @@ func (g *gateway) enter(t *Terms, pinned bool) error {
 			g.log.Warn("the ledger does not know this task, though the state folder took part in it: charged again")
 			c := t.charge(now)
 			c.Anonymous, c.Lost = true, true
-			charges[0] = charge(charges[0], c, 1, math.MaxUint64)
+			charges[0] = charge(charges[0], c, 1, 1, math.MaxUint64)
 		case i < 0:
 			if !g.UserKeys {
 				if err := g.Policy.affordTotal(charges[0], t.charge(now), now); err != nil {
 					return err
 				}
 			}
-			charges[0] = charge(charges[0], t.charge(now), 0, math.MaxUint64)
+			charges[0] = charge(charges[0], t.charge(now), 0, 0, math.MaxUint64)
 		case !pinned && charges[0][i].Standing > 0:
 			return refuse("participations", "missing", "those of the %d events that the ledger has standing in this task: restore the file, or start an empty state folder for other users", charges[0][i].Standing)
 		default:
@@ -44,7 +44,22 @@ func (g *gateway) enter(t *Terms, pinned bool) error {
 
 // charge is what one participation in the task costs, by the device's own accounting.
 func (t *Terms) charge(now time.Time) Charge {
-	return Charge{Task: t.Hash, Name: stream.Task(t.Task.Name), Epsilon: t.Guarantee.Epsilon, Delta: t.Delta, At: now}
+	c := Charge{Task: t.Hash, Name: stream.Task(t.Task.Name), Epsilon: t.Guarantee.Epsilon, Delta: t.Delta, At: now}
+	for _, f := range t.Phases {
+		c.Most = max(c.Most, f.Rounds)
+	}
+	return c
+}
+
+// joins adds to a charge that an event joins a round, and says how many participations that begins: none in a further round
+// of its interactive phase, which is charged from the first on.
+func (c *Charge) joins(e *event, r *round) (anew uint64) {
+	if e.part.Stays(r.phase()) {
+		c.Rounds = max(c.Rounds, e.part.Rounds+1)
+		return 0
+	}
+	c.Rounds = max(c.Rounds, 1)
+	return 1
 }
 
 // charge makes durable in the ledger what taking part costs, before the participation itself is, and answers the events
@@ -71,10 +86,16 @@ func (g *gateway) charge(events []*event) ([]*event, error) {
 				refused = append(refused, events[i])
 				continue
 			}
-			users[i] = charge(users[i], c, 1, 1)
+			own := c
+			anew := own.joins(events[i], g.current)
+			users[i] = charge(users[i], own, 1, anew, 1)
 			allowed = append(allowed, events[i])
 		}
-		charges[0] = charge(everyone, c, uint64(len(allowed)), math.MaxUint64)
+		anew := uint64(0)
+		for _, e := range allowed {
+			anew += c.joins(e, g.current)
+		}
+		charges[0] = charge(everyone, c, uint64(len(allowed)), anew, math.MaxUint64)
 		return nil
 	})
 	if err != nil {
@@ -82,6 +103,10 @@ func (g *gateway) charge(events []*event) ([]*event, error) {
 	}
 	for _, e := range refused {
 		delete(g.events, e.part.Key)
+		if e.part.Outcome() == Counted { // in an earlier round of the phase
+			g.answer(e)
+			continue
+		}
 		g.tell(e, Outcome{State: Refused, Round: e.part.Draw.Round, Refused: why})
 	}
 	if n := len(refused); n > 0 {

@@ -12,7 +12,7 @@ import (
 )
 
 // accountVersion is the first byte of every account's record.
-const accountVersion = 1
+const accountVersion = 2
 
 // maxCharges bounds the tasks of one account.
 const maxCharges = 1 << 16
@@ -21,11 +21,12 @@ var errAccount = errors.New("damaged record of a ledger's account")
 
 // MarshalBinary encodes the charges of an account:
 //
-//	version 1            1 byte
+//	version 2            1 byte
 //	n                    uvarint, then n times
 //	task hash            32 bytes
 //	length, name         uvarint, bytes
 //	epsilon, delta       8 bytes each: IEEE 754, big endian
+//	rounds, most         uvarint each
 //	standing, open       uvarint each
 //	flags                1 byte: 1 anonymous, 2 lost
 //	at                   uvarint: milliseconds since 1970
@@ -44,6 +45,8 @@ func (a Account) MarshalBinary() ([]byte, error) {
 		b = append(b, c.Name...)
 		b = binary.BigEndian.AppendUint64(b, math.Float64bits(c.Epsilon))
 		b = binary.BigEndian.AppendUint64(b, math.Float64bits(c.Delta))
+		b = binary.AppendUvarint(b, uint64(c.Rounds))
+		b = binary.AppendUvarint(b, uint64(c.Most))
 		b = binary.AppendUvarint(b, c.Standing)
 		b = binary.AppendUvarint(b, c.Open)
 		var flags byte
@@ -102,6 +105,7 @@ func (a *Account) UnmarshalBinary(data []byte) error {
 		r.copy(words[:])
 		c.Epsilon = math.Float64frombits(binary.BigEndian.Uint64(words[:8]))
 		c.Delta = math.Float64frombits(binary.BigEndian.Uint64(words[8:]))
+		c.Rounds, c.Most = r.uint32(), r.uint32()
 		c.Standing, c.Open = r.uint64(), r.uint64()
 		flags := r.byte()
 		c.Anonymous, c.Lost = flags&1 != 0, flags&2 != 0

@@ -7,7 +7,7 @@ func TryCharge(p Policy, charges []Charge, c Charge) ([]Charge, error) {
 	if err := p.affordTotal(charges, c, c.At); err != nil {
 		return nil, err
 	}
-	charges = charge(charges, c, 1, math.MaxUint64)
+	charges = charge(charges, c, 1, 1, math.MaxUint64)
 	resolve(charges, c.Task, 1, c.At)
 	return charges, nil
 }

@@ -180,7 +180,13 @@ func (g *gateway) resend(ctx context.Context) error {
 
 // exhausted says that of one of the events as many reports were made as may be.
 func (p *parcel) exhausted(most uint32) bool {
-	return slices.ContainsFunc(p.events, func(e *event) bool { return e.part.Reports >= most })
+	return slices.ContainsFunc(p.events, func(e *event) bool { return e.part.exhausted(most) })
+}
+
+// exhausted says that as many reports were made of an event as may be; each further round of an interactive phase allows one
+// more.
+func (p *Participation) exhausted(most uint32) bool {
+	return uint64(p.Reports) >= uint64(most)+uint64(max(p.Rounds, 1)-1)
 }
 
 // addDirty adds to a change the answers that are not stored yet. A store that misses some is safe: it takes a publish

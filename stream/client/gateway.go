@@ -33,6 +33,8 @@ type gateway struct {
 
 	events  map[Key]*event // waiting or charged
 	again   []*event       // waiting
+	reserve []*event       // waiting for places that the users of an interactive phase leave
+	untidy  bool           // again has not been arranged since it grew, or since a round came
 	lots    lots           // waiting too
 	rounds  map[uint64]*round
 	current *round // newest round, nil before the first
@@ -162,7 +164,12 @@ func (g *gateway) room() int {
 	case !g.joinable() || len(g.again) > 0:
 		return 0
 	}
-	return min(int(min(g.places(), chunk)), g.MaxInFlight-g.flying)
+	places := g.places()
+	if g.current.later() { // after a restart members are found among their reserve, which another process held too
+		most := 2 * g.current.message.Cohort
+		places = most - min(most, g.current.joined+g.absent()+uint64(len(g.reserve)))
+	}
+	return min(int(min(places, chunk)), g.MaxInFlight-g.flying)
 }
 
 // joinable says whether the newest round takes events of this gateway: open, and not full of them.
@@ -189,6 +196,8 @@ func (g *gateway) advance(ctx context.Context) error {
 	if err := g.resend(ctx); err != nil {
 		return err
 	}
+	g.arrange()
+	g.relieve(time.Now())
 	for g.joinable() && g.flying < g.MaxInFlight {
 		batch := g.lucky(min(chunk, int(min(g.current.message.Cohort-g.current.joined, chunk)), g.MaxInFlight-g.flying))
 		if len(batch) == 0 {

@@ -48,6 +48,7 @@ func (g *gateway) take(offers []*offer) error {
 		fresh = append(fresh, e)
 	}
 	g.again = append(g.again, fresh...) // advance lets those join that may
+	g.untidy = true
 	return nil
 }
 
@@ -55,9 +56,9 @@ func (g *gateway) take(offers []*offer) error {
 func (g *gateway) settled(e *event) bool {
 	switch e.part.State {
 	case Counted, Unknown:
-		return true
+		return !g.stays(e)
 	case Uncounted:
-		return g.over() || e.part.Refunds > g.Policy.maxRefunds() || e.part.Reports >= g.Policy.maxReports()
+		return g.over() || e.part.exhausted(g.Policy.maxReports()) || (e.part.Refunds >= g.Policy.maxRefunds() && !g.stays(e))
 	case Fresh:
 		return g.over()
 	}
@@ -87,7 +88,8 @@ func (g *gateway) join(ctx context.Context, events []*event) error {
 			_, _ = rand.Read(id[:]) // never fails: it ends the process instead
 			parcels = append(parcels, new(parcel))
 		}
-		d := Draw{Round: r.number, Manifest: r.manifest, Parcel: id, Place: uint32(place), Counts: counts}
+		d := Draw{Round: r.number, Phase: r.phase(), Step: r.message.Step, Most: r.place.Phase.RoundsPerUser,
+			Manifest: r.manifest, Parcel: id, Place: uint32(place), Counts: counts}
 		_, _ = rand.Read(d.Report[:])
 		if first := parcels[len(parcels)-1]; place > 0 { // one message lies in one shard, in every attempt
 			copy(d.Report[:stream.ShardPrefix], first.events[0].part.Draw.Report[:])

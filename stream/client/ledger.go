@@ -17,10 +17,13 @@ var Everyone = Key{}
 type Charge struct {
 	Task    stream.Hash
 	Name    stream.Task
-	Epsilon float64 // of one participation, as the device computed it
+	Epsilon float64 // of one participation, in all rounds of the costliest phase, as the device computed it
 	Delta   float64
-	// Standing counts participations; without any the task costs nothing. A user takes part in one round of a task, so
-	// several of different users cost each of them no more than one. Nothing is given back: that an event is in no batch
+	// Rounds is how many rounds the user answered who answered most in one phase, Most how many the cost is for: those of a
+	// phase are charged together, before the first.
+	Rounds, Most uint32
+	// Standing counts participations; without any the task costs nothing. A user takes part in one round of a task, or in all
+	// rounds of one interactive phase, so several of different users cost each of them no more than one. Nothing is given back: that an event is in no batch
 	// rests on acknowledgements, which are the broker's word, and what a broker can win by lying must not add up over tasks.
 	Standing uint64
 	// Open counts those of them whose outcome is not known. They may be sent again, and released, however old they are.
@@ -101,6 +104,7 @@ func OfUser(own, everyone []Charge) []Charge {
 // over is the more expensive and newer of each part of two charges of one task.
 func (c Charge) over(old Charge) Charge {
 	c.Epsilon, c.Delta = max(c.Epsilon, old.Epsilon), max(c.Delta, old.Delta)
+	c.Rounds, c.Most = max(c.Rounds, old.Rounds), max(c.Most, old.Most)
 	c.Anonymous, c.Lost = c.Anonymous || old.Anonymous, c.Lost || old.Lost
 	if old.At.After(c.At) {
 		c.At = old.At
@@ -112,15 +116,18 @@ func charged(charges []Charge, task stream.Hash) int {
 	return slices.IndexFunc(charges, func(c Charge) bool { return c.Task == task })
 }
 
-// charge adds a charge of n more events to an account, of which at most most can stand.
-func charge(charges []Charge, c Charge, n, most uint64) []Charge {
+// charge adds a charge of n events to an account, anew of which did not take part before; at most most can stand.
+func charge(charges []Charge, c Charge, n, anew, most uint64) []Charge {
 	i := charged(charges, c.Task)
 	if i < 0 {
-		c.Standing, c.Open = min(n, most), min(n, most)
-		return append(charges, c)
+		i, charges = len(charges), append(charges, c)
 	}
 	old := charges[i]
-	c.Standing, c.Open = old.Standing+min(n, most-old.Standing), old.Open+min(n, most-old.Open)
+	c.Standing = old.Standing + min(anew, most-old.Standing)
+	if c.Standing == 0 && n > 0 {
+		c.Standing = 1 // the ledger forgot those that took part: they cost what they cost
+	}
+	c.Open = min(old.Open+min(n, most-old.Open), c.Standing) // of events from before the ledger none is counted
 	charges[i] = c.over(old)
 	return charges
 }

@@ -49,9 +49,22 @@ func (g *gateway) lucky(n int) []*event {
 	for len(batch) < n && len(g.lots.waiting) > 0 && wins(g.lots.waiting[0]) {
 		batch = append(batch, heap.Pop(&g.lots.waiting).(*event))
 	}
-	for len(batch) < n && len(g.again) > 0 && g.places() > uint64(len(batch)) {
+	for len(batch) < n && len(g.again) > 0 {
 		e := g.again[0]
+		member := g.member(e)
+		if !member && g.places() <= uint64(len(batch)) {
+			break
+		}
 		g.again = g.again[1:]
+		if !g.mayJoin(e) { // a step that it answered, or none of its phase: the round was not made for it
+			delete(g.events, e.part.Key)
+			g.answer(e)
+			continue
+		}
+		if member { // it was asked, and is awaited
+			batch = append(batch, e)
+			continue
+		}
 		if r.open.JoinProbability != 0 {
 			e.lot = newLot()
 		}
@@ -88,7 +101,7 @@ func (g *gateway) elapsed(now time.Time) time.Duration {
 // places is how many more events may draw a lot for the newest attempt: a gateway offers a round as many of its users as
 // the round takes of all, and the share of them that joins is the announced one.
 func (g *gateway) places() uint64 {
-	taken := g.current.joined
+	taken := g.current.joined + g.absent()
 	if g.lots.round == g.current.number && g.lots.attempt == g.current.open.Attempt {
 		taken += uint64(len(g.lots.waiting))
 	}

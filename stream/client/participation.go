@@ -10,7 +10,8 @@ import (
 // A State is where one event stands.
 type State uint8
 
-// The states of an event. Fresh, Charged and Uncounted can change; Counted and Unknown are final.
+// The states of an event. Fresh, Charged and Uncounted can change; Counted and Unknown are final, but in an interactive
+// phase, where they say what became of the event so far.
 const (
 	Fresh     State = iota // has not taken part
 	Charged                // has taken part in a round whose outcome is not known; durable before the first publish
@@ -40,6 +41,9 @@ type Send struct {
 // A Draw is what an event says in one round: the same for all attempts at it.
 type Draw struct {
 	Round    uint64
+	Phase    uint32 // of the plan, from 1
+	Step     uint64 // of the plan
+	Most     uint32 // rounds of the phase that one event may join; more than 1 in an interactive phase
 	Manifest stream.Hash
 	Report   [16]byte // report id
 	Parcel   [16]byte // events with the same parcel travel in one message
@@ -57,6 +61,10 @@ func (d Draw) Format(f fmt.State, _ rune) { fmt.Fprintf(f, "client.Draw{round %d
 //	                │  ▲  │ ──Decide──▶ Unknown   (also Abandon)
 //	        Sending └──┘  └──Decide──▶ Uncounted ──Join──▶ Charged, with a new draw
 //
+// In an interactive phase the same events answer every round: there Counted and Unknown may Join the next round of the same
+// phase, each with a draw of its own, at later steps only and Most times in all. They never join another phase. What the
+// state says then is of all rounds of the phase: Counted if one of them counted it, else Unknown if one is in doubt.
+//
 // An event is Uncounted only if every publish that was made for it in the round was acknowledged with a sequence, went
 // to the attempt that closed, and has a sequence above that attempt's cutoff. All else leaves it charged:
 //
@@ -73,26 +81,47 @@ type Participation struct {
 	Draw  Draw // of the last round that it joined; without Counts once that is decided
 	// Sends are the attempts that it was published to, ascending; empty once the round is decided.
 	Sends []Send
-	// Refunds counts the rounds that it joined and was Uncounted in.
+	// Before is the state that it had when it joined its last round, if an earlier round of the same interactive phase
+	// decided it; else Fresh.
+	Before State
+	// Rounds counts the rounds of its phase that it joined: each is charged, whatever becomes of it.
+	Rounds uint32
+	// Refunds counts how often it joined after it had been Uncounted, other than in its interactive phase.
 	Refunds uint32
 	// Reports counts the reports that were made of it: attempts that it was published to, over all rounds.
 	Reports uint32
 }
 
+// Stays says whether the event belongs to an interactive phase and may answer a round of it at a later step.
+func (p *Participation) Stays(phase uint32) bool {
+	return p.State != Fresh && p.Draw.Most > 1 && p.Draw.Phase == phase && p.Rounds < p.Draw.Most
+}
+
 // Join charges the event to a round, with a draw made for that round's manifest alone. It is refused for an event that
-// may be counted elsewhere, and for a round that is not newer than the last: a draw for the same round twice
-// would halve its noise.
+// may be counted elsewhere, and for a round that is not newer than the last, in the plan too: a draw for the same round
+// twice would halve its noise.
 func (p *Participation) Join(d Draw) error {
-	if p.State != Fresh && p.State != Uncounted {
+	again := p.Stays(d.Phase) && d.Most == p.Draw.Most // in its interactive phase
+	switch {
+	case p.State == Charged, p.State != Fresh && p.State != Uncounted && !again:
 		return fmt.Errorf("join round %d: the event is %v in round %d", d.Round, p.State, p.Draw.Round)
-	}
-	if d.Round <= p.Draw.Round {
+	case d.Round <= p.Draw.Round:
 		return fmt.Errorf("join round %d: the event took part in round %d already", d.Round, p.Draw.Round)
-	}
-	if p.State == Uncounted && d.Manifest == p.Draw.Manifest {
+	case p.State != Fresh && (d.Step <= p.Draw.Step || d.Phase < p.Draw.Phase):
+		return fmt.Errorf("join round %d: it is step %d of phase %d, the event answered step %d of phase %d", d.Round, d.Step, d.Phase, p.Draw.Step, p.Draw.Phase)
+	case p.State != Fresh && !again && p.Draw.Most > 1 && p.Draw.Phase == d.Phase:
+		return fmt.Errorf("join round %d: the event joined %d rounds of the phase", d.Round, p.Rounds)
+	case p.State != Fresh && d.Manifest == p.Draw.Manifest:
 		return fmt.Errorf("join round %d: it has the manifest of round %d", d.Round, p.Draw.Round)
 	}
-	p.State, p.Draw, p.Sends = Charged, d, nil
+	before, rounds := Fresh, uint32(0)
+	switch {
+	case again:
+		before, rounds = p.State, p.Rounds
+	case p.State == Uncounted:
+		p.Refunds++
+	}
+	p.State, p.Draw, p.Sends, p.Before, p.Rounds = Charged, d, nil, before, rounds+1
 	return nil
 }
 
@@ -159,7 +188,8 @@ type Closed struct {
 	Void     bool
 }
 
-// Decide settles a charged event by the Close of its round and deletes its counts. It must not be called while an
+// Decide settles a charged event by the Close of its round and deletes its counts; the answer is the state of all its rounds
+// of the phase. It must not be called while an
 // answer is on its way that would be believed. A Close of another round or manifest changes nothing.
 func (p *Participation) Decide(c Closed) State {
 	if p.State != Charged || c.Round != p.Draw.Round || c.Manifest != p.Draw.Manifest {
@@ -196,10 +226,25 @@ func (p *Participation) Abandon() {
 	}
 }
 
+// settle notes what became of the last round, beside what the earlier rounds of the phase had said.
 func (p *Participation) settle(s State) {
-	if s == Uncounted {
-		p.Refunds++
+	switch {
+	case p.Before == Counted, p.Before == Unknown && s == Uncounted:
+		s = p.Before
 	}
 	clear(p.Draw.Counts)
-	p.State, p.Draw.Counts, p.Sends = s, nil, nil
+	p.State, p.Draw.Counts, p.Sends, p.Before = s, nil, nil, Fresh
+}
+
+// Outcome is what the event can say now: Unknown while it is charged, but Counted where an earlier round counted it.
+func (p *Participation) Outcome() State {
+	switch {
+	case p.State == Fresh:
+		return Uncounted
+	case p.State != Charged:
+		return p.State
+	case p.Before == Counted:
+		return Counted
+	}
+	return Unknown
 }

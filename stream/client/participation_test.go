@@ -51,7 +51,7 @@ func possiblyCountedNeverGoesAgain(t *rapid.T) {
 	batches := 0 // that may hold the event
 	for round := uint64(1); round <= 4; round++ {
 		if p.State == client.Fresh || p.State == client.Uncounted {
-			d := client.Draw{Round: round, Manifest: manifest(round), Counts: []byte{byte(round)}}
+			d := client.Draw{Round: round, Step: round, Manifest: manifest(round), Counts: []byte{byte(round)}}
 			if err := p.Join(d); err != nil {
 				t.Fatal(err)
 			}
@@ -217,21 +217,25 @@ func TestDecide(t *testing.T) {
 // Join refuses a second draw for a round, and one manifest in two rounds.
 func TestJoin(t *testing.T) {
 	var p client.Participation
-	must(t, p.Join(client.Draw{Round: 2, Manifest: stream.Hash{2}}))
+	must(t, p.Join(client.Draw{Round: 2, Step: 2, Manifest: stream.Hash{2}}))
 	p.Sending(1, false)
 	p.Acked(1, stream.Ack{Status: stream.Stored, Sequence: 4})
 	p.Decide(client.Closed{Round: 2, Attempt: 1, Manifest: stream.Hash{2}, Cutoff: 3})
-	if p.State != client.Uncounted || p.Refunds != 1 {
-		t.Fatalf("%v with %d refunds, want uncounted with 1", p.State, p.Refunds)
+	if p.State != client.Uncounted || p.Refunds != 0 {
+		t.Fatalf("%v with %d refunds, want uncounted with 0", p.State, p.Refunds)
 	}
 	for _, d := range []client.Draw{
-		{Round: 1, Manifest: stream.Hash{1}}, {Round: 2, Manifest: stream.Hash{3}}, {Round: 3, Manifest: stream.Hash{2}},
+		{Round: 1, Step: 3, Manifest: stream.Hash{1}}, {Round: 2, Step: 3, Manifest: stream.Hash{3}}, {Round: 3, Step: 3, Manifest: stream.Hash{2}},
+		{Round: 3, Step: 2, Manifest: stream.Hash{3}},
 	} {
 		if err := p.Join(d); err == nil {
 			t.Errorf("joined round %d after round 2", d.Round)
 		}
 	}
-	must(t, p.Join(client.Draw{Round: 3, Manifest: stream.Hash{3}}))
+	must(t, p.Join(client.Draw{Round: 3, Step: 3, Manifest: stream.Hash{3}}))
+	if p.Refunds != 1 || p.Rounds != 1 {
+		t.Errorf("%d refunds, %d rounds of the phase, want 1 and 1", p.Refunds, p.Rounds)
+	}
 }
 
 func TestNothingPrivatePrints(t *testing.T) {

@@ -42,6 +42,9 @@ type Policy struct {
 	// HonestFraction is the share of the users of a round whose noise the device relies on. A smaller share that
 	// the plan itself claims to need takes its place; unset is the plan's.
 	HonestFraction accounting.Fraction
+	// MaxRoundsPerUser is how many rounds of one task the device answers for one user; unset is no limit of its own: what all
+	// of them cost together has to be within MaxEpsilon, or the task's budget, in any case. 1 refuses interactive phases.
+	MaxRoundsPerUser *uint32
 	// MinCohort is the smallest minimum cohort of a round that is accepted.
 	MinCohort uint64
 
@@ -58,10 +61,12 @@ type Policy struct {
 
 	// MaxRefunds is how many more rounds an uncounted event may join; unset is DefaultMaxRefunds. An acknowledgement
 	// is the broker's word: a broker that lies makes a counted event take part in at most 1 + MaxRefunds rounds, at the
-	// price of as many rounds (docs/privacy.md). 0 where the broker is not trusted not to.
+	// price of as many rounds (docs/privacy.md). 0 where the broker is not trusted not to. The rounds of one interactive
+	// phase are charged together and need no refund: there it counts phases.
 	MaxRefunds *uint32
 	// MaxReports is how many reports are made of one event, one for each attempt at each round that it joined; unset is
-	// DefaultMaxReports. Repeating a publish that was not answered makes no further report.
+	// DefaultMaxReports. Repeating a publish that was not answered makes no further report, and each round of an interactive
+	// phase after the first allows one more.
 	MaxReports *uint32
 }
 
@@ -93,6 +98,9 @@ func (p Policy) Validate() error {
 	if p.MaxReports != nil && *p.MaxReports == 0 {
 		return bad("max_reports", 0, "at least 1")
 	}
+	if p.MaxRoundsPerUser != nil && *p.MaxRoundsPerUser == 0 {
+		return bad("max_rounds_per_user", 0, "at least 1")
+	}
 	for i, hash := range p.TaskHashes {
 		if len(hash) != stream.HashSize {
 			return bad(fmt.Sprintf("task_hashes[%d]", i), hash, fmt.Sprintf("%d bytes", stream.HashSize))
@@ -121,6 +129,13 @@ func (p Policy) maxReports() uint32 {
 		return DefaultMaxReports
 	}
 	return *p.MaxReports
+}
+
+func (p Policy) maxRoundsPerUser() uint32 {
+	if p.MaxRoundsPerUser == nil {
+		return math.MaxUint32
+	}
+	return *p.MaxRoundsPerUser
 }
 
 // totals says whether the policy bounds all tasks together.

@@ -36,14 +36,15 @@ var fields = map[string]func(p *Policy, value any) error{
 		}
 		return text(v, &p.HonestFraction, accounting.ParseFraction, "a decimal or a/b in (0, 1]")
 	},
-	"min_cohort":       func(p *Policy, v any) error { return count(v, &p.MinCohort) },
-	"task_hash":        func(p *Policy, v any) error { return text(v, &p.TaskHash, fingerprint, "64 hexadecimal digits") },
-	"learner_key":      func(p *Policy, v any) error { return text(v, &p.LearnerKey, fingerprint, "64 hexadecimal digits") },
-	"stage_key":        func(p *Policy, v any) error { return text(v, &p.StageKey, fingerprint, "64 hexadecimal digits") },
-	"forbid_first_use": func(p *Policy, v any) error { return flag(v, &p.ForbidFirstUse) },
-	"allow_plaintext":  func(p *Policy, v any) error { return flag(v, &p.AllowPlaintext) },
-	"max_refunds":      func(p *Policy, v any) error { return limit(v, &p.MaxRefunds) },
-	"max_reports":      func(p *Policy, v any) error { return limit(v, &p.MaxReports) },
+	"min_cohort":          func(p *Policy, v any) error { return count(v, &p.MinCohort) },
+	"task_hash":           func(p *Policy, v any) error { return text(v, &p.TaskHash, fingerprint, "64 hexadecimal digits") },
+	"learner_key":         func(p *Policy, v any) error { return text(v, &p.LearnerKey, fingerprint, "64 hexadecimal digits") },
+	"stage_key":           func(p *Policy, v any) error { return text(v, &p.StageKey, fingerprint, "64 hexadecimal digits") },
+	"forbid_first_use":    func(p *Policy, v any) error { return flag(v, &p.ForbidFirstUse) },
+	"allow_plaintext":     func(p *Policy, v any) error { return flag(v, &p.AllowPlaintext) },
+	"max_refunds":         func(p *Policy, v any) error { return limit(v, &p.MaxRefunds) },
+	"max_reports":         func(p *Policy, v any) error { return limit(v, &p.MaxReports) },
+	"max_rounds_per_user": func(p *Policy, v any) error { return limit(v, &p.MaxRoundsPerUser) },
 }
 
 // ParsePolicy reads a policy file: one YAML document whose keys are the fields of Policy, such as max_total_epsilon. Every

@@ -8,8 +8,8 @@ import (
 	"math"
 )
 
-// recordVersion is the first byte of every record. Version 1 did not count reports.
-const recordVersion = 2
+// recordVersion is the first byte of every record.
+const recordVersion = 3
 
 // Bounds of a record; a store may be damaged, and nothing in it may grow memory.
 const (
@@ -21,32 +21,39 @@ var errRecord = errors.New("damaged record of a participation")
 
 // MarshalBinary encodes all of a participation but its key:
 //
-//	version 2, state     1 byte each
-//	refunds, reports     uvarint
+//	version 3, state     1 byte each
+//	refunds, reports     uvarint each
+//	phase, step, most    uvarint each
+//	rounds               uvarint: of the phase that it joined
 //	round                uvarint
-//	manifest             32 bytes, if round > 0
+//	manifest             32 bytes
 //	and if the state is charged
+//	before               1 byte: the state that earlier rounds of the phase left
 //	report id, parcel    16 bytes each
 //	place, n             uvarint
 //	n sends              uvarints: attempt, sent, acked, lowest
 //	length, counts       uvarint, bytes
-func (p Participation) MarshalBinary() ([]byte, error) { return p.marshal(recordVersion) }
-
-func (p Participation) marshal(version byte) ([]byte, error) {
+func (p Participation) MarshalBinary() ([]byte, error) {
 	if p.State == Fresh || p.State > Unknown || p.Draw.Round == 0 {
 		return nil, fmt.Errorf("encode participation: state %v, round %d: want one that took part", p.State, p.Draw.Round)
 	}
-	b := make([]byte, 0, 64+len(p.Draw.Counts))
-	b = append(b, version, byte(p.State))
-	b = binary.AppendUvarint(b, uint64(p.Refunds))
-	if version > 1 {
-		b = binary.AppendUvarint(b, uint64(p.Reports))
+	switch most := max(1, p.Draw.Most); {
+	case p.Rounds == 0 || p.Rounds > most,
+		p.Before != Fresh && (p.State != Charged || p.Rounds == 1),
+		p.Before == Fresh && p.State == Charged && p.Rounds > 1,
+		p.Before == Charged || p.Before > Unknown:
+		return nil, fmt.Errorf("encode participation: joined %d rounds of %d, was %v: want one that took part", p.Rounds, most, p.Before)
 	}
-	b = binary.AppendUvarint(b, p.Draw.Round)
+	b := make([]byte, 0, 64+len(p.Draw.Counts))
+	b = append(b, recordVersion, byte(p.State))
+	for _, v := range [...]uint64{uint64(p.Refunds), uint64(p.Reports), uint64(p.Draw.Phase), p.Draw.Step, uint64(p.Draw.Most), uint64(p.Rounds), p.Draw.Round} {
+		b = binary.AppendUvarint(b, v)
+	}
 	b = append(b, p.Draw.Manifest[:]...)
 	if p.State != Charged {
 		return b, nil
 	}
+	b = append(b, byte(p.Before))
 	b = append(b, p.Draw.Report[:]...)
 	b = append(b, p.Draw.Parcel[:]...)
 	b = binary.AppendUvarint(b, uint64(p.Draw.Place))
@@ -65,18 +72,16 @@ func (p Participation) marshal(version byte) ([]byte, error) {
 func (p *Participation) UnmarshalBinary(data []byte) error {
 	r := reader{data: data}
 	q := Participation{Key: p.Key}
-	version := r.byte()
-	if version < 1 || version > recordVersion {
-		return fmt.Errorf("%w: version %d, want 1 to %d", errRecord, version, recordVersion)
+	if version := r.byte(); version != recordVersion {
+		return fmt.Errorf("%w: version %d, want %d", errRecord, version, recordVersion)
 	}
 	q.State = State(r.byte())
-	q.Refunds = r.uint32()
-	if version > 1 {
-		q.Reports = r.uint32()
-	}
+	q.Refunds, q.Reports = r.uint32(), r.uint32()
+	q.Draw.Phase, q.Draw.Step, q.Draw.Most, q.Rounds = r.uint32(), r.uint64(), r.uint32(), r.uint32()
 	q.Draw.Round = r.uint64()
 	r.copy(q.Draw.Manifest[:])
 	if q.State == Charged {
+		q.Before = State(r.byte())
 		r.copy(q.Draw.Report[:])
 		r.copy(q.Draw.Parcel[:])
 		q.Draw.Place = r.uint32()
@@ -101,7 +106,7 @@ func (p *Participation) UnmarshalBinary(data []byte) error {
 		return errRecord
 	}
 	// Padded varints and unknown states end here: one participation has one encoding.
-	if again, err := q.marshal(version); err != nil || !bytes.Equal(again, data) {
+	if again, err := q.MarshalBinary(); err != nil || !bytes.Equal(again, data) {
 		return errRecord
 	}
 	*p = q

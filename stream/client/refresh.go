@@ -112,6 +112,11 @@ func (g *gateway) refreshRound(ctx context.Context) error {
 	if err := g.terms.CheckRound(m, hash, known); err != nil {
 		return err
 	}
+	if g.current != nil {
+		if err := g.terms.checkOrder(g.current.message, m); err != nil {
+			return err
+		}
+	}
 	at, _ := manifest.PhaseOf(g.terms.Task.Plan, m.Step) // CheckRound knows that there is one
 	if err := g.encoder.at(at.Index, m.Point); err != nil {
 		return err
@@ -126,6 +131,7 @@ func (g *gateway) refreshRound(ctx context.Context) error {
 		delete(g.rounds, old.number)
 	}
 	g.current = r
+	g.regroup()
 	g.progress()
 	return nil
 }

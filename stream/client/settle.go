@@ -62,23 +62,19 @@ func (g *gateway) decide(r *round, by func(*Participation)) error {
 // settledNow answers an event, or lets it wait for another round.
 func (g *gateway) settledNow(e *event) {
 	if !g.settled(e) && e.present {
-		g.again = append(g.again, e)
+		g.again, g.untidy = append(g.again, e), true
 		return
 	}
 	delete(g.events, e.part.Key)
+	if e.part.State != Uncounted && g.stays(e) {
+		return // nobody asked about it in this life yet; who does finds it in the store
+	}
 	g.answer(e)
 }
 
 // answer tells what became of an event.
 func (g *gateway) answer(e *event) {
-	o := Outcome{State: e.part.State, Round: e.part.Draw.Round}
-	switch o.State {
-	case Fresh:
-		o.State = Uncounted
-	case Charged:
-		o.State = Unknown
-	}
-	g.tell(e, o)
+	g.tell(e, Outcome{State: e.part.Outcome(), Round: e.part.Draw.Round})
 }
 
 // tell answers all who asked about an event.
@@ -92,7 +88,7 @@ func (g *gateway) tell(e *event, o Outcome) {
 
 // finish ends waiting after the task's End: no round will come, and a Close that does not come in time never will.
 func (g *gateway) finish() error {
-	g.unlot()
+	g.regroup()
 	for _, e := range g.again {
 		delete(g.events, e.part.Key)
 		g.answer(e)

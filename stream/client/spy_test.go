@@ -9,6 +9,7 @@ import (
 
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
@@ -139,9 +140,7 @@ func (s *spy) audit(w *world, others ...*spy) {
 				}
 			}
 		}
-		if len(opened[k]) > 1 {
-			s.t.Errorf("an event may be in %d batches", len(opened[k]))
-		}
+		s.auditRounds(w, opened[k], rounds)
 	}
 	// Two draws agree in one coordinate with probability at most 0.25, that of the mode of Bin(10, 1/2), so in three with
 	// at most 1/64, and five pairs all do with less than 1e-9.
@@ -162,6 +161,45 @@ func (s *spy) audit(w *world, others ...*spy) {
 			s.t.Errorf("the draw of an event that is %v is still stored", p.State)
 		}
 	}
+}
+
+// auditRounds insists that an event answered one round, or those of one interactive phase, each step once: open are the
+// rounds that may have counted it, drawn those that it was charged with.
+func (s *spy) auditRounds(w *world, open map[uint64]bool, drawn map[uint64]client.Draw) {
+	s.t.Helper()
+	phases, draws, steps := map[int]int{}, map[int]int{}, map[uint64]bool{}
+	for r := range drawn {
+		at, m := w.place(r)
+		draws[at.Index]++
+		if at.Interactive() && (steps[m.Step] || draws[at.Index] > int(at.Phase.RoundsPerUser)) {
+			s.t.Errorf("an event has %d draws in a phase of %d rounds, the last for step %d", draws[at.Index], at.Phase.RoundsPerUser, m.Step)
+		}
+		steps[m.Step] = true
+	}
+	for r := range open {
+		at, _ := w.place(r)
+		phases[at.Index]++
+		if most := max(1, at.Phase.RoundsPerUser); phases[at.Index] > int(most) || len(phases) > 1 {
+			s.t.Errorf("an event may be in batches of phases (by number of batches) %v", phases)
+		}
+	}
+}
+
+// place is where the round that stands is in the plan.
+func (w *world) place(r uint64) (manifest.Place, *wire.Round) {
+	for _, m := range w.broker.Dump() {
+		if m.Subject != w.name.Round(r) {
+			continue
+		}
+		var signed wire.Signed
+		must(w.t, stream.Unmarshal(m.Data, &signed))
+		var round wire.Round
+		must(w.t, stream.Unmarshal(signed.Body, &round))
+		at, _ := manifest.PhaseOf(w.task.Plan, round.Step)
+		return at, &round
+	}
+	w.t.Fatalf("round %d was never announced", r)
+	return manifest.Place{}, nil
 }
 
 // closed is the Close of an attempt, nil if there is none.

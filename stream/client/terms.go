@@ -112,8 +112,8 @@ func (t *Terms) agree(field string, f *wire.Phase) (PhaseTerms, error) {
 		return out, refuse(field+".mechanism.clip_norm", out.Params.ClipNorm, "%v, as declared", t.Spec.Model.ClipNorm)
 	case f.Minimum < t.policy.MinCohort:
 		return out, refuse(field+".minimum", f.Minimum, "at least %d, the policy's min_cohort", t.policy.MinCohort)
-	case f.RoundsPerUser > 1:
-		return out, refuse(field+".rounds_per_user", f.RoundsPerUser, "1: this version answers one round of a task")
+	case f.RoundsPerUser > t.policy.maxRoundsPerUser():
+		return out, refuse(field+".rounds_per_user", f.RoundsPerUser, "at most %d, the policy's max_rounds_per_user", t.policy.maxRoundsPerUser())
 	}
 	out.Guarantee, err = t.afford(field, manifest.PhaseRound(t.Task.Plan, f), f.RoundsPerUser)
 	return out, err
@@ -206,6 +206,23 @@ func (t *Terms) CheckRound(r *wire.Round, hash stream.Hash, known *stream.Hash) 
 	}
 	_, err := t.afford(fmt.Sprintf("round %d", r.Round), r, at.Phase.RoundsPerUser)
 	return err
+}
+
+// checkOrder refuses a round that no honest learner announces after another: steps come one after the other, a void round
+// repeats its step, and in an interactive phase, where all rounds count, it does not.
+func (t *Terms) checkOrder(old, r *wire.Round) error {
+	at, _ := manifest.PhaseOf(t.Task.Plan, old.Step)
+	least := old.Step
+	if at.Interactive() {
+		least++
+	}
+	switch most := old.Step + (r.Round - old.Round); {
+	case r.Round <= old.Round:
+		return nil // the same, or one that nobody looks at any more
+	case r.Step < least || r.Step > most:
+		return refuse(fmt.Sprintf("round %d: step", r.Round), r.Step, "%d to %d, after step %d in round %d", least, most, old.Step, old.Round)
+	}
+	return nil
 }
 
 // afford computes what a round costs one user who answers as many like it, and compares it with the limit.

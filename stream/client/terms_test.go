@@ -83,7 +83,10 @@ func TestCheckTask(t *testing.T) {
 		{"a smaller cohort", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].Cohort, m.Plan.Phases[0].Minimum = 25, 25 }, "epsilon"},
 		{"a biased coin", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].Mechanism.Coin = 1 << 18 }, "epsilon"},
 		{"more rounds a user, and users for one", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].RoundsPerUser = 3 }, "plan"},
-		{"more rounds a user", w, lax(client.Policy{}), interactive, "rounds_per_user"},
+		{"more rounds a user", w, lax(client.Policy{}), interactive, "plan.phases[0]: epsilon"},
+		{"more rounds a user, within the policy's epsilon", w, lax(client.Policy{MaxEpsilon: 9}), interactive, ""},
+		{"more rounds a user than the policy takes", w, lax(client.Policy{MaxEpsilon: 9, MaxRoundsPerUser: uint32p(2)}), interactive, "plan.phases[0].rounds_per_user"},
+		{"as many rounds a user as the policy takes", w, lax(client.Policy{MaxEpsilon: 9, MaxRoundsPerUser: uint32p(3)}), interactive, ""},
 		{"a costly second phase", w, lax(client.Policy{}), func(m *wire.Task) { secondPhase(m).Mechanism.Trials /= 2 }, "plan.phases[1]: epsilon"},
 		{"a small second phase", w, lax(client.Policy{MinCohort: 41}), func(m *wire.Task) { secondPhase(m).Minimum = 40 }, "plan.phases[1].minimum"},
 		{"an envelope", w, lax(client.Policy{}), func(m *wire.Task) { secondPhase(m).Smoothing = 2 }, ""},
@@ -125,6 +128,8 @@ func secondPhase(m *wire.Task) *wire.Phase {
 	m.Plan.Users += f.Users
 	return f
 }
+
+func uint32p(n uint32) *uint32 { return &n }
 
 // interactive has the users of the first phase answer each of its rounds.
 func interactive(m *wire.Task) {

@@ -174,7 +174,7 @@ func (w *world) learn(ctx context.Context) {
 		if b == nil {
 			return
 		}
-		if !b.Void {
+		if at, _ := manifest.PhaseOf(w.task.Plan, step); !b.Void || at.Interactive() {
 			step++
 		}
 	}

@@ -22,7 +22,7 @@ func FuzzDamagedFile(f *testing.F) {
 	change := client.Change{Pin: &pin, Rounds: map[uint64]stream.Hash{1: {2}}}
 	var keys []client.Key
 	for i := range int64(20) {
-		p := client.Participation{Key: client.RowKey("a", i)}
+		p := client.Participation{Key: client.RowKey("a", i), Rounds: 1}
 		keys = append(keys, p.Key)
 		p.State, p.Draw.Round, p.Draw.Manifest, p.Draw.Counts = client.Charged, 1, stream.Hash{2}, []byte("counts")
 		if i%2 == 0 {

@@ -78,7 +78,7 @@ func TestAnswersAsMemory(t *testing.T) {
 					continue
 				}
 				p := client.Participation{Key: k, State: client.State(rapid.IntRange(1, 4).Draw(t, "state"))}
-				p.Draw.Round, p.Refunds = round, uint32(i)
+				p.Draw.Round, p.Refunds, p.Rounds = round, uint32(i), 1
 				if p.State == client.Charged {
 					p.Draw.Counts = rapid.SliceOfN(rapid.Byte(), 1, 9).Draw(t, "counts")
 					p.Sends = []client.Send{{Attempt: 1, Sent: 2, Acked: 1, Lowest: 5}}
@@ -130,7 +130,7 @@ func TestDurableWhenWriteReturns(t *testing.T) {
 	defer func() { must(t, s.Close()) }()
 	for i := range 20 {
 		p := client.Participation{Key: client.RowKey("s", int64(i))}
-		must(t, p.Join(client.Draw{Round: 1, Counts: []byte{1, 2}}))
+		must(t, p.Join(client.Draw{Round: 1, Step: 1, Counts: []byte{1, 2}}))
 		p.Sending(1, false)
 		must(t, s.Write(client.Change{Events: []client.Participation{p}}))
 		data, err := os.ReadFile(path)
