@@ -37,7 +37,11 @@ func sweep(ctx context.Context, job pipeline.Job, users []uint, repeats int, see
 	}
 	config := sim.SeriesConfig{Problem: job.Problem, Repeats: repeats, Synthetic: sim.SyntheticConfig{
 		Dim: job.Features.Dim(), Loss: job.Spec.Model.Loss, TruthNorm: pipeline.QuickstartTruthNorm, Noise: 0.1, Ridge: job.Problem.Ridge, Seed: seed}}
-	config.Methods = []string{learner.MethodPSGD, learner.MethodPAGD}
+	for _, m := range learner.Methods() {
+		if job.Problem.Applies(m) == nil {
+			config.Methods = append(config.Methods, m)
+		}
+	}
 	for _, n := range users {
 		config.Users = append(config.Users, uint64(n))
 	}

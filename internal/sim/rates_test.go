@@ -1,0 +1,63 @@
+package sim_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/panlearn/panlearn/internal/sim"
+	"github.com/panlearn/panlearn/learner"
+)
+
+// populations are those on which each theorem is measured: nothing is clipped, so the bounds are the loss's own, and the optimum is known.
+var populations = []struct {
+	name        string
+	synthetic   sim.SyntheticConfig
+	sequential  []string
+	interactive string
+}{
+	{"smooth", sim.SyntheticConfig{Dim: 5, Loss: "logistic", TruthNorm: 3, Seed: 5},
+		[]string{learner.MethodPSGD, learner.MethodPAGD}, learner.MethodPGD},
+	{"not smooth", sim.SyntheticConfig{Dim: 5, Loss: "absolute", TruthNorm: 3, Noise: 0.1, Seed: 5},
+		[]string{learner.MethodPSGD, learner.MethodPAGDEnvelope}, learner.MethodPGDEnvelope},
+	{"smooth and strongly convex", sim.SyntheticConfig{Dim: 5, Loss: "logistic", TruthNorm: 3, Ridge: 0.05, Seed: 5},
+		[]string{learner.MethodPAGDRestarts}, learner.MethodPGDRestarts},
+	{"strongly convex", sim.SyntheticConfig{Dim: 5, Loss: "absolute", TruthNorm: 3, Noise: 0.1, Ridge: 0.2, Seed: 5},
+		[]string{learner.MethodPAGDEnvelopeRestarts}, learner.MethodPGDEnvelopeRestarts},
+}
+
+// Theorems 4.1, 4.3, 4.7, 4.8 and 4.9: the excess risk of every method stays within its planned bound at every number of users, and
+// more users help. The seeds are fixed. The deep version fits the exponent of n over two orders of magnitude, for the methods that
+// are interactive over one.
+func TestTheorems4_RatesOfAllMethods(t *testing.T) {
+	sequential := sim.SeriesConfig{Problem: smooth(), Users: []uint64{2000, 16000}, Repeats: 2}
+	interactive := sim.SeriesConfig{Problem: smooth(), Users: []uint64{1000, 4000}, Repeats: 2}
+	interactive.Problem.Interactive, interactive.Problem.MaxRounds = true, 40
+	if os.Getenv("PANLEARN_DEEP") != "" {
+		sequential.Users, sequential.Repeats = []uint64{2000, 8000, 32000, 128000, 256000}, 10
+		interactive.Users, interactive.Repeats = []uint64{2000, 6000, 20000}, 5
+		interactive.Problem.MaxRounds = 500
+	} else {
+		fmt.Printf("NOT RUN: %s: exponents over 2000 to 256000 users; set PANLEARN_DEEP=1\n", t.Name())
+	}
+	for _, p := range populations {
+		t.Run(p.name, func(t *testing.T) {
+			sequential.Synthetic, sequential.Methods = p.synthetic, p.sequential
+			interactive.Synthetic, interactive.Methods = p.synthetic, []string{p.interactive}
+			for _, c := range []sim.SeriesConfig{sequential, interactive} {
+				points, err := sim.Series(context.Background(), c)
+				if err != nil {
+					t.Fatal(err)
+				}
+				within(t, points)
+				for _, s := range sim.Slopes(points) {
+					t.Logf("%-22s: slope %.2f; the theorem's are %.2f for privacy and %.2f for sampling", s.Method, s.Fitted, s.Privacy, s.Sampling)
+					if !(s.Fitted < 0) {
+						t.Errorf("%s: slope %v: more users did not help", s.Method, s.Fitted)
+					}
+				}
+			}
+		})
+	}
+}
