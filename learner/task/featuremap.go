@@ -124,6 +124,14 @@ func (m *FeatureMap) compileDerived(f *Features) {
 	}
 }
 
+// Unlabelled returns the map for events that are to be scored: data may be without labels, and that of a mapped event is 0 and
+// means nothing.
+func (m *FeatureMap) Unlabelled() *FeatureMap {
+	out := *m
+	out.schema.Unlabelled = true
+	return &out
+}
+
 // Schema says what a reader of this task's data has to know.
 func (m *FeatureMap) Schema() Schema { return m.schema }
 

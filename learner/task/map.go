@@ -54,6 +54,10 @@ func (m *FeatureMap) Map(row Row, dst *convex.Example) error {
 	if m.dense {
 		dst.Index = nil
 	}
+	if m.schema.Unlabelled {
+		dst.Label = 0
+		return nil
+	}
 	y, err := m.label.parse(row.Label)
 	if err != nil {
 		return fail(m.label.column, err.Error())

@@ -35,6 +35,8 @@ type Schema struct {
 	Label     string       // field of the label; empty for libsvm and idx
 	Class     bool         // whether the label is a class, which may be a word, or a number
 	Dimension int          // number of values of libsvm and idx
+	// Unlabelled says that data may be without labels, and that a label that is there is passed over.
+	Unlabelled bool
 }
 
 // Schema returns what a reader of this task's data has to know.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/panlearn/panlearn/learner/task"
@@ -14,10 +15,10 @@ import (
 type csvRows struct {
 	lines     *lines
 	separator byte
-	width     int   // fields of a line
-	position  []int // of the schema's columns
-	label     int
-	labelName string
+	width     int      // fields of a line
+	position  []int    // of the schema's columns
+	label     int      // -1 where there is none
+	undecided bool     // without a header, the first line of data that may be without labels tells whether they are
 	fields    []string // of the last line, reused
 	chosen    []string
 }
@@ -25,7 +26,7 @@ type csvRows struct {
 // newCSV reads the header, where the data have one. Its errors do not show the header: if the data have none, the first
 // line is an event.
 func newCSV(l *lines, schema task.Schema) (*csvRows, error) {
-	f := &csvRows{lines: l, separator: schema.Events.Separator[0], labelName: schema.Label}
+	f := &csvRows{lines: l, separator: schema.Events.Separator[0]}
 	names := schema.Events.Columns
 	if schema.Events.Header {
 		line, err := l.next()
@@ -62,12 +63,31 @@ func newCSV(l *lines, schema task.Schema) (*csvRows, error) {
 		}
 		f.position = append(f.position, at)
 	}
+	if schema.Unlabelled && !slices.Contains(names, schema.Label) {
+		f.label = -1
+		return f, nil
+	}
+	f.undecided = schema.Unlabelled && !schema.Events.Header
 	var err error
 	f.label, err = find(schema.Label)
 	return f, err
 }
 
 func (f *csvRows) close() error { return nil }
+
+// decide looks at the first line: with one field less than columns are declared, the label is the one that is not there.
+func (f *csvRows) decide() {
+	f.undecided = false
+	if len(f.fields) != f.width-1 {
+		return
+	}
+	for i, at := range f.position {
+		if at > f.label {
+			f.position[i]--
+		}
+	}
+	f.width, f.label = f.width-1, -1
+}
 
 func (f *csvRows) next(row *task.Row) error {
 	line, err := f.lines.next()
@@ -77,6 +97,9 @@ func (f *csvRows) next(row *task.Row) error {
 	if f.fields, err = splitCSV(f.fields[:0], string(line), f.separator); err != nil {
 		return f.lines.fail("", err.Error())
 	}
+	if f.undecided {
+		f.decide()
+	}
 	if len(f.fields) != f.width {
 		return f.lines.fail("", fmt.Sprintf("%d fields, want %d", len(f.fields), f.width))
 	}
@@ -84,7 +107,10 @@ func (f *csvRows) next(row *task.Row) error {
 	for _, at := range f.position {
 		f.chosen = append(f.chosen, f.fields[at])
 	}
-	row.Line, row.Fields, row.Label = f.lines.line, f.chosen, f.fields[f.label]
+	row.Line, row.Fields = f.lines.line, f.chosen
+	if f.label >= 0 {
+		row.Label = f.fields[f.label]
+	}
 	return nil
 }
 

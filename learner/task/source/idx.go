@@ -12,7 +12,7 @@ import (
 // idx reads the container of MNIST, big-endian: images are 0x00000803, count, rows, columns, then one byte a pixel; labels are
 // 0x00000801, count, then one byte each.
 type idx struct {
-	images, labels io.Reader
+	images, labels io.Reader // no labels where none are wanted
 	count, at      uint32
 	pixels         []byte
 	value          []float64
@@ -30,20 +30,29 @@ func newIDX(images, labels io.Reader, dimension int) (*idx, error) {
 		return nil, fmt.Errorf("images: %d x %d pixels, want features.vector.dimension = %d", head[2], head[3], dimension)
 	}
 	count := head[1]
-	var tail [2]uint32
-	if err := binary.Read(labels, binary.BigEndian, &tail); err != nil {
-		return nil, fmt.Errorf("labels: header: %w", err)
-	}
-	if tail[0] != 0x801 {
-		return nil, fmt.Errorf("labels: magic number %#08x, want 0x00000801", tail[0])
-	}
-	if tail[1] != count {
-		return nil, fmt.Errorf("labels: %d for %d images", tail[1], count)
+	if labels != nil {
+		if err := checkIDXLabels(labels, count); err != nil {
+			return nil, err
+		}
 	}
 	return &idx{
 		images: images, labels: labels, count: count,
 		pixels: make([]byte, dimension), value: make([]float64, dimension),
 	}, nil
+}
+
+func checkIDXLabels(labels io.Reader, count uint32) error {
+	var head [2]uint32
+	if err := binary.Read(labels, binary.BigEndian, &head); err != nil {
+		return fmt.Errorf("labels: header: %w", err)
+	}
+	if head[0] != 0x801 {
+		return fmt.Errorf("labels: magic number %#08x, want 0x00000801", head[0])
+	}
+	if head[1] != count {
+		return fmt.Errorf("labels: %d for %d images", head[1], count)
+	}
+	return nil
 }
 
 func (f *idx) close() error { return nil }
@@ -55,15 +64,18 @@ func (f *idx) next(row *task.Row) error {
 	if _, err := io.ReadFull(f.images, f.pixels); err != nil {
 		return fmt.Errorf("image %d of %d: %w", f.at+1, f.count, noEOF(err))
 	}
-	var label [1]byte
-	if _, err := io.ReadFull(f.labels, label[:]); err != nil {
-		return fmt.Errorf("label %d of %d: %w", f.at+1, f.count, noEOF(err))
+	if f.labels != nil {
+		var label [1]byte
+		if _, err := io.ReadFull(f.labels, label[:]); err != nil {
+			return fmt.Errorf("label %d of %d: %w", f.at+1, f.count, noEOF(err))
+		}
+		row.Label = strconv.Itoa(int(label[0]))
 	}
 	f.at++
 	for i, p := range f.pixels {
 		f.value[i] = float64(p)
 	}
-	row.Line, row.Index, row.Value, row.Label = int64(f.at), nil, f.value, strconv.Itoa(int(label[0]))
+	row.Line, row.Index, row.Value = int64(f.at), nil, f.value
 	return nil
 }
 

@@ -16,6 +16,7 @@ type jsonRows struct {
 	names  []string
 	values []string
 	seen   []bool
+	needed int // names that every event has, the others are passed over: all, or all but the label
 }
 
 // Reasons never quote the decoder, whose messages show characters of the data.
@@ -29,6 +30,10 @@ func newJSONL(l *lines, schema task.Schema) *jsonRows {
 	}
 	f.values = make([]string, len(f.names))
 	f.seen = make([]bool, len(f.names))
+	f.needed = len(f.names)
+	if schema.Unlabelled {
+		f.needed--
+	}
 	return f
 }
 
@@ -62,7 +67,7 @@ func (f *jsonRows) next(row *task.Row) error {
 			}
 		}
 		i, ok := f.index[name]
-		if !ok {
+		if !ok || i >= f.needed {
 			continue
 		}
 		if f.seen[i] {
@@ -79,7 +84,7 @@ func (f *jsonRows) next(row *task.Row) error {
 	if _, err := d.Token(); err != io.EOF {
 		return f.lines.fail("", notObject)
 	}
-	for i, ok := range f.seen {
+	for i, ok := range f.seen[:f.needed] {
 		if !ok {
 			return f.lines.fail(f.names[i], "the key is missing")
 		}

@@ -15,6 +15,16 @@ type libsvm struct {
 	dimension int
 	index     []int32
 	value     []float64
+	// unlabelled lines may begin with a feature.
+	unlabelled bool
+}
+
+// startsWithLabel reports whether the first field of a line is no feature.
+func startsWithLabel(line []byte) bool {
+	for field := range bytes.FieldsSeq(line) {
+		return !bytes.Contains(field, []byte(":"))
+	}
+	return false
 }
 
 func (f *libsvm) close() error { return nil }
@@ -30,7 +40,7 @@ func (f *libsvm) next(row *task.Row) error {
 	}
 	f.index, f.value = f.index[:0], f.value[:0]
 	row.Line = f.lines.line
-	labelled := false
+	labelled := f.unlabelled && !startsWithLabel(line)
 	last := 0
 	for field := range bytes.FieldsSeq(line) {
 		if !labelled {

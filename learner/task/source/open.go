@@ -17,9 +17,9 @@ import (
 // a pattern of filepath.Match, whose files are read in lexical order as one stream. Files may be gzip or zstd, whatever
 // their name; Parquet may not, and does not come from standard input. For idx, path is "images,labels", or names the
 // images alone if the labels lie beside them under the name that MNIST gives them. The error is a *SchemaError where the
-// data do not match the task.
+// data do not match the task. Where the map is Unlabelled, labels may be missing, and those of idx are not looked for.
 func Open(path string, m *task.FeatureMap) (*Reader, error) {
-	files, err := expand(path, m.Schema().Events.Format)
+	files, err := expand(path, m.Schema())
 	if err != nil {
 		return nil, fmt.Errorf("open data: %w", err)
 	}
@@ -53,7 +53,8 @@ type opened struct {
 }
 
 // expand finds the files of a path.
-func expand(path string, format task.Format) ([]input, error) {
+func expand(path string, schema task.Schema) ([]input, error) {
+	format := schema.Events.Format
 	if path == "-" {
 		return []input{{path: path}}, nil
 	}
@@ -61,7 +62,7 @@ func expand(path string, format task.Format) ([]input, error) {
 		return []input{{path: images, labels: labels}}, nil
 	}
 	if _, err := os.Stat(path); err == nil || !strings.ContainsAny(path, "*?[") {
-		labels, err := labelsOf(path, format)
+		labels, err := labelsOf(path, schema)
 		return []input{{path: path, labels: labels}}, err
 	}
 	names, err := filepath.Glob(path)
@@ -74,7 +75,7 @@ func expand(path string, format task.Format) ([]input, error) {
 		if format == task.IDX && strings.Contains(filepath.Base(name), "labels") {
 			continue // it comes with its images
 		}
-		labels, err := labelsOf(name, format)
+		labels, err := labelsOf(name, schema)
 		if err != nil {
 			return nil, err
 		}
@@ -91,8 +92,8 @@ func expand(path string, format task.Format) ([]input, error) {
 }
 
 // labelsOf names the file of labels that belongs to a file of images: train-images-idx3-ubyte to train-labels-idx1-ubyte.
-func labelsOf(path string, format task.Format) (string, error) {
-	if format != task.IDX {
+func labelsOf(path string, schema task.Schema) (string, error) {
+	if schema.Events.Format != task.IDX || schema.Unlabelled {
 		return "", nil
 	}
 	folder, name := filepath.Split(path)
@@ -134,6 +135,9 @@ func (i input) open(schema task.Schema) (*opened, error) {
 		}
 		if schema.Events.Format != task.IDX {
 			return matching(i.path)(newRows(events, schema))
+		}
+		if schema.Unlabelled {
+			return matching(i.path)(newIDX(events, nil, schema.Dimension))
 		}
 		marks, err := openFile(i.labels)
 		if err != nil {

@@ -18,7 +18,8 @@ var errNotFile = errors.New("not a regular file: Parquet begins at its end, and 
 type parquetRows struct {
 	in     *parquet.Reader
 	limit  int
-	values []string // of the columns, then of the label
+	values []string // of the columns, then of the label, where it is read
+	fields int      // of values
 	line   int64
 }
 
@@ -46,16 +47,18 @@ func newParquetRows(in io.ReaderAt, size int64, schema task.Schema) (*parquetRow
 	for i, name := range schema.Columns {
 		columns = append(columns, parquet.Column{Name: name, Kind: columnKind(schema.Kinds[i])})
 	}
-	label := parquet.Number
-	if schema.Class {
-		label = parquet.Any
+	if !schema.Unlabelled {
+		label := parquet.Number
+		if schema.Class {
+			label = parquet.Any
+		}
+		columns = append(columns, parquet.Column{Name: schema.Label, Kind: label})
 	}
-	columns = append(columns, parquet.Column{Name: schema.Label, Kind: label})
 	r, err := parquet.Open(in, size, columns)
 	if err != nil {
 		return nil, err
 	}
-	return &parquetRows{in: r, limit: schema.Events.MaxLine, values: make([]string, len(columns))}, nil
+	return &parquetRows{in: r, limit: schema.Events.MaxLine, values: make([]string, len(columns)), fields: len(schema.Columns)}, nil
 }
 
 func columnKind(k task.ColumnKind) parquet.Kind {
@@ -83,8 +86,10 @@ func (f *parquetRows) next(row *task.Row) error {
 	if size > f.limit {
 		return &task.RowError{Line: f.line, Reason: fmt.Sprintf("longer than events.max_line, %d bytes", f.limit)}
 	}
-	last := len(f.values) - 1
-	row.Line, row.Fields, row.Label = f.line, f.values[:last], f.values[last]
+	row.Line, row.Fields = f.line, f.values[:f.fields]
+	if f.fields < len(f.values) {
+		row.Label = f.values[f.fields]
+	}
 	return nil
 }
 

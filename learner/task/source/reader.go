@@ -74,7 +74,7 @@ func newRows(stream io.Reader, schema task.Schema) (rows, error) {
 	l := newLines(stream, schema.Events)
 	switch schema.Events.Format {
 	case task.LIBSVM:
-		return &libsvm{lines: l, dimension: schema.Dimension}, nil
+		return &libsvm{lines: l, dimension: schema.Dimension, unlabelled: schema.Unlabelled}, nil
 	case task.CSV:
 		return newCSV(l, schema)
 	case task.JSONL:
