@@ -33,10 +33,16 @@ waits for a round that it can take part in. With --state, a run that was interru
 a row is known by its position in its file or, with --data -, in standard input. Do not reorder or prepend rows between
 runs. --live says that every row is new in every run, as in a stream that is never read twice.
 
+A pattern in quotes, such as 'day-*.csv.gz', names several files, which are read in lexical order. Its rows are known by
+their file, so files may be added before a later run with the same pattern, wherever they come in the order; do not rename
+them. Files may be plain, gzip or zstd, whatever their name. Parquet is read from files alone; for idx, name the images and
+the labels with a comma between, or the images alone where the labels are beside them under the name that MNIST uses.
+
 The task's plan is not believed: its epsilon is computed again here, and a task that the policy does not allow gets
 nothing (exit code 3). A row that does not fit the declaration is sent as the zero vector, so that who takes part does not
 depend on content; its line number is logged here and nowhere else.`,
 		Example: `  ingest publish -f deploy/tasks/a9a.yaml --nats nats://127.0.0.1:4222 --data a9a.gz --state ./devices
+  ingest publish --task clicks --nats nats://broker:4222 --data 'day-*.parquet' --format parquet --state ./devices
   tail -f events.jsonl | ingest publish --task clicks --nats nats://broker:4222 --data - --live --state ./devices`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -81,8 +87,8 @@ depend on content; its line number is logged here and nowhere else.`,
 	c.Flags().StringVarP(&p.taskFile, "task-file", "f", "", "the task `FILE`: what the announced task must declare")
 	c.Flags().StringArrayVar(&sets, "set", nil, "override a `PATH=VALUE` of the task file; repeatable")
 	c.Flags().StringVar(&p.task, "task", "", "`NAME` of the task, instead of a task file")
-	c.Flags().StringVar(&p.data, "data", "", "`FILE` of events, .gz too, - for standard input")
-	c.Flags().StringVar(&p.format, "format", "", "format of the data, if not the task's: libsvm, csv, jsonl or idx")
+	c.Flags().StringVar(&p.data, "data", "", "`FILE` of events, or a quoted pattern of files; gzip and zstd too; - for standard input")
+	c.Flags().StringVar(&p.format, "format", "", "format of the data, if not the task's: libsvm, csv, jsonl, idx or parquet")
 	c.Flags().StringVar(&p.state, "state", "", "`DIR` in which participation is kept; without it a second run sends rows again")
 	c.Flags().StringVar(&p.policy, "policy", "", "`FILE` of what these devices agree to (YAML)")
 	c.Flags().StringVar(&p.seal, "seal", "hpke", "none: agree to a task whose reports the broker's operator can read")

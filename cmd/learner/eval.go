@@ -63,8 +63,8 @@ func newEval() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&model, "model", "", "snapshot `FILE`")
-	c.Flags().StringVar(&data, "data", "", "data `FILE`, .gz too, - for standard input")
-	c.Flags().StringVar(&format, "format", "", "format of the data, if not the task's: libsvm, csv, jsonl or idx")
+	c.Flags().StringVar(&data, "data", "", "data `FILE`, or a quoted pattern of files; gzip and zstd too; - for standard input")
+	c.Flags().StringVar(&format, "format", "", "format of the data, if not the task's: libsvm, csv, jsonl, idx or parquet")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }

@@ -69,8 +69,8 @@ population of the task's dimension and loss, whose optimum is known.`,
 		},
 	}
 	f.Flags(c.Flags())
-	c.Flags().StringVar(&data, "data", "", "training data `FILE`, .gz too")
-	c.Flags().StringVar(&test, "test", "", "test data `FILE`")
+	c.Flags().StringVar(&data, "data", "", "training data `FILE`, or a quoted pattern of files; gzip and zstd too")
+	c.Flags().StringVar(&test, "test", "", "test data `FILE`, as --data")
 	c.Flags().IntVar(&seeds, "seeds", 1, "`K` independent runs")
 	c.Flags().Uint64Var(&seed, "seed", 1, "first `SEED`; the same seed gives the same model")
 	c.Flags().UintSliceVar(&users, "sweep-users", nil, "numbers of users `N,N,...` to measure excess risk for")

@@ -29,7 +29,7 @@ type command = func(ts *testscript.TestScript, neg bool, args []string)
 
 func commands() map[string]command {
 	return map[string]command{"port": port, "json": jsonHolds, "waitfor": waitFor, "waitport": waitPort, "waitmetric": waitMetric,
-		"refuses": refuses, "refusesall": refusesAll, "report": report, "head": head, "tail": tail}
+		"parquet": toParquet, "refuses": refuses, "refusesall": refusesAll, "report": report, "head": head, "tail": tail}
 }
 
 func port(ts *testscript.TestScript, neg bool, args []string) {

@@ -11,7 +11,7 @@ import (
 	"github.com/panlearn/panlearn/learner/task/source"
 )
 
-// LoadExamples maps every row of a file, for simulations. A row that does not fit the declaration becomes an example
+// LoadExamples maps every row of a file or pattern of files, for simulations. A row that does not fit the declaration becomes an example
 // without features, whose gradient is zero: what a device would report in its place. It counts those rows.
 func LoadExamples(features *task.FeatureMap, path string) (examples []convex.Example, invalid int, err error) {
 	rows, err := source.Open(path, features)

@@ -19,9 +19,9 @@ import (
 type PublishConfig struct {
 	Task       stream.Task
 	Spec       *task.Spec // nil: take the announced declaration
-	Data       string     // file, or - for standard input
+	Data       string     // file, pattern of files, or - for standard input
 	Format     task.Format
-	Source     string // what rows are known by: the absolute path of Data, "-", or empty where every row is new
+	Source     string // what rows are known by: the absolute path of Data, "-", or empty where every row is new; see source.Open for patterns
 	StateDir   string // empty: participation is forgotten at the end
 	Bundle     int
 	Policy     client.Policy

@@ -43,6 +43,7 @@ type Config struct {
 	// the policy takes.
 	Spec *task.Spec
 	// Source names where the rows of Run come from, such as the absolute path of a file, so that a second run knows them.
+	// Rows that name a file of their own are known by that one, and Source is then the pattern that found it.
 	// The store is pinned to it. Empty is a live stream: its rows are new in every run, and a row of an earlier
 	// run is never seen again.
 	Source string
