@@ -28,13 +28,17 @@ func tensors(t fataler, s *task.Spec, rows []task.Row) map[string]tensor {
 		}
 		in["vector"] = x
 	}
-	for i, c := range s.Features.Columns {
-		x := tensor{Type: "string", Dims: []int{len(rows), 1}}
-		if c.Kind == task.Numeric {
-			x.Type = "float64"
+	words := map[string]bool{}
+	for _, c := range s.Features.Columns {
+		words[c.Name] = c.Kind == task.Categorical || c.Kind == task.Hashed
+	}
+	for i, name := range s.Schema().Columns {
+		x := tensor{Type: "float64", Dims: []int{len(rows), 1}}
+		if words[name] {
+			x.Type = "string"
 		}
 		for _, row := range rows {
-			if c.Kind != task.Numeric {
+			if words[name] {
 				x.Data = append(x.Data, row.Fields[i])
 				continue
 			}
@@ -44,7 +48,7 @@ func tensors(t fataler, s *task.Spec, rows []task.Row) map[string]tensor {
 			}
 			x.Data = append(x.Data, jsNumber(f))
 		}
-		in[c.Name] = x
+		in[name] = x
 	}
 	return in
 }
@@ -76,7 +80,7 @@ type scenario struct {
 
 var scenarios = rapid.Custom(func(t *rapid.T) scenario {
 	var s scenario
-	s.spec, s.theta = drawTask(t, task.Numeric, task.Categorical)
+	s.spec, s.theta = drawTask(t)
 	for range rapid.IntRange(1, 5).Draw(t, "rows") {
 		s.rows = append(s.rows, drawRow(t, s.spec))
 	}

@@ -13,7 +13,7 @@ import (
 var losses = []string{"logistic", "softmax", "squared", "huber", "absolute", "quantile", "hinge", "smoothed-hinge", "poisson"}
 
 // drawTask draws a task and its parameters. Bounds are moderate, so that tests can compare to relative precision.
-func drawTask(t *rapid.T, kinds ...task.ColumnKind) (*task.Spec, []float64) {
+func drawTask(t *rapid.T) (*task.Spec, []float64) {
 	s := &task.Spec{Version: task.Version, Name: "drawn"}
 	s.Intercept = rapid.SampledFrom([]float64{0, 1, 0.25, -2}).Draw(t, "intercept")
 	s.Model = task.Model{Loss: rapid.SampledFrom(losses).Draw(t, "loss"), Radius: 5}
@@ -27,11 +27,20 @@ func drawTask(t *rapid.T, kinds ...task.ColumnKind) (*task.Spec, []float64) {
 		s.Label.Column = "target"
 		s.Events.Header = s.Events.Format == task.CSV
 		for i := range rapid.IntRange(1, 6).Draw(t, "columns") {
-			s.Features.Columns = append(s.Features.Columns, drawColumn(t, columnNames[i], kinds))
+			s.Features.Columns = append(s.Features.Columns, drawColumn(t, columnNames[i]))
+		}
+		if c := s.Features.Columns[0]; c.Kind == task.Numeric && rapid.Bool().Draw(t, "twice") {
+			s.Features.Columns = append(s.Features.Columns, task.Column{Name: c.Name, Kind: task.Bucketed, Edges: []float64{-50, 0, 25}})
 		}
 	}
 	s.SetDefaults()
+	drawDerived(t, &s.Features)
 	features, err := s.Compile()
+	if err == nil && rapid.IntRange(0, 2).Draw(t, "scaled") == 0 {
+		n := len(features.Coordinates())
+		s.Features.Scales = rapid.SliceOfN(rapid.Float64Range(0.1, 10), n, n).Draw(t, "scales")
+		features, err = s.Compile()
+	}
 	if err == nil && rapid.Bool().Draw(t, "bounded") {
 		s.NormBound = features.Bound() * rapid.Float64Range(0.1, 1).Draw(t, "norm bound")
 		features, err = s.Compile()
@@ -79,10 +88,15 @@ func drawVector(t *rapid.T) *task.Vector {
 	return v
 }
 
-func drawColumn(t *rapid.T, name string, kinds []task.ColumnKind) task.Column {
-	c := task.Column{Name: name, Kind: rapid.SampledFrom(kinds).Draw(t, "kind")}
+func drawColumn(t *rapid.T, name string) task.Column {
+	c := task.Column{Name: name, Kind: rapid.SampledFrom([]task.ColumnKind{task.Numeric, task.Numeric, task.Categorical, task.Hashed, task.Bucketed}).Draw(t, "kind")}
 	switch c.Kind {
 	case task.Numeric:
+		if rapid.IntRange(0, 3).Draw(t, "standard") == 0 {
+			c.Scale, c.Mean = task.Standard, rapid.Float64Range(-100, 100).Draw(t, "mean")
+			c.Std, c.Clip = rapid.Float64Range(0.5, 50).Draw(t, "std"), rapid.Float64Range(0.5, 4).Draw(t, "clip")
+			break
+		}
 		c.Min, c.Max = drawRange(t)
 		c.Scale = drawScale(t)
 	case task.Categorical:
@@ -90,8 +104,44 @@ func drawColumn(t *rapid.T, name string, kinds []task.ColumnKind) task.Column {
 		c.Unknown = rapid.SampledFrom([]task.Unknown{task.Invalid, task.Drop, task.Other}).Draw(t, "unknown")
 	case task.Hashed:
 		c.Buckets = rapid.IntRange(1, 8).Draw(t, "buckets")
+	case task.Bucketed:
+		c.Edges = []float64{-10, 0, 0.5, 1e3}[:rapid.IntRange(1, 4).Draw(t, "edges")]
 	}
 	return c
+}
+
+// drawDerived adds what can be made from the columns or the vector, and scales.
+func drawDerived(t *rapid.T, f *task.Features) {
+	var numbers, indicators []string
+	for _, c := range f.Columns {
+		if c.Kind == task.Numeric {
+			numbers = append(numbers, c.Name)
+		} else {
+			indicators = append(indicators, c.Name)
+		}
+	}
+	hidden := false
+	if len(indicators) > 1 && rapid.Bool().Draw(t, "crossed") {
+		f.Crosses = []task.Cross{{Columns: indicators[:rapid.IntRange(2, min(3, len(indicators))).Draw(t, "crossed columns")]}}
+		if rapid.Bool().Draw(t, "hashed cross") {
+			f.Crosses[0].Buckets = rapid.IntRange(1, 8).Draw(t, "cross buckets")
+		}
+	}
+	if len(numbers) > 0 && rapid.Bool().Draw(t, "polynomial") {
+		f.Polynomial = &task.Polynomial{Columns: numbers, Degree: rapid.IntRange(2, 3).Draw(t, "degree")}
+		hidden = rapid.Bool().Draw(t, "hidden")
+	}
+	if (len(numbers) > 0 || f.Vector != nil) && rapid.Bool().Draw(t, "fourier") {
+		f.Fourier = &task.Fourier{Columns: numbers, Dimension: rapid.IntRange(1, 6).Draw(t, "fourier dimension"),
+			Gamma: rapid.Float64Range(1e-6, 1).Draw(t, "gamma"), Seed: rapid.IntRange(0, 1000).Draw(t, "seed")}
+		hidden = rapid.Bool().Draw(t, "hidden")
+		if f.Vector != nil {
+			f.Vector.Hidden = hidden
+		}
+	}
+	for i := range f.Columns {
+		f.Columns[i].Hidden = hidden && f.Columns[i].Kind == task.Numeric
+	}
 }
 
 func drawRange(t *rapid.T) (low, high float64) {
@@ -110,14 +160,18 @@ func drawRow(t *rapid.T, s *task.Spec) task.Row {
 	if v := s.Features.Vector; v != nil {
 		row.Value = rapid.SliceOfN(number, v.Dimension, v.Dimension).Draw(t, "vector")
 	}
+	kinds := map[string]task.ColumnKind{}
 	for _, c := range s.Features.Columns {
-		switch c.Kind {
-		case task.Numeric:
+		kinds[c.Name] = c.Kind
+	}
+	for _, name := range s.Schema().Columns {
+		switch kinds[name] {
+		case task.Numeric, task.Bucketed:
 			row.Fields = append(row.Fields, strconv.FormatFloat(number.Draw(t, "number"), 'g', -1, 64))
 		case task.Categorical:
 			row.Fields = append(row.Fields, rapid.SampledFrom([]string{"red", "green", "<b>", "é", "elsewhere", ""}).Draw(t, "word"))
 		default:
-			row.Fields = append(row.Fields, rapid.StringMatching(`[a-z]{1,8}`).Draw(t, "hashed"))
+			row.Fields = append(row.Fields, rapid.StringMatching(`[a-zé]{0,8}`).Draw(t, "hashed"))
 		}
 	}
 	return row

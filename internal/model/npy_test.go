@@ -71,7 +71,7 @@ func TestNPYRefused(t *testing.T) {
 // TestNumPyIsReadBack: a container holds the whole snapshot, to the last bit, and the statement as readable text.
 func TestNumPyIsReadBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		spec, theta := drawTask(t, "numeric", "categorical", "hashed")
+		spec, theta := drawTask(t)
 		snapshot, _ := released(t, spec, theta...)
 		data, err := snapshot.NumPy()
 		if err != nil {

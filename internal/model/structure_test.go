@@ -10,14 +10,13 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/panlearn/panlearn/internal/model/onnx"
-	"github.com/panlearn/panlearn/learner/task"
 )
 
 // TestONNXStructure checks the files themselves, without a runtime: names are defined once and before they are used,
 // constants have as many entries as their shapes say, inputs are the declared columns, outputs those of the loss.
 func TestONNXStructure(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		spec, theta := drawTask(t, task.Numeric, task.Categorical)
+		spec, theta := drawTask(t)
 		snapshot, p := released(t, spec, theta...)
 		data, err := snapshot.ONNX()
 		if err != nil {
@@ -66,9 +65,7 @@ func TestONNXStructure(t *testing.T) {
 		if v := spec.Features.Vector; v != nil {
 			want = []string{"vector"}
 		}
-		for _, c := range spec.Features.Columns {
-			want = append(want, c.Name)
-		}
+		want = append(want, spec.Schema().Columns...)
 		if got := names(m.Graph.Input); !slices.Equal(got, want) {
 			t.Fatalf("inputs %v, want %v", got, want)
 		}
@@ -142,12 +139,12 @@ func TestONNXMetadata(t *testing.T) {
 	}
 }
 
-// TestONNXRefusesHashing: there is no operator for SHA-256, and the error says which feature and what to do.
-func TestONNXRefusesHashing(t *testing.T) {
-	file := strings.Replace(words, `kind: categorical, vocabulary: ["a<b", "c&d"], unknown: drop`, "kind: hashed, buckets: 2", 1)
-	snapshot, _ := released(t, parsed(t, file), 1, 2, 3, 4)
+// TestONNXRefuses what no input can be: a field that is read as a number and as a word.
+func TestONNXRefuses(t *testing.T) {
+	file := strings.Replace(words, `    - {column: kind,`, "    - {column: age, kind: hashed, buckets: 2}\n    - {column: kind,", 1)
+	snapshot, _ := released(t, parsed(t, file), 1, 2, 3, 4, 5, 6)
 	_, err := snapshot.ONNX()
-	if err == nil || !strings.Contains(err.Error(), `"kind" is of kind hashed`) || !strings.Contains(err.Error(), "json or npy") {
+	if err == nil || !strings.Contains(err.Error(), `column "age" is a number and a word`) || !strings.Contains(err.Error(), "json or npy") {
 		t.Errorf("%v", err)
 	}
 }

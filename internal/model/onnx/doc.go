@@ -2,7 +2,7 @@
 // its own, and ends as the bytes of a model.
 //
 // Tensors are of doubles, int64 or strings, so a runtime's results can be compared with ours to the last digits. Operators are
-// those of ai.onnx 13 and ai.onnx.ml 2, which ONNX Runtime has had since its version 1.6. What a node means is up to the caller:
+// those of ai.onnx 13 and ai.onnx.ml 2, which ONNX Runtime has had since its version 1.6, and hashing is its own. What a node means is up to the caller:
 // nothing here checks that an operator exists or that shapes fit.
 package onnx
 

@@ -9,12 +9,14 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Versions that models declare.
+// What models declare.
 const (
 	irVersion   = 7
 	opsetStd    = 13
 	opsetML     = 2
 	domainML    = "ai.onnx.ml"
+	opsetOwn    = 1
+	domainOwn   = "com.microsoft"
 	batchSymbol = "N" // the first dimension of every input and output: events scored at once
 )
 
@@ -25,6 +27,7 @@ type Value string
 type Graph struct {
 	proto GraphProto
 	taken map[string]bool
+	own   bool // has operators of ONNX Runtime
 }
 
 // name makes a name that no tensor has yet.
@@ -85,6 +88,9 @@ func (g *Graph) Ints(hint string, data []int64, shape ...int) Value {
 	return g.constant(hint, &TensorProto{DataType: int32(TensorProto_INT64), Int64Data: data}, len(data), shape)
 }
 
+// Int adds a scalar constant.
+func (g *Graph) Int(hint string, i int64) Value { return g.Ints(hint, []int64{i}) }
+
 // Strings adds a constant of the given shape, in row-major order; no shape is a scalar.
 func (g *Graph) Strings(hint string, data []string, shape ...int) Value {
 	return g.constant(hint, &TensorProto{DataType: int32(TensorProto_STRING), StringData: texts(data)}, len(data), shape)
@@ -120,6 +126,12 @@ func (g *Graph) Node(op, hint string, in []Value, attributes ...*AttributeProto)
 // NodeML adds a node of the machine-learning operators with one output.
 func (g *Graph) NodeML(op, hint string, in []Value, attributes ...*AttributeProto) Value {
 	return g.node(domainML, op, hint, in, attributes)
+}
+
+// NodeRuntime adds a node of the operators that ONNX Runtime has beside the standard, with one output.
+func (g *Graph) NodeRuntime(op, hint string, in []Value, attributes ...*AttributeProto) Value {
+	g.own = true
+	return g.node(domainOwn, op, hint, in, attributes)
 }
 
 func (g *Graph) node(domain, op, hint string, in []Value, attributes []*AttributeProto) Value {
@@ -160,6 +172,9 @@ func (g *Graph) Marshal(h Header) ([]byte, error) {
 	m := &ModelProto{
 		IrVersion: irVersion, ProducerName: h.Producer, ModelVersion: h.Version, DocString: h.Doc, Graph: &g.proto,
 		OpsetImport: []*OperatorSetIdProto{{Version: opsetStd}, {Domain: domainML, Version: opsetML}},
+	}
+	if g.own {
+		m.OpsetImport = append(m.OpsetImport, &OperatorSetIdProto{Domain: domainOwn, Version: opsetOwn})
 	}
 	for _, key := range slices.Sorted(maps.Keys(h.Metadata)) {
 		m.MetadataProps = append(m.MetadataProps, &StringStringEntryProto{Key: key, Value: h.Metadata[key]})

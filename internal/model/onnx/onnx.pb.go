@@ -84,6 +84,7 @@ const (
 	TensorProto_INT64     TensorProto_DataType = 7
 	TensorProto_STRING    TensorProto_DataType = 8
 	TensorProto_DOUBLE    TensorProto_DataType = 11
+	TensorProto_UINT32    TensorProto_DataType = 12
 )
 
 // Enum value maps for TensorProto_DataType.
@@ -93,12 +94,14 @@ var (
 		7:  "INT64",
 		8:  "STRING",
 		11: "DOUBLE",
+		12: "UINT32",
 	}
 	TensorProto_DataType_value = map[string]int32{
 		"UNDEFINED": 0,
 		"INT64":     7,
 		"STRING":    8,
 		"DOUBLE":    11,
+		"UINT32":    12,
 	}
 )
 
@@ -1005,7 +1008,7 @@ const file_onnx_proto_rawDesc = "" +
 	"\x03INT\x10\x02\x12\b\n" +
 	"\x04INTS\x10\a\x12\v\n" +
 	"\aSTRINGS\x10\bB\x04\n" +
-	"\x02_i\"\xf1\x01\n" +
+	"\x02_i\"\xfd\x01\n" +
 	"\vTensorProto\x12\x12\n" +
 	"\x04dims\x18\x01 \x03(\x03R\x04dims\x12\x1b\n" +
 	"\tdata_type\x18\x02 \x01(\x05R\bdataType\x12\x1f\n" +
@@ -1016,14 +1019,16 @@ const file_onnx_proto_rawDesc = "" +
 	"\x04name\x18\b \x01(\tR\x04name\x12\x1f\n" +
 	"\vdouble_data\x18\n" +
 	" \x03(\x01R\n" +
-	"doubleData\"<\n" +
+	"doubleData\"H\n" +
 	"\bDataType\x12\r\n" +
 	"\tUNDEFINED\x10\x00\x12\t\n" +
 	"\x05INT64\x10\a\x12\n" +
 	"\n" +
 	"\x06STRING\x10\b\x12\n" +
 	"\n" +
-	"\x06DOUBLE\x10\v\"q\n" +
+	"\x06DOUBLE\x10\v\x12\n" +
+	"\n" +
+	"\x06UINT32\x10\f\"q\n" +
 	"\x0eValueInfoProto\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12,\n" +
 	"\x04type\x18\x02 \x01(\v2\x18.panlearn.onnx.TypeProtoR\x04type\x12\x1d\n" +

@@ -1,0 +1,117 @@
+package model
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/panlearn/panlearn/internal/model/onnx"
+	"github.com/panlearn/panlearn/learner/task"
+)
+
+// nowhere is the position of what sets no indicator.
+const nowhere = -1
+
+// declare makes an input of every field that the features are made from.
+func (e *exporter) declare() error {
+	if v := e.spec.Features.Vector; v != nil {
+		e.inputs[""] = e.graph.Input("vector", onnx.TensorProto_DOUBLE, v.Dimension, "the features, in the units of the data")
+		return nil
+	}
+	words := map[string]bool{}
+	for _, c := range e.spec.Features.Columns {
+		isWord := c.Kind == task.Categorical || c.Kind == task.Hashed
+		if _, again := e.inputs[c.Name]; !again {
+			elem, doc := onnx.TensorProto_DOUBLE, "a number"
+			if isWord {
+				elem, doc = onnx.TensorProto_STRING, "text, without blanks around it"
+			}
+			words[c.Name], e.inputs[c.Name] = isWord, e.graph.Input(c.Name, elem, 1, doc)
+		}
+		if words[c.Name] != isWord {
+			return fmt.Errorf("column %q is a number and a word at once, and an input of ONNX has one type: use the json or npy format", c.Name)
+		}
+	}
+	return nil
+}
+
+// number is the scaled value of a numeric source, or of a whole vector.
+func (e *exporter) number(s *task.Source) onnx.Value {
+	if v, ok := e.scaled[s]; ok {
+		return v
+	}
+	g := &e.graph
+	in := e.inputs[s.Column]
+	e.finite(in)
+	v := in
+	if s.Factor != 1 || s.Offset != 0 {
+		v = g.Node("Mul", "stretched", []onnx.Value{v, g.Double("factor", s.Factor)})
+		v = g.Node("Add", "shifted", []onnx.Value{v, g.Double("offset", s.Offset)})
+	}
+	// The bounds come last. ONNX Runtime fuses a product with a constant and a product of matrices right after it into one operator,
+	// with the constant in single precision.
+	v = g.Node("Max", "bounded_below", []onnx.Value{v, g.Double("min", s.Factor*s.Min+s.Offset)})
+	v = g.Node("Min", "scaled", []onnx.Value{v, g.Double("max", s.Factor*s.Max+s.Offset)})
+	e.scaled[s] = v
+	return v
+}
+
+// finite makes a row invalid that has a number in it which is none, or infinite.
+func (e *exporter) finite(in onnx.Value) {
+	e.faults = append(e.faults, e.sum("check", e.graph.Node("Sub", "itself", []onnx.Value{in, in})))
+}
+
+// position is that of a source of indicators.
+func (e *exporter) position(s *task.Source) onnx.Value {
+	if v, ok := e.positions[s]; ok {
+		return v
+	}
+	g := &e.graph
+	in := e.inputs[s.Column]
+	var v onnx.Value
+	switch s.Kind {
+	case task.Categorical:
+		v = e.word(in, s)
+	case task.Hashed:
+		v = e.bucket(in, s.Seed, s.Buckets)
+	default: // bucketed
+		e.finite(in)
+		reached := g.Node("GreaterOrEqual", "reached", []onnx.Value{in, g.Doubles("edges", s.Edges, 1, len(s.Edges))})
+		v = e.sum("interval", g.Node("Cast", "edge", []onnx.Value{reached}, onnx.Int("to", int64(onnx.TensorProto_INT64))))
+	}
+	e.positions[s] = v
+	return v
+}
+
+// word is the position of a word in its vocabulary.
+func (e *exporter) word(in onnx.Value, s *task.Source) onnx.Value {
+	g := &e.graph
+	unknown := int64(nowhere)
+	if s.Unknown == task.Other {
+		unknown = int64(len(s.Vocabulary))
+	}
+	v := g.NodeML("LabelEncoder", "word", []onnx.Value{in}, onnx.Texts("keys_strings", s.Vocabulary),
+		onnx.Ints("values_int64s", counting(len(s.Vocabulary))), onnx.Int("default_int64", unknown))
+	if s.Unknown == task.Invalid {
+		missing := g.Node("Less", "is_unknown", []onnx.Value{v, g.Int("nil", 0)})
+		e.faults = append(e.faults, g.Node("Where", "check", []onnx.Value{missing, g.Double("nan", math.NaN()), g.Double("valid", 0)}))
+	}
+	return v
+}
+
+// bucket is the hash of a text, or of a whole number in 4 bytes, modulo the number of buckets. The operator is ONNX
+// Runtime's own.
+func (e *exporter) bucket(in onnx.Value, seed uint32, buckets int) onnx.Value {
+	g := &e.graph
+	hash := g.NodeRuntime("MurmurHash3", "hash", []onnx.Value{in}, onnx.Int("seed", int64(seed)), onnx.Int("positive", 1))
+	wide := g.Node("Cast", "hash_int64", []onnx.Value{hash}, onnx.Int("to", int64(onnx.TensorProto_INT64)))
+	return g.Node("Mod", "bucket", []onnx.Value{wide, g.Int("buckets", int64(buckets))})
+}
+
+// counting is 0 to n-1.
+func counting(n int) []int64 {
+	out := make([]int64, n)
+	for i := range out {
+		out[i] = int64(i)
+	}
+	return out
+}
