@@ -3,9 +3,9 @@ package learner_test
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"testing"
 
+	"github.com/panlearn/panlearn/internal/deep"
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/randomizer/accounting"
@@ -31,10 +31,8 @@ func TestPlansOfEveryScale(t *testing.T) {
 		{1 << 39, 1 << 20, 0.1, 0, accounting.Numeric, true},
 		{1 << 30, 124, 1, 0, accounting.Paper, true},
 	}
-	deep := os.Getenv("PANLEARN_DEEP") != ""
 	for _, c := range cases {
-		if c.deep && !deep {
-			fmt.Printf("NOT RUN: %s for %d users in dimension %d; set PANLEARN_DEEP=1\n", t.Name(), c.users, c.dim)
+		if c.deep && !deep.Run(t, fmt.Sprintf("%d users in dimension %d", c.users, c.dim)) {
 			continue
 		}
 		p := plan(t, learner.Problem{Users: c.users, Dim: c.dim, ClipNorm: 1, Set: convex.SetDeclaration{Radius: 5}, Epsilon: c.epsilon, Delta: 1e-6,

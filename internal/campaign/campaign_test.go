@@ -3,7 +3,6 @@ package campaign
 import (
 	"flag"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/panlearn/panlearn/internal/deep"
 	"github.com/panlearn/panlearn/shuffle/stage"
 )
 
@@ -74,7 +74,7 @@ func TestCalm(t *testing.T) {
 // TestCampaigns: whatever is done to the system, what must hold holds.
 func TestCampaigns(t *testing.T) {
 	n := 250
-	if deep(t, "all but the first 250 of 3000 campaigns") {
+	if deep.Run(t, "all but the first 250 of 3000 campaigns") {
 		n = 3000
 	}
 	var all sum
@@ -120,7 +120,7 @@ func checks(t *testing.T, n int, property func(*rapid.T)) {
 	}
 	set("rapid.checks", strconv.Itoa(n))
 	set("rapid.nofailfile", "true") // a failure prints its schedule
-	if os.Getenv("PANLEARN_DEEP") == "" {
+	if !deep.On() {
 		set("rapid.seed", "1")
 	}
 	rapid.Check(t, property)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/deep"
 	"github.com/panlearn/panlearn/internal/procs"
 	"github.com/panlearn/panlearn/stream"
 )
@@ -62,7 +63,7 @@ func TestLeaderLost(t *testing.T) {
 
 // TestNodeStaysDead: from the second round on the task has two servers.
 func TestNodeStaysDead(t *testing.T) {
-	if !deep(t, "a server that does not come back") {
+	if !deep.Run(t, "a server that does not come back") {
 		return
 	}
 	for _, s := range []stream.Stream{stream.Batches, stream.Reports, stream.Attempts} {
@@ -78,7 +79,7 @@ func TestNodeStaysDead(t *testing.T) {
 
 // TestNodesLostInTurn kills servers over and over: leaders of one stream after the other, then whichever comes.
 func TestNodesLostInTurn(t *testing.T) {
-	if !deep(t, "the loss of a server in each of 40 rounds") {
+	if !deep.Run(t, "the loss of a server in each of 40 rounds") {
 		return
 	}
 	const rounds = 40

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/deep"
 	"github.com/panlearn/panlearn/internal/procs"
 )
 
@@ -15,7 +16,7 @@ func TestLines(t *testing.T) {
 	s := procs.StartServer(t, programs, procs.ServerOptions{})
 	learner, stage, publisher := newLine(t, s.URL()), newLine(t, s.URL()), newLine(t, s.URL())
 	p := plan{rounds: 3, cohort: 20, lease: 6 * time.Second}
-	long := deep(t, "connections that stand and answer nothing, each role alone, and slow ones")
+	long := deep.Run(t, "connections that stand and answer nothing, each role alone, and slow ones")
 	if long {
 		p = plan{rounds: 12, cohort: 40, lease: 6 * time.Second}
 	}

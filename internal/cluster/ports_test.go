@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/deep"
 	"github.com/panlearn/panlearn/internal/procs"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
@@ -54,7 +55,7 @@ func TestPortsOutliveServers(t *testing.T) {
 	defer cancel()
 	conn, rival := connect(t, c.URL()), connect(t, c.URL())
 	rounds := 1
-	if deep(t, "all but the first of 9 servers killed or frozen under the ports") {
+	if deep.Run(t, "all but the first of 9 servers killed or frozen under the ports") {
 		rounds = 9
 	}
 	outlive(ctx, t, c, conn, rival, rounds)

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/panlearn/panlearn/internal/deep"
 )
 
 // dataDir is where the public data sets are, if they are there.
@@ -35,8 +37,8 @@ func TestDataSetsDeep(t *testing.T) {
 	if _, ok := dataDir(); !ok {
 		notRun(t, "repeated training on public data sets: no data")
 	}
-	if os.Getenv("PANLEARN_DEEP") == "" {
-		notRun(t, "five runs of a9a, Adult through processes, MNIST: PANLEARN_DEEP is not set")
+	if !deep.Run(t, "five runs of a9a, Adult through processes, MNIST") {
+		t.SkipNow()
 	}
 	testscript.Run(t, params(t, "deep", 30*time.Minute))
 }

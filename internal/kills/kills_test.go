@@ -5,9 +5,10 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"testing"
 	"time"
+
+	"github.com/panlearn/panlearn/internal/deep"
 )
 
 // seed of a campaign: always the same without PANLEARN_DEEP, a new one with it, or that of the flag.
@@ -15,7 +16,7 @@ func seed(t testing.TB) uint64 {
 	s := *seedFlag
 	if s == 0 {
 		s = 1
-		if os.Getenv("PANLEARN_DEEP") != "" {
+		if deep.On() {
 			var b [8]byte
 			_, _ = crand.Read(b[:]) // never fails
 			s = binary.LittleEndian.Uint64(b[:])
@@ -58,7 +59,7 @@ var everybody = map[string]int{"learner": 3, "stage": 2, "publisher": 1, "broker
 // TestKills: any of the processes is killed, the broker too, again and again; nothing is lost, and nothing counted twice.
 func TestKills(t *testing.T) {
 	s := seed(t)
-	if !deep(t, "all but the first 10 of 200 kills") {
+	if !deep.Run(t, "all but the first 10 of 200 kills") {
 		k := &killer{rng: rand.New(rand.NewPCG(s, 0)), weights: everybody, spacing: 700 * time.Millisecond, pause: time.Second}
 		campaign(t, plan{rounds: 10, cohort: 12, publishers: 2, rows: 1500, lease: time.Second}, k, 10)
 		return
@@ -83,7 +84,7 @@ func TestKills(t *testing.T) {
 func TestLearnerKills(t *testing.T) {
 	s := seed(t)
 	kills, p := 12, plan{rounds: 8, cohort: 12, publishers: 1, rows: 400, lease: time.Second}
-	if deep(t, "all but the first 12 of 200 kills of the learner") {
+	if deep.Run(t, "all but the first 12 of 200 kills of the learner") {
 		kills, p = 200, plan{rounds: 200, cohort: 12, publishers: 1, rows: 4000, lease: 2 * time.Second}
 	}
 	k := &killer{rng: rand.New(rand.NewPCG(s, 1<<32)), weights: map[string]int{"learner": 1}, spacing: 300 * time.Millisecond, pause: 50 * time.Millisecond}

@@ -35,14 +35,3 @@ func run(m *testing.M) int {
 	}
 	return code
 }
-
-// deep says whether the long tests run, and says loudly what does not.
-func deep(t testing.TB, what string) bool {
-	t.Helper()
-	if os.Getenv("PANLEARN_DEEP") != "" {
-		return true
-	}
-	fmt.Printf("NOT RUN: %s: %s; set PANLEARN_DEEP=1\n", t.Name(), what)
-	t.Logf("NOT RUN: %s; set PANLEARN_DEEP=1", what)
-	return false
-}

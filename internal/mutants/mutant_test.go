@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/panlearn/panlearn/internal/deep"
 )
 
 // root is the repository as seen from this package.
@@ -83,12 +85,12 @@ var failed = regexp.MustCompile(`(?m)^\s*--- FAIL|^panic:|^fatal error:`)
 // TestMutantsAreSeen: with each promise broken, each of the tests that are named for it fails.
 func TestMutantsAreSeen(t *testing.T) {
 	if testing.Short() {
-		t.Skip("-short")
+		fmt.Printf("NOT RUN: %s: every mutant: -short\n", t.Name())
+		t.Skip("NOT RUN: every mutant: -short")
 	}
-	deep := os.Getenv("PANLEARN_DEEP") != ""
 	left := 0
 	for _, m := range mutants {
-		if !deep && !m.quick {
+		if !deep.On() && !m.quick {
 			left++
 			continue
 		}
@@ -107,8 +109,7 @@ func TestMutantsAreSeen(t *testing.T) {
 		}
 	}
 	if left > 0 {
-		fmt.Printf("NOT RUN: %d of %d mutants; set PANLEARN_DEEP=1\n", left, len(mutants))
-		t.Logf("NOT RUN: %d of %d mutants; set PANLEARN_DEEP=1", left, len(mutants))
+		deep.Run(t, fmt.Sprintf("%d of %d mutants", left, len(mutants)))
 	}
 }
 

@@ -2,10 +2,10 @@ package pipeline
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"testing"
 
+	"github.com/panlearn/panlearn/internal/deep"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/state/pebblestore"
@@ -16,9 +16,7 @@ import (
 func TestPanTrustsRun(t *testing.T) {
 	for _, trust := range []accounting.Trust{accounting.Pan, accounting.ShufflePan} {
 		for _, method := range []string{"psgd", "pagd"} {
-			if short := trust.HasReportNoise() == (method == "pagd"); !short && os.Getenv("PANLEARN_DEEP") == "" {
-				fmt.Printf("NOT RUN: %s: %v by %s; set PANLEARN_DEEP=1\n", t.Name(), trust, method)
-				t.Logf("NOT RUN: %v by %s; set PANLEARN_DEEP=1", trust, method)
+			if short := trust.HasReportNoise() == (method == "pagd"); !short && !deep.Run(t, fmt.Sprintf("%v by %s", trust, method)) {
 				continue
 			}
 			t.Run(trust.String()+" "+method, func(t *testing.T) {

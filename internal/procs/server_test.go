@@ -3,10 +3,10 @@ package procs
 import (
 	"context"
 	"fmt"
-	"os"
 	"testing"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/deep"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
 )
@@ -98,10 +98,8 @@ func TestClusterOutlivesANode(t *testing.T) {
 		t.Fatal(err)
 	}
 	round, losses := uint64(0), 3
-	if os.Getenv("PANLEARN_DEEP") == "" {
+	if !deep.Run(t, "the loss of each node") {
 		losses = 1
-		fmt.Printf("NOT RUN: %s: the loss of each node; set PANLEARN_DEEP=1\n", t.Name())
-		t.Log("NOT RUN: the loss of each node; set PANLEARN_DEEP=1")
 	}
 	for lost := range losses {
 		node := (leader + lost) % 3

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/panlearn/panlearn/internal/deep"
 	"github.com/panlearn/panlearn/internal/sim"
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
@@ -100,8 +101,7 @@ func TestA9AAccuracy(t *testing.T) {
 	if mean := measure(accounting.Shuffle, learner.MethodPAGD); mean < 0.828 {
 		t.Errorf("mean accuracy %v, want at least 0.828", mean)
 	}
-	if os.Getenv("PANLEARN_DEEP") == "" {
-		fmt.Printf("NOT RUN: %s for the other trusts and for PSGD; set PANLEARN_DEEP=1\n", t.Name())
+	if !deep.Run(t, "the other trusts, and PSGD") {
 		return
 	}
 	for _, trust := range []accounting.Trust{accounting.Shuffle, accounting.Pan, accounting.ShufflePan} {

@@ -1,10 +1,12 @@
 package accounting
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"testing"
+
+	"github.com/panlearn/panlearn/internal/deep"
 )
 
 // Exact attacks: hockey-stick divergences of concrete neighbours by direct sums,
@@ -192,10 +194,9 @@ func theoremA(t *testing.T) func(Mechanism, float64) float64 {
 
 // deepFactor multiplies the effort of the slow searches.
 func deepFactor(t *testing.T, factor int) int {
-	if os.Getenv("PANLEARN_DEEP") == "1" {
+	if deep.Run(t, fmt.Sprintf("the deep search, of %d times as many settings", factor)) {
 		return factor
 	}
-	t.Logf("NOT RUN: the deep search (%d times as many settings); set PANLEARN_DEEP=1", factor)
 	return 1
 }
 

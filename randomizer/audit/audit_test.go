@@ -5,9 +5,9 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
-	"os"
 	"testing"
 
+	"github.com/panlearn/panlearn/internal/deep"
 	"github.com/panlearn/panlearn/internal/dptest"
 	"github.com/panlearn/panlearn/randomizer"
 )
@@ -51,10 +51,8 @@ func TestAuditCatchesHalfOfTheNoise(t *testing.T) {
 		Users:  1000, Claim: exact(2000, 4, randomizer.Coin(2914000).Float()),
 	}
 	cases := map[string]Config{"n=30": few}
-	if os.Getenv("PANLEARN_DEEP") == "1" {
+	if deep.Run(t, "the audits of 1000 users, about 40 seconds") {
 		cases["n=1000"] = many
-	} else {
-		t.Log("NOT RUN: the audits of 1000 users, about 40 seconds (set PANLEARN_DEEP=1)")
 	}
 	for size, honest := range cases {
 		for name, halves := range map[string]uint32{"honest": 1, "half noise": 2} {

@@ -2,11 +2,10 @@ package audit
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
-	"os"
 	"testing"
 
+	"github.com/panlearn/panlearn/internal/deep"
 	"github.com/panlearn/panlearn/internal/dptest"
 	"github.com/panlearn/panlearn/randomizer"
 	"github.com/panlearn/panlearn/shuffle"
@@ -145,9 +144,8 @@ func TestAuditOfTheIntruderInProduction(t *testing.T) {
 // claimed and 0.132 with the half. Seeds are fixed; both bounds are 0.01 wide at 43750 runs, which leaves 0.018, or 5 standard
 // errors of 0.0034.
 func TestAuditOfTheIntruderAtScale(t *testing.T) {
-	if os.Getenv("PANLEARN_DEEP") == "" {
-		fmt.Printf("NOT RUN: %s: audits of floors of 1151 trials; set PANLEARN_DEEP=1\n", t.Name())
-		t.Skip("NOT RUN: audits of floors of 1151 trials; set PANLEARN_DEEP=1")
+	if !deep.Run(t, "audits of floors of 1151 trials") {
+		t.SkipNow()
 	}
 	const floor, levels = 1151, 4
 	for name, c := range map[string]struct {

@@ -1,12 +1,12 @@
 package pebblestore
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/panlearn/panlearn/internal/deep"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/state/storetest"
 )
@@ -27,11 +27,9 @@ func TestContractOnDisk(t *testing.T) {
 		return func() (state.Store, error) { return opened(Open(dir, Options{})) }
 	}
 	storetest.Run(t, newDisk)
-	if os.Getenv("PANLEARN_DEEP") == "" {
-		t.Log("NOT RUN: any history on the operating system's files (set PANLEARN_DEEP=1)")
-		return
+	if deep.Run(t, "any history on the operating system's files") {
+		storetest.RunHistory(t, newDisk)
 	}
-	storetest.RunHistory(t, newDisk)
 }
 
 // opened keeps a nil *Store from becoming an interface that is not nil.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
+	"github.com/panlearn/panlearn/internal/deep"
 	"github.com/panlearn/panlearn/state/storetest"
 )
 
@@ -92,10 +92,7 @@ func syncs(k errorfs.OpKind) bool {
 // with small checkpoints, and before some of either with large ones: with nothing that was not synced, and with an
 // arbitrary part of it.
 func TestCrashAtEveryWrite(t *testing.T) {
-	deep := os.Getenv("PANLEARN_DEEP") != ""
-	if !deep {
-		t.Log("NOT RUN: crashes at most of the writes and mixtures (set PANLEARN_DEEP=1)")
-	}
+	long := deep.Run(t, "crashes at most of the writes and mixtures")
 	const seed = 20260101
 	t.Logf("seed %d; the order in which files are drawn is the runtime's", seed)
 	for _, test := range []struct {
@@ -106,7 +103,7 @@ func TestCrashAtEveryWrite(t *testing.T) {
 		{storetest.Script{Rounds: 2, Bytes: 100_000}, 11}, // above half of the memtable: Pebble's large batches
 	} {
 		script, stride := test.script, test.stride
-		if deep {
+		if long {
 			stride = 1
 		}
 		t.Run(fmt.Sprintf("bytes=%d", script.Bytes), func(t *testing.T) {
@@ -125,7 +122,7 @@ func TestCrashAtEveryWrite(t *testing.T) {
 					return nil
 				}
 				percents := []int{0, 10 + rng.IntN(90)}
-				if deep {
+				if long {
 					percents = append(percents, 5, 25, 50, 75, 95, 100)
 				}
 				for _, percent := range percents {

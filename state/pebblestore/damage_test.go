@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/panlearn/panlearn/internal/deep"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/state/storetest"
 )
@@ -53,11 +53,8 @@ func TestDamagedFiles(t *testing.T) {
 	const commits = 5
 	script := storetest.Script{Rounds: 8}
 	points := 9
-	if os.Getenv("PANLEARN_DEEP") != "" {
+	if deep.Run(t, "damage at most offsets") {
 		points = 600
-	} else {
-		t.Log("NOT RUN: damage at most offsets (set PANLEARN_DEEP=1)")
-		fmt.Println("NOT RUN: pebblestore with damage at most offsets: set PANLEARN_DEEP=1")
 	}
 	for _, test := range []struct {
 		name    string

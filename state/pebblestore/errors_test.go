@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -16,6 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
+	"github.com/panlearn/panlearn/internal/deep"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/state/storetest"
 )
@@ -24,10 +24,8 @@ import (
 // Whatever is answered, an acknowledged commit survives the power cut that follows, and nothing is half there.
 func TestEveryOperationFails(t *testing.T) {
 	stride := int64(2)
-	if os.Getenv("PANLEARN_DEEP") != "" {
+	if deep.Run(t, "every second operation, with large commits six of seven") {
 		stride = 1
-	} else {
-		t.Log("NOT RUN: every second operation, with large commits six of seven (set PANLEARN_DEEP=1)")
 	}
 	for _, test := range []struct {
 		name    string

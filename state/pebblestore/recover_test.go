@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,6 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
+	"github.com/panlearn/panlearn/internal/deep"
 	"github.com/panlearn/panlearn/state/storetest"
 )
 
@@ -29,11 +29,9 @@ func (u unlocked) Unwrap() vfs.FS { return u.FS }
 
 func strideOr(t *testing.T, short int64, what string) int64 {
 	t.Helper()
-	if os.Getenv("PANLEARN_DEEP") != "" {
+	if deep.Run(t, what) {
 		return 1
 	}
-	t.Logf("NOT RUN: %s (set PANLEARN_DEEP=1)", what)
-	fmt.Printf("NOT RUN: pebblestore, %s: set PANLEARN_DEEP=1\n", what)
 	return short
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/panlearn/panlearn/internal/deep"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/state/storetest"
 )
@@ -70,11 +71,8 @@ func (f smallFile) Write(p []byte) (int, error) {
 // process alone ends or the power goes; and on a disk with room the task goes on to its end.
 func TestDiskOfEverySize(t *testing.T) {
 	sizes := 50
-	if os.Getenv("PANLEARN_DEEP") != "" {
+	if deep.Run(t, "disks of most sizes") {
 		sizes = 4000
-	} else {
-		t.Log("NOT RUN: disks of most sizes (set PANLEARN_DEEP=1)")
-		fmt.Println("NOT RUN: pebblestore on disks of most sizes: set PANLEARN_DEEP=1")
 	}
 	for _, test := range []struct {
 		script storetest.Script

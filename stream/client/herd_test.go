@@ -3,12 +3,12 @@ package client_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/deep"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/client"
 	"github.com/panlearn/panlearn/stream/seal"
@@ -48,11 +48,8 @@ func (w *world) shares(rounds uint64) []float64 {
 // is at least 300 reports where at most 60 are expected, below 1e-9 for a Poisson sum. Without the announcement it is above 90.
 func TestHerd(t *testing.T) {
 	cohort, rounds := uint64(2), uint64(8)
-	if os.Getenv("PANLEARN_DEEP") == "1" {
+	if deep.Run(t, "a herd of 1000 devices over 60 rounds") {
 		cohort, rounds = 10, 60
-	} else {
-		t.Log("NOT RUN: a herd of 1000 devices over 60 rounds, set PANLEARN_DEEP=1")
-		fmt.Println("NOT RUN: a herd of 1000 devices over 60 rounds: set PANLEARN_DEEP=1")
 	}
 	devices := 100 * cohort
 	synctest.Test(t, func(t *testing.T) {

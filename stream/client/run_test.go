@@ -3,12 +3,12 @@ package client_test
 import (
 	"context"
 	"log/slog"
-	"os"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/deep"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/client"
@@ -110,10 +110,8 @@ func (m *meeting) Publish(ctx context.Context, reports []stream.Outgoing) ([]str
 // Lost acknowledgements, duplicates, lagging replicas and lost wakes cost outcomes, never a second batch.
 func TestFaults(t *testing.T) {
 	seeds := uint64(16)
-	if os.Getenv("PANLEARN_DEEP") == "1" {
+	if deep.Run(t, "all but the first 16 of 400 seeds") {
 		seeds = 400
-	} else {
-		t.Logf("NOT RUN: seeds %d to 399, set PANLEARN_DEEP=1", seeds)
 	}
 	for seed := range seeds {
 		synctest.Test(t, func(t *testing.T) {

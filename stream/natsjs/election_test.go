@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/deep"
 	"github.com/panlearn/panlearn/stream"
 )
 
@@ -21,7 +22,7 @@ func TestCluster(t *testing.T) {
 		secondBatch(t, admin, c.address(c.leader("PANLEARN_replicas_BATCHES")), Options{Replicas: 3})
 	})
 	rounds := 3
-	if deep(t, "all but the first 3 of 60 rounds with elections under way") {
+	if deep.Run(t, "all but the first 3 of 60 rounds with elections under way") {
 		rounds = 60
 	}
 	t.Run("Elections", func(t *testing.T) { elections(t, c, admin, rounds) })

@@ -1,11 +1,11 @@
 package source
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/panlearn/panlearn/internal/deep"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/task"
 )
@@ -30,8 +30,7 @@ func TestPublicData(t *testing.T) {
 		{"mnist", "mnist/t10k-images-idx3-ubyte.gz,mnist/t10k-labels-idx1-ubyte.gz", 10000, 1135 + 1010 + 892 + 1028 + 1009, true},
 	} {
 		t.Run(c.task+"/"+filepath.Base(c.data), func(t *testing.T) {
-			if c.rows > 50000 && os.Getenv("PANLEARN_DEEP") == "" {
-				notRun(t, "slow; set PANLEARN_DEEP=1")
+			if c.rows > 50000 && !deep.Run(t, "all images of MNIST") {
 				return
 			}
 			m := shipped(t, c.task)
