@@ -60,7 +60,7 @@ func (l denoised) at(y float64) (keep, tilt float64) {
 	if y > 0 {
 		i = 1
 	}
-	return l.own[i] - l.other[i], l.other[i] * l.tilt * y
+	return l.own[i] - l.other[i], float64(l.other[i] * l.tilt * y)
 }
 
 func (l denoised) value(s, y float64) float64 {

@@ -38,7 +38,7 @@ func (Logistic) Smoothness(x float64) float64 { return x * x / 4 }
 func (Logistic) CheckLabel(y float64) error { return checkSign("logistic", y) }
 
 func (Logistic) value(s, y float64) float64 {
-	m := y * s
+	m := float64(y * s)
 	if m < 0 {
 		return -m + math.Log1p(math.Exp(m))
 	}

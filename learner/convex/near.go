@@ -73,7 +73,7 @@ func (s *Near) at(dst, x []float64, t float64) bool {
 // Contains reports whether x is in the set and near its centre.
 func (s *Near) Contains(x []float64) bool { return s.set.Contains(x) && distance(x, s.center) <= s.r }
 
-// Radius bounds the norm by that of the set, and by the way over the centre.
+// Radius bounds the norm by that of the set, and by the way over the centre. It does not bound the distance from the centre.
 func (s *Near) Radius() float64 { return min(s.set.Radius(), Norm(s.center)+s.r) }
 
 // Start writes the centre: a restarted method begins there, and no point of the set is farther from it than Distance.

@@ -69,7 +69,7 @@ func sigmoidSlope(m, c float64) float64 {
 	// that is nearest to it, never overshoot.
 	r := root(m, m+c, min(max(0, m), m+c), func(r float64) (float64, float64) {
 		p := sigmoid(-r)
-		return r - float64(c*p) - m, 1 + float64(c*p)*(1-p)
+		return r - float64(c*p) - m, 1 + float64(float64(c*p)*(1-p))
 	})
 	return sigmoid(-r)
 }
