@@ -38,11 +38,11 @@ func (p Plan) stages() ([]Stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	name, rest, _ := strings.Cut(p.Algorithm, "-")
-	rest, restarts := strings.CutSuffix("-"+rest, "-restarts")
+	name, _, _ := strings.Cut(p.Algorithm, "-")
+	rest, restarts := strings.CutSuffix(p.Algorithm[len(name):], "-restarts")
 	rest, envelope := strings.CutSuffix(rest, "-envelope")
 	switch {
-	case (name != "psgd" && name != "pagd" && name != "pgd") || (rest != "" && rest != "-") || (name == "psgd" && (restarts || envelope)):
+	case (name != "psgd" && name != "pagd" && name != "pgd") || rest != "" || (name == "psgd" && (restarts || envelope)):
 		return nil, fmt.Errorf("algorithm: %q, want psgd, pagd or pgd, the last two also with -envelope, -restarts or -envelope-restarts", p.Algorithm)
 	case len(p.Phases) == 0 || (len(p.Phases) > 1 && !restarts):
 		return nil, fmt.Errorf("phases: %d do not make up %s", len(p.Phases), p.Algorithm)

@@ -81,3 +81,32 @@ func TestDevicesClip(t *testing.T) {
 		t.Errorf("gradient %v, want [0.6 0.8 0]", got)
 	}
 }
+
+// In a phase with a smoothing B devices report the gradient of the envelope: of |z - y| it is clip(B (z - y), -1, 1) x for a feature of
+// norm 1, and of max(0, 1 - z) it is -clip(B (1 - z), 0, 1) x.
+func TestSection6_DevicesReportTheEnvelope(t *testing.T) {
+	plan := learner.Plan{Dim: 1, ClipNorm: 1, Phases: []learner.Phase{{}, {Smoothing: 4}}}
+	for _, c := range []struct {
+		loss          convex.Loss
+		label, z      float64
+		plain, smooth float64
+	}{
+		{convex.Absolute{}, 2, 2.1, 1, 0.4}, {convex.Absolute{}, 2, 1, -1, -1}, {convex.Absolute{}, 2, 1.9, -1, -0.4},
+		{convex.Hinge{}, 1, 0.9, -1, -0.4}, {convex.Hinge{}, 1, 0.5, -1, -1}, {convex.Hinge{}, 1, 1.5, 0, 0},
+	} {
+		config := Config{Plan: plan, Loss: c.loss, Examples: []convex.Example{{Value: []float64{1}, Label: c.label}}, Exact: true}
+		for phase, want := range []float64{c.plain, c.smooth} {
+			o, err := config.oracle(phase, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := o.mean(1, []float64{c.z}, []int32{0})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if math.Abs(got.Gradient[0]-want) > 1e-12 {
+				t.Errorf("%s at %v, phase %d: gradient %v, want %v", c.loss.Name(), c.z, phase, got.Gradient[0], want)
+			}
+		}
+	}
+}

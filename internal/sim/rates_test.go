@@ -31,7 +31,7 @@ var populations = []struct {
 // more users help. The seeds are fixed. The deep version fits the exponent of n over two orders of magnitude, for the methods that
 // are interactive over one.
 func TestTheorems4_RatesOfAllMethods(t *testing.T) {
-	sequential := sim.SeriesConfig{Problem: smooth(), Users: []uint64{2000, 16000}, Repeats: 2}
+	sequential := sim.SeriesConfig{Problem: smooth(), Users: []uint64{2000, 8000}, Repeats: 2}
 	interactive := sim.SeriesConfig{Problem: smooth(), Users: []uint64{1000, 4000}, Repeats: 2}
 	interactive.Problem.Interactive, interactive.Problem.MaxRounds = true, 40
 	if os.Getenv("PANLEARN_DEEP") != "" {

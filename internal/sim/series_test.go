@@ -3,6 +3,7 @@ package sim_test
 import (
 	"context"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/panlearn/panlearn/internal/sim"
@@ -16,26 +17,44 @@ func smooth() learner.Problem {
 	return learner.Problem{ClipNorm: math.Sqrt(5), Set: convex.SetDeclaration{Radius: 4}, Epsilon: 1, Delta: 1e-6, HonestFraction: accounting.One}
 }
 
-// Theorems 4.1 and 4.3 of the ICLR 2022 paper: at every number of users both methods stay within their bounds, and more
-// users help. Means of a few runs against bounds several times as large; measured are risks of a tenth of the bound.
-func TestTheorems41And43_RiskAgainstUsers(t *testing.T) {
-	points, err := sim.Series(context.Background(), sim.SeriesConfig{
-		Synthetic: sim.SyntheticConfig{Dim: 5, Loss: "logistic", TruthNorm: 3, Seed: 5},
-		Problem:   smooth(), Methods: []string{learner.MethodPSGD, learner.MethodPAGD}, Users: []uint64{2500, 20000}, Repeats: 4})
-	if err != nil {
+func TestSeriesRefuses(t *testing.T) {
+	psgd := []string{learner.MethodPSGD}
+	good := sim.SeriesConfig{Synthetic: sim.SyntheticConfig{Dim: 2, Loss: "logistic", TruthNorm: 1}, Problem: smooth(), Methods: psgd,
+		Users: []uint64{100}, Repeats: 2}
+	if _, err := sim.Series(context.Background(), good); err != nil {
 		t.Fatal(err)
 	}
-	within(t, points)
-	for i, few := range points[0].Risks {
-		if many := points[1].Risks[i]; many.Mean >= few.Mean {
-			t.Errorf("%s: eight times the users did not help", few.Method)
+	for name, change := range map[string]func(*sim.SeriesConfig){
+		"repeats": func(c *sim.SeriesConfig) { c.Repeats = 1 }, "methods": func(c *sim.SeriesConfig) { c.Methods = nil },
+		"dim": func(c *sim.SeriesConfig) { c.Synthetic.Dim = 0 }, "psdg": func(c *sim.SeriesConfig) { c.Methods = []string{"psdg"} },
+	} {
+		c := good
+		change(&c)
+		if _, err := sim.Series(context.Background(), c); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: error %v, want one that names it", name, err)
 		}
 	}
-	psgd := []string{learner.MethodPSGD}
-	for _, c := range []sim.SeriesConfig{{Repeats: 1, Methods: psgd}, {Repeats: 2, Methods: psgd}, {Repeats: 2}} {
-		if _, err := sim.Series(context.Background(), c); err == nil {
-			t.Errorf("accepted %+v", c)
+}
+
+// A line in the logarithms is fitted exactly.
+func TestSlopes(t *testing.T) {
+	var points []sim.Point
+	for _, n := range []uint64{10, 100, 1000} {
+		points = append(points, sim.Point{Users: n, Risks: []sim.Risk{
+			{Method: learner.MethodPSGD, Mean: 3 / math.Sqrt(float64(n))}, {Method: learner.MethodPGD, Mean: 7 / float64(n)}}})
+	}
+	got := sim.Slopes(points)
+	if len(got) != 2 || math.Abs(got[0].Fitted+0.5) > 1e-12 || math.Abs(got[1].Fitted+1) > 1e-12 || got[0].Method != learner.MethodPSGD {
+		t.Errorf("%+v, want slopes -1/2 and -1", got)
+	}
+	for _, m := range learner.Methods() {
+		one := sim.Slopes([]sim.Point{{Users: 10, Risks: []sim.Risk{{Method: m, Mean: 1}}}})[0]
+		if one.Fitted != 0 || !(one.Privacy < 0) || !(one.Sampling < 0) {
+			t.Errorf("%s: %+v, want no fit of one point and the theorem's exponents", m, one)
 		}
+	}
+	if sim.Slopes(nil) != nil {
+		t.Error("slopes of no points")
 	}
 }
 

@@ -19,7 +19,7 @@ func synthetic(t testing.TB, loss string, dim int) *sim.Synthetic {
 }
 
 func TestSyntheticKeepsItsBounds(t *testing.T) {
-	for _, loss := range []string{"logistic", "squared"} {
+	for _, loss := range []string{"logistic", "squared", "absolute"} {
 		s := synthetic(t, loss, 4)
 		if n := convex.Norm(s.Truth()); math.Abs(n-2) > 1e-12 {
 			t.Errorf("%s: truth of norm %v, want 2", loss, n)
@@ -50,7 +50,7 @@ func TestSyntheticKeepsItsBounds(t *testing.T) {
 // B sqrt(2 ln(2/alpha)/n) with probability at most alpha = 1e-9/8.
 func TestSyntheticTruthIsTheOptimum(t *testing.T) {
 	const n = 40000
-	for _, loss := range []string{"logistic", "squared"} {
+	for _, loss := range []string{"logistic", "squared", "absolute"} {
 		s := synthetic(t, loss, 4)
 		truth := s.Truth()
 		if r := s.ExcessRisk(truth); math.Abs(r) > 1e-12 {
@@ -72,7 +72,7 @@ func TestSyntheticTruthIsTheOptimum(t *testing.T) {
 				mean[j] += g[j] / n
 			}
 		}
-		bound := 1.0 // of the logistic loss; the squared loss's residual is the noise, at most 0.5
+		bound := 1.0 // of the logistic and the absolute loss; the squared loss's residual is the noise, at most 0.5
 		margin := bound * math.Sqrt(2*math.Log(2*8/1e-9)/n)
 		for j, m := range mean {
 			if math.Abs(m) > margin {
@@ -89,7 +89,7 @@ func TestExcessRiskIsTheDifferenceOfRisks(t *testing.T) {
 	for _, c := range []struct {
 		loss  string
 		slope float64 // at most; the squared loss's is half the sum of two residuals
-	}{{"logistic", 1}, {"squared", 2.5}} {
+	}{{"logistic", 1}, {"squared", 2.5}, {"absolute", 1}} {
 		for _, intercept := range []float64{0, 0.5} {
 			s := synthetic(t, c.loss, 4)
 			theta := append(s.Truth(), intercept)
@@ -132,5 +132,53 @@ func TestSyntheticRefuses(t *testing.T) {
 		if _, err := sim.NewSynthetic(c); err == nil {
 			t.Errorf("accepted %+v", c)
 		}
+	}
+}
+
+// With a ridge the optimum is another point, where the gradient of risk and ridge vanishes: the mean gradient of examples is that of
+// the ridge's opposite, up to Hoeffding's margin as above, and the excess risk is positive around it.
+func TestSyntheticOptimumWithRidge(t *testing.T) {
+	const n, ridge = 40000, 0.1
+	for _, loss := range []string{"logistic", "squared", "absolute"} {
+		s, err := sim.NewSynthetic(sim.SyntheticConfig{Dim: 4, Loss: loss, TruthNorm: 2, Noise: 0.5, Ridge: ridge, Seed: 9})
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := s.Optimum()
+		if r := s.ExcessRisk(at); r != 0 {
+			t.Errorf("%s: excess risk %v at the optimum", loss, r)
+		}
+		if r := s.ExcessRisk(s.Truth()); !(r > 1e-3) {
+			t.Errorf("%s: excess risk %v at theta*, which is not the optimum", loss, r)
+		}
+		for j := range at {
+			for _, h := range []float64{-1e-4, 1e-4} {
+				off := s.Optimum()
+				off[j] += h
+				// (lambda/2) h^2 is what strong convexity gives at least.
+				if r := s.ExcessRisk(off); !(r >= ridge/2*h*h*(1-1e-3)) {
+					t.Errorf("%s: excess risk %v off the optimum, want at least %v", loss, r, ridge/2*h*h)
+				}
+			}
+		}
+		mean, g := make([]float64, 4), make([]float64, 4)
+		for _, e := range s.Take(n) {
+			s.Loss().Gradient(g, at, e)
+			for j := range mean {
+				mean[j] += g[j] / n
+			}
+		}
+		// A gradient's coordinate is at most 1, or the squared loss's residual: 0.5 + 2 sqrt(4). The optimum of the 20000 evaluation
+		// points is not the population's, which doubles the variance at most.
+		bound := map[string]float64{"logistic": 1, "absolute": 1, "squared": 4.5}[loss]
+		margin := 2 * bound * math.Sqrt(2*math.Log(2*8/1e-9)/n)
+		for j, m := range mean {
+			if math.Abs(m+ridge*at[j]) > margin {
+				t.Errorf("%s: mean gradient %v and ridge's %v in coordinate %d, margin %v", loss, m, ridge*at[j], j, margin)
+			}
+		}
+	}
+	if _, err := sim.NewSynthetic(sim.SyntheticConfig{Dim: 4, Loss: "absolute", TruthNorm: 2, Ridge: 1}); err == nil {
+		t.Error("accepted a ridge with an absolute loss without noise")
 	}
 }
