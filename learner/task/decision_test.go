@@ -103,6 +103,17 @@ func TestPredict(t *testing.T) {
 	}
 }
 
+// The largest count is declared, so that the loss of counts has a Lipschitz constant.
+func TestLipschitzOfCounts(t *testing.T) {
+	loss, err := mustParse(t, counts).Loss()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := loss.Lipschitz(1), math.Exp(4); math.Abs(got-want) > 1e-9*want {
+		t.Errorf("Lipschitz constant %v, want exp(score bound) = %v", got, want)
+	}
+}
+
 // The default algorithm is one that can run.
 func TestDefaultAlgorithm(t *testing.T) {
 	for _, c := range []struct{ file, set, want string }{

@@ -52,6 +52,34 @@ func TestMapColumns(t *testing.T) {
 	}
 }
 
+// An edge belongs to the bucket above it.
+func TestBuckets(t *testing.T) {
+	in := input{Source: (&Column{Name: "age", Kind: Bucketed, Edges: []float64{25, 35}}).source()}
+	for field, want := range map[string]float64{"-1e9": 0, "24.999": 0, "25": 1, " 25.0 ": 1, "34": 1, "35": 2, "1e9": 2} {
+		if got, err := in.value(field); err != nil || got != want {
+			t.Errorf("%q: bucket %v, %v, want %v", field, got, err, want)
+		}
+	}
+	for _, field := range []string{"", "x", "nan", "inf"} {
+		if got, err := in.value(field); err == nil {
+			t.Errorf("%q has bucket %v", field, got)
+		}
+	}
+}
+
+// The combinations of a cross that is hashed are numbered in 32 bits: more are refused.
+func TestCrossesOfTooMany(t *testing.T) {
+	for buckets, ok := range map[int]bool{4095: true, 4097: false} {
+		_, err := Parse([]byte(strings.Replace(plain, "{column: url, kind: hashed, buckets: 4}", fmt.Sprintf(
+			"{column: url, kind: hashed, buckets: 1048576, hidden: true}\n    - {column: age, kind: hashed, buckets: %d, hidden: true}\n  crosses: [{columns: [age, url], buckets: 8}]",
+			buckets), 1)), nil)
+		var field *FieldError
+		if ok != (err == nil) || !ok && (!errors.As(err, &field) || field.Path != "features.crosses.0.columns") {
+			t.Errorf("2^20 times %d combinations: %v", buckets, err)
+		}
+	}
+}
+
 // The conventions of scale for a9a: 123 indicators as they are, an intercept of 1, X^2 = 15.
 func TestScaleOfIndicators(t *testing.T) {
 	s, err := Load("../../deploy/tasks/a9a.yaml", nil)
