@@ -6,23 +6,25 @@ import "fmt"
 // charged most. It must be an upper bound, and must not fall when an entry is added.
 type Composition func(charged []Entry) (Cost, error)
 
-// Parallel composes rounds in which every user takes part at most once: the maximum over users is the maximum
-// over rounds. A task with several rounds per user needs the composition of docs/privacy.md, Theorem A, instead.
+// Parallel composes rounds of which every user pays for one alone: the maximum over users is the maximum over rounds. Where
+// a user answers several rounds, each of them must be charged with what they cost together (Theorem A in
+// docs/theorem-a.md), or another composition must be used.
 func Parallel(charged []Entry) (Cost, error) {
 	var worst Cost
 	for _, e := range charged {
-		worst.Epsilon = max(worst.Epsilon, e.Epsilon)
-		worst.Delta = max(worst.Delta, e.Delta)
+		worst = worst.over(e.Cost())
 	}
 	return worst, nil
+}
+
+// over is the larger of each part of two costs.
+func (c Cost) over(other Cost) Cost {
+	return Cost{Epsilon: max(c.Epsilon, other.Epsilon), Delta: max(c.Delta, other.Delta)}
 }
 
 func composed(compose Composition, charged []Entry) (Cost, error) {
 	if len(charged) == 0 {
 		return Cost{}, nil
-	}
-	if compose == nil {
-		compose = Parallel
 	}
 	c, err := compose(charged)
 	if err != nil {

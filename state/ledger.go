@@ -13,6 +13,7 @@ type Ledger struct {
 	chain   chain
 	entries []Entry
 	charged []Entry // one entry a round: the one that counts, by round - 1
+	worst   Cost    // of all charged rounds but the last, by Parallel
 }
 
 // ReadLedger verifies the entries, from the first on, and returns the ledger that they make.
@@ -36,6 +37,7 @@ func (l *Ledger) Append(e Entry) error {
 	}
 	l.entries = append(l.entries, e)
 	if e.Kind == Reserved {
+		l.worst = l.parallel(nil)
 		l.charged = append(l.charged, e)
 	} else {
 		l.charged[len(l.charged)-1] = e
@@ -67,12 +69,30 @@ func Entries(entries []Entry) iter.Seq2[Entry, error] {
 // was spent, else the reservation, settled as void or not settled yet.
 func (l *Ledger) Charged() []Entry { return slices.Clone(l.charged) }
 
+// Rounds yields what Charged returns, without a copy of all of it. The ledger must not change while it runs.
+func (l *Ledger) Rounds() iter.Seq[Entry] { return slices.Values(l.charged) }
+
+// parallel is Parallel of all charged rounds and a further one, without looking at all of them.
+func (l *Ledger) parallel(further *Entry) Cost {
+	worst := l.worst
+	if n := len(l.charged); n > 0 {
+		worst = worst.over(l.charged[n-1].Cost())
+	}
+	if further != nil {
+		worst = worst.over(further.Cost())
+	}
+	return worst
+}
+
 // Open returns the reservation that is not settled, if there is one.
 func (l *Ledger) Open() (Entry, bool) { return l.chain.last, l.chain.open }
 
 // Spent returns what the whole ledger costs the user who is charged most, composed by compose (nil means
 // [Parallel]). The empty ledger costs nothing.
 func (l *Ledger) Spent(compose Composition) (Cost, error) {
+	if compose == nil {
+		return l.parallel(nil), nil
+	}
 	return composed(compose, l.charged)
 }
 
@@ -93,9 +113,11 @@ func (l *Ledger) Reserve(e Entry, budget Cost, compose Composition) (Entry, erro
 	if err != nil {
 		return Entry{}, err
 	}
-	after, err := composed(compose, append(l.Charged(), e))
-	if err != nil {
-		return Entry{}, err
+	after := l.parallel(&e)
+	if compose != nil {
+		if after, err = composed(compose, append(l.Charged(), e)); err != nil {
+			return Entry{}, err
+		}
 	}
 	if after.Epsilon > budget.Epsilon || after.Delta > budget.Delta {
 		return Entry{}, &BudgetError{Round: e.Round, Spent: before, Increment: e.Cost(), Total: after, Budget: budget}

@@ -147,7 +147,7 @@ func (v View) Status() (Status, error) {
 	if len(s.LastBatch) == 0 {
 		s.LastBatch = json.RawMessage("null")
 	}
-	s.Steps, s.Users = service.Tally(v.Task.Plan, v.Ledger.Charged())
+	s.Steps, s.Users = service.Tally(v.Task.Plan, v.Ledger.Rounds())
 	return s, nil
 }
 

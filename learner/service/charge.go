@@ -70,7 +70,7 @@ func progressOf(task *wire.Task, at state.Checkpoint, ledger *state.Ledger, alg 
 		Round: at.Cursor.Round, Rounds: Planned(task.Plan), EpsilonSpent: spent.Epsilon,
 		EpsilonBudget: task.Plan.EpsilonBudget, Delta: spent.Delta, ModelNorm: convex.Norm(alg.Model()),
 	}
-	p.Steps, p.Users = Tally(task.Plan, ledger.Charged())
+	p.Steps, p.Users = Tally(task.Plan, ledger.Rounds())
 	return p, nil
 }
 

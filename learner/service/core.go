@@ -129,7 +129,8 @@ func (c *core) algorithm(at state.Checkpoint) (learner.Algorithm, error) {
 	return alg, nil
 }
 
-// apply decides the commit that consumes the batch of the announced round.
+// apply decides the commit that consumes the batch of the announced round. It writes into the ledger at hand, which then is
+// ahead of the disk: the core is of no use any more, neither after an error nor without one.
 func (c *core) apply(msg stream.Message) (commit, error) {
 	batch := &wire.Batch{}
 	if _, err := seal.Verify(msg.Data, c.stageKey, batch); err != nil {
@@ -142,11 +143,7 @@ func (c *core) apply(msg stream.Message) (commit, error) {
 	if err != nil {
 		return commit{}, err
 	}
-	ledger, err := state.ReadLedger(c.ledger.Entries())
-	if err != nil {
-		return commit{}, err
-	}
-	out := commit{next: c.committed, ledger: ledger, applied: Applied{
+	out := commit{next: c.committed, ledger: c.ledger, applied: Applied{
 		Attempt: batch.Attempt, Cohort: c.round.Cohort, BatchUsers: batch.Users, Void: batch.Void, Rejects: rejects(batch)}}
 	hash := state.Hash(stream.HashOf(msg.Data))
 	out.next.Cursor.Round, out.next.Cursor.BatchHash, out.next.Cursor.BatchSequence = c.round.Round, hash, msg.Sequence

@@ -136,13 +136,20 @@ func (w *world) life(ctx context.Context, at int, after bool) (what []string, li
 // every byte that anybody can see, and every byte on the disk, is that of a run that nobody disturbed.
 func TestCrashAtEveryEffect(t *testing.T) {
 	people := newCast(t)
-	undisturbed := undisturbedWorld(t, people, 3, 2)
-	crashes := 0
+	crashes := crashEverywhere(t, undisturbedWorld(t, people, 3, 2), func(t *testing.T) *world { return newWorld(t, people, 3) })
+	t.Logf("%d crashes", crashes)
+	if want := 2 * (1 + 1 + 4*3 + 1); crashes < want { // at least: commit, task, put, get and commit of 4 rounds, end
+		t.Errorf("only %d crashes, want at least %d", crashes, want)
+	}
+}
+
+// crashEverywhere holds every run with one crash against the undisturbed one, and answers how many there were.
+func crashEverywhere(t *testing.T, undisturbed *world, anew func(*testing.T) *world) (crashes int) {
 	for k := 1; ; k++ {
 		var lived bool
 		for _, after := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, people, 3)
+				w := anew(t)
 				w.voids = undisturbed.voids
 				var what []string
 				w.play(func(ctx context.Context) {
@@ -164,12 +171,8 @@ func TestCrashAtEveryEffect(t *testing.T) {
 			})
 		}
 		if lived {
-			break
+			return crashes
 		}
-	}
-	t.Logf("%d crashes", crashes)
-	if want := 2 * (1 + 1 + 4*3 + 1); crashes < want { // at least: commit, task, put, get and commit of 4 rounds, end
-		t.Errorf("only %d crashes, want at least %d", crashes, want)
 	}
 }
 

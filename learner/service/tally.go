@@ -1,6 +1,8 @@
 package service
 
 import (
+	"iter"
+
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/wire"
@@ -16,10 +18,10 @@ func Planned(plan *wire.Plan) uint64 {
 
 // Tally sums up the charged rounds of a ledger: how many took a step, and how many users they counted. The users of an
 // interactive phase answer each of its rounds and are counted in the round that has most of them.
-func Tally(plan *wire.Plan, charged []state.Entry) (steps, users uint64) {
+func Tally(plan *wire.Plan, charged iter.Seq[state.Entry]) (steps, users uint64) {
 	step := uint64(1)
 	var phase, most uint64 // the interactive phase of the last round, from 1, and its largest round
-	for _, e := range charged {
+	for e := range charged {
 		at, found := manifest.PhaseOf(plan, step)
 		of := uint64(0)
 		if found && at.Interactive() {

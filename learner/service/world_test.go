@@ -70,12 +70,14 @@ func newCast(t testing.TB) cast {
 type world struct {
 	t testing.TB
 	cast
-	rounds uint64
-	voids  map[uint64]bool // rounds whose batch is void
-	budget float64
-	accept bool // a rollback of the folder
-	broker *memory.Broker
-	store  *state.Memory
+	rounds  uint64
+	phases  []*wire.Phase // in place of one phase of rounds
+	endless bool
+	voids   map[uint64]bool // rounds whose batch is void
+	budget  float64
+	accept  bool // a rollback of the folder
+	broker  *memory.Broker
+	store   *state.Memory
 }
 
 func newWorld(t testing.TB, c cast, rounds uint64) *world {
@@ -89,6 +91,16 @@ func newWorld(t testing.TB, c cast, rounds uint64) *world {
 
 // body is what Prepare answers.
 func (w *world) body() (*wire.Task, error) {
+	if w.phases != nil {
+		var users uint64
+		for _, f := range w.phases {
+			users += f.Users
+		}
+		return &wire.Task{Life: make([]byte, stream.LifeSize), Suite: wire.Suite_SUITE_NONE, Declaration: []byte("{}"), Plan: &wire.Plan{
+			Algorithm: "psgd", Users: users, Phases: w.phases, Endless: w.endless, Trust: wire.Trust_TRUST_SHUFFLE, HonestFraction: "1",
+			Epsilon: w.budget, Delta: delta, EpsilonBudget: w.budget, Loss: "squared",
+		}}, nil
+	}
 	return &wire.Task{Life: make([]byte, stream.LifeSize), Suite: wire.Suite_SUITE_NONE, Declaration: []byte("{}"), Plan: &wire.Plan{
 		Algorithm: "psgd", Users: w.rounds*cohort + left, Trust: wire.Trust_TRUST_SHUFFLE, HonestFraction: "1",
 		Phases: []*wire.Phase{{Users: w.rounds*cohort + left, Rounds: w.rounds, Cohort: cohort, Minimum: minimum,
@@ -102,7 +114,7 @@ func build(t *wire.Task) (learner.Algorithm, error) {
 	if err != nil {
 		return nil, err
 	}
-	return learner.NewPSGD(learner.PSGDConfig{Dim: dim, Set: ball, Steps: manifest.Steps(t.Plan), StepSize: 0.3})
+	return learner.NewPSGD(learner.PSGDConfig{Dim: dim, Set: ball, Steps: min(manifest.Steps(t.Plan), 1<<40), StepSize: 0.3})
 }
 
 func (w *world) config() Config {

@@ -1,0 +1,236 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/panlearn/panlearn/learner"
+	"github.com/panlearn/panlearn/state"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/seal"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// phased is a world of three phases: 2 rounds of new users, 4 rounds of the same 45 users, 1 round of new ones.
+func phased(t testing.TB, c cast) *world {
+	t.Helper()
+	w := newWorld(t, c, 0)
+	mechanism := func() *wire.Mechanism { return manifest.Mechanism(params, 0, bundle) }
+	w.phases = []*wire.Phase{
+		{Users: 2*cohort + left, Rounds: 2, Cohort: cohort, Minimum: minimum, RoundsPerUser: 1, Mechanism: mechanism()},
+		{Users: 45, Rounds: 4, Cohort: 45, Minimum: minimum, RoundsPerUser: 4, Mechanism: mechanism(), Smoothing: 2},
+		{Users: cohort, Rounds: 1, Cohort: cohort, Minimum: minimum, RoundsPerUser: 1, Mechanism: mechanism()},
+	}
+	w.budget = w.together(45, 4)
+	return w
+}
+
+// together is what several rounds of n users cost one of them.
+func (w *world) together(n uint64, rounds int) float64 {
+	w.t.Helper()
+	r := release(n)
+	r.Rounds = rounds
+	g, err := r.Epsilon(delta)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return g.Epsilon
+}
+
+// phasedRun is what one learner leaves of a phased world that nothing happens to.
+func phasedRun(t *testing.T, c cast, voids ...uint64) *world {
+	t.Helper()
+	var w *world
+	synctest.Test(t, func(t *testing.T) {
+		w = phased(t, c)
+		w.voids = map[uint64]bool{}
+		for _, r := range voids {
+			w.voids[r] = true
+		}
+		w.run()
+	})
+	w.t = t
+	return w
+}
+
+// TestRoundsOfPhases: a void round of new users is asked again, one of an interactive phase is not: its users would answer
+// once more than they agreed to. Each round has its phase's parameters, and is charged with what its user pays for the whole
+// phase.
+func TestRoundsOfPhases(t *testing.T) {
+	w := phasedRun(t, newCast(t), 2, 4, 7)
+	public, at, entries := w.trace()
+	if !at.Ended() || at.Cursor.Round != 8 {
+		t.Fatalf("ended %t after round %d, want an end after 8", at.Ended(), at.Cursor.Round)
+	}
+	ledger, err := state.ReadLedger(state.Entries(entries))
+	if err != nil {
+		t.Fatal(err)
+	}
+	charged := ledger.Charged()
+	for i, want := range []struct {
+		step    uint64
+		phase   int
+		epsilon float64
+	}{
+		{1, 0, w.together(cohort, 1)}, {2, 0, w.together(cohort+left, 1)}, {2, 0, w.together(cohort+left, 1)}, // round 2 was void
+		{3, 1, w.budget}, {4, 1, w.budget}, {5, 1, w.budget}, {6, 1, w.budget}, // rounds 4 and 7 were, and count
+		{7, 2, w.together(cohort, 1)},
+	} {
+		r := uint64(i) + 1
+		var round wire.Round
+		if _, err := seal.Verify(public[name.Round(r)], w.learner.Public(), &round); err != nil {
+			t.Fatal(err)
+		}
+		f := w.phases[want.phase]
+		if round.Step != want.step || round.Smoothing != f.Smoothing || round.Minimum != f.Minimum {
+			t.Errorf("round %d: step %d, smoothing %v, minimum %d; want step %d of phase %d", r, round.Step, round.Smoothing, round.Minimum, want.step, want.phase+1)
+		}
+		if charged[i].Epsilon != want.epsilon || charged[i].Round != r {
+			t.Errorf("round %d: charged %v, the accountant says %v", r, charged[i].Epsilon, want.epsilon)
+		}
+	}
+	if spent, err := ledger.Spent(nil); err != nil || spent.Epsilon != w.budget {
+		t.Errorf("spent %v, %v; four rounds of one user cost %v", spent, err, w.budget)
+	}
+	steps, users := Tally(&wire.Plan{Phases: w.phases}, slices.Values(charged))
+	var want, most uint64
+	for i, e := range charged {
+		switch {
+		case e.Kind != state.Spent:
+		case i >= 3 && i < 7:
+			most = max(most, e.Users)
+		default:
+			want += e.Users
+		}
+	}
+	if steps != 5 || users != want+most || most < minimum {
+		t.Errorf("%d steps and %d users, want 5 and %d", steps, users, want+most)
+	}
+}
+
+// TestCrashInPhases kills the learner at every effect of a task of phases with void rounds.
+func TestCrashInPhases(t *testing.T) {
+	people := newCast(t)
+	undisturbed := phasedRun(t, people, 2, 4)
+	crashes := crashEverywhere(t, undisturbed, func(t *testing.T) *world { return phased(t, people) })
+	t.Logf("%d crashes", crashes)
+	if want := 2 * (1 + 1 + 8*3 + 1); crashes < want {
+		t.Errorf("only %d crashes, want at least %d", crashes, want)
+	}
+}
+
+// TestBudgetOfAPhase: a phase is refused before its first round where all its rounds together do not fit.
+func TestBudgetOfAPhase(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := phased(t, newCast(t))
+		w.budget = (w.together(45, 4) + w.together(45, 3)) / 2
+		var err error
+		w.play(func(ctx context.Context) { err = w.new(w.config()).Run(ctx) })
+		var refused *state.BudgetError
+		if !errors.As(err, &refused) || refused.Round != 3 || refused.Increment.Epsilon != w.together(45, 4) {
+			t.Errorf("Run: %v, want the budget to refuse round 3, the first of the phase", err)
+		}
+		public, _, _ := w.trace()
+		if public[name.Round(3)] != nil || public[name.End()] == nil {
+			t.Error("round 3 is announced, or no end")
+		}
+	})
+}
+
+// stubborn is an algorithm that cannot pass over a round.
+type stubborn struct{ learner.Algorithm }
+
+// TestInteractiveNeedsToSkip: an algorithm that would ask a void round again is refused before anything is announced.
+func TestInteractiveNeedsToSkip(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := phased(t, newCast(t))
+		c := w.config()
+		c.Build = func(task *wire.Task) (learner.Algorithm, error) {
+			alg, err := build(task)
+			return stubborn{alg}, err
+		}
+		if err := w.new(c).Run(t.Context()); err == nil || !strings.Contains(err.Error(), "phase 2: rounds_per_user 4") {
+			t.Errorf("Run: %v", err)
+		}
+		if public, at, _ := w.trace(); len(public) != 0 || !at.IsZero() {
+			t.Error("something is committed or announced")
+		}
+	})
+}
+
+// TestEndlessTask: a task without end goes on after its horizon, with the same cohort, charges no user more than once, and
+// is found again as it was left.
+func TestEndlessTask(t *testing.T) {
+	people := newCast(t)
+	const last = 40
+	var worlds []*world
+	for _, restarts := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, people, 0)
+			w.endless = true
+			w.phases = []*wire.Phase{{Users: 3*cohort + left, Rounds: 3, Cohort: cohort, Minimum: minimum, RoundsPerUser: 1, Mechanism: manifest.Mechanism(params, 0, bundle)}}
+			watch := &counting{last: last}
+			w.play(func(ctx context.Context) {
+				for watch.round < last {
+					life, stop := context.WithCancel(ctx)
+					watch.stop, watch.at = stop, last
+					if restarts {
+						watch.at = watch.round + 7
+					}
+					c := w.config()
+					c.Observer = watch
+					if err := w.new(c).Run(life); !errors.Is(err, context.Canceled) {
+						t.Errorf("Run: %v", err)
+					}
+					stop()
+					w.reopen()
+				}
+			})
+			public, at, entries := w.trace()
+			if public[name.End()] != nil || at.Ended() || at.Cursor.Round < last || public[name.Round(last)] == nil {
+				t.Errorf("ended %t after round %d", at.Ended(), at.Cursor.Round)
+			}
+			ledger, err := state.ReadLedger(state.Entries(entries))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if spent, err := ledger.Spent(nil); err != nil || spent.Epsilon != w.budget {
+				t.Errorf("spent %v, %v after %d rounds; one round costs %v", spent, err, at.Cursor.Round, w.budget)
+			}
+			var round wire.Round
+			if _, err := seal.Verify(public[name.Round(last)], w.learner.Public(), &round); err != nil || round.Cohort != cohort || round.Step != last {
+				t.Errorf("round %d: step %d, cohort %d, %v", last, round.Step, round.Cohort, err)
+			}
+			if watch.progress.Rounds != 0 || watch.progress.Steps < last {
+				t.Errorf("progress %+v", watch.progress)
+			}
+			worlds = append(worlds, w)
+		})
+	}
+	a, _, _ := worlds[0].trace()
+	b, _, _ := worlds[1].trace()
+	for r := uint64(1); r <= last; r++ {
+		if string(a[name.Round(r)]) != string(b[name.Round(r)]) {
+			t.Errorf("round %d of a run with restarts differs", r)
+		}
+	}
+}
+
+// counting stops a life when a round was applied.
+type counting struct {
+	nobody
+	stop            context.CancelFunc
+	at, round, last uint64
+	progress        Progress
+}
+
+func (c *counting) Applied(a Applied) {
+	c.round, c.progress = a.Round, a.Progress
+	if a.Round >= c.at {
+		c.stop()
+	}
+}
