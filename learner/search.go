@@ -83,29 +83,36 @@ func (s *search) answers(steps uint64) uint64 {
 	return 1
 }
 
-// next returns the number of rounds to try after t: every one up to 1000, then a grid of ratio 1.002, which is finer than what
-// the bound can tell apart.
-func (s *search) next(t, high uint64) uint64 {
+// next returns the number of rounds to try after t: every one up to 50, then steps of the given share of t. Epochs have 2^k - 1.
+func (s *search) next(t, high uint64, share float64) uint64 {
 	if s.p.Continuous == ContinuousEpochs {
 		return min(high, 2*t+1)
 	}
-	return min(high, max(t+1, uint64(float64(t)*1.002)))
+	return min(high, max(t+1, uint64(float64(t)*(1+share))))
 }
 
-// start minimises the bound with factor times the model's noise. Where the same users answer all rounds it returns the
-// smallest number within a hundredth of the best: every round costs each of them a report.
+// start minimises the bound with factor times the model's noise: on a grid of ratio 1.02, and around its best on one of
+// 1.002, which is finer than what the bound can tell apart. Where the same users answer all rounds it returns the smallest number
+// within a hundredth of the best: every round costs each of them a report.
 func (s *search) start(factor float64) uint64 {
+	const coarse, fine = 0.02, 0.002
 	low, high := s.limits()
 	best, at := math.Inf(1), low
-	for t := low; ; t = s.next(t, high) {
-		if b := s.modelled(t, factor); b < best {
-			best, at = b, t
-		}
-		if t == high {
-			break
+	try := func(from, to uint64, share float64) {
+		for t := from; ; t = s.next(t, to, share) {
+			if b := s.modelled(t, factor); b < best {
+				best, at = b, t
+			}
+			if t == to {
+				return
+			}
 		}
 	}
-	for t := low; s.t.interactive && t < at; t = s.next(t, high) {
+	try(low, high, coarse)
+	if s.p.Continuous != ContinuousEpochs {
+		try(max(low, uint64(float64(at)/(1+2*coarse))), min(high, uint64(float64(at)*(1+2*coarse))+1), fine)
+	}
+	for t := low; s.t.interactive && t < at; t = s.next(t, high, coarse) {
 		if s.modelled(t, factor) <= 1.01*best {
 			return t
 		}

@@ -106,7 +106,15 @@ func (o objective) acceleratedEnvelope(s situation) setting {
 	if o.ridge == 0 && math.IsInf(o.smoothness, 1) && o.continuous == "" {
 		return at(guess) // exact then
 	}
-	return at(smallest(guess/1e3, guess*1e3, func(b float64) float64 { return at(b).risk }))
+	return at(smallest(guess/1e2, guess*o.reach(), func(b float64) float64 { return at(b).risk }))
+}
+
+// reach is how far above the guess for a loss that is not smooth the best smoothing may be: far, where the loss is smooth itself.
+func (o objective) reach() float64 {
+	if math.IsInf(o.smoothness, 1) {
+		return 1e2
+	}
+	return 1e6
 }
 
 // envelopeSmoothness is the smoothness of the envelope of a beta-smooth loss: 1/(1/beta + 1/B).
@@ -124,16 +132,17 @@ func (o objective) gradient(s situation) setting {
 	b := gradientBound{situation: s, loss: o.lipschitz, whole: l, beta: beta, ridge: o.ridge}
 	slope := b.stability()
 	best := setting{risk: math.Inf(1)}
-	// The first term of either bound falls like D^2/(2 eta T), the rest rises in proportion to eta, up to the limit that the
-	// bound sets to eta.
-	for _, c := range [...]struct{ limit, rise float64 }{
-		{2 / (beta + o.ridge), (l*l+s.variance)/2 + slope},
-		{1 / (2 * beta), s.variance + slope + 2*slope/float64(s.steps)},
-	} {
-		eta := min(c.limit, s.distance/math.Sqrt(2*float64(s.steps)*c.rise))
+	consider := func(limit, rise float64) {
+		eta := min(limit, s.distance/math.Sqrt(2*float64(s.steps)*rise))
 		if r := b.risk(eta); r < best.risk {
 			best = setting{stepSize: eta, smoothness: beta, risk: r}
 		}
+	}
+	// The first term of either bound falls like D^2/(2 eta T), the rest rises at most in proportion to eta, up to a limit of eta
+	// that the bound sets. How close to 1/beta the descent lemma is worth going depends on the noise.
+	consider(2/(beta+o.ridge), (l*l+s.variance)/2+slope)
+	for _, share := range [...]float64{0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99} {
+		consider(share/beta, s.variance/(2*(1-share))+slope+2*slope/float64(s.steps))
 	}
 	return best
 }
@@ -148,28 +157,38 @@ func (o objective) gradientEnvelope(s situation) setting {
 		return out
 	}
 	guess := 2 * math.Sqrt(float64(s.steps)) * max(o.lipschitz, math.Sqrt(s.variance)) / s.distance
-	return at(smallest(guess/1e3, guess*1e3, func(b float64) float64 { return at(b).risk }))
+	return at(smallest(guess/1e3, guess*o.reach(), func(b float64) float64 { return at(b).risk }))
 }
 
-// smallest returns where a function of one positive variable is smallest between low and high, by golden sections of the
-// logarithm: to a thousandth, for functions with one valley.
+// smallest returns where a function of one positive variable is smallest between low and high: on a grid of ratio 3, and between the
+// neighbours of its best by golden sections of the logarithm, to a hundredth, which a flat bottom does not notice.
 func smallest(low, high float64, f func(float64) float64) float64 {
-	ratio := (math.Sqrt(5) - 1) / 2
-	a, b := math.Log(low), math.Log(high)
-	x, y := b-ratio*(b-a), a+ratio*(b-a)
+	const ratio = 3
+	at, best := low, math.Inf(1)
+	for x := low; x < ratio*high; x *= ratio {
+		if y := f(min(x, high)); y < best {
+			at, best = min(x, high), y
+		}
+	}
+	golden := (math.Sqrt(5) - 1) / 2
+	a, b := math.Log(max(low, at/ratio)), math.Log(min(high, at*ratio))
+	x, y := b-golden*(b-a), a+golden*(b-a)
 	fx, fy := f(math.Exp(x)), f(math.Exp(y))
-	for b-a > 1e-3 {
+	for b-a > 1e-2 {
 		if fx <= fy {
 			b, y, fy = y, x, fx
-			x = b - ratio*(b-a)
+			x = b - golden*(b-a)
 			fx = f(math.Exp(x))
 		} else {
 			a, x, fx = x, y, fy
-			y = a + ratio*(b-a)
+			y = a + golden*(b-a)
 			fy = f(math.Exp(y))
 		}
 	}
-	if fx <= fy {
+	switch {
+	case best <= min(fx, fy):
+		return at
+	case fx <= fy:
 		return math.Exp(x)
 	}
 	return math.Exp(y)
