@@ -179,6 +179,25 @@ func TestProjectionAtTies(t *testing.T) {
 	}
 }
 
+// Many entries, so that every way is met in which the sum can round.
+func TestProjectionInManyDimensions(t *testing.T) {
+	for dim := 3; dim < 300; dim++ {
+		x := make([]float64, dim)
+		for i := range x {
+			x[i] = math.Sin(float64(i*dim)) * 3
+		}
+		for _, r := range []float64{0.3, 1, math.E, 10} {
+			for _, s := range []convex.Set{convex.Ball{R: r}, convex.Nonnegative{R: r}, convex.Simplex{Dim: dim, R: r}, convex.L1Ball{R: r}} {
+				start := make([]float64, dim)
+				s.Start(start)
+				if p := project(s, x); !s.Contains(p) || !same(project(s, p), p) || !s.Contains(start) {
+					t.Fatalf("%T of %v in dimension %d: projected to a point outside", s, r, dim)
+				}
+			}
+		}
+	}
+}
+
 func TestStartIsTheProjectionOfTheOrigin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		dim := rapid.IntRange(1, 40).Draw(t, "dim")
