@@ -3,13 +3,10 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/panlearn/panlearn/internal/cli"
-	released "github.com/panlearn/panlearn/internal/model"
-	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/learner/task/source"
 )
 
@@ -27,17 +24,9 @@ func newEval() *cobra.Command {
 			if model == "" || data == "" {
 				return cli.Usagef("--model and --data: name a snapshot and a data file (- is standard input)")
 			}
-			snapshot, err := os.ReadFile(model)
+			p, err := loadPredictor(model, format)
 			if err != nil {
-				return cli.Usage(err)
-			}
-			parsed, err := released.Parse(snapshot)
-			if err != nil {
-				return cli.Usage(err)
-			}
-			p, err := released.NewPredictor(parsed, task.Format(format))
-			if err != nil {
-				return cli.Usage(err)
+				return err
 			}
 			rows, err := source.Open(data, p.Features)
 			if err != nil {
@@ -62,7 +51,7 @@ func newEval() *cobra.Command {
 			})
 		},
 	}
-	c.Flags().StringVar(&model, "model", "", "snapshot `FILE`")
+	c.Flags().StringVar(&model, "model", "", "snapshot `FILE`, json or npy")
 	c.Flags().StringVar(&data, "data", "", "data `FILE`, or a quoted pattern of files; gzip and zstd too; - for standard input")
 	c.Flags().StringVar(&format, "format", "", "format of the data, if not the task's: libsvm, csv, jsonl, idx or parquet")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")

@@ -1,9 +1,12 @@
 package model
 
 import (
+	"errors"
+	"iter"
 	"math"
 
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/task"
 )
 
 // A Prediction is what a model says about one event.
@@ -15,6 +18,53 @@ type Prediction struct {
 	Probabilities []float64
 	Class         string  // the label of the predicted class, as the task file writes it first; empty for regression
 	Value         float64 // of a number or a count: the prediction in the units of the label; NaN for classes
+}
+
+// Scored counts the events that were scored.
+type Scored struct {
+	Rows    int64 `json:"rows"`
+	Invalid int64 `json:"invalid"` // of them; they have no score
+}
+
+// Score writes a prediction for every row to the table, one at a time. A row that does not fit the declaration goes to
+// unfit, which may be nil, and has an empty line; an error of the source or the table ends it. Labels are neither needed nor looked
+// at, if the rows come from a reader of an Unlabelled map. Each says whether to flush the table after each row.
+func (p Predictor) Score(rows iter.Seq2[task.Row, error], table *Table, each bool, unfit func(*task.RowError)) (Scored, error) {
+	p.Features = p.Features.Unlabelled()
+	var (
+		count      Scored
+		example    convex.Example
+		prediction Prediction
+	)
+	for row, err := range rows {
+		if err == nil {
+			err = p.Features.Map(row, &example)
+		}
+		written := &prediction
+		var bad *task.RowError
+		switch {
+		case errors.As(err, &bad):
+			count.Invalid++
+			written = nil
+			if unfit != nil {
+				unfit(bad)
+			}
+		case err != nil:
+			return count, err
+		default:
+			p.Predict(example, &prediction)
+		}
+		count.Rows++
+		if err := table.Write(row.File, row.Line, written); err != nil {
+			return count, err
+		}
+		if each {
+			if err := table.Flush(); err != nil {
+				return count, err
+			}
+		}
+	}
+	return count, table.Flush()
 }
 
 // Predict writes what the model says about a mapped event to dst, reusing its memory.

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/panlearn/panlearn/internal/cli"
+	released "github.com/panlearn/panlearn/internal/model"
+	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/learner/task/source"
+)
+
+// namedRows is how many rows that do not fit are named one by one.
+const namedRows = 10
+
+func newPredict() *cobra.Command {
+	var model, data, format, as, output string
+	c := &cobra.Command{
+		Use:   "predict --model FILE --data FILE",
+		Short: "score events with a snapshot",
+		Long: `predict reads events one by one and writes a line for each: where it stands, its score, its probability where the loss has one,
+and its class, or for numbers and counts its prediction. A label may be there or not. An event that does not fit the declaration
+has an empty score; which ones they are is said on standard error, by line and column, never by content. What is written depends on
+single events and has no privacy guarantee: it is for whoever may see the events.`,
+		Example: "  learner predict --model model.json --data events.csv -o scores.csv\n" +
+			"  tail -f events.jsonl | learner predict --model model.npz --data - --format jsonl --output jsonl",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if model == "" || data == "" {
+				return cli.Usagef("--model and --data: name a snapshot and a data file (- is standard input)")
+			}
+			p, err := loadPredictor(model, format)
+			if err != nil {
+				return err
+			}
+			if as != released.CSV && as != released.JSONL {
+				return cli.Usagef("--output %q: want csv or jsonl", as)
+			}
+			rows, err := source.Open(data, p.Features.Unlabelled())
+			if err != nil {
+				return cli.Usage(err)
+			}
+			defer rows.Close()
+			if output == "" || output == "-" {
+				return predict(c, p, rows, data == "-", as, c.OutOrStdout())
+			}
+			file, err := os.Create(output)
+			if err != nil {
+				return fmt.Errorf("write predictions: %w", err)
+			}
+			return errors.Join(predict(c, p, rows, data == "-", as, file), file.Close())
+		},
+	}
+	c.Flags().StringVar(&model, "model", "", "snapshot `FILE`, json or npy")
+	c.Flags().StringVar(&data, "data", "", "data `FILE`, or a quoted pattern of files; gzip and zstd too; - for standard input")
+	c.Flags().StringVar(&format, "format", "", "format of the data, if not the task's: libsvm, csv, jsonl, idx or parquet")
+	c.Flags().StringVar(&as, "output", released.CSV, "format of the predictions: csv or jsonl")
+	c.Flags().StringVarP(&output, "out", "o", "", "`FILE` to write instead of standard output")
+	return c
+}
+
+// loadPredictor reads a snapshot for data of a format; none is the task's own.
+func loadPredictor(path, format string) (released.Predictor, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return released.Predictor{}, cli.Usage(err)
+	}
+	snapshot, err := released.Parse(data)
+	if err != nil {
+		return released.Predictor{}, cli.Usage(err)
+	}
+	p, err := released.NewPredictor(snapshot, task.Format(format))
+	return p, cli.Usage(err)
+}
+
+// predict scores the rows. Standard input may go on for long, so there every line is written at once.
+func predict(c *cobra.Command, p released.Predictor, rows *source.Reader, atOnce bool, as string, out io.Writer) error {
+	table, err := released.NewTable(out, as, p)
+	if err != nil {
+		return err
+	}
+	named := 0
+	count, err := p.Score(rows.All(), table, atOnce, func(bad *task.RowError) {
+		if named++; named <= namedRows {
+			fmt.Fprintf(c.ErrOrStderr(), "no score: %v\n", bad)
+		}
+	})
+	if count.Invalid > 0 {
+		fmt.Fprintf(c.ErrOrStderr(), "%d of %d rows do not fit the task's declaration and have no score\n", count.Invalid, count.Rows)
+	}
+	return err
+}
