@@ -27,6 +27,6 @@
 //  5. A void round (a batch that never came to be) is no step: leave the Algorithm alone and announce the next
 //     round at the same Query().Point. Counting rounds is the caller's cursor; an Algorithm counts steps. Where the users
 //     of a phase answer all its rounds a void one is used up: Skip.
-//  6. Repeat until Done, which a continuous plan never is, then release Model. Model may be released earlier too, and must be where void rounds have used
-//     up the users; the plan's risk bound is then not reached.
+//  6. Repeat until Done, which a continuous plan never is, then release Model. Model may be released earlier too, and
+//     must be where void rounds have used up the users; the plan's risk bound is then not reached.
 package learner
