@@ -347,6 +347,41 @@ func TestImpossibleStageIsRefused(t *testing.T) {
 	}
 }
 
+// States that agree within themselves, and could still not have been reached.
+func TestForgedStageIsRefused(t *testing.T) {
+	moved := func(start []float64) learner.Algorithm {
+		a, err := learner.NewEpochs(learner.EpochsConfig{Dim: 2, Set: convex.Ball{R: 2}, Start: start, Horizon: 3, V: 3, Smoothness: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	a := moved(nil)
+	const header = 54
+	elsewhere := append(bytesOf(t, a)[:header:header], bytesOf(t, moved([]float64{1, 0}))[header:]...)
+	if err := a.UnmarshalBinary(elsewhere); !errors.Is(err, learner.ErrState) {
+		t.Errorf("the first stage from another start: error %v, want ErrState", err)
+	}
+	for range 5 { // into the third epoch, which all that follow are like
+		if err := a.Step(learner.Estimate{Gradient: []float64{1, -1}, Users: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	later := func(stage uint64) []byte {
+		b := bytesOf(t, a)
+		binary.LittleEndian.PutUint64(b[6:], stage)
+		return b
+	}
+	if err := moved(nil).UnmarshalBinary(later(1 << 38)); err != nil {
+		t.Errorf("stage 2^38: %v", err)
+	}
+	for _, stage := range []uint64{1 << 39, 1 << 40, 1 << 62, math.MaxUint64} {
+		if err := moved(nil).UnmarshalBinary(later(stage)); !errors.Is(err, learner.ErrState) {
+			t.Errorf("stage %d, beyond 2^40 steps: error %v, want ErrState", stage, err)
+		}
+	}
+}
+
 // Bytes are refused, or are exactly what the state that they make is written as.
 func FuzzState(f *testing.F) {
 	for name := range methods {
