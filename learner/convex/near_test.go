@@ -35,6 +35,10 @@ func TestNearIsOptimal(t *testing.T) {
 		if !same(project(n, p), p) {
 			t.Fatalf("%T: a point moved", s)
 		}
+		inPlace := slices.Clone(x)
+		if n.Project(inPlace, inPlace); !same(inPlace, p) {
+			t.Fatalf("%T: %v in place, %v elsewhere", s, inPlace, p)
+		}
 		way := minus(p, c)
 		gap := func(mu float64) float64 {
 			g := along(minus(x, p), way, -mu)
