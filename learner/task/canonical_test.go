@@ -61,6 +61,27 @@ func TestCanonicalIsOfTheDeclaration(t *testing.T) {
 	}
 }
 
+// So does every key of the features and of the model that shapes what devices compute.
+func TestCanonicalTellsFeaturesApart(t *testing.T) {
+	seen := make(map[string]string)
+	for _, set := range []string{
+		"version=1", "features.columns.0.hidden=true", "features.columns.1.mean=2999", "features.columns.1.std=999", "features.columns.1.clip=2",
+		"features.columns.2.edges.0=24", "features.columns.3.unknown=other", "features.columns.4.buckets=5", "features.crosses.0.buckets=9",
+		"features.crosses.0.columns=[url, job]", "features.polynomial.degree=3", "features.polynomial.columns=[pay, age]",
+		"features.fourier.dimension=7", "features.fourier.gamma=0.6", "features.fourier.seed=2", "model.set=l1", "model.ridge=0.1",
+		"model.class_weights=[1, 2]", "model.label_noise=0.1", "model.loss=hinge", "schedule.interactive=true", "schedule.continuous=epochs",
+	} {
+		b, err := mustParse(t, derived, set).Canonical()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if other, ok := seen[string(b)]; ok {
+			t.Errorf("%s and %s have one canonical form", set, other)
+		}
+		seen[string(b)] = set
+	}
+}
+
 func TestParseCanonicalRefusesOtherSpellings(t *testing.T) {
 	b, err := mustParse(t, plain).Canonical()
 	if err != nil {

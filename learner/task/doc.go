@@ -20,5 +20,8 @@
 //  4. Where Map returns a RowError, report the zero vector all the same, and log the error locally only: staying
 //     away would tell something about the event.
 //
+// A program in another language makes the same vectors from FeatureMap.Coordinates, where every coordinate says how it follows from
+// the fields of an event; docs/tasks.md is the reference of the keys.
+//
 // The learner maps nothing. It works in the coordinates of the map's output, and calls FeatureMap.Undo when it releases a model.
 package task
