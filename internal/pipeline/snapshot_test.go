@@ -36,6 +36,9 @@ schedule: {users: 600, rounds: {max: 2}}
 // numeric is the same with a number to predict.
 var numeric = strings.NewReplacer(`positive: [">50K"], negative: ["<=50K"]`, `min: 0, max: 1000`, "logistic", "squared").Replace(labelled)
 
+// classes is the same with three classes.
+var classes = strings.NewReplacer(`positive: [">50K"], negative: ["<=50K"]`, `classes: ["<=50K", "about", ">50K"]`, "logistic", "softmax").Replace(labelled)
+
 func parsed(t testing.TB, file string) *task.Spec {
 	t.Helper()
 	spec, err := task.Parse([]byte(file), nil)
@@ -153,7 +156,7 @@ func (c committedOnce) Commit(ctx context.Context, next state.Checkpoint, entrie
 
 // TestSnapshotScoresTheSame: a model that was printed and read back scores raw events as the learner's own parameters do.
 func TestSnapshotScoresTheSame(t *testing.T) {
-	for _, file := range []string{labelled, numeric} {
+	for _, file := range []string{labelled, classes, numeric} {
 		_, view := ended(t, parsed(t, file))
 		snapshot, err := view.Snapshot()
 		if err != nil {
@@ -170,6 +173,9 @@ func TestSnapshotScoresTheSame(t *testing.T) {
 		p, err := model.NewPredictor(parsed, "")
 		if err != nil {
 			t.Fatal(err)
+		}
+		if want := len(view.Spec.Label.Classes); want > 0 && (len(snapshot.Weights) != want || len(snapshot.Intercept) != want) {
+			t.Errorf("%d rows of weights and %d intercepts of %d classes", len(snapshot.Weights), len(snapshot.Intercept), want)
 		}
 		theta := view.Algorithm.Model()
 		if convex.Norm(theta) == 0 {
@@ -205,7 +211,7 @@ func TestSnapshotScoresTheSame(t *testing.T) {
 		if a.Examples != 3 || a.Invalid != 1 || math.Abs(a.Loss-b.Loss) > 1e-12 {
 			t.Errorf("%+v and %+v", a, b)
 		}
-		classes := view.Spec.Model.Loss == "logistic"
+		classes := view.Spec.Model.Loss != "squared"
 		if (a.Accuracy != nil) != classes || (a.Error != nil) == classes {
 			t.Errorf("%s: accuracy %v, error %v", view.Spec.Model.Loss, a.Accuracy, a.Error)
 		}
@@ -229,5 +235,23 @@ func TestDamagedTask(t *testing.T) {
 	at.Task = at.Task[:10]
 	if _, err := viewOf(at, view.Ledger); err == nil {
 		t.Error("half a task is a view")
+	}
+}
+
+// TestWhatProbabilitiesAreWorth is in the snapshot: nothing, where gradients are clipped.
+func TestWhatProbabilitiesAreWorth(t *testing.T) {
+	for file, want := range map[string]model.Probabilities{
+		labelled: model.Uncalibrated, // the bound on the features is above the clip norm
+		strings.Replace(labelled, "radius: 5", "radius: 5, clip_norm: 2", 1): model.OfModel,
+		numeric: "",
+	} {
+		_, view := ended(t, parsed(t, file))
+		snapshot, err := view.Snapshot()
+		if err != nil || snapshot.Probabilities != want {
+			t.Errorf("probabilities %q, want %q: %v", snapshot.Probabilities, want, err)
+		}
+		if snapshot.Privacy.Unit != model.Unit(false) {
+			t.Errorf("the unit is %q", snapshot.Privacy.Unit)
+		}
 	}
 }
