@@ -41,8 +41,8 @@ func independent(method string, ph learner.Phase, dim int, lip, beta, ridge, rad
 	descent := func(b float64) float64 {
 		least := math.Inf(1)
 		slope := lip*lip*T/m + 2*lip/3*math.Sqrt(2*rounding*T)
-		for i := 1; i <= 400; i++ {
-			eta := 2 / (b + ridge) * float64(i) / 400
+		for i := 1; i <= 200; i++ {
+			eta := 2 / (b + ridge) * float64(i) / 200
 			common := D2/(2*eta*T) + eta*slope
 			least = math.Min(least, common+eta/2*(whole*whole+variance))
 			if eta*b < 1 {
@@ -62,8 +62,8 @@ func independent(method string, ph learner.Phase, dim int, lip, beta, ridge, rad
 		return variance, bound(beta + ridge)
 	}
 	risk = math.Inf(1)
-	for i := range 2000 {
-		B := 1e-3 * math.Pow(10, float64(i)/200) // to 1e7
+	for i := range 500 {
+		B := 1e-3 * math.Pow(10, float64(i)/50) // to 1e7
 		risk = math.Min(risk, bound(1/(1/beta+1/B)+ridge)+lip*lip/(2*B))
 	}
 	return variance, risk
@@ -93,7 +93,7 @@ func TestPlansFollowFromTheirNoise(t *testing.T) {
 			for i, ph := range plan.Phases {
 				distance := math.Min(reach, math.Sqrt(2*prior/0.05))
 				variance, risk := independent(method, ph, 5, 1, p.Smoothness, 0.05, 2, 0.5, distance, prior)
-				if math.Abs(ph.Distance/distance-1) > 1e-12 || math.Abs(ph.OracleVariance/variance-1) > 1e-9 || ph.Risk < 0.997*risk || ph.Risk > 1.01*risk {
+				if math.Abs(ph.Distance/distance-1) > 1e-12 || math.Abs(ph.OracleVariance/variance-1) > 1e-9 || ph.Risk < 0.995*risk || ph.Risk > 1.01*risk {
 					t.Errorf("%s, %s, phase %d: D %v, V %v, risk %v, want %v, %v, %v", name, method, i+1, ph.Distance, ph.OracleVariance, ph.Risk,
 						distance, variance, risk)
 				}
@@ -239,11 +239,11 @@ func TestUsersNeeded(t *testing.T) {
 	}
 }
 
-// A trusted curator never does worse than nobody trusted, many passes no worse than one, and this system lies between.
+// A trusted curator never does worse than nobody trusted, nor than this system, and the constants of the paper do worse than both.
 func TestYardsticksAreOrdered(t *testing.T) {
 	for _, epsilon := range []float64{0.5, 8} {
 		p := ridged()
-		p.Users, p.Epsilon, p.Interactive, p.Algorithm = 5000, epsilon, false, learner.MethodAuto
+		p.Users, p.Epsilon, p.Interactive, p.Ridge, p.Algorithm = 5000, epsilon, false, 0, learner.MethodAuto
 		planner := learner.NewPlanner()
 		made, err := planner.Plan(p)
 		if err != nil {

@@ -12,7 +12,7 @@ import (
 // 4) the average exceeds its expectation by margin with probability at most 1e-9.
 func expected(t *testing.T, worst float64, run func(r *rand.Rand) float64) (mean, margin float64) {
 	t.Helper()
-	const seed, runs = 20220426, 1500
+	const seed, runs = 20220426, 800
 	r := rand.New(rand.NewPCG(seed, 2))
 	t.Logf("seed %d, %d runs, false-alarm rate 1e-9", seed, runs)
 	var squares float64

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"image/png"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/panlearn/panlearn/internal/pipeline"
+	"github.com/panlearn/panlearn/learner/task"
+)
+
+func surveyed(t *testing.T, sets ...string) planSurvey {
+	t.Helper()
+	spec, err := task.Parse([]byte(honestTask), append([]string{"privacy.honest_fraction=1"}, sets...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	job, err := pipeline.NewJob(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := survey(job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// The table has every algorithm with its cost and guarantees or with a reason, and every way to spend the budget; the JSON
+// has finite numbers alone.
+func TestPlanShowsEveryAlgorithm(t *testing.T) {
+	r := surveyed(t, "model.ridge=0.05", "schedule.interactive=true").report
+	if len(r.Alternatives) != 9 || !strings.HasPrefix(r.Why, "auto took "+r.Algorithm) {
+		t.Errorf("%d alternatives, why: %q", len(r.Alternatives), r.Why)
+	}
+	for _, a := range r.Alternatives {
+		if !a.Applies {
+			t.Errorf("%s: %s", a.Algorithm, a.Reason)
+			continue
+		}
+		if len(a.Guarantees) != 5 || *a.Guarantees[0].Epsilon > 1 || a.Guarantees[4].HonestFraction.String() != "0.25" {
+			t.Errorf("%s: guarantees %+v", a.Algorithm, a.Guarantees)
+		}
+		interactive := strings.HasPrefix(a.Algorithm, "pgd")
+		if (a.RoundsPerUser > 1) != interactive {
+			t.Errorf("%s: a user answers %d rounds", a.Algorithm, a.RoundsPerUser)
+		}
+		var bits, size uint64
+		for _, ph := range a.Phases {
+			bits = max(bits, ph.RoundsPerUser*4*(uint64(ph.G)+ph.B)) // d = 3 and the intercept
+			if !(ph.NoiseStd > 0) || ph.Users == 0 || ph.Cohort == 0 {
+				t.Errorf("%s: phase %+v", a.Algorithm, ph)
+			}
+		}
+		size = a.BytesPerUser
+		if bits != a.BitsPerUser || size < 1 || a.PredictedExcessRisk != a.Phases[len(a.Phases)-1].Risk {
+			t.Errorf("%s: %d bits, want %d; %d bytes; risk %v", a.Algorithm, a.BitsPerUser, bits, size, a.PredictedExcessRisk)
+		}
+		if a.Algorithm == r.Algorithm && a.PredictedExcessRisk != r.PredictedExcessRisk {
+			t.Errorf("%s: risk %v in the table, %v in the plan", a.Algorithm, a.PredictedExcessRisk, r.PredictedExcessRisk)
+		}
+	}
+	data, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(data, &fields); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"task", "algorithm", "users", "rounds", "cohort", "privacy", "predicted_excess_risk", "guarantees", "alternatives", "yardsticks", "why"} {
+		if _, ok := fields[key]; !ok {
+			t.Errorf("no field %q", key)
+		}
+	}
+	var text bytes.Buffer
+	if err := r.print(&text); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"\npgd-restarts ", "\n  phase 3 ", "\n* ", "\nlocal ", "\ncentral ", "\nmulti-pass ", "\npaper ", "why           auto took"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("no %q in:\n%s", want, &text)
+		}
+	}
+}
+
+// What does not apply is said why; a bound that promises nothing is said so, with the users that would do.
+func TestPlanSaysWhatIsMissing(t *testing.T) {
+	r := surveyed(t, "model.radius=50", "schedule.users=2000").report
+	if !r.Vacuous || r.UsersNeeded == nil || *r.UsersNeeded <= r.Users {
+		t.Fatalf("vacuous %v, users needed %v", r.Vacuous, r.UsersNeeded)
+	}
+	var text bytes.Buffer
+	if err := r.print(&text); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"warning       too few users", "\nnot pagd-restarts: the objective is not strongly convex", "\nnot pgd: users answer one round each"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("no %q in:\n%s", want, &text)
+		}
+	}
+}
+
+// Pictures are images of their format with one curve for each algorithm; other names are refused before anything is planned.
+func TestPlanDrawsPictures(t *testing.T) {
+	s := surveyed(t)
+	curves, err := s.curves()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(curves) != 6 { // psgd, pagd, pagd-envelope; local, central, multi-pass
+		t.Errorf("%d curves, want 6", len(curves))
+	}
+	for i, a := range s.report.Alternatives[:3] {
+		if at := curves[i].at(s.job.Problem.Users, s.job.Problem.Epsilon); math.Abs(at/a.PredictedExcessRisk-1) > 0.05 {
+			t.Errorf("%s: the curve goes through %v, the plan predicts %v", curves[i].name, at, a.PredictedExcessRisk)
+		}
+	}
+	dir := t.TempDir()
+	for _, name := range []string{"risk.svg", "risk.PNG"} {
+		file := filepath.Join(dir, name)
+		if err := s.draw(file); err != nil {
+			t.Fatal(err)
+		}
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(name, "svg") {
+			err = wellFormed(data)
+			if !bytes.Contains(data, []byte("pagd-envelope")) {
+				t.Error("the picture does not name pagd-envelope")
+			}
+		} else {
+			_, err = png.Decode(bytes.NewReader(data))
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := checkPicture("risk.jpeg"); err == nil {
+		t.Error("a .jpeg is not refused")
+	}
+}
+
+func wellFormed(data []byte) error {
+	for d := xml.NewDecoder(bytes.NewReader(data)); ; {
+		if _, err := d.Token(); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
