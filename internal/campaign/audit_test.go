@@ -110,15 +110,34 @@ func (w *world) auditRounds(r record, out *result) {
 	if out.ended != (r.end != nil) {
 		w.violate("ended %v, and End stands: %v", out.ended, r.end != nil)
 	}
-	if r.end != nil && (uint64(out.real) != w.Rounds || uint64(len(r.batches)) != r.end.LastRound) {
-		w.violate("End at round %d after %d real and %d void batches of %d", r.end.LastRound, out.real, out.void, w.Rounds)
+	w.auditSteps(r, out)
+}
+
+// auditSteps holds the rounds against the plan: each step of new users has one real batch, each of an interactive phase one
+// round, real or void, because its users answer no more.
+func (w *world) auditSteps(r record, out *result) {
+	taken := map[uint64]bool{} // steps that are over
+	for n := uint64(1); r.rounds[n] != nil; n++ {
+		at, step := w.place(r.rounds[n]), r.rounds[n].Step
+		if taken[step] || (step > 1 && !taken[step-1]) {
+			w.violate("round %d asks for step %d: %d steps are over", n, step, len(taken))
+		}
+		if b := r.batches[n]; b != nil && (!b.Void || at.Interactive()) {
+			taken[step] = true
+			if b.Void {
+				out.passed++
+			}
+		}
+	}
+	if want := w.Rounds + w.Together; r.end != nil && (uint64(len(taken)) != want || uint64(len(r.batches)) != r.end.LastRound) {
+		w.violate("End at round %d after %d real and %d void batches: %d steps of %d", r.end.LastRound, out.real, out.void, len(taken), want)
 	}
 }
 
-// epsilon is what the accountant says about a round of n users, asked without the service.
-func (w *world) epsilon(n uint64) float64 {
+// epsilon is what the accountant says about as many rounds of n users as one of them answers, asked without the service.
+func (w *world) epsilon(n uint64, each uint32) float64 {
 	g, err := accounting.Release{Trust: accounting.Shuffle, Users: n, Dim: w.users(), Levels: levels, Trials: trials,
-		P: 0.5, HonestFraction: accounting.One, Rounds: 1}.Epsilon(delta)
+		P: 0.5, HonestFraction: accounting.One, Rounds: int(each)}.Epsilon(delta)
 	must(err)
 	return g.Epsilon
 }
@@ -141,7 +160,7 @@ func (w *world) auditLedger(r record) {
 	must(err)
 	charged := ledger.Charged()
 	for n, round := range r.rounds {
-		want := w.epsilon(round.Cohort)
+		want := w.epsilon(round.Cohort, w.place(round).Phase.GetRoundsPerUser())
 		if n > uint64(len(charged)) {
 			w.violate("round %d is announced and not in the ledger", n)
 			continue

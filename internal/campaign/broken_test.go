@@ -27,6 +27,13 @@ func plain() plan {
 	return p
 }
 
+// together is a task of four rounds of the same users, then one of others.
+func together() plan {
+	p := small
+	p.Rounds, p.Together, p.First = 1, 4, true
+	return p
+}
+
 // overtaken has the first stage cut off as it is about to claim, until the second one has released the round.
 var overtaken = []op{
 	{0, "crash", 2, 0}, {0, "trap", 1, 40}, {time.Second, "start", 2, 0}, {40 * time.Second, "pass", 0, 0},
@@ -60,6 +67,8 @@ func TestBrokenPartsAreSeen(t *testing.T) {
 		{"a learner that keeps its model in the middle of a batch", small, torn, halves, []string{"is not what the batches make"}},
 		{"a device that forgets whom it charged", small, restarted, func() broken { return broken{forgets: true} },
 			[]string{"is counted 2 times"}},
+		{"a device that forgets which rounds of its phase it answered", together(), restarted,
+			func() broken { return broken{forgets: true} }, []string{"is counted 5 times"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if r := play(t, c.plan, c.ops, broken{}); len(r.violations) > 0 || !r.ended {

@@ -19,13 +19,14 @@ import (
 type sum struct {
 	campaigns, ended, waiting, ops      int
 	real, void, reopened                int
+	interactive, passed, again          int
 	counted, uncounted, unknown, unseen int
 	examined                            map[stage.Reason]int
 	sprung                              map[string]int
 	took                                time.Duration
 }
 
-func (s *sum) add(ops []op, r result) {
+func (s *sum) add(p plan, ops []op, r result) {
 	s.campaigns++
 	s.ops += len(ops)
 	if r.ended {
@@ -34,6 +35,10 @@ func (s *sum) add(ops []op, r result) {
 		s.waiting++
 	}
 	s.real, s.void, s.reopened = s.real+r.real, s.void+r.void, s.reopened+r.reopened
+	s.passed, s.again = s.passed+r.passed, s.again+r.again
+	if p.Together > 0 {
+		s.interactive++
+	}
 	s.counted, s.uncounted = s.counted+r.counted, s.uncounted+r.uncounted
 	s.unknown, s.unseen, s.took = s.unknown+r.unknown, s.unseen+r.unseen, s.took+r.took
 	if s.examined == nil {
@@ -49,8 +54,8 @@ func (s *sum) add(ops []op, r result) {
 
 func (s *sum) String() string {
 	return fmt.Sprintf("%d campaigns of %d operations in %v: %d ended, %d wait for users; %d real and %d void batches, %d attempts "+
-		"opened again; %d events counted (%d of them by the rule of doubt, in no batch), %d uncounted, %d unknown; reports: %v; a process %v",
-		s.campaigns, s.ops, s.took.Round(time.Hour), s.ended, s.waiting, s.real, s.void, s.reopened, s.counted, s.unseen,
+		"opened again; %d tasks with an interactive phase, %d void rounds in them, %d users counted several times; %d events counted (%d of them by the rule of doubt, in no batch), %d uncounted, %d unknown; reports: %v; a process %v",
+		s.campaigns, s.ops, s.took.Round(time.Hour), s.ended, s.waiting, s.real, s.void, s.reopened, s.interactive, s.passed, s.again, s.counted, s.unseen,
 		s.uncounted, s.unknown, s.examined, s.sprung)
 }
 
@@ -81,12 +86,15 @@ func TestCampaigns(t *testing.T) {
 	checks(t, n, func(rt *rapid.T) {
 		p, ops := drawPlan(rt), drawOps(rt)
 		r := play(t, p, ops, broken{})
-		all.add(ops, r)
+		all.add(p, ops, r)
 		if len(r.violations) > 0 {
 			rt.Fatalf("%q\n%s", r.violations, describe(p, ops))
 		}
 	})
 	t.Log(&all)
+	if all.campaigns >= 250 && (all.interactive == 0 || all.passed == 0 || all.again == 0) {
+		t.Errorf("no interactive phase met what it is for: %v", &all)
+	}
 	// Of 250 campaigns about 20 have a void batch and more than that any of the others: none at all is no accident.
 	if all.campaigns >= 250 && (all.void == 0 || all.reopened == 0 || all.waiting == 0 || all.unknown == 0 || all.uncounted == 0) {
 		t.Errorf("these campaigns did not meet what they are for: %v", &all)

@@ -17,6 +17,8 @@ type result struct {
 	ended      bool // all the way to End; otherwise it waits for users
 	real, void int
 	reopened   int // attempts beyond the first of a round
+	passed     int // void rounds of interactive phases
+	again      int // users whom several rounds of an interactive phase counted
 	counted    int
 	uncounted  int
 	unknown    int

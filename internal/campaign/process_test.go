@@ -10,6 +10,7 @@ import (
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/shuffle/stage"
 	"github.com/panlearn/panlearn/state"
+	"github.com/panlearn/panlearn/stream"
 )
 
 // A process has one life after the other.
@@ -154,5 +155,11 @@ func (w *world) mix(l *link) (func(context.Context) error, func() string) {
 }
 
 // settleTime is how long a quiet world is watched before it counts as waiting: longer than a deadline, two lost leases
-// and a burnt claim together.
-func (w *world) settleTime() time.Duration { return w.Deadline + 8*leaseOf + 10*poll }
+// and a burnt claim together, and than what users wait for members of an interactive phase.
+func (w *world) settleTime() time.Duration {
+	quiet := w.Deadline + 8*leaseOf + 10*poll
+	if w.Together > 0 {
+		quiet += stream.ReserveAfter(w.Deadline)
+	}
+	return quiet
+}

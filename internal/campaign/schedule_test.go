@@ -56,8 +56,12 @@ func drawPlan(t *rapid.T) plan {
 		p.Minimum = uint64(uniform(t, "minimum", 1, int(p.Cohort)))
 		p.Deadline = time.Duration(uniform(t, "seconds", 1, 20)) * time.Second
 	}
+	if uniform(t, "interactive", 0, 2) == 0 {
+		p.Together, p.First = uint64(uniform(t, "together", 2, 4)), flip("first")
+		p.Rounds = min(p.Rounds, 2)
+	}
 	// Some have users for void rounds to spare, some have too few for the plan.
-	least := (int(p.Rounds*p.Cohort) + p.Publishers - 1) / p.Publishers
+	least := (int(p.wanted()) + p.Publishers - 1) / p.Publishers
 	p.Rows = uniform(t, "rows", max(1, least-1), least+10)
 	return p
 }

@@ -79,15 +79,8 @@ func (w *world) auditUsers(r record, out *result) {
 		var tally client.Summary
 		for i, p := range d.participations() {
 			user := d.user(i)
-			at := seats[user]
-			if len(at) > 1 {
-				w.violate("user %d is counted %d times: %v", user, len(at), at)
-			}
-			in := uint64(0)
-			if len(at) > 0 {
-				in = at[0].round
-			}
-			w.auditUser(d, r, user, p, in, copies[ticket{user, p.Draw.Round}], out)
+			w.auditSeats(user, r, seats[user], out)
+			w.auditUser(d, r, user, p, seats[user], copies, out)
 			tally.Events++
 			switch p.State {
 			case client.Counted:
@@ -111,25 +104,56 @@ func (w *world) auditUsers(r record, out *result) {
 	}
 }
 
-// auditUser checks one user: in is the round in whose batch it is, copies its reports of the last round that it joined.
-func (w *world) auditUser(d *publisher, r record, user int, p client.Participation, in uint64, copies []stream.Message, out *result) {
-	b := r.batches[p.Draw.Round]
-	below := false // a copy lies in the part of the queue that the stage looked at
-	for _, m := range copies {
-		at, _ := stream.ParseSubject(m.Subject)
-		if b != nil && (at.Attempt != b.Attempt || m.Sequence <= b.Cutoff) {
-			below = true
+// auditSeats checks the batches that hold one user: they are of one phase, which asked for as many.
+func (w *world) auditSeats(user int, r record, at []seat, out *result) {
+	rounds, phases := map[uint64]bool{}, map[int]bool{}
+	most := 1
+	for _, s := range at {
+		place := w.place(r.rounds[s.round])
+		if rounds[s.round] {
+			most = 0 // twice in one batch
+		}
+		rounds[s.round], phases[place.Index] = true, true
+		if place.Interactive() && most > 0 {
+			most = int(place.Phase.RoundsPerUser)
 		}
 	}
-	if in != 0 && (p.State == client.Fresh || p.State == client.Uncounted || p.Draw.Round != in) {
-		w.violate("user %d is in the batch of round %d, its device says %v in round %d", user, in, p.State, p.Draw.Round)
+	if len(at) > most || len(phases) > 1 {
+		w.violate("user %d is counted %d times: %v", user, len(at), at)
+	}
+	if len(at) > 1 {
+		out.again++
+	}
+}
+
+// auditUser checks one user: at is where batches hold it, copies are its reports of all rounds.
+func (w *world) auditUser(d *publisher, r record, user int, p client.Participation, at []seat, copies map[ticket][]stream.Message, out *result) {
+	below := false // a copy of one of its rounds lies in the part of the queue that the stage looked at
+	calm := true   // nothing went wrong in any of them
+	for _, t := range d.reports {
+		if t.user != user || !w.samePhase(r, t.round, p.Draw.Round) {
+			continue
+		}
+		b := r.batches[t.round]
+		calm = calm && b != nil && !b.Void && len(r.opens[t.round]) == 1 && !d.doubts[t.round]
+		for _, m := range copies[t] {
+			at, _ := stream.ParseSubject(m.Subject)
+			if b != nil && (at.Attempt != b.Attempt || m.Sequence <= b.Cutoff) {
+				below = true
+			}
+		}
+	}
+	for _, s := range at {
+		if p.State == client.Fresh || p.State == client.Uncounted || !w.samePhase(r, s.round, p.Draw.Round) {
+			w.violate("user %d is in the batch of round %d, its device says %v in round %d", user, s.round, p.State, p.Draw.Round)
+		}
 	}
 	switch p.State {
 	case client.Counted:
 		out.counted++
-		if in == 0 {
+		if len(at) == 0 {
 			out.unseen++
-			if b == nil || b.Void || !below {
+			if !below {
 				w.violate("user %d: counted in round %d, and no report of it can have been", user, p.Draw.Round)
 			}
 		}
@@ -142,10 +166,23 @@ func (w *world) auditUser(d *publisher, r record, user int, p client.Participati
 		out.uncounted++
 	case client.Unknown:
 		out.unknown++
-		if b != nil && !b.Void && len(r.opens[p.Draw.Round]) == 1 && !d.crashed && !d.doubts[p.Draw.Round] {
+		if calm && !d.crashed {
 			w.violate("user %d: unknown in round %d, and nothing went wrong", user, p.Draw.Round)
 		}
 	}
+}
+
+// samePhase says whether what a device says of one round says it of another too: they are the same, or of one interactive
+// phase.
+func (w *world) samePhase(r record, a, b uint64) bool {
+	if a == b {
+		return true
+	}
+	one, other := r.rounds[a], r.rounds[b]
+	if one == nil || other == nil {
+		return false
+	}
+	return w.place(one).Interactive() && w.place(one).Index == w.place(other).Index
 }
 
 // participations are what a publisher's store holds of its rows.
@@ -164,6 +201,8 @@ func (w *world) available(round uint64) (n int) {
 	for _, d := range w.devices {
 		for i, p := range d.participations() {
 			switch {
+			case p.State != client.Charged && w.awaited(round, p):
+				n++
 			case p.State == client.Fresh, p.State == client.Uncounted && p.Refunds < client.DefaultMaxRefunds,
 				p.State == client.Charged && p.Draw.Round == round:
 				n++
@@ -173,6 +212,12 @@ func (w *world) available(round uint64) (n int) {
 		}
 	}
 	return n
+}
+
+// awaited says whether a user of an interactive phase may answer a round of it.
+func (w *world) awaited(round uint64, p client.Participation) bool {
+	r := w.record().rounds[round]
+	return r != nil && p.Stays(uint32(w.place(r).Index)+1) && p.Draw.Step < r.Step
 }
 
 // ask has a further life of each publisher say what became of each event: what its store says.

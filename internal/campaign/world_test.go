@@ -25,7 +25,7 @@ const (
 	name   = stream.Task("campaign")
 	levels = 2
 	trials = 40
-	budget = 8.0
+	budget = 40.0
 	delta  = 1e-3
 
 	leaseOf   = 10 * time.Second
@@ -40,7 +40,7 @@ features: {vector: {dimension: %d, min: 0, max: 1, scale: raw}}
 intercept: 0
 label: {positive: ["1"], negative: ["-1"]}
 model: {loss: logistic, radius: 1, clip_norm: 0.25}
-privacy: {epsilon: 8, delta: 1e-3, trust: shuffle, seal: %s}
+privacy: {epsilon: 40, delta: 1e-3, trust: shuffle, seal: %s}
 schedule: {users: %d}
 `
 )
@@ -48,6 +48,8 @@ schedule: {users: %d}
 // A plan is what a campaign is about.
 type plan struct {
 	Rounds, Cohort, Minimum uint64
+	Together                uint64        // rounds of an interactive phase of Cohort users; 0: there is none
+	First                   bool          // it comes before the rounds of new users
 	Deadline                time.Duration // 0: none
 	Publishers, Rows        int           // users are Publishers x Rows
 	Pace                    time.Duration // between two rows of a publisher; below poll, at which it takes its rows to have ended
@@ -59,6 +61,39 @@ type plan struct {
 }
 
 func (p plan) users() int { return p.Publishers * p.Rows }
+
+// wanted is how many users the plan takes.
+func (p plan) wanted() uint64 {
+	if p.Together > 0 {
+		return (p.Rounds + 1) * p.Cohort
+	}
+	return p.Rounds * p.Cohort
+}
+
+// phases are the plan's as the wire has them.
+func (w *world) phases() []*wire.Phase {
+	phase := func(users, rounds uint64, each uint32) *wire.Phase {
+		return &wire.Phase{Users: users, Rounds: rounds, Cohort: w.Cohort, Minimum: w.Minimum, RoundsPerUser: each,
+			Mechanism: manifest.Mechanism(w.params(), 0, uint32(w.Bundle))}
+	}
+	all := []*wire.Phase{phase(w.Rounds*w.Cohort, w.Rounds, 1)}
+	if w.Together > 0 {
+		all = append(all, phase(w.Cohort, w.Together, uint32(w.Together)))
+	}
+	if w.First {
+		slices.Reverse(all)
+	}
+	return all
+}
+
+// place is where a round is in the plan.
+func (w *world) place(r *wire.Round) manifest.Place {
+	at, found := manifest.PhaseOf(&wire.Plan{Phases: w.phases()}, r.GetStep())
+	if !found {
+		w.violate("round %d has step %d, which is not in the plan", r.GetRound(), r.GetStep())
+	}
+	return at
+}
 
 // A world is a broker and all that happened on it, the disks, and the processes.
 type world struct {
@@ -94,7 +129,7 @@ func newWorld(p plan, b broken) *world {
 	if p.Sealed {
 		sealed = "hpke"
 	}
-	w.spec, err = task.Parse(fmt.Appendf(nil, declaration, p.users(), sealed, p.Rounds*p.Cohort), nil)
+	w.spec, err = task.Parse(fmt.Appendf(nil, declaration, p.users(), sealed, p.wanted()), nil)
 	must(err)
 	w.disk = state.NewMemory()
 	w.learner = &process{name: "learner", begin: w.learn, exclusive: true}
@@ -129,9 +164,7 @@ func (w *world) body() (*wire.Task, error) {
 		suite = wire.Suite_SUITE_X25519
 	}
 	return &wire.Task{Suite: suite, Declaration: declared, Plan: &wire.Plan{
-		Algorithm: "psgd", Users: w.Rounds * w.Cohort, Trust: wire.Trust_TRUST_SHUFFLE, HonestFraction: "1",
-		Phases: []*wire.Phase{{Users: w.Rounds * w.Cohort, Rounds: w.Rounds, Cohort: w.Cohort, Minimum: w.Minimum,
-			Mechanism: manifest.Mechanism(w.params(), 0, uint32(w.Bundle)), RoundsPerUser: 1}},
+		Algorithm: "psgd", Users: w.wanted(), Trust: wire.Trust_TRUST_SHUFFLE, HonestFraction: "1", Phases: w.phases(),
 		Epsilon: budget, Delta: delta, DeadlineMs: uint64(w.Deadline.Milliseconds()),
 		EpsilonBudget: budget, Loss: "logistic",
 	}}, nil
