@@ -72,10 +72,10 @@ func within(t *testing.T, points []sim.Point) {
 	}
 }
 
-// On a smooth loss acceleration wins at equal users and privacy: in every one of 30 independent pairs of runs, which has
-// probability 2^-30 < 1e-9 if PSGD were as likely to win.
+// On a smooth loss acceleration wins at equal users and privacy: PSGD wins at most 7 of 60 independent pairs of runs, which has
+// probability below 5e-10 if it were as likely to win.
 func TestTheorem43_PAGDBeatsPSGD(t *testing.T) {
-	const runs, users = 30, 10000
+	const runs, users, most = 60, 10000, 7
 	s, err := sim.NewSynthetic(sim.SyntheticConfig{Dim: 5, Loss: "logistic", TruthNorm: 3, Seed: 5})
 	if err != nil {
 		t.Fatal(err)
@@ -99,12 +99,16 @@ func TestTheorem43_PAGDBeatsPSGD(t *testing.T) {
 		return s.ExcessRisk(r.Model)
 	}
 	var mean [2]float64
+	var lost int
 	for run := range runs {
 		pagd, psgd := risk(accelerated, run), risk(plain, run)
 		mean[0], mean[1] = mean[0]+pagd/runs, mean[1]+psgd/runs
 		if pagd >= psgd {
-			t.Errorf("run %d: excess risk %v of PAGD, %v of PSGD", run, pagd, psgd)
+			lost++
 		}
 	}
-	t.Logf("seeds 0 to %d: mean excess risk %.4f of PAGD, %.4f of PSGD", runs-1, mean[0], mean[1])
+	if lost > most {
+		t.Errorf("PSGD won %d of %d runs, want at most %d", lost, runs, most)
+	}
+	t.Logf("PSGD won %d; seeds 0 to %d: mean excess risk %.4f of PAGD, %.4f of PSGD", lost, runs-1, mean[0], mean[1])
 }
