@@ -100,12 +100,11 @@ func (pl *Planner) Yardsticks(p Problem, method string) ([]Yardstick, error) {
 			once = append(once, m)
 		}
 	}
-	const gauss = "analytic Gaussian mechanism of a curator"
 	curator := central{mu: mu, perUser: alone.perUser}
-	out := []Yardstick{yardstick(q, YardstickLocal, mechanism, once, alone), yardstick(q, YardstickCentral, gauss, once, curator)}
+	out := []Yardstick{yardstick(q, YardstickLocal, mechanism, once, alone), yardstick(q, YardstickCentral, centralMechanism, once, curator)}
 	q.MaxRounds = maxPasses
 	if len(again) > 0 {
-		out = append(out, yardstick(q, YardstickMultiPass, gauss, again, curator))
+		out = append(out, yardstick(q, YardstickMultiPass, centralMechanism, again, curator))
 	}
 	return append(out, pl.paper(p, method)), nil
 }

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math"
 
 	"github.com/spf13/cobra"
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/panlearn/panlearn/internal/cli"
 	"github.com/panlearn/panlearn/internal/pipeline"
@@ -23,25 +23,43 @@ func newSimulate() *cobra.Command {
 		asJSON     bool
 		users      []uint
 		picture    string
+		holdout    uint
+		baselines  []string
 	)
 	c := &cobra.Command{
 		Use:   "simulate -f TASK (--data FILE [--test FILE] | --sweep-users N,N,...)",
 		Short: "run the protocol in memory, with a seed, on data that you may look at",
 		Long: `simulate plans the task and runs it in memory: the real randomizer, mixer, estimator and method, without broker and
 sealing. It is for public or consented data: whoever knows the seed knows the noise. A continuous task runs over the
-data once, in the order of the file.
+data once, in the order of the file; else the seed says who takes part when.
+
+With --baselines the same users spend the same budget in other ways: central (a trusted curator, same method), local (nobody is
+trusted, same method), multi-pass (a trusted curator who asks everybody in every round), exact (the same method without privacy),
+converged (without privacy and clipping, as many passes as it takes), or all of them. --plot draws how the model gets better
+with the users that have taken part.
 
 With --sweep-users it needs no data: it plans and runs every method that applies for each number of users on a synthetic
 population of the task's dimension and loss, whose optimum is known.`,
-		Example: `  learner simulate -f deploy/tasks/a9a.yaml --data a9a.gz --test a9a.t.gz --seeds 5
+		Example: `  learner simulate -f deploy/tasks/a9a.yaml --data a9a.gz --test a9a.t.gz --seeds 5 --baselines all --plot curve.svg
+  learner simulate -f deploy/tasks/spambase.yaml --data spambase.data.gz --holdout 5 --set schedule.users=3681
   learner simulate -f deploy/tasks/quickstart.yaml --sweep-users 2000,8000,32000,128000 --seeds 10 --plot risk.png`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if (data == "") == (len(users) == 0) {
 				return cli.Usagef("want exactly one of --data FILE and --sweep-users N,N,...")
 			}
-			if picture != "" && len(users) == 0 {
-				return cli.Usagef("--plot goes with --sweep-users")
+			if len(users) > 0 && (holdout > 0 || len(baselines) > 0 || test != "") {
+				return cli.Usagef("--test, --holdout and --baselines go with --data")
+			}
+			if holdout == 1 || (holdout > 0 && test != "") {
+				return cli.Usagef("--holdout %d: want at least 2, and no --test beside it", holdout)
+			}
+			if err := checkPicture(picture); err != nil {
+				return err
+			}
+			others, err := baselineNames(baselines)
+			if err != nil {
+				return err
 			}
 			if seeds < 1 {
 				return cli.Usagef("--seeds %d: want at least 1", seeds)
@@ -57,13 +75,22 @@ population of the task's dimension and loss, whose optimum is known.`,
 				}
 				return cli.Result(c.OutOrStdout(), asJSON, report, report.print)
 			}
-			s := simulation{job: job}
+			s := simulation{job: job, holdout: holdout, others: others}
 			if err := s.load(c.ErrOrStderr(), data, test); err != nil {
 				return err
 			}
+			if picture != "" && s.test == nil {
+				return cli.Usagef("--plot: draws what the model does on test data; add --test FILE or --holdout K")
+			}
+			s.watch = picture != ""
 			report, err := s.run(c.Context(), c.ErrOrStderr(), seed, seeds)
 			if err != nil {
 				return err
+			}
+			if picture != "" {
+				if err := report.draw(picture); err != nil {
+					return err
+				}
 			}
 			return cli.Result(c.OutOrStdout(), asJSON, report, report.print)
 		},
@@ -71,16 +98,22 @@ population of the task's dimension and loss, whose optimum is known.`,
 	f.Flags(c.Flags())
 	c.Flags().StringVar(&data, "data", "", "training data `FILE`, or a quoted pattern of files; gzip and zstd too")
 	c.Flags().StringVar(&test, "test", "", "test data `FILE`, as --data")
+	c.Flags().UintVar(&holdout, "holdout", 0, "use every `K`-th row of the data for testing and not for training")
+	c.Flags().StringSliceVar(&baselines, "baselines", nil, "also simulate `NAME,...`: central, local, multi-pass, exact, converged, or all")
 	c.Flags().IntVar(&seeds, "seeds", 1, "`K` independent runs")
 	c.Flags().Uint64Var(&seed, "seed", 1, "first `SEED`; the same seed gives the same model")
 	c.Flags().UintSliceVar(&users, "sweep-users", nil, "numbers of users `N,N,...` to measure excess risk for")
-	c.Flags().StringVar(&picture, "plot", "", "draw the sweep into a `FILE`: .png, .svg or .pdf")
+	c.Flags().StringVar(&picture, "plot", "", "draw the sweep, or learning curves on the test data, into a `FILE`: .png or .svg")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }
 
+// A simulation is a job with data.
 type simulation struct {
 	job         pipeline.Job
+	holdout     uint     // every holdout-th row of the data is one of the test; 0 for none
+	others      []string // baselines
+	watch       bool     // score the model on the test data on the way, for a picture
 	train, test []convex.Example
 }
 
@@ -93,6 +126,9 @@ func (s *simulation) load(progress io.Writer, data, test string) error {
 	if invalid > 0 {
 		fmt.Fprintf(progress, "%d of %d rows of %s do not fit the declaration; they report the zero vector\n", invalid, len(s.train), data)
 	}
+	if s.holdout > 0 {
+		s.train, s.test = split(s.train, s.holdout)
+	}
 	if need := s.job.Plan.TakenUsers(); uint64(len(s.train)) < need && s.job.Plan.Continuous == "" {
 		return cli.Usagef("--data %s has %d rows, the plan wants %d users: --set schedule.users=%d", data, len(s.train), need, len(s.train))
 	}
@@ -104,13 +140,28 @@ func (s *simulation) load(progress io.Writer, data, test string) error {
 	return nil
 }
 
+// split takes the k-th, 2k-th .. row out.
+func split(rows []convex.Example, k uint) (train, test []convex.Example) {
+	for i, row := range rows {
+		if uint(i)%k == k-1 {
+			test = append(test, row)
+		} else {
+			train = append(train, row)
+		}
+	}
+	return train, test
+}
+
 // A simulated is the outcome of one seed, or the mean of several.
 type simulated struct {
 	Seed         *uint64  `json:"seed,omitempty"`
 	TrainLoss    float64  `json:"train_loss"`
 	TestLoss     *float64 `json:"test_loss,omitempty"`
 	TestAccuracy *float64 `json:"test_accuracy,omitempty"`
-	TestError    *float64 `json:"test_error,omitempty"`
+	TestError    *float64 `json:"test_error,omitempty"`               // root of the mean square
+	TestAbsolute *float64 `json:"test_mean_absolute_error,omitempty"` // of numbers and counts, as TestError
+	TestQuantile *float64 `json:"test_quantile_loss,omitempty"`
+	TestCoverage *float64 `json:"test_coverage,omitempty"` // share of labels at most the predicted quantile
 }
 
 // A simulateReport is the JSON of `learner simulate`.
@@ -123,68 +174,141 @@ type simulateReport struct {
 	Delta     float64     `json:"delta"`
 	Runs      []simulated `json:"runs"`
 	Mean      simulated   `json:"mean"`
+	SD        *simulated  `json:"sd,omitempty"` // of one run, over the seeds; none for a single one
 	// NonPrivate is the same method on the same order of users without noise: the first seed.
 	NonPrivate simulated `json:"non_private"`
+
+	Baselines []baseline `json:"baselines,omitempty"`
+	Curve     []spot     `json:"curve,omitempty"` // of the runs, where a picture is drawn
+	Measure   string     `json:"curve_measure,omitempty"`
 }
 
 func (s *simulation) run(ctx context.Context, progress io.Writer, first uint64, seeds int) (simulateReport, error) {
 	plan := s.job.Plan
 	out := simulateReport{Task: s.job.Spec.Name, Algorithm: plan.Algorithm, Rounds: plan.Rounds(), Cohort: plan.Phases[0].Cohort,
 		Epsilon: plan.Epsilon(), Delta: s.job.Problem.Delta}
-	for seed := first; seed < first+uint64(seeds); seed++ {
-		one, rounds, err := s.once(ctx, seed, false)
+	own, err := s.series(ctx, trials{"private", progress, first, seeds}, sim.Config{Plan: plan})
+	if err != nil {
+		return out, err
+	}
+	out.Rounds, out.Runs, out.Mean, out.SD, out.Curve = own.rounds, own.runs, meanOf(own.runs), deviation(own.runs), own.curve
+	if s.watch {
+		out.Measure = s.measure()
+	}
+	exact, err := s.series(ctx, trials{"not private", progress, first, 1}, sim.Config{Plan: plan, Exact: true})
+	if err != nil {
+		return out, err
+	}
+	out.NonPrivate = exact.runs[0]
+	for _, name := range s.others {
+		out.Baselines = append(out.Baselines, s.baseline(ctx, trials{name, progress, first, seeds}))
+		if err := ctx.Err(); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+// A series is the outcome of several seeds.
+type series struct {
+	runs   []simulated
+	rounds uint64
+	curve  []spot
+}
+
+// trials are several seeds of one configuration.
+type trials struct {
+	name     string
+	progress io.Writer
+	first    uint64 // seed
+	seeds    int
+}
+
+// series runs one configuration once a seed.
+func (s *simulation) series(ctx context.Context, t trials, c sim.Config) (series, error) {
+	var out series
+	c.Loss, c.Examples, c.InOrder = s.job.Loss, s.train, c.Plan.Continuous != ""
+	var observed []curve
+	for seed := t.first; seed < t.first+uint64(t.seeds); seed++ {
+		c.Seed = seed
+		var seen curve
+		if s.watch {
+			c.OnRound = s.observer(&seen, c.Plan)
+		}
+		result, err := sim.Run(ctx, c)
 		if err != nil {
 			return out, err
 		}
-		out.Rounds = rounds
-		out.Runs = append(out.Runs, one)
-		fmt.Fprintf(progress, "seed %d: %s\n", seed, one)
+		one, err := s.score(result.Model)
+		if err != nil {
+			return out, err
+		}
+		one.Seed = &seed
+		out.runs, out.rounds = append(out.runs, one), result.Rounds
+		observed = append(observed, seen)
+		fmt.Fprintf(t.progress, "%s, seed %d: %s\n", t.name, seed, one)
 	}
-	out.Mean = meanOf(out.Runs)
-	var err error
-	out.NonPrivate, _, err = s.once(ctx, first, true)
-	return out, err
+	out.curve = spots(observed)
+	return out, nil
 }
 
-func (s *simulation) once(ctx context.Context, seed uint64, exact bool) (out simulated, rounds uint64, err error) {
-	result, err := sim.Run(ctx, sim.Config{Plan: s.job.Plan, Loss: s.job.Loss, Examples: s.train, Seed: seed, Exact: exact,
-		InOrder: s.job.Plan.Continuous != ""})
+// score evaluates a model on the training and test data.
+func (s *simulation) score(theta []float64) (simulated, error) {
+	train, err := pipeline.EvaluateExamples(s.job.Features, s.job.Loss, theta, s.train)
 	if err != nil {
-		return simulated{}, 0, err
+		return simulated{}, err
 	}
-	train, err := pipeline.EvaluateExamples(s.job.Features, s.job.Loss, result.Model, s.train)
-	if err != nil {
-		return simulated{}, 0, err
-	}
-	out = simulated{Seed: &seed, TrainLoss: train.Loss}
+	out := simulated{TrainLoss: train.Loss}
 	if s.test != nil {
-		test, err := pipeline.EvaluateExamples(s.job.Features, s.job.Loss, result.Model, s.test)
+		test, err := pipeline.EvaluateExamples(s.job.Features, s.job.Loss, theta, s.test)
 		if err != nil {
-			return simulated{}, 0, err
+			return simulated{}, err
 		}
 		out.TestLoss, out.TestAccuracy, out.TestError = &test.Loss, test.Accuracy, test.Error
+		out.TestAbsolute, out.TestQuantile, out.TestCoverage = test.MeanAbsoluteError, test.QuantileLoss, test.Coverage
 	}
-	return out, result.Rounds, nil
+	return out, nil
+}
+
+// numbers are the fields that several runs have a mean of.
+func (s *simulated) numbers() [6]**float64 {
+	return [...]**float64{&s.TestLoss, &s.TestAccuracy, &s.TestError, &s.TestAbsolute, &s.TestQuantile, &s.TestCoverage}
+}
+
+// over folds every number of the runs.
+func over(runs []simulated, fold func([]float64) float64) simulated {
+	var out simulated
+	var values []float64
+	for _, r := range runs {
+		values = append(values, r.TrainLoss)
+	}
+	out.TrainLoss = fold(values)
+	for i, to := range out.numbers() {
+		values = values[:0]
+		for k := range runs {
+			if v := *runs[k].numbers()[i]; v != nil {
+				values = append(values, *v)
+			}
+		}
+		if len(values) == len(runs) {
+			folded := fold(values)
+			*to = &folded
+		}
+	}
+	return out
 }
 
 func meanOf(runs []simulated) simulated {
-	mean := func(get func(simulated) *float64) *float64 {
-		var sum float64
-		for _, r := range runs {
-			v := get(r)
-			if v == nil {
-				return nil
-			}
-			sum += *v / float64(len(runs))
-		}
-		return &sum
+	return over(runs, func(v []float64) float64 { return stat.Mean(v, nil) })
+}
+
+// deviation is nil for fewer than two runs.
+func deviation(runs []simulated) *simulated {
+	if len(runs) < 2 {
+		return nil
 	}
-	return simulated{
-		TrainLoss:    *mean(func(r simulated) *float64 { return &r.TrainLoss }),
-		TestLoss:     mean(func(r simulated) *float64 { return r.TestLoss }),
-		TestAccuracy: mean(func(r simulated) *float64 { return r.TestAccuracy }),
-		TestError:    mean(func(r simulated) *float64 { return r.TestError }),
-	}
+	out := over(runs, func(v []float64) float64 { return stat.StdDev(v, nil) })
+	return &out
 }
 
 func (s simulated) String() string {
@@ -196,21 +320,36 @@ func (s simulated) String() string {
 		text += fmt.Sprintf(", test accuracy %.4f", *s.TestAccuracy)
 	}
 	if s.TestError != nil {
-		text += fmt.Sprintf(", test error %.5g", *s.TestError)
+		text += fmt.Sprintf(", test error %.5g, mean absolute %.5g", *s.TestError, *s.TestAbsolute)
+	}
+	if s.TestQuantile != nil {
+		text += fmt.Sprintf(", quantile loss %.5g, coverage %.4f", *s.TestQuantile, *s.TestCoverage)
 	}
 	return text
 }
 
 func (r simulateReport) print(w io.Writer) error {
-	spread := ""
-	if n := len(r.Runs); n > 1 && r.Mean.TestAccuracy != nil {
-		var squares float64
-		for _, one := range r.Runs {
-			squares += math.Pow(*one.TestAccuracy-*r.Mean.TestAccuracy, 2)
-		}
-		spread = fmt.Sprintf(" (accuracy sd %.4f over %d seeds)", math.Sqrt(squares/float64(n-1)), n)
+	if _, err := fmt.Fprintf(w, "%s: %s, %d rounds of %d, epsilon %s, delta %g\nprivate       %s%s\nnot private   %s\n",
+		r.Task, r.Algorithm, r.Rounds, r.Cohort, cli.Upper(r.Epsilon, 4), r.Delta, r.Mean, r.SD.spread(len(r.Runs)), r.NonPrivate); err != nil {
+		return err
 	}
-	_, err := fmt.Fprintf(w, "%s: %s, %d rounds of %d, epsilon %s, delta %g\nprivate       %s%s\nnot private   %s\n",
-		r.Task, r.Algorithm, r.Rounds, r.Cohort, cli.Upper(r.Epsilon, 4), r.Delta, r.Mean, spread, r.NonPrivate)
-	return err
+	for _, b := range r.Baselines {
+		if err := b.print(w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// spread says the standard deviation of the first number that is there.
+func (s *simulated) spread(seeds int) string {
+	if s == nil {
+		return ""
+	}
+	for i, name := range [...]string{"", "accuracy", "error"} {
+		if v := *s.numbers()[i]; name != "" && v != nil {
+			return fmt.Sprintf(" (%s sd %.3g over %d seeds)", name, *v, seeds)
+		}
+	}
+	return ""
 }

@@ -23,6 +23,10 @@ type Config struct {
 	InOrder bool
 	// Exact runs the same method on the exact means of the clipped gradients: the non-private one-pass baseline.
 	Exact bool
+	// NoiseStd, if not nil, runs the method on exact means of the clipped gradients with Gaussian noise, as other trust models add: it
+	// is the standard deviation of one coordinate of a mean of users reports in a phase, in the units of the gradient. The plan
+	// needs no randomizer then.
+	NoiseStd func(phase int, users uint64) float64
 	// OnRound, if not nil, is called after every step.
 	OnRound func(Round)
 }
@@ -122,8 +126,11 @@ func (c Config) oracle(phase int, reports rand.Source) (oracle, error) {
 		}
 	}
 	users := devices{loss: loss, examples: c.Examples, clip: c.Plan.ClipNorm, vector: make([]float64, c.Plan.Dim+c.Plan.ExtraDim), dim: c.Plan.Dim}
-	if c.Exact {
+	switch {
+	case c.Exact:
 		return exact{users}, nil
+	case c.NoiseStd != nil:
+		return gaussian{exact: exact{users}, std: c.NoiseStd, phase: phase, seed: c.Seed}, nil
 	}
 	params, err := c.Plan.Params(phase)
 	if err != nil {

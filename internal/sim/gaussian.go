@@ -1,0 +1,30 @@
+package sim
+
+import (
+	"math/rand/v2"
+
+	"github.com/panlearn/panlearn/learner"
+)
+
+// gaussian is the oracle of another trust model: the exact mean and Gaussian noise. It stands for mechanisms whose mean over a
+// cohort is close to normal, which that of many users' messages is.
+type gaussian struct {
+	exact
+	std   func(phase int, users uint64) float64
+	phase int
+	seed  uint64
+}
+
+func (o gaussian) mean(step uint64, point []float64, cohort []int32) (learner.Estimate, error) {
+	out, err := o.exact.mean(step, point, cohort)
+	if err != nil {
+		return learner.Estimate{}, err
+	}
+	std := o.std(o.phase, out.Users)
+	normal := rand.New(Entropy(o.seed, "gaussian", step))
+	for j := range out.Gradient {
+		out.Gradient[j] += std * normal.NormFloat64()
+	}
+	out.PrivacyVariance = std * std
+	return out, nil
+}

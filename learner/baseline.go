@@ -1,0 +1,70 @@
+package learner
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/panlearn/panlearn/randomizer/accounting"
+)
+
+// centralMechanism is what a trusted curator adds.
+const centralMechanism = "analytic Gaussian mechanism of a curator"
+
+// A Baseline is a plan of the same method for another way to spend the same budget, to be simulated beside the task's own.
+type Baseline struct {
+	Name      string
+	Mechanism string // what adds the noise
+	Plan      Plan   // its privacy is not this system's, so it has no randomizer
+
+	source source
+}
+
+// NoiseStd is the standard deviation of one coordinate of the mean of a round of m users, in units of the gradient.
+func (b Baseline) NoiseStd(phase int, m uint64) float64 {
+	return b.Plan.EncodeNorm * math.Sqrt(b.source.model(m, b.Plan.Phases[phase].RoundsPerUser).total())
+}
+
+// Baseline plans a yardstick with the method named: YardstickCentral or YardstickLocal with one of the one-pass methods or of the
+// interactive ones, YardstickMultiPass with an interactive one. The cohort of the problem is kept where a curator adds the noise.
+func (pl *Planner) Baseline(p Problem, name, method string) (Baseline, error) {
+	if err := p.check(); err != nil {
+		return Baseline{}, fmt.Errorf("baseline %s: %w", name, err)
+	}
+	mu, err := accounting.GaussianMu(p.Epsilon, p.Delta)
+	if err != nil {
+		return Baseline{}, fmt.Errorf("baseline %s: %w", name, err)
+	}
+	alone, mechanism, err := localOf(p, mu)
+	if err != nil {
+		return Baseline{}, fmt.Errorf("baseline %s: %w", name, err)
+	}
+	q := yardstickProblem(p)
+	q.MaxRounds = p.MaxRounds
+	out := Baseline{Name: name, Mechanism: centralMechanism, source: central{mu: mu, perUser: alone.perUser}}
+	switch name {
+	case YardstickCentral:
+		q.Cohort, q.Minimum = p.Cohort, p.Minimum
+	case YardstickMultiPass:
+		if !methodTraits[method].interactive {
+			return Baseline{}, fmt.Errorf("baseline %s: %s is of one pass", name, method)
+		}
+	case YardstickLocal:
+		if methodTraits[method].interactive {
+			return Baseline{}, fmt.Errorf("baseline %s: users of %s send several messages", name, method)
+		}
+		out.source, out.Mechanism = alone, mechanism
+	default:
+		return Baseline{}, fmt.Errorf("baseline %q: want %s, %s or %s", name, YardstickCentral, YardstickLocal, YardstickMultiPass)
+	}
+	if err := q.Applies(method); err != nil {
+		return Baseline{}, fmt.Errorf("baseline %s: %s: %w", name, method, err)
+	}
+	d, err := newDraft(q, method, out.source)
+	if err == nil {
+		out.Plan, err = d.plan()
+	}
+	if err != nil {
+		return Baseline{}, fmt.Errorf("baseline %s: %w", name, err)
+	}
+	return out, nil
+}
