@@ -198,7 +198,7 @@ func (g *gateway) advance(ctx context.Context) error {
 	}
 	g.arrange()
 	g.relieve(time.Now())
-	for g.joinable() && g.flying < g.MaxInFlight {
+	for !g.gathering(time.Now()) && g.joinable() && g.flying < g.MaxInFlight {
 		batch := g.lucky(min(chunk, int(min(g.current.message.Cohort-g.current.joined, chunk)), g.MaxInFlight-g.flying))
 		if len(batch) == 0 {
 			break

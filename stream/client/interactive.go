@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"slices"
 	"time"
 
@@ -68,12 +69,20 @@ func (g *gateway) arrange() {
 			others = append(others, e)
 		}
 	}
+	// In the order of their keys, which for rows is that of the file: the same in every run.
+	slices.SortFunc(members, func(a, b *event) int { return bytes.Compare(a.part.Key[:], b.part.Key[:]) })
 	g.again = members
 	if g.current.later() {
 		g.reserve = append(g.reserve, others...)
 		return
 	}
 	g.again = append(g.again, others...)
+}
+
+// gathering says whether the members of a round wait a moment for those whose outcome is on its way, so that all of them
+// join in one order.
+func (g *gateway) gathering(now time.Time) bool {
+	return g.joinable() && g.current.later() && g.elapsed(now) < g.Poll && g.absent() > 0
 }
 
 // relieve lets the reserve join when the members had their time.
