@@ -25,6 +25,7 @@ func newSimulate() *cobra.Command {
 		picture    string
 		holdout    uint
 		baselines  []string
+		methods    []string
 	)
 	c := &cobra.Command{
 		Use:   "simulate -f TASK (--data FILE [--test FILE] | --sweep-users N,N,...)",
@@ -38,8 +39,8 @@ trusted, same method), multi-pass (a trusted curator who asks everybody in every
 converged (without privacy and clipping, as many passes as it takes), or all of them. --plot draws how the model gets better
 with the users that have taken part.
 
-With --sweep-users it needs no data: it plans and runs every method that applies for each number of users on a synthetic
-population of the task's dimension and loss, whose optimum is known.`,
+With --sweep-users it needs no data: it plans and runs every method that applies, or those of --algorithms, for each number of
+users on a synthetic population of the task's dimension and loss, whose optimum is known.`,
 		Example: `  learner simulate -f deploy/tasks/a9a.yaml --data a9a.gz --test a9a.t.gz --seeds 5 --baselines all --plot curve.svg
   learner simulate -f deploy/tasks/spambase.yaml --data spambase.data.gz --holdout 5 --set schedule.users=3681
   learner simulate -f deploy/tasks/quickstart.yaml --sweep-users 2000,8000,32000,128000 --seeds 10 --plot risk.png`,
@@ -50,6 +51,9 @@ population of the task's dimension and loss, whose optimum is known.`,
 			}
 			if len(users) > 0 && (holdout > 0 || len(baselines) > 0 || test != "") {
 				return cli.Usagef("--test, --holdout and --baselines go with --data")
+			}
+			if len(users) == 0 && len(methods) > 0 {
+				return cli.Usagef("--algorithms goes with --sweep-users; for data set schedule.algorithm")
 			}
 			if holdout == 1 || (holdout > 0 && test != "") {
 				return cli.Usagef("--holdout %d: want at least 2, and no --test beside it", holdout)
@@ -69,7 +73,7 @@ population of the task's dimension and loss, whose optimum is known.`,
 				return err
 			}
 			if len(users) > 0 {
-				report, err := sweep(c.Context(), job, users, seeds, seed, picture)
+				report, err := sweep(c.Context(), job, sweepConfig{users: users, methods: methods, repeats: seeds, seed: seed, picture: picture})
 				if err != nil {
 					return err
 				}
@@ -103,6 +107,7 @@ population of the task's dimension and loss, whose optimum is known.`,
 	c.Flags().IntVar(&seeds, "seeds", 1, "`K` independent runs")
 	c.Flags().Uint64Var(&seed, "seed", 1, "first `SEED`; the same seed gives the same model")
 	c.Flags().UintSliceVar(&users, "sweep-users", nil, "numbers of users `N,N,...` to measure excess risk for")
+	c.Flags().StringSliceVar(&methods, "algorithms", nil, "the `NAME,...` to sweep; all that apply if not set")
 	c.Flags().StringVar(&picture, "plot", "", "draw the sweep, or learning curves on the test data, into a `FILE`: .png or .svg")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -27,35 +28,50 @@ type sweepReport struct {
 	Slopes  []sim.Slope `json:"slopes"`
 }
 
-// sweep measures on the synthetic population of the task's dimension and loss, and draws if picture is a file name.
-func sweep(ctx context.Context, job pipeline.Job, users []uint, repeats int, seed uint64, picture string) (sweepReport, error) {
-	if repeats < 2 {
-		return sweepReport{}, cli.Usagef("--seeds %d: a sweep wants at least 2", repeats)
+// A sweepConfig says what a sweep is of.
+type sweepConfig struct {
+	users   []uint
+	methods []string // all that apply if empty
+	repeats int
+	seed    uint64
+	picture string // file name, or "" for none
+}
+
+// sweep measures on the synthetic population of the task's dimension and loss.
+func sweep(ctx context.Context, job pipeline.Job, c sweepConfig) (sweepReport, error) {
+	if c.repeats < 2 {
+		return sweepReport{}, cli.Usagef("--seeds %d: a sweep wants at least 2", c.repeats)
 	}
 	if job.Problem.Continuous != "" {
 		return sweepReport{}, cli.Usagef("--sweep-users: schedule.continuous has no end to measure at; try --set schedule.continuous=")
 	}
-	config := sim.SeriesConfig{Problem: job.Problem, Repeats: repeats, Synthetic: sim.SyntheticConfig{
-		Dim: job.Features.Dim(), Loss: job.Spec.Model.Loss, TruthNorm: pipeline.QuickstartTruthNorm, Noise: 0.1, Ridge: job.Problem.Ridge, Seed: seed}}
-	for _, m := range learner.Methods() {
-		if job.Problem.Applies(m) == nil {
-			config.Methods = append(config.Methods, m)
+	config := sim.SeriesConfig{Problem: job.Problem, Repeats: c.repeats, Methods: c.methods, Synthetic: sim.SyntheticConfig{
+		Dim: job.Features.Dim(), Loss: job.Spec.Model.Loss, TruthNorm: pipeline.QuickstartTruthNorm, Noise: 0.1, Ridge: job.Problem.Ridge, Seed: c.seed}}
+	if len(c.methods) == 0 {
+		config.Methods = slices.DeleteFunc(learner.Methods(), func(m string) bool { return job.Problem.Applies(m) != nil })
+	}
+	for _, m := range config.Methods {
+		if err := job.Problem.Applies(m); err != nil {
+			return sweepReport{}, cli.Usagef("--algorithms %s: %w", m, err)
 		}
 	}
-	for _, n := range users {
+	for _, n := range c.users {
 		config.Users = append(config.Users, uint64(n))
 	}
 	points, err := sim.Series(ctx, config)
 	if err != nil {
 		return sweepReport{}, cli.Usage(err)
 	}
-	out := sweepReport{Task: job.Spec.Name, Epsilon: job.Problem.Epsilon, Delta: job.Problem.Delta, Repeats: repeats, Points: points,
+	out := sweepReport{Task: job.Spec.Name, Epsilon: job.Problem.Epsilon, Delta: job.Problem.Delta, Repeats: c.repeats, Points: points,
 		Slopes: sim.Slopes(points)}
-	if picture == "" {
+	if c.picture == "" {
 		return out, nil
 	}
-	return out, draw(out, picture)
+	return out, draw(out, c.picture)
 }
+
+// boundsDrawn is the most methods whose bounds are drawn beside what was measured.
+const boundsDrawn = 2
 
 func draw(r sweepReport, file string) error {
 	p := plot.New()
@@ -70,15 +86,31 @@ func draw(r sweepReport, file string) error {
 		}
 		return xy
 	}
-	var lines []any
-	for i, s := range r.Slopes {
-		lines = append(lines, s.Method, series(func(p sim.Point) float64 { return p.Risks[i].Mean }),
-			s.Method+" without privacy", series(func(p sim.Point) float64 { return p.Risks[i].NonPrivate }))
+	for i, m := range r.Slopes {
+		for k, one := range [...]struct {
+			name  string
+			value func(sim.Risk) float64
+		}{
+			{fmt.Sprintf("%s (slope %.2f)", m.Method, m.Fitted), func(r sim.Risk) float64 { return r.Mean }},
+			{m.Method + " without noise", func(r sim.Risk) float64 { return r.NonPrivate }},
+			{m.Method + ", bound", func(r sim.Risk) float64 { return r.Bound }},
+		} {
+			if k == 2 && len(r.Slopes) > boundsDrawn {
+				continue
+			}
+			line, dots, err := plotter.NewLinePoints(series(func(p sim.Point) float64 { return one.value(p.Risks[i]) }))
+			if err != nil {
+				return fmt.Errorf("draw: %w", err)
+			}
+			line.Color, line.Dashes, line.Width = plotutil.Color(i), plotutil.Dashes(k), vg.Points(1.5)
+			dots.Color, dots.Shape = plotutil.Color(i), plotutil.Shape(k)
+			p.Add(line, dots)
+			p.Legend.Add(one.name, line, dots)
+		}
 	}
-	if err := plotutil.AddLinePoints(p, lines...); err != nil {
-		return fmt.Errorf("draw: %w", err)
-	}
-	p.Legend.Top = true
+	p.Legend.Top, p.Legend.XOffs = true, -vg.Points(6)
+	p.Legend.TextStyle.Font.Size = vg.Points(9)
+	p.Y.Max *= 3 // room for the legend
 	if err := p.Save(7*vg.Inch, 4.5*vg.Inch, file); err != nil {
 		return cli.Usagef("--plot: %w", err)
 	}

@@ -30,7 +30,7 @@ func jobOf(t *testing.T, sets ...string) pipeline.Job {
 func TestSweepTakesWhatApplies(t *testing.T) {
 	job := jobOf(t, "model.ridge=0.1", "model.clip_norm=2")
 	picture := filepath.Join(t.TempDir(), "risk.svg")
-	report, err := sweep(t.Context(), job, []uint{300, 900}, 2, 1, picture)
+	report, err := sweep(t.Context(), job, sweepConfig{users: []uint{300, 900}, repeats: 2, seed: 1, picture: picture})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,8 +56,17 @@ func TestSweepTakesWhatApplies(t *testing.T) {
 			t.Errorf("%s is not in the table or not in the picture:\n%s", m, text.String())
 		}
 	}
-	if _, err := sweep(t.Context(), jobOf(t, "schedule.continuous=epochs"), []uint{300}, 2, 1, ""); err == nil || !strings.Contains(err.Error(), "continuous") {
+	small := sweepConfig{users: []uint{300}, repeats: 2, seed: 1}
+	if _, err := sweep(t.Context(), jobOf(t, "schedule.continuous=epochs"), small); err == nil || !strings.Contains(err.Error(), "continuous") {
 		t.Errorf("a continuous task: error %v, want one that names it", err)
+	}
+	small.methods = []string{"pagd"}
+	if report, err = sweep(t.Context(), job, small); err != nil || len(report.Slopes) != 1 || report.Points[0].Risks[0].Method != "pagd" {
+		t.Errorf("one algorithm: %+v, error %v", report.Slopes, err)
+	}
+	small.methods = []string{"pagd", "pgd"}
+	if _, err := sweep(t.Context(), job, small); err == nil || !strings.Contains(err.Error(), "pgd: users answer one round each") {
+		t.Errorf("an algorithm that does not apply: error %v, want one that says why", err)
 	}
 }
 
