@@ -1,13 +1,12 @@
 package learner
 
 import (
-	"fmt"
 	"math"
-	"os"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"github.com/panlearn/panlearn/internal/deep"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
@@ -144,18 +143,16 @@ func steady() map[string]Problem {
 // hundredth that interactive methods give away for fewer rounds.
 func TestBoundsFallWithUsersAndEpsilon(t *testing.T) {
 	checked, points := 0, 2
-	deep := os.Getenv("PANLEARN_DEEP") == "1"
-	if deep {
+	long := deep.Run(t, "bounds over more users, epsilons and problems")
+	if long {
 		points = 14
-	} else {
-		fmt.Println("NOT RUN: bounds over more users, epsilons and problems: set PANLEARN_DEEP=1")
 	}
 	for name, p := range steady() {
-		if p.Ridge == 0 && !deep {
+		if p.Ridge == 0 && !long {
 			continue
 		}
 		for _, method := range Methods() {
-			if t := methodTraits[method]; p.Applies(method) != nil || t.envelope && t.restarts && !deep {
+			if t := methodTraits[method]; p.Applies(method) != nil || t.envelope && t.restarts && !long {
 				continue
 			}
 			tolerance := 1.01

@@ -224,8 +224,8 @@ func compare(job pipeline.Job) (comparison, error) {
 	if err != nil {
 		return comparison{}, err
 	}
-	n := float64(p.Users)
-	out := comparison{CentralNoiseStd: 2 / (n * mu), LocalNoiseStd: 2 / (math.Sqrt(n) * mu)}
+	n, times := float64(p.Users), math.Sqrt(float64(job.Plan.Phases[0].RoundsPerUser)) // every round of a user is paid for
+	out := comparison{CentralNoiseStd: 2 * times / (n * mu), LocalNoiseStd: 2 * times / (math.Sqrt(n) * mu)}
 	if paper, err := pipeline.PaperNoiseStd(job); err == nil {
 		out.PaperNoiseStd = &paper
 	}

@@ -160,3 +160,13 @@ func wellFormed(data []byte) error {
 		}
 	}
 }
+
+// A trusted curator is charged for every round of a user, as the plan is; its noise is the floor of the plan's.
+func TestComparisonComposesRounds(t *testing.T) {
+	for _, sets := range [][]string{{"schedule.algorithm=psgd"}, {"schedule.algorithm=pgd", "schedule.interactive=true"}} {
+		r := surveyed(t, sets...).report
+		if central := r.Comparison.CentralNoiseStd; !(central <= r.Privacy.NoiseStd && r.Privacy.NoiseStd < 1.2*central) {
+			t.Errorf("%s, %d rounds per user: central %v, noise %v", r.Algorithm, r.Privacy.RoundsPerUser, central, r.Privacy.NoiseStd)
+		}
+	}
+}

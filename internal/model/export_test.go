@@ -1,9 +1,7 @@
 package model
 
 import (
-	"fmt"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/panlearn/panlearn/internal/deep"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/task"
 )
@@ -101,11 +100,10 @@ func TestONNXScoresTheSame(t *testing.T) {
 			requireSame(t, s.spec, p, row, out, i)
 		}
 	}
-	if os.Getenv("PANLEARN_DEEP") != "" {
+	if deep.Run(t, "all drawn tasks but the first") {
 		rapid.Check(t, func(t *rapid.T) { check(t, scenarios.Draw(t, "scenario")) })
 		return
 	}
-	fmt.Printf("NOT RUN: %s: all drawn tasks but the first; set PANLEARN_DEEP=1\n", t.Name())
 	seen := map[string]bool{}
 	for seed := 0; seed < 40 || len(seen) < len(losses); seed++ {
 		s := scenarios.Example(seed)

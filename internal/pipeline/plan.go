@@ -163,6 +163,6 @@ func BuildAlgorithm(t *wire.Task) (learner.Algorithm, error) {
 // is an error where they do not apply.
 func PaperNoiseStd(j Job) (float64, error) {
 	paper, err := accounting.Calibrate(accounting.Request{Users: j.Plan.Phases[0].Cohort, Dim: j.Plan.Dim, Epsilon: j.Problem.Epsilon,
-		Delta: j.Problem.Delta, Trust: accounting.Shuffle, HonestFraction: accounting.One, Rounds: 1, Profile: accounting.Paper})
+		Delta: j.Problem.Delta, Trust: accounting.Shuffle, HonestFraction: accounting.One, Rounds: int(j.Plan.Phases[0].RoundsPerUser), Profile: accounting.Paper})
 	return paper.NoiseStd, err
 }

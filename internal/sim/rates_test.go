@@ -2,10 +2,9 @@ package sim_test
 
 import (
 	"context"
-	"fmt"
-	"os"
 	"testing"
 
+	"github.com/panlearn/panlearn/internal/deep"
 	"github.com/panlearn/panlearn/internal/sim"
 	"github.com/panlearn/panlearn/learner"
 )
@@ -34,12 +33,10 @@ func TestTheorems4_RatesOfAllMethods(t *testing.T) {
 	sequential := sim.SeriesConfig{Problem: smooth(), Users: []uint64{2000, 8000}, Repeats: 2}
 	interactive := sim.SeriesConfig{Problem: smooth(), Users: []uint64{1000, 4000}, Repeats: 2}
 	interactive.Problem.Interactive, interactive.Problem.MaxRounds = true, 40
-	if os.Getenv("PANLEARN_DEEP") != "" {
+	if deep.Run(t, "exponents over 2000 to 256000 users") {
 		sequential.Users, sequential.Repeats = []uint64{2000, 8000, 32000, 128000, 256000}, 10
 		interactive.Users, interactive.Repeats = []uint64{2000, 6000, 20000}, 5
 		interactive.Problem.MaxRounds = 500
-	} else {
-		fmt.Printf("NOT RUN: %s: exponents over 2000 to 256000 users; set PANLEARN_DEEP=1\n", t.Name())
 	}
 	for _, p := range populations {
 		t.Run(p.name, func(t *testing.T) {
