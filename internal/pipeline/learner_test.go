@@ -172,7 +172,8 @@ func TestPublishRefusesFirst(t *testing.T) {
 	}{
 		"a missing column":  {csv, bad, "", "kind"},
 		"a missing file":    {small(t), filepath.Join(dir, "missing"), "", "missing"},
-		"an unknown format": {small(t), bad, "parquet", "--format"},
+		"an unknown format": {small(t), bad, "feather", "--format"},
+		"another format":    {small(t), bad, task.Parquet, "not a Parquet file"},
 	} {
 		state := filepath.Join(dir, "state")
 		_, err := Publish(t.Context(), PublishConfig{Task: "words", Spec: test.spec, Data: test.data, Format: test.as, StateDir: state,

@@ -25,8 +25,12 @@ func TestShippedTasks(t *testing.T) {
 		t.Run(file.Name(), func(t *testing.T) {
 			job := jobOf(t, shipped(t, strings.TrimSuffix(file.Name(), ".yaml")))
 			p := job.Plan.Phases[0]
-			if p.Rounds < 2 || p.Cohort < 2 || p.Minimum < 1 || p.Minimum > p.Cohort || p.LastCohort < p.Cohort ||
-				(p.Rounds-1)*p.Cohort+p.LastCohort > job.Problem.Users {
+			takePart := (p.Rounds-1)*p.Cohort + p.LastCohort
+			if p.RoundsPerUser > 1 { // the same users in every round
+				takePart = p.LastCohort
+			}
+			if p.Rounds < 2 || p.Cohort < 2 || p.Minimum < 1 || p.Minimum > p.Cohort || p.LastCohort < p.Cohort || takePart > job.Problem.Users ||
+				takePart != p.Users || (p.RoundsPerUser != 1 && p.RoundsPerUser != p.Rounds) {
 				t.Errorf("%d rounds of %d, at least %d, the last %d, of %d users", p.Rounds, p.Cohort, p.Minimum, p.LastCohort, job.Problem.Users)
 			}
 			if e := p.Privacy.ProvedEpsilon; e == nil || !(*e > 0) || *e > job.Problem.Epsilon {
