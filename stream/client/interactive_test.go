@@ -289,6 +289,7 @@ func TestHostileSteps(t *testing.T) {
 				outcome <- err
 			}()
 			say(c.first)
+			synctest.Wait()
 			if len(s.draws) != 1 {
 				t.Fatalf("%s: the round before is not answered", c.name)
 			}
@@ -343,6 +344,7 @@ func TestVoidRoundOfAnInteractivePhase(t *testing.T) {
 			hash := w.announce(ctx, r)
 			w.open(ctx, r, 1, hash)
 			time.Sleep(time.Minute)
+			synctest.Wait()
 			if got := s.answered(); got[int(r)] != 2 {
 				t.Fatalf("round %d: events by rounds answered: %v", r, got)
 			}
