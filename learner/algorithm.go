@@ -10,12 +10,17 @@ import (
 // A Query says where the next cohort's mean gradient is wanted.
 type Query struct {
 	Step  uint64    // number of the step that the answer will be used for, from 1; rounds run ahead of it by the void ones
-	Point []float64 // theta, inside the constraint set; a copy
+	Point []float64 // theta, inside the constraint set; a copy. Nil where moments are asked for
+	// Moments asks for the mean of the clipped squares of the features in place of a gradient, see Precondition.
+	Moments bool
+	// Scales are the coordinates that Point lives in: devices multiply their features by them, see convex.Preconditioner. A copy;
+	// nil for features as they are.
+	Scales []float64
 }
 
 // An Estimate is the noisy mean gradient of one cohort, with its known noise.
 type Estimate struct {
-	Gradient         []float64 // unbiased for the mean of the cohort's clipped gradients
+	Gradient         []float64 // unbiased for the mean of the cohort's clipped gradients, or of what else was asked for
 	Users            uint64    // reports in the mean
 	PrivacyVariance  float64   // variance of one coordinate due to privacy noise, exact
 	RoundingVariance float64   // the same due to stochastic rounding, upper bound
@@ -46,6 +51,15 @@ type Skipper interface {
 	// Skip uses up one step without an estimate: Query().Step and Done run on, the point stays as it was, unless the phase is
 	// over with it. On error the state is unchanged.
 	Skip() error
+}
+
+// ScalesOf returns the scales of the coordinates that an algorithm's model lives in, nil for the features as they are or where they are
+// not estimated yet.
+func ScalesOf(a Algorithm) []float64 {
+	if p, ok := a.(*Precondition); ok {
+		return p.Scales()
+	}
+	return nil
 }
 
 // checkEstimate refuses what no released batch can give.

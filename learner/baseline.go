@@ -16,12 +16,17 @@ type Baseline struct {
 	Mechanism string // what adds the noise
 	Plan      Plan   // its privacy is not this system's, so it has no randomizer
 
-	source source
+	source, moments source
 }
 
-// NoiseStd is the standard deviation of one coordinate of the mean of a round of m users, in units of the gradient.
+// NoiseStd is the standard deviation of one coordinate of the mean of a round of m users, in units of what is reported.
 func (b Baseline) NoiseStd(phase int, m uint64) float64 {
-	return b.Plan.EncodeNorm * math.Sqrt(b.source.model(m, b.Plan.Phases[phase].RoundsPerUser).total())
+	from := b.source
+	if b.Plan.Phases[phase].Moments {
+		from = b.moments
+	}
+	_, norm := b.Plan.reported(phase)
+	return norm * math.Sqrt(from.model(m, b.Plan.Phases[phase].RoundsPerUser).total())
 }
 
 // Baseline plans a yardstick with the method named: YardstickCentral or YardstickLocal with one of the one-pass methods or of the
@@ -62,6 +67,16 @@ func (pl *Planner) Baseline(p Problem, name, method string) (Baseline, error) {
 	d, err := newDraft(q, method, out.source)
 	if err == nil {
 		out.Plan, err = d.plan()
+	}
+	if err == nil && p.Precondition != nil {
+		if alone, _, err = localOf(p.ofMoments(), mu); name == YardstickLocal {
+			out.moments = alone
+		} else {
+			out.moments = central{mu: mu, perUser: alone.perUser}
+		}
+		if err == nil {
+			err = out.Plan.prepend(p, out.moments)
+		}
 	}
 	if err != nil {
 		return Baseline{}, fmt.Errorf("baseline %s: %w", name, err)

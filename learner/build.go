@@ -18,6 +18,31 @@ const (
 // is added to it: -envelope where every phase has a Smoothing, -restarts where there may be more phases than one.
 // The Algorithm is a Skipper.
 func New(p Plan) (Algorithm, error) {
+	if p.Precondition != nil {
+		return p.preconditioned()
+	}
+	a, err := p.unscaled()
+	if err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// preconditioned builds the method of the phases after the first, which is of moments.
+func (p Plan) preconditioned() (Algorithm, error) {
+	if len(p.Phases) < 2 || !p.Phases[0].Moments || p.Phases[0].Rounds != 1 || p.Phases[0].RoundsPerUser != 1 {
+		return nil, fmt.Errorf("plan: precondition: want one round of moments first, and phases after it")
+	}
+	rest := p
+	rest.Phases = p.Phases[1:]
+	inner, err := rest.unscaled()
+	if err != nil {
+		return nil, err
+	}
+	return newPrecondition(*p.Precondition, inner)
+}
+
+func (p Plan) unscaled() (method, error) {
 	stages, err := p.stages()
 	if err != nil {
 		return nil, fmt.Errorf("plan: %w", err)
@@ -49,6 +74,9 @@ func (p Plan) stages() ([]Stage, error) {
 	}
 	out := make([]Stage, 0, len(p.Phases))
 	for i, ph := range p.Phases {
+		if ph.Moments {
+			return nil, fmt.Errorf("phase %d: moments are of the first phase, with a precondition", i+1)
+		}
 		if envelope != (ph.Smoothing > 0) {
 			return nil, fmt.Errorf("phase %d: smoothing %v does not go with %s", i+1, ph.Smoothing, p.Algorithm)
 		}

@@ -22,7 +22,7 @@ func (pl *Planner) Curve(p Problem, plan Plan) (Curve, error) {
 	if err != nil || len(plan.Phases) == 0 {
 		return Curve{}, fmt.Errorf("curve: no plan, or no level of noise: %w", err)
 	}
-	first := plan.Phases[0]
+	first := plan.First()
 	level := first.Privacy.NoiseStd*first.Privacy.NoiseStd + first.Privacy.RoundingStd*first.Privacy.RoundingStd
 	return Curve{p: p, method: plan.Algorithm, factor: level / from.model(first.Cohort, first.RoundsPerUser).total(),
 		source: func(q Problem) (source, error) { return pl.accountedFor(q) }}, nil

@@ -8,6 +8,14 @@ func (p Plan) Rounds() (total uint64) {
 	return total
 }
 
+// First returns the first phase that takes steps of the method: the one after the moments, where there are such.
+func (p Plan) First() Phase {
+	if p.Phases[0].Moments {
+		return p.Phases[1]
+	}
+	return p.Phases[0]
+}
+
 // TakenUsers returns how many users the phases take; what is over is left out.
 func (p Plan) TakenUsers() (total uint64) {
 	for _, ph := range p.Phases {

@@ -27,7 +27,11 @@ type Plan struct {
 	// ends after Rounds.
 	Continuous string `json:"continuous,omitempty"`
 
-	// Phases are the series of steps of the run, in order; at least one. Users of one phase take part in no other.
+	// Precondition says how the first phase's cohort becomes scales for all others; nil where features are as they are.
+	Precondition *convex.Preconditioner `json:"precondition,omitempty"`
+
+	// Phases are the series of steps of the run, in order; at least one. Users of one phase take part in no other. The first one is of
+	// one round of moments where there is a Precondition.
 	Phases []Phase `json:"phases"`
 
 	// PredictedExcessRisk bounds the expected excess risk on the population. Where Clips holds it refers to the convex
@@ -48,6 +52,8 @@ type Phase struct {
 	Cohort     uint64 `json:"cohort"`      // m, users of a round
 	LastCohort uint64 `json:"last_cohort"` // the same for the last round, which takes what is left over
 	Minimum    uint64 `json:"minimum_cohort"`
+	// Moments says that devices report the squares of their features in place of a gradient.
+	Moments bool `json:"moments,omitempty"`
 	// RoundsPerUser is how many rounds of the phase one user answers: 1, or all of them where the phase is interactive.
 	RoundsPerUser uint64 `json:"rounds_per_user"`
 
@@ -76,10 +82,19 @@ func (p Plan) Params(phase int) (randomizer.Params, error) {
 	if err != nil {
 		return randomizer.Params{}, fmt.Errorf("plan: %w", err)
 	}
-	out := randomizer.Params{Dim: p.Dim + p.ExtraDim, ClipNorm: p.EncodeNorm,
+	dim, norm := p.reported(phase)
+	out := randomizer.Params{Dim: dim, ClipNorm: norm,
 		Levels: uint32(privacy.Levels), Trials: uint32(privacy.Trials), Coin: coin}
 	if err := out.Validate(); err != nil {
 		return randomizer.Params{}, fmt.Errorf("plan: %w", err)
 	}
 	return out, nil
+}
+
+// reported returns the dimension and the norm of what devices encode in a phase.
+func (p Plan) reported(phase int) (dim int, norm float64) {
+	if p.Phases[phase].Moments {
+		return p.Precondition.Dim, p.Precondition.Norm
+	}
+	return p.Dim + p.ExtraDim, p.EncodeNorm
 }

@@ -126,7 +126,13 @@ func (pl *Planner) single(p Problem, method string) (Plan, error) {
 	if err != nil {
 		return Plan{}, fmt.Errorf("%s: %w", method, err)
 	}
-	return d.plan()
+	plan, err := d.plan()
+	if err != nil || p.Precondition == nil {
+		return plan, err
+	}
+	from.problem = p.ofMoments()
+	err = plan.prepend(p, from)
+	return plan, err
 }
 
 func (pl *Planner) accountedFor(p Problem) (accounted, error) {

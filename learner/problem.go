@@ -32,6 +32,11 @@ type Problem struct {
 	ExtraDim  int
 	ExtraNorm float64
 
+	// Precondition has a first cohort of MomentUsers, among Users, estimate second moments of the features; nil: none. The constants of
+	// the loss are those for features of norm at most Precondition.Bound.
+	Precondition *convex.Preconditioner
+	MomentUsers  uint64
+
 	Epsilon, Delta float64
 	Trust          accounting.Trust
 	HonestFraction accounting.Fraction // assumed honest share of a cohort; accounting.One for all
@@ -87,6 +92,9 @@ func (p Problem) Validate() error {
 	}
 	if _, err := p.Set.New(p.Dim); err != nil {
 		return fmt.Errorf("set: %w", err)
+	}
+	if err := p.checkMoments(); err != nil {
+		return err
 	}
 	for _, f := range [...]struct {
 		name     string

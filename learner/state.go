@@ -19,6 +19,7 @@ const (
 	methodPAGD     = 2
 	methodStream   = 3
 	methodRestarts = 4
+	methodMoments  = 5
 
 	headerLen = 1 + 1 + 4 + 8 + 8 + sha256.Size
 )
@@ -27,13 +28,15 @@ const (
 //
 //	offset  length  field
 //	0       1       version, 2
-//	1       1       method: 1 PSGD and PGD, 2 PAGD, 3 PSGD without an end, 4 restarts and epochs
-//	2       4       dimension d
-//	6       8       steps taken; restarts: stages finished
-//	14      8       steps passed over; restarts: 0
+//	1       1       method: 1 PSGD and PGD, 2 PAGD, 3 PSGD without an end, 4 restarts and epochs, 5 moments first
+//	2       4       dimension d; moments first: of the features
+//	6       8       steps taken; restarts: stages finished; moments first: 1 once they are estimated
+//	14      8       steps passed over; restarts, moments first: 0
 //	22      32      SHA-256 of the configuration, the start included
 //	54      8 d     PSGD: theta_t; PAGD: prox centre; restarts: start of the present stage
 //	54+8d   8 d     PSGD: mean of the points; PAGD: aggregate; restarts: the state of the present stage, of its own length
+//
+// Where moments come first, the header is followed by the scales, once they are estimated, and the state of the method after them.
 type header struct {
 	method       byte
 	dim          int

@@ -142,7 +142,7 @@ func (pl *Planner) paper(p Problem, method string) Yardstick {
 		out.Err = err
 		return out
 	}
-	first := plan.Phases[0]
+	first := plan.First()
 	out.Rounds, out.Cohort, out.Risk, out.NoiseStd = plan.Rounds(), first.Cohort, plan.PredictedExcessRisk, first.Privacy.NoiseStd
 	return out
 }

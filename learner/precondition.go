@@ -1,0 +1,193 @@
+package learner
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/panlearn/panlearn/learner/convex"
+)
+
+// Precondition is a method that runs in coordinates scaled by what a first cohort says about the features: its first step asks for
+// their second moments, and all others are those of the method, in coordinates x_j s_j with s_j = 1/sqrt(max(h_j, 0) + c + std). The
+// scales are post-processing of a released batch. Devices clip the gradient in the scaled coordinates like any other, so what a
+// user can change in a round does not depend on the scales, and neither does what the round costs him.
+//
+// A void round of moments is no step, as in any phase of new users: the next cohort is asked, and nobody learns before there are
+// moments. Its model is the method's, in the scaled coordinates; Scales says which.
+type Precondition struct {
+	how    convex.Preconditioner
+	inner  method
+	scales []float64 // nil before the moments are there
+	config [sha256.Size]byte
+}
+
+func newPrecondition(how convex.Preconditioner, inner method) (*Precondition, error) {
+	if err := how.Validate(); err != nil {
+		return nil, fmt.Errorf("plan: %w", err)
+	}
+	if how.Dim > maxDim {
+		return nil, fmt.Errorf("plan: precondition: dim %d, want at most %d", how.Dim, maxDim)
+	}
+	out := &Precondition{how: how, inner: inner}
+	h := sha256.New()
+	own := header{method: methodMoments, dim: how.Dim, config: inner.fingerprint()}
+	h.Write(appendFloats(own.append(nil), how.Norm, how.Damping, how.Bound))
+	h.Sum(out.config[:0])
+	return out, nil
+}
+
+// Query asks for moments first, and then what the method asks; its steps are counted from 2.
+func (p *Precondition) Query() Query {
+	if p.scales == nil {
+		return Query{Step: 1, Moments: true}
+	}
+	q := p.inner.Query()
+	q.Step++
+	q.Scales = p.Scales()
+	return q
+}
+
+// Scales returns a copy of the scales, nil before they are estimated.
+func (p *Precondition) Scales() []float64 { return slices.Clone(p.scales) }
+
+// Step makes scales of the moments, or is the method's.
+func (p *Precondition) Step(e Estimate) error {
+	if p.scales != nil {
+		return p.inner.Step(e)
+	}
+	if err := checkEstimate(e, p.how.Dim); err != nil {
+		return err
+	}
+	scales, err := p.how.Scales(e.Gradient, math.Sqrt(e.PrivacyVariance+e.RoundingVariance))
+	if err != nil {
+		return fmt.Errorf("step: %w", err)
+	}
+	p.scales = scales
+	return nil
+}
+
+// Skip is the method's. Moments cannot be passed over: their users answer one round, and others can be asked.
+func (p *Precondition) Skip() error {
+	if p.scales == nil {
+		return fmt.Errorf("step: the moments cannot be passed over")
+	}
+	return p.inner.Skip()
+}
+
+// Done reports whether the method is done.
+func (p *Precondition) Done() bool { return p.scales != nil && p.inner.Done() }
+
+// Model returns the method's, in the scaled coordinates; before there are scales it is the start.
+func (p *Precondition) Model() []float64 { return p.inner.Model() }
+
+func (p *Precondition) header() header {
+	return header{method: methodMoments, dim: p.how.Dim, count: uint64(bit(p.scales != nil)), config: p.config}
+}
+
+// MarshalBinary returns the state, see Algorithm.
+func (p *Precondition) MarshalBinary() ([]byte, error) {
+	inner, err := p.inner.MarshalBinary()
+	if err != nil {
+		return nil, err
+	}
+	return append(appendFloats(p.header().append(nil), p.scales...), inner...), nil
+}
+
+// UnmarshalBinary replaces the state, see Algorithm.
+func (p *Precondition) UnmarshalBinary(data []byte) error {
+	h, rest, err := readHeader(data, p.header())
+	if err != nil {
+		return err
+	}
+	var scales []float64
+	switch {
+	case h.count > 1 || h.other != 0:
+		return fmt.Errorf("%w: %d rounds of moments, %d passed over", ErrState, h.count, h.other)
+	case h.count == 1 && len(rest) < 8*h.dim:
+		return fmt.Errorf("%w: %d bytes do not hold %d scales", ErrState, len(data), h.dim)
+	case h.count == 1:
+		scales, rest = floats(rest[:8*h.dim]), rest[8*h.dim:]
+		if err := p.how.CheckScales(scales); err != nil {
+			return fmt.Errorf("%w: %w", ErrState, err)
+		}
+	}
+	before, err := p.inner.MarshalBinary()
+	if err != nil {
+		return err
+	}
+	if err := p.inner.UnmarshalBinary(rest); err != nil {
+		return err
+	}
+	if scales == nil && p.inner.position() > 0 {
+		if err := p.inner.UnmarshalBinary(before); err != nil {
+			panic(fmt.Sprintf("learner: a state that was written is not read: %v", err))
+		}
+		return fmt.Errorf("%w: the method moved before there were moments", ErrState)
+	}
+	p.scales = scales
+	return nil
+}
+
+// checkMoments checks what belongs to the first cohort.
+func (p Problem) checkMoments() error {
+	if p.Precondition == nil {
+		if p.MomentUsers > 0 {
+			return fmt.Errorf("moment users: %d without a precondition", p.MomentUsers)
+		}
+		return nil
+	}
+	if err := p.Precondition.Validate(); err != nil {
+		return err
+	}
+	n := p.MomentUsers
+	switch {
+	case n < 1 || n >= p.Users:
+		return fmt.Errorf("moment users: %d, want 1 to users - 1 = %d", n, p.Users-1)
+	case p.Minimum > n:
+		return fmt.Errorf("moment users: %d, want at least the minimum cohort, %d", n, p.Minimum)
+	case max(p.Cohort, p.Minimum) > p.Users-n:
+		return fmt.Errorf("moment users: %d of %d leave no cohort of %d", n, p.Users, max(p.Cohort, p.Minimum))
+	case p.MaxRounds == 1:
+		return fmt.Errorf("max rounds: 1, want at least 2 with a round of moments")
+	}
+	return nil
+}
+
+// afterMoments is the problem of the users and rounds that are left for the method.
+func (p Problem) afterMoments() Problem {
+	if p.Precondition == nil {
+		return p
+	}
+	p.Users -= p.MomentUsers
+	if p.MaxRounds > 0 {
+		p.MaxRounds--
+	}
+	p.Precondition, p.MomentUsers = nil, 0
+	return p
+}
+
+// ofMoments is the problem as the accountant sees it in the first round.
+func (p Problem) ofMoments() Problem {
+	p.Dim, p.ExtraDim = p.Precondition.Dim, 0
+	return p
+}
+
+// prepend puts the round of moments before a plan of the rest. The source is one of vectors of the moments' dimension.
+func (p *Plan) prepend(of Problem, from source) error {
+	m := of.MomentUsers
+	_, privacy, err := from.exact(m, 1)
+	if err != nil {
+		return fmt.Errorf("%s: a cohort of %d for the second moments: %w", p.Algorithm, m, err)
+	}
+	minimum := of.Minimum
+	if minimum == 0 {
+		minimum = m - m/10
+	}
+	how := *of.Precondition
+	p.Precondition, p.Users = &how, of.Users
+	p.Phases = slices.Insert(p.Phases, 0, Phase{Moments: true, Users: m, Rounds: 1, Cohort: m, LastCohort: m, Minimum: minimum, RoundsPerUser: 1,
+		Distance: p.Phases[0].Distance, Risk: p.TrivialRisk, Privacy: privacy})
+	return nil
+}
