@@ -93,10 +93,10 @@ type spending struct {
 	Delta    float64   `json:"delta"`
 	Rounds   uint32    `json:"rounds"`          // answered, by the user who answered most
 	Most     uint32    `json:"rounds_per_user"` // that the epsilon is for
-	Events   uint64    `json:"events"`    // that may be in a batch
-	Complete bool      `json:"complete"`  // false: the ledger began later than the task, and there may be more events
-	Last     time.Time `json:"last"`      // when the newest of them was charged
-	InPeriod bool      `json:"in_period"` // counts in the totals
+	Events   uint64    `json:"events"`          // that may be in a batch
+	Complete bool      `json:"complete"`        // false: the ledger began later than the task, and there may be more events
+	Last     time.Time `json:"last"`            // when the newest of them was charged
+	InPeriod bool      `json:"in_period"`       // counts in the totals
 }
 
 func statementOf(s client.Statement, p client.Policy) statement {

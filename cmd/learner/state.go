@@ -48,8 +48,12 @@ func newStatus() *cobra.Command {
 				return fmt.Errorf("the learner's answer: %w", err)
 			}
 			return cli.Result(c.OutOrStdout(), asJSON, s, func(w io.Writer) error {
-				_, err := fmt.Fprintf(w, "task %s: %d of %d steps in %d rounds, %d users\nepsilon %s of %g, delta %g\n",
-					s.Task, s.Steps, s.Rounds, s.Round, s.Users, cli.Upper(s.EpsilonSpent, 6), s.EpsilonBudget, s.DeltaSpent)
+				steps := fmt.Sprintf("%d of %d steps", s.Steps, s.Rounds)
+				if s.Rounds == 0 {
+					steps = fmt.Sprintf("%d steps, without end,", s.Steps)
+				}
+				_, err := fmt.Fprintf(w, "task %s: %s in %d rounds, %d users\nepsilon %s of %g, delta %g\n",
+					s.Task, steps, s.Round, s.Users, cli.Upper(s.EpsilonSpent, 6), s.EpsilonBudget, s.DeltaSpent)
 				if err == nil {
 					err = printAdversaries(w, s.Adversaries)
 				}
@@ -93,7 +97,11 @@ JSON, entries has one line a round, the one that counts, and chain has them all.
 						return err
 					}
 				}
-				if _, err := fmt.Fprintf(w, "epsilon %s, delta %g for the user who is charged most; chain intact\n", cli.Upper(l.Epsilon, 6), l.Delta); err != nil {
+				together := ""
+				if l.RoundsPerUser > 1 {
+					together = fmt.Sprintf(", in all of at most %d rounds", l.RoundsPerUser)
+				}
+				if _, err := fmt.Fprintf(w, "epsilon %s, delta %g for the user who is charged most%s; chain intact\n", cli.Upper(l.Epsilon, 6), l.Delta, together); err != nil {
 					return err
 				}
 				return printAdversaries(w, l.Adversaries)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +18,10 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/client/filestore"
 )
 
 // Waiting polls this often, this long.
@@ -29,7 +34,8 @@ type command = func(ts *testscript.TestScript, neg bool, args []string)
 
 func commands() map[string]command {
 	return map[string]command{"port": port, "json": jsonHolds, "waitfor": waitFor, "waitport": waitPort, "waitmetric": waitMetric,
-		"parquet": toParquet, "refuses": refuses, "refusesall": refusesAll, "report": report, "head": head, "tail": tail}
+		"parquet": toParquet, "refuses": refuses, "refusesall": refusesAll, "report": report, "head": head, "tail": tail,
+		"participations": participations}
 }
 
 func port(ts *testscript.TestScript, neg bool, args []string) {
@@ -55,6 +61,39 @@ func jsonHolds(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Fatalf("%s: %s is %v", args[0], condition, ok)
 		}
 	}
+}
+
+// participations prints what a publisher's state folder says of the rows of a file: how many are fresh, counted and so on, and the
+// least and the most rounds that one of those that took part joined.
+func participations(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 4 || neg {
+		ts.Fatalf("usage: participations DIR TASK DATA ROWS")
+	}
+	n, err := strconv.Atoi(args[3])
+	ts.Check(err)
+	task, err := stream.ParseTask(args[1])
+	ts.Check(err)
+	store, err := filestore.Open(filestore.Path(ts.MkAbs(args[0]), task))
+	ts.Check(err)
+	defer store.Close()
+	keys := make([]client.Key, n)
+	for i := range keys {
+		keys[i] = client.RowKey(ts.MkAbs(args[2]), int64(i))
+	}
+	parts, err := store.Read(keys)
+	ts.Check(err)
+	out := map[string]uint32{}
+	for _, p := range parts {
+		out[p.State.String()]++
+		if p.State == client.Fresh {
+			continue
+		}
+		if least, some := out["least_rounds"]; !some || p.Rounds < least {
+			out["least_rounds"] = p.Rounds
+		}
+		out["most_rounds"] = max(out["most_rounds"], p.Rounds)
+	}
+	ts.Check(json.NewEncoder(ts.Stdout()).Encode(out))
 }
 
 // report shows a figure where a reader of the test's output sees it.

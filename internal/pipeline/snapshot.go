@@ -160,7 +160,10 @@ type LedgerReport struct {
 	Chain   []LedgerEntry `json:"chain"`
 	Epsilon float64       `json:"epsilon"` // for the user who is charged most
 	Delta   float64       `json:"delta"`
-	Intact  bool          `json:"intact"` // the hash chain was verified
+	// RoundsPerUser is how many rounds one user answers at most. Each round of an interactive phase is charged with what
+	// all rounds of the phase cost one user together, so the largest charge is the sum and nothing is added up.
+	RoundsPerUser uint32 `json:"rounds_per_user"`
+	Intact        bool   `json:"intact"` // the hash chain was verified
 	Adversaries
 }
 
@@ -187,6 +190,9 @@ func (v View) LedgerReport() (LedgerReport, error) {
 	out := LedgerReport{Entries: []LedgerEntry{}, Chain: []LedgerEntry{}, Epsilon: spent.Epsilon, Delta: spent.Delta, Intact: true}
 	if out.Adversaries, err = v.adversaries(spent.Epsilon); err != nil {
 		return LedgerReport{}, err
+	}
+	for _, f := range v.Task.Plan.Phases {
+		out.RoundsPerUser = max(out.RoundsPerUser, f.RoundsPerUser)
 	}
 	for e, err := range v.Ledger.Entries() {
 		if err != nil {
