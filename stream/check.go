@@ -91,10 +91,22 @@ func checkTask(m *wire.Task) error {
 
 func checkRound(m *wire.Round) error {
 	err := errors.Join(header(m), checkMechanism(m.Mechanism, m.Trust), cohort(m.Cohort, m.Minimum), short("loss", m.Loss), atLeastOne("step", m.Step),
-		smoothing(m.Smoothing))
+		smoothing(m.Smoothing), statistic(m.Statistic, m.Smoothing))
+	moments := m.Statistic == wire.Statistic_STATISTIC_SECOND_MOMENTS
+	if moments && (len(m.Point) > 0 || len(m.Scales) > 0) {
+		err = errors.Join(err, fmt.Errorf("point of %d values, %d scales: want none in a round of second moments", len(m.Point), len(m.Scales)))
+	}
+	if len(m.Scales) > MaxDim {
+		return errors.Join(err, fmt.Errorf("%d scales: want at most %d", len(m.Scales), MaxDim))
+	}
+	for i, s := range m.Scales {
+		if !(s > 0) || math.IsInf(s, 0) {
+			return errors.Join(err, fmt.Errorf("scales[%d] %v: want a positive finite number", i, s))
+		}
+	}
 	if m.Mechanism != nil {
 		err = errors.Join(err, headRoom(m.Cohort, m.Mechanism))
-		if len(m.Point) != int(m.Mechanism.Dim) {
+		if !moments && len(m.Point) != int(m.Mechanism.Dim) {
 			err = errors.Join(err, fmt.Errorf("point has %d values: want dim %d", len(m.Point), m.Mechanism.Dim))
 		}
 	}

@@ -25,7 +25,8 @@ func checkPhase(f *wire.Phase, trust wire.Trust) error {
 	if f == nil {
 		return errors.New("missing")
 	}
-	err := errors.Join(atLeastOne("rounds", f.Rounds), cohort(f.Cohort, f.Minimum), checkMechanism(f.Mechanism, trust), smoothing(f.Smoothing))
+	err := errors.Join(atLeastOne("rounds", f.Rounds), cohort(f.Cohort, f.Minimum), checkMechanism(f.Mechanism, trust), smoothing(f.Smoothing),
+		statistic(f.Statistic, f.Smoothing))
 	if f.Rounds > f.Users && f.RoundsPerUser <= 1 {
 		err = errors.Join(err, fmt.Errorf("rounds %d: want at most users %d", f.Rounds, f.Users))
 	}
@@ -33,6 +34,17 @@ func checkPhase(f *wire.Phase, trust wire.Trust) error {
 		err = errors.Join(err, headRoom(f.Cohort, f.Mechanism))
 	}
 	return err
+}
+
+// statistic refuses what this program does not know, and an envelope of what is no gradient.
+func statistic(s wire.Statistic, smoothing float64) error {
+	switch {
+	case s != wire.Statistic_STATISTIC_GRADIENT && s != wire.Statistic_STATISTIC_SECOND_MOMENTS:
+		return fmt.Errorf("statistic %d: unknown", s)
+	case s == wire.Statistic_STATISTIC_SECOND_MOMENTS && smoothing != 0:
+		return fmt.Errorf("smoothing %v: want 0 with second moments", smoothing)
+	}
+	return nil
 }
 
 func smoothing(b float64) error {

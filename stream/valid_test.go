@@ -66,7 +66,12 @@ func validPhases(t *rapid.T, trust wire.Trust) (all []*wire.Phase) {
 		n := count(t, 1, 1<<30)
 		rounds := count(t, 1, 1000)
 		all = append(all, &wire.Phase{Users: rounds + count(t, 0, 1<<40), Rounds: rounds, Cohort: n, Minimum: count(t, 1, n),
-			Mechanism: validMechanism(t, trust), RoundsPerUser: uint32(count(t, 0, 1000)), Smoothing: validSmoothing(t)})
+			Mechanism: validMechanism(t, trust), RoundsPerUser: uint32(count(t, 0, 1000))})
+		if last := all[len(all)-1]; rapid.Bool().Draw(t, "moments") {
+			last.Statistic = wire.Statistic_STATISTIC_SECOND_MOMENTS
+		} else {
+			last.Smoothing = validSmoothing(t)
+		}
 	}
 	return all
 }
@@ -93,7 +98,13 @@ func valid(t *rapid.T, kind string) proto.Message {
 			}}
 	case "Round":
 		m := &wire.Round{Version: v, TaskHash: hash(), Round: round, Step: round, Mechanism: validMechanism(t, trust), Cohort: cohort,
-			Minimum: minimum, DeadlineMs: count(t, 0, 1<<40), Trust: trust, Loss: "logistic", Smoothing: validSmoothing(t)}
+			Minimum: minimum, DeadlineMs: count(t, 0, 1<<40), Trust: trust, Loss: "logistic"}
+		if rapid.IntRange(0, 3).Draw(t, "moments") == 0 {
+			m.Statistic = wire.Statistic_STATISTIC_SECOND_MOMENTS
+			return m
+		}
+		m.Smoothing = validSmoothing(t)
+		m.Scales = rapid.SliceOfN(rapid.Float64Range(1e-12, 1e12), 0, 5).Draw(t, "scales")
 		for range m.Mechanism.Dim {
 			m.Point = append(m.Point, finite(t))
 		}

@@ -108,8 +108,12 @@ func (f *facts) shareable(task *wire.Task) error {
 	if t, _ := manifest.Trust(task.Plan.Trust); t.HasFloors() {
 		return fmt.Errorf("trust %v: %d workers: want 1, because the accountant counts the floors of one worker", t, f.Workers)
 	}
-	// A total takes 8 bytes in a part; the rest is headers, keys and reasons. All phases have one dimension.
-	if size := 8*int(task.Plan.Phases[0].Mechanism.Dim) + 4096; f.Limits.MaxPayload > 0 && size > f.Limits.MaxPayload {
+	// A total takes 8 bytes in a part; the rest is headers, keys and reasons. Phases of gradients have one dimension, moments another.
+	var dim uint32
+	for _, p := range task.Plan.Phases {
+		dim = max(dim, p.Mechanism.Dim)
+	}
+	if size := 8*int(dim) + 4096; f.Limits.MaxPayload > 0 && size > f.Limits.MaxPayload {
 		return fmt.Errorf("a worker's totals take up to %d bytes, the broker takes %d: want 1 worker, or a larger max_payload of the broker",
 			size, f.Limits.MaxPayload)
 	}

@@ -2,6 +2,7 @@ package manifest_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/panlearn/panlearn/randomizer/accounting"
@@ -34,6 +35,12 @@ func FuzzPlan(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(good, uint64(1000))
+	moments, err := stream.Marshal(momentsTask())
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(moments, uint64(1))
+	f.Add(moments, uint64(5))
 	f.Fuzz(func(t *testing.T, data []byte, step uint64) {
 		var task wire.Task
 		if stream.Unmarshal(data, &task) != nil || manifest.CheckTask(&task) != nil {
@@ -66,6 +73,11 @@ func FuzzPlan(f *testing.F) {
 		}
 		hash := stream.HashOf(data)
 		round := manifest.RoundOf(&task, hash, step, step, make([]float64, at.Phase.Mechanism.Dim))
+		if scales := at.Scales(p); at.Moments() && (step > 1 || scales > 0) {
+			t.Errorf("second moments at step %d, with %d scales", step, scales)
+		} else if scales <= 1<<12 {
+			round.Scales = slices.Repeat([]float64{1}, scales)
+		}
 		if err := manifest.Follows(&task, hash, round); err != nil {
 			t.Errorf("the round that follows from the plan does not follow: %v", err)
 		}

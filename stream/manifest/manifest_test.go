@@ -1,6 +1,7 @@
 package manifest_test
 
 import (
+	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -43,6 +44,17 @@ func phasedTask() *wire.Task {
 		&wire.Phase{Users: 200, Rounds: 5, Cohort: 200, Minimum: 150, RoundsPerUser: 5, Mechanism: mechanism(60), Smoothing: 2},
 		&wire.Phase{Users: 77, Rounds: 2, Cohort: 30, Minimum: 20, RoundsPerUser: 1, Mechanism: mechanism(90)})
 	p.Users = 1003 + 200 + 77
+	return task
+}
+
+// momentsTask has a first round of 50 users, of 2 second moments, and then what goodTask has.
+func momentsTask() *wire.Task {
+	task := goodTask()
+	first := &wire.Phase{Users: 50, Rounds: 1, Cohort: 50, Minimum: 40, RoundsPerUser: 1, Mechanism: mechanism(60),
+		Statistic: wire.Statistic_STATISTIC_SECOND_MOMENTS}
+	first.Mechanism.Dim, first.Mechanism.ClipNorm = 2, 0.5
+	task.Plan.Phases = append([]*wire.Phase{first}, task.Plan.Phases...)
+	task.Plan.Users += 50
 	return task
 }
 
@@ -276,6 +288,70 @@ func TestFollows(t *testing.T) {
 	}
 	if manifest.Follows(nil, stream.Hash{}, nil) == nil {
 		t.Error("nothing follows nothing")
+	}
+}
+
+// A round of moments comes once and first, has a mechanism of its own and no scales; all others have as many as there are moments.
+func TestMomentsComeFirst(t *testing.T) {
+	task := momentsTask()
+	if err := errors.Join(manifest.CheckTask(task), stream.Check(task)); err != nil {
+		t.Fatal(err)
+	}
+	for r := range uint64(11) {
+		hash, round := goodRound(t, task, r+1)
+		at, _ := manifest.PhaseOf(task.Plan, r+1)
+		want := map[bool]int{false: 2}[r == 0]
+		if at.Moments() != (r == 0) || at.Scales(task.Plan) != want {
+			t.Errorf("round %d: moments %v, %d scales", r+1, at.Moments(), at.Scales(task.Plan))
+		}
+		for n := range 4 {
+			round.Scales = slices.Repeat([]float64{1}, n)
+			if err := manifest.Follows(task, hash, round); (err == nil) != (n == want) {
+				t.Errorf("round %d with %d scales: %v", r+1, n, err)
+			}
+		}
+		round.Scales, round.Statistic = slices.Repeat([]float64{1}, want), 1-round.Statistic
+		if err := manifest.Follows(task, hash, round); err == nil || !strings.Contains(err.Error(), "statistic") {
+			t.Errorf("round %d of the other statistic: %v", r+1, err)
+		}
+	}
+	plain := goodTask()
+	hash, round := goodRound(t, plain, 1)
+	if round.Scales = []float64{1}; manifest.Follows(plain, hash, round) == nil {
+		t.Error("scales follow from a task without moments")
+	}
+	for name, spoil := range map[string]func(p *wire.Plan){
+		"alone":       func(p *wire.Plan) { p.Phases, p.Users = p.Phases[:1], 50 },
+		"second":      func(p *wire.Plan) { p.Phases[0], p.Phases[1] = p.Phases[1], p.Phases[0] },
+		"twice":       func(p *wire.Plan) { p.Phases = append(p.Phases[:1:1], p.Phases...); p.Users += 50 },
+		"two rounds":  func(p *wire.Plan) { p.Phases[0].Rounds, p.Phases[0].Cohort, p.Phases[0].Minimum = 2, 25, 20 },
+		"interactive": func(p *wire.Plan) { p.Phases[0].RoundsPerUser = 2 },
+		"and gradients of several dimensions": func(p *wire.Plan) {
+			last := proto.CloneOf(p.Phases[1])
+			last.Mechanism.Dim, p.Users = 2, p.Users+last.Users
+			p.Phases = append(p.Phases, last)
+		},
+	} {
+		task := momentsTask()
+		spoil(task.Plan)
+		if err := manifest.CheckTask(task); err == nil || !strings.Contains(err.Error(), "second moments") && !strings.Contains(err.Error(), "gradients") {
+			t.Errorf("moments %s: %v", name, err)
+		}
+	}
+	sizes, err := manifest.SizesOf(momentsTask(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, last := goodRound(t, task, 5)
+	last.Round, last.Step, last.Scales = math.MaxUint64, math.MaxUint64, []float64{1, 1}
+	last.Point = []float64{1, 1, 1}
+	body, err := stream.Marshal(last)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed, err := stream.Marshal(&wire.Signed{Version: stream.Version, Kind: wire.Kind_KIND_ROUND, Body: body, Key: make([]byte, stream.KeySize), Signature: make([]byte, stream.SignatureLen)})
+	if err != nil || len(signed) > sizes.Round {
+		t.Errorf("a round of %d bytes, at most %d: %v", len(signed), sizes.Round, err)
 	}
 }
 

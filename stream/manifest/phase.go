@@ -15,6 +15,19 @@ type Place struct {
 	First uint64 // step of the phase
 }
 
+// Moments says whether the phase's reports are of second moments.
+func (p Place) Moments() bool { return moments(p.Phase) }
+
+func moments(f *wire.Phase) bool { return f.GetStatistic() == wire.Statistic_STATISTIC_SECOND_MOMENTS }
+
+// Scales is how many scales the rounds of a phase carry: as many as there are second moments in the phase before it, or 0.
+func (p Place) Scales(plan *wire.Plan) int {
+	if first := plan.GetPhases()[0]; moments(first) && !p.Moments() {
+		return int(first.GetMechanism().GetDim())
+	}
+	return 0
+}
+
 // Last is the last step of the phase, as planned: the last phase of an endless plan goes on after it.
 func (p Place) Last() uint64 { return p.First + p.Phase.GetRounds() - 1 }
 
@@ -73,8 +86,8 @@ func lastCohort(f *wire.Phase) uint64 {
 	return f.Users - (f.Rounds-1)*f.Cohort
 }
 
-// RoundOf is the round that a task allows at a step, at a point: the one that Follows lets pass. It shares the mechanism
-// with the plan. Of a step that the plan does not have it is no round at all.
+// RoundOf is the round that a task allows at a step, at a point: the one that Follows lets pass, but for the scales of a task of second
+// moments, which are the caller's. It shares the mechanism with the plan. Of a step that the plan does not have it is no round at all.
 func RoundOf(task *wire.Task, taskHash stream.Hash, round, step uint64, point []float64) *wire.Round {
 	plan := task.GetPlan()
 	place, _ := PhaseOf(plan, step)
@@ -82,7 +95,7 @@ func RoundOf(task *wire.Task, taskHash stream.Hash, round, step uint64, point []
 	return &wire.Round{
 		Version: stream.Version, TaskHash: slices.Clone(taskHash[:]), Round: round, Step: step, Point: point,
 		Mechanism: f.GetMechanism(), Cohort: Cohort(plan, step), Minimum: f.GetMinimum(), DeadlineMs: plan.GetDeadlineMs(),
-		Trust: plan.GetTrust(), Loss: plan.GetLoss(), Smoothing: f.GetSmoothing(),
+		Trust: plan.GetTrust(), Loss: plan.GetLoss(), Smoothing: f.GetSmoothing(), Statistic: f.GetStatistic(),
 	}
 }
 

@@ -31,7 +31,7 @@ func Deadline(round *wire.Round) time.Duration {
 }
 
 // CheckTask says whether the plan of a Task can be run: its users are those of its phases and fill their rounds, the mixer
-// takes the first and the last round of each, all of them encode alike, its trust and honest fraction can be read, its
+// takes the first and the last round of each, all of them encode alike but for a first one of second moments, its trust and honest fraction can be read, its
 // deadline is at most MaxDeadline. stream.Check comes before.
 func CheckTask(task *wire.Task) error {
 	plan := task.GetPlan()
@@ -59,7 +59,7 @@ func checkPlan(plan *wire.Plan) error {
 	}
 	var users, steps uint64
 	for i, f := range plan.Phases {
-		if err := checkPhase(plan, f); err != nil {
+		if err := checkPhase(plan, i); err != nil {
 			return fmt.Errorf("phase %d: %w", i+1, err)
 		}
 		var more, late uint64
@@ -79,12 +79,19 @@ func checkPlan(plan *wire.Plan) error {
 }
 
 // checkPhase says whether a phase of a plan can be run.
-func checkPhase(plan *wire.Plan, f *wire.Phase) error {
+func checkPhase(plan *wire.Plan, i int) error {
+	f := plan.Phases[i]
+	like := plan.Phases[0] // the first phase of gradients
+	if moments(like) && len(plan.Phases) > 1 {
+		like = plan.Phases[1]
+	}
 	switch hi, taken := bits.Mul64(f.GetRounds(), f.GetCohort()); {
 	case f == nil || f.Mechanism == nil:
 		return errors.New("no mechanism")
-	case f.Mechanism.Dim != plan.Phases[0].GetMechanism().GetDim() || f.Mechanism.ClipNorm != plan.Phases[0].Mechanism.ClipNorm:
-		return fmt.Errorf("dim %d, clip_norm %v: want those of the first phase", f.Mechanism.Dim, f.Mechanism.ClipNorm)
+	case moments(f) && (i > 0 || len(plan.Phases) == 1 || f.Rounds != 1 || f.RoundsPerUser != 1):
+		return fmt.Errorf("second moments in %d rounds, %d a user: want one, in the first of several phases", f.Rounds, f.RoundsPerUser)
+	case !moments(f) && (f.Mechanism.Dim != like.GetMechanism().GetDim() || f.Mechanism.ClipNorm != like.Mechanism.ClipNorm):
+		return fmt.Errorf("dim %d, clip_norm %v: want those of the first phase of gradients", f.Mechanism.Dim, f.Mechanism.ClipNorm)
 	case f.Rounds == 0 || f.RoundsPerUser == 0:
 		return fmt.Errorf("rounds %d, rounds_per_user %d: want at least 1", f.Rounds, f.RoundsPerUser)
 	case f.RoundsPerUser == 1 && (hi != 0 || taken > f.Users):
@@ -106,7 +113,7 @@ func checkPhase(plan *wire.Plan, f *wire.Phase) error {
 }
 
 // Follows says whether a round is one that the task allows: its hash of the task, number, trust and deadline are those of
-// the plan, its mechanism, cohort, minimum and smoothing those of its step's phase. A round that does not follow was signed
+// the plan, its mechanism, cohort, minimum, smoothing and statistic those of its step's phase, and it has the scales that this wants. A round that does not follow was signed
 // by a learner that is broken or lies; nobody must take part in it.
 func Follows(task *wire.Task, taskHash stream.Hash, round *wire.Round) error {
 	plan := task.GetPlan()
@@ -135,6 +142,10 @@ func Follows(task *wire.Task, taskHash stream.Hash, round *wire.Round) error {
 		return differs("trust", round.Trust, plan.Trust)
 	case round.Smoothing != phase.Smoothing:
 		return differs("smoothing", round.Smoothing, phase.Smoothing)
+	case round.Statistic != phase.Statistic:
+		return differs("statistic", round.Statistic, phase.Statistic)
+	case len(round.Scales) != place.Scales(plan):
+		return differs("number of scales", len(round.Scales), place.Scales(plan))
 	case !proto.Equal(round.Mechanism, phase.Mechanism):
 		return differs("mechanism", round.Mechanism, phase.Mechanism)
 	}

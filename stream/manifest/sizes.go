@@ -49,7 +49,11 @@ func sizesOfPhase(body *wire.Task, f *wire.Phase, reasons []string) (Sizes, erro
 	cohort, bundle, hash := max(f.Cohort, lastCohort(f)), int(m.MaxBundle), make([]byte, stream.HashSize)
 	round := &wire.Round{Version: stream.Version, TaskHash: hash, Round: math.MaxUint64, Step: math.MaxUint64, Mechanism: m,
 		Point: slices.Repeat([]float64{1}, params.Dim), Cohort: cohort, Minimum: f.Minimum, DeadlineMs: plan.DeadlineMs,
-		Trust: plan.Trust, Loss: plan.Loss, Smoothing: f.Smoothing}
+		Trust: plan.Trust, Loss: plan.Loss, Smoothing: f.Smoothing, Statistic: f.Statistic}
+	if moments(f) {
+		round.Point = nil
+	}
+	round.Scales = slices.Repeat([]float64{1}, Place{Phase: f}.Scales(plan))
 	most := (cohort+uint64(bundle))*uint64(params.MaxCount()) + 2*m.FloorTrials
 	batch := &wire.Batch{Version: stream.Version, TaskHash: hash, ManifestHash: hash, Round: math.MaxUint64, Attempt: math.MaxUint64,
 		Users: math.MaxUint64, NoiseTrials: math.MaxUint64, Cutoff: math.MaxUint64, Totals: slices.Repeat([]uint64{most}, params.Dim)}

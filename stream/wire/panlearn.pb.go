@@ -213,6 +213,54 @@ func (Trust) EnumDescriptor() ([]byte, []int) {
 	return file_wire_panlearn_proto_rawDescGZIP(), []int{2}
 }
 
+// Statistic says what a report of a round is of.
+type Statistic int32
+
+const (
+	Statistic_STATISTIC_GRADIENT Statistic = 0 // the gradient of the loss at the round's point, clipped
+	// STATISTIC_SECOND_MOMENTS: the squares of the features as declared, without the intercept, clipped. The learner makes scales of them.
+	Statistic_STATISTIC_SECOND_MOMENTS Statistic = 1
+)
+
+// Enum value maps for Statistic.
+var (
+	Statistic_name = map[int32]string{
+		0: "STATISTIC_GRADIENT",
+		1: "STATISTIC_SECOND_MOMENTS",
+	}
+	Statistic_value = map[string]int32{
+		"STATISTIC_GRADIENT":       0,
+		"STATISTIC_SECOND_MOMENTS": 1,
+	}
+)
+
+func (x Statistic) Enum() *Statistic {
+	p := new(Statistic)
+	*p = x
+	return p
+}
+
+func (x Statistic) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Statistic) Descriptor() protoreflect.EnumDescriptor {
+	return file_wire_panlearn_proto_enumTypes[3].Descriptor()
+}
+
+func (Statistic) Type() protoreflect.EnumType {
+	return &file_wire_panlearn_proto_enumTypes[3]
+}
+
+func (x Statistic) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Statistic.Descriptor instead.
+func (Statistic) EnumDescriptor() ([]byte, []int) {
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{3}
+}
+
 // Signed is the envelope of every message of learner and stage: Ed25519 over a domain-separation prefix, the
 // kind and the body.
 type Signed struct {
@@ -595,9 +643,10 @@ type Phase struct {
 	Rounds        uint64                 `protobuf:"varint,2,opt,name=rounds,proto3" json:"rounds,omitempty"`                                      // T; with one round a user, not counting void rounds
 	Cohort        uint64                 `protobuf:"varint,3,opt,name=cohort,proto3" json:"cohort,omitempty"`                                      // m; the last step takes users - (T-1) m. Of an interactive phase: n
 	Minimum       uint64                 `protobuf:"varint,4,opt,name=minimum,proto3" json:"minimum,omitempty"`                                    // smallest cohort that may be released
-	Mechanism     *Mechanism             `protobuf:"bytes,5,opt,name=mechanism,proto3" json:"mechanism,omitempty"`                                 // dim and clip_norm are those of all phases
+	Mechanism     *Mechanism             `protobuf:"bytes,5,opt,name=mechanism,proto3" json:"mechanism,omitempty"`                                 // dim and clip_norm are those of all phases of one statistic
 	RoundsPerUser uint32                 `protobuf:"varint,6,opt,name=rounds_per_user,json=roundsPerUser,proto3" json:"rounds_per_user,omitempty"` // 1, or T in an interactive phase
 	Smoothing     float64                `protobuf:"fixed64,7,opt,name=smoothing,proto3" json:"smoothing,omitempty"`                               // B of the Moreau envelope whose gradient is reported; 0: of the loss itself
+	Statistic     Statistic              `protobuf:"varint,8,opt,name=statistic,proto3,enum=panlearn.v1.Statistic" json:"statistic,omitempty"`     // second moments: the first phase, of one round
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -679,6 +728,13 @@ func (x *Phase) GetSmoothing() float64 {
 		return x.Smoothing
 	}
 	return 0
+}
+
+func (x *Phase) GetStatistic() Statistic {
+	if x != nil {
+		return x.Statistic
+	}
+	return Statistic_STATISTIC_GRADIENT
 }
 
 // Mechanism is the randomizer of one round.
@@ -788,7 +844,7 @@ type Round struct {
 	Version    uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
 	TaskHash   []byte                 `protobuf:"bytes,2,opt,name=task_hash,json=taskHash,proto3" json:"task_hash,omitempty"`
 	Round      uint64                 `protobuf:"varint,3,opt,name=round,proto3" json:"round,omitempty"`
-	Point      []float64              `protobuf:"fixed64,4,rep,packed,name=point,proto3" json:"point,omitempty"` // theta, dim values
+	Point      []float64              `protobuf:"fixed64,4,rep,packed,name=point,proto3" json:"point,omitempty"` // theta, dim values; none in a round of second moments
 	Mechanism  *Mechanism             `protobuf:"bytes,5,opt,name=mechanism,proto3" json:"mechanism,omitempty"`
 	Cohort     uint64                 `protobuf:"varint,6,opt,name=cohort,proto3" json:"cohort,omitempty"`
 	Minimum    uint64                 `protobuf:"varint,7,opt,name=minimum,proto3" json:"minimum,omitempty"`
@@ -796,8 +852,12 @@ type Round struct {
 	Trust      Trust                  `protobuf:"varint,9,opt,name=trust,proto3,enum=panlearn.v1.Trust" json:"trust,omitempty"`
 	Loss       string                 `protobuf:"bytes,10,opt,name=loss,proto3" json:"loss,omitempty"`
 	// step counts over all phases, from 1. A void round repeats its step, but in an interactive phase, whose rounds all count.
-	Step          uint64  `protobuf:"varint,11,opt,name=step,proto3" json:"step,omitempty"`
-	Smoothing     float64 `protobuf:"fixed64,12,opt,name=smoothing,proto3" json:"smoothing,omitempty"` // of the phase
+	Step      uint64    `protobuf:"varint,11,opt,name=step,proto3" json:"step,omitempty"`
+	Smoothing float64   `protobuf:"fixed64,12,opt,name=smoothing,proto3" json:"smoothing,omitempty"`                           // of the phase
+	Statistic Statistic `protobuf:"varint,13,opt,name=statistic,proto3,enum=panlearn.v1.Statistic" json:"statistic,omitempty"` // of the phase
+	// scales multiply the features before the gradient, one each without the intercept: the coordinates that point lives in. None where
+	// no phase is of second moments, and in that phase.
+	Scales        []float64 `protobuf:"fixed64,14,rep,packed,name=scales,proto3" json:"scales,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -914,6 +974,20 @@ func (x *Round) GetSmoothing() float64 {
 		return x.Smoothing
 	}
 	return 0
+}
+
+func (x *Round) GetStatistic() Statistic {
+	if x != nil {
+		return x.Statistic
+	}
+	return Statistic_STATISTIC_GRADIENT
+}
+
+func (x *Round) GetScales() []float64 {
+	if x != nil {
+		return x.Scales
+	}
+	return nil
 }
 
 // Open starts one attempt at a round: a fresh key.
@@ -2106,7 +2180,7 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"\x0eepsilon_budget\x18\n" +
 	" \x01(\x01R\repsilonBudget\x12\x1c\n" +
 	"\toptimizer\x18\v \x01(\fR\toptimizer\x12\x12\n" +
-	"\x04loss\x18\f \x01(\tR\x04loss\"\xe3\x01\n" +
+	"\x04loss\x18\f \x01(\tR\x04loss\"\x99\x02\n" +
 	"\x05Phase\x12\x14\n" +
 	"\x05users\x18\x01 \x01(\x04R\x05users\x12\x16\n" +
 	"\x06rounds\x18\x02 \x01(\x04R\x06rounds\x12\x16\n" +
@@ -2114,7 +2188,8 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"\aminimum\x18\x04 \x01(\x04R\aminimum\x124\n" +
 	"\tmechanism\x18\x05 \x01(\v2\x16.panlearn.v1.MechanismR\tmechanism\x12&\n" +
 	"\x0frounds_per_user\x18\x06 \x01(\rR\rroundsPerUser\x12\x1c\n" +
-	"\tsmoothing\x18\a \x01(\x01R\tsmoothing\"\xdd\x01\n" +
+	"\tsmoothing\x18\a \x01(\x01R\tsmoothing\x124\n" +
+	"\tstatistic\x18\b \x01(\x0e2\x16.panlearn.v1.StatisticR\tstatistic\"\xdd\x01\n" +
 	"\tMechanism\x12\x10\n" +
 	"\x03dim\x18\x01 \x01(\rR\x03dim\x12\x1b\n" +
 	"\tclip_norm\x18\x02 \x01(\x01R\bclipNorm\x12\x16\n" +
@@ -2124,7 +2199,7 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"\tcoin_bits\x18\x06 \x01(\rR\bcoinBits\x12!\n" +
 	"\ffloor_trials\x18\a \x01(\x04R\vfloorTrials\x12\x1d\n" +
 	"\n" +
-	"max_bundle\x18\b \x01(\rR\tmaxBundle\"\xe3\x02\n" +
+	"max_bundle\x18\b \x01(\rR\tmaxBundle\"\xb1\x03\n" +
 	"\x05Round\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1b\n" +
 	"\ttask_hash\x18\x02 \x01(\fR\btaskHash\x12\x14\n" +
@@ -2139,7 +2214,9 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"\x04loss\x18\n" +
 	" \x01(\tR\x04loss\x12\x12\n" +
 	"\x04step\x18\v \x01(\x04R\x04step\x12\x1c\n" +
-	"\tsmoothing\x18\f \x01(\x01R\tsmoothing\"\x99\x03\n" +
+	"\tsmoothing\x18\f \x01(\x01R\tsmoothing\x124\n" +
+	"\tstatistic\x18\r \x01(\x0e2\x16.panlearn.v1.StatisticR\tstatistic\x12\x16\n" +
+	"\x06scales\x18\x0e \x03(\x01R\x06scales\"\x99\x03\n" +
 	"\x04Open\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1b\n" +
 	"\ttask_hash\x18\x02 \x01(\fR\btaskHash\x12\x14\n" +
@@ -2283,7 +2360,10 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"\x11TRUST_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rTRUST_SHUFFLE\x10\x01\x12\r\n" +
 	"\tTRUST_PAN\x10\x02\x12\x15\n" +
-	"\x11TRUST_SHUFFLE_PAN\x10\x03B*Z(github.com/panlearn/panlearn/stream/wireb\x06proto3"
+	"\x11TRUST_SHUFFLE_PAN\x10\x03*A\n" +
+	"\tStatistic\x12\x16\n" +
+	"\x12STATISTIC_GRADIENT\x10\x00\x12\x1c\n" +
+	"\x18STATISTIC_SECOND_MOMENTS\x10\x01B*Z(github.com/panlearn/panlearn/stream/wireb\x06proto3"
 
 var (
 	file_wire_panlearn_proto_rawDescOnce sync.Once
@@ -2297,50 +2377,53 @@ func file_wire_panlearn_proto_rawDescGZIP() []byte {
 	return file_wire_panlearn_proto_rawDescData
 }
 
-var file_wire_panlearn_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_wire_panlearn_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
 var file_wire_panlearn_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_wire_panlearn_proto_goTypes = []any{
 	(Kind)(0),             // 0: panlearn.v1.Kind
 	(Suite)(0),            // 1: panlearn.v1.Suite
 	(Trust)(0),            // 2: panlearn.v1.Trust
-	(*Signed)(nil),        // 3: panlearn.v1.Signed
-	(*StageIdentity)(nil), // 4: panlearn.v1.StageIdentity
-	(*Task)(nil),          // 5: panlearn.v1.Task
-	(*Plan)(nil),          // 6: panlearn.v1.Plan
-	(*Phase)(nil),         // 7: panlearn.v1.Phase
-	(*Mechanism)(nil),     // 8: panlearn.v1.Mechanism
-	(*Round)(nil),         // 9: panlearn.v1.Round
-	(*Open)(nil),          // 10: panlearn.v1.Open
-	(*Shard)(nil),         // 11: panlearn.v1.Shard
-	(*Claim)(nil),         // 12: panlearn.v1.Claim
-	(*Batch)(nil),         // 13: panlearn.v1.Batch
-	(*Reject)(nil),        // 14: panlearn.v1.Reject
-	(*Close)(nil),         // 15: panlearn.v1.Close
-	(*End)(nil),           // 16: panlearn.v1.End
-	(*Report)(nil),        // 17: panlearn.v1.Report
-	(*Quota)(nil),         // 18: panlearn.v1.Quota
-	(*Seat)(nil),          // 19: panlearn.v1.Seat
-	(*Part)(nil),          // 20: panlearn.v1.Part
-	(*Partial)(nil),       // 21: panlearn.v1.Partial
+	(Statistic)(0),        // 3: panlearn.v1.Statistic
+	(*Signed)(nil),        // 4: panlearn.v1.Signed
+	(*StageIdentity)(nil), // 5: panlearn.v1.StageIdentity
+	(*Task)(nil),          // 6: panlearn.v1.Task
+	(*Plan)(nil),          // 7: panlearn.v1.Plan
+	(*Phase)(nil),         // 8: panlearn.v1.Phase
+	(*Mechanism)(nil),     // 9: panlearn.v1.Mechanism
+	(*Round)(nil),         // 10: panlearn.v1.Round
+	(*Open)(nil),          // 11: panlearn.v1.Open
+	(*Shard)(nil),         // 12: panlearn.v1.Shard
+	(*Claim)(nil),         // 13: panlearn.v1.Claim
+	(*Batch)(nil),         // 14: panlearn.v1.Batch
+	(*Reject)(nil),        // 15: panlearn.v1.Reject
+	(*Close)(nil),         // 16: panlearn.v1.Close
+	(*End)(nil),           // 17: panlearn.v1.End
+	(*Report)(nil),        // 18: panlearn.v1.Report
+	(*Quota)(nil),         // 19: panlearn.v1.Quota
+	(*Seat)(nil),          // 20: panlearn.v1.Seat
+	(*Part)(nil),          // 21: panlearn.v1.Part
+	(*Partial)(nil),       // 22: panlearn.v1.Partial
 }
 var file_wire_panlearn_proto_depIdxs = []int32{
 	0,  // 0: panlearn.v1.Signed.kind:type_name -> panlearn.v1.Kind
-	6,  // 1: panlearn.v1.Task.plan:type_name -> panlearn.v1.Plan
+	7,  // 1: panlearn.v1.Task.plan:type_name -> panlearn.v1.Plan
 	1,  // 2: panlearn.v1.Task.suite:type_name -> panlearn.v1.Suite
-	7,  // 3: panlearn.v1.Plan.phases:type_name -> panlearn.v1.Phase
+	8,  // 3: panlearn.v1.Plan.phases:type_name -> panlearn.v1.Phase
 	2,  // 4: panlearn.v1.Plan.trust:type_name -> panlearn.v1.Trust
-	8,  // 5: panlearn.v1.Phase.mechanism:type_name -> panlearn.v1.Mechanism
-	8,  // 6: panlearn.v1.Round.mechanism:type_name -> panlearn.v1.Mechanism
-	2,  // 7: panlearn.v1.Round.trust:type_name -> panlearn.v1.Trust
-	1,  // 8: panlearn.v1.Open.suite:type_name -> panlearn.v1.Suite
-	11, // 9: panlearn.v1.Open.shards:type_name -> panlearn.v1.Shard
-	14, // 10: panlearn.v1.Batch.rejects:type_name -> panlearn.v1.Reject
-	14, // 11: panlearn.v1.Partial.rejects:type_name -> panlearn.v1.Reject
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	9,  // 5: panlearn.v1.Phase.mechanism:type_name -> panlearn.v1.Mechanism
+	3,  // 6: panlearn.v1.Phase.statistic:type_name -> panlearn.v1.Statistic
+	9,  // 7: panlearn.v1.Round.mechanism:type_name -> panlearn.v1.Mechanism
+	2,  // 8: panlearn.v1.Round.trust:type_name -> panlearn.v1.Trust
+	3,  // 9: panlearn.v1.Round.statistic:type_name -> panlearn.v1.Statistic
+	1,  // 10: panlearn.v1.Open.suite:type_name -> panlearn.v1.Suite
+	12, // 11: panlearn.v1.Open.shards:type_name -> panlearn.v1.Shard
+	15, // 12: panlearn.v1.Batch.rejects:type_name -> panlearn.v1.Reject
+	15, // 13: panlearn.v1.Partial.rejects:type_name -> panlearn.v1.Reject
+	14, // [14:14] is the sub-list for method output_type
+	14, // [14:14] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_wire_panlearn_proto_init() }
@@ -2353,7 +2436,7 @@ func file_wire_panlearn_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_panlearn_proto_rawDesc), len(file_wire_panlearn_proto_rawDesc)),
-			NumEnums:      3,
+			NumEnums:      4,
 			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   0,
