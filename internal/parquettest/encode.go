@@ -1,4 +1,4 @@
-// Package parquettest writes Parquet files for tests, by a library that the readers under test know nothing of.
+// Package parquettest writes Parquet files for tests.
 package parquettest
 
 import (

@@ -7,20 +7,31 @@ import (
 	"io"
 	"os"
 
+	"github.com/parquet-go/parquet-go"
+
 	"github.com/panlearn/panlearn/learner/task"
-	"github.com/panlearn/panlearn/learner/task/source/parquet"
 )
 
 // errNotFile says why Parquet is not read from a stream: its table of contents comes last.
 var errNotFile = errors.New("not a regular file: Parquet begins at its end, and no copy of the events is put on a disk to wait for that")
 
-// parquetRows reads the columns of the task from a Parquet file. A null is an empty field.
+// parquetRows reads the columns of the task from a Parquet file, by github.com/parquet-go/parquet-go, one page of each
+// column at a time. A null is an empty field.
+//
+// A damaged file ends with an error: sizes and counts that the file declares are checked before the library
+// believes them (parquetcheck.go), and what it panics about is an error (guarded). Two things remain. Damage inside
+// a page that has no checksum may change values. And a file that was made for it can spend memory, by runs and gzip
+// streams inside a page that are longer than the page says: the data are the caller's own.
 type parquetRows struct {
-	in     *parquet.Reader
-	limit  int
-	values []string // of the columns, then of the label, where it is read
-	fields int      // of values
-	line   int64
+	file    *parquet.File
+	in      io.ReaderAt
+	columns []*parquetColumn // of the task, then of the label, where it is read
+	limit   int
+	values  []string // of the columns
+	fields  int      // of values
+	line    int64
+	group   int   // that comes next
+	left    int64 // rows of the group that is being read
 }
 
 func newParquet(in io.Reader, schema task.Schema) (*parquetRows, error) {
@@ -43,36 +54,70 @@ func newParquetRows(in io.ReaderAt, size int64, schema task.Schema) (*parquetRow
 	if n, _ := in.ReadAt(magic[:], 0); bytes.HasPrefix(magic[:n], gzipMagic) || bytes.HasPrefix(magic[:n], zstdMagic) {
 		return nil, errors.New("the file is compressed as a whole: Parquet compresses its pages, and has to be unpacked first")
 	}
-	var columns []parquet.Column
+	var ask []wanted
 	for i, name := range schema.Columns {
-		columns = append(columns, parquet.Column{Name: name, Kind: columnKind(schema.Kinds[i])})
+		ask = append(ask, wanted{name, columnKind(schema.Kinds[i])})
 	}
 	if !schema.Unlabelled {
-		label := parquet.Number
+		label := number
 		if schema.Class {
-			label = parquet.Any
+			label = either
 		}
-		columns = append(columns, parquet.Column{Name: schema.Label, Kind: label})
+		ask = append(ask, wanted{schema.Label, label})
 	}
-	r, err := parquet.Open(in, size, columns)
+	f, err := openColumns(in, size, ask)
 	if err != nil {
 		return nil, err
 	}
-	return &parquetRows{in: r, limit: schema.Events.MaxLine, values: make([]string, len(columns)), fields: len(schema.Columns)}, nil
+	f.limit, f.fields = schema.Events.MaxLine, len(schema.Columns)
+	return f, nil
 }
 
-func columnKind(k task.ColumnKind) parquet.Kind {
+// wanted asks for the column of the file that has the name.
+type wanted struct {
+	name string
+	kind kind
+}
+
+// openColumns finds the columns and checks all that the footer says of them.
+func openColumns(in io.ReaderAt, size int64, ask []wanted) (*parquetRows, error) {
+	f := &parquetRows{in: in, values: make([]string, len(ask))}
+	err := guarded(func() error {
+		file, end, err := openParquet(in, size)
+		if err != nil {
+			return err
+		}
+		f.file = file
+		for _, w := range ask {
+			c, err := chooseColumn(file, w)
+			if err != nil {
+				return err
+			}
+			if err := c.checkChunks(end); err != nil {
+				return err
+			}
+			f.columns = append(f.columns, c)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+func columnKind(k task.ColumnKind) kind {
 	switch k {
 	case task.Numeric:
-		return parquet.Number
+		return number
 	case task.Categorical, task.Hashed:
-		return parquet.Word
+		return word
 	}
-	return parquet.Any
+	return either
 }
 
 func (f *parquetRows) next(row *task.Row) error {
-	if err := f.in.Next(f.values); err != nil {
+	if err := f.read(); err != nil {
 		if err == io.EOF {
 			return err
 		}
@@ -93,4 +138,36 @@ func (f *parquetRows) next(row *task.Row) error {
 	return nil
 }
 
-func (f *parquetRows) close() error { f.in.Close(); return nil }
+// read fills values from the next row.
+func (f *parquetRows) read() error {
+	for f.left == 0 {
+		groups := f.file.RowGroups()
+		if f.group == len(groups) {
+			return io.EOF
+		}
+		g := groups[f.group]
+		f.left = g.NumRows()
+		for _, c := range f.columns {
+			if err := c.begin(f.in, g, f.group); err != nil {
+				return err
+			}
+		}
+		f.group++
+	}
+	f.left--
+	for i, c := range f.columns {
+		var err error
+		if f.values[i], err = c.next(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *parquetRows) close() error {
+	var err error
+	for _, c := range f.columns {
+		err = errors.Join(err, c.end())
+	}
+	return err
+}

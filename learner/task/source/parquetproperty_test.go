@@ -1,4 +1,4 @@
-package parquet
+package source
 
 import (
 	"bytes"
@@ -21,7 +21,7 @@ type trial struct {
 	name      string
 	node      func() library.Node
 	encodings []encoding.Encoding
-	read      Kind
+	read      kind
 	draw      func(*rapid.T) (any, string)
 }
 
@@ -36,53 +36,53 @@ func leaf(t library.Type) func() library.Node {
 }
 
 var trials = []trial{
-	{"boolean as number", leaf(library.BooleanType), []encoding.Encoding{&library.Plain, &library.RLE}, Number, func(t *rapid.T) (any, string) {
+	{"boolean as number", leaf(library.BooleanType), []encoding.Encoding{&library.Plain, &library.RLE}, number, func(t *rapid.T) (any, string) {
 		v := rapid.Bool().Draw(t, "v")
 		return v, map[bool]string{false: "0", true: "1"}[v]
 	}},
-	{"boolean as word", leaf(library.BooleanType), []encoding.Encoding{&library.Plain, &library.RLE}, Word, func(t *rapid.T) (any, string) {
+	{"boolean as word", leaf(library.BooleanType), []encoding.Encoding{&library.Plain, &library.RLE}, word, func(t *rapid.T) (any, string) {
 		v := rapid.Bool().Draw(t, "v")
 		return v, strconv.FormatBool(v)
 	}},
-	{"int32", leaf(library.Int32Type), ofInts, Number, func(t *rapid.T) (any, string) {
+	{"int32", leaf(library.Int32Type), ofInts, number, func(t *rapid.T) (any, string) {
 		v := rapid.Int32().Draw(t, "v")
 		return v, fmt.Sprint(v)
 	}},
-	{"int64", leaf(library.Int64Type), ofInts, Word, func(t *rapid.T) (any, string) {
+	{"int64", leaf(library.Int64Type), ofInts, word, func(t *rapid.T) (any, string) {
 		v := rapid.Int64().Draw(t, "v")
 		return v, fmt.Sprint(v)
 	}},
-	{"uint32", func() library.Node { return library.Uint(32) }, ofInts, Number, func(t *rapid.T) (any, string) {
+	{"uint32", func() library.Node { return library.Uint(32) }, ofInts, number, func(t *rapid.T) (any, string) {
 		v := rapid.Uint32().Draw(t, "v")
 		return int32(v), fmt.Sprint(v)
 	}},
-	{"uint64", func() library.Node { return library.Uint(64) }, ofInts, Any, func(t *rapid.T) (any, string) {
+	{"uint64", func() library.Node { return library.Uint(64) }, ofInts, either, func(t *rapid.T) (any, string) {
 		v := rapid.Uint64().Draw(t, "v")
 		return int64(v), fmt.Sprint(v)
 	}},
-	{"decimal", func() library.Node { return library.Decimal(3, 9, library.Int32Type) }, ofInts, Number, func(t *rapid.T) (any, string) {
+	{"decimal", func() library.Node { return library.Decimal(3, 9, library.Int32Type) }, ofInts, number, func(t *rapid.T) (any, string) {
 		v := rapid.Int32().Draw(t, "v")
 		return v, fmt.Sprintf("%de-3", v)
 	}},
-	{"float", leaf(library.FloatType), ofFloats, Number, func(t *rapid.T) (any, string) {
+	{"float", leaf(library.FloatType), ofFloats, number, func(t *rapid.T) (any, string) {
 		v := rapid.Float32().Draw(t, "v")
 		return v, strconv.FormatFloat(float64(v), 'g', -1, 64)
 	}},
-	{"double", leaf(library.DoubleType), ofFloats, Any, func(t *rapid.T) (any, string) {
+	{"double", leaf(library.DoubleType), ofFloats, either, func(t *rapid.T) (any, string) {
 		v := rapid.OneOf(rapid.Float64(), rapid.SampledFrom([]float64{math.Inf(1), math.NaN(), 1, 0})).Draw(t, "v")
 		return v, strconv.FormatFloat(v, 'g', -1, 64)
 	}},
-	{"string", library.String, ofStrings, Word, words},
-	{"bytes", leaf(library.ByteArrayType), ofStrings, Any, words},
-	{"enum", library.Enum, ofStrings, Word, words},
+	{"string", library.String, ofStrings, word, randomWord},
+	{"bytes", leaf(library.ByteArrayType), ofStrings, either, randomWord},
+	{"enum", library.Enum, ofStrings, word, randomWord},
 }
 
-func words(t *rapid.T) (any, string) {
+func randomWord(t *rapid.T) (any, string) {
 	v := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"Private", "Private-house", "", "Pri"})).Draw(t, "v")
 	return v, v
 }
 
-// Whatever the library writes, in every type, encoding, compression, version and size of pages and groups, we read back
+// Whatever the library writes, in every type, encoding, compression, version and size of pages and groups, is read back
 // as text.
 func TestReadsWhatTheLibraryWrites(t *testing.T) {
 	codecs := []library.WriterOption{library.Compression(&library.Uncompressed), library.Compression(&library.Snappy),
@@ -91,7 +91,7 @@ func TestReadsWhatTheLibraryWrites(t *testing.T) {
 		chosen := rapid.SliceOfN(rapid.SampledFrom(trials), 1, 5).Draw(t, "columns")
 		n := rapid.IntRange(0, 200).Draw(t, "rows")
 		var columns []parquettest.Column
-		var ask []Column
+		var ask []wanted
 		rows, want := make([][]any, n), make([][]string, n)
 		for i, c := range chosen {
 			node := library.Encoded(c.node(), rapid.SampledFrom(c.encodings).Draw(t, "encoding"))
@@ -101,7 +101,7 @@ func TestReadsWhatTheLibraryWrites(t *testing.T) {
 			}
 			name := fmt.Sprintf("%c%d %s", 'z'-i, i, c.name) // the file has them in another order
 			columns = append(columns, parquettest.Column{Name: name, Node: node})
-			ask = append(ask, Column{name, c.read})
+			ask = append(ask, wanted{name, c.read})
 			few := rapid.IntRange(1, 20).Draw(t, "distinct")
 			type pair struct {
 				v    any
@@ -127,28 +127,27 @@ func TestReadsWhatTheLibraryWrites(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := readRows(data, ask)
+		got, err := tableOf(data, ask)
 		if err != nil || !slices.EqualFunc(got, want, slices.Equal) {
 			t.Fatalf("got\n%q, %v, want\n%q", got, err, want)
 		}
 	})
 }
 
-// readRows reads a whole file.
-func readRows(data []byte, ask []Column) ([][]string, error) {
-	r, err := Open(bytes.NewReader(data), int64(len(data)), ask)
+// tableOf reads a whole file.
+func tableOf(data []byte, ask []wanted) ([][]string, error) {
+	r, err := openColumns(bytes.NewReader(data), int64(len(data)), ask)
 	if err != nil {
 		return nil, err
 	}
-	defer r.Close()
+	defer func() { _ = r.close() }()
 	var out [][]string
 	for {
-		row := make([]string, len(ask))
-		if err := r.Next(row); err == io.EOF {
+		if err := r.read(); err == io.EOF {
 			return out, nil
 		} else if err != nil {
 			return out, err
 		}
-		out = append(out, row)
+		out = append(out, slices.Clone(r.values))
 	}
 }
