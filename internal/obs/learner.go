@@ -17,6 +17,8 @@ type Learner struct {
 	planned       prometheus.Gauge
 	cohort        prometheus.Gauge
 	duration      prometheus.Histogram
+	commit        prometheus.Histogram
+	committed     prometheus.Gauge
 	epsilonSpent  prometheus.Gauge
 	epsilonBudget prometheus.Gauge
 	delta         prometheus.Gauge
@@ -40,10 +42,14 @@ func NewLearner(r prometheus.Registerer, task string) (*Learner, error) {
 		rejects:   f.counterVec("panlearn_learner_batch_rejects_total", "Report messages that the stage refused in committed batches, by reason.", "reason"),
 		round:     f.gauge("panlearn_learner_round", "Last committed round."),
 		announced: f.gauge("panlearn_learner_round_announced", "Round that stands announced."),
-		planned:   f.gauge("panlearn_learner_rounds_planned", "Rounds of the plan, not counting void ones."),
+		planned:   f.gauge("panlearn_learner_rounds_planned", "Rounds of the plan, not counting void ones; 0: the task has no end."),
 		cohort:    f.gauge("panlearn_learner_cohort_users", "Users asked for in the announced round."),
 		duration: f.histogram("panlearn_learner_round_duration_seconds", "Time from announcing a round to committing it.",
 			roundBuckets()),
+		commit: f.histogram("panlearn_learner_commit_duration_seconds", "Time of one durable commit of model, cursor and ledger; failed ones too.",
+			prometheus.ExponentialBuckets(0.0005, 2, 16)), // half a millisecond to 16 s
+		committed: f.gauge("panlearn_learner_last_commit_timestamp_seconds",
+			"Unix time of the last committed round; before the first one of this process, of loading the state; 0: the task has not begun."),
 		epsilonSpent:  f.gauge("panlearn_learner_privacy_epsilon_spent", "Epsilon of the user who is charged most, reservations included."),
 		epsilonBudget: f.gauge("panlearn_learner_privacy_epsilon_budget", "Epsilon that the task may spend on one user."),
 		delta:         f.gauge("panlearn_learner_privacy_delta", "Delta at which epsilon is stated."),
@@ -80,7 +86,10 @@ func label(reason string) string {
 }
 
 // Resumed implements service.Observer.
-func (m *Learner) Resumed(p service.Progress) { m.progress(p) }
+func (m *Learner) Resumed(p service.Progress) {
+	m.progress(p)
+	m.committed.SetToCurrentTime()
+}
 
 // Announced implements service.Observer.
 func (m *Learner) Announced(round, cohort uint64) {
@@ -91,6 +100,7 @@ func (m *Learner) Announced(round, cohort uint64) {
 // Applied implements service.Observer.
 func (m *Learner) Applied(a service.Applied) {
 	m.progress(a.Progress)
+	m.committed.SetToCurrentTime()
 	m.duration.Observe(a.Took.Seconds())
 	for reason, n := range a.Rejects {
 		m.rejects.WithLabelValues(label(reason)).Add(float64(n))

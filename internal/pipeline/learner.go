@@ -152,7 +152,7 @@ func taskOf(ctx context.Context, store state.Store, spec *task.Spec) (*wire.Task
 	return view.Task, nil
 }
 
-func (c LearnerConfig) learn(ctx context.Context, store state.Store, conn *natsjs.Conn, planned *wire.Task, metrics service.Observer) error {
+func (c LearnerConfig) learn(ctx context.Context, store state.Store, conn *natsjs.Conn, planned *wire.Task, metrics *obs.Learner) error {
 	name, err := stream.ParseTask(c.Spec.Name)
 	if err != nil {
 		return err
@@ -161,7 +161,7 @@ func (c LearnerConfig) learn(ctx context.Context, store state.Store, conn *natsj
 		return err
 	}
 	s, err := service.New(service.Config{
-		Task: name, Records: conn, Store: store, Identity: c.Identity, StageKey: c.StageKey,
+		Task: name, Records: conn, Store: metrics.Timed(store), Identity: c.Identity, StageKey: c.StageKey,
 		Prepare: func() (*wire.Task, error) { return planned, nil }, Build: BuildAlgorithm,
 		AcceptRollback: c.AcceptRollback, Observer: observers{metrics, c.Watch}, Logger: c.Logger,
 	})

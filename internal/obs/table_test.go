@@ -1,0 +1,218 @@
+package obs
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/panlearn/panlearn/shuffle/stage"
+)
+
+var update = flag.Bool("update", false, "write the table of metrics into docs/operations.md")
+
+// operations holds the table that operators read, and that the alert rules and the dashboard are checked against.
+const operations = "../../docs/operations.md"
+
+// A role is a command that serves /metrics.
+type role struct {
+	name     string
+	registry *prometheus.Registry
+}
+
+// roles registers what each command registers (internal/pipeline), and lets everything happen once, so that every vector
+// has a child. The other commands serve no metrics.
+func roles(t *testing.T) []role {
+	t.Helper()
+	learner, shuffle := NewRegistry(), NewRegistry()
+	m, err := NewLearner(learner, "churn")
+	if err != nil {
+		t.Fatal(err)
+	}
+	script(m)
+	o, err := NewStage(shuffle, "churn")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := StatusMetrics(shuffle, "churn", func() stage.Status { return stage.Status{} }); err != nil {
+		t.Fatal(err)
+	}
+	o.Opened(1, 1)
+	o.Shard(1, 2, 3)
+	o.Released(1, 1, time.Second)
+	o.Failed("put")
+	return []role{{"learner run", learner}, {"ingest shuffle", shuffle}}
+}
+
+// foreign are the metrics of the Go runtime, of the process, and of the endpoint itself.
+var foreign = regexp.MustCompile(`^(go|process)_`)
+
+// A family is one metric as it is scraped.
+type family struct {
+	name, help, kind string
+	labels           []string // names, which all its series share
+}
+
+// ours are a role's families but foreign ones, by name. It fails where one that is registered is not among them.
+func ours(t *testing.T, r role) (families []family) {
+	t.Helper()
+	all, err := r.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, f := range all {
+		if foreign.MatchString(f.GetName()) {
+			continue
+		}
+		one := family{name: f.GetName(), help: f.GetHelp(), kind: strings.ToLower(f.GetType().String())}
+		for _, l := range f.GetMetric()[0].GetLabel() {
+			one.labels = append(one.labels, l.GetName())
+		}
+		families, seen[one.name] = append(families, one), true
+	}
+	described := make(chan *prometheus.Desc)
+	go func() {
+		defer close(described)
+		r.registry.Describe(described)
+	}()
+	for d := range described {
+		name := descName.FindStringSubmatch(d.String())[1]
+		if !foreign.MatchString(name) && !seen[name] {
+			t.Errorf("%s: %s is registered and has no value: let it happen in roles", r.name, name)
+		}
+	}
+	return families
+}
+
+var descName = regexp.MustCompile(`fqName: "([^"]*)"`)
+
+// unit says what is counted or measured. Prometheus wants base units, which the name ends with; what has none is here.
+func unit(name string) string {
+	suffix := func(s string) bool { return strings.HasSuffix(name, s) }
+	switch {
+	case suffix("_timestamp_seconds"):
+		return "Unix time, s"
+	case suffix("_seconds"):
+		return "s"
+	case suffix("_total"):
+		words := strings.Split(strings.TrimSuffix(name, "_total"), "_")
+		switch last := words[len(words)-1]; last {
+		case "dropped", "reopened":
+			return words[len(words)-2]
+		case "rejects":
+			return "reports"
+		default:
+			return last
+		}
+	case suffix("_users"), suffix("_cohort_size"), suffix("_cohort_minimum"), suffix("_shard_cap"):
+		return "users"
+	case suffix("_round"), suffix("_round_announced"):
+		return "round number"
+	case suffix("_rounds_planned"):
+		return "rounds"
+	case strings.Contains(name, "_epsilon_"):
+		return "epsilon"
+	case suffix("_delta"):
+		return "probability"
+	case suffix("_lease_held"):
+		return "0 or 1"
+	case suffix("_noise_std"), suffix("_rounding_std"), suffix("_gradient_norm"):
+		return "loss per parameter"
+	case suffix("_model_norm"):
+		return "parameters"
+	}
+	return ""
+}
+
+const (
+	tableBegin = "<!-- metrics: written by `go test ./internal/obs -run TestMetricsTable -update` -->\n"
+	tableEnd   = "<!-- end of metrics -->\n"
+)
+
+// TestMetricsTable: docs/operations.md has every metric of every role, as the code registers it.
+func TestMetricsTable(t *testing.T) {
+	var b strings.Builder
+	b.WriteString(tableBegin)
+	for _, r := range roles(t) {
+		fmt.Fprintf(&b, "\n`%s`:\n\n| metric | type | labels | unit | meaning |\n| --- | --- | --- | --- | --- |\n", r.name)
+		for _, f := range ours(t, r) {
+			u := unit(f.name)
+			if u == "" {
+				t.Errorf("%s: unit says nothing about it", f.name)
+			}
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", f.name, f.kind, strings.Join(f.labels, ", "), u, strings.ReplaceAll(f.help, "|", `\|`))
+		}
+	}
+	b.WriteString("\n" + tableEnd)
+	text, err := os.ReadFile(operations)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, found := strings.Cut(string(text), tableBegin)
+	_, after, ended := strings.Cut(rest, tableEnd)
+	if !found || !ended {
+		t.Fatalf("%s has no table between %q and %q", operations, tableBegin, tableEnd)
+	}
+	want := before + b.String() + after
+	if want == string(text) {
+		return
+	}
+	if *update {
+		if err := os.WriteFile(operations, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	t.Errorf("%s does not say what the code registers: run go test ./internal/obs -run TestMetricsTable -update", operations)
+}
+
+// TestMetricsAreWellNamed: what the linter of Prometheus asks for (help, base units, _total for counters and for nothing
+// else), and what we ask for beyond.
+func TestMetricsAreWellNamed(t *testing.T) {
+	// A label outside of this list has to be thought about: its values must be few, and none may be a user's choice.
+	known := []string{"task", "outcome", "reason", "call", "shard"}
+	prefixes := map[string]string{"learner run": "panlearn_learner_", "ingest shuffle": "panlearn_stage_"}
+	for _, r := range roles(t) {
+		problems, err := testutil.GatherAndLint(r.registry)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range problems {
+			t.Errorf("%s: %s: %s", r.name, p.Metric, p.Text)
+		}
+		for _, f := range ours(t, r) {
+			name, help := f.name, f.help
+			if !strings.HasPrefix(name, prefixes[r.name]) {
+				t.Errorf("%s: %s: want the prefix %s", r.name, name, prefixes[r.name])
+			}
+			if (f.kind == "counter") != strings.HasSuffix(name, "_total") {
+				t.Errorf("%s is a %s: counters and nothing else end with _total", name, f.kind)
+			}
+			if f.kind == "histogram" && !strings.HasSuffix(name, "_seconds") {
+				t.Errorf("%s: want durations in seconds", name)
+			}
+			if len(help) < 15 || !strings.HasSuffix(help, ".") || strings.ToUpper(help[:1]) != help[:1] && help[0] != '1' {
+				t.Errorf("%s: help %q: want a sentence", name, help)
+			}
+			if !slices.Contains(f.labels, "task") {
+				t.Errorf("%s has no label task: several tasks share one Prometheus", name)
+			}
+			for _, l := range f.labels {
+				if !slices.Contains(known, l) {
+					t.Errorf("%s: label %q is not in %v", name, l, known)
+				}
+			}
+			if slices.Contains(f.labels, "reason") && !strings.Contains(help, "by reason") {
+				t.Errorf("%s: help %q does not say that it is by reason", name, help)
+			}
+		}
+	}
+}
