@@ -26,7 +26,7 @@ func newDraft(p Problem, method string, from source) (draft, error) {
 	start := make([]float64, p.Dim)
 	set.Start(start)
 	d := draft{p: p, method: method, t: methodTraits[method], source: from, objective: objective{lipschitz: p.gradientNorm(),
-		smoothness: p.Smoothness, ridge: p.Ridge, radius: set.Radius(), damping: p.damping(), continuous: p.Continuous}}
+		smoothness: p.Smoothness, ridge: p.Ridge, radius: set.Radius(), damping: p.damping(method), continuous: p.Continuous}}
 	d.trivial = trivialRisk(p, set.Radius(), convex.Norm(start))
 	return d, nil
 }

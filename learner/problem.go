@@ -10,7 +10,7 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// DefaultNoiseDamping is the NoiseDamping that 0 stands for.
+// DefaultNoiseDamping is the NoiseDamping that 0 stands for, but with interactive methods, where 0 stands for 1.
 const DefaultNoiseDamping = 0.5
 
 // A Problem is what a plan is made for. All of it is public. theta, Set, ClipNorm and the constants of the loss live in
@@ -44,12 +44,14 @@ type Problem struct {
 	MaxBits        int // bits a coordinate that a report may take; 0 means no limit
 	Profile        accounting.Constants
 
-	Cohort       uint64  // m, users of one round; 0 means planned
-	Minimum      uint64  // users without whom a round is not released; 0 means nine tenths of the cohort
-	MaxRounds    uint64  // 0 means no limit
-	Interactive  bool    // the same users may be asked in several rounds, which the pgd methods do
-	Continuous   string  // ContinuousConstant, ContinuousDecaying or ContinuousEpochs: Users is the horizon of a run that goes on after it
-	NoiseDamping float64 // in (0, 1], scales the noise term of PAGD's v; 0 means DefaultNoiseDamping
+	Cohort      uint64 // m, users of one round; 0 means planned
+	Minimum     uint64 // users without whom a round is not released; 0 means nine tenths of the cohort
+	MaxRounds   uint64 // 0 means no limit
+	Interactive bool   // the same users may be asked in several rounds, which the pgd methods do
+	Continuous  string // ContinuousConstant, ContinuousDecaying or ContinuousEpochs: Users is the horizon of a run that goes on after it
+	// NoiseDamping in (0, 1] makes steps longer than the bound wants: it scales the noise term of PAGD's v and, squared, what grows
+	// with the step size of PGD. 0 means 1 for interactive methods, DefaultNoiseDamping for others.
+	NoiseDamping float64
 }
 
 // ForLoss returns p with the constants of the loss for features of norm at most x and labels between the given ones.
@@ -116,11 +118,14 @@ func (p Problem) Validate() error {
 	return nil
 }
 
-func (p Problem) damping() float64 {
-	if p.NoiseDamping == 0 {
-		return DefaultNoiseDamping
+func (p Problem) damping(method string) float64 {
+	switch {
+	case p.NoiseDamping > 0:
+		return p.NoiseDamping
+	case methodTraits[method].interactive:
+		return 1
 	}
-	return p.NoiseDamping
+	return DefaultNoiseDamping
 }
 
 // gradientNorm bounds the norm of a clipped gradient.

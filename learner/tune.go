@@ -9,7 +9,7 @@ type objective struct {
 	smoothness float64 // beta of the loss, +Inf if there is none
 	ridge      float64 // lambda
 	radius     float64 // R, of the set around the origin
-	damping    float64 // of the noise term of PAGD's v
+	damping    float64 // of the terms of a bound that ask for short steps: the noise term of PAGD's v; squared, what grows with the steps of PGD
 	continuous string
 }
 
@@ -125,17 +125,17 @@ func (o objective) envelopeSmoothness(b float64) float64 {
 	return o.smoothness / (1 + o.smoothness/b)
 }
 
-// gradient is PGD on a smooth loss.
+// gradient is PGD on a smooth loss. Its step size is the best one for the damped bound; the risk is that of this step size.
 func (o objective) gradient(s situation) setting {
 	beta := o.smoothness + o.ridge
 	l := o.regularLipschitz()
 	b := gradientBound{situation: s, loss: o.lipschitz, whole: l, beta: beta, ridge: o.ridge}
-	slope := b.stability()
-	best := setting{risk: math.Inf(1)}
+	slope, scale := b.stability(), o.damping*o.damping
+	best, least := setting{risk: math.Inf(1)}, math.Inf(1)
 	consider := func(limit, rise float64) {
-		eta := min(limit, s.distance/math.Sqrt(2*float64(s.steps)*rise))
-		if r := b.risk(eta); r < best.risk {
-			best = setting{stepSize: eta, smoothness: beta, risk: r}
+		eta := min(limit, s.distance/math.Sqrt(2*float64(s.steps)*scale*rise))
+		if r := b.damped(eta, scale); r < least {
+			best, least = setting{stepSize: eta, smoothness: beta, risk: b.risk(eta)}, r
 		}
 	}
 	// The first term of either bound falls like D^2/(2 eta T), the rest rises at most in proportion to eta, up to a limit of eta

@@ -44,7 +44,6 @@ func (s *Spec) SetDefaults() {
 	or(&s.Privacy.Seal, "hpke")
 	s.setDefaultAlgorithm()
 	or(&s.Schedule.Deadline, Duration(60*time.Second))
-	or(&s.Schedule.NoiseDamping, 0.5)
 }
 
 func or[T comparable](field *T, value T) {

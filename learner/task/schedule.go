@@ -25,7 +25,8 @@ type Schedule struct {
 	Rounds        Rounds `json:"rounds"`
 	// Deadline ends the collection of a round that has its minimum cohort. Default 60s.
 	Deadline Duration `json:"deadline"`
-	// NoiseDamping in (0, 1] scales the noise term of the step size of pagd. Default 0.5. Privacy does not depend on it.
+	// NoiseDamping in (0, 1] makes the steps of pagd and pgd longer than their bounds want. 0 (default) means 0.5 for pagd, 1 for
+	// pgd. Privacy does not depend on it.
 	NoiseDamping float64 `json:"noise_damping"`
 }
 
@@ -68,8 +69,8 @@ func (s *Spec) checkSchedule() error {
 	if c.Deadline <= 0 || c.Deadline > maxDeadline {
 		return refuse("schedule.deadline", c.Deadline, "a duration > 0 and at most %s", maxDeadline)
 	}
-	if c.NoiseDamping <= 0 || c.NoiseDamping > 1 {
-		return refuse("schedule.noise_damping", c.NoiseDamping, "a number in (0, 1]")
+	if c.NoiseDamping < 0 || c.NoiseDamping > 1 {
+		return refuse("schedule.noise_damping", c.NoiseDamping, "a number in (0, 1], or 0 for the method's own")
 	}
 	return nil
 }
