@@ -11,7 +11,8 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// accountVersion is the first byte of every account's record.
+// accountVersion is the first byte of every account's record. Version 1 had no rounds and most: every user answered one round.
+// It is still read, because a ledger outlives tasks and must not be forgotten.
 const accountVersion = 2
 
 // maxCharges bounds the tasks of one account.
@@ -26,15 +27,17 @@ var errAccount = errors.New("damaged record of a ledger's account")
 //	task hash            32 bytes
 //	length, name         uvarint, bytes
 //	epsilon, delta       8 bytes each: IEEE 754, big endian
-//	rounds, most         uvarint each
+//	rounds, most         uvarint each; not in version 1
 //	standing, open       uvarint each
 //	flags                1 byte: 1 anonymous, 2 lost
 //	at                   uvarint: milliseconds since 1970
-func (a Account) MarshalBinary() ([]byte, error) {
+func (a Account) MarshalBinary() ([]byte, error) { return a.marshal(accountVersion) }
+
+func (a Account) marshal(version byte) ([]byte, error) {
 	if len(a.Charges) > maxCharges {
 		return nil, fmt.Errorf("encode account: %d tasks: want at most %d", len(a.Charges), maxCharges)
 	}
-	b := []byte{accountVersion}
+	b := []byte{version}
 	b = binary.AppendUvarint(b, uint64(len(a.Charges)))
 	for i, c := range a.Charges {
 		if err := c.check(); err != nil {
@@ -45,8 +48,10 @@ func (a Account) MarshalBinary() ([]byte, error) {
 		b = append(b, c.Name...)
 		b = binary.BigEndian.AppendUint64(b, math.Float64bits(c.Epsilon))
 		b = binary.BigEndian.AppendUint64(b, math.Float64bits(c.Delta))
-		b = binary.AppendUvarint(b, uint64(c.Rounds))
-		b = binary.AppendUvarint(b, uint64(c.Most))
+		if version > 1 {
+			b = binary.AppendUvarint(b, uint64(c.Rounds))
+			b = binary.AppendUvarint(b, uint64(c.Most))
+		}
 		b = binary.AppendUvarint(b, c.Standing)
 		b = binary.AppendUvarint(b, c.Open)
 		var flags byte
@@ -80,11 +85,15 @@ func (c Charge) check() error {
 	return nil
 }
 
-// UnmarshalBinary decodes what MarshalBinary wrote, and nothing else. It leaves Key alone and keeps no reference to data.
+// UnmarshalBinary decodes what MarshalBinary wrote, or did in version 1, and nothing else. It leaves Key alone and keeps no reference to data.
 func (a *Account) UnmarshalBinary(data []byte) error {
 	r := reader{data: data}
-	if version := r.byte(); version != accountVersion {
-		return fmt.Errorf("%w: version %d, want %d", errAccount, version, accountVersion)
+	version := r.byte()
+	switch {
+	case version > accountVersion:
+		return fmt.Errorf("record of a ledger's account: version %d, of a newer program: this one reads up to %d", version, accountVersion)
+	case version < 1:
+		return errAccount
 	}
 	n := r.uint64()
 	if n > maxCharges {
@@ -105,8 +114,13 @@ func (a *Account) UnmarshalBinary(data []byte) error {
 		r.copy(words[:])
 		c.Epsilon = math.Float64frombits(binary.BigEndian.Uint64(words[:8]))
 		c.Delta = math.Float64frombits(binary.BigEndian.Uint64(words[8:]))
-		c.Rounds, c.Most = r.uint32(), r.uint32()
+		if c.Most = 1; version > 1 {
+			c.Rounds, c.Most = r.uint32(), r.uint32()
+		}
 		c.Standing, c.Open = r.uint64(), r.uint64()
+		if version == 1 && c.Standing > 0 {
+			c.Rounds = 1
+		}
 		flags := r.byte()
 		c.Anonymous, c.Lost = flags&1 != 0, flags&2 != 0
 		at := r.uint64()
@@ -119,7 +133,7 @@ func (a *Account) UnmarshalBinary(data []byte) error {
 	if r.bad || len(r.data) != 0 {
 		return errAccount
 	}
-	if again, err := b.MarshalBinary(); err != nil || !bytes.Equal(again, data) {
+	if again, err := b.marshal(version); err != nil || !bytes.Equal(again, data) {
 		return errAccount
 	}
 	*a = b

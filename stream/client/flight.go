@@ -183,8 +183,8 @@ func (p *parcel) exhausted(most uint32) bool {
 	return slices.ContainsFunc(p.events, func(e *event) bool { return e.part.exhausted(most) })
 }
 
-// exhausted says that as many reports were made of an event as may be; each further round of an interactive phase allows one
-// more.
+// exhausted says that as many reports were made of an event as may be up to the round that it joined last; each further round of
+// an interactive phase allows one more.
 func (p *Participation) exhausted(most uint32) bool {
 	return uint64(p.Reports) >= uint64(most)+uint64(max(p.Rounds, 1)-1)
 }

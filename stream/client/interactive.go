@@ -20,8 +20,8 @@ func (r *round) later() bool {
 // stays says whether an event of an interactive phase may be asked again in that phase.
 func (g *gateway) stays(e *event) bool {
 	p := &e.part
-	if g.over() || !p.Stays(p.Draw.Phase) || p.exhausted(g.Policy.maxReports()) {
-		return false
+	if g.over() || !p.Stays(p.Draw.Phase) || uint64(p.Reports) >= uint64(g.Policy.maxReports())+uint64(p.Rounds) {
+		return false // the next round allows one report more than exhausted says of the last
 	}
 	if g.current != nil && g.current.message != nil && g.current.phase() != p.Draw.Phase {
 		return false

@@ -58,7 +58,7 @@ func (g *gateway) settled(e *event) bool {
 	case Counted, Unknown:
 		return !g.stays(e)
 	case Uncounted:
-		return g.over() || e.part.exhausted(g.Policy.maxReports()) || (e.part.Refunds >= g.Policy.maxRefunds() && !g.stays(e))
+		return !g.stays(e) && (g.over() || e.part.exhausted(g.Policy.maxReports()) || e.part.Refunds >= g.Policy.maxRefunds())
 	case Fresh:
 		return g.over()
 	}

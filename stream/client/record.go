@@ -8,7 +8,7 @@ import (
 	"math"
 )
 
-// recordVersion is the first byte of every record.
+// recordVersion is the first byte of every record. Records of versions 1 and 2 belong to tasks from before plans had phases.
 const recordVersion = 3
 
 // Bounds of a record; a store may be damaged, and nothing in it may grow memory.
@@ -72,8 +72,14 @@ func (p Participation) MarshalBinary() ([]byte, error) {
 func (p *Participation) UnmarshalBinary(data []byte) error {
 	r := reader{data: data}
 	q := Participation{Key: p.Key}
-	if version := r.byte(); version != recordVersion {
-		return fmt.Errorf("%w: version %d, want %d", errRecord, version, recordVersion)
+	switch version := r.byte(); {
+	case r.bad:
+		return errRecord
+	case version > recordVersion:
+		return fmt.Errorf("record of a participation: version %d, of a newer program: this one reads %d", version, recordVersion)
+	case version < recordVersion:
+		return fmt.Errorf("record of a participation: version %d, of an older program whose tasks this one does not know (it reads %d): "+
+			"finish them with that one, and use another state folder for other users", version, recordVersion)
 	}
 	q.State = State(r.byte())
 	q.Refunds, q.Reports = r.uint32(), r.uint32()
