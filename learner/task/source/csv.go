@@ -33,6 +33,10 @@ func newCSV(l *lines, schema task.Schema) (*csvRows, error) {
 		if err == io.EOF {
 			return nil, errors.New("no header line")
 		}
+		var long *task.RowError
+		if errors.As(err, &long) { // not a row, which could be passed over
+			return nil, errors.New("header: " + long.Reason)
+		}
 		if err != nil {
 			return nil, err
 		}

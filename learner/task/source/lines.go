@@ -53,8 +53,10 @@ func (l *lines) read() (long bool, err error) {
 		ended := err == nil
 		if err == io.EOF && len(l.buf)+len(part) > 0 {
 			ended = true // the last line has no end
-		} else if err != nil && err != bufio.ErrBufferFull {
+		} else if err == io.EOF {
 			return false, err
+		} else if err != nil && err != bufio.ErrBufferFull {
+			return false, fmt.Errorf("after line %d: %w", l.line, err)
 		}
 		room := l.limit + 2 - len(l.buf) // 2 for the end of the line
 		if len(part) > room {

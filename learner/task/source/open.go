@@ -47,6 +47,7 @@ type input struct {
 
 // opened is an input that is being read.
 type opened struct {
+	path  string // as it was asked for
 	rows  rows
 	file  string
 	close func() error
@@ -153,7 +154,7 @@ func (i input) open(schema task.Schema) (*opened, error) {
 	if err != nil {
 		return nil, errors.Join(err, closeAll())
 	}
-	return &opened{rows: rows, file: i.file, close: func() error { return errors.Join(rows.close(), closeAll()) }}, nil
+	return &opened{path: i.path, rows: rows, file: i.file, close: func() error { return errors.Join(rows.close(), closeAll()) }}, nil
 }
 
 // readError says that data could not be read, or that they are of another format than the task's.

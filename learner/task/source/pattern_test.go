@@ -176,3 +176,40 @@ func TestDecompressionBomb(t *testing.T) {
 		}
 	}
 }
+
+// A file of a pattern that was replaced after it was checked ends the reading once, with its name.
+func TestPatternFileIsReplaced(t *testing.T) {
+	for name, c := range map[string]struct{ data, want string }{
+		"header that is too long": {strings.Repeat("x", 200) + "\n", "header: longer than events.max_line"},
+		"another header":          {"age,y\n1,1\n", `column "job" is not in the header`},
+		"gone":                    {"", "no such file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			good := []byte("age,job,y\n1,a,1\n")
+			folder := folderOf(t, map[string][]byte{"1.csv": good, "2.csv": good})
+			r, err := Open(filepath.Join(folder, "*.csv"), compile(t, csvTask))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			second := filepath.Join(folder, "2.csv")
+			if err := os.Remove(second); err != nil {
+				t.Fatal(err)
+			}
+			if c.data != "" {
+				if err := os.WriteFile(second, []byte(c.data), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			calls := 0
+			for _, err = range r.All() {
+				if calls++; calls > 2 {
+					t.Fatal("the reading does not end")
+				}
+			}
+			if calls != 2 || err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "2.csv") {
+				t.Errorf("call %d: %v, want %q", calls, err, c.want)
+			}
+		})
+	}
+}

@@ -66,7 +66,7 @@ func New(r io.Reader, m *task.FeatureMap) (*Reader, error) {
 	if err != nil {
 		return nil, errors.Join(err, stream.Close())
 	}
-	return start(path, &Reader{opened: &opened{rows: rows, close: stream.Close}}, m)
+	return start(path, &Reader{opened: &opened{path: path, rows: rows, close: stream.Close}}, m)
 }
 
 // newRows picks the format.
@@ -98,7 +98,7 @@ func start(path string, r *Reader, m *task.FeatureMap) (*Reader, error) {
 			r.peeked = append(r.peeked, peek{row, err})
 			return r, nil
 		case !invalid && err != io.EOF:
-			return nil, errors.Join(fmt.Errorf("read data %q: %w", path, err), r.Close())
+			return nil, errors.Join(err, r.Close())
 		case invalid:
 			if first == nil {
 				first = bad
@@ -127,17 +127,8 @@ func (r *Reader) read() (task.Row, error) {
 		return task.Row{}, r.err
 	}
 	r.row.Label = ""
-	err := r.opened.rows.next(&r.row)
-	for err == io.EOF && len(r.files) > 0 {
-		if err = r.advance(); err == nil {
-			err = r.opened.rows.next(&r.row)
-		}
-	}
-	var bad *task.RowError
-	if err != nil && !errors.As(err, &bad) {
-		if err != io.EOF && r.opened.file != "" {
-			err = fmt.Errorf("%q: %w", r.opened.file, err)
-		}
+	bad, err := r.step()
+	if err != nil {
 		r.err = err
 		return task.Row{}, err
 	}
@@ -148,6 +139,25 @@ func (r *Reader) read() (task.Row, error) {
 		return task.Row{Line: bad.Line, Number: r.row.Number, File: r.row.File}, bad
 	}
 	return r.row, nil
+}
+
+// step reads into row, or says that the next one is no event. An error is final.
+func (r *Reader) step() (*task.RowError, error) {
+	for {
+		err := r.opened.rows.next(&r.row)
+		var bad *task.RowError
+		switch {
+		case errors.As(err, &bad):
+			return bad, nil
+		case err != nil && err != io.EOF:
+			return nil, fmt.Errorf("read data %q: %w", r.opened.path, err)
+		case err == nil || len(r.files) == 0:
+			return nil, err
+		}
+		if err := r.advance(); err != nil {
+			return nil, err
+		}
+	}
 }
 
 // advance goes on with the next file, whose rows are numbered from 0.
