@@ -25,7 +25,7 @@ func (b Baseline) NoiseStd(phase int, m uint64) float64 {
 	if b.Plan.Phases[phase].Moments {
 		from = b.moments
 	}
-	_, norm := b.Plan.reported(phase)
+	_, norm := b.Plan.Reported(phase)
 	return norm * math.Sqrt(from.model(m, b.Plan.Phases[phase].RoundsPerUser).total())
 }
 

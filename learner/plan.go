@@ -82,7 +82,7 @@ func (p Plan) Params(phase int) (randomizer.Params, error) {
 	if err != nil {
 		return randomizer.Params{}, fmt.Errorf("plan: %w", err)
 	}
-	dim, norm := p.reported(phase)
+	dim, norm := p.Reported(phase)
 	out := randomizer.Params{Dim: dim, ClipNorm: norm,
 		Levels: uint32(privacy.Levels), Trials: uint32(privacy.Trials), Coin: coin}
 	if err := out.Validate(); err != nil {
@@ -91,9 +91,9 @@ func (p Plan) Params(phase int) (randomizer.Params, error) {
 	return out, nil
 }
 
-// reported returns the dimension and the norm of what devices encode in a phase.
-func (p Plan) reported(phase int) (dim int, norm float64) {
-	if p.Phases[phase].Moments {
+// Reported returns the dimension and the norm of what devices encode in a phase.
+func (p Plan) Reported(phase int) (dim int, norm float64) {
+	if p.Phases[phase].Moments && p.Precondition != nil {
 		return p.Precondition.Dim, p.Precondition.Norm
 	}
 	return p.Dim + p.ExtraDim, p.EncodeNorm

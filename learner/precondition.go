@@ -130,6 +130,22 @@ func (p *Precondition) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
+// Unscaled returns a model in the coordinates of the features as they are, which gives an event the score that the model gives it in
+// the scaled ones where these are not longer than their bound. It is for blocks of that many parameters each, intercept included. A
+// model without scales is returned as it is.
+func Unscaled(model, scales []float64, block int) []float64 {
+	if scales == nil {
+		return model
+	}
+	out := slices.Clone(model)
+	for one := range slices.Chunk(out, block) {
+		for j, s := range scales {
+			one[j] *= s
+		}
+	}
+	return out
+}
+
 // checkMoments checks what belongs to the first cohort.
 func (p Problem) checkMoments() error {
 	if p.Precondition == nil {

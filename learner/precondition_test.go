@@ -96,6 +96,16 @@ func TestMomentsComeFirst(t *testing.T) {
 	}
 }
 
+func TestUnscaled(t *testing.T) {
+	model := []float64{1, 2, 3, 4, 5, 6}
+	if got := learner.Unscaled(model, []float64{0.5, 2}, 3); !slices.Equal(got, []float64{0.5, 4, 3, 2, 10, 6}) || model[0] != 1 {
+		t.Errorf("%v of %v", got, model)
+	}
+	if got := learner.Unscaled(model, nil, 3); !slices.Equal(got, model) {
+		t.Errorf("without scales: %v", got)
+	}
+}
+
 // Stop anywhere, before and after the moments, and go on from the bytes: nobody can tell.
 func TestResumeAroundMoments(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

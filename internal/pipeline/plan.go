@@ -74,6 +74,9 @@ func problemOf(spec *task.Spec, features *task.FeatureMap, loss convex.Loss) (le
 		MaxRounds: uint64(spec.Schedule.Rounds.Max), NoiseDamping: spec.Schedule.NoiseDamping,
 		Interactive: spec.Schedule.Interactive, Continuous: spec.Schedule.Continuous,
 	}
+	if p.Precondition = spec.Preconditioner(); p.Precondition != nil {
+		p.MomentUsers = uint64(spec.Features.Precondition.Users)
+	}
 	return p.ForLoss(loss, features.Bound(), features.Labels()...), nil
 }
 
@@ -121,8 +124,12 @@ func (j Job) Wire() (*wire.Task, error) {
 			return nil, errors.New("plan: no epsilon is proved for these parameters")
 		}
 		plan.Epsilon = max(plan.Epsilon, *phase.Privacy.ProvedEpsilon) // a user takes part in one phase
+		var statistic wire.Statistic
+		if phase.Moments {
+			statistic = wire.Statistic_STATISTIC_SECOND_MOMENTS
+		}
 		plan.Phases = append(plan.Phases, &wire.Phase{
-			Users: phase.Users, Rounds: phase.Rounds, Cohort: phase.Cohort, Minimum: phase.Minimum,
+			Statistic: statistic, Users: phase.Users, Rounds: phase.Rounds, Cohort: phase.Cohort, Minimum: phase.Minimum,
 			Mechanism:     manifest.Mechanism(params, phase.Privacy.FloorTrials, bundleOf(suite, params, phase.Cohort)),
 			RoundsPerUser: uint32(min(phase.RoundsPerUser, math.MaxUint32)), Smoothing: phase.Smoothing,
 		})
@@ -145,11 +152,12 @@ func BuildAlgorithm(t *wire.Task) (learner.Algorithm, error) {
 		{"endless", p.GetEndless(), plan.Continuous != ""}}
 	for i := range min(len(p.GetPhases()), len(plan.Phases)) {
 		stored, own := p.Phases[i], plan.Phases[i]
+		dim, norm := plan.Reported(i)
 		fields = append(fields, pair{"rounds", stored.GetRounds(), own.Rounds}, pair{"cohort", stored.GetCohort(), own.Cohort},
 			pair{"users of a phase", stored.GetUsers(), own.Users}, pair{"smoothing", stored.GetSmoothing(), own.Smoothing},
 			pair{"rounds_per_user", uint64(stored.GetRoundsPerUser()), own.RoundsPerUser},
-			pair{"dim", int(stored.GetMechanism().GetDim()), plan.Dim + plan.ExtraDim},
-			pair{"clip_norm", stored.GetMechanism().GetClipNorm(), plan.EncodeNorm})
+			pair{"dim", int(stored.GetMechanism().GetDim()), dim}, pair{"clip_norm", stored.GetMechanism().GetClipNorm(), norm},
+			pair{"second moments", stored.GetStatistic() == wire.Statistic_STATISTIC_SECOND_MOMENTS, own.Moments})
 	}
 	for _, one := range fields {
 		if one.stored != one.own {
@@ -162,7 +170,7 @@ func BuildAlgorithm(t *wire.Task) (learner.Algorithm, error) {
 // PaperNoiseStd is what a round's noise would be with the paper's closed-form constants, in units of the clip norm. It
 // is an error where they do not apply.
 func PaperNoiseStd(j Job) (float64, error) {
-	paper, err := accounting.Calibrate(accounting.Request{Users: j.Plan.Phases[0].Cohort, Dim: j.Plan.Dim, Epsilon: j.Problem.Epsilon,
-		Delta: j.Problem.Delta, Trust: accounting.Shuffle, HonestFraction: accounting.One, Rounds: int(j.Plan.Phases[0].RoundsPerUser), Profile: accounting.Paper})
+	paper, err := accounting.Calibrate(accounting.Request{Users: j.Plan.First().Cohort, Dim: j.Plan.Dim, Epsilon: j.Problem.Epsilon,
+		Delta: j.Problem.Delta, Trust: accounting.Shuffle, HonestFraction: accounting.One, Rounds: int(j.Plan.First().RoundsPerUser), Profile: accounting.Paper})
 	return paper.NoiseStd, err
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/panlearn/panlearn/internal/model"
 	"github.com/panlearn/panlearn/internal/sim"
+	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/learner/task/source"
 	"github.com/panlearn/panlearn/shuffle/stage"
@@ -249,19 +250,21 @@ func (c QuickstartConfig) report(ctx context.Context, v View, population *sim.Sy
 	}
 	out := QuickstartReport{Accepted: snapshot.Privacy.Users, Rounds: snapshot.Round,
 		Epsilon: snapshot.Privacy.Epsilon, Delta: snapshot.Privacy.Delta, ModelVersion: snapshot.ModelVersion,
-		NoiseStd: c.Job.Plan.Phases[0].Privacy.NoiseStd, Snapshot: snapshot}
+		NoiseStd: c.Job.Plan.First().Privacy.NoiseStd, Snapshot: snapshot}
 	users := int(v.Task.Plan.Users)
 	examples := population.Take(users + testEvents)
 	test := examples[users:]
 	accuracy := func(theta []float64) float64 { return sim.Accuracy(theta, test) }
-	model := v.Algorithm.Model()
+	block := c.Job.Features.Dim()
+	model := learner.Unscaled(v.Algorithm.Model(), learner.ScalesOf(v.Algorithm), block)
 	out.TestAccuracy, out.ExcessRisk = accuracy(model), population.ExcessRisk(model)
 	out.OptimumAccuracy = accuracy(population.Truth())
 	plain, err := sim.Run(ctx, sim.Config{Plan: c.Job.Plan, Loss: c.Job.Loss, Examples: examples[:users], Seed: c.Seed, Exact: true})
 	if err != nil {
 		return out, err
 	}
-	out.NonPrivateAccuracy, out.NonPrivateExcessRisk = accuracy(plain.Model), population.ExcessRisk(plain.Model)
+	exact := learner.Unscaled(plain.Model, plain.Scales, block)
+	out.NonPrivateAccuracy, out.NonPrivateExcessRisk = accuracy(exact), population.ExcessRisk(exact)
 	out.PaperNoiseStd, err = PaperNoiseStd(c.Job)
 	return out, err
 }
@@ -288,7 +291,7 @@ func (c QuickstartConfig) scorer(ctx context.Context, store *pebblestore.Store, 
 		if err != nil {
 			return // the run itself will say what is wrong
 		}
-		theta := view.Algorithm.Model()
+		theta := learner.Unscaled(view.Algorithm.Model(), learner.ScalesOf(view.Algorithm), c.Job.Features.Dim())
 		c.Model(Learned{Progress: a.Progress, Accuracy: sim.Accuracy(theta, test), ExcessRisk: population.ExcessRisk(theta)})
 	}}
 }

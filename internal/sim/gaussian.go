@@ -15,13 +15,13 @@ type gaussian struct {
 	seed  uint64
 }
 
-func (o gaussian) mean(step uint64, point []float64, cohort []int32) (learner.Estimate, error) {
-	out, err := o.exact.mean(step, point, cohort)
+func (o gaussian) mean(q learner.Query, cohort []int32) (learner.Estimate, error) {
+	out, err := o.exact.mean(q, cohort)
 	if err != nil {
 		return learner.Estimate{}, err
 	}
 	std := o.std(o.phase, out.Users)
-	normal := rand.New(Entropy(o.seed, "gaussian", step))
+	normal := rand.New(Entropy(o.seed, "gaussian", q.Step))
 	for j := range out.Gradient {
 		out.Gradient[j] += std * normal.NormFloat64()
 	}

@@ -14,25 +14,36 @@ import (
 type devices struct {
 	loss     convex.Loss
 	examples []convex.Example
+	how      *convex.Preconditioner
 	clip     float64
 	dim      int
-	vector   []float64 // scratch: the gradient, then the extra coordinates, which are zero
+	vector   []float64      // scratch: what is reported, then the extra coordinates, which are zero
+	scaled   convex.Example // scratch
 }
 
-func (d devices) gradient(user int32, point []float64) []float64 {
-	g := d.vector[:d.dim]
-	d.loss.Gradient(g, point, d.examples[user])
+// report is what a user's device says of its event: the clipped gradient, or the clipped squares of its features.
+func (d *devices) report(user int32, q learner.Query) []float64 {
+	g, x := d.vector[:d.dim], d.examples[user]
+	if q.Moments {
+		d.how.Squares(g, x)
+		return d.vector
+	}
+	if q.Scales != nil {
+		d.how.Rescale(&d.scaled, x, q.Scales)
+		x = d.scaled
+	}
+	d.loss.Gradient(g, q.Point, x)
 	convex.Clip(g, d.clip)
 	return d.vector
 }
 
 // exact is the oracle without noise.
-type exact struct{ devices }
+type exact struct{ *devices }
 
-func (o exact) mean(_ uint64, point []float64, cohort []int32) (learner.Estimate, error) {
+func (o exact) mean(q learner.Query, cohort []int32) (learner.Estimate, error) {
 	sum := make([]float64, o.dim)
 	for _, user := range cohort {
-		for j, g := range o.gradient(user, point)[:o.dim] {
+		for j, g := range o.report(user, q)[:o.dim] {
 			sum[j] += g
 		}
 	}
@@ -44,7 +55,7 @@ func (o exact) mean(_ uint64, point []float64, cohort []int32) (learner.Estimate
 
 // mixed is the protocol in one phase: encode, pack, mix, release, estimate.
 type mixed struct {
-	devices
+	*devices
 	phase   learner.Phase
 	params  randomizer.Params
 	encoder *randomizer.VectorSum
@@ -53,22 +64,22 @@ type mixed struct {
 	packed  []byte
 }
 
-func (o *mixed) mean(step uint64, point []float64, cohort []int32) (learner.Estimate, error) {
+func (o *mixed) mean(q learner.Query, cohort []int32) (learner.Estimate, error) {
 	var generators uint64
 	mixer, err := shuffle.NewMixer(shuffle.Config{Params: o.params, Cohort: uint64(len(cohort)), Minimum: min(o.phase.Minimum, uint64(len(cohort))),
 		FloorTrials: o.phase.Privacy.FloorTrials, Entropy: func() rand.Source {
 			generators++
-			return Entropy(o.seed, "mixer", step, generators)
+			return Entropy(o.seed, "mixer", q.Step, generators)
 		}})
 	if err != nil {
 		return learner.Estimate{}, err
 	}
 	for i, user := range cohort {
-		if o.counts, err = o.encoder.Encode(o.counts, o.gradient(user, point)); err != nil {
+		if o.counts, err = o.encoder.Encode(o.counts, o.report(user, q)); err != nil {
 			return learner.Estimate{}, err
 		}
 		o.packed = o.params.Pack(o.packed[:0], o.counts)
-		if out := mixer.Add([]shuffle.ReportID{reportID(step, uint64(i))}, o.packed); out != shuffle.Accepted {
+		if out := mixer.Add([]shuffle.ReportID{reportID(q.Step, uint64(i))}, o.packed); out != shuffle.Accepted {
 			return learner.Estimate{}, fmt.Errorf("the mixer found a report %v", out)
 		}
 	}

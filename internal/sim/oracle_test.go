@@ -35,20 +35,20 @@ func TestTheorem32_NoiseIsAsPlanned(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		users := devices{loss: s.Loss(), examples: examples, clip: 2, dim: dim, vector: make([]float64, dim)}
+		users := &devices{loss: s.Loss(), examples: examples, clip: 2, dim: dim, vector: make([]float64, dim)}
 		noisy := &mixed{devices: users, phase: plan.Phases[0], params: params, encoder: encoder, seed: seed}
 		cohort := make([]int32, len(examples))
 		for i := range cohort {
 			cohort[i] = int32(i)
 		}
-		truth, err := exact{users}.mean(0, point, cohort)
+		truth, err := exact{users}.mean(learner.Query{Point: point}, cohort)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var square, sum float64
 		var known learner.Estimate
 		for round := range uint64(rounds) {
-			if known, err = noisy.mean(round, point, cohort); err != nil {
+			if known, err = noisy.mean(learner.Query{Step: round, Point: point}, cohort); err != nil {
 				t.Fatal(err)
 			}
 			for j, g := range known.Gradient {
@@ -76,7 +76,7 @@ func TestTheorem32_NoiseIsAsPlanned(t *testing.T) {
 func TestDevicesClip(t *testing.T) {
 	d := devices{loss: convex.Squared{}, clip: 1, dim: 2, vector: make([]float64, 3),
 		examples: []convex.Example{{Value: []float64{3, 4}, Label: -10}}}
-	got := d.gradient(0, []float64{0, 0})
+	got := d.report(0, learner.Query{Point: []float64{0, 0}})
 	if math.Abs(got[0]-0.6) > 1e-15 || math.Abs(got[1]-0.8) > 1e-15 || got[2] != 0 {
 		t.Errorf("gradient %v, want [0.6 0.8 0]", got)
 	}
@@ -100,7 +100,7 @@ func TestSection6_DevicesReportTheEnvelope(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := o.mean(1, []float64{c.z}, []int32{0})
+			got, err := o.mean(learner.Query{Step: 1, Point: []float64{c.z}}, []int32{0})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -37,11 +37,14 @@ type Round struct {
 	Users       uint64           // of this round
 	Cohort      []int32          // their indices in Examples; only valid during the call
 	Model       func() []float64 // as of now; a copy, only valid during the call
+	Scales      []float64        // of the coordinates that Model lives in; see Result
 }
 
 // Result is what a run gives.
 type Result struct {
-	Model  []float64
+	Model []float64
+	// Scales are those of the coordinates that Model lives in, see learner.ScalesOf; nil for the features as they are.
+	Scales []float64
 	Rounds uint64
 	Users  uint64 // in all rounds
 	State  []byte // of the method at its end
@@ -66,7 +69,7 @@ func Run(ctx context.Context, c Config) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("simulate: %w", err)
 	}
-	return Result{Model: r.method.Model(), Rounds: r.rounds, Users: r.users, State: state}, nil
+	return Result{Model: r.method.Model(), Scales: learner.ScalesOf(r.method), Rounds: r.rounds, Users: r.users, State: state}, nil
 }
 
 type run struct {
@@ -83,7 +86,7 @@ type run struct {
 
 // An oracle answers a query with a cohort.
 type oracle interface {
-	mean(step uint64, point []float64, cohort []int32) (learner.Estimate, error)
+	mean(q learner.Query, cohort []int32) (learner.Estimate, error)
 }
 
 func newRun(c Config) (*run, error) {
@@ -125,12 +128,16 @@ func (c Config) oracle(phase int, reports rand.Source) (oracle, error) {
 			return nil, err
 		}
 	}
-	users := devices{loss: loss, examples: c.Examples, clip: c.Plan.ClipNorm, vector: make([]float64, c.Plan.Dim+c.Plan.ExtraDim), dim: c.Plan.Dim}
+	dim, clip := c.Plan.Reported(phase)
+	users := devices{loss: loss, examples: c.Examples, how: c.Plan.Precondition, clip: clip, vector: make([]float64, dim), dim: dim}
+	if !c.Plan.Phases[phase].Moments {
+		users.dim, users.clip = c.Plan.Dim, c.Plan.ClipNorm
+	}
 	switch {
 	case c.Exact:
-		return exact{users}, nil
+		return exact{&users}, nil
 	case c.NoiseStd != nil:
-		return gaussian{exact: exact{users}, std: c.NoiseStd, phase: phase, seed: c.Seed}, nil
+		return gaussian{exact: exact{&users}, std: c.NoiseStd, phase: phase, seed: c.Seed}, nil
 	}
 	params, err := c.Plan.Params(phase)
 	if err != nil {
@@ -140,7 +147,7 @@ func (c Config) oracle(phase int, reports rand.Source) (oracle, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &mixed{devices: users, phase: c.Plan.Phases[phase], params: params, encoder: encoder, seed: c.Seed}, nil
+	return &mixed{devices: &users, phase: c.Plan.Phases[phase], params: params, encoder: encoder, seed: c.Seed}, nil
 }
 
 func (c Config) validate() error {
@@ -150,6 +157,9 @@ func (c Config) validate() error {
 	features := c.Plan.Dim / c.Loss.Parameters(1)
 	if c.Loss.Parameters(features) != c.Plan.Dim {
 		return fmt.Errorf("dim: %d is no dimension of the %s loss", c.Plan.Dim, c.Loss.Name())
+	}
+	if how := c.Plan.Precondition; how != nil && (how.Dim > features || how.Dim < 1) {
+		return fmt.Errorf("precondition: %d second moments of %d features", how.Dim, features)
 	}
 	have := uint64(len(c.Examples))
 	if have > math.MaxInt32 {
@@ -201,7 +211,7 @@ func (r *run) round() error {
 		r.phase, r.taken = phase, 0
 	}
 	cohort := r.cohort(phase, r.Plan.CohortOf(q.Step))
-	estimate, err := r.oracles[phase].mean(q.Step, q.Point, cohort)
+	estimate, err := r.oracles[phase].mean(q, cohort)
 	if err != nil {
 		return err
 	}
@@ -210,7 +220,8 @@ func (r *run) round() error {
 	}
 	r.rounds++
 	if r.OnRound != nil {
-		r.OnRound(Round{Step: q.Step, Steps: r.Plan.Rounds(), Users: uint64(len(cohort)), Cohort: cohort, Model: r.method.Model})
+		r.OnRound(Round{Step: q.Step, Steps: r.Plan.Rounds(), Users: uint64(len(cohort)), Cohort: cohort, Model: r.method.Model,
+			Scales: learner.ScalesOf(r.method)})
 	}
 	return nil
 }

@@ -112,7 +112,7 @@ type Applied struct {
 	Void         bool
 	NoiseStd     float64 // of one coordinate of the mean gradient: privacy noise
 	RoundingStd  float64 // of one coordinate of the mean gradient: stochastic rounding, worst case
-	GradientNorm float64 // of the noisy mean gradient
+	GradientNorm float64 // of the noisy mean gradient; 0 in a round of second moments
 	Rejects      map[string]uint64
 	Took         time.Duration // from announcement to commit
 }

@@ -216,7 +216,9 @@ func (c *core) settle(out *commit, b *wire.Batch, hash state.Hash, alg learner.A
 	}
 	out.applied.NoiseStd = math.Sqrt(estimate.PrivacyVariance)
 	out.applied.RoundingStd = math.Sqrt(estimate.RoundingVariance)
-	out.applied.GradientNorm = convex.Norm(estimate.Gradient)
+	if c.round.Statistic == wire.Statistic_STATISTIC_GRADIENT {
+		out.applied.GradientNorm = convex.Norm(estimate.Gradient)
+	}
 	cost, err := c.cost(c.round)
 	if err != nil {
 		return state.Entry{}, err

@@ -72,7 +72,9 @@ func (c *core) refusal() error {
 }
 
 func (c *core) nextRound(r uint64, q learner.Query) *wire.Round {
-	return manifest.RoundOf(c.task, c.taskHash, r, q.Step, q.Point)
+	out := manifest.RoundOf(c.task, c.taskHash, r, q.Step, q.Point)
+	out.Scales = q.Scales
+	return out
 }
 
 func rejects(b *wire.Batch) map[string]uint64 {

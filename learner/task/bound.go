@@ -19,16 +19,27 @@ func (s *Spec) declaredBound() float64 {
 	return math.Sqrt(s.Intercept*s.Intercept + s.Features.squaredBound())
 }
 
-// squaredBound adds up the largest squares of groups of coordinates: a number alone, one indicator of each group, and the
-// products and Fourier features each by their own bound. Every term is largest where all scaled values are largest in
-// magnitude, so for numbers and products the sum of the largest terms is the largest sum.
+// squaredBound is the largest squared norm of the scaled coordinates.
 func (f *Features) squaredBound() float64 {
+	return f.largest(func(j int, b float64) float64 { b *= f.scale(j); return b * b })
+}
+
+// momentBound is the largest norm of the squares of the coordinates before the scale.
+func (f *Features) momentBound() float64 {
+	// Devices compare the number: no product is fused, so that it is the same on every architecture.
+	return math.Sqrt(f.largest(func(_ int, b float64) float64 { b = float64(b * b); return float64(b * b) }))
+}
+
+// largest adds up the largest terms, growing functions of the magnitude, of groups of coordinates: a number alone, one indicator
+// of each group, and the products and Fourier features each by their own bound. Every term is largest where all scaled values are
+// largest in magnitude, so for numbers and products the sum of the largest terms is the largest sum.
+func (f *Features) largest(term func(j int, b float64) float64) float64 {
 	sum, at := 0.0, 0
-	square := func(b float64) float64 { b *= f.scale(at); at++; return b * b }
+	one := func(b float64) float64 { b = term(at, b); at++; return b }
 	indicators := func(n int) float64 { // exactly one of them, or none
 		var most float64
 		for range n {
-			most = max(most, square(1))
+			most = max(most, one(1))
 		}
 		return most
 	}
@@ -36,7 +47,7 @@ func (f *Features) squaredBound() float64 {
 		b := newAffine(v.Min, v.Max, v.Scale).bound()
 		squares := make([]float64, v.Dimension)
 		for i := range squares {
-			squares[i] = square(b)
+			squares[i] = one(b)
 		}
 		slices.Sort(squares)
 		for _, x := range squares[v.Dimension-v.MaxNonzeros:] {
@@ -47,7 +58,7 @@ func (f *Features) squaredBound() float64 {
 		switch c := &f.Columns[i]; {
 		case c.Hidden:
 		case c.Kind == Numeric:
-			sum += square(affineOf(c).bound())
+			sum += one(affineOf(c).bound())
 		default:
 			sum += indicators(c.width())
 		}
@@ -61,12 +72,12 @@ func (f *Features) squaredBound() float64 {
 			for _, i := range product {
 				b *= affineOf(f.column(p.Columns[i], true)).bound()
 			}
-			sum += square(b)
+			sum += one(b)
 		}
 	}
 	if r := f.Fourier; r != nil {
 		for range r.Dimension {
-			sum += square(math.Sqrt(2 / float64(r.Dimension)))
+			sum += one(math.Sqrt(2 / float64(r.Dimension)))
 		}
 	}
 	return sum
@@ -77,6 +88,8 @@ func (f *Features) scale(j int) float64 {
 	switch {
 	case f.Scales != nil:
 		return f.Scales[j]
+	case f.estimated():
+		return 1 / math.Sqrt(f.Precondition.Damping) // at most, until the moments are estimated
 	case f.Precondition != nil:
 		return 1 / math.Sqrt(f.Precondition.SecondMoments[j]+f.Precondition.Damping)
 	}

@@ -140,6 +140,16 @@ func (f *Features) checkScales() error {
 	if p == nil {
 		return nil
 	}
+	switch {
+	case p.Damping < 1/maxScale || p.Damping > maxScale:
+		return refuse("features.precondition.damping", p.Damping, "a number > 0, from %g to %g", 1/maxScale, float64(maxScale))
+	case p.Users < 0:
+		return refuse("features.precondition.users", p.Users, "a whole number > 0, or second_moments that are public")
+	case p.Users == 0 && p.Norm != 0:
+		return refuse("features.precondition.norm", p.Norm, "nothing without features.precondition.users")
+	case p.Users > 0:
+		return f.checkEstimated()
+	}
 	if len(p.SecondMoments) != width {
 		return refuse("features.precondition.second_moments", fmt.Sprintf("%d numbers", len(p.SecondMoments)), "%d, one a coordinate", width)
 	}
@@ -147,9 +157,6 @@ func (f *Features) checkScales() error {
 		if h < 0 || h > maxScale {
 			return refuse(fmt.Sprintf("features.precondition.second_moments.%d", i), h, "a number from 0 to %g", float64(maxScale))
 		}
-	}
-	if p.Damping < 1/maxScale || p.Damping > maxScale {
-		return refuse("features.precondition.damping", p.Damping, "a number > 0, from %g to %g", 1/maxScale, float64(maxScale))
 	}
 	return nil
 }

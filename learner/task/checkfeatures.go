@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/panlearn/panlearn/learner/convex"
 )
 
 // otherWord names the indicator of words outside a vocabulary.
@@ -12,9 +14,9 @@ const otherWord = "*"
 
 // Limits of derived features.
 const (
-	maxCrossed     = 1<<32 - 1 // combinations of a hashed cross: a position is hashed as 32 bits
-	maxFrequencies = 1 << 22   // numbers of Fourier features
-	maxScale       = 1e12      // of a preconditioner, and of its inverse
+	maxCrossed     = 1<<32 - 1       // combinations of a hashed cross: a position is hashed as 32 bits
+	maxFrequencies = 1 << 22         // numbers of Fourier features
+	maxScale       = convex.MaxScale // of a preconditioner, and of its inverse
 )
 
 func (s *Spec) checkFeatures() error {

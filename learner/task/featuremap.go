@@ -21,6 +21,7 @@ type FeatureMap struct {
 	bound      float64
 	scoreBound float64 // of counts
 	dense      bool    // every event sets every coordinate
+	unscaled   bool    // the scales come later, and the norm is bounded then
 	most       int     // values that an event of columns can set
 }
 
@@ -42,7 +43,8 @@ func (s *Spec) Compile() (*FeatureMap, error) {
 		m.compileColumns(s.Features.Columns)
 	}
 	m.compileDerived(&s.Features)
-	if s.Features.Scales != nil || s.Features.Precondition != nil {
+	m.unscaled = s.Features.estimated()
+	if s.Features.Scales != nil || (s.Features.Precondition != nil && !m.unscaled) {
 		m.scales = make([]float64, len(m.coordinate))
 		for j := range m.scales {
 			m.scales[j] = s.Features.scale(j)
@@ -138,7 +140,8 @@ func (m *FeatureMap) Schema() Schema { return m.schema }
 // Dim is d, the length of a feature vector: the intercept, where there is one, is the last coordinate.
 func (m *FeatureMap) Dim() int { return m.dim }
 
-// Bound is X, the bound on the norm of every feature vector, intercept included.
+// Bound is X, the bound on the norm of every feature vector, intercept included. Where the scales are yet to be estimated it
+// holds of the vector that is scaled by them, see Spec.Preconditioner.
 func (m *FeatureMap) Bound() float64 { return m.bound }
 
 // Coordinates describes the coordinates but for the intercept, in order. The caller must not change them.

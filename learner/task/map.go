@@ -8,7 +8,7 @@ import (
 )
 
 // Map writes the row's feature vector and label to dst, reusing dst's memory: it allocates nothing once dst has grown. The
-// vector has finite values and norm at most Bound: a longer one is scaled down. The error is a *RowError, and dst is then
+// vector has finite values and norm at most Bound: a longer one is scaled down, but where scales are to be estimated. The error is a *RowError, and dst is then
 // unspecified; the caller reports the zero vector.
 func (m *FeatureMap) Map(row Row, dst *convex.Example) error {
 	fail := func(column, reason string) error {
@@ -49,7 +49,9 @@ func (m *FeatureMap) Map(row Row, dst *convex.Example) error {
 	if m.intercept != 0 {
 		w.put(m.dim-1, m.intercept)
 	}
-	convex.Clip(w.value, m.bound)
+	if !m.unscaled {
+		convex.Clip(w.value, m.bound)
+	}
 	dst.Index, dst.Value = w.index, w.value
 	if m.dense {
 		dst.Index = nil

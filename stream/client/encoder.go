@@ -16,14 +16,16 @@ type encoder struct {
 	phase    *PhaseTerms           // of the round
 	sum      *randomizer.VectorSum // of the phase
 	point    []float64
-	gradient []float64
+	scales   []float64      // of the features; nil where they are as they are
+	scaled   convex.Example // scratch
+	gradient []float64      // or what else the phase's reports are of
 	counts   []uint32
 }
 
 func newEncoder(t *Terms, entropy rand.Source) *encoder { return &encoder{terms: t, entropy: entropy} }
 
-// at moves to the point of a round, in a phase of the plan.
-func (e *encoder) at(phase int, point []float64) error {
+// at moves to the point and the scales of a round, in a phase of the plan.
+func (e *encoder) at(phase int, point, scales []float64) error {
 	if next := &e.terms.Phases[phase]; e.phase != next {
 		sum, err := randomizer.NewVectorSum(next.Params, e.entropy)
 		if err != nil {
@@ -31,7 +33,7 @@ func (e *encoder) at(phase int, point []float64) error {
 		}
 		e.phase, e.sum, e.gradient = next, sum, make([]float64, next.Params.Dim)
 	}
-	e.point = slices.Clone(point)
+	e.point, e.scales = slices.Clone(point), slices.Clone(scales)
 	return nil
 }
 
@@ -41,7 +43,11 @@ func (e *encoder) draw(x convex.Example, invalid bool) ([]byte, error) {
 	clear(e.gradient)
 	params := e.phase.Params
 	if !invalid && e.valid(x) == nil {
-		e.phase.Loss.Gradient(e.gradient, e.point, x)
+		if e.phase.Moments {
+			e.terms.Scaling.Squares(e.gradient, x)
+		} else {
+			e.phase.Loss.Gradient(e.gradient, e.point, e.rescaled(x))
+		}
 		convex.Clip(e.gradient, params.ClipNorm)
 	}
 	var err error
@@ -51,7 +57,17 @@ func (e *encoder) draw(x convex.Example, invalid bool) ([]byte, error) {
 	packed := params.Pack(make([]byte, 0, params.ReportBytes()), e.counts)
 	clear(e.counts)
 	clear(e.gradient)
+	clear(e.scaled.Value)
 	return packed, nil
+}
+
+// rescaled is an example in the coordinates of the point; it is valid until the next one.
+func (e *encoder) rescaled(x convex.Example) convex.Example {
+	if e.scales == nil {
+		return x
+	}
+	e.terms.Scaling.Rescale(&e.scaled, x, e.scales)
+	return e.scaled
 }
 
 // valid says whether an example is one of the task. The error names positions, never contents.

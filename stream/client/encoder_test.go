@@ -50,7 +50,7 @@ func TestPhaseDecidesWhatIsReported(t *testing.T) {
 	x := convex.Example{Index: []int32{0, 2}, Value: []float64{1, -1}, Label: 1}
 	point := []float64{0.5, 1, -2}
 	for _, phase := range []int{0, 1, 0} {
-		if err := e.at(phase, point); err != nil {
+		if err := e.at(phase, point, nil); err != nil {
 			t.Fatal(err)
 		}
 		want := make([]float64, 3)
@@ -72,6 +72,69 @@ func TestPhaseDecidesWhatIsReported(t *testing.T) {
 	envelope.Gradient(smooth[:], point, x)
 	if math.Abs(plain[0]-smooth[0]) < 0.01 {
 		t.Errorf("the gradients %v and %v do not tell the phases apart", plain, smooth)
+	}
+}
+
+// TestMomentsAndScales: a device reports the squares of its features, clipped to their own norm, where the phase asks for them, and else
+// the gradient at features times the round's scales, within the declared norm.
+func TestMomentsAndScales(t *testing.T) {
+	spec, err := task.Parse([]byte(plainTask), []string{"features.precondition={users: 10, damping: 0.01, norm: 1.25}", "norm_bound=2", "intercept=1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	features, err := spec.Compile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	loss := convex.Logistic{}
+	terms := &Terms{Loss: loss, Features: features, Scaling: spec.Preconditioner(), Phases: []PhaseTerms{
+		{Params: randomizer.Params{Dim: 3, ClipNorm: 1.25, Levels: 1 << 20, Trials: 4, Coin: randomizer.Fair}, Moments: true},
+		{Params: randomizer.Params{Dim: 4, ClipNorm: 2, Levels: 1 << 20, Trials: 4, Coin: randomizer.Fair}, Loss: loss}}}
+	e := newEncoder(terms, zeros{})
+	row := func(values ...float64) (x convex.Example) {
+		if err := features.Map(task.Row{Index: []int32{0, 1, 2}, Value: values, Label: "1"}, &x); err != nil {
+			t.Fatal(err)
+		}
+		return x
+	}
+	point := []float64{0.5, 1, -2, 0.25}
+	for _, c := range []struct {
+		phase  int
+		x      convex.Example
+		scales []float64
+		want   []float64 // moments; nil: the gradient at scaled
+		scaled convex.Example
+	}{
+		{phase: 0, x: row(0.5, -1, 0.1), want: []float64{0.25, 1, 0.01}},
+		{phase: 0, x: row(1, 0, 1), want: []float64{1.25 / math.Sqrt2, 0, 1.25 / math.Sqrt2}},
+		{phase: 1, x: row(0.5, -1, 0.1), scales: []float64{2, 0.5, 10}, scaled: convex.Example{Value: []float64{1, -0.5, 1, 1}, Label: 1}},
+		{phase: 1, x: row(1, 1, 1), scales: []float64{10, 5, 10}, // of norm sqrt(226), cut to 2
+			scaled: convex.Example{Value: []float64{20 / math.Sqrt(226), 10 / math.Sqrt(226), 20 / math.Sqrt(226), 2 / math.Sqrt(226)}, Label: 1}},
+		{phase: 0, x: row(0, 0, 1), want: []float64{0, 0, 1}},
+	} {
+		at := point
+		if c.want != nil {
+			at = nil
+		}
+		if err := e.at(c.phase, at, c.scales); err != nil {
+			t.Fatal(err)
+		}
+		want := c.want
+		if want == nil {
+			want = make([]float64, 4)
+			loss.Gradient(want, point, c.scaled)
+		}
+		report, err := e.draw(c.x, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := decoded(t, terms.Phases[c.phase].Params, report)
+		for i := range want {
+			if math.Abs(got[i]-want[i]) > 1e-3 {
+				t.Errorf("phase %d, scales %v: reported %v, want %v", c.phase, c.scales, got, want)
+				break
+			}
+		}
 	}
 }
 

@@ -118,7 +118,7 @@ func (g *gateway) refreshRound(ctx context.Context) error {
 		}
 	}
 	at, _ := manifest.PhaseOf(g.terms.Task.Plan, m.Step) // CheckRound knows that there is one
-	if err := g.encoder.at(at.Index, m.Point); err != nil {
+	if err := g.encoder.at(at.Index, m.Point, m.Scales); err != nil {
 		return err
 	}
 	r := g.rounds[m.Round]

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 
@@ -27,9 +28,10 @@ type Terms struct {
 	Spec      *task.Spec
 	Features  *task.FeatureMap
 	Loss      convex.Loss
-	Set       convex.Set           // of points
-	Phases    []PhaseTerms         // of the plan, in order
-	Guarantee accounting.Guarantee // of the costliest phase, at Delta, with the honest fraction relied upon
+	Set       convex.Set             // of points
+	Scaling   *convex.Preconditioner // nil: features as they are
+	Phases    []PhaseTerms           // of the plan, in order
+	Guarantee accounting.Guarantee   // of the costliest phase, at Delta, with the honest fraction relied upon
 	Delta     float64
 
 	honest     accounting.Fraction // relied upon: the smaller of the policy's and the plan's own
@@ -44,6 +46,7 @@ type Terms struct {
 type PhaseTerms struct {
 	Params    randomizer.Params
 	Loss      convex.Loss          // whose gradient is reported: the task's, or its Moreau envelope
+	Moments   bool                 // the squares of the features are reported in place of a gradient
 	Rounds    uint32               // that one user answers
 	Guarantee accounting.Guarantee // of all of them together, for the phase's cohort
 }
@@ -82,6 +85,9 @@ func (p Policy) CheckTask(t *wire.Task, hash stream.Hash) (*Terms, error) {
 	if p.MaxDelta > 0 {
 		terms.Delta = min(terms.Delta, p.MaxDelta)
 	}
+	if err := terms.scaled(t.Plan); err != nil {
+		return terms, err
+	}
 	for i, f := range t.Plan.Phases {
 		agreed, err := terms.agree(fmt.Sprintf("plan.phases[%d]", i), f)
 		if err != nil {
@@ -95,9 +101,30 @@ func (p Policy) CheckTask(t *wire.Task, hash stream.Hash) (*Terms, error) {
 	return terms, nil
 }
 
+// scaled refuses a plan that asks for second moments where the declaration does not, or not of those who are declared.
+func (t *Terms) scaled(plan *wire.Plan) error {
+	first := plan.Phases[0]
+	moments := first.Statistic == wire.Statistic_STATISTIC_SECOND_MOMENTS // of no other phase, as CheckTask knows
+	switch {
+	case moments != (t.Scaling != nil):
+		return refuse("plan.phases[0].statistic", first.Statistic, "what features.precondition declares")
+	case moments && first.Users != uint64(t.Spec.Features.Precondition.Users):
+		return refuse("plan.phases[0].users", first.Users, "%d, as declared in features.precondition.users", t.Spec.Features.Precondition.Users)
+	}
+	return nil
+}
+
+// encoded are the dimension and the norm of what is reported in a phase, as declared.
+func (t *Terms) encoded(moments bool) (dim int, norm float64) {
+	if moments {
+		return t.Scaling.Dim, t.Scaling.Norm
+	}
+	return t.Loss.Parameters(t.Features.Dim()), t.Spec.Model.ClipNorm
+}
+
 // agree decides about one phase.
 func (t *Terms) agree(field string, f *wire.Phase) (PhaseTerms, error) {
-	out := PhaseTerms{Rounds: f.RoundsPerUser}
+	out := PhaseTerms{Rounds: f.RoundsPerUser, Moments: f.Statistic == wire.Statistic_STATISTIC_SECOND_MOMENTS}
 	var err error
 	if out.Params, err = manifest.Params(f.Mechanism); err != nil {
 		return out, refuse(field+".mechanism", "not valid: "+err.Error(), "a valid mechanism")
@@ -105,11 +132,11 @@ func (t *Terms) agree(field string, f *wire.Phase) (PhaseTerms, error) {
 	if out.Loss, err = reported(t.Loss, f.Smoothing); err != nil {
 		return out, refuse(field+".smoothing", fmt.Sprintf("%v: %v", f.Smoothing, err), "0, or one for which the loss has an envelope")
 	}
-	switch dim := t.Loss.Parameters(t.Features.Dim()); {
+	switch dim, norm := t.encoded(out.Moments); {
 	case out.Params.Dim != dim:
 		return out, refuse(field+".mechanism.dim", out.Params.Dim, "%d, as declared", dim)
-	case out.Params.ClipNorm != t.Spec.Model.ClipNorm:
-		return out, refuse(field+".mechanism.clip_norm", out.Params.ClipNorm, "%v, as declared", t.Spec.Model.ClipNorm)
+	case out.Params.ClipNorm != norm:
+		return out, refuse(field+".mechanism.clip_norm", out.Params.ClipNorm, "%v, as declared", norm)
 	case f.Minimum < t.policy.MinCohort:
 		return out, refuse(field+".minimum", f.Minimum, "at least %d, the policy's min_cohort", t.policy.MinCohort)
 	case f.RoundsPerUser > t.policy.maxRoundsPerUser():
@@ -143,6 +170,7 @@ func (t *Terms) declared() error {
 	if t.Set, err = spec.Set(t.Loss.Parameters(t.Features.Dim())); err != nil {
 		return refuse("declaration: model.set", spec.Model.Set, "a set that this program knows")
 	}
+	t.Scaling = spec.Preconditioner()
 	plan := t.Task.Plan
 	trust, err := manifest.Trust(plan.Trust)
 	if err != nil {
@@ -193,9 +221,14 @@ func (t *Terms) CheckRound(r *wire.Round, hash stream.Hash, known *stream.Hash) 
 	if known != nil && *known != hash {
 		return refuse(field("manifest hash"), fmt.Sprintf("%x", hash), "%x, which this device answered before", *known)
 	}
-	at, _ := manifest.PhaseOf(t.Task.Plan, r.Step) // it follows, so there is one
-	if dim := t.Phases[at.Index].Params.Dim; len(r.Point) != dim {
+	at, _ := manifest.PhaseOf(t.Task.Plan, r.Step)                                  // it follows, so there is one
+	if dim := t.Phases[at.Index].Params.Dim; len(r.Point) != dim && !at.Moments() { // a round of moments has no point
 		return refuse(field("point"), fmt.Sprintf("%d values", len(r.Point)), "%d", dim)
+	}
+	if t.Scaling != nil && !at.Moments() {
+		if err := t.Scaling.CheckScales(r.Scales); err != nil {
+			return refuse(field("scales"), err.Error(), "those that moments and the declared damping can give")
+		}
 	}
 	norm := convex.Norm(r.Point)
 	if math.IsNaN(norm) || norm > t.Set.Radius()*(1+tolerance) {
@@ -209,7 +242,7 @@ func (t *Terms) CheckRound(r *wire.Round, hash stream.Hash, known *stream.Hash) 
 }
 
 // checkOrder refuses a round that no honest learner announces after another: steps come one after the other, a void round
-// repeats its step, and in an interactive phase, where all rounds count, it does not.
+// repeats its step, and in an interactive phase, where all rounds count, it does not. Scales stay as they are once they are known.
 func (t *Terms) checkOrder(old, r *wire.Round) error {
 	at, _ := manifest.PhaseOf(t.Task.Plan, old.Step)
 	least := old.Step
@@ -221,6 +254,8 @@ func (t *Terms) checkOrder(old, r *wire.Round) error {
 		return nil // the same, or one that nobody looks at any more
 	case r.Step < least || r.Step > most:
 		return refuse(fmt.Sprintf("round %d: step", r.Round), r.Step, "%d to %d, after step %d in round %d", least, most, old.Step, old.Round)
+	case len(old.Scales) > 0 && !slices.Equal(old.Scales, r.Scales):
+		return refuse(fmt.Sprintf("round %d: scales", r.Round), "others", "those of round %d", old.Round)
 	}
 	return nil
 }
