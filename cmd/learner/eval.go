@@ -16,8 +16,10 @@ func newEval() *cobra.Command {
 		asJSON              bool
 	)
 	c := &cobra.Command{
-		Use:     "eval --model FILE --data FILE",
-		Short:   "how a snapshot does on labelled data",
+		Use:   "eval --model FILE --data FILE",
+		Short: "how a snapshot does on labelled data",
+		Long: `eval says how a snapshot does on labelled data. An event that does not fit the declaration is left out; which ones they are is
+said on standard error, by line and column, never by content.`,
 		Example: "  learner eval --model model.json --data a9a.t.gz --json",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -33,9 +35,12 @@ func newEval() *cobra.Command {
 				return cli.Usage(err)
 			}
 			defer rows.Close()
-			result, err := p.Evaluate(rows.All())
+			result, err := p.Evaluate(rows.All(), nameRows(c.ErrOrStderr(), "left out"))
 			if err != nil {
 				return err
+			}
+			if result.Invalid > 0 {
+				fmt.Fprintf(c.ErrOrStderr(), "%d of %d rows do not fit the task's declaration and are left out\n", result.Invalid, result.Examples+result.Invalid)
 			}
 			return cli.Result(c.OutOrStdout(), asJSON, result, func(w io.Writer) error {
 				if result.Accuracy != nil {

@@ -63,6 +63,16 @@ single events and has no privacy guarantee: it is for whoever may see the events
 	return c
 }
 
+// nameRows tells of the first rows that do not fit, by line and column.
+func nameRows(to io.Writer, what string) func(*task.RowError) {
+	named := 0
+	return func(bad *task.RowError) {
+		if named++; named <= namedRows {
+			fmt.Fprintf(to, "%s: %v\n", what, bad)
+		}
+	}
+}
+
 // loadPredictor reads a snapshot for data of a format; none is the task's own.
 func loadPredictor(path, format string) (released.Predictor, error) {
 	data, err := os.ReadFile(path)
@@ -83,12 +93,7 @@ func predict(c *cobra.Command, p released.Predictor, rows *source.Reader, atOnce
 	if err != nil {
 		return err
 	}
-	named := 0
-	count, err := p.Score(rows.All(), table, atOnce, func(bad *task.RowError) {
-		if named++; named <= namedRows {
-			fmt.Fprintf(c.ErrOrStderr(), "no score: %v\n", bad)
-		}
-	})
+	count, err := p.Score(rows.All(), table, atOnce, nameRows(c.ErrOrStderr(), "no score"))
 	if count.Invalid > 0 {
 		fmt.Fprintf(c.ErrOrStderr(), "%d of %d rows do not fit the task's declaration and have no score\n", count.Invalid, count.Rows)
 	}

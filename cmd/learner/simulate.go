@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"gonum.org/v1/gonum/stat"
@@ -12,12 +13,14 @@ import (
 	"github.com/panlearn/panlearn/internal/pipeline"
 	"github.com/panlearn/panlearn/internal/sim"
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/task"
 )
 
 func newSimulate() *cobra.Command {
 	var (
 		f          taskFlags
 		data, test string
+		format     string
 		seeds      int
 		seed       uint64
 		asJSON     bool
@@ -49,8 +52,8 @@ users on a synthetic population of the task's dimension and loss, whose optimum 
 			if (data == "") == (len(users) == 0) {
 				return cli.Usagef("want exactly one of --data FILE and --sweep-users N,N,...")
 			}
-			if len(users) > 0 && (holdout > 0 || len(baselines) > 0 || test != "") {
-				return cli.Usagef("--test, --holdout and --baselines go with --data")
+			if len(users) > 0 && (holdout > 0 || len(baselines) > 0 || test != "" || format != "") {
+				return cli.Usagef("--test, --holdout, --baselines and --format go with --data")
 			}
 			if len(users) == 0 && len(methods) > 0 {
 				return cli.Usagef("--algorithms goes with --sweep-users; for data set schedule.algorithm")
@@ -79,7 +82,7 @@ users on a synthetic population of the task's dimension and loss, whose optimum 
 				}
 				return cli.Result(c.OutOrStdout(), asJSON, report, report.print)
 			}
-			s := simulation{job: job, holdout: holdout, others: others}
+			s := simulation{job: job, holdout: holdout, others: others, format: task.Format(format)}
 			if err := s.load(c.ErrOrStderr(), data, test); err != nil {
 				return err
 			}
@@ -102,6 +105,7 @@ users on a synthetic population of the task's dimension and loss, whose optimum 
 	f.Flags(c.Flags())
 	c.Flags().StringVar(&data, "data", "", "training data `FILE`, or a quoted pattern of files; gzip and zstd too")
 	c.Flags().StringVar(&test, "test", "", "test data `FILE`, as --data")
+	c.Flags().StringVar(&format, "format", "", "format of the data, if not the task's: libsvm, csv, jsonl, idx or parquet")
 	c.Flags().UintVar(&holdout, "holdout", 0, "use every `K`-th row of the data for testing and not for training")
 	c.Flags().StringSliceVar(&baselines, "baselines", nil, "also simulate `NAME,...`: central, local, multi-pass, exact, converged, or all")
 	c.Flags().IntVar(&seeds, "seeds", 1, "`K` independent runs")
@@ -116,42 +120,62 @@ users on a synthetic population of the task's dimension and loss, whose optimum 
 // A simulation is a job with data.
 type simulation struct {
 	job         pipeline.Job
-	holdout     uint     // every holdout-th row of the data is one of the test; 0 for none
-	others      []string // baselines
-	watch       bool     // score the model on the test data on the way, for a picture
+	format      task.Format // of the data; empty: the task's
+	holdout     uint        // every holdout-th row of the data is one of the test; 0 for none
+	others      []string    // baselines
+	watch       bool        // score the model on the test data on the way, for a picture
 	train, test []convex.Example
 }
 
 func (s *simulation) load(progress io.Writer, data, test string) error {
-	var err error
-	var invalid int
-	if s.train, invalid, err = pipeline.LoadExamples(s.job.Features, data); err != nil {
+	features, err := s.features()
+	if err != nil {
+		return err
+	}
+	var invalid []int
+	if s.train, invalid, err = pipeline.LoadExamples(features, data, nameRows(progress, "zero vector")); err != nil {
 		return cli.Usage(err)
 	}
-	if invalid > 0 {
-		fmt.Fprintf(progress, "%d of %d rows of %s do not fit the declaration; they report the zero vector\n", invalid, len(s.train), data)
+	if len(invalid) > 0 {
+		fmt.Fprintf(progress, "%d of %d rows of %s do not fit the declaration; they report the zero vector\n", len(invalid), len(s.train), data)
 	}
 	if s.holdout > 0 {
-		s.train, s.test = split(s.train, s.holdout)
+		s.train, s.test = split(s.train, invalid, s.holdout)
 	}
 	if need := s.job.Plan.TakenUsers(); uint64(len(s.train)) < need && s.job.Plan.Continuous == "" {
 		return cli.Usagef("--data %s has %d rows, the plan wants %d users: --set schedule.users=%d", data, len(s.train), need, len(s.train))
 	}
 	if test != "" {
-		if s.test, _, err = pipeline.LoadExamples(s.job.Features, test); err != nil {
+		if s.test, invalid, err = pipeline.LoadExamples(features, test, nameRows(progress, "left out")); err != nil {
 			return cli.Usage(err)
+		}
+		if len(invalid) > 0 {
+			fmt.Fprintf(progress, "%d of %d rows of %s do not fit the declaration; they are left out\n", len(invalid), len(s.test), test)
+			_, s.test = split(s.test, invalid, 1)
 		}
 	}
 	return nil
 }
 
-// split takes the k-th, 2k-th .. row out.
-func split(rows []convex.Example, k uint) (train, test []convex.Example) {
+// features is the map for data of the format that they are in.
+func (s *simulation) features() (*task.FeatureMap, error) {
+	if s.format == "" {
+		return s.job.Features, nil
+	}
+	as, err := s.job.Spec.ReadAs(s.format)
+	if err != nil {
+		return nil, cli.Usagef("--format: %w", err)
+	}
+	return as.Compile()
+}
+
+// split takes the k-th, 2k-th .. row out, and leaves out those of them that do not fit: they would count as examples with a label.
+func split(rows []convex.Example, invalid []int, k uint) (train, test []convex.Example) {
 	for i, row := range rows {
-		if uint(i)%k == k-1 {
-			test = append(test, row)
-		} else {
+		if uint(i)%k != k-1 {
 			train = append(train, row)
+		} else if _, unfit := slices.BinarySearch(invalid, i); !unfit {
+			test = append(test, row)
 		}
 	}
 	return train, test
@@ -190,7 +214,7 @@ type simulateReport struct {
 
 func (s *simulation) run(ctx context.Context, progress io.Writer, first uint64, seeds int) (simulateReport, error) {
 	plan := s.job.Plan
-	out := simulateReport{Task: s.job.Spec.Name, Algorithm: plan.Algorithm, Rounds: plan.Rounds(), Cohort: plan.Phases[0].Cohort,
+	out := simulateReport{Task: s.job.Spec.Name, Algorithm: plan.Algorithm, Rounds: plan.Rounds(), Cohort: plan.First().Cohort,
 		Epsilon: plan.Epsilon(), Delta: s.job.Problem.Delta}
 	own, err := s.series(ctx, trials{"private", progress, first, seeds}, sim.Config{Plan: plan})
 	if err != nil {
@@ -244,7 +268,7 @@ func (s *simulation) series(ctx context.Context, t trials, c sim.Config) (series
 		if err != nil {
 			return out, err
 		}
-		one, err := s.score(result.Model)
+		one, err := s.score(result.Model, result.Scales)
 		if err != nil {
 			return out, err
 		}
@@ -257,15 +281,15 @@ func (s *simulation) series(ctx context.Context, t trials, c sim.Config) (series
 	return out, nil
 }
 
-// score evaluates a model on the training and test data.
-func (s *simulation) score(theta []float64) (simulated, error) {
-	train, err := pipeline.EvaluateExamples(s.job.Features, s.job.Loss, theta, s.train)
+// score evaluates a model, in coordinates of these scales, on the training and test data.
+func (s *simulation) score(theta, scales []float64) (simulated, error) {
+	train, err := pipeline.EvaluateExamples(s.job.Features, s.job.Loss, theta, s.scaled(s.train, scales))
 	if err != nil {
 		return simulated{}, err
 	}
 	out := simulated{TrainLoss: train.Loss}
 	if s.test != nil {
-		test, err := pipeline.EvaluateExamples(s.job.Features, s.job.Loss, theta, s.test)
+		test, err := pipeline.EvaluateExamples(s.job.Features, s.job.Loss, theta, s.scaled(s.test, scales))
 		if err != nil {
 			return simulated{}, err
 		}

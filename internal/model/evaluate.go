@@ -26,20 +26,24 @@ type Evaluation struct {
 	QuantileLoss *float64 `json:"quantile_loss,omitempty"`
 }
 
-// Evaluate runs the model over rows. A row that does not fit is counted and passed over; an error of the source ends it.
-func (p Predictor) Evaluate(rows iter.Seq2[task.Row, error]) (Evaluation, error) {
+// Evaluate runs the model over rows. A row that does not fit is counted, goes to unfit, which may be nil, and is passed
+// over; an error of the source ends it.
+func (p Predictor) Evaluate(rows iter.Seq2[task.Row, error], unfit func(*task.RowError)) (Evaluation, error) {
 	s := score{Predictor: p}
 	var (
 		example convex.Example
-		unfit   *task.RowError
+		bad     *task.RowError
 	)
 	for row, err := range rows {
 		if err == nil {
 			err = p.Features.Map(row, &example)
 		}
 		switch {
-		case errors.As(err, &unfit):
+		case errors.As(err, &bad):
 			s.invalid++
+			if unfit != nil {
+				unfit(bad)
+			}
 		case err != nil:
 			return Evaluation{}, err
 		default:

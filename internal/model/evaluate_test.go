@@ -19,18 +19,18 @@ func TestEvaluateFigures(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer rows.Close()
-	e, err := p.Evaluate(rows.All())
+	e, err := p.Evaluate(rows.All(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	requireFigures(t, e, `{"examples":3,"invalid":0,"loss":0.2133,"error":326.5986,"mean_absolute_error":266.6667}`)
 	none := func(yield func(task.Row, error) bool) { yield(task.Row{}, &task.RowError{Line: 1}) }
-	if _, err := p.Evaluate(none); err == nil || !strings.Contains(err.Error(), "1 rows do not") {
+	if _, err := p.Evaluate(none, nil); err == nil || !strings.Contains(err.Error(), "1 rows do not") {
 		t.Errorf("no example at all: %v", err)
 	}
 	broken := errors.New("the disk is gone")
 	ends := func(yield func(task.Row, error) bool) { yield(task.Row{}, broken) }
-	if _, err := p.Evaluate(ends); !errors.Is(err, broken) {
+	if _, err := p.Evaluate(ends, nil); !errors.Is(err, broken) {
 		t.Errorf("a source that breaks: %v", err)
 	}
 }
@@ -91,7 +91,7 @@ schedule: {users: 600}
 		if err != nil {
 			t.Fatalf("%s: %v", c.model, err)
 		}
-		e, err := p.Evaluate(rows.All())
+		e, err := p.Evaluate(rows.All(), nil)
 		rows.Close()
 		if err != nil {
 			t.Fatalf("%s: %v", c.model, err)

@@ -50,7 +50,7 @@ func (p Predictor) Score(rows iter.Seq2[task.Row, error], table *Table, each boo
 				unfit(bad)
 			}
 		case err != nil:
-			return count, err
+			return count, errors.Join(err, table.Flush()) // the rows before it are scored
 		default:
 			p.Predict(example, &prediction)
 		}

@@ -175,3 +175,20 @@ func TestScoreEnds(t *testing.T) {
 type full struct{ error }
 
 func (f full) Write([]byte) (int, error) { return 0, f.error }
+
+// TestScoreKeepsWhatWasScored: where the data break off, the lines before are whole.
+func TestScoreKeepsWhatWasScored(t *testing.T) {
+	_, p := released(t, parsed(t, words), 1, 2, 3, 4)
+	var out strings.Builder
+	table, err := NewTable(&out, CSV, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := errors.New("the disk is gone")
+	count, err := p.Score(func(yield func(task.Row, error) bool) {
+		_ = yield(task.Row{Line: 1}, &task.RowError{Line: 1}) && yield(task.Row{}, broken)
+	}, table, false, nil)
+	if !errors.Is(err, broken) || count.Rows != 1 || strings.Count(out.String(), "\n") != 2 {
+		t.Errorf("%+v, %v, wrote %q", count, err, out.String())
+	}
+}

@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/panlearn/panlearn/internal/model"
@@ -12,27 +11,29 @@ import (
 )
 
 // LoadExamples maps every row of a file or pattern of files, for simulations. A row that does not fit the declaration becomes an example
-// without features, whose gradient is zero: what a device would report in its place. It counts those rows.
-func LoadExamples(features *task.FeatureMap, path string) (examples []convex.Example, invalid int, err error) {
+// without features, whose gradient is zero: what a device would report in its place. The positions of those rows come beside them, in
+// order, and unfit hears why.
+func LoadExamples(features *task.FeatureMap, path string, unfit func(*task.RowError)) (examples []convex.Example, invalid []int, err error) {
 	rows, err := source.Open(path, features)
 	if err != nil {
-		return nil, 0, err
+		return nil, nil, err
 	}
 	defer rows.Close()
 	var (
 		scratch convex.Example
-		unfit   *task.RowError
+		bad     *task.RowError
 	)
 	for row, err := range rows.All() {
 		if err == nil {
 			err = features.Map(row, &scratch)
 		}
 		switch {
-		case errors.As(err, &unfit):
-			invalid++
+		case errors.As(err, &bad):
+			unfit(bad)
+			invalid = append(invalid, len(examples))
 			examples = append(examples, convex.Example{Index: []int32{}, Label: 1})
 		case err != nil:
-			return nil, 0, fmt.Errorf("%s: %w", path, err)
+			return nil, nil, err
 		default:
 			examples = append(examples, convex.Example{
 				Index: slices.Clone(scratch.Index), Value: slices.Clone(scratch.Value), Label: scratch.Label})

@@ -200,7 +200,7 @@ func TestSnapshotScoresTheSame(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			e, err := of.Evaluate(rows.All())
+			e, err := of.Evaluate(rows.All(), nil)
 			rows.Close()
 			if err != nil {
 				t.Fatal(err)
