@@ -77,7 +77,11 @@ func (s *simulation) yardstick(ctx context.Context, t trials, out *baseline) err
 	for _, m := range methods {
 		var b learner.Baseline
 		if b, err = s.job.Planner.Baseline(s.job.Problem, out.Name, m); err == nil {
-			out.Mechanism, out.NoiseStd = b.Mechanism, b.NoiseStd(0, b.Plan.Phases[0].Cohort)
+			first := 0
+			if b.Plan.Phases[0].Moments {
+				first = 1
+			}
+			out.Mechanism, out.NoiseStd = b.Mechanism, b.NoiseStd(first, b.Plan.First().Cohort)
 			return s.fill(ctx, t, out, sim.Config{Plan: b.Plan, NoiseStd: b.NoiseStd})
 		}
 	}
@@ -90,7 +94,7 @@ func (s *simulation) fill(ctx context.Context, t trials, out *baseline, c sim.Co
 		return err
 	}
 	mean := meanOf(r.runs)
-	first := c.Plan.Phases[0]
+	first := c.Plan.First()
 	out.Algorithm, out.Rounds, out.Cohort, out.passes = c.Plan.Algorithm, r.rounds, first.Cohort, first.RoundsPerUser > 1
 	out.Runs, out.Mean, out.SD, out.Curve = r.runs, &mean, deviation(r.runs), r.curve
 	return nil
@@ -103,11 +107,16 @@ func (s *simulation) converged(ctx context.Context, t trials, out *baseline) err
 		return err
 	}
 	out.Mechanism = "no noise, no clipping"
-	theta, err := sim.Converge(ctx, sim.ConvergeConfig{Loss: s.job.Loss, Set: set, Ridge: s.job.Problem.Ridge, Dim: s.job.Problem.Dim, Examples: s.train})
+	scales, err := s.exactScales()
 	if err != nil {
 		return err
 	}
-	one, err := s.score(theta)
+	theta, err := sim.Converge(ctx, sim.ConvergeConfig{Loss: s.job.Loss, Set: set, Ridge: s.job.Problem.Ridge, Dim: s.job.Problem.Dim,
+		Examples: s.scaled(s.train, scales)})
+	if err != nil {
+		return err
+	}
+	one, err := s.score(theta, scales)
 	if err != nil {
 		return err
 	}

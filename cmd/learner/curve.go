@@ -40,7 +40,7 @@ func (s *simulation) observer(to *curve, plan learner.Plan) func(sim.Round) {
 		if r.Step%every != 0 && r.Step != r.Steps {
 			return
 		}
-		result, err := pipeline.EvaluateExamples(s.job.Features, s.job.Loss, r.Model(), s.test)
+		result, err := pipeline.EvaluateExamples(s.job.Features, s.job.Loss, r.Model(), s.scaled(s.test, r.Scales))
 		if err != nil {
 			return // the final score says so
 		}

@@ -58,11 +58,14 @@ type planReport struct {
 	Why        string          `json:"why,omitempty"` // how `algorithm: auto` came to it
 	Users      uint64          `json:"users"`
 	Rounds     uint64          `json:"rounds"`
-	Cohort     uint64          `json:"cohort"` // of the first phase, as all that follows up to Privacy
+	Cohort     uint64          `json:"cohort"` // of the first phase of gradients, as all that follows up to Privacy
 	LastCohort uint64          `json:"last_cohort"`
 	Minimum    uint64          `json:"minimum_cohort"`
 	Dim        int             `json:"dim"`
 	Privacy    accounting.Plan `json:"privacy"`
+
+	// Moments is the cohort that estimates second moments before all others, where the task has one.
+	Moments *phase `json:"moments,omitempty"`
 
 	PredictedExcessRisk float64 `json:"predicted_excess_risk"`
 	TrivialRisk         float64 `json:"trivial_risk"`
@@ -92,7 +95,7 @@ type planned struct {
 	RoundsPerUser uint64          `json:"rounds_per_user"`
 	BytesPerUser  uint64          `json:"bytes_per_user"` // of the phase with most, all rounds together
 	BitsPerUser   uint64          `json:"bits_per_user"`  // the same of d (g + b)
-	Privacy       accounting.Plan `json:"privacy"`        // of the first phase
+	Privacy       accounting.Plan `json:"privacy"`        // of the first phase of gradients
 
 	PredictedExcessRisk float64     `json:"predicted_excess_risk"`
 	Vacuous             bool        `json:"vacuous"`
@@ -111,6 +114,13 @@ type phase struct {
 	NoiseStd      float64 `json:"noise_std"` // of one coordinate, rounding left out, in units of the clip norm
 	Smoothing     float64 `json:"smoothing"` // 0: the loss itself
 	Risk          float64 `json:"risk"`      // bound at its end
+	Dim           int     `json:"d"`
+	Moments       bool    `json:"moments,omitempty"` // second moments are reported, and no gradients; their norm is the unit of the noise
+}
+
+func phaseOf(ph learner.Phase) phase {
+	return phase{Users: ph.Users, Rounds: ph.Rounds, Cohort: ph.Cohort, RoundsPerUser: ph.RoundsPerUser, G: ph.Privacy.Levels, B: ph.Privacy.Trials,
+		P: ph.Privacy.P, NoiseStd: ph.Privacy.NoiseStd, Smoothing: ph.Smoothing, Risk: ph.Risk, Dim: ph.Privacy.Dim, Moments: ph.Moments}
 }
 
 // A yardstick is another way to spend the same budget, by the same bounds; numbers are null where it has no plan.
@@ -146,10 +156,13 @@ func planOf(job pipeline.Job) (planReport, error) {
 
 // survey plans everything there is to compare.
 func survey(job pipeline.Job) (planSurvey, error) {
-	p, first := job.Plan, job.Plan.Phases[0]
+	p, first := job.Plan, job.Plan.First()
 	out := planSurvey{job: job, report: planReport{Task: job.Spec.Name, Algorithm: p.Algorithm, Why: p.Why, Users: p.Users, Rounds: p.Rounds(),
 		Cohort: first.Cohort, LastCohort: first.LastCohort, Minimum: first.Minimum, Dim: p.Dim, Privacy: first.Privacy,
 		PredictedExcessRisk: p.PredictedExcessRisk, TrivialRisk: p.TrivialRisk, Vacuous: p.Vacuous, Clips: p.Clips}}
+	if one := phaseOf(p.Phases[0]); one.Moments {
+		out.report.Moments = &one
+	}
 	var err error
 	if out.report.Comparison, err = compare(job); err != nil {
 		return planSurvey{}, err
@@ -196,11 +209,10 @@ func alternativeOf(a learner.Alternative, g guarantor) (alternative, error) {
 	if err != nil {
 		return alternative{}, err
 	}
-	out.Applies, out.planned = true, &planned{Rounds: a.Plan.Rounds(), Privacy: a.Plan.Phases[0].Privacy,
+	out.Applies, out.planned = true, &planned{Rounds: a.Plan.Rounds(), Privacy: a.Plan.First().Privacy,
 		PredictedExcessRisk: a.Plan.PredictedExcessRisk, Vacuous: a.Plan.Vacuous, Guarantees: lines}
 	for _, ph := range a.Plan.Phases {
-		out.Phases = append(out.Phases, phase{Users: ph.Users, Rounds: ph.Rounds, Cohort: ph.Cohort, RoundsPerUser: ph.RoundsPerUser,
-			G: ph.Privacy.Levels, B: ph.Privacy.Trials, P: ph.Privacy.P, NoiseStd: ph.Privacy.NoiseStd, Smoothing: ph.Smoothing, Risk: ph.Risk})
+		out.Phases = append(out.Phases, phaseOf(ph))
 		out.RoundsPerUser = max(out.RoundsPerUser, ph.RoundsPerUser)
 		out.BytesPerUser = max(out.BytesPerUser, ph.RoundsPerUser*ph.Privacy.ReportBytes)
 		out.BitsPerUser = max(out.BitsPerUser, ph.RoundsPerUser*ph.Privacy.BitsPerCoordinate*uint64(ph.Privacy.Dim))
@@ -219,12 +231,12 @@ func yardstickOf(y learner.Yardstick) yardstick {
 }
 
 func compare(job pipeline.Job) (comparison, error) {
-	p := job.Plan.Phases[0].Privacy
+	p := job.Plan.First().Privacy
 	mu, err := accounting.GaussianMu(job.Problem.Epsilon, job.Problem.Delta)
 	if err != nil {
 		return comparison{}, err
 	}
-	n, times := float64(p.Users), math.Sqrt(float64(job.Plan.Phases[0].RoundsPerUser)) // every round of a user is paid for
+	n, times := float64(p.Users), math.Sqrt(float64(job.Plan.First().RoundsPerUser)) // every round of a user is paid for
 	out := comparison{CentralNoiseStd: 2 * times / (n * mu), LocalNoiseStd: 2 * times / (math.Sqrt(n) * mu)}
 	if paper, err := pipeline.PaperNoiseStd(job); err == nil {
 		out.PaperNoiseStd = &paper

@@ -18,6 +18,10 @@ noise         %.4g of the clip norm, standard deviation of one coordinate of a r
 	if r.Comparison.PaperNoiseStd != nil {
 		fmt.Fprintf(w, ", the paper's constants %.4g", *r.Comparison.PaperNoiseStd)
 	}
+	if m := r.Moments; m != nil {
+		fmt.Fprintf(w, "\nmoments       in the first round, of %d users: d = %d, g = %d, b = %d, p = %.6g, noise %.4g of their norm",
+			m.Cohort, m.Dim, m.G, m.B, m.P, m.NoiseStd)
+	}
 	fmt.Fprintf(w, "\nexcess risk   at most %.4g in expectation", r.PredictedExcessRisk)
 	if r.Vacuous {
 		fmt.Fprintf(w, " (says nothing: the start has at most %.4g; the method may still learn, simulate tells)", r.TrivialRisk)
@@ -90,7 +94,11 @@ func (r planReport) printAlternatives(w io.Writer) error {
 		fmt.Fprintf(t, "%s\t%d\t\t\t\t\t\t%d\t%d\t%d\t%.4g\t%s\n", name, a.Rounds, a.BitsPerUser, a.BytesPerUser, a.RoundsPerUser,
 			a.PredictedExcessRisk, curveOf(a.Guarantees))
 		for i, ph := range a.Phases {
-			fmt.Fprintf(t, "  phase %d\t%d\t%d\t%d\t%d\t%.4g\t%.3g\t\t\t%d\t%.4g\t\n", i+1, ph.Rounds, ph.Cohort, ph.G, ph.B, ph.P, ph.NoiseStd,
+			title := fmt.Sprintf("phase %d", i+1)
+			if ph.Moments {
+				title = "moments"
+			}
+			fmt.Fprintf(t, "  %s\t%d\t%d\t%d\t%d\t%.4g\t%.3g\t\t\t%d\t%.4g\t\n", title, ph.Rounds, ph.Cohort, ph.G, ph.B, ph.P, ph.NoiseStd,
 				ph.RoundsPerUser, ph.Risk)
 		}
 	}

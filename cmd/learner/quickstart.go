@@ -62,7 +62,7 @@ optimum send one private report each. It keeps nothing.`,
 				return err
 			}
 			fmt.Fprintf(progress, "%d users, %d rounds of %d; each report is %d bytes, with noise for epsilon %s, delta %g\n",
-				job.Plan.Users, job.Plan.Rounds(), job.Plan.Phases[0].Cohort, job.Plan.Phases[0].Privacy.ReportBytes, cli.Upper(job.Plan.Epsilon(), 3), job.Problem.Delta)
+				job.Plan.Users, job.Plan.Rounds(), job.Plan.First().Cohort, job.Plan.First().Privacy.ReportBytes, cli.Upper(job.Plan.Epsilon(), 3), job.Problem.Delta)
 			report, err := pipeline.Quickstart(c.Context(), pipeline.QuickstartConfig{Job: job, Dir: dir, Seed: seed,
 				Seeded: c.Flags().Changed("seed"), Watch: progress, Fill: progress.Fill, Model: improving(progress), Logger: logger})
 			progress.Close()

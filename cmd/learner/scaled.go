@@ -1,0 +1,31 @@
+package main
+
+import "github.com/panlearn/panlearn/learner/convex"
+
+// scaled returns rows in the coordinates that a model with these scales lives in; nil leaves them as they are.
+func (s *simulation) scaled(rows []convex.Example, scales []float64) []convex.Example {
+	if scales == nil {
+		return rows
+	}
+	out := make([]convex.Example, len(rows))
+	for i, x := range rows {
+		s.job.Plan.Precondition.Rescale(&out[i], x, scales)
+	}
+	return out
+}
+
+// exactScales are those that the second moments of all training data give, nil where the task does not ask for scales.
+func (s *simulation) exactScales() ([]float64, error) {
+	how := s.job.Plan.Precondition
+	if how == nil {
+		return nil, nil
+	}
+	moments, one := make([]float64, how.Dim), make([]float64, how.Dim)
+	for _, x := range s.train {
+		how.Squares(one, x)
+		for j, v := range one {
+			moments[j] += v / float64(len(s.train))
+		}
+	}
+	return how.Scales(moments, 0)
+}
