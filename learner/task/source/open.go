@@ -21,7 +21,7 @@ import (
 func Open(path string, m *task.FeatureMap) (*Reader, error) {
 	files, err := expand(path, m.Schema())
 	if err != nil {
-		return nil, fmt.Errorf("open data: %w", err)
+		return nil, err
 	}
 	for _, f := range files[1:] { // a file that does not match must stop us before a row of another is sent
 		opened, err := f.open(m.Schema())
@@ -57,6 +57,9 @@ type opened struct {
 func expand(path string, schema task.Schema) ([]input, error) {
 	format := schema.Events.Format
 	if path == "-" {
+		if format == task.IDX && !schema.Unlabelled {
+			return nil, &SchemaError{Path: path, Err: errors.New("idx with labels is two files, images,labels, and no stream")}
+		}
 		return []input{{path: path}}, nil
 	}
 	if images, labels, ok := strings.Cut(path, ","); ok && format == task.IDX {
@@ -68,7 +71,7 @@ func expand(path string, schema task.Schema) ([]input, error) {
 	}
 	names, err := filepath.Glob(path)
 	if err != nil {
-		return nil, fmt.Errorf("pattern %q: %w", path, err)
+		return nil, fmt.Errorf("open data: pattern %q: %w", path, err)
 	}
 	slices.Sort(names)
 	var out []input
@@ -87,7 +90,7 @@ func expand(path string, schema task.Schema) ([]input, error) {
 		out = append(out, input{path: name, labels: labels, file: file})
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("pattern %q: %w", path, fs.ErrNotExist)
+		return nil, fmt.Errorf("open data: pattern %q: %w", path, fs.ErrNotExist)
 	}
 	return out, nil
 }
@@ -99,7 +102,7 @@ func labelsOf(path string, schema task.Schema) (string, error) {
 	}
 	folder, name := filepath.Split(path)
 	if !strings.Contains(name, "images") {
-		return "", fmt.Errorf("%q: for idx, name two files, images,labels, or a file with \"images\" in its name", path)
+		return "", &SchemaError{Path: path, Err: errors.New("for idx, name two files, images,labels, or a file with \"images\" in its name")}
 	}
 	name = strings.Replace(name, "images", "labels", 1)
 	return folder + strings.Replace(name, "idx3", "idx1", 1), nil

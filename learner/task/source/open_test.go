@@ -179,7 +179,10 @@ func TestIDX(t *testing.T) {
 			t.Errorf("%s: accepted", name)
 		}
 	}
-	if _, err := Open(write(t, images), m); err == nil {
-		t.Error("accepted images without labels")
+	for _, path := range []string{write(t, images), "-"} {
+		var schema *SchemaError
+		if _, err := Open(path, m); !errors.As(err, &schema) || !strings.Contains(err.Error(), "images,labels") {
+			t.Errorf("images without labels at %q: %v", path, err)
+		}
 	}
 }
