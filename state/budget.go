@@ -47,7 +47,7 @@ type BudgetError struct {
 
 // Error names the spend so far and the refused increment separately.
 func (e *BudgetError) Error() string {
-	return fmt.Sprintf("privacy budget refuses round %d: spent so far epsilon %.6g, delta %.6g; refused increment epsilon %.6g, delta %.6g; together epsilon %.6g, delta %.6g; budget epsilon %.6g, delta %.6g: the task ends here, or plan a new task",
+	return fmt.Sprintf("privacy budget refuses round %d: spent so far epsilon %v, delta %v; refused increment epsilon %v, delta %v; together epsilon %v, delta %v; budget epsilon %v, delta %v: the task ends here, or plan a new task",
 		e.Round, e.Spent.Epsilon, e.Spent.Delta, e.Increment.Epsilon, e.Increment.Delta,
 		e.Total.Epsilon, e.Total.Delta, e.Budget.Epsilon, e.Budget.Delta)
 }

@@ -61,8 +61,8 @@ func (c Cost) Validate() error {
 	return nil
 }
 
-// String returns "(epsilon, delta)".
-func (c Cost) String() string { return fmt.Sprintf("(%.6g, %.6g)", c.Epsilon, c.Delta) }
+// String returns "(epsilon, delta)", unrounded: rounded to nearest, an upper bound may be none.
+func (c Cost) String() string { return fmt.Sprintf("(%v, %v)", c.Epsilon, c.Delta) }
 
 // An Entry is one line of the privacy ledger. Every figure in it is public.
 type Entry struct {
@@ -74,7 +74,7 @@ type Entry struct {
 	// NoiseTrials counts all binomial trials in each total, those of users that are not relied upon too: the cost is
 	// computed from the honest share of them.
 	NoiseTrials uint64
-	Epsilon     float64 // cost of this round for a user who took part in it alone
+	Epsilon     float64 // cost for a user who takes part in this round, and in all others of its phase where users answer several
 	Delta       float64
 	TaskHash    Hash
 	BatchHash   Hash // zero in a reservation

@@ -39,23 +39,16 @@ func (g guarantor) plan(p learner.Plan) ([]guarantee, error) {
 	return out, nil
 }
 
+// worst is line by line the weaker of two lists for the same trust and planned share.
 func worst(a, b []guarantee) []guarantee {
 	if a == nil {
 		return b
 	}
 	out := append([]guarantee(nil), a...)
-next:
-	for _, line := range b {
-		for i, have := range out {
-			if have.Adversary != line.Adversary || have.HonestFraction != line.HonestFraction {
-				continue
-			}
-			if have.Epsilon != nil && (line.Epsilon == nil || *line.Epsilon > *have.Epsilon) {
-				out[i].Epsilon = line.Epsilon
-			}
-			continue next
+	for i, line := range b { // every release has the same lines
+		if have := out[i].Epsilon; have != nil && (line.Epsilon == nil || *line.Epsilon > *have) {
+			out[i].Epsilon = line.Epsilon
 		}
-		out = append(out, line)
 	}
 	return out
 }
@@ -73,14 +66,17 @@ func (g guarantor) release(p accounting.Plan) ([]guarantee, error) {
 		if err != nil {
 			return nil, err
 		}
-		if fraction.Float() > p.HonestFraction.Float() || len(out) > 0 && out[0].HonestFraction.String() == fraction.String() || fraction.Floor(p.Users) == 0 {
+		if fraction.Float() > p.HonestFraction.Float() || len(out) > 0 && out[0].HonestFraction.String() == fraction.String() {
 			continue
 		}
 		r := planned
 		r.HonestFraction = fraction
-		cost, err := g.accountant.ReleaseEpsilon(r, p.Delta)
-		if err != nil {
-			return nil, err
+		// Where the share is less than one user nobody's noise is relied upon, and nothing is promised.
+		cost := accounting.Guarantee{Learner: math.Inf(1), Intruder: math.Inf(1), HasIntruder: p.Trust != accounting.Shuffle}
+		if fraction.Floor(p.Users) > 0 {
+			if cost, err = g.accountant.ReleaseEpsilon(r, p.Delta); err != nil {
+				return nil, err
+			}
 		}
 		add := func(adversary string, epsilon float64) {
 			line := guarantee{Adversary: adversary, HonestFraction: fraction, Delta: p.Delta}

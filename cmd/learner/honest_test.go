@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math"
 	"testing"
 
 	"github.com/panlearn/panlearn/internal/pipeline"
@@ -89,5 +90,42 @@ func TestGuaranteesByHonestFraction(t *testing.T) {
 		if err != nil && trust == accounting.Shuffle {
 			t.Error(err)
 		}
+	}
+}
+
+// A phase so small that a share of it is nobody promises nothing at that share, whatever other phases promise there.
+func TestGuaranteesOfSmallPhases(t *testing.T) {
+	spec, err := task.Parse([]byte(honestTask), []string{"privacy.honest_fraction=1", "privacy.epsilon=4", "privacy.max_bits=64",
+		"model.ridge=0.1", "schedule.algorithm=pagd-restarts", "schedule.users=80"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	job, err := pipeline.NewJob(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := job.Plan.Phases[0].Cohort; c >= 4 || len(job.Plan.Phases) < 2 {
+		t.Fatalf("%d phases, the first with cohorts of %d: want several and less than 4, or nothing is tested", len(job.Plan.Phases), c)
+	}
+	report, err := planOf(job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(report.Guarantees) != 5 {
+		t.Fatalf("%d lines, want 5", len(report.Guarantees))
+	}
+	least := 0.0
+	for _, g := range report.Guarantees {
+		epsilon := math.Inf(1)
+		if g.Epsilon != nil {
+			epsilon = *g.Epsilon
+		}
+		if epsilon < least {
+			t.Errorf("epsilon %v at %v, but %v with more honest users", epsilon, g.HonestFraction, least)
+		}
+		least = epsilon
+	}
+	if !math.IsInf(least, 1) {
+		t.Errorf("epsilon %v at a quarter of %d users", least, job.Plan.Phases[0].Cohort)
 	}
 }

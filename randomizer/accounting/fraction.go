@@ -118,14 +118,15 @@ func (f *Fraction) UnmarshalText(text []byte) error {
 }
 
 // MarshalJSON writes a number: the exact decimal where there is one, else the
-// float below.
+// float above, because an epsilon beside it holds for that share of honest
+// users or more.
 func (f Fraction) MarshalJSON() ([]byte, error) {
 	if f.IsZero() {
 		return nil, fmt.Errorf("fraction 0: want a fraction in (0, 1]")
 	}
 	s := f.String()
 	if strings.Contains(s, "/") {
-		s = strconv.FormatFloat(f.Float(), 'f', -1, 64)
+		s = strconv.FormatFloat(math.Nextafter(f.Float(), 2), 'f', -1, 64) // a quotient here is not a float64, so Float is below it
 	}
 	return []byte(s), nil
 }

@@ -1,6 +1,8 @@
 package accounting
 
 import (
+	"encoding/json"
+	"fmt"
 	"math/big"
 	"sync"
 	"testing"
@@ -91,4 +93,34 @@ func TestAccountantConcurrent(t *testing.T) {
 	if n := len(a.entries); n > cachedProfiles || n != a.order.Len() {
 		t.Errorf("%d profiles kept in a list of %d, want at most %d", n, a.order.Len(), cachedProfiles)
 	}
+}
+
+// A share that no decimal writes is rounded up beside an epsilon: the epsilon holds for the printed share then, and costs of the
+// printed share are not above it.
+func TestFractionJSONIsNeverBelow(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		den := rapid.Uint64Range(1, 1000).Draw(t, "den")
+		num := rapid.Uint64Range(1, den).Draw(t, "num")
+		f, err := ParseFraction(fmt.Sprintf("%d/%d", num, den))
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := json.Marshal(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		printed, ok := new(big.Rat).SetString(string(data))
+		exact := new(big.Rat).SetFrac64(int64(num), int64(den))
+		if !ok || printed.Cmp(exact) < 0 {
+			t.Fatalf("%d/%d is written %s", num, den, data)
+		}
+		var again Fraction
+		if err := json.Unmarshal(data, &again); err != nil {
+			t.Fatal(err)
+		}
+		users := rapid.Uint64Range(1, 1<<40).Draw(t, "users")
+		if again.Floor(users) != f.Floor(users) {
+			t.Fatalf("%d of %d users at %v, %d at %s", f.Floor(users), users, f, again.Floor(users), data)
+		}
+	})
 }
