@@ -114,6 +114,12 @@ func build(t *wire.Task) (learner.Algorithm, error) {
 	if err != nil {
 		return nil, err
 	}
+	if first := t.Plan.Phases[0]; first.Statistic == wire.Statistic_STATISTIC_SECOND_MOMENTS {
+		return learner.New(learner.Plan{Algorithm: "psgd", Dim: dim, Set: convex.SetDeclaration{Radius: 2},
+			Precondition: &convex.Preconditioner{Dim: dim, Norm: 1, Damping: 0.1, Bound: 1},
+			Phases: []learner.Phase{{Moments: true, Users: first.Users, Rounds: 1, Cohort: first.Cohort, LastCohort: first.Cohort, RoundsPerUser: 1},
+				{Rounds: manifest.Steps(t.Plan) - 1, RoundsPerUser: 1, StepSize: 0.3}}})
+	}
 	return learner.NewPSGD(learner.PSGDConfig{Dim: dim, Set: ball, Steps: min(manifest.Steps(t.Plan), 1<<40), StepSize: 0.3})
 }
 
@@ -204,8 +210,13 @@ func (w *world) batch(round *wire.Round, hash stream.Hash, n uint64) *wire.Batch
 	var counts []uint32
 	x := make([]float64, dim)
 	for range n {
-		for i := range x { // the gradient of |theta - z|^2/2 at a random z
-			x[i] = round.Point[i] - rng.NormFloat64()/4 - 0.3
+		for i := range x { // the gradient of |theta - z|^2/2 at a random z, or its square
+			z := rng.NormFloat64()/4 + 0.3
+			if round.Statistic == wire.Statistic_STATISTIC_SECOND_MOMENTS {
+				x[i] = z * z
+				continue
+			}
+			x[i] = round.Point[i] - z
 		}
 		if counts, err = device.Encode(counts, x); err != nil {
 			w.t.Fatal(err)
