@@ -117,8 +117,8 @@ func (f *Fraction) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// MarshalJSON writes a number: the exact decimal where there is one, else the
-// float above, because an epsilon beside it holds for that share of honest
+// MarshalJSON writes a number: the exact decimal where there is one, else one
+// just above, because an epsilon beside it holds for that share of honest
 // users or more.
 func (f Fraction) MarshalJSON() ([]byte, error) {
 	if f.IsZero() {
@@ -126,7 +126,14 @@ func (f Fraction) MarshalJSON() ([]byte, error) {
 	}
 	s := f.String()
 	if strings.Contains(s, "/") {
-		s = strconv.FormatFloat(math.Nextafter(f.Float(), 2), 'f', -1, 64) // a quotient here is not a float64, so Float is below it
+		// One unit of the last of 15 digits is more than a float64 below 1 is rounded by, so that it is above for every reader.
+		unit := new(big.Rat).SetFrac64(1, 1e15)
+		up := new(big.Rat).SetFrac(new(big.Int).SetUint64(f.num), new(big.Int).SetUint64(f.den))
+		if up.Add(up, unit).Add(up, unit); up.Cmp(big.NewRat(1, 1)) >= 0 {
+			return []byte("1"), nil
+		}
+		up.Sub(up, new(big.Rat).Quo(unit, big.NewRat(2, 1))) // FloatString rounds to nearest
+		s = up.FloatString(15)
 	}
 	return []byte(s), nil
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/big"
+	"strconv"
 	"sync"
 	"testing"
 
@@ -113,6 +114,9 @@ func TestFractionJSONIsNeverBelow(t *testing.T) {
 		exact := new(big.Rat).SetFrac64(int64(num), int64(den))
 		if !ok || printed.Cmp(exact) < 0 {
 			t.Fatalf("%d/%d is written %s", num, den, data)
+		}
+		if read, err := strconv.ParseFloat(string(data), 64); err != nil || printed.Cmp(exact) != 0 && new(big.Rat).SetFloat64(read).Cmp(exact) < 0 {
+			t.Fatalf("%d/%d is read as %v, %v", num, den, read, err)
 		}
 		var again Fraction
 		if err := json.Unmarshal(data, &again); err != nil {
