@@ -1,0 +1,181 @@
+package deploy
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+)
+
+var update = flag.Bool("update", false, "write the table of alerts into docs/operations.md")
+
+// A rule of deploy/prometheus/alerts.yml.
+type rule struct {
+	Record      string            `yaml:"record"`
+	Alert       string            `yaml:"alert"`
+	Expr        string            `yaml:"expr"`
+	For         string            `yaml:"for"`
+	Labels      map[string]string `yaml:"labels"`
+	Annotations map[string]string `yaml:"annotations"`
+}
+
+// strict reads a YAML file in which every key is known.
+func strict(t *testing.T, file string, into any) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.UnmarshalWithOptions(text, into, yaml.Strict()); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+}
+
+func rules(t *testing.T) (all []rule) {
+	t.Helper()
+	var file struct {
+		Groups []struct {
+			Name  string `yaml:"name"`
+			Rules []rule `yaml:"rules"`
+		} `yaml:"groups"`
+	}
+	strict(t, "prometheus/alerts.yml", &file)
+	for _, g := range file.Groups {
+		all = append(all, g.Rules...)
+	}
+	if len(all) < 15 {
+		t.Fatalf("%d rules", len(all))
+	}
+	return all
+}
+
+// withRecordings adds the rules' own series, which keep the labels that they sum by.
+func withRecordings(t *testing.T, known map[string]metric) map[string]metric {
+	t.Helper()
+	for _, r := range rules(t) {
+		if r.Record != "" {
+			level, _, _ := strings.Cut(r.Record, ":")
+			known[r.Record] = metric{"gauge", strings.Split(level, "_")}
+		}
+	}
+	return known
+}
+
+// TestRulesNameWhatExists: every metric and label that a rule names is one that a role serves.
+func TestRulesNameWhatExists(t *testing.T) {
+	known := withRecordings(t, metrics(t))
+	for _, r := range rules(t) {
+		for _, p := range checkPromQL(r.Expr, known) {
+			t.Errorf("%s%s: %s", r.Alert, r.Record, p)
+		}
+	}
+}
+
+// TestAlertsAreComplete: each says how bad it is, what is the matter and what to do, and has a test in alerts_test.yml.
+func TestAlertsAreComplete(t *testing.T) {
+	tests, err := os.ReadFile("prometheus/alerts_test.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, r := range rules(t) {
+		if r.Record != "" {
+			continue
+		}
+		if seen[r.Alert] {
+			t.Errorf("%s: twice", r.Alert)
+		}
+		seen[r.Alert] = true
+		if !slices.Contains([]string{"warning", "critical"}, r.Labels["severity"]) {
+			t.Errorf("%s: severity %q: want warning or critical", r.Alert, r.Labels["severity"])
+		}
+		if r.Annotations["summary"] == "" || r.Annotations["action"] == "" {
+			t.Errorf("%s: want a summary and an action", r.Alert)
+		}
+		fires := regexp.MustCompile(`alertname: ` + r.Alert + `\n +exp_alerts:\n +- exp_labels: \{severity: ` + r.Labels["severity"])
+		if !fires.Match(tests) {
+			t.Errorf("%s: no test in which it fires", r.Alert)
+		}
+	}
+}
+
+const (
+	alertsBegin = "<!-- alerts: written by `go test ./deploy -run TestAlertsTable -update` -->\n"
+	alertsEnd   = "<!-- end of alerts -->\n"
+)
+
+var template = regexp.MustCompile(`\{\{[^}]*\}\}`)
+
+// TestAlertsTable: docs/operations.md has every alert as the rules have it.
+func TestAlertsTable(t *testing.T) {
+	var b strings.Builder
+	b.WriteString(alertsBegin + "\n| alert | severity | it says | what to do |\n| --- | --- | --- | --- |\n")
+	for _, r := range rules(t) {
+		if r.Alert == "" {
+			continue
+		}
+		_, says, _ := strings.Cut(r.Annotations["summary"], ": ")
+		says = template.ReplaceAllString(says, "…")
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", r.Alert, r.Labels["severity"], says, r.Annotations["action"])
+	}
+	b.WriteString("\n" + alertsEnd)
+	text, err := os.ReadFile(operations)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, found := strings.Cut(string(text), alertsBegin)
+	_, after, ended := strings.Cut(rest, alertsEnd)
+	if !found || !ended {
+		t.Fatalf("%s has no table between %q and %q", operations, alertsBegin, alertsEnd)
+	}
+	want := before + b.String() + after
+	if want == string(text) {
+		return
+	}
+	if *update {
+		if err := os.WriteFile(operations, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	t.Errorf("%s does not say what the rules do: run go test ./deploy -run TestAlertsTable -update", operations)
+}
+
+// promtool runs it in deploy/prometheus, where it is installed.
+func promtool(t *testing.T, args ...string) {
+	t.Helper()
+	path, err := exec.LookPath("promtool")
+	if err != nil {
+		t.Logf("NOT RUN: promtool %s: not installed (Debian's package prometheus has it)", strings.Join(args, " "))
+		return
+	}
+	cmd := exec.CommandContext(t.Context(), path, args...)
+	cmd.Dir = "prometheus"
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+// TestPromtool: the rules parse, do what alerts_test.yml says, and the configuration finds them.
+func TestPromtool(t *testing.T) {
+	promtool(t, "check", "rules", "alerts.yml")
+	promtool(t, "check", "config", "prometheus.yml")
+	promtool(t, "test", "rules", "alerts_test.yml")
+	// Where promtool fails for another reason than the rules, the test above would be vacuous.
+	if _, err := exec.LookPath("promtool"); err == nil {
+		broken := filepath.Join(t.TempDir(), "broken.yml")
+		if err := os.WriteFile(broken, []byte("groups: [{name: a, rules: [{alert: A, expr: 'rate(x)'}]}]\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.CommandContext(t.Context(), "promtool", "check", "rules", broken).CombinedOutput(); err == nil {
+			t.Errorf("promtool finds nothing wrong with rate(x): %s", out)
+		}
+	}
+}
