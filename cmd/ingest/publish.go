@@ -28,8 +28,8 @@ func newPublish() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "publish (-f TASK | --task NAME) --nats URL --data FILE",
 		Short: "publish each row of the input as one user's private report",
-		Long: `publish turns each row into a clipped gradient at the announced point, randomizes and seals it, and sends it once. A row
-waits for a round that it can take part in. With --state, a run that was interrupted goes on without sending a row twice:
+		Long: `publish turns each row into a clipped gradient at the announced point, randomizes and seals it, and sends it once, or in an
+interactive phase once a round. A row waits for a round that it can take part in. With --state, a run that was interrupted goes on without sending a row twice:
 a row is known by its position in its file or, with --data -, in standard input. Do not reorder or prepend rows between
 runs. --live says that every row is new in every run, as in a stream that is never read twice.
 

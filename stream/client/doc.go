@@ -1,4 +1,4 @@
-// Package client is the device: it turns events into sealed reports, sends each in one round at most, and knows
+// Package client is the device: it turns events into sealed reports, sends each in one phase at most, and knows
 // afterwards whether it was counted. A device with one event and a gateway with a million rows are the same code.
 //
 // It has two halves. The sans-IO half decides and can be stepped through in a test: [Policy] says which tasks and
@@ -7,8 +7,9 @@
 //
 // # Promises
 //
-//   - An event takes part in one round. It takes part in another only if every publish that was made for it was
-//     acknowledged with a sequence above the cutoff of the attempt that closed; in doubt it was counted.
+//   - An event takes part in one round, or in the rounds of one interactive phase, each once. It takes part in another
+//     only if every publish that was made for it was acknowledged with a sequence above the cutoff of the attempt that
+//     closed; in doubt it was counted.
 //   - Participation is durable before the first publish, and so is every further attempt before its first publish. A
 //     process that dies at any moment and comes back never draws again for an event that may have been sent.
 //   - One draw for a round manifest: retries and new attempts send the same counts sealed anew. Another round gets a
@@ -26,7 +27,7 @@
 // # What a caller owes
 //
 //  1. Give every user's event a key of its own, the same after a restart: [RowKey] and [EventKey]. The promise
-//     of one round is kept for keys; several rows of one person are several users to it.
+//     of one phase is kept for keys; several rows of one person are several users to it.
 //  2. Keep the store ([Store], package filestore) as long as the task lives. Losing it forgets who took part.
 //  3. Publish, and believe the [Outcome]: never offer an event again under another key.
 //  4. Keep outcomes, logs and counts of invalid rows at the gateway: they depend on the events.

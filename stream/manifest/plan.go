@@ -101,7 +101,7 @@ func checkPhase(plan *wire.Plan, i int) error {
 	case f.RoundsPerUser > 1 && f.Cohort != f.Users:
 		return fmt.Errorf("cohort %d: want all %d users, who answer each of the %d rounds", f.Cohort, f.Users, f.Rounds)
 	case f.RoundsPerUser > 1 && plan.Trust != wire.Trust_TRUST_SHUFFLE:
-		return fmt.Errorf("rounds_per_user %d: want 1 under floors, whose guarantee against an intruder is proved for one round a user", f.RoundsPerUser)
+		return fmt.Errorf("rounds_per_user %d: want 1 under floors: users of floors who answer several rounds are not supported", f.RoundsPerUser)
 	}
 	largest := max(f.Cohort, lastCohort(f))
 	for _, cohort := range []uint64{f.Cohort, largest} {
