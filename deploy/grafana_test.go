@@ -1,0 +1,157 @@
+package deploy
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+type datasource struct {
+	Type string `json:"type"`
+	UID  string `json:"uid"`
+}
+
+// A panel is what a test needs of one.
+type panel struct {
+	ID          int        `json:"id"`
+	Type        string     `json:"type"`
+	Title       string     `json:"title"`
+	Description string     `json:"description"`
+	Datasource  datasource `json:"datasource"`
+	Pos         struct {
+		X, Y, W, H int
+	} `json:"gridPos"`
+	Targets []struct {
+		RefID      string     `json:"refId"`
+		Datasource datasource `json:"datasource"`
+		Expr       string     `json:"expr"`
+	} `json:"targets"`
+}
+
+type dashboard struct {
+	UID        string  `json:"uid"`
+	Panels     []panel `json:"panels"`
+	Templating struct {
+		List []struct {
+			Name  string `json:"name"`
+			Query struct {
+				Query string `json:"query"`
+			} `json:"query"`
+		} `json:"list"`
+	} `json:"templating"`
+}
+
+func readDashboard(t *testing.T) (d dashboard) {
+	t.Helper()
+	text, err := os.ReadFile("grafana/panlearn.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &d); err != nil {
+		t.Fatal(err)
+	}
+	if len(d.Panels) < 20 {
+		t.Fatalf("%d panels", len(d.Panels))
+	}
+	return d
+}
+
+// TestDashboardNamesWhatExists: every panel asks for metrics and labels that a role serves.
+func TestDashboardNamesWhatExists(t *testing.T) {
+	d, known := readDashboard(t), metrics(t)
+	shown := ""
+	for _, p := range d.Panels {
+		for _, target := range p.Targets {
+			shown += target.Expr + "\n"
+			for _, problem := range checkPromQL(target.Expr, known) {
+				t.Errorf("%s, %s: %s", p.Title, target.RefID, problem)
+			}
+			if strings.Contains(target.Expr, "panlearn_") && strings.Count(target.Expr, "panlearn_") != strings.Count(target.Expr, `task=~"$task"`) {
+				t.Errorf("%s, %s: does not select the task everywhere: %s", p.Title, target.RefID, target.Expr)
+			}
+		}
+	}
+	for _, v := range d.Templating.List {
+		for _, problem := range checkPromQL(v.Query.Query, known) {
+			if !strings.Contains(problem, "no metric task") { // label_values' second argument is a label
+				t.Errorf("variable %s: %s", v.Name, problem)
+			}
+		}
+	}
+	// What nobody sees is not worth serving.
+	for name := range known {
+		base := strings.TrimSuffix(strings.TrimSuffix(name, "_sum"), "_count")
+		if strings.HasPrefix(name, "panlearn_") && base == name && !strings.Contains(shown, name) &&
+			name != "panlearn_stage_deadline_timestamp_seconds" {
+			t.Errorf("no panel shows %s", name)
+		}
+	}
+}
+
+// TestDashboardIsWellFormed: panels have names and lie beside each other, and all ask the provisioned source.
+func TestDashboardIsWellFormed(t *testing.T) {
+	var provisioned struct {
+		APIVersion  int `yaml:"apiVersion"`
+		Datasources []struct {
+			Name, UID, Type, Access, URL string
+			IsDefault                    bool              `yaml:"isDefault"`
+			JSONData                     map[string]string `yaml:"jsonData"`
+		}
+	}
+	strict(t, "grafana/provisioning/datasources/prometheus.yml", &provisioned)
+	if len(provisioned.Datasources) != 1 || provisioned.Datasources[0].Type != "prometheus" {
+		t.Fatalf("%+v", provisioned)
+	}
+	source := datasource{"prometheus", provisioned.Datasources[0].UID}
+	ids, cells := map[int]bool{}, map[[2]int]string{}
+	for _, p := range readDashboard(t).Panels {
+		if ids[p.ID] || p.ID == 0 {
+			t.Errorf("%s: id %d is there twice, or none", p.Title, p.ID)
+		}
+		ids[p.ID] = true
+		if p.Title == "" || p.Pos.W < 1 || p.Pos.H < 1 || p.Pos.X+p.Pos.W > 24 {
+			t.Errorf("%q: %+v", p.Title, p.Pos)
+		}
+		for x := p.Pos.X; x < p.Pos.X+p.Pos.W; x++ {
+			for y := p.Pos.Y; y < p.Pos.Y+p.Pos.H; y++ {
+				if other := cells[[2]int{x, y}]; other != "" {
+					t.Fatalf("%s lies upon %s", p.Title, other)
+				}
+				cells[[2]int{x, y}] = p.Title
+			}
+		}
+		if p.Type == "row" {
+			continue
+		}
+		if p.Description == "" || len(p.Targets) == 0 || p.Datasource != source {
+			t.Errorf("%s: want a description, a query, and the source %v", p.Title, source)
+		}
+		refs := map[string]bool{}
+		for _, target := range p.Targets {
+			if refs[target.RefID] || target.Datasource != source {
+				t.Errorf("%s: query %s is there twice, or asks %v", p.Title, target.RefID, target.Datasource)
+			}
+			refs[target.RefID] = true
+		}
+	}
+}
+
+// TestDashboardQueriesParse, by promtool, as rules with Grafana's variables filled in.
+func TestDashboardQueriesParse(t *testing.T) {
+	filled := strings.NewReplacer("$__rate_interval", "1m", "$__range", "3h", "$task", ".*")
+	var b strings.Builder
+	b.WriteString("groups:\n- name: panels\n  rules:\n")
+	for _, p := range readDashboard(t).Panels {
+		for _, target := range p.Targets {
+			fmt.Fprintf(&b, "  - {record: \"panel:p%d_%s\", expr: %q}\n", p.ID, target.RefID, filled.Replace(target.Expr))
+		}
+	}
+	file := filepath.Join(t.TempDir(), "panels.yml")
+	if err := os.WriteFile(file, []byte(b.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	promtool(t, "check", "rules", file)
+}
