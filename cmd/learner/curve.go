@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/plot/plotutil"
 	"gonum.org/v1/plot/vg"
 
+	"github.com/panlearn/panlearn/internal/cli"
 	"github.com/panlearn/panlearn/internal/pipeline"
 	"github.com/panlearn/panlearn/internal/sim"
 	"github.com/panlearn/panlearn/learner"
@@ -80,7 +81,7 @@ func spots(curves []curve) []spot {
 // reports are levels.
 func (r simulateReport) draw(file string) error {
 	p := plot.New()
-	p.Title.Text = fmt.Sprintf("%s: %s, epsilon = %.3g, delta = %g", r.Task, r.Algorithm, r.Epsilon, r.Delta)
+	p.Title.Text = fmt.Sprintf("%s: %s, epsilon = %s, delta = %g", r.Task, r.Algorithm, cli.Upper(r.Epsilon, 3), r.Delta)
 	p.X.Label.Text, p.Y.Label.Text = "reports", "test accuracy"
 	if r.Measure == "test_error" {
 		p.Y.Label.Text, p.Legend.Top = "test error (root mean square)", true

@@ -11,7 +11,7 @@ import (
 func (r planReport) print(w io.Writer) error {
 	p := r.Privacy
 	fmt.Fprintf(w, `task          %s: %s, %d users in %d rounds of %d (the last of %d, none released under %d)
-mechanism     d = %d, g = %d, b = %d, p = %.6g: %d bits a coordinate, %d bytes a user
+mechanism     d = %d, g = %d, b = %d, p = %.6g: %d bits a coordinate, %d bytes a report
 noise         %.4g of the clip norm, standard deviation of one coordinate of a round's mean gradient
               central DP %.4g, local DP %.4g`, r.Task, r.Algorithm, r.Users, r.Rounds, r.Cohort, r.LastCohort, r.Minimum,
 		r.Dim, p.Levels, p.Trials, p.P, p.BitsPerCoordinate, p.ReportBytes, p.TotalStd(), r.Comparison.CentralNoiseStd, r.Comparison.LocalNoiseStd)

@@ -126,13 +126,17 @@ func improving(w io.Writer) func(pipeline.Learned) {
 }
 
 func printQuickstart(w io.Writer, r pipeline.QuickstartReport) error {
+	seen := "once"
+	if r.Snapshot.Privacy.Unit == model.Unit(true) {
+		seen = "in every round of a phase"
+	}
 	_, err := fmt.Fprintf(w, `
-learned from  %d of %d users in %d rounds, each seen once; %.0f events/s through NATS and Pebble
+learned from  %d of %d users in %d rounds, each seen %s; %.0f events/s through NATS and Pebble
 privacy       epsilon %s, delta %g for every user, against everybody downstream of the shuffle stage%s
 accuracy      %.2f %% on fresh events (without privacy %.2f %%, the optimum %.2f %%)
 excess risk   %.4f over the known optimum (without privacy %.4f)
 noise         %.4f of the clip norm in each coordinate of a round's mean gradient (the paper's constants: %.2f)
-`, r.Accepted, r.Events, r.Rounds, r.EventsPerSecond, cli.Upper(r.Epsilon, 3), r.Delta, intruder(r.Snapshot.Privacy.Trust), 100*r.TestAccuracy, 100*r.NonPrivateAccuracy,
+`, r.Accepted, r.Events, r.Rounds, seen, r.EventsPerSecond, cli.Upper(r.Epsilon, 3), r.Delta, intruder(r.Snapshot.Privacy.Trust), 100*r.TestAccuracy, 100*r.NonPrivateAccuracy,
 		100*r.OptimumAccuracy, r.ExcessRisk, r.NonPrivateExcessRisk, r.NoiseStd, r.PaperNoiseStd)
 	return err
 }

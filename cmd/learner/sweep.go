@@ -75,7 +75,7 @@ const boundsDrawn = 2
 
 func draw(r sweepReport, file string) error {
 	p := plot.New()
-	p.Title.Text = fmt.Sprintf("excess risk after one private pass (epsilon = %g, delta = %g)", r.Epsilon, r.Delta)
+	p.Title.Text = fmt.Sprintf("excess risk after one private run (epsilon = %g, delta = %g)", r.Epsilon, r.Delta)
 	p.X.Label.Text, p.Y.Label.Text = "users", "excess risk over the optimum"
 	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
 	p.X.Tick.Marker, p.Y.Tick.Marker = plot.LogTicks{Prec: -1}, plot.LogTicks{Prec: -1}
