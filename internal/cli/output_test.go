@@ -219,6 +219,24 @@ func TestProgressDoesNotBlock(t *testing.T) {
 	}
 }
 
+// TestProgressWithoutEnd: a task without an end has a bar that counts on and is never complete.
+func TestProgressWithoutEnd(t *testing.T) {
+	var drawn strings.Builder
+	refresh := make(chan any)
+	r := &Rounds{out: io.Discard}
+	r.show(mpb.WithOutput(&drawn), mpb.WithManualRefresh(refresh))
+	r.Resumed(service.Progress{Steps: 41})
+	r.Applied(service.Applied{Progress: service.Progress{Round: 43, Steps: 42}})
+	if r.bar.Completed() {
+		t.Error("complete")
+	}
+	refresh <- struct{}{}
+	r.Close()
+	if got := drawn.String(); !strings.Contains(got, "rounds 42 ") || strings.Contains(got, "/0") {
+		t.Errorf("drawn %q", got)
+	}
+}
+
 func TestPublishingLine(t *testing.T) {
 	p := NewPublishing(io.Discard)
 	p.Show(client.Progress{Round: 3, Joined: 5, Cohort: 40})

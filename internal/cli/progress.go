@@ -51,8 +51,12 @@ func (r *Rounds) Resumed(p service.Progress) {
 	if r.bars == nil {
 		return
 	}
+	counter := decor.CountersNoUnit("%d/%d")
+	if p.Rounds == 0 { // without end
+		counter = decor.CurrentNoUnit("%d")
+	}
 	bar := r.bars.AddBar(int64(p.Rounds),
-		mpb.PrependDecorators(decor.Name("rounds "), decor.CountersNoUnit("%d/%d")),
+		mpb.PrependDecorators(decor.Name("rounds "), counter),
 		mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return r.line() })))
 	bar.SetCurrent(int64(p.Steps))
 	r.mu.Lock()

@@ -190,4 +190,70 @@ var mutants = []mutant{
 `},
 		},
 	},
+	{
+		name: "a device accounts one round of a phase of several", file: "stream/client/terms.go", pkg: "stream/client", tests: "TestInteractiveCost|TestCheckTask",
+		edits: []edit{
+			{"manifest.PhaseRound(t.Task.Plan, f), f.RoundsPerUser)", "manifest.PhaseRound(t.Task.Plan, f), 1)"},
+		},
+	},
+	{
+		name: "a learner charges one round of a phase of several", file: "learner/service/charge.go", pkg: "learner/service", tests: "TestRoundsOfPhases|TestBudgetOfAPhase",
+		edits: []edit{
+			{"manifest.Release(r, honest, at.Phase.RoundsPerUser)", "manifest.Release(r, honest, 1)"},
+		},
+	},
+	{
+		name: "a device answers more rounds than its policy takes", file: "stream/client/terms.go", pkg: "stream/client", tests: "TestCheckTask",
+		edits: []edit{
+			{"case f.RoundsPerUser > t.policy.maxRoundsPerUser():", "case f.RoundsPerUser > t.policy.maxRoundsPerUser() && f == nil:"},
+		},
+	},
+	{
+		name: "an event answers a step twice", file: "stream/client/participation.go", pkg: "stream/client", tests: "TestRoundsOfOnePhase|TestOnePhaseAndNoMoreThanItsRounds",
+		edits: []edit{
+			{"(d.Step <= p.Draw.Step || d.Phase < p.Draw.Phase):", "(d.Step < p.Draw.Step || d.Phase < p.Draw.Phase):"},
+		},
+	},
+	{
+		name: "an event answers more rounds than its phase has", file: "stream/client/participation.go", pkg: "stream/client", tests: "TestRoundsOfOnePhase|TestOnePhaseAndNoMoreThanItsRounds",
+		edits: []edit{
+			{" && p.Rounds < p.Draw.Most\n", "\n"},
+		},
+	},
+	{
+		name: "who was counted in one phase answers another", file: "stream/client/participation.go", pkg: "stream/client", tests: "TestRoundsOfOnePhase|TestOnePhaseAndNoMoreThanItsRounds",
+		edits: []edit{
+			{"case p.State == Charged, p.State != Fresh && p.State != Uncounted && !again:", "case p.State == Charged:"},
+		},
+	},
+	{
+		name: "a device answers a step that its learner repeats", file: "stream/client/refresh.go", pkg: "stream/client", tests: "TestHostileSteps",
+		edits: []edit{
+			{"if err := g.terms.checkOrder(g.current.message, m); err != nil {", "if err := g.terms.checkOrder(g.current.message, m); err != nil && g.over() {"},
+		},
+	},
+	{
+		name: "a later round is published before it is durable", file: "stream/client/flight.go", pkg: "stream/client", tests: "TestUsersAnswerEveryRoundOfTheirPhase|TestDeathInAnInteractivePhase",
+		edits: []edit{
+			{"	if err := g.Store.Write(change); err != nil {\n", "	if r.later() {\n\t\tchange.Events = nil\n\t}\n	if err := g.Store.Write(change); err != nil {\n"},
+		},
+	},
+	{
+		name: "a void round of an interactive phase is asked again", file: "learner/service/core.go", pkg: "learner/service", tests: "TestRoundsOfPhases",
+		edits: []edit{
+			{"at.Interactive() { // its", "at.Interactive() && b == nil { // its"},
+		},
+	},
+	{
+		name: "a user answers other than one round or all", file: "stream/manifest/plan.go", pkg: "stream/manifest", tests: "TestCheckTask",
+		edits: []edit{
+			{"case f.RoundsPerUser > 1 && uint64(f.RoundsPerUser) != f.Rounds:", "case uint64(f.RoundsPerUser) > f.Rounds:"},
+		},
+	},
+	{
+		name: "an account of an older program costs nothing", file: "stream/client/chargerecord.go", pkg: "stream/client/filestore", tests: "TestLedgerOfOtherPrograms",
+		edits: []edit{
+			{"\tcase version < 1:\n\t\treturn errAccount\n", "\tcase version < 1:\n\t\treturn errAccount\n\tcase version == 1:\n\t\treturn nil\n"},
+		},
+	},
 }

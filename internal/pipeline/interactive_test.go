@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/panlearn/panlearn/internal/model"
 	"github.com/panlearn/panlearn/learner"
 )
 
@@ -41,11 +42,14 @@ func TestInteractiveRuns(t *testing.T) {
 		if r.Epsilon != together.Epsilon || r.Epsilon <= alone.Epsilon || r.Epsilon > job.Problem.Epsilon {
 			t.Errorf("charged epsilon %v; four rounds cost %v, one %v, the budget is %v", r.Epsilon, together.Epsilon, alone.Epsilon, job.Problem.Epsilon)
 		}
-		model, err := json.Marshal([]any{r.Snapshot.Weights, r.Snapshot.Intercept})
+		if p := r.Snapshot.Privacy; p.Epsilon != together.Epsilon || p.Delta != phase.Privacy.Delta || p.Unit != model.Unit(true) || p.Unit == model.Unit(false) || p.Users != phase.Users {
+			t.Errorf("the model says %v; four rounds of one user cost %v", p, together.Epsilon)
+		}
+		weights, err := json.Marshal([]any{r.Snapshot.Weights, r.Snapshot.Intercept})
 		if err != nil {
 			t.Fatal(err)
 		}
-		models = append(models, model)
+		models = append(models, weights)
 	}
 	if !bytes.Equal(models[0], models[1]) {
 		t.Error("the same seed makes another model")
