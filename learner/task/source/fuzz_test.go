@@ -5,12 +5,10 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"errors"
-	"io"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/panlearn/panlearn/internal/parquettest"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/task"
 )
@@ -110,36 +108,6 @@ func FuzzIDX(f *testing.F) {
 		}
 		readRows(t, m)(newIDX(images, labels, 4))
 	})
-}
-
-func FuzzParquet(f *testing.F) {
-	m := compile(f, jsonTask, "events.format=parquet")
-	data, err := parquettest.Encode([]parquettest.Column{{Name: "age"}, {Name: "job"}, {Name: "y"}},
-		[][]any{{int64(1), "a", int64(1)}, {int64(2), nil, int64(0)}, {int64(3), "true", int64(1)}})
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(data)
-	f.Fuzz(func(t *testing.T, data []byte) {
-		in, err := newParquetRows(bytes.NewReader(data), int64(len(data)), m.Schema())
-		if err != nil {
-			return
-		}
-		readRows(t, m)(&firstRows{in, 1000}, nil)
-	})
-}
-
-// firstRows ends early: a file of few bytes may well hold millions of equal rows.
-type firstRows struct {
-	*parquetRows
-	left int
-}
-
-func (f *firstRows) next(row *task.Row) error {
-	if f.left--; f.left < 0 {
-		return io.EOF
-	}
-	return f.parquetRows.next(row)
 }
 
 // On a line without blanks around fields our splitter and the standard library's reader agree.
