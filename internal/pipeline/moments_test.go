@@ -64,6 +64,32 @@ func TestMomentsRun(t *testing.T) {
 	}
 }
 
+// TestMomentsBeforeOthers: what comes after the moments may be interactive, without an end, or under floors.
+func TestMomentsBeforeOthers(t *testing.T) {
+	for _, sets := range [][]string{
+		{"schedule.algorithm=pgd", "schedule.interactive=true"},
+		{"schedule.algorithm=pagd-restarts", "model.ridge=0.1", "schedule.rounds.max=5"},
+		{"privacy.trust=shuffle+pan"},
+	} {
+		job := jobOf(t, small(t, append([]string{"features.precondition={users: 200, damping: 0.05}", "norm_bound=1", "schedule.rounds.max=3"}, sets...)...))
+		r, err := Quickstart(t.Context(), QuickstartConfig{Job: job, Dir: t.TempDir(), Seed: 3, Seeded: true, Logger: discard()})
+		if err != nil {
+			t.Fatalf("%v: %v", sets, err)
+		}
+		if p := job.Plan; !p.Phases[0].Moments || r.Events != 600 || r.Accepted != 600 || r.Rounds != p.Rounds() || r.ModelVersion != r.Rounds || r.Epsilon > job.Problem.Epsilon {
+			t.Errorf("%v: %d events, %d accepted, %d rounds, version %d of %+v, epsilon %v", sets, r.Events, r.Accepted, r.Rounds, r.ModelVersion, p.Phases, r.Epsilon)
+		}
+	}
+	job := jobOf(t, small(t, "features.precondition={users: 200, damping: 0.05}", "norm_bound=1", "schedule.continuous=epochs", "schedule.rounds.max=4"))
+	body, err := job.Wire()
+	if err != nil || !body.Plan.Endless || len(body.Plan.Phases) != 2 {
+		t.Fatalf("%v, %v", body.GetPlan().GetPhases(), err)
+	}
+	if a, err := BuildAlgorithm(body); err != nil || a.Done() {
+		t.Error(err)
+	}
+}
+
 // stopping takes the commits of some rounds and no more.
 type stopping struct {
 	*state.Memory
