@@ -199,7 +199,7 @@ var mutants = []mutant{
 	{
 		name: "a learner charges one round of a phase of several", file: "learner/service/charge.go", pkg: "learner/service", tests: "TestRoundsOfPhases|TestBudgetOfAPhase",
 		edits: []edit{
-			{"manifest.Release(r, honest, at.Phase.RoundsPerUser)", "manifest.Release(r, honest, 1)"},
+			{"manifest.Release(r, honest, at.Phase.RoundsPerUser)", "manifest.Release(r, honest, min(1, at.Phase.RoundsPerUser))"},
 		},
 	},
 	{
