@@ -11,7 +11,6 @@ import (
 	"gonum.org/v1/plot/vg"
 
 	"github.com/panlearn/panlearn/internal/cli"
-	"github.com/panlearn/panlearn/internal/pipeline"
 	"github.com/panlearn/panlearn/internal/sim"
 	"github.com/panlearn/panlearn/learner"
 )
@@ -23,10 +22,31 @@ type spot struct {
 	SD      float64 `json:"sd"`
 }
 
-// A curve is what one run showed: accuracy or error on the test data.
+// A curve is what one run showed by the task's measure.
 type curve struct {
 	reports []uint64
 	values  []float64
+}
+
+// A measure is a number that curves are drawn of.
+type measure struct {
+	name  string // of its field
+	label string
+	of    func(simulated) *float64
+	falls bool // better models have less of it
+}
+
+// measure is what the loss asks for.
+func (s *simulation) measure() measure {
+	switch {
+	case s.job.Features.Classification():
+		return measure{"test_accuracy", "test accuracy", func(s simulated) *float64 { return s.TestAccuracy }, false}
+	case s.job.Spec.Model.Loss == "quantile":
+		return measure{"test_quantile_loss", "quantile loss on test data", func(s simulated) *float64 { return s.TestQuantile }, true}
+	case s.job.Spec.Model.Loss == "absolute":
+		return measure{"test_mean_absolute_error", "test error (mean absolute)", func(s simulated) *float64 { return s.TestAbsolute }, true}
+	}
+	return measure{"test_error", "test error (root mean square)", func(s simulated) *float64 { return s.TestError }, true}
 }
 
 // curveSpots limits how often a run is scored.
@@ -36,28 +56,18 @@ const curveSpots = 30
 func (s *simulation) observer(to *curve, plan learner.Plan) func(sim.Round) {
 	every := (plan.Rounds() + curveSpots - 1) / curveSpots
 	var reports uint64
+	measure := s.measure()
 	return func(r sim.Round) {
 		reports += r.Users
 		if r.Step%every != 0 && r.Step != r.Steps {
 			return
 		}
-		result, err := pipeline.EvaluateExamples(s.job.Features, s.job.Loss, r.Model(), s.scaled(s.test, r.Scales))
-		if err != nil {
+		var result simulated
+		if result.test(s, r.Model(), r.Scales) != nil {
 			return // the final score says so
 		}
-		value := result.Error
-		if value == nil {
-			value = result.Accuracy
-		}
-		to.reports, to.values = append(to.reports, reports), append(to.values, *value)
+		to.reports, to.values = append(to.reports, reports), append(to.values, *measure.of(result))
 	}
-}
-
-func (s *simulation) measure() string {
-	if s.job.Features.Classification() {
-		return "test_accuracy"
-	}
-	return "test_error"
 }
 
 // spots joins the curves of one configuration.
@@ -82,10 +92,7 @@ func spots(curves []curve) []spot {
 func (r simulateReport) draw(file string) error {
 	p := plot.New()
 	p.Title.Text = fmt.Sprintf("%s: %s, epsilon = %s, delta = %g", r.Task, r.Algorithm, cli.Upper(r.Epsilon, 3), r.Delta)
-	p.X.Label.Text, p.Y.Label.Text = "reports", "test accuracy"
-	if r.Measure == "test_error" {
-		p.Y.Label.Text, p.Legend.Top = "test error (root mean square)", true
-	}
+	p.X.Label.Text, p.Y.Label.Text, p.Legend.Top = "reports", r.shown.label, r.shown.falls
 	p.Legend.TextStyle.Font.Size = vg.Points(9)
 	p.Legend.XOffs = -vg.Points(6)
 	p.Add(plotter.NewGrid())
@@ -99,10 +106,7 @@ func (r simulateReport) draw(file string) error {
 			continue
 		}
 		if len(points) == 0 || b.passes {
-			value := b.Mean.TestAccuracy
-			if value == nil {
-				value = b.Mean.TestError
-			}
+			value := r.shown.of(*b.Mean)
 			points = []spot{{Mean: *value}, {Reports: last, Mean: *value}}
 		}
 		if err := addCurve(p, i+1, b.Name, points); err != nil {

@@ -210,6 +210,8 @@ type simulateReport struct {
 	Baselines []baseline `json:"baselines,omitempty"`
 	Curve     []spot     `json:"curve,omitempty"` // of the runs, where a picture is drawn
 	Measure   string     `json:"curve_measure,omitempty"`
+
+	shown measure // by the curves
 }
 
 func (s *simulation) run(ctx context.Context, progress io.Writer, first uint64, seeds int) (simulateReport, error) {
@@ -222,7 +224,8 @@ func (s *simulation) run(ctx context.Context, progress io.Writer, first uint64, 
 	}
 	out.Rounds, out.Runs, out.Mean, out.SD, out.Curve = own.rounds, own.runs, meanOf(own.runs), deviation(own.runs), own.curve
 	if s.watch {
-		out.Measure = s.measure()
+		out.shown = s.measure()
+		out.Measure = out.shown.name
 	}
 	exact, err := s.series(ctx, trials{"not private", progress, first, 1}, sim.Config{Plan: plan, Exact: true})
 	if err != nil {
@@ -289,14 +292,22 @@ func (s *simulation) score(theta, scales []float64) (simulated, error) {
 	}
 	out := simulated{TrainLoss: train.Loss}
 	if s.test != nil {
-		test, err := pipeline.EvaluateExamples(s.job.Features, s.job.Loss, theta, s.scaled(s.test, scales))
-		if err != nil {
+		if err := out.test(s, theta, scales); err != nil {
 			return simulated{}, err
 		}
-		out.TestLoss, out.TestAccuracy, out.TestError = &test.Loss, test.Accuracy, test.Error
-		out.TestAbsolute, out.TestQuantile, out.TestCoverage = test.MeanAbsoluteError, test.QuantileLoss, test.Coverage
 	}
 	return out, nil
+}
+
+// test fills in what the model does on the test data.
+func (s *simulated) test(on *simulation, theta, scales []float64) error {
+	test, err := pipeline.EvaluateExamples(on.job.Features, on.job.Loss, theta, on.scaled(on.test, scales))
+	if err != nil {
+		return err
+	}
+	s.TestLoss, s.TestAccuracy, s.TestError = &test.Loss, test.Accuracy, test.Error
+	s.TestAbsolute, s.TestQuantile, s.TestCoverage = test.MeanAbsoluteError, test.QuantileLoss, test.Coverage
+	return nil
 }
 
 // numbers are the fields that several runs have a mean of.
