@@ -11,3 +11,6 @@ func TryCharge(p Policy, charges []Charge, c Charge) ([]Charge, error) {
 	resolve(charges, c.Task, 1, c.At)
 	return charges, nil
 }
+
+// MessageID is the message id of the message with that first report id, for an attempt.
+func MessageID(report [16]byte, attempt uint64) [16]byte { return messageID(report, attempt) }

@@ -54,3 +54,6 @@ func RoundKeyBytesForTest(k *RoundKey) ([]byte, error) {
 
 // ParseIdentityForTest decodes an identity file.
 func ParseIdentityForTest(data []byte) (*Identity, error) { return parseIdentity(data) }
+
+// AssociatedForTest is the HPKE associated data of a report.
+func AssociatedForTest(ids [][]byte) []byte { return associated(ids) }

@@ -3,14 +3,18 @@ package seal_test
 import (
 	"bytes"
 	"cmp"
+	"crypto/ecdh"
+	"crypto/mlkem"
+	"crypto/mlkem/mlkemtest"
+	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"flag"
 	"os"
-	"path/filepath"
 	"slices"
 	"testing"
+	"testing/cryptotest"
 
 	"google.golang.org/protobuf/proto"
 
@@ -19,7 +23,9 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-var update = flag.Bool("update", false, "write testdata again; reports are sealed afresh")
+var update = flag.Bool("update", false, "write "+vectorFile+" again")
+
+const vectorFile = "../../docs/vectors/seal.json"
 
 // hexed is bytes as hexadecimal text.
 type hexed []byte
@@ -31,20 +37,25 @@ func (h *hexed) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// reportVector is a sealed report and what it must open to, or that it must not.
+// reportVector is a sealed report and what it must open to, or that it must not. Where it opens, the entropy of its
+// encapsulation is there too, so that an implementation that takes its own can make the same bytes.
 type reportVector struct {
-	Name        string `json:"name"`
-	Suite       int32  `json:"suite"`
-	PrivateKey  hexed  `json:"private_key"`
-	PublicKey   hexed  `json:"public_key"`
-	Manifest    hexed  `json:"manifest_hash"`
-	Attempt     uint64 `json:"attempt"`
-	Shard       uint32 `json:"shard"`
-	StageKey    hexed  `json:"stage_key"`
-	Info        hexed  `json:"info"`
-	Report      hexed  `json:"report"`
-	Plaintext   hexed  `json:"plaintext,omitempty"`
-	MustNotOpen bool   `json:"must_not_open,omitempty"`
+	Name       string `json:"name"`
+	Suite      int32  `json:"suite"`
+	PrivateKey hexed  `json:"private_key"`
+	PublicKey  hexed  `json:"public_key"`
+	Manifest   hexed  `json:"manifest_hash"`
+	Attempt    uint64 `json:"attempt"`
+	Shard      uint32 `json:"shard"`
+	StageKey   hexed  `json:"stage_key"`
+	Info       hexed  `json:"info"`
+	Associated hexed  `json:"associated_data,omitempty"`
+	// Ephemeral is the X25519 private key of the encapsulation, Message the 32 bytes m of ML-KEM (FIPS 203, algorithm 17).
+	Ephemeral   hexed `json:"ephemeral_private_key,omitempty"`
+	Message     hexed `json:"encapsulation_message,omitempty"`
+	Report      hexed `json:"report"`
+	Plaintext   hexed `json:"plaintext,omitempty"`
+	MustNotOpen bool  `json:"must_not_open,omitempty"`
 }
 
 // signedVector is an envelope and what it must verify as, or that it must not.
@@ -68,17 +79,16 @@ func (v *reportVector) context() seal.Context {
 
 // TestVectors: what another implementation sent must open here, and what it must refuse is refused.
 func TestVectors(t *testing.T) {
-	path := filepath.Join("testdata", "vectors.json")
 	if *update {
 		data, err := json.MarshalIndent(makeVectors(t), "", "  ")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, append(data, '\n'), 0o644); err != nil {
+		if err := os.WriteFile(vectorFile, append(data, '\n'), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	data, err := os.ReadFile(path)
+	data, err := os.ReadFile(vectorFile)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,6 +113,7 @@ func TestVectors(t *testing.T) {
 		if (err != nil) != v.MustNotOpen || !bytes.Equal(got, v.Plaintext) {
 			t.Errorf("%s: %x, %v", v.Name, got, err)
 		}
+		v.checkEntropy(t, &r)
 	}
 	empty := map[string]proto.Message{}
 	for kind, m := range signable(make([]byte, 32)) {
@@ -122,6 +133,70 @@ func TestVectors(t *testing.T) {
 	}
 }
 
+// findEntropy finds what a report was sealed with in the stream of the seed.
+func (v *reportVector) findEntropy(t *testing.T, r *wire.Report, seed uint64) {
+	if len(r.Encapsulated) == 0 {
+		return
+	}
+	v.Associated = seal.AssociatedForTest(r.Ids)
+	cryptotest.SetGlobalRandom(t, seed)
+	drawn := make([]byte, 256)
+	if _, err := rand.Read(drawn); err != nil {
+		t.Fatal(err)
+	}
+	for at := range len(drawn) - 32 {
+		v.Ephemeral = drawn[at : at+32]
+		for to := range len(drawn) - 32 {
+			if wire.Suite(v.Suite) == wire.Suite_SUITE_MLKEM768_X25519 {
+				v.Message = drawn[to : to+32]
+			}
+			enc := v.encapsulate(t)
+			if bytes.Equal(enc, r.Encapsulated) {
+				return
+			}
+			if !bytes.Equal(enc[len(enc)-32:], r.Encapsulated[len(r.Encapsulated)-32:]) || len(v.Message) == 0 {
+				break
+			}
+		}
+	}
+	t.Fatalf("%s: Go draws its entropy in another way", v.Name)
+}
+
+// encapsulate is the encapsulation that the vector's entropy gives: of X25519 the ephemeral public key, before it in the
+// hybrid the ciphertext of ML-KEM-768.
+func (v *reportVector) encapsulate(t *testing.T) (enc []byte) {
+	t.Helper()
+	if len(v.Message) > 0 {
+		key, err := mlkem.NewEncapsulationKey768(v.PublicKey[:mlkem.EncapsulationKeySize768])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, enc, err = mlkemtest.Encapsulate768(key, v.Message); err != nil {
+			t.Fatal(err)
+		}
+	}
+	key, err := ecdh.X25519().NewPrivateKey(v.Ephemeral)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(enc, key.PublicKey().Bytes()...)
+}
+
+// checkEntropy says that the entropy gives the encapsulation. Key, nonce, info and associated data are functions of it, and
+// the report opens: so its bytes are all that the entropy can give.
+func (v *reportVector) checkEntropy(t *testing.T, r *wire.Report) {
+	t.Helper()
+	if v.MustNotOpen || len(r.Encapsulated) == 0 {
+		return
+	}
+	if got := v.encapsulate(t); !bytes.Equal(got, r.Encapsulated) {
+		t.Errorf("%s: the entropy gives the encapsulation %x", v.Name, got)
+	}
+	if got := seal.AssociatedForTest(r.Ids); !bytes.Equal(got, v.Associated) {
+		t.Errorf("%s: associated data %x", v.Name, got)
+	}
+}
+
 func makeVectors(t *testing.T) vectors {
 	var all vectors
 	must := func(err error) {
@@ -129,7 +204,9 @@ func makeVectors(t *testing.T) vectors {
 			t.Fatal(err)
 		}
 	}
-	for _, suite := range suites() {
+	for i, suite := range suites() {
+		seed := uint64(3 * i)
+		cryptotest.SetGlobalRandom(t, seed) // the same vectors again, as long as Go draws in the same order
 		k, c := attempt(t, suite)
 		private, err := seal.RoundKeyBytesForTest(k)
 		must(err)
@@ -140,12 +217,16 @@ func makeVectors(t *testing.T) vectors {
 				PublicKey: k.Public(), Manifest: c.ManifestHash[:], Attempt: c.Attempt, Shard: c.Shard, StageKey: hexed(c.StageKey),
 				Info: c.Info(), Report: data, Plaintext: plaintext, MustNotOpen: plaintext == nil})
 		}
+		cryptotest.SetGlobalRandom(t, seed+1)
 		one, err := seal.Seal(suite, c, stream.Hash{9}, [][16]byte{{1, 2, 3}}, []byte("counts of one"))
 		must(err)
+		add("one user", c, one, []byte("counts of one"))
+		all.Reports[len(all.Reports)-1].findEntropy(t, one, seed+1)
+		cryptotest.SetGlobalRandom(t, seed+2)
 		three, err := seal.Seal(suite, c, stream.Hash{9}, [][16]byte{{1}, {2}, {3}}, []byte("counts of three"))
 		must(err)
-		add("one user", c, one, []byte("counts of one"))
 		add("a bundle of three", c, three, []byte("counts of three"))
+		all.Reports[len(all.Reports)-1].findEntropy(t, three, seed+2)
 		if suite == wire.Suite_SUITE_NONE {
 			continue // nothing is authenticated
 		}
