@@ -2,13 +2,13 @@ package main
 
 import (
 	"errors"
-	"fmt"
-	"io"
+	"math"
 
 	"github.com/spf13/cobra"
 
 	"github.com/panlearn/panlearn/internal/cli"
 	"github.com/panlearn/panlearn/internal/pipeline"
+	"github.com/panlearn/panlearn/randomizer"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/randomizer/audit"
 )
@@ -22,12 +22,20 @@ func newAudit() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "audit -f TASK",
 		Short: "try to refute the task's privacy claim on the real randomizer and mixer",
-		Long: `audit runs a planned round again and again on the worst pair of neighbours it knows and compares what can be told from the
-released totals with the whole claimed curve delta(epsilon). Under the trusts pan and shuffle+pan it does the same for somebody
-who also reads the mixer's memory once, before or after the target's report. A failed audit refutes the claim at the printed
-confidence (exit code 1). A passed one proves nothing: the proof is in docs/theorem-a.md.`,
-		Example: "  learner audit -f deploy/tasks/quickstart.yaml --json",
-		Args:    cobra.NoArgs,
+		Long: `audit runs one round of each mechanism of the plan again and again on the worst pair of neighbours it knows and compares what
+can be told from the released totals with the whole curve delta(epsilon) that is claimed for one round. Under the trusts pan and
+shuffle+pan it does the same for somebody who also reads the mixer's memory once, before or after the target's report. Phases that
+differ in neither the cohort nor the randomizer are one mechanism.
+
+Where a user answers T rounds, one round of one user says next to nothing. There sqrt(T) users, rounded down, change together in the
+round, and the claim is the one for them, which is that of one user in as many rounds, squared.
+
+A failed audit refutes the claim at the printed confidence (exit code 1): do not run that build. A passed one proves nothing; the
+proof is in docs/theorem-a.md. Each audit says what it could have seen: at the printed share of the noise it fails about as often as
+not, and more often with less. More trials see smaller faults.`,
+		Example: `  learner audit -f deploy/tasks/quickstart.yaml --json
+  learner audit -f deploy/tasks/a9a-interactive.yaml --set schedule.users=1000`,
+		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if trials < 0 || trials > 0 && trials < 1000 {
 				return cli.Usagef("--trials %d: want at least 1000, or 0 for %d", trials, audit.DefaultTrials)
@@ -36,17 +44,17 @@ confidence (exit code 1). A passed one proves nothing: the proof is in docs/theo
 			if err != nil {
 				return err
 			}
-			views, err := auditsOf(job, trials)
+			audits, err := auditsOf(job, trials)
 			if err != nil {
 				return err
 			}
-			out := auditReport{Task: job.Spec.Name, Trust: job.Problem.Trust, Confidence: audit.DefaultConfidence, Pass: true}
-			for _, view := range views {
-				report, err := audit.Run(c.Context(), view)
+			out := auditReport{Task: job.Spec.Name, Trust: job.Problem.Trust, Rounds: 1, Confidence: audit.DefaultConfidence, Pass: true}
+			for _, one := range audits {
+				report, err := audit.Run(c.Context(), one.config)
 				if err != nil {
 					return err
 				}
-				out.add(view.View, report)
+				out.add(one, report)
 			}
 			if err := cli.Result(c.OutOrStdout(), asJSON, out, out.print); err != nil {
 				return err
@@ -63,93 +71,94 @@ confidence (exit code 1). A passed one proves nothing: the proof is in docs/theo
 	return c
 }
 
-// auditsOf has one audit for each adversary of the task's trust, so that the claims about all of them are tested at
-// DefaultConfidence together. The learner's runs the honest users of a planned round alone: what the claim relies on.
-func auditsOf(job pipeline.Job, trials int) ([]audit.Config, error) {
-	params, err := job.Plan.Params(0)
-	if err != nil {
-		return nil, err
+// A mechanism is what every round of some phases runs.
+type mechanism struct {
+	Phases    []int  `json:"phases"`    // counted from 1
+	Statistic string `json:"statistic"` // what devices report: gradients or second moments
+	Cohort    uint64 `json:"cohort"`
+	Dim       int    `json:"d"`
+	Levels    int    `json:"g"`
+	Trials    uint64 `json:"b"`
+
+	P           float64 `json:"p"`
+	FloorTrials uint64  `json:"floor_trials"`
+	// RoundsPerUser is T of one user, and UsersTogether how many users change in the round that is audited.
+	RoundsPerUser int    `json:"rounds_per_user"`
+	UsersTogether uint64 `json:"users_together"`
+}
+
+// A mechanismAudit is one audit: of a mechanism, against one adversary.
+type mechanismAudit struct {
+	mechanism
+	config audit.Config
+}
+
+// auditsOf has one audit for each distinct mechanism of the plan and each adversary of the task's trust, so that the claims about all
+// of them are tested at DefaultConfidence together. The learner's runs the honest users of a planned round alone: what the claim
+// relies on.
+func auditsOf(job pipeline.Job, trials int) ([]mechanismAudit, error) {
+	type identity struct {
+		params  randomizer.Params
+		release accounting.Release
+		moments bool
 	}
-	release := job.Plan.Phases[0].Privacy.Release()
-	base := audit.Config{Params: params, Users: release.HonestFraction.Floor(release.Users), FloorTrials: release.FloorTrials, Trials: trials}
 	accountant := accounting.NewAccountant()
-	claim := func(of func(accounting.Failure) float64) func(float64) (float64, error) {
-		return func(epsilon float64) (float64, error) {
+	seen := map[identity][]int{} // to the indices of its audits
+	var out []mechanismAudit
+	for i, phase := range job.Plan.Phases {
+		params, err := job.Plan.Params(i)
+		if err != nil {
+			return nil, err
+		}
+		release := phase.Privacy.Release()
+		id := identity{params, release, phase.Moments}
+		if known, ok := seen[id]; ok {
+			for _, k := range known {
+				out[k].Phases = append(out[k].Phases, i+1)
+			}
+			continue
+		}
+		for _, view := range viewsOf(release.Trust) {
+			seen[id] = append(seen[id], len(out))
+			out = append(out, auditOf(accountant, view, params, release, phase.Moments))
+			out[len(out)-1].Phases = []int{i + 1}
+		}
+	}
+	for i := range out {
+		out[i].config.Trials = trials
+		out[i].config.Confidence = 1 - (1-audit.DefaultConfidence)/float64(len(out))
+	}
+	return out, nil
+}
+
+func viewsOf(trust accounting.Trust) []audit.View {
+	if trust.HasFloors() {
+		return []audit.View{audit.Learner, audit.Intruder}
+	}
+	return []audit.View{audit.Learner}
+}
+
+// auditOf claims what the accountant answers for one round. The learner's view has k users who change together, k^2 at most the
+// rounds of a user (docs/theorem-a.md, section 4); the intruder looks into one round, and one user changes.
+func auditOf(accountant *accounting.Accountant, view audit.View, params randomizer.Params, release accounting.Release, moments bool) mechanismAudit {
+	honest := release.HonestFraction.Floor(release.Users)
+	m := mechanism{Statistic: "gradients", Cohort: release.Users, Dim: release.Dim, Levels: release.Levels, Trials: release.Trials, P: release.P,
+		FloorTrials: release.FloorTrials, RoundsPerUser: release.Rounds, UsersTogether: 1}
+	if moments {
+		m.Statistic = "second moments"
+	}
+	if view == audit.Learner {
+		m.UsersTogether = min(uint64(math.Sqrt(float64(release.Rounds))), honest)
+	}
+	release.Rounds = int(m.UsersTogether * m.UsersTogether)
+	return mechanismAudit{m, audit.Config{
+		View: view, Params: params, Users: honest, FloorTrials: release.FloorTrials, Together: m.UsersTogether,
+		Claim: func(epsilon float64) (float64, error) {
 			f, err := accountant.ReleaseDelta(release, epsilon)
-			return of(f), err
-		}
-	}
-	base.Claim = claim(func(f accounting.Failure) float64 { return f.Learner })
-	if !release.Trust.HasFloors() {
-		return []audit.Config{base}, nil
-	}
-	base.Confidence = 1 - (1-audit.DefaultConfidence)/2
-	intruder := base
-	intruder.View, intruder.Claim = audit.Intruder, claim(func(f accounting.Failure) float64 { return f.Intruder })
-	return []audit.Config{base, intruder}, nil
-}
-
-// An auditReport is the JSON of `learner audit`. Claimed and empirical epsilon are compared at AuditDelta, which is far
-// above the task's delta: what happens once in a million rounds cannot be tested by running rounds. At the top stands the
-// adversary with the largest claim; Adversaries has all that the trust knows, and Confidence holds for them together.
-type auditReport struct {
-	Task                  string           `json:"task"`
-	Trust                 accounting.Trust `json:"trust"`
-	ClaimedEpsilon        float64          `json:"claimed_epsilon"`
-	EmpiricalEpsilonLower float64          `json:"empirical_epsilon_lower"`
-	AuditDelta            float64          `json:"audit_delta"`
-	Confidence            float64          `json:"confidence"`
-	Trials                int              `json:"trials"`
-	Pass                  bool             `json:"pass"`
-	Points                []auditPoint     `json:"points"`
-	Adversaries           []auditAdversary `json:"adversaries"`
-}
-
-type auditAdversary struct {
-	Adversary             string       `json:"adversary"`
-	ClaimedEpsilon        float64      `json:"claimed_epsilon"`
-	EmpiricalEpsilonLower float64      `json:"empirical_epsilon_lower"`
-	AuditDelta            float64      `json:"audit_delta"`
-	Pass                  bool         `json:"pass"`
-	Points                []auditPoint `json:"points"`
-}
-
-type auditPoint struct {
-	Epsilon float64 `json:"epsilon"`
-	Claimed float64 `json:"claimed_delta"`
-	Lower   float64 `json:"empirical_delta_lower"`
-	Pair    string  `json:"pair"`
-}
-
-// add takes the audit of one adversary.
-func (r *auditReport) add(v audit.View, a audit.Report) {
-	one := auditAdversary{Adversary: v.String(), ClaimedEpsilon: a.ClaimedEpsilon, EmpiricalEpsilonLower: a.EmpiricalEpsilonLower,
-		AuditDelta: a.Delta, Pass: a.Pass}
-	for _, p := range a.Points {
-		one.Points = append(one.Points, auditPoint(p))
-	}
-	if len(r.Adversaries) == 0 || one.ClaimedEpsilon > r.ClaimedEpsilon {
-		r.ClaimedEpsilon, r.EmpiricalEpsilonLower, r.AuditDelta = one.ClaimedEpsilon, one.EmpiricalEpsilonLower, one.AuditDelta
-		r.Points = one.Points
-	}
-	r.Adversaries = append(r.Adversaries, one)
-	r.Trials, r.Pass = a.Trials, r.Pass && a.Pass
-}
-
-// print rounds each bound outward, and not at all the point of the curve that two bounds are about.
-func (r auditReport) print(w io.Writer) error {
-	for _, a := range r.Adversaries {
-		for _, p := range a.Points {
-			fmt.Fprintf(w, "%-8s  epsilon %-20g claimed delta %-10s at least %-10s (%s)\n",
-				a.Adversary, p.Epsilon, cli.Upper(p.Claimed, 4), cli.Lower(p.Lower, 4), p.Pair)
-		}
-		verdict := "not refuted"
-		if !a.Pass {
-			verdict = "REFUTED"
-		}
-		fmt.Fprintf(w, "%-8s  at delta %g: claimed epsilon %s, empirical at least %s: %s\n",
-			a.Adversary, a.AuditDelta, cli.Upper(a.ClaimedEpsilon, 4), cli.Lower(a.EmpiricalEpsilonLower, 4), verdict)
-	}
-	_, err := fmt.Fprintf(w, "%d trials, confidence %s\n", r.Trials, cli.Lower(r.Confidence, 4))
-	return err
+			if view == audit.Intruder {
+				return f.Intruder, err
+			}
+			return f.Learner, err
+		},
+	}}
 }

@@ -29,7 +29,9 @@ type Config struct {
 	Params      randomizer.Params
 	Users       uint64
 	FloorTrials uint64
-	// Claim returns the delta that is claimed for epsilon >= 0.
+	// Together is how many of the users change at once, from one input to the opposite one; 0 means 1.
+	Together uint64
+	// Claim returns the delta that is claimed for epsilon >= 0 for one round and as many users as change in it.
 	Claim func(epsilon float64) (delta float64, err error)
 	// Trials is the number of rounds on each input of the pole pair, and twice that of the spread pair; 0 means
 	// DefaultTrials, at least 1000. An audit takes the time of 3 Trials Users reports of one or two coordinates:
@@ -68,7 +70,10 @@ type Report struct {
 	EmpiricalEpsilonLower float64 // at Delta
 	Confidence            float64
 	Trials                int
-	Pass                  bool
+	// RefutableShare is the share of the planned noise at which an audit like this one refutes the claim about as often as not, and
+	// oftener at smaller shares: what a pass says. By the normal approximation; 0 stands for an audit that sees nothing.
+	RefutableShare float64
+	Pass           bool
 }
 
 func (c Config) complete() (Config, error) {
@@ -85,6 +90,7 @@ func (c Config) complete() (Config, error) {
 		c.Dim = 2
 	}
 	c.Dim = min(c.Dim, c.Params.Dim)
+	c.Together = max(c.Together, 1)
 	if c.subject == nil {
 		c.subject = newSubject
 	}
@@ -95,6 +101,8 @@ func (c Config) complete() (Config, error) {
 		return c, fmt.Errorf("audit: Claim is nil")
 	case c.Users < 1:
 		return c, fmt.Errorf("audit: Users = %d is below 1", c.Users)
+	case c.Together > c.Users:
+		return c, fmt.Errorf("audit: Together = %d users are more than all %d", c.Together, c.Users)
 	case c.Trials < 1000:
 		return c, fmt.Errorf("audit: Trials = %d is below 1000, which cannot refute anything", c.Trials)
 	case c.Dim < 1:
@@ -191,6 +199,7 @@ func Run(ctx context.Context, cfg Config) (Report, error) {
 	all := c.pairs()
 	// Two bounds for each event; an event for each epsilon, pair and order.
 	alpha := (1 - c.Confidence) / float64(4*len(all)*len(c.Epsilons))
+	rep.RefutableShare = c.refutable(rep.Points, alpha)
 	for _, pr := range all {
 		p, err := c.run(ctx, pr, pr.plus)
 		if err != nil {

@@ -31,6 +31,19 @@ func exact(trials, g int, p float64) func(float64) (float64, error) {
 	}
 }
 
+// remembered evaluates a claim once at each epsilon.
+func remembered(claim func(float64) (float64, error)) func(float64) (float64, error) {
+	known := map[float64]float64{}
+	return func(eps float64) (float64, error) {
+		if d, ok := known[eps]; ok {
+			return d, nil
+		}
+		d, err := claim(eps)
+		known[eps] = d
+		return d, err
+	}
+}
+
 // seeded gives generators that differ from each other and are the same in every run of the test.
 func seeded(t *testing.T, seed uint64) func() rand.Source {
 	src := dptest.Source(t, seed)
@@ -121,6 +134,7 @@ func TestAuditRefuses(t *testing.T) {
 	for name, change := range map[string]func(*Config){
 		"params":     func(c *Config) { c.Params.Dim = 0 },
 		"users":      func(c *Config) { c.Users = 0 },
+		"together":   func(c *Config) { c.Together = 11 },
 		"trials":     func(c *Config) { c.Trials = 999 },
 		"claim":      func(c *Config) { c.Claim = nil },
 		"confidence": func(c *Config) { c.Confidence = 1 },
@@ -176,5 +190,88 @@ func TestEventBounds(t *testing.T) {
 	}
 	if e.epsilon(0.5) != 0 || e.delta(5) != 0 {
 		t.Error("an event that says nothing gives a bound")
+	}
+}
+
+// Seven users who change together are seen where one is not: the curve claimed for them is the true one of a shift of seven times g.
+// Seeds are fixed. With free ones: delta(0) is 0.114 as claimed and 0.158 with half of the noise, and both bounds are 0.013 wide at
+// 21875 runs, which leaves 0.017 or 3.6 standard errors of 0.0048. For one user it is 0.016, and 0.033 with a quarter of the noise,
+// which is too little by 2 standard errors.
+func TestAuditOfUsersTogether(t *testing.T) {
+	const users, own, levels, k = 50, 48, 1, 7
+	base := Config{
+		Params: randomizer.Params{Dim: 2, ClipNorm: 1, Levels: levels, Trials: own, Coin: randomizer.Fair},
+		Users:  users, Together: k, Claim: exact(users*own, k*levels, 0.5),
+	}
+	alone := base
+	alone.Together, alone.Claim = 1, exact(users*own, levels, 0.5)
+	half, quarter, unseen := base, base, alone
+	half.Params.Trials, quarter.Params.Trials, unseen.Params.Trials = own/2, own/4, own/4
+	for name, c := range map[string]struct {
+		Config
+		pass bool
+	}{
+		"honest": {base, true}, "half noise": {half, false}, "a quarter of the noise": {quarter, false},
+		"a quarter of the noise, one user": {unseen, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.Entropy = seeded(t, 10)
+			rep, err := Run(context.Background(), c.Config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("delta(0): claimed %.4f, at least %.4f (%s); refutable share %.3f", rep.Points[0].Claimed, rep.Points[0].Lower,
+				rep.Points[0].Pair, rep.RefutableShare)
+			if rep.Pass != c.pass {
+				t.Errorf("pass = %v, want %v", rep.Pass, c.pass)
+			}
+			// Of all the noise; an audit that refutes what it runs could do with more.
+			share := rep.RefutableShare * float64(c.Params.Trials) / own
+			if seen := share > 0.5; rep.Pass && seen != (c.Together == k) {
+				t.Errorf("refutable share %v", share)
+			}
+		})
+	}
+}
+
+// At the refutable share an audit is refuted about as often as not, somewhat more often because it has more events than the one that
+// the share is computed for; at 0.8 of it nearly always, at 1.3 times it nearly never. Odd levels, so that roundings hide, too.
+// Seeds are fixed. With free ones: the lower bound has a standard error of 0.0107 at 4375 runs, and delta(0) is 0.038 away at 0.8 of the
+// share and 0.037 at 1.3, 3.5 of them; so each of 20 audits is on the wrong side with probability below 1e-3 (a few times that for the
+// other events), and more than 4 of 20 with one below 1e-8. At the share itself fewer than 3 of 20 come with one of 2e-4.
+func TestRefutableShare(t *testing.T) {
+	const users, own, levels = 20, 400, 39
+	honest := Config{
+		Params: randomizer.Params{Dim: 1, ClipNorm: 1, Levels: levels, Trials: own, Coin: randomizer.Fair},
+		Users:  users, Trials: 5000, Claim: remembered(exact(users*own, levels, 0.5)),
+	}
+	honest.Entropy = seeded(t, 11)
+	rep, err := Run(context.Background(), honest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !rep.Pass || !(rep.RefutableShare > 0.4 && rep.RefutableShare < 0.9) {
+		t.Fatalf("%+v: want a pass and a share that leaves room", rep)
+	}
+	for _, c := range []struct {
+		scale       float64
+		least, most int // refuted
+	}{{0.8, 16, 20}, {1, 3, 20}, {1.3, 0, 4}} {
+		cut := honest
+		cut.Params.Trials = uint32(math.Round(own * c.scale * rep.RefutableShare))
+		refuted := 0
+		for range 20 {
+			r, err := Run(context.Background(), cut)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.RefutableShare != 0 && !r.Pass {
+				refuted++
+			}
+		}
+		t.Logf("with %.3f of the noise %d of 20 audits are refuted", float64(cut.Params.Trials)/own, refuted)
+		if refuted < c.least || refuted > c.most {
+			t.Errorf("%g times the refutable share %.3f: %d of 20 audits are refuted, want %d to %d", c.scale, rep.RefutableShare, refuted, c.least, c.most)
+		}
 	}
 }

@@ -1,12 +1,17 @@
 // Package audit tries to refute a privacy claim by running what the claim is about: the real randomizer and the real
-// mixer, with one user on two opposite inputs, at the poles of the ball or spread over coordinates, and everybody
-// else at zero.
+// mixer for one round, with one user on two opposite inputs, at the poles of the ball or spread over coordinates, and
+// everybody else at zero.
 //
 // It promises one direction only. A failed audit refutes the claim at the stated confidence: code, parameters or
 // arithmetic are wrong. A passed audit proves nothing; the proof is the accountant's. Its power is stated by the
 // numbers: at delta = 1e-6 no affordable number of trials sees half of the noise missing, so the whole claimed curve
 // is tested, where its values are large. With the default number of trials a cohort of 1000 at epsilon = 1 (delta(0)
-// = 0.094) with half of its noise (0.133) fails.
+// = 0.094) with half of its noise (0.133) fails. Report.RefutableShare says for each audit how much of the noise would have
+// to be missing.
+//
+// A user who answers T rounds leaves so little in each that one user in one round cannot be seen. k users who change together in one
+// round can: Theorem A claims for them what it claims for one user in k^2 rounds (docs/theorem-a.md, section 4), so Config.Together
+// near sqrt(T) has the power that the audit of a user of one round has.
 //
 // How: for each pair of neighbours the pipeline runs Trials times on each input, and a scalar of the released totals
 // is kept. An eighth of the runs chooses events {scalar >= t} and {scalar <= t}, one for each epsilon tested and each
@@ -20,8 +25,9 @@
 //
 // What a caller owes:
 //
-//  1. State the claim for what runs and for the view: all of Config.Users are honest; for an honest fraction, audit the
-//     honest users alone. Audit every adversary that the trust knows.
+//  1. State the claim for what runs, one round, and for the view and the users who change together: all of Config.Users are honest; for an honest fraction, audit the
+//     honest users alone. Audit every adversary that the trust knows, and every mechanism of a plan.
 //  2. Give a claim that is an upper bound for every epsilon >= 0, nonincreasing, such as an accountant's curve.
-//  3. Report Pass together with the confidence, the trials, and claimed and empirical epsilon at the audit delta.
+//  3. Report Pass together with the confidence, the trials, claimed and empirical epsilon at the audit delta, and the
+//     refutable share of the noise.
 package audit

@@ -85,11 +85,16 @@ func TestAuditOfTheIntruder(t *testing.T) {
 	}
 	pan := base
 	pan.Params.Trials, pan.Claim = 0, exact(floor, levels, 0.5)
+	two := pan
+	two.Together, two.Claim = 2, exact(floor, 2*levels, 0.5)
 	for name, c := range map[string]struct {
 		Config
 		subject func(shuffle.Config) (subject, error)
 		pass    bool
 	}{
+		"two together, pan":                 {two, nil, true},
+		"two together, half of the front":   {two, withFloors(floor/2, floor), false},
+		"two together, half of the back":    {two, withFloors(floor, floor/2), false},
 		"shuffle+pan":                       {base, nil, true},
 		"pan":                               {pan, nil, true},
 		"the broken mixer with both floors": {base, withFloors(floor, floor), true},
@@ -176,13 +181,25 @@ func TestAuditOfTheIntruderAtScale(t *testing.T) {
 // One user is a cohort, too: the look is before or after the only report.
 func TestIntruderOfOneUser(t *testing.T) {
 	for users, want := range map[int][2]int{1: {0, 0}, 2: {1, 1}, 3: {2, 2}} {
-		for name, l := range looks(users) {
+		for name, l := range looks(users, 1) {
 			if l.target >= users || l.after > users || (l.after > l.target) != (l.target == 0 && l.after == 1) {
 				t.Errorf("%d users, %s: %+v", users, name, l)
 			}
 		}
-		if l := looks(users)["target after the look"]; l.target != want[0] || l.after != want[1] {
+		if l := looks(users, 1)["target after the look"]; l.target != want[0] || l.after != want[1] {
 			t.Errorf("%d users: the last one is %d, the look after %d", users, l.target, l.after)
+		}
+	}
+}
+
+// Three of five: the first three are before the look, the last three after it.
+func TestIntruderOfThree(t *testing.T) {
+	all := looks(5, 3)
+	for name, want := range map[string][2]int{"target before the look": {0, 3}, "target after the look": {2, 2}} {
+		for _, suffix := range []string{"", ", floors against each other"} {
+			if l := all[name+suffix]; l.target != want[0] || l.after != want[1] {
+				t.Errorf("%s: the first one is %d, the look after %d, want %v", name+suffix, l.target, l.after, want)
+			}
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/panlearn/panlearn/shuffle"
 )
 
-// A pair is two inputs of one user and the scalar of the view that tells them apart, larger under plus.
+// A pair is two inputs, of one user or of all that change together, and the scalar of the view that tells them apart, larger under plus.
 type pair struct {
 	name        string
 	dim         int
@@ -38,9 +38,9 @@ func (c Config) pairs() []pair {
 		return shapes
 	}
 	var out []pair
-	users := int(min(c.Users, intruded))
+	users := int(min(c.Users, c.Together+intruded))
 	for _, shape := range shapes {
-		all := looks(users)
+		all := looks(users, int(c.Together))
 		for _, name := range slices.Sorted(maps.Keys(all)) {
 			one := shape
 			one.name, one.users, one.look = shape.name+", "+name, users, all[name]
@@ -50,9 +50,9 @@ func (c Config) pairs() []pair {
 	return out
 }
 
-// intruded is the cohort of the intruder's view: the target and others who do not protect it. How many they are makes no
-// difference to the claim.
-const intruded = 3
+// intruded is how many others there are in the cohort of the intruder's view, who do not protect the target. How many they are
+// makes no difference to the claim.
+const intruded = 2
 
 func spread(name string, clip float64, dim, trials int) pair {
 	pr := pair{name: name, dim: dim, trials: trials, plus: make([]float64, dim), minus: make([]float64, dim)}
@@ -68,7 +68,7 @@ func spread(name string, clip float64, dim, trials int) pair {
 // coordinates alike and independently; its tables, which cost a millisecond, are then made once for all of them.
 const lanes = 128
 
-// run returns the scalars of whole rounds in which one user holds x. The others hold the zero vector and are honest in the
+// run returns the scalars of whole rounds in which those who change hold x. The others hold the zero vector and are honest in the
 // learner's view; in the intruder's they send zeros without noise.
 func (c Config) run(ctx context.Context, pr pair, x []float64) ([]float64, error) {
 	narrow := c.Params
@@ -155,7 +155,7 @@ func (r *round) report(user int) error {
 	r.counts = r.counts[:0]
 	for range lanes {
 		in := r.zero
-		if user == r.look.target {
+		if user >= r.look.target && user < r.look.target+int(r.Together) {
 			in = r.x
 		} else if r.View == Intruder {
 			r.counts = append(r.counts, make([]uint32, r.dim)...)

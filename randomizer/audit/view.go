@@ -28,21 +28,21 @@ func (v View) String() string {
 
 // A look is one strategy of the intruder: a target, a moment, and a scalar of what was seen.
 type look struct {
-	target int // users who report before the target
+	target int // users who report before the target, or before the first of those who change together
 	after  int // reports in the totals when the intruder looks
 	// scalar combines the sum of the totals at the look with that of the release. It is larger under plus.
 	scalar func(state, released float64) float64
 }
 
-// looks are the two moments that matter for a target among n users, and at each the scalar in which all but one floor
+// looks are the two moments that matter for k users among n who change together, and at each the scalar in which all but one floor
 // cancel, and the one in which both would cancel if they were the same draw. Any other moment adds reports that do not
 // depend on the target.
-func looks(n int) map[string]look {
+func looks(n, k int) map[string]look {
 	return map[string]look{
-		"target before the look":                            {0, 1, func(state, _ float64) float64 { return state }},
-		"target after the look":                             {n - 1, n - 1, func(state, released float64) float64 { return released - state }},
-		"target before the look, floors against each other": {0, 1, func(state, released float64) float64 { return 2*state - released }},
-		"target after the look, floors against each other":  {n - 1, n - 1, func(state, released float64) float64 { return released - 2*state }},
+		"target before the look":                            {0, k, func(state, _ float64) float64 { return state }},
+		"target after the look":                             {n - k, n - k, func(state, released float64) float64 { return released - state }},
+		"target before the look, floors against each other": {0, k, func(state, released float64) float64 { return 2*state - released }},
+		"target after the look, floors against each other":  {n - k, n - k, func(state, released float64) float64 { return released - 2*state }},
 	}
 }
 

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/panlearn/panlearn/internal/deep"
+	"github.com/panlearn/panlearn/internal/dptest"
+	"github.com/panlearn/panlearn/internal/pipeline"
+	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/randomizer/accounting"
+	"github.com/panlearn/panlearn/randomizer/audit"
+)
+
+func quickstartJob(t *testing.T, sets ...string) pipeline.Job {
+	t.Helper()
+	spec, err := task.Load("../../deploy/tasks/quickstart.yaml", sets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	job, err := pipeline.NewJob(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return job
+}
+
+func seededAudits(t *testing.T, job pipeline.Job, trials int) []mechanismAudit {
+	t.Helper()
+	out, err := auditsOf(job, trials)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range out {
+		src := dptest.Source(t, uint64(20+i))
+		out[i].config.Entropy = func() rand.Source { return rand.NewChaCha8(dptest.Seed(src.Uint64())) }
+	}
+	return out
+}
+
+func auditPasses(t *testing.T, one mechanismAudit) bool {
+	t.Helper()
+	rep, err := audit.Run(t.Context(), one.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("phases %v, %s, %s: delta(0) claimed %.4f, at least %.4f; refutable share %.2f", one.Phases, one.Statistic, one.config.View,
+		rep.Points[0].Claimed, rep.Points[0].Lower, rep.RefutableShare)
+	return rep.Pass
+}
+
+// One round of a user who answers many is audited with the power of an audit of a user of one: noise that is cut to a quarter is
+// refuted, however many rounds there are. Seeds are fixed; with free ones a quarter passes with probability below 1e-9, because the true
+// delta(0) is 0.16 and more, that of the claim is below 0.095, and both bounds are 0.013 wide with standard errors of 0.0034.
+func TestAuditOfInteractiveTasks(t *testing.T) {
+	shares := []uint32{1, 4}
+	rounds := []string{"4", "89"}
+	if deep.On() {
+		shares, rounds = []uint32{1, 3, 4, 8}, []string{"1", "4", "20", "89"}
+	}
+	for _, max := range rounds {
+		job := quickstartJob(t, "schedule.algorithm=pgd", "schedule.interactive=true", "schedule.users=250", "schedule.rounds.max="+max)
+		audits := seededAudits(t, job, 0)
+		if len(audits) != 1 {
+			t.Fatalf("%d audits, want 1", len(audits))
+		}
+		one, T := audits[0], job.Plan.Phases[0].RoundsPerUser
+		if k := one.config.Together; k*k > T || (k+1)*(k+1) <= T || one.RoundsPerUser != int(T) || one.UsersTogether != k {
+			t.Errorf("%d users together for %d rounds", k, T)
+		}
+		for _, share := range shares {
+			cut := one
+			cut.config.Params.Trials /= share
+			if got, want := auditPasses(t, cut), share == 1; got != want {
+				t.Errorf("%d rounds, 1/%d of the noise: pass = %v, want %v", T, share, got, want)
+			}
+		}
+	}
+}
+
+// Every mechanism of a plan is audited against every adversary, with its own parameters, the accountant's claim for one round, and a share
+// of the false alarms; and a fault in any one of them is found.
+func TestAuditsOfEveryMechanism(t *testing.T) {
+	for name, c := range map[string]struct {
+		sets       []string
+		mechanisms int
+		twice      bool // the last phase again
+	}{
+		"one phase": {[]string{"schedule.users=1000"}, 1, false},
+		"restarts":  {[]string{"schedule.users=2000", "schedule.algorithm=pagd-restarts", "model.ridge=0.5"}, 4, false},
+		"moments": {[]string{"schedule.users=800", "features.precondition={users: 200, damping: 0.05}", "norm_bound=1",
+			"schedule.rounds.max=3"}, 2, true},
+		"moments, shuffle+pan": {[]string{"schedule.users=300", "privacy.trust=shuffle+pan",
+			"features.precondition={users: 100, damping: 0.05}", "norm_bound=1", "schedule.rounds.max=2"}, 2, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			job := quickstartJob(t, c.sets...)
+			if c.twice {
+				job.Plan.Phases = append(job.Plan.Phases, job.Plan.Phases[len(job.Plan.Phases)-1])
+			}
+			views := viewsOf(job.Problem.Trust)
+			audits := seededAudits(t, job, 0)
+			if len(audits) != c.mechanisms*len(views) {
+				t.Fatalf("%d audits, want %d of %d mechanisms", len(audits), c.mechanisms*len(views), c.mechanisms)
+			}
+			for i, phase := range job.Plan.Phases {
+				for _, view := range views {
+					at := slices.IndexFunc(audits, func(a mechanismAudit) bool { return a.config.View == view && slices.Contains(a.Phases, i+1) })
+					if at < 0 {
+						t.Fatalf("no audit of phase %d against the %s", i+1, view)
+					}
+					checkAuditOf(t, job, i, audits[at])
+					if want := map[bool]string{true: "second moments", false: "gradients"}[phase.Moments]; audits[at].Statistic != want {
+						t.Errorf("phase %d: statistic %q, want %q", i+1, audits[at].Statistic, want)
+					}
+				}
+			}
+			together := 0.0
+			for _, one := range audits {
+				together += 1 - one.config.Confidence
+			}
+			if math.Abs(together-(1-audit.DefaultConfidence)) > 1e-12 {
+				t.Errorf("all audits together fail with probability %v", together)
+			}
+			for i, one := range audits {
+				if one.config.View == audit.Intruder {
+					continue // package audit tests its power
+				}
+				one.config.Params.Trials /= 4
+				one.config.FloorTrials /= 4
+				if auditPasses(t, one) {
+					t.Errorf("audit %d: a quarter of the noise passes", i)
+				}
+			}
+		})
+	}
+}
+
+// checkAuditOf compares an audit with the phase that it is about.
+func checkAuditOf(t *testing.T, job pipeline.Job, phase int, one mechanismAudit) {
+	t.Helper()
+	params, err := job.Plan.Params(phase)
+	if err != nil {
+		t.Fatal(err)
+	}
+	release := job.Plan.Phases[phase].Privacy.Release()
+	honest := release.HonestFraction.Floor(release.Users)
+	if one.config.Params != params || one.config.Users != honest || one.config.FloorTrials != release.FloorTrials || one.Cohort != job.Plan.Phases[phase].Cohort {
+		t.Errorf("phase %d runs %+v with %d users and floors of %d trials: %+v", phase+1, params, honest, release.FloorTrials, one)
+	}
+	hidden := map[audit.View]uint64{audit.Learner: honest*release.Trials + 2*release.FloorTrials,
+		audit.Intruder: release.Trials + release.FloorTrials}[one.config.View]
+	for _, eps := range []float64{0, 0.3} {
+		want, err := accounting.Mechanism{Trials: hidden, P: release.P, Levels: release.Levels, Dim: release.Dim, Rounds: 1}.Delta(eps)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := one.config.Claim(eps); err != nil || got != want {
+			t.Errorf("phase %d, %s, epsilon %v: claims %v, %v; one round's is %v", phase+1, one.config.View, eps, got, err, want)
+		}
+	}
+}
