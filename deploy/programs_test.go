@@ -56,7 +56,7 @@ func lines(t *testing.T) (all []line) {
 		}
 	}
 	all = append(all, scriptLines(t, "setup.sh")...)
-	return all
+	return append(all, unitLines(t)...)
 }
 
 var call = regexp.MustCompile(`(?m)^\s*((?:learner|ingest) [a-z].*)$`)
@@ -74,6 +74,9 @@ func scriptLines(t *testing.T, file string) (all []line) {
 	}
 	return all
 }
+
+// variable is one of the commands' environment.
+var variable = regexp.MustCompile(`PANLEARN_[A-Z_]+`)
 
 var flagName = regexp.MustCompile(`--([a-z][a-z-]*)`)
 

@@ -1,0 +1,102 @@
+package deploy
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// units are the names and texts of deploy/systemd, with the instance filled in.
+func units(t *testing.T) map[string]string {
+	t.Helper()
+	files, err := filepath.Glob("systemd/*@.service")
+	if err != nil || len(files) != 3 {
+		t.Fatalf("units %v, %v", files, err)
+	}
+	all := map[string]string{}
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[filepath.Base(f)] = strings.ReplaceAll(string(text), "%i", "quickstart")
+	}
+	return all
+}
+
+// unitLines are the command lines of the units.
+func unitLines(t *testing.T) (all []line) {
+	t.Helper()
+	for name, text := range units(t) {
+		_, start, found := strings.Cut(text, "\nExecStart=/usr/local/bin/")
+		start, _, _ = strings.Cut(strings.ReplaceAll(start, "\\\n", " "), "\n")
+		if !found || strings.Count(text, "\nExecStart=") != 1 {
+			t.Errorf("%s: want one ExecStart, of /usr/local/bin", name)
+		}
+		env := map[string]string{}
+		for _, l := range strings.Split(text, "\n") { // the variables that the comment speaks of
+			if strings.HasPrefix(l, "#") {
+				for _, m := range variable.FindAllString(l, -1) {
+					env[m] = ""
+				}
+			}
+		}
+		all = append(all, line{"systemd/" + name, strings.Fields(start), env})
+	}
+	return all
+}
+
+// TestUnits: no unit runs as root, and each is restarted as docs/operations.md says: never after the exit codes 2 and 3.
+func TestUnits(t *testing.T) {
+	users, err := os.ReadFile("systemd/panlearn.sysusers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range units(t) {
+		role, _, _ := strings.Cut(name, "@")
+		for _, want := range []string{"User=" + role, "NoNewPrivileges=yes", "ProtectSystem=strict", "LimitCORE=0", "CapabilityBoundingSet=", "StateDirectory=" + role + "/quickstart"} {
+			if !strings.Contains(text, "\n"+want+"\n") {
+				t.Errorf("%s: no line %s", name, want)
+			}
+		}
+		if !strings.Contains(text, "2 3\n") || !strings.Contains(text, "\nRestartPreventExitStatus=") {
+			t.Errorf("%s is restarted after the exit codes 2 and 3", name)
+		}
+		if !strings.Contains(string(users), "\nu "+role+" ") {
+			t.Errorf("%s: its user is not in panlearn.sysusers", name)
+		}
+	}
+	if !strings.Contains(units(t)["panlearn-stage@.service"], "\nMemorySwapMax=0\n") {
+		t.Error("the stage may be swapped out")
+	}
+}
+
+// TestUnitsVerify, by systemd-analyze, with the commands where they were built.
+func TestUnitsVerify(t *testing.T) {
+	if _, err := exec.LookPath("systemd-analyze"); err != nil {
+		t.Log("NOT RUN: systemd-analyze verify: not installed")
+		return
+	}
+	dir, bin := t.TempDir(), filepath.Dir(programs(t).Learner)
+	verify := func(name, text string) (string, error) {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out, err := exec.CommandContext(t.Context(), "systemd-analyze", "verify", "--man=no", file).CombinedOutput()
+		return string(out), err
+	}
+	for name, text := range units(t) {
+		name = strings.Replace(name, "@", "@quickstart", 1)
+		text = strings.ReplaceAll(text, "/usr/local/bin", bin)
+		if out, err := verify(name, text); err != nil || strings.Contains(out, name) {
+			t.Errorf("%s: %v\n%s", name, err, out)
+		}
+		// It sees what is wrong.
+		if out, err := verify("broken-"+name, strings.Replace(text, "LimitCORE=", "LimitKORE=", 1)); err == nil && !strings.Contains(out, "LimitKORE") {
+			t.Errorf("%s: an unknown setting passes: %s", name, out)
+		}
+	}
+}
