@@ -55,5 +55,5 @@ row bike "$rmse" $most bike $bike
 row bike-absolute "$mae" $most bike $bike $absolute --set schedule.cohort=0
 row bike-quantile "$pinball" $most bike-quantile $bike
 row bike-counts "$rmse" $most bike-counts $bike
-row power-plant "$rmse" $most power-plant $plant
+row power-plant "error 2" $most power-plant $plant
 row a9a-interactive "$accuracy" central,converged a9a-interactive $a9a
