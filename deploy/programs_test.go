@@ -56,7 +56,7 @@ func lines(t *testing.T) (all []line) {
 		}
 	}
 	all = append(all, scriptLines(t, "setup.sh")...)
-	return append(all, unitLines(t)...)
+	return append(append(all, unitLines(t)...), podLines(t)...)
 }
 
 var call = regexp.MustCompile(`(?m)^\s*((?:learner|ingest) [a-z].*)$`)

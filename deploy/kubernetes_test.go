@@ -1,0 +1,202 @@
+package deploy
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+)
+
+// An object is what tests need of a Kubernetes object.
+type object struct {
+	APIVersion string `yaml:"apiVersion"`
+	Kind       string
+	Metadata   struct{ Name string }
+	Spec       struct {
+		Replicas *int
+		Selector struct {
+			MatchLabels map[string]string `yaml:"matchLabels"`
+		}
+		Template struct {
+			Metadata struct{ Labels map[string]string }
+			Spec     pod
+		}
+	}
+}
+
+type pod struct {
+	AutomountServiceAccountToken *bool `yaml:"automountServiceAccountToken"`
+	SecurityContext              struct {
+		RunAsNonRoot   bool                  `yaml:"runAsNonRoot"`
+		SeccompProfile struct{ Type string } `yaml:"seccompProfile"`
+	} `yaml:"securityContext"`
+	InitContainers []container `yaml:"initContainers"`
+	Containers     []container
+	Volumes        []struct{ Name string }
+}
+
+type container struct {
+	Name, Image   string
+	Command, Args []string
+	Env           []struct{ Name, Value string }
+	Ports         []struct {
+		Name          string
+		ContainerPort int `yaml:"containerPort"`
+	}
+	SecurityContext struct {
+		AllowPrivilegeEscalation *bool `yaml:"allowPrivilegeEscalation"`
+		ReadOnlyRootFilesystem   bool  `yaml:"readOnlyRootFilesystem"`
+		Capabilities             struct{ Drop []string }
+	} `yaml:"securityContext"`
+	Resources struct {
+		Requests, Limits map[string]string
+	}
+	VolumeMounts   []struct{ Name, MountPath string } `yaml:"volumeMounts"`
+	StartupProbe   *probe                             `yaml:"startupProbe"`
+	LivenessProbe  *probe                             `yaml:"livenessProbe"`
+	ReadinessProbe *probe                             `yaml:"readinessProbe"`
+}
+
+type probe struct {
+	HTTPGet struct{ Path, Port string } `yaml:"httpGet"`
+}
+
+// objects are those of the manifests that the kustomization names.
+func objects(t *testing.T) (all []object) {
+	t.Helper()
+	var k struct{ Resources []string }
+	text, err := os.ReadFile("kubernetes/kustomization.yaml")
+	if err == nil {
+		err = yaml.Unmarshal(text, &k)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range k.Resources {
+		text, err := os.ReadFile(filepath.Join("kubernetes", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := yaml.NewDecoder(bytes.NewReader(text))
+		for {
+			var o object
+			if err := d.Decode(&o); errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				t.Fatalf("%s: %v", file, err)
+			}
+			all = append(all, o)
+		}
+	}
+	files, _ := filepath.Glob("kubernetes/*.yaml")
+	if len(files) != len(k.Resources)+2 { // and kustomization.yaml and task.yaml
+		t.Errorf("the kustomization names %d of %d manifests", len(k.Resources), len(files)-2)
+	}
+	return all
+}
+
+// podLines are the command lines in the manifests.
+func podLines(t *testing.T) (all []line) {
+	t.Helper()
+	for _, o := range objects(t) {
+		for _, c := range o.Spec.Template.Spec.Containers {
+			env := map[string]string{}
+			for _, e := range c.Env {
+				env[e.Name] = e.Value
+			}
+			all = append(all, line{"kubernetes: " + o.Metadata.Name, append(slices.Clone(c.Command), c.Args...), env})
+		}
+	}
+	if len(all) < 3 {
+		t.Errorf("%d containers in the manifests", len(all))
+	}
+	return all
+}
+
+// TestPods: every container has no more than it needs, and those that serve have probes at the port where they serve.
+func TestPods(t *testing.T) {
+	var kinds []string
+	for _, o := range objects(t) {
+		kinds = append(kinds, o.Kind+" "+o.Metadata.Name)
+		spec := o.Spec.Template.Spec
+		if len(spec.Containers) == 0 {
+			continue
+		}
+		if !spec.SecurityContext.RunAsNonRoot || spec.SecurityContext.SeccompProfile.Type != "RuntimeDefault" ||
+			spec.AutomountServiceAccountToken == nil || *spec.AutomountServiceAccountToken {
+			t.Errorf("%s: want a user who is not root, seccomp, and no token", o.Metadata.Name)
+		}
+		for label, value := range o.Spec.Selector.MatchLabels {
+			if o.Spec.Template.Metadata.Labels[label] != value {
+				t.Errorf("%s: the selector does not select its pods", o.Metadata.Name)
+			}
+		}
+		var volumes []string
+		for _, v := range spec.Volumes {
+			volumes = append(volumes, v.Name)
+		}
+		for _, c := range append(slices.Clone(spec.InitContainers), spec.Containers...) {
+			where := o.Metadata.Name + "/" + c.Name
+			s := c.SecurityContext
+			if !s.ReadOnlyRootFilesystem || s.AllowPrivilegeEscalation == nil || *s.AllowPrivilegeEscalation || !slices.Equal(s.Capabilities.Drop, []string{"ALL"}) {
+				t.Errorf("%s: want a root that is read only, no privileges to gain and no capabilities", where)
+			}
+			if c.Resources.Limits["memory"] == "" || c.Resources.Requests["cpu"] == "" || c.Resources.Requests["memory"] == "" {
+				t.Errorf("%s: want a limit of memory, and requests", where)
+			}
+			for _, m := range c.VolumeMounts {
+				if !slices.Contains(volumes, m.Name) && m.Name != "state" { // claimed by the StatefulSet
+					t.Errorf("%s: no volume %s", where, m.Name)
+				}
+			}
+			if len(c.Ports) == 0 {
+				continue
+			}
+			if p := c.Ports[0]; c.Command[len(c.Command)-1] != "0.0.0.0:"+map[int]string{9090: "9090", 9091: "9091"}[p.ContainerPort] {
+				t.Errorf("%s: serves at %s, the port is %d", where, c.Command[len(c.Command)-1], p.ContainerPort)
+			}
+			if c.StartupProbe == nil || c.LivenessProbe == nil || c.ReadinessProbe == nil {
+				t.Errorf("%s: want three probes", where)
+			} else if c.LivenessProbe.HTTPGet.Path != "/healthz" || c.ReadinessProbe.HTTPGet.Path != "/readyz" || c.ReadinessProbe.HTTPGet.Port != c.Ports[0].Name {
+				t.Errorf("%s: probes ask %v and %v", where, c.LivenessProbe.HTTPGet, c.ReadinessProbe.HTTPGet)
+			}
+		}
+	}
+	for _, want := range []string{"StatefulSet learner", "Deployment stage", "Job provision", "PodDisruptionBudget stage", "PodDisruptionBudget learner",
+		"NetworkPolicy default-deny", "Namespace panlearn"} {
+		if !slices.Contains(kinds, want) {
+			t.Errorf("no %s", want)
+		}
+	}
+	shipped, _ := os.ReadFile("tasks/quickstart.yaml")
+	if copied, err := os.ReadFile("kubernetes/task.yaml"); err != nil || !bytes.Equal(shipped, copied) {
+		t.Errorf("kubernetes/task.yaml is not tasks/quickstart.yaml (%v)", err)
+	}
+}
+
+// TestKustomization builds it, where kubectl is installed.
+func TestKustomization(t *testing.T) {
+	if _, err := exec.LookPath("kubectl"); err != nil {
+		t.Log("NOT RUN: kubectl kustomize: not installed")
+		return
+	}
+	out, err := exec.CommandContext(t.Context(), "kubectl", "kustomize", "kubernetes").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, o := range objects(t) {
+		if !strings.Contains(string(out), "\nkind: "+o.Kind+"\n") || !strings.Contains(string(out), "\n  name: "+o.Metadata.Name+"\n") {
+			t.Errorf("%s %s is not in what kustomize builds", o.Kind, o.Metadata.Name)
+		}
+	}
+	if n := strings.Count(string(out), "image: registry.example/panlearn:1\n"); n != 3 {
+		t.Errorf("%d images named, want 3", n)
+	}
+}
