@@ -70,6 +70,7 @@ func TestAuditOfInteractiveTasks(t *testing.T) {
 		if k := one.config.Together; k*k > T || (k+1)*(k+1) <= T || one.RoundsPerUser != int(T) || one.UsersTogether != k {
 			t.Errorf("%d users together for %d rounds", k, T)
 		}
+		checkAuditOf(t, job, 0, one)
 		for _, share := range shares {
 			cut := one
 			cut.config.Params.Trials /= share
@@ -110,6 +111,9 @@ func TestAuditsOfEveryMechanism(t *testing.T) {
 					at := slices.IndexFunc(audits, func(a mechanismAudit) bool { return a.config.View == view && slices.Contains(a.Phases, i+1) })
 					if at < 0 {
 						t.Fatalf("no audit of phase %d against the %s", i+1, view)
+					}
+					if audits[at].UsersTogether != 1 {
+						t.Errorf("phase %d: %d users change together, want 1", i+1, audits[at].UsersTogether)
 					}
 					checkAuditOf(t, job, i, audits[at])
 					if want := map[bool]string{true: "second moments", false: "gradients"}[phase.Moments]; audits[at].Statistic != want {
@@ -152,13 +156,14 @@ func checkAuditOf(t *testing.T, job pipeline.Job, phase int, one mechanismAudit)
 	}
 	hidden := map[audit.View]uint64{audit.Learner: honest*release.Trials + 2*release.FloorTrials,
 		audit.Intruder: release.Trials + release.FloorTrials}[one.config.View]
+	rounds := int(one.UsersTogether * one.UsersTogether)
 	for _, eps := range []float64{0, 0.3} {
-		want, err := accounting.Mechanism{Trials: hidden, P: release.P, Levels: release.Levels, Dim: release.Dim, Rounds: 1}.Delta(eps)
+		want, err := accounting.Mechanism{Trials: hidden, P: release.P, Levels: release.Levels, Dim: release.Dim, Rounds: rounds}.Delta(eps)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got, err := one.config.Claim(eps); err != nil || got != want {
-			t.Errorf("phase %d, %s, epsilon %v: claims %v, %v; one round's is %v", phase+1, one.config.View, eps, got, err, want)
+			t.Errorf("phase %d, %s, epsilon %v: claims %v, %v; that of %d rounds of one user is %v", phase+1, one.config.View, eps, got, err, rounds, want)
 		}
 	}
 }
