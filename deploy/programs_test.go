@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -16,13 +17,20 @@ import (
 	"github.com/panlearn/panlearn/internal/procs"
 )
 
-// built are the real commands, built once.
-var built = sync.OnceValues(func() (*procs.Programs, error) { return procs.Build() })
+// built are the real commands, built once by the first test that wants them.
+var built = sync.OnceValues(func() (*procs.Programs, error) {
+	wanted.Store(true)
+	return procs.Build()
+})
+
+var wanted atomic.Bool
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if p, err := built(); err == nil {
-		_ = p.Remove()
+	if wanted.Load() {
+		if p, err := built(); err == nil {
+			_ = p.Remove()
+		}
 	}
 	if err := goleak.Find(); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)
