@@ -3,8 +3,10 @@ package deploy
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -139,19 +141,56 @@ func TestDashboardIsWellFormed(t *testing.T) {
 	}
 }
 
-// TestDashboardQueriesParse, by promtool, as rules with Grafana's variables filled in.
-func TestDashboardQueriesParse(t *testing.T) {
+// TestDashboardQueriesRun, by promtool, as rules with Grafana's variables filled in, over every metric of two tasks, each with
+// two processes: where vectors do not match, evaluation fails. The alert rules run over them too.
+func TestDashboardQueriesRun(t *testing.T) {
 	filled := strings.NewReplacer("$__rate_interval", "1m", "$__range", "3h", "$task", ".*")
-	var b strings.Builder
-	b.WriteString("groups:\n- name: panels\n  rules:\n")
+	var panels strings.Builder
+	panels.WriteString("groups:\n- name: panels\n  rules:\n")
 	for _, p := range readDashboard(t).Panels {
 		for _, target := range p.Targets {
-			fmt.Fprintf(&b, "  - {record: \"panel:p%d_%s\", expr: %q}\n", p.ID, target.RefID, filled.Replace(target.Expr))
+			fmt.Fprintf(&panels, "  - {record: \"panel:p%d_%s\", expr: %q}\n", p.ID, target.RefID, filled.Replace(target.Expr))
 		}
 	}
-	file := filepath.Join(t.TempDir(), "panels.yml")
-	if err := os.WriteFile(file, []byte(b.String()), 0o600); err != nil {
+	alerts, err := filepath.Abs("prometheus/alerts.yml")
+	if err != nil {
 		t.Fatal(err)
 	}
-	promtool(t, "check", "rules", file)
+	write := func(name, text string) string {
+		file := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	var test strings.Builder
+	fmt.Fprintf(&test, "rule_files: [%q, %q]\nevaluation_interval: 1m\ntests:\n- interval: 1m\n  input_series:\n", write("panels.yml", panels.String()), alerts)
+	known := metrics(t)
+	for _, name := range slices.Sorted(maps.Keys(known)) {
+		for _, series := range combinations(append([]string{"instance"}, known[name].labels...)) {
+			fmt.Fprintf(&test, "  - {series: '%s{job=\"panlearn-learner\", %s}', values: '1+1x30'}\n", name, series)
+		}
+	}
+	// Two panels as a sign that they were evaluated: 4 processes, and rounds of 2 tasks.
+	test.WriteString("  promql_expr_test:\n  - {expr: count(panel:p2_A), eval_time: 20m, exp_samples: [{value: 4}]}\n")
+	test.WriteString("  - {expr: count(panel:p4_A), eval_time: 20m, exp_samples: [{value: 2}]}\n")
+	promtool(t, "test", "rules", write("test.yml", test.String()))
+}
+
+// combinations are all ways to give each label one of two values.
+func combinations(labels []string) []string {
+	if len(labels) == 0 {
+		return []string{""}
+	}
+	values := []string{"a", "b"}
+	if labels[0] == "le" {
+		values = []string{"1", "+Inf"}
+	}
+	var all []string
+	for _, rest := range combinations(labels[1:]) {
+		for _, v := range values {
+			all = append(all, strings.TrimSuffix(fmt.Sprintf("%s=%q, %s", labels[0], v, rest), ", "))
+		}
+	}
+	return all
 }
