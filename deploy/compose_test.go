@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"os"
+	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
@@ -100,6 +101,30 @@ func TestCompose(t *testing.T) {
 				t.Errorf("%s mounts %s", name, v)
 			}
 		}
+	}
+}
+
+// TestComposeSchema: docker-compose knows every key. Debian's, 1.29, needs no engine for that; it does not know the project's name.
+func TestComposeSchema(t *testing.T) {
+	if _, err := exec.LookPath("docker-compose"); err != nil {
+		t.Log("NOT RUN: docker-compose config: not installed (Debian's package docker-compose)")
+		return
+	}
+	text, err := os.ReadFile("compose.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nameless := strings.Replace(string(text), "\nname: panlearn\n", "\n", 1)
+	config := func(text string) ([]byte, error) {
+		cmd := exec.CommandContext(t.Context(), "docker-compose", "-f", "-", "--project-directory", ".", "config", "-q")
+		cmd.Stdin = strings.NewReader(text)
+		return cmd.CombinedOutput()
+	}
+	if out, err := config(nameless); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if out, err := config(strings.Replace(nameless, "cap_drop:", "cap_drip:", 1)); err == nil || !strings.Contains(string(out), "cap_drip") {
+		t.Errorf("an unknown key passes: %v\n%s", err, out)
 	}
 }
 
