@@ -125,7 +125,14 @@ var mutants = []mutant{
 	{
 		name: "under pan a device answers the attempt after a dead one", file: "stream/client/participation.go", pkg: "stream/client", tests: "TestPanDropsOut",
 		edits: []edit{
-			{"\t\treturn attempt == last || (attempt > last && !floors)", "\t\treturn attempt >= last"},
+			{"\t\treturn attempt == last || (!floors && attempt.Number", "\t\treturn attempt == last || (attempt.Number"},
+		},
+	},
+	{
+		name: "under pan another attempt of the same number is answered", file: "stream/client/participation.go", pkg: "stream/client",
+		tests: "TestAnotherOpenOfTheSameNumber|TestAttemptsOfOneNumber",
+		edits: []edit{
+			{"\t\treturn attempt == last || (!floors", "\t\treturn attempt.Number == last.Number || (!floors"},
 		},
 	},
 	{
@@ -206,6 +213,30 @@ var mutants = []mutant{
 		name: "a device answers more rounds than its policy takes", file: "stream/client/terms.go", pkg: "stream/client", tests: "TestCheckTask",
 		edits: []edit{
 			{"case f.RoundsPerUser > t.policy.maxRoundsPerUser():", "case f.RoundsPerUser > t.policy.maxRoundsPerUser() && f == nil:"},
+		},
+	},
+	{
+		name: "a device answers for moments that nobody declared", file: "stream/client/terms.go", pkg: "stream/client", tests: "TestMomentsAreAsDeclared",
+		edits: []edit{
+			{"case moments != (t.Scaling != nil):", "case !moments && t.Scaling != nil:"},
+		},
+	},
+	{
+		name: "a device takes any scales", file: "stream/client/terms.go", pkg: "stream/client", tests: "TestScalesAreChecked",
+		edits: []edit{
+			{"if err := t.Scaling.CheckScales(r.Scales); err != nil {", "if err := t.Scaling.CheckScales(r.Scales); err != nil && r == nil {"},
+		},
+	},
+	{
+		name: "squares of features are not clipped", file: "learner/convex/precondition.go", pkg: "learner/convex", tests: "TestPreconditionerByHand|TestPreconditionerBounds",
+		edits: []edit{
+			{"	Clip(dst, p.Norm)\n", ""},
+		},
+	},
+	{
+		name: "users of the moments are planned twice", file: "learner/precondition.go", pkg: "learner", tests: "TestPlanOfMoments",
+		edits: []edit{
+			{"	p.Users -= p.MomentUsers\n", ""},
 		},
 	},
 	{
