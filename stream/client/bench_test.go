@@ -96,7 +96,7 @@ func BenchmarkRun(b *testing.B) {
 			cfg := w.config(store)
 			cfg.Bundle = c.bundle
 			cfg.Reports = &sink{want: uint64(b.N), full: func() {
-				w.close(ctx, client.Closed{Round: 1, Attempt: 1, Manifest: hash, Cutoff: 1 << 40})
+				w.close(ctx, client.Closed{Round: 1, Attempt: nth(1), Manifest: hash, Cutoff: 1 << 40})
 			}}
 			b.SetBytes(int64(w.params.ReportBytes()))
 			b.ReportAllocs()

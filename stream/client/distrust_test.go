@@ -104,7 +104,7 @@ func TestForgedCloseSettlesNothing(t *testing.T) {
 		var group sync.WaitGroup
 		group.Go(func() { got, _ = cl.Publish(ctx, client.EventKey("a"), example(1)) })
 		time.Sleep(time.Minute)
-		w.put(ctx, w.name.Close(1, 1), identity(t), w.closeMessage(client.Closed{Round: 1, Attempt: 1, Manifest: hash}))
+		w.put(ctx, w.name.Close(1, 1), identity(t), w.closeMessage(client.Closed{Round: 1, Attempt: nth(1), Manifest: hash}))
 		time.Sleep(time.Minute)
 		must(t, cl.Close())
 		group.Wait()

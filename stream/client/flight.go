@@ -14,7 +14,7 @@ import (
 
 // A flight is one publish of some parcels to one attempt.
 type flight struct {
-	attempt uint64
+	attempt Attempt
 	round   *round
 	parcels []*parcel
 	acks    []stream.Ack // one a parcel; short or empty where nothing was answered
@@ -32,7 +32,7 @@ func (g *gateway) send(ctx context.Context, r *round, parcels []*parcel) error {
 	change := Change{Rounds: map[uint64]stream.Hash{r.number: r.manifest}}
 	for _, p := range parcels {
 		for _, e := range p.events {
-			e.part.Sending(r.open.Attempt, floors(g.terms))
+			e.part.Sending(r.attempt, floors(g.terms))
 			change.Events = append(change.Events, e.part)
 			delete(g.dirty, e)
 		}
@@ -50,7 +50,7 @@ func (g *gateway) send(ctx context.Context, r *round, parcels []*parcel) error {
 			cargos[i].plaintext = append(cargos[i].plaintext, e.part.Draw.Counts...)
 		}
 	}
-	f := flight{attempt: r.open.Attempt, round: r, parcels: parcels}
+	f := flight{attempt: r.attempt, round: r, parcels: parcels}
 	to := g.address(r)
 	g.flights.Go(func() {
 		f.acks, f.err = g.publish(ctx, to, cargos)
@@ -135,7 +135,7 @@ func (g *gateway) landed(f flight) {
 				g.dirty[e] = true
 			}
 		}
-		if !p.events[0].part.Answered(f.round.open.Attempt) {
+		if !p.events[0].part.Answered(f.round.attempt) {
 			f.round.owed = append(f.round.owed, p)
 		}
 	}
@@ -156,7 +156,7 @@ func (g *gateway) resend(ctx context.Context) error {
 	n := 0
 	for _, p := range r.owed {
 		part := &p.events[0].part
-		a := r.open.Attempt
+		a := r.attempt
 		switch {
 		case p.flying || part.Answered(a) || !part.MaySend(a, floors(g.terms)):
 			// Landing, settling or a newer attempt decides about it.

@@ -72,6 +72,7 @@ type round struct {
 	message  *wire.Round // nil for rounds known from the store alone
 	place    manifest.Place
 	open     *wire.Open // newest attempt known
+	attempt  Attempt    // open's
 	closed   *Closed
 	done     bool // closed, as the store proves
 	parcels  []*parcel

@@ -78,14 +78,14 @@ func onePhase(t *rapid.T) {
 			}
 			attempt := uint64(rapid.IntRange(1, 2).Draw(t, "attempt"))
 			for range rapid.IntRange(0, 2).Draw(t, "sends") {
-				p.Sending(attempt, false)
-				p.Acked(attempt, u.publish(t, round, attempt))
+				p.Sending(nth(attempt), false)
+				p.Acked(nth(attempt), u.publish(t, round, attempt))
 			}
 			forget()
-			c := client.Closed{Round: round, Attempt: uint64(rapid.IntRange(1, 2).Draw(t, "closing")), Manifest: d.Manifest,
+			c := client.Closed{Round: round, Attempt: nth(uint64(rapid.IntRange(1, 2).Draw(t, "closing"))), Manifest: d.Manifest,
 				Cutoff: rapid.Uint64Range(0, u.last+1).Draw(t, "cutoff"), Void: rapid.IntRange(0, 5).Draw(t, "void") == 0}
 			state := p.Decide(c)
-			holds := !c.Void && u.counted(round, c.Attempt, c.Cutoff)
+			holds := !c.Void && u.counted(round, c.Attempt.Number, c.Cutoff)
 			if holds {
 				in[phase]++
 			}
@@ -125,17 +125,17 @@ func TestRoundsOfOnePhase(t *testing.T) {
 		for i, fate := range fates {
 			r := uint64(i) + 1
 			must(t, p.Join(draw(r, 1, r, 3)))
-			p.Sending(1, false)
+			p.Sending(nth(1), false)
 			ack := stream.Ack{Status: stream.Stored, Sequence: 5}
 			if fate == client.Unknown {
 				ack = stream.Ack{}
 			}
-			p.Acked(1, ack)
+			p.Acked(nth(1), ack)
 			cutoff := uint64(9)
 			if fate == client.Uncounted {
 				cutoff = 1
 			}
-			p.Decide(client.Closed{Round: r, Attempt: 1, Manifest: p.Draw.Manifest, Cutoff: cutoff})
+			p.Decide(client.Closed{Round: r, Attempt: nth(1), Manifest: p.Draw.Manifest, Cutoff: cutoff})
 		}
 		return p
 	}

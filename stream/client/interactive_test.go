@@ -348,7 +348,7 @@ func TestVoidRoundOfAnInteractivePhase(t *testing.T) {
 			if got := s.answered(); got[int(r)] != 2 {
 				t.Fatalf("round %d: events by rounds answered: %v", r, got)
 			}
-			w.close(ctx, client.Closed{Round: r, Attempt: 1, Manifest: hash, Cutoff: 1 << 40, Void: r < 3})
+			w.close(ctx, client.Closed{Round: r, Attempt: nth(1), Manifest: hash, Cutoff: 1 << 40, Void: r < 3})
 			time.Sleep(time.Minute)
 			statement, err := client.ReadStatement(ledger, time.Now(), 0)
 			must(t, err)

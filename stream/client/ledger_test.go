@@ -276,7 +276,7 @@ func TestChargeStays(t *testing.T) {
 				if n := w.reports(r, 1); n != 1 {
 					t.Errorf("%d reports in round %d", n, r)
 				}
-				w.close(ctx, client.Closed{Round: r, Attempt: 1, Manifest: hash}) // nothing was opened, says the broker
+				w.close(ctx, client.Closed{Round: r, Attempt: nth(1), Manifest: hash}) // nothing was opened, says the broker
 				settled := time.Now()
 				time.Sleep(10 * time.Second)
 				all := everyone(t, ledger)
@@ -479,7 +479,7 @@ func TestLedgerAndParticipationsBelongTogether(t *testing.T) {
 		if err := run(store, empty); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatal(err)
 		}
-		w.close(ctx, client.Closed{Round: 1, Attempt: 1, Manifest: first}) // nothing was opened
+		w.close(ctx, client.Closed{Round: 1, Attempt: nth(1), Manifest: first}) // nothing was opened
 		if err := run(store, empty); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatal(err)
 		}

@@ -133,7 +133,7 @@ func TestReportsOfManyRounds(t *testing.T) {
 				if once, again := w.reports(r, 1), w.reports(r, 2); once != 1 || again != want {
 					t.Errorf("max_reports %d, round %d: %d reports, and %d to another attempt; want 1 and %d", most, r, once, again, want)
 				}
-				w.close(ctx, client.Closed{Round: r, Attempt: attempt, Manifest: hash, Cutoff: 1 << 40})
+				w.close(ctx, client.Closed{Round: r, Attempt: nth(attempt), Manifest: hash, Cutoff: 1 << 40})
 				time.Sleep(time.Minute)
 			}
 			w.end(ctx, rounds)
@@ -170,7 +170,7 @@ func TestMembersDrawNoLots(t *testing.T) {
 			if n := w.reports(r, 1); n != 1 {
 				t.Errorf("round %d: %d reports, want 1", r, n)
 			}
-			w.close(ctx, client.Closed{Round: r, Attempt: 1, Manifest: hash, Cutoff: 1 << 40})
+			w.close(ctx, client.Closed{Round: r, Attempt: nth(1), Manifest: hash, Cutoff: 1 << 40})
 			time.Sleep(10 * time.Second)
 		}
 		w.end(ctx, 2)
@@ -205,14 +205,19 @@ func TestReserveIsBounded(t *testing.T) {
 				}
 			})
 		}()
+		joined := func() int {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return len(s.draws)
+		}
 		wait := stream.ReserveAfter(0)
 		time.Sleep(wait / 2)
-		if n := pulled.Load(); n < users || n > offered/3 || len(s.draws) != 0 {
-			t.Errorf("%d rows were read, %d joined, before the members had their time", n, len(s.draws))
+		if n := pulled.Load(); n < users || n > offered/3 || joined() != 0 {
+			t.Errorf("%d rows were read, %d joined, before the members had their time", n, joined())
 		}
 		time.Sleep(wait)
-		if n := pulled.Load(); n > offered/3 || len(s.draws) != users {
-			t.Errorf("%d rows were read, %d joined; want %d", n, len(s.draws), users)
+		if n := pulled.Load(); n > offered/3 || joined() != users {
+			t.Errorf("%d rows were read, %d joined; want %d", n, joined(), users)
 		}
 		stop()
 		<-done
@@ -260,7 +265,7 @@ func TestOutcomeWhenThePhaseIsOver(t *testing.T) {
 				if r < 3 || last { // of the other ones the device hears no attempt
 					w.open(ctx, r, 1, hash)
 					time.Sleep(time.Minute)
-					w.close(ctx, client.Closed{Round: r, Attempt: 1, Manifest: hash, Cutoff: 1 << 40})
+					w.close(ctx, client.Closed{Round: r, Attempt: nth(1), Manifest: hash, Cutoff: 1 << 40})
 				}
 				told("after the last round", r == 3 && last)
 			}

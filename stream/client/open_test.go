@@ -75,7 +75,7 @@ func TestOpenEventsCountWhateverTheirAge(t *testing.T) {
 			return err
 		}
 		refusal(t, "while the first task is open", other(), "total epsilon")
-		slow.close(ctx, client.Closed{Round: 1, Attempt: 1, Manifest: hash, Cutoff: 5})
+		slow.close(ctx, client.Closed{Round: 1, Attempt: nth(1), Manifest: hash, Cutoff: 5})
 		take()
 		refusal(t, "within a period of its outcome", other(), "total epsilon")
 		time.Sleep(period)

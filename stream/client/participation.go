@@ -30,9 +30,16 @@ func (s State) String() string {
 	return stateNames[s]
 }
 
+// An Attempt is one opening of a round. A broker that lost an Open has the stage use its number again: that is another attempt,
+// with another key, and whoever knows its Open can tell.
+type Attempt struct {
+	Number uint64      // from 1
+	Open   stream.Hash // of the body of its Open
+}
+
 // A Send is what is known about the publishes for one attempt. All of them carry the same message id.
 type Send struct {
-	Attempt uint64
+	Attempt Attempt
 	Sent    uint32 // publishes that were made, or may have been
 	Acked   uint32 // publishes that were acknowledged with a sequence; at most Sent
 	Lowest  uint64 // lowest sequence acknowledged; 0 where Acked is 0
@@ -79,7 +86,7 @@ type Participation struct {
 	Key   Key
 	State State
 	Draw  Draw // of the last round that it joined; without Counts once that is decided
-	// Sends are the attempts that it was published to, ascending; empty once the round is decided.
+	// Sends are the attempts that it was published to, in this order, their numbers ascending; empty once the round is decided.
 	Sends []Send
 	// Before is the state that it had when it joined its last round, if an earlier round of the same interactive phase
 	// decided it; else Fresh.
@@ -126,29 +133,30 @@ func (p *Participation) Join(d Draw) error {
 }
 
 // MaySend says whether the event may be published to an attempt: to the newest that it knows, never back to an older
-// one. Where an attempt that died may have been looked at (floors, the pan trusts) only the first is allowed.
-func (p *Participation) MaySend(attempt uint64, floors bool) bool {
-	if p.State != Charged || attempt == 0 {
+// one. Where an attempt that died may have been looked at (floors, the pan trusts) only the first is allowed, and another
+// attempt under its number is not that one.
+func (p *Participation) MaySend(attempt Attempt, floors bool) bool {
+	if p.State != Charged || attempt.Number == 0 {
 		return false
 	}
 	if n := len(p.Sends); n > 0 {
 		last := p.Sends[n-1].Attempt
-		return attempt == last || (attempt > last && !floors)
+		return attempt == last || (!floors && attempt.Number >= last.Number && p.send(attempt) == nil)
 	}
 	return true
 }
 
 // Answered says whether a publish to an attempt was acknowledged with a sequence: the report is there, and sending it
 // again has no use.
-func (p *Participation) Answered(attempt uint64) bool {
+func (p *Participation) Answered(attempt Attempt) bool {
 	s := p.send(attempt)
 	return s != nil && s.Lowest != 0
 }
 
 // Sending notes one publish that is about to be made. It panics where MaySend forbids it.
-func (p *Participation) Sending(attempt uint64, floors bool) {
+func (p *Participation) Sending(attempt Attempt, floors bool) {
 	if !p.MaySend(attempt, floors) {
-		panic(fmt.Sprintf("client: publish to attempt %d of an event that is %v with %d sends", attempt, p.State, len(p.Sends)))
+		panic(fmt.Sprintf("client: publish to attempt %d of an event that is %v with %d sends", attempt.Number, p.State, len(p.Sends)))
 	}
 	s := p.send(attempt)
 	if s == nil {
@@ -160,7 +168,7 @@ func (p *Participation) Sending(attempt uint64, floors bool) {
 }
 
 // Acked notes the answer to one publish. Only a sequence is an answer.
-func (p *Participation) Acked(attempt uint64, ack stream.Ack) {
+func (p *Participation) Acked(attempt Attempt, ack stream.Ack) {
 	s := p.send(attempt)
 	if s == nil || ack.Sequence == 0 || (ack.Status != stream.Stored && ack.Status != stream.Duplicate) {
 		return
@@ -171,7 +179,7 @@ func (p *Participation) Acked(attempt uint64, ack stream.Ack) {
 	}
 }
 
-func (p *Participation) send(attempt uint64) *Send {
+func (p *Participation) send(attempt Attempt) *Send {
 	i := slices.IndexFunc(p.Sends, func(s Send) bool { return s.Attempt == attempt })
 	if i < 0 {
 		return nil
@@ -182,7 +190,7 @@ func (p *Participation) send(attempt uint64) *Send {
 // A Closed is a verified Close.
 type Closed struct {
 	Round    uint64
-	Attempt  uint64
+	Attempt  Attempt // its Open as it stands beside the Close
 	Manifest stream.Hash
 	Cutoff   uint64 // highest sequence that the stage opened
 	Void     bool

@@ -63,10 +63,10 @@ func possiblyCountedNeverGoesAgain(t *rapid.T) {
 		for range rapid.IntRange(0, 12).Draw(t, "steps") {
 			switch rapid.SampledFrom([]string{"send", "answer", "attempt", "crash", "others"}).Draw(t, "step") {
 			case "send":
-				if p.State != client.Charged || p.Draw.Round != round || !p.MaySend(attempt, floors) {
+				if p.State != client.Charged || p.Draw.Round != round || !p.MaySend(nth(attempt), floors) {
 					continue
 				}
-				p.Sending(attempt, floors)
+				p.Sending(nth(attempt), floors)
 				write()
 				sent[attempt] = true
 				pending = append(pending, attempt)
@@ -76,7 +76,7 @@ func possiblyCountedNeverGoesAgain(t *rapid.T) {
 				}
 				a := pending[0]
 				pending = pending[1:]
-				p.Acked(a, u.publish(t, round, a))
+				p.Acked(nth(a), u.publish(t, round, a))
 				if rapid.Bool().Draw(t, "flush") {
 					write()
 				}
@@ -99,11 +99,11 @@ func possiblyCountedNeverGoesAgain(t *rapid.T) {
 			}
 		}
 		for _, a := range pending {
-			p.Acked(a, u.publish(t, round, a))
+			p.Acked(nth(a), u.publish(t, round, a))
 		}
 		closing := rapid.Uint64Range(1, attempt).Draw(t, "closing")
 		c := client.Closed{
-			Round: round, Attempt: closing, Manifest: manifest(round),
+			Round: round, Attempt: nth(closing), Manifest: manifest(round),
 			Cutoff: rapid.Uint64Range(0, u.last+1).Draw(t, "cutoff"), Void: rapid.IntRange(0, 5).Draw(t, "void") == 0,
 		}
 		if p.State == client.Charged && p.Draw.Round == round {
@@ -179,31 +179,31 @@ func TestDecide(t *testing.T) {
 		close client.Closed
 		want  client.State
 	}{
-		{"below the cutoff", []send{{1, stored(7)}}, client.Closed{Attempt: 1, Cutoff: 9}, client.Counted},
-		{"at the cutoff", []send{{1, stored(9)}}, client.Closed{Attempt: 1, Cutoff: 9}, client.Counted},
-		{"above the cutoff", []send{{1, stored(10)}}, client.Closed{Attempt: 1, Cutoff: 9}, client.Uncounted},
-		{"no answer", []send{{1, unknown}}, client.Closed{Attempt: 1, Cutoff: 9}, client.Unknown},
-		{"no answer, retry above", []send{{1, unknown}, {1, stored(10)}}, client.Closed{Attempt: 1, Cutoff: 9}, client.Unknown},
-		{"no answer, retry below", []send{{1, unknown}, {1, stored(8)}}, client.Closed{Attempt: 1, Cutoff: 9}, client.Counted},
-		{"refused", []send{{1, refused}}, client.Closed{Attempt: 1, Cutoff: 9}, client.Unknown},
-		{"refused, retry above", []send{{1, refused}, {1, stored(10)}}, client.Closed{Attempt: 1, Cutoff: 9}, client.Unknown},
-		{"the lowest sequence counts", []send{{1, stored(9)}, {1, stored(12)}}, client.Closed{Attempt: 1, Cutoff: 9}, client.Counted},
-		{"all above", []send{{1, stored(11)}, {1, stored(12)}}, client.Closed{Attempt: 1, Cutoff: 9}, client.Uncounted},
-		{"an attempt that died", []send{{1, stored(3)}, {2, stored(12)}}, client.Closed{Attempt: 2, Cutoff: 9}, client.Unknown},
-		{"an attempt that died, counted in the next", []send{{1, stored(3)}, {2, stored(9)}}, client.Closed{Attempt: 2, Cutoff: 9}, client.Counted},
-		{"the older attempt closed", []send{{1, stored(30)}, {2, stored(31)}}, client.Closed{Attempt: 1, Cutoff: 9}, client.Unknown},
-		{"only another attempt closed", []send{{1, stored(3)}}, client.Closed{Attempt: 2, Cutoff: 9}, client.Unknown},
-		{"nothing was sent", nil, client.Closed{Attempt: 1, Cutoff: 9}, client.Unknown},
-		{"void, below", []send{{1, stored(7)}}, client.Closed{Attempt: 1, Cutoff: 9, Void: true}, client.Unknown},
-		{"void, above", []send{{1, stored(10)}}, client.Closed{Attempt: 1, Cutoff: 9, Void: true}, client.Unknown},
-		{"Close of another manifest", []send{{1, stored(7)}}, client.Closed{Attempt: 1, Cutoff: 9, Manifest: stream.Hash{1}}, client.Charged},
-		{"Close of another round", []send{{1, stored(7)}}, client.Closed{Attempt: 1, Cutoff: 9, Round: 6}, client.Charged},
+		{"below the cutoff", []send{{1, stored(7)}}, client.Closed{Attempt: nth(1), Cutoff: 9}, client.Counted},
+		{"at the cutoff", []send{{1, stored(9)}}, client.Closed{Attempt: nth(1), Cutoff: 9}, client.Counted},
+		{"above the cutoff", []send{{1, stored(10)}}, client.Closed{Attempt: nth(1), Cutoff: 9}, client.Uncounted},
+		{"no answer", []send{{1, unknown}}, client.Closed{Attempt: nth(1), Cutoff: 9}, client.Unknown},
+		{"no answer, retry above", []send{{1, unknown}, {1, stored(10)}}, client.Closed{Attempt: nth(1), Cutoff: 9}, client.Unknown},
+		{"no answer, retry below", []send{{1, unknown}, {1, stored(8)}}, client.Closed{Attempt: nth(1), Cutoff: 9}, client.Counted},
+		{"refused", []send{{1, refused}}, client.Closed{Attempt: nth(1), Cutoff: 9}, client.Unknown},
+		{"refused, retry above", []send{{1, refused}, {1, stored(10)}}, client.Closed{Attempt: nth(1), Cutoff: 9}, client.Unknown},
+		{"the lowest sequence counts", []send{{1, stored(9)}, {1, stored(12)}}, client.Closed{Attempt: nth(1), Cutoff: 9}, client.Counted},
+		{"all above", []send{{1, stored(11)}, {1, stored(12)}}, client.Closed{Attempt: nth(1), Cutoff: 9}, client.Uncounted},
+		{"an attempt that died", []send{{1, stored(3)}, {2, stored(12)}}, client.Closed{Attempt: nth(2), Cutoff: 9}, client.Unknown},
+		{"an attempt that died, counted in the next", []send{{1, stored(3)}, {2, stored(9)}}, client.Closed{Attempt: nth(2), Cutoff: 9}, client.Counted},
+		{"the older attempt closed", []send{{1, stored(30)}, {2, stored(31)}}, client.Closed{Attempt: nth(1), Cutoff: 9}, client.Unknown},
+		{"only another attempt closed", []send{{1, stored(3)}}, client.Closed{Attempt: nth(2), Cutoff: 9}, client.Unknown},
+		{"nothing was sent", nil, client.Closed{Attempt: nth(1), Cutoff: 9}, client.Unknown},
+		{"void, below", []send{{1, stored(7)}}, client.Closed{Attempt: nth(1), Cutoff: 9, Void: true}, client.Unknown},
+		{"void, above", []send{{1, stored(10)}}, client.Closed{Attempt: nth(1), Cutoff: 9, Void: true}, client.Unknown},
+		{"Close of another manifest", []send{{1, stored(7)}}, client.Closed{Attempt: nth(1), Cutoff: 9, Manifest: stream.Hash{1}}, client.Charged},
+		{"Close of another round", []send{{1, stored(7)}}, client.Closed{Attempt: nth(1), Cutoff: 9, Round: 6}, client.Charged},
 	} {
 		var p client.Participation
 		must(t, p.Join(client.Draw{Round: 5, Counts: []byte{1}}))
 		for _, s := range c.sends {
-			p.Sending(s.attempt, false)
-			p.Acked(s.attempt, s.ack)
+			p.Sending(nth(s.attempt), false)
+			p.Acked(nth(s.attempt), s.ack)
 		}
 		if c.close.Round == 0 {
 			c.close.Round = 5
@@ -218,9 +218,9 @@ func TestDecide(t *testing.T) {
 func TestJoin(t *testing.T) {
 	var p client.Participation
 	must(t, p.Join(client.Draw{Round: 2, Step: 2, Manifest: stream.Hash{2}}))
-	p.Sending(1, false)
-	p.Acked(1, stream.Ack{Status: stream.Stored, Sequence: 4})
-	p.Decide(client.Closed{Round: 2, Attempt: 1, Manifest: stream.Hash{2}, Cutoff: 3})
+	p.Sending(nth(1), false)
+	p.Acked(nth(1), stream.Ack{Status: stream.Stored, Sequence: 4})
+	p.Decide(client.Closed{Round: 2, Attempt: nth(1), Manifest: stream.Hash{2}, Cutoff: 3})
 	if p.State != client.Uncounted || p.Refunds != 0 {
 		t.Fatalf("%v with %d refunds, want uncounted with 0", p.State, p.Refunds)
 	}
@@ -259,11 +259,11 @@ func FuzzRecord(f *testing.F) {
 		f.Add(append(data, 0))
 	}
 	add()
-	p.Sending(1, false)
-	p.Acked(1, stream.Ack{Status: stream.Stored, Sequence: 1 << 40})
-	p.Sending(2, false)
+	p.Sending(nth(1), false)
+	p.Acked(nth(1), stream.Ack{Status: stream.Stored, Sequence: 1 << 40})
+	p.Sending(nth(2), false)
 	add()
-	p.Decide(client.Closed{Round: 300, Attempt: 2, Manifest: stream.Hash{1}})
+	p.Decide(client.Closed{Round: 300, Attempt: nth(2), Manifest: stream.Hash{1}})
 	add()
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, data []byte) {

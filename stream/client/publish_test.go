@@ -90,7 +90,7 @@ func TestRefundsAreCapped(t *testing.T) {
 			hash := w.announce(ctx, r)
 			w.open(ctx, r, 1, hash)
 			time.Sleep(10 * time.Second)
-			w.close(ctx, client.Closed{Round: r, Attempt: 1, Manifest: hash}) // nothing was opened
+			w.close(ctx, client.Closed{Round: r, Attempt: nth(1), Manifest: hash}) // nothing was opened
 			time.Sleep(10 * time.Second)
 		}
 		<-done
@@ -118,7 +118,7 @@ func TestVoidAndMissingClose(t *testing.T) {
 		first := w.announce(ctx, 1)
 		w.open(ctx, 1, 1, first)
 		publish(0)
-		w.close(ctx, client.Closed{Round: 1, Attempt: 1, Manifest: first, Void: true})
+		w.close(ctx, client.Closed{Round: 1, Attempt: nth(1), Manifest: first, Void: true})
 		time.Sleep(10 * time.Second)
 		w.open(ctx, 2, 1, w.announce(ctx, 2))
 		publish(1)
@@ -155,7 +155,7 @@ func TestRetryKeepsTheMessage(t *testing.T) {
 		if lost.Load() >= 0 || w.reports(1, 1) != 1 {
 			t.Errorf("%d answers left to lose, %d reports stored: want none and 1", lost.Load(), w.reports(1, 1))
 		}
-		w.close(ctx, client.Closed{Round: 1, Attempt: 1, Manifest: hash, Cutoff: 1})
+		w.close(ctx, client.Closed{Round: 1, Attempt: nth(1), Manifest: hash, Cutoff: 1})
 		group.Wait()
 		must(t, cl.Close())
 		if got.State != client.Counted {

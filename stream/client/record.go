@@ -8,8 +8,9 @@ import (
 	"math"
 )
 
-// recordVersion is the first byte of every record. Records of versions 1 and 2 belong to tasks from before plans had phases.
-const recordVersion = 3
+// recordVersion is the first byte of every record. Version 3 had no open in a send: it is read as that of no attempt that there
+// is. Records of versions 1 and 2 belong to tasks from before plans had phases.
+const recordVersion = 4
 
 // Bounds of a record; a store may be damaged, and nothing in it may grow memory.
 const (
@@ -21,7 +22,7 @@ var errRecord = errors.New("damaged record of a participation")
 
 // MarshalBinary encodes all of a participation but its key:
 //
-//	version 3, state     1 byte each
+//	version 4, state     1 byte each
 //	refunds, reports     uvarint each
 //	phase, step, most    uvarint each
 //	rounds               uvarint: of the phase that it joined
@@ -31,9 +32,11 @@ var errRecord = errors.New("damaged record of a participation")
 //	before               1 byte: the state that earlier rounds of the phase left
 //	report id, parcel    16 bytes each
 //	place, n             uvarint
-//	n sends              uvarints: attempt, sent, acked, lowest
+//	n sends              uvarints: attempt, sent, acked, lowest; open: 32 bytes, not in version 3
 //	length, counts       uvarint, bytes
-func (p Participation) MarshalBinary() ([]byte, error) {
+func (p Participation) MarshalBinary() ([]byte, error) { return p.marshal(recordVersion) }
+
+func (p Participation) marshal(version byte) ([]byte, error) {
 	if p.State == Fresh || p.State > Unknown || p.Draw.Round == 0 {
 		return nil, fmt.Errorf("encode participation: state %v, round %d: want one that took part", p.State, p.Draw.Round)
 	}
@@ -45,7 +48,7 @@ func (p Participation) MarshalBinary() ([]byte, error) {
 		return nil, fmt.Errorf("encode participation: joined %d rounds of %d, was %v: want one that took part", p.Rounds, most, p.Before)
 	}
 	b := make([]byte, 0, 64+len(p.Draw.Counts))
-	b = append(b, recordVersion, byte(p.State))
+	b = append(b, version, byte(p.State))
 	for _, v := range [...]uint64{uint64(p.Refunds), uint64(p.Reports), uint64(p.Draw.Phase), p.Draw.Step, uint64(p.Draw.Most), uint64(p.Rounds), p.Draw.Round} {
 		b = binary.AppendUvarint(b, v)
 	}
@@ -59,26 +62,30 @@ func (p Participation) MarshalBinary() ([]byte, error) {
 	b = binary.AppendUvarint(b, uint64(p.Draw.Place))
 	b = binary.AppendUvarint(b, uint64(len(p.Sends)))
 	for _, s := range p.Sends {
-		for _, v := range [...]uint64{s.Attempt, uint64(s.Sent), uint64(s.Acked), s.Lowest} {
+		for _, v := range [...]uint64{s.Attempt.Number, uint64(s.Sent), uint64(s.Acked), s.Lowest} {
 			b = binary.AppendUvarint(b, v)
+		}
+		if version > 3 {
+			b = append(b, s.Attempt.Open[:]...)
 		}
 	}
 	b = binary.AppendUvarint(b, uint64(len(p.Draw.Counts)))
 	return append(b, p.Draw.Counts...), nil
 }
 
-// UnmarshalBinary decodes what MarshalBinary wrote, and nothing else. It leaves Key alone and keeps no reference to
+// UnmarshalBinary decodes what MarshalBinary wrote, or did in version 3, and nothing else. It leaves Key alone and keeps no reference to
 // data.
 func (p *Participation) UnmarshalBinary(data []byte) error {
 	r := reader{data: data}
 	q := Participation{Key: p.Key}
-	switch version := r.byte(); {
+	version := r.byte()
+	switch {
 	case r.bad:
 		return errRecord
 	case version > recordVersion:
-		return fmt.Errorf("record of a participation: version %d, of a newer program: this one reads %d", version, recordVersion)
-	case version < recordVersion:
-		return fmt.Errorf("record of a participation: version %d, of an older program whose tasks this one does not know (it reads %d): "+
+		return fmt.Errorf("record of a participation: version %d, of a newer program: this one reads up to %d", version, recordVersion)
+	case version < 3:
+		return fmt.Errorf("record of a participation: version %d, of an older program whose tasks this one does not know (it reads 3 to %d): "+
 			"finish them with that one, and use another state folder for other users", version, recordVersion)
 	}
 	q.State = State(r.byte())
@@ -96,9 +103,12 @@ func (p *Participation) UnmarshalBinary(data []byte) error {
 			return errRecord
 		}
 		for range n {
-			s := Send{Attempt: r.uint64(), Sent: r.uint32(), Acked: r.uint32(), Lowest: r.uint64()}
-			if k := len(q.Sends); s.Attempt == 0 || s.Sent == 0 || s.Acked > s.Sent || (s.Lowest == 0) != (s.Acked == 0) ||
-				(k > 0 && q.Sends[k-1].Attempt >= s.Attempt) {
+			s := Send{Attempt: Attempt{Number: r.uint64()}, Sent: r.uint32(), Acked: r.uint32(), Lowest: r.uint64()}
+			if version > 3 {
+				r.copy(s.Attempt.Open[:])
+			}
+			if k := len(q.Sends); s.Attempt.Number == 0 || s.Sent == 0 || s.Acked > s.Sent || (s.Lowest == 0) != (s.Acked == 0) ||
+				(k > 0 && q.Sends[k-1].Attempt.Number > s.Attempt.Number) || q.send(s.Attempt) != nil {
 				return errRecord
 			}
 			q.Sends = append(q.Sends, s)
@@ -112,7 +122,7 @@ func (p *Participation) UnmarshalBinary(data []byte) error {
 		return errRecord
 	}
 	// Padded varints and unknown states end here: one participation has one encoding.
-	if again, err := q.MarshalBinary(); err != nil || !bytes.Equal(again, data) {
+	if again, err := q.marshal(version); err != nil || !bytes.Equal(again, data) {
 		return errRecord
 	}
 	*p = q

@@ -153,15 +153,16 @@ func (g *gateway) refreshAttempts(ctx context.Context, r *round) {
 	if r.closed != nil || (r != g.current && len(r.parcels) == 0) {
 		return
 	}
-	if o, ok := g.latestOpen(ctx, g.terms, r.number, r.manifest); ok && (r.open == nil || o.Attempt > r.open.Attempt) {
+	o, a, ok := g.latestOpen(ctx, g.terms, r.number, r.manifest)
+	if ok && (r.open == nil || (a != r.attempt && a.Number >= r.attempt.Number)) {
 		if r.open != nil && len(r.parcels) > 0 {
 			g.log.Info("the stage opened the round again", "round", r.number, "attempt", o.Attempt,
 				"sends_again", !floors(g.terms))
 		}
-		r.open, r.opened = o, time.Now()
+		r.open, r.attempt, r.opened = o, a, time.Now()
 		r.owed = append(r.owed[:0:0], r.parcels...)
 		if floors(g.terms) {
-			r.joined = r.standing(o.Attempt)
+			r.joined = r.standing(a)
 		}
 		g.progress()
 	}
@@ -178,7 +179,7 @@ func (g *gateway) refreshAttempts(ctx context.Context, r *round) {
 
 // standing is how many events may be sent to an attempt. Those that dropped out with an earlier one leave their places to
 // others, or a gateway that had sent a whole cohort would wait for a Close that only it can bring about.
-func (r *round) standing(attempt uint64) (n uint64) {
+func (r *round) standing(attempt Attempt) (n uint64) {
 	for _, p := range r.parcels {
 		if p.events[0].part.MaySend(attempt, true) {
 			n += uint64(len(p.events))
@@ -204,7 +205,7 @@ func (r *round) attempts() []uint64 {
 	}
 	for _, p := range r.parcels {
 		for _, s := range p.events[0].part.Sends {
-			add(s.Attempt)
+			add(s.Attempt.Number)
 		}
 	}
 	return list

@@ -47,8 +47,8 @@ func TestReportsOfOneEventAreCapped(t *testing.T) {
 				}
 			}
 		}
-		w.close(ctx, client.Closed{Round: 2, Attempt: 3, Manifest: second}) // b is above the cutoff of what it knows, and was elsewhere
-		w.close(ctx, client.Closed{Round: 1, Attempt: 2, Manifest: first, Void: true})
+		w.close(ctx, client.Closed{Round: 2, Attempt: nth(3), Manifest: second}) // b is above the cutoff of what it knows, and was elsewhere
+		w.close(ctx, client.Closed{Round: 1, Attempt: nth(2), Manifest: first, Void: true})
 		for range 2 {
 			if got := <-done; got.State != client.Unknown {
 				t.Errorf("%v, want unknown", got)
@@ -73,7 +73,7 @@ func TestReportsOfOneEventAreCapped(t *testing.T) {
 			hash := w.announce(ctx, r)
 			w.open(ctx, r, 1, hash)
 			time.Sleep(10 * time.Second)
-			w.close(ctx, client.Closed{Round: r, Attempt: 1, Manifest: hash}) // nothing was opened
+			w.close(ctx, client.Closed{Round: r, Attempt: nth(1), Manifest: hash}) // nothing was opened
 			time.Sleep(10 * time.Second)
 		}
 		if got := <-done; got != (client.Outcome{State: client.Uncounted, Round: 2}) {

@@ -218,7 +218,7 @@ func TestPanDropsOut(t *testing.T) {
 			time.Sleep(10 * time.Second)
 			group.Go(func() { second, _ = c.Publish(ctx, client.EventKey("b"), example(-1)) })
 			time.Sleep(10 * time.Second)
-			w.close(ctx, client.Closed{Round: 1, Attempt: 2, Manifest: hash, Cutoff: 100})
+			w.close(ctx, client.Closed{Round: 1, Attempt: nth(2), Manifest: hash, Cutoff: 100})
 			group.Wait()
 			must(t, c.Close())
 			if first.State != client.Unknown || second.State != client.Counted {

@@ -77,7 +77,7 @@ func TestShardsOfAttempts(t *testing.T) {
 				t.Errorf("attempt %d in %d shards: %d users, %d ids, shards used: %v", a, shards, users, len(counts), used)
 			}
 		}
-		w.close(ctx, client.Closed{Round: 1, Attempt: 3, Manifest: hash, Cutoff: 1000})
+		w.close(ctx, client.Closed{Round: 1, Attempt: nth(3), Manifest: hash, Cutoff: 1000})
 		w.end(ctx, 1)
 		group.Wait()
 		s.audit(w)

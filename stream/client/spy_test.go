@@ -74,7 +74,7 @@ func (s *spy) Write(c client.Change) error {
 			s.noted[d.Report] = map[uint64]bool{}
 		}
 		for _, send := range p.Sends {
-			s.noted[d.Report][send.Attempt] = true
+			s.noted[d.Report][send.Attempt.Number] = true
 		}
 	}
 	if dies {

@@ -34,13 +34,13 @@ func (w *world) open(ctx context.Context, r, a uint64, manifest stream.Hash) {
 
 func (w *world) closeMessage(c client.Closed) *wire.Close {
 	return &wire.Close{
-		Version: stream.Version, TaskHash: w.hash[:], Round: c.Round, Attempt: c.Attempt, ManifestHash: c.Manifest[:],
+		Version: stream.Version, TaskHash: w.hash[:], Round: c.Round, Attempt: c.Attempt.Number, ManifestHash: c.Manifest[:],
 		BatchHash: make([]byte, stream.HashSize), Cutoff: c.Cutoff, Void: c.Void,
 	}
 }
 
 func (w *world) close(ctx context.Context, c client.Closed) {
-	w.put(ctx, w.name.Close(c.Round, c.Attempt), w.stage, w.closeMessage(c))
+	w.put(ctx, w.name.Close(c.Round, c.Attempt.Number), w.stage, w.closeMessage(c))
 }
 
 // reports counts what was published to an attempt.
@@ -53,3 +53,6 @@ func (w *world) reports(r, a uint64) int {
 	}
 	return n
 }
+
+// nth is the attempt of a number whose Open has no hash to speak of.
+func nth(n uint64) client.Attempt { return client.Attempt{Number: n} }

@@ -135,10 +135,11 @@ func (v *view) end(ctx context.Context, terms *Terms) (*wire.End, bool) {
 
 // latestOpen reads the newest attempt at a round whose keys are ones that reports can be sealed to. Where a trust has
 // floors, an attempt in shards is none: the accountant counts the floors of one worker.
-func (v *view) latestOpen(ctx context.Context, terms *Terms, round uint64, manifest stream.Hash) (*wire.Open, bool) {
+func (v *view) latestOpen(ctx context.Context, terms *Terms, round uint64, manifest stream.Hash) (*wire.Open, Attempt, bool) {
 	var o wire.Open
-	if _, ok := v.verified(ctx, v.task.Opens(round), true, terms, terms.Task.StageKey, &o); !ok {
-		return nil, false
+	body, ok := v.verified(ctx, v.task.Opens(round), true, terms, terms.Task.StageKey, &o)
+	if !ok {
+		return nil, Attempt{}, false
 	}
 	var err error
 	for _, key := range stream.ShardKeys(&o) {
@@ -157,11 +158,14 @@ func (v *view) latestOpen(ctx context.Context, terms *Terms, round uint64, manif
 	}
 	if err != nil {
 		v.ignore(v.task.Open(round, o.Attempt), err)
-		return nil, false
+		return nil, Attempt{}, false
 	}
-	return &o, true
+	return &o, Attempt{Number: o.Attempt, Open: stream.HashOf(body)}, true
 }
 
+// closed reads the Close of an attempt, and the Open that stands beside it: the broker may have lost the one that a device sent to,
+// and the attempt that closed is then another. Where no Open can be read yet, neither is there a Close that
+// counts anybody.
 func (v *view) closed(ctx context.Context, terms *Terms, round, attempt uint64, manifest stream.Hash) (Closed, bool) {
 	var c wire.Close
 	subject := v.task.Close(round, attempt)
@@ -172,5 +176,13 @@ func (v *view) closed(ctx context.Context, terms *Terms, round, attempt uint64, 
 		v.ignore(subject, fmt.Errorf("manifest_hash %x: want %x", c.ManifestHash, manifest))
 		return Closed{}, false
 	}
-	return Closed{Round: round, Attempt: attempt, Manifest: manifest, Cutoff: c.Cutoff, Void: c.Void}, true
+	if c.Void { // whoever the attempt was
+		return Closed{Round: round, Attempt: Attempt{Number: attempt}, Manifest: manifest, Cutoff: c.Cutoff, Void: true}, true
+	}
+	var o wire.Open
+	body, ok := v.verified(ctx, v.task.Open(round, attempt), false, terms, terms.Task.StageKey, &o)
+	if !ok {
+		return Closed{}, false
+	}
+	return Closed{Round: round, Attempt: Attempt{Number: attempt, Open: stream.HashOf(body)}, Manifest: manifest, Cutoff: c.Cutoff}, true
 }

@@ -22,6 +22,9 @@ func must(t rapid.TB, err error) {
 	}
 }
 
+// nth is the attempt of a number whose Open has no hash to speak of.
+func nth(n uint64) client.Attempt { return client.Attempt{Number: n} }
+
 func open(t rapid.TB, path string) *filestore.Store {
 	t.Helper()
 	s, err := filestore.Open(path)
@@ -81,7 +84,7 @@ func TestAnswersAsMemory(t *testing.T) {
 				p.Draw.Round, p.Refunds, p.Rounds = round, uint32(i), 1
 				if p.State == client.Charged {
 					p.Draw.Counts = rapid.SliceOfN(rapid.Byte(), 1, 9).Draw(t, "counts")
-					p.Sends = []client.Send{{Attempt: 1, Sent: 2, Acked: 1, Lowest: 5}}
+					p.Sends = []client.Send{{Attempt: nth(1), Sent: 2, Acked: 1, Lowest: 5}}
 				}
 				c.Events = append(c.Events, p)
 			}
@@ -131,7 +134,7 @@ func TestDurableWhenWriteReturns(t *testing.T) {
 	for i := range 20 {
 		p := client.Participation{Key: client.RowKey("s", int64(i))}
 		must(t, p.Join(client.Draw{Round: 1, Step: 1, Counts: []byte{1, 2}}))
-		p.Sending(1, false)
+		p.Sending(nth(1), false)
 		must(t, s.Write(client.Change{Events: []client.Participation{p}}))
 		data, err := os.ReadFile(path)
 		must(t, err)

@@ -47,15 +47,15 @@ func TestParticipationsOfOtherPrograms(t *testing.T) {
 	for _, c := range []struct {
 		version byte
 		want    string
-	}{{1, "version 1, of an older program"}, {2, "version 2, of an older program"}, {4, "version 4, of a newer program"}, {0xff, "version 255, of a newer program"}} {
+	}{{1, "version 1, of an older program"}, {2, "version 2, of an older program"}, {5, "version 5, of a newer program"}, {0xff, "version 255, of a newer program"}} {
 		path := filepath.Join(t.TempDir(), "a.participation")
 		s := open(t, path)
 		charged, settled := client.Participation{Key: client.Key{1}}, client.Participation{Key: client.Key{2}}
 		for _, p := range []*client.Participation{&charged, &settled} {
 			must(t, p.Join(client.Draw{Round: 1, Step: 1, Counts: []byte{7}}))
-			p.Sending(1, false)
+			p.Sending(nth(1), false)
 		}
-		settled.Decide(client.Closed{Round: 1, Attempt: 1})
+		settled.Decide(client.Closed{Round: 1, Attempt: nth(1)})
 		must(t, s.Write(client.Change{Events: []client.Participation{charged, settled}}))
 		must(t, s.Close())
 		for _, bucket := range []string{"charged", "settled"} {
