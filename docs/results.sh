@@ -1,5 +1,6 @@
 #!/bin/sh
-# Prints the accuracy table of docs/results.md, a row a task and an epsilon, with what each user's budget buys under other trust.
+# Prints the accuracy table of docs/results.md, a row a task and an epsilon, with what each user's budget buys under other trust; progress
+# on standard error.
 # Usage, from the top of the repository, with jq and the data of $PANLEARN_DATA:   docs/results.sh [ROW...]
 # Environment: LEARNER, the command (go run ./cmd/learner); SEEDS (5); EPSILONS ("1 4").
 set -eu
@@ -13,7 +14,8 @@ row() {
 	shift 4
 	case $wanted in "  " | *" $name "*) ;; *) return 0 ;; esac
 	for epsilon in $EPSILONS; do
-		$LEARNER simulate -f "deploy/tasks/$task.yaml" --seeds "$SEEDS" --set privacy.epsilon="$epsilon" --baselines "$baselines" "$@" --json 2>/dev/null |
+		out=$($LEARNER simulate -f "deploy/tasks/$task.yaml" --seeds "$SEEDS" --set privacy.epsilon="$epsilon" --baselines "$baselines" "$@" --json)
+		printf '%s' "$out" |
 			jq -r --arg name "$name" --arg epsilon "$epsilon" --arg field "test_${measure% *}" --argjson digits "${measure#* }" '
 			def number: if . == null then "" else . * pow(10; $digits) | round as $n | ($n | fabs | tostring) as $s
 				| if $digits == 0 then $s else ("0" * ([$digits + 1 - ($s | length), 0] | max)) + $s | .[:-$digits] + "." + .[-$digits:] end end;
@@ -39,11 +41,11 @@ absolute="--set model.loss=absolute --set schedule.algorithm=pagd-envelope"
 row a9a "$accuracy" $most a9a $a9a
 row a9a-psgd "$accuracy" $fast a9a $a9a --set schedule.algorithm=psgd
 row a9a-scaled "$accuracy" $most a9a-scaled $a9a
-test ! -e deploy/tasks/a9a-moments.yaml || row a9a-moments "$accuracy" central a9a-moments $a9a
+row a9a-moments "$accuracy" central a9a-moments $a9a
 row a9a-restarts "$accuracy" $most a9a-restarts $a9a
 row adult "$accuracy" $most adult $adult
 row adult-crosses "$accuracy" $most adult-crosses $adult
-row mnist "$accuracy" $fast mnist $mnist
+row mnist "$accuracy" $most mnist $mnist
 row mnist10 "$accuracy" $fast mnist10 $mnist
 row spambase "$accuracy" $most spambase $spambase
 row agaricus "$accuracy" $most agaricus $agaricus
