@@ -21,12 +21,13 @@ import (
 func newPublish() *cobra.Command {
 	var (
 		p      publisher
+		web    gateway
 		broker cli.Broker
 		log    cli.Log
 		sets   []string
 	)
 	c := &cobra.Command{
-		Use:   "publish (-f TASK | --task NAME) --nats URL --data FILE",
+		Use:   "publish (-f TASK | --task NAME) --nats URL (--data FILE | --http ADDR --state DIR --http-token FILE)",
 		Short: "publish each row of the input as one user's private report",
 		Long: `publish turns each row into a clipped gradient at the announced point, randomizes and seals it, and sends it once, or in an
 interactive phase once a round. A row waits for a round that it can take part in. With --state, a run that was interrupted goes on without sending a row twice:
@@ -40,16 +41,21 @@ the labels with a comma between, or the images alone where the labels are beside
 
 The task's plan is not believed: its epsilon is computed again here, and a task that the policy does not allow gets
 nothing (exit code 3). A row that does not fit the declaration is sent as the zero vector, so that who takes part does not
-depend on content; its line number is logged here and nowhere else.`,
+depend on content; its line number is logged here and nowhere else.
+
+With --http, applications in any language post their users' events to this process, as JSON and each with a key of its own that
+--state remembers (docs/clients.md; the interface describes itself at /v1/openapi.json). It listens on 127.0.0.1 unless another
+address is named, and goes on until it is interrupted.`,
 		Example: `  ingest publish -f deploy/tasks/a9a.yaml --nats nats://127.0.0.1:4222 --data a9a.gz --state ./devices
   ingest publish --task clicks --nats nats://broker:4222 --data 'day-*.parquet' --format parquet --state ./devices
+  ingest publish --task clicks --nats nats://broker:4222 --http 8090 --http-token ./token --state ./devices
   tail -f events.jsonl | ingest publish --task clicks --nats nats://broker:4222 --data - --live --state ./devices`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if broker.URL == "" {
 				return cli.Usagef("--nats: name the broker")
 			}
-			if p.data == "" {
+			if p.data == "" && web.address == "" {
 				return cli.Usagef("--data: name a file, or - for standard input")
 			}
 			if err := broker.Validate(); err != nil {
@@ -61,6 +67,13 @@ depend on content; its line number is logged here and nowhere else.`,
 			if err := p.declare(sets); err != nil {
 				return err
 			}
+			var posted pipeline.HTTPConfig
+			if web.address != "" {
+				var err error
+				if posted, err = web.declare(&p); err != nil {
+					return err
+				}
+			}
 			show := cli.NewPublishing(c.ErrOrStderr())
 			defer show.Close()
 			logger, err := log.Logger(show)
@@ -69,7 +82,12 @@ depend on content; its line number is logged here and nowhere else.`,
 			}
 			p.config.Broker, p.config.BrokerWait = broker.Connection(), broker.Wait
 			p.config.Logger, p.config.Progress = logger, show.Show
-			summary, err := pipeline.Publish(c.Context(), p.config)
+			var summary client.Summary
+			if posted.Listener != nil {
+				summary, err = pipeline.PublishHTTP(c.Context(), p.config, posted)
+			} else {
+				summary, err = pipeline.Publish(c.Context(), p.config)
+			}
 			show.Close()
 			if summary != (client.Summary{}) || err == nil {
 				if printed := cli.Result(c.OutOrStdout(), p.json, summary, func(w io.Writer) error { return printSummary(w, summary) }); err == nil {
@@ -84,6 +102,7 @@ depend on content; its line number is logged here and nowhere else.`,
 	}
 	broker.Flags(c.Flags())
 	log.Flags(c.Flags(), "info")
+	web.flags(c.Flags())
 	c.Flags().StringVarP(&p.taskFile, "task-file", "f", "", "the task `FILE`: what the announced task must declare")
 	c.Flags().StringArrayVar(&sets, "set", nil, "override a `PATH=VALUE` of the task file; repeatable")
 	c.Flags().StringVar(&p.task, "task", "", "`NAME` of the task, instead of a task file")
@@ -139,6 +158,7 @@ func (p *publisher) declare(sets []string) error {
 	}
 	p.config.Data, p.config.Format, p.config.StateDir = p.data, task.Format(p.format), p.state
 	switch {
+	case p.data == "": // --http
 	case p.live && p.data != "-":
 		return cli.Usagef("--live goes with --data -: the rows of a file are the same in every run")
 	case p.live:

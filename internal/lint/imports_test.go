@@ -36,24 +36,25 @@ var mayImport = map[string][]string{
 	"stream/streamtest": {"stream", "stream/wire"},
 	"stream/client": {"randomizer", "randomizer/accounting", "learner/convex", "learner/task", "stream",
 		"stream/manifest", "stream/seal", "stream/wire"},
-	"stream/client/filestore": {"stream", "stream/client"},
-	"internal/campaign":       {}, // tests alone
-	"internal/cluster":        {}, // tests alone
-	"internal/devca":          {"deploy", "stream/natsjs"},
-	"internal/roles":          {}, // tests alone
-	"internal/intrusion":      {}, // tests alone
-	"internal/dptest":         {},
-	"internal/kills":          {}, // tests alone
-	"internal/lint":           {},
-	"internal/model":          {"internal/model/onnx", "learner/convex", "learner/task", "randomizer/accounting", "state"},
-	"internal/model/onnx":     {},
-	"internal/mutants":        {}, // tests alone
-	"internal/procs":          {}, // test support: it runs programs and links none
-	"internal/obs":            {"learner/service", "shuffle/stage", "state"},
-	"internal/e2e":            {},
-	"internal/deep":           {}, // test support
-	"internal/parquettest":    {}, // test support: the only place that writes Parquet
-	"deploy":                  {},
+	"stream/client/filestore":   {"stream", "stream/client"},
+	"stream/client/httpgateway": {"learner/convex", "learner/task", "learner/task/source", "stream", "stream/client"},
+	"internal/campaign":         {}, // tests alone
+	"internal/cluster":          {}, // tests alone
+	"internal/devca":            {"deploy", "stream/natsjs"},
+	"internal/roles":            {}, // tests alone
+	"internal/intrusion":        {}, // tests alone
+	"internal/dptest":           {},
+	"internal/kills":            {}, // tests alone
+	"internal/lint":             {},
+	"internal/model":            {"internal/model/onnx", "learner/convex", "learner/task", "randomizer/accounting", "state"},
+	"internal/model/onnx":       {},
+	"internal/mutants":          {}, // tests alone
+	"internal/procs":            {}, // test support: it runs programs and links none
+	"internal/obs":              {"learner/service", "shuffle/stage", "state"},
+	"internal/e2e":              {},
+	"internal/deep":             {}, // test support
+	"internal/parquettest":      {}, // test support: the only place that writes Parquet
+	"deploy":                    {},
 	"internal/sim": {"randomizer", "randomizer/accounting", "shuffle", "learner", "learner/convex", "learner/task",
 		"learner/task/source"},
 	"internal/pipeline": {"*"},
@@ -67,6 +68,7 @@ var onlyIn = map[string][]string{
 	"github.com/nats-io/":           {"stream/natsjs"},
 	"github.com/cockroachdb/pebble": {"state/pebblestore"},
 	"go.etcd.io/bbolt":              {"stream/client/filestore"},
+	"golang.org/x/time":             {"stream/client/httpgateway"},
 	"github.com/klauspost/compress": {"learner/task/source"},
 	"github.com/parquet-go/":        {"learner/task/source", "internal/parquettest"},
 	"github.com/prometheus/":        {"internal/obs", "internal/pipeline"},

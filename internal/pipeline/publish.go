@@ -41,26 +41,11 @@ func Publish(ctx context.Context, c PublishConfig) (summary client.Summary, err 
 		}
 		defer rows.Close()
 	}
-	store, closeStore, err := c.store()
+	devices, release, err := c.devices(ctx, nil)
 	if err != nil {
 		return summary, err
 	}
-	defer func() { err = errors.Join(err, closeStore()) }()
-	ledger, err := c.ledger()
-	if err != nil {
-		return summary, err
-	}
-	c.Broker.Log, c.Broker.Name = c.Logger, "panlearn publisher"
-	conn, err := connect(ctx, c.Broker, c.BrokerWait)
-	if err != nil {
-		return summary, err
-	}
-	defer conn.Close()
-	devices, err := client.New(client.Config{Task: c.Task, Records: conn, Reports: conn, Store: store, Ledger: ledger, Policy: c.Policy, Spec: c.Spec,
-		Source: c.Source, Bundle: c.Bundle, Limits: conn.Limits(), Poll: time.Second, Logger: c.Logger, Progress: c.Progress})
-	if err != nil {
-		return summary, err
-	}
+	defer func() { err = errors.Join(err, release()) }()
 	defer devices.Close() // Run closes it too; its error is Run's
 	if rows == nil {
 		terms, err := devices.Terms(ctx)
@@ -73,6 +58,42 @@ func Publish(ctx context.Context, c PublishConfig) (summary client.Summary, err 
 		defer rows.Close()
 	}
 	return devices.Run(ctx, rows.All())
+}
+
+// devices is the client with the broker, the store and the ledger that it works on; release closes those, after the
+// client. watch, if there is one, takes the store's place.
+func (c PublishConfig) devices(ctx context.Context, watch func(client.Store) client.Store) (devices *client.Client, release func() error, err error) {
+	store, closeStore, err := c.store()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, closeStore())
+		}
+	}()
+	ledger, err := c.ledger()
+	if err != nil {
+		return nil, nil, err
+	}
+	c.Broker.Log, c.Broker.Name = c.Logger, "panlearn publisher"
+	conn, err := connect(ctx, c.Broker, c.BrokerWait)
+	if err != nil {
+		return nil, nil, err
+	}
+	if watch != nil {
+		store = watch(store)
+	}
+	devices, err = client.New(client.Config{Task: c.Task, Records: conn, Reports: conn, Store: store, Ledger: ledger, Policy: c.Policy, Spec: c.Spec,
+		Source: c.Source, Bundle: c.Bundle, Limits: conn.Limits(), Poll: time.Second, Logger: c.Logger, Progress: c.Progress})
+	if err != nil {
+		conn.Close()
+		return nil, nil, err
+	}
+	return devices, func() error {
+		conn.Close()
+		return closeStore()
+	}, nil
 }
 
 // open opens the data as the declaration, or c.Format, says it is written.

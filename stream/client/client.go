@@ -159,6 +159,10 @@ func (c *Client) Close() error {
 	return c.err
 }
 
+// Done is closed when the client has ended: after Close, or before it where it refused or its store failed. Close then
+// tells why.
+func (c *Client) Done() <-chan struct{} { return c.done }
+
 // Terms waits until the task is announced and the policy has agreed to it. The error is a *RefusedError where it
 // does not.
 func (c *Client) Terms(ctx context.Context) (*Terms, error) {

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+
+	"github.com/spf13/pflag"
+
+	"github.com/panlearn/panlearn/internal/cli"
+	"github.com/panlearn/panlearn/internal/pipeline"
+	"github.com/panlearn/panlearn/stream/client/httpgateway"
+)
+
+// A gateway is what the --http flags say.
+type gateway struct {
+	address, tokenFile string
+	noToken            bool
+	rate               float64
+}
+
+func (g *gateway) flags(flags *pflag.FlagSet) {
+	flags.StringVar(&g.address, "http", "", "take events at this `ADDR` instead of --data: a port of 127.0.0.1, or host:port")
+	flags.StringVar(&g.tokenFile, "http-token", "", "`FILE` with the token that requests to --http carry")
+	flags.BoolVar(&g.noToken, "http-no-token", false, "let every process of this machine publish; on loopback only")
+	flags.Float64Var(&g.rate, "http-rate", httpgateway.DefaultRate, "events a second that --http takes")
+}
+
+// declare listens. The caller has the listener then.
+func (g *gateway) declare(p *publisher) (h pipeline.HTTPConfig, err error) {
+	switch {
+	case p.data != "" || p.live || p.format != "":
+		return h, cli.Usagef("--http excludes --data, --live and --format: events come as JSON, each with a key")
+	case p.state == "":
+		return h, cli.Usagef("--http: name the --state folder: without it a key would be forgotten, and its event sent again")
+	case g.noToken && g.tokenFile != "":
+		return h, cli.Usagef("--http-token and --http-no-token exclude each other")
+	case !g.noToken && g.tokenFile == "":
+		return h, cli.Usagef("--http: name a file with --http-token, or say --http-no-token on loopback")
+	case !(g.rate > 0 && g.rate <= 1e6):
+		return h, cli.Usagef("--http-rate %v: want a number in (0, 1e6]", g.rate)
+	}
+	h.NoToken, h.Rate = g.noToken, g.rate
+	if g.tokenFile != "" {
+		if h.Token, err = readToken(g.tokenFile); err != nil {
+			return h, err
+		}
+	}
+	if h.Listener, err = cli.Listen("--http", g.address); err != nil {
+		return h, err
+	}
+	if at, ok := h.Listener.Addr().(*net.TCPAddr); g.noToken && !(ok && at.IP.IsLoopback()) {
+		h.Listener.Close()
+		return h, cli.Usagef("--http-no-token: %s is not this machine's loopback address: want --http-token there", g.address)
+	}
+	return h, nil
+}
+
+// readToken reads the one line of a file. Errors never quote it.
+func readToken(file string) (string, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "", cli.Usage(fmt.Errorf("--http-token: %w", err))
+	}
+	token := string(bytes.TrimSpace(text))
+	if len(token) < httpgateway.MinToken {
+		return "", cli.Usagef("--http-token %s: the token has %d bytes: want at least %d, such as those of `openssl rand -hex 32`", file, len(token), httpgateway.MinToken)
+	}
+	return token, nil
+}

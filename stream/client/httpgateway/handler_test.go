@@ -1,0 +1,263 @@
+package httpgateway
+
+import (
+	"bytes"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/stream/client"
+)
+
+const goodEvent = `{"key": "anna", "event": {"age": 50, "sector": "public", "income": ">50K", "name": "passed over"}}`
+
+// An event is waiting, accepted when its participation is durable, and counted in the end; the same key is answered, and
+// the client has it once.
+func TestAnEventsLife(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, columns, nil)
+		defer w.gateway.Close()
+		begun := time.Now()
+		w.expect("?wait=0", goodEvent, http.StatusAccepted, "waiting")
+		if took := time.Since(begun); took != 0 {
+			t.Errorf("wait=0 took %v", took)
+		}
+		w.expect("?wait=3", goodEvent, http.StatusAccepted, "waiting")
+		if took := time.Since(begun); took != 3*time.Second {
+			t.Errorf("wait=3 took %v", took)
+		}
+		time.AfterFunc(time.Second, func() { close(w.open) })
+		begun = time.Now()
+		a := w.expect("", goodEvent, http.StatusAccepted, "accepted")
+		if took := time.Since(begun); took != time.Second {
+			t.Errorf("accepted after %v, durable after 1s", took)
+		}
+		if a["final"] != false || a["round"] != 7.0 || a["fits"] != true {
+			t.Errorf("accepted: %v", a)
+		}
+		w.expect("?until=outcome&wait=1", goodEvent, http.StatusAccepted, "accepted")
+		time.AfterFunc(time.Second, func() { close(w.over) })
+		w.expect("?until=outcome", goodEvent, http.StatusOK, "counted")
+		if a := w.expect("", goodEvent, http.StatusOK, "counted"); a["final"] != true || a["round"] != 7.0 {
+			t.Errorf("counted: %v", a)
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.calls != 1 || len(w.got) != 1 {
+			t.Errorf("the client got %d events in %d calls, want 1", len(w.got), w.calls)
+		}
+		if e := w.got[client.EventKey("anna")]; e.Label != 1 || w.terms.Valid(e) != nil {
+			t.Error("the client got another event")
+		}
+	})
+}
+
+// Events reach the client as the same rows of a file would.
+func TestEventsAreMapped(t *testing.T) {
+	for _, test := range []struct {
+		task, event string
+		fits        bool
+		want        convex.Example
+	}{
+		{vector, `{"value": [0.5, 0, 0, -1], "label": 1}`, true, convex.Example{Index: []int32{0, 3, 4}, Value: []float64{0.5, -1, 1}, Label: 1}},
+		{vector, `{"index": [1, 3], "value": [0.5, -1], "label": "-1"}`, true, convex.Example{Index: []int32{1, 3, 4}, Value: []float64{0.5, -1, 1}, Label: -1}},
+		{vector, `{"index": [3, 1], "value": [0.5, -1], "label": 1}`, false, convex.Example{}},
+		{vector, `{"index": [-1], "value": [0.5], "label": 1}`, false, convex.Example{}},
+		{vector, `{"index": [9], "value": [0.5], "label": 1}`, false, convex.Example{}},
+		{vector, `{"index": [1], "value": [0.5, 1], "label": 1}`, false, convex.Example{}},
+		{vector, `{"value": [1], "label": 1}`, false, convex.Example{}},
+		{vector, `{"value": [1, 1, 1, 1e999], "label": 1}`, false, convex.Example{}},
+		{vector, `{"value": [1, 1, 1, 1], "label": 3}`, false, convex.Example{}},
+		{vector, `{"value": [1, 1, 1, 1]}`, false, convex.Example{}},
+		{vector, `{"value": [1, 1, 1, 1], "label": [1]}`, false, convex.Example{}},
+		{vector, `{"value": [1, 1, 1, 1], "label": 1, "more": 1}`, false, convex.Example{}},
+		{columns, "{\"sector\": \"public\",\n\"income\": \"<=50K\", \"age\": 100}", true, convex.Example{Index: []int32{0, 2, 3}, Value: []float64{1, 1, 1}, Label: -1}},
+		{columns, `{"age": 200, "sector": "public", "income": "<=50K"}`, true, convex.Example{Index: []int32{0, 2, 3}, Value: []float64{1, 1, 1}, Label: -1}},
+		{columns, `{"age": "old", "sector": "public", "income": "<=50K"}`, false, convex.Example{}},
+		{columns, `{"age": 1, "age": 2, "sector": "public", "income": "<=50K"}`, false, convex.Example{}},
+		{columns, `{"sector": "public", "income": "<=50K"}`, false, convex.Example{}},
+		{columns, `{"age": 1, "sector": "public", "income": "rich"}`, false, convex.Example{}},
+		{columns, `{"age": {"years": 1}, "sector": "public", "income": "<=50K"}`, false, convex.Example{}},
+		{columns, `{}`, false, convex.Example{}},
+	} {
+		w := newWorld(t, test.task, nil)
+		close(w.open)
+		close(w.over)
+		a := w.expect("?until=outcome", `{"key": "k", "event": `+test.event+`}`, http.StatusOK, "counted")
+		if a["fits"] != test.fits {
+			t.Errorf("%s: fits %v, want %v", test.event, a["fits"], test.fits)
+		}
+		e := w.got[client.EventKey("k")]
+		if test.fits && (e.Label != test.want.Label || !slices.Equal(e.Index, test.want.Index) || !slices.Equal(e.Value, test.want.Value)) {
+			t.Errorf("%s: mapped to %v %v %v, want %v %v %v", test.event, e.Index, e.Value, e.Label, test.want.Index, test.want.Value, test.want.Label)
+		}
+		if (w.terms.Valid(e) == nil) != test.fits {
+			t.Errorf("%s: the client takes it for valid: %t", test.event, !test.fits)
+		}
+		w.gateway.Close()
+	}
+}
+
+// Requests that are not as described take nothing.
+func TestRefusedRequests(t *testing.T) {
+	w := newWorld(t, columns, func(c *Config) { c.MaxBody = 300 })
+	defer w.gateway.Close()
+	for name, test := range map[string]struct {
+		status int
+		change func(*http.Request)
+		target string
+		body   string
+	}{
+		"no token":            {http.StatusUnauthorized, func(r *http.Request) { r.Header.Del("Authorization") }, "", goodEvent},
+		"another token":       {http.StatusUnauthorized, func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+token+"x") }, "", goodEvent},
+		"empty token":         {http.StatusUnauthorized, func(r *http.Request) { r.Header.Set("Authorization", "Bearer ") }, "", goodEvent},
+		"another scheme":      {http.StatusUnauthorized, func(r *http.Request) { r.Header.Set("Authorization", "Basic "+token) }, "", goodEvent},
+		"a page's request":    {http.StatusForbidden, func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") }, "", goodEvent},
+		"a page's form":       {http.StatusUnsupportedMediaType, func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") }, "", goodEvent},
+		"no type":             {http.StatusUnsupportedMediaType, func(r *http.Request) { r.Header.Del("Content-Type") }, "", goodEvent},
+		"large":               {http.StatusRequestEntityTooLarge, nil, "", `{"key": "` + strings.Repeat("k", 300) + `"}`},
+		"no JSON":             {http.StatusBadRequest, nil, "", "age=50"},
+		"two objects":         {http.StatusBadRequest, nil, "", goodEvent + goodEvent},
+		"no key":              {http.StatusBadRequest, nil, "", `{"event": {}}`},
+		"empty key":           {http.StatusBadRequest, nil, "", `{"key": "", "event": {}}`},
+		"long key":            {http.StatusBadRequest, nil, "", `{"key": "` + strings.Repeat("k", 257) + `", "event": {}}`},
+		"no event":            {http.StatusBadRequest, nil, "", `{"key": "anna"}`},
+		"an event that is 1":  {http.StatusBadRequest, nil, "", `{"key": "anna", "event": 1}`},
+		"another member":      {http.StatusBadRequest, nil, "", `{"key": "anna", "event": {}, "more": 1}`},
+		"long wait":           {http.StatusBadRequest, nil, "?wait=31", goodEvent},
+		"negative wait":       {http.StatusBadRequest, nil, "?wait=-1", goodEvent},
+		"another until":       {http.StatusBadRequest, nil, "?until=tomorrow", goodEvent},
+		"another method":      {http.StatusMethodNotAllowed, func(r *http.Request) { r.Method = http.MethodPut }, "", goodEvent},
+		"a path that is none": {http.StatusNotFound, func(r *http.Request) { r.URL.Path = "/v2/events" }, "", goodEvent},
+	} {
+		r := w.request(http.MethodPost, "/v1/events"+test.target, strings.NewReader(test.body))
+		if test.change != nil {
+			test.change(r)
+		}
+		if got, body := w.do(r); got != test.status {
+			t.Errorf("%s: %d %v, want %d", name, got, body, test.status)
+		}
+	}
+	if len(w.got) != 0 {
+		t.Errorf("%d refused requests reached the client", len(w.got))
+	}
+}
+
+// Without a token only this machine's own name will do.
+func TestWithoutToken(t *testing.T) {
+	w := newWorld(t, columns, func(c *Config) { c.Token, c.NoToken = "", true })
+	defer w.gateway.Close()
+	close(w.open)
+	for host, status := range map[string]int{
+		"127.0.0.1:8090": http.StatusAccepted, "localhost": http.StatusAccepted, "[::1]:8090": http.StatusAccepted, "127.8.9.1": http.StatusAccepted,
+		"rebound.example:8090": http.StatusForbidden, "192.0.2.1:8090": http.StatusForbidden, "": http.StatusForbidden, "localhost.example": http.StatusForbidden,
+	} {
+		r := w.request(http.MethodPost, "/v1/events", strings.NewReader(goodEvent))
+		r.Header.Del("Authorization")
+		r.Host = host
+		if got, body := w.do(r); got != status {
+			t.Errorf("host %q: %d %v, want %d", host, got, body, status)
+		}
+	}
+}
+
+// The rate and the number of events that wait are bounded.
+func TestBounds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, columns, func(c *Config) { c.Rate, c.MaxWaiting = 4, 3 })
+		defer w.gateway.Close()
+		for i, want := range []int{202, 202, 202, 503, 429, 429} {
+			got, _ := w.post("?wait=0", strings.Replace(goodEvent, "anna", strings.Repeat("x", i+1), 1))
+			if got != want {
+				t.Errorf("event %d: %d, want %d", i, got, want)
+			}
+		}
+		time.Sleep(time.Second)
+		w.expect("?wait=0", strings.Replace(goodEvent, "anna", "x", 1), http.StatusAccepted, "waiting") // asked again, it needs no room
+		time.Sleep(time.Second)
+		close(w.open)
+		close(w.over)
+		synctest.Wait()
+		w.expect("?until=outcome", goodEvent, http.StatusOK, "counted") // there is room again
+	})
+}
+
+// What the policy refuses is answered as refused, and what the gateway cannot answer is not an outcome.
+func TestRefusedAndStopping(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, columns, nil)
+		w.refused = &client.RefusedError{Field: "plan.epsilon", Value: "4", Accepted: "at most 1"}
+		a := w.expect("", goodEvent, http.StatusForbidden, "refused")
+		if why, _ := a["refused"].(map[string]any); why["field"] != "plan.epsilon" || a["final"] != true {
+			t.Errorf("refused: %v", a)
+		}
+		w.refused = nil
+		time.AfterFunc(time.Second, w.gateway.Close)
+		if status, a := w.post("?wait=9", strings.Replace(goodEvent, "anna", "bert", 1)); status != http.StatusServiceUnavailable || a["error"] == nil {
+			t.Errorf("while stopping: %d %v", status, a)
+		}
+		if status, a := w.post("", goodEvent); status != http.StatusServiceUnavailable || a["error"] == nil {
+			t.Errorf("when stopped: %d %v", status, a)
+		}
+		early := newWorld(t, columns, nil)
+		defer early.gateway.Close()
+		early.ready = make(chan struct{})
+		if status, a := early.post("?wait=1", goodEvent); status != http.StatusServiceUnavailable || a["error"] == nil {
+			t.Errorf("without a task: %d %v", status, a)
+		}
+	})
+}
+
+// Nothing of events, keys and tokens is in the log or in errors.
+func TestNothingIsSaid(t *testing.T) {
+	const secret = "s3cr3t"
+	w := newWorld(t, columns, func(c *Config) { c.Token = secret + secret + secret })
+	close(w.open)
+	var said bytes.Buffer
+	for _, body := range []string{
+		`{"key": "s3cr3t", "event": {"age": "s3cr3t", "sector": "s3cr3t", "income": "s3cr3t"}}`,
+		`{"key": "s3cr3t2", "event": {"age": 1, "sector": "s3cr3t", "income": "s3cr3t"}}`,
+		`{"key": "s3cr3t3", "event": {"age": 1, "sector": "private", "income": "s3cr3t"}}`,
+		`{"key": "s3cr3t4", "event": {"s3cr3t": 1}}`,
+		`{"key": "s3cr3t5", "event": {"age": s3cr3t}}`, `{"key": "s3cr3t", "s3cr3t": 1, "event": {}}`, `s3cr3t`, `"s3cr3t"`, `{"s3cr3t": {}}`,
+	} {
+		r := w.request(http.MethodPost, "/v1/events", strings.NewReader(body))
+		r.Header.Set("Authorization", "Bearer "+secret+secret+secret)
+		_, a := w.do(r)
+		for key, value := range a {
+			said.WriteString(key)
+			if text, ok := value.(string); ok {
+				said.WriteString(text)
+			}
+		}
+	}
+	w.gateway.Close()
+	if strings.Contains(said.String(), secret) || strings.Contains(w.log.String(), secret) {
+		t.Errorf("said %s and logged %s", &said, w.log)
+	}
+	if n := strings.Count(w.log.String(), "sent as the zero vector"); n != 4 {
+		t.Errorf("%d events that do not fit were logged:\n%s", n, w.log)
+	}
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	store := Watch(client.NewMemoryStore())
+	for name, c := range map[string]Config{
+		"nothing":       {},
+		"no token":      {Client: &fake{}, Store: store},
+		"short token":   {Client: &fake{}, Store: store, Token: "short"},
+		"both":          {Client: &fake{}, Store: store, Token: token, NoToken: true},
+		"token, blanks": {Client: &fake{}, Store: store, Token: "a token of several lines\n"},
+		"rate":          {Client: &fake{}, Store: store, NoToken: true, Rate: -1},
+		"body":          {Client: &fake{}, Store: store, NoToken: true, MaxBody: -1},
+		"waiting":       {Client: &fake{}, Store: store, NoToken: true, MaxWaiting: -1},
+	} {
+		if _, err := New(c); err == nil {
+			t.Errorf("%s: taken", name)
+		}
+	}
+}

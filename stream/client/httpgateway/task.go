@@ -1,0 +1,33 @@
+package httpgateway
+
+import (
+	"encoding/hex"
+	"net/http"
+)
+
+// taskAnswer is what an application has to know of the task.
+type taskAnswer struct {
+	Task     string `json:"task"`
+	TaskHash string `json:"task_hash"`
+	// Columns are the members that an event has beside its label; null where Dimension says how many values it has.
+	Columns   []string `json:"columns"`
+	Dimension int      `json:"dimension"` // 0 where Columns are named
+	Label     string   `json:"label"`     // member of the label
+	Epsilon   float64  `json:"epsilon"`   // what the task costs one user, as the client computed it
+	Delta     float64  `json:"delta"`
+}
+
+// getTask answers what events look like and what they cost.
+func (g *Gateway) getTask(w http.ResponseWriter, r *http.Request) {
+	if !g.ready(r.Context(), w, defaultWait) {
+		return
+	}
+	terms := g.mapper.known()
+	schema := terms.Spec.Schema()
+	a := taskAnswer{Task: terms.Spec.Name, TaskHash: hex.EncodeToString(terms.Hash[:]), Columns: schema.Columns, Dimension: schema.Dimension,
+		Label: schema.Label, Epsilon: float64(terms.Guarantee.Epsilon), Delta: terms.Delta}
+	if schema.Columns == nil {
+		a.Label = "label"
+	}
+	reply(w, http.StatusOK, a)
+}

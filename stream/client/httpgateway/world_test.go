@@ -1,0 +1,173 @@
+package httpgateway
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/stream/client"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	columns = `
+version: 1
+name: income
+events: {format: csv, header: true}
+features:
+  columns:
+    - {column: age, kind: numeric, min: 0, max: 100}
+    - {column: sector, kind: categorical, vocabulary: [private, public]}
+label: {column: income, positive: [">50K"], negative: ["<=50K"]}
+model: {loss: logistic, radius: 5, clip_norm: 1}
+privacy: {epsilon: 1, delta: 1e-6}
+schedule: {users: 100000}
+`
+	vector = `
+version: 1
+name: pixels
+events: {format: libsvm}
+features: {vector: {dimension: 4, min: -1, max: 1}}
+label: {positive: ["1"], negative: ["-1"]}
+model: {loss: logistic, radius: 5, clip_norm: 1}
+privacy: {epsilon: 1, delta: 1e-6}
+schedule: {users: 100000}
+`
+	token = "correct-horse-battery"
+)
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A fake is a client whose rounds are the test's to open and to close.
+type fake struct {
+	store *Store
+	terms *client.Terms
+	ready chan struct{} // closed when the task is announced
+	open  chan struct{} // closed when a round takes events
+	over  chan struct{} // closed when it has counted them
+
+	mu      sync.Mutex
+	refused *client.RefusedError
+	got     map[client.Key]convex.Example // of the first Publish of a key
+	calls   int
+}
+
+// Terms implements Publisher.
+func (f *fake) Terms(ctx context.Context) (*client.Terms, error) {
+	select {
+	case <-f.ready:
+		return f.terms, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Publish implements Publisher as a client does: charged durably, then counted.
+func (f *fake) Publish(ctx context.Context, key client.Key, e convex.Example) (client.Outcome, error) {
+	f.mu.Lock()
+	f.calls++
+	refused := f.refused
+	if _, known := f.got[key]; !known {
+		f.got[key] = e
+	}
+	f.mu.Unlock()
+	if refused != nil {
+		return client.Outcome{State: client.Refused, Refused: refused}, refused
+	}
+	for _, step := range []struct {
+		when  chan struct{}
+		state client.State
+	}{{f.open, client.Charged}, {f.over, client.Counted}} {
+		select {
+		case <-step.when:
+		case <-ctx.Done():
+			return client.Outcome{State: client.Unknown}, ctx.Err()
+		}
+		part := client.Participation{Key: key, State: step.state, Rounds: 1, Draw: client.Draw{Round: 7, Phase: 1, Most: 1}}
+		if err := f.store.Write(client.Change{Events: []client.Participation{part}}); err != nil {
+			return client.Outcome{}, err
+		}
+	}
+	return client.Outcome{State: client.Counted, Round: 7}, nil
+}
+
+type world struct {
+	*fake
+	t       *testing.T
+	gateway *Gateway
+	handler http.Handler
+	log     *bytes.Buffer
+}
+
+// newWorld is a gateway over a fake, whose task is announced and whose round is not open.
+func newWorld(t *testing.T, declaration string, change func(*Config)) *world {
+	t.Helper()
+	spec, err := task.Parse([]byte(declaration), nil)
+	must(t, err)
+	features, err := spec.Compile()
+	must(t, err)
+	terms := &client.Terms{Spec: spec, Features: features, Loss: convex.Logistic{}, Delta: 1e-6}
+	terms.Guarantee.Epsilon = 0.5
+	store := Watch(client.NewMemoryStore())
+	w := &world{t: t, log: new(bytes.Buffer), fake: &fake{store: store, terms: terms, ready: make(chan struct{}), open: make(chan struct{}),
+		over: make(chan struct{}), got: make(map[client.Key]convex.Example)}}
+	close(w.ready)
+	c := Config{Client: w.fake, Store: store, Token: token, Logger: slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+	if change != nil {
+		change(&c)
+	}
+	w.gateway, err = New(c)
+	must(t, err)
+	w.handler = w.gateway.Handler()
+	return w
+}
+
+// do serves a request and reads its JSON, whose members are checked to be those of a type of the package.
+func (w *world) do(r *http.Request) (status int, body map[string]any) {
+	w.t.Helper()
+	got := httptest.NewRecorder()
+	w.handler.ServeHTTP(got, r)
+	if strings.HasPrefix(got.Header().Get("Content-Type"), "application/json") {
+		must(w.t, json.Unmarshal(got.Body.Bytes(), &body))
+	}
+	return got.Code, body
+}
+
+func (w *world) request(method, target string, body io.Reader) *http.Request {
+	r := httptest.NewRequestWithContext(w.t.Context(), method, target, body)
+	r.Header.Set("Authorization", "Bearer "+token)
+	r.Header.Set("Content-Type", "application/json")
+	return r
+}
+
+func (w *world) post(query, body string) (status int, answer map[string]any) {
+	w.t.Helper()
+	return w.do(w.request(http.MethodPost, "/v1/events"+query, strings.NewReader(body)))
+}
+
+// expect posts an event and compares status and outcome.
+func (w *world) expect(query, body string, status int, outcome string) map[string]any {
+	w.t.Helper()
+	got, a := w.post(query, body)
+	if got != status || a["outcome"] != outcome {
+		w.t.Errorf("POST %s: %d %v, want %d %s", query, got, a, status, outcome)
+	}
+	return a
+}
