@@ -41,7 +41,7 @@ absolute="--set model.loss=absolute --set schedule.algorithm=pagd-envelope"
 row a9a "$accuracy" $most a9a $a9a
 row a9a-psgd "$accuracy" $fast a9a $a9a --set schedule.algorithm=psgd
 row a9a-scaled "$accuracy" $most a9a-scaled $a9a
-row a9a-moments "$accuracy" central a9a-moments $a9a
+row a9a-moments "$accuracy" $most a9a-moments $a9a
 row a9a-restarts "$accuracy" $most a9a-restarts $a9a
 row adult "$accuracy" $most adult $adult
 row adult-crosses "$accuracy" $most adult-crosses $adult
@@ -58,4 +58,4 @@ row bike-absolute "$mae" $most bike $bike $absolute --set schedule.cohort=0
 row bike-quantile "$pinball" $most bike-quantile $bike
 row bike-counts "$rmse" $most bike-counts $bike
 row power-plant "error 2" $most power-plant $plant
-row a9a-interactive "$accuracy" central,converged a9a-interactive $a9a
+row a9a-interactive "$accuracy" central,exact,converged a9a-interactive $a9a
