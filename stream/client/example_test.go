@@ -44,4 +44,3 @@ func ExamplePolicy() {
 	fmt.Println(outcome.State, "for", outcome.Refused.Field)
 	// Output: refused for plan.phases[0]: epsilon
 }
-
