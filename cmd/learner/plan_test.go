@@ -90,6 +90,9 @@ func TestPlanShowsEveryAlgorithm(t *testing.T) {
 			t.Errorf("no %q in:\n%s", want, &text)
 		}
 	}
+	if strings.Contains(text.String(), " \n") {
+		t.Errorf("blanks at the end of a line:\n%s", &text)
+	}
 }
 
 // What does not apply is said why; a bound that promises nothing is said so, with the users that would do.

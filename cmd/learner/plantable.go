@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/panlearn/panlearn/internal/cli"
@@ -12,7 +13,7 @@ func (r planReport) print(w io.Writer) error {
 	p := r.Privacy
 	fmt.Fprintf(w, `task          %s: %s, %d users in %d rounds of %d (the last of %d, none released under %d)
 mechanism     d = %d, g = %d, b = %d, p = %.6g: %d bits a coordinate, %d bytes a report
-noise         %.4g of the clip norm, standard deviation of one coordinate of a round's mean gradient
+noise         %.4g of the clip norm, standard deviation of one coordinate of a round's mean gradient, rounding included
               central DP %.4g, local DP %.4g`, r.Task, r.Algorithm, r.Users, r.Rounds, r.Cohort, r.LastCohort, r.Minimum,
 		r.Dim, p.Levels, p.Trials, p.P, p.BitsPerCoordinate, p.ReportBytes, p.TotalStd(), r.Comparison.CentralNoiseStd, r.Comparison.LocalNoiseStd)
 	if r.Comparison.PaperNoiseStd != nil {
@@ -74,7 +75,8 @@ func (g guarantee) text() string {
 
 // printAlternatives shows one line a plan, and one for each phase where there are several.
 func (r planReport) printAlternatives(w io.Writer) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	var table strings.Builder
+	t := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "algorithm\trounds\tcohort\tg\tb\tp\tnoise\tbits/user\tbytes/user\tanswers\trisk\tlearner's epsilon by honest share")
 	var refused []alternative
 	for _, a := range r.Alternatives {
@@ -104,6 +106,9 @@ func (r planReport) printAlternatives(w io.Writer) error {
 	}
 	if err := t.Flush(); err != nil {
 		return err
+	}
+	for line := range strings.Lines(table.String()) {
+		fmt.Fprintln(w, strings.TrimRight(line, " \n"))
 	}
 	for _, a := range refused {
 		fmt.Fprintf(w, "not %s\n", a.Reason)

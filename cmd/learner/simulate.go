@@ -89,6 +89,9 @@ users on a synthetic population of the task's dimension and loss, whose optimum 
 			if picture != "" && s.test == nil {
 				return cli.Usagef("--plot: draws what the model does on test data; add --test FILE or --holdout K")
 			}
+			if s.test == nil {
+				fmt.Fprintln(c.ErrOrStderr(), "no test data, so only the training loss is told: add --test FILE or --holdout K")
+			}
 			s.watch = picture != ""
 			report, err := s.run(c.Context(), c.ErrOrStderr(), seed, seeds)
 			if err != nil {
@@ -143,7 +146,7 @@ func (s *simulation) load(progress io.Writer, data, test string) error {
 		s.train, s.test = split(s.train, invalid, s.holdout)
 	}
 	if need := s.job.Plan.TakenUsers(); uint64(len(s.train)) < need && s.job.Plan.Continuous == "" {
-		return cli.Usagef("--data %s has %d rows, the plan wants %d users: --set schedule.users=%d", data, len(s.train), need, len(s.train))
+		return cli.Usagef("--data %s has %d rows to train on, the plan wants %d users: --set schedule.users=%d", data, len(s.train), need, len(s.train))
 	}
 	if test != "" {
 		if s.test, invalid, err = pipeline.LoadExamples(features, test, nameRows(progress, "left out")); err != nil {

@@ -56,7 +56,7 @@ func newCSV(l *lines, schema task.Schema) (*csvRows, error) {
 			}
 		}
 		if at < 0 {
-			return 0, fmt.Errorf("column %q is not in the header", column)
+			return 0, fmt.Errorf("column %q is not in the header, which has %d fields between %q", column, len(names), f.separator)
 		}
 		return at, nil
 	}

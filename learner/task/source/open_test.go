@@ -81,7 +81,7 @@ func TestDamageIsFatal(t *testing.T) {
 // Data that do not match are refused by Open: a wrong header, or a beginning in which no event fits.
 func TestSchemaIsCheckedFirst(t *testing.T) {
 	for _, c := range []struct{ file, data, want string }{
-		{csvTask, "age,job\n1,a\n", `column "y" is not in the header`},
+		{csvTask, "age,job\n1,a\n", `column "y" is not in the header, which has 2 fields between ','`},
 		{csvTask, "age,job,y,age\n1,a,1,1\n", `column "age" is in the header twice`},
 		{csvTask, "", "no header"},
 		{csvTask, "age,job,y\nsecret,a,1\nx,a,1\n", "line 2, column age"},
