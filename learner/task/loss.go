@@ -55,7 +55,7 @@ func (k labelKind) classes() bool { return k == twoClasses || k == manyClasses }
 
 // String says what labels of this kind are, for refusals.
 func (k labelKind) String() string {
-	return [...]string{"one of two classes", "one of several classes", "numbers", "counts"}[k]
+	return [...]string{"one of two classes, in positive and negative", "one of several classes, in classes", "numbers, from min to max", "counts, up to max"}[k]
 }
 
 // Classification reports whether the label is a class, which follows from the loss.

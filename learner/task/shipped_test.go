@@ -1,7 +1,9 @@
 package task
 
 import (
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -28,4 +30,29 @@ func TestShippedTasks(t *testing.T) {
 		requireCanonical(t, s)
 		t.Logf("%s: d = %d, X = %.4f", s.Name, m.Dim(), m.Bound())
 	}
+}
+
+// So does the one in the documentation.
+func TestDocumentedTask(t *testing.T) {
+	text, err := os.ReadFile("../../docs/tasks.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, begins := strings.Cut(string(text), "```yaml\n")
+	file, _, ends := strings.Cut(rest, "```\n")
+	if !begins || !ends {
+		t.Fatal("docs/tasks.md has no task file")
+	}
+	s, err := Parse([]byte(file), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := s.Compile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Dim() != 6 {
+		t.Errorf("d = %d, want 2 numbers, 3 words and the intercept", m.Dim())
+	}
+	requireCanonical(t, s)
 }
