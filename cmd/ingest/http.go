@@ -18,6 +18,7 @@ type gateway struct {
 	address, tokenFile string
 	noToken            bool
 	rate               float64
+	waiting            int
 }
 
 func (g *gateway) flags(flags *pflag.FlagSet) {
@@ -25,6 +26,7 @@ func (g *gateway) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&g.tokenFile, "http-token", "", "`FILE` with the token that requests to --http carry")
 	flags.BoolVar(&g.noToken, "http-no-token", false, "let every process of this machine publish; on loopback only")
 	flags.Float64Var(&g.rate, "http-rate", httpgateway.DefaultRate, "events a second that --http takes")
+	flags.IntVar(&g.waiting, "http-waiting", httpgateway.DefaultMaxWaiting, "events without an outcome that --http holds; at least what a round takes from here")
 }
 
 // declare listens. The caller has the listener then.
@@ -40,8 +42,10 @@ func (g *gateway) declare(p *publisher) (h pipeline.HTTPConfig, err error) {
 		return h, cli.Usagef("--http: name a file with --http-token, or say --http-no-token on loopback")
 	case !(g.rate > 0 && g.rate <= 1e6):
 		return h, cli.Usagef("--http-rate %v: want a number in (0, 1e6]", g.rate)
+	case g.waiting < 1 || g.waiting > 1<<20:
+		return h, cli.Usagef("--http-waiting %d: want 1 to 2^20", g.waiting)
 	}
-	h.NoToken, h.Rate = g.noToken, g.rate
+	h.NoToken, h.Rate, h.Waiting = g.noToken, g.rate, g.waiting
 	if g.tokenFile != "" {
 		if h.Token, err = readToken(g.tokenFile); err != nil {
 			return h, err

@@ -18,6 +18,7 @@ type HTTPConfig struct {
 	Token    string
 	NoToken  bool
 	Rate     float64 // events a second
+	Waiting  int     // events without an outcome; 0 takes the default
 }
 
 // PublishHTTP publishes what it is posted until ctx ends, which is no error, or the client does. It answers which outcomes
@@ -49,7 +50,7 @@ func PublishHTTP(ctx context.Context, c PublishConfig, h HTTPConfig) (summary cl
 		return summary, err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	gateway, err := httpgateway.New(httpgateway.Config{Client: devices, Store: store, Token: h.Token, NoToken: h.NoToken, Rate: h.Rate, Logger: c.Logger})
+	gateway, err := httpgateway.New(httpgateway.Config{Client: devices, Store: store, Token: h.Token, NoToken: h.NoToken, Rate: h.Rate, MaxWaiting: h.Waiting, Logger: c.Logger})
 	if err != nil {
 		return summary, errors.Join(err, devices.Close())
 	}

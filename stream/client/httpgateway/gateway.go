@@ -20,7 +20,7 @@ import (
 const (
 	DefaultRate       = 200
 	DefaultMaxBody    = 1 << 20
-	DefaultMaxWaiting = 10_000
+	DefaultMaxWaiting = 1 << 16
 )
 
 // MinToken is the length of the shortest token that is taken, in bytes.
@@ -45,9 +45,11 @@ type Config struct {
 	// NoToken takes requests of every process on this machine. The listener must be on loopback.
 	NoToken bool
 
-	Rate       float64 // events a second that are taken on average, and at once; default DefaultRate
-	MaxBody    int64   // bytes of a request; default DefaultMaxBody
-	MaxWaiting int     // events whose outcome is not known yet; default DefaultMaxWaiting
+	Rate    float64 // events a second that are taken on average, and at once; default DefaultRate
+	MaxBody int64   // bytes of a request; default DefaultMaxBody
+	// MaxWaiting is how many events may be without an outcome: those that wait for a round, and those of a round that is not
+	// closed. Below what a round takes from this gateway, the round does not fill. Default DefaultMaxWaiting.
+	MaxWaiting int
 
 	Logger *slog.Logger // default: none
 }

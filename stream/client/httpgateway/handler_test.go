@@ -2,14 +2,17 @@ package httpgateway
 
 import (
 	"bytes"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/stream/client"
 )
 
@@ -260,4 +263,66 @@ func TestConfigIsChecked(t *testing.T) {
 			t.Errorf("%s: taken", name)
 		}
 	}
+}
+
+// A disk notes that a write has become durable, or fails.
+type disk struct {
+	client.Store
+	err     error
+	durable *atomic.Bool
+}
+
+func (d disk) Write(c client.Change) error {
+	if d.err != nil {
+		return d.err
+	}
+	defer d.durable.Store(true)
+	return d.Store.Write(c)
+}
+
+// No event is accepted before its participation is durable, and none is where it does not become so.
+func TestAcceptedIsDurable(t *testing.T) {
+	for _, failure := range []error{nil, errors.New("the disk is full")} {
+		var durable atomic.Bool
+		store := Watch(disk{client.NewMemoryStore(), failure, &durable})
+		w := newWorld(t, columns, func(c *Config) { c.Store = store })
+		w.store = store
+		close(w.open)
+		status, a := w.post("?wait=30", goodEvent)
+		switch {
+		case failure == nil && (status != http.StatusAccepted || a["outcome"] != "accepted" || !durable.Load()):
+			t.Errorf("%d %v, durable: %t", status, a, durable.Load())
+		case failure != nil && (status != http.StatusServiceUnavailable || a["outcome"] != nil):
+			t.Errorf("%d %v, never durable", status, a)
+		}
+		w.gateway.Close()
+	}
+}
+
+// Whatever is posted as an event makes an example of the task or a reason, and no panic.
+func FuzzEvents(f *testing.F) {
+	for _, seed := range []string{`{"age": 50, "sector": "public", "income": ">50K"}`, `{"value": [1, 0, 0, -1], "label": 1}`,
+		`{"index": [0, 3], "value": [1, -1], "label": "1"}`, `{"index": [2147483647], "value": [1e308], "label": {}}`, `{`, "{\n}", "\x1f\x8b", `[]`} {
+		f.Add([]byte(seed))
+	}
+	mappers := map[string]*mapper{}
+	for _, declaration := range []string{columns, vector} {
+		spec, err := task.Parse([]byte(declaration), nil)
+		must(f, err)
+		features, err := spec.Compile()
+		must(f, err)
+		m := new(mapper)
+		must(f, m.use(&client.Terms{Spec: spec, Features: features, Loss: convex.Logistic{}}))
+		mappers[declaration] = m
+	}
+	f.Fuzz(func(t *testing.T, event []byte) {
+		for _, m := range mappers {
+			if e, err := m.example(event); err == nil && m.terms.Valid(e) != nil {
+				t.Error("an example that is none of the task")
+			}
+		}
+		if r, err := parseRequest(event); err == nil && (r.Key == "" || len(r.Event) == 0) {
+			t.Error("a request without key or event")
+		}
+	})
 }
