@@ -74,6 +74,7 @@ type collecting struct {
 	attempt *attempt
 	look    time.Time // next look at the records
 	noBatch bool      // the outcome was not there; End is next
+	starved bool      // it was said that the minimum is not there at the deadline
 }
 
 func (p *collecting) String() string {
@@ -85,6 +86,17 @@ func (p *collecting) abandon() {
 	p.attempt.erase()
 	p.Logger.Warn("dropped an attempt with its totals and key", "round", p.attempt.round.number, "attempt", p.attempt.number)
 	tell2(p.Observer.Dropped, p.attempt.round.number, p.attempt.number)
+}
+
+// starving says once that users are missing past the deadline: nothing else would tell from a stage that hangs.
+func (p *collecting) starving(now time.Time, users uint64) {
+	at, m := p.attempt.deadlineAt(), p.attempt.round.mixer
+	if p.starved || at.IsZero() || now.Before(at) || users >= m.Minimum {
+		return
+	}
+	p.starved = true
+	p.Logger.Warn("the deadline is over, and users are missing; the round waits for its minimum", "round", p.attempt.round.number,
+		"attempt", p.attempt.number, "users", users, "minimum", m.Minimum, "cohort", m.Cohort)
 }
 
 func (p *collecting) next(now time.Time) step {
@@ -131,6 +143,9 @@ func (p *collecting) took(now time.Time, s step, r result) (phase, error) {
 		}
 	default:
 		tell2(p.Observer.Fill, p.attempt.mixer.Users(), p.attempt.round.mixer.Cohort)
+		if p.attempt.shards == 0 {
+			p.starving(now, p.attempt.mixer.Users())
+		}
 	}
 	if p.attempt.shards > 0 || !p.attempt.ripe(now) {
 		return p, nil

@@ -1,9 +1,12 @@
 package stage
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"math/rand/v2"
+	"regexp"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -61,9 +64,13 @@ func TestUnderTheMinimumNothingIsReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, plan{cohort: 10, minimum: 6, deadline: time.Minute})
 		w.announce(t.Context())
-		s, stop := w.start(w.config())
+		var log bytes.Buffer
+		c := w.config()
+		c.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		s, stop := w.start(c)
 		in := w.invited(t.Context(), 1, 0)
 		w.answer(t.Context(), in, w.users(1)[:5])
+		begun := time.Now()
 		time.Sleep(30 * time.Minute)
 		if b, _ := w.batch(1); b != nil {
 			t.Fatal("released under the minimum")
@@ -80,6 +87,13 @@ func TestUnderTheMinimumNothingIsReleased(t *testing.T) {
 			t.Errorf("batch %v", b)
 		}
 		_ = stop()
+		said := regexp.MustCompile(`time=(\S+) .*waits for its minimum" round=1 attempt=1 users=5 minimum=6 cohort=10`).FindAllStringSubmatch(log.String(), -1)
+		if len(said) != 1 {
+			t.Fatalf("said %d times that users are missing, want once:\n%s", len(said), &log)
+		}
+		if at, err := time.Parse(time.RFC3339, said[0][1]); err != nil || at.Sub(begun) < 50*time.Second || at.Sub(begun) > 70*time.Second {
+			t.Errorf("said at %s (%v) that users are missing, want at the deadline, a minute after %v", said[0][1], err, begun)
+		}
 	})
 }
 

@@ -131,6 +131,7 @@ func (p *sharing) judge(now time.Time) (phase, error) {
 		obeyed = obeyed && m.obeys == p.number
 	}
 	tell2(p.Observer.Fill, total, a.round.mixer.Cohort)
+	p.starving(now, total)
 	for i, s := range p.shares {
 		tell3(p.Observer.Shard, uint32(i+1), s.users, s.cap)
 	}
