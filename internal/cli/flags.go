@@ -72,11 +72,13 @@ func (b *Broker) Validate() error {
 
 // Log is how a command logs: to standard error, as text.
 type Log struct {
-	Level string
+	Level  string
+	Format string // text or json; "" is text
 }
 
-// Flags adds the flag of the log with its default.
+// Flags adds the flags of the log, with the default of its level.
 func (l *Log) Flags(flags *pflag.FlagSet, level string) {
+	flags.StringVar(&l.Format, "log-format", "text", "`FORMAT` of the log: text or json, a line an event")
 	flags.StringVar(&l.Level, "log-level", level, "`LEVEL` of the log on standard error: debug, info, warn, error")
 }
 
@@ -86,7 +88,14 @@ func (l *Log) Logger(w io.Writer) (*slog.Logger, error) {
 	if err := level.UnmarshalText([]byte(l.Level)); err != nil {
 		return nil, Usagef("--log-level %q: want debug, info, warn or error", l.Level)
 	}
-	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level})), nil
+	options := &slog.HandlerOptions{Level: level}
+	switch l.Format {
+	case "", "text":
+		return slog.New(slog.NewTextHandler(w, options)), nil
+	case "json":
+		return slog.New(slog.NewJSONHandler(w, options)), nil
+	}
+	return nil, Usagef("--log-format %q: want text or json", l.Format)
 }
 
 // IdentityPath is where the identity of a role is kept by default: in the user's configuration folder.

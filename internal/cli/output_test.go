@@ -73,6 +73,25 @@ func TestLogLevel(t *testing.T) {
 	}
 }
 
+func TestLogFormat(t *testing.T) {
+	_, err := (&Log{Level: "info", Format: "xml"}).Logger(io.Discard)
+	var c *CodedError
+	if !errors.As(err, &c) || c.Code != ExitUsage || !strings.Contains(err.Error(), "want text or json") {
+		t.Errorf("--log-format xml: %v", err)
+	}
+	for format, want := range map[string]string{"": "level=INFO msg=x round=3", "text": "level=INFO msg=x round=3", "json": `"level":"INFO","msg":"x","round":3}`} {
+		var out bytes.Buffer
+		log, err := (&Log{Level: "info", Format: format}).Logger(&out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		log.Info("x", "round", 3)
+		if line := out.String(); !strings.Contains(line, want) || strings.Count(line, "\n") != 1 {
+			t.Errorf("--log-format %s: %q", format, line)
+		}
+	}
+}
+
 func TestBroker(t *testing.T) {
 	for args, want := range map[string]string{
 		"":                                      "",
