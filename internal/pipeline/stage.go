@@ -55,7 +55,7 @@ func RunStage(ctx context.Context, c StageConfig) error {
 			c.Fill(users, cohort)
 		}
 	}
-	c.Logger.Info("waiting for the task's streams", "task", c.Task)
+	c.Logger.Info("waiting for the task's streams, which learner run or learner provision makes", "task", c.Task)
 	if err := natsjs.WaitStreams(ctx, conn, c.Task, time.Second); err != nil {
 		return err
 	}

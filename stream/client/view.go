@@ -44,12 +44,12 @@ func (v *view) get(ctx context.Context, subject string, latest bool) (stream.Mes
 	case err == nil || errors.Is(err, stream.ErrNotFound):
 		if v.failing {
 			v.failing = false
-			v.log.Info("broker answers again")
+			v.log.Info("records of the task can be read again")
 		}
 		return m, err == nil
 	case !v.failing && ctx.Err() == nil: // at the end of a run nobody waits for the answer
 		v.failing = true
-		v.log.Warn("broker does not answer; trying again", "subject", subject, "err", err)
+		v.log.Warn("cannot read a record of the task; trying again", "subject", subject, "err", err)
 	}
 	return stream.Message{}, false
 }
