@@ -58,7 +58,7 @@ func newStatus() *cobra.Command {
 					err = printAdversaries(w, s.Adversaries)
 				}
 				if s.Ended && err == nil {
-					_, err = fmt.Fprintln(w, "ended")
+					_, err = fmt.Fprintf(w, "ended: %s\n", s.EndReason)
 				}
 				return err
 			})
@@ -103,6 +103,11 @@ JSON, entries has one line a round, the one that counts, and chain has them all.
 				}
 				if _, err := fmt.Fprintf(w, "epsilon %s, delta %g for the user who is charged most%s; chain intact\n", cli.Upper(l.Epsilon, 6), l.Delta, together); err != nil {
 					return err
+				}
+				if l.Ended {
+					if _, err := fmt.Fprintf(w, "ended: %s\n", l.EndReason); err != nil {
+						return err
+					}
 				}
 				return printAdversaries(w, l.Adversaries)
 			})

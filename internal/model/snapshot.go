@@ -19,8 +19,9 @@ const Version = 1
 type Snapshot struct {
 	FormatVersion int    `json:"format_version"`
 	Task          string `json:"task"`
-	Round         uint64 `json:"round"`         // last committed
-	ModelVersion  uint64 `json:"model_version"` // steps taken; 0 is the start
+	Round         uint64 `json:"round"`           // last committed
+	ModelVersion  uint64 `json:"model_version"`   // steps taken; 0 is the start
+	Ended         bool   `json:"ended,omitempty"` // the task is over: no newer model comes
 	Loss          string `json:"loss"`
 	// Weights has a row for each score, one but for softmax; its columns belong to Features one by one. Intercept is the
 	// constant of each score.

@@ -77,18 +77,19 @@ func RunLearner(ctx context.Context, c LearnerConfig) (err error) {
 		return err
 	}
 	defer remove()
+	finish := service.NewFinisher()
 	group, running := errgroup.WithContext(ctx)
 	serving, stop := context.WithCancel(running)
-	group.Go(func() error { return obs.Serve(serving, control, StateHandler(store)) })
+	group.Go(func() error { return obs.Serve(serving, control, ControlHandler(store, finish)) })
 	group.Go(func() error {
 		defer stop()
-		return c.run(running, serving, group, store)
+		return c.run(running, serving, group, store, finish)
 	})
 	return group.Wait()
 }
 
 // run plans or resumes, and learns. What it starts in the group ends with serving.
-func (c LearnerConfig) run(ctx, serving context.Context, group *errgroup.Group, store state.Store) error {
+func (c LearnerConfig) run(ctx, serving context.Context, group *errgroup.Group, store state.Store, finish *service.Finisher) error {
 	planned, err := taskOf(ctx, store, c.Spec)
 	if err != nil {
 		return err
@@ -109,7 +110,7 @@ func (c LearnerConfig) run(ctx, serving context.Context, group *errgroup.Group, 
 		c.Logger.Info("serving", "http", "http://"+c.HTTP.Addr().String())
 		group.Go(func() error { return obs.Serve(serving, c.HTTP, endpoints) })
 	}
-	err = c.learn(ctx, store, broker.conn, planned, metrics)
+	err = c.learn(ctx, store, broker.conn, planned, metrics, finish)
 	var refused *state.BudgetError
 	switch {
 	case errors.As(err, &refused) && refused.Round > 1: // End stands
@@ -152,7 +153,8 @@ func taskOf(ctx context.Context, store state.Store, spec *task.Spec) (*wire.Task
 	return view.Task, nil
 }
 
-func (c LearnerConfig) learn(ctx context.Context, store state.Store, conn *natsjs.Conn, planned *wire.Task, metrics *obs.Learner) error {
+func (c LearnerConfig) learn(ctx context.Context, store state.Store, conn *natsjs.Conn, planned *wire.Task,
+	metrics *obs.Learner, finish *service.Finisher) error {
 	name, err := stream.ParseTask(c.Spec.Name)
 	if err != nil {
 		return err
@@ -163,7 +165,7 @@ func (c LearnerConfig) learn(ctx context.Context, store state.Store, conn *natsj
 	s, err := service.New(service.Config{
 		Task: name, Records: conn, Store: metrics.Timed(store), Identity: c.Identity, StageKey: c.StageKey,
 		Prepare: func() (*wire.Task, error) { return planned, nil }, Build: BuildAlgorithm,
-		AcceptRollback: c.AcceptRollback, Observer: observers{metrics, c.Watch}, Logger: c.Logger,
+		AcceptRollback: c.AcceptRollback, Finish: finish, Observer: observers{metrics, c.Watch}, Logger: c.Logger,
 	})
 	if err != nil {
 		return err

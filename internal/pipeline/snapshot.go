@@ -101,7 +101,7 @@ func (v View) Snapshot() (model.Snapshot, error) {
 		return model.Snapshot{}, fmt.Errorf("stored plan: %w", err)
 	}
 	s := model.Snapshot{
-		FormatVersion: model.Version, Task: v.Task.Name, Round: status.Round, ModelVersion: status.Steps, Loss: v.Spec.Model.Loss,
+		FormatVersion: model.Version, Task: v.Task.Name, Round: status.Round, ModelVersion: status.Steps, Ended: status.Ended, Loss: v.Spec.Model.Loss,
 		Features: features.Coordinates(), Classes: features.Classes(), Probabilities: model.ProbabilitiesOf(v.Spec, plan.Clips),
 		Privacy: model.Statement{Trust: trust.String(), Unit: model.Unit(interactive(plan)), Epsilon: status.EpsilonSpent, Delta: status.DeltaSpent,
 			HonestFraction: honest, Users: status.Users},
@@ -146,7 +146,8 @@ type Status struct {
 	DeltaSpent    float64         `json:"delta_spent"`
 	EpsilonBudget float64         `json:"epsilon_budget"`
 	Ended         bool            `json:"ended"`
-	LastBatch     json.RawMessage `json:"last_batch"` // null before the first
+	EndReason     string          `json:"end_reason,omitempty"` // as the signed End has it
+	LastBatch     json.RawMessage `json:"last_batch"`           // null before the first
 	Adversaries
 }
 
@@ -164,8 +165,26 @@ func (v View) Status() (Status, error) {
 	if len(s.LastBatch) == 0 {
 		s.LastBatch = json.RawMessage("null")
 	}
+	if s.EndReason, err = v.endReason(); err != nil {
+		return Status{}, err
+	}
 	s.Steps, s.Users = service.Tally(v.Task.Plan, v.Ledger.Rounds())
 	return s, nil
+}
+
+// endReason is why the task ended, empty while it goes on.
+func (v View) endReason() (string, error) {
+	if !v.Checkpoint.Ended() {
+		return "", nil
+	}
+	signed, end := &wire.Signed{}, &wire.End{}
+	if err := stream.Unmarshal(v.Checkpoint.End, signed); err != nil {
+		return "", fmt.Errorf("stored end: %w", err)
+	}
+	if err := stream.Unmarshal(signed.Body, end); err != nil {
+		return "", fmt.Errorf("stored end: %w", err)
+	}
+	return end.Reason, nil
 }
 
 // A LedgerReport is the privacy ledger for people and scripts.
@@ -181,6 +200,8 @@ type LedgerReport struct {
 	// all rounds of the phase cost one user together, so the largest charge is the sum and nothing is added up.
 	RoundsPerUser uint32 `json:"rounds_per_user"`
 	Intact        bool   `json:"intact"` // the hash chain was verified
+	Ended         bool   `json:"ended"`
+	EndReason     string `json:"end_reason,omitempty"`
 	Adversaries
 }
 
@@ -204,7 +225,11 @@ func (v View) LedgerReport() (LedgerReport, error) {
 	if err != nil {
 		return LedgerReport{}, err
 	}
-	out := LedgerReport{Entries: []LedgerEntry{}, Chain: []LedgerEntry{}, Epsilon: spent.Epsilon, Delta: spent.Delta, Intact: true}
+	out := LedgerReport{Entries: []LedgerEntry{}, Chain: []LedgerEntry{}, Epsilon: spent.Epsilon, Delta: spent.Delta, Intact: true,
+		Ended: v.Checkpoint.Ended()}
+	if out.EndReason, err = v.endReason(); err != nil {
+		return LedgerReport{}, err
+	}
 	if out.Adversaries, err = v.adversaries(spent.Epsilon); err != nil {
 		return LedgerReport{}, err
 	}

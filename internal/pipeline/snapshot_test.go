@@ -79,9 +79,9 @@ func TestContractFields(t *testing.T) {
 	store, view := ended(t, parsed(t, labelled))
 	answers := map[Question]map[string]any{}
 	for q, want := range map[Question]string{
-		AskSnapshot: "classes declaration features format_version intercept loss model_version privacy probabilities round task task_hash weights",
-		AskStatus:   "delta_spent ended epsilon_budget epsilon_intruder epsilon_learner epsilon_spent last_batch round rounds steps task trust users",
-		AskLedger:   "chain delta entries epsilon epsilon_intruder epsilon_learner intact rounds_per_user trust",
+		AskSnapshot: "classes declaration ended features format_version intercept loss model_version privacy probabilities round task task_hash weights",
+		AskStatus:   "delta_spent end_reason ended epsilon_budget epsilon_intruder epsilon_learner epsilon_spent last_batch round rounds steps task trust users",
+		AskLedger:   "chain delta end_reason ended entries epsilon epsilon_intruder epsilon_learner intact rounds_per_user trust",
 	} {
 		v, err := answer(t.Context(), store, q)
 		if err != nil {

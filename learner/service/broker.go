@@ -66,6 +66,7 @@ func (s *Service) pause(ctx context.Context) error {
 		if !ok {
 			s.wake = nil
 		}
+	case <-s.config.Finish.changed:
 	case <-timer.C:
 	}
 	return nil

@@ -37,6 +37,9 @@ type Config struct {
 	// equal what stands, so model and ledger become what they were.
 	AcceptRollback bool
 
+	// Finish is asked at each round whether the task is to end. Nil never ends it before its plan does.
+	Finish *Finisher
+
 	Observer Observer      // nil observes nothing
 	Logger   *slog.Logger  // nil discards
 	Poll     time.Duration // longest time between looks at the broker; default 1 s
@@ -74,6 +77,9 @@ func (c *Config) validate() error {
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Finish == nil {
+		c.Finish = NewFinisher()
 	}
 	if c.Observer == nil {
 		c.Observer = nobody{}

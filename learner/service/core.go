@@ -65,7 +65,7 @@ func begin(identity *seal.Identity, build func(*wire.Task) (learner.Algorithm, e
 		next:   state.Checkpoint{Cursor: state.Cursor{TaskHash: state.Hash(c.taskHash)}, Task: signed},
 		ledger: &state.Ledger{},
 	}
-	err = c.follow(&out, alg)
+	err = c.follow(&out, alg, false)
 	return out, err
 }
 
@@ -130,8 +130,8 @@ func (c *core) algorithm(at state.Checkpoint) (learner.Algorithm, error) {
 }
 
 // apply decides the commit that consumes the batch of the announced round. It writes into the ledger at hand, which then is
-// ahead of the disk: the core is of no use any more, neither after an error nor without one.
-func (c *core) apply(msg stream.Message) (commit, error) {
+// ahead of the disk: the core is of no use any more, neither after an error nor without one. With finish, End follows.
+func (c *core) apply(msg stream.Message, finish bool) (commit, error) {
 	batch := &wire.Batch{}
 	if _, err := seal.Verify(msg.Data, c.stageKey, batch); err != nil {
 		return commit{}, fmt.Errorf("batch of round %d: %w", c.round.Round, err)
@@ -156,7 +156,7 @@ func (c *core) apply(msg stream.Message) (commit, error) {
 		return commit{}, fmt.Errorf("batch of round %d: %w", c.round.Round, err)
 	}
 	out.entries = append(out.entries, settled)
-	err = c.follow(&out, alg)
+	err = c.follow(&out, alg, finish)
 	return out, err
 }
 

@@ -6,19 +6,23 @@ import (
 
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/state"
-	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
 // follow adds to a commit what comes after its round: the next Round, reserved and signed, or End.
-func (c *core) follow(out *commit, alg learner.Algorithm) error {
+// finish puts End in place of the next round even where the plan goes on.
+func (c *core) follow(out *commit, alg learner.Algorithm, finish bool) error {
 	var err error
 	if out.next.Algorithm, err = alg.MarshalBinary(); err != nil {
 		return fmt.Errorf("encode the optimizer state: %w", err)
 	}
 	reason := ReasonDone
-	if !alg.Done() {
+	switch {
+	case alg.Done():
+	case finish:
+		reason = ReasonFinished
+	default:
 		round := c.nextRound(out.next.Cursor.Round+1, alg.Query())
 		reserved, err := c.reserve(out.ledger, round)
 		var refused *state.BudgetError
@@ -37,9 +41,8 @@ func (c *core) follow(out *commit, alg learner.Algorithm) error {
 		}
 	}
 	if len(out.next.NextRound) == 0 {
-		end := &wire.End{Version: stream.Version, TaskHash: c.taskHash[:], LastRound: out.next.Cursor.Round, Reason: reason}
-		if out.next.End, err = c.identity.Sign(end); err != nil {
-			return fmt.Errorf("sign the end: %w", err)
+		if out.next.End, err = c.signEnd(out.next.Cursor.Round, reason); err != nil {
+			return err
 		}
 	}
 	out.next.Ledger = out.ledger.Head()
@@ -48,10 +51,13 @@ func (c *core) follow(out *commit, alg learner.Algorithm) error {
 	return err
 }
 
-// Reasons in End: the last step was taken, or the next round would have exceeded the budget.
+// Reasons in End: the last step was taken; the next round would have exceeded the budget; or a Finisher asked for the end,
+// which then stands in place of the round that was not reserved yet, or of the one that was and is given up.
 const (
-	ReasonDone   = "done"
-	ReasonBudget = "privacy budget spent"
+	ReasonDone     = "done"
+	ReasonBudget   = "privacy budget spent"
+	ReasonFinished = "finished"
+	ReasonGivenUp  = "finished, next round given up"
 )
 
 // refusal is why a task ended before its last step: the budget's refusal of the round that would have followed. It is

@@ -178,6 +178,9 @@ func (s *Service) first(ctx context.Context) error {
 // oneRound announces the committed round, waits for its batch, and commits what follows from it.
 func (s *Service) oneRound(ctx context.Context, c *core, past past) (*core, error) {
 	r := c.round.Round
+	if s.endsBefore(r, past) {
+		return s.abandon(ctx, c)
+	}
 	err := s.put(ctx, s.config.Task.Round(r), c.committed.NextRound, r) // r: the task, and r-1 rounds
 	if errors.Is(err, ErrOtherLearner) && s.config.AcceptRollback {
 		return nil, fmt.Errorf("%w; if the standing batches were just applied again, they gave other bytes: use the build of panlearn and the kind of machine that announced the round", err)
@@ -187,17 +190,16 @@ func (s *Service) oneRound(ctx context.Context, c *core, past past) (*core, erro
 	}
 	s.config.Observer.Announced(r, c.round.Cohort)
 	since := time.Now()
-	read := s.standingBatch
-	if r > past.decided {
-		read = func(ctx context.Context, r uint64) (stream.Message, error) {
-			return s.await(ctx, s.config.Task.Batch(r))
-		}
+	var msg stream.Message
+	if came := true; r <= past.decided {
+		msg, err = s.standingBatch(ctx, r)
+	} else if msg, came, err = s.awaitBatch(ctx, r); err == nil && !came {
+		return s.abandon(ctx, c)
 	}
-	msg, err := read(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	step, err := c.apply(msg)
+	step, err := c.apply(msg, s.endsAfter(r, past))
 	if err != nil {
 		return nil, err
 	}

@@ -37,6 +37,7 @@ type past struct {
 	newest  uint64 // round announced, 0 for none
 	decided uint64 // rounds from 1 on that had their batch: each before the newest one, all of them after End
 	ended   bool   // End stands
+	reason  string // in End
 }
 
 // survey compares what is committed with what stands. A commit comes before its announcement, so the broker knows at most
@@ -58,9 +59,12 @@ func (s *Service) survey(ctx context.Context, c *core) (past, error) {
 		return p, err
 	}
 	if p.ended = end != nil; p.ended {
-		p.decided = end.LastRound
+		p.decided, p.reason = end.LastRound, end.Reason
 	}
+	givenUp := p.ended && p.reason == ReasonGivenUp && p.decided == at.Round // the commit that follows this one
 	switch {
+	case givenUp && !c.committed.Ended():
+		return p, s.older(p, at.Round)
 	case c.committed.Ended() && p.decided > at.Round, p.ended && !c.committed.Ended() && p.decided <= at.Round:
 		return p, fmt.Errorf("%w: the task is %s after round %d here, and %s after round %d there",
 			ErrOtherLearner, over(c.committed.Ended()), at.Round, over(p.ended), p.decided)

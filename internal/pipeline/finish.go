@@ -1,0 +1,181 @@
+package pipeline
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/panlearn/panlearn/learner/service"
+	"github.com/panlearn/panlearn/state"
+	"github.com/panlearn/panlearn/state/pebblestore"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/seal"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// ControlHandler serves the control socket of a running learner: the questions of StateHandler, and POST /v1/finish,
+// with ?now to give up an open round. Whoever may open the socket may end the task, so no HTTP port serves it.
+func ControlHandler(store state.Store, finish *service.Finisher) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/", StateHandler(store))
+	mux.HandleFunc("POST /v1/finish", func(w http.ResponseWriter, r *http.Request) {
+		_, err := store.Load(r.Context())
+		switch {
+		case errors.Is(err, state.ErrEmpty):
+			http.Error(w, "nothing is committed yet", http.StatusServiceUnavailable)
+		case err != nil:
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+		default:
+			finish.Finish(r.URL.Query().Has("now"))
+			w.WriteHeader(http.StatusAccepted)
+		}
+	})
+	return mux
+}
+
+// FinishConfig is `learner finish`.
+type FinishConfig struct {
+	StateDir string
+	Now      bool // give up a round that has no batch, instead of waiting for it
+
+	// Broker and Identity are for a folder that no learner holds. Identity is asked for only then; an empty Broker.URL
+	// refuses such a folder, unless the task has ended.
+	Broker     natsjs.ConnectConfig
+	BrokerWait time.Duration
+	Identity   func() (*seal.Identity, error)
+	Logger     *slog.Logger
+}
+
+// ErrNoLearner says that nobody runs the task of a state folder, and that there is no broker to end it at.
+var ErrNoLearner = errors.New("no learner holds the state folder")
+
+// Finish ends the task of a state folder and answers its last status: through the learner that runs it, or else in its
+// place. A task that has ended stays as it is. Until ctx is done it waits for an open round, unless c.Now is set.
+func Finish(ctx context.Context, c FinishConfig) (Status, error) {
+	s, err := statusOf(ctx, c.StateDir)
+	if err != nil || s.Ended && c.Broker.URL == "" {
+		return s, err
+	}
+	running, err := requestFinish(ctx, c.StateDir, c.Now)
+	switch {
+	case err != nil:
+		return s, err
+	case running:
+		return untilEnded(ctx, c.StateDir)
+	case c.Broker.URL == "":
+		return s, ErrNoLearner
+	}
+	if err := c.alone(ctx); err != nil {
+		return s, err
+	}
+	return statusOf(ctx, c.StateDir)
+}
+
+// alone is the learner of a folder that nobody holds, for as long as the end takes.
+func (c FinishConfig) alone(ctx context.Context) (err error) {
+	identity, err := c.Identity()
+	if err != nil {
+		return err
+	}
+	store, err := untilFree(ctx, func() (*pebblestore.Store, error) {
+		return pebblestore.Open(c.StateDir, pebblestore.Options{Logger: c.Logger})
+	})
+	if err != nil {
+		return fmt.Errorf("--state %s: %w", c.StateDir, err)
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	view, err := Look(ctx, store)
+	if err != nil {
+		return err
+	}
+	name, err := stream.ParseTask(view.Task.Name)
+	if err != nil {
+		return err
+	}
+	c.Broker.Log, c.Broker.Name = c.Logger, "panlearn learner "+view.Task.Name
+	conn, err := connect(ctx, c.Broker, c.BrokerWait)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	finish := service.NewFinisher()
+	finish.Finish(c.Now)
+	s, err := service.New(service.Config{Task: name, Records: conn, Store: store, Identity: identity, Build: BuildAlgorithm,
+		Prepare: func() (*wire.Task, error) { return nil, state.ErrEmpty }, Finish: finish, Logger: c.Logger})
+	if err != nil {
+		return err
+	}
+	var refused *state.BudgetError
+	if err := s.Run(ctx); err != nil && !errors.As(err, &refused) { // whose End stands
+		return err
+	}
+	return nil
+}
+
+func statusOf(ctx context.Context, dir string) (Status, error) {
+	var s Status
+	doc, err := Ask(ctx, Where{StateDir: dir}, AskStatus)
+	if err != nil {
+		return s, err
+	}
+	if err := json.Unmarshal(doc, &s); err != nil {
+		return s, fmt.Errorf("the learner's answer: %w", err)
+	}
+	return s, nil
+}
+
+// untilEnded waits for the commit of the end.
+func untilEnded(ctx context.Context, dir string) (Status, error) {
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		s, err := statusOf(ctx, dir)
+		if err != nil || s.Ended {
+			return s, err
+		}
+		select {
+		case <-ctx.Done():
+			return s, context.Cause(ctx)
+		case <-tick.C:
+		}
+	}
+}
+
+// requestFinish asks the learner that holds a folder; false says that nobody answers there.
+func requestFinish(ctx context.Context, dir string, now bool) (running bool, err error) {
+	conn, err := dialControl(ctx, dir)
+	if err != nil {
+		return false, ctx.Err()
+	}
+	defer conn.Close()
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	target := "http://control/v1/finish"
+	if now {
+		target += "?now"
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, target, http.NoBody)
+	if err != nil {
+		return true, fmt.Errorf("ask the learner: %w", err)
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true,
+		DialContext: func(context.Context, string, string) (net.Conn, error) { return conn, nil }}}
+	resp, err := client.Do(req)
+	if err != nil {
+		return true, fmt.Errorf("ask the learner: %w", err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusAccepted {
+		body, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<16)) // the status says enough
+		return true, fmt.Errorf("the learner answers %s: %s", resp.Status, strings.TrimSpace(string(body)))
+	}
+	return true, nil
+}

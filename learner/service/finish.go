@@ -1,0 +1,124 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/panlearn/panlearn/state"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// A Finisher asks a Service to end its task before the last step, at the first place where a commit allows it. A request
+// lasts as long as the process. It is safe for concurrent use.
+type Finisher struct {
+	mu      sync.Mutex
+	asked   bool
+	now     bool
+	changed chan struct{}
+}
+
+// NewFinisher returns one that asks for nothing yet.
+func NewFinisher() *Finisher { return &Finisher{changed: make(chan struct{}, 1)} }
+
+// Finish asks for the end. A round that is announced has its outcome applied first, unless now is set: then it is given up
+// if its batch is not there, and stays charged. A second request can only hurry the first one.
+func (f *Finisher) Finish(now bool) {
+	f.mu.Lock()
+	f.asked, f.now = true, f.now || now
+	f.mu.Unlock()
+	select {
+	case f.changed <- struct{}{}:
+	default:
+	}
+}
+
+func (f *Finisher) state() (asked, now bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.asked, f.now
+}
+
+// Finished says whether a reason in End is that of a Finisher.
+func Finished(reason string) bool { return reason == ReasonFinished || reason == ReasonGivenUp }
+
+// giveUp decides the commit that ends the task in place of the committed next round. That round stays charged as it was
+// reserved, because it may be announced and its users may have answered; a batch of it that stands or comes is not used.
+// As after apply, the core is of no use any more.
+func (c *core) giveUp() (commit, error) {
+	out := commit{next: c.committed, ledger: c.ledger}
+	void, err := out.ledger.Void(c.round.Round, 0, state.Hash{})
+	if err != nil {
+		return commit{}, err
+	}
+	out.entries = append(out.entries, void)
+	out.next.NextRound, out.next.Ledger = nil, out.ledger.Head()
+	out.next.End, err = c.signEnd(c.committed.Cursor.Round, ReasonGivenUp)
+	return out, err
+}
+
+func (c *core) signEnd(last uint64, reason string) ([]byte, error) {
+	signed, err := c.identity.Sign(&wire.End{Version: stream.Version, TaskHash: c.taskHash[:], LastRound: last, Reason: reason})
+	if err != nil {
+		return nil, fmt.Errorf("sign the end: %w", err)
+	}
+	return signed, nil
+}
+
+// endsBefore says whether the task is to end in place of round r: a standing End says so, or the end is asked for and
+// nobody was asked for the round yet.
+func (s *Service) endsBefore(r uint64, p past) bool {
+	if p.ended {
+		return p.reason == ReasonGivenUp && r > p.decided
+	}
+	asked, _ := s.config.Finish.state()
+	return asked && r > p.newest
+}
+
+// endsAfter says whether the task is to end when round r is applied.
+func (s *Service) endsAfter(r uint64, p past) bool {
+	if p.ended {
+		return p.reason == ReasonFinished && r == p.decided
+	}
+	asked, _ := s.config.Finish.state()
+	return asked && r > p.decided
+}
+
+// awaitBatch waits for the batch of the announced round; false says that the round is to be given up.
+func (s *Service) awaitBatch(ctx context.Context, r uint64) (stream.Message, bool, error) {
+	for {
+		_, now := s.config.Finish.state() // before the look
+		msg, err := s.config.Records.Get(ctx, s.config.Task.Batch(r))
+		switch {
+		case err == nil:
+			return msg, true, nil
+		case ctx.Err() != nil:
+			return stream.Message{}, false, context.Cause(ctx)
+		case errors.Is(err, stream.ErrRefused):
+			return stream.Message{}, false, err
+		case !errors.Is(err, stream.ErrNotFound):
+			s.config.Logger.Warn("cannot read yet, trying again", "subject", s.config.Task.Batch(r), "error", err)
+		case now:
+			return stream.Message{}, false, nil
+		}
+		if err := s.pause(ctx); err != nil {
+			return stream.Message{}, false, err
+		}
+	}
+}
+
+// abandon commits the end of the task in place of the next round.
+func (s *Service) abandon(ctx context.Context, c *core) (*core, error) {
+	r := c.round.Round
+	step, err := c.giveUp()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.config.Store.Commit(ctx, step.next, step.entries); err != nil {
+		return nil, fmt.Errorf("commit the end in place of round %d: %w", r, err)
+	}
+	s.config.Logger.Info("round given up", "task", s.config.Task, "round", r)
+	return resume(s.config.Identity, s.config.Build, step.next, step.ledger)
+}
