@@ -38,6 +38,8 @@ func answer(ctx context.Context, store state.Store, q Question) (any, error) {
 		return view.Status()
 	case AskLedger:
 		return view.LedgerReport()
+	case AskBackup:
+		return view.image()
 	}
 	return nil, fmt.Errorf("question %q: want snapshot, status or ledger", q)
 }
@@ -45,7 +47,12 @@ func answer(ctx context.Context, store state.Store, q Question) (any, error) {
 // StateHandler serves the questions as GET /v1/<question>. Everything it serves is released and public.
 func StateHandler(store state.Store) http.Handler {
 	mux := http.NewServeMux()
-	for _, q := range []Question{AskSnapshot, AskStatus, AskLedger} {
+	serve(mux, store, AskSnapshot, AskStatus, AskLedger)
+	return mux
+}
+
+func serve(mux *http.ServeMux, store state.Store, questions ...Question) {
+	for _, q := range questions {
 		mux.HandleFunc("GET /v1/"+string(q), func(w http.ResponseWriter, r *http.Request) {
 			v, err := answer(r.Context(), store, q)
 			switch {
@@ -63,7 +70,6 @@ func StateHandler(store state.Store) http.Handler {
 			_ = enc.Encode(v) // the peer has gone: nobody to tell
 		})
 	}
-	return mux
 }
 
 // A Where says which learner is asked: a state folder or a URL of `learner run --http`.

@@ -21,11 +21,12 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// ControlHandler serves the control socket of a running learner: the questions of StateHandler, and POST /v1/finish,
+// ControlHandler serves the control socket of a running learner: the questions of StateHandler, backup, and POST /v1/finish,
 // with ?now to give up an open round. Whoever may open the socket may end the task, so no HTTP port serves it.
 func ControlHandler(store state.Store, finish *service.Finisher) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", StateHandler(store))
+	serve(mux, store, AskBackup)
 	mux.HandleFunc("POST /v1/finish", func(w http.ResponseWriter, r *http.Request) {
 		_, err := store.Load(r.Context())
 		switch {

@@ -1,0 +1,57 @@
+package pebblestore
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/panlearn/panlearn/state"
+	"github.com/panlearn/panlearn/state/storetest"
+)
+
+// TestWrite makes a folder that goes on as the one it was taken from; it replaces nothing, and leaves nothing of a ledger
+// that does not belong to the checkpoint.
+func TestWrite(t *testing.T) {
+	ctx, script := t.Context(), storetest.Script{Rounds: 4}
+	from := state.NewMemory()
+	for range 3 {
+		if err := script.Advance(ctx, from); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, ledger, err := storetest.Read(ctx, from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var entries []state.Entry
+	for e := range ledger.Entries() {
+		entries = append(entries, e)
+	}
+	parent := t.TempDir()
+	dir := filepath.Join(parent, "copy")
+	if err := Write(ctx, dir, c, entries[1:]); err == nil {
+		t.Error("a ledger without its first entry was written")
+	}
+	if left, err := os.ReadDir(parent); err != nil || len(left) != 0 {
+		t.Errorf("%v is left, %v", left, err)
+	}
+	if err := Write(ctx, dir+"/", c, entries); err != nil {
+		t.Fatal(err)
+	}
+	if err := Write(ctx, dir, c, entries); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("over a folder: %v, want ErrExist", err)
+	}
+	s, err := Open(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if n, err := script.Check(ctx, s); err != nil || n != 3 {
+		t.Errorf("%d commits, %v, want 3", n, err)
+	}
+	if err := script.Advance(ctx, s); err != nil {
+		t.Error(err)
+	}
+}
