@@ -27,7 +27,7 @@ Every flag can be set in the environment: --log-level is PANLEARN_LOG_LEVEL.`,
 		Example: "  learner quickstart --events 50000 --json",
 		Args:    cobra.NoArgs,
 	}
-	root.AddCommand(newQuickstart(), newRun(), newPlan(), newSimulate(), newSnapshot(), newStatus(), newLedger(), newFinish(), newBackup(), newEval(), newPredict(),
+	root.AddCommand(newQuickstart(), newRun(), newPlan(), newSimulate(), newSnapshot(), newStatus(), newLedger(), newFinish(), newBackup(), newRestore(), newEval(), newPredict(),
 		newAudit(), newPrivacy(), cli.NewKeygen("learner"), newProvision(), newDoctor(), newDevCA(), cli.NewVersion())
 	return root
 }

@@ -83,6 +83,22 @@ func (s *Service) run(ctx context.Context) error {
 	return c.refusal()
 }
 
+// Check compares the committed state with what stands at the broker, as Run does at its start, and writes nothing. A state
+// that may go on is nil; one that is an older copy is an error that wraps ErrStateRolledBack.
+func (s *Service) Check(ctx context.Context) error {
+	if _, err := s.config.Store.Load(ctx); err != nil { // load would begin a task
+		return fmt.Errorf("learner service: task %s: %w", s.config.Task, err)
+	}
+	c, err := s.load(ctx)
+	if err == nil {
+		_, err = s.survey(ctx, c)
+	}
+	if err != nil {
+		return fmt.Errorf("learner service: task %s: %w", s.config.Task, err)
+	}
+	return nil
+}
+
 // watch asks the broker for wake-ups. Without them the learner polls.
 func (s *Service) watch(ctx context.Context) error {
 	wake, err := s.config.Records.Watch(ctx, s.config.Task)
