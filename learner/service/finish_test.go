@@ -105,6 +105,9 @@ func TestFinish(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t, newCast(t), 4)
+			if test.endless {
+				w = endless(t, newCast(t))
+			}
 			c := w.config()
 			c.Finish = NewFinisher()
 			c.Observer = test.observe(c.Finish)

@@ -3,7 +3,6 @@ package service
 import (
 	"slices"
 	"testing"
-	"testing/synctest"
 
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream/manifest"
@@ -25,17 +24,7 @@ func preconditioned(t testing.TB, c cast) *world {
 
 func preconditionedRun(t *testing.T, c cast, voids ...uint64) *world {
 	t.Helper()
-	var w *world
-	synctest.Test(t, func(t *testing.T) {
-		w = preconditioned(t, c)
-		w.voids = map[uint64]bool{}
-		for _, r := range voids {
-			w.voids[r] = true
-		}
-		w.run()
-	})
-	w.t = t
-	return w
+	return undisturbedRun(t, func(t *testing.T) *world { return preconditioned(t, c) }, voids...)
 }
 
 // TestVoidMoments: nobody learns before there are moments: a void round of moments is asked again, of new users. All rounds after it

@@ -44,17 +44,7 @@ func (w *world) together(n uint64, rounds int) float64 {
 // phasedRun is what one learner leaves of a phased world that nothing happens to.
 func phasedRun(t *testing.T, c cast, voids ...uint64) *world {
 	t.Helper()
-	var w *world
-	synctest.Test(t, func(t *testing.T) {
-		w = phased(t, c)
-		w.voids = map[uint64]bool{}
-		for _, r := range voids {
-			w.voids[r] = true
-		}
-		w.run()
-	})
-	w.t = t
-	return w
+	return undisturbedRun(t, func(t *testing.T) *world { return phased(t, c) }, voids...)
 }
 
 // TestRoundsOfPhases: a void round of new users is asked again, one of an interactive phase is not: its users would answer
@@ -162,6 +152,15 @@ func TestInteractiveNeedsToSkip(t *testing.T) {
 	})
 }
 
+// endless is a world whose task goes on after its horizon of 3 rounds.
+func endless(t testing.TB, c cast) *world {
+	t.Helper()
+	w := newWorld(t, c, 0)
+	w.endless = true
+	w.phases = []*wire.Phase{{Users: 3*cohort + left, Rounds: 3, Cohort: cohort, Minimum: minimum, RoundsPerUser: 1, Mechanism: manifest.Mechanism(params, 0, bundle)}}
+	return w
+}
+
 // TestEndlessTask: a task without end goes on after its horizon, with the same cohort, charges no user more than once, and
 // is found again as it was left.
 func TestEndlessTask(t *testing.T) {
@@ -170,9 +169,7 @@ func TestEndlessTask(t *testing.T) {
 	var worlds []*world
 	for _, restarts := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t, people, 0)
-			w.endless = true
-			w.phases = []*wire.Phase{{Users: 3*cohort + left, Rounds: 3, Cohort: cohort, Minimum: minimum, RoundsPerUser: 1, Mechanism: manifest.Mechanism(params, 0, bundle)}}
+			w := endless(t, people)
 			watch := &counting{last: last}
 			w.play(func(ctx context.Context) {
 				for watch.round < last {

@@ -284,9 +284,15 @@ func (w *world) run() {
 // undisturbedWorld is what one learner leaves that nothing happens to.
 func undisturbedWorld(t *testing.T, people cast, rounds uint64, voids ...uint64) *world {
 	t.Helper()
+	return undisturbedRun(t, func(t *testing.T) *world { return newWorld(t, people, rounds) }, voids...)
+}
+
+// undisturbedRun is the same of any world.
+func undisturbedRun(t *testing.T, build func(*testing.T) *world, voids ...uint64) *world {
+	t.Helper()
 	var w *world
 	synctest.Test(t, func(t *testing.T) { // which owns its channels, so it is made inside
-		w = newWorld(t, people, rounds)
+		w = build(t)
 		w.voids = map[uint64]bool{}
 		for _, r := range voids {
 			w.voids[r] = true

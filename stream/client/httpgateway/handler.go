@@ -50,7 +50,7 @@ func (g *Gateway) routes() []route {
 	}
 }
 
-// Handler answers requests. docs/openapi.json describes them.
+// Handler answers requests. openapi.json describes them.
 func (g *Gateway) Handler() http.Handler {
 	mux := http.NewServeMux()
 	for _, r := range g.routes() {
