@@ -1,7 +1,6 @@
 package deploy
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,9 +11,9 @@ import (
 	"testing"
 
 	"github.com/goccy/go-yaml"
-)
 
-var update = flag.Bool("update", false, "write the table of alerts into docs/operations.md")
+	"github.com/panlearn/panlearn/internal/written"
+)
 
 // A rule of deploy/prometheus/alerts.yml.
 type rule struct {
@@ -116,7 +115,7 @@ var template = regexp.MustCompile(`\{\{[^}]*\}\}`)
 // TestAlertsTable: docs/operations.md has every alert as the rules have it.
 func TestAlertsTable(t *testing.T) {
 	var b strings.Builder
-	b.WriteString(alertsBegin + "\n| alert | severity | it says | what to do |\n| --- | --- | --- | --- |\n")
+	b.WriteString("\n| alert | severity | it says | what to do |\n| --- | --- | --- | --- |\n")
 	for _, r := range rules(t) {
 		if r.Alert == "" {
 			continue
@@ -125,27 +124,7 @@ func TestAlertsTable(t *testing.T) {
 		says = template.ReplaceAllString(says, "…")
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", r.Alert, r.Labels["severity"], says, r.Annotations["action"])
 	}
-	b.WriteString("\n" + alertsEnd)
-	text, err := os.ReadFile(operations)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, found := strings.Cut(string(text), alertsBegin)
-	_, after, ended := strings.Cut(rest, alertsEnd)
-	if !found || !ended {
-		t.Fatalf("%s has no table between %q and %q", operations, alertsBegin, alertsEnd)
-	}
-	want := before + b.String() + after
-	if want == string(text) {
-		return
-	}
-	if *update {
-		if err := os.WriteFile(operations, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	t.Errorf("%s does not say what the rules do: run go test ./deploy -run TestAlertsTable -update", operations)
+	written.Section(t, operations, alertsBegin, b.String()+"\n", alertsEnd)
 }
 
 // promtool runs it in deploy/prometheus, where it is installed.

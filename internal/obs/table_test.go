@@ -1,9 +1,7 @@
 package obs
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,10 +11,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"github.com/panlearn/panlearn/internal/written"
 	"github.com/panlearn/panlearn/shuffle/stage"
 )
-
-var update = flag.Bool("update", false, "write the table of metrics into docs/operations.md")
 
 // operations holds the table that operators read, and that the alert rules and the dashboard are checked against.
 const operations = "../../docs/operations.md"
@@ -140,7 +137,6 @@ const (
 // TestMetricsTable: docs/operations.md has every metric of every role, as the code registers it.
 func TestMetricsTable(t *testing.T) {
 	var b strings.Builder
-	b.WriteString(tableBegin)
 	for _, r := range roles(t) {
 		fmt.Fprintf(&b, "\n`%s`:\n\n| metric | type | labels | unit | meaning |\n| --- | --- | --- | --- | --- |\n", r.name)
 		for _, f := range ours(t, r) {
@@ -151,27 +147,7 @@ func TestMetricsTable(t *testing.T) {
 			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", f.name, f.kind, strings.Join(f.labels, ", "), u, strings.ReplaceAll(f.help, "|", `\|`))
 		}
 	}
-	b.WriteString("\n" + tableEnd)
-	text, err := os.ReadFile(operations)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, found := strings.Cut(string(text), tableBegin)
-	_, after, ended := strings.Cut(rest, tableEnd)
-	if !found || !ended {
-		t.Fatalf("%s has no table between %q and %q", operations, tableBegin, tableEnd)
-	}
-	want := before + b.String() + after
-	if want == string(text) {
-		return
-	}
-	if *update {
-		if err := os.WriteFile(operations, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	t.Errorf("%s does not say what the code registers: run go test ./internal/obs -run TestMetricsTable -update", operations)
+	written.Section(t, operations, tableBegin, b.String()+"\n", tableEnd)
 }
 
 // TestMetricsAreWellNamed: what the linter of Prometheus asks for (help, base units, _total for counters and for nothing
