@@ -9,9 +9,6 @@ import (
 
 	"github.com/panlearn/panlearn/internal/cli"
 	"github.com/panlearn/panlearn/internal/pipeline"
-	"github.com/panlearn/panlearn/state"
-	"github.com/panlearn/panlearn/stream/natsjs"
-	"github.com/panlearn/panlearn/stream/seal"
 )
 
 // restored is what restore prints.
@@ -22,12 +19,7 @@ type restored struct {
 }
 
 func newRestore() *cobra.Command {
-	var (
-		broker        cli.Broker
-		log           cli.Log
-		dir, identity string
-		asJSON        bool
-	)
+	var f restFlags
 	c := &cobra.Command{
 		Use:   "restore BACKUP --state DIR --nats URL",
 		Short: "put a backup in the place of a lost state folder",
@@ -37,38 +29,28 @@ refused. One that has gone on since is not: the learner then has to apply the st
 		Example: "  learner restore /backup/a9a-monday --state /var/lib/panlearn/a9a --nats nats://broker:4222",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			if dir == "" || broker.URL == "" {
+			if f.dir == "" || f.broker.URL == "" {
 				return cli.Usagef("want --state DIR and --nats URL")
 			}
-			if err := broker.Validate(); err != nil {
-				return err
-			}
-			logger, err := log.Logger(c.ErrOrStderr())
+			rest, err := f.config(c)
 			if err != nil {
 				return err
 			}
 			out := restored{Next: "learner run with this --state"}
-			out.Status, out.Older, err = pipeline.Restore(c.Context(), args[0], pipeline.FinishConfig{StateDir: dir,
-				Broker: broker.Connection(), BrokerWait: broker.Wait, Logger: logger,
-				Identity: func() (*seal.Identity, error) { return existingIdentity(identity) }})
+			out.Status, out.Older, err = pipeline.Restore(c.Context(), args[0], rest)
 			if err != nil {
-				return cli.Classify(brokerErrors(err), cli.Is(cli.ExitUsage, fs.ErrExist), cli.Is(cli.ExitTransient, state.ErrLocked),
-					cli.Is(cli.ExitTransient, natsjs.ErrNoStream))
+				return cli.Classify(restErrors(err), cli.Is(cli.ExitUsage, fs.ErrExist))
 			}
 			if out.Older {
 				out.Next += " and, the first time, --accept-rollback: the broker has gone on since the backup"
 			}
-			return cli.Result(c.OutOrStdout(), asJSON, out, func(w io.Writer) error {
-				_, err := fmt.Fprintf(w, "%s: task %s at round %d, epsilon %s, chain intact\nnext: %s\n", dir, out.Task, out.Round,
+			return cli.Result(c.OutOrStdout(), f.json, out, func(w io.Writer) error {
+				_, err := fmt.Fprintf(w, "%s: task %s at round %d, epsilon %s, chain intact\nnext: %s\n", f.dir, out.Task, out.Round,
 					cli.Upper(out.EpsilonSpent, 6), out.Next)
 				return err
 			})
 		},
 	}
-	c.Flags().StringVar(&dir, "state", "", "state `DIR` to make, which must not exist or be empty")
-	c.Flags().StringVar(&identity, "identity", "", "`FILE` of the learner's signing key (default: in the user's configuration folder)")
-	broker.Flags(c.Flags())
-	log.Flags(c.Flags(), "error")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	f.add(c, "error", "state `DIR` to make, which must not exist or be empty", "")
 	return c
 }

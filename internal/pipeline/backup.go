@@ -11,8 +11,6 @@ import (
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/state/pebblestore"
-	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/wire"
 )
 
 // AskBackup is answered by a state folder and its control socket, not on an HTTP port.
@@ -71,49 +69,29 @@ func Backup(ctx context.Context, from, to string) (Status, error) {
 }
 
 // Restore copies a backup to a state folder that is not there yet, or empty, once the records of the broker agree with it.
-// older says that the broker has gone on since, which is copied too: the learner then wants AcceptRollback. Of c it uses what
-// is for a folder that no learner holds; c.StateDir is the target.
-func Restore(ctx context.Context, backup string, c FinishConfig) (s Status, older bool, err error) {
-	if _, err := os.ReadDir(c.StateDir); err == nil {
-		if err := os.Remove(c.StateDir); err != nil { // which takes an empty folder alone
-			return s, false, fmt.Errorf("--state %s: %w: it is not empty", c.StateDir, fs.ErrExist)
-		}
-	} else if !errors.Is(err, fs.ErrNotExist) {
+// Until then it changes nothing. older says that the broker has gone on since, which is copied too: the learner then wants
+// AcceptRollback.
+func Restore(ctx context.Context, backup string, c AtRest) (s Status, older bool, err error) {
+	there, err := os.ReadDir(c.StateDir)
+	switch {
+	case len(there) > 0:
+		return s, false, fmt.Errorf("--state %s: %w: it is not empty", c.StateDir, fs.ErrExist)
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return s, false, fmt.Errorf("--state: %w", err)
 	}
-	err = c.check(ctx, backup)
+	empty := err == nil
+	open := func() (*pebblestore.Store, error) {
+		return pebblestore.Open(backup, pebblestore.Options{ReadOnly: true, Logger: c.Logger})
+	}
+	err = c.service(ctx, open, nil, func(s *service.Service) error { return s.Check(ctx) })
 	if older = errors.Is(err, service.ErrStateRolledBack); err != nil && !older {
 		return s, false, err
 	}
+	if empty {
+		if err := os.Remove(c.StateDir); err != nil { // the copy appears in its place, whole
+			return s, false, fmt.Errorf("--state %s is empty and cannot be replaced; name a folder below it: %w", c.StateDir, err)
+		}
+	}
 	s, err = Backup(ctx, backup, c.StateDir)
 	return s, older, err
-}
-
-// check holds a folder at rest against the broker.
-func (c FinishConfig) check(ctx context.Context, dir string) (err error) {
-	identity, err := c.Identity()
-	if err != nil {
-		return err
-	}
-	store, err := pebblestore.Open(dir, pebblestore.Options{ReadOnly: true, Logger: c.Logger})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-	view, err := Look(ctx, store)
-	if err != nil {
-		return err
-	}
-	c.Broker.Log, c.Broker.Name = c.Logger, "panlearn learner "+view.Task.Name
-	conn, err := connect(ctx, c.Broker, c.BrokerWait)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	s, err := service.New(service.Config{Task: stream.Task(view.Task.Name), Records: conn, Store: store, Identity: identity,
-		Build: BuildAlgorithm, Prepare: func() (*wire.Task, error) { return nil, state.ErrEmpty }, Logger: c.Logger})
-	if err != nil {
-		return err
-	}
-	return s.Check(ctx)
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -15,10 +14,6 @@ import (
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/state/pebblestore"
-	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/natsjs"
-	"github.com/panlearn/panlearn/stream/seal"
-	"github.com/panlearn/panlearn/stream/wire"
 )
 
 // ControlHandler serves the control socket of a running learner: the questions of StateHandler, backup, and POST /v1/finish,
@@ -42,17 +37,10 @@ func ControlHandler(store state.Store, finish *service.Finisher) http.Handler {
 	return mux
 }
 
-// FinishConfig is `learner finish`.
+// FinishConfig is `learner finish`. An empty Broker.URL refuses a folder that no learner holds, unless the task has ended.
 type FinishConfig struct {
-	StateDir string
-	Now      bool // give up a round that has no batch, instead of waiting for it
-
-	// Broker and Identity are for a folder that no learner holds. Identity is asked for only then; an empty Broker.URL
-	// refuses such a folder, unless the task has ended.
-	Broker     natsjs.ConnectConfig
-	BrokerWait time.Duration
-	Identity   func() (*seal.Identity, error)
-	Logger     *slog.Logger
+	AtRest
+	Now bool // give up a round that has no batch, instead of waiting for it
 }
 
 // ErrNoLearner says that nobody runs the task of a state folder, and that there is no broker to end it at.
@@ -81,44 +69,25 @@ func Finish(ctx context.Context, c FinishConfig) (Status, error) {
 }
 
 // alone is the learner of a folder that nobody holds, for as long as the end takes.
-func (c FinishConfig) alone(ctx context.Context) (err error) {
-	identity, err := c.Identity()
-	if err != nil {
-		return err
-	}
-	store, err := untilFree(ctx, func() (*pebblestore.Store, error) {
-		return pebblestore.Open(c.StateDir, pebblestore.Options{Logger: c.Logger})
-	})
-	if err != nil {
-		return fmt.Errorf("--state %s: %w", c.StateDir, err)
-	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-	view, err := Look(ctx, store)
-	if err != nil {
-		return err
-	}
-	name, err := stream.ParseTask(view.Task.Name)
-	if err != nil {
-		return err
-	}
-	c.Broker.Log, c.Broker.Name = c.Logger, "panlearn learner "+view.Task.Name
-	conn, err := connect(ctx, c.Broker, c.BrokerWait)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
+func (c FinishConfig) alone(ctx context.Context) error {
 	finish := service.NewFinisher()
 	finish.Finish(c.Now)
-	s, err := service.New(service.Config{Task: name, Records: conn, Store: store, Identity: identity, Build: BuildAlgorithm,
-		Prepare: func() (*wire.Task, error) { return nil, state.ErrEmpty }, Finish: finish, Logger: c.Logger})
-	if err != nil {
-		return err
+	open := func() (*pebblestore.Store, error) {
+		store, err := untilFree(ctx, func() (*pebblestore.Store, error) {
+			return pebblestore.Open(c.StateDir, pebblestore.Options{Logger: c.Logger})
+		})
+		if err != nil {
+			err = fmt.Errorf("--state %s: %w", c.StateDir, err)
+		}
+		return store, err
 	}
-	var refused *state.BudgetError
-	if err := s.Run(ctx); err != nil && !errors.As(err, &refused) { // whose End stands
-		return err
-	}
-	return nil
+	return c.service(ctx, open, finish, func(s *service.Service) error {
+		var refused *state.BudgetError
+		if err := s.Run(ctx); err != nil && !errors.As(err, &refused) { // whose End stands
+			return err
+		}
+		return nil
+	})
 }
 
 func statusOf(ctx context.Context, dir string) (Status, error) {

@@ -49,12 +49,12 @@ func TestFinishAtRest(t *testing.T) {
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s, err := Finish(t.Context(), FinishConfig{StateDir: dir, Logger: discard()})
+	s, err := Finish(t.Context(), FinishConfig{AtRest: AtRest{StateDir: dir, Logger: discard()}})
 	if err != nil || !s.Ended || s.EndReason != service.ReasonDone {
 		t.Errorf("a task that is done: %+v, %v", s, err)
 	}
 	missing := filepath.Join(t.TempDir(), "missing")
-	if _, err := Finish(t.Context(), FinishConfig{StateDir: missing, Logger: discard()}); !errors.Is(err, state.ErrEmpty) {
+	if _, err := Finish(t.Context(), FinishConfig{AtRest: AtRest{StateDir: missing, Logger: discard()}}); !errors.Is(err, state.ErrEmpty) {
 		t.Errorf("a folder that is not there: %v", err)
 	}
 	if _, err := Ask(t.Context(), Where{StateDir: missing}, AskStatus); err == nil || !strings.Contains(err.Error(), missing) {

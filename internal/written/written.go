@@ -18,8 +18,12 @@ func File(t *testing.T, path, want string) {
 			t.Fatal(err)
 		}
 	}
-	if got, err := os.ReadFile(path); err != nil || string(got) != want {
-		t.Errorf("%s is not what the code says (%v): run this test with -update", path, err)
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != want {
+		t.Errorf("%s is not what the code says: run this test with -update", path)
 	}
 }
 
