@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"net"
 	"os"
 
 	"github.com/spf13/pflag"
@@ -34,8 +33,6 @@ func (g *gateway) declare(p *publisher) (h pipeline.HTTPConfig, err error) {
 	switch {
 	case p.data != "" || p.live || p.format != "":
 		return h, cli.Usagef("--http excludes --data, --live and --format: events come as JSON, each with a key")
-	case p.state == "":
-		return h, cli.Usagef("--http: name the --state folder: without it a key would be forgotten, and its event sent again")
 	case g.noToken && g.tokenFile != "":
 		return h, cli.Usagef("--http-token and --http-no-token exclude each other")
 	case !g.noToken && g.tokenFile == "":
@@ -54,9 +51,9 @@ func (g *gateway) declare(p *publisher) (h pipeline.HTTPConfig, err error) {
 	if h.Listener, err = cli.Listen("--http", g.address); err != nil {
 		return h, err
 	}
-	if at, ok := h.Listener.Addr().(*net.TCPAddr); g.noToken && !(ok && at.IP.IsLoopback()) {
+	if err := h.Check(p.state); err != nil {
 		h.Listener.Close()
-		return h, cli.Usagef("--http-no-token: %s is not this machine's loopback address: want --http-token there", g.address)
+		return h, cli.Usage(err)
 	}
 	return h, nil
 }
@@ -68,7 +65,7 @@ func readToken(file string) (string, error) {
 		return "", cli.Usage(fmt.Errorf("--http-token: %w", err))
 	}
 	token := string(bytes.TrimSpace(text))
-	if len(token) < httpgateway.MinToken {
+	if len(token) < httpgateway.MinToken { // here, where the file is known
 		return "", cli.Usagef("--http-token %s: the token has %d bytes: want at least %d, such as those of `openssl rand -hex 32`", file, len(token), httpgateway.MinToken)
 	}
 	return token, nil

@@ -30,9 +30,9 @@ func newPublish() *cobra.Command {
 		Use:   "publish (-f TASK | --task NAME) --nats URL (--data FILE | --http ADDR --state DIR --http-token FILE)",
 		Short: "publish each row of the input as one user's private report",
 		Long: `publish turns each row into a clipped gradient at the announced point, randomizes and seals it, and sends it once, or in an
-interactive phase once a round. A row waits for a round that it can take part in. With --state, a run that was interrupted goes on without sending a row twice:
-a row is known by its position in its file or, with --data -, in standard input. Do not reorder or prepend rows between
-runs. --live says that every row is new in every run, as in a stream that is never read twice.
+interactive phase once a round. A row waits for a round that it can take part in. With --state, a run that was interrupted
+goes on without sending a row twice: a row is known by its position in its file or, with --data -, in standard input. Do not
+reorder or prepend rows between runs. --live says that every row is new in every run, as in a stream that is never read twice.
 
 A pattern in quotes, such as 'day-*.csv.gz', names several files, which are read in lexical order. Its rows are known by
 their file, so files may be added before a later run with the same pattern, wherever they come in the order; do not rename

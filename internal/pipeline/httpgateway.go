@@ -25,8 +25,11 @@ type HTTPConfig struct {
 // the client told, of an event that was asked for again after it was settled once more. It closes the listener.
 func PublishHTTP(ctx context.Context, c PublishConfig, h HTTPConfig) (summary client.Summary, err error) {
 	defer h.Listener.Close()
-	if err := h.check(c); err != nil {
+	if err := h.Check(c.StateDir); err != nil {
 		return summary, err
+	}
+	if !h.local() {
+		c.Logger.Warn("events come in clear from other machines, unless something in front of this gateway ends TLS", "http", h.Listener.Addr().String())
 	}
 	var (
 		mu    sync.Mutex
@@ -82,19 +85,21 @@ func PublishHTTP(ctx context.Context, c PublishConfig, h HTTPConfig) (summary cl
 	return summary, err
 }
 
-// check refuses what would let anybody publish, or forget who did.
-func (h HTTPConfig) check(c PublishConfig) error {
+// local says whether the listener takes connections of this machine alone.
+func (h HTTPConfig) local() bool {
 	at, ok := h.Listener.Addr().(*net.TCPAddr)
-	local := ok && at.IP.IsLoopback()
+	return ok && at.IP.IsLoopback()
+}
+
+// Check refuses what would let anybody publish, or forget who did.
+func (h HTTPConfig) Check(stateDir string) error {
 	switch {
-	case c.StateDir == "":
+	case stateDir == "":
 		return errors.New("--http: name the --state folder: without it a key would be forgotten, and its event sent again")
-	case h.NoToken && !local:
-		return fmt.Errorf("--http-no-token: %v is not this machine's loopback address: want a token there", h.Listener.Addr())
+	case h.NoToken && !h.local():
+		return fmt.Errorf("--http-no-token: %v is not this machine's loopback address: want --http-token there", h.Listener.Addr())
 	case !h.NoToken && len(h.Token) < httpgateway.MinToken:
 		return fmt.Errorf("--http-token: the token has %d bytes: want at least %d", len(h.Token), httpgateway.MinToken)
-	case !local:
-		c.Logger.Warn("events come in clear from other machines, unless something in front of this gateway ends TLS", "http", h.Listener.Addr().String())
 	}
 	return nil
 }
