@@ -107,6 +107,8 @@ type Progress struct {
 	EpsilonBudget float64
 	Delta         float64
 	ModelNorm     float64
+	// Validation is what progressive validation says so far; nil where there is none, or before the first round with scores.
+	Validation *learner.Validation
 }
 
 // Applied is one committed round. Everything in it is public.
