@@ -6,7 +6,8 @@ import (
 	"fmt"
 )
 
-// CheckpointVersion is the version of the checkpoint encoding that this build writes and reads.
+// CheckpointVersion is the version of the checkpoint encoding that this build writes. It reads every version that
+// checkpointReader knows.
 const CheckpointVersion = 1
 
 const (
@@ -16,12 +17,28 @@ const (
 
 // A VersionError refuses bytes of a format that this build does not know.
 type VersionError struct {
-	What      string // "checkpoint" or "ledger entry"
-	Got, Want uint16
+	What      string // "state folder", "checkpoint" or "ledger entry"
+	Got, Want uint16 // Want is the newest version that this build reads
+	By        string // build that wrote it; empty: not known
 }
 
 func (e *VersionError) Error() string {
-	return fmt.Sprintf("%s has format version %d, this build reads version %d: use the build that wrote it or a newer one", e.What, e.Got, e.Want)
+	which := "the build that wrote it"
+	if e.By != "" {
+		which = "build " + e.By + ", which wrote it,"
+	}
+	return fmt.Sprintf("%s has format version %d, this build reads versions up to %d: use %s or a newer one; docs/operations.md, Upgrades, has the way back",
+		e.What, e.Got, e.Want, which)
+}
+
+// checkpointReader answers what reads a version: the bytes before the check sum, which was compared, to a checkpoint. A
+// reader stays for as long as there may be a folder of its version; it fills in what its version did not have.
+func checkpointReader(version uint16) func(body []byte) (Checkpoint, error) {
+	switch version {
+	case 1:
+		return readCheckpoint1
+	}
+	return nil
 }
 
 // AppendBinary appends the canonical encoding of c. Integers are big-endian:
@@ -69,22 +86,40 @@ func (c Checkpoint) MarshalBinary() ([]byte, error) {
 	return c.AppendBinary(make([]byte, 0, n))
 }
 
-// UnmarshalBinary reads the encoding of AppendBinary, and copies what it keeps. Bytes that it accepts encode
-// back to themselves; everything else is an error and leaves c as it was.
+// UnmarshalBinary reads the encoding of AppendBinary and those of older versions, and copies what it keeps. Bytes of the present
+// version that it accepts encode back to themselves; everything else is an error and leaves c as it was.
 func (c *Checkpoint) UnmarshalBinary(data []byte) error {
 	if len(data) < 6 || string(data[:4]) != checkpointMagic {
 		return fmt.Errorf("checkpoint: %d bytes without the mark %q: not a checkpoint or damaged", len(data), checkpointMagic)
 	}
 	// The version is read before the checksum: a later version may end differently.
-	if v := binary.BigEndian.Uint16(data[4:]); v != CheckpointVersion {
-		return &VersionError{What: "checkpoint", Got: v, Want: CheckpointVersion}
+	version := binary.BigEndian.Uint16(data[4:])
+	read := checkpointReader(version)
+	if read == nil {
+		return &VersionError{What: "checkpoint", Got: version, Want: CheckpointVersion}
 	}
-	if len(data) < checkpointHeader+sha256.Size {
+	if len(data) < 6+sha256.Size {
 		return fmt.Errorf("checkpoint: truncated to %d bytes", len(data))
 	}
 	body := data[:len(data)-sha256.Size]
 	if sum := sha256.Sum256(body); string(sum[:]) != string(data[len(body):]) {
 		return fmt.Errorf("checkpoint: checksum does not match its %d bytes: damaged, restore a backup", len(data))
+	}
+	got, err := read(body)
+	if err == nil {
+		err = got.Validate()
+	}
+	if err != nil {
+		return err
+	}
+	*c = got
+	return nil
+}
+
+// readCheckpoint1 reads what AppendBinary describes.
+func readCheckpoint1(body []byte) (Checkpoint, error) {
+	if len(body) < checkpointHeader {
+		return Checkpoint{}, fmt.Errorf("checkpoint: truncated to %d bytes", len(body))
 	}
 	var got Checkpoint
 	got.Cursor.TaskHash = Hash(body[6:38])
@@ -96,22 +131,18 @@ func (c *Checkpoint) UnmarshalBinary(data []byte) error {
 	rest := body[checkpointHeader:]
 	for _, f := range got.blobs() {
 		if len(rest) < 8 {
-			return fmt.Errorf("checkpoint: ends inside the length of %s", f.name)
+			return Checkpoint{}, fmt.Errorf("checkpoint: ends inside the length of %s", f.name)
 		}
 		n := binary.BigEndian.Uint64(rest)
 		rest = rest[8:]
 		if n > uint64(len(rest)) {
-			return fmt.Errorf("checkpoint: %s claims %d bytes, %d are left", f.name, n, len(rest))
+			return Checkpoint{}, fmt.Errorf("checkpoint: %s claims %d bytes, %d are left", f.name, n, len(rest))
 		}
 		*f.bytes = append([]byte(nil), rest[:n]...)
 		rest = rest[n:]
 	}
 	if len(rest) > 0 {
-		return fmt.Errorf("checkpoint: %d bytes after the last field", len(rest))
+		return Checkpoint{}, fmt.Errorf("checkpoint: %d bytes after the last field", len(rest))
 	}
-	if err := got.Validate(); err != nil {
-		return err
-	}
-	*c = got
-	return nil
+	return got, nil
 }

@@ -32,7 +32,7 @@ The streams of the broker, with --embedded below the state folder, and the ident
 			}
 			s, err := pipeline.Backup(c.Context(), dir, out)
 			if err != nil {
-				return cli.Classify(err, cli.Is(cli.ExitUsage, fs.ErrExist), cli.Is(cli.ExitTransient, state.ErrLocked),
+				return cli.Classify(err, cli.Is(cli.ExitUsage, fs.ErrExist), cli.As[*state.VersionError](cli.ExitUsage), cli.Is(cli.ExitTransient, state.ErrLocked),
 					cli.Is(cli.ExitTransient, syscall.ENOSPC), cli.Is(cli.ExitTransient, syscall.EDQUOT))
 			}
 			return cli.Result(c.OutOrStdout(), asJSON, s, func(w io.Writer) error {

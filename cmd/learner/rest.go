@@ -37,7 +37,7 @@ func (f *restFlags) config(c *cobra.Command) (pipeline.AtRest, error) {
 
 // restErrors are the exit codes of such commands.
 func restErrors(err error) error {
-	return cli.Classify(brokerErrors(err), cli.Is(cli.ExitTransient, state.ErrLocked), cli.Is(cli.ExitTransient, natsjs.ErrNoStream))
+	return cli.Classify(brokerErrors(err), cli.As[*state.VersionError](cli.ExitUsage), cli.Is(cli.ExitTransient, state.ErrLocked), cli.Is(cli.ExitTransient, natsjs.ErrNoStream))
 }
 
 // existingIdentity is the learner's identity, which a command that goes on with a task never makes.

@@ -83,6 +83,7 @@ on the broker again, which leads to the same bytes.`,
 			config.Watch = progress
 			return cli.Classify(pipeline.RunLearner(c.Context(), config),
 				cli.As[*state.BudgetError](cli.ExitRefused), cli.Is(cli.ExitTransient, state.ErrLocked),
+				cli.As[*state.VersionError](cli.ExitUsage),
 				cli.As[*natsjs.ConfigError](cli.ExitUsage), cli.Is(cli.ExitUsage, fs.ErrNotExist),
 				cli.Is(cli.ExitTransient, natsjs.ErrNoStream), cli.Is(cli.ExitTransient, natsjs.ErrUnreachable),
 				cli.Is(cli.ExitTransient, syscall.ENOSPC), cli.Is(cli.ExitTransient, syscall.EDQUOT))

@@ -10,6 +10,8 @@
 //	"checkpoint"              the newest checkpoint, as state.Checkpoint encodes it
 //	"ledger/" + 8 bytes       ledger entry with this sequence, big-endian, as state.Entry encodes it
 //
+// Beside Pebble's files lies FORMAT, the version of the whole: see [FolderFormat].
+//
 // Values carry their own version and SHA-256, so a value is checked even where Pebble's block checksum passes.
 // Blocks are not compressed: what is on disk can be searched byte for byte.
 //

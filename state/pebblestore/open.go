@@ -17,7 +17,7 @@ import (
 
 // Open opens the state folder dir, creating it (mode 0700) unless opts.ReadOnly is set. It answers an error that
 // wraps [state.ErrLocked] if the folder is open anywhere, and, read-only, one that wraps [state.ErrEmpty] if
-// there is no state in it.
+// there is no state in it. A folder of a newer format is a *[state.VersionError], and nothing in it is touched.
 func Open(dir string, opts Options) (*Store, error) {
 	fail := func(err error) (*Store, error) { return nil, fmt.Errorf("open state folder %q: %w", dir, err) }
 	if dir == "" {
@@ -34,8 +34,19 @@ func Open(dir string, opts Options) (*Store, error) {
 		} else if !exists {
 			return fail(state.ErrEmpty)
 		}
-	} else if err := makeFolder(fsys, path); err != nil {
+	}
+	// Before anything is written, the lock's file included.
+	format, err := readFormat(fsys, path)
+	if err == nil {
+		err = format.readable()
+	}
+	if err != nil {
 		return fail(err)
+	}
+	if !opts.ReadOnly {
+		if err := makeFolder(fsys, path); err != nil {
+			return fail(err)
+		}
 	}
 	if opts.FS == nil {
 		// The operating system's lock does not exclude the own process; Pebble's list of locked names does, if
@@ -57,6 +68,11 @@ func Open(dir string, opts Options) (*Store, error) {
 	}
 	s := &Store{failure: newFailure(opts.Logger), lock: lock, readOnly: opts.ReadOnly}
 	s.warnMode(fsys, dir, path)
+	if !opts.ReadOnly {
+		if err := raiseFormat(fsys, path); err != nil {
+			return fail(errors.Join(err, lock.Close()))
+		}
+	}
 	err = s.failure.guard(func() (err error) {
 		s.db, err = pebble.Open(path, opts.pebble(failStopFS{fsys, s.failure}, lock, s.failure))
 		return err

@@ -112,7 +112,7 @@ func checkVersion(meta *bbolt.Bucket, kind string, version byte) error {
 	case v == nil:
 		return fmt.Errorf("has no %q: it is a file of another kind", kind)
 	case len(v) != 1 || v[0] != version:
-		return fmt.Errorf("format version %x: this program reads %d", v, version)
+		return fmt.Errorf("format version %x: this program reads %d: use the program that wrote it or a newer one", v, version)
 	}
 	return nil
 }
