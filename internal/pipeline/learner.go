@@ -147,8 +147,9 @@ func taskOf(ctx context.Context, store state.Store, spec *task.Spec) (*wire.Task
 		return nil, err
 	}
 	if !bytes.Equal(declared, view.Task.Declaration) {
-		return nil, fmt.Errorf("the state folder belongs to task %q with another declaration; a task never changes: "+
-			"give the changed one a new name and another --state", view.Task.Name)
+		return nil, fmt.Errorf("the state folder belongs to task %q with another declaration (%s); a task never changes: "+
+			"give the changed one a new name and another --state", view.Task.Name,
+			task.DifferenceText(task.Differences(declared, view.Task.Declaration)))
 	}
 	return view.Task, nil
 }

@@ -118,7 +118,7 @@ func TestRoles(t *testing.T) {
 		t.Errorf("a task that has ended: %v", err)
 	}
 	config.Spec = small(t, "privacy.epsilon=2")
-	if err := RunLearner(t.Context(), config); err == nil || !strings.Contains(err.Error(), "another declaration") {
+	if err := RunLearner(t.Context(), config); err == nil || !strings.Contains(err.Error(), "another declaration (privacy.epsilon: file says 2, task has 1)") {
 		t.Errorf("another declaration: %v", err)
 	}
 }

@@ -313,7 +313,7 @@ func (t *Terms) CheckDeclaration(spec *task.Spec) error {
 	}
 	if !bytes.Equal(own, t.Task.Declaration) {
 		return refuse("declaration", fmt.Sprintf("%x (hash)", stream.HashOf(t.Task.Declaration)),
-			"%x, the hash of the given task file", stream.HashOf(own))
+			"%x, the hash of the given task file: %s", stream.HashOf(own), task.DifferenceText(task.Differences(own, t.Task.Declaration)))
 	}
 	return nil
 }

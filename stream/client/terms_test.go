@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -210,7 +211,11 @@ func TestCheckDeclaration(t *testing.T) {
 	must(t, terms.CheckDeclaration(w.spec))
 	other := *w.spec
 	other.Privacy.Epsilon = 2
-	refusal(t, "another epsilon", terms.CheckDeclaration(&other), "declaration")
+	err = terms.CheckDeclaration(&other)
+	refusal(t, "another epsilon", err, "declaration")
+	if want := fmt.Sprintf("privacy.epsilon: file says 2, task has %v", w.spec.Privacy.Epsilon); !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("%v, want %q", err, want)
+	}
 	if err := terms.CheckDeclaration(new(task.Spec)); err == nil {
 		t.Error("an invalid declaration passed")
 	}
