@@ -44,6 +44,7 @@ var mayImport = map[string][]string{
 	"internal/roles":            {}, // tests alone
 	"internal/intrusion":        {}, // tests alone
 	"internal/dptest":           {},
+	"internal/doctest":          {}, // tests alone
 	"internal/kills":            {}, // tests alone
 	"internal/lint":             {},
 	"internal/model":            {"internal/model/onnx", "learner/convex", "learner/task", "randomizer/accounting", "state"},

@@ -38,7 +38,7 @@ func TestDocumentedTask(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, begins := strings.Cut(string(text), "```yaml\n")
+	_, rest, begins := strings.Cut(string(text), "```yaml file=flowers.yaml\n")
 	file, _, ends := strings.Cut(rest, "```\n")
 	if !begins || !ends {
 		t.Fatal("docs/tasks.md has no task file")

@@ -1,0 +1,24 @@
+// Package doctest runs what the documents tell their readers to run. It has no code of its own.
+//
+// The first word after the fence of a code block is its language, as ever; further words, which no reader of the rendered
+// page sees, say what is done with it. A block of sh or python has to be run, or to say why not:
+//
+//	```sh test                  run it; it has to succeed
+//	```sh test needs=curl,jq    the same where these programs are, else NOT RUN is printed
+//	```sh test background=8090  leave it running, go on when something listens on that port
+//	```sh norun="why"           not run; its commands and flags are still looked up in docs/learner.md and docs/ingest.md
+//	```text output              what the block before prints, numbers aside (see form); a line ... is any number of lines
+//	```text output=exact        the same to the letter
+//	```yaml file=NAME           write it to this file for the blocks that follow
+//	```go in=PATH               these lines stand in this file of the repository, one after another
+//
+// needs= also takes data (the public data sets of $PANLEARN_DATA, for the page in $D), demo (the folder demo/, as the commands of README.md leave
+// it), numpy (a python3 that has it), and deep (PANLEARN_DEEP is set). Where one is missing the block is passed over, with
+// those below it that want what it makes: they name the same need. Blocks without a language are refused, so that none
+// escapes by saying nothing.
+//
+// The blocks of a page run in order in one shell with `set -e`, in a folder of the page's own, which sees deploy/ and docs/
+// of the repository. The commands are on its PATH, built once: `go build -o bin/ ./cmd/...` links them to bin/, `go run
+// ./cmd/learner` starts that one, everything else of go runs in the repository. The ports that pages name (4222, 8090,
+// 8222, 9090, 9464) are replaced by free ones.
+package doctest

@@ -1,0 +1,108 @@
+package doctest
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var (
+	span       = regexp.MustCompile("`([^`\n]+(?:\n[^`\n]+)*)`")
+	invocation = regexp.MustCompile(`(?:^|[;&|()]|\bdo|\bthen)\s*(?:[A-Z_]+=\S* )*(?:bin/|go run \./cmd/)?(learner|ingest) ([a-z][^;&|#)]*)`)
+	flag       = regexp.MustCompile(`(?:^|\s|\[)(--[a-z][a-z0-9-]*)`)
+	heading    = regexp.MustCompile(`(?m)^## ((?:learner|ingest)(?: [a-z]+)*)$`)
+	target     = regexp.MustCompile(`^make ([a-z-]+)`)
+)
+
+// A manual has the help of every command by its path.
+type manual map[string]string
+
+func readManual(t *testing.T) manual {
+	t.Helper()
+	out := manual{}
+	for page := range generated {
+		text := read(t, page)
+		at := heading.FindAllStringSubmatchIndex(text, -1)
+		for i, m := range at {
+			end := len(text)
+			if i+1 < len(at) {
+				end = at[i+1][0]
+			}
+			out[text[m[2]:m[3]]] = text[m[1]:end]
+		}
+	}
+	return out
+}
+
+// fault says what is wrong with one invocation; "" is nothing.
+func (m manual) fault(program, rest string) string {
+	path := program
+	for _, w := range strings.Fields(rest) {
+		if _, ok := m[path+" "+w]; !ok {
+			break
+		}
+		path += " " + w
+	}
+	if path == program {
+		return "no command " + program + " " + strings.Fields(rest)[0]
+	}
+	for _, f := range flag.FindAllStringSubmatch(rest, -1) {
+		if name := f[1]; name != "--help" && !regexp.MustCompile(name+`(?:[^a-z0-9-]|$)`).MatchString(m[path]) {
+			return path + " has no flag " + name
+		}
+	}
+	return ""
+}
+
+// Commands in the text, and those of blocks that are not run, exist with all of their flags.
+func TestCommandsHaveTheirFlags(t *testing.T) {
+	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, seen := readManual(t), 0
+	for _, page := range pages(t) {
+		if generated[page] != "" {
+			continue
+		}
+		blocks, prose := parsed(t, page)
+		var code []string
+		for _, b := range blocks {
+			if b.lang == "sh" {
+				code = append(code, strings.Split(strings.ReplaceAll(b.text, "\\\n", " "), "\n")...)
+			}
+		}
+		for _, s := range span.FindAllStringSubmatch(prose, -1) {
+			code = append(code, strings.ReplaceAll(s[1], "\n", " "))
+		}
+		for _, line := range code {
+			for _, c := range invocation.FindAllStringSubmatch(line, -1) {
+				seen++
+				if f := m.fault(c[1], c[2]); f != "" {
+					t.Errorf("%s: %q: %s", page, line, f)
+				}
+			}
+			if c := target.FindStringSubmatch(line); c != nil && !strings.Contains(string(makefile), "\n"+c[1]+": ") {
+				t.Errorf("%s: %q: the Makefile has no such target", page, line)
+			}
+		}
+	}
+	if seen < 50 {
+		t.Errorf("%d invocations found: the pattern is broken", seen)
+	}
+}
+
+func TestManualFaults(t *testing.T) {
+	m := readManual(t)
+	for line, good := range map[string]bool{
+		"learner run -f T --embedded --listen 127.0.0.1:4222": true, "learner privacy calibrate --users 5 --json": true,
+		"learner runs -f T": false, "learner run --listens x": false, "learner run --list x": false, "ingest publish --nats-": false,
+	} {
+		c := invocation.FindStringSubmatch(line)
+		if f := m.fault(c[1], c[2]); (f == "") != good {
+			t.Errorf("%q: %q", line, f)
+		}
+	}
+}

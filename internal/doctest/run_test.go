@@ -1,0 +1,220 @@
+package doctest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/panlearn/panlearn/internal/deep"
+	"github.com/panlearn/panlearn/internal/procs"
+)
+
+// pageTime bounds one page.
+const pageTime = 5 * time.Minute
+
+// named are the ports that pages name.
+var named = []string{"4222", "8090", "8222", "9090", "9464"}
+
+var ports = regexp.MustCompile(`\b(` + strings.Join(named, "|") + `)\b`)
+
+// A run is one page as its reader works through it.
+type run struct {
+	page   string
+	dir    string // its folder
+	blocks []block
+	script strings.Builder
+	shown  map[int]string // what the page shows, by the index of the block that prints it
+	exact  map[int]bool
+	ports  map[string]string // those of the page: those here
+}
+
+// missing says what of a block's needs is not here.
+func missing(b block) string {
+	for _, need := range b.needs() {
+		there := true
+		switch need {
+		case "data":
+			_, there = dataDir()
+		case "demo":
+		case "deep":
+			there = deep.On()
+		case "numpy":
+			there = exec.Command("python3", "-c", "import numpy").Run() == nil
+		default:
+			_, err := exec.LookPath(need)
+			there = err == nil
+		}
+		if !there {
+			return need
+		}
+	}
+	if b.lang == "python" {
+		if _, err := exec.LookPath("python3"); err != nil {
+			return "python3"
+		}
+	}
+	return ""
+}
+
+// dataDir is where the public data sets are, if they are there.
+func dataDir() (string, bool) {
+	dir := os.Getenv("PANLEARN_DATA")
+	if dir == "" {
+		dir = filepath.Join(root, "..", "shared", "data")
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", false
+	}
+	_, err = os.Stat(filepath.Join(dir, "a9a", "a9a.gz"))
+	return dir, err == nil
+}
+
+// write makes the script of the page: each block prints to a file of its own.
+func (r *run) write() error {
+	free, err := procs.FreePorts(len(named))
+	if err != nil {
+		return err
+	}
+	r.ports = map[string]string{}
+	for i, p := range named {
+		r.ports[p] = strconv.Itoa(free[i])
+	}
+	r.script.WriteString("set -e\n")
+	last := -1
+	for i, b := range r.blocks {
+		text := ports.ReplaceAllStringFunc(b.text, func(p string) string { return r.ports[p] })
+		need := missing(b)
+		switch {
+		case b.has("file"):
+			fmt.Fprintf(&r.script, "cat >%s <<'END OF FILE'\n%sEND OF FILE\n", b.words["file"], text)
+		case b.has("output") && last >= 0:
+			r.shown[last], r.exact[last] = text, b.words["output"] == "exact"
+		case !b.has("test"):
+		case need != "":
+			last = -1
+			fmt.Printf("NOT RUN: %s: it needs %s\n", b.at(), need)
+		case b.lang == "python":
+			last = i
+			fmt.Fprintf(&r.script, "echo %d >at\npython3 - >out.%d 2>&1 <<'END OF FILE'\n%sEND OF FILE\n", i, i, text)
+		case b.has("background"):
+			last = -1
+			fmt.Fprintf(&r.script, "echo %d >at\n{\n%s} >out.%d 2>&1 &\nwaitport %s\n", i, text, i, r.ports[b.words["background"]])
+		default:
+			last = i
+			fmt.Fprintf(&r.script, "echo %d >at\n{\n%s} >out.%d 2>&1\n", i, text, i)
+		}
+	}
+	return nil
+}
+
+// play runs the script, and says what went wrong with which block.
+func (r *run) play(ctx context.Context, bin string) error {
+	shell := exec.CommandContext(ctx, "sh", "-c", r.script.String())
+	shell.Dir = r.dir
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "PANLEARN_") {
+			shell.Env = append(shell.Env, v)
+		}
+	}
+	data, _ := dataDir()
+	shell.Env = append(shell.Env, "D="+data, "HOME="+filepath.Join(r.dir, ".."),
+		"PATH="+strings.Join([]string{bin, filepath.Dir(programs.Learner), os.Getenv("PATH")}, string(filepath.ListSeparator)))
+	shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that what a page leaves running ends with it
+	shell.Cancel = func() error { return syscall.Kill(-shell.Process.Pid, syscall.SIGKILL) }
+	if err := shell.Start(); err != nil {
+		return err
+	}
+	failed := shell.Wait()
+	if err := syscall.Kill(-shell.Process.Pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return err
+	}
+	if failed == nil {
+		return nil
+	}
+	at, err := os.ReadFile(filepath.Join(r.dir, "at"))
+	i, _ := strconv.Atoi(strings.TrimSpace(string(at)))
+	if err != nil {
+		return errors.Join(failed, err)
+	}
+	text := []string{fmt.Sprintf("%s: %v", r.blocks[i].at(), failed)}
+	for k := range i + 1 {
+		if out, err := os.ReadFile(r.out(k)); err == nil && (k == i || r.blocks[k].has("background")) {
+			text = append(text, fmt.Sprintf("%s printed:\n%s", r.blocks[k].at(), out))
+		}
+	}
+	return errors.New(strings.Join(text, "\n"))
+}
+
+func (r *run) out(i int) string { return filepath.Join(r.dir, fmt.Sprintf("out.%d", i)) }
+
+// walk does what a page says, in a folder of its own below dir, and compares what it shows. from is the folder of the page that
+// it goes on from, where it does.
+func walk(t *testing.T, page, dir, from string) {
+	t.Helper()
+	all, _ := parsed(t, page)
+	gobin, err := exec.LookPath("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, bin, err := folder(dir, gobin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if from != "" {
+		if err := os.CopyFS(filepath.Join(dir, "demo"), os.DirFS(filepath.Join(from, "demo"))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := &run{page: page, dir: dir, blocks: all, shown: map[int]string{}, exact: map[int]bool{}}
+	if err := r.write(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), pageTime)
+	defer cancel()
+	if err := r.play(ctx, bin); err != nil {
+		t.Fatal(err)
+	}
+	for i, shown := range r.shown {
+		out, err := os.ReadFile(r.out(i))
+		if err != nil {
+			t.Error(err)
+		} else if d := differs(shown, string(out), r.exact[i]); d != "" {
+			t.Errorf("%s: %s", all[i].at(), d)
+		}
+	}
+}
+
+// Every page does what it says. Those that go on from README.md need its subtest beside them.
+func TestPages(t *testing.T) {
+	var readme string
+	for _, page := range pages(t) {
+		all, _ := parsed(t, page)
+		wants := func(word, need string) bool {
+			return slices.ContainsFunc(all, func(b block) bool { return b.has(word) && (need == "" || slices.Contains(b.needs(), need)) })
+		}
+		if !wants("test", "") {
+			continue
+		}
+		demo, dir := wants("test", "demo"), t.TempDir()
+		t.Run(page, func(t *testing.T) {
+			if demo && readme == "" {
+				t.Fatal("the commands of README.md did not succeed, and this page goes on from there")
+			}
+			walk(t, page, dir, map[bool]string{true: readme}[demo])
+		})
+		if done := filepath.Join(dir, "panlearn"); page == "README.md" && !t.Failed() {
+			readme = done
+		}
+	}
+}
