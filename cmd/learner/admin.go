@@ -28,14 +28,14 @@ func (f *adminFlags) Flags(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.json, "json", false, "print JSON")
 }
 
-// config is what the flags say about task and broker. Without a task it is an error unless optional.
+// config is what the flags say about task and broker. Without one of them it is an error unless optional.
 func (f *adminFlags) config(optional bool) (c pipeline.AdminConfig, err error) {
 	switch {
 	case f.task.path != "" && f.name != "" || f.task.path == "" && f.name == "" && !optional:
 		return c, cli.Usagef("want exactly one of -f TASK and --task NAME")
 	case f.task.path == "" && len(f.task.sets) > 0:
 		return c, cli.Usagef("--set goes with -f")
-	case f.broker.URL == "":
+	case f.broker.URL == "" && !optional:
 		return c, cli.Usagef("--nats: name the broker")
 	}
 	if err := f.broker.Validate(); err != nil {

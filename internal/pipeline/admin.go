@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"time"
 
@@ -24,6 +23,7 @@ type AdminConfig struct {
 	MemoryReports bool        // provision: see Provision
 	Workers       int         // provision: stage processes that share a round, which may not make their consumers themselves
 	Role          natsjs.Role // doctor: of the credentials, empty to find out
+	StateDir      string      // doctor: of the learner; empty: not looked at
 	Logger        *slog.Logger
 }
 
@@ -69,32 +69,4 @@ func ProvisionTask(ctx context.Context, c AdminConfig) ([]natsjs.StreamState, er
 		return nil, err
 	}
 	return list, natsjs.ProvisionShards(ctx, conn, c.Task, c.Workers)
-}
-
-// Doctor looks at a broker and a task's streams, and changes nothing. That there is no connection is a finding too; errors
-// are the configuration's.
-func Doctor(ctx context.Context, c AdminConfig) ([]natsjs.Finding, error) {
-	sizes, err := c.sizes()
-	if err != nil {
-		return nil, err
-	}
-	conn, err := c.connect(ctx)
-	var wrong *natsjs.ConfigError
-	switch {
-	case ctx.Err() != nil || errors.As(err, &wrong):
-		return nil, err
-	case err != nil:
-		return []natsjs.Finding{{Check: "connection", Status: natsjs.Failure, Text: err.Error()}}, nil
-	}
-	defer conn.Close()
-	found := []natsjs.Finding{{Check: "connection", Status: natsjs.OK, Text: "connected"}}
-	if c.Spec != nil {
-		fits := natsjs.Finding{Check: "sizes", Status: natsjs.OK, Text: "every message of the task fits through this broker"}
-		if err := sizes.Fit(conn.Limits()); err != nil {
-			fits.Status, fits.Text = natsjs.Failure, err.Error()
-		}
-		found = append(found, fits)
-	}
-	more, err := natsjs.Examine(ctx, conn, c.Task, natsjs.Expect{Replicas: c.Replicas, Role: c.Role, Now: time.Now()})
-	return append(found, more...), err
 }

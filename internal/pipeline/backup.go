@@ -41,6 +41,25 @@ func (v View) image() (image, error) {
 	return out, nil
 }
 
+// parseImage reads an image as AskBackup answers it.
+func parseImage(doc []byte) (state.Checkpoint, []state.Entry, error) {
+	var i image
+	var c state.Checkpoint
+	if err := json.Unmarshal(doc, &i); err != nil {
+		return c, nil, fmt.Errorf("the learner's answer: %w", err)
+	}
+	if err := c.UnmarshalBinary(i.Checkpoint); err != nil {
+		return c, nil, fmt.Errorf("the learner's answer: %w", err)
+	}
+	entries := make([]state.Entry, len(i.Ledger))
+	for k, line := range i.Ledger {
+		if err := entries[k].UnmarshalBinary(line); err != nil {
+			return c, nil, fmt.Errorf("the learner's answer: %w", err)
+		}
+	}
+	return c, entries, nil
+}
+
 // Backup writes what a state folder has committed to a new state folder, also while a learner holds the first, and answers
 // the status of what it wrote. The copy is synced, and its ledger verified, before Backup returns; it replaces nothing.
 func Backup(ctx context.Context, from, to string) (Status, error) {
@@ -48,19 +67,9 @@ func Backup(ctx context.Context, from, to string) (Status, error) {
 	if err != nil {
 		return Status{}, err
 	}
-	var i image
-	if err := json.Unmarshal(doc, &i); err != nil {
-		return Status{}, fmt.Errorf("the learner's answer: %w", err)
-	}
-	var c state.Checkpoint
-	if err := c.UnmarshalBinary(i.Checkpoint); err != nil {
-		return Status{}, fmt.Errorf("the learner's answer: %w", err)
-	}
-	entries := make([]state.Entry, len(i.Ledger))
-	for k, line := range i.Ledger {
-		if err := entries[k].UnmarshalBinary(line); err != nil {
-			return Status{}, fmt.Errorf("the learner's answer: %w", err)
-		}
+	c, entries, err := parseImage(doc)
+	if err != nil {
+		return Status{}, err
 	}
 	if err := pebblestore.Write(ctx, to, c, entries); err != nil {
 		return Status{}, err

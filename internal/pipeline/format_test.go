@@ -62,21 +62,9 @@ func (s upTo) Commit(ctx context.Context, next state.Checkpoint, entries []state
 	return s.Store.Commit(ctx, next, entries)
 }
 
-// learnUpTo runs a learner on a folder until a round is committed.
-func learnUpTo(t *testing.T, dir string, round uint64, broker *memory.Broker, c service.Config, answer func(r uint64)) image {
+// imageOf is what a store holds, which it closes.
+func imageOf(t *testing.T, store state.Store) image {
 	t.Helper()
-	store, err := pebblestore.Open(dir, pebblestore.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.Records, c.Store, c.Build, c.Observer = broker, upTo{store, round}, BuildAlgorithm, &answering{answer: answer}
-	s, err := service.New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Run(t.Context()); err != nil && !errors.Is(err, errEnough) {
-		t.Fatal(err)
-	}
 	view, err := Look(t.Context(), store)
 	if err != nil {
 		t.Fatal(err)
@@ -100,7 +88,7 @@ func keep(t *testing.T, dir string, spec []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	name, mixer := stream.Task(job.Spec.Name), identity(t)
+	mixer := identity(t)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -108,31 +96,20 @@ func keep(t *testing.T, dir string, spec []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := service.Config{Task: name, Identity: learner, StageKey: mixer.Public(), Prepare: func() (*wire.Task, error) { return body, nil }}
-	answer := func(r uint64) {
-		m, err := broker.Get(t.Context(), name.Round(r))
-		if err != nil {
-			t.Fatal(err)
-		}
-		var round wire.Round
-		canonical, err := seal.Verify(m.Data, learner.Public(), &round)
-		if err != nil {
-			t.Fatal(err)
-		}
-		batch, err := mixer.Sign(zeroBatch(t, &round, stream.HashOf(canonical)))
-		if err == nil {
-			_, err = broker.PutOnce(t.Context(), name.Batch(r), batch)
-		}
-		if err != nil {
-			t.Error(err)
-		}
-	}
 	folder := filepath.Join(t.TempDir(), "state")
-	learnUpTo(t, folder, keptRounds, broker, config, answer)
+	upToRound := func(round uint64) image {
+		store, err := pebblestore.Open(folder, pebblestore.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		learnedOn(t, broker, stream.Task(job.Spec.Name), body, learner, mixer, upTo{store, round})
+		return imageOf(t, store)
+	}
+	upToRound(keptRounds)
 	if err := os.CopyFS(filepath.Join(dir, "state"), os.DirFS(folder)); err != nil {
 		t.Fatal(err)
 	}
-	run := keptRun{End: learnUpTo(t, folder, lastRound, broker, config, answer)}
+	run := keptRun{End: upToRound(lastRound)}
 	for _, m := range broker.Dump() {
 		run.Records = append(run.Records, keptRecord{m.Subject, m.Data})
 	}
@@ -214,12 +191,24 @@ func goesOn(t *testing.T, dir string) {
 			t.Fatal(err)
 		}
 	}
-	got := learnUpTo(t, folder, lastRound, broker, service.Config{Task: name, Identity: learner,
-		Prepare: func() (*wire.Task, error) { return nil, errors.New("planned anew") }}, func(r uint64) {
-		if _, err := broker.PutOnce(t.Context(), name.Batch(r), batches[name.Batch(r)]); err != nil {
-			t.Error(err)
-		}
-	})
+	store, err := pebblestore.Open(folder, pebblestore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	learning, err := service.New(service.Config{Task: name, Records: broker, Store: upTo{store, lastRound}, Identity: learner, Build: BuildAlgorithm,
+		Prepare: func() (*wire.Task, error) { return nil, errors.New("planned anew") },
+		Observer: &answering{answer: func(r uint64) {
+			if _, err := broker.PutOnce(t.Context(), name.Batch(r), batches[name.Batch(r)]); err != nil {
+				t.Error(err)
+			}
+		}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := learning.Run(t.Context()); err != nil && !errors.Is(err, errEnough) {
+		t.Fatal(err)
+	}
+	got := imageOf(t, store)
 	if !bytes.Equal(got.Checkpoint, want.End.Checkpoint) {
 		t.Errorf("the checkpoint of round %d is another one", lastRound)
 	}

@@ -63,8 +63,12 @@ func learned(t testing.TB, job Job, store state.Store) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	learner, mixer := identity(t), identity(t)
-	name := stream.Task(job.Spec.Name)
+	learnedOn(t, broker, stream.Task(job.Spec.Name), body, identity(t), identity(t), store)
+}
+
+// learnedOn is the same on any broker, of a task that is begun or goes on.
+func learnedOn(t testing.TB, broker stream.Records, name stream.Task, body *wire.Task, learner, mixer *seal.Identity, store state.Store) {
+	t.Helper()
 	ctx := t.Context()
 	answer := answering{answer: func(r uint64) {
 		m, err := broker.Get(ctx, name.Round(r))

@@ -105,3 +105,16 @@ func TestDoctorSeesLimits(t *testing.T) {
 		}
 	}
 }
+
+// TestDoctorSeesClocks: who may not ask the server for its time learns from the newest record that his clock is behind.
+func TestDoctorSeesClocks(t *testing.T) {
+	s := shipped(t).scene(t)
+	for _, role := range []string{learner, stage, publisher} {
+		for off, want := range map[time.Duration]natsjs.Status{0: natsjs.OK, -time.Hour: natsjs.Warning} {
+			got, text := examine(t, s, role, natsjs.Expect{Clock: func() time.Time { return time.Now().Add(off) }}, "clock")
+			if got != want || !strings.Contains(text, "behind") {
+				t.Errorf("%s, %v off: %s %s, want %s", role, off, got, text, want)
+			}
+		}
+	}
+}

@@ -151,3 +151,9 @@ func (s *Store) warnMode(fsys vfs.FS, dir, path string) {
 		s.failure.log.Warn("state folder is open to other users, want mode 0700", "folder", dir, "mode", info.Mode().Perm().String())
 	}
 }
+
+// Free answers how many bytes the disk of a folder has left for its user.
+func Free(dir string) (uint64, error) {
+	usage, err := vfs.Default.GetDiskUsage(dir)
+	return usage.AvailBytes, err
+}

@@ -38,6 +38,7 @@ type Expect struct {
 	Replicas int  // of every stream, at least; 0: 1
 	Role     Role // of the credentials; empty: to be found out
 	Now      time.Time
+	Clock    func() time.Time // nil: time.Now
 }
 
 // testedVersion is the oldest server that the permissions and the put-once rules are tested with.
@@ -72,6 +73,7 @@ func Examine(ctx context.Context, c *Conn, task stream.Task, expect Expect) ([]F
 	e.version(c.nc.ConnectedServerVersion())
 	e.account(ctx)
 	if task != "" {
+		e.clock(ctx)
 		e.streams(ctx)
 		e.rights(ctx)
 	}

@@ -183,3 +183,18 @@ func TestUserOfAToken(t *testing.T) {
 		}
 	}
 }
+
+// TestDoctorSeesClocks: a clock that is not the server's is a warning that says by how much.
+func TestDoctorSeesClocks(t *testing.T) {
+	c := dial(t, start(t, EmbeddedConfig{}), ConnectConfig{})
+	provision(t, c, task, Options{})
+	for off, want := range map[time.Duration]struct {
+		status Status
+		text   string
+	}{0: {OK, "ours is within"}, time.Hour: {Warning, "ours is 1h0m0."}, -time.Hour: {Warning, "ours is -59m59."}} {
+		clock := func() time.Time { return time.Now().Add(off + 50*time.Millisecond) }
+		if got, text := finding(t, examineAll(t, c, task, Expect{Clock: clock}), "clock"); got != want.status || !strings.Contains(text, want.text) {
+			t.Errorf("%v off: %s %s, want %s %q", off, got, text, want.status, want.text)
+		}
+	}
+}
