@@ -28,6 +28,6 @@ Every flag can be set in the environment: --log-level is PANLEARN_LOG_LEVEL.`,
 		Args:    cobra.NoArgs,
 	}
 	root.AddCommand(newQuickstart(), newRun(), newPlan(), newSimulate(), newSnapshot(), newStatus(), newLedger(), newFinish(), newBackup(), newRestore(), newEval(), newPredict(),
-		newAudit(), newPrivacy(), cli.NewKeygen("learner"), newProvision(), newDoctor(), newDevCA(), cli.NewVersion())
+		newAudit(), newPrivacy(), cli.NewKeygen("learner"), newProvision(), newRemove(), newDoctor(), newDevCA(), cli.NewVersion())
 	return root
 }

@@ -2,6 +2,8 @@ package pipeline
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -69,4 +71,27 @@ func ProvisionTask(ctx context.Context, c AdminConfig) ([]natsjs.StreamState, er
 		return nil, err
 	}
 	return list, natsjs.ProvisionShards(ctx, conn, c.Task, c.Workers)
+}
+
+// ErrNotEnded refuses to remove the streams of a task that goes on.
+var ErrNotEnded = errors.New("the task has not ended")
+
+// RemoveTask deletes a task's streams with an administrator's credentials, and answers which were there. Unless force is set the
+// task must have ended.
+func RemoveTask(ctx context.Context, c AdminConfig, force bool) ([]string, error) {
+	conn, err := c.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	if !force {
+		_, err := conn.Get(ctx, c.Task.End())
+		switch {
+		case errors.Is(err, stream.ErrNotFound):
+			return nil, fmt.Errorf("%s: %w: end it with learner finish, or, if its learner is lost, say --force", c.Task, ErrNotEnded)
+		case err != nil && !errors.Is(err, natsjs.ErrNoStream): // without it there is no task
+			return nil, err
+		}
+	}
+	return natsjs.Remove(ctx, conn, c.Task)
 }
