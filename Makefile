@@ -2,7 +2,7 @@ GO ?= go
 TESTFLAGS ?=
 FUZZTIME ?= 5s
 
-.PHONY: build test test-deep fuzz lint bench demo
+.PHONY: build test test-deep fuzz lint bench demo recording
 build: ## the two binaries, in bin/
 	$(GO) build -o bin/ ./cmd/...
 
@@ -25,3 +25,6 @@ bench: ## benchmarks, allocations included
 
 demo: ## everything in one process
 	$(GO) run ./cmd/learner quickstart
+
+recording: ## the film of the quickstart and its text in README.md
+	$(GO) run ./internal/recording

@@ -119,7 +119,7 @@ func newCalibrate() *cobra.Command {
 	}
 	f.common(c.Flags())
 	c.Flags().Float64Var(&epsilon, "epsilon", 1, "`E`psilon of all rounds of one user together")
-	c.Flags().Float64Var(&delta, "delta", 1e-6, "`DEL`ta")
+	c.Flags().Float64Var(&delta, "delta", 1e-6, "`DELTA` of the guarantee")
 	c.Flags().IntVar(&maxBits, "max-bits", 0, "most bits `M` of a report for one coordinate, g+b; 0 is no limit")
 	c.Flags().StringVar(&coin, "coin", "fair", "fair: coins of p = 1/2 where that costs at most 3 % in error; any: p is free")
 	c.Flags().StringVar(&profile, "profile", "numeric", "numeric: the proved numeric bound; paper: the paper's closed-form constants")
@@ -178,7 +178,7 @@ func newPrivacyEpsilon() *cobra.Command {
 		},
 	}
 	f.mechanism(c.Flags())
-	c.Flags().Float64Var(&delta, "delta", 1e-6, "`DEL`ta")
+	c.Flags().Float64Var(&delta, "delta", 1e-6, "`DELTA` of the guarantee")
 	return c
 }
 

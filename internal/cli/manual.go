@@ -11,7 +11,8 @@ import (
 // Manual is the help of a command and of all below it, as a Markdown document. It does not depend on the environment.
 func Manual(root *cobra.Command) (string, error) {
 	var out strings.Builder
-	fmt.Fprintf(&out, "# %s\n\n%s\n\nWhat `--help` says of each command.\n", root.Name(), sentence(root.Short))
+	fmt.Fprintf(&out, "# %s\n\n%s\n\n*For everybody, to look things up. You need nothing before; [README.md](README.md) says where to begin.* What `--help` says of each command:\n",
+		root.Name(), sentence(root.Short))
 	if err := manual(&out, root); err != nil {
 		return "", err
 	}

@@ -58,29 +58,6 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 	}
 }
 
-// Links between documents lead somewhere.
-func TestDocumentsLinkToFiles(t *testing.T) {
-	link := regexp.MustCompile(`\]\(([^)#:\s]*)(#[^)]*)?\)`)
-	docs, _ := filepath.Glob(root + "/docs/*.md")
-	for _, doc := range append(docs, root+"/README.md", root+"/CONTRIBUTING.md") {
-		text, err := os.ReadFile(doc)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, match := range link.FindAllStringSubmatch(string(text), -1) {
-			target := doc
-			if match[1] != "" {
-				target = filepath.Join(filepath.Dir(doc), match[1])
-			}
-			if _, err := os.Stat(target); err != nil && !strings.HasPrefix(match[1], "mailto") {
-				t.Errorf("%s links to %s, which is not there", doc, match[1])
-			} else if match[2] != "" && !headings(t, target)[match[2]] {
-				t.Errorf("%s links to %s%s, which has no such heading", doc, match[1], match[2])
-			}
-		}
-	}
-}
-
 // headings are the anchors of a document's headings: lower case, punctuation dropped, spaces as hyphens.
 func headings(t *testing.T, doc string) map[string]bool {
 	t.Helper()

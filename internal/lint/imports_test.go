@@ -54,6 +54,7 @@ var mayImport = map[string][]string{
 	"internal/obs":              {"learner/service", "shuffle/stage", "state"},
 	"internal/e2e":              {},
 	"internal/deep":             {}, // test support
+	"internal/recording":        {},
 	"internal/written":          {}, // test support
 	"internal/parquettest":      {}, // test support: the only place that writes Parquet
 	"deploy":                    {},
