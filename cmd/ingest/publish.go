@@ -20,11 +20,12 @@ import (
 
 func newPublish() *cobra.Command {
 	var (
-		p      publisher
-		web    gateway
-		broker cli.Broker
-		log    cli.Log
-		sets   []string
+		p        publisher
+		web      gateway
+		broker   cli.Broker
+		log      cli.Log
+		profiles cli.Profiles
+		sets     []string
 	)
 	c := &cobra.Command{
 		Use:   "publish (-f TASK | --task NAME) --nats URL (--data FILE | --http ADDR --state DIR --http-token FILE)",
@@ -80,6 +81,11 @@ address is named, and goes on until it is interrupted.`,
 			if err != nil {
 				return err
 			}
+			stop, err := profiles.Serve(c.Context(), logger)
+			if err != nil {
+				return err
+			}
+			defer stop()
 			p.config.Broker, p.config.BrokerWait = broker.Connection(), broker.Wait
 			p.config.Logger, p.config.Progress = logger, show.Show
 			var summary client.Summary
@@ -102,6 +108,7 @@ address is named, and goes on until it is interrupted.`,
 	}
 	broker.Flags(c.Flags())
 	log.Flags(c.Flags(), "info")
+	profiles.Flags(c.Flags())
 	web.flags(c.Flags())
 	c.Flags().StringVarP(&p.taskFile, "task-file", "f", "", "the task `FILE`: what the announced task must declare")
 	c.Flags().StringArrayVar(&sets, "set", nil, "override a `PATH=VALUE` of the task file; repeatable")

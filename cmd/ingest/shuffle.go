@@ -21,6 +21,7 @@ func newShuffle() *cobra.Command {
 	var (
 		broker                                 cli.Broker
 		log                                    cli.Log
+		profiles                               cli.Profiles
 		name, identityFile, learnerKey, listen string
 		state                                  string
 		lease                                  time.Duration
@@ -77,6 +78,11 @@ holds nothing of users and belongs to one machine: do not restore it from a back
 				}
 				defer config.HTTP.Close()
 			}
+			stop, err := profiles.Serve(c.Context(), logger)
+			if err != nil {
+				return err
+			}
+			defer stop()
 			return cli.Classify(pipeline.RunStage(c.Context(), config), cli.As[*natsjs.ConfigError](cli.ExitUsage),
 				cli.Is(cli.ExitUsage, fs.ErrNotExist), cli.Is(cli.ExitTransient, natsjs.ErrNoStream),
 				cli.Is(cli.ExitTransient, natsjs.ErrUnreachable))
@@ -84,6 +90,7 @@ holds nothing of users and belongs to one machine: do not restore it from a back
 	}
 	broker.Flags(c.Flags())
 	log.Flags(c.Flags(), "info")
+	profiles.Flags(c.Flags())
 	c.Flags().StringVar(&name, "task", "", "`NAME` of the task")
 	c.Flags().StringVar(&identityFile, "identity", "", "`FILE` of the stage's signing key, created if missing (default: in the user's configuration folder)")
 	c.Flags().StringVar(&learnerKey, "learner-key", "", "public `KEY` of the learner in hexadecimal (default: trust the one that is there first)")

@@ -18,6 +18,7 @@ func newRun() *cobra.Command {
 		f                            taskFlags
 		broker                       cli.Broker
 		log                          cli.Log
+		profiles                     cli.Profiles
 		embedded, exit, rollback     bool
 		listen, dir, identity, serve string
 		stageKey, reports, seal      string
@@ -80,6 +81,11 @@ on the broker again, which leads to the same bytes.`,
 				}
 				defer config.HTTP.Close()
 			}
+			stop, err := profiles.Serve(c.Context(), logger)
+			if err != nil {
+				return err
+			}
+			defer stop()
 			config.Watch = progress
 			return cli.Classify(pipeline.RunLearner(c.Context(), config),
 				cli.As[*state.BudgetError](cli.ExitRefused), cli.Is(cli.ExitTransient, state.ErrLocked),
@@ -92,6 +98,7 @@ on the broker again, which leads to the same bytes.`,
 	f.Flags(c.Flags())
 	broker.Flags(c.Flags())
 	log.Flags(c.Flags(), "info")
+	profiles.Flags(c.Flags())
 	c.Flags().BoolVar(&embedded, "embedded", false, "run a NATS server in this process")
 	c.Flags().StringVar(&listen, "listen", "", "loopback `ADDR` of the embedded server, such as 127.0.0.1:4222")
 	c.Flags().StringVar(&dir, "state", "", "`DIR` of the learner's state, created if missing")
