@@ -2,7 +2,7 @@ GO ?= go
 TESTFLAGS ?=
 FUZZTIME ?= 5s
 
-.PHONY: build test test-deep fuzz lint bench demo recording
+.PHONY: build test test-deep fuzz lint bench bench-go demo recording
 build: ## the two binaries, in bin/
 	$(GO) build -o bin/ ./cmd/...
 
@@ -20,7 +20,10 @@ lint: ## gofmt, vet, staticcheck
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
 
-bench: ## benchmarks, allocations included
+bench: ## how fast, as ratios to yardsticks measured beside (docs/performance.md); BENCHFLAGS=--json for machines
+	$(GO) run ./internal/bench $(BENCHFLAGS)
+
+bench-go: ## the benchmarks of the packages, allocations included
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
 demo: ## everything in one process
