@@ -31,7 +31,6 @@ type Mixer struct {
 	ids     map[ReportID]struct{}
 	users   uint64
 	rejects Rejects
-	counts  []uint32 // scratch; zero between calls
 }
 
 // NewMixer validates cfg and lays the front floor.
@@ -48,7 +47,6 @@ func NewMixer(cfg Config) (*Mixer, error) {
 		size:   cfg.Params.ReportBytes(),
 		totals: make([]uint64, cfg.Params.Dim),
 		ids:    make(map[ReportID]struct{}, min(cfg.Cohort, 1<<16)),
-		counts: make([]uint32, cfg.Params.Dim),
 	}
 	if cfg.FloorTrials > 0 {
 		var err error
@@ -86,7 +84,6 @@ func (m *Mixer) Add(ids []ReportID, packed []byte) Outcome {
 	} else {
 		m.rejects[out]++
 	}
-	clear(m.counts)
 	return out
 }
 
@@ -107,7 +104,7 @@ func (m *Mixer) check(ids []ReportID, packed []byte) Outcome {
 		return Full
 	}
 	for ; len(packed) > 0; packed = packed[m.size:] {
-		if _, err := m.cfg.Params.Unpack(m.counts, packed[:m.size]); err != nil {
+		if m.cfg.Params.CheckPacked(packed[:m.size]) != nil {
 			m.release(ids)
 			return BadRange
 		}
@@ -136,13 +133,8 @@ func (m *Mixer) release(ids []ReportID) {
 
 // add cannot fail: check accepted the bundle.
 func (m *Mixer) add(users int, packed []byte) {
-	for i := range users {
-		if users > 1 {
-			_, _ = m.cfg.Params.Unpack(m.counts, packed[i*m.size:(i+1)*m.size])
-		} // else check left this report in counts
-		for j, c := range m.counts {
-			m.totals[j] += uint64(c)
-		}
+	for ; len(packed) > 0; packed = packed[m.size:] {
+		m.cfg.Params.AddPacked(m.totals, packed[:m.size])
 	}
 	m.users += uint64(users)
 }

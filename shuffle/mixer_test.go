@@ -170,9 +170,6 @@ func TestMixerKeepsNothingAfterClose(t *testing.T) {
 		m.Add(bundle(p, 0))
 		m.Add(bundle(p, 1))
 		m.Add(bundle(p, 2))
-		if !slices.Equal(m.counts, make([]uint32, 3)) {
-			t.Error("a report stays in the scratch memory")
-		}
 		totals, ids := m.totals, m.ids
 		end(m)
 		if !slices.Equal(totals, make([]uint64, 3)) || len(ids) != 0 || m.totals != nil || m.ids != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	crand "crypto/rand"
 	"fmt"
-	"time"
 
 	"github.com/panlearn/panlearn/randomizer"
 	"github.com/panlearn/panlearn/shuffle"
@@ -19,6 +18,9 @@ const trials = 40
 
 // slab is how many bytes of input a repetition walks through: more than caches hold, so that memory is paid for.
 const slab = 64 << 20
+
+// mixed is the most users in one cohort that is mixed; the set of their ids grows with it.
+const mixed = 1 << 14
 
 // cpu measures a device's and a stage's arithmetic on one core.
 func cpu(ctx context.Context, l *lab) error {
@@ -40,11 +42,7 @@ func cpu(ctx context.Context, l *lab) error {
 const cpuGroup = "Arithmetic on one core, over a copy of the same bytes"
 
 // timed is how many nanoseconds f takes for each of n units.
-func timed(n int, f func()) float64 {
-	begun := time.Now()
-	f()
-	return float64(time.Since(begun).Nanoseconds()) / float64(n)
-}
+func timed(n int, f func()) float64 { return float64(cpuTime(f).Nanoseconds()) / float64(n) }
 
 func encoding(ctx context.Context, l *lab, dim int) error {
 	p := randomizer.Params{Dim: dim, ClipNorm: 1, Levels: 20, Trials: trials, Coin: randomizer.Fair}
@@ -61,7 +59,7 @@ func encoding(ctx context.Context, l *lab, dim int) error {
 	packed := make([]byte, 0, users*p.ReportBytes())
 	var counts []uint32
 	var draw, pack, plain series
-	for range l.of(9, 2) {
+	for range l.of(10, 3) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -84,6 +82,7 @@ func encoding(ctx context.Context, l *lab, dim int) error {
 			}
 		}))
 	}
+	draw, pack, plain = draw[1:], pack[1:], plain[1:] // the first touched the memory
 	l.add(newRow(cpuGroup, fmt.Sprintf("encode, d = %d", dim), "ns a coordinate", draw).
 		beside("copy, ns", draw, plain).atMost("at most 15", draw.median(), 15))
 	l.add(newRow(cpuGroup, fmt.Sprintf("pack, d = %d", dim), "ns a coordinate", pack).beside("copy, ns", pack, plain))
@@ -96,7 +95,7 @@ func mixing(ctx context.Context, l *lab, dim, bundle int) error {
 	if err != nil {
 		return err
 	}
-	users := l.of(1<<24, 1<<18) / dim / bundle * bundle
+	users := min(mixed, l.of(1<<24, 1<<18)/dim) / bundle * bundle
 	size := p.ReportBytes()
 	packed := make([]byte, 0, users*size)
 	var counts []uint32
@@ -113,7 +112,7 @@ func mixing(ctx context.Context, l *lab, dim, bundle int) error {
 	}
 	copied := make([]byte, len(packed))
 	var mix, plain series
-	for range l.of(9, 2) {
+	for range l.of(10, 3) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -135,6 +134,7 @@ func mixing(ctx context.Context, l *lab, dim, bundle int) error {
 		}))
 		m.Erase()
 	}
+	mix, plain = mix[1:], plain[1:]
 	what := fmt.Sprintf("mix, d = %d, single reports", dim)
 	if bundle > 1 {
 		what = fmt.Sprintf("mix, d = %d, bundles of %d", dim, bundle)
