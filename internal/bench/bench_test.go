@@ -41,8 +41,8 @@ func TestQuickRun(t *testing.T) {
 			t.Errorf("%s, %s: ratio %v of %v to %v, %d repeats", r.Group, r.What, r.Ratio, r.Low, r.High, r.Repeats)
 		}
 	}
-	// Encode and pack at three dimensions, mix at three by two; sixteen pipelines, twice each.
-	for unit, want := range map[string]int{"ns a coordinate": 12, "MB/s": 32, "ms": 6, "% of its CPU": 2} {
+	// Encode and pack at three dimensions, mix at three by two; eight pipelines, twice each.
+	for unit, want := range map[string]int{"ns a coordinate": 12, "MB/s": 16, "ms": 6, "% of its CPU": 2} {
 		if count[unit] != want {
 			t.Errorf("%d rows in %s, want %d", count[unit], unit, want)
 		}

@@ -56,7 +56,7 @@ func startBroker(ctx context.Context, l *lab, sync syncing) (*broker, error) {
 		return nil, err
 	}
 	cmd := exec.CommandContext(ctx, program, brokerCommand, dir, string(sync))
-	cmd.Stderr = l.log
+	cmd.Stderr = os.Stderr
 	input, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
