@@ -27,14 +27,17 @@ func newQuickstart() *cobra.Command {
 		seed     uint64
 		logLevel cli.Log
 		output   string
+		serve    string
 		asJSON   bool
 	)
 	c := &cobra.Command{
 		Use:   "quickstart",
 		Short: "everything in one process: broker, users, shuffle stage, learner",
 		Long: `quickstart starts a NATS server, a shuffle stage and a learner with its Pebble store, and lets simulated users with a known
-optimum send one private report each. It keeps nothing.`,
-		Example: "  learner quickstart\n  learner quickstart --events 50000 --json -o model.json\n" +
+optimum send one private report each. It keeps nothing.
+
+With --http it serves a live page, and goes on serving it after its end, until it is interrupted.`,
+		Example: "  learner quickstart\n  learner quickstart --http 127.0.0.1:8080\n  learner quickstart --events 50000 --json -o model.json\n" +
 			"  learner quickstart --set privacy.trust=pan",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -63,19 +66,34 @@ optimum send one private report each. It keeps nothing.`,
 			}
 			fmt.Fprintf(progress, "%d users, %d rounds of %d; each report is %d bytes, with noise for epsilon %s, delta %g\n",
 				job.Plan.Users, job.Plan.Rounds(), job.Plan.First().Cohort, job.Plan.First().Privacy.ReportBytes, cli.Upper(job.Plan.Epsilon(), 3), job.Problem.Delta)
-			report, err := pipeline.Quickstart(c.Context(), pipeline.QuickstartConfig{Job: job, Dir: dir, Seed: seed,
-				Seeded: c.Flags().Changed("seed"), Watch: progress, Fill: progress.Fill, Model: improving(progress), Logger: logger})
-			progress.Close()
-			if err != nil {
-				return err
+			done := func(report pipeline.QuickstartReport) error {
+				progress.Close()
+				if output != "" {
+					if err := writeModel(output, report.Snapshot); err != nil {
+						return err
+					}
+				}
+				result := quickstarted{QuickstartReport: report, ModelHash: modelHash(report.Snapshot)}
+				return cli.Result(c.OutOrStdout(), asJSON, result, func(w io.Writer) error { return printQuickstart(w, report) })
 			}
-			if output != "" {
-				if err := writeModel(output, report.Snapshot); err != nil {
+			config := pipeline.QuickstartConfig{Job: job, Dir: dir, Seed: seed, Seeded: c.Flags().Changed("seed"),
+				Watch: progress, Fill: progress.Fill, Model: improving(progress), Logger: logger}
+			if serve != "" {
+				if config.HTTP, err = cli.Listen("--http", serve); err != nil {
+					return err
+				}
+				fmt.Fprintf(progress, "live page     http://%s/\n", config.HTTP.Addr())
+				config.Done = func(report pipeline.QuickstartReport) error {
+					err := done(report)
+					fmt.Fprintf(c.ErrOrStderr(), "\nlive page     http://%s/ until you press Ctrl-C\n", config.HTTP.Addr())
 					return err
 				}
 			}
-			result := quickstarted{QuickstartReport: report, ModelHash: modelHash(report.Snapshot)}
-			return cli.Result(c.OutOrStdout(), asJSON, result, func(w io.Writer) error { return printQuickstart(w, report) })
+			report, err := pipeline.Quickstart(c.Context(), config)
+			if err != nil || serve != "" {
+				return err
+			}
+			return done(report)
 		},
 	}
 	logLevel.Flags(c.Flags(), "warn")
@@ -83,6 +101,7 @@ optimum send one private report each. It keeps nothing.`,
 	c.Flags().StringArrayVar(&sets, "set", nil, "override a `PATH=VALUE` of the quickstart's task file, such as privacy.trust=pan; repeatable")
 	c.Flags().Uint64Var(&seed, "seed", 1, "`SEED` of events and, if given, of all noise: the same seed gives the same model")
 	c.Flags().StringVarP(&output, "output", "o", "", "`FILE` for the model, as learner snapshot writes it")
+	c.Flags().StringVar(&serve, "http", "", "`ADDR` for a live page, such as 127.0.0.1:8080, which stays up after the end until interrupted; a port alone is of this machine only")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }

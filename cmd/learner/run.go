@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/panlearn/panlearn/internal/cli"
+	"github.com/panlearn/panlearn/internal/dashboard"
 	"github.com/panlearn/panlearn/internal/pipeline"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/state"
@@ -22,6 +23,7 @@ func newRun() *cobra.Command {
 		embedded, exit, rollback     bool
 		listen, dir, identity, serve string
 		stageKey, reports, seal      string
+		stages                       []string
 	)
 	c := &cobra.Command{
 		Use:   "run -f TASK (--nats URL | --embedded [--listen ADDR]) --state DIR",
@@ -86,6 +88,14 @@ on the broker again, which leads to the same bytes.`,
 				return err
 			}
 			defer stop()
+			switch {
+			case len(stages) > 0 && serve == "":
+				return cli.Usagef("--stage-http goes with --http, whose page shows it")
+			case len(stages) > 0:
+				if config.Stages, err = dashboard.NewStages(spec.Name, stages); err != nil {
+					return cli.Usagef("--stage-http: %w", err)
+				}
+			}
 			config.Watch = progress
 			return cli.Classify(pipeline.RunLearner(c.Context(), config),
 				cli.As[*state.BudgetError](cli.ExitRefused), cli.Is(cli.ExitTransient, state.ErrLocked),
@@ -104,7 +114,8 @@ on the broker again, which leads to the same bytes.`,
 	c.Flags().StringVar(&dir, "state", "", "`DIR` of the learner's state, created if missing")
 	c.Flags().StringVar(&identity, "identity", "", "`FILE` of the learner's signing key, created if missing (default: in the user's configuration folder)")
 	c.Flags().StringVar(&stageKey, "stage-key", "", "public `KEY` of the shuffle stage in hexadecimal (default: trust the one that is there first)")
-	c.Flags().StringVar(&serve, "http", "", "`ADDR` for /metrics, /healthz, /readyz and /v1/snapshot, such as 127.0.0.1:9090; a port alone is of this machine only")
+	c.Flags().StringVar(&serve, "http", "", "`ADDR` for a live page at /, and /metrics, /healthz, /readyz and /v1/snapshot, such as 127.0.0.1:9090; a port alone is of this machine only")
+	c.Flags().StringArrayVar(&stages, "stage-http", nil, "`URL` of an ingest shuffle --http, such as http://stage:9091: the page then shows how full the round is, and whether the stage lives; repeatable")
 	c.Flags().StringVar(&reports, "reports", "", "where a new task's broker keeps sealed reports: file, or memory (faster; lost with the broker) "+
 		"(default: file, and memory under the trusts pan and shuffle+pan)")
 	c.Flags().StringVar(&seal, "seal", "hpke", "none: reports are not encrypted, for benchmarks and closed networks (overrides privacy.seal)")

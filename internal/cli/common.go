@@ -49,15 +49,19 @@ func NewVersion() *cobra.Command {
 		Example: "  version",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			version := "(devel)"
-			if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-				version = info.Main.Version
-			}
-			_, err := fmt.Fprintf(c.OutOrStdout(), "panlearn %s, wire version %d, %s %s/%s\n",
-				version, stream.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprintln(c.OutOrStdout(), Version())
 			return err
 		},
 	}
+}
+
+// Version says which program this is: its version, that of the wire format, toolchain and platform.
+func Version() string {
+	version := "(devel)"
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		version = info.Main.Version
+	}
+	return fmt.Sprintf("panlearn %s, wire version %d, %s %s/%s", version, stream.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 // Connection is how the broker's flags reach the adapter.

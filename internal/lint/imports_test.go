@@ -40,6 +40,7 @@ var mayImport = map[string][]string{
 	"stream/client/httpgateway": {"learner/convex", "learner/task", "learner/task/source", "stream", "stream/client"},
 	"internal/campaign":         {}, // tests alone
 	"internal/cluster":          {}, // tests alone
+	"internal/dashboard":        {"internal/cli", "internal/model", "internal/obs", "learner", "learner/service", "shuffle/stage"},
 	"internal/devca":            {"deploy", "stream/natsjs"},
 	"internal/roles":            {}, // tests alone
 	"internal/intrusion":        {}, // tests alone

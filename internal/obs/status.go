@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -25,12 +26,15 @@ type StageStatus struct {
 	Deadline *time.Time `json:"deadline"` // when the minimum becomes enough; null: never
 	Shards   []uint64   `json:"shards"`   // users by shard, where several workers share the round
 	Failures int        `json:"failures"` // calls of the broker that failed in a row
+
+	Reports map[string]uint64 `json:"reports"` // messages examined by this process, by outcome
 }
 
-// StatusOf turns a stage's status into the answer.
-func StatusOf(s stage.Status) StageStatus {
+// StatusOf turns a stage's status and the count of its reports into the answer.
+func StatusOf(s stage.Status, reports *Reports) StageStatus {
 	out := StageStatus{Task: string(s.Task), Doing: s.Phase, Waiting: Waiting(s), Works: s.Lease, Round: s.Round, Attempt: s.Attempt,
-		Users: s.Users, Cohort: s.Cohort, Minimum: s.Minimum, Shards: s.Shards, Failures: s.Failures}
+		Users: s.Users, Cohort: s.Cohort, Minimum: s.Minimum, Shards: s.Shards, Failures: s.Failures,
+		Reports: reports.ByOutcome()}
 	if out.Shards == nil {
 		out.Shards = []uint64{}
 	}
@@ -57,14 +61,29 @@ func Waiting(s stage.Status) string {
 	return fmt.Sprintf("%s; enough for %s", line, s.Deadline.UTC().Format(time.RFC3339))
 }
 
+// Reports counts the messages that a stage examines, by outcome. Its zero value has counted none.
+type Reports struct{ counts [64]atomic.Uint64 }
+
+// Add counts one message. It is a stage.Observer's Report.
+func (r *Reports) Add(reason stage.Reason) { r.counts[int(reason)%len(r.counts)].Add(1) }
+
+// ByOutcome are the counts of all outcomes.
+func (r *Reports) ByOutcome() map[string]uint64 {
+	out := map[string]uint64{}
+	for _, reason := range stage.Reasons() {
+		out[reason.String()] = r.counts[reason].Load()
+	}
+	return out
+}
+
 // Status serves GET /status.
-func Status(get func() stage.Status) http.Handler {
+func Status(get func() stage.Status, reports *Reports) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		enc := json.NewEncoder(w)
 		enc.SetIndent("", "  ")
-		_ = enc.Encode(StatusOf(get())) // whoever asked has gone
+		_ = enc.Encode(StatusOf(get(), reports)) // whoever asked has gone
 	})
 	return mux
 }

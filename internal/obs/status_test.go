@@ -24,7 +24,11 @@ func TestStatus(t *testing.T) {
 	if err := StatusMetrics(r, "churn", nil); err == nil {
 		t.Error("registered twice")
 	}
-	h := Endpoints(r, nil, nil, Status(func() stage.Status { return now }))
+	var reports Reports
+	reports.Add(stage.Accepted)
+	reports.Add(stage.Range)
+	reports.Add(stage.Range)
+	h := Endpoints(r, nil, nil, Status(func() stage.Status { return now }, &reports))
 	ask := func() (got StageStatus) {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest("GET", "/status", nil))
@@ -40,6 +44,9 @@ func TestStatus(t *testing.T) {
 	if !strings.HasPrefix(got.Waiting, "waiting: 812 of 1000; nothing is released below 900; from 2030-01-02T03:04:05Z on") ||
 		got.Users != 812 || got.Cohort != 1000 || got.Minimum != 900 || !got.Deadline.Equal(at) || !got.Works || got.Round != 3 {
 		t.Errorf("%+v", got)
+	}
+	if got.Reports["accepted"] != 1 || got.Reports["range"] != 2 || len(got.Reports) != len(stage.Reasons()) {
+		t.Errorf("reports %v", got.Reports)
 	}
 	want := `
 # HELP panlearn_stage_cohort_minimum Users below which the open round is not released; 0: no round is open.

@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/panlearn/panlearn/internal/dashboard"
 	"github.com/panlearn/panlearn/internal/obs"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/learner/task"
@@ -47,7 +48,9 @@ type LearnerConfig struct {
 	Identity *seal.Identity
 	StageKey ed25519.PublicKey // nil: trust on first use
 
-	HTTP         net.Listener // nil: none; RunLearner closes it
+	HTTP net.Listener // nil: none; RunLearner closes it
+	// Stages are the stage processes that the page asks; nil shows what the broker tells alone.
+	Stages       *dashboard.Stages
 	ExitWhenDone bool
 	// AcceptRollback: see service.Config.
 	AcceptRollback bool
@@ -58,7 +61,8 @@ type LearnerConfig struct {
 // lingerForPeers is how long an embedded broker outlives its task, so that stage and publishers can read End.
 const lingerForPeers = 30 * time.Second
 
-// RunLearner runs one task until it ends and ExitWhenDone is set, or ctx is done. The order is that of ownership: the
+// RunLearner runs one task until it ends and ExitWhenDone is set, or ctx is done. A task whose budget refuses a later round
+// has ended, too: with HTTP its page and its model are served on. The order is that of ownership: the
 // state folder's lock first, then its control socket, then the embedded server, whose own folder nothing locks. It closes
 // c.HTTP. An error that wraps a *state.BudgetError says that the task has ended, or never began, because of its budget.
 func RunLearner(ctx context.Context, c LearnerConfig) (err error) {
@@ -105,28 +109,47 @@ func (c LearnerConfig) run(ctx, serving context.Context, group *errgroup.Group, 
 		return err
 	}
 	done := new(atomic.Bool)
+	watch := observers{metrics, c.Watch}
+	ended := func(error) {}
 	if c.HTTP != nil {
-		endpoints := c.endpoints(store, registry, broker.conn, done)
-		c.Logger.Info("serving", "http", "http://"+c.HTTP.Addr().String())
-		group.Go(func() error { return obs.Serve(serving, c.HTTP, endpoints) })
+		board, err := newBoard(c.Spec, planned, store)
+		if err != nil {
+			return err
+		}
+		watch = append(watch, board)
+		shown := make(chan struct{})
+		defer close(shown)
+		ended = func(err error) { board.Stop(stopOf(ctx, err)) }
+		c.serve(serving, group, c.endpoints(registry, store, broker.conn, done, withPage(store, board, shown)), board, broker.conn)
 	}
-	err = c.learn(ctx, store, broker.conn, planned, metrics, finish)
+	err = c.learn(ctx, store, broker.conn, planned, metrics, watch, finish)
+	ended(err)
 	var refused *state.BudgetError
-	switch {
-	case errors.As(err, &refused) && refused.Round > 1: // End stands
-		broker.linger(ctx, c.Logger)
-		return err
-	case err != nil:
+	if err != nil && !(errors.As(err, &refused) && refused.Round > 1) { // otherwise End stands
 		return err
 	}
 	done.Store(true)
-	if c.ExitWhenDone {
+	if c.ExitWhenDone || err != nil && c.HTTP == nil {
 		broker.linger(ctx, c.Logger)
-		return nil
+		return err
 	}
-	c.Logger.Info("the task has ended; serving snapshots until interrupted", "task", c.Spec.Name)
+	c.Logger.Info("the task has ended; serving snapshots until interrupted", "task", c.Spec.Name, "budget_refused", err != nil)
 	<-ctx.Done()
-	return nil
+	return err
+}
+
+// serve serves the endpoints, and watches what their page shows of other processes, until ctx is done.
+func (c LearnerConfig) serve(ctx context.Context, group *errgroup.Group, endpoints http.Handler, board *dashboard.Board, conn *natsjs.Conn) {
+	c.Logger.Info("serving", "http", "http://"+c.HTTP.Addr().String())
+	group.Go(func() error { return obs.Serve(ctx, c.HTTP, endpoints) })
+	watching := peerWatch{board, conn, peersEvery, onBroker(board, conn, stream.Task(c.Spec.Name))}
+	if c.Stages != nil {
+		watching.stage = func(ctx context.Context) { c.Stages.Tell(ctx, board) }
+	}
+	group.Go(func() error {
+		watching.run(ctx)
+		return nil
+	})
 }
 
 // taskOf answers the body of the task: the stored one, if it is what the file declares, or a new plan.
@@ -155,7 +178,7 @@ func taskOf(ctx context.Context, store state.Store, spec *task.Spec) (*wire.Task
 }
 
 func (c LearnerConfig) learn(ctx context.Context, store state.Store, conn *natsjs.Conn, planned *wire.Task,
-	metrics *obs.Learner, finish *service.Finisher) error {
+	metrics *obs.Learner, watch service.Observer, finish *service.Finisher) error {
 	name, err := stream.ParseTask(c.Spec.Name)
 	if err != nil {
 		return err
@@ -166,7 +189,7 @@ func (c LearnerConfig) learn(ctx context.Context, store state.Store, conn *natsj
 	s, err := service.New(service.Config{
 		Task: name, Records: conn, Store: metrics.Timed(store), Identity: c.Identity, StageKey: c.StageKey,
 		Prepare: func() (*wire.Task, error) { return planned, nil }, Build: BuildAlgorithm,
-		AcceptRollback: c.AcceptRollback, Finish: finish, Observer: observers{metrics, c.Watch}, Logger: c.Logger,
+		AcceptRollback: c.AcceptRollback, Finish: finish, Observer: watch, Logger: c.Logger,
 	})
 	if err != nil {
 		return err
@@ -175,7 +198,7 @@ func (c LearnerConfig) learn(ctx context.Context, store state.Store, conn *natsj
 }
 
 // endpoints are healthy while the store is, and ready while the broker is there too or the task is done.
-func (c LearnerConfig) endpoints(store state.Store, g prometheus.Gatherer, conn *natsjs.Conn, done *atomic.Bool) http.Handler {
+func (c LearnerConfig) endpoints(g prometheus.Gatherer, store state.Store, conn *natsjs.Conn, done *atomic.Bool, more http.Handler) http.Handler {
 	healthy := func() error {
 		select {
 		case <-store.Failed():
@@ -193,7 +216,7 @@ func (c LearnerConfig) endpoints(store state.Store, g prometheus.Gatherer, conn 
 		}
 		return nil
 	}
-	return obs.Endpoints(g, healthy, ready, StateHandler(store))
+	return obs.Endpoints(g, healthy, ready, more)
 }
 
 // A brokerage is a connection and the server behind it, if it is ours.

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/panlearn/panlearn/internal/dashboard"
 	"github.com/panlearn/panlearn/internal/sim"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/learner/task"
@@ -66,9 +67,13 @@ func TestRoles(t *testing.T) {
 		t.Fatal(err)
 	}
 	heard := listener{url: make(chan string, 1)}
-	watch := new(counting)
+	watch, http2 := new(counting), loopback(t)
+	stages, err := dashboard.NewStages(job.Spec.Name, []string{"http://" + http2.Addr().String()})
+	if err != nil {
+		t.Fatal(err)
+	}
 	config := LearnerConfig{Spec: job.Spec, StateDir: dir, Embedded: true, Listen: "127.0.0.1:0", Identity: identity(t),
-		HTTP: http1, ExitWhenDone: true, Watch: watch, Logger: slog.New(heard)}
+		HTTP: http1, Stages: stages, ExitWhenDone: true, Watch: watch, Logger: slog.New(heard)}
 	learner, mixer := make(chan error, 1), make(chan error, 1)
 	go func() { learner <- RunLearner(t.Context(), config) }()
 	var broker natsjs.ConnectConfig
@@ -86,9 +91,13 @@ func TestRoles(t *testing.T) {
 	if err != nil || !strings.Contains(string(metrics), `task="quickstart"`) {
 		t.Errorf("metrics: %v, %d bytes", err, len(metrics))
 	}
+	if page := fetch(t, http1, "/"); !strings.Contains(page, "The task has not begun: the learner waits for the shuffle stage&#39;s key.") {
+		t.Errorf("the page before the stage: %s", page)
+	}
+	shown := follow(t, http1)
 	name := stream.Task(job.Spec.Name)
 	go func() {
-		mixer <- RunStage(t.Context(), StageConfig{Task: name, Broker: broker, Identity: identity(t), Logger: discard()})
+		mixer <- RunStage(t.Context(), StageConfig{Task: name, HTTP: http2, Broker: broker, Identity: identity(t), Logger: discard()})
 	}()
 	sent, err := Publish(t.Context(), PublishConfig{Task: name, Data: data, Source: data, StateDir: t.TempDir(), Bundle: 1,
 		Broker: broker, Logger: discard()})
@@ -102,6 +111,9 @@ func TestRoles(t *testing.T) {
 		t.Errorf("RunLearner: %v", err)
 	}
 	http.DefaultClient.CloseIdleConnections()
+	if parts, n := shown(); n < 2 || !strings.Contains(parts["verdict"], "The task has ended.") || !strings.Contains(parts["tiles"], ">600<") {
+		t.Errorf("the page after %d events: %q", n, parts["verdict"])
+	}
 	if n := watch.applied.Load(); n != job.Plan.Rounds() {
 		t.Errorf("%d rounds were observed, want %d", n, job.Plan.Rounds())
 	}

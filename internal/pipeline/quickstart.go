@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
+	"net"
 	"path/filepath"
 	"sync/atomic"
 	"time"
@@ -49,6 +50,11 @@ type QuickstartConfig struct {
 	Fill   func(users, cohort uint64)
 	Model  func(Learned) // called after every committed round
 	Logger *slog.Logger
+
+	// HTTP serves the page and the endpoints of learner and stage; Quickstart closes it. Nil: none. With it, Done is told the
+	// report, and Quickstart returns when ctx is done.
+	HTTP net.Listener
+	Done func(QuickstartReport) error
 }
 
 // Learned is how good the model is after a round, on fresh events.
@@ -86,6 +92,9 @@ type QuickstartReport struct {
 
 // Quickstart runs everything and reports.
 func Quickstart(ctx context.Context, c QuickstartConfig) (report QuickstartReport, err error) {
+	if c.HTTP != nil {
+		defer c.HTTP.Close() // where nothing serves it yet
+	}
 	population, err := sim.NewSynthetic(sim.SyntheticConfig{Dim: c.Job.Features.Dim(), Loss: c.Job.Spec.Model.Loss,
 		TruthNorm: QuickstartTruthNorm, Seed: c.Seed})
 	if err != nil {
@@ -128,14 +137,19 @@ func Quickstart(ctx context.Context, c QuickstartConfig) (report QuickstartRepor
 		return report, err
 	}
 	pins := client.Policy{LearnerKey: client.Fingerprint(learnerIdentity.Public()), StageKey: client.Fingerprint(stageIdentity.Public())}
+	show, err := c.open(ctx, body, store, conns[0])
+	if err != nil {
+		return report, err
+	}
+	defer func() { err = errors.Join(err, show.close(ctx, err)) }()
 	begun := time.Now()
 	rejected := rejections{}
 	group, running := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		watch := observers{c.Watch, rejected, c.scorer(running, store, population)}
+		watch := observers{c.Watch, rejected, c.scorer(running, store, population), show.observer()}
 		return c.learn(running, name, body, conns[0], store, learnerIdentity, stageIdentity.Public(), watch)
 	})
-	group.Go(func() error { return c.mix(running, name, conns[1], stageIdentity) })
+	group.Go(func() error { return c.mix(running, name, conns[1], stageIdentity, show) })
 	var sent client.Summary
 	group.Go(func() error {
 		var err error
@@ -155,7 +169,7 @@ func Quickstart(ctx context.Context, c QuickstartConfig) (report QuickstartRepor
 	}
 	report.Rejected = rejected
 	report.Events, report.EventsPerSecond = sent.Events, float64(sent.Counted)/took.Seconds()
-	return report, nil
+	return report, show.linger(ctx, func() error { return c.Done(report) })
 }
 
 func (c QuickstartConfig) learn(ctx context.Context, name stream.Task, body *wire.Task, conn *natsjs.Conn, store *pebblestore.Store,
@@ -169,13 +183,13 @@ func (c QuickstartConfig) learn(ctx context.Context, name stream.Task, body *wir
 	return s.Run(ctx)
 }
 
-func (c QuickstartConfig) mix(ctx context.Context, name stream.Task, conn *natsjs.Conn, identity *seal.Identity) error {
+func (c QuickstartConfig) mix(ctx context.Context, name stream.Task, conn *natsjs.Conn, identity *seal.Identity, show *exhibit) error {
 	reader, err := conn.Reader(ctx, name)
 	if err != nil {
 		return err
 	}
 	config := stage.Config{Task: name, Records: conn, Reports: reader, Identity: identity, Limits: conn.Limits(),
-		Observer: stage.Observer{Fill: c.Fill}, Logger: c.Logger}
+		Observer: show.watch(stage.Observer{Fill: c.Fill}), Logger: c.Logger}
 	if c.Job.Problem.Trust.HasFloors() {
 		config.LeaseTTL = panLease
 	}
@@ -190,6 +204,7 @@ func (c QuickstartConfig) mix(ctx context.Context, name stream.Task, conn *natsj
 	if err != nil {
 		return err
 	}
+	show.mixes(s.Status)
 	return s.Run(ctx)
 }
 

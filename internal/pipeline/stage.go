@@ -48,6 +48,12 @@ func RunStage(ctx context.Context, c StageConfig) error {
 	if err != nil {
 		return err
 	}
+	reports := new(obs.Reports)
+	counter := observer.Report
+	observer.Report = func(reason stage.Reason) {
+		counter(reason)
+		reports.Add(reason)
+	}
 	if c.Fill != nil {
 		metric := observer.Fill
 		observer.Fill = func(users, cohort uint64) {
@@ -90,7 +96,7 @@ func RunStage(ctx context.Context, c StageConfig) error {
 		}
 		c.Logger.Info("serving", "http", "http://"+c.HTTP.Addr().String())
 		group.Go(func() error {
-			return obs.Serve(serving, c.HTTP, obs.Endpoints(registry, nil, ready, obs.Status(s.Status)))
+			return obs.Serve(serving, c.HTTP, obs.Endpoints(registry, nil, ready, obs.Status(s.Status, reports)))
 		})
 	}
 	group.Go(func() error {

@@ -1,0 +1,16 @@
+// Package dashboard is the live page of `learner run --http` and `learner quickstart --http`.
+//
+// A Board collects what a learner's observers say; every method of it takes a lock for a moment and does nothing slow, so
+// that no reader of the page can hold the learner up. Handler serves the page: complete HTML at /, and at /events what has
+// changed of it, as server-sent events. Both come from the same templates, so the page says the same without JavaScript.
+//
+// What it shows is public: rounds, counts, noise, epsilon as an upper bound, and the released model. It keeps a bounded
+// history, in memory, that begins with the process. It fetches nothing from elsewhere.
+//
+// Steps that a caller owes:
+//
+//  1. New, and the Board as a service.Observer of the learner.
+//  2. Broker, and one of Stage, StageSilent and Opened, about once a second.
+//  3. Stop with what the learner ended with, before the server is stopped: an open page is told.
+//  4. Handler with a channel that closes when the server stops, because a stream of events does not end by itself.
+package dashboard

@@ -1,0 +1,175 @@
+package dashboard
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/panlearn/panlearn/learner"
+)
+
+// listed is how many points a chart's table lists, the newest first.
+const listed = 12
+
+const noRound = "No round has been committed since this process began."
+
+// table fills in a chart's table from the newest points.
+func table[T any](c *Chart, points []T, row func(T) []string) {
+	for _, p := range slices.Backward(points[max(0, len(points)-listed):]) {
+		if cells := row(p); cells != nil {
+			c.Rows = append(c.Rows, cells)
+		}
+	}
+}
+
+func roundsOf(points []roundPoint, value func(roundPoint) float64) curve {
+	var c curve
+	for _, p := range points {
+		c.x, c.y = append(c.x, float64(p.round)), append(c.y, value(p))
+	}
+	return c
+}
+
+// course says in words how a line runs.
+func course(what string, c curve, format func(float64) string) string {
+	i := slices.IndexFunc(c.y, finite)
+	if i < 0 {
+		return ""
+	}
+	last := len(c.y) - 1
+	for !finite(c.y[last]) {
+		last--
+	}
+	low, high, _ := spread(c.y)
+	return fmt.Sprintf("%s: %s at round %.0f, %s at round %.0f, between %s and %s.", what, format(c.y[i]), c.x[i], format(c.y[last]), c.x[last],
+		format(low), format(high))
+}
+
+func gradientChart(points []roundPoint) Chart {
+	c := Chart{ID: "gradient", Title: "Gradient and noise", AxisX: "round", Empty: noRound,
+		Note: "Norm of each round's noisy mean gradient, and the norm that its privacy noise has.", Head: []string{"Round", "Gradient", "Noise", "Ratio"}}
+	gradient := roundsOf(points, func(p roundPoint) float64 {
+		if p.gradient == 0 { // a round of moments
+			return math.NaN()
+		}
+		return p.gradient
+	})
+	noise := roundsOf(points, func(p roundPoint) float64 { return p.noise })
+	gradient.name, noise.name = "gradient, with its noise", "noise alone"
+	c.draw(true, tickLabel, gradient, noise)
+	c.Summary = course("Gradient", gradient, number) + " " + course("Noise", noise, number)
+	table(&c, points, func(p roundPoint) []string {
+		ratio, gradient := "none", "none"
+		if r, ok := p.signal(); ok {
+			ratio, gradient = number(r), number(p.gradient)
+		}
+		return []string{count(p.round), gradient, number(p.noise), ratio}
+	})
+	return c
+}
+
+func latencyChart(points []roundPoint) Chart {
+	c := Chart{ID: "latency", Title: "Round latency", AxisX: "round", Empty: noRound,
+		Note: "Seconds from announcing a round to committing it.", Head: []string{"Round", "Took"}}
+	took := roundsOf(points, func(p roundPoint) float64 { return p.took.Seconds() })
+	took.name = "seconds"
+	c.draw(true, tickLabel, took)
+	c.Summary = course("Seconds", took, number)
+	table(&c, points, func(p roundPoint) []string { return []string{count(p.round), lasted(p.took)} })
+	return c
+}
+
+func normChart(points []roundPoint) Chart {
+	c := Chart{ID: "norm", Title: "Model norm", AxisX: "round", Empty: noRound,
+		Note: "Euclidean norm of the released model, as it is learned.", Head: []string{"Round", "Norm"}}
+	norm := roundsOf(points, func(p roundPoint) float64 { return p.model })
+	norm.name = "norm"
+	c.draw(true, tickLabel, norm)
+	c.Summary = course("Norm", norm, number)
+	table(&c, points, func(p roundPoint) []string { return []string{count(p.round), number(p.model)} })
+	return c
+}
+
+func reportsChart(f *facts) Chart {
+	points := f.rates.points
+	c := Chart{ID: "reports", Title: "Reports per second", Empty: "No report has been counted since this process began.",
+		Note: "Accepted and refused by the stage, as it counts messages.", Head: []string{"Until", "Accepted per second", "Refused per second"}, AxisX: "seconds ago"}
+	if !f.counted {
+		c.Note = "Users accepted and messages refused, round by round: --stage-http shows them as they come."
+	}
+	accepted, refused := curve{name: "accepted"}, curve{name: "refused"}
+	for _, p := range points {
+		ago := p.until.Sub(points[len(points)-1].until).Seconds()
+		accepted.x, refused.x = append(accepted.x, ago), append(refused.x, ago)
+		accepted.y, refused.y = append(accepted.y, p.accepted/p.seconds), append(refused.y, p.refused/p.seconds)
+	}
+	c.draw(true, tickLabel, accepted, refused)
+	if len(points) > 0 {
+		_, most, _ := spread(accepted.y)
+		c.Summary = fmt.Sprintf("%s reports accepted per second now, %s at most; %s refused per second now.",
+			number(accepted.y[len(points)-1]), number(most), number(refused.y[len(points)-1]))
+	}
+	table(&c, points, func(p ratePoint) []string {
+		return []string{clock(p.until, p.until), number(p.accepted / p.seconds), number(p.refused / p.seconds)}
+	})
+	return c
+}
+
+// validationChart draws one score of progressive validation; score is nil where a round has none.
+func validationChart(id, title, note string, points []roundPoint, format func(float64) string,
+	score func(*learner.Validation) *learner.Scores) Chart {
+	c := Chart{ID: id, Title: title, AxisX: "round", Empty: noRound, Note: note,
+		Head: []string{"Round", "Recent", "Band of it", "All rounds", "Band of it"}}
+	line := curve{name: "recent rounds"}
+	band := func(b learner.Band) string { return format(b.Low) + " to " + format(b.High) }
+	var last *learner.Validation
+	for _, p := range points {
+		if p.validation == nil || p.validation.Rounds == 0 {
+			continue
+		}
+		if s := score(p.validation); s != nil {
+			line.x, line.y = append(line.x, float64(p.round)), append(line.y, s.Recent.Value)
+			line.low, line.high = append(line.low, s.Recent.Low), append(line.high, s.Recent.High)
+			last = p.validation
+		}
+	}
+	if last == nil {
+		return c
+	}
+	c.draw(false, func(v, step float64) string {
+		if id == "accuracy" {
+			return tickLabel(100*v, 100*step) + " %"
+		}
+		return tickLabel(v, step)
+	}, line)
+	s := score(last)
+	c.Summary = course("Recent rounds", line, format) +
+		fmt.Sprintf(" Over all rounds %s, %s. Bands have confidence %g.", format(s.Overall.Value), band(s.Overall), last.Confidence)
+	table(&c, points, func(p roundPoint) []string {
+		if p.validation == nil || p.validation.Rounds == 0 || score(p.validation) == nil {
+			return nil
+		}
+		s := score(p.validation)
+		return []string{count(p.round), format(s.Recent.Value), band(s.Recent), format(s.Overall.Value), band(s.Overall)}
+	})
+	return c
+}
+
+// validationCharts are those of the scores that the task has, none where validation is off.
+func validationCharts(f *facts) []Chart {
+	v := f.progress.Validation
+	if v == nil {
+		return nil
+	}
+	about := fmt.Sprintf("of the devices' own events before the model learned from them, older rounds counting less. The band has confidence %g.", v.Confidence)
+	if v.Repeated {
+		about = fmt.Sprintf("of the same users' events in all rounds of a phase: the model has learned from them. The band, of confidence %g, is about them alone.", v.Confidence)
+	}
+	var out []Chart
+	if v.Accuracy != nil {
+		out = append(out, validationChart("accuracy", "Accuracy", "Share of right predictions, "+about, f.rounds.points, percent,
+			func(v *learner.Validation) *learner.Scores { return v.Accuracy }))
+	}
+	return append(out, validationChart("loss", "Loss", "Mean loss "+about, f.rounds.points, number,
+		func(v *learner.Validation) *learner.Scores { return &v.Loss }))
+}

@@ -1,0 +1,89 @@
+package dashboard
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/panlearn/panlearn/internal/cli"
+	"github.com/panlearn/panlearn/learner/service"
+)
+
+// upper prints an upper bound, rounded up.
+func upper(x float64) string { return cli.Upper(x, 3) }
+
+// count prints a whole number with commas between thousands.
+func count(n uint64) string {
+	s := strconv.FormatUint(n, 10)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// number prints three significant digits, and no exponent for what people call ordinary numbers.
+func number(x float64) string {
+	switch a := math.Abs(x); {
+	case a >= 1e15:
+		return fmt.Sprintf("%.2e", x)
+	case a >= 100:
+		s := count(uint64(math.Round(a)))
+		if x < 0 {
+			return "−" + s
+		}
+		return s
+	case x < 0:
+		return "−" + strconv.FormatFloat(a, 'g', 3, 64)
+	}
+	return strconv.FormatFloat(x, 'g', 3, 64)
+}
+
+func percent(x float64) string { return fmt.Sprintf("%.1f %%", 100*x) }
+
+// lasted prints a duration with the precision that people read.
+func lasted(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d < time.Hour:
+		return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
+	}
+	return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
+}
+
+// clock prints a time of day, with the date if that is not today.
+func clock(at, now time.Time) string {
+	at, now = at.UTC(), now.UTC()
+	if at.Format(time.DateOnly) == now.Format(time.DateOnly) {
+		return at.Format("15:04:05 UTC")
+	}
+	return at.Format("2006-01-02 15:04:05 UTC")
+}
+
+// people prints how many users.
+func people(n uint64) string {
+	if n == 1 {
+		return "1 user"
+	}
+	return count(n) + " users"
+}
+
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+
+// noiseNorm is the Euclidean norm that the privacy noise of the last gradient is expected to have, or a little less.
+func noiseNorm(a service.Applied, parameters int) float64 {
+	return a.NoiseStd * math.Sqrt(float64(parameters))
+}
+
+// signal is the norm of a noisy gradient over that of its noise; false where there was no gradient. Where there is no signal
+// it is about 1.
+func (p roundPoint) signal() (float64, bool) {
+	if p.gradient == 0 || p.noise == 0 {
+		return 0, false
+	}
+	r := p.gradient / p.noise
+	return r, finite(r)
+}

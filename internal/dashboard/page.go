@@ -1,0 +1,137 @@
+package dashboard
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/panlearn/panlearn/internal/cli"
+)
+
+//go:embed assets
+var assets embed.FS
+
+// parts are the templates of what changes, each of which fills the element of the same id.
+var parts = []string{"verdict", "detail", "tiles", "cohort", "privacy", "validation", "gradient", "latency", "reports", "norm", "weights",
+	"peers", "outcomes", "asof"}
+
+// policy lets the page use what it comes with, and nothing else: no inline script or style, no other origin, no frame.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// build names the page of this program, so that an open page of another one loads itself again.
+var build = sync.OnceValue(func() string {
+	h := sha256.New()
+	_ = fs.WalkDir(assets, ".", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			text, _ := assets.ReadFile(path) // embedded
+			fmt.Fprintf(h, "%s %d\n%s", path, len(text), text)
+		}
+		return err
+	})
+	fmt.Fprint(h, cli.Version())
+	return hex.EncodeToString(h.Sum(nil)[:8])
+})
+
+// Options are how a page is served. The zero value is right for programs.
+type Options struct {
+	Streams  int           // of events at a time; default 16
+	Every    time.Duration // between looks at what has changed; default 1 s
+	Patience time.Duration // for a reader who does not take what is written; default 5 s
+}
+
+type page struct {
+	board     *Board
+	options   Options
+	done      <-chan struct{}
+	templates *template.Template
+	streams   chan struct{} // one for each open stream
+
+	mu    sync.Mutex // guards model
+	model released
+}
+
+// Handler serves the page at / and its events at /events until done is closed; then every stream ends after one last look.
+func Handler(b *Board, done <-chan struct{}, o Options) http.Handler {
+	if o.Streams <= 0 {
+		o.Streams = 16
+	}
+	if o.Every <= 0 {
+		o.Every = time.Second
+	}
+	if o.Patience <= 0 {
+		o.Patience = 5 * time.Second
+	}
+	p := &page{board: b, options: o, done: done, streams: make(chan struct{}, o.Streams),
+		templates: template.Must(template.ParseFS(assets, "assets/*.html"))}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", p.whole)
+	mux.HandleFunc("GET /events", p.events)
+	for name, kind := range map[string]string{"page.css": "text/css; charset=utf-8", "page.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml"} {
+		text, err := assets.ReadFile("assets/" + name)
+		if err != nil {
+			panic(err) // embedded
+		}
+		mux.HandleFunc("GET /"+name, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", kind)
+			_, _ = w.Write(text) // whoever asked has gone
+		})
+	}
+	return strict(mux)
+}
+
+// strict sets the headers of every answer.
+func strict(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for name, value := range map[string]string{"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff",
+			"X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store",
+			"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin"} {
+			w.Header().Set(name, value)
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// view is the page now. The model is read anew if ctx allows and it is time.
+func (p *page) view(ctx context.Context) View {
+	p.mu.Lock()
+	snapshot := p.model.snapshot
+	if ctx.Err() == nil && !p.stopping() {
+		snapshot = p.model.get(ctx, p.board)
+	}
+	p.mu.Unlock()
+	return p.board.view(snapshot)
+}
+
+func (p *page) stopping() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
+func (p *page) whole(w http.ResponseWriter, r *http.Request) {
+	out, err := p.render("page", p.view(r.Context()))
+	if err != nil {
+		http.Error(w, "the page cannot be shown", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = w.Write(out) // whoever asked has gone
+}
+
+func (p *page) render(name string, v View) ([]byte, error) {
+	var out bytes.Buffer
+	err := p.templates.ExecuteTemplate(&out, name, v)
+	return out.Bytes(), err
+}

@@ -1,0 +1,215 @@
+package dashboard
+
+import (
+	"context"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"golang.org/x/net/html"
+
+	"github.com/panlearn/panlearn/internal/model"
+	"github.com/panlearn/panlearn/internal/obs"
+	"github.com/panlearn/panlearn/learner"
+	"github.com/panlearn/panlearn/learner/service"
+	"github.com/panlearn/panlearn/learner/task"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// noon is when the tests' clocks begin.
+var noon = time.Date(2030, 5, 6, 12, 0, 0, 0, time.UTC)
+
+// A clock moves when a test says so.
+type clockwork struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+func (c *clockwork) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at
+}
+
+func (c *clockwork) pass(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = c.at.Add(d)
+}
+
+// A world is a board whose learner, stage and clock the test plays.
+type world struct {
+	*Board
+	*clockwork
+	round uint64 // committed
+	users uint64
+	stage obs.StageStatus
+	names []string // of features
+}
+
+func newWorld() *world {
+	w := &world{clockwork: &clockwork{at: noon}, names: []string{"hours=40", "age", "education=Masters", "capital_gain", "married"}}
+	w.Board = New(Config{Now: w.now, Model: w.model, Task: Task{Name: "income", Loss: "logistic", Algorithm: "pagd", Trust: "shuffle",
+		HonestFraction: "1", Unit: "one event of one user in one round, replaced by any other", Parameters: 100, Users: 20000, Deadline: time.Hour}})
+	return w
+}
+
+func (w *world) model(context.Context) (model.Snapshot, error) {
+	weights := []float64{1.25, 0.031, 0.74, -0.42, -0.9}
+	s := model.Snapshot{Round: w.round, Weights: model.Rows{weights}}
+	for _, n := range w.names {
+		s.Features = append(s.Features, task.Coordinate{Name: n})
+	}
+	return s, nil
+}
+
+func (w *world) progress() service.Progress {
+	r := float64(w.round)
+	p := service.Progress{Round: w.round, Steps: w.round, Rounds: 40, Users: w.users, EpsilonBudget: 1, Delta: 1e-6, ModelNorm: 2.5 * (1 - math.Exp(-r/15))}
+	if w.round > 0 {
+		p.EpsilonSpent = 0.99431
+		half := 0.09 / math.Sqrt(min(r, 10))
+		a := 0.6 + 0.24*(1-math.Exp(-r/9)) + 0.012*math.Sin(1.7*r)
+		l := 0.69 - 0.3*(1-math.Exp(-r/9)) + 0.01*math.Sin(2.3*r)
+		band := func(v, h float64) learner.Band { return learner.Band{Value: v, Low: v - h, High: v + h} }
+		accuracy := learner.Scores{Last: band(a, 0.2), Recent: band(a, half), Overall: band(a-0.03, half/2)}
+		p.Validation = &learner.Validation{Rounds: w.round, Confidence: 0.95, Accuracy: &accuracy,
+			Loss: learner.Scores{Last: band(l, 0.3), Recent: band(l, half), Overall: band(l+0.04, half/2)}}
+	}
+	return p
+}
+
+// announce begins the next round.
+func (w *world) announce() {
+	w.Announced(w.round+1, 500)
+	w.stage.Task, w.stage.Works, w.stage.Round, w.stage.Attempt, w.stage.Users = "income", true, w.round+1, 1, 0
+	w.stage.Cohort, w.stage.Minimum = 500, 450
+	deadline := w.now().Add(time.Hour)
+	w.stage.Deadline = &deadline
+	w.Stage(w.stage)
+}
+
+// report lets users join the open round.
+func (w *world) report(n uint64) {
+	w.stage.Users += n
+	reports := map[string]uint64{"accepted": n, "range": n / 50, "duplicate": n / 25}
+	for reason, was := range w.stage.Reports {
+		reports[reason] += was
+	}
+	w.stage.Reports = reports
+	w.Stage(w.stage)
+}
+
+// commit ends the open round, which took so long.
+func (w *world) commit(took time.Duration) {
+	w.round++
+	w.users += 500
+	r := float64(w.round)
+	w.Applied(service.Applied{Progress: w.progress(), Attempt: 1, Cohort: 500, BatchUsers: 500, NoiseStd: 0.0188, RoundingStd: 0.002,
+		GradientNorm: 0.19 + 0.9*math.Exp(-r/8) + 0.02*math.Cos(3*r), Rejects: map[string]uint64{"range": 10, "duplicate": 20}, Took: took})
+}
+
+// learn plays whole rounds.
+func (w *world) learn(rounds int) {
+	w.Broker(true)
+	w.Resumed(w.progress())
+	for range rounds {
+		w.announce()
+		for i := range 5 {
+			w.pass(time.Second)
+			w.report(uint64(60 + 20*i))
+		}
+		w.commit(5*time.Second + time.Duration(w.round%7)*200*time.Millisecond)
+	}
+	w.announce()
+}
+
+// handler serves a world; done ends with the test.
+func (w *world) handler(t *testing.T, o Options) http.Handler {
+	t.Helper()
+	done := make(chan struct{})
+	t.Cleanup(func() { close(done) })
+	return Handler(w.Board, done, o)
+}
+
+func get(t *testing.T, h http.Handler, path string) *httptest.ResponseRecorder {
+	t.Helper()
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", path, nil))
+	return w
+}
+
+// A document is a page that was parsed, as a reader without JavaScript has it.
+type document struct {
+	*html.Node
+	t *testing.T
+}
+
+func (w *world) document(t *testing.T) document {
+	t.Helper()
+	r := get(t, w.handler(t, Options{}), "/")
+	if r.Code != http.StatusOK || r.Header().Get("Content-Type") != "text/html; charset=utf-8" {
+		t.Fatalf("%d, %v", r.Code, r.Header())
+	}
+	node, err := html.ParseWithOptions(r.Body, html.ParseOptionEnableScripting(false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return document{node, t}
+}
+
+func attribute(n *html.Node, key string) string {
+	for _, a := range n.Attr {
+		if a.Key == key {
+			return a.Val
+		}
+	}
+	return ""
+}
+
+// all are the elements for which want holds.
+func (d document) all(want func(*html.Node) bool) []*html.Node {
+	var out []*html.Node
+	for n := range d.Descendants() {
+		if n.Type == html.ElementNode && want(n) {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+func (d document) byID(id string) *html.Node {
+	d.t.Helper()
+	found := d.all(func(n *html.Node) bool { return attribute(n, "id") == id })
+	if len(found) != 1 {
+		d.t.Fatalf("%d elements have the id %q", len(found), id)
+	}
+	return found[0]
+}
+
+// text is what an element says, with single spaces.
+func text(n *html.Node) string {
+	var all []string
+	for c := range n.Descendants() {
+		if c.Type == html.TextNode {
+			all = append(all, c.Data)
+		}
+	}
+	return strings.Join(strings.Fields(strings.Join(all, " ")), " ")
+}
+
+func (d document) says(id string, wants ...string) {
+	d.t.Helper()
+	got := text(d.byID(id))
+	for _, want := range wants {
+		if !strings.Contains(got, want) {
+			d.t.Errorf("%s says %q, want %q", id, got, want)
+		}
+	}
+}
