@@ -83,8 +83,10 @@ func TestMarks(t *testing.T) {
 			t.Errorf("%q: %q", text, found)
 		}
 	}
-	if _, _, err := parse("page", "```sh test\ntrue\n"); err == nil {
-		t.Error("a fence that is not closed was taken")
+	for _, text := range []string{"```sh test\ntrue\n", "~~~sh\ntrue\n~~~", "````sh\ntrue\n````", "```sh norun=\"`x`\"\ntrue\n```"} {
+		if _, _, err := parse("page", text); err == nil {
+			t.Errorf("%q was taken", text)
+		}
 	}
 }
 

@@ -8,14 +8,17 @@ import (
 )
 
 var (
+	moment = regexp.MustCompile(`\b\d{4}-\d\d-\d\dT[\d:.]+Z?\b`)
 	hash   = regexp.MustCompile(`\b[0-9a-f]{16,}\b`)
 	number = regexp.MustCompile(`[-+]?\b\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?\b`)
 	blanks = regexp.MustCompile(`[ \t]+`)
 )
 
-// form is a line without what varies from run to run: hashes and numbers become #, blanks one blank.
+// form is a line without what varies from run to run: times, numbers and hashes become #, blanks one blank.
 func form(line string) string {
-	line = hash.ReplaceAllString(number.ReplaceAllString(line, "#"), "#")
+	for _, varies := range []*regexp.Regexp{moment, number, hash} {
+		line = varies.ReplaceAllString(line, "#")
+	}
 	return strings.TrimSpace(blanks.ReplaceAllString(line, " "))
 }
 
@@ -62,6 +65,7 @@ func TestDiffers(t *testing.T) {
 		{"delta 1e-06, hash 00ff00ff00ff00ff00", "delta 2.5e-7, hash abababababababababab", false, true},
 		{"loss -0.25", "loss 1,234", false, true},
 		{"0.25", "0.1234567890123456", false, true},
+		{"at 2026-11-22T07:24:15Z", "at 2027-01-02T13:04:05.5Z", false, true},
 		{"a\n...\nz", "a\nb\nc\nz", false, true},
 		{"a\n...\nz", "a\nz", false, true},
 		{"a\n...", "a\nb\nc", false, true},

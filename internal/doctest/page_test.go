@@ -58,7 +58,8 @@ func read(t *testing.T, page string) string {
 }
 
 var (
-	fence = regexp.MustCompile("^( *)```(.*)$")
+	fence = regexp.MustCompile("^( *)```([^`]*)$")
+	odd   = regexp.MustCompile("^ *(?:````|~~~|```.*`)") // fences of other forms, which would escape
 	word  = regexp.MustCompile(`([^\s=]+)(?:=("[^"]*"|\S+))?`)
 )
 
@@ -68,6 +69,8 @@ func parse(page, text string) (out []block, prose string, err error) {
 	for i, line := range strings.Split(text, "\n") {
 		m := fence.FindStringSubmatch(line)
 		switch {
+		case odd.MatchString(line):
+			return nil, "", fmt.Errorf("%s:%d: want a fence of three backticks, and none after its language", page, i+1)
 		case m == nil && open:
 			last := &out[len(out)-1]
 			last.text += strings.TrimPrefix(line, indent) + "\n"

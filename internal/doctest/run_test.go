@@ -172,8 +172,9 @@ func walk(t *testing.T, page, dir, from string) {
 		t.Fatal(err)
 	}
 	if from != "" {
-		if err := os.CopyFS(filepath.Join(dir, "demo"), os.DirFS(filepath.Join(from, "demo"))); err != nil {
-			t.Fatal(err)
+		// cp keeps the modes, which os.CopyFS does not, and which the commands look at.
+		if out, err := exec.Command("cp", "-Rp", filepath.Join(from, "demo"), dir).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
 		}
 	}
 	r := &run{page: page, dir: dir, blocks: all, shown: map[int]string{}, exact: map[int]bool{}}
