@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/panlearn/panlearn/stream"
@@ -37,7 +38,6 @@ func (g *gateway) send(ctx context.Context, r *round, parcels []*parcel) error {
 			delete(g.dirty, e)
 		}
 	}
-	g.addDirty(&change)
 	if err := g.Store.Write(change); err != nil {
 		return fmt.Errorf("charge events: %w", err)
 	}
@@ -170,7 +170,7 @@ func (g *gateway) resend(ctx context.Context) error {
 		}
 	}
 	r.owed = later
-	for batch := range slices.Chunk(due, chunk) {
+	for batch := range slices.Chunk(due, chunkMessages) {
 		if err := g.send(ctx, r, batch); err != nil {
 			return err
 		}
@@ -189,23 +189,18 @@ func (p *Participation) exhausted(most uint32) bool {
 	return uint64(p.Reports) >= uint64(most)+uint64(max(p.Rounds, 1)-1)
 }
 
-// addDirty adds to a change the answers that are not stored yet. A store that misses some is safe: it takes a publish
-// for unanswered.
-func (g *gateway) addDirty(c *Change) {
-	for e := range g.dirty {
-		c.Events = append(c.Events, e.part)
-	}
-	clear(g.dirty)
-}
-
+// flush stores the answers that are not stored yet. They wait for the timer, because most are settled before it ticks, and
+// a settled event is written anyway. A store that misses some is safe: it takes a publish for unanswered.
 func (g *gateway) flush() error {
-	if len(g.dirty) == 0 {
-		return nil
-	}
-	var c Change
-	g.addDirty(&c)
-	if err := g.Store.Write(c); err != nil {
-		return fmt.Errorf("store acknowledgements: %w", err)
+	for events := range slices.Chunk(slices.Collect(maps.Keys(g.dirty)), settleChunk) {
+		change := Change{Events: make([]Participation, len(events))}
+		for i, e := range events {
+			change.Events[i] = e.part
+			delete(g.dirty, e)
+		}
+		if err := g.Store.Write(change); err != nil {
+			return fmt.Errorf("store acknowledgements: %w", err)
+		}
 	}
 	return nil
 }

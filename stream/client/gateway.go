@@ -16,9 +16,13 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// chunk is how many events become durable in one write and travel in one publish: small enough that the stage opens the
-// first reports of a round while the last ones are sealed, large enough that the synced writes do not count.
-const chunk = 128
+// A chunk of events becomes durable in one write and travels in one publish: small enough that the stage opens the first
+// reports of a round while the last ones are sealed, large enough that the synced writes do not count. Bundles are sealed
+// as wholes, so their chunks may be larger.
+const (
+	chunkMessages = 128
+	maxChunk      = 1024 // events
+)
 
 // A gateway performs what the automata of its events decide. One goroutine, run, owns all of it; the only others are
 // flights, which get copies.
@@ -26,6 +30,7 @@ type gateway struct {
 	Config
 	view
 	intake *intake
+	chunk  int // events, as above
 
 	agreed chan struct{} // closed when terms are there
 	terms  *Terms        // written before agreed is closed
@@ -82,8 +87,9 @@ type round struct {
 }
 
 func newGateway(c Config) *gateway {
+	chunk := min(chunkMessages*c.Bundle, maxChunk)
 	return &gateway{
-		Config: c,
+		Config: c, chunk: chunk,
 		view:   view{records: c.Records, task: c.Task, timeout: c.Timeout, log: c.Logger, told: make(map[string]bool)},
 		intake: newIntake(2 * chunk),
 		agreed: make(chan struct{}), ended: make(chan struct{}),
@@ -136,7 +142,7 @@ func (g *gateway) loop(ctx context.Context) error {
 		case f := <-g.landing:
 			g.landed(f)
 		case <-ready:
-			err = g.take(g.intake.take(min(g.room(), chunk)))
+			err = g.take(g.intake.take(min(g.room(), g.chunk)))
 		}
 		if err == nil {
 			err = g.advance(ctx)
@@ -161,7 +167,7 @@ func (g *gateway) watch(ctx context.Context) <-chan struct{} {
 func (g *gateway) room() int {
 	switch {
 	case g.terms != nil && g.over():
-		return chunk
+		return g.chunk
 	case !g.joinable() || len(g.again) > 0:
 		return 0
 	}
@@ -170,7 +176,7 @@ func (g *gateway) room() int {
 		most := 2 * g.current.message.Cohort
 		places = most - min(most, g.current.joined+g.absent()+uint64(len(g.reserve)))
 	}
-	return min(int(min(places, chunk)), g.MaxInFlight-g.flying)
+	return min(int(min(places, uint64(g.chunk))), g.MaxInFlight-g.flying)
 }
 
 // joinable says whether the newest round takes events of this gateway: open, and not full of them.
@@ -200,7 +206,7 @@ func (g *gateway) advance(ctx context.Context) error {
 	g.arrange()
 	g.relieve(time.Now())
 	for !g.gathering(time.Now()) && g.joinable() && g.flying < g.MaxInFlight {
-		batch := g.lucky(min(chunk, int(min(g.current.message.Cohort-g.current.joined, chunk)), g.MaxInFlight-g.flying))
+		batch := g.lucky(min(int(min(g.current.message.Cohort-g.current.joined, uint64(g.chunk))), g.MaxInFlight-g.flying))
 		if len(batch) == 0 {
 			break
 		}
