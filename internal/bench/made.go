@@ -11,9 +11,6 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// chunk is how many reports one call of Publish carries.
-const chunk = 1024
-
 // A sender publishes reports that were made before: what remains is the broker, the stage, and the way between them.
 type sender struct {
 	world   *world
@@ -41,12 +38,8 @@ func (s *sender) fill(round uint64, n, bundle int) (time.Duration, error) {
 		return 0, err
 	}
 	begun := time.Now()
-	for len(reports) > 0 {
-		some := reports[:min(chunk, len(reports))]
-		if _, err := s.writer.Publish(ctx, some); err != nil {
-			return 0, err
-		}
-		reports = reports[len(some):]
+	if _, err := s.writer.Publish(ctx, reports); err != nil {
+		return 0, err
 	}
 	err = s.world.released.wait(ctx, round)
 	return time.Since(begun), err

@@ -33,12 +33,28 @@ func (c cell) String() string {
 	return fmt.Sprintf("d = %d, %s %s%s", c.dim, sealing, form, storage)
 }
 
-// users of a round: enough for some tenths of a second.
+// users of a round of reports that are made before: enough for some thousand messages, so that what a round costs beside
+// its reports does not count.
 func (c cell) users(l *lab) int {
 	switch {
 	case l.quick:
 		return 256
-	case c.bundle == 1 && (c.sealed || c.sync == syncAlways):
+	case c.sealed && c.bundle == 1:
+		return 2048
+	case c.bundle == 1 || c.sync == syncAlways:
+		return 16384
+	case c.dim > 100:
+		return 65536
+	}
+	return 131072
+}
+
+// events of a round that a gateway answers.
+func (c cell) events(l *lab) int {
+	switch {
+	case l.quick:
+		return 256
+	case c.bundle == 1:
 		return 2048
 	case c.dim > 100:
 		return 8192
@@ -78,58 +94,78 @@ func pipelines(ctx context.Context, l *lab) error {
 	return nil
 }
 
-// measure fills rounds in turns: by raw messages, by reports that were made before, by a gateway.
-func (c cell) measure(ctx context.Context, l *lab, b *broker) (err error) {
-	repeats, users := l.of(5, 1), c.users(l)
+// measure fills rounds in turns with raw messages: first by reports that were made before, then by a gateway.
+func (c cell) measure(ctx context.Context, l *lab, b *broker) error {
 	r, err := newRaw(ctx, l, b, c.memory)
 	if err != nil {
 		return err
 	}
 	defer r.close()
-	w, err := newWorld(ctx, l, b, shape{dim: c.dim, sealed: c.sealed, cohort: users, rounds: 2 * (repeats + 1), memory: c.memory})
+	made, err := c.inTurns(ctx, l, b, r, c.users(l), func(w *world) (filler, error) {
+		s, err := w.newSender()
+		return func(round uint64) (time.Duration, error) { return s.fill(round, c.users(l), c.bundle) }, err
+	})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, w.close()) }()
-	send, err := w.newSender()
-	if err != nil {
-		return err
-	}
-	g, err := w.newGateway(c.bundle)
-	if err != nil {
-		return err
-	}
-	messages, size := users/c.bundle, w.messageBytes(c.bundle)
-	var plain, stage, whole series // bytes a second
-	rate := func(took time.Duration) float64 { return float64(messages*size) / took.Seconds() / 1e6 }
-	for i := range repeats + 1 {
-		raw, err := r.carry(ctx, messages, size)
-		if err != nil {
-			return err
-		}
-		made, err := send.fill(uint64(2*i+1), users, c.bundle)
-		if err != nil {
-			return err
-		}
-		events, err := g.fill(uint64(2*i+2), users)
-		if err != nil {
-			return err
-		}
-		if i > 0 || l.quick { // the first one warms up
-			plain, stage, whole = append(plain, rate(raw)), append(stage, rate(made)), append(whole, rate(events))
-		}
-	}
-	note := fmt.Sprintf("%d bytes a message", size)
-	yardstick := "raw, MB/s"
-	row := newRow("Reports that are made: publish, stage, batch; over the raw broker", c.String(), "MB/s", stage).beside(yardstick, stage, plain)
-	if row.Note = note; !c.sealed && c.bundle > 1 {
+	row := newRow("Reports made before: publish, stage, batch; over the raw broker", c.String(), "MB/s", made.rates).
+		beside("raw, MB/s", made.rates, made.raw)
+	row.Note = fmt.Sprintf("%.0f events/s in messages of %d bytes", made.events(), made.size)
+	if !c.sealed && c.bundle > 1 {
 		row = row.atLeast("at least 0.6", row.Ratio, 0.6)
 	}
 	l.add(row)
-	perEvent := float64(size) / float64(c.bundle) / 1e6
-	row = newRow("Events through one gateway: map, gradient, encode, charge, publish, stage, batch; over the raw broker", c.String(), "MB/s", whole).
-		beside(yardstick, whole, plain)
-	row.Note = fmt.Sprintf("%.0f events/s (made before: %.0f)", whole.median()/perEvent, stage.median()/perEvent)
+	events, err := c.inTurns(ctx, l, b, r, c.events(l), func(w *world) (filler, error) {
+		g, err := w.newGateway(c.bundle)
+		return func(round uint64) (time.Duration, error) { return g.fill(round, c.events(l)) }, err
+	})
+	if err != nil {
+		return err
+	}
+	row = newRow("Events of one gateway: map, gradient, encode, charge, publish, stage, batch; over the raw broker", c.String(), "MB/s", events.rates).
+		beside("raw, MB/s", events.rates, events.raw)
+	row.Note = fmt.Sprintf("%.0f events/s", events.events())
 	l.add(row)
 	return nil
+}
+
+// A filler fills a round and answers how long that took.
+type filler func(round uint64) (time.Duration, error)
+
+// A flow is how many megabytes of messages a second went through a pipeline, and through the raw broker in turns with it.
+type flow struct {
+	rates, raw   series
+	size, bundle int // of a message in bytes, in users
+}
+
+func (f flow) events() float64 { return f.rates.median() * 1e6 / float64(f.size) * float64(f.bundle) }
+
+func (c cell) inTurns(ctx context.Context, l *lab, b *broker, r *raw, users int, fill func(*world) (filler, error)) (f flow, err error) {
+	repeats := l.of(6, 1)
+	w, err := newWorld(ctx, l, b, shape{dim: c.dim, sealed: c.sealed, cohort: users, rounds: repeats + 1, memory: c.memory})
+	if err != nil {
+		return f, err
+	}
+	defer func() { err = errors.Join(err, w.close()) }()
+	pipe, err := fill(w)
+	if err != nil {
+		return f, err
+	}
+	messages := users / c.bundle
+	f = flow{size: w.messageBytes(c.bundle), bundle: c.bundle}
+	rate := func(took time.Duration) float64 { return float64(messages*f.size) / took.Seconds() / 1e6 }
+	for i := range repeats + 1 {
+		raw, err := r.carry(ctx, messages, f.size)
+		if err != nil {
+			return f, err
+		}
+		took, err := pipe(uint64(i + 1))
+		if err != nil {
+			return f, err
+		}
+		if i > 0 { // the first one warms up
+			f.raw, f.rates = append(f.raw, rate(raw)), append(f.rates, rate(took))
+		}
+	}
+	return f, nil
 }
