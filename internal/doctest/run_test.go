@@ -29,7 +29,6 @@ var ports = regexp.MustCompile(`\b(` + strings.Join(named, "|") + `)\b`)
 
 // A run is one page as its reader works through it.
 type run struct {
-	page   string
 	dir    string // its folder
 	blocks []block
 	script strings.Builder
@@ -158,42 +157,42 @@ func (r *run) play(ctx context.Context, bin string) error {
 
 func (r *run) out(i int) string { return filepath.Join(r.dir, fmt.Sprintf("out.%d", i)) }
 
-// walk does what a page says, in a folder of its own below dir, and compares what it shows. from is the folder of the page that
-// it goes on from, where it does.
-func walk(t *testing.T, page, dir, from string) {
-	t.Helper()
-	all, _ := parsed(t, page)
+// walk does what the blocks of a page say, in a folder of its own below dir, and compares what it shows. from is the folder of the
+// page that it goes on from, where it does.
+func walk(ctx context.Context, all []block, dir, from string) error {
 	gobin, err := exec.LookPath("go")
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	dir, bin, err := folder(dir, gobin)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	if from != "" {
 		// cp keeps the modes, which os.CopyFS does not, and which the commands look at.
 		if out, err := exec.Command("cp", "-Rp", filepath.Join(from, "demo"), dir).CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
+			return fmt.Errorf("%w: %s", err, out)
 		}
 	}
-	r := &run{page: page, dir: dir, blocks: all, shown: map[int]string{}, exact: map[int]bool{}}
+	r := &run{dir: dir, blocks: all, shown: map[int]string{}, exact: map[int]bool{}}
 	if err := r.write(); err != nil {
-		t.Fatal(err)
+		return err
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), pageTime)
+	ctx, cancel := context.WithTimeout(ctx, pageTime)
 	defer cancel()
 	if err := r.play(ctx, bin); err != nil {
-		t.Fatal(err)
+		return err
 	}
+	var errs []error
 	for i, shown := range r.shown {
 		out, err := os.ReadFile(r.out(i))
 		if err != nil {
-			t.Error(err)
+			errs = append(errs, err)
 		} else if d := differs(shown, string(out), r.exact[i]); d != "" {
-			t.Errorf("%s: %s", all[i].at(), d)
+			errs = append(errs, fmt.Errorf("%s: %s", all[i].at(), d))
 		}
 	}
+	return errors.Join(errs...)
 }
 
 // Every page does what it says. Those that go on from README.md need its subtest beside them.
@@ -212,10 +211,36 @@ func TestPages(t *testing.T) {
 			if demo && readme == "" {
 				t.Fatal("the commands of README.md did not succeed, and this page goes on from there")
 			}
-			walk(t, page, dir, map[bool]string{true: readme}[demo])
+			if err := walk(t.Context(), all, dir, map[bool]string{true: readme}[demo]); err != nil {
+				t.Error(err)
+			}
 		})
 		if done := filepath.Join(dir, "panlearn"); page == "README.md" && !t.Failed() {
 			readme = done
+		}
+	}
+}
+
+// A page that promises too much is told so; one block sees what those before it left.
+func TestWalk(t *testing.T) {
+	const later = "```yaml file=a.yaml\nport: 4222\n```\n```sh test\nX=1\n. /dev/null; mkdir d; cat a.yaml\n```\n```text output\nport: 1\n```\n" +
+		"```sh test\ntest $X = 1 && test -d d && learner version > v && go run ./cmd/ingest version\n```\n```text output\n...\n```\n"
+	for text, want := range map[string]string{
+		later:                          "",
+		"```sh test\ntrue\nfalse\n```": "page:1: exit status 1",
+		"```sh test\ntrue\n```\n```sh test\necho why; learner fly\n```":      "page:4 printed:\nwhy",
+		"```sh test\necho one\n```\n```text output\ntwo\n```":                `page:1: line 1 of the page is "two"`,
+		"```sh test\necho 1\n```\n```text output=exact\n2\n```":              `page:1: line 1 of the page is "2"`,
+		"```sh test needs=no-such-program\nfalse\n```":                       "",
+		"```sh norun=\"it would fail\"\nfalse\n```\n```sh test\ntrue\n```\n": "",
+	} {
+		all, _, err := parse("page", text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = walk(t.Context(), all, t.TempDir(), "")
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
 }
