@@ -12,9 +12,9 @@
 //	```yaml file=NAME           write it to this file for the blocks that follow
 //	```go in=PATH               these lines stand in this file of the repository, one after another
 //
-// needs= also takes data (the public data sets of $PANLEARN_DATA, for the page in $D), demo (the folder demo/, as the commands of README.md leave
-// it), numpy (a python3 that has it), and deep (PANLEARN_DEEP is set). Where one is missing the block is passed over, with
-// those below it that want what it makes: they name the same need. Blocks without a language are refused, so that none
+// needs= also takes data (the public data sets of $PANLEARN_DATA, for the page in $D), demo (the folder demo/, as the commands of
+// README.md leave it), and numpy (a python3 that has it). Where one is missing the block is passed over; blocks below it that
+// want what it makes name the same need. Blocks without a language are refused, so that none
 // escapes by saying nothing.
 //
 // The blocks of a page run in order in one shell with `set -e`, in a folder of the page's own, which sees deploy/ and docs/

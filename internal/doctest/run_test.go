@@ -15,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/panlearn/panlearn/internal/deep"
 	"github.com/panlearn/panlearn/internal/procs"
 )
 
@@ -45,8 +44,6 @@ func missing(b block) string {
 		case "data":
 			_, there = dataDir()
 		case "demo":
-		case "deep":
-			there = deep.On()
 		case "numpy":
 			there = exec.Command("python3", "-c", "import numpy").Run() == nil
 		default:
