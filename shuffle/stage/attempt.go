@@ -100,10 +100,9 @@ func (a *attempt) admit(m *stream.Message) Reason {
 		return Length
 	}
 	r := &a.report
-	proto.Reset(r)
-	defer func() { clear(r.Ciphertext) }() // with SUITE_NONE this is plaintext
+	defer a.forget()
 	var version *stream.VersionError
-	switch err := stream.Unmarshal(m.Data, r); {
+	switch err := stream.ReadReport(m.Data, r); {
 	case errors.As(err, &version):
 		return Version
 	case err != nil:
@@ -132,6 +131,13 @@ func (a *attempt) admit(m *stream.Message) Reason {
 		a.ids = append(a.ids, shuffle.ReportID(id))
 	}
 	return reasonOf(a.mixer.Add(a.ids, plaintext))
+}
+
+// forget lets go of the message that was read last. Its bytes are the caller's to overwrite: with SUITE_NONE they are plaintext.
+func (a *attempt) forget() {
+	r := &a.report
+	clear(r.Ids)
+	r.TaskHash, r.Ids, r.Encapsulated, r.Ciphertext = nil, r.Ids[:0], nil, nil
 }
 
 // full says that the cohort, or what this shard may take of it, is complete: nothing more may be opened.

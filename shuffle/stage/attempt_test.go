@@ -221,16 +221,22 @@ func TestNothingIsLeftAfterClose(t *testing.T) {
 	}
 }
 
-// TestNoPlaintextStays: after a report is examined the scratch message holds no plaintext, also where the task does not
-// seal.
+// TestNoPlaintextStays: after a report is examined nothing refers to its bytes, which are the caller's to overwrite and plaintext
+// where the task does not seal.
 func TestNoPlaintextStays(t *testing.T) {
 	w := newWorld(t, plan{cohort: 8, suite: wire.Suite_SUITE_NONE})
 	a, in := w.attempt(1)
 	if got := a.examine(w.message(in, 1, w.seal(in, [][16]byte{randomID()}, w.plaintext(5)))); got != Accepted {
 		t.Fatal(got)
 	}
-	if !bytes.Equal(a.report.Ciphertext, make([]byte, len(a.report.Ciphertext))) {
+	r := &a.report
+	if r.Ciphertext != nil || r.Encapsulated != nil || r.TaskHash != nil {
 		t.Error("the counts of the last user are still in memory")
+	}
+	for _, id := range r.Ids[:cap(r.Ids)] {
+		if id != nil {
+			t.Error("an id of the last report refers to its message")
+		}
 	}
 }
 
