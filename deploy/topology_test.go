@@ -182,7 +182,7 @@ func TestTopology(t *testing.T) {
 	}
 	local := func(i int) string { return fmt.Sprintf("127.0.0.1:%d", ports[i]) }
 	n := &topology{t: t, compose: readCompose(t), dir: t.TempDir(),
-		hosts: strings.NewReplacer("nats:4222", local(0), "0.0.0.0:9090", local(2), "0.0.0.0:9091", local(3), "0.0.0.0", "127.0.0.1")}
+		hosts: strings.NewReplacer("nats:4222", local(0), "0.0.0.0:9090", local(2), "0.0.0.0:9091", local(3), "stage:9091", local(3), "0.0.0.0", "127.0.0.1")}
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	start := func(q *procs.Process) *procs.Process {

@@ -161,13 +161,13 @@ func validationCharts(f *facts) []Chart {
 	if v == nil {
 		return nil
 	}
-	about := fmt.Sprintf("of the devices' own events before the model learned from them, older rounds counting less. The band has confidence %g.", v.Confidence)
+	about := fmt.Sprintf("on events that the model has not learned from yet; recent rounds count most. Band: confidence %g.", v.Confidence)
 	if v.Repeated {
-		about = fmt.Sprintf("of the same users' events in all rounds of a phase: the model has learned from them. The band, of confidence %g, is about them alone.", v.Confidence)
+		about = fmt.Sprintf("on the same users' events in all rounds of a phase, from which the model has learned. Band, about them alone: confidence %g.", v.Confidence)
 	}
 	var out []Chart
 	if v.Accuracy != nil {
-		out = append(out, validationChart("accuracy", "Accuracy", "Share of right predictions, "+about, f.rounds.points, percent,
+		out = append(out, validationChart("accuracy", "Accuracy", "Share of right predictions "+about, f.rounds.points, percent,
 			func(v *learner.Validation) *learner.Scores { return v.Accuracy }))
 	}
 	return append(out, validationChart("loss", "Loss", "Mean loss "+about, f.rounds.points, number,

@@ -148,6 +148,9 @@ func TestVerdicts(t *testing.T) {
 				t.Errorf("%+v, want level %s and section %q", v, s.level, s.section)
 			}
 			d := w.document(t)
+			if silent := facts.counted && facts.stage.silence != ""; silent != strings.Contains(text(d.byID("tiles")), "the stage is silent") {
+				t.Errorf("a stage that is silent: %t; the tiles say %q", silent, text(d.byID("tiles")))
+			}
 			got := text(d.byID("verdict")) + " " + text(d.byID("detail"))
 			for _, want := range append(s.says, words[s.level]+":", s.section) {
 				if !strings.Contains(got, want) {

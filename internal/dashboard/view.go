@@ -124,20 +124,22 @@ func (f *facts) tiles(task Task) []Tile {
 	if n := len(f.rates.points); n > 0 {
 		r := f.rates.points[n-1]
 		rate.Value, rate.Note = number(r.accepted/r.seconds), "accepted"
-		if !f.counted {
+		switch {
+		case !f.counted:
 			rate.Note = "users, in the last round"
+		case f.stage.silence != "":
+			rate.Value, rate.Note = "unknown", "the stage is silent"
 		}
 	}
-	ratio := Tile{"Signal to noise", "none yet", "gradient norm over noise norm; noise alone is about 1"}
+	ratio := Tile{"Signal to noise", "none yet", "gradient over noise; noise alone is about 1"}
+	if f.last.NoiseStd > 0 {
+		ratio.Note = fmt.Sprintf("noise alone is about 1; its level is %s in one coordinate", number(f.last.NoiseStd))
+	}
 	for _, point := range slices.Backward(f.rounds.points) {
 		if r, ok := point.signal(); ok {
 			ratio.Value = number(r)
 			break
 		}
-	}
-	noise := Tile{"Noise level", "none yet", "standard deviation in one coordinate of the mean gradient"}
-	if f.last.NoiseStd > 0 {
-		noise.Value = number(f.last.NoiseStd)
 	}
 	took := Tile{"Last round took", "none yet", ""}
 	if f.last.Took > 0 {
@@ -151,7 +153,7 @@ func (f *facts) tiles(task Task) []Tile {
 		l := s.Loss.Recent
 		tiles = append(tiles, Tile{"Loss", number(l.Value), fmt.Sprintf("recent rounds; between %s and %s", number(l.Low), number(l.High))})
 	}
-	return append(tiles, rate, took, ratio, noise)
+	return append(tiles, rate, took, ratio)
 }
 
 func (f *facts) cohort(now time.Time) Cohort {

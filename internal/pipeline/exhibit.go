@@ -109,12 +109,18 @@ func (e *exhibit) watch(o stage.Observer) stage.Observer {
 	return all
 }
 
+// ended shows how the learner ended.
+func (e *exhibit) ended(ctx context.Context, err error) {
+	if e != nil {
+		e.board.Stop(stopOf(ctx, err))
+	}
+}
+
 // linger shows how the task ended until ctx is done.
 func (e *exhibit) linger(ctx context.Context, tell func() error) error {
 	if e == nil {
 		return nil
 	}
-	e.board.Stop(stopOf(ctx, nil))
 	if err := tell(); err != nil {
 		return err
 	}
@@ -127,7 +133,7 @@ func (e *exhibit) close(ctx context.Context, err error) error {
 	if e == nil {
 		return nil
 	}
-	e.board.Stop(stopOf(ctx, err))
+	e.ended(ctx, err) // where the learner did not begin
 	close(e.shown)
 	e.stop()
 	return e.serving.Wait()

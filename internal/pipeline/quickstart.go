@@ -147,7 +147,9 @@ func Quickstart(ctx context.Context, c QuickstartConfig) (report QuickstartRepor
 	group, running := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		watch := observers{c.Watch, rejected, c.scorer(running, store, population), show.observer()}
-		return c.learn(running, name, body, conns[0], store, learnerIdentity, stageIdentity.Public(), watch)
+		err := c.learn(running, name, body, conns[0], store, learnerIdentity, stageIdentity.Public(), watch)
+		show.ended(ctx, err)
+		return err
 	})
 	group.Go(func() error { return c.mix(running, name, conns[1], stageIdentity, show) })
 	var sent client.Summary

@@ -41,3 +41,6 @@ func Section(t *testing.T, path, begin, want, end string) {
 	}
 	File(t, path, before+begin+want+end+after)
 }
+
+// Updating reports whether -update was given: a test that writes what it cannot compare, such as a picture, asks.
+func Updating() bool { return *update }
