@@ -52,7 +52,6 @@ type world struct {
 	params  randomizer.Params
 	learner ed25519.PublicKey
 	stage   *seal.Identity
-	pins    [2]string // fingerprints of learner and stage
 	url     string
 	dir     string
 	conns   []*natsjs.Conn
