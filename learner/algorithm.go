@@ -24,6 +24,8 @@ type Estimate struct {
 	Users            uint64    // reports in the mean
 	PrivacyVariance  float64   // variance of one coordinate due to privacy noise, exact
 	RoundingVariance float64   // the same due to stochastic rounding, upper bound
+	// NoiseProxy is a sub-Gaussian variance proxy of both together in one coordinate: E exp(s noise) <= exp(s^2 NoiseProxy/2) for all s.
+	NoiseProxy float64
 }
 
 // An Algorithm is a single-pass first-order method as a state machine: Query says at which point the next cohort's mean
@@ -56,8 +58,19 @@ type Skipper interface {
 // ScalesOf returns the scales of the coordinates that an algorithm's model lives in, nil for the features as they are or where they are
 // not estimated yet.
 func ScalesOf(a Algorithm) []float64 {
-	if p, ok := a.(*Precondition); ok {
-		return p.Scales()
+	switch a := a.(type) {
+	case *Precondition:
+		return a.Scales()
+	case *Validated:
+		return ScalesOf(a.inner)
+	}
+	return nil
+}
+
+// ValidationOf returns what progressive validation says so far, nil where there is none or before the first round with scores.
+func ValidationOf(a Algorithm) *Validation {
+	if v, ok := a.(*Validated); ok {
+		return v.Validation()
 	}
 	return nil
 }
@@ -73,7 +86,7 @@ func checkEstimate(e Estimate, dim int) error {
 	if n := convex.Norm(e.Gradient); math.IsNaN(n) || math.IsInf(n, 0) {
 		return fmt.Errorf("step: the gradient estimate is not finite")
 	}
-	for _, v := range [...]float64{e.PrivacyVariance, e.RoundingVariance} {
+	for _, v := range [...]float64{e.PrivacyVariance, e.RoundingVariance, e.NoiseProxy} {
 		if !(v >= 0) || math.IsInf(v, 0) {
 			return fmt.Errorf("step: variance %v, want a finite number of at least 0", v)
 		}

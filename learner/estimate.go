@@ -9,7 +9,8 @@ import (
 // EstimateMean turns a cohort's released totals into the noisy mean of its clipped vectors, with the known variance of one
 // coordinate (Cheu, Joseph, Mao, Peng, Shuffle Private Stochastic Convex Optimization, ICLR 2022, Algorithm 2 and
 // Theorem 3.2). users counts reports; noiseTrials counts every binomial trial in a total: the users' own, the top-up and both
-// floors. The gradient has params.Dim coordinates; a caller that reports extra coordinates cuts them off.
+// floors. The gradient has params.Dim coordinates; Validated cuts
+// off what is reported after it.
 //
 // It refuses what users reports and noiseTrials trials cannot produce, and fewer trials than the reports carry.
 func EstimateMean(params randomizer.Params, totals []uint64, users, noiseTrials uint64) (Estimate, error) {
@@ -32,5 +33,6 @@ func EstimateMean(params randomizer.Params, totals []uint64, users, noiseTrials 
 		mean[i] /= m
 	}
 	v := params.Variance(users, noiseTrials)
-	return Estimate{Gradient: mean, Users: users, PrivacyVariance: v.Privacy / m / m, RoundingVariance: v.RoundingMax / m / m}, nil
+	return Estimate{Gradient: mean, Users: users, PrivacyVariance: v.Privacy / m / m, RoundingVariance: v.RoundingMax / m / m,
+		NoiseProxy: v.Proxy / m / m}, nil
 }

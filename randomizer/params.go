@@ -83,6 +83,9 @@ type Variance struct {
 	Privacy float64
 	// RoundingMax bounds the variance of stochastic rounding, reached when every user sits half-way between levels.
 	RoundingMax float64
+	// Proxy is a sub-Gaussian variance proxy of both together, at least their sum; equal to it for a fair coin. A flip has
+	// Coin.SubGaussian, and the rounding of one user, which takes one of two neighbouring levels, at most a quarter.
+	Proxy float64
 }
 
 // Variance returns the variance of one coordinate of what Decode returns for users reports with noiseTrials trials in
@@ -94,5 +97,6 @@ func (p Params) Variance(users, noiseTrials uint64) Variance {
 	return Variance{
 		Privacy:     step * step * float64(noiseTrials) * q * (1 - q),
 		RoundingMax: step * step * float64(users) / 4,
+		Proxy:       step * step * (float64(noiseTrials)*p.Coin.SubGaussian() + float64(users)/4),
 	}
 }

@@ -86,3 +86,31 @@ func TestVariance(t *testing.T) {
 		t.Errorf("variance %+v, want 12.5 and 1.389 times 9", v)
 	}
 }
+
+// E exp(t (X - p)) <= exp(t^2 s2/2) for one flip, over all t that matter, and s2 is not wasted: it is between the variance and a quarter,
+// and touched somewhere.
+func TestCoinSubGaussian(t *testing.T) {
+	for _, c := range []Coin{1, 1000, 1 << 20, 1 << 22, Fair / 2, Fair - 9, Fair - 8, Fair - 1, Fair, Fair + 1, Fair + 1000, 3 << 22, 1<<CoinBits - 1} {
+		p, s2 := c.Float(), c.SubGaussian()
+		if s2 < p*(1-p) || s2 > 0.25 {
+			t.Errorf("coin %v: %v outside [%v, 0.25]", c, s2, p*(1-p))
+		}
+		tight := math.Inf(1)
+		for x := -60.0; x <= 60; x += 1.0 / 64 {
+			if x == 0 {
+				continue
+			}
+			// log of the moment generating function, without overflow
+			log := -p*x + math.Log1p(p*math.Expm1(x))
+			if slack := s2 - 2*log/(x*x); slack < -1e-9 {
+				t.Errorf("coin %v: at t = %v the proxy %v is too small by %v", c, x, s2, -slack)
+				break
+			} else {
+				tight = min(tight, slack)
+			}
+		}
+		if tight > 0.01 {
+			t.Errorf("coin %v: the proxy %v is at least %v larger than needed", c, s2, tight)
+		}
+	}
+}
