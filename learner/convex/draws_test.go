@@ -63,6 +63,8 @@ type scene struct {
 	loss convex.Proximal
 	e    convex.Example
 	a, b []float64
+
+	smoothing float64 // of the envelope that was drawn, 0 for none
 }
 
 func draw(t *rapid.T) scene {
@@ -100,7 +102,8 @@ func drawSmoothing(t *rapid.T) float64 {
 func drawLoss(t *rapid.T) (convex.Loss, scene) {
 	s := draw(t)
 	if rapid.Bool().Draw(t, "envelope") {
-		return envelope(t, s.loss, drawSmoothing(t)), s
+		s.smoothing = drawSmoothing(t)
+		return envelope(t, s.loss, s.smoothing), s
 	}
 	return s.loss, s
 }
