@@ -2,6 +2,7 @@ package learner
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/panlearn/panlearn/learner/convex"
@@ -18,18 +19,36 @@ const (
 // is added to it: -envelope where every phase has a Smoothing, -restarts where there may be more phases than one.
 // The Algorithm is a Skipper.
 func New(p Plan) (Algorithm, error) {
+	var a learns
+	var err error
 	if p.Precondition != nil {
-		return p.preconditioned()
+		a, err = p.preconditioned()
+	} else {
+		a, err = p.unscaled()
 	}
-	a, err := p.unscaled()
 	if err != nil {
 		return nil, err
 	}
-	return a, nil
+	if p.Validation == nil {
+		if p.ExtraDim != 0 {
+			return nil, fmt.Errorf("plan: %d extra coordinates, want 0 without a validation", p.ExtraDim)
+		}
+		return a, nil
+	}
+	return p.validated(a)
+}
+
+// validated reads the scores that come after the gradient.
+func (p Plan) validated(a learns) (Algorithm, error) {
+	if p.ExtraDim != p.Validation.Dim() {
+		return nil, fmt.Errorf("plan: %d extra coordinates, want %d for its validation", p.ExtraDim, p.Validation.Dim())
+	}
+	repeated := slices.ContainsFunc(p.Phases, func(f Phase) bool { return f.RoundsPerUser > 1 })
+	return newValidated(*p.Validation, repeated, a)
 }
 
 // preconditioned builds the method of the phases after the first, which is of moments.
-func (p Plan) preconditioned() (Algorithm, error) {
+func (p Plan) preconditioned() (*Precondition, error) {
 	if len(p.Phases) < 2 || !p.Phases[0].Moments || p.Phases[0].Rounds != 1 || p.Phases[0].RoundsPerUser != 1 {
 		return nil, fmt.Errorf("plan: precondition: want one round of moments first, and phases after it")
 	}

@@ -85,7 +85,7 @@ func (d draft) split(ratio float64) []uint64 {
 // is within sqrt(2r/lambda) of the optimum in the mean. Without a ridge all that is known is that it lies in the set.
 func (d draft) along(users []uint64) (Plan, error) {
 	p := d.p
-	out := Plan{Algorithm: d.method, Users: p.Users, Dim: p.Dim, ExtraDim: p.ExtraDim, ClipNorm: p.ClipNorm, EncodeNorm: p.encodedNorm(),
+	out := Plan{Algorithm: d.method, Users: p.Users, Dim: p.Dim, ExtraDim: p.scores(), Validation: p.Validation, ClipNorm: p.ClipNorm, EncodeNorm: p.encodedNorm(),
 		Set: p.Set, Ridge: p.Ridge, Continuous: p.Continuous, TrivialRisk: d.trivial, Clips: p.Lipschitz > p.ClipNorm}
 	k := uint64(len(users))
 	if p.MaxRounds > 0 && p.MaxRounds < k {

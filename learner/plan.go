@@ -15,9 +15,11 @@ type Plan struct {
 	Algorithm  string  `json:"algorithm"`
 	Users      uint64  `json:"users"` // n
 	Dim        int     `json:"dim"`
-	ExtraDim   int     `json:"extra_dim"`    // coordinates reported after the Dim of the gradient
+	ExtraDim   int     `json:"extra_dim"`    // coordinates reported after the Dim of the gradient: those of Validation
 	ClipNorm   float64 `json:"clip_norm"`    // L of the gradient
 	EncodeNorm float64 `json:"encoded_norm"` // of the gradient with the extra coordinates, the randomizer's L
+	// Validation says what devices report of the announced point's score after the gradient; nil where they report nothing of it.
+	Validation *convex.Scorecard `json:"validation,omitempty"`
 	// Set is the constraint set that every point of the run lies in.
 	Set convex.SetDeclaration `json:"set"`
 	// Ridge is lambda of the term (lambda/2)||theta||^2, which is known to all: the learner adds its gradient, no device does.
@@ -97,4 +99,15 @@ func (p Plan) Reported(phase int) (dim int, norm float64) {
 		return p.Precondition.Dim, p.Precondition.Norm
 	}
 	return p.Dim + p.ExtraDim, p.EncodeNorm
+}
+
+// Inflation is what scores make the noise of a gradient: sqrt(L^2 + w^2)/L, 1 without them.
+func (p Plan) Inflation() float64 { return p.EncodeNorm / p.ClipNorm }
+
+// Scores is how many of the coordinates that devices encode in a phase, the last ones, are scores.
+func (p Plan) Scores(phase int) int {
+	if p.Phases[phase].Moments {
+		return 0
+	}
+	return p.ExtraDim
 }

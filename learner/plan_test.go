@@ -136,7 +136,7 @@ func TestPlanKeepsWhatIsFixed(t *testing.T) {
 // Two extra coordinates of norm w are charged as one block: sensitivity hypot(L, w) in d+2 coordinates.
 func TestPlanChargesExtraCoordinates(t *testing.T) {
 	q := a9a()
-	q.Cohort, q.ExtraDim, q.ExtraNorm = 434, 2, 0.75
+	q.Cohort, q.Validation = 434, &convex.Scorecard{Norm: 0.75, High: 1, Correctness: true}
 	p := plan(t, q)
 	if p.EncodeNorm != 1.25 || p.Phases[0].Privacy.Dim != 126 || p.ClipNorm != 1 || p.Dim != 124 {
 		t.Errorf("encoded norm %v in %d coordinates, gradient %v in %d", p.EncodeNorm, p.Phases[0].Privacy.Dim, p.ClipNorm, p.Dim)
@@ -204,8 +204,7 @@ func TestProblemsAreRefused(t *testing.T) {
 		"smoothness":     func(p *learner.Problem) { p.Smoothness = nan },
 		"lipschitz":      func(p *learner.Problem) { p.Lipschitz = nan },
 		"start risk":     func(p *learner.Problem) { p.StartRisk = -1 },
-		"extra norm":     func(p *learner.Problem) { p.ExtraDim = 2 },
-		"extra dim":      func(p *learner.Problem) { p.ExtraDim = -1 },
+		"norm":           func(p *learner.Problem) { p.Validation = &convex.Scorecard{High: 1} },
 		"cohort":         func(p *learner.Problem) { p.Cohort = 40000 },
 		"minimum cohort": func(p *learner.Problem) { p.Cohort, p.Minimum = 10, 11 },
 		"noise damping":  func(p *learner.Problem) { p.NoiseDamping = 1.5 },

@@ -82,6 +82,8 @@ func (p *Precondition) Done() bool { return p.scales != nil && p.inner.Done() }
 // Model returns the method's, in the scaled coordinates; before there are scales it is the start.
 func (p *Precondition) Model() []float64 { return p.inner.Model() }
 
+func (p *Precondition) fingerprint() [sha256.Size]byte { return p.config }
+
 func (p *Precondition) header() header {
 	return header{method: methodMoments, dim: p.how.Dim, count: uint64(bit(p.scales != nil)), config: p.config}
 }
@@ -186,7 +188,7 @@ func (p Problem) afterMoments() Problem {
 
 // ofMoments is the problem as the accountant sees it in the first round.
 func (p Problem) ofMoments() Problem {
-	p.Dim, p.ExtraDim = p.Precondition.Dim, 0
+	p.Dim, p.Validation = p.Precondition.Dim, nil
 	return p
 }
 

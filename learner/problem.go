@@ -28,9 +28,8 @@ type Problem struct {
 	Lipschitz  float64               // of the loss, +Inf if there is none; see ForLoss
 	StartRisk  float64               // upper bound on the loss at theta = 0; 0 means unknown
 
-	// ExtraDim coordinates of joint norm at most ExtraNorm are reported beside the gradient and charged with it.
-	ExtraDim  int
-	ExtraNorm float64
+	// Validation has devices report what the announced point scores on their events after the gradient, and charges for it; nil: no.
+	Validation *convex.Scorecard
 
 	// Precondition has a first cohort of MomentUsers, among Users, estimate second moments of the features; nil: none. The constants of
 	// the loss are those for features of norm at most Precondition.Bound.
@@ -81,10 +80,6 @@ func (p Problem) Validate() error {
 		return fmt.Errorf("smoothness: %v, want a number above 0, or +Inf", p.Smoothness)
 	case !(p.Lipschitz >= 0):
 		return fmt.Errorf("lipschitz: %v, want a number of at least 0, or +Inf", p.Lipschitz)
-	case p.ExtraDim < 0 || p.ExtraDim > maxDim:
-		return fmt.Errorf("extra dim: %d, want 0 to %d", p.ExtraDim, maxDim)
-	case (p.ExtraDim > 0) != (p.ExtraNorm > 0):
-		return fmt.Errorf("extra norm: %v with %d extra coordinates, want both above 0 or both 0", p.ExtraNorm, p.ExtraDim)
 	case p.Cohort > p.Users:
 		return fmt.Errorf("cohort: %d, want at most users = %d, or 0 to have it planned", p.Cohort, p.Users)
 	case p.Minimum > p.Users || (p.Cohort > 0 && p.Minimum > p.Cohort):
@@ -98,12 +93,17 @@ func (p Problem) Validate() error {
 	if err := p.checkMoments(); err != nil {
 		return err
 	}
+	if p.Validation != nil {
+		if err := p.Validation.Validate(); err != nil {
+			return err
+		}
+	}
 	for _, f := range [...]struct {
 		name     string
 		value    float64
 		positive bool
 	}{
-		{"clip norm", p.ClipNorm, true}, {"ridge", p.Ridge, false}, {"start risk", p.StartRisk, false}, {"extra norm", p.ExtraNorm, false},
+		{"clip norm", p.ClipNorm, true}, {"ridge", p.Ridge, false}, {"start risk", p.StartRisk, false},
 	} {
 		if f.value > 0 || (f.value == 0 && !f.positive) {
 			if !math.IsInf(f.value, 0) {
@@ -131,11 +131,26 @@ func (p Problem) damping(method string) float64 {
 // gradientNorm bounds the norm of a clipped gradient.
 func (p Problem) gradientNorm() float64 { return min(p.ClipNorm, p.Lipschitz) }
 
-// encodedNorm is the norm to which gradient and extra coordinates together are bounded.
-func (p Problem) encodedNorm() float64 { return math.Hypot(p.ClipNorm, p.ExtraNorm) }
+// encodedNorm is the norm to which the gradient, with the scores after it, is bounded.
+func (p Problem) encodedNorm() float64 {
+	if p.Validation == nil {
+		return p.ClipNorm
+	}
+	return p.Validation.Joined(p.ClipNorm)
+}
+
+// encodedDim is how many coordinates are reported: the gradient's and the scores'.
+func (p Problem) encodedDim() int { return p.Dim + p.scores() }
+
+func (p Problem) scores() int {
+	if p.Validation == nil {
+		return 0
+	}
+	return p.Validation.Dim()
+}
 
 // request asks the accountant for a cohort of m that answers that many rounds.
 func (p Problem) request(m, rounds uint64) accounting.Request {
-	return accounting.Request{Users: m, Dim: p.Dim + p.ExtraDim, Epsilon: p.Epsilon, Delta: p.Delta, Trust: p.Trust,
+	return accounting.Request{Users: m, Dim: p.encodedDim(), Epsilon: p.Epsilon, Delta: p.Delta, Trust: p.Trust,
 		HonestFraction: p.HonestFraction, Rounds: int(rounds), MaxBits: p.MaxBits, Coin: p.Coin, Profile: p.Profile}
 }

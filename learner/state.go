@@ -20,6 +20,7 @@ const (
 	methodStream   = 3
 	methodRestarts = 4
 	methodMoments  = 5
+	methodScores   = 6
 
 	headerLen = 1 + 1 + 4 + 8 + 8 + sha256.Size
 )
@@ -28,15 +29,17 @@ const (
 //
 //	offset  length  field
 //	0       1       version, 2
-//	1       1       method: 1 PSGD and PGD, 2 PAGD, 3 PSGD without an end, 4 restarts and epochs, 5 moments first
-//	2       4       dimension d; moments first: of the features
-//	6       8       steps taken; restarts: stages finished; moments first: 1 once they are estimated
-//	14      8       steps passed over; restarts, moments first: 0
+//	1       1       method: 1 PSGD and PGD, 2 PAGD, 3 PSGD without an end, 4 restarts and epochs, 5 moments first,
+//	                6 scores beside the gradient
+//	2       4       dimension d; moments first: of the features; scores: how many
+//	6       8       steps taken; restarts: stages finished; moments first: 1 once they are estimated; scores: rounds that had them
+//	14      8       steps passed over; restarts, moments first, scores: 0
 //	22      32      SHA-256 of the configuration, the start included
 //	54      8 d     PSGD: theta_t; PAGD: prox centre; restarts: start of the present stage
 //	54+8d   8 d     PSGD: mean of the points; PAGD: aggregate; restarts: the state of the present stage, of its own length
 //
 // Where moments come first, the header is followed by the scales, once they are estimated, and the state of the method after them.
+// Where there are scores, it is followed by their sums, once a round had them, and the state of the method without scores.
 type header struct {
 	method       byte
 	dim          int

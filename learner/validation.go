@@ -80,9 +80,12 @@ func pointwise(proxy float64) float64 {
 }
 
 // uniform is the half width of a band that holds at all moments at once: by the normal mixture with variance 1/prior and Ville's
-// inequality, |S_t| stays below sqrt((V_t + r) ln((V_t + r)/(r alpha^2))) for all t with probability at least 1 - alpha (Robbins, 1970;
-// Howard, Ramdas, McAuliffe, Sekhon, Time-uniform Chernoff bounds, 2020, Proposition 5 of its companion).
+// inequality, |S_t| stays below sqrt((V_t + r) ln((V_t + r)/(r alpha^2))) for all t with probability at least 1 - alpha (Robbins,
+// Statistical Methods Related to the Law of the Iterated Logarithm, 1970; docs/bounds.md has the steps).
 func uniform(proxy, prior float64) float64 {
+	if prior == 0 { // neither noise nor a sample
+		return 0
+	}
 	const alpha = 1 - ValidationConfidence
 	return math.Sqrt((proxy + prior) * math.Log((proxy+prior)/(prior*alpha*alpha)))
 }

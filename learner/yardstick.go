@@ -25,7 +25,7 @@ type Yardstick struct {
 	Method    string // that the bound is of: the best one for it
 	Rounds    uint64
 	Cohort    uint64  // of the first phase
-	NoiseStd  float64 // of one coordinate of the mean of a round of the first phase, in units of the encoded norm
+	NoiseStd  float64 // of one coordinate of the mean of a round of the first phase, in units of the clip norm
 	Risk      float64 // bound on the expected excess risk
 	Err       error   // why there is none
 }
@@ -60,15 +60,16 @@ func (l local) exact(m, rounds uint64) (noise, accounting.Plan, error) {
 
 // localOf returns the better one of two mechanisms for one message, and its name.
 func localOf(p Problem, mu float64) (local, string, error) {
-	unit, err := PrivUnitError(p.Dim+p.ExtraDim, p.Epsilon)
+	unit, err := PrivUnitError(p.encodedDim(), p.Epsilon)
 	if gauss := 4 / (mu * mu); err == nil && gauss < unit {
 		return local{perUser: gauss}, "analytic Gaussian mechanism of every user", nil
 	}
 	return local{perUser: unit}, "PrivUnitG of every user", err
 }
 
-// yardstickProblem is the problem without what is this system's own.
+// yardstickProblem is the problem without what is this system's own, and without scores: others do nothing but learn.
 func yardstickProblem(p Problem) Problem {
+	p.Validation = nil
 	p.Trust, p.HonestFraction, p.Interactive = accounting.Shuffle, accounting.One, true
 	p.Cohort, p.Minimum, p.MaxBits, p.MaxRounds, p.Profile = 0, 0, 0, 0, accounting.Numeric
 	return p
@@ -84,11 +85,11 @@ func (pl *Planner) Yardsticks(p Problem, method string) ([]Yardstick, error) {
 	if err != nil {
 		return nil, fmt.Errorf("yardsticks: %w", err)
 	}
-	alone, mechanism, err := localOf(p, mu)
+	q := yardstickProblem(p)
+	alone, mechanism, err := localOf(q, mu)
 	if err != nil {
 		return nil, fmt.Errorf("yardsticks: %w", err)
 	}
-	q := yardstickProblem(p)
 	var once, again []string
 	for _, m := range Methods() {
 		if q.Applies(m) != nil {
@@ -137,6 +138,7 @@ func yardstick(p Problem, name, mechanism string, methods []string, from source)
 func (pl *Planner) paper(p Problem, method string) Yardstick {
 	out := Yardstick{Name: YardstickPaper, Mechanism: "this one with the closed-form constants of the paper", Method: method}
 	p.Algorithm, p.Profile, p.Trust, p.HonestFraction, p.MaxBits = method, accounting.Paper, accounting.Shuffle, accounting.One, 0
+	p.Validation = nil
 	plan, err := pl.Plan(p)
 	if err != nil {
 		out.Err = err

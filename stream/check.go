@@ -24,6 +24,7 @@ const (
 // Bounds that no honest peer comes near; they keep what a peer sends from growing memory.
 const (
 	MaxDim    = 1 << 20
+	MaxScores = 1 << 4 // coordinates of a report that are no part of the gradient
 	MaxBundle = 1 << 16
 	MaxReason = 64 // bytes of a reason
 	MaxPhases = 64
@@ -106,8 +107,8 @@ func checkRound(m *wire.Round) error {
 	}
 	if m.Mechanism != nil {
 		err = errors.Join(err, headRoom(m.Cohort, m.Mechanism))
-		if !moments && len(m.Point) != int(m.Mechanism.Dim) {
-			err = errors.Join(err, fmt.Errorf("point has %d values: want dim %d", len(m.Point), m.Mechanism.Dim))
+		if want := int(m.Mechanism.Dim) - int(m.Mechanism.Scores); !moments && len(m.Point) != want {
+			err = errors.Join(err, fmt.Errorf("point has %d values: want %d, dim without scores", len(m.Point), want))
 		}
 	}
 	for i, v := range m.Point {

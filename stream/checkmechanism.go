@@ -17,6 +17,9 @@ func checkMechanism(m *wire.Mechanism, trust wire.Trust) error {
 	if m.Dim == 0 || m.Dim > MaxDim {
 		err = errors.Join(err, fmt.Errorf("dim %d: want 1 to %d", m.Dim, MaxDim))
 	}
+	if m.Scores > MaxScores || m.Scores >= max(m.Dim, 1) {
+		err = errors.Join(err, fmt.Errorf("scores %d: want at most %d, and fewer than dim", m.Scores, MaxScores))
+	}
 	if m.Levels == 0 {
 		err = errors.Join(err, errors.New("levels 0: want at least 1"))
 	}

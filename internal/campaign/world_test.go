@@ -42,6 +42,7 @@ label: {positive: ["1"], negative: ["-1"]}
 model: {loss: logistic, radius: 1, clip_norm: 0.25}
 privacy: {epsilon: 40, delta: 1e-3, trust: shuffle, seal: %s}
 schedule: {users: %d}
+validation: {off: true}
 `
 )
 

@@ -51,6 +51,7 @@ label: {positive: ["1"], negative: ["-1"]}
 model: {loss: logistic, radius: 1, clip_norm: 0.25}
 privacy: {epsilon: 8, delta: 1e-3, trust: shuffle}
 schedule: {users: %d}
+validation: {off: true}
 `
 )
 

@@ -121,7 +121,7 @@ func or(text, instead string) string {
 
 // drift holds the task file against a declaration.
 func (v *visit) drift(of string, declaration []byte) {
-	own, err := v.Spec.Canonical()
+	own, err := v.Spec.CanonicalFor(declaration)
 	switch {
 	case err != nil:
 		v.find("drift", natsjs.Failure, "%v", err)

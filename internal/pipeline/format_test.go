@@ -29,6 +29,7 @@ var kept = map[string][]string{
 	"pagd":     {"schedule.algorithm=pagd", "schedule.rounds.max=4"},
 	"restarts": {"schedule.algorithm=pagd-restarts", "model.ridge=0.1", "schedule.rounds.max=5"},
 	"epochs":   {"schedule.continuous=epochs", "schedule.rounds.max=4"},
+	"scores":   {"schedule.rounds.max=4"}, // the others began before there were scores
 	"moments":  {"features.precondition={users: 200, damping: 0.05}", "norm_bound=1", "schedule.rounds.max=4"},
 }
 
@@ -132,12 +133,12 @@ func TestKeptFormats(t *testing.T) {
 			if _, err := os.Stat(dir); err != nil && *keepFormat && format == pebblestore.FolderFormat {
 				keep(t, dir, spec)
 			}
-			t.Run(fmt.Sprintf("%d/%s", format, method), func(t *testing.T) { goesOn(t, dir) })
+			t.Run(fmt.Sprintf("%d/%s", format, method), func(t *testing.T) { goesOn(t, dir, spec) })
 		}
 	}
 }
 
-func goesOn(t *testing.T, dir string) {
+func goesOn(t *testing.T, dir string, spec []string) {
 	folder, key := filepath.Join(t.TempDir(), "state"), filepath.Join(t.TempDir(), "learner.key")
 	if err := os.CopyFS(folder, os.DirFS(filepath.Join(dir, "state"))); err != nil {
 		t.Fatal(err)
@@ -194,6 +195,9 @@ func goesOn(t *testing.T, dir string) {
 	store, err := pebblestore.Open(folder, pebblestore.Options{})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if _, err := taskOf(t.Context(), store, small(t, spec...)); err != nil {
+		t.Errorf("the task file as it is read now: %v", err)
 	}
 	learning, err := service.New(service.Config{Task: name, Records: broker, Store: upTo{store, lastRound}, Identity: learner, Build: BuildAlgorithm,
 		Prepare: func() (*wire.Task, error) { return nil, errors.New("planned anew") },

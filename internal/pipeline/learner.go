@@ -165,7 +165,7 @@ func taskOf(ctx context.Context, store state.Store, spec *task.Spec) (*wire.Task
 	if err != nil {
 		return nil, err
 	}
-	declared, err := spec.Canonical()
+	declared, err := spec.CanonicalFor(view.Task.Declaration)
 	if err != nil {
 		return nil, err
 	}

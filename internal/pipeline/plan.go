@@ -77,7 +77,18 @@ func problemOf(spec *task.Spec, features *task.FeatureMap, loss convex.Loss) (le
 	if p.Precondition = spec.Preconditioner(); p.Precondition != nil {
 		p.MomentUsers = uint64(spec.Features.Precondition.Users)
 	}
+	if p.Validation, err = spec.Scorecard(features); err != nil {
+		return learner.Problem{}, err
+	}
 	return p.ForLoss(loss, features.Bound(), features.Labels()...), nil
+}
+
+// Score is what devices compute of their events beside the gradient; nil where they compute nothing.
+func (j Job) Score() func(dst, theta []float64, e convex.Example) {
+	if j.Plan.Validation == nil {
+		return nil
+	}
+	return j.Features.NewScorer(*j.Plan.Validation, j.Loss).Score
 }
 
 // Suite is how reports of a task are sealed.
@@ -128,9 +139,10 @@ func (j Job) Wire() (*wire.Task, error) {
 		if phase.Moments {
 			statistic = wire.Statistic_STATISTIC_SECOND_MOMENTS
 		}
+		mechanism := manifest.Mechanism(params, phase.Privacy.FloorTrials, bundleOf(suite, params, phase.Cohort))
+		mechanism.Scores = uint32(j.Plan.Scores(i))
 		plan.Phases = append(plan.Phases, &wire.Phase{
-			Statistic: statistic, Users: phase.Users, Rounds: phase.Rounds, Cohort: phase.Cohort, Minimum: phase.Minimum,
-			Mechanism:     manifest.Mechanism(params, phase.Privacy.FloorTrials, bundleOf(suite, params, phase.Cohort)),
+			Statistic: statistic, Users: phase.Users, Rounds: phase.Rounds, Cohort: phase.Cohort, Minimum: phase.Minimum, Mechanism: mechanism,
 			RoundsPerUser: uint32(min(phase.RoundsPerUser, math.MaxUint32)), Smoothing: phase.Smoothing,
 		})
 	}
@@ -157,6 +169,7 @@ func BuildAlgorithm(t *wire.Task) (learner.Algorithm, error) {
 			pair{"users of a phase", stored.GetUsers(), own.Users}, pair{"smoothing", stored.GetSmoothing(), own.Smoothing},
 			pair{"rounds_per_user", uint64(stored.GetRoundsPerUser()), own.RoundsPerUser},
 			pair{"dim", int(stored.GetMechanism().GetDim()), dim}, pair{"clip_norm", stored.GetMechanism().GetClipNorm(), norm},
+			pair{"scores", int(stored.GetMechanism().GetScores()), plan.Scores(i)},
 			pair{"second moments", stored.GetStatistic() == wire.Statistic_STATISTIC_SECOND_MOMENTS, own.Moments})
 	}
 	for _, one := range fields {

@@ -87,6 +87,9 @@ type QuickstartReport struct {
 	NoiseStd      float64 `json:"noise_std"`
 	PaperNoiseStd float64 `json:"paper_noise_std"`
 
+	// Validation is what the users' own scores said, see learner.Validation; null where the task has none.
+	Validation *learner.Validation `json:"validation"`
+
 	Snapshot model.Snapshot `json:"-"`
 }
 
@@ -267,7 +270,8 @@ func (c QuickstartConfig) report(ctx context.Context, v View, population *sim.Sy
 	}
 	out := QuickstartReport{Accepted: snapshot.Privacy.Users, Rounds: snapshot.Round,
 		Epsilon: snapshot.Privacy.Epsilon, Delta: snapshot.Privacy.Delta, ModelVersion: snapshot.ModelVersion,
-		NoiseStd: c.Job.Plan.First().Privacy.NoiseStd, Snapshot: snapshot}
+		NoiseStd: c.Job.Plan.Inflation() * c.Job.Plan.First().Privacy.NoiseStd, Snapshot: snapshot,
+		Validation: learner.ValidationOf(v.Algorithm)}
 	users := int(v.Task.Plan.Users)
 	examples := population.Take(users + testEvents)
 	test := examples[users:]
@@ -276,7 +280,7 @@ func (c QuickstartConfig) report(ctx context.Context, v View, population *sim.Sy
 	model := learner.Unscaled(v.Algorithm.Model(), learner.ScalesOf(v.Algorithm), block)
 	out.TestAccuracy, out.ExcessRisk = accuracy(model), population.ExcessRisk(model)
 	out.OptimumAccuracy = accuracy(population.Truth())
-	plain, err := sim.Run(ctx, sim.Config{Plan: c.Job.Plan, Loss: c.Job.Loss, Examples: examples[:users], Seed: c.Seed, Exact: true})
+	plain, err := sim.Run(ctx, sim.Config{Plan: c.Job.Plan, Loss: c.Job.Loss, Score: c.Job.Score(), Examples: examples[:users], Seed: c.Seed, Exact: true})
 	if err != nil {
 		return out, err
 	}

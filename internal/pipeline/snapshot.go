@@ -148,6 +148,8 @@ type Status struct {
 	Ended         bool            `json:"ended"`
 	EndReason     string          `json:"end_reason,omitempty"` // as the signed End has it
 	LastBatch     json.RawMessage `json:"last_batch"`           // null before the first
+	// Validation is what progressive validation says; null where it is off, or before the first round with scores.
+	Validation *learner.Validation `json:"validation"`
 	Adversaries
 }
 
@@ -158,7 +160,7 @@ func (v View) Status() (Status, error) {
 		return Status{}, err
 	}
 	s := Status{Task: v.Task.Name, Round: v.Checkpoint.Cursor.Round, Rounds: service.Planned(v.Task.Plan), EpsilonSpent: spent.Epsilon,
-		DeltaSpent: spent.Delta, EpsilonBudget: v.Task.Plan.EpsilonBudget, Ended: v.Checkpoint.Ended(), LastBatch: v.Checkpoint.LastBatch}
+		DeltaSpent: spent.Delta, EpsilonBudget: v.Task.Plan.EpsilonBudget, Ended: v.Checkpoint.Ended(), LastBatch: v.Checkpoint.LastBatch, Validation: learner.ValidationOf(v.Algorithm)}
 	if s.Adversaries, err = v.adversaries(spent.Epsilon); err != nil {
 		return Status{}, err
 	}

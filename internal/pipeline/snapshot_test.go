@@ -80,7 +80,7 @@ func TestContractFields(t *testing.T) {
 	answers := map[Question]map[string]any{}
 	for q, want := range map[Question]string{
 		AskSnapshot: "classes declaration ended features format_version intercept loss model_version privacy probabilities round task task_hash weights",
-		AskStatus:   "delta_spent end_reason ended epsilon_budget epsilon_intruder epsilon_learner epsilon_spent last_batch round rounds steps task trust users",
+		AskStatus:   "delta_spent end_reason ended epsilon_budget epsilon_intruder epsilon_learner epsilon_spent last_batch round rounds steps task trust users validation",
 		AskLedger:   "chain delta end_reason ended entries epsilon epsilon_intruder epsilon_learner intact rounds_per_user trust",
 	} {
 		v, err := answer(t.Context(), store, q)
@@ -101,12 +101,16 @@ func TestContractFields(t *testing.T) {
 	if got := strings.Join(last, " "); got != "attempt cohort noise_trials rejects round users void" {
 		t.Errorf("last_batch has the fields %s", got)
 	}
+	validation, parts := fields(t, answers[AskStatus]["validation"])
+	if got := strings.Join(parts, " "); got != "accuracy confidence loss rounds" || validation["rounds"] != answers[AskStatus]["steps"] {
+		t.Errorf("validation has the fields %s: %v", got, validation)
+	}
 	_, entry := fields(t, answers[AskLedger]["entries"].([]any)[0])
 	if got := strings.Join(entry, " "); got != "attempt delta epsilon hash kind noise_trials previous round sequence users" {
 		t.Errorf("a ledger entry has the fields %s", got)
 	}
 	if _, quick := fields(t, QuickstartReport{}); strings.Join(quick, " ") != "accepted delta epsilon events events_per_second excess_risk"+
-		" model_version noise_std non_private_accuracy non_private_excess_risk optimum_accuracy paper_noise_std rejected rounds test_accuracy" {
+		" model_version noise_std non_private_accuracy non_private_excess_risk optimum_accuracy paper_noise_std rejected rounds test_accuracy validation" {
 		t.Errorf("the quickstart's report has the fields %q", quick)
 	}
 	if _, err := answer(t.Context(), store, "weather"); err == nil {

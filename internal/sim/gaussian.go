@@ -25,6 +25,6 @@ func (o gaussian) mean(q learner.Query, cohort []int32) (learner.Estimate, error
 	for j := range out.Gradient {
 		out.Gradient[j] += std * normal.NormFloat64()
 	}
-	out.PrivacyVariance = std * std
+	out.PrivacyVariance, out.NoiseProxy = std*std, std*std
 	return out, nil
 }

@@ -13,11 +13,12 @@ import (
 // devices computes what the users' devices compute in one phase.
 type devices struct {
 	loss     convex.Loss
+	score    func(dst, theta []float64, e convex.Example)
 	examples []convex.Example
 	how      *convex.Preconditioner
 	clip     float64
 	dim      int
-	vector   []float64      // scratch: what is reported, then the extra coordinates, which are zero
+	vector   []float64      // scratch: what is reported, then the scores
 	scaled   convex.Example // scratch
 }
 
@@ -34,6 +35,9 @@ func (d *devices) report(user int32, q learner.Query) []float64 {
 	}
 	d.loss.Gradient(g, q.Point, x)
 	convex.Clip(g, d.clip)
+	if own := d.vector[d.dim:]; len(own) > 0 {
+		d.score(own, q.Point, x)
+	}
 	return d.vector
 }
 
@@ -41,9 +45,9 @@ func (d *devices) report(user int32, q learner.Query) []float64 {
 type exact struct{ *devices }
 
 func (o exact) mean(q learner.Query, cohort []int32) (learner.Estimate, error) {
-	sum := make([]float64, o.dim)
+	sum := make([]float64, len(o.vector))
 	for _, user := range cohort {
-		for j, g := range o.report(user, q)[:o.dim] {
+		for j, g := range o.report(user, q) {
 			sum[j] += g
 		}
 	}
@@ -87,10 +91,5 @@ func (o *mixed) mean(q learner.Query, cohort []int32) (learner.Estimate, error) 
 	if err != nil {
 		return learner.Estimate{}, err
 	}
-	estimate, err := learner.EstimateMean(o.params, release.Totals, release.Users, release.NoiseTrials)
-	if err != nil {
-		return learner.Estimate{}, err
-	}
-	estimate.Gradient = estimate.Gradient[:o.dim]
-	return estimate, nil
+	return learner.EstimateMean(o.params, release.Totals, release.Users, release.NoiseTrials)
 }

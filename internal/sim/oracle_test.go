@@ -72,13 +72,14 @@ func TestTheorem32_NoiseIsAsPlanned(t *testing.T) {
 	}
 }
 
-// A gradient is clipped before anything else sees it, and extra coordinates are sent as zero.
+// A gradient is clipped before anything else sees it, and scores come after it.
 func TestDevicesClip(t *testing.T) {
 	d := devices{loss: convex.Squared{}, clip: 1, dim: 2, vector: make([]float64, 3),
+		score:    func(dst, theta []float64, e convex.Example) { dst[0] = theta[0] + e.Label },
 		examples: []convex.Example{{Value: []float64{3, 4}, Label: -10}}}
 	got := d.report(0, learner.Query{Point: []float64{0, 0}})
-	if math.Abs(got[0]-0.6) > 1e-15 || math.Abs(got[1]-0.8) > 1e-15 || got[2] != 0 {
-		t.Errorf("gradient %v, want [0.6 0.8 0]", got)
+	if math.Abs(got[0]-0.6) > 1e-15 || math.Abs(got[1]-0.8) > 1e-15 || got[2] != -10 {
+		t.Errorf("report %v, want [0.6 0.8 -10]", got)
 	}
 }
 

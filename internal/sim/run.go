@@ -15,8 +15,10 @@ import (
 
 // Config fixes a simulated run.
 type Config struct {
-	Plan     learner.Plan
-	Loss     convex.Loss
+	Plan learner.Plan
+	Loss convex.Loss
+	// Score writes what a point scores on an event, as Plan.Validation says; wanted where there is one, and not called elsewhere.
+	Score    func(dst, theta []float64, e convex.Example)
 	Examples []convex.Example // one a user, at least Plan.TakenUsers; which of them take part, and when, follows from the seed
 	Seed     uint64
 	// InOrder lets the users take part in the order of Examples, whatever the seed: a stream in time.
@@ -38,6 +40,9 @@ type Round struct {
 	Cohort      []int32          // their indices in Examples; only valid during the call
 	Model       func() []float64 // as of now; a copy, only valid during the call
 	Scales      []float64        // of the coordinates that Model lives in; see Result
+	Point       []float64        // at which the cohort was asked
+	// Validation is what the scores say so far; nil without scores.
+	Validation *learner.Validation
 }
 
 // Result is what a run gives.
@@ -48,6 +53,8 @@ type Result struct {
 	Rounds uint64
 	Users  uint64 // in all rounds
 	State  []byte // of the method at its end
+	// Validation is what the scores said; nil without scores.
+	Validation *learner.Validation
 }
 
 // Run takes every planned step. A continuous plan it runs until the examples that are left do not fill a cohort. It stops early
@@ -69,7 +76,8 @@ func Run(ctx context.Context, c Config) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("simulate: %w", err)
 	}
-	return Result{Model: r.method.Model(), Scales: learner.ScalesOf(r.method), Rounds: r.rounds, Users: r.users, State: state}, nil
+	return Result{Model: r.method.Model(), Scales: learner.ScalesOf(r.method), Rounds: r.rounds, Users: r.users, State: state,
+		Validation: learner.ValidationOf(r.method)}, nil
 }
 
 type run struct {
@@ -129,9 +137,10 @@ func (c Config) oracle(phase int, reports rand.Source) (oracle, error) {
 		}
 	}
 	dim, clip := c.Plan.Reported(phase)
-	users := devices{loss: loss, examples: c.Examples, how: c.Plan.Precondition, clip: clip, vector: make([]float64, dim), dim: dim}
+	users := devices{loss: loss, score: c.Score, examples: c.Examples, how: c.Plan.Precondition, clip: clip, vector: make([]float64, dim),
+		dim: dim - c.Plan.Scores(phase)}
 	if !c.Plan.Phases[phase].Moments {
-		users.dim, users.clip = c.Plan.Dim, c.Plan.ClipNorm
+		users.clip = c.Plan.ClipNorm
 	}
 	switch {
 	case c.Exact:
@@ -153,6 +162,9 @@ func (c Config) oracle(phase int, reports rand.Source) (oracle, error) {
 func (c Config) validate() error {
 	if c.Loss == nil {
 		return fmt.Errorf("loss: missing")
+	}
+	if c.Plan.Validation != nil && c.Score == nil {
+		return fmt.Errorf("score: missing, the plan has a validation")
 	}
 	features := c.Plan.Dim / c.Loss.Parameters(1)
 	if c.Loss.Parameters(features) != c.Plan.Dim {
@@ -221,7 +233,7 @@ func (r *run) round() error {
 	r.rounds++
 	if r.OnRound != nil {
 		r.OnRound(Round{Step: q.Step, Steps: r.Plan.Rounds(), Users: uint64(len(cohort)), Cohort: cohort, Model: r.method.Model,
-			Scales: learner.ScalesOf(r.method)})
+			Scales: learner.ScalesOf(r.method), Point: q.Point, Validation: learner.ValidationOf(r.method)})
 	}
 	return nil
 }

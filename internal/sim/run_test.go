@@ -20,12 +20,16 @@ func small(t testing.TB) (*sim.Synthetic, sim.Config) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	card := convex.Scorecard{Norm: 0.5, High: 2, Correctness: true}
 	plan, err := learner.MakePlan(learner.Problem{Users: 2000, Dim: 3, ClipNorm: s.FeatureBound(), Set: convex.SetDeclaration{Radius: 3}, Epsilon: 2, Delta: 1e-6,
-		HonestFraction: accounting.One, Trust: accounting.ShufflePan, ExtraDim: 1, ExtraNorm: 0.5}.ForLoss(s.Loss(), s.FeatureBound(), 1))
+		HonestFraction: accounting.One, Trust: accounting.ShufflePan, Validation: &card}.ForLoss(s.Loss(), s.FeatureBound(), 1))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s, sim.Config{Plan: plan, Loss: s.Loss(), Examples: s.Take(2000), Seed: 11}
+	score := func(dst, theta []float64, e convex.Example) {
+		card.Write(dst, s.Loss().Value(theta, e), (e.Dot(theta) > 0) == (e.Label > 0))
+	}
+	return s, sim.Config{Plan: plan, Loss: s.Loss(), Score: score, Examples: s.Take(2000), Seed: 11}
 }
 
 func TestRunIsAFunctionOfItsSeed(t *testing.T) {

@@ -68,7 +68,7 @@ func progressOf(task *wire.Task, at state.Checkpoint, ledger *state.Ledger, alg 
 	}
 	p := Progress{
 		Round: at.Cursor.Round, Rounds: Planned(task.Plan), EpsilonSpent: spent.Epsilon,
-		EpsilonBudget: task.Plan.EpsilonBudget, Delta: spent.Delta, ModelNorm: convex.Norm(alg.Model()),
+		EpsilonBudget: task.Plan.EpsilonBudget, Delta: spent.Delta, ModelNorm: convex.Norm(alg.Model()), Validation: learner.ValidationOf(alg),
 	}
 	p.Steps, p.Users = Tally(task.Plan, ledger.Rounds())
 	return p, nil

@@ -217,7 +217,8 @@ func (c *core) settle(out *commit, b *wire.Batch, hash state.Hash, alg learner.A
 	out.applied.NoiseStd = math.Sqrt(estimate.PrivacyVariance)
 	out.applied.RoundingStd = math.Sqrt(estimate.RoundingVariance)
 	if c.round.Statistic == wire.Statistic_STATISTIC_GRADIENT {
-		out.applied.GradientNorm = convex.Norm(estimate.Gradient)
+		gradient := estimate.Gradient[:len(estimate.Gradient)-int(c.round.Mechanism.Scores)]
+		out.applied.GradientNorm = convex.Norm(gradient)
 	}
 	cost, err := c.cost(c.round)
 	if err != nil {

@@ -227,8 +227,14 @@ func (s *Service) oneRound(ctx context.Context, c *core, past past) (*core, erro
 	}
 	step.applied.Took = time.Since(since)
 	s.config.Observer.Applied(step.applied)
-	s.config.Logger.Info("round committed", "task", s.config.Task, "round", r, "attempt", step.applied.Attempt,
-		"users", step.applied.BatchUsers, "cohort", step.applied.Cohort, "void", step.applied.Void,
-		"epsilon_spent", step.applied.EpsilonSpent)
+	attributes := []any{"task", s.config.Task, "round", r, "attempt", step.applied.Attempt, "users", step.applied.BatchUsers,
+		"cohort", step.applied.Cohort, "void", step.applied.Void, "epsilon_spent", step.applied.EpsilonSpent}
+	if v := step.applied.Validation; v != nil {
+		attributes = append(attributes, "progressive_loss", v.Loss.Recent.Value)
+		if v.Accuracy != nil {
+			attributes = append(attributes, "progressive_accuracy", v.Accuracy.Recent.Value)
+		}
+	}
+	s.config.Logger.Info("round committed", attributes...)
 	return resume(s.config.Identity, s.config.Build, step.next, step.ledger)
 }

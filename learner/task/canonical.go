@@ -57,3 +57,18 @@ func ParseDeclaration(data []byte) (*Spec, error) {
 	}
 	return s, nil
 }
+
+// CanonicalFor is Canonical in the terms of a task that stands, by its canonical declaration: one from before there was validation has no
+// scores, and a file that leaves validation as it is by default, or off, declares that task.
+func (s *Spec) CanonicalFor(standing []byte) ([]byte, error) {
+	other, err := ParseDeclaration(standing)
+	if err != nil || other.Validation != nil || s.Validation == nil {
+		return s.Canonical()
+	}
+	if v := *s.Validation; !v.Off && v != (Validation{Weight: DefaultValidationWeight}) {
+		return s.Canonical()
+	}
+	out := *s
+	out.Validation = nil
+	return out.Canonical()
+}

@@ -44,6 +44,7 @@ func (s *Spec) SetDefaults() {
 	or(&s.Privacy.Seal, "hpke")
 	s.setDefaultAlgorithm()
 	or(&s.Schedule.Deadline, Duration(60*time.Second))
+	s.setDefaultValidation()
 }
 
 func or[T comparable](field *T, value T) {

@@ -21,6 +21,9 @@ type Spec struct {
 	Model    Model    `json:"model"`
 	Privacy  Privacy  `json:"privacy"`
 	Schedule Schedule `json:"schedule"`
+
+	// Validation is about what reports carry beside the gradient. nil, which no file can say, is none.
+	Validation *Validation `json:"validation,omitempty"`
 }
 
 // Events says how one event is written in a file or stream: one line each, but for idx and parquet.

@@ -51,6 +51,7 @@ label: {positive: ["1"], negative: ["-1"]}
 model: {loss: logistic, radius: 5, clip_norm: 1}
 privacy: {epsilon: 1, delta: 1e-6, seal: %s}
 schedule: {users: %d}
+validation: {off: true}
 `
 
 // Rows a second of one gateway with a synced file store, from the row to the acknowledged sealed report. The broker

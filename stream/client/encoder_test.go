@@ -19,6 +19,7 @@ label: {positive: ["1"], negative: ["-1"]}
 model: {loss: logistic, radius: 3, clip_norm: 2}
 privacy: {epsilon: 1, delta: 1e-3, trust: shuffle}
 schedule: {users: 100}
+validation: {off: true}
 `
 
 // zeros is an entropy source without noise: fair coins are zero, and rounding goes up.
@@ -45,7 +46,7 @@ func TestPhaseDecidesWhatIsReported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	terms := &Terms{Loss: loss, Features: features, Phases: []PhaseTerms{{Params: params(1 << 20), Loss: loss}, {Params: params(1 << 16), Loss: envelope}}}
+	terms := &Terms{Spec: spec, Loss: loss, Features: features, Phases: []PhaseTerms{{Params: params(1 << 20), Loss: loss}, {Params: params(1 << 16), Loss: envelope}}}
 	e := newEncoder(terms, zeros{})
 	x := convex.Example{Index: []int32{0, 2}, Value: []float64{1, -1}, Label: 1}
 	point := []float64{0.5, 1, -2}
@@ -87,7 +88,7 @@ func TestMomentsAndScales(t *testing.T) {
 		t.Fatal(err)
 	}
 	loss := convex.Logistic{}
-	terms := &Terms{Loss: loss, Features: features, Scaling: spec.Preconditioner(), Phases: []PhaseTerms{
+	terms := &Terms{Spec: spec, Loss: loss, Features: features, Scaling: spec.Preconditioner(), Phases: []PhaseTerms{
 		{Params: randomizer.Params{Dim: 3, ClipNorm: 1.25, Levels: 1 << 20, Trials: 4, Coin: randomizer.Fair}, Moments: true},
 		{Params: randomizer.Params{Dim: 4, ClipNorm: 2, Levels: 1 << 20, Trials: 4, Coin: randomizer.Fair}, Loss: loss}}}
 	e := newEncoder(terms, zeros{})
@@ -134,6 +135,74 @@ func TestMomentsAndScales(t *testing.T) {
 				t.Errorf("phase %d, scales %v: reported %v, want %v", c.phase, c.scales, got, want)
 				break
 			}
+		}
+	}
+}
+
+// A report is the gradient, clipped to L, and the scores of the announced point after it, of norm at most w: what the accountant charges
+// as one vector of norm sqrt(L^2 + w^2). The scores are of the loss also where the gradient is of its envelope.
+func TestScoresComeAfterTheGradient(t *testing.T) {
+	spec, err := task.Parse([]byte(plainTask), []string{"validation.off=false", "validation.weight=0.5", "model.clip_norm=0.6"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	features, err := spec.Compile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	card, err := spec.Scorecard(features)
+	if err != nil {
+		t.Fatal(err)
+	}
+	loss := convex.Logistic{}
+	envelope, err := convex.NewEnvelope(loss, 0.5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	params := randomizer.Params{Dim: 5, ClipNorm: card.Joined(0.6), Levels: 1 << 20, Trials: 4, Coin: randomizer.Fair}
+	terms := &Terms{Spec: spec, Loss: loss, Features: features, Card: card, Phases: []PhaseTerms{
+		{Params: params, Loss: loss, Scores: 2}, {Params: params, Loss: envelope, Scores: 2}}}
+	e := newEncoder(terms, zeros{})
+	point := []float64{0.5, 1, -2}
+	for phase, gradientOf := range []convex.Loss{loss, envelope} {
+		if err := e.at(phase, point, nil); err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range []convex.Example{
+			{Index: []int32{0, 2}, Value: []float64{1, -1}, Label: 1},
+			{Index: []int32{0, 2}, Value: []float64{1, -1}, Label: -1}, // wrong by far: the gradient is clipped
+			{Index: []int32{1}, Value: []float64{-0.1}, Label: 1},
+		} {
+			want := make([]float64, 3, 5)
+			gradientOf.Gradient(want, point, x)
+			convex.Clip(want, 0.6)
+			score := want[3:5]
+			card.Write(score, loss.Value(point, x), (x.Dot(point) > 0) == (x.Label > 0))
+			report, err := e.draw(x, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, got := range decoded(t, params, report) {
+				if math.Abs(got-want[:5][i]) > 1e-4 {
+					t.Errorf("phase %d, label %v: coordinate %d is %v, want %v", phase, x.Label, i, got, want[:5])
+				}
+			}
+		}
+		for _, invalid := range []bool{true, false} { // by the caller's word, or found by the device
+			report, err := e.draw(convex.Example{Index: []int32{0}, Value: []float64{1}, Label: 0}, invalid)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, got := range decoded(t, params, report) {
+				if math.Abs(got) > 1e-4 {
+					t.Errorf("phase %d: coordinate %d of an event that is none is %v, want 0", phase, i, got)
+				}
+			}
+		}
+	}
+	for i, left := range e.report {
+		if left != 0 {
+			t.Errorf("coordinate %d of an event's report is kept", i)
 		}
 	}
 }

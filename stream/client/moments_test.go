@@ -30,6 +30,7 @@ label: {positive: ["1"], negative: ["-1"]}
 model: {loss: logistic, radius: 5, clip_norm: 1}
 privacy: {epsilon: 4, delta: 1e-3, seal: none}
 schedule: {users: 200}
+validation: {off: true}
 `
 	w.spec, err = task.Parse([]byte(declared), nil)
 	must(t, err)

@@ -30,6 +30,7 @@ type Terms struct {
 	Loss      convex.Loss
 	Set       convex.Set             // of points
 	Scaling   *convex.Preconditioner // nil: features as they are
+	Card      *convex.Scorecard      // how scores are reported after the gradient; nil: none
 	Phases    []PhaseTerms           // of the plan, in order
 	Guarantee accounting.Guarantee   // of the costliest phase, at Delta, with the honest fraction relied upon
 	Delta     float64
@@ -47,6 +48,7 @@ type PhaseTerms struct {
 	Params    randomizer.Params
 	Loss      convex.Loss          // whose gradient is reported: the task's, or its Moreau envelope
 	Moments   bool                 // the squares of the features are reported in place of a gradient
+	Scores    int                  // of the coordinates, the last ones: what the point scores on the event
 	Rounds    uint32               // that one user answers
 	Guarantee accounting.Guarantee // of all of them together, for the phase's cohort
 }
@@ -114,12 +116,16 @@ func (t *Terms) scaled(plan *wire.Plan) error {
 	return nil
 }
 
-// encoded are the dimension and the norm of what is reported in a phase, as declared.
-func (t *Terms) encoded(moments bool) (dim int, norm float64) {
+// encoded are the dimension and the norm of what is reported in a phase, and how many of the coordinates are scores, as declared.
+func (t *Terms) encoded(moments bool) (dim int, norm float64, scores int) {
 	if moments {
-		return t.Scaling.Dim, t.Scaling.Norm
+		return t.Scaling.Dim, t.Scaling.Norm, 0
 	}
-	return t.Loss.Parameters(t.Features.Dim()), t.Spec.Model.ClipNorm
+	dim, norm = t.Loss.Parameters(t.Features.Dim()), t.Spec.Model.ClipNorm
+	if t.Card == nil {
+		return dim, norm, 0
+	}
+	return dim + t.Card.Dim(), t.Card.Joined(norm), t.Card.Dim()
 }
 
 // agree decides about one phase.
@@ -132,11 +138,15 @@ func (t *Terms) agree(field string, f *wire.Phase) (PhaseTerms, error) {
 	if out.Loss, err = reported(t.Loss, f.Smoothing); err != nil {
 		return out, refuse(field+".smoothing", fmt.Sprintf("%v: %v", f.Smoothing, err), "0, or one for which the loss has an envelope")
 	}
-	switch dim, norm := t.encoded(out.Moments); {
+	dim, norm, scores := t.encoded(out.Moments)
+	out.Scores = scores
+	switch {
 	case out.Params.Dim != dim:
 		return out, refuse(field+".mechanism.dim", out.Params.Dim, "%d, as declared", dim)
 	case out.Params.ClipNorm != norm:
 		return out, refuse(field+".mechanism.clip_norm", out.Params.ClipNorm, "%v, as declared", norm)
+	case f.Mechanism.Scores != uint32(scores):
+		return out, refuse(field+".mechanism.scores", f.Mechanism.Scores, "%d, as declared", scores)
 	case f.Minimum < t.policy.MinCohort:
 		return out, refuse(field+".minimum", f.Minimum, "at least %d, the policy's min_cohort", t.policy.MinCohort)
 	case f.RoundsPerUser > t.policy.maxRoundsPerUser():
@@ -171,6 +181,9 @@ func (t *Terms) declared() error {
 		return refuse("declaration: model.set", spec.Model.Set, "a set that this program knows")
 	}
 	t.Scaling = spec.Preconditioner()
+	if t.Card, err = spec.Scorecard(t.Features); err != nil {
+		return refuse("declaration: validation", "not valid: "+err.Error(), "a valid one")
+	}
 	plan := t.Task.Plan
 	trust, err := manifest.Trust(plan.Trust)
 	if err != nil {
@@ -221,8 +234,9 @@ func (t *Terms) CheckRound(r *wire.Round, hash stream.Hash, known *stream.Hash) 
 	if known != nil && *known != hash {
 		return refuse(field("manifest hash"), fmt.Sprintf("%x", hash), "%x, which this device answered before", *known)
 	}
-	at, _ := manifest.PhaseOf(t.Task.Plan, r.Step)                                  // it follows, so there is one
-	if dim := t.Phases[at.Index].Params.Dim; len(r.Point) != dim && !at.Moments() { // a round of moments has no point
+	at, _ := manifest.PhaseOf(t.Task.Plan, r.Step) // it follows, so there is one
+	own := t.Phases[at.Index]
+	if dim := own.Params.Dim - own.Scores; len(r.Point) != dim && !at.Moments() { // a round of moments has no point
 		return refuse(field("point"), fmt.Sprintf("%d values", len(r.Point)), "%d", dim)
 	}
 	if t.Scaling != nil && !at.Moments() {
@@ -307,7 +321,7 @@ func (t *Terms) guarantee(release accounting.Release, limit float64) (accounting
 
 // CheckDeclaration refuses terms whose declared part is not the one that the operator has at hand.
 func (t *Terms) CheckDeclaration(spec *task.Spec) error {
-	own, err := spec.Canonical()
+	own, err := spec.CanonicalFor(t.Task.Declaration)
 	if err != nil {
 		return fmt.Errorf("task file: %w", err)
 	}

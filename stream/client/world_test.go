@@ -32,6 +32,7 @@ label: {positive: ["1"], negative: ["-1"]}
 model: {loss: logistic, radius: 5, clip_norm: 1}
 privacy: {epsilon: 4, delta: 1e-3, trust: %s, seal: %s, honest_fraction: %s}
 schedule: {users: %d}
+validation: {off: true}
 `
 
 // A world is a broker, a learner that plays its part without learning, and shuffle stages.

@@ -31,7 +31,7 @@ func Params(m *wire.Mechanism) (randomizer.Params, error) {
 }
 
 // Mechanism is the inverse of Params. floorTrials counts the trials of one floor, maxBundle the users that one report
-// message may carry.
+// message may carry. There are no scores among the coordinates; a caller whose reports have some says so.
 func Mechanism(p randomizer.Params, floorTrials uint64, maxBundle uint32) *wire.Mechanism {
 	return &wire.Mechanism{
 		Dim: uint32(p.Dim), ClipNorm: p.ClipNorm, Levels: p.Levels, Trials: p.Trials,

@@ -90,8 +90,11 @@ func checkPhase(plan *wire.Plan, i int) error {
 		return errors.New("no mechanism")
 	case moments(f) && (i > 0 || len(plan.Phases) == 1 || f.Rounds != 1 || f.RoundsPerUser != 1):
 		return fmt.Errorf("second moments in %d rounds, %d a user: want one, in the first of several phases", f.Rounds, f.RoundsPerUser)
-	case !moments(f) && (f.Mechanism.Dim != like.GetMechanism().GetDim() || f.Mechanism.ClipNorm != like.Mechanism.ClipNorm):
-		return fmt.Errorf("dim %d, clip_norm %v: want those of the first phase of gradients", f.Mechanism.Dim, f.Mechanism.ClipNorm)
+	case !moments(f) && (f.Mechanism.Dim != like.GetMechanism().GetDim() || f.Mechanism.ClipNorm != like.Mechanism.ClipNorm ||
+		f.Mechanism.Scores != like.Mechanism.Scores):
+		return fmt.Errorf("dim %d, clip_norm %v, scores %d: want those of the first phase of gradients", f.Mechanism.Dim, f.Mechanism.ClipNorm, f.Mechanism.Scores)
+	case moments(f) && f.Mechanism.Scores != 0:
+		return fmt.Errorf("scores %d: want 0 in a round of second moments, which has no point", f.Mechanism.Scores)
 	case f.Rounds == 0 || f.RoundsPerUser == 0:
 		return fmt.Errorf("rounds %d, rounds_per_user %d: want at least 1", f.Rounds, f.RoundsPerUser)
 	case f.RoundsPerUser == 1 && (hi != 0 || taken > f.Users):

@@ -748,6 +748,7 @@ type Mechanism struct {
 	CoinBits      uint32                 `protobuf:"varint,6,opt,name=coin_bits,json=coinBits,proto3" json:"coin_bits,omitempty"`          // always 24
 	FloorTrials   uint64                 `protobuf:"varint,7,opt,name=floor_trials,json=floorTrials,proto3" json:"floor_trials,omitempty"` // of one floor
 	MaxBundle     uint32                 `protobuf:"varint,8,opt,name=max_bundle,json=maxBundle,proto3" json:"max_bundle,omitempty"`       // users in one report message
+	Scores        uint32                 `protobuf:"varint,9,opt,name=scores,proto3" json:"scores,omitempty"`                              // how many of the dim coordinates, the last ones, are no part of the gradient
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -838,13 +839,20 @@ func (x *Mechanism) GetMaxBundle() uint32 {
 	return 0
 }
 
+func (x *Mechanism) GetScores() uint32 {
+	if x != nil {
+		return x.Scores
+	}
+	return 0
+}
+
 // Round opens a round. SHA-256 of its canonical body is the round manifest hash.
 type Round struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
 	Version    uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
 	TaskHash   []byte                 `protobuf:"bytes,2,opt,name=task_hash,json=taskHash,proto3" json:"task_hash,omitempty"`
 	Round      uint64                 `protobuf:"varint,3,opt,name=round,proto3" json:"round,omitempty"`
-	Point      []float64              `protobuf:"fixed64,4,rep,packed,name=point,proto3" json:"point,omitempty"` // theta, dim values; none in a round of second moments
+	Point      []float64              `protobuf:"fixed64,4,rep,packed,name=point,proto3" json:"point,omitempty"` // theta, dim - scores values; none in a round of second moments
 	Mechanism  *Mechanism             `protobuf:"bytes,5,opt,name=mechanism,proto3" json:"mechanism,omitempty"`
 	Cohort     uint64                 `protobuf:"varint,6,opt,name=cohort,proto3" json:"cohort,omitempty"`
 	Minimum    uint64                 `protobuf:"varint,7,opt,name=minimum,proto3" json:"minimum,omitempty"`
@@ -2189,7 +2197,7 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"\tmechanism\x18\x05 \x01(\v2\x16.panlearn.v1.MechanismR\tmechanism\x12&\n" +
 	"\x0frounds_per_user\x18\x06 \x01(\rR\rroundsPerUser\x12\x1c\n" +
 	"\tsmoothing\x18\a \x01(\x01R\tsmoothing\x124\n" +
-	"\tstatistic\x18\b \x01(\x0e2\x16.panlearn.v1.StatisticR\tstatistic\"\xdd\x01\n" +
+	"\tstatistic\x18\b \x01(\x0e2\x16.panlearn.v1.StatisticR\tstatistic\"\xf5\x01\n" +
 	"\tMechanism\x12\x10\n" +
 	"\x03dim\x18\x01 \x01(\rR\x03dim\x12\x1b\n" +
 	"\tclip_norm\x18\x02 \x01(\x01R\bclipNorm\x12\x16\n" +
@@ -2199,7 +2207,8 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"\tcoin_bits\x18\x06 \x01(\rR\bcoinBits\x12!\n" +
 	"\ffloor_trials\x18\a \x01(\x04R\vfloorTrials\x12\x1d\n" +
 	"\n" +
-	"max_bundle\x18\b \x01(\rR\tmaxBundle\"\xb1\x03\n" +
+	"max_bundle\x18\b \x01(\rR\tmaxBundle\x12\x16\n" +
+	"\x06scores\x18\t \x01(\rR\x06scores\"\xb1\x03\n" +
 	"\x05Round\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1b\n" +
 	"\ttask_hash\x18\x02 \x01(\fR\btaskHash\x12\x14\n" +

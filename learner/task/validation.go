@@ -1,0 +1,120 @@
+package task
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/panlearn/panlearn/learner/convex"
+)
+
+// DefaultValidationWeight makes the noise of the gradient sqrt(1 + 1/16), 3.1 %, larger.
+const DefaultValidationWeight = 0.25
+
+// Validation says what a report carries beside the gradient: the loss, and for labels that are classes whether the class was predicted,
+// of the announced point on the device's own event. Every task has it unless it is switched off.
+type Validation struct {
+	Off bool `json:"off,omitempty"` // nothing beside the gradient
+	// Weight is w/L, the norm of what is reported of the scores over clip_norm: more makes the scores clearer, and the noise of
+	// everything sqrt(1 + weight^2) times as large. Default 0.25.
+	Weight float64 `json:"weight,omitempty"`
+	// LossBound is the largest loss that is reported; a larger one is reported as this. 0, the default, takes three times the largest loss
+	// of a model of zeros for labels that are classes, and once for numbers and counts, rounded up to two digits.
+	LossBound float64 `json:"loss_bound,omitempty"`
+}
+
+// setDefaultValidation switches it on where a file says nothing. A canonical form without it has none: it is that of a task from before
+// there was one.
+func (s *Spec) setDefaultValidation() {
+	if s.Validation == nil {
+		s.Validation = new(Validation)
+	}
+	if !s.Validation.Off {
+		or(&s.Validation.Weight, DefaultValidationWeight)
+	}
+}
+
+func (s *Spec) checkValidation() error {
+	v := s.Validation
+	switch {
+	case v == nil:
+		return nil
+	case v.Off && v.Weight != 0:
+		return refuse("validation.weight", v.Weight, "nothing with validation.off")
+	case v.Off && v.LossBound != 0:
+		return refuse("validation.loss_bound", v.LossBound, "nothing with validation.off")
+	case v.Off:
+		return nil
+	case v.Weight < 0.001 || v.Weight > 10:
+		return refuse("validation.weight", v.Weight, "a number from 0.001 to 10")
+	case v.LossBound < 0:
+		return refuse("validation.loss_bound", v.LossBound, "a number > 0, or 0 for one that goes by the loss")
+	}
+	return nil
+}
+
+// Scorecard is how the scores of an event become coordinates; nil where there are none. features is the compiled declaration.
+func (s *Spec) Scorecard(features *FeatureMap) (*convex.Scorecard, error) {
+	v := s.Validation
+	if v == nil || v.Off {
+		return nil, nil
+	}
+	loss, err := s.Loss()
+	if err != nil {
+		return nil, err
+	}
+	out := &convex.Scorecard{Norm: v.Weight * s.Model.ClipNorm, High: v.LossBound, Correctness: features.Classification(), LabelNoise: s.Model.LabelNoise}
+	if out.High == 0 {
+		out.High = defaultLossBound(loss, features)
+	}
+	if s.Model.LabelNoise > 0 { // the corrected loss can be negative
+		out.Low = -out.High
+	}
+	if err := out.Validate(); err != nil {
+		return nil, fmt.Errorf("task: validation: %w", err)
+	}
+	return out, nil
+}
+
+func defaultLossBound(loss convex.Loss, features *FeatureMap) float64 {
+	zero, most := make([]float64, loss.Parameters(1)), 0.0
+	for _, label := range features.Labels() { // convex in the label where it is a number, so largest at an end
+		most = max(most, loss.Value(zero, convex.Example{Value: []float64{0}, Label: label}))
+	}
+	if features.Classification() {
+		most *= 3
+	}
+	return roundUp(most)
+}
+
+// roundUp returns the smallest number of two decimal digits that is at least x: the same on machines whose logarithms differ in the last bits.
+func roundUp(x float64) float64 {
+	if !(x > 1e-100) {
+		return 1 // a loss that a model of zeros does not have
+	}
+	digit := math.Pow(10, math.Floor(math.Log10(x))-1)
+	return math.Ceil(x/digit-1e-6) * digit
+}
+
+// A Scorer scores points on events. One goroutine uses it.
+type Scorer struct {
+	card     convex.Scorecard
+	loss     convex.Loss
+	features *FeatureMap
+	scores   []float64 // scratch
+}
+
+// NewScorer returns what a device computes of a task's events for its card.
+func (m *FeatureMap) NewScorer(card convex.Scorecard, loss convex.Loss) *Scorer {
+	return &Scorer{card: card, loss: loss, features: m}
+}
+
+// Score overwrites dst, of the card's length, with what a point scores on an event that the loss accepts. It keeps nothing of the event.
+func (s *Scorer) Score(dst, theta []float64, e convex.Example) {
+	correct := false
+	if s.card.Correctness {
+		s.scores = s.features.Scores(s.scores, theta, e)
+		correct = s.features.Predict(s.scores) == e.Label
+		clear(s.scores)
+	}
+	s.card.Write(dst, s.loss.Value(theta, e), correct)
+}
