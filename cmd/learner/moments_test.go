@@ -23,7 +23,7 @@ func TestPlanShowsMoments(t *testing.T) {
 		t.Errorf("moments %+v before cohorts of %d in %d dimensions", r.Moments, r.Cohort, r.Dim)
 	}
 	for _, a := range r.Alternatives {
-		if a.Applies && (!a.Phases[0].Moments || a.Phases[1].Moments || a.Privacy.Dim != 4) {
+		if a.Applies && (!a.Phases[0].Moments || a.Phases[1].Moments || a.Privacy.Dim != 6) {
 			t.Errorf("%s: %+v", a.Algorithm, a.Phases)
 		}
 	}
@@ -70,7 +70,7 @@ func TestSimulateMoments(t *testing.T) {
 			t.Errorf("%s: %+v", b.Name, b)
 		}
 	}
-	result, err := sim.Run(t.Context(), sim.Config{Plan: job.Plan, Loss: job.Loss, Examples: s.train, Seed: 1})
+	result, err := sim.Run(t.Context(), sim.Config{Plan: job.Plan, Loss: job.Loss, Score: job.Score(), Examples: s.train, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/panlearn/panlearn/internal/cli"
 	"github.com/panlearn/panlearn/internal/pipeline"
 	"github.com/panlearn/panlearn/learner"
+	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
@@ -62,8 +63,10 @@ type planReport struct {
 	LastCohort uint64          `json:"last_cohort"`
 	Minimum    uint64          `json:"minimum_cohort"`
 	Dim        int             `json:"dim"`
-	Privacy    accounting.Plan `json:"privacy"`
+	Privacy    accounting.Plan `json:"privacy"` // its clip norm is that of what is encoded: with scores larger than the gradient's
 
+	// Validation is what is reported beside the gradient, and what it costs; null where nothing is.
+	Validation *scores `json:"validation"`
 	// Moments is the cohort that estimates second moments before all others, where the task has one.
 	Moments *phase `json:"moments,omitempty"`
 
@@ -79,6 +82,13 @@ type planReport struct {
 	Comparison   comparison    `json:"comparison"`
 	Alternatives []alternative `json:"alternatives"`
 	Yardsticks   []yardstick   `json:"yardsticks"`
+}
+
+// A scores is what progressive validation adds to a report.
+type scores struct {
+	convex.Scorecard
+	Coordinates int     `json:"coordinates"`
+	Inflation   float64 `json:"noise_inflation"` // what the noise of the gradient is multiplied by
 }
 
 // An alternative is what one algorithm would do, or why it does not apply.
@@ -111,7 +121,7 @@ type phase struct {
 	G             int     `json:"g"`
 	B             uint64  `json:"b"`
 	P             float64 `json:"p"`
-	NoiseStd      float64 `json:"noise_std"` // of one coordinate, rounding left out, in units of the clip norm
+	NoiseStd      float64 `json:"noise_std"` // of one coordinate, rounding left out, in units of the encoded norm
 	Smoothing     float64 `json:"smoothing"` // 0: the loss itself
 	Risk          float64 `json:"risk"`      // bound at its end
 	Dim           int     `json:"d"`
@@ -130,7 +140,7 @@ type yardstick struct {
 	Algorithm string   `json:"algorithm,omitempty"`
 	Rounds    *uint64  `json:"rounds"`
 	Cohort    *uint64  `json:"cohort"`
-	NoiseStd  *float64 `json:"noise_std"` // of one coordinate of a round's mean, in units of the encoded norm
+	NoiseStd  *float64 `json:"noise_std"` // of one coordinate of a round's mean, in units of the clip norm
 	Risk      *float64 `json:"predicted_excess_risk"`
 	Reason    string   `json:"reason,omitempty"` // why there is no plan
 }
@@ -160,6 +170,9 @@ func survey(job pipeline.Job) (planSurvey, error) {
 	out := planSurvey{job: job, report: planReport{Task: job.Spec.Name, Algorithm: p.Algorithm, Why: p.Why, Users: p.Users, Rounds: p.Rounds(),
 		Cohort: first.Cohort, LastCohort: first.LastCohort, Minimum: first.Minimum, Dim: p.Dim, Privacy: first.Privacy,
 		PredictedExcessRisk: p.PredictedExcessRisk, TrivialRisk: p.TrivialRisk, Vacuous: p.Vacuous, Clips: p.Clips}}
+	if p.Validation != nil {
+		out.report.Validation = &scores{Scorecard: *p.Validation, Coordinates: p.Validation.Dim(), Inflation: p.Inflation()}
+	}
 	if one := phaseOf(p.Phases[0]); one.Moments {
 		out.report.Moments = &one
 	}

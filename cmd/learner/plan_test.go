@@ -55,7 +55,7 @@ func TestPlanShowsEveryAlgorithm(t *testing.T) {
 		}
 		var bits, size uint64
 		for _, ph := range a.Phases {
-			bits = max(bits, ph.RoundsPerUser*4*(uint64(ph.G)+ph.B)) // d = 3 and the intercept
+			bits = max(bits, ph.RoundsPerUser*6*(uint64(ph.G)+ph.B)) // d = 3, the intercept, and 2 scores
 			if !(ph.NoiseStd > 0) || ph.Users == 0 || ph.Cohort == 0 {
 				t.Errorf("%s: phase %+v", a.Algorithm, ph)
 			}

@@ -15,13 +15,17 @@ func (r planReport) print(w io.Writer) error {
 mechanism     d = %d, g = %d, b = %d, p = %.6g: %d bits a coordinate, %d bytes a report
 noise         %.4g of the clip norm, standard deviation of one coordinate of a round's mean gradient, rounding included
               central DP %.4g, local DP %.4g`, r.Task, r.Algorithm, r.Users, r.Rounds, r.Cohort, r.LastCohort, r.Minimum,
-		r.Dim, p.Levels, p.Trials, p.P, p.BitsPerCoordinate, p.ReportBytes, p.TotalStd(), r.Comparison.CentralNoiseStd, r.Comparison.LocalNoiseStd)
+		r.Dim, p.Levels, p.Trials, p.P, p.BitsPerCoordinate, p.ReportBytes, r.inflation()*p.TotalStd(), r.Comparison.CentralNoiseStd, r.Comparison.LocalNoiseStd)
 	if r.Comparison.PaperNoiseStd != nil {
 		fmt.Fprintf(w, ", the paper's constants %.4g", *r.Comparison.PaperNoiseStd)
 	}
 	if m := r.Moments; m != nil {
 		fmt.Fprintf(w, "\nmoments       in the first round, of %d users: d = %d, g = %d, b = %d, p = %.6g, noise %.4g of their norm",
 			m.Cohort, m.Dim, m.G, m.B, m.P, m.NoiseStd)
+	}
+	if v := r.Validation; v != nil {
+		fmt.Fprintf(w, "\nvalidation    %s on every device's own event: %d more coordinates, noise %.1f %% larger (included; in the table it is of the norm that is encoded)",
+			v.names(), v.Coordinates, 100*(v.Inflation-1))
 	}
 	fmt.Fprintf(w, "\nexcess risk   at most %.4g in expectation", r.PredictedExcessRisk)
 	if r.Vacuous {
@@ -39,6 +43,20 @@ noise         %.4g of the clip norm, standard deviation of one coordinate of a r
 	}
 	fmt.Fprintln(w)
 	return r.printYardsticks(w)
+}
+
+func (r planReport) inflation() float64 {
+	if r.Validation == nil {
+		return 1
+	}
+	return r.Validation.Inflation
+}
+
+func (s scores) names() string {
+	if s.Correctness {
+		return "loss and accuracy"
+	}
+	return "loss"
 }
 
 func (r planReport) printAdvice(w io.Writer) {

@@ -157,6 +157,10 @@ excess risk   %.4f over the known optimum (without privacy %.4f)
 noise         %.4f of the clip norm in each coordinate of a round's mean gradient (the paper's constants: %.2f)
 `, r.Accepted, r.Events, r.Rounds, seen, r.EventsPerSecond, cli.Upper(r.Epsilon, 3), r.Delta, intruder(r.Snapshot.Privacy.Trust), 100*r.TestAccuracy, 100*r.NonPrivateAccuracy,
 		100*r.OptimumAccuracy, r.ExcessRisk, r.NonPrivateExcessRisk, r.NoiseStd, r.PaperNoiseStd)
+	if v := r.Validation; err == nil && v != nil && v.Accuracy != nil {
+		_, err = fmt.Fprintf(w, "its own view  accuracy %.1f %% (%.1f to %.1f %%) of late, as its users say, privately, in the same reports\n",
+			100*v.Accuracy.Recent.Value, 100*v.Accuracy.Recent.Low, 100*v.Accuracy.Recent.High)
+	}
 	return err
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/panlearn/panlearn/internal/cli"
 	"github.com/panlearn/panlearn/internal/pipeline"
 	"github.com/panlearn/panlearn/internal/sim"
+	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/task"
 )
@@ -194,6 +195,11 @@ type simulated struct {
 	TestAbsolute *float64 `json:"test_mean_absolute_error,omitempty"` // of numbers and counts, as TestError
 	TestQuantile *float64 `json:"test_quantile_loss,omitempty"`
 	TestCoverage *float64 `json:"test_coverage,omitempty"` // share of labels at most the predicted quantile
+
+	// ProgressiveLoss and ProgressiveAccuracy are what the users' scores of all rounds say, and Progressive is all that they say.
+	ProgressiveLoss     *float64            `json:"progressive_loss,omitempty"`
+	ProgressiveAccuracy *float64            `json:"progressive_accuracy,omitempty"`
+	Progressive         *learner.Validation `json:"progressive,omitempty"` // of one run
 }
 
 // A simulateReport is the JSON of `learner simulate`.
@@ -263,6 +269,7 @@ type trials struct {
 func (s *simulation) series(ctx context.Context, t trials, c sim.Config) (series, error) {
 	var out series
 	c.Loss, c.Examples, c.InOrder = s.job.Loss, s.train, c.Plan.Continuous != ""
+	c.Score = s.job.Score()
 	var observed []curve
 	for seed := t.first; seed < t.first+uint64(t.seeds); seed++ {
 		c.Seed = seed
@@ -279,6 +286,7 @@ func (s *simulation) series(ctx context.Context, t trials, c sim.Config) (series
 			return out, err
 		}
 		one.Seed = &seed
+		one.progressive(result.Validation)
 		out.runs, out.rounds = append(out.runs, one), result.Rounds
 		observed = append(observed, seen)
 		fmt.Fprintf(t.progress, "%s, seed %d: %s\n", t.name, seed, one)
@@ -313,9 +321,21 @@ func (s *simulated) test(on *simulation, theta, scales []float64) error {
 	return nil
 }
 
+// progressive fills in what the users' scores say, if there are some.
+func (s *simulated) progressive(v *learner.Validation) {
+	if v == nil {
+		return
+	}
+	s.Progressive, s.ProgressiveLoss = v, &v.Loss.Overall.Value
+	if v.Accuracy != nil {
+		s.ProgressiveAccuracy = &v.Accuracy.Overall.Value
+	}
+}
+
 // numbers are the fields that several runs have a mean of.
-func (s *simulated) numbers() [6]**float64 {
-	return [...]**float64{&s.TestLoss, &s.TestAccuracy, &s.TestError, &s.TestAbsolute, &s.TestQuantile, &s.TestCoverage}
+func (s *simulated) numbers() [8]**float64 {
+	return [...]**float64{&s.TestLoss, &s.TestAccuracy, &s.TestError, &s.TestAbsolute, &s.TestQuantile, &s.TestCoverage,
+		&s.ProgressiveLoss, &s.ProgressiveAccuracy}
 }
 
 // over folds every number of the runs.
@@ -367,6 +387,12 @@ func (s simulated) String() string {
 	}
 	if s.TestQuantile != nil {
 		text += fmt.Sprintf(", quantile loss %.5g, coverage %.4f", *s.TestQuantile, *s.TestCoverage)
+	}
+	switch {
+	case s.ProgressiveAccuracy != nil:
+		text += fmt.Sprintf(", progressive accuracy %.4f", *s.ProgressiveAccuracy)
+	case s.ProgressiveLoss != nil:
+		text += fmt.Sprintf(", progressive loss %.4f", *s.ProgressiveLoss)
 	}
 	return text
 }

@@ -57,6 +57,9 @@ func newStatus() *cobra.Command {
 				if err == nil {
 					err = printAdversaries(w, s.Adversaries)
 				}
+				if err == nil {
+					err = printValidation(w, s.Validation)
+				}
 				if s.Ended && err == nil {
 					_, err = fmt.Fprintf(w, "ended: %s\n", s.EndReason)
 				}

@@ -32,8 +32,8 @@ func (f *factory) gauge(name, help string) prometheus.Gauge {
 	return g
 }
 
-func (f *factory) gaugeVec(name, help, label string) *prometheus.GaugeVec {
-	g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: f.labels}, []string{label})
+func (f *factory) gaugeVec(name, help string, labels ...string) *prometheus.GaugeVec {
+	g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: f.labels}, labels)
 	f.keep(g)
 	return g
 }

@@ -3,6 +3,7 @@ package obs
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/shuffle/stage"
 )
@@ -26,6 +27,8 @@ type Learner struct {
 	rounding      prometheus.Gauge
 	gradient      prometheus.Gauge
 	model         prometheus.Gauge
+	loss          *prometheus.GaugeVec
+	accuracy      *prometheus.GaugeVec
 }
 
 // roundBuckets are durations of a round in seconds, to a day.
@@ -57,6 +60,10 @@ func NewLearner(r prometheus.Registerer, task string) (*Learner, error) {
 		rounding:      f.gauge("panlearn_learner_rounding_std", "Bound on the standard deviation of stochastic rounding in one coordinate of the last mean gradient."),
 		gradient:      f.gauge("panlearn_learner_gradient_norm", "Euclidean norm of the last noisy mean gradient."),
 		model:         f.gauge("panlearn_learner_model_norm", "Euclidean norm of the current model."),
+		loss: f.gaugeVec("panlearn_learner_validation_loss", "Progressive validation: mean loss of the announced points on the users' own events, "+
+			"over the last round, recent rounds or all; value, or an end of its 95 % band.", "stretch", "bound"),
+		accuracy: f.gaugeVec("panlearn_learner_validation_accuracy_ratio", "Progressive validation: share of correct predictions of the announced points "+
+			"on the users' own events; as panlearn_learner_validation_loss.", "stretch", "bound"),
 	}
 	for _, outcome := range []string{"applied", "void"} {
 		m.rounds.WithLabelValues(outcome)
@@ -123,4 +130,18 @@ func (m *Learner) progress(p service.Progress) {
 	m.epsilonBudget.Set(p.EpsilonBudget)
 	m.delta.Set(p.Delta)
 	m.model.Set(p.ModelNorm)
+	if v := p.Validation; v != nil {
+		scores(m.loss, v.Loss)
+		if v.Accuracy != nil {
+			scores(m.accuracy, *v.Accuracy)
+		}
+	}
+}
+
+func scores(to *prometheus.GaugeVec, s learner.Scores) {
+	for stretch, band := range map[string]learner.Band{"last": s.Last, "recent": s.Recent, "overall": s.Overall} {
+		for bound, x := range map[string]float64{"value": band.Value, "low": band.Low, "high": band.High} {
+			to.WithLabelValues(stretch, bound).Set(x)
+		}
+	}
 }

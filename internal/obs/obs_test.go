@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"go.uber.org/goleak"
 
+	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/shuffle/stage"
 )
@@ -47,6 +48,8 @@ func script(m *Learner) {
 	m.Resumed(at)
 	m.Announced(1, 40)
 	at.Round, at.Steps, at.Users, at.ModelNorm = 1, 1, 38, 0.25
+	at.Validation = &learner.Validation{Rounds: 1, Loss: learner.Scores{Recent: learner.Band{Value: 0.5, Low: 0.375, High: 0.625}},
+		Accuracy: &learner.Scores{Overall: learner.Band{Value: 0.75, Low: 0.5, High: 1}}}
 	m.Applied(service.Applied{Progress: at, Attempt: 1, Cohort: 40, BatchUsers: 38, NoiseStd: 0.125, RoundingStd: 0.0625,
 		GradientNorm: 0.75, Rejects: map[string]uint64{"duplicate": 2, "a user's own words": 1, "another": 4}, Took: 3 * time.Second})
 	m.Announced(2, 47)
@@ -74,6 +77,28 @@ func TestLearnerValues(t *testing.T) {
 	r, m := newLearner(t)
 	script(m)
 	err := testutil.GatherAndCompare(r, strings.NewReader(`
+# HELP panlearn_learner_validation_loss Progressive validation: mean loss of the announced points on the users' own events, over the last round, recent rounds or all; value, or an end of its 95 % band.
+# TYPE panlearn_learner_validation_loss gauge
+panlearn_learner_validation_loss{bound="high",stretch="last",task="churn"} 0
+panlearn_learner_validation_loss{bound="high",stretch="overall",task="churn"} 0
+panlearn_learner_validation_loss{bound="high",stretch="recent",task="churn"} 0.625
+panlearn_learner_validation_loss{bound="low",stretch="last",task="churn"} 0
+panlearn_learner_validation_loss{bound="low",stretch="overall",task="churn"} 0
+panlearn_learner_validation_loss{bound="low",stretch="recent",task="churn"} 0.375
+panlearn_learner_validation_loss{bound="value",stretch="last",task="churn"} 0
+panlearn_learner_validation_loss{bound="value",stretch="overall",task="churn"} 0
+panlearn_learner_validation_loss{bound="value",stretch="recent",task="churn"} 0.5
+# HELP panlearn_learner_validation_accuracy_ratio Progressive validation: share of correct predictions of the announced points on the users' own events; as panlearn_learner_validation_loss.
+# TYPE panlearn_learner_validation_accuracy_ratio gauge
+panlearn_learner_validation_accuracy_ratio{bound="high",stretch="last",task="churn"} 0
+panlearn_learner_validation_accuracy_ratio{bound="high",stretch="overall",task="churn"} 1
+panlearn_learner_validation_accuracy_ratio{bound="high",stretch="recent",task="churn"} 0
+panlearn_learner_validation_accuracy_ratio{bound="low",stretch="last",task="churn"} 0
+panlearn_learner_validation_accuracy_ratio{bound="low",stretch="overall",task="churn"} 0.5
+panlearn_learner_validation_accuracy_ratio{bound="low",stretch="recent",task="churn"} 0
+panlearn_learner_validation_accuracy_ratio{bound="value",stretch="last",task="churn"} 0
+panlearn_learner_validation_accuracy_ratio{bound="value",stretch="overall",task="churn"} 0.75
+panlearn_learner_validation_accuracy_ratio{bound="value",stretch="recent",task="churn"} 0
 # HELP panlearn_learner_rounds_total Rounds committed, by outcome: applied or void.
 # TYPE panlearn_learner_rounds_total counter
 panlearn_learner_rounds_total{outcome="applied",task="churn"} 1
@@ -96,7 +121,7 @@ panlearn_learner_privacy_epsilon_spent{task="churn"} 0.5
 # HELP panlearn_learner_noise_std Standard deviation of the privacy noise in one coordinate of the last mean gradient.
 # TYPE panlearn_learner_noise_std gauge
 panlearn_learner_noise_std{task="churn"} 0.125
-`), "panlearn_learner_rounds_total", "panlearn_learner_users_total", "panlearn_learner_round", "panlearn_learner_round_announced",
+`), "panlearn_learner_validation_loss", "panlearn_learner_validation_accuracy_ratio", "panlearn_learner_rounds_total", "panlearn_learner_users_total", "panlearn_learner_round", "panlearn_learner_round_announced",
 		"panlearn_learner_cohort_users", "panlearn_learner_privacy_epsilon_spent", "panlearn_learner_noise_std")
 	if err != nil {
 		t.Error(err)
@@ -170,7 +195,8 @@ func TestLabels(t *testing.T) {
 	learner, m := newLearner(t)
 	script(m)
 	mixer, _ := newStage(t)
-	known := map[string]bool{otherReason: true, "applied": true, "void": true, "released": true, "churn": true}
+	known := map[string]bool{otherReason: true, "applied": true, "void": true, "released": true, "churn": true,
+		"last": true, "recent": true, "overall": true, "value": true, "low": true, "high": true}
 	for _, r := range stage.Reasons() {
 		known[r.String()] = true
 	}

@@ -123,6 +123,10 @@ func unit(name string) string {
 		return "0 or 1"
 	case suffix("_noise_std"), suffix("_rounding_std"), suffix("_gradient_norm"):
 		return "loss per parameter"
+	case suffix("_validation_loss"):
+		return "loss"
+	case suffix("_ratio"):
+		return "share"
 	case suffix("_model_norm"):
 		return "parameters"
 	}
@@ -154,7 +158,7 @@ func TestMetricsTable(t *testing.T) {
 // else), and what we ask for beyond.
 func TestMetricsAreWellNamed(t *testing.T) {
 	// A label outside of this list has to be thought about: its values must be few, and none may be a user's choice.
-	known := []string{"task", "outcome", "reason", "call", "shard"}
+	known := []string{"task", "outcome", "reason", "call", "shard", "stretch", "bound"}
 	prefixes := map[string]string{"learner run": "panlearn_learner_", "ingest shuffle": "panlearn_stage_"}
 	for _, r := range roles(t) {
 		problems, err := testutil.GatherAndLint(r.registry)

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/panlearn/panlearn/learner"
+)
+
+// printValidation says what the users' scores say: nothing where there are none.
+func printValidation(w io.Writer, v *learner.Validation) error {
+	if v == nil {
+		return nil
+	}
+	line := func(name string, s learner.Scores, unit string, times float64) error {
+		text := func(b learner.Band) string {
+			return fmt.Sprintf("%.3g%s (%.3g to %.3g)", times*b.Value, unit, times*b.Low, times*b.High)
+		}
+		_, err := fmt.Fprintf(w, "progressive %-9s %s of late, %s over all %d rounds\n", name, text(s.Recent), text(s.Overall), v.Rounds)
+		return err
+	}
+	if v.Accuracy != nil {
+		if err := line("accuracy", *v.Accuracy, " %", 100); err != nil {
+			return err
+		}
+	}
+	if err := line("loss", v.Loss, "", 1); err != nil {
+		return err
+	}
+	if v.Repeated {
+		_, err := fmt.Fprintln(w, "              on the events of users who are asked in every round: the model has learned from them")
+		return err
+	}
+	return nil
+}
