@@ -70,7 +70,9 @@ func TestProgressiveAgreesWithFreshEvents(t *testing.T) {
 func TestProgressiveSeesAnotherModel(t *testing.T) {
 	_, c := small(t)
 	card := *c.Plan.Validation
-	c.Score = func(dst, theta []float64, e convex.Example) { card.Write(dst, 0.7, (e.Dot(theta) > 0) != (e.Label > 0)) }
+	c.Score = func(dst, theta []float64, e convex.Example) {
+		card.Write(dst, 0.7, (e.Dot(theta) > 0) != (e.Label > 0))
+	}
 	result, err := sim.Run(context.Background(), c)
 	if err != nil {
 		t.Fatal(err)
