@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"go.uber.org/goleak"
 )
 
@@ -128,6 +129,11 @@ func TestEnvironment(t *testing.T) {
 		t.Errorf("a bad variable: exit code %d, %q", code, stderr.String())
 	}
 	t.Setenv("PANLEARN_COUNT", "")
+	flags := pflag.NewFlagSet("publish", pflag.ContinueOnError)
+	data := flags.String("data", "", "")
+	if err := fromEnvironment(flags, func(string) (string, bool) { return "/where/the/data/sets/are", true }); err != nil || *data != "" {
+		t.Errorf("--data from the environment: %q, %v", *data, err)
+	}
 	t.Setenv("PANLEARN_USERS", "5") // satisfies a required flag
 	if code := Main(program(func(*cobra.Command) error { return nil }), []string{"privacy", "check", "a"}, &stderr); code != ExitDone {
 		t.Errorf("a required flag from the environment: exit code %d, %q", code, stderr.String())
