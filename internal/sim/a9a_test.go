@@ -32,6 +32,20 @@ func dataFolder(t testing.TB, wanted string) string {
 	return dir
 }
 
+// shipped is a task file of deploy/tasks, compiled.
+func shipped(t testing.TB, name string) (*task.Spec, *task.FeatureMap) {
+	t.Helper()
+	spec, err := task.Load("../../deploy/tasks/"+name+".yaml", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := spec.Compile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return spec, m
+}
+
 func load(t testing.TB, path string, m *task.FeatureMap) []convex.Example {
 	t.Helper()
 	in, err := source.Open(path, m)
@@ -59,14 +73,7 @@ func load(t testing.TB, path string, m *task.FeatureMap) []convex.Example {
 // The headline task: logistic regression on a9a at epsilon 1, delta 1e-6, every user in one round.
 func TestA9AAccuracy(t *testing.T) {
 	dir := dataFolder(t, "a9a/a9a.gz")
-	spec, err := task.Load("../../deploy/tasks/a9a.yaml", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := spec.Compile()
-	if err != nil {
-		t.Fatal(err)
-	}
+	spec, m := shipped(t, "a9a")
 	train, test := load(t, filepath.Join(dir, "a9a/a9a.gz"), m), load(t, filepath.Join(dir, "a9a/a9a.t.gz"), m)
 	problem := learner.Problem{Users: uint64(len(train)), Dim: m.Dim(), ClipNorm: spec.Model.ClipNorm, Set: convex.SetDeclaration{Radius: spec.Model.Radius},
 		Epsilon: spec.Privacy.Epsilon, Delta: spec.Privacy.Delta, HonestFraction: accounting.One}.ForLoss(convex.Logistic{}, m.Bound(), 1)

@@ -11,7 +11,6 @@ import (
 	"github.com/panlearn/panlearn/internal/sim"
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
-	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
@@ -126,14 +125,7 @@ func TestMomentsUnderNoise(t *testing.T) {
 // What the first cohort is worth on the headline task, in one pass at epsilon 1: about 0.834 without it.
 func TestA9AMoments(t *testing.T) {
 	dir := dataFolder(t, "a9a/a9a.gz")
-	spec, err := task.Load("../../deploy/tasks/a9a-moments.yaml", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := spec.Compile()
-	if err != nil {
-		t.Fatal(err)
-	}
+	spec, m := shipped(t, "a9a-moments")
 	train, test := load(t, filepath.Join(dir, "a9a/a9a.gz"), m), load(t, filepath.Join(dir, "a9a/a9a.t.gz"), m)
 	plan, err := learner.MakePlan(learner.Problem{Users: uint64(len(train)), Dim: m.Dim(), ClipNorm: spec.Model.ClipNorm, Set: spec.SetDeclaration(),
 		Algorithm: spec.Schedule.Algorithm, Epsilon: spec.Privacy.Epsilon, Delta: spec.Privacy.Delta, HonestFraction: accounting.One,

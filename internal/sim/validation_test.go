@@ -9,7 +9,6 @@ import (
 	"github.com/panlearn/panlearn/internal/sim"
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
-	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
@@ -85,14 +84,7 @@ func TestProgressiveSeesAnotherModel(t *testing.T) {
 // The same on real data: all rounds of a9a, held against its test file.
 func TestProgressiveAgreesOnA9A(t *testing.T) {
 	dir := dataFolder(t, "a9a/a9a.t.gz")
-	spec, err := task.Load("../../deploy/tasks/a9a.yaml", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := spec.Compile()
-	if err != nil {
-		t.Fatal(err)
-	}
+	spec, m := shipped(t, "a9a")
 	card, err := spec.Scorecard(m)
 	if err != nil {
 		t.Fatal(err)
