@@ -18,8 +18,8 @@ import (
 	"github.com/panlearn/panlearn/internal/procs"
 )
 
-// pageTime bounds one page.
-const pageTime = 5 * time.Minute
+// pageTime bounds one page, on a machine that does much else.
+const pageTime = 8 * time.Minute
 
 // named are the ports that pages name.
 var named = []string{"4222", "8090", "8222", "9090", "9464"}
