@@ -81,6 +81,7 @@ address is named, and goes on until it is interrupted.`,
 			if err != nil {
 				return err
 			}
+			defer log.Steer(logger)()
 			stop, err := profiles.Serve(c.Context(), logger)
 			if err != nil {
 				return err

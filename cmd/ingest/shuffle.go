@@ -24,7 +24,7 @@ func newShuffle() *cobra.Command {
 		profiles                               cli.Profiles
 		name, identityFile, learnerKey, listen string
 		state                                  string
-		lease                                  time.Duration
+		lease, drain                           time.Duration
 		workers                                int
 	)
 	c := &cobra.Command{
@@ -38,7 +38,10 @@ It is the trusted party of the shuffle model: run it apart from the learner. For
 
 In --state it marks each round before it claims it. Should the broker lose what it acknowledged, a round that is marked is
 void and not opened again, and of the processes on one machine that share the folder one alone claims a round. The folder
-holds nothing of users and belongs to one machine: do not restore it from a backup.`,
+holds nothing of users and belongs to one machine: do not restore it from a backup.
+
+SIGTERM drops the open attempt: another process opens the round again, and its users are asked again or, under pan and
+shuffle+pan, drop out. With --drain-timeout the round goes on for at most that long, and the process ends after it.`,
 		Example: "  ingest shuffle --task a9a --nats nats://127.0.0.1:4222 --identity stage.key",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -62,7 +65,10 @@ holds nothing of users and belongs to one machine: do not restore it from a back
 			if workers < 1 || workers > stream.MaxShards {
 				return cli.Usagef("--workers %d: want 1 to %d", workers, stream.MaxShards)
 			}
-			config := pipeline.StageConfig{Task: task, Workers: workers, Broker: broker.Connection(), BrokerWait: broker.Wait, Lease: lease, Logger: logger}
+			if drain < 0 {
+				return cli.Usagef("--drain-timeout %v: want at least 0", drain)
+			}
+			config := pipeline.StageConfig{Task: task, Workers: workers, Drain: drain, Broker: broker.Connection(), BrokerWait: broker.Wait, Lease: lease, Logger: logger}
 			if config.Identity, err = cli.Identity(identityFile, "stage", logger); err != nil {
 				return err
 			}
@@ -78,6 +84,7 @@ holds nothing of users and belongs to one machine: do not restore it from a back
 				}
 				defer config.HTTP.Close()
 			}
+			defer log.Steer(logger)()
 			stop, err := profiles.Serve(c.Context(), logger)
 			if err != nil {
 				return err
@@ -96,6 +103,7 @@ holds nothing of users and belongs to one machine: do not restore it from a back
 	c.Flags().StringVar(&learnerKey, "learner-key", "", "public `KEY` of the learner in hexadecimal (default: trust the one that is there first)")
 	c.Flags().StringVar(&state, "state", "", "`DIR` of the marks of claimed rounds, created if missing (default: in the user's configuration folder)")
 	c.Flags().DurationVar(&lease, "lease", stage.DefaultLeaseTTL, "how long a process that fell silent keeps the others waiting; the broker has a quarter of it to answer")
+	c.Flags().DurationVar(&drain, "drain-timeout", 0, "how long SIGTERM lets a round that is open go on, so that its users are not lost; a second signal ends it")
 	c.Flags().IntVar(&workers, "workers", 1, "how many processes share a round, if so many run; all of them with the same `N`")
 	c.Flags().StringVar(&listen, "http", "", "`ADDR` for /metrics, /status, /healthz and /readyz, such as 127.0.0.1:9091; a port alone is of this machine only")
 	return c

@@ -83,6 +83,7 @@ on the broker again, which leads to the same bytes.`,
 				}
 				defer config.HTTP.Close()
 			}
+			defer log.Steer(logger)()
 			stop, err := profiles.Serve(c.Context(), logger)
 			if err != nil {
 				return err

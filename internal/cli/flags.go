@@ -74,6 +74,8 @@ func (b *Broker) Validate() error {
 type Log struct {
 	Level  string
 	Format string // text or json; "" is text
+
+	level slog.LevelVar // of the logger that Logger made
 }
 
 // Flags adds the flags of the log, with the default of its level.
@@ -88,7 +90,8 @@ func (l *Log) Logger(w io.Writer) (*slog.Logger, error) {
 	if err := level.UnmarshalText([]byte(l.Level)); err != nil {
 		return nil, Usagef("--log-level %q: want debug, info, warn or error", l.Level)
 	}
-	options := &slog.HandlerOptions{Level: level}
+	l.level.Set(level)
+	options := &slog.HandlerOptions{Level: &l.level}
 	switch l.Format {
 	case "", "text":
 		return slog.New(slog.NewTextHandler(w, options)), nil

@@ -26,6 +26,7 @@ type StageConfig struct {
 	LearnerKey ed25519.PublicKey // nil: trust on first use
 	Marks      stage.Marks       // nil: in memory
 	Lease      time.Duration     // how long a silent stage keeps others waiting; 0: stage.DefaultLeaseTTL
+	Drain      time.Duration     // how long an open attempt goes on after ctx is done; see stage.Config
 	Workers    int               // that share a round, if so many are there; 0 and 1: one works
 	HTTP       net.Listener      // nil: none; RunStage closes it
 	Fill       func(users, cohort uint64)
@@ -71,14 +72,14 @@ func RunStage(ctx context.Context, c StageConfig) error {
 	}
 	s, err := stage.New(stage.Config{Task: c.Task, Records: conn, Reports: reader, Identity: c.Identity,
 		LearnerKey: c.LearnerKey, Marks: c.Marks, Limits: conn.Limits(), LeaseTTL: c.Lease, Observer: observer, Logger: c.Logger,
-		Workers: c.Workers, ShardReader: func(ctx context.Context, shard uint32) (stream.ReportReader, error) {
+		Drain: c.Drain, Workers: c.Workers, ShardReader: func(ctx context.Context, shard uint32) (stream.ReportReader, error) {
 			return conn.ShardReader(ctx, c.Task, shard)
 		}})
 	if err != nil {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	serving, stop := context.WithCancel(ctx)
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx)) // also while the stage drains
 	defer stop()
 	if err := obs.StatusMetrics(registry, string(c.Task), s.Status); err != nil {
 		return err

@@ -51,6 +51,10 @@ type Config struct {
 	// Prefetch bounds the sealed report messages in memory. 0: 256. Under the trusts pan and shuffle+pan it is at most 4.
 	Prefetch int
 
+	// Drain is how long Run goes on with an attempt that is open when its context ends, so that its users need not be asked
+	// again, or, under the trusts with floors, do not drop out. It opens no other. 0: the attempt is dropped at once.
+	Drain time.Duration
+
 	// Workers is how many processes of the stage share a round, each a shard of it, if so many offer themselves: the one
 	// that holds the lease and others that would stand by. All processes of the stage have the same. 0 and 1: one works.
 	Workers int
@@ -88,6 +92,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("stage: Poll %v: want above 0, at most %v", c.Poll, MaxLeaseTTL)
 	case c.Prefetch < 0 || c.Prefetch > MaxPrefetch:
 		return fmt.Errorf("stage: Prefetch %d: want 1 to %d, or 0 for the default of the task's trust", c.Prefetch, MaxPrefetch)
+	case c.Drain < 0:
+		return fmt.Errorf("stage: Drain %v: want at least 0", c.Drain)
 	case c.Workers < 0 || c.Workers > stream.MaxShards:
 		return fmt.Errorf("stage: Workers %d: want 1 to %d", c.Workers, stream.MaxShards)
 	case c.Workers > 1 && c.ShardReader == nil:

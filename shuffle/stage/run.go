@@ -19,9 +19,10 @@ type Stage struct {
 
 	queues [stream.MaxShards + 1]stream.ReportReader // by shard; nil: not opened yet
 
-	held     bool      // what Observer.Lease was told last
-	failures int       // in a row
-	grace    time.Time // until when a bound phase goes on after the context ended
+	held     bool        // what Observer.Lease was told last
+	failures int         // in a row
+	grace    time.Time   // until when a bound phase goes on after the context ended
+	open     atomic.Bool // an attempt is
 
 	mu     sync.Mutex // guards status
 	status Status
@@ -30,15 +31,15 @@ type Stage struct {
 // ErrRan says that Run was called before; a Stage lives once.
 var ErrRan = errors.New("stage: Run was called before: make a new Stage")
 
-// Run works until the task ends (nil), the context ends (its error), or something is wrong that repeating does not
-// mend. Whatever it returns, totals and key are gone. Call it once.
+// Run works until the task ends (nil), the context ends (its error; with Config.Drain an attempt that is open is ended first), or
+// something is wrong that repeating does not mend. Whatever it returns, totals and key are gone. Call it once.
 func (s *Stage) Run(ctx context.Context) error {
 	if s.ran.Swap(true) {
 		return ErrRan
 	}
-	watching, stop := context.WithCancel(ctx)
+	steps, stop := s.stepping(ctx)
 	defer stop()
-	s.watch(watching)
+	s.watch(steps)
 	p, err := introduce(s.facts)
 	if err != nil {
 		return err
@@ -47,10 +48,11 @@ func (s *Stage) Run(ctx context.Context) error {
 		if _, over := p.(*ended); over {
 			break
 		}
-		if err = s.stopped(ctx, p); err != nil {
+		s.open.Store(drains(p))
+		if err = s.stopped(ctx, steps, p); err != nil {
 			break
 		}
-		p, err = s.advance(ctx, p)
+		p, err = s.advance(steps, p)
 	}
 	s.leave(ctx, p)
 	p.abandon()
@@ -59,17 +61,49 @@ func (s *Stage) Run(ctx context.Context) error {
 	return err
 }
 
-// stopped is the context's error, but grants a bound phase a lease's time to finish.
-func (s *Stage) stopped(ctx context.Context, p phase) error {
+// stepping is the context of the steps. It ends with ctx, or, where an attempt is open then, when Drain is over.
+func (s *Stage) stepping(ctx context.Context) (context.Context, context.CancelFunc) {
+	if s.Drain == 0 {
+		return context.WithCancel(ctx)
+	}
+	steps, end := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		if !s.open.Load() {
+			end()
+			return
+		}
+		s.Logger.Info("asked to stop: ending the open attempt first", "at_most", s.Drain)
+		timer := time.NewTimer(s.Drain)
+		defer timer.Stop()
+		select {
+		case <-steps.Done():
+		case <-timer.C:
+			end()
+		}
+	})
+	return steps, func() { stop(); end() }
+}
+
+// drains says that users were asked to an attempt that this phase has a part of.
+func drains(p phase) bool {
+	switch p.(type) {
+	case *opening, *collecting, *sharing, *gathering, *sweeping, *answering, *working, *handing:
+		return true
+	}
+	return false
+}
+
+// stopped is the context's error, but grants an open attempt the time of Drain, and a bound phase a lease's time more.
+func (s *Stage) stopped(ctx, steps context.Context, p phase) error {
 	err := ctx.Err()
 	if err == nil {
 		return nil
 	}
 	now := time.Now()
 	if s.grace.IsZero() {
-		s.grace = now.Add(s.LeaseTTL)
+		s.grace = now.Add(s.Drain + s.LeaseTTL)
 	}
-	if p.footing() == bound && now.Before(s.grace) {
+	if p.footing() == bound && now.Before(s.grace) || drains(p) && steps.Err() == nil {
 		return nil
 	}
 	return err
