@@ -24,7 +24,7 @@ noise         %.4g of the clip norm, standard deviation of one coordinate of a r
 			m.Cohort, m.Dim, m.G, m.B, m.P, m.NoiseStd)
 	}
 	if v := r.Validation; v != nil {
-		fmt.Fprintf(w, "\nvalidation    %s on every device's own event: %d more coordinates, noise %.1f %% larger (included; in the table it is of the norm that is encoded)",
+		fmt.Fprintf(w, "\nvalidation    %s on every device's own event: %d more coordinates, noise %.1f %% larger (included above, left out in the table's column)",
 			v.names(), v.Coordinates, 100*(v.Inflation-1))
 	}
 	fmt.Fprintf(w, "\nexcess risk   at most %.4g in expectation", r.PredictedExcessRisk)
