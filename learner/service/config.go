@@ -123,6 +123,7 @@ type Applied struct {
 	GradientNorm float64 // of the noisy mean gradient; 0 in a round of second moments
 	Rejects      map[string]uint64
 	Took         time.Duration // from announcement to commit
+	Waited       time.Duration // of that, until the batch was there
 }
 
 type nobody struct{}

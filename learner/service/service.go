@@ -215,6 +215,7 @@ func (s *Service) oneRound(ctx context.Context, c *core, past past) (*core, erro
 	if err != nil {
 		return nil, err
 	}
+	waited := time.Since(since)
 	step, err := c.apply(msg, s.endsAfter(r, past))
 	if err != nil {
 		return nil, err
@@ -225,7 +226,7 @@ func (s *Service) oneRound(ctx context.Context, c *core, past past) (*core, erro
 		}
 		return nil, fmt.Errorf("commit round %d: %w", r, err)
 	}
-	step.applied.Took = time.Since(since)
+	step.applied.Took, step.applied.Waited = time.Since(since), waited
 	s.config.Observer.Applied(step.applied)
 	attributes := []any{"task", s.config.Task, "round", r, "attempt", step.applied.Attempt, "users", step.applied.BatchUsers,
 		"cohort", step.applied.Cohort, "void", step.applied.Void, "epsilon_spent", step.applied.EpsilonSpent}
