@@ -103,5 +103,5 @@ func valueOf(v attribute.Value) object {
 	case attribute.BOOL:
 		return object{"boolValue": v.AsBool()}
 	}
-	return object{"stringValue": v.Emit()}
+	return object{"stringValue": v.String()}
 }
