@@ -67,7 +67,7 @@ listed.`,
 				return nil
 			})
 			if err == nil && failures > 0 {
-				err = fmt.Errorf("%d failures: see the findings", failures)
+				err = fmt.Errorf("failures: %d; see the findings", failures)
 			}
 			return err
 		},

@@ -53,6 +53,11 @@ func (l *lease) record(ttl time.Duration) []byte {
 // holds says whether nobody else can hold the lease now.
 func (l *lease) holds(now time.Time) bool { return now.Before(l.until) }
 
+// taken says whether another process has the lease, as far as we know.
+func (l *lease) taken(now time.Time) bool {
+	return l.known && l.sequence != 0 && !l.ours && now.Before(l.seen.Add(l.theirs))
+}
+
 // patience is how long a claim may stand without its batch: its claimer's lease expires twice in that time.
 func (l *lease) patience() time.Duration { return 2 * l.longest }
 
@@ -63,10 +68,10 @@ func (l *lease) next(now time.Time) (look, write bool) {
 		return false, false
 	case !l.known:
 		return true, false
-	case l.sequence == 0 || l.ours || !now.Before(l.seen.Add(l.theirs)):
-		return false, true
+	case l.taken(now):
+		return true, false
 	}
-	return true, false
+	return false, true
 }
 
 // saw is told what a look found, nil for nothing. Answers of a lagging replica are passed over.

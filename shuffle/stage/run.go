@@ -20,6 +20,7 @@ type Stage struct {
 	queues [stream.MaxShards + 1]stream.ReportReader // by shard; nil: not opened yet
 
 	held     bool        // what Observer.Lease was told last
+	waits    bool        // that the lease is another's was logged
 	failures int         // in a row
 	grace    time.Time   // until when a bound phase goes on after the context ended
 	open     atomic.Bool // an attempt is

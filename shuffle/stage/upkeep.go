@@ -35,7 +35,12 @@ func (s *Stage) lookAtLease(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.lease.saw(time.Now(), m)
+	now := time.Now()
+	s.lease.saw(now, m)
+	if s.lease.taken(now) && !s.waits {
+		s.waits = true
+		s.Logger.Info("standing by: another process works, or died less than its lease ago", "lease", s.lease.theirs)
+	}
 	return nil
 }
 
@@ -64,7 +69,7 @@ func (s *Stage) giveUp(ctx context.Context) {
 
 func (s *Stage) tellLease(held bool) {
 	if held != s.held {
-		s.held = held
+		s.held, s.waits = held, false
 		s.Logger.Info("lease", "held", held)
 		tell(s.Observer.Lease, held)
 	}

@@ -158,8 +158,11 @@ func (c *Conn) options() ([]nats.Option, error) {
 			c.wakeAll()
 		}),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
-			log.Warn("broker error", "error", err)
-			c.denial(err)
+			level := slog.LevelWarn
+			if c.denial(err) {
+				level = slog.LevelDebug // whoever asked has the answer, and says what it means
+			}
+			log.Log(context.Background(), level, "broker error", "error", err)
 		}),
 	}
 	if c.config.Creds != "" {

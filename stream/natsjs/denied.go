@@ -66,10 +66,10 @@ func (c *Conn) outcome(ctx, wait context.Context, err error) error {
 	return err
 }
 
-// denial takes note of an error that the server sent by itself.
-func (c *Conn) denial(err error) {
+// denial takes note of an error that the server sent by itself. It says whether somebody waited for that answer.
+func (c *Conn) denial(err error) (answered bool) {
 	if !errors.Is(err, nats.ErrPermissionViolation) {
-		return
+		return false
 	}
 	verb, subject := violation(err.Error())
 	c.mu.Lock()
@@ -79,6 +79,7 @@ func (c *Conn) denial(err error) {
 		for q := range c.questions {
 			if strings.EqualFold(q.subject, subject) {
 				q.deny(fmt.Errorf("%w: publish to %s", ErrDenied, q.subject))
+				answered = true
 			}
 		}
 	case "subscription":
@@ -87,6 +88,7 @@ func (c *Conn) denial(err error) {
 				ErrDenied, subject)
 		}
 	}
+	return answered
 }
 
 // violation takes apart what a server says: Permissions Violation for Publish to "subject", or for Subscription to

@@ -28,7 +28,7 @@ var Roles = []Role{Admin, Learner, Stage, Publisher}
 
 func (r Role) validate() error {
 	if r != "" && !slices.Contains(Roles, r) {
-		return &ConfigError{fmt.Errorf("role %q: want one of %v", r, Roles)}
+		return &ConfigError{fmt.Errorf("role %q: want admin, learner, stage or publisher", r)}
 	}
 	return nil
 }
@@ -111,11 +111,11 @@ func (e *examination) rights(ctx context.Context) {
 	case role == "":
 		e.find("permissions", OK, "these credentials may %s", all)
 	case !slices.Contains(fits, role):
-		e.find("permissions", Failure, "these credentials may more than a %s should: %s", role, strings.Join(beyond(role, have), ", "))
+		e.find("permissions", Failure, "these credentials may do more than the role %s should: %s", role, strings.Join(beyond(role, have), ", "))
 	case len(needed[role]) > 0:
-		e.find("permissions", Failure, "these credentials lack what a %s needs: %s", role, strings.Join(needed[role], ", "))
+		e.find("permissions", Failure, "these credentials lack what the role %s needs: %s", role, strings.Join(needed[role], ", "))
 	default:
-		e.find("permissions", OK, "as a %s needs: %s", role, all)
+		e.find("permissions", OK, "what the role %s needs: %s", role, all)
 	}
 }
 
