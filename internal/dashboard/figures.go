@@ -94,8 +94,15 @@ func reportsChart(f *facts) Chart {
 	points := f.rates.points
 	c := Chart{ID: "reports", Title: "Reports per second", Empty: "No report has been counted since this process began.",
 		Note: "Accepted and refused by the stage, as it counts messages.", Head: []string{"Until", "Accepted per second", "Refused per second"}, AxisX: "seconds ago"}
-	if !f.counted {
+	switch {
+	case f.counted || f.stage.asked && len(points) == 0:
+	case f.stage.asked:
+		c.Note = "Users accepted and messages refused, round by round."
+	default:
 		c.Note = "Users accepted and messages refused, round by round: --stage-http shows them as they come."
+	}
+	if f.stopped != nil {
+		c.AxisX = "seconds before the end"
 	}
 	accepted, refused := curve{name: "accepted"}, curve{name: "refused"}
 	for _, p := range points {

@@ -48,7 +48,7 @@ func TestPageBeforeAnything(t *testing.T) {
 	w := newWorld()
 	w.Board.config.Model = nil
 	d := w.document(t)
-	d.says("tiles", "Steps taken 0 of a task without end", "none yet")
+	d.says("tiles", "Steps taken 0 the task has not begun", "none yet")
 	d.says("cohort", "No round is announced yet.")
 	d.says("privacy", "Nothing is spent")
 	d.says("weights", "No model is released yet.")

@@ -110,7 +110,10 @@ func (b *Board) view(snapshot *model.Snapshot) View {
 func (f *facts) tiles(task Task) []Tile {
 	p := f.progress
 	steps := Tile{"Steps taken", count(p.Steps), "of a task without end"}
-	if p.Rounds > 0 {
+	switch {
+	case !f.resumed:
+		steps.Note = "the task has not begun"
+	case p.Rounds > 0:
 		steps.Note = "of " + count(p.Rounds) + " planned"
 	}
 	if n := f.passed(); n > 0 {
@@ -127,6 +130,8 @@ func (f *facts) tiles(task Task) []Tile {
 		switch {
 		case !f.counted:
 			rate.Note = "users, in the last round"
+		case f.stopped != nil:
+			rate.Note = "accepted, when the task ended"
 		case f.stage.silence != "":
 			rate.Value, rate.Note = "unknown", "the stage is silent"
 		}
@@ -168,7 +173,7 @@ func (f *facts) cohort(now time.Time) Cohort {
 	case f.stage.silence != "":
 		c.Text = "How full the round is only the stage knows, and it is silent."
 	case !s.Works:
-		c.Text = "The stage that is asked stands by: another process works, which knows how full the round is."
+		c.Text = "The stage that is asked stands by: another process works, which knows how full the round is, or one died less than its --lease ago."
 	case s.Round != c.Round || s.Cohort == 0:
 		c.Text = fmt.Sprintf("%s are asked for. The stage has not opened the round yet.", people(f.announced.cohort))
 	default:
@@ -209,7 +214,7 @@ func (f *facts) peers(now time.Time) []Peer {
 	case s.asked && s.status.Failures >= failing:
 		st.State, st.Level, st.Note = "works, and the broker fails it", Warn, fmt.Sprintf("%d calls in a row", s.status.Failures)
 	case s.asked && !s.status.Works:
-		st.State, st.Note = "stands by", "another process works"
+		st.State, st.Note = "stands by", "another process works, or died a moment ago"
 	case s.asked && s.status.Round == 0:
 		st.State, st.Level, st.Note = "works", Good, "no round is open"
 	case s.asked:
