@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -90,6 +91,9 @@ With --http it serves a live page, and goes on serving it after its end, until i
 				}
 			}
 			report, err := pipeline.Quickstart(c.Context(), config)
+			if errors.Is(err, context.Canceled) && c.Context().Err() != nil {
+				return cli.Transient(errors.New("interrupted before the end; nothing is kept: the same command begins anew"))
+			}
 			if err != nil || serve != "" {
 				return err
 			}

@@ -390,9 +390,9 @@ func (s simulated) String() string {
 	}
 	switch {
 	case s.ProgressiveAccuracy != nil:
-		text += fmt.Sprintf(", progressive accuracy %.4f", *s.ProgressiveAccuracy)
+		text += fmt.Sprintf(", progressive accuracy over all rounds %.4f", *s.ProgressiveAccuracy)
 	case s.ProgressiveLoss != nil:
-		text += fmt.Sprintf(", progressive loss %.4f", *s.ProgressiveLoss)
+		text += fmt.Sprintf(", progressive loss over all rounds %.4f", *s.ProgressiveLoss)
 	}
 	return text
 }

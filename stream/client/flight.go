@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -119,7 +120,7 @@ func messageID(report [16]byte, attempt uint64) [16]byte {
 
 // landed takes the answers of a flight.
 func (g *gateway) landed(f flight) {
-	if f.err != nil {
+	if f.err != nil && !errors.Is(f.err, context.Canceled) {
 		g.log.Warn("publish failed; trying again", "messages", len(f.parcels), "err", f.err)
 	}
 	refused := 0

@@ -249,7 +249,7 @@ func (g *gateway) load() error {
 		slices.SortFunc(p.events, func(a, b *event) int { return int(a.part.Draw.Place) - int(b.part.Draw.Place) })
 	}
 	if n := len(g.events); n > 0 {
-		g.log.Info("resuming", "charged", n)
+		g.log.Info("resuming: these users were charged in an open round and have no outcome yet", "users", n)
 	}
 	return nil
 }
