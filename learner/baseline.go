@@ -39,11 +39,11 @@ func (pl *Planner) Baseline(p Problem, name, method string) (Baseline, error) {
 	if err != nil {
 		return Baseline{}, fmt.Errorf("baseline %s: %w", name, err)
 	}
-	alone, mechanism, err := localOf(p, mu)
+	q := yardstickProblem(p)
+	alone, mechanism, err := localOf(q, mu)
 	if err != nil {
 		return Baseline{}, fmt.Errorf("baseline %s: %w", name, err)
 	}
-	q := yardstickProblem(p)
 	q.MaxRounds = p.MaxRounds
 	out := Baseline{Name: name, Mechanism: centralMechanism, source: central{mu: mu, perUser: alone.perUser}}
 	switch name {

@@ -11,6 +11,8 @@ import (
 
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/randomizer"
+	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
 // scored puts two scores after the gradient of a plan.
@@ -246,5 +248,76 @@ func TestBandsHold(t *testing.T) {
 	}
 	if ever == 0 && recent == 0 && last == 0 {
 		t.Error("no run ever left a band: the test cannot see bands that are too narrow")
+	}
+}
+
+// The part of a band that is due to the sample has the unit of a coordinate: a card of a quarter of the norm gives the same band of the score
+// where there is no noise.
+func TestSampleBandsDoNotDependOnTheNorm(t *testing.T) {
+	for _, norm := range []float64{math.Sqrt2, math.Sqrt2 / 4} {
+		plan := small()
+		plan.Precondition, plan.Phases = nil, plan.Phases[1:]
+		plan = scored(plan)
+		plan.Validation.Norm = norm
+		a := begin(t, plan)
+		if err := a.Step(learner.Estimate{Gradient: make([]float64, 4), Users: 800}); err != nil {
+			t.Fatal(err)
+		}
+		// Hoeffding for means of 800 shares of right predictions, each 0 or 1.
+		half := math.Sqrt(math.Log(40) / (2 * 800))
+		if b := learner.ValidationOf(a).Accuracy.Last; math.Abs(b.High-0.5-half) > 1e-12 || math.Abs(0.5-b.Low-half) > 1e-12 {
+			t.Errorf("norm %v: %+v, want 0.5 and %v to each side", norm, b, half)
+		}
+	}
+}
+
+// The proxy of an estimate is that of the mean, noise and rounding: their variance for a fair coin, and more for another.
+func TestEstimateProxy(t *testing.T) {
+	for coin, fair := range map[randomizer.Coin]bool{randomizer.Fair: true, randomizer.Fair / 4: false} {
+		params := randomizer.Params{Dim: 1, ClipNorm: 3, Levels: 6, Trials: 10, Coin: coin}
+		e, err := learner.EstimateMean(params, []uint64{300}, 20, 240)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := (240*coin.SubGaussian() + 20.0/4) / (20 * 20) // a level is 1
+		if math.Abs(e.NoiseProxy-want) > 1e-12 {
+			t.Errorf("coin %v: proxy %v, want %v", coin, e.NoiseProxy, want)
+		}
+		if sum := e.PrivacyVariance + e.RoundingVariance; math.Abs(e.NoiseProxy-sum) < 1e-12 != fair || e.NoiseProxy < sum-1e-12 {
+			t.Errorf("coin %v: proxy %v beside a variance of %v", coin, e.NoiseProxy, sum)
+		}
+	}
+}
+
+// Scores are of this system's own reports: others who are compared with it do not pay for them, and neither does a round of moments.
+func TestScoresCostOthersNothing(t *testing.T) {
+	plain := learner.Problem{Users: 3000, Dim: 3, Algorithm: "psgd", ClipNorm: 1, Set: convex.SetDeclaration{Radius: 1}, Epsilon: 12, Delta: 1e-6,
+		HonestFraction: accounting.One, Cohort: 500, Precondition: &convex.Preconditioner{Dim: 2, Norm: 1, Damping: 0.1, Bound: 1}, MomentUsers: 500}.
+		ForLoss(convex.Logistic{}, 1, 1)
+	with := plain
+	with.Validation = &convex.Scorecard{Norm: 1, High: 1, Correctness: true}
+	planner := learner.NewPlanner()
+	for _, name := range []string{learner.YardstickLocal, learner.YardstickCentral} {
+		var std [2]float64
+		for i, p := range []learner.Problem{plain, with} {
+			b, err := planner.Baseline(p, name, "psgd")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if b.Plan.Validation != nil || b.Plan.ExtraDim != 0 {
+				t.Errorf("%s reports scores", name)
+			}
+			std[i] = b.NoiseStd(1, 500)
+		}
+		if std[0] != std[1] {
+			t.Errorf("%s: noise %v, and %v with scores", name, std[0], std[1])
+		}
+	}
+	plan, err := planner.Plan(with)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if plan.Phases[0].Privacy.Dim != 2 || plan.Phases[1].Privacy.Dim != 5 {
+		t.Errorf("charged for %d and %d coordinates, want 2 of moments, then 3 and 2 scores", plan.Phases[0].Privacy.Dim, plan.Phases[1].Privacy.Dim)
 	}
 }

@@ -77,9 +77,10 @@ func TestPhaseDecidesWhatIsReported(t *testing.T) {
 }
 
 // TestMomentsAndScales: a device reports the squares of its features, clipped to their own norm, where the phase asks for them, and else
-// the gradient at features times the round's scales, within the declared norm.
+// the gradient at features times the round's scales, within the declared norm, and the scores there.
 func TestMomentsAndScales(t *testing.T) {
-	spec, err := task.Parse([]byte(plainTask), []string{"features.precondition={users: 10, damping: 0.01, norm: 1.25}", "norm_bound=2", "intercept=1"})
+	spec, err := task.Parse([]byte(plainTask), []string{"features.precondition={users: 10, damping: 0.01, norm: 1.25}", "norm_bound=2", "intercept=1",
+		"validation.off=false", "validation.weight=0.5"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,10 +88,14 @@ func TestMomentsAndScales(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	card, err := spec.Scorecard(features)
+	if err != nil {
+		t.Fatal(err)
+	}
 	loss := convex.Logistic{}
-	terms := &Terms{Spec: spec, Loss: loss, Features: features, Scaling: spec.Preconditioner(), Phases: []PhaseTerms{
+	terms := &Terms{Spec: spec, Loss: loss, Features: features, Scaling: spec.Preconditioner(), Card: card, Phases: []PhaseTerms{
 		{Params: randomizer.Params{Dim: 3, ClipNorm: 1.25, Levels: 1 << 20, Trials: 4, Coin: randomizer.Fair}, Moments: true},
-		{Params: randomizer.Params{Dim: 4, ClipNorm: 2, Levels: 1 << 20, Trials: 4, Coin: randomizer.Fair}, Loss: loss}}}
+		{Params: randomizer.Params{Dim: 6, ClipNorm: card.Joined(2), Levels: 1 << 20, Trials: 4, Coin: randomizer.Fair}, Loss: loss, Scores: 2}}}
 	e := newEncoder(terms, zeros{})
 	row := func(values ...float64) (x convex.Example) {
 		if err := features.Map(task.Row{Index: []int32{0, 1, 2}, Value: values, Label: "1"}, &x); err != nil {
@@ -122,8 +127,9 @@ func TestMomentsAndScales(t *testing.T) {
 		}
 		want := c.want
 		if want == nil {
-			want = make([]float64, 4)
-			loss.Gradient(want, point, c.scaled)
+			want = make([]float64, 6)
+			loss.Gradient(want[:4], point, c.scaled)
+			card.Write(want[4:], loss.Value(point, c.scaled), c.scaled.Dot(point) > 0)
 		}
 		report, err := e.draw(c.x, false)
 		if err != nil {
