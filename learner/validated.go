@@ -163,6 +163,9 @@ func (t *tally) check(card convex.Scorecard) error {
 			return fmt.Errorf("a variance proxy of scores is negative")
 		}
 	}
+	if t.prior == 0 && t.overall.proxy > 0 {
+		return fmt.Errorf("noise in scores that began without")
+	}
 	for _, s := range [...]sums{t.recent, t.overall} {
 		if s.users < 1 {
 			return fmt.Errorf("scores of fewer than one user")

@@ -266,7 +266,8 @@ var mutants = []mutant{
 	{
 		name: "a later round is published before it is durable", file: "stream/client/flight.go", pkg: "stream/client", tests: "TestUsersAnswerEveryRoundOfTheirPhase|TestDeathInAnInteractivePhase",
 		edits: []edit{
-			{"	if err := g.Store.Write(change); err != nil {\n", "	if r.later() {\n\t\tchange.Events = nil\n\t}\n	if err := g.Store.Write(change); err != nil {\n"},
+			{"	if err := g.Store.Write(change); err != nil {\n\t\treturn fmt.Errorf(\"charge",
+				"	if r.later() {\n\t\tchange.Events = nil\n\t}\n	if err := g.Store.Write(change); err != nil {\n\t\treturn fmt.Errorf(\"charge"},
 		},
 	},
 	{

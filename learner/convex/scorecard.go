@@ -60,10 +60,7 @@ func (s Scorecard) Write(dst []float64, loss float64, correct bool) {
 			dst[1] = unit
 		}
 	}
-	if math.IsNaN(dst[0]) {
-		clear(dst)
-	}
-	Clip(dst, s.Norm) // where rounding has left it an ulp above
+	Clip(dst, s.Norm) // where rounding has left it an ulp above, or there is no loss
 }
 
 // Loss is the mean loss that a mean of first coordinates stands for; where there is noise it may lie outside [Low, High].
