@@ -56,8 +56,8 @@ func auditPasses(t *testing.T, one mechanismAudit) bool {
 // delta(0) is 0.16 and more, that of the claim is below 0.095, and both bounds are 0.013 wide with standard errors of 0.0034.
 func TestAuditOfInteractiveTasks(t *testing.T) {
 	shares := []uint32{1, 4}
-	rounds := []string{"4", "89"}
-	if deep.On() {
+	rounds := []string{"89"}
+	if deep.Run(t, "1, 4 and 20 rounds, and other shares of the noise") {
 		shares, rounds = []uint32{1, 3, 4, 8}, []string{"1", "4", "20", "89"}
 	}
 	for _, max := range rounds {
@@ -97,6 +97,9 @@ func TestAuditsOfEveryMechanism(t *testing.T) {
 			"features.precondition={users: 100, damping: 0.05}", "norm_bound=1", "schedule.rounds.max=2"}, 2, false},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if c.mechanisms > 2 && !deep.Run(t, "the audit of a plan of "+name) {
+				return
+			}
 			job := quickstartJob(t, c.sets...)
 			if c.twice {
 				job.Plan.Phases = append(job.Plan.Phases, job.Plan.Phases[len(job.Plan.Phases)-1])

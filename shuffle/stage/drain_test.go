@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -116,11 +117,11 @@ func TestDrainOfAWorker(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t, plan{cohort: 10})
 			w.put(t.Context(), w.name.Task(), w.sign(w.learner, w.task))
-			dropped := 0
+			var dropped atomic.Int64
 			first, c := w.config(), w.config()
 			w.shared(2, nil)(&first)
 			w.shared(2, nil)(&c)
-			first.Observer.Dropped = func(_, _ uint64) { dropped++ }
+			first.Observer.Dropped = func(_, _ uint64) { dropped.Add(1) }
 			owner, stop := w.start(first)
 			c.Drain = drain
 			worker, stopWorker := w.start(c)
@@ -148,8 +149,8 @@ func TestDrainOfAWorker(t *testing.T) {
 				t.Error(err)
 			}
 			time.Sleep(time.Minute)
-			if (dropped > 0) != (drain == 0) {
-				t.Errorf("drain %v: the owner dropped %d attempts", drain, dropped)
+			if n := dropped.Load(); (n > 0) != (drain == 0) {
+				t.Errorf("drain %v: the owner dropped %d attempts", drain, n)
 			}
 			if err := stop(); !errors.Is(err, context.Canceled) {
 				t.Error(err)
