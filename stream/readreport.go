@@ -38,7 +38,7 @@ func readReport(data []byte, r *wire.Report) bool {
 		return false
 	}
 	r.Version, r.TaskHash, data = Version, data[4:4+HashSize:4+HashSize], data[4+HashSize:]
-	for len(data) >= 2+ReportIDSize && data[0] == id && data[1] == ReportIDSize {
+	for len(ids) < MaxBundle && len(data) >= 2+ReportIDSize && data[0] == id && data[1] == ReportIDSize { // the memory is kept
 		ids = append(ids, data[2:2+ReportIDSize:2+ReportIDSize])
 		data = data[2+ReportIDSize:]
 	}
@@ -50,7 +50,7 @@ func readReport(data []byte, r *wire.Report) bool {
 	if r.Ciphertext, data, fits = readField(data, ciphertext); !fits {
 		return false
 	}
-	return len(data) == 0 && len(ids) > 0 && len(ids) <= MaxBundle
+	return len(data) == 0 && len(ids) > 0
 }
 
 // readField takes a field of bytes off data: none where another field begins, but not one without bytes, which is never written.

@@ -22,6 +22,20 @@ schedule: {users: 100}
 validation: {off: true}
 `
 
+// compiled is the plain task with overrides.
+func compiled(t *testing.T, sets ...string) (*task.Spec, *task.FeatureMap) {
+	t.Helper()
+	spec, err := task.Parse([]byte(plainTask), sets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	features, err := spec.Compile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return spec, features
+}
+
 // zeros is an entropy source without noise: fair coins are zero, and rounding goes up.
 type zeros struct{}
 
@@ -38,14 +52,7 @@ func TestPhaseDecidesWhatIsReported(t *testing.T) {
 	params := func(levels uint32) randomizer.Params {
 		return randomizer.Params{Dim: 3, ClipNorm: 2, Levels: levels, Trials: 4, Coin: randomizer.Fair}
 	}
-	spec, err := task.Parse([]byte(plainTask), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	features, err := spec.Compile()
-	if err != nil {
-		t.Fatal(err)
-	}
+	spec, features := compiled(t)
 	terms := &Terms{Spec: spec, Loss: loss, Features: features, Phases: []PhaseTerms{{Params: params(1 << 20), Loss: loss}, {Params: params(1 << 16), Loss: envelope}}}
 	e := newEncoder(terms, zeros{})
 	x := convex.Example{Index: []int32{0, 2}, Value: []float64{1, -1}, Label: 1}
@@ -148,14 +155,7 @@ func TestMomentsAndScales(t *testing.T) {
 // A report is the gradient, clipped to L, and the scores of the announced point after it, of norm at most w: what the accountant charges
 // as one vector of norm sqrt(L^2 + w^2). The scores are of the loss also where the gradient is of its envelope.
 func TestScoresComeAfterTheGradient(t *testing.T) {
-	spec, err := task.Parse([]byte(plainTask), []string{"validation.off=false", "validation.weight=0.5", "model.clip_norm=0.6"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	features, err := spec.Compile()
-	if err != nil {
-		t.Fatal(err)
-	}
+	spec, features := compiled(t, "validation.off=false", "validation.weight=0.5", "model.clip_norm=0.6")
 	card, err := spec.Scorecard(features)
 	if err != nil {
 		t.Fatal(err)
