@@ -116,14 +116,16 @@ func TestRolledBackTogether(t *testing.T) {
 		c := w.config()
 		c.Marks = marks
 		ctx, stop := context.WithCancel(t.Context())
-		go w.crowd(ctx)
-		go w.learn(ctx)
+		var others sync.WaitGroup
+		others.Go(func() { w.crowd(ctx) })
+		others.Go(func() { w.learn(ctx) })
 		_, stopStage := w.start(c)
 		if w.get(ctx, w.name.Close(3, 1)) == nil {
 			t.Fatal("no Close of round 3")
 		}
 		_ = stopStage()
 		stop()
+		others.Wait() // they read the broker that is replaced
 		claimed, _ := marks.Claimed(w.hash)
 		if claimed < 3 {
 			t.Fatalf("round %d is marked, want 3 at least", claimed)
