@@ -17,7 +17,7 @@
 //
 // # Refusals
 //
-// [Params.Validate] refuses what would overflow or has no meaning. [Params.Unpack] and [Params.CheckPacked] refuse any
+// [Params.Validate] refuses what would overflow or has no meaning. [Params.Unpack] and [Adder.Check] refuse any
 // byte string that [Params.Pack] cannot produce. [Params.Decode] refuses totals that no cohort of that size can have. Noise depends
 // on the value sampled also in its timing; a process that shares a core with the device is not defended against.
 //

@@ -8,51 +8,85 @@ import (
 	"pgregory.net/rapid"
 )
 
-// CheckPacked accepts what Unpack accepts, and AddPacked adds what it answers.
-func TestAddPackedIsUnpackAndAdd(t *testing.T) {
+// Check accepts what Unpack accepts of every report, and Add adds what it answers.
+func TestAddIsUnpackAndAdd(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		p := Params{ClipNorm: 1, Coin: Fair,
 			Dim:    rapid.IntRange(1, 70).Draw(rt, "d"),
 			Levels: rapid.OneOf(rapid.Uint32Range(1, 20), rapid.Uint32Range(1, 200), rapid.Uint32Range(1, MaxLevels)).Draw(rt, "g"),
 			Trials: rapid.OneOf(rapid.Uint32Range(0, 20), rapid.Uint32Range(0, MaxTrials)).Draw(rt, "b")}
-		counts := rapid.SliceOfN(rapid.Uint32Range(0, p.MaxCount()), p.Dim, p.Dim).Draw(rt, "counts")
-		data := p.Pack(nil, counts)
+		adder, users := NewAdder(p), rapid.IntRange(1, 20).Draw(rt, "users")
+		var data []byte
+		for range users {
+			data = p.Pack(data, rapid.SliceOfN(rapid.Uint32Range(0, p.MaxCount()), p.Dim, p.Dim).Draw(rt, "counts"))
+		}
 		if rapid.Bool().Draw(rt, "damaged") {
 			i := rapid.IntRange(0, len(data)-1).Draw(rt, "byte")
 			data[i] ^= rapid.Byte().Draw(rt, "change")
 		}
-		before := rapid.SliceOfN(rapid.Uint64Range(0, 1<<62), p.Dim, p.Dim).Draw(rt, "sums")
-		sums := slices.Clone(before)
-		err := p.CheckPacked(data)
-		counts, want := p.Unpack(nil, data)
-		if (err == nil) != (want == nil) || err != nil && !errors.Is(err, ErrReportRange) {
-			rt.Fatalf("CheckPacked says %v, Unpack %v", err, want)
+		sums := rapid.SliceOfN(rapid.Uint64Range(0, 1<<62), p.Dim, p.Dim).Draw(rt, "sums")
+		wanted := slices.Clone(sums)
+		var bad error
+		for i := range users {
+			counts, err := p.Unpack(nil, data[i*p.ReportBytes():(i+1)*p.ReportBytes()])
+			bad = errors.Join(bad, err)
+			for j, c := range counts {
+				wanted[j] += uint64(c)
+			}
 		}
-		if err != nil {
+		if err := adder.Check(data); (err == nil) != (bad == nil) || err != nil && !errors.Is(err, ErrReportRange) {
+			rt.Fatalf("Check says %v, Unpack %v", err, bad)
+		}
+		if bad != nil {
 			return
 		}
-		p.AddPacked(sums, data)
-		for j, c := range counts {
-			if sums[j] != before[j]+uint64(c) {
-				rt.Fatalf("sum %d: %d, want %d + %d", j, sums[j], before[j], c)
-			}
+		if adder.Add(sums, data); !slices.Equal(sums, wanted) {
+			rt.Fatalf("sums %d, want %d", sums, wanted)
 		}
 	})
 }
 
+// Fields of every width are taken apart before they overflow: more reports than they can hold, all counts at their most.
+func TestAddOfManyReports(t *testing.T) {
+	for width := 1; width <= 9; width++ {
+		for _, dim := range []int{1, 7, 8, 9, 17} {
+			p := Params{Dim: dim, ClipNorm: 1, Levels: 1<<width - 1, Coin: Fair}
+			counts := make([]uint32, dim)
+			for j := range counts {
+				counts[j] = p.MaxCount() - uint32(j%2)
+			}
+			var data []byte
+			users := 2<<width + 3
+			for range users {
+				data = p.Pack(data, counts)
+			}
+			adder, sums := NewAdder(p), make([]uint64, dim)
+			if err := adder.Check(data); err != nil {
+				t.Fatal(err)
+			}
+			adder.Add(sums, data)
+			for j, c := range counts {
+				if sums[j] != uint64(users)*uint64(c) {
+					t.Errorf("%d bits, d = %d: sum %d is %d, want %d times %d", width, dim, j, sums[j], users, c)
+				}
+			}
+		}
+	}
+}
+
 // Each bit of each report is looked at: one count too high anywhere, or one bit of padding.
-func TestCheckPackedRefuses(t *testing.T) {
+func TestCheckRefuses(t *testing.T) {
 	for _, levels := range []uint32{1, 2, 4, 90, 254, 300, 1<<20 - 2} {
 		for dim := 1; dim < 40; dim++ {
 			p := Params{Dim: dim, ClipNorm: 1, Levels: levels, Coin: Fair}
-			width := p.CountBits()
+			adder, width := NewAdder(p), p.CountBits()
 			good := p.Pack(nil, make([]uint32, dim))
 			for bit := range 8 * len(good) {
 				bad := slices.Clone(good)
 				bad[bit/8] |= 1 << (bit % 8)
 				count := uint32(1) << (bit % width)
 				wrong := bit >= dim*width || count > p.MaxCount()
-				if err := p.CheckPacked(bad); errors.Is(err, ErrReportRange) != wrong {
+				if err := adder.Check(bad); errors.Is(err, ErrReportRange) != wrong {
 					t.Fatalf("d = %d, g = %d, bit %d: %v", dim, levels, bit, err)
 				}
 			}
@@ -62,7 +96,7 @@ func TestCheckPackedRefuses(t *testing.T) {
 					full[bit/8] |= 1 << (bit % 8)
 				}
 				wrong := uint64(1)<<width-1 > uint64(p.MaxCount())
-				if err := p.CheckPacked(full); errors.Is(err, ErrReportRange) != wrong {
+				if err := adder.Check(full); errors.Is(err, ErrReportRange) != wrong {
 					t.Fatalf("d = %d, g = %d, count %d: %v", dim, levels, j, err)
 				}
 			}
@@ -70,13 +104,13 @@ func TestCheckPackedRefuses(t *testing.T) {
 	}
 	p := Params{Dim: 3, ClipNorm: 1, Levels: 4, Trials: 2, Coin: Fair}
 	for _, data := range [][]byte{nil, {0}, {0, 0, 0}} {
-		if err := p.CheckPacked(data); !errors.Is(err, ErrReportLength) {
+		if err := NewAdder(p).Check(data); !errors.Is(err, ErrReportLength) {
 			t.Errorf("%d bytes: %v", len(data), err)
 		}
 	}
 }
 
-func TestAddPackedPanicsOnBrokenInvariants(t *testing.T) {
+func TestAddPanicsOnBrokenInvariants(t *testing.T) {
 	p := Params{Dim: 3, ClipNorm: 1, Levels: 4, Trials: 2, Coin: Fair}
 	for _, c := range []struct{ sums, bytes int }{{2, 2}, {4, 2}, {3, 1}, {3, 3}} {
 		func() {
@@ -85,7 +119,7 @@ func TestAddPackedPanicsOnBrokenInvariants(t *testing.T) {
 					t.Errorf("%d bytes to %d sums: no panic", c.bytes, c.sums)
 				}
 			}()
-			p.AddPacked(make([]uint64, c.sums), make([]byte, c.bytes))
+			NewAdder(p).Add(make([]uint64, c.sums), make([]byte, c.bytes))
 		}()
 	}
 }

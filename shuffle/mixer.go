@@ -25,10 +25,10 @@ type ReportID [16]byte
 // single report, floor or generator.
 type Mixer struct {
 	cfg     Config
-	size    int                  // of a packed report in bytes
+	adder   *randomizer.Adder
 	floor   *randomizer.Binomial // of one floor; nil if there is none
 	totals  []uint64             // nil once closed
-	ids     map[ReportID]struct{}
+	ids     *idSet
 	users   uint64
 	rejects Rejects
 }
@@ -44,9 +44,9 @@ func NewMixer(cfg Config) (*Mixer, error) {
 	}
 	m := &Mixer{
 		cfg:    cfg,
-		size:   cfg.Params.ReportBytes(),
+		adder:  randomizer.NewAdder(cfg.Params),
 		totals: make([]uint64, cfg.Params.Dim),
-		ids:    make(map[ReportID]struct{}, min(cfg.Cohort, 1<<16)),
+		ids:    newIDSet(min(cfg.Cohort, 1<<16)),
 	}
 	if cfg.FloorTrials > 0 {
 		var err error
@@ -80,7 +80,8 @@ func erase(src rand.Source) {
 func (m *Mixer) Add(ids []ReportID, packed []byte) Outcome {
 	out := m.check(ids, packed)
 	if out == Accepted {
-		m.add(len(ids), packed)
+		m.adder.Add(m.totals, packed)
+		m.users += uint64(len(ids))
 	} else {
 		m.rejects[out]++
 	}
@@ -94,49 +95,20 @@ func (m *Mixer) check(ids []ReportID, packed []byte) Outcome {
 		return Closed
 	case len(ids) == 0 || uint64(len(ids)) > m.cfg.MaxBundle:
 		return BadBundle
-	case len(packed)%m.size != 0 || len(packed)/m.size != len(ids):
+	case len(packed)%m.adder.ReportBytes() != 0 || len(packed)/m.adder.ReportBytes() != len(ids):
 		return BadLength
-	case !m.reserve(ids):
+	case !m.ids.add(ids):
 		return Duplicate
 	}
 	if m.Full() {
-		m.release(ids)
+		m.ids.remove(ids)
 		return Full
 	}
-	for ; len(packed) > 0; packed = packed[m.size:] {
-		if m.cfg.Params.CheckPacked(packed[:m.size]) != nil {
-			m.release(ids)
-			return BadRange
-		}
+	if m.adder.Check(packed) != nil {
+		m.ids.remove(ids)
+		return BadRange
 	}
 	return Accepted
-}
-
-// reserve puts all ids into the set, or none if one is in it already or comes twice.
-func (m *Mixer) reserve(ids []ReportID) bool {
-	for i, id := range ids {
-		before := len(m.ids)
-		m.ids[id] = struct{}{}
-		if len(m.ids) == before {
-			m.release(ids[:i])
-			return false
-		}
-	}
-	return true
-}
-
-func (m *Mixer) release(ids []ReportID) {
-	for _, id := range ids {
-		delete(m.ids, id)
-	}
-}
-
-// add cannot fail: check accepted the bundle.
-func (m *Mixer) add(users int, packed []byte) {
-	for ; len(packed) > 0; packed = packed[m.size:] {
-		m.cfg.Params.AddPacked(m.totals, packed[:m.size])
-	}
-	m.users += uint64(users)
 }
 
 // Users returns the number of users in the totals.
@@ -207,6 +179,8 @@ func (m *Mixer) GoString() string { return m.String() }
 // are Closed.
 func (m *Mixer) Erase() {
 	clear(m.totals)
-	clear(m.ids)
+	if m.ids != nil {
+		clear(m.ids.slots)
+	}
 	m.totals, m.ids = nil, nil
 }

@@ -118,8 +118,8 @@ func TestMixerRefusesBundlesWhole(t *testing.T) {
 			t.Errorf("outcome %v, want %v", got, BadRange)
 		}
 	}
-	if m.Users() != 0 || m.totals[0] != 0 || m.totals[1] != 0 || len(m.ids) != 0 {
-		t.Errorf("a refused bundle left users %d, totals %v, %d ids", m.Users(), m.totals, len(m.ids))
+	if m.Users() != 0 || m.totals[0] != 0 || m.totals[1] != 0 || m.ids.len() != 0 {
+		t.Errorf("a refused bundle left users %d, totals %v, %d ids", m.Users(), m.totals, m.ids.len())
 	}
 	if got := m.Add([]ReportID{name(0), name(1)}, append(slices.Clone(good), good...)); got != Accepted {
 		t.Errorf("the same ids with good reports: %v", got)
@@ -170,10 +170,10 @@ func TestMixerKeepsNothingAfterClose(t *testing.T) {
 		m.Add(bundle(p, 0))
 		m.Add(bundle(p, 1))
 		m.Add(bundle(p, 2))
-		totals, ids := m.totals, m.ids
+		totals, ids := m.totals, m.ids.slots
 		end(m)
-		if !slices.Equal(totals, make([]uint64, 3)) || len(ids) != 0 || m.totals != nil || m.ids != nil {
-			t.Errorf("totals %v and %d ids survive", totals, len(ids))
+		if !slices.Equal(totals, make([]uint64, 3)) || !slices.Equal(ids, make([]ReportID, len(ids))) || m.totals != nil || m.ids != nil {
+			t.Errorf("totals %v and ids %v survive", totals, ids)
 		}
 		if _, err := m.Close(); !errors.Is(err, ErrClosed) {
 			t.Errorf("closed again: %v", err)

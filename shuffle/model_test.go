@@ -123,9 +123,9 @@ func FuzzAdd(f *testing.F) {
 			sum += n
 		}
 		switch {
-		case out == Accepted && (m.Users() != uint64(users) || len(m.ids) != int(users) || len(packed) != int(users)*p.ReportBytes()):
+		case out == Accepted && (m.Users() != uint64(users) || m.ids.len() != int(users) || len(packed) != int(users)*p.ReportBytes()):
 			t.Fatalf("%v after accepting %d users in %d bytes", m, users, len(packed))
-		case out != Accepted && (m.Users() != 0 || len(m.ids) != 0 || sum != 0 || m.Rejects()[out] != 1):
+		case out != Accepted && (m.Users() != 0 || m.ids.len() != 0 || sum != 0 || m.Rejects()[out] != 1):
 			t.Fatalf("%v after %v", m, out)
 		}
 		if sum > uint64(p.Dim)*uint64(p.MaxCount())*m.Users() {

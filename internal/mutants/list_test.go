@@ -47,9 +47,9 @@ var mutants = []mutant{
 		},
 	},
 	{
-		name: "there is no id set", file: "shuffle/mixer.go", pkg: "shuffle", tests: "TestMixerCountsEachUserOnce",
+		name: "there is no id set", file: "shuffle/idset.go", pkg: "shuffle", tests: "TestMixerCountsEachUserOnce",
 		edits: []edit{
-			{"\t\tif len(m.ids) == before {", "\t\tif len(m.ids) < before {"},
+			{"\tif *slot == id {", "\tif s.taken < 0 {"},
 		},
 	},
 	{
