@@ -8,37 +8,38 @@ import (
 // An Adder checks packed reports and adds their counts up, and writes the counts down nowhere else. It is what a shuffle stage does
 // with the outputs of Pack. Its methods do not change it.
 //
-// Narrow counts have up to 8 bits: eight of them are a group, of width bytes, and lie in one word. Every other count of a
-// group has as many zeros above it, once its neighbours are masked out, as it has bits: counts are compared and added four at a time, and
-// taken apart when the fields could overflow.
+// A group is as many counts as lie in one word of 64 bits, wherever in its first byte they begin. Every other count of a
+// group has as many zeros above it, once its neighbours are masked out, as it has bits: counts are compared, and those of many reports
+// added, several at a time; sums are taken apart before these fields can overflow.
 type Adder struct {
 	dim, width, size int // coordinates; bits of a count; bytes of a report
 	most             uint64
-
-	// Of narrow counts:
-	fields  uint64 // every other count of a group
-	lift    uint64 // what carries counts above most, and no others, into the bit above their field
-	carries uint64 // those bits
-	rest    uint64 // the counts of a last group that has fewer than eight
-	padding uint64 // the bits behind them, up to the end of their byte
-	stack   int    // bytes of as many reports as fields can add up
+	group            int    // counts in a group: 8, 4, 2 or 1
+	evens            uint64 // the first count of a group, the third and so on
+	odds             uint64 // those between, moved down by one count
+	lift             uint64 // what carries counts above most, and no others, into the bit above them
+	carries          uint64 // those bits
+	rest             uint64 // the counts of a last group that has fewer
+	stack            int    // bytes of as many reports as fields can add up
 }
 
 // NewAdder prepares the adder of valid parameters.
 func NewAdder(p Params) *Adder {
-	a := &Adder{dim: p.Dim, width: p.CountBits(), size: p.ReportBytes(), most: uint64(p.MaxCount())}
-	if a.width > 8 {
-		return a
+	a := &Adder{dim: p.Dim, width: p.CountBits(), size: p.ReportBytes(), most: uint64(p.MaxCount()), group: 8}
+	for a.group*a.width+8-a.group > 64 { // a group begins at a bit that is a multiple of its counts
+		a.group /= 2
 	}
 	count := uint64(1)<<a.width - 1
-	for at := 0; at < 8*a.width; at += 2 * a.width {
-		a.fields |= count << at
+	for j := 0; j < a.group; j += 2 {
+		at := j * a.width
+		a.evens |= count << at
 		a.lift |= (count - a.most) << at
 		a.carries |= 1 << (at + a.width)
 	}
-	used := p.Dim % 8 * a.width
-	a.rest = 1<<used - 1
-	a.padding = 1<<((used+7)/8*8) - 1 - a.rest
+	if a.group > 1 {
+		a.odds = a.evens
+	}
+	a.rest = 1<<(p.Dim%a.group*a.width) - 1
 	a.stack = a.size << a.width // 2^w counts below 2^w add up to less than 2^2w
 	return a
 }
@@ -52,18 +53,38 @@ func (a *Adder) Check(data []byte) error {
 	if len(data) == 0 || len(data)%a.size != 0 {
 		return fmt.Errorf("check %d bytes, want reports of %d: %w", len(data), a.size, ErrReportLength)
 	}
-	if a.width <= 8 {
-		if a.narrowBad(data) {
-			return fmt.Errorf("check: %w", ErrReportRange)
-		}
-		return nil
-	}
-	for ; len(data) > 0; data = data[a.size:] {
-		if a.wideBad(data[:a.size]) {
-			return fmt.Errorf("check: %w", ErrReportRange)
-		}
+	if a.bad(data) {
+		return fmt.Errorf("check: %w", ErrReportRange)
 	}
 	return nil
+}
+
+// bad says whether a count is above most, or a bit behind the last one set, in one of the reports.
+func (a *Adder) bad(data []byte) bool {
+	evens, odds, lift, width, step := a.evens, a.odds, a.lift, uint(a.width)&63, a.group*a.width
+	var carried uint64
+	var padding byte
+	end := a.dim * a.width % 8
+	for ; len(data) > 0; data = data[a.size:] {
+		at, left := 0, a.dim
+		for ; left >= a.group && at>>3+8 <= len(data); left -= a.group {
+			word := binary.LittleEndian.Uint64(data[at>>3:]) >> (at & 7)
+			carried |= (word&evens + lift) | (word>>width&odds + lift)
+			at += step
+		}
+		for ; left > 0; left -= a.group {
+			word := lastWord(data[at>>3:a.size]) >> (at & 7)
+			if left < a.group {
+				word &= a.rest
+			}
+			carried |= (word&evens + lift) | (word>>width&odds + lift)
+			at += step
+		}
+		if end != 0 {
+			padding |= data[a.size-1] >> end
+		}
+	}
+	return carried&a.carries != 0 || padding != 0
 }
 
 // Add adds the counts of reports that Check accepts to sums, one for each coordinate. The caller sees to it that no sum
@@ -76,129 +97,53 @@ func (a *Adder) Add(sums []uint64, data []byte) {
 		panic(fmt.Sprintf("randomizer: Add of %d bytes to %d sums, want reports of %d to %d", len(data), len(sums), a.size, a.dim))
 	}
 	switch {
-	case a.width <= 8 && len(data) == a.size:
-		a.addOne(sums, data)
-		return
-	case a.width <= 8:
+	case len(data) == a.size && a.group == 8:
+		a.addNarrow(sums, data)
+	case len(data) == a.size:
+		a.addWide(sums, data)
+	default:
 		for ; len(data) > a.stack; data = data[a.stack:] {
 			a.addStack(sums, data[:a.stack])
 		}
 		a.addStack(sums, data)
-		return
-	}
-	for ; len(data) > 0; data = data[a.size:] {
-		a.addWide(sums, data[:a.size])
 	}
 }
 
-// narrowBad says whether a count is above most, or a bit of padding set, in one of the reports.
-func (a *Adder) narrowBad(data []byte) bool {
-	fields, lift, shift := a.fields, a.lift, uint(a.width)&63
-	var carried, padding uint64
-	for begin := 0; begin < len(data); begin += a.size {
-		at, left := begin, a.dim
-		for ; left >= 8 && at+8 <= len(data); left -= 8 {
-			word := binary.LittleEndian.Uint64(data[at:])
-			carried |= (word&fields + lift) | (word>>shift&fields + lift)
-			at += a.width
-		}
-		for ; left >= 8; left -= 8 {
-			word := lastWord(data[at:])
-			carried |= (word&fields + lift) | (word>>shift&fields + lift)
-			at += a.width
-		}
-		if left > 0 {
-			word := lastWord(data[at : begin+a.size])
-			padding |= word & a.padding
-			word &= a.rest
-			carried |= (word&fields + lift) | (word>>shift&fields + lift)
-		}
-	}
-	return carried&a.carries|padding != 0
-}
-
-// addOne adds one report of narrow counts: there is nothing to add up first.
-func (a *Adder) addOne(sums []uint64, data []byte) {
-	shift := uint(a.width) & 63
-	count := uint64(1)<<shift - 1
-	for len(sums) >= 8 && len(data) >= 8 {
-		word := binary.LittleEndian.Uint64(data)
-		group := (*[8]uint64)(sums)
-		group[0] += word & count
-		word >>= shift
-		group[1] += word & count
-		word >>= shift
-		group[2] += word & count
-		word >>= shift
-		group[3] += word & count
-		word >>= shift
-		group[4] += word & count
-		word >>= shift
-		group[5] += word & count
-		word >>= shift
-		group[6] += word & count
-		word >>= shift
-		group[7] += word & count
-		sums, data = sums[8:], data[a.width:]
-	}
-	word := lastWord(data)
-	for j := range sums {
-		sums[j] += word & count
-		word >>= shift
-	}
-}
-
-// addStack adds reports of narrow counts that are at most a stack.
+// addStack adds reports that are at most a stack.
 func (a *Adder) addStack(sums []uint64, data []byte) {
-	twice := 2 * uint(a.width) & 63
-	for ; len(sums) >= 8; sums, data = sums[8:], data[a.width:] {
-		even, odd := a.column(data)
-		spread((*[8]uint64)(sums), even, odd, twice)
-	}
-	if len(sums) > 0 {
-		var last [8]uint64
-		even, odd := a.column(data)
-		spread(&last, even, odd, twice)
-		for j := range sums {
-			sums[j] += last[j]
+	twice := 2 * uint(a.width)
+	field := uint64(1)<<twice - 1
+	for at := 0; len(sums) > 0; at += a.group * a.width {
+		even, odd := a.column(data[at>>3:], at&7)
+		group := sums[:min(a.group, len(sums))]
+		for j := range group {
+			if j%2 == 0 {
+				group[j] += even & field
+				even >>= twice
+			} else {
+				group[j] += odd & field
+				odd >>= twice
+			}
 		}
+		sums = sums[len(group):]
 	}
 }
 
-// column adds up a group of all reports, field by field: that at the beginning of data, and size bytes on the next. What a word
-// holds behind a group of eight is masked out; behind a group of fewer it adds up in fields that nobody reads.
-func (a *Adder) column(data []byte) (even, odd uint64) {
-	fields, shift, at := a.fields, uint(a.width)&63, 0
+// column adds up a group of all reports, field by field: that at bit shift of data, and size bytes on the next. What a word
+// holds behind the group is masked out; behind the last counts of a smaller one it adds up in fields that nobody reads.
+func (a *Adder) column(data []byte, shift int) (even, odd uint64) {
+	evens, odds, width, begin, at := a.evens, a.odds, uint(a.width)&63, uint(shift)&7, 0
 	for ; at+8 <= len(data); at += a.size {
-		word := binary.LittleEndian.Uint64(data[at:])
-		even += word & fields
-		odd += word >> shift & fields
+		word := binary.LittleEndian.Uint64(data[at:]) >> begin
+		even += word & evens
+		odd += word >> width & odds
 	}
 	for ; at < len(data); at += a.size {
-		word := lastWord(data[at:])
-		even += word & fields
-		odd += word >> shift & fields
+		word := lastWord(data[at:]) >> begin
+		even += word & evens
+		odd += word >> width & odds
 	}
 	return even, odd
-}
-
-// spread adds the fields, each twice as wide as a count, to the sums of a group.
-func spread(group *[8]uint64, even, odd uint64, twice uint) {
-	field := uint64(1)<<twice - 1
-	group[0] += even & field
-	group[1] += odd & field
-	even >>= twice & 63
-	odd >>= twice & 63
-	group[2] += even & field
-	group[3] += odd & field
-	even >>= twice & 63
-	odd >>= twice & 63
-	group[4] += even & field
-	group[5] += odd & field
-	even >>= twice & 63
-	odd >>= twice & 63
-	group[6] += even & field
-	group[7] += odd & field
 }
 
 // lastWord reads up to seven bytes as if zeros followed them.
@@ -209,27 +154,38 @@ func lastWord(data []byte) (word uint64) {
 	return word
 }
 
-// Wide counts have up to 32 bits: one, and the bits before it in its first byte, are at most 39.
-
-func (a *Adder) wideBad(data []byte) bool {
-	width, most, n := a.width, a.most, a.dim
-	if used := n * width % 8; used != 0 && data[len(data)-1]>>used != 0 {
-		return true
+// addNarrow adds one report whose groups are of eight counts: width bytes.
+func (a *Adder) addNarrow(sums []uint64, data []byte) {
+	width := uint(a.width) & 63
+	count := uint64(1)<<width - 1
+	for len(sums) >= 8 && len(data) >= 8 {
+		word := binary.LittleEndian.Uint64(data)
+		group := (*[8]uint64)(sums)
+		group[0] += word & count
+		word >>= width
+		group[1] += word & count
+		word >>= width
+		group[2] += word & count
+		word >>= width
+		group[3] += word & count
+		word >>= width
+		group[4] += word & count
+		word >>= width
+		group[5] += word & count
+		word >>= width
+		group[6] += word & count
+		word >>= width
+		group[7] += word & count
+		sums, data = sums[8:], data[a.width:]
 	}
-	mask, at := uint64(1)<<width-1, 0
-	var over uint64 // the highest bit is set where a count was above most
-	for ; n > 0 && at>>3+8 <= len(data); n-- {
-		over |= most - binary.LittleEndian.Uint64(data[at>>3:])>>(at&7)&mask
-		at += width
+	word := lastWord(data)
+	for j := range sums {
+		sums[j] += word & count
+		word >>= width
 	}
-	last := behind(data, at)
-	for at &= 7; n > 0; n-- {
-		over |= most - binary.LittleEndian.Uint64(last[at>>3:])>>(at&7)&mask
-		at += width
-	}
-	return over>>63 != 0
 }
 
+// addWide adds one report of counts of up to 32 bits: one, and the bits before it in its first byte, are at most 39.
 func (a *Adder) addWide(sums []uint64, data []byte) {
 	width := a.width
 	mask, at, j := uint64(1)<<width-1, 0, 0
@@ -237,15 +193,8 @@ func (a *Adder) addWide(sums []uint64, data []byte) {
 		sums[j] += binary.LittleEndian.Uint64(data[at>>3:]) >> (at & 7) & mask
 		at += width
 	}
-	last := behind(data, at)
-	for at &= 7; j < len(sums); j++ {
-		sums[j] += binary.LittleEndian.Uint64(last[at>>3:]) >> (at & 7) & mask
+	for ; j < len(sums); j++ {
+		sums[j] += lastWord(data[at>>3:]) >> (at & 7) & mask
 		at += width
 	}
-}
-
-// behind is fewer than eight bytes from that of bit at on, and zeros.
-func behind(data []byte, at int) (last [16]byte) {
-	copy(last[:], data[at>>3:])
-	return last
 }

@@ -48,7 +48,7 @@ func TestAddIsUnpackAndAdd(t *testing.T) {
 
 // Fields of every width are taken apart before they overflow: more reports than they can hold, all counts at their most.
 func TestAddOfManyReports(t *testing.T) {
-	for width := 1; width <= 9; width++ {
+	for width := 1; width <= 16; width++ {
 		for _, dim := range []int{1, 7, 8, 9, 17} {
 			p := Params{Dim: dim, ClipNorm: 1, Levels: 1<<width - 1, Coin: Fair}
 			counts := make([]uint32, dim)
@@ -76,7 +76,7 @@ func TestAddOfManyReports(t *testing.T) {
 
 // Each bit of each report is looked at: one count too high anywhere, or one bit of padding.
 func TestCheckRefuses(t *testing.T) {
-	for _, levels := range []uint32{1, 2, 4, 90, 254, 300, 1<<20 - 2} {
+	for _, levels := range []uint32{1, 2, 4, 90, 254, 300, 1<<15 - 2, 1<<16 - 2, MaxLevels} {
 		for dim := 1; dim < 40; dim++ {
 			p := Params{Dim: dim, ClipNorm: 1, Levels: levels, Coin: Fair}
 			adder, width := NewAdder(p), p.CountBits()
