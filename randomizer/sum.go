@@ -19,7 +19,6 @@ type Adder struct {
 	odds             uint64 // those between, moved down by one count
 	lift             uint64 // what carries counts above most, and no others, into the bit above them
 	carries          uint64 // those bits
-	rest             uint64 // the counts of a last group that has fewer
 	stack            int    // bytes of as many reports as fields can add up
 }
 
@@ -39,7 +38,6 @@ func NewAdder(p Params) *Adder {
 	if a.group > 1 {
 		a.odds = a.evens
 	}
-	a.rest = 1<<(p.Dim%a.group*a.width) - 1
 	a.stack = a.size << a.width // 2^w counts below 2^w add up to less than 2^2w
 	return a
 }
@@ -74,9 +72,6 @@ func (a *Adder) bad(data []byte) bool {
 		}
 		for ; left > 0; left -= a.group {
 			word := lastWord(data[at>>3:a.size]) >> (at & 7)
-			if left < a.group {
-				word &= a.rest
-			}
 			carried |= (word&evens + lift) | (word>>width&odds + lift)
 			at += step
 		}
