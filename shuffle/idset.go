@@ -1,6 +1,9 @@
 package shuffle
 
-import "hash/maphash"
+import (
+	"hash/maphash"
+	"runtime"
+)
 
 // idSeed keys the order of every set in the process. Devices choose their ids: without the key they could choose such that
 // share a place.
@@ -41,6 +44,7 @@ func (s *idSet) find(id ReportID) *ReportID {
 // add puts all ids into the set, or none if one is in it already or comes twice.
 func (s *idSet) add(ids []ReportID) bool {
 	s.reserve(len(ids))
+	s.touch(ids)
 	for i, id := range ids {
 		if !s.insert(id) {
 			s.remove(ids[:i])
@@ -48,6 +52,20 @@ func (s *idSet) add(ids []ReportID) bool {
 		}
 	}
 	return true
+}
+
+// touch reads where the ids of a bundle belong. These reads do not wait for one another, as those of insert do: of a table that no cache
+// holds, several slots come from memory at a time.
+func (s *idSet) touch(ids []ReportID) {
+	if len(ids) == 1 {
+		return
+	}
+	last := uint64(len(s.slots) - 1)
+	var read byte
+	for i := range ids {
+		read |= s.slots[maphash.Bytes(idSeed, ids[i][:])&last][0]
+	}
+	runtime.KeepAlive(read)
 }
 
 func (s *idSet) insert(id ReportID) bool {

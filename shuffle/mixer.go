@@ -46,7 +46,7 @@ func NewMixer(cfg Config) (*Mixer, error) {
 		cfg:    cfg,
 		adder:  randomizer.NewAdder(cfg.Params),
 		totals: make([]uint64, cfg.Params.Dim),
-		ids:    newIDSet(min(cfg.Cohort, 1<<16)),
+		ids:    newIDSet(min(cfg.Cohort, 1<<20)),
 	}
 	if cfg.FloorTrials > 0 {
 		var err error
