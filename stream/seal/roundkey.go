@@ -56,7 +56,7 @@ func (k *RoundKey) Suite() wire.Suite { return k.suite }
 func (k *RoundKey) Public() []byte { return bytes.Clone(k.public) }
 
 // Open answers the plaintext of a report that was sealed to this key under this context and these ids. The
-// plaintext is the caller's to overwrite. With SUITE_NONE nothing is authenticated.
+// plaintext is the caller's to overwrite. With SUITE_NONE nothing is authenticated, and the plaintext is r.Ciphertext itself.
 func (k *RoundKey) Open(c Context, r *wire.Report) ([]byte, error) {
 	if err := c.check(); err != nil {
 		return nil, fmt.Errorf("open report: %w", err)
@@ -78,7 +78,7 @@ func (k *RoundKey) Open(c Context, r *wire.Report) ([]byte, error) {
 		return nil, fmt.Errorf("open report: %w", ErrErased)
 	}
 	if k.private == nil {
-		return bytes.Clone(r.Ciphertext), nil
+		return r.Ciphertext, nil
 	}
 	recipient, err := hpke.NewRecipient(r.Encapsulated, k.private, hpke.HKDFSHA256(), hpke.ChaCha20Poly1305(), c.Info())
 	if err != nil {
