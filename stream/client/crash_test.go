@@ -91,3 +91,39 @@ func (r *reopened) close() {
 		must(r.t, r.Store.Close())
 	}
 }
+
+// While a round waits for its users, the answers to its reports become durable: a process that dies then does not leave users in
+// doubt whose reports no batch has.
+func TestAnswersAreStoredWhileARoundWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, plan{rounds: 1, cohort: 8})
+		store := client.NewMemoryStore()
+		w.play(t.Context(), func(ctx context.Context) {
+			ctx, stop := context.WithCancel(ctx)
+			ended := make(chan error, 1)
+			go func() {
+				_, err := w.client(w.config(store)).Run(ctx, rows(5, false))
+				ended <- err
+			}()
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			charged := 0
+			for p, err := range store.Charged() {
+				if err != nil {
+					t.Error(err)
+				}
+				charged++
+				if len(p.Sends) != 1 || p.Sends[0].Acked != 1 || p.Sends[0].Lowest == 0 {
+					t.Errorf("stored sends %+v, want one with its answer", p.Sends)
+				}
+			}
+			if charged != 5 {
+				t.Errorf("%d events are charged, want 5", charged)
+			}
+			stop()
+			if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+		})
+	})
+}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/seal"
@@ -190,9 +191,9 @@ func (p *Participation) exhausted(most uint32) bool {
 	return uint64(p.Reports) >= uint64(most)+uint64(max(p.Rounds, 1)-1)
 }
 
-// flush stores the answers that are not stored yet. They wait for the timer, because most are settled before it ticks, and
-// a settled event is written anyway. A store that misses some is safe: it takes a publish for unanswered.
+// flush stores the answers that are not stored yet. A store that misses some is safe: it takes a publish for unanswered.
 func (g *gateway) flush() error {
+	g.flushed = time.Now()
 	for events := range slices.Chunk(slices.Collect(maps.Keys(g.dirty)), settleChunk) {
 		change := Change{Events: make([]Participation, len(events))}
 		for i, e := range events {

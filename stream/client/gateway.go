@@ -20,9 +20,12 @@ import (
 // reports of a round while the last ones are sealed, large enough that the synced writes do not count. Bundles are sealed
 // as wholes, so their chunks may be larger.
 const (
-	chunkMessages = 128
+	chunkMessages = 256
 	maxChunk      = 1024 // events
 )
+
+// flushAfter is how long answers wait to be stored: most of their events are settled by then, and written anyway.
+const flushAfter = 10 * time.Second
 
 // A gateway performs what the automata of its events decide. One goroutine, run, owns all of it; the only others are
 // flights, which get copies.
@@ -46,6 +49,7 @@ type gateway struct {
 	endedAt time.Time
 	retry   bool // the timer ticked: send unanswered parcels again
 	dirty   map[*event]bool
+	flushed time.Time // when dirty was empty last
 
 	encoder *encoder
 	flying  int // events whose publish is on its way
@@ -94,7 +98,7 @@ func newGateway(c Config) *gateway {
 		intake: newIntake(2 * chunk),
 		agreed: make(chan struct{}), ended: make(chan struct{}),
 		events: make(map[Key]*event), rounds: make(map[uint64]*round), dirty: make(map[*event]bool),
-		landing: make(chan flight, c.MaxInFlight),
+		landing: make(chan flight, c.MaxInFlight), flushed: time.Now(),
 	}
 }
 
@@ -214,11 +218,11 @@ func (g *gateway) advance(ctx context.Context) error {
 			return err
 		}
 	}
-	if g.retry {
-		g.retry = false
-		return g.flush()
+	g.retry = false
+	if time.Since(g.flushed) < flushAfter {
+		return nil
 	}
-	return nil
+	return g.flush()
 }
 
 // load takes up what an earlier process left charged.
