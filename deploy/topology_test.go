@@ -176,13 +176,13 @@ func promtoolReads(t *testing.T, text []byte) {
 func TestTopology(t *testing.T) {
 	const users = 600
 	p := programs(t)
-	ports, err := procs.FreePorts(4)
+	ports, err := procs.FreePorts(5)
 	if err != nil {
 		t.Fatal(err)
 	}
 	local := func(i int) string { return fmt.Sprintf("127.0.0.1:%d", ports[i]) }
 	n := &topology{t: t, compose: readCompose(t), dir: t.TempDir(),
-		hosts: strings.NewReplacer("nats:4222", local(0), "0.0.0.0:9090", local(2), "0.0.0.0:9091", local(3), "stage:9091", local(3), "0.0.0.0", "127.0.0.1")}
+		hosts: strings.NewReplacer("nats:4222", local(0), "0.0.0.0:9090", local(2), "0.0.0.0:9091", local(3), "0.0.0.0:9092", local(4), "stage:9091", local(3), "0.0.0.0", "127.0.0.1")}
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	start := func(q *procs.Process) *procs.Process {
@@ -208,6 +208,7 @@ func TestTopology(t *testing.T) {
 	stage := start(n.process(p, "stage"))
 	checkScrape(t, "panlearn_stage_", scrape(ctx, t, local(3)))
 	publisher := start(n.process(p, "publisher", fewer))
+	checkScrape(t, "panlearn_publisher_", scrape(ctx, t, local(4)))
 	done(publisher)
 	out, err := publisher.Stdout()
 	if err != nil {

@@ -25,6 +25,7 @@ func newPublish() *cobra.Command {
 		broker   cli.Broker
 		log      cli.Log
 		profiles cli.Profiles
+		metrics  string
 		sets     []string
 	)
 	c := &cobra.Command{
@@ -75,6 +76,13 @@ address is named, and goes on until it is interrupted.`,
 					return err
 				}
 			}
+			if metrics != "" {
+				var err error
+				if p.config.Metrics, err = cli.Listen("--metrics", metrics); err != nil {
+					return err
+				}
+				defer p.config.Metrics.Close() // where nothing serves it yet
+			}
 			show := cli.NewPublishing(c.ErrOrStderr())
 			defer show.Close()
 			logger, err := log.Logger(show)
@@ -120,6 +128,7 @@ address is named, and goes on until it is interrupted.`,
 	c.Flags().StringVar(&p.policy, "policy", "", "`FILE` of what these devices agree to (YAML)")
 	c.Flags().StringVar(&p.seal, "seal", "hpke", "none: agree to a task whose reports the broker's operator can read")
 	c.Flags().IntVar(&p.config.Bundle, "bundle", 1, "`N` users in one message, for a gateway; shows their number to the broker")
+	c.Flags().StringVar(&metrics, "metrics", "", "`ADDR` for /metrics, /healthz and /readyz, such as 127.0.0.1:9092; a port alone is of this machine only")
 	c.Flags().BoolVar(&p.live, "live", false, "every row of standard input is a new user's, in every run")
 	c.Flags().BoolVar(&p.json, "json", false, "print JSON")
 	return c

@@ -52,7 +52,7 @@ var mayImport = map[string][]string{
 	"internal/model/onnx":       {},
 	"internal/mutants":          {}, // tests alone
 	"internal/procs":            {}, // test support: it runs programs and links none
-	"internal/obs":              {"learner", "learner/service", "shuffle/stage", "state"},
+	"internal/obs":              {"learner", "learner/service", "shuffle/stage", "state", "stream/client"},
 	"internal/e2e":              {},
 	"internal/deep":             {}, // test support
 	"internal/recording":        {},

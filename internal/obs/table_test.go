@@ -28,7 +28,7 @@ type role struct {
 // has a child. The other commands serve no metrics.
 func roles(t *testing.T) []role {
 	t.Helper()
-	learner, shuffle := NewRegistry(), NewRegistry()
+	learner, shuffle, publish := NewRegistry(), NewRegistry(), NewRegistry()
 	m, err := NewLearner(learner, "churn")
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +45,10 @@ func roles(t *testing.T) []role {
 	o.Shard(1, 2, 3)
 	o.Released(1, 1, time.Second)
 	o.Failed("put")
-	return []role{{"learner run", learner}, {"ingest shuffle", shuffle}}
+	if _, err := NewPublisher(publish, "churn"); err != nil {
+		t.Fatal(err)
+	}
+	return []role{{"learner run", learner}, {"ingest shuffle", shuffle}, {"ingest publish", publish}}
 }
 
 // foreign are the metrics of the Go runtime, of the process, and of the endpoint itself.
@@ -119,7 +122,9 @@ func unit(name string) string {
 		return "epsilon"
 	case suffix("_delta"):
 		return "probability"
-	case suffix("_lease_held"):
+	case suffix("_events"):
+		return "events"
+	case suffix("_lease_held"), suffix("_task_ended"):
 		return "0 or 1"
 	case suffix("_noise_std"), suffix("_rounding_std"), suffix("_gradient_norm"):
 		return "loss per parameter"
@@ -159,7 +164,7 @@ func TestMetricsTable(t *testing.T) {
 func TestMetricsAreWellNamed(t *testing.T) {
 	// A label outside of this list has to be thought about: its values must be few, and none may be a user's choice.
 	known := []string{"task", "outcome", "reason", "call", "shard", "stretch", "bound"}
-	prefixes := map[string]string{"learner run": "panlearn_learner_", "ingest shuffle": "panlearn_stage_"}
+	prefixes := map[string]string{"learner run": "panlearn_learner_", "ingest shuffle": "panlearn_stage_", "ingest publish": "panlearn_publisher_"}
 	for _, r := range roles(t) {
 		problems, err := testutil.GatherAndLint(r.registry)
 		if err != nil {

@@ -114,7 +114,18 @@ func TestHTTPGateway(t *testing.T) {
 			anonymous.Body.Close()
 		}
 	})
+	metrics, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer metrics.Close()
+	publish.Metrics = metrics
+	var scraped string
 	sum := serve(func(address string) {
+		defer func() { scraped = fetch(t, metrics, "/metrics") }()
+		if got := fetch(t, metrics, "/readyz"); got != "ok\n" {
+			t.Errorf("/readyz: %q", got)
+		}
 		all(users, func(i int) {
 			outcome, final := "", false
 			for !final && outcome != "unknown" && t.Context().Err() == nil && !t.Failed() {
@@ -128,6 +139,12 @@ func TestHTTPGateway(t *testing.T) {
 	// One that was on its way when the first gateway stopped is told of twice: when it is settled, and when it is posted again.
 	if sum.Counted < users || sum.Counted > users+early || sum.Events != sum.Counted {
 		t.Errorf("the second gateway tells %+v, want %d counted and up to %d of them twice", sum, users, early)
+	}
+	if want := fmt.Sprintf("panlearn_publisher_events_total{outcome=\"counted\",task=\"%s\"} %d\n", name, sum.Counted); !strings.Contains(scraped, want) {
+		t.Errorf("metrics lack %s:\n%s", want, scraped)
+	}
+	if strings.Contains(scraped, "user 1") || strings.Contains(scraped, token) {
+		t.Errorf("metrics speak of events:\n%s", scraped)
 	}
 	if err := <-mixer; err != nil {
 		t.Errorf("RunStage: %v", err)

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/obs"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/learner/task/source"
 	"github.com/panlearn/panlearn/stream"
@@ -28,6 +30,7 @@ type PublishConfig struct {
 	Broker     natsjs.ConnectConfig
 	BrokerWait time.Duration // how long a broker that does not answer yet is waited for
 	Progress   func(client.Progress)
+	Metrics    net.Listener // for /metrics, /healthz and /readyz; nil: none
 	Logger     *slog.Logger
 }
 
@@ -84,16 +87,57 @@ func (c PublishConfig) devices(ctx context.Context, watch func(client.Store) cli
 	if watch != nil {
 		store = watch(store)
 	}
-	devices, err = client.New(client.Config{Task: c.Task, Records: conn, Reports: conn, Store: store, Ledger: ledger, Policy: c.Policy, Spec: c.Spec,
-		Source: c.Source, Bundle: c.Bundle, Limits: conn.Limits(), Poll: time.Second, Logger: c.Logger, Progress: c.Progress})
+	progress, unobserve, err := c.observe(ctx, conn)
 	if err != nil {
 		conn.Close()
 		return nil, nil, err
 	}
-	return devices, func() error {
+	devices, err = client.New(client.Config{Task: c.Task, Records: conn, Reports: conn, Store: store, Ledger: ledger, Policy: c.Policy, Spec: c.Spec,
+		Source: c.Source, Bundle: c.Bundle, Limits: conn.Limits(), Poll: time.Second, Logger: c.Logger, Progress: progress})
+	if err != nil {
 		conn.Close()
-		return closeStore()
+		return nil, nil, errors.Join(err, unobserve())
+	}
+	return devices, func() error {
+		err := unobserve()
+		conn.Close()
+		return errors.Join(err, closeStore())
 	}, nil
+}
+
+// observe serves the metrics until done is called, and answers what the client shows its progress to.
+func (c PublishConfig) observe(ctx context.Context, conn *natsjs.Conn) (progress func(client.Progress), done func() error, err error) {
+	if c.Metrics == nil {
+		return c.Progress, func() error { return nil }, nil
+	}
+	registry := obs.NewRegistry()
+	count, err := obs.NewPublisher(registry, string(c.Task))
+	if err != nil {
+		return nil, nil, err
+	}
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx)) // also while the last outcomes come
+	served := make(chan error, 1)
+	go func() { served <- obs.Serve(serving, c.Metrics, obs.Endpoints(registry, nil, connected(conn), nil)) }()
+	c.Logger.Info("serving", "metrics", "http://"+c.Metrics.Addr().String()+"/metrics")
+	return func(p client.Progress) {
+			count(p)
+			if c.Progress != nil {
+				c.Progress(p)
+			}
+		}, func() error {
+			stop()
+			return <-served
+		}, nil
+}
+
+// connected is a check of readiness.
+func connected(conn *natsjs.Conn) obs.Check {
+	return func() error {
+		if !conn.Connected() {
+			return errors.New("no connection to the broker")
+		}
+		return nil
+	}
 }
 
 // open opens the data as the declaration, or c.Format, says it is written.

@@ -3,7 +3,6 @@ package pipeline
 import (
 	"context"
 	"crypto/ed25519"
-	"errors"
 	"log/slog"
 	"net"
 	"time"
@@ -94,15 +93,9 @@ func RunStage(ctx context.Context, c StageConfig) error {
 		return nil
 	})
 	if c.HTTP != nil {
-		ready := func() error {
-			if !conn.Connected() {
-				return errors.New("no connection to the broker")
-			}
-			return nil
-		}
 		c.Logger.Info("serving", "http", "http://"+c.HTTP.Addr().String())
 		group.Go(func() error {
-			return obs.Serve(serving, c.HTTP, obs.Endpoints(registry, nil, ready, obs.Status(s.Status, reports)))
+			return obs.Serve(serving, c.HTTP, obs.Endpoints(registry, nil, connected(conn), obs.Status(s.Status, reports)))
 		})
 	}
 	group.Go(func() error {

@@ -1,0 +1,47 @@
+package obs
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/panlearn/panlearn/stream/client"
+)
+
+// NewPublisher registers the metrics of a publisher or gateway of one task and returns what feeds them, to be called from
+// one goroutine. It registers all of them or, on error, none.
+//
+// How many events were invalid is not among them: it depends on what they say.
+func NewPublisher(r prometheus.Registerer, task string) (func(client.Progress), error) {
+	f := factory{labels: prometheus.Labels{"task": task}}
+	var (
+		events   = f.counterVec("panlearn_publisher_events_total", "Events whose outcome was told, by outcome; one that is asked for again counts again.", "outcome")
+		inFlight = f.gauge("panlearn_publisher_in_flight_events", "Events whose publish the broker has not answered.")
+		joined   = f.gauge("panlearn_publisher_joined_events", "Events from here in the newest round.")
+		round    = f.gauge("panlearn_publisher_round", "Newest round that is known here; 0 before the first.")
+		ended    = f.gauge("panlearn_publisher_task_ended", "1 once the task has ended.")
+		last     client.Summary
+	)
+	outcomes := map[client.State]func(client.Summary) uint64{
+		client.Counted:   func(s client.Summary) uint64 { return s.Counted },
+		client.Uncounted: func(s client.Summary) uint64 { return s.Uncounted },
+		client.Unknown:   func(s client.Summary) uint64 { return s.Unknown },
+		client.Refused:   func(s client.Summary) uint64 { return s.Refused },
+	}
+	for state := range outcomes {
+		events.WithLabelValues(state.String())
+	}
+	if err := f.register(r); err != nil {
+		return nil, err
+	}
+	return func(p client.Progress) {
+		for state, of := range outcomes {
+			events.WithLabelValues(state.String()).Add(float64(of(p.Summary) - of(last)))
+		}
+		last = p.Summary
+		inFlight.Set(float64(p.InFlight))
+		joined.Set(float64(p.Joined))
+		round.Set(float64(p.Round))
+		if p.Over {
+			ended.Set(1)
+		}
+	}, nil
+}
