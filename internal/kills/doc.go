@@ -22,5 +22,8 @@
 //     the same batches; snapshot and ledger as printed are the same text.
 //   - No program ends by itself but at the task's end: what was killed around it is waited for.
 //
+// A publisher is asked to stop by SIGTERM and SIGINT, too, in rounds that are open. It ends with exit code 75, its summary
+// claims no more than its store holds, and what is left in the end is as above.
+//
 // Each of these checks is shown to fail on evidence that was tampered with.
 package kills

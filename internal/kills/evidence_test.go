@@ -137,7 +137,9 @@ func (f *fleet) publisher(i int) publisher {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	decode(f.t, out, &p.summary)
+	if len(out) > 0 { // who is interrupted before a row was looked at prints nothing
+		decode(f.t, out, &p.summary)
+	}
 	source, err := filepath.Abs(f.data(i))
 	if err != nil {
 		f.t.Fatal(err)

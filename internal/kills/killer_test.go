@@ -19,6 +19,7 @@ type killer struct {
 	due      time.Time
 	armed    bool // the next record that is announced sets due
 	nextWait time.Duration
+	asks     bool // with SIGTERM and SIGINT by turns instead of SIGKILL: for publishers
 	together bool // the broker and the stages at one time: the one way in which a claim often stays without its batch
 }
 
@@ -105,7 +106,11 @@ func (f *fleet) run(k *killer, kills int, w *witness) {
 func (f *fleet) kill(k *killer, w *witness) {
 	defer k.draw()
 	for _, r := range k.victims(f.roles) {
-		if !r.Kill() {
+		if k.asks {
+			if !f.askToStop(r, k.kills) {
+				continue // it came to its end just now
+			}
+		} else if !r.Kill() {
 			continue // it ended by itself just now
 		}
 		k.kills++

@@ -39,7 +39,9 @@ func campaign(t *testing.T, p plan, k *killer, kills int) (made int, s sum) {
 	violations, s := e.audit()
 	violations = append(violations, w.violations...)
 	violations = append(violations, f.replay(e)...)
-	violations = append(violations, f.goOn()...)
+	if k.weights["learner"] > 0 { // an early copy of its folder was kept
+		violations = append(violations, f.goOn()...)
+	}
 	for _, v := range violations {
 		t.Error(v)
 	}

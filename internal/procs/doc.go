@@ -25,7 +25,7 @@
 //	}
 //
 // A single server is [StartServer], with Kill, Restart and WaitHealthy of its own. A [Process] has Start, Kill, Interrupt,
-// Freeze, Thaw, Wait, Ended, Stdout and Log; after its end it can be started again, with the same arguments and files.
+// Terminate, Freeze, Thaw, Wait, Ended, Stdout and Log; after its end it can be started again, with the same arguments and files.
 // Whatever still runs when the test ends is killed, and on Linux whatever still runs when the test's process dies.
 //
 // # What it promises

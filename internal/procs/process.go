@@ -171,6 +171,9 @@ func (p *Process) Kill() bool {
 // Interrupt asks the process to end, and does not wait.
 func (p *Process) Interrupt() error { return p.signal(os.Interrupt) }
 
+// Terminate asks the process to end as supervisors do, and does not wait.
+func (p *Process) Terminate() error { return p.signal(syscall.SIGTERM) }
+
 // Freeze stops the process where it is, with its connections open and its memory kept; Thaw lets it go on.
 func (p *Process) Freeze() error { return p.signal(syscall.SIGSTOP) }
 

@@ -9,7 +9,7 @@ import (
 
 func TestProcessEnds(t *testing.T) {
 	p := programs.Process(t, "version", programs.Learner, "version")
-	if _, err := p.Wait(t.Context()); err == nil || p.Kill() || p.Interrupt() == nil {
+	if _, err := p.Wait(t.Context()); err == nil || p.Kill() || p.Interrupt() == nil || p.Terminate() == nil {
 		t.Error("a process that was never started ends")
 	}
 	for life := 1; life <= 2; life++ {
