@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/panlearn/panlearn/stream"
@@ -20,6 +21,7 @@ func (s *Service) put(ctx context.Context, subject string, data []byte, before u
 			return fmt.Errorf("%w: %s stands at stream sequence %d, and %d records were written before it: %s",
 				ErrBrokerRolledBack, subject, result.Standing.Sequence, before, brokerWayOut)
 		case err == nil && result.Ours:
+			s.answered()
 			return nil
 		case err == nil:
 			return fmt.Errorf("%s: %w", subject, ErrOtherLearner)
@@ -28,7 +30,7 @@ func (s *Service) put(ctx context.Context, subject string, data []byte, before u
 		case errors.Is(err, stream.ErrRefused):
 			return err
 		}
-		s.config.Logger.Warn("cannot write yet, trying again", "subject", subject, "error", err)
+		s.failed(err, "cannot write yet, trying again", "subject", subject)
 		if err := s.pause(ctx); err != nil {
 			return err
 		}
@@ -41,17 +43,36 @@ func (s *Service) await(ctx context.Context, subject string) (stream.Message, er
 		msg, err := s.config.Records.Get(ctx, subject)
 		switch {
 		case err == nil:
+			s.answered()
 			return msg, nil
 		case ctx.Err() != nil:
 			return stream.Message{}, context.Cause(ctx)
 		case errors.Is(err, stream.ErrRefused):
 			return stream.Message{}, err
-		case !errors.Is(err, stream.ErrNotFound):
-			s.config.Logger.Warn("cannot read yet, trying again", "subject", subject, "error", err)
+		case errors.Is(err, stream.ErrNotFound):
+			s.answered()
+		default:
+			s.failed(err, "cannot read yet, trying again", "subject", subject)
 		}
 		if err := s.pause(ctx); err != nil {
 			return stream.Message{}, err
 		}
+	}
+}
+
+// failed tells of a call that failed and is tried again: of a row of them now and then, the rest at level debug.
+func (s *Service) failed(err error, message string, attributes ...any) {
+	level := slog.LevelDebug
+	if s.trouble.Tell(time.Now(), err) {
+		level = slog.LevelWarn
+	}
+	s.config.Logger.Log(context.Background(), level, message, append(attributes, "error", err)...)
+}
+
+// answered ends a row of failures.
+func (s *Service) answered() {
+	if s.trouble.Over() {
+		s.config.Logger.Info("the broker answers again", "task", s.config.Task)
 	}
 }
 

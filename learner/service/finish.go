@@ -93,15 +93,18 @@ func (s *Service) awaitBatch(ctx context.Context, r uint64) (stream.Message, boo
 		msg, err := s.config.Records.Get(ctx, s.config.Task.Batch(r))
 		switch {
 		case err == nil:
+			s.answered()
 			return msg, true, nil
 		case ctx.Err() != nil:
 			return stream.Message{}, false, context.Cause(ctx)
 		case errors.Is(err, stream.ErrRefused):
 			return stream.Message{}, false, err
 		case !errors.Is(err, stream.ErrNotFound):
-			s.config.Logger.Warn("cannot read yet, trying again", "subject", s.config.Task.Batch(r), "error", err)
+			s.failed(err, "cannot read yet, trying again", "subject", s.config.Task.Batch(r))
 		case now:
 			return stream.Message{}, false, nil
+		default:
+			s.answered()
 		}
 		if err := s.pause(ctx); err != nil {
 			return stream.Message{}, false, err

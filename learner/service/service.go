@@ -23,6 +23,8 @@ type Service struct {
 	config Config
 	jitter *rand.Rand
 	wake   <-chan struct{} // nil: only the timer wakes
+
+	trouble stream.Trouble // calls that fail
 }
 
 // New checks the configuration. It does nothing yet.

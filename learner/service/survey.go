@@ -196,7 +196,7 @@ func (s *Service) look(ctx context.Context, read func() (stream.Message, error),
 			return stream.Message{}, context.Cause(ctx)
 		case !missing:
 			since = time.Time{}
-			s.config.Logger.Warn("cannot read yet, trying again", "error", err)
+			s.failed(err, "cannot read yet, trying again")
 		case since.IsZero():
 			since = time.Now()
 		case time.Since(since) >= patience:

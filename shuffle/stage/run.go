@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,9 +20,10 @@ type Stage struct {
 
 	queues [stream.MaxShards + 1]stream.ReportReader // by shard; nil: not opened yet
 
-	held     bool        // what Observer.Lease was told last
-	waits    bool        // that the lease is another's was logged
-	failures int         // in a row
+	held     bool // what Observer.Lease was told last
+	waits    bool // that the lease is another's was logged
+	failures int  // in a row
+	troubled stream.Trouble
 	grace    time.Time   // until when a bound phase goes on after the context ended
 	open     atomic.Bool // an attempt is
 
@@ -156,6 +158,9 @@ func (s *Stage) advance(ctx context.Context, p phase) (phase, error) {
 		return p, nil
 	}
 	s.failures = 0
+	if s.troubled.Over() {
+		s.Logger.Info("the broker answers again")
+	}
 	if p.footing() == leased && !s.lease.holds(time.Now()) {
 		return p, nil // too late to act on it: no claim is begun without the lease
 	}
@@ -324,7 +329,11 @@ func (s *Stage) sleep(ctx context.Context, until time.Time) {
 // trouble waits a little after a call that failed, longer each time.
 func (s *Stage) trouble(ctx context.Context, call string, err error) {
 	s.failures++
-	s.Logger.Warn("a call of the broker failed, trying again", "call", call, "failures", s.failures, "error", err)
+	level := slog.LevelDebug
+	if s.troubled.Tell(time.Now(), err) {
+		level = slog.LevelWarn
+	}
+	s.Logger.Log(ctx, level, "a call of the broker failed, trying again", "call", call, "failures", s.failures, "error", err)
 	tell(s.Observer.Failed, call)
 	pause := min(s.LeaseTTL/64<<min(s.failures, 6), s.Poll) + 1
 	timer := time.NewTimer(pause/2 + time.Duration(s.jitter.Int64N(int64(pause))))

@@ -121,7 +121,12 @@ func messageID(report [16]byte, attempt uint64) [16]byte {
 
 // landed takes the answers of a flight.
 func (g *gateway) landed(f flight) {
-	if f.err != nil && !errors.Is(f.err, context.Canceled) {
+	switch {
+	case f.err == nil:
+		if g.publishing.Over() {
+			g.log.Info("publishing works again")
+		}
+	case !errors.Is(f.err, context.Canceled) && g.publishing.Tell(time.Now(), f.err):
 		g.log.Warn("publish failed; trying again", "messages", len(f.parcels), "err", f.err)
 	}
 	refused := 0

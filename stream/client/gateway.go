@@ -51,11 +51,12 @@ type gateway struct {
 	dirty   map[*event]bool
 	flushed time.Time // when dirty was empty last
 
-	encoder *encoder
-	flying  int // events whose publish is on its way
-	landing chan flight
-	flights sync.WaitGroup
-	total   Summary // of settled events, for Progress
+	encoder    *encoder
+	flying     int // events whose publish is on its way
+	landing    chan flight
+	flights    sync.WaitGroup
+	publishing stream.Trouble
+	total      Summary // of settled events, for Progress
 }
 
 // An event is a participation and what is needed to go on with it.

@@ -47,7 +47,7 @@ func (v *view) get(ctx context.Context, subject string, latest bool) (stream.Mes
 			v.log.Info("records of the task can be read again")
 		}
 		return m, err == nil
-	case !v.failing && ctx.Err() == nil: // at the end of a run nobody waits for the answer
+	case !v.failing && ctx.Err() == nil && !errors.Is(err, stream.ErrDisconnected): // at the end of a run nobody waits for the answer
 		v.failing = true
 		v.log.Warn("cannot read a record of the task; trying again", "subject", subject, "err", err)
 	}

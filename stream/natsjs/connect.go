@@ -138,6 +138,7 @@ func brokenOff(err error) bool {
 
 func (c *Conn) options() ([]nats.Option, error) {
 	log := c.config.Log
+	away := &absence{log: log}
 	options := []nats.Option{
 		nats.Name(or(c.config.Name, "panlearn")),
 		nats.MaxReconnects(-1), nats.ReconnectWait(500 * time.Millisecond), nats.ReconnectJitter(time.Second, 2*time.Second),
@@ -147,19 +148,18 @@ func (c *Conn) options() ([]nats.Option, error) {
 		nats.PingInterval(c.config.Ping), nats.MaxPingsOutstanding(2), nats.FlusherTimeout(2 * c.config.Ping),
 		nats.Timeout(c.config.AckTimeout),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
-			if err != nil {
-				log.Warn("disconnected from the broker", "error", err)
-			}
+			away.gone(time.Now(), err)
 			c.end()
 		}),
+		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { away.lasts(time.Now(), err) }),
 		nats.ReconnectHandler(func(*nats.Conn) {
-			log.Info("connected to the broker again")
+			away.back(time.Now())
 			c.begin()
 			c.wakeAll()
 		}),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			level := slog.LevelWarn
-			if c.denial(err) {
+			if c.denial(err) || away.lasts(time.Now(), err) {
 				level = slog.LevelDebug // whoever asked has the answer, and says what it means
 			}
 			log.Log(context.Background(), level, "broker error", "error", err)

@@ -62,6 +62,9 @@ func (c *Conn) outcome(ctx, wait context.Context, err error) error {
 		if c.mute != nil {
 			return c.mute
 		}
+		if c.session.Err() != nil {
+			return stream.ErrDisconnected
+		}
 	}
 	return err
 }

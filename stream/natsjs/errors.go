@@ -99,6 +99,8 @@ func explain(err error) error {
 	switch {
 	case err == nil:
 		return nil
+	case errors.Is(err, nats.ErrReconnectBufExceeded), errors.Is(err, nats.ErrDisconnected):
+		return stream.ErrDisconnected // the library's words are of a buffer that we do not use
 	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, jetstream.ErrNoStreamResponse):
 		return fmt.Errorf("%w (%w)", ErrNoStream, err)
 	case errors.Is(err, nats.ErrMaxPayload):

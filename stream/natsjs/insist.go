@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/panlearn/panlearn/stream"
 )
 
 // ErrUnavailable says that the broker is there and cannot answer now: its cluster has no leader, or elects one. It answers
@@ -17,7 +19,8 @@ var ErrUnavailable = errors.New("the broker has no leader now: it answers when a
 // because somebody else may be about to create it.
 func transient(err error) bool {
 	return errors.Is(err, ErrNoStream) || errors.Is(err, ErrUnavailable) || errors.Is(err, errNoAnswer) ||
-		errors.Is(err, nats.ErrDisconnected) || errors.Is(err, nats.ErrReconnectBufExceeded) || errors.Is(err, nats.ErrTimeout)
+		errors.Is(err, stream.ErrDisconnected) || errors.Is(err, nats.ErrDisconnected) || errors.Is(err, nats.ErrReconnectBufExceeded) ||
+		errors.Is(err, nats.ErrTimeout)
 }
 
 // lastInsistence bounds the pause between tries: long enough that many processes do not hurt a broker that comes up.
@@ -26,12 +29,13 @@ const lastInsistence = 5 * time.Second
 // insist tries until something other than waiting is needed, or ctx ends: a cluster elects leaders, a node restarts.
 // What it tries must be safe to repeat.
 func (c *Conn) insist(ctx context.Context, what string, wanted func(error) bool, try func() error) error {
+	var trouble stream.Trouble
 	for pause := firstPause; ; {
 		err := try()
 		if err == nil || ctx.Err() != nil || !wanted(err) {
 			return err
 		}
-		if pause >= lastPause { // an election of a second or two is no news
+		if pause >= lastPause && trouble.Tell(time.Now(), err) { // an election of a second or two is no news
 			c.config.Log.Warn("the broker cannot answer yet, trying again", "call", what, "error", err)
 		}
 		sleep(ctx, pause)
