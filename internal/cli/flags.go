@@ -91,7 +91,7 @@ func (l *Log) Logger(w io.Writer) (*slog.Logger, error) {
 		return nil, Usagef("--log-level %q: want debug, info, warn or error", l.Level)
 	}
 	l.level.Set(level)
-	options := &slog.HandlerOptions{Level: &l.level}
+	options := &slog.HandlerOptions{Level: &l.level, ReplaceAttr: shortFloats}
 	switch l.Format {
 	case "", "text":
 		return slog.New(slog.NewTextHandler(w, options)), nil

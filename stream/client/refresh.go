@@ -89,7 +89,7 @@ func (g *gateway) agree(ctx context.Context) error {
 			g.log.Warn("pinned the task at first use: nothing but the broker vouches for it", "task_hash", fmt.Sprintf("%x", hash))
 		}
 	}
-	g.log.Info("agreed to the task", "task_hash", fmt.Sprintf("%x", hash), "trust", t.Plan.Trust.String(),
+	g.log.Info("agreed to the task", "task_hash", fmt.Sprintf("%x", hash), "trust", terms.Spec.Privacy.Trust,
 		"epsilon", terms.Guarantee.Epsilon, "delta", terms.Delta, "honest_fraction", terms.honest.String())
 	g.terms = terms
 	close(g.agreed)
