@@ -66,7 +66,7 @@ func RunStage(ctx context.Context, c StageConfig) error {
 	if c.Traces != nil {
 		observer = c.Traces.Stage(observer)
 	}
-	c.Logger.Info("looking for the task's streams, which learner run or learner provision makes", "task", c.Task)
+	c.Logger.Info("looking for the task's streams, which learner provision makes, or learner run where its credentials may", "task", c.Task)
 	if err := natsjs.WaitStreams(ctx, conn, c.Task, time.Second); err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // ErrNoStream says that no stream answers: the task's streams are not provisioned, or have no leader right now.
-var ErrNoStream = errors.New("no stream answers: is that the task's name? If so, its streams are to be made (learner run, learner provision), or wait for their leader")
+var ErrNoStream = errors.New("no stream answers: is that the task's name? If so, make its streams with learner provision, or wait for their leader")
 
 // ErrUnreachable says that no broker takes a connection at the addresses: it may not run yet.
 var ErrUnreachable = errors.New("no broker answers there: is it running?")
