@@ -63,7 +63,7 @@ size of one report is known and enforced by the broker.`,
 					if s.Created {
 						what = "created"
 					}
-					if _, err := fmt.Fprintf(w, "%-9s  %s, %d replicas, %s\n", what, s.Name, s.Replicas, s.Storage); err != nil {
+					if _, err := fmt.Fprintf(w, "%-9s  %s, %s, %s\n", what, s.Name, natsjs.Copies(s.Replicas), s.Storage); err != nil {
 						return err
 					}
 				}

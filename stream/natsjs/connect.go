@@ -2,6 +2,7 @@ package natsjs
 
 import (
 	"context"
+	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -113,6 +114,9 @@ func connect(c ConnectConfig, more ...nats.Option) (*Conn, error) {
 		if errors.Is(err, nats.ErrNoServers) || errors.Is(err, nats.ErrTimeout) || brokenOff(err) {
 			err = fmt.Errorf("%w (%w)", ErrUnreachable, err)
 		}
+		if unknown := (x509.UnknownAuthorityError{}); errors.As(err, &unknown) {
+			err = fmt.Errorf("%w: %s", err, authorityFix(c.TLSCA))
+		}
 		return nil, fmt.Errorf("connect to %s: %w", or(c.URL, "the embedded server"), err)
 	}
 	conn.js, err = jetstream.New(conn.nc, jetstream.WithDefaultTimeout(c.AckTimeout),
@@ -122,6 +126,14 @@ func connect(c ConnectConfig, more ...nats.Option) (*Conn, error) {
 		return nil, fmt.Errorf("connect: %w", err)
 	}
 	return conn, nil
+}
+
+// authorityFix is what to do about a broker whose certificate nobody signed that we know.
+func authorityFix(ca string) string {
+	if ca == "" {
+		return "name the authority that signed the broker's certificate with --tls-ca or PANLEARN_TLS_CA"
+	}
+	return ca + " (--tls-ca) is not the authority that signed the broker's certificate"
 }
 
 // brokenOff says whether the network ended a connection that was being made, and not the broker by its word: one that is

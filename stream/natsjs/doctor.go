@@ -151,12 +151,17 @@ func (e *examination) streams(ctx context.Context) {
 		return
 	}
 	lowest := 0
+	var missing []string
 	for _, s := range all() {
 		want := streamConfig(e.task, s, o)
 		have, err := e.streamInfo(ctx, want.Name)
 		if errors.Is(err, ErrDenied) {
 			e.unseen(ctx)
 			return
+		}
+		if code(err) == codeStreamNotFound {
+			missing = append(missing, want.Name)
+			continue
 		}
 		if err != nil {
 			e.find("stream "+want.Name, Failure, "%v", err)
@@ -170,11 +175,22 @@ func (e *examination) streams(ctx context.Context) {
 			e.find("stream "+want.Name, Failure, "%s", d)
 		}
 		if len(differ) == 0 {
-			e.find("stream "+want.Name, OK, "%d messages, %d replicas", have.State.Msgs, have.Config.Replicas)
+			e.find("stream "+want.Name, OK, "%d messages, %s", have.State.Msgs, Copies(have.Config.Replicas))
 		}
 		e.copies(want.Name, have.Cluster)
 	}
-	e.consumer(ctx, o)
+	switch len(missing) {
+	case 0:
+	case len(all()):
+		e.find("streams", Failure, "none of the streams of %q is there: is that the task's name? If so, make them with learner provision", e.task)
+		return
+	default:
+		e.find("streams", Failure, "missing: %s: make them with learner provision; what was in them is lost if the task has begun",
+			strings.Join(missing, ", "))
+	}
+	if !slices.Contains(missing, e.task.Name(stream.Reports)) {
+		e.consumer(ctx, o)
+	}
 	if lowest > 0 {
 		e.durability(lowest)
 	}
@@ -221,9 +237,17 @@ func (e *examination) copies(name string, cluster *jetstream.ClusterInfo) {
 	}
 }
 
+// Copies says how many replicas there are.
+func Copies(replicas int) string {
+	if replicas == 1 {
+		return "1 replica"
+	}
+	return fmt.Sprintf("%d replicas", replicas)
+}
+
 func (e *examination) durability(replicas int) {
 	if want := max(e.expect.Replicas, 1); replicas < want {
-		e.find("durability", Failure, "%d replicas, want %d: raise them with the nats command", replicas, want)
+		e.find("durability", Failure, "%s, want %d: raise them with the nats command", Copies(replicas), want)
 		return
 	}
 	if replicas < 3 {

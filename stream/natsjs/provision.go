@@ -43,8 +43,8 @@ func provisionOnce(ctx context.Context, c *Conn, task stream.Task, o Options) er
 		want := streamConfig(task, s, o)
 		have, err := c.streamInfo(ctx, want.Name)
 		if err == nil && have.Config.Replicas < o.Replicas {
-			return fmt.Errorf("provision: stream %s has %d replicas, want %d: raise them with the nats command, or ask for fewer",
-				want.Name, have.Config.Replicas, o.Replicas)
+			return fmt.Errorf("provision: stream %s has %s, want %d: raise them with the nats command, or ask for fewer",
+				want.Name, Copies(have.Config.Replicas), o.Replicas)
 		}
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
 			err = c.call(ctx, apiStreamCreate+want.Name, func(ctx context.Context) error {
