@@ -149,11 +149,24 @@ func refuseUnknown(c *cobra.Command) {
 	}
 	c.Args = func(c *cobra.Command, args []string) error {
 		if len(args) > 0 {
-			return Usagef("unknown command %q for %q", args[0], c.CommandPath())
+			return Usagef("unknown command %q for %q%s", args[0], c.CommandPath(), meant(c, args[0]))
 		}
 		return nil
 	}
 	c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
+}
+
+// typos is how many letters may be wrong in a command that somebody meant.
+const typos = 2
+
+// meant asks for the commands below c that look like a word.
+func meant(c *cobra.Command, word string) string {
+	c.SuggestionsMinimumDistance = typos
+	like := c.SuggestionsFor(word)
+	if len(like) == 0 {
+		return ""
+	}
+	return ": did you mean " + strings.Join(like, " or ") + "?"
 }
 
 // flagError says of a value that a flag does not take what it would take; Go's parsers say how they failed.

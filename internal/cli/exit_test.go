@@ -92,6 +92,20 @@ func TestUsage(t *testing.T) {
 	}
 }
 
+// TestMeant: a word that is nearly a command asks for it, one that is not asks for none.
+func TestMeant(t *testing.T) {
+	for args, want := range map[string]string{
+		"rn": "learner: unknown command \"rn\" for \"learner\": did you mean run?\n", "privacy chek": ": did you mean check?\n",
+		"xyzzyx": "learner: unknown command \"xyzzyx\" for \"learner\"\n",
+	} {
+		var stderr bytes.Buffer
+		got := Main(program(func(*cobra.Command) error { return nil }), strings.Fields(args), &stderr)
+		if got != ExitUsage || !strings.HasSuffix(stderr.String(), want) || strings.Count(stderr.String(), "\n") != 1 {
+			t.Errorf("%s: exit code %d, %q, want %q", args, got, stderr.String(), want)
+		}
+	}
+}
+
 // TestInterrupted: a signal's context that ended the command is worth trying again.
 func TestInterrupted(t *testing.T) {
 	var stderr bytes.Buffer
