@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -31,8 +32,11 @@ The streams of the broker, with --embedded below the state folder, and the ident
 				return cli.Usagef("want --state DIR and -o DIR2")
 			}
 			s, err := pipeline.Backup(c.Context(), dir, out)
+			if errors.Is(err, fs.ErrExist) {
+				return cli.Usagef("-o %s: it exists: give another name, or remove it first", out)
+			}
 			if err != nil {
-				return cli.Classify(err, cli.Is(cli.ExitUsage, fs.ErrExist), cli.As[*state.VersionError](cli.ExitUsage), cli.Is(cli.ExitTransient, state.ErrLocked),
+				return cli.Classify(err, cli.As[*state.VersionError](cli.ExitUsage), cli.Is(cli.ExitTransient, state.ErrLocked),
 					cli.Is(cli.ExitTransient, syscall.ENOSPC), cli.Is(cli.ExitTransient, syscall.EDQUOT))
 			}
 			return cli.Result(c.OutOrStdout(), asJSON, s, func(w io.Writer) error {
