@@ -115,6 +115,7 @@ users on a synthetic population of the task's dimension and loss, whose optimum 
 	c.Flags().IntVar(&seeds, "seeds", 1, "`K` independent runs")
 	c.Flags().Uint64Var(&seed, "seed", 1, "first `SEED`; the same seed gives the same model")
 	c.Flags().UintSliceVar(&users, "sweep-users", nil, "numbers of users `N,N,...` to measure excess risk for")
+	c.Flags().Lookup("sweep-users").DefValue = "" // else its help says (default [])
 	c.Flags().StringSliceVar(&methods, "algorithms", nil, "the `NAME,...` to sweep; all that apply if not set")
 	c.Flags().StringVar(&picture, "plot", "", "draw the sweep, or learning curves on the test data, into a `FILE`: .png or .svg")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")

@@ -27,6 +27,9 @@ func manual(out *strings.Builder, c *cobra.Command) error {
 	if err != nil {
 		return fmt.Errorf("help of %s: %w", c.CommandPath(), err)
 	}
+	if strings.Contains(help.String(), "(default [])") {
+		return fmt.Errorf("help of %s: a flag whose default is nothing says so with brackets: set its DefValue to the empty text", c.CommandPath())
+	}
 	fmt.Fprintf(out, "\n## %s\n\n%s\n\n```\n", c.CommandPath(), sentence(c.Short))
 	for line := range strings.Lines(strings.TrimSpace(help.String()) + "\n") {
 		out.WriteString(strings.TrimRight(line, " \n") + "\n")
