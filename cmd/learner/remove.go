@@ -27,7 +27,7 @@ func newRemove() *cobra.Command {
 		Long: `remove deletes the task's five streams and all that is in them: rounds, batches, the end. Model and ledger are in the learner's
 state folder, which it does not touch, nor the folders of stage and devices. Stop the task's learner before: one that runs on an
 ended task creates the streams again where its credentials let it. A task that has not ended is refused, unless --force is given.
-It may be run again.`,
+Interrupted, it may be run again. A name of which the broker has no stream is an error, exit code 1.`,
 		Example: "  learner remove --task a9a --nats tls://broker:4222 --nkey admin.nk --tls-ca ca.pem",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -42,15 +42,14 @@ It may be run again.`,
 			if err != nil {
 				return cli.Classify(brokerErrors(err), cli.Is(cli.ExitUsage, pipeline.ErrNotEnded))
 			}
-			return cli.Result(c.OutOrStdout(), f.json, removed{config.Task, append([]string{}, list...)}, func(w io.Writer) error {
+			if len(list) == 0 {
+				return fmt.Errorf("no task %q is on this broker: none of its streams is there", config.Task)
+			}
+			return cli.Result(c.OutOrStdout(), f.json, removed{config.Task, list}, func(w io.Writer) error {
 				for _, name := range list {
 					if _, err := fmt.Fprintf(w, "removed  %s\n", name); err != nil {
 						return err
 					}
-				}
-				if len(list) == 0 {
-					_, err := fmt.Fprintf(w, "no stream of %s was there\n", config.Task)
-					return err
 				}
 				return nil
 			})
