@@ -166,6 +166,10 @@ func (c *Conn) options() ([]nats.Option, error) {
 		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { away.lasts(time.Now(), err) }),
 		nats.ReconnectHandler(func(*nats.Conn) {
 			away.back(time.Now())
+			if c.usurped() {
+				log.Warn("the credentials are another user's now, and answers still come on the inbox of the first: restart to change it",
+					"inbox", c.inbox)
+			}
 			c.begin()
 			c.wakeAll()
 		}),
@@ -198,7 +202,7 @@ func (c *Conn) options() ([]nats.Option, error) {
 }
 
 // defaultInbox is _INBOX_ and the public key of the user: a subject that permissions can give to this user alone, in a
-// server's configuration by the key, in operator mode by the template _INBOX_{{subject()}}.>.
+// server's configuration by the key, in operator mode by the template _INBOX_{{subject()}}.> of a scoped signing key.
 func defaultInbox(options []nats.Option) string {
 	var o nats.Options
 	for _, option := range options {
@@ -216,6 +220,15 @@ func defaultInbox(options []nats.Option) string {
 		return plainInbox
 	}
 	return InboxOf(user)
+}
+
+// usurped says whether the credentials name another user than the one whose inbox a connection keeps for its life.
+func (c *Conn) usurped() bool {
+	if c.config.Creds == "" || c.config.InboxPrefix != "" {
+		return false
+	}
+	now := defaultInbox([]nats.Option{nats.UserCredentials(c.config.Creds)})
+	return now != plainInbox && now != c.inbox
 }
 
 const plainInbox = "_INBOX"
