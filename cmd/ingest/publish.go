@@ -196,7 +196,7 @@ func oneLine(err error) string {
 }
 
 func printSummary(w io.Writer, s client.Summary) error {
-	_, err := fmt.Fprintf(w, "%d events in %d rounds: %d counted, %d uncounted, %d unknown, %d refused (%d invalid rows sent as zero)\n",
-		s.Events, s.Rounds, s.Counted, s.Uncounted, s.Unknown, s.Refused, s.Invalid)
+	_, err := fmt.Fprintf(w, "%s: %d counted, %d uncounted, %d unknown, %d refused (%s sent as zero); their last reports were of %s\n",
+		cli.Count(s.Events, "event"), s.Counted, s.Uncounted, s.Unknown, s.Refused, cli.Count(s.Invalid, "invalid row"), cli.Count(s.Rounds, "round"))
 	return err
 }

@@ -11,10 +11,10 @@ import (
 
 func (r planReport) print(w io.Writer) error {
 	p := r.Privacy
-	fmt.Fprintf(w, `task          %s: %s, %d users in %d rounds of %d (the last of %d, none released under %d)
+	fmt.Fprintf(w, `task          %s: %s, %d users in %s of %d (the last of %d, none released under %d)
 mechanism     d = %d, g = %d, b = %d, p = %.6g: %d bits a coordinate, %d bytes a report
 noise         %.4g of the clip norm, standard deviation of one coordinate of a round's mean gradient, rounding included
-              central DP %.4g, local DP %.4g`, r.Task, r.Algorithm, r.Users, r.Rounds, r.Cohort, r.LastCohort, r.Minimum,
+              central DP %.4g, local DP %.4g`, r.Task, r.Algorithm, r.Users, cli.Count(r.Rounds, "round"), r.Cohort, r.LastCohort, r.Minimum,
 		r.Dim, p.Levels, p.Trials, p.P, p.BitsPerCoordinate, p.ReportBytes, r.inflation()*p.TotalStd(), r.Comparison.CentralNoiseStd, r.Comparison.LocalNoiseStd)
 	if r.Comparison.PaperNoiseStd != nil {
 		fmt.Fprintf(w, ", the paper's constants %.4g", *r.Comparison.PaperNoiseStd)

@@ -65,8 +65,8 @@ With --http it serves a live page, and goes on serving it after its end, until i
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(progress, "%d users, %d rounds of %d; each report is %d bytes, with noise for epsilon %s, delta %g\n",
-				job.Plan.Users, job.Plan.Rounds(), job.Plan.First().Cohort, job.Plan.First().Privacy.ReportBytes, cli.Upper(job.Plan.Epsilon(), 3), job.Problem.Delta)
+			fmt.Fprintf(progress, "%d users, %s of %d; each report is %d bytes, with noise for epsilon %s, delta %g\n",
+				job.Plan.Users, cli.Count(job.Plan.Rounds(), "round"), job.Plan.First().Cohort, job.Plan.First().Privacy.ReportBytes, cli.Upper(job.Plan.Epsilon(), 3), job.Problem.Delta)
 			done := func(report pipeline.QuickstartReport) error {
 				progress.Close()
 				if output != "" {
@@ -154,12 +154,12 @@ func printQuickstart(w io.Writer, r pipeline.QuickstartReport) error {
 		seen = "in every round of a phase"
 	}
 	_, err := fmt.Fprintf(w, `
-learned from  %d of %d users in %d rounds, each seen %s; %.0f events/s through NATS and Pebble
+learned from  %d of %d users in %s, each seen %s; %.0f events/s through NATS and Pebble
 privacy       epsilon %s, delta %g for every user, against everybody downstream of the shuffle stage%s
 accuracy      %.2f %% on fresh events (without privacy %.2f %%, the optimum %.2f %%)
 excess risk   %.4f over the known optimum (without privacy %.4f)
 noise         %.4f of the clip norm in each coordinate of a round's mean gradient (the paper's constants: %.2f)
-`, r.Accepted, r.Events, r.Rounds, seen, r.EventsPerSecond, cli.Upper(r.Epsilon, 3), r.Delta, intruder(r.Snapshot.Privacy.Trust), 100*r.TestAccuracy, 100*r.NonPrivateAccuracy,
+`, r.Accepted, r.Events, cli.Count(r.Rounds, "round"), seen, r.EventsPerSecond, cli.Upper(r.Epsilon, 3), r.Delta, intruder(r.Snapshot.Privacy.Trust), 100*r.TestAccuracy, 100*r.NonPrivateAccuracy,
 		100*r.OptimumAccuracy, r.ExcessRisk, r.NonPrivateExcessRisk, r.NoiseStd, r.PaperNoiseStd)
 	if v := r.Validation; err == nil && v != nil && v.Accuracy != nil {
 		_, err = fmt.Fprintf(w, "its own view  accuracy %.1f %% (%.1f to %.1f %%) of late, as its users say, privately, in the same reports\n",

@@ -399,8 +399,8 @@ func (s simulated) String() string {
 }
 
 func (r simulateReport) print(w io.Writer) error {
-	if _, err := fmt.Fprintf(w, "%s: %s, %d rounds of %d, epsilon %s, delta %g\nprivate       %s%s\nnot private   %s\n",
-		r.Task, r.Algorithm, r.Rounds, r.Cohort, cli.Upper(r.Epsilon, 4), r.Delta, r.Mean, r.SD.spread(len(r.Runs)), r.NonPrivate); err != nil {
+	if _, err := fmt.Fprintf(w, "%s: %s, %s of %d, epsilon %s, delta %g\nprivate       %s%s\nnot private   %s\n",
+		r.Task, r.Algorithm, cli.Count(r.Rounds, "round"), r.Cohort, cli.Upper(r.Epsilon, 4), r.Delta, r.Mean, r.SD.spread(len(r.Runs)), r.NonPrivate); err != nil {
 		return err
 	}
 	for _, b := range r.Baselines {

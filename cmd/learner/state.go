@@ -48,12 +48,12 @@ func newStatus() *cobra.Command {
 				return fmt.Errorf("the learner's answer: %w", err)
 			}
 			return cli.Result(c.OutOrStdout(), asJSON, s, func(w io.Writer) error {
-				steps := fmt.Sprintf("%d of %d steps", s.Steps, s.Rounds)
+				steps := fmt.Sprintf("%d of %s", s.Steps, cli.Count(s.Rounds, "step"))
 				if s.Rounds == 0 {
-					steps = fmt.Sprintf("%d steps, without end,", s.Steps)
+					steps = cli.Count(s.Steps, "step") + ", without end,"
 				}
-				_, err := fmt.Fprintf(w, "task %s: %s in %d rounds, %d users\nepsilon %s of %g, delta %g\n",
-					s.Task, steps, s.Round, s.Users, cli.Upper(s.EpsilonSpent, 6), s.EpsilonBudget, s.DeltaSpent)
+				_, err := fmt.Fprintf(w, "task %s: %s in %s, %s\nepsilon %s of %g, delta %g\n",
+					s.Task, steps, cli.Count(s.Round, "round"), cli.Count(s.Users, "user"), cli.Upper(s.EpsilonSpent, 6), s.EpsilonBudget, s.DeltaSpent)
 				if err == nil {
 					err = printAdversaries(w, s.Adversaries)
 				}
@@ -102,7 +102,7 @@ JSON, entries has one line a round, the one that counts, and chain has them all.
 				}
 				together := ""
 				if l.RoundsPerUser > 1 {
-					together = fmt.Sprintf(", in all of at most %d rounds", l.RoundsPerUser)
+					together = fmt.Sprintf(", in all of at most %s", cli.Count(l.RoundsPerUser, "round"))
 				}
 				if _, err := fmt.Fprintf(w, "epsilon %s, delta %g for the user who is charged most%s; chain intact\n", cli.Upper(l.Epsilon, 6), l.Delta, together); err != nil {
 					return err

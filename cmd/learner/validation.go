@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/panlearn/panlearn/internal/cli"
 	"github.com/panlearn/panlearn/learner"
 )
 
@@ -12,11 +13,15 @@ func printValidation(w io.Writer, v *learner.Validation) error {
 	if v == nil {
 		return nil
 	}
+	rounds := "the only round"
+	if v.Rounds != 1 {
+		rounds = "all " + cli.Count(v.Rounds, "round")
+	}
 	line := func(name string, s learner.Scores, unit string, times float64) error {
 		text := func(b learner.Band) string {
 			return fmt.Sprintf("%.3g%s (%.3g to %.3g)", times*b.Value, unit, times*b.Low, times*b.High)
 		}
-		_, err := fmt.Fprintf(w, "progressive %-9s %s of late, %s over all %d rounds\n", name, text(s.Recent), text(s.Overall), v.Rounds)
+		_, err := fmt.Fprintf(w, "progressive %-9s %s of late, %s over %s\n", name, text(s.Recent), text(s.Overall), rounds)
 		return err
 	}
 	if v.Accuracy != nil {
