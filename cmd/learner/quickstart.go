@@ -156,7 +156,7 @@ func printQuickstart(w io.Writer, r pipeline.QuickstartReport) error {
 	_, err := fmt.Fprintf(w, `
 learned from  %d of %d users in %s, each seen %s; %.0f events/s through NATS and Pebble
 privacy       epsilon %s, delta %g for every user, against everybody downstream of the shuffle stage%s
-accuracy      %.2f %% on fresh events (without privacy %.2f %%, the optimum %.2f %%)
+accuracy      %.2f %% on fresh events, the same as after each round (without privacy %.2f %%, the optimum %.2f %%)
 excess risk   %.4f over the known optimum (without privacy %.4f)
 noise         %.4f of the clip norm in each coordinate of a round's mean gradient (the paper's constants: %.2f)
 `, r.Accepted, r.Events, cli.Count(r.Rounds, "round"), seen, r.EventsPerSecond, cli.Upper(r.Epsilon, 3), r.Delta, intruder(r.Snapshot.Privacy.Trust), 100*r.TestAccuracy, 100*r.NonPrivateAccuracy,

@@ -37,7 +37,7 @@ const QuickstartTruthNorm = 3
 // out there, and no others come.
 const panLease = 5 * time.Minute
 
-// testEvents is how many fresh events the quickstart's model is tested on.
+// testEvents is how many fresh events the quickstart's model is tested on, after every round and at the end.
 const testEvents = 20000
 
 // QuickstartConfig is `learner quickstart`: all roles in one process, over a real broker and a real store.
@@ -298,15 +298,12 @@ type scorer struct {
 
 func (s scorer) Applied(a service.Applied) { s.applied(a) }
 
-// scoringEvents is how many fresh events the model is tested on after every round.
-const scoringEvents = 2000
-
 func (c QuickstartConfig) scorer(ctx context.Context, store *pebblestore.Store, population *sim.Synthetic) service.Observer {
 	if c.Model == nil {
 		return nil
 	}
 	users := int(c.Job.Plan.Users)
-	test := population.Take(users + scoringEvents)[users:]
+	test := population.Take(users + testEvents)[users:] // those of the report: the last round's line and the report agree
 	return scorer{applied: func(a service.Applied) {
 		view, err := Look(ctx, store)
 		if err != nil {

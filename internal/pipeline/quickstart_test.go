@@ -12,9 +12,14 @@ import (
 func TestQuickstart(t *testing.T) {
 	job := jobOf(t, shipped(t, "quickstart", "schedule.users=600", "schedule.rounds.max=2"))
 	run := func(seed uint64, seeded bool) (QuickstartReport, []byte) {
-		r, err := Quickstart(t.Context(), QuickstartConfig{Job: job, Dir: t.TempDir(), Seed: seed, Seeded: seeded, Logger: discard()})
+		var last Learned
+		r, err := Quickstart(t.Context(), QuickstartConfig{Job: job, Dir: t.TempDir(), Seed: seed, Seeded: seeded, Logger: discard(),
+			Model: func(m Learned) { last = m }})
 		if err != nil {
 			t.Fatal(err)
+		}
+		if last.Accuracy != r.TestAccuracy || last.ExcessRisk != r.ExcessRisk {
+			t.Errorf("after the last round accuracy %v and risk %v, in the report %v and %v", last.Accuracy, last.ExcessRisk, r.TestAccuracy, r.ExcessRisk)
 		}
 		model, err := json.Marshal([]any{r.Snapshot.Weights, r.Snapshot.Intercept})
 		if err != nil {
