@@ -14,6 +14,7 @@ import (
 	library "github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
 
+	"github.com/panlearn/panlearn/internal/deep"
 	"github.com/panlearn/panlearn/internal/parquettest"
 )
 
@@ -218,6 +219,7 @@ func damageable(t testing.TB, version int, codec library.WriterOption) ([]byte, 
 // has all of its rows; it never panics, and never costs much more than a sound one. The pages have checksums, as most
 // writers make them.
 func TestParquetDamageAnywhere(t *testing.T) {
+	all := deep.Run(t, "each of four kinds of damage at every byte: each byte has one of them")
 	for version, codec := range map[int]library.WriterOption{1: library.Compression(&library.Snappy), 2: library.Compression(&library.Gzip)} {
 		data, ask := damageable(t, version, codec)
 		sound, err := tableOf(data, ask)
@@ -231,7 +233,11 @@ func TestParquetDamageAnywhere(t *testing.T) {
 		}
 		bad := bytes.Clone(data)
 		for i := range bad {
-			for _, b := range []byte{0, 0xff, data[i] ^ 1, data[i] ^ 0x80} {
+			kinds := []byte{0, 0xff, data[i] ^ 1, data[i] ^ 0x80}
+			if !all {
+				kinds = kinds[(i+version)%4:][:1]
+			}
+			for _, b := range kinds {
 				bad[i] = b
 				spent := allocated(func() {
 					if rows, err := countRows(bad, ask, 1000); err == io.EOF && rows != len(sound) {
