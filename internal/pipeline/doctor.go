@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/state/pebblestore"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
 	"github.com/panlearn/panlearn/stream/wire"
@@ -20,7 +21,7 @@ func Doctor(ctx context.Context, c AdminConfig) ([]natsjs.Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &visit{AdminConfig: c}
+	v := &visit{AdminConfig: c, free: pebblestore.Free}
 	if c.StateDir != "" {
 		v.folder(ctx)
 	}
@@ -63,6 +64,7 @@ type visit struct {
 	list    []natsjs.Finding
 	state   *View // what the folder holds; nil: nothing, or nothing that can be read
 	running bool  // a learner holds the folder
+	free    func(folder string) (bytes uint64, err error)
 }
 
 func (v *visit) find(check string, status natsjs.Status, format string, args ...any) {

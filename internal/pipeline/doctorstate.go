@@ -115,7 +115,7 @@ func (v *visit) committed(doc []byte) {
 
 // disk looks for the room that commits of a checkpoint of so many bytes take.
 func (v *visit) disk(checkpoint int) {
-	free, err := pebblestore.Free(v.StateDir)
+	free, err := v.free(v.StateDir)
 	room := uint64(commitBytes + 4*checkpoint)
 	switch {
 	case err != nil:
