@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -25,7 +26,8 @@ func newRestore() *cobra.Command {
 		Short: "put a backup in the place of a lost state folder",
 		Long: `restore copies a backup to a state folder that is not there, or empty. It verifies the ledger, and holds the backup against
 the records of the broker, before anything is written. A broker that is older than the backup, or belongs to another learner, is
-refused. One that has gone on since is not: the learner then has to apply the standing batches again.`,
+refused. One that has gone on since is not: the learner then has to apply the standing batches again. An empty folder is filled
+and may be a mount point; if that is killed half-way, nothing opens the folder: empty it and restore again.`,
 		Example: "  learner restore /backup/a9a-monday --state /var/lib/panlearn/a9a --nats nats://broker:4222",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -39,7 +41,8 @@ refused. One that has gone on since is not: the learner then has to apply the st
 			out := restored{Next: "learner run with this --state"}
 			out.Status, out.Older, err = pipeline.Restore(c.Context(), args[0], rest)
 			if err != nil {
-				return cli.Classify(restErrors(err), cli.Is(cli.ExitUsage, fs.ErrExist))
+				return cli.Classify(restErrors(err), cli.Is(cli.ExitUsage, fs.ErrExist), cli.Is(cli.ExitTransient, syscall.ENOSPC),
+					cli.Is(cli.ExitTransient, syscall.EDQUOT))
 			}
 			if out.Older {
 				out.Next += " and, the first time, --accept-rollback: the broker has gone on since the backup"
@@ -51,6 +54,6 @@ refused. One that has gone on since is not: the learner then has to apply the st
 			})
 		},
 	}
-	f.add(c, "error", "state `DIR` to make, which must not exist or be empty", "")
+	f.add(c, "error", "state `DIR` to make or to fill, which must not exist or be empty", "")
 	return c
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/state"
@@ -63,6 +62,10 @@ func parseImage(doc []byte) (state.Checkpoint, []state.Entry, error) {
 // Backup writes what a state folder has committed to a new state folder, also while a learner holds the first, and answers
 // the status of what it wrote. The copy is synced, and its ledger verified, before Backup returns; it replaces nothing.
 func Backup(ctx context.Context, from, to string) (Status, error) {
+	return copyState(ctx, from, to, pebblestore.Write)
+}
+
+func copyState(ctx context.Context, from, to string, write func(context.Context, string, state.Checkpoint, []state.Entry) error) (Status, error) {
 	doc, err := Ask(ctx, Where{StateDir: from}, AskBackup)
 	if err != nil {
 		return Status{}, err
@@ -71,24 +74,22 @@ func Backup(ctx context.Context, from, to string) (Status, error) {
 	if err != nil {
 		return Status{}, err
 	}
-	if err := pebblestore.Write(ctx, to, c, entries); err != nil {
+	if err := write(ctx, to, c, entries); err != nil {
 		return Status{}, err
 	}
 	return statusOf(ctx, to)
 }
 
 // Restore copies a backup to a state folder that is not there yet, or empty, once the records of the broker agree with it.
-// Until then it changes nothing. older says that the broker has gone on since, which is copied too: the learner then wants
-// AcceptRollback.
+// Until then it changes nothing. A folder that is there is filled, not replaced: it may be a mount point. older says that the
+// broker has gone on since, which is copied too: the learner then wants AcceptRollback.
 func Restore(ctx context.Context, backup string, c AtRest) (s Status, older bool, err error) {
-	there, err := os.ReadDir(c.StateDir)
-	switch {
-	case len(there) > 0:
-		return s, false, fmt.Errorf("--state %s: %w: it is not empty", c.StateDir, fs.ErrExist)
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
+	write := pebblestore.WriteInto
+	if err := pebblestore.Vacant(c.StateDir); errors.Is(err, fs.ErrNotExist) {
+		write = pebblestore.Write
+	} else if err != nil {
 		return s, false, fmt.Errorf("--state: %w", err)
 	}
-	empty := err == nil
 	open := func() (*pebblestore.Store, error) {
 		return pebblestore.Open(backup, pebblestore.Options{ReadOnly: true, Logger: c.Logger})
 	}
@@ -96,11 +97,6 @@ func Restore(ctx context.Context, backup string, c AtRest) (s Status, older bool
 	if older = errors.Is(err, service.ErrStateRolledBack); err != nil && !older {
 		return s, false, err
 	}
-	if empty {
-		if err := os.Remove(c.StateDir); err != nil { // the copy appears in its place, whole
-			return s, false, fmt.Errorf("--state %s is empty and cannot be replaced; name a folder below it: %w", c.StateDir, err)
-		}
-	}
-	s, err = Backup(ctx, backup, c.StateDir)
+	s, err = copyState(ctx, backup, c.StateDir, write)
 	return s, older, err
 }

@@ -34,6 +34,9 @@ const (
 	maxFormat    = 256 // bytes of the file that are read
 )
 
+// errUnfinished is of a folder that WriteInto was filling when it died.
+var errUnfinished = errors.New("a restore into this folder did not come to its end: empty the folder, and restore again")
+
 // A FormatRecord is what FORMAT says.
 type FormatRecord struct {
 	Version uint16
@@ -61,6 +64,9 @@ func readFormat(fsys vfs.FS, dir string) (FormatRecord, error) {
 // parseFormat reads the first line of any version; what follows in a later one is its own.
 func parseFormat(line string) (FormatRecord, error) {
 	line, _, _ = strings.Cut(line, "\n")
+	if line == unfinished {
+		return FormatRecord{}, errUnfinished
+	}
 	rest, ok := strings.CutPrefix(line, formatPrefix)
 	number, by, _ := strings.Cut(rest, formatBy)
 	v, err := strconv.ParseUint(number, 10, 16)

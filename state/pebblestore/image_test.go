@@ -11,10 +11,11 @@ import (
 	"github.com/panlearn/panlearn/state/storetest"
 )
 
-// TestWrite makes a folder that goes on as the one it was taken from; it replaces nothing, and leaves nothing of a ledger
-// that does not belong to the checkpoint.
-func TestWrite(t *testing.T) {
-	ctx, script := t.Context(), storetest.Script{Rounds: 4}
+// image is what is committed after three rounds of a script.
+func image(t *testing.T) (script storetest.Script, c state.Checkpoint, entries []state.Entry) {
+	t.Helper()
+	ctx := t.Context()
+	script = storetest.Script{Rounds: 4}
 	from := state.NewMemory()
 	for range 3 {
 		if err := script.Advance(ctx, from); err != nil {
@@ -25,10 +26,17 @@ func TestWrite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var entries []state.Entry
 	for e := range ledger.Entries() {
 		entries = append(entries, e)
 	}
+	return script, c, entries
+}
+
+// TestWrite makes a folder that goes on as the one it was taken from; it replaces nothing, and leaves nothing of a ledger
+// that does not belong to the checkpoint.
+func TestWrite(t *testing.T) {
+	ctx := t.Context()
+	script, c, entries := image(t)
 	parent := t.TempDir()
 	dir := filepath.Join(parent, "copy")
 	if err := Write(ctx, dir, c, entries[1:]); err == nil {

@@ -27,14 +27,6 @@ func Open(dir string, opts Options) (*Store, error) {
 	if fsys == nil {
 		fsys = vfs.Default
 	}
-	if opts.ReadOnly {
-		// Looked at before locking, because locking writes a file.
-		if exists, err := holdsDatabase(fsys, path); err != nil {
-			return fail(err)
-		} else if !exists {
-			return fail(state.ErrEmpty)
-		}
-	}
 	// Before anything is written, the lock's file included.
 	format, err := readFormat(fsys, path)
 	if err == nil {
@@ -42,6 +34,14 @@ func Open(dir string, opts Options) (*Store, error) {
 	}
 	if err != nil {
 		return fail(err)
+	}
+	if opts.ReadOnly {
+		// Looked at before locking, because locking writes a file.
+		if exists, err := holdsDatabase(fsys, path); err != nil {
+			return fail(err)
+		} else if !exists {
+			return fail(state.ErrEmpty)
+		}
 	}
 	if !opts.ReadOnly {
 		if err := makeFolder(fsys, path); err != nil {

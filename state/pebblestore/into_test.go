@@ -1,0 +1,174 @@
+package pebblestore
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/panlearn/panlearn/state"
+	"github.com/panlearn/panlearn/state/storetest"
+)
+
+// goesOn says whether a folder goes on as the one of image.
+func goesOn(ctx context.Context, script storetest.Script, dir string) error {
+	s, err := Open(dir, Options{})
+	if err != nil {
+		return err
+	}
+	n, err := script.Check(ctx, s)
+	if err == nil && n != 3 {
+		err = errors.New("not three commits")
+	}
+	if err == nil {
+		err = script.Advance(ctx, s)
+	}
+	return errors.Join(err, s.Close())
+}
+
+// TestWriteInto fills a folder that stays the same one, whatever else a file system has there, and refuses one that is not empty.
+func TestWriteInto(t *testing.T) {
+	script, c, entries := image(t)
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o750); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "lost+found"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	was, err := os.Stat(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteInto(t.Context(), link, c, entries[1:]); err == nil || Vacant(dir) != nil {
+		t.Errorf("a ledger without its first entry: %v", err)
+	}
+	if err := WriteInto(t.Context(), link, c, entries); err != nil {
+		t.Fatal(err)
+	}
+	is, err := os.Lstat(dir)
+	if to, failed := os.Readlink(link); err != nil || failed != nil || to != dir || !os.SameFile(was, is) || is.Mode() != was.Mode() {
+		t.Errorf("another folder: %v, %v, %v", is, err, failed)
+	}
+	if err := WriteInto(t.Context(), dir, c, entries); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("over a folder: %v, want ErrExist", err)
+	}
+	if err := WriteInto(t.Context(), filepath.Join(dir, "no"), c, entries); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("into nothing: %v, want ErrNotExist", err)
+	}
+	if err := goesOn(t.Context(), script, dir); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestWriteIntoLocked: nothing is written where somebody else begins.
+func TestWriteIntoLocked(t *testing.T) {
+	_, c, entries := image(t)
+	dir := t.TempDir()
+	lock, err := pebble.LockDirectory(dir, vfs.Default)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteInto(t.Context(), dir, c, entries); !errors.Is(err, state.ErrLocked) || listed(t, dir) != "/LOCK" {
+		t.Errorf("%v, and %s is there", err, listed(t, dir))
+	}
+	if err := lock.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestWriteIntoDies lets the writer die, or fail, before each change that it makes. A folder of which some is there is refused,
+// by those who write and those who read, and not touched; after a failure it is as empty as it was.
+func TestWriteIntoDies(t *testing.T) {
+	script, c, entries := image(t)
+	ctx := t.Context()
+	died := errors.New("died")
+	for k, done := 1, false; !done; k++ {
+		at, dir := "", t.TempDir()
+		n := 0
+		stop := func(change string) bool {
+			if n++; n == k {
+				at = change
+			}
+			return n == k
+		}
+		func() {
+			defer func() {
+				if r := recover(); r != nil && r != died {
+					panic(r)
+				}
+			}()
+			if err := writeInto(ctx, dir, c, entries, func(change string) error {
+				if stop(change) {
+					panic(died)
+				}
+				return nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}()
+		if done = at == ""; done {
+			if err := goesOn(ctx, script, dir); err != nil || k < 8 {
+				t.Errorf("%d changes, then %v", k-1, err)
+			}
+			break
+		}
+		before := listed(t, dir)
+		for _, o := range []Options{{}, {ReadOnly: true}} {
+			if at == "refuse" {
+				break // nothing is there yet
+			}
+			if s, err := Open(dir, o); err == nil {
+				t.Errorf("before %q: the folder is opened, read-only %v", at, o.ReadOnly)
+				s.Close()
+			} else if !errors.Is(err, errUnfinished) || errors.Is(err, state.ErrEmpty) {
+				t.Errorf("before %q: %v", at, err)
+			}
+		}
+		if err := Vacant(dir); at != "refuse" && (!errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(), "empty the folder")) {
+			t.Errorf("before %q: %v", at, err)
+		}
+		if after := listed(t, dir); after != before {
+			t.Errorf("before %q: there was %s, now there is %s", at, before, after)
+		}
+
+		n = 0
+		dir = t.TempDir()
+		if err := writeInto(ctx, dir, c, entries, func(change string) error {
+			if stop(change) {
+				return died
+			}
+			return nil
+		}); !errors.Is(err, died) {
+			t.Errorf("before %q: %v", at, err)
+		}
+		if left := listed(t, dir); left != "" {
+			t.Errorf("before %q: %s is left", at, left)
+		}
+	}
+}
+
+// listed is all that lies in a folder.
+func listed(t *testing.T, dir string) string {
+	t.Helper()
+	var names []string
+	if err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if path != dir {
+			names = append(names, strings.TrimPrefix(path, dir))
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(names, " ")
+}
