@@ -14,9 +14,8 @@ import (
 
 // restored is what restore prints.
 type restored struct {
-	pipeline.Status
-	Older bool   `json:"older"` // the broker has gone on since the backup
-	Next  string `json:"next"`
+	pipeline.Restored
+	Next string `json:"next"`
 }
 
 func newRestore() *cobra.Command {
@@ -26,7 +25,8 @@ func newRestore() *cobra.Command {
 		Short: "put a backup in the place of a lost state folder",
 		Long: `restore copies a backup to a state folder that is not there, or empty. It verifies the ledger, and holds the backup against
 the records of the broker, before anything is written. A broker that is older than the backup, or belongs to another learner, is
-refused. One that has gone on since is not: the learner then has to apply the standing batches again. An empty folder is filled
+refused. One that has gone on since is not: the learner then has to apply the standing batches again. Nor is one that is
+older than the backup of a task that has ended: the learner has nothing to ask of it but to keep that end. An empty folder is filled
 and may be a mount point; if that is killed half-way, nothing opens the folder: empty it and restore again.`,
 		Example: "  learner restore /backup/a9a-monday --state /var/lib/panlearn/a9a --nats nats://broker:4222",
 		Args:    cobra.ExactArgs(1),
@@ -39,13 +39,17 @@ and may be a mount point; if that is killed half-way, nothing opens the folder: 
 				return err
 			}
 			out := restored{Next: "learner run with this --state"}
-			out.Status, out.Older, err = pipeline.Restore(c.Context(), args[0], rest)
+			out.Restored, err = pipeline.Restore(c.Context(), args[0], rest)
 			if err != nil {
 				return cli.Classify(restErrors(err), cli.Is(cli.ExitUsage, fs.ErrExist), cli.Is(cli.ExitTransient, syscall.ENOSPC),
 					cli.Is(cli.ExitTransient, syscall.EDQUOT))
 			}
-			if out.Older {
+			switch {
+			case out.Older:
 				out.Next += " and, the first time, --accept-rollback: the broker has gone on since the backup"
+			case out.Endless:
+				out.Next += ", before stages and publishers: the task has ended, and the broker, which may be older, does not say so; " +
+					"the learner puts that there, and all stop"
 			}
 			return cli.Result(c.OutOrStdout(), f.json, out, func(w io.Writer) error {
 				_, err := fmt.Fprintf(w, "%s: task %s at round %d, epsilon %s, chain intact\nnext: %s\n", f.dir, out.Task, out.Round,

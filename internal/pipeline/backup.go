@@ -80,23 +80,33 @@ func copyState(ctx context.Context, from, to string, write func(context.Context,
 	return statusOf(ctx, to)
 }
 
+// Restored is the state that Restore copied, and how the broker stands to it.
+type Restored struct {
+	Status
+	Older   bool `json:"older"`   // the backup: the broker has gone on since, and the learner wants AcceptRollback
+	Endless bool `json:"endless"` // the task has ended, and the broker, which may be older, does not say so; the learner puts that there
+}
+
 // Restore copies a backup to a state folder that is not there yet, or empty, once the records of the broker agree with it.
-// Until then it changes nothing. A folder that is there is filled, not replaced: it may be a mount point. older says that the
-// broker has gone on since, which is copied too: the learner then wants AcceptRollback.
-func Restore(ctx context.Context, backup string, c AtRest) (s Status, older bool, err error) {
+// Until then it changes nothing. A folder that is there is filled, not replaced: it may be a mount point. The backup of a task that
+// has ended agrees with any broker of its past.
+func Restore(ctx context.Context, backup string, c AtRest) (r Restored, err error) {
 	write := pebblestore.WriteInto
 	if err := pebblestore.Vacant(c.StateDir); errors.Is(err, fs.ErrNotExist) {
 		write = pebblestore.Write
 	} else if err != nil {
-		return s, false, fmt.Errorf("--state: %w", err)
+		return r, fmt.Errorf("--state: %w", err)
 	}
 	open := func() (*pebblestore.Store, error) {
 		return pebblestore.Open(backup, pebblestore.Options{ReadOnly: true, Logger: c.Logger})
 	}
-	err = c.service(ctx, open, nil, func(s *service.Service) error { return s.Check(ctx) })
-	if older = errors.Is(err, service.ErrStateRolledBack); err != nil && !older {
-		return s, false, err
+	err = c.service(ctx, open, nil, func(s *service.Service) (err error) {
+		r.Endless, err = s.Check(ctx)
+		return err
+	})
+	if r.Older = errors.Is(err, service.ErrStateRolledBack); err != nil && !r.Older {
+		return r, err
 	}
-	s, err = copyState(ctx, backup, c.StateDir, write)
-	return s, older, err
+	r.Status, err = copyState(ctx, backup, c.StateDir, write)
+	return r, err
 }

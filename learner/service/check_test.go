@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 
 	"github.com/panlearn/panlearn/state"
+	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/memory"
 )
 
@@ -24,8 +25,8 @@ func TestCheck(t *testing.T) {
 		}}
 		_ = w.new(c).Run(stopped)
 		w.reopen()
-		if err := w.new(w.config()).Check(t.Context()); err != nil {
-			t.Error(err)
+		if endless, err := w.new(w.config()).Check(t.Context()); err != nil || endless {
+			t.Error(endless, err)
 		}
 		broker, err := memory.New(memory.Config{})
 		if err != nil {
@@ -33,15 +34,43 @@ func TestCheck(t *testing.T) {
 		}
 		_, at, _ := w.trace()
 		w.broker = broker
-		if err := w.new(w.config()).Check(t.Context()); !errors.Is(err, ErrBrokerRolledBack) || at.Ended() {
+		if _, err := w.new(w.config()).Check(t.Context()); !errors.Is(err, ErrBrokerRolledBack) || at.Ended() {
 			t.Errorf("an empty broker: %v", err)
 		}
 		w.store = state.NewMemory()
-		if err := w.new(w.config()).Check(t.Context()); !errors.Is(err, state.ErrEmpty) {
+		if _, err := w.new(w.config()).Check(t.Context()); !errors.Is(err, state.ErrEmpty) {
 			t.Errorf("an empty state: %v", err)
 		}
 		if n := len(broker.Dump()); n != 0 {
 			t.Errorf("%d records were written", n)
 		}
 	})
+}
+
+// TestCheckOfAnEndedTask: it passes on every copy of its broker; where End does not stand, that is said, and Run puts it there.
+func TestCheckOfAnEndedTask(t *testing.T) {
+	h := recorded(t, newCast(t))
+	for what, stands := range map[string]func(stream.Address) bool{
+		"all of it":            everything,
+		"all but End":          until(h.last, true),
+		"an older one":         until(2, false),
+		"one that lost it all": func(stream.Address) bool { return false },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := h.at(t, h.last, stands)
+			before, _, _ := w.trace()
+			if endless, err := w.new(w.config()).Check(t.Context()); err != nil || endless != (what != "all of it") {
+				t.Errorf("%s: endless %v, %v", what, endless, err)
+			}
+			if after, _, _ := w.trace(); len(after) != len(before) {
+				t.Errorf("%s: something was written", what)
+			}
+			if err := w.new(w.config()).Run(t.Context()); err != nil {
+				t.Errorf("%s: %v", what, err)
+			}
+			if endless, err := w.new(w.config()).Check(t.Context()); err != nil || endless {
+				t.Errorf("%s, after a run: endless %v, %v", what, endless, err)
+			}
+		})
+	}
 }

@@ -86,19 +86,22 @@ func (s *Service) run(ctx context.Context) error {
 }
 
 // Check compares the committed state with what stands at the broker, as Run does at its start, and writes nothing. A state
-// that may go on is nil; one that is an older copy is an error that wraps ErrStateRolledBack.
-func (s *Service) Check(ctx context.Context) error {
+// that may go on is nil; one that is an older copy is an error that wraps ErrStateRolledBack. A task that has ended asks nothing
+// of its broker, which may be of any time before: endless says that no End stands there, which Run would put.
+func (s *Service) Check(ctx context.Context) (endless bool, err error) {
 	if _, err := s.config.Store.Load(ctx); err != nil { // load would begin a task
-		return fmt.Errorf("learner service: task %s: %w", s.config.Task, err)
+		return false, fmt.Errorf("learner service: task %s: %w", s.config.Task, err)
 	}
 	c, err := s.load(ctx)
 	if err == nil {
-		_, err = s.survey(ctx, c)
+		var p past
+		p, err = s.survey(ctx, c)
+		endless = c.committed.Ended() && !p.ended
 	}
 	if err != nil {
-		return fmt.Errorf("learner service: task %s: %w", s.config.Task, err)
+		return false, fmt.Errorf("learner service: task %s: %w", s.config.Task, err)
 	}
-	return nil
+	return endless, nil
 }
 
 // watch asks the broker for wake-ups. Without them the learner polls.
