@@ -39,6 +39,8 @@ type gateway struct {
 	terms  *Terms        // written before agreed is closed
 	ended  chan struct{} // closed when the task's End was read
 
+	unpinned *Pin // what the first event writes before anything is done with it; nil: the store is pinned
+
 	events  map[Key]*event // waiting or charged
 	again   []*event       // waiting
 	reserve []*event       // waiting for places that the users of an interactive phase leave

@@ -10,6 +10,12 @@ import (
 
 // take looks up offers in the store and lets those wait that have not taken part.
 func (g *gateway) take(offers []*offer) error {
+	if len(offers) > 0 {
+		if err := g.pin(); err != nil {
+			g.give(offers)
+			return err
+		}
+	}
 	keys := make([]Key, len(offers))
 	for i, o := range offers {
 		keys[i] = o.key
@@ -49,6 +55,22 @@ func (g *gateway) take(offers []*offer) error {
 	}
 	g.again = append(g.again, fresh...) // advance lets those join that may
 	g.untidy = true
+	return nil
+}
+
+// pin has the store belong to the task and the source of the rows, where it does not yet. It comes with the first event that a
+// round has room for: until then nobody took part, and data that the reader refuses leave the store free for others.
+func (g *gateway) pin() error {
+	if g.unpinned == nil {
+		return nil
+	}
+	if err := g.Store.Write(Change{Pin: g.unpinned}); err != nil {
+		return fmt.Errorf("write pin: %w", err)
+	}
+	if !g.Policy.pins() {
+		g.log.Warn("pinned the task at first use: nothing but the broker vouches for it", "task_hash", fmt.Sprintf("%x", g.unpinned.Task))
+	}
+	g.unpinned = nil
 	return nil
 }
 

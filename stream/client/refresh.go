@@ -82,12 +82,7 @@ func (g *gateway) agree(ctx context.Context) error {
 		return err
 	}
 	if !pinned {
-		if err := g.Store.Write(Change{Pin: &Pin{Task: hash, Source: g.Source}}); err != nil {
-			return fmt.Errorf("write pin: %w", err)
-		}
-		if !byPolicy {
-			g.log.Warn("pinned the task at first use: nothing but the broker vouches for it", "task_hash", fmt.Sprintf("%x", hash))
-		}
+		g.unpinned = &Pin{Task: hash, Source: g.Source}
 	}
 	g.log.Info("agreed to the task", "task_hash", fmt.Sprintf("%x", hash), "trust", terms.Spec.Privacy.Trust,
 		"epsilon", terms.Guarantee.Epsilon, "delta", terms.Delta, "honest_fraction", terms.honest.String())

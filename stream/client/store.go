@@ -6,7 +6,7 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// A Pin is what a store belongs to; it is written once.
+// A Pin is what a store belongs to; it is written once, before anything of the first event is.
 type Pin struct {
 	Task   stream.Hash // task hash
 	Source string      // where the events come from, as Config.Source; empty for a live stream
