@@ -28,7 +28,7 @@ func dataDir() (string, bool) {
 // Figures on public data sets: each script asserts those that the documentation promises, with room for the noise.
 func TestDataSets(t *testing.T) {
 	if dir, ok := dataDir(); !ok {
-		notRun(t, "training on a9a, Adult, bike sharing and MNIST: no data in "+dir+"; PANLEARN_DATA names the folder")
+		notRun(t, "training on Adult, bike sharing, a9a and MNIST: no data in "+dir+"; PANLEARN_DATA names the folder")
 	}
 	testscript.Run(t, params(t, "sets", 10*time.Minute))
 }
@@ -37,7 +37,7 @@ func TestDataSetsDeep(t *testing.T) {
 	if _, ok := dataDir(); !ok {
 		notRun(t, "repeated training on public data sets: no data")
 	}
-	if !deep.Run(t, "five runs of a9a, Adult through processes, MNIST") {
+	if !deep.Run(t, "five runs of a9a, a9a and Adult through processes, MNIST") {
 		t.SkipNow()
 	}
 	testscript.Run(t, params(t, "deep", 30*time.Minute))
