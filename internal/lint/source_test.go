@@ -8,6 +8,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -48,11 +49,21 @@ func (f sourceFile) imports() (own, foreign []string) {
 	return own, foreign
 }
 
-// sources parses every Go file of the repository.
+// sources are all Go files of the repository, parsed once for all tests.
 func sources(t *testing.T) []sourceFile {
 	t.Helper()
-	var files []sourceFile
-	err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+	files, err := parsedSources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) < 20 {
+		t.Fatalf("found %d Go files below %s: the walk is broken", len(files), root)
+	}
+	return files
+}
+
+var parsedSources = sync.OnceValues(func() (files []sourceFile, err error) {
+	err = filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -80,11 +91,5 @@ func sources(t *testing.T) []sourceFile {
 		})
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(files) < 20 {
-		t.Fatalf("found %d Go files below %s: the walk is broken", len(files), root)
-	}
-	return files
-}
+	return files, err
+})
