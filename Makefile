@@ -1,9 +1,11 @@
 GO ?= go
 TESTFLAGS ?=
 FUZZTIME ?= 5s
-# Arithmetic, in which nothing starts a goroutine (internal/lint sees to it): the race detector would take most of the tests' time there.
+# Arithmetic, ours and the libraries', in which nothing starts a goroutine (internal/lint sees to ours): the race detector would take
+# most of the tests' time there.
 # The tests of what is shared between goroutines run once more with all of it watched.
-UNWATCHED = -gcflags='github.com/panlearn/panlearn/randomizer/...=-race=false' -gcflags='gonum.org/...=-race=false'
+UNWATCHED = -gcflags='github.com/panlearn/panlearn/randomizer/...=-race=false' -gcflags='gonum.org/...=-race=false' \
+	-gcflags='crypto/internal/fips140/...=-race=false'
 
 .PHONY: build test test-deep fuzz lint bench bench-go demo recording
 build: ## the two binaries, in bin/
