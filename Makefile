@@ -1,10 +1,9 @@
 GO ?= go
 TESTFLAGS ?=
 FUZZTIME ?= 5s
-# Arithmetic, ours and the libraries', in which nothing starts a goroutine (internal/lint sees to ours): the race detector would take
-# most of the tests' time there.
-# The tests of what is shared between goroutines run once more with all of it watched.
-UNWATCHED = -gcflags='github.com/panlearn/panlearn/randomizer/...=-race=false' -gcflags='gonum.org/...=-race=false' \
+# The accountant's arithmetic, in which nothing starts a goroutine (internal/lint sees to it), and that of libraries: the race detector
+# would take most of the tests' time there. The tests of what is shared between goroutines run once more with all of it watched.
+UNWATCHED = -gcflags='github.com/panlearn/panlearn/randomizer/accounting/...=-race=false' -gcflags='gonum.org/...=-race=false' \
 	-gcflags='crypto/internal/fips140/...=-race=false'
 
 .PHONY: build test test-deep fuzz lint bench bench-go demo recording
@@ -13,9 +12,10 @@ build: ## the two binaries, in bin/
 
 test: ## every test, with the race detector
 	$(GO) test -race $(UNWATCHED) -timeout 15m $(TESTFLAGS) ./...
-	$(GO) test -race -run 'IsShared$$|Concurrent$$' $(TESTFLAGS) ./randomizer/...
+	$(GO) test -race -run 'IsShared$$|Concurrent$$' $(TESTFLAGS) ./randomizer/accounting/...
 
-test-deep: ## the long campaigns too: hours
+test-deep: ## the long campaigns too, and every test with all of it watched: hours
+	$(GO) test -race -timeout 1h ./...
 	PANLEARN_DEEP=1 $(GO) test -v -timeout 6h $(TESTFLAGS) ./...
 
 fuzz: ## every fuzz target for FUZZTIME
