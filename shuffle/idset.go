@@ -5,7 +5,7 @@ import (
 	"runtime"
 )
 
-// idSeed keys the order of every set in the process. Devices choose their ids: without the key they could choose such that
+// idSeed keys the order of every set in the process. Devices choose their ids: without the key they could choose ids that
 // share a place.
 var idSeed = maphash.MakeSeed()
 
