@@ -1,21 +1,15 @@
 GO ?= go
 TESTFLAGS ?=
 FUZZTIME ?= 5s
-# The accountant's arithmetic, in which nothing starts a goroutine (internal/lint sees to it), and that of libraries: the race detector
-# would take most of the tests' time there. The tests of what is shared between goroutines run once more with all of it watched.
-UNWATCHED = -gcflags='github.com/panlearn/panlearn/randomizer/accounting/...=-race=false' -gcflags='gonum.org/...=-race=false' \
-	-gcflags='crypto/internal/fips140/...=-race=false'
 
 .PHONY: build test test-deep fuzz lint bench bench-go demo recording
 build: ## the two binaries, in bin/
 	$(GO) build -o bin/ ./cmd/...
 
 test: ## every test, with the race detector
-	$(GO) test -race $(UNWATCHED) -timeout 15m $(TESTFLAGS) ./...
-	$(GO) test -race -run 'IsShared$$|Concurrent$$' $(TESTFLAGS) ./randomizer/accounting/...
+	$(GO) test -race -timeout 15m $(TESTFLAGS) ./...
 
-test-deep: ## the long campaigns too, and every test with all of it watched: hours
-	$(GO) test -race -timeout 1h ./...
+test-deep: ## the long campaigns too: hours
 	PANLEARN_DEEP=1 $(GO) test -v -timeout 6h $(TESTFLAGS) ./...
 
 fuzz: ## every fuzz target for FUZZTIME
