@@ -2,6 +2,7 @@ package stream
 
 import (
 	"errors"
+	"log/slog"
 	"time"
 )
 
@@ -25,6 +26,14 @@ func (t *Trouble) Tell(now time.Time, err error) bool {
 	}
 	t.told = now
 	return true
+}
+
+// Level is that of the failure's line in the log: a warning where Tell says so, else debug.
+func (t *Trouble) Level(now time.Time, err error) slog.Level {
+	if t.Tell(now, err) {
+		return slog.LevelWarn
+	}
+	return slog.LevelDebug
 }
 
 // Over ends the row, and says whether something of it was told: then its end is worth a line, too.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/panlearn/panlearn/stream"
@@ -62,11 +61,7 @@ func (s *Service) await(ctx context.Context, subject string) (stream.Message, er
 
 // failed tells of a call that failed and is tried again: of a row of them now and then, the rest at level debug.
 func (s *Service) failed(err error, message string, attributes ...any) {
-	level := slog.LevelDebug
-	if s.trouble.Tell(time.Now(), err) {
-		level = slog.LevelWarn
-	}
-	s.config.Logger.Log(context.Background(), level, message, append(attributes, "error", err)...)
+	s.config.Logger.Log(context.Background(), s.trouble.Level(time.Now(), err), message, append(attributes, "error", err)...)
 }
 
 // answered ends a row of failures.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -329,11 +328,7 @@ func (s *Stage) sleep(ctx context.Context, until time.Time) {
 // trouble waits a little after a call that failed, longer each time.
 func (s *Stage) trouble(ctx context.Context, call string, err error) {
 	s.failures++
-	level := slog.LevelDebug
-	if s.troubled.Tell(time.Now(), err) {
-		level = slog.LevelWarn
-	}
-	s.Logger.Log(ctx, level, "a call of the broker failed, trying again", "call", call, "failures", s.failures, "error", err)
+	s.Logger.Log(ctx, s.troubled.Level(time.Now(), err), "a call of the broker failed, trying again", "call", call, "failures", s.failures, "error", err)
 	tell(s.Observer.Failed, call)
 	pause := min(s.LeaseTTL/64<<min(s.failures, 6), s.Poll) + 1
 	timer := time.NewTimer(pause/2 + time.Duration(s.jitter.Int64N(int64(pause))))
