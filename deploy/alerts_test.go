@@ -12,7 +12,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"github.com/panlearn/panlearn/internal/written"
+	"github.com/panlearn/panlearn/internal/test/golden"
 )
 
 // A rule of deploy/prometheus/alerts.yml.
@@ -124,7 +124,7 @@ func TestAlertsTable(t *testing.T) {
 		says = template.ReplaceAllString(says, "…")
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", r.Alert, r.Labels["severity"], says, r.Annotations["action"])
 	}
-	written.Section(t, operations, alertsBegin, b.String()+"\n", alertsEnd)
+	golden.Section(t, operations, alertsBegin, b.String()+"\n", alertsEnd)
 }
 
 // promtool runs it in deploy/prometheus, where it is installed.

@@ -14,7 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/panlearn/panlearn/internal/procs"
+	"github.com/panlearn/panlearn/internal/test/procs"
 )
 
 // built are the real commands, built once by the first test that wants them.

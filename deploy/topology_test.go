@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/panlearn/panlearn/internal/procs"
+	"github.com/panlearn/panlearn/internal/test/procs"
 )
 
 // A topology runs services of compose.yaml as plain processes: each has a root folder in which its volumes are links, and

@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/panlearn/panlearn/internal/deep"
+	"github.com/panlearn/panlearn/internal/test/longtest"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
@@ -143,7 +143,7 @@ func steady() map[string]Problem {
 // hundredth that interactive methods give away for fewer rounds.
 func TestBoundsFallWithUsersAndEpsilon(t *testing.T) {
 	checked, points := 0, 2
-	long := deep.Run(t, "bounds over more users, epsilons and problems")
+	long := longtest.Run(t, "bounds over more users, epsilons and problems")
 	if long {
 		points = 14
 	}

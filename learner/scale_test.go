@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/panlearn/panlearn/internal/deep"
+	"github.com/panlearn/panlearn/internal/test/longtest"
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/randomizer/accounting"
@@ -32,7 +32,7 @@ func TestPlansOfEveryScale(t *testing.T) {
 		{1 << 30, 124, 1, 0, accounting.Paper, true},
 	}
 	for _, c := range cases {
-		if c.deep && !deep.Run(t, fmt.Sprintf("%d users in dimension %d", c.users, c.dim)) {
+		if c.deep && !longtest.Run(t, fmt.Sprintf("%d users in dimension %d", c.users, c.dim)) {
 			continue
 		}
 		p := plan(t, learner.Problem{Users: c.users, Dim: c.dim, ClipNorm: 1, Set: convex.SetDeclaration{Radius: 5}, Epsilon: c.epsilon, Delta: 1e-6,

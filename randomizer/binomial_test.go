@@ -7,7 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"github.com/panlearn/panlearn/internal/dptest"
+	"github.com/panlearn/panlearn/internal/test/dptest"
 )
 
 // cells divides the outcomes of Bin(n, p) into about 60 cells from -6 to 6 standard deviations.

@@ -5,7 +5,7 @@ import (
 	"math/bits"
 	"testing"
 
-	"github.com/panlearn/panlearn/internal/dptest"
+	"github.com/panlearn/panlearn/internal/test/dptest"
 )
 
 // Every pattern of the bits that n coins can read, once each: the number of patterns with k successes must be exactly

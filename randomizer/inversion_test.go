@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/panlearn/panlearn/internal/dptest"
+	"github.com/panlearn/panlearn/internal/test/dptest"
 )
 
 // exactCDF returns 2^(24 M) C(k) for k = 0, ..., M as integers.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/panlearn/panlearn/internal/dptest"
+	"github.com/panlearn/panlearn/internal/test/dptest"
 )
 
 // sums returns the decoded sums of m users with vector x, repeated, coordinate by coordinate.

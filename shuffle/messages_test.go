@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/panlearn/panlearn/internal/dptest"
+	"github.com/panlearn/panlearn/internal/test/dptest"
 	"github.com/panlearn/panlearn/randomizer"
 )
 

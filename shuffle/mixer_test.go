@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/panlearn/panlearn/internal/dptest"
+	"github.com/panlearn/panlearn/internal/test/dptest"
 	"github.com/panlearn/panlearn/randomizer"
 )
 

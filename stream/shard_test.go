@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/panlearn/panlearn/internal/dptest"
+	"github.com/panlearn/panlearn/internal/test/dptest"
 	"github.com/panlearn/panlearn/stream"
 )
 

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/panlearn/panlearn/internal/cli"
-	"github.com/panlearn/panlearn/internal/written"
+	"github.com/panlearn/panlearn/internal/test/golden"
 )
 
 // docs/ingest.md is what --help says: go test ./cmd/ingest -run TestManual -update writes it.
@@ -13,5 +13,5 @@ func TestManual(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	written.File(t, "../../docs/ingest.md", manual)
+	golden.File(t, "../../docs/ingest.md", manual)
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/panlearn/panlearn/internal/cli"
-	"github.com/panlearn/panlearn/internal/pipeline"
+	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/randomizer"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/randomizer/audit"
@@ -96,7 +96,7 @@ type mechanismAudit struct {
 // auditsOf has one audit for each distinct mechanism of the plan and each adversary of the task's trust, so that the claims about all
 // of them are tested at DefaultConfidence together. The learner's runs the honest users of a planned round alone: what the claim
 // relies on.
-func auditsOf(job pipeline.Job, trials int) ([]mechanismAudit, error) {
+func auditsOf(job run.Job, trials int) ([]mechanismAudit, error) {
 	type identity struct {
 		params  randomizer.Params
 		release accounting.Release

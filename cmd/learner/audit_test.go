@@ -6,28 +6,28 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/panlearn/panlearn/internal/deep"
-	"github.com/panlearn/panlearn/internal/dptest"
-	"github.com/panlearn/panlearn/internal/pipeline"
+	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/internal/test/dptest"
+	"github.com/panlearn/panlearn/internal/test/longtest"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/randomizer/audit"
 )
 
-func quickstartJob(t *testing.T, sets ...string) pipeline.Job {
+func quickstartJob(t *testing.T, sets ...string) run.Job {
 	t.Helper()
 	spec, err := task.Load("../../deploy/tasks/quickstart.yaml", sets)
 	if err != nil {
 		t.Fatal(err)
 	}
-	job, err := pipeline.NewJob(spec)
+	job, err := run.NewJob(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return job
 }
 
-func seededAudits(t *testing.T, job pipeline.Job, trials int) []mechanismAudit {
+func seededAudits(t *testing.T, job run.Job, trials int) []mechanismAudit {
 	t.Helper()
 	out, err := auditsOf(job, trials)
 	if err != nil {
@@ -57,7 +57,7 @@ func auditPasses(t *testing.T, one mechanismAudit) bool {
 func TestAuditOfInteractiveTasks(t *testing.T) {
 	shares := []uint32{1, 4}
 	rounds := []string{"89"}
-	if deep.Run(t, "1, 4 and 20 rounds, and other shares of the noise") {
+	if longtest.Run(t, "1, 4 and 20 rounds, and other shares of the noise") {
 		shares, rounds = []uint32{1, 3, 4, 8}, []string{"1", "4", "20", "89"}
 	}
 	for _, max := range rounds {
@@ -97,7 +97,7 @@ func TestAuditsOfEveryMechanism(t *testing.T) {
 			"features.precondition={users: 100, damping: 0.05}", "norm_bound=1", "schedule.rounds.max=2"}, 2, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if c.mechanisms > 2 && !deep.Run(t, "the audit of a plan of "+name) {
+			if c.mechanisms > 2 && !longtest.Run(t, "the audit of a plan of "+name) {
 				return
 			}
 			job := quickstartJob(t, c.sets...)
@@ -146,7 +146,7 @@ func TestAuditsOfEveryMechanism(t *testing.T) {
 }
 
 // checkAuditOf compares an audit with the phase that it is about.
-func checkAuditOf(t *testing.T, job pipeline.Job, phase int, one mechanismAudit) {
+func checkAuditOf(t *testing.T, job run.Job, phase int, one mechanismAudit) {
 	t.Helper()
 	params, err := job.Plan.Params(phase)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/panlearn/panlearn/internal/pipeline"
+	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/learner/task"
 )
 
@@ -48,7 +48,7 @@ func TestCurveShowsTheMeasureOfTheLoss(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		job, err := pipeline.NewJob(spec)
+		job, err := run.NewJob(spec)
 		if err != nil {
 			t.Fatal(err)
 		}

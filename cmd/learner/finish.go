@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/panlearn/panlearn/internal/cli"
-	"github.com/panlearn/panlearn/internal/pipeline"
+	"github.com/panlearn/panlearn/internal/run"
 )
 
 func newFinish() *cobra.Command {
@@ -36,8 +36,8 @@ Interrupted while it waits, the request stands for as long as the learner runs.`
 			if err != nil {
 				return err
 			}
-			s, err := pipeline.Finish(c.Context(), pipeline.FinishConfig{AtRest: rest, Now: now})
-			if errors.Is(err, pipeline.ErrNoLearner) {
+			s, err := run.Finish(c.Context(), run.FinishConfig{AtRest: rest, Now: now})
+			if errors.Is(err, run.ErrNoLearner) {
 				return cli.Usagef("%s: %w: name the broker with --nats", f.dir, err)
 			}
 			if err != nil {

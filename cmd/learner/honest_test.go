@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/panlearn/panlearn/internal/pipeline"
+	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
@@ -28,7 +28,7 @@ func TestGuaranteesByHonestFraction(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		job, err := pipeline.NewJob(spec)
+		job, err := run.NewJob(spec)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,7 +100,7 @@ func TestGuaranteesOfSmallPhases(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	job, err := pipeline.NewJob(spec)
+	job, err := run.NewJob(spec)
 	if err != nil {
 		t.Fatal(err)
 	}

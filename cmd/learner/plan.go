@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/panlearn/panlearn/internal/cli"
-	"github.com/panlearn/panlearn/internal/pipeline"
+	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/randomizer/accounting"
@@ -153,19 +153,19 @@ type comparison struct {
 
 // A planSurvey is the report with the plans behind it.
 type planSurvey struct {
-	job          pipeline.Job
+	job          run.Job
 	report       planReport
 	alternatives []learner.Alternative
 	yardsticks   []learner.Yardstick
 }
 
-func planOf(job pipeline.Job) (planReport, error) {
+func planOf(job run.Job) (planReport, error) {
 	s, err := survey(job)
 	return s.report, err
 }
 
 // survey plans everything there is to compare.
-func survey(job pipeline.Job) (planSurvey, error) {
+func survey(job run.Job) (planSurvey, error) {
 	p, first := job.Plan, job.Plan.First()
 	out := planSurvey{job: job, report: planReport{Task: job.Spec.Name, Algorithm: p.Algorithm, Why: p.Why, Users: p.Users, Rounds: p.Rounds(),
 		Cohort: first.Cohort, LastCohort: first.LastCohort, Minimum: first.Minimum, Dim: p.Dim, Privacy: first.Privacy,
@@ -243,7 +243,7 @@ func yardstickOf(y learner.Yardstick) yardstick {
 	return out
 }
 
-func compare(job pipeline.Job) (comparison, error) {
+func compare(job run.Job) (comparison, error) {
 	p := job.Plan.First().Privacy
 	mu, err := accounting.GaussianMu(job.Problem.Epsilon, job.Problem.Delta)
 	if err != nil {
@@ -251,7 +251,7 @@ func compare(job pipeline.Job) (comparison, error) {
 	}
 	n, times := float64(p.Users), math.Sqrt(float64(job.Plan.First().RoundsPerUser)) // every round of a user is paid for
 	out := comparison{CentralNoiseStd: 2 * times / (n * mu), LocalNoiseStd: 2 * times / (math.Sqrt(n) * mu)}
-	if paper, err := pipeline.PaperNoiseStd(job); err == nil {
+	if paper, err := run.PaperNoiseStd(job); err == nil {
 		out.PaperNoiseStd = &paper
 	}
 	return out, nil

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/panlearn/panlearn/internal/pipeline"
+	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/learner/task"
 )
 
@@ -23,7 +23,7 @@ func surveyed(t *testing.T, sets ...string) planSurvey {
 	if err != nil {
 		t.Fatal(err)
 	}
-	job, err := pipeline.NewJob(spec)
+	job, err := run.NewJob(spec)
 	if err != nil {
 		t.Fatal(err)
 	}

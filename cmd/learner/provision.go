@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/panlearn/panlearn/internal/cli"
-	"github.com/panlearn/panlearn/internal/pipeline"
+	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
@@ -53,7 +53,7 @@ size of one report is known and enforced by the broker.`,
 			if config.Logger, err = f.log.Logger(c.ErrOrStderr()); err != nil {
 				return err
 			}
-			list, err := pipeline.ProvisionTask(c.Context(), config)
+			list, err := run.ProvisionTask(c.Context(), config)
 			if err != nil {
 				return brokerErrors(err)
 			}

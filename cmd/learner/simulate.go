@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/panlearn/panlearn/internal/cli"
-	"github.com/panlearn/panlearn/internal/pipeline"
+	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/internal/sim"
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
@@ -124,7 +124,7 @@ users on a synthetic population of the task's dimension and loss, whose optimum 
 
 // A simulation is a job with data.
 type simulation struct {
-	job         pipeline.Job
+	job         run.Job
 	format      task.Format // of the data; empty: the task's
 	holdout     uint        // every holdout-th row of the data is one of the test; 0 for none
 	others      []string    // baselines
@@ -138,7 +138,7 @@ func (s *simulation) load(progress io.Writer, data, test string) error {
 		return err
 	}
 	var invalid []int
-	if s.train, invalid, err = pipeline.LoadExamples(features, data, nameRows(progress, "zero vector")); err != nil {
+	if s.train, invalid, err = run.LoadExamples(features, data, nameRows(progress, "zero vector")); err != nil {
 		return cli.Usage(err)
 	}
 	if len(invalid) > 0 {
@@ -151,7 +151,7 @@ func (s *simulation) load(progress io.Writer, data, test string) error {
 		return cli.Usagef("--data %s has %d rows to train on, the plan wants %d users: --set schedule.users=%d", data, len(s.train), need, len(s.train))
 	}
 	if test != "" {
-		if s.test, invalid, err = pipeline.LoadExamples(features, test, nameRows(progress, "left out")); err != nil {
+		if s.test, invalid, err = run.LoadExamples(features, test, nameRows(progress, "left out")); err != nil {
 			return cli.Usage(err)
 		}
 		if len(invalid) > 0 {
@@ -298,7 +298,7 @@ func (s *simulation) series(ctx context.Context, t trials, c sim.Config) (series
 
 // score evaluates a model, in coordinates of these scales, on the training and test data.
 func (s *simulation) score(theta, scales []float64) (simulated, error) {
-	train, err := pipeline.EvaluateExamples(s.job.Features, s.job.Loss, theta, s.scaled(s.train, scales))
+	train, err := run.EvaluateExamples(s.job.Features, s.job.Loss, theta, s.scaled(s.train, scales))
 	if err != nil {
 		return simulated{}, err
 	}
@@ -313,7 +313,7 @@ func (s *simulation) score(theta, scales []float64) (simulated, error) {
 
 // test fills in what the model does on the test data.
 func (s *simulated) test(on *simulation, theta, scales []float64) error {
-	test, err := pipeline.EvaluateExamples(on.job.Features, on.job.Loss, theta, on.scaled(on.test, scales))
+	test, err := run.EvaluateExamples(on.job.Features, on.job.Loss, theta, on.scaled(on.test, scales))
 	if err != nil {
 		return err
 	}

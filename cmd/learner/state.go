@@ -10,22 +10,22 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/panlearn/panlearn/internal/cli"
-	"github.com/panlearn/panlearn/internal/pipeline"
+	"github.com/panlearn/panlearn/internal/run"
 )
 
 // whereFlags say which learner is asked.
-type whereFlags struct{ pipeline.Where }
+type whereFlags struct{ run.Where }
 
 func (f *whereFlags) Flags(flags *pflag.FlagSet) {
 	flags.StringVar(&f.StateDir, "state", "", "state `DIR` of the learner, running or not")
 	flags.StringVar(&f.URL, "http", "", "`URL` of a running learner's --http")
 }
 
-func (f *whereFlags) ask(ctx context.Context, q pipeline.Question) ([]byte, error) {
+func (f *whereFlags) ask(ctx context.Context, q run.Question) ([]byte, error) {
 	if (f.StateDir == "") == (f.URL == "") {
 		return nil, cli.Usagef("name the learner with either --state DIR or --http URL")
 	}
-	return pipeline.Ask(ctx, f.Where, q)
+	return run.Ask(ctx, f.Where, q)
 }
 
 func newStatus() *cobra.Command {
@@ -39,11 +39,11 @@ func newStatus() *cobra.Command {
 		Example: "  learner status --state /var/lib/panlearn/a9a --json",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			doc, err := where.ask(c.Context(), pipeline.AskStatus)
+			doc, err := where.ask(c.Context(), run.AskStatus)
 			if err != nil {
 				return err
 			}
-			var s pipeline.Status
+			var s run.Status
 			if err := json.Unmarshal(doc, &s); err != nil {
 				return fmt.Errorf("the learner's answer: %w", err)
 			}
@@ -85,11 +85,11 @@ JSON, entries has one line a round, the one that counts, and chain has them all.
 		Example: "  learner ledger --state /var/lib/panlearn/a9a --json",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			doc, err := where.ask(c.Context(), pipeline.AskLedger)
+			doc, err := where.ask(c.Context(), run.AskLedger)
 			if err != nil {
 				return err
 			}
-			var l pipeline.LedgerReport
+			var l run.LedgerReport
 			if err := json.Unmarshal(doc, &l); err != nil {
 				return fmt.Errorf("the learner's answer: %w", err)
 			}
@@ -122,7 +122,7 @@ JSON, entries has one line a round, the one that counts, and chain has them all.
 }
 
 // printAdversaries says whose epsilon was printed, where the trust model knows more than one adversary.
-func printAdversaries(w io.Writer, a pipeline.Adversaries) error {
+func printAdversaries(w io.Writer, a run.Adversaries) error {
 	if a.EpsilonIntruder == nil {
 		return nil
 	}

@@ -12,7 +12,7 @@ import (
 	"gonum.org/v1/plot/vg"
 
 	"github.com/panlearn/panlearn/internal/cli"
-	"github.com/panlearn/panlearn/internal/pipeline"
+	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/internal/sim"
 	"github.com/panlearn/panlearn/learner"
 )
@@ -38,7 +38,7 @@ type sweepConfig struct {
 }
 
 // sweep measures on the synthetic population of the task's dimension and loss.
-func sweep(ctx context.Context, job pipeline.Job, c sweepConfig) (sweepReport, error) {
+func sweep(ctx context.Context, job run.Job, c sweepConfig) (sweepReport, error) {
 	if c.repeats < 2 {
 		return sweepReport{}, cli.Usagef("--seeds %d: a sweep wants at least 2", c.repeats)
 	}
@@ -46,7 +46,7 @@ func sweep(ctx context.Context, job pipeline.Job, c sweepConfig) (sweepReport, e
 		return sweepReport{}, cli.Usagef("--sweep-users: schedule.continuous has no end to measure at; try --set schedule.continuous=")
 	}
 	config := sim.SeriesConfig{Problem: job.Problem, Repeats: c.repeats, Methods: c.methods, Synthetic: sim.SyntheticConfig{
-		Dim: job.Features.Dim(), Loss: job.Spec.Model.Loss, TruthNorm: pipeline.QuickstartTruthNorm, Noise: 0.1, Ridge: job.Problem.Ridge, Seed: c.seed}}
+		Dim: job.Features.Dim(), Loss: job.Spec.Model.Loss, TruthNorm: run.QuickstartTruthNorm, Noise: 0.1, Ridge: job.Problem.Ridge, Seed: c.seed}}
 	if len(c.methods) == 0 {
 		config.Methods = slices.DeleteFunc(learner.Methods(), func(m string) bool { return job.Problem.Applies(m) != nil })
 	}

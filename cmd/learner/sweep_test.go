@@ -9,17 +9,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/panlearn/panlearn/internal/pipeline"
+	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-func jobOf(t *testing.T, sets ...string) pipeline.Job {
+func jobOf(t *testing.T, sets ...string) run.Job {
 	t.Helper()
 	spec, err := task.Parse([]byte(honestTask), sets)
 	if err != nil {
 		t.Fatal(err)
 	}
-	job, err := pipeline.NewJob(spec)
+	job, err := run.NewJob(spec)
 	if err != nil {
 		t.Fatal(err)
 	}

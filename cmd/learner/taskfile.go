@@ -4,7 +4,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/panlearn/panlearn/internal/cli"
-	"github.com/panlearn/panlearn/internal/pipeline"
+	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/learner/task"
 )
 
@@ -27,11 +27,11 @@ func (f *taskFlags) load() (*task.Spec, error) {
 	return spec, cli.Usage(err)
 }
 
-func (f *taskFlags) job() (pipeline.Job, error) {
+func (f *taskFlags) job() (run.Job, error) {
 	spec, err := f.load()
 	if err != nil {
-		return pipeline.Job{}, err
+		return run.Job{}, err
 	}
-	job, err := pipeline.NewJob(spec)
+	job, err := run.NewJob(spec)
 	return job, cli.Usage(err)
 }

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/panlearn/panlearn/internal/pipeline"
+	pipeline "github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/randomizer"

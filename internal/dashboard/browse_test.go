@@ -14,7 +14,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"github.com/panlearn/panlearn/internal/written"
+	"github.com/panlearn/panlearn/internal/test/golden"
 )
 
 func scheme(dark bool) step {
@@ -178,7 +178,7 @@ func TestBrowser(t *testing.T) {
 	})
 
 	t.Run("accessibility", b.accessibility)
-	if written.Updating() {
+	if golden.Updating() {
 		t.Run("pictures", b.pictures)
 	}
 }

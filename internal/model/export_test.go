@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/panlearn/panlearn/internal/deep"
+	"github.com/panlearn/panlearn/internal/test/longtest"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/task"
 )
@@ -100,7 +100,7 @@ func TestONNXScoresTheSame(t *testing.T) {
 			requireSame(t, s.spec, p, row, out, i)
 		}
 	}
-	if deep.Run(t, "all drawn tasks but the first") {
+	if longtest.Run(t, "all drawn tasks but the first") {
 		rapid.Check(t, func(t *rapid.T) { check(t, scenarios.Draw(t, "scenario")) })
 		return
 	}

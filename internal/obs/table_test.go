@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	"github.com/panlearn/panlearn/internal/written"
+	"github.com/panlearn/panlearn/internal/test/golden"
 	"github.com/panlearn/panlearn/shuffle/stage"
 )
 
@@ -24,7 +24,7 @@ type role struct {
 	registry *prometheus.Registry
 }
 
-// roles registers what each command registers (internal/pipeline), and lets everything happen once, so that every vector
+// roles registers what each command registers (internal/run), and lets everything happen once, so that every vector
 // has a child. The other commands serve no metrics.
 func roles(t *testing.T) []role {
 	t.Helper()
@@ -156,7 +156,7 @@ func TestMetricsTable(t *testing.T) {
 			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", f.name, f.kind, strings.Join(f.labels, ", "), u, strings.ReplaceAll(f.help, "|", `\|`))
 		}
 	}
-	written.Section(t, operations, tableBegin, b.String()+"\n", tableEnd)
+	golden.Section(t, operations, tableBegin, b.String()+"\n", tableEnd)
 }
 
 // TestMetricsAreWellNamed: what the linter of Prometheus asks for (help, base units, _total for counters and for nothing

@@ -38,7 +38,7 @@ func filled(text string) []string {
 	return slices.DeleteFunc(strings.Split(text, "\n"), func(l string) bool { return l == "" })
 }
 
-// The film shows what the page shows as text, of which TestPages in internal/doctest says that the program prints it.
+// The film shows what the page shows as text, of which TestPages in internal/test/doctest says that the program prints it.
 func TestFilmIsOfThisProgram(t *testing.T) {
 	drawn, err := os.ReadFile("../../" + film)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/panlearn/panlearn/internal/deep"
 	"github.com/panlearn/panlearn/internal/sim"
+	"github.com/panlearn/panlearn/internal/test/longtest"
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/task"
@@ -108,7 +108,7 @@ func TestA9AAccuracy(t *testing.T) {
 	if mean := measure(accounting.Shuffle, learner.MethodPAGD); mean < 0.828 {
 		t.Errorf("mean accuracy %v, want at least 0.828", mean)
 	}
-	if !deep.Run(t, "the other trusts, and PSGD") {
+	if !longtest.Run(t, "the other trusts, and PSGD") {
 		return
 	}
 	for _, trust := range []accounting.Trust{accounting.Shuffle, accounting.Pan, accounting.ShufflePan} {

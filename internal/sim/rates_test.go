@@ -4,8 +4,8 @@ import (
 	"context"
 	"testing"
 
-	"github.com/panlearn/panlearn/internal/deep"
 	"github.com/panlearn/panlearn/internal/sim"
+	"github.com/panlearn/panlearn/internal/test/longtest"
 	"github.com/panlearn/panlearn/learner"
 )
 
@@ -33,7 +33,7 @@ func TestTheorems4_RatesOfAllMethods(t *testing.T) {
 	sequential := sim.SeriesConfig{Problem: smooth(), Users: []uint64{2000, 8000}, Repeats: 2}
 	interactive := sim.SeriesConfig{Problem: smooth(), Users: []uint64{1000, 4000}, Repeats: 2}
 	interactive.Problem.Interactive, interactive.Problem.MaxRounds = true, 40
-	if deep.Run(t, "exponents over 2000 to 256000 users") {
+	if longtest.Run(t, "exponents over 2000 to 256000 users") {
 		sequential.Users, sequential.Repeats = []uint64{2000, 8000, 32000, 128000, 256000}, 10
 		interactive.Users, interactive.Repeats = []uint64{2000, 6000, 20000}, 5
 		interactive.Problem.MaxRounds = 500

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/panlearn/panlearn/internal/deep"
+	"github.com/panlearn/panlearn/internal/test/longtest"
 )
 
 // Exact attacks: hockey-stick divergences of concrete neighbours by direct sums,
@@ -194,7 +194,7 @@ func theoremA(t *testing.T) func(Mechanism, float64) float64 {
 
 // deepFactor multiplies the effort of the slow searches.
 func deepFactor(t *testing.T, factor int) int {
-	if deep.Run(t, fmt.Sprintf("the deep search, of %d times as many settings", factor)) {
+	if longtest.Run(t, fmt.Sprintf("the deep search, of %d times as many settings", factor)) {
 		return factor
 	}
 	return 1

@@ -7,8 +7,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/panlearn/panlearn/internal/deep"
-	"github.com/panlearn/panlearn/internal/dptest"
+	"github.com/panlearn/panlearn/internal/test/dptest"
+	"github.com/panlearn/panlearn/internal/test/longtest"
 	"github.com/panlearn/panlearn/randomizer"
 )
 
@@ -64,7 +64,7 @@ func TestAuditCatchesHalfOfTheNoise(t *testing.T) {
 		Users:  1000, Claim: exact(2000, 4, randomizer.Coin(2914000).Float()),
 	}
 	cases := map[string]Config{"n=30": few}
-	if deep.Run(t, "the audits of 1000 users, about 40 seconds") {
+	if longtest.Run(t, "the audits of 1000 users, about 40 seconds") {
 		cases["n=1000"] = many
 	}
 	for size, honest := range cases {

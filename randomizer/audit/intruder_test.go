@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/panlearn/panlearn/internal/deep"
-	"github.com/panlearn/panlearn/internal/dptest"
+	"github.com/panlearn/panlearn/internal/test/dptest"
+	"github.com/panlearn/panlearn/internal/test/longtest"
 	"github.com/panlearn/panlearn/randomizer"
 	"github.com/panlearn/panlearn/shuffle"
 )
@@ -149,7 +149,7 @@ func TestAuditOfTheIntruderInProduction(t *testing.T) {
 // claimed and 0.132 with the half. Seeds are fixed; both bounds are 0.01 wide at 43750 runs, which leaves 0.018, or 5 standard
 // errors of 0.0034.
 func TestAuditOfTheIntruderAtScale(t *testing.T) {
-	if !deep.Run(t, "audits of floors of 1151 trials") {
+	if !longtest.Run(t, "audits of floors of 1151 trials") {
 		t.SkipNow()
 	}
 	const floor, levels = 1151, 4

@@ -10,7 +10,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/panlearn/panlearn/internal/deep"
+	"github.com/panlearn/panlearn/internal/test/longtest"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
@@ -243,7 +243,7 @@ func TestNoPlaintextStays(t *testing.T) {
 // TestGarbageKeepsMemory: what a flood of wrong reports leaves in memory does not grow with the flood.
 func TestGarbageKeepsMemory(t *testing.T) {
 	n := 8_000
-	if deep.Run(t, "a flood of a million reports; 8,000 are sent") {
+	if longtest.Run(t, "a flood of a million reports; 8,000 are sent") {
 		n = 1_000_000
 	}
 	w := newWorld(t, plan{cohort: 100, suite: wire.Suite_SUITE_X25519, bundle: 4})

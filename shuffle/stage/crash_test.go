@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/panlearn/panlearn/internal/deep"
+	"github.com/panlearn/panlearn/internal/test/longtest"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
@@ -227,7 +227,7 @@ func TestCrashAtEveryCall(t *testing.T) {
 func TestCrashTwice(t *testing.T) {
 	p := plan{rounds: 1, cohort: 2, spares: 2}
 	afters := []bool{false}
-	if deep.Run(t, "crashes at every pair of calls: only pairs of calls that write, first time each") {
+	if longtest.Run(t, "crashes at every pair of calls: only pairs of calls that write, first time each") {
 		afters = append(afters, true)
 	}
 	var calls []string

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/panlearn/panlearn/internal/deep"
+	"github.com/panlearn/panlearn/internal/test/longtest"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
 	"github.com/panlearn/panlearn/stream/seal"
@@ -18,7 +18,7 @@ import (
 // that are refused and try again, and everybody is counted.
 func TestFloodOnNATS(t *testing.T) {
 	n := 3_000
-	if deep.Run(t, "a flood of a million wrong reports over NATS; 3,000 are sent") {
+	if longtest.Run(t, "a flood of a million wrong reports over NATS; 3,000 are sent") {
 		n = 1_000_000
 	}
 	const users = 24

@@ -12,7 +12,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/panlearn/panlearn/internal/deep"
+	"github.com/panlearn/panlearn/internal/test/longtest"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/memory"
 	"github.com/panlearn/panlearn/stream/seal"
@@ -88,7 +88,7 @@ func (d *wrongdoer) next(i int) (Reason, stream.Outgoing) {
 // good ones among them are all counted once; and what a flood leaves in memory does not grow with it.
 func TestFlood(t *testing.T) {
 	n := 20_000
-	if deep.Run(t, "a flood of a million wrong reports; 20,000 are sent") {
+	if longtest.Run(t, "a flood of a million wrong reports; 20,000 are sent") {
 		n = 1_000_000
 	}
 	const users = 64

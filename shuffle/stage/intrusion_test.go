@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/panlearn/panlearn/internal/dptest"
+	"github.com/panlearn/panlearn/internal/test/dptest"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/wire"
 )

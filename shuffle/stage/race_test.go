@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/panlearn/panlearn/internal/deep"
+	"github.com/panlearn/panlearn/internal/test/longtest"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/memory"
 )
@@ -109,7 +109,7 @@ func (p *partition) Fetch(ctx context.Context, max int, wait time.Duration) ([]s
 // happens, nobody is counted twice and no round has two outcomes.
 func TestFaults(t *testing.T) {
 	seeds := uint64(12)
-	if deep.Run(t, "all but the first 12 of 300 seeds") {
+	if longtest.Run(t, "all but the first 12 of 300 seeds") {
 		seeds = 300
 	}
 	for seed := range seeds {

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/panlearn/panlearn/internal/deep"
+	"github.com/panlearn/panlearn/internal/test/longtest"
 )
 
 // killing runs two processes that share the rounds. The first one owns the attempts, because it is there first. The one
@@ -43,7 +43,7 @@ func killing(t *testing.T, p plan, owner bool, at string, after bool) (w *world,
 // death never burns one.
 func TestKillAtEveryCallOfShards(t *testing.T) {
 	p, all := plan{rounds: 1, cohort: 6, spares: 2}, false
-	if deep.Run(t, "the second round, and each call for the second and further time") {
+	if longtest.Run(t, "the second round, and each call for the second and further time") {
 		p.rounds, all = 2, true
 	}
 	for _, owner := range []bool{true, false} {

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/panlearn/panlearn/internal/deep"
+	"github.com/panlearn/panlearn/internal/test/longtest"
 	"github.com/panlearn/panlearn/stream/memory"
 )
 
@@ -15,7 +15,7 @@ import (
 // and lags. Whatever happens, nobody is counted twice and no round has two outcomes.
 func TestSharedFaults(t *testing.T) {
 	seeds, shared := uint64(5), 0
-	if deep.Run(t, "all but the first 5 of 200 seeds") {
+	if longtest.Run(t, "all but the first 5 of 200 seeds") {
 		seeds = 200
 	}
 	for seed := range seeds {

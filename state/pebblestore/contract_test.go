@@ -6,7 +6,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/panlearn/panlearn/internal/deep"
+	"github.com/panlearn/panlearn/internal/test/longtest"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/state/storetest"
 )
@@ -27,7 +27,7 @@ func TestContractOnDisk(t *testing.T) {
 		return func() (state.Store, error) { return opened(Open(dir, Options{})) }
 	}
 	storetest.Run(t, newDisk)
-	if deep.Run(t, "any history on the operating system's files") {
+	if longtest.Run(t, "any history on the operating system's files") {
 		storetest.RunHistory(t, newDisk)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
-	"github.com/panlearn/panlearn/internal/deep"
+	"github.com/panlearn/panlearn/internal/test/longtest"
 	"github.com/panlearn/panlearn/state/storetest"
 )
 
@@ -92,7 +92,7 @@ func syncs(k errorfs.OpKind) bool {
 // with small checkpoints, and before some of either with large ones: with nothing that was not synced, and with an
 // arbitrary part of it.
 func TestCrashAtEveryWrite(t *testing.T) {
-	long := deep.Run(t, "crashes at most of the writes and mixtures")
+	long := longtest.Run(t, "crashes at most of the writes and mixtures")
 	const seed = 20260101
 	t.Logf("seed %d; the order in which files are drawn is the runtime's", seed)
 	for _, test := range []struct {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/panlearn/panlearn/internal/deep"
+	"github.com/panlearn/panlearn/internal/test/longtest"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/state/storetest"
 )
@@ -53,7 +53,7 @@ func TestDamagedFiles(t *testing.T) {
 	const commits = 5
 	script := storetest.Script{Rounds: 8}
 	points := 9
-	if deep.Run(t, "damage at most offsets") {
+	if longtest.Run(t, "damage at most offsets") {
 		points = 600
 	}
 	for _, test := range []struct {

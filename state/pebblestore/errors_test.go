@@ -15,7 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
-	"github.com/panlearn/panlearn/internal/deep"
+	"github.com/panlearn/panlearn/internal/test/longtest"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/state/storetest"
 )
@@ -24,7 +24,7 @@ import (
 // Whatever is answered, an acknowledged commit survives the power cut that follows, and nothing is half there.
 func TestEveryOperationFails(t *testing.T) {
 	stride := int64(2)
-	if deep.Run(t, "every second operation, with large commits six of seven") {
+	if longtest.Run(t, "every second operation, with large commits six of seven") {
 		stride = 1
 	}
 	for _, test := range []struct {

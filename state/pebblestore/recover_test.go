@@ -15,7 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
-	"github.com/panlearn/panlearn/internal/deep"
+	"github.com/panlearn/panlearn/internal/test/longtest"
 	"github.com/panlearn/panlearn/state/storetest"
 )
 
@@ -29,7 +29,7 @@ func (u unlocked) Unwrap() vfs.FS { return u.FS }
 
 func strideOr(t *testing.T, short int64, what string) int64 {
 	t.Helper()
-	if deep.Run(t, what) {
+	if longtest.Run(t, what) {
 		return 1
 	}
 	return short

@@ -11,7 +11,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/panlearn/panlearn/internal/deep"
+	"github.com/panlearn/panlearn/internal/test/longtest"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/state/storetest"
 )
@@ -71,7 +71,7 @@ func (f smallFile) Write(p []byte) (int, error) {
 // process alone ends or the power goes; and on a disk with room the task goes on to its end.
 func TestDiskOfEverySize(t *testing.T) {
 	sizes := 50
-	if deep.Run(t, "disks of most sizes") {
+	if longtest.Run(t, "disks of most sizes") {
 		sizes = 4000
 	}
 	for _, test := range []struct {

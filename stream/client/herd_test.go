@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/panlearn/panlearn/internal/deep"
+	"github.com/panlearn/panlearn/internal/test/longtest"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/client"
 	"github.com/panlearn/panlearn/stream/seal"
@@ -48,7 +48,7 @@ func (w *world) shares(rounds uint64) []float64 {
 // is at least 300 reports where at most 60 are expected, below 1e-9 for a Poisson sum. Without the announcement it is above 90.
 func TestHerd(t *testing.T) {
 	cohort, rounds := uint64(2), uint64(8)
-	if deep.Run(t, "a herd of 1000 devices over 60 rounds") {
+	if longtest.Run(t, "a herd of 1000 devices over 60 rounds") {
 		cohort, rounds = 10, 60
 	}
 	devices := 100 * cohort

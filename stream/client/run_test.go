@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/panlearn/panlearn/internal/deep"
+	"github.com/panlearn/panlearn/internal/test/longtest"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/client"
@@ -110,7 +110,7 @@ func (m *meeting) Publish(ctx context.Context, reports []stream.Outgoing) ([]str
 // Lost acknowledgements, duplicates, lagging replicas and lost wakes cost outcomes, never a second batch.
 func TestFaults(t *testing.T) {
 	seeds := uint64(16)
-	if deep.Run(t, "all but the first 16 of 400 seeds") {
+	if longtest.Run(t, "all but the first 16 of 400 seeds") {
 		seeds = 400
 	}
 	for seed := range seeds {

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/panlearn/panlearn/internal/deep"
+	"github.com/panlearn/panlearn/internal/test/longtest"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/streamtest"
 )
@@ -51,7 +51,7 @@ func TestContract(t *testing.T) {
 
 // TestContractDeep runs it on memory reports, and on a cluster of three servers, where reads may lag behind writes.
 func TestContractDeep(t *testing.T) {
-	if !deep.Run(t, "the contract on memory reports and on a cluster of three") {
+	if !longtest.Run(t, "the contract on memory reports and on a cluster of three") {
 		return
 	}
 	t.Run("MemoryReports", func(t *testing.T) {

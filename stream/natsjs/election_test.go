@@ -7,12 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/panlearn/panlearn/internal/deep"
+	"github.com/panlearn/panlearn/internal/test/longtest"
 	"github.com/panlearn/panlearn/stream"
 )
 
 // TestCluster is what a task needs of three servers that replicate: streams as the protocol wants them on every one, no
-// second batch, and writes that ride through elections. internal/cluster kills servers.
+// second batch, and writes that ride through elections. internal/test/cluster kills servers.
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	c := cluster(t)
@@ -22,7 +22,7 @@ func TestCluster(t *testing.T) {
 		secondBatch(t, admin, c.address(c.leader("PANLEARN_replicas_BATCHES")), Options{Replicas: 3})
 	})
 	rounds := 3
-	if deep.Run(t, "all but the first 3 of 60 rounds with elections under way") {
+	if longtest.Run(t, "all but the first 3 of 60 rounds with elections under way") {
 		rounds = 60
 	}
 	t.Run("Elections", func(t *testing.T) { elections(t, c, admin, rounds) })

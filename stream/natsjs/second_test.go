@@ -11,7 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/panlearn/panlearn/internal/deep"
+	"github.com/panlearn/panlearn/internal/test/longtest"
 	"github.com/panlearn/panlearn/stream"
 )
 
@@ -36,7 +36,7 @@ func secondBatch(t *testing.T, admin *Conn, url string, o Options) {
 	t.Run("Publishes", func(t *testing.T) { secondPublish(t, admin, "publishes", o) })
 	t.Run("Requests", func(t *testing.T) { secondRequest(t, admin, "requests", o) })
 	t.Run("MessageIDs", func(t *testing.T) { secondID(t, admin, "ids", o) })
-	if o.Replicas == 1 || deep.Run(t, "an administrator's changes on a cluster") {
+	if o.Replicas == 1 || longtest.Run(t, "an administrator's changes on a cluster") {
 		t.Run("Updates", func(t *testing.T) { lowered(t, admin, o) })
 	}
 }
@@ -44,7 +44,7 @@ func secondBatch(t *testing.T, admin *Conn, url string, o Options) {
 // onceSubjects are one of every kind of subject that is written once; on a cluster, the two that a release rests on.
 func onceSubjects(t *testing.T, task stream.Task, o Options) []string {
 	release := []string{task.Batch(1), task.Claim(1)}
-	if o.Replicas > 1 && !deep.Run(t, "other subjects than batch and claim on a cluster") {
+	if o.Replicas > 1 && !longtest.Run(t, "other subjects than batch and claim on a cluster") {
 		return release
 	}
 	return append(release, task.Open(1, 1), task.Close(1, 1), task.Stage(), task.Task(), task.Round(1), task.End())

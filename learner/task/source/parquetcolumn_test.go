@@ -10,7 +10,7 @@ import (
 	library "github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
 
-	"github.com/panlearn/panlearn/internal/parquettest"
+	"github.com/panlearn/panlearn/internal/test/parquettest"
 )
 
 // Types are checked once, when the file is opened, and the refusal says what was wanted and found.

@@ -14,8 +14,8 @@ import (
 	library "github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
 
-	"github.com/panlearn/panlearn/internal/deep"
-	"github.com/panlearn/panlearn/internal/parquettest"
+	"github.com/panlearn/panlearn/internal/test/longtest"
+	"github.com/panlearn/panlearn/internal/test/parquettest"
 )
 
 // allocated says how many bytes f allocates in all.
@@ -219,7 +219,7 @@ func damageable(t testing.TB, version int, codec library.WriterOption) ([]byte, 
 // has all of its rows; it never panics, and never costs much more than a sound one. The pages have checksums, as most
 // writers make them.
 func TestParquetDamageAnywhere(t *testing.T) {
-	all := deep.Run(t, "each of four kinds of damage at every byte: each byte has one of them")
+	all := longtest.Run(t, "each of four kinds of damage at every byte: each byte has one of them")
 	for version, codec := range map[int]library.WriterOption{1: library.Compression(&library.Snappy), 2: library.Compression(&library.Gzip)} {
 		data, ask := damageable(t, version, codec)
 		sound, err := tableOf(data, ask)

@@ -13,7 +13,7 @@ import (
 	"github.com/parquet-go/parquet-go/encoding"
 	"pgregory.net/rapid"
 
-	"github.com/panlearn/panlearn/internal/parquettest"
+	"github.com/panlearn/panlearn/internal/test/parquettest"
 )
 
 // A trial is a column of a kind: how the library writes it, a random value of it, and the text that we should read.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/panlearn/panlearn/internal/deep"
+	"github.com/panlearn/panlearn/internal/test/longtest"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/task"
 )
@@ -30,7 +30,7 @@ func TestPublicData(t *testing.T) {
 		{"mnist", "mnist/t10k-images-idx3-ubyte.gz,mnist/t10k-labels-idx1-ubyte.gz", 10000, 1135 + 1010 + 892 + 1028 + 1009, true},
 	} {
 		t.Run(c.task+"/"+filepath.Base(c.data), func(t *testing.T) {
-			if c.rows > 50000 && !deep.Run(t, "all images of MNIST") {
+			if c.rows > 50000 && !longtest.Run(t, "all images of MNIST") {
 				return
 			}
 			m := shipped(t, c.task)

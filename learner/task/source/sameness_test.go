@@ -15,7 +15,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	library "github.com/parquet-go/parquet-go"
 
-	"github.com/panlearn/panlearn/internal/parquettest"
+	"github.com/panlearn/panlearn/internal/test/parquettest"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/task"
 )

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/panlearn/panlearn/internal/parquettest"
+	"github.com/panlearn/panlearn/internal/test/parquettest"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/task"
 )

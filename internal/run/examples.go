@@ -1,0 +1,48 @@
+package run
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/panlearn/panlearn/internal/model"
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/learner/task/source"
+)
+
+// LoadExamples maps every row of a file or pattern of files, for simulations. A row that does not fit the declaration becomes an example
+// without features, whose gradient is zero: what a device would report in its place. The positions of those rows come beside them, in
+// order, and unfit hears why.
+func LoadExamples(features *task.FeatureMap, path string, unfit func(*task.RowError)) (examples []convex.Example, invalid []int, err error) {
+	rows, err := source.Open(path, features)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer rows.Close()
+	var (
+		scratch convex.Example
+		bad     *task.RowError
+	)
+	for row, err := range rows.All() {
+		if err == nil {
+			err = features.Map(row, &scratch)
+		}
+		switch {
+		case errors.As(err, &bad):
+			unfit(bad)
+			invalid = append(invalid, len(examples))
+			examples = append(examples, convex.Example{Index: []int32{}, Label: 1})
+		case err != nil:
+			return nil, nil, err
+		default:
+			examples = append(examples, convex.Example{
+				Index: slices.Clone(scratch.Index), Value: slices.Clone(scratch.Value), Label: scratch.Label})
+		}
+	}
+	return examples, invalid, nil
+}
+
+// EvaluateExamples says how parameters theta, in the coordinates of the map, do on examples.
+func EvaluateExamples(features *task.FeatureMap, loss convex.Loss, theta []float64, examples []convex.Example) (model.Evaluation, error) {
+	return model.Predictor{Features: features, Loss: loss, Theta: theta}.EvaluateExamples(examples)
+}

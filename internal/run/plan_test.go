@@ -1,0 +1,199 @@
+package run
+
+import (
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/panlearn/panlearn/deploy"
+	"github.com/panlearn/panlearn/learner"
+	"github.com/panlearn/panlearn/shuffle/stage"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// TestShippedTasks: every task file of the repository is planned within its budget, and can be run.
+func TestShippedTasks(t *testing.T) {
+	files, err := deploy.Tasks.ReadDir("tasks")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d task files, %v", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(file.Name(), func(t *testing.T) {
+			job := jobOf(t, shipped(t, strings.TrimSuffix(file.Name(), ".yaml")))
+			p := job.Plan.Phases[0]
+			takePart := (p.Rounds-1)*p.Cohort + p.LastCohort
+			if p.RoundsPerUser > 1 { // the same users in every round
+				takePart = p.LastCohort
+			}
+			if (p.Rounds < 2 && len(job.Plan.Phases) == 1) || p.Cohort < 2 || p.Minimum < 1 || p.Minimum > p.Cohort || p.LastCohort < p.Cohort || takePart > job.Problem.Users ||
+				takePart != p.Users || (p.RoundsPerUser != 1 && p.RoundsPerUser != p.Rounds) {
+				t.Errorf("%d rounds of %d, at least %d, the last %d, of %d users", p.Rounds, p.Cohort, p.Minimum, p.LastCohort, job.Problem.Users)
+			}
+			if e := p.Privacy.ProvedEpsilon; e == nil || !(*e > 0) || *e > job.Problem.Epsilon {
+				t.Errorf("epsilon %v, want one in (0, %v]", e, job.Problem.Epsilon)
+			}
+			body, err := job.Wire()
+			if err != nil {
+				t.Fatal(err)
+			}
+			body.Name = job.Spec.Name
+			if err := manifest.CheckTask(body); err != nil {
+				t.Error(err)
+			}
+			sizes, err := manifest.SizesOf(body, stage.ReasonNames())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := sizes.Fit(stream.Limits{MaxPayload: natsjs.DefaultMaxPayload - headerRoom}); err != nil {
+				t.Errorf("a server as it comes: %v", err)
+			}
+			t.Logf("m = %d, T = %d, g = %d, b = %d, bundle %d, sizes %+v", p.Cohort, p.Rounds, p.Privacy.Levels, p.Privacy.Trials,
+				body.Plan.Phases[0].Mechanism.MaxBundle, sizes)
+		})
+	}
+}
+
+// TestA9A pins the plan that the documentation shows.
+func TestA9A(t *testing.T) {
+	p := jobOf(t, shipped(t, "a9a")).Plan.Phases[0]
+	if p.Cohort != 440 || p.Rounds != 74 {
+		t.Errorf("m = %d, T = %d, want 440 and 74", p.Cohort, p.Rounds)
+	}
+	if p = jobOf(t, shipped(t, "a9a", "validation.off=true")).Plan.Phases[0]; p.Cohort != 434 || p.Rounds != 75 { // docs/results.md
+		t.Errorf("without scores m = %d, T = %d, want 434 and 75", p.Cohort, p.Rounds)
+	}
+}
+
+// TestRoundTrip: a Task carries what is needed to build the algorithm that was planned.
+func TestRoundTrip(t *testing.T) {
+	for _, method := range []string{learner.MethodPAGD, learner.MethodPSGD} {
+		job := jobOf(t, small(t, "schedule.algorithm="+method))
+		body, err := job.Wire()
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := proto.Marshal(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back := &wire.Task{}
+		if err := proto.Unmarshal(data, back); err != nil {
+			t.Fatal(err)
+		}
+		built, err := BuildAlgorithm(back)
+		if err != nil {
+			t.Fatal(err)
+		}
+		planned, err := learner.New(job.Plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, _ := built.MarshalBinary()
+		b, _ := planned.MarshalBinary()
+		if string(a) != string(b) || len(a) == 0 {
+			t.Errorf("%s: another algorithm is built than was planned", method)
+		}
+	}
+}
+
+// TestContradictions: constants of the optimizer that belong to another plan are refused, with the field.
+func TestContradictions(t *testing.T) {
+	body, err := jobOf(t, small(t)).Wire()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for field, change := range map[string]func(*wire.Plan){
+		"algorithm":        func(p *wire.Plan) { p.Algorithm = "psgd" },
+		"rounds":           func(p *wire.Plan) { p.Phases[0].Rounds++ },
+		"cohort":           func(p *wire.Plan) { p.Phases[0].Cohort-- },
+		"users":            func(p *wire.Plan) { p.Users++ },
+		"dim":              func(p *wire.Plan) { p.Phases[0].Mechanism.Dim++ },
+		"clip_norm":        func(p *wire.Plan) { p.Phases[0].Mechanism.ClipNorm *= 2 },
+		"users of a phase": func(p *wire.Plan) { p.Phases[0].Users++ },
+		"rounds_per_user":  func(p *wire.Plan) { p.Phases[0].RoundsPerUser++ },
+		"smoothing":        func(p *wire.Plan) { p.Phases[0].Smoothing = 1 },
+		"phases":           func(p *wire.Plan) { p.Phases = append(p.Phases, p.Phases[0]) },
+		"endless":          func(p *wire.Plan) { p.Endless = true },
+		"stored":           func(p *wire.Plan) { p.Optimizer = []byte("{") },
+	} {
+		bad := proto.CloneOf(body)
+		change(bad.Plan)
+		if _, err := BuildAlgorithm(bad); err == nil || !strings.Contains(err.Error(), field) {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+	for what, bad := range map[string]*wire.Task{"no plan": {}, "nothing": nil} {
+		if _, err := BuildAlgorithm(bad); err == nil {
+			t.Errorf("%s is built", what)
+		}
+	}
+}
+
+// TestSizesAreUpperBounds of what is really sent, and not far from it.
+func TestSizesAreUpperBounds(t *testing.T) {
+	body, err := jobOf(t, small(t)).Wire()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sizes, err := manifest.SizesOf(body, stage.ReasonNames())
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := identity(t)
+	task := proto.CloneOf(body)
+	task.Version, task.Name, task.LearnerKey, task.StageKey = stream.Version, "quickstart", id.Public(), id.Public()
+	task.Life = make([]byte, stream.LifeSize)
+	hash := stream.Hash{1}
+	round := manifest.RoundOf(body, hash, 1, 1, make([]float64, body.Plan.Phases[0].Mechanism.Dim-body.Plan.Phases[0].Mechanism.Scores))
+	for what, one := range map[string]struct {
+		m    proto.Message
+		size int
+	}{"task": {task, sizes.Task}, "round": {round, sizes.Round}, "batch": {zeroBatch(t, round, hash), sizes.Batch}} {
+		data, err := id.Sign(one.m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(data) > one.size || len(data)+600 < one.size {
+			t.Errorf("%s: %d bytes, the bound is %d", what, len(data), one.size)
+		}
+	}
+	over := sizes.Fit(stream.Limits{MaxPayload: sizes.Round - 1})
+	if over == nil || !strings.Contains(over.Error(), "a round of this plan takes up to") {
+		t.Errorf("a round too large: %v", over)
+	}
+	most := max(sizes.Task, sizes.Round, sizes.Batch, sizes.Report)
+	if err := sizes.Fit(stream.Limits{MaxPayload: most}); err != nil {
+		t.Error(err)
+	}
+	if err := sizes.Fit(stream.Limits{}); err != nil {
+		t.Errorf("a limit that is not known: %v", err)
+	}
+}
+
+// TestLargeReportsMakeSmallBundles instead of being refused.
+func TestLargeReportsMakeSmallBundles(t *testing.T) {
+	job := jobOf(t, small(t))
+	params, err := job.Plan.Params(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := bundleOf(wire.Suite_SUITE_X25519, params, 600); got != MaxBundle {
+		t.Errorf("small reports: %d a bundle, want %d", got, MaxBundle)
+	}
+	if got := bundleOf(wire.Suite_SUITE_X25519, params, 5); got != 5 {
+		t.Errorf("small cohort: %d a bundle, want 5", got)
+	}
+	params.Dim = 100000
+	large := bundleOf(wire.Suite_SUITE_X25519, params, 600)
+	if size := int(large) * params.ReportBytes(); large < 1 || large >= MaxBundle || size > natsjs.DefaultMaxPayload || 2*size < natsjs.DefaultMaxPayload {
+		t.Errorf("large reports: %d a bundle, %d bytes", large, size)
+	}
+	params.Dim = 10_000_000
+	if got := bundleOf(wire.Suite_SUITE_X25519, params, 600); got != 1 {
+		t.Errorf("huge reports: %d a bundle, want 1", got)
+	}
+}

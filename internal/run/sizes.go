@@ -1,0 +1,45 @@
+package run
+
+import (
+	"fmt"
+
+	"github.com/panlearn/panlearn/randomizer"
+	"github.com/panlearn/panlearn/shuffle/stage"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/seal"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// MaxBundle is the most users that a gateway may put into one report; a small cohort or large reports allow fewer.
+const MaxBundle = 64
+
+// MostPayload is the largest max_payload that a NATS server can be configured with, in bytes.
+const MostPayload = 64 << 20
+
+// headerRoom is what an adapter needs beside a message's data, in bytes.
+const headerRoom = 4 << 10
+
+// carried refuses a plan with a message that no broker takes, however it is configured.
+func (j Job) carried() error {
+	body, err := j.Wire()
+	if err != nil {
+		return nil // a plan that is only printed sends no messages
+	}
+	sizes, err := manifest.SizesOf(body, stage.ReasonNames())
+	if err != nil {
+		return fmt.Errorf("plan: %w", err)
+	}
+	return sizes.Fit(stream.Limits{MaxPayload: MostPayload - headerRoom})
+}
+
+// bundleOf is the most users that one report message of a plan may carry: as many as fit through a broker with the
+// usual limit, so that large reports are not refused for the sake of gateways.
+func bundleOf(suite wire.Suite, params randomizer.Params, cohort uint64) uint32 {
+	n := int(min(MaxBundle, cohort))
+	for n > 1 && seal.ReportSize(suite, n, n*params.ReportBytes()) > natsjs.DefaultMaxPayload-headerRoom {
+		n--
+	}
+	return uint32(n)
+}

@@ -1,0 +1,141 @@
+package kills
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/panlearn/panlearn/internal/test/procs"
+	"github.com/panlearn/panlearn/stream"
+)
+
+const name = stream.Task("kills")
+
+// The declaration of every task here. What kills waste is rounds and users, so both are small and there are more users
+// than the plan wants.
+const declaration = `
+version: 1
+name: kills
+events: {format: libsvm}
+features: {vector: {dimension: 3, min: 0, max: 1, scale: raw}}
+intercept: 0
+label: {positive: ["1"], negative: ["-1"]}
+model: {loss: logistic, radius: 1, clip_norm: 0.25}
+privacy: {epsilon: 8, delta: 1e-3, trust: shuffle}
+schedule: {users: %d, cohort: %d, minimum_cohort: %d, deadline: 4s, rounds: {max: %d}}
+`
+
+// A plan is what a campaign is about.
+type plan struct {
+	rounds, cohort int
+	publishers     int
+	rows           int // of each publisher
+	lease          time.Duration
+}
+
+// A role is a process of the deployment, and what became of it.
+type role struct {
+	*procs.Process
+	kind    string // learner, stage, publisher, broker
+	kills   int
+	over    bool      // it ended by itself, as it should
+	restart time.Time // when it is down: from then on it is started again
+}
+
+// A fleet is a deployment and its folder.
+type fleet struct {
+	plan
+	t      testing.TB
+	dir    string
+	broker *procs.Server
+	roles  []*role // the broker is the last one
+	kept   string  // copy of the learner's folder as an early kill left it; empty: none yet
+}
+
+func (f *fleet) path(name string) string { return filepath.Join(f.dir, name) }
+
+func (f *fleet) data(publisher int) string { return f.path(fmt.Sprintf("users%d.libsvm", publisher)) }
+
+func (f *fleet) devices(publisher int) string { return f.path(fmt.Sprintf("devices%d", publisher)) }
+
+// newFleet writes the files and starts the broker; the rest is not started yet.
+func newFleet(t testing.TB, p plan) *fleet {
+	t.Helper()
+	f := &fleet{plan: p, t: t, dir: t.TempDir()}
+	task := fmt.Appendf(nil, declaration, p.rounds*p.cohort, p.cohort, p.cohort*3/4, p.rounds)
+	if err := os.WriteFile(f.path("task.yaml"), task, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f.broker = procs.StartServer(t, programs, procs.ServerOptions{})
+	f.add("learner", programs.Learner, "run", "-f", f.path("task.yaml"), "--nats", f.broker.URL(), "--state", f.path("state"),
+		"--identity", f.path("learner.key"), "--exit-when-done", "--nats-wait", "2m")
+	for i := range 2 {
+		f.add(fmt.Sprint("stage", i), programs.Ingest, "shuffle", "--task", string(name), "--nats", f.broker.URL(),
+			"--identity", f.path("stage.key"), "--lease", p.lease.String(), "--nats-wait", "2m")
+	}
+	for i := range p.publishers {
+		var rows bytes.Buffer
+		for row := range p.rows {
+			fmt.Fprintf(&rows, "%+d %d:1\n", 2*(row%2)-1, 1+row%3)
+		}
+		if err := os.WriteFile(f.data(i), rows.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f.add(fmt.Sprint("publisher", i), programs.Ingest, "publish", "-f", f.path("task.yaml"), "--nats", f.broker.URL(),
+			"--data", f.data(i), "--state", f.devices(i), "--json", "--nats-wait", "2m")
+	}
+	f.roles = append(f.roles, &role{Process: f.broker.Process, kind: "broker"})
+	return f
+}
+
+func (f *fleet) add(name, path string, args ...string) {
+	kind := name
+	for kind[len(kind)-1] >= '0' && kind[len(kind)-1] <= '9' {
+		kind = kind[:len(kind)-1]
+	}
+	f.roles = append(f.roles, &role{Process: programs.Process(f.t, name, path, args...), kind: kind})
+}
+
+// tend starts what is down and due, and looks at what ended by itself.
+func (f *fleet) tend() {
+	for _, r := range f.roles {
+		if r.over || r.Running() {
+			continue
+		}
+		if r.Lives() > 0 && r.restart.IsZero() {
+			r.ended(f.t)
+			continue
+		}
+		if time.Now().After(r.restart) {
+			if err := r.Start(); err != nil {
+				f.t.Fatal(err)
+			}
+			r.restart = time.Time{}
+		}
+	}
+}
+
+// ended looks at the end of a life that nobody asked for.
+func (r *role) ended(t testing.TB) {
+	exit, err := r.Wait(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if exit != (procs.Exit{}) || r.kind == "broker" {
+		t.Fatalf("%s ended by itself in life %d: %v", r.Name, r.Lives(), exit)
+	}
+	r.over = true
+}
+
+// over says whether all but the broker have come to their end.
+func (f *fleet) over() bool {
+	for _, r := range f.roles {
+		if !r.over && r.kind != "broker" {
+			return false
+		}
+	}
+	return true
+}

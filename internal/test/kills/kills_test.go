@@ -1,0 +1,94 @@
+package kills
+
+import (
+	crand "crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/panlearn/panlearn/internal/test/longtest"
+)
+
+// seed of a campaign: always the same without PANLEARN_DEEP, a new one with it, or that of the flag.
+func seed(t testing.TB) uint64 {
+	s := *seedFlag
+	if s == 0 {
+		s = 1
+		if longtest.On() {
+			var b [8]byte
+			_, _ = crand.Read(b[:]) // never fails
+			s = binary.LittleEndian.Uint64(b[:])
+		}
+	}
+	t.Logf("seed %d", s)
+	return s
+}
+
+// campaign runs a task under kills and checks what is left. It answers how many kills were made.
+func campaign(t *testing.T, p plan, k *killer, kills int) (made int, s sum) {
+	begun := time.Now()
+	f := newFleet(t, p)
+	w := watch(t, f.broker.URL())
+	f.run(k, kills, w)
+	took := time.Since(begun)
+	w.look(t.Context())
+	w.close()
+	e := f.collect(w)
+	violations, s := e.audit()
+	violations = append(violations, w.violations...)
+	violations = append(violations, f.replay(e)...)
+	if k.weights["learner"] > 0 { // an early copy of its folder was kept
+		violations = append(violations, f.goOn()...)
+	}
+	for _, v := range violations {
+		t.Error(v)
+	}
+	byKind := map[string]int{}
+	for _, r := range f.roles {
+		byKind[r.kind] += r.kills
+	}
+	t.Logf("%d kills %v in %v: %d rounds, %d of them void, %d attempts opened again; %d users in %d real batches, %d counted, %d uncounted, "+
+		"%d unknown; in %d batches devices and batch agree to the user, %d users counted themselves in doubt",
+		k.kills, byKind, took.Round(100*time.Millisecond), len(e.rounds), s.void, s.reopened, s.users, s.real, s.counted, s.uncounted,
+		s.unknown, s.fit, s.doubt)
+	return k.kills, s
+}
+
+var everybody = map[string]int{"learner": 3, "stage": 2, "publisher": 1, "broker": 2}
+
+// TestKills: any of the processes is killed, the broker too, again and again; nothing is lost, and nothing counted twice.
+func TestKills(t *testing.T) {
+	s := seed(t)
+	if !longtest.Run(t, "all but the first 10 of 200 kills") {
+		k := &killer{rng: rand.New(rand.NewPCG(s, 0)), weights: everybody, spacing: 700 * time.Millisecond, pause: time.Second}
+		campaign(t, plan{rounds: 10, cohort: 12, publishers: 2, rows: 1500, lease: time.Second}, k, 10)
+		return
+	}
+	total := 0
+	for i := uint64(0); total < 200 && i < 20; i++ {
+		sound := t.Run(fmt.Sprint("campaign=", i), func(t *testing.T) {
+			k := &killer{rng: rand.New(rand.NewPCG(s, i)), weights: everybody, spacing: 1500 * time.Millisecond, pause: 2 * time.Second}
+			made, _ := campaign(t, plan{rounds: 40, cohort: 20, publishers: 2, rows: 6000, lease: 2 * time.Second}, k, 200-total)
+			total += made
+		})
+		if !sound {
+			return
+		}
+	}
+	if total < 200 {
+		t.Errorf("%d kills, want 200", total)
+	}
+}
+
+// TestLearnerKills: the learner alone is killed, at many moments, while what it reads stays the same.
+func TestLearnerKills(t *testing.T) {
+	s := seed(t)
+	kills, p := 12, plan{rounds: 8, cohort: 12, publishers: 1, rows: 400, lease: time.Second}
+	if longtest.Run(t, "all but the first 12 of 200 kills of the learner") {
+		kills, p = 200, plan{rounds: 200, cohort: 12, publishers: 1, rows: 4000, lease: 2 * time.Second}
+	}
+	k := &killer{rng: rand.New(rand.NewPCG(s, 1<<32)), weights: map[string]int{"learner": 1}, spacing: 300 * time.Millisecond, pause: 50 * time.Millisecond}
+	campaign(t, p, k, kills)
+}

@@ -1,0 +1,98 @@
+package lint
+
+import (
+	"go/ast"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"testing"
+)
+
+// Entropy of production code comes from the operating system. A seed becomes entropy only for simulations, test support,
+// and the faults that the memory broker is asked to make.
+func TestSeedsStayInSimulation(t *testing.T) {
+	maySeed := []string{"internal/sim", "internal/test/dptest", "state/storetest", "stream/memory"}
+	for _, f := range sources(t) {
+		if f.test || slices.Contains(maySeed, f.dir()) || f.path == "randomizer/entropy.go" {
+			continue
+		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			if sel, ok := n.(*ast.SelectorExpr); ok && (sel.Sel.Name == "NewChaCha8" || sel.Sel.Name == "NewPCG") {
+				t.Errorf("%s: %s: want the operating system's entropy, or one of %v", f.fset.Position(n.Pos()), sel.Sel.Name, maySeed)
+			}
+			return true
+		})
+	}
+}
+
+func TestFilesAreShort(t *testing.T) {
+	for _, f := range sources(t) {
+		if f.lines > 500 && !f.generated() {
+			t.Errorf("%s has %d lines: want at most 500", f.path, f.lines)
+		}
+	}
+}
+
+func TestPackagesHaveComments(t *testing.T) {
+	has := map[string]bool{}
+	for _, f := range sources(t) {
+		if !f.test {
+			has[f.dir()] = has[f.dir()] || f.ast.Doc != nil || f.generated()
+		}
+	}
+	for dir, ok := range has {
+		if !ok {
+			t.Errorf("package in %q has no package comment", dir)
+		}
+	}
+}
+
+func TestNoInitNoSleepInTests(t *testing.T) {
+	files := sources(t)
+	fakeClock := map[string]bool{} // folders whose tests run in synctest bubbles, where a sleep moves a fake clock
+	for _, f := range files {
+		fakeClock[f.dir()] = fakeClock[f.dir()] || f.test && importsSynctest(f)
+	}
+	for _, f := range files {
+		if f.generated() {
+			continue
+		}
+		for _, d := range f.ast.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "init" {
+				t.Errorf("%s: func init", f.fset.Position(fn.Pos()))
+			}
+		}
+		if !f.test || fakeClock[f.dir()] {
+			continue
+		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			if sel, ok := n.(*ast.SelectorExpr); ok && sel.Sel.Name == "Sleep" {
+				if x, ok := sel.X.(*ast.Ident); ok && x.Name == "time" {
+					t.Errorf("%s: a test sleeps", f.fset.Position(n.Pos()))
+				}
+			}
+			return true
+		})
+	}
+}
+
+func importsSynctest(f sourceFile) bool {
+	_, foreign := f.imports()
+	for _, p := range foreign {
+		if p == "testing/synctest" {
+			return true
+		}
+	}
+	return false
+}
+
+func TestModuleFileIsPlain(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if regexp.MustCompile(`(?m)^\s*(replace|exclude)\b`).Match(data) {
+		t.Error("go.mod has a replace or exclude directive: go install would refuse it")
+	}
+}

@@ -1,0 +1,157 @@
+package lint
+
+import (
+	"go/ast"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// mayImport says which of our packages the production code of a folder may import. Folders that are not listed
+// may import nothing of ours, so a new package has to be thought about here.
+var mayImport = map[string][]string{
+	"randomizer":            {},
+	"randomizer/accounting": {},
+	"randomizer/audit":      {"randomizer", "shuffle"},
+	"shuffle":               {"randomizer"},
+	"shuffle/stage":         {"randomizer", "shuffle", "stream", "stream/manifest", "stream/seal", "stream/wire"},
+	"learner":               {"randomizer", "randomizer/accounting", "learner/convex"},
+	"learner/convex":        {},
+	"learner/task":          {"learner/convex", "randomizer/accounting"},
+	"learner/task/source":   {"learner/convex", "learner/task"},
+	"shuffle/stage/markfile": {
+		"stream",
+	},
+	"learner/service": {"learner", "learner/convex", "randomizer", "randomizer/accounting", "state", "stream", "stream/manifest",
+		"stream/seal", "stream/wire"},
+	"state":             {},
+	"state/pebblestore": {"state"},
+	"state/storetest":   {"state"},
+	"stream":            {"stream/wire"},
+	"stream/wire":       {},
+	"stream/seal":       {"stream", "stream/wire"},
+	"stream/manifest":   {"randomizer", "randomizer/accounting", "shuffle", "stream", "stream/seal", "stream/wire"},
+	"stream/memory":     {"stream"},
+	"stream/natsjs":     {"stream"},
+	"stream/streamtest": {"stream", "stream/wire"},
+	"stream/client": {"randomizer", "randomizer/accounting", "learner/convex", "learner/task", "stream",
+		"stream/manifest", "stream/seal", "stream/wire"},
+	"stream/client/filestore":   {"stream", "stream/client"},
+	"stream/client/httpgateway": {"learner/convex", "learner/task", "learner/task/source", "stream", "stream/client"},
+	"internal/test/campaign":    {}, // tests alone
+	"internal/test/cluster":     {}, // tests alone
+	"internal/dashboard":        {"internal/cli", "internal/model", "internal/obs", "learner", "learner/service", "shuffle/stage"},
+	"internal/devca":            {"deploy", "stream/natsjs"},
+	"internal/test/permissions": {}, // tests alone
+	"internal/test/intrusion":   {}, // tests alone
+	"internal/test/dptest":      {},
+	"internal/test/doctest":     {}, // tests alone
+	"internal/test/kills":       {}, // tests alone
+	"internal/test/lint":        {},
+	"internal/model":            {"internal/model/onnx", "learner/convex", "learner/task", "randomizer/accounting", "state"},
+	"internal/model/onnx":       {},
+	"internal/test/mutants":     {}, // tests alone
+	"internal/test/procs":       {}, // test support: it runs programs and links none
+	"internal/obs":              {"learner", "learner/service", "shuffle/stage", "state", "stream/client"},
+	"internal/test/e2e":         {},
+	"internal/test/longtest":    {}, // test support
+	"internal/recording":        {},
+	"internal/test/golden":      {}, // test support
+	"internal/test/parquettest": {}, // test support: the only place that writes Parquet
+	"deploy":                    {},
+	"internal/sim": {"randomizer", "randomizer/accounting", "shuffle", "learner", "learner/convex", "learner/task",
+		"learner/task/source"},
+	"internal/tracing": {"learner/service", "shuffle/stage"},
+	"internal/bench":   {"*"},
+	"internal/run":     {"*"},
+	"cmd/learner":      {"*"},
+	"cmd/ingest":       {"*"},
+	"internal/cli":     {"*"},
+}
+
+// onlyIn says in which folders a foreign module may be imported by production code.
+var onlyIn = map[string][]string{
+	"github.com/nats-io/":           {"stream/natsjs", "internal/bench"},     // bench: the raw broker is the yardstick
+	"github.com/cockroachdb/pebble": {"state/pebblestore", "internal/bench"}, // bench: a file system whose syncs are free
+	"go.etcd.io/bbolt":              {"stream/client/filestore"},
+	"golang.org/x/time":             {"stream/client/httpgateway"},
+	"github.com/klauspost/compress": {"learner/task/source"},
+	"github.com/parquet-go/":        {"learner/task/source", "internal/test/parquettest"},
+	"github.com/prometheus/":        {"internal/obs", "internal/run"},
+	"github.com/goccy/go-yaml":      {"learner/task", "internal/cli", "stream/client"},
+	"github.com/spf13/cobra":        {"cmd/learner", "cmd/ingest", "internal/cli"},
+	"gonum.org/v1/plot":             {"cmd/learner", "internal/cli"},
+	"google.golang.org/protobuf/":   {"stream", "shuffle/stage", "internal/model/onnx"},
+	"go.opentelemetry.io/":          {"internal/tracing"},
+	"crypto/hpke":                   {"stream/seal"},
+	"math/rand":                     {"randomizer", "shuffle", "learner", "stream", "state/storetest", "internal"},
+}
+
+func within(dir string, folders []string) bool {
+	return slices.ContainsFunc(folders, func(f string) bool { return dir == f || strings.HasPrefix(dir, f+"/") })
+}
+
+func TestImportDirections(t *testing.T) {
+	seen := map[string]bool{}
+	for _, f := range sources(t) {
+		if f.test {
+			continue
+		}
+		allowed, known := mayImport[f.dir()]
+		if !known {
+			t.Errorf("%s: folder %q is not in the table of import rules", f.path, f.dir())
+			continue
+		}
+		seen[f.dir()] = true
+		own, foreign := f.imports()
+		for _, p := range own {
+			if !slices.Contains(allowed, "*") && !slices.Contains(allowed, p) {
+				t.Errorf("%s imports %s: %s may import %v", f.path, p, f.dir(), allowed)
+			}
+		}
+		for _, p := range foreign {
+			for prefix, folders := range onlyIn {
+				if strings.HasPrefix(p, prefix) && !within(f.dir(), folders) {
+					t.Errorf("%s imports %s: only %v may", f.path, p, folders)
+				}
+			}
+			if p == "math/rand" {
+				t.Errorf("%s imports math/rand: use math/rand/v2", f.path)
+			}
+		}
+	}
+	for dir := range mayImport {
+		if !seen[dir] {
+			t.Errorf("the table of import rules names %q, which has no Go file", dir)
+		}
+	}
+}
+
+// The sans-IO cores know no clock, network, disk or goroutine.
+func TestCoresDoNoIO(t *testing.T) {
+	cores := []string{"randomizer", "randomizer/accounting", "shuffle", "learner", "learner/convex", "state", "stream/manifest"}
+	forbidden := []string{"net", "os", "net/http", "os/exec", "log", "log/slog"}
+	for _, f := range sources(t) {
+		if f.test || !slices.Contains(cores, f.dir()) {
+			continue
+		}
+		_, foreign := f.imports()
+		for _, p := range foreign {
+			if slices.Contains(forbidden, p) {
+				t.Errorf("%s imports %s: %s is a sans-IO core", f.path, p, f.dir())
+			}
+		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.GoStmt:
+				t.Errorf("%s: a goroutine in a sans-IO core", f.fset.Position(n.Pos()))
+			case *ast.SelectorExpr:
+				if x, ok := n.X.(*ast.Ident); ok && x.Name == "time" &&
+					slices.Contains([]string{"Now", "Since", "Until", "After", "AfterFunc", "NewTimer", "NewTicker", "Tick", "Sleep"}, n.Sel.Name) {
+					t.Errorf("%s: a sans-IO core reads the clock", f.fset.Position(n.Pos()))
+				}
+			}
+			return true
+		})
+	}
+}

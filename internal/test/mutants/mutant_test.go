@@ -1,0 +1,141 @@
+package mutants
+
+import (
+	"encoding/json"
+	"fmt"
+	"go/parser"
+	"go/token"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/panlearn/panlearn/internal/test/longtest"
+)
+
+// root is the repository as seen from this package.
+const root = "../../.."
+
+// A mutant is one broken promise.
+type mutant struct {
+	name  string
+	file  string // from the root
+	edits []edit
+	pkg   string // whose tests must see it
+	tests string // by name, separated by |
+	quick bool   // run by default too
+}
+
+// An edit replaces a text that occurs once.
+type edit struct{ from, to string }
+
+// text is the file with the edits made.
+func (m mutant) text(t *testing.T) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(root, m.file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(data)
+	for _, e := range m.edits {
+		if n := strings.Count(text, e.from); n != 1 {
+			t.Fatalf("%s holds %d times, want once:\n%s", m.file, n, e.from)
+		}
+		text = strings.Replace(text, e.from, e.to, 1)
+	}
+	if _, err := parser.ParseFile(token.NewFileSet(), m.file, text, 0); err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// TestMutantsApply: each mutant changes code that is there, and names tests that are there.
+func TestMutantsApply(t *testing.T) {
+	for _, m := range mutants {
+		t.Run(m.name, func(t *testing.T) {
+			m.text(t)
+			there := map[string]bool{}
+			files, err := filepath.Glob(filepath.Join(root, m.pkg, "*_test.go"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range files {
+				data, err := os.ReadFile(f)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, name := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllStringSubmatch(string(data), -1) {
+					there[name[1]] = true
+				}
+			}
+			for _, name := range strings.Split(m.tests, "|") {
+				if !there[name] {
+					t.Errorf("%s has no %s", m.pkg, name)
+				}
+			}
+		})
+	}
+}
+
+// failed is how the go command says that a test failed; a program that does not build says something else.
+var failed = regexp.MustCompile(`(?m)^\s*--- FAIL|^panic:|^fatal error:`)
+
+// TestMutantsAreSeen: with each promise broken, each of the tests that are named for it fails.
+func TestMutantsAreSeen(t *testing.T) {
+	if testing.Short() {
+		fmt.Printf("NOT RUN: %s: every mutant: -short\n", t.Name())
+		t.Skip("NOT RUN: every mutant: -short")
+	}
+	left := 0
+	for _, m := range mutants {
+		if !longtest.On() && !m.quick {
+			left++
+			continue
+		}
+		for _, name := range strings.Split(m.tests, "|") {
+			t.Run(m.name+"/"+name, func(t *testing.T) {
+				out, err := m.run(t, name)
+				switch {
+				case err == nil:
+					t.Errorf("%s passes although %s", name, m.name)
+				case !failed.MatchString(out):
+					t.Errorf("%s did not run: %v\n%s", name, err, out)
+				default:
+					t.Logf("%s is seen by %s", m.name, name)
+				}
+			})
+		}
+	}
+	if left > 0 {
+		longtest.Run(t, fmt.Sprintf("%d of %d mutants", left, len(mutants)))
+	}
+}
+
+// run runs one test on the mutant.
+func (m mutant) run(t *testing.T, test string) (out string, err error) {
+	t.Helper()
+	dir := t.TempDir()
+	changed := filepath.Join(dir, filepath.Base(m.file))
+	if err := os.WriteFile(changed, []byte(m.text(t)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	original, err := filepath.Abs(filepath.Join(root, m.file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {original: changed}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "overlay.json"), overlay, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-overlay", filepath.Join(dir, "overlay.json"), "-vet=off", "-count=1",
+		"-timeout=3m", "-run", "^"+test+"$", "./"+m.pkg)
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "PANLEARN_DEEP=", "RAPID_NOFAILFILE=true") // the short form has to see it
+	b, err := cmd.CombinedOutput()
+	return string(b), err
+}

@@ -1,0 +1,120 @@
+package permissions
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/natsjs"
+)
+
+var roleOf = map[string]natsjs.Role{admin: natsjs.Admin, learner: natsjs.Learner, stage: natsjs.Stage, publisher: natsjs.Publisher}
+
+// examine answers what the doctor says of one check; every finding of it, in one line each.
+func examine(t *testing.T, s *scene, role string, expect natsjs.Expect, check string) (natsjs.Status, string) {
+	t.Helper()
+	if expect.Now.IsZero() {
+		expect.Now = time.Now()
+	}
+	list, err := natsjs.Examine(t.Context(), s.conn(t, role), s.task, expect)
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, text := natsjs.Status("nothing"), ""
+	for _, f := range list {
+		if f.Check == check {
+			status, text = f.Status, text+f.Text+"\n"
+		}
+	}
+	return status, text
+}
+
+// TestDoctorKnowsRoles: under the shipped configuration each role's credentials are those of the role and of no other;
+// where permissions are missing or one account serves all, they are more.
+func TestDoctorKnowsRoles(t *testing.T) {
+	safe, bare := shipped(t).scene(t), open(t).scene(t)
+	for name, role := range roleOf {
+		for other, expected := range roleOf {
+			want := natsjs.Failure
+			if other == name {
+				want = natsjs.OK
+			}
+			if got, text := examine(t, safe, name, natsjs.Expect{Role: expected}, "permissions"); got != want {
+				t.Errorf("credentials of %s, examined as %s: %s %s, want %s", name, other, got, text, want)
+			}
+		}
+		if got, text := examine(t, safe, name, natsjs.Expect{}, "permissions"); got != natsjs.OK {
+			t.Errorf("credentials of %s: %s %s", name, got, text)
+		}
+		if got, text := examine(t, bare, name, natsjs.Expect{}, "permissions"); got != natsjs.Warning || !strings.Contains(text, "overhear reports") {
+			t.Errorf("no permissions: %s %s", got, text)
+		}
+		if got, text := examine(t, bare, name, natsjs.Expect{Role: role}, "permissions"); got != natsjs.Failure || !strings.Contains(text, "overhear reports") {
+			t.Errorf("no permissions, examined as %s: %s %s", name, got, text)
+		}
+	}
+	// The one account for all: publishers overhear what is answered to others.
+	if got, text := examine(t, permissions(t).scene(t), publisher, natsjs.Expect{Role: natsjs.Publisher}, "permissions"); got != natsjs.Failure ||
+		!strings.Contains(text, "overhear answers") {
+		t.Errorf("one inbox for all: %s %s", got, text)
+	}
+	// Probes leave nothing behind.
+	for of, want := range map[stream.Stream]uint64{stream.Rounds: 1, stream.Attempts: 0, stream.Leases: 0, stream.Batches: 1, stream.Reports: 1} {
+		for place, s := range map[string]*scene{"shipped": safe, "open": bare} {
+			if got := s.stream(t, of).CachedInfo().State.Msgs; got != want {
+				t.Errorf("%s: %v holds %d messages after all probes, want %d", place, of, got, want)
+			}
+		}
+	}
+}
+
+// TestDoctorSeesTLS: encryption, its end, and whether the server asks who connects.
+func TestDoctorSeesTLS(t *testing.T) {
+	safe, bare := shipped(t).scene(t), open(t).scene(t)
+	for _, test := range []struct {
+		s     *scene
+		check string
+		now   time.Duration
+		want  natsjs.Status
+		text  string
+	}{
+		{safe, "tls", -60 * 24 * time.Hour, natsjs.OK, "encrypted"},
+		{safe, "tls", 0, natsjs.Warning, "renew"}, // the test's certificates last an hour
+		{bare, "tls", 0, natsjs.OK, "this machine only"},
+		{safe, "authentication", 0, natsjs.OK, "asks"},
+		{bare, "authentication", 0, natsjs.Warning, "anybody"},
+	} {
+		got, text := examine(t, test.s, stage, natsjs.Expect{Now: time.Now().Add(test.now)}, test.check)
+		if got != test.want || !strings.Contains(text, test.text) {
+			t.Errorf("%s: %s %s, want %s %s", test.check, got, text, test.want, test.text)
+		}
+	}
+}
+
+// TestDoctorSeesLimits: what the account may keep, compared with what one more task needs.
+func TestDoctorSeesLimits(t *testing.T) {
+	for limits, want := range map[string]string{
+		"max_file: 1TB": "", "max_file: 300MB": "not reserved", "max_file: 1TB, max_streams: 9": "at most 9 streams",
+	} {
+		config := write(t, "jetstream: enabled\naccounts { A { jetstream: {"+limits+"}, users: [{user: u, password: p}] } }\n")
+		s := start(t, config, func(string) natsjs.ConnectConfig { return natsjs.ConnectConfig{URL: "u:p@"} }).scene(t)
+		got, text := examine(t, s, admin, natsjs.Expect{}, "jetstream")
+		if want == "" && got != natsjs.OK || want != "" && (got != natsjs.Warning || !strings.Contains(text, want)) {
+			t.Errorf("%s: %s %s, want %q", limits, got, text, want)
+		}
+	}
+}
+
+// TestDoctorSeesClocks: who may not ask the server for its time learns from the newest record that his clock is behind.
+func TestDoctorSeesClocks(t *testing.T) {
+	s := shipped(t).scene(t)
+	for _, role := range []string{learner, stage, publisher} {
+		for off, want := range map[time.Duration]natsjs.Status{0: natsjs.OK, -time.Hour: natsjs.Warning} {
+			got, text := examine(t, s, role, natsjs.Expect{Clock: func() time.Time { return time.Now().Add(off) }}, "clock")
+			if got != want || !strings.Contains(text, "behind") {
+				t.Errorf("%s, %v off: %s %s, want %s", role, off, got, text, want)
+			}
+		}
+	}
+}

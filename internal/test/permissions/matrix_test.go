@@ -1,0 +1,74 @@
+package permissions
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/panlearn/panlearn/stream"
+)
+
+// writers and readers are the table of docs/protocol.md: one writer for every stream, and who needs to read it.
+var (
+	writers = map[stream.Stream][]string{
+		stream.Rounds: {learner}, stream.Attempts: {stage}, stream.Leases: {stage}, stream.Batches: {stage},
+		stream.Reports: {publisher, publisher2},
+	}
+	readers = map[stream.Stream][]string{
+		stream.Rounds: {learner, stage, publisher, publisher2}, stream.Attempts: {learner, stage, publisher, publisher2},
+		stream.Leases: {stage}, stream.Batches: {learner, stage}, stream.Reports: {},
+	}
+)
+
+// TestMatrix: under the shipped configuration each role may write and read exactly what the protocol gives it, for every
+// subject that the streams hold.
+func TestMatrix(t *testing.T) {
+	s := shipped(t).scene(t)
+	for _, role := range []string{admin, learner, stage, publisher, publisher2} {
+		c := s.raw(t, role)
+		for of, may := range writers {
+			for _, pattern := range s.task.Subjects(of) {
+				subject := strings.ReplaceAll(strings.ReplaceAll(pattern, ">", "1.1"), "*", "1")
+				if got, want := writable(t, c, subject), slices.Contains(may, role); got != want {
+					t.Errorf("%s may write %s: %t, want %t", role, subject, got, want)
+				}
+				if role == admin || of == stream.Reports {
+					continue // the administrator may read all; reports have no direct gets
+				}
+				if got, want := readable(t, c, s.task.Name(of), subject), slices.Contains(readers[of], role); got != want {
+					t.Errorf("%s may read %s: %t, want %t", role, subject, got, want)
+				}
+			}
+		}
+	}
+}
+
+// writable publishes what no stream takes, because it expects another one, and sees whether the stream says so.
+func writable(t *testing.T, c *client, subject string) bool {
+	t.Helper()
+	m, err := c.requestMsg(t, &nats.Msg{Subject: subject, Header: nats.Header{"Nats-Expected-Stream": {"ANOTHER"}}})
+	if err != nil {
+		return false
+	}
+	if !strings.Contains(string(m.Data), strconv.Itoa(10060)) {
+		t.Fatalf("%s: %s", subject, m.Data)
+	}
+	return true
+}
+
+func readable(t *testing.T, c *client, name, subject string) bool {
+	t.Helper()
+	m, err := c.request(t, "$JS.API.DIRECT.GET."+name+"."+subject, "")
+	if errors.Is(err, nats.ErrNoResponders) || errors.Is(err, errViolation) {
+		return false
+	}
+	status := m.Header.Get("Status")
+	if status != "" && status != "404" {
+		t.Fatalf("%s: status %s", subject, status)
+	}
+	return true
+}

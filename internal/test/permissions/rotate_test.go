@@ -1,0 +1,88 @@
+package permissions
+
+import (
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/panlearn/panlearn/internal/devca"
+	"github.com/panlearn/panlearn/stream/natsjs"
+)
+
+// TestCertificatesAreRenewed: certificates, keys and the authority that are replaced on disk are those of the next connection;
+// nothing has to be restarted but the server.
+func TestCertificatesAreRenewed(t *testing.T) {
+	dir, renewed, store := filepath.Join(t.TempDir(), "site"), filepath.Join(t.TempDir(), "renewed"), t.TempDir()
+	for _, d := range []string{dir, renewed} { // two authorities, neither of which trusts the other's certificates
+		if err := devca.Write(devca.Config{Dir: d, Publishers: 1, Lifetime: time.Hour, Now: time.Now()}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	serve := func(port int) *server.Server {
+		t.Helper()
+		o, err := server.ProcessConfigFile(filepath.Join(dir, "panlearn.conf"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Host, o.Port, o.StoreDir, o.NoSigs, o.NoLog = "127.0.0.1", port, store, true, true
+		s, err := server.NewServer(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Start()
+		if !s.ReadyForConnections(patience) {
+			t.Fatal("the server does not start")
+		}
+		return s
+	}
+	s := serve(server.RANDOM_PORT)
+	at := func(name string) string { return filepath.Join(dir, name) }
+	again := make(chan struct{}, 1)
+	c, err := natsjs.Connect(natsjs.ConnectConfig{URL: "nats://" + s.Addr().String(), NKey: at("stage.nk"), TLSCA: at("ca.pem"),
+		TLSCert: at("stage.pem"), TLSKey: at("stage-key.pem"),
+		Log: slog.New(slog.NewTextHandler(herald{"connected to the broker again", again}, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	port := s.Addr().(*net.TCPAddr).Port
+	s.Shutdown()
+	s.WaitForShutdown()
+	for _, name := range []string{"ca.pem", "server.pem", "server-key.pem", "stage.pem", "stage-key.pem"} {
+		if err := os.Rename(filepath.Join(renewed, name), at(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s = serve(port)
+	defer func() {
+		s.Shutdown()
+		s.WaitForShutdown()
+	}()
+	select {
+	case <-again:
+	case <-time.After(patience):
+		t.Fatal("no connection with the renewed certificates")
+	}
+}
+
+// A herald hears of one line of the log.
+type herald struct {
+	line  string
+	heard chan struct{}
+}
+
+func (h herald) Write(p []byte) (int, error) {
+	if strings.Contains(string(p), h.line) {
+		select {
+		case h.heard <- struct{}{}:
+		default:
+		}
+	}
+	return len(p), nil
+}
