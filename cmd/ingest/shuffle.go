@@ -22,7 +22,6 @@ func newShuffle() *cobra.Command {
 		broker                                 cli.Broker
 		log                                    cli.Log
 		profiles                               cli.Profiles
-		traces                                 cli.Traces
 		name, identityFile, learnerKey, listen string
 		state                                  string
 		lease, drain                           time.Duration
@@ -91,12 +90,6 @@ shuffle+pan, drop out. With --drain-timeout the round goes on for at most that l
 				return err
 			}
 			defer stop()
-			tracer, flush, err := traces.Tracer("panlearn stage", string(task), logger)
-			if err != nil {
-				return err
-			}
-			defer flush()
-			config.Traces = tracer
 			return cli.Classify(run.RunStage(c.Context(), config), cli.As[*natsjs.ConfigError](cli.ExitUsage),
 				cli.Is(cli.ExitUsage, fs.ErrNotExist), cli.Is(cli.ExitTransient, natsjs.ErrNoStream),
 				cli.Is(cli.ExitTransient, natsjs.ErrUnreachable))
@@ -105,7 +98,6 @@ shuffle+pan, drop out. With --drain-timeout the round goes on for at most that l
 	broker.Flags(c.Flags())
 	log.Flags(c.Flags(), "info")
 	profiles.Flags(c.Flags())
-	traces.Flags(c.Flags())
 	c.Flags().StringVar(&name, "task", "", "`NAME` of the task")
 	c.Flags().StringVar(&identityFile, "identity", "", "`FILE` of the stage's signing key, created if missing (default: in the user's configuration folder)")
 	c.Flags().StringVar(&learnerKey, "learner-key", "", "public `KEY` of the learner in hexadecimal (default: trust the one that is there first)")

@@ -20,7 +20,6 @@ func newRun() *cobra.Command {
 		broker                       cli.Broker
 		log                          cli.Log
 		profiles                     cli.Profiles
-		traces                       cli.Traces
 		embedded, exit, rollback     bool
 		listen, dir, identity, serve string
 		stageKey, reports, seal      string
@@ -90,12 +89,6 @@ on the broker again, which leads to the same bytes.`,
 				return err
 			}
 			defer stop()
-			tracer, flush, err := traces.Tracer("panlearn learner", spec.Name, logger)
-			if err != nil {
-				return err
-			}
-			defer flush()
-			config.Traces = tracer
 			switch {
 			case len(stages) > 0 && serve == "":
 				return cli.Usagef("--stage-http goes with --http, whose page shows it")
@@ -117,7 +110,6 @@ on the broker again, which leads to the same bytes.`,
 	broker.Flags(c.Flags())
 	log.Flags(c.Flags(), "info")
 	profiles.Flags(c.Flags())
-	traces.Flags(c.Flags())
 	c.Flags().BoolVar(&embedded, "embedded", false, "run a NATS server in this process")
 	c.Flags().StringVar(&listen, "listen", "", "loopback `ADDR` of the embedded server, such as 127.0.0.1:4222")
 	c.Flags().StringVar(&dir, "state", "", "`DIR` of the learner's state, created if missing")

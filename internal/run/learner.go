@@ -18,7 +18,6 @@ import (
 
 	"github.com/panlearn/panlearn/internal/dashboard"
 	"github.com/panlearn/panlearn/internal/obs"
-	"github.com/panlearn/panlearn/internal/tracing"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/shuffle/stage"
@@ -56,7 +55,6 @@ type LearnerConfig struct {
 	// AcceptRollback: see service.Config.
 	AcceptRollback bool
 	Watch          service.Observer // beside the metrics; may be nil
-	Traces         *tracing.Tracer  // nil: none
 	Logger         *slog.Logger
 }
 
@@ -112,9 +110,6 @@ func (c LearnerConfig) run(ctx, serving context.Context, group *errgroup.Group, 
 	}
 	done := new(atomic.Bool)
 	watch := observers{metrics, c.Watch}
-	if c.Traces != nil {
-		watch = append(watch, c.Traces.Learner())
-	}
 	ended := func(error) {}
 	if c.HTTP != nil {
 		board, err := newBoard(c.Spec, planned, store)

@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/panlearn/panlearn/internal/obs"
-	"github.com/panlearn/panlearn/internal/tracing"
 	"github.com/panlearn/panlearn/shuffle/stage"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
@@ -30,7 +29,6 @@ type StageConfig struct {
 	Workers    int               // that share a round, if so many are there; 0 and 1: one works
 	HTTP       net.Listener      // nil: none; RunStage closes it
 	Fill       func(users, cohort uint64)
-	Traces     *tracing.Tracer // nil: none
 	Logger     *slog.Logger
 }
 
@@ -62,9 +60,6 @@ func RunStage(ctx context.Context, c StageConfig) error {
 			metric(users, cohort)
 			c.Fill(users, cohort)
 		}
-	}
-	if c.Traces != nil {
-		observer = c.Traces.Stage(observer)
 	}
 	c.Logger.Info("looking for the task's streams, which learner provision makes, or learner run where its credentials may", "task", c.Task)
 	if err := natsjs.WaitStreams(ctx, conn, c.Task, time.Second); err != nil {

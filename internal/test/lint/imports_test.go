@@ -61,12 +61,11 @@ var mayImport = map[string][]string{
 	"deploy":                    {},
 	"internal/sim": {"randomizer", "randomizer/accounting", "shuffle", "learner", "learner/convex", "learner/task",
 		"learner/task/source"},
-	"internal/tracing": {"learner/service", "shuffle/stage"},
-	"internal/bench":   {"*"},
-	"internal/run":     {"*"},
-	"cmd/learner":      {"*"},
-	"cmd/ingest":       {"*"},
-	"internal/cli":     {"*"},
+	"internal/bench": {"*"},
+	"internal/run":   {"*"},
+	"cmd/learner":    {"*"},
+	"cmd/ingest":     {"*"},
+	"internal/cli":   {"*"},
 }
 
 // onlyIn says in which folders a foreign module may be imported by production code.
@@ -82,7 +81,6 @@ var onlyIn = map[string][]string{
 	"github.com/spf13/cobra":        {"cmd/learner", "cmd/ingest", "internal/cli"},
 	"gonum.org/v1/plot":             {"cmd/learner", "internal/cli"},
 	"google.golang.org/protobuf/":   {"stream", "shuffle/stage", "internal/model/onnx"},
-	"go.opentelemetry.io/":          {"internal/tracing"},
 	"crypto/hpke":                   {"stream/seal"},
 	"math/rand":                     {"randomizer", "shuffle", "learner", "stream", "state/storetest", "internal"},
 }
