@@ -111,7 +111,7 @@ func TestLostClaimAndBatch(t *testing.T) {
 // Every round that was ever claimed is void, and the first that was not is open.
 func TestRolledBackTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, plan{rounds: 4, cohort: 3, spares: 3})
+		w := newWorld(t, plan{rounds: 4, cohort: 3, spares: 4}) // a fourth round may be claimed before the stage ends
 		marks := &memoryMarks{}
 		c := w.config()
 		c.Marks = marks
