@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/panlearn/panlearn/learner"
+	"github.com/panlearn/panlearn/shuffle"
 )
 
 // gaussian is the oracle of another trust model: the exact mean and Gaussian noise. It stands for mechanisms whose mean over a
@@ -15,10 +16,10 @@ type gaussian struct {
 	seed  uint64
 }
 
-func (o gaussian) mean(q learner.Query, cohort []int32) (learner.Estimate, error) {
-	out, err := o.exact.mean(q, cohort)
+func (o gaussian) mean(q learner.Query, cohort []int32) (learner.Estimate, *shuffle.Release, error) {
+	out, _, err := o.exact.mean(q, cohort)
 	if err != nil {
-		return learner.Estimate{}, err
+		return learner.Estimate{}, nil, err
 	}
 	std := o.std(o.phase, out.Users)
 	normal := rand.New(Entropy(o.seed, "gaussian", q.Step))
@@ -26,5 +27,5 @@ func (o gaussian) mean(q learner.Query, cohort []int32) (learner.Estimate, error
 		out.Gradient[j] += std * normal.NormFloat64()
 	}
 	out.PrivacyVariance, out.NoiseProxy = std*std, std*std
-	return out, nil
+	return out, nil, nil
 }

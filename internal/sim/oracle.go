@@ -44,7 +44,7 @@ func (d *devices) report(user int32, q learner.Query) []float64 {
 // exact is the oracle without noise.
 type exact struct{ *devices }
 
-func (o exact) mean(q learner.Query, cohort []int32) (learner.Estimate, error) {
+func (o exact) mean(q learner.Query, cohort []int32) (learner.Estimate, *shuffle.Release, error) {
 	sum := make([]float64, len(o.vector))
 	for _, user := range cohort {
 		for j, g := range o.report(user, q) {
@@ -54,7 +54,7 @@ func (o exact) mean(q learner.Query, cohort []int32) (learner.Estimate, error) {
 	for j := range sum {
 		sum[j] /= float64(len(cohort))
 	}
-	return learner.Estimate{Gradient: sum, Users: uint64(len(cohort))}, nil
+	return learner.Estimate{Gradient: sum, Users: uint64(len(cohort))}, nil, nil
 }
 
 // mixed is the protocol in one phase: encode, pack, mix, release, estimate.
@@ -68,7 +68,7 @@ type mixed struct {
 	packed  []byte
 }
 
-func (o *mixed) mean(q learner.Query, cohort []int32) (learner.Estimate, error) {
+func (o *mixed) mean(q learner.Query, cohort []int32) (learner.Estimate, *shuffle.Release, error) {
 	var generators uint64
 	mixer, err := shuffle.NewMixer(shuffle.Config{Params: o.params, Cohort: uint64(len(cohort)), Minimum: min(o.phase.Minimum, uint64(len(cohort))),
 		FloorTrials: o.phase.Privacy.FloorTrials, Entropy: func() rand.Source {
@@ -76,20 +76,21 @@ func (o *mixed) mean(q learner.Query, cohort []int32) (learner.Estimate, error) 
 			return Entropy(o.seed, "mixer", q.Step, generators)
 		}})
 	if err != nil {
-		return learner.Estimate{}, err
+		return learner.Estimate{}, nil, err
 	}
 	for i, user := range cohort {
 		if o.counts, err = o.encoder.Encode(o.counts, o.report(user, q)); err != nil {
-			return learner.Estimate{}, err
+			return learner.Estimate{}, nil, err
 		}
 		o.packed = o.params.Pack(o.packed[:0], o.counts)
 		if out := mixer.Add([]shuffle.ReportID{reportID(q.Step, uint64(i))}, o.packed); out != shuffle.Accepted {
-			return learner.Estimate{}, fmt.Errorf("the mixer found a report %v", out)
+			return learner.Estimate{}, nil, fmt.Errorf("the mixer found a report %v", out)
 		}
 	}
 	release, err := mixer.Close()
 	if err != nil {
-		return learner.Estimate{}, err
+		return learner.Estimate{}, nil, err
 	}
-	return learner.EstimateMean(o.params, release.Totals, release.Users, release.NoiseTrials)
+	estimate, err := learner.EstimateMean(o.params, release.Totals, release.Users, release.NoiseTrials)
+	return estimate, &release, err
 }

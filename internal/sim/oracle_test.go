@@ -41,14 +41,14 @@ func TestTheorem32_NoiseIsAsPlanned(t *testing.T) {
 		for i := range cohort {
 			cohort[i] = int32(i)
 		}
-		truth, err := exact{users}.mean(learner.Query{Point: point}, cohort)
+		truth, _, err := exact{users}.mean(learner.Query{Point: point}, cohort)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var square, sum float64
 		var known learner.Estimate
 		for round := range uint64(rounds) {
-			if known, err = noisy.mean(learner.Query{Step: round, Point: point}, cohort); err != nil {
+			if known, _, err = noisy.mean(learner.Query{Step: round, Point: point}, cohort); err != nil {
 				t.Fatal(err)
 			}
 			for j, g := range known.Gradient {
@@ -101,7 +101,7 @@ func TestSection6_DevicesReportTheEnvelope(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := o.mean(learner.Query{Step: 1, Point: []float64{c.z}}, []int32{0})
+			got, _, err := o.mean(learner.Query{Step: 1, Point: []float64{c.z}}, []int32{0})
 			if err != nil {
 				t.Fatal(err)
 			}

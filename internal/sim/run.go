@@ -43,6 +43,8 @@ type Round struct {
 	Point       []float64        // at which the cohort was asked
 	// Validation is what the scores say so far; nil without scores.
 	Validation *learner.Validation
+	Release    *shuffle.Release       // what the stage released; nil in runs without the randomizer
+	State      func() ([]byte, error) // of the method after the step; only valid during the call
 }
 
 // Result is what a run gives.
@@ -94,7 +96,8 @@ type run struct {
 
 // An oracle answers a query with a cohort.
 type oracle interface {
-	mean(q learner.Query, cohort []int32) (learner.Estimate, error)
+	// mean returns the estimate, and what the stage released for it, nil where no stage mixed anything.
+	mean(q learner.Query, cohort []int32) (learner.Estimate, *shuffle.Release, error)
 }
 
 func newRun(c Config) (*run, error) {
@@ -223,7 +226,7 @@ func (r *run) round() error {
 		r.phase, r.taken = phase, 0
 	}
 	cohort := r.cohort(phase, r.Plan.CohortOf(q.Step))
-	estimate, err := r.oracles[phase].mean(q, cohort)
+	estimate, release, err := r.oracles[phase].mean(q, cohort)
 	if err != nil {
 		return err
 	}
@@ -233,7 +236,7 @@ func (r *run) round() error {
 	r.rounds++
 	if r.OnRound != nil {
 		r.OnRound(Round{Step: q.Step, Steps: r.Plan.Rounds(), Users: uint64(len(cohort)), Cohort: cohort, Model: r.method.Model,
-			Scales: learner.ScalesOf(r.method), Point: q.Point, Validation: learner.ValidationOf(r.method)})
+			Scales: learner.ScalesOf(r.method), Point: q.Point, Validation: learner.ValidationOf(r.method), Release: release, State: r.method.MarshalBinary})
 	}
 	return nil
 }

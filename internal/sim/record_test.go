@@ -1,0 +1,93 @@
+// Plans are made in floating point, whose last bit other processors may round differently.
+
+//go:build amd64
+
+package sim_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/panlearn/panlearn/internal/sim"
+	"github.com/panlearn/panlearn/internal/test/golden"
+	"github.com/panlearn/panlearn/learner"
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/randomizer/accounting"
+)
+
+// Ten rounds of every kind of method through plan, randomizer, mixer, estimator and method, as hashes of what is released and of
+// the state that is stored. However the code is arranged, totals stay as they are; a state changes only with its own format.
+func TestRecordedRounds(t *testing.T) {
+	half, err := accounting.ParseFraction("1/2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	card := convex.Scorecard{Norm: 0.5, High: 2, Correctness: true}
+	how := convex.Preconditioner{Dim: 4, Norm: 2, Damping: 0.05, Bound: 1}
+	var out strings.Builder
+	for _, c := range []struct {
+		name, loss, method string
+		change             func(*learner.Problem)
+	}{
+		{"psgd", "logistic", learner.MethodPSGD, func(*learner.Problem) {}},
+		{"pagd", "logistic", learner.MethodPAGD, func(*learner.Problem) {}},
+		{"pagd, shuffle+pan, ridge", "squared", learner.MethodPAGD,
+			func(p *learner.Problem) { p.Trust, p.Ridge = accounting.ShufflePan, 0.1 }},
+		{"pagd, pan", "logistic", learner.MethodPAGD, func(p *learner.Problem) { p.Trust = accounting.Pan }},
+		{"envelope, half honest", "absolute", learner.MethodPAGDEnvelope, func(p *learner.Problem) { p.HonestFraction = half }},
+		{"restarts", "logistic", learner.MethodPAGDRestarts, func(p *learner.Problem) { p.Ridge = 0.5 }},
+		{"envelope restarts, pan", "logistic", learner.MethodPAGDEnvelopeRestarts,
+			func(p *learner.Problem) { p.Ridge, p.Trust = 0.5, accounting.Pan }},
+		{"pgd", "logistic", learner.MethodPGD, func(p *learner.Problem) { p.Interactive = true }},
+		{"pgd envelope", "absolute", learner.MethodPGDEnvelope, func(p *learner.Problem) { p.Interactive = true }},
+		{"pgd restarts", "logistic", learner.MethodPGDRestarts, func(p *learner.Problem) { p.Interactive, p.Ridge = true, 0.5 }},
+		{"constant", "logistic", learner.MethodPSGD, func(p *learner.Problem) { p.Continuous = learner.ContinuousConstant }},
+		{"decaying", "logistic", learner.MethodPSGD, func(p *learner.Problem) { p.Continuous = learner.ContinuousDecaying }},
+		{"epochs", "logistic", learner.MethodPAGD, func(p *learner.Problem) { p.Continuous = learner.ContinuousEpochs }},
+		{"scores", "logistic", learner.MethodPAGD, func(p *learner.Problem) { p.Validation = &card }},
+		{"moments", "logistic", learner.MethodPAGD, func(p *learner.Problem) { p.Precondition, p.MomentUsers = &how, 500 }},
+		{"moments, scores, l1", "logistic", learner.MethodPAGD, func(p *learner.Problem) {
+			p.Precondition, p.MomentUsers, p.Validation, p.Set.Kind = &how, 500, &card, "l1"
+		}},
+		{"moments, scores, pgd", "logistic", learner.MethodPGD, func(p *learner.Problem) {
+			p.Precondition, p.MomentUsers, p.Validation, p.Interactive = &how, 500, &card, true
+		}},
+	} {
+		s, err := sim.NewSynthetic(sim.SyntheticConfig{Dim: 4, Loss: c.loss, TruthNorm: 2, Noise: 0.5, Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := learner.Problem{Users: 2000, Dim: 4, Algorithm: c.method, ClipNorm: 1, Set: convex.SetDeclaration{Radius: 3}, Epsilon: 2, Delta: 1e-6,
+			HonestFraction: accounting.One, MaxRounds: 10}.ForLoss(s.Loss(), s.FeatureBound(), s.LabelBound())
+		c.change(&p)
+		plan, err := learner.MakePlan(p)
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		fmt.Fprintf(&out, "%s: %s\n", c.name, plan.Algorithm)
+		score := func(dst, theta []float64, e convex.Example) {
+			card.Write(dst, s.Loss().Value(theta, e), (e.Dot(theta) > 0) == (e.Label > 0))
+		}
+		cfg := sim.Config{Plan: plan, Loss: s.Loss(), Score: score, Examples: s.Take(2000), Seed: 7, OnRound: func(r sim.Round) {
+			state, err := r.State()
+			if err != nil {
+				t.Fatal(err)
+			}
+			totals := make([]byte, 0, 8*len(r.Release.Totals))
+			for _, x := range r.Release.Totals {
+				totals = binary.LittleEndian.AppendUint64(totals, x)
+			}
+			of, at := sha256.Sum256(totals), sha256.Sum256(state)
+			fmt.Fprintf(&out, "  %d: %d users, %d trials, totals %x, state %x\n", r.Step, r.Release.Users, r.Release.NoiseTrials, of[:8], at[:8])
+		}}
+		if _, err := sim.Run(context.Background(), cfg); err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+	}
+	golden.File(t, filepath.Join("testdata", "rounds.golden"), out.String())
+}
