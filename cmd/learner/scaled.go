@@ -1,6 +1,9 @@
 package main
 
-import "github.com/panlearn/panlearn/learner/convex"
+import (
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/report"
+)
 
 // scaled returns rows in the coordinates that a model with these scales lives in; nil leaves them as they are.
 func (s *simulation) scaled(rows []convex.Example, scales []float64) []convex.Example {
@@ -20,10 +23,13 @@ func (s *simulation) exactScales() ([]float64, error) {
 	if how == nil {
 		return nil, nil
 	}
-	moments, one := make([]float64, how.Dim), make([]float64, how.Dim)
+	moments := make([]float64, how.Dim)
+	exact, err := report.NewExact(report.Config{Statistic: report.SecondMoments, Features: s.job.Features.Dim(), Loss: s.job.Loss, ClipNorm: how.Norm, Scaling: how})
+	if err != nil {
+		return nil, err
+	}
 	for _, x := range s.train {
-		how.Squares(one, x)
-		for j, v := range one {
+		for j, v := range exact.Vector(x) {
 			moments[j] += v / float64(len(s.train))
 		}
 	}

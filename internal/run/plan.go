@@ -9,6 +9,7 @@ import (
 
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/report"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/stream/manifest"
@@ -88,7 +89,7 @@ func (j Job) Score() func(dst, theta []float64, e convex.Example) {
 	if j.Plan.Validation == nil {
 		return nil
 	}
-	return j.Features.NewScorer(*j.Plan.Validation, j.Loss).Score
+	return report.NewScorer(j.Features, *j.Plan.Validation, j.Loss).Score
 }
 
 // Suite is how reports of a task are sealed.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
-	"github.com/panlearn/panlearn/randomizer"
+	"github.com/panlearn/panlearn/learner/report"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
@@ -31,17 +31,21 @@ func TestTheorem32_NoiseIsAsPlanned(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		encoder, err := randomizer.NewVectorSum(params, Entropy(seed, "reports"))
+		of := report.Config{Features: dim, Loss: s.Loss(), ClipNorm: 2}
+		reports, err := report.New(of, params, Entropy(seed, "reports"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		users := &devices{loss: s.Loss(), examples: examples, clip: 2, dim: dim, vector: make([]float64, dim)}
-		noisy := &mixed{devices: users, phase: plan.Phases[0], params: params, encoder: encoder, seed: seed}
+		vectors, err := report.NewExact(of)
+		if err != nil {
+			t.Fatal(err)
+		}
+		noisy := &mixed{examples: examples, phase: plan.Phases[0], params: params, reports: reports, seed: seed}
 		cohort := make([]int32, len(examples))
 		for i := range cohort {
 			cohort[i] = int32(i)
 		}
-		truth, _, err := exact{users}.mean(learner.Query{Point: point}, cohort)
+		truth, _, err := exact{examples: examples, reports: vectors}.mean(learner.Query{Point: point}, cohort)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,17 +73,6 @@ func TestTheorem32_NoiseIsAsPlanned(t *testing.T) {
 		if want := plan.Phases[0].Privacy.NoiseStd * 2; math.Abs(math.Sqrt(known.PrivacyVariance)/want-1) > 1e-9 {
 			t.Errorf("%v: noise %v, planned %v", trust, math.Sqrt(known.PrivacyVariance), want)
 		}
-	}
-}
-
-// A gradient is clipped before anything else sees it, and scores come after it.
-func TestDevicesClip(t *testing.T) {
-	d := devices{loss: convex.Squared{}, clip: 1, dim: 2, vector: make([]float64, 3),
-		score:    func(dst, theta []float64, e convex.Example) { dst[0] = theta[0] + e.Label },
-		examples: []convex.Example{{Value: []float64{3, 4}, Label: -10}}}
-	got := d.report(0, learner.Query{Point: []float64{0, 0}})
-	if math.Abs(got[0]-0.6) > 1e-15 || math.Abs(got[1]-0.8) > 1e-15 || got[2] != -10 {
-		t.Errorf("report %v, want [0.6 0.8 -10]", got)
 	}
 }
 

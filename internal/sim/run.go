@@ -9,7 +9,7 @@ import (
 
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
-	"github.com/panlearn/panlearn/randomizer"
+	"github.com/panlearn/panlearn/learner/report"
 	"github.com/panlearn/panlearn/shuffle"
 )
 
@@ -130,8 +130,8 @@ func newRun(c Config) (*run, error) {
 	return out, nil
 }
 
-// oracle makes that of one phase; reports is what devices draw from.
-func (c Config) oracle(phase int, reports rand.Source) (oracle, error) {
+// oracle makes that of one phase; entropy is what devices draw from.
+func (c Config) oracle(phase int, entropy rand.Source) (oracle, error) {
 	loss := c.Loss
 	if b := c.Plan.Phases[phase].Smoothing; b > 0 {
 		var err error
@@ -139,28 +139,36 @@ func (c Config) oracle(phase int, reports rand.Source) (oracle, error) {
 			return nil, err
 		}
 	}
-	dim, clip := c.Plan.Reported(phase)
-	users := devices{loss: loss, score: c.Score, examples: c.Examples, how: c.Plan.Precondition, clip: clip, vector: make([]float64, dim),
-		dim: dim - c.Plan.Scores(phase)}
-	if !c.Plan.Phases[phase].Moments {
-		users.clip = c.Plan.ClipNorm
+	of := report.Config{Features: c.features(), Loss: loss, ClipNorm: c.Plan.ClipNorm, Scaling: c.Plan.Precondition}
+	if c.Plan.Phases[phase].Moments {
+		of.Statistic, of.ClipNorm = report.SecondMoments, c.Plan.Precondition.Norm
+	} else if of.Scores = c.Plan.Scores(phase); of.Scores > 0 {
+		of.Score = c.Score
 	}
-	switch {
-	case c.Exact:
-		return exact{&users}, nil
-	case c.NoiseStd != nil:
-		return gaussian{exact: exact{&users}, std: c.NoiseStd, phase: phase, seed: c.Seed}, nil
+	if c.Exact || c.NoiseStd != nil {
+		reports, err := report.NewExact(of)
+		if err != nil {
+			return nil, err
+		}
+		mean := exact{examples: c.Examples, reports: reports}
+		if c.Exact {
+			return mean, nil
+		}
+		return gaussian{exact: mean, std: c.NoiseStd, phase: phase, seed: c.Seed}, nil
 	}
 	params, err := c.Plan.Params(phase)
 	if err != nil {
 		return nil, err
 	}
-	encoder, err := randomizer.NewVectorSum(params, reports)
+	reports, err := report.New(of, params, entropy)
 	if err != nil {
 		return nil, err
 	}
-	return &mixed{devices: &users, phase: c.Plan.Phases[phase], params: params, encoder: encoder, seed: c.Seed}, nil
+	return &mixed{examples: c.Examples, phase: c.Plan.Phases[phase], params: params, reports: reports, seed: c.Seed}, nil
 }
+
+// features is the length of an example's feature vector, as the length of the model implies it.
+func (c Config) features() int { return c.Plan.Dim / c.Loss.Parameters(1) }
 
 func (c Config) validate() error {
 	if c.Loss == nil {
@@ -169,7 +177,7 @@ func (c Config) validate() error {
 	if c.Plan.Validation != nil && c.Score == nil {
 		return fmt.Errorf("score: missing, the plan has a validation")
 	}
-	features := c.Plan.Dim / c.Loss.Parameters(1)
+	features := c.features()
 	if c.Loss.Parameters(features) != c.Plan.Dim {
 		return fmt.Errorf("dim: %d is no dimension of the %s loss", c.Plan.Dim, c.Loss.Name())
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/panlearn/panlearn/internal/sim"
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/report"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
@@ -97,7 +98,7 @@ func TestProgressiveAgreesOnA9A(t *testing.T) {
 		t.Fatal(err)
 	}
 	for seed := range uint64(3) {
-		c := sim.Config{Plan: plan, Loss: convex.Logistic{}, Score: m.NewScorer(*card, convex.Logistic{}).Score, Examples: train, Seed: seed}
+		c := sim.Config{Plan: plan, Loss: convex.Logistic{}, Score: report.NewScorer(m, *card, convex.Logistic{}).Score, Examples: train, Seed: seed}
 		if said, measured, within := heldOut(t, c, test); !within || math.Abs(said[1]-measured[1]) > 0.02 {
 			t.Errorf("seed %d: said %v, measured %v", seed, said, measured)
 		}

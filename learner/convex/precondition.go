@@ -33,8 +33,8 @@ func (p Preconditioner) Validate() error {
 	return nil
 }
 
-// Squares overwrites dst, of length Dim, with the squares of the coordinates, clipped to the norm M: what an event reports of
-// itself. Two events differ by at most 2M in it, whatever they are.
+// Squares overwrites dst, of length Dim, with the squares of the coordinates. Clipped to the norm M they are what an event
+// reports of itself.
 func (p Preconditioner) Squares(dst []float64, x Example) {
 	clear(dst)
 	for k, v := range x.Value {
@@ -42,7 +42,6 @@ func (p Preconditioner) Squares(dst []float64, x Example) {
 			dst[j] = v * v
 		}
 	}
-	Clip(dst, p.Norm)
 }
 
 // Scales returns 1/sqrt(max(h_j, 0) + Damping + std) for noisy second moments h, std being the standard deviation of the noise in

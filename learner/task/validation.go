@@ -94,27 +94,3 @@ func roundUp(x float64) float64 {
 	digit := math.Pow(10, math.Floor(math.Log10(x))-1)
 	return math.Ceil(x/digit-1e-6) * digit
 }
-
-// A Scorer scores points on events. One goroutine uses it.
-type Scorer struct {
-	card     convex.Scorecard
-	loss     convex.Loss
-	features *FeatureMap
-	scores   []float64 // scratch
-}
-
-// NewScorer returns what a device computes of a task's events for its card.
-func (m *FeatureMap) NewScorer(card convex.Scorecard, loss convex.Loss) *Scorer {
-	return &Scorer{card: card, loss: loss, features: m}
-}
-
-// Score overwrites dst, of the card's length, with what a point scores on an event that the loss accepts. It keeps nothing of the event.
-func (s *Scorer) Score(dst, theta []float64, e convex.Example) {
-	correct := false
-	if s.card.Correctness {
-		s.scores = s.features.Scores(s.scores, theta, e)
-		correct = s.features.Predict(s.scores) == e.Label
-		clear(s.scores)
-	}
-	s.card.Write(dst, s.loss.Value(theta, e), correct)
-}

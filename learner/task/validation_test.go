@@ -3,7 +3,6 @@ package task
 import (
 	"errors"
 	"math"
-	"slices"
 	"strings"
 	"testing"
 
@@ -105,44 +104,6 @@ func TestRoundUp(t *testing.T) {
 			if roundUp(near) != roundUp(x) {
 				t.Errorf("roundUp(%v) = %v, but of a neighbour %v", x, roundUp(x), roundUp(near))
 			}
-		}
-	}
-}
-
-// Every shipped task has a card, numbers without correctness; a scorer says what evaluation says.
-func TestScorer(t *testing.T) {
-	s := mustParse(t, plain)
-	features, err := s.Compile()
-	if err != nil {
-		t.Fatal(err)
-	}
-	loss, err := s.Loss()
-	if err != nil {
-		t.Fatal(err)
-	}
-	card := *cardOf(t, s)
-	scorer := features.NewScorer(card, loss)
-	theta := make([]float64, features.Dim())
-	for i := range theta {
-		theta[i] = 0.3 * float64(i%3-1)
-	}
-	block := make([]float64, card.Dim())
-	for _, label := range []float64{-1, 1} {
-		for _, v := range []float64{-1, 0.2, 1} {
-			e := convex.Example{Value: slices.Repeat([]float64{v}, features.Dim()), Label: label}
-			scorer.Score(block, theta, e)
-			right := features.Predict(features.Scores(nil, theta, e)) == label
-			if (card.Accuracy(block[1]) > 0.5) != right {
-				t.Errorf("label %v, features %v: scored %v, predicted right: %v", label, v, block, right)
-			}
-			if got, want := card.Loss(block[0]), min(loss.Value(theta, e), card.High); math.Abs(got-want) > 1e-9 {
-				t.Errorf("label %v, features %v: loss %v, want %v", label, v, got, want)
-			}
-		}
-	}
-	for _, left := range scorer.scores {
-		if left != 0 {
-			t.Errorf("the scorer keeps scores of an event: %v", scorer.scores)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/report"
 	"github.com/panlearn/panlearn/randomizer"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/manifest"
@@ -53,8 +54,9 @@ type gateway struct {
 	dirty   map[*event]bool
 	flushed time.Time // when dirty was empty last
 
-	encoder    *encoder
-	flying     int // events whose publish is on its way
+	reports    *report.Maker // of phase, at the newest round
+	phase      int           // of the plan, its index
+	flying     int           // events whose publish is on its way
 	landing    chan flight
 	flights    sync.WaitGroup
 	publishing stream.Trouble
@@ -65,8 +67,7 @@ type gateway struct {
 type event struct {
 	part    Participation
 	example convex.Example
-	invalid bool
-	present bool // example and invalid are known: false for what only the store told of
+	present bool // example is known: false for what only the store told of
 	lot     uint32
 	answers []func(Outcome)
 }

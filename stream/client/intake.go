@@ -14,9 +14,8 @@ var errEnded = errors.New("the client has ended")
 // An offer is one event on its way to the gateway, which owns it from then on and answers exactly once.
 type offer struct {
 	key     Key
-	example convex.Example
-	invalid bool
-	answer  func(Outcome) // called by the gateway's goroutine; must not block
+	example convex.Example // the zero Example, which is none of the task's, of a row that could not be mapped
+	answer  func(Outcome)  // called by the gateway's goroutine; must not block
 }
 
 // An intake is the bounded queue between those who publish and the gateway.

@@ -36,11 +36,11 @@ func (g *gateway) take(offers []*offer) error {
 		if e := g.events[o.key]; e != nil {
 			e.answers = append(e.answers, o.answer)
 			if !e.present {
-				e.example, e.invalid, e.present = o.example, o.invalid, true
+				e.example, e.present = o.example, true
 			}
 			continue
 		}
-		e := &event{part: parts[i], example: o.example, invalid: o.invalid, present: true, answers: []func(Outcome){o.answer}}
+		e := &event{part: parts[i], example: o.example, present: true, answers: []func(Outcome){o.answer}}
 		if e.part.State == Charged {
 			// load took up all of them, and settle takes an event off g.events only after a write.
 			g.give(offers[i:])
@@ -101,10 +101,7 @@ func (g *gateway) join(ctx context.Context, events []*event) error {
 	parcels := make([]*parcel, 0, len(events)/bundle+1)
 	var id [16]byte
 	for i, e := range events {
-		counts, err := g.encoder.draw(e.example, e.invalid)
-		if err != nil {
-			return err
-		}
+		counts := g.reports.Report(make([]byte, 0, g.terms.Phases[g.phase].Params.ReportBytes()), e.example)
 		place := i % bundle
 		if place == 0 {
 			_, _ = rand.Read(id[:]) // never fails: it ends the process instead

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/panlearn/panlearn/learner/report"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/seal"
+	"github.com/panlearn/panlearn/stream/wire"
 )
 
 // maxAttempts bounds the Close messages that are looked for in one round: the newest attempts, and those that events
@@ -77,7 +79,6 @@ func (g *gateway) agree(ctx context.Context) error {
 				bundle, size, g.Limits.MaxPayload)
 		}
 	}
-	g.encoder = newEncoder(terms, g.Entropy)
 	if err := g.enter(terms, pinned); err != nil {
 		return err
 	}
@@ -113,7 +114,7 @@ func (g *gateway) refreshRound(ctx context.Context) error {
 		}
 	}
 	at, _ := manifest.PhaseOf(g.terms.Task.Plan, m.Step) // CheckRound knows that there is one
-	if err := g.encoder.at(at.Index, m.Point, m.Scales); err != nil {
+	if err := g.ask(at.Index, m); err != nil {
 		return err
 	}
 	r := g.rounds[m.Round]
@@ -129,6 +130,18 @@ func (g *gateway) refreshRound(ctx context.Context) error {
 	g.regroup()
 	g.progress()
 	return nil
+}
+
+// ask has reports drawn for a round, in a phase of the plan by its index.
+func (g *gateway) ask(phase int, m *wire.Round) error {
+	if g.reports == nil || g.phase != phase {
+		reports, err := report.New(g.terms.Reports(phase), g.terms.Phases[phase].Params, g.Entropy)
+		if err != nil {
+			return err
+		}
+		g.reports, g.phase = reports, phase
+	}
+	return g.reports.At(m.Point, m.Scales)
 }
 
 // known answers the manifest hash under which a round was seen, or joined in an earlier run.

@@ -119,7 +119,7 @@ func (c *Client) pull(t *tally, rows iter.Seq2[task.Row, error]) error {
 		if err != nil && !errors.As(err, &bad) {
 			return fmt.Errorf("read rows: %w", err)
 		}
-		o := &offer{key: RowKey(origin(source, row.File, c.gateway.Source == ""), row.Number), invalid: bad != nil}
+		o := &offer{key: RowKey(origin(source, row.File, c.gateway.Source == ""), row.Number)}
 		o.answer = func(got Outcome) { t.answered(got, bad != nil) }
 		if bad != nil {
 			if invalid++; invalid <= maxInvalidLogged {

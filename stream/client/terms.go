@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/report"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/randomizer"
 	"github.com/panlearn/panlearn/randomizer/accounting"
@@ -126,6 +127,24 @@ func (t *Terms) encoded(moments bool) (dim int, norm float64, scores int) {
 		return dim, norm, 0
 	}
 	return dim + t.Card.Dim(), t.Card.Joined(norm), t.Card.Dim()
+}
+
+// Reports says what the reports of a phase are of.
+func (t *Terms) Reports(phase int) report.Config {
+	of := t.Phases[phase]
+	c := report.Config{Features: t.Features.Dim(), Loss: of.Loss, ClipNorm: t.Spec.Model.ClipNorm, Scaling: t.Scaling, Scores: of.Scores}
+	if of.Moments {
+		c.Statistic, c.ClipNorm = report.SecondMoments, t.Scaling.Norm
+	}
+	if of.Scores > 0 {
+		c.Score = report.NewScorer(t.Features, *t.Card, t.Loss).Score
+	}
+	return c
+}
+
+// Valid says whether an example is an event of the task, as report.Config.Check. One that is not is reported as the zero vector.
+func (t *Terms) Valid(x convex.Example) error {
+	return report.Config{Features: t.Features.Dim(), Loss: t.Loss}.Check(x)
 }
 
 // agree decides about one phase.

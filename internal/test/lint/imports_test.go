@@ -19,6 +19,7 @@ var mayImport = map[string][]string{
 	"learner/convex":        {},
 	"learner/task":          {"learner/convex", "randomizer/accounting"},
 	"learner/task/source":   {"learner/convex", "learner/task"},
+	"learner/report":        {"learner/convex", "learner/task", "randomizer"},
 	"shuffle/stage/markfile": {
 		"stream",
 	},
@@ -34,7 +35,7 @@ var mayImport = map[string][]string{
 	"stream/memory":     {"stream"},
 	"stream/natsjs":     {"stream"},
 	"stream/streamtest": {"stream", "stream/wire"},
-	"stream/client": {"randomizer", "randomizer/accounting", "learner/convex", "learner/task", "stream",
+	"stream/client": {"randomizer", "randomizer/accounting", "learner/convex", "learner/report", "learner/task", "stream",
 		"stream/manifest", "stream/seal", "stream/wire"},
 	"stream/client/filestore":   {"stream", "stream/client"},
 	"stream/client/httpgateway": {"learner/convex", "learner/task", "learner/task/source", "stream", "stream/client"},
@@ -59,7 +60,7 @@ var mayImport = map[string][]string{
 	"internal/test/golden":      {}, // test support
 	"internal/test/parquettest": {}, // test support: the only place that writes Parquet
 	"deploy":                    {},
-	"internal/sim": {"randomizer", "randomizer/accounting", "shuffle", "learner", "learner/convex", "learner/task",
+	"internal/sim": {"randomizer", "randomizer/accounting", "shuffle", "learner", "learner/convex", "learner/report", "learner/task",
 		"learner/task/source"},
 	"internal/bench": {"*"},
 	"internal/run":   {"*"},
@@ -127,7 +128,7 @@ func TestImportDirections(t *testing.T) {
 
 // The sans-IO cores know no clock, network, disk or goroutine.
 func TestCoresDoNoIO(t *testing.T) {
-	cores := []string{"randomizer", "randomizer/accounting", "shuffle", "learner", "learner/convex", "state", "stream/manifest"}
+	cores := []string{"randomizer", "randomizer/accounting", "shuffle", "learner", "learner/convex", "learner/report", "state", "stream/manifest"}
 	forbidden := []string{"net", "os", "net/http", "os/exec", "log", "log/slog"}
 	for _, f := range sources(t) {
 		if f.test || !slices.Contains(cores, f.dir()) {

@@ -228,9 +228,9 @@ var mutants = []mutant{
 		},
 	},
 	{
-		name: "squares of features are not clipped", file: "learner/convex/precondition.go", pkg: "learner/convex", tests: "TestPreconditionerByHand|TestPreconditionerBounds",
+		name: "what a row says is not clipped", file: "learner/report/statistic.go", pkg: "learner/report", tests: "TestGradientThenScores|TestMomentsAndScales",
 		edits: []edit{
-			{"	Clip(dst, p.Norm)\n", ""},
+			{"	convex.Clip(statistic, e.c.ClipNorm)\n", ""},
 		},
 	},
 	{

@@ -1,0 +1,50 @@
+package report
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/randomizer"
+)
+
+// A Maker draws the reports of a phase. It owns scratch memory and an entropy source; one goroutine uses it.
+type Maker struct {
+	exact  *Exact
+	params randomizer.Params
+	sum    *randomizer.VectorSum
+	counts []uint32
+}
+
+// New makes the Maker of a phase whose reports have the parameters p. A nil entropy is the system's, and wanted wherever users are
+// served.
+func New(c Config, p randomizer.Params, entropy rand.Source) (*Maker, error) {
+	exact, err := NewExact(c)
+	if err != nil {
+		return nil, err
+	}
+	if p.Dim != c.Dim() {
+		return nil, fmt.Errorf("report: randomizer of %d coordinates: want %d", p.Dim, c.Dim())
+	}
+	sum, err := randomizer.NewVectorSum(p, entropy)
+	if err != nil {
+		return nil, fmt.Errorf("report: %w", err)
+	}
+	return &Maker{exact: exact, params: p, sum: sum}, nil
+}
+
+// At moves to the point and the scales of a round, as Exact.At.
+func (m *Maker) At(point, scales []float64) error { return m.exact.At(point, scales) }
+
+// Report appends what a row says in the round, packed: always Params.ReportBytes bytes. Each call is a new draw, so each user
+// is asked once a round.
+func (m *Maker) Report(dst []byte, row convex.Example) []byte {
+	var err error
+	if m.counts, err = m.sum.Encode(m.counts, m.exact.Vector(row)); err != nil {
+		panic(fmt.Sprintf("report: %v, though New compared the dimensions", err))
+	}
+	dst = m.params.Pack(dst, m.counts)
+	clear(m.counts)
+	m.exact.forget()
+	return dst
+}

@@ -1,0 +1,256 @@
+package report_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/report"
+	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/randomizer"
+)
+
+const plainTask = `
+version: 1
+name: churn
+events: {format: libsvm}
+features: {vector: {dimension: 3, min: -1, max: 1, scale: raw}}
+intercept: 0
+label: {positive: ["1"], negative: ["-1"]}
+model: {loss: logistic, radius: 3, clip_norm: 2}
+privacy: {epsilon: 1, delta: 1e-3, trust: shuffle}
+schedule: {users: 100}
+validation: {weight: 0.5}
+`
+
+// A declared task, compiled.
+type declared struct {
+	*task.Spec
+	features *task.FeatureMap
+	card     *convex.Scorecard
+}
+
+func declare(t *testing.T, sets ...string) (d declared) {
+	t.Helper()
+	var err error
+	if d.Spec, err = task.Parse([]byte(plainTask), sets); err != nil {
+		t.Fatal(err)
+	}
+	if d.features, err = d.Compile(); err != nil {
+		t.Fatal(err)
+	}
+	if d.card, err = d.Scorecard(d.features); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func (d declared) gradient(loss convex.Loss) report.Config {
+	return report.Config{Features: d.features.Dim(), Loss: loss, ClipNorm: d.Model.ClipNorm, Scaling: d.Preconditioner(),
+		Scores: d.card.Dim(), Score: report.NewScorer(d.features, *d.card, convex.Logistic{}).Score}
+}
+
+// zeros is an entropy source without noise: fair coins are zero, and rounding goes up.
+type zeros struct{}
+
+func (zeros) Uint64() uint64 { return 0 }
+
+// said is what the report of a row says, drawn without noise.
+func said(t *testing.T, c report.Config, norm float64, point, scales []float64, row convex.Example) []float64 {
+	t.Helper()
+	p := randomizer.Params{Dim: c.Dim(), ClipNorm: norm, Levels: 1 << 20, Trials: 4, Coin: randomizer.Fair}
+	m, err := report.New(c, p, zeros{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.At(point, scales); err != nil {
+		t.Fatal(err)
+	}
+	packed := m.Report([]byte("before"), row)
+	if string(packed[:6]) != "before" || len(packed) != 6+p.ReportBytes() {
+		t.Fatalf("a report of %d bytes, want %d after what was there", len(packed)-6, p.ReportBytes())
+	}
+	counts, err := p.Unpack(nil, packed[6:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := make([]float64, p.Dim)
+	for i, n := range counts {
+		out[i] = (2*float64(n)/float64(p.Levels) - 1) * p.ClipNorm
+	}
+	return out
+}
+
+func near(a, b []float64) bool {
+	return slices.EqualFunc(a, b, func(x, y float64) bool { return math.Abs(x-y) < 1e-4 })
+}
+
+// A report is the gradient, clipped to L, and the scores of the announced point after it, of norm at most w: what the accountant charges
+// as one vector of norm sqrt(L^2 + w^2). The scores are of the loss also where the gradient is of its envelope.
+func TestGradientThenScores(t *testing.T) {
+	d := declare(t, "model.clip_norm=0.6")
+	loss := convex.Logistic{}
+	envelope, err := convex.NewEnvelope(loss, 0.05)
+	if err != nil {
+		t.Fatal(err)
+	}
+	point := []float64{0.5, 1, -2}
+	var last [2][]float64
+	for i, of := range []convex.Loss{loss, envelope} {
+		for _, x := range []convex.Example{
+			{Index: []int32{0, 2}, Value: []float64{1, -1}, Label: -1}, // wrong by far: the gradient is clipped
+			{Index: []int32{1}, Value: []float64{-0.1}, Label: 1},
+			{Index: []int32{0, 2}, Value: []float64{1, -1}, Label: 1},
+		} {
+			want := make([]float64, 3, 5)
+			of.Gradient(want, point, x)
+			convex.Clip(want, 0.6)
+			card := want[3:5]
+			d.card.Write(card, loss.Value(point, x), (x.Dot(point) > 0) == (x.Label > 0))
+			last[i] = said(t, d.gradient(of), d.card.Joined(0.6), point, nil, x)
+			if !near(last[i], want[:5]) {
+				t.Errorf("loss %d, label %v: reported %v, want %v", i, x.Label, last[i], want[:5])
+			}
+		}
+	}
+	if math.Abs(last[0][0]-last[1][0]) < 0.01 {
+		t.Errorf("%v and %v do not tell the loss from its envelope", last[0], last[1])
+	}
+}
+
+// A device reports the squares of its features, clipped to their own norm, where the phase asks for them, and else the gradient at
+// features times the round's scales, within the declared norm, and the scores there.
+func TestMomentsAndScales(t *testing.T) {
+	d := declare(t, "features.precondition={users: 10, damping: 0.01, norm: 1.25}", "norm_bound=2", "intercept=1")
+	how := d.Preconditioner()
+	row := func(values ...float64) (x convex.Example) {
+		if err := d.features.Map(task.Row{Index: []int32{0, 1, 2}, Value: values, Label: "1"}, &x); err != nil {
+			t.Fatal(err)
+		}
+		return x
+	}
+	moments := report.Config{Statistic: report.SecondMoments, Features: 4, Loss: convex.Logistic{}, ClipNorm: how.Norm, Scaling: how}
+	for _, c := range []struct {
+		x    convex.Example
+		want []float64
+	}{
+		{row(0.5, -1, 0.1), []float64{0.25, 1, 0.01}},
+		{row(1, 0, 1), []float64{1.25 / math.Sqrt2, 0, 1.25 / math.Sqrt2}},
+		{row(0, 0, 1), []float64{0, 0, 1}},
+	} {
+		if got := said(t, moments, how.Norm, nil, nil, c.x); !near(got, c.want) {
+			t.Errorf("squares %v, want %v", got, c.want)
+		}
+	}
+	point, loss := []float64{0.5, 1, -2, 0.25}, convex.Logistic{}
+	for _, c := range []struct {
+		x      convex.Example
+		scales []float64
+		scaled []float64
+	}{
+		{row(0.5, -1, 0.1), []float64{2, 0.5, 10}, []float64{1, -0.5, 1, 1}},
+		{row(1, 1, 1), []float64{10, 5, 10}, // of norm sqrt(226), cut to 2
+			[]float64{20 / math.Sqrt(226), 10 / math.Sqrt(226), 20 / math.Sqrt(226), 2 / math.Sqrt(226)}},
+	} {
+		scaled := convex.Example{Value: c.scaled, Label: 1}
+		want := make([]float64, 6)
+		loss.Gradient(want[:4], point, scaled)
+		d.card.Write(want[4:], loss.Value(point, scaled), scaled.Dot(point) > 0)
+		if got := said(t, d.gradient(loss), d.card.Joined(2), point, c.scales, c.x); !near(got, want) {
+			t.Errorf("scales %v: reported %v, want %v", c.scales, got, want)
+		}
+	}
+}
+
+// Whatever a row is, what is encoded of it is within the norms that are charged, and a row that is no event of the task is zero.
+func TestEveryRowIsWithinTheNorm(t *testing.T) {
+	plain, scaled := declare(t), declare(t, "features.precondition={users: 10, damping: 0.01, norm: 1.25}", "norm_bound=2")
+	how := scaled.Preconditioner()
+	configs := []report.Config{plain.gradient(convex.Logistic{}), scaled.gradient(convex.Logistic{}),
+		{Statistic: report.SecondMoments, Features: 3, Loss: convex.Logistic{}, ClipNorm: how.Norm, Scaling: how}}
+	scales := [][]float64{nil, {0.1, 10, 1}, nil}
+	rapid.Check(t, func(t *rapid.T) {
+		number := rapid.OneOf(rapid.Float64Range(-3, 3), rapid.Float64Range(-1e300, 1e300), rapid.SampledFrom([]float64{0, math.NaN(), math.Inf(1)}))
+		i := rapid.IntRange(0, 2).Draw(t, "reports")
+		c := configs[i]
+		e, err := report.NewExact(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := e.At(rapid.SliceOfN(rapid.Float64Range(-5, 5), 3, 3).Draw(t, "point"), scales[i]); err != nil {
+			t.Fatal(err)
+		}
+		x := convex.Example{Value: rapid.SliceOfN(number, 0, 4).Draw(t, "x"), Label: rapid.SampledFrom([]float64{-1, 1, 0, math.NaN()}).Draw(t, "label")}
+		if rapid.Bool().Draw(t, "sparse") {
+			x.Index = rapid.SliceOfN(rapid.Int32Range(-1, 4), 0, 4).Draw(t, "index")
+		}
+		got := e.Vector(x)
+		at := len(got) - c.Scores
+		if len(got) != c.Dim() || !(convex.Norm(got[:at]) <= c.ClipNorm) || (c.Scores > 0 && !(convex.Norm(got[at:]) <= plain.card.Norm)) {
+			t.Fatalf("a report of %d coordinates, norms %v and %v", len(got), convex.Norm(got[:at]), convex.Norm(got[at:]))
+		}
+		if c.Check(x) != nil && convex.Norm(got) != 0 {
+			t.Fatalf("a row that is none says %v", got)
+		}
+	})
+}
+
+// What is configured without sense is refused, and so is a round of other dimensions.
+func TestRefuses(t *testing.T) {
+	d := declare(t, "features.precondition={users: 10, damping: 0.01, norm: 1.25}", "norm_bound=2")
+	good := d.gradient(convex.Logistic{})
+	for name, change := range map[string]func(*report.Config){
+		"features":  func(c *report.Config) { c.Features = 0 },
+		"loss":      func(c *report.Config) { c.Loss = nil },
+		"clip norm": func(c *report.Config) { c.ClipNorm = math.NaN() },
+		"statistic": func(c *report.Config) { c.Statistic = 2 },
+		"scores":    func(c *report.Config) { c.Scores = 0 },
+		"moments":   func(c *report.Config) { c.Statistic = report.SecondMoments },
+		"scaling":   func(c *report.Config) { c.Scaling.Dim = 4 },
+	} {
+		c, how := good, *good.Scaling
+		c.Scaling = &how
+		change(&c)
+		if _, err := report.NewExact(c); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+	p := randomizer.Params{Dim: 4, ClipNorm: 2, Levels: 4, Trials: 4, Coin: randomizer.Fair}
+	if _, err := report.New(good, p, nil); err == nil {
+		t.Error("a randomizer of another dimension: accepted")
+	}
+	e, err := report.NewExact(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range [][2][]float64{{{1, 2}, nil}, {{1, 2, 3}, {1, 2}}} {
+		if e.At(at[0], at[1]) == nil {
+			t.Errorf("point %v, scales %v: accepted", at[0], at[1])
+		}
+	}
+}
+
+func BenchmarkReport(b *testing.B) {
+	const dim = 123
+	c := report.Config{Features: dim, Loss: convex.Logistic{}, ClipNorm: 1}
+	m, err := report.New(c, randomizer.Params{Dim: dim, ClipNorm: 1, Levels: 64, Trials: 40, Coin: randomizer.Fair}, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := m.At(make([]float64, dim), nil); err != nil {
+		b.Fatal(err)
+	}
+	row := convex.Example{Value: []float64{1, 1, 1, 1}, Index: []int32{1, 20, 40, 100}, Label: 1}
+	for name, x := range map[string]convex.Example{"a row": row, "none": {}} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			var packed []byte
+			for b.Loop() {
+				packed = m.Report(packed[:0], x)
+			}
+		})
+	}
+}

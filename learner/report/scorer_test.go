@@ -1,0 +1,64 @@
+package report
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/randomizer"
+)
+
+// A scorer says what evaluation says, and neither it nor a maker keeps anything of a row.
+func TestScorer(t *testing.T) {
+	spec, err := task.Parse([]byte(`{version: 1, name: churn, events: {format: libsvm}, intercept: 1, schedule: {users: 100},
+  features: {vector: {dimension: 3, min: -1, max: 1, scale: raw}}, label: {positive: ["1"], negative: ["-1"]},
+  model: {loss: logistic, radius: 3, clip_norm: 2}, privacy: {epsilon: 1, delta: 1e-3, trust: shuffle}}`), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	features, err := spec.Compile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	card, err := spec.Scorecard(features)
+	if err != nil {
+		t.Fatal(err)
+	}
+	loss := convex.Logistic{}
+	scorer := NewScorer(features, *card, loss)
+	theta := []float64{-0.3, 0, 0.3, -0.3}
+	block := make([]float64, card.Dim())
+	for _, label := range []float64{-1, 1} {
+		for _, v := range []float64{-1, 0.2, 1} {
+			e := convex.Example{Value: slices.Repeat([]float64{v}, features.Dim()), Label: label}
+			scorer.Score(block, theta, e)
+			right := features.Predict(features.Scores(nil, theta, e)) == label
+			if (card.Accuracy(block[1]) > 0.5) != right {
+				t.Errorf("label %v, features %v: scored %v, predicted right: %v", label, v, block, right)
+			}
+			if got, want := card.Loss(block[0]), min(loss.Value(theta, e), card.High); math.Abs(got-want) > 1e-9 {
+				t.Errorf("label %v, features %v: loss %v, want %v", label, v, got, want)
+			}
+		}
+	}
+	how := convex.Preconditioner{Dim: 3, Norm: 1, Damping: 1, Bound: 2}
+	c := Config{Features: 4, Loss: loss, ClipNorm: 2, Scaling: &how, Scores: card.Dim(), Score: scorer.Score}
+	m, err := New(c, randomizer.Params{Dim: c.Dim(), ClipNorm: card.Joined(2), Levels: 8, Trials: 8, Coin: randomizer.Fair}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.At(theta, []float64{0.5, 0.5, 0.5}); err != nil {
+		t.Fatal(err)
+	}
+	m.Report(nil, convex.Example{Value: []float64{1, 1, 1, 1}, Label: 1})
+	for name, left := range map[string][]float64{"scores": scorer.scores, "the vector": m.exact.vector, "scaled features": m.exact.scaled.Value} {
+		if convex.Norm(left) != 0 {
+			t.Errorf("%s of a row are kept: %v", name, left)
+		}
+	}
+	if slices.Max(m.counts) != 0 {
+		t.Errorf("the counts of a row are kept: %v", m.counts)
+	}
+}
