@@ -220,11 +220,11 @@ func TestTrustSaysWhereNoiseIs(t *testing.T) {
 
 func TestCheckSubject(t *testing.T) {
 	task := stream.Task("churn")
-	right := map[string]func(r, a uint64) string{
-		"StageIdentity": func(_, _ uint64) string { return task.Stage() }, "Task": func(_, _ uint64) string { return task.Task() },
-		"End": func(_, _ uint64) string { return task.End() }, "Round": func(r, _ uint64) string { return task.Round(r) },
-		"Claim": func(r, _ uint64) string { return task.Claim(r) }, "Batch": func(r, _ uint64) string { return task.Batch(r) },
-		"Open": task.Open, "Close": task.Close, "Quota": func(_, _ uint64) string { return task.Quota() },
+	right := map[string]func(r stream.Round, a stream.Attempt) string{
+		"StageIdentity": func(stream.Round, stream.Attempt) string { return task.Stage() }, "Task": func(stream.Round, stream.Attempt) string { return task.Task() },
+		"End": func(stream.Round, stream.Attempt) string { return task.End() }, "Round": func(r stream.Round, _ stream.Attempt) string { return task.Round(r) },
+		"Claim": func(r stream.Round, _ stream.Attempt) string { return task.Claim(r) }, "Batch": func(r stream.Round, _ stream.Attempt) string { return task.Batch(r) },
+		"Open": task.Open, "Close": task.Close, "Quota": func(stream.Round, stream.Attempt) string { return task.Quota() },
 	}
 	for kind, at := range map[string]func(uint32) string{"Seat": task.Seat, "Part": task.Part} {
 		m := rapid.Custom(func(t *rapid.T) proto.Message { return valid(t, kind) }).Example(1)
@@ -239,12 +239,12 @@ func TestCheckSubject(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		kind := rapid.SampledFrom([]string{"StageIdentity", "Task", "End", "Round", "Claim", "Batch", "Open", "Close", "Quota"}).Draw(t, "kind")
 		m := valid(t, kind)
-		var r, a uint64 = 1, 1
+		r, a := stream.Round(1), stream.Attempt(1)
 		if m, ok := m.(interface{ GetRound() uint64 }); ok {
-			r = m.GetRound()
+			r = stream.Round(m.GetRound())
 		}
 		if m, ok := m.(interface{ GetAttempt() uint64 }); ok {
-			a = m.GetAttempt()
+			a = stream.Attempt(m.GetAttempt())
 		}
 		if err := stream.CheckSubject(right[kind](r, a), m); err != nil {
 			t.Fatal(err)

@@ -14,16 +14,17 @@ func CheckSubject(subject string, m proto.Message) error {
 	if err != nil {
 		return err
 	}
-	var round, attempt uint64
+	var round Round
+	var attempt Attempt
 	var seat uint32
 	if m, ok := m.(interface{ GetRound() uint64 }); ok && a.Round != 0 {
-		round = m.GetRound()
+		round = Round(m.GetRound())
 	}
 	if m, ok := m.(interface{ GetSeat() uint32 }); ok {
 		seat = m.GetSeat()
 	}
 	if m, ok := m.(interface{ GetAttempt() uint64 }); ok && (a.Verb == "open" || a.Verb == "close") {
-		attempt = m.GetAttempt()
+		attempt = Attempt(m.GetAttempt())
 	}
 	kinds := map[wire.Kind]string{
 		wire.Kind_KIND_STAGE: "stage", wire.Kind_KIND_TASK: "task", wire.Kind_KIND_ROUND: "round", wire.Kind_KIND_OPEN: "open",

@@ -44,13 +44,23 @@ func (t Task) subject(tokens ...string) string {
 	return Prefix + "." + string(t) + "." + strings.Join(tokens, ".")
 }
 
-func number(n uint64) string { return strconv.FormatUint(n, 10) }
+// Round is the number of a round, from 1. Every round has another one, void rounds too.
+type Round uint64
+
+// Attempt is the number of an attempt at a round, from 1.
+type Attempt uint64
+
+// Step is the number of a step of the plan, from 1. A void round is repeated with the same step, so that it is at most the
+// number of its round.
+type Step uint64
+
+func number[N ~uint64](n N) string { return strconv.FormatUint(uint64(n), 10) }
 
 // Task is where the learner puts the signed Task.
 func (t Task) Task() string { return t.subject("task") }
 
 // Round is where the learner puts Round r.
-func (t Task) Round(r uint64) string { return t.subject("round", number(r)) }
+func (t Task) Round(r Round) string { return t.subject("round", number(r)) }
 
 // End is where the learner puts End.
 func (t Task) End() string { return t.subject("end") }
@@ -59,27 +69,27 @@ func (t Task) End() string { return t.subject("end") }
 func (t Task) Stage() string { return t.subject("stage") }
 
 // Open is where the stage puts Open of attempt a at round r.
-func (t Task) Open(r, a uint64) string { return t.subject("open", number(r), number(a)) }
+func (t Task) Open(r Round, a Attempt) string { return t.subject("open", number(r), number(a)) }
 
 // Claim is where an attempt claims round r.
-func (t Task) Claim(r uint64) string { return t.subject("claim", number(r)) }
+func (t Task) Claim(r Round) string { return t.subject("claim", number(r)) }
 
 // Close is where the stage puts Close of attempt a at round r.
-func (t Task) Close(r, a uint64) string { return t.subject("close", number(r), number(a)) }
+func (t Task) Close(r Round, a Attempt) string { return t.subject("close", number(r), number(a)) }
 
 // Lease is where stage processes agree on who pulls reports.
 func (t Task) Lease() string { return t.subject("lease") }
 
 // Report is where devices send reports for attempt a at round r.
-func (t Task) Report(r, a uint64) string { return t.subject("report", number(r), number(a)) }
+func (t Task) Report(r Round, a Attempt) string { return t.subject("report", number(r), number(a)) }
 
 // ReportShard is where devices send the reports of shard s, from 1, of an attempt that is sharded.
-func (t Task) ReportShard(r, a uint64, s uint32) string {
+func (t Task) ReportShard(r Round, a Attempt, s uint32) string {
 	return t.subject("report", number(r), number(a), number(uint64(s)))
 }
 
 // ReportTo is Report for shard 0 and ReportShard for all others.
-func (t Task) ReportTo(r, a uint64, s uint32) string {
+func (t Task) ReportTo(r Round, a Attempt, s uint32) string {
 	if s == 0 {
 		return t.Report(r, a)
 	}
@@ -96,13 +106,13 @@ func (t Task) Seat(k uint32) string { return t.subject("seat", number(uint64(k))
 func (t Task) Part(k uint32) string { return t.subject("part", number(uint64(k))) }
 
 // Batch is where the stage puts the outcome of round r.
-func (t Task) Batch(r uint64) string { return t.subject("batch", number(r)) }
+func (t Task) Batch(r Round) string { return t.subject("batch", number(r)) }
 
 // Rounds matches every Round subject; the newest is a hint only.
 func (t Task) Rounds() string { return t.subject("round", "*") }
 
 // Opens matches every Open subject of round r; the newest is a hint only.
-func (t Task) Opens(r uint64) string { return t.subject("open", number(r), "*") }
+func (t Task) Opens(r Round) string { return t.subject("open", number(r), "*") }
 
 // Reports matches every report subject.
 func (t Task) Reports() string { return t.subject("report", ">") }
@@ -155,8 +165,8 @@ func (t Task) Subjects(s Stream) []string {
 type Address struct {
 	Task    Task
 	Verb    string // task, round, end, stage, open, claim, close, lease, quota, seat, part, report, batch
-	Round   uint64 // 0 where the subject has none
-	Attempt uint64
+	Round   Round  // 0 where the subject has none
+	Attempt Attempt
 	Shard   uint32 // of a sharded report
 	Seat    uint32
 }
@@ -197,7 +207,7 @@ func ParseSubject(subject string) (Address, error) {
 		}
 		numbers[i] = n
 	}
-	a := Address{Task: task, Verb: tokens[2], Round: numbers[0], Attempt: numbers[1]}
+	a := Address{Task: task, Verb: tokens[2], Round: Round(numbers[0]), Attempt: Attempt(numbers[1])}
 	if a.Verb == "seat" || a.Verb == "part" {
 		if a.Round >= MaxShards {
 			return bad(fmt.Sprintf("want a seat below %d", MaxShards))

@@ -14,7 +14,8 @@ import (
 func TestSubjectsParseBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		task := stream.Task(rapid.StringMatching(`[a-z0-9_-]{1,32}`).Draw(t, "task"))
-		r, a := rapid.Uint64Range(1, math.MaxUint64).Draw(t, "round"), rapid.Uint64Range(1, math.MaxUint64).Draw(t, "attempt")
+		r := stream.Round(rapid.Uint64Range(1, math.MaxUint64).Draw(t, "round"))
+		a := stream.Attempt(rapid.Uint64Range(1, math.MaxUint64).Draw(t, "attempt"))
 		shard, seat := rapid.Uint32Range(1, stream.MaxShards).Draw(t, "shard"), rapid.Uint32Range(1, stream.MaxShards-1).Draw(t, "seat")
 		for _, c := range []struct {
 			subject string

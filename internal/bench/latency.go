@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/panlearn/panlearn/stream"
 )
 
 // latency measures rounds that are small enough to wait and not to compute: from the moment that a gateway's events are there
@@ -57,7 +59,7 @@ func latencyOn(ctx context.Context, l *lab, sync syncing) (err error) {
 		get = append(get, milliseconds(time.Since(begun)))
 		begun = time.Now()
 		// A subject of a round that does not come: it is written once and nobody reads it.
-		if _, err := conn.PutOnce(w.ctx, w.name.Claim(uint64(rounds+r)), []byte("x")); err != nil {
+		if _, err := conn.PutOnce(w.ctx, w.name.Claim(stream.Round(rounds+r)), []byte("x")); err != nil {
 			return err
 		}
 		put = append(put, milliseconds(time.Since(begun)))

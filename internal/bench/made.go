@@ -56,7 +56,7 @@ func (s *sender) reports(round uint64, n, bundle int) ([]stream.Outgoing, error)
 	if err != nil {
 		return nil, err
 	}
-	if message, err = s.records.Latest(w.ctx, w.name.Opens(round)); err != nil {
+	if message, err = s.records.Latest(w.ctx, w.name.Opens(stream.Round(round))); err != nil {
 		return nil, err
 	}
 	open := new(wire.Open)
@@ -91,7 +91,7 @@ func (s *sender) reports(round uint64, n, bundle int) ([]stream.Outgoing, error)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, stream.Outgoing{Subject: w.name.Report(round, open.Attempt), ID: ids[0], Data: data})
+		out = append(out, stream.Outgoing{Subject: w.name.Report(stream.Round(round), stream.Attempt(open.Attempt)), ID: ids[0], Data: data})
 		n -= len(ids)
 	}
 	return out, nil

@@ -139,7 +139,7 @@ func (v *visit) cursor(ctx context.Context, conn *natsjs.Conn) {
 	if err == nil {
 		var a stream.Address
 		a, err = stream.ParseSubject(m.Subject)
-		newest = a.Round
+		newest = uint64(a.Round)
 	}
 	if err != nil && !errors.Is(err, stream.ErrNotFound) {
 		v.find("cursor", natsjs.Warning, "cannot read rounds: %v", err)
@@ -153,7 +153,7 @@ func (v *visit) cursor(ctx context.Context, conn *natsjs.Conn) {
 	}
 	batch := error(nil)
 	if at.Round > 0 {
-		m, batch = conn.Get(ctx, v.Task.Batch(at.Round))
+		m, batch = conn.Get(ctx, v.Task.Batch(stream.Round(at.Round)))
 	}
 	switch {
 	case newest < at.Round, errors.Is(batch, stream.ErrNotFound), at.Round > 0 && batch == nil && stream.HashOf(m.Data) != stream.Hash(at.BatchHash):

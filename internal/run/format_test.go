@@ -202,7 +202,7 @@ func goesOn(t *testing.T, dir string, spec []string) {
 	learning, err := service.New(service.Config{Task: name, Records: broker, Store: upTo{store, lastRound}, Identity: learner, Build: BuildAlgorithm,
 		Prepare: func() (*wire.Task, error) { return nil, errors.New("planned anew") },
 		Observer: &answering{answer: func(r uint64) {
-			if _, err := broker.PutOnce(t.Context(), name.Batch(r), batches[name.Batch(r)]); err != nil {
+			if _, err := broker.PutOnce(t.Context(), name.Batch(stream.Round(r)), batches[name.Batch(stream.Round(r))]); err != nil {
 				t.Error(err)
 			}
 		}}})

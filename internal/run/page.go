@@ -89,12 +89,12 @@ func onBroker(board *dashboard.Board, conn *natsjs.Conn, name stream.Task) func(
 		if round == 0 || !conn.Connected() {
 			return
 		}
-		m, err := conn.Latest(ctx, name.Opens(round))
+		m, err := conn.Latest(ctx, name.Opens(stream.Round(round)))
 		if err != nil {
 			return // none yet, or a broker that does not answer, which shows elsewhere
 		}
 		if at, err := stream.ParseSubject(m.Subject); err == nil {
-			board.Opened(at.Round, at.Attempt)
+			board.Opened(uint64(at.Round), uint64(at.Attempt))
 		}
 	}
 }

@@ -71,7 +71,7 @@ func learnedOn(t testing.TB, broker stream.Records, name stream.Task, body *wire
 	t.Helper()
 	ctx := t.Context()
 	answer := answering{answer: func(r uint64) {
-		m, err := broker.Get(ctx, name.Round(r))
+		m, err := broker.Get(ctx, name.Round(stream.Round(r)))
 		if err != nil {
 			t.Error(err)
 			return
@@ -84,7 +84,7 @@ func learnedOn(t testing.TB, broker stream.Records, name stream.Task, body *wire
 		}
 		batch, err := mixer.Sign(zeroBatch(t, &round, stream.HashOf(canonical)))
 		if err == nil {
-			_, err = broker.PutOnce(ctx, name.Batch(r), batch)
+			_, err = broker.PutOnce(ctx, name.Batch(stream.Round(r)), batch)
 		}
 		if err != nil {
 			t.Error(err)

@@ -52,7 +52,7 @@ func TestCheckOfAnEndedTask(t *testing.T) {
 	h := recorded(t, newCast(t))
 	for what, stands := range map[string]func(stream.Address) bool{
 		"all of it":            everything,
-		"all but End":          until(h.last, true),
+		"all but End":          until(stream.Round(h.last), true),
 		"an older one":         until(2, false),
 		"one that lost it all": func(stream.Address) bool { return false },
 	} {

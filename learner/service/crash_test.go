@@ -108,10 +108,10 @@ func (w *world) committed(subject string, data []byte) {
 		return
 	}
 	reserved, open := ledger.Open()
-	if !open || reserved.Round != address.Round || address.Round != at.Cursor.Round+1 {
+	if !open || reserved.Round != uint64(address.Round) || reserved.Round != at.Cursor.Round+1 {
 		w.t.Errorf("put %s: no reservation of it is open after committed round %d", subject, at.Cursor.Round)
 	}
-	if want := w.budget; address.Round < w.rounds && reserved.Epsilon != want {
+	if want := w.budget; reserved.Round < w.rounds && reserved.Epsilon != want {
 		w.t.Errorf("round %d: reserved epsilon %v, the accountant says %v", address.Round, reserved.Epsilon, want)
 	}
 }

@@ -90,7 +90,7 @@ func (s *Service) endsAfter(r uint64, p past) bool {
 func (s *Service) awaitBatch(ctx context.Context, r uint64) (stream.Message, bool, error) {
 	for {
 		_, now := s.config.Finish.state() // before the look
-		msg, err := s.config.Records.Get(ctx, s.config.Task.Batch(r))
+		msg, err := s.config.Records.Get(ctx, s.config.Task.Batch(stream.Round(r)))
 		switch {
 		case err == nil:
 			s.answered()
@@ -100,7 +100,7 @@ func (s *Service) awaitBatch(ctx context.Context, r uint64) (stream.Message, boo
 		case errors.Is(err, stream.ErrRefused):
 			return stream.Message{}, false, err
 		case !errors.Is(err, stream.ErrNotFound):
-			s.failed(err, "cannot read yet, trying again", "subject", s.config.Task.Batch(r))
+			s.failed(err, "cannot read yet, trying again", "subject", s.config.Task.Batch(stream.Round(r)))
 		case now:
 			return stream.Message{}, false, nil
 		default:

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/panlearn/panlearn/state"
+	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
 )
@@ -117,7 +118,7 @@ func TestFinish(t *testing.T) {
 				}
 			})
 			w.ended(test.last, test.reason)
-			if _, err := w.broker.Get(t.Context(), name.Round(test.last+1)); err == nil {
+			if _, err := w.broker.Get(t.Context(), name.Round(stream.Round(test.last+1))); err == nil {
 				t.Errorf("%s: round %d stands", what, test.last+1)
 			}
 			_, before, _ := w.trace()

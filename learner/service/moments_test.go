@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/panlearn/panlearn/state"
+	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
@@ -44,7 +45,7 @@ func TestVoidMoments(t *testing.T) {
 	for i, step := range []uint64{1, 1, 1, 2, 3, 3, 4} { // rounds 1, 2 and 5 were void
 		r := uint64(i) + 1
 		var round wire.Round
-		if _, err := seal.Verify(public[name.Round(r)], w.learner.Public(), &round); err != nil {
+		if _, err := seal.Verify(public[name.Round(stream.Round(r))], w.learner.Public(), &round); err != nil {
 			t.Fatal(err)
 		}
 		moments := step == 1

@@ -10,6 +10,7 @@ import (
 
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/state"
+	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
@@ -72,7 +73,7 @@ func TestRoundsOfPhases(t *testing.T) {
 	} {
 		r := uint64(i) + 1
 		var round wire.Round
-		if _, err := seal.Verify(public[name.Round(r)], w.learner.Public(), &round); err != nil {
+		if _, err := seal.Verify(public[name.Round(stream.Round(r))], w.learner.Public(), &round); err != nil {
 			t.Fatal(err)
 		}
 		f := w.phases[want.phase]
@@ -211,7 +212,7 @@ func TestEndlessTask(t *testing.T) {
 	a, _, _ := worlds[0].trace()
 	b, _, _ := worlds[1].trace()
 	for r := uint64(1); r <= last; r++ {
-		if string(a[name.Round(r)]) != string(b[name.Round(r)]) {
+		if string(a[name.Round(stream.Round(r))]) != string(b[name.Round(stream.Round(r))]) {
 			t.Errorf("round %d of a run with restarts differs", r)
 		}
 	}

@@ -111,7 +111,7 @@ func TestOtherLearner(t *testing.T) {
 			over := make(chan struct{})
 			go func() {
 				defer close(over)
-				for r := uint64(1); r <= 2 && name.Round(r) != subject; r++ {
+				for r := uint64(1); r <= 2 && name.Round(stream.Round(r)) != subject; r++ {
 					w.answer(ctx, r)
 				}
 			}()

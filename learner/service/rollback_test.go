@@ -78,7 +78,7 @@ func (h *history) at(t *testing.T, k uint64, stands func(stream.Address) bool) *
 	}
 	order := []string{name.Stage(), name.Task()}
 	for r := uint64(1); r <= h.last; r++ {
-		order = append(order, name.Round(r), name.Batch(r))
+		order = append(order, name.Round(stream.Round(r)), name.Batch(stream.Round(r)))
 	}
 	for _, subject := range append(order, name.End()) {
 		if a, err := stream.ParseSubject(subject); err != nil || stands(a) {
@@ -89,7 +89,7 @@ func (h *history) at(t *testing.T, k uint64, stands func(stream.Address) bool) *
 }
 
 // until answers what stands when round r is announced, and perhaps answered.
-func until(r uint64, answered bool) func(stream.Address) bool {
+func until(r stream.Round, answered bool) func(stream.Address) bool {
 	return func(a stream.Address) bool {
 		switch a.Verb {
 		case "round":
@@ -150,9 +150,9 @@ func TestEveryPairOfCopies(t *testing.T) {
 	}
 	brokers := []copied{{what: "all of it", stands: everything, newest: h.last, batch: h.last, ended: true}}
 	for r := uint64(0); r <= h.last; r++ {
-		brokers = append(brokers, copied{fmt.Sprintf("round %d", r), until(r, false), r, max(r, 1) - 1, false})
+		brokers = append(brokers, copied{fmt.Sprintf("round %d", r), until(stream.Round(r), false), r, max(r, 1) - 1, false})
 		if r > 0 {
-			brokers = append(brokers, copied{fmt.Sprintf("round %d and its batch", r), until(r, true), r, r, false})
+			brokers = append(brokers, copied{fmt.Sprintf("round %d and its batch", r), until(stream.Round(r), true), r, r, false})
 		}
 	}
 	outcomes := map[string]int{}
@@ -215,7 +215,7 @@ func TestCrashWhileApplyingAgain(t *testing.T) {
 		lived := false
 		for _, after := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {
-				w := h.at(t, 0, until(h.last, false))
+				w := h.at(t, 0, until(stream.Round(h.last), false))
 				w.accept = true
 				w.play(func(ctx context.Context) {
 					if _, lived = w.life(ctx, k, after); lived {
@@ -390,10 +390,10 @@ func TestPastOfAnotherLearner(t *testing.T) {
 		w.refused(accept, ErrOtherLearner, "going on after round 2 here", "over after round 2 there")
 	})
 	synctest.Test(t, func(t *testing.T) { // and a round after the end
-		w := h.at(t, h.last, until(h.last, true))
+		w := h.at(t, h.last, until(stream.Round(h.last), true))
 		round, _, _ := w.announced(t.Context(), 1)
 		round.Round = h.last + 2
-		w.put(t.Context(), name.Round(h.last+2), w.sign(w.learner, round))
+		w.put(t.Context(), name.Round(stream.Round(h.last+2)), w.sign(w.learner, round))
 		w.refused(accept, ErrOtherLearner, "over after round 4 here", "going on after round 5 there")
 	})
 }

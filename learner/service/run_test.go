@@ -118,7 +118,7 @@ func TestVoidRound(t *testing.T) {
 	rounds := make([]*wire.Round, 5)
 	for r := uint64(1); r <= 4; r++ {
 		rounds[r] = &wire.Round{}
-		if _, err := seal.Verify(public[name.Round(r)], w.learner.Public(), rounds[r]); err != nil {
+		if _, err := seal.Verify(public[name.Round(stream.Round(r))], w.learner.Public(), rounds[r]); err != nil {
 			t.Fatal(err)
 		}
 	}

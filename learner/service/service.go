@@ -202,7 +202,7 @@ func (s *Service) oneRound(ctx context.Context, c *core, past past) (*core, erro
 	if s.endsBefore(r, past) {
 		return s.abandon(ctx, c)
 	}
-	err := s.put(ctx, s.config.Task.Round(r), c.committed.NextRound, r) // r: the task, and r-1 rounds
+	err := s.put(ctx, s.config.Task.Round(stream.Round(r)), c.committed.NextRound, r) // r: the task, and r-1 rounds
 	if errors.Is(err, ErrOtherLearner) && s.config.AcceptRollback {
 		return nil, fmt.Errorf("%w; if the standing batches were just applied again, they gave other bytes: use the build of panlearn and the kind of machine that announced the round", err)
 	}

@@ -175,7 +175,7 @@ func (s *Service) lastBatch(ctx context.Context, at state.Cursor) error {
 
 // standingBatch reads the batch of a round that is known to be decided.
 func (s *Service) standingBatch(ctx context.Context, r uint64) (stream.Message, error) {
-	m, err := s.look(ctx, func() (stream.Message, error) { return s.config.Records.Get(ctx, s.config.Task.Batch(r)) }, true)
+	m, err := s.look(ctx, func() (stream.Message, error) { return s.config.Records.Get(ctx, s.config.Task.Batch(stream.Round(r))) }, true)
 	if errors.Is(err, stream.ErrNotFound) {
 		err = fmt.Errorf("%w: the batch of round %d was there and is gone: %s", ErrBrokerRolledBack, r, brokerWayOut)
 	}

@@ -185,7 +185,7 @@ func (w *world) get(ctx context.Context, subject string) *stream.Message {
 
 // announced is round r as it stands, with its manifest hash.
 func (w *world) announced(ctx context.Context, r uint64) (*wire.Round, stream.Hash, bool) {
-	m := w.get(ctx, name.Round(r))
+	m := w.get(ctx, name.Round(stream.Round(r)))
 	if m == nil {
 		return nil, stream.Hash{}, false
 	}
@@ -252,7 +252,7 @@ func (w *world) answer(ctx context.Context, r uint64) {
 	if w.voids[r] {
 		b = w.void(round, hash)
 	}
-	w.put(ctx, name.Batch(r), w.sign(w.stage, b))
+	w.put(ctx, name.Batch(stream.Round(r)), w.sign(w.stage, b))
 }
 
 // play runs lives of learners one after the other beside the stage, and stops the stage after the last.

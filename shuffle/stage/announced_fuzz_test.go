@@ -39,7 +39,7 @@ func FuzzAnnounced(f *testing.F) {
 		if signed, err = w.learner.Sign(&r); err != nil {
 			return
 		}
-		at, err := s.readRound(&stream.Message{Subject: w.name.Round(r.Round), Data: signed})
+		at, err := s.readRound(&stream.Message{Subject: w.name.Round(stream.Round(r.Round)), Data: signed})
 		if err != nil || at.mixer.Params.Dim > 1<<14 {
 			return
 		}
@@ -48,7 +48,7 @@ func FuzzAnnounced(f *testing.F) {
 			t.Fatalf("a round that was read cannot be opened: %v", err)
 		}
 		defer a.erase()
-		if got := a.examine(&stream.Message{Subject: w.name.Report(r.Round, 1), Sequence: 1, Data: make([]byte, 64)}); got == Accepted {
+		if got := a.examine(&stream.Message{Subject: w.name.Report(stream.Round(r.Round), 1), Sequence: 1, Data: make([]byte, 64)}); got == Accepted {
 			t.Error("64 zeros are a report")
 		}
 		if a.largest <= 0 || a.mixer.Users() != 0 {

@@ -87,9 +87,9 @@ func (a *attempt) admit(m *stream.Message) Reason {
 	switch {
 	case err != nil || at.Verb != "report" || at.Task != a.Task:
 		return Malformed
-	case at.Round != a.round.number:
+	case uint64(at.Round) != a.round.number:
 		return WrongRound
-	case at.Attempt != a.number:
+	case uint64(at.Attempt) != a.number:
 		return WrongAttempt
 	case at.Shard != a.context.Shard:
 		return WrongShard

@@ -36,7 +36,7 @@ func (w *world) attempt(number uint64) (*attempt, *invitation) {
 }
 
 func (w *world) message(in *invitation, sequence uint64, data []byte) *stream.Message {
-	return &stream.Message{Subject: w.name.Report(in.round, in.attempt), Sequence: sequence, Data: data}
+	return &stream.Message{Subject: w.name.Report(stream.Round(in.round), stream.Attempt(in.attempt)), Sequence: sequence, Data: data}
 }
 
 // TestReasons: each way in which a report can be wrong, alone, is named, and none of them moves a total.

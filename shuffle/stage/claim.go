@@ -20,7 +20,7 @@ func (*claiming) footing() footing { return bound }
 func (p *claiming) abandon()       { p.release.erase() }
 
 func (p *claiming) next(time.Time) step {
-	return step{verb: put, subject: p.Task.Claim(p.release.round.number), data: p.release.claim}
+	return step{verb: put, subject: p.Task.Claim(stream.Round(p.release.round.number)), data: p.release.claim}
 }
 
 func (p *claiming) took(now time.Time, _ step, r result) (phase, error) {
@@ -54,7 +54,7 @@ func (*releasing) footing() footing { return bound }
 func (p *releasing) abandon()       { p.release.erase() }
 
 func (p *releasing) next(time.Time) step {
-	return step{verb: put, subject: p.Task.Batch(p.release.round.number), data: p.release.batch}
+	return step{verb: put, subject: p.Task.Batch(stream.Round(p.release.round.number)), data: p.release.batch}
 }
 
 func (p *releasing) took(now time.Time, _ step, r result) (phase, error) {
@@ -98,7 +98,7 @@ func (p *contested) next(time.Time) step {
 	if p.pending() {
 		return p.wait()
 	}
-	return step{verb: get, subject: p.Task.Batch(p.number)}
+	return step{verb: get, subject: p.Task.Batch(stream.Round(p.number))}
 }
 
 func (p *contested) took(now time.Time, s step, r result) (phase, error) {
@@ -136,7 +136,7 @@ func (p *voiding) String() string { return fmt.Sprintf("voiding round %d", p.num
 func (*voiding) footing() footing { return leased }
 
 func (p *voiding) next(time.Time) step {
-	return step{verb: put, subject: p.Task.Batch(p.number), data: p.data}
+	return step{verb: put, subject: p.Task.Batch(stream.Round(p.number)), data: p.data}
 }
 
 func (p *voiding) took(_ time.Time, _ step, r result) (phase, error) {
@@ -168,7 +168,7 @@ func (p *closing) String() string { return fmt.Sprintf("closing round %d", p.bat
 func (*closing) footing() footing { return bound }
 
 func (p *closing) next(time.Time) step {
-	return step{verb: put, subject: p.Task.Close(p.batch.Round, p.batch.Attempt), data: p.data}
+	return step{verb: put, subject: p.Task.Close(stream.Round(p.batch.Round), stream.Attempt(p.batch.Attempt)), data: p.data}
 }
 
 func (p *closing) took(_ time.Time, _ step, r result) (phase, error) {
@@ -203,9 +203,9 @@ func (*sweeping) footing() footing { return leased }
 
 func (p *sweeping) next(time.Time) step {
 	if !p.counted {
-		return step{verb: latest, subject: p.Task.Opens(p.number)}
+		return step{verb: latest, subject: p.Task.Opens(stream.Round(p.number))}
 	}
-	return step{verb: purge, subject: p.Task.Report(p.number, p.attempt)}
+	return step{verb: purge, subject: p.Task.Report(stream.Round(p.number), stream.Attempt(p.attempt))}
 }
 
 func (p *sweeping) took(_ time.Time, _ step, r result) (phase, error) {

@@ -39,7 +39,7 @@ func (*opening) footing() footing { return leased }
 func (p *opening) abandon()       { p.attempt.erase() }
 
 func (p *opening) next(time.Time) step {
-	return step{verb: put, subject: p.Task.Open(p.attempt.round.number, p.attempt.number), data: p.data}
+	return step{verb: put, subject: p.Task.Open(stream.Round(p.attempt.round.number), stream.Attempt(p.attempt.number)), data: p.data}
 }
 
 func (p *opening) took(now time.Time, _ step, r result) (phase, error) {
@@ -105,7 +105,7 @@ func (p *collecting) next(now time.Time) step {
 	case p.noBatch:
 		return step{verb: get, subject: p.Task.End()}
 	default:
-		return step{verb: get, subject: p.Task.Batch(p.attempt.round.number)}
+		return step{verb: get, subject: p.Task.Batch(stream.Round(p.attempt.round.number))}
 	}
 	s := step{verb: fetch, max: int(min(uint64(p.Prefetch), p.attempt.room())), until: now.Add(p.Poll)}
 	if at := p.attempt.deadlineAt(); at.After(now) && at.Before(s.until) {

@@ -25,12 +25,12 @@ func (in *invitation) of(task stream.Task, id [16]byte) (seal.Context, string) {
 	if shard > 0 {
 		c.Shard, c.Public = shard, in.keys[shard-1]
 	}
-	return c, task.ReportTo(in.round, in.attempt, shard)
+	return c, task.ReportTo(stream.Round(in.round), stream.Attempt(in.attempt), shard)
 }
 
 // invited waits for an Open of a round whose attempt is above a number, as devices do.
 func (w *world) invited(ctx context.Context, r, above uint64) *invitation {
-	announced := w.get(ctx, w.name.Round(r))
+	announced := w.get(ctx, w.name.Round(stream.Round(r)))
 	if announced == nil {
 		return nil
 	}
@@ -42,7 +42,7 @@ func (w *world) invited(ctx context.Context, r, above uint64) *invitation {
 	}
 	var seen uint64
 	for ; ctx.Err() == nil; time.Sleep(300 * time.Millisecond) {
-		m, err := w.broker.Latest(ctx, w.name.Opens(r))
+		m, err := w.broker.Latest(ctx, w.name.Opens(stream.Round(r)))
 		if err != nil || m.Sequence == seen {
 			continue
 		}
@@ -99,7 +99,7 @@ func (w *world) encode(r *wire.Report) []byte {
 func (w *world) send(ctx context.Context, in *invitation, data ...[]byte) {
 	pending := make([]stream.Outgoing, len(data))
 	for i := range data {
-		pending[i] = stream.Outgoing{Subject: w.name.Report(in.round, in.attempt), ID: randomID(), Data: data[i]}
+		pending[i] = stream.Outgoing{Subject: w.name.Report(stream.Round(in.round), stream.Attempt(in.attempt)), ID: randomID(), Data: data[i]}
 		var r wire.Report
 		if stream.Unmarshal(data[i], &r) == nil {
 			_, pending[i].Subject = in.of(w.name, [16]byte(r.Ids[0]))
@@ -154,7 +154,7 @@ func (w *world) users(r uint64) []uint64 {
 func (w *world) crowd(ctx context.Context) {
 	for r := uint64(1); ctx.Err() == nil; r++ {
 		if r*w.task.Plan.Phases[0].Cohort > uint64(w.params.Dim) {
-			if w.get(ctx, w.name.Round(r)) != nil {
+			if w.get(ctx, w.name.Round(stream.Round(r))) != nil {
 				w.t.Errorf("round %d needs more users than the world has: give plan.spares", r)
 			}
 			return
@@ -164,7 +164,7 @@ func (w *world) crowd(ctx context.Context) {
 		go func() {
 			defer close(watched)
 			defer over()
-			w.get(round, w.name.Batch(r))
+			w.get(round, w.name.Batch(stream.Round(r)))
 		}()
 		var attempt uint64
 		for {
@@ -205,7 +205,7 @@ func (w *world) audit() (real, void int) {
 			return real, void
 		}
 		var c wire.Close
-		closed, err := w.broker.Get(context.Background(), w.name.Close(r, b.Attempt))
+		closed, err := w.broker.Get(context.Background(), w.name.Close(stream.Round(r), stream.Attempt(b.Attempt)))
 		if err == nil {
 			_, err = seal.Verify(closed.Data, w.stage.Public(), &c)
 		}

@@ -36,7 +36,7 @@ type wrong struct {
 // newWrongdoer makes one report of each kind. counted is a report that is in the totals already.
 func (w *world) newWrongdoer(in *invitation, counted []byte) *wrongdoer {
 	d := &wrongdoer{w: w, in: in, rng: rand.New(rand.NewPCG(1, 2))}
-	here := w.name.Report(in.round, in.attempt)
+	here := w.name.Report(stream.Round(in.round), stream.Attempt(in.attempt))
 	under := func(change func(*seal.Context)) []byte {
 		other := *in
 		change(&other.context)
@@ -53,8 +53,8 @@ func (w *world) newWrongdoer(in *invitation, counted []byte) *wrongdoer {
 	high := w.plaintext(0)
 	high[0] |= 3 // two bits a count, whose highest is 2
 	d.kinds = []wrong{
-		{WrongRound, w.name.Report(in.round+7, 1), counted},
-		{WrongAttempt, w.name.Report(in.round, in.attempt+1), counted},
+		{WrongRound, w.name.Report(stream.Round(in.round+7), 1), counted},
+		{WrongAttempt, w.name.Report(stream.Round(in.round), stream.Attempt(in.attempt+1)), counted},
 		{WrongTask, here, changed(func(r *wire.Report) { r.TaskHash = make([]byte, stream.HashSize) })},
 		{Malformed, here, []byte("not a report")},
 		{Malformed, here, append(bytes.Clone(counted), 0xf8, 0x7f, 1)},
@@ -176,7 +176,7 @@ func rejectsOf(n map[Reason]uint64) []*wire.Reject {
 func (w *world) await(ctx context.Context, r uint64) (*wire.Batch, stream.Message) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
-	if w.get(ctx, w.name.Batch(r)) == nil {
+	if w.get(ctx, w.name.Batch(stream.Round(r))) == nil {
 		w.t.Fatal("no batch")
 	}
 	return w.batch(r)

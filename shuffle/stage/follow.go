@@ -50,7 +50,7 @@ func (p *settling) next(time.Time) step {
 	if p.pending() {
 		return p.wait()
 	}
-	return step{verb: get, subject: p.Task.Batch(p.number)}
+	return step{verb: get, subject: p.Task.Batch(stream.Round(p.number))}
 }
 
 func (p *settling) took(now time.Time, s step, r result) (phase, error) {
@@ -94,7 +94,7 @@ func (p *awaiting) next(time.Time) step {
 	case p.noEnd:
 		return step{verb: get, subject: p.Task.End()}
 	}
-	return step{verb: get, subject: p.Task.Round(p.number)}
+	return step{verb: get, subject: p.Task.Round(stream.Round(p.number))}
 }
 
 func (p *awaiting) took(now time.Time, s step, r result) (phase, error) {
@@ -150,13 +150,13 @@ func (*inspecting) footing() footing { return leased }
 func (p *inspecting) next(time.Time) step {
 	switch {
 	case !p.claimed:
-		return step{verb: get, subject: p.Task.Claim(p.number)}
+		return step{verb: get, subject: p.Task.Claim(stream.Round(p.number))}
 	case !p.counted:
-		return step{verb: latest, subject: p.Task.Opens(p.number)}
+		return step{verb: latest, subject: p.Task.Opens(stream.Round(p.number))}
 	case !p.closed:
-		return step{verb: get, subject: p.Task.Close(p.number, p.attempt)}
+		return step{verb: get, subject: p.Task.Close(stream.Round(p.number), stream.Attempt(p.attempt))}
 	}
-	return step{verb: purge, subject: p.Task.Report(p.number, p.attempt)}
+	return step{verb: purge, subject: p.Task.Report(stream.Round(p.number), stream.Attempt(p.attempt))}
 }
 
 func (p *inspecting) took(now time.Time, s step, r result) (phase, error) {

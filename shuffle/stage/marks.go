@@ -54,14 +54,14 @@ type marked struct {
 // PutOnce implements stream.Records.
 func (m *marked) PutOnce(ctx context.Context, subject string, data []byte) (stream.PutResult, error) {
 	if a, err := stream.ParseSubject(subject); err == nil && a.Verb == "claim" {
-		ours, err := m.facts.Marks.Claim(m.facts.taskHash, a.Round, m.facts.Instance)
+		ours, err := m.facts.Marks.Claim(m.facts.taskHash, uint64(a.Round), m.facts.Instance)
 		if err != nil {
 			return stream.PutResult{}, fmt.Errorf("mark round %d before it is claimed: %w", a.Round, err)
 		}
 		if !ours {
 			return stream.PutResult{}, errMarked
 		}
-		m.claimed = max(m.claimed, a.Round)
+		m.claimed = max(m.claimed, uint64(a.Round))
 	}
 	return m.Records.PutOnce(ctx, subject, data)
 }

@@ -145,7 +145,7 @@ func TestRolledBackTogether(t *testing.T) {
 			t.Errorf("%d real and %d void batches, want 4 and %d", real, void, claimed)
 		}
 		for r := uint64(1); r <= claimed; r++ {
-			if _, err := w.broker.Latest(t.Context(), w.name.Opens(r)); err == nil {
+			if _, err := w.broker.Latest(t.Context(), w.name.Opens(stream.Round(r))); err == nil {
 				t.Errorf("round %d was opened a second time", r)
 			}
 		}
@@ -163,7 +163,7 @@ type watchful struct {
 func (r *watchful) PutOnce(ctx context.Context, subject string, data []byte) (stream.PutResult, error) {
 	if a, _ := stream.ParseSubject(subject); a.Verb == "claim" {
 		r.seen++
-		if marked, _ := r.marks.Claimed(r.w.hash); marked != a.Round {
+		if marked, _ := r.marks.Claimed(r.w.hash); marked != uint64(a.Round) {
 			r.w.t.Errorf("claim of round %d is sent, round %d is marked", a.Round, marked)
 		}
 	}

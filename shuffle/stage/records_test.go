@@ -164,7 +164,7 @@ func TestAForeignOpenIsPassedOver(t *testing.T) {
 		w.announce(t.Context())
 		hash, _ := manifest.RoundHash(w.round(1, 1))
 		for a := uint64(1); a <= 3; a++ {
-			w.put(t.Context(), w.name.Open(1, a), w.sign(w.learner, &wire.Open{
+			w.put(t.Context(), w.name.Open(1, stream.Attempt(a)), w.sign(w.learner, &wire.Open{
 				Version: stream.Version, TaskHash: w.hash[:], Round: 1, Attempt: a, ManifestHash: hash[:],
 				Suite: wire.Suite_SUITE_NONE, Instance: make([]byte, 16),
 			}))

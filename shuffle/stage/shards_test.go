@@ -28,7 +28,7 @@ func (w *world) shared(workers int, change func(*Config)) func(*Config) {
 
 // opened is the number of shards of an attempt, 0 if there is no such attempt.
 func (w *world) opened(r, a uint64) int {
-	m, err := w.broker.Get(context.Background(), w.name.Open(r, a))
+	m, err := w.broker.Get(context.Background(), w.name.Open(stream.Round(r), stream.Attempt(a)))
 	if err != nil {
 		return 0
 	}
@@ -115,7 +115,7 @@ func TestUsersOfOneShard(t *testing.T) {
 					time.Sleep(700 * time.Millisecond)
 					w.flock(ctx, in, shard, u)
 				}
-				w.get(ctx, w.name.Batch(uint64(r+1)))
+				w.get(ctx, w.name.Batch(stream.Round(uint64(r+1))))
 				b, _ := w.batch(uint64(r + 1))
 				if b.Users != n || slices.Max(b.Totals) != 1 || in.attempt != 1 {
 					t.Errorf("shard %d, round %d: %d users, at most %d times, attempt %d", shard, r+1, b.Users, slices.Max(b.Totals), in.attempt)

@@ -82,7 +82,7 @@ func TestOpenSaysWhatDevicesNeed(t *testing.T) {
 			s := w.new(w.config())
 			go func() { done <- s.Run(ctx) }()
 			in := w.invited(ctx, 1, uint64(life))
-			m := w.get(ctx, w.name.Open(1, in.attempt))
+			m := w.get(ctx, w.name.Open(1, stream.Attempt(in.attempt)))
 			var o wire.Open
 			if _, err := w.new(w.config()).read(m, w.stage.Public(), &o); err == nil {
 				t.Error("a stage that knows no task took an Open")

@@ -79,9 +79,9 @@ func (p *answering) next(now time.Time) step {
 	switch {
 	case now.Before(p.until):
 	case p.attempt == nil:
-		return step{verb: get, subject: p.Task.Round(p.call.Round)}
+		return step{verb: get, subject: p.Task.Round(stream.Round(p.call.Round))}
 	case p.open:
-		return step{verb: get, subject: p.Task.Open(p.call.Round, p.call.Attempt)}
+		return step{verb: get, subject: p.Task.Open(stream.Round(p.call.Round), stream.Attempt(p.call.Attempt))}
 	}
 	return step{verb: wait, until: p.due()}
 }
@@ -90,9 +90,9 @@ func (p *answering) took(now time.Time, s step, r result) (phase, error) {
 	switch s.subject {
 	case "":
 		p.woken()
-	case p.Task.Round(p.call.Round):
+	case p.Task.Round(stream.Round(p.call.Round)):
 		return p.begin(now, r.message)
-	case p.Task.Open(p.call.Round, p.call.Attempt):
+	case p.Task.Open(stream.Round(p.call.Round), stream.Attempt(p.call.Attempt)):
 		return p.enter(now, r.message)
 	default:
 		if lost := p.bench.took(now, s, r, p.offer()); lost != nil {

@@ -153,7 +153,7 @@ func (w *world) get(ctx context.Context, subject string) *stream.Message {
 // batch is the verified batch of a round, nil if there is none.
 func (w *world) batch(r uint64) (*wire.Batch, stream.Message) {
 	w.t.Helper()
-	m, err := w.broker.Get(context.Background(), w.name.Batch(r))
+	m, err := w.broker.Get(context.Background(), w.name.Batch(stream.Round(r)))
 	if errors.Is(err, stream.ErrNotFound) {
 		return nil, m
 	}
@@ -186,8 +186,8 @@ func (w *world) learn(ctx context.Context) {
 	w.put(ctx, w.name.Task(), w.sign(w.learner, w.task))
 	var r, step uint64 = 1, 1
 	for ; step <= manifest.Steps(w.task.Plan); r++ {
-		w.put(ctx, w.name.Round(r), w.sign(w.learner, w.round(r, step)))
-		m := w.get(ctx, w.name.Batch(r))
+		w.put(ctx, w.name.Round(stream.Round(r)), w.sign(w.learner, w.round(r, step)))
+		m := w.get(ctx, w.name.Batch(stream.Round(r)))
 		if m == nil {
 			return
 		}

@@ -78,7 +78,7 @@ func (a address) shard(id [16]byte) (seal.Context, string) {
 	if c.Shard = stream.ShardOf(id, len(a.keys)); c.Shard > 0 {
 		c.Public = a.keys[c.Shard-1]
 	}
-	return c, a.task.ReportTo(a.round, c.Attempt, c.Shard)
+	return c, a.task.ReportTo(stream.Round(a.round), stream.Attempt(c.Attempt), c.Shard)
 }
 
 func (g *gateway) address(r *round) address {

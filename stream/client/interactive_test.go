@@ -277,7 +277,7 @@ func TestHostileSteps(t *testing.T) {
 			w.put(ctx, w.name.Task(), w.learner, w.task)
 			say := func(rs [2]uint64) {
 				m := w.round(rs[0], rs[1])
-				w.put(ctx, w.name.Round(rs[0]), w.learner, m)
+				w.put(ctx, w.name.Round(stream.Round(rs[0])), w.learner, m)
 				hash, err := manifest.RoundHash(m)
 				must(t, err)
 				w.open(ctx, rs[0], 1, hash)

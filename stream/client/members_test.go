@@ -165,7 +165,7 @@ func TestMembersDrawNoLots(t *testing.T) {
 			if r == 2 {
 				open.JoinProbability = 1 // in 2^32
 			}
-			w.put(ctx, w.name.Open(r, 1), w.stage, open)
+			w.put(ctx, w.name.Open(stream.Round(r), 1), w.stage, open)
 			time.Sleep(10 * time.Second)
 			if n := w.reports(r, 1); n != 1 {
 				t.Errorf("round %d: %d reports, want 1", r, n)

@@ -142,7 +142,7 @@ func TestScalesStayAsTheyAre(t *testing.T) {
 			if r == 4 {
 				m.Scales[2] = 0.25
 			}
-			w.put(ctx, w.name.Round(r), w.learner, m)
+			w.put(ctx, w.name.Round(stream.Round(r)), w.learner, m)
 			time.Sleep(time.Minute)
 			select {
 			case err := <-outcome:

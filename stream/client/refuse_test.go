@@ -182,7 +182,7 @@ func greedy(t *testing.T, name string, trust accounting.Trust, change func(*wire
 	if number > 2 {
 		number = 2 // said on another subject than its own
 	}
-	_, err = again.broker.PutOnce(ctx, w.name.Round(number), data)
+	_, err = again.broker.PutOnce(ctx, w.name.Round(stream.Round(number)), data)
 	must(t, err)
 	hash, err := manifest.RoundHash(m)
 	if err != nil {

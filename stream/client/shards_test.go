@@ -43,13 +43,13 @@ func TestShardsOfAttempts(t *testing.T) {
 				open.Shards = append(open.Shards, &wire.Shard{PublicKey: key.Public(), Instance: bytes.Repeat([]byte{byte(i)}, 16), Seat: uint32(i)})
 				open.HandoverKey = []byte("nothing to a device")
 			}
-			w.put(ctx, w.name.Open(1, a), w.stage, open)
+			w.put(ctx, w.name.Open(1, stream.Attempt(a)), w.stage, open)
 			time.Sleep(30 * time.Second)
 			users, used := 0, map[uint32]bool{}
 			for _, m := range w.broker.Dump() {
 				at, err := stream.ParseSubject(m.Subject)
 				must(t, err)
-				if m.Stream != stream.Reports || at.Attempt != a {
+				if m.Stream != stream.Reports || at.Attempt != stream.Attempt(a) {
 					continue
 				}
 				var r wire.Report

@@ -111,20 +111,20 @@ func (s *spy) audit(w *world, others ...*spy) {
 				}
 				continue
 			}
-			if !s.noted[[16]byte(id)][a.Attempt] {
+			if !s.noted[[16]byte(id)][uint64(a.Attempt)] {
 				s.t.Errorf("a report was sent to attempt %d, which the store never knew", a.Attempt)
 			}
-			d := s.draws[key][a.Round]
+			d := s.draws[key][uint64(a.Round)]
 			if d.Report != [16]byte(id) {
 				s.t.Errorf("a report of another round was sent in round %d", a.Round)
 			} else if w.task.Suite == wire.Suite_SUITE_NONE && !bytes.Equal(d.Counts, r.Ciphertext[i*size:(i+1)*size]) {
 				s.t.Errorf("a retry in round %d sent other counts", a.Round)
 			}
-			if c := w.closed(a.Round, a.Attempt); c != nil && !c.Void && m.Sequence <= c.Cutoff {
+			if c := w.closed(uint64(a.Round), uint64(a.Attempt)); c != nil && !c.Void && m.Sequence <= c.Cutoff {
 				if opened[key] == nil {
 					opened[key] = map[uint64]bool{}
 				}
-				opened[key][a.Round] = true
+				opened[key][uint64(a.Round)] = true
 			}
 		}
 	}
@@ -188,7 +188,7 @@ func (s *spy) auditRounds(w *world, open map[uint64]bool, drawn map[uint64]clien
 // place is where the round that stands is in the plan.
 func (w *world) place(r uint64) (manifest.Place, *wire.Round) {
 	for _, m := range w.broker.Dump() {
-		if m.Subject != w.name.Round(r) {
+		if m.Subject != w.name.Round(stream.Round(r)) {
 			continue
 		}
 		var signed wire.Signed
@@ -205,7 +205,7 @@ func (w *world) place(r uint64) (manifest.Place, *wire.Round) {
 // closed is the Close of an attempt, nil if there is none.
 func (w *world) closed(r, a uint64) *wire.Close {
 	for _, m := range w.broker.Dump() {
-		if m.Subject == w.name.Close(r, a) {
+		if m.Subject == w.name.Close(stream.Round(r), stream.Attempt(a)) {
 			var signed wire.Signed
 			must(w.t, stream.Unmarshal(m.Data, &signed))
 			var c wire.Close

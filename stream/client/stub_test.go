@@ -29,7 +29,7 @@ func (w *world) openMessage(r, a uint64, manifest stream.Hash) *wire.Open {
 }
 
 func (w *world) open(ctx context.Context, r, a uint64, manifest stream.Hash) {
-	w.put(ctx, w.name.Open(r, a), w.stage, w.openMessage(r, a, manifest))
+	w.put(ctx, w.name.Open(stream.Round(r), stream.Attempt(a)), w.stage, w.openMessage(r, a, manifest))
 }
 
 func (w *world) closeMessage(c client.Closed) *wire.Close {
@@ -40,14 +40,14 @@ func (w *world) closeMessage(c client.Closed) *wire.Close {
 }
 
 func (w *world) close(ctx context.Context, c client.Closed) {
-	w.put(ctx, w.name.Close(c.Round, c.Attempt.Number), w.stage, w.closeMessage(c))
+	w.put(ctx, w.name.Close(stream.Round(c.Round), stream.Attempt(c.Attempt.Number)), w.stage, w.closeMessage(c))
 }
 
 // reports counts what was published to an attempt.
 func (w *world) reports(r, a uint64) int {
 	n := 0
 	for _, m := range w.broker.Dump() {
-		if m.Subject == w.name.Report(r, a) {
+		if m.Subject == w.name.Report(stream.Round(r), stream.Attempt(a)) {
 			n++
 		}
 	}

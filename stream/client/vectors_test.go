@@ -125,7 +125,7 @@ func (v *reportVector) fill(t *testing.T) {
 	v.Report, err = stream.Marshal(r)
 	must(t, err)
 	id := client.MessageID(ids[0], v.Attempt)
-	v.Subject, v.MessageID = v.Task.ReportTo(v.Round, v.Attempt, shard), id[:]
+	v.Subject, v.MessageID = v.Task.ReportTo(stream.Round(v.Round), stream.Attempt(v.Attempt), shard), id[:]
 }
 
 func reportVectors() []reportVector {

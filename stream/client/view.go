@@ -137,7 +137,7 @@ func (v *view) end(ctx context.Context, terms *Terms) (*wire.End, bool) {
 // floors, an attempt in shards is none: the accountant counts the floors of one worker.
 func (v *view) latestOpen(ctx context.Context, terms *Terms, round uint64, manifest stream.Hash) (*wire.Open, Attempt, bool) {
 	var o wire.Open
-	body, ok := v.verified(ctx, v.task.Opens(round), true, terms, terms.Task.StageKey, &o)
+	body, ok := v.verified(ctx, v.task.Opens(stream.Round(round)), true, terms, terms.Task.StageKey, &o)
 	if !ok {
 		return nil, Attempt{}, false
 	}
@@ -157,7 +157,7 @@ func (v *view) latestOpen(ctx context.Context, terms *Terms, round uint64, manif
 			len(stream.ShardKeys(&o)), terms.Spec.Privacy.Trust)
 	}
 	if err != nil {
-		v.ignore(v.task.Open(round, o.Attempt), err)
+		v.ignore(v.task.Open(stream.Round(round), stream.Attempt(o.Attempt)), err)
 		return nil, Attempt{}, false
 	}
 	return &o, Attempt{Number: o.Attempt, Open: stream.HashOf(body)}, true
@@ -168,7 +168,7 @@ func (v *view) latestOpen(ctx context.Context, terms *Terms, round uint64, manif
 // counts anybody.
 func (v *view) closed(ctx context.Context, terms *Terms, round, attempt uint64, manifest stream.Hash) (Closed, bool) {
 	var c wire.Close
-	subject := v.task.Close(round, attempt)
+	subject := v.task.Close(stream.Round(round), stream.Attempt(attempt))
 	if _, ok := v.verified(ctx, subject, false, terms, terms.Task.StageKey, &c); !ok {
 		return Closed{}, false
 	}
@@ -180,7 +180,7 @@ func (v *view) closed(ctx context.Context, terms *Terms, round, attempt uint64, 
 		return Closed{Round: round, Attempt: Attempt{Number: attempt}, Manifest: manifest, Cutoff: c.Cutoff, Void: true}, true
 	}
 	var o wire.Open
-	body, ok := v.verified(ctx, v.task.Open(round, attempt), false, terms, terms.Task.StageKey, &o)
+	body, ok := v.verified(ctx, v.task.Open(stream.Round(round), stream.Attempt(attempt)), false, terms, terms.Task.StageKey, &o)
 	if !ok {
 		return Closed{}, false
 	}

@@ -159,7 +159,7 @@ func (w *world) round(r, step uint64) *wire.Round {
 func (w *world) announce(ctx context.Context, r uint64) stream.Hash {
 	w.put(ctx, w.name.Task(), w.learner, w.task)
 	m := w.round(r, r)
-	w.put(ctx, w.name.Round(r), w.learner, m)
+	w.put(ctx, w.name.Round(stream.Round(r)), w.learner, m)
 	hash, err := manifest.RoundHash(m)
 	must(w.t, err)
 	return hash
@@ -170,7 +170,7 @@ func (w *world) learn(ctx context.Context) {
 	w.put(ctx, w.name.Task(), w.learner, w.task)
 	var r, step uint64 = 1, 1
 	for ; step <= manifest.Steps(w.task.Plan); r++ {
-		w.put(ctx, w.name.Round(r), w.learner, w.round(r, step))
+		w.put(ctx, w.name.Round(stream.Round(r)), w.learner, w.round(r, step))
 		b := w.batch(ctx, r)
 		if b == nil {
 			return
@@ -191,7 +191,7 @@ func (w *world) end(ctx context.Context, last uint64) {
 // batch waits for a round's batch; nil where the context ended first.
 func (w *world) batch(ctx context.Context, r uint64) *wire.Batch {
 	for ctx.Err() == nil {
-		m, err := w.broker.Get(ctx, w.name.Batch(r))
+		m, err := w.broker.Get(ctx, w.name.Batch(stream.Round(r)))
 		if err == nil {
 			var b wire.Batch
 			_, err := seal.Verify(m.Data, w.stage.Public(), &b)

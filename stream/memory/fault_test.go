@@ -81,7 +81,7 @@ func TestFaults(t *testing.T) {
 		}},
 		"latest lags by one": {once(memory.Latest, memory.Lag), func(b *memory.Broker, _ *memory.Reader) error {
 			for r := range uint64(3) {
-				if _, err := b.PutOnce(ctx, task.Round(r+1), []byte("x")); err != nil {
+				if _, err := b.PutOnce(ctx, task.Round(stream.Round(r+1)), []byte("x")); err != nil {
 					return err
 				}
 			}
@@ -99,7 +99,7 @@ func TestFaults(t *testing.T) {
 			}
 			<-ch
 			for _, want := range []int{0, 1} {
-				if _, err := b.PutOnce(ctx, task.Round(uint64(want)+1), []byte("x")); err != nil {
+				if _, err := b.PutOnce(ctx, task.Round(stream.Round(uint64(want)+1)), []byte("x")); err != nil {
 					return err
 				}
 				if len(ch) != want {
@@ -228,7 +228,7 @@ func run(t *testing.T, seed uint64) []string {
 	var log []string
 	say := func(v ...any) { log = append(log, fmt.Sprint(v...)) }
 	for i := range uint64(30) {
-		p, err := b.PutOnce(ctx, task.Round(i/3+1), []byte{byte(i)})
+		p, err := b.PutOnce(ctx, task.Round(stream.Round(i/3+1)), []byte{byte(i)})
 		say(p.Ours, p.Standing, err)
 		m, err := b.Latest(ctx, task.Rounds())
 		say(m, err)

@@ -158,7 +158,7 @@ func (o *operated) connections() []*server.ConnInfo {
 func works(t *testing.T, c *Conn, round uint64) error {
 	t.Helper()
 	ctx := t.Context()
-	if acks, err := c.Publish(ctx, []stream.Outgoing{{Subject: task.Report(round, 1), ID: [16]byte{byte(round)}, Data: []byte{byte(round)}}}); err != nil ||
+	if acks, err := c.Publish(ctx, []stream.Outgoing{{Subject: task.Report(stream.Round(round), 1), ID: [16]byte{byte(round)}, Data: []byte{byte(round)}}}); err != nil ||
 		acks[0].Status != stream.Stored {
 		return fmt.Errorf("publish: %v, %w", acks, err)
 	}

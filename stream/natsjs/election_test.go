@@ -105,11 +105,11 @@ func elections(t *testing.T, c *servers, admin *Conn, rounds int) {
 		for i := range stages {
 			group.Go(func() {
 				mine := fmt.Sprintf("stage %d, round %d", i, r)
-				claim := put(t, stage[i], name.Claim(r), mine)
+				claim := put(t, stage[i], name.Claim(stream.Round(r)), mine)
 				h.saw(claim.Standing)
 				if claim.Ours {
 					won.Add(1)
-					batch := put(t, stage[i], name.Batch(r), mine)
+					batch := put(t, stage[i], name.Batch(stream.Round(r)), mine)
 					h.saw(batch.Standing)
 					if !batch.Ours {
 						t.Errorf("%s was claimed, and %q stands", mine, batch.Standing.Data)
@@ -123,7 +123,7 @@ func elections(t *testing.T, c *servers, admin *Conn, rounds int) {
 			t.Fatalf("round %d: %d stages won the claim", r, won.Load())
 		}
 		stepDown(t, admin, name.Name(stream.Batches))
-		late := put(t, stage[r%stages], name.Batch(r), "somebody who was asleep")
+		late := put(t, stage[r%stages], name.Batch(stream.Round(r)), "somebody who was asleep")
 		if late.Ours {
 			t.Fatalf("round %d: a second batch stands", r)
 		}

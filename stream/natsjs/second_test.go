@@ -243,7 +243,7 @@ func secondID(t *testing.T, c *Conn, task stream.Task, o Options) {
 	// The id is forgotten when it is stored again on a subject that is free. Until then, and after, the batch stands.
 	last := uint64(1)
 	for r := uint64(2); last == 1; r++ {
-		probe, err := c.js.Publish(t.Context(), task.Batch(r), []byte("probe"), jetstream.WithMsgID("id"))
+		probe, err := c.js.Publish(t.Context(), task.Batch(stream.Round(r)), []byte("probe"), jetstream.WithMsgID("id"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -43,7 +43,7 @@ func putOnceRacersAgree(t *testing.T, b Broker) {
 		var group sync.WaitGroup
 		for i := range racers {
 			group.Go(func() {
-				results[i], errs[i] = b.PutOnce(ctx, task.Claim(round+1), []byte{byte(i)})
+				results[i], errs[i] = b.PutOnce(ctx, task.Claim(stream.Round(round+1)), []byte{byte(i)})
 			})
 		}
 		group.Wait()
@@ -72,10 +72,10 @@ func putOnceSurvivesLostAck(t *testing.T, b Broker) {
 	task := b.Task(t)
 	for round := uint64(1); round <= 3; round++ {
 		b.LoseAck(t)
-		if r := put(t, b, task.Round(round), []byte("ours")); !r.Ours || r.Standing.Sequence != round {
+		if r := put(t, b, task.Round(stream.Round(round)), []byte("ours")); !r.Ours || r.Standing.Sequence != round {
 			t.Fatalf("after a lost acknowledgement: %+v", r)
 		}
-		if r := put(t, b, task.Round(round), []byte("other")); r.Ours || string(r.Standing.Data) != "ours" {
+		if r := put(t, b, task.Round(stream.Round(round)), []byte("other")); r.Ours || string(r.Standing.Data) != "ours" {
 			t.Fatalf("another writer after a lost acknowledgement: %+v", r)
 		}
 	}
@@ -121,7 +121,7 @@ func getAndLatest(t *testing.T, b Broker) {
 	}
 	put(t, b, task.Task(), []byte("task"))
 	for r := uint64(1); r <= 12; r++ {
-		put(t, b, task.Round(r), []byte{byte(r)})
+		put(t, b, task.Round(stream.Round(r)), []byte{byte(r)})
 	}
 	put(t, b, task.End(), []byte("end"))
 	put(t, b, task.Open(7, 1), []byte("open 7 1"))

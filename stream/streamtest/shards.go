@@ -14,7 +14,7 @@ func queueShards(t *testing.T, b Broker) {
 	send := func(attempt uint64, shard uint32, first int) {
 		all := reports(task, 1, attempt, first, 10)
 		for i := range all {
-			all[i].Subject = task.ReportTo(1, attempt, shard)
+			all[i].Subject = task.ReportTo(1, stream.Attempt(attempt), shard)
 		}
 		publish(t, b, all)
 	}

@@ -116,7 +116,7 @@ func reports(task stream.Task, round, attempt uint64, first, n int) []stream.Out
 	all := make([]stream.Outgoing, n)
 	for i := range all {
 		r := &all[i]
-		r.Subject = task.Report(round, attempt)
+		r.Subject = task.Report(stream.Round(round), stream.Attempt(attempt))
 		binary.BigEndian.PutUint64(r.ID[:], uint64(first+i)+1)
 		r.Data = append([]byte(nil), r.ID[:]...)
 	}

@@ -41,7 +41,7 @@ func watchWakes(t *testing.T, b Broker) {
 	}
 	// Wakes that nobody takes are merged: a slow watcher holds up nobody.
 	for r := range uint64(50) {
-		put(t, b, task.Round(r+2), []byte("x"))
+		put(t, b, task.Round(stream.Round(r+2)), []byte("x"))
 	}
 	wake(t, one, "many rounds")
 }

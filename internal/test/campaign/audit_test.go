@@ -27,17 +27,18 @@ func (w *world) record() record {
 	for _, m := range w.broker.Dump() {
 		at, err := stream.ParseSubject(m.Subject)
 		must(err)
+		round := uint64(at.Round)
 		switch at.Verb {
 		case "round":
-			r.rounds[at.Round] = body(m.Data, &wire.Round{})
+			r.rounds[round] = body(m.Data, &wire.Round{})
 		case "open":
-			r.opens[at.Round] = append(r.opens[at.Round], body(m.Data, &wire.Open{}))
+			r.opens[round] = append(r.opens[round], body(m.Data, &wire.Open{}))
 		case "claim":
-			r.claims[at.Round] = body(m.Data, &wire.Claim{})
+			r.claims[round] = body(m.Data, &wire.Claim{})
 		case "close":
-			r.closes[at.Round] = append(r.closes[at.Round], body(m.Data, &wire.Close{}))
+			r.closes[round] = append(r.closes[round], body(m.Data, &wire.Close{}))
 		case "batch":
-			r.batches[at.Round] = body(m.Data, &wire.Batch{})
+			r.batches[round] = body(m.Data, &wire.Batch{})
 		case "end":
 			r.end = body(m.Data, &wire.End{})
 		}

@@ -116,7 +116,7 @@ func (w *world) onDisk(by *process, at stream.Address, data []byte) {
 	if err != nil {
 		return // closed since
 	}
-	if r, open := ledger.Open(); !open || r.Round != at.Round {
+	if r, open := ledger.Open(); !open || r.Round != uint64(at.Round) {
 		w.violate("%s announces round %d, which is not reserved", by.name, at.Round)
 	}
 }

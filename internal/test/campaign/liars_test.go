@@ -131,7 +131,7 @@ func announces() broken {
 // Commit implements state.Store.
 func (h herald) Commit(ctx context.Context, next state.Checkpoint, entries []state.Entry) error {
 	if r := next.Cursor.Round; r > 0 && len(next.NextRound) > 0 {
-		if _, err := h.link.PutOnce(ctx, name.Round(r+1), next.NextRound); err != nil {
+		if _, err := h.link.PutOnce(ctx, name.Round(stream.Round(r+1)), next.NextRound); err != nil {
 			return err
 		}
 	}

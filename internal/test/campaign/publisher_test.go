@@ -123,7 +123,7 @@ func (t *witness) Publish(ctx context.Context, reports []stream.Outgoing) ([]str
 		at, bad := stream.ParseSubject(r.Subject)
 		must(bad)
 		if acks[i].Sequence == 0 {
-			t.p.doubts[at.Round] = true
+			t.p.doubts[uint64(at.Round)] = true
 		}
 	}
 	return acks, err

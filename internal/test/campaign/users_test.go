@@ -138,7 +138,7 @@ func (w *world) auditUser(d *publisher, r record, user int, p client.Participati
 		calm = calm && b != nil && !b.Void && len(r.opens[t.round]) == 1 && !d.doubts[t.round]
 		for _, m := range copies[t] {
 			at, _ := stream.ParseSubject(m.Subject)
-			if b != nil && (at.Attempt != b.Attempt || m.Sequence <= b.Cutoff) {
+			if b != nil && (at.Attempt != stream.Attempt(b.Attempt) || m.Sequence <= b.Cutoff) {
 				below = true
 			}
 		}

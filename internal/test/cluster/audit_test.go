@@ -54,7 +54,7 @@ func (d *deployment) audit() {
 	for r := uint64(1); r <= uint64(status.Round); r++ {
 		var signed wire.Signed
 		var b wire.Batch
-		if err := stream.Unmarshal(d.get(name.Batch(r)).Data, &signed); err != nil {
+		if err := stream.Unmarshal(d.get(name.Batch(stream.Round(r))).Data, &signed); err != nil {
 			d.t.Fatal(err)
 		}
 		if err := stream.Unmarshal(signed.Body, &b); err != nil {

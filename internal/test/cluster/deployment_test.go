@@ -146,7 +146,7 @@ func (d *deployment) reached(round int) {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		_, err := d.conn.Get(d.ctx, name.Batch(uint64(round)))
+		_, err := d.conn.Get(d.ctx, name.Batch(stream.Round(uint64(round))))
 		if err == nil {
 			return
 		}

@@ -85,10 +85,10 @@ func outlive(ctx context.Context, t *testing.T, c *procs.Cluster, conn, rival *n
 		for i, stage := range []*natsjs.Conn{conn, rival} {
 			group.Go(func() {
 				mine := fmt.Sprintf("stage %d, round %d", i, round)
-				claim := put(ctx, t, stage, task.Claim(round), mine)
+				claim := put(ctx, t, stage, task.Claim(stream.Round(round)), mine)
 				h.saw(claim.Standing)
 				if won[i] = claim.Ours; won[i] {
-					batch := put(ctx, t, stage, task.Batch(round), mine)
+					batch := put(ctx, t, stage, task.Batch(stream.Round(round)), mine)
 					h.saw(batch.Standing)
 					if !batch.Ours {
 						t.Errorf("%s is claimed, and %q stands", mine, batch.Standing.Data)
@@ -108,7 +108,7 @@ func outlive(ctx context.Context, t *testing.T, c *procs.Cluster, conn, rival *n
 		if won[0] == won[1] {
 			t.Errorf("round %d: both stages won, or none: %v", round, won)
 		}
-		if late := put(ctx, t, rival, task.Batch(round), "somebody who was asleep"); late.Ours {
+		if late := put(ctx, t, rival, task.Batch(stream.Round(round)), "somebody who was asleep"); late.Ours {
 			t.Errorf("round %d: a second batch stands", round)
 		}
 		for len(taken) < (i+1)*n && ctx.Err() == nil {
@@ -124,7 +124,7 @@ func outlive(ctx context.Context, t *testing.T, c *procs.Cluster, conn, rival *n
 		if err := up(); err != nil {
 			t.Fatal(err)
 		}
-		if late := put(ctx, t, rival, task.Claim(round), "somebody who was asleep"); late.Ours {
+		if late := put(ctx, t, rival, task.Claim(stream.Round(round)), "somebody who was asleep"); late.Ours {
 			t.Errorf("round %d: a second claim stands", round)
 		}
 		if err := c.WaitHealthy(ctx); err != nil {
@@ -150,7 +150,7 @@ func outlive(ctx context.Context, t *testing.T, c *procs.Cluster, conn, rival *n
 func publish(ctx context.Context, t *testing.T, c *natsjs.Conn, task stream.Task, round uint64, n int) {
 	open := make([]stream.Outgoing, n)
 	for i := range open {
-		open[i] = stream.Outgoing{Subject: task.Report(round, 1), Data: fmt.Appendf(nil, "round %d, user %d", round, i)}
+		open[i] = stream.Outgoing{Subject: task.Report(stream.Round(round), 1), Data: fmt.Appendf(nil, "round %d, user %d", round, i)}
 		binary.BigEndian.PutUint64(open[i].ID[:], round)
 		binary.BigEndian.PutUint64(open[i].ID[8:], uint64(i))
 	}

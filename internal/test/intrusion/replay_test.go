@@ -39,10 +39,10 @@ func (w *world) replay(records stream.Records) {
 	copyOf(name.Task(), &body, w.learner)
 	for r := uint64(1); ; r++ {
 		round, batch := &wire.Round{}, &wire.Batch{}
-		if !copyOf(name.Round(r), round, w.learner) {
+		if !copyOf(name.Round(stream.Round(r)), round, w.learner) {
 			break
 		}
-		copyOf(name.Batch(r), batch, w.stage)
+		copyOf(name.Batch(stream.Round(r)), batch, w.stage)
 		w.rounds[r], w.batches[r] = round, batch
 	}
 	s, err := service.New(service.Config{Task: name, Records: broker, Store: &noting{state.NewMemory(), w.allowed}, Identity: w.learner,

@@ -53,7 +53,7 @@ func (w *world) mix(ctx context.Context, conn *natsjs.Conn) error {
 
 // open finds the key of the attempt that the stage opens now, as somebody would who looks into its memory.
 func (w *world) open(records stream.Records, round, number uint64) {
-	m, err := records.Get(context.Background(), name.Open(round, number))
+	m, err := records.Get(context.Background(), name.Open(stream.Round(round), stream.Attempt(number)))
 	must(err)
 	var o wire.Open
 	_, err = seal.Verify(m.Data, w.stage.Public(), &o)

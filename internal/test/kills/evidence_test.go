@@ -106,22 +106,22 @@ func (e *evidence) records(t testing.TB, conn *natsjs.Conn) {
 	for r := uint64(1); ; r++ {
 		one := &round{}
 		var found bool
-		if one.announced, found = get(t, e, conn, name.Round(r), learner, &wire.Round{}); !found {
+		if one.announced, found = get(t, e, conn, name.Round(stream.Round(r)), learner, &wire.Round{}); !found {
 			return
 		}
 		e.rounds[r] = one
-		if claim, found := get(t, e, conn, name.Claim(r), stage, &wire.Claim{}); found {
+		if claim, found := get(t, e, conn, name.Claim(stream.Round(r)), stage, &wire.Claim{}); found {
 			one.claim = claim
 		}
-		if batch, found := get(t, e, conn, name.Batch(r), stage, &wire.Batch{}); found {
+		if batch, found := get(t, e, conn, name.Batch(stream.Round(r)), stage, &wire.Batch{}); found {
 			one.batch = batch
 		}
 		for a := uint64(1); ; a++ {
-			if _, found := get(t, e, conn, name.Open(r, a), stage, &wire.Open{}); !found {
+			if _, found := get(t, e, conn, name.Open(stream.Round(r), stream.Attempt(a)), stage, &wire.Open{}); !found {
 				break
 			}
 			one.opens++
-			if c, found := get(t, e, conn, name.Close(r, a), stage, &wire.Close{}); found {
+			if c, found := get(t, e, conn, name.Close(stream.Round(r), stream.Attempt(a)), stage, &wire.Close{}); found {
 				one.closes = append(one.closes, c)
 			}
 		}

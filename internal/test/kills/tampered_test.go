@@ -34,7 +34,7 @@ func sound() *evidence {
 		for range 2 {
 			rows = append(rows, client.Participation{State: fate, Draw: client.Draw{Round: n}})
 		}
-		m := stream.Message{Subject: name.Batch(n), Sequence: n, Data: []byte{byte(n)}}
+		m := stream.Message{Subject: name.Batch(stream.Round(n)), Sequence: n, Data: []byte{byte(n)}}
 		e.standing[m.Subject], e.seen[m.Subject] = m, m.Data
 	}
 	e.ledger.Intact = true

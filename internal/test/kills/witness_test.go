@@ -87,7 +87,7 @@ func (w *witness) look(ctx context.Context) {
 	}
 	w.saw(m)
 	w.mu.Lock()
-	w.newest = max(w.newest, at.Round)
+	w.newest = max(w.newest, uint64(at.Round))
 	w.mu.Unlock()
 	subjects := []string{name.Task(), name.Stage(), name.End()}
 	for r := max(1, at.Round-1); r <= at.Round; r++ {
@@ -155,10 +155,10 @@ func notOnDisk(book map[string][]byte, c state.Checkpoint, err error) (all []str
 		case "end":
 			want = c.End
 		case "round":
-			if at.Round <= c.Cursor.Round {
+			if uint64(at.Round) <= c.Cursor.Round {
 				continue // its batch was applied since; the next round replaced it on the disk
 			}
-			if at.Round == c.Cursor.Round+1 {
+			if uint64(at.Round) == c.Cursor.Round+1 {
 				want = c.NextRound
 			}
 		default:

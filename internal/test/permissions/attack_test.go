@@ -224,9 +224,9 @@ func provoke(t *testing.T, s *scene, c *client, m *nats.Msg, subject string) boo
 	flush(t, c.nc)
 	for i := uint64(7); i <= 8; i++ {
 		s.report(t)
-		s.put(t, learner, task.Round(i), after)
-		s.put(t, stage, task.Open(i, 1), after)
-		s.put(t, stage, task.Batch(i), after)
+		s.put(t, learner, task.Round(stream.Round(i)), after)
+		s.put(t, stage, task.Open(stream.Round(i), 1), after)
+		s.put(t, stage, task.Batch(stream.Round(i)), after)
 	}
 	_, err := s.conn(t, stage).Swap(t.Context(), s.task.Lease(), 0, []byte(after))
 	if err != nil && !errors.Is(err, stream.ErrConflict) {

@@ -171,7 +171,7 @@ func (n *tenant) alone(t *testing.T, admin *natsjs.Conn, of *wire.Task) state.Ch
 	store := state.NewMemory()
 	defer store.Close()
 	answer := answering(func(r uint64) {
-		m, err := admin.Get(t.Context(), n.name.Batch(r))
+		m, err := admin.Get(t.Context(), n.name.Batch(stream.Round(r)))
 		if err == nil {
 			_, err = own.PutOnce(t.Context(), m.Subject, m.Data)
 		}

@@ -33,7 +33,7 @@ func put(t *testing.T, c *natsjs.Conn, round uint64) {
 	ctx, cancel := context.WithTimeout(t.Context(), startLimit)
 	defer cancel()
 	err := until(ctx, fmt.Sprintf("round %d to be written", round), func() error {
-		r, err := c.PutOnce(ctx, task.Round(round), []byte{byte(round)})
+		r, err := c.PutOnce(ctx, task.Round(stream.Round(round)), []byte{byte(round)})
 		if err == nil && !r.Ours {
 			return fatalError{fmt.Errorf("round %d: %x stands there", round, r.Standing.Data)}
 		}
@@ -51,7 +51,7 @@ func has(t *testing.T, c *natsjs.Conn, last uint64) {
 	defer cancel()
 	for r := uint64(1); r <= last; r++ {
 		err := until(ctx, fmt.Sprintf("round %d", r), func() error {
-			m, err := c.Get(ctx, task.Round(r))
+			m, err := c.Get(ctx, task.Round(stream.Round(r)))
 			if err == nil && (len(m.Data) != 1 || m.Data[0] != byte(r)) {
 				return fatalError{fmt.Errorf("round %d is %x", r, m.Data)}
 			}
