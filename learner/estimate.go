@@ -17,12 +17,11 @@ func EstimateMean(params randomizer.Params, totals []uint64, users, noiseTrials 
 	if err := params.Validate(); err != nil {
 		return Estimate{}, fmt.Errorf("estimate: %w", err)
 	}
-	if err := params.HeadRoom(users, 0); err != nil {
+	if err := params.HeadRoom(users); err != nil {
 		return Estimate{}, fmt.Errorf("estimate: %w", err)
 	}
-	if own := users * uint64(params.Trials); noiseTrials < own {
-		return Estimate{}, fmt.Errorf("estimate: noise trials %d, want at least users %d times Trials %d = %d",
-			noiseTrials, users, params.Trials, own)
+	if least := params.NoiseTrials(users, 0); noiseTrials < least {
+		return Estimate{}, fmt.Errorf("estimate: noise trials %d, want at least the %d of %d users", noiseTrials, least, users)
 	}
 	mean, err := params.Decode(nil, totals, users, noiseTrials)
 	if err != nil {

@@ -86,7 +86,7 @@ func (p Plan) Params(phase int) (randomizer.Params, error) {
 	}
 	dim, norm := p.Reported(phase)
 	out := randomizer.Params{Dim: dim, ClipNorm: norm,
-		Levels: uint32(privacy.Levels), Trials: uint32(privacy.Trials), Coin: coin}
+		Levels: uint32(privacy.Levels), Trials: uint32(privacy.Trials), FloorTrials: privacy.FloorTrials, Coin: coin}
 	if err := out.Validate(); err != nil {
 		return randomizer.Params{}, fmt.Errorf("plan: %w", err)
 	}

@@ -60,7 +60,7 @@ func TestPlanAndEstimatorAgree(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := learner.EstimateMean(params, make([]uint64, 124), p.Phases[0].Cohort, p.Phases[0].Cohort*p.Phases[0].Privacy.Trials+2*p.Phases[0].Privacy.FloorTrials)
+		e, err := learner.EstimateMean(params, make([]uint64, 124), p.Phases[0].Cohort, params.NoiseTrials(p.Phases[0].Cohort, p.Phases[0].Cohort))
 		if err != nil {
 			t.Fatal(err)
 		}

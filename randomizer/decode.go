@@ -24,16 +24,14 @@ func (p Params) Decode(dst []float64, totals []uint64, users, noiseTrials uint64
 	if users == 0 {
 		return nil, fmt.Errorf("decode: no users")
 	}
-	hi, most := bits.Mul64(users, uint64(p.Levels))
-	most, carry := bits.Add64(most, noiseTrials, 0)
-	if hi != 0 || carry != 0 || most >= 1<<63 {
-		return nil, fmt.Errorf("decode: users = %d with Levels = %d and noiseTrials = %d can make a total of 2^63",
-			users, p.Levels, noiseTrials)
+	most, err := p.MaxTotal(users, noiseTrials)
+	if err != nil {
+		return nil, fmt.Errorf("decode: %w", err)
 	}
 	// centre = 2^24 (expected total of vectors 0) = users g 2^23 + coin noiseTrials, below 2^88.
 	chi, clo := bits.Mul64(users*uint64(p.Levels), 1<<(CoinBits-1))
 	nhi, nlo := bits.Mul64(noiseTrials, uint64(p.Coin))
-	clo, carry = bits.Add64(clo, nlo, 0)
+	clo, carry := bits.Add64(clo, nlo, 0)
 	chi += nhi + carry
 	unit := 2 * p.ClipNorm / float64(p.Levels) / (1 << CoinBits)
 	dst = resize(dst, p.Dim)

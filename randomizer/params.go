@@ -15,8 +15,8 @@ const (
 	MaxClipNorm = 1e30    // L
 )
 
-// Params fixes one randomizer: what a device sends in a round and how totals are read. It is public, and the same
-// for all users of a round.
+// Params fixes the private sum of one round: what a device sends, what the stage adds, and how totals are read. It is public, and the
+// same for all users of a round.
 type Params struct {
 	// Dim is the number of coordinates d, extra coordinates included.
 	Dim int
@@ -28,6 +28,9 @@ type Params struct {
 	// Trials is b, the coin flips that a report adds to each coordinate. 0 sends no noise at all: right only where
 	// the noise is put in elsewhere.
 	Trials uint32
+	// FloorTrials is N_f, the flips of each of the two floors that the stage lays under every total, one before the first
+	// report and one after the last; devices add nothing of it. 0 lays none.
+	FloorTrials uint64
 	// Coin is the success probability p of a flip, in reports, floors and top-ups alike.
 	Coin Coin
 }
@@ -44,6 +47,8 @@ func (p Params) Validate() error {
 		return fmt.Errorf("params: Levels = %d is outside [1, %d]", p.Levels, MaxLevels)
 	case p.Trials > MaxTrials:
 		return fmt.Errorf("params: Trials = %d is above %d", p.Trials, uint32(MaxTrials))
+	case p.FloorTrials > MaxBinomialTrials:
+		return fmt.Errorf("params: FloorTrials = %d is above %d", p.FloorTrials, uint64(MaxBinomialTrials))
 	}
 	if err := p.Coin.Validate(); err != nil {
 		return fmt.Errorf("params: %w", err)
@@ -63,19 +68,53 @@ func (p Params) MaxCount() uint32 { return p.Levels + p.Trials }
 func (p Params) CountBits() int { return bits.Len32(p.MaxCount()) }
 
 // ReportBytes returns the length of every packed report, a function of Params alone.
-func (p Params) ReportBytes() int { return (p.Dim*p.CountBits() + 7) / 8 }
+func (p Params) ReportBytes() int { return ReportBytes(p.Dim, uint64(p.MaxCount())) }
 
-// HeadRoom refuses a cohort whose totals could reach 2^63. users is the largest number of reports that may be added
-// and floorTrials counts all trials that the mixer adds on top of the users' own.
-func (p Params) HeadRoom(users, floorTrials uint64) error {
-	hi, lo := bits.Mul64(users, uint64(p.MaxCount()))
-	sum, carry := bits.Add64(lo, floorTrials, 0)
-	if hi != 0 || carry != 0 || sum >= 1<<63 {
-		return fmt.Errorf("params: %d users of Levels + Trials = %d and %d further trials can make a total of 2^63; lower one of them",
-			users, p.MaxCount(), floorTrials)
-	}
-	return nil
+// ReportBytes returns the length of a packed report of dim counts of at most most.
+func ReportBytes(dim int, most uint64) int { return (dim*bits.Len64(most) + 7) / 8 }
+
+// Noise returns where the binomial trials in a total come from.
+func (p Params) Noise() Noise { return Noise{Report: uint64(p.Trials), Floor: p.FloorTrials} }
+
+// NoiseTrials returns the number of binomial trials in each total that a round planned for cohort users releases with users
+// reports: theirs, those of missing users, which the stage tops up, and both floors'. It wants users and a cohort with HeadRoom.
+func (p Params) NoiseTrials(users, cohort uint64) uint64 {
+	return p.Noise().Released(max(users, cohort))
 }
+
+// MaxTotal returns the largest total of users reports with noiseTrials trials in it, and an error from 2^63 on.
+func (p Params) MaxTotal(users, noiseTrials uint64) (uint64, error) {
+	hi, lo := bits.Mul64(users, uint64(p.Levels))
+	most, carry := bits.Add64(lo, noiseTrials, 0)
+	if hi != 0 || carry != 0 || most >= 1<<63 {
+		return 0, fmt.Errorf("params: %d users of Levels = %d with %d noise trials can make a total of 2^63; lower one of them",
+			users, p.Levels, noiseTrials)
+	}
+	return most, nil
+}
+
+// HeadRoom refuses a cohort whose totals could reach 2^63. users is the largest number of reports that may be added.
+func (p Params) HeadRoom(users uint64) error {
+	hi, trials := bits.Mul64(users, uint64(p.Trials))
+	if hi != 0 || trials >= 1<<63 {
+		trials = 1<<63 - 1 // what MaxTotal refuses
+	}
+	_, err := p.MaxTotal(users, trials+2*p.FloorTrials)
+	return err
+}
+
+// Noise says where the binomial trials in a total come from.
+type Noise struct {
+	Report uint64 // b, of every report
+	Floor  uint64 // N_f, of each of the two floors
+}
+
+// Released returns the trials in a released total in which that many users' reports are counted: their own and both floors'.
+func (n Noise) Released(users uint64) uint64 { return users*n.Report + 2*n.Floor }
+
+// Intruded returns the trials that hide that many users from one who looks at the running totals once, between two reports, and at the
+// release: their own and one floor, the front one before the look or the back one after it.
+func (n Noise) Intruded(users uint64) uint64 { return users*n.Report + n.Floor }
 
 // A Variance is that of one coordinate of an estimated sum, in squared units of the vector.
 type Variance struct {

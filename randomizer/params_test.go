@@ -55,11 +55,40 @@ func TestHeadRoom(t *testing.T) {
 		users, floor uint64
 		ok           bool
 	}{
-		{1<<32 - 1, 1<<31 - 1, true}, {1<<32 - 1, 1 << 31, false}, {1 << 32, 0, false}, {1 << 33, 0, false},
-		{math.MaxUint64, math.MaxUint64, false}, {0, 1<<63 - 1, true}, {1, math.MaxUint64, false},
+		{1<<32 - 1, 1<<30 - 1, true}, {1<<32 - 1, 1 << 30, false}, {1 << 32, 0, false}, {1 << 33, 0, false},
+		{math.MaxUint64, MaxBinomialTrials, false}, {0, MaxBinomialTrials, true}, {math.MaxUint64, 0, false},
 	} {
-		if err := p.HeadRoom(c.users, c.floor); (err == nil) != c.ok {
-			t.Errorf("HeadRoom(%d, %d) = %v, want ok = %v", c.users, c.floor, err, c.ok)
+		p.FloorTrials = c.floor
+		if err := p.HeadRoom(c.users); (err == nil) != c.ok {
+			t.Errorf("HeadRoom(%d) with floors of %d = %v, want ok = %v", c.users, c.floor, err, c.ok)
+		}
+	}
+}
+
+// TestNoiseTrials: every counted report, every missing one of the planned cohort, and two floors; an overfull cohort counts as it is.
+func TestNoiseTrials(t *testing.T) {
+	p := Params{Dim: 1, ClipNorm: 1, Levels: 4, Trials: 30, FloorTrials: 400, Coin: Fair}
+	for _, c := range []struct{ users, cohort, want uint64 }{
+		{10, 10, 300 + 800}, {4, 10, 300 + 800}, {12, 10, 360 + 800}, {0, 0, 800},
+	} {
+		if got := p.NoiseTrials(c.users, c.cohort); got != c.want {
+			t.Errorf("NoiseTrials(%d, %d) = %d, want %d", c.users, c.cohort, got, c.want)
+		}
+	}
+	if got := p.Noise().Intruded(2); got != 460 {
+		t.Errorf("an intruder sees two users behind %d trials, want their own 60 and one floor of 400", got)
+	}
+}
+
+// TestReportBytes is the plaintext size: fixed width, packed, padded to bytes.
+func TestReportBytes(t *testing.T) {
+	for _, c := range []struct {
+		dim  int
+		most uint64
+		want int
+	}{{1, 1, 1}, {100, 19 + 26, 75}, {784, 3, 196}, {3, 4 + 4, 2}, {3, 255 + 1, 4}} {
+		if got := ReportBytes(c.dim, c.most); got != c.want {
+			t.Errorf("%d counts of at most %d: %d bytes, want %d", c.dim, c.most, got, c.want)
 		}
 	}
 }

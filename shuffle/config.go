@@ -16,15 +16,12 @@ const MaxCohort = 1 << 32
 
 // Config fixes one attempt of a round.
 type Config struct {
-	// Params are the devices'.
+	// Params are the round's.
 	Params randomizer.Params
 	// Cohort is n, the number of users at which the mixer is full, at least 1.
 	Cohort uint64
 	// Minimum is the number of users below which nothing is released, in [1, Cohort].
 	Minimum uint64
-	// FloorTrials is N_f, the trials of one floor in each total: one floor goes in before the first report and one
-	// after the last. 0 lays none.
-	FloorTrials uint64
 	// MaxBundle is the largest number of users in one bundle; 0 means 1. The cohort can exceed Cohort by MaxBundle-1.
 	MaxBundle uint64
 	// Entropy makes a fresh generator, whenever one is needed. nil means randomizer.NewEntropy and is the only right
@@ -45,13 +42,11 @@ func (c Config) Validate() error {
 		return fmt.Errorf("mixer: Minimum = %d is outside [1, Cohort = %d]", c.Minimum, c.Cohort)
 	case bundle > c.Cohort:
 		return fmt.Errorf("mixer: MaxBundle = %d is above Cohort = %d", bundle, c.Cohort)
-	case c.FloorTrials > randomizer.MaxBinomialTrials:
-		return fmt.Errorf("mixer: FloorTrials = %d is above %d", c.FloorTrials, uint64(randomizer.MaxBinomialTrials))
 	}
 	missing := c.Cohort - c.Minimum
 	if hi, lo := bits.Mul64(missing, uint64(c.Params.Trials)); hi != 0 || lo > randomizer.MaxBinomialTrials {
 		return fmt.Errorf("mixer: a top-up for Cohort - Minimum = %d users with Trials = %d is above %d trials; raise Minimum",
 			missing, c.Params.Trials, uint64(randomizer.MaxBinomialTrials))
 	}
-	return c.Params.HeadRoom(c.Cohort+bundle-1, 2*c.FloorTrials)
+	return c.Params.HeadRoom(c.Cohort + bundle - 1)
 }

@@ -10,19 +10,21 @@ import (
 
 func TestConfigRefuses(t *testing.T) {
 	good := Config{
-		Params: randomizer.Params{Dim: 2, ClipNorm: 1, Levels: 4, Trials: 3, Coin: randomizer.Fair},
-		Cohort: 100, Minimum: 80, FloorTrials: 1000, MaxBundle: 10,
+		Params: randomizer.Params{Dim: 2, ClipNorm: 1, Levels: 4, Trials: 3, FloorTrials: 1000, Coin: randomizer.Fair},
+		Cohort: 100, Minimum: 80, MaxBundle: 10,
 	}
 	if err := good.Validate(); err != nil {
 		t.Fatal(err)
 	}
 	for field, breakIt := range map[string][]func(*Config){
-		"Dim":         {func(c *Config) { c.Params.Dim = 0 }},
-		"ClipNorm":    {func(c *Config) { c.Params.ClipNorm = math.NaN() }},
-		"Cohort":      {func(c *Config) { c.Cohort = 0 }, func(c *Config) { c.Cohort = MaxCohort + 1 }, func(c *Config) { c.Cohort = math.MaxUint64 }},
-		"Minimum":     {func(c *Config) { c.Minimum = 0 }, func(c *Config) { c.Minimum = 101 }},
-		"MaxBundle":   {func(c *Config) { c.MaxBundle = 101 }, func(c *Config) { c.MaxBundle = math.MaxUint64 }},
-		"FloorTrials": {func(c *Config) { c.FloorTrials = randomizer.MaxBinomialTrials + 1 }, func(c *Config) { c.FloorTrials = math.MaxUint64 }},
+		"Dim":       {func(c *Config) { c.Params.Dim = 0 }},
+		"ClipNorm":  {func(c *Config) { c.Params.ClipNorm = math.NaN() }},
+		"Cohort":    {func(c *Config) { c.Cohort = 0 }, func(c *Config) { c.Cohort = MaxCohort + 1 }, func(c *Config) { c.Cohort = math.MaxUint64 }},
+		"Minimum":   {func(c *Config) { c.Minimum = 0 }, func(c *Config) { c.Minimum = 101 }},
+		"MaxBundle": {func(c *Config) { c.MaxBundle = 101 }, func(c *Config) { c.MaxBundle = math.MaxUint64 }},
+		"FloorTrials": {
+			func(c *Config) { c.Params.FloorTrials = randomizer.MaxBinomialTrials + 1 }, func(c *Config) { c.Params.FloorTrials = math.MaxUint64 },
+		},
 		"raise Minimum": {func(c *Config) {
 			c.Params.Trials, c.Cohort, c.Minimum = randomizer.MaxTrials, 1<<14, 1
 		}},
@@ -51,8 +53,8 @@ func TestConfigHeadRoom(t *testing.T) {
 		ok            bool
 	}{{0, 0, true}, {1, 1<<30 - 1, true}, {1, 1 << 30, false}, {2, 0, false}} {
 		cfg := Config{
-			Params: randomizer.Params{Dim: 1, ClipNorm: 1, Levels: randomizer.MaxLevels, Trials: randomizer.MaxTrials, Coin: randomizer.Fair},
-			Cohort: 2863311530, Minimum: 2863311530, MaxBundle: c.bundle, FloorTrials: c.floor,
+			Params: randomizer.Params{Dim: 1, ClipNorm: 1, Levels: randomizer.MaxLevels, Trials: randomizer.MaxTrials, FloorTrials: c.floor, Coin: randomizer.Fair},
+			Cohort: 2863311530, Minimum: 2863311530, MaxBundle: c.bundle,
 		}
 		if err := cfg.Validate(); (err == nil) != c.ok {
 			t.Errorf("MaxBundle %d, FloorTrials %d: %v, want ok = %v", c.bundle, c.floor, err, c.ok)

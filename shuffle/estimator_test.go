@@ -22,6 +22,7 @@ func TestReleaseDecodesWithoutBias(t *testing.T) {
 		users int
 		floor uint64
 	}{{4, 0}, {6, 0}, {8, 0}, {4, 500}, {8, 500}} {
+		params.FloorTrials = c.floor
 		what := fmt.Sprintf("%d of %d users, floors of %d", c.users, cohort, c.floor)
 		seeds := dptest.Source(t, uint64(c.users)+c.floor)
 		entropy := func() rand.Source { return rand.NewChaCha8(dptest.Seed(seeds.Uint64())) }
@@ -32,7 +33,7 @@ func TestReleaseDecodesWithoutBias(t *testing.T) {
 		var samples []float64
 		var noise uint64
 		for range repeat {
-			m := mustMixer(t, Config{Params: params, Cohort: cohort, Minimum: 2, FloorTrials: c.floor, MaxBundle: size, Entropy: entropy})
+			m := mustMixer(t, Config{Params: params, Cohort: cohort, Minimum: 2, MaxBundle: size, Entropy: entropy})
 			for first := 0; first < c.users; {
 				// Singles up to one below the cohort, then as many as are left, at most a bundle.
 				n := 1

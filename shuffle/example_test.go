@@ -10,8 +10,8 @@ import (
 
 // One round of a cohort of 1000 users with floors: 990 reports arrive, one of them twice.
 func Example() {
-	params := randomizer.Params{Dim: 2, ClipNorm: 1, Levels: 64, Trials: 40, Coin: randomizer.Fair}
-	mixer, err := shuffle.NewMixer(shuffle.Config{Params: params, Cohort: 1000, Minimum: 900, FloorTrials: 10000})
+	params := randomizer.Params{Dim: 2, ClipNorm: 1, Levels: 64, Trials: 40, FloorTrials: 10000, Coin: randomizer.Fair}
+	mixer, err := shuffle.NewMixer(shuffle.Config{Params: params, Cohort: 1000, Minimum: 900})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -30,8 +30,8 @@ func intrudedBatches() map[string]*intruded {
 		users  int
 	}{"pan": {0, 5}, "pan below the cohort": {0, 4}, "shuffle+pan": {30, 5}, "shuffle+pan with top-up": {30, 3}} {
 		b := &intruded{users: c.users, cfg: Config{
-			Params: randomizer.Params{Dim: 3, ClipNorm: 1, Levels: 60000, Trials: c.trials, Coin: randomizer.Fair},
-			Cohort: 5, Minimum: 3, FloorTrials: 900, MaxBundle: 2,
+			Params: randomizer.Params{Dim: 3, ClipNorm: 1, Levels: 60000, Trials: c.trials, FloorTrials: 900, Coin: randomizer.Fair},
+			Cohort: 5, Minimum: 3, MaxBundle: 2,
 		}}
 		for u := range c.users {
 			b.reports = append(b.reports, []uint32{uint32(20011 + u), uint32(30011 + 7*u), uint32(40009 + 3*u)})
@@ -103,7 +103,7 @@ func dump(m *Mixer) dptest.Memory { return dptest.Dump(m, "floor") }
 
 func checkLaw(t *testing.T, m *Mixer) {
 	t.Helper()
-	fresh, err := randomizer.NewBinomial(m.cfg.FloorTrials, m.cfg.Params.Coin)
+	fresh, err := randomizer.NewBinomial(m.cfg.Params.FloorTrials, m.cfg.Params.Coin)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +176,7 @@ func TestIntrusionSeesAReportInTheTotalsAlone(t *testing.T) {
 func TestIntrusionFindsOneFloorUnderEveryReport(t *testing.T) {
 	for trust, b := range intrudedBatches() {
 		m := b.open(t)
-		front := b.noise(t, 0, b.cfg.FloorTrials)
+		front := b.noise(t, 0, b.cfg.Params.FloorTrials)
 		var states [][]uint64
 		look := func(k int) {
 			t.Helper()
@@ -250,8 +250,8 @@ func (b *intruded) checkBack(t *testing.T, trust string, states [][]uint64, rel 
 	if len(b.seeds) != made {
 		t.Fatalf("%s: %d generators, want %d", trust, len(b.seeds), made)
 	}
-	back := b.noise(t, made-1, b.cfg.FloorTrials)
-	if slices.Equal(back, b.noise(t, 0, b.cfg.FloorTrials)) {
+	back := b.noise(t, made-1, b.cfg.Params.FloorTrials)
+	if slices.Equal(back, b.noise(t, 0, b.cfg.Params.FloorTrials)) {
 		t.Errorf("%s: both floors are the same draw", trust)
 	}
 	for k, state := range states {
@@ -260,7 +260,7 @@ func (b *intruded) checkBack(t *testing.T, trust string, states [][]uint64, rel 
 			t.Errorf("%s: after %d reports the release is not state, later reports, top-up and back floor: %v, want %v", trust, k, rel.Totals, want)
 		}
 	}
-	if want := uint64(b.users)*uint64(b.cfg.Params.Trials) + missing + 2*b.cfg.FloorTrials; rel.NoiseTrials != want {
+	if want := uint64(b.users)*uint64(b.cfg.Params.Trials) + missing + 2*b.cfg.Params.FloorTrials; rel.NoiseTrials != want {
 		t.Errorf("%s: %d noise trials, want %d", trust, rel.NoiseTrials, want)
 	}
 }
@@ -271,11 +271,11 @@ func (b *intruded) checkBack(t *testing.T, trust string, states [][]uint64, rel 
 // False-alarm rate: 4 assertions of 1e-9.
 func TestFloorsAreIndependentDraws(t *testing.T) {
 	const trials, dim, repeat, users = 900, 500, 40, 4
-	p := randomizer.Params{Dim: dim, ClipNorm: 1, Levels: 40, Coin: randomizer.Fair}
+	p := randomizer.Params{Dim: dim, ClipNorm: 1, Levels: 40, FloorTrials: trials, Coin: randomizer.Fair}
 	rng := rand.New(dptest.Source(t, 77))
 	var front, back, both, apart []float64
 	for i := range repeat {
-		m := mustMixer(t, Config{Params: p, Cohort: users, Minimum: users, FloorTrials: trials}) // Entropy: the production default
+		m := mustMixer(t, Config{Params: p, Cohort: users, Minimum: users}) // Entropy: the production default
 		state := make([]uint64, dim)
 		before, after := make([]uint64, dim), make([]uint64, dim) // reports in the state, and later ones
 		k := i % (users + 1)
@@ -318,8 +318,8 @@ func TestFloorsAreIndependentDraws(t *testing.T) {
 // The source of generators holds nothing: the default is one and the same function value for all mixers, where a closure
 // over a seed or a generator would be a value for each.
 func TestDefaultEntropyHoldsNothing(t *testing.T) {
-	p := randomizer.Params{Dim: 1, ClipNorm: 1, Levels: 1, Coin: randomizer.Fair}
-	cfg := Config{Params: p, Cohort: 1, Minimum: 1, FloorTrials: 9}
+	p := randomizer.Params{Dim: 1, ClipNorm: 1, Levels: 1, FloorTrials: 9, Coin: randomizer.Fair}
+	cfg := Config{Params: p, Cohort: 1, Minimum: 1}
 	a, b := mustMixer(t, cfg), mustMixer(t, cfg)
 	value := func(m *Mixer) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&m.cfg.Entropy)) }
 	if value(a) != value(b) {

@@ -41,11 +41,9 @@ func NewMessages(rel Release, p randomizer.Params, limit uint64, entropy rand.So
 	if len(rel.Totals) != p.Dim {
 		return Messages{}, fmt.Errorf("messages: %d totals for Dim = %d", len(rel.Totals), p.Dim)
 	}
-	hi, each := bits.Mul64(rel.Users, uint64(p.Levels))
-	each, carry := bits.Add64(each, rel.NoiseTrials, 0)
-	if hi != 0 || carry != 0 || each > math.MaxInt64 {
-		return Messages{}, fmt.Errorf("messages: Users = %d with Levels = %d and NoiseTrials = %d are 2^63 messages or more",
-			rel.Users, p.Levels, rel.NoiseTrials)
+	each, err := p.MaxTotal(rel.Users, rel.NoiseTrials)
+	if err != nil {
+		return Messages{}, fmt.Errorf("messages: %w", err)
 	}
 	row := (each + 7) / 8
 	if hi, size := bits.Mul64(row, uint64(p.Dim)); hi != 0 || size > limit || size > math.MaxInt {

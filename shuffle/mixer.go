@@ -48,9 +48,9 @@ func NewMixer(cfg Config) (*Mixer, error) {
 		totals: make([]uint64, cfg.Params.Dim),
 		ids:    newIDSet(min(cfg.Cohort, 1<<20)),
 	}
-	if cfg.FloorTrials > 0 {
+	if floor := cfg.Params.FloorTrials; floor > 0 {
 		var err error
-		if m.floor, err = randomizer.NewBinomial(cfg.FloorTrials, cfg.Params.Coin); err != nil {
+		if m.floor, err = randomizer.NewBinomial(floor, cfg.Params.Coin); err != nil {
 			return nil, err
 		}
 		m.addNoise(m.floor)
@@ -144,15 +144,14 @@ func (m *Mixer) Close() (Release, error) {
 	if m.users < m.cfg.Minimum {
 		return Release{}, fmt.Errorf("close with %d users, Minimum = %d: %w", m.users, m.cfg.Minimum, ErrCohortTooSmall)
 	}
-	trials := uint64(m.cfg.Params.Trials)
-	noise := m.users*trials + 2*m.cfg.FloorTrials
-	if missing := m.cfg.Cohort - min(m.users, m.cfg.Cohort); missing > 0 && trials > 0 {
-		top, err := randomizer.NewBinomial(missing*trials, m.cfg.Params.Coin)
+	p := m.cfg.Params
+	noise := p.NoiseTrials(m.users, m.cfg.Cohort)
+	if missing := noise - p.NoiseTrials(m.users, 0); missing > 0 {
+		top, err := randomizer.NewBinomial(missing, p.Coin)
 		if err != nil {
 			return Release{}, fmt.Errorf("close: top-up: %w", err)
 		}
 		m.addNoise(top)
-		noise += missing * trials
 	}
 	if m.floor != nil {
 		m.addNoise(m.floor)

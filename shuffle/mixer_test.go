@@ -131,9 +131,9 @@ func TestMixerRefusesBundlesWhole(t *testing.T) {
 
 func TestMixerBelowMinimumChangesNothing(t *testing.T) {
 	p := hot(4)
-	p.Trials = 7
+	p.Trials, p.FloorTrials = 7, 50
 	made := 0
-	m := mustMixer(t, Config{Params: p, Cohort: 4, Minimum: 2, FloorTrials: 50, Entropy: func() rand.Source {
+	m := mustMixer(t, Config{Params: p, Cohort: 4, Minimum: 2, Entropy: func() rand.Source {
 		made++
 		return randomizer.NewEntropy()
 	}})
@@ -158,6 +158,7 @@ func TestMixerBelowMinimumChangesNothing(t *testing.T) {
 
 func TestMixerKeepsNothingAfterClose(t *testing.T) {
 	p := hot(3)
+	p.FloorTrials = 9
 	for _, end := range []func(*Mixer){
 		func(m *Mixer) {
 			if _, err := m.Close(); err != nil {
@@ -166,7 +167,7 @@ func TestMixerKeepsNothingAfterClose(t *testing.T) {
 		},
 		(*Mixer).Erase,
 	} {
-		m := mustMixer(t, Config{Params: p, Cohort: 3, Minimum: 3, FloorTrials: 9})
+		m := mustMixer(t, Config{Params: p, Cohort: 3, Minimum: 3})
 		m.Add(bundle(p, 0))
 		m.Add(bundle(p, 1))
 		m.Add(bundle(p, 2))
@@ -188,9 +189,9 @@ func TestMixerKeepsNothingAfterClose(t *testing.T) {
 // Generators are erased: what is left of one is what seed zero gives.
 func TestMixerErasesGenerators(t *testing.T) {
 	p := hot(2)
-	p.Trials = 5
+	p.Trials, p.FloorTrials = 5, 9
 	var made []*rand.ChaCha8
-	m := mustMixer(t, Config{Params: p, Cohort: 2, Minimum: 1, FloorTrials: 9, Entropy: func() rand.Source {
+	m := mustMixer(t, Config{Params: p, Cohort: 2, Minimum: 1, Entropy: func() rand.Source {
 		made = append(made, randomizer.NewEntropy())
 		return made[len(made)-1]
 	}})
@@ -227,14 +228,15 @@ func TestMixerNoiseLaw(t *testing.T) {
 	const repeat, dim = 100, 100 // coordinates are independent samples
 	for i, c := range []struct {
 		cfg   Config
+		floor uint64
 		users int
 		want  uint64
 	}{
-		{Config{Cohort: 10, Minimum: 3, FloorTrials: 400}, 4, 6*30 + 800},
-		{Config{Cohort: 10, Minimum: 3}, 4, 6 * 30},
-		{Config{Cohort: 4, Minimum: 3, FloorTrials: 2000}, 4, 4000},
+		{Config{Cohort: 10, Minimum: 3}, 400, 4, 6*30 + 800},
+		{Config{Cohort: 10, Minimum: 3}, 0, 4, 6 * 30},
+		{Config{Cohort: 4, Minimum: 3}, 2000, 4, 4000},
 	} {
-		c.cfg.Params = randomizer.Params{Dim: dim, ClipNorm: 1, Levels: 4, Trials: 30, Coin: randomizer.Fair / 2}
+		c.cfg.Params = randomizer.Params{Dim: dim, ClipNorm: 1, Levels: 4, Trials: 30, FloorTrials: c.floor, Coin: randomizer.Fair / 2}
 		seeds := dptest.Source(t, uint64(i))
 		c.cfg.Entropy = func() rand.Source { return rand.NewChaCha8(dptest.Seed(seeds.Uint64())) }
 		report := c.cfg.Params.Pack(nil, slices.Repeat([]uint32{2}, dim))
@@ -268,8 +270,8 @@ func TestMixerLaysTheFrontFloorFirst(t *testing.T) {
 	var samples []float64
 	for range repeat {
 		m := mustMixer(t, Config{
-			Params: randomizer.Params{Dim: dim, ClipNorm: 1, Levels: 4, Coin: randomizer.Fair},
-			Cohort: 4, Minimum: 3, FloorTrials: trials,
+			Params: randomizer.Params{Dim: dim, ClipNorm: 1, Levels: 4, FloorTrials: trials, Coin: randomizer.Fair},
+			Cohort: 4, Minimum: 3,
 			Entropy: func() rand.Source { return rand.NewChaCha8(dptest.Seed(seeds.Uint64())) },
 		})
 		for _, total := range m.totals {

@@ -84,7 +84,8 @@ func TestMergeRefuses(t *testing.T) {
 
 // TestFloorsAreOfOneMixer: with floors there is one worker.
 func TestFloorsAreOfOneMixer(t *testing.T) {
-	cfg := Config{Params: hot(3), Cohort: 2, Minimum: 1, FloorTrials: 100}
+	cfg := Config{Params: hot(3), Cohort: 2, Minimum: 1}
+	cfg.Params.FloorTrials = 100
 	if _, err := mustMixer(t, cfg).Part(); err == nil {
 		t.Error("a part with a floor")
 	}

@@ -152,7 +152,7 @@ func auditOf(accountant *accounting.Accountant, view audit.View, params randomiz
 	}
 	release.Rounds = int(m.UsersTogether * m.UsersTogether)
 	return mechanismAudit{m, audit.Config{
-		View: view, Params: params, Users: honest, FloorTrials: release.FloorTrials, Together: m.UsersTogether,
+		View: view, Params: params, Users: honest, Together: m.UsersTogether,
 		Claim: func(epsilon float64) (float64, error) {
 			f, err := accountant.ReleaseDelta(release, epsilon)
 			if view == audit.Intruder {

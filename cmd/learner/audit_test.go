@@ -136,7 +136,7 @@ func TestAuditsOfEveryMechanism(t *testing.T) {
 					continue // package audit tests its power
 				}
 				one.config.Params.Trials /= 4
-				one.config.FloorTrials /= 4
+				one.config.Params.FloorTrials /= 4
 				if auditPasses(t, one) {
 					t.Errorf("audit %d: a quarter of the noise passes", i)
 				}
@@ -154,7 +154,7 @@ func checkAuditOf(t *testing.T, job run.Job, phase int, one mechanismAudit) {
 	}
 	release := job.Plan.Phases[phase].Privacy.Release()
 	honest := release.HonestFraction.Floor(release.Users)
-	if one.config.Params != params || one.config.Users != honest || one.config.FloorTrials != release.FloorTrials || one.Cohort != job.Plan.Phases[phase].Cohort {
+	if one.config.Params != params || one.config.Users != honest || params.FloorTrials != release.FloorTrials || one.Cohort != job.Plan.Phases[phase].Cohort {
 		t.Errorf("phase %d runs %+v with %d users and floors of %d trials: %+v", phase+1, params, honest, release.FloorTrials, one)
 	}
 	hidden := map[audit.View]uint64{audit.Learner: honest*release.Trials + 2*release.FloorTrials,

@@ -140,7 +140,7 @@ func (j Job) Wire() (*wire.Task, error) {
 		if phase.Moments {
 			statistic = wire.Statistic_STATISTIC_SECOND_MOMENTS
 		}
-		mechanism := manifest.Mechanism(params, phase.Privacy.FloorTrials, bundleOf(suite, params, phase.Cohort))
+		mechanism := manifest.Mechanism(params, bundleOf(suite, params, phase.Cohort))
 		mechanism.Scores = uint32(j.Plan.Scores(i))
 		plan.Phases = append(plan.Phases, &wire.Phase{
 			Statistic: statistic, Users: phase.Users, Rounds: phase.Rounds, Cohort: phase.Cohort, Minimum: phase.Minimum, Mechanism: mechanism,

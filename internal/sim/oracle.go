@@ -50,7 +50,7 @@ type mixed struct {
 func (o *mixed) mean(q learner.Query, cohort []int32) (learner.Estimate, *shuffle.Release, error) {
 	var generators uint64
 	mixer, err := shuffle.NewMixer(shuffle.Config{Params: o.params, Cohort: uint64(len(cohort)), Minimum: min(o.phase.Minimum, uint64(len(cohort))),
-		FloorTrials: o.phase.Privacy.FloorTrials, Entropy: func() rand.Source {
+		Entropy: func() rand.Source {
 			generators++
 			return Entropy(o.seed, "mixer", q.Step, generators)
 		}})

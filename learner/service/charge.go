@@ -53,9 +53,13 @@ func (c *core) reserve(ledger *state.Ledger, r *wire.Round) (state.Entry, error)
 	if err != nil {
 		return state.Entry{}, err
 	}
+	params, err := manifest.Params(r.Mechanism)
+	if err != nil {
+		return state.Entry{}, err
+	}
 	budget := state.Cost{Epsilon: c.task.Plan.EpsilonBudget, Delta: c.task.Plan.Delta}
 	return ledger.Reserve(state.Entry{
-		Round: r.Round, Users: r.Minimum, NoiseTrials: r.Cohort*uint64(r.Mechanism.Trials) + 2*r.Mechanism.FloorTrials,
+		Round: r.Round, Users: r.Minimum, NoiseTrials: params.NoiseTrials(r.Minimum, r.Cohort),
 		Epsilon: cost.Epsilon, Delta: cost.Delta, TaskHash: state.Hash(c.taskHash),
 	}, budget, nil)
 }

@@ -182,8 +182,11 @@ func (c *core) check(subject string, b *wire.Batch) error {
 	if b.Users < c.round.Minimum || b.Users > most {
 		return fmt.Errorf("%d users: the round allows %d to %d", b.Users, c.round.Minimum, most)
 	}
-	want := max(b.Users, c.round.Cohort)*uint64(m.Trials) + 2*m.FloorTrials
-	if b.NoiseTrials != want {
+	params, err := manifest.Params(m)
+	if err != nil {
+		return err
+	}
+	if want := params.NoiseTrials(b.Users, c.round.Cohort); b.NoiseTrials != want {
 		return fmt.Errorf("%d noise trials: %d users of %d owe %d", b.NoiseTrials, b.Users, c.round.Cohort, want)
 	}
 	return nil

@@ -15,7 +15,7 @@ import (
 func preconditioned(t testing.TB, c cast) *world {
 	t.Helper()
 	w := newWorld(t, c, 0)
-	mechanism := func() *wire.Mechanism { return manifest.Mechanism(params, 0, bundle) }
+	mechanism := func() *wire.Mechanism { return manifest.Mechanism(params, bundle) }
 	w.phases = []*wire.Phase{
 		{Users: 41, Rounds: 1, Cohort: 41, Minimum: minimum, RoundsPerUser: 1, Mechanism: mechanism(), Statistic: wire.Statistic_STATISTIC_SECOND_MOMENTS},
 		{Users: 3*cohort + left, Rounds: 3, Cohort: cohort, Minimum: minimum, RoundsPerUser: 1, Mechanism: mechanism()},

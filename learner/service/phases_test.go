@@ -20,7 +20,7 @@ import (
 func phased(t testing.TB, c cast) *world {
 	t.Helper()
 	w := newWorld(t, c, 0)
-	mechanism := func() *wire.Mechanism { return manifest.Mechanism(params, 0, bundle) }
+	mechanism := func() *wire.Mechanism { return manifest.Mechanism(params, bundle) }
 	w.phases = []*wire.Phase{
 		{Users: 2*cohort + left, Rounds: 2, Cohort: cohort, Minimum: minimum, RoundsPerUser: 1, Mechanism: mechanism()},
 		{Users: 45, Rounds: 4, Cohort: 45, Minimum: minimum, RoundsPerUser: 4, Mechanism: mechanism(), Smoothing: 2},
@@ -158,7 +158,7 @@ func endless(t testing.TB, c cast) *world {
 	t.Helper()
 	w := newWorld(t, c, 0)
 	w.endless = true
-	w.phases = []*wire.Phase{{Users: 3*cohort + left, Rounds: 3, Cohort: cohort, Minimum: minimum, RoundsPerUser: 1, Mechanism: manifest.Mechanism(params, 0, bundle)}}
+	w.phases = []*wire.Phase{{Users: 3*cohort + left, Rounds: 3, Cohort: cohort, Minimum: minimum, RoundsPerUser: 1, Mechanism: manifest.Mechanism(params, bundle)}}
 	return w
 }
 

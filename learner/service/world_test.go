@@ -104,7 +104,7 @@ func (w *world) body() (*wire.Task, error) {
 	return &wire.Task{Life: make([]byte, stream.LifeSize), Suite: wire.Suite_SUITE_NONE, Declaration: []byte("{}"), Plan: &wire.Plan{
 		Algorithm: "psgd", Users: w.rounds*cohort + left, Trust: wire.Trust_TRUST_SHUFFLE, HonestFraction: "1",
 		Phases: []*wire.Phase{{Users: w.rounds*cohort + left, Rounds: w.rounds, Cohort: cohort, Minimum: minimum,
-			Mechanism: manifest.Mechanism(params, 0, bundle), RoundsPerUser: 1}},
+			Mechanism: manifest.Mechanism(params, bundle), RoundsPerUser: 1}},
 		Epsilon: w.budget, Delta: delta, EpsilonBudget: w.budget, Loss: "squared",
 	}}, nil
 }

@@ -3,11 +3,12 @@ package accounting
 import (
 	"fmt"
 	"math"
+
+	"github.com/panlearn/panlearn/randomizer"
 )
 
-// coinBits is the resolution of p: a multiple of 2^-coinBits is sampled exactly
-// from coinBits random bits, and keeps N*p an integer over 2^coinBits.
-const coinBits = 24
+// coinBits is the resolution of p, which keeps N*p an integer over 2^coinBits.
+const coinBits = randomizer.CoinBits
 
 // MaxTrials bounds the trials of one Mechanism, exclusively.
 const MaxTrials = 1 << 29
@@ -21,11 +22,11 @@ type binomial struct {
 
 // gridP returns p as k/2^24, or an error where it is not on the grid.
 func gridP(p float64) (int64, error) {
-	s := p * (1 << coinBits)
-	if !(p > 0 && p < 1) || s != math.Trunc(s) {
-		return 0, fmt.Errorf("p %v: want a multiple of 2^-24 strictly between 0 and 1", p)
+	c, err := randomizer.CoinFromFloat(p)
+	if err != nil {
+		return 0, fmt.Errorf("p %v: want a multiple of 2^-%d strictly between 0 and 1", p, coinBits)
 	}
-	return int64(s), nil
+	return int64(c), nil
 }
 
 func (b binomial) p() float64 { return float64(b.k) / (1 << coinBits) }

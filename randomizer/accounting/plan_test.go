@@ -193,19 +193,6 @@ func TestPlanRounds(t *testing.T) {
 	}
 }
 
-// TestPlanReport is the plaintext size: fixed width, packed, padded to bytes.
-func TestPlanReport(t *testing.T) {
-	for _, c := range []struct {
-		dim, g int
-		b      uint64
-		want   uint64
-	}{{1, 1, 0, 1}, {100, 19, 26, 75}, {784, 3, 0, 196}, {3, 4, 4, 2}, {3, 255, 1, 4}} {
-		if got := ReportBytes(c.dim, c.g, c.b); got != c.want {
-			t.Errorf("report of d=%d g=%d b=%d: %d bytes, want %d", c.dim, c.g, c.b, got, c.want)
-		}
-	}
-}
-
 // BenchmarkCalibrate has no cache to help it.
 func BenchmarkCalibrate(b *testing.B) {
 	for _, c := range []struct {

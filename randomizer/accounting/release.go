@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+
+	"github.com/panlearn/panlearn/randomizer"
 )
 
 // maxUnits bounds every count of users and trials, so that products are checked
@@ -117,14 +119,15 @@ func checkHonest(f Fraction, users uint64) error {
 	return nil
 }
 
-// ReleasedTrials is the number of trials per coordinate in the released totals:
-// those of all planned users and of both floors.
-func (r Release) ReleasedTrials() uint64 { return r.Users*r.Trials + 2*r.FloorTrials }
+// Noise returns where the trials of a total come from.
+func (r Release) Noise() randomizer.Noise {
+	return randomizer.Noise{Report: r.Trials, Floor: r.FloorTrials}
+}
 
 // NoiseStd is the standard deviation of one coordinate of the estimated mean,
 // privacy noise of all users and both floors alone, in units of the clip norm.
 func (r Release) NoiseStd() float64 {
-	return 2 / (float64(r.Levels) * float64(r.Users)) * math.Sqrt(float64(r.ReleasedTrials())*r.P*(1-r.P))
+	return 2 / (float64(r.Levels) * float64(r.Users)) * math.Sqrt(float64(r.Noise().Released(r.Users))*r.P*(1-r.P))
 }
 
 // RoundingStd is the worst case of the same for stochastic rounding.
@@ -193,10 +196,10 @@ func (r Release) views() (learner, intruder []Mechanism) {
 	view := func(trials uint64, rounds int) Mechanism {
 		return Mechanism{Trials: trials, P: r.P, Levels: r.Levels, Dim: r.Dim, Rounds: rounds}
 	}
-	honest := r.HonestFraction.Floor(r.Users)*r.Trials + 2*r.FloorTrials
+	honest := r.Noise().Released(r.HonestFraction.Floor(r.Users))
 	learner = []Mechanism{view(honest, r.Rounds)}
 	if r.Trust.HasFloors() {
-		intruder = []Mechanism{view(r.FloorTrials+r.Trials, 1)}
+		intruder = []Mechanism{view(r.Noise().Intruded(1), 1)}
 		if r.Rounds > 1 {
 			intruder = append(intruder, view(honest, r.Rounds-1))
 		}

@@ -3,7 +3,8 @@ package accounting
 import (
 	"fmt"
 	"math"
-	"math/bits"
+
+	"github.com/panlearn/panlearn/randomizer"
 )
 
 // defaultMSESlack lets rounding and integer effects cost 5% in mean squared
@@ -127,9 +128,6 @@ type Plan struct {
 	Runnable bool `json:"runnable"`
 }
 
-// maxRunnableTrials is the largest b that a device is asked to sample.
-const maxRunnableTrials = 1 << 31
-
 // Release returns the release that the plan describes.
 func (p Plan) Release() Release {
 	return Release{
@@ -142,13 +140,6 @@ func (p Plan) Release() Release {
 // rounding included, in units of the clip norm.
 func (p Plan) TotalStd() float64 { return math.Hypot(p.NoiseStd, p.RoundingStd) }
 
-// ReportBytes is the plaintext of one report: dim counts of 0 .. g+b at fixed
-// width, packed, padded to bytes.
-func ReportBytes(dim, levels int, trials uint64) uint64 {
-	width := uint64(bits.Len64(uint64(levels) + trials))
-	return (uint64(dim)*width + 7) / 8
-}
-
 // plan fills what follows from a release.
 func (q Request) plan(r Release) Plan {
 	return Plan{
@@ -157,8 +148,8 @@ func (q Request) plan(r Release) Plan {
 		Levels: r.Levels, Trials: r.Trials, P: r.P, FloorTrials: r.FloorTrials,
 		NoiseStd: r.NoiseStd(), RoundingStd: r.RoundingStd(),
 		BitsPerCoordinate: uint64(r.Levels) + r.Trials,
-		ReportBytes:       ReportBytes(r.Dim, r.Levels, r.Trials),
+		ReportBytes:       uint64(randomizer.ReportBytes(r.Dim, uint64(r.Levels)+r.Trials)),
 		GaussianNoiseStd:  2 / float64(q.Users) * math.Sqrt(float64(q.rounds())) / gaussianMu(q.Epsilon, q.Delta),
-		Runnable:          r.Trials <= maxRunnableTrials,
+		Runnable:          r.Trials <= randomizer.MaxTrials,
 	}
 }

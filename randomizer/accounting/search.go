@@ -3,6 +3,8 @@ package accounting
 import (
 	"errors"
 	"math"
+
+	"github.com/panlearn/panlearn/randomizer"
 )
 
 var errNoPlan = errors.New("no plan: the noise needed exceeds 2^38 trials or the dimension of the search; want more users, a larger epsilon or delta, fewer rounds, or a bit budget")
@@ -36,15 +38,10 @@ type candidate struct {
 
 func newSearch(a *Accountant, q Request) *search {
 	s := &search{a: a, q: q, seen: make(map[int]candidate)}
-	n, honest := float64(q.Users), float64(q.HonestFraction.Floor(q.Users))
-	switch q.Trust {
-	case Shuffle:
-		s.learner, s.released = honest, n
-	case Pan:
-		s.learner, s.intruder, s.released = 2, 1, 2
-	case ShufflePan:
-		// One floor is worth the noise of all n planned users.
-		s.learner, s.intruder, s.released = honest+2*n, n+1, 3*n
+	n, one := float64(q.Users), q.noise(1)
+	s.learner, s.released = float64(one.Released(q.HonestFraction.Floor(q.Users))), float64(one.Released(q.Users))
+	if q.Trust.HasFloors() {
+		s.intruder = float64(one.Intruded(1))
 	}
 	t := float64(q.rounds())
 	s.needed = t / s.learner
@@ -57,21 +54,24 @@ func newSearch(a *Accountant, q Request) *search {
 	return s
 }
 
+// noise returns where the trials of a total come from, of so many units: one floor is worth the noise of all planned users.
+func (q Request) noise(unit uint64) randomizer.Noise {
+	switch q.Trust {
+	case Pan:
+		return randomizer.Noise{Floor: unit}
+	case ShufflePan:
+		return randomizer.Noise{Report: unit, Floor: unit * q.Users}
+	}
+	return randomizer.Noise{Report: unit}
+}
+
 // release is the release of a candidate.
 func (s *search) release(c candidate) Release {
-	r := Release{
-		Trust: s.q.Trust, Users: s.q.Users, Dim: s.q.Dim, Levels: c.g, P: float64(c.k) / (1 << coinBits),
-		HonestFraction: s.q.HonestFraction, Rounds: s.q.rounds(),
+	noise := s.q.noise(c.unit)
+	return Release{
+		Trust: s.q.Trust, Users: s.q.Users, Dim: s.q.Dim, Levels: c.g, Trials: noise.Report, P: float64(c.k) / (1 << coinBits),
+		FloorTrials: noise.Floor, HonestFraction: s.q.HonestFraction, Rounds: s.q.rounds(),
 	}
-	switch s.q.Trust {
-	case Shuffle:
-		r.Trials = c.unit
-	case Pan:
-		r.FloorTrials = c.unit
-	case ShufflePan:
-		r.Trials, r.FloorTrials = c.unit, c.unit*s.q.Users
-	}
-	return r
 }
 
 // curves returns one privacy curve per adversary.

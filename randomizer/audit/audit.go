@@ -24,11 +24,10 @@ const maxEpsilon = 64
 type Config struct {
 	// View says who looks; the zero value is Learner.
 	View View
-	// Params, Users and FloorTrials are the round's: all users are honest, and each floor has FloorTrials trials.
-	// The intruder's view holds whoever the other users are, and is audited with others that add no noise.
-	Params      randomizer.Params
-	Users       uint64
-	FloorTrials uint64
+	// Params and Users are the round's: all users are honest. The intruder's view holds whoever the other users are, and is
+	// audited with others that add no noise.
+	Params randomizer.Params
+	Users  uint64
 	// Together is how many of the users change at once, from one input to the opposite one; 0 means 1.
 	Together uint64
 	// Claim returns the delta that is claimed for epsilon >= 0 for one round and as many users as change in it.

@@ -96,15 +96,15 @@ func TestAuditCatchesHalfOfTheNoise(t *testing.T) {
 // Few users and much signal, so that a few thousand trials see it: both pairs, floors, and faults.
 func TestAuditFindsFaults(t *testing.T) {
 	base := Config{
-		Params: randomizer.Params{Dim: 5, ClipNorm: 3, Levels: 6, Trials: 10, Coin: randomizer.Fair},
-		Users:  10, FloorTrials: 50, Trials: 5000, Claim: exact(200, 6, 0.5),
+		Params: randomizer.Params{Dim: 5, ClipNorm: 3, Levels: 6, Trials: 10, FloorTrials: 50, Coin: randomizer.Fair},
+		Users:  10, Trials: 5000, Claim: exact(200, 6, 0.5),
 	}
 	for name, c := range map[string]struct {
 		change func(*Config)
 		pass   bool
 	}{
 		"honest":             {func(*Config) {}, true},
-		"no floors":          {func(c *Config) { c.FloorTrials = 0 }, false},
+		"no floors":          {func(c *Config) { c.Params.FloorTrials = 0 }, false},
 		"no user noise":      {func(c *Config) { c.Params.Trials = 0 }, false},
 		"coin of 1/8":        {func(c *Config) { c.Params.Coin = randomizer.Fair / 4 }, false},
 		"levels not as said": {func(c *Config) { c.Params.Levels = 9 }, false},

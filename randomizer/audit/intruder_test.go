@@ -36,7 +36,7 @@ func (b broken) Close() (shuffle.Release, error) {
 // withFloors makes mixers whose floors have these trials.
 func withFloors(front, back uint64) func(shuffle.Config) (subject, error) {
 	return func(c shuffle.Config) (subject, error) {
-		c.FloorTrials = 0
+		c.Params.FloorTrials = 0
 		m, err := shuffle.NewMixer(c)
 		if err != nil {
 			return nil, err
@@ -80,8 +80,8 @@ func TestAuditOfTheIntruder(t *testing.T) {
 	const floor, own, levels = 50, 10, 6
 	base := Config{
 		View:   Intruder,
-		Params: randomizer.Params{Dim: 5, ClipNorm: 3, Levels: levels, Trials: own, Coin: randomizer.Fair},
-		Users:  10, FloorTrials: floor, Trials: 5000, Claim: exact(floor+own, levels, 0.5),
+		Params: randomizer.Params{Dim: 5, ClipNorm: 3, Levels: levels, Trials: own, FloorTrials: floor, Coin: randomizer.Fair},
+		Users:  10, Trials: 5000, Claim: exact(floor+own, levels, 0.5),
 	}
 	pan := base
 	pan.Params.Trials, pan.Claim = 0, exact(floor, levels, 0.5)
@@ -134,8 +134,8 @@ func TestAuditOfTheIntruder(t *testing.T) {
 func TestAuditOfTheIntruderInProduction(t *testing.T) {
 	const floor, levels = 50, 6
 	rep, err := Run(context.Background(), Config{
-		View: Intruder, Params: randomizer.Params{Dim: 1, ClipNorm: 3, Levels: levels, Coin: randomizer.Fair},
-		Users: 10, FloorTrials: floor, Trials: 20000, Claim: exact(floor, levels, 0.5), Confidence: 1 - 1e-9,
+		View: Intruder, Params: randomizer.Params{Dim: 1, ClipNorm: 3, Levels: levels, FloorTrials: floor, Coin: randomizer.Fair},
+		Users: 10, Trials: 20000, Claim: exact(floor, levels, 0.5), Confidence: 1 - 1e-9,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -162,8 +162,8 @@ func TestAuditOfTheIntruderAtScale(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			rep, err := Run(context.Background(), Config{
-				View: Intruder, Params: randomizer.Params{Dim: 2, ClipNorm: 1, Levels: levels, Coin: randomizer.Fair},
-				Users: 1000, FloorTrials: floor, Trials: 50000, Claim: exact(floor, levels, 0.5), subject: c.subject, Entropy: seeded(t, 9),
+				View: Intruder, Params: randomizer.Params{Dim: 2, ClipNorm: 1, Levels: levels, FloorTrials: floor, Coin: randomizer.Fair},
+				Users: 1000, Trials: 50000, Claim: exact(floor, levels, 0.5), subject: c.subject, Entropy: seeded(t, 9),
 			})
 			if err != nil {
 				t.Fatal(err)

@@ -85,7 +85,7 @@ func (c Config) run(ctx context.Context, pr pair, x []float64) ([]float64, error
 	wide.Dim = pr.dim * lanes
 	n := uint64(pr.users)
 	r := round{Config: c, pair: pr, device: device, x: x, zero: make([]float64, pr.dim),
-		cfg: shuffle.Config{Params: wide, Cohort: n, Minimum: n, FloorTrials: c.FloorTrials, Entropy: c.Entropy}}
+		cfg: shuffle.Config{Params: wide, Cohort: n, Minimum: n, Entropy: c.Entropy}}
 	var out []float64
 	for len(out) < pr.trials {
 		if err := ctx.Err(); err != nil {

@@ -10,9 +10,9 @@ import (
 // probability alpha. Totals are taken for normal; the bounds of an audit whose runs come out at their means decide.
 func (c Config) refutable(points []Point, alpha float64) float64 {
 	p := c.Params.Coin.Float()
-	planned, rounding := float64(c.FloorTrials+c.Together*uint64(c.Params.Trials)), 0.0
+	planned, rounding := float64(c.Params.Noise().Intruded(c.Together)), 0.0
 	if c.View == Learner {
-		planned = float64(c.Users*uint64(c.Params.Trials) + 2*c.FloorTrials)
+		planned = float64(c.Params.Noise().Released(c.Users))
 		if c.Params.Levels%2 == 1 { // a zero lies halfway between two grid points
 			rounding = float64(c.Users-c.Together) / 4
 		}

@@ -35,7 +35,7 @@ func BenchmarkWorkers(b *testing.B) {
 func oneRound(b *testing.B, workers int, cohort uint64) time.Duration {
 	w := newWorld(b, plan{cohort: cohort, suite: wire.Suite_SUITE_X25519})
 	w.params = randomizer.Params{Dim: 124, ClipNorm: 1, Levels: 1, Trials: 1, Coin: randomizer.Fair}
-	w.task.Plan.Phases[0].Mechanism = manifest.Mechanism(w.params, 0, 1)
+	w.task.Plan.Phases[0].Mechanism = manifest.Mechanism(w.params, 1)
 	body, err := stream.Marshal(w.task)
 	if err != nil {
 		b.Fatal(err)

@@ -59,9 +59,8 @@ func newWorld(t testing.TB, p plan) *world {
 	w.params = randomizer.Params{
 		Dim: int((p.rounds + p.spares) * p.cohort), ClipNorm: 1, Levels: 1, Trials: 1, Coin: randomizer.Fair,
 	}
-	var floor uint64
 	if p.trust != wire.Trust_TRUST_SHUFFLE {
-		floor = 100
+		w.params.FloorTrials = 100
 	}
 	if p.trust == wire.Trust_TRUST_PAN {
 		w.params.Trials = 0
@@ -72,7 +71,7 @@ func newWorld(t testing.TB, p plan) *world {
 		Plan: &wire.Plan{
 			Algorithm: "psgd", Users: p.rounds * p.cohort, Trust: p.trust, HonestFraction: "1",
 			Phases: []*wire.Phase{{Users: p.rounds * p.cohort, Rounds: p.rounds, Cohort: p.cohort, Minimum: p.minimum,
-				Mechanism: manifest.Mechanism(w.params, floor, p.bundle), RoundsPerUser: 1}},
+				Mechanism: manifest.Mechanism(w.params, p.bundle), RoundsPerUser: 1}},
 			Epsilon: 1, Delta: 1e-6, DeadlineMs: uint64(p.deadline.Milliseconds()), EpsilonBudget: 1, Loss: "squared",
 		},
 	}

@@ -79,8 +79,7 @@ func newWorld(t testing.TB, p plan) *world {
 	must(t, err)
 	declared, err := w.spec.Canonical()
 	must(t, err)
-	w.params = randomizer.Params{Dim: 3, ClipNorm: 1, Levels: 4, Trials: uint32(400/p.cohort + 1), Coin: randomizer.Fair}
-	floor := uint64(400)
+	w.params = randomizer.Params{Dim: 3, ClipNorm: 1, Levels: 4, Trials: uint32(400/p.cohort + 1), FloorTrials: 400, Coin: randomizer.Fair}
 	if p.tight {
 		c, err := accounting.Calibrate(accounting.Request{
 			Users: p.cohort, Dim: 3, Epsilon: 4, Delta: 1e-3, Trust: p.trust, HonestFraction: accounting.One, Rounds: 1,
@@ -88,13 +87,13 @@ func newWorld(t testing.TB, p plan) *world {
 		must(t, err)
 		w.params.Coin, err = randomizer.CoinFromFloat(c.P)
 		must(t, err)
-		w.params.Levels, w.params.Trials, floor = uint32(c.Levels), uint32(c.Trials), c.FloorTrials
+		w.params.Levels, w.params.Trials, w.params.FloorTrials = uint32(c.Levels), uint32(c.Trials), c.FloorTrials
 	}
 	if !p.trust.HasReportNoise() {
 		w.params.Trials = 0
 	}
 	if !p.trust.HasFloors() {
-		floor = 0
+		w.params.FloorTrials = 0
 	}
 	trust, err := manifest.WireTrust(p.trust)
 	must(t, err)
@@ -104,7 +103,7 @@ func newWorld(t testing.TB, p plan) *world {
 		Plan: &wire.Plan{
 			Algorithm: "psgd", Users: p.rounds * p.cohort, Trust: trust, HonestFraction: p.honest,
 			Phases: []*wire.Phase{{Users: p.rounds * p.cohort, Rounds: p.rounds, Cohort: p.cohort, Minimum: p.minimum,
-				Mechanism: manifest.Mechanism(w.params, floor, max(p.bundle, 1)), RoundsPerUser: 1}},
+				Mechanism: manifest.Mechanism(w.params, max(p.bundle, 1)), RoundsPerUser: 1}},
 			Epsilon: 4, Delta: 1e-3, DeadlineMs: uint64(p.deadline.Milliseconds()), EpsilonBudget: 4,
 			Loss: "logistic",
 		},

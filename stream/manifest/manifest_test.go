@@ -32,7 +32,7 @@ func goodTask() *wire.Task {
 }
 
 func mechanism(trials uint32) *wire.Mechanism {
-	return manifest.Mechanism(randomizer.Params{Dim: 3, ClipNorm: 1, Levels: 19, Trials: trials, Coin: randomizer.Fair}, 0, 4)
+	return manifest.Mechanism(randomizer.Params{Dim: 3, ClipNorm: 1, Levels: 19, Trials: trials, Coin: randomizer.Fair}, 4)
 }
 
 // phasedTask has three phases after each other: 10 rounds of new users, then 5 of the same 200 users, then 2 of new ones.
@@ -73,13 +73,14 @@ func goodRound(t testing.TB, task *wire.Task, r uint64) (stream.Hash, *wire.Roun
 func TestParamsAndMechanismAreInverse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := randomizer.Params{
-			Dim:      rapid.IntRange(1, 1000).Draw(t, "dim"),
-			ClipNorm: rapid.Float64Range(1e-6, 1e6).Draw(t, "clip"),
-			Levels:   rapid.Uint32Range(1, 1<<20).Draw(t, "levels"),
-			Trials:   rapid.Uint32Range(0, 1<<20).Draw(t, "trials"),
-			Coin:     randomizer.Coin(rapid.Uint32Range(1, 1<<24-1).Draw(t, "coin")),
+			Dim:         rapid.IntRange(1, 1000).Draw(t, "dim"),
+			ClipNorm:    rapid.Float64Range(1e-6, 1e6).Draw(t, "clip"),
+			Levels:      rapid.Uint32Range(1, 1<<20).Draw(t, "levels"),
+			Trials:      rapid.Uint32Range(0, 1<<20).Draw(t, "trials"),
+			FloorTrials: rapid.Uint64Range(0, 1<<40).Draw(t, "floor trials"),
+			Coin:        randomizer.Coin(rapid.Uint32Range(1, 1<<24-1).Draw(t, "coin")),
 		}
-		got, err := manifest.Params(manifest.Mechanism(want, 7, 2))
+		got, err := manifest.Params(manifest.Mechanism(want, 2))
 		if err != nil || got != want {
 			t.Fatalf("%+v, %v: want %+v", got, err, want)
 		}
@@ -383,7 +384,7 @@ func TestMixerConfigAndRelease(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if cfg.Cohort != 103 || cfg.Minimum != 80 || cfg.MaxBundle != 4 || cfg.FloorTrials != 0 || cfg.Entropy != nil || cfg.Params.Dim != 3 {
+	if cfg.Cohort != 103 || cfg.Minimum != 80 || cfg.MaxBundle != 4 || cfg.Params.FloorTrials != 0 || cfg.Entropy != nil || cfg.Params.Dim != 3 {
 		t.Errorf("%+v", cfg)
 	}
 	if got := manifest.Deadline(round); got != time.Minute {

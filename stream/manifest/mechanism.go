@@ -22,7 +22,7 @@ func Params(m *wire.Mechanism) (randomizer.Params, error) {
 		return randomizer.Params{}, fmt.Errorf("mechanism: dim %d: want 1 to %d", m.Dim, stream.MaxDim)
 	}
 	p := randomizer.Params{
-		Dim: int(m.Dim), ClipNorm: m.ClipNorm, Levels: m.Levels, Trials: m.Trials, Coin: randomizer.Coin(m.Coin),
+		Dim: int(m.Dim), ClipNorm: m.ClipNorm, Levels: m.Levels, Trials: m.Trials, FloorTrials: m.FloorTrials, Coin: randomizer.Coin(m.Coin),
 	}
 	if err := p.Validate(); err != nil {
 		return randomizer.Params{}, fmt.Errorf("mechanism: %w", err)
@@ -30,12 +30,12 @@ func Params(m *wire.Mechanism) (randomizer.Params, error) {
 	return p, nil
 }
 
-// Mechanism is the inverse of Params. floorTrials counts the trials of one floor, maxBundle the users that one report
+// Mechanism is the inverse of Params. maxBundle counts the users that one report
 // message may carry. There are no scores among the coordinates; a caller whose reports have some says so.
-func Mechanism(p randomizer.Params, floorTrials uint64, maxBundle uint32) *wire.Mechanism {
+func Mechanism(p randomizer.Params, maxBundle uint32) *wire.Mechanism {
 	return &wire.Mechanism{
 		Dim: uint32(p.Dim), ClipNorm: p.ClipNorm, Levels: p.Levels, Trials: p.Trials,
 		Coin: uint32(p.Coin), CoinBits: randomizer.CoinBits,
-		FloorTrials: floorTrials, MaxBundle: maxBundle,
+		FloorTrials: p.FloorTrials, MaxBundle: maxBundle,
 	}
 }

@@ -28,7 +28,7 @@ func mixer(m *wire.Mechanism, cohort, minimum uint64) (shuffle.Config, error) {
 	}
 	cfg := shuffle.Config{
 		Params: params, Cohort: cohort, Minimum: minimum,
-		FloorTrials: m.FloorTrials, MaxBundle: uint64(m.MaxBundle),
+		MaxBundle: uint64(m.MaxBundle),
 	}
 	if err := cfg.Validate(); err != nil {
 		return shuffle.Config{}, err

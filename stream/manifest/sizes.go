@@ -54,7 +54,11 @@ func sizesOfPhase(body *wire.Task, f *wire.Phase, reasons []string) (Sizes, erro
 		round.Point = nil
 	}
 	round.Scales = slices.Repeat([]float64{1}, Place{Phase: f}.Scales(plan))
-	most := (cohort+uint64(bundle))*uint64(params.MaxCount()) + 2*m.FloorTrials
+	users := cohort + uint64(bundle)
+	most, err := params.MaxTotal(users, params.NoiseTrials(users, cohort))
+	if err != nil {
+		return Sizes{}, err
+	}
 	batch := &wire.Batch{Version: stream.Version, TaskHash: hash, ManifestHash: hash, Round: math.MaxUint64, Attempt: math.MaxUint64,
 		Users: math.MaxUint64, NoiseTrials: math.MaxUint64, Cutoff: math.MaxUint64, Totals: slices.Repeat([]uint64{most}, params.Dim)}
 	for _, reason := range reasons {

@@ -75,7 +75,7 @@ func (p plan) wanted() uint64 {
 func (w *world) phases() []*wire.Phase {
 	phase := func(users, rounds uint64, each uint32) *wire.Phase {
 		return &wire.Phase{Users: users, Rounds: rounds, Cohort: w.Cohort, Minimum: w.Minimum, RoundsPerUser: each,
-			Mechanism: manifest.Mechanism(w.params(), 0, uint32(w.Bundle))}
+			Mechanism: manifest.Mechanism(w.params(), uint32(w.Bundle))}
 	}
 	all := []*wire.Phase{phase(w.Rounds*w.Cohort, w.Rounds, 1)}
 	if w.Together > 0 {

@@ -85,7 +85,7 @@ func (p plan) body() (*wire.Task, error) {
 	return &wire.Task{Suite: p.suite, Declaration: declared, Plan: &wire.Plan{
 		Algorithm: "psgd", Users: p.steps * p.cohort, Trust: wire.Trust_TRUST_SHUFFLE, HonestFraction: "1",
 		Phases: []*wire.Phase{{Users: p.steps * p.cohort, Rounds: p.steps, Cohort: p.cohort, Minimum: p.minimum,
-			Mechanism: manifest.Mechanism(p.params(), 0, 1), RoundsPerUser: 1}},
+			Mechanism: manifest.Mechanism(p.params(), 1), RoundsPerUser: 1}},
 		Epsilon: budget, Delta: delta, DeadlineMs: 3000, EpsilonBudget: budget, Loss: "logistic",
 	}}, nil
 }

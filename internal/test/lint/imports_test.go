@@ -11,7 +11,7 @@ import (
 // may import nothing of ours, so a new package has to be thought about here.
 var mayImport = map[string][]string{
 	"randomizer":            {},
-	"randomizer/accounting": {},
+	"randomizer/accounting": {"randomizer"}, // the shape of a round: who adds how many trials, how long a report is
 	"randomizer/audit":      {"randomizer", "shuffle"},
 	"shuffle":               {"randomizer"},
 	"shuffle/stage":         {"randomizer", "shuffle", "stream", "stream/manifest", "stream/seal", "stream/wire"},
