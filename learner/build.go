@@ -6,20 +6,20 @@ import (
 	"strings"
 
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/method"
 )
 
 // Values of Plan.Continuous.
 const (
-	ContinuousConstant = "constant" // PSGD with a constant step and a window that forgets, see Stream
-	ContinuousDecaying = "decaying" // PSGD with steps that fall like 1/sqrt(t), see Stream
-	ContinuousEpochs   = "epochs"   // PAGD anew in epochs of doubling length, up to the planned Rounds, see EpochsConfig
+	ContinuousConstant = "constant" // PSGD with a constant step and a window that forgets, see method.Stream
+	ContinuousDecaying = "decaying" // PSGD with steps that fall like 1/sqrt(t), see method.Stream
+	ContinuousEpochs   = "epochs"   // PAGD anew in epochs of doubling length, up to the planned Rounds, see method.EpochsConfig
 )
 
 // New builds the plan's method at its start, the set's. The name of the algorithm is a method (psgd, pagd or pgd) and what
 // is added to it: -envelope where every phase has a Smoothing, -restarts where there may be more phases than one.
-// The Algorithm is a Skipper.
 func New(p Plan) (Algorithm, error) {
-	var a learns
+	var a method.Method
 	var err error
 	if p.Precondition != nil {
 		a, err = p.preconditioned()
@@ -39,16 +39,16 @@ func New(p Plan) (Algorithm, error) {
 }
 
 // validated reads the scores that come after the gradient.
-func (p Plan) validated(a learns) (Algorithm, error) {
+func (p Plan) validated(a method.Method) (Algorithm, error) {
 	if p.ExtraDim != p.Validation.Dim() {
 		return nil, fmt.Errorf("plan: %d extra coordinates, want %d for its validation", p.ExtraDim, p.Validation.Dim())
 	}
 	repeated := slices.ContainsFunc(p.Phases, func(f Phase) bool { return f.RoundsPerUser > 1 })
-	return newValidated(*p.Validation, repeated, a)
+	return method.NewValidated(*p.Validation, repeated, a)
 }
 
 // preconditioned builds the method of the phases after the first, which is of moments.
-func (p Plan) preconditioned() (*Precondition, error) {
+func (p Plan) preconditioned() (*method.Precondition, error) {
 	if len(p.Phases) < 2 || !p.Phases[0].Moments || p.Phases[0].Rounds != 1 || p.Phases[0].RoundsPerUser != 1 {
 		return nil, fmt.Errorf("plan: precondition: want one round of moments first, and phases after it")
 	}
@@ -58,26 +58,26 @@ func (p Plan) preconditioned() (*Precondition, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newPrecondition(*p.Precondition, inner)
+	return method.NewPrecondition(*p.Precondition, inner)
 }
 
-func (p Plan) unscaled() (method, error) {
+func (p Plan) unscaled() (method.Method, error) {
 	stages, err := p.stages()
 	if err != nil {
 		return nil, fmt.Errorf("plan: %w", err)
 	}
 	if len(stages) == 1 {
-		return stages[0].begin(nil)
+		return stages[0].Begin(nil)
 	}
 	set, err := p.Set.New(p.Dim)
 	if err != nil {
 		return nil, fmt.Errorf("plan: %w", err)
 	}
-	return NewRestarts(RestartsConfig{Dim: p.Dim, Set: set, Stages: stages})
+	return method.NewRestarts(method.RestartsConfig{Dim: p.Dim, Set: set, Stages: stages})
 }
 
 // stages returns the configuration of every phase.
-func (p Plan) stages() ([]Stage, error) {
+func (p Plan) stages() ([]method.Stage, error) {
 	set, err := p.Set.New(p.Dim)
 	if err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func (p Plan) stages() ([]Stage, error) {
 	case len(p.Phases) == 0 || (len(p.Phases) > 1 && !restarts):
 		return nil, fmt.Errorf("phases: %d do not make up %s", len(p.Phases), p.Algorithm)
 	}
-	out := make([]Stage, 0, len(p.Phases))
+	out := make([]method.Stage, 0, len(p.Phases))
 	for i, ph := range p.Phases {
 		if ph.Moments {
 			return nil, fmt.Errorf("phase %d: moments are of the first phase, with a precondition", i+1)
@@ -112,21 +112,21 @@ func (p Plan) stages() ([]Stage, error) {
 }
 
 // stage returns the configuration of one phase, which goes on for ever if it is the last one of a continuous plan.
-func (p Plan) stage(name string, ph Phase, set convex.Set, last bool) (Stage, error) {
+func (p Plan) stage(name string, ph Phase, set convex.Set, last bool) (method.Stage, error) {
 	endless := ""
 	if last {
 		endless = p.Continuous
 	}
 	switch {
 	case endless == "" && name == "pagd":
-		return PAGDConfig{Dim: p.Dim, Set: set, Steps: ph.Rounds, V: ph.V, Mu: ph.Mu, Ridge: p.Ridge}, nil
+		return method.PAGDConfig{Dim: p.Dim, Set: set, Steps: ph.Rounds, V: ph.V, Mu: ph.Mu, Ridge: p.Ridge}, nil
 	case endless == "":
-		return PSGDConfig{Dim: p.Dim, Set: set, Steps: ph.Rounds, StepSize: ph.StepSize, Ridge: p.Ridge}, nil
+		return method.PSGDConfig{Dim: p.Dim, Set: set, Steps: ph.Rounds, StepSize: ph.StepSize, Ridge: p.Ridge}, nil
 	case (endless == ContinuousConstant || endless == ContinuousDecaying) && name == "psgd":
-		return StreamConfig{Dim: p.Dim, Set: set, Horizon: ph.Rounds, StepSize: ph.StepSize,
+		return method.StreamConfig{Dim: p.Dim, Set: set, Horizon: ph.Rounds, StepSize: ph.StepSize,
 			Decaying: endless == ContinuousDecaying, Ridge: p.Ridge}, nil
 	case endless == ContinuousEpochs && name == "pagd":
-		return EpochsConfig{Dim: p.Dim, Set: set, Horizon: ph.Rounds, V: ph.V, Smoothness: ph.Smoothness, Mu: ph.Mu, Ridge: p.Ridge}, nil
+		return method.EpochsConfig{Dim: p.Dim, Set: set, Horizon: ph.Rounds, V: ph.V, Smoothness: ph.Smoothness, Mu: ph.Mu, Ridge: p.Ridge}, nil
 	}
 	return nil, fmt.Errorf("continuous: %q does not go with %s, want %s or %s with psgd, %s with pagd", p.Continuous, p.Algorithm,
 		ContinuousConstant, ContinuousDecaying, ContinuousEpochs)

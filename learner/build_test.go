@@ -7,6 +7,7 @@ import (
 
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/method"
 )
 
 func TestPlansThatBuildNothing(t *testing.T) {
@@ -58,13 +59,13 @@ func TestPlansThatBuildNothing(t *testing.T) {
 
 func TestRestartsRefuse(t *testing.T) {
 	ball := convex.Ball{R: 1}
-	stage := learner.PSGDConfig{Dim: 2, Set: ball, Steps: 1 << 39, StepSize: 1}
-	forever := learner.StreamConfig{Dim: 2, Set: ball, Horizon: 3, StepSize: 1}
-	other := learner.PSGDConfig{Dim: 3, Set: ball, Steps: 2, StepSize: 1}
-	for want, stages := range map[string][]learner.Stage{
+	stage := method.PSGDConfig{Dim: 2, Set: ball, Steps: 1 << 39, StepSize: 1}
+	forever := method.StreamConfig{Dim: 2, Set: ball, Horizon: 3, StepSize: 1}
+	other := method.PSGDConfig{Dim: 3, Set: ball, Steps: 2, StepSize: 1}
+	for want, stages := range map[string][]method.Stage{
 		"no stages": {}, "never ends": {forever, stage}, "more than": {stage, stage, stage}, "dim": {stage, other},
 	} {
-		if _, err := learner.NewRestarts(learner.RestartsConfig{Dim: 2, Set: ball, Stages: stages}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := method.NewRestarts(method.RestartsConfig{Dim: 2, Set: ball, Stages: stages}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one about %q", err, want)
 		}
 	}

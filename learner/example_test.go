@@ -5,6 +5,8 @@ import (
 
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/method"
+	"github.com/panlearn/panlearn/learner/planning"
 	"github.com/panlearn/panlearn/randomizer"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
@@ -14,7 +16,7 @@ import (
 func ExampleAlgorithm() {
 	loss := convex.Squared{}
 	everybody := convex.Example{Value: []float64{0.6, -0.8}, Label: 0.5}
-	plan, err := learner.MakePlan(learner.Problem{
+	plan, err := planning.MakePlan(planning.Problem{
 		Users: 20000, Dim: 2, ClipNorm: 2, Set: convex.SetDeclaration{Radius: 1.5}, Epsilon: 1, Delta: 1e-6, HonestFraction: accounting.One,
 	}.ForLoss(loss, 1, 0.5))
 	if err != nil {
@@ -23,10 +25,10 @@ func ExampleAlgorithm() {
 	}
 	params, _ := plan.Params(0)
 	device, _ := randomizer.NewVectorSum(params, nil)
-	method, _ := learner.New(plan)
+	alg, _ := learner.New(plan)
 	gradient := make([]float64, plan.Dim)
-	for !method.Done() {
-		query := method.Query()
+	for !alg.Done() {
+		query := alg.Query()
 		users, totals := plan.CohortOf(query.Step), make([]uint64, plan.Dim)
 		for range users {
 			loss.Gradient(gradient, query.Point, everybody)
@@ -36,16 +38,16 @@ func ExampleAlgorithm() {
 				totals[j] += uint64(c)
 			}
 		}
-		estimate, err := learner.EstimateMean(params, totals, users, users*uint64(params.Trials))
+		estimate, err := method.EstimateMean(params, totals, users, users*uint64(params.Trials))
 		if err != nil {
 			fmt.Println(err)
 			return
 		}
-		if err := method.Step(estimate); err != nil {
+		if err := alg.Step(estimate); err != nil {
 			fmt.Println(err)
 			return
 		}
 	}
-	fmt.Println("loss below 0.01:", loss.Value(method.Model(), everybody) < 0.01)
+	fmt.Println("loss below 0.01:", loss.Value(alg.Model(), everybody) < 0.01)
 	// Output: loss below 0.01: true
 }

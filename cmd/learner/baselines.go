@@ -9,7 +9,7 @@ import (
 
 	"github.com/panlearn/panlearn/internal/cli"
 	"github.com/panlearn/panlearn/internal/sim"
-	"github.com/panlearn/panlearn/learner"
+	"github.com/panlearn/panlearn/learner/planning"
 )
 
 // Baselines beside the yardsticks of package learner.
@@ -18,7 +18,7 @@ const (
 	baselineConverged = "converged"
 )
 
-var allBaselines = []string{learner.YardstickCentral, learner.YardstickLocal, learner.YardstickMultiPass, baselineExact, baselineConverged}
+var allBaselines = []string{planning.BaselineCentral, planning.BaselineLocal, planning.BaselineMultiPass, baselineExact, baselineConverged}
 
 func baselineNames(given []string) ([]string, error) {
 	if len(given) == 1 && given[0] == "all" {
@@ -70,13 +70,13 @@ func (s *simulation) baseline(ctx context.Context, t trials) baseline {
 // yardstick simulates the task's own method, or for several passes gradient descent, with the noise of another trust model.
 func (s *simulation) yardstick(ctx context.Context, t trials, out *baseline) error {
 	methods := []string{s.job.Plan.Algorithm}
-	if out.Name == learner.YardstickMultiPass {
-		methods = []string{learner.MethodPGD, learner.MethodPGDEnvelope}
+	if out.Name == planning.BaselineMultiPass {
+		methods = []string{planning.MethodPGD, planning.MethodPGDEnvelope}
 	}
 	var err error
 	for _, m := range methods {
-		var b learner.Baseline
-		if b, err = s.job.Planner.Baseline(s.job.Problem, out.Name, m); err == nil {
+		var b planning.BaselinePlan
+		if b, err = s.job.Planner.BaselinePlan(s.job.Problem, out.Name, m); err == nil {
 			first := 0
 			if b.Plan.Phases[0].Moments {
 				first = 1

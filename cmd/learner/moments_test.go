@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/panlearn/panlearn/internal/sim"
-	"github.com/panlearn/panlearn/learner"
+	"github.com/panlearn/panlearn/learner/planning"
 )
 
 var withMoments = []string{"features.precondition={users: 200, damping: 0.05}", "norm_bound=1"}
@@ -53,7 +53,7 @@ func TestSimulateMoments(t *testing.T) {
 		t.Fatal(err)
 	}
 	job := jobOf(t, append(withMoments, "schedule.users=3000", "schedule.rounds.max=20", "model.radius=10", "privacy.epsilon=8")...)
-	s := simulation{job: job, holdout: 4, watch: true, others: []string{learner.YardstickCentral, baselineConverged}}
+	s := simulation{job: job, holdout: 4, watch: true, others: []string{planning.BaselineCentral, baselineConverged}}
 	if err := s.load(io.Discard, file, ""); err != nil {
 		t.Fatal(err)
 	}

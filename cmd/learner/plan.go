@@ -9,6 +9,7 @@ import (
 	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/planning"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
@@ -155,8 +156,8 @@ type comparison struct {
 type planSurvey struct {
 	job          run.Job
 	report       planReport
-	alternatives []learner.Alternative
-	yardsticks   []learner.Yardstick
+	alternatives []planning.Alternative
+	yardsticks   []planning.Baseline
 }
 
 func planOf(job run.Job) (planReport, error) {
@@ -194,7 +195,7 @@ func survey(job run.Job) (planSurvey, error) {
 	if out.report.Guarantees, err = g.plan(p); err != nil {
 		return planSurvey{}, err
 	}
-	if out.yardsticks, err = job.Planner.Yardsticks(job.Problem, p.Algorithm); err != nil {
+	if out.yardsticks, err = job.Planner.Baselines(job.Problem, p.Algorithm); err != nil {
 		return planSurvey{}, err
 	}
 	for _, y := range out.yardsticks {
@@ -212,7 +213,7 @@ func survey(job run.Job) (planSurvey, error) {
 	return out, nil
 }
 
-func alternativeOf(a learner.Alternative, g guarantor) (alternative, error) {
+func alternativeOf(a planning.Alternative, g guarantor) (alternative, error) {
 	out := alternative{Algorithm: a.Method}
 	if a.Err != nil {
 		out.Reason = a.Err.Error()
@@ -233,7 +234,7 @@ func alternativeOf(a learner.Alternative, g guarantor) (alternative, error) {
 	return out, nil
 }
 
-func yardstickOf(y learner.Yardstick) yardstick {
+func yardstickOf(y planning.Baseline) yardstick {
 	out := yardstick{Name: y.Name, Mechanism: y.Mechanism, Algorithm: y.Method}
 	if y.Err != nil {
 		out.Reason = y.Err.Error()

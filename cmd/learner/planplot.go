@@ -14,7 +14,7 @@ import (
 	canvas "gonum.org/v1/plot/vg/draw"
 
 	"github.com/panlearn/panlearn/internal/cli"
-	"github.com/panlearn/panlearn/learner"
+	"github.com/panlearn/panlearn/learner/planning"
 )
 
 // checkPicture refuses a file name before anything is computed for it.
@@ -45,7 +45,7 @@ func (s planSurvey) curves() ([]riskCurve, error) {
 		out = append(out, riskCurve{name: a.Method, at: c.At})
 	}
 	for _, y := range s.yardsticks {
-		if y.Err != nil || y.Name == learner.YardstickPaper {
+		if y.Err != nil || y.Name == planning.BaselinePaper {
 			continue
 		}
 		c, err := y.Curve(s.job.Problem)

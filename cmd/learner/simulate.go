@@ -12,8 +12,8 @@ import (
 	"github.com/panlearn/panlearn/internal/cli"
 	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/internal/sim"
-	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/method"
 	"github.com/panlearn/panlearn/learner/task"
 )
 
@@ -198,9 +198,9 @@ type simulated struct {
 	TestCoverage *float64 `json:"test_coverage,omitempty"` // share of labels at most the predicted quantile
 
 	// ProgressiveLoss and ProgressiveAccuracy are what the users' scores of all rounds say, and Progressive is all that they say.
-	ProgressiveLoss     *float64            `json:"progressive_loss,omitempty"`
-	ProgressiveAccuracy *float64            `json:"progressive_accuracy,omitempty"`
-	Progressive         *learner.Validation `json:"progressive,omitempty"` // of one run
+	ProgressiveLoss     *float64           `json:"progressive_loss,omitempty"`
+	ProgressiveAccuracy *float64           `json:"progressive_accuracy,omitempty"`
+	Progressive         *method.Validation `json:"progressive,omitempty"` // of one run
 }
 
 // A simulateReport is the JSON of `learner simulate`.
@@ -323,7 +323,7 @@ func (s *simulated) test(on *simulation, theta, scales []float64) error {
 }
 
 // progressive fills in what the users' scores say, if there are some.
-func (s *simulated) progressive(v *learner.Validation) {
+func (s *simulated) progressive(v *method.Validation) {
 	if v == nil {
 		return
 	}

@@ -5,11 +5,11 @@ import (
 	"io"
 
 	"github.com/panlearn/panlearn/internal/cli"
-	"github.com/panlearn/panlearn/learner"
+	"github.com/panlearn/panlearn/learner/method"
 )
 
 // printValidation says what the users' scores say: nothing where there are none.
-func printValidation(w io.Writer, v *learner.Validation) error {
+func printValidation(w io.Writer, v *method.Validation) error {
 	if v == nil {
 		return nil
 	}
@@ -17,8 +17,8 @@ func printValidation(w io.Writer, v *learner.Validation) error {
 	if v.Rounds != 1 {
 		rounds = "all " + cli.Count(v.Rounds, "round")
 	}
-	line := func(name string, s learner.Scores, unit string, times float64) error {
-		text := func(b learner.Band) string {
+	line := func(name string, s method.Scores, unit string, times float64) error {
+		text := func(b method.Band) string {
 			return fmt.Sprintf("%.3g%s (%.3g to %.3g)", times*b.Value, unit, times*b.Low, times*b.High)
 		}
 		_, err := fmt.Fprintf(w, "progressive %-9s %s of late, %s over %s\n", name, text(s.Recent), text(s.Overall), rounds)

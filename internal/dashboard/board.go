@@ -8,7 +8,7 @@ import (
 
 	"github.com/panlearn/panlearn/internal/model"
 	"github.com/panlearn/panlearn/internal/obs"
-	"github.com/panlearn/panlearn/learner"
+	"github.com/panlearn/panlearn/learner/method"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/shuffle/stage"
 )
@@ -81,7 +81,7 @@ type roundPoint struct {
 	round                  uint64
 	took                   time.Duration
 	gradient, noise, model float64 // norms; gradient 0: a round of moments
-	validation             *learner.Validation
+	validation             *method.Validation
 }
 
 // A ratePoint is some time in which reports came.

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/panlearn/panlearn/learner"
+	"github.com/panlearn/panlearn/learner/method"
 )
 
 // listed is how many points a chart's table lists, the newest first.
@@ -124,12 +124,12 @@ func reportsChart(f *facts) Chart {
 
 // validationChart draws one score of progressive validation; score is nil where a round has none.
 func validationChart(id, title, note string, points []roundPoint, format func(float64) string,
-	score func(*learner.Validation) *learner.Scores) Chart {
+	score func(*method.Validation) *method.Scores) Chart {
 	c := Chart{ID: id, Title: title, AxisX: "round", Empty: noRound, Note: note,
 		Head: []string{"Round", "Recent", "Band of it", "All rounds", "Band of it"}}
 	line := curve{name: "recent rounds"}
-	band := func(b learner.Band) string { return format(b.Low) + " to " + format(b.High) }
-	var last *learner.Validation
+	band := func(b method.Band) string { return format(b.Low) + " to " + format(b.High) }
+	var last *method.Validation
 	for _, p := range points {
 		if p.validation == nil || p.validation.Rounds == 0 {
 			continue
@@ -175,8 +175,8 @@ func validationCharts(f *facts) []Chart {
 	var out []Chart
 	if v.Accuracy != nil {
 		out = append(out, validationChart("accuracy", "Accuracy", "Share of right predictions "+about, f.rounds.points, percent,
-			func(v *learner.Validation) *learner.Scores { return v.Accuracy }))
+			func(v *method.Validation) *method.Scores { return v.Accuracy }))
 	}
 	return append(out, validationChart("loss", "Loss", "Mean loss "+about, f.rounds.points, number,
-		func(v *learner.Validation) *learner.Scores { return &v.Loss }))
+		func(v *method.Validation) *method.Scores { return &v.Loss }))
 }

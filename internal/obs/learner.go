@@ -3,7 +3,7 @@ package obs
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/panlearn/panlearn/learner"
+	"github.com/panlearn/panlearn/learner/method"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/shuffle/stage"
 )
@@ -138,8 +138,8 @@ func (m *Learner) progress(p service.Progress) {
 	}
 }
 
-func scores(to *prometheus.GaugeVec, s learner.Scores) {
-	for stretch, band := range map[string]learner.Band{"last": s.Last, "recent": s.Recent, "overall": s.Overall} {
+func scores(to *prometheus.GaugeVec, s method.Scores) {
+	for stretch, band := range map[string]method.Band{"last": s.Last, "recent": s.Recent, "overall": s.Overall} {
 		for bound, x := range map[string]float64{"value": band.Value, "low": band.Low, "high": band.High} {
 			to.WithLabelValues(stretch, bound).Set(x)
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"go.uber.org/goleak"
 
-	"github.com/panlearn/panlearn/learner"
+	"github.com/panlearn/panlearn/learner/method"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/shuffle/stage"
 )
@@ -48,8 +48,8 @@ func script(m *Learner) {
 	m.Resumed(at)
 	m.Announced(1, 40)
 	at.Round, at.Steps, at.Users, at.ModelNorm = 1, 1, 38, 0.25
-	at.Validation = &learner.Validation{Rounds: 1, Loss: learner.Scores{Recent: learner.Band{Value: 0.5, Low: 0.375, High: 0.625}},
-		Accuracy: &learner.Scores{Overall: learner.Band{Value: 0.75, Low: 0.5, High: 1}}}
+	at.Validation = &method.Validation{Rounds: 1, Loss: method.Scores{Recent: method.Band{Value: 0.5, Low: 0.375, High: 0.625}},
+		Accuracy: &method.Scores{Overall: method.Band{Value: 0.75, Low: 0.5, High: 1}}}
 	m.Applied(service.Applied{Progress: at, Attempt: 1, Cohort: 40, BatchUsers: 38, NoiseStd: 0.125, RoundingStd: 0.0625,
 		GradientNorm: 0.75, Rejects: map[string]uint64{"duplicate": 2, "a user's own words": 1, "another": 4}, Took: 3 * time.Second})
 	m.Announced(2, 47)

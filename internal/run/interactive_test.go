@@ -6,13 +6,13 @@ import (
 	"testing"
 
 	"github.com/panlearn/panlearn/internal/model"
-	"github.com/panlearn/panlearn/learner"
+	"github.com/panlearn/panlearn/learner/planning"
 )
 
 // TestInteractiveRuns: PGD from the task file to the model over the embedded broker. The same users answer every round and
 // are counted once, the ledger charges what all rounds cost them together, and the same seed makes the same model.
 func TestInteractiveRuns(t *testing.T) {
-	job := jobOf(t, small(t, "schedule.algorithm="+learner.MethodPGD, "schedule.interactive=true", "schedule.rounds.max=4"))
+	job := jobOf(t, small(t, "schedule.algorithm="+planning.MethodPGD, "schedule.interactive=true", "schedule.rounds.max=4"))
 	phase := job.Plan.Phases[0]
 	if len(job.Plan.Phases) != 1 || phase.Rounds != 4 || phase.RoundsPerUser != 4 || phase.Cohort != job.Plan.Users {
 		t.Fatalf("%d phases, %d rounds, %d of one user, cohort %d of %d", len(job.Plan.Phases), phase.Rounds, phase.RoundsPerUser, phase.Cohort, job.Plan.Users)

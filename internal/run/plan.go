@@ -9,6 +9,7 @@ import (
 
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/planning"
 	"github.com/panlearn/panlearn/learner/report"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/randomizer/accounting"
@@ -21,9 +22,9 @@ type Job struct {
 	Spec     *task.Spec
 	Features *task.FeatureMap
 	Loss     convex.Loss
-	Problem  learner.Problem
+	Problem  planning.Problem
 	Plan     learner.Plan
-	Planner  *learner.Planner // that made the plan; it knows what the accountant answered
+	Planner  *planning.Planner // that made the plan; it knows what the accountant answered
 }
 
 // NewJob compiles a task file and plans it. Planning takes up to a few seconds.
@@ -40,7 +41,7 @@ func NewJob(spec *task.Spec) (Job, error) {
 	if err != nil {
 		return Job{}, err
 	}
-	planner := learner.NewPlanner()
+	planner := planning.NewPlanner()
 	plan, err := planner.Plan(problem)
 	if err != nil {
 		return Job{}, err
@@ -49,24 +50,24 @@ func NewJob(spec *task.Spec) (Job, error) {
 	return job, job.carried()
 }
 
-func problemOf(spec *task.Spec, features *task.FeatureMap, loss convex.Loss) (learner.Problem, error) {
+func problemOf(spec *task.Spec, features *task.FeatureMap, loss convex.Loss) (planning.Problem, error) {
 	trust, err := accounting.ParseTrust(spec.Privacy.Trust)
 	if err != nil {
-		return learner.Problem{}, fmt.Errorf("privacy.trust: %w", err)
+		return planning.Problem{}, fmt.Errorf("privacy.trust: %w", err)
 	}
 	honest, err := accounting.ParseFraction(spec.Privacy.HonestFraction)
 	if err != nil {
-		return learner.Problem{}, fmt.Errorf("privacy.honest_fraction: %w", err)
+		return planning.Problem{}, fmt.Errorf("privacy.honest_fraction: %w", err)
 	}
 	coin, err := accounting.ParseCoin(spec.Privacy.Coin)
 	if err != nil {
-		return learner.Problem{}, fmt.Errorf("privacy.coin: %w", err)
+		return planning.Problem{}, fmt.Errorf("privacy.coin: %w", err)
 	}
 	profile, err := accounting.ParseConstants(spec.Privacy.Profile)
 	if err != nil {
-		return learner.Problem{}, fmt.Errorf("privacy.profile: %w", err)
+		return planning.Problem{}, fmt.Errorf("privacy.profile: %w", err)
 	}
-	p := learner.Problem{
+	p := planning.Problem{
 		Users: uint64(spec.Schedule.Users), Dim: loss.Parameters(features.Dim()), Algorithm: spec.Schedule.Algorithm,
 		ClipNorm: spec.Model.ClipNorm, Set: spec.SetDeclaration(), Ridge: spec.Model.Ridge,
 		Epsilon: spec.Privacy.Epsilon, Delta: spec.Privacy.Delta, Trust: trust, HonestFraction: honest, Coin: coin,
@@ -79,7 +80,7 @@ func problemOf(spec *task.Spec, features *task.FeatureMap, loss convex.Loss) (le
 		p.MomentUsers = uint64(spec.Features.Precondition.Users)
 	}
 	if p.Validation, err = spec.Scorecard(features); err != nil {
-		return learner.Problem{}, err
+		return planning.Problem{}, err
 	}
 	return p.ForLoss(loss, features.Bound(), features.Labels()...), nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/panlearn/panlearn/deploy"
 	"github.com/panlearn/panlearn/learner"
+	"github.com/panlearn/panlearn/learner/planning"
 	"github.com/panlearn/panlearn/shuffle/stage"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/manifest"
@@ -70,7 +71,7 @@ func TestA9A(t *testing.T) {
 
 // TestRoundTrip: a Task carries what is needed to build the algorithm that was planned.
 func TestRoundTrip(t *testing.T) {
-	for _, method := range []string{learner.MethodPAGD, learner.MethodPSGD} {
+	for _, method := range []string{planning.MethodPAGD, planning.MethodPSGD} {
 		job := jobOf(t, small(t, "schedule.algorithm="+method))
 		body, err := job.Wire()
 		if err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/panlearn/panlearn/internal/model"
 	"github.com/panlearn/panlearn/internal/sim"
 	"github.com/panlearn/panlearn/learner"
+	"github.com/panlearn/panlearn/learner/method"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/learner/task/source"
 	"github.com/panlearn/panlearn/shuffle/stage"
@@ -87,8 +88,8 @@ type QuickstartReport struct {
 	NoiseStd      float64 `json:"noise_std"`
 	PaperNoiseStd float64 `json:"paper_noise_std"`
 
-	// Validation is what the users' own scores said, see learner.Validation; null where the task has none.
-	Validation *learner.Validation `json:"validation"`
+	// Validation is what the users' own scores said, see method.Validation; null where the task has none.
+	Validation *method.Validation `json:"validation"`
 
 	Snapshot model.Snapshot `json:"-"`
 }
@@ -277,14 +278,14 @@ func (c QuickstartConfig) report(ctx context.Context, v View, population *sim.Sy
 	test := examples[users:]
 	accuracy := func(theta []float64) float64 { return sim.Accuracy(theta, test) }
 	block := c.Job.Features.Dim()
-	model := learner.Unscaled(v.Algorithm.Model(), learner.ScalesOf(v.Algorithm), block)
+	model := method.Unscaled(v.Algorithm.Model(), learner.ScalesOf(v.Algorithm), block)
 	out.TestAccuracy, out.ExcessRisk = accuracy(model), population.ExcessRisk(model)
 	out.OptimumAccuracy = accuracy(population.Truth())
 	plain, err := sim.Run(ctx, sim.Config{Plan: c.Job.Plan, Loss: c.Job.Loss, Score: c.Job.Score(), Examples: examples[:users], Seed: c.Seed, Exact: true})
 	if err != nil {
 		return out, err
 	}
-	exact := learner.Unscaled(plain.Model, plain.Scales, block)
+	exact := method.Unscaled(plain.Model, plain.Scales, block)
 	out.NonPrivateAccuracy, out.NonPrivateExcessRisk = accuracy(exact), population.ExcessRisk(exact)
 	out.PaperNoiseStd, err = PaperNoiseStd(c.Job)
 	return out, err
@@ -309,7 +310,7 @@ func (c QuickstartConfig) scorer(ctx context.Context, store *pebblestore.Store, 
 		if err != nil {
 			return // the run itself will say what is wrong
 		}
-		theta := learner.Unscaled(view.Algorithm.Model(), learner.ScalesOf(view.Algorithm), c.Job.Features.Dim())
+		theta := method.Unscaled(view.Algorithm.Model(), learner.ScalesOf(view.Algorithm), c.Job.Features.Dim())
 		c.Model(Learned{Progress: a.Progress, Accuracy: sim.Accuracy(theta, test), ExcessRisk: population.ExcessRisk(theta)})
 	}}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/panlearn/panlearn/internal/model"
 	"github.com/panlearn/panlearn/learner"
+	"github.com/panlearn/panlearn/learner/method"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/randomizer/accounting"
@@ -149,7 +150,7 @@ type Status struct {
 	EndReason     string          `json:"end_reason,omitempty"` // as the signed End has it
 	LastBatch     json.RawMessage `json:"last_batch"`           // null before the first
 	// Validation is what progressive validation says; null where it is off, or before the first round with scores.
-	Validation *learner.Validation `json:"validation"`
+	Validation *method.Validation `json:"validation"`
 	Adversaries
 }
 

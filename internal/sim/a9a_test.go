@@ -11,8 +11,8 @@ import (
 
 	"github.com/panlearn/panlearn/internal/sim"
 	"github.com/panlearn/panlearn/internal/test/longtest"
-	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/planning"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/learner/task/source"
 	"github.com/panlearn/panlearn/randomizer/accounting"
@@ -75,14 +75,14 @@ func TestA9AAccuracy(t *testing.T) {
 	dir := dataFolder(t, "a9a/a9a.gz")
 	spec, m := shipped(t, "a9a")
 	train, test := load(t, filepath.Join(dir, "a9a/a9a.gz"), m), load(t, filepath.Join(dir, "a9a/a9a.t.gz"), m)
-	problem := learner.Problem{Users: uint64(len(train)), Dim: m.Dim(), ClipNorm: spec.Model.ClipNorm, Set: convex.SetDeclaration{Radius: spec.Model.Radius},
+	problem := planning.Problem{Users: uint64(len(train)), Dim: m.Dim(), ClipNorm: spec.Model.ClipNorm, Set: convex.SetDeclaration{Radius: spec.Model.Radius},
 		Epsilon: spec.Privacy.Epsilon, Delta: spec.Privacy.Delta, HonestFraction: accounting.One}.ForLoss(convex.Logistic{}, m.Bound(), 1)
 	if problem.Epsilon != 1 || problem.Delta != 1e-6 || problem.Dim != 124 {
 		t.Fatalf("the shipped task changed: %+v", problem)
 	}
 	measure := func(trust accounting.Trust, method string) float64 {
 		problem.Trust, problem.Algorithm = trust, method
-		plan, err := learner.MakePlan(problem)
+		plan, err := planning.MakePlan(problem)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,14 +105,14 @@ func TestA9AAccuracy(t *testing.T) {
 	}
 	// One run has a standard deviation of 0.002 around 0.833, so the mean of five is below 0.828 by chance at 5.6
 	// standard deviations, 1e-8; the seeds are fixed.
-	if mean := measure(accounting.Shuffle, learner.MethodPAGD); mean < 0.828 {
+	if mean := measure(accounting.Shuffle, planning.MethodPAGD); mean < 0.828 {
 		t.Errorf("mean accuracy %v, want at least 0.828", mean)
 	}
 	if !longtest.Run(t, "the other trusts, and PSGD") {
 		return
 	}
 	for _, trust := range []accounting.Trust{accounting.Shuffle, accounting.Pan, accounting.ShufflePan} {
-		for _, method := range []string{learner.MethodPAGD, learner.MethodPSGD} {
+		for _, method := range []string{planning.MethodPAGD, planning.MethodPSGD} {
 			if mean := measure(trust, method); mean < 0.8 {
 				t.Errorf("%v, %s: mean accuracy %v, want at least 0.8", trust, method, mean)
 			}

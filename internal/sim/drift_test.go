@@ -14,6 +14,7 @@ import (
 	"github.com/panlearn/panlearn/internal/sim"
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/planning"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
@@ -60,11 +61,11 @@ func electricity(t testing.TB) []convex.Example {
 func TestContinuousFollowsElectricity(t *testing.T) {
 	examples := electricity(t)
 	const first, seeds = 15000, 3
-	problem := learner.Problem{Users: first, Dim: 7, ClipNorm: 1.5, Set: convex.SetDeclaration{Radius: 5}, Epsilon: 1, Delta: 1e-6,
+	problem := planning.Problem{Users: first, Dim: 7, ClipNorm: 1.5, Set: convex.SetDeclaration{Radius: 5}, Epsilon: 1, Delta: 1e-6,
 		HonestFraction: accounting.One}.ForLoss(convex.Logistic{}, math.Sqrt(7), 1)
 	median := func(algorithm, continuous string) float64 {
 		problem.Algorithm, problem.Continuous = algorithm, continuous
-		plan, err := learner.MakePlan(problem)
+		plan, err := planning.MakePlan(problem)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,14 +99,14 @@ func TestContinuousForgets(t *testing.T) {
 	for i := range examples[first:] {
 		examples[first+i].Label *= -1
 	}
-	problem := learner.Problem{Users: first, Dim: 5, ClipNorm: math.Sqrt(5), Set: convex.SetDeclaration{Radius: 8}, Epsilon: 2, Delta: 1e-6,
+	problem := planning.Problem{Users: first, Dim: 5, ClipNorm: math.Sqrt(5), Set: convex.SetDeclaration{Radius: 8}, Epsilon: 2, Delta: 1e-6,
 		HonestFraction: accounting.One}.ForLoss(s.Loss(), s.FeatureBound(), 1)
 	for _, c := range []struct {
 		algorithm, continuous string
 		least, most           float64
 	}{{"pagd", "", 0, 0.3}, {"psgd", learner.ContinuousConstant, 0.75, 1}, {"pagd", learner.ContinuousEpochs, 0.75, 1}} {
 		problem.Algorithm, problem.Continuous = c.algorithm, c.continuous
-		plan, err := learner.MakePlan(problem)
+		plan, err := planning.MakePlan(problem)
 		if err != nil {
 			t.Fatal(err)
 		}

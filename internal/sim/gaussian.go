@@ -3,7 +3,7 @@ package sim
 import (
 	"math/rand/v2"
 
-	"github.com/panlearn/panlearn/learner"
+	"github.com/panlearn/panlearn/learner/method"
 	"github.com/panlearn/panlearn/shuffle"
 )
 
@@ -16,10 +16,10 @@ type gaussian struct {
 	seed  uint64
 }
 
-func (o gaussian) mean(q learner.Query, cohort []int32) (learner.Estimate, *shuffle.Release, error) {
+func (o gaussian) mean(q method.Query, cohort []int32) (method.Estimate, *shuffle.Release, error) {
 	out, _, err := o.exact.mean(q, cohort)
 	if err != nil {
-		return learner.Estimate{}, nil, err
+		return method.Estimate{}, nil, err
 	}
 	std := o.std(o.phase, out.Users)
 	normal := rand.New(Entropy(o.seed, "gaussian", q.Step))

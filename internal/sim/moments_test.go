@@ -9,8 +9,9 @@ import (
 	"testing"
 
 	"github.com/panlearn/panlearn/internal/sim"
-	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/method"
+	"github.com/panlearn/panlearn/learner/planning"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
@@ -19,7 +20,7 @@ func uneven(t testing.TB) sim.Config {
 	t.Helper()
 	s, c := small(t)
 	how := convex.Preconditioner{Dim: 3, Norm: 17, Damping: 0.01, Bound: 1}
-	p, err := learner.MakePlan(learner.Problem{Users: 2000, Dim: 3, ClipNorm: 1, Set: convex.SetDeclaration{Radius: 3}, Epsilon: 2, Delta: 1e-6,
+	p, err := planning.MakePlan(planning.Problem{Users: 2000, Dim: 3, ClipNorm: 1, Set: convex.SetDeclaration{Radius: 3}, Epsilon: 2, Delta: 1e-6,
 		HonestFraction: accounting.One, Precondition: &how, MomentUsers: 500, MaxRounds: 9}.ForLoss(s.Loss(), how.Bound, 1))
 	if err != nil {
 		t.Fatal(err)
@@ -127,7 +128,7 @@ func TestA9AMoments(t *testing.T) {
 	dir := dataFolder(t, "a9a/a9a.gz")
 	spec, m := shipped(t, "a9a-moments")
 	train, test := load(t, filepath.Join(dir, "a9a/a9a.gz"), m), load(t, filepath.Join(dir, "a9a/a9a.t.gz"), m)
-	plan, err := learner.MakePlan(learner.Problem{Users: uint64(len(train)), Dim: m.Dim(), ClipNorm: spec.Model.ClipNorm, Set: spec.SetDeclaration(),
+	plan, err := planning.MakePlan(planning.Problem{Users: uint64(len(train)), Dim: m.Dim(), ClipNorm: spec.Model.ClipNorm, Set: spec.SetDeclaration(),
 		Algorithm: spec.Schedule.Algorithm, Epsilon: spec.Privacy.Epsilon, Delta: spec.Privacy.Delta, HonestFraction: accounting.One,
 		Precondition: spec.Preconditioner(), MomentUsers: uint64(spec.Features.Precondition.Users)}.ForLoss(convex.Logistic{}, m.Bound(), 1))
 	if err != nil {
@@ -143,7 +144,7 @@ func TestA9AMoments(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		mean += sim.Accuracy(learner.Unscaled(r.Model, r.Scales, m.Dim()), test) / seeds
+		mean += sim.Accuracy(method.Unscaled(r.Model, r.Scales, m.Dim()), test) / seeds
 	}
 	t.Logf("mean accuracy %.4f over seeds 0 to %d", mean, seeds-1)
 	// One run has a standard deviation of 0.001 around 0.840; the seeds are fixed.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/method"
 	"github.com/panlearn/panlearn/learner/report"
 	"github.com/panlearn/panlearn/randomizer"
 	"github.com/panlearn/panlearn/shuffle"
@@ -17,9 +18,9 @@ type exact struct {
 	reports  *report.Exact
 }
 
-func (o exact) mean(q learner.Query, cohort []int32) (learner.Estimate, *shuffle.Release, error) {
+func (o exact) mean(q method.Query, cohort []int32) (method.Estimate, *shuffle.Release, error) {
 	if err := o.reports.At(q.Point, q.Scales); err != nil {
-		return learner.Estimate{}, nil, err
+		return method.Estimate{}, nil, err
 	}
 	var sum []float64
 	for _, user := range cohort {
@@ -34,7 +35,7 @@ func (o exact) mean(q learner.Query, cohort []int32) (learner.Estimate, *shuffle
 	for j := range sum {
 		sum[j] /= float64(len(cohort))
 	}
-	return learner.Estimate{Gradient: sum, Users: uint64(len(cohort))}, nil, nil
+	return method.Estimate{Gradient: sum, Users: uint64(len(cohort))}, nil, nil
 }
 
 // mixed is the protocol in one phase: report, mix, release, estimate.
@@ -47,7 +48,7 @@ type mixed struct {
 	packed   []byte
 }
 
-func (o *mixed) mean(q learner.Query, cohort []int32) (learner.Estimate, *shuffle.Release, error) {
+func (o *mixed) mean(q method.Query, cohort []int32) (method.Estimate, *shuffle.Release, error) {
 	var generators uint64
 	mixer, err := shuffle.NewMixer(shuffle.Config{Params: o.params, Cohort: uint64(len(cohort)), Minimum: min(o.phase.Minimum, uint64(len(cohort))),
 		Entropy: func() rand.Source {
@@ -55,21 +56,21 @@ func (o *mixed) mean(q learner.Query, cohort []int32) (learner.Estimate, *shuffl
 			return Entropy(o.seed, "mixer", q.Step, generators)
 		}})
 	if err != nil {
-		return learner.Estimate{}, nil, err
+		return method.Estimate{}, nil, err
 	}
 	if err := o.reports.At(q.Point, q.Scales); err != nil {
-		return learner.Estimate{}, nil, err
+		return method.Estimate{}, nil, err
 	}
 	for i, user := range cohort {
 		o.packed = o.reports.Report(o.packed[:0], o.examples[user])
 		if out := mixer.Add([]shuffle.ReportID{reportID(q.Step, uint64(i))}, o.packed); out != shuffle.Accepted {
-			return learner.Estimate{}, nil, fmt.Errorf("the mixer found a report %v", out)
+			return method.Estimate{}, nil, fmt.Errorf("the mixer found a report %v", out)
 		}
 	}
 	release, err := mixer.Close()
 	if err != nil {
-		return learner.Estimate{}, nil, err
+		return method.Estimate{}, nil, err
 	}
-	estimate, err := learner.EstimateMean(o.params, release.Totals, release.Users, release.NoiseTrials)
+	estimate, err := method.EstimateMean(o.params, release.Totals, release.Users, release.NoiseTrials)
 	return estimate, &release, err
 }

@@ -6,6 +6,8 @@ import (
 
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/method"
+	"github.com/panlearn/panlearn/learner/planning"
 	"github.com/panlearn/panlearn/learner/report"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
@@ -22,7 +24,7 @@ func TestTheorem32_NoiseIsAsPlanned(t *testing.T) {
 	}
 	examples, point := s.Take(400), s.Truth()
 	for _, trust := range []accounting.Trust{accounting.Shuffle, accounting.Pan, accounting.ShufflePan} {
-		plan, err := learner.MakePlan(learner.Problem{Users: 400, Dim: dim, ClipNorm: 2, Set: convex.SetDeclaration{Radius: 3}, Epsilon: 2, Delta: 1e-6, Trust: trust,
+		plan, err := planning.MakePlan(planning.Problem{Users: 400, Dim: dim, ClipNorm: 2, Set: convex.SetDeclaration{Radius: 3}, Epsilon: 2, Delta: 1e-6, Trust: trust,
 			HonestFraction: accounting.One, Cohort: 400}.ForLoss(s.Loss(), s.FeatureBound(), 1))
 		if err != nil {
 			t.Fatal(err)
@@ -45,14 +47,14 @@ func TestTheorem32_NoiseIsAsPlanned(t *testing.T) {
 		for i := range cohort {
 			cohort[i] = int32(i)
 		}
-		truth, _, err := exact{examples: examples, reports: vectors}.mean(learner.Query{Point: point}, cohort)
+		truth, _, err := exact{examples: examples, reports: vectors}.mean(method.Query{Point: point}, cohort)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var square, sum float64
-		var known learner.Estimate
+		var known method.Estimate
 		for round := range uint64(rounds) {
-			if known, _, err = noisy.mean(learner.Query{Step: round, Point: point}, cohort); err != nil {
+			if known, _, err = noisy.mean(method.Query{Step: round, Point: point}, cohort); err != nil {
 				t.Fatal(err)
 			}
 			for j, g := range known.Gradient {
@@ -94,7 +96,7 @@ func TestSection6_DevicesReportTheEnvelope(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, _, err := o.mean(learner.Query{Step: 1, Point: []float64{c.z}}, []int32{0})
+			got, _, err := o.mean(method.Query{Step: 1, Point: []float64{c.z}}, []int32{0})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/panlearn/panlearn/internal/sim"
 	"github.com/panlearn/panlearn/internal/test/longtest"
-	"github.com/panlearn/panlearn/learner"
+	"github.com/panlearn/panlearn/learner/planning"
 )
 
 // populations are those on which each theorem is measured: nothing is clipped, so the bounds are the loss's own, and the optimum is known.
@@ -17,13 +17,13 @@ var populations = []struct {
 	interactive string
 }{
 	{"smooth", sim.SyntheticConfig{Dim: 5, Loss: "logistic", TruthNorm: 3, Seed: 5},
-		[]string{learner.MethodPSGD, learner.MethodPAGD}, learner.MethodPGD},
+		[]string{planning.MethodPSGD, planning.MethodPAGD}, planning.MethodPGD},
 	{"not smooth", sim.SyntheticConfig{Dim: 5, Loss: "absolute", TruthNorm: 3, Noise: 0.1, Seed: 5},
-		[]string{learner.MethodPSGD, learner.MethodPAGDEnvelope}, learner.MethodPGDEnvelope},
+		[]string{planning.MethodPSGD, planning.MethodPAGDEnvelope}, planning.MethodPGDEnvelope},
 	{"smooth and strongly convex", sim.SyntheticConfig{Dim: 5, Loss: "logistic", TruthNorm: 3, Ridge: 0.05, Seed: 5},
-		[]string{learner.MethodPAGDRestarts}, learner.MethodPGDRestarts},
+		[]string{planning.MethodPAGDRestarts}, planning.MethodPGDRestarts},
 	{"strongly convex", sim.SyntheticConfig{Dim: 5, Loss: "absolute", TruthNorm: 3, Noise: 0.1, Ridge: 0.2, Seed: 5},
-		[]string{learner.MethodPAGDEnvelopeRestarts}, learner.MethodPGDEnvelopeRestarts},
+		[]string{planning.MethodPAGDEnvelopeRestarts}, planning.MethodPGDEnvelopeRestarts},
 }
 
 // Theorems 4.1, 4.3, 4.7, 4.8 and 4.9: the excess risk of every method stays within its planned bound at every number of users, and

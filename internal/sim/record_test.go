@@ -17,6 +17,7 @@ import (
 	"github.com/panlearn/panlearn/internal/test/golden"
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/planning"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
@@ -32,29 +33,29 @@ func TestRecordedRounds(t *testing.T) {
 	var out strings.Builder
 	for _, c := range []struct {
 		name, loss, method string
-		change             func(*learner.Problem)
+		change             func(*planning.Problem)
 	}{
-		{"psgd", "logistic", learner.MethodPSGD, func(*learner.Problem) {}},
-		{"pagd", "logistic", learner.MethodPAGD, func(*learner.Problem) {}},
-		{"pagd, shuffle+pan, ridge", "squared", learner.MethodPAGD,
-			func(p *learner.Problem) { p.Trust, p.Ridge = accounting.ShufflePan, 0.1 }},
-		{"pagd, pan", "logistic", learner.MethodPAGD, func(p *learner.Problem) { p.Trust = accounting.Pan }},
-		{"envelope, half honest", "absolute", learner.MethodPAGDEnvelope, func(p *learner.Problem) { p.HonestFraction = half }},
-		{"restarts", "logistic", learner.MethodPAGDRestarts, func(p *learner.Problem) { p.Ridge = 0.5 }},
-		{"envelope restarts, pan", "logistic", learner.MethodPAGDEnvelopeRestarts,
-			func(p *learner.Problem) { p.Ridge, p.Trust = 0.5, accounting.Pan }},
-		{"pgd", "logistic", learner.MethodPGD, func(p *learner.Problem) { p.Interactive = true }},
-		{"pgd envelope", "absolute", learner.MethodPGDEnvelope, func(p *learner.Problem) { p.Interactive = true }},
-		{"pgd restarts", "logistic", learner.MethodPGDRestarts, func(p *learner.Problem) { p.Interactive, p.Ridge = true, 0.5 }},
-		{"constant", "logistic", learner.MethodPSGD, func(p *learner.Problem) { p.Continuous = learner.ContinuousConstant }},
-		{"decaying", "logistic", learner.MethodPSGD, func(p *learner.Problem) { p.Continuous = learner.ContinuousDecaying }},
-		{"epochs", "logistic", learner.MethodPAGD, func(p *learner.Problem) { p.Continuous = learner.ContinuousEpochs }},
-		{"scores", "logistic", learner.MethodPAGD, func(p *learner.Problem) { p.Validation = &card }},
-		{"moments", "logistic", learner.MethodPAGD, func(p *learner.Problem) { p.Precondition, p.MomentUsers = &how, 500 }},
-		{"moments, scores, l1", "logistic", learner.MethodPAGD, func(p *learner.Problem) {
+		{"psgd", "logistic", planning.MethodPSGD, func(*planning.Problem) {}},
+		{"pagd", "logistic", planning.MethodPAGD, func(*planning.Problem) {}},
+		{"pagd, shuffle+pan, ridge", "squared", planning.MethodPAGD,
+			func(p *planning.Problem) { p.Trust, p.Ridge = accounting.ShufflePan, 0.1 }},
+		{"pagd, pan", "logistic", planning.MethodPAGD, func(p *planning.Problem) { p.Trust = accounting.Pan }},
+		{"envelope, half honest", "absolute", planning.MethodPAGDEnvelope, func(p *planning.Problem) { p.HonestFraction = half }},
+		{"restarts", "logistic", planning.MethodPAGDRestarts, func(p *planning.Problem) { p.Ridge = 0.5 }},
+		{"envelope restarts, pan", "logistic", planning.MethodPAGDEnvelopeRestarts,
+			func(p *planning.Problem) { p.Ridge, p.Trust = 0.5, accounting.Pan }},
+		{"pgd", "logistic", planning.MethodPGD, func(p *planning.Problem) { p.Interactive = true }},
+		{"pgd envelope", "absolute", planning.MethodPGDEnvelope, func(p *planning.Problem) { p.Interactive = true }},
+		{"pgd restarts", "logistic", planning.MethodPGDRestarts, func(p *planning.Problem) { p.Interactive, p.Ridge = true, 0.5 }},
+		{"constant", "logistic", planning.MethodPSGD, func(p *planning.Problem) { p.Continuous = learner.ContinuousConstant }},
+		{"decaying", "logistic", planning.MethodPSGD, func(p *planning.Problem) { p.Continuous = learner.ContinuousDecaying }},
+		{"epochs", "logistic", planning.MethodPAGD, func(p *planning.Problem) { p.Continuous = learner.ContinuousEpochs }},
+		{"scores", "logistic", planning.MethodPAGD, func(p *planning.Problem) { p.Validation = &card }},
+		{"moments", "logistic", planning.MethodPAGD, func(p *planning.Problem) { p.Precondition, p.MomentUsers = &how, 500 }},
+		{"moments, scores, l1", "logistic", planning.MethodPAGD, func(p *planning.Problem) {
 			p.Precondition, p.MomentUsers, p.Validation, p.Set.Kind = &how, 500, &card, "l1"
 		}},
-		{"moments, scores, pgd", "logistic", learner.MethodPGD, func(p *learner.Problem) {
+		{"moments, scores, pgd", "logistic", planning.MethodPGD, func(p *planning.Problem) {
 			p.Precondition, p.MomentUsers, p.Validation, p.Interactive = &how, 500, &card, true
 		}},
 	} {
@@ -62,10 +63,10 @@ func TestRecordedRounds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := learner.Problem{Users: 2000, Dim: 4, Algorithm: c.method, ClipNorm: 1, Set: convex.SetDeclaration{Radius: 3}, Epsilon: 2, Delta: 1e-6,
+		p := planning.Problem{Users: 2000, Dim: 4, Algorithm: c.method, ClipNorm: 1, Set: convex.SetDeclaration{Radius: 3}, Epsilon: 2, Delta: 1e-6,
 			HonestFraction: accounting.One, MaxRounds: 10}.ForLoss(s.Loss(), s.FeatureBound(), s.LabelBound())
 		c.change(&p)
-		plan, err := learner.MakePlan(p)
+		plan, err := planning.MakePlan(p)
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/method"
 	"github.com/panlearn/panlearn/learner/report"
 	"github.com/panlearn/panlearn/shuffle"
 )
@@ -42,7 +43,7 @@ type Round struct {
 	Scales      []float64        // of the coordinates that Model lives in; see Result
 	Point       []float64        // at which the cohort was asked
 	// Validation is what the scores say so far; nil without scores.
-	Validation *learner.Validation
+	Validation *method.Validation
 	Release    *shuffle.Release       // what the stage released; nil in runs without the randomizer
 	State      func() ([]byte, error) // of the method after the step; only valid during the call
 }
@@ -56,7 +57,7 @@ type Result struct {
 	Users  uint64 // in all rounds
 	State  []byte // of the method at its end
 	// Validation is what the scores said; nil without scores.
-	Validation *learner.Validation
+	Validation *method.Validation
 }
 
 // Run takes every planned step. A continuous plan it runs until the examples that are left do not fill a cohort. It stops early
@@ -97,7 +98,7 @@ type run struct {
 // An oracle answers a query with a cohort.
 type oracle interface {
 	// mean returns the estimate, and what the stage released for it, nil where no stage mixed anything.
-	mean(q learner.Query, cohort []int32) (learner.Estimate, *shuffle.Release, error)
+	mean(q method.Query, cohort []int32) (method.Estimate, *shuffle.Release, error)
 }
 
 func newRun(c Config) (*run, error) {

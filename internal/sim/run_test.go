@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/panlearn/panlearn/internal/sim"
-	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/planning"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
@@ -21,7 +21,7 @@ func small(t testing.TB) (*sim.Synthetic, sim.Config) {
 		t.Fatal(err)
 	}
 	card := convex.Scorecard{Norm: 0.5, High: 2, Correctness: true}
-	plan, err := learner.MakePlan(learner.Problem{Users: 2000, Dim: 3, ClipNorm: s.FeatureBound(), Set: convex.SetDeclaration{Radius: 3}, Epsilon: 2, Delta: 1e-6,
+	plan, err := planning.MakePlan(planning.Problem{Users: 2000, Dim: 3, ClipNorm: s.FeatureBound(), Set: convex.SetDeclaration{Radius: 3}, Epsilon: 2, Delta: 1e-6,
 		HonestFraction: accounting.One, Trust: accounting.ShufflePan, Validation: &card}.ForLoss(s.Loss(), s.FeatureBound(), 1))
 	if err != nil {
 		t.Fatal(err)

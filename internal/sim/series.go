@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/panlearn/panlearn/learner"
+	"github.com/panlearn/panlearn/learner/planning"
 )
 
 // SeriesConfig asks for excess risk against the number of users on a synthetic population.
@@ -13,7 +13,7 @@ type SeriesConfig struct {
 	Synthetic SyntheticConfig
 	// Problem is planned anew for each method and number of users; Users, Dim, Algorithm, Ridge and the constants of the loss are
 	// filled in.
-	Problem learner.Problem
+	Problem planning.Problem
 	Methods []string // names of learner's methods, at least one
 	Users   []uint64
 	Repeats int // independent runs a point, at least 2
@@ -70,8 +70,8 @@ func Series(ctx context.Context, c SeriesConfig) ([]Point, error) {
 	return out, nil
 }
 
-func measure(ctx context.Context, s *Synthetic, p learner.Problem, repeats int) (Risk, error) {
-	plan, err := learner.MakePlan(p)
+func measure(ctx context.Context, s *Synthetic, p planning.Problem, repeats int) (Risk, error) {
+	plan, err := planning.MakePlan(p)
 	if err != nil {
 		return Risk{}, err
 	}

@@ -9,16 +9,17 @@ import (
 	"github.com/panlearn/panlearn/internal/sim"
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/planning"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
 // smooth is a logistic problem in which nothing is clipped, so the bounds are the loss's own.
-func smooth() learner.Problem {
-	return learner.Problem{ClipNorm: math.Sqrt(5), Set: convex.SetDeclaration{Radius: 4}, Epsilon: 1, Delta: 1e-6, HonestFraction: accounting.One}
+func smooth() planning.Problem {
+	return planning.Problem{ClipNorm: math.Sqrt(5), Set: convex.SetDeclaration{Radius: 4}, Epsilon: 1, Delta: 1e-6, HonestFraction: accounting.One}
 }
 
 func TestSeriesRefuses(t *testing.T) {
-	psgd := []string{learner.MethodPSGD}
+	psgd := []string{planning.MethodPSGD}
 	good := sim.SeriesConfig{Synthetic: sim.SyntheticConfig{Dim: 2, Loss: "logistic", TruthNorm: 1}, Problem: smooth(), Methods: psgd,
 		Users: []uint64{100}, Repeats: 2}
 	if _, err := sim.Series(context.Background(), good); err != nil {
@@ -41,13 +42,13 @@ func TestSlopes(t *testing.T) {
 	var points []sim.Point
 	for _, n := range []uint64{10, 100, 1000} {
 		points = append(points, sim.Point{Users: n, Risks: []sim.Risk{
-			{Method: learner.MethodPSGD, Mean: 3 / math.Sqrt(float64(n))}, {Method: learner.MethodPGD, Mean: 7 / float64(n)}}})
+			{Method: planning.MethodPSGD, Mean: 3 / math.Sqrt(float64(n))}, {Method: planning.MethodPGD, Mean: 7 / float64(n)}}})
 	}
 	got := sim.Slopes(points)
-	if len(got) != 2 || math.Abs(got[0].Fitted+0.5) > 1e-12 || math.Abs(got[1].Fitted+1) > 1e-12 || got[0].Method != learner.MethodPSGD {
+	if len(got) != 2 || math.Abs(got[0].Fitted+0.5) > 1e-12 || math.Abs(got[1].Fitted+1) > 1e-12 || got[0].Method != planning.MethodPSGD {
 		t.Errorf("%+v, want slopes -1/2 and -1", got)
 	}
-	for _, m := range learner.Methods() {
+	for _, m := range planning.Methods() {
 		one := sim.Slopes([]sim.Point{{Users: 10, Risks: []sim.Risk{{Method: m, Mean: 1}}}})[0]
 		if one.Fitted != 0 || !(one.Privacy < 0) || !(one.Sampling < 0) {
 			t.Errorf("%s: %+v, want no fit of one point and the theorem's exponents", m, one)
@@ -84,13 +85,13 @@ func TestTheorem43_PAGDBeatsPSGD(t *testing.T) {
 	plan := func(method string) learner.Plan {
 		p := smooth().ForLoss(s.Loss(), s.FeatureBound(), s.LabelBound())
 		p.Users, p.Dim, p.Algorithm = users, 5, method
-		out, err := learner.MakePlan(p)
+		out, err := planning.MakePlan(p)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return out
 	}
-	accelerated, plain := plan(learner.MethodPAGD), plan(learner.MethodPSGD)
+	accelerated, plain := plan(planning.MethodPAGD), plan(planning.MethodPSGD)
 	risk := func(plan learner.Plan, run int) float64 {
 		r, err := sim.Run(context.Background(), sim.Config{Plan: plan, Loss: s.Loss(), Examples: all[run*users : (run+1)*users], Seed: uint64(run)})
 		if err != nil {

@@ -3,7 +3,7 @@ package sim
 import (
 	"math"
 
-	"github.com/panlearn/panlearn/learner"
+	"github.com/panlearn/panlearn/learner/planning"
 )
 
 // A Slope is the exponent of n in the excess risk of one method, fitted and proved.
@@ -40,19 +40,19 @@ func Slopes(points []Point) []Slope {
 // exponents are those of Cheu, Joseph, Mao, Peng, ICLR 2022: Theorem 4.1, 4.3, 4.7, 4.8 and 4.9.
 func exponents(method string) (privacy, sampling float64) {
 	switch method {
-	case learner.MethodPSGD:
+	case planning.MethodPSGD:
 		return -1.0 / 2, -1.0 / 2
-	case learner.MethodPAGD:
+	case planning.MethodPAGD:
 		return -4.0 / 5, -1.0 / 2
-	case learner.MethodPAGDEnvelope:
+	case planning.MethodPAGDEnvelope:
 		return -2.0 / 3, -1.0 / 2
-	case learner.MethodPAGDRestarts:
+	case planning.MethodPAGDRestarts:
 		return -2, -1
-	case learner.MethodPAGDEnvelopeRestarts:
+	case planning.MethodPAGDEnvelopeRestarts:
 		return -4.0 / 3, -1
-	case learner.MethodPGD, learner.MethodPGDEnvelope:
+	case planning.MethodPGD, planning.MethodPGDEnvelope:
 		return -1, -1.0 / 2
-	case learner.MethodPGDRestarts, learner.MethodPGDEnvelopeRestarts:
+	case planning.MethodPGDRestarts, planning.MethodPGDEnvelopeRestarts:
 		return -2, -1
 	}
 	return 0, 0

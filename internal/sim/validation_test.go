@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/panlearn/panlearn/internal/sim"
-	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/planning"
 	"github.com/panlearn/panlearn/learner/report"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
@@ -91,7 +91,7 @@ func TestProgressiveAgreesOnA9A(t *testing.T) {
 		t.Fatal(err)
 	}
 	train, test := load(t, filepath.Join(dir, "a9a/a9a.gz"), m), load(t, filepath.Join(dir, "a9a/a9a.t.gz"), m)
-	plan, err := learner.MakePlan(learner.Problem{Users: uint64(len(train)), Dim: m.Dim(), ClipNorm: spec.Model.ClipNorm,
+	plan, err := planning.MakePlan(planning.Problem{Users: uint64(len(train)), Dim: m.Dim(), ClipNorm: spec.Model.ClipNorm,
 		Set: convex.SetDeclaration{Radius: spec.Model.Radius}, Epsilon: 1, Delta: 1e-6, HonestFraction: accounting.One, Validation: card}.
 		ForLoss(convex.Logistic{}, m.Bound(), 1))
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/panlearn/panlearn/learner"
+	"github.com/panlearn/panlearn/learner/method"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
@@ -55,7 +55,7 @@ func TestBudgetIsMetToTheLastBit(t *testing.T) {
 			t.Fatal(err)
 		}
 		core := &core{task: body}
-		cost, err := core.cost(core.nextRound(1, learner.Query{Step: 1, Point: make([]float64, dim)}))
+		cost, err := core.cost(core.nextRound(1, method.Query{Step: 1, Point: make([]float64, dim)}))
 		if err != nil || cost.Epsilon != want || cost.Delta != delta {
 			t.Errorf("budget %v: cost %v, %v; want epsilon %v", c.budget, cost, err, want)
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/panlearn/panlearn/learner"
+	"github.com/panlearn/panlearn/learner/method"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/seal"
@@ -108,7 +109,7 @@ type Progress struct {
 	Delta         float64
 	ModelNorm     float64
 	// Validation is what progressive validation says so far; nil where there is none, or before the first round with scores.
-	Validation *learner.Validation
+	Validation *method.Validation
 }
 
 // Applied is one committed round. Everything in it is public.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/method"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/manifest"
@@ -52,14 +53,6 @@ func begin(identity *seal.Identity, build func(*wire.Task) (learner.Algorithm, e
 	alg, err := build(c.task)
 	if err != nil {
 		return commit{}, fmt.Errorf("build the algorithm: %w", err)
-	}
-	if _, skips := alg.(learner.Skipper); !skips {
-		for i, f := range c.task.Plan.Phases {
-			if f.RoundsPerUser > 1 { // refused before anybody answers: a void round could not be left out
-				return commit{}, fmt.Errorf("plan: phase %d: rounds_per_user %d: the algorithm %s cannot pass over a void round",
-					i+1, f.RoundsPerUser, c.task.Plan.Algorithm)
-			}
-		}
 	}
 	out := commit{
 		next:   state.Checkpoint{Cursor: state.Cursor{TaskHash: state.Hash(c.taskHash)}, Task: signed},
@@ -196,11 +189,7 @@ func (c *core) check(subject string, b *wire.Batch) error {
 func (c *core) settle(out *commit, b *wire.Batch, hash state.Hash, alg learner.Algorithm) (state.Entry, error) {
 	if b.Void {
 		if at, _ := manifest.PhaseOf(c.task.Plan, c.round.Step); at.Interactive() { // its users answered, and answer no round more than planned
-			skipper, ok := alg.(learner.Skipper)
-			if !ok {
-				return state.Entry{}, errors.New("the algorithm cannot pass over a void round")
-			}
-			if err := skipper.Skip(); err != nil {
+			if err := alg.Skip(); err != nil {
 				return state.Entry{}, err
 			}
 		}
@@ -210,7 +199,7 @@ func (c *core) settle(out *commit, b *wire.Batch, hash state.Hash, alg learner.A
 	if err != nil {
 		return state.Entry{}, err
 	}
-	estimate, err := learner.EstimateMean(params, b.Totals, b.Users, b.NoiseTrials)
+	estimate, err := method.EstimateMean(params, b.Totals, b.Users, b.NoiseTrials)
 	if err != nil {
 		return state.Entry{}, err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/panlearn/panlearn/learner"
+	"github.com/panlearn/panlearn/learner/method"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/wire"
@@ -77,7 +78,7 @@ func (c *core) refusal() error {
 	return fmt.Errorf("the task ended at round %d: %s", c.committed.Cursor.Round, c.end.Reason)
 }
 
-func (c *core) nextRound(r uint64, q learner.Query) *wire.Round {
+func (c *core) nextRound(r uint64, q method.Query) *wire.Round {
 	out := manifest.RoundOf(c.task, c.taskHash, r, q.Step, q.Point)
 	out.Scales = q.Scales
 	return out

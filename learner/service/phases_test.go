@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 
-	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/manifest"
@@ -128,27 +126,6 @@ func TestBudgetOfAPhase(t *testing.T) {
 		public, _, _ := w.trace()
 		if public[name.Round(3)] != nil || public[name.End()] == nil {
 			t.Error("round 3 is announced, or no end")
-		}
-	})
-}
-
-// stubborn is an algorithm that cannot pass over a round.
-type stubborn struct{ learner.Algorithm }
-
-// TestInteractiveNeedsToSkip: an algorithm that would ask a void round again is refused before anything is announced.
-func TestInteractiveNeedsToSkip(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := phased(t, newCast(t))
-		c := w.config()
-		c.Build = func(task *wire.Task) (learner.Algorithm, error) {
-			alg, err := build(task)
-			return stubborn{alg}, err
-		}
-		if err := w.new(c).Run(t.Context()); err == nil || !strings.Contains(err.Error(), "phase 2: rounds_per_user 4") {
-			t.Errorf("Run: %v", err)
-		}
-		if public, at, _ := w.trace(); len(public) != 0 || !at.IsZero() {
-			t.Error("something is committed or announced")
 		}
 	})
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/method"
 	"github.com/panlearn/panlearn/randomizer"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/state"
@@ -120,7 +121,7 @@ func build(t *wire.Task) (learner.Algorithm, error) {
 			Phases: []learner.Phase{{Moments: true, Users: first.Users, Rounds: 1, Cohort: first.Cohort, LastCohort: first.Cohort, RoundsPerUser: 1},
 				{Rounds: manifest.Steps(t.Plan) - 1, RoundsPerUser: 1, StepSize: 0.3}}})
 	}
-	return learner.NewPSGD(learner.PSGDConfig{Dim: dim, Set: ball, Steps: min(manifest.Steps(t.Plan), 1<<40), StepSize: 0.3})
+	return method.NewPSGD(method.PSGDConfig{Dim: dim, Set: ball, Steps: min(manifest.Steps(t.Plan), 1<<40), StepSize: 0.3})
 }
 
 func (w *world) config() Config {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/method"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/randomizer"
@@ -176,7 +177,7 @@ func build(t *wire.Task) (learner.Algorithm, error) {
 	if err != nil {
 		return nil, err
 	}
-	return learner.NewPSGD(learner.PSGDConfig{Dim: int(t.Plan.Phases[0].Mechanism.Dim), Set: ball, Steps: manifest.Steps(t.Plan), StepSize: 0.3})
+	return method.NewPSGD(method.PSGDConfig{Dim: int(t.Plan.Phases[0].Mechanism.Dim), Set: ball, Steps: manifest.Steps(t.Plan), StepSize: 0.3})
 }
 
 // service is the configuration of a learner on the world's task.

@@ -15,15 +15,17 @@ var mayImport = map[string][]string{
 	"randomizer/audit":      {"randomizer", "shuffle"},
 	"shuffle":               {"randomizer"},
 	"shuffle/stage":         {"randomizer", "shuffle", "stream", "stream/manifest", "stream/seal", "stream/wire"},
-	"learner":               {"randomizer", "randomizer/accounting", "learner/convex"},
+	"learner":               {"randomizer", "randomizer/accounting", "learner/convex", "learner/method"},
 	"learner/convex":        {},
+	"learner/method":        {"randomizer", "learner/convex"},
+	"learner/planning":      {"randomizer/accounting", "learner", "learner/convex", "learner/method"},
 	"learner/task":          {"learner/convex", "randomizer/accounting"},
 	"learner/task/source":   {"learner/convex", "learner/task"},
 	"learner/report":        {"learner/convex", "learner/task", "randomizer"},
 	"shuffle/stage/markfile": {
 		"stream",
 	},
-	"learner/service": {"learner", "learner/convex", "randomizer", "randomizer/accounting", "state", "stream", "stream/manifest",
+	"learner/service": {"learner", "learner/convex", "learner/method", "randomizer", "randomizer/accounting", "state", "stream", "stream/manifest",
 		"stream/seal", "stream/wire"},
 	"state":             {},
 	"state/pebblestore": {"state"},
@@ -41,7 +43,7 @@ var mayImport = map[string][]string{
 	"stream/client/httpgateway": {"learner/convex", "learner/task", "learner/task/source", "stream", "stream/client"},
 	"internal/test/campaign":    {}, // tests alone
 	"internal/test/cluster":     {}, // tests alone
-	"internal/dashboard":        {"internal/cli", "internal/model", "internal/obs", "learner", "learner/service", "shuffle/stage"},
+	"internal/dashboard":        {"internal/cli", "internal/model", "internal/obs", "learner", "learner/method", "learner/service", "shuffle/stage"},
 	"internal/devca":            {"deploy", "stream/natsjs"},
 	"internal/test/permissions": {}, // tests alone
 	"internal/test/intrusion":   {}, // tests alone
@@ -53,15 +55,15 @@ var mayImport = map[string][]string{
 	"internal/model/onnx":       {},
 	"internal/test/mutants":     {}, // tests alone
 	"internal/test/procs":       {}, // test support: it runs programs and links none
-	"internal/obs":              {"learner", "learner/service", "shuffle/stage", "state", "stream/client"},
+	"internal/obs":              {"learner", "learner/method", "learner/service", "shuffle/stage", "state", "stream/client"},
 	"internal/test/e2e":         {},
 	"internal/test/longtest":    {}, // test support
 	"internal/recording":        {},
 	"internal/test/golden":      {}, // test support
 	"internal/test/parquettest": {}, // test support: the only place that writes Parquet
 	"deploy":                    {},
-	"internal/sim": {"randomizer", "randomizer/accounting", "shuffle", "learner", "learner/convex", "learner/report", "learner/task",
-		"learner/task/source"},
+	"internal/sim": {"randomizer", "randomizer/accounting", "shuffle", "learner", "learner/convex", "learner/method", "learner/planning",
+		"learner/report", "learner/task", "learner/task/source"},
 	"internal/bench": {"*"},
 	"internal/run":   {"*"},
 	"cmd/learner":    {"*"},
@@ -128,7 +130,8 @@ func TestImportDirections(t *testing.T) {
 
 // The sans-IO cores know no clock, network, disk or goroutine.
 func TestCoresDoNoIO(t *testing.T) {
-	cores := []string{"randomizer", "randomizer/accounting", "shuffle", "learner", "learner/convex", "learner/report", "state", "stream/manifest"}
+	cores := []string{"randomizer", "randomizer/accounting", "shuffle", "learner", "learner/convex", "learner/method", "learner/planning", "learner/report", "state",
+		"stream/manifest"}
 	forbidden := []string{"net", "os", "net/http", "os/exec", "log", "log/slog"}
 	for _, f := range sources(t) {
 		if f.test || !slices.Contains(cores, f.dir()) {

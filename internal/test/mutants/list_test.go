@@ -234,7 +234,7 @@ var mutants = []mutant{
 		},
 	},
 	{
-		name: "users of the moments are planned twice", file: "learner/precondition.go", pkg: "learner", tests: "TestPlanOfMoments",
+		name: "users of the moments are planned twice", file: "learner/planning/moments.go", pkg: "learner/planning", tests: "TestPlanOfMoments",
 		edits: []edit{
 			{"	p.Users -= p.MomentUsers\n", ""},
 		},

@@ -1,0 +1,176 @@
+package method
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"math"
+
+	"github.com/panlearn/panlearn/learner/convex"
+)
+
+// Validated is a method whose users report, after the gradient, what the point scores on their own events: it keeps the scores and
+// gives the method the gradient. What it says of them is post-processing of the same release as the step, so it costs nothing more.
+type Validated struct {
+	card     convex.Scorecard
+	repeated bool // the same users answer all rounds of a phase
+	inner    Method
+	tally    tally
+	config   [sha256.Size]byte
+}
+
+// NewValidated puts the reading of scores around a method at its start, or one with moments first. repeated says that the same users
+// answer all rounds of a phase.
+func NewValidated(card convex.Scorecard, repeated bool, inner Method) (*Validated, error) {
+	if err := card.Validate(); err != nil {
+		return nil, fmt.Errorf("plan: %w", err)
+	}
+	out := &Validated{card: card, repeated: repeated, inner: inner}
+	h := sha256.New()
+	own := header{method: methodScores, dim: card.Dim(), config: inner.fingerprint()}
+	h.Write(appendFloats(own.append(nil), card.Norm, card.Low, card.High, card.LabelNoise))
+	h.Write([]byte{bit(repeated)})
+	h.Sum(out.config[:0])
+	return out, nil
+}
+
+// Inner is the method without scores.
+func (v *Validated) Inner() Method { return v.inner }
+
+// Query is the method's.
+func (v *Validated) Query() Query { return v.inner.Query() }
+
+// Step gives the method its part of the estimate and keeps the scores. Moments come without scores.
+func (v *Validated) Step(e Estimate) error {
+	if v.inner.Query().Moments {
+		return v.inner.Step(e)
+	}
+	if err := checkEstimate(e, len(e.Gradient)); err != nil {
+		return err
+	}
+	k := v.card.Dim()
+	if len(e.Gradient) <= k {
+		return fmt.Errorf("step: %d coordinates, want a gradient and %d scores", len(e.Gradient), k)
+	}
+	own := e
+	own.Gradient = e.Gradient[:len(e.Gradient)-k]
+	if err := v.inner.Step(own); err != nil {
+		return err
+	}
+	var mean [2]float64
+	copy(mean[:], e.Gradient[len(e.Gradient)-k:])
+	v.tally.add(float64(e.Users), e.NoiseProxy+v.sampling(e.Users), mean)
+	return nil
+}
+
+// sampling is the proxy of the mean of one coordinate over new users, each of whom is in [-Unit, Unit] (Hoeffding's lemma). Users who are
+// asked again are no new sample of anybody: what is said about them is said about them alone.
+func (v *Validated) sampling(users uint64) float64 {
+	if v.repeated {
+		return 0
+	}
+	unit := v.card.Unit()
+	return unit * unit / float64(users)
+}
+
+// Validation sums up the scores, nil before there are some.
+func (v *Validated) Validation() *Validation { return v.tally.validation(v.card, v.repeated) }
+
+// Skip is the method's.
+func (v *Validated) Skip() error { return v.inner.Skip() }
+
+// Done is the method's.
+func (v *Validated) Done() bool { return v.inner.Done() }
+
+// Model is the method's.
+func (v *Validated) Model() []float64 { return v.inner.Model() }
+
+func (v *Validated) header() header {
+	return header{method: methodScores, dim: v.card.Dim(), count: v.tally.rounds, config: v.config}
+}
+
+// MarshalBinary returns the state, see learner.Algorithm.
+func (v *Validated) MarshalBinary() ([]byte, error) {
+	inner, err := v.inner.MarshalBinary()
+	if err != nil {
+		return nil, err
+	}
+	return append(v.tally.append(v.header().append(nil)), inner...), nil
+}
+
+// UnmarshalBinary replaces the state, see learner.Algorithm.
+func (v *Validated) UnmarshalBinary(data []byte) error {
+	h, rest, err := readHeader(data, v.header())
+	if err != nil {
+		return err
+	}
+	if h.other != 0 {
+		return fmt.Errorf("%w: %d rounds of scores passed over", ErrState, h.other)
+	}
+	read := tally{rounds: h.count}
+	if h.count > 0 {
+		if len(rest) < 8*tallyWords {
+			return fmt.Errorf("%w: %d bytes do not hold the sums of scores", ErrState, len(data))
+		}
+		read.read(floats(rest[:8*tallyWords]))
+		rest = rest[8*tallyWords:]
+		if err := read.check(v.card); err != nil {
+			return fmt.Errorf("%w: %w", ErrState, err)
+		}
+	}
+	if err := v.inner.UnmarshalBinary(rest); err != nil {
+		return err
+	}
+	v.tally = read
+	return nil
+}
+
+// tallyWords is how many numbers a tally of at least one round is written as.
+const tallyWords = 12
+
+// append writes everything but the rounds, which the header has; nothing before the first one.
+func (t *tally) append(out []byte) []byte {
+	if t.rounds == 0 {
+		return out
+	}
+	out = appendFloats(out, t.last[0], t.last[1], t.lastProxy, t.prior)
+	for _, s := range [...]sums{t.recent, t.overall} {
+		out = appendFloats(out, s.users, s.score[0], s.score[1], s.proxy)
+	}
+	return out
+}
+
+// read is the inverse of append.
+func (t *tally) read(words []float64) {
+	t.last, t.lastProxy, t.prior = [2]float64{words[0], words[1]}, words[2], words[3]
+	for i, s := range [...]*sums{&t.recent, &t.overall} {
+		w := words[4+4*i:]
+		*s = sums{users: w[0], score: [2]float64{w[1], w[2]}, proxy: w[3]}
+	}
+}
+
+// check refuses sums that no rounds can have.
+func (t *tally) check(card convex.Scorecard) error {
+	words := floats(t.append(nil))
+	for _, x := range words {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return fmt.Errorf("a sum of scores is not finite")
+		}
+	}
+	for _, x := range [...]float64{t.lastProxy, t.prior, t.recent.proxy, t.overall.proxy} {
+		if x < 0 {
+			return fmt.Errorf("a variance proxy of scores is negative")
+		}
+	}
+	if t.prior == 0 && t.overall.proxy > 0 {
+		return fmt.Errorf("noise in scores that began without")
+	}
+	for _, s := range [...]sums{t.recent, t.overall} {
+		if s.users < 1 {
+			return fmt.Errorf("scores of fewer than one user")
+		}
+		if !card.Correctness && (t.last[1] != 0 || s.score[1] != 0) {
+			return fmt.Errorf("scores that nobody reports")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,117 @@
+package method
+
+import (
+	"math"
+
+	"github.com/panlearn/panlearn/learner/convex"
+)
+
+// A Validation is what the cohorts of a run have said about the points at which they were asked: progressive validation, test then
+// train. It is post-processing of released batches.
+//
+// Averages are over the points announced so far, not over the model that would be released now. For a convex loss the mean of the points
+// is at least as good as the points in the mean.
+type Validation struct {
+	Rounds     uint64  `json:"rounds"`             // with scores
+	Confidence float64 `json:"confidence"`         // of each band
+	Repeated   bool    `json:"repeated,omitempty"` // the same users in all rounds of a phase: the bands are about them alone, and the model has learned from them
+	Loss       Scores  `json:"loss"`               // moved into the declared range, event by event
+	Accuracy   *Scores `json:"accuracy,omitempty"` // share of correct predictions; nil for labels that are no classes
+}
+
+// Scores are one score over three stretches of a run.
+type Scores struct {
+	Last    Band `json:"last"`    // the last round alone
+	Recent  Band `json:"recent"`  // older rounds count for less, see RecentShare
+	Overall Band `json:"overall"` // all rounds; the band holds at all rounds at once, however often somebody looks
+}
+
+// A Band is an estimate with an interval that holds the true mean with the confidence of its Validation.
+type Band struct {
+	Value float64 `json:"value"`
+	Low   float64 `json:"low"`
+	High  float64 `json:"high"`
+}
+
+// RecentShare is what a round counts for in Scores.Recent compared with the round after it.
+const RecentShare = 0.9
+
+// ValidationConfidence is the confidence of bands.
+const ValidationConfidence = 0.95
+
+// A tally adds up scores. Everything in it is a sum over rounds with scores; weights are users.
+type tally struct {
+	rounds          uint64
+	last            [2]float64 // means of the last round
+	lastProxy       float64    // sub-Gaussian variance proxy of one of them
+	prior           float64    // of the mixture behind Overall: the first round's share of overall.proxy
+	recent, overall sums
+}
+
+type sums struct {
+	users float64    // sum of w_t
+	score [2]float64 // sum of w_t times the mean of round t
+	proxy float64    // sum of w_t^2 times the proxy of round t
+}
+
+func (s *sums) add(share, users float64, mean [2]float64, proxy float64) {
+	s.users = float64(share*s.users) + users
+	s.proxy = float64(float64(share*share)*s.proxy) + float64(float64(users*users)*proxy)
+	for i, m := range mean {
+		s.score[i] = float64(share*s.score[i]) + float64(users*m)
+	}
+}
+
+// add counts a round of users whose mean has the given sub-Gaussian proxy of one coordinate.
+func (t *tally) add(users, proxy float64, mean [2]float64) {
+	if t.rounds == 0 {
+		t.prior = float64(float64(users*users) * proxy)
+	}
+	t.rounds++
+	t.last, t.lastProxy = mean, proxy
+	t.recent.add(RecentShare, users, mean, proxy)
+	t.overall.add(1, users, mean, proxy)
+}
+
+// pointwise is the half width of a band around a sum with a variance proxy that holds at one moment: by Chernoff's bound, a sum S of
+// martingale differences of proxy V in all exceeds sqrt(2 V ln(2/alpha)) in magnitude with probability at most alpha.
+func pointwise(proxy float64) float64 {
+	return math.Sqrt(2 * proxy * math.Log(2/(1-ValidationConfidence)))
+}
+
+// uniform is the half width of a band that holds at all moments at once: by the normal mixture with variance 1/prior and Ville's
+// inequality, |S_t| stays below sqrt((V_t + r) ln((V_t + r)/(r alpha^2))) for all t with probability at least 1 - alpha (Robbins,
+// Statistical Methods Related to the Law of the Iterated Logarithm, 1970; docs/bounds.md has the steps).
+func uniform(proxy, prior float64) float64 {
+	if prior == 0 { // neither noise nor a sample
+		return 0
+	}
+	const alpha = 1 - ValidationConfidence
+	return math.Sqrt((proxy + prior) * math.Log((proxy+prior)/(prior*alpha*alpha)))
+}
+
+// scores are those of one coordinate, which read turns into the score that a mean stands for, within [low, high].
+func (t *tally) scores(i int, read func(mean float64) float64, low, high float64) Scores {
+	band := func(mean, half float64) Band {
+		within := func(x float64) float64 { return min(max(x, low), high) }
+		return Band{Value: within(read(mean)), Low: within(read(mean - half)), High: within(read(mean + half))}
+	}
+	return Scores{
+		Last:    band(t.last[i], pointwise(t.lastProxy)),
+		Recent:  band(t.recent.score[i]/t.recent.users, pointwise(t.recent.proxy)/t.recent.users),
+		Overall: band(t.overall.score[i]/t.overall.users, uniform(t.overall.proxy, t.prior)/t.overall.users),
+	}
+}
+
+// validation sums a tally up; nil before the first round with scores.
+func (t *tally) validation(card convex.Scorecard, repeated bool) *Validation {
+	if t.rounds == 0 {
+		return nil
+	}
+	out := &Validation{Rounds: t.rounds, Confidence: ValidationConfidence, Repeated: repeated, Loss: t.scores(0, card.Loss, card.Low, card.High)}
+	if card.Correctness {
+		accuracy := t.scores(1, card.Accuracy, 0, 1)
+		out.Accuracy = &accuracy
+	}
+	return out
+}

@@ -1,0 +1,151 @@
+package planning
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/panlearn/panlearn/learner"
+	"github.com/panlearn/panlearn/randomizer/accounting"
+)
+
+// Names of the baselines, which are other ways to spend the same budget on the same users.
+const (
+	BaselineLocal     = "local"      // nobody is trusted: every user's one message is private by itself
+	BaselineCentral   = "central"    // a trusted curator, each user in one round
+	BaselineMultiPass = "multi-pass" // a trusted curator who asks everybody in every round
+	BaselinePaper     = "paper"      // this system with the closed-form constants of the paper
+)
+
+// maxPasses limits the multi-pass baseline: passes cost a curator nothing but time.
+const maxPasses = 10_000
+
+// A Baseline is what another way to spend the same budget would come to, by the same bounds.
+type Baseline struct {
+	Name      string
+	Mechanism string // what adds the noise
+	Method    string // that the bound is of: the best one for it
+	Rounds    uint64
+	Cohort    uint64  // of the first phase
+	NoiseStd  float64 // of one coordinate of the mean of a round of the first phase, in units of the clip norm
+	Risk      float64 // bound on the expected excess risk
+	Err       error   // why there is none
+}
+
+// central is a trusted curator with the analytic Gaussian mechanism, whose sensitivity is 2/m for each of the rounds. In a
+// single round he may randomize each vector by itself where that is better, as it is for large epsilons and small cohorts.
+type central struct {
+	mu      float64
+	perUser float64 // of the local mechanism
+}
+
+func (c central) model(m, rounds uint64) noise {
+	sd := 2 / (float64(m) * c.mu)
+	if rounds == 1 {
+		return noise{privacy: min(sd*sd, c.perUser/float64(m))}
+	}
+	return noise{privacy: sd * sd * float64(rounds)}
+}
+
+func (c central) exact(m, rounds uint64) (noise, accounting.Plan, error) {
+	return c.model(m, rounds), accounting.Plan{}, nil
+}
+
+// local is every user alone.
+type local struct{ perUser float64 }
+
+func (l local) model(m, _ uint64) noise { return noise{privacy: l.perUser / float64(m)} }
+
+func (l local) exact(m, rounds uint64) (noise, accounting.Plan, error) {
+	return l.model(m, rounds), accounting.Plan{}, nil
+}
+
+// localOf returns the better one of two mechanisms for one message, and its name.
+func localOf(p Problem, mu float64) (local, string, error) {
+	unit, err := PrivUnitError(p.encodedDim(), p.Epsilon)
+	if gauss := 4 / (mu * mu); err == nil && gauss < unit {
+		return local{perUser: gauss}, "analytic Gaussian mechanism of every user", nil
+	}
+	return local{perUser: unit}, "PrivUnitG of every user", err
+}
+
+// baselineProblem is the problem without what is this system's own, and without scores: others do nothing but learn.
+func baselineProblem(p Problem) Problem {
+	p.Validation = nil
+	p.Trust, p.HonestFraction, p.Interactive = accounting.Shuffle, accounting.One, true
+	p.Cohort, p.Minimum, p.MaxBits, p.MaxRounds, p.Profile = 0, 0, 0, 0, accounting.Numeric
+	return p
+}
+
+// Baselines compares with local differential privacy, with a trusted curator and with the paper's constants. Every one
+// takes the best of the methods that apply; the last is of the method named.
+func (pl *Planner) Baselines(p Problem, method string) ([]Baseline, error) {
+	if err := p.check(); err != nil {
+		return nil, fmt.Errorf("baselines: %w", err)
+	}
+	mu, err := accounting.GaussianMu(p.Epsilon, p.Delta)
+	if err != nil {
+		return nil, fmt.Errorf("baselines: %w", err)
+	}
+	q := baselineProblem(p)
+	alone, mechanism, err := localOf(q, mu)
+	if err != nil {
+		return nil, fmt.Errorf("baselines: %w", err)
+	}
+	var once, again []string
+	for _, m := range Methods() {
+		if q.Applies(m) != nil {
+			continue
+		}
+		if methodTraits[m].interactive {
+			again = append(again, m)
+		} else {
+			once = append(once, m)
+		}
+	}
+	curator := central{mu: mu, perUser: alone.perUser}
+	out := []Baseline{baseline(q, BaselineLocal, mechanism, once, alone), baseline(q, BaselineCentral, centralMechanism, once, curator)}
+	q.MaxRounds = maxPasses
+	if len(again) > 0 {
+		out = append(out, baseline(q, BaselineMultiPass, centralMechanism, again, curator))
+	}
+	return append(out, pl.paper(p, method)), nil
+}
+
+// baseline is the best of the methods with a source of noise.
+func baseline(p Problem, name, mechanism string, methods []string, from source) Baseline {
+	out := Baseline{Name: name, Mechanism: mechanism, Err: fmt.Errorf("no method applies")}
+	for _, m := range methods {
+		d, err := newDraft(p, m, from)
+		var plan learner.Plan
+		if err == nil {
+			plan, err = d.plan()
+		}
+		if err != nil {
+			if out.Method == "" {
+				out.Err = err
+			}
+			continue
+		}
+		if out.Method == "" || plan.PredictedExcessRisk < out.Risk {
+			first := plan.Phases[0]
+			out.Method, out.Rounds, out.Cohort, out.Risk, out.Err = m, plan.Rounds(), first.Cohort, plan.PredictedExcessRisk, nil
+			out.NoiseStd = math.Sqrt(from.model(first.Cohort, first.RoundsPerUser).total())
+		}
+	}
+	return out
+}
+
+// paper is the method with the paper's constants, which are of trust shuffle and of honest users.
+func (pl *Planner) paper(p Problem, method string) Baseline {
+	out := Baseline{Name: BaselinePaper, Mechanism: "this one with the closed-form constants of the paper", Method: method}
+	p.Algorithm, p.Profile, p.Trust, p.HonestFraction, p.MaxBits = method, accounting.Paper, accounting.Shuffle, accounting.One, 0
+	p.Validation = nil
+	plan, err := pl.Plan(p)
+	if err != nil {
+		out.Err = err
+		return out
+	}
+	first := plan.First()
+	out.Rounds, out.Cohort, out.Risk, out.NoiseStd = plan.Rounds(), first.Cohort, plan.PredictedExcessRisk, first.Privacy.NoiseStd
+	return out
+}

@@ -1,0 +1,42 @@
+package planning_test
+
+import (
+	"testing"
+
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/planning"
+	"github.com/panlearn/panlearn/randomizer/accounting"
+)
+
+// Scores are of this system's own reports: others who are compared with it do not pay for them, and neither does a round of moments.
+func TestScoresCostOthersNothing(t *testing.T) {
+	plain := planning.Problem{Users: 3000, Dim: 3, Algorithm: "psgd", ClipNorm: 1, Set: convex.SetDeclaration{Radius: 1}, Epsilon: 12, Delta: 1e-6,
+		HonestFraction: accounting.One, Cohort: 500, Precondition: &convex.Preconditioner{Dim: 2, Norm: 1, Damping: 0.1, Bound: 1}, MomentUsers: 500}.
+		ForLoss(convex.Logistic{}, 1, 1)
+	with := plain
+	with.Validation = &convex.Scorecard{Norm: 1, High: 1, Correctness: true}
+	planner := planning.NewPlanner()
+	for _, name := range []string{planning.BaselineLocal, planning.BaselineCentral} {
+		var std [2]float64
+		for i, p := range []planning.Problem{plain, with} {
+			b, err := planner.BaselinePlan(p, name, "psgd")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if b.Plan.Validation != nil || b.Plan.ExtraDim != 0 {
+				t.Errorf("%s reports scores", name)
+			}
+			std[i] = b.NoiseStd(1, 500)
+		}
+		if std[0] != std[1] {
+			t.Errorf("%s: noise %v, and %v with scores", name, std[0], std[1])
+		}
+	}
+	plan, err := planner.Plan(with)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if plan.Phases[0].Privacy.Dim != 2 || plan.Phases[1].Privacy.Dim != 5 {
+		t.Errorf("charged for %d and %d coordinates, want 2 of moments, then 3 and 2 scores", plan.Phases[0].Privacy.Dim, plan.Phases[1].Privacy.Dim)
+	}
+}

@@ -1,0 +1,141 @@
+package planning
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/panlearn/panlearn/learner"
+	"github.com/panlearn/panlearn/learner/convex"
+)
+
+// A draft is a plan in the making: one method, and one source of noise.
+type draft struct {
+	p         Problem
+	method    string
+	t         traits
+	source    source
+	objective objective
+	trivial   float64
+}
+
+func newDraft(p Problem, method string, from source) (draft, error) {
+	p = p.afterMoments()
+	set, err := p.Set.New(p.Dim)
+	if err != nil {
+		return draft{}, fmt.Errorf("set: %w", err)
+	}
+	start := make([]float64, p.Dim)
+	set.Start(start)
+	d := draft{p: p, method: method, t: methodTraits[method], source: from, objective: objective{lipschitz: p.gradientNorm(),
+		smoothness: p.Smoothness, ridge: p.Ridge, radius: set.Radius(), damping: p.damping(method), continuous: p.Continuous}}
+	d.trivial = trivialRisk(p, set.Radius(), convex.Norm(start))
+	return d, nil
+}
+
+// trivialRisk bounds the excess risk of the start: by the gradient there times the distance of the optimum, by the loss there,
+// which is at least 0 at the optimum, and with a ridge by the square of the gradient over 2 lambda.
+func trivialRisk(p Problem, radius, start float64) float64 {
+	slope := p.gradientNorm() + p.Ridge*start
+	out := slope * radius
+	if p.StartRisk > 0 {
+		out = min(out, p.StartRisk+p.gradientNorm()*start+p.Ridge*start*start/2)
+	}
+	if p.Ridge > 0 {
+		out = min(out, slope*slope/(2*p.Ridge))
+	}
+	return out
+}
+
+// splits are the ratios of the users of a phase to those of the one before that restarts are tried with. Later phases are those
+// that the risk at the end is of; the first ones only have to come near.
+var splits = [...]float64{1, 2, 4}
+
+// plan plans with equal phases, or with growing ones where the model of the noise promises at least a twentieth less risk.
+func (d draft) plan() (learner.Plan, error) {
+	if !d.t.restarts {
+		return d.along([]uint64{d.p.Users})
+	}
+	best, ratio := math.Inf(1), splits[0]
+	quick := d
+	quick.source = scaled{source: d.source, factor: 1}
+	for _, r := range splits {
+		if p, err := quick.along(quick.split(r)); err == nil && p.PredictedExcessRisk < 0.95*best {
+			best, ratio = p.PredictedExcessRisk, r
+		}
+	}
+	return d.along(d.split(ratio))
+}
+
+// split returns the users of each phase, in a geometric series; what is over falls to the last.
+func (d draft) split(ratio float64) []uint64 {
+	out := make([]uint64, RestartPhases(d.p.Users))
+	var sum float64
+	for j := range out {
+		sum += math.Pow(ratio, float64(j))
+	}
+	left := d.p.Users
+	for j := range out[:len(out)-1] {
+		out[j] = uint64(float64(d.p.Users) * math.Pow(ratio, float64(j)) / sum)
+		left -= out[j]
+	}
+	out[len(out)-1] = left
+	return out
+}
+
+// along plans the phases one after another, each for what the bound of the one before leaves: a point of expected excess risk r
+// is within sqrt(2r/lambda) of the optimum in the mean. Without a ridge all that is known is that it lies in the set.
+func (d draft) along(users []uint64) (learner.Plan, error) {
+	p := d.p
+	out := learner.Plan{Algorithm: d.method, Users: p.Users, Dim: p.Dim, ExtraDim: p.scores(), Validation: p.Validation, ClipNorm: p.ClipNorm, EncodeNorm: p.encodedNorm(),
+		Set: p.Set, Ridge: p.Ridge, Continuous: p.Continuous, TrivialRisk: d.trivial, Clips: p.Lipschitz > p.ClipNorm}
+	k := uint64(len(users))
+	if p.MaxRounds > 0 && p.MaxRounds < k {
+		return learner.Plan{}, fmt.Errorf("%s: at most %d rounds do not go into %d phases", d.method, p.MaxRounds, k)
+	}
+	prior, reach := d.trivial, d.objective.radius
+	for _, n := range users {
+		s := search{p: p, t: d.t, objective: d.objective, source: d.source, users: n, maxRounds: p.MaxRounds / k,
+			distance: reach, prior: prior}
+		if p.Ridge > 0 {
+			s.distance = min(reach, RestartDistance(prior, p.Ridge))
+		}
+		s.objective.damping = 1
+		if n < 1 || p.Cohort > n || p.Minimum > n {
+			return learner.Plan{}, fmt.Errorf("%s: cohorts of %d, at least %d, in phases of %d users", d.method, p.Cohort, p.Minimum, n)
+		}
+		best, err := s.best()
+		if err != nil {
+			return learner.Plan{}, fmt.Errorf("%s: %w", d.method, err)
+		}
+		phase := d.phase(&s, best)
+		if math.IsInf(phase.Risk, 0) || math.IsNaN(phase.Risk) || math.IsInf(out.EncodeNorm, 0) {
+			return learner.Plan{}, fmt.Errorf("the risk bound overflows for a set of radius %v, clip norm %v, smoothness %v; rescale the features",
+				d.objective.radius, p.ClipNorm, p.Smoothness)
+		}
+		out.Phases = append(out.Phases, phase)
+		prior, reach = phase.Risk, 2*d.objective.radius
+	}
+	out.PredictedExcessRisk = prior
+	out.Vacuous = out.PredictedExcessRisk >= out.TrivialRisk
+	return out, nil
+}
+
+// phase writes a choice down, with the constants that the damping leaves.
+func (d draft) phase(s *search, c choice) learner.Phase {
+	set := d.objective.tune(d.t, c.situation)
+	out := learner.Phase{Rounds: c.steps, Cohort: c.cohort, LastCohort: c.cohort, Minimum: d.p.Minimum, RoundsPerUser: s.answers(c.steps),
+		Distance: s.distance, OracleVariance: c.situation.variance, StepSize: set.stepSize, V: set.v, Mu: set.mu, Smoothness: set.smoothness,
+		Smoothing: set.smoothing, Risk: set.risk, Privacy: c.privacy}
+	out.Users = out.Cohort
+	if !d.t.interactive {
+		// Users left over join the last cohort, unless a limit on rounds leaves out whole cohorts of a fixed size, or the rounds go on.
+		if left := s.users - c.cohort*c.steps; d.p.Continuous == "" && (left < c.cohort || d.p.Cohort == 0) {
+			out.LastCohort += left
+		}
+		out.Users = (out.Rounds-1)*out.Cohort + out.LastCohort
+	}
+	if out.Minimum == 0 {
+		out.Minimum = c.cohort - c.cohort/10
+	}
+	return out
+}

@@ -1,0 +1,111 @@
+package planning_test
+
+import (
+	"encoding/json"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/panlearn/panlearn/learner"
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/planning"
+	"github.com/panlearn/panlearn/randomizer/accounting"
+)
+
+// preconditioned is a9a with moments: 14 squares of norm sqrt(14), scaled vectors of norm 1.
+func preconditioned() planning.Problem {
+	p := a9a()
+	p = p.ForLoss(convex.Logistic{}, 1, 1)
+	p.Precondition, p.MomentUsers = &convex.Preconditioner{Dim: 123, Norm: math.Sqrt(14), Damping: 0.01, Bound: 1}, 2000
+	return p
+}
+
+// The plan of the rest is the one for fewer users, and the cohort of the moments is charged by itself, for its own dimension.
+func TestPlanOfMoments(t *testing.T) {
+	q := preconditioned()
+	p := plan(t, q)
+	rest := q
+	rest.Precondition, rest.MomentUsers, rest.Users = nil, 0, 30561
+	alone := plan(t, rest)
+	if !reflect.DeepEqual(p.Phases[1:], alone.Phases) || p.PredictedExcessRisk != alone.PredictedExcessRisk || p.Users != 32561 || p.TakenUsers() != 32561 {
+		t.Errorf("the rest: %+v, want %+v", p.Phases[1:], alone.Phases)
+	}
+	first := p.Phases[0]
+	want, err := accounting.Calibrate(accounting.Request{Users: 2000, Dim: 123, Epsilon: 1, Delta: 1e-6, HonestFraction: accounting.One, Rounds: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !first.Moments || first.Users != 2000 || first.Cohort != 2000 || first.LastCohort != 2000 || first.Rounds != 1 || first.Minimum != 1800 || first.RoundsPerUser != 1 ||
+		!reflect.DeepEqual(first.Privacy, want) || p.Epsilon() > 1 {
+		t.Errorf("the moments: %+v, want the privacy %+v", first, want)
+	}
+	if !reflect.DeepEqual(p.First(), alone.Phases[0]) || !reflect.DeepEqual(alone.First(), alone.Phases[0]) {
+		t.Errorf("first phase of the method: %+v", p.First())
+	}
+	if params, err := p.Params(0); err != nil || params.Dim != 123 || params.ClipNorm != math.Sqrt(14) {
+		t.Errorf("params of the moments: %+v, %v", params, err)
+	}
+	if params, err := p.Params(1); err != nil || params.Dim != 124 || params.ClipNorm != 1 {
+		t.Errorf("params of gradients: %+v, %v", params, err)
+	}
+	stored, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var again learner.Plan
+	if err := json.Unmarshal(stored, &again); err != nil || !reflect.DeepEqual(again, p) {
+		t.Errorf("the stored plan reads as %+v, %v", again, err)
+	}
+	q.MaxRounds = 10
+	if p := plan(t, q); p.Rounds() != 10 {
+		t.Errorf("%d rounds of at most 10", p.Rounds())
+	}
+}
+
+func TestPlanOfMomentsRefuses(t *testing.T) {
+	for want, change := range map[string]func(*planning.Problem){
+		"moment users: 0": func(p *planning.Problem) { p.MomentUsers = 0 }, "moment users: 32561": func(p *planning.Problem) { p.MomentUsers = 32561 },
+		"at least the minimum": func(p *planning.Problem) { p.Minimum = 2001 }, "leave no cohort": func(p *planning.Problem) { p.Cohort = 30562 },
+		"max rounds": func(p *planning.Problem) { p.MaxRounds = 1 }, "without": func(p *planning.Problem) { p.Precondition = nil },
+		"damping": func(p *planning.Problem) { p.Precondition.Damping = -1 },
+	} {
+		q := preconditioned()
+		change(&q)
+		if _, err := planning.MakePlan(q); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want an error about %q", err, want)
+		}
+	}
+}
+
+// Other ways to spend the budget estimate the moments too, with their own noise.
+func TestBaselinesOfMoments(t *testing.T) {
+	pl := planning.NewPlanner()
+	q := preconditioned()
+	std := map[string]float64{}
+	for _, name := range []string{planning.BaselineCentral, planning.BaselineLocal} {
+		b, err := pl.BaselinePlan(q, name, planning.MethodPAGD)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !b.Plan.Phases[0].Moments || b.Plan.TakenUsers() > q.Users {
+			t.Errorf("%s: %+v", name, b.Plan.Phases[0])
+		}
+		std[name] = b.NoiseStd(0, 2000)
+	}
+	p := plan(t, q)
+	own := p.Phases[0].Privacy.NoiseStd * p.Precondition.Norm
+	if !(std[planning.BaselineCentral] < own && own < 1.1*std[planning.BaselineCentral] && std[planning.BaselineLocal] > 5*own) {
+		t.Errorf("noise of a moment: %v, baselines %v", own, std)
+	}
+	if _, err := pl.Baselines(q, planning.MethodPAGD); err != nil {
+		t.Error(err)
+	}
+	curve, err := pl.Curve(q, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := curve.At(q.Users, q.Epsilon); math.Abs(got/p.PredictedExcessRisk-1) > 0.05 || !math.IsInf(curve.At(2000, 1), 1) {
+		t.Errorf("the curve says %v at the plan of %v", got, p.PredictedExcessRisk)
+	}
+}

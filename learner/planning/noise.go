@@ -1,0 +1,63 @@
+package planning
+
+import "github.com/panlearn/panlearn/randomizer/accounting"
+
+// noise is the mean squared error that privacy puts into one coordinate of the mean of a round, in units of the squared
+// norm that is encoded.
+type noise struct {
+	privacy  float64 // the noise itself
+	rounding float64 // stochastic rounding
+}
+
+func (n noise) total() float64 { return n.privacy + n.rounding }
+
+// A source says what noise a round of m users has, each of whom answers that many rounds.
+type source interface {
+	// model is smooth in m and costs nothing.
+	model(m, rounds uint64) noise
+	// exact is what will be run, and may take a second.
+	exact(m, rounds uint64) (noise, accounting.Plan, error)
+}
+
+// accounted is the noise of the randomizer, as the accountant calibrates it.
+type accounted struct {
+	planner *Planner
+	problem Problem
+	mu      float64 // analytic Gaussian multiplier of the target
+}
+
+// model is the accountant's usual plan without its integers: 5% above the noise of the analytic Gaussian mechanism with
+// sensitivity 2/m, times the shares of noise that the trust needs more than once. Rounds of the same users divide mu^2 among
+// them. Rounding is about the 5%.
+func (a accounted) model(m, rounds uint64) noise {
+	var copies float64
+	if a.problem.Trust.HasReportNoise() {
+		copies += 1 / a.problem.HonestFraction.Float()
+	}
+	if a.problem.Trust.HasFloors() {
+		copies += 2
+	}
+	sd := 2 / (float64(m) * a.mu)
+	one := copies * sd * sd * float64(rounds)
+	return noise{privacy: one, rounding: 0.05 * one}
+}
+
+func (a accounted) exact(m, rounds uint64) (noise, accounting.Plan, error) {
+	plan, err := a.planner.calibrate(a.problem.request(m, rounds))
+	return noise{privacy: plan.NoiseStd * plan.NoiseStd, rounding: plan.RoundingStd * plan.RoundingStd}, plan, err
+}
+
+// scaled is a source's model with its level corrected, taken for exact.
+type scaled struct {
+	source
+	factor float64
+}
+
+func (s scaled) model(m, rounds uint64) noise {
+	n := s.source.model(m, rounds)
+	return noise{privacy: s.factor * n.privacy, rounding: s.factor * n.rounding}
+}
+
+func (s scaled) exact(m, rounds uint64) (noise, accounting.Plan, error) {
+	return s.model(m, rounds), accounting.Plan{}, nil
+}

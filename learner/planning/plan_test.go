@@ -1,0 +1,240 @@
+package planning_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/panlearn/panlearn/learner"
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/method"
+	"github.com/panlearn/panlearn/learner/planning"
+	"github.com/panlearn/panlearn/randomizer/accounting"
+)
+
+// a9a is the LIBSVM data set with an intercept: at most 14 ones and a 1, so X^2 = 15.
+func a9a() planning.Problem {
+	return planning.Problem{Users: 32561, Dim: 124, ClipNorm: 1, Set: convex.SetDeclaration{Radius: 20}, Epsilon: 1, Delta: 1e-6,
+		HonestFraction: accounting.One}.ForLoss(convex.Logistic{}, math.Sqrt(15), 1)
+}
+
+func plan(t *testing.T, p planning.Problem) learner.Plan {
+	t.Helper()
+	out, err := planning.MakePlan(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestPlanOfA9A(t *testing.T) {
+	p := plan(t, a9a())
+	if p.Algorithm != "pagd" || p.Rounds() != 75 || p.Phases[0].Cohort != 434 || p.Phases[0].LastCohort != 445 || p.Phases[0].Minimum != 391 {
+		t.Errorf("%s with %d rounds of %d (last %d, minimum %d), want pagd with 75 of 434 (445, 391)",
+			p.Algorithm, p.Rounds(), p.Phases[0].Cohort, p.Phases[0].LastCohort, p.Phases[0].Minimum)
+	}
+	if math.Abs(p.Phases[0].V-7.5) > 1e-9 {
+		t.Errorf("v = %v, want 2 beta = 7.5", p.Phases[0].V)
+	}
+	if math.Abs(p.PredictedExcessRisk-1.76) > 0.03 || !p.Clips || !p.Vacuous || p.TrivialRisk != math.Ln2 {
+		t.Errorf("risk %v (clips %v, vacuous %v against %v), want about 1.76, clipped and vacuous against ln 2",
+			p.PredictedExcessRisk, p.Clips, p.Vacuous, p.TrivialRisk)
+	}
+	if p.Phases[0].Privacy.Users != p.Phases[0].Cohort || p.Phases[0].Privacy.Dim != 124 || p.Phases[0].Privacy.Epsilon > 1 || p.Phases[0].Privacy.RoundsPerUser != 1 {
+		t.Errorf("charged %+v, want one round of the planned cohort", p.Phases[0].Privacy)
+	}
+	params, err := p.Params(0)
+	if err != nil || params.Dim != 124 || params.ClipNorm != 1 {
+		t.Errorf("params %+v, %v", params, err)
+	}
+}
+
+// The plan's variance is what the estimator will report for a planned cohort.
+func TestPlanAndEstimatorAgree(t *testing.T) {
+	for _, trust := range []accounting.Trust{accounting.Shuffle, accounting.Pan, accounting.ShufflePan} {
+		q := a9a()
+		q.Trust = trust
+		p := plan(t, q)
+		params, err := p.Params(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := method.EstimateMean(params, make([]uint64, 124), p.Phases[0].Cohort, params.NoiseTrials(p.Phases[0].Cohort, p.Phases[0].Cohort))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := planning.OracleVariance(1, p.Phases[0].Cohort, 124, e.PrivacyVariance, e.RoundingVariance); math.Abs(got/p.Phases[0].OracleVariance-1) > 1e-9 {
+			t.Errorf("%v: planned V = %v, measured V = %v", trust, p.Phases[0].OracleVariance, got)
+		}
+	}
+}
+
+// No other cohort has a bound lower by more than what the search ignores.
+func TestPlanIsOptimal(t *testing.T) {
+	base := a9a()
+	base.NoiseDamping = 1
+	few := base
+	few.Users, few.Dim, few.Set.Radius, few.MaxBits = 5000, 10, 2, 12
+	for name, q := range map[string]planning.Problem{"a9a": base, "few bits": few} {
+		for _, method := range []string{planning.MethodPAGD, planning.MethodPSGD} {
+			q.Algorithm = method
+			best := plan(t, q)
+			for _, f := range []float64{0.5, 0.9, 1.1, 2} {
+				other := q
+				if other.Cohort = uint64(f * float64(best.Phases[0].Cohort)); other.Cohort < 1 || other.Cohort > q.Users {
+					continue
+				}
+				p, err := planning.MakePlan(other)
+				if err == nil && p.PredictedExcessRisk < 0.98*best.PredictedExcessRisk {
+					t.Errorf("%s, %s: risk %v with a cohort of %d, planned %v with %d",
+						name, method, p.PredictedExcessRisk, p.Phases[0].Cohort, best.PredictedExcessRisk, best.Phases[0].Cohort)
+				}
+			}
+		}
+	}
+}
+
+func TestPlanTakesTheSmallerBound(t *testing.T) {
+	q := a9a()
+	risk := map[string]float64{}
+	for _, method := range []string{"pagd", "psgd", "auto"} {
+		q.Algorithm = method
+		risk[method] = plan(t, q).PredictedExcessRisk
+	}
+	if risk["auto"] != min(risk["pagd"], risk["psgd"]) {
+		t.Errorf("auto predicts %v, want the smaller of %v", risk["auto"], risk)
+	}
+}
+
+func TestPlanKeepsWhatIsFixed(t *testing.T) {
+	q := a9a()
+	q.Cohort, q.Minimum = 1000, 700
+	if p := plan(t, q); p.Phases[0].Cohort != 1000 || p.Rounds() != 32 || p.Phases[0].LastCohort != 1561 || p.Phases[0].Minimum != 700 || p.CohortOf(31) != 1000 || p.CohortOf(32) != 1561 {
+		t.Errorf("cohort %d, rounds %d, last %d, minimum %d", p.Phases[0].Cohort, p.Rounds(), p.Phases[0].LastCohort, p.Phases[0].Minimum)
+	}
+	q.MaxRounds = 10
+	if p := plan(t, q); p.Phases[0].Cohort != 1000 || p.Rounds() != 10 || p.Phases[0].LastCohort != 1000 {
+		t.Errorf("ten rounds at most: cohort %d, rounds %d, last %d", p.Phases[0].Cohort, p.Rounds(), p.Phases[0].LastCohort)
+	}
+	q.Cohort = 0
+	if p := plan(t, q); p.Phases[0].Cohort != 3256 || p.Rounds() != 10 || p.Phases[0].LastCohort != 3257 {
+		t.Errorf("ten rounds at most, free cohort: cohort %d, rounds %d, last %d", p.Phases[0].Cohort, p.Rounds(), p.Phases[0].LastCohort)
+	}
+	q = a9a()
+	q.Minimum = 1500
+	if p := plan(t, q); p.Phases[0].Cohort < 1500 {
+		t.Errorf("cohort %d below its own minimum 1500", p.Phases[0].Cohort)
+	}
+	q = a9a()
+	q.MaxBits = 8
+	if p := plan(t, q); p.Phases[0].Privacy.BitsPerCoordinate > 8 {
+		t.Errorf("%d bits a coordinate, want at most 8", p.Phases[0].Privacy.BitsPerCoordinate)
+	}
+}
+
+// Two extra coordinates of norm w are charged as one block: sensitivity hypot(L, w) in d+2 coordinates.
+func TestPlanChargesExtraCoordinates(t *testing.T) {
+	q := a9a()
+	q.Cohort, q.Validation = 434, &convex.Scorecard{Norm: 0.75, High: 1, Correctness: true}
+	p := plan(t, q)
+	if p.EncodeNorm != 1.25 || p.Phases[0].Privacy.Dim != 126 || p.ClipNorm != 1 || p.Dim != 124 {
+		t.Errorf("encoded norm %v in %d coordinates, gradient %v in %d", p.EncodeNorm, p.Phases[0].Privacy.Dim, p.ClipNorm, p.Dim)
+	}
+	if params, err := p.Params(0); err != nil || params.Dim != 126 || params.ClipNorm != 1.25 {
+		t.Errorf("params %+v, %v", params, err)
+	}
+	mse := p.Phases[0].Privacy.NoiseStd*p.Phases[0].Privacy.NoiseStd + p.Phases[0].Privacy.RoundingStd*p.Phases[0].Privacy.RoundingStd
+	if want := 1.0/434 + 124*1.25*1.25*mse; math.Abs(p.Phases[0].OracleVariance/want-1) > 1e-12 {
+		t.Errorf("V = %v, want %v", p.Phases[0].OracleVariance, want)
+	}
+}
+
+// A plan that went through a file builds the same method, to the last bit.
+func TestStoredPlanBuildsTheSameMethod(t *testing.T) {
+	for _, method := range []string{"psgd", "pagd"} {
+		q := a9a()
+		q.Algorithm = method
+		before := plan(t, q)
+		text, err := json.Marshal(before)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var after learner.Plan
+		if err := json.Unmarshal(text, &after); err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(before, after) {
+			t.Errorf("%s: plan changed from %+v to %+v", method, before, after)
+		}
+		a, errA := learner.New(before)
+		b, errB := learner.New(after)
+		if errA != nil || errB != nil {
+			t.Fatalf("%s: %v, %v", method, errA, errB)
+		}
+		stateA, errA := a.MarshalBinary()
+		stateB, errB := b.MarshalBinary()
+		if errA != nil || errB != nil || !bytes.Equal(stateA, stateB) {
+			t.Errorf("%s: the methods differ: %v, %v", method, errA, errB)
+		}
+	}
+	if _, err := learner.New(learner.Plan{Algorithm: "sgd", Set: convex.SetDeclaration{Radius: 1}}); err == nil {
+		t.Error("an unknown method was built")
+	}
+}
+
+// The paper's constants give a plan to look at, not to run.
+func TestPlanWithThePapersConstants(t *testing.T) {
+	q := a9a()
+	q.Cohort = 434
+	numeric := plan(t, q)
+	q.Profile = accounting.Paper
+	p := plan(t, q)
+	if p.PredictedExcessRisk < numeric.PredictedExcessRisk {
+		t.Errorf("risk %v with the paper's constants, %v numerically", p.PredictedExcessRisk, numeric.PredictedExcessRisk)
+	}
+	if _, err := p.Params(0); (err == nil) != p.Phases[0].Privacy.Runnable {
+		t.Errorf("runnable %v, but Params says %v", p.Phases[0].Privacy.Runnable, err)
+	}
+}
+
+func TestProblemsAreRefused(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	for name, change := range map[string]func(*planning.Problem){
+		"users":          func(p *planning.Problem) { p.Users = 0 },
+		"dim":            func(p *planning.Problem) { p.Dim = 0 },
+		"algorithm":      func(p *planning.Problem) { p.Algorithm = "adam" },
+		"clip norm":      func(p *planning.Problem) { p.ClipNorm = 0 },
+		"radius":         func(p *planning.Problem) { p.Set.Radius = inf },
+		"smoothness":     func(p *planning.Problem) { p.Smoothness = nan },
+		"lipschitz":      func(p *planning.Problem) { p.Lipschitz = nan },
+		"start risk":     func(p *planning.Problem) { p.StartRisk = -1 },
+		"norm":           func(p *planning.Problem) { p.Validation = &convex.Scorecard{High: 1} },
+		"cohort":         func(p *planning.Problem) { p.Cohort = 40000 },
+		"minimum cohort": func(p *planning.Problem) { p.Cohort, p.Minimum = 10, 11 },
+		"noise damping":  func(p *planning.Problem) { p.NoiseDamping = 1.5 },
+		"epsilon":        func(p *planning.Problem) { p.Epsilon = 0 },
+		"delta":          func(p *planning.Problem) { p.Delta = 1 },
+		"fraction":       func(p *planning.Problem) { p.HonestFraction = accounting.Fraction{} },
+		"overflow":       func(p *planning.Problem) { p.ClipNorm, p.Set.Radius, p.Lipschitz = 1e200, 1e200, 1e200 },
+		"trust":          func(p *planning.Problem) { p.Trust = 9 },
+	} {
+		q := a9a()
+		change(&q)
+		_, err := planning.MakePlan(q)
+		if err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: error %v, want one that names it", name, err)
+		}
+	}
+}
+
+// BenchmarkMakePlan plans the a9a task.
+func BenchmarkMakePlan(b *testing.B) {
+	for b.Loop() {
+		if _, err := planning.MakePlan(a9a()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,167 @@
+// Package planning makes plans: which method, in how many phases and rounds, with which cohorts, randomizer and constants, so that
+// the method's risk bound is smallest at the privacy that a task asks for. A Problem is what a plan is made for; the bounds are in
+// bounds.go and stability.go, the choice of a method's constants for a phase in tune.go, the search over rounds in search.go. Baselines
+// are other ways to spend the same budget, by the same bounds.
+//
+// It promises the same plan for the same problem from the same build. It refuses problems that no method can be planned for, with the
+// field or the theorem's condition in the text.
+//
+// The caller's steps: fill in a Problem, ForLoss; NewPlanner and Plan, or MakePlan; store the plan, since a newer version may plan
+// differently.
+package planning
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/panlearn/panlearn/learner"
+	"github.com/panlearn/panlearn/randomizer/accounting"
+)
+
+// A Planner makes plans, and keeps what the accountant was asked on the way: plans of similar problems ask much the same. It is
+// not safe for concurrent use.
+type Planner struct {
+	accountant *accounting.Accountant
+	known      map[accounting.Request]accounting.Plan
+}
+
+// NewPlanner returns a planner that knows nothing yet.
+func NewPlanner() *Planner {
+	return &Planner{accountant: accounting.NewAccountant(), known: make(map[accounting.Request]accounting.Plan)}
+}
+
+// MakePlan plans with a planner of its own, see Planner.Plan.
+func MakePlan(p Problem) (learner.Plan, error) { return NewPlanner().Plan(p) }
+
+// An Alternative is what one method would do about a problem.
+type Alternative struct {
+	Method string
+	Plan   learner.Plan // if Err is nil
+	Err    error        // why there is no plan
+}
+
+// Plan chooses phases, rounds, cohorts, randomizers and the method's constants by minimising the method's risk bound over
+// the number of rounds, with the accountant's real noise for the final choice. It takes up to a few seconds. The error names
+// the field, or says why the method does not apply or that no cohort meets the privacy target.
+func (pl *Planner) Plan(p Problem) (learner.Plan, error) {
+	if err := p.check(); err != nil {
+		return learner.Plan{}, fmt.Errorf("plan: %w", err)
+	}
+	method := p.Algorithm
+	if method == "" {
+		method = p.DefaultMethod()
+	}
+	if method != MethodAuto {
+		out, err := pl.single(p, method)
+		if err != nil {
+			return learner.Plan{}, fmt.Errorf("plan: %w", err)
+		}
+		return out, nil
+	}
+	all, err := pl.Alternatives(p)
+	if err != nil {
+		return learner.Plan{}, err
+	}
+	out, err := Smallest(all)
+	if err != nil {
+		return learner.Plan{}, fmt.Errorf("plan: %w", err)
+	}
+	return out, nil
+}
+
+// Alternatives plans every method, in the order of Methods.
+func (pl *Planner) Alternatives(p Problem) ([]Alternative, error) {
+	if err := p.check(); err != nil {
+		return nil, fmt.Errorf("plan: %w", err)
+	}
+	out := make([]Alternative, 0, len(methodTraits))
+	for _, m := range Methods() {
+		one := Alternative{Method: m}
+		one.Plan, one.Err = pl.single(p, m)
+		out = append(out, one)
+	}
+	return out, nil
+}
+
+// Smallest returns the plan with the smallest predicted excess risk, and says so in its Why. The error is that of every method
+// where none has a plan.
+func Smallest(all []Alternative) (learner.Plan, error) {
+	var (
+		best    learner.Plan
+		others  []string
+		without []error
+	)
+	for _, a := range all {
+		if a.Err != nil {
+			without = append(without, a.Err)
+		} else if best.Phases == nil || a.Plan.PredictedExcessRisk < best.PredictedExcessRisk {
+			best = a.Plan
+		}
+	}
+	if best.Phases == nil {
+		return learner.Plan{}, fmt.Errorf("no method has a plan: %w", errors.Join(without...))
+	}
+	for _, a := range all {
+		if a.Err == nil && a.Method != best.Algorithm {
+			others = append(others, fmt.Sprintf("%s %.4g", a.Method, a.Plan.PredictedExcessRisk))
+		}
+	}
+	best.Why = fmt.Sprintf("auto took %s: its bound %.4g is the smallest of %d", best.Algorithm, best.PredictedExcessRisk, len(others)+1)
+	if len(others) == 0 {
+		best.Why = fmt.Sprintf("auto took %s, the only method that applies; its bound is %.4g", best.Algorithm, best.PredictedExcessRisk)
+	} else {
+		best.Why += "; " + strings.Join(others, ", ")
+	}
+	return best, nil
+}
+
+// check refuses a problem that no method can be planned for.
+func (p Problem) check() error {
+	if err := p.Validate(); err != nil {
+		return err
+	}
+	return p.request(p.Users, 1).Validate()
+}
+
+// single plans one method.
+func (pl *Planner) single(p Problem, method string) (learner.Plan, error) {
+	if err := p.Applies(method); err != nil {
+		return learner.Plan{}, fmt.Errorf("%s: %w", method, err)
+	}
+	from, err := pl.accountedFor(p)
+	if err != nil {
+		return learner.Plan{}, err
+	}
+	d, err := newDraft(p, method, from)
+	if err != nil {
+		return learner.Plan{}, fmt.Errorf("%s: %w", method, err)
+	}
+	plan, err := d.plan()
+	if err != nil || p.Precondition == nil {
+		return plan, err
+	}
+	from.problem = p.ofMoments()
+	err = prepend(&plan, p, from)
+	return plan, err
+}
+
+func (pl *Planner) accountedFor(p Problem) (accounted, error) {
+	mu, err := accounting.GaussianMu(p.Epsilon, p.Delta)
+	return accounted{planner: pl, problem: p, mu: mu}, err
+}
+
+// calibrate asks the accountant once.
+func (pl *Planner) calibrate(r accounting.Request) (accounting.Plan, error) {
+	if plan, ok := pl.known[r]; ok {
+		return plan, nil
+	}
+	plan, err := pl.accountant.Calibrate(r)
+	if err == nil {
+		pl.known[r] = plan
+	}
+	return plan, err
+}
+
+// Accountant returns the accountant behind the planner, with all that it has computed.
+func (pl *Planner) Accountant() *accounting.Accountant { return pl.accountant }

@@ -1,0 +1,158 @@
+package planning
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/panlearn/panlearn/learner"
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/method"
+	"github.com/panlearn/panlearn/randomizer/accounting"
+)
+
+// DefaultNoiseDamping is the NoiseDamping that 0 stands for, but with interactive methods, where 0 stands for 1.
+const DefaultNoiseDamping = 0.5
+
+// A Problem is what a plan is made for. All of it is public. theta, Set, ClipNorm and the constants of the loss live in
+// the coordinates of the feature map's output.
+type Problem struct {
+	Users     uint64 // n, events in all
+	Dim       int    // d, length of theta
+	Algorithm string // one of Methods, or MethodAuto; "" means DefaultMethod
+
+	ClipNorm   float64               // L, to which a device clips its gradient
+	Set        convex.SetDeclaration // that theta stays in; its radius bounds the distance D0 of the start from the optimum
+	Ridge      float64               // lambda of the term (lambda/2)||theta||^2 of the objective; 0 for none
+	Smoothness float64               // beta of the loss, +Inf if there is none; see ForLoss
+	Proximal   bool                  // whether the loss has a prox operator, convex.Proximal; see ForLoss
+	Lipschitz  float64               // of the loss, +Inf if there is none; see ForLoss
+	StartRisk  float64               // upper bound on the loss at theta = 0; 0 means unknown
+
+	// Validation has devices report what the announced point scores on their events after the gradient, and charges for it; nil: no.
+	Validation *convex.Scorecard
+
+	// Precondition has a first cohort of MomentUsers, among Users, estimate second moments of the features; nil: none. The constants of
+	// the loss are those for features of norm at most Precondition.Bound.
+	Precondition *convex.Preconditioner
+	MomentUsers  uint64
+
+	Epsilon, Delta float64
+	Trust          accounting.Trust
+	HonestFraction accounting.Fraction // assumed honest share of a cohort; accounting.One for all
+	Coin           accounting.CoinPolicy
+	MaxBits        int // bits a coordinate that a report may take; 0 means no limit
+	Profile        accounting.Constants
+
+	Cohort      uint64 // m, users of one round; 0 means planned
+	Minimum     uint64 // users without whom a round is not released; 0 means nine tenths of the cohort
+	MaxRounds   uint64 // 0 means no limit
+	Interactive bool   // the same users may be asked in several rounds, which the pgd methods do
+	Continuous  string // learner.ContinuousConstant, learner.ContinuousDecaying or learner.ContinuousEpochs: Users is the horizon of a run that goes on after it
+	// NoiseDamping in (0, 1] makes steps longer than the bound wants: it scales the noise term of PAGD's v and, squared, what grows
+	// with the step size of PGD. 0 means 1 for interactive methods, DefaultNoiseDamping for others.
+	NoiseDamping float64
+}
+
+// ForLoss returns p with the constants of the loss for features of norm at most x and labels between the given ones.
+func (p Problem) ForLoss(l convex.Loss, x float64, labels ...float64) Problem {
+	p.Lipschitz, p.Smoothness = l.Lipschitz(x), l.Smoothness(x)
+	_, p.Proximal = l.(convex.Proximal)
+	theta := make([]float64, l.Parameters(1))
+	for _, label := range labels { // a loss that is convex in the score at 0 is largest at an end of the labels' range
+		p.StartRisk = max(p.StartRisk, l.Value(theta, convex.Example{Value: []float64{0}, Label: label}))
+	}
+	return p
+}
+
+// Validate names the first field that is out of range. Fields that are accounting's business are refused by MakePlan
+// in accounting's words.
+func (p Problem) Validate() error {
+	switch {
+	case p.Users < 1 || p.Users >= 1<<40:
+		return fmt.Errorf("users: %d, want 1 to 2^40-1", p.Users)
+	case p.Dim < 1 || p.Dim > method.MaxDim:
+		return fmt.Errorf("dim: %d, want 1 to %d", p.Dim, method.MaxDim)
+	case p.Algorithm != "" && p.Algorithm != MethodAuto && !slices.Contains(Methods(), p.Algorithm):
+		return fmt.Errorf("algorithm: %q, want %s or %s", p.Algorithm, strings.Join(Methods(), ", "), MethodAuto)
+	case p.Continuous != "" && p.Continuous != learner.ContinuousConstant && p.Continuous != learner.ContinuousDecaying && p.Continuous != learner.ContinuousEpochs:
+		return fmt.Errorf("continuous: %q, want %s, %s, %s or nothing", p.Continuous, learner.ContinuousConstant, learner.ContinuousDecaying, learner.ContinuousEpochs)
+	case !(p.Smoothness > 0):
+		return fmt.Errorf("smoothness: %v, want a number above 0, or +Inf", p.Smoothness)
+	case !(p.Lipschitz >= 0):
+		return fmt.Errorf("lipschitz: %v, want a number of at least 0, or +Inf", p.Lipschitz)
+	case p.Cohort > p.Users:
+		return fmt.Errorf("cohort: %d, want at most users = %d, or 0 to have it planned", p.Cohort, p.Users)
+	case p.Minimum > p.Users || (p.Cohort > 0 && p.Minimum > p.Cohort):
+		return fmt.Errorf("minimum cohort: %d, want at most the cohort, or 0 to have it planned", p.Minimum)
+	case !(p.NoiseDamping >= 0 && p.NoiseDamping <= 1):
+		return fmt.Errorf("noise damping: %v, want a number in (0, 1], or 0 for %v", p.NoiseDamping, DefaultNoiseDamping)
+	}
+	if _, err := p.Set.New(p.Dim); err != nil {
+		return fmt.Errorf("set: %w", err)
+	}
+	if err := p.checkMoments(); err != nil {
+		return err
+	}
+	if p.Validation != nil {
+		if err := p.Validation.Validate(); err != nil {
+			return err
+		}
+	}
+	for _, f := range [...]struct {
+		name     string
+		value    float64
+		positive bool
+	}{
+		{"clip norm", p.ClipNorm, true}, {"ridge", p.Ridge, false}, {"start risk", p.StartRisk, false},
+	} {
+		if f.value > 0 || (f.value == 0 && !f.positive) {
+			if !math.IsInf(f.value, 0) {
+				continue
+			}
+		}
+		if f.positive {
+			return fmt.Errorf("%s: %v, want a finite number above 0", f.name, f.value)
+		}
+		return fmt.Errorf("%s: %v, want a finite number of at least 0", f.name, f.value)
+	}
+	return nil
+}
+
+func (p Problem) damping(method string) float64 {
+	switch {
+	case p.NoiseDamping > 0:
+		return p.NoiseDamping
+	case methodTraits[method].interactive:
+		return 1
+	}
+	return DefaultNoiseDamping
+}
+
+// gradientNorm bounds the norm of a clipped gradient.
+func (p Problem) gradientNorm() float64 { return min(p.ClipNorm, p.Lipschitz) }
+
+// encodedNorm is the norm to which the gradient, with the scores after it, is bounded.
+func (p Problem) encodedNorm() float64 {
+	if p.Validation == nil {
+		return p.ClipNorm
+	}
+	return p.Validation.Joined(p.ClipNorm)
+}
+
+// encodedDim is how many coordinates are reported: the gradient's and the scores'.
+func (p Problem) encodedDim() int { return p.Dim + p.scores() }
+
+func (p Problem) scores() int {
+	if p.Validation == nil {
+		return 0
+	}
+	return p.Validation.Dim()
+}
+
+// request asks the accountant for a cohort of m that answers that many rounds.
+func (p Problem) request(m, rounds uint64) accounting.Request {
+	return accounting.Request{Users: m, Dim: p.encodedDim(), Epsilon: p.Epsilon, Delta: p.Delta, Trust: p.Trust,
+		HonestFraction: p.HonestFraction, Rounds: int(rounds), MaxBits: p.MaxBits, Coin: p.Coin, Profile: p.Profile}
+}

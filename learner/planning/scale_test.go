@@ -1,0 +1,64 @@
+package planning_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/panlearn/panlearn/internal/test/longtest"
+	"github.com/panlearn/panlearn/learner"
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/planning"
+	"github.com/panlearn/panlearn/randomizer/accounting"
+)
+
+// From one user to half a trillion, a plan adds up, can be stored, and builds what it says.
+func TestPlansOfEveryScale(t *testing.T) {
+	cases := []struct {
+		users   uint64
+		dim     int
+		epsilon float64
+		bits    int
+		profile accounting.Constants
+		deep    bool
+	}{
+		{1, 1, 1, 0, accounting.Numeric, false},
+		{10, 1, 1, 0, accounting.Numeric, false},
+		{100, 10, 0.1, 0, accounting.Numeric, false},
+		{32561, 124, 1, 2, accounting.Numeric, false},
+		{1000, 1000, 1, 0, accounting.Numeric, true},
+		{32561, 124, 60, 0, accounting.Numeric, true},
+		{1 << 20, 784, 1, 0, accounting.Numeric, true},
+		{1 << 39, 1 << 20, 0.1, 0, accounting.Numeric, true},
+		{1 << 30, 124, 1, 0, accounting.Paper, true},
+	}
+	for _, c := range cases {
+		if c.deep && !longtest.Run(t, fmt.Sprintf("%d users in dimension %d", c.users, c.dim)) {
+			continue
+		}
+		p := plan(t, planning.Problem{Users: c.users, Dim: c.dim, ClipNorm: 1, Set: convex.SetDeclaration{Radius: 5}, Epsilon: c.epsilon, Delta: 1e-6,
+			HonestFraction: accounting.One, MaxBits: c.bits, Profile: c.profile, Algorithm: planning.MethodAuto}.ForLoss(convex.Logistic{}, 1, 1))
+		if got := (p.Rounds()-1)*p.Phases[0].Cohort + p.Phases[0].LastCohort; got != c.users || p.Phases[0].Minimum < 1 || p.Phases[0].Minimum > p.Phases[0].Cohort {
+			t.Errorf("%+v: %d rounds of %d and %d in the last use %d users; minimum %d", c, p.Rounds(), p.Phases[0].Cohort, p.Phases[0].LastCohort, got, p.Phases[0].Minimum)
+		}
+		if p.Vacuous != (p.PredictedExcessRisk >= p.TrivialRisk) || !(p.PredictedExcessRisk > 0) || p.Clips {
+			t.Errorf("%+v: risk %v against %v, vacuous %v, clips %v", c, p.PredictedExcessRisk, p.TrivialRisk, p.Vacuous, p.Clips)
+		}
+		if _, err := json.Marshal(p); err != nil {
+			t.Errorf("%+v: %v", c, err)
+		}
+		if _, err := p.Params(0); (err == nil) != p.Phases[0].Privacy.Runnable {
+			t.Errorf("%+v: runnable %v, but Params says %v", c, p.Phases[0].Privacy.Runnable, err)
+		}
+		if a, err := learner.New(p); err != nil || a.Query().Step != 1 || len(a.Query().Point) != c.dim {
+			t.Errorf("%+v: New says %v", c, err)
+		}
+	}
+}
+
+func TestForLoss(t *testing.T) {
+	p := planning.Problem{}.ForLoss(convex.Squared{}, 2, 3)
+	if p.Smoothness != 4 || p.StartRisk != 4.5 || p.Lipschitz <= 1e300 {
+		t.Errorf("squared: %+v, want beta 4, start risk 4.5 and no Lipschitz constant", p)
+	}
+}

@@ -1,0 +1,191 @@
+package planning
+
+import (
+	"math"
+	"math/bits"
+
+	"github.com/panlearn/panlearn/learner"
+	"github.com/panlearn/panlearn/learner/method"
+	"github.com/panlearn/panlearn/randomizer/accounting"
+)
+
+// DefaultMaxInteractive is the limit on the rounds of a phase in which the same users answer all of them, where
+// Problem.MaxRounds sets none: the optimum is flat, and every round costs every user a report.
+const DefaultMaxInteractive = 100
+
+// A choice is a number of rounds with what it costs.
+type choice struct {
+	steps, cohort uint64
+	privacy       accounting.Plan
+	noise         noise
+	factor        float64 // what was found over what the source's model says
+	situation     situation
+	setting       setting // with the damping left out
+}
+
+// A search plans one phase. It minimises the bound over all round numbers with the source's model of the noise, asks for the real
+// noise at the optimum, corrects the model's level by the answer, and repeats, which settles in one or two rounds because the level
+// hardly changes with the cohort.
+type search struct {
+	p         Problem
+	t         traits
+	objective objective // without damping
+	source    source
+
+	users           uint64 // of the phase
+	maxRounds       uint64 // of the phase; 0 means no limit
+	distance, prior float64
+}
+
+// limits returns the smallest and largest admissible number of rounds.
+func (s *search) limits() (low, high uint64) {
+	low, high = 1, s.users
+	if s.p.Cohort > 0 {
+		high = max(1, s.users/s.p.Cohort)
+		low = high
+	}
+	switch {
+	case s.t.interactive && s.maxRounds == 0:
+		high = DefaultMaxInteractive
+	case s.t.interactive:
+		high = s.maxRounds
+	case s.maxRounds > 0:
+		high = min(high, s.maxRounds)
+		low = min(low, high)
+	}
+	if s.p.Minimum > 0 && !s.t.interactive {
+		high = max(low, min(high, s.users/s.p.Minimum))
+	}
+	high = min(high, method.MaxSteps)
+	if s.p.Continuous == learner.ContinuousEpochs { // 1 + 2 + 4 + ..
+		high = 1<<(bits.Len64(high+1)-1) - 1
+		low = min(low, high)
+		if s.p.Cohort > 0 {
+			low = high
+		}
+	}
+	return low, high
+}
+
+func (s *search) cohort(steps uint64) uint64 {
+	switch {
+	case s.t.interactive:
+		return s.users
+	case s.p.Cohort > 0:
+		return s.p.Cohort
+	}
+	return s.users / steps
+}
+
+// answers returns how many rounds of the phase one user answers.
+func (s *search) answers(steps uint64) uint64 {
+	if s.t.interactive {
+		return steps
+	}
+	return 1
+}
+
+// next returns the number of rounds to try after t: every one up to 50, then steps of the given share of t. Epochs have 2^k - 1.
+func (s *search) next(t, high uint64, share float64) uint64 {
+	if s.p.Continuous == learner.ContinuousEpochs {
+		return min(high, 2*t+1)
+	}
+	return min(high, max(t+1, uint64(float64(t)*(1+share))))
+}
+
+// start minimises the bound with factor times the model's noise: on a grid of ratio 1.02, and around its best on one of
+// 1.002, which is finer than what the bound can tell apart. Where the same users answer all rounds it returns the smallest number
+// within a hundredth of the best: every round costs each of them a report.
+func (s *search) start(factor float64) uint64 {
+	const coarse, fine = 0.02, 0.002
+	low, high := s.limits()
+	best, at := math.Inf(1), low
+	try := func(from, to uint64, share float64) {
+		for t := from; ; t = s.next(t, to, share) {
+			if b := s.modelled(t, factor); b < best {
+				best, at = b, t
+			}
+			if t == to {
+				return
+			}
+		}
+	}
+	try(low, high, coarse)
+	if s.p.Continuous != learner.ContinuousEpochs {
+		try(max(low, uint64(float64(at)/(1+2*coarse))), min(high, uint64(float64(at)*(1+2*coarse))+1), fine)
+	}
+	for t := low; s.t.interactive && t < at; t = s.next(t, high, coarse) {
+		if s.modelled(t, factor) <= 1.01*best {
+			return t
+		}
+	}
+	return at
+}
+
+func (s *search) modelled(t uint64, factor float64) float64 {
+	m := s.cohort(t)
+	n := s.source.model(m, s.answers(t))
+	n.privacy, n.rounding = factor*n.privacy, factor*n.rounding
+	return s.objective.tune(s.t, s.situation(m, t, n)).risk
+}
+
+// situation returns what the bounds need to know about T rounds of m users.
+func (s *search) situation(m, steps uint64, n noise) situation {
+	l := s.p.encodedNorm()
+	out := situation{distance: s.distance, prior: s.prior, users: m, steps: steps, rounding: float64(s.p.Dim) * n.rounding * l * l}
+	if s.t.interactive {
+		out.variance = float64(s.p.Dim) * n.total() * l * l
+	} else {
+		out.variance = OracleVariance(s.objective.lipschitz, m, s.p.Dim, n.total()*l*l, 0)
+	}
+	return out
+}
+
+// best returns the choice with the smallest bound, or the error of the last cohort tried. A move away from the model's optimum must
+// gain half a percent: the accountant's integers make the exact bound jump by that much around a flat optimum. Where a
+// cohort cannot meet the target at all, larger ones are tried.
+func (s *search) best() (choice, error) {
+	low, _ := s.limits()
+	steps := s.start(1)
+	best, err := s.exact(steps)
+	for err != nil && steps > low {
+		steps = max(low, steps/2)
+		if s.p.Continuous == learner.ContinuousEpochs {
+			steps = max(low, 1<<(bits.Len64(steps+1)-1)-1)
+		}
+		best, err = s.exact(steps)
+	}
+	if err != nil {
+		return choice{}, err
+	}
+	for range 4 {
+		if math.Abs(best.factor-1) < 0.05 {
+			break // the model was right, and so was its optimum
+		}
+		steps := s.start(best.factor)
+		if steps == best.steps || s.cohort(steps) == best.cohort && !s.t.interactive {
+			break
+		}
+		c, err := s.exact(steps)
+		if err != nil || c.setting.risk > 0.995*best.setting.risk {
+			break
+		}
+		best = c
+	}
+	return best, nil
+}
+
+// exact evaluates a number of rounds with the real noise of its cohort.
+func (s *search) exact(steps uint64) (choice, error) {
+	m := s.cohort(steps)
+	if _, high := s.limits(); !s.t.interactive && s.p.Continuous != learner.ContinuousEpochs {
+		steps = min(high, s.users/m) // rounding the cohort down can leave users for further rounds of the same size
+	}
+	n, plan, err := s.source.exact(m, s.answers(steps))
+	if err != nil {
+		return choice{}, err
+	}
+	at := s.situation(m, steps, n)
+	return choice{steps: steps, cohort: m, privacy: plan, noise: n, situation: at, setting: s.objective.tune(s.t, at),
+		factor: n.total() / s.source.model(m, s.answers(steps)).total()}, nil
+}

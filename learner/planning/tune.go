@@ -1,0 +1,201 @@
+package planning
+
+import (
+	"math"
+
+	"github.com/panlearn/panlearn/learner"
+	"github.com/panlearn/panlearn/learner/method"
+)
+
+// An objective is what the bounds know about the function that a phase minimises, in the units of theta and of the loss. Its
+// expected excess risk is that of the loss (of its convex surrogate where gradients are clipped) plus the ridge.
+type objective struct {
+	lipschitz  float64 // L, of the clipped loss
+	smoothness float64 // beta of the loss, +Inf if there is none
+	ridge      float64 // lambda
+	radius     float64 // R, of the set around the origin
+	damping    float64 // of the terms of a bound that ask for short steps: the noise term of PAGD's v; squared, what grows with the steps of PGD
+	continuous string
+}
+
+// A situation is a phase about to begin.
+type situation struct {
+	distance float64 // D: E||start - optimum||^2 is at most D^2
+	prior    float64 // bound on the expected excess risk of the start
+	users    uint64  // in one round
+	steps    uint64  // T
+	variance float64 // E||estimate - expectation||^2 of a round, sampling included where users are new
+	rounding float64 // the part of it that stochastic rounding makes
+}
+
+// A setting is a choice of a method's constants, with the bound that they give.
+type setting struct {
+	stepSize, v, mu, smoothness, smoothing float64
+	risk                                   float64
+}
+
+// regularLipschitz bounds the gradient of loss and ridge together.
+func (o objective) regularLipschitz() float64 { return o.lipschitz + o.ridge*o.radius }
+
+// tune returns the constants with the smallest bound; see docs/bounds.md for what each bound rests on.
+func (o objective) tune(t traits, s situation) setting {
+	switch {
+	case t.interactive && t.envelope:
+		return o.gradientEnvelope(s)
+	case t.interactive:
+		return o.gradient(s)
+	case t.accelerated && t.envelope:
+		return o.acceleratedEnvelope(s)
+	case t.accelerated:
+		return o.accelerated(s, o.smoothness)
+	}
+	return o.stochastic(s)
+}
+
+// stochastic is PSGD, Lemma 4.2.
+func (o objective) stochastic(s situation) setting {
+	l := o.regularLipschitz()
+	second := l*l + s.variance
+	out := setting{stepSize: PSGDStepSize(s.distance, second, s.steps)}
+	if o.continuous != "" {
+		out.risk = StreamBound(s.distance, o.radius, second, out.stepSize, s.steps, o.continuous == learner.ContinuousDecaying)
+	} else {
+		out.risk = PSGDBound(s.distance, second, out.stepSize, s.steps)
+	}
+	return out
+}
+
+// accelerated is PAGD on a loss of finite smoothness beta. With a ridge its steps make use of it, and v may be as small as the
+// smoothness.
+func (o objective) accelerated(s situation, beta float64) setting {
+	beta += o.ridge
+	if o.continuous == learner.ContinuousEpochs {
+		return o.epochs(s, beta)
+	}
+	best := setting{risk: math.Inf(1)}
+	for _, v := range [...]float64{PAGDCurvature(s.distance, beta, s.variance, o.damping, s.steps), beta} {
+		if r := PAGDRidgeBound(s.distance, s.variance, v, beta, o.ridge, s.steps); r < best.risk {
+			best = setting{v: v, mu: o.ridge, smoothness: beta, risk: r}
+		}
+	}
+	return best
+}
+
+// epochs is PAGD in epochs of 1, 2, 4 .. steps, T = 2^k - 1 in all, with one v that is scaled to each. The bound is that of the
+// model at the end of the last one, each starting within the set's diameter of the optimum, or nearer where a ridge says so.
+func (o objective) epochs(s situation, beta float64) setting {
+	var risk float64
+	distance, last := s.distance, (s.steps+1)/2
+	v := PAGDCurvature(2*o.radius, beta, s.variance, o.damping, s.steps)
+	series := method.EpochsConfig{Horizon: s.steps, V: v, Smoothness: beta}
+	for k := uint64(0); ; k++ {
+		epoch := series.Epoch(k)
+		risk = PAGDRidgeBound(distance, s.variance, epoch.V, beta, o.ridge, epoch.Steps)
+		if epoch.Steps >= last {
+			return setting{v: v, mu: o.ridge, smoothness: beta, risk: risk}
+		}
+		if distance = 2 * o.radius; o.ridge > 0 {
+			distance = min(distance, RestartDistance(risk, o.ridge))
+		}
+	}
+}
+
+// acceleratedEnvelope is PAGD on the envelope, with the smoothing that balances its bound against what the envelope is below
+// the loss.
+func (o objective) acceleratedEnvelope(s situation) setting {
+	at := func(b float64) setting {
+		out := o.accelerated(s, o.envelopeSmoothness(b))
+		out.smoothing, out.risk = b, out.risk+EnvelopeGap(o.lipschitz, b)
+		return out
+	}
+	guess := EnvelopeSmoothing(o.lipschitz, s.distance, s.variance, s.steps)
+	if o.ridge == 0 && math.IsInf(o.smoothness, 1) && o.continuous == "" {
+		return at(guess) // exact then
+	}
+	return at(smallest(guess/1e2, guess*o.reach(), func(b float64) float64 { return at(b).risk }))
+}
+
+// reach is how far above the guess for a loss that is not smooth the best smoothing may be: far, where the loss is smooth itself.
+func (o objective) reach() float64 {
+	if math.IsInf(o.smoothness, 1) {
+		return 1e2
+	}
+	return 1e6
+}
+
+// envelopeSmoothness is the smoothness of the envelope of a beta-smooth loss: 1/(1/beta + 1/B).
+func (o objective) envelopeSmoothness(b float64) float64 {
+	if math.IsInf(o.smoothness, 1) {
+		return b
+	}
+	return o.smoothness / (1 + o.smoothness/b)
+}
+
+// gradient is PGD on a smooth loss. Its step size is the best one for the damped bound; the risk is that of this step size.
+func (o objective) gradient(s situation) setting {
+	beta := o.smoothness + o.ridge
+	l := o.regularLipschitz()
+	b := gradientBound{situation: s, loss: o.lipschitz, whole: l, beta: beta, ridge: o.ridge}
+	slope, scale := b.stability(), o.damping*o.damping
+	best, least := setting{risk: math.Inf(1)}, math.Inf(1)
+	consider := func(limit, rise float64) {
+		eta := min(limit, s.distance/math.Sqrt(2*float64(s.steps)*scale*rise))
+		if r := b.damped(eta, scale); r < least {
+			best, least = setting{stepSize: eta, smoothness: beta, risk: b.risk(eta)}, r
+		}
+	}
+	// The first term of either bound falls like D^2/(2 eta T), the rest rises at most in proportion to eta, up to a limit of eta
+	// that the bound sets. How close to 1/beta the descent lemma is worth going depends on the noise.
+	consider(2/(beta+o.ridge), (l*l+s.variance)/2+slope)
+	for _, share := range [...]float64{0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99} {
+		consider(share/beta, s.variance/(2*(1-share))+slope+2*slope/float64(s.steps))
+	}
+	return best
+}
+
+// gradientEnvelope is PGD on the envelope: the step size asks for a smoothing of at most 2/eta, and the largest is the best.
+func (o objective) gradientEnvelope(s situation) setting {
+	at := func(b float64) setting {
+		smooth := o
+		smooth.smoothness = o.envelopeSmoothness(b)
+		out := smooth.gradient(s)
+		out.smoothing, out.risk = b, out.risk+EnvelopeGap(o.lipschitz, b)
+		return out
+	}
+	guess := 2 * math.Sqrt(float64(s.steps)) * max(o.lipschitz, math.Sqrt(s.variance)) / s.distance
+	return at(smallest(guess/1e3, guess*o.reach(), func(b float64) float64 { return at(b).risk }))
+}
+
+// smallest returns where a function of one positive variable is smallest between low and high: on a grid of ratio 3, and between the
+// neighbours of its best by golden sections of the logarithm, to a hundredth, which a flat bottom does not notice.
+func smallest(low, high float64, f func(float64) float64) float64 {
+	const ratio = 3
+	at, best := low, math.Inf(1)
+	for x := low; x < ratio*high; x *= ratio {
+		if y := f(min(x, high)); y < best {
+			at, best = min(x, high), y
+		}
+	}
+	golden := (math.Sqrt(5) - 1) / 2
+	a, b := math.Log(max(low, at/ratio)), math.Log(min(high, at*ratio))
+	x, y := b-golden*(b-a), a+golden*(b-a)
+	fx, fy := f(math.Exp(x)), f(math.Exp(y))
+	for b-a > 1e-2 {
+		if fx <= fy {
+			b, y, fy = y, x, fx
+			x = b - golden*(b-a)
+			fx = f(math.Exp(x))
+		} else {
+			a, x, fx = x, y, fy
+			y = a + golden*(b-a)
+			fy = f(math.Exp(y))
+		}
+	}
+	switch {
+	case best <= min(fx, fy):
+		return at
+	case fx <= fy:
+		return math.Exp(x)
+	}
+	return math.Exp(y)
+}
