@@ -45,7 +45,7 @@ func Check(m proto.Message) error {
 		return checkRound(m)
 	case *wire.Open:
 		return errors.Join(header(m), length("instance", m.Instance, InstanceSize), suite(m.Suite),
-			atLeastOne("attempt", m.Attempt), length("manifest_hash", m.ManifestHash, HashSize), checkShards(m))
+			atLeastOne("attempt", m.Attempt), length("manifest_hash", m.ManifestHash, HashSize))
 	case *wire.Claim:
 		return errors.Join(header(m), length("instance", m.Instance, InstanceSize),
 			atLeastOne("attempt", m.Attempt), length("manifest_hash", m.ManifestHash, HashSize))
@@ -58,14 +58,6 @@ func Check(m proto.Message) error {
 		return errors.Join(length("task_hash", m.TaskHash, HashSize), short("reason", m.Reason))
 	case *wire.Report:
 		return checkReport(m)
-	case *wire.Quota:
-		return checkQuota(m)
-	case *wire.Seat:
-		return checkSeat(m)
-	case *wire.Part:
-		return checkPart(m)
-	case *wire.Partial:
-		return checkPartial(m)
 	}
 	return fmt.Errorf("%s is not a message of its own", m.ProtoReflect().Descriptor().Name())
 }

@@ -16,12 +16,8 @@ func CheckSubject(subject string, m proto.Message) error {
 	}
 	var round Round
 	var attempt Attempt
-	var seat uint32
 	if m, ok := m.(interface{ GetRound() uint64 }); ok && a.Round != 0 {
 		round = Round(m.GetRound())
-	}
-	if m, ok := m.(interface{ GetSeat() uint32 }); ok {
-		seat = m.GetSeat()
 	}
 	if m, ok := m.(interface{ GetAttempt() uint64 }); ok && (a.Verb == "open" || a.Verb == "close") {
 		attempt = Attempt(m.GetAttempt())
@@ -29,10 +25,9 @@ func CheckSubject(subject string, m proto.Message) error {
 	kinds := map[wire.Kind]string{
 		wire.Kind_KIND_STAGE: "stage", wire.Kind_KIND_TASK: "task", wire.Kind_KIND_ROUND: "round", wire.Kind_KIND_OPEN: "open",
 		wire.Kind_KIND_CLAIM: "claim", wire.Kind_KIND_BATCH: "batch", wire.Kind_KIND_CLOSE: "close", wire.Kind_KIND_END: "end",
-		wire.Kind_KIND_QUOTA: "quota", wire.Kind_KIND_SEAT: "seat", wire.Kind_KIND_PART: "part",
 	}
-	if kind := KindOf(m); kinds[kind] != a.Verb || round != a.Round || attempt != a.Attempt || seat != a.Seat {
-		return fmt.Errorf("subject %q holds %v of round %d, attempt %d, seat %d", subject, kind, round, attempt, seat)
+	if kind := KindOf(m); kinds[kind] != a.Verb || round != a.Round || attempt != a.Attempt {
+		return fmt.Errorf("subject %q holds %v of round %d, attempt %d", subject, kind, round, attempt)
 	}
 	return nil
 }

@@ -90,12 +90,6 @@ func KindOf(m proto.Message) wire.Kind {
 		return wire.Kind_KIND_CLOSE
 	case *wire.End:
 		return wire.Kind_KIND_END
-	case *wire.Quota:
-		return wire.Kind_KIND_QUOTA
-	case *wire.Seat:
-		return wire.Kind_KIND_SEAT
-	case *wire.Part:
-		return wire.Kind_KIND_PART
 	}
 	return wire.Kind_KIND_UNSPECIFIED
 }

@@ -17,19 +17,14 @@ func CheckPut(subject string) (Task, Stream, error) {
 // CheckSwap says whether Swap takes a subject: one of Leases.
 func CheckSwap(subject string) (Task, Stream, error) { return checkPort("swap", subject, Leases) }
 
-// CheckPublish says whether Publish takes a subject: that of the reports of one attempt, or of one
-// of its shards.
+// CheckPublish says whether Publish takes a subject: that of the reports of one attempt.
 func CheckPublish(subject string) (Task, Stream, error) {
 	return checkPort("publish", subject, Reports)
 }
 
-// CheckPurge says whether Purge takes a subject: that of an attempt's reports, whose shards go with it.
+// CheckPurge says whether Purge takes a subject: that of an attempt's reports.
 func CheckPurge(subject string) (Task, Stream, error) {
-	task, s, err := checkPort("purge", subject, Reports)
-	if a, _ := ParseSubject(subject); err == nil && a.Shard != 0 {
-		return "", 0, fmt.Errorf("purge %s: %w: want the subject of the attempt, which stands for its shards", quoted(subject), ErrRefused)
-	}
-	return task, s, err
+	return checkPort("purge", subject, Reports)
 }
 
 // CheckGet says whether Get takes a subject: any but that of reports, which only the work queue hands out.

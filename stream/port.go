@@ -98,14 +98,13 @@ type Delivery struct {
 	Ack func() error
 }
 
-// ReportReader is the stage's end of the work queue: of the reports of one shard number of all attempts, or of those that
-// are not sharded.
+// ReportReader is the stage's end of the work queue: of the reports of all attempts of a task.
 type ReportReader interface {
 	// Fetch waits up to wait for at least one report and answers up to max of them, in any order, some of them
 	// again. None is not an error.
 	Fetch(ctx context.Context, max int, wait time.Duration) ([]Delivery, error)
 
-	// Purge deletes all reports of the attempt that has a report subject, those of its shards too: hygiene, repeatable.
+	// Purge deletes all reports of the attempt that has a report subject: hygiene, repeatable.
 	Purge(ctx context.Context, subject string) error
 }
 

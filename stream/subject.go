@@ -83,28 +83,6 @@ func (t Task) Lease() string { return t.subject("lease") }
 // Report is where devices send reports for attempt a at round r.
 func (t Task) Report(r Round, a Attempt) string { return t.subject("report", number(r), number(a)) }
 
-// ReportShard is where devices send the reports of shard s, from 1, of an attempt that is sharded.
-func (t Task) ReportShard(r Round, a Attempt, s uint32) string {
-	return t.subject("report", number(r), number(a), number(uint64(s)))
-}
-
-// ReportTo is Report for shard 0 and ReportShard for all others.
-func (t Task) ReportTo(r Round, a Attempt, s uint32) string {
-	if s == 0 {
-		return t.Report(r, a)
-	}
-	return t.ReportShard(r, a, s)
-}
-
-// Quota is where the owner of an attempt speaks to its workers.
-func (t Task) Quota() string { return t.subject("quota") }
-
-// Seat is where worker k, from 1, speaks.
-func (t Task) Seat(k uint32) string { return t.subject("seat", number(uint64(k))) }
-
-// Part is where worker k hands its totals over, sealed.
-func (t Task) Part(k uint32) string { return t.subject("part", number(uint64(k))) }
-
 // Batch is where the stage puts the outcome of round r.
 func (t Task) Batch(r Round) string { return t.subject("batch", number(r)) }
 
@@ -115,15 +93,7 @@ func (t Task) Rounds() string { return t.subject("round", "*") }
 func (t Task) Opens(r Round) string { return t.subject("open", number(r), "*") }
 
 // Reports matches every report subject.
-func (t Task) Reports() string { return t.subject("report", ">") }
-
-// ReportsOf matches the report subjects of shard s of all attempts: 0 those that are not sharded.
-func (t Task) ReportsOf(s uint32) string {
-	if s == 0 {
-		return t.subject("report", "*", "*")
-	}
-	return t.subject("report", "*", "*", number(uint64(s)))
-}
+func (t Task) Reports() string { return t.subject("report", "*", "*") }
 
 // A Stream is one of the five streams of a task; one role writes it.
 type Stream int
@@ -152,7 +122,7 @@ func (t Task) Subjects(s Stream) []string {
 	case Attempts:
 		return []string{t.Stage(), t.subject("open", "*", "*"), t.subject("claim", "*"), t.subject("close", "*", "*")}
 	case Leases:
-		return []string{t.Lease(), t.Quota(), t.subject("seat", "*"), t.subject("part", "*")}
+		return []string{t.Lease()}
 	case Reports:
 		return []string{t.Reports()}
 	case Batches:
@@ -164,11 +134,9 @@ func (t Task) Subjects(s Stream) []string {
 // An Address is a subject taken apart.
 type Address struct {
 	Task    Task
-	Verb    string // task, round, end, stage, open, claim, close, lease, quota, seat, part, report, batch
+	Verb    string // task, round, end, stage, open, claim, close, lease, report, batch
 	Round   Round  // 0 where the subject has none
 	Attempt Attempt
-	Shard   uint32 // of a sharded report
-	Seat    uint32
 }
 
 var verbs = map[string]struct {
@@ -177,8 +145,7 @@ var verbs = map[string]struct {
 }{
 	"task": {Rounds, 0}, "round": {Rounds, 1}, "end": {Rounds, 0},
 	"stage": {Attempts, 0}, "open": {Attempts, 2}, "claim": {Attempts, 1}, "close": {Attempts, 2},
-	"lease": {Leases, 0}, "quota": {Leases, 0}, "seat": {Leases, 1}, "part": {Leases, 1},
-	"report": {Reports, 2}, "batch": {Batches, 1}, // a sharded report has a third number
+	"lease": {Leases, 0}, "report": {Reports, 2}, "batch": {Batches, 1},
 }
 
 // ParseSubject takes a concrete subject apart; it is the inverse of Task's methods and accepts nothing else.
@@ -195,11 +162,10 @@ func ParseSubject(subject string) (Address, error) {
 		return bad(err.Error())
 	}
 	verb, ok := verbs[tokens[2]]
-	sharded := tokens[2] == "report" && len(tokens) == 3+verb.numbers+1
-	if !ok || (len(tokens) != 3+verb.numbers && !sharded) {
+	if !ok || len(tokens) != 3+verb.numbers {
 		return bad("unknown form")
 	}
-	var numbers [3]uint64
+	var numbers [2]uint64
 	for i, token := range tokens[3:] {
 		n, err := strconv.ParseUint(token, 10, 64)
 		if err != nil || n == 0 || number(n) != token {
@@ -207,18 +173,7 @@ func ParseSubject(subject string) (Address, error) {
 		}
 		numbers[i] = n
 	}
-	a := Address{Task: task, Verb: tokens[2], Round: Round(numbers[0]), Attempt: Attempt(numbers[1])}
-	if a.Verb == "seat" || a.Verb == "part" {
-		if a.Round >= MaxShards {
-			return bad(fmt.Sprintf("want a seat below %d", MaxShards))
-		}
-		a.Seat, a.Round = uint32(a.Round), 0
-	}
-	if numbers[2] > MaxShards {
-		return bad(fmt.Sprintf("want a shard of at most %d", MaxShards))
-	}
-	a.Shard = uint32(numbers[2])
-	return a, nil
+	return Address{Task: task, Verb: tokens[2], Round: Round(numbers[0]), Attempt: Attempt(numbers[1])}, nil
 }
 
 // StreamOf says which stream of its task holds a concrete subject or one of Task's patterns.

@@ -16,7 +16,6 @@ func TestSubjectsParseBack(t *testing.T) {
 		task := stream.Task(rapid.StringMatching(`[a-z0-9_-]{1,32}`).Draw(t, "task"))
 		r := stream.Round(rapid.Uint64Range(1, math.MaxUint64).Draw(t, "round"))
 		a := stream.Attempt(rapid.Uint64Range(1, math.MaxUint64).Draw(t, "attempt"))
-		shard, seat := rapid.Uint32Range(1, stream.MaxShards).Draw(t, "shard"), rapid.Uint32Range(1, stream.MaxShards-1).Draw(t, "seat")
 		for _, c := range []struct {
 			subject string
 			want    stream.Address
@@ -31,10 +30,6 @@ func TestSubjectsParseBack(t *testing.T) {
 			{task.Close(r, a), stream.Address{Verb: "close", Round: r, Attempt: a}, stream.Attempts},
 			{task.Lease(), stream.Address{Verb: "lease"}, stream.Leases},
 			{task.Report(r, a), stream.Address{Verb: "report", Round: r, Attempt: a}, stream.Reports},
-			{task.ReportShard(r, a, shard), stream.Address{Verb: "report", Round: r, Attempt: a, Shard: shard}, stream.Reports},
-			{task.Quota(), stream.Address{Verb: "quota"}, stream.Leases},
-			{task.Seat(seat), stream.Address{Verb: "seat", Seat: seat}, stream.Leases},
-			{task.Part(seat), stream.Address{Verb: "part", Seat: seat}, stream.Leases},
 			{task.Batch(r), stream.Address{Verb: "batch", Round: r}, stream.Batches},
 		} {
 			c.want.Task = task
@@ -80,7 +75,7 @@ func matches(pattern, subject string) bool {
 func FuzzParseSubject(f *testing.F) {
 	task := stream.Task("churn")
 	for _, s := range []string{task.Task(), task.Open(3, 4), task.Rounds(), task.Reports(), "panlearn.churn.round.01", "panlearn.churn.round.+1", "panlearn.churn.round.18446744073709551616",
-		"panlearn.churn.report.1.2.3", "panlearn.churn.report.1.2.17", "panlearn.churn.report.1.2.0", "panlearn.churn.seat.15", "panlearn.churn.seat.16"} {
+		"panlearn.churn.report.1.2", "panlearn.churn.report.1", "panlearn.churn.report.1.2.3", "panlearn.churn.report.1.0"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, subject string) {
@@ -94,8 +89,7 @@ func FuzzParseSubject(f *testing.F) {
 		again := map[string]string{
 			"task": a.Task.Task(), "round": a.Task.Round(a.Round), "end": a.Task.End(), "stage": a.Task.Stage(),
 			"open": a.Task.Open(a.Round, a.Attempt), "claim": a.Task.Claim(a.Round), "close": a.Task.Close(a.Round, a.Attempt),
-			"lease": a.Task.Lease(), "report": a.Task.ReportTo(a.Round, a.Attempt, a.Shard), "batch": a.Task.Batch(a.Round),
-			"quota": a.Task.Quota(), "seat": a.Task.Seat(a.Seat), "part": a.Task.Part(a.Seat),
+			"lease": a.Task.Lease(), "report": a.Task.Report(a.Round, a.Attempt), "batch": a.Task.Batch(a.Round),
 		}[a.Verb]
 		if again != subject {
 			t.Errorf("%q parses as %+v, which is %q", subject, a, again)
@@ -107,16 +101,16 @@ func TestPortsTakeTheirSubjects(t *testing.T) {
 	task := stream.Task("churn")
 	subjects := []string{task.Task(), task.Round(1), task.End(), task.Stage(), task.Open(1, 2), task.Claim(1), task.Close(1, 2),
 		task.Lease(), task.Report(1, 2), task.Batch(1), task.Rounds(), task.Opens(1), task.Reports(),
-		task.ReportShard(1, 2, 3), task.Quota(), task.Seat(1), task.Part(1), task.ReportsOf(0), task.ReportsOf(1)}
+		task.Report(1, 2) + ".3"}
 	for _, port := range []struct {
 		name  string
 		check func(string) (stream.Task, stream.Stream, error)
 		takes []int
 	}{
 		{"put", stream.CheckPut, []int{0, 1, 2, 3, 4, 5, 6, 9}},
-		{"get", stream.CheckGet, []int{0, 1, 2, 3, 4, 5, 6, 7, 9, 14, 15, 16}},
-		{"swap", stream.CheckSwap, []int{7, 14, 15, 16}},
-		{"publish", stream.CheckPublish, []int{8, 13}},
+		{"get", stream.CheckGet, []int{0, 1, 2, 3, 4, 5, 6, 7, 9}},
+		{"swap", stream.CheckSwap, []int{7}},
+		{"publish", stream.CheckPublish, []int{8}},
 		{"purge", stream.CheckPurge, []int{8}},
 		{"latest", stream.CheckLatest, []int{10, 11}},
 	} {

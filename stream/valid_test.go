@@ -18,8 +18,6 @@ func kinds() map[string]func() proto.Message {
 		"Open": func() proto.Message { return &wire.Open{} }, "Claim": func() proto.Message { return &wire.Claim{} },
 		"Batch": func() proto.Message { return &wire.Batch{} }, "Close": func() proto.Message { return &wire.Close{} },
 		"End": func() proto.Message { return &wire.End{} }, "Report": func() proto.Message { return &wire.Report{} },
-		"Quota": func() proto.Message { return &wire.Quota{} }, "Seat": func() proto.Message { return &wire.Seat{} },
-		"Part": func() proto.Message { return &wire.Part{} }, "Partial": func() proto.Message { return &wire.Partial{} },
 	}
 }
 
@@ -86,7 +84,7 @@ func valid(t *rapid.T, kind string) proto.Message {
 	reason := rapid.StringMatching(`[a-z ]{0,64}`)
 	switch kind {
 	case "Signed":
-		return &wire.Signed{Version: v, Kind: wire.Kind(count(t, 1, 11)), Body: sized(t, 9), Key: sized(t, 32), Signature: sized(t, 64)}
+		return &wire.Signed{Version: v, Kind: wire.Kind(count(t, 1, 8)), Body: sized(t, 9), Key: sized(t, 32), Signature: sized(t, 64)}
 	case "StageIdentity":
 		return &wire.StageIdentity{Version: v, Task: rapid.StringMatching(`[a-z0-9_-]{1,32}`).Draw(t, "name"), Key: sized(t, 32)}
 	case "Task":
@@ -110,17 +108,8 @@ func valid(t *rapid.T, kind string) proto.Message {
 		}
 		return m
 	case "Open":
-		m := &wire.Open{Version: v, TaskHash: hash(), Round: round, Attempt: attempt, ManifestHash: hash(), Suite: validSuite(t),
+		return &wire.Open{Version: v, TaskHash: hash(), Round: round, Attempt: attempt, ManifestHash: hash(), Suite: validSuite(t),
 			PublicKey: sized(t, 32), Instance: sized(t, 16), StartedUnixMs: rapid.Int64().Draw(t, "started")}
-		if rapid.Bool().Draw(t, "sharded") {
-			m.PublicKey[0], m.Instance[0] = 0, 0 // tells the shards apart
-			m.HandoverKey = append(sized(t, 31), 200)
-			for i := range byte(count(t, 1, stream.MaxShards-1)) {
-				m.Shards = append(m.Shards, &wire.Shard{PublicKey: append([]byte{i + 1}, sized(t, 31)...),
-					Instance: append([]byte{i + 1}, sized(t, 15)...), Seat: uint32(i) + 1})
-			}
-		}
-		return m
 	case "Claim":
 		return &wire.Claim{Version: v, TaskHash: hash(), Round: round, Attempt: attempt, ManifestHash: hash(), Instance: sized(t, 16)}
 	case "Batch":
@@ -142,26 +131,6 @@ func valid(t *rapid.T, kind string) proto.Message {
 			Cutoff: count(t, 0, math.MaxUint64), Void: rapid.Bool().Draw(t, "void")}
 	case "End":
 		return &wire.End{Version: v, TaskHash: hash(), LastRound: count(t, 0, 1<<40), Reason: reason.Draw(t, "reason")}
-	case "Quota":
-		m := &wire.Quota{Version: v, TaskHash: hash(), Round: round, Attempt: attempt, ManifestHash: hash(), Owner: sized(t, 16), Number: count(t, 0, 9)}
-		if m.Number > 0 {
-			m.Caps, m.Frozen = rapid.SliceOfN(rapid.Uint64(), 2, stream.MaxShards).Draw(t, "caps"), rapid.Bool().Draw(t, "frozen")
-		}
-		return m
-	case "Seat":
-		m := &wire.Seat{Version: v, TaskHash: hash(), Seat: uint32(count(t, 1, stream.MaxShards-1)), Instance: sized(t, 16), Beat: count(t, 1, 9)}
-		if rapid.Bool().Draw(t, "works") {
-			m.Round, m.Attempt, m.Owner, m.PublicKey = round, attempt, sized(t, 16), sized(t, 32)
-			m.Quota, m.Users, m.Hungry = count(t, 0, 9), count(t, 0, 1<<40), rapid.Bool().Draw(t, "hungry")
-		}
-		return m
-	case "Part":
-		return &wire.Part{Version: v, TaskHash: hash(), Round: round, Attempt: attempt, ManifestHash: hash(),
-			Shard: uint32(count(t, 2, stream.MaxShards)), Seat: uint32(count(t, 1, stream.MaxShards-1)), Instance: sized(t, 16),
-			Encapsulated: sized(t, 32), Ciphertext: sized(t, 40)}
-	case "Partial":
-		return &wire.Partial{Version: v, Users: count(t, 0, 1<<40), Cutoff: count(t, 0, math.MaxUint64),
-			Totals: rapid.SliceOfN(rapid.Uint64(), 1, 9).Draw(t, "totals"), Rejects: []*wire.Reject{{Reason: "late", Count: 3}}}
 	case "Report":
 		m := &wire.Report{Version: v, TaskHash: hash(), Encapsulated: sized(t, 32), Ciphertext: sized(t, 40)}
 		for range count(t, 1, 5) {

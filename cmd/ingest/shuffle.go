@@ -25,14 +25,12 @@ func newShuffle() *cobra.Command {
 		name, identityFile, learnerKey, listen string
 		state                                  string
 		lease, drain                           time.Duration
-		workers                                int
 	)
 	c := &cobra.Command{
 		Use:   "shuffle --task NAME --nats URL",
 		Short: "run the shuffle stage of a task",
 		Long: `shuffle opens the reports of a round with a key that only this process's memory holds, adds them up, and releases one
-batch. Of several processes for one task one works and the others stand by; with --workers N up to N of them share each
-round, every one a part of it, and give all that they have of it to one of them, sealed. It ends when the task ends.
+batch. Of several processes for one task one works and the others stand by. It ends when the task ends.
 
 It is the trusted party of the shuffle model: run it apart from the learner. Forbid core dumps and swap for it.
 
@@ -62,13 +60,10 @@ shuffle+pan, drop out. With --drain-timeout the round goes on for at most that l
 			if lease < stage.MinLeaseTTL || lease > stage.MaxLeaseTTL {
 				return cli.Usagef("--lease %v: want %v to %v", lease, stage.MinLeaseTTL, stage.MaxLeaseTTL)
 			}
-			if workers < 1 || workers > stream.MaxShards {
-				return cli.Usagef("--workers %d: want 1 to %d", workers, stream.MaxShards)
-			}
 			if drain < 0 {
 				return cli.Usagef("--drain-timeout %v: want at least 0", drain)
 			}
-			config := run.StageConfig{Task: task, Workers: workers, Drain: drain, Broker: broker.Connection(), BrokerWait: broker.Wait, Lease: lease, Logger: logger}
+			config := run.StageConfig{Task: task, Drain: drain, Broker: broker.Connection(), BrokerWait: broker.Wait, Lease: lease, Logger: logger}
 			if config.Identity, err = cli.Identity(identityFile, "stage", logger); err != nil {
 				return err
 			}
@@ -104,7 +99,6 @@ shuffle+pan, drop out. With --drain-timeout the round goes on for at most that l
 	c.Flags().StringVar(&state, "state", "", "`DIR` of the marks of claimed rounds, created if missing (default: in the user's configuration folder)")
 	c.Flags().DurationVar(&lease, "lease", stage.DefaultLeaseTTL, "how long a process that fell silent keeps the others waiting; the broker has a quarter of it to answer")
 	c.Flags().DurationVar(&drain, "drain-timeout", 0, "how long SIGTERM lets a round that is open go on, so that its users are not lost; a second signal ends it")
-	c.Flags().IntVar(&workers, "workers", 1, "how many processes share a round, if so many run; all of them with the same `N`")
 	c.Flags().StringVar(&listen, "http", "", "`ADDR` for /metrics, /status, /healthz and /readyz, such as 127.0.0.1:9091; a port alone is of this machine only")
 	return c
 }

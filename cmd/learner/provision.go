@@ -22,12 +22,11 @@ func newProvision() *cobra.Command {
 	var (
 		f       adminFlags
 		reports string
-		workers int
 	)
 	c := &cobra.Command{
 		Use:   "provision (-f TASK | --task NAME) --nats URL",
 		Short: "create a task's streams, with an administrator's credentials",
-		Long: `provision creates the task's five streams and the consumers of its reports where they are missing. What is there already is
+		Long: `provision creates the task's five streams and the consumer of its reports where they are missing. What is there already is
 left as it is; where a guarantee would not hold on it, provision says which settings differ and fails. It may be run again.
 
 learner run creates missing streams itself if its credentials let it, as they do on a broker without accounts. With -f the
@@ -46,10 +45,6 @@ size of one report is known and enforced by the broker.`,
 			if config.MemoryReports, err = memoryReports(reports, trust); err != nil {
 				return err
 			}
-			if workers < 1 || workers > stream.MaxShards {
-				return cli.Usagef("--workers %d: want 1 to %d", workers, stream.MaxShards)
-			}
-			config.Workers = workers
 			if config.Logger, err = f.log.Logger(c.ErrOrStderr()); err != nil {
 				return err
 			}
@@ -72,7 +67,6 @@ size of one report is known and enforced by the broker.`,
 		},
 	}
 	f.Flags(c.Flags())
-	c.Flags().IntVar(&workers, "workers", 1, "how many stage processes will share a round (ingest shuffle --workers): each needs a consumer")
 	c.Flags().StringVar(&reports, "reports", "", "where sealed reports are kept: file, or memory (default: file, and memory under the trusts pan and shuffle+pan)")
 	return c
 }

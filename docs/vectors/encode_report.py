@@ -202,11 +202,8 @@ def message_id(first_id, attempt):
     return hashlib.sha256(b"panlearn message id\x00" + first_id + attempt.to_bytes(8, "big")).digest()[:16]
 
 
-def subject(task, round_, attempt, shards, first_id):
-    name = f"panlearn.{task}.report.{round_}.{attempt}"
-    if shards > 1:
-        name += f".{1 + int.from_bytes(first_id[:8], 'big') % shards}"
-    return name
+def subject(task, round_, attempt):
+    return f"panlearn.{task}.report.{round_}.{attempt}"
 
 
 def counts_of(v, user):
@@ -231,7 +228,7 @@ def results(v):
     return {
         "plaintext": plaintext.hex(),
         "report": report(bytes.fromhex(v["task_hash"]), ids, plaintext).hex(),
-        "subject": subject(v["task"], v["round"], v["attempt"], v["shards"], ids[0]),
+        "subject": subject(v["task"], v["round"], v["attempt"]),
         "message_id": message_id(ids[0], v["attempt"]).hex(),
     }
 

@@ -77,7 +77,6 @@ func (s *sender) reports(round uint64, n, bundle int) ([]stream.Outgoing, error)
 		var plaintext []byte
 		for i := range ids {
 			_, _ = crand.Read(ids[i][:]) // never fails
-			copy(ids[i][:stream.ShardPrefix], ids[0][:])
 			if counts, err = encoder.Encode(counts, x); err != nil {
 				return nil, err
 			}

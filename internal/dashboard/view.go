@@ -224,9 +224,6 @@ func (f *facts) peers(now time.Time) []Peer {
 	default:
 		st.State, st.Note = "not asked", "--stage-http URL tells how it is"
 	}
-	if n := len(s.status.Shards); st.Level == Good && n > 1 {
-		st.Note += fmt.Sprintf(", with %d workers", n)
-	}
 	return []Peer{broker, st}
 }
 

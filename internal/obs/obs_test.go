@@ -139,10 +139,7 @@ func TestStageValues(t *testing.T) {
 	o.Lease(true)
 	o.Opened(3, 1)
 	o.Dropped(3, 1)
-	o.Shard(3, 5, 7)
 	o.Opened(3, 2)
-	o.Shard(1, 4, 20)
-	o.Shard(2, 6, 21)
 	o.Report(stage.Accepted)
 	o.Report(stage.Duplicate)
 	o.Fill(1, 40)
@@ -166,14 +163,6 @@ panlearn_stage_attempts_reopened_total{task="churn"} 1
 # HELP panlearn_stage_cohort_users Users in the totals of the open attempt.
 # TYPE panlearn_stage_cohort_users gauge
 panlearn_stage_cohort_users{task="churn"} 1
-# HELP panlearn_stage_shard_cap Users at which a shard pauses.
-# TYPE panlearn_stage_shard_cap gauge
-panlearn_stage_shard_cap{shard="1",task="churn"} 20
-panlearn_stage_shard_cap{shard="2",task="churn"} 21
-# HELP panlearn_stage_shard_users Users in a shard of the open attempt: of all shards at its owner, of its own at another worker.
-# TYPE panlearn_stage_shard_users gauge
-panlearn_stage_shard_users{shard="1",task="churn"} 4
-panlearn_stage_shard_users{shard="2",task="churn"} 6
 # HELP panlearn_stage_lease_held 1 if this process works, 0 if it stands by.
 # TYPE panlearn_stage_lease_held gauge
 panlearn_stage_lease_held{task="churn"} 1
@@ -181,7 +170,7 @@ panlearn_stage_lease_held{task="churn"} 1
 # TYPE panlearn_stage_broker_failures_total counter
 panlearn_stage_broker_failures_total{call="put",task="churn"} 1
 `), "panlearn_stage_batches_total", "panlearn_stage_attempts_total", "panlearn_stage_attempts_dropped_total",
-		"panlearn_stage_attempts_reopened_total", "panlearn_stage_cohort_users", "panlearn_stage_shard_users", "panlearn_stage_shard_cap", "panlearn_stage_lease_held", "panlearn_stage_broker_failures_total")
+		"panlearn_stage_attempts_reopened_total", "panlearn_stage_cohort_users", "panlearn_stage_lease_held", "panlearn_stage_broker_failures_total")
 	if err != nil {
 		t.Error(err)
 	}

@@ -1,7 +1,6 @@
 package obs
 
 import (
-	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -17,8 +16,6 @@ func NewStage(r prometheus.Registerer, task string) (stage.Observer, error) {
 		reports  = f.counterVec("panlearn_stage_reports_total", "Report messages examined, by outcome.", "outcome")
 		users    = f.gauge("panlearn_stage_cohort_users", "Users in the totals of the open attempt.")
 		cohort   = f.gauge("panlearn_stage_cohort_size", "Users that the round wants.")
-		shard    = f.gaugeVec("panlearn_stage_shard_users", "Users in a shard of the open attempt: of all shards at its owner, of its own at another worker.", "shard")
-		limit    = f.gaugeVec("panlearn_stage_shard_cap", "Users at which a shard pauses.", "shard")
 		lease    = f.gauge("panlearn_stage_lease_held", "1 if this process works, 0 if it stands by.")
 		attempts = f.counter("panlearn_stage_attempts_total", "Attempts opened.")
 		again    = f.counter("panlearn_stage_attempts_reopened_total", "Attempts opened at a round after an earlier one died; under pan and shuffle+pan the earlier one's users drop out.")
@@ -40,11 +37,6 @@ func NewStage(r prometheus.Registerer, task string) (stage.Observer, error) {
 			users.Set(float64(n))
 			cohort.Set(float64(of))
 		},
-		Shard: func(s uint32, n, of uint64) {
-			label := strconv.FormatUint(uint64(s), 10)
-			shard.WithLabelValues(label).Set(float64(n))
-			limit.WithLabelValues(label).Set(float64(of))
-		},
 		Lease: func(held bool) {
 			if held {
 				lease.Set(1)
@@ -55,8 +47,6 @@ func NewStage(r prometheus.Registerer, task string) (stage.Observer, error) {
 		Opened: func(r, attempt uint64) {
 			attempts.Inc()
 			users.Set(0)
-			shard.Reset() // the attempt may have fewer
-			limit.Reset()
 			if attempt > 1 {
 				again.Inc()
 			}

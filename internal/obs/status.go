@@ -24,7 +24,6 @@ type StageStatus struct {
 	Cohort   uint64     `json:"cohort"`
 	Minimum  uint64     `json:"minimum"`
 	Deadline *time.Time `json:"deadline"` // when the minimum becomes enough; null: never
-	Shards   []uint64   `json:"shards"`   // users by shard, where several workers share the round
 	Failures int        `json:"failures"` // calls of the broker that failed in a row
 
 	Reports map[string]uint64 `json:"reports"` // messages examined by this process, by outcome
@@ -33,11 +32,8 @@ type StageStatus struct {
 // StatusOf turns a stage's status and the count of its reports into the answer.
 func StatusOf(s stage.Status, reports *Reports) StageStatus {
 	out := StageStatus{Task: string(s.Task), Doing: s.Phase, Waiting: Waiting(s), Works: s.Lease, Round: s.Round, Attempt: s.Attempt,
-		Users: s.Users, Cohort: s.Cohort, Minimum: s.Minimum, Shards: s.Shards, Failures: s.Failures,
+		Users: s.Users, Cohort: s.Cohort, Minimum: s.Minimum, Failures: s.Failures,
 		Reports: reports.ByOutcome()}
-	if out.Shards == nil {
-		out.Shards = []uint64{}
-	}
 	if !s.Deadline.IsZero() {
 		deadline := s.Deadline.UTC()
 		out.Deadline = &deadline

@@ -42,7 +42,6 @@ func roles(t *testing.T) []role {
 		t.Fatal(err)
 	}
 	o.Opened(1, 1)
-	o.Shard(1, 2, 3)
 	o.Released(1, 1, time.Second)
 	o.Failed("put")
 	if _, err := NewPublisher(publish, "churn"); err != nil {
@@ -112,7 +111,7 @@ func unit(name string) string {
 		default:
 			return last
 		}
-	case suffix("_users"), suffix("_cohort_size"), suffix("_cohort_minimum"), suffix("_shard_cap"):
+	case suffix("_users"), suffix("_cohort_size"), suffix("_cohort_minimum"):
 		return "users"
 	case suffix("_round"), suffix("_round_announced"):
 		return "round number"
@@ -163,7 +162,7 @@ func TestMetricsTable(t *testing.T) {
 // else), and what we ask for beyond.
 func TestMetricsAreWellNamed(t *testing.T) {
 	// A label outside of this list has to be thought about: its values must be few, and none may be a user's choice.
-	known := []string{"task", "outcome", "reason", "call", "shard", "stretch", "bound"}
+	known := []string{"task", "outcome", "reason", "call", "stretch", "bound"}
 	prefixes := map[string]string{"learner run": "panlearn_learner_", "ingest shuffle": "panlearn_stage_", "ingest publish": "panlearn_publisher_"}
 	for _, r := range roles(t) {
 		problems, err := testutil.GatherAndLint(r.registry)

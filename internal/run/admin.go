@@ -23,7 +23,6 @@ type AdminConfig struct {
 	Replicas   int
 
 	MemoryReports bool        // provision: see Provision
-	Workers       int         // provision: stage processes that share a round, which may not make their consumers themselves
 	Role          natsjs.Role // doctor: of the credentials, empty to find out
 	StateDir      string      // doctor: of the learner; empty: not looked at
 	Logger        *slog.Logger
@@ -65,12 +64,8 @@ func ProvisionTask(ctx context.Context, c AdminConfig) ([]natsjs.StreamState, er
 	if err := sizes.Fit(conn.Limits()); err != nil {
 		return nil, err
 	}
-	list, err := natsjs.ProvisionAll(ctx, conn, c.Task,
+	return natsjs.ProvisionAll(ctx, conn, c.Task,
 		natsjs.Options{Replicas: c.Replicas, MaxMsgSize: sizes.Report, MemoryReports: c.MemoryReports})
-	if err != nil {
-		return nil, err
-	}
-	return list, natsjs.ProvisionShards(ctx, conn, c.Task, c.Workers)
 }
 
 // ErrNotEnded refuses to remove the streams of a task that goes on.

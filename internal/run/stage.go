@@ -26,7 +26,6 @@ type StageConfig struct {
 	Marks      stage.Marks       // nil: in memory
 	Lease      time.Duration     // how long a silent stage keeps others waiting; 0: stage.DefaultLeaseTTL
 	Drain      time.Duration     // how long an open attempt goes on after ctx is done; see stage.Config
-	Workers    int               // that share a round, if so many are there; 0 and 1: one works
 	HTTP       net.Listener      // nil: none; RunStage closes it
 	Fill       func(users, cohort uint64)
 	Logger     *slog.Logger
@@ -71,9 +70,7 @@ func RunStage(ctx context.Context, c StageConfig) error {
 	}
 	s, err := stage.New(stage.Config{Task: c.Task, Records: conn, Reports: reader, Identity: c.Identity,
 		LearnerKey: c.LearnerKey, Marks: c.Marks, Limits: conn.Limits(), LeaseTTL: c.Lease, Observer: observer, Logger: c.Logger,
-		Drain: c.Drain, Workers: c.Workers, ShardReader: func(ctx context.Context, shard uint32) (stream.ReportReader, error) {
-			return conn.ShardReader(ctx, c.Task, shard)
-		}})
+		Drain: c.Drain})
 	if err != nil {
 		return err
 	}

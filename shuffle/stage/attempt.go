@@ -21,13 +21,8 @@ type attempt struct {
 	number  uint64
 	mixer   *shuffle.Mixer
 	key     *seal.RoundKey
-	context seal.Context // its Shard is which shard this process counts; 0: the attempt is not sharded
-	shards  int          // 0: not sharded
-	limit   uint64       // users at which to pause, of a sharded attempt
+	context seal.Context
 	started time.Time
-
-	crew     []*member      // of the owner of a sharded attempt: the other shards, from 2
-	handover *seal.RoundKey // that their totals are sealed to
 
 	largest int             // bytes of the largest report message that can be one
 	cutoff  uint64          // highest sequence examined in this attempt
@@ -59,16 +54,12 @@ func newAttempt(f *facts, r round, number uint64, now time.Time) (*attempt, erro
 
 // open is the signed Open.
 func (a *attempt) open() ([]byte, error) {
-	open := &wire.Open{
+	return a.Identity.Sign(&wire.Open{
 		Version: stream.Version, TaskHash: a.taskHash[:], Round: a.round.number, Attempt: a.number,
 		ManifestHash: a.manifest[:], Suite: a.task.Suite, PublicKey: a.key.Public(), Instance: a.Instance[:],
 		StartedUnixMs:   a.started.UnixMilli(),
-		JoinProbability: a.crowd.open(float64(a.round.mixer.Cohort)/float64(max(a.shards, 1)), a.shards == 0, a.deadline, a.started),
-	}
-	if a.shards > 0 {
-		open.Shards, open.HandoverKey = shardsOf(a.crew), a.handover.Public()
-	}
-	return a.Identity.Sign(open)
+		JoinProbability: a.crowd.open(float64(a.round.mixer.Cohort), a.deadline, a.started),
+	})
 }
 
 // examine counts a report if it is one of this attempt. Nothing of it is kept but its ids.
@@ -91,8 +82,6 @@ func (a *attempt) admit(m *stream.Message) Reason {
 		return WrongRound
 	case uint64(at.Attempt) != a.number:
 		return WrongAttempt
-	case at.Shard != a.context.Shard:
-		return WrongShard
 	}
 	// Opened or not, what was looked at is below the cutoff: too high a cutoff only leaves a user charged.
 	a.cutoff = max(a.cutoff, m.Sequence)
@@ -111,11 +100,6 @@ func (a *attempt) admit(m *stream.Message) Reason {
 		return WrongTask
 	case uint64(len(r.Ids)) > a.round.mixer.MaxBundle:
 		return Bundle
-	}
-	for _, id := range r.Ids { // an id is counted in one shard, whatever its sender does
-		if stream.ShardOf([stream.ReportIDSize]byte(id), a.shards) != a.context.Shard {
-			return WrongShard
-		}
 	}
 	enc, ciphertext := seal.SealedSize(a.task.Suite, len(r.Ids)*a.round.mixer.Params.ReportBytes())
 	if len(r.Encapsulated) != enc || len(r.Ciphertext) != ciphertext {
@@ -140,18 +124,9 @@ func (a *attempt) forget() {
 	r.TaskHash, r.Ids, r.Encapsulated, r.Ciphertext = nil, r.Ids[:0], nil, nil
 }
 
-// full says that the cohort, or what this shard may take of it, is complete: nothing more may be opened.
-func (a *attempt) full() bool {
-	return a.mixer.Full() || (a.shards > 0 && a.mixer.Users() >= a.limit)
-}
-
 // room is how many users may still come, at least 1.
 func (a *attempt) room() uint64 {
-	limit := a.round.mixer.Cohort
-	if a.shards > 0 {
-		limit = min(limit, a.limit)
-	}
-	return max(limit, a.mixer.Users()+1) - a.mixer.Users()
+	return max(a.round.mixer.Cohort, a.mixer.Users()+1) - a.mixer.Users()
 }
 
 // deadlineAt is when the minimum becomes enough; zero: never.
@@ -163,11 +138,8 @@ func (a *attempt) deadlineAt() time.Time {
 }
 
 // ripe says that the attempt can be closed: at the planned cohort, or past the deadline with the minimum.
-func (a *attempt) ripe(now time.Time) bool { return a.enough(now, a.mixer.Users()) }
-
-// enough says the same of a number of users.
-func (a *attempt) enough(now time.Time, users uint64) bool {
-	at := a.deadlineAt()
+func (a *attempt) ripe(now time.Time) bool {
+	at, users := a.deadlineAt(), a.mixer.Users()
 	late := !at.IsZero() && !now.Before(at)
 	return users >= a.round.mixer.Cohort || (late && users >= a.round.mixer.Minimum)
 }
@@ -218,9 +190,6 @@ func (r *release) erase() {
 // erase drops key, totals and ids. It may be called again.
 func (a *attempt) erase() {
 	a.key.Erase()
-	if a.handover != nil {
-		a.handover.Erase()
-	}
 	a.mixer.Erase()
 	a.ids = nil
 	proto.Reset(&a.report)

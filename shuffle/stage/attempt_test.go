@@ -107,7 +107,6 @@ func TestReasons(t *testing.T) {
 		{"another id", Undecryptable, "", report(func(r *wire.Report) { r.Ids[0][0] ^= 1 })},
 		{"another manifest", Undecryptable, "", under(func(c *seal.Context) { c.ManifestHash[0] ^= 1 })},
 		{"sealed for another attempt", Undecryptable, "", under(func(c *seal.Context) { c.Attempt-- })},
-		{"another shard", Undecryptable, "", under(func(c *seal.Context) { c.Shard++ })},
 		{"another stage", Undecryptable, "", under(func(c *seal.Context) { c.StageKey = w.learner.Public() })},
 		{"a count too high", Range, "", w.seal(in, ids(1), packed(3))},
 		{"the same id again", Duplicate, "", w.seal(in, counted, good)},
@@ -139,7 +138,7 @@ func TestReasons(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []*wire.Reject{{Reason: "bundle", Count: 1}, {Reason: "duplicate", Count: 3}, {Reason: "length", Count: 5},
-		{Reason: "malformed", Count: 7}, {Reason: "range", Count: 1}, {Reason: "undecryptable", Count: 7},
+		{Reason: "malformed", Count: 7}, {Reason: "range", Count: 1}, {Reason: "undecryptable", Count: 6},
 		{Reason: "version", Count: 2}, {Reason: "wrong_attempt", Count: 2}, {Reason: "wrong_round", Count: 1}, {Reason: "wrong_task", Count: 1}}
 	if !proto.Equal(&wire.Batch{Rejects: b.Rejects}, &wire.Batch{Rejects: want}) {
 		t.Errorf("rejects %v, want %v", b.Rejects, want)

@@ -16,15 +16,12 @@ type opening struct {
 	data    []byte
 }
 
-func startOpening(f *facts, r round, number uint64, crew []*member, now time.Time) (phase, error) {
+func startOpening(f *facts, r round, number uint64, now time.Time) (phase, error) {
 	a, err := newAttempt(f, r, number, now)
 	if err != nil {
 		return nil, err
 	}
-	var data []byte
-	if err = a.own(crew); err == nil {
-		data, err = a.open()
-	}
+	data, err := a.open()
 	if err != nil {
 		a.erase()
 		return nil, err
@@ -49,19 +46,15 @@ func (p *opening) took(now time.Time, _ step, r result) (phase, error) {
 		if _, err := p.read(&r.put.Standing, p.Identity.Public(), new(wire.Open)); err != nil {
 			p.Logger.Warn("an Open that this stage did not sign", "error", err)
 		}
-		return startAttempt(p.facts, a.round, a.number+1, now)
+		return startOpening(p.facts, a.round, a.number+1, now)
 	}
-	p.Logger.Info("opened", "round", a.round.number, "attempt", a.number, "cohort", a.round.mixer.Cohort, "shards", max(a.shards, 1))
+	p.Logger.Info("opened", "round", a.round.number, "attempt", a.number, "cohort", a.round.mixer.Cohort)
 	if a.number > 1 && p.floors() {
 		p.Logger.Warn("an earlier attempt died, and whoever looked at it saw its totals: its users drop out, others have to take their places",
 			"round", a.round.number, "attempt", a.number)
 	}
 	tell2(p.Observer.Opened, a.round.number, a.number)
-	c := &collecting{facts: p.facts, attempt: a, look: now.Add(p.pause())}
-	if a.shards > 0 {
-		return startSharing(c, a.crew, now)
-	}
-	return c, nil
+	return &collecting{facts: p.facts, attempt: a, look: now.Add(p.pause())}, nil
 }
 
 // collecting takes reports until the cohort is full, or the deadline has passed and the minimum is there. Under the
@@ -89,8 +82,8 @@ func (p *collecting) abandon() {
 }
 
 // starving says once that users are missing past the deadline: nothing else would tell from a stage that hangs.
-func (p *collecting) starving(now time.Time, users uint64) {
-	at, m := p.attempt.deadlineAt(), p.attempt.round.mixer
+func (p *collecting) starving(now time.Time) {
+	at, m, users := p.attempt.deadlineAt(), p.attempt.round.mixer, p.attempt.mixer.Users()
 	if p.starved || at.IsZero() || now.Before(at) || users >= m.Minimum {
 		return
 	}
@@ -116,7 +109,7 @@ func (p *collecting) next(now time.Time) step {
 
 // examine is called for each report that a fetch brought, one after the other; false says that no more are wanted.
 func (p *collecting) examine(m *stream.Message) (more bool) {
-	if p.attempt.full() {
+	if p.attempt.mixer.Full() {
 		return false
 	}
 	p.attempt.examine(m)
@@ -143,11 +136,9 @@ func (p *collecting) took(now time.Time, s step, r result) (phase, error) {
 		}
 	default:
 		tell2(p.Observer.Fill, p.attempt.mixer.Users(), p.attempt.round.mixer.Cohort)
-		if p.attempt.shards == 0 {
-			p.starving(now, p.attempt.mixer.Users())
-		}
+		p.starving(now)
 	}
-	if p.attempt.shards > 0 || !p.attempt.ripe(now) {
+	if !p.attempt.ripe(now) {
 		return p, nil
 	}
 	out, err := p.attempt.close()

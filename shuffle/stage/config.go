@@ -1,7 +1,6 @@
 package stage
 
 import (
-	"context"
 	"crypto/ed25519"
 	crand "crypto/rand"
 	"errors"
@@ -55,12 +54,6 @@ type Config struct {
 	// again, or, under the trusts with floors, do not drop out. It opens no other. 0: the attempt is dropped at once.
 	Drain time.Duration
 
-	// Workers is how many processes of the stage share a round, each a shard of it, if so many offer themselves: the one
-	// that holds the lease and others that would stand by. All processes of the stage have the same. 0 and 1: one works.
-	Workers int
-	// ShardReader opens the work queue of one shard number, from 1. Wanted where Workers is above 1.
-	ShardReader func(ctx context.Context, shard uint32) (stream.ReportReader, error)
-
 	// Marks keep a round that was claimed once from being claimed by another process that shares them, and from being opened
 	// again, whatever the broker forgets. nil: the process remembers its own claims as long as it lives.
 	Marks Marks
@@ -94,10 +87,6 @@ func (c Config) Validate() error {
 		return fmt.Errorf("stage: Prefetch %d: want 1 to %d, or 0 for the default of the task's trust", c.Prefetch, MaxPrefetch)
 	case c.Drain < 0:
 		return fmt.Errorf("stage: Drain %v: want at least 0", c.Drain)
-	case c.Workers < 0 || c.Workers > stream.MaxShards:
-		return fmt.Errorf("stage: Workers %d: want 1 to %d", c.Workers, stream.MaxShards)
-	case c.Workers > 1 && c.ShardReader == nil:
-		return fmt.Errorf("stage: ShardReader: missing, and Workers is %d", c.Workers)
 	case c.Limits.MaxPayload < 0:
 		return fmt.Errorf("stage: Limits.MaxPayload %d: want at least 0", c.Limits.MaxPayload)
 	}
@@ -129,7 +118,7 @@ func New(cfg Config) (*Stage, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	f := &facts{Config: cfg, jitter: rand.New(randomizer.NewEntropy()), absent: roll{}, table: register{subject: cfg.Task.Quota()}}
+	f := &facts{Config: cfg, jitter: rand.New(randomizer.NewEntropy())}
 	f.lease = newLease(cfg.Task.Lease(), cfg.Instance, cfg.LeaseTTL, cfg.Poll)
 	f.Records = &marked{Records: f.Records, facts: f}
 	s := &Stage{facts: f}

@@ -131,24 +131,8 @@ func (m *mortal) Swap(ctx context.Context, subject string, expected uint64, data
 	return n, err
 }
 
-// shard is the same connection with another work queue.
-func (m *mortal) shard(q stream.ReportReader) stream.ReportReader { return &mortalQueue{m, q} }
-
-type mortalQueue struct {
-	*mortal
-	queue stream.ReportReader
-}
-
-func (m *mortalQueue) Fetch(ctx context.Context, max int, wait time.Duration) ([]stream.Delivery, error) {
-	return m.fetch(ctx, m.queue, max, wait)
-}
-
-func (m *mortal) Fetch(ctx context.Context, max int, wait time.Duration) ([]stream.Delivery, error) {
-	return m.fetch(ctx, m.ReportReader, max, wait)
-}
-
-func (m *mortal) fetch(ctx context.Context, q stream.ReportReader, max int, wait time.Duration) (ds []stream.Delivery, err error) {
-	err = m.call("fetch", "", func() (err error) { ds, err = q.Fetch(ctx, max, wait); return err })
+func (m *mortal) Fetch(ctx context.Context, max int, wait time.Duration) (ds []stream.Delivery, err error) {
+	err = m.call("fetch", "", func() (err error) { ds, err = m.ReportReader.Fetch(ctx, max, wait); return err })
 	for i := range ds {
 		ack := ds[i].Ack
 		ds[i].Ack = func() error { return m.call("ack", "", ack) }
@@ -169,12 +153,6 @@ func (w *world) life(ctx context.Context, at string, after bool, sent *wires, ch
 	c.Records, c.Reports = m, m
 	if change != nil {
 		change(&c)
-	}
-	if open := c.ShardReader; open != nil {
-		c.ShardReader = func(ctx context.Context, shard uint32) (stream.ReportReader, error) {
-			q, err := open(ctx, shard)
-			return m.shard(q), err
-		}
 	}
 	err := w.new(c).Run(ctx)
 	if err != nil && !errors.Is(err, context.Canceled) {

@@ -26,14 +26,13 @@ type crowd struct {
 	// The attempt before: reports that came for it after its last one was examined show only while this one is open.
 	before       *crowd
 	missed, late uint64 // sequences between its cutoff and the first of this attempt; its reports that were examined here
-	alone        bool   // the sequences of the stream are those of this process
 }
 
 // open turns to a new attempt and answers the join probability that its Open carries.
-func (c *crowd) open(target float64, alone bool, deadline time.Duration, now time.Time) uint32 {
+func (c *crowd) open(target float64, deadline time.Duration, now time.Time) uint32 {
 	old := *c
 	old.before = nil
-	*c = crowd{probability: c.next(now), opened: now, last: now, deadline: deadline, target: target, alone: alone, before: &old}
+	*c = crowd{probability: c.next(now), opened: now, last: now, deadline: deadline, target: target, before: &old}
 	return c.probability
 }
 
@@ -64,7 +63,7 @@ func (c *crowd) waiting(over uint64) float64 {
 
 // saw notes a message that was examined, and how many wait behind it.
 func (c *crowd) saw(sequence, behind uint64, now time.Time) {
-	if b := c.before; b != nil && c.examined == 0 && c.alone && b.cutoff > 0 && sequence > b.cutoff {
+	if b := c.before; b != nil && c.examined == 0 && b.cutoff > 0 && sequence > b.cutoff {
 		c.missed = sequence - b.cutoff - 1
 	}
 	c.behind, c.last, c.cutoff = behind, now, max(c.cutoff, sequence)

@@ -14,18 +14,7 @@ import (
 type invitation struct {
 	round, attempt uint64
 	suite          wire.Suite
-	context        seal.Context // of a shard: see of
-	keys           [][]byte     // one a shard
-}
-
-// of is the context and the subject for the shard of an id.
-func (in *invitation) of(task stream.Task, id [16]byte) (seal.Context, string) {
-	c := in.context
-	shard := stream.ShardOf(id, len(in.keys))
-	if shard > 0 {
-		c.Shard, c.Public = shard, in.keys[shard-1]
-	}
-	return c, task.ReportTo(stream.Round(in.round), stream.Attempt(in.attempt), shard)
+	context        seal.Context
 }
 
 // invited waits for an Open of a round whose attempt is above a number, as devices do.
@@ -58,7 +47,7 @@ func (w *world) invited(ctx context.Context, r, above uint64) *invitation {
 		if stream.Hash(o.ManifestHash) != stream.HashOf(canonical) {
 			w.t.Errorf("Open of round %d names another manifest", r)
 		}
-		return &invitation{round: r, attempt: o.Attempt, suite: o.Suite, keys: stream.ShardKeys(&o), context: seal.Context{
+		return &invitation{round: r, attempt: o.Attempt, suite: o.Suite, context: seal.Context{
 			ManifestHash: stream.Hash(o.ManifestHash), Attempt: o.Attempt, StageKey: w.stage.Public(), Public: o.PublicKey,
 		}}
 	}
@@ -78,8 +67,7 @@ func (w *world) plaintext(users ...uint64) (packed []byte) {
 // seal is the message of users under given ids.
 func (w *world) seal(in *invitation, ids [][16]byte, plaintext []byte) []byte {
 	w.t.Helper()
-	c, _ := in.of(w.name, ids[0])
-	r, err := seal.Seal(in.suite, c, w.hash, ids, plaintext)
+	r, err := seal.Seal(in.suite, in.context, w.hash, ids, plaintext)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -100,10 +88,6 @@ func (w *world) send(ctx context.Context, in *invitation, data ...[]byte) {
 	pending := make([]stream.Outgoing, len(data))
 	for i := range data {
 		pending[i] = stream.Outgoing{Subject: w.name.Report(stream.Round(in.round), stream.Attempt(in.attempt)), ID: randomID(), Data: data[i]}
-		var r wire.Report
-		if stream.Unmarshal(data[i], &r) == nil {
-			_, pending[i].Subject = in.of(w.name, [16]byte(r.Ids[0]))
-		}
 	}
 	w.deliver(ctx, pending)
 }
@@ -132,7 +116,6 @@ func (w *world) answer(ctx context.Context, in *invitation, users []uint64) {
 		ids := make([][16]byte, n)
 		for i := range ids {
 			ids[i] = randomID()
-			copy(ids[i][:stream.ShardPrefix], ids[0][:])
 		}
 		data = append(data, w.seal(in, ids, w.plaintext(users[:n]...)))
 		users = users[n:]

@@ -8,10 +8,6 @@
 // what came of it; it has no clock, goroutine or network, so that a test can stop between any two steps. [Stage.Run]
 // (run.go) owns the goroutine: it keeps the lease, performs the steps, repeats those that failed, and acknowledges.
 //
-// With Config.Workers above 1 the lease's holder calls for workers before it opens an attempt (calling), counts one shard
-// itself, moves what each worker may count (sharing, apportion.go), and adds their sealed totals (gathering). A process
-// without the lease is a worker: seating, attending, answering, working, handing (seat.go, worker.go).
-//
 // # Promises
 //
 //   - At most one batch of a round, real or void, whatever crashes and whoever else runs: an attempt puts its claim
@@ -20,8 +16,6 @@
 //   - Nothing is opened after the cutoff is fixed; the key is erased before the claim is put.
 //   - Totals, key and id set live in memory only. A crash or a lost lease loses them, by design: the round is opened
 //     again under a fresh key, and devices seal their same counts anew.
-//   - Several workers count the cohort exactly, give their totals to the owner of the attempt alone, sealed and once,
-//     and an attempt that lost one of them is dropped by all.
 //   - Whatever a device sends ends in a [Reason]; it is counted and never logged.
 //   - Memory: totals (dim words), the ids of one cohort, at most Prefetch sealed reports.
 //

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -109,52 +108,4 @@ func TestDrainStandingBy(t *testing.T) {
 			t.Error(err)
 		}
 	})
-}
-
-// TestDrainOfAWorker: a worker of a shared round that is asked to stop hands its shard over, and the owner's attempt lives.
-func TestDrainOfAWorker(t *testing.T) {
-	for _, drain := range []time.Duration{0, time.Hour} {
-		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t, plan{cohort: 10})
-			w.put(t.Context(), w.name.Task(), w.sign(w.learner, w.task))
-			var dropped atomic.Int64
-			first, c := w.config(), w.config()
-			w.shared(2, nil)(&first)
-			w.shared(2, nil)(&c)
-			first.Observer.Dropped = func(_, _ uint64) { dropped.Add(1) }
-			owner, stop := w.start(first)
-			c.Drain = drain
-			worker, stopWorker := w.start(c)
-			time.Sleep(time.Minute)
-			w.announce(t.Context())
-			deadline := time.Now().Add(time.Minute)
-			for worker.Status().Shard == 0 && time.Now().Before(deadline) {
-				time.Sleep(time.Second)
-			}
-			if worker.Status().Shard == 0 {
-				t.Fatalf("no shared round: %v, %v", owner.Status(), worker.Status())
-			}
-			ended := make(chan error, 1)
-			go func() { ended <- stopWorker() }()
-			time.Sleep(10 * time.Second)
-			if drain > 0 {
-				in := w.invited(t.Context(), 1, 0)
-				w.answer(t.Context(), in, w.users(1))
-				time.Sleep(time.Minute)
-				if b, _ := w.batch(1); b == nil || b.Users != 10 || b.Attempt != 1 {
-					t.Errorf("batch %v, want all users of attempt 1", b)
-				}
-			}
-			if err := <-ended; !errors.Is(err, context.Canceled) {
-				t.Error(err)
-			}
-			time.Sleep(time.Minute)
-			if n := dropped.Load(); (n > 0) != (drain == 0) {
-				t.Errorf("drain %v: the owner dropped %d attempts", drain, n)
-			}
-			if err := stop(); !errors.Is(err, context.Canceled) {
-				t.Error(err)
-			}
-		})
-	}
 }

@@ -21,9 +21,7 @@ type facts struct {
 	Config
 	lease  *lease
 	jitter *rand.Rand
-	table  register // of caps
-	absent roll     // who did not answer the last call
-	crowd  crowd    // of the last attempt that this process opened
+	crowd  crowd // of the last attempt that this process opened
 
 	task     *wire.Task // nil before enlisting is over
 	taskHash stream.Hash
@@ -90,34 +88,11 @@ func (f *facts) suits(task *wire.Task, signer ed25519.PublicKey) error {
 	if err := manifest.CheckTask(task); err != nil {
 		return err
 	}
-	if err := f.shareable(task); err != nil {
-		return err
-	}
 	sizes, err := manifest.SizesOf(task, ReasonNames())
 	if err != nil {
 		return err
 	}
 	return sizes.Fit(f.Limits)
-}
-
-// shareable says whether this task's rounds may have several workers.
-func (f *facts) shareable(task *wire.Task) error {
-	if f.Workers <= 1 {
-		return nil
-	}
-	if t, _ := manifest.Trust(task.Plan.Trust); t.HasFloors() {
-		return fmt.Errorf("trust %v: %d workers: want 1, because the accountant counts the floors of one worker", t, f.Workers)
-	}
-	// A total takes 8 bytes in a part; the rest is headers, keys and reasons. Phases of gradients have one dimension, moments another.
-	var dim uint32
-	for _, p := range task.Plan.Phases {
-		dim = max(dim, p.Mechanism.Dim)
-	}
-	if size := 8*int(dim) + 4096; f.Limits.MaxPayload > 0 && size > f.Limits.MaxPayload {
-		return fmt.Errorf("a worker's totals take up to %d bytes, the broker takes %d: want 1 worker, or a larger max_payload of the broker",
-			size, f.Limits.MaxPayload)
-	}
-	return nil
 }
 
 // read verifies a record under the pinned key of its writer and checks that it is of this task and subject.

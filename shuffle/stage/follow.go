@@ -187,7 +187,7 @@ func (p *inspecting) took(now time.Time, s step, r result) (phase, error) {
 		p.attempt++
 	}
 	if p.attempt > p.attempts {
-		return startAttempt(p.facts, p.round, p.attempt, now)
+		return startOpening(p.facts, p.round, p.attempt, now)
 	}
 	return p, nil
 }

@@ -19,7 +19,7 @@ func FuzzExamine(f *testing.F) {
 	f.Add([]byte{}, "")
 	f.Fuzz(func(t *testing.T, data []byte, subject string) {
 		w.t = t
-		if a.full() {
+		if a.mixer.Full() {
 			a.erase()
 			a, in = w.attempt(1)
 		}
@@ -30,7 +30,7 @@ func FuzzExamine(f *testing.F) {
 				t.Fatalf("%v counted %d users", got, counted)
 			}
 		}
-		if a.full() {
+		if a.mixer.Full() {
 			return
 		}
 		if got := a.examine(w.message(in, 1, good())); got != Accepted {

@@ -43,13 +43,13 @@ func TestJoinProbabilityFollowsTheCrowd(t *testing.T) {
 		var c crowd
 		now := time.Unix(1, 0)
 		sequence := uint64(1)
-		if got := c.open(cohort, true, time.Hour, now); got != 0 {
+		if got := c.open(cohort, time.Hour, now); got != 0 {
 			t.Fatalf("the first attempt announces %d, want everybody", got)
 		}
 		for range 4 {
 			c.play(waiting, garbage, cohort, seen, &sequence, now)
 			now = now.Add(time.Minute)
-			c.open(cohort, true, time.Hour, now)
+			c.open(cohort, time.Hour, now)
 		}
 		asked := c.share(now) * waiting / cohort
 		low, high := math.Min(times, 1.5)/1.35-2/cohort, 3.5+6/cohort
@@ -62,7 +62,7 @@ func TestJoinProbabilityFollowsTheCrowd(t *testing.T) {
 			}
 			c.play(math.Max(1, cohort/2)/c.share(now), 0, cohort, 0, &sequence, now)
 			now = now.Add(time.Minute)
-			c.open(cohort, true, time.Hour, now)
+			c.open(cohort, time.Hour, now)
 		}
 	})
 }

@@ -24,15 +24,14 @@ type lease struct {
 	ttl      time.Duration
 	poll     time.Duration
 
-	known    bool                      // sequence is what stands, as far as we know
-	sequence uint64                    // of the standing record; never goes back
-	ours     bool                      // the standing record is ours
-	holder   [stream.InstanceSize]byte // whose the standing record is; zero: nobody's that we know
-	theirs   time.Duration             // what the standing record asks for
-	longest  time.Duration             // the longest that any record asked for
-	seen     time.Time                 // when sequence was first seen
-	until    time.Time                 // held until
-	due      time.Time                 // next look or renewal
+	known    bool          // sequence is what stands, as far as we know
+	sequence uint64        // of the standing record; never goes back
+	ours     bool          // the standing record is ours
+	theirs   time.Duration // what the standing record asks for
+	longest  time.Duration // the longest that any record asked for
+	seen     time.Time     // when sequence was first seen
+	until    time.Time     // held until
+	due      time.Time     // next look or renewal
 }
 
 const (
@@ -91,10 +90,8 @@ func (l *lease) saw(now time.Time, m *stream.Message) {
 	}
 	l.known, l.sequence = true, m.Sequence
 	l.ours, l.theirs = false, l.ttl // garbage is respected for as long as one of ours
-	l.holder = [stream.InstanceSize]byte{}
 	if len(m.Data) == leaseSize && m.Data[0] == leaseVersion {
-		l.holder = [stream.InstanceSize]byte(m.Data[1:])
-		l.ours = l.holder == l.instance
+		l.ours = [stream.InstanceSize]byte(m.Data[1:]) == l.instance
 		l.theirs = min(time.Duration(binary.BigEndian.Uint32(m.Data[1+stream.InstanceSize:]))*time.Millisecond, MaxLeaseTTL)
 	}
 	l.longest = max(l.longest, l.theirs)
@@ -110,7 +107,7 @@ func (l *lease) saw(now time.Time, m *stream.Message) {
 
 // wrote is told that a write that was sent at sent now stands.
 func (l *lease) wrote(sent time.Time, sequence uint64) {
-	l.known, l.ours, l.sequence, l.seen, l.holder = true, true, sequence, sent, l.instance
+	l.known, l.ours, l.sequence, l.seen = true, true, sequence, sent
 	l.theirs = l.ttl
 	l.until, l.due = sent.Add(l.ttl), sent.Add(l.ttl/4)
 }

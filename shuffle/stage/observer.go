@@ -9,9 +9,6 @@ type Observer struct {
 	Report func(Reason)
 	// Fill: so many users of the planned cohort are in the totals.
 	Fill func(users, cohort uint64)
-	// Shard: so many users are in the totals of a shard, from 1, that may count up to cap. The owner of an attempt is told of
-	// all shards, another worker of its own.
-	Shard func(shard uint32, users, cap uint64)
 	// Lease: the lease was won or lost.
 	Lease func(held bool)
 	// Opened: an attempt was opened.

@@ -13,7 +13,6 @@ const (
 	free   footing = iota // nothing
 	leased                // the lease; without it the phase is abandoned
 	bound                 // nothing any more: bytes may have been sent that nobody else can finish
-	aside                 // that somebody else has it; the phase of a worker, abandoned where the lease is won
 )
 
 // verb is what a step asks of the broker.
@@ -26,10 +25,9 @@ const (
 	put                    // Records.PutOnce
 	fetch                  // ReportReader.Fetch, examine each, acknowledge
 	purge                  // ReportReader.Purge; its failure is passed over
-	swap                   // Records.Swap; a conflict is a result
 )
 
-var verbNames = [...]string{wait: "wait", get: "get", latest: "latest", put: "put", fetch: "fetch", purge: "purge", swap: "swap"}
+var verbNames = [...]string{wait: "wait", get: "get", latest: "latest", put: "put", fetch: "fetch", purge: "purge"}
 
 func (v verb) String() string { return verbNames[v] }
 
@@ -38,9 +36,7 @@ type step struct {
 	verb    verb
 	subject string // or pattern
 	data    []byte
-	expects uint64    // of swap: the sequence that stands
 	max     int       // of fetch
-	shard   uint32    // of fetch
 	until   time.Time // of wait and fetch
 }
 
@@ -48,7 +44,6 @@ type step struct {
 type result struct {
 	message *stream.Message  // of get and latest; nil: not found, which decides nothing
 	put     stream.PutResult // of put
-	stands  uint64           // of swap: the new sequence; 0 for a conflict
 }
 
 // A phase is a part of a round's life. next says what to do and changes nothing; took is told what came of it and
@@ -68,17 +63,6 @@ type taker interface {
 	phase
 	examine(m *stream.Message) (more bool)
 }
-
-// A keeper is a taker that has other things to do meanwhile: what it could not examine it keeps, sealed, for later.
-type keeper interface {
-	taker
-	busy(now time.Time) bool
-	keep(rest []stream.Delivery)
-	kept() []stream.Delivery
-}
-
-// A perishable phase ends by itself when it has been silent for too long.
-type perishable interface{ lapsed(now time.Time) bool }
 
 // pausing alternates between asking and waiting.
 type pausing struct{ until time.Time }

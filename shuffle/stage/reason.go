@@ -37,14 +37,12 @@ const (
 	Duplicate
 	// Closed: came when the cohort was complete.
 	Closed
-	// WrongShard: sent to a shard that is not that of its ids, or the ids of one message are of several.
-	WrongShard
 
 	reasons
 )
 
 var reasonNames = [reasons]string{"accepted", "wrong_round", "wrong_attempt", "wrong_task", "malformed", "version",
-	"bundle", "length", "undecryptable", "range", "duplicate", "closed", "wrong_shard"}
+	"bundle", "length", "undecryptable", "range", "duplicate", "closed"}
 
 // String is the reason's metric label and its name in a batch's rejects.
 func (r Reason) String() string {

@@ -17,8 +17,6 @@ type Stage struct {
 	ran  atomic.Bool
 	wake <-chan struct{} // nil: only the timer wakes
 
-	queues [stream.MaxShards + 1]stream.ReportReader // by shard; nil: not opened yet
-
 	held     bool // what Observer.Lease was told last
 	waits    bool // that the lease is another's was logged
 	failures int  // in a row
@@ -56,7 +54,6 @@ func (s *Stage) Run(ctx context.Context) error {
 		}
 		p, err = s.advance(steps, p)
 	}
-	s.leave(ctx, p)
 	p.abandon()
 	s.giveUp(ctx)
 	s.publish(p, false)
@@ -89,7 +86,7 @@ func (s *Stage) stepping(ctx context.Context) (context.Context, context.CancelFu
 // drains says that users were asked to an attempt that this phase has a part of.
 func drains(p phase) bool {
 	switch p.(type) {
-	case *opening, *collecting, *sharing, *gathering, *sweeping, *answering, *working, *handing:
+	case *opening, *collecting, *sweeping:
 		return true
 	}
 	return false
@@ -128,18 +125,8 @@ func (s *Stage) advance(ctx context.Context, p phase) (phase, error) {
 			p = &seeking{facts: s.facts}
 		}
 		s.publish(p, held)
-		if s.Workers > 1 {
-			return standBy(s.facts), nil
-		}
 		s.sleep(ctx, s.lease.due)
 		return p, nil
-	}
-	if p.footing() == aside {
-		silent, _ := p.(perishable)
-		if held || (silent != nil && silent.lapsed(now)) {
-			p.abandon()
-			return &seeking{facts: s.facts}, nil
-		}
 	}
 	s.publish(p, held)
 	todo := p.next(now)
@@ -188,11 +175,6 @@ func (s *Stage) perform(ctx context.Context, p phase, todo step) (r result, err 
 		r.message, err = found(s.Records.Latest(ctx, todo.subject))
 	case put:
 		r.put, err = s.Records.PutOnce(ctx, todo.subject, todo.data)
-	case swap:
-		r.stands, err = s.Records.Swap(ctx, todo.subject, todo.expects, todo.data)
-		if errors.Is(err, stream.ErrConflict) {
-			r.stands, err = 0, nil
-		}
 	case purge:
 		if err := s.Reports.Purge(ctx, todo.subject); err != nil {
 			s.Logger.Warn("could not purge reports; their key is gone all the same", "subject", todo.subject, "error", err)
@@ -215,8 +197,13 @@ func found(m stream.Message, err error) (*stream.Message, error) {
 // fetch examines what comes and acknowledges each right after: if this process dies, its totals die too. Without the
 // lease nothing is acknowledged, because the reports may be another process's.
 func (s *Stage) fetch(ctx context.Context, p taker, todo step) error {
-	shelf, keeps := p.(keeper)
-	deliveries, err := s.deliveries(ctx, shelf, todo)
+	until := todo.until
+	if s.lease.due.Before(until) {
+		until = s.lease.due
+	}
+	limited, cancel := context.WithTimeout(ctx, max(0, time.Until(until))+s.LeaseTTL/4)
+	defer cancel()
+	deliveries, err := s.Reports.Fetch(limited, todo.max, max(0, time.Until(until)))
 	if err != nil {
 		return err
 	}
@@ -224,18 +211,7 @@ func (s *Stage) fetch(ctx context.Context, p taker, todo step) error {
 		d := &deliveries[i]
 		s.upkeep(ctx)
 		now := time.Now()
-		if keeps && shelf.busy(now) && i > 0 {
-			shelf.keep(deliveries[i:])
-			return nil
-		}
-		if s.lease.holds(now) != (p.footing() == leased) {
-			break
-		}
-		if !p.examine(&d.Message) {
-			if keeps {
-				shelf.keep(deliveries[i:])
-				return nil
-			}
+		if !s.lease.holds(now) || !p.examine(&d.Message) {
 			break
 		}
 		s.crowd.saw(d.Sequence, d.Pending, now)
@@ -248,54 +224,13 @@ func (s *Stage) fetch(ctx context.Context, p taker, todo step) error {
 	return nil
 }
 
-// deliveries are those that a keeper kept, else what the queue has.
-func (s *Stage) deliveries(ctx context.Context, shelf keeper, todo step) ([]stream.Delivery, error) {
-	if shelf != nil {
-		if kept := shelf.kept(); len(kept) > 0 {
-			return kept, nil
-		}
+// drop overwrites reports that are done with: as long as the attempt's key lives, a sealed report that was left in memory
+// is an open one to whoever looks.
+func drop(reports []stream.Delivery) {
+	for i := range reports {
+		clear(reports[i].Data)
 	}
-	until := todo.until
-	if s.lease.due.Before(until) {
-		until = s.lease.due
-	}
-	limited, cancel := context.WithTimeout(ctx, max(0, time.Until(until))+s.LeaseTTL/4)
-	defer cancel()
-	queue, err := s.queue(limited, todo.shard)
-	if err != nil {
-		return nil, err
-	}
-	return queue.Fetch(limited, todo.max, max(0, time.Until(until)))
-}
-
-// queue is the work queue of a shard number, opened when it is first needed.
-func (s *Stage) queue(ctx context.Context, shard uint32) (stream.ReportReader, error) {
-	if shard == 0 {
-		return s.Reports, nil
-	}
-	if s.queues[shard] == nil {
-		q, err := s.ShardReader(ctx, shard)
-		if err != nil {
-			return nil, err
-		}
-		s.queues[shard] = q
-	}
-	return s.queues[shard], nil
-}
-
-// leave empties the seat of a worker that ends: the next one need not wait for its silence.
-func (s *Stage) leave(ctx context.Context, p phase) {
-	seated, ok := p.(interface{ leave() step })
-	if !ok {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.LeaseTTL/4)
-	defer cancel()
-	if todo := seated.leave(); todo.expects != 0 {
-		if _, err := s.Records.Swap(ctx, todo.subject, todo.expects, nil); err != nil {
-			s.Logger.Debug("could not leave the seat; it expires", "error", err)
-		}
-	}
+	clear(reports)
 }
 
 // watch asks to be woken; without it the timer does.

@@ -18,8 +18,6 @@ type Status struct {
 	Cohort   uint64 // planned
 	Minimum  uint64
 	Deadline time.Time // when Minimum becomes enough; zero: never, or nothing is being collected
-	Shards   []uint64  // users by shard, from shard 1, as the attempt's owner knows; empty where it has one worker
-	Shard    uint32    // that this process counts, with Users; 0: all
 	Failures int       // calls of the broker that failed in a row
 }
 
@@ -47,15 +45,6 @@ func (s *Stage) Status() Status {
 
 func (s *Stage) publish(p phase, held bool) {
 	now := Status{Task: s.Task, Phase: p.String(), Lease: held, Failures: s.failures}
-	switch q := p.(type) {
-	case *sharing:
-		q.status(&now)
-	case *gathering:
-		q.status(&now)
-	case *working:
-		now.Round, now.Attempt, now.Users, now.Shard = q.attempt.round.number, q.attempt.number, q.attempt.mixer.Users(), q.attempt.context.Shard
-		now.Cohort = q.attempt.limit
-	}
 	if c, ok := p.(*collecting); ok {
 		now.Round, now.Attempt, now.Users = c.attempt.round.number, c.attempt.number, c.attempt.mixer.Users()
 		now.Cohort, now.Minimum = c.attempt.round.mixer.Cohort, c.attempt.round.mixer.Minimum

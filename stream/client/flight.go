@@ -64,26 +64,15 @@ func (g *gateway) send(ctx context.Context, r *round, parcels []*parcel) error {
 
 // An address is what sealing for an attempt and sending to it needs.
 type address struct {
-	task     stream.Task
-	round    uint64
+	subject  string
 	suite    wire.Suite
-	context  seal.Context // of an attempt with one worker; else see shard
-	keys     [][]byte     // one a shard
+	context  seal.Context
 	taskHash stream.Hash
-}
-
-// shard is the context and the subject for a message, which its ids choose: all of them begin alike.
-func (a address) shard(id [16]byte) (seal.Context, string) {
-	c := a.context
-	if c.Shard = stream.ShardOf(id, len(a.keys)); c.Shard > 0 {
-		c.Public = a.keys[c.Shard-1]
-	}
-	return c, a.task.ReportTo(stream.Round(a.round), stream.Attempt(c.Attempt), c.Shard)
 }
 
 func (g *gateway) address(r *round) address {
 	return address{
-		task: g.view.task, round: r.number, suite: r.open.Suite, keys: stream.ShardKeys(r.open), taskHash: g.terms.Hash,
+		subject: g.view.task.Report(stream.Round(r.number), stream.Attempt(r.open.Attempt)), suite: r.open.Suite, taskHash: g.terms.Hash,
 		context: seal.Context{
 			ManifestHash: r.manifest, Attempt: r.open.Attempt, StageKey: g.terms.Task.StageKey, Public: r.open.PublicKey,
 		},
@@ -94,8 +83,7 @@ func (g *gateway) address(r *round) address {
 func (g *gateway) publish(ctx context.Context, to address, cargos []cargo) ([]stream.Ack, error) {
 	out := make([]stream.Outgoing, len(cargos))
 	for i, c := range cargos {
-		shard, subject := to.shard(c.ids[0])
-		report, err := seal.Seal(to.suite, shard, to.taskHash, c.ids, c.plaintext)
+		report, err := seal.Seal(to.suite, to.context, to.taskHash, c.ids, c.plaintext)
 		clear(c.plaintext)
 		if err != nil {
 			return nil, err
@@ -104,7 +92,7 @@ func (g *gateway) publish(ctx context.Context, to address, cargos []cargo) ([]st
 		if err != nil {
 			return nil, err
 		}
-		out[i] = stream.Outgoing{Subject: subject, ID: messageID(c.ids[0], to.context.Attempt), Data: data}
+		out[i] = stream.Outgoing{Subject: to.subject, ID: messageID(c.ids[0], to.context.Attempt), Data: data}
 	}
 	ctx, cancel := context.WithTimeout(ctx, g.Timeout)
 	defer cancel()

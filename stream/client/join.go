@@ -4,8 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-
-	"github.com/panlearn/panlearn/stream"
 )
 
 // take looks up offers in the store and lets those wait that have not taken part.
@@ -110,9 +108,6 @@ func (g *gateway) join(ctx context.Context, events []*event) error {
 		d := Draw{Round: r.number, Phase: r.phase(), Step: r.message.Step, Most: r.place.Phase.RoundsPerUser,
 			Manifest: r.manifest, Parcel: id, Place: uint32(place), Counts: counts}
 		_, _ = rand.Read(d.Report[:])
-		if first := parcels[len(parcels)-1]; place > 0 { // one message lies in one shard, in every attempt
-			copy(d.Report[:stream.ShardPrefix], first.events[0].part.Draw.Report[:])
-		}
 		if err := e.part.Join(d); err != nil {
 			return err
 		}

@@ -46,7 +46,6 @@ type reportVector struct {
 	TaskHash  hexed        `json:"task_hash"`
 	Round     uint64       `json:"round"`
 	Attempt   uint64       `json:"attempt"`
-	Shards    int          `json:"shards"`
 	Dim       int          `json:"dim"`
 	ClipNorm  float64      `json:"clip_norm"`
 	Levels    uint32       `json:"levels"`
@@ -118,14 +117,13 @@ func (v *reportVector) fill(t *testing.T) {
 		}
 		u.Words = append(u.Words, noted.words...)
 	}
-	shard := stream.ShardOf(ids[0], v.Shards)
-	c := seal.Context{Attempt: v.Attempt, Shard: shard, StageKey: make([]byte, stream.KeySize)}
+	c := seal.Context{Attempt: v.Attempt, StageKey: make([]byte, stream.KeySize)}
 	r, err := seal.Seal(wire.Suite_SUITE_NONE, c, stream.Hash(v.TaskHash), ids, v.Plaintext)
 	must(t, err)
 	v.Report, err = stream.Marshal(r)
 	must(t, err)
 	id := client.MessageID(ids[0], v.Attempt)
-	v.Subject, v.MessageID = v.Task.ReportTo(stream.Round(v.Round), stream.Attempt(v.Attempt), shard), id[:]
+	v.Subject, v.MessageID = v.Task.Report(stream.Round(v.Round), stream.Attempt(v.Attempt)), id[:]
 }
 
 func reportVectors() []reportVector {
@@ -134,13 +132,11 @@ func reportVectors() []reportVector {
 		h := stream.HashOf([]byte{i})
 		return h[:16]
 	}
-	near := id(7) // a bundle lies in one shard: its ids begin alike
-	near[15]++
 	return []reportVector{
 		{Name: "one user", Task: "churn", TaskHash: hash[:], Round: 1, Attempt: 1, Dim: 3, ClipNorm: 1, Levels: 4, Trials: 11, Coin: 1 << 23,
 			Users: []userVector{{ID: id(1), X: []float64{0, -0.5, 0}}}},
-		{Name: "a bundle of two users, of three shards", Task: "a9a", TaskHash: hash[:], Round: 12, Attempt: 300, Shards: 3, Dim: 5, ClipNorm: 2, Levels: 9,
-			Trials: 600, Coin: 1 << 23, Users: []userVector{{ID: id(7), X: []float64{1, 2, 3, 4, 5}}, {ID: near, X: []float64{-0.5, 0, 0.25, 0, 0}}}},
+		{Name: "a bundle of two users", Task: "a9a", TaskHash: hash[:], Round: 12, Attempt: 300, Dim: 5, ClipNorm: 2, Levels: 9,
+			Trials: 600, Coin: 1 << 23, Users: []userVector{{ID: id(7), X: []float64{1, 2, 3, 4, 5}}, {ID: id(8), X: []float64{-0.5, 0, 0.25, 0, 0}}}},
 		{Name: "no noise of the device, a plaintext of more than 127 bytes", Task: "pan", TaskHash: hash[:], Round: 2, Attempt: 1, Dim: 260, ClipNorm: 0.5,
 			Levels: 31, Coin: 1 << 23, Users: []userVector{{ID: id(3), X: make([]float64, 260)}}},
 	}

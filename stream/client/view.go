@@ -133,28 +133,19 @@ func (v *view) end(ctx context.Context, terms *Terms) (*wire.End, bool) {
 	return &e, ok
 }
 
-// latestOpen reads the newest attempt at a round whose keys are ones that reports can be sealed to. Where a trust has
-// floors, an attempt in shards is none: the accountant counts the floors of one worker.
+// latestOpen reads the newest attempt at a round whose key is one that reports can be sealed to.
 func (v *view) latestOpen(ctx context.Context, terms *Terms, round uint64, manifest stream.Hash) (*wire.Open, Attempt, bool) {
 	var o wire.Open
 	body, ok := v.verified(ctx, v.task.Opens(stream.Round(round)), true, terms, terms.Task.StageKey, &o)
 	if !ok {
 		return nil, Attempt{}, false
 	}
-	var err error
-	for _, key := range stream.ShardKeys(&o) {
-		if err == nil {
-			err = seal.CheckPublic(o.Suite, key)
-		}
-	}
+	err := seal.CheckPublic(o.Suite, o.PublicKey)
 	switch {
 	case !bytes.Equal(o.ManifestHash, manifest[:]):
 		err = fmt.Errorf("manifest_hash %x: want %x", o.ManifestHash, manifest)
 	case o.Suite != terms.Task.Suite:
 		err = fmt.Errorf("suite %v: want the task's, %v", o.Suite, terms.Task.Suite)
-	case len(o.Shards) > 0 && floors(terms):
-		err = fmt.Errorf("%d shards: want one under trust %s, because the accountant counts the floors of one worker",
-			len(stream.ShardKeys(&o)), terms.Spec.Privacy.Trust)
 	}
 	if err != nil {
 		v.ignore(v.task.Open(stream.Round(round), stream.Attempt(o.Attempt)), err)

@@ -38,13 +38,6 @@ func contract(t *testing.T, config memory.Config) streamtest.Broker {
 			}
 			return r
 		},
-		ShardReader: func(t *testing.T, task stream.Task, shard uint32) stream.ReportReader {
-			r, err := b.ShardReader(task, shard)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return r
-		},
 		Redeliver: func(_ *testing.T, task stream.Task) { b.Redeliver(task) },
 		LoseAck: func(*testing.T) {
 			lost := false

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"time"
-
-	"github.com/panlearn/panlearn/stream"
 )
 
 // messageOverhead is about what a JetStream server counts for a stored message beside subject and data.
@@ -15,7 +13,6 @@ const messageOverhead = 32
 type item struct {
 	sequence  uint64
 	subject   string
-	shard     uint32
 	id        [16]byte
 	data      []byte
 	delivered int
@@ -25,12 +22,12 @@ type item struct {
 
 func (it *item) size() int64 { return int64(len(it.subject) + len(it.data) + messageOverhead) }
 
-// queue is the Reports stream of one task and its consumers, one a shard number.
+// queue is the Reports stream of one task and its consumer.
 type queue struct {
 	last   uint64
 	bytes  int64
 	stored map[uint64]*item // by sequence
-	shards [stream.MaxShards + 1]consumer
+	consumer
 
 	window int
 	ids    map[[16]byte]uint64 // sequence of a message id, the last window of them
@@ -40,18 +37,15 @@ type queue struct {
 	waiters chan struct{} // closed when something may be deliverable
 }
 
-// consumer is what delivers the reports of one shard number: 0 those that are not sharded.
+// consumer is what delivers the reports.
 type consumer struct {
 	ready []*item          // to be delivered, in order
 	out   map[uint64]*item // delivered, not acknowledged
 }
 
 func newQueue(window int) *queue {
-	q := &queue{stored: map[uint64]*item{}, window: window, ids: map[[16]byte]uint64{}, waiters: make(chan struct{})}
-	for i := range q.shards {
-		q.shards[i].out = map[uint64]*item{}
-	}
-	return q
+	return &queue{stored: map[uint64]*item{}, consumer: consumer{out: map[uint64]*item{}},
+		window: window, ids: map[[16]byte]uint64{}, waiters: make(chan struct{})}
 }
 
 func (q *queue) changed() {
@@ -61,12 +55,10 @@ func (q *queue) changed() {
 
 func (q *queue) store(subject string, id [16]byte, data []byte) uint64 {
 	q.last++
-	a, _ := stream.ParseSubject(subject) // Publish has checked it
-	it := &item{sequence: q.last, subject: subject, shard: a.Shard, id: id, data: data}
+	it := &item{sequence: q.last, subject: subject, id: id, data: data}
 	q.stored[it.sequence] = it
 	q.bytes += it.size()
-	c := &q.shards[it.shard]
-	c.ready = append(c.ready, it)
+	q.ready = append(q.ready, it)
 	return it.sequence
 }
 
@@ -91,30 +83,27 @@ func (q *queue) forget() {
 func (q *queue) remove(it *item) {
 	it.gone = true
 	delete(q.stored, it.sequence)
-	delete(q.shards[it.shard].out, it.sequence)
+	delete(q.out, it.sequence)
 	q.bytes -= it.size()
 }
 
 // takeBack makes the reports that are out and chosen available again, before all others, by sequence.
 func (q *queue) takeBack(chosen func(*item) bool) {
-	for i := range q.shards {
-		c := &q.shards[i]
-		var back []*item
-		for _, it := range c.out {
-			if chosen(it) {
-				back = append(back, it)
-			}
+	var back []*item
+	for _, it := range q.out {
+		if chosen(it) {
+			back = append(back, it)
 		}
-		if len(back) == 0 {
-			continue
-		}
-		slices.SortFunc(back, func(a, b *item) int { return cmp.Compare(a.sequence, b.sequence) })
-		for _, it := range back {
-			delete(c.out, it.sequence)
-		}
-		c.ready = append(back, c.ready...)
-		q.changed()
 	}
+	if len(back) == 0 {
+		return
+	}
+	slices.SortFunc(back, func(a, b *item) int { return cmp.Compare(a.sequence, b.sequence) })
+	for _, it := range back {
+		delete(q.out, it.sequence)
+	}
+	q.ready = append(back, q.ready...)
+	q.changed()
 }
 
 // next takes the first report that is ready, or that at the place which pick chooses, and marks it as out.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/panlearn/panlearn/stream"
@@ -66,25 +65,18 @@ func (b *Broker) publish(q *queue, r stream.Outgoing) stream.Ack {
 	return ack
 }
 
-// A Reader is the stage's end of one task's work queue. All Readers of a task and shard number share one consumer.
+// A Reader is the stage's end of one task's work queue. All Readers of a task share one consumer.
 type Reader struct {
 	broker *Broker
 	task   stream.Task
-	shard  uint32
 }
 
-// Reader answers the work queue of a task: the reports that are not sharded.
-func (b *Broker) Reader(task stream.Task) (*Reader, error) { return b.ShardReader(task, 0) }
-
-// ShardReader answers the work queue of the reports of one shard number, of all attempts of a task.
-func (b *Broker) ShardReader(task stream.Task, shard uint32) (*Reader, error) {
+// Reader answers the work queue of a task.
+func (b *Broker) Reader(task stream.Task) (*Reader, error) {
 	if _, err := stream.ParseTask(string(task)); err != nil {
 		return nil, fmt.Errorf("reader: %w", err)
 	}
-	if shard > stream.MaxShards {
-		return nil, fmt.Errorf("reader: %w: shard %d, want at most %d", stream.ErrRefused, shard, stream.MaxShards)
-	}
-	return &Reader{broker: b, task: task, shard: shard}, nil
+	return &Reader{broker: b, task: task}, nil
 }
 
 // Fetch implements stream.ReportReader.
@@ -126,7 +118,7 @@ func (r *Reader) take(ctx context.Context, max int) (got []stream.Delivery, chan
 	}
 	defer b.mu.Unlock()
 	q := b.tenant(r.task).queue
-	c := &q.shards[r.shard]
+	c := &q.consumer
 	now, deadline := time.Now(), time.Time{}
 	if b.config.AckWait > 0 {
 		deadline = now.Add(b.config.AckWait)
@@ -193,7 +185,7 @@ func (r *Reader) Purge(ctx context.Context, subject string) error {
 	}
 	q := b.tenant(task).queue
 	for _, it := range q.stored {
-		if it.subject == subject || strings.HasPrefix(it.subject, subject+".") {
+		if it.subject == subject {
 			b.remove(q, it)
 		}
 	}

@@ -95,13 +95,6 @@ func contract(t *testing.T, admin *Conn, url string, o Options) {
 				}
 				return r
 			},
-			ShardReader: func(t *testing.T, task stream.Task, shard uint32) stream.ReportReader {
-				r, err := c.ShardReader(t.Context(), task, shard)
-				if err != nil {
-					t.Fatal(err)
-				}
-				return r
-			},
 			Redeliver: func(*testing.T, stream.Task) {}, // time does
 			LoseAck:   func(*testing.T) { p.loseAck() },
 		}

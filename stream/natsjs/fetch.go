@@ -149,12 +149,10 @@ func (r *Reader) Purge(ctx context.Context, subject string) error {
 	if task != r.task {
 		return fmt.Errorf("purge %s: %w: the reader is of task %s", subject, stream.ErrRefused, r.task)
 	}
-	for _, filter := range []string{subject, subject + ".*"} { // its shards too
-		var answer struct{}
-		body := map[string]string{"filter": filter}
-		if err := r.conn.api(ctx, apiStreamPurge+task.Name(stream.Reports), body, &answer); err != nil {
-			return fmt.Errorf("purge %s: %w", subject, err)
-		}
+	var answer struct{}
+	body := map[string]string{"filter": subject}
+	if err := r.conn.api(ctx, apiStreamPurge+task.Name(stream.Reports), body, &answer); err != nil {
+		return fmt.Errorf("purge %s: %w", subject, err)
 	}
 	return nil
 }

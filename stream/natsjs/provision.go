@@ -60,7 +60,7 @@ func provisionOnce(ctx context.Context, c *Conn, task stream.Task, o Options) er
 		}
 	}
 	reports := task.Name(stream.Reports)
-	err := c.call(ctx, apiConsumerCreate+reports+"."+Durable+"."+task.ReportsOf(0), func(ctx context.Context) error {
+	err := c.call(ctx, apiConsumerCreate+reports+"."+Durable+"."+task.Reports(), func(ctx context.Context) error {
 		_, err := c.js.CreateConsumer(ctx, reports, consumerConfig(task, o))
 		return err
 	})

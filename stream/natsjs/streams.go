@@ -10,7 +10,7 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// Durable is the name of the work queue's consumer of reports that are not sharded.
+// Durable is the name of the work queue's consumer.
 const Durable = "stage"
 
 // Defaults of Options.
@@ -96,7 +96,7 @@ func streamConfig(task stream.Task, s stream.Stream, o Options) jetstream.Stream
 // consumerConfig is the work queue's consumer.
 func consumerConfig(task stream.Task, o Options) jetstream.ConsumerConfig {
 	return jetstream.ConsumerConfig{
-		Durable: Durable, FilterSubject: task.ReportsOf(0), DeliverPolicy: jetstream.DeliverAllPolicy,
+		Durable: Durable, FilterSubject: task.Reports(), DeliverPolicy: jetstream.DeliverAllPolicy,
 		AckPolicy: jetstream.AckExplicitPolicy, AckWait: o.AckWait, MaxDeliver: -1, MaxAckPending: o.MaxAckPending,
 		ReplayPolicy: jetstream.ReplayInstantPolicy, Replicas: 0, MemoryStorage: o.MemoryReports,
 	}

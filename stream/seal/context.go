@@ -16,7 +16,6 @@ const infoPrefix = "panlearn/v1/report\x00"
 type Context struct {
 	ManifestHash stream.Hash       // of the canonical Round body
 	Attempt      uint64            // from 1
-	Shard        uint32            // 0 where a round is not sharded
 	StageKey     ed25519.PublicKey // the stage's pinned identity, 32 bytes
 	Public       []byte            // the attempt's HPKE key, as in Open; empty for SUITE_NONE
 }
@@ -26,15 +25,13 @@ type Context struct {
 //	"panlearn/v1/report" 0x00
 //	manifest hash             32 bytes
 //	attempt                    8 bytes, big endian
-//	shard                      4 bytes, big endian
 //	stage key                 32 bytes
 //	the attempt's public key  the rest
 func (c Context) Info() []byte {
-	info := make([]byte, 0, len(infoPrefix)+stream.HashSize+8+4+len(c.StageKey)+len(c.Public))
+	info := make([]byte, 0, len(infoPrefix)+stream.HashSize+8+len(c.StageKey)+len(c.Public))
 	info = append(info, infoPrefix...)
 	info = append(info, c.ManifestHash[:]...)
 	info = binary.BigEndian.AppendUint64(info, c.Attempt)
-	info = binary.BigEndian.AppendUint32(info, c.Shard)
 	info = append(info, c.StageKey...)
 	return append(info, c.Public...)
 }

@@ -28,7 +28,7 @@ func attempt(t testing.TB, suite wire.Suite) (*seal.RoundKey, seal.Context) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return k, seal.Context{ManifestHash: stream.Hash{1, 2, 3}, Attempt: 4, Shard: 5, StageKey: bytes.Repeat([]byte{6}, 32), Public: k.Public()}
+	return k, seal.Context{ManifestHash: stream.Hash{1, 2, 3}, Attempt: 4, StageKey: bytes.Repeat([]byte{6}, 32), Public: k.Public()}
 }
 
 func TestReportsOpen(t *testing.T) {
@@ -109,7 +109,6 @@ func TestNothingOpensChanged(t *testing.T) {
 		for name, a := range map[string]attack{
 			"another manifest":          context(func(c *seal.Context) { c.ManifestHash[31]++ }),
 			"another attempt":           context(func(c *seal.Context) { c.Attempt++ }),
-			"another shard":             context(func(c *seal.Context) { c.Shard++ }),
 			"another stage":             context(func(c *seal.Context) { c.StageKey = bytes.Repeat([]byte{7}, 32) }),
 			"another id":                report(func(r *wire.Report) { r.Ids[0] = bytes.Repeat([]byte{3}, 16) }),
 			"ids in another order":      report(func(r *wire.Report) { r.Ids[0], r.Ids[1] = r.Ids[1], r.Ids[0] }),

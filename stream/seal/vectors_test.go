@@ -46,7 +46,6 @@ type reportVector struct {
 	PublicKey  hexed  `json:"public_key"`
 	Manifest   hexed  `json:"manifest_hash"`
 	Attempt    uint64 `json:"attempt"`
-	Shard      uint32 `json:"shard"`
 	StageKey   hexed  `json:"stage_key"`
 	Info       hexed  `json:"info"`
 	Associated hexed  `json:"associated_data,omitempty"`
@@ -74,7 +73,7 @@ type vectors struct {
 }
 
 func (v *reportVector) context() seal.Context {
-	return seal.Context{ManifestHash: stream.Hash(v.Manifest), Attempt: v.Attempt, Shard: v.Shard, StageKey: []byte(v.StageKey), Public: v.PublicKey}
+	return seal.Context{ManifestHash: stream.Hash(v.Manifest), Attempt: v.Attempt, StageKey: []byte(v.StageKey), Public: v.PublicKey}
 }
 
 // TestVectors: what another implementation sent must open here, and what it must refuse is refused.
@@ -214,7 +213,7 @@ func makeVectors(t *testing.T) vectors {
 			data, err := stream.Marshal(r)
 			must(err)
 			all.Reports = append(all.Reports, reportVector{Name: suite.String() + ": " + name, Suite: int32(suite), PrivateKey: private,
-				PublicKey: k.Public(), Manifest: c.ManifestHash[:], Attempt: c.Attempt, Shard: c.Shard, StageKey: hexed(c.StageKey),
+				PublicKey: k.Public(), Manifest: c.ManifestHash[:], Attempt: c.Attempt, StageKey: hexed(c.StageKey),
 				Info: c.Info(), Report: data, Plaintext: plaintext, MustNotOpen: plaintext == nil})
 		}
 		cryptotest.SetGlobalRandom(t, seed+1)
@@ -233,7 +232,6 @@ func makeVectors(t *testing.T) vectors {
 		for name, change := range map[string]func(*seal.Context, *wire.Report){
 			"old attempt":           func(c *seal.Context, _ *wire.Report) { c.Attempt-- },
 			"another manifest":      func(c *seal.Context, _ *wire.Report) { c.ManifestHash[0] ^= 1 },
-			"another shard":         func(c *seal.Context, _ *wire.Report) { c.Shard = 0 },
 			"another stage":         func(c *seal.Context, _ *wire.Report) { c.StageKey = bytes.Repeat([]byte{8}, 32) },
 			"replay under new id":   func(_ *seal.Context, r *wire.Report) { r.Ids[0] = bytes.Repeat([]byte{4}, 16) },
 			"id repeated":           func(_ *seal.Context, r *wire.Report) { r.Ids = append(r.Ids, r.Ids[0]) },

@@ -19,8 +19,6 @@ type Broker struct {
 	Task func(t *testing.T) stream.Task
 	// Reader opens the work queue of a task.
 	Reader func(t *testing.T, task stream.Task) stream.ReportReader
-	// ShardReader opens the work queue of one shard number of a task.
-	ShardReader func(t *testing.T, task stream.Task, shard uint32) stream.ReportReader
 	// Limits are what the broker accepts.
 	Limits stream.Limits
 	// Redeliver makes un-acknowledged reports come back, at once or as time passes.
@@ -66,7 +64,6 @@ func Run(t *testing.T, open func(t *testing.T) Broker) {
 		{"QueueReadersShare", queueReadersShare},
 		{"QueueWaits", queueWaits},
 		{"QueuePurges", queuePurges},
-		{"QueueShards", queueShards},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -43,26 +43,20 @@ const (
 	Kind_KIND_BATCH       Kind = 6
 	Kind_KIND_CLOSE       Kind = 7
 	Kind_KIND_END         Kind = 8
-	Kind_KIND_QUOTA       Kind = 9
-	Kind_KIND_SEAT        Kind = 10
-	Kind_KIND_PART        Kind = 11
 )
 
 // Enum value maps for Kind.
 var (
 	Kind_name = map[int32]string{
-		0:  "KIND_UNSPECIFIED",
-		1:  "KIND_STAGE",
-		2:  "KIND_TASK",
-		3:  "KIND_ROUND",
-		4:  "KIND_OPEN",
-		5:  "KIND_CLAIM",
-		6:  "KIND_BATCH",
-		7:  "KIND_CLOSE",
-		8:  "KIND_END",
-		9:  "KIND_QUOTA",
-		10: "KIND_SEAT",
-		11: "KIND_PART",
+		0: "KIND_UNSPECIFIED",
+		1: "KIND_STAGE",
+		2: "KIND_TASK",
+		3: "KIND_ROUND",
+		4: "KIND_OPEN",
+		5: "KIND_CLAIM",
+		6: "KIND_BATCH",
+		7: "KIND_CLOSE",
+		8: "KIND_END",
 	}
 	Kind_value = map[string]int32{
 		"KIND_UNSPECIFIED": 0,
@@ -74,9 +68,6 @@ var (
 		"KIND_BATCH":       6,
 		"KIND_CLOSE":       7,
 		"KIND_END":         8,
-		"KIND_QUOTA":       9,
-		"KIND_SEAT":        10,
-		"KIND_PART":        11,
 	}
 )
 
@@ -1011,12 +1002,8 @@ type Open struct {
 	Instance        []byte                 `protobuf:"bytes,8,opt,name=instance,proto3" json:"instance,omitempty"`                                        // random id of the stage process, 16 bytes
 	StartedUnixMs   int64                  `protobuf:"varint,9,opt,name=started_unix_ms,json=startedUnixMs,proto3" json:"started_unix_ms,omitempty"`      // when the deadline started, by the stage's clock
 	JoinProbability uint32                 `protobuf:"varint,10,opt,name=join_probability,json=joinProbability,proto3" json:"join_probability,omitempty"` // of 2^32: the share of the devices that may join at once (stream.JoinAfter); 0: all
-	// shards are those after the first, which is the owner's own: shard 2 is the first entry. With any, reports go to the
-	// shard of their ids under that shard's key; public_key and instance are those of shard 1.
-	Shards        []*Shard `protobuf:"bytes,11,rep,name=shards,proto3" json:"shards,omitempty"`
-	HandoverKey   []byte   `protobuf:"bytes,12,opt,name=handover_key,json=handoverKey,proto3" json:"handover_key,omitempty"` // HPKE key of the attempt's owner for sealed parts; empty without shards
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Open) Reset() {
@@ -1119,81 +1106,6 @@ func (x *Open) GetJoinProbability() uint32 {
 	return 0
 }
 
-func (x *Open) GetShards() []*Shard {
-	if x != nil {
-		return x.Shards
-	}
-	return nil
-}
-
-func (x *Open) GetHandoverKey() []byte {
-	if x != nil {
-		return x.HandoverKey
-	}
-	return nil
-}
-
-// Shard is one further worker of an attempt.
-type Shard struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	PublicKey     []byte                 `protobuf:"bytes,1,opt,name=public_key,json=publicKey,proto3" json:"public_key,omitempty"` // HPKE, of this attempt only; empty for SUITE_NONE
-	Instance      []byte                 `protobuf:"bytes,2,opt,name=instance,proto3" json:"instance,omitempty"`                    // of the worker's process, 16 bytes
-	Seat          uint32                 `protobuf:"varint,3,opt,name=seat,proto3" json:"seat,omitempty"`                           // where the worker speaks
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Shard) Reset() {
-	*x = Shard{}
-	mi := &file_wire_panlearn_proto_msgTypes[8]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Shard) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Shard) ProtoMessage() {}
-
-func (x *Shard) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[8]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Shard.ProtoReflect.Descriptor instead.
-func (*Shard) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{8}
-}
-
-func (x *Shard) GetPublicKey() []byte {
-	if x != nil {
-		return x.PublicKey
-	}
-	return nil
-}
-
-func (x *Shard) GetInstance() []byte {
-	if x != nil {
-		return x.Instance
-	}
-	return nil
-}
-
-func (x *Shard) GetSeat() uint32 {
-	if x != nil {
-		return x.Seat
-	}
-	return 0
-}
-
 // Claim says which attempt may release: put once a round, before the batch.
 type Claim struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1209,7 +1121,7 @@ type Claim struct {
 
 func (x *Claim) Reset() {
 	*x = Claim{}
-	mi := &file_wire_panlearn_proto_msgTypes[9]
+	mi := &file_wire_panlearn_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1221,7 +1133,7 @@ func (x *Claim) String() string {
 func (*Claim) ProtoMessage() {}
 
 func (x *Claim) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[9]
+	mi := &file_wire_panlearn_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1234,7 +1146,7 @@ func (x *Claim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claim.ProtoReflect.Descriptor instead.
 func (*Claim) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{9}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Claim) GetVersion() uint32 {
@@ -1300,7 +1212,7 @@ type Batch struct {
 
 func (x *Batch) Reset() {
 	*x = Batch{}
-	mi := &file_wire_panlearn_proto_msgTypes[10]
+	mi := &file_wire_panlearn_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1312,7 +1224,7 @@ func (x *Batch) String() string {
 func (*Batch) ProtoMessage() {}
 
 func (x *Batch) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[10]
+	mi := &file_wire_panlearn_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1325,7 +1237,7 @@ func (x *Batch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Batch.ProtoReflect.Descriptor instead.
 func (*Batch) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{10}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Batch) GetVersion() uint32 {
@@ -1423,7 +1335,7 @@ type Reject struct {
 
 func (x *Reject) Reset() {
 	*x = Reject{}
-	mi := &file_wire_panlearn_proto_msgTypes[11]
+	mi := &file_wire_panlearn_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1435,7 +1347,7 @@ func (x *Reject) String() string {
 func (*Reject) ProtoMessage() {}
 
 func (x *Reject) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[11]
+	mi := &file_wire_panlearn_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1448,7 +1360,7 @@ func (x *Reject) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reject.ProtoReflect.Descriptor instead.
 func (*Reject) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{11}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Reject) GetReason() string {
@@ -1482,7 +1394,7 @@ type Close struct {
 
 func (x *Close) Reset() {
 	*x = Close{}
-	mi := &file_wire_panlearn_proto_msgTypes[12]
+	mi := &file_wire_panlearn_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1494,7 +1406,7 @@ func (x *Close) String() string {
 func (*Close) ProtoMessage() {}
 
 func (x *Close) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[12]
+	mi := &file_wire_panlearn_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1507,7 +1419,7 @@ func (x *Close) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Close.ProtoReflect.Descriptor instead.
 func (*Close) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{12}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Close) GetVersion() uint32 {
@@ -1579,7 +1491,7 @@ type End struct {
 
 func (x *End) Reset() {
 	*x = End{}
-	mi := &file_wire_panlearn_proto_msgTypes[13]
+	mi := &file_wire_panlearn_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1591,7 +1503,7 @@ func (x *End) String() string {
 func (*End) ProtoMessage() {}
 
 func (x *End) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[13]
+	mi := &file_wire_panlearn_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1604,7 +1516,7 @@ func (x *End) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use End.ProtoReflect.Descriptor instead.
 func (*End) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{13}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *End) GetVersion() uint32 {
@@ -1649,7 +1561,7 @@ type Report struct {
 
 func (x *Report) Reset() {
 	*x = Report{}
-	mi := &file_wire_panlearn_proto_msgTypes[14]
+	mi := &file_wire_panlearn_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1661,7 +1573,7 @@ func (x *Report) String() string {
 func (*Report) ProtoMessage() {}
 
 func (x *Report) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[14]
+	mi := &file_wire_panlearn_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1674,7 +1586,7 @@ func (x *Report) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Report.ProtoReflect.Descriptor instead.
 func (*Report) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{14}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Report) GetVersion() uint32 {
@@ -1708,443 +1620,6 @@ func (x *Report) GetEncapsulated() []byte {
 func (x *Report) GetCiphertext() []byte {
 	if x != nil {
 		return x.Ciphertext
-	}
-	return nil
-}
-
-// Quota is what the owner of an attempt says to its workers: at which count each of them pauses. Number 0 is a call for
-// workers, before the Open.
-type Quota struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Version       uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
-	TaskHash      []byte                 `protobuf:"bytes,2,opt,name=task_hash,json=taskHash,proto3" json:"task_hash,omitempty"`
-	Round         uint64                 `protobuf:"varint,3,opt,name=round,proto3" json:"round,omitempty"`
-	Attempt       uint64                 `protobuf:"varint,4,opt,name=attempt,proto3" json:"attempt,omitempty"`
-	ManifestHash  []byte                 `protobuf:"bytes,5,opt,name=manifest_hash,json=manifestHash,proto3" json:"manifest_hash,omitempty"`
-	Owner         []byte                 `protobuf:"bytes,6,opt,name=owner,proto3" json:"owner,omitempty"`       // instance of the attempt's owner, 16 bytes
-	Number        uint64                 `protobuf:"varint,7,opt,name=number,proto3" json:"number,omitempty"`    // ascending within the attempt
-	Caps          []uint64               `protobuf:"varint,8,rep,packed,name=caps,proto3" json:"caps,omitempty"` // users, one a shard
-	Frozen        bool                   `protobuf:"varint,9,opt,name=frozen,proto3" json:"frozen,omitempty"`    // open nothing more, hand over
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Quota) Reset() {
-	*x = Quota{}
-	mi := &file_wire_panlearn_proto_msgTypes[15]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Quota) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Quota) ProtoMessage() {}
-
-func (x *Quota) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[15]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Quota.ProtoReflect.Descriptor instead.
-func (*Quota) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{15}
-}
-
-func (x *Quota) GetVersion() uint32 {
-	if x != nil {
-		return x.Version
-	}
-	return 0
-}
-
-func (x *Quota) GetTaskHash() []byte {
-	if x != nil {
-		return x.TaskHash
-	}
-	return nil
-}
-
-func (x *Quota) GetRound() uint64 {
-	if x != nil {
-		return x.Round
-	}
-	return 0
-}
-
-func (x *Quota) GetAttempt() uint64 {
-	if x != nil {
-		return x.Attempt
-	}
-	return 0
-}
-
-func (x *Quota) GetManifestHash() []byte {
-	if x != nil {
-		return x.ManifestHash
-	}
-	return nil
-}
-
-func (x *Quota) GetOwner() []byte {
-	if x != nil {
-		return x.Owner
-	}
-	return nil
-}
-
-func (x *Quota) GetNumber() uint64 {
-	if x != nil {
-		return x.Number
-	}
-	return 0
-}
-
-func (x *Quota) GetCaps() []uint64 {
-	if x != nil {
-		return x.Caps
-	}
-	return nil
-}
-
-func (x *Quota) GetFrozen() bool {
-	if x != nil {
-		return x.Frozen
-	}
-	return false
-}
-
-// Seat is what a worker says: that it is there, and how far it is. Without a round it works for nobody.
-type Seat struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Version       uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
-	TaskHash      []byte                 `protobuf:"bytes,2,opt,name=task_hash,json=taskHash,proto3" json:"task_hash,omitempty"`
-	Seat          uint32                 `protobuf:"varint,3,opt,name=seat,proto3" json:"seat,omitempty"`
-	Instance      []byte                 `protobuf:"bytes,4,opt,name=instance,proto3" json:"instance,omitempty"` // of the worker's process, 16 bytes
-	Beat          uint64                 `protobuf:"varint,5,opt,name=beat,proto3" json:"beat,omitempty"`        // counts what this process wrote here
-	Round         uint64                 `protobuf:"varint,6,opt,name=round,proto3" json:"round,omitempty"`
-	Attempt       uint64                 `protobuf:"varint,7,opt,name=attempt,proto3" json:"attempt,omitempty"`
-	Owner         []byte                 `protobuf:"bytes,8,opt,name=owner,proto3" json:"owner,omitempty"`                          // of the attempt
-	PublicKey     []byte                 `protobuf:"bytes,9,opt,name=public_key,json=publicKey,proto3" json:"public_key,omitempty"` // HPKE, of this attempt only; empty for SUITE_NONE
-	Quota         uint64                 `protobuf:"varint,10,opt,name=quota,proto3" json:"quota,omitempty"`                        // number of the table that it obeys
-	Users         uint64                 `protobuf:"varint,11,opt,name=users,proto3" json:"users,omitempty"`                        // in its totals
-	Hungry        bool                   `protobuf:"varint,12,opt,name=hungry,proto3" json:"hungry,omitempty"`                      // more are waiting than it may take
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Seat) Reset() {
-	*x = Seat{}
-	mi := &file_wire_panlearn_proto_msgTypes[16]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Seat) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Seat) ProtoMessage() {}
-
-func (x *Seat) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[16]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Seat.ProtoReflect.Descriptor instead.
-func (*Seat) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{16}
-}
-
-func (x *Seat) GetVersion() uint32 {
-	if x != nil {
-		return x.Version
-	}
-	return 0
-}
-
-func (x *Seat) GetTaskHash() []byte {
-	if x != nil {
-		return x.TaskHash
-	}
-	return nil
-}
-
-func (x *Seat) GetSeat() uint32 {
-	if x != nil {
-		return x.Seat
-	}
-	return 0
-}
-
-func (x *Seat) GetInstance() []byte {
-	if x != nil {
-		return x.Instance
-	}
-	return nil
-}
-
-func (x *Seat) GetBeat() uint64 {
-	if x != nil {
-		return x.Beat
-	}
-	return 0
-}
-
-func (x *Seat) GetRound() uint64 {
-	if x != nil {
-		return x.Round
-	}
-	return 0
-}
-
-func (x *Seat) GetAttempt() uint64 {
-	if x != nil {
-		return x.Attempt
-	}
-	return 0
-}
-
-func (x *Seat) GetOwner() []byte {
-	if x != nil {
-		return x.Owner
-	}
-	return nil
-}
-
-func (x *Seat) GetPublicKey() []byte {
-	if x != nil {
-		return x.PublicKey
-	}
-	return nil
-}
-
-func (x *Seat) GetQuota() uint64 {
-	if x != nil {
-		return x.Quota
-	}
-	return 0
-}
-
-func (x *Seat) GetUsers() uint64 {
-	if x != nil {
-		return x.Users
-	}
-	return 0
-}
-
-func (x *Seat) GetHungry() bool {
-	if x != nil {
-		return x.Hungry
-	}
-	return false
-}
-
-// Part is a worker's totals on their way to the owner: sealed, and never in clear.
-type Part struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Version       uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
-	TaskHash      []byte                 `protobuf:"bytes,2,opt,name=task_hash,json=taskHash,proto3" json:"task_hash,omitempty"`
-	Round         uint64                 `protobuf:"varint,3,opt,name=round,proto3" json:"round,omitempty"`
-	Attempt       uint64                 `protobuf:"varint,4,opt,name=attempt,proto3" json:"attempt,omitempty"`
-	ManifestHash  []byte                 `protobuf:"bytes,5,opt,name=manifest_hash,json=manifestHash,proto3" json:"manifest_hash,omitempty"`
-	Shard         uint32                 `protobuf:"varint,6,opt,name=shard,proto3" json:"shard,omitempty"`
-	Seat          uint32                 `protobuf:"varint,7,opt,name=seat,proto3" json:"seat,omitempty"`
-	Instance      []byte                 `protobuf:"bytes,8,opt,name=instance,proto3" json:"instance,omitempty"`         // of the worker's process, 16 bytes
-	Encapsulated  []byte                 `protobuf:"bytes,9,opt,name=encapsulated,proto3" json:"encapsulated,omitempty"` // HPKE enc
-	Ciphertext    []byte                 `protobuf:"bytes,10,opt,name=ciphertext,proto3" json:"ciphertext,omitempty"`    // of a Partial
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Part) Reset() {
-	*x = Part{}
-	mi := &file_wire_panlearn_proto_msgTypes[17]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Part) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Part) ProtoMessage() {}
-
-func (x *Part) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[17]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Part.ProtoReflect.Descriptor instead.
-func (*Part) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{17}
-}
-
-func (x *Part) GetVersion() uint32 {
-	if x != nil {
-		return x.Version
-	}
-	return 0
-}
-
-func (x *Part) GetTaskHash() []byte {
-	if x != nil {
-		return x.TaskHash
-	}
-	return nil
-}
-
-func (x *Part) GetRound() uint64 {
-	if x != nil {
-		return x.Round
-	}
-	return 0
-}
-
-func (x *Part) GetAttempt() uint64 {
-	if x != nil {
-		return x.Attempt
-	}
-	return 0
-}
-
-func (x *Part) GetManifestHash() []byte {
-	if x != nil {
-		return x.ManifestHash
-	}
-	return nil
-}
-
-func (x *Part) GetShard() uint32 {
-	if x != nil {
-		return x.Shard
-	}
-	return 0
-}
-
-func (x *Part) GetSeat() uint32 {
-	if x != nil {
-		return x.Seat
-	}
-	return 0
-}
-
-func (x *Part) GetInstance() []byte {
-	if x != nil {
-		return x.Instance
-	}
-	return nil
-}
-
-func (x *Part) GetEncapsulated() []byte {
-	if x != nil {
-		return x.Encapsulated
-	}
-	return nil
-}
-
-func (x *Part) GetCiphertext() []byte {
-	if x != nil {
-		return x.Ciphertext
-	}
-	return nil
-}
-
-// Partial is the plaintext of a Part: of a length that the totals do not change.
-type Partial struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Version       uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
-	Users         uint64                 `protobuf:"varint,2,opt,name=users,proto3" json:"users,omitempty"`
-	Cutoff        uint64                 `protobuf:"varint,3,opt,name=cutoff,proto3" json:"cutoff,omitempty"`         // highest stream sequence that the worker examined
-	Totals        []uint64               `protobuf:"fixed64,4,rep,packed,name=totals,proto3" json:"totals,omitempty"` // dim values
-	Rejects       []*Reject              `protobuf:"bytes,5,rep,name=rejects,proto3" json:"rejects,omitempty"`        // ascending reason, no zero count
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Partial) Reset() {
-	*x = Partial{}
-	mi := &file_wire_panlearn_proto_msgTypes[18]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Partial) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Partial) ProtoMessage() {}
-
-func (x *Partial) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[18]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Partial.ProtoReflect.Descriptor instead.
-func (*Partial) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{18}
-}
-
-func (x *Partial) GetVersion() uint32 {
-	if x != nil {
-		return x.Version
-	}
-	return 0
-}
-
-func (x *Partial) GetUsers() uint64 {
-	if x != nil {
-		return x.Users
-	}
-	return 0
-}
-
-func (x *Partial) GetCutoff() uint64 {
-	if x != nil {
-		return x.Cutoff
-	}
-	return 0
-}
-
-func (x *Partial) GetTotals() []uint64 {
-	if x != nil {
-		return x.Totals
-	}
-	return nil
-}
-
-func (x *Partial) GetRejects() []*Reject {
-	if x != nil {
-		return x.Rejects
 	}
 	return nil
 }
@@ -2225,7 +1700,7 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"\x04step\x18\v \x01(\x04R\x04step\x12\x1c\n" +
 	"\tsmoothing\x18\f \x01(\x01R\tsmoothing\x124\n" +
 	"\tstatistic\x18\r \x01(\x0e2\x16.panlearn.v1.StatisticR\tstatistic\x12\x16\n" +
-	"\x06scales\x18\x0e \x03(\x01R\x06scales\"\x99\x03\n" +
+	"\x06scales\x18\x0e \x03(\x01R\x06scales\"\xca\x02\n" +
 	"\x04Open\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1b\n" +
 	"\ttask_hash\x18\x02 \x01(\fR\btaskHash\x12\x14\n" +
@@ -2238,14 +1713,7 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"\binstance\x18\b \x01(\fR\binstance\x12&\n" +
 	"\x0fstarted_unix_ms\x18\t \x01(\x03R\rstartedUnixMs\x12)\n" +
 	"\x10join_probability\x18\n" +
-	" \x01(\rR\x0fjoinProbability\x12*\n" +
-	"\x06shards\x18\v \x03(\v2\x12.panlearn.v1.ShardR\x06shards\x12!\n" +
-	"\fhandover_key\x18\f \x01(\fR\vhandoverKey\"V\n" +
-	"\x05Shard\x12\x1d\n" +
-	"\n" +
-	"public_key\x18\x01 \x01(\fR\tpublicKey\x12\x1a\n" +
-	"\binstance\x18\x02 \x01(\fR\binstance\x12\x12\n" +
-	"\x04seat\x18\x03 \x01(\rR\x04seat\"\xaf\x01\n" +
+	" \x01(\rR\x0fjoinProbability\"\xaf\x01\n" +
 	"\x05Claim\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1b\n" +
 	"\ttask_hash\x18\x02 \x01(\fR\btaskHash\x12\x14\n" +
@@ -2293,52 +1761,7 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"\fencapsulated\x18\x04 \x01(\fR\fencapsulated\x12\x1e\n" +
 	"\n" +
 	"ciphertext\x18\x05 \x01(\fR\n" +
-	"ciphertext\"\xed\x01\n" +
-	"\x05Quota\x12\x18\n" +
-	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1b\n" +
-	"\ttask_hash\x18\x02 \x01(\fR\btaskHash\x12\x14\n" +
-	"\x05round\x18\x03 \x01(\x04R\x05round\x12\x18\n" +
-	"\aattempt\x18\x04 \x01(\x04R\aattempt\x12#\n" +
-	"\rmanifest_hash\x18\x05 \x01(\fR\fmanifestHash\x12\x14\n" +
-	"\x05owner\x18\x06 \x01(\fR\x05owner\x12\x16\n" +
-	"\x06number\x18\a \x01(\x04R\x06number\x12\x12\n" +
-	"\x04caps\x18\b \x03(\x04R\x04caps\x12\x16\n" +
-	"\x06frozen\x18\t \x01(\bR\x06frozen\"\xaa\x02\n" +
-	"\x04Seat\x12\x18\n" +
-	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1b\n" +
-	"\ttask_hash\x18\x02 \x01(\fR\btaskHash\x12\x12\n" +
-	"\x04seat\x18\x03 \x01(\rR\x04seat\x12\x1a\n" +
-	"\binstance\x18\x04 \x01(\fR\binstance\x12\x12\n" +
-	"\x04beat\x18\x05 \x01(\x04R\x04beat\x12\x14\n" +
-	"\x05round\x18\x06 \x01(\x04R\x05round\x12\x18\n" +
-	"\aattempt\x18\a \x01(\x04R\aattempt\x12\x14\n" +
-	"\x05owner\x18\b \x01(\fR\x05owner\x12\x1d\n" +
-	"\n" +
-	"public_key\x18\t \x01(\fR\tpublicKey\x12\x14\n" +
-	"\x05quota\x18\n" +
-	" \x01(\x04R\x05quota\x12\x14\n" +
-	"\x05users\x18\v \x01(\x04R\x05users\x12\x16\n" +
-	"\x06hungry\x18\f \x01(\bR\x06hungry\"\x9c\x02\n" +
-	"\x04Part\x12\x18\n" +
-	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1b\n" +
-	"\ttask_hash\x18\x02 \x01(\fR\btaskHash\x12\x14\n" +
-	"\x05round\x18\x03 \x01(\x04R\x05round\x12\x18\n" +
-	"\aattempt\x18\x04 \x01(\x04R\aattempt\x12#\n" +
-	"\rmanifest_hash\x18\x05 \x01(\fR\fmanifestHash\x12\x14\n" +
-	"\x05shard\x18\x06 \x01(\rR\x05shard\x12\x12\n" +
-	"\x04seat\x18\a \x01(\rR\x04seat\x12\x1a\n" +
-	"\binstance\x18\b \x01(\fR\binstance\x12\"\n" +
-	"\fencapsulated\x18\t \x01(\fR\fencapsulated\x12\x1e\n" +
-	"\n" +
-	"ciphertext\x18\n" +
-	" \x01(\fR\n" +
-	"ciphertext\"\x98\x01\n" +
-	"\aPartial\x12\x18\n" +
-	"\aversion\x18\x01 \x01(\rR\aversion\x12\x14\n" +
-	"\x05users\x18\x02 \x01(\x04R\x05users\x12\x16\n" +
-	"\x06cutoff\x18\x03 \x01(\x04R\x06cutoff\x12\x16\n" +
-	"\x06totals\x18\x04 \x03(\x06R\x06totals\x12-\n" +
-	"\arejects\x18\x05 \x03(\v2\x13.panlearn.v1.RejectR\arejects*\xc6\x01\n" +
+	"ciphertext*\x98\x01\n" +
 	"\x04Kind\x12\x14\n" +
 	"\x10KIND_UNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +
@@ -2353,12 +1776,7 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"KIND_BATCH\x10\x06\x12\x0e\n" +
 	"\n" +
 	"KIND_CLOSE\x10\a\x12\f\n" +
-	"\bKIND_END\x10\b\x12\x0e\n" +
-	"\n" +
-	"KIND_QUOTA\x10\t\x12\r\n" +
-	"\tKIND_SEAT\x10\n" +
-	"\x12\r\n" +
-	"\tKIND_PART\x10\v*[\n" +
+	"\bKIND_END\x10\b*[\n" +
 	"\x05Suite\x12\x15\n" +
 	"\x11SUITE_UNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +
@@ -2387,7 +1805,7 @@ func file_wire_panlearn_proto_rawDescGZIP() []byte {
 }
 
 var file_wire_panlearn_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_wire_panlearn_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
+var file_wire_panlearn_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_wire_panlearn_proto_goTypes = []any{
 	(Kind)(0),             // 0: panlearn.v1.Kind
 	(Suite)(0),            // 1: panlearn.v1.Suite
@@ -2401,17 +1819,12 @@ var file_wire_panlearn_proto_goTypes = []any{
 	(*Mechanism)(nil),     // 9: panlearn.v1.Mechanism
 	(*Round)(nil),         // 10: panlearn.v1.Round
 	(*Open)(nil),          // 11: panlearn.v1.Open
-	(*Shard)(nil),         // 12: panlearn.v1.Shard
-	(*Claim)(nil),         // 13: panlearn.v1.Claim
-	(*Batch)(nil),         // 14: panlearn.v1.Batch
-	(*Reject)(nil),        // 15: panlearn.v1.Reject
-	(*Close)(nil),         // 16: panlearn.v1.Close
-	(*End)(nil),           // 17: panlearn.v1.End
-	(*Report)(nil),        // 18: panlearn.v1.Report
-	(*Quota)(nil),         // 19: panlearn.v1.Quota
-	(*Seat)(nil),          // 20: panlearn.v1.Seat
-	(*Part)(nil),          // 21: panlearn.v1.Part
-	(*Partial)(nil),       // 22: panlearn.v1.Partial
+	(*Claim)(nil),         // 12: panlearn.v1.Claim
+	(*Batch)(nil),         // 13: panlearn.v1.Batch
+	(*Reject)(nil),        // 14: panlearn.v1.Reject
+	(*Close)(nil),         // 15: panlearn.v1.Close
+	(*End)(nil),           // 16: panlearn.v1.End
+	(*Report)(nil),        // 17: panlearn.v1.Report
 }
 var file_wire_panlearn_proto_depIdxs = []int32{
 	0,  // 0: panlearn.v1.Signed.kind:type_name -> panlearn.v1.Kind
@@ -2425,14 +1838,12 @@ var file_wire_panlearn_proto_depIdxs = []int32{
 	2,  // 8: panlearn.v1.Round.trust:type_name -> panlearn.v1.Trust
 	3,  // 9: panlearn.v1.Round.statistic:type_name -> panlearn.v1.Statistic
 	1,  // 10: panlearn.v1.Open.suite:type_name -> panlearn.v1.Suite
-	12, // 11: panlearn.v1.Open.shards:type_name -> panlearn.v1.Shard
-	15, // 12: panlearn.v1.Batch.rejects:type_name -> panlearn.v1.Reject
-	15, // 13: panlearn.v1.Partial.rejects:type_name -> panlearn.v1.Reject
-	14, // [14:14] is the sub-list for method output_type
-	14, // [14:14] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	14, // 11: panlearn.v1.Batch.rejects:type_name -> panlearn.v1.Reject
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_wire_panlearn_proto_init() }
@@ -2446,7 +1857,7 @@ func file_wire_panlearn_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_panlearn_proto_rawDesc), len(file_wire_panlearn_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   19,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -178,12 +178,6 @@ var mutants = []mutant{
 		},
 	},
 	{
-		name: "an id counts in every shard", file: "shuffle/stage/attempt.go", pkg: "shuffle/stage", tests: "TestShardReasons",
-		edits: []edit{
-			{"\t\tif stream.ShardOf([stream.ReportIDSize]byte(id), a.shards) != a.context.Shard {", "\t\tif stream.ShardOf([stream.ReportIDSize]byte(id), a.shards) > stream.MaxShards {"},
-		},
-	},
-	{
 		name: "the totals over tasks are not asked", file: "stream/client/ledger.go", pkg: "stream/client", tests: "TestTotalOverTasks",
 		edits: []edit{
 			{"p.MaxTotalEpsilon > 0 && !(total <= p.MaxTotalEpsilon*(1+tolerance))", "p.MaxTotalEpsilon > 0 && total != total"},

@@ -107,35 +107,6 @@ func TestRolesLive(t *testing.T) {
 	}
 }
 
-// TestShardsLive: the stage's workers take the reports of their shards from consumers that an administrator made.
-func TestShardsLive(t *testing.T) {
-	s := shipped(t).scene(t)
-	ctx := t.Context()
-	if _, err := s.conn(t, stage).ShardReader(ctx, s.task, 1); !errors.Is(err, natsjs.ErrDenied) || !strings.Contains(err.Error(), "learner provision --workers") {
-		t.Errorf("a worker whose consumer nobody made: %v", err)
-	}
-	if err := natsjs.ProvisionShards(ctx, s.conn(t, admin), s.task, 2); err != nil {
-		t.Fatal(err)
-	}
-	for shard := uint32(1); shard <= 2; shard++ {
-		reader, err := s.conn(t, stage).ShardReader(ctx, s.task, shard)
-		if err != nil {
-			t.Fatal(err)
-		}
-		acks, err := s.conn(t, publisher).Publish(ctx, []stream.Outgoing{{Subject: s.task.ReportShard(1, 1, shard), ID: [16]byte{byte(shard), 1}, Data: []byte("x")}})
-		if err != nil || acks[0].Status != stream.Stored {
-			t.Fatalf("report to shard %d: %v, %v", shard, acks, err)
-		}
-		got, err := reader.Fetch(ctx, 10, patience)
-		if err != nil || len(got) != 1 || got[0].Subject != s.task.ReportShard(1, 1, shard) {
-			t.Errorf("shard %d: fetched %d, %v", shard, len(got), err)
-		}
-	}
-	if _, err := s.conn(t, learner).ShardReader(ctx, s.task, 1); !errors.Is(err, natsjs.ErrDenied) {
-		t.Errorf("the learner as a worker: %v", err)
-	}
-}
-
 // TestDenialsAreFast: what a role may not do ends with an error that says so, not with a time limit.
 func TestDenialsAreFast(t *testing.T) {
 	s := shipped(t).scene(t)

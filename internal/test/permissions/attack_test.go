@@ -106,7 +106,7 @@ func attacks() []attack {
 			attack{"has an acknowledgement written to " + w.subject, w.role, onPermissions, injects(w.subject, own), "acknowledgements"},
 			attack{"has an answer written to " + w.subject, w.role, onPermissions, injects(w.subject, missing), "answers"})
 	}
-	for _, subject := range []string{">", "_INBOX.>", "*.>", "_INBOX.*.*", "$JS.>", "panlearn.>", "panlearn.*.report.>", task.Report(1, 1)} {
+	for _, subject := range []string{">", "_INBOX.>", "*.>", "_INBOX.*.*", "$JS.>", "panlearn.>", "panlearn.*.report.*.*", task.Report(1, 1)} {
 		for _, role := range []string{publisher, learner} {
 			all = append(all, attack{"overhears " + subject, role, onOpen, overhears(subject), "overhears"})
 		}

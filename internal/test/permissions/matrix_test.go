@@ -45,6 +45,11 @@ func TestMatrix(t *testing.T) {
 			}
 		}
 	}
+	for _, subject := range []string{"report.1", "report.1.1.63"} { // nobody would take them from the stream again
+		if subject = stream.Prefix + "." + string(s.task) + "." + subject; writable(t, s.raw(t, publisher), subject) {
+			t.Errorf("a publisher may write %s", subject)
+		}
+	}
 }
 
 // writable publishes what no stream takes, because it expects another one, and sees whether the stream says so.

@@ -75,9 +75,9 @@ accounts { ALL { jetstream: enabled, users: [
         "panlearn.*.batch.*", "$JS.API.DIRECT.GET.*.panlearn.>", "$JS.API.CONSUMER.MSG.NEXT.*.stage", "$JS.ACK.>"]
       subscribe: ["_INBOX.>", "panlearn.*.wake.>"] } }
   { user: publisher-1, password: x, permissions: {
-      publish: ["panlearn.*.report.>", "$JS.API.DIRECT.GET.*.panlearn.*.round.*"], subscribe: ["_INBOX.>", "panlearn.*.wake.>"] } }
+      publish: ["panlearn.*.report.*.*", "$JS.API.DIRECT.GET.*.panlearn.*.round.*"], subscribe: ["_INBOX.>", "panlearn.*.wake.>"] } }
   { user: publisher-2, password: x, permissions: {
-      publish: ["panlearn.*.report.>", "$JS.API.DIRECT.GET.*.panlearn.*.round.*"], subscribe: ["_INBOX.>", "panlearn.*.wake.>"] } }
+      publish: ["panlearn.*.report.*.*", "$JS.API.DIRECT.GET.*.panlearn.*.round.*"], subscribe: ["_INBOX.>", "panlearn.*.wake.>"] } }
 ] } }
 `)
 	return start(t, config, func(role string) natsjs.ConnectConfig { return natsjs.ConnectConfig{URL: role + ":x@"} })
