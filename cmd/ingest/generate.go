@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/panlearn/panlearn/internal/cli"
-	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/internal/sim"
 )
 
@@ -40,7 +39,7 @@ func newGenerate() *cobra.Command {
 					return cli.Usage(err)
 				}
 			}
-			if err := run.WriteEvents(out, s, events); err != nil {
+			if err := sim.WriteEvents(out, s, events); err != nil {
 				return err
 			}
 			if output != "-" {
@@ -64,7 +63,7 @@ func newGenerate() *cobra.Command {
 	c.Flags().IntVar(&events, "events", 20000, "`N` events")
 	c.Flags().IntVar(&config.Dim, "dim", 8, "`D` features, x0 to x(D-1)")
 	c.Flags().StringVar(&config.Loss, "loss", "logistic", "logistic (labels -1 and 1) or squared")
-	c.Flags().Float64Var(&config.TruthNorm, "truth-norm", run.QuickstartTruthNorm, "norm of theta*")
+	c.Flags().Float64Var(&config.TruthNorm, "truth-norm", sim.TruthNorm, "norm of theta*")
 	c.Flags().Float64Var(&config.Noise, "noise", 0.1, "squared loss: labels have noise uniform in [-NOISE, NOISE]")
 	c.Flags().Uint64Var(&config.Seed, "seed", 1, "the same `SEED` gives the same events")
 	c.Flags().StringVarP(&output, "output", "o", "", "`FILE` of events")

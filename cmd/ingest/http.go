@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/panlearn/panlearn/internal/cli"
-	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/internal/run/device"
 	"github.com/panlearn/panlearn/stream/client/httpgateway"
 )
 
@@ -29,7 +29,7 @@ func (g *gateway) flags(flags *pflag.FlagSet) {
 }
 
 // declare listens. The caller has the listener then.
-func (g *gateway) declare(p *publisher) (h run.HTTPConfig, err error) {
+func (g *gateway) declare(p *publisher) (h device.HTTPConfig, err error) {
 	switch {
 	case p.data != "" || p.live || p.format != "":
 		return h, cli.Usagef("--http excludes --data, --live and --format: events come as JSON, each with a key")

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/panlearn/panlearn/internal/cli"
-	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/internal/run/device"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/learner/task/source"
 	"github.com/panlearn/panlearn/stream"
@@ -69,7 +69,7 @@ address is named, and goes on until it is interrupted.`,
 			if err := p.declare(sets); err != nil {
 				return err
 			}
-			var posted run.HTTPConfig
+			var posted device.HTTPConfig
 			if web.address != "" {
 				var err error
 				if posted, err = web.declare(&p); err != nil {
@@ -99,9 +99,9 @@ address is named, and goes on until it is interrupted.`,
 			p.config.Logger, p.config.Progress = logger, show.Show
 			var summary client.Summary
 			if posted.Listener != nil {
-				summary, err = run.PublishHTTP(c.Context(), p.config, posted)
+				summary, err = device.PublishHTTP(c.Context(), p.config, posted)
 			} else {
-				summary, err = run.Publish(c.Context(), p.config)
+				summary, err = device.Publish(c.Context(), p.config)
 			}
 			show.Close()
 			if summary != (client.Summary{}) || err == nil {
@@ -137,7 +137,7 @@ address is named, and goes on until it is interrupted.`,
 type publisher struct {
 	taskFile, task, data, format, state, policy, seal string
 	json, live                                        bool
-	config                                            run.PublishConfig
+	config                                            device.Config
 }
 
 // declare reads the files that the flags name.

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/panlearn/panlearn/internal/cli"
-	"github.com/panlearn/panlearn/internal/run"
+	runstage "github.com/panlearn/panlearn/internal/run/stage"
 	"github.com/panlearn/panlearn/shuffle/stage"
 	"github.com/panlearn/panlearn/shuffle/stage/markfile"
 	"github.com/panlearn/panlearn/stream"
@@ -63,7 +63,7 @@ shuffle+pan, drop out. With --drain-timeout the round goes on for at most that l
 			if drain < 0 {
 				return cli.Usagef("--drain-timeout %v: want at least 0", drain)
 			}
-			config := run.StageConfig{Task: task, Drain: drain, Broker: broker.Connection(), BrokerWait: broker.Wait, Lease: lease, Logger: logger}
+			config := runstage.Config{Task: task, Drain: drain, Broker: broker.Connection(), BrokerWait: broker.Wait, Lease: lease, Logger: logger}
 			if config.Identity, err = cli.Identity(identityFile, "stage", logger); err != nil {
 				return err
 			}
@@ -85,7 +85,7 @@ shuffle+pan, drop out. With --drain-timeout the round goes on for at most that l
 				return err
 			}
 			defer stop()
-			return cli.Classify(run.RunStage(c.Context(), config), cli.As[*natsjs.ConfigError](cli.ExitUsage),
+			return cli.Classify(runstage.Run(c.Context(), config), cli.As[*natsjs.ConfigError](cli.ExitUsage),
 				cli.Is(cli.ExitUsage, fs.ErrNotExist), cli.Is(cli.ExitTransient, natsjs.ErrNoStream),
 				cli.Is(cli.ExitTransient, natsjs.ErrUnreachable))
 		},

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/panlearn/panlearn/internal/cli"
-	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/internal/run/admin"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
 )
@@ -29,7 +29,7 @@ func (f *adminFlags) Flags(flags *pflag.FlagSet) {
 }
 
 // config is what the flags say about task and broker. Without one of them it is an error unless optional.
-func (f *adminFlags) config(optional bool) (c run.AdminConfig, err error) {
+func (f *adminFlags) config(optional bool) (c admin.Config, err error) {
 	switch {
 	case f.task.path != "" && f.name != "" || f.task.path == "" && f.name == "" && !optional:
 		return c, cli.Usagef("want exactly one of -f TASK and --task NAME")

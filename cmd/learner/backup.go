@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/panlearn/panlearn/internal/cli"
-	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/internal/run/admin"
 	"github.com/panlearn/panlearn/state"
 )
 
@@ -31,7 +31,7 @@ The streams of the broker, with --embedded below the state folder, and the ident
 			if dir == "" || out == "" {
 				return cli.Usagef("want --state DIR and -o DIR2")
 			}
-			s, err := run.Backup(c.Context(), dir, out)
+			s, err := admin.Backup(c.Context(), dir, out)
 			if errors.Is(err, fs.ErrExist) {
 				return cli.Usagef("-o %s: it exists: give another name, or remove it first", out)
 			}

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/panlearn/panlearn/internal/cli"
-	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/internal/run/admin"
 	"github.com/panlearn/panlearn/stream/natsjs"
 )
 
@@ -48,7 +48,7 @@ listed.`,
 				return err
 			}
 			var d diagnosis
-			if d.Findings, err = run.Doctor(c.Context(), config); err != nil {
+			if d.Findings, err = admin.Doctor(c.Context(), config); err != nil {
 				return brokerErrors(err)
 			}
 			failures := 0

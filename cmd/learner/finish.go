@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/panlearn/panlearn/internal/cli"
-	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/internal/run/admin"
 )
 
 func newFinish() *cobra.Command {
@@ -36,8 +36,8 @@ Interrupted while it waits, the request stands for as long as the learner runs.`
 			if err != nil {
 				return err
 			}
-			s, err := run.Finish(c.Context(), run.FinishConfig{AtRest: rest, Now: now})
-			if errors.Is(err, run.ErrNoLearner) {
+			s, err := admin.Finish(c.Context(), admin.FinishConfig{AtRest: rest, Now: now})
+			if errors.Is(err, admin.ErrNoLearner) {
 				return cli.Usagef("%s: %w: name the broker with --nats", f.dir, err)
 			}
 			if err != nil {

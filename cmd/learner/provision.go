@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/panlearn/panlearn/internal/cli"
-	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/internal/run/admin"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
@@ -48,7 +48,7 @@ size of one report is known and enforced by the broker.`,
 			if config.Logger, err = f.log.Logger(c.ErrOrStderr()); err != nil {
 				return err
 			}
-			list, err := run.ProvisionTask(c.Context(), config)
+			list, err := admin.Provision(c.Context(), config)
 			if err != nil {
 				return brokerErrors(err)
 			}

@@ -17,6 +17,7 @@ import (
 	"github.com/panlearn/panlearn/internal/cli"
 	"github.com/panlearn/panlearn/internal/model"
 	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/internal/run/quickstart"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
@@ -67,30 +68,30 @@ With --http it serves a live page, and goes on serving it after its end, until i
 			}
 			fmt.Fprintf(progress, "%d users, %s of %d; each report is %d bytes, with noise for epsilon %s, delta %g\n",
 				job.Plan.Users, cli.Count(job.Plan.Rounds(), "round"), job.Plan.First().Cohort, job.Plan.First().Privacy.ReportBytes, cli.Upper(job.Plan.Epsilon(), 3), job.Problem.Delta)
-			done := func(report run.QuickstartReport) error {
+			done := func(report quickstart.Report) error {
 				progress.Close()
 				if output != "" {
 					if err := writeModel(output, report.Snapshot); err != nil {
 						return err
 					}
 				}
-				result := quickstarted{QuickstartReport: report, ModelHash: modelHash(report.Snapshot)}
+				result := quickstarted{Report: report, ModelHash: modelHash(report.Snapshot)}
 				return cli.Result(c.OutOrStdout(), asJSON, result, func(w io.Writer) error { return printQuickstart(w, report) })
 			}
-			config := run.QuickstartConfig{Job: job, Dir: dir, Seed: seed, Seeded: c.Flags().Changed("seed"),
+			config := quickstart.Config{Job: job, Dir: dir, Seed: seed, Seeded: c.Flags().Changed("seed"),
 				Watch: progress, Fill: progress.Fill, Model: improving(progress), Logger: logger}
 			if serve != "" {
 				if config.HTTP, err = cli.Listen("--http", serve); err != nil {
 					return err
 				}
 				fmt.Fprintf(progress, "live page     http://%s/\n", config.HTTP.Addr())
-				config.Done = func(report run.QuickstartReport) error {
+				config.Done = func(report quickstart.Report) error {
 					err := done(report)
 					fmt.Fprintf(c.ErrOrStderr(), "\nlive page     http://%s/ until you press Ctrl-C\n", config.HTTP.Addr())
 					return err
 				}
 			}
-			report, err := run.Quickstart(c.Context(), config)
+			report, err := quickstart.Run(c.Context(), config)
 			if errors.Is(err, context.Canceled) && c.Context().Err() != nil {
 				return cli.Transient(errors.New("interrupted before the end; nothing is kept: the same command begins anew"))
 			}
@@ -112,7 +113,7 @@ With --http it serves a live page, and goes on serving it after its end, until i
 
 // A quickstarted is the JSON of `learner quickstart`.
 type quickstarted struct {
-	run.QuickstartReport
+	quickstart.Report
 	ModelHash string `json:"model_hash"` // SHA-256 of the weights and the intercept, big-endian float64 one after another
 }
 
@@ -138,8 +139,8 @@ func writeModel(path string, s model.Snapshot) error {
 }
 
 // improving prints about ten lines of how the model gets better.
-func improving(w io.Writer) func(run.Learned) {
-	return func(m run.Learned) {
+func improving(w io.Writer) func(quickstart.Learned) {
+	return func(m quickstart.Learned) {
 		every := max(1, m.Rounds/10)
 		if m.Steps%every == 0 || m.Steps == m.Rounds {
 			fmt.Fprintf(w, "round %3d of %d   %6d users   epsilon %-5s   accuracy %.1f %%   excess risk %.4f\n",
@@ -148,7 +149,7 @@ func improving(w io.Writer) func(run.Learned) {
 	}
 }
 
-func printQuickstart(w io.Writer, r run.QuickstartReport) error {
+func printQuickstart(w io.Writer, r quickstart.Report) error {
 	seen := "once"
 	if r.Snapshot.Privacy.Unit == model.Unit(true) {
 		seen = "in every round of a phase"

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/panlearn/panlearn/internal/cli"
-	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/internal/run/admin"
 	"github.com/panlearn/panlearn/stream"
 )
 
@@ -38,9 +38,9 @@ Interrupted, it may be run again. A name of which the broker has no stream is an
 			if config.Logger, err = f.log.Logger(c.ErrOrStderr()); err != nil {
 				return err
 			}
-			list, err := run.RemoveTask(c.Context(), config, force)
+			list, err := admin.Remove(c.Context(), config, force)
 			if err != nil {
-				return cli.Classify(brokerErrors(err), cli.Is(cli.ExitUsage, run.ErrNotEnded))
+				return cli.Classify(brokerErrors(err), cli.Is(cli.ExitUsage, admin.ErrNotEnded))
 			}
 			if len(list) == 0 {
 				return fmt.Errorf("no task %q is on this broker: none of its streams is there", config.Task)

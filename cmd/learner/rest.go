@@ -4,7 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/panlearn/panlearn/internal/cli"
-	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/internal/run/admin"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream/natsjs"
 	"github.com/panlearn/panlearn/stream/seal"
@@ -26,12 +26,12 @@ func (f *restFlags) add(c *cobra.Command, logLevel, dir, identity string) {
 	c.Flags().BoolVar(&f.json, "json", false, "print JSON")
 }
 
-func (f *restFlags) config(c *cobra.Command) (run.AtRest, error) {
+func (f *restFlags) config(c *cobra.Command) (admin.AtRest, error) {
 	if err := f.broker.Validate(); err != nil {
-		return run.AtRest{}, err
+		return admin.AtRest{}, err
 	}
 	logger, err := f.log.Logger(c.ErrOrStderr())
-	return run.AtRest{StateDir: f.dir, Broker: f.broker.Connection(), BrokerWait: f.broker.Wait, Logger: logger,
+	return admin.AtRest{StateDir: f.dir, Broker: f.broker.Connection(), BrokerWait: f.broker.Wait, Logger: logger,
 		Identity: func() (*seal.Identity, error) { return existingIdentity(f.identity) }}, err
 }
 

@@ -9,12 +9,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/panlearn/panlearn/internal/cli"
-	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/internal/run/admin"
 )
 
 // restored is what restore prints.
 type restored struct {
-	run.Restored
+	admin.Restored
 	Next string `json:"next"`
 }
 
@@ -39,7 +39,7 @@ and may be a mount point; if that is killed half-way, nothing opens the folder: 
 				return err
 			}
 			out := restored{Next: "learner run with this --state"}
-			out.Restored, err = run.Restore(c.Context(), args[0], rest)
+			out.Restored, err = admin.Restore(c.Context(), args[0], rest)
 			if err != nil {
 				return cli.Classify(restErrors(err), cli.Is(cli.ExitUsage, fs.ErrExist), cli.Is(cli.ExitTransient, syscall.ENOSPC),
 					cli.Is(cli.ExitTransient, syscall.EDQUOT))

@@ -8,7 +8,7 @@ import (
 
 	"github.com/panlearn/panlearn/internal/cli"
 	"github.com/panlearn/panlearn/internal/dashboard"
-	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/internal/run/learner"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream/natsjs"
@@ -68,7 +68,7 @@ on the broker again, which leads to the same bytes.`,
 			if err != nil {
 				return err
 			}
-			config := run.LearnerConfig{Spec: spec, StateDir: dir, Embedded: embedded, Listen: listen, Replicas: broker.Replicas,
+			config := learner.Config{Spec: spec, StateDir: dir, Embedded: embedded, Listen: listen, Replicas: broker.Replicas,
 				Broker: broker.Connection(), BrokerWait: broker.Wait, ExitWhenDone: exit, MemoryReports: memory,
 				AcceptRollback: rollback, Logger: logger}
 			if config.Identity, err = cli.Identity(identity, "learner", logger); err != nil {
@@ -98,7 +98,7 @@ on the broker again, which leads to the same bytes.`,
 				}
 			}
 			config.Watch = progress
-			return cli.Classify(run.RunLearner(c.Context(), config),
+			return cli.Classify(learner.Run(c.Context(), config),
 				cli.As[*state.BudgetError](cli.ExitRefused), cli.Is(cli.ExitTransient, state.ErrLocked),
 				cli.As[*state.VersionError](cli.ExitUsage),
 				cli.As[*natsjs.ConfigError](cli.ExitUsage), cli.Is(cli.ExitUsage, fs.ErrNotExist),

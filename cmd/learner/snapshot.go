@@ -9,7 +9,7 @@ import (
 
 	"github.com/panlearn/panlearn/internal/cli"
 	released "github.com/panlearn/panlearn/internal/model"
-	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/internal/run/statedir"
 )
 
 func newSnapshot() *cobra.Command {
@@ -36,7 +36,7 @@ func newSnapshot() *cobra.Command {
 			if format != "json" && (output == "" || output == "-") && cli.Terminal(os.Stdout) && c.OutOrStdout() == io.Writer(os.Stdout) {
 				return cli.Usagef("--format %s is not text: name a file with -o", format)
 			}
-			doc, err := where.ask(c.Context(), run.AskSnapshot)
+			doc, err := where.ask(c.Context(), statedir.AskSnapshot)
 			if err != nil {
 				return err
 			}

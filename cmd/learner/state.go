@@ -10,22 +10,22 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/panlearn/panlearn/internal/cli"
-	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/internal/run/statedir"
 )
 
 // whereFlags say which learner is asked.
-type whereFlags struct{ run.Where }
+type whereFlags struct{ statedir.Where }
 
 func (f *whereFlags) Flags(flags *pflag.FlagSet) {
 	flags.StringVar(&f.StateDir, "state", "", "state `DIR` of the learner, running or not")
 	flags.StringVar(&f.URL, "http", "", "`URL` of a running learner's --http")
 }
 
-func (f *whereFlags) ask(ctx context.Context, q run.Question) ([]byte, error) {
+func (f *whereFlags) ask(ctx context.Context, q statedir.Question) ([]byte, error) {
 	if (f.StateDir == "") == (f.URL == "") {
 		return nil, cli.Usagef("name the learner with either --state DIR or --http URL")
 	}
-	return run.Ask(ctx, f.Where, q)
+	return statedir.Ask(ctx, f.Where, q)
 }
 
 func newStatus() *cobra.Command {
@@ -39,11 +39,11 @@ func newStatus() *cobra.Command {
 		Example: "  learner status --state /var/lib/panlearn/a9a --json",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			doc, err := where.ask(c.Context(), run.AskStatus)
+			doc, err := where.ask(c.Context(), statedir.AskStatus)
 			if err != nil {
 				return err
 			}
-			var s run.Status
+			var s statedir.Status
 			if err := json.Unmarshal(doc, &s); err != nil {
 				return fmt.Errorf("the learner's answer: %w", err)
 			}
@@ -85,11 +85,11 @@ JSON, entries has one line a round, the one that counts, and chain has them all.
 		Example: "  learner ledger --state /var/lib/panlearn/a9a --json",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			doc, err := where.ask(c.Context(), run.AskLedger)
+			doc, err := where.ask(c.Context(), statedir.AskLedger)
 			if err != nil {
 				return err
 			}
-			var l run.LedgerReport
+			var l statedir.LedgerReport
 			if err := json.Unmarshal(doc, &l); err != nil {
 				return fmt.Errorf("the learner's answer: %w", err)
 			}
@@ -122,7 +122,7 @@ JSON, entries has one line a round, the one that counts, and chain has them all.
 }
 
 // printAdversaries says whose epsilon was printed, where the trust model knows more than one adversary.
-func printAdversaries(w io.Writer, a run.Adversaries) error {
+func printAdversaries(w io.Writer, a statedir.Adversaries) error {
 	if a.EpsilonIntruder == nil {
 		return nil
 	}

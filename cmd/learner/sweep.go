@@ -46,7 +46,7 @@ func sweep(ctx context.Context, job run.Job, c sweepConfig) (sweepReport, error)
 		return sweepReport{}, cli.Usagef("--sweep-users: schedule.continuous has no end to measure at; try --set schedule.continuous=")
 	}
 	config := sim.SeriesConfig{Problem: job.Problem, Repeats: c.repeats, Methods: c.methods, Synthetic: sim.SyntheticConfig{
-		Dim: job.Features.Dim(), Loss: job.Spec.Model.Loss, TruthNorm: run.QuickstartTruthNorm, Noise: 0.1, Ridge: job.Problem.Ridge, Seed: c.seed}}
+		Dim: job.Features.Dim(), Loss: job.Spec.Model.Loss, TruthNorm: sim.TruthNorm, Noise: 0.1, Ridge: job.Problem.Ridge, Seed: c.seed}}
 	if len(c.methods) == 0 {
 		config.Methods = slices.DeleteFunc(planning.Methods(), func(m string) bool { return job.Problem.Applies(m) != nil })
 	}

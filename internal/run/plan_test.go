@@ -1,6 +1,9 @@
-package run
+package run_test
 
 import (
+	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/internal/run/runtest"
+
 	"strings"
 	"testing"
 
@@ -24,7 +27,7 @@ func TestShippedTasks(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(file.Name(), func(t *testing.T) {
-			job := jobOf(t, shipped(t, strings.TrimSuffix(file.Name(), ".yaml")))
+			job := runtest.Job(t, runtest.Spec(t, strings.TrimSuffix(file.Name(), ".yaml")))
 			p := job.Plan.Phases[0]
 			takePart := (p.Rounds-1)*p.Cohort + p.LastCohort
 			if p.RoundsPerUser > 1 { // the same users in every round
@@ -49,7 +52,7 @@ func TestShippedTasks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := sizes.Fit(stream.Limits{MaxPayload: natsjs.DefaultMaxPayload - headerRoom}); err != nil {
+			if err := sizes.Fit(stream.Limits{MaxPayload: natsjs.DefaultMaxPayload - 4<<10}); err != nil {
 				t.Errorf("a server as it comes: %v", err)
 			}
 			t.Logf("m = %d, T = %d, g = %d, b = %d, bundle %d, sizes %+v", p.Cohort, p.Rounds, p.Privacy.Levels, p.Privacy.Trials,
@@ -60,11 +63,11 @@ func TestShippedTasks(t *testing.T) {
 
 // TestA9A pins the plan that the documentation shows.
 func TestA9A(t *testing.T) {
-	p := jobOf(t, shipped(t, "a9a")).Plan.Phases[0]
+	p := runtest.Job(t, runtest.Spec(t, "a9a")).Plan.Phases[0]
 	if p.Cohort != 440 || p.Rounds != 74 {
 		t.Errorf("m = %d, T = %d, want 440 and 74", p.Cohort, p.Rounds)
 	}
-	if p = jobOf(t, shipped(t, "a9a", "validation.off=true")).Plan.Phases[0]; p.Cohort != 434 || p.Rounds != 75 { // docs/results.md
+	if p = runtest.Job(t, runtest.Spec(t, "a9a", "validation.off=true")).Plan.Phases[0]; p.Cohort != 434 || p.Rounds != 75 { // docs/results.md
 		t.Errorf("without scores m = %d, T = %d, want 434 and 75", p.Cohort, p.Rounds)
 	}
 }
@@ -72,7 +75,7 @@ func TestA9A(t *testing.T) {
 // TestRoundTrip: a Task carries what is needed to build the algorithm that was planned.
 func TestRoundTrip(t *testing.T) {
 	for _, method := range []string{planning.MethodPAGD, planning.MethodPSGD} {
-		job := jobOf(t, small(t, "schedule.algorithm="+method))
+		job := runtest.Job(t, runtest.Small(t, "schedule.algorithm="+method))
 		body, err := job.Wire()
 		if err != nil {
 			t.Fatal(err)
@@ -85,7 +88,7 @@ func TestRoundTrip(t *testing.T) {
 		if err := proto.Unmarshal(data, back); err != nil {
 			t.Fatal(err)
 		}
-		built, err := BuildAlgorithm(back)
+		built, err := run.BuildAlgorithm(back)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +106,7 @@ func TestRoundTrip(t *testing.T) {
 
 // TestContradictions: constants of the optimizer that belong to another plan are refused, with the field.
 func TestContradictions(t *testing.T) {
-	body, err := jobOf(t, small(t)).Wire()
+	body, err := runtest.Job(t, runtest.Small(t)).Wire()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,12 +126,12 @@ func TestContradictions(t *testing.T) {
 	} {
 		bad := proto.CloneOf(body)
 		change(bad.Plan)
-		if _, err := BuildAlgorithm(bad); err == nil || !strings.Contains(err.Error(), field) {
+		if _, err := run.BuildAlgorithm(bad); err == nil || !strings.Contains(err.Error(), field) {
 			t.Errorf("%s: %v", field, err)
 		}
 	}
 	for what, bad := range map[string]*wire.Task{"no plan": {}, "nothing": nil} {
-		if _, err := BuildAlgorithm(bad); err == nil {
+		if _, err := run.BuildAlgorithm(bad); err == nil {
 			t.Errorf("%s is built", what)
 		}
 	}
@@ -136,7 +139,7 @@ func TestContradictions(t *testing.T) {
 
 // TestSizesAreUpperBounds of what is really sent, and not far from it.
 func TestSizesAreUpperBounds(t *testing.T) {
-	body, err := jobOf(t, small(t)).Wire()
+	body, err := runtest.Job(t, runtest.Small(t)).Wire()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +147,7 @@ func TestSizesAreUpperBounds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	id := identity(t)
+	id := runtest.Identity(t)
 	task := proto.CloneOf(body)
 	task.Version, task.Name, task.LearnerKey, task.StageKey = stream.Version, "quickstart", id.Public(), id.Public()
 	task.Life = make([]byte, stream.LifeSize)
@@ -153,7 +156,7 @@ func TestSizesAreUpperBounds(t *testing.T) {
 	for what, one := range map[string]struct {
 		m    proto.Message
 		size int
-	}{"task": {task, sizes.Task}, "round": {round, sizes.Round}, "batch": {zeroBatch(t, round, hash), sizes.Batch}} {
+	}{"task": {task, sizes.Task}, "round": {round, sizes.Round}, "batch": {runtest.ZeroBatch(t, round, hash), sizes.Batch}} {
 		data, err := id.Sign(one.m)
 		if err != nil {
 			t.Fatal(err)
@@ -172,29 +175,5 @@ func TestSizesAreUpperBounds(t *testing.T) {
 	}
 	if err := sizes.Fit(stream.Limits{}); err != nil {
 		t.Errorf("a limit that is not known: %v", err)
-	}
-}
-
-// TestLargeReportsMakeSmallBundles instead of being refused.
-func TestLargeReportsMakeSmallBundles(t *testing.T) {
-	job := jobOf(t, small(t))
-	params, err := job.Plan.Params(0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := bundleOf(wire.Suite_SUITE_X25519, params, 600); got != MaxBundle {
-		t.Errorf("small reports: %d a bundle, want %d", got, MaxBundle)
-	}
-	if got := bundleOf(wire.Suite_SUITE_X25519, params, 5); got != 5 {
-		t.Errorf("small cohort: %d a bundle, want 5", got)
-	}
-	params.Dim = 100000
-	large := bundleOf(wire.Suite_SUITE_X25519, params, 600)
-	if size := int(large) * params.ReportBytes(); large < 1 || large >= MaxBundle || size > natsjs.DefaultMaxPayload || 2*size < natsjs.DefaultMaxPayload {
-		t.Errorf("large reports: %d a bundle, %d bytes", large, size)
-	}
-	params.Dim = 10_000_000
-	if got := bundleOf(wire.Suite_SUITE_X25519, params, 600); got != 1 {
-		t.Errorf("huge reports: %d a bundle, want 1", got)
 	}
 }

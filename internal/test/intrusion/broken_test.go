@@ -75,7 +75,7 @@ func TestLeaksAreFound(t *testing.T) {
 		},
 		store: func(w *world, s state.Store) state.Store { return &careless{s, w} },
 	}
-	w := run(t, small(wire.Suite_SUITE_X25519, 3), b)
+	w := wholeLife(t, small(wire.Suite_SUITE_X25519, 3), b)
 	if spill != nil {
 		must(spill.Close())
 	}

@@ -33,7 +33,7 @@ func TestStolenDisk(t *testing.T) {
 	for _, p := range plans {
 		t.Run(fmt.Sprintf("%v/%d", p.suite, p.seed), func(t *testing.T) {
 			begun := time.Now()
-			w := run(t, p, broken{})
+			w := wholeLife(t, p, broken{})
 			r := w.audit(t)
 			w.tryIdentities(&r)
 			if long && p.suite == wire.Suite_SUITE_X25519 {

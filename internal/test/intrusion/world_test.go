@@ -17,7 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/panlearn/panlearn/internal/obs"
-	pipeline "github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/method"
@@ -165,9 +165,9 @@ func (w *world) log() *slog.Logger {
 	return slog.New(slog.NewTextHandler(&w.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
-// run is a whole life of the system in a new folder: the learner dies gracefully after its first round and goes on, so that
+// wholeLife is the life of the system in a new folder: the learner dies gracefully after its first round and goes on, so that
 // its states lie in tables and in a log.
-func run(t *testing.T, p plan, b broken) *world {
+func wholeLife(t *testing.T, p plan, b broken) *world {
 	t.Helper()
 	w := &world{plan: p, broken: b, dir: t.TempDir(), registry: obs.NewRegistry(), drawn: map[[16]byte]draw{},
 		rounds: map[uint64]*wire.Round{}, batches: map[uint64]*wire.Batch{}, allowed: map[string]bool{},
@@ -194,7 +194,7 @@ func run(t *testing.T, p plan, b broken) *world {
 		must(err)
 		defer conns[i].Close()
 	}
-	must(pipeline.Provision(ctx, conns[0], name, body, 1, false))
+	must(run.Provision(ctx, conns[0], name, body, 1, false))
 	var running sync.WaitGroup
 	for role, f := range map[string]func(context.Context) error{
 		"learner": func(ctx context.Context) error { return w.learn(ctx, conns[0]) },

@@ -10,7 +10,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	pipeline "github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/internal/run/statedir"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/client"
 	"github.com/panlearn/panlearn/stream/client/filestore"
@@ -27,8 +27,8 @@ type evidence struct {
 	end        *wire.End
 	rounds     map[uint64]*round
 	publishers []publisher
-	status     pipeline.Status
-	ledger     pipeline.LedgerReport
+	status     statedir.Status
+	ledger     statedir.LedgerReport
 }
 
 // A round is what stands about one round.

@@ -18,10 +18,10 @@ var programs *procs.Programs
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	os.Exit(run(m))
+	os.Exit(withPrograms(m))
 }
 
-func run(m *testing.M) int {
+func withPrograms(m *testing.M) int {
 	var err error
 	if programs, err = procs.Build(); err != nil {
 		fmt.Fprintln(os.Stderr, err)

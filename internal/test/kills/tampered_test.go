@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	pipeline "github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/internal/run/statedir"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/client"
@@ -24,13 +24,13 @@ func sound() *evidence {
 			batch:  &wire.Batch{Round: n, Attempt: 1, Users: 2, Cutoff: 5, Void: void},
 			closes: []*wire.Close{{Round: n, Attempt: 1, Cutoff: 5, Void: void}},
 		}
-		entry := pipeline.LedgerEntry{Round: n, Attempt: 1, Users: 2, Kind: "spent"}
+		entry := statedir.LedgerEntry{Round: n, Attempt: 1, Users: 2, Kind: "spent"}
 		fate := client.Counted
 		if void {
 			e.rounds[n].batch.Users, entry.Users, entry.Kind, fate = 0, 0, "void", client.Unknown
 		}
 		e.ledger.Entries = append(e.ledger.Entries, entry)
-		e.ledger.Chain = append(e.ledger.Chain, pipeline.LedgerEntry{Kind: "reserved", Round: n}, entry)
+		e.ledger.Chain = append(e.ledger.Chain, statedir.LedgerEntry{Kind: "reserved", Round: n}, entry)
 		for range 2 {
 			rows = append(rows, client.Participation{State: fate, Draw: client.Draw{Round: n}})
 		}
@@ -38,7 +38,7 @@ func sound() *evidence {
 		e.standing[m.Subject], e.seen[m.Subject] = m, m.Data
 	}
 	e.ledger.Intact = true
-	e.status = pipeline.Status{Users: 4, Ended: true, Round: 3}
+	e.status = statedir.Status{Users: 4, Ended: true, Round: 3}
 	e.publishers = []publisher{{name: "publisher0", rows: rows, summary: client.Summary{Events: 7, Counted: 4, Unknown: 2, Uncounted: 1, Rounds: 3}}}
 	return e
 }
@@ -89,7 +89,7 @@ func TestTamperedEvidenceIsSeen(t *testing.T) {
 		{"a ledger that is not whole", "ledger: intact false", func() func() { return swap(&e.ledger.Intact, false) }},
 		{"a round that nobody charged", "ledger: intact true", func() func() { return swap(&e.ledger.Entries, e.ledger.Entries[1:]) }},
 		{"a round that is charged twice", "ledger: intact true", func() func() {
-			return swap(&e.ledger.Chain, append([]pipeline.LedgerEntry{e.ledger.Chain[0]}, e.ledger.Chain...))
+			return swap(&e.ledger.Chain, append([]statedir.LedgerEntry{e.ledger.Chain[0]}, e.ledger.Chain...))
 		}},
 		{"a ledger of other users", "ledger: entry", func() func() { return swap(&e.ledger.Entries[full-1].Users, 1) }},
 		{"a status of other users", "status:", func() func() { return swap(&e.status.Users, e.status.Users+1) }},

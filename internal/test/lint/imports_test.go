@@ -64,11 +64,19 @@ var mayImport = map[string][]string{
 	"deploy":                    {},
 	"internal/sim": {"randomizer", "randomizer/accounting", "shuffle", "learner", "learner/convex", "learner/method", "learner/planning",
 		"learner/report", "learner/task", "learner/task/source"},
-	"internal/bench": {"*"},
-	"internal/run":   {"*"},
-	"cmd/learner":    {"*"},
-	"cmd/ingest":     {"*"},
-	"internal/cli":   {"*"},
+	"internal/bench":     {"*"},
+	"internal/run":       {"*"},
+	"internal/run/admin": {"*"},
+	"internal/run/device": {"internal/obs", "internal/run", "learner/task", "learner/task/source", "stream", "stream/client",
+		"stream/client/filestore", "stream/client/httpgateway", "stream/natsjs"},
+	"internal/run/learner":    {"*"},
+	"internal/run/quickstart": {"*"},
+	"internal/run/runtest":    {"*"}, // test support
+	"internal/run/stage":      {"internal/obs", "internal/run", "shuffle/stage", "stream", "stream/natsjs", "stream/seal"},
+	"internal/run/statedir":   {"*"},
+	"cmd/learner":             {"*"},
+	"cmd/ingest":              {"*"},
+	"internal/cli":            {"*"},
 }
 
 // onlyIn says in which folders a foreign module may be imported by production code.
@@ -79,7 +87,7 @@ var onlyIn = map[string][]string{
 	"golang.org/x/time":             {"stream/client/httpgateway"},
 	"github.com/klauspost/compress": {"learner/task/source"},
 	"github.com/parquet-go/":        {"learner/task/source", "internal/test/parquettest"},
-	"github.com/prometheus/":        {"internal/obs", "internal/run"},
+	"github.com/prometheus/":        {"internal/obs", "internal/run/learner"},
 	"github.com/goccy/go-yaml":      {"learner/task", "internal/cli", "stream/client"},
 	"github.com/spf13/cobra":        {"cmd/learner", "cmd/ingest", "internal/cli"},
 	"gonum.org/v1/plot":             {"cmd/learner", "internal/cli"},

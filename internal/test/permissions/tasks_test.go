@@ -16,6 +16,11 @@ import (
 	"github.com/panlearn/panlearn/deploy"
 	"github.com/panlearn/panlearn/internal/devca"
 	"github.com/panlearn/panlearn/internal/run"
+	runadmin "github.com/panlearn/panlearn/internal/run/admin"
+	"github.com/panlearn/panlearn/internal/run/device"
+	runlearner "github.com/panlearn/panlearn/internal/run/learner"
+	runstage "github.com/panlearn/panlearn/internal/run/stage"
+	"github.com/panlearn/panlearn/internal/run/statedir"
 	"github.com/panlearn/panlearn/internal/sim"
 	"github.com/panlearn/panlearn/learner/service"
 	declared "github.com/panlearn/panlearn/learner/task"
@@ -109,7 +114,7 @@ func newTenant(t *testing.T, name, prefix string, sets ...string) *tenant {
 	}
 	n.data = filepath.Join(n.dir, "events.jsonl")
 	var events bytes.Buffer
-	if err = run.WriteEvents(&events, population, 600); err == nil {
+	if err = sim.WriteEvents(&events, population, 600); err == nil {
 		err = os.WriteFile(n.data, events.Bytes(), 0o600)
 	}
 	if err != nil {
@@ -129,14 +134,14 @@ func (n *tenant) run(ctx context.Context, b *broker) error {
 	log := slog.New(slog.DiscardHandler)
 	ended := make(chan error, 3)
 	go func() {
-		ended <- run.RunLearner(ctx, run.LearnerConfig{Spec: n.spec, StateDir: n.folder(), Broker: b.login(n.prefix + learner),
+		ended <- runlearner.Run(ctx, runlearner.Config{Spec: n.spec, StateDir: n.folder(), Broker: b.login(n.prefix + learner),
 			Identity: n.learner, StageKey: n.stage.Public(), ExitWhenDone: true, Watch: n, Logger: log})
 	}()
 	go func() {
-		ended <- run.RunStage(ctx, run.StageConfig{Task: n.name, Broker: b.login(n.prefix + stage), Identity: n.stage, LearnerKey: n.learner.Public(), Logger: log})
+		ended <- runstage.Run(ctx, runstage.Config{Task: n.name, Broker: b.login(n.prefix + stage), Identity: n.stage, LearnerKey: n.learner.Public(), Logger: log})
 	}()
 	go func() {
-		sent, err := run.Publish(ctx, run.PublishConfig{Task: n.name, Data: n.data, Source: n.data, StateDir: filepath.Join(n.dir, "devices"), Bundle: 1,
+		sent, err := device.Publish(ctx, device.Config{Task: n.name, Data: n.data, Source: n.data, StateDir: filepath.Join(n.dir, "devices"), Bundle: 1,
 			Broker: b.login(n.prefix + publisher), Logger: log})
 		if err == nil && sent.Counted != 600 {
 			err = fmt.Errorf("%d users counted", sent.Counted)
@@ -147,14 +152,14 @@ func (n *tenant) run(ctx context.Context, b *broker) error {
 }
 
 // view is what the task's folder holds.
-func (n *tenant) view(t *testing.T) run.View {
+func (n *tenant) view(t *testing.T) statedir.View {
 	t.Helper()
 	store, err := pebblestore.Open(n.folder(), pebblestore.Options{ReadOnly: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	view, err := run.Look(t.Context(), store)
+	view, err := statedir.Look(t.Context(), store)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,25 +235,25 @@ func TestTasksSideBySide(t *testing.T) {
 		go func() { ended <- n.run(t.Context(), b) }()
 	}
 	<-gone
-	rest := run.AtRest{StateDir: third.folder(), Broker: b.login(third.prefix + learner), Logger: slog.New(slog.DiscardHandler),
+	rest := runadmin.AtRest{StateDir: third.folder(), Broker: b.login(third.prefix + learner), Logger: slog.New(slog.DiscardHandler),
 		Identity: func() (*seal.Identity, error) { return third.learner, nil }}
-	config := run.AdminConfig{Task: third.name, Broker: b.login(third.prefix + admin), Logger: slog.New(slog.DiscardHandler)}
-	if _, err := run.RemoveTask(t.Context(), config, false); !errors.Is(err, run.ErrNotEnded) {
+	config := runadmin.Config{Task: third.name, Broker: b.login(third.prefix + admin), Logger: slog.New(slog.DiscardHandler)}
+	if _, err := runadmin.Remove(t.Context(), config, false); !errors.Is(err, runadmin.ErrNotEnded) {
 		t.Errorf("removing a task that goes on: %v", err)
 	}
-	s, err := run.Finish(t.Context(), run.FinishConfig{AtRest: rest, Now: true})
+	s, err := runadmin.Finish(t.Context(), runadmin.FinishConfig{AtRest: rest, Now: true})
 	if err != nil || !s.Ended || s.Round >= s.Rounds {
 		t.Errorf("finish: %+v, %v", s, err)
 	}
 	for want := range 2 {
-		list, err := run.RemoveTask(t.Context(), config, false)
+		list, err := runadmin.Remove(t.Context(), config, false)
 		if err != nil || len(list) != 5*(1-want) {
 			t.Errorf("removed %q, %v", list, err)
 		}
 	}
 	// Whose people these are cannot touch the others' tasks, not even by name.
 	config.Task = first.name
-	if list, err := run.RemoveTask(t.Context(), config, true); err != nil || len(list) != 0 {
+	if list, err := runadmin.Remove(t.Context(), config, true); err != nil || len(list) != 0 {
 		t.Errorf("others removed %q of the first task, %v", list, err)
 	}
 	close(removed)

@@ -1,0 +1,96 @@
+// Package admin is what an administrator does around a task: make and remove its streams, look whether all is well, end it, and put its
+// state folder aside and back. None of it decides anything about privacy.
+package admin
+
+import (
+	"github.com/panlearn/panlearn/internal/run"
+
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/shuffle/stage"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/natsjs"
+)
+
+// Config is `learner provision` and `learner doctor`.
+type Config struct {
+	Task       stream.Task // empty for a doctor who looks at the broker alone
+	Spec       *task.Spec  // nil: the sizes of the task's messages are not known
+	Broker     natsjs.ConnectConfig
+	BrokerWait time.Duration // how long a broker that does not answer yet is waited for
+	Replicas   int
+
+	MemoryReports bool        // provision: see Provision
+	Role          natsjs.Role // doctor: of the credentials, empty to find out
+	StateDir      string      // doctor: of the learner; empty: not looked at
+	Logger        *slog.Logger
+}
+
+// sizes are those of the task's messages, zero without a task file.
+func (c Config) sizes() (manifest.Sizes, error) {
+	if c.Spec == nil {
+		return manifest.Sizes{}, nil
+	}
+	job, err := run.NewJob(c.Spec)
+	if err != nil {
+		return manifest.Sizes{}, err
+	}
+	body, err := job.Wire()
+	if err != nil {
+		return manifest.Sizes{}, err
+	}
+	return manifest.SizesOf(body, stage.ReasonNames())
+}
+
+func (c Config) connect(ctx context.Context) (*natsjs.Conn, error) {
+	c.Broker.Log, c.Broker.Name = c.Logger, "panlearn administrator"
+	return run.Connect(ctx, c.Broker, c.BrokerWait)
+}
+
+// Provision creates a task's streams and consumers with an administrator's credentials, and answers all of them. What
+// is there already stays, if the guarantees hold on it.
+func Provision(ctx context.Context, c Config) ([]natsjs.StreamState, error) {
+	sizes, err := c.sizes()
+	if err != nil {
+		return nil, err
+	}
+	conn, err := c.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	if err := sizes.Fit(conn.Limits()); err != nil {
+		return nil, err
+	}
+	return natsjs.ProvisionAll(ctx, conn, c.Task,
+		natsjs.Options{Replicas: c.Replicas, MaxMsgSize: sizes.Report, MemoryReports: c.MemoryReports})
+}
+
+// ErrNotEnded refuses to remove the streams of a task that goes on.
+var ErrNotEnded = errors.New("the task has not ended")
+
+// Remove deletes a task's streams with an administrator's credentials, and answers which were there. Unless force is set the
+// task must have ended.
+func Remove(ctx context.Context, c Config, force bool) ([]string, error) {
+	conn, err := c.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	if !force {
+		_, err := conn.Get(ctx, c.Task.End())
+		switch {
+		case errors.Is(err, stream.ErrNotFound):
+			return nil, fmt.Errorf("%s: %w: end it with learner finish, or, if its learner is lost, say --force", c.Task, ErrNotEnded)
+		case err != nil && !errors.Is(err, natsjs.ErrNoStream): // without it there is no task
+			return nil, err
+		}
+	}
+	return natsjs.Remove(ctx, conn, c.Task)
+}

@@ -1,0 +1,172 @@
+package admin
+
+import (
+	"github.com/panlearn/panlearn/internal/run/statedir"
+
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/panlearn/panlearn/state"
+	"github.com/panlearn/panlearn/state/pebblestore"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/natsjs"
+)
+
+// What a commit takes of a disk at most, beside four times its own bytes for log, table and a compaction; and how many of
+// them are too few to be calm.
+const (
+	commitBytes = 1 << 20
+	fewCommits  = 100
+)
+
+// folder looks at the learner's state folder. A learner that runs is asked; otherwise the folder is opened to be read.
+func (v *visit) folder(ctx context.Context) {
+	info, err := os.Stat(v.StateDir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		v.find("state folder", natsjs.Warning, "%s is not there: learner run makes it; if a task should be in it, see that its disk is mounted", v.StateDir)
+		return
+	case err != nil:
+		v.find("state folder", natsjs.Failure, "%v: run doctor as the user of the learner", err)
+		return
+	case !info.IsDir():
+		v.find("state folder", natsjs.Failure, "%s is a file: name the folder of the learner", v.StateDir)
+		return
+	case info.Mode().Perm()&0o077 != 0:
+		v.find("state folder", natsjs.Warning, "mode %v: others than its user may reach it: chmod 700", info.Mode().Perm())
+	default:
+		v.find("state folder", natsjs.OK, "its user's alone")
+	}
+	if !v.format() {
+		return
+	}
+	if conn, err := statedir.Dial(ctx, v.StateDir); err == nil {
+		conn.Close()
+		v.running = true
+	}
+	at, entries, size, err := statedir.Copy(ctx, v.StateDir)
+	switch {
+	case errors.Is(err, state.ErrLocked):
+		v.find("state lock", natsjs.Failure, "a process holds the folder and does not answer (%v): see which with `fuser %s/LOCK`, and end it", err, v.StateDir)
+	case errors.Is(err, fs.ErrPermission):
+		v.find("state folder", natsjs.Failure, "%v: run doctor as the user of the learner", err)
+	case errors.Is(err, state.ErrEmpty):
+		v.find("ledger", natsjs.Warning, "nothing is committed: has learner run begun the task here?")
+	case err != nil:
+		v.find("ledger", natsjs.Failure, "%v: do not start the learner on it; put a backup in its place with learner restore", err)
+	case v.running:
+		v.find("state lock", natsjs.OK, "a learner holds the folder and answers")
+	default:
+		v.find("state lock", natsjs.OK, "nobody holds the folder: no learner runs")
+	}
+	if err == nil {
+		v.committed(at, entries)
+	}
+	v.disk(size)
+}
+
+// format says whether this build reads the folder.
+func (v *visit) format() bool {
+	f, err := pebblestore.ReadFormat(v.StateDir)
+	switch {
+	case err != nil:
+		v.find("state format", natsjs.Failure, "%v", err)
+	case f.Version > pebblestore.FolderFormat:
+		v.find("state format", natsjs.Failure, "%v", &state.VersionError{What: "state folder", Got: f.Version, Want: pebblestore.FolderFormat, By: f.Build})
+	default:
+		v.find("state format", natsjs.OK, "format %d, this build reads up to %d", f.Version, pebblestore.FolderFormat)
+		return true
+	}
+	return false
+}
+
+// committed verifies what the folder holds, and keeps it.
+func (v *visit) committed(c state.Checkpoint, entries []state.Entry) {
+	view, err := func() (statedir.View, error) {
+		ledger, err := state.ReadLedger(state.Entries(entries))
+		if err == nil {
+			err = c.VerifyLedger(state.Entries(entries))
+		}
+		if err != nil {
+			return statedir.View{}, err
+		}
+		return statedir.Of(c, ledger)
+	}()
+	if err != nil {
+		v.find("ledger", natsjs.Failure, "%v: do not start the learner on it; put a backup in its place with learner restore", err)
+		return
+	}
+	v.state = &view
+	at := view.Checkpoint
+	v.find("ledger", natsjs.OK, "%d entries, chain intact, and it ends where the checkpoint of round %d says", at.Ledger.Length, at.Cursor.Round)
+	switch {
+	case v.Task != "" && string(v.Task) != view.Task.Name:
+		v.find("task", natsjs.Failure, "the state folder holds task %q, not %q: name its own folder for each task", view.Task.Name, v.Task)
+		v.state = nil
+	case v.Spec != nil:
+		v.drift("the task in the state folder", view.Task.Declaration)
+	}
+}
+
+// disk looks for the room that commits of a checkpoint of so many bytes take.
+func (v *visit) disk(checkpoint int) {
+	free, err := v.free(v.StateDir)
+	room := uint64(commitBytes + 4*checkpoint)
+	switch {
+	case err != nil:
+		v.find("disk", natsjs.Warning, "cannot tell how much is free: %v", err)
+	case free < room:
+		v.find("disk", natsjs.Failure, "%s free, and a commit may take %s: the learner would stop with exit code 75: make room", megabytes(free), megabytes(room))
+	case free < fewCommits*room:
+		v.find("disk", natsjs.Warning, "%s free, and a commit may take %s: make room soon", megabytes(free), megabytes(room))
+	default:
+		v.find("disk", natsjs.OK, "%s free, and a commit may take %s", megabytes(free), megabytes(room))
+	}
+}
+
+func megabytes(n uint64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
+
+// cursor holds what is committed against the rounds and the batch that stand.
+func (v *visit) cursor(ctx context.Context, conn *natsjs.Conn) {
+	at := v.state.Checkpoint.Cursor
+	newest := uint64(0)
+	m, err := conn.Latest(ctx, v.Task.Rounds())
+	if err == nil {
+		var a stream.Address
+		a, err = stream.ParseSubject(m.Subject)
+		newest = uint64(a.Round)
+	}
+	if err != nil && !errors.Is(err, stream.ErrNotFound) {
+		v.find("cursor", natsjs.Warning, "cannot read rounds: %v", err)
+		return
+	}
+	if v.running { // and has gone on meanwhile
+		if s, err := statedir.StatusOf(ctx, v.StateDir); err == nil && s.Round > at.Round {
+			v.find("cursor", natsjs.OK, "the learner goes on: round %d is committed, round %d is announced", s.Round, newest)
+			return
+		}
+	}
+	batch := error(nil)
+	if at.Round > 0 {
+		m, batch = conn.Get(ctx, v.Task.Batch(stream.Round(at.Round)))
+	}
+	switch {
+	case newest < at.Round, errors.Is(batch, stream.ErrNotFound), at.Round > 0 && batch == nil && stream.HashOf(m.Data) != stream.Hash(at.BatchHash):
+		v.find("cursor", natsjs.Failure, "the broker is older than the state folder: round %d is committed here, and round %d is the newest there: restore its streams "+
+			"from a copy at least as new as the folder", at.Round, newest)
+	case newest > at.Round+1:
+		v.find("cursor", natsjs.Failure, "the state folder is older than the broker: round %d is committed here, and round %d is announced there: put the newest copy back, "+
+			"or start once with learner run --accept-rollback", at.Round, newest)
+	case v.state.Checkpoint.Ended():
+		v.find("cursor", natsjs.OK, "the task has ended after round %d", at.Round)
+	case newest == at.Round && !v.running:
+		v.find("cursor", natsjs.Warning, "round %d is committed and round %d is not announced: start the learner", at.Round, at.Round+1)
+	case !v.running:
+		v.find("cursor", natsjs.Warning, "round %d is committed, round %d is announced, and no learner runs on this folder: start it", at.Round, newest)
+	default:
+		v.find("cursor", natsjs.OK, "round %d is committed, round %d is announced", at.Round, max(newest, at.Round))
+	}
+}

@@ -1,0 +1,40 @@
+package admin
+
+import (
+	"github.com/panlearn/panlearn/internal/run/runtest"
+	"github.com/panlearn/panlearn/internal/run/statedir"
+
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/panlearn/panlearn/learner/service"
+	"github.com/panlearn/panlearn/state"
+	"github.com/panlearn/panlearn/state/pebblestore"
+)
+
+// TestFinishAtRest: a task that has ended needs no broker, one that goes on does, and a folder with nothing in it stays so.
+func TestFinishAtRest(t *testing.T) {
+	job := runtest.Job(t, runtest.Small(t))
+	dir := filepath.Join(t.TempDir(), "over")
+	store, err := pebblestore.Open(dir, pebblestore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	runtest.Learned(t, job, store)
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Finish(t.Context(), FinishConfig{AtRest: AtRest{StateDir: dir, Logger: runtest.Discard()}})
+	if err != nil || !s.Ended || s.EndReason != service.ReasonDone {
+		t.Errorf("a task that is done: %+v, %v", s, err)
+	}
+	missing := filepath.Join(t.TempDir(), "missing")
+	if _, err := Finish(t.Context(), FinishConfig{AtRest: AtRest{StateDir: missing, Logger: runtest.Discard()}}); !errors.Is(err, state.ErrEmpty) {
+		t.Errorf("a folder that is not there: %v", err)
+	}
+	if _, err := statedir.Ask(t.Context(), statedir.Where{StateDir: missing}, statedir.AskStatus); err == nil || !strings.Contains(err.Error(), missing) {
+		t.Errorf("the folder afterwards: %v", err)
+	}
+}

@@ -1,0 +1,177 @@
+// Package device wires a publisher of users' reports together for `ingest publish`: rows of a file, or events posted over HTTP, a client
+// with its participation and ledger, and the broker.
+package device
+
+import (
+	"github.com/panlearn/panlearn/internal/run"
+
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/panlearn/panlearn/internal/obs"
+	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/learner/task/source"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/client/filestore"
+	"github.com/panlearn/panlearn/stream/natsjs"
+)
+
+// Config is `ingest publish`.
+type Config struct {
+	Task       stream.Task
+	Spec       *task.Spec // nil: take the announced declaration
+	Data       string     // file, pattern of files, or - for standard input
+	Format     task.Format
+	Source     string // what rows are known by: the absolute path of Data, "-", or empty where every row is new; see source.Open for patterns
+	StateDir   string // empty: participation is forgotten at the end
+	Bundle     int
+	Policy     client.Policy
+	Broker     natsjs.ConnectConfig
+	BrokerWait time.Duration // how long a broker that does not answer yet is waited for
+	Progress   func(client.Progress)
+	Metrics    net.Listener // for /metrics, /healthz and /readyz; nil: none
+	Logger     *slog.Logger
+}
+
+// Publish sends the rows of Data until they end or the task does. A file that does not match the declaration is refused
+// before anything is sent.
+func Publish(ctx context.Context, c Config) (summary client.Summary, err error) {
+	var rows *source.Reader
+	if c.Spec != nil { // look at the data before we ask anybody to wait for it
+		if rows, err = c.open(c.Spec); err != nil {
+			return summary, err
+		}
+		defer rows.Close()
+	}
+	devices, release, err := c.devices(ctx, nil)
+	if err != nil {
+		return summary, err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	defer devices.Close() // Run closes it too; its error is Run's
+	if rows == nil {
+		terms, err := devices.Terms(ctx)
+		if err != nil {
+			return summary, err
+		}
+		if rows, err = c.open(terms.Spec); err != nil {
+			return summary, err
+		}
+		defer rows.Close()
+	}
+	return devices.Run(ctx, rows.All())
+}
+
+// devices is the client with the broker, the store and the ledger that it works on; release closes those, after the
+// client. watch, if there is one, takes the store's place.
+func (c Config) devices(ctx context.Context, watch func(client.Store) client.Store) (devices *client.Client, release func() error, err error) {
+	store, closeStore, err := c.store()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, closeStore())
+		}
+	}()
+	ledger, err := c.ledger()
+	if err != nil {
+		return nil, nil, err
+	}
+	c.Broker.Log, c.Broker.Name = c.Logger, "panlearn publisher"
+	conn, err := run.Connect(ctx, c.Broker, c.BrokerWait)
+	if err != nil {
+		return nil, nil, err
+	}
+	if watch != nil {
+		store = watch(store)
+	}
+	progress, unobserve, err := c.observe(ctx, conn)
+	if err != nil {
+		conn.Close()
+		return nil, nil, err
+	}
+	devices, err = client.New(client.Config{Task: c.Task, Records: conn, Reports: conn, Store: store, Ledger: ledger, Policy: c.Policy, Spec: c.Spec,
+		Source: c.Source, Bundle: c.Bundle, Limits: conn.Limits(), Poll: time.Second, Logger: c.Logger, Progress: progress})
+	if err != nil {
+		conn.Close()
+		return nil, nil, errors.Join(err, unobserve())
+	}
+	return devices, func() error {
+		err := unobserve()
+		conn.Close()
+		return errors.Join(err, closeStore())
+	}, nil
+}
+
+// observe serves the metrics until done is called, and answers what the client shows its progress to.
+func (c Config) observe(ctx context.Context, conn *natsjs.Conn) (progress func(client.Progress), done func() error, err error) {
+	if c.Metrics == nil {
+		return c.Progress, func() error { return nil }, nil
+	}
+	registry := obs.NewRegistry()
+	count, err := obs.NewPublisher(registry, string(c.Task))
+	if err != nil {
+		return nil, nil, err
+	}
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx)) // also while the last outcomes come
+	served := make(chan error, 1)
+	go func() {
+		served <- obs.Serve(serving, c.Metrics, obs.Endpoints(registry, nil, run.Connected(conn), nil))
+	}()
+	c.Logger.Info("serving", "metrics", "http://"+c.Metrics.Addr().String()+"/metrics")
+	return func(p client.Progress) {
+			count(p)
+			if c.Progress != nil {
+				c.Progress(p)
+			}
+		}, func() error {
+			stop()
+			return <-served
+		}, nil
+}
+
+// open opens the data as the declaration, or c.Format, says it is written.
+func (c Config) open(declared *task.Spec) (*source.Reader, error) {
+	spec := declared
+	if c.Format != "" {
+		var err error
+		if spec, err = spec.ReadAs(c.Format); err != nil {
+			return nil, fmt.Errorf("--format: %w", err)
+		}
+	}
+	features, err := spec.Compile()
+	if err != nil {
+		return nil, err
+	}
+	return source.Open(c.Data, features)
+}
+
+// ledger is nil without a state folder.
+func (c Config) ledger() (client.Ledger, error) {
+	if c.StateDir == "" {
+		return nil, nil
+	}
+	ledger, err := filestore.OpenLedger(c.StateDir)
+	if err != nil {
+		return nil, fmt.Errorf("--state: %w", err)
+	}
+	return ledger, nil
+}
+
+func (c Config) store() (client.Store, func() error, error) {
+	if c.StateDir == "" {
+		c.Logger.Warn("no --state: who took part is forgotten when this run ends, and a second run would send again", "task", c.Task)
+		return client.NewMemoryStore(), func() error { return nil }, nil
+	}
+	store, err := filestore.Open(filestore.Path(c.StateDir, c.Task))
+	if err != nil {
+		return nil, nil, fmt.Errorf("--state: %w", err)
+	}
+	return store, store.Close, nil
+}

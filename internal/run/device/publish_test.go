@@ -1,0 +1,45 @@
+package device
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/panlearn/panlearn/internal/run/runtest"
+	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/natsjs"
+)
+
+// TestPublishRefusesFirst: a file that is not what the task declares is refused before anybody is asked for anything.
+func TestPublishRefusesFirst(t *testing.T) {
+	dir := t.TempDir()
+	csv := runtest.Parsed(t, strings.Replace(runtest.Words, "columns: [age, kind, income]", "header: true", 1))
+	bad := filepath.Join(dir, "bad.csv")
+	if err := os.WriteFile(bad, []byte("age,weight\n1,2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	nowhere := natsjs.ConnectConfig{URL: "nats://127.0.0.1:1"} // connecting would be the error
+	for what, test := range map[string]struct {
+		spec *task.Spec
+		data string
+		as   task.Format
+		want string
+	}{
+		"a missing column":  {csv, bad, "", "kind"},
+		"a missing file":    {runtest.Small(t), filepath.Join(dir, "missing"), "", "missing"},
+		"an unknown format": {runtest.Small(t), bad, "feather", "--format"},
+		"another format":    {runtest.Small(t), bad, task.Parquet, "not a Parquet file"},
+	} {
+		state := filepath.Join(dir, "state")
+		_, err := Publish(t.Context(), Config{Task: "words", Spec: test.spec, Data: test.data, Format: test.as, StateDir: state,
+			Broker: nowhere, Policy: client.Policy{}, Logger: runtest.Discard()})
+		if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "127.0.0.1") {
+			t.Errorf("%s: %v, want %q", what, err, test.want)
+		}
+		if _, err := os.Stat(state); err == nil {
+			t.Errorf("%s: a store was made", what)
+		}
+	}
+}

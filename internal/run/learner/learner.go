@@ -1,0 +1,297 @@
+// Package learner wires a task's learner together for `learner run`: the state folder and its control socket, the broker, which may be
+// embedded, the service that learns, and the page and endpoints that show it.
+package learner
+
+import (
+	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/internal/run/statedir"
+
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/panlearn/panlearn/internal/dashboard"
+	"github.com/panlearn/panlearn/internal/obs"
+	"github.com/panlearn/panlearn/learner/service"
+	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/state"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/seal"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// Config is `learner run`.
+type Config struct {
+	Spec     *task.Spec
+	StateDir string
+
+	// Broker is used unless Embedded; then the server keeps its streams in StateDir/nats and listens on Listen, a
+	// loopback host:port, or on nothing if that is empty; Broker's TLS files are then the listener's.
+	Broker     natsjs.ConnectConfig
+	BrokerWait time.Duration // how long a broker that does not answer yet is waited for
+	Embedded   bool
+	Listen     string
+	Replicas   int
+
+	MemoryReports bool // see Provision
+
+	Identity *seal.Identity
+	StageKey ed25519.PublicKey // nil: trust on first use
+
+	HTTP net.Listener // nil: none; Run closes it
+	// Stages are the stage processes that the page asks; nil shows what the broker tells alone.
+	Stages       *dashboard.Stages
+	ExitWhenDone bool
+	// AcceptRollback: see service.Config.
+	AcceptRollback bool
+	Watch          service.Observer // beside the metrics; may be nil
+	Logger         *slog.Logger
+}
+
+// lingerForPeers is how long an embedded broker outlives its task, so that stage and publishers can read End.
+const lingerForPeers = 30 * time.Second
+
+// Run runs one task until it ends and ExitWhenDone is set, or ctx is done. A task whose budget refuses a later round
+// has ended, too: with HTTP its page and its model are served on. The order is that of ownership: the
+// state folder's lock first, then its control socket, then the embedded server, whose own folder nothing locks. It closes
+// c.HTTP. An error that wraps a *state.BudgetError says that the task has ended, or never began, because of its budget.
+func Run(ctx context.Context, c Config) (err error) {
+	if c.HTTP != nil {
+		defer c.HTTP.Close() // where nothing serves it yet
+	}
+	store, err := statedir.Open(ctx, c.StateDir, c.Logger)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	control, remove, err := statedir.ListenControl(c.StateDir)
+	if err != nil {
+		return err
+	}
+	defer remove()
+	finish := service.NewFinisher()
+	group, running := errgroup.WithContext(ctx)
+	serving, stop := context.WithCancel(running)
+	group.Go(func() error { return obs.Serve(serving, control, statedir.ControlHandler(store, finish)) })
+	group.Go(func() error {
+		defer stop()
+		return c.run(running, serving, group, store, finish)
+	})
+	return group.Wait()
+}
+
+// run plans or resumes, and learns. What it starts in the group ends with serving.
+func (c Config) run(ctx, serving context.Context, group *errgroup.Group, store state.Store, finish *service.Finisher) error {
+	planned, err := taskOf(ctx, store, c.Spec)
+	if err != nil {
+		return err
+	}
+	broker, err := c.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer broker.close()
+	registry := obs.NewRegistry()
+	metrics, err := obs.NewLearner(registry, c.Spec.Name)
+	if err != nil {
+		return err
+	}
+	done := new(atomic.Bool)
+	watch := Observers{metrics, c.Watch}
+	ended := func(error) {}
+	if c.HTTP != nil {
+		board, err := NewBoard(c.Spec, planned, store)
+		if err != nil {
+			return err
+		}
+		watch = append(watch, board)
+		shown := make(chan struct{})
+		defer close(shown)
+		ended = func(err error) { board.Stop(StopOf(ctx, err)) }
+		c.serve(serving, group, c.endpoints(registry, store, broker.conn, done, Page(store, board, shown)), board, broker.conn)
+	}
+	err = c.learn(ctx, store, broker.conn, planned, metrics, watch, finish)
+	ended(err)
+	var refused *state.BudgetError
+	if err != nil && !(errors.As(err, &refused) && refused.Round > 1) { // otherwise End stands
+		return err
+	}
+	done.Store(true)
+	if c.ExitWhenDone || err != nil && c.HTTP == nil {
+		broker.linger(ctx, c.Logger)
+		return err
+	}
+	c.Logger.Info("the task has ended; serving snapshots until interrupted", "task", c.Spec.Name, "budget_refused", err != nil)
+	<-ctx.Done()
+	return err
+}
+
+// serve serves the endpoints, and watches what their page shows of other processes, until ctx is done.
+func (c Config) serve(ctx context.Context, group *errgroup.Group, endpoints http.Handler, board *dashboard.Board, conn *natsjs.Conn) {
+	c.Logger.Info("serving", "http", "http://"+c.HTTP.Addr().String())
+	group.Go(func() error { return obs.Serve(ctx, c.HTTP, endpoints) })
+	watching := PeerWatch{Board: board, Conn: conn, Every: peersEvery, Stage: onBroker(board, conn, stream.Task(c.Spec.Name))}
+	if c.Stages != nil {
+		watching.Stage = func(ctx context.Context) { c.Stages.Tell(ctx, board) }
+	}
+	group.Go(func() error {
+		watching.Run(ctx)
+		return nil
+	})
+}
+
+// taskOf answers the body of the task: the stored one, if it is what the file declares, or a new plan.
+func taskOf(ctx context.Context, store state.Store, spec *task.Spec) (*wire.Task, error) {
+	view, err := statedir.Look(ctx, store)
+	if errors.Is(err, state.ErrEmpty) {
+		job, err := run.NewJob(spec)
+		if err != nil {
+			return nil, err
+		}
+		return job.Wire()
+	}
+	if err != nil {
+		return nil, err
+	}
+	declared, err := spec.CanonicalFor(view.Task.Declaration)
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.Equal(declared, view.Task.Declaration) {
+		return nil, fmt.Errorf("the state folder belongs to task %q with another declaration (%s); a task never changes: "+
+			"give the changed one a new name and another --state", view.Task.Name,
+			task.DifferenceText(task.Differences(declared, view.Task.Declaration)))
+	}
+	return view.Task, nil
+}
+
+func (c Config) learn(ctx context.Context, store state.Store, conn *natsjs.Conn, planned *wire.Task,
+	metrics *obs.Learner, watch service.Observer, finish *service.Finisher) error {
+	name, err := stream.ParseTask(c.Spec.Name)
+	if err != nil {
+		return err
+	}
+	if err := run.Provision(ctx, conn, name, planned, c.Replicas, c.MemoryReports); err != nil {
+		return err
+	}
+	s, err := service.New(service.Config{
+		Task: name, Records: conn, Store: metrics.Timed(store), Identity: c.Identity, StageKey: c.StageKey,
+		Prepare: func() (*wire.Task, error) { return planned, nil }, Build: run.BuildAlgorithm,
+		AcceptRollback: c.AcceptRollback, Finish: finish, Observer: watch, Logger: c.Logger,
+	})
+	if err != nil {
+		return err
+	}
+	return s.Run(ctx)
+}
+
+// endpoints are healthy while the store is, and ready while the broker is there too or the task is done.
+func (c Config) endpoints(g prometheus.Gatherer, store state.Store, conn *natsjs.Conn, done *atomic.Bool, more http.Handler) http.Handler {
+	healthy := func() error {
+		select {
+		case <-store.Failed():
+			return state.ErrFailed
+		default:
+			return nil
+		}
+	}
+	ready := func() error {
+		if err := healthy(); err != nil {
+			return err
+		}
+		if !conn.Connected() && !done.Load() {
+			return errors.New("no connection to the broker")
+		}
+		return nil
+	}
+	return obs.Endpoints(g, healthy, ready, more)
+}
+
+// A brokerage is a connection and the server behind it, if it is ours.
+type brokerage struct {
+	conn     *natsjs.Conn
+	embedded *natsjs.Embedded
+}
+
+func (b brokerage) close() {
+	b.conn.Close()
+	if b.embedded != nil {
+		b.embedded.Shutdown()
+	}
+}
+
+// linger gives peers of an embedded server the time to read End.
+func (b brokerage) linger(ctx context.Context, log *slog.Logger) {
+	if b.embedded == nil || b.embedded.URL() == "" {
+		return
+	}
+	deadline := time.NewTimer(lingerForPeers)
+	defer deadline.Stop()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for b.embedded.Clients() > 1 { // one is ours
+		select {
+		case <-ctx.Done():
+			return
+		case <-deadline.C:
+			log.Warn("stopping the embedded broker while clients are connected", "clients", b.embedded.Clients()-1)
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func (c Config) connect(ctx context.Context) (brokerage, error) {
+	c.Broker.Log = c.Logger
+	c.Broker.Name = "panlearn learner " + c.Spec.Name
+	if !c.Embedded {
+		conn, err := run.Connect(ctx, c.Broker, c.BrokerWait)
+		return brokerage{conn: conn}, err
+	}
+	server, err := natsjs.StartEmbedded(natsjs.EmbeddedConfig{
+		StoreDir: filepath.Join(c.StateDir, "nats"), Listen: c.Listen, SyncAlways: true, Log: c.Logger,
+		TLSCert: c.Broker.TLSCert, TLSKey: c.Broker.TLSKey, TLSCA: c.Broker.TLSCA})
+	if err != nil {
+		return brokerage{}, err
+	}
+	conn, err := server.Connect(c.Broker)
+	if err != nil {
+		server.Shutdown()
+		return brokerage{}, err
+	}
+	if url := server.URL(); url != "" {
+		c.Logger.Info("embedded broker listens", "url", url)
+	}
+	return brokerage{conn: conn, embedded: server}, nil
+}
+
+// Observers tells several; nil ones are passed over.
+type Observers []service.Observer
+
+func (o Observers) each(tell func(service.Observer)) {
+	for _, one := range o {
+		if one != nil {
+			tell(one)
+		}
+	}
+}
+
+func (o Observers) Resumed(p service.Progress) { o.each(func(s service.Observer) { s.Resumed(p) }) }
+
+func (o Observers) Announced(r, cohort uint64) {
+	o.each(func(s service.Observer) { s.Announced(r, cohort) })
+}
+
+func (o Observers) Applied(a service.Applied) { o.each(func(s service.Observer) { s.Applied(a) }) }

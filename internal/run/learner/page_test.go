@@ -1,0 +1,119 @@
+package learner
+
+import (
+	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/internal/run/runtest"
+	"github.com/panlearn/panlearn/internal/run/statedir"
+
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/panlearn/panlearn/learner/service"
+	"github.com/panlearn/panlearn/state"
+	"github.com/panlearn/panlearn/state/pebblestore"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/seal"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// overspent makes a state folder of a task that its budget ended after round 1: the ledger says that the round cost twice
+// the budget.
+func overspent(t *testing.T, dir string, id *seal.Identity) {
+	t.Helper()
+	memory := state.NewMemory()
+	defer memory.Close()
+	runtest.Learned(t, runtest.Job(t, runtest.Small(t)), memory)
+	view, err := statedir.Look(t.Context(), memory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fresh, err := run.BuildAlgorithm(view.Task)
+	if err != nil {
+		t.Fatal(err)
+	}
+	algorithm, err := fresh.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	view.Task.LearnerKey = id.Public()
+	task, err := id.Sign(view.Task)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed := &wire.Signed{}
+	if err := stream.Unmarshal(task, signed); err != nil {
+		t.Fatal(err)
+	}
+	hash := stream.HashOf(signed.Body)
+	dear := view.Ledger.Charged()[0]
+	dear.TaskHash, dear.Epsilon = state.Hash(hash), 2*view.Task.Plan.EpsilonBudget
+	ledger := &state.Ledger{}
+	open := dear
+	open.Attempt, open.BatchHash = 0, state.Hash{}
+	reserved, err := ledger.Reserve(open, state.Cost{Epsilon: dear.Epsilon, Delta: dear.Delta}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := state.Checkpoint{Cursor: state.Cursor{TaskHash: state.Hash(hash)}, Task: task, Algorithm: algorithm, NextRound: []byte("round 1"), Ledger: ledger.Head()}
+	spent, err := ledger.Spend(dear)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end, err := id.Sign(&wire.End{Version: stream.Version, TaskHash: hash[:], LastRound: 1, Reason: service.ReasonBudget})
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := pebblestore.Open(dir, pebblestore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := state.Checkpoint{Cursor: state.Cursor{Round: 1, TaskHash: state.Hash(hash), BatchHash: dear.BatchHash, BatchSequence: 1},
+		Task: task, Algorithm: algorithm, End: end, Ledger: ledger.Head()}
+	if err := errors.Join(store.Commit(t.Context(), first, []state.Entry{reserved}), store.Commit(t.Context(), next, []state.Entry{spent}), store.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestRefusedBudgetIsShown: a task that its budget has ended is shown, with its model, until the learner is stopped; the
+// refusal is its answer. Told to exit when done it answers at once.
+func TestRefusedBudgetIsShown(t *testing.T) {
+	id, dir := runtest.Identity(t), t.TempDir()
+	overspent(t, dir, id)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	on := make(chan struct{}, 1)
+	config := Config{Spec: runtest.Small(t), StateDir: dir, Embedded: true, Identity: id, HTTP: runtest.Loopback(t), Logger: runtest.OnLine("the task has ended; serving", func(slog.Record) { on <- struct{}{} })}
+	ended := make(chan error, 1)
+	go func() { ended <- Run(ctx, config) }()
+	last := runtest.Follow(t, config.HTTP)
+	select {
+	case <-on:
+	case err := <-ended:
+		t.Fatalf("RunLearner ended before it was told to: %v", err)
+	}
+	if page := runtest.Fetch(t, config.HTTP, "/"); !strings.Contains(page, "The privacy budget refused round 2: the task has ended.") {
+		t.Errorf("the page: %s", page)
+	}
+	if got := runtest.Fetch(t, config.HTTP, "/readyz") + runtest.Fetch(t, config.HTTP, "/v1/status"); !strings.Contains(got, service.ReasonBudget) {
+		t.Errorf("status: %s", got)
+	}
+	var refused *state.BudgetError
+	cancel()
+	if err := <-ended; !errors.As(err, &refused) {
+		t.Errorf("RunLearner: %v, want the budget's refusal", err)
+	}
+	if parts, _ := last(); !strings.Contains(parts["verdict"], "refused round 2") || !strings.Contains(parts["detail"], "Epsilon 2 of 1 is spent") {
+		t.Errorf("the last verdict: %q, %q", parts["verdict"], parts["detail"])
+	}
+	config.HTTP, config.ExitWhenDone, config.Logger = runtest.Loopback(t), true, runtest.Discard()
+	if err := Run(t.Context(), config); !errors.As(err, &refused) {
+		t.Errorf("RunLearner --exit-when-done: %v", err)
+	}
+	config.HTTP, config.ExitWhenDone = nil, false
+	if err := Run(t.Context(), config); !errors.As(err, &refused) {
+		t.Errorf("RunLearner without a page: %v", err)
+	}
+}

@@ -1,0 +1,59 @@
+package quickstart
+
+import (
+	"github.com/panlearn/panlearn/internal/run/runtest"
+
+	"bytes"
+	"encoding/json"
+	"testing"
+
+	"github.com/panlearn/panlearn/internal/model"
+	"github.com/panlearn/panlearn/learner/planning"
+)
+
+// TestInteractiveRuns: PGD from the task file to the model over the embedded broker. The same users answer every round and
+// are counted once, the ledger charges what all rounds cost them together, and the same seed makes the same model.
+func TestInteractiveRuns(t *testing.T) {
+	job := runtest.Job(t, runtest.Small(t, "schedule.algorithm="+planning.MethodPGD, "schedule.interactive=true", "schedule.rounds.max=4"))
+	phase := job.Plan.Phases[0]
+	if len(job.Plan.Phases) != 1 || phase.Rounds != 4 || phase.RoundsPerUser != 4 || phase.Cohort != job.Plan.Users {
+		t.Fatalf("%d phases, %d rounds, %d of one user, cohort %d of %d", len(job.Plan.Phases), phase.Rounds, phase.RoundsPerUser, phase.Cohort, job.Plan.Users)
+	}
+	release := phase.Privacy.Release()
+	if release.Rounds != 4 {
+		t.Errorf("planned for %d rounds of one user", release.Rounds)
+	}
+	together, err := release.Epsilon(phase.Privacy.Delta)
+	if err != nil {
+		t.Fatal(err)
+	}
+	release.Rounds = 1
+	alone, err := release.Epsilon(phase.Privacy.Delta)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var models [][]byte
+	for range 2 {
+		r, err := Run(t.Context(), Config{Job: job, Dir: t.TempDir(), Seed: 3, Seeded: true, Logger: runtest.Discard()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Events != phase.Users || r.Accepted != phase.Users || r.Rounds != 4 || r.ModelVersion != 4 {
+			t.Errorf("%d events, %d accepted, %d rounds, model %d: want %d in 4", r.Events, r.Accepted, r.Rounds, r.ModelVersion, phase.Users)
+		}
+		if r.Epsilon != together.Epsilon || r.Epsilon <= alone.Epsilon || r.Epsilon > job.Problem.Epsilon {
+			t.Errorf("charged epsilon %v; four rounds cost %v, one %v, the budget is %v", r.Epsilon, together.Epsilon, alone.Epsilon, job.Problem.Epsilon)
+		}
+		if p := r.Snapshot.Privacy; p.Epsilon != together.Epsilon || p.Delta != phase.Privacy.Delta || p.Unit != model.Unit(true) || p.Unit == model.Unit(false) || p.Users != phase.Users {
+			t.Errorf("the model says %v; four rounds of one user cost %v", p, together.Epsilon)
+		}
+		weights, err := json.Marshal([]any{r.Snapshot.Weights, r.Snapshot.Intercept})
+		if err != nil {
+			t.Fatal(err)
+		}
+		models = append(models, weights)
+	}
+	if !bytes.Equal(models[0], models[1]) {
+		t.Error("the same seed makes another model")
+	}
+}

@@ -1,0 +1,107 @@
+package runtest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/learner/service"
+	"github.com/panlearn/panlearn/state"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/memory"
+	"github.com/panlearn/panlearn/stream/seal"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// Learned runs a job in memory on batches of zero vectors, which need no users, until the task or the store
+// has enough.
+func Learned(t testing.TB, job run.Job, store state.Store) {
+	t.Helper()
+	broker, err := memory.New(memory.Config{MaxPayload: 8 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := job.Wire()
+	if err != nil {
+		t.Fatal(err)
+	}
+	LearnedOn(t, broker, stream.Task(job.Spec.Name), body, Identity(t), Identity(t), store)
+}
+
+// LearnedOn is the same on any broker, of a task that is begun or goes on.
+func LearnedOn(t testing.TB, broker stream.Records, name stream.Task, body *wire.Task, learner, mixer *seal.Identity, store state.Store) {
+	t.Helper()
+	ctx := t.Context()
+	answer := Stage(func(r stream.Round) {
+		m, err := broker.Get(ctx, name.Round(r))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		var round wire.Round
+		canonical, err := seal.Verify(m.Data, learner.Public(), &round)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		batch, err := mixer.Sign(ZeroBatch(t, &round, stream.HashOf(canonical)))
+		if err == nil {
+			_, err = broker.PutOnce(ctx, name.Batch(r), batch)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	s, err := service.New(service.Config{Task: name, Records: broker, Store: store, Identity: learner, StageKey: mixer.Public(),
+		Prepare: func() (*wire.Task, error) { return body, nil }, Build: run.BuildAlgorithm, Observer: answer})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Run(ctx); err != nil && !errors.Is(err, ErrEnough) {
+		t.Fatal(err)
+	}
+}
+
+// A Stage is one as an observer of the learner: it answers a round when it is announced.
+type Stage func(round stream.Round)
+
+func (s Stage) Resumed(service.Progress)  {}
+func (s Stage) Announced(round, _ uint64) { s(stream.Round(round)) }
+func (s Stage) Applied(service.Applied)   {}
+
+// ZeroBatch is what a full cohort of zero gradients gives, the noise at its mean but for a little of it.
+func ZeroBatch(t testing.TB, r *wire.Round, hash stream.Hash) *wire.Batch {
+	t.Helper()
+	params, err := manifest.Params(r.Mechanism)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trials := r.Cohort * uint64(params.Trials)
+	totals := make([]uint64, params.Dim)
+	for i := range totals {
+		totals[i] = r.Cohort*uint64(params.Levels)/2 + trials/2 + uint64(i)*r.Cohort/20
+	}
+	return &wire.Batch{Version: stream.Version, TaskHash: r.TaskHash, Round: r.Round, Attempt: 1, Users: r.Cohort,
+		NoiseTrials: trials, Totals: totals, Cutoff: r.Cohort, ManifestHash: bytes.Clone(hash[:]),
+		Rejects: []*wire.Reject{{Reason: "range", Count: 1}}}
+}
+
+// ErrEnough is why a store that is told to ends a task.
+var ErrEnough = errors.New("enough rounds are committed")
+
+// UpTo refuses the commits after a round.
+type UpTo struct {
+	state.Store
+	Round uint64
+}
+
+// Commit implements state.Store.
+func (s UpTo) Commit(ctx context.Context, next state.Checkpoint, entries []state.Entry) error {
+	if next.Cursor.Round > s.Round {
+		return ErrEnough
+	}
+	return s.Store.Commit(ctx, next, entries)
+}

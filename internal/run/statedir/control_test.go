@@ -1,0 +1,230 @@
+package statedir
+
+import (
+	"github.com/panlearn/panlearn/internal/run/runtest"
+	"github.com/panlearn/panlearn/learner/service"
+
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/panlearn/panlearn/internal/obs"
+	"github.com/panlearn/panlearn/state"
+	"github.com/panlearn/panlearn/state/pebblestore"
+)
+
+// held is a state folder that is open and serves its control socket, as `learner run` does.
+func held(t *testing.T, dir string, fill func(state.Store)) {
+	t.Helper()
+	store, err := pebblestore.Open(dir, pebblestore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fill(store)
+	listener, remove, err := ListenControl(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- obs.Serve(ctx, listener, Handler(store)) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		remove()
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+		for _, name := range []string{socketName, addressFile} {
+			if _, err := os.Lstat(filepath.Join(dir, name)); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("%s is left behind: %v", name, err)
+			}
+		}
+	})
+}
+
+// TestAskWhileHeld: a folder that a process holds answers over its socket what it answers at rest, from any working
+// folder, also where its path is too long for a socket.
+func TestAskWhileHeld(t *testing.T) {
+	job := runtest.Job(t, runtest.Small(t))
+	for _, name := range []string{"state", strings.Repeat("long", 30)} {
+		t.Run(name[:5], func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), name)
+			t.Setenv("TMPDIR", t.TempDir())
+			answers := map[Question]string{}
+			t.Run("held", func(t *testing.T) {
+				held(t, dir, func(s state.Store) { runtest.Learned(t, job, s) })
+				socket, ok := elsewhere(dir)
+				if ok != (len(name) > maxSocketPath) {
+					t.Errorf("the socket is at %q", socket)
+				}
+				if !ok {
+					socket = filepath.Join(dir, socketName)
+				}
+				if info, err := os.Stat(socket); err != nil || info.Mode().Perm() != 0o600 || info.Mode().Type() != os.ModeSocket {
+					t.Errorf("the socket: %v, %v, want mode 0600", info, err)
+				}
+				for _, q := range []Question{AskSnapshot, AskStatus, AskLedger} {
+					doc, err := Ask(t.Context(), Where{StateDir: dir}, q)
+					if err != nil {
+						t.Fatal(err)
+					}
+					answers[q] = strings.TrimSpace(string(doc))
+				}
+				t.Chdir(filepath.Dir(dir))
+				if doc, err := Ask(t.Context(), Where{StateDir: name}, AskStatus); err != nil || strings.TrimSpace(string(doc)) != answers[AskStatus] {
+					t.Errorf("by a relative path: %v", err)
+				}
+			})
+			for q, want := range answers {
+				doc, err := Ask(t.Context(), Where{StateDir: dir}, q)
+				if err != nil || string(doc) != want && q != AskSnapshot {
+					t.Errorf("%s at rest: %v, the same document: %t", q, err, string(doc) == want)
+				}
+			}
+		})
+	}
+}
+
+// TestStaleSocket: what a process that was killed left behind is in nobody's way.
+func TestStaleSocket(t *testing.T) {
+	dir := t.TempDir()
+	temporary := t.TempDir()
+	private := filepath.Join(temporary, privatePrefix+"123")
+	for _, f := range []string{filepath.Join(dir, socketName), filepath.Join(private, socketName)} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(f), 0o700), os.WriteFile(f, nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, addressFile), []byte(filepath.Join(private, socketName)+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	held(t, dir, func(state.Store) {})
+	if left, err := os.ReadDir(temporary); err != nil || len(left) != 0 {
+		t.Errorf("%v is left in the temporary folder, %v", left, err)
+	}
+	if _, err := Ask(t.Context(), Where{StateDir: dir}, AskStatus); !errors.Is(err, state.ErrEmpty) {
+		t.Errorf("a learner that has begun nothing: %v, want ErrEmpty", err)
+	}
+}
+
+// TestAddressOfAStranger: an address file that names something else removes nothing.
+func TestAddressOfAStranger(t *testing.T) {
+	dir, victim := t.TempDir(), filepath.Join(t.TempDir(), "victim")
+	if err := errors.Join(os.WriteFile(victim, nil, 0o600), os.WriteFile(filepath.Join(dir, addressFile), []byte(victim), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	held(t, dir, func(state.Store) {})
+	if _, err := os.Stat(victim); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAskWithoutState: a folder with nothing in it, and one that is not there, are errors, and stay as they are.
+func TestAskWithoutState(t *testing.T) {
+	empty := t.TempDir()
+	missing := filepath.Join(empty, "missing")
+	for _, dir := range []string{empty, missing} {
+		if _, err := Ask(t.Context(), Where{StateDir: dir}, AskStatus); !errors.Is(err, state.ErrEmpty) || !strings.Contains(err.Error(), dir) {
+			t.Errorf("%s: %v, want ErrEmpty", dir, err)
+		}
+	}
+	if left, err := os.ReadDir(empty); err != nil || len(left) != 0 {
+		t.Errorf("asking has made %v, %v", left, err)
+	}
+}
+
+// TestAskHeldWithoutSocket says so, and does not wait beyond its context.
+func TestAskHeldWithoutSocket(t *testing.T) {
+	dir := t.TempDir()
+	store, err := pebblestore.Open(dir, pebblestore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	runtest.Learned(t, runtest.Job(t, runtest.Small(t)), store)
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if _, err := Ask(ctx, Where{StateDir: dir}, AskStatus); !errors.Is(err, state.ErrLocked) || !strings.Contains(err.Error(), "control socket") {
+		t.Errorf("%v, want ErrLocked", err)
+	}
+}
+
+func TestAskHTTP(t *testing.T) {
+	store, _ := ended(t, runtest.Small(t))
+	server := httptest.NewServer(Handler(store))
+	defer server.Close()
+	doc, err := Ask(t.Context(), Where{URL: server.URL + "/"}, AskStatus)
+	if err != nil || !strings.Contains(string(doc), `"epsilon_spent"`) {
+		t.Errorf("%s, %v", doc, err)
+	}
+	if _, err := Ask(t.Context(), Where{URL: server.URL}, "weather"); err == nil || !strings.Contains(err.Error(), "404") {
+		t.Errorf("an unknown question: %v", err)
+	}
+	server.Close()
+	if _, err := Ask(t.Context(), Where{URL: server.URL}, AskStatus); err == nil {
+		t.Error("nobody answers, and no error")
+	}
+	if _, err := Ask(t.Context(), Where{URL: "http://%"}, AskStatus); err == nil {
+		t.Error("no URL, and no error")
+	}
+}
+
+// A learner that starts while a command looks at its folder waits for it, and gives up with its context.
+func TestStartWhileSomebodyLooks(t *testing.T) {
+	dir := t.TempDir()
+	open := func() (*pebblestore.Store, error) { return pebblestore.Open(dir, pebblestore.Options{}) }
+	reader, err := open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	if _, err := untilFree(stopped, open); !errors.Is(err, state.ErrLocked) {
+		t.Errorf("%v, want ErrLocked", err)
+	}
+	tried, closed := 0, make(chan error, 1)
+	store, err := untilFree(t.Context(), func() (*pebblestore.Store, error) {
+		if tried++; tried == 2 {
+			closed <- reader.Close()
+		}
+		return open()
+	})
+	if err != nil || tried != 2 || <-closed != nil {
+		t.Fatalf("%v after %d tries", err, tried)
+	}
+	if err := store.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestControlFinishes: the control socket takes the request, the HTTP port does not, and before the first commit neither does.
+func TestControlFinishes(t *testing.T) {
+	store, _ := ended(t, runtest.Small(t))
+	post := func(h http.Handler, method string) int {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(method, "/v1/finish?now", nil))
+		return w.Code
+	}
+	for what, test := range map[string]struct {
+		handler http.Handler
+		method  string
+		want    int
+	}{
+		"control":       {ControlHandler(store, service.NewFinisher()), http.MethodPost, http.StatusAccepted},
+		"control, read": {ControlHandler(store, service.NewFinisher()), http.MethodGet, http.StatusNotFound},
+		"empty":         {ControlHandler(state.NewMemory(), service.NewFinisher()), http.MethodPost, http.StatusServiceUnavailable},
+		"the HTTP port": {Handler(store), http.MethodPost, http.StatusNotFound},
+	} {
+		if got := post(test.handler, test.method); got != test.want {
+			t.Errorf("%s: %d, want %d", what, got, test.want)
+		}
+	}
+}

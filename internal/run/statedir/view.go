@@ -1,0 +1,262 @@
+// Package statedir looks at a learner's state folder: what is committed there as model, status and ledger, also while a learner holds the
+// folder, whom it then asks over the control socket. Everything it says is released and public, and it changes nothing.
+package statedir
+
+import (
+	"github.com/panlearn/panlearn/internal/run"
+
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/panlearn/panlearn/internal/model"
+	"github.com/panlearn/panlearn/learner"
+	"github.com/panlearn/panlearn/learner/method"
+	"github.com/panlearn/panlearn/learner/service"
+	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/randomizer/accounting"
+	"github.com/panlearn/panlearn/state"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// A View is a consistent look at committed state.
+type View struct {
+	Checkpoint state.Checkpoint
+	Ledger     *state.Ledger
+	Task       *wire.Task
+	Spec       *task.Spec
+	Algorithm  learner.Algorithm
+}
+
+// Look reads what is committed. It reads checkpoint and ledger until they belong together, so it may run beside the
+// learner.
+func Look(ctx context.Context, store state.Store) (View, error) {
+	for {
+		at, err := store.Load(ctx)
+		if err != nil {
+			return View{}, err
+		}
+		ledger, err := state.ReadLedger(store.Ledger(ctx))
+		if err != nil {
+			return View{}, err
+		}
+		if ledger.Head() != at.Ledger {
+			if err := ctx.Err(); err != nil {
+				return View{}, err
+			}
+			continue // a commit came between the two reads
+		}
+		return Of(at, ledger)
+	}
+}
+
+// Of returns the view of a checkpoint and the ledger that belongs to it.
+func Of(at state.Checkpoint, ledger *state.Ledger) (View, error) {
+	signed := &wire.Signed{}
+	if err := stream.Unmarshal(at.Task, signed); err != nil {
+		return View{}, fmt.Errorf("stored task: %w", err)
+	}
+	if stream.HashOf(signed.Body) != stream.Hash(at.Cursor.TaskHash) {
+		return View{}, fmt.Errorf("stored task: its hash is not the %v of the cursor: the state folder is damaged", at.Cursor.TaskHash)
+	}
+	body := &wire.Task{}
+	if err := stream.Unmarshal(signed.Body, body); err != nil {
+		return View{}, fmt.Errorf("stored task: %w", err)
+	}
+	spec, err := task.ParseCanonical(body.Declaration)
+	if err != nil {
+		return View{}, fmt.Errorf("stored task: declaration: %w", err)
+	}
+	alg, err := run.BuildAlgorithm(body)
+	if err != nil {
+		return View{}, err
+	}
+	if err := alg.UnmarshalBinary(at.Algorithm); err != nil {
+		return View{}, fmt.Errorf("stored optimizer state: %w", err)
+	}
+	return View{Checkpoint: at, Ledger: ledger, Task: body, Spec: spec, Algorithm: alg}, nil
+}
+
+// Snapshot is the model that may be released now.
+func (v View) Snapshot() (model.Snapshot, error) {
+	spec, declaration, err := v.scaled()
+	if err != nil {
+		return model.Snapshot{}, err
+	}
+	features, err := spec.Compile()
+	if err != nil {
+		return model.Snapshot{}, err
+	}
+	status, err := v.Status()
+	if err != nil {
+		return model.Snapshot{}, err
+	}
+	trust, err := manifest.Trust(v.Task.Plan.Trust)
+	if err != nil {
+		return model.Snapshot{}, err
+	}
+	honest, err := accounting.ParseFraction(v.Task.Plan.HonestFraction)
+	if err != nil {
+		return model.Snapshot{}, fmt.Errorf("stored plan: honest fraction: %w", err)
+	}
+	var plan learner.Plan
+	if err := json.Unmarshal(v.Task.Plan.Optimizer, &plan); err != nil {
+		return model.Snapshot{}, fmt.Errorf("stored plan: %w", err)
+	}
+	s := model.Snapshot{
+		FormatVersion: model.Version, Task: v.Task.Name, Round: status.Round, ModelVersion: status.Steps, Ended: status.Ended, Loss: v.Spec.Model.Loss,
+		Features: features.Coordinates(), Classes: features.Classes(), Probabilities: model.ProbabilitiesOf(v.Spec, plan.Clips),
+		Privacy: model.Statement{Trust: trust.String(), Unit: model.Unit(interactive(plan)), Epsilon: status.EpsilonSpent, Delta: status.DeltaSpent,
+			HonestFraction: honest, Users: status.Users},
+		TaskHash: v.Checkpoint.Cursor.TaskHash, Declaration: declaration,
+	}
+	for theta := range slices.Chunk(v.Algorithm.Model(), features.Dim()) {
+		weights, intercept, err := features.Undo(theta)
+		if err != nil {
+			return model.Snapshot{}, fmt.Errorf("weights in the units of the data: %w", err)
+		}
+		s.Weights, s.Intercept = append(s.Weights, weights), append(s.Intercept, intercept)
+	}
+	return s, s.CheckFinite()
+}
+
+// scaled is the declaration that the model is for: the task's, with the scales that the task estimated in place of asking for them.
+func (v View) scaled() (*task.Spec, []byte, error) {
+	if v.Spec.Preconditioner() == nil {
+		return v.Spec, v.Task.Declaration, nil
+	}
+	spec, err := v.Spec.Scaled(learner.ScalesOf(v.Algorithm))
+	if err != nil {
+		return nil, nil, fmt.Errorf("the scales of the model: %w", err)
+	}
+	declaration, err := spec.Canonical()
+	return spec, declaration, err
+}
+
+// interactive reports whether a user answers more than one round.
+func interactive(p learner.Plan) bool {
+	return slices.ContainsFunc(p.Phases, func(f learner.Phase) bool { return f.RoundsPerUser > 1 })
+}
+
+// A Status says how far a task is and what it has spent.
+type Status struct {
+	Task          string          `json:"task"`
+	Round         uint64          `json:"round"`  // last committed
+	Rounds        uint64          `json:"rounds"` // planned, not counting void ones; 0 for a task without end
+	Steps         uint64          `json:"steps"`  // rounds that were not void
+	Users         uint64          `json:"users"`  // counted so far
+	EpsilonSpent  float64         `json:"epsilon_spent"`
+	DeltaSpent    float64         `json:"delta_spent"`
+	EpsilonBudget float64         `json:"epsilon_budget"`
+	Ended         bool            `json:"ended"`
+	EndReason     string          `json:"end_reason,omitempty"` // as the signed End has it
+	LastBatch     json.RawMessage `json:"last_batch"`           // null before the first
+	// Validation is what progressive validation says; null where it is off, or before the first round with scores.
+	Validation *method.Validation `json:"validation"`
+	Adversaries
+}
+
+// Status sums up a view.
+func (v View) Status() (Status, error) {
+	spent, err := v.Ledger.Spent(nil)
+	if err != nil {
+		return Status{}, err
+	}
+	s := Status{Task: v.Task.Name, Round: v.Checkpoint.Cursor.Round, Rounds: service.Planned(v.Task.Plan), EpsilonSpent: spent.Epsilon,
+		DeltaSpent: spent.Delta, EpsilonBudget: v.Task.Plan.EpsilonBudget, Ended: v.Checkpoint.Ended(), LastBatch: v.Checkpoint.LastBatch, Validation: learner.ValidationOf(v.Algorithm)}
+	if s.Adversaries, err = v.adversaries(spent.Epsilon); err != nil {
+		return Status{}, err
+	}
+	if len(s.LastBatch) == 0 {
+		s.LastBatch = json.RawMessage("null")
+	}
+	if s.EndReason, err = v.endReason(); err != nil {
+		return Status{}, err
+	}
+	s.Steps, s.Users = service.Tally(v.Task.Plan, v.Ledger.Rounds())
+	return s, nil
+}
+
+// endReason is why the task ended, empty while it goes on.
+func (v View) endReason() (string, error) {
+	if !v.Checkpoint.Ended() {
+		return "", nil
+	}
+	signed, end := &wire.Signed{}, &wire.End{}
+	if err := stream.Unmarshal(v.Checkpoint.End, signed); err != nil {
+		return "", fmt.Errorf("stored end: %w", err)
+	}
+	if err := stream.Unmarshal(signed.Body, end); err != nil {
+		return "", fmt.Errorf("stored end: %w", err)
+	}
+	return end.Reason, nil
+}
+
+// A LedgerReport is the privacy ledger for people and scripts.
+type LedgerReport struct {
+	// Entries has one line a round, the one that counts: what its batch cost (spent, or void), or, while the round is
+	// open, its reservation.
+	Entries []LedgerEntry `json:"entries"`
+	// Chain is the whole append-only ledger, reservations and what settled them.
+	Chain   []LedgerEntry `json:"chain"`
+	Epsilon float64       `json:"epsilon"` // for the user who is charged most
+	Delta   float64       `json:"delta"`
+	// RoundsPerUser is how many rounds one user answers at most. Each round of an interactive phase is charged with what
+	// all rounds of the phase cost one user together, so the largest charge is the sum and nothing is added up.
+	RoundsPerUser uint32 `json:"rounds_per_user"`
+	Intact        bool   `json:"intact"` // the hash chain was verified
+	Ended         bool   `json:"ended"`
+	EndReason     string `json:"end_reason,omitempty"`
+	Adversaries
+}
+
+// A LedgerEntry is one line of the ledger.
+type LedgerEntry struct {
+	Sequence    uint64     `json:"sequence"`
+	Kind        string     `json:"kind"`
+	Round       uint64     `json:"round"`
+	Attempt     uint64     `json:"attempt"`
+	Users       uint64     `json:"users"`
+	NoiseTrials uint64     `json:"noise_trials"`
+	Epsilon     float64    `json:"epsilon"`
+	Delta       float64    `json:"delta"`
+	Previous    state.Hash `json:"previous"`
+	Hash        state.Hash `json:"hash"`
+}
+
+// LedgerReport lists the ledger of a view; reading the view verified its chain.
+func (v View) LedgerReport() (LedgerReport, error) {
+	spent, err := v.Ledger.Spent(nil)
+	if err != nil {
+		return LedgerReport{}, err
+	}
+	out := LedgerReport{Entries: []LedgerEntry{}, Chain: []LedgerEntry{}, Epsilon: spent.Epsilon, Delta: spent.Delta, Intact: true,
+		Ended: v.Checkpoint.Ended()}
+	if out.EndReason, err = v.endReason(); err != nil {
+		return LedgerReport{}, err
+	}
+	if out.Adversaries, err = v.adversaries(spent.Epsilon); err != nil {
+		return LedgerReport{}, err
+	}
+	for _, f := range v.Task.Plan.Phases {
+		out.RoundsPerUser = max(out.RoundsPerUser, f.RoundsPerUser)
+	}
+	for e, err := range v.Ledger.Entries() {
+		if err != nil {
+			return LedgerReport{}, err
+		}
+		out.Chain = append(out.Chain, ledgerEntry(e))
+	}
+	for _, e := range v.Ledger.Charged() {
+		out.Entries = append(out.Entries, ledgerEntry(e))
+	}
+	return out, nil
+}
+
+func ledgerEntry(e state.Entry) LedgerEntry {
+	return LedgerEntry{Sequence: e.Sequence, Kind: e.Kind.String(), Round: e.Round, Attempt: e.Attempt, Users: e.Users,
+		NoiseTrials: e.NoiseTrials, Epsilon: e.Epsilon, Delta: e.Delta, Previous: e.Previous, Hash: e.Hash}
+}
