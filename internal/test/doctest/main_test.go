@@ -16,21 +16,12 @@ import (
 // programs are what the pages' commands run.
 var programs *procs.Programs
 
-type builder struct{ m *testing.M }
+// A builder builds them before the tests run.
+type builder struct{ *testing.M }
 
-func TestMain(m *testing.M) {
-	testscript.Main(builder{m}, map[string]func(){"waitport": waitPort})
-}
+func (b builder) Run() int { return procs.Main(b.M, &programs) }
 
-func (b builder) Run() int {
-	var err error
-	if programs, err = procs.Build(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer programs.Remove()
-	return b.m.Run()
-}
+func TestMain(m *testing.M) { testscript.Main(builder{m}, map[string]func(){"waitport": waitPort}) }
 
 // waitPort is a command of the pages' shell: it waits until something listens on a port of this machine.
 func waitPort() {

@@ -1,96 +1,61 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
-	"strconv"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/internal/test/procs"
 )
 
-// A builder builds the commands before the tests run.
-type builder struct{ m *testing.M }
+// programs are what the scripts run.
+var programs *procs.Programs
+
+// A builder builds them before the tests run.
+type builder struct{ *testing.M }
+
+func (b builder) Run() int { return procs.Main(path{b.M}, &programs) }
+
+// path puts the programs where scripts find them.
+type path struct{ *testing.M }
+
+func (p path) Run() int {
+	if err := os.Setenv("PATH", filepath.Dir(programs.Learner)+string(filepath.ListSeparator)+os.Getenv("PATH")); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return p.M.Run()
+}
 
 func TestMain(m *testing.M) { testscript.Main(builder{m}, map[string]func(){"natsd": natsd}) }
 
-func (b builder) Run() int {
-	dir, err := os.MkdirTemp("", "panlearn-e2e-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	build := exec.Command("go", "build", "-o", dir+string(filepath.Separator), "../../../cmd/...")
-	build.Stderr = os.Stderr
-	if err := build.Run(); err != nil {
-		fmt.Fprintln(os.Stderr, "build the commands:", err)
-		return 1
-	}
-	if err := os.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH")); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return b.m.Run()
-}
-
-// natsd is a broker of its own process: natsd ADDR DIR [CONFIG], without a configuration one that takes anybody.
+// natsd becomes a nats-server: natsd ADDR DIR [CONFIG], without a configuration one that takes anybody.
 func natsd() {
-	stopped := make(chan os.Signal, 1)
-	signal.Notify(stopped, os.Interrupt, syscall.SIGTERM)
 	if len(os.Args) != 3 && len(os.Args) != 4 {
 		fmt.Fprintln(os.Stderr, "usage: natsd ADDR DIR [CONFIG]")
 		os.Exit(2)
 	}
-	if len(os.Args) == 4 {
-		if err := configured(os.Args[1], os.Args[2], os.Args[3], stopped); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
+	program, err := exec.LookPath("nats-server")
+	host, port, bad := net.SplitHostPort(os.Args[1])
+	if err = errors.Join(err, bad); err == nil {
+		args := []string{"nats-server", "-a", host, "-p", port, "-js"}
+		if len(os.Args) == 4 {
+			args = append(args, "-c", os.Args[3])
+		} else {
+			args = append(args, "-sd", os.Args[2])
 		}
-		return
+		err = syscall.Exec(program, args, os.Environ())
 	}
-	server, err := natsjs.StartEmbedded(natsjs.EmbeddedConfig{Listen: os.Args[1], StoreDir: os.Args[2]})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	<-stopped
-	server.Shutdown()
-}
-
-// configured is a broker with a configuration file, but for where it listens and keeps its files.
-func configured(address, dir, config string, stopped <-chan os.Signal) error {
-	o, err := server.ProcessConfigFile(config)
-	if err != nil {
-		return err
-	}
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return err
-	}
-	if o.Port, err = strconv.Atoi(port); err != nil {
-		return err
-	}
-	o.Host, o.StoreDir, o.NoSigs = host, dir, true
-	s, err := server.NewServer(o)
-	if err != nil {
-		return err
-	}
-	s.ConfigureLogger()
-	s.Start()
-	<-stopped
-	s.Shutdown()
-	s.WaitForShutdown()
-	return nil
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(1)
 }
 
 // scriptTime bounds one script; a run of a task takes a few seconds of it.

@@ -15,7 +15,7 @@ import (
 func dataDir() (string, bool) {
 	dir := os.Getenv("PANLEARN_DATA")
 	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared", "data")
+		dir = filepath.Join("..", "..", "..", "..", "shared", "data")
 	}
 	dir, err := filepath.Abs(dir)
 	if err != nil {

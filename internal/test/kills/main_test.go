@@ -2,11 +2,8 @@ package kills
 
 import (
 	"flag"
-	"fmt"
 	"os"
 	"testing"
-
-	"go.uber.org/goleak"
 
 	"github.com/panlearn/panlearn/internal/test/procs"
 )
@@ -18,20 +15,5 @@ var programs *procs.Programs
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	os.Exit(withPrograms(m))
-}
-
-func withPrograms(m *testing.M) int {
-	var err error
-	if programs, err = procs.Build(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer programs.Remove()
-	code := m.Run()
-	if err := goleak.Find(); err != nil && code == 0 {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return code
+	os.Exit(procs.Main(m, &programs))
 }

@@ -17,9 +17,8 @@ type Programs struct {
 	dir     string
 }
 
-// Build compiles the commands of this module and the nats-server of its go.mod into a folder of its own. Flags go to
-// the compiler: "-race" for the detector. The caller owes Remove.
-func Build(flags ...string) (*Programs, error) {
+// Build compiles the commands of this module and the nats-server of its go.mod into a folder of its own. The caller owes Remove.
+func Build() (*Programs, error) {
 	dir, err := os.MkdirTemp("", "panlearn-procs-")
 	if err != nil {
 		return nil, fmt.Errorf("build the programs: %w", err)
@@ -27,13 +26,39 @@ func Build(flags ...string) (*Programs, error) {
 	p := &Programs{
 		Learner: filepath.Join(dir, "learner"), Ingest: filepath.Join(dir, "ingest"), Server: filepath.Join(dir, "nats-server"), dir: dir,
 	}
-	args := append([]string{"build", "-o", dir + string(filepath.Separator)}, flags...)
-	args = append(args, "github.com/panlearn/panlearn/cmd/learner", "github.com/panlearn/panlearn/cmd/ingest",
-		"github.com/nats-io/nats-server/v2")
-	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
-		return nil, errors.Join(fmt.Errorf("build the programs: %w: %s", err, out), p.Remove())
+	commands := []string{"github.com/panlearn/panlearn/cmd/learner", "github.com/panlearn/panlearn/cmd/ingest"}
+	if err := errors.Join(sources(commands...), p.link(append(commands, "github.com/nats-io/nats-server/v2")...)); err != nil {
+		return nil, errors.Join(fmt.Errorf("build the programs: %w", err), p.Remove())
 	}
 	return p, nil
+}
+
+// link puts executables into the folder. `go run` keeps what it links in the build cache, where `go build` links each time.
+func (p *Programs) link(packages ...string) error {
+	for _, one := range packages {
+		cmd := exec.Command("go", "run", "-exec", `sh -c 'cp "$0" "$DIR"'`, one)
+		cmd.Env = append(os.Environ(), "DIR="+p.dir)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("%s: %w: %s", one, err, out)
+		}
+	}
+	return nil
+}
+
+// sources looks into the folders of this module that the commands are made of. The go command remembers what a test looked at: once a
+// file there changes, results of before do not stand in for a new run.
+func sources(packages ...string) error {
+	list := exec.Command("go", append([]string{"list", "-deps", "-f", "{{with .Module}}{{if .Main}}{{$.Dir}}{{end}}{{end}}"}, packages...)...)
+	out, err := list.Output()
+	if err != nil {
+		return fmt.Errorf("list the sources: %w", err)
+	}
+	for dir := range strings.FieldsSeq(string(out)) {
+		if _, err := os.ReadDir(dir); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Remove deletes the executables.

@@ -5,13 +5,7 @@
 //
 //	var programs *procs.Programs
 //
-//	func TestMain(m *testing.M) {
-//		var err error
-//		if programs, err = procs.Build(); err != nil { ... }
-//		code := m.Run()
-//		programs.Remove()
-//		os.Exit(code)
-//	}
+//	func TestMain(m *testing.M) { os.Exit(procs.Main(m, &programs)) }
 //
 //	func TestNodeLost(t *testing.T) {
 //		c := procs.StartCluster(t, programs, procs.ServerOptions{})  // three nodes, JetStream, healthy
