@@ -51,21 +51,6 @@ func (c *chain) follow(e Entry) error {
 	return nil
 }
 
-// Verify reads a whole ledger from its first entry, in constant memory, and returns its head. It answers the
-// first violation: a changed or missing entry, a round settled without a reservation or twice, another task.
-func Verify(entries iter.Seq2[Entry, error]) (Head, error) {
-	var c chain
-	for e, err := range entries {
-		if err != nil {
-			return Head{}, err
-		}
-		if err := c.follow(e); err != nil {
-			return Head{}, err
-		}
-	}
-	return c.head, nil
-}
-
 // VerifyLedger reads the whole ledger and refuses it if its chain is broken or is not the one that c names: cut
 // short, longer, of another task, or without the reservation of the announced round.
 func (c Checkpoint) VerifyLedger(entries iter.Seq2[Entry, error]) error {

@@ -6,39 +6,26 @@ import (
 	"fmt"
 )
 
-// CheckpointVersion is the version of the checkpoint encoding that this build writes. It reads every version that
-// checkpointReader knows.
-const CheckpointVersion = 1
-
 const (
-	checkpointMagic  = "PLCK"
-	checkpointHeader = 4 + 2 + 32 + 8 + 32 + 8 + 8 + 32
+	checkpointVersion = 1
+	checkpointMagic   = "PLCK"
+	checkpointHeader  = 4 + 2 + 32 + 8 + 32 + 8 + 8 + 32
 )
 
-// A VersionError refuses bytes of a format that this build does not know.
+// A VersionError refuses bytes of another format version than the one that this build reads and writes.
 type VersionError struct {
 	What      string // "state folder", "checkpoint" or "ledger entry"
-	Got, Want uint16 // Want is the newest version that this build reads
+	Got, Want uint16
 	By        string // build that wrote it; empty: not known
 }
 
 func (e *VersionError) Error() string {
 	which := "the build that wrote it"
 	if e.By != "" {
-		which = "build " + e.By + ", which wrote it,"
+		which = "build " + e.By + ", which wrote it"
 	}
-	return fmt.Sprintf("%s has format version %d, this build reads versions up to %d: use %s or a newer one; docs/operations.md, Upgrades, has the way back",
+	return fmt.Sprintf("%s has format version %d, this build reads version %d: use %s; docs/operations.md, Upgrades, has the way back",
 		e.What, e.Got, e.Want, which)
-}
-
-// checkpointReader answers what reads a version: the bytes before the check sum, which was compared, to a checkpoint. A
-// reader stays for as long as there may be a folder of its version; it fills in what its version did not have.
-func checkpointReader(version uint16) func(body []byte) (Checkpoint, error) {
-	switch version {
-	case 1:
-		return readCheckpoint1
-	}
-	return nil
 }
 
 // AppendBinary appends the canonical encoding of c. Integers are big-endian:
@@ -62,7 +49,7 @@ func (c Checkpoint) AppendBinary(b []byte) ([]byte, error) {
 	}
 	start := len(b)
 	b = append(b, checkpointMagic...)
-	b = binary.BigEndian.AppendUint16(b, CheckpointVersion)
+	b = binary.BigEndian.AppendUint16(b, checkpointVersion)
 	b = append(b, c.Cursor.TaskHash[:]...)
 	b = binary.BigEndian.AppendUint64(b, c.Cursor.Round)
 	b = append(b, c.Cursor.BatchHash[:]...)
@@ -86,17 +73,15 @@ func (c Checkpoint) MarshalBinary() ([]byte, error) {
 	return c.AppendBinary(make([]byte, 0, n))
 }
 
-// UnmarshalBinary reads the encoding of AppendBinary and those of older versions, and copies what it keeps. Bytes of the present
-// version that it accepts encode back to themselves; everything else is an error and leaves c as it was.
+// UnmarshalBinary reads the encoding of AppendBinary and copies what it keeps. Bytes that it accepts encode back to
+// themselves; everything else is an error, a *[VersionError] for another version, and leaves c as it was.
 func (c *Checkpoint) UnmarshalBinary(data []byte) error {
 	if len(data) < 6 || string(data[:4]) != checkpointMagic {
 		return fmt.Errorf("checkpoint: %d bytes without the mark %q: not a checkpoint or damaged", len(data), checkpointMagic)
 	}
-	// The version is read before the checksum: a later version may end differently.
-	version := binary.BigEndian.Uint16(data[4:])
-	read := checkpointReader(version)
-	if read == nil {
-		return &VersionError{What: "checkpoint", Got: version, Want: CheckpointVersion}
+	// The version is read before the checksum: another version may end differently.
+	if v := binary.BigEndian.Uint16(data[4:]); v != checkpointVersion {
+		return &VersionError{What: "checkpoint", Got: v, Want: checkpointVersion}
 	}
 	if len(data) < 6+sha256.Size {
 		return fmt.Errorf("checkpoint: truncated to %d bytes", len(data))
@@ -105,7 +90,7 @@ func (c *Checkpoint) UnmarshalBinary(data []byte) error {
 	if sum := sha256.Sum256(body); string(sum[:]) != string(data[len(body):]) {
 		return fmt.Errorf("checkpoint: checksum does not match its %d bytes: damaged, restore a backup", len(data))
 	}
-	got, err := read(body)
+	got, err := readCheckpoint(body)
 	if err == nil {
 		err = got.Validate()
 	}
@@ -116,8 +101,8 @@ func (c *Checkpoint) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// readCheckpoint1 reads what AppendBinary describes.
-func readCheckpoint1(body []byte) (Checkpoint, error) {
+// readCheckpoint reads the fields of a body whose version and checksum are right.
+func readCheckpoint(body []byte) (Checkpoint, error) {
 	if len(body) < checkpointHeader {
 		return Checkpoint{}, fmt.Errorf("checkpoint: truncated to %d bytes", len(body))
 	}

@@ -2,6 +2,7 @@ package state
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"testing"
@@ -22,7 +23,7 @@ func sampleEntry() Entry {
 	return e
 }
 
-// Golden encodings: a change here is a new version of the format, and old folders must still be read.
+// Golden encodings: a change here is a new version of the format.
 const (
 	goldenCheckpoint = "504c434b0001" +
 		"0100000000000000000000000000000000000000000000000000000000000000" + "0000000000000003" +
@@ -163,4 +164,24 @@ func TestHashText(t *testing.T) {
 			t.Errorf("%q was accepted", bad)
 		}
 	}
+}
+
+// resummed returns data with the checksum that its other bytes have.
+func resummed(data []byte) []byte {
+	data = bytes.Clone(data)
+	if len(data) < sha256.Size {
+		return data
+	}
+	body := data[:len(data)-sha256.Size]
+	sum := sha256.Sum256(body)
+	return append(body, sum[:]...)
+}
+
+// rehashed returns an encoded entry with the hash that its other bytes have.
+func rehashed(data []byte) []byte {
+	if len(data) != EntryBytes {
+		return data
+	}
+	sum := sha256.Sum256(append([]byte(entryDomain), data[:entryBody]...))
+	return append(bytes.Clone(data[:entryBody]), sum[:]...)
 }

@@ -13,7 +13,7 @@ func history(t *testing.T) (Checkpoint, *Ledger) {
 	must := must(t)
 	l := new(Ledger)
 	for round := uint64(1); round <= 3; round++ {
-		must(l.Reserve(reservation(round, 1), roomy, nil))
+		must(l.Reserve(reservation(round, 1), roomy))
 		if round < 3 {
 			must(l.Spend(batch(round, 0.5)))
 		}
@@ -40,7 +40,7 @@ func step(t *testing.T, void, last bool) (prev, next Checkpoint, entries []Entry
 		next.NextRound, next.End = nil, []byte("end")
 	} else {
 		next.NextRound = []byte("round 4")
-		entries = append(entries, must(l.Reserve(reservation(4, 1), roomy, nil)))
+		entries = append(entries, must(l.Reserve(reservation(4, 1), roomy)))
 	}
 	next.Ledger = l.Head()
 	return prev, next, entries
@@ -82,7 +82,7 @@ func TestNextAccepts(t *testing.T) {
 
 func TestNextStarts(t *testing.T) {
 	l := new(Ledger)
-	first := must(t)(l.Reserve(reservation(1, 1), roomy, nil))
+	first := must(t)(l.Reserve(reservation(1, 1), roomy))
 	start := Checkpoint{Cursor: Cursor{TaskHash: testTask}, Ledger: l.Head(), Algorithm: []byte("a"), Task: []byte("task"), NextRound: []byte("round 1")}
 	if err := Next(Checkpoint{}, start, []Entry{first}); err != nil {
 		t.Errorf("start: %v", err)
@@ -160,7 +160,7 @@ func TestVerifyLedger(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, entries := range map[string][]Entry{
-		"empty": nil, "cut": l.entries[:l.Len()-1], "without its beginning": l.entries[1:],
+		"empty": nil, "cut": l.entries[:len(l.entries)-1], "without its beginning": l.entries[1:],
 	} {
 		if err := c.VerifyLedger(Entries(entries)); err == nil {
 			t.Errorf("ledger %s was accepted", name)

@@ -3,21 +3,48 @@ package state
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"math"
 )
-
-// EntryVersion is the version of the ledger entry encoding that this build writes and reads.
-const EntryVersion = 1
 
 // EntryBytes is the length of an encoded entry.
 const EntryBytes = entryBody + 32
 
 const (
-	entryMagic  = "PLLE"
-	entryBody   = 4 + 2 + 1 + 7*8 + 3*32
-	entryDomain = "panlearn ledger entry v1\x00"
+	entryVersion = 1
+	entryMagic   = "PLLE"
+	entryBody    = 4 + 2 + 1 + 7*8 + 3*32
+	entryDomain  = "panlearn ledger entry v1\x00"
 )
+
+// Hash is a SHA-256 value: of a task, of a signed batch, of a ledger entry. The zero Hash means none.
+type Hash [32]byte
+
+// IsZero reports whether h is the zero Hash, which stands for "none".
+func (h Hash) IsZero() bool { return h == Hash{} }
+
+// String returns h as 64 lower-case hexadecimal digits.
+func (h Hash) String() string { return hex.EncodeToString(h[:]) }
+
+// MarshalText returns what String returns.
+func (h Hash) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
+
+// UnmarshalText reads 64 lower-case hexadecimal digits, and nothing else.
+func (h *Hash) UnmarshalText(text []byte) error {
+	var got Hash
+	if len(text) != 2*len(got) {
+		return fmt.Errorf("hash has %d characters, want %d hexadecimal digits", len(text), 2*len(got))
+	}
+	if _, err := hex.Decode(got[:], text); err != nil {
+		return fmt.Errorf("hash: %w", err)
+	}
+	if got.String() != string(text) {
+		return fmt.Errorf("hash has upper-case digits, want lower case")
+	}
+	*h = got
+	return nil
+}
 
 // EntryKind says what an entry records about its round.
 type EntryKind uint8
@@ -61,6 +88,11 @@ func (c Cost) Validate() error {
 	return nil
 }
 
+// over is the larger of each part of two costs.
+func (c Cost) over(other Cost) Cost {
+	return Cost{Epsilon: max(c.Epsilon, other.Epsilon), Delta: max(c.Delta, other.Delta)}
+}
+
 // String returns "(epsilon, delta)", unrounded: rounded to nearest, an upper bound may be none.
 func (c Cost) String() string { return fmt.Sprintf("(%v, %v)", c.Epsilon, c.Delta) }
 
@@ -89,7 +121,7 @@ func (e Entry) Cost() Cost { return Cost{e.Epsilon, e.Delta} }
 // appendBody appends everything but the hash.
 func (e Entry) appendBody(b []byte) []byte {
 	b = append(b, entryMagic...)
-	b = binary.BigEndian.AppendUint16(b, EntryVersion)
+	b = binary.BigEndian.AppendUint16(b, entryVersion)
 	b = append(b, byte(e.Kind))
 	for _, v := range [...]uint64{e.Sequence, e.Round, e.Attempt, e.Users, e.NoiseTrials,
 		math.Float64bits(e.Epsilon), math.Float64bits(e.Delta)} {
@@ -160,8 +192,8 @@ func (e *Entry) UnmarshalBinary(data []byte) error {
 	if len(data) < 6 || string(data[:4]) != entryMagic {
 		return fmt.Errorf("ledger entry: %d bytes without the mark %q: not an entry or damaged", len(data), entryMagic)
 	}
-	if v := binary.BigEndian.Uint16(data[4:]); v != EntryVersion {
-		return &VersionError{What: "ledger entry", Got: v, Want: EntryVersion}
+	if v := binary.BigEndian.Uint16(data[4:]); v != entryVersion {
+		return &VersionError{What: "ledger entry", Got: v, Want: entryVersion}
 	}
 	if len(data) != EntryBytes {
 		return fmt.Errorf("ledger entry: has %d bytes, want %d", len(data), EntryBytes)

@@ -13,7 +13,7 @@ type Ledger struct {
 	chain   chain
 	entries []Entry
 	charged []Entry // one entry a round: the one that counts, by round - 1
-	worst   Cost    // of all charged rounds but the last, by Parallel
+	worst   Cost    // of all charged rounds but the last
 }
 
 // ReadLedger verifies the entries, from the first on, and returns the ledger that they make.
@@ -37,7 +37,7 @@ func (l *Ledger) Append(e Entry) error {
 	}
 	l.entries = append(l.entries, e)
 	if e.Kind == Reserved {
-		l.worst = l.parallel(nil)
+		l.worst = l.Spent()
 		l.charged = append(l.charged, e)
 	} else {
 		l.charged[len(l.charged)-1] = e
@@ -48,10 +48,7 @@ func (l *Ledger) Append(e Entry) error {
 // Head returns the length and last hash of the ledger, for Checkpoint.Ledger.
 func (l *Ledger) Head() Head { return l.chain.head }
 
-// Len returns the number of entries.
-func (l *Ledger) Len() int { return len(l.entries) }
-
-// Entries yields every entry in order. The error is always nil; it is there so that Verify takes the result.
+// Entries yields every entry in order. The error is always nil; it is there so that ReadLedger takes the result.
 func (l *Ledger) Entries() iter.Seq2[Entry, error] { return Entries(l.entries) }
 
 // Entries yields the given entries, each with a nil error.
@@ -72,35 +69,24 @@ func (l *Ledger) Charged() []Entry { return slices.Clone(l.charged) }
 // Rounds yields what Charged returns, without a copy of all of it. The ledger must not change while it runs.
 func (l *Ledger) Rounds() iter.Seq[Entry] { return slices.Values(l.charged) }
 
-// parallel is Parallel of all charged rounds and a further one, without looking at all of them.
-func (l *Ledger) parallel(further *Entry) Cost {
-	worst := l.worst
-	if n := len(l.charged); n > 0 {
-		worst = worst.over(l.charged[n-1].Cost())
-	}
-	if further != nil {
-		worst = worst.over(further.Cost())
-	}
-	return worst
-}
-
 // Open returns the reservation that is not settled, if there is one.
 func (l *Ledger) Open() (Entry, bool) { return l.chain.last, l.chain.open }
 
-// Spent returns what the whole ledger costs the user who is charged most, composed by compose (nil means
-// [Parallel]). The empty ledger costs nothing.
-func (l *Ledger) Spent(compose Composition) (Cost, error) {
-	if compose == nil {
-		return l.parallel(nil), nil
+// Spent returns what the whole ledger costs the user who is charged most: the largest cost of a round, because an entry
+// holds what its round and all others that the same user answers cost together (Theorem A in docs/theorem-a.md). The
+// empty ledger costs nothing.
+func (l *Ledger) Spent() Cost {
+	if n := len(l.charged); n > 0 {
+		return l.worst.over(l.charged[n-1].Cost())
 	}
-	return composed(compose, l.charged)
+	return l.worst
 }
 
 // Reserve charges the worst case of the next round and returns the entry to commit together with the round's
 // signed bytes. Of e the caller fills in Round, Users (the smallest cohort that may be released), NoiseTrials,
 // Epsilon, Delta and TaskHash. If the ledger with this round would cost more than budget, nothing changes and
 // the error is a [*BudgetError].
-func (l *Ledger) Reserve(e Entry, budget Cost, compose Composition) (Entry, error) {
+func (l *Ledger) Reserve(e Entry, budget Cost) (Entry, error) {
 	if err := budget.Validate(); err != nil {
 		return Entry{}, fmt.Errorf("privacy budget: %w", err)
 	}
@@ -109,16 +95,8 @@ func (l *Ledger) Reserve(e Entry, budget Cost, compose Composition) (Entry, erro
 	if err != nil {
 		return Entry{}, err
 	}
-	before, err := l.Spent(compose)
-	if err != nil {
-		return Entry{}, err
-	}
-	after := l.parallel(&e)
-	if compose != nil {
-		if after, err = composed(compose, append(l.Charged(), e)); err != nil {
-			return Entry{}, err
-		}
-	}
+	before := l.Spent()
+	after := before.over(e.Cost())
 	if after.Epsilon > budget.Epsilon || after.Delta > budget.Delta {
 		return Entry{}, &BudgetError{Round: e.Round, Spent: before, Increment: e.Cost(), Total: after, Budget: budget}
 	}
@@ -160,4 +138,20 @@ func (c *chain) seal(e Entry, kind EntryKind) (Entry, error) {
 	e.Kind, e.Sequence, e.Previous = kind, c.head.Length+1, c.head.Hash
 	e.Hash = e.computeHash()
 	return e, c.follow(e)
+}
+
+// A BudgetError refuses a round that would exceed the privacy budget. Commands exit with code 3 on it.
+type BudgetError struct {
+	Round     uint64 // the refused round
+	Spent     Cost   // what is charged without it
+	Increment Cost   // what the round costs alone
+	Total     Cost   // what would be charged with it
+	Budget    Cost
+}
+
+// Error names the spend so far and the refused increment separately.
+func (e *BudgetError) Error() string {
+	return fmt.Sprintf("privacy budget refuses round %d: spent so far epsilon %v, delta %v; refused increment epsilon %v, delta %v; together epsilon %v, delta %v; budget epsilon %v, delta %v: the task ends here, or plan a new task",
+		e.Round, e.Spent.Epsilon, e.Spent.Delta, e.Increment.Epsilon, e.Increment.Delta,
+		e.Total.Epsilon, e.Total.Delta, e.Budget.Epsilon, e.Budget.Delta)
 }

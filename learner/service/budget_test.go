@@ -107,7 +107,7 @@ func TestBudgetSpentMidway(t *testing.T) {
 		}
 		dear, ledger := start.entries[0], &state.Ledger{}
 		dear.Epsilon *= 2
-		if dear, err = ledger.Reserve(dear, state.Cost{Epsilon: 2 * w.budget, Delta: delta}, nil); err != nil {
+		if dear, err = ledger.Reserve(dear, state.Cost{Epsilon: 2 * w.budget, Delta: delta}); err != nil {
 			t.Fatal(err)
 		}
 		start.next.Ledger = ledger.Head()

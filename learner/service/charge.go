@@ -61,21 +61,18 @@ func (c *core) reserve(ledger *state.Ledger, r *wire.Round) (state.Entry, error)
 	return ledger.Reserve(state.Entry{
 		Round: r.Round, Users: r.Minimum, NoiseTrials: params.NoiseTrials(r.Minimum, r.Cohort),
 		Epsilon: cost.Epsilon, Delta: cost.Delta, TaskHash: state.Hash(c.taskHash),
-	}, budget, nil)
+	}, budget)
 }
 
 // progressOf sums up a committed state.
-func progressOf(task *wire.Task, at state.Checkpoint, ledger *state.Ledger, alg learner.Algorithm) (Progress, error) {
-	spent, err := ledger.Spent(nil)
-	if err != nil {
-		return Progress{}, fmt.Errorf("sum up the ledger: %w", err)
-	}
+func progressOf(task *wire.Task, at state.Checkpoint, ledger *state.Ledger, alg learner.Algorithm) Progress {
+	spent := ledger.Spent()
 	p := Progress{
 		Round: at.Cursor.Round, Rounds: Planned(task.Plan), EpsilonSpent: spent.Epsilon,
 		EpsilonBudget: task.Plan.EpsilonBudget, Delta: spent.Delta, ModelNorm: convex.Norm(alg.Model()), Validation: learner.ValidationOf(alg),
 	}
 	p.Steps, p.Users = Tally(task.Plan, ledger.Rounds())
-	return p, nil
+	return p
 }
 
 // A BatchSummary is what state keeps of the last batch, for people to look at.

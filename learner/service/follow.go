@@ -47,9 +47,8 @@ func (c *core) follow(out *commit, alg learner.Algorithm, finish bool) error {
 		}
 	}
 	out.next.Ledger = out.ledger.Head()
-	progress, err := progressOf(c.task, out.next, out.ledger, alg)
-	out.applied.Progress = progress
-	return err
+	out.applied.Progress = progressOf(c.task, out.next, out.ledger, alg)
+	return nil
 }
 
 // Reasons in End: the last step was taken; the next round would have exceeded the budget; or a Finisher asked for the end,

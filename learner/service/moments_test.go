@@ -69,7 +69,7 @@ func TestVoidMoments(t *testing.T) {
 			t.Errorf("round %d: charged %v, the accountant says %v", r, charged[i].Epsilon, want)
 		}
 	}
-	if spent, err := ledger.Spent(nil); err != nil || spent.Epsilon != w.budget {
+	if spent := ledger.Spent(); spent.Epsilon != w.budget {
 		t.Errorf("spent %v, %v; the costliest round costs %v", spent, err, w.budget)
 	}
 	if steps, _ := Tally(&wire.Plan{Phases: w.phases}, slices.Values(charged)); steps != 4 {

@@ -82,7 +82,7 @@ func TestRoundsOfPhases(t *testing.T) {
 			t.Errorf("round %d: charged %v, the accountant says %v", r, charged[i].Epsilon, want.epsilon)
 		}
 	}
-	if spent, err := ledger.Spent(nil); err != nil || spent.Epsilon != w.budget {
+	if spent := ledger.Spent(); spent.Epsilon != w.budget {
 		t.Errorf("spent %v, %v; four rounds of one user cost %v", spent, err, w.budget)
 	}
 	steps, users := Tally(&wire.Plan{Phases: w.phases}, slices.Values(charged))
@@ -173,7 +173,7 @@ func TestEndlessTask(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if spent, err := ledger.Spent(nil); err != nil || spent.Epsilon != w.budget {
+			if spent := ledger.Spent(); spent.Epsilon != w.budget {
 				t.Errorf("spent %v, %v after %d rounds; one round costs %v", spent, err, at.Cursor.Round, w.budget)
 			}
 			var round wire.Round

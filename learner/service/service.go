@@ -148,10 +148,7 @@ func (s *Service) load(ctx context.Context) (*core, error) {
 	if err != nil {
 		return nil, err
 	}
-	progress, err := progressOf(c.task, at, ledger, alg)
-	if err != nil {
-		return nil, err
-	}
+	progress := progressOf(c.task, at, ledger, alg)
 	s.config.Observer.Resumed(progress)
 	s.config.Logger.Info("task loaded", "task", s.config.Task, "round", progress.Round, "rounds", progress.Rounds,
 		"epsilon_spent", progress.EpsilonSpent)

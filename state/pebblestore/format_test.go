@@ -29,59 +29,35 @@ func filesOf(t *testing.T, dir string) map[string]string {
 	return out
 }
 
-// TestFormat: a new folder says its format, one from before there was the file is of format 1 and says so once it is opened
-// to be written, and a reader changes nothing.
+// TestFormat: a new folder says its format and its first build, which another build of the same format leaves as it is.
 func TestFormat(t *testing.T) {
 	ctx, script, dir := t.Context(), storetest.Script{Rounds: 3}, filepath.Join(t.TempDir(), "state")
-	open := func(o Options) *Store {
-		t.Helper()
-		s, err := Open(dir, o)
+	name, line := filepath.Join(dir, formatName), "panlearn state folder, format 1, written by panlearn "+build()+"\n"
+	for i, says := range []string{line, strings.Replace(line, build(), "v0.0.1", 1)} {
+		if i > 0 {
+			if err := os.WriteFile(name, []byte(says), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s, err := Open(dir, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return s
-	}
-	says := func(want string) {
-		t.Helper()
-		data, err := os.ReadFile(filepath.Join(dir, formatName))
-		if string(data) != want || (err == nil) != (want != "") {
-			t.Errorf("FORMAT says %q, %v, want %q", data, err, want)
+		if err := errors.Join(script.Advance(ctx, s), s.Close(), CheckFormat(dir)); err != nil {
+			t.Fatal(err)
+		}
+		if data, err := os.ReadFile(name); string(data) != says {
+			t.Errorf("FORMAT says %q, %v, want %q", data, err, says)
 		}
 	}
-	line := "panlearn state folder, format 1, written by panlearn " + build() + "\n"
-	s := open(Options{})
-	says(line)
-	if err := errors.Join(script.Advance(ctx, s), s.Close(), os.Remove(filepath.Join(dir, formatName))); err != nil {
-		t.Fatal(err)
+	if err := CheckFormat(filepath.Join(dir, "nothing")); err != nil {
+		t.Errorf("nothing is there: %v", err)
 	}
-	if got, err := ReadFormat(dir); err != nil || got != (FormatRecord{Version: 1}) {
-		t.Errorf("without the file: %+v, %v", got, err)
-	}
-	s = open(Options{ReadOnly: true})
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	says("")
-	s = open(Options{})
-	if n, err := script.Check(ctx, s); err != nil || n != 1 {
-		t.Errorf("%d commits, %v, want 1", n, err)
-	}
-	says(line)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	other := strings.Replace(line, build(), "v0.0.1", 1)
-	if err := os.WriteFile(filepath.Join(dir, formatName), []byte(other), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := open(Options{}).Close(); err != nil {
-		t.Fatal(err)
-	}
-	says(other) // whose build stays the first of its format
 }
 
-// TestNewerFormat: a folder of a later format is refused by readers and writers, with its build, and not a byte is changed.
-func TestNewerFormat(t *testing.T) {
+// TestOtherFormat: a folder of another format, and one whose FORMAT is damaged or gone, is refused by readers and writers,
+// with both numbers and the build that wrote it, and not a byte is changed.
+func TestOtherFormat(t *testing.T) {
 	ctx, dir := t.Context(), t.TempDir()
 	s, err := Open(dir, Options{})
 	if err != nil {
@@ -90,23 +66,31 @@ func TestNewerFormat(t *testing.T) {
 	if err := errors.Join(storetest.Script{Rounds: 3}.Advance(ctx, s), s.Close(), os.Remove(filepath.Join(dir, "LOCK"))); err != nil {
 		t.Fatal(err)
 	}
+	const gone = "gone"
 	for line, want := range map[string]string{
-		"panlearn state folder, format 2, written by panlearn v7.1.0\n":                      "build v7.1.0, which wrote it, or a newer one",
-		"panlearn state folder, format 3\n":                                                  "the build that wrote it or a newer one",
-		"panlearn state folder, format 65535, written by panlearn v9\nand more of its own\n": "build v9, which wrote it, or",
-		"panlearn state folder, format 0, written by panlearn v1\n":                          "damaged",
+		"panlearn state folder, format 2, written by panlearn v7.1.0\n":                      "version 2, this build reads version 1: use build v7.1.0, which wrote it",
+		"panlearn state folder, format 3\n":                                                  "version 3, this build reads version 1: use the build that wrote it",
+		"panlearn state folder, format 65535, written by panlearn v9\nand more of its own\n": "use build v9, which wrote it",
+		"panlearn state folder, format 0, written by panlearn v1\n":                          "version 0, this build reads version 1: use build v1, which",
 		"panlearn state folder, format two\n":                                                "damaged",
 		"":                                                                                   "damaged",
+		gone:                                                                                 "damaged",
 		"panlearn state folder, format 70000, " + strings.Repeat("of a very late format ", 99): "damaged",
 	} {
-		if err := os.WriteFile(filepath.Join(dir, formatName), []byte(line), 0o600); err != nil {
+		name := filepath.Join(dir, formatName)
+		if err := os.WriteFile(name, []byte(line), 0o600); err != nil {
 			t.Fatal(err)
+		}
+		if line == gone {
+			if err := os.Remove(name); err != nil {
+				t.Fatal(err)
+			}
 		}
 		before := filesOf(t, dir)
 		for _, readOnly := range []bool{false, true} {
 			_, err := Open(dir, Options{ReadOnly: readOnly})
-			var newer *state.VersionError
-			if errors.As(err, &newer) == (want == "damaged") || err == nil || !strings.Contains(err.Error(), want) {
+			var other *state.VersionError
+			if errors.As(err, &other) == (want == "damaged") || err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%q: %v, want %q", line, err, want)
 			}
 		}

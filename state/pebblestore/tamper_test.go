@@ -60,7 +60,7 @@ func TestTamperedValues(t *testing.T) {
 		l := new(state.Ledger)
 		e.Epsilon /= 2
 		e.Round = 1
-		forged, err := l.Reserve(state.Entry{Round: 1, Users: e.Users, Epsilon: e.Epsilon, Delta: e.Delta, TaskHash: e.TaskHash}, state.Cost{Epsilon: 1, Delta: 1}, nil)
+		forged, err := l.Reserve(state.Entry{Round: 1, Users: e.Users, Epsilon: e.Epsilon, Delta: e.Delta, TaskHash: e.TaskHash}, state.Cost{Epsilon: 1, Delta: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +75,7 @@ func TestTamperedValues(t *testing.T) {
 		tamper     func(db *pebble.DB) error
 	}{
 		{"checkpoint, first byte", "not a checkpoint", func(db *pebble.DB) error { return change(db, []byte(checkpointKey), flip(0)) }},
-		{"checkpoint, version", "version 0, this build reads versions up to 1", func(db *pebble.DB) error { return change(db, []byte(checkpointKey), flip(5)) }},
+		{"checkpoint, version", "version 0, this build reads version 1", func(db *pebble.DB) error { return change(db, []byte(checkpointKey), flip(5)) }},
 		{"checkpoint, middle", "checksum does not match", func(db *pebble.DB) error { return change(db, []byte(checkpointKey), flip(200)) }},
 		{"checkpoint, last byte", "checksum does not match", func(db *pebble.DB) error { return change(db, []byte(checkpointKey), flip(-1)) }},
 		{"checkpoint cut", "checksum does not match", func(db *pebble.DB) error {

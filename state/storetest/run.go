@@ -229,7 +229,7 @@ func testContext(t *testing.T, disk func() Disk) {
 	if _, err := s.Load(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("Load with a cancelled context: %v, want Canceled", err)
 	}
-	if _, err := state.Verify(s.Ledger(ctx)); !errors.Is(err, context.Canceled) {
+	if _, err := state.ReadLedger(s.Ledger(ctx)); !errors.Is(err, context.Canceled) {
 		t.Errorf("Ledger with a cancelled context: %v, want Canceled", err)
 	}
 	if n, err := script.Check(context.Background(), s); err != nil || n != 1 {
@@ -265,7 +265,7 @@ func testClosed(t *testing.T, disk func() Disk) {
 	if _, err := s.Load(ctx); !errors.Is(err, state.ErrClosed) {
 		t.Errorf("Load: %v, want ErrClosed", err)
 	}
-	if _, err := state.Verify(s.Ledger(ctx)); !errors.Is(err, state.ErrClosed) {
+	if _, err := state.ReadLedger(s.Ledger(ctx)); !errors.Is(err, state.ErrClosed) {
 		t.Errorf("Ledger: %v, want ErrClosed", err)
 	}
 	if err := s.Commit(ctx, state.Checkpoint{}, nil); !errors.Is(err, state.ErrClosed) {
@@ -325,7 +325,7 @@ func testConcurrent(t *testing.T, disk func() Disk) {
 					t.Errorf("Load: %v", err)
 					return
 				}
-				if _, err := state.Verify(s.Ledger(ctx)); err != nil {
+				if _, err := state.ReadLedger(s.Ledger(ctx)); err != nil {
 					t.Errorf("Ledger: %v", err)
 					return
 				}

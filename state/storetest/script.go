@@ -75,7 +75,7 @@ func (s Script) Next(prev state.Checkpoint, l *state.Ledger) (state.Checkpoint, 
 	if round < s.Rounds {
 		next.NextRound = s.bytes("next round", round, n/2+1)
 		if err := add(l.Reserve(state.Entry{Round: round + 1, Users: 90, NoiseTrials: 900,
-			Epsilon: 0.6, Delta: 1e-6, TaskHash: s.task()}, budget, nil)); err != nil {
+			Epsilon: 0.6, Delta: 1e-6, TaskHash: s.task()}, budget)); err != nil {
 			return state.Checkpoint{}, nil, err
 		}
 	} else {
@@ -131,8 +131,8 @@ func (s Script) Check(ctx context.Context, store state.Store) (commits uint64, e
 		return 0, err
 	}
 	if c.IsZero() {
-		if l.Len() != 0 {
-			return 0, fmt.Errorf("no checkpoint but %d ledger entries", l.Len())
+		if n := l.Head().Length; n != 0 {
+			return 0, fmt.Errorf("no checkpoint but %d ledger entries", n)
 		}
 		return 0, nil
 	}

@@ -70,17 +70,12 @@ func (v *visit) folder(ctx context.Context) {
 
 // format says whether this build reads the folder.
 func (v *visit) format() bool {
-	f, err := pebblestore.ReadFormat(v.StateDir)
-	switch {
-	case err != nil:
+	if err := pebblestore.CheckFormat(v.StateDir); err != nil {
 		v.find("state format", natsjs.Failure, "%v", err)
-	case f.Version > pebblestore.FolderFormat:
-		v.find("state format", natsjs.Failure, "%v", &state.VersionError{What: "state folder", Got: f.Version, Want: pebblestore.FolderFormat, By: f.Build})
-	default:
-		v.find("state format", natsjs.OK, "format %d, this build reads up to %d", f.Version, pebblestore.FolderFormat)
-		return true
+		return false
 	}
-	return false
+	v.find("state format", natsjs.OK, "format %d, which this build reads", pebblestore.FolderFormat)
+	return true
 }
 
 // committed verifies what the folder holds, and keeps it.

@@ -53,7 +53,7 @@ func overspent(t *testing.T, dir string, id *seal.Identity) {
 	ledger := &state.Ledger{}
 	open := dear
 	open.Attempt, open.BatchHash = 0, state.Hash{}
-	reserved, err := ledger.Reserve(open, state.Cost{Epsilon: dear.Epsilon, Delta: dear.Delta}, nil)
+	reserved, err := ledger.Reserve(open, state.Cost{Epsilon: dear.Epsilon, Delta: dear.Delta})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -73,7 +73,7 @@ func TestBrokenLedgerIsNotPrinted(t *testing.T) {
 				t.Fatal(err)
 			}
 			forged, err := new(state.Ledger).Reserve(state.Entry{Round: 1, Users: e.Users, NoiseTrials: e.NoiseTrials, Epsilon: e.Epsilon / 2,
-				Delta: e.Delta, TaskHash: e.TaskHash}, state.Cost{Epsilon: e.Epsilon, Delta: 1}, nil)
+				Delta: e.Delta, TaskHash: e.TaskHash}, state.Cost{Epsilon: e.Epsilon, Delta: 1})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -160,12 +160,9 @@ type Status struct {
 }
 
 // Status sums up a view.
-func (v View) Status() (Status, error) {
-	spent, err := v.Ledger.Spent(nil)
-	if err != nil {
-		return Status{}, err
-	}
-	s := Status{Task: v.Task.Name, Round: v.Checkpoint.Cursor.Round, Rounds: service.Planned(v.Task.Plan), EpsilonSpent: spent.Epsilon,
+func (v View) Status() (s Status, err error) {
+	spent := v.Ledger.Spent()
+	s = Status{Task: v.Task.Name, Round: v.Checkpoint.Cursor.Round, Rounds: service.Planned(v.Task.Plan), EpsilonSpent: spent.Epsilon,
 		DeltaSpent: spent.Delta, EpsilonBudget: v.Task.Plan.EpsilonBudget, Ended: v.Checkpoint.Ended(), LastBatch: v.Checkpoint.LastBatch, Validation: learner.ValidationOf(v.Algorithm)}
 	if s.Adversaries, err = v.adversaries(spent.Epsilon); err != nil {
 		return Status{}, err
@@ -228,12 +225,9 @@ type LedgerEntry struct {
 }
 
 // LedgerReport lists the ledger of a view; reading the view verified its chain.
-func (v View) LedgerReport() (LedgerReport, error) {
-	spent, err := v.Ledger.Spent(nil)
-	if err != nil {
-		return LedgerReport{}, err
-	}
-	out := LedgerReport{Entries: []LedgerEntry{}, Chain: []LedgerEntry{}, Epsilon: spent.Epsilon, Delta: spent.Delta, Intact: true,
+func (v View) LedgerReport() (out LedgerReport, err error) {
+	spent := v.Ledger.Spent()
+	out = LedgerReport{Entries: []LedgerEntry{}, Chain: []LedgerEntry{}, Epsilon: spent.Epsilon, Delta: spent.Delta, Intact: true,
 		Ended: v.Checkpoint.Ended()}
 	if out.EndReason, err = v.endReason(); err != nil {
 		return LedgerReport{}, err

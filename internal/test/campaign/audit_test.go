@@ -157,8 +157,7 @@ func (w *world) auditLedger(r record) {
 		w.violate("ledger: %v", err)
 		return
 	}
-	spent, err := ledger.Spent(nil)
-	must(err)
+	spent := ledger.Spent()
 	charged := ledger.Charged()
 	for n, round := range r.rounds {
 		want := w.epsilon(round.Cohort, w.place(round).Phase.GetRoundsPerUser())

@@ -14,14 +14,82 @@ import (
 	"github.com/panlearn/panlearn/state"
 )
 
+// Write makes a state folder that holds a checkpoint and the ledger that belongs to it, on the operating system's files. dir
+// must not exist. The folder appears under its name when it is synced, has been opened again, and its ledger verifies; after
+// an error nothing is left.
+func Write(ctx context.Context, dir string, c state.Checkpoint, entries []state.Entry) (err error) {
+	fail := func(err error) error { return fmt.Errorf("write state folder %q: %w", dir, err) }
+	dir = filepath.Clean(dir)
+	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+		return fail(errors.Join(err, fs.ErrExist))
+	}
+	if err := c.VerifyLedger(state.Entries(entries)); err != nil {
+		return fail(err)
+	}
+	partial, err := os.MkdirTemp(filepath.Dir(dir), "."+filepath.Base(dir)+"-") // mode 0700
+	if err != nil {
+		return fail(err)
+	}
+	defer func() {
+		if err != nil {
+			os.RemoveAll(partial)
+		}
+	}()
+	if err := fill(partial, c, entries); err != nil {
+		return fail(err)
+	}
+	if err := same(ctx, partial, c); err != nil {
+		return fail(err)
+	}
+	if err := os.Rename(partial, dir); err != nil {
+		return fail(err)
+	}
+	parent, err := os.Open(filepath.Dir(dir))
+	if err != nil {
+		return fail(err)
+	}
+	if err := errors.Join(parent.Sync(), parent.Close()); err != nil {
+		return fail(err)
+	}
+	return nil
+}
+
+func fill(dir string, c state.Checkpoint, entries []state.Entry) error {
+	checkpoint, err := c.MarshalBinary()
+	if err != nil {
+		return err
+	}
+	lines := make([][]byte, len(entries))
+	for i, e := range entries {
+		if lines[i], err = e.MarshalBinary(); err != nil {
+			return err
+		}
+	}
+	s, err := Open(dir, Options{})
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.failure.guard(func() error { return s.write(checkpoint, entries, lines) }), s.Close())
+}
+
+// same opens a folder, which verifies its ledger, and compares.
+func same(ctx context.Context, dir string, c state.Checkpoint) error {
+	s, err := Open(dir, Options{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	got, err := s.Load(ctx)
+	if err == nil && !got.Equal(c) {
+		err = errors.New("what was written reads back as something else")
+	}
+	return errors.Join(err, s.Close())
+}
+
 // What may lie in a folder that is empty: the lock that its writer holds, and what a file system of its own puts there.
 const (
 	lockName  = "LOCK"
 	foundName = "lost+found"
 )
-
-// unfinished is what FORMAT says until a folder that is filled file by file is whole. No build reads it as a format.
-const unfinished = "panlearn state folder, not whole"
 
 // Vacant says whether a folder is there and empty, so that WriteInto takes it: if not, its error wraps [fs.ErrNotExist] or
 // [fs.ErrExist].
@@ -34,7 +102,7 @@ func Vacant(dir string) error {
 		if e.Name() == lockName || e.Name() == foundName && e.IsDir() {
 			continue
 		}
-		if _, err := ReadFormat(dir); errors.Is(err, errUnfinished) {
+		if err := CheckFormat(dir); errors.Is(err, errUnfinished) {
 			return fmt.Errorf("%q: %w: %w", dir, fs.ErrExist, err)
 		}
 		return fmt.Errorf("%q: %w: it is not empty", dir, fs.ErrExist)
