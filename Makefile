@@ -2,12 +2,22 @@ GO ?= go
 TESTFLAGS ?=
 FUZZTIME ?= 5s
 
-.PHONY: build test test-deep fuzz lint bench bench-go demo recording
+# Tests wait for brokers, leases and disks: more of them at a time than there are cores.
+TEST = $(GO) test -vet=off -p 4 -parallel 4
+
+# The packages in which goroutines meet; natsjs and pebblestore stand for the broker and the disk. internal/test/lint has the rest.
+RACE = ./shuffle/stage ./stream/memory ./stream/client/... ./stream/natsjs ./learner/service ./learner/planning ./learner/task/source \
+	./state/pebblestore ./internal/test/campaign
+
+.PHONY: build test test-race test-deep fuzz lint bench bench-go demo recording
 build: ## the two binaries, in bin/
 	$(GO) build -o bin/ ./cmd/...
 
-test: ## every test, with the race detector
-	$(GO) test -race -timeout 15m $(TESTFLAGS) ./...
+test: ## every package, in minutes; lint has vet, test-race the race detector, test-deep the campaigns
+	$(TEST) -timeout 10m $(TESTFLAGS) ./...
+
+test-race: ## the packages in which goroutines meet, with the race detector
+	$(TEST) -race -timeout 10m $(TESTFLAGS) $(RACE)
 
 test-deep: ## the long campaigns too: hours
 	PANLEARN_DEEP=1 $(GO) test -v -timeout 6h $(TESTFLAGS) ./...

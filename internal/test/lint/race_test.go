@@ -1,0 +1,56 @@
+package lint
+
+import (
+	"go/ast"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// unraced are the packages with goroutines that make test-race leaves out, and why.
+var unraced = map[string]string{
+	"internal/bench":      "a program that measures",
+	"internal/cli":        "signals and progress of a process",
+	"internal/dashboard":  "streams to browsers: its tests want Chromium, and take the race detector's time there",
+	"internal/run":        "links broker and disk, which natsjs and pebblestore stand for",
+	"internal/test/procs": "test support",
+	"state/storetest":     "test support: state/pebblestore runs it",
+	"stream/streamtest":   "test support: stream/memory and stream/natsjs run it",
+}
+
+// TestGoroutinesAreRaced: a package that starts goroutines is one of make test-race, or of those that say why not.
+func TestGoroutinesAreRaced(t *testing.T) {
+	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := regexp.MustCompile(`(?m)^RACE = ((?:.*\\\n)*.*)$`).FindSubmatch(makefile)
+	if list == nil {
+		t.Fatal("the Makefile has no RACE")
+	}
+	var raced []string
+	for _, p := range strings.Fields(strings.ReplaceAll(string(list[1]), "\\\n", " ")) {
+		raced = append(raced, strings.TrimSuffix(strings.TrimPrefix(p, "./"), "/..."))
+	}
+	excused := slices.AppendSeq(raced, maps.Keys(unraced))
+	for _, f := range sources(t) {
+		if f.test {
+			continue
+		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			_, starts := n.(*ast.GoStmt)
+			if call, ok := n.(*ast.CallExpr); ok && len(call.Args) == 1 { // sync.WaitGroup and errgroup
+				sel, isSel := call.Fun.(*ast.SelectorExpr)
+				starts = isSel && sel.Sel.Name == "Go"
+			}
+			if starts && !within(f.dir(), excused) {
+				t.Errorf("%s: a goroutine in %s, which is not in the Makefile's RACE", f.fset.Position(n.Pos()), f.dir())
+			}
+			return true
+		})
+	}
+}
