@@ -95,7 +95,7 @@ address is named, and goes on until it is interrupted.`,
 				return err
 			}
 			defer stop()
-			p.config.Broker, p.config.BrokerWait = broker.Connection(), broker.Wait
+			p.config.Broker = broker.Broker
 			p.config.Logger, p.config.Progress = logger, show.Show
 			var summary client.Summary
 			if posted.Listener != nil {

@@ -63,7 +63,7 @@ shuffle+pan, drop out. With --drain-timeout the round goes on for at most that l
 			if drain < 0 {
 				return cli.Usagef("--drain-timeout %v: want at least 0", drain)
 			}
-			config := runstage.Config{Task: task, Drain: drain, Broker: broker.Connection(), BrokerWait: broker.Wait, Lease: lease, Logger: logger}
+			config := runstage.Config{Broker: broker.Broker, Config: stage.Config{Task: task, Drain: drain, LeaseTTL: lease, Logger: logger}}
 			if config.Identity, err = cli.Identity(identityFile, "stage", logger); err != nil {
 				return err
 			}

@@ -53,7 +53,7 @@ func (f *adminFlags) config(optional bool) (c admin.Config, err error) {
 			return c, cli.Usagef("--task: %w", err)
 		}
 	}
-	c.Broker, c.BrokerWait, c.Replicas = f.broker.Connection(), f.broker.Wait, f.broker.Replicas
+	c.Broker, c.Replicas = f.broker.Broker, f.broker.Replicas
 	return c, nil
 }
 

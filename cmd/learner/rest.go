@@ -31,7 +31,7 @@ func (f *restFlags) config(c *cobra.Command) (admin.AtRest, error) {
 		return admin.AtRest{}, err
 	}
 	logger, err := f.log.Logger(c.ErrOrStderr())
-	return admin.AtRest{StateDir: f.dir, Broker: f.broker.Connection(), BrokerWait: f.broker.Wait, Logger: logger,
+	return admin.AtRest{StateDir: f.dir, Broker: f.broker.Broker, Logger: logger,
 		Identity: func() (*seal.Identity, error) { return existingIdentity(f.identity) }}, err
 }
 

@@ -69,8 +69,8 @@ on the broker again, which leads to the same bytes.`,
 				return err
 			}
 			config := learner.Config{Spec: spec, StateDir: dir, Embedded: embedded, Listen: listen, Replicas: broker.Replicas,
-				Broker: broker.Connection(), BrokerWait: broker.Wait, ExitWhenDone: exit, MemoryReports: memory,
-				AcceptRollback: rollback, Logger: logger}
+				Broker: broker.Broker, ExitWhenDone: exit, MemoryReports: memory}
+			config.AcceptRollback, config.Observer, config.Logger = rollback, progress, logger
 			if config.Identity, err = cli.Identity(identity, "learner", logger); err != nil {
 				return err
 			}
@@ -97,7 +97,6 @@ on the broker again, which leads to the same bytes.`,
 					return cli.Usagef("--stage-http: %w", err)
 				}
 			}
-			config.Watch = progress
 			return cli.Classify(learner.Run(c.Context(), config),
 				cli.As[*state.BudgetError](cli.ExitRefused), cli.Is(cli.ExitTransient, state.ErrLocked),
 				cli.As[*state.VersionError](cli.ExitUsage),

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/natsjs"
 	"github.com/panlearn/panlearn/stream/seal"
 )
 
@@ -62,12 +61,6 @@ func Version() string {
 		version = info.Main.Version
 	}
 	return fmt.Sprintf("panlearn %s, wire version %d, %s %s/%s", version, stream.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-}
-
-// Connection is how the broker's flags reach the adapter.
-func (b *Broker) Connection() natsjs.ConnectConfig {
-	return natsjs.ConnectConfig{URL: b.URL, Creds: b.Creds, NKey: b.NKey, TLSCA: b.TLSCA, TLSCert: b.TLSCert, TLSKey: b.TLSKey,
-		InboxPrefix: b.Inbox}
 }
 
 // PublicKey reads an Ed25519 public key in hexadecimal; empty is none.

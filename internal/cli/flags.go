@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/panlearn/panlearn/internal/run"
 )
 
 // EnvironmentPrefix is in front of the variable of every flag.
@@ -33,15 +35,8 @@ func fromEnvironment(flags *pflag.FlagSet, lookup func(string) (string, bool)) e
 
 // Broker is how to reach a broker. Every command that talks to one has these flags.
 type Broker struct {
-	URL      string
-	Creds    string // file of NATS user credentials
-	NKey     string // file of an NKey seed
-	TLSCA    string
-	TLSCert  string
-	TLSKey   string
-	Inbox    string        // prefix of reply subjects; empty: the user's own
-	Replicas int           // of the streams that this command creates
-	Wait     time.Duration // for a broker that does not answer yet
+	run.Broker
+	Replicas int // of the streams that this command creates
 }
 
 // Flags adds the broker's flags.
@@ -52,7 +47,7 @@ func (b *Broker) Flags(flags *pflag.FlagSet) {
 	flags.StringVar(&b.TLSCA, "tls-ca", "", "`FILE` of the certificate authority that signed the broker's certificate")
 	flags.StringVar(&b.TLSCert, "tls-cert", "", "`FILE` of our certificate")
 	flags.StringVar(&b.TLSKey, "tls-key", "", "`FILE` of our certificate's key")
-	flags.StringVar(&b.Inbox, "inbox-prefix", "", "`PREFIX` of the subjects of answers, as the broker permits them (default: _INBOX_ and the user's public key, or _INBOX without --nkey and --creds)")
+	flags.StringVar(&b.InboxPrefix, "inbox-prefix", "", "`PREFIX` of the subjects of answers, as the broker permits them (default: _INBOX_ and the user's public key, or _INBOX without --nkey and --creds)")
 	flags.DurationVar(&b.Wait, "nats-wait", 15*time.Second, "how long to wait for a broker that does not answer yet")
 	flags.IntVar(&b.Replicas, "replicas", 1, "copies of the streams that this command creates: 1, 3 or 5")
 }

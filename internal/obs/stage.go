@@ -65,3 +65,43 @@ func NewStage(r prometheus.Registerer, task string) (stage.Observer, error) {
 	}
 	return observer, nil
 }
+
+// Observers is an observer of a stage that tells several.
+func Observers(list ...stage.Observer) stage.Observer {
+	return stage.Observer{
+		Report:  each(list, func(o stage.Observer) func(stage.Reason) { return o.Report }),
+		Lease:   each(list, func(o stage.Observer) func(bool) { return o.Lease }),
+		Voided:  each(list, func(o stage.Observer) func(uint64) { return o.Voided }),
+		Failed:  each(list, func(o stage.Observer) func(string) { return o.Failed }),
+		Fill:    each2(list, func(o stage.Observer) func(users, cohort uint64) { return o.Fill }),
+		Opened:  each2(list, func(o stage.Observer) func(round, attempt uint64) { return o.Opened }),
+		Dropped: each2(list, func(o stage.Observer) func(round, attempt uint64) { return o.Dropped }),
+		Released: func(round, users uint64, took time.Duration) {
+			for _, o := range list {
+				if o.Released != nil {
+					o.Released(round, users, took)
+				}
+			}
+		},
+	}
+}
+
+func each[A any](list []stage.Observer, of func(stage.Observer) func(A)) func(A) {
+	return func(a A) {
+		for _, o := range list {
+			if f := of(o); f != nil {
+				f(a)
+			}
+		}
+	}
+}
+
+func each2[A, B any](list []stage.Observer, of func(stage.Observer) func(A, B)) func(A, B) {
+	return func(a A, b B) {
+		for _, o := range list {
+			if f := of(o); f != nil {
+				f(a, b)
+			}
+		}
+	}
+}

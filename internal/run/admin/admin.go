@@ -3,14 +3,12 @@
 package admin
 
 import (
-	"github.com/panlearn/panlearn/internal/run"
-
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"time"
 
+	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/shuffle/stage"
 	"github.com/panlearn/panlearn/stream"
@@ -20,11 +18,10 @@ import (
 
 // Config is `learner provision` and `learner doctor`.
 type Config struct {
-	Task       stream.Task // empty for a doctor who looks at the broker alone
-	Spec       *task.Spec  // nil: the sizes of the task's messages are not known
-	Broker     natsjs.ConnectConfig
-	BrokerWait time.Duration // how long a broker that does not answer yet is waited for
-	Replicas   int
+	Task     stream.Task // empty for a doctor who looks at the broker alone
+	Spec     *task.Spec  // nil: the sizes of the task's messages are not known
+	Broker   run.Broker
+	Replicas int
 
 	MemoryReports bool        // provision: see Provision
 	Role          natsjs.Role // doctor: of the credentials, empty to find out
@@ -49,8 +46,7 @@ func (c Config) sizes() (manifest.Sizes, error) {
 }
 
 func (c Config) connect(ctx context.Context) (*natsjs.Conn, error) {
-	c.Broker.Log, c.Broker.Name = c.Logger, "panlearn administrator"
-	return run.Connect(ctx, c.Broker, c.BrokerWait)
+	return c.Broker.Connect(ctx, "panlearn administrator", c.Logger)
 }
 
 // Provision creates a task's streams and consumers with an administrator's credentials, and answers all of them. What

@@ -1,13 +1,12 @@
 package admin
 
 import (
-	"github.com/panlearn/panlearn/internal/run/statedir"
-
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 
+	"github.com/panlearn/panlearn/internal/run/statedir"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/state/pebblestore"

@@ -1,9 +1,6 @@
 package admin
 
 import (
-	"github.com/panlearn/panlearn/internal/run/runtest"
-	"github.com/panlearn/panlearn/internal/run/statedir"
-
 	"bytes"
 	"context"
 	"net/http/httptest"
@@ -11,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/panlearn/panlearn/internal/obs"
+	"github.com/panlearn/panlearn/internal/run/runtest"
+	"github.com/panlearn/panlearn/internal/run/statedir"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/state/pebblestore"

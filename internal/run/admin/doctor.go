@@ -1,14 +1,13 @@
 package admin
 
 import (
-	"github.com/panlearn/panlearn/internal/run/statedir"
-
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/run/statedir"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/state/pebblestore"
 	"github.com/panlearn/panlearn/stream"

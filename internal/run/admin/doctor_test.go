@@ -1,9 +1,6 @@
 package admin
 
 import (
-	"github.com/panlearn/panlearn/internal/run/runtest"
-	"github.com/panlearn/panlearn/internal/run/statedir"
-
 	"context"
 	"os"
 	"path/filepath"
@@ -11,6 +8,9 @@ import (
 	"testing"
 
 	"github.com/panlearn/panlearn/internal/obs"
+	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/internal/run/runtest"
+	"github.com/panlearn/panlearn/internal/run/statedir"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/state/pebblestore"
@@ -111,7 +111,7 @@ func TestDoctorOfState(t *testing.T) {
 		}
 	}
 	config := func(dir string, at natsjs.ConnectConfig) Config {
-		return Config{StateDir: dir, Broker: at, Logger: runtest.Discard()}
+		return Config{StateDir: dir, Broker: run.Broker{ConnectConfig: at}, Logger: runtest.Discard()}
 	}
 	withFile := func(c Config, sets ...string) Config {
 		c.Spec = runtest.Small(t, append([]string{"schedule.rounds.max=4"}, sets...)...)

@@ -1,14 +1,13 @@
 package admin
 
 import (
-	"github.com/panlearn/panlearn/internal/run/runtest"
-	"github.com/panlearn/panlearn/internal/run/statedir"
-
 	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/panlearn/panlearn/internal/run/runtest"
+	"github.com/panlearn/panlearn/internal/run/statedir"
 	"github.com/panlearn/panlearn/state/pebblestore"
 	"github.com/panlearn/panlearn/stream/natsjs"
 )

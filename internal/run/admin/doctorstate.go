@@ -1,14 +1,13 @@
 package admin
 
 import (
-	"github.com/panlearn/panlearn/internal/run/statedir"
-
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 
+	"github.com/panlearn/panlearn/internal/run/statedir"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/state/pebblestore"
 	"github.com/panlearn/panlearn/stream"

@@ -1,30 +1,26 @@
 package admin
 
 import (
-	"github.com/panlearn/panlearn/internal/run"
-	"github.com/panlearn/panlearn/internal/run/statedir"
-
 	"context"
 	"errors"
 	"log/slog"
-	"time"
 
+	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/internal/run/statedir"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/state/pebblestore"
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/natsjs"
 	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
 // AtRest is what it takes to stand in for the learner of a state folder that no learner holds.
 type AtRest struct {
-	StateDir   string
-	Broker     natsjs.ConnectConfig
-	BrokerWait time.Duration
-	Identity   func() (*seal.Identity, error) // asked for only when it is needed
-	Logger     *slog.Logger
+	StateDir string
+	Broker   run.Broker
+	Identity func() (*seal.Identity, error) // asked for only when it is needed
+	Logger   *slog.Logger
 }
 
 // service gives do a learner service on the task of an open store, which it closes.
@@ -46,8 +42,7 @@ func (c AtRest) service(ctx context.Context, open func() (*pebblestore.Store, er
 	if err != nil {
 		return err
 	}
-	c.Broker.Log, c.Broker.Name = c.Logger, "panlearn learner "+view.Task.Name
-	conn, err := run.Connect(ctx, c.Broker, c.BrokerWait)
+	conn, err := c.Broker.Connect(ctx, "panlearn learner "+view.Task.Name, c.Logger)
 	if err != nil {
 		return err
 	}

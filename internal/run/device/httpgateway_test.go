@@ -1,11 +1,6 @@
 package device
 
 import (
-	"github.com/panlearn/panlearn/internal/run/learner"
-	"github.com/panlearn/panlearn/internal/run/runtest"
-	"github.com/panlearn/panlearn/internal/run/stage"
-	"github.com/panlearn/panlearn/internal/run/statedir"
-
 	"bytes"
 	"context"
 	"encoding/json"
@@ -19,6 +14,13 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/internal/run/learner"
+	"github.com/panlearn/panlearn/internal/run/runtest"
+	"github.com/panlearn/panlearn/internal/run/stage"
+	"github.com/panlearn/panlearn/internal/run/statedir"
+	"github.com/panlearn/panlearn/learner/service"
+	mixing "github.com/panlearn/panlearn/shuffle/stage"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/client"
 	"github.com/panlearn/panlearn/stream/natsjs"
@@ -35,11 +37,11 @@ func TestHTTPGateway(t *testing.T) {
 	}
 	rows := strings.Split(strings.TrimSpace(string(text)), "\n")
 	heard, url := runtest.BrokerURL()
-	config := learner.Config{Spec: job.Spec, StateDir: t.TempDir(), Embedded: true, Listen: "127.0.0.1:0", Identity: runtest.Identity(t),
-		ExitWhenDone: true, Logger: heard}
+	config := learner.Config{Config: service.Config{Identity: runtest.Identity(t), Logger: heard}, Spec: job.Spec, StateDir: t.TempDir(),
+		Embedded: true, Listen: "127.0.0.1:0", ExitWhenDone: true}
 	learning, mixer := make(chan error, 1), make(chan error, 1)
 	go func() { learning <- learner.Run(t.Context(), config) }()
-	var broker natsjs.ConnectConfig
+	var broker run.Broker
 	select {
 	case broker.URL = <-url:
 	case err := <-learning:
@@ -47,11 +49,11 @@ func TestHTTPGateway(t *testing.T) {
 	}
 	name := stream.Task(job.Spec.Name)
 	go func() {
-		mixer <- stage.Run(t.Context(), stage.Config{Task: name, Broker: broker, Identity: runtest.Identity(t), Logger: runtest.Discard()})
+		mixer <- stage.Run(t.Context(), stage.Config{Config: mixing.Config{Task: name, Identity: runtest.Identity(t), Logger: runtest.Discard()}, Broker: broker})
 	}()
 
 	var log lockedBuffer
-	publish := Config{Task: name, StateDir: t.TempDir(), Bundle: 1, Broker: broker, Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	publish := Config{Config: client.Config{Task: name, Bundle: 1, Logger: slog.New(slog.NewTextHandler(&log, nil))}, StateDir: t.TempDir(), Broker: broker}
 	post := func(address, query string, i int) (outcome string, final bool) {
 		body := fmt.Sprintf(`{"key": "user %d", "event": %s}`, i, rows[i])
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+address+"/v1/events"+query, strings.NewReader(body))
@@ -190,7 +192,8 @@ func TestHTTPGatewayRefuses(t *testing.T) {
 		if test.config.Listener, err = net.Listen("tcp", test.address); err != nil {
 			t.Fatal(err)
 		}
-		c := Config{Task: "quickstart", StateDir: test.dir, Broker: natsjs.ConnectConfig{URL: "nats://127.0.0.1:1"}, Logger: runtest.Discard()}
+		c := Config{Config: client.Config{Task: "quickstart", Logger: runtest.Discard()}, StateDir: test.dir,
+			Broker: run.Broker{ConnectConfig: natsjs.ConnectConfig{URL: "nats://127.0.0.1:1"}}}
 		_, err = PublishHTTP(t.Context(), c, test.config)
 		if err == nil || errors.Is(err, natsjs.ErrUnreachable) {
 			t.Errorf("%s: %v, want a refusal before the broker is asked", name, err)

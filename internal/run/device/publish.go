@@ -3,39 +3,30 @@
 package device
 
 import (
-	"github.com/panlearn/panlearn/internal/run"
-
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"time"
 
 	"github.com/panlearn/panlearn/internal/obs"
+	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/learner/task/source"
-	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/client"
 	"github.com/panlearn/panlearn/stream/client/filestore"
 	"github.com/panlearn/panlearn/stream/natsjs"
 )
 
-// Config is `ingest publish`.
+// Config is `ingest publish`. Records, Reports, Store, Ledger and Limits are those of the broker and of StateDir. Source is the absolute
+// path of Data, "-", or empty where every row is new; see source.Open for patterns. Without Spec the announced declaration is taken.
 type Config struct {
-	Task       stream.Task
-	Spec       *task.Spec // nil: take the announced declaration
-	Data       string     // file, pattern of files, or - for standard input
-	Format     task.Format
-	Source     string // what rows are known by: the absolute path of Data, "-", or empty where every row is new; see source.Open for patterns
-	StateDir   string // empty: participation is forgotten at the end
-	Bundle     int
-	Policy     client.Policy
-	Broker     natsjs.ConnectConfig
-	BrokerWait time.Duration // how long a broker that does not answer yet is waited for
-	Progress   func(client.Progress)
-	Metrics    net.Listener // for /metrics, /healthz and /readyz; nil: none
-	Logger     *slog.Logger
+	client.Config
+	Data     string // file, pattern of files, or - for standard input
+	Format   task.Format
+	StateDir string // empty: participation is forgotten at the end
+	Broker   run.Broker
+	Metrics  net.Listener // for /metrics, /healthz and /readyz; nil: none
 }
 
 // Publish sends the rows of Data until they end or the task does. A file that does not match the declaration is refused
@@ -70,7 +61,7 @@ func Publish(ctx context.Context, c Config) (summary client.Summary, err error) 
 // devices is the client with the broker, the store and the ledger that it works on; release closes those, after the
 // client. watch, if there is one, takes the store's place.
 func (c Config) devices(ctx context.Context, watch func(client.Store) client.Store) (devices *client.Client, release func() error, err error) {
-	store, closeStore, err := c.store()
+	closeStore, err := c.openStore()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -79,26 +70,25 @@ func (c Config) devices(ctx context.Context, watch func(client.Store) client.Sto
 			err = errors.Join(err, closeStore())
 		}
 	}()
-	ledger, err := c.ledger()
-	if err != nil {
-		return nil, nil, err
+	if c.StateDir != "" {
+		if c.Ledger, err = filestore.OpenLedger(c.StateDir); err != nil {
+			return nil, nil, fmt.Errorf("--state: %w", err)
+		}
 	}
-	c.Broker.Log, c.Broker.Name = c.Logger, "panlearn publisher"
-	conn, err := run.Connect(ctx, c.Broker, c.BrokerWait)
+	conn, err := c.Broker.Connect(ctx, "panlearn publisher", c.Logger)
 	if err != nil {
 		return nil, nil, err
 	}
 	if watch != nil {
-		store = watch(store)
+		c.Store = watch(c.Store)
 	}
-	progress, unobserve, err := c.observe(ctx, conn)
+	unobserve, err := c.observe(ctx, conn)
 	if err != nil {
 		conn.Close()
 		return nil, nil, err
 	}
-	devices, err = client.New(client.Config{Task: c.Task, Records: conn, Reports: conn, Store: store, Ledger: ledger, Policy: c.Policy, Spec: c.Spec,
-		Source: c.Source, Bundle: c.Bundle, Limits: conn.Limits(), Poll: time.Second, Logger: c.Logger, Progress: progress})
-	if err != nil {
+	c.Records, c.Reports, c.Limits, c.Poll = conn, conn, conn.Limits(), time.Second
+	if devices, err = client.New(c.Config); err != nil {
 		conn.Close()
 		return nil, nil, errors.Join(err, unobserve())
 	}
@@ -109,15 +99,22 @@ func (c Config) devices(ctx context.Context, watch func(client.Store) client.Sto
 	}, nil
 }
 
-// observe serves the metrics until done is called, and answers what the client shows its progress to.
-func (c Config) observe(ctx context.Context, conn *natsjs.Conn) (progress func(client.Progress), done func() error, err error) {
+// observe serves the metrics until done is called, and has the client show its progress to them.
+func (c *Config) observe(ctx context.Context, conn *natsjs.Conn) (done func() error, err error) {
 	if c.Metrics == nil {
-		return c.Progress, func() error { return nil }, nil
+		return func() error { return nil }, nil
 	}
 	registry := obs.NewRegistry()
 	count, err := obs.NewPublisher(registry, string(c.Task))
 	if err != nil {
-		return nil, nil, err
+		return nil, err
+	}
+	show := c.Progress
+	c.Progress = func(p client.Progress) {
+		count(p)
+		if show != nil {
+			show(p)
+		}
 	}
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx)) // also while the last outcomes come
 	served := make(chan error, 1)
@@ -125,15 +122,10 @@ func (c Config) observe(ctx context.Context, conn *natsjs.Conn) (progress func(c
 		served <- obs.Serve(serving, c.Metrics, obs.Endpoints(registry, nil, run.Connected(conn), nil))
 	}()
 	c.Logger.Info("serving", "metrics", "http://"+c.Metrics.Addr().String()+"/metrics")
-	return func(p client.Progress) {
-			count(p)
-			if c.Progress != nil {
-				c.Progress(p)
-			}
-		}, func() error {
-			stop()
-			return <-served
-		}, nil
+	return func() error {
+		stop()
+		return <-served
+	}, nil
 }
 
 // open opens the data as the declaration, or c.Format, says it is written.
@@ -152,26 +144,17 @@ func (c Config) open(declared *task.Spec) (*source.Reader, error) {
 	return source.Open(c.Data, features)
 }
 
-// ledger is nil without a state folder.
-func (c Config) ledger() (client.Ledger, error) {
-	if c.StateDir == "" {
-		return nil, nil
-	}
-	ledger, err := filestore.OpenLedger(c.StateDir)
-	if err != nil {
-		return nil, fmt.Errorf("--state: %w", err)
-	}
-	return ledger, nil
-}
-
-func (c Config) store() (client.Store, func() error, error) {
+// openStore opens the task's store in the state folder, or in memory where there is none.
+func (c *Config) openStore() (close func() error, err error) {
 	if c.StateDir == "" {
 		c.Logger.Warn("no --state: who took part is forgotten when this run ends, and a second run would send again", "task", c.Task)
-		return client.NewMemoryStore(), func() error { return nil }, nil
+		c.Store = client.NewMemoryStore()
+		return func() error { return nil }, nil
 	}
 	store, err := filestore.Open(filestore.Path(c.StateDir, c.Task))
 	if err != nil {
-		return nil, nil, fmt.Errorf("--state: %w", err)
+		return nil, fmt.Errorf("--state: %w", err)
 	}
-	return store, store.Close, nil
+	c.Store = store
+	return store.Close, nil
 }

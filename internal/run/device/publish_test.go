@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/internal/run/runtest"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/stream/client"
@@ -20,7 +21,7 @@ func TestPublishRefusesFirst(t *testing.T) {
 	if err := os.WriteFile(bad, []byte("age,weight\n1,2\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	nowhere := natsjs.ConnectConfig{URL: "nats://127.0.0.1:1"} // connecting would be the error
+	nowhere := run.Broker{ConnectConfig: natsjs.ConnectConfig{URL: "nats://127.0.0.1:1"}} // connecting would be the error
 	for what, test := range map[string]struct {
 		spec *task.Spec
 		data string
@@ -33,8 +34,8 @@ func TestPublishRefusesFirst(t *testing.T) {
 		"another format":    {runtest.Small(t), bad, task.Parquet, "not a Parquet file"},
 	} {
 		state := filepath.Join(dir, "state")
-		_, err := Publish(t.Context(), Config{Task: "words", Spec: test.spec, Data: test.data, Format: test.as, StateDir: state,
-			Broker: nowhere, Policy: client.Policy{}, Logger: runtest.Discard()})
+		_, err := Publish(t.Context(), Config{Config: client.Config{Task: "words", Spec: test.spec, Logger: runtest.Discard()},
+			Data: test.data, Format: test.as, StateDir: state, Broker: nowhere})
 		if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "127.0.0.1") {
 			t.Errorf("%s: %v, want %q", what, err, test.want)
 		}

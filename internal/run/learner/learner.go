@@ -3,12 +3,8 @@
 package learner
 
 import (
-	"github.com/panlearn/panlearn/internal/run"
-	"github.com/panlearn/panlearn/internal/run/statedir"
-
 	"bytes"
 	"context"
-	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -23,41 +19,34 @@ import (
 
 	"github.com/panlearn/panlearn/internal/dashboard"
 	"github.com/panlearn/panlearn/internal/obs"
+	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/internal/run/statedir"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
-	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// Config is `learner run`.
+// Config is `learner run`. Task, Records, Store, Prepare, Build and Finish are set from what is here.
 type Config struct {
+	service.Config
 	Spec     *task.Spec
 	StateDir string
 
 	// Broker is used unless Embedded; then the server keeps its streams in StateDir/nats and listens on Listen, a
 	// loopback host:port, or on nothing if that is empty; Broker's TLS files are then the listener's.
-	Broker     natsjs.ConnectConfig
-	BrokerWait time.Duration // how long a broker that does not answer yet is waited for
-	Embedded   bool
-	Listen     string
-	Replicas   int
-
-	MemoryReports bool // see Provision
-
-	Identity *seal.Identity
-	StageKey ed25519.PublicKey // nil: trust on first use
+	Broker        run.Broker
+	Embedded      bool
+	Listen        string
+	Replicas      int
+	MemoryReports bool // see run.Provision
 
 	HTTP net.Listener // nil: none; Run closes it
 	// Stages are the stage processes that the page asks; nil shows what the broker tells alone.
 	Stages       *dashboard.Stages
 	ExitWhenDone bool
-	// AcceptRollback: see service.Config.
-	AcceptRollback bool
-	Watch          service.Observer // beside the metrics; may be nil
-	Logger         *slog.Logger
 }
 
 // lingerForPeers is how long an embedded broker outlives its task, so that stage and publishers can read End.
@@ -109,7 +98,7 @@ func (c Config) run(ctx, serving context.Context, group *errgroup.Group, store s
 		return err
 	}
 	done := new(atomic.Bool)
-	watch := Observers{metrics, c.Watch}
+	watch := Observers{metrics, c.Observer}
 	ended := func(error) {}
 	if c.HTTP != nil {
 		board, err := NewBoard(c.Spec, planned, store)
@@ -186,11 +175,9 @@ func (c Config) learn(ctx context.Context, store state.Store, conn *natsjs.Conn,
 	if err := run.Provision(ctx, conn, name, planned, c.Replicas, c.MemoryReports); err != nil {
 		return err
 	}
-	s, err := service.New(service.Config{
-		Task: name, Records: conn, Store: metrics.Timed(store), Identity: c.Identity, StageKey: c.StageKey,
-		Prepare: func() (*wire.Task, error) { return planned, nil }, Build: run.BuildAlgorithm,
-		AcceptRollback: c.AcceptRollback, Finish: finish, Observer: watch, Logger: c.Logger,
-	})
+	c.Task, c.Records, c.Store, c.Finish, c.Observer = name, conn, metrics.Timed(store), finish, watch
+	c.Prepare, c.Build = func() (*wire.Task, error) { return planned, nil }, run.BuildAlgorithm
+	s, err := service.New(c.Config)
 	if err != nil {
 		return err
 	}
@@ -254,10 +241,9 @@ func (b brokerage) linger(ctx context.Context, log *slog.Logger) {
 }
 
 func (c Config) connect(ctx context.Context) (brokerage, error) {
-	c.Broker.Log = c.Logger
-	c.Broker.Name = "panlearn learner " + c.Spec.Name
+	name := "panlearn learner " + c.Spec.Name
 	if !c.Embedded {
-		conn, err := run.Connect(ctx, c.Broker, c.BrokerWait)
+		conn, err := c.Broker.Connect(ctx, name, c.Logger)
 		return brokerage{conn: conn}, err
 	}
 	server, err := natsjs.StartEmbedded(natsjs.EmbeddedConfig{
@@ -266,7 +252,8 @@ func (c Config) connect(ctx context.Context) (brokerage, error) {
 	if err != nil {
 		return brokerage{}, err
 	}
-	conn, err := server.Connect(c.Broker)
+	c.Broker.Name, c.Broker.Log = name, c.Logger
+	conn, err := server.Connect(c.Broker.ConnectConfig)
 	if err != nil {
 		server.Shutdown()
 		return brokerage{}, err

@@ -1,11 +1,6 @@
 package learner
 
 import (
-	"github.com/panlearn/panlearn/internal/run/device"
-	"github.com/panlearn/panlearn/internal/run/runtest"
-	"github.com/panlearn/panlearn/internal/run/stage"
-	"github.com/panlearn/panlearn/internal/run/statedir"
-
 	"context"
 	"encoding/json"
 	"io"
@@ -17,9 +12,15 @@ import (
 	"testing"
 
 	"github.com/panlearn/panlearn/internal/dashboard"
+	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/internal/run/device"
+	"github.com/panlearn/panlearn/internal/run/runtest"
+	"github.com/panlearn/panlearn/internal/run/stage"
+	"github.com/panlearn/panlearn/internal/run/statedir"
 	"github.com/panlearn/panlearn/learner/service"
+	mixing "github.com/panlearn/panlearn/shuffle/stage"
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/client"
 )
 
 // TestRoles runs learner, stage and publisher as their commands do, over a loopback listener: the task ends, all users
@@ -37,11 +38,11 @@ func TestRoles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := Config{Spec: job.Spec, StateDir: dir, Embedded: true, Listen: "127.0.0.1:0", Identity: runtest.Identity(t),
-		HTTP: http1, Stages: stages, ExitWhenDone: true, Watch: watch, Logger: log}
+	config := Config{Config: service.Config{Identity: runtest.Identity(t), Observer: watch, Logger: log},
+		Spec: job.Spec, StateDir: dir, Embedded: true, Listen: "127.0.0.1:0", HTTP: http1, Stages: stages, ExitWhenDone: true}
 	learner, mixer := make(chan error, 1), make(chan error, 1)
 	go func() { learner <- Run(t.Context(), config) }()
-	var broker natsjs.ConnectConfig
+	var broker run.Broker
 	select {
 	case broker.URL = <-url:
 	case err := <-learner:
@@ -62,10 +63,10 @@ func TestRoles(t *testing.T) {
 	shown := runtest.Follow(t, http1)
 	name := stream.Task(job.Spec.Name)
 	go func() {
-		mixer <- stage.Run(t.Context(), stage.Config{Task: name, HTTP: http2, Broker: broker, Identity: runtest.Identity(t), Logger: runtest.Discard()})
+		mixer <- stage.Run(t.Context(), stage.Config{Config: mixing.Config{Task: name, Identity: runtest.Identity(t), Logger: runtest.Discard()}, HTTP: http2, Broker: broker})
 	}()
-	sent, err := device.Publish(t.Context(), device.Config{Task: name, Data: data, Source: data, StateDir: t.TempDir(), Bundle: 1,
-		Broker: broker, Logger: runtest.Discard()})
+	sent, err := device.Publish(t.Context(), device.Config{Config: client.Config{Task: name, Source: data, Bundle: 1, Logger: runtest.Discard()},
+		Data: data, StateDir: t.TempDir(), Broker: broker})
 	if err != nil || sent.Events != 600 || sent.Counted != 600 {
 		t.Errorf("Publish: %+v, %v", sent, err)
 	}
@@ -108,7 +109,7 @@ func (c *counting) Applied(service.Applied)  { c.applied.Add(1) }
 
 // TestStops while it waits for the stage, and leaves the folder to the next.
 func TestStops(t *testing.T) {
-	config := Config{Spec: runtest.Small(t), StateDir: t.TempDir(), Embedded: true, Identity: runtest.Identity(t), Logger: runtest.Discard()}
+	config := Config{Config: service.Config{Identity: runtest.Identity(t)}, Spec: runtest.Small(t), StateDir: t.TempDir(), Embedded: true}
 	for range 2 {
 		ctx, stop := context.WithCancel(t.Context())
 		config.Logger = runtest.OnLine("waiting for the shuffle stage", func(slog.Record) { stop() })

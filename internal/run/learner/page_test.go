@@ -1,16 +1,15 @@
 package learner
 
 import (
-	"github.com/panlearn/panlearn/internal/run"
-	"github.com/panlearn/panlearn/internal/run/runtest"
-	"github.com/panlearn/panlearn/internal/run/statedir"
-
 	"context"
 	"errors"
 	"log/slog"
 	"strings"
 	"testing"
 
+	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/internal/run/runtest"
+	"github.com/panlearn/panlearn/internal/run/statedir"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/state/pebblestore"
@@ -85,7 +84,8 @@ func TestRefusedBudgetIsShown(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	on := make(chan struct{}, 1)
-	config := Config{Spec: runtest.Small(t), StateDir: dir, Embedded: true, Identity: id, HTTP: runtest.Loopback(t), Logger: runtest.OnLine("the task has ended; serving", func(slog.Record) { on <- struct{}{} })}
+	config := Config{Config: service.Config{Identity: id, Logger: runtest.OnLine("the task has ended; serving", func(slog.Record) { on <- struct{}{} })},
+		Spec: runtest.Small(t), StateDir: dir, Embedded: true, HTTP: runtest.Loopback(t)}
 	ended := make(chan error, 1)
 	go func() { ended <- Run(ctx, config) }()
 	last := runtest.Follow(t, config.HTTP)

@@ -1,18 +1,16 @@
 package quickstart
 
 import (
-	"time"
-
-	runlearner "github.com/panlearn/panlearn/internal/run/learner"
-
 	"context"
 	"net/http"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/panlearn/panlearn/internal/dashboard"
 	"github.com/panlearn/panlearn/internal/obs"
+	runlearner "github.com/panlearn/panlearn/internal/run/learner"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/shuffle/stage"
 	"github.com/panlearn/panlearn/state"
@@ -102,18 +100,7 @@ func (e *exhibit) watch(o stage.Observer) stage.Observer {
 	if e == nil {
 		return o
 	}
-	fill, all := o.Fill, e.mixing
-	all.Report = func(r stage.Reason) {
-		e.mixing.Report(r)
-		e.reports.Add(r)
-	}
-	all.Fill = func(users, cohort uint64) {
-		e.mixing.Fill(users, cohort)
-		if fill != nil {
-			fill(users, cohort)
-		}
-	}
-	return all
+	return obs.Observers(e.mixing, stage.Observer{Report: e.reports.Add}, o)
 }
 
 // ended shows how the learner ended.

@@ -1,13 +1,12 @@
 package quickstart
 
 import (
-	"github.com/panlearn/panlearn/internal/run/runtest"
-
 	"bytes"
 	"encoding/json"
 	"testing"
 
 	"github.com/panlearn/panlearn/internal/model"
+	"github.com/panlearn/panlearn/internal/run/runtest"
 	"github.com/panlearn/panlearn/learner/planning"
 )
 

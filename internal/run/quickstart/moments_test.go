@@ -1,14 +1,13 @@
 package quickstart
 
 import (
-	"github.com/panlearn/panlearn/internal/run"
-	"github.com/panlearn/panlearn/internal/run/runtest"
-
 	"bytes"
 	"encoding/json"
 	"math"
 	"testing"
 
+	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/internal/run/runtest"
 	"github.com/panlearn/panlearn/learner/task"
 )
 

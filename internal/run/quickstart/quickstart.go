@@ -2,11 +2,6 @@
 package quickstart
 
 import (
-	runlearner "github.com/panlearn/panlearn/internal/run/learner"
-
-	"github.com/panlearn/panlearn/internal/run"
-	"github.com/panlearn/panlearn/internal/run/statedir"
-
 	"context"
 	"crypto/ed25519"
 	"errors"
@@ -22,6 +17,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/panlearn/panlearn/internal/model"
+	"github.com/panlearn/panlearn/internal/run"
+	runlearner "github.com/panlearn/panlearn/internal/run/learner"
+	"github.com/panlearn/panlearn/internal/run/statedir"
 	"github.com/panlearn/panlearn/internal/sim"
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/method"

@@ -1,16 +1,15 @@
 package quickstart
 
 import (
-	"maps"
-	"slices"
-	"strings"
-
-	"github.com/panlearn/panlearn/internal/run/runtest"
-
 	"bytes"
 	"encoding/json"
+	"maps"
 	"math"
+	"slices"
+	"strings"
 	"testing"
+
+	"github.com/panlearn/panlearn/internal/run/runtest"
 )
 
 // TestQuickstart runs all roles over a real broker and a real store: every user is counted once, and with a seed the

@@ -2,10 +2,7 @@
 package stage
 
 import (
-	"github.com/panlearn/panlearn/internal/run"
-
 	"context"
-	"crypto/ed25519"
 	"log/slog"
 	"net"
 	"time"
@@ -13,25 +10,16 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/panlearn/panlearn/internal/obs"
+	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/shuffle/stage"
-	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
-	"github.com/panlearn/panlearn/stream/seal"
 )
 
-// Config is `ingest shuffle`.
+// Config is `ingest shuffle`. Records, Reports and Limits are those of the broker.
 type Config struct {
-	Task       stream.Task
-	Broker     natsjs.ConnectConfig
-	BrokerWait time.Duration // how long a broker that does not answer yet is waited for
-	Identity   *seal.Identity
-	LearnerKey ed25519.PublicKey // nil: trust on first use
-	Marks      stage.Marks       // nil: in memory
-	Lease      time.Duration     // how long a silent stage keeps others waiting; 0: stage.DefaultLeaseTTL
-	Drain      time.Duration     // how long an open attempt goes on after ctx is done; see stage.Config
-	HTTP       net.Listener      // nil: none; Run closes it
-	Fill       func(users, cohort uint64)
-	Logger     *slog.Logger
+	stage.Config
+	Broker run.Broker
+	HTTP   net.Listener // nil: none; Run closes it
 }
 
 // Run runs a stage until the task ends (nil) or ctx is done.
@@ -39,41 +27,27 @@ func Run(ctx context.Context, c Config) error {
 	if c.HTTP != nil {
 		defer c.HTTP.Close() // where nothing serves it yet
 	}
-	c.Broker.Log, c.Broker.Name = c.Logger, "panlearn stage "+string(c.Task)
-	conn, err := run.Connect(ctx, c.Broker, c.BrokerWait)
+	conn, err := c.Broker.Connect(ctx, "panlearn stage "+string(c.Task), c.Logger)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
 	registry := obs.NewRegistry()
-	observer, err := obs.NewStage(registry, string(c.Task))
+	metrics, err := obs.NewStage(registry, string(c.Task))
 	if err != nil {
 		return err
 	}
 	reports := new(obs.Reports)
-	counter := observer.Report
-	observer.Report = func(reason stage.Reason) {
-		counter(reason)
-		reports.Add(reason)
-	}
-	if c.Fill != nil {
-		metric := observer.Fill
-		observer.Fill = func(users, cohort uint64) {
-			metric(users, cohort)
-			c.Fill(users, cohort)
-		}
-	}
+	c.Observer = obs.Observers(metrics, stage.Observer{Report: reports.Add}, c.Observer)
 	c.Logger.Info("looking for the task's streams, which learner provision makes, or learner run where its credentials may", "task", c.Task)
 	if err := natsjs.WaitStreams(ctx, conn, c.Task, time.Second); err != nil {
 		return err
 	}
-	reader, err := conn.Reader(ctx, c.Task)
-	if err != nil {
+	if c.Reports, err = conn.Reader(ctx, c.Task); err != nil {
 		return err
 	}
-	s, err := stage.New(stage.Config{Task: c.Task, Records: conn, Reports: reader, Identity: c.Identity,
-		LearnerKey: c.LearnerKey, Marks: c.Marks, Limits: conn.Limits(), LeaseTTL: c.Lease, Observer: observer, Logger: c.Logger,
-		Drain: c.Drain})
+	c.Records, c.Limits = conn, conn.Limits()
+	s, err := stage.New(c.Config)
 	if err != nil {
 		return err
 	}

@@ -1,9 +1,6 @@
 package statedir
 
 import (
-	"github.com/panlearn/panlearn/internal/run/runtest"
-	"github.com/panlearn/panlearn/learner/service"
-
 	"context"
 	"errors"
 	"net/http"
@@ -14,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/panlearn/panlearn/internal/obs"
+	"github.com/panlearn/panlearn/internal/run/runtest"
+	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/state/pebblestore"
 )

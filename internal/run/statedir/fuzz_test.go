@@ -1,8 +1,6 @@
 package statedir
 
 import (
-	"github.com/panlearn/panlearn/internal/run/runtest"
-
 	"bufio"
 	"bytes"
 	"errors"
@@ -12,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/panlearn/panlearn/internal/run/runtest"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/wire"

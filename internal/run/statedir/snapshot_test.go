@@ -1,8 +1,6 @@
 package statedir
 
 import (
-	"github.com/panlearn/panlearn/internal/run/runtest"
-
 	"encoding/json"
 	"errors"
 	"maps"
@@ -12,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/panlearn/panlearn/internal/model"
+	"github.com/panlearn/panlearn/internal/run/runtest"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/learner/task/source"

@@ -1,8 +1,6 @@
 package statedir
 
 import (
-	"github.com/panlearn/panlearn/internal/run/runtest"
-
 	"context"
 	"encoding/binary"
 	"path/filepath"
@@ -11,6 +9,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"github.com/panlearn/panlearn/internal/run/runtest"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/state/pebblestore"
 )

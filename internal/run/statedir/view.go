@@ -3,14 +3,13 @@
 package statedir
 
 import (
-	"github.com/panlearn/panlearn/internal/run"
-
 	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
 
 	"github.com/panlearn/panlearn/internal/model"
+	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/method"
 	"github.com/panlearn/panlearn/learner/service"

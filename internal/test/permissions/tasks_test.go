@@ -24,9 +24,11 @@ import (
 	"github.com/panlearn/panlearn/internal/sim"
 	"github.com/panlearn/panlearn/learner/service"
 	declared "github.com/panlearn/panlearn/learner/task"
+	mixing "github.com/panlearn/panlearn/shuffle/stage"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/state/pebblestore"
 	"github.com/panlearn/panlearn/stream"
+	devices "github.com/panlearn/panlearn/stream/client"
 	"github.com/panlearn/panlearn/stream/memory"
 	"github.com/panlearn/panlearn/stream/natsjs"
 	"github.com/panlearn/panlearn/stream/seal"
@@ -134,15 +136,16 @@ func (n *tenant) run(ctx context.Context, b *broker) error {
 	log := slog.New(slog.DiscardHandler)
 	ended := make(chan error, 3)
 	go func() {
-		ended <- runlearner.Run(ctx, runlearner.Config{Spec: n.spec, StateDir: n.folder(), Broker: b.login(n.prefix + learner),
-			Identity: n.learner, StageKey: n.stage.Public(), ExitWhenDone: true, Watch: n, Logger: log})
+		ended <- runlearner.Run(ctx, runlearner.Config{Spec: n.spec, StateDir: n.folder(), Broker: run.Broker{ConnectConfig: b.login(n.prefix + learner)},
+			Config: service.Config{Identity: n.learner, StageKey: n.stage.Public(), Observer: n, Logger: log}, ExitWhenDone: true})
 	}()
 	go func() {
-		ended <- runstage.Run(ctx, runstage.Config{Task: n.name, Broker: b.login(n.prefix + stage), Identity: n.stage, LearnerKey: n.learner.Public(), Logger: log})
+		ended <- runstage.Run(ctx, runstage.Config{Broker: run.Broker{ConnectConfig: b.login(n.prefix + stage)},
+			Config: mixing.Config{Task: n.name, Identity: n.stage, LearnerKey: n.learner.Public(), Logger: log}})
 	}()
 	go func() {
-		sent, err := device.Publish(ctx, device.Config{Task: n.name, Data: n.data, Source: n.data, StateDir: filepath.Join(n.dir, "devices"), Bundle: 1,
-			Broker: b.login(n.prefix + publisher), Logger: log})
+		sent, err := device.Publish(ctx, device.Config{Config: devices.Config{Task: n.name, Source: n.data, Bundle: 1, Logger: log}, Data: n.data,
+			StateDir: filepath.Join(n.dir, "devices"), Broker: run.Broker{ConnectConfig: b.login(n.prefix + publisher)}})
 		if err == nil && sent.Counted != 600 {
 			err = fmt.Errorf("%d users counted", sent.Counted)
 		}
@@ -235,9 +238,9 @@ func TestTasksSideBySide(t *testing.T) {
 		go func() { ended <- n.run(t.Context(), b) }()
 	}
 	<-gone
-	rest := runadmin.AtRest{StateDir: third.folder(), Broker: b.login(third.prefix + learner), Logger: slog.New(slog.DiscardHandler),
+	rest := runadmin.AtRest{StateDir: third.folder(), Broker: run.Broker{ConnectConfig: b.login(third.prefix + learner)}, Logger: slog.New(slog.DiscardHandler),
 		Identity: func() (*seal.Identity, error) { return third.learner, nil }}
-	config := runadmin.Config{Task: third.name, Broker: b.login(third.prefix + admin), Logger: slog.New(slog.DiscardHandler)}
+	config := runadmin.Config{Task: third.name, Broker: run.Broker{ConnectConfig: b.login(third.prefix + admin)}, Logger: slog.New(slog.DiscardHandler)}
 	if _, err := runadmin.Remove(t.Context(), config, false); !errors.Is(err, runadmin.ErrNotEnded) {
 		t.Errorf("removing a task that goes on: %v", err)
 	}
