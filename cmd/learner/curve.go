@@ -13,6 +13,7 @@ import (
 	"github.com/panlearn/panlearn/internal/cli"
 	"github.com/panlearn/panlearn/internal/sim"
 	"github.com/panlearn/panlearn/learner"
+	"github.com/panlearn/panlearn/learner/convex"
 )
 
 // A spot is one point of a learning curve: what models do on the test data after that many reports, over the seeds.
@@ -38,12 +39,13 @@ type measure struct {
 
 // measure is what the loss asks for.
 func (s *simulation) measure() measure {
+	loss := convex.TraitsOf(s.job.Spec.Model.Loss)
 	switch {
-	case s.job.Features.Classification():
+	case loss.Labels.Classes():
 		return measure{"test_accuracy", "test accuracy", func(s simulated) *float64 { return s.TestAccuracy }, false}
-	case s.job.Spec.Model.Loss == "quantile":
+	case loss.Error == convex.Pinball:
 		return measure{"test_quantile_loss", "quantile loss on test data", func(s simulated) *float64 { return s.TestQuantile }, true}
-	case s.job.Spec.Model.Loss == "absolute":
+	case loss.Error == convex.MeanAbsolute:
 		return measure{"test_mean_absolute_error", "test error (mean absolute)", func(s simulated) *float64 { return s.TestAbsolute }, true}
 	}
 	return measure{"test_error", "test error (root mean square)", func(s simulated) *float64 { return s.TestError }, true}

@@ -89,8 +89,8 @@ func (s *score) add(e convex.Example) {
 	if miss <= 0 {
 		s.covered++
 	}
-	if q, ok := s.Loss.(convex.Quantile); ok {
-		s.pinball += max(q.Level*miss, (q.Level-1)*miss)
+	if s.traits().Error == convex.Pinball { // the loss itself, in the units of the label
+		s.pinball += s.Loss.Value([]float64{1}, convex.Example{Value: []float64{predicted}, Label: s.Features.Target(e.Label)})
 	}
 }
 
@@ -109,7 +109,7 @@ func (s *score) result() (Evaluation, error) {
 	}
 	out.Error, out.MeanAbsoluteError = mean(s.square), mean(s.absolute)
 	*out.Error = math.Sqrt(*out.Error)
-	if _, ok := s.Loss.(convex.Quantile); ok {
+	if s.traits().Error == convex.Pinball {
 		out.Coverage, out.QuantileLoss = mean(s.covered), mean(s.pinball)
 	}
 	return out, nil

@@ -121,7 +121,7 @@ func requireSame(t fataler, s *task.Spec, p Predictor, row task.Row, out map[str
 	scores := output(s, out, "score")
 	width := len(want.Scores)
 	tolerance := 1e-9 * (1 + convex.Norm(p.Theta)*p.Features.Bound())
-	if !p.Features.Classification() && s.Model.Loss != poisson {
+	if !p.Features.Classification() && s.Model.Loss != "poisson" {
 		tolerance *= math.Abs(p.Features.Decide(1)-p.Features.Decide(0)) + math.Abs(p.Features.Decide(0)) // units of the label
 	}
 	near := func(name string, at int, b, tolerance float64) {

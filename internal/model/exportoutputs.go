@@ -1,6 +1,9 @@
 package model
 
-import "github.com/panlearn/panlearn/internal/model/onnx"
+import (
+	"github.com/panlearn/panlearn/internal/model/onnx"
+	"github.com/panlearn/panlearn/learner/convex"
+)
 
 // outputs are score and, by the loss, probability, label or prediction.
 func (e *exporter) outputs(score onnx.Value) {
@@ -10,7 +13,7 @@ func (e *exporter) outputs(score onnx.Value) {
 	}
 	width := e.Features.Outputs()
 	switch {
-	case e.Loss.Name() == poisson:
+	case e.traits().Scores == convex.LogMean:
 		bounded := g.Node("Min", "bounded_score", []onnx.Value{score, g.Double("score_bound", e.spec.Model.ScoreBound)})
 		output(score, "score", 1, "logarithm of the expected count")
 		output(g.Node("Exp", "expected", []onnx.Value{bounded}), "prediction", 1, "expected count")
@@ -22,10 +25,10 @@ func (e *exporter) outputs(score onnx.Value) {
 		return
 	}
 	output(score, "score", width, "linear score of each class, or of the last one of two")
-	switch e.Loss.Name() {
-	case logistic:
+	switch e.traits().Scores {
+	case convex.LogOdds:
 		output(g.Node("Sigmoid", "sigmoid", []onnx.Value{score}), "probability", width, "of the last of two classes")
-	case softmax:
+	case convex.LogProbabilities:
 		output(g.Node("Softmax", "softmax", []onnx.Value{score}, onnx.Int("axis", 1)), "probability", width, "of each class")
 	}
 	g.Output(e.label(score), "label", onnx.TensorProto_STRING, 1, "the predicted class; empty for a row that is not valid")

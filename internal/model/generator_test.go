@@ -10,7 +10,7 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-var losses = []string{"logistic", "softmax", "squared", "huber", "absolute", "quantile", "hinge", "smoothed-hinge", "poisson"}
+var losses = convex.LossNames()
 
 // drawTask draws a task and its parameters. Bounds are moderate, so that tests can compare to relative precision.
 func drawTask(t *rapid.T) (*task.Spec, []float64) {

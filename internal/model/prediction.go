@@ -76,7 +76,7 @@ func (p Predictor) Predict(e convex.Example, dst *Prediction) {
 	case p.Features.Classification():
 		dst.Class = p.Features.ClassName(predicted)
 		dst.Probabilities = p.probabilities(dst.Probabilities, dst.Scores)
-	case p.Loss.Name() == poisson:
+	case p.traits().Scores == convex.LogMean:
 		dst.Value = predicted
 	default:
 		dst.Value, dst.Scores[0] = predicted, predicted

@@ -4,15 +4,17 @@ import (
 	"math"
 	"slices"
 
+	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-// Losses whose scores are more than numbers.
-const (
-	logistic = "logistic"
-	softmax  = "softmax"
-	poisson  = "poisson"
-)
+// traits is the loss's row of the table of losses.
+func (p Predictor) traits() convex.Traits { return convex.TraitsOf(p.Loss.Name()) }
+
+// hasProbabilities reports whether scores of the loss stand for probabilities of classes.
+func hasProbabilities(s convex.Scores) bool {
+	return s == convex.LogOdds || s == convex.LogProbabilities
+}
 
 // Probabilities says what the numbers that a loss takes for probabilities are worth.
 type Probabilities string
@@ -31,7 +33,7 @@ func ProbabilitiesOf(spec *task.Spec, clips bool) Probabilities {
 	m := spec.Model
 	weighted := slices.ContainsFunc(m.ClassWeights, func(w float64) bool { return w != m.ClassWeights[0] })
 	switch {
-	case m.Loss != logistic && m.Loss != softmax:
+	case !hasProbabilities(convex.TraitsOf(m.Loss).Scores):
 		return ""
 	case clips || weighted:
 		return Uncalibrated
@@ -41,10 +43,10 @@ func ProbabilitiesOf(spec *task.Spec, clips bool) Probabilities {
 
 // probabilities appends what the loss takes the scores for.
 func (p Predictor) probabilities(dst, scores []float64) []float64 {
-	switch p.Loss.Name() {
-	case logistic:
+	switch p.traits().Scores {
+	case convex.LogOdds:
 		return append(dst, sigmoid(scores[0]))
-	case softmax:
+	case convex.LogProbabilities:
 		top, sum := slices.Max(scores), 0.0
 		for _, z := range scores {
 			dst = append(dst, math.Exp(z-top))

@@ -59,7 +59,7 @@ func NewTable(w io.Writer, format string, p Predictor) (*Table, error) {
 		}})
 		return t, nil
 	}
-	if p.Loss.Name() == logistic || p.Loss.Name() == softmax {
+	if hasProbabilities(p.traits().Scores) {
 		t.columns = append(t.columns, column{name: "probability", width: width, numbers: func(p *Prediction) []float64 { return p.Probabilities }})
 	}
 	t.columns = append(t.columns, column{name: "class", text: func(p *Prediction) string { return p.Class }})

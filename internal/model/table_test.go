@@ -134,7 +134,7 @@ func TestPredictIsTheProduct(t *testing.T) {
 				want += v * theta[k*len(x)+j] // not the theta that was printed and read back
 			}
 			unit := 1.0
-			if spec.Label.Max > spec.Label.Min && spec.Model.Loss != poisson {
+			if spec.Label.Max > spec.Label.Min && spec.Model.Loss != "poisson" {
 				low, high := spec.Label.Min, spec.Label.Max
 				switch spec.Label.Scale {
 				case task.Unit:

@@ -1,28 +1,8 @@
 package convex
 
-import (
-	"fmt"
-	"math"
-)
-
 // Ball is the Euclidean ball around the origin.
 type Ball struct {
 	R float64 // radius, finite and positive
-}
-
-// NewBall returns the ball of the given radius, finite and positive.
-func NewBall(radius float64) (Ball, error) {
-	return Ball{R: radius}, checkRadius(radius, 0, math.MaxFloat64)
-}
-
-func checkRadius(radius, above, most float64) error {
-	if radius > above && radius <= most {
-		return nil
-	}
-	if most == math.MaxFloat64 {
-		return fmt.Errorf("radius: %v, want a finite number above %v", radius, above)
-	}
-	return fmt.Errorf("radius: %v, want a number above %v and at most %v", radius, above, most)
 }
 
 // Project scales x down to the ball.
@@ -43,11 +23,6 @@ func (b Ball) Start(dst []float64) { clear(dst) }
 // Nonnegative is the part of the Euclidean ball around the origin whose points have no entry below 0.
 type Nonnegative struct {
 	R float64 // radius, finite and positive
-}
-
-// NewNonnegative returns the part of the ball of the given radius, finite and positive.
-func NewNonnegative(radius float64) (Nonnegative, error) {
-	return Nonnegative{R: radius}, checkRadius(radius, 0, math.MaxFloat64)
 }
 
 // Project replaces the negative entries of x by 0 and scales the rest down to the ball: for a cone and a ball around its tip one

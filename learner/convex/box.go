@@ -1,28 +1,11 @@
 package convex
 
-import (
-	"fmt"
-	"math"
-)
+import "math"
 
 // Box is the set of the points whose entries all lie between two bounds.
 type Box struct {
 	Dim      int     // number of entries, at least 1; Radius depends on it
 	Min, Max float64 // finite, Min below Max, in units of theta
-}
-
-// NewBox returns the box of a dimension and of finite bounds, the lower one first.
-func NewBox(dim int, lower, upper float64) (Box, error) {
-	b := Box{Dim: dim, Min: lower, Max: upper}
-	switch {
-	case dim < 1:
-		return Box{}, fmt.Errorf("box: dimension %d, want at least 1", dim)
-	case !(lower < upper):
-		return Box{}, fmt.Errorf("min, max: %v, %v, want min below max", lower, upper)
-	case math.IsInf(b.Radius(), 0):
-		return Box{}, fmt.Errorf("min, max: %v, %v, want bounds whose corner has a finite norm", lower, upper)
-	}
-	return b, nil
 }
 
 // Project cuts every entry to the bounds.

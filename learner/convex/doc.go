@@ -8,8 +8,8 @@
 // set. Nothing here panics on data: an example that passes Example.Validate is safe for every loss of the same dimension.
 //
 // Refuses. Labels outside the domain of a loss (CheckLabel), examples with non-finite values or unordered
-// indices (Validate), unknown names and parameters that are out of range or that a loss does not take (Declaration,
-// SetDeclaration), envelopes of losses without a prox (NewEnvelope), corrections of label noise that are not convex (NewDenoised).
+// indices (Validate), unknown names and parameters that are out of range or that a loss or a set does not take (Declaration,
+// SetDeclaration; losses.go holds the table of losses, set.go that of sets), envelopes of losses without a prox (NewEnvelope).
 //
 // The caller's steps, on a device:
 //

@@ -94,7 +94,7 @@ func ExampleDeclaration() {
 	fmt.Println(err)
 	// Output:
 	// quantile 1.8 +Inf
-	// loss hinge: label noise: the corrected hinge loss is not convex; want logistic or squared, with labels -1 and +1
+	// loss: label_noise: 0.1, want nothing for loss hinge: corrected for noise it is not convex
 }
 
 // The parameters of a mixture: at least 0, and summing to 1.

@@ -1,14 +1,9 @@
 package convex
 
-import (
-	"fmt"
-	"math"
-)
-
 // A Loss is a function l(theta; e), convex in theta for every example e whose label passes CheckLabel. Implementations
 // are values without state, safe for concurrent use. These methods are all that a task's own loss has to have.
 type Loss interface {
-	// Name is the loss's name in task files, as Declaration takes it.
+	// Name is the loss's name in task files, see LossNames.
 	Name() string
 	// Parameters is the length of theta for a feature vector of the given dimension: the same number for a loss of one
 	// linear score, k times it for one score a class.
@@ -34,18 +29,4 @@ type Proximal interface {
 	// Prox overwrites dst, of the length of theta, with argmin_u l(u; e) + (b/2) ||u - theta||^2 for a finite b > 0.
 	// dst must not share memory with theta.
 	Prox(dst, theta []float64, e Example, b float64)
-}
-
-func checkFinite(y float64) error {
-	if math.IsNaN(y) || math.IsInf(y, 0) {
-		return fmt.Errorf("label: not finite, want a finite number")
-	}
-	return nil
-}
-
-func checkSign(name string, y float64) error {
-	if y != -1 && y != 1 {
-		return fmt.Errorf("label: outside the domain of the %s loss, want -1 or +1", name)
-	}
-	return nil
 }

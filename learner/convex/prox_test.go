@@ -126,8 +126,8 @@ func TestProxEquations(t *testing.T) {
 			loss  convex.Loss
 			label float64
 		}{
-			{convex.Logistic{}, -1}, {convex.Logistic{}, 1}, {convex.Poisson{ScoreBound: 300}, 0}, {convex.Poisson{ScoreBound: 3}, 7},
-			{convex.Poisson{ScoreBound: 300}, 12345},
+			{convex.Logistic{}, -1}, {convex.Logistic{}, 1}, {given(convex.Declaration{Name: "poisson", ScoreBound: 300}), 0}, {given(convex.Declaration{Name: "poisson", ScoreBound: 3}), 7},
+			{given(convex.Declaration{Name: "poisson", ScoreBound: 300}), 12345},
 		} {
 			e := convex.Example{Value: []float64{1}, Label: c.label}
 			p := gradient(envelope(t, c.loss, b), []float64{z}, e)[0]

@@ -3,6 +3,7 @@ package convex
 import (
 	"fmt"
 	"math"
+	"strings"
 )
 
 // A Set is a closed convex set.
@@ -22,45 +23,78 @@ type Set interface {
 
 // A SetDeclaration is a constraint set as a task file and a plan name it.
 type SetDeclaration struct {
-	Kind   string  `json:"kind,omitempty"`   // ball, box, simplex, nonnegative or l1; "" means ball
+	Kind   string  `json:"kind,omitempty"`   // one of SetKinds; "" means ball
 	Radius float64 `json:"radius,omitempty"` // all but the box: bound on the norm, for l1 on the L1 norm; for the simplex the sum
 	Min    float64 `json:"min,omitempty"`    // box: least value of every entry
 	Max    float64 `json:"max,omitempty"`    // box: largest value of every entry
 }
 
-// New returns the declared set in a dimension of at least 1. The error names the field that does not fit, and what would be accepted.
-func (d SetDeclaration) New(dim int) (Set, error) {
-	s, err := d.set(dim)
-	if err != nil {
-		return nil, err
-	}
-	return s, nil
+// sets are in the order of the documentation. The size of all but the box is a radius.
+var sets = [...]struct {
+	kind        string
+	above, most float64 // radius
+	make        func(d SetDeclaration, dim int) Set
+}{
+	{"ball", 0, math.MaxFloat64, func(d SetDeclaration, _ int) Set { return Ball{R: d.Radius} }},
+	{"box", 0, 0, func(d SetDeclaration, dim int) Set { return Box{Dim: dim, Min: d.Min, Max: d.Max} }},
+	{"nonnegative", 0, math.MaxFloat64, func(d SetDeclaration, _ int) Set { return Nonnegative{R: d.Radius} }},
+	{"simplex", 1e-100, 1e100, func(d SetDeclaration, dim int) Set { return Simplex{Dim: dim, R: d.Radius} }},
+	{"l1", 1e-100, 1e100, func(d SetDeclaration, _ int) Set { return L1Ball{R: d.Radius} }},
 }
 
-func (d SetDeclaration) set(dim int) (Set, error) {
-	if dim < 1 {
-		return nil, fmt.Errorf("set: dimension %d, want at least 1", dim)
+// SetKinds returns the kinds of sets, in the order of the documentation: the first is what "" means.
+func SetKinds() []string {
+	out := make([]string, len(sets))
+	for i, s := range sets {
+		out[i] = s.kind
 	}
-	if d.Kind == "box" {
-		if d.Radius != 0 {
-			return nil, fmt.Errorf("radius: %v, not a parameter of the box; its size is min and max", d.Radius)
+	return out
+}
+
+// New returns the declared set in a dimension of at least 1. The error wraps a *ParameterError that names the field that does not fit.
+func (d SetDeclaration) New(dim int) (Set, error) {
+	kind := d.Kind
+	if kind == "" {
+		kind = sets[0].kind
+	}
+	for _, s := range sets {
+		if s.kind != kind {
+			continue
 		}
-		return NewBox(dim, d.Min, d.Max)
+		if err := d.check(kind, s.above, s.most); err != nil {
+			return nil, err
+		}
+		out := s.make(d, dim)
+		switch {
+		case dim < 1:
+			return nil, fmt.Errorf("set: dimension %d, want at least 1", dim)
+		case math.IsInf(out.Radius(), 0):
+			return nil, &ParameterError{"max", d.Max, "bounds whose corner has a finite norm"}
+		}
+		return out, nil
 	}
-	if d.Min != 0 || d.Max != 0 {
-		return nil, fmt.Errorf("min, max: %v, %v, parameters of the box alone", d.Min, d.Max)
+	return nil, &ParameterError{"set", fmt.Sprintf("%q", d.Kind), "one of " + strings.Join(SetKinds(), ", ")}
+}
+
+// check looks at the parameters of a set with a radius in (above, most]; of the box, which has none, most is 0.
+func (d SetDeclaration) check(kind string, above, most float64) error {
+	switch {
+	case most == 0 && d.Radius != 0:
+		return &ParameterError{"radius", d.Radius, fmt.Sprintf("nothing for set %s: min and max are its size", kind)}
+	case most == 0 && !(d.Min < d.Max):
+		return &ParameterError{"max", d.Max, fmt.Sprintf("a number > min (%v)", d.Min)}
+	case most == 0:
+		return nil
+	case d.Min != 0:
+		return &ParameterError{"min", d.Min, "nothing for set " + kind}
+	case d.Max != 0:
+		return &ParameterError{"max", d.Max, "nothing for set " + kind}
+	case d.Radius > above && d.Radius <= most:
+		return nil
+	case most == math.MaxFloat64:
+		return &ParameterError{"radius", d.Radius, "a number > 0"}
 	}
-	switch d.Kind {
-	case "", "ball":
-		return NewBall(d.Radius)
-	case "simplex":
-		return NewSimplex(dim, d.Radius)
-	case "nonnegative":
-		return NewNonnegative(d.Radius)
-	case "l1":
-		return NewL1Ball(d.Radius)
-	}
-	return nil, fmt.Errorf("set: unknown kind %q, want ball, box, simplex, nonnegative or l1", d.Kind)
+	return &ParameterError{"radius", d.Radius, fmt.Sprintf("a number > %v and at most %v", above, most)}
 }
 
 func finite(x []float64) bool {

@@ -293,12 +293,12 @@ func TestSetDeclaration(t *testing.T) {
 		{convex.SetDeclaration{Kind: "nonnegative", Radius: -1}, 2, "radius: -1"},
 		{convex.SetDeclaration{Kind: "simplex", Radius: 1e101}, 2, "radius: 1e+101"},
 		{convex.SetDeclaration{Kind: "l1", Radius: 1e-101}, 2, "radius: 1e-101"},
-		{convex.SetDeclaration{Kind: "l1", Radius: 1, Max: 1}, 2, "box alone"},
+		{convex.SetDeclaration{Kind: "l1", Radius: 1, Max: 1}, 2, "max: 1, want nothing for set l1"},
 		{convex.SetDeclaration{Kind: "box", Radius: 1, Max: 1}, 2, "radius: 1"},
-		{convex.SetDeclaration{Kind: "box"}, 2, "min, max: 0, 0"},
-		{convex.SetDeclaration{Kind: "box", Min: 2, Max: 1}, 2, "min, max: 2, 1"},
-		{convex.SetDeclaration{Kind: "box", Min: nan, Max: 1}, 2, "min, max: NaN"},
-		{convex.SetDeclaration{Kind: "box", Min: 0, Max: inf}, 2, "min, max: 0, +Inf"},
+		{convex.SetDeclaration{Kind: "box"}, 2, "max: 0, want a number > min (0)"},
+		{convex.SetDeclaration{Kind: "box", Min: 2, Max: 1}, 2, "max: 1, want a number > min (2)"},
+		{convex.SetDeclaration{Kind: "box", Min: nan, Max: 1}, 2, "min (NaN)"},
+		{convex.SetDeclaration{Kind: "box", Min: 0, Max: inf}, 2, "max: +Inf"},
 	} {
 		if s, err := c.d.New(c.dim); err == nil || s != nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: set %v, error %v, want one with %q", c.d, s, err, c.want)

@@ -12,18 +12,8 @@ import (
 // diag(p) - p p^T has no eigenvalue above 1/2 (Boehning 1992); hence it is sqrt(2) X-Lipschitz and X^2/2-smooth for
 // features of norm at most X.
 type Softmax struct {
-	Classes int // k, at least 2
+	Classes int // k, from 2 to 2^16
 }
-
-// NewSoftmax returns the loss of k >= 2 classes.
-func NewSoftmax(classes int) (Softmax, error) {
-	if classes < 2 || classes > maxClasses {
-		return Softmax{}, fmt.Errorf("classes: %d, want 2 to %d", classes, maxClasses)
-	}
-	return Softmax{Classes: classes}, nil
-}
-
-const maxClasses = 1 << 16
 
 // Name returns "softmax".
 func (Softmax) Name() string { return "softmax" }

@@ -11,15 +11,14 @@ import (
 // loss that takes them, or of the classes 0 .. k-1. It is Proximal if the loss is. Only labels of classes are accepted.
 func NewWeighted(l Loss, weights []float64) (Loss, error) {
 	w := weighted{base: l, weights: slices.Clone(weights), signs: l.CheckLabel(-1) == nil}
-	if err := checkWeights(w.weights); err != nil {
-		return nil, err
+	k := 2
+	if !w.signs {
+		for k = 0; k < maxClasses && l.CheckLabel(float64(k)) == nil; {
+			k++
+		}
 	}
-	last := float64(len(weights) - 1)
-	switch {
-	case w.signs && len(weights) != 2:
-		return nil, fmt.Errorf("class weights: %d, want 2 for the labels -1 and +1 of the loss %s", len(weights), l.Name())
-	case !w.signs && (l.CheckLabel(last) != nil || l.CheckLabel(last+1) == nil):
-		return nil, fmt.Errorf("class weights: %d, want one for each class of the loss %s", len(weights), l.Name())
+	if err := checkWeights(w.weights, k); err != nil {
+		return nil, err
 	}
 	if p, ok := l.(Proximal); ok {
 		return weightedProximal{weighted: w, loss: p}, nil
@@ -27,13 +26,14 @@ func NewWeighted(l Loss, weights []float64) (Loss, error) {
 	return w, nil
 }
 
-func checkWeights(weights []float64) error {
-	if len(weights) < 2 {
-		return fmt.Errorf("class weights: %d, want one for each class", len(weights))
+// checkWeights refuses weights that are not of k classes.
+func checkWeights(weights []float64, k int) error {
+	if len(weights) != k {
+		return &ParameterError{classWeights, weights, fmt.Sprintf("%d numbers, one a class", k)}
 	}
 	for i, v := range weights {
 		if !(v > 0) || math.IsInf(v, 0) {
-			return fmt.Errorf("class weights: %v for class %d, want a finite number above 0", v, i)
+			return &ParameterError{fmt.Sprintf("%s.%d", classWeights, i), v, "a number > 0"}
 		}
 	}
 	return nil
@@ -71,7 +71,7 @@ func (l weighted) Smoothness(x float64) float64 { return slices.Max(l.weights) *
 
 func (l weighted) CheckLabel(y float64) error {
 	if l.signs {
-		return checkSign("class-weighted "+l.Name(), y)
+		return TwoClasses.check(y)
 	}
 	return l.base.CheckLabel(y)
 }

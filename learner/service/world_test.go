@@ -111,17 +111,13 @@ func (w *world) body() (*wire.Task, error) {
 }
 
 func build(t *wire.Task) (learner.Algorithm, error) {
-	ball, err := convex.NewBall(2)
-	if err != nil {
-		return nil, err
-	}
 	if first := t.Plan.Phases[0]; first.Statistic == wire.Statistic_STATISTIC_SECOND_MOMENTS {
 		return learner.New(learner.Plan{Algorithm: "psgd", Dim: dim, Set: convex.SetDeclaration{Radius: 2},
 			Precondition: &convex.Preconditioner{Dim: dim, Norm: 1, Damping: 0.1, Bound: 1},
 			Phases: []learner.Phase{{Moments: true, Users: first.Users, Rounds: 1, Cohort: first.Cohort, LastCohort: first.Cohort, RoundsPerUser: 1},
 				{Rounds: manifest.Steps(t.Plan) - 1, RoundsPerUser: 1, StepSize: 0.3}}})
 	}
-	return method.NewPSGD(method.PSGDConfig{Dim: dim, Set: ball, Steps: min(manifest.Steps(t.Plan), 1<<40), StepSize: 0.3})
+	return method.NewPSGD(method.PSGDConfig{Dim: dim, Set: convex.Ball{R: 2}, Steps: min(manifest.Steps(t.Plan), 1<<40), StepSize: 0.3})
 }
 
 func (w *world) config() Config {

@@ -3,6 +3,7 @@ package task
 import (
 	"time"
 
+	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
@@ -29,10 +30,10 @@ func (s *Spec) SetDefaults() {
 			or(&c.Unknown, Invalid)
 		}
 	}
-	if traitsOf(s.Model.Loss).label == number {
+	if s.traits().Labels == convex.Numbers {
 		or(&s.Label.Scale, Symmetric)
 	}
-	or(&s.Model.Set, Ball)
+	or(&s.Model.Set, convex.SetKinds()[0])
 	or(&s.Model.ClipNorm, 1)
 	or(&s.Privacy.Trust, "shuffle")
 	or(&s.Privacy.HonestFraction, "1")

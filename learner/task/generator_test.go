@@ -5,6 +5,8 @@ import (
 	"strconv"
 
 	"pgregory.net/rapid"
+
+	"github.com/panlearn/panlearn/learner/convex"
 )
 
 // drawSpec draws a valid task. Bounds are moderate, so that tests can compare to relative precision.
@@ -42,26 +44,26 @@ func drawSpec(t *rapid.T) *Spec {
 // drawModel draws a loss with its parameters and a set.
 func drawModel(t *rapid.T) Model {
 	m := Model{
-		Loss:     rapid.SampledFrom(lossNames[:]).Draw(t, "loss"),
-		Set:      rapid.SampledFrom([]string{Ball, Box, Nonnegative, Simplex, L1}).Draw(t, "set"),
+		Loss:     rapid.SampledFrom(convex.LossNames()).Draw(t, "loss"),
+		Set:      rapid.SampledFrom(convex.SetKinds()).Draw(t, "set"),
 		Ridge:    rapid.SampledFrom([]float64{0, 0, 1e-4, 1}).Draw(t, "ridge"),
 		ClipNorm: rapid.Float64Range(0.1, 10).Draw(t, "clip norm"),
 	}
-	if m.Set == Box {
+	if m.Set == "box" {
 		m.Min = rapid.Float64Range(-10, 0).Draw(t, "box min")
 		m.Max = m.Min + rapid.Float64Range(1, 10).Draw(t, "box width")
 	} else {
 		m.Radius = rapid.Float64Range(0.1, 100).Draw(t, "radius")
 	}
-	switch traits := traitsOf(m.Loss); {
-	case traits.level:
+	switch m.Loss {
+	case "quantile":
 		m.Level = rapid.Float64Range(0.01, 0.99).Draw(t, "level")
-	case traits.width:
+	case "huber", "smoothed-hinge":
 		m.Width = rapid.Float64Range(0.01, 10).Draw(t, "width")
-	case traits.scoreBound:
+	case "poisson":
 		m.ScoreBound = rapid.Float64Range(0.1, 10).Draw(t, "score bound")
 	}
-	if traitsOf(m.Loss).label == twoClasses && rapid.Bool().Draw(t, "weighted") {
+	if convex.TraitsOf(m.Loss).Labels == convex.TwoClasses && rapid.Bool().Draw(t, "weighted") {
 		m.ClassWeights = []float64{rapid.Float64Range(0.2, 5).Draw(t, "negative weight"), 1}
 	}
 	if m.Loss == "logistic" {
@@ -79,7 +81,7 @@ func drawSchedule(t *rapid.T, m Model) Schedule {
 	case 2:
 		c.Continuous = rapid.SampledFrom([]string{ConstantStep, DecayingStep, Epochs}).Draw(t, "continuous")
 	case 3:
-		if m.Ridge > 0 && traitsOf(m.Loss).smooth {
+		if m.Ridge > 0 && convex.TraitsOf(m.Loss).Smooth {
 			c.Algorithm = "pagd-restarts"
 		}
 	}
@@ -87,12 +89,12 @@ func drawSchedule(t *rapid.T, m Model) Schedule {
 }
 
 func drawLabel(t *rapid.T, s *Spec) {
-	switch traitsOf(s.Model.Loss).label {
-	case twoClasses:
+	switch s.traits().Labels {
+	case convex.TwoClasses:
 		s.Label.Positive, s.Label.Negative = []string{"1", ">50K"}, []string{"-1"}
-	case manyClasses:
+	case convex.ManyClasses:
 		s.Label.Classes = []string{"3", "1", "two", ">50K"}[:rapid.IntRange(2, 4).Draw(t, "classes")]
-	case count:
+	case convex.Counts:
 		s.Label.Max = float64(rapid.IntRange(1, 1000).Draw(t, "largest count"))
 	default:
 		s.Label.Min, s.Label.Max = drawRange(t)
@@ -198,12 +200,12 @@ func drawRow(t *rapid.T, s *Spec, inside bool) Row {
 	}
 	text := func(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
 	row := Row{Line: 1, Label: "1"}
-	switch traitsOf(s.Model.Loss).label {
-	case manyClasses:
+	switch s.traits().Labels {
+	case convex.ManyClasses:
 		row.Label = rapid.SampledFrom(s.Label.Classes).Draw(t, "class")
-	case count:
+	case convex.Counts:
 		row.Label = text(math.Trunc(math.Abs(number(0, s.Label.Max))))
-	case twoClasses:
+	case convex.TwoClasses:
 	default:
 		row.Label = text(number(s.Label.Min, s.Label.Max))
 	}

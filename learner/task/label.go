@@ -6,7 +6,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/panlearn/panlearn/learner/convex"
 )
+
+// labelWords say how labels of each kind are declared.
+var labelWords = [...]string{convex.TwoClasses: "one of two classes, in positive and negative", convex.ManyClasses: "one of several classes, in classes",
+	convex.Numbers: "numbers, from min to max", convex.Counts: "counts, up to max"}
 
 func (s *Spec) checkLabel() error {
 	l := s.Label
@@ -29,33 +35,33 @@ func (s *Spec) checkLabel() error {
 			return err
 		}
 	}
-	kind := traitsOf(s.Model.Loss).label
+	kind := s.traits().Labels
 	for _, key := range [...]struct {
 		path    string
 		given   bool
 		value   any
 		belongs bool
 	}{
-		{"label.positive", len(l.Positive) > 0, l.Positive, kind == twoClasses},
-		{"label.negative", len(l.Negative) > 0, l.Negative, kind == twoClasses},
-		{"label.classes", len(l.Classes) > 0, l.Classes, kind == manyClasses},
-		{"label.min", l.Min != 0, l.Min, kind == number},
-		{"label.max", l.Max != 0, l.Max, !kind.classes()},
-		{"label.scale", l.Scale != "", l.Scale, kind == number},
+		{"label.positive", len(l.Positive) > 0, l.Positive, kind == convex.TwoClasses},
+		{"label.negative", len(l.Negative) > 0, l.Negative, kind == convex.TwoClasses},
+		{"label.classes", len(l.Classes) > 0, l.Classes, kind == convex.ManyClasses},
+		{"label.min", l.Min != 0, l.Min, kind == convex.Numbers},
+		{"label.max", l.Max != 0, l.Max, !kind.Classes()},
+		{"label.scale", l.Scale != "", l.Scale, kind == convex.Numbers},
 	} {
 		if key.given && !key.belongs {
-			return refuse(key.path, key.value, "nothing for loss %s: its labels are %s", s.Model.Loss, kind)
+			return refuse(key.path, key.value, "nothing for loss %s: its labels are %s", s.Model.Loss, labelWords[kind])
 		}
 	}
 	switch kind {
-	case twoClasses:
+	case convex.TwoClasses:
 		return l.checkTwoClasses()
-	case manyClasses:
+	case convex.ManyClasses:
 		if len(l.Classes) < 2 {
 			return refuse("label.classes", l.Classes, "at least two labels")
 		}
 		return checkDistinct(make(map[string]bool), "label.classes", l.Classes)
-	case count:
+	case convex.Counts:
 		if !(l.Max >= 1 && l.Max <= maxCount && l.Max == math.Trunc(l.Max)) {
 			return refuse("label.max", l.Max, "a whole number from 1 to 2^53: the largest count")
 		}
@@ -105,7 +111,7 @@ func classKey(label string) string {
 // labelMap is the compiled label.
 type labelMap struct {
 	column  string
-	kind    labelKind
+	kind    convex.Labels
 	classes map[string]float64 // of classes: by classKey, as the loss sees them
 	names   []string           // of classes, in the order of the loss
 	affine  affine             // of numbers and counts
@@ -113,7 +119,7 @@ type labelMap struct {
 
 func compileLabel(s *Spec) labelMap {
 	l := s.Label
-	m := labelMap{column: l.Column, kind: traitsOf(s.Model.Loss).label, classes: make(map[string]float64)}
+	m := labelMap{column: l.Column, kind: s.traits().Labels, classes: make(map[string]float64)}
 	if m.column == "" {
 		m.column = "label"
 	}
@@ -123,16 +129,16 @@ func compileLabel(s *Spec) labelMap {
 		}
 	}
 	switch m.kind {
-	case twoClasses:
+	case convex.TwoClasses:
 		name(l.Negative, -1)
 		name(l.Positive, 1)
 		m.names = []string{l.Negative[0], l.Positive[0]}
-	case manyClasses:
+	case convex.ManyClasses:
 		for i := range l.Classes {
 			name(l.Classes[i:i+1], float64(i))
 		}
 		m.names = l.Classes
-	case count:
+	case convex.Counts:
 		m.affine = newAffine(0, l.Max, Raw)
 	default:
 		m.affine = newAffine(l.Min, l.Max, l.Scale)
@@ -142,7 +148,7 @@ func compileLabel(s *Spec) labelMap {
 
 // parse returns the label as the loss sees it.
 func (m *labelMap) parse(text string) (float64, error) {
-	if m.kind.classes() {
+	if m.kind.Classes() {
 		y, ok := m.classes[classKey(text)]
 		if !ok {
 			return 0, fmt.Errorf("not one of the declared labels")
@@ -153,8 +159,93 @@ func (m *labelMap) parse(text string) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if m.kind == count && (v < 0 || v != math.Trunc(v)) {
+	if m.kind == convex.Counts && (v < 0 || v != math.Trunc(v)) {
 		return 0, fmt.Errorf("not a count: want a whole number from 0")
 	}
 	return m.affine.apply(v), nil
+}
+
+// Classification reports whether the label is a class, one of two or of several, rather than a number or a count.
+func (m *FeatureMap) Classification() bool { return m.label.kind.Classes() }
+
+// Outputs is the number of scores of an event: one for each class of softmax, one for every other loss. Parameters are that
+// many blocks of Dim.
+func (m *FeatureMap) Outputs() int {
+	if m.label.kind == convex.ManyClasses {
+		return len(m.label.names)
+	}
+	return 1
+}
+
+// Classes names the classes in the order of the loss, negative before positive; nil where the label is no class. The caller
+// must not change it.
+func (m *FeatureMap) Classes() []string { return m.label.names }
+
+// Labels returns the extreme labels as the loss sees them: -1 and 1, every class of softmax, the scaled bounds of a number, 0
+// and the largest count.
+func (m *FeatureMap) Labels() []float64 {
+	switch m.label.kind {
+	case convex.TwoClasses:
+		return []float64{-1, 1}
+	case convex.ManyClasses:
+		out := make([]float64, len(m.label.names))
+		for i := range out {
+			out[i] = float64(i)
+		}
+		return out
+	}
+	return []float64{m.label.affine.apply(m.label.affine.low), m.label.affine.apply(m.label.affine.high)}
+}
+
+// Scores overwrites dst with the scores of a mapped event, the inner products with the blocks of theta, and returns it. It grows dst
+// to length Outputs where it is shorter.
+func (m *FeatureMap) Scores(dst, theta []float64, e convex.Example) []float64 {
+	dst = slices.Grow(dst[:0], m.Outputs())[:m.Outputs()]
+	for k := range dst {
+		dst[k] = e.Dot(theta[k*m.dim : (k+1)*m.dim])
+	}
+	return dst
+}
+
+// Predict turns the scores of a mapped event into a prediction: the class as the loss sees it (+1 where the score is positive and -1
+// elsewhere; of several the one of the largest score, the first among equals), the number in the units of the data, or the expected count.
+func (m *FeatureMap) Predict(scores []float64) float64 {
+	switch m.label.kind {
+	case convex.TwoClasses:
+		if scores[0] > 0 {
+			return 1
+		}
+		return -1
+	case convex.ManyClasses:
+		best := 0
+		for k, z := range scores {
+			if z > scores[best] {
+				best = k
+			}
+		}
+		return float64(best)
+	case convex.Counts:
+		return math.Exp(min(scores[0], m.scoreBound)) // the slope of the loss's exponential
+	}
+	return m.label.affine.invert(scores[0])
+}
+
+// Decide is Predict for a loss of one score.
+func (m *FeatureMap) Decide(score float64) float64 { return m.Predict([]float64{score}) }
+
+// Target turns the label of a mapped event into what Predict is compared with: the class, or the number or count in the
+// units of the data (moved into the declared bounds).
+func (m *FeatureMap) Target(label float64) float64 {
+	if m.label.kind == convex.Numbers {
+		return m.label.affine.invert(label)
+	}
+	return label
+}
+
+// ClassName is the name of a class that Predict or Target returned.
+func (m *FeatureMap) ClassName(class float64) string {
+	if m.label.kind == convex.TwoClasses {
+		return m.label.names[int(class+1)/2]
+	}
+	return m.label.names[int(class)]
 }

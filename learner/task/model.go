@@ -1,5 +1,13 @@
 package task
 
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/panlearn/panlearn/learner/convex"
+)
+
 // A Label declares what is predicted: one of two classes (Positive and Negative), one of several (Classes), a number or a count
 // (Min and Max). Which of them follows from the loss.
 type Label struct {
@@ -23,7 +31,7 @@ type Label struct {
 // Model is the learned model: linear scores under a convex loss, in a convex set around zero. Radius, Min, Max, Ridge and ClipNorm
 // live in the coordinates of the feature map's output. A key that means nothing for the loss or the set is refused.
 type Model struct {
-	// Loss is logistic, softmax, squared, huber, absolute, quantile, hinge, smoothed-hinge or poisson: see convex.Declaration.
+	// Loss is one of convex.LossNames, see convex.Declaration.
 	Loss string `json:"loss"`
 	// Level is the quantile that is predicted, in (0, 1), of loss quantile.
 	Level float64 `json:"level,omitempty"`
@@ -38,7 +46,7 @@ type Model struct {
 	// logistic: the others would not stay convex.
 	LabelNoise float64 `json:"label_noise,omitempty"`
 
-	// Set holds the parameters, intercept included: ball (default), box, nonnegative, simplex or l1.
+	// Set holds the parameters, intercept included: one of convex.SetKinds; default ball.
 	Set string `json:"set"`
 	// Radius is R > 0, the size of every set but the box: the norm that parameters of the ball and of nonnegative stay within,
 	// the sum of those of the simplex, the sum of magnitudes of those of l1.
@@ -53,11 +61,100 @@ type Model struct {
 	ClipNorm float64 `json:"clip_norm"` // L: bound on the norm of one event's gradient. Default 1
 }
 
-// The names of the sets of Model.Set.
-const (
-	Ball        = "ball"
-	Box         = "box"
-	Nonnegative = "nonnegative"
-	Simplex     = "simplex"
-	L1          = "l1"
-)
+// traits is the loss's row of the table of losses; of an unknown loss, one of two classes.
+func (s *Spec) traits() convex.Traits { return convex.TraitsOf(s.Model.Loss) }
+
+// Classification reports whether the label is a class, which follows from the loss.
+func (s *Spec) Classification() bool { return s.traits().Labels.Classes() }
+
+// Loss returns the declared loss with its parameters.
+func (s *Spec) Loss() (convex.Loss, error) {
+	loss, err := s.lossDeclaration().New()
+	if err != nil {
+		return nil, fmt.Errorf("task: model: %w", err)
+	}
+	return loss, nil
+}
+
+func (s *Spec) lossDeclaration() convex.Declaration {
+	m := s.Model
+	d := convex.Declaration{Name: m.Loss, Level: m.Level, Width: m.Width, ScoreBound: m.ScoreBound, ClassWeights: m.ClassWeights, LabelNoise: m.LabelNoise}
+	switch s.traits().Labels {
+	case convex.ManyClasses:
+		d.Classes = len(s.Label.Classes)
+	case convex.Counts:
+		d.MaxCount = s.Label.Max
+	}
+	return d
+}
+
+// SetDeclaration returns the declared constraint set, for any number of parameters.
+func (s *Spec) SetDeclaration() convex.SetDeclaration {
+	return convex.SetDeclaration{Kind: s.Model.Set, Radius: s.Model.Radius, Min: s.Model.Min, Max: s.Model.Max}
+}
+
+// Set returns the declared constraint set for that many parameters, as convex.Loss.Parameters counts them.
+func (s *Spec) Set(parameters int) (convex.Set, error) {
+	set, err := s.SetDeclaration().New(parameters)
+	if err != nil {
+		return nil, fmt.Errorf("task: model.set: %w", err)
+	}
+	return set, nil
+}
+
+func (s *Spec) checkModel() error {
+	m := s.Model
+	if err := oneOf("model.loss", m.Loss, convex.LossNames()...); err != nil {
+		return err
+	}
+	d := s.lossDeclaration()
+	if d.Classes > 0 {
+		d.ClassWeights = nil // checkLoss counts them, once the label is known to be sound
+	}
+	if err := refuseParameter(d.Check()); err != nil && !strings.HasPrefix(err.Path, "label.") {
+		return err
+	}
+	if err := oneOf("model.set", m.Set, convex.SetKinds()...); err != nil {
+		return err
+	}
+	if _, err := s.SetDeclaration().New(1); err != nil {
+		return refuseParameter(err)
+	}
+	if m.Ridge < 0 {
+		return refuse("model.ridge", m.Ridge, "a number >= 0")
+	}
+	if m.ClipNorm <= 0 {
+		return refuse("model.clip_norm", m.ClipNorm, "a number > 0")
+	}
+	return nil
+}
+
+// checkLoss refuses what is left to the loss itself, once model and label are known to be sound one by one.
+func (s *Spec) checkLoss() error {
+	if _, err := s.lossDeclaration().New(); err != nil {
+		return refuseParameter(err)
+	}
+	if d, classes := s.dimension(), len(s.Label.Classes); classes > 2 && d > maxDimension/classes {
+		return refuse("label.classes", fmt.Sprintf("%d labels", classes), "at most %d parameters in all, with %d features", maxDimension, d)
+	}
+	return nil
+}
+
+// refuseParameter turns the refusal of a parameter of a loss or a set into that of the key that declares it; nil for nil.
+func refuseParameter(err error) *FieldError {
+	if err == nil {
+		return nil
+	}
+	var p *convex.ParameterError
+	if !errors.As(err, &p) {
+		return &FieldError{Path: "model", Want: "what the loss and the set accept: " + err.Error()}
+	}
+	path := "model." + p.Parameter
+	switch p.Parameter {
+	case "classes":
+		path = "label.classes"
+	case "max_count":
+		path = "label.max"
+	}
+	return &FieldError{Path: path, Value: shorten(fmt.Sprint(p.Value)), Want: p.Want}
+}

@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/panlearn/panlearn/learner/convex"
 )
 
 // The reference names every key, and every word that a key takes.
@@ -37,9 +39,10 @@ func TestReferenceIsComplete(t *testing.T) {
 		t.Errorf("found only %d keys", seen)
 	}
 	var words []string
-	words = append(words, lossNames[:]...)
+	words = append(words, convex.LossNames()...)
+	words = append(words, convex.SetKinds()...)
 	words = append(words, algorithmNames[:]...)
-	words = append(words, Ball, Box, Nonnegative, Simplex, L1, ConstantStep, DecayingStep, Epochs)
+	words = append(words, ConstantStep, DecayingStep, Epochs)
 	for _, w := range []Scale{Raw, Unit, Symmetric, Standard} {
 		words = append(words, string(w))
 	}

@@ -111,7 +111,7 @@ func (s *Spec) checkAlgorithm() error {
 		return refuse("schedule.continuous", c.Continuous, "constant, decaying or epochs, or nothing for a task that ends")
 	}
 	envelope := strings.Contains(c.Algorithm, "-envelope")
-	if (family == "pagd" || family == "pgd") && !envelope && !traitsOf(s.Model.Loss).smooth {
+	if (family == "pagd" || family == "pgd") && !envelope && !s.traits().Smooth {
 		return refuse(path, c.Algorithm, "psgd, auto or one of -envelope: loss %s is not smooth", s.Model.Loss)
 	}
 	if envelope {
@@ -137,7 +137,7 @@ func (s *Spec) setDefaultAlgorithm() {
 		algorithm = "auto"
 	case c.Continuous == ConstantStep || c.Continuous == DecayingStep:
 		algorithm = "psgd"
-	case !traitsOf(s.Model.Loss).smooth:
+	case !s.traits().Smooth:
 		algorithm = "pagd-envelope"
 	}
 	or(&s.Schedule.Algorithm, algorithm)

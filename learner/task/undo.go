@@ -3,6 +3,8 @@ package task
 import (
 	"fmt"
 	"math"
+
+	"github.com/panlearn/panlearn/learner/convex"
 )
 
 // Undo converts the parameters of one score, a block of length Dim, into weights and an intercept in the units of the data, so
@@ -25,7 +27,7 @@ func (m *FeatureMap) Undo(theta []float64) (weights []float64, intercept float64
 		weights[j] = theta[j] * c.Factor
 		intercept += theta[j] * c.Offset
 	}
-	if m.label.kind == number {
+	if m.label.kind == convex.Numbers {
 		for j := range weights {
 			weights[j] /= m.label.affine.a
 		}
@@ -47,7 +49,7 @@ func (m *FeatureMap) Redo(weights []float64, intercept float64) ([]float64, erro
 	}
 	factor := 1.0
 	rest := intercept
-	if m.label.kind == number {
+	if m.label.kind == convex.Numbers {
 		factor = m.label.affine.a
 		rest = intercept*m.label.affine.a + m.label.affine.b
 	}

@@ -27,7 +27,7 @@ func TestUndoPredictsTheSame(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := e.Dot(theta)
-		if m.label.kind == number {
+		if m.label.kind == convex.Numbers {
 			want = m.Decide(want)
 		}
 		got, size := intercept, math.Abs(intercept)

@@ -21,7 +21,6 @@ const (
 	maxDeadline  = Duration(30 * 24 * time.Hour)
 	maxMagnitude = 1e100 // of bounds, radius and clip norm; squares must stay finite
 	maxNorm      = 1e120 // of a feature vector; squares of its products with parameters must stay finite
-	maxScore     = 300   // of score_bound: squares of its exponential must stay finite
 	maxCount     = 1 << 53
 )
 

@@ -173,11 +173,7 @@ func (w *world) body() (*wire.Task, error) {
 }
 
 func build(t *wire.Task) (learner.Algorithm, error) {
-	ball, err := convex.NewBall(1)
-	if err != nil {
-		return nil, err
-	}
-	return method.NewPSGD(method.PSGDConfig{Dim: int(t.Plan.Phases[0].Mechanism.Dim), Set: ball, Steps: manifest.Steps(t.Plan), StepSize: 0.3})
+	return method.NewPSGD(method.PSGDConfig{Dim: int(t.Plan.Phases[0].Mechanism.Dim), Set: convex.Ball{R: 1}, Steps: manifest.Steps(t.Plan), StepSize: 0.3})
 }
 
 // service is the configuration of a learner on the world's task.

@@ -92,11 +92,7 @@ func (p plan) body() (*wire.Task, error) {
 }
 
 func build(t *wire.Task) (learner.Algorithm, error) {
-	ball, err := convex.NewBall(1)
-	if err != nil {
-		return nil, err
-	}
-	return method.NewPSGD(method.PSGDConfig{Dim: int(t.Plan.Phases[0].Mechanism.Dim), Set: ball, Steps: manifest.Steps(t.Plan), StepSize: 0.3})
+	return method.NewPSGD(method.PSGDConfig{Dim: int(t.Plan.Phases[0].Mechanism.Dim), Set: convex.Ball{R: 1}, Steps: manifest.Steps(t.Plan), StepSize: 0.3})
 }
 
 // A world is a run of the whole system in one folder, and what the test knows of it.

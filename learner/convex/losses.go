@@ -1,0 +1,208 @@
+package convex
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Traits are a row of the table of losses: what everybody who meets a loss by its name has to know of it.
+type Traits struct {
+	Name   string
+	Labels Labels
+	Smooth bool // the gradient is Lipschitz, see Loss.Smoothness
+	// Scores says what the loss takes its scores for.
+	Scores Scores
+	// Error is how predictions of models of numbers and counts are compared with labels; classes are counted.
+	Error Error
+
+	parameters []string // that the loss takes, by their names in a Declaration
+	make       func(Declaration) Loss
+}
+
+// Labels are the kinds of labels.
+type Labels int
+
+// The kinds of labels.
+const (
+	TwoClasses  Labels = iota // -1 or +1
+	ManyClasses               // 0 to k-1
+	Numbers                   // finite
+	Counts                    // whole numbers from 0
+)
+
+// Classes reports whether labels are classes, one of two or of several.
+func (l Labels) Classes() bool { return l == TwoClasses || l == ManyClasses }
+
+func (l Labels) check(y float64) error {
+	switch {
+	case math.IsNaN(y) || math.IsInf(y, 0):
+		return fmt.Errorf("label: not finite, want a finite number")
+	case l == TwoClasses && y != -1 && y != 1:
+		return fmt.Errorf("label: outside the domain of the loss, want -1 or +1")
+	case l == Counts && (y < 0 || y != math.Trunc(y)):
+		return fmt.Errorf("label: outside the domain of the loss, want a whole number of at least 0")
+	}
+	return nil
+}
+
+// Scores are the meanings of linear scores.
+type Scores int
+
+// The meanings of scores.
+const (
+	Plain            Scores = iota // the prediction itself, or an order of the events and no more
+	LogOdds                        // of the class +1
+	LogProbabilities               // of every class, up to a constant
+	LogMean                        // logarithm of the expected count
+)
+
+// Error is a mean of the differences between labels and predictions.
+type Error int
+
+// The means of differences.
+const (
+	RootMeanSquare Error = iota
+	MeanAbsolute
+	Pinball // the quantile loss itself, and the share of labels at or below their prediction
+)
+
+// losses are in the order of the documentation.
+var losses = [...]Traits{
+	{Name: "logistic", Labels: TwoClasses, Smooth: true, Scores: LogOdds, parameters: []string{classWeights, labelNoise},
+		make: func(Declaration) Loss { return Logistic{} }},
+	{Name: "softmax", Labels: ManyClasses, Smooth: true, Scores: LogProbabilities, parameters: []string{classes, classWeights},
+		make: func(d Declaration) Loss { return Softmax{Classes: d.Classes} }},
+	{Name: "squared", Labels: Numbers, Smooth: true, make: func(Declaration) Loss { return Squared{} }},
+	{Name: "huber", Labels: Numbers, Smooth: true, parameters: []string{width},
+		make: func(d Declaration) Loss { return Linear[huber]{huber{d.Width}} }},
+	{Name: "absolute", Labels: Numbers, Error: MeanAbsolute, make: func(Declaration) Loss { return Absolute{} }},
+	{Name: "quantile", Labels: Numbers, Error: Pinball, parameters: []string{level},
+		make: func(d Declaration) Loss { return Linear[quantile]{quantile{d.Level}} }},
+	{Name: "hinge", Labels: TwoClasses, parameters: []string{classWeights}, make: func(Declaration) Loss { return Hinge{} }},
+	{Name: "smoothed-hinge", Labels: TwoClasses, Smooth: true, parameters: []string{width, classWeights},
+		make: func(d Declaration) Loss { return Linear[smoothedHinge]{smoothedHinge{d.Width}} }},
+	{Name: "poisson", Labels: Counts, Smooth: true, Scores: LogMean, parameters: []string{scoreBound, maxCount},
+		make: func(d Declaration) Loss { return Poisson{Linear[poisson]{poisson{d.ScoreBound}}, d.MaxCount} }},
+}
+
+// LossNames returns the names of all losses, in the order of the documentation.
+func LossNames() []string {
+	out := make([]string, len(losses))
+	for i, l := range losses {
+		out[i] = l.Name
+	}
+	return out
+}
+
+// TraitsOf returns the row of a loss; of an unknown name, one that has none.
+func TraitsOf(name string) Traits {
+	for _, l := range losses {
+		if l.Name == name {
+			return l
+		}
+	}
+	return Traits{}
+}
+
+// A Declaration is a loss as a task file and a plan name it. All of it is public. A parameter that the loss does not take is 0.
+type Declaration struct {
+	Name         string    `json:"name"`                    // one of LossNames
+	Classes      int       `json:"classes,omitempty"`       // softmax: number of classes, at least 2
+	Level        float64   `json:"level,omitempty"`         // quantile: level in (0, 1)
+	Width        float64   `json:"width,omitempty"`         // huber, in units of the label, and smoothed-hinge, in units of the margin; above 0
+	ScoreBound   float64   `json:"score_bound,omitempty"`   // poisson: largest score at which exp is kept, in (0, 300]
+	MaxCount     float64   `json:"max_count,omitempty"`     // poisson: largest count; 0 accepts any, and then there is no Lipschitz constant
+	ClassWeights []float64 `json:"class_weights,omitempty"` // losses of classes, see NewWeighted; nil means 1 for all
+	LabelNoise   float64   `json:"label_noise,omitempty"`   // logistic: probability of a flipped label, in [0, 0.5), see denoised
+}
+
+// The names of the parameters.
+const (
+	classes      = "classes"
+	level        = "level"
+	width        = "width"
+	scoreBound   = "score_bound"
+	maxCount     = "max_count"
+	classWeights = "class_weights"
+	labelNoise   = "label_noise"
+)
+
+// Bounds of parameters.
+const (
+	maxClasses    = 1 << 16
+	maxScoreBound = 300 // squares of its exponential must stay finite
+)
+
+// A ParameterError refuses one parameter of a declaration.
+type ParameterError struct {
+	Parameter string // its name in JSON; of a list followed by a dot and the position, from 0
+	Value     any
+	Want      string // what would be accepted
+}
+
+// Error names the parameter, its value, and what would be accepted.
+func (e *ParameterError) Error() string {
+	return fmt.Sprintf("%s: %v, want %s", e.Parameter, e.Value, e.Want)
+}
+
+// Check returns a *ParameterError for the first parameter that is out of range, or that the loss does not take.
+func (d Declaration) Check() error {
+	t := TraitsOf(d.Name)
+	if t.Name == "" {
+		return &ParameterError{"name", fmt.Sprintf("%q", d.Name), "one of " + strings.Join(LossNames(), ", ")}
+	}
+	within := func(x, most float64) bool { return x > 0 && x <= most }
+	for _, p := range [...]struct {
+		name          string
+		value         any
+		given, sound  bool
+		want, because string
+	}{
+		{level, d.Level, d.Level != 0, within(d.Level, math.Nextafter(1, 0)), "a number in (0, 1)", ""},
+		{width, d.Width, d.Width != 0, within(d.Width, math.MaxFloat64), "a number > 0", ""},
+		{scoreBound, d.ScoreBound, d.ScoreBound != 0, within(d.ScoreBound, maxScoreBound), fmt.Sprintf("a number > 0 and at most %d", maxScoreBound), ""},
+		{labelNoise, d.LabelNoise, d.LabelNoise != 0, d.LabelNoise >= 0 && d.LabelNoise < 0.5, "a number in [0, 0.5)",
+			": corrected for noise it is not convex"},
+		{classes, d.Classes, d.Classes != 0, d.Classes >= 2 && d.Classes <= maxClasses, fmt.Sprintf("2 to %d", maxClasses), ""},
+		{maxCount, d.MaxCount, d.MaxCount != 0, d.MaxCount >= 0 && d.MaxCount <= math.MaxFloat64, "a number > 0, or 0 for any", ""},
+		{classWeights, d.ClassWeights, d.ClassWeights != nil, true, "", ": its labels are no classes"},
+	} {
+		switch taken := slices.Contains(t.parameters, p.name); {
+		case p.given && !taken:
+			return &ParameterError{p.name, p.value, fmt.Sprintf("nothing for loss %s%s", d.Name, p.because)}
+		case taken && !p.sound:
+			return &ParameterError{p.name, p.value, p.want}
+		}
+	}
+	if d.ClassWeights == nil {
+		return nil
+	}
+	if t.Labels == TwoClasses {
+		return checkWeights(d.ClassWeights, 2)
+	}
+	return checkWeights(d.ClassWeights, d.Classes)
+}
+
+// NewLoss returns the loss of the given name, for losses without parameters: logistic, squared, absolute and hinge.
+func NewLoss(name string) (Loss, error) { return Declaration{Name: name}.New() }
+
+// New returns the declared loss, or an error that wraps a *ParameterError.
+func (d Declaration) New() (Loss, error) {
+	if err := d.Check(); err != nil {
+		return nil, fmt.Errorf("loss: %w", err)
+	}
+	l := TraitsOf(d.Name).make(d)
+	var err error
+	switch {
+	case d.LabelNoise != 0:
+		l, err = denoise(d.LabelNoise, d.ClassWeights)
+	case d.ClassWeights != nil:
+		l, err = NewWeighted(l, d.ClassWeights)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("loss %s: %w", d.Name, err)
+	}
+	return l, nil
+}
