@@ -12,8 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/panlearn/panlearn/internal/cli"
-	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/client/consent"
 	"github.com/panlearn/panlearn/stream/client/filestore"
+	"github.com/panlearn/panlearn/stream/client/ledger"
 )
 
 func newLedger() *cobra.Command {
@@ -33,21 +34,21 @@ first of its events is sent; nothing is given back. It works while publishers ru
 			if state == "" {
 				return cli.Usagef("--state: name the folder of the publisher's state")
 			}
-			var policy client.Policy
+			var policy consent.Policy
 			if policyFile != "" {
 				var err error
 				if policy, err = readPolicy(policyFile); err != nil {
 					return err
 				}
 			}
-			ledger, err := filestore.ReadLedger(state)
+			book, err := filestore.ReadLedger(state)
 			if errors.Is(err, fs.ErrNotExist) {
 				return cli.Usagef("--state %s: %w: no publisher has charged anything there", state, err)
 			}
 			if err != nil {
 				return err
 			}
-			s, err := client.ReadStatement(ledger, time.Now(), policy.Period)
+			s, err := ledger.ReadStatement(book, time.Now(), policy.Period)
 			if err != nil {
 				return err
 			}
@@ -62,14 +63,14 @@ first of its events is sent; nothing is given back. It works while publishers ru
 }
 
 // readPolicy reads a policy file for a flag.
-func readPolicy(file string) (client.Policy, error) {
+func readPolicy(file string) (consent.Policy, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
-		return client.Policy{}, cli.Usagef("--policy: %w", err)
+		return consent.Policy{}, cli.Usagef("--policy: %w", err)
 	}
-	policy, err := client.ParsePolicy(data)
+	policy, err := consent.ParsePolicy(data)
 	if err != nil {
-		return client.Policy{}, cli.Usagef("--policy %s: %s", file, oneLine(err))
+		return consent.Policy{}, cli.Usagef("--policy %s: %s", file, oneLine(err))
 	}
 	return policy, nil
 }
@@ -99,7 +100,7 @@ type spending struct {
 	InPeriod bool      `json:"in_period"`       // counts in the totals
 }
 
-func statementOf(s client.Statement, p client.Policy) statement {
+func statementOf(s ledger.Statement, p consent.Policy) statement {
 	out := statement{Time: s.Time, Epsilon: s.Epsilon, Delta: s.Delta, Users: s.Users, Tasks: []spending{}}
 	if p.Period > 0 {
 		out.Period = p.Period.String()

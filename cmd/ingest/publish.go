@@ -15,6 +15,7 @@ import (
 	"github.com/panlearn/panlearn/learner/task/source"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/client/consent"
 	"github.com/panlearn/panlearn/stream/natsjs"
 )
 
@@ -109,7 +110,7 @@ address is named, and goes on until it is interrupted.`,
 					err = printed
 				}
 			}
-			return cli.Classify(err, cli.As[*client.RefusedError](cli.ExitRefused), cli.As[*source.SchemaError](cli.ExitUsage),
+			return cli.Classify(err, cli.As[*consent.RefusedError](cli.ExitRefused), cli.As[*source.SchemaError](cli.ExitUsage),
 				cli.As[*task.FieldError](cli.ExitUsage), cli.As[*natsjs.ConfigError](cli.ExitUsage), cli.Is(cli.ExitUsage, fs.ErrNotExist),
 				cli.Is(cli.ExitTransient, natsjs.ErrNoStream),
 				cli.Is(cli.ExitTransient, natsjs.ErrUnreachable))

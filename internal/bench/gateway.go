@@ -11,6 +11,7 @@ import (
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/state/pebblestore"
 	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/client/consent"
 	"github.com/panlearn/panlearn/stream/client/filestore"
 )
 
@@ -37,10 +38,10 @@ func (g *gateway) begin(ctx context.Context, bundle int) error {
 		return err
 	}
 	devices, err := client.New(client.Config{Task: w.name, Records: conn, Reports: conn, Store: store, Bundle: bundle, Limits: conn.Limits(),
-		Policy: client.Policy{LearnerKey: client.Fingerprint(w.learner), StageKey: client.Fingerprint(w.stage.Public()), AllowPlaintext: true}, Source: fmt.Sprintf("events of %d", len(w.conns)), Poll: time.Second,
+		Policy: consent.Policy{LearnerKey: consent.Fingerprint(w.learner), StageKey: consent.Fingerprint(w.stage.Public()), AllowPlaintext: true}, Source: fmt.Sprintf("events of %d", len(w.conns)), Poll: time.Second,
 		Progress: func(p client.Progress) {
 			if p.Attempt > 0 {
-				g.seen.reach(p.Round)
+				g.seen.reach(uint64(p.Round))
 			}
 		}})
 	if err != nil {
@@ -50,7 +51,7 @@ func (g *gateway) begin(ctx context.Context, bundle int) error {
 		_, err := devices.Run(ctx, g.rows(ctx))
 		return errors.Join(err, store.Close())
 	})
-	_, err = devices.Terms(ctx)
+	_, err = devices.Agreement(ctx)
 	return err
 }
 

@@ -4,6 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/client/participation"
 )
 
 // NewPublisher registers the metrics of a publisher or gateway of one task and returns what feeds them, to be called from
@@ -20,11 +21,11 @@ func NewPublisher(r prometheus.Registerer, task string) (func(client.Progress), 
 		ended    = f.gauge("panlearn_publisher_task_ended", "1 once the task has ended.")
 		last     client.Summary
 	)
-	outcomes := map[client.State]func(client.Summary) uint64{
-		client.Counted:   func(s client.Summary) uint64 { return s.Counted },
-		client.Uncounted: func(s client.Summary) uint64 { return s.Uncounted },
-		client.Unknown:   func(s client.Summary) uint64 { return s.Unknown },
-		client.Refused:   func(s client.Summary) uint64 { return s.Refused },
+	outcomes := map[participation.State]func(client.Summary) uint64{
+		participation.Counted:   func(s client.Summary) uint64 { return s.Counted },
+		participation.Uncounted: func(s client.Summary) uint64 { return s.Uncounted },
+		participation.Unknown:   func(s client.Summary) uint64 { return s.Unknown },
+		participation.Refused:   func(s client.Summary) uint64 { return s.Refused },
 	}
 	for state := range outcomes {
 		events.WithLabelValues(state.String())

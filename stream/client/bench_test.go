@@ -11,8 +11,8 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/randomizer"
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/client"
 	"github.com/panlearn/panlearn/stream/client/filestore"
+	"github.com/panlearn/panlearn/stream/client/participation"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/wire"
 )
@@ -97,7 +97,7 @@ func BenchmarkRun(b *testing.B) {
 			cfg := w.config(store)
 			cfg.Bundle = c.bundle
 			cfg.Reports = &sink{want: uint64(b.N), full: func() {
-				w.close(ctx, client.Closed{Round: 1, Attempt: nth(1), Manifest: hash, Cutoff: 1 << 40})
+				w.close(ctx, participation.Closed{Round: 1, Attempt: nth(1), Manifest: hash, Cutoff: 1 << 40})
 			}}
 			b.SetBytes(int64(w.params.ReportBytes()))
 			b.ReportAllocs()

@@ -13,6 +13,9 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/client/consent"
+	"github.com/panlearn/panlearn/stream/client/ledger"
+	"github.com/panlearn/panlearn/stream/client/participation"
 )
 
 // Defaults of Config.
@@ -28,9 +31,9 @@ type Config struct {
 	Task    stream.Task
 	Records stream.Records
 	Reports stream.ReportWriter
-	Store   Store // of this task alone
+	Store   participation.Store // of this task alone
 	// Ledger is of all tasks that the same users take part in; nil keeps none, and a policy with totals is refused.
-	Ledger Ledger
+	Ledger ledger.Ledger
 	// UserKeys says that a key names the same user in every task: EventKey of a user's id. Then each user has an account
 	// in the ledger, and one whose total is spent is Refused alone. Otherwise all events have one account, charged
 	// once for each task that any of them took part in: a bound for every user, whichever events are theirs.
@@ -38,7 +41,7 @@ type Config struct {
 	UserKeys bool
 
 	// Policy is what the device agrees to; the zero Policy is explained there.
-	Policy Policy
+	Policy consent.Policy
 	// Spec is the declaration that the operator has at hand; the announced task must declare the same. Nil: any that
 	// the policy takes.
 	Spec *task.Spec
@@ -68,10 +71,11 @@ type Config struct {
 
 // Progress is where a client stands: its newest round, and its settled events so far.
 type Progress struct {
-	Round, Attempt uint64 // 0 before the first
-	Joined, Cohort uint64 // events of this client in the round, and how many the round takes of all clients
-	InFlight       int    // events whose publish is not answered
-	Over           bool   // the task has ended
+	Round          stream.Round   // 0 before the first
+	Attempt        stream.Attempt // 0 before the first
+	Joined, Cohort uint64         // events of this client in the round, and how many the round takes of all clients
+	InFlight       int            // events whose publish is not answered
+	Over           bool           // the task has ended
 	Summary        Summary
 }
 
@@ -85,7 +89,7 @@ func (c Config) withDefaults() (Config, error) {
 	if err := c.Policy.Validate(); err != nil {
 		return c, err
 	}
-	if c.Policy.totals() && c.Ledger == nil {
+	if c.Policy.HasTotals() && c.Ledger == nil {
 		return c, errors.New("client: Ledger: the policy bounds the total over tasks, which only a ledger knows")
 	}
 	for _, n := range []struct {
@@ -163,9 +167,9 @@ func (c *Client) Close() error {
 // tells why.
 func (c *Client) Done() <-chan struct{} { return c.done }
 
-// Terms waits until the task is announced and the policy has agreed to it. The error is a *RefusedError where it
+// Agreement waits until the task is announced and the policy has agreed to it. The error is a *RefusedError where it
 // does not.
-func (c *Client) Terms(ctx context.Context) (*Terms, error) {
+func (c *Client) Agreement(ctx context.Context) (*consent.Agreement, error) {
 	c.run()
 	select {
 	case <-c.gateway.agreed:
@@ -191,15 +195,15 @@ func (c *Client) ended() error {
 
 // Publish sends one event and waits until its outcome is known: a round that takes it has closed, or the task has
 // ended. key names the user's event; a key that took part before, in this process or an earlier one, is answered and not
-// sent again. An example that is not one of the task is sent as the zero vector (Terms.Valid tells).
+// sent again. An example that is not one of the task is sent as the zero vector (Agreement.Valid tells).
 //
 // With an error nothing more than the Outcome is known: Unknown if ctx ended while the event was under way, and Publish
 // with the same key asks again. Where the policy refuses, the Outcome is Refused and the error a *RefusedError.
-func (c *Client) Publish(ctx context.Context, key Key, e convex.Example) (Outcome, error) {
+func (c *Client) Publish(ctx context.Context, key participation.Key, e convex.Example) (Outcome, error) {
 	c.run()
-	if key == (Key{}) {
-		refused := refuse("key", "zero", "RowKey or EventKey").(*RefusedError)
-		return Outcome{State: Refused, Refused: refused}, refused
+	if key == (participation.Key{}) {
+		refused := consent.Refuse("key", "zero", "RowKey or participation.EventKey").(*consent.RefusedError)
+		return Outcome{State: participation.Refused, Refused: refused}, refused
 	}
 	answer := make(chan Outcome, 1)
 	o := &offer{
@@ -209,22 +213,22 @@ func (c *Client) Publish(ctx context.Context, key Key, e convex.Example) (Outcom
 	}
 	if err := c.gateway.intake.put(ctx, o); err != nil {
 		if !errors.Is(err, errEnded) {
-			return Outcome{State: Uncounted}, err
+			return Outcome{State: participation.Uncounted}, err
 		}
 		<-c.done
-		var refused *RefusedError
+		var refused *consent.RefusedError
 		if errors.As(c.err, &refused) {
-			return Outcome{State: Refused, Refused: refused}, c.err
+			return Outcome{State: participation.Refused, Refused: refused}, c.err
 		}
-		return Outcome{State: Uncounted}, c.ended()
+		return Outcome{State: participation.Uncounted}, c.ended()
 	}
 	select {
 	case got := <-answer:
-		if got.State == Refused {
+		if got.State == participation.Refused {
 			return got, got.Refused
 		}
 		return got, nil
 	case <-ctx.Done():
-		return Outcome{State: Unknown}, ctx.Err()
+		return Outcome{State: participation.Unknown}, ctx.Err()
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/panlearn/panlearn/stream/client"
 	"github.com/panlearn/panlearn/stream/client/filestore"
+	"github.com/panlearn/panlearn/stream/client/participation"
 )
 
 // The process dies at the i-th write of its store, for every i, with the write made or not; a second process goes on.
@@ -20,7 +20,7 @@ func TestDeathAtEveryWrite(t *testing.T) {
 			if i > 200 {
 				t.Fatal("the run never gets by without the death")
 			}
-			synctest.Test(t, func(t *testing.T) { reached = dieAndResume(t, client.NewMemoryStore(), i, lost) })
+			synctest.Test(t, func(t *testing.T) { reached = dieAndResume(t, participation.NewMemoryStore(), i, lost) })
 		}
 	}
 }
@@ -38,7 +38,7 @@ func TestDeathWithAFile(t *testing.T) {
 }
 
 // dieAndResume answers whether the death happened.
-func dieAndResume(t *testing.T, store client.Store, failAt int, lost bool) bool {
+func dieAndResume(t *testing.T, store participation.Store, failAt int, lost bool) bool {
 	w := newWorld(t, plan{rounds: 3, cohort: 12, minimum: 4, deadline: 30 * time.Second, bundle: 3})
 	s := newSpy(t, store)
 	s.failAt, s.lost = failAt, lost
@@ -97,7 +97,7 @@ func (r *reopened) close() {
 func TestAnswersAreStoredWhileARoundWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, plan{rounds: 1, cohort: 8})
-		store := client.NewMemoryStore()
+		store := participation.NewMemoryStore()
 		w.play(t.Context(), func(ctx context.Context) {
 			ctx, stop := context.WithCancel(ctx)
 			ended := make(chan error, 1)

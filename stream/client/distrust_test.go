@@ -15,6 +15,8 @@ import (
 
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/client/consent"
+	"github.com/panlearn/panlearn/stream/client/participation"
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
@@ -70,14 +72,14 @@ func TestForgedMessagesAreIgnored(t *testing.T) {
 			ctx := t.Context()
 			w := newWorld(t, plan{rounds: 1, cohort: 10, sealed: true})
 			var log logbook
-			cfg := w.config(client.NewMemoryStore())
+			cfg := w.config(participation.NewMemoryStore())
 			cfg.Logger = log.logger()
 			cl := w.client(cfg)
 			c.forge(ctx, w, w.announce(ctx, 1))
 			waiting, stop := context.WithTimeout(ctx, time.Minute)
 			defer stop()
-			got, err := cl.Publish(waiting, client.EventKey("a"), example(1))
-			if got.State != client.Unknown && got.State != client.Uncounted || !errors.Is(err, context.DeadlineExceeded) {
+			got, err := cl.Publish(waiting, participation.EventKey("a"), example(1))
+			if got.State != participation.Unknown && got.State != participation.Uncounted || !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("%s: %v, %v", c.name, got, err)
 			}
 			must(t, cl.Close())
@@ -98,19 +100,19 @@ func TestForgedCloseSettlesNothing(t *testing.T) {
 		w := newWorld(t, plan{rounds: 1, cohort: 10})
 		hash := w.announce(ctx, 1)
 		w.open(ctx, 1, 1, hash)
-		s := newSpy(t, client.NewMemoryStore())
+		s := newSpy(t, participation.NewMemoryStore())
 		cl := w.client(w.config(s))
 		var got client.Outcome
 		var group sync.WaitGroup
-		group.Go(func() { got, _ = cl.Publish(ctx, client.EventKey("a"), example(1)) })
+		group.Go(func() { got, _ = cl.Publish(ctx, participation.EventKey("a"), example(1)) })
 		time.Sleep(time.Minute)
-		w.put(ctx, w.name.Close(1, 1), identity(t), w.closeMessage(client.Closed{Round: 1, Attempt: nth(1), Manifest: hash}))
+		w.put(ctx, w.name.Close(1, 1), identity(t), w.closeMessage(participation.Closed{Round: 1, Attempt: nth(1), Manifest: hash}))
 		time.Sleep(time.Minute)
 		must(t, cl.Close())
 		group.Wait()
-		parts, err := s.Read([]client.Key{client.EventKey("a")})
+		parts, err := s.Read([]participation.Key{participation.EventKey("a")})
 		must(t, err)
-		if got.State != client.Unknown || parts[0].State != client.Charged {
+		if got.State != participation.Unknown || parts[0].State != participation.Charged {
 			t.Errorf("%v, stored as %v: want unknown, and charged for a later run", got, parts[0].State)
 		}
 	})
@@ -121,14 +123,14 @@ func TestPinsHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
 		w := newWorld(t, plan{rounds: 2, cohort: 10})
-		store := client.NewMemoryStore()
+		store := participation.NewMemoryStore()
 		var log logbook
 		cfg := w.config(store)
 		cfg.Logger = log.logger()
 		cl := w.client(cfg)
 		w.open(ctx, 1, 1, w.announce(ctx, 1))
 		short, stop := context.WithTimeout(ctx, 10*time.Second)
-		_, err := cl.Publish(short, client.EventKey("a"), example(1))
+		_, err := cl.Publish(short, participation.EventKey("a"), example(1))
 		stop()
 		if !errors.Is(err, context.DeadlineExceeded) || w.reports(1, 1) != 1 || log.count("pinned the task at first use") != 1 {
 			t.Fatalf("%v, %d reports", err, w.reports(1, 1))
@@ -180,7 +182,7 @@ func TestRefusalAnswersWaitingRows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
 		w := newWorld(t, plan{rounds: 1, cohort: 10})
-		cl := w.client(w.config(client.NewMemoryStore()))
+		cl := w.client(w.config(participation.NewMemoryStore()))
 		w.put(ctx, w.name.Task(), w.learner, w.task)
 		var sum client.Summary
 		var err error
@@ -195,9 +197,9 @@ func TestRefusalAnswersWaitingRows(t *testing.T) {
 		if want := (client.Summary{Events: 7, Refused: 7}); sum != want {
 			t.Errorf("%+v, want %+v", sum, want)
 		}
-		got, err := cl.Publish(ctx, client.EventKey("late"), example(1))
+		got, err := cl.Publish(ctx, participation.EventKey("late"), example(1))
 		refusal(t, "after the refusal", err, "parameters")
-		if got.State != client.Refused {
+		if got.State != participation.Refused {
 			t.Errorf("%v, want refused", got)
 		}
 	})
@@ -208,23 +210,23 @@ func TestFirstUse(t *testing.T) {
 		ctx := t.Context()
 		w := newWorld(t, plan{rounds: 1, cohort: 10})
 		w.announce(ctx, 1)
-		terms := func(change func(*client.Policy)) error {
-			c := w.config(client.NewMemoryStore())
+		terms := func(change func(*consent.Policy)) error {
+			c := w.config(participation.NewMemoryStore())
 			c.Policy.ForbidFirstUse = true
 			change(&c.Policy)
 			cl := w.client(c)
-			_, err := cl.Terms(ctx)
+			_, err := cl.Agreement(ctx)
 			if closed := cl.Close(); !errors.Is(closed, err) {
 				t.Errorf("Close: %v, want %v", closed, err)
 			}
 			return err
 		}
-		refusal(t, "nobody pins", terms(func(*client.Policy) {}), "task hash")
-		refusal(t, "one key is not enough", terms(func(p *client.Policy) { p.StageKey = client.Fingerprint(w.stage.Public()) }), "task hash")
-		must(t, terms(func(p *client.Policy) { p.TaskHash = w.hash[:] }))
-		must(t, terms(func(p *client.Policy) { p.TaskHashes = []client.Fingerprint{w.hash[:]} }))
-		must(t, terms(func(p *client.Policy) {
-			p.StageKey, p.LearnerKey = client.Fingerprint(w.stage.Public()), client.Fingerprint(w.learner.Public())
+		refusal(t, "nobody pins", terms(func(*consent.Policy) {}), "task hash")
+		refusal(t, "one key is not enough", terms(func(p *consent.Policy) { p.StageKey = consent.Fingerprint(w.stage.Public()) }), "task hash")
+		must(t, terms(func(p *consent.Policy) { p.TaskHash = w.hash[:] }))
+		must(t, terms(func(p *consent.Policy) { p.TaskHashes = []consent.Fingerprint{w.hash[:]} }))
+		must(t, terms(func(p *consent.Policy) {
+			p.StageKey, p.LearnerKey = consent.Fingerprint(w.stage.Public()), consent.Fingerprint(w.learner.Public())
 		}))
 	})
 }

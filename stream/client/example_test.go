@@ -6,6 +6,8 @@ import (
 
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/client/consent"
+	"github.com/panlearn/panlearn/stream/client/participation"
 )
 
 // An app sends its user's one event, and knows afterwards whether it was counted. Records and Reports are natsjs.Connect's
@@ -20,9 +22,9 @@ func Example() {
 	}
 	defer func() { _ = device.Close() }()
 	event := convex.Example{Value: []float64{0.5, -0.25, 1}, Label: 1}
-	outcome, err := device.Publish(ctx, client.EventKey("this user"), event)
+	outcome, err := device.Publish(ctx, participation.EventKey("this user"), event)
 	if err != nil {
-		log.Fatal(err) // a *client.RefusedError where the policy forbids it
+		log.Fatal(err) // a *consent.RefusedError where the policy forbids it
 	}
 	fmt.Println(outcome)
 	// Output: counted in round 1
@@ -34,13 +36,13 @@ func ExamplePolicy() {
 	defer stop()
 
 	device, err := client.New(client.Config{
-		Task: "churn", Records: broker, Reports: broker, Store: store, Policy: client.Policy{MaxEpsilon: 0.5},
+		Task: "churn", Records: broker, Reports: broker, Store: store, Policy: consent.Policy{MaxEpsilon: 0.5},
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer func() { _ = device.Close() }()
-	outcome, _ := device.Publish(ctx, client.EventKey("this user"), convex.Example{Value: []float64{0.5, -0.25, 1}, Label: 1})
+	outcome, _ := device.Publish(ctx, participation.EventKey("this user"), convex.Example{Value: []float64{0.5, -0.25, 1}, Label: 1})
 	fmt.Println(outcome.State, "for", outcome.Refused.Field)
 	// Output: refused for plan.phases[0]: epsilon
 }

@@ -11,13 +11,14 @@ import (
 	"time"
 
 	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/client/participation"
 	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
 // A flight is one publish of some parcels to one attempt.
 type flight struct {
-	attempt Attempt
+	attempt participation.Attempt
 	round   *round
 	parcels []*parcel
 	acks    []stream.Ack // one a parcel; short or empty where nothing was answered
@@ -32,10 +33,10 @@ type cargo struct {
 
 // send notes a publish of parcels to the newest attempt, durably, and then makes it. All of them may be sent there.
 func (g *gateway) send(ctx context.Context, r *round, parcels []*parcel) error {
-	change := Change{Rounds: map[uint64]stream.Hash{r.number: r.manifest}}
+	change := participation.Change{Rounds: map[stream.Round]stream.Hash{r.number: r.manifest}}
 	for _, p := range parcels {
 		for _, e := range p.events {
-			e.part.Sending(r.attempt, floors(g.terms))
+			e.part.Sending(r.attempt, g.terms.HasFloors())
 			change.Events = append(change.Events, e.part)
 			delete(g.dirty, e)
 		}
@@ -72,7 +73,7 @@ type address struct {
 
 func (g *gateway) address(r *round) address {
 	return address{
-		subject: g.view.task.Report(stream.Round(r.number), stream.Attempt(r.open.Attempt)), suite: r.open.Suite, taskHash: g.terms.Hash,
+		subject: g.view.task.Report(r.number, r.attempt.Number), suite: r.open.Suite, taskHash: g.terms.Hash,
 		context: seal.Context{
 			ManifestHash: r.manifest, Attempt: r.open.Attempt, StageKey: g.terms.Task.StageKey, Public: r.open.PublicKey,
 		},
@@ -92,7 +93,7 @@ func (g *gateway) publish(ctx context.Context, to address, cargos []cargo) ([]st
 		if err != nil {
 			return nil, err
 		}
-		out[i] = stream.Outgoing{Subject: to.subject, ID: messageID(c.ids[0], to.context.Attempt), Data: data}
+		out[i] = stream.Outgoing{Subject: to.subject, ID: messageID(c.ids[0], stream.Attempt(to.context.Attempt)), Data: data}
 	}
 	ctx, cancel := context.WithTimeout(ctx, g.Timeout)
 	defer cancel()
@@ -101,9 +102,9 @@ func (g *gateway) publish(ctx context.Context, to address, cargos []cargo) ([]st
 
 // messageID is what all publishes of one message for one attempt share. Attempts must not share it: they lie in one
 // stream, and the broker would drop the second one's message as a duplicate of the first one's.
-func messageID(report [16]byte, attempt uint64) [16]byte {
+func messageID(report [16]byte, attempt stream.Attempt) [16]byte {
 	b := append([]byte("panlearn message id\x00"), report[:]...)
-	h := sha256.Sum256(binary.BigEndian.AppendUint64(b, attempt))
+	h := sha256.Sum256(binary.BigEndian.AppendUint64(b, uint64(attempt)))
 	return [16]byte(h[:16])
 }
 
@@ -153,11 +154,11 @@ func (g *gateway) resend(ctx context.Context) error {
 		part := &p.events[0].part
 		a := r.attempt
 		switch {
-		case p.flying || part.Answered(a) || !part.MaySend(a, floors(g.terms)):
+		case p.flying || part.Answered(a) || !part.MaySend(a, g.terms.HasFloors()):
 			// Landing, settling or a newer attempt decides about it.
-		case part.send(a) == nil && p.exhausted(g.Policy.maxReports()):
+		case !part.SentTo(a) && p.exhausted(g.Policy.Reports()):
 			// It was sent often enough: whatever the Close of its round says, it is not sent again.
-		case g.flying+n >= g.MaxInFlight || (part.send(a) != nil && !g.retry):
+		case g.flying+n >= g.MaxInFlight || (part.SentTo(a) && !g.retry):
 			later = append(later, p)
 		default:
 			due = append(due, p)
@@ -175,20 +176,14 @@ func (g *gateway) resend(ctx context.Context) error {
 
 // exhausted says that of one of the events as many reports were made as may be.
 func (p *parcel) exhausted(most uint32) bool {
-	return slices.ContainsFunc(p.events, func(e *event) bool { return e.part.exhausted(most) })
-}
-
-// exhausted says that as many reports were made of an event as may be up to the round that it joined last; each further round of
-// an interactive phase allows one more.
-func (p *Participation) exhausted(most uint32) bool {
-	return uint64(p.Reports) >= uint64(most)+uint64(max(p.Rounds, 1)-1)
+	return slices.ContainsFunc(p.events, func(e *event) bool { return e.part.Exhausted(most) })
 }
 
 // flush stores the answers that are not stored yet. A store that misses some is safe: it takes a publish for unanswered.
 func (g *gateway) flush() error {
 	g.flushed = time.Now()
 	for events := range slices.Chunk(slices.Collect(maps.Keys(g.dirty)), settleChunk) {
-		change := Change{Events: make([]Participation, len(events))}
+		change := participation.Change{Events: make([]participation.Record, len(events))}
 		for i, e := range events {
 			change.Events[i] = e.part
 			delete(g.dirty, e)

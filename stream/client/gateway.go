@@ -13,6 +13,8 @@ import (
 	"github.com/panlearn/panlearn/learner/report"
 	"github.com/panlearn/panlearn/randomizer"
 	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/client/consent"
+	"github.com/panlearn/panlearn/stream/client/participation"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/wire"
 )
@@ -36,18 +38,18 @@ type gateway struct {
 	intake *intake
 	chunk  int // events, as above
 
-	agreed chan struct{} // closed when terms are there
-	terms  *Terms        // written before agreed is closed
-	ended  chan struct{} // closed when the task's End was read
+	agreed chan struct{}      // closed when terms are there
+	terms  *consent.Agreement // written before agreed is closed
+	ended  chan struct{}      // closed when the task's End was read
 
-	unpinned *Pin // what the first event writes before anything is done with it; nil: the store is pinned
+	unpinned *participation.Pin // what the first event writes before anything is done with it; nil: the store is pinned
 
-	events  map[Key]*event // waiting or charged
-	again   []*event       // waiting
-	reserve []*event       // waiting for places that the users of an interactive phase leave
-	untidy  bool           // again has not been arranged since it grew, or since a round came
-	lots    lots           // waiting too
-	rounds  map[uint64]*round
+	events  map[participation.Key]*event // waiting or charged
+	again   []*event                     // waiting
+	reserve []*event                     // waiting for places that the users of an interactive phase leave
+	untidy  bool                         // again has not been arranged since it grew, or since a round came
+	lots    lots                         // waiting too
+	rounds  map[stream.Round]*round
 	current *round // newest round, nil before the first
 	endedAt time.Time
 	retry   bool // the timer ticked: send unanswered parcels again
@@ -65,7 +67,7 @@ type gateway struct {
 
 // An event is a participation and what is needed to go on with it.
 type event struct {
-	part    Participation
+	part    participation.Record
 	example convex.Example
 	present bool // example is known: false for what only the store told of
 	lot     uint32
@@ -80,13 +82,13 @@ type parcel struct {
 
 // A round is one in which events of this gateway take part, or the newest.
 type round struct {
-	number   uint64
+	number   stream.Round
 	manifest stream.Hash
 	message  *wire.Round // nil for rounds known from the store alone
 	place    manifest.Place
-	open     *wire.Open // newest attempt known
-	attempt  Attempt    // open's
-	closed   *Closed
+	open     *wire.Open            // newest attempt known
+	attempt  participation.Attempt // open's
+	closed   *participation.Closed
 	done     bool // closed, as the store proves
 	parcels  []*parcel
 	owed     []*parcel // among parcels: those that the newest attempt may not have
@@ -101,7 +103,7 @@ func newGateway(c Config) *gateway {
 		view:   view{records: c.Records, task: c.Task, timeout: c.Timeout, log: c.Logger, told: make(map[string]bool)},
 		intake: newIntake(2 * chunk),
 		agreed: make(chan struct{}), ended: make(chan struct{}),
-		events: make(map[Key]*event), rounds: make(map[uint64]*round), dirty: make(map[*event]bool),
+		events: make(map[participation.Key]*event), rounds: make(map[stream.Round]*round), dirty: make(map[*event]bool),
 		landing: make(chan flight, c.MaxInFlight), flushed: time.Now(),
 	}
 }
@@ -244,10 +246,10 @@ func (g *gateway) load() error {
 			g.rounds[r.number] = r
 		}
 		r.joined++
-		p := parcels[part.Draw.Parcel]
+		p := parcels[part.Draw.Bundle]
 		if p == nil {
 			p = new(parcel)
-			parcels[part.Draw.Parcel] = p
+			parcels[part.Draw.Bundle] = p
 			r.parcels = append(r.parcels, p)
 			r.owed = append(r.owed, p)
 		}
@@ -270,7 +272,7 @@ func (g *gateway) progress() {
 	if r := g.current; r != nil {
 		p.Round, p.Joined, p.Cohort = r.number, r.joined, r.message.Cohort
 		if r.open != nil {
-			p.Attempt = r.open.Attempt
+			p.Attempt = r.attempt.Number
 		}
 	}
 	g.Progress(p)

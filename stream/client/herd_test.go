@@ -10,7 +10,8 @@ import (
 
 	"github.com/panlearn/panlearn/internal/test/longtest"
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/client/consent"
+	"github.com/panlearn/panlearn/stream/client/participation"
 	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
 )
@@ -61,17 +62,17 @@ func TestHerd(t *testing.T) {
 			var group sync.WaitGroup
 			var mu sync.Mutex
 			for i := range spies {
-				spies[i] = newSpy(t, client.NewMemoryStore())
+				spies[i] = newSpy(t, participation.NewMemoryStore())
 				c := w.config(spies[i])
 				c.Reports = far{c.Reports}
 				group.Go(func() {
 					cl := w.client(c)
-					got, err := cl.Publish(ctx, client.EventKey(fmt.Sprint(i)), example(1))
+					got, err := cl.Publish(ctx, participation.EventKey(fmt.Sprint(i)), example(1))
 					must(t, err)
 					must(t, cl.Close())
 					mu.Lock()
 					defer mu.Unlock()
-					if got.State == client.Counted {
+					if got.State == participation.Counted {
 						counted++
 					} else {
 						other++
@@ -83,7 +84,7 @@ func TestHerd(t *testing.T) {
 		took := time.Since(began)
 		shares := w.shares(rounds)
 		var total, later uint64
-		for r := uint64(1); r <= rounds; r++ {
+		for r := stream.Round(1); r <= stream.Round(rounds); r++ {
 			n := uint64(w.reports(r, 1))
 			total += n
 			if r >= 4 {
@@ -107,7 +108,7 @@ func TestHerd(t *testing.T) {
 		if per := float64(later) / float64((rounds-3)*cohort); per > 30 {
 			t.Errorf("%.1f reports a place after the third round, want at most 30", per)
 		}
-		if most > client.DefaultMaxRefunds+1 {
+		if most > consent.DefaultMaxRefunds+1 {
 			t.Errorf("a device sent %d reports", most)
 		}
 		if limit := time.Duration(rounds) * 5 * time.Minute; took > limit {

@@ -2,37 +2,13 @@ package client_test
 
 import (
 	"math"
-	"reflect"
 	"testing"
 
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/client/consent"
 	"github.com/panlearn/panlearn/stream/wire"
 )
-
-// FuzzParsePolicy: a policy that is read is valid and always the same; an error fits in a terminal.
-func FuzzParsePolicy(f *testing.F) {
-	f.Add([]byte("tasks: [churn]\nmax_epsilon: 1.5\nmin_cohort: 100\nhonest_fraction: 0.9\nforbid_first_use: true\nmax_refunds: 0\n"))
-	f.Add([]byte("learner_key: 00000000000000000000000000000000000000000000000000000000000000ff\n"))
-	f.Add([]byte("a: &x [*x]\n"))
-	f.Add([]byte("max_epsilon: .nan\n---\nmax_delta: 1\n"))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		p, err := client.ParsePolicy(data)
-		if err != nil {
-			if n := len(err.Error()); n > 4096+8*len(data) {
-				t.Errorf("an error of %d bytes about %d", n, len(data))
-			}
-			return
-		}
-		if err := p.Validate(); err != nil {
-			t.Errorf("read, and not valid: %v", err)
-		}
-		if again, err := client.ParsePolicy(data); err != nil || !reflect.DeepEqual(again, p) {
-			t.Errorf("read again: %v", err)
-		}
-	})
-}
 
 // FuzzTerms: whatever well-formed task and round a learner signs, a device refuses them or has computed for itself that
 // the task keeps within its limit.
@@ -54,7 +30,7 @@ func FuzzTerms(f *testing.F) {
 		if stream.Unmarshal(task, &m) != nil {
 			return
 		}
-		terms, err := client.Policy{AllowPlaintext: true, MaxEpsilon: limit}.CheckTask(&m, stream.HashOf(task))
+		terms, err := consent.Policy{AllowPlaintext: true, MaxEpsilon: limit}.CheckTask(&m, stream.HashOf(task))
 		if err != nil {
 			return
 		}

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/stream/client/participation"
 )
 
 // errEnded says that the gateway takes no more events.
@@ -13,7 +14,7 @@ var errEnded = errors.New("the client has ended")
 
 // An offer is one event on its way to the gateway, which owns it from then on and answers exactly once.
 type offer struct {
-	key     Key
+	key     participation.Key
 	example convex.Example // the zero Example, which is none of the task's, of a row that could not be mapped
 	answer  func(Outcome)  // called by the gateway's goroutine; must not block
 }

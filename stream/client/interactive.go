@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/client/participation"
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
@@ -20,7 +21,7 @@ func (r *round) later() bool {
 // stays says whether an event of an interactive phase may be asked again in that phase.
 func (g *gateway) stays(e *event) bool {
 	p := &e.part
-	if g.over() || !p.Stays(p.Draw.Phase) || uint64(p.Reports) >= uint64(g.Policy.maxReports())+uint64(p.Rounds) {
+	if g.over() || !p.Stays(p.Draw.Phase) || uint64(p.Reports) >= uint64(g.Policy.Reports())+uint64(p.Rounds) {
 		return false // the next round allows one report more than exhausted says of the last
 	}
 	if g.current != nil && g.current.message != nil && g.current.phase() != p.Draw.Phase {
@@ -29,26 +30,26 @@ func (g *gateway) stays(e *event) bool {
 	if g.terms == nil {
 		return true
 	}
-	at, found := manifest.PhaseOf(g.terms.Task.Plan, p.Draw.Step)
-	return found && p.Draw.Step < at.Last()
+	at, found := manifest.PhaseOf(g.terms.Task.Plan, uint64(p.Draw.Step))
+	return found && uint64(p.Draw.Step) < at.Last()
 }
 
 // member says whether an event belongs to the newest round: an earlier round of its interactive phase counted it, or may
 // have. Others wait a while, so that they only take places of members who left.
 func (g *gateway) member(e *event) bool {
-	return g.current.later() && e.part.Stays(g.current.phase()) && (e.part.State == Counted || e.part.State == Unknown)
+	return g.current.later() && e.part.Stays(g.current.phase()) && (e.part.State == participation.Counted || e.part.State == participation.Unknown)
 }
 
 // mayJoin says whether an event may be charged to the newest round.
 func (g *gateway) mayJoin(e *event) bool {
 	p, r := &e.part, g.current
 	switch {
-	case p.State == Fresh:
+	case p.State == participation.Fresh:
 		return true
-	case p.State == Charged || r.number <= p.Draw.Round || r.message.Step <= p.Draw.Step || r.phase() < p.Draw.Phase:
+	case p.State == participation.Charged || r.number <= p.Draw.Round || stream.Step(r.message.Step) <= p.Draw.Step || r.phase() < p.Draw.Phase:
 		return false
 	}
-	return p.Stays(r.phase()) || (p.State == Uncounted && (r.phase() != p.Draw.Phase || p.Draw.Most <= 1))
+	return p.Stays(r.phase()) || (p.State == participation.Uncounted && (r.phase() != p.Draw.Phase || p.Draw.Most <= 1))
 }
 
 // arrange puts the members of the newest round before all others that wait, and answers those that wait for nothing.

@@ -13,6 +13,9 @@ import (
 
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/client/consent"
+	"github.com/panlearn/panlearn/stream/client/ledger"
+	"github.com/panlearn/panlearn/stream/client/participation"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/memory"
 	"github.com/panlearn/panlearn/stream/wire"
@@ -46,7 +49,7 @@ func once(cohort, rounds uint64) *wire.Phase {
 }
 
 // dear is a policy that takes what several rounds of one user cost here.
-func (w *world) dear(s client.Store) client.Config {
+func (w *world) dear(s participation.Store) client.Config {
 	c := w.config(s)
 	c.Policy.MaxEpsilon = 50
 	return c
@@ -68,7 +71,7 @@ func TestUsersAnswerEveryRoundOfTheirPhase(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t, plan{rounds: 3, cohort: 20, deadline: time.Minute, bundle: 4, sealed: bundle == 4})
 			w.replan(once(10, 2), asked(20, 4, 0), asked(10, 3, 0), once(10, 1))
-			s := newSpy(t, client.NewMemoryStore())
+			s := newSpy(t, participation.NewMemoryStore())
 			c := w.dear(s)
 			c.Bundle = bundle
 			w.play(t.Context(), func(ctx context.Context) {
@@ -81,7 +84,7 @@ func TestUsersAnswerEveryRoundOfTheirPhase(t *testing.T) {
 				if got := s.answered(); len(got) != 3 || got[1] != 30 || got[4] != 20 || got[3] != 10 {
 					t.Errorf("events by rounds answered: %v, want 30 once, 20 four times, 10 three times", got)
 				}
-				for r := uint64(1); r <= 10; r++ {
+				for r := stream.Round(1); r <= 10; r++ {
 					at, _ := w.place(r)
 					if b := w.batch(ctx, r); b.Users != at.Phase.Cohort || b.Attempt != 1 {
 						t.Errorf("round %d: %d users in attempt %d, want all %d in the first", r, b.Users, b.Attempt, at.Phase.Cohort)
@@ -106,7 +109,7 @@ func TestCrowdedInteractivePhase(t *testing.T) {
 		w.play(t.Context(), func(ctx context.Context) {
 			var group sync.WaitGroup
 			for i := range spies {
-				spies[i] = newSpy(t, client.NewMemoryStore())
+				spies[i] = newSpy(t, participation.NewMemoryStore())
 				cfg := w.dear(spies[i])
 				cfg.Reports = &meeting{ReportWriter: cfg.Reports, all: &start}
 				group.Go(func() {
@@ -124,7 +127,7 @@ func TestCrowdedInteractivePhase(t *testing.T) {
 		if sums[0].Counted+sums[1].Counted != 60 {
 			t.Errorf("%+v: want 60 counted", sums)
 		}
-		for r := uint64(1); r <= 7; r++ {
+		for r := stream.Round(1); r <= 7; r++ {
 			if b := w.batch(t.Context(), r); b == nil || b.Void || b.Attempt != 1 {
 				t.Errorf("round %d: %+v", r, b)
 			}
@@ -139,7 +142,7 @@ func TestLeaversAndLateComers(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t, plan{rounds: 4, cohort: 20, deadline: time.Minute})
 			w.replan(asked(20, 5, 8))
-			leaver, stayer, comer := newSpy(t, client.NewMemoryStore()), newSpy(t, client.NewMemoryStore()), newSpy(t, client.NewMemoryStore())
+			leaver, stayer, comer := newSpy(t, participation.NewMemoryStore()), newSpy(t, participation.NewMemoryStore()), newSpy(t, participation.NewMemoryStore())
 			others := []*spy{leaver, stayer, comer}
 			w.play(t.Context(), func(ctx context.Context) {
 				var group sync.WaitGroup
@@ -169,7 +172,7 @@ func TestLeaversAndLateComers(t *testing.T) {
 				if late {
 					most += 5
 				}
-				for r := uint64(4); r <= 5; r++ {
+				for r := stream.Round(4); r <= 5; r++ {
 					if b := w.batch(ctx, r); b.Users > 20 || b.Users < 9 || b.Users > most {
 						t.Errorf("round %d has %d users", r, b.Users)
 					}
@@ -208,7 +211,7 @@ func TestDeathInAnInteractivePhase(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, plan{rounds: 3, cohort: 12, minimum: 4, deadline: 30 * time.Second, bundle: 3})
 				w.replan(asked(12, 4, 4), once(6, 1), asked(6, 2, 3))
-				s := newSpy(t, client.NewMemoryStore())
+				s := newSpy(t, participation.NewMemoryStore())
 				s.failAt, s.lost = i, lost
 				w.play(t.Context(), func(ctx context.Context) {
 					c := w.dear(s)
@@ -239,7 +242,7 @@ func TestInteractivePhaseOnALossyBroker(t *testing.T) {
 			w := newWorld(t, plan{rounds: 3, cohort: 12, minimum: 1, deadline: 20 * time.Second, broker: memory.Config{Shuffle: seed%2 == 0, Seed: seed}})
 			w.replan(asked(12, 4, 1), once(6, 2), asked(6, 3, 1))
 			w.broker.Inject(memory.Random(seed, memory.Rates{LostAck: 0.2, Lost: 0.1, Duplicate: 0.2, Lag: 0.2}))
-			s := newSpy(t, client.NewMemoryStore())
+			s := newSpy(t, participation.NewMemoryStore())
 			w.play(t.Context(), func(ctx context.Context) {
 				sum, err := w.client(w.dear(s)).Run(ctx, rows(30, false))
 				must(t, err)
@@ -253,39 +256,45 @@ func TestInteractivePhaseOnALossyBroker(t *testing.T) {
 	}
 }
 
+// announced is a round, with the step that it is said to be.
+type announced struct {
+	round stream.Round
+	step  stream.Step
+}
+
 // What a learner that lies may try with phases: each of these rounds is signed by it and is of its task, and none is answered.
 func TestHostileSteps(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		first [2]uint64 // round and step
-		then  [2]uint64
+		first announced
+		then  announced
 	}{
-		{"an interactive step twice", [2]uint64{1, 1}, [2]uint64{2, 1}},
-		{"a step back", [2]uint64{3, 3}, [2]uint64{4, 2}},
-		{"a step left out", [2]uint64{3, 2}, [2]uint64{4, 4}},
-		{"the first phase again", [2]uint64{6, 5}, [2]uint64{7, 1}},
-		{"the last step of the first phase again", [2]uint64{6, 5}, [2]uint64{7, 4}},
-		{"the third phase before its time", [2]uint64{5, 4}, [2]uint64{7, 7}},
+		{"an interactive step twice", announced{1, 1}, announced{2, 1}},
+		{"a step back", announced{3, 3}, announced{4, 2}},
+		{"a step left out", announced{3, 2}, announced{4, 4}},
+		{"the first phase again", announced{6, 5}, announced{7, 1}},
+		{"the last step of the first phase again", announced{6, 5}, announced{7, 4}},
+		{"the third phase before its time", announced{5, 4}, announced{7, 7}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t, plan{rounds: 3, cohort: 12})
 			w.replan(asked(12, 4, 0), once(6, 2), asked(6, 3, 0))
 			ctx, stop := context.WithCancel(t.Context())
 			defer stop()
-			s := newSpy(t, client.NewMemoryStore())
+			s := newSpy(t, participation.NewMemoryStore())
 			cl := w.client(w.dear(s))
 			w.put(ctx, w.name.Task(), w.learner, w.task)
-			say := func(rs [2]uint64) {
-				m := w.round(rs[0], rs[1])
-				w.put(ctx, w.name.Round(stream.Round(rs[0])), w.learner, m)
+			say := func(a announced) {
+				m := w.round(a.round, a.step)
+				w.put(ctx, w.name.Round(a.round), w.learner, m)
 				hash, err := manifest.RoundHash(m)
 				must(t, err)
-				w.open(ctx, rs[0], 1, hash)
+				w.open(ctx, a.round, 1, hash)
 				time.Sleep(time.Minute)
 			}
 			outcome := make(chan error, 1)
 			go func() {
-				_, err := cl.Publish(ctx, client.EventKey("a"), example(1))
+				_, err := cl.Publish(ctx, participation.EventKey("a"), example(1))
 				outcome <- err
 			}()
 			say(c.first)
@@ -295,8 +304,8 @@ func TestHostileSteps(t *testing.T) {
 			}
 			say(c.then)
 			err := cl.Close()
-			var refused *client.RefusedError
-			if !errors.As(err, &refused) || refused.Field != fmt.Sprintf("round %d: step", c.then[0]) {
+			var refused *consent.RefusedError
+			if !errors.As(err, &refused) || refused.Field != fmt.Sprintf("round %d: step", c.then.round) {
 				t.Errorf("%s: %v, want the step to be refused", c.name, err)
 			}
 			for _, rounds := range s.draws {
@@ -308,7 +317,7 @@ func TestHostileSteps(t *testing.T) {
 			// A process that begins anew has not seen the round before, and its store has: the event is not drawn for again.
 			again := w.client(w.dear(s))
 			ask, cancel := context.WithTimeout(ctx, time.Minute)
-			_, _ = again.Publish(ask, client.EventKey("a"), example(1))
+			_, _ = again.Publish(ask, participation.EventKey("a"), example(1))
 			cancel()
 			_ = again.Close()
 			for _, rounds := range s.draws {
@@ -327,10 +336,10 @@ func TestVoidRoundOfAnInteractivePhase(t *testing.T) {
 		w.replan(asked(2, 3, 0))
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
-		s := newSpy(t, client.NewMemoryStore())
-		ledger := client.NewMemoryLedger()
+		s := newSpy(t, participation.NewMemoryStore())
+		book := ledger.NewMemory()
 		c := w.dear(s)
-		c.Ledger = ledger
+		c.Ledger = book
 		cl := w.client(c)
 		done := make(chan client.Summary, 1)
 		go func() {
@@ -340,7 +349,7 @@ func TestVoidRoundOfAnInteractivePhase(t *testing.T) {
 			}
 			done <- sum
 		}()
-		for r := uint64(1); r <= 3; r++ {
+		for r := stream.Round(1); r <= 3; r++ {
 			hash := w.announce(ctx, r)
 			w.open(ctx, r, 1, hash)
 			time.Sleep(time.Minute)
@@ -348,13 +357,13 @@ func TestVoidRoundOfAnInteractivePhase(t *testing.T) {
 			if got := s.answered(); got[int(r)] != 2 {
 				t.Fatalf("round %d: events by rounds answered: %v", r, got)
 			}
-			w.close(ctx, client.Closed{Round: r, Attempt: nth(1), Manifest: hash, Cutoff: 1 << 40, Void: r < 3})
+			w.close(ctx, participation.Closed{Round: r, Attempt: nth(1), Manifest: hash, Cutoff: 1 << 40, Void: r < 3})
 			time.Sleep(time.Minute)
-			statement, err := client.ReadStatement(ledger, time.Now(), 0)
+			statement, err := ledger.ReadStatement(book, time.Now(), 0)
 			must(t, err)
-			terms, err := cl.Terms(ctx)
+			terms, err := cl.Agreement(ctx)
 			must(t, err)
-			if one := statement.Tasks[0]; uint64(one.Rounds) != r || one.Most != 3 || one.Standing != 2 || one.Open != 0 ||
+			if one := statement.Tasks[0]; stream.Round(one.Rounds) != r || one.Most != 3 || one.Standing != 2 || one.Open != 0 ||
 				one.Epsilon != terms.Guarantee.Epsilon || statement.Epsilon != terms.Guarantee.Epsilon {
 				t.Errorf("after round %d the ledger says %+v, in all %v; the three rounds cost %v", r, one, statement.Epsilon, terms.Guarantee.Epsilon)
 			}
@@ -370,7 +379,7 @@ func TestVoidRoundOfAnInteractivePhase(t *testing.T) {
 // a policy for one round refuses them.
 func TestInteractiveCost(t *testing.T) {
 	w := newWorld(t, plan{rounds: 3, cohort: 50})
-	policy := client.Policy{AllowPlaintext: true, MaxEpsilon: 50}
+	policy := consent.Policy{AllowPlaintext: true, MaxEpsilon: 50}
 	one, err := policy.CheckTask(w.task, w.hash)
 	must(t, err)
 	w.replan(asked(50, 4, 0))
@@ -385,6 +394,6 @@ func TestInteractiveCost(t *testing.T) {
 	pan := w.task
 	pan.Plan.Trust = wire.Trust_TRUST_SHUFFLE_PAN
 	pan.Plan.Phases[0].Mechanism.FloorTrials = 400
-	_, err = client.Policy{AllowPlaintext: true, MaxEpsilon: 50}.CheckTask(pan, stream.Hash{})
+	_, err = consent.Policy{AllowPlaintext: true, MaxEpsilon: 50}.CheckTask(pan, stream.Hash{})
 	refusal(t, "interactive under floors", err, "plan")
 }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/client/participation"
 )
 
 // take looks up offers in the store and lets those wait that have not taken part.
@@ -14,7 +17,7 @@ func (g *gateway) take(offers []*offer) error {
 			return err
 		}
 	}
-	keys := make([]Key, len(offers))
+	keys := make([]participation.Key, len(offers))
 	for i, o := range offers {
 		keys[i] = o.key
 	}
@@ -25,7 +28,7 @@ func (g *gateway) take(offers []*offer) error {
 	}
 	for _, part := range parts {
 		// A settled event proves that its round was closed, whatever a lagging replica shows now.
-		if g.current != nil && part.State > Charged && part.Draw.Round >= g.current.number {
+		if g.current != nil && part.State > participation.Charged && part.Draw.Round >= g.current.number {
 			g.current.done = true
 		}
 	}
@@ -39,7 +42,7 @@ func (g *gateway) take(offers []*offer) error {
 			continue
 		}
 		e := &event{part: parts[i], example: o.example, present: true, answers: []func(Outcome){o.answer}}
-		if e.part.State == Charged {
+		if e.part.State == participation.Charged {
 			// load took up all of them, and settle takes an event off g.events only after a write.
 			g.give(offers[i:])
 			return fmt.Errorf("the store answers a charged event that it did not list before")
@@ -62,10 +65,10 @@ func (g *gateway) pin() error {
 	if g.unpinned == nil {
 		return nil
 	}
-	if err := g.Store.Write(Change{Pin: g.unpinned}); err != nil {
+	if err := g.Store.Write(participation.Change{Pin: g.unpinned}); err != nil {
 		return fmt.Errorf("write pin: %w", err)
 	}
-	if !g.Policy.pins() {
+	if !g.Policy.Pins() {
 		g.log.Warn("pinned the task at first use: nothing but the broker vouches for it", "task_hash", fmt.Sprintf("%x", g.unpinned.Task))
 	}
 	g.unpinned = nil
@@ -75,11 +78,11 @@ func (g *gateway) pin() error {
 // settled says whether an event takes part in no further round.
 func (g *gateway) settled(e *event) bool {
 	switch e.part.State {
-	case Counted, Unknown:
+	case participation.Counted, participation.Unknown:
 		return !g.stays(e)
-	case Uncounted:
-		return !g.stays(e) && (g.over() || e.part.exhausted(g.Policy.maxReports()) || e.part.Refunds >= g.Policy.maxRefunds())
-	case Fresh:
+	case participation.Uncounted:
+		return !g.stays(e) && (g.over() || e.part.Exhausted(g.Policy.Reports()) || e.part.Refunds >= g.Policy.Refunds())
+	case participation.Fresh:
 		return g.over()
 	}
 	return false
@@ -105,8 +108,8 @@ func (g *gateway) join(ctx context.Context, events []*event) error {
 			_, _ = rand.Read(id[:]) // never fails: it ends the process instead
 			parcels = append(parcels, new(parcel))
 		}
-		d := Draw{Round: r.number, Phase: r.phase(), Step: r.message.Step, Most: r.place.Phase.RoundsPerUser,
-			Manifest: r.manifest, Parcel: id, Place: uint32(place), Counts: counts}
+		d := participation.Draw{Round: r.number, Phase: r.phase(), Step: stream.Step(r.message.Step), Most: r.place.Phase.RoundsPerUser,
+			Manifest: r.manifest, Bundle: id, Place: uint32(place), Counts: counts}
 		_, _ = rand.Read(d.Report[:])
 		if err := e.part.Join(d); err != nil {
 			return err

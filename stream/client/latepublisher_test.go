@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/panlearn/panlearn/learner/task"
-	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/client/participation"
 	"github.com/panlearn/panlearn/stream/memory"
 )
 
@@ -25,7 +25,7 @@ func TestRunWaitsForACloseAfterTheEnd(t *testing.T) {
 			}
 			return memory.None
 		})
-		store := client.NewMemoryStore()
+		store := participation.NewMemoryStore()
 		w.play(t.Context(), func(ctx context.Context) {
 			c := w.config(store)
 			c.CloseWait = time.Hour

@@ -13,16 +13,19 @@ import (
 
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/client/consent"
+	"github.com/panlearn/panlearn/stream/client/ledger"
+	"github.com/panlearn/panlearn/stream/client/participation"
 )
 
 // everyone is what the ledger has of all users together.
-func everyone(t rapid.TB, l client.Ledger) []client.Charge {
+func everyone(t rapid.TB, l ledger.Ledger) []ledger.Charge {
 	t.Helper()
 	for a, err := range l.Accounts() {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if a.Key == client.Everyone {
+		if a.Key == ledger.Everyone {
 			return a.Charges
 		}
 	}
@@ -30,7 +33,7 @@ func everyone(t rapid.TB, l client.Ledger) []client.Charge {
 }
 
 // standing is how many events the ledger has standing in a task, and whether it knows the task.
-func standing(t rapid.TB, l client.Ledger, task stream.Hash) (uint64, bool) {
+func standing(t rapid.TB, l ledger.Ledger, task stream.Hash) (uint64, bool) {
 	t.Helper()
 	for _, c := range everyone(t, l) {
 		if c.Task == task {
@@ -42,14 +45,14 @@ func standing(t rapid.TB, l client.Ledger, task stream.Hash) (uint64, bool) {
 
 // cost is what a world's task costs one user by the accounting of a device.
 func (w *world) cost() float64 {
-	terms, err := client.Policy{AllowPlaintext: true}.CheckTask(w.task, w.hash)
+	terms, err := consent.Policy{AllowPlaintext: true}.CheckTask(w.task, w.hash)
 	must(w.t, err)
 	return terms.Guarantee.Epsilon
 }
 
 // runWith runs n rows through a whole task with a store of its own.
 func (w *world) runWith(ctx context.Context, n int, change func(*client.Config)) (sum client.Summary, err error) {
-	c := w.config(client.NewMemoryStore())
+	c := w.config(participation.NewMemoryStore())
 	change(&c)
 	w.play(ctx, func(ctx context.Context) {
 		ctx, stop := context.WithTimeout(ctx, time.Hour)
@@ -62,31 +65,31 @@ func (w *world) runWith(ctx context.Context, n int, change func(*client.Config))
 
 // A clock that is wrong by an offset.
 type shifted struct {
-	client.Ledger
+	ledger.Ledger
 	by time.Duration
 }
 
-func (s shifted) Update(clock time.Time, accounts []client.Key, edit func(time.Time, [][]client.Charge) error) error {
+func (s shifted) Update(clock time.Time, accounts []participation.Key, edit func(time.Time, [][]ledger.Charge) error) error {
 	return s.Ledger.Update(clock.Add(s.by), accounts, edit)
 }
 
 // Three tasks of the same users: the second would exceed the total, and gets nothing until the period is over.
 func TestTotalOverTasks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ledger := client.NewMemoryLedger()
+		book := ledger.NewMemory()
 		period := 1000 * time.Hour
 		task := func() *world { return newWorld(t, plan{rounds: 1, cohort: 10, deadline: time.Minute}) }
 		first := task()
 		cost := first.cost()
 		for _, c := range []struct {
 			name   string
-			limits client.Policy
+			limits consent.Policy
 			field  string
 		}{
-			{"epsilon", client.Policy{MaxTotalEpsilon: 1.9 * cost, Period: period}, "total epsilon"},
-			{"delta", client.Policy{MaxTotalDelta: 1.9e-3, Period: period}, "total delta"},
+			{"epsilon", consent.Policy{MaxTotalEpsilon: 1.9 * cost, Period: period}, "total epsilon"},
+			{"delta", consent.Policy{MaxTotalDelta: 1.9e-3, Period: period}, "total delta"},
 		} {
-			with := func(l client.Ledger) func(*client.Config) {
+			with := func(l ledger.Ledger) func(*client.Config) {
 				return func(cfg *client.Config) {
 					p := c.limits
 					p.AllowPlaintext = true
@@ -94,13 +97,13 @@ func TestTotalOverTasks(t *testing.T) {
 				}
 			}
 			began := time.Now()
-			sum, err := task().runWith(t.Context(), 10, with(ledger))
+			sum, err := task().runWith(t.Context(), 10, with(book))
 			must(t, err)
 			if sum.Counted != 10 {
 				t.Fatalf("%s: %+v, want 10 counted", c.name, sum)
 			}
-			before := fmt.Sprint(everyone(t, ledger))
-			for _, l := range []client.Ledger{ledger, shifted{ledger, -2 * period}} {
+			before := fmt.Sprint(everyone(t, book))
+			for _, l := range []ledger.Ledger{book, shifted{book, -2 * period}} {
 				w := task()
 				sum, err = w.runWith(t.Context(), 10, with(l))
 				refusal(t, c.name+" of a second task", err, c.field)
@@ -108,14 +111,14 @@ func TestTotalOverTasks(t *testing.T) {
 					t.Errorf("%s: %d reports of a refused task, %+v", c.name, n, sum)
 				}
 			}
-			if after := fmt.Sprint(everyone(t, ledger)); after != before {
+			if after := fmt.Sprint(everyone(t, book)); after != before {
 				t.Errorf("%s: a refusal changed the ledger from %s to %s", c.name, before, after)
 			}
 			time.Sleep(period - time.Since(began) - time.Minute) // the charge is still within the period
-			_, err = task().runWith(t.Context(), 10, with(ledger))
+			_, err = task().runWith(t.Context(), 10, with(book))
 			refusal(t, c.name+" at the end of the period", err, c.field)
 			time.Sleep(2 * time.Hour)
-			if sum, err = task().runWith(t.Context(), 10, with(ledger)); err != nil || sum.Counted != 10 {
+			if sum, err = task().runWith(t.Context(), 10, with(book)); err != nil || sum.Counted != 10 {
 				t.Errorf("%s after the period: %+v, %v, want 10 counted", c.name, sum, err)
 			}
 			time.Sleep(2 * period)
@@ -127,12 +130,12 @@ func TestTotalOverTasks(t *testing.T) {
 // has passed.
 func TestClockSetBackGivesNothingBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ledger := client.NewMemoryLedger()
+		book := ledger.NewMemory()
 		task := func() *world { return newWorld(t, plan{rounds: 1, cohort: 10, deadline: time.Minute}) }
 		run := func(by time.Duration) error {
 			w := task()
 			_, err := w.runWith(t.Context(), 10, func(cfg *client.Config) {
-				cfg.Ledger = shifted{ledger, by}
+				cfg.Ledger = shifted{book, by}
 				cfg.Policy.MaxTotalEpsilon, cfg.Policy.Period = 1.5*w.cost(), 10*time.Hour
 			})
 			return err
@@ -147,35 +150,18 @@ func TestClockSetBackGivesNothingBack(t *testing.T) {
 	})
 }
 
-// A charge that was made while the clock was set back is as young as any other when the clock is right again.
-func TestChargeUnderAClockSetBackStaysYoung(t *testing.T) {
-	ledger := client.NewMemoryLedger()
-	p := client.Policy{MaxTotalEpsilon: 2, Period: 10 * time.Hour}
-	right := time.UnixMilli(1e12)
-	try := func(task byte, clock time.Time) error {
-		return ledger.Update(clock, []client.Key{client.Everyone}, func(now time.Time, charges [][]client.Charge) (err error) {
-			charges[0], err = client.TryCharge(p, charges[0], client.Charge{Task: stream.Hash{task}, Name: "t", Epsilon: 1, At: now})
-			return err
-		})
-	}
-	must(t, try(1, right))
-	must(t, try(2, right.Add(-1000*time.Hour)))
-	refusal(t, "the third task in an hour", try(3, right.Add(time.Hour)), "total epsilon")
-	must(t, try(3, right.Add(11*time.Hour)))
-}
-
 // Two tasks were agreed to while both were affordable; the one that joins a round first leaves nothing for the other.
 func TestTotalAtTheFirstJoin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
-		ledger := client.NewMemoryLedger()
+		book := ledger.NewMemory()
 		late := newWorld(t, plan{rounds: 1, cohort: 10, deadline: time.Minute})
-		limit := func(c *client.Config) { c.Ledger, c.Policy.MaxTotalEpsilon = ledger, 1.5*late.cost() }
+		limit := func(c *client.Config) { c.Ledger, c.Policy.MaxTotalEpsilon = book, 1.5*late.cost() }
 		late.put(ctx, late.name.Task(), late.learner, late.task)
-		c := late.config(client.NewMemoryStore())
+		c := late.config(participation.NewMemoryStore())
 		limit(&c)
 		cl := late.client(c)
-		_, err := cl.Terms(ctx)
+		_, err := cl.Agreement(ctx)
 		must(t, err)
 		sum, err := newWorld(t, plan{rounds: 1, cohort: 10, deadline: time.Minute}).runWith(ctx, 10, limit)
 		if err != nil || sum.Counted != 10 {
@@ -184,7 +170,7 @@ func TestTotalAtTheFirstJoin(t *testing.T) {
 		late.open(ctx, 1, 1, late.announce(ctx, 1))
 		short, stop := context.WithTimeout(ctx, time.Minute)
 		defer stop()
-		_, err = cl.Publish(short, client.EventKey("a"), example(1))
+		_, err = cl.Publish(short, participation.EventKey("a"), example(1))
 		refusal(t, "the later task", err, "total epsilon")
 		if n := late.reports(1, 1); n != 0 {
 			t.Errorf("%d reports of a task that is too much", n)
@@ -196,11 +182,11 @@ func TestTotalAtTheFirstJoin(t *testing.T) {
 // not, and what was charged without a name counts for everybody.
 func TestUsersHaveTheirOwnTotals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ledger := client.NewMemoryLedger()
+		book := ledger.NewMemory()
 		publish := func(from, to int, named bool) (counted, refused int) {
 			w := newWorld(t, plan{rounds: 1, cohort: 10, minimum: 2, deadline: time.Minute})
-			cfg := w.config(client.NewMemoryStore())
-			cfg.Ledger, cfg.UserKeys = ledger, named
+			cfg := w.config(participation.NewMemoryStore())
+			cfg.Ledger, cfg.UserKeys = book, named
 			cfg.Policy.MaxTotalEpsilon = 1.5 * w.cost()
 			w.play(t.Context(), func(ctx context.Context) {
 				ctx, stop := context.WithTimeout(ctx, time.Hour)
@@ -209,15 +195,15 @@ func TestUsersHaveTheirOwnTotals(t *testing.T) {
 				outcomes := make(chan client.Outcome)
 				for i := from; i < to; i++ {
 					go func() {
-						got, _ := cl.Publish(ctx, client.EventKey(fmt.Sprint(i)), example(1))
+						got, _ := cl.Publish(ctx, participation.EventKey(fmt.Sprint(i)), example(1))
 						outcomes <- got
 					}()
 				}
 				for range to - from {
 					switch (<-outcomes).State {
-					case client.Counted:
+					case participation.Counted:
 						counted++
-					case client.Refused:
+					case participation.Refused:
 						refused++
 					}
 				}
@@ -233,14 +219,14 @@ func TestUsersHaveTheirOwnTotals(t *testing.T) {
 				t.Errorf("users %d to %d: %d counted, %d refused, want %d and %d", c.from, c.to, counted, refused, c.counted, c.refused)
 			}
 		}
-		free := client.NewMemoryLedger()
-		ledger = free
+		free := ledger.NewMemory()
+		book = free
 		if counted, _ := publish(0, 10, true); counted != 10 {
 			t.Fatalf("%d counted in an empty ledger", counted)
 		}
 		// The limit is one and a half tasks for each: users 20 to 29 have paid nothing, until ten without a name take part.
 		w := newWorld(t, plan{rounds: 1, cohort: 10, deadline: time.Minute})
-		_, err := w.runWith(t.Context(), 10, func(cfg *client.Config) { cfg.Ledger = ledger })
+		_, err := w.runWith(t.Context(), 10, func(cfg *client.Config) { cfg.Ledger = book })
 		must(t, err)
 		if counted, refused := publish(20, 30, true); counted != 0 || refused != 10 {
 			t.Errorf("after a task without names: %d counted, %d refused, want 0 and 10", counted, refused)
@@ -255,39 +241,39 @@ func TestChargeStays(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx := t.Context()
 			w := newWorld(t, plan{rounds: 9, cohort: 10})
-			ledger := client.NewMemoryLedger()
-			c := w.config(client.NewMemoryStore())
-			c.Ledger, c.Policy.MaxRefunds = ledger, &refunds
+			book := ledger.NewMemory()
+			c := w.config(participation.NewMemoryStore())
+			c.Ledger, c.Policy.MaxRefunds = book, &refunds
 			c.Reports = checked{c.Reports, func() {
-				if all := everyone(t, ledger); len(all) != 1 || all[0].Open != 1 {
+				if all := everyone(t, book); len(all) != 1 || all[0].Open != 1 {
 					t.Errorf("published with %v in the ledger, want one event open", all)
 				}
 			}}
 			cl := w.client(c)
 			done := make(chan client.Outcome)
 			go func() {
-				got, _ := cl.Publish(ctx, client.EventKey("a"), example(1))
+				got, _ := cl.Publish(ctx, participation.EventKey("a"), example(1))
 				done <- got
 			}()
-			for r := uint64(1); r <= uint64(refunds)+1; r++ {
+			for r := stream.Round(1); r <= stream.Round(refunds)+1; r++ {
 				hash := w.announce(ctx, r)
 				w.open(ctx, r, 1, hash)
 				time.Sleep(10 * time.Second)
 				if n := w.reports(r, 1); n != 1 {
 					t.Errorf("%d reports in round %d", n, r)
 				}
-				w.close(ctx, client.Closed{Round: r, Attempt: nth(1), Manifest: hash}) // nothing was opened, says the broker
+				w.close(ctx, participation.Closed{Round: r, Attempt: nth(1), Manifest: hash}) // nothing was opened, says the broker
 				settled := time.Now()
 				time.Sleep(10 * time.Second)
-				all := everyone(t, ledger)
-				if len(all) != 1 || all[0].Standing != r || all[0].Open != 0 || all[0].At.Before(settled.Truncate(time.Millisecond)) {
+				all := everyone(t, book)
+				if len(all) != 1 || all[0].Standing != uint64(r) || all[0].Open != 0 || all[0].At.Before(settled.Truncate(time.Millisecond)) {
 					t.Errorf("max_refunds %d: %+v after round %d, want %d participations, none open", refunds, all, r, r)
 				}
-				if epsilon, _ := client.Spent(all, time.Now(), 0); epsilon != w.cost() {
+				if epsilon, _ := ledger.Spent(all, time.Now(), 0); epsilon != w.cost() {
 					t.Errorf("the task cost %v, want %v, once", epsilon, w.cost())
 				}
 			}
-			if got := <-done; got.State != client.Uncounted {
+			if got := <-done; got.State != participation.Uncounted {
 				t.Errorf("%v, want uncounted", got)
 			}
 			must(t, cl.Close())
@@ -308,12 +294,12 @@ func (c checked) Publish(ctx context.Context, reports []stream.Outgoing) ([]stre
 
 // A gravedigger is a Ledger that dies at a write, which is made or not.
 type gravedigger struct {
-	client.Ledger
+	ledger.Ledger
 	writes, failAt int
 	lost           bool
 }
 
-func (g *gravedigger) Update(clock time.Time, accounts []client.Key, edit func(time.Time, [][]client.Charge) error) error {
+func (g *gravedigger) Update(clock time.Time, accounts []participation.Key, edit func(time.Time, [][]ledger.Charge) error) error {
 	g.writes++
 	if g.failAt > 0 && g.writes >= g.failAt {
 		if g.lost || g.writes > g.failAt {
@@ -347,7 +333,7 @@ func TestLedgerSurvivesDeathAtEveryWrite(t *testing.T) {
 
 func ledgerDies(t *testing.T, failAt int, named, lost, inLedger bool) (died bool) {
 	w := newWorld(t, plan{rounds: 2, cohort: 8, minimum: 4, deadline: 30 * time.Second})
-	s, g := newSpy(t, client.NewMemoryStore()), &gravedigger{Ledger: client.NewMemoryLedger(), lost: lost}
+	s, g := newSpy(t, participation.NewMemoryStore()), &gravedigger{Ledger: ledger.NewMemory(), lost: lost}
 	s.lost = lost
 	if inLedger {
 		g.failAt = failAt
@@ -389,9 +375,9 @@ func ledgerDies(t *testing.T, failAt int, named, lost, inLedger bool) (died bool
 	s.audit(w)
 	up := uint64(0) // events that the device believes to stand, or sent
 	for key := range s.draws {
-		parts, err := s.Read([]client.Key{key})
+		parts, err := s.Read([]participation.Key{key})
 		must(t, err)
-		if parts[0].State != client.Uncounted {
+		if parts[0].State != participation.Uncounted {
 			up++
 		}
 	}
@@ -399,7 +385,7 @@ func ledgerDies(t *testing.T, failAt int, named, lost, inLedger bool) (died bool
 	if len(charges) != 1 || charges[0].Standing < up {
 		t.Errorf("%s: the ledger has %v standing of %d events", name, charges, up)
 	}
-	if epsilon, _ := client.Spent(charges, time.Now(), 0); epsilon != w.cost() {
+	if epsilon, _ := ledger.Spent(charges, time.Now(), 0); epsilon != w.cost() {
 		t.Errorf("%s: the task cost %v, want %v, once", name, epsilon, w.cost())
 	}
 	return died
@@ -410,20 +396,20 @@ func publishUsers(ctx context.Context, cl *client.Client, n int) (sum client.Sum
 	outcomes := make(chan client.Outcome)
 	for i := range n {
 		go func() {
-			got, _ := cl.Publish(ctx, client.EventKey(fmt.Sprint(i)), example(1)) // Close has the error
+			got, _ := cl.Publish(ctx, participation.EventKey(fmt.Sprint(i)), example(1)) // Close has the error
 			outcomes <- got
 		}()
 	}
 	for range n {
 		sum.Events++
 		switch (<-outcomes).State {
-		case client.Counted:
+		case participation.Counted:
 			sum.Counted++
-		case client.Uncounted:
+		case participation.Uncounted:
 			sum.Uncounted++
-		case client.Unknown:
+		case participation.Unknown:
 			sum.Unknown++
-		case client.Refused:
+		case participation.Refused:
 			sum.Refused++
 		}
 	}
@@ -435,9 +421,9 @@ func TestRunRefusesUserKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, plan{rounds: 1, cohort: 10, deadline: time.Minute})
 		w.open(t.Context(), 1, 1, w.announce(t.Context(), 1))
-		s, ledger := newSpy(t, client.NewMemoryStore()), client.NewMemoryLedger()
+		s, book := newSpy(t, participation.NewMemoryStore()), ledger.NewMemory()
 		c := w.config(s)
-		c.Ledger, c.UserKeys = ledger, true
+		c.Ledger, c.UserKeys = book, true
 		c.Policy.MaxTotalEpsilon = 1.5 * w.cost()
 		short, stop := context.WithTimeout(t.Context(), time.Minute)
 		defer stop()
@@ -459,8 +445,8 @@ func TestLedgerAndParticipationsBelongTogether(t *testing.T) {
 		w := newWorld(t, plan{rounds: 9, cohort: 10})
 		first := w.announce(ctx, 1)
 		w.open(ctx, 1, 1, first)
-		store, ledger := client.NewMemoryStore(), client.NewMemoryLedger()
-		run := func(s client.Store, l client.Ledger) error {
+		store, book := participation.NewMemoryStore(), ledger.NewMemory()
+		run := func(s participation.Store, l ledger.Ledger) error {
 			c := w.config(s)
 			c.Ledger = l
 			short, stop := context.WithTimeout(ctx, 30*time.Second)
@@ -468,25 +454,25 @@ func TestLedgerAndParticipationsBelongTogether(t *testing.T) {
 			_, err := w.client(c).Run(short, rows(3, false))
 			return err
 		}
-		if err := run(store, ledger); !errors.Is(err, context.DeadlineExceeded) || w.reports(1, 1) != 3 {
+		if err := run(store, book); !errors.Is(err, context.DeadlineExceeded) || w.reports(1, 1) != 3 {
 			t.Fatalf("%v, %d reports", err, w.reports(1, 1))
 		}
-		refusal(t, "participations lost", run(client.NewMemoryStore(), ledger), "participations")
+		refusal(t, "participations lost", run(participation.NewMemoryStore(), book), "participations")
 		if n := w.reports(1, 1); n != 3 {
 			t.Errorf("%d reports, want no more than the first 3", n)
 		}
-		empty := client.NewMemoryLedger()
+		empty := ledger.NewMemory()
 		if err := run(store, empty); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatal(err)
 		}
-		w.close(ctx, client.Closed{Round: 1, Attempt: nth(1), Manifest: first}) // nothing was opened
+		w.close(ctx, participation.Closed{Round: 1, Attempt: nth(1), Manifest: first}) // nothing was opened
 		if err := run(store, empty); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatal(err)
 		}
 		if n, _ := standing(t, empty, w.hash); n != 1 {
 			t.Errorf("%d events standing in a ledger that began too late, want 1", n)
 		}
-		if n, _ := standing(t, ledger, w.hash); n != 3 {
+		if n, _ := standing(t, book, w.hash); n != 3 {
 			t.Errorf("%d events standing in the ledger that was put aside, want 3", n)
 		}
 	})

@@ -15,8 +15,9 @@ import (
 // find the round closed before (stream.JoinAfter). A lot is drawn once for an attempt, from the operating system's
 // generator and nothing else.
 type lots struct {
-	round, attempt uint64
-	waiting        queue // events that drew a lot and did not win yet
+	round   stream.Round
+	attempt stream.Attempt
+	waiting queue // events that drew a lot and did not win yet
 }
 
 // A queue is a heap of events by their lots.
@@ -37,9 +38,9 @@ func (q *queue) Pop() any {
 // lucky takes up to n events off those that wait, which may join the newest attempt now.
 func (g *gateway) lucky(n int) []*event {
 	r := g.current
-	if g.lots.round != r.number || g.lots.attempt != r.open.Attempt {
+	if g.lots.round != r.number || g.lots.attempt != r.attempt.Number {
 		g.unlot()
-		g.lots.round, g.lots.attempt = r.number, r.open.Attempt
+		g.lots.round, g.lots.attempt = r.number, r.attempt.Number
 	}
 	var batch []*event
 	elapsed := g.elapsed(time.Now())
@@ -102,7 +103,7 @@ func (g *gateway) elapsed(now time.Time) time.Duration {
 // the round takes of all, and the share of them that joins is the announced one.
 func (g *gateway) places() uint64 {
 	taken := g.current.joined + g.absent()
-	if g.lots.round == g.current.number && g.lots.attempt == g.current.open.Attempt {
+	if g.lots.round == g.current.number && g.lots.attempt == g.current.attempt.Number {
 		taken += uint64(len(g.lots.waiting))
 	}
 	return g.current.message.Cohort - min(taken, g.current.message.Cohort)

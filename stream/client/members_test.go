@@ -11,6 +11,7 @@ import (
 
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/client/participation"
 )
 
 // A dawdler has its reports stored at once, and hears some of the answers late.
@@ -29,12 +30,12 @@ func (d *dawdler) Publish(ctx context.Context, reports []stream.Outgoing) ([]str
 // A register is a spy that notes in which order events join.
 type register struct {
 	*spy
-	joined map[uint64][]client.Key // by round
+	joined map[stream.Round][]participation.Key // by round
 }
 
-func (r *register) Write(c client.Change) error {
+func (r *register) Write(c participation.Change) error {
 	for _, p := range c.Events {
-		if p.State == client.Charged && !slices.Contains(r.joined[p.Draw.Round], p.Key) {
+		if p.State == participation.Charged && !slices.Contains(r.joined[p.Draw.Round], p.Key) {
 			r.joined[p.Draw.Round] = append(r.joined[p.Draw.Round], p.Key)
 		}
 	}
@@ -48,7 +49,7 @@ func TestMembersJoinInOneOrder(t *testing.T) {
 		const users, rounds = 200, 4 // more than travel in one publish
 		w := newWorld(t, plan{rounds: 3, cohort: users, deadline: time.Minute})
 		w.replan(asked(users, rounds, 0))
-		s := &register{newSpy(t, client.NewMemoryStore()), map[uint64][]client.Key{}}
+		s := &register{newSpy(t, participation.NewMemoryStore()), map[stream.Round][]participation.Key{}}
 		c := w.dear(s)
 		c.Reports = &dawdler{ReportWriter: c.Reports, wait: func(call int64) time.Duration { return time.Duration(call%3) * client.DefaultPoll / 4 }}
 		w.play(t.Context(), func(ctx context.Context) {
@@ -59,8 +60,8 @@ func TestMembersJoinInOneOrder(t *testing.T) {
 			}
 		})
 		s.audit(w)
-		for r := uint64(2); r <= rounds; r++ {
-			if keys := s.joined[r]; len(keys) != users || !slices.IsSortedFunc(keys, func(a, b client.Key) int { return bytes.Compare(a[:], b[:]) }) {
+		for r := stream.Round(2); r <= rounds; r++ {
+			if keys := s.joined[r]; len(keys) != users || !slices.IsSortedFunc(keys, func(a, b participation.Key) int { return bytes.Compare(a[:], b[:]) }) {
 				t.Errorf("round %d: %d users, or another order", r, len(keys))
 			}
 		}
@@ -74,7 +75,7 @@ func TestPlacesOfMembers(t *testing.T) {
 		const users, rounds = 10, 3
 		w := newWorld(t, plan{rounds: 3, cohort: users, deadline: time.Minute})
 		w.replan(asked(users, rounds, 0))
-		s := newSpy(t, client.NewMemoryStore())
+		s := newSpy(t, participation.NewMemoryStore())
 		c := w.dear(s)
 		c.Timeout = 50 * time.Second
 		late := stream.ReserveAfter(time.Minute) + 10*time.Second
@@ -108,21 +109,21 @@ func TestReportsOfManyRounds(t *testing.T) {
 			w.replan(asked(2, rounds, 0))
 			ctx, stop := context.WithCancel(t.Context())
 			defer stop()
-			c := w.dear(newSpy(t, client.NewMemoryStore()))
+			c := w.dear(newSpy(t, participation.NewMemoryStore()))
 			c.Policy.MaxReports = &most
 			cl := w.client(c)
 			done := make(chan struct{})
 			go func() {
 				defer close(done)
-				_, err := cl.Publish(ctx, client.EventKey("a"), example(1))
+				_, err := cl.Publish(ctx, participation.EventKey("a"), example(1))
 				must(t, err)
 			}()
 			left := int(most) - 1
-			for r := uint64(1); r <= rounds; r++ {
+			for r := stream.Round(1); r <= rounds; r++ {
 				hash := w.announce(ctx, r)
 				w.open(ctx, r, 1, hash)
 				time.Sleep(time.Minute)
-				want, attempt := 0, uint64(1)
+				want, attempt := 0, stream.Attempt(1)
 				if r >= 3 { // opened again
 					attempt++
 					w.open(ctx, r, attempt, hash)
@@ -133,7 +134,7 @@ func TestReportsOfManyRounds(t *testing.T) {
 				if once, again := w.reports(r, 1), w.reports(r, 2); once != 1 || again != want {
 					t.Errorf("max_reports %d, round %d: %d reports, and %d to another attempt; want 1 and %d", most, r, once, again, want)
 				}
-				w.close(ctx, client.Closed{Round: r, Attempt: nth(attempt), Manifest: hash, Cutoff: 1 << 40})
+				w.close(ctx, participation.Closed{Round: r, Attempt: nth(attempt), Manifest: hash, Cutoff: 1 << 40})
 				time.Sleep(time.Minute)
 			}
 			w.end(ctx, rounds)
@@ -151,26 +152,26 @@ func TestMembersDrawNoLots(t *testing.T) {
 		w.replan(asked(2, 3, 0))
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
-		cl := w.client(w.dear(newSpy(t, client.NewMemoryStore())))
+		cl := w.client(w.dear(newSpy(t, participation.NewMemoryStore())))
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			_, err := cl.Publish(ctx, client.EventKey("a"), example(1))
+			_, err := cl.Publish(ctx, participation.EventKey("a"), example(1))
 			must(t, err)
 		}()
-		for r := uint64(1); r <= 2; r++ {
+		for r := stream.Round(1); r <= 2; r++ {
 			hash := w.announce(ctx, r)
 			open := w.openMessage(r, 1, hash)
 			open.StartedUnixMs = time.Now().UnixMilli()
 			if r == 2 {
 				open.JoinProbability = 1 // in 2^32
 			}
-			w.put(ctx, w.name.Open(stream.Round(r), 1), w.stage, open)
+			w.put(ctx, w.name.Open(r, 1), w.stage, open)
 			time.Sleep(10 * time.Second)
 			if n := w.reports(r, 1); n != 1 {
 				t.Errorf("round %d: %d reports, want 1", r, n)
 			}
-			w.close(ctx, client.Closed{Round: r, Attempt: nth(1), Manifest: hash, Cutoff: 1 << 40})
+			w.close(ctx, participation.Closed{Round: r, Attempt: nth(1), Manifest: hash, Cutoff: 1 << 40})
 			time.Sleep(10 * time.Second)
 		}
 		w.end(ctx, 2)
@@ -188,7 +189,7 @@ func TestReserveIsBounded(t *testing.T) {
 		w.replan(asked(users, 3, 0))
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
-		s := newSpy(t, client.NewMemoryStore())
+		s := newSpy(t, participation.NewMemoryStore())
 		var pulled atomic.Int64
 		done := make(chan struct{})
 		w.announce(ctx, 1)
@@ -233,10 +234,10 @@ func TestOutcomeWhenThePhaseIsOver(t *testing.T) {
 			w.replan(asked(2, 3, 0), once(2, 2))
 			ctx, stop := context.WithCancel(t.Context())
 			defer stop()
-			cl := w.client(w.dear(newSpy(t, client.NewMemoryStore())))
+			cl := w.client(w.dear(newSpy(t, participation.NewMemoryStore())))
 			outcome := make(chan client.Outcome, 1)
 			publish := func() {
-				o, err := cl.Publish(ctx, client.EventKey("a"), example(1))
+				o, err := cl.Publish(ctx, participation.EventKey("a"), example(1))
 				must(t, err)
 				outcome <- o
 			}
@@ -245,7 +246,7 @@ func TestOutcomeWhenThePhaseIsOver(t *testing.T) {
 				time.Sleep(time.Minute)
 				select {
 				case o := <-outcome:
-					if round := map[bool]uint64{false: 2, true: 3}[last]; !want || o.State != client.Counted || o.Round != round {
+					if round := map[bool]stream.Round{false: 2, true: 3}[last]; !want || o.State != participation.Counted || o.Round != round {
 						t.Errorf("%s: told %v", when, o)
 					}
 				default:
@@ -257,7 +258,7 @@ func TestOutcomeWhenThePhaseIsOver(t *testing.T) {
 			if !last {
 				go publish()
 			}
-			for r := uint64(1); r <= 3; r++ {
+			for r := stream.Round(1); r <= 3; r++ {
 				hash := w.announce(ctx, r)
 				if r == 3 && last {
 					go publish() // and joins without waiting for members, because the round is open for long
@@ -265,7 +266,7 @@ func TestOutcomeWhenThePhaseIsOver(t *testing.T) {
 				if r < 3 || last { // of the other ones the device hears no attempt
 					w.open(ctx, r, 1, hash)
 					time.Sleep(time.Minute)
-					w.close(ctx, client.Closed{Round: r, Attempt: nth(1), Manifest: hash, Cutoff: 1 << 40})
+					w.close(ctx, participation.Closed{Round: r, Attempt: nth(1), Manifest: hash, Cutoff: 1 << 40})
 				}
 				told("after the last round", r == 3 && last)
 			}
@@ -273,40 +274,5 @@ func TestOutcomeWhenThePhaseIsOver(t *testing.T) {
 			told("when the next phase begins", !last)
 			must(t, cl.Close())
 		})
-	}
-}
-
-// TestRecordsOfRounds: a record says no more rounds than its phase has, and none of a state that the rounds before cannot have left.
-func TestRecordsOfRounds(t *testing.T) {
-	of := func(state, before client.State, most, rounds uint32) client.Participation {
-		return client.Participation{State: state, Before: before, Rounds: rounds, Draw: client.Draw{Round: 7, Most: most}}
-	}
-	for _, p := range []client.Participation{
-		of(client.Counted, client.Fresh, 1, 1), of(client.Counted, client.Fresh, 0, 1), of(client.Unknown, client.Fresh, 3, 3),
-		of(client.Charged, client.Fresh, 3, 1), of(client.Charged, client.Uncounted, 3, 2), of(client.Charged, client.Counted, 3, 3),
-	} {
-		data, err := p.MarshalBinary()
-		must(t, err)
-		var again client.Participation
-		must(t, again.UnmarshalBinary(data))
-		if again.State != p.State || again.Before != p.Before || again.Rounds != p.Rounds || again.Draw.Most != p.Draw.Most {
-			t.Errorf("%v of %d rounds became %v of %d", p.State, p.Rounds, again.State, again.Rounds)
-		}
-		const mostAt, roundsAt = 6, 7 // in the encoding of these small numbers
-		for at, v := range map[int]byte{mostAt: byte(p.Rounds) - 1, roundsAt: byte(max(1, p.Draw.Most)) + 1} {
-			bad := append([]byte(nil), data...)
-			if bad[at] = v; v != data[at] && max(1, bad[mostAt]) < bad[roundsAt] && again.UnmarshalBinary(bad) == nil {
-				t.Errorf("a record of %d rounds of %d is read", bad[roundsAt], bad[mostAt])
-			}
-		}
-	}
-	for _, p := range []client.Participation{
-		of(client.Counted, client.Fresh, 3, 0), of(client.Counted, client.Fresh, 3, 4), of(client.Counted, client.Fresh, 1, 2),
-		of(client.Counted, client.Unknown, 3, 2), of(client.Charged, client.Counted, 3, 1), of(client.Charged, client.Fresh, 3, 2),
-		of(client.Charged, client.Charged, 3, 2), of(client.Charged, client.Refused, 3, 2), of(client.Fresh, client.Fresh, 3, 1),
-	} {
-		if _, err := p.MarshalBinary(); err == nil {
-			t.Errorf("%v in round %d of %d, after %v, is written", p.State, p.Rounds, p.Draw.Most, p.Before)
-		}
 	}
 }

@@ -8,9 +8,11 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/panlearn/panlearn/learner/report"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/client/consent"
+	"github.com/panlearn/panlearn/stream/client/participation"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/wire"
 )
@@ -45,11 +47,11 @@ validation: {off: true}
 }
 
 // momentsRound is round r at its step, with scales that the first phase could have given.
-func (w *world) momentsRound(r uint64) *wire.Round {
+func (w *world) momentsRound(r stream.Round) *wire.Round {
 	if r == 1 {
 		return manifest.RoundOf(w.task, w.hash, 1, 1, nil)
 	}
-	m := w.round(r, r)
+	m := w.round(r, stream.Step(r))
 	m.Scales = []float64{2, 1, 0.5}
 	return m
 }
@@ -82,10 +84,10 @@ func TestMomentsAreAsDeclared(t *testing.T) {
 		if c.change != nil {
 			c.change(m)
 		}
-		terms, err := client.Policy{AllowPlaintext: true}.CheckTask(m, taskHash(t, m))
+		terms, err := consent.Policy{AllowPlaintext: true}.CheckTask(m, taskHash(t, m))
 		if c.field != "" {
 			refusal(t, c.name, err, c.field)
-		} else if err != nil || !terms.Phases[0].Moments || terms.Phases[1].Moments || *terms.Scaling != *w.spec.Preconditioner() {
+		} else if err != nil || terms.Phases[0].Reports.Statistic != report.SecondMoments || terms.Phases[1].Reports.Statistic != report.Gradient || *terms.Scaling != *w.spec.Preconditioner() {
 			t.Errorf("%s: %+v, %v", c.name, terms, err)
 		}
 	}
@@ -93,11 +95,11 @@ func TestMomentsAreAsDeclared(t *testing.T) {
 
 func TestScalesAreChecked(t *testing.T) {
 	w := momentsWorld(t)
-	terms, err := client.Policy{AllowPlaintext: true}.CheckTask(w.task, w.hash)
+	terms, err := consent.Policy{AllowPlaintext: true}.CheckTask(w.task, w.hash)
 	must(t, err)
 	for _, c := range []struct {
 		name   string
-		round  uint64
+		round  stream.Round
 		change func(*wire.Round)
 		field  string // of the refusal; empty: agreed
 	}{
@@ -133,16 +135,16 @@ func TestScalesStayAsTheyAre(t *testing.T) {
 		w := momentsWorld(t)
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
-		cl := w.client(w.config(client.NewMemoryStore()))
+		cl := w.client(w.config(participation.NewMemoryStore()))
 		w.put(ctx, w.name.Task(), w.learner, w.task)
 		outcome := make(chan error, 1)
 		go func() { _, err := cl.Run(ctx, rows(1, false)); outcome <- err }()
-		for r := uint64(1); r <= 4; r++ {
+		for r := stream.Round(1); r <= 4; r++ {
 			m := w.momentsRound(r)
 			if r == 4 {
 				m.Scales[2] = 0.25
 			}
-			w.put(ctx, w.name.Round(stream.Round(r)), w.learner, m)
+			w.put(ctx, w.name.Round(r), w.learner, m)
 			time.Sleep(time.Minute)
 			select {
 			case err := <-outcome:

@@ -8,16 +8,18 @@ import (
 
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/client/ledger"
+	"github.com/panlearn/panlearn/stream/client/participation"
 )
 
 // A broker whose sequences lie has devices believe that they were in no batch. It wins some rounds of a task, and no task.
 func TestLyingBrokerWinsNoTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ledger := client.NewMemoryLedger()
+		book := ledger.NewMemory()
 		run := func() (client.Summary, error) {
 			w := newWorld(t, plan{rounds: 1, cohort: 10, deadline: time.Minute})
 			return w.runWith(t.Context(), 10, func(c *client.Config) {
-				c.Ledger, c.Policy.MaxTotalEpsilon = ledger, 1.5*w.cost()
+				c.Ledger, c.Policy.MaxTotalEpsilon = book, 1.5*w.cost()
 				c.Reports = liar{c.Reports}
 			})
 		}
@@ -48,10 +50,10 @@ func TestOpenEventsCountWhateverTheirAge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
 		const period = 10 * time.Hour
-		ledger, store := client.NewMemoryLedger(), client.NewMemoryStore()
+		book, store := ledger.NewMemory(), participation.NewMemoryStore()
 		limit := func(w *world) func(*client.Config) {
 			return func(c *client.Config) {
-				c.Ledger, c.Policy.MaxTotalEpsilon, c.Policy.Period = ledger, 1.5*w.cost(), period
+				c.Ledger, c.Policy.MaxTotalEpsilon, c.Policy.Period = book, 1.5*w.cost(), period
 			}
 		}
 		slow := newWorld(t, plan{rounds: 1, cohort: 10})
@@ -75,7 +77,7 @@ func TestOpenEventsCountWhateverTheirAge(t *testing.T) {
 			return err
 		}
 		refusal(t, "while the first task is open", other(), "total epsilon")
-		slow.close(ctx, client.Closed{Round: 1, Attempt: nth(1), Manifest: hash, Cutoff: 5})
+		slow.close(ctx, participation.Closed{Round: 1, Attempt: nth(1), Manifest: hash, Cutoff: 5})
 		take()
 		refusal(t, "within a period of its outcome", other(), "total epsilon")
 		time.Sleep(period)

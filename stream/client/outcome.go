@@ -3,14 +3,18 @@ package client
 import (
 	"fmt"
 	"sync"
+
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/client/consent"
+	"github.com/panlearn/panlearn/stream/client/participation"
 )
 
 // An Outcome is what became of one event.
 type Outcome struct {
-	State State  // Counted, Uncounted, Unknown or Refused
-	Round uint64 // the last round that it took part in; 0 if none
+	State participation.State // Counted, Uncounted, Unknown or Refused
+	Round stream.Round        // the last round that it took part in; 0 if none
 	// Refused says why a Refused event was not sent; nil of all others.
-	Refused *RefusedError
+	Refused *consent.RefusedError
 }
 
 func (o Outcome) String() string { return fmt.Sprintf("%v in round %d", o.State, o.Round) }
@@ -32,11 +36,13 @@ type tally struct {
 	sum     Summary
 	offers  uint64 // that were made
 	open    uint64 // of them, without an answer
-	rounds  map[uint64]bool
+	rounds  map[stream.Round]bool
 	changed chan struct{} // holds a token after an answer
 }
 
-func newTally() *tally { return &tally{rounds: make(map[uint64]bool), changed: make(chan struct{}, 1)} }
+func newTally() *tally {
+	return &tally{rounds: make(map[stream.Round]bool), changed: make(chan struct{}, 1)}
+}
 
 func (t *tally) offered() {
 	t.mu.Lock()
@@ -71,13 +77,13 @@ func (t *tally) answered(o Outcome, invalid bool) {
 func (s *Summary) add(o Outcome) {
 	s.Events++
 	switch o.State {
-	case Counted:
+	case participation.Counted:
 		s.Counted++
-	case Uncounted:
+	case participation.Uncounted:
 		s.Uncounted++
-	case Unknown:
+	case participation.Unknown:
 		s.Unknown++
-	case Refused:
+	case participation.Refused:
 		s.Refused++
 	default:
 		panic(fmt.Sprintf("client: outcome %v", o))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/client/participation"
 )
 
 // Under the trusts with floors the users of an attempt that died drop out, and others take their places: those of the same
@@ -22,7 +23,7 @@ func TestPanOthersTakeTheirPlaces(t *testing.T) {
 				w := newWorld(t, plan{rounds: 1, cohort: 20, trust: trust})
 				hash := w.announce(ctx, 1)
 				w.open(ctx, 1, 1, hash)
-				s := newSpy(t, client.NewMemoryStore())
+				s := newSpy(t, participation.NewMemoryStore())
 				run := func(ctx context.Context) (client.Summary, error) {
 					return w.client(w.config(s)).Run(ctx, rows(50, false))
 				}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/panlearn/panlearn/learner/task"
-	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/client/participation"
 )
 
 // TestARowPins: data that the reader refuses before the first row leave the store free for other data; the first row that a
@@ -18,7 +18,7 @@ func TestARowPins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, plan{rounds: 1, cohort: 10})
 		w.open(t.Context(), 1, 1, w.announce(t.Context(), 1))
-		store := client.NewMemoryStore()
+		store := participation.NewMemoryStore()
 		run := func(source string, of iter.Seq2[task.Row, error]) error {
 			ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 			defer stop()

@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/client/participation"
 	"github.com/panlearn/panlearn/stream/memory"
 )
 
@@ -20,7 +22,7 @@ import (
 func TestPublishConcurrently(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, plan{rounds: 2, cohort: 30, deadline: time.Minute, sealed: true})
-		s := newSpy(t, client.NewMemoryStore())
+		s := newSpy(t, participation.NewMemoryStore())
 		bad := []convex.Example{
 			{}, {Value: []float64{1}}, {Index: []int32{2, 1}, Value: []float64{1, 1}, Label: 1},
 			{Index: []int32{7}, Value: []float64{1}, Label: 1}, {Value: []float64{1, math.NaN(), 0}, Label: 1},
@@ -36,30 +38,30 @@ func TestPublishConcurrently(t *testing.T) {
 				}
 				for range 1 + i%2 {
 					group.Go(func() {
-						got, err := cl.Publish(ctx, client.EventKey(fmt.Sprint(i)), e)
+						got, err := cl.Publish(ctx, participation.EventKey(fmt.Sprint(i)), e)
 						must(t, err)
-						if got.State != client.Counted {
+						if got.State != participation.Counted {
 							t.Errorf("event %d: %v, want counted", i, got)
 						}
 					})
 				}
 			}
 			group.Wait()
-			again, err := cl.Publish(ctx, client.EventKey("3"), example(-1))
+			again, err := cl.Publish(ctx, participation.EventKey("3"), example(-1))
 			must(t, err)
-			if again.State != client.Counted {
+			if again.State != participation.Counted {
 				t.Errorf("the same event again: %v, want its outcome", again)
 			}
-			late, err := cl.Publish(ctx, client.EventKey("late"), example(1))
+			late, err := cl.Publish(ctx, participation.EventKey("late"), example(1))
 			must(t, err)
-			if late.State != client.Uncounted {
+			if late.State != participation.Uncounted {
 				t.Errorf("after the end: %v, want uncounted", late)
 			}
 			must(t, cl.Close())
-			if _, err := cl.Publish(ctx, client.EventKey("x"), example(1)); err == nil {
+			if _, err := cl.Publish(ctx, participation.EventKey("x"), example(1)); err == nil {
 				t.Error("a closed client took an event")
 			}
-			if _, err := cl.Publish(ctx, client.Key{}, example(1)); err == nil {
+			if _, err := cl.Publish(ctx, participation.Key{}, example(1)); err == nil {
 				t.Error("the zero key was taken")
 			}
 		})
@@ -75,7 +77,7 @@ func TestRefundsAreCapped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
 		w := newWorld(t, plan{rounds: 9, cohort: 10})
-		s := newSpy(t, client.NewMemoryStore())
+		s := newSpy(t, participation.NewMemoryStore())
 		c := w.config(s)
 		refunds := uint32(2)
 		c.Policy.MaxRefunds = &refunds
@@ -84,19 +86,19 @@ func TestRefundsAreCapped(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			got, _ = cl.Publish(ctx, client.EventKey("a"), example(1))
+			got, _ = cl.Publish(ctx, participation.EventKey("a"), example(1))
 		}()
-		for r := uint64(1); r <= 5; r++ {
+		for r := stream.Round(1); r <= 5; r++ {
 			hash := w.announce(ctx, r)
 			w.open(ctx, r, 1, hash)
 			time.Sleep(10 * time.Second)
-			w.close(ctx, client.Closed{Round: r, Attempt: nth(1), Manifest: hash}) // nothing was opened
+			w.close(ctx, participation.Closed{Round: r, Attempt: nth(1), Manifest: hash}) // nothing was opened
 			time.Sleep(10 * time.Second)
 		}
 		<-done
 		must(t, cl.Close())
-		if got != (client.Outcome{State: client.Uncounted, Round: 3}) || len(s.draws[client.EventKey("a")]) != 3 {
-			t.Errorf("%v after %d rounds, want uncounted after 3", got, len(s.draws[client.EventKey("a")]))
+		if got != (client.Outcome{State: participation.Uncounted, Round: 3}) || len(s.draws[participation.EventKey("a")]) != 3 {
+			t.Errorf("%v after %d rounds, want uncounted after 3", got, len(s.draws[participation.EventKey("a")]))
 		}
 		s.audit(w)
 	})
@@ -107,25 +109,25 @@ func TestVoidAndMissingClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
 		w := newWorld(t, plan{rounds: 9, cohort: 10})
-		s := newSpy(t, client.NewMemoryStore())
+		s := newSpy(t, participation.NewMemoryStore())
 		cl := w.client(w.config(s))
 		var got [2]client.Outcome
 		var group sync.WaitGroup
 		publish := func(i int) {
-			group.Go(func() { got[i], _ = cl.Publish(ctx, client.EventKey(fmt.Sprint(i)), example(1)) })
+			group.Go(func() { got[i], _ = cl.Publish(ctx, participation.EventKey(fmt.Sprint(i)), example(1)) })
 			time.Sleep(10 * time.Second)
 		}
 		first := w.announce(ctx, 1)
 		w.open(ctx, 1, 1, first)
 		publish(0)
-		w.close(ctx, client.Closed{Round: 1, Attempt: nth(1), Manifest: first, Void: true})
+		w.close(ctx, participation.Closed{Round: 1, Attempt: nth(1), Manifest: first, Void: true})
 		time.Sleep(10 * time.Second)
 		w.open(ctx, 2, 1, w.announce(ctx, 2))
 		publish(1)
 		w.end(ctx, 2)
 		group.Wait()
 		must(t, cl.Close())
-		if got != [2]client.Outcome{{State: client.Unknown, Round: 1}, {State: client.Unknown, Round: 2}} {
+		if got != [2]client.Outcome{{State: participation.Unknown, Round: 1}, {State: participation.Unknown, Round: 2}} {
 			t.Errorf("%v, want both unknown", got)
 		}
 		s.audit(w)
@@ -146,19 +148,19 @@ func TestRetryKeepsTheMessage(t *testing.T) {
 		}}})
 		hash := w.announce(ctx, 1)
 		w.open(ctx, 1, 1, hash)
-		s := newSpy(t, client.NewMemoryStore())
+		s := newSpy(t, participation.NewMemoryStore())
 		cl := w.client(w.config(s))
 		var got client.Outcome
 		var group sync.WaitGroup
-		group.Go(func() { got, _ = cl.Publish(ctx, client.EventKey("a"), example(1)) })
+		group.Go(func() { got, _ = cl.Publish(ctx, participation.EventKey("a"), example(1)) })
 		time.Sleep(time.Minute)
 		if lost.Load() >= 0 || w.reports(1, 1) != 1 {
 			t.Errorf("%d answers left to lose, %d reports stored: want none and 1", lost.Load(), w.reports(1, 1))
 		}
-		w.close(ctx, client.Closed{Round: 1, Attempt: nth(1), Manifest: hash, Cutoff: 1})
+		w.close(ctx, participation.Closed{Round: 1, Attempt: nth(1), Manifest: hash, Cutoff: 1})
 		group.Wait()
 		must(t, cl.Close())
-		if got.State != client.Counted {
+		if got.State != participation.Counted {
 			t.Errorf("%v, want counted", got)
 		}
 		s.audit(w)
@@ -171,7 +173,7 @@ func TestSlowPipe(t *testing.T) {
 		w := newWorld(t, plan{rounds: 1, cohort: 5, deadline: time.Hour})
 		quit := make(chan struct{})
 		w.play(t.Context(), func(ctx context.Context) {
-			c := w.config(client.NewMemoryStore())
+			c := w.config(participation.NewMemoryStore())
 			c.Source = ""
 			sum, err := w.client(c).Run(ctx, func(yield func(row, error) bool) {
 				for r, err := range rows(5, false) {
@@ -197,7 +199,7 @@ func TestReadingError(t *testing.T) {
 		w := newWorld(t, plan{rounds: 1, cohort: 10, minimum: 2, deadline: time.Minute})
 		broken := errors.New("disk on fire")
 		w.play(t.Context(), func(ctx context.Context) {
-			sum, err := w.client(w.config(client.NewMemoryStore())).Run(ctx, func(yield func(row, error) bool) {
+			sum, err := w.client(w.config(participation.NewMemoryStore())).Run(ctx, func(yield func(row, error) bool) {
 				for r, err := range rows(4, false) {
 					if !yield(r, err) {
 						return
@@ -216,7 +218,7 @@ func TestReadingError(t *testing.T) {
 func TestFullBroker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, plan{rounds: 2, cohort: 50, deadline: time.Hour, broker: memory.Config{MaxReportBytes: 2000}})
-		s := newSpy(t, client.NewMemoryStore())
+		s := newSpy(t, participation.NewMemoryStore())
 		w.play(t.Context(), func(ctx context.Context) {
 			sum, err := w.client(w.config(s)).Run(ctx, rows(100, false))
 			must(t, err)
@@ -232,7 +234,7 @@ func TestFullBroker(t *testing.T) {
 func TestStopAndResume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, plan{rounds: 1, cohort: 20, deadline: time.Hour})
-		s := newSpy(t, client.NewMemoryStore())
+		s := newSpy(t, participation.NewMemoryStore())
 		w.play(t.Context(), func(ctx context.Context) {
 			short, stop := context.WithTimeout(ctx, time.Minute)
 			defer stop()
@@ -260,7 +262,7 @@ func TestDisconnected(t *testing.T) {
 		w.play(t.Context(), func(ctx context.Context) {
 			w.broker.Disconnect()
 			time.AfterFunc(time.Minute, w.broker.Connect)
-			sum, err := w.client(w.config(client.NewMemoryStore())).Run(ctx, rows(10, false))
+			sum, err := w.client(w.config(participation.NewMemoryStore())).Run(ctx, rows(10, false))
 			must(t, err)
 			if sum.Counted != 10 {
 				t.Errorf("%+v, want 10 counted", sum)

@@ -7,6 +7,8 @@ import (
 
 	"github.com/panlearn/panlearn/learner/report"
 	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/client/consent"
+	"github.com/panlearn/panlearn/stream/client/participation"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
@@ -52,14 +54,14 @@ func (g *gateway) agree(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read pin: %w", err)
 	}
-	byPolicy := g.Policy.pins()
+	byPolicy := g.Policy.Pins()
 	switch {
 	case pinned && pin.Task != hash:
-		return refuse("task hash", fmt.Sprintf("%x", hash), "%x, which this state folder pins", pin.Task)
+		return consent.Refuse("task hash", fmt.Sprintf("%x", hash), "%x, which this state folder pins", pin.Task)
 	case pinned && pin.Source != g.Source:
-		return refuse("source", fmt.Sprintf("%q", g.Source), "%q, as before: users could take part twice under other keys", pin.Source)
+		return consent.Refuse("source", fmt.Sprintf("%q", g.Source), "%q, as before: users could take part twice under other keys", pin.Source)
 	case !pinned && !byPolicy && g.Policy.ForbidFirstUse:
-		return refuse("task hash", fmt.Sprintf("%x, pinned by nobody", hash), "task_hash, task_hashes, or learner_key and stage_key, in the policy")
+		return consent.Refuse("task hash", fmt.Sprintf("%x, pinned by nobody", hash), "task_hash, task_hashes, or learner_key and stage_key, in the policy")
 	}
 	terms, err := g.Policy.CheckTask(t, hash)
 	if err == nil && g.Spec != nil {
@@ -83,10 +85,10 @@ func (g *gateway) agree(ctx context.Context) error {
 		return err
 	}
 	if !pinned {
-		g.unpinned = &Pin{Task: hash, Source: g.Source}
+		g.unpinned = &participation.Pin{Task: hash, Source: g.Source}
 	}
 	g.log.Info("agreed to the task", "task_hash", fmt.Sprintf("%x", hash), "trust", terms.Spec.Privacy.Trust,
-		"epsilon", terms.Guarantee.Epsilon, "delta", terms.Delta, "honest_fraction", terms.honest.String())
+		"epsilon", terms.Guarantee.Epsilon, "delta", terms.Delta, "honest_fraction", terms.HonestFraction.String())
 	g.terms = terms
 	close(g.agreed)
 	return nil
@@ -95,13 +97,13 @@ func (g *gateway) agree(ctx context.Context) error {
 // refreshRound follows the newest round.
 func (g *gateway) refreshRound(ctx context.Context) error {
 	m, hash, ok := g.latestRound(ctx, g.terms)
-	if !ok || (g.current != nil && m.Round < g.current.number) {
+	if !ok || (g.current != nil && stream.Round(m.Round) < g.current.number) {
 		return nil
 	}
-	if g.current != nil && m.Round == g.current.number && hash == g.current.manifest {
+	if g.current != nil && stream.Round(m.Round) == g.current.number && hash == g.current.manifest {
 		return nil
 	}
-	known, err := g.known(m.Round)
+	known, err := g.known(stream.Round(m.Round))
 	if err != nil {
 		return err
 	}
@@ -109,7 +111,7 @@ func (g *gateway) refreshRound(ctx context.Context) error {
 		return err
 	}
 	if g.current != nil {
-		if err := g.terms.checkOrder(g.current.message, m); err != nil {
+		if err := g.terms.CheckOrder(g.current.message, m); err != nil {
 			return err
 		}
 	}
@@ -117,10 +119,11 @@ func (g *gateway) refreshRound(ctx context.Context) error {
 	if err := g.ask(at.Index, m); err != nil {
 		return err
 	}
-	r := g.rounds[m.Round]
+	number := stream.Round(m.Round)
+	r := g.rounds[number]
 	if r == nil {
-		r = &round{number: m.Round, manifest: hash}
-		g.rounds[m.Round] = r
+		r = &round{number: number, manifest: hash}
+		g.rounds[number] = r
 	}
 	r.message, r.place = m, at
 	if old := g.current; old != nil && len(old.parcels) == 0 {
@@ -135,7 +138,7 @@ func (g *gateway) refreshRound(ctx context.Context) error {
 // ask has reports drawn for a round, in a phase of the plan by its index.
 func (g *gateway) ask(phase int, m *wire.Round) error {
 	if g.reports == nil || g.phase != phase {
-		reports, err := report.New(g.terms.Reports(phase), g.terms.Phases[phase].Params, g.Entropy)
+		reports, err := report.New(g.terms.Phases[phase].Reports, g.terms.Phases[phase].Params, g.Entropy)
 		if err != nil {
 			return err
 		}
@@ -145,7 +148,7 @@ func (g *gateway) ask(phase int, m *wire.Round) error {
 }
 
 // known answers the manifest hash under which a round was seen, or joined in an earlier run.
-func (g *gateway) known(number uint64) (*stream.Hash, error) {
+func (g *gateway) known(number stream.Round) (*stream.Hash, error) {
 	if r := g.rounds[number]; r != nil {
 		return &r.manifest, nil
 	}
@@ -165,11 +168,11 @@ func (g *gateway) refreshAttempts(ctx context.Context, r *round) {
 	if ok && (r.open == nil || (a != r.attempt && a.Number >= r.attempt.Number)) {
 		if r.open != nil && len(r.parcels) > 0 {
 			g.log.Info("the stage opened the round again", "round", r.number, "attempt", o.Attempt,
-				"sends_again", !floors(g.terms))
+				"sends_again", !g.terms.HasFloors())
 		}
 		r.open, r.attempt, r.opened = o, a, time.Now()
 		r.owed = append(r.owed[:0:0], r.parcels...)
-		if floors(g.terms) {
+		if g.terms.HasFloors() {
 			r.joined = r.standing(a)
 		}
 		g.progress()
@@ -187,7 +190,7 @@ func (g *gateway) refreshAttempts(ctx context.Context, r *round) {
 
 // standing is how many events may be sent to an attempt. Those that dropped out with an earlier one leave their places to
 // others, or a gateway that had sent a whole cohort would wait for a Close that only it can bring about.
-func (r *round) standing(attempt Attempt) (n uint64) {
+func (r *round) standing(attempt participation.Attempt) (n uint64) {
 	for _, p := range r.parcels {
 		if p.events[0].part.MaySend(attempt, true) {
 			n += uint64(len(p.events))
@@ -197,17 +200,17 @@ func (r *round) standing(attempt Attempt) (n uint64) {
 }
 
 // attempts are those whose Close may be there, newest first.
-func (r *round) attempts() []uint64 {
-	var list []uint64
-	seen := make(map[uint64]bool)
-	add := func(a uint64) {
+func (r *round) attempts() []stream.Attempt {
+	var list []stream.Attempt
+	seen := make(map[stream.Attempt]bool)
+	add := func(a stream.Attempt) {
 		if a > 0 && !seen[a] {
 			seen[a] = true
 			list = append(list, a)
 		}
 	}
 	if r.open != nil {
-		for a := r.open.Attempt; a > 0 && r.open.Attempt-a < maxAttempts; a-- {
+		for a := r.attempt.Number; a > 0 && r.attempt.Number-a < maxAttempts; a-- {
 			add(a)
 		}
 	}
@@ -217,10 +220,4 @@ func (r *round) attempts() []uint64 {
 		}
 	}
 	return list
-}
-
-// floors says whether the stage lays floors, so that somebody may have looked at an attempt that died.
-func floors(t *Terms) bool {
-	trust, err := manifest.Trust(t.Task.Plan.Trust)
-	return err != nil || trust.HasFloors()
 }

@@ -19,18 +19,19 @@ import (
 
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/client/ledger"
+	"github.com/panlearn/panlearn/stream/client/participation"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
 // content is all that a store and a ledger hold of ten rows.
-func content(t *testing.T, s client.Store, l client.Ledger) string {
+func content(t *testing.T, s participation.Store, l ledger.Ledger) string {
 	t.Helper()
-	keys := make([]client.Key, 10)
+	keys := make([]participation.Key, 10)
 	for i := range keys {
-		keys[i] = client.RowKey("users.libsvm", int64(i))
+		keys[i] = participation.RowKey("users.libsvm", int64(i))
 	}
 	parts, err := s.Read(keys)
 	must(t, err)
@@ -38,7 +39,7 @@ func content(t *testing.T, s client.Store, l client.Ledger) string {
 	for _, p := range parts {
 		out += " " + p.State.String()
 	}
-	for r := uint64(1); r < 5; r++ {
+	for r := stream.Round(1); r < 5; r++ {
 		hash, found, err := s.Manifest(r)
 		must(t, err)
 		out += fmt.Sprint(r, found, hash)
@@ -151,10 +152,10 @@ func greedy(t *testing.T, name string, trust accounting.Trust, change func(*wire
 	must(t, err)
 	w.task.LearnerKey = w.learner.Public()
 	w.hash = taskHash(t, w.task)
-	store, ledger := client.NewMemoryStore(), client.NewMemoryLedger()
+	store, book := participation.NewMemoryStore(), ledger.NewMemory()
 	run := func(w *world) error {
 		c := w.config(store)
-		c.Ledger = ledger
+		c.Ledger = book
 		short, stop := context.WithTimeout(ctx, time.Minute)
 		defer stop()
 		_, err := w.client(c).Run(short, rows(10, false))
@@ -163,14 +164,14 @@ func greedy(t *testing.T, name string, trust accounting.Trust, change func(*wire
 	first := w.announce(ctx, 1)
 	w.open(ctx, 1, 1, first)
 	c := w.config(store)
-	c.Ledger = ledger
+	c.Ledger = book
 	short, stop := context.WithTimeout(ctx, 20*time.Second)
 	_, _ = w.client(c).Run(short, rows(5, false)) // charged, and the outcome is not known
 	stop()
 	if n := w.reports(1, 1); n != 5 {
 		t.Fatalf("%s: %d reports in the first round, want 5", name, n)
 	}
-	before := content(t, store, ledger)
+	before := content(t, store, book)
 
 	again := newWorld(t, plan{rounds: 4, cohort: 10, minimum: 8, deadline: time.Minute, trust: trust, bundle: 2})
 	again.learner, again.stage, again.task, again.hash = w.learner, w.stage, w.task, w.hash
@@ -188,7 +189,7 @@ func greedy(t *testing.T, name string, trust accounting.Trust, change func(*wire
 	if err != nil {
 		hash = stream.Hash{1}
 	}
-	again.open(ctx, number, 1, hash)
+	again.open(ctx, stream.Round(number), 1, hash)
 	if err := run(again); err == nil { // a refusal, or ignored until the time was over
 		t.Errorf("%s, %v: no error", name, trust)
 	}
@@ -198,12 +199,12 @@ func greedy(t *testing.T, name string, trust accounting.Trust, change func(*wire
 		}
 		return
 	}
-	for r := uint64(1); r <= 3; r++ {
+	for r := stream.Round(1); r <= 3; r++ {
 		if n := again.reports(r, 1); n != 0 {
 			t.Errorf("%s, %v: %d reports in round %d", name, trust, n, r)
 		}
 	}
-	if after := content(t, store, ledger); after != before {
+	if after := content(t, store, book); after != before {
 		t.Errorf("%s, %v: store and ledger went from %s to %s", name, trust, before, after)
 	}
 }

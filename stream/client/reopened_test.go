@@ -2,7 +2,6 @@ package client_test
 
 import (
 	"context"
-	"encoding/binary"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -11,6 +10,7 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/client/participation"
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
@@ -79,7 +79,7 @@ func TestAnotherOpenOfTheSameNumber(t *testing.T) {
 			ctx, stop := context.WithCancel(t.Context())
 			defer stop()
 			w := newWorld(t, plan{rounds: 2, cohort: 2, trust: c.trust})
-			s := newSpy(t, client.NewMemoryStore())
+			s := newSpy(t, participation.NewMemoryStore())
 			config := w.config(s)
 			records := &forgetter{Records: config.Records, pattern: w.name.Opens(1), subject: w.name.Open(1, 1)}
 			config.Records = records
@@ -89,7 +89,7 @@ func TestAnotherOpenOfTheSameNumber(t *testing.T) {
 			begin := func() *client.Client {
 				cl := w.client(config)
 				go func() {
-					o, _ := cl.Publish(ctx, client.EventKey("a"), example(1))
+					o, _ := cl.Publish(ctx, participation.EventKey("a"), example(1))
 					outcome <- o
 				}()
 				return cl
@@ -113,12 +113,12 @@ func TestAnotherOpenOfTheSameNumber(t *testing.T) {
 			if n := sent.calls.Load(); n != c.sent {
 				t.Errorf("%v, restart %t: %d publishes, want %d", c.trust, c.restart, n, c.sent)
 			}
-			w.close(ctx, client.Closed{Round: 1, Attempt: nth(1), Manifest: hash}) // nothing was opened in it
+			w.close(ctx, participation.Closed{Round: 1, Attempt: nth(1), Manifest: hash}) // nothing was opened in it
 			time.Sleep(time.Minute)
 			second := w.announce(ctx, 2)
 			w.open(ctx, 2, 1, second)
 			time.Sleep(time.Minute)
-			if o := soon(t, outcome); o.State != client.Unknown || w.reports(2, 1) != 0 {
+			if o := soon(t, outcome); o.State != participation.Unknown || w.reports(2, 1) != 0 {
 				t.Errorf("%v, restart %t: %v, and %d reports in round 2; want unknown and none", c.trust, c.restart, o, w.reports(2, 1))
 			}
 			must(t, cl.Close())
@@ -133,13 +133,13 @@ func TestCloseWithoutItsOpen(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		w := newWorld(t, plan{rounds: 2, cohort: 2})
-		config := w.config(newSpy(t, client.NewMemoryStore()))
+		config := w.config(newSpy(t, participation.NewMemoryStore()))
 		records := &forgetter{Records: config.Records, subject: w.name.Open(1, 1)}
 		config.Records = records
 		cl := w.client(config)
 		outcome := make(chan client.Outcome, 1)
 		go func() {
-			o, err := cl.Publish(ctx, client.EventKey("a"), example(1))
+			o, err := cl.Publish(ctx, participation.EventKey("a"), example(1))
 			must(t, err)
 			outcome <- o
 		}()
@@ -149,7 +149,7 @@ func TestCloseWithoutItsOpen(t *testing.T) {
 		records.mu.Lock()
 		records.other = &stream.Message{Subject: records.subject} // of nobody's signature: not there
 		records.mu.Unlock()
-		w.close(ctx, client.Closed{Round: 1, Attempt: nth(1), Manifest: hash, Cutoff: 1 << 40})
+		w.close(ctx, participation.Closed{Round: 1, Attempt: nth(1), Manifest: hash, Cutoff: 1 << 40})
 		time.Sleep(time.Minute)
 		select {
 		case o := <-outcome:
@@ -159,92 +159,9 @@ func TestCloseWithoutItsOpen(t *testing.T) {
 		records.mu.Lock()
 		records.other = nil
 		records.mu.Unlock()
-		if o := soon(t, outcome); o.State != client.Counted {
+		if o := soon(t, outcome); o.State != participation.Counted {
 			t.Errorf("told %v, want counted", o)
 		}
 		must(t, cl.Close())
 	})
-}
-
-// TestAttemptsOfOneNumber: what the automaton does with two attempts of one number.
-func TestAttemptsOfOneNumber(t *testing.T) {
-	first, other := client.Attempt{Number: 3, Open: stream.Hash{1}}, client.Attempt{Number: 3, Open: stream.Hash{2}}
-	sent := func(sequence uint64, to ...client.Attempt) client.Participation {
-		p := client.Participation{Key: client.Key{1}}
-		must(t, p.Join(client.Draw{Round: 1, Step: 1, Counts: []byte{5}}))
-		for _, a := range to {
-			p.Sending(a, false)
-			p.Acked(a, stream.Ack{Status: stream.Stored, Sequence: sequence})
-		}
-		return p
-	}
-	p := sent(7, first)
-	for _, c := range []struct {
-		to           client.Attempt
-		plain, floor bool
-	}{
-		{first, true, true}, {other, true, false}, {client.Attempt{Number: 4}, true, false}, {client.Attempt{Number: 2}, false, false}, {client.Attempt{}, false, false},
-	} {
-		if p.MaySend(c.to, false) != c.plain || p.MaySend(c.to, true) != c.floor {
-			t.Errorf("to attempt %d: may send %t, under floors %t", c.to.Number, p.MaySend(c.to, false), p.MaySend(c.to, true))
-		}
-	}
-	if p.Answered(other) || !p.Answered(first) {
-		t.Error("an answer of one attempt is one of the other")
-	}
-	if p := sent(7, first, other); p.MaySend(first, false) || !p.MaySend(other, true) || len(p.Sends) != 2 {
-		t.Errorf("goes back to an older attempt of the number, or not on: %v", p.Sends)
-	}
-	for _, c := range []struct {
-		p      client.Participation
-		closed client.Attempt
-		cutoff uint64
-		want   client.State
-	}{
-		{sent(7, first), first, 6, client.Uncounted}, {sent(7, first), first, 7, client.Counted},
-		{sent(7, first), other, 6, client.Unknown}, {sent(7, first), other, 7, client.Unknown},
-		{sent(7, first, other), other, 6, client.Unknown}, {sent(7, first, other), other, 7, client.Counted},
-	} {
-		data, err := c.p.MarshalBinary()
-		must(t, err)
-		again := client.Participation{Key: c.p.Key}
-		must(t, again.UnmarshalBinary(data))
-		if got := again.Decide(client.Closed{Round: 1, Attempt: c.closed, Cutoff: c.cutoff}); got != c.want {
-			t.Errorf("%d sends, closed by %v at %d: %v, want %v", len(c.p.Sends), c.closed, c.cutoff, got, c.want)
-		}
-	}
-	p = sent(7, first)
-	p.Sends = append(p.Sends, p.Sends[0])
-	data, err := p.MarshalBinary()
-	must(t, err)
-	if new(client.Participation).UnmarshalBinary(data) == nil {
-		t.Error("two sends to one attempt are read")
-	}
-}
-
-// TestSendsOfVersion3: a record that does not say which Open a send was for is read, and it was for none that there is now.
-func TestSendsOfVersion3(t *testing.T) {
-	var manifest stream.Hash
-	data := []byte{3, byte(client.Charged), 0, 1, 1, 1, 1, 1, 9} // refunds, reports, phase, step, most, rounds, round
-	data = append(data, manifest[:]...)
-	data = append(data, byte(client.Fresh))
-	data = append(data, make([]byte, 32)...) // report id, parcel
-	data = append(data, 0, 1, 2, 1, 1)       // place, one send: attempt, sent, acked
-	data = binary.AppendUvarint(data, 700)   // lowest
-	data = append(data, 2, 8, 9)             // counts
-	var p client.Participation
-	must(t, p.UnmarshalBinary(data))
-	if p.Draw.Round != 9 || len(p.Sends) != 1 || p.Sends[0] != (client.Send{Attempt: nth(2), Sent: 1, Acked: 1, Lowest: 700}) || string(p.Draw.Counts) != "\x08\x09" {
-		t.Fatalf("%v with sends %+v", p, p.Sends)
-	}
-	open := client.Attempt{Number: 2, Open: stream.Hash{1}}
-	if p.MaySend(open, true) || !p.MaySend(open, false) {
-		t.Error("sends again under floors, or not at all")
-	}
-	if got := p.Decide(client.Closed{Round: 9, Attempt: open, Cutoff: 1}); got != client.Unknown {
-		t.Errorf("%v, want unknown", got)
-	}
-	if new(client.Participation).UnmarshalBinary(append(data, 0)) == nil {
-		t.Error("a record with a byte too many is read")
-	}
 }

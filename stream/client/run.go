@@ -11,6 +11,7 @@ import (
 
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/stream/client/participation"
 )
 
 // maxInvalidLogged bounds the invalid rows that are logged with their line.
@@ -18,7 +19,7 @@ const maxInvalidLogged = 20
 
 // errUserKeys: a row's key is its number or random, so accounts by key would let a user pay anew in every task.
 var errUserKeys = errors.New("client: UserKeys with Run: rows are not keyed by user, so no user's total would bind; " +
-	"use Publish with an EventKey, or leave UserKeys unset")
+	"use Publish with an participation.EventKey, or leave UserKeys unset")
 
 // Run publishes rows, each a user, as they come, and stops the client. It returns when the rows have ended and the
 // outcome of every one is known, when the task has ended and no row came for a Poll, or when ctx ends; then charged
@@ -96,7 +97,7 @@ func origin(source, file string, live bool) string {
 
 // pull offers rows until they end, the client ends, or they fail.
 func (c *Client) pull(t *tally, rows iter.Seq2[task.Row, error]) error {
-	terms, err := c.Terms(c.ctx)
+	terms, err := c.Agreement(c.ctx)
 	if err != nil {
 		return nil // Close tells why
 	}
@@ -119,7 +120,7 @@ func (c *Client) pull(t *tally, rows iter.Seq2[task.Row, error]) error {
 		if err != nil && !errors.As(err, &bad) {
 			return fmt.Errorf("read rows: %w", err)
 		}
-		o := &offer{key: RowKey(origin(source, row.File, c.gateway.Source == ""), row.Number)}
+		o := &offer{key: participation.RowKey(origin(source, row.File, c.gateway.Source == ""), row.Number)}
 		o.answer = func(got Outcome) { t.answered(got, bad != nil) }
 		if bad != nil {
 			if invalid++; invalid <= maxInvalidLogged {

@@ -12,6 +12,7 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/client/participation"
 	"github.com/panlearn/panlearn/stream/memory"
 )
 
@@ -39,7 +40,7 @@ func TestEveryRowCounted(t *testing.T) {
 		for _, bundle := range []int{1, 4} {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, plan{rounds: 3, cohort: 40, deadline: time.Minute, sealed: sealed, bundle: 4})
-				s := newSpy(t, client.NewMemoryStore())
+				s := newSpy(t, participation.NewMemoryStore())
 				c := w.config(s)
 				c.Bundle = bundle
 				w.play(t.Context(), func(ctx context.Context) {
@@ -67,7 +68,7 @@ func TestOverflowJoinsTheNextRound(t *testing.T) {
 		w.play(t.Context(), func(ctx context.Context) {
 			var group sync.WaitGroup
 			for i := range spies {
-				spies[i] = newSpy(t, client.NewMemoryStore())
+				spies[i] = newSpy(t, participation.NewMemoryStore())
 				cfg := w.config(spies[i])
 				cfg.Reports = &meeting{ReportWriter: cfg.Reports, all: &start}
 				group.Go(func() {
@@ -127,7 +128,7 @@ func TestFaults(t *testing.T) {
 			w.play(t.Context(), func(ctx context.Context) {
 				var group sync.WaitGroup
 				for i := range spies {
-					spies[i] = newSpy(t, client.NewMemoryStore())
+					spies[i] = newSpy(t, participation.NewMemoryStore())
 					c := w.config(spies[i])
 					c.Bundle = 1 + int(seed%3)
 					group.Go(func() {
@@ -154,7 +155,7 @@ func TestFaults(t *testing.T) {
 func TestNewAttemptSendsTheSameCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, plan{rounds: 1, cohort: 20, deadline: time.Hour})
-		s := newSpy(t, client.NewMemoryStore())
+		s := newSpy(t, participation.NewMemoryStore())
 		c := w.config(s)
 		c.Logger = slog.New(slog.DiscardHandler)
 		ctx, stop := context.WithCancel(t.Context())
@@ -207,21 +208,21 @@ func TestPanDropsOut(t *testing.T) {
 			ctx := t.Context()
 			w := newWorld(t, plan{rounds: 1, cohort: 4, trust: trust})
 			hash := w.announce(ctx, 1)
-			s := newSpy(t, client.NewMemoryStore())
+			s := newSpy(t, participation.NewMemoryStore())
 			c := w.client(w.config(s))
 			var first, second client.Outcome
 			var group sync.WaitGroup
 			w.open(ctx, 1, 1, hash)
-			group.Go(func() { first, _ = c.Publish(ctx, client.EventKey("a"), example(1)) })
+			group.Go(func() { first, _ = c.Publish(ctx, participation.EventKey("a"), example(1)) })
 			time.Sleep(10 * time.Second)
 			w.open(ctx, 1, 2, hash)
 			time.Sleep(10 * time.Second)
-			group.Go(func() { second, _ = c.Publish(ctx, client.EventKey("b"), example(-1)) })
+			group.Go(func() { second, _ = c.Publish(ctx, participation.EventKey("b"), example(-1)) })
 			time.Sleep(10 * time.Second)
-			w.close(ctx, client.Closed{Round: 1, Attempt: nth(2), Manifest: hash, Cutoff: 100})
+			w.close(ctx, participation.Closed{Round: 1, Attempt: nth(2), Manifest: hash, Cutoff: 100})
 			group.Wait()
 			must(t, c.Close())
-			if first.State != client.Unknown || second.State != client.Counted {
+			if first.State != participation.Unknown || second.State != participation.Counted {
 				t.Errorf("%v: %v and %v, want unknown and counted", trust, first, second)
 			}
 			if n := w.reports(1, 1) + 10*w.reports(1, 2); n != 11 {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/client/consent"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/wire"
 )
@@ -60,10 +60,10 @@ func TestScoresAreAsDeclared(t *testing.T) {
 		if c.change != nil {
 			c.change(m)
 		}
-		terms, err := client.Policy{AllowPlaintext: true}.CheckTask(m, taskHash(t, m))
+		terms, err := consent.Policy{AllowPlaintext: true}.CheckTask(m, taskHash(t, m))
 		if c.field != "" {
 			refusal(t, c.name, err, c.field)
-		} else if err != nil || (terms.Card != nil) != (c.world == w) {
+		} else if err != nil || (terms.Phases[0].Reports.Scores > 0) != (c.world == w) {
 			t.Errorf("%s: %+v, %v", c.name, terms, err)
 		}
 	}
@@ -72,7 +72,7 @@ func TestScoresAreAsDeclared(t *testing.T) {
 // The point of a round has the gradient's length.
 func TestScoresAreNoPartOfThePoint(t *testing.T) {
 	w := scoresWorld(t)
-	terms, err := client.Policy{AllowPlaintext: true}.CheckTask(w.task, w.hash)
+	terms, err := consent.Policy{AllowPlaintext: true}.CheckTask(w.task, w.hash)
 	must(t, err)
 	for length, field := range map[int]string{3: "", 5: "message", 2: "message"} {
 		round := manifest.RoundOf(w.task, w.hash, 1, 1, make([]float64, length))

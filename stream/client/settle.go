@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/panlearn/panlearn/stream/client/consent"
+	"github.com/panlearn/panlearn/stream/client/participation"
 )
 
 // settleChunk bounds one write of settled events.
@@ -14,11 +17,11 @@ func (g *gateway) settle(r *round) error {
 	if r.closed == nil {
 		return nil
 	}
-	return g.decide(r, func(p *Participation) { p.Decide(*r.closed) })
+	return g.decide(r, func(p *participation.Record) { p.Decide(*r.closed) })
 }
 
 // decide settles events, durably, before anybody is told.
-func (g *gateway) decide(r *round, by func(*Participation)) error {
+func (g *gateway) decide(r *round, by func(*participation.Record)) error {
 	var events []*event
 	flying := r.parcels[:0:0]
 	for _, p := range r.parcels {
@@ -31,7 +34,7 @@ func (g *gateway) decide(r *round, by func(*Participation)) error {
 	r.parcels, r.owed = flying, nil
 	for len(events) > 0 {
 		n := min(len(events), settleChunk)
-		change := Change{Events: make([]Participation, n)}
+		change := participation.Change{Events: make([]participation.Record, n)}
 		for i, e := range events[:n] {
 			by(&e.part)
 			change.Events[i] = e.part
@@ -39,7 +42,7 @@ func (g *gateway) decide(r *round, by func(*Participation)) error {
 		}
 		if err := g.Store.Write(change); err != nil {
 			for _, e := range events { // nobody knows what is stored; a restart finds out
-				e.part.State = Charged
+				e.part.State = participation.Charged
 				r.parcels = append(r.parcels, &parcel{events: []*event{e}})
 			}
 			return fmt.Errorf("settle events of round %d: %w", r.number, err)
@@ -66,7 +69,7 @@ func (g *gateway) settledNow(e *event) {
 		return
 	}
 	delete(g.events, e.part.Key)
-	if e.part.State != Uncounted && g.stays(e) {
+	if e.part.State != participation.Uncounted && g.stays(e) {
 		return // nobody asked about it in this life yet; who does finds it in the store
 	}
 	g.answer(e)
@@ -100,7 +103,7 @@ func (g *gateway) finish() error {
 	for _, r := range g.rounds {
 		if r.closed == nil && len(r.parcels) > 0 {
 			g.log.Warn("no Close came: the outcome stays unknown", "round", r.number)
-			if err := g.decide(r, (*Participation).Abandon); err != nil {
+			if err := g.decide(r, (*participation.Record).Abandon); err != nil {
 				return err
 			}
 		}
@@ -120,7 +123,7 @@ func (g *gateway) shutdown(err error) error {
 		break
 	}
 	// A store that failed is not written again: what it holds is older, and so more careful.
-	var refused *RefusedError
+	var refused *consent.RefusedError
 	if err == nil || errors.As(err, &refused) {
 		if failed := g.flush(); failed != nil {
 			err = errors.Join(err, failed)
@@ -145,9 +148,9 @@ func (g *gateway) give(offers []*offer) {
 }
 
 // giveUp answers an event whose outcome this process will not learn. One that is charged may be learned by the next.
-func (g *gateway) giveUp(e *event, refused *RefusedError) {
-	if refused != nil && e.part.State == Fresh {
-		g.tell(e, Outcome{State: Refused, Refused: refused})
+func (g *gateway) giveUp(e *event, refused *consent.RefusedError) {
+	if refused != nil && e.part.State == participation.Fresh {
+		g.tell(e, Outcome{State: participation.Refused, Refused: refused})
 		return
 	}
 	g.answer(e)

@@ -8,33 +8,33 @@ import (
 	"testing"
 
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/client/participation"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
 // A spy is a Store that remembers what every event was charged with, and can die.
 type spy struct {
-	client.Store
+	participation.Store
 	t testing.TB
 
 	mu     sync.Mutex
-	draws  map[client.Key]map[uint64]client.Draw // by round
-	owner  map[[16]byte]client.Key               // of report ids
-	noted  map[[16]byte]map[uint64]bool          // attempts that were durable, of report ids
+	draws  map[participation.Key]map[stream.Round]participation.Draw // by round
+	owner  map[[16]byte]participation.Key                            // of report ids
+	noted  map[[16]byte]map[stream.Attempt]bool                      // attempts that were durable, of report ids
 	writes int
 	failAt int  // the write that fails, from 1; 0 for none
 	lost   bool // the failing write is not made; otherwise it is made, and not acknowledged
 }
 
-func newSpy(t testing.TB, s client.Store) *spy {
-	return &spy{Store: s, t: t, draws: map[client.Key]map[uint64]client.Draw{}, owner: map[[16]byte]client.Key{}, noted: map[[16]byte]map[uint64]bool{}}
+func newSpy(t testing.TB, s participation.Store) *spy {
+	return &spy{Store: s, t: t, draws: map[participation.Key]map[stream.Round]participation.Draw{}, owner: map[[16]byte]participation.Key{}, noted: map[[16]byte]map[stream.Attempt]bool{}}
 }
 
 var errDied = errors.New("the store died")
 
 // Write checks that no event is ever charged with two draws for a round, or with one draw for two rounds.
-func (s *spy) Write(c client.Change) error {
+func (s *spy) Write(c participation.Change) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.writes++
@@ -46,12 +46,12 @@ func (s *spy) Write(c client.Change) error {
 		return err
 	}
 	for _, p := range c.Events {
-		if p.State != client.Charged {
+		if p.State != participation.Charged {
 			continue
 		}
 		rounds := s.draws[p.Key]
 		if rounds == nil {
-			rounds = map[uint64]client.Draw{}
+			rounds = map[stream.Round]participation.Draw{}
 			s.draws[p.Key] = rounds
 		}
 		old, again := rounds[p.Draw.Round]
@@ -71,7 +71,7 @@ func (s *spy) Write(c client.Change) error {
 		}
 		s.owner[d.Report] = p.Key
 		if s.noted[d.Report] == nil {
-			s.noted[d.Report] = map[uint64]bool{}
+			s.noted[d.Report] = map[stream.Attempt]bool{}
 		}
 		for _, send := range p.Sends {
 			s.noted[d.Report][send.Attempt.Number] = true
@@ -90,7 +90,7 @@ func (s *spy) audit(w *world, others ...*spy) {
 	s.t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	opened := map[client.Key]map[uint64]bool{} // rounds in whose batch the event may be
+	opened := map[participation.Key]map[stream.Round]bool{} // rounds in whose batch the event may be
 	for _, m := range w.broker.Dump() {
 		if m.Stream != stream.Reports {
 			continue
@@ -111,24 +111,24 @@ func (s *spy) audit(w *world, others ...*spy) {
 				}
 				continue
 			}
-			if !s.noted[[16]byte(id)][uint64(a.Attempt)] {
+			if !s.noted[[16]byte(id)][a.Attempt] {
 				s.t.Errorf("a report was sent to attempt %d, which the store never knew", a.Attempt)
 			}
-			d := s.draws[key][uint64(a.Round)]
+			d := s.draws[key][a.Round]
 			if d.Report != [16]byte(id) {
 				s.t.Errorf("a report of another round was sent in round %d", a.Round)
 			} else if w.task.Suite == wire.Suite_SUITE_NONE && !bytes.Equal(d.Counts, r.Ciphertext[i*size:(i+1)*size]) {
 				s.t.Errorf("a retry in round %d sent other counts", a.Round)
 			}
-			if c := w.closed(uint64(a.Round), uint64(a.Attempt)); c != nil && !c.Void && m.Sequence <= c.Cutoff {
+			if c := w.closed(a.Round, a.Attempt); c != nil && !c.Void && m.Sequence <= c.Cutoff {
 				if opened[key] == nil {
-					opened[key] = map[uint64]bool{}
+					opened[key] = map[stream.Round]bool{}
 				}
-				opened[key][uint64(a.Round)] = true
+				opened[key][a.Round] = true
 			}
 		}
 	}
-	keys := make([]client.Key, 0, len(s.draws))
+	keys := make([]participation.Key, 0, len(s.draws))
 	var pairs, same int // of draws of one event in two rounds
 	for k, rounds := range s.draws {
 		keys = append(keys, k)
@@ -151,13 +151,13 @@ func (s *spy) audit(w *world, others ...*spy) {
 	must(s.t, err)
 	for _, p := range parts {
 		n := len(opened[p.Key])
-		if p.State == client.Uncounted && n > 0 {
+		if p.State == participation.Uncounted && n > 0 {
 			s.t.Errorf("an event that may be in a batch is %v", p.State)
 		}
-		if p.State == client.Counted && n == 0 {
+		if p.State == participation.Counted && n == 0 {
 			s.t.Errorf("an event that is in no batch is %v", p.State)
 		}
-		if p.State != client.Charged && len(p.Draw.Counts) > 0 {
+		if p.State != participation.Charged && len(p.Draw.Counts) > 0 {
 			s.t.Errorf("the draw of an event that is %v is still stored", p.State)
 		}
 	}
@@ -165,7 +165,7 @@ func (s *spy) audit(w *world, others ...*spy) {
 
 // auditRounds insists that an event answered one round, or those of one interactive phase, each step once: open are the
 // rounds that may have counted it, drawn those that it was charged with.
-func (s *spy) auditRounds(w *world, open map[uint64]bool, drawn map[uint64]client.Draw) {
+func (s *spy) auditRounds(w *world, open map[stream.Round]bool, drawn map[stream.Round]participation.Draw) {
 	s.t.Helper()
 	phases, draws, steps := map[int]int{}, map[int]int{}, map[uint64]bool{}
 	for r := range drawn {
@@ -186,9 +186,9 @@ func (s *spy) auditRounds(w *world, open map[uint64]bool, drawn map[uint64]clien
 }
 
 // place is where the round that stands is in the plan.
-func (w *world) place(r uint64) (manifest.Place, *wire.Round) {
+func (w *world) place(r stream.Round) (manifest.Place, *wire.Round) {
 	for _, m := range w.broker.Dump() {
-		if m.Subject != w.name.Round(stream.Round(r)) {
+		if m.Subject != w.name.Round(r) {
 			continue
 		}
 		var signed wire.Signed
@@ -203,9 +203,9 @@ func (w *world) place(r uint64) (manifest.Place, *wire.Round) {
 }
 
 // closed is the Close of an attempt, nil if there is none.
-func (w *world) closed(r, a uint64) *wire.Close {
+func (w *world) closed(r stream.Round, a stream.Attempt) *wire.Close {
 	for _, m := range w.broker.Dump() {
-		if m.Subject == w.name.Close(stream.Round(r), stream.Attempt(a)) {
+		if m.Subject == w.name.Close(r, a) {
 			var signed wire.Signed
 			must(w.t, stream.Unmarshal(m.Data, &signed))
 			var c wire.Close

@@ -13,7 +13,7 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/client/consent"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/wire"
 )
@@ -28,7 +28,7 @@ func fraction(t testing.TB, s string) accounting.Fraction {
 // refusal checks that an error is a refusal of a field.
 func refusal(t *testing.T, name string, err error, field string) {
 	t.Helper()
-	var refused *client.RefusedError
+	var refused *consent.RefusedError
 	switch {
 	case !errors.As(err, &refused):
 		t.Errorf("%s: %v, want a refusal of %s", name, err, field)
@@ -44,68 +44,68 @@ func TestCheckTask(t *testing.T) {
 	sealed := newWorld(t, plan{rounds: 3, cohort: 50, tight: true, sealed: true})
 	pan := newWorld(t, plan{rounds: 3, cohort: 50, tight: true, trust: accounting.ShufflePan})
 	half := newWorld(t, plan{rounds: 3, cohort: 50, tight: true, honest: "0.5"}) // noise for all honest, promised for half
-	other := client.Fingerprint(make([]byte, 32))
-	lax := func(p client.Policy) client.Policy { p.AllowPlaintext = true; return p }
+	other := consent.Fingerprint(make([]byte, 32))
+	lax := func(p consent.Policy) consent.Policy { p.AllowPlaintext = true; return p }
 	for _, c := range []struct {
 		name   string
 		world  *world
-		policy client.Policy
+		policy consent.Policy
 		change func(*wire.Task)
 		field  string // of the refusal; empty: agreed
 	}{
-		{"as planned", w, lax(client.Policy{}), nil, ""},
-		{"sealed, zero policy", sealed, client.Policy{}, nil, ""},
-		{"pan", pan, lax(client.Policy{}), nil, ""},
-		{"plaintext", w, client.Policy{}, nil, "suite"},
-		{"named", w, lax(client.Policy{Tasks: []string{"x", "churn"}}), nil, ""},
-		{"another name", w, lax(client.Policy{Tasks: []string{"x"}}), nil, "task"},
-		{"pinned", w, lax(client.Policy{TaskHash: w.hash[:], LearnerKey: client.Fingerprint(w.learner.Public()), StageKey: client.Fingerprint(w.stage.Public())}), nil, ""},
-		{"listed", w, lax(client.Policy{TaskHashes: []client.Fingerprint{other, w.hash[:]}}), nil, ""},
-		{"not listed", w, lax(client.Policy{TaskHashes: []client.Fingerprint{other}}), nil, "task hash"},
-		{"another hash", w, lax(client.Policy{TaskHash: other}), nil, "task hash"},
-		{"another learner", w, lax(client.Policy{LearnerKey: other}), nil, "learner_key"},
-		{"another stage", w, lax(client.Policy{StageKey: other}), nil, "stage_key"},
-		{"epsilon allowed", w, lax(client.Policy{MaxEpsilon: 4.5}), nil, ""},
-		{"epsilon too high", w, lax(client.Policy{MaxEpsilon: 3}), nil, "epsilon"},
-		{"delta too small for the budget", w, lax(client.Policy{MaxDelta: 1e-9}), nil, "epsilon"},
-		{"delta smaller, epsilon higher", w, lax(client.Policy{MaxDelta: 1e-9, MaxEpsilon: 20}), nil, ""},
-		{"own honest fraction", w, lax(client.Policy{HonestFraction: fraction(t, "1/2")}), nil, "epsilon"},
-		{"own honest fraction, higher limit", w, lax(client.Policy{HonestFraction: fraction(t, "1/2"), MaxEpsilon: 12}), nil, ""},
+		{"as planned", w, lax(consent.Policy{}), nil, ""},
+		{"sealed, zero policy", sealed, consent.Policy{}, nil, ""},
+		{"pan", pan, lax(consent.Policy{}), nil, ""},
+		{"plaintext", w, consent.Policy{}, nil, "suite"},
+		{"named", w, lax(consent.Policy{Tasks: []string{"x", "churn"}}), nil, ""},
+		{"another name", w, lax(consent.Policy{Tasks: []string{"x"}}), nil, "task"},
+		{"pinned", w, lax(consent.Policy{TaskHash: w.hash[:], LearnerKey: consent.Fingerprint(w.learner.Public()), StageKey: consent.Fingerprint(w.stage.Public())}), nil, ""},
+		{"listed", w, lax(consent.Policy{TaskHashes: []consent.Fingerprint{other, w.hash[:]}}), nil, ""},
+		{"not listed", w, lax(consent.Policy{TaskHashes: []consent.Fingerprint{other}}), nil, "task hash"},
+		{"another hash", w, lax(consent.Policy{TaskHash: other}), nil, "task hash"},
+		{"another learner", w, lax(consent.Policy{LearnerKey: other}), nil, "learner_key"},
+		{"another stage", w, lax(consent.Policy{StageKey: other}), nil, "stage_key"},
+		{"epsilon allowed", w, lax(consent.Policy{MaxEpsilon: 4.5}), nil, ""},
+		{"epsilon too high", w, lax(consent.Policy{MaxEpsilon: 3}), nil, "epsilon"},
+		{"delta too small for the budget", w, lax(consent.Policy{MaxDelta: 1e-9}), nil, "epsilon"},
+		{"delta smaller, epsilon higher", w, lax(consent.Policy{MaxDelta: 1e-9, MaxEpsilon: 20}), nil, ""},
+		{"own honest fraction", w, lax(consent.Policy{HonestFraction: fraction(t, "1/2")}), nil, "epsilon"},
+		{"own honest fraction, higher limit", w, lax(consent.Policy{HonestFraction: fraction(t, "1/2"), MaxEpsilon: 12}), nil, ""},
 		// A plan cannot promise a share of honest users that its noise is not made for.
-		{"a smaller honest fraction than declared", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.HonestFraction = "0.5" }, "honest_fraction"},
-		{"a promise that the noise does not keep", half, lax(client.Policy{}), nil, "epsilon"},
-		{"the same under a higher limit", half, lax(client.Policy{MaxEpsilon: 12}), nil, ""},
-		{"a plan for more than declared", half, lax(client.Policy{MaxEpsilon: 12}), func(m *wire.Task) { m.Plan.HonestFraction = "1" }, "honest_fraction"},
-		{"no honest fraction", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.HonestFraction = "0" }, "plan"},
-		{"cohort allowed", w, lax(client.Policy{MinCohort: 50}), nil, ""},
-		{"cohort too small", w, lax(client.Policy{MinCohort: 51}), nil, "minimum"},
-		{"fewer trials", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].Mechanism.Trials /= 2 }, "epsilon"},
-		{"more levels", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].Mechanism.Levels *= 2 }, "epsilon"},
-		{"a smaller cohort", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].Cohort, m.Plan.Phases[0].Minimum = 25, 25 }, "epsilon"},
-		{"a biased coin", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].Mechanism.Coin = 1 << 18 }, "epsilon"},
-		{"more rounds a user, and users for one", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].RoundsPerUser = 3 }, "plan"},
-		{"more rounds a user", w, lax(client.Policy{}), interactive, "plan.phases[0]: epsilon"},
-		{"more rounds a user, within the policy's epsilon", w, lax(client.Policy{MaxEpsilon: 9}), interactive, ""},
-		{"more rounds a user than the policy takes", w, lax(client.Policy{MaxEpsilon: 9, MaxRoundsPerUser: uint32p(2)}), interactive, "plan.phases[0].rounds_per_user"},
-		{"as many rounds a user as the policy takes", w, lax(client.Policy{MaxEpsilon: 9, MaxRoundsPerUser: uint32p(3)}), interactive, ""},
-		{"a costly second phase", w, lax(client.Policy{}), func(m *wire.Task) { secondPhase(m).Mechanism.Trials /= 2 }, "plan.phases[1]: epsilon"},
-		{"a small second phase", w, lax(client.Policy{MinCohort: 41}), func(m *wire.Task) { secondPhase(m).Minimum = 40 }, "plan.phases[1].minimum"},
-		{"an envelope", w, lax(client.Policy{}), func(m *wire.Task) { secondPhase(m).Smoothing = 2 }, ""},
-		{"a second phase of another dimension", w, lax(client.Policy{}), func(m *wire.Task) { secondPhase(m).Mechanism.Dim = 2 }, "plan"},
-		{"smaller floors", pan, lax(client.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].Mechanism.FloorTrials /= 4 }, "epsilon"},
-		{"a lie about epsilon", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.Epsilon, m.Plan.Phases[0].Mechanism.Trials = 0.1, 1 }, "epsilon"},
-		{"a higher budget than declared", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.EpsilonBudget = 9 }, "epsilon_budget"},
-		{"a higher delta than declared", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.Delta = 0.1 }, "plan.delta"},
-		{"another clip norm", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].Mechanism.ClipNorm = 2 }, "clip_norm"},
-		{"another dimension", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].Mechanism.Dim = 2 }, "dim"},
-		{"another loss", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.Loss = "squared" }, "loss"},
-		{"plaintext of a sealed task", sealed, lax(client.Policy{}), func(m *wire.Task) { m.Suite = wire.Suite_SUITE_NONE }, "suite"},
-		{"another name inside", w, lax(client.Policy{}), func(m *wire.Task) { m.Name = "churn2" }, "declaration: name"},
-		{"no declaration", w, lax(client.Policy{}), func(m *wire.Task) { m.Declaration = nil }, "declaration"},
-		{"no plan", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan = nil }, "task"},
-		{"NaN clip norm", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].Mechanism.ClipNorm = math.NaN() }, "task"},
-		{"no levels", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].Mechanism.Levels = 0 }, "task"},
-		{"too few users", w, lax(client.Policy{}), func(m *wire.Task) { m.Plan.Users = 100 }, "plan"},
+		{"a smaller honest fraction than declared", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.HonestFraction = "0.5" }, "honest_fraction"},
+		{"a promise that the noise does not keep", half, lax(consent.Policy{}), nil, "epsilon"},
+		{"the same under a higher limit", half, lax(consent.Policy{MaxEpsilon: 12}), nil, ""},
+		{"a plan for more than declared", half, lax(consent.Policy{MaxEpsilon: 12}), func(m *wire.Task) { m.Plan.HonestFraction = "1" }, "honest_fraction"},
+		{"no honest fraction", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.HonestFraction = "0" }, "plan"},
+		{"cohort allowed", w, lax(consent.Policy{MinCohort: 50}), nil, ""},
+		{"cohort too small", w, lax(consent.Policy{MinCohort: 51}), nil, "minimum"},
+		{"fewer trials", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].Mechanism.Trials /= 2 }, "epsilon"},
+		{"more levels", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].Mechanism.Levels *= 2 }, "epsilon"},
+		{"a smaller cohort", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].Cohort, m.Plan.Phases[0].Minimum = 25, 25 }, "epsilon"},
+		{"a biased coin", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].Mechanism.Coin = 1 << 18 }, "epsilon"},
+		{"more rounds a user, and users for one", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].RoundsPerUser = 3 }, "plan"},
+		{"more rounds a user", w, lax(consent.Policy{}), interactive, "plan.phases[0]: epsilon"},
+		{"more rounds a user, within the policy's epsilon", w, lax(consent.Policy{MaxEpsilon: 9}), interactive, ""},
+		{"more rounds a user than the policy takes", w, lax(consent.Policy{MaxEpsilon: 9, MaxRoundsPerUser: uint32p(2)}), interactive, "plan.phases[0].rounds_per_user"},
+		{"as many rounds a user as the policy takes", w, lax(consent.Policy{MaxEpsilon: 9, MaxRoundsPerUser: uint32p(3)}), interactive, ""},
+		{"a costly second phase", w, lax(consent.Policy{}), func(m *wire.Task) { secondPhase(m).Mechanism.Trials /= 2 }, "plan.phases[1]: epsilon"},
+		{"a small second phase", w, lax(consent.Policy{MinCohort: 41}), func(m *wire.Task) { secondPhase(m).Minimum = 40 }, "plan.phases[1].minimum"},
+		{"an envelope", w, lax(consent.Policy{}), func(m *wire.Task) { secondPhase(m).Smoothing = 2 }, ""},
+		{"a second phase of another dimension", w, lax(consent.Policy{}), func(m *wire.Task) { secondPhase(m).Mechanism.Dim = 2 }, "plan"},
+		{"smaller floors", pan, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].Mechanism.FloorTrials /= 4 }, "epsilon"},
+		{"a lie about epsilon", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.Epsilon, m.Plan.Phases[0].Mechanism.Trials = 0.1, 1 }, "epsilon"},
+		{"a higher budget than declared", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.EpsilonBudget = 9 }, "epsilon_budget"},
+		{"a higher delta than declared", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.Delta = 0.1 }, "plan.delta"},
+		{"another clip norm", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].Mechanism.ClipNorm = 2 }, "clip_norm"},
+		{"another dimension", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].Mechanism.Dim = 2 }, "dim"},
+		{"another loss", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.Loss = "squared" }, "loss"},
+		{"plaintext of a sealed task", sealed, lax(consent.Policy{}), func(m *wire.Task) { m.Suite = wire.Suite_SUITE_NONE }, "suite"},
+		{"another name inside", w, lax(consent.Policy{}), func(m *wire.Task) { m.Name = "churn2" }, "declaration: name"},
+		{"no declaration", w, lax(consent.Policy{}), func(m *wire.Task) { m.Declaration = nil }, "declaration"},
+		{"no plan", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan = nil }, "task"},
+		{"NaN clip norm", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].Mechanism.ClipNorm = math.NaN() }, "task"},
+		{"no levels", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].Mechanism.Levels = 0 }, "task"},
+		{"too few users", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.Users = 100 }, "plan"},
 	} {
 		m := proto.CloneOf(c.world.task)
 		if c.change != nil {
@@ -142,7 +142,7 @@ func interactive(m *wire.Task) {
 // TestTermsAreOfTheCostliestPhase: what a task costs is what the phase costs that costs most, whichever comes first.
 func TestTermsAreOfTheCostliestPhase(t *testing.T) {
 	w := newWorld(t, plan{rounds: 3, cohort: 50, tight: true})
-	policy := client.Policy{AllowPlaintext: true, MaxEpsilon: 20}
+	policy := consent.Policy{AllowPlaintext: true, MaxEpsilon: 20}
 	one, err := policy.CheckTask(w.task, w.hash)
 	must(t, err)
 	m := proto.CloneOf(w.task)
@@ -160,7 +160,7 @@ func TestTermsAreOfTheCostliestPhase(t *testing.T) {
 
 func TestCheckRound(t *testing.T) {
 	w := newWorld(t, plan{rounds: 3, cohort: 50, tight: true})
-	terms, err := client.Policy{AllowPlaintext: true}.CheckTask(w.task, w.hash)
+	terms, err := consent.Policy{AllowPlaintext: true}.CheckTask(w.task, w.hash)
 	must(t, err)
 	seen, err := manifest.RoundHash(w.round(2, 2))
 	must(t, err)
@@ -206,7 +206,7 @@ func TestCheckRound(t *testing.T) {
 
 func TestCheckDeclaration(t *testing.T) {
 	w := newWorld(t, plan{rounds: 3, cohort: 50, tight: true})
-	terms, err := client.Policy{AllowPlaintext: true}.CheckTask(w.task, w.hash)
+	terms, err := consent.Policy{AllowPlaintext: true}.CheckTask(w.task, w.hash)
 	must(t, err)
 	must(t, terms.CheckDeclaration(w.spec))
 	other := *w.spec
@@ -218,31 +218,5 @@ func TestCheckDeclaration(t *testing.T) {
 	}
 	if err := terms.CheckDeclaration(new(task.Spec)); err == nil {
 		t.Error("an invalid declaration passed")
-	}
-}
-
-func TestParsePolicy(t *testing.T) {
-	key := strings.Repeat("0f", 32)
-	p, err := client.ParsePolicy([]byte("max_epsilon: 1.5\nmax_delta: 1e-6\nhonest_fraction: 9/10\nmin_cohort: 100\n" +
-		"tasks: [a9a, churn]\ntask_hash: " + key + "\nforbid_first_use: true\nallow_plaintext: true\nmax_refunds: 0\n"))
-	must(t, err)
-	if p.MaxEpsilon != 1.5 || p.MaxDelta != 1e-6 || p.HonestFraction.String() != "0.9" || p.MinCohort != 100 || len(p.Tasks) != 2 ||
-		p.TaskHash.String() != key || !p.ForbidFirstUse || !p.AllowPlaintext || p.MaxRefunds == nil || *p.MaxRefunds != 0 {
-		t.Errorf("parsed %+v", p)
-	}
-	if p, err = client.ParsePolicy([]byte("honest_fraction: 0.9\n")); err != nil || p.HonestFraction.String() != "0.9" {
-		t.Errorf("a decimal fraction: %v, %v", p.HonestFraction, err)
-	}
-	if _, err = client.ParsePolicy(nil); err != nil {
-		t.Errorf("an empty file: %v", err)
-	}
-	for _, bad := range []string{
-		"max_epsilom: 1", "max_epsilon: 0.1\nmax_epsilon: 100", "max_epsilon: -1", "max_epsilon: .nan", "max_epsilon: .inf", "max_epsilon: 1000",
-		"max_delta: 1", "max_delta: -1", "max_delta: .nan", "honest_fraction: 0", "honest_fraction: 1.5", "task_hash: abc",
-		"task_hash: " + key + "00", "tasks: [UPPER]", "min_cohort: -1", "- 1", "max_refunds: -1", "max_refunds: 5000000000",
-	} {
-		if _, err := client.ParsePolicy([]byte(bad)); err == nil {
-			t.Errorf("%q passed", bad)
-		}
 	}
 }

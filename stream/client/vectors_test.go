@@ -21,6 +21,7 @@ import (
 	"github.com/panlearn/panlearn/randomizer"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/client/participation"
 	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
 )
@@ -122,7 +123,7 @@ func (v *reportVector) fill(t *testing.T) {
 	must(t, err)
 	v.Report, err = stream.Marshal(r)
 	must(t, err)
-	id := client.MessageID(ids[0], v.Attempt)
+	id := client.MessageID(ids[0], stream.Attempt(v.Attempt))
 	v.Subject, v.MessageID = v.Task.Report(stream.Round(v.Round), stream.Attempt(v.Attempt)), id[:]
 }
 
@@ -186,7 +187,7 @@ func TestClientSendsTheVector(t *testing.T) {
 		if got := v.params(); got != w.params {
 			t.Fatalf("the task has %v, the vector %v", w.params, got)
 		}
-		c := w.config(client.NewMemoryStore())
+		c := w.config(participation.NewMemoryStore())
 		words := replay(v.Users[0].Words)
 		c.Entropy = &words
 		hash := w.announce(t.Context(), 1)
@@ -197,15 +198,15 @@ func TestClientSendsTheVector(t *testing.T) {
 		defer cancel()
 		// The point of round 1 is (0.1, 0, -1): the logistic loss has the slope -1/2 there, exactly, on every machine.
 		e := convex.Example{Index: []int32{1}, Value: []float64{1}, Label: 1}
-		_, _ = cl.Publish(ctx, client.EventKey("one"), e) // sent; nobody collects it
-		terms, err := cl.Terms(t.Context())
+		_, _ = cl.Publish(ctx, participation.EventKey("one"), e) // sent; nobody collects it
+		terms, err := cl.Agreement(t.Context())
 		must(t, err)
 		must(t, cl.Close())
 		if len(words) > 0 {
 			t.Errorf("%d words were not drawn", len(words))
 		}
 		gradient := make([]float64, 3)
-		terms.Phases[0].Loss.Gradient(gradient, w.round(1, 1).Point, e)
+		terms.Phases[0].Reports.Loss.Gradient(gradient, w.round(1, 1).Point, e)
 		if !slices.Equal(gradient, v.Users[0].X) {
 			t.Errorf("the event has the gradient %v, the vector is of %v", gradient, v.Users[0].X)
 		}

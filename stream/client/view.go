@@ -12,6 +12,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/client/consent"
+	"github.com/panlearn/panlearn/stream/client/participation"
 	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
 )
@@ -68,7 +70,7 @@ type ofTask interface {
 }
 
 // verified reads a message into m under a pinned key and answers its body.
-func (v *view) verified(ctx context.Context, subject string, latest bool, terms *Terms, key ed25519.PublicKey, m ofTask) ([]byte, bool) {
+func (v *view) verified(ctx context.Context, subject string, latest bool, terms *consent.Agreement, key ed25519.PublicKey, m ofTask) ([]byte, bool) {
 	got, ok := v.get(ctx, subject, latest)
 	if !ok {
 		return nil, false
@@ -118,7 +120,7 @@ func (v *view) readTask(ctx context.Context) (*wire.Task, stream.Hash, bool) {
 	return &t, stream.HashOf(body), true
 }
 
-func (v *view) latestRound(ctx context.Context, terms *Terms) (*wire.Round, stream.Hash, bool) {
+func (v *view) latestRound(ctx context.Context, terms *consent.Agreement) (*wire.Round, stream.Hash, bool) {
 	var r wire.Round
 	body, ok := v.verified(ctx, v.task.Rounds(), true, terms, terms.Task.LearnerKey, &r)
 	if !ok {
@@ -127,18 +129,18 @@ func (v *view) latestRound(ctx context.Context, terms *Terms) (*wire.Round, stre
 	return &r, stream.HashOf(body), true
 }
 
-func (v *view) end(ctx context.Context, terms *Terms) (*wire.End, bool) {
+func (v *view) end(ctx context.Context, terms *consent.Agreement) (*wire.End, bool) {
 	var e wire.End
 	_, ok := v.verified(ctx, v.task.End(), false, terms, terms.Task.LearnerKey, &e)
 	return &e, ok
 }
 
 // latestOpen reads the newest attempt at a round whose key is one that reports can be sealed to.
-func (v *view) latestOpen(ctx context.Context, terms *Terms, round uint64, manifest stream.Hash) (*wire.Open, Attempt, bool) {
+func (v *view) latestOpen(ctx context.Context, terms *consent.Agreement, round stream.Round, manifest stream.Hash) (*wire.Open, participation.Attempt, bool) {
 	var o wire.Open
-	body, ok := v.verified(ctx, v.task.Opens(stream.Round(round)), true, terms, terms.Task.StageKey, &o)
+	body, ok := v.verified(ctx, v.task.Opens(round), true, terms, terms.Task.StageKey, &o)
 	if !ok {
-		return nil, Attempt{}, false
+		return nil, participation.Attempt{}, false
 	}
 	err := seal.CheckPublic(o.Suite, o.PublicKey)
 	switch {
@@ -148,32 +150,32 @@ func (v *view) latestOpen(ctx context.Context, terms *Terms, round uint64, manif
 		err = fmt.Errorf("suite %v: want the task's, %v", o.Suite, terms.Task.Suite)
 	}
 	if err != nil {
-		v.ignore(v.task.Open(stream.Round(round), stream.Attempt(o.Attempt)), err)
-		return nil, Attempt{}, false
+		v.ignore(v.task.Open(round, stream.Attempt(o.Attempt)), err)
+		return nil, participation.Attempt{}, false
 	}
-	return &o, Attempt{Number: o.Attempt, Open: stream.HashOf(body)}, true
+	return &o, participation.Attempt{Number: stream.Attempt(o.Attempt), Open: stream.HashOf(body)}, true
 }
 
 // closed reads the Close of an attempt, and the Open that stands beside it: the broker may have lost the one that a device sent to,
 // and the attempt that closed is then another. Where no Open can be read yet, neither is there a Close that
 // counts anybody.
-func (v *view) closed(ctx context.Context, terms *Terms, round, attempt uint64, manifest stream.Hash) (Closed, bool) {
+func (v *view) closed(ctx context.Context, terms *consent.Agreement, round stream.Round, attempt stream.Attempt, manifest stream.Hash) (participation.Closed, bool) {
 	var c wire.Close
-	subject := v.task.Close(stream.Round(round), stream.Attempt(attempt))
+	subject := v.task.Close(round, attempt)
 	if _, ok := v.verified(ctx, subject, false, terms, terms.Task.StageKey, &c); !ok {
-		return Closed{}, false
+		return participation.Closed{}, false
 	}
 	if !bytes.Equal(c.ManifestHash, manifest[:]) {
 		v.ignore(subject, fmt.Errorf("manifest_hash %x: want %x", c.ManifestHash, manifest))
-		return Closed{}, false
+		return participation.Closed{}, false
 	}
 	if c.Void { // whoever the attempt was
-		return Closed{Round: round, Attempt: Attempt{Number: attempt}, Manifest: manifest, Cutoff: c.Cutoff, Void: true}, true
+		return participation.Closed{Round: round, Attempt: participation.Attempt{Number: attempt}, Manifest: manifest, Cutoff: c.Cutoff, Void: true}, true
 	}
 	var o wire.Open
-	body, ok := v.verified(ctx, v.task.Open(stream.Round(round), stream.Attempt(attempt)), false, terms, terms.Task.StageKey, &o)
+	body, ok := v.verified(ctx, v.task.Open(round, attempt), false, terms, terms.Task.StageKey, &o)
 	if !ok {
-		return Closed{}, false
+		return participation.Closed{}, false
 	}
-	return Closed{Round: round, Attempt: Attempt{Number: attempt, Open: stream.HashOf(body)}, Manifest: manifest, Cutoff: c.Cutoff}, true
+	return participation.Closed{Round: round, Attempt: participation.Attempt{Number: attempt, Open: stream.HashOf(body)}, Manifest: manifest, Cutoff: c.Cutoff}, true
 }

@@ -16,6 +16,8 @@ import (
 	"github.com/panlearn/panlearn/shuffle/stage"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/client/consent"
+	"github.com/panlearn/panlearn/stream/client/participation"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/memory"
 	"github.com/panlearn/panlearn/stream/seal"
@@ -150,15 +152,15 @@ func (w *world) put(ctx context.Context, subject string, id *seal.Identity, m pr
 	}
 }
 
-func (w *world) round(r, step uint64) *wire.Round {
-	return manifest.RoundOf(w.task, w.hash, r, step, []float64{0.1 * float64(r), 0, -1})
+func (w *world) round(r stream.Round, step stream.Step) *wire.Round {
+	return manifest.RoundOf(w.task, w.hash, uint64(r), uint64(step), []float64{0.1 * float64(r), 0, -1})
 }
 
 // announce puts the task and a round.
-func (w *world) announce(ctx context.Context, r uint64) stream.Hash {
+func (w *world) announce(ctx context.Context, r stream.Round) stream.Hash {
 	w.put(ctx, w.name.Task(), w.learner, w.task)
-	m := w.round(r, r)
-	w.put(ctx, w.name.Round(stream.Round(r)), w.learner, m)
+	m := w.round(r, stream.Step(r))
+	w.put(ctx, w.name.Round(r), w.learner, m)
 	hash, err := manifest.RoundHash(m)
 	must(w.t, err)
 	return hash
@@ -167,9 +169,9 @@ func (w *world) announce(ctx context.Context, r uint64) stream.Hash {
 // learn announces a round when it has the batch before, and ends when the plan is done.
 func (w *world) learn(ctx context.Context) {
 	w.put(ctx, w.name.Task(), w.learner, w.task)
-	var r, step uint64 = 1, 1
+	r, step := stream.Round(1), uint64(1)
 	for ; step <= manifest.Steps(w.task.Plan); r++ {
-		w.put(ctx, w.name.Round(stream.Round(r)), w.learner, w.round(r, step))
+		w.put(ctx, w.name.Round(r), w.learner, w.round(r, stream.Step(step)))
 		b := w.batch(ctx, r)
 		if b == nil {
 			return
@@ -181,16 +183,16 @@ func (w *world) learn(ctx context.Context) {
 	w.end(ctx, r-1)
 }
 
-func (w *world) end(ctx context.Context, last uint64) {
+func (w *world) end(ctx context.Context, last stream.Round) {
 	w.put(ctx, w.name.End(), w.learner, &wire.End{
-		Version: stream.Version, TaskHash: w.hash[:], LastRound: last, Reason: "done",
+		Version: stream.Version, TaskHash: w.hash[:], LastRound: uint64(last), Reason: "done",
 	})
 }
 
 // batch waits for a round's batch; nil where the context ended first.
-func (w *world) batch(ctx context.Context, r uint64) *wire.Batch {
+func (w *world) batch(ctx context.Context, r stream.Round) *wire.Batch {
 	for ctx.Err() == nil {
-		m, err := w.broker.Get(ctx, w.name.Batch(stream.Round(r)))
+		m, err := w.broker.Get(ctx, w.name.Batch(r))
 		if err == nil {
 			var b wire.Batch
 			_, err := seal.Verify(m.Data, w.stage.Public(), &b)
@@ -215,10 +217,10 @@ func (w *world) mix(ctx context.Context) {
 	}
 }
 
-func (w *world) config(s client.Store) client.Config {
+func (w *world) config(s participation.Store) client.Config {
 	return client.Config{
 		Task: w.name, Records: w.broker, Reports: w.broker, Store: s, Source: "users.libsvm",
-		Policy: client.Policy{AllowPlaintext: true}, Limits: w.broker.Limits(), CloseWait: 10 * time.Second,
+		Policy: consent.Policy{AllowPlaintext: true}, Limits: w.broker.Limits(), CloseWait: 10 * time.Second,
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/panlearn/panlearn/internal/obs"
 	"github.com/panlearn/panlearn/stream/client"
 	"github.com/panlearn/panlearn/stream/client/httpgateway"
+	"github.com/panlearn/panlearn/stream/client/participation"
 )
 
 // HTTPConfig is what `ingest publish --http` has beside Config, whose Data and Source it does not use.
@@ -45,7 +46,7 @@ func PublishHTTP(ctx context.Context, c Config, h HTTPConfig) (summary client.Su
 			show(p)
 		}
 	}
-	devices, release, err := c.devices(ctx, func(s client.Store) client.Store {
+	devices, release, err := c.devices(ctx, func(s participation.Store) participation.Store {
 		store = httpgateway.Watch(s)
 		return store
 	})
@@ -62,7 +63,7 @@ func PublishHTTP(ctx context.Context, c Config, h HTTPConfig) (summary client.Su
 	served := make(chan error, 1)
 	go func() { served <- obs.Serve(serving, h.Listener, gateway.Handler()) }()
 	c.Logger.Info("taking events", "http", h.Listener.Addr().String(), "token", !h.NoToken)
-	if _, err = devices.Terms(ctx); err == nil { // a task that the policy refuses ends the gateway at once
+	if _, err = devices.Agreement(ctx); err == nil { // a task that the policy refuses ends the gateway at once
 		select {
 		case <-ctx.Done():
 		case <-devices.Done():

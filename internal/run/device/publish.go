@@ -15,6 +15,7 @@ import (
 	"github.com/panlearn/panlearn/learner/task/source"
 	"github.com/panlearn/panlearn/stream/client"
 	"github.com/panlearn/panlearn/stream/client/filestore"
+	"github.com/panlearn/panlearn/stream/client/participation"
 	"github.com/panlearn/panlearn/stream/natsjs"
 )
 
@@ -46,7 +47,7 @@ func Publish(ctx context.Context, c Config) (summary client.Summary, err error) 
 	defer func() { err = errors.Join(err, release()) }()
 	defer devices.Close() // Run closes it too; its error is Run's
 	if rows == nil {
-		terms, err := devices.Terms(ctx)
+		terms, err := devices.Agreement(ctx)
 		if err != nil {
 			return summary, err
 		}
@@ -60,7 +61,7 @@ func Publish(ctx context.Context, c Config) (summary client.Summary, err error) 
 
 // devices is the client with the broker, the store and the ledger that it works on; release closes those, after the
 // client. watch, if there is one, takes the store's place.
-func (c Config) devices(ctx context.Context, watch func(client.Store) client.Store) (devices *client.Client, release func() error, err error) {
+func (c Config) devices(ctx context.Context, watch func(participation.Store) participation.Store) (devices *client.Client, release func() error, err error) {
 	closeStore, err := c.openStore()
 	if err != nil {
 		return nil, nil, err
@@ -148,7 +149,7 @@ func (c Config) open(declared *task.Spec) (*source.Reader, error) {
 func (c *Config) openStore() (close func() error, err error) {
 	if c.StateDir == "" {
 		c.Logger.Warn("no --state: who took part is forgotten when this run ends, and a second run would send again", "task", c.Task)
-		c.Store = client.NewMemoryStore()
+		c.Store = participation.NewMemoryStore()
 		return func() error { return nil }, nil
 	}
 	store, err := filestore.Open(filestore.Path(c.StateDir, c.Task))

@@ -29,6 +29,7 @@ import (
 	"github.com/panlearn/panlearn/state/pebblestore"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/client/consent"
 	"github.com/panlearn/panlearn/stream/client/filestore"
 	"github.com/panlearn/panlearn/stream/natsjs"
 	"github.com/panlearn/panlearn/stream/seal"
@@ -141,7 +142,7 @@ func Run(ctx context.Context, c Config) (report Report, err error) {
 	if err != nil {
 		return report, err
 	}
-	pins := client.Policy{LearnerKey: client.Fingerprint(learnerIdentity.Public()), StageKey: client.Fingerprint(stageIdentity.Public())}
+	pins := consent.Policy{LearnerKey: consent.Fingerprint(learnerIdentity.Public()), StageKey: consent.Fingerprint(stageIdentity.Public())}
 	show, err := c.open(ctx, body, store, conns[0])
 	if err != nil {
 		return report, err
@@ -230,7 +231,7 @@ func (r rejections) Applied(a service.Applied) {
 
 // publish sends exactly the planned number of events, so that the users of every round follow from the seed.
 func (c Config) publish(ctx context.Context, name stream.Task, conn *natsjs.Conn, population *sim.Synthetic, n uint64,
-	pins client.Policy) (client.Summary, error) {
+	pins consent.Policy) (client.Summary, error) {
 	store, err := filestore.Open(filestore.Path(filepath.Join(c.Dir, "devices"), name))
 	if err != nil {
 		return client.Summary{}, err

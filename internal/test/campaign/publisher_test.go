@@ -11,6 +11,8 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/client/consent"
+	"github.com/panlearn/panlearn/stream/client/participation"
 )
 
 var errDied = errors.New("the device's store died")
@@ -20,16 +22,16 @@ type publisher struct {
 	*process
 	w      *world
 	number int
-	store  client.Store
+	store  participation.Store
 
 	mu      sync.Mutex
 	fault   storeFault
-	crashed bool                        // in some life; what it knew and had not stored is lost
-	drawn   map[client.Key]int          // rows by key
-	reports map[[16]byte]ticket         // by report id: all that were ever made durable
-	final   map[client.Key]client.State // Counted and Unknown are for ever
-	doubts  map[uint64]bool             // rounds in which a publish was not answered with a sequence
-	summary *client.Summary             // of the last life that ran to its end
+	crashed bool                                      // in some life; what it knew and had not stored is lost
+	drawn   map[participation.Key]int                 // rows by key
+	reports map[[16]byte]ticket                       // by report id: all that were ever made durable
+	final   map[participation.Key]participation.State // Counted and Unknown are for ever
+	doubts  map[uint64]bool                           // rounds in which a publish was not answered with a sequence
+	summary *client.Summary                           // of the last life that ran to its end
 }
 
 // A ticket is one user's part in one round.
@@ -48,8 +50,8 @@ const (
 )
 
 func newPublisher(w *world, number int) *publisher {
-	p := &publisher{w: w, number: number, store: client.NewMemoryStore(), drawn: map[client.Key]int{},
-		reports: map[[16]byte]ticket{}, final: map[client.Key]client.State{}, doubts: map[uint64]bool{}}
+	p := &publisher{w: w, number: number, store: participation.NewMemoryStore(), drawn: map[participation.Key]int{},
+		reports: map[[16]byte]ticket{}, final: map[participation.Key]participation.State{}, doubts: map[uint64]bool{}}
 	p.process = &process{name: fmt.Sprint("publisher", number), begin: p.publish, exclusive: true}
 	for i := range w.Rows {
 		p.drawn[p.key(i)] = i
@@ -59,7 +61,9 @@ func newPublisher(w *world, number int) *publisher {
 
 func (p *publisher) source() string { return fmt.Sprint("users", p.number, ".libsvm") }
 
-func (p *publisher) key(row int) client.Key { return client.RowKey(p.source(), int64(row)) }
+func (p *publisher) key(row int) participation.Key {
+	return participation.RowKey(p.source(), int64(row))
+}
 
 // user is the coordinate of a row.
 func (p *publisher) user(row int) int { return p.number*p.w.Rows + row }
@@ -79,7 +83,7 @@ func (p *publisher) rows() iter.Seq2[task.Row, error] {
 // publish begins a life that offers all rows again; the store knows which took part.
 func (p *publisher) publish(l *link) (func(context.Context) error, func() string) {
 	if p.w.broken.forgets {
-		p.store = client.NewMemoryStore()
+		p.store = participation.NewMemoryStore()
 	}
 	store := &lifeStore{Store: p.store, p: p}
 	l.onKill = func() {
@@ -90,7 +94,7 @@ func (p *publisher) publish(l *link) (func(context.Context) error, func() string
 	}
 	c, err := client.New(client.Config{
 		Task: name, Records: l, Reports: &witness{link: l, p: p}, Store: store, Source: p.source(), Bundle: p.w.Bundle,
-		Policy: client.Policy{AllowPlaintext: true}, Limits: p.w.broker.Limits(), Poll: poll, Timeout: 2 * poll,
+		Policy: consent.Policy{AllowPlaintext: true}, Limits: p.w.broker.Limits(), Poll: poll, Timeout: 2 * poll,
 		CloseWait: closeWait, Entropy: deviceEntropy,
 	})
 	must(err)
@@ -131,7 +135,7 @@ func (t *witness) Publish(ctx context.Context, reports []stream.Outgoing) ([]str
 
 // A lifeStore is the store as one life has it open.
 type lifeStore struct {
-	client.Store
+	participation.Store
 	p    *publisher
 	mu   sync.Mutex
 	dead bool
@@ -143,8 +147,8 @@ func (s *lifeStore) kill() {
 	s.dead = true
 }
 
-// Write implements client.Store.
-func (s *lifeStore) Write(c client.Change) error {
+// Write implements participation.Store.
+func (s *lifeStore) Write(c participation.Change) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.dead {
@@ -174,7 +178,7 @@ func (s *lifeStore) Write(c client.Change) error {
 }
 
 // note remembers report ids, and that what is final stays; p.mu is held.
-func (p *publisher) note(e client.Participation) {
+func (p *publisher) note(e participation.Record) {
 	row, ok := p.drawn[e.Key]
 	if !ok {
 		p.w.violate("%s stores an event that it does not have", p.name)
@@ -182,15 +186,15 @@ func (p *publisher) note(e client.Participation) {
 	}
 	if was, ok := p.final[e.Key]; ok && was != e.State {
 		// In an interactive phase it is charged again, and a later round may count it.
-		again := e.Draw.Most > 1 && (e.State == client.Charged && e.Before == was || was == client.Unknown && e.State == client.Counted)
+		again := e.Draw.Most > 1 && (e.State == participation.Charged && e.Before == was || was == participation.Unknown && e.State == participation.Counted)
 		if !again {
 			p.w.violate("user %d was %v and is %v", p.user(row), was, e.State)
 		}
 	}
 	switch e.State {
-	case client.Counted, client.Unknown:
+	case participation.Counted, participation.Unknown:
 		p.final[e.Key] = e.State
-	case client.Charged:
-		p.reports[e.Draw.Report] = ticket{user: p.user(row), round: e.Draw.Round}
+	case participation.Charged:
+		p.reports[e.Draw.Report] = ticket{user: p.user(row), round: uint64(e.Draw.Round)}
 	}
 }

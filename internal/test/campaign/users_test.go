@@ -6,6 +6,8 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/client/consent"
+	"github.com/panlearn/panlearn/stream/client/participation"
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
@@ -83,13 +85,13 @@ func (w *world) auditUsers(r record, out *result) {
 			w.auditUser(d, r, user, p, seats[user], copies, out)
 			tally.Events++
 			switch p.State {
-			case client.Counted:
+			case participation.Counted:
 				tally.Counted++
-			case client.Unknown:
+			case participation.Unknown:
 				tally.Unknown++
-			case client.Fresh, client.Uncounted:
+			case participation.Fresh, participation.Uncounted:
 				tally.Uncounted++
-			case client.Charged:
+			case participation.Charged:
 				if out.ended {
 					w.violate("user %d: the task is over, and the event is undecided", user)
 				}
@@ -127,11 +129,11 @@ func (w *world) auditSeats(user int, r record, at []seat, out *result) {
 }
 
 // auditUser checks one user: at is where batches hold it, copies are its reports of all rounds.
-func (w *world) auditUser(d *publisher, r record, user int, p client.Participation, at []seat, copies map[ticket][]stream.Message, out *result) {
+func (w *world) auditUser(d *publisher, r record, user int, p participation.Record, at []seat, copies map[ticket][]stream.Message, out *result) {
 	below := false // a copy of one of its rounds lies in the part of the queue that the stage looked at
 	calm := true   // nothing went wrong in any of them
 	for _, t := range d.reports {
-		if t.user != user || !w.samePhase(r, t.round, p.Draw.Round) {
+		if t.user != user || !w.samePhase(r, t.round, uint64(p.Draw.Round)) {
 			continue
 		}
 		b := r.batches[t.round]
@@ -144,12 +146,12 @@ func (w *world) auditUser(d *publisher, r record, user int, p client.Participati
 		}
 	}
 	for _, s := range at {
-		if p.State == client.Fresh || p.State == client.Uncounted || !w.samePhase(r, s.round, p.Draw.Round) {
+		if p.State == participation.Fresh || p.State == participation.Uncounted || !w.samePhase(r, s.round, uint64(p.Draw.Round)) {
 			w.violate("user %d is in the batch of round %d, its device says %v in round %d", user, s.round, p.State, p.Draw.Round)
 		}
 	}
 	switch p.State {
-	case client.Counted:
+	case participation.Counted:
 		out.counted++
 		if len(at) == 0 {
 			out.unseen++
@@ -157,14 +159,14 @@ func (w *world) auditUser(d *publisher, r record, user int, p client.Participati
 				w.violate("user %d: counted in round %d, and no report of it can have been", user, p.Draw.Round)
 			}
 		}
-	case client.Uncounted:
+	case participation.Uncounted:
 		out.uncounted++
 		if below {
 			w.violate("user %d: uncounted in round %d, and a report of it may have been", user, p.Draw.Round)
 		}
-	case client.Fresh:
+	case participation.Fresh:
 		out.uncounted++
-	case client.Unknown:
+	case participation.Unknown:
 		out.unknown++
 		if calm && !d.crashed {
 			w.violate("user %d: unknown in round %d, and nothing went wrong", user, p.Draw.Round)
@@ -186,8 +188,8 @@ func (w *world) samePhase(r record, a, b uint64) bool {
 }
 
 // participations are what a publisher's store holds of its rows.
-func (p *publisher) participations() []client.Participation {
-	keys := make([]client.Key, p.w.Rows)
+func (p *publisher) participations() []participation.Record {
+	keys := make([]participation.Key, p.w.Rows)
 	for i := range keys {
 		keys[i] = p.key(i)
 	}
@@ -201,12 +203,12 @@ func (w *world) available(round uint64) (n int) {
 	for _, d := range w.devices {
 		for i, p := range d.participations() {
 			switch {
-			case p.State != client.Charged && w.awaited(round, p):
+			case p.State != participation.Charged && w.awaited(round, p):
 				n++
-			case p.State == client.Fresh, p.State == client.Uncounted && p.Refunds < client.DefaultMaxRefunds,
-				p.State == client.Charged && p.Draw.Round == round:
+			case p.State == participation.Fresh, p.State == participation.Uncounted && p.Refunds < consent.DefaultMaxRefunds,
+				p.State == participation.Charged && uint64(p.Draw.Round) == round:
 				n++
-			case p.State == client.Charged:
+			case p.State == participation.Charged:
 				w.violate("user %d: nothing happens, and round %d is still undecided", d.user(i), p.Draw.Round)
 			}
 		}
@@ -215,9 +217,9 @@ func (w *world) available(round uint64) (n int) {
 }
 
 // awaited says whether a user of an interactive phase may answer a round of it.
-func (w *world) awaited(round uint64, p client.Participation) bool {
+func (w *world) awaited(round uint64, p participation.Record) bool {
 	r := w.record().rounds[round]
-	return r != nil && p.Stays(uint32(w.place(r).Index)+1) && p.Draw.Step < r.Step
+	return r != nil && p.Stays(uint32(w.place(r).Index)+1) && uint64(p.Draw.Step) < r.Step
 }
 
 // ask has a further life of each publisher say what became of each event: what its store says.
@@ -226,14 +228,14 @@ func (w *world) ask() {
 	for _, d := range w.devices {
 		c, err := client.New(client.Config{
 			Task: name, Records: w.broker, Reports: w.broker, Store: d.store, Source: d.source(), Poll: poll,
-			Policy: client.Policy{AllowPlaintext: true}, Entropy: deviceEntropy,
+			Policy: consent.Policy{AllowPlaintext: true}, Entropy: deviceEntropy,
 		})
 		must(err)
 		for i, p := range d.participations() {
 			got, err := c.Publish(ctx, p.Key, convex.Example{Index: []int32{int32(d.user(i))}, Value: []float64{1}, Label: -1})
 			want := p.State
-			if want == client.Fresh {
-				want = client.Uncounted
+			if want == participation.Fresh {
+				want = participation.Uncounted
 			}
 			if err != nil || got.State != want {
 				w.violate("user %d: asked again, the device says %v, %v; its store says %v", d.user(i), got, err, want)

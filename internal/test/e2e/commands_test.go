@@ -20,8 +20,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/client"
 	"github.com/panlearn/panlearn/stream/client/filestore"
+	"github.com/panlearn/panlearn/stream/client/participation"
 )
 
 // Waiting polls this often, this long.
@@ -76,16 +76,16 @@ func participations(ts *testscript.TestScript, neg bool, args []string) {
 	store, err := filestore.Open(filestore.Path(ts.MkAbs(args[0]), task))
 	ts.Check(err)
 	defer store.Close()
-	keys := make([]client.Key, n)
+	keys := make([]participation.Key, n)
 	for i := range keys {
-		keys[i] = client.RowKey(ts.MkAbs(args[2]), int64(i))
+		keys[i] = participation.RowKey(ts.MkAbs(args[2]), int64(i))
 	}
 	parts, err := store.Read(keys)
 	ts.Check(err)
 	out := map[string]uint32{}
 	for _, p := range parts {
 		out[p.State.String()]++
-		if p.State == client.Fresh {
+		if p.State == participation.Fresh {
 			continue
 		}
 		if least, some := out["least_rounds"]; !some || p.Rounds < least {

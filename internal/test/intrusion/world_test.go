@@ -28,6 +28,8 @@ import (
 	"github.com/panlearn/panlearn/state/pebblestore"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/client/consent"
+	"github.com/panlearn/panlearn/stream/client/participation"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/natsjs"
 	"github.com/panlearn/panlearn/stream/seal"
@@ -282,9 +284,9 @@ func (w *world) publish(ctx context.Context, conn *natsjs.Conn) error {
 	if err != nil {
 		return err
 	}
-	c, err := client.New(client.Config{Task: name, Records: conn, Reports: conn, Store: &drawing{client.NewMemoryStore(), w},
+	c, err := client.New(client.Config{Task: name, Records: conn, Reports: conn, Store: &drawing{participation.NewMemoryStore(), w},
 		Spec: spec, Source: source, Limits: conn.Limits(), Poll: 250 * time.Millisecond, Logger: w.log(),
-		Policy: client.Policy{LearnerKey: client.Fingerprint(w.learner.Public()), StageKey: client.Fingerprint(w.stage.Public())}})
+		Policy: consent.Policy{LearnerKey: consent.Fingerprint(w.learner.Public()), StageKey: consent.Fingerprint(w.stage.Public())}})
 	if err != nil {
 		return err
 	}
@@ -307,20 +309,20 @@ func (w *world) rows() iter.Seq2[task.Row, error] {
 
 // drawing is the devices' store, which sees what they draw.
 type drawing struct {
-	client.Store
+	participation.Store
 	w *world
 }
 
-// Write implements client.Store.
-func (s *drawing) Write(c client.Change) error {
+// Write implements participation.Store.
+func (s *drawing) Write(c participation.Change) error {
 	s.w.mu.Lock()
 	for _, e := range c.Events {
-		if e.State != client.Charged {
+		if e.State != participation.Charged {
 			continue
 		}
 		for i := range s.w.users {
-			if client.RowKey(source, int64(i)) == e.Key {
-				s.w.drawn[e.Draw.Report] = draw{user: i, round: e.Draw.Round, counts: bytes.Clone(e.Draw.Counts)}
+			if participation.RowKey(source, int64(i)) == e.Key {
+				s.w.drawn[e.Draw.Report] = draw{user: i, round: uint64(e.Draw.Round), counts: bytes.Clone(e.Draw.Counts)}
 			}
 		}
 	}

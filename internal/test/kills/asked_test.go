@@ -17,6 +17,7 @@ import (
 	"github.com/panlearn/panlearn/internal/test/procs"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/client/participation"
 )
 
 // askToStop asks a publisher to stop, with SIGTERM and SIGINT by turns, waits for it, and holds its summary against its store. It
@@ -56,7 +57,7 @@ func (f *fleet) interrupted(r *role) (violations []string) {
 			continue
 		}
 		p := f.publisher(i)
-		stored := map[client.State]uint64{}
+		stored := map[participation.State]uint64{}
 		for _, row := range p.rows {
 			stored[row.State]++
 		}
@@ -65,7 +66,7 @@ func (f *fleet) interrupted(r *role) (violations []string) {
 			violations = append(violations, fmt.Sprintf("%s prints %+v, which does not add up", r.Name, s))
 		}
 		// A row that was charged in an earlier life and not looked at in this one is in the store alone.
-		if s.Counted > stored[client.Counted] || s.Unknown > stored[client.Charged]+stored[client.Unknown] {
+		if s.Counted > stored[participation.Counted] || s.Unknown > stored[participation.Charged]+stored[participation.Unknown] {
 			violations = append(violations, fmt.Sprintf("%s prints %+v, its store has %v", r.Name, s, stored))
 		}
 	}
@@ -130,7 +131,7 @@ func TestAskedInAnOpenRound(t *testing.T) {
 		}
 		p := f.publisher(0)
 		for row, one := range p.rows {
-			if one.State != client.Charged || one.Draw.Round != 1 {
+			if one.State != participation.Charged || one.Draw.Round != 1 {
 				t.Errorf("turn %d: row %d is %v in round %d, want it charged in round 1", turn, row, one.State, one.Draw.Round)
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/client/participation"
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
@@ -100,14 +101,14 @@ func (e *evidence) auditUsers(violate func(string, ...any), s *sum) {
 		for row, one := range p.rows {
 			tally.Events++
 			switch one.State {
-			case client.Fresh, client.Uncounted:
+			case participation.Fresh, participation.Uncounted:
 				tally.Uncounted++
-			case client.Counted:
+			case participation.Counted:
 				tally.Counted++
-				counted[one.Draw.Round]++
-			case client.Unknown:
+				counted[uint64(one.Draw.Round)]++
+			case participation.Unknown:
 				tally.Unknown++
-				unknown[one.Draw.Round]++
+				unknown[uint64(one.Draw.Round)]++
 			default:
 				violate("%s: row %d is %v, and the task is over", p.name, row, one.State)
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/client"
 	"github.com/panlearn/panlearn/stream/client/filestore"
+	"github.com/panlearn/panlearn/stream/client/participation"
 	"github.com/panlearn/panlearn/stream/natsjs"
 	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
@@ -43,7 +44,7 @@ type round struct {
 // A publisher is what its store and its last life say.
 type publisher struct {
 	name    string
-	rows    []client.Participation
+	rows    []participation.Record
 	summary client.Summary
 }
 
@@ -144,9 +145,9 @@ func (f *fleet) publisher(i int) publisher {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	keys := make([]client.Key, f.rows)
+	keys := make([]participation.Key, f.rows)
 	for row := range keys {
-		keys[row] = client.RowKey(source, int64(row))
+		keys[row] = participation.RowKey(source, int64(row))
 	}
 	store, err := filestore.Open(filestore.Path(f.devices(i), name))
 	if err != nil {

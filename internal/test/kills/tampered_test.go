@@ -9,6 +9,7 @@ import (
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/client/participation"
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
@@ -16,7 +17,7 @@ import (
 func sound() *evidence {
 	e := &evidence{standing: map[string]stream.Message{}, seen: map[string][]byte{}, rounds: map[uint64]*round{},
 		task: &wire.Task{Plan: &wire.Plan{Phases: []*wire.Phase{{Rounds: 2, RoundsPerUser: 1}}}}, end: &wire.End{LastRound: 3}}
-	rows := []client.Participation{{State: client.Uncounted, Draw: client.Draw{Round: 1}}}
+	rows := []participation.Record{{State: participation.Uncounted, Draw: participation.Draw{Round: 1}}}
 	for n := uint64(1); n <= 3; n++ {
 		void := n == 2
 		e.rounds[n] = &round{
@@ -25,14 +26,14 @@ func sound() *evidence {
 			closes: []*wire.Close{{Round: n, Attempt: 1, Cutoff: 5, Void: void}},
 		}
 		entry := statedir.LedgerEntry{Round: n, Attempt: 1, Users: 2, Kind: "spent"}
-		fate := client.Counted
+		fate := participation.Counted
 		if void {
-			e.rounds[n].batch.Users, entry.Users, entry.Kind, fate = 0, 0, "void", client.Unknown
+			e.rounds[n].batch.Users, entry.Users, entry.Kind, fate = 0, 0, "void", participation.Unknown
 		}
 		e.ledger.Entries = append(e.ledger.Entries, entry)
 		e.ledger.Chain = append(e.ledger.Chain, statedir.LedgerEntry{Kind: "reserved", Round: n}, entry)
 		for range 2 {
-			rows = append(rows, client.Participation{State: fate, Draw: client.Draw{Round: n}})
+			rows = append(rows, participation.Record{State: fate, Draw: participation.Draw{Round: stream.Round(n)}})
 		}
 		m := stream.Message{Subject: name.Batch(stream.Round(n)), Sequence: n, Data: []byte{byte(n)}}
 		e.standing[m.Subject], e.seen[m.Subject] = m, m.Data
@@ -59,8 +60,8 @@ func TestTamperedEvidenceIsSeen(t *testing.T) {
 		{"a user is counted in a later round again", "the devices know of", func() func() {
 			return swap(&e.publishers[0].rows[1].Draw.Round, 3)
 		}},
-		{"a user of the batch calls itself uncounted", "the devices know of", func() func() { return swap(&user.State, client.Uncounted) }},
-		{"a user is undecided", "and the task is over", func() func() { return swap(&user.State, client.Charged) }},
+		{"a user of the batch calls itself uncounted", "the devices know of", func() func() { return swap(&user.State, participation.Uncounted) }},
+		{"a user is undecided", "and the task is over", func() func() { return swap(&user.State, participation.Charged) }},
 		{"a summary with a user too many", "its store says", func() func() {
 			return swap(&e.publishers[0].summary.Counted, e.publishers[0].summary.Counted+1)
 		}},
@@ -69,7 +70,7 @@ func TestTamperedEvidenceIsSeen(t *testing.T) {
 		{"a batch of fewer users than allowed", "users of", func() func() { return swap(&r.batch.Users, r.announced.Minimum-1) }},
 		{"a round without a batch", "has no batch", func() func() { return swap(&r.batch, nil) }},
 		{"a batch that turned void", "is void, and", func() func() { return swap(&r.batch.Void, true) }},
-		{"a device that a void round counted", "is void, and", func() func() { return swap(&e.publishers[0].rows[3].State, client.Counted) }},
+		{"a device that a void round counted", "is void, and", func() func() { return swap(&e.publishers[0].rows[3].State, participation.Counted) }},
 		{"a device of a round that never was", "which never was", func() func() { return swap(&user.Draw.Round, 4) }},
 		{"a round too few", "the plan has", func() func() { return swap(&e.task.Plan.Phases[0].Rounds, 3) }},
 		{"a Close of another cutoff", "do not say what its batch says", func() func() { return swap(&r.closes[0].Cutoff, r.closes[0].Cutoff+1) }},

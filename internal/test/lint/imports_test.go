@@ -37,10 +37,15 @@ var mayImport = map[string][]string{
 	"stream/memory":     {"stream"},
 	"stream/natsjs":     {"stream"},
 	"stream/streamtest": {"stream", "stream/wire"},
-	"stream/client": {"randomizer", "randomizer/accounting", "learner/convex", "learner/report", "learner/task", "stream",
-		"stream/manifest", "stream/seal", "stream/wire"},
-	"stream/client/filestore":   {"stream", "stream/client"},
-	"stream/client/httpgateway": {"learner/convex", "learner/task", "learner/task/source", "stream", "stream/client"},
+	"stream/client": {"randomizer", "learner/convex", "learner/report", "learner/task", "stream", "stream/client/consent",
+		"stream/client/ledger", "stream/client/participation", "stream/manifest", "stream/seal", "stream/wire"},
+	"stream/client/consent": {"randomizer", "randomizer/accounting", "learner/convex", "learner/report", "learner/task", "stream",
+		"stream/client/ledger", "stream/manifest", "stream/wire"},
+	"stream/client/ledger":        {"stream", "stream/client/participation"},
+	"stream/client/participation": {"stream"},
+	"stream/client/filestore":     {"stream", "stream/client/ledger", "stream/client/participation"},
+	"stream/client/httpgateway": {"learner/convex", "learner/task", "learner/task/source", "stream", "stream/client", "stream/client/consent",
+		"stream/client/participation"},
 	"internal/test/campaign":    {}, // tests alone
 	"internal/test/cluster":     {}, // tests alone
 	"internal/dashboard":        {"internal/cli", "internal/model", "internal/obs", "learner", "learner/method", "learner/service", "shuffle/stage"},
@@ -55,7 +60,8 @@ var mayImport = map[string][]string{
 	"internal/model/onnx":       {},
 	"internal/test/mutants":     {}, // tests alone
 	"internal/test/procs":       {}, // test support: it runs programs and links none
-	"internal/obs":              {"learner", "learner/method", "learner/service", "shuffle/stage", "state", "stream/client"},
+	"internal/obs": {"learner", "learner/method", "learner/service", "shuffle/stage", "state", "stream/client",
+		"stream/client/participation"},
 	"internal/test/e2e":         {},
 	"internal/test/longtest":    {}, // test support
 	"internal/recording":        {},
@@ -68,7 +74,8 @@ var mayImport = map[string][]string{
 	"internal/run":       {"*"},
 	"internal/run/admin": {"*"},
 	"internal/run/device": {"internal/obs", "internal/run", "learner/task", "learner/task/source", "stream", "stream/client",
-		"stream/client/filestore", "stream/client/httpgateway", "stream/natsjs"},
+		"stream/client/filestore", "stream/client/httpgateway",
+		"stream/client/participation", "stream/natsjs"},
 	"internal/run/learner":    {"*"},
 	"internal/run/quickstart": {"*"},
 	"internal/run/runtest":    {"*"}, // test support
@@ -139,7 +146,7 @@ func TestImportDirections(t *testing.T) {
 // The sans-IO cores know no clock, network, disk or goroutine.
 func TestCoresDoNoIO(t *testing.T) {
 	cores := []string{"randomizer", "randomizer/accounting", "shuffle", "learner", "learner/convex", "learner/method", "learner/planning", "learner/report", "state",
-		"stream/manifest"}
+		"stream/manifest", "stream/client/ledger", "stream/client/participation"}
 	forbidden := []string{"net", "os", "net/http", "os/exec", "log", "log/slog"}
 	for _, f := range sources(t) {
 		if f.test || !slices.Contains(cores, f.dir()) {

@@ -117,20 +117,20 @@ var mutants = []mutant{
 		},
 	},
 	{
-		name: "a publish without an answer is refunded", file: "stream/client/participation.go", pkg: "stream/client", tests: "TestPossiblyCountedNeverGoesAgain|TestDecide",
+		name: "a publish without an answer is refunded", file: "stream/client/participation/record.go", pkg: "stream/client/participation", tests: "TestPossiblyCountedNeverGoesAgain|TestDecide",
 		edits: []edit{
 			{"s.Attempt != c.Attempt || s.Acked != s.Sent || s.Lowest <= c.Cutoff", "s.Attempt != c.Attempt || s.Lowest <= c.Cutoff"},
 		},
 	},
 	{
-		name: "under pan a device answers the attempt after a dead one", file: "stream/client/participation.go", pkg: "stream/client", tests: "TestPanDropsOut",
+		name: "under pan a device answers the attempt after a dead one", file: "stream/client/participation/record.go", pkg: "stream/client", tests: "TestPanDropsOut",
 		edits: []edit{
 			{"\t\treturn attempt == last || (!floors && attempt.Number", "\t\treturn attempt == last || (attempt.Number"},
 		},
 	},
 	{
-		name: "under pan another attempt of the same number is answered", file: "stream/client/participation.go", pkg: "stream/client",
-		tests: "TestAnotherOpenOfTheSameNumber|TestAttemptsOfOneNumber",
+		name: "under pan another attempt of the same number is answered", file: "stream/client/participation/record.go",
+		pkg: "stream/client/participation", tests: "TestAttemptsOfOneNumber",
 		edits: []edit{
 			{"\t\treturn attempt == last || (!floors", "\t\treturn attempt.Number == last.Number || (!floors"},
 		},
@@ -178,9 +178,9 @@ var mutants = []mutant{
 		},
 	},
 	{
-		name: "the totals over tasks are not asked", file: "stream/client/ledger.go", pkg: "stream/client", tests: "TestTotalOverTasks",
+		name: "the totals over tasks are not asked", file: "stream/client/consent/cost.go", pkg: "stream/client", tests: "TestTotalOverTasks",
 		edits: []edit{
-			{"p.MaxTotalEpsilon > 0 && !(total <= p.MaxTotalEpsilon*(1+tolerance))", "p.MaxTotalEpsilon > 0 && total != total"},
+			{"p.MaxTotalEpsilon > 0 && !(withEpsilon <= p.MaxTotalEpsilon*(1+tolerance))", "p.MaxTotalEpsilon > 0 && total != total"},
 		},
 	},
 	{
@@ -192,9 +192,9 @@ var mutants = []mutant{
 		},
 	},
 	{
-		name: "a device accounts one round of a phase of several", file: "stream/client/terms.go", pkg: "stream/client", tests: "TestInteractiveCost|TestCheckTask",
+		name: "a device accounts one round of a phase of several", file: "stream/client/consent/agreement.go", pkg: "stream/client", tests: "TestInteractiveCost|TestCheckTask",
 		edits: []edit{
-			{"manifest.PhaseRound(t.Task.Plan, f), f.RoundsPerUser)", "manifest.PhaseRound(t.Task.Plan, f), 1)"},
+			{"manifest.PhaseRound(a.Task.Plan, f), f.RoundsPerUser)", "manifest.PhaseRound(a.Task.Plan, f), 1)"},
 		},
 	},
 	{
@@ -204,21 +204,21 @@ var mutants = []mutant{
 		},
 	},
 	{
-		name: "a device answers more rounds than its policy takes", file: "stream/client/terms.go", pkg: "stream/client", tests: "TestCheckTask",
+		name: "a device answers more rounds than its policy takes", file: "stream/client/consent/agreement.go", pkg: "stream/client", tests: "TestCheckTask",
 		edits: []edit{
-			{"case f.RoundsPerUser > t.policy.maxRoundsPerUser():", "case f.RoundsPerUser > t.policy.maxRoundsPerUser() && f == nil:"},
+			{"case f.RoundsPerUser > a.policy.maxRoundsPerUser():", "case f.RoundsPerUser > t.policy.maxRoundsPerUser() && f == nil:"},
 		},
 	},
 	{
-		name: "a device answers for moments that nobody declared", file: "stream/client/terms.go", pkg: "stream/client", tests: "TestMomentsAreAsDeclared",
+		name: "a device answers for moments that nobody declared", file: "stream/client/consent/agreement.go", pkg: "stream/client", tests: "TestMomentsAreAsDeclared",
 		edits: []edit{
-			{"case moments != (t.Scaling != nil):", "case !moments && t.Scaling != nil:"},
+			{"case moments != (a.Scaling != nil):", "case !moments && t.Scaling != nil:"},
 		},
 	},
 	{
-		name: "a device takes any scales", file: "stream/client/terms.go", pkg: "stream/client", tests: "TestScalesAreChecked",
+		name: "a device takes any scales", file: "stream/client/consent/round.go", pkg: "stream/client", tests: "TestScalesAreChecked",
 		edits: []edit{
-			{"if err := t.Scaling.CheckScales(r.Scales); err != nil {", "if err := t.Scaling.CheckScales(r.Scales); err != nil && r == nil {"},
+			{"if err := a.Scaling.CheckScales(r.Scales); err != nil {", "if err := a.Scaling.CheckScales(r.Scales); err != nil && r == nil {"},
 		},
 	},
 	{
@@ -234,19 +234,19 @@ var mutants = []mutant{
 		},
 	},
 	{
-		name: "an event answers a step twice", file: "stream/client/participation.go", pkg: "stream/client", tests: "TestRoundsOfOnePhase|TestOnePhaseAndNoMoreThanItsRounds",
+		name: "an event answers a step twice", file: "stream/client/participation/record.go", pkg: "stream/client/participation", tests: "TestRoundsOfOnePhase|TestOnePhaseAndNoMoreThanItsRounds",
 		edits: []edit{
 			{"(d.Step <= p.Draw.Step || d.Phase < p.Draw.Phase):", "(d.Step < p.Draw.Step || d.Phase < p.Draw.Phase):"},
 		},
 	},
 	{
-		name: "an event answers more rounds than its phase has", file: "stream/client/participation.go", pkg: "stream/client", tests: "TestRoundsOfOnePhase|TestOnePhaseAndNoMoreThanItsRounds",
+		name: "an event answers more rounds than its phase has", file: "stream/client/participation/record.go", pkg: "stream/client/participation", tests: "TestRoundsOfOnePhase|TestOnePhaseAndNoMoreThanItsRounds",
 		edits: []edit{
 			{" && p.Rounds < p.Draw.Most\n", "\n"},
 		},
 	},
 	{
-		name: "who was counted in one phase answers another", file: "stream/client/participation.go", pkg: "stream/client", tests: "TestRoundsOfOnePhase|TestOnePhaseAndNoMoreThanItsRounds",
+		name: "who was counted in one phase answers another", file: "stream/client/participation/record.go", pkg: "stream/client/participation", tests: "TestRoundsOfOnePhase|TestOnePhaseAndNoMoreThanItsRounds",
 		edits: []edit{
 			{"case p.State == Charged, p.State != Fresh && p.State != Uncounted && !again:", "case p.State == Charged:"},
 		},
@@ -254,7 +254,7 @@ var mutants = []mutant{
 	{
 		name: "a device answers a step that its learner repeats", file: "stream/client/refresh.go", pkg: "stream/client", tests: "TestHostileSteps",
 		edits: []edit{
-			{"if err := g.terms.checkOrder(g.current.message, m); err != nil {", "if err := g.terms.checkOrder(g.current.message, m); err != nil && g.over() {"},
+			{"if err := g.terms.CheckOrder(g.current.message, m); err != nil {", "if err := g.terms.CheckOrder(g.current.message, m); err != nil && g.over() {"},
 		},
 	},
 	{
@@ -274,12 +274,6 @@ var mutants = []mutant{
 		name: "a user answers other than one round or all", file: "stream/manifest/plan.go", pkg: "stream/manifest", tests: "TestCheckTask",
 		edits: []edit{
 			{"case f.RoundsPerUser > 1 && uint64(f.RoundsPerUser) != f.Rounds:", "case uint64(f.RoundsPerUser) > f.Rounds:"},
-		},
-	},
-	{
-		name: "an account of an older program costs nothing", file: "stream/client/chargerecord.go", pkg: "stream/client/filestore", tests: "TestLedgerOfOtherPrograms",
-		edits: []edit{
-			{"\tcase version < 1:\n\t\treturn errAccount\n", "\tcase version < 1:\n\t\treturn errAccount\n\tcase version == 1:\n\t\treturn nil\n"},
 		},
 	},
 }

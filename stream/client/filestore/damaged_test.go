@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/client"
 	"github.com/panlearn/panlearn/stream/client/filestore"
+	"github.com/panlearn/panlearn/stream/client/participation"
 )
 
 // TestDamagedFile: a page that is none, wherever it is, is an error of what needs it, and of everything after it.
@@ -15,7 +15,7 @@ func TestDamagedFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "whole.participation")
 	s := open(t, path)
-	must(t, s.Write(client.Change{Rounds: map[uint64]stream.Hash{1: {2}}}))
+	must(t, s.Write(participation.Change{Rounds: map[stream.Round]stream.Hash{1: {2}}}))
 	must(t, s.Close())
 	whole, err := os.ReadFile(path)
 	must(t, err)
@@ -28,7 +28,7 @@ func TestDamagedFile(t *testing.T) {
 		s, err := filestore.Open(path)
 		if err == nil {
 			_, _, err = s.Manifest(1)
-			if again := s.Write(client.Change{Rounds: map[uint64]stream.Hash{2: {3}}}); err != nil && again == nil {
+			if again := s.Write(participation.Change{Rounds: map[stream.Round]stream.Hash{2: {3}}}); err != nil && again == nil {
 				t.Errorf("page %d: written to after it was found damaged", page)
 			}
 			must(t, s.Close())

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/client"
 	"github.com/panlearn/panlearn/stream/client/filestore"
+	"github.com/panlearn/panlearn/stream/client/participation"
 )
 
 // FuzzDamagedFile: a file of participations with some bytes changed is refused, or read; it never takes the process with it.
@@ -18,15 +18,15 @@ func FuzzDamagedFile(f *testing.F) {
 	dir := f.TempDir()
 	path := filepath.Join(dir, "whole.participation")
 	s := open(f, path)
-	pin := client.Pin{Task: stream.Hash{1}, Source: "a"}
-	change := client.Change{Pin: &pin, Rounds: map[uint64]stream.Hash{1: {2}}}
-	var keys []client.Key
+	pin := participation.Pin{Task: stream.Hash{1}, Source: "a"}
+	change := participation.Change{Pin: &pin, Rounds: map[stream.Round]stream.Hash{1: {2}}}
+	var keys []participation.Key
 	for i := range int64(20) {
-		p := client.Participation{Key: client.RowKey("a", i), Rounds: 1}
+		p := participation.Record{Key: participation.RowKey("a", i), Rounds: 1}
 		keys = append(keys, p.Key)
-		p.State, p.Draw.Round, p.Draw.Manifest, p.Draw.Counts = client.Charged, 1, stream.Hash{2}, []byte("counts")
+		p.State, p.Draw.Round, p.Draw.Manifest, p.Draw.Counts = participation.Charged, 1, stream.Hash{2}, []byte("counts")
 		if i%2 == 0 {
-			p.State, p.Draw.Counts = client.Counted, nil
+			p.State, p.Draw.Counts = participation.Counted, nil
 		}
 		change.Events = append(change.Events, p)
 	}
@@ -60,6 +60,6 @@ func FuzzDamagedFile(f *testing.F) {
 				break
 			}
 		}
-		_ = s.Write(client.Change{Rounds: map[uint64]stream.Hash{2: {3}}})
+		_ = s.Write(participation.Change{Rounds: map[stream.Round]stream.Hash{2: {3}}})
 	})
 }

@@ -13,7 +13,8 @@ import (
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
 
-	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/client/ledger"
+	"github.com/panlearn/panlearn/stream/client/participation"
 )
 
 // LedgerName is the file of a state folder's ledger.
@@ -35,11 +36,11 @@ const (
 //	accounts  key (16 bytes, zero for everyone): record
 const accountsBucket = "accounts"
 
-// A Ledger is a client.Ledger in a file of a state folder. It holds the file only while it works on it, so that several
+// A Ledger is a ledger.Ledger in a file of a state folder. It holds the file only while it works on it, so that several
 // publishers of different tasks share one. Every write is synced before Update returns.
 type Ledger struct{ path string }
 
-var _ client.Ledger = (*Ledger)(nil)
+var _ ledger.Ledger = (*Ledger)(nil)
 
 // OpenLedger opens the ledger of a state folder, or makes both (modes 0600 and 0700). It refuses a file of another format
 // and one that others may read.
@@ -79,8 +80,8 @@ func syncFolder(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// Update implements client.Ledger.
-func (l *Ledger) Update(clock time.Time, accounts []client.Key, edit func(time.Time, [][]client.Charge) error) error {
+// Update implements ledger.Ledger.
+func (l *Ledger) Update(clock time.Time, accounts []participation.Key, edit func(time.Time, [][]ledger.Charge) error) error {
 	if _, err := os.Stat(l.path); err != nil {
 		return fmt.Errorf("write ledger: %w", err) // an empty one in its place would have forgotten what was spent
 	}
@@ -91,13 +92,13 @@ func (l *Ledger) Update(clock time.Time, accounts []client.Key, edit func(time.T
 		if err != nil {
 			return err
 		}
-		now := client.LaterOf(last, clock)
+		now := ledger.LaterOf(last, clock)
 		if now.UnixMilli() < 0 {
 			return fmt.Errorf("the clock says %v: want 1970 or later", clock)
 		}
-		charges := make([][]client.Charge, len(accounts))
+		charges := make([][]ledger.Charge, len(accounts))
 		for i, k := range accounts {
-			a := client.Account{Key: k}
+			a := ledger.Account{Key: k}
 			if data := bucket.Get(k[:]); data != nil {
 				if err := a.UnmarshalBinary(data); err != nil {
 					return err
@@ -113,7 +114,7 @@ func (l *Ledger) Update(clock time.Time, accounts []client.Key, edit func(time.T
 			return err
 		}
 		for i, k := range accounts {
-			data, err := client.Account{Charges: charges[i]}.MarshalBinary()
+			data, err := ledger.Account{Charges: charges[i]}.MarshalBinary()
 			if err != nil {
 				return err
 			}
@@ -132,17 +133,17 @@ func (l *Ledger) Update(clock time.Time, accounts []client.Key, edit func(time.T
 	return nil
 }
 
-// Accounts implements client.Ledger.
-func (l *Ledger) Accounts() iter.Seq2[client.Account, error] {
-	return func(yield func(client.Account, error) bool) {
+// Accounts implements ledger.Ledger.
+func (l *Ledger) Accounts() iter.Seq2[ledger.Account, error] {
+	return func(yield func(ledger.Account, error) bool) {
 		err := l.read(func(tx *bbolt.Tx) error {
 			c := tx.Bucket([]byte(accountsBucket)).Cursor()
 			for k, data := c.First(); k != nil; k, data = c.Next() {
-				var a client.Account
+				var a ledger.Account
 				if len(k) != len(a.Key) {
 					return errors.New("damaged key")
 				}
-				a.Key = client.Key(k)
+				a.Key = participation.Key(k)
 				if err := a.UnmarshalBinary(data); err != nil {
 					return err
 				}
@@ -153,12 +154,12 @@ func (l *Ledger) Accounts() iter.Seq2[client.Account, error] {
 			return nil
 		})
 		if err != nil {
-			yield(client.Account{}, fmt.Errorf("read ledger %s: %w", l.path, err))
+			yield(ledger.Account{}, fmt.Errorf("read ledger %s: %w", l.path, err))
 		}
 	}
 }
 
-// Clock implements client.Ledger.
+// Clock implements ledger.Ledger.
 func (l *Ledger) Clock() (now time.Time, err error) {
 	err = l.read(func(tx *bbolt.Tx) error {
 		now, err = readClock(tx.Bucket([]byte(metaBucket)))

@@ -14,8 +14,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/client"
 	"github.com/panlearn/panlearn/stream/client/filestore"
+	"github.com/panlearn/panlearn/stream/client/ledger"
+	"github.com/panlearn/panlearn/stream/client/participation"
 )
 
 func openLedger(t rapid.TB, dir string) *filestore.Ledger {
@@ -26,7 +27,7 @@ func openLedger(t rapid.TB, dir string) *filestore.Ledger {
 }
 
 // whole is all that a ledger holds.
-func whole(t rapid.TB, l client.Ledger) string {
+func whole(t rapid.TB, l ledger.Ledger) string {
 	t.Helper()
 	var out strings.Builder
 	for a, err := range l.Accounts() {
@@ -46,16 +47,16 @@ func TestLedgerAnswersAsMemory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		runs++
 		path := filepath.Join(dir, fmt.Sprint(runs))
-		model, l := client.NewMemoryLedger(), openLedger(t, path)
-		keys := []client.Key{client.Everyone, client.EventKey("a"), client.EventKey("b")}
+		model, l := ledger.NewMemory(), openLedger(t, path)
+		keys := []participation.Key{ledger.Everyone, participation.EventKey("a"), participation.EventKey("b")}
 		refused := errors.New("refused")
 		for range rapid.IntRange(1, 6).Draw(t, "writes") {
 			at := time.UnixMilli(rapid.Int64Range(0, 1<<41).Draw(t, "clock"))
 			on := keys[:rapid.IntRange(0, len(keys)).Draw(t, "accounts")]
 			which, fails := rapid.Byte().Draw(t, "task"), rapid.IntRange(0, 4).Draw(t, "refuse") == 0
-			edit := func(now time.Time, charges [][]client.Charge) error {
+			edit := func(now time.Time, charges [][]ledger.Charge) error {
 				for i := range charges {
-					charges[i] = append(charges[i], client.Charge{Task: stream.Hash{which}, Name: "churn", Epsilon: float64(which) / 7,
+					charges[i] = append(charges[i], ledger.Charge{Task: stream.Hash{which}, Name: "churn", Epsilon: float64(which) / 7,
 						Delta: 1e-7, Standing: uint64(which), Anonymous: which&1 > 0, Lost: which&2 > 0, At: now})
 				}
 				if fails {
@@ -84,9 +85,9 @@ func TestLedgerIsShared(t *testing.T) {
 		l := openLedger(t, dir)
 		group.Go(func() {
 			for range writes {
-				err := l.Update(time.Now(), []client.Key{client.Everyone}, func(now time.Time, charges [][]client.Charge) error {
+				err := l.Update(time.Now(), []participation.Key{ledger.Everyone}, func(now time.Time, charges [][]ledger.Charge) error {
 					if len(charges[0]) == 0 {
-						charges[0] = []client.Charge{{Name: "churn", At: now}}
+						charges[0] = []ledger.Charge{{Name: "churn", At: now}}
 					}
 					charges[0][0].Standing++
 					return nil
@@ -130,20 +131,20 @@ func TestLedgerRefusesDamage(t *testing.T) {
 				return err
 			}
 			i := strings.Index(string(data), "churn")
-			copy(data[i+5:], "\x7f\xf8\x00\x00\x00\x00\x00\x01") // NaN
+			copy(data[i+32:], "\x7f\xf8\x00\x00\x00\x00\x00\x01") // NaN
 			return os.WriteFile(path, data, 0o600)
 		},
 	} {
 		dir := t.TempDir()
 		l := openLedger(t, dir)
-		must(t, l.Update(time.Now(), []client.Key{client.Everyone}, func(now time.Time, charges [][]client.Charge) error {
-			charges[0] = []client.Charge{{Name: "churn", Epsilon: 1, Delta: 1e-6, Standing: 1, At: now}}
+		must(t, l.Update(time.Now(), []participation.Key{ledger.Everyone}, func(now time.Time, charges [][]ledger.Charge) error {
+			charges[0] = []ledger.Charge{{Name: "churn", Epsilon: 1, Delta: 1e-6, Standing: 1, At: now}}
 			return nil
 		}))
 		must(t, damage(filepath.Join(dir, filestore.LedgerName)))
 		_, failed := filestore.OpenLedger(dir)
 		if failed == nil {
-			failed = l.Update(time.Now(), []client.Key{client.Everyone}, func(time.Time, [][]client.Charge) error { return nil })
+			failed = l.Update(time.Now(), []participation.Key{ledger.Everyone}, func(time.Time, [][]ledger.Charge) error { return nil })
 		}
 		if failed == nil {
 			t.Errorf("%s: charged as if nothing had happened", name)
@@ -155,11 +156,11 @@ func TestLedgerRefusesDamage(t *testing.T) {
 func TestLedgerRefusesNonsense(t *testing.T) {
 	l := openLedger(t, t.TempDir())
 	before := whole(t, l)
-	nan := client.Charge{Name: "churn", At: time.Now()}
+	nan := ledger.Charge{Name: "churn", At: time.Now()}
 	nan.Epsilon /= nan.Delta
-	for _, c := range []client.Charge{nan, {Name: "churn", Epsilon: -1}, {Name: "churn", Delta: 1}, {Name: "NO", Delta: 0.1}} {
-		err := l.Update(time.Now(), []client.Key{client.Everyone}, func(_ time.Time, charges [][]client.Charge) error {
-			charges[0] = []client.Charge{c}
+	for _, c := range []ledger.Charge{nan, {Name: "churn", Epsilon: -1}, {Name: "churn", Delta: 1}, {Name: "NO", Delta: 0.1}} {
+		err := l.Update(time.Now(), []participation.Key{ledger.Everyone}, func(_ time.Time, charges [][]ledger.Charge) error {
+			charges[0] = []ledger.Charge{c}
 			return nil
 		})
 		if err == nil {
@@ -177,14 +178,14 @@ func BenchmarkLedger(b *testing.B) {
 			l := openLedger(b, b.TempDir())
 			n := 0
 			for b.Loop() {
-				keys := []client.Key{client.Everyone}
+				keys := []participation.Key{ledger.Everyone}
 				for range users {
 					n++
-					keys = append(keys, client.EventKey(fmt.Sprint(n)))
+					keys = append(keys, participation.EventKey(fmt.Sprint(n)))
 				}
-				must(b, l.Update(time.Now(), keys, func(now time.Time, charges [][]client.Charge) error {
+				must(b, l.Update(time.Now(), keys, func(now time.Time, charges [][]ledger.Charge) error {
 					for i := range charges {
-						charges[i] = []client.Charge{{Name: "churn", Epsilon: 1, Delta: 1e-6, Standing: uint64(n), At: now}}
+						charges[i] = []ledger.Charge{{Name: "churn", Epsilon: 1, Delta: 1e-6, Standing: uint64(n), At: now}}
 					}
 					return nil
 				}))
@@ -201,7 +202,7 @@ func TestLedgerTakenAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	update := func() error {
-		return l.Update(time.UnixMilli(1e12), []client.Key{client.Everyone}, func(time.Time, [][]client.Charge) error { return nil })
+		return l.Update(time.UnixMilli(1e12), []participation.Key{ledger.Everyone}, func(time.Time, [][]ledger.Charge) error { return nil })
 	}
 	if err := update(); err != nil {
 		t.Fatal(err)

@@ -27,7 +27,7 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/client/participation"
 )
 
 // lockWait is how long Open waits for another process to let go of the file.
@@ -49,13 +49,13 @@ const (
 	settledBucket = "settled"
 )
 
-// A Store is a client.Store in a file. Its methods may be called from any goroutine.
+// A Store is a participation.Store in a file. Its methods may be called from any goroutine.
 type Store struct {
 	db      *bbolt.DB
 	damaged atomic.Bool // bbolt panicked: nothing is asked of it any more
 }
 
-var _ client.Store = (*Store)(nil)
+var _ participation.Store = (*Store)(nil)
 
 // Path is where a task's file lies in a state folder.
 func Path(dir string, task stream.Task) string {
@@ -155,8 +155,8 @@ func bucket(tx *bbolt.Tx, name string) *bbolt.Bucket {
 	return b
 }
 
-// Pin implements client.Store.
-func (s *Store) Pin() (pin client.Pin, found bool, err error) {
+// Pin implements participation.Store.
+func (s *Store) Pin() (pin participation.Pin, found bool, err error) {
 	err = s.view(func(tx *bbolt.Tx) error {
 		v := bucket(tx, metaBucket).Get([]byte("pin"))
 		if v == nil {
@@ -172,8 +172,8 @@ func (s *Store) Pin() (pin client.Pin, found bool, err error) {
 	return pin, found, err
 }
 
-// Manifest implements client.Store.
-func (s *Store) Manifest(round uint64) (hash stream.Hash, found bool, err error) {
+// Manifest implements participation.Store.
+func (s *Store) Manifest(round stream.Round) (hash stream.Hash, found bool, err error) {
 	err = s.view(func(tx *bbolt.Tx) error {
 		v := bucket(tx, roundsBucket).Get(roundKey(round))
 		if v == nil {
@@ -188,9 +188,9 @@ func (s *Store) Manifest(round uint64) (hash stream.Hash, found bool, err error)
 	return hash, found, err
 }
 
-// Read implements client.Store.
-func (s *Store) Read(keys []client.Key) ([]client.Participation, error) {
-	out := make([]client.Participation, len(keys))
+// Read implements participation.Store.
+func (s *Store) Read(keys []participation.Key) ([]participation.Record, error) {
+	out := make([]participation.Record, len(keys))
 	err := s.view(func(tx *bbolt.Tx) error {
 		charged, settled := bucket(tx, chargedBucket), bucket(tx, settledBucket)
 		for i, k := range keys {
@@ -214,23 +214,23 @@ func (s *Store) Read(keys []client.Key) ([]client.Participation, error) {
 	return out, nil
 }
 
-// Charged implements client.Store. The loop's body runs outside of guard: its panics are its own.
-func (s *Store) Charged() iter.Seq2[client.Participation, error] {
-	return func(yield func(client.Participation, error) bool) {
+// Charged implements participation.Store. The loop's body runs outside of guard: its panics are its own.
+func (s *Store) Charged() iter.Seq2[participation.Record, error] {
+	return func(yield func(participation.Record, error) bool) {
 		err := s.guard(func() error { return nil }) // whether it is known to be damaged
 		if err == nil {
 			err = s.db.View(func(tx *bbolt.Tx) error { return s.charged(tx, yield) })
 		}
 		if err != nil {
-			yield(client.Participation{}, fmt.Errorf("read charged participations: %w", err))
+			yield(participation.Record{}, fmt.Errorf("read charged participations: %w", err))
 		}
 	}
 }
 
-func (s *Store) charged(tx *bbolt.Tx, yield func(client.Participation, error) bool) error {
+func (s *Store) charged(tx *bbolt.Tx, yield func(participation.Record, error) bool) error {
 	var c *bbolt.Cursor
 	for {
-		var p client.Participation
+		var p participation.Record
 		var more bool
 		err := s.guard(func() error {
 			var k, data []byte
@@ -246,7 +246,7 @@ func (s *Store) charged(tx *bbolt.Tx, yield func(client.Participation, error) bo
 			if len(k) != len(p.Key) {
 				return errors.New("damaged key")
 			}
-			more, p.Key = true, client.Key(k)
+			more, p.Key = true, participation.Key(k)
 			return p.UnmarshalBinary(data)
 		})
 		if err != nil || !more || !yield(p, nil) {
@@ -255,8 +255,8 @@ func (s *Store) charged(tx *bbolt.Tx, yield func(client.Participation, error) bo
 	}
 }
 
-// Write implements client.Store.
-func (s *Store) Write(c client.Change) error {
+// Write implements participation.Store.
+func (s *Store) Write(c participation.Change) error {
 	err := s.update(func(tx *bbolt.Tx) error {
 		meta, rounds := bucket(tx, metaBucket), bucket(tx, roundsBucket)
 		if c.Pin != nil && meta.Get([]byte("pin")) == nil {
@@ -276,7 +276,7 @@ func (s *Store) Write(c client.Change) error {
 				return err
 			}
 			put, remove := settled, charged
-			if p.State == client.Charged {
+			if p.State == participation.Charged {
 				put, remove = charged, settled
 			}
 			if err := errors.Join(put.Put(p.Key[:], data), remove.Delete(p.Key[:])); err != nil {
@@ -291,4 +291,4 @@ func (s *Store) Write(c client.Change) error {
 	return nil
 }
 
-func roundKey(round uint64) []byte { return binary.BigEndian.AppendUint64(nil, round) }
+func roundKey(round stream.Round) []byte { return binary.BigEndian.AppendUint64(nil, uint64(round)) }

@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/client"
 	"github.com/panlearn/panlearn/stream/client/filestore"
+	"github.com/panlearn/panlearn/stream/client/participation"
 )
 
 func must(t rapid.TB, err error) {
@@ -23,7 +23,7 @@ func must(t rapid.TB, err error) {
 }
 
 // nth is the attempt of a number whose Open has no hash to speak of.
-func nth(n uint64) client.Attempt { return client.Attempt{Number: n} }
+func nth(n stream.Attempt) participation.Attempt { return participation.Attempt{Number: n} }
 
 func open(t rapid.TB, path string) *filestore.Store {
 	t.Helper()
@@ -32,8 +32,8 @@ func open(t rapid.TB, path string) *filestore.Store {
 	return s
 }
 
-func encoded(t rapid.TB, p client.Participation) string {
-	if p.State == client.Fresh {
+func encoded(t rapid.TB, p participation.Record) string {
+	if p.State == participation.Fresh {
 		return "fresh"
 	}
 	b, err := p.MarshalBinary()
@@ -42,13 +42,13 @@ func encoded(t rapid.TB, p client.Participation) string {
 }
 
 // listed is what a store lists as charged, in the order of keys.
-func listed(t rapid.TB, s client.Store) string {
-	var all []client.Participation
+func listed(t rapid.TB, s participation.Store) string {
+	var all []participation.Record
 	for p, err := range s.Charged() {
 		must(t, err)
 		all = append(all, p)
 	}
-	slices.SortFunc(all, func(a, b client.Participation) int { return bytes.Compare(a.Key[:], b.Key[:]) })
+	slices.SortFunc(all, func(a, b participation.Record) int { return bytes.Compare(a.Key[:], b.Key[:]) })
 	var out strings.Builder
 	for _, p := range all {
 		out.WriteString(encoded(t, p))
@@ -63,28 +63,28 @@ func TestAnswersAsMemory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		runs++
 		path := filepath.Join(dir, strings.Repeat("x", runs), "churn.participation")
-		model, s := client.NewMemoryStore(), open(t, path)
+		model, s := participation.NewMemoryStore(), open(t, path)
 		defer func() { must(t, s.Close()) }()
-		keys := make([]client.Key, 6)
+		keys := make([]participation.Key, 6)
 		for i := range keys {
-			keys[i] = client.RowKey("source", int64(i))
+			keys[i] = participation.RowKey("source", int64(i))
 		}
 		for range rapid.IntRange(1, 12).Draw(t, "writes") {
-			var c client.Change
+			var c participation.Change
 			if rapid.Bool().Draw(t, "pin") {
-				c.Pin = &client.Pin{Task: stream.Hash{rapid.Byte().Draw(t, "hash")}, Source: rapid.String().Draw(t, "source")}
+				c.Pin = &participation.Pin{Task: stream.Hash{rapid.Byte().Draw(t, "hash")}, Source: rapid.String().Draw(t, "source")}
 			}
-			round := rapid.Uint64Range(1, 1<<40).Draw(t, "round")
-			c.Rounds = map[uint64]stream.Hash{round: {1, rapid.Byte().Draw(t, "manifest")}}
+			round := stream.Round(rapid.Uint64Range(1, 1<<40).Draw(t, "round"))
+			c.Rounds = map[stream.Round]stream.Hash{round: {1, rapid.Byte().Draw(t, "manifest")}}
 			for i, k := range keys {
 				if !rapid.Bool().Draw(t, "event") {
 					continue
 				}
-				p := client.Participation{Key: k, State: client.State(rapid.IntRange(1, 4).Draw(t, "state"))}
+				p := participation.Record{Key: k, State: participation.State(rapid.IntRange(1, 4).Draw(t, "state"))}
 				p.Draw.Round, p.Refunds, p.Rounds = round, uint32(i), 1
-				if p.State == client.Charged {
+				if p.State == participation.Charged {
 					p.Draw.Counts = rapid.SliceOfN(rapid.Byte(), 1, 9).Draw(t, "counts")
-					p.Sends = []client.Send{{Attempt: nth(1), Sent: 2, Acked: 1, Lowest: 5}}
+					p.Sends = []participation.Send{{Attempt: nth(1), Sent: 2, Acked: 1, Lowest: 5}}
 				}
 				c.Events = append(c.Events, p)
 			}
@@ -112,7 +112,7 @@ func TestAnswersAsMemory(t *testing.T) {
 			if pin != wantPin || found != wantFound {
 				t.Fatalf("pin %v, %t, want %v, %t", pin, found, wantPin, wantFound)
 			}
-			for _, r := range []uint64{round, round + 1} {
+			for _, r := range []stream.Round{round, round + 1} {
 				wantHash, wantFound, _ := model.Manifest(r)
 				hash, found, err := s.Manifest(r)
 				must(t, err)
@@ -132,21 +132,21 @@ func TestDurableWhenWriteReturns(t *testing.T) {
 	s := open(t, path)
 	defer func() { must(t, s.Close()) }()
 	for i := range 20 {
-		p := client.Participation{Key: client.RowKey("s", int64(i))}
-		must(t, p.Join(client.Draw{Round: 1, Step: 1, Counts: []byte{1, 2}}))
+		p := participation.Record{Key: participation.RowKey("s", int64(i))}
+		must(t, p.Join(participation.Draw{Round: 1, Step: 1, Counts: []byte{1, 2}}))
 		p.Sending(nth(1), false)
-		must(t, s.Write(client.Change{Events: []client.Participation{p}}))
+		must(t, s.Write(participation.Change{Events: []participation.Record{p}}))
 		data, err := os.ReadFile(path)
 		must(t, err)
 		killed := filepath.Join(dir, "killed.participation")
 		must(t, os.WriteFile(killed, data, 0o600))
 		again := open(t, killed)
 		for k := range 20 {
-			got, err := again.Read([]client.Key{client.RowKey("s", int64(k))})
+			got, err := again.Read([]participation.Key{participation.RowKey("s", int64(k))})
 			must(t, err)
-			want := client.Fresh
+			want := participation.Fresh
 			if k <= i {
-				want = client.Charged
+				want = participation.Charged
 			}
 			if got[0].State != want {
 				t.Errorf("after write %d event %d is %v, want %v", i, k, got[0].State, want)
@@ -159,20 +159,20 @@ func TestDurableWhenWriteReturns(t *testing.T) {
 func TestAllOrNothing(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "a.participation"))
 	defer func() { must(t, s.Close()) }()
-	good := client.Participation{Key: client.Key{1}}
-	must(t, good.Join(client.Draw{Round: 1}))
-	err := s.Write(client.Change{
-		Pin: &client.Pin{Source: "x"}, Rounds: map[uint64]stream.Hash{1: {}},
-		Events: []client.Participation{good, {Key: client.Key{2}}}, // a fresh event has no record
+	good := participation.Record{Key: participation.Key{1}}
+	must(t, good.Join(participation.Draw{Round: 1}))
+	err := s.Write(participation.Change{
+		Pin: &participation.Pin{Source: "x"}, Rounds: map[stream.Round]stream.Hash{1: {}},
+		Events: []participation.Record{good, {Key: participation.Key{2}}}, // a fresh event has no record
 	})
 	if err == nil {
 		t.Fatal("a fresh event was written")
 	}
-	got, err := s.Read([]client.Key{good.Key})
+	got, err := s.Read([]participation.Key{good.Key})
 	must(t, err)
 	_, pinned, _ := s.Pin()
 	_, joined, _ := s.Manifest(1)
-	if got[0].State != client.Fresh || pinned || joined {
+	if got[0].State != participation.Fresh || pinned || joined {
 		t.Errorf("half a change was written: %v, %t, %t", got[0].State, pinned, joined)
 	}
 }

@@ -7,7 +7,10 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/client/consent"
+	"github.com/panlearn/panlearn/stream/client/participation"
 )
 
 // How far an event is, beside the final states of the client.
@@ -18,14 +21,14 @@ const (
 
 // An answer is what is known about an event.
 type answer struct {
-	Outcome string   `json:"outcome"`           // waiting, accepted, counted, uncounted, unknown or refused
-	Final   bool     `json:"final"`             // asking again will give the same
-	Round   uint64   `json:"round"`             // last round that it took part in; 0: none
-	Fits    bool     `json:"fits"`              // false: this request's event is not as declared, and counts as the zero vector
-	Refused *refusal `json:"refused,omitempty"` // why, where the outcome is refused
+	Outcome string       `json:"outcome"`           // waiting, accepted, counted, uncounted, unknown or refused
+	Final   bool         `json:"final"`             // asking again will give the same
+	Round   stream.Round `json:"round"`             // last round that it took part in; 0: none
+	Fits    bool         `json:"fits"`              // false: this request's event is not as declared, and counts as the zero vector
+	Refused *refusal     `json:"refused,omitempty"` // why, where the outcome is refused
 }
 
-// A refusal is a client.RefusedError: public, and about the task or the policy.
+// A refusal is a consent.RefusedError: public, and about the task or the policy.
 type refusal struct {
 	Field    string `json:"field"`
 	Value    string `json:"value"`
@@ -37,13 +40,13 @@ type failure struct {
 	Error string `json:"error"`
 }
 
-func refusedBy(err *client.RefusedError) answer {
-	return answer{Outcome: client.Refused.String(), Final: true, Refused: &refusal{err.Field, err.Value, err.Accepted}}
+func refusedBy(err *consent.RefusedError) answer {
+	return answer{Outcome: participation.Refused.String(), Final: true, Refused: &refusal{err.Field, err.Value, err.Accepted}}
 }
 
 // settled is the answer for an event that the client has answered.
 func settled(o client.Outcome) answer {
-	if o.State == client.Refused && o.Refused != nil {
+	if o.State == participation.Refused && o.Refused != nil {
 		a := refusedBy(o.Refused)
 		a.Round = o.Round
 		return a
@@ -52,15 +55,15 @@ func settled(o client.Outcome) answer {
 }
 
 // stands is the answer for an event that the client has not answered, by its store.
-func stands(p client.Participation) answer {
+func stands(p participation.Record) answer {
 	switch p.State {
-	case client.Charged:
+	case participation.Charged:
 		a := answer{Outcome: accepted, Round: p.Draw.Round}
-		if p.Outcome() == client.Counted { // in an earlier round of its phase
-			a.Outcome = client.Counted.String()
+		if p.Outcome() == participation.Counted { // in an earlier round of its phase
+			a.Outcome = participation.Counted.String()
 		}
 		return a
-	case client.Counted, client.Unknown:
+	case participation.Counted, participation.Unknown:
 		// The event of an interactive phase may take part in another round of it.
 		return answer{Outcome: p.State.String(), Final: p.Draw.Most <= 1, Round: p.Draw.Round}
 	}
@@ -68,7 +71,7 @@ func stands(p client.Participation) answer {
 }
 
 // final says whether a participation allows no other answer any more.
-func final(p client.Participation) bool { return stands(p).Final }
+func final(p participation.Record) bool { return stands(p).Final }
 
 func reply(w http.ResponseWriter, status int, body any) {
 	data, err := json.Marshal(body)
@@ -91,7 +94,7 @@ func fail(w http.ResponseWriter, status int, text string) {
 func replyAnswer(w http.ResponseWriter, a answer) {
 	status := http.StatusOK
 	switch {
-	case a.Outcome == client.Refused.String():
+	case a.Outcome == participation.Refused.String():
 		status = http.StatusForbidden
 	case !a.Final:
 		status = http.StatusAccepted
@@ -100,7 +103,7 @@ func replyAnswer(w http.ResponseWriter, a answer) {
 }
 
 // await waits until an event is settled, or durable if that is enough, or the time is over.
-func (g *Gateway) await(ctx context.Context, p *pending, key client.Key, wait time.Duration, outcome bool) (answer, error) {
+func (g *Gateway) await(ctx context.Context, p *pending, key participation.Key, wait time.Duration, outcome bool) (answer, error) {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	for {
@@ -116,7 +119,7 @@ func (g *Gateway) await(ctx context.Context, p *pending, key client.Key, wait ti
 		select {
 		case <-p.done:
 			g.Store.forget(key, written)
-			var refused *client.RefusedError
+			var refused *consent.RefusedError
 			switch {
 			case errors.As(p.err, &refused):
 				return refusedBy(refused), nil

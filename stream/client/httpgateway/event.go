@@ -13,7 +13,7 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/learner/task/source"
-	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/client/consent"
 )
 
 // MaxKey is the length of the longest key, in bytes.
@@ -48,12 +48,12 @@ func parseRequest(body []byte) (request, error) {
 // A mapper turns events into examples, when the task is known.
 type mapper struct {
 	mu       sync.Mutex
-	terms    *client.Terms
+	terms    *consent.Agreement
 	features *task.FeatureMap // of events in JSON
 }
 
 // use takes the terms, once.
-func (m *mapper) use(terms *client.Terms) error {
+func (m *mapper) use(terms *consent.Agreement) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.terms != nil {
@@ -74,7 +74,7 @@ func (m *mapper) use(terms *client.Terms) error {
 }
 
 // known answers the terms, after use.
-func (m *mapper) known() *client.Terms {
+func (m *mapper) known() *consent.Agreement {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.terms

@@ -14,6 +14,8 @@ import (
 
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/client/consent"
+	"github.com/panlearn/panlearn/stream/client/participation"
 )
 
 // Defaults of Config.
@@ -32,8 +34,8 @@ const Source = "http"
 
 // A Publisher is what a gateway needs of a client.Client.
 type Publisher interface {
-	Terms(ctx context.Context) (*client.Terms, error)
-	Publish(ctx context.Context, key client.Key, e convex.Example) (client.Outcome, error)
+	Agreement(ctx context.Context) (*consent.Agreement, error)
+	Publish(ctx context.Context, key participation.Key, e convex.Example) (client.Outcome, error)
 }
 
 // A Config configures a Gateway. Client and Store are required, and one of Token and NoToken.
@@ -105,8 +107,8 @@ type Gateway struct {
 	working sync.WaitGroup
 
 	mu      sync.Mutex
-	pending map[client.Key]*pending // guarded by mu
-	closed  bool                    // guarded by mu
+	pending map[participation.Key]*pending // guarded by mu
+	closed  bool                           // guarded by mu
 }
 
 // pending is an event that the client has and has not answered.
@@ -122,7 +124,7 @@ func New(c Config) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Gateway{Config: c, token: sha256.Sum256([]byte(c.Token)), pending: make(map[client.Key]*pending),
+	g := &Gateway{Config: c, token: sha256.Sum256([]byte(c.Token)), pending: make(map[participation.Key]*pending),
 		limiter: rate.NewLimiter(rate.Limit(c.Rate), int(math.Ceil(c.Rate)))}
 	g.ctx, g.cancel = context.WithCancel(context.Background())
 	return g, nil
@@ -144,7 +146,7 @@ var (
 )
 
 // publish hands an event to the client, unless an event with that key is under way, whose answer is then this one's too.
-func (g *Gateway) publish(key client.Key, e convex.Example) (*pending, error) {
+func (g *Gateway) publish(key participation.Key, e convex.Example) (*pending, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {

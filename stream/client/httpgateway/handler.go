@@ -16,7 +16,8 @@ import (
 
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/task"
-	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/client/consent"
+	"github.com/panlearn/panlearn/stream/client/participation"
 )
 
 //go:embed openapi.json
@@ -138,7 +139,7 @@ func (g *Gateway) postEvent(w http.ResponseWriter, r *http.Request) {
 		event = invalid()
 		g.note(unfit)
 	}
-	a, err := g.offer(r.Context(), client.EventKey(asked.Key), event, max(0, wait-time.Since(begun)), outcome)
+	a, err := g.offer(r.Context(), participation.EventKey(asked.Key), event, max(0, wait-time.Since(begun)), outcome)
 	switch {
 	case errors.Is(err, errFull):
 		fail(w, http.StatusServiceUnavailable, errFull.Error())
@@ -165,8 +166,8 @@ func (g *Gateway) note(unfit error) {
 }
 
 // offer publishes an event, unless the store has its last word.
-func (g *Gateway) offer(ctx context.Context, key client.Key, e convex.Example, wait time.Duration, outcome bool) (answer, error) {
-	parts, err := g.Store.Read([]client.Key{key})
+func (g *Gateway) offer(ctx context.Context, key participation.Key, e convex.Example, wait time.Duration, outcome bool) (answer, error) {
+	parts, err := g.Store.Read([]participation.Key{key})
 	if err != nil {
 		return answer{}, err
 	}
@@ -184,11 +185,11 @@ func (g *Gateway) offer(ctx context.Context, key client.Key, e convex.Example, w
 func (g *Gateway) ready(ctx context.Context, w http.ResponseWriter, wait time.Duration) bool {
 	ctx, cancel := context.WithTimeout(ctx, max(wait, time.Millisecond))
 	defer cancel()
-	terms, err := g.Client.Terms(ctx)
+	terms, err := g.Client.Agreement(ctx)
 	if err == nil {
 		err = g.mapper.use(terms)
 	}
-	var refused *client.RefusedError
+	var refused *consent.RefusedError
 	switch {
 	case err == nil:
 		return true

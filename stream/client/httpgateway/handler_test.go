@@ -13,7 +13,8 @@ import (
 
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/task"
-	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/client/consent"
+	"github.com/panlearn/panlearn/stream/client/participation"
 )
 
 const goodEvent = `{"key": "anna", "event": {"age": 50, "sector": "public", "income": ">50K", "name": "passed over"}}`
@@ -53,7 +54,7 @@ func TestAnEventsLife(t *testing.T) {
 		if w.calls != 1 || len(w.got) != 1 {
 			t.Errorf("the client got %d events in %d calls, want 1", len(w.got), w.calls)
 		}
-		if e := w.got[client.EventKey("anna")]; e.Label != 1 || w.terms.Valid(e) != nil {
+		if e := w.got[participation.EventKey("anna")]; e.Label != 1 || w.terms.Valid(e) != nil {
 			t.Error("the client got another event")
 		}
 	})
@@ -94,7 +95,7 @@ func TestEventsAreMapped(t *testing.T) {
 		if a["fits"] != test.fits {
 			t.Errorf("%s: fits %v, want %v", test.event, a["fits"], test.fits)
 		}
-		e := w.got[client.EventKey("k")]
+		e := w.got[participation.EventKey("k")]
 		if test.fits && (e.Label != test.want.Label || !slices.Equal(e.Index, test.want.Index) || !slices.Equal(e.Value, test.want.Value)) {
 			t.Errorf("%s: mapped to %v %v %v, want %v %v %v", test.event, e.Index, e.Value, e.Label, test.want.Index, test.want.Value, test.want.Label)
 		}
@@ -193,7 +194,7 @@ func TestBounds(t *testing.T) {
 func TestRefusedAndStopping(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, columns, nil)
-		w.refused = &client.RefusedError{Field: "plan.epsilon", Value: "4", Accepted: "at most 1"}
+		w.refused = &consent.RefusedError{Field: "plan.epsilon", Value: "4", Accepted: "at most 1"}
 		a := w.expect("", goodEvent, http.StatusForbidden, "refused")
 		if why, _ := a["refused"].(map[string]any); why["field"] != "plan.epsilon" || a["final"] != true {
 			t.Errorf("refused: %v", a)
@@ -248,7 +249,7 @@ func TestNothingIsSaid(t *testing.T) {
 }
 
 func TestConfigIsChecked(t *testing.T) {
-	store := Watch(client.NewMemoryStore())
+	store := Watch(participation.NewMemoryStore())
 	for name, c := range map[string]Config{
 		"nothing":       {},
 		"no token":      {Client: &fake{}, Store: store},
@@ -267,12 +268,12 @@ func TestConfigIsChecked(t *testing.T) {
 
 // A disk notes that a write has become durable, or fails.
 type disk struct {
-	client.Store
+	participation.Store
 	err     error
 	durable *atomic.Bool
 }
 
-func (d disk) Write(c client.Change) error {
+func (d disk) Write(c participation.Change) error {
 	if d.err != nil {
 		return d.err
 	}
@@ -284,7 +285,7 @@ func (d disk) Write(c client.Change) error {
 func TestAcceptedIsDurable(t *testing.T) {
 	for _, failure := range []error{nil, errors.New("the disk is full")} {
 		var durable atomic.Bool
-		store := Watch(disk{client.NewMemoryStore(), failure, &durable})
+		store := Watch(disk{participation.NewMemoryStore(), failure, &durable})
 		w := newWorld(t, columns, func(c *Config) { c.Store = store })
 		w.store = store
 		close(w.open)
@@ -312,7 +313,7 @@ func FuzzEvents(f *testing.F) {
 		features, err := spec.Compile()
 		must(f, err)
 		m := new(mapper)
-		must(f, m.use(&client.Terms{Spec: spec, Features: features, Loss: convex.Logistic{}}))
+		must(f, m.use(&consent.Agreement{Spec: spec, Features: features, Loss: convex.Logistic{}}))
 		mappers[declaration] = m
 	}
 	f.Fuzz(func(t *testing.T, event []byte) {

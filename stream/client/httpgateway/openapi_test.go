@@ -10,7 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/client/consent"
+	"github.com/panlearn/panlearn/stream/client/participation"
 )
 
 // A description is what the tests read of openapi.json.
@@ -107,7 +108,7 @@ func TestOpenAPIHasTheFields(t *testing.T) {
 		}
 	}
 	outcomes := []string{waiting, accepted}
-	for _, s := range []client.State{client.Counted, client.Uncounted, client.Unknown, client.Refused} {
+	for _, s := range []participation.State{participation.Counted, participation.Uncounted, participation.Unknown, participation.Refused} {
 		outcomes = append(outcomes, s.String())
 	}
 	if got := d.Parts.Schemas["Answer"].Properties["outcome"].Enum; !slices.Equal(got, outcomes) {
@@ -189,7 +190,7 @@ func TestAnswersAreDescribed(t *testing.T) {
 		r := w.request(http.MethodPost, "/v1/events?until=outcome", strings.NewReader(goodEvent))
 		check(w, r)
 		w.mu.Lock()
-		w.refused = &client.RefusedError{Field: "plan.epsilon", Value: "4", Accepted: "at most 1"}
+		w.refused = &consent.RefusedError{Field: "plan.epsilon", Value: "4", Accepted: "at most 1"}
 		w.mu.Unlock()
 		check(w, w.request(http.MethodPost, "/v1/events", strings.NewReader(strings.Replace(goodEvent, "anna", "carl", 1))))
 		w.gateway.Close()

@@ -5,46 +5,46 @@ import (
 	"sync"
 
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/client/participation"
 )
 
 // A Store is a client's store that the gateway may look into, to answer how far an event is. Its methods may be called
 // from any goroutine.
 type Store struct {
 	mu      sync.Mutex
-	store   client.Store
-	waiters map[client.Key][]chan struct{} // guarded by mu; closed when a write of the key is durable
+	store   participation.Store
+	waiters map[participation.Key][]chan struct{} // guarded by mu; closed when a write of the key is durable
 }
 
 // Watch makes a store that can be looked into. From now on it is the only user of s.
-func Watch(s client.Store) *Store {
-	return &Store{store: s, waiters: make(map[client.Key][]chan struct{})}
+func Watch(s participation.Store) *Store {
+	return &Store{store: s, waiters: make(map[participation.Key][]chan struct{})}
 }
 
-// Pin implements client.Store.
-func (s *Store) Pin() (client.Pin, bool, error) {
+// Pin implements participation.Store.
+func (s *Store) Pin() (participation.Pin, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.store.Pin()
 }
 
-// Manifest implements client.Store.
-func (s *Store) Manifest(round uint64) (stream.Hash, bool, error) {
+// Manifest implements participation.Store.
+func (s *Store) Manifest(round stream.Round) (stream.Hash, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.store.Manifest(round)
 }
 
-// Read implements client.Store.
-func (s *Store) Read(keys []client.Key) ([]client.Participation, error) {
+// Read implements participation.Store.
+func (s *Store) Read(keys []participation.Key) ([]participation.Record, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.store.Read(keys)
 }
 
-// Charged implements client.Store. Nothing else is done while it yields.
-func (s *Store) Charged() iter.Seq2[client.Participation, error] {
-	return func(yield func(client.Participation, error) bool) {
+// Charged implements participation.Store. Nothing else is done while it yields.
+func (s *Store) Charged() iter.Seq2[participation.Record, error] {
+	return func(yield func(participation.Record, error) bool) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		for part, err := range s.store.Charged() {
@@ -55,8 +55,8 @@ func (s *Store) Charged() iter.Seq2[client.Participation, error] {
 	}
 }
 
-// Write implements client.Store, and then tells those that wait for one of its events.
-func (s *Store) Write(c client.Change) error {
+// Write implements participation.Store, and then tells those that wait for one of its events.
+func (s *Store) Write(c participation.Change) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.store.Write(c); err != nil {
@@ -73,19 +73,19 @@ func (s *Store) Write(c client.Change) error {
 
 // look answers what the store says of a key, and a channel that is closed after the next write of it. The caller calls
 // forget when it waits no longer.
-func (s *Store) look(key client.Key) (part client.Participation, written chan struct{}, err error) {
+func (s *Store) look(key participation.Key) (part participation.Record, written chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	parts, err := s.store.Read([]client.Key{key})
+	parts, err := s.store.Read([]participation.Key{key})
 	if err != nil {
-		return client.Participation{}, nil, err
+		return participation.Record{}, nil, err
 	}
 	written = make(chan struct{})
 	s.waiters[key] = append(s.waiters[key], written)
 	return parts[0], written, nil
 }
 
-func (s *Store) forget(key client.Key, written chan struct{}) {
+func (s *Store) forget(key participation.Key, written chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var rest []chan struct{}

@@ -17,6 +17,8 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/client/consent"
+	"github.com/panlearn/panlearn/stream/client/participation"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -58,19 +60,19 @@ func must(t testing.TB, err error) {
 // A fake is a client whose rounds are the test's to open and to close.
 type fake struct {
 	store *Store
-	terms *client.Terms
+	terms *consent.Agreement
 	ready chan struct{} // closed when the task is announced
 	open  chan struct{} // closed when a round takes events
 	over  chan struct{} // closed when it has counted them
 
 	mu      sync.Mutex
-	refused *client.RefusedError
-	got     map[client.Key]convex.Example // of the first Publish of a key
+	refused *consent.RefusedError
+	got     map[participation.Key]convex.Example // of the first Publish of a key
 	calls   int
 }
 
-// Terms implements Publisher.
-func (f *fake) Terms(ctx context.Context) (*client.Terms, error) {
+// Agreement implements Publisher.
+func (f *fake) Agreement(ctx context.Context) (*consent.Agreement, error) {
 	select {
 	case <-f.ready:
 		return f.terms, nil
@@ -80,7 +82,7 @@ func (f *fake) Terms(ctx context.Context) (*client.Terms, error) {
 }
 
 // Publish implements Publisher as a client does: charged durably, then counted.
-func (f *fake) Publish(ctx context.Context, key client.Key, e convex.Example) (client.Outcome, error) {
+func (f *fake) Publish(ctx context.Context, key participation.Key, e convex.Example) (client.Outcome, error) {
 	f.mu.Lock()
 	f.calls++
 	refused := f.refused
@@ -89,23 +91,23 @@ func (f *fake) Publish(ctx context.Context, key client.Key, e convex.Example) (c
 	}
 	f.mu.Unlock()
 	if refused != nil {
-		return client.Outcome{State: client.Refused, Refused: refused}, refused
+		return client.Outcome{State: participation.Refused, Refused: refused}, refused
 	}
 	for _, step := range []struct {
 		when  chan struct{}
-		state client.State
-	}{{f.open, client.Charged}, {f.over, client.Counted}} {
+		state participation.State
+	}{{f.open, participation.Charged}, {f.over, participation.Counted}} {
 		select {
 		case <-step.when:
 		case <-ctx.Done():
-			return client.Outcome{State: client.Unknown}, ctx.Err()
+			return client.Outcome{State: participation.Unknown}, ctx.Err()
 		}
-		part := client.Participation{Key: key, State: step.state, Rounds: 1, Draw: client.Draw{Round: 7, Phase: 1, Most: 1}}
-		if err := f.store.Write(client.Change{Events: []client.Participation{part}}); err != nil {
+		part := participation.Record{Key: key, State: step.state, Rounds: 1, Draw: participation.Draw{Round: 7, Phase: 1, Most: 1}}
+		if err := f.store.Write(participation.Change{Events: []participation.Record{part}}); err != nil {
 			return client.Outcome{}, err
 		}
 	}
-	return client.Outcome{State: client.Counted, Round: 7}, nil
+	return client.Outcome{State: participation.Counted, Round: 7}, nil
 }
 
 type world struct {
@@ -123,11 +125,11 @@ func newWorld(t *testing.T, declaration string, change func(*Config)) *world {
 	must(t, err)
 	features, err := spec.Compile()
 	must(t, err)
-	terms := &client.Terms{Spec: spec, Features: features, Loss: convex.Logistic{}, Delta: 1e-6}
+	terms := &consent.Agreement{Spec: spec, Features: features, Loss: convex.Logistic{}, Delta: 1e-6}
 	terms.Guarantee.Epsilon = 0.5
-	store := Watch(client.NewMemoryStore())
+	store := Watch(participation.NewMemoryStore())
 	w := &world{t: t, log: new(bytes.Buffer), fake: &fake{store: store, terms: terms, ready: make(chan struct{}), open: make(chan struct{}),
-		over: make(chan struct{}), got: make(map[client.Key]convex.Example)}}
+		over: make(chan struct{}), got: make(map[participation.Key]convex.Example)}}
 	close(w.ready)
 	c := Config{Client: w.fake, Store: store, Token: token, Logger: slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 	if change != nil {

@@ -1,4 +1,4 @@
-package client
+package consent
 
 import (
 	"fmt"
@@ -31,12 +31,12 @@ type Policy struct {
 	// MaxDelta bounds the delta at which the device computes epsilon: it takes the smaller of this and the plan's. 0 takes
 	// the plan's.
 	MaxDelta float64
-	// MaxTotalEpsilon and MaxTotalDelta bound what all tasks of the Ledger together may cost one user within Period, added
-	// up (basic composition, which holds for parameters chosen adaptively too); 0 is no bound. They need a Ledger.
+	// MaxTotalEpsilon and MaxTotalDelta bound what all tasks of the ledger together may cost one user within Period, added
+	// up (basic composition, which holds for parameters chosen adaptively too); 0 is no bound. They need a ledger.
 	MaxTotalEpsilon float64
 	MaxTotalDelta   float64
 	// Period is the length of the window that the totals are taken over: any span of that length, not a calendar's. 0 is
-	// for ever. Time is the device's clock, and a clock that is set back stands still to the Ledger.
+	// for ever. Time is the device's clock, and a clock that is set back stands still to the ledger.
 	Period time.Duration
 
 	// HonestFraction is the share of the users of a round whose noise the device relies on. A smaller share that
@@ -92,7 +92,7 @@ func (p Policy) Validate() error {
 	if math.IsNaN(p.MaxTotalDelta) || p.MaxTotalDelta < 0 || p.MaxTotalDelta >= 1 {
 		return bad("max_total_delta", p.MaxTotalDelta, "a number in (0, 1), or 0 for no bound")
 	}
-	if p.Period != 0 && (p.Period < time.Second || !p.totals()) {
+	if p.Period != 0 && (p.Period < time.Second || !p.HasTotals()) {
 		return bad("period", p.Period, "at least 1s, with max_total_epsilon or max_total_delta; or 0 for ever")
 	}
 	if p.MaxReports != nil && *p.MaxReports == 0 {
@@ -117,14 +117,16 @@ func (p Policy) Validate() error {
 	return nil
 }
 
-func (p Policy) maxRefunds() uint32 {
+// Refunds is MaxRefunds, or its default.
+func (p Policy) Refunds() uint32 {
 	if p.MaxRefunds == nil {
 		return DefaultMaxRefunds
 	}
 	return *p.MaxRefunds
 }
 
-func (p Policy) maxReports() uint32 {
+// Reports is MaxReports, or its default.
+func (p Policy) Reports() uint32 {
 	if p.MaxReports == nil {
 		return DefaultMaxReports
 	}
@@ -138,16 +140,16 @@ func (p Policy) maxRoundsPerUser() uint32 {
 	return *p.MaxRoundsPerUser
 }
 
-// totals says whether the policy bounds all tasks together.
-func (p Policy) totals() bool { return p.MaxTotalEpsilon > 0 || p.MaxTotalDelta > 0 }
+// HasTotals says whether the policy bounds all tasks together.
+func (p Policy) HasTotals() bool { return p.MaxTotalEpsilon > 0 || p.MaxTotalDelta > 0 }
 
 // allowsHash says whether a task hash is among those that the policy lists, or it lists none.
 func (p Policy) allowsHash(hash stream.Hash) bool {
 	return len(p.TaskHashes) == 0 || slices.ContainsFunc(p.TaskHashes, func(f Fingerprint) bool { return f.accepts(hash[:]) })
 }
 
-// pins says whether the policy itself vouches for the tasks that it lets through.
-func (p Policy) pins() bool {
+// Pins says whether the policy itself vouches for the tasks that it lets through.
+func (p Policy) Pins() bool {
 	return len(p.TaskHash) > 0 || len(p.TaskHashes) > 0 || (len(p.LearnerKey) > 0 && len(p.StageKey) > 0)
 }
 

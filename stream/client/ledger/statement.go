@@ -1,4 +1,4 @@
-package client
+package ledger
 
 import "time"
 
@@ -35,5 +35,5 @@ func ReadStatement(l Ledger, clock time.Time, period time.Duration) (Statement, 
 
 // Counts says whether a charge is one of the period that ends at the statement's time.
 func (s Statement) Counts(c Charge, period time.Duration) bool {
-	return c.Standing > 0 && c.within(s.Time, period)
+	return c.Standing > 0 && c.Within(s.Time, period)
 }

@@ -1,4 +1,4 @@
-package client
+package participation
 
 import (
 	"crypto/sha256"
@@ -27,4 +27,4 @@ func EventKey(name string) Key {
 }
 
 // Format prints a placeholder under every verb: a key is a hash of a name that could be guessed.
-func (k Key) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("client.Key{redacted}")) }
+func (k Key) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("participation.Key{redacted}")) }

@@ -1,4 +1,4 @@
-package client
+package consent
 
 import "fmt"
 
@@ -14,6 +14,7 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("refused: %s is %s: want %s", e.Field, e.Value, e.Accepted)
 }
 
-func refuse(field string, value any, accepted string, args ...any) error {
+// Refuse makes the *RefusedError of a field that is value; accepted and args say, as for fmt.Sprintf, what would be accepted.
+func Refuse(field string, value any, accepted string, args ...any) error {
 	return &RefusedError{Field: field, Value: fmt.Sprint(value), Accepted: fmt.Sprintf(accepted, args...)}
 }

@@ -1,4 +1,4 @@
-package client_test
+package participation
 
 import (
 	"fmt"
@@ -7,7 +7,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/client"
 )
 
 // Whatever a learner announces, honest or not, and whatever the broker answers, an event answers one phase alone: one of its
@@ -20,46 +19,46 @@ func TestOnePhaseAndNoMoreThanItsRounds(t *testing.T) {
 }
 
 func onePhase(t *rapid.T) {
-	u := &truth{stored: map[[2]uint64][]uint64{}}
+	u := &truth{stored: map[attempted][]uint64{}}
 	most := []uint32{0, 1, 3, 2} // rounds of a user in phases 1 to 3
-	var p client.Participation
-	joined := map[uint32]map[uint64]bool{} // steps by phase
-	in := map[uint32]int{}                 // batches that may hold it, by phase
-	asked := map[uint32]bool{}             // phases in which it is charged for good
-	counted := false                       // in a batch of its phase
-	forget := func() {                     // a crash: only what was durable is there
+	var p Record
+	joined := map[uint32]map[stream.Step]bool{} // steps by phase
+	in := map[uint32]int{}                      // batches that may hold it, by phase
+	asked := map[uint32]bool{}                  // phases in which it is charged for good
+	counted := false                            // in a batch of its phase
+	forget := func() {                          // a crash: only what was durable is there
 		data, err := p.MarshalBinary()
 		if err != nil {
 			t.Fatal(err)
 		}
-		again := client.Participation{Key: p.Key}
+		again := Record{Key: p.Key}
 		if err := again.UnmarshalBinary(data); err != nil {
 			t.Fatal(err)
 		}
 		p = again
 	}
-	step := uint64(1)
-	for round := uint64(1); round <= 12; round++ {
+	step := stream.Step(1)
+	for round := stream.Round(1); round <= 12; round++ {
 		phase := uint32(1 + (step-1)/4%3)
 		if rapid.IntRange(0, 4).Draw(t, "lies") == 0 { // a learner that goes back, or repeats
-			phase, step = uint32(rapid.IntRange(1, 3).Draw(t, "phase")), uint64(rapid.IntRange(1, 12).Draw(t, "step"))
+			phase, step = uint32(rapid.IntRange(1, 3).Draw(t, "phase")), stream.Step(rapid.IntRange(1, 12).Draw(t, "step"))
 		}
-		d := client.Draw{Round: round, Phase: phase, Step: step, Most: most[phase], Manifest: stream.HashOf(fmt.Append(nil, round)), Counts: []byte{byte(round)}}
+		d := Draw{Round: round, Phase: phase, Step: step, Most: most[phase], Manifest: stream.HashOf(fmt.Append(nil, round)), Counts: []byte{byte(round)}}
 		before := p.Draw
 		was := p.State
-		if p.State == client.Charged || rapid.IntRange(0, 5).Draw(t, "leaves") == 0 {
+		if p.State == Charged || rapid.IntRange(0, 5).Draw(t, "leaves") == 0 {
 			step++
 			continue
 		}
 		if p.Join(d) == nil {
 			if joined[phase] == nil {
-				joined[phase] = map[uint64]bool{}
+				joined[phase] = map[stream.Step]bool{}
 			}
 			if joined[phase][step] {
 				t.Fatalf("answered step %d twice", step)
 			}
 			joined[phase][step] = true
-			if was != client.Fresh && (step <= before.Step || phase < before.Phase) {
+			if was != Fresh && (step <= before.Step || phase < before.Phase) {
 				t.Fatalf("answered step %d of phase %d after step %d of phase %d", step, phase, before.Step, before.Phase)
 			}
 			if n := len(joined[phase]); most[phase] > 1 && n > int(most[phase]) {
@@ -76,13 +75,13 @@ func onePhase(t *rapid.T) {
 			if before.Phase != phase {
 				counted = false
 			}
-			attempt := uint64(rapid.IntRange(1, 2).Draw(t, "attempt"))
+			attempt := stream.Attempt(rapid.IntRange(1, 2).Draw(t, "attempt"))
 			for range rapid.IntRange(0, 2).Draw(t, "sends") {
 				p.Sending(nth(attempt), false)
 				p.Acked(nth(attempt), u.publish(t, round, attempt))
 			}
 			forget()
-			c := client.Closed{Round: round, Attempt: nth(uint64(rapid.IntRange(1, 2).Draw(t, "closing"))), Manifest: d.Manifest,
+			c := Closed{Round: round, Attempt: nth(stream.Attempt(rapid.IntRange(1, 2).Draw(t, "closing"))), Manifest: d.Manifest,
 				Cutoff: rapid.Uint64Range(0, u.last+1).Draw(t, "cutoff"), Void: rapid.IntRange(0, 5).Draw(t, "void") == 0}
 			state := p.Decide(c)
 			holds := !c.Void && u.counted(round, c.Attempt.Number, c.Cutoff)
@@ -92,20 +91,20 @@ func onePhase(t *rapid.T) {
 			if len(in) > 1 {
 				t.Fatalf("batches of two phases may hold it: %v", in)
 			}
-			counted = counted || state == client.Counted
-			if counted && state != client.Counted {
+			counted = counted || state == Counted
+			if counted && state != Counted {
 				t.Fatalf("a batch of the phase counted it, and it says %v", state)
 			}
-			if state == client.Counted && in[phase] == 0 {
+			if state == Counted && in[phase] == 0 {
 				t.Fatal("counted, and in no batch of the phase")
 			}
-			if state == client.Uncounted && in[phase] > 0 {
+			if state == Uncounted && in[phase] > 0 {
 				t.Fatal("uncounted, and a batch of the phase may hold it")
 			}
-			if state != client.Uncounted {
+			if state != Uncounted {
 				asked[phase] = true
 			}
-			if p.Draw.Counts != nil || p.Before != client.Fresh {
+			if p.Draw.Counts != nil || p.Before != Fresh {
 				t.Fatalf("kept a draw, or %v, when it was decided", p.Before)
 			}
 			forget()
@@ -116,56 +115,56 @@ func onePhase(t *rapid.T) {
 
 // TestRoundsOfOnePhase: the rules of further rounds, one case each.
 func TestRoundsOfOnePhase(t *testing.T) {
-	draw := func(round uint64, phase uint32, step uint64, most uint32) client.Draw {
-		return client.Draw{Round: round, Phase: phase, Step: step, Most: most, Manifest: stream.HashOf(fmt.Append(nil, round))}
+	draw := func(round stream.Round, phase uint32, step stream.Step, most uint32) Draw {
+		return Draw{Round: round, Phase: phase, Step: step, Most: most, Manifest: stream.HashOf(fmt.Append(nil, round))}
 	}
 	// after answers the first rounds of an interactive phase of three, and is counted, in doubt or uncounted in each.
-	after := func(fates ...client.State) client.Participation {
-		var p client.Participation
+	after := func(fates ...State) Record {
+		var p Record
 		for i, fate := range fates {
-			r := uint64(i) + 1
-			must(t, p.Join(draw(r, 1, r, 3)))
+			r := stream.Round(i) + 1
+			must(t, p.Join(draw(r, 1, stream.Step(r), 3)))
 			p.Sending(nth(1), false)
 			ack := stream.Ack{Status: stream.Stored, Sequence: 5}
-			if fate == client.Unknown {
+			if fate == Unknown {
 				ack = stream.Ack{}
 			}
 			p.Acked(nth(1), ack)
 			cutoff := uint64(9)
-			if fate == client.Uncounted {
+			if fate == Uncounted {
 				cutoff = 1
 			}
-			p.Decide(client.Closed{Round: r, Attempt: nth(1), Manifest: p.Draw.Manifest, Cutoff: cutoff})
+			p.Decide(Closed{Round: r, Attempt: nth(1), Manifest: p.Draw.Manifest, Cutoff: cutoff})
 		}
 		return p
 	}
-	c, n, u := client.Counted, client.Unknown, client.Uncounted
+	c, n, u := Counted, Unknown, Uncounted
 	for _, one := range []struct {
-		fates []client.State
-		state client.State
-		next  client.Draw
+		fates []State
+		state State
+		next  Draw
 		joins bool
 	}{
-		{[]client.State{c}, c, draw(2, 1, 2, 3), true},
-		{[]client.State{n}, n, draw(2, 1, 2, 3), true},
-		{[]client.State{u}, u, draw(2, 1, 2, 3), true},
-		{[]client.State{c, u}, c, draw(3, 1, 3, 3), true},
-		{[]client.State{c, n}, c, draw(3, 1, 3, 3), true},
-		{[]client.State{u, c}, c, draw(3, 1, 3, 3), true},
-		{[]client.State{n, c}, c, draw(3, 1, 3, 3), true},
-		{[]client.State{u, n}, n, draw(3, 1, 3, 3), true},
-		{[]client.State{n, u}, n, draw(3, 1, 3, 3), true},
-		{[]client.State{u, u, u}, u, draw(4, 1, 4, 3), false}, // three rounds were three
-		{[]client.State{c, c, c}, c, draw(4, 1, 4, 3), false},
-		{[]client.State{c}, c, draw(2, 1, 1, 3), false}, // the same step again
-		{[]client.State{c, c}, c, draw(3, 1, 1, 3), false},
-		{[]client.State{c}, c, draw(1, 1, 2, 3), false}, // the same round
-		{[]client.State{c}, c, draw(2, 1, 2, 9), false}, // more rounds than agreed
-		{[]client.State{c}, c, draw(2, 2, 2, 3), false}, // another phase
-		{[]client.State{n}, n, draw(2, 2, 2, 3), false},
-		{[]client.State{c, u}, c, draw(3, 2, 3, 1), false},
-		{[]client.State{u, u}, u, draw(3, 2, 3, 1), true}, // in no batch of the first
-		{[]client.State{u, u}, u, draw(3, 2, 3, 2), true},
+		{[]State{c}, c, draw(2, 1, 2, 3), true},
+		{[]State{n}, n, draw(2, 1, 2, 3), true},
+		{[]State{u}, u, draw(2, 1, 2, 3), true},
+		{[]State{c, u}, c, draw(3, 1, 3, 3), true},
+		{[]State{c, n}, c, draw(3, 1, 3, 3), true},
+		{[]State{u, c}, c, draw(3, 1, 3, 3), true},
+		{[]State{n, c}, c, draw(3, 1, 3, 3), true},
+		{[]State{u, n}, n, draw(3, 1, 3, 3), true},
+		{[]State{n, u}, n, draw(3, 1, 3, 3), true},
+		{[]State{u, u, u}, u, draw(4, 1, 4, 3), false}, // three rounds were three
+		{[]State{c, c, c}, c, draw(4, 1, 4, 3), false},
+		{[]State{c}, c, draw(2, 1, 1, 3), false}, // the same step again
+		{[]State{c, c}, c, draw(3, 1, 1, 3), false},
+		{[]State{c}, c, draw(1, 1, 2, 3), false}, // the same round
+		{[]State{c}, c, draw(2, 1, 2, 9), false}, // more rounds than agreed
+		{[]State{c}, c, draw(2, 2, 2, 3), false}, // another phase
+		{[]State{n}, n, draw(2, 2, 2, 3), false},
+		{[]State{c, u}, c, draw(3, 2, 3, 1), false},
+		{[]State{u, u}, u, draw(3, 2, 3, 1), true}, // in no batch of the first
+		{[]State{u, u}, u, draw(3, 2, 3, 2), true},
 	} {
 		p := after(one.fates...)
 		if p.State != one.state {
@@ -180,7 +179,7 @@ func TestRoundsOfOnePhase(t *testing.T) {
 			if moved := one.next.Phase != 1; (p.Refunds > refunds) != moved || (p.Rounds == 1) != moved {
 				t.Errorf("%v, then phase %d: %d refunds, round %d of the phase", one.fates, one.next.Phase, p.Refunds, p.Rounds)
 			}
-			if want := client.Unknown; one.state == client.Counted != (p.Outcome() == client.Counted) || (one.state != client.Counted && p.Outcome() != want) {
+			if want := Unknown; one.state == Counted != (p.Outcome() == Counted) || (one.state != Counted && p.Outcome() != want) {
 				t.Errorf("%v, and charged again: %v", one.fates, p.Outcome())
 			}
 		}

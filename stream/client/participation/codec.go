@@ -1,4 +1,4 @@
-package client
+package participation
 
 import (
 	"bytes"
@@ -6,11 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"github.com/panlearn/panlearn/stream"
 )
 
-// recordVersion is the first byte of every record. Version 3 had no open in a send: it is read as that of no attempt that there
-// is. Records of versions 1 and 2 belong to tasks from before plans had phases.
-const recordVersion = 4
+// version is the first byte of every record.
+const version = 1
 
 // Bounds of a record; a store may be damaged, and nothing in it may grow memory.
 const (
@@ -22,7 +23,7 @@ var errRecord = errors.New("damaged record of a participation")
 
 // MarshalBinary encodes all of a participation but its key:
 //
-//	version 4, state     1 byte each
+//	version, state       1 byte each
 //	refunds, reports     uvarint each
 //	phase, step, most    uvarint each
 //	rounds               uvarint: of the phase that it joined
@@ -30,13 +31,11 @@ var errRecord = errors.New("damaged record of a participation")
 //	manifest             32 bytes
 //	and if the state is charged
 //	before               1 byte: the state that earlier rounds of the phase left
-//	report id, parcel    16 bytes each
+//	report id, bundle    16 bytes each
 //	place, n             uvarint
-//	n sends              uvarints: attempt, sent, acked, lowest; open: 32 bytes, not in version 3
+//	n sends              uvarints: attempt, sent, acked, lowest; open: 32 bytes
 //	length, counts       uvarint, bytes
-func (p Participation) MarshalBinary() ([]byte, error) { return p.marshal(recordVersion) }
-
-func (p Participation) marshal(version byte) ([]byte, error) {
+func (p Record) MarshalBinary() ([]byte, error) {
 	if p.State == Fresh || p.State > Unknown || p.Draw.Round == 0 {
 		return nil, fmt.Errorf("encode participation: state %v, round %d: want one that took part", p.State, p.Draw.Round)
 	}
@@ -49,7 +48,8 @@ func (p Participation) marshal(version byte) ([]byte, error) {
 	}
 	b := make([]byte, 0, 64+len(p.Draw.Counts))
 	b = append(b, version, byte(p.State))
-	for _, v := range [...]uint64{uint64(p.Refunds), uint64(p.Reports), uint64(p.Draw.Phase), p.Draw.Step, uint64(p.Draw.Most), uint64(p.Rounds), p.Draw.Round} {
+	for _, v := range [...]uint64{uint64(p.Refunds), uint64(p.Reports), uint64(p.Draw.Phase), uint64(p.Draw.Step), uint64(p.Draw.Most),
+		uint64(p.Rounds), uint64(p.Draw.Round)} {
 		b = binary.AppendUvarint(b, v)
 	}
 	b = append(b, p.Draw.Manifest[:]...)
@@ -58,55 +58,46 @@ func (p Participation) marshal(version byte) ([]byte, error) {
 	}
 	b = append(b, byte(p.Before))
 	b = append(b, p.Draw.Report[:]...)
-	b = append(b, p.Draw.Parcel[:]...)
+	b = append(b, p.Draw.Bundle[:]...)
 	b = binary.AppendUvarint(b, uint64(p.Draw.Place))
 	b = binary.AppendUvarint(b, uint64(len(p.Sends)))
 	for _, s := range p.Sends {
-		for _, v := range [...]uint64{s.Attempt.Number, uint64(s.Sent), uint64(s.Acked), s.Lowest} {
+		for _, v := range [...]uint64{uint64(s.Attempt.Number), uint64(s.Sent), uint64(s.Acked), s.Lowest} {
 			b = binary.AppendUvarint(b, v)
 		}
-		if version > 3 {
-			b = append(b, s.Attempt.Open[:]...)
-		}
+		b = append(b, s.Attempt.Open[:]...)
 	}
 	b = binary.AppendUvarint(b, uint64(len(p.Draw.Counts)))
 	return append(b, p.Draw.Counts...), nil
 }
 
-// UnmarshalBinary decodes what MarshalBinary wrote, or did in version 3, and nothing else. It leaves Key alone and keeps no reference to
-// data.
-func (p *Participation) UnmarshalBinary(data []byte) error {
+// UnmarshalBinary decodes what MarshalBinary wrote, and nothing else. It leaves Key alone and keeps no reference to data.
+func (p *Record) UnmarshalBinary(data []byte) error {
 	r := reader{data: data}
-	q := Participation{Key: p.Key}
-	version := r.byte()
-	switch {
+	q := Record{Key: p.Key}
+	switch found := r.byte(); {
 	case r.bad:
 		return errRecord
-	case version > recordVersion:
-		return fmt.Errorf("record of a participation: version %d, of a newer program: this one reads up to %d", version, recordVersion)
-	case version < 3:
-		return fmt.Errorf("record of a participation: version %d, of an older program whose tasks this one does not know (it reads 3 to %d): "+
-			"finish them with that one, and use another state folder for other users", version, recordVersion)
+	case found != version:
+		return fmt.Errorf("record of a participation: version %d, of another program: this one reads %d", found, version)
 	}
 	q.State = State(r.byte())
 	q.Refunds, q.Reports = r.uint32(), r.uint32()
-	q.Draw.Phase, q.Draw.Step, q.Draw.Most, q.Rounds = r.uint32(), r.uint64(), r.uint32(), r.uint32()
-	q.Draw.Round = r.uint64()
+	q.Draw.Phase, q.Draw.Step, q.Draw.Most, q.Rounds = r.uint32(), stream.Step(r.uint64()), r.uint32(), r.uint32()
+	q.Draw.Round = stream.Round(r.uint64())
 	r.copy(q.Draw.Manifest[:])
 	if q.State == Charged {
 		q.Before = State(r.byte())
 		r.copy(q.Draw.Report[:])
-		r.copy(q.Draw.Parcel[:])
+		r.copy(q.Draw.Bundle[:])
 		q.Draw.Place = r.uint32()
 		n := r.uint64()
 		if n > maxSends {
 			return errRecord
 		}
 		for range n {
-			s := Send{Attempt: Attempt{Number: r.uint64()}, Sent: r.uint32(), Acked: r.uint32(), Lowest: r.uint64()}
-			if version > 3 {
-				r.copy(s.Attempt.Open[:])
-			}
+			s := Send{Attempt: Attempt{Number: stream.Attempt(r.uint64())}, Sent: r.uint32(), Acked: r.uint32(), Lowest: r.uint64()}
+			r.copy(s.Attempt.Open[:])
 			if k := len(q.Sends); s.Attempt.Number == 0 || s.Sent == 0 || s.Acked > s.Sent || (s.Lowest == 0) != (s.Acked == 0) ||
 				(k > 0 && q.Sends[k-1].Attempt.Number > s.Attempt.Number) || q.send(s.Attempt) != nil {
 				return errRecord
@@ -122,14 +113,14 @@ func (p *Participation) UnmarshalBinary(data []byte) error {
 		return errRecord
 	}
 	// Padded varints and unknown states end here: one participation has one encoding.
-	if again, err := q.marshal(version); err != nil || !bytes.Equal(again, data) {
+	if again, err := q.MarshalBinary(); err != nil || !bytes.Equal(again, data) {
 		return errRecord
 	}
 	*p = q
 	return nil
 }
 
-// A reader takes fields off data; after a field that is not there it is bad and answers zeros.
+// A reader takes fields off data; after a field that is not there it is bad and gives zeros.
 type reader struct {
 	data []byte
 	bad  bool

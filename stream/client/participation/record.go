@@ -1,4 +1,4 @@
-package client
+package participation
 
 import (
 	"fmt"
@@ -33,7 +33,7 @@ func (s State) String() string {
 // An Attempt is one opening of a round. A broker that lost an Open has the stage use its number again: that is another attempt,
 // with another key, and whoever knows its Open can tell.
 type Attempt struct {
-	Number uint64      // from 1
+	Number stream.Attempt
 	Open   stream.Hash // of the body of its Open
 }
 
@@ -47,21 +47,21 @@ type Send struct {
 
 // A Draw is what an event says in one round: the same for all attempts at it.
 type Draw struct {
-	Round    uint64
+	Round    stream.Round
 	Phase    uint32 // of the plan, from 1
-	Step     uint64 // of the plan
+	Step     stream.Step
 	Most     uint32 // rounds of the phase that one event may join; more than 1 in an interactive phase
 	Manifest stream.Hash
 	Report   [16]byte // report id
-	Parcel   [16]byte // events with the same parcel travel in one message
-	Place    uint32   // position in the message
+	Bundle   [16]byte // events with the same bundle travel in one message
+	Place    uint32   // position in the bundle
 	Counts   []byte   // packed counts; private, deleted when the outcome is known
 }
 
 // Format prints a placeholder under every verb, so that no log or error can carry counts.
-func (d Draw) Format(f fmt.State, _ rune) { fmt.Fprintf(f, "client.Draw{round %d}", d.Round) }
+func (d Draw) Format(f fmt.State, _ rune) { fmt.Fprintf(f, "participation.Draw{round %d}", d.Round) }
 
-// A Participation is one event's part in a task, as an automaton without clock, network or disk. The caller makes
+// A Record is one event's part in a task, as an automaton without clock, network or disk. The caller makes
 // every change durable before it acts on it: after Join and Sending, before it publishes.
 //
 //	Fresh ──Join──▶ Charged ──Decide──▶ Counted
@@ -82,7 +82,7 @@ func (d Draw) Format(f fmt.State, _ rune) { fmt.Fprintf(f, "client.Draw{round %d
 //     would win almost nothing.
 //   - A publish to an attempt that never closed was seen by a stage process that died, so no cutoff covers it.
 //   - A void batch charges everybody.
-type Participation struct {
+type Record struct {
 	Key   Key
 	State State
 	Draw  Draw // of the last round that it joined; without Counts once that is decided
@@ -100,14 +100,14 @@ type Participation struct {
 }
 
 // Stays says whether the event belongs to an interactive phase and may answer a round of it at a later step.
-func (p *Participation) Stays(phase uint32) bool {
+func (p *Record) Stays(phase uint32) bool {
 	return p.State != Fresh && p.Draw.Most > 1 && p.Draw.Phase == phase && p.Rounds < p.Draw.Most
 }
 
 // Join charges the event to a round, with a draw made for that round's manifest alone. It is refused for an event that
 // may be counted elsewhere, and for a round that is not newer than the last, in the plan too: a draw for the same round
 // twice would halve its noise.
-func (p *Participation) Join(d Draw) error {
+func (p *Record) Join(d Draw) error {
 	again := p.Stays(d.Phase) && d.Most == p.Draw.Most // in its interactive phase
 	switch {
 	case p.State == Charged, p.State != Fresh && p.State != Uncounted && !again:
@@ -135,7 +135,7 @@ func (p *Participation) Join(d Draw) error {
 // MaySend says whether the event may be published to an attempt: to the newest that it knows, never back to an older
 // one. Where an attempt that died may have been looked at (floors, the pan trusts) only the first is allowed, and another
 // attempt under its number is not that one.
-func (p *Participation) MaySend(attempt Attempt, floors bool) bool {
+func (p *Record) MaySend(attempt Attempt, floors bool) bool {
 	if p.State != Charged || attempt.Number == 0 {
 		return false
 	}
@@ -148,15 +148,15 @@ func (p *Participation) MaySend(attempt Attempt, floors bool) bool {
 
 // Answered says whether a publish to an attempt was acknowledged with a sequence: the report is there, and sending it
 // again has no use.
-func (p *Participation) Answered(attempt Attempt) bool {
+func (p *Record) Answered(attempt Attempt) bool {
 	s := p.send(attempt)
 	return s != nil && s.Lowest != 0
 }
 
 // Sending notes one publish that is about to be made. It panics where MaySend forbids it.
-func (p *Participation) Sending(attempt Attempt, floors bool) {
+func (p *Record) Sending(attempt Attempt, floors bool) {
 	if !p.MaySend(attempt, floors) {
-		panic(fmt.Sprintf("client: publish to attempt %d of an event that is %v with %d sends", attempt.Number, p.State, len(p.Sends)))
+		panic(fmt.Sprintf("participation: publish to attempt %d of an event that is %v with %d sends", attempt.Number, p.State, len(p.Sends)))
 	}
 	s := p.send(attempt)
 	if s == nil {
@@ -168,7 +168,7 @@ func (p *Participation) Sending(attempt Attempt, floors bool) {
 }
 
 // Acked notes the answer to one publish. Only a sequence is an answer.
-func (p *Participation) Acked(attempt Attempt, ack stream.Ack) {
+func (p *Record) Acked(attempt Attempt, ack stream.Ack) {
 	s := p.send(attempt)
 	if s == nil || ack.Sequence == 0 || (ack.Status != stream.Stored && ack.Status != stream.Duplicate) {
 		return
@@ -179,7 +179,16 @@ func (p *Participation) Acked(attempt Attempt, ack stream.Ack) {
 	}
 }
 
-func (p *Participation) send(attempt Attempt) *Send {
+// SentTo says whether a publish to an attempt was made, or may have been.
+func (p *Record) SentTo(attempt Attempt) bool { return p.send(attempt) != nil }
+
+// Exhausted says whether as many reports were made of the event as may be up to the round that it joined last, where most may be
+// made of one that joins one round; each further round of an interactive phase allows one more.
+func (p *Record) Exhausted(most uint32) bool {
+	return uint64(p.Reports) >= uint64(most)+uint64(max(p.Rounds, 1)-1)
+}
+
+func (p *Record) send(attempt Attempt) *Send {
 	i := slices.IndexFunc(p.Sends, func(s Send) bool { return s.Attempt == attempt })
 	if i < 0 {
 		return nil
@@ -189,7 +198,7 @@ func (p *Participation) send(attempt Attempt) *Send {
 
 // A Closed is a verified Close.
 type Closed struct {
-	Round    uint64
+	Round    stream.Round
 	Attempt  Attempt // its Open as it stands beside the Close
 	Manifest stream.Hash
 	Cutoff   uint64 // highest sequence that the stage opened
@@ -199,7 +208,7 @@ type Closed struct {
 // Decide settles a charged event by the Close of its round and deletes its counts; the answer is the state of all its rounds
 // of the phase. It must not be called while an
 // answer is on its way that would be believed. A Close of another round or manifest changes nothing.
-func (p *Participation) Decide(c Closed) State {
+func (p *Record) Decide(c Closed) State {
 	if p.State != Charged || c.Round != p.Draw.Round || c.Manifest != p.Draw.Manifest {
 		return p.State
 	}
@@ -207,7 +216,7 @@ func (p *Participation) Decide(c Closed) State {
 	return p.State
 }
 
-func (p *Participation) outcome(c Closed) State {
+func (p *Record) outcome(c Closed) State {
 	if c.Void {
 		return Unknown
 	}
@@ -228,14 +237,14 @@ func (p *Participation) outcome(c Closed) State {
 }
 
 // Abandon settles a charged event of which no Close will come: the task ended without one.
-func (p *Participation) Abandon() {
+func (p *Record) Abandon() {
 	if p.State == Charged {
 		p.settle(Unknown)
 	}
 }
 
 // settle notes what became of the last round, beside what the earlier rounds of the phase had said.
-func (p *Participation) settle(s State) {
+func (p *Record) settle(s State) {
 	switch {
 	case p.Before == Counted, p.Before == Unknown && s == Uncounted:
 		s = p.Before
@@ -245,7 +254,7 @@ func (p *Participation) settle(s State) {
 }
 
 // Outcome is what the event can say now: Unknown while it is charged, but Counted where an earlier round counted it.
-func (p *Participation) Outcome() State {
+func (p *Record) Outcome() State {
 	switch {
 	case p.State == Fresh:
 		return Uncounted

@@ -1,17 +1,12 @@
-package client
+package ledger
 
 import (
-	"fmt"
-	"iter"
 	"math"
 	"slices"
 	"time"
 
 	"github.com/panlearn/panlearn/stream"
 )
-
-// Everyone is the account of all users of a ledger together: a bound for each of them, whoever is behind which event.
-var Everyone = Key{}
 
 // A Charge is what one task cost one account.
 type Charge struct {
@@ -35,35 +30,11 @@ type Charge struct {
 	At   time.Time // of the newest charge or outcome, by the clock of the ledger
 }
 
-// A Ledger remembers what the tasks of one state folder cost its users. It outlives tasks, and must not be restored from a
-// backup. Several clients may use one at the same time. Calls may come from any goroutine.
-//
-// A ledger's clock is the largest time that it was ever told: a clock that is set back gives no budget back.
-type Ledger interface {
-	// Update hands the charges of accounts to edit, which changes the slice of each in place, and makes the result durable
-	// in one write before it returns. now is the ledger's clock, to the millisecond. Where edit fails, no charge is
-	// changed, and its error is returned as it is; the clock is kept all the same. After any other error nobody knows what
-	// is stored, and the caller sends nothing.
-	Update(clock time.Time, accounts []Key, edit func(now time.Time, charges [][]Charge) error) error
-
-	// Accounts yields all accounts, Everyone first. Nothing is written while it runs.
-	Accounts() iter.Seq2[Account, error]
-
-	// Clock answers the largest time that the ledger was told; zero where there is none yet.
-	Clock() (time.Time, error)
-}
-
-// An Account is one user's charges, or Everyone's.
-type Account struct {
-	Key     Key
-	Charges []Charge
-}
-
 // Spent adds up what charges cost in the period that ends now, upper bounds. A period of 0 is for ever. Privacy composes
 // by addition whatever the order, and though later tasks may depend on earlier ones.
 func Spent(charges []Charge, now time.Time, period time.Duration) (epsilon, delta float64) {
 	for _, c := range charges {
-		if c.Standing == 0 || !c.within(now, period) {
+		if c.Standing == 0 || !c.Within(now, period) {
 			continue
 		}
 		epsilon, delta = addUp(epsilon, c.Epsilon), addUp(delta, c.Delta)
@@ -71,8 +42,8 @@ func Spent(charges []Charge, now time.Time, period time.Duration) (epsilon, delt
 	return epsilon, delta
 }
 
-// within says whether a charge counts in the period that ends now. What is open counts, whatever its age.
-func (c Charge) within(now time.Time, period time.Duration) bool {
+// Within says whether a charge counts in the period that ends now. What is open counts, whatever its age.
+func (c Charge) Within(now time.Time, period time.Duration) bool {
 	return period == 0 || c.Open > 0 || c.Lost || now.Sub(c.At) <= period
 }
 
@@ -91,7 +62,7 @@ func OfUser(own, everyone []Charge) []Charge {
 		if !c.Anonymous {
 			continue
 		}
-		if i := charged(out, c.Task); i >= 0 {
+		if i := Index(out, c.Task); i >= 0 {
 			c.Standing, c.Open = max(c.Standing, out[i].Standing), max(c.Open, out[i].Open)
 			out[i] = c.over(out[i])
 			continue
@@ -112,13 +83,14 @@ func (c Charge) over(old Charge) Charge {
 	return c
 }
 
-func charged(charges []Charge, task stream.Hash) int {
+// Index is where a task's charge stands, -1 where there is none.
+func Index(charges []Charge, task stream.Hash) int {
 	return slices.IndexFunc(charges, func(c Charge) bool { return c.Task == task })
 }
 
-// charge adds a charge of n events to an account, anew of which did not take part before; at most most can stand.
-func charge(charges []Charge, c Charge, n, anew, most uint64) []Charge {
-	i := charged(charges, c.Task)
+// Add adds a charge of n events to an account, anew of which did not take part before; at most most can stand.
+func Add(charges []Charge, c Charge, n, anew, most uint64) []Charge {
+	i := Index(charges, c.Task)
 	if i < 0 {
 		i, charges = len(charges), append(charges, c)
 	}
@@ -132,34 +104,13 @@ func charge(charges []Charge, c Charge, n, anew, most uint64) []Charge {
 	return charges
 }
 
-// resolve notes that the outcome of n events of a task is known now.
-func resolve(charges []Charge, task stream.Hash, n uint64, now time.Time) {
-	if i := charged(charges, task); i >= 0 && n > 0 {
+// Settle notes that the outcome of n events of a task is known now.
+func Settle(charges []Charge, task stream.Hash, n uint64, now time.Time) {
+	if i := Index(charges, task); i >= 0 && n > 0 {
 		c := &charges[i]
 		c.Open -= min(n, c.Open)
 		if now.After(c.At) {
 			c.At = now
 		}
 	}
-}
-
-// affordTotal says whether the totals of the policy allow a task's charge beside those of other tasks in the period.
-func (p Policy) affordTotal(charges []Charge, c Charge, now time.Time) error {
-	others := slices.DeleteFunc(slices.Clone(charges), func(o Charge) bool { return o.Task == c.Task })
-	epsilon, delta := Spent(others, now, p.Period)
-	window := "for ever"
-	if p.Period > 0 {
-		window = "within " + p.Period.String()
-	}
-	if total := addUp(epsilon, c.Epsilon); p.MaxTotalEpsilon > 0 && !(total <= p.MaxTotalEpsilon*(1+tolerance)) {
-		return refuseTotal("epsilon", total, epsilon, p.MaxTotalEpsilon, "max_total_epsilon", window)
-	}
-	if total := addUp(delta, c.Delta); p.MaxTotalDelta > 0 && !(total <= p.MaxTotalDelta*(1+tolerance)) {
-		return refuseTotal("delta", total, delta, p.MaxTotalDelta, "max_total_delta", window)
-	}
-	return nil
-}
-
-func refuseTotal(what string, total, spent, limit float64, key, window string) error {
-	return refuse("total "+what, fmt.Sprintf("%v with this task, %v without", total, spent), "at most %v %s, the policy's %s", limit, window, key)
 }

@@ -1,0 +1,241 @@
+package consent
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/report"
+	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/randomizer"
+	"github.com/panlearn/panlearn/randomizer/accounting"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// tolerance is the relative rounding that is forgiven where a bound is compared with a number that another program
+// computed.
+const tolerance = 1e-9
+
+// An Agreement is a task that a policy agreed to. It is immutable but for the accountant's cache.
+type Agreement struct {
+	Task      *wire.Task
+	Hash      stream.Hash
+	Spec      *task.Spec
+	Features  *task.FeatureMap
+	Loss      convex.Loss
+	Set       convex.Set             // of points
+	Scaling   *convex.Preconditioner // nil: features as they are
+	Phases    []Phase                // of the plan, in order
+	Guarantee accounting.Guarantee   // of the costliest phase, at Delta, with the honest fraction relied upon
+	Delta     float64
+
+	// HonestFraction is the one relied upon: the smaller of the policy's and the plan's own.
+	HonestFraction accounting.Fraction
+
+	card       *convex.Scorecard // how scores are reported after the gradient; nil: none
+	policy     Policy
+	accountant *accounting.Accountant
+
+	mu    sync.Mutex
+	known map[accounting.Release]accounting.Guarantee // guarded by mu: rounds of one cohort cost the same
+}
+
+// A Phase is what a policy agreed to in one phase of the plan. A user takes part in one phase alone.
+type Phase struct {
+	Params    randomizer.Params
+	Reports   report.Config        // what is reported; its Score is for one goroutine
+	Rounds    uint32               // that one user answers
+	Guarantee accounting.Guarantee // of all of them together, for the phase's cohort
+}
+
+// CheckTask decides whether the device takes part in a task. The caller has verified the Task under the learner key
+// that it names; hash is that of its body. Every refusal is a *RefusedError.
+//
+// The plan is not believed: epsilon is computed again from the mechanism, with the device's own honest fraction and
+// delta, and must be within the policy's limit, or the task's declared budget where the policy has none.
+func (p Policy) CheckTask(t *wire.Task, hash stream.Hash) (*Agreement, error) {
+	switch {
+	case !p.allows(t.Name):
+		return nil, Refuse("task", t.Name, "one of the policy's tasks: %s", strings.Join(p.Tasks, ", "))
+	case !p.TaskHash.accepts(hash[:]):
+		return nil, Refuse("task hash", fmt.Sprintf("%x", hash), "%v, which the policy pins", p.TaskHash)
+	case !p.allowsHash(hash):
+		return nil, Refuse("task hash", fmt.Sprintf("%x", hash), "one of the %d that the policy's task_hashes list", len(p.TaskHashes))
+	case !p.LearnerKey.accepts(t.LearnerKey):
+		return nil, Refuse("learner_key", fmt.Sprintf("%x", t.LearnerKey), "%v, which the policy pins", p.LearnerKey)
+	case !p.StageKey.accepts(t.StageKey):
+		return nil, Refuse("stage_key", fmt.Sprintf("%x", t.StageKey), "%v, which the policy pins", p.StageKey)
+	case t.Suite == wire.Suite_SUITE_NONE && !p.AllowPlaintext:
+		return nil, Refuse("suite", "none: reports would not be encrypted", "a task with privacy.seal hpke, or allow_plaintext in the policy")
+	}
+	if err := stream.Check(t); err != nil {
+		return nil, Refuse("task", "malformed: "+err.Error(), "a well-formed task")
+	}
+	if err := manifest.CheckTask(t); err != nil {
+		return nil, Refuse("plan", "not one that can run: "+err.Error(), "a consistent plan")
+	}
+	agreed := &Agreement{Task: t, Hash: hash, policy: p, accountant: accounting.NewAccountant(), known: make(map[accounting.Release]accounting.Guarantee)}
+	if err := agreed.declared(); err != nil {
+		return nil, err
+	}
+	agreed.Delta = t.Plan.Delta
+	if p.MaxDelta > 0 {
+		agreed.Delta = min(agreed.Delta, p.MaxDelta)
+	}
+	if err := agreed.scaled(t.Plan); err != nil {
+		return agreed, err
+	}
+	for i, f := range t.Plan.Phases {
+		phase, err := agreed.agree(fmt.Sprintf("plan.phases[%d]", i), f)
+		if err != nil {
+			return agreed, err
+		}
+		agreed.Phases = append(agreed.Phases, phase)
+		if i == 0 || phase.Guarantee.Epsilon > agreed.Guarantee.Epsilon {
+			agreed.Guarantee = phase.Guarantee
+		}
+	}
+	return agreed, nil
+}
+
+// scaled refuses a plan that asks for second moments where the declaration does not, or not of those who are declared.
+func (a *Agreement) scaled(plan *wire.Plan) error {
+	first := plan.Phases[0]
+	moments := first.Statistic == wire.Statistic_STATISTIC_SECOND_MOMENTS // of no other phase, as CheckTask knows
+	switch {
+	case moments != (a.Scaling != nil):
+		return Refuse("plan.phases[0].statistic", first.Statistic, "what features.precondition declares")
+	case moments && first.Users != uint64(a.Spec.Features.Precondition.Users):
+		return Refuse("plan.phases[0].users", first.Users, "%d, as declared in features.precondition.users", a.Spec.Features.Precondition.Users)
+	}
+	return nil
+}
+
+// reports are what is reported in a phase, as declared, and the norm of that with its scores.
+func (a *Agreement) reports(f *wire.Phase) (c report.Config, norm float64, err error) {
+	c = report.Config{Features: a.Features.Dim(), Loss: a.Loss, ClipNorm: a.Spec.Model.ClipNorm, Scaling: a.Scaling}
+	if f.Smoothing != 0 {
+		if c.Loss, err = convex.NewEnvelope(a.Loss, f.Smoothing); err != nil {
+			return c, 0, err
+		}
+	}
+	switch {
+	case f.Statistic == wire.Statistic_STATISTIC_SECOND_MOMENTS:
+		c.Statistic, c.ClipNorm = report.SecondMoments, a.Scaling.Norm
+	case a.card != nil:
+		c.Scores, c.Score = a.card.Dim(), report.NewScorer(a.Features, *a.card, a.Loss).Score
+		return c, a.card.Joined(c.ClipNorm), nil
+	}
+	return c, c.ClipNorm, nil
+}
+
+// Valid says whether an example is an event of the task, as report.Config.Check. One that is not is reported as the zero vector.
+func (a *Agreement) Valid(x convex.Example) error {
+	return report.Config{Features: a.Features.Dim(), Loss: a.Loss}.Check(x)
+}
+
+// agree decides about one phase.
+func (a *Agreement) agree(field string, f *wire.Phase) (Phase, error) {
+	out := Phase{Rounds: f.RoundsPerUser}
+	var err error
+	var norm float64
+	if out.Params, err = manifest.Params(f.Mechanism); err != nil {
+		return out, Refuse(field+".mechanism", "not valid: "+err.Error(), "a valid mechanism")
+	}
+	if out.Reports, norm, err = a.reports(f); err != nil {
+		return out, Refuse(field+".smoothing", fmt.Sprintf("%v: %v", f.Smoothing, err), "0, or one for which the loss has an envelope")
+	}
+	switch dim, scores := out.Reports.Dim(), out.Reports.Scores; {
+	case out.Params.Dim != dim:
+		return out, Refuse(field+".mechanism.dim", out.Params.Dim, "%d, as declared", dim)
+	case out.Params.ClipNorm != norm:
+		return out, Refuse(field+".mechanism.clip_norm", out.Params.ClipNorm, "%v, as declared", norm)
+	case f.Mechanism.Scores != uint32(scores):
+		return out, Refuse(field+".mechanism.scores", f.Mechanism.Scores, "%d, as declared", scores)
+	case f.Minimum < a.policy.MinCohort:
+		return out, Refuse(field+".minimum", f.Minimum, "at least %d, the policy's min_cohort", a.policy.MinCohort)
+	case f.RoundsPerUser > a.policy.maxRoundsPerUser():
+		return out, Refuse(field+".rounds_per_user", f.RoundsPerUser, "at most %d, the policy's max_rounds_per_user", a.policy.maxRoundsPerUser())
+	}
+	out.Guarantee, err = a.afford(field, manifest.PhaseRound(a.Task.Plan, f), f.RoundsPerUser)
+	return out, err
+}
+
+// declared checks the plan against the declaration, which is what people read.
+func (a *Agreement) declared() error {
+	spec, err := task.ParseCanonical(a.Task.Declaration)
+	if err != nil {
+		return Refuse("declaration", "not readable: "+err.Error(), "a canonical declaration of this version")
+	}
+	a.Spec = spec
+	if a.Features, err = spec.Compile(); err != nil {
+		return Refuse("declaration", "not valid: "+err.Error(), "a valid declaration")
+	}
+	if a.Loss, err = spec.Loss(); err != nil {
+		return Refuse("declaration: model.loss", spec.Model.Loss, "a loss that this program knows")
+	}
+	if a.Set, err = spec.Set(a.Loss.Parameters(a.Features.Dim())); err != nil {
+		return Refuse("declaration: model.set", spec.Model.Set, "a set that this program knows")
+	}
+	a.Scaling = spec.Preconditioner()
+	if a.card, err = spec.Scorecard(a.Features); err != nil {
+		return Refuse("declaration: validation", "not valid: "+err.Error(), "a valid one")
+	}
+	plan := a.Task.Plan
+	trust, err := manifest.Trust(plan.Trust)
+	if err != nil {
+		return Refuse("plan.trust", plan.Trust, "a trust that this program knows")
+	}
+	honest, err := manifest.HonestFraction(plan)
+	if err != nil {
+		return Refuse("plan.honest_fraction", fmt.Sprintf("%q", plan.HonestFraction), "an exact fraction in (0, 1]")
+	}
+	sealed := "hpke"
+	if a.Task.Suite == wire.Suite_SUITE_NONE {
+		sealed = "none"
+	}
+	switch {
+	case spec.Name != a.Task.Name:
+		return Refuse("declaration: name", spec.Name, "%s, as in the task", a.Task.Name)
+	case plan.Loss != spec.Model.Loss:
+		return Refuse("plan.loss", fmt.Sprintf("%q", plan.Loss), "%s, as declared", spec.Model.Loss)
+	case trust.String() != spec.Privacy.Trust:
+		return Refuse("plan.trust", trust, "%s, as declared", spec.Privacy.Trust)
+	case honest.String() != spec.Privacy.HonestFraction:
+		return Refuse("plan.honest_fraction", honest, "%s, as declared", spec.Privacy.HonestFraction)
+	case sealed != spec.Privacy.Seal:
+		return Refuse("suite", a.Task.Suite, "what privacy.seal declares: %s", spec.Privacy.Seal)
+	case plan.EpsilonBudget > spec.Privacy.Epsilon:
+		return Refuse("plan.epsilon_budget", plan.EpsilonBudget, "at most %v, as declared", spec.Privacy.Epsilon)
+	case plan.Delta > spec.Privacy.Delta:
+		return Refuse("plan.delta", plan.Delta, "at most %v, as declared", spec.Privacy.Delta)
+	}
+	a.HonestFraction = honest // a plan has to keep its own promise, whatever the policy would be content with
+	if own := a.policy.HonestFraction; !own.IsZero() && own.Float() < honest.Float() {
+		a.HonestFraction = own
+	}
+	return nil
+}
+
+// CheckDeclaration refuses a task whose declared part is not the one that the operator has at hand.
+func (a *Agreement) CheckDeclaration(spec *task.Spec) error {
+	own, err := spec.CanonicalFor(a.Task.Declaration)
+	if err != nil {
+		return fmt.Errorf("task file: %w", err)
+	}
+	if !bytes.Equal(own, a.Task.Declaration) {
+		return Refuse("declaration", fmt.Sprintf("%x (hash)", stream.HashOf(a.Task.Declaration)),
+			"%x, the hash of the given task file: %s", stream.HashOf(own), task.DifferenceText(task.Differences(own, a.Task.Declaration)))
+	}
+	return nil
+}
+
+// HasFloors says whether the stage lays floors, so that somebody may have looked at an attempt that died.
+func (a *Agreement) HasFloors() bool {
+	trust, err := manifest.Trust(a.Task.Plan.Trust)
+	return err != nil || trust.HasFloors()
+}

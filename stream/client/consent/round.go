@@ -1,0 +1,66 @@
+package consent
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// CheckRound decides whether the device takes part in a round of its task. The caller has verified the Round under the
+// task's learner key; known is the manifest hash of a round of this number that the device joined, nil if none.
+func (a *Agreement) CheckRound(r *wire.Round, hash stream.Hash, known *stream.Hash) error {
+	field := func(name string) string { return fmt.Sprintf("round %d: %s", r.Round, name) }
+	if err := stream.Check(r); err != nil {
+		return Refuse(field("message"), "malformed: "+err.Error(), "a well-formed round")
+	}
+	// Follows has the mechanism, trust, loss, cohort, minimum and deadline be those of the plan, and so of the pinned hash.
+	if err := manifest.Follows(a.Task, a.Hash, r); err != nil {
+		return Refuse(field("parameters"), "not the task's: "+err.Error(), "what the task fixes")
+	}
+	if known != nil && *known != hash {
+		return Refuse(field("manifest hash"), fmt.Sprintf("%x", hash), "%x, which this device answered before", *known)
+	}
+	at, _ := manifest.PhaseOf(a.Task.Plan, r.Step) // it follows, so there is one
+	own := a.Phases[at.Index]
+	if dim := own.Params.Dim - own.Reports.Scores; len(r.Point) != dim && !at.Moments() { // a round of moments has no point
+		return Refuse(field("point"), fmt.Sprintf("%d values", len(r.Point)), "%d", dim)
+	}
+	if a.Scaling != nil && !at.Moments() {
+		if err := a.Scaling.CheckScales(r.Scales); err != nil {
+			return Refuse(field("scales"), err.Error(), "those that moments and the declared damping can give")
+		}
+	}
+	norm := convex.Norm(r.Point)
+	if math.IsNaN(norm) || norm > a.Set.Radius()*(1+tolerance) {
+		return Refuse(field("point"), fmt.Sprintf("of norm %v", norm), "finite, of norm at most %v, the radius of the set", a.Set.Radius())
+	}
+	if r.Minimum < a.policy.MinCohort {
+		return Refuse(field("minimum"), r.Minimum, "at least %d, the policy's min_cohort", a.policy.MinCohort)
+	}
+	_, err := a.afford(fmt.Sprintf("round %d", r.Round), r, at.Phase.RoundsPerUser)
+	return err
+}
+
+// CheckOrder refuses a round that no honest learner announces after another: steps come one after the other, a void round
+// repeats its step, and in an interactive phase, where all rounds count, it does not. Scales stay as they are once they are known.
+func (a *Agreement) CheckOrder(old, r *wire.Round) error {
+	at, _ := manifest.PhaseOf(a.Task.Plan, old.Step)
+	least := old.Step
+	if at.Interactive() {
+		least++
+	}
+	switch most := old.Step + (r.Round - old.Round); {
+	case r.Round <= old.Round:
+		return nil // the same, or one that nobody looks at any more
+	case r.Step < least || r.Step > most:
+		return Refuse(fmt.Sprintf("round %d: step", r.Round), r.Step, "%d to %d, after step %d in round %d", least, most, old.Step, old.Round)
+	case len(old.Scales) > 0 && !slices.Equal(old.Scales, r.Scales):
+		return Refuse(fmt.Sprintf("round %d: scales", r.Round), "others", "those of round %d", old.Round)
+	}
+	return nil
+}

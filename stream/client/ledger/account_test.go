@@ -1,0 +1,40 @@
+package ledger
+
+import (
+	"math"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/panlearn/panlearn/stream"
+)
+
+func FuzzAccount(f *testing.F) {
+	one := Account{Charges: []Charge{{Task: stream.Hash{1}, Name: "a9a", Epsilon: 1, Delta: 1e-6, Standing: 300, Anonymous: true, At: time.UnixMilli(1e12)}}}
+	data, err := one.MarshalBinary()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
+	f.Add([]byte{1})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var a Account
+		if a.UnmarshalBinary(data) != nil {
+			return
+		}
+		again, err := a.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var same Account
+		if err := same.UnmarshalBinary(again); err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(a, same) || string(again) != string(data) {
+			t.Errorf("%x became %x", data, again)
+		}
+		if epsilon, delta := Spent(a.Charges, time.UnixMilli(1<<50), 0); math.IsNaN(epsilon) || math.IsNaN(delta) {
+			t.Errorf("spent %v, %v", epsilon, delta)
+		}
+	})
+}
