@@ -7,13 +7,7 @@ import (
 
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/method"
-)
-
-// Values of Plan.Continuous.
-const (
-	ContinuousConstant = "constant" // PSGD with a constant step and a window that forgets, see method.Stream
-	ContinuousDecaying = "decaying" // PSGD with steps that fall like 1/sqrt(t), see method.Stream
-	ContinuousEpochs   = "epochs"   // PAGD anew in epochs of doubling length, up to the planned Rounds, see method.EpochsConfig
+	"github.com/panlearn/panlearn/learner/schedule"
 )
 
 // New builds the plan's method at its start, the set's. The name of the algorithm is a method (psgd, pagd or pgd) and what
@@ -82,13 +76,11 @@ func (p Plan) stages() ([]method.Stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	name, _, _ := strings.Cut(p.Algorithm, "-")
-	rest, restarts := strings.CutSuffix(p.Algorithm[len(name):], "-restarts")
-	rest, envelope := strings.CutSuffix(rest, "-envelope")
+	m, known := schedule.Of(p.Algorithm)
 	switch {
-	case (name != "psgd" && name != "pagd" && name != "pgd") || rest != "" || (name == "psgd" && (restarts || envelope)):
-		return nil, fmt.Errorf("algorithm: %q, want psgd, pagd or pgd, the last two also with -envelope, -restarts or -envelope-restarts", p.Algorithm)
-	case len(p.Phases) == 0 || (len(p.Phases) > 1 && !restarts):
+	case !known:
+		return nil, fmt.Errorf("algorithm: %q, want one of %s", p.Algorithm, strings.Join(schedule.Names(), ", "))
+	case len(p.Phases) == 0 || (len(p.Phases) > 1 && !m.Restarts):
 		return nil, fmt.Errorf("phases: %d do not make up %s", len(p.Phases), p.Algorithm)
 	}
 	out := make([]method.Stage, 0, len(p.Phases))
@@ -96,13 +88,13 @@ func (p Plan) stages() ([]method.Stage, error) {
 		if ph.Moments {
 			return nil, fmt.Errorf("phase %d: moments are of the first phase, with a precondition", i+1)
 		}
-		if envelope != (ph.Smoothing > 0) {
+		if m.Envelope != (ph.Smoothing > 0) {
 			return nil, fmt.Errorf("phase %d: smoothing %v does not go with %s", i+1, ph.Smoothing, p.Algorithm)
 		}
-		if answers := map[bool]uint64{false: 1, true: ph.Rounds}[name == "pgd"]; ph.RoundsPerUser != answers {
+		if answers := map[bool]uint64{false: 1, true: ph.Rounds}[m.Interactive]; ph.RoundsPerUser != answers {
 			return nil, fmt.Errorf("phase %d: a user of %s answers %d of %d rounds, not %d", i+1, p.Algorithm, answers, ph.Rounds, ph.RoundsPerUser)
 		}
-		one, err := p.stage(name, ph, set, i == len(p.Phases)-1)
+		one, err := p.stage(m, ph, set, i == len(p.Phases)-1)
 		if err != nil {
 			return nil, fmt.Errorf("phase %d: %w", i+1, err)
 		}
@@ -112,22 +104,22 @@ func (p Plan) stages() ([]method.Stage, error) {
 }
 
 // stage returns the configuration of one phase, which goes on for ever if it is the last one of a continuous plan.
-func (p Plan) stage(name string, ph Phase, set convex.Set, last bool) (method.Stage, error) {
+func (p Plan) stage(m schedule.Method, ph Phase, set convex.Set, last bool) (method.Stage, error) {
 	endless := ""
 	if last {
 		endless = p.Continuous
 	}
 	switch {
-	case endless == "" && name == "pagd":
+	case endless == "" && m.Accelerated:
 		return method.PAGDConfig{Dim: p.Dim, Set: set, Steps: ph.Rounds, V: ph.V, Mu: ph.Mu, Ridge: p.Ridge}, nil
 	case endless == "":
 		return method.PSGDConfig{Dim: p.Dim, Set: set, Steps: ph.Rounds, StepSize: ph.StepSize, Ridge: p.Ridge}, nil
-	case (endless == ContinuousConstant || endless == ContinuousDecaying) && name == "psgd":
+	case (endless == schedule.Constant || endless == schedule.Decaying) && m.Name == schedule.PSGD:
 		return method.StreamConfig{Dim: p.Dim, Set: set, Horizon: ph.Rounds, StepSize: ph.StepSize,
-			Decaying: endless == ContinuousDecaying, Ridge: p.Ridge}, nil
-	case endless == ContinuousEpochs && name == "pagd":
+			Decaying: endless == schedule.Decaying, Ridge: p.Ridge}, nil
+	case endless == schedule.Epochs && m.Accelerated:
 		return method.EpochsConfig{Dim: p.Dim, Set: set, Horizon: ph.Rounds, V: ph.V, Smoothness: ph.Smoothness, Mu: ph.Mu, Ridge: p.Ridge}, nil
 	}
 	return nil, fmt.Errorf("continuous: %q does not go with %s, want %s or %s with psgd, %s with pagd", p.Continuous, p.Algorithm,
-		ContinuousConstant, ContinuousDecaying, ContinuousEpochs)
+		schedule.Constant, schedule.Decaying, schedule.Epochs)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/method"
+	"github.com/panlearn/panlearn/learner/schedule"
 )
 
 func TestPlansThatBuildNothing(t *testing.T) {
@@ -75,7 +76,7 @@ func TestRestartsRefuse(t *testing.T) {
 func TestPhasesOfSteps(t *testing.T) {
 	p := learner.Plan{Phases: []learner.Phase{{Rounds: 2, Cohort: 10, LastCohort: 13}, {Rounds: 3, Cohort: 20, LastCohort: 27}}}
 	endless := p
-	endless.Continuous = learner.ContinuousEpochs
+	endless.Continuous = schedule.Epochs
 	for _, c := range []struct {
 		step          uint64
 		phase         int

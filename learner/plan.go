@@ -24,7 +24,7 @@ type Plan struct {
 	Set convex.SetDeclaration `json:"set"`
 	// Ridge is lambda of the term (lambda/2)||theta||^2, which is known to all: the learner adds its gradient, no device does.
 	Ridge float64 `json:"ridge,omitempty"`
-	// Continuous is how the last phase goes on for ever: ContinuousConstant, ContinuousDecaying or ContinuousEpochs. Its
+	// Continuous is how the last phase goes on for ever: schedule.Constant, schedule.Decaying or schedule.Epochs. Its
 	// Rounds are the horizon that it is planned for then, and every one of its cohorts is Cohort. "" stands for a run that
 	// ends after Rounds.
 	Continuous string `json:"continuous,omitempty"`
@@ -43,7 +43,7 @@ type Plan struct {
 	TrivialRisk float64 `json:"trivial_risk"`
 	Vacuous     bool    `json:"vacuous"`
 	Clips       bool    `json:"clips"`
-	// Why says how MethodAuto, or no method, came to this one: a sentence with the bounds compared. "" where the task names it.
+	// Why says how schedule.Auto, or no method, came to this one: a sentence with the bounds compared. "" where the task names it.
 	Why string `json:"why,omitempty"`
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/panlearn/panlearn/internal/cli"
 	"github.com/panlearn/panlearn/internal/sim"
 	"github.com/panlearn/panlearn/learner/planning"
+	"github.com/panlearn/panlearn/learner/schedule"
 )
 
 // Baselines beside the yardsticks of package learner.
@@ -71,7 +72,7 @@ func (s *simulation) baseline(ctx context.Context, t trials) baseline {
 func (s *simulation) yardstick(ctx context.Context, t trials, out *baseline) error {
 	methods := []string{s.job.Plan.Algorithm}
 	if out.Name == planning.BaselineMultiPass {
-		methods = []string{planning.MethodPGD, planning.MethodPGDEnvelope}
+		methods = []string{schedule.PGD, schedule.PGDEnvelope}
 	}
 	var err error
 	for _, m := range methods {

@@ -14,7 +14,7 @@ import (
 	"github.com/panlearn/panlearn/internal/cli"
 	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/internal/sim"
-	"github.com/panlearn/panlearn/learner/planning"
+	"github.com/panlearn/panlearn/learner/schedule"
 )
 
 // A sweepReport is the JSON of `learner simulate --sweep-users`: excess risk over a known optimum against the number of
@@ -48,7 +48,7 @@ func sweep(ctx context.Context, job run.Job, c sweepConfig) (sweepReport, error)
 	config := sim.SeriesConfig{Problem: job.Problem, Repeats: c.repeats, Methods: c.methods, Synthetic: sim.SyntheticConfig{
 		Dim: job.Features.Dim(), Loss: job.Spec.Model.Loss, TruthNorm: sim.TruthNorm, Noise: 0.1, Ridge: job.Problem.Ridge, Seed: c.seed}}
 	if len(c.methods) == 0 {
-		config.Methods = slices.DeleteFunc(planning.Methods(), func(m string) bool { return job.Problem.Applies(m) != nil })
+		config.Methods = slices.DeleteFunc(schedule.Names(), func(m string) bool { return job.Problem.Applies(m) != nil })
 	}
 	for _, m := range config.Methods {
 		if err := job.Problem.Applies(m); err != nil {

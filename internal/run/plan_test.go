@@ -10,7 +10,7 @@ import (
 	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/internal/run/runtest"
 	"github.com/panlearn/panlearn/learner"
-	"github.com/panlearn/panlearn/learner/planning"
+	"github.com/panlearn/panlearn/learner/schedule"
 	"github.com/panlearn/panlearn/shuffle/stage"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/manifest"
@@ -73,7 +73,7 @@ func TestA9A(t *testing.T) {
 
 // TestRoundTrip: a Task carries what is needed to build the algorithm that was planned.
 func TestRoundTrip(t *testing.T) {
-	for _, method := range []string{planning.MethodPAGD, planning.MethodPSGD} {
+	for _, method := range []string{schedule.PAGD, schedule.PSGD} {
 		job := runtest.Job(t, runtest.Small(t, "schedule.algorithm="+method))
 		body, err := job.Wire()
 		if err != nil {

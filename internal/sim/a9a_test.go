@@ -13,6 +13,7 @@ import (
 	"github.com/panlearn/panlearn/internal/test/longtest"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/planning"
+	"github.com/panlearn/panlearn/learner/schedule"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/learner/task/source"
 	"github.com/panlearn/panlearn/randomizer/accounting"
@@ -105,14 +106,14 @@ func TestA9AAccuracy(t *testing.T) {
 	}
 	// One run has a standard deviation of 0.002 around 0.833, so the mean of five is below 0.828 by chance at 5.6
 	// standard deviations, 1e-8; the seeds are fixed.
-	if mean := measure(accounting.Shuffle, planning.MethodPAGD); mean < 0.828 {
+	if mean := measure(accounting.Shuffle, schedule.PAGD); mean < 0.828 {
 		t.Errorf("mean accuracy %v, want at least 0.828", mean)
 	}
 	if !longtest.Run(t, "the other trusts, and PSGD") {
 		return
 	}
 	for _, trust := range []accounting.Trust{accounting.Shuffle, accounting.Pan, accounting.ShufflePan} {
-		for _, method := range []string{planning.MethodPAGD, planning.MethodPSGD} {
+		for _, method := range []string{schedule.PAGD, schedule.PSGD} {
 			if mean := measure(trust, method); mean < 0.8 {
 				t.Errorf("%v, %s: mean accuracy %v, want at least 0.8", trust, method, mean)
 			}

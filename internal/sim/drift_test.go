@@ -15,6 +15,7 @@ import (
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/planning"
+	"github.com/panlearn/panlearn/learner/schedule"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
@@ -79,10 +80,10 @@ func TestContinuousFollowsElectricity(t *testing.T) {
 		return scores[seeds/2]
 	}
 	frozen, plain := median("pagd", ""), median("psgd", "")
-	if got := median("pagd", learner.ContinuousEpochs); got < frozen+0.008 {
+	if got := median("pagd", schedule.Epochs); got < frozen+0.008 {
 		t.Errorf("epochs: accuracy %v, %v frozen", got, frozen)
 	}
-	if got := median("psgd", learner.ContinuousConstant); got < plain+0.006 {
+	if got := median("psgd", schedule.Constant); got < plain+0.006 {
 		t.Errorf("constant: accuracy %v, %v frozen", got, plain)
 	}
 }
@@ -104,7 +105,7 @@ func TestContinuousForgets(t *testing.T) {
 	for _, c := range []struct {
 		algorithm, continuous string
 		least, most           float64
-	}{{"pagd", "", 0, 0.3}, {"psgd", learner.ContinuousConstant, 0.75, 1}, {"pagd", learner.ContinuousEpochs, 0.75, 1}} {
+	}{{"pagd", "", 0, 0.3}, {"psgd", schedule.Constant, 0.75, 1}, {"pagd", schedule.Epochs, 0.75, 1}} {
 		problem.Algorithm, problem.Continuous = c.algorithm, c.continuous
 		plan, err := planning.MakePlan(problem)
 		if err != nil {

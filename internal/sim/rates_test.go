@@ -6,7 +6,7 @@ import (
 
 	"github.com/panlearn/panlearn/internal/sim"
 	"github.com/panlearn/panlearn/internal/test/longtest"
-	"github.com/panlearn/panlearn/learner/planning"
+	"github.com/panlearn/panlearn/learner/schedule"
 )
 
 // populations are those on which each theorem is measured: nothing is clipped, so the bounds are the loss's own, and the optimum is known.
@@ -17,13 +17,13 @@ var populations = []struct {
 	interactive string
 }{
 	{"smooth", sim.SyntheticConfig{Dim: 5, Loss: "logistic", TruthNorm: 3, Seed: 5},
-		[]string{planning.MethodPSGD, planning.MethodPAGD}, planning.MethodPGD},
+		[]string{schedule.PSGD, schedule.PAGD}, schedule.PGD},
 	{"not smooth", sim.SyntheticConfig{Dim: 5, Loss: "absolute", TruthNorm: 3, Noise: 0.1, Seed: 5},
-		[]string{planning.MethodPSGD, planning.MethodPAGDEnvelope}, planning.MethodPGDEnvelope},
+		[]string{schedule.PSGD, schedule.PAGDEnvelope}, schedule.PGDEnvelope},
 	{"smooth and strongly convex", sim.SyntheticConfig{Dim: 5, Loss: "logistic", TruthNorm: 3, Ridge: 0.05, Seed: 5},
-		[]string{planning.MethodPAGDRestarts}, planning.MethodPGDRestarts},
+		[]string{schedule.PAGDRestarts}, schedule.PGDRestarts},
 	{"strongly convex", sim.SyntheticConfig{Dim: 5, Loss: "absolute", TruthNorm: 3, Noise: 0.1, Ridge: 0.2, Seed: 5},
-		[]string{planning.MethodPAGDEnvelopeRestarts}, planning.MethodPGDEnvelopeRestarts},
+		[]string{schedule.PAGDEnvelopeRestarts}, schedule.PGDEnvelopeRestarts},
 }
 
 // Theorems 4.1, 4.3, 4.7, 4.8 and 4.9: the excess risk of every method stays within its planned bound at every number of users, and

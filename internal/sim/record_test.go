@@ -15,9 +15,9 @@ import (
 
 	"github.com/panlearn/panlearn/internal/sim"
 	"github.com/panlearn/panlearn/internal/test/golden"
-	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/planning"
+	"github.com/panlearn/panlearn/learner/schedule"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
@@ -35,27 +35,27 @@ func TestRecordedRounds(t *testing.T) {
 		name, loss, method string
 		change             func(*planning.Problem)
 	}{
-		{"psgd", "logistic", planning.MethodPSGD, func(*planning.Problem) {}},
-		{"pagd", "logistic", planning.MethodPAGD, func(*planning.Problem) {}},
-		{"pagd, shuffle+pan, ridge", "squared", planning.MethodPAGD,
+		{"psgd", "logistic", schedule.PSGD, func(*planning.Problem) {}},
+		{"pagd", "logistic", schedule.PAGD, func(*planning.Problem) {}},
+		{"pagd, shuffle+pan, ridge", "squared", schedule.PAGD,
 			func(p *planning.Problem) { p.Trust, p.Ridge = accounting.ShufflePan, 0.1 }},
-		{"pagd, pan", "logistic", planning.MethodPAGD, func(p *planning.Problem) { p.Trust = accounting.Pan }},
-		{"envelope, half honest", "absolute", planning.MethodPAGDEnvelope, func(p *planning.Problem) { p.HonestFraction = half }},
-		{"restarts", "logistic", planning.MethodPAGDRestarts, func(p *planning.Problem) { p.Ridge = 0.5 }},
-		{"envelope restarts, pan", "logistic", planning.MethodPAGDEnvelopeRestarts,
+		{"pagd, pan", "logistic", schedule.PAGD, func(p *planning.Problem) { p.Trust = accounting.Pan }},
+		{"envelope, half honest", "absolute", schedule.PAGDEnvelope, func(p *planning.Problem) { p.HonestFraction = half }},
+		{"restarts", "logistic", schedule.PAGDRestarts, func(p *planning.Problem) { p.Ridge = 0.5 }},
+		{"envelope restarts, pan", "logistic", schedule.PAGDEnvelopeRestarts,
 			func(p *planning.Problem) { p.Ridge, p.Trust = 0.5, accounting.Pan }},
-		{"pgd", "logistic", planning.MethodPGD, func(p *planning.Problem) { p.Interactive = true }},
-		{"pgd envelope", "absolute", planning.MethodPGDEnvelope, func(p *planning.Problem) { p.Interactive = true }},
-		{"pgd restarts", "logistic", planning.MethodPGDRestarts, func(p *planning.Problem) { p.Interactive, p.Ridge = true, 0.5 }},
-		{"constant", "logistic", planning.MethodPSGD, func(p *planning.Problem) { p.Continuous = learner.ContinuousConstant }},
-		{"decaying", "logistic", planning.MethodPSGD, func(p *planning.Problem) { p.Continuous = learner.ContinuousDecaying }},
-		{"epochs", "logistic", planning.MethodPAGD, func(p *planning.Problem) { p.Continuous = learner.ContinuousEpochs }},
-		{"scores", "logistic", planning.MethodPAGD, func(p *planning.Problem) { p.Validation = &card }},
-		{"moments", "logistic", planning.MethodPAGD, func(p *planning.Problem) { p.Precondition, p.MomentUsers = &how, 500 }},
-		{"moments, scores, l1", "logistic", planning.MethodPAGD, func(p *planning.Problem) {
+		{"pgd", "logistic", schedule.PGD, func(p *planning.Problem) { p.Interactive = true }},
+		{"pgd envelope", "absolute", schedule.PGDEnvelope, func(p *planning.Problem) { p.Interactive = true }},
+		{"pgd restarts", "logistic", schedule.PGDRestarts, func(p *planning.Problem) { p.Interactive, p.Ridge = true, 0.5 }},
+		{"constant", "logistic", schedule.PSGD, func(p *planning.Problem) { p.Continuous = schedule.Constant }},
+		{"decaying", "logistic", schedule.PSGD, func(p *planning.Problem) { p.Continuous = schedule.Decaying }},
+		{"epochs", "logistic", schedule.PAGD, func(p *planning.Problem) { p.Continuous = schedule.Epochs }},
+		{"scores", "logistic", schedule.PAGD, func(p *planning.Problem) { p.Validation = &card }},
+		{"moments", "logistic", schedule.PAGD, func(p *planning.Problem) { p.Precondition, p.MomentUsers = &how, 500 }},
+		{"moments, scores, l1", "logistic", schedule.PAGD, func(p *planning.Problem) {
 			p.Precondition, p.MomentUsers, p.Validation, p.Set.Kind = &how, 500, &card, "l1"
 		}},
-		{"moments, scores, pgd", "logistic", planning.MethodPGD, func(p *planning.Problem) {
+		{"moments, scores, pgd", "logistic", schedule.PGD, func(p *planning.Problem) {
 			p.Precondition, p.MomentUsers, p.Validation, p.Interactive = &how, 500, &card, true
 		}},
 	} {

@@ -10,6 +10,7 @@ import (
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/planning"
+	"github.com/panlearn/panlearn/learner/schedule"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
@@ -19,7 +20,7 @@ func smooth() planning.Problem {
 }
 
 func TestSeriesRefuses(t *testing.T) {
-	psgd := []string{planning.MethodPSGD}
+	psgd := []string{schedule.PSGD}
 	good := sim.SeriesConfig{Synthetic: sim.SyntheticConfig{Dim: 2, Loss: "logistic", TruthNorm: 1}, Problem: smooth(), Methods: psgd,
 		Users: []uint64{100}, Repeats: 2}
 	if _, err := sim.Series(context.Background(), good); err != nil {
@@ -42,13 +43,13 @@ func TestSlopes(t *testing.T) {
 	var points []sim.Point
 	for _, n := range []uint64{10, 100, 1000} {
 		points = append(points, sim.Point{Users: n, Risks: []sim.Risk{
-			{Method: planning.MethodPSGD, Mean: 3 / math.Sqrt(float64(n))}, {Method: planning.MethodPGD, Mean: 7 / float64(n)}}})
+			{Method: schedule.PSGD, Mean: 3 / math.Sqrt(float64(n))}, {Method: schedule.PGD, Mean: 7 / float64(n)}}})
 	}
 	got := sim.Slopes(points)
-	if len(got) != 2 || math.Abs(got[0].Fitted+0.5) > 1e-12 || math.Abs(got[1].Fitted+1) > 1e-12 || got[0].Method != planning.MethodPSGD {
+	if len(got) != 2 || math.Abs(got[0].Fitted+0.5) > 1e-12 || math.Abs(got[1].Fitted+1) > 1e-12 || got[0].Method != schedule.PSGD {
 		t.Errorf("%+v, want slopes -1/2 and -1", got)
 	}
-	for _, m := range planning.Methods() {
+	for _, m := range schedule.Names() {
 		one := sim.Slopes([]sim.Point{{Users: 10, Risks: []sim.Risk{{Method: m, Mean: 1}}}})[0]
 		if one.Fitted != 0 || !(one.Privacy < 0) || !(one.Sampling < 0) {
 			t.Errorf("%s: %+v, want no fit of one point and the theorem's exponents", m, one)
@@ -91,7 +92,7 @@ func TestTheorem43_PAGDBeatsPSGD(t *testing.T) {
 		}
 		return out
 	}
-	accelerated, plain := plan(planning.MethodPAGD), plan(planning.MethodPSGD)
+	accelerated, plain := plan(schedule.PAGD), plan(schedule.PSGD)
 	risk := func(plan learner.Plan, run int) float64 {
 		r, err := sim.Run(context.Background(), sim.Config{Plan: plan, Loss: s.Loss(), Examples: all[run*users : (run+1)*users], Seed: uint64(run)})
 		if err != nil {

@@ -3,7 +3,7 @@ package sim
 import (
 	"math"
 
-	"github.com/panlearn/panlearn/learner/planning"
+	"github.com/panlearn/panlearn/learner/schedule"
 )
 
 // A Slope is the exponent of n in the excess risk of one method, fitted and proved.
@@ -28,32 +28,11 @@ func Slopes(points []Point) []Slope {
 			x, y := math.Log(float64(p.Users)), math.Log(p.Risks[i].Mean)
 			n, sx, sy, sxx, sxy = n+1, sx+x, sy+y, sxx+x*x, sxy+x*y
 		}
-		out[i].Method = r.Method
-		out[i].Privacy, out[i].Sampling = exponents(r.Method)
+		m, _ := schedule.Of(r.Method)
+		out[i].Method, out[i].Privacy, out[i].Sampling = r.Method, m.Privacy, m.Sampling
 		if n > 1 {
 			out[i].Fitted = (n*sxy - sx*sy) / (n*sxx - sx*sx)
 		}
 	}
 	return out
-}
-
-// exponents are those of Cheu, Joseph, Mao, Peng, ICLR 2022: Theorem 4.1, 4.3, 4.7, 4.8 and 4.9.
-func exponents(method string) (privacy, sampling float64) {
-	switch method {
-	case planning.MethodPSGD:
-		return -1.0 / 2, -1.0 / 2
-	case planning.MethodPAGD:
-		return -4.0 / 5, -1.0 / 2
-	case planning.MethodPAGDEnvelope:
-		return -2.0 / 3, -1.0 / 2
-	case planning.MethodPAGDRestarts:
-		return -2, -1
-	case planning.MethodPAGDEnvelopeRestarts:
-		return -4.0 / 3, -1
-	case planning.MethodPGD, planning.MethodPGDEnvelope:
-		return -1, -1.0 / 2
-	case planning.MethodPGDRestarts, planning.MethodPGDEnvelopeRestarts:
-		return -2, -1
-	}
-	return 0, 0
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/method"
+	"github.com/panlearn/panlearn/learner/schedule"
 )
 
 // methods builds each method fresh, with the same dimension and number of steps, or the same horizon.
@@ -84,9 +85,9 @@ func anyPlan(t *rapid.T) (learner.Plan, convex.Set) {
 	}
 	switch method {
 	case "psgd":
-		p.Continuous = rapid.SampledFrom([]string{"", learner.ContinuousConstant, learner.ContinuousDecaying}).Draw(t, "continuous")
+		p.Continuous = rapid.SampledFrom([]string{"", schedule.Constant, schedule.Decaying}).Draw(t, "continuous")
 	case "pagd":
-		p.Continuous = rapid.SampledFrom([]string{"", learner.ContinuousEpochs}).Draw(t, "continuous")
+		p.Continuous = rapid.SampledFrom([]string{"", schedule.Epochs}).Draw(t, "continuous")
 	}
 	for range phases {
 		ph := learner.Phase{Rounds: rapid.Uint64Range(1, 6).Draw(t, "rounds"), Cohort: 2, LastCohort: 3, RoundsPerUser: 1}

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/panlearn/panlearn/learner"
+	"github.com/panlearn/panlearn/learner/schedule"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
@@ -92,11 +93,11 @@ func (pl *Planner) Baselines(p Problem, method string) ([]Baseline, error) {
 		return nil, fmt.Errorf("baselines: %w", err)
 	}
 	var once, again []string
-	for _, m := range Methods() {
+	for _, m := range schedule.Names() {
 		if q.Applies(m) != nil {
 			continue
 		}
-		if methodTraits[m].interactive {
+		if traitsOf(m).Interactive {
 			again = append(again, m)
 		} else {
 			once = append(once, m)

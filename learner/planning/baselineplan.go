@@ -51,11 +51,11 @@ func (pl *Planner) BaselinePlan(p Problem, name, method string) (BaselinePlan, e
 	case BaselineCentral:
 		q.Cohort, q.Minimum = p.Cohort, p.Minimum
 	case BaselineMultiPass:
-		if !methodTraits[method].interactive {
+		if !traitsOf(method).Interactive {
 			return BaselinePlan{}, fmt.Errorf("baseline %s: %s is of one pass", name, method)
 		}
 	case BaselineLocal:
-		if methodTraits[method].interactive {
+		if traitsOf(method).Interactive {
 			return BaselinePlan{}, fmt.Errorf("baseline %s: users of %s send several messages", name, method)
 		}
 		out.source, out.Mechanism = alone, mechanism

@@ -6,13 +6,14 @@ import (
 
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/schedule"
 )
 
 // A draft is a plan in the making: one method, and one source of noise.
 type draft struct {
 	p         Problem
 	method    string
-	t         traits
+	t         schedule.Method
 	source    source
 	objective objective
 	trivial   float64
@@ -26,7 +27,7 @@ func newDraft(p Problem, method string, from source) (draft, error) {
 	}
 	start := make([]float64, p.Dim)
 	set.Start(start)
-	d := draft{p: p, method: method, t: methodTraits[method], source: from, objective: objective{lipschitz: p.gradientNorm(),
+	d := draft{p: p, method: method, t: traitsOf(method), source: from, objective: objective{lipschitz: p.gradientNorm(),
 		smoothness: p.Smoothness, ridge: p.Ridge, radius: set.Radius(), damping: p.damping(method), continuous: p.Continuous}}
 	d.trivial = trivialRisk(p, set.Radius(), convex.Norm(start))
 	return d, nil
@@ -52,7 +53,7 @@ var splits = [...]float64{1, 2, 4}
 
 // plan plans with equal phases, or with growing ones where the model of the noise promises at least a twentieth less risk.
 func (d draft) plan() (learner.Plan, error) {
-	if !d.t.restarts {
+	if !d.t.Restarts {
 		return d.along([]uint64{d.p.Users})
 	}
 	best, ratio := math.Inf(1), splits[0]
@@ -127,7 +128,7 @@ func (d draft) phase(s *search, c choice) learner.Phase {
 		Distance: s.distance, OracleVariance: c.situation.variance, StepSize: set.stepSize, V: set.v, Mu: set.mu, Smoothness: set.smoothness,
 		Smoothing: set.smoothing, Risk: set.risk, Privacy: c.privacy}
 	out.Users = out.Cohort
-	if !d.t.interactive {
+	if !d.t.Interactive {
 		// Users left over join the last cohort, unless a limit on rounds leaves out whole cohorts of a fixed size, or the rounds go on.
 		if left := s.users - c.cohort*c.steps; d.p.Continuous == "" && (left < c.cohort || d.p.Cohort == 0) {
 			out.LastCohort += left

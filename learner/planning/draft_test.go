@@ -9,6 +9,7 @@ import (
 	"github.com/panlearn/panlearn/internal/test/longtest"
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/schedule"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
@@ -35,7 +36,7 @@ func drawProblem(t *rapid.T) Problem {
 		Users: uint64(between("users", 1, 1e9)), Dim: int(between("dim", 1, 1e4)), ClipNorm: between("clip norm", 0.01, 100),
 		Epsilon: between("epsilon", 0.01, 20), Delta: between("delta", 1e-12, 0.1), HonestFraction: accounting.One,
 		Trust: rapid.SampledFrom(trusts).Draw(t, "trust"), Interactive: rapid.Bool().Draw(t, "interactive"),
-		Continuous: rapid.SampledFrom([]string{"", "", "", learner.ContinuousConstant, learner.ContinuousDecaying, learner.ContinuousEpochs}).Draw(t, "continuous"),
+		Continuous: rapid.SampledFrom([]string{"", "", "", schedule.Constant, schedule.Decaying, schedule.Epochs}).Draw(t, "continuous"),
 		Set:        convex.SetDeclaration{Kind: rapid.SampledFrom([]string{"ball", "simplex", "l1"}).Draw(t, "set"), Radius: between("radius", 0.01, 100)},
 	}
 	if rapid.Bool().Draw(t, "ridge") {
@@ -61,14 +62,14 @@ func TestPlansKeepTheirPromises(t *testing.T) {
 	made := map[string]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawProblem(t)
-		for _, method := range Methods() {
+		for _, method := range schedule.Names() {
 			if p.Applies(method) == nil && keepsPromises(t, p, method) {
 				made[method]++
 			}
 		}
 	})
 	t.Logf("plans made: %v", made)
-	if made[MethodPSGD] == 0 {
+	if made[schedule.PSGD] == 0 {
 		t.Error("no plan was made")
 	}
 }
@@ -76,7 +77,7 @@ func TestPlansKeepTheirPromises(t *testing.T) {
 func keepsPromises(t *rapid.T, p Problem, method string) bool {
 	plan, err := modelled(t, p, method)
 	if err != nil {
-		if methodTraits[method].restarts || p.Minimum > 0 { // small phases cannot have large cohorts
+		if traitsOf(method).Restarts || p.Minimum > 0 { // small phases cannot have large cohorts
 			return false
 		}
 		t.Fatalf("%s: %v", method, err)
@@ -84,7 +85,7 @@ func keepsPromises(t *rapid.T, p Problem, method string) bool {
 	if plan.TakenUsers() > p.Users || plan.Users != p.Users {
 		t.Errorf("%s takes %d of %d users", method, plan.TakenUsers(), p.Users)
 	}
-	interactive := methodTraits[method].interactive
+	interactive := traitsOf(method).Interactive
 	if p.MaxRounds > 0 && plan.Rounds() > p.MaxRounds {
 		t.Errorf("%s plans %d rounds, at most %d are allowed", method, plan.Rounds(), p.MaxRounds)
 	}
@@ -105,10 +106,10 @@ func keepsPromises(t *rapid.T, p Problem, method string) bool {
 		if !(ph.Risk > 0) || math.IsInf(ph.Risk, 0) || !(ph.Distance > 0) || !(ph.OracleVariance > 0) {
 			t.Errorf("%s, phase %d: risk %v, distance %v, variance %v", method, i, ph.Risk, ph.Distance, ph.OracleVariance)
 		}
-		if eta, v := ph.StepSize, ph.V; methodTraits[method].accelerated != (v > 0 && eta == 0) || (eta > 0) == (v > 0) {
+		if eta, v := ph.StepSize, ph.V; traitsOf(method).Accelerated != (v > 0 && eta == 0) || (eta > 0) == (v > 0) {
 			t.Errorf("%s, phase %d: step size %v, v %v", method, i, eta, v)
 		}
-		if methodTraits[method].envelope != (ph.Smoothing > 0) {
+		if traitsOf(method).Envelope != (ph.Smoothing > 0) {
 			t.Errorf("%s, phase %d: smoothing %v", method, i, ph.Smoothing)
 		}
 		if interactive && ph.StepSize > (1+1e-9)*2/ph.Smoothness {
@@ -152,12 +153,12 @@ func TestBoundsFallWithUsersAndEpsilon(t *testing.T) {
 		if p.Ridge == 0 && !long {
 			continue
 		}
-		for _, method := range Methods() {
-			if t := methodTraits[method]; p.Applies(method) != nil || t.envelope && t.restarts && !long {
+		for _, method := range schedule.Names() {
+			if t := traitsOf(method); p.Applies(method) != nil || t.Envelope && t.Restarts && !long {
 				continue
 			}
 			tolerance := 1.01
-			if methodTraits[method].interactive {
+			if traitsOf(method).Interactive {
 				tolerance = 1.03
 			}
 			for what, change := range map[string]func(*Problem, int){
@@ -192,8 +193,8 @@ func TestBoundsFallWithUsersAndEpsilon(t *testing.T) {
 func TestRoundsAreTheBest(t *testing.T) {
 	for name, p := range steady() {
 		p.Users = 4000
-		for _, method := range Methods() {
-			if p.Applies(method) != nil || methodTraits[method].restarts {
+		for _, method := range schedule.Names() {
+			if p.Applies(method) != nil || traitsOf(method).Restarts {
 				continue
 			}
 			from, err := NewPlanner().accountedFor(p)
@@ -214,7 +215,7 @@ func TestRoundsAreTheBest(t *testing.T) {
 			}
 			got := s.start(1)
 			risk := s.modelled(got, 1)
-			if d.t.interactive {
+			if d.t.Interactive {
 				if risk > 1.01*best || got > 1 && s.modelled(got-1, 1) <= 1.01*best {
 					t.Errorf("%s, %s: %d rounds with risk %v, the best are %d with %v", name, method, got, risk, at, best)
 				}

@@ -10,6 +10,7 @@ import (
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/planning"
+	"github.com/panlearn/panlearn/learner/schedule"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
@@ -84,7 +85,7 @@ func TestBaselinesOfMoments(t *testing.T) {
 	q := preconditioned()
 	std := map[string]float64{}
 	for _, name := range []string{planning.BaselineCentral, planning.BaselineLocal} {
-		b, err := pl.BaselinePlan(q, name, planning.MethodPAGD)
+		b, err := pl.BaselinePlan(q, name, schedule.PAGD)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,7 +99,7 @@ func TestBaselinesOfMoments(t *testing.T) {
 	if !(std[planning.BaselineCentral] < own && own < 1.1*std[planning.BaselineCentral] && std[planning.BaselineLocal] > 5*own) {
 		t.Errorf("noise of a moment: %v, baselines %v", own, std)
 	}
-	if _, err := pl.Baselines(q, planning.MethodPAGD); err != nil {
+	if _, err := pl.Baselines(q, schedule.PAGD); err != nil {
 		t.Error(err)
 	}
 	curve, err := pl.Curve(q, p)

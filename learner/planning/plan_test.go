@@ -12,6 +12,7 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/method"
 	"github.com/panlearn/panlearn/learner/planning"
+	"github.com/panlearn/panlearn/learner/schedule"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
@@ -79,7 +80,7 @@ func TestPlanIsOptimal(t *testing.T) {
 	few := base
 	few.Users, few.Dim, few.Set.Radius, few.MaxBits = 5000, 10, 2, 12
 	for name, q := range map[string]planning.Problem{"a9a": base, "few bits": few} {
-		for _, method := range []string{planning.MethodPAGD, planning.MethodPSGD} {
+		for _, method := range []string{schedule.PAGD, schedule.PSGD} {
 			q.Algorithm = method
 			best := plan(t, q)
 			for _, f := range []float64{0.5, 0.9, 1.1, 2} {

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/panlearn/panlearn/learner"
+	"github.com/panlearn/panlearn/learner/schedule"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
@@ -52,7 +53,7 @@ func (pl *Planner) Plan(p Problem) (learner.Plan, error) {
 	if method == "" {
 		method = p.DefaultMethod()
 	}
-	if method != MethodAuto {
+	if method != schedule.Auto {
 		out, err := pl.single(p, method)
 		if err != nil {
 			return learner.Plan{}, fmt.Errorf("plan: %w", err)
@@ -70,13 +71,13 @@ func (pl *Planner) Plan(p Problem) (learner.Plan, error) {
 	return out, nil
 }
 
-// Alternatives plans every method, in the order of Methods.
+// Alternatives plans every method, in the order of schedule.Names.
 func (pl *Planner) Alternatives(p Problem) ([]Alternative, error) {
 	if err := p.check(); err != nil {
 		return nil, fmt.Errorf("plan: %w", err)
 	}
-	out := make([]Alternative, 0, len(methodTraits))
-	for _, m := range Methods() {
+	out := make([]Alternative, 0, len(schedule.Names()))
+	for _, m := range schedule.Names() {
 		one := Alternative{Method: m}
 		one.Plan, one.Err = pl.single(p, m)
 		out = append(out, one)

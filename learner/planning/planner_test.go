@@ -8,6 +8,7 @@ import (
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/planning"
+	"github.com/panlearn/panlearn/learner/schedule"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
@@ -74,7 +75,7 @@ func independent(method string, ph learner.Phase, dim int, lip, beta, ridge, rad
 func TestPlansFollowFromTheirNoise(t *testing.T) {
 	for name, p := range map[string]planning.Problem{"logistic": ridged(), "hinge": ridged().ForLoss(convex.Hinge{}, 1, -1, 1)} {
 		planner := planning.NewPlanner()
-		for _, method := range planning.Methods() {
+		for _, method := range schedule.Names() {
 			if p.Applies(method) != nil {
 				continue
 			}
@@ -111,10 +112,10 @@ func TestPlansFollowFromTheirNoise(t *testing.T) {
 // auto takes the smallest bound, and says what it compared.
 func TestAutoComparesAllThatApply(t *testing.T) {
 	p := ridged()
-	p.Users, p.Algorithm = 3000, planning.MethodAuto
+	p.Users, p.Algorithm = 3000, schedule.Auto
 	planner := planning.NewPlanner()
 	all, err := planner.Alternatives(p)
-	if err != nil || len(all) != len(planning.Methods()) {
+	if err != nil || len(all) != len(schedule.Names()) {
 		t.Fatalf("%d alternatives, %v", len(all), err)
 	}
 	plan, err := planner.Plan(p)
@@ -162,7 +163,7 @@ func TestMethodsThatApply(t *testing.T) {
 		p := ridged()
 		c.change(&p)
 		got := 0
-		for i, m := range planning.Methods() {
+		for i, m := range schedule.Names() {
 			if p.Applies(m) == nil {
 				got |= 1 << i
 			}
@@ -172,7 +173,7 @@ func TestMethodsThatApply(t *testing.T) {
 		}
 	}
 	p := ridged()
-	p.Trust, p.Algorithm = accounting.ShufflePan, planning.MethodPGD
+	p.Trust, p.Algorithm = accounting.ShufflePan, schedule.PGD
 	if _, err := planning.MakePlan(p); err == nil || !strings.Contains(err.Error(), "pgd: ") || !strings.Contains(err.Error(), "C.3") {
 		t.Errorf("pgd under floors: %v", err)
 	}
@@ -181,7 +182,7 @@ func TestMethodsThatApply(t *testing.T) {
 // Where auto finds nothing the error says why for each; where the limit leaves no room for phases it says so.
 func TestNoPlan(t *testing.T) {
 	p := ridged()
-	p.Algorithm, p.MaxRounds = planning.MethodPAGDRestarts, 3
+	p.Algorithm, p.MaxRounds = schedule.PAGDRestarts, 3
 	if _, err := planning.MakePlan(p); err == nil || !strings.Contains(err.Error(), "3 rounds do not go into 4 phases") {
 		t.Errorf("three rounds in four phases: %v", err)
 	}
@@ -202,7 +203,7 @@ func TestTrivialRisk(t *testing.T) {
 		// start (1/5 ..), of norm 1/sqrt 5
 		{convex.SetDeclaration{Kind: "simplex", Radius: 1}, 0, 1}, {convex.SetDeclaration{Kind: "simplex", Radius: 1}, 1, math.Pow(1+1/math.Sqrt(5), 2) / 2},
 	} {
-		p.Set, p.Ridge, p.Algorithm = c.set, c.ridge, planning.MethodPSGD
+		p.Set, p.Ridge, p.Algorithm = c.set, c.ridge, schedule.PSGD
 		if got := plan(t, p).TrivialRisk; math.Abs(got-c.want) > 1e-9 {
 			t.Errorf("%+v, ridge %v: trivial risk %v, want %v", c.set, c.ridge, got, c.want)
 		}
@@ -244,7 +245,7 @@ func TestUsersNeeded(t *testing.T) {
 func TestYardsticksAreOrdered(t *testing.T) {
 	for _, epsilon := range []float64{0.5, 8} {
 		p := ridged()
-		p.Users, p.Epsilon, p.Interactive, p.Ridge, p.Algorithm = 5000, epsilon, false, 0, planning.MethodAuto
+		p.Users, p.Epsilon, p.Interactive, p.Ridge, p.Algorithm = 5000, epsilon, false, 0, schedule.Auto
 		planner := planning.NewPlanner()
 		made, err := planner.Plan(p)
 		if err != nil {

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/method"
+	"github.com/panlearn/panlearn/learner/schedule"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
@@ -20,7 +20,7 @@ const DefaultNoiseDamping = 0.5
 type Problem struct {
 	Users     uint64 // n, events in all
 	Dim       int    // d, length of theta
-	Algorithm string // one of Methods, or MethodAuto; "" means DefaultMethod
+	Algorithm string // one of Methods, or schedule.Auto; "" means DefaultMethod
 
 	ClipNorm   float64               // L, to which a device clips its gradient
 	Set        convex.SetDeclaration // that theta stays in; its radius bounds the distance D0 of the start from the optimum
@@ -49,7 +49,7 @@ type Problem struct {
 	Minimum     uint64 // users without whom a round is not released; 0 means nine tenths of the cohort
 	MaxRounds   uint64 // 0 means no limit
 	Interactive bool   // the same users may be asked in several rounds, which the pgd methods do
-	Continuous  string // learner.ContinuousConstant, learner.ContinuousDecaying or learner.ContinuousEpochs: Users is the horizon of a run that goes on after it
+	Continuous  string // schedule.Constant, schedule.Decaying or schedule.Epochs: Users is the horizon of a run that goes on after it
 	// NoiseDamping in (0, 1] makes steps longer than the bound wants: it scales the noise term of PAGD's v and, squared, what grows
 	// with the step size of PGD. 0 means 1 for interactive methods, DefaultNoiseDamping for others.
 	NoiseDamping float64
@@ -74,10 +74,10 @@ func (p Problem) Validate() error {
 		return fmt.Errorf("users: %d, want 1 to 2^40-1", p.Users)
 	case p.Dim < 1 || p.Dim > method.MaxDim:
 		return fmt.Errorf("dim: %d, want 1 to %d", p.Dim, method.MaxDim)
-	case p.Algorithm != "" && p.Algorithm != MethodAuto && !slices.Contains(Methods(), p.Algorithm):
-		return fmt.Errorf("algorithm: %q, want %s or %s", p.Algorithm, strings.Join(Methods(), ", "), MethodAuto)
-	case p.Continuous != "" && p.Continuous != learner.ContinuousConstant && p.Continuous != learner.ContinuousDecaying && p.Continuous != learner.ContinuousEpochs:
-		return fmt.Errorf("continuous: %q, want %s, %s, %s or nothing", p.Continuous, learner.ContinuousConstant, learner.ContinuousDecaying, learner.ContinuousEpochs)
+	case p.Algorithm != "" && p.Algorithm != schedule.Auto && !slices.Contains(schedule.Names(), p.Algorithm):
+		return fmt.Errorf("algorithm: %q, want %s or %s", p.Algorithm, strings.Join(schedule.Names(), ", "), schedule.Auto)
+	case p.Continuous != "" && p.Continuous != schedule.Constant && p.Continuous != schedule.Decaying && p.Continuous != schedule.Epochs:
+		return fmt.Errorf("continuous: %q, want %s, %s, %s or nothing", p.Continuous, schedule.Constant, schedule.Decaying, schedule.Epochs)
 	case !(p.Smoothness > 0):
 		return fmt.Errorf("smoothness: %v, want a number above 0, or +Inf", p.Smoothness)
 	case !(p.Lipschitz >= 0):
@@ -124,7 +124,7 @@ func (p Problem) damping(method string) float64 {
 	switch {
 	case p.NoiseDamping > 0:
 		return p.NoiseDamping
-	case methodTraits[method].interactive:
+	case traitsOf(method).Interactive:
 		return 1
 	}
 	return DefaultNoiseDamping
@@ -155,4 +155,25 @@ func (p Problem) scores() int {
 func (p Problem) request(m, rounds uint64) accounting.Request {
 	return accounting.Request{Users: m, Dim: p.encodedDim(), Epsilon: p.Epsilon, Delta: p.Delta, Trust: p.Trust,
 		HonestFraction: p.HonestFraction, Rounds: int(rounds), MaxBits: p.MaxBits, Coin: p.Coin, Profile: p.Profile}
+}
+
+// Applies says why a method has no plan for the problem; nil where it has one. See schedule.Case.
+func (p Problem) Applies(method string) error { return p.conditions().Check(method) }
+
+// DefaultMethod is the method that "" stands for, see schedule.Case.
+func (p Problem) DefaultMethod() string { return p.conditions().Default() }
+
+func (p Problem) conditions() schedule.Case {
+	c := schedule.Case{Smooth: !math.IsInf(p.Smoothness, 1), Proximal: p.Proximal, Ridge: p.Ridge > 0, Interactive: p.Interactive,
+		Cohort: p.Cohort > 0, Continuous: p.Continuous}
+	if p.Trust.HasFloors() {
+		c.Floors = p.Trust.String()
+	}
+	return c
+}
+
+// traitsOf returns the row of a method that is known.
+func traitsOf(method string) schedule.Method {
+	m, _ := schedule.Of(method)
+	return m
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/planning"
+	"github.com/panlearn/panlearn/learner/schedule"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
@@ -37,7 +38,7 @@ func TestPlansOfEveryScale(t *testing.T) {
 			continue
 		}
 		p := plan(t, planning.Problem{Users: c.users, Dim: c.dim, ClipNorm: 1, Set: convex.SetDeclaration{Radius: 5}, Epsilon: c.epsilon, Delta: 1e-6,
-			HonestFraction: accounting.One, MaxBits: c.bits, Profile: c.profile, Algorithm: planning.MethodAuto}.ForLoss(convex.Logistic{}, 1, 1))
+			HonestFraction: accounting.One, MaxBits: c.bits, Profile: c.profile, Algorithm: schedule.Auto}.ForLoss(convex.Logistic{}, 1, 1))
 		if got := (p.Rounds()-1)*p.Phases[0].Cohort + p.Phases[0].LastCohort; got != c.users || p.Phases[0].Minimum < 1 || p.Phases[0].Minimum > p.Phases[0].Cohort {
 			t.Errorf("%+v: %d rounds of %d and %d in the last use %d users; minimum %d", c, p.Rounds(), p.Phases[0].Cohort, p.Phases[0].LastCohort, got, p.Phases[0].Minimum)
 		}

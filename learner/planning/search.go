@@ -4,8 +4,8 @@ import (
 	"math"
 	"math/bits"
 
-	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/method"
+	"github.com/panlearn/panlearn/learner/schedule"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
@@ -28,7 +28,7 @@ type choice struct {
 // hardly changes with the cohort.
 type search struct {
 	p         Problem
-	t         traits
+	t         schedule.Method
 	objective objective // without damping
 	source    source
 
@@ -45,19 +45,19 @@ func (s *search) limits() (low, high uint64) {
 		low = high
 	}
 	switch {
-	case s.t.interactive && s.maxRounds == 0:
+	case s.t.Interactive && s.maxRounds == 0:
 		high = DefaultMaxInteractive
-	case s.t.interactive:
+	case s.t.Interactive:
 		high = s.maxRounds
 	case s.maxRounds > 0:
 		high = min(high, s.maxRounds)
 		low = min(low, high)
 	}
-	if s.p.Minimum > 0 && !s.t.interactive {
+	if s.p.Minimum > 0 && !s.t.Interactive {
 		high = max(low, min(high, s.users/s.p.Minimum))
 	}
 	high = min(high, method.MaxSteps)
-	if s.p.Continuous == learner.ContinuousEpochs { // 1 + 2 + 4 + ..
+	if s.p.Continuous == schedule.Epochs { // 1 + 2 + 4 + ..
 		high = 1<<(bits.Len64(high+1)-1) - 1
 		low = min(low, high)
 		if s.p.Cohort > 0 {
@@ -69,7 +69,7 @@ func (s *search) limits() (low, high uint64) {
 
 func (s *search) cohort(steps uint64) uint64 {
 	switch {
-	case s.t.interactive:
+	case s.t.Interactive:
 		return s.users
 	case s.p.Cohort > 0:
 		return s.p.Cohort
@@ -79,7 +79,7 @@ func (s *search) cohort(steps uint64) uint64 {
 
 // answers returns how many rounds of the phase one user answers.
 func (s *search) answers(steps uint64) uint64 {
-	if s.t.interactive {
+	if s.t.Interactive {
 		return steps
 	}
 	return 1
@@ -87,7 +87,7 @@ func (s *search) answers(steps uint64) uint64 {
 
 // next returns the number of rounds to try after t: every one up to 50, then steps of the given share of t. Epochs have 2^k - 1.
 func (s *search) next(t, high uint64, share float64) uint64 {
-	if s.p.Continuous == learner.ContinuousEpochs {
+	if s.p.Continuous == schedule.Epochs {
 		return min(high, 2*t+1)
 	}
 	return min(high, max(t+1, uint64(float64(t)*(1+share))))
@@ -111,10 +111,10 @@ func (s *search) start(factor float64) uint64 {
 		}
 	}
 	try(low, high, coarse)
-	if s.p.Continuous != learner.ContinuousEpochs {
+	if s.p.Continuous != schedule.Epochs {
 		try(max(low, uint64(float64(at)/(1+2*coarse))), min(high, uint64(float64(at)*(1+2*coarse))+1), fine)
 	}
-	for t := low; s.t.interactive && t < at; t = s.next(t, high, coarse) {
+	for t := low; s.t.Interactive && t < at; t = s.next(t, high, coarse) {
 		if s.modelled(t, factor) <= 1.01*best {
 			return t
 		}
@@ -133,7 +133,7 @@ func (s *search) modelled(t uint64, factor float64) float64 {
 func (s *search) situation(m, steps uint64, n noise) situation {
 	l := s.p.encodedNorm()
 	out := situation{distance: s.distance, prior: s.prior, users: m, steps: steps, rounding: float64(s.p.Dim) * n.rounding * l * l}
-	if s.t.interactive {
+	if s.t.Interactive {
 		out.variance = float64(s.p.Dim) * n.total() * l * l
 	} else {
 		out.variance = OracleVariance(s.objective.lipschitz, m, s.p.Dim, n.total()*l*l, 0)
@@ -150,7 +150,7 @@ func (s *search) best() (choice, error) {
 	best, err := s.exact(steps)
 	for err != nil && steps > low {
 		steps = max(low, steps/2)
-		if s.p.Continuous == learner.ContinuousEpochs {
+		if s.p.Continuous == schedule.Epochs {
 			steps = max(low, 1<<(bits.Len64(steps+1)-1)-1)
 		}
 		best, err = s.exact(steps)
@@ -163,7 +163,7 @@ func (s *search) best() (choice, error) {
 			break // the model was right, and so was its optimum
 		}
 		steps := s.start(best.factor)
-		if steps == best.steps || s.cohort(steps) == best.cohort && !s.t.interactive {
+		if steps == best.steps || s.cohort(steps) == best.cohort && !s.t.Interactive {
 			break
 		}
 		c, err := s.exact(steps)
@@ -178,7 +178,7 @@ func (s *search) best() (choice, error) {
 // exact evaluates a number of rounds with the real noise of its cohort.
 func (s *search) exact(steps uint64) (choice, error) {
 	m := s.cohort(steps)
-	if _, high := s.limits(); !s.t.interactive && s.p.Continuous != learner.ContinuousEpochs {
+	if _, high := s.limits(); !s.t.Interactive && s.p.Continuous != schedule.Epochs {
 		steps = min(high, s.users/m) // rounding the cohort down can leave users for further rounds of the same size
 	}
 	n, plan, err := s.source.exact(m, s.answers(steps))

@@ -6,9 +6,9 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/method"
+	"github.com/panlearn/panlearn/learner/schedule"
 )
 
 // expected averages independent runs of a risk in [0, worst]. By the empirical Bernstein inequality (Maurer & Pontil 2009, Theorem
@@ -227,15 +227,15 @@ func TestStreamsAreWithinTheirBounds(t *testing.T) {
 			return risk(a.Model())
 		})
 	}
-	for _, kind := range []string{learner.ContinuousConstant, learner.ContinuousDecaying, learner.ContinuousEpochs} {
+	for _, kind := range []string{schedule.Constant, schedule.Decaying, schedule.Epochs} {
 		for _, steps := range []uint64{1, 7, 63} {
 			o := objective{lipschitz: slope, smoothness: 1, radius: radius, damping: 1, continuous: kind}
-			set := o.tune(traits{accelerated: kind == learner.ContinuousEpochs}, situation{distance: radius, users: 1, steps: steps, variance: 2 * sd * sd})
+			set := o.tune(schedule.Method{Accelerated: kind == schedule.Epochs}, situation{distance: radius, users: 1, steps: steps, variance: 2 * sd * sd})
 			mean, margin := run(steps, func() (method.Method, error) {
-				if kind == learner.ContinuousEpochs {
+				if kind == schedule.Epochs {
 					return method.NewEpochs(method.EpochsConfig{Dim: 2, Set: convex.Ball{R: radius}, Horizon: steps, V: set.v, Smoothness: set.smoothness})
 				}
-				return method.NewStream(method.StreamConfig{Dim: 2, Set: convex.Ball{R: radius}, Horizon: steps, StepSize: set.stepSize, Decaying: kind == learner.ContinuousDecaying})
+				return method.NewStream(method.StreamConfig{Dim: 2, Set: convex.Ball{R: radius}, Horizon: steps, StepSize: set.stepSize, Decaying: kind == schedule.Decaying})
 			})
 			t.Logf("%s, %d steps: mean excess risk %.4f, bound %.4f, margin %.4f", kind, steps, mean, set.risk, margin)
 			if mean > set.risk+margin {

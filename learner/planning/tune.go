@@ -3,8 +3,8 @@ package planning
 import (
 	"math"
 
-	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/method"
+	"github.com/panlearn/panlearn/learner/schedule"
 )
 
 // An objective is what the bounds know about the function that a phase minimises, in the units of theta and of the loss. Its
@@ -38,15 +38,15 @@ type setting struct {
 func (o objective) regularLipschitz() float64 { return o.lipschitz + o.ridge*o.radius }
 
 // tune returns the constants with the smallest bound; see docs/bounds.md for what each bound rests on.
-func (o objective) tune(t traits, s situation) setting {
+func (o objective) tune(t schedule.Method, s situation) setting {
 	switch {
-	case t.interactive && t.envelope:
+	case t.Interactive && t.Envelope:
 		return o.gradientEnvelope(s)
-	case t.interactive:
+	case t.Interactive:
 		return o.gradient(s)
-	case t.accelerated && t.envelope:
+	case t.Accelerated && t.Envelope:
 		return o.acceleratedEnvelope(s)
-	case t.accelerated:
+	case t.Accelerated:
 		return o.accelerated(s, o.smoothness)
 	}
 	return o.stochastic(s)
@@ -58,7 +58,7 @@ func (o objective) stochastic(s situation) setting {
 	second := l*l + s.variance
 	out := setting{stepSize: PSGDStepSize(s.distance, second, s.steps)}
 	if o.continuous != "" {
-		out.risk = StreamBound(s.distance, o.radius, second, out.stepSize, s.steps, o.continuous == learner.ContinuousDecaying)
+		out.risk = StreamBound(s.distance, o.radius, second, out.stepSize, s.steps, o.continuous == schedule.Decaying)
 	} else {
 		out.risk = PSGDBound(s.distance, second, out.stepSize, s.steps)
 	}
@@ -69,7 +69,7 @@ func (o objective) stochastic(s situation) setting {
 // smoothness.
 func (o objective) accelerated(s situation, beta float64) setting {
 	beta += o.ridge
-	if o.continuous == learner.ContinuousEpochs {
+	if o.continuous == schedule.Epochs {
 		return o.epochs(s, beta)
 	}
 	best := setting{risk: math.Inf(1)}

@@ -43,7 +43,7 @@ func (s *Spec) SetDefaults() {
 	or(&s.Privacy.Coin, "fair")
 	or(&s.Privacy.Profile, "numeric")
 	or(&s.Privacy.Seal, "hpke")
-	s.setDefaultAlgorithm()
+	or(&s.Schedule.Algorithm, s.conditions().Default())
 	or(&s.Schedule.Deadline, Duration(60*time.Second))
 	s.setDefaultValidation()
 }

@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/schedule"
 )
 
 // drawSpec draws a valid task. Bounds are moderate, so that tests can compare to relative precision.
@@ -79,7 +80,7 @@ func drawSchedule(t *rapid.T, m Model) Schedule {
 	case 1:
 		c.Interactive = true
 	case 2:
-		c.Continuous = rapid.SampledFrom([]string{ConstantStep, DecayingStep, Epochs}).Draw(t, "continuous")
+		c.Continuous = rapid.SampledFrom([]string{schedule.Constant, schedule.Decaying, schedule.Epochs}).Draw(t, "continuous")
 	case 3:
 		if m.Ridge > 0 && convex.TraitsOf(m.Loss).Smooth {
 			c.Algorithm = "pagd-restarts"

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/schedule"
 )
 
 // The reference names every key, and every word that a key takes.
@@ -41,8 +42,9 @@ func TestReferenceIsComplete(t *testing.T) {
 	var words []string
 	words = append(words, convex.LossNames()...)
 	words = append(words, convex.SetKinds()...)
-	words = append(words, algorithmNames[:]...)
-	words = append(words, ConstantStep, DecayingStep, Epochs)
+	words = append(words, schedule.Auto)
+	words = append(words, schedule.Names()...)
+	words = append(words, schedule.Constant, schedule.Decaying, schedule.Epochs)
 	for _, w := range []Scale{Raw, Unit, Symmetric, Standard} {
 		words = append(words, string(w))
 	}

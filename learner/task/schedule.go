@@ -1,9 +1,10 @@
 package task
 
 import (
+	"slices"
 	"strings"
 
-	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/schedule"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
@@ -11,14 +12,12 @@ import (
 type Schedule struct {
 	// Users is the number of events in all: one event, one user. A continuous task is planned for that many and goes on after them.
 	Users int `json:"users"`
-	// Algorithm is psgd, pagd, pagd-envelope, pagd-restarts, pagd-envelope-restarts, pgd, pgd-envelope, pgd-restarts,
-	// pgd-envelope-restarts or auto. Default: auto for interactive tasks, psgd for a constant or decaying step, else pagd, or
-	// pagd-envelope where the loss is not smooth.
+	// Algorithm is one of schedule.Names, or schedule.Auto. Default: that of schedule.Case.
 	Algorithm string `json:"algorithm"`
 	// Interactive lets the same users answer every round of a phase (pgd): each is charged for all of them.
 	Interactive bool `json:"interactive,omitempty"`
-	// Continuous has the task go on for as long as users come: "" (default) ends it; constant and decaying are step sizes of
-	// psgd; epochs are accelerated, restarted, each twice as long as the one before.
+	// Continuous has the task go on for as long as users come: schedule.Constant, schedule.Decaying or schedule.Epochs; "" (default)
+	// ends it.
 	Continuous    string `json:"continuous,omitempty"`
 	Cohort        int    `json:"cohort"`         // users of one round; 0: planned
 	MinimumCohort int    `json:"minimum_cohort"` // users without whom a round is not released; 0: planned
@@ -34,16 +33,6 @@ type Schedule struct {
 type Rounds struct {
 	Max int `json:"max"` // 0: planned
 }
-
-// The values of Schedule.Continuous.
-const (
-	ConstantStep = "constant"
-	DecayingStep = "decaying"
-	Epochs       = "epochs"
-)
-
-var algorithmNames = [...]string{"auto", "psgd", "pagd", "pagd-envelope", "pagd-restarts", "pagd-envelope-restarts",
-	"pgd", "pgd-envelope", "pgd-restarts", "pgd-envelope-restarts"}
 
 func (s *Spec) checkSchedule() error {
 	c := s.Schedule
@@ -79,66 +68,37 @@ func (s *Spec) checkSchedule() error {
 func (s *Spec) checkAlgorithm() error {
 	c := s.Schedule
 	const path = "schedule.algorithm"
-	if err := oneOf(path, c.Algorithm, algorithmNames[:]...); err != nil {
+	if err := oneOf(path, c.Algorithm, append([]string{schedule.Auto}, schedule.Names()...)...); err != nil {
 		return err
 	}
-	family, _, _ := strings.Cut(c.Algorithm, "-")
+	if c.Continuous != "" && !slices.Contains([]string{schedule.Constant, schedule.Decaying, schedule.Epochs}, c.Continuous) {
+		return refuse("schedule.continuous", c.Continuous, "constant, decaying or epochs, or nothing for a task that ends")
+	}
+	wanted := s.conditions()
 	if c.Interactive {
 		if c.Continuous != "" {
 			return refuse("schedule.interactive", c.Interactive, "false with schedule.continuous: its users answer once")
 		}
-		// Theorem C.3 is about algorithms that see each user once.
-		if trust, err := accounting.ParseTrust(s.Privacy.Trust); err == nil && trust.HasFloors() {
+		if wanted.Floors != "" { // Theorem C.3 is about algorithms that see each user once
 			return refuse("schedule.interactive", c.Interactive, "false under trust %s: an intruder would see users again", s.Privacy.Trust)
 		}
-		if family != "pgd" && family != "auto" {
+		if m, named := schedule.Of(c.Algorithm); named && !m.Interactive {
 			return refuse(path, c.Algorithm, "auto or one of pgd, which schedule.interactive is for")
 		}
-	} else if family == "pgd" {
-		return refuse(path, c.Algorithm, "schedule.interactive: true with it: the same users answer every round")
 	}
-	switch c.Continuous {
-	case "":
-	case ConstantStep, DecayingStep:
-		if c.Algorithm != "psgd" {
-			return refuse(path, c.Algorithm, "psgd with schedule.continuous %s", c.Continuous)
-		}
-	case Epochs:
-		if c.Algorithm != "pagd" && c.Algorithm != "pagd-envelope" {
-			return refuse(path, c.Algorithm, "pagd or pagd-envelope with schedule.continuous epochs")
-		}
-	default:
-		return refuse("schedule.continuous", c.Continuous, "constant, decaying or epochs, or nothing for a task that ends")
-	}
-	envelope := strings.Contains(c.Algorithm, "-envelope")
-	if (family == "pagd" || family == "pgd") && !envelope && !s.traits().Smooth {
-		return refuse(path, c.Algorithm, "psgd, auto or one of -envelope: loss %s is not smooth", s.Model.Loss)
-	}
-	if envelope {
-		loss, err := s.Loss()
-		if err != nil {
-			return err
-		}
-		if _, ok := loss.(convex.Proximal); !ok {
-			return refuse(path, c.Algorithm, "one without an envelope: loss %s has no proximal map", s.Model.Loss)
-		}
-	}
-	if strings.HasSuffix(c.Algorithm, "-restarts") && s.Model.Ridge == 0 {
-		return refuse(path, c.Algorithm, "model.ridge > 0 with it, which makes the loss strongly convex")
+	if err := wanted.Check(c.Algorithm); err != nil {
+		others := slices.DeleteFunc(schedule.Names(), func(m string) bool { return wanted.Check(m) != nil })
+		return refuse(path, c.Algorithm, "%s here: %v", strings.Join(others, " or "), err)
 	}
 	return nil
 }
 
-// setDefaultAlgorithm is the default that Schedule.Algorithm describes.
-func (s *Spec) setDefaultAlgorithm() {
-	algorithm := "pagd"
-	switch c := s.Schedule; {
-	case c.Interactive:
-		algorithm = "auto"
-	case c.Continuous == ConstantStep || c.Continuous == DecayingStep:
-		algorithm = "psgd"
-	case !s.traits().Smooth:
-		algorithm = "pagd-envelope"
+// conditions are what an algorithm is wanted for.
+func (s *Spec) conditions() schedule.Case {
+	c := schedule.Case{Loss: s.Model.Loss, Smooth: s.traits().Smooth, Proximal: true, // as all declared losses are
+		Ridge: s.Model.Ridge > 0, Interactive: s.Schedule.Interactive, Cohort: s.Schedule.Cohort > 0, Continuous: s.Schedule.Continuous}
+	if trust, err := accounting.ParseTrust(s.Privacy.Trust); err == nil && trust.HasFloors() {
+		c.Floors = s.Privacy.Trust
 	}
-	or(&s.Schedule.Algorithm, algorithm)
+	return c
 }

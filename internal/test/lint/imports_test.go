@@ -15,11 +15,12 @@ var mayImport = map[string][]string{
 	"randomizer/audit":      {"randomizer", "shuffle"},
 	"shuffle":               {"randomizer"},
 	"shuffle/stage":         {"randomizer", "shuffle", "stream", "stream/manifest", "stream/seal", "stream/wire"},
-	"learner":               {"randomizer", "randomizer/accounting", "learner/convex", "learner/method"},
+	"learner":               {"randomizer", "randomizer/accounting", "learner/convex", "learner/method", "learner/schedule"},
+	"learner/schedule":      {}, // a table that the task, the planner and New ask
 	"learner/convex":        {},
 	"learner/method":        {"randomizer", "learner/convex"},
-	"learner/planning":      {"randomizer/accounting", "learner", "learner/convex", "learner/method"},
-	"learner/task":          {"learner/convex", "randomizer/accounting"},
+	"learner/planning":      {"randomizer/accounting", "learner", "learner/convex", "learner/method", "learner/schedule"},
+	"learner/task":          {"learner/convex", "learner/schedule", "randomizer/accounting"},
 	"learner/task/source":   {"learner/convex", "learner/task"},
 	"learner/report":        {"learner/convex", "learner/task", "randomizer"},
 	"shuffle/stage/markfile": {
@@ -69,7 +70,7 @@ var mayImport = map[string][]string{
 	"internal/test/parquettest": {}, // test support: the only place that writes Parquet
 	"deploy":                    {},
 	"internal/sim": {"randomizer", "randomizer/accounting", "shuffle", "learner", "learner/convex", "learner/method", "learner/planning",
-		"learner/report", "learner/task", "learner/task/source"},
+		"learner/report", "learner/schedule", "learner/task", "learner/task/source"},
 	"internal/bench":     {"*"},
 	"internal/run":       {"*"},
 	"internal/run/admin": {"*"},

@@ -1,0 +1,144 @@
+// Package schedule is the table of methods: their names in task files and plans, what each consists of, and which of them go together
+// with which losses, trusts and schedules. A task's validation, the planner, and what builds a plan's method ask it.
+//
+// Theorems are those of Cheu, Joseph, Mao, Peng, Shuffle Private Stochastic Convex Optimization, ICLR 2022.
+package schedule
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Names of the methods.
+const (
+	PSGD                 = "psgd"
+	PAGD                 = "pagd"
+	PAGDEnvelope         = "pagd-envelope"
+	PAGDRestarts         = "pagd-restarts"
+	PAGDEnvelopeRestarts = "pagd-envelope-restarts"
+	PGD                  = "pgd"
+	PGDEnvelope          = "pgd-envelope"
+	PGDRestarts          = "pgd-restarts"
+	PGDEnvelopeRestarts  = "pgd-envelope-restarts"
+	// Auto lets the plan take the method with the smallest bound. Bounds are loose, so a method with a larger one may still do
+	// better on a given task; simulate tells.
+	Auto = "auto"
+)
+
+// Ways to go on for as long as users come; "" ends.
+const (
+	Constant = "constant" // PSGD with a constant step and a window that forgets, see method.Stream
+	Decaying = "decaying" // PSGD with steps that fall like 1/sqrt(t), see method.Stream
+	Epochs   = "epochs"   // PAGD anew in epochs of doubling length, up to the planned rounds, see method.EpochsConfig
+)
+
+// A Method is a row of the table.
+type Method struct {
+	Name        string
+	Accelerated bool // PAGD; else descent steps and their average
+	Envelope    bool // on the Moreau envelope: losses with a prox, smooth or not
+	Restarts    bool // a series in phases on disjoint users, for objectives made strongly convex by a ridge
+	Interactive bool // the same users answer every round of a phase
+	// Privacy and Sampling are the exponents of n in the theorem's bound on the excess risk.
+	Privacy, Sampling float64
+}
+
+// methods are in the order of the documentation.
+var methods = [...]Method{
+	{Name: PSGD, Privacy: -1. / 2, Sampling: -1. / 2},                                            // Theorem 4.1: any convex Lipschitz loss
+	{Name: PAGD, Accelerated: true, Privacy: -4. / 5, Sampling: -1. / 2},                         // Theorem 4.3: smooth ones
+	{Name: PAGDEnvelope, Accelerated: true, Envelope: true, Privacy: -2. / 3, Sampling: -1. / 2}, // Theorem 4.7
+	{Name: PAGDRestarts, Accelerated: true, Restarts: true, Privacy: -2, Sampling: -1},           // Theorem 4.8
+	{Name: PAGDEnvelopeRestarts, Accelerated: true, Envelope: true, Restarts: true, Privacy: -4. / 3, Sampling: -1},
+	{Name: PGD, Interactive: true, Privacy: -1, Sampling: -1. / 2}, // Theorem 4.9, as all that follow
+	{Name: PGDEnvelope, Interactive: true, Envelope: true, Privacy: -1, Sampling: -1. / 2},
+	{Name: PGDRestarts, Interactive: true, Restarts: true, Privacy: -2, Sampling: -1},
+	{Name: PGDEnvelopeRestarts, Interactive: true, Envelope: true, Restarts: true, Privacy: -2, Sampling: -1},
+}
+
+// Names lists the names of all methods, Auto left out, in the order of the documentation.
+func Names() []string {
+	out := make([]string, len(methods))
+	for i, m := range methods {
+		out[i] = m.Name
+	}
+	return out
+}
+
+// Of returns the row of a name, and false where there is none.
+func Of(name string) (Method, bool) {
+	for _, m := range methods {
+		if m.Name == name {
+			return m, true
+		}
+	}
+	return Method{}, false
+}
+
+// A Case is what a method is wanted for.
+type Case struct {
+	Loss        string // its name, for refusals; "" where it has none
+	Smooth      bool   // the loss's gradient is Lipschitz
+	Proximal    bool   // the loss has a prox operator, convex.Proximal
+	Ridge       bool   // the objective is strongly convex
+	Interactive bool   // users may answer several rounds
+	Cohort      bool   // the users of a round are set
+	Continuous  string // Constant, Decaying, Epochs or ""
+	Floors      string // the trust, where it has floors
+}
+
+// Check says why a method does not go with the case: what the theorem behind it asks for and the case does not have. It is nil where
+// it does. Auto goes with a task that ends.
+func (c Case) Check(name string) error {
+	m, known := Of(name)
+	endless := c.Continuous != ""
+	switch {
+	case name == Auto && endless:
+		return errors.New("bounds of tasks that end are compared, and this one does not")
+	case name == Auto:
+		return nil
+	case !known:
+		return fmt.Errorf("no method of the name %q", name)
+	case m.Envelope && !c.Proximal:
+		return fmt.Errorf("the loss%s has no prox operator, which the envelope is made of", c.loss())
+	case !m.Envelope && (m.Accelerated || m.Interactive) && !c.Smooth:
+		return fmt.Errorf("the loss%s is not smooth", c.loss())
+	case m.Restarts && !c.Ridge:
+		return errors.New("the objective is not strongly convex; a ridge would make it so")
+	case m.Interactive && !c.Interactive:
+		return errors.New("users answer one round each; schedule.interactive allows more")
+	case m.Interactive && c.Floors != "":
+		return fmt.Errorf("the guarantee of trust %s against an intruder is proved for users of one round (Theorem C.3)", c.Floors)
+	case m.Interactive && c.Cohort:
+		return errors.New("all users answer every round, so the cohort cannot be set")
+	case endless && (m.Restarts || m.Interactive):
+		return errors.New("it ends, and the stream does not")
+	case c.Continuous == Epochs && !m.Accelerated:
+		return errors.New("epochs are of accelerated methods")
+	case endless && c.Continuous != Epochs && m.Accelerated:
+		return fmt.Errorf("a %s step is psgd's", c.Continuous)
+	}
+	return nil
+}
+
+func (c Case) loss() string {
+	if c.Loss == "" {
+		return ""
+	}
+	return " " + c.Loss
+}
+
+// Default is the method that a case without a name for one stands for: PAGD or, where the loss is not smooth, PAGD on its envelope, because
+// bounds, which Auto goes by, favour PSGD on tasks on which it does worse. Where neither goes it is PSGD. Where the same users may
+// answer several rounds it is Auto.
+func (c Case) Default() string {
+	if c.Interactive {
+		return Auto
+	}
+	for _, name := range []string{PAGD, PAGDEnvelope} {
+		if c.Check(name) == nil {
+			return name
+		}
+	}
+	return PSGD
+}
