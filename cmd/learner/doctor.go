@@ -8,13 +8,13 @@ import (
 
 	"github.com/panlearn/panlearn/internal/cli"
 	"github.com/panlearn/panlearn/internal/run/admin"
-	"github.com/panlearn/panlearn/stream/natsjs"
+	natsadmin "github.com/panlearn/panlearn/stream/natsjs/admin"
 )
 
 // diagnosis is what doctor prints.
 type diagnosis struct {
-	OK       bool             `json:"ok"` // no failure; there may be warnings
-	Findings []natsjs.Finding `json:"findings"`
+	OK       bool                `json:"ok"` // no failure; there may be warnings
+	Findings []natsadmin.Finding `json:"findings"`
 }
 
 func newDoctor() *cobra.Command {
@@ -43,7 +43,7 @@ listed.`,
 			if f.broker.URL == "" && dir == "" {
 				return cli.Usagef("name the broker with --nats, the learner's folder with --state, or both")
 			}
-			config.Role, config.StateDir = natsjs.Role(role), dir
+			config.Role, config.StateDir = natsadmin.Role(role), dir
 			if config.Logger, err = f.log.Logger(c.ErrOrStderr()); err != nil {
 				return err
 			}
@@ -53,7 +53,7 @@ listed.`,
 			}
 			failures := 0
 			for _, f := range d.Findings {
-				if f.Status == natsjs.Failure {
+				if f.Status == natsadmin.Failure {
 					failures++
 				}
 			}

@@ -10,12 +10,12 @@ import (
 	"github.com/panlearn/panlearn/internal/run/admin"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/natsjs"
+	natsadmin "github.com/panlearn/panlearn/stream/natsjs/admin"
 )
 
 type provisioned struct {
-	Task    stream.Task          `json:"task"`
-	Streams []natsjs.StreamState `json:"streams"`
+	Task    stream.Task             `json:"task"`
+	Streams []natsadmin.StreamState `json:"streams"`
 }
 
 func newProvision() *cobra.Command {
@@ -58,7 +58,7 @@ size of one report is known and enforced by the broker.`,
 					if s.Created {
 						what = "created"
 					}
-					if _, err := fmt.Fprintf(w, "%-9s  %s, %s, %s\n", what, s.Name, natsjs.Copies(s.Replicas), s.Storage); err != nil {
+					if _, err := fmt.Fprintf(w, "%-9s  %s, %s, %s\n", what, s.Name, natsadmin.Copies(s.Replicas), s.Storage); err != nil {
 						return err
 					}
 				}

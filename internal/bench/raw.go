@@ -11,6 +11,7 @@ import (
 
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/natsjs/admin"
 )
 
 // A raw broker is the yardstick: nats.go on a stream that is set up like that of reports, without message ids; one connection
@@ -30,7 +31,7 @@ func newRaw(ctx context.Context, l *lab, b *broker, memory bool) (r *raw, err er
 		return nil, err
 	}
 	defer provision.Close()
-	if err := natsjs.Provision(ctx, provision, r.task, natsjs.Options{MemoryReports: memory}); err != nil {
+	if err := admin.Provision(ctx, provision, r.task, admin.Options{MemoryReports: memory}); err != nil {
 		return nil, err
 	}
 	defer func() {

@@ -8,6 +8,7 @@ import (
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/natsjs/admin"
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
@@ -23,9 +24,9 @@ func Provision(ctx context.Context, conn *natsjs.Conn, name stream.Task, body *w
 	if err := sizes.Fit(conn.Limits()); err != nil {
 		return err
 	}
-	err = natsjs.Provision(ctx, conn, name, natsjs.Options{Replicas: replicas, MaxMsgSize: sizes.Report, MemoryReports: memoryReports})
+	err = admin.Provision(ctx, conn, name, admin.Options{Replicas: replicas, MaxMsgSize: sizes.Report, MemoryReports: memoryReports})
 	if errors.Is(err, natsjs.ErrDenied) { // as it should be: an administrator has created them
-		return natsjs.Present(ctx, conn, name)
+		return admin.Present(ctx, conn, name)
 	}
 	return err
 }

@@ -1,4 +1,4 @@
-package natsjs
+package natsjs_test
 
 import (
 	"crypto/rand"
@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 
 	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/natsjs"
 )
 
 // nodes of a cluster: the least of which a majority outlives one.
@@ -52,7 +53,7 @@ func tryCluster(t testing.TB) *servers {
 	for i := range nodes {
 		c.options[i] = &server.Options{
 			ServerName: fmt.Sprintf("node-%d", i), NoSigs: true, Host: "127.0.0.1", Port: ports[i], DisableJetStreamBanner: true,
-			JetStream: true, StoreDir: t.TempDir(), JetStreamMaxMemory: 1 << 30, JetStreamMaxStore: 1 << 40, MaxPayload: DefaultMaxPayload,
+			JetStream: true, StoreDir: t.TempDir(), JetStreamMaxMemory: 1 << 30, JetStreamMaxStore: 1 << 40, MaxPayload: natsjs.DefaultMaxPayload,
 			Cluster: server.ClusterOpts{Name: "panlearn", Host: "127.0.0.1", Port: ports[nodes+i], NoAdvertise: true},
 			Routes:  server.RoutesFromStr(strings.Join(routes, ",")),
 		}
@@ -100,12 +101,12 @@ func (c *servers) start(i int) bool {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	log := &serverLog{log: slog.New(slog.DiscardHandler)}
+	log := natsjs.NewServerLog(slog.New(slog.DiscardHandler))
 	s.SetLoggerV2(log, false, false, false)
 	s.Start()
 	c.running[i] = s
-	c.wait("to listen", func() bool { return log.fatal() != "" || s.ReadyForConnections(time.Millisecond) })
-	return log.fatal() == ""
+	c.wait("to listen", func() bool { return log.Fatal() != "" || s.ReadyForConnections(time.Millisecond) })
+	return log.Fatal() == ""
 }
 
 // wait asks until a condition holds.
@@ -147,10 +148,10 @@ func (c *servers) url() string {
 func (c *servers) address(i int) string { return fmt.Sprintf("nats://127.0.0.1:%d", c.options[i].Port) }
 
 // connect connects to all servers.
-func (c *servers) connect(config ConnectConfig) *Conn {
+func (c *servers) connect(config natsjs.ConnectConfig) *natsjs.Conn {
 	c.t.Helper()
 	config.URL = c.url()
-	conn, err := Connect(config)
+	conn, err := natsjs.Connect(config)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -158,25 +159,10 @@ func (c *servers) connect(config ConnectConfig) *Conn {
 	return conn
 }
 
-// leader is the node that leads a stream.
-func (c *servers) leader(name string) (node int) {
-	c.t.Helper()
-	c.wait("to elect a leader of "+name, func() bool {
-		for i, s := range c.running {
-			if s.JetStreamIsStreamLeader("$G", name) {
-				node = i
-				return true
-			}
-		}
-		return false
-	})
-	return node
-}
-
 // stepDown has the leader of a stream hand over, if it has one now.
-func stepDown(t testing.TB, admin *Conn, name string) {
+func stepDown(t testing.TB, operator *natsjs.Conn, name string) {
 	t.Helper()
-	answer, err := admin.nc.Request("$JS.API.STREAM.LEADER.STEPDOWN."+name, nil, 10*time.Second)
+	answer, err := operator.NATS().Request("$JS.API.STREAM.LEADER.STEPDOWN."+name, nil, 10*time.Second)
 	if err != nil {
 		t.Logf("step down: %v", err)
 		return
@@ -184,7 +170,7 @@ func stepDown(t testing.TB, admin *Conn, name string) {
 	t.Logf("leader of %s: %s", name, answer.Data)
 }
 
-// replicas answers what every running server holds of a task's streams, by their names.
+// replicas is what every running server holds of a task's streams, by their names.
 func (c *servers) replicas(task stream.Task) map[string][]server.StreamDetail {
 	c.t.Helper()
 	all := map[string][]server.StreamDetail{}

@@ -1,16 +1,14 @@
 package natsjs
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
-	"strings"
 	"sync"
 	"time"
 
@@ -27,8 +25,8 @@ const (
 	DefaultPing       = 10 * time.Second
 )
 
-// headerRoom is what our headers add to a message, rounded up: the broker counts them into its limit.
-const headerRoom = 512
+// HeaderRoom is what our headers add to a message, rounded up: the broker counts them into its limit.
+const HeaderRoom = 512
 
 // ConnectConfig says how to reach a broker.
 type ConnectConfig struct {
@@ -61,10 +59,10 @@ func (c *ConnectConfig) validate() error {
 	if c.Creds != "" && c.NKey != "" {
 		return errors.New("credentials and nkey: want one or none")
 	}
-	c.AckTimeout = or(c.AckTimeout, DefaultAckTimeout)
-	c.MaxPending = or(c.MaxPending, DefaultMaxPending)
-	c.Ping = or(c.Ping, DefaultPing)
-	c.Log = or(c.Log, slog.New(slog.DiscardHandler))
+	c.AckTimeout = cmp.Or(c.AckTimeout, DefaultAckTimeout)
+	c.MaxPending = cmp.Or(c.MaxPending, DefaultMaxPending)
+	c.Ping = cmp.Or(c.Ping, DefaultPing)
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return nil
 }
 
@@ -117,7 +115,7 @@ func connect(c ConnectConfig, more ...nats.Option) (*Conn, error) {
 		if unknown := (x509.UnknownAuthorityError{}); errors.As(err, &unknown) {
 			err = fmt.Errorf("%w: %s", err, authorityFix(c.TLSCA))
 		}
-		return nil, fmt.Errorf("connect to %s: %w", or(c.URL, "the embedded server"), err)
+		return nil, fmt.Errorf("connect to %s: %w", cmp.Or(c.URL, "the embedded server"), err)
 	}
 	conn.js, err = jetstream.New(conn.nc, jetstream.WithDefaultTimeout(c.AckTimeout),
 		jetstream.WithPublishAsyncTimeout(c.AckTimeout), jetstream.WithPublishAsyncMaxPending(c.MaxPending))
@@ -152,7 +150,7 @@ func (c *Conn) options() ([]nats.Option, error) {
 	log := c.config.Log
 	away := &absence{log: log}
 	options := []nats.Option{
-		nats.Name(or(c.config.Name, "panlearn")),
+		nats.Name(cmp.Or(c.config.Name, "panlearn")),
 		nats.MaxReconnects(-1), nats.ReconnectWait(500 * time.Millisecond), nats.ReconnectJitter(time.Second, 2*time.Second),
 		// A server that comes back may not know its users at once, and who was turned away twice would never ask again.
 		nats.IgnoreAuthErrorAbort(),
@@ -197,60 +195,8 @@ func (c *Conn) options() ([]nats.Option, error) {
 	if c.config.TLSCert != "" {
 		options = append(options, nats.ClientCert(c.config.TLSCert, c.config.TLSKey))
 	}
-	c.inbox = or(c.config.InboxPrefix, defaultInbox(options))
+	c.inbox = cmp.Or(c.config.InboxPrefix, defaultInbox(options))
 	return append(options, nats.CustomInboxPrefix(c.inbox)), nil
-}
-
-// defaultInbox is _INBOX_ and the public key of the user: a subject that permissions can give to this user alone, in a
-// server's configuration by the key, in operator mode by the template _INBOX_{{subject()}}.> of a scoped signing key.
-func defaultInbox(options []nats.Option) string {
-	var o nats.Options
-	for _, option := range options {
-		if option(&o) != nil {
-			return plainInbox // connecting says what is wrong
-		}
-	}
-	user := o.Nkey
-	if o.UserJWT != nil {
-		if token, err := o.UserJWT(); err == nil {
-			user = subjectOf(token)
-		}
-	}
-	if user == "" {
-		return plainInbox
-	}
-	return InboxOf(user)
-}
-
-// usurped says whether the credentials name another user than the one whose inbox a connection keeps for its life.
-func (c *Conn) usurped() bool {
-	if c.config.Creds == "" || c.config.InboxPrefix != "" {
-		return false
-	}
-	now := defaultInbox([]nats.Option{nats.UserCredentials(c.config.Creds)})
-	return now != plainInbox && now != c.inbox
-}
-
-const plainInbox = "_INBOX"
-
-// subjectOf is the subject claim of a JWT, the public key of its user; empty where there is none. Nothing is verified: it is
-// our own file.
-func subjectOf(token string) string {
-	parts := strings.Split(token, ".")
-	if len(parts) != 3 {
-		return ""
-	}
-	body, err := base64.RawURLEncoding.DecodeString(parts[1])
-	if err != nil {
-		return ""
-	}
-	var claims struct {
-		Subject string `json:"sub"`
-	}
-	if json.Unmarshal(body, &claims) != nil || strings.ContainsAny(claims.Subject, " \t\r\n.*>") {
-		return ""
-	}
-	return claims.Subject
 }
 
 func (c *Conn) begin() {
@@ -265,24 +211,16 @@ func (c *Conn) end() {
 	c.lose()
 }
 
-// answerable answers a context for one request: it ends with ctx, after the ack timeout, and when the connection is
-// lost on which the answer would come.
-func (c *Conn) answerable(ctx context.Context) (context.Context, context.CancelFunc) {
-	wait, cancel := context.WithTimeout(ctx, c.config.AckTimeout)
-	c.mu.Lock()
-	session := c.session
-	c.mu.Unlock()
-	stop := context.AfterFunc(session, cancel)
-	return wait, func() {
-		stop()
-		cancel()
-	}
-}
-
 // Limits are what the broker accepts: its limit less the room for our headers.
 func (c *Conn) Limits() stream.Limits {
-	return stream.Limits{MaxPayload: max(0, int(c.nc.MaxPayload())-headerRoom)}
+	return stream.Limits{MaxPayload: max(0, int(c.nc.MaxPayload())-HeaderRoom)}
 }
+
+// NATS is the connection beneath, and JetStream its client: for administration, which needs more than the ports.
+func (c *Conn) NATS() *nats.Conn { return c.nc }
+
+// JetStream is the client of the connection.
+func (c *Conn) JetStream() jetstream.JetStream { return c.js }
 
 // Connected says whether there is a connection now: for health checks.
 func (c *Conn) Connected() bool { return c.nc.IsConnected() }

@@ -1,24 +1,22 @@
-package natsjs
+package natsjs_test
 
 import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/natsjs/admin"
 )
 
 func TestConnectRefuses(t *testing.T) {
-	for want, c := range map[string]ConnectConfig{
+	for want, c := range map[string]natsjs.ConnectConfig{
 		"url missing":          {},
 		"tls certificate":      {URL: "nats://127.0.0.1:1", TLSCert: "cert.pem"},
 		"one or none":          {URL: "nats://127.0.0.1:1", Creds: "a", NKey: "b"},
@@ -26,7 +24,7 @@ func TestConnectRefuses(t *testing.T) {
 		"ack timeout":          {URL: "nats://127.0.0.1:1", AckTimeout: -1},
 		"connect to nats://12": {URL: "nats://127.0.0.1:1"},
 	} {
-		if _, err := Connect(c); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := natsjs.Connect(c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: want an error with %q, got: %v", c, want, err)
 		}
 	}
@@ -55,8 +53,8 @@ func TestConnectToABrokerThatDies(t *testing.T) {
 					conn.Close()
 				}
 			}()
-			_, err = Connect(ConnectConfig{URL: "nats://" + l.Addr().String(), AckTimeout: time.Second})
-			if !errors.Is(err, ErrUnreachable) {
+			_, err = natsjs.Connect(natsjs.ConnectConfig{URL: "nats://" + l.Addr().String(), AckTimeout: time.Second})
+			if !errors.Is(err, natsjs.ErrUnreachable) {
 				t.Errorf("%q, reset %v: %v", says, reset, err)
 			}
 			l.Close()
@@ -66,11 +64,11 @@ func TestConnectToABrokerThatDies(t *testing.T) {
 }
 
 func TestInboxPrefix(t *testing.T) {
-	c := dial(t, start(t, EmbeddedConfig{}), ConnectConfig{InboxPrefix: "_INBOX_stage"})
-	if inbox := c.nc.NewInbox(); !strings.HasPrefix(inbox, "_INBOX_stage.") {
+	c := natsjs.Dial(t, natsjs.Start(t, natsjs.EmbeddedConfig{}), natsjs.ConnectConfig{InboxPrefix: "_INBOX_stage"})
+	if inbox := c.NATS().NewInbox(); !strings.HasPrefix(inbox, "_INBOX_stage.") {
 		t.Errorf("inbox %s", inbox)
 	}
-	provision(t, c, task, Options{})
+	provision(t, c, task, admin.Options{})
 	if _, err := c.Publish(t.Context(), []stream.Outgoing{{Subject: task.Report(1, 1), Data: []byte("x")}}); err != nil {
 		t.Error(err)
 	}
@@ -79,14 +77,14 @@ func TestInboxPrefix(t *testing.T) {
 // TestReconnect: a connection outlives its server, and every watch wakes when it is back.
 func TestReconnect(t *testing.T) {
 	dir := t.TempDir()
-	e := start(t, EmbeddedConfig{StoreDir: dir, Listen: "127.0.0.1:0"})
+	e := natsjs.Start(t, natsjs.EmbeddedConfig{StoreDir: dir, Listen: "127.0.0.1:0"})
 	address := strings.TrimPrefix(e.URL(), "nats://")
-	c, err := Connect(ConnectConfig{URL: e.URL(), AckTimeout: time.Second})
+	c, err := natsjs.Connect(natsjs.ConnectConfig{URL: e.URL(), AckTimeout: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	provision(t, c, task, Options{})
+	provision(t, c, task, admin.Options{})
 	ctx := t.Context()
 	wakes, err := c.Watch(ctx, task)
 	if err != nil {
@@ -105,7 +103,7 @@ func TestReconnect(t *testing.T) {
 	if err == nil || acks[0].Status != stream.Unknown {
 		t.Errorf("publish without a server: %v, %v", acks, err)
 	}
-	start(t, EmbeddedConfig{StoreDir: dir, Listen: address})
+	natsjs.Start(t, natsjs.EmbeddedConfig{StoreDir: dir, Listen: address})
 	<-wakes // of the reconnection
 	if m, err := c.Get(ctx, task.Round(1)); err != nil || string(m.Data) != "x" || !c.Connected() {
 		t.Errorf("get after the reconnection: %v, %v", m, err)
@@ -115,12 +113,12 @@ func TestReconnect(t *testing.T) {
 // TestPublishThroughCuts: whatever the network does, retries of the same ids store every report once, and what an
 // acknowledgement says is true.
 func TestPublishThroughCuts(t *testing.T) {
-	e := start(t, EmbeddedConfig{Listen: "127.0.0.1:0"})
+	e := natsjs.Start(t, natsjs.EmbeddedConfig{Listen: "127.0.0.1:0"})
 	p := newProxy(t, e.URL())
 	t.Cleanup(p.close)
-	admin := dial(t, e, ConnectConfig{})
-	provision(t, admin, task, Options{})
-	c, err := Connect(ConnectConfig{URL: p.url(), AckTimeout: 2 * time.Second, MaxPending: 64})
+	operator := natsjs.Dial(t, e, natsjs.ConnectConfig{})
+	provision(t, operator, task, admin.Options{})
+	c, err := natsjs.Connect(natsjs.ConnectConfig{URL: p.url(), AckTimeout: 2 * time.Second, MaxPending: 64})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +154,7 @@ func TestPublishThroughCuts(t *testing.T) {
 			acks[index[j]] = a
 		}
 	}
-	r, err := admin.Reader(ctx, task)
+	r, err := operator.Reader(ctx, task)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,57 +181,26 @@ func TestPublishThroughCuts(t *testing.T) {
 	}
 }
 
-func TestErrorsSayTheFix(t *testing.T) {
-	api := func(code jetstream.ErrorCode, text string) error {
-		return fmt.Errorf("nats: %w", &jetstream.APIError{ErrorCode: code, Description: text})
+// TestCallsWithoutABroker: every call that meets a lost connection says so, and none that the library's buffer is full.
+func TestCallsWithoutABroker(t *testing.T) {
+	e := natsjs.Start(t, natsjs.EmbeddedConfig{Listen: "127.0.0.1:0"})
+	c := natsjs.Dial(t, e, natsjs.ConnectConfig{URL: e.URL()})
+	provision(t, c, task, admin.Options{})
+	r, err := c.Reader(t.Context(), task)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, test := range []struct {
-		err       error
-		is        error
-		conflict  bool
-		notStored bool
-		text      string
-	}{
-		{api(10071, "wrong last sequence: 3"), nil, true, false, "3"},
-		{api(10164, "wrong last sequence"), nil, true, false, ""},
-		{api(10077, "maximum messages per subject exceeded"), nil, true, false, ""},
-		{api(10077, "maximum bytes exceeded"), nil, false, true, ""},
-		{api(10077, "no space left on device"), nil, false, false, ""},
-		{api(10054, "message size exceeds maximum allowed"), stream.ErrRefused, false, true, "dimension"},
-		{api(10060, "expected stream does not match"), stream.ErrRefused, false, false, "another stream"},
-		{api(10059, "stream not found"), ErrNoStream, false, false, "learner provision"},
-		{api(10047, "insufficient storage resources available"), nil, false, false, "max_file_store"},
-		{api(10074, "replicas > 1 not supported in non-clustered mode"), nil, false, false, "one replica"},
-		{api(10039, "JetStream not enabled for account"), nil, false, false, "enable JetStream"},
-		{nats.ErrNoResponders, ErrNoStream, false, false, "learner provision"},
-		{nats.ErrMaxPayload, stream.ErrRefused, false, true, ""},
-		{nats.ErrAuthorization, nil, false, false, "credentials"},
-		{context.Canceled, context.Canceled, false, false, ""},
-	} {
-		got := explain(test.err)
-		if test.is != nil && !errors.Is(got, test.is) || !errors.Is(got, test.err) || !strings.Contains(got.Error(), test.text) {
-			t.Errorf("explain(%v) = %v", test.err, got)
-		}
-		if conflict(test.err) != test.conflict || notStored(test.err) != test.notStored {
-			t.Errorf("%v: conflict %t, not stored %t", test.err, conflict(test.err), notStored(test.err))
+	lost := c.Session()
+	e.Shutdown()
+	<-lost
+	_, got := c.Get(t.Context(), task.Task())
+	_, swapped := c.Swap(t.Context(), task.Lease(), 0, []byte("x"))
+	_, fetched := r.Fetch(t.Context(), 1, 0)
+	_, published := c.Publish(t.Context(), []stream.Outgoing{{Subject: task.Report(1, 1), Data: []byte("x")}})
+	for call, err := range map[string]error{"get": got, "swap": swapped, "fetch": fetched, "publish": published,
+		"purge": r.Purge(t.Context(), task.Report(1, 1))} {
+		if !errors.Is(err, stream.ErrDisconnected) || strings.Contains(err.Error(), "buffer") {
+			t.Errorf("%s: %v", call, err)
 		}
 	}
-	if explain(nil) != nil {
-		t.Error("explain(nil)")
-	}
-}
-
-func FuzzDirectAnswer(f *testing.F) {
-	f.Add("", "panlearn.churn.round.1", "1")
-	f.Add("404", "", "")
-	f.Add("408", "panlearn.churn.round.1", "1")
-	f.Add("", "panlearn.churn.round.x", "1")
-	f.Add("", "panlearn.churn.round.1", "-1")
-	f.Fuzz(func(t *testing.T, status, subject, sequence string) {
-		m := &nats.Msg{Header: nats.Header{"Status": {status}, "Nats-Subject": {subject}, "Nats-Sequence": {sequence}}, Data: []byte("x")}
-		got, err := directAnswer(m)
-		if err == nil && (got.Sequence == 0 || got.Subject != subject) {
-			t.Errorf("%+v", got)
-		}
-	})
 }

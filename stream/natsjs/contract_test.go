@@ -1,6 +1,8 @@
-package natsjs
+package natsjs_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -8,75 +10,56 @@ import (
 
 	"github.com/panlearn/panlearn/internal/test/longtest"
 	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/natsjs/admin"
 	"github.com/panlearn/panlearn/stream/streamtest"
 )
 
+const task stream.Task = "churn"
+
 const testAckWait = 2 * time.Second
 
-func start(t *testing.T, c EmbeddedConfig) *Embedded {
+func provision(t *testing.T, c *natsjs.Conn, task stream.Task, o admin.Options) {
 	t.Helper()
-	if c.StoreDir == "" {
-		c.StoreDir = t.TempDir()
-	}
-	e, err := StartEmbedded(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(e.Shutdown)
-	return e
-}
-
-func dial(t *testing.T, e *Embedded, c ConnectConfig) *Conn {
-	t.Helper()
-	conn, err := e.Connect(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(conn.Close)
-	return conn
-}
-
-func provision(t *testing.T, c *Conn, task stream.Task, o Options) {
-	t.Helper()
-	if err := Provision(t.Context(), c, task, o); err != nil {
+	if err := admin.Provision(t.Context(), c, task, o); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // TestContract runs the suite through a loopback listener and a proxy that loses acknowledgements.
 func TestContract(t *testing.T) {
-	e := start(t, EmbeddedConfig{Listen: "127.0.0.1:0"})
-	contract(t, dial(t, e, ConnectConfig{}), e.URL(), Options{})
+	e := natsjs.Start(t, natsjs.EmbeddedConfig{Listen: "127.0.0.1:0"})
+	contract(t, natsjs.Dial(t, e, natsjs.ConnectConfig{}), e.URL(), admin.Options{})
 }
 
 // TestContractDeep runs it on memory reports, and on a cluster of three servers, where reads may lag behind writes.
 func TestContractDeep(t *testing.T) {
-	if !longtest.Run(t, "the contract on memory reports and on a cluster of three") {
+	if !longtest.Run(t, "the contract on memory reports and on a cluster of three, about a minute") {
 		return
 	}
 	t.Run("MemoryReports", func(t *testing.T) {
-		e := start(t, EmbeddedConfig{Listen: "127.0.0.1:0"})
-		contract(t, dial(t, e, ConnectConfig{}), e.URL(), Options{MemoryReports: true})
+		e := natsjs.Start(t, natsjs.EmbeddedConfig{Listen: "127.0.0.1:0"})
+		contract(t, natsjs.Dial(t, e, natsjs.ConnectConfig{}), e.URL(), admin.Options{MemoryReports: true})
 	})
 	t.Run("Cluster", func(t *testing.T) {
 		url := cluster(t).address(0)
-		c, err := Connect(ConnectConfig{URL: url, AckTimeout: 20 * time.Second})
+		c, err := natsjs.Connect(natsjs.ConnectConfig{URL: url, AckTimeout: 20 * time.Second})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(c.Close)
-		contract(t, c, url, Options{Replicas: 3})
+		contract(t, c, url, admin.Options{Replicas: 3})
 	})
 }
 
-// contract runs the suite on a broker at url; admin provisions.
-func contract(t *testing.T, admin *Conn, url string, o Options) {
+// contract runs the suite on a broker at url; operator provisions.
+func contract(t *testing.T, operator *natsjs.Conn, url string, o admin.Options) {
 	var tasks atomic.Int64
 	o.AckWait, o.MaxReportBytes = testAckWait, 4<<20
 	streamtest.Run(t, func(t *testing.T) streamtest.Broker {
 		p := newProxy(t, url)
 		t.Cleanup(p.close)
-		c, err := Connect(ConnectConfig{URL: p.url(), AckTimeout: 10 * time.Second})
+		c, err := natsjs.Connect(natsjs.ConnectConfig{URL: p.url(), AckTimeout: 10 * time.Second})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,7 +68,7 @@ func contract(t *testing.T, admin *Conn, url string, o Options) {
 			Records: c, ReportWriter: c, Limits: c.Limits(), Settle: testAckWait + testAckWait/2, MaxReportBytes: int(o.MaxReportBytes),
 			Task: func(t *testing.T) stream.Task {
 				task := stream.Task(fmt.Sprintf("task-%d", tasks.Add(1)))
-				provision(t, admin, task, o)
+				provision(t, operator, task, o)
 				return task
 			},
 			Reader: func(t *testing.T, task stream.Task) stream.ReportReader {
@@ -99,4 +82,20 @@ func contract(t *testing.T, admin *Conn, url string, o Options) {
 			LoseAck:   func(*testing.T) { p.loseAck() },
 		}
 	})
+}
+
+// put puts until nothing is unknown.
+func put(t *testing.T, c *natsjs.Conn, subject, data string) stream.PutResult {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	for {
+		r, err := c.PutOnce(ctx, subject, []byte(data))
+		if err == nil {
+			return r
+		}
+		if ctx.Err() != nil || errors.Is(err, stream.ErrRefused) {
+			t.Fatal(err)
+		}
+	}
 }

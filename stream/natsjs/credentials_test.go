@@ -1,4 +1,4 @@
-package natsjs
+package natsjs_test
 
 import (
 	"bytes"
@@ -14,6 +14,8 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/natsjs/admin"
 )
 
 // An operated is a server in operator mode: it knows its operator's key alone, and users by the JWTs that their account signed.
@@ -41,7 +43,7 @@ func keyPair(t *testing.T, create func() (nkeys.KeyPair, error)) (nkeys.KeyPair,
 func scope(signer string) *jwt.UserScope {
 	s := jwt.NewUserScope()
 	s.Key = signer
-	s.Template.Sub.Allow.Add("panlearn.>", plainInbox+"_{{subject()}}.>")
+	s.Template.Sub.Allow.Add("panlearn.>", natsjs.PlainInbox+"_{{subject()}}.>")
 	return s
 }
 
@@ -155,7 +157,7 @@ func (o *operated) connections() []*server.ConnInfo {
 }
 
 // works sends a report and takes it.
-func works(t *testing.T, c *Conn, round uint64) error {
+func works(t *testing.T, c *natsjs.Conn, round uint64) error {
 	t.Helper()
 	ctx := t.Context()
 	if acks, err := c.Publish(ctx, []stream.Outgoing{{Subject: task.Report(stream.Round(round), 1), ID: [16]byte{byte(round)}, Data: []byte{byte(round)}}}); err != nil ||
@@ -183,12 +185,12 @@ func TestCredentialsAreRenewed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "user.creds")
 	o.sign(user, first, file)
 	said := make(overheard, 1)
-	c, err := Connect(ConnectConfig{URL: o.server.ClientURL(), Creds: file, Log: slog.New(slog.NewTextHandler(said, nil))})
+	c, err := natsjs.Connect(natsjs.ConnectConfig{URL: o.server.ClientURL(), Creds: file, Log: slog.New(slog.NewTextHandler(said, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	provision(t, c, task, Options{})
+	provision(t, c, task, admin.Options{})
 	if err := works(t, c, 1); err != nil {
 		t.Fatal(err)
 	}

@@ -14,61 +14,6 @@ import (
 // ErrDenied says that the broker does not let these credentials do what was asked.
 var ErrDenied = errors.New("the broker does not permit this to these credentials")
 
-// A question is a request under way. A server says of a publish that it does not permit in a message of its own, that
-// names the subject and not the request; without this the request would wait for its time limit.
-type question struct {
-	subject string
-	deny    context.CancelCauseFunc
-}
-
-// ask answers a context for one request on subject: that of answerable, which also ends when the broker denies the subject.
-func (c *Conn) ask(ctx context.Context, subject string) (context.Context, context.CancelFunc) {
-	denied, deny := context.WithCancelCause(ctx)
-	wait, cancel := c.answerable(denied)
-	forget := c.question(subject, deny)
-	return wait, func() {
-		forget()
-		cancel()
-		deny(nil)
-	}
-}
-
-// question calls deny if the broker denies the subject, until it is forgotten.
-func (c *Conn) question(subject string, deny context.CancelCauseFunc) (forget func()) {
-	q := &question{subject: subject, deny: deny}
-	c.mu.Lock()
-	c.questions[q] = true
-	c.mu.Unlock()
-	return func() {
-		c.mu.Lock()
-		delete(c.questions, q)
-		c.mu.Unlock()
-	}
-}
-
-// outcome is the error of a request that was asked with a context of ask, in place of what the end of that context looks
-// like.
-func (c *Conn) outcome(ctx, wait context.Context, err error) error {
-	if err == nil {
-		return nil
-	}
-	if cause := context.Cause(wait); errors.Is(cause, ErrDenied) {
-		return cause
-	}
-	err = unanswered(ctx, err)
-	if errors.Is(err, errNoAnswer) {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if c.mute != nil {
-			return c.mute
-		}
-		if c.session.Err() != nil {
-			return stream.ErrDisconnected
-		}
-	}
-	return err
-}
-
 // denial takes note of an error that the server sent by itself. It says whether somebody waited for that answer.
 func (c *Conn) denial(err error) (answered bool) {
 	if !errors.Is(err, nats.ErrPermissionViolation) {
@@ -115,4 +60,25 @@ func refused(err error) error {
 		return fmt.Errorf("%w: %w", stream.ErrRefused, err)
 	}
 	return err
+}
+
+// MaySubscribe says whether these credentials may subscribe to a subject: nil if so, ErrDenied if not. It subscribes for as long as the server takes to say whether that is permitted. What comes is dropped.
+func (c *Conn) MaySubscribe(ctx context.Context, subject string) error {
+	sub, err := c.nc.Subscribe(subject, func(*nats.Msg) {})
+	if err != nil {
+		return err
+	}
+	defer sub.Unsubscribe()
+	flush, cancel := context.WithTimeout(ctx, c.config.AckTimeout)
+	defer cancel()
+	if err := c.nc.FlushWithContext(flush); err != nil {
+		return unanswered(ctx, err)
+	}
+	// The server's word came before its answer to the flush.
+	if last := c.nc.LastError(); errors.Is(last, nats.ErrPermissionViolation) {
+		if verb, denied := violation(last.Error()); verb == "subscription" && strings.EqualFold(denied, subject) {
+			return fmt.Errorf("%w: subscribe to %s", ErrDenied, subject)
+		}
+	}
+	return nil
 }

@@ -1,12 +1,15 @@
 package natsjs
 
 import (
+	"cmp"
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -57,8 +60,8 @@ func (c *EmbeddedConfig) options() (*server.Options, error) {
 	o := &server.Options{
 		ServerName: "panlearn", NoSigs: true, DontListen: c.Listen == "", DisableJetStreamBanner: true,
 		JetStream: true, StoreDir: c.StoreDir, SyncAlways: c.SyncAlways,
-		JetStreamMaxMemory: or(c.MaxMemory, DefaultMaxMemory), JetStreamMaxStore: or(c.MaxStore, DefaultMaxStore),
-		MaxPayload: int32(or(c.MaxPayload, DefaultMaxPayload)),
+		JetStreamMaxMemory: cmp.Or(c.MaxMemory, DefaultMaxMemory), JetStreamMaxStore: cmp.Or(c.MaxStore, DefaultMaxStore),
+		MaxPayload: int32(cmp.Or(c.MaxPayload, DefaultMaxPayload)),
 	}
 	if (c.TLSCert == "") != (c.TLSKey == "") || (c.TLSCert == "" && c.TLSCA != "") || (c.TLSCert != "" && c.Listen == "") {
 		return nil, errors.New("tls: want the files of a certificate and of its key, and a listener that uses them")
@@ -92,14 +95,6 @@ func (c *EmbeddedConfig) options() (*server.Options, error) {
 	return o, nil
 }
 
-func or[T comparable](v, fallback T) T {
-	var zero T
-	if v == zero {
-		return fallback
-	}
-	return v
-}
-
 // Embedded is a JetStream server inside the process.
 type Embedded struct {
 	server *server.Server
@@ -118,7 +113,7 @@ func StartEmbedded(c EmbeddedConfig) (*Embedded, error) {
 	if err != nil {
 		return nil, fmt.Errorf("embedded server: %w", err)
 	}
-	e := &Embedded{server: s, secure: o.TLS, log: or(c.Log, slog.New(slog.DiscardHandler))}
+	e := &Embedded{server: s, secure: o.TLS, log: cmp.Or(c.Log, slog.New(slog.DiscardHandler))}
 	l := &serverLog{log: e.log}
 	s.SetLoggerV2(l, false, false, false)
 	s.Start()
@@ -128,7 +123,7 @@ func StartEmbedded(c EmbeddedConfig) (*Embedded, error) {
 	}
 	if fatal := l.fatal(); fatal != "" || !ready || !s.JetStreamEnabled() {
 		e.Shutdown()
-		return nil, fmt.Errorf("embedded server in %s did not start: %s", c.StoreDir, or(fatal, "not ready within "+startTimeout.String()))
+		return nil, fmt.Errorf("embedded server in %s did not start: %s", c.StoreDir, cmp.Or(fatal, "not ready within "+startTimeout.String()))
 	}
 	return e, nil
 }
@@ -154,4 +149,45 @@ func (e *Embedded) Connect(c ConnectConfig) (*Conn, error) {
 func (e *Embedded) Shutdown() {
 	e.server.Shutdown()
 	e.server.WaitForShutdown()
+}
+
+// Clients counts the connections of the server, ours inside the process included.
+func (e *Embedded) Clients() int { return e.server.NumClients() }
+
+// serverLog hands the server's log lines to slog. The server's own logger exits the process on Fatalf; this one
+// remembers the line for StartEmbedded.
+type serverLog struct {
+	log *slog.Logger
+
+	mu    sync.Mutex
+	first string // line of Fatalf
+}
+
+func (l *serverLog) line(level slog.Level, format string, v []any) {
+	if l.log.Enabled(context.Background(), level) {
+		l.log.Log(context.Background(), level, fmt.Sprintf(format, v...), "from", "nats-server")
+	}
+}
+
+func (l *serverLog) Noticef(format string, v ...any) { l.line(slog.LevelInfo, format, v) }
+func (l *serverLog) Warnf(format string, v ...any)   { l.line(slog.LevelWarn, format, v) }
+func (l *serverLog) Errorf(format string, v ...any)  { l.line(slog.LevelError, format, v) }
+func (l *serverLog) Debugf(format string, v ...any)  { l.line(slog.LevelDebug, format, v) }
+
+// Tracef drops protocol traces: they would carry payloads.
+func (l *serverLog) Tracef(string, ...any) {}
+
+func (l *serverLog) Fatalf(format string, v ...any) {
+	l.line(slog.LevelError, format, v)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.first == "" {
+		l.first = fmt.Sprintf(format, v...)
+	}
+}
+
+func (l *serverLog) fatal() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.first
 }

@@ -1,4 +1,4 @@
-package natsjs
+package natsjs_test
 
 import (
 	"bytes"
@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/natsjs/admin"
 )
 
 func TestEmbeddedRefuses(t *testing.T) {
@@ -23,7 +25,7 @@ func TestEmbeddedRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	for want, c := range map[string]EmbeddedConfig{
+	for want, c := range map[string]natsjs.EmbeddedConfig{
 		"store dir":      {},
 		"loopback":       {StoreDir: dir, Listen: "0.0.0.0:4222"},
 		"no accounts":    {StoreDir: dir, Listen: ":4222"},
@@ -33,7 +35,7 @@ func TestEmbeddedRefuses(t *testing.T) {
 		"did not start":  {StoreDir: filepath.Join(file, "below")},
 		"address alread": {StoreDir: dir, Listen: taken.Addr().String()},
 	} {
-		if e, err := StartEmbedded(c); err == nil || !strings.Contains(err.Error(), want) {
+		if e, err := natsjs.StartEmbedded(c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: want an error with %q, got: %v", c, want, err)
 			if err == nil {
 				e.Shutdown()
@@ -43,16 +45,16 @@ func TestEmbeddedRefuses(t *testing.T) {
 }
 
 func TestEmbeddedListensOnlyWhenAsked(t *testing.T) {
-	if url := start(t, EmbeddedConfig{}).URL(); url != "" {
+	if url := natsjs.Start(t, natsjs.EmbeddedConfig{}).URL(); url != "" {
 		t.Errorf("listens on %s", url)
 	}
-	e := start(t, EmbeddedConfig{Listen: "localhost:0"})
-	c, err := Connect(ConnectConfig{URL: e.URL()})
+	e := natsjs.Start(t, natsjs.EmbeddedConfig{Listen: "localhost:0"})
+	c, err := natsjs.Connect(natsjs.ConnectConfig{URL: e.URL()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if got, want := c.Limits().MaxPayload, DefaultMaxPayload-headerRoom; got != want {
+	if got, want := c.Limits().MaxPayload, natsjs.DefaultMaxPayload-natsjs.HeaderRoom; got != want {
 		t.Errorf("max payload %d, want %d", got, want)
 	}
 }
@@ -63,9 +65,9 @@ func TestRestart(t *testing.T) {
 	sent := []stream.Outgoing{{Subject: task.Report(1, 1), ID: [16]byte{1}, Data: []byte("one")}, {Subject: task.Report(1, 1), ID: [16]byte{2}, Data: []byte("two")}}
 	for life := range 3 {
 		var log bytes.Buffer
-		e := start(t, EmbeddedConfig{StoreDir: dir, SyncAlways: true, Log: slog.New(slog.NewTextHandler(&log, nil))})
-		c := dial(t, e, ConnectConfig{})
-		provision(t, c, task, Options{})
+		e := natsjs.Start(t, natsjs.EmbeddedConfig{StoreDir: dir, SyncAlways: true, Log: slog.New(slog.NewTextHandler(&log, nil))})
+		c := natsjs.Dial(t, e, natsjs.ConnectConfig{})
+		provision(t, c, task, admin.Options{})
 		ctx := t.Context()
 		if life == 0 {
 			for _, subject := range []string{task.Task(), task.Round(1), task.Open(1, 1), task.Batch(1)} {

@@ -58,7 +58,8 @@ const (
 	codeConsumerOffline           = 10119
 )
 
-func code(err error) jetstream.ErrorCode {
+// Code is the code of a JetStream error, 0 of any other.
+func Code(err error) jetstream.ErrorCode {
 	var api *jetstream.APIError
 	if errors.As(err, &api) {
 		return api.ErrorCode
@@ -68,7 +69,7 @@ func code(err error) jetstream.ErrorCode {
 
 // conflict says whether an expected sequence of a subject was refused.
 func conflict(err error) bool {
-	switch code(err) {
+	switch Code(err) {
 	case codeWrongLastSequence, codeWrongLastSequenceInFlight:
 		return true
 	case codeStoreFailed:
@@ -83,7 +84,7 @@ func notStored(err error) bool {
 	if errors.Is(err, nats.ErrMaxPayload) {
 		return true
 	}
-	switch code(err) {
+	switch Code(err) {
 	case codeMessageTooLarge:
 		return true
 	case codeStoreFailed:
@@ -109,7 +110,7 @@ func explain(err error) error {
 		return err
 	}
 	fix := ""
-	switch code(err) {
+	switch Code(err) {
 	case codeStreamNotFound, codeConsumerNotFound:
 		return fmt.Errorf("%w (%w)", ErrNoStream, err)
 	case codeMessageTooLarge:

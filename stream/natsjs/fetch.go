@@ -11,6 +11,9 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
+// Durable is the name of the work queue's consumer.
+const Durable = "stage"
+
 // A Reader is the stage's end of one task's work queue: its durable consumer, which all stage processes share.
 type Reader struct {
 	conn     *Conn
@@ -24,7 +27,7 @@ func (c *Conn) Reader(ctx context.Context, task stream.Task) (r *Reader, err err
 	if _, err := stream.ParseTask(string(task)); err != nil {
 		return nil, fmt.Errorf("reader: %w: %w", stream.ErrRefused, err)
 	}
-	err = c.insist(ctx, "reader of "+string(task), leaderless, func() error {
+	err = c.Retry(ctx, "reader of "+string(task), Leaderless, func() error {
 		r, err = c.reader(ctx, task)
 		return err
 	})
@@ -151,7 +154,7 @@ func (r *Reader) Purge(ctx context.Context, subject string) error {
 	}
 	var answer struct{}
 	body := map[string]string{"filter": subject}
-	if err := r.conn.api(ctx, apiStreamPurge+task.Name(stream.Reports), body, &answer); err != nil {
+	if err := r.conn.Request(ctx, apiStreamPurge+task.Name(stream.Reports), body, &answer); err != nil {
 		return fmt.Errorf("purge %s: %w", subject, err)
 	}
 	return nil

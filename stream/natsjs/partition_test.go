@@ -1,4 +1,4 @@
-package natsjs
+package natsjs_test
 
 import (
 	"context"
@@ -6,12 +6,14 @@ import (
 	"time"
 
 	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/natsjs/admin"
 )
 
 // through connects through a proxy, with pings that notice a dead connection soon.
-func through(t *testing.T, p *proxy, ping time.Duration) *Conn {
+func through(t *testing.T, p *proxy, ping time.Duration) *natsjs.Conn {
 	t.Helper()
-	c, err := Connect(ConnectConfig{URL: p.url(), AckTimeout: time.Second, Ping: ping})
+	c, err := natsjs.Connect(natsjs.ConnectConfig{URL: p.url(), AckTimeout: time.Second, Ping: ping})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,11 +25,11 @@ func through(t *testing.T, p *proxy, ping time.Duration) *Conn {
 // Meanwhile every call ends, and what was written counts once.
 func TestSilence(t *testing.T) {
 	t.Parallel()
-	e := start(t, EmbeddedConfig{Listen: "127.0.0.1:0"})
+	e := natsjs.Start(t, natsjs.EmbeddedConfig{Listen: "127.0.0.1:0"})
 	p := newProxy(t, e.URL())
 	t.Cleanup(p.close)
-	admin := dial(t, e, ConnectConfig{})
-	provision(t, admin, task, Options{})
+	operator := natsjs.Dial(t, e, natsjs.ConnectConfig{})
+	provision(t, operator, task, admin.Options{})
 	c := through(t, p, 200*time.Millisecond)
 	r, err := c.Reader(t.Context(), task)
 	if err != nil {
@@ -58,24 +60,26 @@ func TestSilence(t *testing.T) {
 	if got, err := r.Fetch(t.Context(), 10, time.Minute); err != nil || len(got) != 1 {
 		t.Errorf("fetch by the new connection: %d, %v", len(got), err)
 	}
-	standing(t, admin, stream.Message{Subject: task.Claim(1), Sequence: 1, Data: []byte("first")}, 1, "silence")
+	if m, err := operator.Get(t.Context(), task.Claim(1)); err != nil || string(m.Data) != "first" || m.Sequence != 1 {
+		t.Errorf("what stands: %+v, %v", m, err)
+	}
 }
 
 // TestSlowLink: over a link on which a fetch takes longer than its caller has, the caller gets what came in time; the rest
 // comes again, and nothing is lost.
 func TestSlowLink(t *testing.T) {
 	t.Parallel()
-	e := start(t, EmbeddedConfig{Listen: "127.0.0.1:0"})
+	e := natsjs.Start(t, natsjs.EmbeddedConfig{Listen: "127.0.0.1:0"})
 	p := newProxy(t, e.URL())
 	t.Cleanup(p.close)
-	admin := dial(t, e, ConnectConfig{})
-	provision(t, admin, task, Options{AckWait: time.Second})
+	operator := natsjs.Dial(t, e, natsjs.ConnectConfig{})
+	provision(t, operator, task, admin.Options{AckWait: time.Second})
 	const n = 32
 	var sent []stream.Outgoing
 	for i := range byte(n) {
 		sent = append(sent, stream.Outgoing{Subject: task.Report(1, 1), ID: [16]byte{i + 1}, Data: append([]byte{i}, make([]byte, 8<<10)...)})
 	}
-	if acks, err := admin.Publish(t.Context(), sent); err != nil || acks[n-1].Status != stream.Stored {
+	if acks, err := operator.Publish(t.Context(), sent); err != nil || acks[n-1].Status != stream.Stored {
 		t.Fatal(err)
 	}
 	c := through(t, p, time.Minute)

@@ -1,4 +1,4 @@
-package natsjs
+package natsjs_test
 
 import (
 	"io"

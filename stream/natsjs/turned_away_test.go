@@ -1,4 +1,4 @@
-package natsjs
+package natsjs_test
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/panlearn/panlearn/stream/natsjs"
 )
 
 // A tally is a log handler that counts records by a part of their text.
@@ -56,7 +58,7 @@ func TestTurnedAwayForAWhile(t *testing.T) {
 	}
 	first := listen("")
 	refusals := &tally{part: "authorization", found: make(chan struct{}, 8)}
-	c, err := Connect(ConnectConfig{URL: fmt.Sprintf("nats://127.0.0.1:%d", port), Log: slog.New(refusals)})
+	c, err := natsjs.Connect(natsjs.ConnectConfig{URL: fmt.Sprintf("nats://127.0.0.1:%d", port), Log: slog.New(refusals)})
 	if err != nil {
 		t.Fatal(err)
 	}

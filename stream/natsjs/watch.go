@@ -9,8 +9,8 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// wakePrefix is where Rounds and Attempts republish the headers of what they store; no stream holds it.
-func wakePrefix(task stream.Task) string { return stream.Prefix + "." + string(task) + ".wake." }
+// WakePrefix is where Rounds and Attempts republish the headers of what they store; no stream holds it.
+func WakePrefix(task stream.Task) string { return stream.Prefix + "." + string(task) + ".wake." }
 
 // A wake is a few header bytes, and one not yet taken stands for all.
 const (
@@ -31,7 +31,7 @@ func (c *Conn) Watch(ctx context.Context, task stream.Task) (<-chan struct{}, er
 	c.mu.Lock()
 	c.watchers[ch] = true
 	c.mu.Unlock()
-	sub, err := c.nc.Subscribe(wakePrefix(task)+">", func(*nats.Msg) { c.wake(ch) })
+	sub, err := c.nc.Subscribe(WakePrefix(task)+">", func(*nats.Msg) { c.wake(ch) })
 	if err == nil {
 		err = sub.SetPendingLimits(maxWakes, maxWakeBytes)
 	}

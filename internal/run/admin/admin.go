@@ -14,6 +14,7 @@ import (
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/natsjs/admin"
 )
 
 // Config is `learner provision` and `learner doctor`.
@@ -23,9 +24,9 @@ type Config struct {
 	Broker   run.Broker
 	Replicas int
 
-	MemoryReports bool        // provision: see Provision
-	Role          natsjs.Role // doctor: of the credentials, empty to find out
-	StateDir      string      // doctor: of the learner; empty: not looked at
+	MemoryReports bool       // provision: see Provision
+	Role          admin.Role // doctor: of the credentials, empty to find out
+	StateDir      string     // doctor: of the learner; empty: not looked at
 	Logger        *slog.Logger
 }
 
@@ -51,7 +52,7 @@ func (c Config) connect(ctx context.Context) (*natsjs.Conn, error) {
 
 // Provision creates a task's streams and consumers with an administrator's credentials, and answers all of them. What
 // is there already stays, if the guarantees hold on it.
-func Provision(ctx context.Context, c Config) ([]natsjs.StreamState, error) {
+func Provision(ctx context.Context, c Config) ([]admin.StreamState, error) {
 	sizes, err := c.sizes()
 	if err != nil {
 		return nil, err
@@ -64,8 +65,8 @@ func Provision(ctx context.Context, c Config) ([]natsjs.StreamState, error) {
 	if err := sizes.Fit(conn.Limits()); err != nil {
 		return nil, err
 	}
-	return natsjs.ProvisionAll(ctx, conn, c.Task,
-		natsjs.Options{Replicas: c.Replicas, MaxMsgSize: sizes.Report, MemoryReports: c.MemoryReports})
+	return admin.ProvisionAll(ctx, conn, c.Task,
+		admin.Options{Replicas: c.Replicas, MaxMsgSize: sizes.Report, MemoryReports: c.MemoryReports})
 }
 
 // ErrNotEnded refuses to remove the streams of a task that goes on.
@@ -88,5 +89,5 @@ func Remove(ctx context.Context, c Config, force bool) ([]string, error) {
 			return nil, err
 		}
 	}
-	return natsjs.Remove(ctx, conn, c.Task)
+	return admin.Remove(ctx, conn, c.Task)
 }

@@ -12,12 +12,13 @@ import (
 	"github.com/panlearn/panlearn/state/pebblestore"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/natsjs/admin"
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
 // Doctor looks at a learner's state folder, a broker and a task's streams, as far as they are named, and changes nothing. That there is no
 // connection, or no state, is a finding too; errors are the configuration's.
-func Doctor(ctx context.Context, c Config) ([]natsjs.Finding, error) {
+func Doctor(ctx context.Context, c Config) ([]admin.Finding, error) {
 	sizes, err := c.sizes()
 	if err != nil {
 		return nil, err
@@ -35,22 +36,22 @@ func Doctor(ctx context.Context, c Config) ([]natsjs.Finding, error) {
 	case ctx.Err() != nil || errors.As(err, &wrong):
 		return nil, err
 	case err != nil:
-		v.find("connection", natsjs.Failure, "%v", err)
+		v.find("connection", admin.Failure, "%v", err)
 		return v.list, nil
 	}
 	defer conn.Close()
-	v.find("connection", natsjs.OK, "connected")
+	v.find("connection", admin.OK, "connected")
 	if c.Spec != nil {
 		if err := sizes.Fit(conn.Limits()); err != nil {
-			v.find("sizes", natsjs.Failure, "%v", err)
+			v.find("sizes", admin.Failure, "%v", err)
 		} else {
-			v.find("sizes", natsjs.OK, "every message of the task fits through this broker")
+			v.find("sizes", admin.OK, "every message of the task fits through this broker")
 		}
 	}
 	if v.Task == "" && v.state != nil {
 		v.Task = stream.Task(v.state.Task.Name)
 	}
-	more, err := natsjs.Examine(ctx, conn, v.Task, natsjs.Expect{Replicas: c.Replicas, Role: c.Role, Now: time.Now()})
+	more, err := admin.Examine(ctx, conn, v.Task, admin.Expect{Replicas: c.Replicas, Role: c.Role, Now: time.Now()})
 	v.list = append(v.list, more...)
 	if err == nil && v.Task != "" {
 		v.standing(ctx, conn)
@@ -62,14 +63,14 @@ func Doctor(ctx context.Context, c Config) ([]natsjs.Finding, error) {
 // A visit collects findings.
 type visit struct {
 	Config
-	list    []natsjs.Finding
+	list    []admin.Finding
 	state   *statedir.View // what the folder holds; nil: nothing, or nothing that can be read
 	running bool           // a learner holds the folder
 	free    func(folder string) (bytes uint64, err error)
 }
 
-func (v *visit) find(check string, status natsjs.Status, format string, args ...any) {
-	v.list = append(v.list, natsjs.Finding{Check: check, Status: status, Text: fmt.Sprintf(format, args...)})
+func (v *visit) find(check string, status admin.Status, format string, args ...any) {
+	v.list = append(v.list, admin.Finding{Check: check, Status: status, Text: fmt.Sprintf(format, args...)})
 }
 
 // standing holds the task that stands on the broker against the file and the folder.
@@ -83,19 +84,19 @@ func (v *visit) standing(ctx context.Context, conn *natsjs.Conn) {
 	}
 	switch {
 	case errors.Is(err, stream.ErrNotFound) && v.state != nil:
-		v.find("task", natsjs.Failure, "the state folder holds task %q and the broker has none of this name: it is another broker, or its streams are lost: "+
+		v.find("task", admin.Failure, "the state folder holds task %q and the broker has none of this name: it is another broker, or its streams are lost: "+
 			"restore them (docs/operations.md)", v.Task)
 		return
 	case errors.Is(err, stream.ErrNotFound):
-		v.find("task", natsjs.OK, "it has not begun: learner run begins it")
+		v.find("task", admin.OK, "it has not begun: learner run begins it")
 		return
 	case errors.Is(err, natsjs.ErrNoStream): // found above
 		return
 	case errors.Is(err, natsjs.ErrDenied):
-		v.find("task", natsjs.Warning, "these credentials may not read it")
+		v.find("task", admin.Warning, "these credentials may not read it")
 		return
 	case err != nil:
-		v.find("task", natsjs.Failure, "%v", err)
+		v.find("task", admin.Failure, "%v", err)
 		return
 	}
 	if v.Spec != nil {
@@ -104,13 +105,13 @@ func (v *visit) standing(ctx context.Context, conn *natsjs.Conn) {
 	switch hash := stream.HashOf(signed.Body); {
 	case v.StateDir == "":
 	case v.state == nil:
-		v.find("task", natsjs.Failure, "it stands on the broker, and the state folder holds nothing of it: name the folder of its learner, or put a backup back with "+
+		v.find("task", admin.Failure, "it stands on the broker, and the state folder holds nothing of it: name the folder of its learner, or put a backup back with "+
 			"learner restore")
 	case stream.Hash(v.state.Checkpoint.Cursor.TaskHash) != hash:
-		v.find("task", natsjs.Failure, "the broker holds another task by the name %q (%s): each learner wants a name and a state folder of its own",
+		v.find("task", admin.Failure, "the broker holds another task by the name %q (%s): each learner wants a name and a state folder of its own",
 			v.Task, or(task.DifferenceText(task.Differences(v.state.Task.Declaration, body.Declaration)), "declared alike, begun by another learner"))
 	default:
-		v.find("task", natsjs.OK, "broker and state folder hold the same task")
+		v.find("task", admin.OK, "broker and state folder hold the same task")
 		v.cursor(ctx, conn)
 	}
 }
@@ -127,11 +128,11 @@ func (v *visit) drift(of string, declaration []byte) {
 	own, err := v.Spec.CanonicalFor(declaration)
 	switch {
 	case err != nil:
-		v.find("drift", natsjs.Failure, "%v", err)
+		v.find("drift", admin.Failure, "%v", err)
 	case !bytes.Equal(own, declaration):
-		v.find("drift", natsjs.Failure, "the task file is not %s: %s: a task never changes: put the file back, or give the changed one a new name and another --state",
+		v.find("drift", admin.Failure, "the task file is not %s: %s: a task never changes: put the file back, or give the changed one a new name and another --state",
 			of, task.DifferenceText(task.Differences(own, declaration)))
 	default:
-		v.find("drift", natsjs.OK, "the task file declares %s", of)
+		v.find("drift", admin.OK, "the task file declares %s", of)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/panlearn/panlearn/state/pebblestore"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/natsjs/admin"
 )
 
 // listening is an embedded broker with the streams of a task.
@@ -32,7 +33,7 @@ func listening(t *testing.T, name stream.Task) (natsjs.ConnectConfig, *natsjs.Co
 		t.Fatal(err)
 	}
 	t.Cleanup(conn.Close)
-	if err := natsjs.Provision(t.Context(), conn, name, natsjs.Options{}); err != nil {
+	if err := admin.Provision(t.Context(), conn, name, admin.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	return at, conn
@@ -124,33 +125,33 @@ func TestDoctorOfState(t *testing.T) {
 	for what, test := range map[string]struct {
 		config Config
 		check  string
-		status natsjs.Status
+		status admin.Status
 		text   string
 	}{
-		"missing":                     {config(filepath.Join(folder, "no"), none), "state folder", natsjs.Warning, "learner run makes it"},
-		"a file":                      {config(filepath.Join(folder, "FORMAT"), none), "state folder", natsjs.Failure, "name the folder"},
-		"open to others":              {config(open, none), "state folder", natsjs.Warning, "chmod 700"},
-		"its user's":                  {config(folder, none), "state folder", natsjs.OK, "alone"},
-		"format":                      {config(folder, none), "state format", natsjs.OK, "format 1"},
-		"a newer format":              {config(newer, none), "state format", natsjs.Failure, "build v9.9.9"},
-		"nothing in it":               {config(t.TempDir(), none), "ledger", natsjs.Warning, "nothing is committed"},
-		"damaged":                     {config(damaged, none), "ledger", natsjs.Failure, "learner restore"},
-		"whole":                       {config(folder, none), "ledger", natsjs.OK, "checkpoint of round 3"},
-		"free":                        {config(folder, none), "state lock", natsjs.OK, "no learner runs"},
-		"disk":                        {config(folder, none), "disk", natsjs.OK, "a commit may take"},
-		"of another name":             {named, "task", natsjs.Failure, `holds task "quickstart", not "another"`},
-		"the same task":               {config(folder, broker), "task", natsjs.OK, "the same task"},
-		"of one time":                 {config(folder, broker), "cursor", natsjs.Warning, "start it"},
-		"an older folder":             {config(first, broker), "cursor", natsjs.Failure, "--accept-rollback"},
-		"an older broker":             {config(folder, old), "cursor", natsjs.Failure, "restore its streams"},
-		"a broker that lost all":      {config(folder, empty), "task", natsjs.Failure, "the broker has none of this name"},
-		"another task on the broker":  {config(folder, other), "task", natsjs.Failure, "privacy.epsilon: file says 1, task has 0.5"},
-		"an empty folder for a task":  {withFile(config(t.TempDir(), broker)), "task", natsjs.Failure, "learner restore"},
-		"a task that has not begun":   {withFile(config("", empty)), "task", natsjs.OK, "has not begun"},
-		"the same file":               {withFile(config(folder, broker)), "drift", natsjs.OK, "the task file declares"},
-		"another file, by the folder": {withFile(config(folder, none), "privacy.delta=1e-7"), "drift", natsjs.Failure, "privacy.delta: file says 1e-7, task has 0.000001"},
-		"another file, by the broker": {withFile(config("", broker), "privacy.delta=1e-7"), "drift", natsjs.Failure, "privacy.delta: file says"},
-		"a broker that is not there":  {config(folder, natsjs.ConnectConfig{URL: "nats://127.0.0.1:1"}), "connection", natsjs.Failure, "127.0.0.1:1"},
+		"missing":                     {config(filepath.Join(folder, "no"), none), "state folder", admin.Warning, "learner run makes it"},
+		"a file":                      {config(filepath.Join(folder, "FORMAT"), none), "state folder", admin.Failure, "name the folder"},
+		"open to others":              {config(open, none), "state folder", admin.Warning, "chmod 700"},
+		"its user's":                  {config(folder, none), "state folder", admin.OK, "alone"},
+		"format":                      {config(folder, none), "state format", admin.OK, "format 1"},
+		"a newer format":              {config(newer, none), "state format", admin.Failure, "build v9.9.9"},
+		"nothing in it":               {config(t.TempDir(), none), "ledger", admin.Warning, "nothing is committed"},
+		"damaged":                     {config(damaged, none), "ledger", admin.Failure, "learner restore"},
+		"whole":                       {config(folder, none), "ledger", admin.OK, "checkpoint of round 3"},
+		"free":                        {config(folder, none), "state lock", admin.OK, "no learner runs"},
+		"disk":                        {config(folder, none), "disk", admin.OK, "a commit may take"},
+		"of another name":             {named, "task", admin.Failure, `holds task "quickstart", not "another"`},
+		"the same task":               {config(folder, broker), "task", admin.OK, "the same task"},
+		"of one time":                 {config(folder, broker), "cursor", admin.Warning, "start it"},
+		"an older folder":             {config(first, broker), "cursor", admin.Failure, "--accept-rollback"},
+		"an older broker":             {config(folder, old), "cursor", admin.Failure, "restore its streams"},
+		"a broker that lost all":      {config(folder, empty), "task", admin.Failure, "the broker has none of this name"},
+		"another task on the broker":  {config(folder, other), "task", admin.Failure, "privacy.epsilon: file says 1, task has 0.5"},
+		"an empty folder for a task":  {withFile(config(t.TempDir(), broker)), "task", admin.Failure, "learner restore"},
+		"a task that has not begun":   {withFile(config("", empty)), "task", admin.OK, "has not begun"},
+		"the same file":               {withFile(config(folder, broker)), "drift", admin.OK, "the task file declares"},
+		"another file, by the folder": {withFile(config(folder, none), "privacy.delta=1e-7"), "drift", admin.Failure, "privacy.delta: file says 1e-7, task has 0.000001"},
+		"another file, by the broker": {withFile(config("", broker), "privacy.delta=1e-7"), "drift", admin.Failure, "privacy.delta: file says"},
+		"a broker that is not there":  {config(folder, natsjs.ConnectConfig{URL: "nats://127.0.0.1:1"}), "connection", admin.Failure, "127.0.0.1:1"},
 	} {
 		list, err := Doctor(t.Context(), test.config)
 		if err != nil {
@@ -186,7 +187,7 @@ func TestDoctorOfState(t *testing.T) {
 	remove()
 	said := map[string]string{}
 	for _, f := range list {
-		if f.Status == natsjs.Failure {
+		if f.Status == admin.Failure {
 			t.Errorf("a folder that is held: %+v", f)
 		}
 		said[f.Check] += f.Text

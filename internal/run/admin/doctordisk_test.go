@@ -9,7 +9,7 @@ import (
 	"github.com/panlearn/panlearn/internal/run/runtest"
 	"github.com/panlearn/panlearn/internal/run/statedir"
 	"github.com/panlearn/panlearn/state/pebblestore"
-	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/natsjs/admin"
 )
 
 // TestDoctorOfDisk: a disk on which the next commit may not fit is a failure, one on which soon none will a warning.
@@ -32,18 +32,18 @@ func TestDoctorOfDisk(t *testing.T) {
 		dir    string
 		free   uint64
 		err    error
-		status natsjs.Status
+		status admin.Status
 		text   string
 	}{
-		{folder, 0, nil, natsjs.Failure, "0.0 MB free, and a commit may take "},
-		{folder, nothing, nil, natsjs.Failure, "exit code 75"},
-		{folder, full - 1, nil, natsjs.Failure, "make room"},
-		{folder, full, nil, natsjs.Warning, "make room soon"},
-		{folder, 100*full - 1, nil, natsjs.Warning, "make room soon"},
-		{folder, 100 * full, nil, natsjs.OK, "free"},
-		{folder, 0, errors.New("no such call"), natsjs.Warning, "no such call"},
-		{t.TempDir(), nothing - 1, nil, natsjs.Failure, "make room"},
-		{t.TempDir(), 100 * nothing, nil, natsjs.OK, "free"},
+		{folder, 0, nil, admin.Failure, "0.0 MB free, and a commit may take "},
+		{folder, nothing, nil, admin.Failure, "exit code 75"},
+		{folder, full - 1, nil, admin.Failure, "make room"},
+		{folder, full, nil, admin.Warning, "make room soon"},
+		{folder, 100*full - 1, nil, admin.Warning, "make room soon"},
+		{folder, 100 * full, nil, admin.OK, "free"},
+		{folder, 0, errors.New("no such call"), admin.Warning, "no such call"},
+		{t.TempDir(), nothing - 1, nil, admin.Failure, "make room"},
+		{t.TempDir(), 100 * nothing, nil, admin.OK, "free"},
 	} {
 		v := &visit{Config: Config{StateDir: test.dir, Logger: runtest.Discard()}, free: func(dir string) (uint64, error) {
 			if dir != test.dir {

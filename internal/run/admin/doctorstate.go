@@ -12,6 +12,7 @@ import (
 	"github.com/panlearn/panlearn/state/pebblestore"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/natsjs/admin"
 )
 
 // What a commit takes of a disk at most, beside four times its own bytes for log, table and a compaction; and how many of
@@ -26,18 +27,18 @@ func (v *visit) folder(ctx context.Context) {
 	info, err := os.Stat(v.StateDir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		v.find("state folder", natsjs.Warning, "%s is not there: learner run makes it; if a task should be in it, see that its disk is mounted", v.StateDir)
+		v.find("state folder", admin.Warning, "%s is not there: learner run makes it; if a task should be in it, see that its disk is mounted", v.StateDir)
 		return
 	case err != nil:
-		v.find("state folder", natsjs.Failure, "%v: run doctor as the user of the learner", err)
+		v.find("state folder", admin.Failure, "%v: run doctor as the user of the learner", err)
 		return
 	case !info.IsDir():
-		v.find("state folder", natsjs.Failure, "%s is a file: name the folder of the learner", v.StateDir)
+		v.find("state folder", admin.Failure, "%s is a file: name the folder of the learner", v.StateDir)
 		return
 	case info.Mode().Perm()&0o077 != 0:
-		v.find("state folder", natsjs.Warning, "mode %v: others than its user may reach it: chmod 700", info.Mode().Perm())
+		v.find("state folder", admin.Warning, "mode %v: others than its user may reach it: chmod 700", info.Mode().Perm())
 	default:
-		v.find("state folder", natsjs.OK, "its user's alone")
+		v.find("state folder", admin.OK, "its user's alone")
 	}
 	if !v.format() {
 		return
@@ -49,17 +50,17 @@ func (v *visit) folder(ctx context.Context) {
 	at, entries, size, err := statedir.Copy(ctx, v.StateDir)
 	switch {
 	case errors.Is(err, state.ErrLocked):
-		v.find("state lock", natsjs.Failure, "a process holds the folder and does not answer (%v): see which with `fuser %s/LOCK`, and end it", err, v.StateDir)
+		v.find("state lock", admin.Failure, "a process holds the folder and does not answer (%v): see which with `fuser %s/LOCK`, and end it", err, v.StateDir)
 	case errors.Is(err, fs.ErrPermission):
-		v.find("state folder", natsjs.Failure, "%v: run doctor as the user of the learner", err)
+		v.find("state folder", admin.Failure, "%v: run doctor as the user of the learner", err)
 	case errors.Is(err, state.ErrEmpty):
-		v.find("ledger", natsjs.Warning, "nothing is committed: has learner run begun the task here?")
+		v.find("ledger", admin.Warning, "nothing is committed: has learner run begun the task here?")
 	case err != nil:
-		v.find("ledger", natsjs.Failure, "%v: do not start the learner on it; put a backup in its place with learner restore", err)
+		v.find("ledger", admin.Failure, "%v: do not start the learner on it; put a backup in its place with learner restore", err)
 	case v.running:
-		v.find("state lock", natsjs.OK, "a learner holds the folder and answers")
+		v.find("state lock", admin.OK, "a learner holds the folder and answers")
 	default:
-		v.find("state lock", natsjs.OK, "nobody holds the folder: no learner runs")
+		v.find("state lock", admin.OK, "nobody holds the folder: no learner runs")
 	}
 	if err == nil {
 		v.committed(at, entries)
@@ -70,10 +71,10 @@ func (v *visit) folder(ctx context.Context) {
 // format says whether this build reads the folder.
 func (v *visit) format() bool {
 	if err := pebblestore.CheckFormat(v.StateDir); err != nil {
-		v.find("state format", natsjs.Failure, "%v", err)
+		v.find("state format", admin.Failure, "%v", err)
 		return false
 	}
-	v.find("state format", natsjs.OK, "format %d, which this build reads", pebblestore.FolderFormat)
+	v.find("state format", admin.OK, "format %d, which this build reads", pebblestore.FolderFormat)
 	return true
 }
 
@@ -90,15 +91,15 @@ func (v *visit) committed(c state.Checkpoint, entries []state.Entry) {
 		return statedir.Of(c, ledger)
 	}()
 	if err != nil {
-		v.find("ledger", natsjs.Failure, "%v: do not start the learner on it; put a backup in its place with learner restore", err)
+		v.find("ledger", admin.Failure, "%v: do not start the learner on it; put a backup in its place with learner restore", err)
 		return
 	}
 	v.state = &view
 	at := view.Checkpoint
-	v.find("ledger", natsjs.OK, "%d entries, chain intact, and it ends where the checkpoint of round %d says", at.Ledger.Length, at.Cursor.Round)
+	v.find("ledger", admin.OK, "%d entries, chain intact, and it ends where the checkpoint of round %d says", at.Ledger.Length, at.Cursor.Round)
 	switch {
 	case v.Task != "" && string(v.Task) != view.Task.Name:
-		v.find("task", natsjs.Failure, "the state folder holds task %q, not %q: name its own folder for each task", view.Task.Name, v.Task)
+		v.find("task", admin.Failure, "the state folder holds task %q, not %q: name its own folder for each task", view.Task.Name, v.Task)
 		v.state = nil
 	case v.Spec != nil:
 		v.drift("the task in the state folder", view.Task.Declaration)
@@ -111,13 +112,13 @@ func (v *visit) disk(checkpoint int) {
 	room := uint64(commitBytes + 4*checkpoint)
 	switch {
 	case err != nil:
-		v.find("disk", natsjs.Warning, "cannot tell how much is free: %v", err)
+		v.find("disk", admin.Warning, "cannot tell how much is free: %v", err)
 	case free < room:
-		v.find("disk", natsjs.Failure, "%s free, and a commit may take %s: the learner would stop with exit code 75: make room", megabytes(free), megabytes(room))
+		v.find("disk", admin.Failure, "%s free, and a commit may take %s: the learner would stop with exit code 75: make room", megabytes(free), megabytes(room))
 	case free < fewCommits*room:
-		v.find("disk", natsjs.Warning, "%s free, and a commit may take %s: make room soon", megabytes(free), megabytes(room))
+		v.find("disk", admin.Warning, "%s free, and a commit may take %s: make room soon", megabytes(free), megabytes(room))
 	default:
-		v.find("disk", natsjs.OK, "%s free, and a commit may take %s", megabytes(free), megabytes(room))
+		v.find("disk", admin.OK, "%s free, and a commit may take %s", megabytes(free), megabytes(room))
 	}
 }
 
@@ -134,12 +135,12 @@ func (v *visit) cursor(ctx context.Context, conn *natsjs.Conn) {
 		newest = uint64(a.Round)
 	}
 	if err != nil && !errors.Is(err, stream.ErrNotFound) {
-		v.find("cursor", natsjs.Warning, "cannot read rounds: %v", err)
+		v.find("cursor", admin.Warning, "cannot read rounds: %v", err)
 		return
 	}
 	if v.running { // and has gone on meanwhile
 		if s, err := statedir.StatusOf(ctx, v.StateDir); err == nil && s.Round > at.Round {
-			v.find("cursor", natsjs.OK, "the learner goes on: round %d is committed, round %d is announced", s.Round, newest)
+			v.find("cursor", admin.OK, "the learner goes on: round %d is committed, round %d is announced", s.Round, newest)
 			return
 		}
 	}
@@ -149,18 +150,18 @@ func (v *visit) cursor(ctx context.Context, conn *natsjs.Conn) {
 	}
 	switch {
 	case newest < at.Round, errors.Is(batch, stream.ErrNotFound), at.Round > 0 && batch == nil && stream.HashOf(m.Data) != stream.Hash(at.BatchHash):
-		v.find("cursor", natsjs.Failure, "the broker is older than the state folder: round %d is committed here, and round %d is the newest there: restore its streams "+
+		v.find("cursor", admin.Failure, "the broker is older than the state folder: round %d is committed here, and round %d is the newest there: restore its streams "+
 			"from a copy at least as new as the folder", at.Round, newest)
 	case newest > at.Round+1:
-		v.find("cursor", natsjs.Failure, "the state folder is older than the broker: round %d is committed here, and round %d is announced there: put the newest copy back, "+
+		v.find("cursor", admin.Failure, "the state folder is older than the broker: round %d is committed here, and round %d is announced there: put the newest copy back, "+
 			"or start once with learner run --accept-rollback", at.Round, newest)
 	case v.state.Checkpoint.Ended():
-		v.find("cursor", natsjs.OK, "the task has ended after round %d", at.Round)
+		v.find("cursor", admin.OK, "the task has ended after round %d", at.Round)
 	case newest == at.Round && !v.running:
-		v.find("cursor", natsjs.Warning, "round %d is committed and round %d is not announced: start the learner", at.Round, at.Round+1)
+		v.find("cursor", admin.Warning, "round %d is committed and round %d is not announced: start the learner", at.Round, at.Round+1)
 	case !v.running:
-		v.find("cursor", natsjs.Warning, "round %d is committed, round %d is announced, and no learner runs on this folder: start it", at.Round, newest)
+		v.find("cursor", admin.Warning, "round %d is committed, round %d is announced, and no learner runs on this folder: start it", at.Round, newest)
 	default:
-		v.find("cursor", natsjs.OK, "round %d is committed, round %d is announced", at.Round, max(newest, at.Round))
+		v.find("cursor", admin.OK, "round %d is committed, round %d is announced", at.Round, max(newest, at.Round))
 	}
 }

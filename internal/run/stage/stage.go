@@ -12,7 +12,7 @@ import (
 	"github.com/panlearn/panlearn/internal/obs"
 	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/shuffle/stage"
-	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/natsjs/admin"
 )
 
 // Config is `ingest shuffle`. Records, Reports and Limits are those of the broker.
@@ -40,7 +40,7 @@ func Run(ctx context.Context, c Config) error {
 	reports := new(obs.Reports)
 	c.Observer = obs.Observers(metrics, stage.Observer{Report: reports.Add}, c.Observer)
 	c.Logger.Info("looking for the task's streams, which learner provision makes, or learner run where its credentials may", "task", c.Task)
-	if err := natsjs.WaitStreams(ctx, conn, c.Task, time.Second); err != nil {
+	if err := admin.WaitStreams(ctx, conn, c.Task, time.Second); err != nil {
 		return err
 	}
 	if c.Reports, err = conn.Reader(ctx, c.Task); err != nil {

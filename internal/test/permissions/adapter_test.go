@@ -9,6 +9,7 @@ import (
 
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
+	natsadmin "github.com/panlearn/panlearn/stream/natsjs/admin"
 )
 
 // TestRolesLive: our adapter does what each role has to do with the permissions that it has.
@@ -16,24 +17,24 @@ func TestRolesLive(t *testing.T) {
 	b := shipped(t)
 	ctx := t.Context()
 	for _, role := range []string{learner, stage, publisher} {
-		if err := natsjs.Provision(ctx, b.conn(t, role), task, natsjs.Options{}); !errors.Is(err, natsjs.ErrDenied) {
+		if err := natsadmin.Provision(ctx, b.conn(t, role), task, natsadmin.Options{}); !errors.Is(err, natsjs.ErrDenied) {
 			t.Errorf("%s provisions: %v, want it denied", role, err)
 		}
-		if err := natsjs.Present(ctx, b.conn(t, role), task); !errors.Is(err, natsjs.ErrNoStream) {
+		if err := natsadmin.Present(ctx, b.conn(t, role), task); !errors.Is(err, natsjs.ErrNoStream) {
 			t.Errorf("%s looks for streams that are not there: %v", role, err)
 		}
 	}
 	found := make(chan error, 1)
 	waiting := b.conn(t, stage)
-	go func() { found <- natsjs.WaitStreams(ctx, waiting, task, 10*time.Millisecond) }()
-	if err := natsjs.Provision(ctx, b.conn(t, admin), task, natsjs.Options{}); err != nil {
+	go func() { found <- natsadmin.WaitStreams(ctx, waiting, task, 10*time.Millisecond) }()
+	if err := natsadmin.Provision(ctx, b.conn(t, admin), task, natsadmin.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-found; err != nil {
 		t.Errorf("the stage waits for streams: %v", err)
 	}
 	for _, role := range []string{learner, stage, publisher, admin} {
-		if err := natsjs.Present(ctx, b.conn(t, role), task); err != nil {
+		if err := natsadmin.Present(ctx, b.conn(t, role), task); err != nil {
 			t.Errorf("%s looks for streams that are there: %v", role, err)
 		}
 	}
@@ -128,7 +129,7 @@ func TestDenialsAreFast(t *testing.T) {
 	_, publish := slow(stage).Publish(ctx, []stream.Outgoing{{Subject: s.task.Report(1, 1), Data: []byte("x")}})
 	_, read := slow(learner).Reader(ctx, s.task)
 	for what, err := range map[string]error{"put": put, "get": get, "swap": swap, "publish": publish, "reader": read,
-		"check": natsjs.CheckStreams(ctx, slow(stage), s.task)} {
+		"check": natsadmin.CheckStreams(ctx, slow(stage), s.task)} {
 		if !errors.Is(err, natsjs.ErrDenied) {
 			t.Errorf("%s: %v, want that the broker denies it", what, err)
 		}

@@ -7,21 +7,22 @@ import (
 
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
+	natsadmin "github.com/panlearn/panlearn/stream/natsjs/admin"
 )
 
-var roleOf = map[string]natsjs.Role{admin: natsjs.Admin, learner: natsjs.Learner, stage: natsjs.Stage, publisher: natsjs.Publisher}
+var roleOf = map[string]natsadmin.Role{admin: natsadmin.Admin, learner: natsadmin.Learner, stage: natsadmin.Stage, publisher: natsadmin.Publisher}
 
 // examine answers what the doctor says of one check; every finding of it, in one line each.
-func examine(t *testing.T, s *scene, role string, expect natsjs.Expect, check string) (natsjs.Status, string) {
+func examine(t *testing.T, s *scene, role string, expect natsadmin.Expect, check string) (natsadmin.Status, string) {
 	t.Helper()
 	if expect.Now.IsZero() {
 		expect.Now = time.Now()
 	}
-	list, err := natsjs.Examine(t.Context(), s.conn(t, role), s.task, expect)
+	list, err := natsadmin.Examine(t.Context(), s.conn(t, role), s.task, expect)
 	if err != nil {
 		t.Fatal(err)
 	}
-	status, text := natsjs.Status("nothing"), ""
+	status, text := natsadmin.Status("nothing"), ""
 	for _, f := range list {
 		if f.Check == check {
 			status, text = f.Status, text+f.Text+"\n"
@@ -36,26 +37,26 @@ func TestDoctorKnowsRoles(t *testing.T) {
 	safe, bare := shipped(t).scene(t), open(t).scene(t)
 	for name, role := range roleOf {
 		for other, expected := range roleOf {
-			want := natsjs.Failure
+			want := natsadmin.Failure
 			if other == name {
-				want = natsjs.OK
+				want = natsadmin.OK
 			}
-			if got, text := examine(t, safe, name, natsjs.Expect{Role: expected}, "permissions"); got != want {
+			if got, text := examine(t, safe, name, natsadmin.Expect{Role: expected}, "permissions"); got != want {
 				t.Errorf("credentials of %s, examined as %s: %s %s, want %s", name, other, got, text, want)
 			}
 		}
-		if got, text := examine(t, safe, name, natsjs.Expect{}, "permissions"); got != natsjs.OK {
+		if got, text := examine(t, safe, name, natsadmin.Expect{}, "permissions"); got != natsadmin.OK {
 			t.Errorf("credentials of %s: %s %s", name, got, text)
 		}
-		if got, text := examine(t, bare, name, natsjs.Expect{}, "permissions"); got != natsjs.Warning || !strings.Contains(text, "overhear reports") {
+		if got, text := examine(t, bare, name, natsadmin.Expect{}, "permissions"); got != natsadmin.Warning || !strings.Contains(text, "overhear reports") {
 			t.Errorf("no permissions: %s %s", got, text)
 		}
-		if got, text := examine(t, bare, name, natsjs.Expect{Role: role}, "permissions"); got != natsjs.Failure || !strings.Contains(text, "overhear reports") {
+		if got, text := examine(t, bare, name, natsadmin.Expect{Role: role}, "permissions"); got != natsadmin.Failure || !strings.Contains(text, "overhear reports") {
 			t.Errorf("no permissions, examined as %s: %s %s", name, got, text)
 		}
 	}
 	// The one account for all: publishers overhear what is answered to others.
-	if got, text := examine(t, permissions(t).scene(t), publisher, natsjs.Expect{Role: natsjs.Publisher}, "permissions"); got != natsjs.Failure ||
+	if got, text := examine(t, permissions(t).scene(t), publisher, natsadmin.Expect{Role: natsadmin.Publisher}, "permissions"); got != natsadmin.Failure ||
 		!strings.Contains(text, "overhear answers") {
 		t.Errorf("one inbox for all: %s %s", got, text)
 	}
@@ -76,16 +77,16 @@ func TestDoctorSeesTLS(t *testing.T) {
 		s     *scene
 		check string
 		now   time.Duration
-		want  natsjs.Status
+		want  natsadmin.Status
 		text  string
 	}{
-		{safe, "tls", -60 * 24 * time.Hour, natsjs.OK, "encrypted"},
-		{safe, "tls", 0, natsjs.Warning, "renew"}, // the test's certificates last an hour
-		{bare, "tls", 0, natsjs.OK, "this machine only"},
-		{safe, "authentication", 0, natsjs.OK, "asks"},
-		{bare, "authentication", 0, natsjs.Warning, "anybody"},
+		{safe, "tls", -60 * 24 * time.Hour, natsadmin.OK, "encrypted"},
+		{safe, "tls", 0, natsadmin.Warning, "renew"}, // the test's certificates last an hour
+		{bare, "tls", 0, natsadmin.OK, "this machine only"},
+		{safe, "authentication", 0, natsadmin.OK, "asks"},
+		{bare, "authentication", 0, natsadmin.Warning, "anybody"},
 	} {
-		got, text := examine(t, test.s, stage, natsjs.Expect{Now: time.Now().Add(test.now)}, test.check)
+		got, text := examine(t, test.s, stage, natsadmin.Expect{Now: time.Now().Add(test.now)}, test.check)
 		if got != test.want || !strings.Contains(text, test.text) {
 			t.Errorf("%s: %s %s, want %s %s", test.check, got, text, test.want, test.text)
 		}
@@ -99,8 +100,8 @@ func TestDoctorSeesLimits(t *testing.T) {
 	} {
 		config := write(t, "jetstream: enabled\naccounts { A { jetstream: {"+limits+"}, users: [{user: u, password: p}] } }\n")
 		s := start(t, config, func(string) natsjs.ConnectConfig { return natsjs.ConnectConfig{URL: "u:p@"} }).scene(t)
-		got, text := examine(t, s, admin, natsjs.Expect{}, "jetstream")
-		if want == "" && got != natsjs.OK || want != "" && (got != natsjs.Warning || !strings.Contains(text, want)) {
+		got, text := examine(t, s, admin, natsadmin.Expect{}, "jetstream")
+		if want == "" && got != natsadmin.OK || want != "" && (got != natsadmin.Warning || !strings.Contains(text, want)) {
 			t.Errorf("%s: %s %s, want %q", limits, got, text, want)
 		}
 	}
@@ -110,8 +111,8 @@ func TestDoctorSeesLimits(t *testing.T) {
 func TestDoctorSeesClocks(t *testing.T) {
 	s := shipped(t).scene(t)
 	for _, role := range []string{learner, stage, publisher} {
-		for off, want := range map[time.Duration]natsjs.Status{0: natsjs.OK, -time.Hour: natsjs.Warning} {
-			got, text := examine(t, s, role, natsjs.Expect{Clock: func() time.Time { return time.Now().Add(off) }}, "clock")
+		for off, want := range map[time.Duration]natsadmin.Status{0: natsadmin.OK, -time.Hour: natsadmin.Warning} {
+			got, text := examine(t, s, role, natsadmin.Expect{Clock: func() time.Time { return time.Now().Add(off) }}, "clock")
 			if got != want || !strings.Contains(text, "behind") {
 				t.Errorf("%s, %v off: %s %s, want %s", role, off, got, text, want)
 			}

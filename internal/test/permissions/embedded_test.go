@@ -8,6 +8,7 @@ import (
 
 	"github.com/panlearn/panlearn/internal/devca"
 	"github.com/panlearn/panlearn/stream/natsjs"
+	natsadmin "github.com/panlearn/panlearn/stream/natsjs/admin"
 )
 
 // TestEmbeddedTLS: the listener of the embedded server takes who has a certificate; the process itself needs none.
@@ -44,7 +45,7 @@ func TestEmbeddedTLS(t *testing.T) {
 		t.Fatalf("inside the process: %v", err)
 	}
 	t.Cleanup(inside.Close)
-	if err := natsjs.Provision(t.Context(), inside, task, natsjs.Options{}); err != nil {
+	if err := natsadmin.Provision(t.Context(), inside, task, natsadmin.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.HasPrefix(e.URL(), "tls://") {
@@ -56,7 +57,7 @@ func TestEmbeddedTLS(t *testing.T) {
 		t.Fatalf("with a certificate: %v", err)
 	}
 	t.Cleanup(c.Close)
-	if err := natsjs.Present(t.Context(), c, task); err != nil {
+	if err := natsadmin.Present(t.Context(), c, task); err != nil {
 		t.Error(err)
 	}
 	login.TLSCert, login.TLSKey = "", ""

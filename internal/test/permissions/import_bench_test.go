@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/natsjs"
+	natsadmin "github.com/panlearn/panlearn/stream/natsjs/admin"
 )
 
 // BenchmarkPublish is what accounts, imports and TLS cost a publisher: reports of 1 KiB into a memory stream.
@@ -16,7 +16,7 @@ func BenchmarkPublish(b *testing.B) {
 	}{{"open", open}, {"shipped", shipped}} {
 		b.Run(p.name, func(b *testing.B) {
 			at := p.open(b)
-			if err := natsjs.Provision(b.Context(), at.conn(b, admin), task, natsjs.Options{MemoryReports: true, MaxReportBytes: 128 << 20}); err != nil {
+			if err := natsadmin.Provision(b.Context(), at.conn(b, admin), task, natsadmin.Options{MemoryReports: true, MaxReportBytes: 128 << 20}); err != nil {
 				b.Fatal(err)
 			}
 			c := at.conn(b, publisher)

@@ -9,7 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/natsjs"
+	natsadmin "github.com/panlearn/panlearn/stream/natsjs/admin"
 )
 
 // task stands for the task of a scene in what an attack names.
@@ -32,7 +32,7 @@ func (b *broker) scene(t *testing.T) *scene {
 	t.Helper()
 	b.tasks++
 	s := &scene{broker: b, task: stream.Task(fmt.Sprintf("task-%d", b.tasks))}
-	if err := natsjs.Provision(t.Context(), b.conn(t, admin), s.task, natsjs.Options{}); err != nil {
+	if err := natsadmin.Provision(t.Context(), b.conn(t, admin), s.task, natsadmin.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	s.put(t, learner, task.Round(1), "round")

@@ -9,6 +9,7 @@ import (
 	"github.com/panlearn/panlearn/internal/test/longtest"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/natsjs/admin"
 )
 
 const task = stream.Task("procs")
@@ -21,7 +22,7 @@ func connect(t *testing.T, url string, replicas int) *natsjs.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	if err := natsjs.Provision(t.Context(), c, task, natsjs.Options{Replicas: replicas}); err != nil {
+	if err := admin.Provision(t.Context(), c, task, admin.Options{Replicas: replicas}); err != nil {
 		t.Fatal(err)
 	}
 	return c

@@ -12,6 +12,8 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
+const task stream.Task = "churn"
+
 // script answers puts on a subject one after the other, and reads of it with nothing until something is stored.
 func script(t *testing.T, c *Conn, subject string, answers ...string) (puts *atomic.Int64) {
 	t.Helper()
@@ -52,9 +54,9 @@ func TestPutAfterAnAbandonedWrite(t *testing.T) {
 		"not ready to check": refusal(10163, "expected last sequence per subject temporarily unavailable"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := start(t, EmbeddedConfig{})
-			puts := script(t, dial(t, e, ConnectConfig{}), task.Claim(1), first, first, `{"stream":"PANLEARN_churn_ATTEMPTS","seq":7}`)
-			c := dial(t, e, ConnectConfig{AckTimeout: 20 * time.Second})
+			e := Start(t, EmbeddedConfig{})
+			puts := script(t, Dial(t, e, ConnectConfig{}), task.Claim(1), first, first, `{"stream":"PANLEARN_churn_ATTEMPTS","seq":7}`)
+			c := Dial(t, e, ConnectConfig{AckTimeout: 20 * time.Second})
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			r, err := c.PutOnce(ctx, task.Claim(1), []byte("mine"))
@@ -67,9 +69,9 @@ func TestPutAfterAnAbandonedWrite(t *testing.T) {
 
 // TestPutGivesUp: a conflict whose cause nobody can read is the caller's to try again, not a wait without an end.
 func TestPutGivesUp(t *testing.T) {
-	e := start(t, EmbeddedConfig{})
-	script(t, dial(t, e, ConnectConfig{}), task.Claim(1), `{"error":{"code":400,"err_code":10071,"description":"wrong last sequence: 3"}}`)
-	c := dial(t, e, ConnectConfig{AckTimeout: 50 * time.Millisecond})
+	e := Start(t, EmbeddedConfig{})
+	script(t, Dial(t, e, ConnectConfig{}), task.Claim(1), `{"error":{"code":400,"err_code":10071,"description":"wrong last sequence: 3"}}`)
+	c := Dial(t, e, ConnectConfig{AckTimeout: 50 * time.Millisecond})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if r, err := c.PutOnce(ctx, task.Claim(1), []byte("mine")); err == nil || ctx.Err() != nil {

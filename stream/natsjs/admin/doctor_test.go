@@ -1,4 +1,4 @@
-package natsjs
+package admin
 
 import (
 	"slices"
@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/natsjs"
 )
 
 // finding is what the doctor says of one check, in one text.
@@ -23,7 +24,7 @@ func finding(t *testing.T, list []Finding, check string) (Status, string) {
 	return status, text
 }
 
-func examineAll(t *testing.T, c *Conn, task stream.Task, expect Expect) []Finding {
+func examineAll(t *testing.T, c *natsjs.Conn, task stream.Task, expect Expect) []Finding {
 	t.Helper()
 	expect.Now = time.Now()
 	list, err := Examine(t.Context(), c, task, expect)
@@ -34,7 +35,7 @@ func examineAll(t *testing.T, c *Conn, task stream.Task, expect Expect) []Findin
 }
 
 func TestDoctorOfAFreshBroker(t *testing.T) {
-	c := dial(t, start(t, EmbeddedConfig{}), ConnectConfig{})
+	c := broker(t)
 	if _, err := Examine(t.Context(), c, "No Task", Expect{}); err == nil {
 		t.Error("a bad name of a task")
 	}
@@ -58,7 +59,7 @@ func TestDoctorOfAFreshBroker(t *testing.T) {
 	oneFailure(list, "none of the streams")
 	provision(t, c, task, Options{})
 	for _, s := range []stream.Stream{stream.Batches, stream.Reports} { // with its consumer
-		if err := c.js.DeleteStream(t.Context(), task.Name(s)); err != nil {
+		if err := c.JetStream().DeleteStream(t.Context(), task.Name(s)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -78,20 +79,16 @@ func TestDoctorOfAFreshBroker(t *testing.T) {
 	}
 }
 
-// TestDoctorNamesDrift: every setting that a guarantee rests on is named when somebody changed it.
+// TestDoctorNamesDrift: the settings that somebody changed are named, and the streams that he left alone are not; TestProvisionRefusesOtherSettings
+// goes through all settings.
 func TestDoctorNamesDrift(t *testing.T) {
-	c := dial(t, start(t, EmbeddedConfig{}), ConnectConfig{})
+	c := broker(t)
 	for i, test := range []struct {
 		of     stream.Stream
 		change func(*jetstream.StreamConfig)
 		want   []string
 	}{
 		{stream.Rounds, func(c *jetstream.StreamConfig) { c.AllowRollup, c.DenyPurge = true, false }, []string{"allow_rollup_hdrs is true", "deny_purge is false"}},
-		{stream.Rounds, func(c *jetstream.StreamConfig) { c.MaxAge = time.Hour }, []string{"max_age"}},
-		{stream.Attempts, func(c *jetstream.StreamConfig) { c.RePublish = nil }, []string{"republish"}},
-		{stream.Batches, func(c *jetstream.StreamConfig) { c.AllowDirect = false }, []string{"allow_direct"}},
-		{stream.Batches, func(c *jetstream.StreamConfig) { c.DiscardNewPerSubject, c.Discard = false, jetstream.DiscardOld }, []string{"discard is", "discard_new_per_subject"}},
-		{stream.Leases, func(c *jetstream.StreamConfig) { c.MaxMsgsPerSubject = 5 }, []string{"max_msgs_per_subject is 5"}},
 		{stream.Reports, func(c *jetstream.StreamConfig) { c.Retention = jetstream.LimitsPolicy }, []string{"retention"}},
 	} {
 		task := stream.Task("drift-" + string(rune('a'+i)))
@@ -104,7 +101,7 @@ func TestDoctorNamesDrift(t *testing.T) {
 			if s == test.of {
 				test.change(&config)
 			}
-			if _, err := c.js.CreateStream(t.Context(), config); err != nil {
+			if _, err := c.JetStream().CreateStream(t.Context(), config); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -128,7 +125,7 @@ func TestDoctorNamesDrift(t *testing.T) {
 
 // TestDoctorSeesTheServer: what depends on the server, without one of each kind.
 func TestDoctorSeesTheServer(t *testing.T) {
-	c := dial(t, start(t, EmbeddedConfig{}), ConnectConfig{})
+	c := broker(t)
 	for version, want := range map[string]Status{"2.15.2": OK, "2.16.0-RC.1": OK, "3.0.0": OK, "2.14.9": Warning, "2.9": Warning, "": Warning, "x": Warning} {
 		e := &examination{Conn: c}
 		if e.version(version); e.list[0].Status != want {
@@ -164,38 +161,9 @@ func TestDoctorSeesTheServer(t *testing.T) {
 	}
 }
 
-// TestViolations: the words of a server about what it does not permit.
-func TestViolations(t *testing.T) {
-	for _, test := range []struct{ text, verb, subject string }{
-		{`nats: permissions violation: Permissions Violation for Publish to "a.b"`, "publish", "a.b"},
-		{`nats: Permissions Violation for Subscription to "_INBOX.>"`, "subscription", "_INBOX.>"},
-		{`nats: permissions violation: Permissions Violation for Subscription to "a" using queue "q"`, "subscription", "a"},
-		{`nats: permissions violation for publish to "a.b"`, "publish", "a.b"},
-		{`nats: permissions violation: Permissions Violation for Publish with Reply of "$JS.ACK.x"`, "publish with reply of \"$js.ack.x\"", ""},
-		{"permissions violation for", "", ""}, {"", "", ""}, {`permissions violation for publish to "`, "publish", ""},
-	} {
-		if verb, subject := violation(test.text); verb != test.verb && test.subject != "" || subject != test.subject {
-			t.Errorf("%q: %q %q, want %q %q", test.text, verb, subject, test.verb, test.subject)
-		}
-	}
-}
-
-// TestUserOfAToken: the public key in a user's JWT names its inbox.
-func TestUserOfAToken(t *testing.T) {
-	for token, want := range map[string]string{
-		"eyJ0eXAiOiJKV1QifQ.eyJzdWIiOiJVQUJDIn0.c2ln": "UABC",
-		"eyJ0eXAiOiJKV1QifQ.eyJzdWIiOiJVLj4ifQ.c2ln":  "", // U.> would be a wildcard
-		"a.b": "", "": "", "a.!.c": "", "a.e30.c": "",
-	} {
-		if got := subjectOf(token); got != want {
-			t.Errorf("%q: %q, want %q", token, got, want)
-		}
-	}
-}
-
 // TestDoctorSeesClocks: a clock that is not the server's is a warning that says by how much.
 func TestDoctorSeesClocks(t *testing.T) {
-	c := dial(t, start(t, EmbeddedConfig{}), ConnectConfig{})
+	c := broker(t)
 	provision(t, c, task, Options{})
 	for off, want := range map[time.Duration]struct {
 		status Status

@@ -1,4 +1,4 @@
-package natsjs
+package admin
 
 import (
 	"context"
@@ -10,9 +10,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/natsjs"
 )
 
 // A Status says how bad a finding is.
@@ -49,7 +51,7 @@ const expirySoon = 14 * 24 * time.Hour
 
 // examination collects findings.
 type examination struct {
-	*Conn
+	*natsjs.Conn
 	expect Expect
 	task   stream.Task
 	list   []Finding
@@ -61,7 +63,7 @@ func (e *examination) find(check string, status Status, format string, args ...a
 
 // Examine looks at the connection, the server, the task's streams and what these credentials may do. It changes nothing.
 // An empty task leaves out what is the task's.
-func Examine(ctx context.Context, c *Conn, task stream.Task, expect Expect) ([]Finding, error) {
+func Examine(ctx context.Context, c *natsjs.Conn, task stream.Task, expect Expect) ([]Finding, error) {
 	if _, err := stream.ParseTask(string(task)); task != "" && err != nil {
 		return nil, fmt.Errorf("examine: %w", err)
 	}
@@ -70,7 +72,7 @@ func Examine(ctx context.Context, c *Conn, task stream.Task, expect Expect) ([]F
 	}
 	e := &examination{Conn: c, expect: expect, task: task}
 	e.transport()
-	e.version(c.nc.ConnectedServerVersion())
+	e.version(c.NATS().ConnectedServerVersion())
 	e.account(ctx)
 	if task != "" {
 		e.clock(ctx)
@@ -81,18 +83,18 @@ func Examine(ctx context.Context, c *Conn, task stream.Task, expect Expect) ([]F
 }
 
 func (e *examination) transport() {
-	secure, err := e.nc.TLSConnectionState()
+	secure, err := e.NATS().TLSConnectionState()
 	switch {
 	case err == nil && len(secure.PeerCertificates) > 0 && secure.PeerCertificates[0].NotAfter.Sub(e.expect.Now) < expirySoon:
 		e.find("tls", Warning, "the server's certificate ends on %s: renew it", secure.PeerCertificates[0].NotAfter.Format(time.DateOnly))
 	case err == nil:
 		e.find("tls", OK, "the connection is encrypted")
-	case loopback(e.nc.ConnectedAddr()):
+	case loopback(e.NATS().ConnectedAddr()):
 		e.find("tls", OK, "not encrypted, on this machine only")
 	default:
 		e.find("tls", Warning, "not encrypted: whoever sees the network sees who sends, and credentials without a key: use tls:// and --tls-ca")
 	}
-	if !e.nc.AuthRequired() {
+	if !e.NATS().AuthRequired() {
 		e.find("authentication", Warning, "the server takes anybody: give it users and accounts (deploy/nats)")
 		return
 	}
@@ -114,18 +116,18 @@ func (e *examination) version(version string) {
 		e.find("version", Warning, "nats-server %s: permissions and writes are tested with %d.%d and newer", version, testedVersion[0], testedVersion[1])
 		return
 	}
-	e.find("version", OK, "nats-server %s, messages of at most %d bytes", version, e.nc.MaxPayload())
+	e.find("version", OK, "nats-server %s, messages of at most %d bytes", version, e.NATS().MaxPayload())
 }
 
 // account looks at what JetStream lets the account keep.
 func (e *examination) account(ctx context.Context) {
 	var info *jetstream.AccountInfo
-	err := e.call(ctx, apiAccountInfo, func(ctx context.Context) (err error) {
-		info, err = e.js.AccountInfo(ctx)
+	err := e.Call(ctx, apiAccountInfo, func(ctx context.Context) (err error) {
+		info, err = e.JetStream().AccountInfo(ctx)
 		return err
 	})
 	switch {
-	case errors.Is(err, ErrDenied):
+	case errors.Is(err, natsjs.ErrDenied):
 		e.find("jetstream", OK, "these credentials may not see the account's limits")
 		return
 	case err != nil:
@@ -143,117 +145,56 @@ func (e *examination) account(ctx context.Context) {
 	}
 }
 
-// streams looks at each stream's settings, and at its copies.
-func (e *examination) streams(ctx context.Context) {
-	var o Options
-	if err := o.validate(); err != nil {
-		e.find("streams", Failure, "%v", err)
-		return
+// skewed is how far a clock may be off before somebody notices: certificates begin and end, an Open says when its deadline
+// started, and a device's ledger has windows of time.
+const skewed = 2 * time.Second
+
+const clockMatters = "set the clocks of both with NTP: deadlines, certificates and the windows of devices' ledgers go by them"
+
+// clock compares our clock with the server's. Where the server says its time, the answer was made between request and
+// arrival, so that the difference is known to half of that. Where these credentials may not ask, the newest record is no
+// older than the server's clock, which shows a clock of ours that is behind, and no other.
+func (e *examination) clock(ctx context.Context) {
+	now := e.expect.Clock
+	if now == nil {
+		now = time.Now
 	}
-	lowest := 0
-	var missing []string
-	for _, s := range all() {
-		want := streamConfig(e.task, s, o)
-		have, err := e.streamInfo(ctx, want.Name)
-		if errors.Is(err, ErrDenied) {
-			e.unseen(ctx)
+	sent := now()
+	info, err := streamInfo(ctx, e.Conn, e.task.Name(stream.Rounds))
+	took := now().Sub(sent)
+	if err == nil && !info.TimeStamp.IsZero() {
+		uncertain := (took + 1) / 2
+		ahead := sent.Add(took / 2).Sub(info.TimeStamp)
+		// A client of a cluster asks through its own server; the one that leads the stream answers.
+		if ahead.Abs()-uncertain > skewed {
+			e.find("clock", Warning, "ours is %v ahead of the server's, give or take %v: %s", ahead.Round(time.Millisecond), uncertain.Round(time.Millisecond), clockMatters)
 			return
 		}
-		if code(err) == codeStreamNotFound {
-			missing = append(missing, want.Name)
-			continue
-		}
-		if err != nil {
-			e.find("stream "+want.Name, Failure, "%v", err)
-			continue
-		}
-		if lowest == 0 || have.Config.Replicas < lowest {
-			lowest = have.Config.Replicas
-		}
-		differ := compare(critical(s, want), critical(s, have.Config))
-		for _, d := range differ {
-			e.find("stream "+want.Name, Failure, "%s", d)
-		}
-		if len(differ) == 0 {
-			e.find("stream "+want.Name, OK, "%d messages, %s", have.State.Msgs, Copies(have.Config.Replicas))
-		}
-		e.copies(want.Name, have.Cluster)
-	}
-	switch len(missing) {
-	case 0:
-	case len(all()):
-		e.find("streams", Failure, "none of the streams of %q is there: is that the task's name? If so, make them with learner provision", e.task)
-		return
-	default:
-		e.find("streams", Failure, "missing: %s: make them with learner provision; what was in them is lost if the task has begun",
-			strings.Join(missing, ", "))
-	}
-	if !slices.Contains(missing, e.task.Name(stream.Reports)) {
-		e.consumer(ctx, o)
-	}
-	if lowest > 0 {
-		e.durability(lowest)
-	}
-}
-
-// unseen is for roles that may not ask for settings: that the streams answer has to do.
-func (e *examination) unseen(ctx context.Context) {
-	if err := Present(ctx, e.Conn, e.task); err != nil {
-		e.find("streams", Failure, "%v", err)
+		e.find("clock", OK, "ours is within %v of the server's", (ahead.Abs() + uncertain).Round(time.Millisecond))
 		return
 	}
-	e.find("streams", OK, "they answer; only an administrator's credentials see their settings and replicas")
+	stored, ok := e.storedAt(ctx)
+	if !ok {
+		return
+	}
+	if behind := stored.Sub(now()); behind > skewed {
+		e.find("clock", Warning, "the newest record was stored %v from now: our clock is behind: %s", behind.Round(time.Millisecond), clockMatters)
+		return
+	}
+	e.find("clock", OK, "not behind the newest record's; only an administrator's credentials see the server's time")
 }
 
-func (e *examination) consumer(ctx context.Context, o Options) {
-	check := "consumer " + Durable
-	have, err := e.consumerInfo(ctx, e.task.Name(stream.Reports), Durable)
+// storedAt is when the newest of the records that every role may read was stored, by the server's clock.
+func (e *examination) storedAt(ctx context.Context) (time.Time, bool) {
+	request := directGet + e.task.Name(stream.Rounds) + "." + e.task.Rounds()
+	var answer *nats.Msg
+	err := e.Call(ctx, request, func(ctx context.Context) (err error) {
+		answer, err = e.NATS().RequestWithContext(ctx, request, nil)
+		return err
+	})
 	if err != nil {
-		e.find(check, Failure, "%v", err)
-		return
+		return time.Time{}, false
 	}
-	differ := compare(criticalConsumer(consumerConfig(e.task, o)), criticalConsumer(have.Config))
-	for _, d := range differ {
-		e.find(check, Failure, "%s", d)
-	}
-	if len(differ) == 0 {
-		e.find(check, OK, "%d reports wait, %d are out", have.NumPending, have.NumAckPending)
-	}
-}
-
-func (e *examination) copies(name string, cluster *jetstream.ClusterInfo) {
-	if cluster == nil {
-		return
-	}
-	if cluster.Leader == "" {
-		e.find("stream "+name, Failure, "no leader: a majority of its servers is not there")
-	}
-	for _, peer := range cluster.Replicas {
-		if peer.Offline {
-			e.find("stream "+name, Warning, "the copy on %s is offline", peer.Name)
-		} else if !peer.Current {
-			e.find("stream "+name, Warning, "the copy on %s is behind", peer.Name)
-		}
-	}
-}
-
-// Copies says how many replicas there are.
-func Copies(replicas int) string {
-	if replicas == 1 {
-		return "1 replica"
-	}
-	return fmt.Sprintf("%d replicas", replicas)
-}
-
-func (e *examination) durability(replicas int) {
-	if want := max(e.expect.Replicas, 1); replicas < want {
-		e.find("durability", Failure, "%s, want %d: raise them with the nats command", Copies(replicas), want)
-		return
-	}
-	if replicas < 3 {
-		e.find("durability", Warning, "one copy, and a client cannot see how often the server syncs its files: set sync_interval: always, "+
-			"or have 3 replicas; else a power loss takes rounds and batches that were acknowledged")
-		return
-	}
-	e.find("durability", OK, "%d copies; see that their servers do not lose power together", replicas)
+	at, err := time.Parse(time.RFC3339Nano, answer.Header.Get(jetstream.TimeStampHeaer))
+	return at, err == nil
 }

@@ -1,4 +1,4 @@
-package natsjs
+package admin
 
 import (
 	"context"
@@ -8,8 +8,10 @@ import (
 	"strings"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/natsjs"
 )
 
 // A Role is what credentials are for.
@@ -28,7 +30,7 @@ var Roles = []Role{Admin, Learner, Stage, Publisher}
 
 func (r Role) validate() error {
 	if r != "" && !slices.Contains(Roles, r) {
-		return &ConfigError{fmt.Errorf("role %q: want admin, learner, stage or publisher", r)}
+		return &natsjs.ConfigError{Err: fmt.Errorf("role %q: want admin, learner, stage or publisher", r)}
 	}
 	return nil
 }
@@ -37,15 +39,15 @@ func (r Role) validate() error {
 type right struct {
 	name  string
 	roles []Role // who needs it
-	probe func(context.Context, *Conn, stream.Task) error
+	probe func(context.Context, *natsjs.Conn, stream.Task) error
 }
 
 func rights() []right {
-	write := func(subject func(stream.Task) string) func(context.Context, *Conn, stream.Task) error {
-		return func(ctx context.Context, c *Conn, t stream.Task) error { return c.probe(ctx, subject(t)) }
+	write := func(subject func(stream.Task) string) func(context.Context, *natsjs.Conn, stream.Task) error {
+		return func(ctx context.Context, c *natsjs.Conn, t stream.Task) error { return probe(ctx, c, subject(t)) }
 	}
-	read := func(subject func(stream.Task) string) func(context.Context, *Conn, stream.Task) error {
-		return func(ctx context.Context, c *Conn, t stream.Task) error {
+	read := func(subject func(stream.Task) string) func(context.Context, *natsjs.Conn, stream.Task) error {
+		return func(ctx context.Context, c *natsjs.Conn, t stream.Task) error {
 			_, err := c.Get(ctx, subject(t))
 			if errors.Is(err, stream.ErrNotFound) {
 				return nil
@@ -53,11 +55,13 @@ func rights() []right {
 			return err
 		}
 	}
-	api := func(subject string) func(context.Context, *Conn, stream.Task) error {
-		return func(ctx context.Context, c *Conn, _ stream.Task) error { return c.probeAPI(ctx, subject, struct{}{}) }
+	api := func(subject string) func(context.Context, *natsjs.Conn, stream.Task) error {
+		return func(ctx context.Context, c *natsjs.Conn, _ stream.Task) error {
+			return probeAPI(ctx, c, subject, struct{}{})
+		}
 	}
-	hear := func(subject func(stream.Task) string) func(context.Context, *Conn, stream.Task) error {
-		return func(ctx context.Context, c *Conn, t stream.Task) error { return c.probeSubscription(ctx, subject(t)) }
+	hear := func(subject func(stream.Task) string) func(context.Context, *natsjs.Conn, stream.Task) error {
+		return func(ctx context.Context, c *natsjs.Conn, t stream.Task) error { return c.MaySubscribe(ctx, subject(t)) }
 	}
 	return []right{
 		{"write rounds", []Role{Learner}, write(func(t stream.Task) string { return t.Round(1) })},
@@ -71,11 +75,11 @@ func rights() []right {
 		{"purge reports", []Role{Stage, Admin}, api(apiStreamPurge + probeStream)},
 		{"see settings", []Role{Admin}, api(apiStreamInfo + probeStream)},
 		{"create streams", []Role{Admin}, api(apiStreamCreate + probeStream)},
-		{"delete streams", []Role{Admin}, api("$JS.API.STREAM.DELETE." + probeStream)},
+		{"delete streams", []Role{Admin}, api(apiStreamDelete + probeStream)},
 		{"read any message", []Role{Admin}, api("$JS.API.STREAM.MSG.GET." + probeStream)},
 		{"create consumers", []Role{Admin}, api(apiConsumerCreate + probeStream)},
 		{"overhear reports", nil, hear(stream.Task.Reports)},
-		{"overhear answers to others", nil, hear(func(stream.Task) string { return plainInbox + ".>" })},
+		{"overhear answers to others", nil, hear(func(stream.Task) string { return natsjs.PlainInbox + ".>" })},
 	}
 }
 
@@ -91,11 +95,11 @@ func (e *examination) rights(ctx context.Context) {
 		case err == nil:
 			have = append(have, r.name)
 			fits = slices.DeleteFunc(fits, func(role Role) bool { return !slices.Contains(r.roles, role) })
-		case errors.Is(err, ErrDenied):
+		case errors.Is(err, natsjs.ErrDenied):
 			for _, role := range r.roles {
 				needed[role] = append(needed[role], r.name)
 			}
-		case errors.Is(err, ErrNoStream): // nobody listens: not imported, or the stream is missing, which is found elsewhere
+		case errors.Is(err, natsjs.ErrNoStream): // nobody listens: not imported, or the stream is missing, which is found elsewhere
 		default:
 			unclear = append(unclear, fmt.Sprintf("%s (%v)", r.name, err))
 		}
@@ -130,32 +134,36 @@ func beyond(role Role, have []string) (extra []string) {
 }
 
 // probeAPI asks whether we may make a call of JetStream's API, on a stream that is not there. nil: we may.
-func (c *Conn) probeAPI(ctx context.Context, subject string, body any) error {
+func probeAPI(ctx context.Context, c *natsjs.Conn, subject string, body any) error {
 	var answer struct{}
-	err := c.api(ctx, subject, body, &answer)
-	if code(err) != 0 && !errors.Is(err, ErrDenied) {
+	err := c.Request(ctx, subject, body, &answer)
+	if natsjs.Code(err) != 0 && !errors.Is(err, natsjs.ErrDenied) {
 		return nil // the broker considered it
 	}
 	return err
 }
 
-// probeSubscription subscribes for as long as the server takes to say whether that is permitted. What comes is dropped.
-func (c *Conn) probeSubscription(ctx context.Context, subject string) error {
-	sub, err := c.nc.Subscribe(subject, func(*nats.Msg) {})
-	if err != nil {
+// probeStream is a stream that nobody has: a message that expects it is stored nowhere, and a request that names it finds
+// nothing.
+const probeStream = "PANLEARN_probe"
+
+// streamMismatch is the server's code for a message that expects another stream than the one that listens.
+const streamMismatch = 10060
+
+// probe asks whether we may publish on a subject that a stream listens on, and stores nothing: the message expects another
+// stream, so the one that is there refuses it. nil: we may.
+func probe(ctx context.Context, c *natsjs.Conn, subject string) error {
+	err := c.Call(ctx, subject, func(ctx context.Context) error {
+		m := nats.NewMsg(subject)
+		m.Header.Set(jetstream.ExpectedStreamHeader, probeStream)
+		_, err := c.JetStream().PublishMsg(ctx, m, jetstream.WithRetryAttempts(0))
 		return err
+	})
+	switch {
+	case natsjs.Code(err) == streamMismatch:
+		return nil
+	case err == nil:
+		return fmt.Errorf("probe of %s: a stream stored what expects another stream", subject)
 	}
-	defer sub.Unsubscribe()
-	flush, cancel := context.WithTimeout(ctx, c.config.AckTimeout)
-	defer cancel()
-	if err := c.nc.FlushWithContext(flush); err != nil {
-		return unanswered(ctx, err)
-	}
-	// The server's word came before its answer to the flush.
-	if last := c.nc.LastError(); errors.Is(last, nats.ErrPermissionViolation) {
-		if verb, denied := violation(last.Error()); verb == "subscription" && strings.EqualFold(denied, subject) {
-			return fmt.Errorf("%w: subscribe to %s", ErrDenied, subject)
-		}
-	}
-	return nil
+	return err
 }

@@ -1,4 +1,4 @@
-package natsjs
+package admin
 
 import (
 	"context"
@@ -7,76 +7,18 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/natsjs"
 )
-
-// Provision creates the streams and the consumer of a task where they are missing. What is there already is left as
-// it is; where a guarantee would not hold on it, that is an error that names the settings. It may be called again, and
-// tries until ctx ends where a cluster has no leader or too few of its servers.
-func Provision(ctx context.Context, c *Conn, task stream.Task, o Options) error {
-	if _, err := stream.ParseTask(string(task)); err != nil {
-		return fmt.Errorf("provision: %w", err)
-	}
-	if err := o.validate(); err != nil {
-		return fmt.Errorf("provision %s: %w", task, err)
-	}
-	deaf := 0
-	wait := func(err error) bool {
-		if errors.Is(err, nats.ErrNoResponders) {
-			deaf++
-		}
-		return transient(err) && deaf < maxDeaf
-	}
-	return c.insist(ctx, "provision "+string(task), wait, func() error { return provisionOnce(ctx, c, task, o) })
-}
-
-// maxDeaf is how often provisioning may find that nobody hears it, some 15 seconds: a server that starts takes connections
-// before JetStream listens, but an account without JetStream's API stays as it is.
-const maxDeaf = 12
-
-func provisionOnce(ctx context.Context, c *Conn, task stream.Task, o Options) error {
-	for _, s := range all() {
-		want := streamConfig(task, s, o)
-		have, err := c.streamInfo(ctx, want.Name)
-		if err == nil && have.Config.Replicas < o.Replicas {
-			return fmt.Errorf("provision: stream %s has %s, want %d: raise them with the nats command, or ask for fewer",
-				want.Name, Copies(have.Config.Replicas), o.Replicas)
-		}
-		if errors.Is(err, jetstream.ErrStreamNotFound) {
-			err = c.call(ctx, apiStreamCreate+want.Name, func(ctx context.Context) error {
-				_, err := c.js.CreateStream(ctx, want)
-				return err
-			})
-			if code(err) == codeNameInUse {
-				err = nil // somebody else was faster; what they made is checked below
-			}
-		}
-		if err != nil {
-			return fmt.Errorf("provision %s: %w", want.Name, err)
-		}
-	}
-	reports := task.Name(stream.Reports)
-	err := c.call(ctx, apiConsumerCreate+reports+"."+Durable+"."+task.Reports(), func(ctx context.Context) error {
-		_, err := c.js.CreateConsumer(ctx, reports, consumerConfig(task, o))
-		return err
-	})
-	if err != nil && !errors.Is(err, jetstream.ErrConsumerExists) {
-		return fmt.Errorf("provision consumer of %s: %w", reports, err)
-	}
-	if err := CheckStreams(ctx, c, task); err != nil {
-		return fmt.Errorf("provision: %w", err)
-	}
-	return nil
-}
 
 // CheckStreams compares the streams and the consumer of a task with what its guarantees need. Settings that an
 // operator may choose (replicas, limits of reports, storage of reports) are not compared. A missing stream is
-// ErrNoStream.
-func CheckStreams(ctx context.Context, c *Conn, task stream.Task) error {
+// natsjs.ErrNoStream.
+func CheckStreams(ctx context.Context, c *natsjs.Conn, task stream.Task) error {
 	if _, err := stream.ParseTask(string(task)); err != nil {
 		return fmt.Errorf("check streams: %w", err)
 	}
@@ -87,7 +29,7 @@ func CheckStreams(ctx context.Context, c *Conn, task stream.Task) error {
 	var differ []error
 	for _, s := range all() {
 		want := streamConfig(task, s, o)
-		have, err := c.streamInfo(ctx, want.Name)
+		have, err := streamInfo(ctx, c, want.Name)
 		if err != nil {
 			return fmt.Errorf("stream %s: %w", want.Name, err)
 		}
@@ -96,13 +38,13 @@ func CheckStreams(ctx context.Context, c *Conn, task stream.Task) error {
 				want.Name, strings.Join(d, "; ")))
 		}
 	}
-	have, err := c.consumerInfo(ctx, task.Name(stream.Reports), Durable)
+	have, err := consumerInfo(ctx, c, task.Name(stream.Reports), natsjs.Durable)
 	if err != nil {
-		return fmt.Errorf("consumer %s of %s: %w", Durable, task.Name(stream.Reports), err)
+		return fmt.Errorf("consumer %s of %s: %w", natsjs.Durable, task.Name(stream.Reports), err)
 	}
 	if d := compare(criticalConsumer(consumerConfig(task, o)), criticalConsumer(have.Config)); len(d) > 0 {
 		differ = append(differ, fmt.Errorf("consumer %s of %s: %s: delete it and provision again",
-			Durable, task.Name(stream.Reports), strings.Join(d, "; ")))
+			natsjs.Durable, task.Name(stream.Reports), strings.Join(d, "; ")))
 	}
 	return errors.Join(differ...)
 }
@@ -154,4 +96,59 @@ func compare(want, have []setting) (differ []string) {
 		}
 	}
 	return differ
+}
+
+// Present says whether the task's streams answer, by the calls that the roles have: reads by subject and, for the reports,
+// a look at the consumer or else a publish that the stream cannot store. Streams that these credentials may not touch count
+// as present: they are another role's. A missing one is natsjs.ErrNoStream.
+func Present(ctx context.Context, c *natsjs.Conn, task stream.Task) error {
+	if _, err := stream.ParseTask(string(task)); err != nil {
+		return fmt.Errorf("streams of %q: %w", task, err)
+	}
+	touched := false
+	for _, subject := range []string{task.Task(), task.Stage(), task.Lease(), task.Batch(1)} {
+		_, err := c.Get(ctx, subject)
+		switch {
+		case err == nil || errors.Is(err, stream.ErrNotFound):
+			touched = true
+		case !errors.Is(err, natsjs.ErrDenied):
+			return fmt.Errorf("streams of %s: %w", task, err)
+		}
+	}
+	err := consumerThere(ctx, c, task)
+	if errors.Is(err, natsjs.ErrDenied) {
+		err = probe(ctx, c, task.Report(1, 1))
+	}
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, natsjs.ErrDenied) && touched:
+		return nil
+	}
+	return fmt.Errorf("reports of %s: %w", task, err)
+}
+
+func consumerThere(ctx context.Context, c *natsjs.Conn, task stream.Task) error {
+	_, err := consumerInfo(ctx, c, task.Name(stream.Reports), natsjs.Durable)
+	return err
+}
+
+// WaitStreams waits until the task's streams are there, asking about once in every interval. Where the credentials may see
+// the streams' settings, they are checked, and streams with other settings end the wait at once; where they may not, that
+// the streams answer has to do: `learner doctor` checks the rest. A broker without a leader does not end the wait.
+func WaitStreams(ctx context.Context, c *natsjs.Conn, task stream.Task, interval time.Duration) error {
+	for {
+		err := CheckStreams(ctx, c, task)
+		if errors.Is(err, natsjs.ErrDenied) {
+			err = Present(ctx, c, task)
+		}
+		if err == nil || !natsjs.Transient(err) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", ctx.Err(), err)
+		case <-time.After(interval):
+		}
+	}
 }

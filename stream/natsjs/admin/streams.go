@@ -1,6 +1,7 @@
-package natsjs
+package admin
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"time"
@@ -8,10 +9,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/natsjs"
 )
-
-// Durable is the name of the work queue's consumer.
-const Durable = "stage"
 
 // Defaults of Options.
 const (
@@ -41,7 +40,7 @@ func (o *Options) validate() error {
 	default:
 		return fmt.Errorf("replicas %d: want 1, 3 or 5", o.Replicas)
 	}
-	if o.MaxReportBytes < 0 || o.MaxMsgSize < 0 || o.MaxMsgSize > math.MaxInt32-headerRoom {
+	if o.MaxReportBytes < 0 || o.MaxMsgSize < 0 || o.MaxMsgSize > math.MaxInt32-natsjs.HeaderRoom {
 		return fmt.Errorf("max report bytes %d, max message size %d: want no negative limits and messages below 2 GiB", o.MaxReportBytes, o.MaxMsgSize)
 	}
 	if o.MaxAge != 0 && o.MaxAge < duplicateWindow {
@@ -50,11 +49,11 @@ func (o *Options) validate() error {
 	if o.AckWait < 0 || o.MaxAckPending < 0 {
 		return fmt.Errorf("ack wait %v, max ack pending %d: want no negative limits", o.AckWait, o.MaxAckPending)
 	}
-	o.Replicas = or(o.Replicas, 1)
-	o.MaxReportBytes = or(o.MaxReportBytes, DefaultReportBytes)
-	o.MaxAge = or(o.MaxAge, DefaultMaxAge)
-	o.AckWait = or(o.AckWait, DefaultAckWait)
-	o.MaxAckPending = or(o.MaxAckPending, DefaultMaxAckPending)
+	o.Replicas = cmp.Or(o.Replicas, 1)
+	o.MaxReportBytes = cmp.Or(o.MaxReportBytes, DefaultReportBytes)
+	o.MaxAge = cmp.Or(o.MaxAge, DefaultMaxAge)
+	o.AckWait = cmp.Or(o.AckWait, DefaultAckWait)
+	o.MaxAckPending = cmp.Or(o.MaxAckPending, DefaultMaxAckPending)
 	return nil
 }
 
@@ -75,7 +74,7 @@ func streamConfig(task stream.Task, s stream.Stream, o Options) jetstream.Stream
 	switch s {
 	case stream.Rounds, stream.Attempts:
 		// Headers only: a wake says that there is something to read, and reading is a direct get.
-		c.RePublish = &jetstream.RePublish{Source: stream.Prefix + "." + string(task) + ".>", Destination: wakePrefix(task) + ">", HeadersOnly: true}
+		c.RePublish = &jetstream.RePublish{Source: stream.Prefix + "." + string(task) + ".>", Destination: natsjs.WakePrefix(task) + ">", HeadersOnly: true}
 	case stream.Leases:
 		c.Discard, c.DiscardNewPerSubject = jetstream.DiscardOld, false
 		c.DenyDelete, c.DenyPurge = false, false
@@ -84,7 +83,7 @@ func streamConfig(task stream.Task, s stream.Stream, o Options) jetstream.Stream
 		c.DenyDelete, c.DenyPurge, c.AllowDirect = false, false, false
 		c.MaxBytes, c.MaxAge = o.MaxReportBytes, o.MaxAge
 		if o.MaxMsgSize > 0 {
-			c.MaxMsgSize = int32(o.MaxMsgSize + headerRoom)
+			c.MaxMsgSize = int32(o.MaxMsgSize + natsjs.HeaderRoom)
 		}
 		if o.MemoryReports {
 			c.Storage = jetstream.MemoryStorage
@@ -96,7 +95,7 @@ func streamConfig(task stream.Task, s stream.Stream, o Options) jetstream.Stream
 // consumerConfig is the work queue's consumer.
 func consumerConfig(task stream.Task, o Options) jetstream.ConsumerConfig {
 	return jetstream.ConsumerConfig{
-		Durable: Durable, FilterSubject: task.Reports(), DeliverPolicy: jetstream.DeliverAllPolicy,
+		Durable: natsjs.Durable, FilterSubject: task.Reports(), DeliverPolicy: jetstream.DeliverAllPolicy,
 		AckPolicy: jetstream.AckExplicitPolicy, AckWait: o.AckWait, MaxDeliver: -1, MaxAckPending: o.MaxAckPending,
 		ReplayPolicy: jetstream.ReplayInstantPolicy, Replicas: 0, MemoryStorage: o.MemoryReports,
 	}

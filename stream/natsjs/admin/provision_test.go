@@ -1,4 +1,4 @@
-package natsjs
+package admin
 
 import (
 	"errors"
@@ -7,17 +7,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/natsjs"
 )
 
-const task stream.Task = "churn"
-
 func TestProvisionAgain(t *testing.T) {
-	c := dial(t, start(t, EmbeddedConfig{}), ConnectConfig{})
-	if err := CheckStreams(t.Context(), c, task); !errors.Is(err, ErrNoStream) {
+	c := broker(t)
+	if err := CheckStreams(t.Context(), c, task); !errors.Is(err, natsjs.ErrNoStream) {
 		t.Fatalf("before: %v", err)
 	}
 	// Learner and stage may both provision.
@@ -41,7 +39,7 @@ func TestProvisionAgain(t *testing.T) {
 }
 
 func TestProvisionRefusesOtherSettings(t *testing.T) {
-	c := dial(t, start(t, EmbeddedConfig{MaxStore: 1 << 40}), ConnectConfig{})
+	c := broker(t)
 	for _, test := range []struct {
 		stream  stream.Stream
 		setting string
@@ -61,6 +59,11 @@ func TestProvisionRefusesOtherSettings(t *testing.T) {
 		{stream.Batches, "max_age", func(s *jetstream.StreamConfig) { s.MaxAge = time.Hour }},
 		{stream.Batches, "allow_msg_ttl", func(s *jetstream.StreamConfig) { s.AllowMsgTTL = true }},
 		{stream.Batches, "max_msgs ", func(s *jetstream.StreamConfig) { s.MaxMsgs = 10 }},
+		{stream.Batches, "allow_atomic", func(s *jetstream.StreamConfig) { s.AllowAtomicPublish = true }},
+		{stream.Batches, "allow_batched", func(s *jetstream.StreamConfig) { s.AllowBatchPublish = true }},
+		{stream.Batches, "subject_transform", func(s *jetstream.StreamConfig) {
+			s.SubjectTransform = &jetstream.SubjectTransformConfig{Source: s.Subjects[0], Destination: strings.Replace(s.Subjects[0], "*", "{{wildcard(1)}}", 1)}
+		}},
 		{stream.Batches, "max_bytes", func(s *jetstream.StreamConfig) { s.MaxBytes = 1 << 20 }},
 		{stream.Leases, "max_msgs_per_subject", func(s *jetstream.StreamConfig) { s.MaxMsgsPerSubject = -1 }},
 		{stream.Leases, "allow_rollup_hdrs", func(s *jetstream.StreamConfig) { s.AllowRollup = true }},
@@ -79,7 +82,7 @@ func TestProvisionRefusesOtherSettings(t *testing.T) {
 			}
 			config := streamConfig(name, test.stream, o)
 			test.change(&config)
-			if _, err := c.js.CreateStream(t.Context(), config); err != nil {
+			if _, err := c.JetStream().CreateStream(t.Context(), config); err != nil {
 				t.Fatal(err)
 			}
 			err := Provision(t.Context(), c, name, Options{})
@@ -91,15 +94,15 @@ func TestProvisionRefusesOtherSettings(t *testing.T) {
 }
 
 func TestProvisionRefusesOtherConsumer(t *testing.T) {
-	c := dial(t, start(t, EmbeddedConfig{}), ConnectConfig{})
+	c := broker(t)
 	provision(t, c, task, Options{})
 	name := task.Name(stream.Reports)
-	if err := c.js.DeleteConsumer(t.Context(), name, Durable); err != nil {
+	if err := c.JetStream().DeleteConsumer(t.Context(), name, natsjs.Durable); err != nil {
 		t.Fatal(err)
 	}
 	config := consumerConfig(task, Options{AckWait: time.Second, MaxAckPending: 10})
 	config.MaxDeliver = 3 // a report that is delivered three times would be lost
-	if _, err := c.js.CreateConsumer(t.Context(), name, config); err != nil {
+	if _, err := c.JetStream().CreateConsumer(t.Context(), name, config); err != nil {
 		t.Fatal(err)
 	}
 	if err := Provision(t.Context(), c, task, Options{}); err == nil || !strings.Contains(err.Error(), "max_deliver") {
@@ -122,56 +125,22 @@ func TestOptionsRefused(t *testing.T) {
 }
 
 func TestProvisionMoreReplicasThanServers(t *testing.T) {
-	c := dial(t, start(t, EmbeddedConfig{}), ConnectConfig{})
+	c := broker(t)
 	if err := Provision(t.Context(), c, task, Options{Replicas: 3}); err == nil || !strings.Contains(err.Error(), "one replica") {
 		t.Fatalf("want the fix in the error, got: %v", err)
+	}
+	provision(t, c, "single", Options{})
+	if err := Provision(t.Context(), c, "single", Options{Replicas: 3}); err == nil || !strings.Contains(err.Error(), "has 1 replica, want 3") {
+		t.Errorf("streams of one replica stand for streams of three: %v", err)
 	}
 }
 
 func TestWaitStreams(t *testing.T) {
-	c := dial(t, start(t, EmbeddedConfig{}), ConnectConfig{})
+	c := broker(t)
 	done := make(chan error)
 	go func() { done <- WaitStreams(t.Context(), c, task, time.Millisecond) }()
 	provision(t, c, task, Options{})
 	if err := <-done; err != nil {
 		t.Fatal(err)
-	}
-}
-
-// TestRecordsCannotBeChanged holds the server to what the protocol takes from it: nothing that a writer may send
-// overwrites, deletes or ages a record.
-func TestRecordsCannotBeChanged(t *testing.T) {
-	c := dial(t, start(t, EmbeddedConfig{}), ConnectConfig{})
-	provision(t, c, task, Options{})
-	for _, subject := range []string{task.Round(1), task.Claim(1), task.Batch(1)} {
-		r, err := c.PutOnce(t.Context(), subject, []byte("first"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, s, _ := stream.StreamOf(subject)
-		name := task.Name(s)
-		plain := &nats.Msg{Subject: subject, Data: []byte("second")}
-		if _, err := c.js.PublishMsg(t.Context(), plain); code(err) != codeStoreFailed || !conflict(err) {
-			t.Errorf("%s: plain publish: %v", subject, err)
-		}
-		for header, value := range map[string]string{"Nats-Rollup": "sub", "Nats-TTL": "1s", "Nats-Expected-Last-Subject-Sequence": "1"} {
-			m := &nats.Msg{Subject: subject, Data: []byte("second"), Header: nats.Header{header: []string{value}}}
-			if _, err := c.js.PublishMsg(t.Context(), m); err == nil {
-				t.Errorf("%s: a publish with %s is stored", subject, header)
-			}
-		}
-		handle, err := c.js.Stream(t.Context(), name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := handle.DeleteMsg(t.Context(), r.Standing.Sequence); err == nil {
-			t.Errorf("%s: deleted", subject)
-		}
-		if err := handle.Purge(t.Context()); err == nil {
-			t.Errorf("%s: purged", name)
-		}
-		if m, err := c.Get(t.Context(), subject); err != nil || string(m.Data) != "first" || m.Sequence != r.Standing.Sequence {
-			t.Errorf("%s after all that: %+v, %v", subject, m, err)
-		}
 	}
 }

@@ -1,0 +1,119 @@
+package natsjs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/panlearn/panlearn/stream"
+)
+
+// Subjects of JetStream's API that the ports ask by name, to know which of them the broker denied.
+const (
+	apiStreamPurge  = "$JS.API.STREAM.PURGE."
+	apiConsumerInfo = "$JS.API.CONSUMER.INFO."
+)
+
+// Request asks JetStream's API, with request and response as JSON: for calls whose wrappers in the client library first ask what a role may not know.
+func (c *Conn) Request(ctx context.Context, subject string, request, response any) error {
+	body, err := json.Marshal(request)
+	if err != nil {
+		return fmt.Errorf("request %s: %w", subject, err)
+	}
+	wait, cancel := c.ask(ctx, subject)
+	defer cancel()
+	m, err := c.nc.RequestWithContext(wait, subject, body)
+	if err != nil {
+		return explain(c.outcome(ctx, wait, err))
+	}
+	var failed struct {
+		Error *jetstream.APIError `json:"error"`
+	}
+	if err := errors.Join(json.Unmarshal(m.Data, &failed), json.Unmarshal(m.Data, response)); err != nil {
+		return errors.New("the broker's answer is not JSON")
+	}
+	if failed.Error != nil {
+		return explain(failed.Error)
+	}
+	return nil
+}
+
+// Call makes one call of the client library whose request goes to subject. Its error is ErrDenied where the broker does not
+// permit the subject, and says what to do where that is known.
+func (c *Conn) Call(ctx context.Context, subject string, do func(context.Context) error) error {
+	wait, cancel := c.ask(ctx, subject)
+	defer cancel()
+	return explain(c.outcome(ctx, wait, do(wait)))
+}
+
+// answerable returns a context for one request: it ends with ctx, after the ack timeout, and when the connection is
+// lost on which the answer would come.
+func (c *Conn) answerable(ctx context.Context) (context.Context, context.CancelFunc) {
+	wait, cancel := context.WithTimeout(ctx, c.config.AckTimeout)
+	c.mu.Lock()
+	session := c.session
+	c.mu.Unlock()
+	stop := context.AfterFunc(session, cancel)
+	return wait, func() {
+		stop()
+		cancel()
+	}
+}
+
+// A question is a request under way. A server says of a publish that it does not permit in a message of its own, that
+// names the subject and not the request; without this the request would wait for its time limit.
+type question struct {
+	subject string
+	deny    context.CancelCauseFunc
+}
+
+// ask returns a context for one request on subject: that of answerable, which also ends when the broker denies the subject.
+func (c *Conn) ask(ctx context.Context, subject string) (context.Context, context.CancelFunc) {
+	denied, deny := context.WithCancelCause(ctx)
+	wait, cancel := c.answerable(denied)
+	forget := c.question(subject, deny)
+	return wait, func() {
+		forget()
+		cancel()
+		deny(nil)
+	}
+}
+
+// question calls deny if the broker denies the subject, until it is forgotten.
+func (c *Conn) question(subject string, deny context.CancelCauseFunc) (forget func()) {
+	q := &question{subject: subject, deny: deny}
+	c.mu.Lock()
+	c.questions[q] = true
+	c.mu.Unlock()
+	return func() {
+		c.mu.Lock()
+		delete(c.questions, q)
+		c.mu.Unlock()
+	}
+}
+
+// outcome is the error of a request that was asked with a context of ask, in place of what the end of that context looks
+// like.
+func (c *Conn) outcome(ctx, wait context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	if cause := context.Cause(wait); errors.Is(cause, ErrDenied) {
+		return cause
+	}
+	err = unanswered(ctx, err)
+	if errors.Is(err, errNoAnswer) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.mute != nil {
+			return c.mute
+		}
+		if c.session.Err() != nil {
+			return stream.ErrDisconnected
+		}
+	}
+	return err
+}

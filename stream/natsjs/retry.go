@@ -1,0 +1,69 @@
+package natsjs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/panlearn/panlearn/stream"
+)
+
+// ErrUnavailable says that the broker is there and cannot answer now: its cluster has no leader, or elects one. It will
+// answer later.
+var ErrUnavailable = errors.New("the broker has no leader now: it answers when a majority of its cluster runs")
+
+// Transient says whether waiting may mend an error: nobody has to change anything. A stream that is not there counts,
+// because somebody else may be about to create it.
+func Transient(err error) bool {
+	return errors.Is(err, ErrNoStream) || errors.Is(err, ErrUnavailable) || errors.Is(err, errNoAnswer) ||
+		errors.Is(err, stream.ErrDisconnected) || errors.Is(err, nats.ErrDisconnected) || errors.Is(err, nats.ErrReconnectBufExceeded) ||
+		errors.Is(err, nats.ErrTimeout)
+}
+
+// Pauses between tries.
+const (
+	firstPause = 10 * time.Millisecond
+	lastPause  = time.Second
+)
+
+// lastInsistence bounds the pause between tries: long enough that many processes do not hurt a broker that comes up.
+const lastInsistence = 5 * time.Second
+
+// Retry tries until something other than waiting is needed, or ctx ends: a cluster elects leaders, a node restarts.
+// What it tries must be safe to repeat; what names it in log and errors, and worth says which errors waiting may mend.
+func (c *Conn) Retry(ctx context.Context, what string, worth func(error) bool, try func() error) error {
+	var trouble stream.Trouble
+	for pause := firstPause; ; {
+		err := try()
+		if err == nil || ctx.Err() != nil || !worth(err) {
+			return err
+		}
+		if pause >= lastPause && trouble.Tell(time.Now(), err) { // an election of a second or two is no news
+			c.config.Log.Warn("the broker cannot answer yet, trying again", "call", what, "error", err)
+		}
+		sleep(ctx, pause)
+		if ctx.Err() != nil {
+			return fmt.Errorf("%s: %w", what, errors.Join(ctx.Err(), err))
+		}
+		pause = min(2*pause, lastInsistence)
+	}
+}
+
+// Leaderless is a transient error of what is there: its stream or consumer was created.
+func Leaderless(err error) bool {
+	return Transient(err) && Code(err) != codeStreamNotFound && Code(err) != codeConsumerNotFound
+}
+
+// sleep waits for pause, or for ctx, and returns the next pause.
+func sleep(ctx context.Context, pause time.Duration) time.Duration {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+	return min(2*pause, lastPause)
+}

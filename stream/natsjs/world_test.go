@@ -1,0 +1,48 @@
+package natsjs
+
+import (
+	"log/slog"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// Start starts a server that ends with the test.
+func Start(t testing.TB, c EmbeddedConfig) *Embedded {
+	t.Helper()
+	if c.StoreDir == "" {
+		c.StoreDir = t.TempDir()
+	}
+	e, err := StartEmbedded(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Shutdown)
+	return e
+}
+
+// Dial connects inside the process, until the test ends.
+func Dial(t testing.TB, e *Embedded, c ConnectConfig) *Conn {
+	t.Helper()
+	conn, err := e.Connect(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	return conn
+}
+
+// Session ends when the connection that stands now is lost.
+func (c *Conn) Session() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.session.Done()
+}
+
+// NewServerLog is the log that an embedded server gets.
+func NewServerLog(log *slog.Logger) *serverLog { return &serverLog{log: log} }
+
+// Fatal is the first line of a failure to start.
+func (l *serverLog) Fatal() string { return l.fatal() }
