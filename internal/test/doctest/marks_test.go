@@ -12,7 +12,7 @@ import (
 // fault says what is wrong with the mark of a block; "" is nothing.
 func fault(b block, before []block) string {
 	allowed := map[string][]string{
-		"sh": {"test", "needs", "background", "norun"}, "python": {"test", "needs", "norun"},
+		"sh": {"test", "long", "users", "needs", "background", "norun"}, "python": {"test", "needs", "norun"},
 		"text": {"output"}, "yaml": {"file", "norun"}, "go": {"in", "norun"}, "mermaid": {}, "json": {}, "csv": {},
 	}
 	words, known := allowed[b.lang]
@@ -28,6 +28,9 @@ func fault(b block, before []block) string {
 	case "sh", "python":
 		if b.has("test") == b.has("norun") || b.has("norun") && b.words["norun"] == "" {
 			return `it is to be run (test), or to say why not (norun="why")`
+		}
+		if !b.has("test") && (b.has("long") || b.has("users")) {
+			return "long and users= say how it is run, and it is not"
 		}
 	case "yaml", "go":
 		if len(b.words) == 0 {
@@ -67,7 +70,7 @@ func TestMarks(t *testing.T) {
 	for text, good := range map[string]bool{
 		"```sh test\ntrue\n```": true, "```sh norun=\"a cluster\"\ntrue\n```": true, "```sh test needs=curl,jq\ntrue\n```": true,
 		"```sh test\ntrue\n```\n```text output\n1\n```": true, "```text\n1\n```": true,
-		"```\ntrue\n```": false, "```sh\ntrue\n```": false, "```sh norun\ntrue\n```": false, "```sh norun=\"\"\ntrue\n```": false,
+		"```sh test long\ntrue\n```": true, "```sh norun=\"a cluster\" long\ntrue\n```": false, "```\ntrue\n```": false, "```sh\ntrue\n```": false, "```sh norun\ntrue\n```": false, "```sh norun=\"\"\ntrue\n```": false,
 		"```sh test norun=\"a cluster\"\ntrue\n```": false, "```sh tset\ntrue\n```": false, "```bash test\ntrue\n```": false,
 		"```text output\n1\n```": false, "```yaml\na: 1\n```": false,
 	} {
