@@ -18,10 +18,9 @@ var errNotFile = errors.New("not a regular file: Parquet begins at its end, and 
 // parquetRows reads the columns of the task from a Parquet file, by github.com/parquet-go/parquet-go, one page of each
 // column at a time. A null is an empty field.
 //
-// A damaged file ends with an error: sizes and counts that the file declares are checked before the library
-// believes them (parquetcheck.go), and what it panics about is an error (guarded). Two things remain. Damage inside
-// a page that has no checksum may change values. And a file that was made for it can spend memory, by runs and gzip
-// streams inside a page that are longer than the page says: the data are the caller's own.
+// The data are the caller's own, so that a damaged file ends with an error, and no more is promised: what the library panics about is an
+// error (guarded), and the footer and the pages are bounded. Damage where there is no checksum may change values, and a
+// file that was made for it can spend memory.
 type parquetRows struct {
 	file    *parquet.File
 	in      io.ReaderAt
@@ -83,7 +82,7 @@ type wanted struct {
 func openColumns(in io.ReaderAt, size int64, ask []wanted) (*parquetRows, error) {
 	f := &parquetRows{in: in, values: make([]string, len(ask))}
 	err := guarded(func() error {
-		file, end, err := openParquet(in, size)
+		file, err := openParquet(in, size)
 		if err != nil {
 			return err
 		}
@@ -93,7 +92,7 @@ func openColumns(in io.ReaderAt, size int64, ask []wanted) (*parquetRows, error)
 			if err != nil {
 				return err
 			}
-			if err := c.checkChunks(end); err != nil {
+			if err := c.checkChunks(); err != nil {
 				return err
 			}
 			f.columns = append(f.columns, c)

@@ -2,13 +2,11 @@ package source
 
 import (
 	"bytes"
-	"hash/crc32"
 	"slices"
 	"strings"
 	"testing"
 
 	library "github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/panlearn/panlearn/internal/test/parquettest"
 )
@@ -82,20 +80,6 @@ func TestParquetCodecsAreChecked(t *testing.T) {
 		want := `column "y" is compressed by ` + name + ": want none, snappy, gzip or zstd"
 		if _, err := openColumns(bytes.NewReader(data), int64(len(data)), []wanted{{"y", number}}); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %q", err, want)
-		}
-	}
-}
-
-// The checksum of a page is compared where there is one.
-func TestParquetChecksum(t *testing.T) {
-	body := []byte{1, 2, 3, 4}
-	for wrong, ok := range map[uint32]bool{0: true, 1: false} {
-		h := format.PageHeader{UncompressedPageSize: 4, CompressedPageSize: 4, CRC: int32(crc32.ChecksumIEEE(body) + wrong)}
-		h.DataPageHeader.Valid = true
-		h.DataPageHeader.V = format.DataPageHeader{NumValues: 1, DefinitionLevelEncoding: format.RLE, RepetitionLevelEncoding: format.RLE}
-		got, err := tableOf(forge{physical: format.Int32, rows: 1}.add(h, body).bytes(), []wanted{{"x", number}})
-		if (err == nil) != ok || err != nil && !strings.Contains(err.Error(), "checksum") {
-			t.Errorf("sum off by %d: read %q, %v", wrong, got, err)
 		}
 	}
 }
