@@ -9,7 +9,7 @@ TEST = $(GO) test -vet=off -p 4 -parallel 4
 RACE = ./shuffle/stage ./stream/memory ./stream/client/... ./stream/natsjs ./learner/service ./learner/planning ./learner/task/source \
 	./state/pebblestore ./internal/test/campaign
 
-.PHONY: build test test-race test-deep fuzz lint bench bench-go demo recording
+.PHONY: build test test-race test-deep fuzz lint bench demo recording
 build: ## the two binaries, in bin/
 	$(GO) build -o bin/ ./cmd/...
 
@@ -30,11 +30,9 @@ lint: ## gofmt, vet, staticcheck
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
 
-bench: ## how fast, as ratios to yardsticks measured beside (docs/performance.md); BENCHFLAGS=--json for machines
-	$(GO) run ./internal/bench $(BENCHFLAGS)
-
-bench-go: ## the benchmarks of the packages, allocations included
-	$(GO) test -run '^$$' -bench . -benchmem ./...
+bench: ## every benchmark, with allocations; then whole flows beside the raw broker (docs/performance.md)
+	$(GO) test -run '^$$' -bench . -benchmem $$($(GO) list ./... | grep -v internal/test)
+	$(GO) test -run '^$$' -bench . -benchtime 6x -timeout 1h ./internal/test/flow
 
 demo: ## everything in one process
 	$(GO) run ./cmd/learner quickstart

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"time"
 )
 
 // perCoordinate reports ns/coordinate besides ns/op.
@@ -35,6 +36,49 @@ func BenchmarkEncode(b *testing.B) {
 			}
 			perCoordinate(b, dim)
 		})
+	}
+}
+
+// BenchmarkReport is a device's arithmetic at the trials of plans of some thousand users a round: encode and pack, over a copy of the same
+// coordinates, on vectors that no cache holds.
+func BenchmarkReport(b *testing.B) {
+	for _, dim := range []int{10, 100, 784} {
+		p := Params{Dim: dim, ClipNorm: 1, Levels: 20, Trials: 40, Coin: Fair}
+		v, err := NewVectorSum(p, nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		users := 64 << 20 / 8 / dim
+		x := make([]float64, users*dim)
+		for j := range x {
+			x[j] = float64(j%7)/3 - 1
+		}
+		copied, packed := make([]float64, len(x)), make([]byte, 0, users*p.ReportBytes())
+		counts := make([]uint32, dim)
+		for what, one := range map[string]func(i int){
+			"Encode": func(i int) { counts, _ = v.Encode(counts, x[i*dim:(i+1)*dim]) }, // of the right length
+			"Pack":   func(int) { packed = p.Pack(packed, counts) },
+		} {
+			b.Run(fmt.Sprintf("%s/d=%d", what, dim), func(b *testing.B) {
+				var work, plain time.Duration
+				copy(copied, x) // touches the memory
+				for range b.N {
+					begun := time.Now()
+					for i := range users {
+						one(i)
+					}
+					work += time.Since(begun)
+					packed = packed[:0]
+					begun = time.Now()
+					for i := range users {
+						copy(copied[i*dim:(i+1)*dim], x[i*dim:])
+					}
+					plain += time.Since(begun)
+				}
+				b.ReportMetric(float64(work.Nanoseconds())/float64(b.N)/float64(len(x)), "ns/coordinate")
+				b.ReportMetric(work.Seconds()/plain.Seconds(), "copies")
+			})
+		}
 	}
 }
 

@@ -65,6 +65,7 @@ var mayImport = map[string][]string{
 	"internal/obs": {"learner", "learner/method", "learner/service", "shuffle/stage", "state", "stream/client",
 		"stream/client/participation"},
 	"internal/test/e2e":         {},
+	"internal/test/flow":        {},
 	"internal/test/longtest":    {}, // test support
 	"internal/recording":        {},
 	"internal/test/golden":      {}, // test support
@@ -72,7 +73,6 @@ var mayImport = map[string][]string{
 	"deploy":                    {},
 	"internal/sim": {"randomizer", "randomizer/accounting", "shuffle", "learner", "learner/convex", "learner/method", "learner/planning",
 		"learner/report", "learner/schedule", "learner/task", "learner/task/source"},
-	"internal/bench":     {"*"},
 	"internal/run":       {"*"},
 	"internal/run/admin": {"*"},
 	"internal/run/device": {"internal/obs", "internal/run", "learner/task", "learner/task/source", "stream", "stream/client",
@@ -90,8 +90,8 @@ var mayImport = map[string][]string{
 
 // onlyIn says in which folders a foreign module may be imported by production code.
 var onlyIn = map[string][]string{
-	"github.com/nats-io/":           {"stream/natsjs", "internal/bench"},     // bench: the raw broker is the yardstick
-	"github.com/cockroachdb/pebble": {"state/pebblestore", "internal/bench"}, // bench: a file system whose syncs are free
+	"github.com/nats-io/":           {"stream/natsjs"},
+	"github.com/cockroachdb/pebble": {"state/pebblestore"},
 	"go.etcd.io/bbolt":              {"stream/client/filestore"},
 	"golang.org/x/time":             {"stream/client/httpgateway"},
 	"github.com/klauspost/compress": {"learner/task/source"},

@@ -13,7 +13,6 @@ import (
 
 // unraced are the packages with goroutines that make test-race leaves out, and why.
 var unraced = map[string]string{
-	"internal/bench":      "a program that measures",
 	"internal/cli":        "signals and progress of a process",
 	"internal/dashboard":  "streams to browsers: its tests want Chromium, and take the race detector's time there",
 	"internal/run":        "links broker and disk, which natsjs and pebblestore stand for",

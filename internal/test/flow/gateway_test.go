@@ -1,0 +1,87 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/client/consent"
+	"github.com/panlearn/panlearn/stream/client/filestore"
+)
+
+// A gateway is `ingest publish` with a state folder, fed with as many events as it is told.
+type gateway struct {
+	*deployment
+	events chan int
+	seen   *latest // rounds whose attempt it knows
+}
+
+func newGateway(b *testing.B, d *deployment, bundle int) *gateway {
+	b.Helper()
+	g := &gateway{deployment: d, events: make(chan int, 1), seen: newLatest()}
+	if err := d.opened.wait(d.ctx, 1); err != nil {
+		b.Fatal(err)
+	}
+	conn := d.connect(b)
+	store, err := filestore.Open(filepath.Join(b.TempDir(), "devices"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	devices, err := client.New(client.Config{Task: taskName, Records: conn, Reports: conn, Store: store, Bundle: bundle, Limits: conn.Limits(),
+		Policy: consent.Policy{LearnerKey: consent.Fingerprint(d.learner.Public()), StageKey: consent.Fingerprint(d.stage.Public()), AllowPlaintext: true},
+		Source: "events", Poll: time.Second, Progress: func(p client.Progress) {
+			if p.Attempt > 0 {
+				g.seen.reach(uint64(p.Round))
+			}
+		}})
+	if err != nil {
+		b.Fatal(errors.Join(err, store.Close()))
+	}
+	d.role("gateway", func(ctx context.Context) error {
+		_, err := devices.Run(ctx, g.rows(ctx))
+		return errors.Join(err, store.Close())
+	})
+	return g
+}
+
+// rows are events as they are asked for. Their content does not matter to speed, but that every coordinate is there does.
+func (g *gateway) rows(ctx context.Context) iter.Seq2[task.Row, error] {
+	value := make([]float64, g.params.Dim)
+	for j := range value {
+		value[j] = float64(j%7)/3 - 1
+	}
+	labels := [...]string{"1", "-1"}
+	return func(yield func(task.Row, error) bool) {
+		var number int64
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case n := <-g.events:
+				for range n {
+					if !yield(task.Row{Number: number, Line: number + 1, Value: value, Label: labels[number%2]}, nil) {
+						return
+					}
+					number++
+				}
+			}
+		}
+	}
+}
+
+// fill has the gateway answer a round with n events, as many as it takes, and returns how long it took from the first event
+// to the batch.
+func (g *gateway) fill(round uint64, n int) (time.Duration, error) {
+	if err := g.seen.wait(g.ctx, round); err != nil {
+		return 0, err
+	}
+	begun := time.Now()
+	g.events <- n
+	err := g.released.wait(g.ctx, round)
+	return time.Since(begun), err
+}
