@@ -15,3 +15,5 @@
 //  4. Check version, task hash and subject of all that is read: [CheckSubject].
 //  5. Commit before announcing; claim before releasing.
 package stream
+
+//go:generate sh -c "protoc --plugin=protoc-gen-go=$(go tool -n protoc-gen-go) -I. --go_out=. --go_opt=paths=source_relative wire/panlearn.proto"

@@ -4,6 +4,10 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/panlearn/panlearn/stream/wire"
 )
 
 // Prefix is in front of every subject.
@@ -139,13 +143,16 @@ type Address struct {
 	Attempt Attempt
 }
 
+// verbs says of each verb which stream holds its subjects, how many numbers they have, and what is signed there.
 var verbs = map[string]struct {
 	stream  Stream
 	numbers int
+	kind    wire.Kind
 }{
-	"task": {Rounds, 0}, "round": {Rounds, 1}, "end": {Rounds, 0},
-	"stage": {Attempts, 0}, "open": {Attempts, 2}, "claim": {Attempts, 1}, "close": {Attempts, 2},
-	"lease": {Leases, 0}, "report": {Reports, 2}, "batch": {Batches, 1},
+	"task": {Rounds, 0, wire.Kind_KIND_TASK}, "round": {Rounds, 1, wire.Kind_KIND_ROUND}, "end": {Rounds, 0, wire.Kind_KIND_END},
+	"stage": {Attempts, 0, wire.Kind_KIND_STAGE}, "open": {Attempts, 2, wire.Kind_KIND_OPEN}, "claim": {Attempts, 1, wire.Kind_KIND_CLAIM},
+	"close": {Attempts, 2, wire.Kind_KIND_CLOSE}, "batch": {Batches, 1, wire.Kind_KIND_BATCH},
+	"lease": {stream: Leases}, "report": {stream: Reports, numbers: 2},
 }
 
 // ParseSubject takes a concrete subject apart; it is the inverse of Task's methods and accepts nothing else.
@@ -191,4 +198,26 @@ func StreamOf(subject string) (Task, Stream, error) {
 		return "", 0, fmt.Errorf("subject %s: unknown form", quoted(subject))
 	}
 	return task, verb.stream, nil
+}
+
+// CheckSubject says whether a record's body is of the kind, and says the round and attempt, of the subject that it came on.
+func CheckSubject(subject string, m proto.Message) error {
+	a, err := ParseSubject(subject)
+	if err != nil {
+		return err
+	}
+	numbers := verbs[a.Verb].numbers
+	var round Round
+	var attempt Attempt
+	if m, ok := m.(interface{ GetRound() uint64 }); ok && numbers > 0 {
+		round = Round(m.GetRound())
+	}
+	if m, ok := m.(interface{ GetAttempt() uint64 }); ok && numbers > 1 {
+		attempt = Attempt(m.GetAttempt())
+	}
+	kind := KindOf(m)
+	if kind == wire.Kind_KIND_UNSPECIFIED || kind != verbs[a.Verb].kind || round != a.Round || attempt != a.Attempt {
+		return fmt.Errorf("subject %q holds %v of round %d, attempt %d", subject, kind, round, attempt)
+	}
+	return nil
 }
