@@ -18,13 +18,11 @@ const (
 	InstanceSize = 16
 	LifeSize     = 16
 	ReportIDSize = 16
-	CoinBits     = 24
 )
 
 // Bounds that no honest peer comes near; they keep what a peer sends from growing memory.
 const (
 	MaxDim    = 1 << 20
-	MaxScores = 1 << 4 // coordinates of a report that are no part of the gradient
 	MaxBundle = 1 << 16
 	MaxReason = 64 // bytes of a reason
 	MaxPhases = 64
@@ -83,7 +81,7 @@ func checkTask(m *wire.Task) error {
 }
 
 func checkRound(m *wire.Round) error {
-	err := errors.Join(header(m), checkMechanism(m.Mechanism, m.Trust), cohort(m.Cohort, m.Minimum), short("loss", m.Loss), atLeastOne("step", m.Step),
+	err := errors.Join(header(m), mechanism(m.Mechanism), cohort(m.Cohort, m.Minimum), short("loss", m.Loss), atLeastOne("step", m.Step),
 		smoothing(m.Smoothing), statistic(m.Statistic, m.Smoothing))
 	moments := m.Statistic == wire.Statistic_STATISTIC_SECOND_MOMENTS
 	if moments && (len(m.Point) > 0 || len(m.Scales) > 0) {
@@ -98,7 +96,6 @@ func checkRound(m *wire.Round) error {
 		}
 	}
 	if m.Mechanism != nil {
-		err = errors.Join(err, headRoom(m.Cohort, m.Mechanism))
 		if want := int(m.Mechanism.Dim) - int(m.Mechanism.Scores); !moments && len(m.Point) != want {
 			err = errors.Join(err, fmt.Errorf("point has %d values: want %d, dim without scores", len(m.Point), want))
 		}
@@ -173,6 +170,14 @@ func atLeastOne(field string, n uint64) error {
 func positive(field string, v float64) error {
 	if !(v > 0) || math.IsInf(v, 0) {
 		return fmt.Errorf("%s %v: want a positive finite number", field, v)
+	}
+	return nil
+}
+
+// mechanism wants one. Whether it can be run is a question of the plan that it stands in: package manifest.
+func mechanism(m *wire.Mechanism) error {
+	if m == nil {
+		return errors.New("mechanism: missing")
 	}
 	return nil
 }

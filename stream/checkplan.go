@@ -14,24 +14,21 @@ func checkPhases(p *wire.Plan) error {
 		return fmt.Errorf("plan has %d phases: want 1 to %d", n, MaxPhases)
 	}
 	for i, f := range p.Phases {
-		if err := checkPhase(f, p.Trust); err != nil {
+		if err := checkPhase(f); err != nil {
 			return fmt.Errorf("plan.phases[%d]: %w", i, err) // of one: errors stay short
 		}
 	}
 	return nil
 }
 
-func checkPhase(f *wire.Phase, trust wire.Trust) error {
+func checkPhase(f *wire.Phase) error {
 	if f == nil {
 		return errors.New("missing")
 	}
-	err := errors.Join(atLeastOne("rounds", f.Rounds), cohort(f.Cohort, f.Minimum), checkMechanism(f.Mechanism, trust), smoothing(f.Smoothing),
+	err := errors.Join(atLeastOne("rounds", f.Rounds), cohort(f.Cohort, f.Minimum), mechanism(f.Mechanism), smoothing(f.Smoothing),
 		statistic(f.Statistic, f.Smoothing))
 	if f.Rounds > f.Users && f.RoundsPerUser <= 1 {
 		err = errors.Join(err, fmt.Errorf("rounds %d: want at most users %d", f.Rounds, f.Users))
-	}
-	if f.Mechanism != nil { // checkMechanism says if not
-		err = errors.Join(err, headRoom(f.Cohort, f.Mechanism))
 	}
 	return err
 }

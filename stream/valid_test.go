@@ -43,7 +43,7 @@ func validSuite(t *rapid.T) wire.Suite {
 
 func validMechanism(t *rapid.T, trust wire.Trust) *wire.Mechanism {
 	m := &wire.Mechanism{
-		Dim: uint32(count(t, 1, 8)), ClipNorm: aboveZero(t), Levels: uint32(count(t, 1, 1<<20)), CoinBits: stream.CoinBits,
+		Dim: uint32(count(t, 1, 8)), ClipNorm: aboveZero(t), Levels: uint32(count(t, 1, 1<<20)), CoinBits: 24,
 		Coin: uint32(count(t, 1, 1<<24-1)), MaxBundle: uint32(count(t, 1, stream.MaxBundle)),
 	}
 	if trust != wire.Trust_TRUST_PAN {

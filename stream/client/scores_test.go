@@ -51,7 +51,7 @@ func TestScoresAreAsDeclared(t *testing.T) {
 		{"charged in fewer coordinates", w, mechanism(func(m *wire.Mechanism) { m.Dim, m.Scores = 3, 0 }), "plan.phases[0].mechanism.dim"},
 		{"taken for a gradient", w, mechanism(func(m *wire.Mechanism) { m.Scores = 0 }), "plan.phases[0].mechanism.scores"},
 		{"one of them", w, mechanism(func(m *wire.Mechanism) { m.Scores = 1 }), "plan.phases[0].mechanism.scores"},
-		{"more than a report has", w, mechanism(func(m *wire.Mechanism) { m.Scores = 5 }), "task"},
+		{"more than a report has", w, mechanism(func(m *wire.Mechanism) { m.Scores = 5 }), "plan"},
 		{"with less noise", w, mechanism(func(m *wire.Mechanism) { m.Trials /= 8 }), "plan.phases[0]: epsilon"},
 		{"that nobody declared", plain, mechanism(func(m *wire.Mechanism) { m.Scores = 1 }), "plan.phases[0].mechanism.scores"},
 		{"none declared", plain, nil, ""},

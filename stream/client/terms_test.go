@@ -103,8 +103,8 @@ func TestCheckTask(t *testing.T) {
 		{"another name inside", w, lax(consent.Policy{}), func(m *wire.Task) { m.Name = "churn2" }, "declaration: name"},
 		{"no declaration", w, lax(consent.Policy{}), func(m *wire.Task) { m.Declaration = nil }, "declaration"},
 		{"no plan", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan = nil }, "task"},
-		{"NaN clip norm", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].Mechanism.ClipNorm = math.NaN() }, "task"},
-		{"no levels", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].Mechanism.Levels = 0 }, "task"},
+		{"NaN clip norm", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].Mechanism.ClipNorm = math.NaN() }, "plan"},
+		{"no levels", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].Mechanism.Levels = 0 }, "plan"},
 		{"too few users", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.Users = 100 }, "plan"},
 	} {
 		m := proto.CloneOf(c.world.task)

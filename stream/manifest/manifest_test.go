@@ -89,13 +89,16 @@ func TestParamsAndMechanismAreInverse(t *testing.T) {
 
 func TestParamsRefusesOtherGrids(t *testing.T) {
 	for name, spoil := range map[string]func(*wire.Mechanism){
-		"coin_bits": func(m *wire.Mechanism) { m.CoinBits = 23 },
-		"Coin":      func(m *wire.Mechanism) { m.Coin = 1 << 24 },
-		"coin":      func(m *wire.Mechanism) { m.Coin = 0 },
-		"dim":       func(m *wire.Mechanism) { m.Dim = math.MaxUint32 },
-		"Dim":       func(m *wire.Mechanism) { m.Dim = 0 },
-		"Levels":    func(m *wire.Mechanism) { m.Levels = 0 },
-		"ClipNorm":  func(m *wire.Mechanism) { m.ClipNorm = math.NaN() },
+		"coin_bits":  func(m *wire.Mechanism) { m.CoinBits = 23 },
+		"Coin":       func(m *wire.Mechanism) { m.Coin = 1 << 24 },
+		"coin":       func(m *wire.Mechanism) { m.Coin = 0 },
+		"dim":        func(m *wire.Mechanism) { m.Dim = math.MaxUint32 },
+		"Dim":        func(m *wire.Mechanism) { m.Dim = 0 },
+		"Levels":     func(m *wire.Mechanism) { m.Levels = 0 },
+		"ClipNorm":   func(m *wire.Mechanism) { m.ClipNorm = math.NaN() },
+		"scores":     func(m *wire.Mechanism) { m.Scores = m.Dim },
+		"max_bundle": func(m *wire.Mechanism) { m.MaxBundle = 0 },
+		"Max_bundle": func(m *wire.Mechanism) { m.MaxBundle = stream.MaxBundle + 1 },
 	} {
 		m := mechanism(26)
 		spoil(m)
@@ -105,6 +108,32 @@ func TestParamsRefusesOtherGrids(t *testing.T) {
 	}
 	if _, err := manifest.Params(nil); err == nil {
 		t.Error("a missing mechanism passed")
+	}
+}
+
+// TestTrustSaysWhereNoiseIs: floors and report noise are there exactly where the trust model puts them.
+func TestTrustSaysWhereNoiseIs(t *testing.T) {
+	for _, test := range []struct {
+		trust          wire.Trust
+		trials, floors bool
+	}{{wire.Trust_TRUST_SHUFFLE, true, false}, {wire.Trust_TRUST_PAN, false, true}, {wire.Trust_TRUST_SHUFFLE_PAN, true, true}} {
+		for _, trials := range []bool{false, true} {
+			for _, floors := range []bool{false, true} {
+				task := goodTask()
+				m := task.Plan.Phases[0].Mechanism
+				task.Plan.Trust, m.Trials, m.FloorTrials = test.trust, 0, 0
+				if trials {
+					m.Trials = 7
+				}
+				if floors {
+					m.FloorTrials = 7
+				}
+				want := trials == test.trials && floors == test.floors
+				if err := manifest.CheckTask(task); (err == nil) != want {
+					t.Errorf("%v with trials %t, floors %t: %v", test.trust, trials, floors, err)
+				}
+			}
+		}
 	}
 }
 
@@ -217,8 +246,14 @@ func TestCheckTask(t *testing.T) {
 		{"rounds_per_user 4: want 1, or all 5", func(p *wire.Plan) { p.Phases[1].RoundsPerUser = 4 }},
 		{"rounds_per_user 6: want 1, or all 5", func(p *wire.Plan) { p.Phases[1].RoundsPerUser = 6 }},
 		{"cohort 199: want all 200", func(p *wire.Plan) { p.Phases[1].Cohort = 199 }},
-		{"want 1 under floors", func(p *wire.Plan) { p.Trust = wire.Trust_TRUST_PAN }},
-		{"want 1 under floors", func(p *wire.Plan) { p.Trust = wire.Trust_TRUST_SHUFFLE_PAN }},
+		{"want 1 under floors", func(p *wire.Plan) {
+			p.Trust = wire.Trust_TRUST_SHUFFLE_PAN
+			for _, f := range p.Phases {
+				f.Mechanism.FloorTrials = 7
+			}
+		}},
+		{"want 0 under pan", func(p *wire.Plan) { p.Trust = wire.Trust_TRUST_PAN }},
+		{"floor trials 0", func(p *wire.Plan) { p.Trust = wire.Trust_TRUST_SHUFFLE_PAN }},
 		{"deadline_ms", func(p *wire.Plan) { p.DeadlineMs = math.MaxUint64 }},
 		{"trust", func(p *wire.Plan) { p.Trust = 9 }},
 		{"honest_fraction", func(p *wire.Plan) { p.HonestFraction = "1.1" }},

@@ -9,8 +9,11 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// Params is the randomizer of a mechanism. It refuses what randomizer.Params.Validate refuses, and coins on another
-// grid than randomizer.CoinBits.
+// maxScores bounds the coordinates of a report that are no part of the gradient.
+const maxScores = 1 << 4
+
+// Params is the randomizer of a mechanism. It refuses what randomizer.Params.Validate refuses, coins on another grid than
+// randomizer.CoinBits, and more coordinates, scores or users in a bundle than a message may have.
 func Params(m *wire.Mechanism) (randomizer.Params, error) {
 	if m == nil {
 		return randomizer.Params{}, errors.New("mechanism: missing")
@@ -20,6 +23,12 @@ func Params(m *wire.Mechanism) (randomizer.Params, error) {
 	}
 	if m.Dim > stream.MaxDim {
 		return randomizer.Params{}, fmt.Errorf("mechanism: dim %d: want 1 to %d", m.Dim, stream.MaxDim)
+	}
+	if m.Scores > maxScores || m.Scores >= max(m.Dim, 1) {
+		return randomizer.Params{}, fmt.Errorf("mechanism: scores %d: want at most %d, and fewer than dim", m.Scores, maxScores)
+	}
+	if m.MaxBundle == 0 || m.MaxBundle > stream.MaxBundle {
+		return randomizer.Params{}, fmt.Errorf("mechanism: max_bundle %d: want 1 to %d", m.MaxBundle, stream.MaxBundle)
 	}
 	p := randomizer.Params{
 		Dim: int(m.Dim), ClipNorm: m.ClipNorm, Levels: m.Levels, Trials: m.Trials, FloorTrials: m.FloorTrials, Coin: randomizer.Coin(m.Coin),

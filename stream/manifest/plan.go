@@ -32,7 +32,7 @@ func Deadline(round *wire.Round) time.Duration {
 
 // CheckTask says whether the plan of a Task can be run: its users are those of its phases and fill their rounds, the mixer
 // takes the first and the last round of each, all of them encode alike but for a first one of second moments, its trust and honest fraction can be read, its
-// deadline is at most MaxDeadline. stream.Check comes before.
+// deadline is at most MaxDeadline, and the accountant can charge each. stream.Check comes before.
 func CheckTask(task *wire.Task) error {
 	plan := task.GetPlan()
 	if plan == nil {
@@ -112,7 +112,11 @@ func checkPhase(plan *wire.Plan, i int) error {
 			return fmt.Errorf("a round of %d users: %w", cohort, err)
 		}
 	}
-	return nil
+	honest, err := HonestFraction(plan)
+	if err == nil {
+		_, err = release(PhaseRound(plan, f), honest, f.RoundsPerUser)
+	}
+	return err
 }
 
 // Follows says whether a round is one that the task allows: its hash of the task, number, trust and deadline are those of
