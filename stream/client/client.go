@@ -3,135 +3,23 @@ package client
 import (
 	"context"
 	"errors"
-	"fmt"
-	"log/slog"
-	"math/rand/v2"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/panlearn/panlearn/learner/convex"
-	"github.com/panlearn/panlearn/learner/task"
-	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/client/consent"
-	"github.com/panlearn/panlearn/stream/client/ledger"
 	"github.com/panlearn/panlearn/stream/client/participation"
 )
-
-// Defaults of Config.
-const (
-	DefaultMaxInFlight = 4096
-	DefaultPoll        = 2 * time.Second
-	DefaultTimeout     = 10 * time.Second
-	DefaultCloseWait   = 30 * time.Second
-)
-
-// A Config configures a Client. Task, Records, Reports and Store are required.
-type Config struct {
-	Task    stream.Task
-	Records stream.Records
-	Reports stream.ReportWriter
-	Store   participation.Store // of this task alone
-	// Ledger is of all tasks that the same users take part in; nil keeps none, and a policy with totals is refused.
-	Ledger ledger.Ledger
-	// UserKeys says that a key names the same user in every task: EventKey of a user's id. Then each user has an account
-	// in the ledger, and one whose total is spent is Refused alone. Otherwise all events have one account, charged
-	// once for each task that any of them took part in: a bound for every user, whichever events are theirs.
-	// It is for Publish alone: Run refuses it, because its keys are rows.
-	UserKeys bool
-
-	// Policy is what the device agrees to; the zero Policy is explained there.
-	Policy consent.Policy
-	// Spec is the declaration that the operator has at hand; the announced task must declare the same. Nil: any that
-	// the policy takes.
-	Spec *task.Spec
-	// Source names where the rows of Run come from, such as the absolute path of a file, so that a second run knows them.
-	// Rows that name a file of their own are known by that one, and Source is then the pattern that found it.
-	// The store is pinned to it. Empty is a live stream: its rows are new in every run, and a row of an earlier
-	// run is never seen again.
-	Source string
-
-	Bundle      int // users in one message, 1 to the task's max_bundle; default 1
-	MaxInFlight int // events whose publish is not answered; default 4096
-	// Poll is the mean time between reads that nothing woke, and between retries; default 2s.
-	Poll time.Duration
-	// Timeout bounds one read and one publish; default 10s.
-	Timeout time.Duration
-	// CloseWait is how long after the task's End a missing Close is waited for; default 30s.
-	CloseWait time.Duration
-	// Limits are the broker's, to refuse a task whose reports do not fit; zero does not check.
-	Limits stream.Limits
-
-	Logger   *slog.Logger   // default: none
-	Progress func(Progress) // called on every change, from one goroutine; must not block
-
-	// Entropy replaces the randomizer's entropy. It is for simulations alone: anything but nil voids the guarantee.
-	Entropy rand.Source
-}
-
-// Progress is where a client stands: its newest round, and its settled events so far.
-type Progress struct {
-	Round          stream.Round   // 0 before the first
-	Attempt        stream.Attempt // 0 before the first
-	Joined, Cohort uint64         // events of this client in the round, and how many the round takes of all clients
-	InFlight       int            // events whose publish is not answered
-	Over           bool           // the task has ended
-	Summary        Summary
-}
-
-func (c Config) withDefaults() (Config, error) {
-	if _, err := stream.ParseTask(string(c.Task)); err != nil {
-		return c, err
-	}
-	if c.Records == nil || c.Reports == nil || c.Store == nil {
-		return c, errors.New("client: Records, Reports and Store: want all three")
-	}
-	if err := c.Policy.Validate(); err != nil {
-		return c, err
-	}
-	if c.Policy.HasTotals() && c.Ledger == nil {
-		return c, errors.New("client: Ledger: the policy bounds the total over tasks, which only a ledger knows")
-	}
-	for _, n := range []struct {
-		name     string
-		value    *int
-		fallback int
-		most     int
-	}{{"Bundle", &c.Bundle, 1, stream.MaxBundle}, {"MaxInFlight", &c.MaxInFlight, DefaultMaxInFlight, 1 << 20}} {
-		if *n.value == 0 {
-			*n.value = n.fallback
-		}
-		if *n.value < 1 || *n.value > n.most {
-			return c, fmt.Errorf("client: %s %d: want 1 to %d", n.name, *n.value, n.most)
-		}
-	}
-	for _, d := range []struct {
-		name     string
-		value    *time.Duration
-		fallback time.Duration
-	}{{"Poll", &c.Poll, DefaultPoll}, {"Timeout", &c.Timeout, DefaultTimeout}, {"CloseWait", &c.CloseWait, DefaultCloseWait}} {
-		if *d.value == 0 {
-			*d.value = d.fallback
-		}
-		if *d.value < time.Millisecond {
-			return c, fmt.Errorf("client: %s %v: want at least 1ms", d.name, *d.value)
-		}
-	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
-	return c, nil
-}
 
 // A Client publishes events of one task. Its methods may be called from any goroutine. Nothing happens before the
 // first of them is called.
 type Client struct {
-	gateway *gateway
-	start   sync.Once
-	cancel  context.CancelFunc
-	ctx     context.Context
-	done    chan struct{} // closed after err is written
-	err     error
+	loop   *loop
+	start  sync.Once
+	cancel context.CancelFunc
+	ctx    context.Context
+	done   chan struct{} // closed after err is written
+	err    error
 }
 
 // New makes a client. It reads and sends nothing yet.
@@ -141,14 +29,14 @@ func New(c Config) (*Client, error) {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	return &Client{gateway: newGateway(c), ctx: ctx, cancel: cancel, done: make(chan struct{})}, nil
+	return &Client{loop: newLoop(c), ctx: ctx, cancel: cancel, done: make(chan struct{})}, nil
 }
 
 func (c *Client) run() {
 	c.start.Do(func() {
 		go func() {
 			defer close(c.done)
-			c.err = c.gateway.run(c.ctx)
+			c.err = c.loop.run(c.ctx)
 		}()
 	})
 }
@@ -158,7 +46,7 @@ func (c *Client) run() {
 // it refused.
 func (c *Client) Close() error {
 	c.cancel()
-	c.run() // a client that never ran answers its intake, too
+	c.run() // a client that never ran answers its inbox, too
 	<-c.done
 	return c.err
 }
@@ -172,13 +60,13 @@ func (c *Client) Done() <-chan struct{} { return c.done }
 func (c *Client) Agreement(ctx context.Context) (*consent.Agreement, error) {
 	c.run()
 	select {
-	case <-c.gateway.agreed:
-		return c.gateway.terms, nil
+	case <-c.loop.agreed:
+		return c.loop.agreement, nil
 	default:
 	}
 	select {
-	case <-c.gateway.agreed:
-		return c.gateway.terms, nil
+	case <-c.loop.agreed:
+		return c.loop.agreement, nil
 	case <-c.done:
 		return nil, c.ended()
 	case <-ctx.Done():
@@ -206,12 +94,9 @@ func (c *Client) Publish(ctx context.Context, key participation.Key, e convex.Ex
 		return Outcome{State: participation.Refused, Refused: refused}, refused
 	}
 	answer := make(chan Outcome, 1)
-	o := &offer{
-		key:     key,
-		example: convex.Example{Index: slices.Clone(e.Index), Value: slices.Clone(e.Value), Label: e.Label},
-		answer:  func(o Outcome) { answer <- o },
-	}
-	if err := c.gateway.intake.put(ctx, o); err != nil {
+	x := convex.Example{Index: slices.Clone(e.Index), Value: slices.Clone(e.Value), Label: e.Label}
+	asked := &event{record: participation.Record{Key: key}, example: x, answers: []func(Outcome){func(o Outcome) { answer <- o }}}
+	if err := c.loop.inbox.put(ctx, asked); err != nil {
 		if !errors.Is(err, errEnded) {
 			return Outcome{State: participation.Uncounted}, err
 		}

@@ -1,9 +1,30 @@
 // Package client is the device: it turns events into sealed reports, sends each in one phase at most, and knows
-// afterwards whether it was counted. A device with one event and a gateway with a million rows are the same code.
+// afterwards whether it was counted. A device with one event and one with the million rows of its users are the same code.
 //
-// It has two halves. The sans-IO half decides and can be stepped through in a test: [Policy] says which tasks and
-// rounds a device agrees to, [Participation] is the automaton of one event. The other half, [Client], owns one
-// goroutine, reads what learner and stage put, and performs the effects.
+// [Client] is the API: Publish for one event, Run for rows. Behind it one goroutine, the loop, owns everything; it reads what
+// learner and stage put, and performs what the parts below decide. Each of them can be stepped through in a test:
+//
+//   - consent: which tasks and rounds the device agrees to, by its own accounting;
+//   - participation: the automaton of one event, and the store that remembers it;
+//   - ledger: what all tasks together cost whom.
+//
+// # The way of an event
+//
+//	Publish, Run
+//	     │
+//	  offered      in the bounded inbox, until a round has room
+//	     │
+//	  waiting ◀──────────────────────┐      in the queue, in one of its three states (waiting, drawn, reserve)
+//	     │ charged: in the ledger,   │
+//	     │ then in the store         │
+//	   sent ─────▶ owed              │      in a bundle of its round; owed: no answer, or a new attempt. It is sent again, sealed anew
+//	     │ answered  │               │
+//	     ▼◀──────────┘               │
+//	  answered                       │      until the Close of its round
+//	     │ Close                     │
+//	  settled ── may take part ──────┘      uncounted, or a later round of its interactive phase; in the store, then in the ledger
+//	     │
+//	  answered to whoever asked: Counted, Uncounted, Unknown or Refused
 //
 // # Promises
 //
@@ -16,19 +37,19 @@
 //     new draw. A draw is deleted from the store when its outcome is known.
 //   - A device that joins always sends, and always the same number of bytes: an invalid event is the zero vector.
 //   - The device computes epsilon itself, with its own assumption about the other users, and compares it with its own
-//     limit ([Policy]).
+//     limit.
 //
 // # Refuses
 //
 // A task other than the pinned one, a round that contradicts its task or costs more than the policy allows, a suite
-// without encryption unless the policy allows it: a [RefusedError] that names field, value and what would be accepted.
+// without encryption unless the policy allows it: a consent.RefusedError that names field, value and what would be accepted.
 // Messages that nobody pinned has signed are not refused but ignored, and logged once.
 //
 // # What a caller owes
 //
-//  1. Give every user's event a key of its own, the same after a restart: [RowKey] and [EventKey]. The promise
-//     of one phase is kept for keys; several rows of one person are several users to it.
-//  2. Keep the store ([Store], package filestore) as long as the task lives. Losing it forgets who took part.
-//  3. Publish, and believe the [Outcome]: never offer an event again under another key.
-//  4. Keep outcomes, logs and counts of invalid rows at the gateway: they depend on the events.
+//  1. Give every user's event a key of its own, the same after a restart: participation.RowKey and participation.EventKey. The
+//     promise of one phase is kept for keys; several rows of one person are several users to it.
+//  2. Keep the store (package filestore) as long as the task lives. Losing it forgets who took part.
+//  3. Publish, and believe the [Outcome]: never publish an event again under another key.
+//  4. Keep outcomes, logs and counts of invalid rows to the device's operator: they depend on the events.
 package client

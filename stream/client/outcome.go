@@ -30,7 +30,7 @@ type Summary struct {
 	Rounds    uint64 `json:"rounds"`    // rounds that these events were last part of
 }
 
-// A tally collects a Summary from the answers of the gateway. Only answers count, so that its sums always agree.
+// A tally collects a Summary from the answers of the loop. Only answers count, so that its sums always agree.
 type tally struct {
 	mu      sync.Mutex
 	sum     Summary
@@ -51,7 +51,7 @@ func (t *tally) offered() {
 	t.open++
 }
 
-// withdrawn takes offered back, for an offer that the gateway did not take.
+// withdrawn takes offered back, for an event that the loop did not take.
 func (t *tally) withdrawn() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -90,7 +90,7 @@ func (s *Summary) add(o Outcome) {
 	}
 }
 
-// waiting answers how many offers were made, and how many of them are without an answer.
+// waiting returns how many events were offered, and how many of them are without an answer.
 func (t *tally) waiting() (offers, open uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -33,7 +33,7 @@ var errUserKeys = errors.New("client: UserKeys with Run: rows are not keyed by u
 //
 // Run does not wait for a pull that blocks, such as a terminal's: rows must be safe to be pulled once more after Run.
 func (c *Client) Run(ctx context.Context, rows iter.Seq2[task.Row, error]) (Summary, error) {
-	if c.gateway.UserKeys {
+	if c.loop.UserKeys {
 		return Summary{}, errUserKeys
 	}
 	select {
@@ -45,7 +45,7 @@ func (c *Client) Run(ctx context.Context, rows iter.Seq2[task.Row, error]) (Summ
 	t := newTally()
 	pulled := make(chan error, 1)
 	go func() { pulled <- c.pull(t, rows) }()
-	ended := c.gateway.ended
+	ended := c.loop.ended
 	var idle <-chan time.Time // ticks after the task's end
 	var seen uint64
 	var failed error
@@ -61,7 +61,7 @@ wait:
 		case <-t.changed:
 		case <-ended:
 			ended = nil
-			ticker := time.NewTicker(c.gateway.Poll)
+			ticker := time.NewTicker(c.loop.Poll)
 			defer ticker.Stop()
 			idle, seen = ticker.C, offers
 		case <-idle:
@@ -101,7 +101,7 @@ func (c *Client) pull(t *tally, rows iter.Seq2[task.Row, error]) error {
 	if err != nil {
 		return nil // Close tells why
 	}
-	source := c.gateway.Source
+	source := c.loop.Source
 	if source == "" {
 		source = rand.Text()
 	}
@@ -109,7 +109,7 @@ func (c *Client) pull(t *tally, rows iter.Seq2[task.Row, error]) error {
 	invalid := 0
 	defer func() {
 		if invalid > maxInvalidLogged {
-			c.gateway.log.Warn("more invalid rows, not logged one by one", "rows", invalid-maxInvalidLogged)
+			c.loop.Logger.Warn("more invalid rows, not logged one by one", "rows", invalid-maxInvalidLogged)
 		}
 	}()
 	for row, err := range rows {
@@ -120,17 +120,17 @@ func (c *Client) pull(t *tally, rows iter.Seq2[task.Row, error]) error {
 		if err != nil && !errors.As(err, &bad) {
 			return fmt.Errorf("read rows: %w", err)
 		}
-		o := &offer{key: participation.RowKey(origin(source, row.File, c.gateway.Source == ""), row.Number)}
-		o.answer = func(got Outcome) { t.answered(got, bad != nil) }
+		e := &event{answers: []func(Outcome){func(got Outcome) { t.answered(got, bad != nil) }}}
+		e.record.Key = participation.RowKey(origin(source, row.File, c.loop.Source == ""), row.Number)
 		if bad != nil {
 			if invalid++; invalid <= maxInvalidLogged {
-				c.gateway.log.Warn("invalid row: sent as the zero vector", "line", bad.Line, "reason", bad.Error())
+				c.loop.Logger.Warn("invalid row: sent as the zero vector", "line", bad.Line, "reason", bad.Error())
 			}
 		} else {
-			o.example = convex.Example{Index: slices.Clone(scratch.Index), Value: slices.Clone(scratch.Value), Label: scratch.Label}
+			e.example = convex.Example{Index: slices.Clone(scratch.Index), Value: slices.Clone(scratch.Value), Label: scratch.Label}
 		}
 		t.offered()
-		if err := c.gateway.intake.put(c.ctx, o); err != nil {
+		if err := c.loop.inbox.put(c.ctx, e); err != nil {
 			t.withdrawn()
 			return nil
 		}

@@ -3,6 +3,8 @@ package client
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/panlearn/panlearn/stream/client/consent"
@@ -13,76 +15,81 @@ import (
 const settleChunk = 8192
 
 // settle decides the events of a round whose Close is there, but for those whose answer is on its way.
-func (g *gateway) settle(r *round) error {
+func (l *loop) settle(r *round) error {
 	if r.closed == nil {
 		return nil
 	}
-	return g.decide(r, func(p *participation.Record) { p.Decide(*r.closed) })
+	return l.decide(r, func(p *participation.Record) { p.Decide(*r.closed) })
 }
 
 // decide settles events, durably, before anybody is told.
-func (g *gateway) decide(r *round, by func(*participation.Record)) error {
+func (l *loop) decide(r *round, by func(*participation.Record)) error {
 	var events []*event
-	flying := r.parcels[:0:0]
-	for _, p := range r.parcels {
-		if p.flying {
-			flying = append(flying, p)
+	waiting := r.bundles[:0:0]
+	for _, b := range r.bundles {
+		if b.sent {
+			waiting = append(waiting, b)
 			continue
 		}
-		events = append(events, p.events...)
+		events = append(events, b.events...)
 	}
-	r.parcels, r.owed = flying, nil
+	r.bundles, r.owed = waiting, nil
 	for len(events) > 0 {
 		n := min(len(events), settleChunk)
 		change := participation.Change{Events: make([]participation.Record, n)}
 		for i, e := range events[:n] {
-			by(&e.part)
-			change.Events[i] = e.part
-			delete(g.dirty, e)
+			by(&e.record)
+			change.Events[i] = e.record
+			delete(l.dirty, e)
 		}
-		if err := g.Store.Write(change); err != nil {
+		if err := l.Store.Write(change); err != nil {
 			for _, e := range events { // nobody knows what is stored; a restart finds out
-				e.part.State = participation.Charged
-				r.parcels = append(r.parcels, &parcel{events: []*event{e}})
+				e.record.State = participation.Charged
+				r.bundles = append(r.bundles, &bundle{events: []*event{e}})
 			}
 			return fmt.Errorf("settle events of round %d: %w", r.number, err)
 		}
-		if err := g.resolve(events[:n]); err != nil {
+		if err := l.accounts.settle(events[:n]); err != nil {
 			return err
 		}
 		for _, e := range events[:n] {
-			g.settledNow(e)
+			l.requeue(e)
 		}
 		events = events[n:]
 	}
-	if len(r.parcels) == 0 && r != g.current {
-		delete(g.rounds, r.number)
+	if len(r.bundles) == 0 && r != l.current {
+		delete(l.rounds, r.number)
 	}
-	g.progress()
+	l.progress()
 	return nil
 }
 
-// settledNow answers an event, or lets it wait for another round.
-func (g *gateway) settledNow(e *event) {
-	if !g.settled(e) && e.present {
-		g.again, g.untidy = append(g.again, e), true
-		return
+// requeue lets an event whose round is decided wait for another one, or answers it.
+func (l *loop) requeue(e *event) {
+	switch {
+	case !l.settled(e) && e.present:
+		l.queue.add(e)
+	case e.record.State != participation.Uncounted && l.stays(e):
+		delete(l.events, e.record.Key) // nobody asked about it in this life yet; who does finds it in the store
+	default:
+		l.drop(e)
 	}
-	delete(g.events, e.part.Key)
-	if e.part.State != participation.Uncounted && g.stays(e) {
-		return // nobody asked about it in this life yet; who does finds it in the store
-	}
-	g.answer(e)
+}
+
+// drop forgets an event, and tells what became of it.
+func (l *loop) drop(e *event) {
+	delete(l.events, e.record.Key)
+	l.answer(e)
 }
 
 // answer tells what became of an event.
-func (g *gateway) answer(e *event) {
-	g.tell(e, Outcome{State: e.part.Outcome(), Round: e.part.Draw.Round})
+func (l *loop) answer(e *event) {
+	l.tell(e, Outcome{State: e.record.Outcome(), Round: e.record.Draw.Round})
 }
 
 // tell answers all who asked about an event.
-func (g *gateway) tell(e *event, o Outcome) {
-	g.total.add(o)
+func (l *loop) tell(e *event, o Outcome) {
+	l.total.add(o)
 	for _, tell := range e.answers {
 		tell(o)
 	}
@@ -90,20 +97,17 @@ func (g *gateway) tell(e *event, o Outcome) {
 }
 
 // finish ends waiting after the task's End: no round will come, and a Close that does not come in time never will.
-func (g *gateway) finish() error {
-	g.regroup()
-	for _, e := range g.again {
-		delete(g.events, e.part.Key)
-		g.answer(e)
+func (l *loop) finish() error {
+	for _, e := range l.queue.all() {
+		l.drop(e)
 	}
-	g.again = nil
-	if time.Since(g.endedAt) < g.CloseWait {
+	if time.Since(l.endedAt) < l.CloseWait {
 		return nil
 	}
-	for _, r := range g.rounds {
-		if r.closed == nil && len(r.parcels) > 0 {
-			g.log.Warn("no Close came: the outcome stays unknown", "round", r.number)
-			if err := g.decide(r, (*participation.Record).Abandon); err != nil {
+	for _, r := range l.rounds {
+		if r.closed == nil && len(r.bundles) > 0 {
+			l.Logger.Warn("no Close came: the outcome stays unknown", "round", r.number)
+			if err := l.decide(r, (*participation.Record).Abandon); err != nil {
 				return err
 			}
 		}
@@ -111,47 +115,32 @@ func (g *gateway) finish() error {
 	return nil
 }
 
-// shutdown takes what has landed, stores it, and answers everybody: err is why the gateway ends, nil for a stop.
-func (g *gateway) shutdown(err error) error {
-	for {
-		select {
-		case f := <-g.landing:
-			g.landed(f)
-			continue
-		default:
-		}
-		break
+// shutdown takes what has been answered, stores it, and answers everybody: err is why the loop ends, nil for a stop.
+func (l *loop) shutdown(err error) error {
+	for len(l.answers) > 0 { // no delivery is left that could add another
+		l.answered(<-l.answers)
 	}
 	// A store that failed is not written again: what it holds is older, and so more careful.
 	var refused *consent.RefusedError
 	if err == nil || errors.As(err, &refused) {
-		if failed := g.flush(); failed != nil {
+		if failed := l.flush(); failed != nil {
 			err = errors.Join(err, failed)
 		}
 	}
-	for _, o := range g.intake.close() {
-		g.giveUp(&event{answers: []func(Outcome){o.answer}}, refused)
-	}
-	for _, e := range g.events {
-		g.giveUp(e, refused)
-	}
-	clear(g.events)
-	g.progress()
+	l.abandon(l.inbox.close(), refused)
+	l.abandon(slices.Collect(maps.Values(l.events)), refused)
+	clear(l.events)
+	l.progress()
 	return err
 }
 
-// give answers offers that were taken off the intake and cannot be looked up.
-func (g *gateway) give(offers []*offer) {
-	for _, o := range offers {
-		g.giveUp(&event{answers: []func(Outcome){o.answer}}, nil)
+// abandon answers events whose outcome this process will not learn. One that is charged may be learned by the next.
+func (l *loop) abandon(events []*event, refused *consent.RefusedError) {
+	for _, e := range events {
+		if refused != nil && e.record.State == participation.Fresh {
+			l.tell(e, Outcome{State: participation.Refused, Refused: refused})
+			continue
+		}
+		l.answer(e)
 	}
-}
-
-// giveUp answers an event whose outcome this process will not learn. One that is charged may be learned by the next.
-func (g *gateway) giveUp(e *event, refused *consent.RefusedError) {
-	if refused != nil && e.part.State == participation.Fresh {
-		g.tell(e, Outcome{State: participation.Refused, Refused: refused})
-		return
-	}
-	g.answer(e)
 }

@@ -65,9 +65,9 @@ var mutants = []mutant{
 		},
 	},
 	{
-		name: "a device publishes before its charge is durable", file: "stream/client/flight.go", pkg: "stream/client", tests: "TestDeathAtEveryWrite",
+		name: "a device publishes before its charge is durable", file: "stream/client/publish.go", pkg: "stream/client", tests: "TestDeathAtEveryWrite",
 		edits: []edit{
-			{`	if err := g.Store.Write(change); err != nil {
+			{`	if err := l.Store.Write(change); err != nil {
 		return fmt.Errorf("charge`, `	if err := error(nil); err != nil {
 		return fmt.Errorf("charge`},
 		},

@@ -1,0 +1,100 @@
+package client
+
+import (
+	"fmt"
+
+	"github.com/panlearn/panlearn/stream/client/participation"
+	"github.com/panlearn/panlearn/stream/manifest"
+)
+
+// admit looks up events of the inbox in the store and lets those wait that have not taken part.
+func (l *loop) admit(events []*event) error {
+	if len(events) > 0 {
+		if err := l.pin(); err != nil {
+			l.abandon(events, nil)
+			return err
+		}
+	}
+	keys := make([]participation.Key, len(events))
+	for i, e := range events {
+		keys[i] = e.record.Key
+	}
+	stored, err := l.Store.Read(keys)
+	if err != nil {
+		l.abandon(events, nil)
+		return fmt.Errorf("look up events: %w", err)
+	}
+	for _, record := range stored {
+		// A settled event proves that its round was closed, whatever a lagging replica shows now.
+		if l.current != nil && record.State > participation.Charged && record.Draw.Round >= l.current.number {
+			l.current.done = true
+		}
+	}
+	for i, e := range events {
+		if known := l.events[e.record.Key]; known != nil {
+			known.answers = append(known.answers, e.answers...)
+			if !known.present {
+				known.example, known.present = e.example, true
+			}
+			continue
+		}
+		if stored[i].State == participation.Charged {
+			// load took up all of them, and settle takes an event off l.events only after a write.
+			l.abandon(events[i:], nil)
+			return fmt.Errorf("the store has a charged event that it did not list before")
+		}
+		e.record, e.present = stored[i], true
+		if l.settled(e) {
+			l.answer(e)
+			continue
+		}
+		l.events[e.record.Key] = e
+		l.queue.add(e) // advance lets it join
+	}
+	return nil
+}
+
+// pin has the store belong to the task and the source of the rows, where it does not yet. It comes with the first event that a
+// round has room for: until then nobody took part, and data that the reader refuses leave the store free for others.
+func (l *loop) pin() error {
+	if l.unpinned == nil {
+		return nil
+	}
+	if err := l.Store.Write(participation.Change{Pin: l.unpinned}); err != nil {
+		return fmt.Errorf("write pin: %w", err)
+	}
+	if !l.Policy.Pins() {
+		l.Logger.Warn("pinned the task at first use: nothing but the broker vouches for it", "task_hash", fmt.Sprintf("%x", l.unpinned.Task))
+	}
+	l.unpinned = nil
+	return nil
+}
+
+// settled says whether an event takes part in no further round.
+func (l *loop) settled(e *event) bool {
+	switch e.record.State {
+	case participation.Counted, participation.Unknown:
+		return !l.stays(e)
+	case participation.Uncounted:
+		return !l.stays(e) && (l.over() || e.record.Exhausted(l.Policy.Reports()) || e.record.Refunds >= l.Policy.Refunds())
+	case participation.Fresh:
+		return l.over()
+	}
+	return false
+}
+
+// stays says whether an event of an interactive phase may be asked again in that phase.
+func (l *loop) stays(e *event) bool {
+	p := &e.record
+	if l.over() || !p.Stays(p.Draw.Phase) || uint64(p.Reports) >= uint64(l.Policy.Reports())+uint64(p.Rounds) {
+		return false // the next round allows one report more than Exhausted says of the last
+	}
+	if l.current != nil && l.current.message != nil && l.current.phase() != p.Draw.Phase {
+		return false
+	}
+	if l.agreement == nil {
+		return true
+	}
+	at, found := manifest.PhaseOf(l.agreement.Task.Plan, uint64(p.Draw.Step))
+	return found && uint64(p.Draw.Step) < at.Last()
+}

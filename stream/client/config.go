@@ -1,0 +1,120 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/client/consent"
+	"github.com/panlearn/panlearn/stream/client/ledger"
+	"github.com/panlearn/panlearn/stream/client/participation"
+)
+
+// Defaults of Config.
+const (
+	DefaultMaxInFlight = 4096
+	DefaultPoll        = 2 * time.Second
+	DefaultTimeout     = 10 * time.Second
+	DefaultCloseWait   = 30 * time.Second
+)
+
+// A Config configures a Client. Task, Records, Reports and Store are required.
+type Config struct {
+	Task    stream.Task
+	Records stream.Records
+	Reports stream.ReportWriter
+	Store   participation.Store // of this task alone
+	// Ledger is of all tasks that the same users take part in; nil keeps none, and a policy with totals is refused.
+	Ledger ledger.Ledger
+	// UserKeys says that a key names the same user in every task: EventKey of a user's id. Then each user has an account
+	// in the ledger, and one whose total is spent is Refused alone. Otherwise all events have one account, charged
+	// once for each task that any of them took part in: a bound for every user, whichever events are theirs.
+	// It is for Publish alone: Run refuses it, because its keys are rows.
+	UserKeys bool
+
+	// Policy is what the device agrees to; the zero Policy is explained there.
+	Policy consent.Policy
+	// Spec is the declaration that the operator has at hand; the announced task must declare the same. Nil: any that
+	// the policy takes.
+	Spec *task.Spec
+	// Source names where the rows of Run come from, such as the absolute path of a file, so that a second run knows them.
+	// Rows that name a file of their own are known by that one, and Source is then the pattern that found it.
+	// The store is pinned to it. Empty is a live stream: its rows are new in every run, and a row of an earlier
+	// run is never seen again.
+	Source string
+
+	Bundle      int // users in one message, 1 to the task's max_bundle; default 1
+	MaxInFlight int // events whose publish is not answered; default 4096
+	// Poll is the mean time between reads that nothing woke, and between retries; default 2s.
+	Poll time.Duration
+	// Timeout bounds one read and one publish; default 10s.
+	Timeout time.Duration
+	// CloseWait is how long after the task's End a missing Close is waited for; default 30s.
+	CloseWait time.Duration
+	// Limits are the broker's, to refuse a task whose reports do not fit; zero does not check.
+	Limits stream.Limits
+
+	Logger   *slog.Logger   // default: none
+	Progress func(Progress) // called on every change, from one goroutine; must not block
+
+	// Entropy replaces the randomizer's entropy. It is for simulations alone: anything but nil voids the guarantee.
+	Entropy rand.Source
+}
+
+// Progress is where a client stands: its newest round, and its settled events so far.
+type Progress struct {
+	Round          stream.Round   // 0 before the first
+	Attempt        stream.Attempt // 0 before the first
+	Joined, Cohort uint64         // events of this client in the round, and how many the round takes of all clients
+	InFlight       int            // events whose publish is not answered
+	Over           bool           // the task has ended
+	Summary        Summary
+}
+
+func (c Config) withDefaults() (Config, error) {
+	if _, err := stream.ParseTask(string(c.Task)); err != nil {
+		return c, err
+	}
+	if c.Records == nil || c.Reports == nil || c.Store == nil {
+		return c, errors.New("client: Records, Reports and Store: want all three")
+	}
+	if err := c.Policy.Validate(); err != nil {
+		return c, err
+	}
+	if c.Policy.HasTotals() && c.Ledger == nil {
+		return c, errors.New("client: Ledger: the policy bounds the total over tasks, which only a ledger knows")
+	}
+	for _, n := range []struct {
+		name     string
+		value    *int
+		fallback int
+		most     int
+	}{{"Bundle", &c.Bundle, 1, stream.MaxBundle}, {"MaxInFlight", &c.MaxInFlight, DefaultMaxInFlight, 1 << 20}} {
+		if *n.value == 0 {
+			*n.value = n.fallback
+		}
+		if *n.value < 1 || *n.value > n.most {
+			return c, fmt.Errorf("client: %s %d: want 1 to %d", n.name, *n.value, n.most)
+		}
+	}
+	for _, d := range []struct {
+		name     string
+		value    *time.Duration
+		fallback time.Duration
+	}{{"Poll", &c.Poll, DefaultPoll}, {"Timeout", &c.Timeout, DefaultTimeout}, {"CloseWait", &c.CloseWait, DefaultCloseWait}} {
+		if *d.value == 0 {
+			*d.value = d.fallback
+		}
+		if *d.value < time.Millisecond {
+			return c, fmt.Errorf("client: %s %v: want at least 1ms", d.name, *d.value)
+		}
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c, nil
+}

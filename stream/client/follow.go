@@ -1,0 +1,189 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/panlearn/panlearn/learner/report"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/client/consent"
+	"github.com/panlearn/panlearn/stream/client/participation"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/seal"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// follow reads what is new. Only a refusal is an error: what cannot be read now is read later.
+func (l *loop) follow(ctx context.Context) error {
+	if l.agreement == nil {
+		if err := l.agree(ctx); err != nil || l.agreement == nil {
+			return err
+		}
+	}
+	if !l.over() {
+		if err := l.followRound(ctx); err != nil {
+			return err
+		}
+	}
+	for _, r := range l.rounds {
+		l.followAttempts(ctx, r)
+	}
+	if !l.over() {
+		if end, ok := l.records.end(ctx); ok {
+			l.endedAt = time.Now()
+			l.Logger.Info("the task has ended", "last_round", end.LastRound, "reason", end.Reason)
+			close(l.ended)
+			l.progress()
+		}
+	}
+	return nil
+}
+
+// agree reads the Task and decides, once, whether to take part.
+func (l *loop) agree(ctx context.Context) error {
+	t, hash, ok := l.records.readTask(ctx)
+	if !ok {
+		return nil
+	}
+	pin, pinned, err := l.Store.Pin()
+	if err != nil {
+		return fmt.Errorf("read pin: %w", err)
+	}
+	byPolicy := l.Policy.Pins()
+	switch {
+	case pinned && pin.Task != hash:
+		return consent.Refuse("task hash", fmt.Sprintf("%x", hash), "%x, which this state folder pins", pin.Task)
+	case pinned && pin.Source != l.Source:
+		return consent.Refuse("source", fmt.Sprintf("%q", l.Source), "%q, as before: users could take part twice under other keys", pin.Source)
+	case !pinned && !byPolicy && l.Policy.ForbidFirstUse:
+		return consent.Refuse("task hash", fmt.Sprintf("%x, pinned by nobody", hash), "task_hash, task_hashes, or learner_key and stage_key, in the policy")
+	}
+	agreement, err := l.Policy.CheckTask(t, hash)
+	if err == nil && l.Spec != nil {
+		err = agreement.CheckDeclaration(l.Spec)
+	}
+	if err != nil {
+		return err
+	}
+	for i, f := range t.Plan.Phases {
+		bundle := min(l.Bundle, int(f.Mechanism.MaxBundle))
+		if bundle < l.Bundle {
+			l.Logger.Warn("the task takes smaller bundles", "phase", i+1, "bundle", l.Bundle, "max_bundle", bundle)
+		}
+		size := seal.ReportSize(t.Suite, bundle, bundle*agreement.Phases[i].Params.ReportBytes())
+		if l.Limits.MaxPayload > 0 && size > l.Limits.MaxPayload {
+			return fmt.Errorf("a message of %d reports has %d bytes, the broker takes %d: use smaller bundles, or raise its max_payload",
+				bundle, size, l.Limits.MaxPayload)
+		}
+	}
+	l.accounts.agreement, l.records.agreement = agreement, agreement
+	if err := l.accounts.enter(pinned, uint64(len(l.events))); err != nil {
+		return err
+	}
+	if !pinned {
+		l.unpinned = &participation.Pin{Task: hash, Source: l.Source}
+	}
+	l.Logger.Info("agreed to the task", "task_hash", fmt.Sprintf("%x", hash), "trust", agreement.Spec.Privacy.Trust,
+		"epsilon", agreement.Guarantee.Epsilon, "delta", agreement.Delta, "honest_fraction", agreement.HonestFraction.String())
+	l.agreement = agreement
+	close(l.agreed)
+	return nil
+}
+
+// followRound takes up the newest round.
+func (l *loop) followRound(ctx context.Context) error {
+	m, hash, ok := l.records.latestRound(ctx)
+	if !ok || (l.current != nil && stream.Round(m.Round) < l.current.number) {
+		return nil
+	}
+	if l.current != nil && stream.Round(m.Round) == l.current.number && hash == l.current.manifest {
+		return nil
+	}
+	known, err := l.known(stream.Round(m.Round))
+	if err != nil {
+		return err
+	}
+	if err := l.agreement.CheckRound(m, hash, known); err != nil {
+		return err
+	}
+	if l.current != nil {
+		if err := l.agreement.CheckOrder(l.current.message, m); err != nil {
+			return err
+		}
+	}
+	at, _ := manifest.PhaseOf(l.agreement.Task.Plan, m.Step) // CheckRound knows that there is one
+	if err := l.ask(at.Index, m); err != nil {
+		return err
+	}
+	number := stream.Round(m.Round)
+	r := l.rounds[number]
+	if r == nil {
+		r = &round{number: number, manifest: hash}
+		l.rounds[number] = r
+	}
+	r.message, r.place = m, at
+	if old := l.current; old != nil && len(old.bundles) == 0 {
+		delete(l.rounds, old.number)
+	}
+	l.current = r
+	l.queue.recall()
+	l.progress()
+	return nil
+}
+
+// ask has reports drawn for a round, in a phase of the plan by its index.
+func (l *loop) ask(phase int, m *wire.Round) error {
+	if l.reports == nil || l.phase != phase {
+		reports, err := report.New(l.agreement.Phases[phase].Reports, l.agreement.Phases[phase].Params, l.Entropy)
+		if err != nil {
+			return err
+		}
+		l.reports, l.phase = reports, phase
+	}
+	return l.reports.At(m.Point, m.Scales)
+}
+
+// known is the manifest hash under which a round was seen, or joined in an earlier run.
+func (l *loop) known(number stream.Round) (*stream.Hash, error) {
+	if r := l.rounds[number]; r != nil {
+		return &r.manifest, nil
+	}
+	hash, found, err := l.Store.Manifest(number)
+	if err != nil || !found {
+		return nil, err
+	}
+	return &hash, nil
+}
+
+// followAttempts looks for the newest attempt at a round and for its Close.
+func (l *loop) followAttempts(ctx context.Context, r *round) {
+	if r.closed != nil || (r != l.current && len(r.bundles) == 0) {
+		return
+	}
+	o, a, ok := l.records.latestOpen(ctx, r.number, r.manifest)
+	if ok && (r.open == nil || (a != r.attempt && a.Number >= r.attempt.Number)) {
+		if r.open != nil && len(r.bundles) > 0 {
+			l.Logger.Info("the stage opened the round again", "round", r.number, "attempt", o.Attempt,
+				"sends_again", !l.agreement.HasFloors())
+		}
+		r.open, r.attempt, r.opened = o, a, time.Now()
+		r.owed = append(r.owed[:0:0], r.bundles...)
+		if l.agreement.HasFloors() {
+			r.joined = r.standing(a)
+		}
+		if r == l.current {
+			l.queue.recall()
+		}
+		l.progress()
+	}
+	for _, a := range r.attempts() {
+		if c, ok := l.records.closed(ctx, r.number, a, r.manifest); ok {
+			r.closed = &c
+			if c.Void {
+				l.Logger.Warn("the round is void: its users stay charged", "round", r.number)
+			}
+			return
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"sync"
+)
+
+// errEnded says that the client takes no more events.
+var errEnded = errors.New("the client has ended")
+
+// An inbox is the bounded way from those who publish to the loop, which owns what it has taken and answers each exactly once.
+type inbox struct {
+	limit int
+	ready chan struct{} // holds a token when there may be events
+	space chan struct{} // holds a token when there may be room
+	ended chan struct{} // closed with closed
+
+	mu     sync.Mutex
+	events []*event // guarded by mu; Key, example and one answer are set
+	closed bool     // guarded by mu
+}
+
+func newInbox(limit int) *inbox {
+	return &inbox{
+		limit: limit, ready: make(chan struct{}, 1), space: make(chan struct{}, 1), ended: make(chan struct{}),
+	}
+}
+
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// put waits for room. After an error the loop does not have the event.
+func (q *inbox) put(ctx context.Context, e *event) error {
+	for {
+		q.mu.Lock()
+		if q.closed {
+			q.mu.Unlock()
+			return errEnded
+		}
+		if n := len(q.events); n < q.limit {
+			q.events = append(q.events, e)
+			q.mu.Unlock()
+			signal(q.ready)
+			if n+1 < q.limit {
+				signal(q.space) // this put may have taken the token that another waits for
+			}
+			return nil
+		}
+		q.mu.Unlock()
+		select {
+		case <-q.space:
+		case <-q.ended:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// take returns up to n events, oldest first, without waiting.
+func (q *inbox) take(n int) []*event {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	n = min(n, len(q.events))
+	if n <= 0 {
+		return nil
+	}
+	got := append([]*event(nil), q.events[:n]...)
+	rest := copy(q.events, q.events[n:])
+	clear(q.events[rest:])
+	q.events = q.events[:rest]
+	signal(q.space)
+	if rest > 0 {
+		signal(q.ready)
+	}
+	return got
+}
+
+// close refuses all later puts and returns what is left.
+func (q *inbox) close() []*event {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return nil
+	}
+	q.closed = true
+	close(q.ended)
+	left := q.events
+	q.events = nil
+	return left
+}

@@ -1,0 +1,264 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/panlearn/panlearn/learner/report"
+	"github.com/panlearn/panlearn/randomizer"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/client/consent"
+	"github.com/panlearn/panlearn/stream/client/participation"
+)
+
+// A chunk of events becomes durable in one write and travels in one publish: small enough that the stage opens the first
+// reports of a round while the last ones are sealed, large enough that the synced writes do not count. Bundles are sealed
+// as wholes, so their chunks may be larger.
+const (
+	chunkMessages = 256
+	maxChunk      = 1024 // events
+)
+
+// flushAfter is how long answers wait to be stored: most of their events are settled by then, and written anyway.
+const flushAfter = 10 * time.Second
+
+// A loop performs what the records of its events decide. One goroutine, run, owns all of it; the only others make
+// deliveries, which read nothing that changes meanwhile. The package comment draws the way of an event.
+type loop struct {
+	Config
+	records  *records
+	accounts accounts
+	inbox    *inbox
+	chunk    int // events, as above
+
+	agreed    chan struct{}      // closed when agreement is there
+	agreement *consent.Agreement // written before agreed is closed
+	ended     chan struct{}      // closed when the task's End was read
+	endedAt   time.Time
+
+	unpinned *participation.Pin // what the first event writes before anything is done with it; nil: the store is pinned
+
+	events  map[participation.Key]*event // waiting or charged
+	queue   queue                        // those that wait
+	rounds  map[stream.Round]*round
+	current *round          // newest round, nil before the first
+	dirty   map[*event]bool // answered, and not stored yet
+	flushed time.Time       // when dirty was empty last
+
+	reports *report.Maker // of phase, at the newest round
+	phase   int           // of the plan, its index
+
+	sending    int           // events whose publish is on its way
+	retry      bool          // the timer ticked: send unanswered bundles again
+	answers    chan delivery // of publishes that were answered
+	deliveries sync.WaitGroup
+	publishing stream.Trouble
+	total      Summary // of settled events, for Progress
+}
+
+func newLoop(c Config) *loop {
+	chunk := min(chunkMessages*c.Bundle, maxChunk)
+	return &loop{
+		Config: c, chunk: chunk, inbox: newInbox(2 * chunk),
+		records:  &records{port: c.Records, task: c.Task, timeout: c.Timeout, log: c.Logger, told: make(map[string]bool)},
+		accounts: accounts{ledger: c.Ledger, policy: c.Policy, perUser: c.UserKeys, log: c.Logger},
+		agreed:   make(chan struct{}), ended: make(chan struct{}),
+		events: make(map[participation.Key]*event), rounds: make(map[stream.Round]*round), dirty: make(map[*event]bool),
+		answers: make(chan delivery, c.MaxInFlight), flushed: time.Now(),
+	}
+}
+
+// run works until ctx ends (nil), or until the policy refuses or the store fails. Every event is answered when it
+// returns.
+func (l *loop) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	err := l.work(ctx)
+	cancel()
+	l.deliveries.Wait()
+	return l.shutdown(err)
+}
+
+func (l *loop) work(ctx context.Context) error {
+	if err := l.load(); err != nil {
+		return err
+	}
+	var wake <-chan struct{}
+	var err error
+	jitter := rand.New(randomizer.NewEntropy())
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		var ready <-chan struct{}
+		if l.room() > 0 {
+			ready = l.inbox.ready
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case _, ok := <-wake:
+			if !ok {
+				wake = nil // the timer watches again
+				continue
+			}
+			err = l.follow(ctx)
+		case <-timer.C:
+			// Devices that wake together would read together.
+			timer.Reset(l.Poll/2 + time.Duration(jitter.Int64N(int64(l.Poll))))
+			l.retry = true
+			if wake == nil {
+				wake = l.records.watch(ctx)
+			}
+			err = l.follow(ctx)
+		case d := <-l.answers:
+			l.answered(d)
+		case <-ready:
+			err = l.admit(l.inbox.take(min(l.room(), l.chunk)))
+		}
+		if err == nil {
+			err = l.advance(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// over says whether the task has ended.
+func (l *loop) over() bool { return !l.endedAt.IsZero() }
+
+// advance does all that can be done without waiting.
+func (l *loop) advance(ctx context.Context) error {
+	for _, n := range slices.Sorted(maps.Keys(l.rounds)) {
+		if err := l.settle(l.rounds[n]); err != nil {
+			return err
+		}
+	}
+	if l.over() {
+		return l.finish()
+	}
+	if err := l.resend(ctx); err != nil {
+		return err
+	}
+	for _, e := range l.queue.sort(l.current, l.settled) {
+		l.drop(e)
+	}
+	for !l.gathering() && l.joinable() && l.sending < l.MaxInFlight {
+		n := min(int(min(l.current.message.Cohort-l.current.joined, uint64(l.chunk))), l.MaxInFlight-l.sending)
+		batch, misfits := l.queue.next(l.current, n, l.places(), time.Now())
+		for _, e := range misfits {
+			l.drop(e)
+		}
+		if len(batch) == 0 {
+			break
+		}
+		if err := l.join(ctx, batch); err != nil {
+			return err
+		}
+	}
+	l.retry = false
+	if time.Since(l.flushed) < flushAfter {
+		return nil
+	}
+	return l.flush()
+}
+
+// joinable says whether the newest round takes events of this client.
+func (l *loop) joinable() bool { return !l.over() && l.current.joinable() }
+
+// gathering says whether the members of a round wait a moment for those whose outcome is on its way, so that all of them
+// join in one order.
+func (l *loop) gathering() bool {
+	return l.joinable() && l.current.later() && l.current.elapsed(time.Now()) < l.Poll && l.absent() > 0
+}
+
+// room is how many events can be taken in now: after the end all of them, to be answered from the store.
+func (l *loop) room() int {
+	switch {
+	case l.agreement != nil && l.over():
+		return l.chunk
+	case !l.joinable() || l.queue.ready(l.current, time.Now()) > 0:
+		return 0
+	}
+	places := l.places()
+	if l.current.later() { // after a restart members are found among their reserve, which another process held too
+		most := 2 * l.current.message.Cohort
+		places = most - min(most, l.current.joined+l.absent()+uint64(len(l.queue.events)))
+	}
+	return min(int(min(places, uint64(l.chunk))), l.MaxInFlight-l.sending)
+}
+
+// places is how many more events may draw a lot for the newest attempt: a client offers a round as many of its users as
+// the round takes of all, and the share of them that joins is the announced one.
+func (l *loop) places() uint64 {
+	taken := l.current.joined + l.absent() + uint64(len(l.queue.drawn))
+	return l.current.message.Cohort - min(taken, l.current.message.Cohort)
+}
+
+// absent is how many members of the newest round are still charged in an earlier one. Their places are theirs.
+func (l *loop) absent() (n uint64) {
+	if !l.current.later() {
+		return 0
+	}
+	for _, r := range l.rounds {
+		if r == l.current {
+			continue
+		}
+		for _, b := range r.bundles {
+			for _, e := range b.events {
+				if e.record.Stays(l.current.phase()) {
+					n++
+				}
+			}
+		}
+	}
+	return n
+}
+
+// load takes up what an earlier process left charged.
+func (l *loop) load() error {
+	bundles := make(map[[16]byte]*bundle)
+	for record, err := range l.Store.Charged() {
+		if err != nil {
+			return fmt.Errorf("load: %w", err)
+		}
+		e := &event{record: record}
+		l.events[record.Key] = e
+		r := l.rounds[record.Draw.Round]
+		if r == nil {
+			r = &round{number: record.Draw.Round, manifest: record.Draw.Manifest}
+			l.rounds[r.number] = r
+		}
+		r.joined++
+		b := bundles[record.Draw.Bundle]
+		if b == nil {
+			b = new(bundle)
+			bundles[record.Draw.Bundle] = b
+			r.bundles = append(r.bundles, b)
+			r.owed = append(r.owed, b)
+		}
+		b.events = append(b.events, e)
+	}
+	for _, b := range bundles {
+		slices.SortFunc(b.events, func(x, y *event) int { return int(x.record.Draw.Place) - int(y.record.Draw.Place) })
+	}
+	if n := len(l.events); n > 0 {
+		l.Logger.Info("resuming: these users were charged in an open round and have no outcome yet", "users", n)
+	}
+	return nil
+}
+
+func (l *loop) progress() {
+	if l.Progress == nil {
+		return
+	}
+	p := Progress{Summary: l.total, InFlight: l.sending, Over: l.over()}
+	if r := l.current; r != nil {
+		p.Round, p.Attempt, p.Joined, p.Cohort = r.number, r.attempt.Number, r.joined, r.message.Cohort
+	}
+	l.Config.Progress(p)
+}

@@ -1,0 +1,219 @@
+package client
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/client/consent"
+	"github.com/panlearn/panlearn/stream/client/participation"
+	"github.com/panlearn/panlearn/stream/seal"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// join charges waiting events to the newest round, with a draw of their own each, and only then sends them.
+func (l *loop) join(ctx context.Context, events []*event) error {
+	r := l.current
+	events, refused, why, err := l.accounts.charge(events, r)
+	if err != nil {
+		return err
+	}
+	l.refuse(refused, why)
+	if len(events) == 0 {
+		return nil
+	}
+	var bundles []*bundle
+	size := l.agreement.Phases[l.phase].Params.ReportBytes()
+	for members := range slices.Chunk(events, min(l.Bundle, int(r.message.Mechanism.MaxBundle))) {
+		var id [16]byte
+		_, _ = rand.Read(id[:]) // never fails: it ends the process instead
+		for place, e := range members {
+			d := participation.Draw{Round: r.number, Phase: r.phase(), Step: stream.Step(r.message.Step), Most: r.place.Phase.RoundsPerUser,
+				Manifest: r.manifest, Bundle: id, Place: uint32(place), Counts: l.reports.Report(make([]byte, 0, size), e.example)}
+			_, _ = rand.Read(d.Report[:])
+			if err := e.record.Join(d); err != nil {
+				return err
+			}
+		}
+		bundles = append(bundles, &bundle{events: members})
+	}
+	r.joined += uint64(len(events))
+	r.bundles = append(r.bundles, bundles...)
+	return l.send(ctx, r, bundles)
+}
+
+// refuse answers users whose total is spent.
+func (l *loop) refuse(events []*event, why *consent.RefusedError) {
+	for _, e := range events {
+		if e.record.Outcome() == participation.Counted { // in an earlier round of the phase
+			l.drop(e)
+			continue
+		}
+		delete(l.events, e.record.Key)
+		l.tell(e, Outcome{State: participation.Refused, Round: e.record.Draw.Round, Refused: why})
+	}
+	if n := len(events); n > 0 {
+		l.Logger.Warn("users whose total is spent were not sent", "users", n)
+	}
+}
+
+// A delivery is one publish of some bundles to one attempt, and its answer. What it holds does not change until the loop has
+// that: a bundle that is sent is neither settled nor sent again.
+type delivery struct {
+	round   *round
+	open    *wire.Open
+	attempt participation.Attempt
+	bundles []*bundle
+	acks    []stream.Ack // one a bundle; short or empty where nothing was answered
+	err     error
+}
+
+// send notes a publish of bundles to the newest attempt, durably, and then makes it. All of them may be sent there.
+func (l *loop) send(ctx context.Context, r *round, bundles []*bundle) error {
+	change := participation.Change{Rounds: map[stream.Round]stream.Hash{r.number: r.manifest}}
+	for _, b := range bundles {
+		for _, e := range b.events {
+			e.record.Sending(r.attempt, l.agreement.HasFloors())
+			change.Events = append(change.Events, e.record)
+			delete(l.dirty, e)
+		}
+	}
+	if err := l.Store.Write(change); err != nil {
+		return fmt.Errorf("charge events: %w", err)
+	}
+	for _, b := range bundles {
+		b.sent = true
+		l.sending += len(b.events)
+	}
+	d := delivery{round: r, open: r.open, attempt: r.attempt, bundles: bundles}
+	l.deliveries.Go(func() {
+		d.acks, d.err = l.publish(ctx, d)
+		l.answers <- d // has room for MaxInFlight events, and every delivery has at least one
+	})
+	l.progress()
+	return nil
+}
+
+// publish seals and sends. It runs outside the loop's goroutine and changes none of its state.
+func (l *loop) publish(ctx context.Context, d delivery) ([]stream.Ack, error) {
+	out := make([]stream.Outgoing, len(d.bundles))
+	subject := l.Task.Report(d.round.number, d.attempt.Number)
+	sealing := seal.Context{ManifestHash: d.round.manifest, Attempt: d.open.Attempt, StageKey: l.agreement.Task.StageKey, Public: d.open.PublicKey}
+	for i, b := range d.bundles {
+		var ids [][16]byte
+		var plaintext []byte
+		for _, e := range b.events {
+			ids = append(ids, e.record.Draw.Report)
+			plaintext = append(plaintext, e.record.Draw.Counts...)
+		}
+		report, err := seal.Seal(d.open.Suite, sealing, l.agreement.Hash, ids, plaintext)
+		clear(plaintext)
+		if err != nil {
+			return nil, err
+		}
+		data, err := stream.Marshal(report)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = stream.Outgoing{Subject: subject, ID: messageID(ids[0], d.attempt.Number), Data: data}
+	}
+	ctx, cancel := context.WithTimeout(ctx, l.Timeout)
+	defer cancel()
+	return l.Reports.Publish(ctx, out)
+}
+
+// messageID is what all publishes of one message for one attempt share. Attempts must not share it: they lie in one
+// stream, and the broker would drop the second one's message as a duplicate of the first one's.
+func messageID(report [16]byte, attempt stream.Attempt) [16]byte {
+	b := append([]byte("panlearn message id\x00"), report[:]...)
+	h := sha256.Sum256(binary.BigEndian.AppendUint64(b, uint64(attempt)))
+	return [16]byte(h[:16])
+}
+
+// answered takes the answer of a delivery.
+func (l *loop) answered(d delivery) {
+	switch {
+	case d.err == nil:
+		if l.publishing.Over() {
+			l.Logger.Info("publishing works again")
+		}
+	case !errors.Is(d.err, context.Canceled) && l.publishing.Tell(time.Now(), d.err):
+		l.Logger.Warn("publish failed; trying again", "messages", len(d.bundles), "err", d.err)
+	}
+	refused := 0
+	for i, b := range d.bundles {
+		b.sent = false
+		l.sending -= len(b.events)
+		if i < len(d.acks) {
+			if d.acks[i].Status == stream.Refused {
+				refused++
+			}
+			for _, e := range b.events {
+				e.record.Acked(d.attempt, d.acks[i])
+				l.dirty[e] = true
+			}
+		}
+		if !b.record().Answered(d.round.attempt) {
+			d.round.owed = append(d.round.owed, b)
+		}
+	}
+	if refused > 0 {
+		l.Logger.Warn("the broker refused reports; trying again", "messages", refused)
+	}
+	l.progress()
+}
+
+// resend sends the bundles of the newest round that its newest attempt has not, or may not have: at once to a new
+// attempt, at the pace of the timer where an answer is missing.
+func (l *loop) resend(ctx context.Context) error {
+	r := l.current
+	if r == nil || r.open == nil || r.closed != nil || r.done || r.message == nil {
+		return nil
+	}
+	var due, later []*bundle
+	n := 0
+	for _, b := range r.owed {
+		record, a := b.record(), r.attempt
+		switch {
+		case b.sent || record.Answered(a) || !record.MaySend(a, l.agreement.HasFloors()):
+			// Its answer, settling or a newer attempt decides about it.
+		case !record.SentTo(a) && b.exhausted(l.Policy.Reports()):
+			// It was sent often enough: whatever the Close of its round says, it is not sent again.
+		case l.sending+n >= l.MaxInFlight || (record.SentTo(a) && !l.retry):
+			later = append(later, b)
+		default:
+			due = append(due, b)
+			n += len(b.events)
+		}
+	}
+	r.owed = later
+	for batch := range slices.Chunk(due, chunkMessages) {
+		if err := l.send(ctx, r, batch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// flush stores the answers that are not stored yet. A store that misses some is safe: it takes a publish for unanswered.
+func (l *loop) flush() error {
+	l.flushed = time.Now()
+	for events := range slices.Chunk(slices.Collect(maps.Keys(l.dirty)), settleChunk) {
+		change := participation.Change{Events: make([]participation.Record, len(events))}
+		for i, e := range events {
+			change.Events[i] = e.record
+			delete(l.dirty, e)
+		}
+		if err := l.Store.Write(change); err != nil {
+			return fmt.Errorf("store acknowledgements: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,147 @@
+package client
+
+import (
+	"bytes"
+	"container/heap"
+	"crypto/rand"
+	"encoding/binary"
+	"slices"
+	"time"
+
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/manifest"
+)
+
+// A queue is the events that wait to join a round, each in one of three states:
+//
+//	waiting ──▶ drawn ──▶ joins      it drew a lot for the newest attempt, and joins when its time has come
+//	   │  ▲       │
+//	   │  └───────┘                  there is another attempt
+//	   └──▶ reserve ──▶ waiting      the round is a later one of an interactive phase and the event no member of it: it takes
+//	                                 only a place that members have left, when they had their time
+//
+// While more devices wait than a round takes, the stage announces which share of them may join at once; the others
+// follow, the later the larger their lot is, and most find the round closed before (stream.JoinAfter). A lot is drawn once
+// for an attempt, from the operating system's generator and nothing else. Members of a round draw none: they were asked,
+// and are awaited.
+type queue struct {
+	events  []*event // waiting: the members first, by key, and then the others in their order; they are the reserve of a later round
+	members int      // how many are
+	sorted  bool     // members and the order of events are those of the newest round
+	drawn   lots
+}
+
+// add lets events wait.
+func (q *queue) add(events ...*event) {
+	q.events, q.sorted = append(q.events, events...), false
+}
+
+// recall puts those that drew a lot back among those that wait, before all others: there is another attempt, or round.
+func (q *queue) recall() {
+	q.events, q.drawn, q.sorted = append(q.drawn, q.events...), nil, false
+}
+
+// all empties the queue.
+func (q *queue) all() []*event {
+	q.recall()
+	all := q.events
+	q.events = nil
+	return all
+}
+
+// sort puts the members of a round before all others, and returns those that wait for nothing any more.
+func (q *queue) sort(r *round, settled func(*event) bool) (over []*event) {
+	if q.sorted {
+		return nil
+	}
+	var members, others []*event
+	for _, e := range q.events {
+		switch {
+		case settled(e):
+			over = append(over, e)
+		case r.member(e):
+			members = append(members, e)
+		default:
+			others = append(others, e)
+		}
+	}
+	// In the order of their keys, which for rows is that of the file: the same in every run.
+	slices.SortFunc(members, func(a, b *event) int { return bytes.Compare(a.record.Key[:], b.record.Key[:]) })
+	q.events, q.members, q.sorted = append(members, others...), len(members), true
+	return over
+}
+
+// reserved says whether those that are no members wait for places that members leave.
+func (q *queue) reserved(r *round, now time.Time) bool {
+	return r.later() && (q.members > 0 || r.elapsed(now) < stream.ReserveAfter(manifest.Deadline(r.message)))
+}
+
+// ready is how many events wait for a place alone, and not for their time.
+func (q *queue) ready(r *round, now time.Time) int {
+	if q.reserved(r, now) {
+		return q.members
+	}
+	return len(q.events)
+}
+
+// next takes up to n events that join the newest attempt of a round now, where places is how many more may be taken off
+// those that wait.
+// It also returns events that the round was not made for.
+func (q *queue) next(r *round, n int, places uint64, now time.Time) (join, misfits []*event) {
+	elapsed := r.elapsed(now)
+	due := func(e *event) bool {
+		return stream.JoinAfter(r.open.JoinProbability, e.lot, manifest.Deadline(r.message)) <= elapsed
+	}
+	for len(join) < n && len(q.drawn) > 0 && due(q.drawn[0]) {
+		join = append(join, heap.Pop(&q.drawn).(*event))
+	}
+	for len(join) < n && len(q.events) > 0 {
+		e, member := q.events[0], q.members > 0
+		if !member && (places == 0 || q.reserved(r, now)) {
+			break
+		}
+		q.events = q.events[1:]
+		if member {
+			q.members--
+		}
+		switch {
+		case !r.mayJoin(e): // a step that it answered, or none of its phase
+			misfits = append(misfits, e)
+			continue
+		case member:
+			join = append(join, e)
+			places -= min(places, 1)
+			continue
+		case r.open.JoinProbability != 0:
+			e.lot = newLot()
+		}
+		places--
+		if r.open.JoinProbability == 0 || due(e) {
+			join = append(join, e)
+			continue
+		}
+		heap.Push(&q.drawn, e)
+	}
+	return join, misfits
+}
+
+func newLot() uint32 {
+	var bits [4]byte
+	_, _ = rand.Read(bits[:]) // never fails: it ends the process instead
+	return binary.BigEndian.Uint32(bits[:])
+}
+
+// lots is a heap of events by their lots.
+type lots []*event
+
+func (l lots) Len() int           { return len(l) }
+func (l lots) Less(i, j int) bool { return l[i].lot < l[j].lot }
+func (l lots) Swap(i, j int)      { l[i], l[j] = l[j], l[i] }
+func (l *lots) Push(e any)        { *l = append(*l, e.(*event)) }
+func (l *lots) Pop() any {
+	last := len(*l) - 1
+	e := (*l)[last]
+	(*l)[last] = nil
+	*l = (*l)[:last]
+	return e
+}

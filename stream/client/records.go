@@ -1,0 +1,192 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/client/consent"
+	"github.com/panlearn/panlearn/stream/client/participation"
+	"github.com/panlearn/panlearn/stream/seal"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// maxTold bounds what a forger can have remembered and logged.
+const maxTold = 1 << 10
+
+// records reads what learner and stage put, and lets through only what they signed for this task. Everything else is
+// treated as not there and logged once: a device cannot tell a forger from a broken peer, and neither decides anything.
+type records struct {
+	port      stream.Records
+	agreement *consent.Agreement // nil until there is one: then the Task alone is read
+	task      stream.Task
+	timeout   time.Duration
+	log       *slog.Logger
+
+	told    map[string]bool // what was logged already
+	failing bool            // the last read failed
+}
+
+// get reads a message, or the newest one of a pattern. It returns false where there is none that can be read now.
+func (r *records) get(ctx context.Context, subject string, latest bool) (stream.Message, bool) {
+	limited, cancel := context.WithTimeout(ctx, r.timeout)
+	defer cancel()
+	read := r.port.Get
+	if latest {
+		read = r.port.Latest
+	}
+	m, err := read(limited, subject)
+	switch {
+	case err == nil || errors.Is(err, stream.ErrNotFound):
+		if r.failing {
+			r.failing = false
+			r.log.Info("records of the task can be read again")
+		}
+		return m, err == nil
+	case !r.failing && ctx.Err() == nil && !errors.Is(err, stream.ErrDisconnected): // at the end of a run nobody waits for the answer
+		r.failing = true
+		r.log.Warn("cannot read a record of the task; trying again", "subject", subject, "err", err)
+	}
+	return stream.Message{}, false
+}
+
+// ignore logs, once a subject, why a message is treated as not there.
+func (r *records) ignore(subject string, err error) {
+	if !r.told[subject] && len(r.told) < maxTold {
+		r.told[subject] = true
+		r.log.Warn("ignored a message that does not belong to this task", "subject", subject, "err", err)
+	}
+}
+
+type ofTask interface {
+	proto.Message
+	GetTaskHash() []byte
+}
+
+// verified reads a message into m under a pinned key and returns its body.
+func (r *records) verified(ctx context.Context, subject string, latest bool, key ed25519.PublicKey, m ofTask) ([]byte, bool) {
+	got, ok := r.get(ctx, subject, latest)
+	if !ok {
+		return nil, false
+	}
+	body, err := seal.Verify(got.Data, key, m)
+	if err == nil {
+		err = stream.CheckSubject(got.Subject, m)
+	}
+	if err == nil && !bytes.Equal(m.GetTaskHash(), r.agreement.Hash[:]) {
+		err = fmt.Errorf("task_hash %x: want %x", m.GetTaskHash(), r.agreement.Hash)
+	}
+	if err != nil {
+		r.ignore(got.Subject, err)
+		return nil, false
+	}
+	return body, true
+}
+
+// readTask reads the Task under the learner key that it names itself; whether that key is the right one is the policy's
+// question.
+func (r *records) readTask(ctx context.Context) (*wire.Task, stream.Hash, bool) {
+	subject := r.task.Task()
+	got, ok := r.get(ctx, subject, false)
+	if !ok {
+		return nil, stream.Hash{}, false
+	}
+	var envelope wire.Signed
+	var t wire.Task
+	var body []byte
+	err := stream.Unmarshal(got.Data, &envelope)
+	if err == nil {
+		body, err = seal.Verify(got.Data, envelope.Key, &t)
+	}
+	if err == nil && !bytes.Equal(envelope.Key, t.LearnerKey) {
+		err = fmt.Errorf("signed by %x, which is not its learner_key %x", envelope.Key, t.LearnerKey)
+	}
+	if err == nil && t.Name != string(r.task) {
+		err = fmt.Errorf("task %q: want %q", t.Name, r.task)
+	}
+	if err == nil {
+		err = stream.CheckSubject(got.Subject, &t)
+	}
+	if err != nil {
+		r.ignore(subject, err)
+		return nil, stream.Hash{}, false
+	}
+	return &t, stream.HashOf(body), true
+}
+
+func (r *records) latestRound(ctx context.Context) (*wire.Round, stream.Hash, bool) {
+	var m wire.Round
+	body, ok := r.verified(ctx, r.task.Rounds(), true, r.agreement.Task.LearnerKey, &m)
+	if !ok {
+		return nil, stream.Hash{}, false
+	}
+	return &m, stream.HashOf(body), true
+}
+
+func (r *records) end(ctx context.Context) (*wire.End, bool) {
+	var e wire.End
+	_, ok := r.verified(ctx, r.task.End(), false, r.agreement.Task.LearnerKey, &e)
+	return &e, ok
+}
+
+// latestOpen reads the newest attempt at a round whose key is one that reports can be sealed to.
+func (r *records) latestOpen(ctx context.Context, round stream.Round, manifest stream.Hash) (*wire.Open, participation.Attempt, bool) {
+	var o wire.Open
+	body, ok := r.verified(ctx, r.task.Opens(round), true, r.agreement.Task.StageKey, &o)
+	if !ok {
+		return nil, participation.Attempt{}, false
+	}
+	err := seal.CheckPublic(o.Suite, o.PublicKey)
+	switch {
+	case !bytes.Equal(o.ManifestHash, manifest[:]):
+		err = fmt.Errorf("manifest_hash %x: want %x", o.ManifestHash, manifest)
+	case o.Suite != r.agreement.Task.Suite:
+		err = fmt.Errorf("suite %v: want the task's, %v", o.Suite, r.agreement.Task.Suite)
+	}
+	if err != nil {
+		r.ignore(r.task.Open(round, stream.Attempt(o.Attempt)), err)
+		return nil, participation.Attempt{}, false
+	}
+	return &o, participation.Attempt{Number: stream.Attempt(o.Attempt), Open: stream.HashOf(body)}, true
+}
+
+// closed reads the Close of an attempt, and the Open that stands beside it: the broker may have lost the one that a device sent to,
+// and the attempt that closed is then another. Where no Open can be read yet, neither is there a Close that
+// counts anybody.
+func (r *records) closed(ctx context.Context, round stream.Round, attempt stream.Attempt, manifest stream.Hash) (participation.Closed, bool) {
+	var c wire.Close
+	subject := r.task.Close(round, attempt)
+	if _, ok := r.verified(ctx, subject, false, r.agreement.Task.StageKey, &c); !ok {
+		return participation.Closed{}, false
+	}
+	if !bytes.Equal(c.ManifestHash, manifest[:]) {
+		r.ignore(subject, fmt.Errorf("manifest_hash %x: want %x", c.ManifestHash, manifest))
+		return participation.Closed{}, false
+	}
+	if c.Void { // whoever the attempt was
+		return participation.Closed{Round: round, Attempt: participation.Attempt{Number: attempt}, Manifest: manifest, Cutoff: c.Cutoff, Void: true}, true
+	}
+	var o wire.Open
+	body, ok := r.verified(ctx, r.task.Open(round, attempt), false, r.agreement.Task.StageKey, &o)
+	if !ok {
+		return participation.Closed{}, false
+	}
+	return participation.Closed{Round: round, Attempt: participation.Attempt{Number: attempt, Open: stream.HashOf(body)}, Manifest: manifest, Cutoff: c.Cutoff}, true
+}
+
+// watch asks to be woken; without, the loop's timer alone reads.
+func (r *records) watch(ctx context.Context) <-chan struct{} {
+	wake, err := r.port.Watch(ctx, r.task)
+	if err != nil {
+		r.log.Warn("watch task; trying again", "err", err)
+		return nil
+	}
+	return wake
+}

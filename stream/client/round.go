@@ -1,0 +1,129 @@
+package client
+
+import (
+	"time"
+
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/client/participation"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// maxAttempts bounds the Close messages that are looked for in one round: the newest attempts, and those that events
+// were published to.
+const maxAttempts = 16
+
+// An event is one user's: what it says, how far it is, and who asked about it.
+type event struct {
+	record  participation.Record
+	example convex.Example // the zero Example, which is none of the task's, of a row that could not be mapped
+	present bool           // the example is known: false for what only the store told of
+	lot     uint32
+	answers []func(Outcome) // called by the loop's goroutine; must not block
+}
+
+// A bundle is the events that travel in one message. They are charged, sent and acknowledged together.
+type bundle struct {
+	events []*event
+	sent   bool // its publish is not answered yet
+}
+
+// record is that of its first event: in what they were sent to and answered, all are alike.
+func (b *bundle) record() *participation.Record { return &b.events[0].record }
+
+// exhausted says that of one of the events as many reports were made as may be.
+func (b *bundle) exhausted(most uint32) bool {
+	for _, e := range b.events {
+		if e.record.Exhausted(most) {
+			return true
+		}
+	}
+	return false
+}
+
+// A round is one in which events of this client take part, or the newest.
+type round struct {
+	number   stream.Round
+	manifest stream.Hash
+	message  *wire.Round // nil for rounds known from the store alone
+	place    manifest.Place
+	open     *wire.Open            // newest attempt known
+	attempt  participation.Attempt // open's
+	closed   *participation.Closed
+	done     bool // closed, as the store proves
+	bundles  []*bundle
+	owed     []*bundle // among bundles: those that the newest attempt may not have
+	joined   uint64    // events, also those of bundles that are settled; without those that dropped out
+	opened   time.Time // when this client saw open
+}
+
+// phase is the number of a round's phase in the plan, from 1.
+func (r *round) phase() uint32 { return uint32(r.place.Index) + 1 }
+
+// later says whether a round is one of an interactive phase, after its first: its users are those who answered before.
+func (r *round) later() bool {
+	return r != nil && r.message != nil && r.place.Interactive() && r.message.Step > r.place.First
+}
+
+// member says whether an event belongs to the round: an earlier round of its interactive phase counted it, or may have.
+func (r *round) member(e *event) bool {
+	return r.later() && e.record.Stays(r.phase()) && (e.record.State == participation.Counted || e.record.State == participation.Unknown)
+}
+
+// mayJoin says whether an event may be charged to the round.
+func (r *round) mayJoin(e *event) bool {
+	p := &e.record
+	switch {
+	case p.State == participation.Fresh:
+		return true
+	case p.State == participation.Charged || r.number <= p.Draw.Round || stream.Step(r.message.Step) <= p.Draw.Step || r.phase() < p.Draw.Phase:
+		return false
+	}
+	return p.Stays(r.phase()) || (p.State == participation.Uncounted && (r.phase() != p.Draw.Phase || p.Draw.Most <= 1))
+}
+
+// joinable says whether the round takes events of this client: it is open, and not full of them.
+func (r *round) joinable() bool {
+	return r != nil && r.open != nil && r.closed == nil && !r.done && r.joined < r.message.Cohort
+}
+
+// elapsed is how long the newest attempt is open, by the clock of whoever says more: a device that comes late to a round
+// that waits must not be kept waiting.
+func (r *round) elapsed(now time.Time) time.Duration {
+	return max(now.Sub(r.opened), now.Sub(time.UnixMilli(r.open.StartedUnixMs)))
+}
+
+// standing is how many events may be sent to an attempt. Those that dropped out with an earlier one leave their places to
+// others, or a client that had sent a whole cohort would wait for a Close that only it can bring about.
+func (r *round) standing(attempt participation.Attempt) (n uint64) {
+	for _, b := range r.bundles {
+		if b.record().MaySend(attempt, true) {
+			n += uint64(len(b.events))
+		}
+	}
+	return n
+}
+
+// attempts are those whose Close may be there, newest first.
+func (r *round) attempts() []stream.Attempt {
+	var list []stream.Attempt
+	seen := make(map[stream.Attempt]bool)
+	add := func(a stream.Attempt) {
+		if a > 0 && !seen[a] {
+			seen[a] = true
+			list = append(list, a)
+		}
+	}
+	if r.open != nil {
+		for a := r.attempt.Number; a > 0 && r.attempt.Number-a < maxAttempts; a-- {
+			add(a)
+		}
+	}
+	for _, b := range r.bundles {
+		for _, s := range b.record().Sends {
+			add(s.Attempt.Number)
+		}
+	}
+	return list
+}
