@@ -2,6 +2,8 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"math"
 
 	"github.com/spf13/cobra"
@@ -161,4 +163,103 @@ func auditOf(accountant *accounting.Accountant, view audit.View, params randomiz
 			return f.Learner, err
 		},
 	}}
+}
+
+// An auditReport is the JSON of `learner audit`. Everything claimed in it is claimed for one round and for UsersTogether users who
+// change in it. Claimed and empirical epsilon are compared at AuditDelta, which is far above the task's delta: what happens once in a
+// million rounds cannot be tested by running rounds. At the top stands the audit with the largest claim; Adversaries has those of all
+// mechanisms of the plan and all adversaries that the trust knows, and Confidence holds for them together.
+type auditReport struct {
+	Task   string           `json:"task"`
+	Trust  accounting.Trust `json:"trust"`
+	Rounds int              `json:"rounds"`
+	auditResult
+	UsersTogether uint64           `json:"users_together"`
+	Confidence    float64          `json:"confidence"`
+	Trials        int              `json:"trials"`
+	Pass          bool             `json:"pass"`
+	Adversaries   []auditAdversary `json:"adversaries"`
+}
+
+type auditAdversary struct {
+	Adversary string    `json:"adversary"`
+	Mechanism mechanism `json:"mechanism"`
+	auditResult
+	// RefutableNoiseShare is the share of the planned noise that would be told from all of it about as often as not.
+	RefutableNoiseShare float64 `json:"refutable_noise_share"`
+	Pass                bool    `json:"pass"`
+}
+
+type auditResult struct {
+	ClaimedEpsilon        float64      `json:"claimed_epsilon"`
+	EmpiricalEpsilonLower float64      `json:"empirical_epsilon_lower"`
+	AuditDelta            float64      `json:"audit_delta"`
+	Points                []auditPoint `json:"points"`
+}
+
+type auditPoint struct {
+	Epsilon float64 `json:"epsilon"`
+	Claimed float64 `json:"claimed_delta"`
+	Lower   float64 `json:"empirical_delta_lower"`
+	Pair    string  `json:"pair"`
+}
+
+// add takes the audit of one mechanism against one adversary.
+func (r *auditReport) add(of mechanismAudit, a audit.Report) {
+	one := auditAdversary{Adversary: of.config.View.String(), Mechanism: of.mechanism, RefutableNoiseShare: a.RefutableShare, Pass: a.Pass,
+		auditResult: auditResult{ClaimedEpsilon: a.ClaimedEpsilon, EmpiricalEpsilonLower: a.EmpiricalEpsilonLower, AuditDelta: a.Delta}}
+	for _, p := range a.Points {
+		one.Points = append(one.Points, auditPoint(p))
+	}
+	if len(r.Adversaries) == 0 || one.ClaimedEpsilon > r.ClaimedEpsilon {
+		r.auditResult, r.UsersTogether = one.auditResult, of.UsersTogether
+	}
+	r.Adversaries = append(r.Adversaries, one)
+	r.Trials, r.Pass = a.Trials, r.Pass && a.Pass
+}
+
+// print rounds each bound outward, and not at all the point of the curve that two bounds are about.
+func (r auditReport) print(w io.Writer) error {
+	for _, a := range r.Adversaries {
+		fmt.Fprintln(w, a.heading())
+		for _, p := range a.Points {
+			fmt.Fprintf(w, "  %-8s  epsilon %-20g claimed delta %-10s at least %-10s (%s)\n",
+				a.Adversary, p.Epsilon, cli.Upper(p.Claimed, 4), cli.Lower(p.Lower, 4), p.Pair)
+		}
+		verdict := "not refuted"
+		if !a.Pass {
+			verdict = "REFUTED"
+		}
+		fmt.Fprintf(w, "  %-8s  at delta %g: claimed epsilon %s, empirical at least %s: %s\n",
+			a.Adversary, a.AuditDelta, cli.Upper(a.ClaimedEpsilon, 4), cli.Lower(a.EmpiricalEpsilonLower, 4), verdict)
+		fmt.Fprintf(w, "  %-8s  with %s of the planned noise this audit fails as often as not, with less more often\n",
+			a.Adversary, cli.Lower(a.RefutableNoiseShare, 2))
+	}
+	_, err := fmt.Fprintf(w, "%d trials, confidence %s\n", r.Trials, cli.Lower(r.Confidence, 4))
+	return err
+}
+
+// heading says what ran and what is claimed about it.
+func (a auditAdversary) heading() string {
+	m := a.Mechanism
+	phases := "phase"
+	if len(m.Phases) > 1 {
+		phases = "phases"
+	}
+	for i, p := range m.Phases {
+		if i > 0 {
+			phases += ","
+		}
+		phases += fmt.Sprintf(" %d", p)
+	}
+	floors := ""
+	if m.FloorTrials > 0 {
+		floors = fmt.Sprintf(", floors of %d trials", m.FloorTrials)
+	}
+	who := "1 user changes"
+	if m.UsersTogether > 1 {
+		who = fmt.Sprintf("%d users change together, since one user answers %d rounds", m.UsersTogether, m.RoundsPerUser)
+	}
+	return fmt.Sprintf("%s, %s: cohort %d, d = %d, g = %d, b = %d, p = %g%s; one round, %s",
+		phases, m.Statistic, m.Cohort, m.Dim, m.Levels, m.Trials, m.P, floors, who)
 }

@@ -8,7 +8,7 @@
 //	```sh test background=8090  leave it running, go on when something listens on that port
 //	```sh test long             run it where PANLEARN_DEEP asks for long tests, else NOT RUN is printed
 //	```sh test users=2000       where it does not, files of events and the task quickstart have that many users
-//	```sh norun="why"           not run; its commands and flags are still looked up in docs/learner.md and docs/ingest.md
+//	```sh norun="why"           not run; its commands and flags are still looked up in --help
 //	```text output              what the block before prints, numbers aside (see form); a line ... is any number of lines
 //	```text output=exact        the same to the letter
 //	```yaml file=NAME           write it to this file for the blocks that follow

@@ -1,0 +1,243 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/panlearn/panlearn/internal/cli"
+	"github.com/panlearn/panlearn/internal/run/admin"
+	"github.com/panlearn/panlearn/randomizer/accounting"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/natsjs"
+	natsadmin "github.com/panlearn/panlearn/stream/natsjs/admin"
+)
+
+// diagnosis is what doctor prints.
+type diagnosis struct {
+	OK       bool                `json:"ok"` // no failure; there may be warnings
+	Findings []natsadmin.Finding `json:"findings"`
+}
+
+func newDoctor() *cobra.Command {
+	var (
+		f         adminFlags
+		role, dir string
+	)
+	c := &cobra.Command{
+		Use:   "doctor [--nats URL] [--state DIR] [-f TASK | --task NAME]",
+		Short: "look for what is wrong with a broker, its streams, these credentials and a learner's state",
+		Long: `doctor looks at connection, TLS, server version, clocks, JetStream's limits, the task's streams and their copies, and what these
+credentials may do. With --state it looks at the learner's folder: who holds it, its format, its ledger, the room on its disk,
+and, with --nats, whether broker and folder are of one time. With -f it names the keys in which the task file is not the task
+that stands. It changes nothing: a probe of a permission sends what no stream takes. Run it once with each role's credentials:
+only an administrator's see settings. Every finding that is not ok says what to do. Exit code 1 if there is a failure; warnings are
+listed.`,
+		Example: `  learner doctor -f deploy/tasks/a9a.yaml --nats tls://broker:4222 --nkey admin.nk --tls-ca ca.pem --replicas 3
+  learner doctor --task a9a --nats tls://broker:4222 --nkey stage.nk --tls-ca ca.pem --role stage
+  learner doctor -f deploy/tasks/a9a.yaml --state /var/lib/panlearn/a9a --nats tls://broker:4222 --nkey learner.nk --tls-ca ca.pem`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			config, err := f.config(true)
+			if err != nil {
+				return err
+			}
+			if f.broker.URL == "" && dir == "" {
+				return cli.Usagef("name the broker with --nats, the learner's folder with --state, or both")
+			}
+			config.Role, config.StateDir = natsadmin.Role(role), dir
+			if config.Logger, err = f.log.Logger(c.ErrOrStderr()); err != nil {
+				return err
+			}
+			var d diagnosis
+			if d.Findings, err = admin.Doctor(c.Context(), config); err != nil {
+				return brokerErrors(err)
+			}
+			failures := 0
+			for _, f := range d.Findings {
+				if f.Status == natsadmin.Failure {
+					failures++
+				}
+			}
+			d.OK = failures == 0
+			err = cli.Result(c.OutOrStdout(), f.json, d, func(w io.Writer) error {
+				for _, f := range d.Findings {
+					if _, err := fmt.Fprintf(w, "%-7s  %s: %s\n", f.Status, f.Check, f.Text); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			if err == nil && failures > 0 {
+				err = fmt.Errorf("failures: %d; see the findings", failures)
+			}
+			return err
+		},
+	}
+	f.Flags(c.Flags())
+	c.Flags().StringVar(&dir, "state", "", "state `DIR` of the learner, running or not")
+	c.Flags().StringVar(&role, "role", "", "`ROLE` that the credentials are for: admin, learner, stage or publisher (default: find out)")
+	return c
+}
+
+type provisioned struct {
+	Task    stream.Task             `json:"task"`
+	Streams []natsadmin.StreamState `json:"streams"`
+}
+
+func newProvision() *cobra.Command {
+	var (
+		f       adminFlags
+		reports string
+	)
+	c := &cobra.Command{
+		Use:   "provision (-f TASK | --task NAME) --nats URL",
+		Short: "create a task's streams, with an administrator's credentials",
+		Long: `provision creates the task's five streams and the consumer of its reports where they are missing. What is there already is
+left as it is; where a guarantee would not hold on it, provision says which settings differ and fails. It may be run again.
+
+learner run creates missing streams itself if its credentials let it, as they do on a broker without accounts. With -f the
+size of one report is known and enforced by the broker.`,
+		Example: `  learner provision -f deploy/tasks/a9a.yaml --nats tls://broker:4222 --nkey admin.nk --tls-ca ca.pem --replicas 3`,
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			config, err := f.config(false)
+			if err != nil {
+				return err
+			}
+			trust := accounting.Shuffle.String()
+			if config.Spec != nil {
+				trust = config.Spec.Privacy.Trust
+			}
+			if config.MemoryReports, err = memoryReports(reports, trust); err != nil {
+				return err
+			}
+			if config.Logger, err = f.log.Logger(c.ErrOrStderr()); err != nil {
+				return err
+			}
+			list, err := admin.Provision(c.Context(), config)
+			if err != nil {
+				return brokerErrors(err)
+			}
+			return cli.Result(c.OutOrStdout(), f.json, provisioned{config.Task, list}, func(w io.Writer) error {
+				for _, s := range list {
+					what := "was there"
+					if s.Created {
+						what = "created"
+					}
+					if _, err := fmt.Fprintf(w, "%-9s  %s, %s, %s\n", what, s.Name, natsadmin.Copies(s.Replicas), s.Storage); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		},
+	}
+	f.Flags(c.Flags())
+	c.Flags().StringVar(&reports, "reports", "", "where sealed reports are kept: file, or memory (default: file, and memory under the trusts pan and shuffle+pan)")
+	return c
+}
+
+type removed struct {
+	Task    stream.Task `json:"task"`
+	Removed []string    `json:"removed"` // streams that were there
+}
+
+func newRemove() *cobra.Command {
+	var (
+		f     adminFlags
+		force bool
+	)
+	c := &cobra.Command{
+		Use:   "remove (-f TASK | --task NAME) --nats URL",
+		Short: "delete the streams of a task that has ended, with an administrator's credentials",
+		Long: `remove deletes the task's five streams and all that is in them: rounds, batches, the end. Model and ledger are in the learner's
+state folder, which it does not touch, nor the folders of stage and devices. Stop the task's learner before: one that runs on an
+ended task creates the streams again where its credentials let it. A task that has not ended is refused, unless --force is given.
+Interrupted, it may be run again. A name of which the broker has no stream is an error, exit code 1.`,
+		Example: "  learner remove --task a9a --nats tls://broker:4222 --nkey admin.nk --tls-ca ca.pem",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			config, err := f.config(false)
+			if err != nil {
+				return err
+			}
+			if config.Logger, err = f.log.Logger(c.ErrOrStderr()); err != nil {
+				return err
+			}
+			list, err := admin.Remove(c.Context(), config, force)
+			if err != nil {
+				return cli.Classify(brokerErrors(err), cli.Is(cli.ExitUsage, admin.ErrNotEnded))
+			}
+			if len(list) == 0 {
+				return fmt.Errorf("no task %q is on this broker: none of its streams is there", config.Task)
+			}
+			return cli.Result(c.OutOrStdout(), f.json, removed{config.Task, list}, func(w io.Writer) error {
+				for _, name := range list {
+					if _, err := fmt.Fprintf(w, "removed  %s\n", name); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		},
+	}
+	f.Flags(c.Flags())
+	c.Flags().BoolVar(&force, "force", false, "remove a task that has not ended: its learner is lost, or its events were never wanted")
+	return c
+}
+
+// adminFlags are what the commands share that look after a broker.
+type adminFlags struct {
+	task   taskFlags
+	name   string
+	broker cli.Broker
+	log    cli.Log
+	json   bool
+}
+
+func (f *adminFlags) Flags(flags *pflag.FlagSet) {
+	f.task.Flags(flags)
+	flags.StringVar(&f.name, "task", "", "`NAME` of the task, instead of a task file")
+	f.broker.Flags(flags)
+	f.log.Flags(flags, "error") // denied probes are news to nobody
+	flags.BoolVar(&f.json, "json", false, "print JSON")
+}
+
+// config is what the flags say about task and broker. Without one of them it is an error unless optional.
+func (f *adminFlags) config(optional bool) (c admin.Config, err error) {
+	switch {
+	case f.task.path != "" && f.name != "" || f.task.path == "" && f.name == "" && !optional:
+		return c, cli.Usagef("want exactly one of -f TASK and --task NAME")
+	case f.task.path == "" && len(f.task.sets) > 0:
+		return c, cli.Usagef("--set goes with -f")
+	case f.broker.URL == "" && !optional:
+		return c, cli.Usagef("--nats: name the broker")
+	}
+	if err := f.broker.Validate(); err != nil {
+		return c, err
+	}
+	name := f.name
+	if f.task.path != "" {
+		if c.Spec, err = f.task.load(); err != nil {
+			return c, err
+		}
+		name = c.Spec.Name
+	}
+	if name != "" {
+		if c.Task, err = stream.ParseTask(name); err != nil {
+			return c, cli.Usagef("--task: %w", err)
+		}
+	}
+	c.Broker, c.Replicas = f.broker.Broker, f.broker.Replicas
+	return c, nil
+}
+
+// brokerErrors give the errors of a broker their exit codes.
+func brokerErrors(err error) error {
+	return cli.Classify(err, cli.As[*natsjs.ConfigError](cli.ExitUsage), cli.Is(cli.ExitUsage, fs.ErrNotExist),
+		cli.Is(cli.ExitTransient, natsjs.ErrUnreachable), cli.Is(cli.ExitTransient, natsjs.ErrUnavailable))
+}

@@ -1,0 +1,193 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/panlearn/panlearn/internal/cli"
+	"github.com/panlearn/panlearn/internal/run/admin"
+	"github.com/panlearn/panlearn/state"
+	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/seal"
+)
+
+// restored is what restore prints.
+type restored struct {
+	admin.Restored
+	Next string `json:"next"`
+}
+
+func newRestore() *cobra.Command {
+	var f restFlags
+	c := &cobra.Command{
+		Use:   "restore BACKUP --state DIR --nats URL",
+		Short: "put a backup in the place of a lost state folder",
+		Long: `restore copies a backup to a state folder that is not there, or empty. It verifies the ledger, and holds the backup against
+the records of the broker, before anything is written. A broker that is older than the backup, or belongs to another learner, is
+refused. One that has gone on since is not: the learner then has to apply the standing batches again. Nor is one that is
+older than the backup of a task that has ended: the learner has nothing to ask of it but to keep that end. An empty folder is filled
+and may be a mount point; if that is killed half-way, nothing opens the folder: empty it and restore again.`,
+		Example: "  learner restore /backup/a9a-monday --state /var/lib/panlearn/a9a --nats nats://broker:4222",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if f.dir == "" || f.broker.URL == "" {
+				return cli.Usagef("want --state DIR and --nats URL")
+			}
+			rest, err := f.config(c)
+			if err != nil {
+				return err
+			}
+			out := restored{Next: "learner run with this --state"}
+			out.Restored, err = admin.Restore(c.Context(), args[0], rest)
+			if err != nil {
+				return cli.Classify(restErrors(err), cli.Is(cli.ExitUsage, fs.ErrExist), cli.Is(cli.ExitTransient, syscall.ENOSPC),
+					cli.Is(cli.ExitTransient, syscall.EDQUOT))
+			}
+			switch {
+			case out.Older:
+				out.Next += " and, the first time, --accept-rollback: the broker has gone on since the backup"
+			case out.Endless:
+				out.Next += ", before stages and publishers: the task has ended, and the broker, which may be older, does not say so; " +
+					"the learner puts that there, and all stop"
+			}
+			return cli.Result(c.OutOrStdout(), f.json, out, func(w io.Writer) error {
+				_, err := fmt.Fprintf(w, "%s: task %s at round %d, epsilon %s, chain intact\nnext: %s\n", f.dir, out.Task, out.Round,
+					cli.Upper(out.EpsilonSpent, 6), out.Next)
+				return err
+			})
+		},
+	}
+	f.add(c, "error", "state `DIR` to make or to fill, which must not exist or be empty", "")
+	return c
+}
+
+func newBackup() *cobra.Command {
+	var (
+		dir, out string
+		asJSON   bool
+	)
+	c := &cobra.Command{
+		Use:   "backup --state DIR -o DIR2",
+		Short: "copy the state of a learner, running or not",
+		Long: `backup writes what is committed, model, cursor and privacy ledger, to a new state folder. A learner that runs is asked over
+its control socket and goes on. The copy is complete, synced and its ledger verified when the command ends, or it is not there.
+The streams of the broker, with --embedded below the state folder, and the identity file are not in it.`,
+		Example: "  learner backup --state /var/lib/panlearn/a9a -o /backup/a9a-monday",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if dir == "" || out == "" {
+				return cli.Usagef("want --state DIR and -o DIR2")
+			}
+			s, err := admin.Backup(c.Context(), dir, out)
+			if errors.Is(err, fs.ErrExist) {
+				return cli.Usagef("-o %s: it exists: give another name, or remove it first", out)
+			}
+			if err != nil {
+				return cli.Classify(err, cli.As[*state.VersionError](cli.ExitUsage), cli.Is(cli.ExitTransient, state.ErrLocked),
+					cli.Is(cli.ExitTransient, syscall.ENOSPC), cli.Is(cli.ExitTransient, syscall.EDQUOT))
+			}
+			return cli.Result(c.OutOrStdout(), asJSON, s, func(w io.Writer) error {
+				_, err := fmt.Fprintf(w, "%s: task %s at round %d, epsilon %s, chain intact\n", out, s.Task, s.Round, cli.Upper(s.EpsilonSpent, 6))
+				return err
+			})
+		},
+	}
+	c.Flags().StringVar(&dir, "state", "", "state `DIR` of the learner, running or not")
+	c.Flags().StringVarP(&out, "output", "o", "", "`DIR2` of the copy, which must not exist")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func newFinish() *cobra.Command {
+	var (
+		f   restFlags
+		now bool
+	)
+	c := &cobra.Command{
+		Use:   "finish --state DIR [--nats URL]",
+		Short: "end a task before its last step, or one without end",
+		Long: `finish ends a task for good: the signed End tells stage and publishers to stop, and the model is the one of the last round.
+A learner that runs is asked over its control socket. Where none runs, --nats and --identity do in its place.
+
+A round that is announced is waited for and applied, because its users have been asked; with --now it is given up, unless
+its batch is there. A round that is given up stays charged in the ledger. A task that has ended stays as it is: exit code 0.
+Interrupted while it waits, the request stands for as long as the learner runs.`,
+		Example: `  learner finish --state /var/lib/panlearn/a9a
+  learner finish --state /var/lib/panlearn/a9a --now --nats nats://broker:4222 --json`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if f.dir == "" {
+				return cli.Usagef("--state: name the folder of the learner's state")
+			}
+			rest, err := f.config(c)
+			if err != nil {
+				return err
+			}
+			s, err := admin.Finish(c.Context(), admin.FinishConfig{AtRest: rest, Now: now})
+			if errors.Is(err, admin.ErrNoLearner) {
+				return cli.Usagef("%s: %w: name the broker with --nats", f.dir, err)
+			}
+			if err != nil {
+				return restErrors(err)
+			}
+			return cli.Result(c.OutOrStdout(), f.json, s, func(w io.Writer) error {
+				_, err := fmt.Fprintf(w, "task %s has ended after round %d: %s\nepsilon %s of %g, delta %g\n", s.Task, s.Round, s.EndReason,
+					cli.Upper(s.EpsilonSpent, 6), s.EpsilonBudget, s.DeltaSpent)
+				return err
+			})
+		},
+	}
+	f.add(c, "info", "state `DIR` of the learner, running or not", ", where no learner runs")
+	c.Flags().BoolVar(&now, "now", false, "give up a round that has no batch instead of waiting for it")
+	return c
+}
+
+// restFlags are those of commands that stand in for the learner of a state folder.
+type restFlags struct {
+	broker        cli.Broker
+	log           cli.Log
+	dir, identity string
+	json          bool
+}
+
+func (f *restFlags) add(c *cobra.Command, logLevel, dir, identity string) {
+	c.Flags().StringVar(&f.dir, "state", "", dir)
+	c.Flags().StringVar(&f.identity, "identity", "", "`FILE` of the learner's signing key"+identity+" (default: in the user's configuration folder)")
+	f.broker.Flags(c.Flags())
+	f.log.Flags(c.Flags(), logLevel)
+	c.Flags().BoolVar(&f.json, "json", false, "print JSON")
+}
+
+func (f *restFlags) config(c *cobra.Command) (admin.AtRest, error) {
+	if err := f.broker.Validate(); err != nil {
+		return admin.AtRest{}, err
+	}
+	logger, err := f.log.Logger(c.ErrOrStderr())
+	return admin.AtRest{StateDir: f.dir, Broker: f.broker.Broker, Logger: logger,
+		Identity: func() (*seal.Identity, error) { return existingIdentity(f.identity) }}, err
+}
+
+// restErrors are the exit codes of such commands.
+func restErrors(err error) error {
+	return cli.Classify(brokerErrors(err), cli.As[*state.VersionError](cli.ExitUsage), cli.Is(cli.ExitTransient, state.ErrLocked), cli.Is(cli.ExitTransient, natsjs.ErrNoStream))
+}
+
+// existingIdentity is the learner's identity, which a command that goes on with a task never makes.
+func existingIdentity(path string) (*seal.Identity, error) {
+	if path == "" {
+		var err error
+		if path, err = cli.IdentityPath("learner"); err != nil {
+			return nil, err
+		}
+	}
+	identity, err := seal.LoadIdentity(path)
+	if err != nil {
+		return nil, cli.Usagef("--identity: %w", err)
+	}
+	return identity, nil
+}
