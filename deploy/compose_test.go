@@ -3,84 +3,51 @@ package deploy
 import (
 	"os"
 	"os/exec"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/goccy/go-yaml"
 )
 
-// A service of compose.yaml: the keys that it uses, and no others.
+// A service of compose.yaml: what tests look at. docker-compose config knows every key.
 type service struct {
-	Image        string
-	Build        struct{ Context, Dockerfile, Target string }
-	Command      []string
-	Environment  map[string]string
-	User         string
-	ReadOnly     bool     `yaml:"read_only"`
-	CapDrop      []string `yaml:"cap_drop"`
-	SecurityOpt  []string `yaml:"security_opt"`
-	Ulimits      map[string]int
-	Restart      string
-	NetworkMode  string                                `yaml:"network_mode"`
-	DependsOn    map[string]struct{ Condition string } `yaml:"depends_on"`
-	Volumes      []string
-	Tmpfs        []string
-	Ports        []string
-	Pid          string
-	MemLimit     string `yaml:"mem_limit"`
-	MemswapLimit string `yaml:"memswap_limit"`
+	Image       string
+	Command     []string
+	Environment map[string]string
+	User        string
+	ReadOnly    bool     `yaml:"read_only"`
+	CapDrop     []string `yaml:"cap_drop"`
+	SecurityOpt []string `yaml:"security_opt"`
+	Volumes     []string
+	Ports       []string
 }
 
 type composition struct {
-	Name      string
-	XPanlearn any `yaml:"x-panlearn"`
-	XBroker   any `yaml:"x-broker"`
-	Services  map[string]service
-	Volumes   map[string]any
+	Services map[string]service
+	Volumes  map[string]any
 }
 
 func readCompose(t *testing.T) (c composition) {
 	t.Helper()
-	strict(t, "compose.yaml", &c)
-	return c
-}
-
-// TestCompose: what compose.yaml refers to is there, and nothing is open or privileged that need not be.
-func TestCompose(t *testing.T) {
-	c := readCompose(t)
-	for _, want := range []string{"setup", "nats", "provision", "learner", "stage", "publisher", "prometheus", "grafana"} {
-		if c.Services[want].Image == "" {
-			t.Errorf("no service %s", want)
-		}
+	text, err := os.ReadFile("compose.yaml")
+	if err == nil {
+		err = yaml.Unmarshal(text, &c)
 	}
-	dockerfile, err := os.ReadFile("Dockerfile")
 	if err != nil {
 		t.Fatal(err)
 	}
-	mounted := map[string]bool{}
-	for name, s := range c.Services {
-		if tag := regexp.MustCompile(`:[v0-9.]+$`); s.Build.Target == "" && !tag.MatchString(s.Image) {
-			t.Errorf("%s: image %s has no version", name, s.Image)
-		}
-		if s.Build.Target != "" && !strings.Contains(string(dockerfile), " AS "+s.Build.Target+"\n") {
-			t.Errorf("%s: the Dockerfile has no stage %s", name, s.Build.Target)
-		}
-		if s.Image == "panlearn" && (!s.ReadOnly || s.User == "" || !slices.Contains(s.CapDrop, "ALL") || len(s.SecurityOpt) == 0) {
-			t.Errorf("%s: want a user, a root that is read only, and no capabilities", name)
-		}
-		for dependency := range s.DependsOn {
-			if c.Services[dependency].Image == "" {
-				t.Errorf("%s depends on %s, which is not there", name, dependency)
-			}
-		}
-		for _, v := range s.Volumes {
-			source, _, _ := strings.Cut(v, ":")
-			mounted[source] = true
-			if _, named := c.Volumes[source]; named || source == "/" {
-				continue
-			}
-			if _, err := os.Stat(source); err != nil || !strings.HasPrefix(source, "./") {
-				t.Errorf("%s mounts %s, which is neither a volume nor in this folder", name, v)
+	return c
+}
+
+// TestComposeIsClosed: nothing is open or privileged that need not be, and each role sees its own secrets alone.
+func TestComposeIsClosed(t *testing.T) {
+	ours := 0
+	for name, s := range readCompose(t).Services {
+		if s.Image == "panlearn" {
+			ours++
+			if !s.ReadOnly || s.User == "" || !slices.Contains(s.CapDrop, "ALL") || len(s.SecurityOpt) == 0 {
+				t.Errorf("%s: want a user, a root that is read only, and no capabilities", name)
 			}
 		}
 		for _, p := range s.Ports {
@@ -88,19 +55,14 @@ func TestCompose(t *testing.T) {
 				t.Errorf("%s: port %s is open to the network", name, p)
 			}
 		}
-	}
-	for v := range c.Volumes {
-		if !mounted[v] {
-			t.Errorf("nobody mounts volume %s", v)
-		}
-	}
-	// Each role sees its own secrets alone.
-	for name, s := range c.Services {
 		for _, v := range s.Volumes {
 			if role, isSecret := strings.CutPrefix(v, "secrets-"); isSecret && name != "setup" && name != "provision" && !strings.HasPrefix(role, name+":") {
 				t.Errorf("%s mounts %s", name, v)
 			}
 		}
+	}
+	if ours < 4 { // provision, learner, stage, publisher
+		t.Errorf("%d services of ours", ours)
 	}
 }
 
@@ -132,14 +94,18 @@ func TestComposeSchema(t *testing.T) {
 func TestScrapeTargets(t *testing.T) {
 	c := readCompose(t)
 	var config struct {
-		Global        any      `yaml:"global"`
-		RuleFiles     []string `yaml:"rule_files"`
 		ScrapeConfigs []struct {
 			JobName       string                       `yaml:"job_name"`
 			StaticConfigs []struct{ Targets []string } `yaml:"static_configs"`
 		} `yaml:"scrape_configs"`
 	}
-	strict(t, "prometheus/prometheus.yml", &config)
+	text, err := os.ReadFile("prometheus/prometheus.yml")
+	if err == nil {
+		err = yaml.Unmarshal(text, &config)
+	}
+	if err != nil || len(config.ScrapeConfigs) == 0 {
+		t.Fatalf("%+v, %v", config, err)
+	}
 	for _, job := range config.ScrapeConfigs {
 		for _, target := range job.StaticConfigs[0].Targets {
 			host, port, _ := strings.Cut(target, ":")

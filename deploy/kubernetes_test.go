@@ -5,10 +5,8 @@ import (
 	"errors"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/goccy/go-yaml"
@@ -178,25 +176,5 @@ func TestPods(t *testing.T) {
 	shipped, _ := os.ReadFile("tasks/quickstart.yaml")
 	if copied, err := os.ReadFile("kubernetes/task.yaml"); err != nil || !bytes.Equal(shipped, copied) {
 		t.Errorf("kubernetes/task.yaml is not tasks/quickstart.yaml (%v)", err)
-	}
-}
-
-// TestKustomization builds it, where kubectl is installed.
-func TestKustomization(t *testing.T) {
-	if _, err := exec.LookPath("kubectl"); err != nil {
-		t.Log("NOT RUN: kubectl kustomize: not installed")
-		return
-	}
-	out, err := exec.CommandContext(t.Context(), "kubectl", "kustomize", "kubernetes").CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	for _, o := range objects(t) {
-		if !strings.Contains(string(out), "\nkind: "+o.Kind+"\n") || !strings.Contains(string(out), "\n  name: "+o.Metadata.Name+"\n") {
-			t.Errorf("%s %s is not in what kustomize builds", o.Kind, o.Metadata.Name)
-		}
-	}
-	if n := strings.Count(string(out), "image: registry.example/panlearn:1\n"); n != 3 {
-		t.Errorf("%d images named, want 3", n)
 	}
 }
