@@ -25,6 +25,7 @@ func newShuffle() *cobra.Command {
 		name, identityFile, learnerKey, listen string
 		state                                  string
 		lease, drain                           time.Duration
+		workers                                int
 	)
 	c := &cobra.Command{
 		Use:   "shuffle --task NAME --nats URL",
@@ -60,10 +61,13 @@ shuffle+pan, drop out. With --drain-timeout the round goes on for at most that l
 			if lease < stage.MinLeaseTTL || lease > stage.MaxLeaseTTL {
 				return cli.Usagef("--lease %v: want %v to %v", lease, stage.MinLeaseTTL, stage.MaxLeaseTTL)
 			}
+			if workers < 0 || workers > stage.MaxWorkers {
+				return cli.Usagef("--workers %d: want 1 to %d, or 0 for one on each processor", workers, stage.MaxWorkers)
+			}
 			if drain < 0 {
 				return cli.Usagef("--drain-timeout %v: want at least 0", drain)
 			}
-			config := runstage.Config{Broker: broker.Broker, Config: stage.Config{Task: task, Drain: drain, LeaseTTL: lease, Logger: logger}}
+			config := runstage.Config{Broker: broker.Broker, Config: stage.Config{Task: task, Workers: workers, Drain: drain, LeaseTTL: lease, Logger: logger}}
 			if config.Identity, err = cli.Identity(identityFile, "stage", logger); err != nil {
 				return err
 			}
@@ -99,6 +103,7 @@ shuffle+pan, drop out. With --drain-timeout the round goes on for at most that l
 	c.Flags().StringVar(&state, "state", "", "`DIR` of the marks of claimed rounds, created if missing (default: in the user's configuration folder)")
 	c.Flags().DurationVar(&lease, "lease", stage.DefaultLeaseTTL, "how long a process that fell silent keeps the others waiting; the broker has a quarter of it to answer")
 	c.Flags().DurationVar(&drain, "drain-timeout", 0, "how long SIGTERM lets a round that is open go on, so that its users are not lost; a second signal ends it")
+	c.Flags().IntVar(&workers, "workers", 0, "how many reports are opened at a time; under pan and shuffle+pan one (default: one on each processor)")
 	c.Flags().StringVar(&listen, "http", "", "`ADDR` for /metrics, /status, /healthz and /readyz, such as 127.0.0.1:9091; a port alone is of this machine only")
 	return c
 }

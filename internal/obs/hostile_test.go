@@ -18,6 +18,7 @@ import (
 
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/shuffle/stage"
+	"github.com/panlearn/panlearn/stream"
 )
 
 // A pipeListener hands out connections inside of a bubble, so that timeouts pass in a fake clock.
@@ -263,17 +264,17 @@ func TestMetricsDoNotGrow(t *testing.T) {
 	play := func(rounds uint64) {
 		for r := uint64(1); r <= rounds; r++ {
 			o.Lease(true)
-			o.Opened(r, r)
+			o.Opened(stream.Round(r), stream.Attempt(r))
 			for i := range 100 {
 				o.Report(stage.Reason(i % (len(stage.Reasons()) + 3))) // unknown ones too
 				o.Fill(uint64(i), 100)
 			}
-			for _, call := range []string{"put", "get", "latest", "fetch", "purge", "ack", "lease"} {
+			for _, call := range []string{"put", "get", "latest", "fetch", "purge", "mark", "ack", "lease"} {
 				o.Failed(call)
 			}
-			o.Dropped(r, r)
-			o.Released(r, 100, time.Second)
-			o.Voided(r)
+			o.Dropped(stream.Round(r), stream.Attempt(r))
+			o.Released(stream.Round(r), 100, time.Second)
+			o.Voided(stream.Round(r))
 			m.Announced(r, 100)
 			m.Applied(service.Applied{Progress: service.Progress{Round: r}, Attempt: r, Cohort: 100, BatchUsers: 100,
 				Rejects: map[string]uint64{fmt.Sprint("user ", r): r, "range": 1}})

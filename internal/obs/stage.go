@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/panlearn/panlearn/shuffle/stage"
+	"github.com/panlearn/panlearn/stream"
 )
 
 // NewStage registers the metrics of a stage of one task and returns the observer that feeds them. It registers all of them
@@ -44,7 +45,7 @@ func NewStage(r prometheus.Registerer, task string) (stage.Observer, error) {
 				lease.Set(0)
 			}
 		},
-		Opened: func(r, attempt uint64) {
+		Opened: func(r stream.Round, attempt stream.Attempt) {
 			attempts.Inc()
 			users.Set(0)
 			if attempt > 1 {
@@ -52,12 +53,12 @@ func NewStage(r prometheus.Registerer, task string) (stage.Observer, error) {
 			}
 			round.Set(float64(r))
 		},
-		Dropped: func(_, _ uint64) { dropped.Inc() },
-		Released: func(_, _ uint64, took time.Duration) {
+		Dropped: func(stream.Round, stream.Attempt) { dropped.Inc() },
+		Released: func(_ stream.Round, _ uint64, took time.Duration) {
 			batches.WithLabelValues("released").Inc()
 			duration.Observe(took.Seconds())
 		},
-		Voided: func(uint64) { batches.WithLabelValues("void").Inc() },
+		Voided: func(stream.Round) { batches.WithLabelValues("void").Inc() },
 		Failed: func(call string) { failures.WithLabelValues(call).Inc() },
 	}
 	if err := f.register(r); err != nil {
@@ -71,12 +72,12 @@ func Observers(list ...stage.Observer) stage.Observer {
 	return stage.Observer{
 		Report:  each(list, func(o stage.Observer) func(stage.Reason) { return o.Report }),
 		Lease:   each(list, func(o stage.Observer) func(bool) { return o.Lease }),
-		Voided:  each(list, func(o stage.Observer) func(uint64) { return o.Voided }),
+		Voided:  each(list, func(o stage.Observer) func(stream.Round) { return o.Voided }),
 		Failed:  each(list, func(o stage.Observer) func(string) { return o.Failed }),
 		Fill:    each2(list, func(o stage.Observer) func(users, cohort uint64) { return o.Fill }),
-		Opened:  each2(list, func(o stage.Observer) func(round, attempt uint64) { return o.Opened }),
-		Dropped: each2(list, func(o stage.Observer) func(round, attempt uint64) { return o.Dropped }),
-		Released: func(round, users uint64, took time.Duration) {
+		Opened:  each2(list, func(o stage.Observer) func(stream.Round, stream.Attempt) { return o.Opened }),
+		Dropped: each2(list, func(o stage.Observer) func(stream.Round, stream.Attempt) { return o.Dropped }),
+		Released: func(round stream.Round, users uint64, took time.Duration) {
 			for _, o := range list {
 				if o.Released != nil {
 					o.Released(round, users, took)

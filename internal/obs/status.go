@@ -31,7 +31,7 @@ type StageStatus struct {
 
 // StatusOf turns a stage's status and the count of its reports into the answer.
 func StatusOf(s stage.Status, reports *Reports) StageStatus {
-	out := StageStatus{Task: string(s.Task), Doing: s.Phase, Waiting: Waiting(s), Works: s.Lease, Round: s.Round, Attempt: s.Attempt,
+	out := StageStatus{Task: string(s.Task), Doing: s.Phase, Waiting: Waiting(s), Works: s.Lease, Round: uint64(s.Round), Attempt: uint64(s.Attempt),
 		Users: s.Users, Cohort: s.Cohort, Minimum: s.Minimum, Failures: s.Failures,
 		Reports: reports.ByOutcome()}
 	if !s.Deadline.IsZero() {

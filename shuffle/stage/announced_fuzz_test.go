@@ -43,7 +43,7 @@ func FuzzAnnounced(f *testing.F) {
 		if err != nil || at.mixer.Params.Dim > 1<<14 {
 			return
 		}
-		a, err := newAttempt(s.facts, at, 1, time.Now())
+		a, err := newAttempt(s.environment, at, 1, time.Now())
 		if err != nil {
 			t.Fatalf("a round that was read cannot be opened: %v", err)
 		}

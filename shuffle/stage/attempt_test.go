@@ -17,7 +17,7 @@ import (
 )
 
 // attempt is attempt number at round 1 of the world, without a broker, and the invitation to it.
-func (w *world) attempt(number uint64) (*attempt, *invitation) {
+func (w *world) attempt(number stream.Attempt) (*attempt, *invitation) {
 	w.t.Helper()
 	s := w.new(w.config())
 	err := s.enlist(&stream.Message{Subject: w.name.Task(), Data: w.sign(w.learner, w.task)})
@@ -28,7 +28,7 @@ func (w *world) attempt(number uint64) (*attempt, *invitation) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	a, err := newAttempt(s.facts, r, number, time.Now())
+	a, err := newAttempt(s.environment, r, number, time.Now())
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func (w *world) attempt(number uint64) (*attempt, *invitation) {
 }
 
 func (w *world) message(in *invitation, sequence uint64, data []byte) *stream.Message {
-	return &stream.Message{Subject: w.name.Report(stream.Round(in.round), stream.Attempt(in.attempt)), Sequence: sequence, Data: data}
+	return &stream.Message{Subject: w.name.Report(in.round, in.attempt), Sequence: sequence, Data: data}
 }
 
 // TestReasons: each way in which a report can be wrong, alone, is named, and none of them moves a total.
@@ -211,7 +211,7 @@ func TestNothingIsLeftAfterClose(t *testing.T) {
 		if _, err := a.key.Open(a.context, &r); !errors.Is(err, seal.ErrErased) {
 			t.Errorf("%s: the key opens: %v", name, err)
 		}
-		if a.ids != nil || len(a.report.Ciphertext) != 0 || a.mixer.CanClose() {
+		if a.single.ids != nil || a.single.plaintext != nil || len(a.single.report.Ciphertext) != 0 || a.mixer.CanClose() {
 			t.Errorf("%s: ids, a report or totals are left", name)
 		}
 		if got := a.examine(w.message(in, 2, w.seal(in, [][16]byte{randomID()}, w.plaintext(6)))); got != Undecryptable {
@@ -228,8 +228,8 @@ func TestNoPlaintextStays(t *testing.T) {
 	if got := a.examine(w.message(in, 1, w.seal(in, [][16]byte{randomID()}, w.plaintext(5)))); got != Accepted {
 		t.Fatal(got)
 	}
-	r := &a.report
-	if r.Ciphertext != nil || r.Encapsulated != nil || r.TaskHash != nil {
+	r := &a.single.report
+	if a.single.plaintext != nil || a.single.message != nil || r.Ciphertext != nil || r.Encapsulated != nil || r.TaskHash != nil {
 		t.Error("the counts of the last user are still in memory")
 	}
 	for _, id := range r.Ids[:cap(r.Ids)] {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"runtime"
 	"time"
 
 	"github.com/panlearn/panlearn/randomizer"
@@ -29,6 +30,7 @@ const (
 	MinLeaseTTL = 100 * time.Millisecond
 	MaxLeaseTTL = 10 * time.Minute
 	MaxPrefetch = 1 << 16
+	MaxWorkers  = 1 << 10
 )
 
 // Config fixes one stage process.
@@ -49,6 +51,10 @@ type Config struct {
 	Poll time.Duration
 	// Prefetch bounds the sealed report messages in memory. 0: 256. Under the trusts pan and shuffle+pan it is at most 4.
 	Prefetch int
+
+	// Workers is how many goroutines open sealed reports. Under the trusts with floors it is 1: one report is open at a time.
+	// 0: GOMAXPROCS.
+	Workers int
 
 	// Drain is how long Run goes on with an attempt that is open when its context ends, so that its users need not be asked
 	// again, or, under the trusts with floors, do not drop out. It opens no other. 0: the attempt is dropped at once.
@@ -85,6 +91,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("stage: Poll %v: want above 0, at most %v", c.Poll, MaxLeaseTTL)
 	case c.Prefetch < 0 || c.Prefetch > MaxPrefetch:
 		return fmt.Errorf("stage: Prefetch %d: want 1 to %d, or 0 for the default of the task's trust", c.Prefetch, MaxPrefetch)
+	case c.Workers < 1 || c.Workers > MaxWorkers:
+		return fmt.Errorf("stage: Workers %d: want 1 to %d, or 0 for one on each processor", c.Workers, MaxWorkers)
 	case c.Drain < 0:
 		return fmt.Errorf("stage: Drain %v: want at least 0", c.Drain)
 	case c.Limits.MaxPayload < 0:
@@ -99,6 +107,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Poll == 0 {
 		c.Poll = DefaultPoll
+	}
+	if c.Workers == 0 {
+		c.Workers = min(runtime.GOMAXPROCS(0), MaxWorkers)
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -118,10 +129,9 @@ func New(cfg Config) (*Stage, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	f := &facts{Config: cfg, jitter: rand.New(randomizer.NewEntropy())}
-	f.lease = newLease(cfg.Task.Lease(), cfg.Instance, cfg.LeaseTTL, cfg.Poll)
-	f.Records = &marked{Records: f.Records, facts: f}
-	s := &Stage{facts: f}
+	e := &environment{Config: cfg, jitter: rand.New(randomizer.NewEntropy())}
+	e.lease = newLease(cfg.Task.Lease(), cfg.Instance, cfg.LeaseTTL, cfg.Poll)
+	s := &Stage{environment: e, fetcher: fetcher{queue: cfg.Reports}}
 	s.status = Status{Task: cfg.Task, Phase: "new"}
 	return s, nil
 }

@@ -38,7 +38,7 @@ func TestWhoLosesTheClaimReleasesNothing(t *testing.T) {
 			c.Records = overtaken{m, func(ctx context.Context) {
 				w.put(ctx, w.name.Claim(1), w.sign(w.stage, w.claim(stream.Hash{})))
 			}}
-			c.Observer.Dropped = func(_, _ uint64) { dropped++ }
+			c.Observer.Dropped = func(stream.Round, stream.Attempt) { dropped++ }
 			_, stop := w.start(c)
 			in := w.invited(t.Context(), 1, 0)
 			w.answer(t.Context(), in, w.users(1))
@@ -98,27 +98,35 @@ func TestShutdownFinishesAClaim(t *testing.T) {
 	})
 }
 
-// stalled is a connection whose fetch, once, takes so long that another process has the lease when it comes back.
+// stalled is a connection whose Get, once, takes so long that another process has the lease when it comes back.
 type stalled struct {
+	stream.Records
 	stream.ReportReader
 	stall chan func() // at most one, not yet taken
-	acked int
+	late  bool        // stall was taken
+	acked int         // since then
+}
+
+func (s *stalled) Get(ctx context.Context, subject string) (stream.Message, error) {
+	select {
+	case stall := <-s.stall:
+		s.late = true
+		stall()
+	default:
+	}
+	return s.Records.Get(ctx, subject)
 }
 
 func (s *stalled) Fetch(ctx context.Context, max int, wait time.Duration) ([]stream.Delivery, error) {
 	ds, err := s.ReportReader.Fetch(ctx, max, wait)
-	if len(ds) == 0 {
-		return ds, err
-	}
-	select {
-	case stall := <-s.stall:
-		stall()
-	default:
-		return ds, err
-	}
 	for i := range ds {
 		ack := ds[i].Ack
-		ds[i].Ack = func() error { s.acked++; return ack() }
+		ds[i].Ack = func() error {
+			if s.late {
+				s.acked++
+			}
+			return ack()
+		}
 	}
 	return ds, err
 }
@@ -130,16 +138,17 @@ func TestAStalledProcessDoesNothing(t *testing.T) {
 		w := newWorld(t, plan{cohort: 4, minimum: 2, deadline: 30 * time.Second, spares: 1})
 		w.announce(t.Context())
 		c := w.config()
-		slow := &stalled{ReportReader: c.Reports, stall: make(chan func(), 1)}
-		c.Reports = slow
+		slow := &stalled{Records: c.Records, ReportReader: c.Reports, stall: make(chan func(), 1)}
+		c.Records, c.Reports = slow, slow
 		examined, dropped := 0, 0
 		c.Observer.Report = func(Reason) { examined++ }
-		c.Observer.Dropped = func(_, _ uint64) { dropped++ }
+		c.Observer.Dropped = func(stream.Round, stream.Attempt) { dropped++ }
 		_, stop := w.start(c)
 		in := w.invited(t.Context(), 1, 0)
 		w.answer(t.Context(), in, w.users(1)[:2])
 		time.Sleep(2 * time.Second)
 		slow.stall <- func() {
+			w.answer(t.Context(), in, w.users(1)[2:3])
 			time.Sleep(40 * time.Second)
 			m, err := w.broker.Get(t.Context(), w.name.Lease())
 			if err != nil {
@@ -150,7 +159,6 @@ func TestAStalledProcessDoesNothing(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		w.answer(t.Context(), in, w.users(1)[2:3])
 		time.Sleep(50 * time.Second)
 		synctest.Wait()
 		if _, err := w.broker.Get(t.Context(), w.name.Claim(1)); err == nil || examined != 2 || slow.acked != 0 || dropped != 1 {

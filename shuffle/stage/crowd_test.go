@@ -12,14 +12,15 @@ import (
 
 // An invitation is what a user needs to answer an attempt.
 type invitation struct {
-	round, attempt uint64
-	suite          wire.Suite
-	context        seal.Context
+	round   stream.Round
+	attempt stream.Attempt
+	suite   wire.Suite
+	context seal.Context
 }
 
 // invited waits for an Open of a round whose attempt is above a number, as devices do.
-func (w *world) invited(ctx context.Context, r, above uint64) *invitation {
-	announced := w.get(ctx, w.name.Round(stream.Round(r)))
+func (w *world) invited(ctx context.Context, r stream.Round, above stream.Attempt) *invitation {
+	announced := w.get(ctx, w.name.Round(r))
 	if announced == nil {
 		return nil
 	}
@@ -41,13 +42,13 @@ func (w *world) invited(ctx context.Context, r, above uint64) *invitation {
 			w.t.Error(err)
 			return nil
 		}
-		if o.Attempt <= above {
+		if stream.Attempt(o.Attempt) <= above {
 			continue
 		}
 		if stream.Hash(o.ManifestHash) != stream.HashOf(canonical) {
 			w.t.Errorf("Open of round %d names another manifest", r)
 		}
-		return &invitation{round: r, attempt: o.Attempt, suite: o.Suite, context: seal.Context{
+		return &invitation{round: r, attempt: stream.Attempt(o.Attempt), suite: o.Suite, context: seal.Context{
 			ManifestHash: stream.Hash(o.ManifestHash), Attempt: o.Attempt, StageKey: w.stage.Public(), Public: o.PublicKey,
 		}}
 	}
@@ -87,7 +88,7 @@ func (w *world) encode(r *wire.Report) []byte {
 func (w *world) send(ctx context.Context, in *invitation, data ...[]byte) {
 	pending := make([]stream.Outgoing, len(data))
 	for i := range data {
-		pending[i] = stream.Outgoing{Subject: w.name.Report(stream.Round(in.round), stream.Attempt(in.attempt)), ID: randomID(), Data: data[i]}
+		pending[i] = stream.Outgoing{Subject: w.name.Report(in.round, in.attempt), ID: randomID(), Data: data[i]}
 	}
 	w.deliver(ctx, pending)
 }
@@ -124,20 +125,20 @@ func (w *world) answer(ctx context.Context, in *invitation, users []uint64) {
 }
 
 // users are those who take part in round r and no other.
-func (w *world) users(r uint64) []uint64 {
+func (w *world) users(r stream.Round) []uint64 {
 	n := w.task.Plan.Phases[0].Cohort
 	all := make([]uint64, n)
 	for i := range all {
-		all[i] = (r-1)*n + uint64(i)
+		all[i] = uint64(r-1)*n + uint64(i)
 	}
 	return all
 }
 
 // crowd answers every attempt at every round with the round's users, until the context ends.
 func (w *world) crowd(ctx context.Context) {
-	for r := uint64(1); ctx.Err() == nil; r++ {
-		if r*w.task.Plan.Phases[0].Cohort > uint64(w.params.Dim) {
-			if w.get(ctx, w.name.Round(stream.Round(r))) != nil {
+	for r := stream.Round(1); ctx.Err() == nil; r++ {
+		if uint64(r)*w.task.Plan.Phases[0].Cohort > uint64(w.params.Dim) {
+			if w.get(ctx, w.name.Round(r)) != nil {
 				w.t.Errorf("round %d needs more users than the world has: give plan.spares", r)
 			}
 			return
@@ -147,9 +148,9 @@ func (w *world) crowd(ctx context.Context) {
 		go func() {
 			defer close(watched)
 			defer over()
-			w.get(round, w.name.Batch(stream.Round(r)))
+			w.get(round, w.name.Batch(r))
 		}()
-		var attempt uint64
+		var attempt stream.Attempt
 		for {
 			in := w.invited(round, r, attempt)
 			if in == nil {
@@ -182,13 +183,13 @@ func (w *world) run(ctx context.Context, stages ...func(context.Context)) {
 func (w *world) audit() (real, void int) {
 	w.t.Helper()
 	seen := map[uint64]bool{}
-	for r := uint64(1); ; r++ {
+	for r := stream.Round(1); ; r++ {
 		b, m := w.batch(r)
 		if b == nil {
 			return real, void
 		}
 		var c wire.Close
-		closed, err := w.broker.Get(context.Background(), w.name.Close(stream.Round(r), stream.Attempt(b.Attempt)))
+		closed, err := w.broker.Get(context.Background(), w.name.Close(r, stream.Attempt(b.Attempt)))
 		if err == nil {
 			_, err = seal.Verify(closed.Data, w.stage.Public(), &c)
 		}
@@ -206,7 +207,7 @@ func (w *world) audit() (real, void int) {
 			if total == 0 {
 				continue
 			}
-			if total > 1 || seen[uint64(u)] || uint64(u)/w.task.Plan.Phases[0].Cohort != r-1 {
+			if total > 1 || seen[uint64(u)] || uint64(u)/w.task.Plan.Phases[0].Cohort != uint64(r-1) {
 				w.t.Errorf("round %d: user %d is counted twice or in the wrong round", r, u)
 			}
 			seen[uint64(u)] = true

@@ -104,7 +104,7 @@ func TestEndStopsACollectingRound(t *testing.T) {
 		w.announce(t.Context())
 		dropped := false
 		c := w.config()
-		c.Observer.Dropped = func(r, a uint64) { dropped = r == 1 && a == 1 }
+		c.Observer.Dropped = func(r stream.Round, a stream.Attempt) { dropped = r == 1 && a == 1 }
 		s := w.new(c)
 		done := make(chan error, 1)
 		go func() { done <- s.Run(t.Context()) }()

@@ -3,10 +3,39 @@
 //
 // # How it is built
 //
-// A round is a chain of phases (phase.go): seeking, settling, awaiting, inspecting, opening, collecting, claiming,
-// releasing, contested, voiding, closing, sweeping. A phase says which one step it wants of the broker and is told
-// what came of it; it has no clock, goroutine or network, so that a test can stop between any two steps. [Stage.Run]
-// (run.go) owns the goroutine: it keeps the lease, performs the steps, repeats those that failed, and acknowledges.
+// A round is a chain of phases. A phase says by its effects which one call it wants of the broker, and is told what came of it; it
+// has no clock, goroutine or network, so that a test can stop between any two calls. [Stage.Run] owns the goroutine: it keeps the
+// lease (lease.go), performs the effects (perform.go), and repeats those that failed.
+//
+//	introducing -> enlisting -> seeking -> settling                                enlist.go, find.go
+//	settling    -> closing     its batch stands
+//	            -> awaiting    it has none
+//	awaiting    -> inspecting  its Round stands
+//	            -> ended       the task ended before it
+//	inspecting  -> contested   it is claimed
+//	            -> voiding     a mark without its claim, or a Close without its batch
+//	            -> opening     none of these; reports of dead attempts are purged
+//	opening     -> collecting  the Open is ours                                    collect.go
+//	            -> opening     another's: the next attempt, under a fresh key
+//	collecting  -> marking     full, or late with the minimum: the cutoff is fixed, key and totals are erased
+//	            -> closing     an outcome stands after all: the attempt is dropped
+//	            -> ended       the task ended before it: the attempt is dropped
+//	marking     -> claiming    the mark is ours                                    mark.go
+//	            -> inspecting  another process's: the release is erased
+//	claiming    -> releasing   the claim is ours                                   claim.go
+//	            -> contested   another's: the release is erased
+//	releasing   -> closing     a batch stands, ours or not
+//	contested   -> closing     their batch stands                                  void.go
+//	            -> voiding     their lease expired twice
+//	voiding     -> closing     a batch stands, void or not
+//	closing     -> sweeping    the Close stands                                    close.go
+//	sweeping    -> settling    the next round
+//
+// A phase that needs the lease and loses it is abandoned, with all that it holds, and seeking begins again. From the mark to the
+// Close a phase goes on without the lease: bytes may have been sent that nobody else can finish.
+//
+// Reports are fetched by one goroutine while those of the last fetch are examined, and opened by Config.Workers goroutines; only Run's
+// goroutine adds them to the totals.
 //
 // # Promises
 //
@@ -16,6 +45,7 @@
 //   - Nothing is opened after the cutoff is fixed; the key is erased before the claim is put.
 //   - Totals, key and id set live in memory only. A crash or a lost lease loses them, by design: the round is opened
 //     again under a fresh key, and devices seal their same counts anew.
+//   - Under the trusts with floors one plaintext is in memory at a time, else a few for each worker; all are overwritten.
 //   - Whatever a device sends ends in a [Reason]; it is counted and never logged.
 //   - Memory: totals (dim words), the ids of one cohort, at most Prefetch sealed reports.
 //

@@ -3,17 +3,20 @@ package stage
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/panlearn/panlearn/stream"
 )
 
 // stopping runs a stage with one round open and some users in it, asks it to stop, and answers when Run returned since then.
 func stopping(t *testing.T, c Config, w *world, first, later []uint64, after time.Duration) (took time.Duration, dropped, opened int) {
 	t.Helper()
-	c.Observer.Dropped = func(_, _ uint64) { dropped++ }
-	c.Observer.Opened = func(_, _ uint64) { opened++ }
+	c.Observer.Dropped = func(stream.Round, stream.Attempt) { dropped++ }
+	c.Observer.Opened = func(stream.Round, stream.Attempt) { opened++ }
 	s := w.new(c)
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -76,9 +79,9 @@ func TestDrain(t *testing.T) {
 			// Whoever comes next has round 1, or round 2 if that is done.
 			next, stop := w.start(w.config())
 			time.Sleep(30 * time.Second)
-			want := map[bool][2]uint64{true: {2, 1}, false: {1, 2}}[test.released]
-			if at := next.Status(); [2]uint64{at.Round, at.Attempt} != want {
-				t.Errorf("%s: the next stage is at %+v, want round and attempt %v", test.what, at, want)
+			want := map[bool]string{true: "round 2, attempt 1", false: "round 1, attempt 2"}[test.released]
+			if at := next.Status(); fmt.Sprintf("round %d, attempt %d", at.Round, at.Attempt) != want {
+				t.Errorf("%s: the next stage is at %+v, want %s", test.what, at, want)
 			}
 			over()
 			learner.Wait()

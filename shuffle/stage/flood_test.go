@@ -36,7 +36,7 @@ type wrong struct {
 // newWrongdoer makes one report of each kind. counted is a report that is in the totals already.
 func (w *world) newWrongdoer(in *invitation, counted []byte) *wrongdoer {
 	d := &wrongdoer{w: w, in: in, rng: rand.New(rand.NewPCG(1, 2))}
-	here := w.name.Report(stream.Round(in.round), stream.Attempt(in.attempt))
+	here := w.name.Report(in.round, in.attempt)
 	under := func(change func(*seal.Context)) []byte {
 		other := *in
 		change(&other.context)
@@ -54,7 +54,7 @@ func (w *world) newWrongdoer(in *invitation, counted []byte) *wrongdoer {
 	high[0] |= 3 // two bits a count, whose highest is 2
 	d.kinds = []wrong{
 		{WrongRound, w.name.Report(stream.Round(in.round+7), 1), counted},
-		{WrongAttempt, w.name.Report(stream.Round(in.round), stream.Attempt(in.attempt+1)), counted},
+		{WrongAttempt, w.name.Report(in.round, stream.Attempt(in.attempt+1)), counted},
 		{WrongTask, here, changed(func(r *wire.Report) { r.TaskHash = make([]byte, stream.HashSize) })},
 		{Malformed, here, []byte("not a report")},
 		{Malformed, here, append(bytes.Clone(counted), 0xf8, 0x7f, 1)},
@@ -173,10 +173,10 @@ func rejectsOf(n map[Reason]uint64) []*wire.Reject {
 }
 
 // await waits for the batch of a round, far longer than any deadline of these tests.
-func (w *world) await(ctx context.Context, r uint64) (*wire.Batch, stream.Message) {
+func (w *world) await(ctx context.Context, r stream.Round) (*wire.Batch, stream.Message) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
-	if w.get(ctx, w.name.Batch(stream.Round(r))) == nil {
+	if w.get(ctx, w.name.Batch(r)) == nil {
 		w.t.Fatal("no batch")
 	}
 	return w.batch(r)

@@ -12,7 +12,7 @@ import (
 
 // attemptOf plays one attempt at which a number of users wait, of whom the announced share sends at once, garbage besides;
 // the broker shows behind a report only what has come, and the rest with the first report of the next attempt.
-func (c *crowd) play(waiting, garbage, cohort float64, seen float64, sequence *uint64, now time.Time) {
+func (c *backlog) play(waiting, garbage, cohort float64, seen float64, sequence *uint64, now time.Time) {
 	share := c.share(now)
 	valid := math.Max(math.Round(share*waiting), 1)
 	c.users = uint64(math.Min(valid, cohort))
@@ -40,7 +40,7 @@ func TestJoinProbabilityFollowsTheCrowd(t *testing.T) {
 		garbage := rapid.Float64Range(0, 3).Draw(t, "garbage")
 		seen := rapid.Float64Range(0, 1).Draw(t, "seen")
 		waiting := math.Ceil(cohort * times)
-		var c crowd
+		var c backlog
 		now := time.Unix(1, 0)
 		sequence := uint64(1)
 		if got := c.open(cohort, time.Hour, now); got != 0 {
@@ -69,7 +69,7 @@ func TestJoinProbabilityFollowsTheCrowd(t *testing.T) {
 
 // An attempt that nobody answers does not keep its share: the next begins where the wait had come to.
 func TestAnEmptyAttemptOpensTheNext(t *testing.T) {
-	c := crowd{opened: time.Unix(1, 0), probability: stream.JoinProbability(0.001), deadline: time.Hour}
+	c := backlog{opened: time.Unix(1, 0), probability: stream.JoinProbability(0.001), deadline: time.Hour}
 	c.last = c.opened
 	if got := c.next(c.opened.Add(time.Hour)); got != 0 {
 		t.Errorf("after an hour: %d, want everybody", got)

@@ -31,7 +31,7 @@ func TestAnAttemptAtADecidedRoundIsDropped(t *testing.T) {
 			})
 			c := w.config()
 			dropped := 0
-			c.Observer.Dropped = func(r, a uint64) {
+			c.Observer.Dropped = func(r stream.Round, a stream.Attempt) {
 				if r == 1 && a == 2 {
 					dropped++
 				}

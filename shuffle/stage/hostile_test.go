@@ -53,7 +53,7 @@ func TestFullQueue(t *testing.T) {
 		})
 		refused := 0
 		for u := range uint64(users) {
-			report := stream.Outgoing{Subject: w.name.Report(stream.Round(in.round), stream.Attempt(in.attempt)), ID: randomID(),
+			report := stream.Outgoing{Subject: w.name.Report(in.round, in.attempt), ID: randomID(),
 				Data: w.seal(in, [][16]byte{randomID()}, w.plaintext(u))}
 			for {
 				acks, err := w.broker.Publish(t.Context(), []stream.Outgoing{report})

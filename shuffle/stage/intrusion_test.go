@@ -21,7 +21,7 @@ var panTrusts = []wire.Trust{wire.Trust_TRUST_PAN, wire.Trust_TRUST_SHUFFLE_PAN}
 // begin opens attempt 1 at round 1 of a world without a broker in between.
 func (w *world) begin(c Config) *attempt {
 	w.t.Helper()
-	f := w.new(c).facts
+	f := w.new(c).environment
 	if err := f.enlist(&stream.Message{Subject: w.name.Task(), Data: w.sign(w.learner, w.task)}); err != nil {
 		w.t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestIntrusionFindsNoReportAndNoGenerator(t *testing.T) {
 		seen := look(a)
 		seen.NoGenerator(t, "after the close")
 		for path := range seen.Leaves {
-			for _, gone := range []string{".mixer.totals", ".mixer.ids", ".key.private", ".ids"} {
+			for _, gone := range []string{".mixer.totals", ".mixer.ids", ".key.private", ".single.ids"} {
 				if strings.HasPrefix(path, gone) {
 					t.Errorf("%v: %s after the close", trust, path)
 				}
@@ -189,12 +189,10 @@ func TestPanPrefetch(t *testing.T) {
 	} {
 		w := newWorld(t, plan{cohort: 500, trust: c.trust})
 		cfg := w.config()
-		cfg.Prefetch = c.configured
+		cfg.Prefetch, cfg.Workers = c.configured, 3
 		a := w.begin(cfg)
-		now := time.Unix(1, 0)
-		p := &collecting{facts: a.facts, attempt: a, look: now.Add(time.Hour)}
-		if s := p.next(now); s.verb != fetch || s.max != c.want {
-			t.Errorf("%v, configured %d: fetches %d, want %d", c.trust, c.configured, s.max, c.want)
+		if a.Prefetch != c.want || (a.Workers == 1) != a.floors() {
+			t.Errorf("%v, configured %d: prefetch %d and %d workers, want %d, and one worker under floors", c.trust, c.configured, a.Prefetch, a.Workers, c.want)
 		}
 	}
 	if MaxPanPrefetch > 16 {

@@ -21,13 +21,13 @@ type memoryMarks struct {
 	broken error
 }
 
-func (m *memoryMarks) Claimed(task stream.Hash) (uint64, error) {
+func (m *memoryMarks) Claimed(task stream.Hash) (stream.Round, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.last[task].round, m.broken
 }
 
-func (m *memoryMarks) Claim(task stream.Hash, round uint64, instance [stream.InstanceSize]byte) (bool, error) {
+func (m *memoryMarks) Claim(task stream.Hash, round stream.Round, instance [stream.InstanceSize]byte) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.broken != nil {
@@ -144,8 +144,8 @@ func TestRolledBackTogether(t *testing.T) {
 		if real, void := w.audit(); real != 4 || void != int(claimed) {
 			t.Errorf("%d real and %d void batches, want 4 and %d", real, void, claimed)
 		}
-		for r := uint64(1); r <= claimed; r++ {
-			if _, err := w.broker.Latest(t.Context(), w.name.Opens(stream.Round(r))); err == nil {
+		for r := stream.Round(1); r <= claimed; r++ {
+			if _, err := w.broker.Latest(t.Context(), w.name.Opens(r)); err == nil {
 				t.Errorf("round %d was opened a second time", r)
 			}
 		}
@@ -163,7 +163,7 @@ type watchful struct {
 func (r *watchful) PutOnce(ctx context.Context, subject string, data []byte) (stream.PutResult, error) {
 	if a, _ := stream.ParseSubject(subject); a.Verb == "claim" {
 		r.seen++
-		if marked, _ := r.marks.Claimed(r.w.hash); marked != uint64(a.Round) {
+		if marked, _ := r.marks.Claimed(r.w.hash); marked != a.Round {
 			r.w.t.Errorf("claim of round %d is sent, round %d is marked", a.Round, marked)
 		}
 	}
@@ -210,8 +210,8 @@ func TestMarksOnAFullDisk(t *testing.T) {
 					t.Errorf("%s is there without a mark: %v", subject, err)
 				}
 			}
-			if got := s.Status().Phase; !strings.Contains(got, "claiming") {
-				t.Errorf("the stage is %s, want claiming", got)
+			if got := s.Status().Phase; !strings.Contains(got, "marking") {
+				t.Errorf("the stage is %s, want marking", got)
 			}
 			if !recovers {
 				_ = stop()

@@ -64,7 +64,7 @@ func TestMarksOnTwoFaces(t *testing.T) {
 						f.announce(t.Context())
 						c := f.config()
 						c.Marks = [2]Marks{one, two}[i]
-						c.Observer.Dropped = func(_, _ uint64) { dropped++ }
+						c.Observer.Dropped = func(stream.Round, stream.Attempt) { dropped++ }
 						_, stops[i] = f.start(c)
 						invitations[i] = f.invited(t.Context(), 1, 0)
 					}

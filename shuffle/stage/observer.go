@@ -1,6 +1,10 @@
 package stage
 
-import "time"
+import (
+	"time"
+
+	"github.com/panlearn/panlearn/stream"
+)
 
 // An Observer is told what happens, for metrics. Every field may be nil. Functions are called on Run's goroutine and
 // must not block. Nothing here is about one user.
@@ -12,14 +16,14 @@ type Observer struct {
 	// Lease: the lease was won or lost.
 	Lease func(held bool)
 	// Opened: an attempt was opened.
-	Opened func(round, attempt uint64)
+	Opened func(stream.Round, stream.Attempt)
 	// Dropped: an attempt died with its totals and key, before any claim.
-	Dropped func(round, attempt uint64)
+	Dropped func(stream.Round, stream.Attempt)
 	// Released: a round's batch stands, so long after its attempt was opened.
-	Released func(round, users uint64, took time.Duration)
+	Released func(r stream.Round, users uint64, after time.Duration)
 	// Voided: this process put a void batch.
-	Voided func(round uint64)
-	// Failed: a call of the broker failed and will be repeated. call is one of put, get, latest, swap, fetch, purge,
+	Voided func(stream.Round)
+	// Failed: a call of the broker failed and will be repeated. call is one of put, get, latest, fetch, purge, mark,
 	// ack, lease.
 	Failed func(call string)
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/panlearn/panlearn/randomizer"
+	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
@@ -54,10 +55,10 @@ func TestPanAttemptDies(t *testing.T) {
 			}
 
 			var log bytes.Buffer
-			var opened []uint64
+			var opened []stream.Attempt
 			c := exactly(t, w.config())
 			c.Logger = slog.New(slog.NewTextHandler(&log, nil))
-			c.Observer.Opened = func(_, attempt uint64) { opened = append(opened, attempt) }
+			c.Observer.Opened = func(_ stream.Round, attempt stream.Attempt) { opened = append(opened, attempt) }
 			second, stop := w.start(c)
 			in := w.invited(t.Context(), 1, 1)
 			w.answer(t.Context(), in, []uint64{4, 5})
@@ -79,7 +80,7 @@ func TestPanAttemptDies(t *testing.T) {
 				t.Errorf("totals %v, want %v", b.Totals, want)
 			}
 			_ = stop()
-			if !slices.Equal(opened, []uint64{2}) || !strings.Contains(log.String(), "its users drop out") {
+			if !slices.Equal(opened, []stream.Attempt{2}) || !strings.Contains(log.String(), "its users drop out") {
 				t.Errorf("opened %v; the log says\n%s", opened, log.String())
 			}
 		})
@@ -98,7 +99,7 @@ func TestPanWithoutSpares(t *testing.T) {
 		_ = kill()
 		c := w.config()
 		dropped := 0
-		c.Observer.Dropped = func(_, attempt uint64) { dropped += int(attempt) }
+		c.Observer.Dropped = func(_ stream.Round, attempt stream.Attempt) { dropped += int(attempt) }
 		s := w.new(c)
 		done := make(chan error, 1)
 		go func() { done <- s.Run(t.Context()) }()

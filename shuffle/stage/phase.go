@@ -1,75 +1,85 @@
 package stage
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/panlearn/panlearn/stream"
 )
 
-// footing says what a phase needs of the lease.
-type footing int
-
-const (
-	free   footing = iota // nothing
-	leased                // the lease; without it the phase is abandoned
-	bound                 // nothing any more: bytes may have been sent that nobody else can finish
-)
-
-// verb is what a step asks of the broker.
-type verb int
-
-const (
-	wait   verb = iota + 1 // until a time, or a wake
-	get                    // Records.Get
-	latest                 // Records.Latest
-	put                    // Records.PutOnce
-	fetch                  // ReportReader.Fetch, examine each, acknowledge
-	purge                  // ReportReader.Purge; its failure is passed over
-)
-
-var verbNames = [...]string{wait: "wait", get: "get", latest: "latest", put: "put", fetch: "fetch", purge: "purge"}
-
-func (v verb) String() string { return verbNames[v] }
-
-// A step is one thing to do. A step that failed is asked for again: every one is safe to repeat.
-type step struct {
-	verb    verb
-	subject string // or pattern
-	data    []byte
-	max     int       // of fetch
-	until   time.Time // of wait and fetch
-}
-
-// A result is what came of a step.
-type result struct {
-	message *stream.Message  // of get and latest; nil: not found, which decides nothing
-	put     stream.PutResult // of put
-}
-
-// A phase is a part of a round's life. next says what to do and changes nothing; took is told what came of it and
-// answers the phase that follows, perhaps itself. An error ends the stage. abandon erases what must not outlive the
-// phase; it is called where the phase did not end by took.
+// A phase is one part of a round's life. It has no clock, goroutine or network of its own.
 type phase interface {
-	String() string
-	footing() footing
-	next(now time.Time) step
-	took(now time.Time, s step, r result) (phase, error)
+	fmt.Stringer // what it does, in words
+
+	// next says what the phase wants done now. It changes nothing: a call that failed is asked for again.
+	next(now time.Time) effects
+
+	// handle is told what came of the effects and returns the phase that follows, perhaps itself. An error ends the stage.
+	handle(now time.Time, did effects, r result) (phase, error)
+
+	// abandon erases what must not outlive the phase, where the phase does not end by handle.
 	abandon()
 }
 
-// A taker is a phase that fetches reports. examine is called for each, one after the other; false says that no more are
-// wanted, and that this one was not looked at.
-type taker interface {
-	phase
-	examine(m *stream.Message) (more bool)
+// effects are what a phase asks of the loop: one call, and the terms on which it is made.
+type effects struct {
+	call    call
+	subject string       // of get, put and purge; of latest a pattern
+	data    []byte       // of put
+	round   stream.Round // of mark
+	until   time.Time    // of wait and take
+	needs   need         // of the lease
+	attempt *attempt     // that is open: take examines for it, and Status tells how full it is
+	finish  bool         // worth the time of Config.Drain: users were asked to the attempt
 }
 
-// pausing alternates between asking and waiting.
-type pausing struct{ until time.Time }
+// call is what is done.
+type call int
 
-func (p *pausing) pending() bool { return !p.until.IsZero() }
+const (
+	wait   call = iota + 1 // until a time, or a wake
+	get                    // Records.Get
+	latest                 // Records.Latest
+	put                    // Records.PutOnce
+	purge                  // ReportReader.Purge; its failure is passed over
+	take                   // fetch reports, examine some of them, acknowledge those
+	marked                 // Marks.Claimed
+	mark                   // Marks.Claim
+	stop                   // Run returns nil
+)
 
-func (p *pausing) wait() step { return step{verb: wait, until: p.until} }
+var callNames = [...]string{wait: "wait", get: "get", latest: "latest", put: "put", purge: "purge", take: "fetch", marked: "mark", mark: "mark",
+	stop: "stop"}
+
+func (c call) String() string { return callNames[c] }
+
+// need is what a phase needs of the lease.
+type need int
+
+const (
+	nothing need = iota
+	leased       // the lease; without it the phase is abandoned
+	bound        // nothing any more: bytes may have been sent that nobody else can finish
+)
+
+// A result is what came of a call.
+type result struct {
+	message *stream.Message  // of get and latest; nil: not found, which decides nothing
+	put     stream.PutResult // of put
+	marked  stream.Round     // of marked: the highest round that was marked
+	ours    bool             // of mark: the mark is ours
+}
+
+// A pause alternates between asking and waiting: the zero value asks.
+type pause struct{ until time.Time }
+
+func (p *pause) pending() bool { return !p.until.IsZero() }
+
+// rest is the wait of a phase that needs the lease.
+func (p *pause) rest() effects { return effects{call: wait, until: p.until, needs: leased} }
+
+// over ends the pause.
+func (p *pause) over() { p.until = time.Time{} }
 
 // stateless phases have nothing to erase.
 type stateless struct{}

@@ -21,7 +21,7 @@ func TestTwoStages(t *testing.T) {
 		worked := 0
 		one := func(ctx context.Context) {
 			w.life(ctx, "", false, &sent, func(c *Config) {
-				c.Observer.Opened = func(_, attempt uint64) {
+				c.Observer.Opened = func(_ stream.Round, attempt stream.Attempt) {
 					worked++
 					if attempt != 1 {
 						t.Errorf("attempt %d without a crash", attempt)
@@ -49,8 +49,8 @@ func TestStandbyTakesOver(t *testing.T) {
 		w.run(t.Context(), func(ctx context.Context) {
 			w.life(ctx, "", false, &sent, func(c *Config) {
 				c.Records, c.Reports = cut, cut
-				c.Observer.Opened = func(_, _ uint64) { cut.until = time.Now().Add(25 * time.Second) }
-				c.Observer.Dropped = func(_, _ uint64) { dropped++ }
+				c.Observer.Opened = func(stream.Round, stream.Attempt) { cut.until = time.Now().Add(25 * time.Second) }
+				c.Observer.Dropped = func(stream.Round, stream.Attempt) { dropped++ }
 			})
 		}, func(ctx context.Context) {
 			time.Sleep(time.Second)

@@ -190,7 +190,7 @@ func TestAStandingClaimBurnsAfterTwoLeases(t *testing.T) {
 			}
 			c := w.config()
 			var burnt time.Duration
-			c.Observer.Voided = func(uint64) { burnt = time.Since(begin) }
+			c.Observer.Voided = func(stream.Round) { burnt = time.Since(begin) }
 			_, stop := w.start(c)
 			if w.get(t.Context(), w.name.Close(1, 1)) == nil {
 				t.Fatal("no Close")

@@ -20,7 +20,7 @@ func TestSeveralRounds(t *testing.T) {
 				var accepted int
 				c := w.config()
 				c.Observer = Observer{
-					Released: func(r, users uint64, took time.Duration) { released = append(released, r, users) },
+					Released: func(r stream.Round, users uint64, _ time.Duration) { released = append(released, uint64(r), users) },
 					Report: func(r Reason) {
 						if r == Accepted {
 							accepted++
@@ -81,8 +81,8 @@ func TestOpenSaysWhatDevicesNeed(t *testing.T) {
 			done := make(chan error)
 			s := w.new(w.config())
 			go func() { done <- s.Run(ctx) }()
-			in := w.invited(ctx, 1, uint64(life))
-			m := w.get(ctx, w.name.Open(1, stream.Attempt(in.attempt)))
+			in := w.invited(ctx, 1, stream.Attempt(life))
+			m := w.get(ctx, w.name.Open(1, in.attempt))
 			var o wire.Open
 			if _, err := w.new(w.config()).read(m, w.stage.Public(), &o); err == nil {
 				t.Error("a stage that knows no task took an Open")
@@ -90,7 +90,7 @@ func TestOpenSaysWhatDevicesNeed(t *testing.T) {
 			if _, err := s.read(m, w.stage.Public(), &o); err != nil {
 				t.Error(err)
 			}
-			if at := time.UnixMilli(o.StartedUnixMs); time.Since(at) > 5*time.Second || time.Since(at) < -time.Millisecond || in.attempt != uint64(life+1) {
+			if at := time.UnixMilli(o.StartedUnixMs); time.Since(at) > 5*time.Second || time.Since(at) < -time.Millisecond || in.attempt != stream.Attempt(life+1) {
 				t.Errorf("attempt %d started at %v", in.attempt, at)
 			}
 			keys[life], instances[life] = string(o.PublicKey), string(o.Instance)

@@ -10,10 +10,10 @@ import (
 // A Status is a snapshot for health checks, metrics and people. It holds nothing of one user.
 type Status struct {
 	Task     stream.Task
-	Phase    string // what the stage is doing, in words
-	Lease    bool   // this process works; otherwise it stands by
-	Round    uint64 // being collected; 0: none
-	Attempt  uint64
+	Phase    string       // what the stage is doing, in words
+	Lease    bool         // this process works; otherwise it stands by
+	Round    stream.Round // being collected; 0: none
+	Attempt  stream.Attempt
 	Users    uint64 // in the totals
 	Cohort   uint64 // planned
 	Minimum  uint64
@@ -23,7 +23,7 @@ type Status struct {
 
 func (s Status) String() string {
 	doing := s.Phase
-	if !s.Lease && s.Phase == (&seeking{}).String() {
+	if !s.Lease && s.Phase == seek {
 		doing = "standing by"
 	}
 	line := fmt.Sprintf("task %s: %s", s.Task, doing)
@@ -43,12 +43,12 @@ func (s *Stage) Status() Status {
 	return s.status
 }
 
-func (s *Stage) publish(p phase, held bool) {
+// publish notes what a phase does; open is its open attempt, nil for none.
+func (s *Stage) publish(p phase, open *attempt, held bool) {
 	now := Status{Task: s.Task, Phase: p.String(), Lease: held, Failures: s.failures}
-	if c, ok := p.(*collecting); ok {
-		now.Round, now.Attempt, now.Users = c.attempt.round.number, c.attempt.number, c.attempt.mixer.Users()
-		now.Cohort, now.Minimum = c.attempt.round.mixer.Cohort, c.attempt.round.mixer.Minimum
-		now.Deadline = c.attempt.deadlineAt()
+	if open != nil {
+		now.Round, now.Attempt, now.Users = open.round.number, open.number, open.mixer.Users()
+		now.Cohort, now.Minimum, now.Deadline = open.round.mixer.Cohort, open.round.mixer.Minimum, open.deadlineAt()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -150,9 +150,9 @@ func (w *world) get(ctx context.Context, subject string) *stream.Message {
 }
 
 // batch is the verified batch of a round, nil if there is none.
-func (w *world) batch(r uint64) (*wire.Batch, stream.Message) {
+func (w *world) batch(r stream.Round) (*wire.Batch, stream.Message) {
 	w.t.Helper()
-	m, err := w.broker.Get(context.Background(), w.name.Batch(stream.Round(r)))
+	m, err := w.broker.Get(context.Background(), w.name.Batch(r))
 	if errors.Is(err, stream.ErrNotFound) {
 		return nil, m
 	}
@@ -167,8 +167,8 @@ func (w *world) batch(r uint64) (*wire.Batch, stream.Message) {
 }
 
 // round is Round r of the world's task, at a step of the plan.
-func (w *world) round(r, step uint64) *wire.Round {
-	return manifest.RoundOf(w.task, w.hash, r, step, make([]float64, w.task.Plan.Phases[0].Mechanism.Dim))
+func (w *world) round(r stream.Round, step uint64) *wire.Round {
+	return manifest.RoundOf(w.task, w.hash, uint64(r), step, make([]float64, w.task.Plan.Phases[0].Mechanism.Dim))
 }
 
 // announce publishes the task and round 1.
@@ -183,10 +183,10 @@ func (w *world) learn(ctx context.Context) {
 		return
 	}
 	w.put(ctx, w.name.Task(), w.sign(w.learner, w.task))
-	var r, step uint64 = 1, 1
+	r, step := stream.Round(1), uint64(1)
 	for ; step <= manifest.Steps(w.task.Plan); r++ {
-		w.put(ctx, w.name.Round(stream.Round(r)), w.sign(w.learner, w.round(r, step)))
-		m := w.get(ctx, w.name.Batch(stream.Round(r)))
+		w.put(ctx, w.name.Round(r), w.sign(w.learner, w.round(r, step)))
+		m := w.get(ctx, w.name.Batch(r))
 		if m == nil {
 			return
 		}
@@ -202,9 +202,9 @@ func (w *world) learn(ctx context.Context) {
 	w.end(ctx, r-1)
 }
 
-func (w *world) end(ctx context.Context, last uint64) {
+func (w *world) end(ctx context.Context, last stream.Round) {
 	w.put(ctx, w.name.End(), w.sign(w.learner, &wire.End{
-		Version: stream.Version, TaskHash: w.hash[:], LastRound: last, Reason: "done",
+		Version: stream.Version, TaskHash: w.hash[:], LastRound: uint64(last), Reason: "done",
 	}))
 }
 

@@ -104,8 +104,8 @@ func deploy(b *testing.B, url string, s setup, cohort, rounds int) *deployment {
 	d.role("stage", func(ctx context.Context) error {
 		return runstage.Run(ctx, runstage.Config{Broker: broker, Config: stage.Config{Task: taskName, Identity: d.stage, Logger: log,
 			Observer: stage.Observer{
-				Opened:   func(round, _ uint64) { d.opened.reach(round) },
-				Released: func(round, _ uint64, _ time.Duration) { d.released.reach(round) },
+				Opened:   func(round stream.Round, _ stream.Attempt) { d.opened.reach(uint64(round)) },
+				Released: func(round stream.Round, _ uint64, _ time.Duration) { d.released.reach(uint64(round)) },
 			}}})
 	})
 	return d

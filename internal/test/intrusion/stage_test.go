@@ -35,13 +35,13 @@ func (w *world) mix(ctx context.Context, conn *natsjs.Conn) error {
 			w.steal(fmt.Sprint("in round ", a.round, " after report ", len(a.taken)))
 		}
 	}
-	observer.Opened = func(round, number uint64) {
+	observer.Opened = func(round stream.Round, number stream.Attempt) {
 		opened(round, number)
-		w.open(conn, round, number)
+		w.open(conn, uint64(round), uint64(number))
 	}
-	observer.Released = func(round, users uint64, took time.Duration) {
+	observer.Released = func(round stream.Round, users uint64, took time.Duration) {
 		released(round, users, took)
-		w.released(round)
+		w.released(uint64(round))
 	}
 	s, err := stage.New(stage.Config{Task: name, Records: conn, Reports: queue, Identity: w.stage, LearnerKey: w.learner.Public(),
 		Limits: conn.Limits(), Poll: 50 * time.Millisecond, LeaseTTL: 2 * time.Minute, Observer: observer, Logger: w.log()})

@@ -62,7 +62,7 @@ var mayImport = map[string][]string{
 	"internal/model/onnx":       {},
 	"internal/test/mutants":     {}, // tests alone
 	"internal/test/procs":       {}, // test support: it runs programs and links none
-	"internal/obs": {"learner", "learner/method", "learner/service", "shuffle/stage", "state", "stream/client",
+	"internal/obs": {"learner", "learner/method", "learner/service", "shuffle/stage", "state", "stream", "stream/client",
 		"stream/client/participation"},
 	"internal/test/e2e":         {},
 	"internal/test/flow":        {},

@@ -50,7 +50,7 @@ var mutants = []mutant{
 	{
 		name: "a batch without a claim", file: "shuffle/stage/collect.go", pkg: "shuffle/stage", tests: "TestCrashAtEveryCall",
 		edits: []edit{
-			{"\treturn &claiming{facts: p.facts, release: out}, nil", "\treturn &releasing{facts: p.facts, release: out}, nil"},
+			{"\treturn &marking{environment: p.environment, release: out}, nil", "\treturn &releasing{environment: p.environment, release: out}, nil"},
 		},
 	},
 	{

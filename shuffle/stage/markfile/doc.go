@@ -3,7 +3,6 @@
 //
 // A mark is written to a temporary file, synced, renamed over the old one, and the folder is synced, so a crash leaves
 // the old mark or the new one. A file that was damaged is an error and never a lower mark. Marks hold nothing of users.
-// The file of an older version, without the instance, is read as another process's mark.
 //
 // Processes of one stage on one machine should share a folder: they write one after the other, under an exclusive lock of
 // the task's lock file, and of those that claim one round the first alone gets it. That holds also where each of them

@@ -9,48 +9,37 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// Domains of the check sums. Version 1 had no instance.
-const (
-	domain1 = "panlearn claimed round v1\x00"
-	domain2 = "panlearn claimed round v2\x00"
-)
+// domain of the check sums.
+const domain = "panlearn claimed round v1\x00"
 
-// A mark is the content of one file.
+// A mark is the content of one file: the round that was claimed, and who claimed it. The zero mark stands where there is no file.
 type mark struct {
-	round    uint64
-	named    bool // instance is known: not so in version 1
+	round    stream.Round
 	instance [stream.InstanceSize]byte
 }
 
-// of says whether this process made the mark. Nobody is known to have made one of version 1.
-func (m mark) of(instance [stream.InstanceSize]byte) bool { return m.named && m.instance == instance }
-
 // encode is a line of the round in decimal, the instance in hexadecimal, and in hexadecimal the SHA-256 of domain, task hash
-// and what stands before, parted by single spaces. Version 1 has no instance.
+// and what stands before, parted by single spaces.
 func (m mark) encode(task stream.Hash) string {
-	domain, content := domain1, strconv.FormatUint(m.round, 10)
-	if m.named {
-		domain, content = domain2, content+" "+hex.EncodeToString(m.instance[:])
-	}
+	content := strconv.FormatUint(uint64(m.round), 10) + " " + hex.EncodeToString(m.instance[:])
 	sum := sha256.Sum256([]byte(domain + string(task[:]) + content))
 	return content + " " + hex.EncodeToString(sum[:]) + "\n"
 }
 
-// decode reads both versions, and nothing that encode would not write.
+// decode reads nothing that encode would not write.
 func decode(task stream.Hash, data string) (m mark, ok bool) {
 	fields := strings.Split(data, " ")
+	if len(fields) != 3 {
+		return mark{}, false
+	}
 	round, err := strconv.ParseUint(fields[0], 10, 64)
 	if err != nil {
 		return mark{}, false
 	}
-	m.round = round
-	if len(fields) == 3 {
-		id, err := hex.DecodeString(fields[1])
-		if err != nil || len(id) != len(m.instance) {
-			return mark{}, false
-		}
-		m.named = true
-		copy(m.instance[:], id)
+	id, err := hex.DecodeString(fields[1])
+	if err != nil || len(id) != len(m.instance) {
+		return mark{}, false
 	}
+	m = mark{round: stream.Round(round), instance: [stream.InstanceSize]byte(id)}
 	return m, m.encode(task) == data
 }

@@ -73,7 +73,7 @@ func (m *Marks) path(task stream.Hash) string {
 }
 
 // Claimed implements stage.Marks. It takes no lock: a mark is replaced as a whole.
-func (m *Marks) Claimed(task stream.Hash) (uint64, error) {
+func (m *Marks) Claimed(task stream.Hash) (stream.Round, error) {
 	standing, err := m.read(task)
 	return standing.round, err
 }
@@ -96,7 +96,7 @@ func (m *Marks) read(task stream.Hash) (mark, error) {
 
 // Claim implements stage.Marks. A mark never falls, whoever writes: it is read and replaced under the task's lock, which
 // Claim waits for.
-func (m *Marks) Claim(task stream.Hash, round uint64, instance [stream.InstanceSize]byte) (ours bool, err error) {
+func (m *Marks) Claim(task stream.Hash, round stream.Round, instance [stream.InstanceSize]byte) (ours bool, err error) {
 	unlock, err := lock(m.path(task) + lockSuffix)
 	if err != nil {
 		return false, fmt.Errorf("lock of a mark: %w", err)
@@ -106,12 +106,12 @@ func (m *Marks) Claim(task stream.Hash, round uint64, instance [stream.InstanceS
 	switch {
 	case err != nil:
 		return false, err
-	case standing.round > round, standing.round == round && !standing.of(instance):
+	case standing.round > round, standing.round == round && standing.instance != instance:
 		return false, nil
 	case standing.round == round:
 		return true, syncFolder(m.dir) // it may have failed before
 	}
-	if err := m.replace(m.path(task), mark{round: round, named: true, instance: instance}.encode(task)); err != nil {
+	if err := m.replace(m.path(task), mark{round: round, instance: instance}.encode(task)); err != nil {
 		return false, err
 	}
 	return true, nil

@@ -22,14 +22,14 @@ func opened(t *testing.T, dir string) *Marks {
 	return m
 }
 
-func wantClaimed(t *testing.T, m *Marks, task stream.Hash, want uint64) {
+func wantClaimed(t *testing.T, m *Marks, task stream.Hash, want stream.Round) {
 	t.Helper()
 	if got, err := m.Claimed(task); err != nil || got != want {
 		t.Errorf("claimed: %d, %v, want %d", got, err, want)
 	}
 }
 
-func wantOurs(t *testing.T, m *Marks, round uint64, who byte, want bool) {
+func wantOurs(t *testing.T, m *Marks, round stream.Round, who byte, want bool) {
 	t.Helper()
 	if got, err := m.Claim(stream.Hash{1}, round, id(who)); err != nil || got != want {
 		t.Errorf("claim of round %d by %d: ours %t, %v, want %t", round, who, got, err, want)
@@ -46,10 +46,10 @@ func TestMarksStay(t *testing.T) {
 	wantClaimed(t, m, one, 0)
 	const last = 1<<64 - 1
 	for _, step := range []struct {
-		claim uint64
+		claim stream.Round
 		who   byte
 		ours  bool
-		want  uint64
+		want  stream.Round
 	}{
 		{1, 1, true, 1}, {1, 1, true, 1}, {1, 2, false, 1}, {1, 0, false, 1}, {2, 2, true, 2}, {2, 1, false, 2}, {2, 2, true, 2},
 		{1, 1, false, 2}, {1, 2, false, 2}, {7, 2, true, 7}, {last, 0, true, last}, {last, 0, true, last}, {last, 1, false, last}, {3, 0, false, last},
@@ -64,36 +64,19 @@ func TestMarksStay(t *testing.T) {
 	}
 }
 
-// TestOldMark: a file of version 1 bars its round to everybody, and is replaced by a higher one.
-func TestOldMark(t *testing.T) {
-	m := opened(t, t.TempDir())
-	const old = "12 be992ce641b585a22b356d7f3720390750e7dd7db388ab34d2bb2e5712aa5ea6\n"
-	if err := os.WriteFile(m.path(stream.Hash{1}), []byte(old), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	wantClaimed(t, m, stream.Hash{1}, 12)
-	wantOurs(t, m, 12, 0, false)
-	wantOurs(t, m, 12, 1, false)
-	wantOurs(t, m, 11, 1, false)
-	wantClaimed(t, m, stream.Hash{1}, 12)
-	wantOurs(t, m, 13, 1, true)
-	wantOurs(t, m, 13, 1, true)
-	wantClaimed(t, m, stream.Hash{1}, 13)
-}
-
 // TestConcurrentWriters: processes with handles of their own claim the same rounds in orders of their own. Each round is
 // given to one of them at most, no mark falls, the highest stays, and no temporary file.
 func TestConcurrentWriters(t *testing.T) {
 	const writers, rounds = 8, 25
 	dir, task := t.TempDir(), stream.Hash{1}
 	var mu sync.Mutex
-	owner := map[uint64]byte{}
+	owner := map[stream.Round]byte{}
 	var group sync.WaitGroup
 	for who := byte(1); who <= writers; who++ {
 		m := opened(t, dir)
 		group.Go(func() {
-			var seen uint64
-			for i := range uint64(rounds) {
+			var seen stream.Round
+			for i := range stream.Round(rounds) {
 				round := i + 1
 				if who%2 == 0 {
 					round = rounds - i
@@ -148,7 +131,7 @@ func TestDamagedMark(t *testing.T) {
 	m := opened(t, t.TempDir())
 	task := stream.Hash{1}
 	count := 0
-	for _, whole := range []mark{{round: 12}, {round: 12, named: true, instance: id(9)}} {
+	for _, whole := range []mark{{round: 12}, {round: 12, instance: id(9)}} {
 		good := []byte(whole.encode(task))
 		damaged := [][]byte{[]byte(whole.encode(stream.Hash{2})), []byte("0" + string(good)), append([]byte(" "), good...), append(good[:len(good):len(good)], '\n')}
 		for i := range good {

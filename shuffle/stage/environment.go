@@ -16,34 +16,34 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// facts are what all phases know. Only enlisting writes to them, and those who open attempts to what is about the last one.
-type facts struct {
+// The environment is what all phases know. Only enlisting writes to it, and those who open attempts to what is about the last one.
+type environment struct {
 	Config
-	lease  *lease
-	jitter *rand.Rand
-	crowd  crowd // of the last attempt that this process opened
+	lease   *lease
+	jitter  *rand.Rand
+	backlog backlog // of the last attempt that this process opened
 
 	task     *wire.Task // nil before enlisting is over
 	taskHash stream.Hash
 	learner  ed25519.PublicKey
 }
 
-// pause is a poll interval, jittered, so that many stages of many tasks do not read in step.
-func (f *facts) pause() time.Duration {
-	return f.Poll/2 + time.Duration(f.jitter.Int64N(int64(f.Poll)))
+// jittered is a poll interval, jittered, so that many stages of many tasks do not read in step.
+func (e *environment) jittered() time.Duration {
+	return e.Poll/2 + time.Duration(e.jitter.Int64N(int64(e.Poll)))
 }
 
 // A round is one round as the learner announced it, checked against the task.
 type round struct {
-	number   uint64
+	number   stream.Round
 	manifest stream.Hash
 	mixer    shuffle.Config
 	deadline time.Duration // 0: none
 }
 
 // enlist takes the Task: signed by the learner it names, made for our key, runnable.
-func (f *facts) enlist(m *stream.Message) error {
-	pinned := f.LearnerKey
+func (e *environment) enlist(m *stream.Message) error {
+	pinned := e.LearnerKey
 	if len(pinned) == 0 {
 		var envelope wire.Signed
 		if err := stream.Unmarshal(m.Data, &envelope); err != nil {
@@ -56,34 +56,34 @@ func (f *facts) enlist(m *stream.Message) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", m.Subject, err)
 	}
-	if err := f.suits(&task, pinned); err != nil {
+	if err := e.suits(&task, pinned); err != nil {
 		return fmt.Errorf("%s: %w", m.Subject, err)
 	}
-	f.task, f.taskHash, f.learner = &task, stream.HashOf(body), pinned
-	if f.Prefetch == 0 {
-		f.Prefetch = DefaultPrefetch
+	e.task, e.taskHash, e.learner = &task, stream.HashOf(body), pinned
+	if e.Prefetch == 0 {
+		e.Prefetch = DefaultPrefetch
 	}
-	if f.floors() {
-		f.Prefetch = min(f.Prefetch, MaxPanPrefetch)
+	if e.floors() {
+		e.Prefetch, e.Workers = min(e.Prefetch, MaxPanPrefetch), 1
 	}
 	return nil
 }
 
 // floors says whether the task's trust has the stage lay floors, so that one intrusion is part of the guarantee.
-func (f *facts) floors() bool {
-	t, err := manifest.Trust(f.task.Plan.Trust)
+func (e *environment) floors() bool {
+	t, err := manifest.Trust(e.task.Plan.Trust)
 	return err == nil && t.HasFloors()
 }
 
-func (f *facts) suits(task *wire.Task, signer ed25519.PublicKey) error {
+func (e *environment) suits(task *wire.Task, signer ed25519.PublicKey) error {
 	switch {
-	case task.Name != string(f.Task):
+	case task.Name != string(e.Task):
 		return fmt.Errorf("holds a task named %q", task.Name)
 	case !signer.Equal(ed25519.PublicKey(task.LearnerKey)):
 		return fmt.Errorf("names the learner %x, but %x signed it", task.LearnerKey, []byte(signer))
-	case !f.Identity.Public().Equal(ed25519.PublicKey(task.StageKey)):
+	case !e.Identity.Public().Equal(ed25519.PublicKey(task.StageKey)):
 		return fmt.Errorf("names the stage %x, this one is %x: start with the identity file that the task was published with",
-			task.StageKey, []byte(f.Identity.Public()))
+			task.StageKey, []byte(e.Identity.Public()))
 	}
 	if err := manifest.CheckTask(task); err != nil {
 		return err
@@ -92,17 +92,17 @@ func (f *facts) suits(task *wire.Task, signer ed25519.PublicKey) error {
 	if err != nil {
 		return err
 	}
-	return sizes.Fit(f.Limits)
+	return sizes.Fit(e.Limits)
 }
 
 // read verifies a record under the pinned key of its writer and checks that it is of this task and subject.
-func (f *facts) read(m *stream.Message, by ed25519.PublicKey, into proto.Message) (body []byte, err error) {
+func (e *environment) read(m *stream.Message, by ed25519.PublicKey, into proto.Message) (body []byte, err error) {
 	body, err = seal.Verify(m.Data, by, into)
 	if err == nil {
 		err = stream.CheckSubject(m.Subject, into)
 	}
 	if err == nil {
-		if of, ok := into.(interface{ GetTaskHash() []byte }); !ok || stream.Hash(of.GetTaskHash()) != f.taskHash {
+		if of, ok := into.(interface{ GetTaskHash() []byte }); !ok || stream.Hash(of.GetTaskHash()) != e.taskHash {
 			err = errors.New("is of another task")
 		}
 	}
@@ -113,27 +113,27 @@ func (f *facts) read(m *stream.Message, by ed25519.PublicKey, into proto.Message
 }
 
 // readRound verifies a Round and that it follows the task.
-func (f *facts) readRound(m *stream.Message) (round, error) {
+func (e *environment) readRound(m *stream.Message) (round, error) {
 	var r wire.Round
-	body, err := f.read(m, f.learner, &r)
+	body, err := e.read(m, e.learner, &r)
 	if err != nil {
 		return round{}, err
 	}
-	if err := manifest.Follows(f.task, f.taskHash, &r); err != nil {
+	if err := manifest.Follows(e.task, e.taskHash, &r); err != nil {
 		return round{}, fmt.Errorf("%s: %w", m.Subject, err)
 	}
 	cfg, err := manifest.MixerConfig(&r)
 	if err != nil {
 		return round{}, fmt.Errorf("%s: %w", m.Subject, err)
 	}
-	cfg.Entropy = f.Entropy
-	return round{number: r.Round, manifest: stream.HashOf(body), mixer: cfg, deadline: manifest.Deadline(&r)}, nil
+	cfg.Entropy = e.Entropy
+	return round{number: stream.Round(r.Round), manifest: stream.HashOf(body), mixer: cfg, deadline: manifest.Deadline(&r)}, nil
 }
 
 // readClaim verifies a claim of a round.
-func (f *facts) readClaim(m *stream.Message, r round) (*wire.Claim, error) {
+func (e *environment) readClaim(m *stream.Message, r round) (*wire.Claim, error) {
 	var c wire.Claim
-	if _, err := f.read(m, f.Identity.Public(), &c); err != nil {
+	if _, err := e.read(m, e.Identity.Public(), &c); err != nil {
 		return nil, err
 	}
 	if stream.Hash(c.ManifestHash) != r.manifest {

@@ -1,0 +1,89 @@
+package stage
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// closing puts the Close of the outcome that stands.
+type closing struct {
+	stateless
+	*environment
+	batch     *wire.Batch
+	data      []byte
+	announced stream.Round
+}
+
+// finish has the Close of a batch put. It is a pure function of the batch, so that any stage process can put it, at any time.
+func finish(e *environment, m *stream.Message, announced stream.Round) (phase, error) {
+	var b wire.Batch
+	if _, err := e.read(m, e.Identity.Public(), &b); err != nil {
+		return nil, err
+	}
+	hash := stream.HashOf(m.Data)
+	data, err := e.Identity.Sign(&wire.Close{
+		Version: stream.Version, TaskHash: e.taskHash[:], Round: b.Round, Attempt: b.Attempt,
+		ManifestHash: b.ManifestHash, BatchHash: hash[:], Cutoff: b.Cutoff, Void: b.Void,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", m.Subject, err)
+	}
+	return &closing{environment: e, batch: &b, data: data, announced: announced}, nil
+}
+
+func (p *closing) String() string { return fmt.Sprintf("closing round %d", p.batch.Round) }
+
+func (p *closing) next(time.Time) effects {
+	subject := p.Task.Close(stream.Round(p.batch.Round), stream.Attempt(p.batch.Attempt))
+	return effects{call: put, subject: subject, data: p.data, needs: bound}
+}
+
+func (p *closing) handle(_ time.Time, _ effects, r result) (phase, error) {
+	if !r.put.Ours {
+		var standing wire.Close
+		if _, err := p.read(&r.put.Standing, p.Identity.Public(), &standing); err != nil {
+			return nil, err
+		}
+		if !p.batch.Void || standing.Void {
+			return nil, fmt.Errorf("%s is not the Close of the batch that stands: two stages with one identity write different batches, or the broker was rolled back",
+				r.put.Standing.Subject)
+		}
+		// The broker lost the batch that this Close was made of, and the round was burnt since.
+		p.Logger.Warn("a Close stands whose batch was lost", "round", p.batch.Round)
+	}
+	return &sweeping{environment: p.environment, number: stream.Round(p.batch.Round), announced: p.announced}, nil
+}
+
+// sweeping purges the reports of a decided round: hygiene only, the key is gone.
+type sweeping struct {
+	stateless
+	*environment
+	number    stream.Round
+	announced stream.Round
+	counted   bool // attempts is known
+	attempts  stream.Attempt
+	attempt   stream.Attempt // being purged
+}
+
+func (p *sweeping) String() string { return fmt.Sprintf("sweeping round %d", p.number) }
+
+func (p *sweeping) next(time.Time) effects {
+	if !p.counted {
+		return effects{call: latest, subject: p.Task.Opens(p.number), needs: leased, finish: true}
+	}
+	return effects{call: purge, subject: p.Task.Report(p.number, p.attempt), needs: leased, finish: true}
+}
+
+func (p *sweeping) handle(_ time.Time, _ effects, r result) (phase, error) {
+	if !p.counted {
+		p.counted, p.attempts = true, p.newestAttempt(r.message)
+	}
+	p.attempt++
+	if p.attempt > p.attempts {
+		return &settling{environment: p.environment, number: p.number + 1, announced: p.announced}, nil
+	}
+	return p, nil
+}

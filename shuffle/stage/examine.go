@@ -1,0 +1,142 @@
+package stage
+
+import (
+	"errors"
+	"sync"
+
+	"github.com/panlearn/panlearn/shuffle"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/seal"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// A sealed report is one message on its way from its bytes to the totals. Several are opened at a time, in any order; they are counted
+// one after the other, in the order in which they came.
+type sealed struct {
+	message   *stream.Message
+	done      chan struct{} // it was opened; of a pool
+	mine      bool          // its subject is that of the attempt
+	reason    Reason        // Accepted: plaintext is to be counted
+	report    wire.Report   // scratch
+	ids       []shuffle.ReportID
+	plaintext []byte
+}
+
+// unseal reads a message, and decrypts it if it is one of this attempt. It changes nothing of the attempt.
+func (a *attempt) unseal(o *sealed) { o.mine, o.reason, o.plaintext = a.decrypt(o) }
+
+func (a *attempt) decrypt(o *sealed) (mine bool, reason Reason, plaintext []byte) {
+	at, err := stream.ParseSubject(o.message.Subject)
+	switch {
+	case err != nil || at.Verb != "report" || at.Task != a.Task:
+		return false, Malformed, nil
+	case at.Round != a.round.number:
+		return false, WrongRound, nil
+	case at.Attempt != a.number:
+		return false, WrongAttempt, nil
+	case len(o.message.Data) > a.largest:
+		return true, Length, nil
+	}
+	r := &o.report
+	var version *stream.VersionError
+	switch err := stream.ReadReport(o.message.Data, r); {
+	case errors.As(err, &version):
+		return true, Version, nil
+	case err != nil:
+		return true, Malformed, nil
+	case stream.Hash(r.TaskHash) != a.taskHash:
+		return true, WrongTask, nil
+	case uint64(len(r.Ids)) > a.round.mixer.MaxBundle:
+		return true, Bundle, nil
+	}
+	enc, ciphertext := seal.SealedSize(a.task.Suite, len(r.Ids)*a.round.mixer.Params.ReportBytes())
+	if len(r.Encapsulated) != enc || len(r.Ciphertext) != ciphertext {
+		return true, Length, nil
+	}
+	if plaintext, err = a.key.Open(a.context, r); err != nil {
+		return true, Undecryptable, nil
+	}
+	o.ids = o.ids[:0]
+	for _, id := range r.Ids {
+		o.ids = append(o.ids, shuffle.ReportID(id))
+	}
+	return true, Accepted, plaintext
+}
+
+// count adds an opened message to the totals, and forgets it. Nothing of it is kept but its ids.
+func (a *attempt) count(o *sealed) Reason {
+	if o.mine { // opened or not, what was looked at is below the cutoff: too high a cutoff only leaves a user charged
+		a.cutoff = max(a.cutoff, o.message.Sequence)
+	}
+	if o.reason == Accepted {
+		o.reason = reasonOf(a.mixer.Add(o.ids, o.plaintext))
+		clear(o.plaintext)
+	}
+	a.counts[o.reason]++
+	if a.backlog.users = a.mixer.Users(); o.reason == WrongRound {
+		a.backlog.late++
+	}
+	tell(a.Observer.Report, o.reason)
+	o.forget()
+	return o.reason
+}
+
+// forget lets go of a message. Its bytes are the caller's to overwrite: with SUITE_NONE they are plaintext.
+func (o *sealed) forget() {
+	r := &o.report
+	clear(r.Ids)
+	r.TaskHash, r.Ids, r.Encapsulated, r.Ciphertext = nil, r.Ids[:0], nil, nil
+	o.message, o.plaintext = nil, nil
+}
+
+// examine opens and counts one message.
+func (a *attempt) examine(m *stream.Message) Reason {
+	a.single.message = m
+	a.unseal(&a.single)
+	return a.count(&a.single)
+}
+
+// examineAll opens and counts messages until the cohort is full, and returns how many. With one worker, as always under floors,
+// one plaintext is in memory at a time; else window of them. A message is opened only where those before it, were they all to be
+// counted with as many users as a message may have, leave a place in the cohort. When it returns nothing is being opened.
+func (a *attempt) examineAll(reports []stream.Delivery) (n int) {
+	if a.Workers == 1 {
+		for n < len(reports) && !a.mixer.Full() {
+			a.examine(&reports[n].Message)
+			n++
+		}
+		return n
+	}
+	window := uint64(4 * a.Workers)
+	slots, todo := make([]sealed, window), make(chan *sealed, window)
+	var pool sync.WaitGroup
+	for range min(a.Workers, len(reports)) {
+		pool.Go(func() {
+			for o := range todo {
+				a.unseal(o)
+				o.done <- struct{}{}
+			}
+		})
+	}
+	begun := uint64(0)
+	for counted := uint64(0); ; counted++ {
+		for begun < uint64(len(reports)) && begun-counted < window && a.mixer.Users()+(begun-counted)*a.round.mixer.MaxBundle < a.round.mixer.Cohort {
+			o := &slots[begun%window]
+			if o.done == nil {
+				o.done = make(chan struct{}, 1)
+			}
+			o.message = &reports[begun].Message
+			todo <- o
+			begun++
+		}
+		if counted == begun {
+			break
+		}
+		o := &slots[counted%window]
+		<-o.done
+		a.count(o)
+	}
+	close(todo)
+	pool.Wait()
+	return int(begun)
+}

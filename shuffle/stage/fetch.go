@@ -1,0 +1,85 @@
+package stage
+
+import (
+	"context"
+	"time"
+
+	"github.com/panlearn/panlearn/stream"
+)
+
+// A fetcher takes sealed reports from the work queue: at most one fetch is under way, while those that the last one brought are
+// examined. What it holds is not acknowledged, so it comes again to somebody if the process ends.
+//
+// A fetch that is under way when its attempt ends is left alone, because reports that a broker delivers to a fetch that nobody
+// waits for come again only after AckWait. The next attempt takes what it brings.
+type fetcher struct {
+	queue  stream.ReportReader
+	ready  []stream.Delivery // fetched, not examined
+	flight chan fetched      // nil: no fetch is under way
+	cancel context.CancelFunc
+}
+
+type fetched struct {
+	reports []stream.Delivery
+	err     error
+}
+
+// ask begins a fetch of what an attempt with room for so many users may take, but for what is ready. Ready and asked reports
+// together are at most prefetch. A fetch that waited for all of timeout has slack to bring what it found.
+func (f *fetcher) ask(ctx context.Context, prefetch int, room uint64, timeout, slack time.Duration) {
+	n := min((prefetch+1)/2, int(min(room, uint64(prefetch)))-len(f.ready))
+	if f.flight != nil || n <= 0 || len(f.ready)+n > prefetch {
+		return
+	}
+	flight := make(chan fetched, 1)
+	ctx, cancel := context.WithTimeout(ctx, timeout+slack)
+	f.flight, f.cancel = flight, cancel
+	go func() {
+		reports, err := f.queue.Fetch(ctx, n, timeout)
+		flight <- fetched{reports, err}
+	}()
+}
+
+// wait waits until a time for the fetch that is under way.
+func (f *fetcher) wait(ctx context.Context, until time.Time) error {
+	if f.flight == nil {
+		return nil
+	}
+	timer := time.NewTimer(time.Until(until))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	case got := <-f.flight:
+		f.land(got)
+		return got.err
+	}
+}
+
+func (f *fetcher) land(got fetched) {
+	f.cancel()
+	f.flight = nil
+	f.ready = append(f.ready, got.reports...)
+}
+
+// done overwrites the first n reports: as long as the attempt's key lives, a sealed report that was left in memory is an open
+// one to whoever looks.
+func (f *fetcher) done(n int) {
+	for i := range f.ready[:n] {
+		clear(f.ready[i].Data)
+	}
+	clear(f.ready[:n])
+	f.ready = f.ready[n:]
+}
+
+// drop ends the fetch that is under way and forgets all reports.
+func (f *fetcher) drop() {
+	if f.flight != nil {
+		f.cancel()
+		f.land(<-f.flight)
+	}
+	f.done(len(f.ready))
+	f.ready = nil
+}

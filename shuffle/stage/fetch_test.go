@@ -1,0 +1,112 @@
+package stage
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/panlearn/panlearn/stream"
+)
+
+// slowQueue brings what it is told to, when it is told to, and notes what was asked.
+type slowQueue struct {
+	asked  []int
+	bring  chan int
+	result error
+}
+
+func (q *slowQueue) Fetch(ctx context.Context, max int, _ time.Duration) ([]stream.Delivery, error) {
+	q.asked = append(q.asked, max)
+	select {
+	case n := <-q.bring:
+		all := make([]stream.Delivery, n)
+		for i := range all {
+			all[i].Data = []byte{1}
+		}
+		return all, q.result
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (q *slowQueue) Purge(context.Context, string) error { return nil }
+
+// TestFetcherBounds: ready and asked reports are never more than the prefetch, nor than the cohort still takes; a fetch is under way
+// while others are examined; and one fetch at a time.
+func TestFetcherBounds(t *testing.T) {
+	for _, c := range []struct {
+		prefetch int
+		room     uint64
+		want     []int // asked, where each fetch brings all
+	}{
+		{prefetch: 8, room: 100, want: []int{4, 4}}, {prefetch: 8, room: 6, want: []int{4, 2}}, {prefetch: 8, room: 3, want: []int{3}},
+		{prefetch: 4, room: 100, want: []int{2, 2}}, {prefetch: 3, room: 9, want: []int{2, 1}}, {prefetch: 1, room: 9, want: []int{1}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			q := &slowQueue{bring: make(chan int)}
+			f := &fetcher{queue: q}
+			for range 5 {
+				for range 3 {
+					f.ask(t.Context(), c.prefetch, c.room, time.Second, time.Second)
+				}
+				synctest.Wait()
+				if len(q.asked) == 0 || f.flight == nil {
+					break
+				}
+				q.bring <- q.asked[len(q.asked)-1]
+				if err := f.wait(t.Context(), time.Now().Add(time.Hour)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			total := 0
+			for i, n := range q.asked {
+				if total += n; i >= len(c.want) || n != c.want[i] {
+					t.Errorf("%+v: asked %v", c, q.asked)
+					break
+				}
+			}
+			if len(f.ready) != total || len(q.asked) != len(c.want) {
+				t.Errorf("%+v: asked %v, %d ready", c, q.asked, len(f.ready))
+			}
+			f.done(1) // an examined one makes room again
+			before := len(q.asked)
+			f.ask(t.Context(), c.prefetch, c.room, time.Second, time.Second)
+			synctest.Wait()
+			if asked := len(q.asked) > before; asked && len(f.ready)+q.asked[before] > c.prefetch {
+				t.Errorf("%+v: %d ready and %d asked", c, len(f.ready), q.asked[before])
+			}
+			f.drop()
+		})
+	}
+}
+
+// TestFetcherOutlivesAWait: a fetch that brings nothing until the loop has other things to do goes on, and what it brings is taken later;
+// dropped, it ends at once and its reports are overwritten.
+func TestFetcherOutlivesAWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := &slowQueue{bring: make(chan int)}
+		f := &fetcher{queue: q}
+		f.ask(t.Context(), 8, 100, time.Minute, time.Second)
+		if err := f.wait(t.Context(), time.Now().Add(time.Second)); err != nil || f.flight == nil || len(f.ready) != 0 {
+			t.Fatalf("%v, %v", err, f.ready)
+		}
+		q.bring <- 3
+		if err := f.wait(t.Context(), time.Now().Add(time.Second)); err != nil || len(f.ready) != 3 || len(q.asked) != 1 {
+			t.Fatalf("%v, %d ready, asked %v", err, len(f.ready), q.asked)
+		}
+		f.ask(t.Context(), 8, 100, time.Minute, time.Second)
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := f.wait(ended, time.Now().Add(time.Second)); !errors.Is(err, context.Canceled) {
+			t.Errorf("wait after the end: %v", err)
+		}
+		data := f.ready[0].Data
+		begun := time.Now()
+		f.drop()
+		if f.flight != nil || f.ready != nil || data[0] != 0 || time.Since(begun) != 0 {
+			t.Errorf("after %v: %v is left, a report holds %v", time.Since(begun), f.ready, data)
+		}
+	})
+}

@@ -1,0 +1,222 @@
+package stage
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// seeking finds where to begin. It is where a stage without the lease stands by.
+type seeking struct {
+	stateless
+	*environment
+}
+
+// seek is what seeking is called in Status.
+const seek = "seeking"
+
+func (*seeking) String() string { return seek }
+
+func (p *seeking) next(time.Time) effects {
+	return effects{call: latest, subject: p.Task.Rounds(), needs: leased}
+}
+
+// The newest round may still be unknown to whoever returns it, but all before it are decided: the learner announces a
+// round when it has the batch before. That batch may lack its Close, so begin one round earlier.
+func (p *seeking) handle(_ time.Time, _ effects, r result) (phase, error) {
+	if r.message == nil {
+		return &settling{environment: p.environment, number: 1}, nil
+	}
+	newest, err := p.readRound(r.message)
+	if err != nil {
+		return nil, err
+	}
+	return &settling{environment: p.environment, number: max(1, newest.number-1), announced: newest.number}, nil
+}
+
+// settling asks whether a round has its outcome already. A decided round's batch that is not there is asked for a while
+// longer: a replica may lag, and without its Close the round's devices would never know.
+type settling struct {
+	stateless
+	*environment
+	pause
+	number    stream.Round
+	announced stream.Round // the learner has the outcome of every round before it
+	expires   time.Time    // of our patience with a decided round
+}
+
+func (p *settling) String() string { return fmt.Sprintf("settling round %d", p.number) }
+
+func (p *settling) next(time.Time) effects {
+	if p.pending() {
+		return p.rest()
+	}
+	return effects{call: get, subject: p.Task.Batch(p.number), needs: leased}
+}
+
+func (p *settling) handle(now time.Time, did effects, r result) (phase, error) {
+	switch {
+	case did.call == wait:
+		p.over()
+		return p, nil
+	case r.message != nil:
+		return finish(p.environment, r.message, p.announced)
+	case p.number < p.announced:
+		if p.expires.IsZero() {
+			p.expires = now.Add(p.lease.patience())
+		}
+		if now.Before(p.expires) {
+			p.until = now.Add(min(p.jittered(), p.expires.Sub(now)))
+			return p, nil
+		}
+		// Decided, and gone from the broker: to burn it now would contradict what the learner applied.
+		p.Logger.Warn("the batch of a decided round is missing at the broker", "round", p.number)
+		return &settling{environment: p.environment, number: p.number + 1, announced: p.announced}, nil
+	}
+	return &awaiting{environment: p.environment, number: p.number}, nil
+}
+
+// awaiting waits for the learner to announce a round, or to end the task.
+type awaiting struct {
+	stateless
+	*environment
+	pause
+	number stream.Round
+	noEnd  bool // the round was not there; End is next
+}
+
+func (p *awaiting) String() string { return fmt.Sprintf("waiting for round %d", p.number) }
+
+func (p *awaiting) next(time.Time) effects {
+	switch {
+	case p.pending():
+		return p.rest()
+	case p.noEnd:
+		return effects{call: get, subject: p.Task.End(), needs: leased}
+	}
+	return effects{call: get, subject: p.Task.Round(p.number), needs: leased}
+}
+
+func (p *awaiting) handle(now time.Time, did effects, r result) (phase, error) {
+	switch {
+	case did.call == wait:
+		p.over()
+	case !p.noEnd && r.message != nil:
+		next, err := p.readRound(r.message)
+		if err != nil {
+			return nil, err
+		}
+		return &inspecting{environment: p.environment, round: next}, nil
+	case !p.noEnd:
+		p.noEnd = true
+	default:
+		p.noEnd, p.until = false, now.Add(p.jittered())
+		if r.message != nil {
+			return p.endOr(r.message, p.number, p)
+		}
+	}
+	return p, nil
+}
+
+// endOr returns ended if End says that the task ended before a round, else the phase given.
+func (e *environment) endOr(m *stream.Message, number stream.Round, otherwise phase) (phase, error) {
+	var end wire.End
+	if _, err := e.read(m, e.learner, &end); err != nil {
+		return nil, err
+	}
+	if stream.Round(end.LastRound) >= number {
+		return otherwise, nil
+	}
+	e.Logger.Info("the task has ended", "last_round", end.LastRound)
+	return &ended{}, nil
+}
+
+// ended is where Run returns nil.
+type ended struct{ stateless }
+
+func (*ended) String() string                                     { return "ended" }
+func (*ended) next(time.Time) effects                             { return effects{call: stop} }
+func (p *ended) handle(time.Time, effects, result) (phase, error) { return p, nil }
+
+// inspecting looks at what earlier lives left of a round: a mark, a claim, a Close, reports of dead attempts. What it does
+// not find decides nothing: Open and Claim are compare-and-set writes.
+type inspecting struct {
+	stateless
+	*environment
+	round
+	looked   bool         // marked is known
+	marked   stream.Round // the highest one
+	claimed  bool         // no claim was found
+	counted  bool         // attempts is known
+	attempts stream.Attempt
+	attempt  stream.Attempt // being looked at
+	closed   bool           // its Close was not found; its reports are next
+}
+
+func (p *inspecting) String() string { return fmt.Sprintf("inspecting round %d", p.number) }
+
+func (p *inspecting) next(time.Time) effects {
+	switch {
+	case !p.looked:
+		return effects{call: marked, needs: leased}
+	case !p.claimed:
+		return effects{call: get, subject: p.Task.Claim(p.number), needs: leased}
+	case !p.counted:
+		return effects{call: latest, subject: p.Task.Opens(p.number), needs: leased}
+	case !p.closed:
+		return effects{call: get, subject: p.Task.Close(p.number, p.attempt), needs: leased}
+	}
+	return effects{call: purge, subject: p.Task.Report(p.number, p.attempt), needs: leased}
+}
+
+func (p *inspecting) handle(now time.Time, _ effects, r result) (phase, error) {
+	switch {
+	case !p.looked:
+		p.looked, p.marked = true, r.marked
+		return p, nil
+	case !p.claimed:
+		if r.message != nil {
+			return contest(p.environment, p.round, r.message, now)
+		}
+		p.claimed = true
+		return p, nil
+	case !p.counted:
+		p.counted, p.attempt, p.attempts = true, 1, p.newestAttempt(r.message)
+		if p.marked >= p.number {
+			p.Logger.Error("a round is marked as claimed, and the broker shows no claim", "round", p.number)
+			return burn(p.environment, p.round, max(p.attempts, 1), ReasonMarked)
+		}
+	case !p.closed:
+		if r.message != nil {
+			if _, err := p.read(r.message, p.Identity.Public(), new(wire.Close)); err != nil {
+				return nil, err
+			}
+			return burn(p.environment, p.round, p.attempt, ReasonCloseWithoutBatch)
+		}
+		p.closed = true
+		return p, nil
+	default:
+		p.closed = false
+		p.attempt++
+	}
+	if p.attempt > p.attempts {
+		return openAttempt(p.environment, p.round, p.attempt, now)
+	}
+	return p, nil
+}
+
+// newestAttempt is the number of the newest known attempt at a round, 0 for none. A hint that does not verify counts
+// as none: opening moves past whatever stands.
+func (e *environment) newestAttempt(m *stream.Message) stream.Attempt {
+	if m == nil {
+		return 0
+	}
+	var open wire.Open
+	if _, err := e.read(m, e.Identity.Public(), &open); err != nil {
+		e.Logger.Warn("an Open that this stage did not sign", "subject", m.Subject, "error", err)
+		return 0
+	}
+	return stream.Attempt(open.Attempt)
+}

@@ -1,0 +1,111 @@
+package stage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/panlearn/panlearn/stream"
+)
+
+// perform makes one call. Its requests end within a quarter of the lease's time, so that the lease can be kept.
+func (s *Stage) perform(ctx context.Context, todo effects) (r result, err error) {
+	switch todo.call {
+	case wait:
+		s.sleep(ctx, todo.until)
+		return r, nil
+	case take:
+		return r, s.take(ctx, todo)
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.LeaseTTL/4)
+	defer cancel()
+	switch todo.call {
+	case get:
+		r.message, err = found(s.Records.Get(ctx, todo.subject))
+	case latest:
+		r.message, err = found(s.Records.Latest(ctx, todo.subject))
+	case put:
+		r.put, err = s.Records.PutOnce(ctx, todo.subject, todo.data)
+	case purge:
+		if err := s.Reports.Purge(ctx, todo.subject); err != nil {
+			s.Logger.Warn("could not purge reports; their key is gone all the same", "subject", todo.subject, "error", err)
+			tell(s.Observer.Failed, "purge")
+		}
+	case marked:
+		if r.marked, err = s.Marks.Claimed(s.taskHash); err != nil {
+			err = fmt.Errorf("marks of claimed rounds: %w", err)
+		}
+	case mark:
+		if r.ours, err = s.Marks.Claim(s.taskHash, todo.round, s.Instance); err != nil {
+			err = fmt.Errorf("mark round %d before it is claimed: %w", todo.round, err)
+		}
+	}
+	return r, err
+}
+
+func found(m stream.Message, err error) (*stream.Message, error) {
+	switch {
+	case errors.Is(err, stream.ErrNotFound):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return &m, nil
+}
+
+// chunk is how many reports are examined between two looks at the lease.
+const chunk = 64
+
+// take examines some of the reports that the last fetch brought, and acknowledges them: if this process dies, its totals die
+// too. The next fetch is under way meanwhile. Without the lease nothing is acknowledged, because the reports may be another
+// process's.
+func (s *Stage) take(ctx context.Context, todo effects) error {
+	f, a := &s.fetcher, todo.attempt
+	timeout := max(0, time.Until(todo.until))
+	f.ask(ctx, s.Prefetch, a.room(), timeout, s.LeaseTTL/4)
+	if len(f.ready) == 0 {
+		until := todo.until
+		if s.lease.due.Before(until) {
+			until = s.lease.due
+		}
+		if err := f.wait(ctx, until); err != nil {
+			return err
+		}
+		f.ask(ctx, s.Prefetch, a.room(), timeout, s.LeaseTTL/4)
+	}
+	reports := f.ready[:min(len(f.ready), chunk)]
+	n := a.examineAll(reports)
+	now := time.Now()
+	if !s.lease.holds(now) {
+		return nil
+	}
+	for i := range reports[:n] {
+		d := &reports[i]
+		a.backlog.saw(d.Sequence, d.Pending, now)
+		if err := d.Ack(); err != nil { // it comes again, and is a duplicate then
+			tell(s.Observer.Failed, "ack")
+		}
+	}
+	if f.done(n); n < len(reports) { // the cohort is full, and nothing more is opened
+		f.done(len(f.ready))
+	}
+	return nil
+}
+
+// sleep waits for a time, for the lease to need care, a wake, or the context.
+func (s *Stage) sleep(ctx context.Context, until time.Time) {
+	if due := s.lease.due; !due.IsZero() && due.Before(until) {
+		until = due
+	}
+	timer := time.NewTimer(time.Until(until))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	case _, ok := <-s.wake:
+		if !ok {
+			s.wake = nil
+		}
+	}
+}

@@ -1,0 +1,172 @@
+package stage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/panlearn/panlearn/stream"
+)
+
+// A Stage is one stage process of one task.
+type Stage struct {
+	*environment
+	ran     atomic.Bool
+	wake    <-chan struct{} // nil: only the timer wakes
+	fetcher fetcher
+
+	held     bool // what Observer.Lease was told last
+	waits    bool // that the lease is another's was logged
+	failures int  // in a row
+	troubled stream.Trouble
+	grace    time.Time   // until when a bound phase goes on after the context ended
+	open     atomic.Bool // users were asked to an attempt
+
+	mu     sync.Mutex // guards status
+	status Status
+}
+
+// ErrRan says that Run was called before; a Stage lives once.
+var ErrRan = errors.New("stage: Run was called before: make a new Stage")
+
+// Run works until the task ends (nil), the context ends (its error; with Config.Drain an attempt that is open is ended first), or
+// something is wrong that repeating does not mend. Whatever it returns, totals and key are gone. Call it once.
+func (s *Stage) Run(ctx context.Context) error {
+	if s.ran.Swap(true) {
+		return ErrRan
+	}
+	steps, end := s.stepping(ctx)
+	defer end()
+	s.watch(steps)
+	p, err := introduce(s.environment)
+	if err != nil {
+		return err
+	}
+	for err == nil {
+		todo := p.next(time.Now())
+		if todo.call == stop {
+			break
+		}
+		s.open.Store(todo.finish)
+		if err = s.stopped(ctx, steps, todo); err == nil {
+			p, err = s.step(steps, p, todo.needs)
+		}
+	}
+	p.abandon()
+	s.fetcher.drop()
+	s.giveUp(ctx)
+	s.publish(p, nil, false)
+	return err
+}
+
+// stepping is the context of the steps. It ends with ctx, or, where an attempt is open then, when Drain is over.
+func (s *Stage) stepping(ctx context.Context) (context.Context, context.CancelFunc) {
+	if s.Drain == 0 {
+		return context.WithCancel(ctx)
+	}
+	steps, end := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		if !s.open.Load() {
+			end()
+			return
+		}
+		s.Logger.Info("asked to stop: ending the open attempt first", "at_most", s.Drain)
+		timer := time.NewTimer(s.Drain)
+		defer timer.Stop()
+		select {
+		case <-steps.Done():
+		case <-timer.C:
+			end()
+		}
+	})
+	return steps, func() { stop(); end() }
+}
+
+// stopped is the context's error, but grants an open attempt the time of Drain, and a bound phase a lease's time more.
+func (s *Stage) stopped(ctx, steps context.Context, todo effects) error {
+	err := ctx.Err()
+	if err == nil {
+		return nil
+	}
+	now := time.Now()
+	if s.grace.IsZero() {
+		s.grace = now.Add(s.Drain + s.LeaseTTL)
+	}
+	if todo.needs == bound && now.Before(s.grace) || todo.finish && steps.Err() == nil {
+		return nil
+	}
+	return err
+}
+
+// step keeps the lease, performs the effects of a phase and returns the phase that follows. On error it returns the phase to
+// abandon.
+func (s *Stage) step(ctx context.Context, p phase, needs need) (phase, error) {
+	if needs == bound {
+		ctx = context.WithoutCancel(ctx)
+	}
+	if needs != nothing {
+		s.keepLease(ctx)
+	}
+	now := time.Now()
+	held := s.lease.holds(now)
+	s.tellLease(held)
+	if needs == leased && !held {
+		p.abandon()
+		s.fetcher.drop()
+		p = &seeking{environment: s.environment}
+		s.publish(p, nil, false)
+		s.sleep(ctx, s.lease.due)
+		return p, nil
+	}
+	todo := p.next(now)
+	s.publish(p, todo.attempt, held)
+	r, err := s.perform(ctx, todo)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return p, nil // Run asks the context next
+	case errors.Is(err, stream.ErrRefused):
+		return p, fmt.Errorf("stage: %s: the broker will never take it: %w", p, err)
+	case err != nil:
+		s.trouble(ctx, todo.call.String(), err)
+		return p, nil
+	}
+	s.failures = 0
+	if s.troubled.Over() {
+		s.Logger.Info("the broker answers again")
+	}
+	if needs == leased && !s.lease.holds(time.Now()) {
+		return p, nil // too late to act on it: no claim is begun without the lease
+	}
+	after, err := p.handle(time.Now(), todo, r)
+	if err != nil {
+		return p, fmt.Errorf("stage: %s: %w", p, err)
+	}
+	return after, nil
+}
+
+// watch asks to be woken; without it the timer does.
+func (s *Stage) watch(ctx context.Context) {
+	wake, err := s.Records.Watch(ctx, s.Task)
+	if err != nil {
+		s.Logger.Warn("no wake-ups from the broker, polling", "error", err, "poll", s.Poll)
+		return
+	}
+	s.wake = wake
+}
+
+// trouble waits a little after a call that failed, longer each time.
+func (s *Stage) trouble(ctx context.Context, call string, err error) {
+	s.failures++
+	s.Logger.Log(ctx, s.troubled.Level(time.Now(), err), "a call of the broker failed, trying again", "call", call, "failures", s.failures, "error", err)
+	tell(s.Observer.Failed, call)
+	pause := min(s.LeaseTTL/64<<min(s.failures, 6), s.Poll) + 1
+	timer := time.NewTimer(pause/2 + time.Duration(s.jitter.Int64N(int64(pause))))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}

@@ -1,0 +1,101 @@
+package stage
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// Reasons of void batches.
+const (
+	// ReasonClaimWithoutBatch: whoever claimed the round did not come back in time.
+	ReasonClaimWithoutBatch = "claim without a batch"
+	// ReasonCloseWithoutBatch: a Close stands, so there was a batch, and the broker lost it.
+	ReasonCloseWithoutBatch = "close without a batch"
+	// ReasonMarked: a mark of the stage says that the round was claimed, and the broker shows no claim. See [Marks].
+	ReasonMarked = "claimed before, and the broker lost the claim"
+)
+
+// contested waits for the batch of somebody else's claim, for as long as their lease takes to expire twice. All that
+// time this process holds the lease.
+type contested struct {
+	stateless
+	*environment
+	pause
+	round
+	attempt stream.Attempt // that claimed
+	expires time.Time      // of our patience
+}
+
+func contest(e *environment, r round, claim *stream.Message, now time.Time) (phase, error) {
+	c, err := e.readClaim(claim, r)
+	if err != nil {
+		return nil, err
+	}
+	e.Logger.Warn("the round is claimed by another life of the stage", "round", r.number, "attempt", c.Attempt)
+	return &contested{environment: e, round: r, attempt: stream.Attempt(c.Attempt), expires: now.Add(e.lease.patience())}, nil
+}
+
+func (p *contested) String() string {
+	return fmt.Sprintf("waiting for the batch of round %d", p.number)
+}
+
+func (p *contested) next(time.Time) effects {
+	if p.pending() {
+		return p.rest()
+	}
+	return effects{call: get, subject: p.Task.Batch(p.number), needs: leased}
+}
+
+func (p *contested) handle(now time.Time, did effects, r result) (phase, error) {
+	switch {
+	case did.call == wait:
+		p.over()
+	case r.message != nil:
+		return finish(p.environment, r.message, 0)
+	case !now.Before(p.expires):
+		return burn(p.environment, p.round, p.attempt, ReasonClaimWithoutBatch)
+	default:
+		p.until = now.Add(min(p.jittered(), p.expires.Sub(now)))
+	}
+	return p, nil
+}
+
+// voiding puts a void batch. A real one that came first wins.
+type voiding struct {
+	stateless
+	*environment
+	round
+	reason string
+	data   []byte
+}
+
+// burn has a void batch put. Its cutoff is the highest there is, so that nobody who sent a report finds itself above it: all
+// stay charged.
+func burn(e *environment, r round, attempt stream.Attempt, reason string) (phase, error) {
+	data, err := e.Identity.Sign(&wire.Batch{
+		Version: stream.Version, TaskHash: e.taskHash[:], Round: uint64(r.number), Attempt: uint64(attempt),
+		ManifestHash: r.manifest[:], Void: true, Reason: reason, Cutoff: math.MaxUint64,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &voiding{environment: e, round: r, reason: reason, data: data}, nil
+}
+
+func (p *voiding) String() string { return fmt.Sprintf("voiding round %d", p.number) }
+
+func (p *voiding) next(time.Time) effects {
+	return effects{call: put, subject: p.Task.Batch(p.number), data: p.data, needs: leased}
+}
+
+func (p *voiding) handle(_ time.Time, _ effects, r result) (phase, error) {
+	if r.put.Ours {
+		p.Logger.Error("burnt a round: its users stay charged", "round", p.number, "reason", p.reason)
+		tell(p.Observer.Voided, p.number)
+	}
+	return finish(p.environment, &r.put.Standing, 0)
+}
