@@ -246,7 +246,7 @@ func yardstickOf(y planning.Baseline) yardstick {
 
 func compare(job run.Job) (comparison, error) {
 	p := job.Plan.First().Privacy
-	mu, err := accounting.GaussianMu(job.Problem.Epsilon, job.Problem.Delta)
+	mu, err := accounting.GaussianMu(accounting.Budget{Epsilon: job.Problem.Epsilon, Delta: job.Problem.Delta})
 	if err != nil {
 		return comparison{}, err
 	}

@@ -83,7 +83,7 @@ func (pl *Planner) Baselines(p Problem, method string) ([]Baseline, error) {
 	if err := p.check(); err != nil {
 		return nil, fmt.Errorf("baselines: %w", err)
 	}
-	mu, err := accounting.GaussianMu(p.Epsilon, p.Delta)
+	mu, err := accounting.GaussianMu(accounting.Budget{Epsilon: p.Epsilon, Delta: p.Delta})
 	if err != nil {
 		return nil, fmt.Errorf("baselines: %w", err)
 	}

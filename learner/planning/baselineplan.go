@@ -36,7 +36,7 @@ func (pl *Planner) BaselinePlan(p Problem, name, method string) (BaselinePlan, e
 	if err := p.check(); err != nil {
 		return BaselinePlan{}, fmt.Errorf("baseline %s: %w", name, err)
 	}
-	mu, err := accounting.GaussianMu(p.Epsilon, p.Delta)
+	mu, err := accounting.GaussianMu(accounting.Budget{Epsilon: p.Epsilon, Delta: p.Delta})
 	if err != nil {
 		return BaselinePlan{}, fmt.Errorf("baseline %s: %w", name, err)
 	}

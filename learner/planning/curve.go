@@ -39,7 +39,7 @@ func (y Baseline) Curve(p Problem) (Curve, error) {
 		q.MaxRounds = maxPasses
 	}
 	return Curve{p: q, method: y.Method, factor: 1, source: func(q Problem) (source, error) {
-		mu, err := accounting.GaussianMu(q.Epsilon, q.Delta)
+		mu, err := accounting.GaussianMu(accounting.Budget{Epsilon: q.Epsilon, Delta: q.Delta})
 		if err != nil {
 			return nil, err
 		}

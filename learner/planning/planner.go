@@ -148,7 +148,7 @@ func (pl *Planner) single(p Problem, method string) (learner.Plan, error) {
 }
 
 func (pl *Planner) accountedFor(p Problem) (accounted, error) {
-	mu, err := accounting.GaussianMu(p.Epsilon, p.Delta)
+	mu, err := accounting.GaussianMu(accounting.Budget{Epsilon: p.Epsilon, Delta: p.Delta})
 	return accounted{planner: pl, problem: p, mu: mu}, err
 }
 

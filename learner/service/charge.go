@@ -29,22 +29,9 @@ func (c *core) cost(r *wire.Round) (state.Cost, error) {
 	if err != nil {
 		return state.Cost{}, err
 	}
-	guarantee, err := release.Epsilon(c.task.Plan.Delta)
-	if err != nil {
-		return state.Cost{}, err
-	}
-	cost := state.Cost{Epsilon: guarantee.Epsilon, Delta: c.task.Plan.Delta}
-	// The search for epsilon may stop a digit above a budget that delta, evaluated at the budget, shows to hold.
-	if budget := c.task.Plan.EpsilonBudget; cost.Epsilon > budget {
-		at, err := release.Delta(budget)
-		if err != nil {
-			return state.Cost{}, err
-		}
-		if at.Delta <= cost.Delta {
-			cost.Epsilon = budget
-		}
-	}
-	return cost, nil
+	budget := accounting.Budget{Epsilon: c.task.Plan.EpsilonBudget, Delta: c.task.Plan.Delta}
+	guarantee, err := accounting.NewAccountant().ReleaseWithin(release, budget)
+	return state.Cost{Epsilon: guarantee.Epsilon, Delta: budget.Delta}, err
 }
 
 // reserve charges the round's worst case before it is announced.

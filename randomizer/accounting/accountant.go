@@ -20,7 +20,7 @@ type Accountant struct {
 
 type cacheEntry struct {
 	key     binomial
-	profile *Profile
+	profile *profile
 }
 
 // NewAccountant returns an empty accountant.
@@ -28,7 +28,7 @@ func NewAccountant() *Accountant {
 	return &Accountant{order: list.New(), entries: make(map[binomial]*list.Element)}
 }
 
-func (a *Accountant) profile(b binomial) *Profile {
+func (a *Accountant) profile(b binomial) *profile {
 	a.mu.Lock()
 	if e, ok := a.entries[b]; ok {
 		a.order.MoveToFront(e)
@@ -92,7 +92,7 @@ func validateAll(views []Mechanism) error {
 // compose pairs the views' windows rung by rung. Any pairing is valid; equal
 // slack is near the best.
 func (a *Accountant) compose(views []Mechanism) curve {
-	profiles := make([]*Profile, len(views))
+	profiles := make([]*profile, len(views))
 	for i, v := range views {
 		k, err := gridP(v.P)
 		if err != nil {

@@ -1,7 +1,6 @@
 package accounting
 
 import (
-	"errors"
 	"fmt"
 	"math"
 )
@@ -38,31 +37,29 @@ func (a *Accountant) Calibrate(q Request) (Plan, error) {
 		}
 	}
 	r := s.release(best)
-	g, err := a.ReleaseEpsilon(r, q.Delta)
+	g, err := a.ReleaseWithin(r, Budget{Epsilon: q.Epsilon, Delta: q.Delta})
 	if err != nil {
 		return Plan{}, fmt.Errorf("calibrate: %w", err)
 	}
-	if f, err := a.ReleaseDelta(r, q.Epsilon); err != nil || !(f.Delta <= q.Delta) {
+	if !(g.Epsilon <= q.Epsilon) {
 		// The learner sees more noise than the intruder whose view was searched, so
 		// its bound is lower; release nothing if that ever failed to show.
-		return Plan{}, errors.Join(err, fmt.Errorf("calibrate: delta %v at epsilon %v, want at most %v", f.Delta, q.Epsilon, q.Delta))
+		return Plan{}, fmt.Errorf("calibrate: epsilon %v at delta %v, want at most %v", g.Epsilon, q.Delta, q.Epsilon)
 	}
 	p := q.plan(r)
-	// Delta was evaluated at the requested epsilon, so the request itself is
-	// proved even where bisection stops a digit above it.
-	p.Epsilon = min(g.Epsilon, q.Epsilon)
-	proved := p.Epsilon
-	p.ProvedEpsilon = &proved
+	p.Epsilon = g.Epsilon
+	p.ProvedEpsilon = &g.Epsilon
 	return p, nil
 }
 
 // SmallestP returns the smallest p <= 1/2 on the grid 2^-24, up to a few steps,
-// at which m (its P ignored) was evaluated to be (eps, delta) private.
-func (a *Accountant) SmallestP(m Mechanism, eps, delta float64) (float64, error) {
+// at which m (its P ignored) was evaluated to be within the budget.
+func (a *Accountant) SmallestP(m Mechanism, b Budget) (float64, error) {
 	m.P = 0.5
 	if err := m.Validate(); err != nil {
 		return 0, err
 	}
+	eps, delta := b.Epsilon, b.Delta
 	if !(eps > 0 && eps <= MaxEpsilon) {
 		return 0, fmt.Errorf("epsilon %v: want a number in (0, %d]", eps, MaxEpsilon)
 	}

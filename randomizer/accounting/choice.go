@@ -1,6 +1,29 @@
 package accounting
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Trust says who lays noise, and so which adversaries a release holds against.
+type Trust int
+
+const (
+	// Shuffle: every report carries Bin(b, p) per coordinate; the stage adds nothing.
+	Shuffle Trust = iota
+	// Pan: reports carry no noise; the stage lays one floor before the first
+	// and one after the last report.
+	Pan
+	// ShufflePan: noise in every report and both floors.
+	ShufflePan
+)
+
+// HasFloors reports whether the stage lays noise before and after the reports.
+func (t Trust) HasFloors() bool { return t == Pan || t == ShufflePan }
+
+// HasReportNoise reports whether every report carries noise of its own.
+func (t Trust) HasReportNoise() bool { return t == Shuffle || t == ShufflePan }
 
 // CoinPolicy is the planner's choice of the success probability p.
 type CoinPolicy int
@@ -14,52 +37,6 @@ const (
 	CoinAny
 )
 
-// String returns "fair" or "any".
-func (c CoinPolicy) String() string {
-	switch c {
-	case CoinFair:
-		return "fair"
-	case CoinAny:
-		return "any"
-	}
-	return fmt.Sprintf("CoinPolicy(%d)", int(c))
-}
-
-// ParseCoin reads "fair" or "any".
-func ParseCoin(s string) (CoinPolicy, error) {
-	for _, c := range []CoinPolicy{CoinFair, CoinAny} {
-		if s == c.String() {
-			return c, nil
-		}
-	}
-	return 0, fmt.Errorf("coin %q: want fair or any", clip(s))
-}
-
-// MarshalText implements encoding.TextMarshaler.
-func (c CoinPolicy) MarshalText() ([]byte, error) {
-	if err := c.validate(); err != nil {
-		return nil, err
-	}
-	return []byte(c.String()), nil
-}
-
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (c *CoinPolicy) UnmarshalText(text []byte) error {
-	v, err := ParseCoin(string(text))
-	if err != nil {
-		return err
-	}
-	*c = v
-	return nil
-}
-
-func (c CoinPolicy) validate() error {
-	if c != CoinFair && c != CoinAny {
-		return fmt.Errorf("coin %d: want fair or any", int(c))
-	}
-	return nil
-}
-
 // Constants says where a plan's parameters come from.
 type Constants int
 
@@ -71,48 +48,97 @@ const (
 	Paper
 )
 
-// String returns "numeric" or "paper".
-func (c Constants) String() string {
-	switch c {
-	case Numeric:
-		return "numeric"
-	case Paper:
-		return "paper"
-	}
-	return fmt.Sprintf("Constants(%d)", int(c))
+// words are the names of the values 0, 1, ... of a choice, as task files and commands use them.
+type words struct {
+	choice string
+	names  []string
 }
+
+var (
+	trusts    = words{"trust", []string{"shuffle", "pan", "shuffle+pan"}}
+	coins     = words{"coin", []string{"fair", "any"}}
+	constants = words{"profile", []string{"numeric", "paper"}}
+)
+
+func (w words) wanted() string {
+	last := len(w.names) - 1
+	return "want " + strings.Join(w.names[:last], ", ") + " or " + w.names[last]
+}
+
+func (w words) name(i int) string {
+	if w.check(i) != nil {
+		return fmt.Sprintf("%s(%d)", w.choice, i)
+	}
+	return w.names[i]
+}
+
+func (w words) parse(name string) (int, error) {
+	i := slices.Index(w.names, name)
+	if i < 0 {
+		return 0, fmt.Errorf("%s %q: %s", w.choice, clip(name), w.wanted())
+	}
+	return i, nil
+}
+
+// read sets a choice by its name, and leaves it alone on error.
+func read[T ~int](to *T, w words, text []byte) error {
+	i, err := w.parse(string(text))
+	if err == nil {
+		*to = T(i)
+	}
+	return err
+}
+
+func (w words) check(i int) error {
+	if i < 0 || i >= len(w.names) {
+		return fmt.Errorf("%s %d: %s", w.choice, i, w.wanted())
+	}
+	return nil
+}
+
+// String returns the name.
+func (t Trust) String() string { return trusts.name(int(t)) }
+
+// String returns the name.
+func (c CoinPolicy) String() string { return coins.name(int(c)) }
+
+// String returns the name.
+func (c Constants) String() string { return constants.name(int(c)) }
+
+// ParseTrust reads "shuffle", "pan" or "shuffle+pan".
+func ParseTrust(s string) (Trust, error) { i, err := trusts.parse(s); return Trust(i), err }
+
+// ParseCoin reads "fair" or "any".
+func ParseCoin(s string) (CoinPolicy, error) { i, err := coins.parse(s); return CoinPolicy(i), err }
 
 // ParseConstants reads the name of a profile, "numeric" or "paper".
 func ParseConstants(s string) (Constants, error) {
-	for _, c := range []Constants{Numeric, Paper} {
-		if s == c.String() {
-			return c, nil
-		}
-	}
-	return 0, fmt.Errorf("profile %q: want numeric or paper", clip(s))
+	i, err := constants.parse(s)
+	return Constants(i), err
 }
+
+func (t Trust) validate() error { return trusts.check(int(t)) }
+
+func (c CoinPolicy) validate() error { return coins.check(int(c)) }
+
+func (c Constants) validate() error { return constants.check(int(c)) }
 
 // MarshalText implements encoding.TextMarshaler.
-func (c Constants) MarshalText() ([]byte, error) {
-	if err := c.validate(); err != nil {
-		return nil, err
-	}
-	return []byte(c.String()), nil
-}
+func (t Trust) MarshalText() ([]byte, error) { return []byte(t.String()), t.validate() }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
-func (c *Constants) UnmarshalText(text []byte) error {
-	v, err := ParseConstants(string(text))
-	if err != nil {
-		return err
-	}
-	*c = v
-	return nil
-}
+func (t *Trust) UnmarshalText(text []byte) error { return read(t, trusts, text) }
 
-func (c Constants) validate() error {
-	if c != Numeric && c != Paper {
-		return fmt.Errorf("profile %d: want numeric or paper", int(c))
+// MarshalText implements encoding.TextMarshaler.
+func (c Constants) MarshalText() ([]byte, error) { return []byte(c.String()), c.validate() }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (c *Constants) UnmarshalText(text []byte) error { return read(c, constants, text) }
+
+// clip keeps a hostile string out of an error message.
+func clip(s string) string {
+	if len(s) > 32 {
+		return s[:32] + "..."
 	}
-	return nil
+	return s
 }

@@ -3,6 +3,8 @@ package accounting
 import (
 	"fmt"
 	"math"
+
+	"gonum.org/v1/gonum/mathext"
 )
 
 // MaxEpsilon is the largest epsilon that is searched for. A guarantee above it is
@@ -37,29 +39,17 @@ func gaussianDelta(eps, mu float64) float64 {
 	return math.Max(d, 1e-298)
 }
 
-// GaussianDelta returns an upper bound on the delta at eps of the Gaussian
-// mechanism with mu = sensitivity / standard deviation (Balle and Wang 2018).
-func GaussianDelta(eps, mu float64) (float64, error) {
-	if err := checkEpsilon(eps); err != nil {
-		return 0, err
-	}
-	if !(mu > 0) || math.IsInf(mu, 1) {
-		return 0, fmt.Errorf("mu %v: want a positive finite number", mu)
-	}
-	return gaussianDelta(eps, mu), nil
-}
-
 // GaussianMu returns a mu, largest up to the last digits, at which the Gaussian
-// mechanism was evaluated to be (eps, delta) private: its noise has standard
+// mechanism was evaluated to be within the budget: its noise has standard
 // deviation sensitivity/mu.
-func GaussianMu(eps, delta float64) (float64, error) {
-	if err := checkEpsilon(eps); err != nil {
+func GaussianMu(b Budget) (float64, error) {
+	if err := checkEpsilon(b.Epsilon); err != nil {
 		return 0, err
 	}
-	if err := checkDelta(delta); err != nil {
+	if err := checkDelta(b.Delta); err != nil {
 		return 0, err
 	}
-	return gaussianMu(eps, delta), nil
+	return gaussianMu(b.Epsilon, b.Delta), nil
 }
 
 func gaussianMu(eps, delta float64) float64 {
@@ -79,19 +69,6 @@ func gaussianMu(eps, delta float64) float64 {
 		}
 	}
 	return lo
-}
-
-// GaussianEpsilon returns an epsilon, smallest up to the last digits, at which
-// the Gaussian mechanism with this mu was evaluated to have at most delta; +Inf
-// above MaxEpsilon.
-func GaussianEpsilon(delta, mu float64) (float64, error) {
-	if err := checkDelta(delta); err != nil {
-		return 0, err
-	}
-	if !(mu > 0) || math.IsInf(mu, 1) {
-		return 0, fmt.Errorf("mu %v: want a positive finite number", mu)
-	}
-	return smallestEpsilon(func(eps float64) bool { return gaussianDelta(eps, mu) <= delta }), nil
 }
 
 // smallestEpsilon returns an accepted epsilon that bisection cannot improve, or
@@ -131,4 +108,33 @@ func checkDelta(delta float64) error {
 		return fmt.Errorf("delta %v: want a number strictly between 0 and 1", delta)
 	}
 	return nil
+}
+
+// density is the standard normal density.
+func density(z float64) float64 {
+	return math.Exp(-z*z/2) / math.Sqrt(2*math.Pi)
+}
+
+// upperTail is Q(z) = Pr[N(0,1) >= z], accurate in the upper tail.
+func upperTail(z float64) float64 { return math.Erfc(z/math.Sqrt2) / 2 }
+
+// logUpperTail is ln Q(z). Above 25 the tail is the density times Mills' ratio by
+// its continued fraction, which has converged there after a few terms.
+func logUpperTail(z float64) float64 {
+	if z <= 25 {
+		return math.Log(upperTail(z))
+	}
+	f := z
+	for k := 24.0; k >= 1; k-- {
+		f = z + k/f
+	}
+	return -z*z/2 - math.Log(f) - math.Log(2*math.Pi)/2
+}
+
+// tailQuantile is the z >= 0 with Q(z) = s, for 0 < s <= 1/2: algorithm AS 241
+// (gonum) and one Halley step, so that the error is that of erfc.
+func tailQuantile(s float64) float64 {
+	z := -mathext.NormalQuantile(s)
+	u := (upperTail(z) - s) / density(z)
+	return z + u/(1-z*u/2)
 }

@@ -115,11 +115,8 @@ func TestProfileLevels(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 0))
 	for range 40 {
 		m := shapes(1, 1, 0.3, 60)(rng)
-		p, err := NewProfile(m.Trials, m.P)
-		if err != nil {
-			t.Fatal(err)
-		}
-		levels := p.Levels()
+		p := profileOf(t, m.Trials, m.P)
+		levels := p.levels
 		if len(levels) > rungs {
 			t.Errorf("%d levels, want at most %d", len(levels), rungs)
 		}

@@ -133,21 +133,21 @@ func TestPaperGaussianComparison(t *testing.T) {
 	for _, c := range []struct{ eps, ratio float64 }{
 		{0.1, 1.484}, {0.5, 1.337}, {1, 1.275}, {2, 1.208}, {4, 1.128}, {8, 1.031}, {16, 0.913},
 	} {
-		mu, err := GaussianMu(c.eps, delta)
+		mu, err := GaussianMu(Budget{Epsilon: c.eps, Delta: delta})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got := math.Sqrt(2*math.Log(2/delta)) / c.eps * mu; math.Abs(got-c.ratio) > 6e-4 {
 			t.Errorf("epsilon %v: paper over analytic = %.4f, want %.3f", c.eps, got, c.ratio)
 		}
-		if d, err := GaussianDelta(c.eps, mu); err != nil || d > delta {
-			t.Errorf("epsilon %v: delta at the returned mu is %v (%v)", c.eps, d, err)
+		if d := gaussianDelta(c.eps, mu); d > delta {
+			t.Errorf("epsilon %v: delta at the returned mu is %v", c.eps, d)
 		}
-		if e, err := GaussianEpsilon(delta, mu); err != nil || math.Abs(e/c.eps-1) > 1e-6 {
-			t.Errorf("epsilon %v comes back as %v (%v)", c.eps, e, err)
+		if e := smallestEpsilon(func(eps float64) bool { return gaussianDelta(eps, mu) <= delta }); math.Abs(e/c.eps-1) > 1e-6 {
+			t.Errorf("epsilon %v comes back as %v", c.eps, e)
 		}
 	}
-	if d, _ := GaussianDelta(16, 16/math.Sqrt(2*math.Log(2/delta))); math.Abs(d/2.0e-5-1) > 0.02 {
+	if d := gaussianDelta(16, 16/math.Sqrt(2*math.Log(2/delta))); math.Abs(d/2.0e-5-1) > 0.02 {
 		t.Errorf("the closed form at epsilon 16 has delta %v, want 2.0e-5", d)
 	}
 }

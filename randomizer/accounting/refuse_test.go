@@ -40,10 +40,7 @@ func TestRefuses(t *testing.T) {
 		if _, err := good.Delta(eps); err == nil {
 			t.Errorf("Delta(%v) is not refused", eps)
 		}
-		if _, err := GaussianDelta(eps, 1); err == nil {
-			t.Errorf("GaussianDelta(%v, 1) is not refused", eps)
-		}
-		if _, err := GaussianMu(eps, 1e-6); err == nil {
+		if _, err := GaussianMu(Budget{Epsilon: eps, Delta: 1e-6}); err == nil {
 			t.Errorf("GaussianMu(%v) is not refused", eps)
 		}
 	}
@@ -51,11 +48,8 @@ func TestRefuses(t *testing.T) {
 		if _, err := good.Epsilon(v); err == nil {
 			t.Errorf("Epsilon(%v) is not refused", v)
 		}
-		if _, err := GaussianDelta(1, v); err == nil {
-			t.Errorf("GaussianDelta(1, %v) is not refused", v)
-		}
-		if _, err := GaussianEpsilon(1e-6, v); err == nil {
-			t.Errorf("GaussianEpsilon(mu %v) is not refused", v)
+		if _, err := GaussianMu(Budget{Epsilon: 1, Delta: v}); err == nil {
+			t.Errorf("GaussianMu at delta %v is not refused", v)
 		}
 	}
 	if _, err := NewAccountant().Delta(1); err == nil {
@@ -154,20 +148,22 @@ func TestNames(t *testing.T) {
 	}
 	type all struct {
 		T Trust
-		C CoinPolicy
 		P Constants
 		F Fraction
 	}
-	in := all{ShufflePan, CoinAny, Paper, Fraction{9, 10}}
+	in := all{ShufflePan, Paper, Fraction{9, 10}}
 	data, err := json.Marshal(in)
-	if err != nil || string(data) != `{"T":"shuffle+pan","C":"any","P":"paper","F":0.9}` {
+	if err != nil || string(data) != `{"T":"shuffle+pan","P":"paper","F":0.9}` {
 		t.Errorf("%s %v", data, err)
 	}
 	var out all
 	if err := json.Unmarshal(data, &out); err != nil || out != in {
 		t.Errorf("%+v %v", out, err)
 	}
-	for _, bad := range []any{Trust(9), CoinPolicy(9), Constants(-1), Fraction{}} {
+	if CoinPolicy(9).validate() == nil || CoinAny.String() != "any" {
+		t.Error("a coin policy that is none")
+	}
+	for _, bad := range []any{Trust(9), Constants(-1), Fraction{}} {
 		if data, err := json.Marshal(bad); err == nil {
 			t.Errorf("%T marshals as %s", bad, data)
 		}

@@ -36,6 +36,9 @@ type Release struct {
 	Rounds int
 }
 
+// Budget is what a user may pay: two numbers that must not change places.
+type Budget struct{ Epsilon, Delta float64 }
+
 // Guarantee is what one (or T) releases cost a user at a given delta.
 type Guarantee struct {
 	// Epsilon is that of the worst adversary of the trust; +Inf means none.
@@ -165,6 +168,20 @@ func (a *Accountant) ReleaseEpsilon(r Release, delta float64) (Guarantee, error)
 		g.Epsilon = max(g.Learner, g.Intruder)
 	}
 	return g, nil
+}
+
+// ReleaseWithin is what the release costs at the budget's delta. The search for epsilon may stop a digit above an epsilon that
+// delta, evaluated there, shows to hold: where that is the budget's, the budget is the cost.
+func (a *Accountant) ReleaseWithin(r Release, b Budget) (Guarantee, error) {
+	g, err := a.ReleaseEpsilon(r, b.Delta)
+	if err != nil || g.Epsilon <= b.Epsilon {
+		return g, err
+	}
+	f, err := a.ReleaseDelta(r, b.Epsilon)
+	if err == nil && f.Delta <= b.Delta {
+		g.Epsilon = b.Epsilon
+	}
+	return g, err
 }
 
 // ReleaseDelta is Release.Delta with this accountant's cache.

@@ -63,16 +63,6 @@ func ParseSamples(data []byte) ([]Sample, error) {
 	return doc.Rows, nil
 }
 
-// CheckRow answers one row given as JSON.
-func CheckRow(row json.RawMessage) (id string, value float64, err error) {
-	var s Sample
-	if err := json.Unmarshal(row, &s); err != nil {
-		return "", 0, fmt.Errorf("read sample: %w", err)
-	}
-	value, err = s.Evaluate(NewAccountant())
-	return s.ID, value, err
-}
-
 // Evaluate returns this accountant's answer to the row: an upper bound on its
 // quantity, or +Inf.
 func (s Sample) Evaluate(a *Accountant) (float64, error) {
@@ -90,7 +80,7 @@ func (s Sample) evaluate(a *Accountant) (float64, error) {
 	case "eps":
 		return a.Epsilon(s.Delta, s.mechanism(s.Trials))
 	case "calibrate":
-		p, err := a.SmallestP(s.mechanism(s.Trials), s.Epsilon, s.Delta)
+		p, err := a.SmallestP(s.mechanism(s.Trials), Budget{Epsilon: s.Epsilon, Delta: s.Delta})
 		return float64(s.Trials) * p * (1 - p), err
 	case "midbatch":
 		return s.midbatch(a)
@@ -101,7 +91,7 @@ func (s Sample) evaluate(a *Accountant) (float64, error) {
 		}
 		return s.epsilonOf(a, users)
 	case "gauss":
-		mu, err := GaussianMu(s.Epsilon, s.Delta)
+		mu, err := GaussianMu(Budget{Epsilon: s.Epsilon, Delta: s.Delta})
 		if err != nil {
 			return 0, err
 		}

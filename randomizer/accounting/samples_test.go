@@ -2,6 +2,7 @@ package accounting
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -66,8 +67,18 @@ func TestSamples(t *testing.T) {
 	}
 }
 
+// checkRow answers one row given as JSON.
+func checkRow(row []byte) (id string, value float64, err error) {
+	samples, err := ParseSamples(append(append([]byte("["), row...), ']'))
+	if err != nil || len(samples) != 1 {
+		return "", 0, fmt.Errorf("%d samples: %w", len(samples), err)
+	}
+	value, err = samples[0].Evaluate(NewAccountant())
+	return samples[0].ID, value, err
+}
+
 func TestCheckRow(t *testing.T) {
-	id, v, err := CheckRow(json.RawMessage(`{"id":"x","kind":"gauss","eps":1,"delta":1e-6}`))
+	id, v, err := checkRow([]byte(`{"id":"x","kind":"gauss","eps":1,"delta":1e-6}`))
 	if err != nil || id != "x" || v < 4.2246 || v > 4.2248 {
 		t.Errorf("gauss row: %q %v %v", id, v, err)
 	}
@@ -76,14 +87,14 @@ func TestCheckRow(t *testing.T) {
 		`{"id":"x","kind":"delta","eps":1,"g":3,"d":1,"p":0.3,"trials":100}`:               "p 0.3",
 		`{"id":"x","kind":"delta","eps":-1,"g":3,"d":1,"p":0.5,"trials":100}`:              "epsilon",
 		`{"id":"x","kind":"eps","delta":0,"g":3,"d":1,"p":0.5,"trials":100}`:               "delta",
-		`{"id":"x","kind":"eps","delta":1e-6,"g":3,"d":1,"p":0.5,"trials":-1}`:             "read sample",
+		`{"id":"x","kind":"eps","delta":1e-6,"g":3,"d":1,"p":0.5,"trials":-1}`:             "read samples",
 		`{"id":"x","kind":"topup","delta":1e-6,"g":3,"d":1,"p":0.5}`:                       "trials 0",
 		`{"id":"x","kind":"midbatch","delta":1e-6,"g":3,"d":1,"p":0.5,"b":2}`:              "honest users",
 		`{"id":"x","kind":"plan","n":100,"d":1,"delta":1e-6,"eps":1,"honest_fraction":-1}`: "fraction",
 		`{"id":"x","kind":"topup","honest":18446744073709551615,"dummy_users":1,"b":1}`:    "users",
-		`[`: "read sample",
+		`[`: "read samples",
 	} {
-		if _, _, err := CheckRow(json.RawMessage(row)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := checkRow([]byte(row)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("row %s: error %v, want one that names %q", row, err, want)
 		}
 	}
@@ -105,7 +116,7 @@ func FuzzCheckRow(f *testing.F) {
 			s.UserTrials > 1e3 || s.Honest > 1e3 || s.PreloadUsers > 1e3 || s.PostloadUsers > 1e3 || s.HonestAfter > 1e3 || s.HonestUntil > 1e3) {
 			return // large tables are slow, not interesting
 		}
-		if _, v, err := CheckRow(row); err == nil && !(v >= 0) {
+		if _, v, err := checkRow(row); err == nil && !(v >= 0) {
 			t.Errorf("value %v", v)
 		}
 	})

@@ -78,11 +78,7 @@ func (a *Agreement) guarantee(release accounting.Release, limit float64) (accoun
 	if known {
 		return g, nil
 	}
-	g, err := a.accountant.ReleaseEpsilon(release, a.Delta)
-	// The search for epsilon may stop a digit above a limit that delta, evaluated at the limit, shows to hold.
-	if f, failed := a.accountant.ReleaseDelta(release, limit); failed == nil && f.Delta <= a.Delta {
-		g.Epsilon = min(g.Epsilon, limit)
-	}
+	g, err := a.accountant.ReleaseWithin(release, accounting.Budget{Epsilon: limit, Delta: a.Delta})
 	if err == nil && len(a.known) < maxKnown {
 		a.known[release] = g
 	}
