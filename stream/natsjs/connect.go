@@ -23,6 +23,7 @@ const (
 	DefaultAckTimeout = 5 * time.Second
 	DefaultMaxPending = 1024
 	DefaultPing       = 10 * time.Second
+	DefaultReconnect  = 500 * time.Millisecond
 )
 
 // HeaderRoom is what our headers add to a message, rounded up: the broker counts them into its limit.
@@ -46,12 +47,15 @@ type ConnectConfig struct {
 	// Ping is how often the server is asked for a sign of life: a connection that stands and carries nothing any more is
 	// given up after two to three of them, and so is one that takes longer for a single message. 0: 10 s.
 	Ping time.Duration
-	Log  *slog.Logger // nil: discard
+	// Reconnect is the pause between tries to connect again, to which up to four times as much is added by chance, so that
+	// many clients do not come back together. 0: 500 ms.
+	Reconnect time.Duration
+	Log       *slog.Logger // nil: discard
 }
 
 func (c *ConnectConfig) validate() error {
-	if c.AckTimeout < 0 || c.MaxPending < 0 || c.Ping < 0 {
-		return fmt.Errorf("ack timeout %v, max pending %d, ping %v: want no negative limits", c.AckTimeout, c.MaxPending, c.Ping)
+	if c.AckTimeout < 0 || c.MaxPending < 0 || c.Ping < 0 || c.Reconnect < 0 {
+		return fmt.Errorf("ack timeout %v, max pending %d, ping %v, reconnect %v: want no negative limits", c.AckTimeout, c.MaxPending, c.Ping, c.Reconnect)
 	}
 	if (c.TLSCert == "") != (c.TLSKey == "") {
 		return errors.New("tls certificate and key: want both or none")
@@ -62,6 +66,7 @@ func (c *ConnectConfig) validate() error {
 	c.AckTimeout = cmp.Or(c.AckTimeout, DefaultAckTimeout)
 	c.MaxPending = cmp.Or(c.MaxPending, DefaultMaxPending)
 	c.Ping = cmp.Or(c.Ping, DefaultPing)
+	c.Reconnect = cmp.Or(c.Reconnect, DefaultReconnect)
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return nil
 }
@@ -151,7 +156,7 @@ func (c *Conn) options() ([]nats.Option, error) {
 	away := &absence{log: log}
 	options := []nats.Option{
 		nats.Name(cmp.Or(c.config.Name, "panlearn")),
-		nats.MaxReconnects(-1), nats.ReconnectWait(500 * time.Millisecond), nats.ReconnectJitter(time.Second, 2*time.Second),
+		nats.MaxReconnects(-1), nats.ReconnectWait(c.config.Reconnect), nats.ReconnectJitter(2*c.config.Reconnect, 4*c.config.Reconnect),
 		// A server that comes back may not know its users at once, and who was turned away twice would never ask again.
 		nats.IgnoreAuthErrorAbort(),
 		nats.ReconnectBufSize(-1), // no writes that leave long after their caller gave up

@@ -79,7 +79,7 @@ func TestReconnect(t *testing.T) {
 	dir := t.TempDir()
 	e := natsjs.Start(t, natsjs.EmbeddedConfig{StoreDir: dir, Listen: "127.0.0.1:0"})
 	address := strings.TrimPrefix(e.URL(), "nats://")
-	c, err := natsjs.Connect(natsjs.ConnectConfig{URL: e.URL(), AckTimeout: time.Second})
+	c, err := natsjs.Connect(natsjs.ConnectConfig{URL: e.URL(), AckTimeout: time.Second, Reconnect: soon})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestPublishThroughCuts(t *testing.T) {
 	t.Cleanup(p.close)
 	operator := natsjs.Dial(t, e, natsjs.ConnectConfig{})
 	provision(t, operator, task, admin.Options{})
-	c, err := natsjs.Connect(natsjs.ConnectConfig{URL: p.url(), AckTimeout: 2 * time.Second, MaxPending: 64})
+	c, err := natsjs.Connect(natsjs.ConnectConfig{URL: p.url(), AckTimeout: 2 * time.Second, MaxPending: 64, Reconnect: soon})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,10 @@ import (
 
 const task stream.Task = "churn"
 
-const testAckWait = 2 * time.Second
+const (
+	testAckWait = 2 * time.Second
+	soon        = 20 * time.Millisecond
+)
 
 func provision(t *testing.T, c *natsjs.Conn, task stream.Task, o admin.Options) {
 	t.Helper()
@@ -59,7 +62,7 @@ func contract(t *testing.T, operator *natsjs.Conn, url string, o admin.Options) 
 	streamtest.Run(t, func(t *testing.T) streamtest.Broker {
 		p := newProxy(t, url)
 		t.Cleanup(p.close)
-		c, err := natsjs.Connect(natsjs.ConnectConfig{URL: p.url(), AckTimeout: 10 * time.Second})
+		c, err := natsjs.Connect(natsjs.ConnectConfig{URL: p.url(), AckTimeout: 10 * time.Second, Reconnect: soon})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -185,7 +185,7 @@ func TestCredentialsAreRenewed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "user.creds")
 	o.sign(user, first, file)
 	said := make(overheard, 1)
-	c, err := natsjs.Connect(natsjs.ConnectConfig{URL: o.server.ClientURL(), Creds: file, Log: slog.New(slog.NewTextHandler(said, nil))})
+	c, err := natsjs.Connect(natsjs.ConnectConfig{URL: o.server.ClientURL(), Creds: file, Reconnect: soon, Log: slog.New(slog.NewTextHandler(said, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}

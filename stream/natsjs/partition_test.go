@@ -13,7 +13,7 @@ import (
 // through connects through a proxy, with pings that notice a dead connection soon.
 func through(t *testing.T, p *proxy, ping time.Duration) *natsjs.Conn {
 	t.Helper()
-	c, err := natsjs.Connect(natsjs.ConnectConfig{URL: p.url(), AckTimeout: time.Second, Ping: ping})
+	c, err := natsjs.Connect(natsjs.ConnectConfig{URL: p.url(), AckTimeout: time.Second, Ping: ping, Reconnect: soon})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestSlowLink(t *testing.T) {
 	t.Cleanup(p.close)
 	operator := natsjs.Dial(t, e, natsjs.ConnectConfig{})
 	provision(t, operator, task, admin.Options{AckWait: time.Second})
-	const n = 32
+	const n = 16
 	var sent []stream.Outgoing
 	for i := range byte(n) {
 		sent = append(sent, stream.Outgoing{Subject: task.Report(1, 1), ID: [16]byte{i + 1}, Data: append([]byte{i}, make([]byte, 8<<10)...)})
@@ -87,11 +87,11 @@ func TestSlowLink(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.slow(64 << 10) // 32 reports of 8 KiB are four seconds
+	p.slow(128 << 10) // 16 reports of 8 KiB are a second
 	taken := map[byte]bool{}
 	short := 0
 	for deadline := time.Now().Add(2 * time.Minute); len(taken) < n && time.Now().Before(deadline); {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		got, _ := r.Fetch(ctx, n, time.Second)
 		cancel()
 		if len(got) < n {

@@ -1,13 +1,19 @@
 package natsjs
 
 import (
+	"flag"
 	"log/slog"
 	"testing"
 
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", "8"); err != nil { // the tests that are parallel wait, and compute little
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // Start starts a server that ends with the test.
 func Start(t testing.TB, c EmbeddedConfig) *Embedded {
