@@ -109,7 +109,7 @@ func TestDecodingCopies(t *testing.T) {
 	}
 	before := c.Clone()
 	if err := c.UnmarshalBinary(data); err == nil || !c.Equal(before) {
-		t.Errorf("a failed decoding answered %v or changed its receiver", err)
+		t.Errorf("a failed decoding returned %v or changed its receiver", err)
 	}
 }
 

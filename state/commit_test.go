@@ -135,7 +135,7 @@ func TestNextRefuses(t *testing.T) {
 			prev, next, entries := step(t, false, false)
 			test.change(&prev, &next, &entries)
 			if err := Next(prev, next, entries); err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("answered %v, want %q", err, test.want)
+				t.Errorf("returned %v, want %q", err, test.want)
 			}
 		})
 	}

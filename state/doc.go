@@ -30,7 +30,7 @@
 //  3. Send NextRound (or End) verbatim; it is the same after every restart.
 //  4. When the batch of round Cursor.Round+1 is read and checked: step the optimizer, [Ledger.Spend] its real
 //     figures ([Ledger.Void] if the batch is void), then [Ledger.Reserve] the following round.
-//  5. Commit the new checkpoint with exactly the entries of step 4. If Reserve answered a [*BudgetError], or
+//  5. Commit the new checkpoint with exactly the entries of step 4. If Reserve returned a [*BudgetError], or
 //     the task is done, commit without NextRound and with End.
 //  6. Only after Commit returned nil do anything that others can see. If it returned an error, or Failed is
 //     closed, stop the process: only a new Load tells what is on disk.

@@ -189,7 +189,7 @@ func TestLedgerProperty(t *testing.T) {
 				open = false
 			}
 			if valid != (err == nil) {
-				t.Fatalf("valid %t, answered %v", valid, err)
+				t.Fatalf("valid %t, returned %v", valid, err)
 			}
 		}
 		var worst float64

@@ -13,9 +13,9 @@ type Fault uint8
 const (
 	// NoFault lets the commit pass.
 	NoFault Fault = iota
-	// FailBefore loses the commit: it answers ErrFailed and nothing is kept.
+	// FailBefore loses the commit: it returns ErrFailed and nothing is kept.
 	FailBefore
-	// FailAfter keeps the commit and answers ErrFailed all the same, as a crash after the sync does.
+	// FailAfter keeps the commit and returns ErrFailed all the same, as a crash after the sync does.
 	FailAfter
 )
 
@@ -46,7 +46,7 @@ func NewMemory() *Memory {
 	return &Memory{disk: &memoryDisk{owned: true}, failed: make(chan struct{})}
 }
 
-// Reopen returns a new handle to the same bytes, without a Fault, as a restarted process gets one. It answers
+// Reopen returns a new handle to the same bytes, without a Fault, as a restarted process gets one. It returns
 // ErrLocked while m is open and has not failed.
 func (m *Memory) Reopen() (*Memory, error) {
 	m.disk.mu.Lock()

@@ -32,7 +32,7 @@ type PutResult struct {
 
 // Records are subjects that hold one message each.
 type Records interface {
-	// PutOnce writes data on a subject that must be empty and then answers with what stands there: after a
+	// PutOnce writes data on a subject that must be empty and then returns what stands there: after a
 	// conflict, a duplicate or a lost acknowledgement it reads back. An error means that nothing is known;
 	// calling again with the same bytes is always safe.
 	PutOnce(ctx context.Context, subject string, data []byte) (PutResult, error)
@@ -43,7 +43,7 @@ type Records interface {
 	// Latest reads the newest message whose subject matches a pattern of Task: a hint, never a decision.
 	Latest(ctx context.Context, pattern string) (Message, error)
 
-	// Swap overwrites a subject whose last sequence is expected (0: empty) and answers the new sequence, or
+	// Swap overwrites a subject whose last sequence is expected (0: empty) and returns the new sequence, or
 	// ErrConflict. Only the Leases stream takes it.
 	Swap(ctx context.Context, subject string, expected uint64, data []byte) (uint64, error)
 
@@ -74,7 +74,7 @@ func (s AckStatus) String() string {
 	return ackNames[s]
 }
 
-// An Ack answers one publish.
+// An Ack is the outcome of one publish.
 type Ack struct {
 	Status   AckStatus
 	Sequence uint64 // for Stored and Duplicate
@@ -105,7 +105,7 @@ type Delivery struct {
 
 // ReportReader is the stage's end of the work queue: of the reports of all attempts of a task.
 type ReportReader interface {
-	// Fetch waits up to wait for at least one report and answers up to max of them, in any order, some of them
+	// Fetch waits up to wait for at least one report and returns up to max of them, in any order, some of them
 	// again. None is not an error.
 	Fetch(ctx context.Context, max int, wait time.Duration) ([]Delivery, error)
 
@@ -141,7 +141,7 @@ func CheckGet(subject string) (Task, Stream, error) {
 	return checkPort("get", subject, Rounds, Attempts, Leases, Batches)
 }
 
-// CheckLatest says whether Latest takes a pattern: what [Task.Rounds] or [Task.Opens] answer.
+// CheckLatest says whether Latest takes a pattern: what [Task.Rounds] or [Task.Opens] return.
 func CheckLatest(pattern string) (Task, Stream, error) {
 	task, s, err := StreamOf(pattern)
 	if err != nil {

@@ -27,7 +27,7 @@ func TestContractOnDisk(t *testing.T) {
 		return func() (state.Store, error) { return opened(Open(dir, Options{})) }
 	}
 	storetest.Run(t, newDisk)
-	if longtest.Run(t, "any history on the operating system's files") {
+	if longtest.Run(t, "any history on the operating system's files, 10 s") {
 		storetest.RunHistory(t, newDisk)
 	}
 }

@@ -25,7 +25,7 @@ type life struct {
 	begun, acked atomic.Uint64
 }
 
-// run returns the first error, and the store that answered it if it has failed.
+// run returns the first error, and the store that returned it if it has failed.
 func (l *life) run(fs vfs.FS) (failed *Store, err error) {
 	ctx := context.Background()
 	commits := l.script.Rounds + 1
@@ -92,7 +92,7 @@ func syncs(k errorfs.OpKind) bool {
 // with small checkpoints, and before some of either with large ones: with nothing that was not synced, and with an
 // arbitrary part of it.
 func TestCrashAtEveryWrite(t *testing.T) {
-	long := longtest.Run(t, "crashes at most of the writes and mixtures")
+	long := longtest.Run(t, "crashes at most of the writes and mixtures, more than a minute")
 	const seed = 20260101
 	t.Logf("seed %d; the order in which files are drawn is the runtime's", seed)
 	for _, test := range []struct {

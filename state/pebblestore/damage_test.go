@@ -52,8 +52,8 @@ var damages = map[string]func(b []byte, at int) []byte{
 func TestDamagedFiles(t *testing.T) {
 	const commits = 5
 	script := storetest.Script{Rounds: 8}
-	points := 9
-	if longtest.Run(t, "damage at most offsets") {
+	points := 16
+	if longtest.Run(t, "damage at most offsets, more than a minute") {
 		points = 600
 	}
 	for _, test := range []struct {

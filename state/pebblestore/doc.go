@@ -28,7 +28,7 @@
 // opens at an earlier commit. That is a rollback of the folder, not a wrong state: package learner/service refuses it
 // where the broker knows a newer round, until it is told to apply the batches again.
 //
-// What Load answers after a kill is durable, even if the commit was not synced before: opening moves the log into
+// What Load returns after a kill is durable, even if the commit was not synced before: opening moves the log into
 // tables, and syncs them.
 //
 // # Failure

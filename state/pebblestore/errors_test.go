@@ -21,10 +21,10 @@ import (
 )
 
 // TestEveryOperationFails lets the i-th file operation of a short run fail, for every i, once and from then on.
-// Whatever is answered, an acknowledged commit survives the power cut that follows, and nothing is half there.
+// Whatever is returned, an acknowledged commit survives the power cut that follows, and nothing is half there.
 func TestEveryOperationFails(t *testing.T) {
 	stride := int64(2)
-	if longtest.Run(t, "every second operation, with large commits six of seven") {
+	if longtest.Run(t, "failures of every second operation, with large commits of six in seven, 10 s") {
 		stride = 1
 	}
 	for _, test := range []struct {
@@ -71,7 +71,7 @@ func TestEveryOperationFails(t *testing.T) {
 				}
 			}
 			fmt.Printf("MEASURED pebblestore, %s: %d injected failures over %d operations\n", test.name, failures+passes, i)
-			t.Logf("%d operations; the run answered an error %d times and passed %d times", i, failures, passes)
+			t.Logf("%d operations; the run returned an error %d times and passed %d times", i, failures, passes)
 			if failures < 10 {
 				t.Errorf("only %d injected errors were noticed, want at least 10", failures)
 			}
@@ -89,7 +89,7 @@ func wantFailed(t *testing.T, s *Store, err error) {
 	select {
 	case <-s.Failed():
 	default:
-		t.Errorf("%v was answered and Failed is open", err)
+		t.Errorf("%v was returned and Failed is open", err)
 	}
 	if _, err := s.Load(context.Background()); !errors.Is(err, state.ErrFailed) {
 		t.Errorf("Load after a failure: %v, want ErrFailed", err)
@@ -184,7 +184,7 @@ func TestFatalfNeverReturns(t *testing.T) {
 		return nil
 	})
 	if !errors.Is(err, state.ErrFailed) {
-		t.Errorf("guard answered %v, want ErrFailed", err)
+		t.Errorf("guard returned %v, want ErrFailed", err)
 	}
 	select {
 	case <-returned:
@@ -202,7 +202,7 @@ func TestFatalfNeverReturns(t *testing.T) {
 func TestPanicIsFailure(t *testing.T) {
 	f := newFailure(nil)
 	if err := f.guard(func() error { panic("log writer is broken") }); !errors.Is(err, state.ErrFailed) {
-		t.Errorf("guard answered %v, want ErrFailed", err)
+		t.Errorf("guard returned %v, want ErrFailed", err)
 	}
 	select {
 	case <-f.ch:

@@ -6,7 +6,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// failStopFS breaks the store at errors that Pebble answers with a panic: when a folder cannot be synced, and when
+// failStopFS breaks the store at errors at which Pebble panics: when a folder cannot be synced, and when
 // the log cannot be written while it is changed for a new one. Those panics come on goroutines where nobody can
 // recover, or with a mutex in a state that the runtime cannot bear. Here the failure stops the work first, and
 // Pebble never sees the error. It also orders the names of new files on disk, see Create.

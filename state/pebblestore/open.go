@@ -33,7 +33,7 @@ type Options struct {
 	// Logger takes Pebble's messages: its information at debug level, errors at error level. nil discards them;
 	// failures are reported by the store's methods all the same.
 	Logger *slog.Logger
-	// ReadOnly opens an existing folder without changing its state; Commit answers state.ErrReadOnly. Pebble
+	// ReadOnly opens an existing folder without changing its state; Commit returns state.ErrReadOnly. Pebble
 	// still takes the lock, so the folder must be writable and not open elsewhere.
 	ReadOnly bool
 }

@@ -36,10 +36,10 @@ func strideOr(t *testing.T, short int64, what string) int64 {
 }
 
 // TestWhatIsReadIsDurable kills the process at every file operation, which leaves what it wrote in the operating system's
-// memory, and starts another, which may find a commit there that was never synced. What Load then answers is announced, so
+// memory, and starts another, which may find a commit there that was never synced. What Load then returns is announced, so
 // a power cut right after it must not take it away.
 func TestWhatIsReadIsDurable(t *testing.T) {
-	stride := strideOr(t, 3, "kills at two of three operations")
+	stride := strideOr(t, 3, "kills at two of three operations, 5 s")
 	kills, beyond := 0, 0
 	for i := int64(1); ; i += stride {
 		var ops atomic.Int64
@@ -74,7 +74,7 @@ func TestWhatIsReadIsDurable(t *testing.T) {
 	}
 }
 
-// killedAt runs a script whose process is killed at the first operation for which dead answers true, then reads, then takes
+// killedAt runs a script whose process is killed at the first operation for which dead returns true, then reads, then takes
 // the power away. It says whether a commit was found that had not been acknowledged.
 func killedAt(t *testing.T, dead func(*life, errorfs.Op) bool) (found, killed bool) {
 	t.Helper()
@@ -113,7 +113,7 @@ func killedAt(t *testing.T, dead func(*life, errorfs.Op) bool) (found, killed bo
 // lost that was acknowledged, or that was read between the two crashes.
 func TestCrashWhileRecovering(t *testing.T) {
 	ctx := context.Background()
-	stride := strideOr(t, 13, "second crashes after most first ones")
+	stride := strideOr(t, 13, "second crashes after most first ones, 10 s")
 	const seed = 20260103
 	rng := rand.New(rand.NewPCG(seed, 0))
 	script := storetest.Script{Rounds: 3}

@@ -71,7 +71,7 @@ func (f smallFile) Write(p []byte) (int, error) {
 // process alone ends or the power goes; and on a disk with room the task goes on to its end.
 func TestDiskOfEverySize(t *testing.T) {
 	sizes := 50
-	if longtest.Run(t, "disks of most sizes") {
+	if longtest.Run(t, "disks of most sizes, more than a minute") {
 		sizes = 4000
 	}
 	for _, test := range []struct {

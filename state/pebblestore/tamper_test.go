@@ -130,59 +130,7 @@ func TestTamperedValues(t *testing.T) {
 	}
 }
 
-// TestFlippedBytesOnDisk flips one byte at a time in every file. In a folder that was closed the answer is the
-// whole state or an error. In one that a crash left, a damaged log may also show fewer commits. Nothing that was
-// not committed is ever answered.
-func TestFlippedBytesOnDisk(t *testing.T) {
-	const commits = 5
-	script := storetest.Script{Rounds: 8}
-	crashed := vfs.NewCrashableMem()
-	s, err := Open(folder, Options{FS: crashed})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	for range commits {
-		if err := script.Advance(context.Background(), s); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, test := range []struct {
-		name    string
-		fs      *vfs.MemFS
-		earlier string // suffix of the files whose damage may look like a crash
-	}{
-		{"closed", filled(t, script, commits), "never"},
-		{"crashed", crashed, ".log"},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			outcomes := map[string]int{}
-			for _, name := range files(t, test.fs) {
-				size := len(contents(t, test.fs, name))
-				for at := 0; at < size; at += 1 + size/53 {
-					fs := test.fs.CrashClone(vfs.CrashCloneCfg{})
-					flipByte(t, fs, name, at)
-					n, err := reread(script, fs)
-					kind := strings.Trim(name, "0123456789-.")
-					switch {
-					case err != nil && strings.Contains(err.Error(), "not the one that was committed"):
-						t.Errorf("flip of byte %d of %s: %v", at, name, err)
-					case err != nil:
-						outcomes[kind+": error"]++
-					case n == commits:
-						outcomes[kind+": whole"]++
-					case n < commits && strings.HasSuffix(name, test.earlier):
-						outcomes[kind+": earlier"]++
-					default:
-						t.Errorf("flip of byte %d of %s: %d commits, want %d or an error", at, name, n, commits)
-					}
-				}
-			}
-			t.Log(outcomes)
-		})
-	}
-}
-
+// reread returns the number of commits that a start finds in a folder.
 func reread(script storetest.Script, fs vfs.FS) (uint64, error) {
 	s, err := Open(folder, Options{FS: fs})
 	if err != nil {
@@ -207,18 +155,4 @@ func contents(t *testing.T, fs vfs.FS, name string) []byte {
 		t.Fatal(err)
 	}
 	return b
-}
-
-func flipByte(t *testing.T, fs vfs.FS, name string, at int) {
-	t.Helper()
-	b := contents(t, fs, name)
-	b[at] ^= 0x10
-	f, err := fs.Create(fs.PathJoin(folder, name), vfs.WriteCategoryUnspecified)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if _, err := f.Write(b); err != nil {
-		t.Fatal(err)
-	}
 }

@@ -2,5 +2,5 @@
 //
 // An implementation calls [Run] with a way to open the same bytes again and again. Its own tests (crashes, injected
 // errors) use [Script] and [Advance] too: every checkpoint of a script is a function of its round, so whatever
-// a store answers can be compared with what it should be.
+// a store returns can be compared with what it should be.
 package storetest

@@ -26,7 +26,7 @@ type Config struct {
 	Shuffle        bool          // deliver in random order instead of by sequence
 	Seed           uint64        // of Shuffle
 	Inject         Injector      // nil: no faults
-	Keep           bool          // Dump also answers what was acknowledged or purged
+	Keep           bool          // Dump also returns what was acknowledged or purged
 }
 
 // A Broker implements stream.Records and stream.ReportWriter for all tasks. It is safe for concurrent use.
@@ -124,7 +124,7 @@ func (b *Broker) fault(op Op, subject string) Fault {
 	return b.inject(op, subject)
 }
 
-// tenant answers the state of a task; b.mu is held.
+// tenant returns the state of a task; b.mu is held.
 func (b *Broker) tenant(task stream.Task) *tenant {
 	t := b.tasks[task]
 	if t == nil {

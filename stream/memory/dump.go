@@ -13,10 +13,10 @@ type Stored struct {
 	Stream stream.Stream
 	stream.Message
 	ID      [16]byte // message id of a report
-	Deleted bool     // acknowledged or purged; answered with Config.Keep only
+	Deleted bool     // acknowledged or purged; present with Config.Keep only
 }
 
-// Dump answers all that the broker stores, as an operator who looks would see it: ordered by task, stream and
+// Dump returns all that the broker stores, as an operator who looks would see it: ordered by task, stream and
 // sequence. With Config.Keep it includes deleted reports. Overwritten leases are not kept.
 func (b *Broker) Dump() []Stored {
 	b.mu.Lock()

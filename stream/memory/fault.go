@@ -30,7 +30,7 @@ type Fault int
 const (
 	// None: nothing special.
 	None Fault = iota
-	// LostAck: done, but the caller is not told: Put and Swap answer an error, Publish answers Unknown.
+	// LostAck: done, but the caller is not told: Put and Swap return an error, Publish Unknown.
 	LostAck
 	// LostAckRead: as LostAck, but Put reads back and succeeds, as an adapter with a connection does.
 	LostAckRead
@@ -54,7 +54,7 @@ type Rates struct {
 	Lag       float64 // of reads
 }
 
-// Random answers an Injector that draws faults from a seed.
+// Random returns an Injector that draws faults from a seed.
 func Random(seed uint64, rates Rates) Injector {
 	rng := rand.New(rand.NewPCG(seed, 0x70616e6c6561726e))
 	return func(op Op, _ string) Fault {

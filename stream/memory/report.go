@@ -71,7 +71,7 @@ type Reader struct {
 	task   stream.Task
 }
 
-// Reader answers the work queue of a task.
+// Reader returns the work queue of a task.
 func (b *Broker) Reader(task stream.Task) (*Reader, error) {
 	if _, err := stream.ParseTask(string(task)); err != nil {
 		return nil, fmt.Errorf("reader: %w", err)
@@ -110,7 +110,7 @@ func (r *Reader) Fetch(ctx context.Context, max int, wait time.Duration) ([]stre
 	}
 }
 
-// take answers what can be delivered now, else what to wait for.
+// take returns what can be delivered now, else what to wait for.
 func (r *Reader) take(ctx context.Context, max int) (got []stream.Delivery, changed <-chan struct{}, next time.Time, err error) {
 	b := r.broker
 	if err := b.enter(ctx, "fetch", 0); err != nil {

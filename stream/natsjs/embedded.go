@@ -102,7 +102,7 @@ type Embedded struct {
 	log    *slog.Logger
 }
 
-// StartEmbedded starts a server and answers when it takes connections. It installs no signal handlers and writes to
+// StartEmbedded starts a server and returns when it takes connections. It installs no signal handlers and writes to
 // the given log only.
 func StartEmbedded(c EmbeddedConfig) (*Embedded, error) {
 	o, err := c.options()

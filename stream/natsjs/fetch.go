@@ -22,7 +22,7 @@ type Reader struct {
 	most     atomic.Int64 // reports that the link carries in the time that callers have; 0: no bound is known
 }
 
-// Reader answers the work queue of a task, whose streams must be there. While their cluster has no leader it waits.
+// Reader returns the work queue of a task, whose streams must be there. While their cluster has no leader it waits.
 func (c *Conn) Reader(ctx context.Context, task stream.Task) (r *Reader, err error) {
 	if _, err := stream.ParseTask(string(task)); err != nil {
 		return nil, fmt.Errorf("reader: %w: %w", stream.ErrRefused, err)
@@ -102,7 +102,7 @@ func (r *Reader) available(ctx context.Context, max int) ([]stream.Delivery, err
 	return got, err
 }
 
-// collect answers what came; an error that ended the batch early is answered only where nothing came. A slow link may
+// collect returns what came; an error that ended the batch early is returned only where nothing came. A slow link may
 // take longer than the caller has: then what is still on its way comes again later.
 func (r *Reader) collect(ctx context.Context, batch jetstream.MessageBatch) ([]stream.Delivery, error) {
 	var got []stream.Delivery

@@ -43,7 +43,7 @@ func (id *Identity) LogValue() slog.Value { return slog.StringValue(id.String())
 // Format keeps every other verb from printing the private key.
 func (id *Identity) Format(f fmt.State, _ rune) { fmt.Fprint(f, id.String()) }
 
-// Sign answers the canonical bytes of a wire.Signed that carries m. The signature is Ed25519 over
+// Sign returns the canonical bytes of a wire.Signed that carries m. The signature is Ed25519 over
 //
 //	"panlearn/v1/" kind 0x00 body
 //
@@ -77,7 +77,7 @@ var (
 	ErrBadSignature = errors.New("the signature does not verify")
 )
 
-// Verify decodes what Sign wrote into m and answers its body, whose hash is a task hash, a manifest hash. The
+// Verify decodes what Sign wrote into m and returns its body, whose hash is a task hash, a manifest hash. The
 // envelope must be canonical, the kind that of m, the key the pinned one, the signature valid, and the body one that
 // stream.Unmarshal accepts. After an error m is not to be used.
 func Verify(signed []byte, pinned ed25519.PublicKey, m proto.Message) (body []byte, err error) {
@@ -94,7 +94,7 @@ func Verify(signed []byte, pinned ed25519.PublicKey, m proto.Message) (body []by
 	return s.Body, open(s, m)
 }
 
-// VerifyStage decodes a stage's self-signed identity into m and answers its key. It proves only that whoever wrote
+// VerifyStage decodes a stage's self-signed identity into m and returns its key. It proves only that whoever wrote
 // the message holds the key: the caller pins it, or compares it with the one that Task names.
 func VerifyStage(signed []byte, m *wire.StageIdentity) (ed25519.PublicKey, error) {
 	s, err := envelope(signed, m)

@@ -17,7 +17,7 @@ const tagSize = 16
 
 const x25519Size = 32
 
-// kem answers the key encapsulation of a suite, nil for SUITE_NONE.
+// kem returns the key encapsulation of a suite, nil for SUITE_NONE.
 func kem(suite wire.Suite) (hpke.KEM, error) {
 	switch suite {
 	case wire.Suite_SUITE_NONE:

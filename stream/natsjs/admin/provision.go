@@ -83,7 +83,7 @@ type StreamState struct {
 	Messages uint64   `json:"messages"`
 }
 
-// ProvisionAll is Provision that answers what there is afterwards, and what of it is new.
+// ProvisionAll is Provision that returns what there is afterwards, and what of it is new.
 func ProvisionAll(ctx context.Context, c *natsjs.Conn, task stream.Task, o Options) ([]StreamState, error) {
 	before := map[stream.Stream]bool{}
 	for _, s := range all() {
@@ -107,7 +107,7 @@ func ProvisionAll(ctx context.Context, c *natsjs.Conn, task stream.Task, o Optio
 	return list, nil
 }
 
-// Remove deletes the streams of a task, with all that is in them, and answers the names of those that were there. It may be
+// Remove deletes the streams of a task, with all that is in them, and returns the names of those that were there. It may be
 // called again, and tries until ctx ends where a cluster has no leader. Whether the task has ended is the caller's to see.
 func Remove(ctx context.Context, c *natsjs.Conn, task stream.Task) (removed []string, err error) {
 	if _, err := stream.ParseTask(string(task)); err != nil {
