@@ -17,9 +17,10 @@
 //	  waiting ◀──────────────────────┐      in the queue, in one of its three states (waiting, drawn, reserve)
 //	     │ charged: in the ledger,   │
 //	     │ then in the store         │
-//	   sent ─────▶ owed              │      in a bundle of its round; owed: no answer, or a new attempt. It is sent again, sealed anew
-//	     │ answered  │               │
-//	     ▼◀──────────┘               │
+//	   sent ─────▶ owed              │      in a bundle of its round; owed: there was no answer, or there is
+//	     │          │                │      another attempt, and it is sent again, sealed anew
+//	     │ answered │                │
+//	     ▼◀─────────┘                │
 //	  answered                       │      until the Close of its round
 //	     │ Close                     │
 //	  settled ── may take part ──────┘      uncounted, or a later round of its interactive phase; in the store, then in the ledger

@@ -1,13 +1,18 @@
 package client_test
 
 import (
+	"context"
 	"fmt"
 	"log"
+	"sync"
+	"testing"
+	"time"
 
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/stream/client"
 	"github.com/panlearn/panlearn/stream/client/consent"
 	"github.com/panlearn/panlearn/stream/client/participation"
+	"github.com/panlearn/panlearn/stream/memory"
 )
 
 // An app sends its user's one event, and knows afterwards whether it was counted. Records and Reports are natsjs.Connect's
@@ -45,4 +50,31 @@ func ExamplePolicy() {
 	outcome, _ := device.Publish(ctx, participation.EventKey("this user"), convex.Example{Value: []float64{0.5, -0.25, 1}, Label: 1})
 	fmt.Println(outcome.State, "for", outcome.Refused.Field)
 	// Output: refused for plan.phases[0]: epsilon
+}
+
+// An exampleTB lets an example use what tests use: what fails there, panics.
+type exampleTB struct{ testing.TB }
+
+func (exampleTB) Helper()                        {}
+func (exampleTB) Fatal(args ...any)              { panic(fmt.Sprint(args...)) }
+func (exampleTB) Error(args ...any)              { panic(fmt.Sprint(args...)) }
+func (exampleTB) Errorf(format string, a ...any) { panic(fmt.Sprintf(format, a...)) }
+
+// churnInMemory runs learner and stage of a task in memory, whose only round takes ten users, of which so many publish by
+// themselves. stop ends all of it.
+func churnInMemory(others int) (ctx context.Context, broker *memory.Broker, store participation.Store, stop func()) {
+	w := newWorld(exampleTB{}, plan{rounds: 1, cohort: 10, deadline: time.Minute, sealed: true})
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	var group sync.WaitGroup
+	group.Go(func() { w.learn(ctx) })
+	group.Go(func() { w.mix(ctx) })
+	gateway := w.client(w.config(participation.NewMemoryStore()))
+	for i := range others {
+		group.Go(func() { _, _ = gateway.Publish(ctx, participation.EventKey(fmt.Sprint(i)), example(1)) })
+	}
+	return ctx, w.broker, participation.NewMemoryStore(), func() {
+		cancel()
+		_ = gateway.Close()
+		group.Wait()
+	}
 }

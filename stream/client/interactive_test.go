@@ -9,8 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/client"
 	"github.com/panlearn/panlearn/stream/client/consent"
@@ -20,49 +18,6 @@ import (
 	"github.com/panlearn/panlearn/stream/memory"
 	"github.com/panlearn/panlearn/stream/wire"
 )
-
-// replan gives a world other phases, which take the mechanism of its first.
-func (w *world) replan(phases ...*wire.Phase) {
-	mechanism := w.task.Plan.Phases[0].Mechanism
-	w.task.Plan.Phases, w.task.Plan.Users = phases, 0
-	for _, f := range phases {
-		f.Mechanism = proto.CloneOf(mechanism)
-		if f.RoundsPerUser == 0 {
-			f.RoundsPerUser = 1
-		}
-		if f.Minimum == 0 {
-			f.Minimum = f.Cohort
-		}
-		w.task.Plan.Users += f.Users
-	}
-	w.hash = taskHash(w.t, w.task)
-}
-
-// asked is an interactive phase of some users who answer some rounds.
-func asked(users, rounds, minimum uint64) *wire.Phase {
-	return &wire.Phase{Users: users, Cohort: users, Rounds: rounds, RoundsPerUser: uint32(rounds), Minimum: minimum}
-}
-
-// once is a phase of rounds of users who answer one of them.
-func once(cohort, rounds uint64) *wire.Phase {
-	return &wire.Phase{Users: cohort * rounds, Cohort: cohort, Rounds: rounds}
-}
-
-// dear is a policy that takes what several rounds of one user cost here.
-func (w *world) dear(s participation.Store) client.Config {
-	c := w.config(s)
-	c.Policy.MaxEpsilon = 50
-	return c
-}
-
-// answered counts the events that were charged with so many rounds.
-func (s *spy) answered() map[int]int {
-	out := map[int]int{}
-	for _, rounds := range s.draws {
-		out[len(rounds)]++
-	}
-	return out
-}
 
 // The users of an interactive phase answer each of its rounds, with a draw and a report id of their own for each; those of
 // the phases around it answer one round. Nobody is in two phases.

@@ -170,15 +170,14 @@ func (r *records) closed(ctx context.Context, round stream.Round, attempt stream
 		r.ignore(subject, fmt.Errorf("manifest_hash %x: want %x", c.ManifestHash, manifest))
 		return participation.Closed{}, false
 	}
+	out := participation.Closed{Round: round, Attempt: participation.Attempt{Number: attempt}, Manifest: manifest, Cutoff: c.Cutoff, Void: c.Void}
 	if c.Void { // whoever the attempt was
-		return participation.Closed{Round: round, Attempt: participation.Attempt{Number: attempt}, Manifest: manifest, Cutoff: c.Cutoff, Void: true}, true
+		return out, true
 	}
 	var o wire.Open
 	body, ok := r.verified(ctx, r.task.Open(round, attempt), false, r.agreement.Task.StageKey, &o)
-	if !ok {
-		return participation.Closed{}, false
-	}
-	return participation.Closed{Round: round, Attempt: participation.Attempt{Number: attempt, Open: stream.HashOf(body)}, Manifest: manifest, Cutoff: c.Cutoff}, true
+	out.Attempt.Open = stream.HashOf(body)
+	return out, ok
 }
 
 // watch asks to be woken; without, the loop's timer alone reads.

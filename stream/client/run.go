@@ -97,7 +97,7 @@ func origin(source, file string, live bool) string {
 
 // pull offers rows until they end, the client ends, or they fail.
 func (c *Client) pull(t *tally, rows iter.Seq2[task.Row, error]) error {
-	terms, err := c.Agreement(c.ctx)
+	agreement, err := c.Agreement(c.ctx)
 	if err != nil {
 		return nil // Close tells why
 	}
@@ -115,7 +115,7 @@ func (c *Client) pull(t *tally, rows iter.Seq2[task.Row, error]) error {
 	for row, err := range rows {
 		var bad *task.RowError
 		if err == nil {
-			err = terms.Features.Map(row, &scratch)
+			err = agreement.Features.Map(row, &scratch)
 		}
 		if err != nil && !errors.As(err, &bad) {
 			return fmt.Errorf("read rows: %w", err)

@@ -215,3 +215,12 @@ func (w *world) closed(r stream.Round, a stream.Attempt) *wire.Close {
 	}
 	return nil
 }
+
+// answered counts the events that were charged with so many rounds.
+func (s *spy) answered() map[int]int {
+	out := map[int]int{}
+	for _, rounds := range s.draws {
+		out[len(rounds)]++
+	}
+	return out
+}

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"sync"
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/randomizer"
 	"github.com/panlearn/panlearn/randomizer/accounting"
@@ -231,6 +234,59 @@ func (w *world) client(c client.Config) *client.Client {
 	return got
 }
 
+// replan gives a world other phases, which take the mechanism of its first.
+func (w *world) replan(phases ...*wire.Phase) {
+	mechanism := w.task.Plan.Phases[0].Mechanism
+	w.task.Plan.Phases, w.task.Plan.Users = phases, 0
+	for _, f := range phases {
+		f.Mechanism = proto.CloneOf(mechanism)
+		if f.RoundsPerUser == 0 {
+			f.RoundsPerUser = 1
+		}
+		if f.Minimum == 0 {
+			f.Minimum = f.Cohort
+		}
+		w.task.Plan.Users += f.Users
+	}
+	w.hash = taskHash(w.t, w.task)
+}
+
+// asked is an interactive phase of some users who answer some rounds.
+func asked(users, rounds, minimum uint64) *wire.Phase {
+	return &wire.Phase{Users: users, Cohort: users, Rounds: rounds, RoundsPerUser: uint32(rounds), Minimum: minimum}
+}
+
+// once is a phase of rounds of users who answer one of them.
+func once(cohort, rounds uint64) *wire.Phase {
+	return &wire.Phase{Users: cohort * rounds, Cohort: cohort, Rounds: rounds}
+}
+
+// dear is a policy that takes what several rounds of one user cost here.
+func (w *world) dear(s participation.Store) client.Config {
+	c := w.config(s)
+	c.Policy.MaxEpsilon = 50
+	return c
+}
+
+// identity of the summary.
+func checkSum(t *testing.T, s client.Summary) {
+	t.Helper()
+	if s.Events != s.Counted+s.Uncounted+s.Unknown+s.Refused {
+		t.Errorf("events %d: want counted + uncounted + unknown + refused in %+v", s.Events, s)
+	}
+}
+
+// play runs learner and stage beside f and stops them after it.
+func (w *world) play(ctx context.Context, f func(ctx context.Context)) {
+	ctx, stop := context.WithCancel(ctx)
+	var group sync.WaitGroup
+	group.Go(func() { w.learn(ctx) })
+	group.Go(func() { w.mix(ctx) })
+	f(ctx)
+	stop()
+	group.Wait()
+}
+
 // rows yields n valid rows; every tenth is broken if broken.
 func rows(n int, broken bool) iter.Seq2[task.Row, error] {
 	return func(yield func(task.Row, error) bool) {
@@ -250,3 +306,51 @@ func rows(n int, broken bool) iter.Seq2[task.Row, error] {
 		}
 	}
 }
+
+type row = task.Row
+
+// example is a valid event with a label.
+func example(label float64) convex.Example {
+	return convex.Example{Index: []int32{1}, Value: []float64{0.5}, Label: label}
+}
+
+// openMessage is an attempt that nobody collects.
+func (w *world) openMessage(r stream.Round, a stream.Attempt, manifest stream.Hash) *wire.Open {
+	key, err := seal.NewRoundKey(w.task.Suite)
+	must(w.t, err)
+	return &wire.Open{
+		Version: stream.Version, TaskHash: w.hash[:], Round: uint64(r), Attempt: uint64(a), ManifestHash: manifest[:], Suite: w.task.Suite,
+		PublicKey: key.Public(), Instance: make([]byte, stream.InstanceSize), StartedUnixMs: 1,
+	}
+}
+
+func (w *world) open(ctx context.Context, r stream.Round, a stream.Attempt, manifest stream.Hash) {
+	w.put(ctx, w.name.Open(r, a), w.stage, w.openMessage(r, a, manifest))
+}
+
+func (w *world) closeMessage(c participation.Closed) *wire.Close {
+	return &wire.Close{
+		Version: stream.Version, TaskHash: w.hash[:], Round: uint64(c.Round), Attempt: uint64(c.Attempt.Number), ManifestHash: c.Manifest[:],
+		BatchHash: make([]byte, stream.HashSize), Cutoff: c.Cutoff, Void: c.Void,
+	}
+}
+
+func (w *world) close(ctx context.Context, c participation.Closed) {
+	w.put(ctx, w.name.Close(c.Round, c.Attempt.Number), w.stage, w.closeMessage(c))
+}
+
+// reports counts what was published to an attempt.
+func (w *world) reports(r stream.Round, a stream.Attempt) int {
+	n := 0
+	for _, m := range w.broker.Dump() {
+		if m.Subject == w.name.Report(r, a) {
+			n++
+		}
+	}
+	return n
+}
+
+// nth is the attempt of a number whose Open has no hash to speak of.
+func nth(n stream.Attempt) participation.Attempt { return participation.Attempt{Number: n} }
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

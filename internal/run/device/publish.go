@@ -47,11 +47,11 @@ func Publish(ctx context.Context, c Config) (summary client.Summary, err error) 
 	defer func() { err = errors.Join(err, release()) }()
 	defer devices.Close() // Run closes it too; its error is Run's
 	if rows == nil {
-		terms, err := devices.Agreement(ctx)
+		agreement, err := devices.Agreement(ctx)
 		if err != nil {
 			return summary, err
 		}
-		if rows, err = c.open(terms.Spec); err != nil {
+		if rows, err = c.open(agreement.Spec); err != nil {
 			return summary, err
 		}
 		defer rows.Close()

@@ -78,7 +78,8 @@ func (p Policy) CheckTask(t *wire.Task, hash stream.Hash) (*Agreement, error) {
 	if err := manifest.CheckTask(t); err != nil {
 		return nil, Refuse("plan", "not one that can run: "+err.Error(), "a consistent plan")
 	}
-	agreed := &Agreement{Task: t, Hash: hash, policy: p, accountant: accounting.NewAccountant(), known: make(map[accounting.Release]accounting.Guarantee)}
+	agreed := &Agreement{Task: t, Hash: hash, policy: p, accountant: accounting.NewAccountant(),
+		known: make(map[accounting.Release]accounting.Guarantee)}
 	if err := agreed.declared(); err != nil {
 		return nil, err
 	}

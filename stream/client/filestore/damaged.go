@@ -33,7 +33,7 @@ func openFile(path string, o *bbolt.Options) (db *bbolt.DB, err error) {
 	return db, err
 }
 
-// closeAfter closes the file and answers both errors. After a panic bbolt's locks may be held for ever, so that a damaged
+// closeAfter closes the file and returns both errors. After a panic bbolt's locks may be held for ever, so that a damaged
 // file stays open until the process ends.
 func closeAfter(err error, db *bbolt.DB) error {
 	if errors.Is(err, errDamaged) {

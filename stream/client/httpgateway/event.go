@@ -47,21 +47,21 @@ func parseRequest(body []byte) (request, error) {
 
 // A mapper turns events into examples, when the task is known.
 type mapper struct {
-	mu       sync.Mutex
-	terms    *consent.Agreement
-	features *task.FeatureMap // of events in JSON
+	mu        sync.Mutex
+	agreement *consent.Agreement
+	features  *task.FeatureMap // of events in JSON
 }
 
-// use takes the terms, once.
-func (m *mapper) use(terms *consent.Agreement) error {
+// use takes the agreement, once.
+func (m *mapper) use(agreement *consent.Agreement) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.terms != nil {
+	if m.agreement != nil {
 		return nil
 	}
-	features := terms.Features
-	if terms.Spec.Features.Vector == nil {
-		spec, err := terms.Spec.ReadAs(task.JSONL)
+	features := agreement.Features
+	if agreement.Spec.Features.Vector == nil {
+		spec, err := agreement.Spec.ReadAs(task.JSONL)
 		if err != nil {
 			return err
 		}
@@ -69,15 +69,15 @@ func (m *mapper) use(terms *consent.Agreement) error {
 			return err
 		}
 	}
-	m.terms, m.features = terms, features
+	m.agreement, m.features = agreement, features
 	return nil
 }
 
-// known answers the terms, after use.
+// known is the agreement, after use.
 func (m *mapper) known() *consent.Agreement {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.terms
+	return m.agreement
 }
 
 // example maps an event. The error says why it does not fit, without its content.
@@ -92,11 +92,11 @@ func (m *mapper) example(event []byte) (convex.Example, error) {
 	if err := m.features.Map(row, &e); err != nil {
 		return convex.Example{}, err
 	}
-	return e, m.terms.Valid(e)
+	return e, m.agreement.Valid(e)
 }
 
 func (m *mapper) row(event []byte) (task.Row, error) {
-	if m.terms.Spec.Features.Vector != nil {
+	if m.agreement.Spec.Features.Vector != nil {
 		return vectorRow(event)
 	}
 	var line bytes.Buffer

@@ -185,9 +185,9 @@ func (g *Gateway) offer(ctx context.Context, key participation.Key, e convex.Exa
 func (g *Gateway) ready(ctx context.Context, w http.ResponseWriter, wait time.Duration) bool {
 	ctx, cancel := context.WithTimeout(ctx, max(wait, time.Millisecond))
 	defer cancel()
-	terms, err := g.Client.Agreement(ctx)
+	agreement, err := g.Client.Agreement(ctx)
 	if err == nil {
-		err = g.mapper.use(terms)
+		err = g.mapper.use(agreement)
 	}
 	var refused *consent.RefusedError
 	switch {

@@ -54,7 +54,7 @@ func TestAnEventsLife(t *testing.T) {
 		if w.calls != 1 || len(w.got) != 1 {
 			t.Errorf("the client got %d events in %d calls, want 1", len(w.got), w.calls)
 		}
-		if e := w.got[participation.EventKey("anna")]; e.Label != 1 || w.terms.Valid(e) != nil {
+		if e := w.got[participation.EventKey("anna")]; e.Label != 1 || w.agreement.Valid(e) != nil {
 			t.Error("the client got another event")
 		}
 	})
@@ -99,7 +99,7 @@ func TestEventsAreMapped(t *testing.T) {
 		if test.fits && (e.Label != test.want.Label || !slices.Equal(e.Index, test.want.Index) || !slices.Equal(e.Value, test.want.Value)) {
 			t.Errorf("%s: mapped to %v %v %v, want %v %v %v", test.event, e.Index, e.Value, e.Label, test.want.Index, test.want.Value, test.want.Label)
 		}
-		if (w.terms.Valid(e) == nil) != test.fits {
+		if (w.agreement.Valid(e) == nil) != test.fits {
 			t.Errorf("%s: the client takes it for valid: %t", test.event, !test.fits)
 		}
 		w.gateway.Close()
@@ -318,7 +318,7 @@ func FuzzEvents(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, event []byte) {
 		for _, m := range mappers {
-			if e, err := m.example(event); err == nil && m.terms.Valid(e) != nil {
+			if e, err := m.example(event); err == nil && m.agreement.Valid(e) != nil {
 				t.Error("an example that is none of the task")
 			}
 		}

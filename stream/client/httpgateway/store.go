@@ -71,7 +71,7 @@ func (s *Store) Write(c participation.Change) error {
 	return nil
 }
 
-// look answers what the store says of a key, and a channel that is closed after the next write of it. The caller calls
+// look returns what the store says of a key, and a channel that is closed after the next write of it. The caller calls
 // forget when it waits no longer.
 func (s *Store) look(key participation.Key) (part participation.Record, written chan struct{}, err error) {
 	s.mu.Lock()

@@ -17,15 +17,15 @@ type taskAnswer struct {
 	Delta     float64  `json:"delta"`
 }
 
-// getTask answers what events look like and what they cost.
+// getTask says what events look like and what they cost.
 func (g *Gateway) getTask(w http.ResponseWriter, r *http.Request) {
 	if !g.ready(r.Context(), w, defaultWait) {
 		return
 	}
-	terms := g.mapper.known()
-	schema := terms.Spec.Schema()
-	a := taskAnswer{Task: terms.Spec.Name, TaskHash: hex.EncodeToString(terms.Hash[:]), Columns: schema.Columns, Dimension: schema.Dimension,
-		Label: schema.Label, Epsilon: float64(terms.Guarantee.Epsilon), Delta: terms.Delta}
+	agreement := g.mapper.known()
+	schema := agreement.Spec.Schema()
+	a := taskAnswer{Task: agreement.Spec.Name, TaskHash: hex.EncodeToString(agreement.Hash[:]), Columns: schema.Columns, Dimension: schema.Dimension,
+		Label: schema.Label, Epsilon: float64(agreement.Guarantee.Epsilon), Delta: agreement.Delta}
 	if schema.Columns == nil {
 		a.Label = "label"
 	}

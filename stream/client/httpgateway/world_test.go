@@ -59,11 +59,11 @@ func must(t testing.TB, err error) {
 
 // A fake is a client whose rounds are the test's to open and to close.
 type fake struct {
-	store *Store
-	terms *consent.Agreement
-	ready chan struct{} // closed when the task is announced
-	open  chan struct{} // closed when a round takes events
-	over  chan struct{} // closed when it has counted them
+	store     *Store
+	agreement *consent.Agreement
+	ready     chan struct{} // closed when the task is announced
+	open      chan struct{} // closed when a round takes events
+	over      chan struct{} // closed when it has counted them
 
 	mu      sync.Mutex
 	refused *consent.RefusedError
@@ -75,7 +75,7 @@ type fake struct {
 func (f *fake) Agreement(ctx context.Context) (*consent.Agreement, error) {
 	select {
 	case <-f.ready:
-		return f.terms, nil
+		return f.agreement, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -125,10 +125,10 @@ func newWorld(t *testing.T, declaration string, change func(*Config)) *world {
 	must(t, err)
 	features, err := spec.Compile()
 	must(t, err)
-	terms := &consent.Agreement{Spec: spec, Features: features, Loss: convex.Logistic{}, Delta: 1e-6}
-	terms.Guarantee.Epsilon = 0.5
+	agreement := &consent.Agreement{Spec: spec, Features: features, Loss: convex.Logistic{}, Delta: 1e-6}
+	agreement.Guarantee.Epsilon = 0.5
 	store := Watch(participation.NewMemoryStore())
-	w := &world{t: t, log: new(bytes.Buffer), fake: &fake{store: store, terms: terms, ready: make(chan struct{}), open: make(chan struct{}),
+	w := &world{t: t, log: new(bytes.Buffer), fake: &fake{store: store, agreement: agreement, ready: make(chan struct{}), open: make(chan struct{}),
 		over: make(chan struct{}), got: make(map[participation.Key]convex.Example)}}
 	close(w.ready)
 	c := Config{Client: w.fake, Store: store, Token: token, Logger: slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))}

@@ -18,8 +18,9 @@ type Charge struct {
 	// phase are charged together, before the first.
 	Rounds, Most uint32
 	// Standing counts participations; without any the task costs nothing. A user takes part in one round of a task, or in all
-	// rounds of one interactive phase, so several of different users cost each of them no more than one. Nothing is given back: that an event is in no batch
-	// rests on acknowledgements, which are the broker's word, and what a broker can win by lying must not add up over tasks.
+	// rounds of one interactive phase, so several of different users cost each of them no more than one. Nothing is given back:
+	// that an event is in no batch rests on acknowledgements, which are the broker's word, and what a broker can win by lying must
+	// not add up over tasks.
 	Standing uint64
 	// Open counts those of them whose outcome is not known. They may be sent again, and released, however old they are.
 	Open uint64

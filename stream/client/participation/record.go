@@ -115,7 +115,8 @@ func (p *Record) Join(d Draw) error {
 	case d.Round <= p.Draw.Round:
 		return fmt.Errorf("join round %d: the event took part in round %d already", d.Round, p.Draw.Round)
 	case p.State != Fresh && (d.Step <= p.Draw.Step || d.Phase < p.Draw.Phase):
-		return fmt.Errorf("join round %d: it is step %d of phase %d, the event answered step %d of phase %d", d.Round, d.Step, d.Phase, p.Draw.Step, p.Draw.Phase)
+		return fmt.Errorf("join round %d: it is step %d of phase %d, the event answered step %d of phase %d",
+			d.Round, d.Step, d.Phase, p.Draw.Step, p.Draw.Phase)
 	case p.State != Fresh && !again && p.Draw.Most > 1 && p.Draw.Phase == d.Phase:
 		return fmt.Errorf("join round %d: the event joined %d rounds of the phase", d.Round, p.Rounds)
 	case p.State != Fresh && d.Manifest == p.Draw.Manifest:
