@@ -72,12 +72,8 @@ func FuzzProject(f *testing.F) {
 			}
 			start := make([]float64, dim)
 			s.Start(start)
-			n, err := convex.NewNear(s, start, 1)
-			if err != nil {
-				t.Fatalf("%T: the start %v is outside", s, start)
-			}
-			if q := project(n, x); !n.Contains(q) {
-				t.Errorf("near a point of %T: %v projected to %v", s, x, q)
+			if !s.Contains(start) {
+				t.Errorf("%T: the start %v is outside", s, start)
 			}
 		}
 	})

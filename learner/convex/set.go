@@ -15,9 +15,9 @@ type Set interface {
 	// Contains reports whether x is in the set. NaN never is.
 	Contains(x []float64) bool
 	// Radius bounds the norm of the points of the set. It bounds their distance from Start too, which is the D_0 of the risk bounds,
-	// for ||z - start||^2 <= ||z||^2 - ||start||^2; Near alone starts elsewhere, and has its own Distance.
+	// for ||z - start||^2 <= ||z||^2 - ||start||^2.
 	Radius() float64
-	// Start overwrites dst with the point where every method starts: the projection of the origin; for Near its centre.
+	// Start overwrites dst with the point where every method starts: the projection of the origin.
 	Start(dst []float64)
 }
 

@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
+	"strings"
 )
 
 // Canonical returns the one encoding of the declaration, which goes into the task hash: JSON without blanks, keys in
@@ -58,17 +61,106 @@ func ParseDeclaration(data []byte) (*Spec, error) {
 	return s, nil
 }
 
-// CanonicalFor is Canonical in the terms of a task that stands, by its canonical declaration: one from before there was validation has no
-// scores, and a file that leaves validation as it is by default, or off, declares that task.
-func (s *Spec) CanonicalFor(standing []byte) ([]byte, error) {
-	other, err := ParseDeclaration(standing)
-	if err != nil || other.Validation != nil || s.Validation == nil {
-		return s.Canonical()
+// A Difference is one key of two declarations that is not the same in both, as an operator would write it: the values are in JSON,
+// cut to maxShown bytes, and empty where the key is absent.
+type Difference struct {
+	Key  string // such as privacy.epsilon, features.columns[2].max
+	File string // in the first declaration, the one at hand
+	Task string // in the second, the task's
+}
+
+func (d Difference) String() string {
+	return fmt.Sprintf("%s: file says %s, task has %s", d.Key, shown(d.File), shown(d.Task))
+}
+
+func shown(value string) string {
+	if value == "" {
+		return "nothing"
 	}
-	if v := *s.Validation; !v.Off && v != (Validation{Weight: DefaultValidationWeight}) {
-		return s.Canonical()
+	return value
+}
+
+const (
+	maxShown       = 60 // bytes of a value
+	maxDifferences = 5  // that Differences names in a text
+)
+
+// Differences compares two declarations in canonical form, the file's and the task's, in the order of their keys. What is not JSON is
+// one difference, of the whole.
+func Differences(file, task []byte) []Difference {
+	one, ok := leaves(file)
+	other, also := leaves(task)
+	if !ok || !also {
+		if bytes.Equal(file, task) {
+			return nil
+		}
+		return []Difference{{"declaration", cut(strconv.QuoteToASCII(string(file))), cut(strconv.QuoteToASCII(string(task)))}}
 	}
-	out := *s
-	out.Validation = nil
-	return out.Canonical()
+	var out []Difference
+	for key, value := range one {
+		if other[key] != value {
+			out = append(out, Difference{key, cut(value), cut(other[key])})
+		}
+	}
+	for key, value := range other {
+		if _, both := one[key]; !both {
+			out = append(out, Difference{key, "", cut(value)})
+		}
+	}
+	slices.SortFunc(out, func(a, b Difference) int { return strings.Compare(a.Key, b.Key) })
+	return out
+}
+
+// DifferenceText names the first differences in one line.
+func DifferenceText(list []Difference) string {
+	texts := make([]string, 0, maxDifferences+1)
+	for i, d := range list {
+		if i == maxDifferences {
+			texts = append(texts, fmt.Sprintf("and %d more", len(list)-i))
+			break
+		}
+		texts = append(texts, d.String())
+	}
+	return strings.Join(texts, "; ")
+}
+
+// leaves are the values of a JSON document that have no parts, by their keys.
+func leaves(data []byte) (map[string]string, bool) {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	var doc any
+	if err := d.Decode(&doc); err != nil {
+		return nil, false
+	}
+	out := map[string]string{}
+	gather(out, "", doc)
+	return out, true
+}
+
+func gather(out map[string]string, key string, v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, part := range v {
+			name = strings.Trim(strconv.QuoteToASCII(name), `"`)
+			if key != "" {
+				name = key + "." + name
+			}
+			gather(out, name, part)
+		}
+	case []any:
+		for i, part := range v {
+			gather(out, key+"["+strconv.Itoa(i)+"]", part)
+		}
+	case string:
+		out[key] = strconv.QuoteToASCII(v) // it may come from a peer and end in a terminal
+	default:
+		out[key] = fmt.Sprint(v)
+	}
+}
+
+func cut(value string) string {
+	if len(value) <= maxShown {
+		return value
+	}
+	return value[:maxShown] + "..."
 }

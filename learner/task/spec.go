@@ -1,5 +1,14 @@
 package task
 
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/randomizer/accounting"
+)
+
 // Version is the only version of the task file that this package reads.
 const Version = 1
 
@@ -67,4 +76,93 @@ type Privacy struct {
 	MaxBits        int    `json:"max_bits"` // most bits g+b of a report for one coordinate; 0, the default, is no limit
 	Profile        string `json:"profile"`  // numeric (default), or paper: the closed-form constants
 	Seal           string `json:"seal"`     // hpke (default), or none: the broker's operator is trusted
+}
+
+func (s *Spec) checkEvents() error {
+	e := s.Events
+	if err := oneOf("events.format", e.Format, LIBSVM, CSV, JSONL, IDX, Parquet); err != nil {
+		return err
+	}
+	if e.MaxLine < 1 || e.MaxLine > maxLineLimit {
+		return refuse("events.max_line", e.MaxLine, "a number of bytes from 1 to %d", maxLineLimit)
+	}
+	for i, p := range e.Skip {
+		if p == "" || strings.TrimSpace(p) != p {
+			return refuse(fmt.Sprintf("events.skip.%d", i), p, "text without blanks around it")
+		}
+	}
+	if (e.Format == IDX || e.Format == Parquet) && len(e.Skip) > 0 {
+		return refuse("events.skip", e.Skip, "nothing: %s has no lines", e.Format)
+	}
+	if e.Format != CSV {
+		switch {
+		case e.Header:
+			return refuse("events.header", e.Header, "false: only csv has a header")
+		case len(e.Columns) > 0:
+			return refuse("events.columns", e.Columns, "nothing: only csv has columns by position")
+		case e.Separator != "":
+			return refuse("events.separator", e.Separator, "nothing: only csv has separators")
+		}
+		return nil
+	}
+	if len(e.Separator) != 1 || strings.ContainsAny(e.Separator, " \"\r\n\x00") || e.Separator[0] >= 0x80 {
+		return refuse("events.separator", e.Separator, "one ASCII character, not a blank, a quote or a line break")
+	}
+	if e.Header == (len(e.Columns) > 0) {
+		return refuse("events.columns", e.Columns, "the names of the columns, or events.header: true, and not both")
+	}
+	for i, c := range e.Columns {
+		if err := checkColumnName(fmt.Sprintf("events.columns.%d", i), c, e.Columns[:i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// SetDefaults fills in the default of every field that is zero and has one, and brings the honest fraction into its plain
+// form. Parse has done it already. Intercept is left
+// alone, because 0 means none.
+func (s *Spec) SetDefaults() {
+	or(&s.Events.MaxLine, 1<<16)
+	if s.Events.Format == CSV {
+		or(&s.Events.Separator, ",")
+	}
+	if v := s.Features.Vector; v != nil {
+		or(&v.Scale, Raw)
+		or(&v.MaxNonzeros, v.Dimension)
+	}
+	for i := range s.Features.Columns {
+		c := &s.Features.Columns[i]
+		switch c.Kind {
+		case Numeric:
+			if or(&c.Scale, Symmetric); c.Scale == Standard {
+				or(&c.Clip, 3)
+			}
+		case Categorical:
+			or(&c.Unknown, Invalid)
+		}
+	}
+	if s.traits().Labels == convex.Numbers {
+		or(&s.Label.Scale, Symmetric)
+	}
+	or(&s.Model.Set, convex.SetKinds()[0])
+	or(&s.Model.ClipNorm, 1)
+	or(&s.Privacy.Trust, "shuffle")
+	or(&s.Privacy.HonestFraction, "1")
+	if f, err := accounting.ParseFraction(s.Privacy.HonestFraction); err == nil {
+		s.Privacy.HonestFraction = f.String() // one spelling: 0.90 and 9/10 are 0.9
+	}
+	or(&s.Privacy.Coin, "fair")
+	or(&s.Privacy.Profile, "numeric")
+	or(&s.Privacy.Seal, "hpke")
+	or(&s.Schedule.Algorithm, s.conditions().Default())
+	or(&s.Schedule.Deadline, Duration(60*time.Second))
+	s.setDefaultValidation()
+}
+
+func or[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
 }

@@ -22,8 +22,7 @@ type Validation struct {
 	LossBound float64 `json:"loss_bound,omitempty"`
 }
 
-// setDefaultValidation switches it on where a file says nothing. A canonical form without it has none: it is that of a task from before
-// there was one.
+// setDefaultValidation switches it on where a file says nothing.
 func (s *Spec) setDefaultValidation() {
 	if s.Validation == nil {
 		s.Validation = new(Validation)

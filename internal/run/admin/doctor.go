@@ -125,7 +125,7 @@ func or(text, instead string) string {
 
 // drift holds the task file against a declaration.
 func (v *visit) drift(of string, declaration []byte) {
-	own, err := v.Spec.CanonicalFor(declaration)
+	own, err := v.Spec.Canonical()
 	switch {
 	case err != nil:
 		v.find("drift", admin.Failure, "%v", err)

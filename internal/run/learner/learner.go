@@ -154,7 +154,7 @@ func taskOf(ctx context.Context, store state.Store, spec *task.Spec) (*wire.Task
 	if err != nil {
 		return nil, err
 	}
-	declared, err := spec.CanonicalFor(view.Task.Declaration)
+	declared, err := spec.Canonical()
 	if err != nil {
 		return nil, err
 	}

@@ -224,7 +224,7 @@ func (a *Agreement) declared() error {
 
 // CheckDeclaration refuses a task whose declared part is not the one that the operator has at hand.
 func (a *Agreement) CheckDeclaration(spec *task.Spec) error {
-	own, err := spec.CanonicalFor(a.Task.Declaration)
+	own, err := spec.Canonical()
 	if err != nil {
 		return fmt.Errorf("task file: %w", err)
 	}
