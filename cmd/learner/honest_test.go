@@ -36,7 +36,8 @@ func TestGuaranteesByHonestFraction(t *testing.T) {
 		if p.HonestFraction.String() != "0.8" {
 			t.Errorf("%v: planned for %v, want 0.8", trust, p.HonestFraction)
 		}
-		report, err := planOf(job)
+		surveyed, err := survey(job)
+		report := surveyed.report
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,7 +108,8 @@ func TestGuaranteesOfSmallPhases(t *testing.T) {
 	if c := job.Plan.Phases[0].Cohort; c >= 4 || len(job.Plan.Phases) < 2 {
 		t.Fatalf("%d phases, the first with cohorts of %d: want several and less than 4, or nothing is tested", len(job.Plan.Phases), c)
 	}
-	report, err := planOf(job)
+	surveyed, err := survey(job)
+	report := surveyed.report
 	if err != nil {
 		t.Fatal(err)
 	}

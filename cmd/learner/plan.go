@@ -160,11 +160,6 @@ type planSurvey struct {
 	yardsticks   []planning.Baseline
 }
 
-func planOf(job run.Job) (planReport, error) {
-	s, err := survey(job)
-	return s.report, err
-}
-
 // survey plans everything there is to compare.
 func survey(job run.Job) (planSurvey, error) {
 	p, first := job.Plan, job.Plan.First()

@@ -48,9 +48,6 @@ func Usage(err error) error { return coded(ExitUsage, err) }
 // Usagef is Usage of a formatted error.
 func Usagef(format string, args ...any) error { return Usage(fmt.Errorf(format, args...)) }
 
-// Refused marks an error as a refusal for privacy: exit code 3.
-func Refused(err error) error { return coded(ExitRefused, err) }
-
 // Transient marks an error as worth trying again: exit code 75.
 func Transient(err error) error { return coded(ExitTransient, err) }
 

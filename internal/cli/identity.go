@@ -1,8 +1,14 @@
 package cli
 
 import (
+	"crypto/ed25519"
+	"encoding/hex"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
 
 	"github.com/panlearn/panlearn/stream/seal"
 )
@@ -24,4 +30,52 @@ func Identity(path, role string, log *slog.Logger) (*seal.Identity, error) {
 		log.Info("made a new identity", "role", role, "file", path, "public_key", fmt.Sprintf("%x", []byte(identity.Public())))
 	}
 	return identity, nil
+}
+
+// IdentityPath is where the identity of a role is kept by default: in the user's configuration folder.
+func IdentityPath(role string) (string, error) {
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return "", Usagef("--identity: no configuration folder for this user (%v): name a file", err)
+	}
+	return filepath.Join(dir, "panlearn", role+".key"), nil
+}
+
+// PublicKey reads an Ed25519 public key in hexadecimal; empty is none.
+func PublicKey(flag, text string) (ed25519.PublicKey, error) {
+	if text == "" {
+		return nil, nil
+	}
+	key, err := hex.DecodeString(text)
+	if err != nil || len(key) != ed25519.PublicKeySize {
+		return nil, Usagef("%s: want %d hexadecimal digits", flag, 2*ed25519.PublicKeySize)
+	}
+	return key, nil
+}
+
+// NewKeygen is the command keygen of both programs; role is for its example.
+func NewKeygen(role string) *cobra.Command {
+	program := "learner"
+	if role == "stage" {
+		program = "ingest"
+	}
+	return &cobra.Command{
+		Use:     "keygen FILE",
+		Short:   "make a signing key, or print the public key of one that is there",
+		Example: fmt.Sprintf("  %s keygen /etc/panlearn/%s.key", program, role),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return Usagef("FILE: %d arguments, want the file of one key", len(args))
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			identity, _, err := seal.LoadOrCreateIdentity(args[0])
+			if err != nil {
+				return Usage(err)
+			}
+			_, err = fmt.Fprintf(c.OutOrStdout(), "%x\n", []byte(identity.Public()))
+			return err
+		},
+	}
 }

@@ -4,7 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
+	"math/big"
 	"os"
+	"strconv"
+	"strings"
 
 	"golang.org/x/term"
 )
@@ -30,3 +34,47 @@ func Result(w io.Writer, asJSON bool, v any, human func(io.Writer) error) error 
 
 // Terminal reports whether a person watches the file.
 func Terminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+
+// Upper prints an upper bound, such as an epsilon that is spent, with at most digits significant digits (1 to 15) as %g
+// does: the least such decimal that is at least x when it is read as a float64. Rounded to nearest, half of all bounds
+// would be none. NaN and infinities are printed as they are.
+func Upper(x float64, digits int) string { return outward(x, digits, "+1") }
+
+// Lower is Upper for a lower bound: the greatest such decimal that is at most x.
+func Lower(x float64, digits int) string { return outward(x, digits, "-1") }
+
+// outward steps, by one unit of the last digit, from the nearest decimal to the next one, where x is between them.
+func outward(x float64, digits int, step string) string {
+	near := strconv.FormatFloat(x, 'g', digits, 64)
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return near
+	}
+	read, _ := strconv.ParseFloat(near, 64) // beyond the largest float64 it is infinite, which is a bound, too
+	if read == x || (read > x) == (step == "+1") {
+		return near
+	}
+	_, exponent, _ := strings.Cut(strconv.FormatFloat(x, 'e', -1, 64), "e") // of x: near may be the next power of ten
+	power, err := strconv.Atoi(exponent)
+	if err != nil {
+		panic("a float64 without an exponent: " + err.Error())
+	}
+	next := decimal(near)
+	return next.Add(next, decimal(step+"e"+strconv.Itoa(power-digits+1))).Text('g', digits)
+}
+
+// decimal reads far more digits than a bound has.
+func decimal(text string) *big.Float {
+	x, ok := new(big.Float).SetPrec(128).SetString(text)
+	if !ok {
+		panic("not a decimal: " + text)
+	}
+	return x
+}
+
+// Count is a number of things: 1 round, 43 rounds.
+func Count[N ~int | ~int64 | ~uint32 | ~uint64](n N, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}

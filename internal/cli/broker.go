@@ -3,10 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -63,44 +59,4 @@ func (b *Broker) Validate() error {
 		return Usagef("--creds and --nkey exclude each other")
 	}
 	return nil
-}
-
-// Log is how a command logs: to standard error, as text.
-type Log struct {
-	Level  string
-	Format string // text or json; "" is text
-
-	level slog.LevelVar // of the logger that Logger made
-}
-
-// Flags adds the flags of the log, with the default of its level.
-func (l *Log) Flags(flags *pflag.FlagSet, level string) {
-	flags.StringVar(&l.Format, "log-format", "text", "`FORMAT` of the log: text or json, a line an event")
-	flags.StringVar(&l.Level, "log-level", level, "`LEVEL` of the log on standard error: debug, info, warn, error")
-}
-
-// Logger is the logger that the flags ask for, on w.
-func (l *Log) Logger(w io.Writer) (*slog.Logger, error) {
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(l.Level)); err != nil {
-		return nil, Usagef("--log-level %q: want debug, info, warn or error", l.Level)
-	}
-	l.level.Set(level)
-	options := &slog.HandlerOptions{Level: &l.level, ReplaceAttr: shortFloats}
-	switch l.Format {
-	case "", "text":
-		return slog.New(slog.NewTextHandler(w, options)), nil
-	case "json":
-		return slog.New(slog.NewJSONHandler(w, options)), nil
-	}
-	return nil, Usagef("--log-format %q: want text or json", l.Format)
-}
-
-// IdentityPath is where the identity of a role is kept by default: in the user's configuration folder.
-func IdentityPath(role string) (string, error) {
-	dir, err := os.UserConfigDir()
-	if err != nil {
-		return "", Usagef("--identity: no configuration folder for this user (%v): name a file", err)
-	}
-	return filepath.Join(dir, "panlearn", role+".key"), nil
 }

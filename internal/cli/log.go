@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/pflag"
+)
+
+// Log is how a command logs: to standard error, as text.
+type Log struct {
+	Level  string
+	Format string // text or json; "" is text
+
+	level slog.LevelVar // of the logger that Logger made
+}
+
+// Flags adds the flags of the log, with the default of its level.
+func (l *Log) Flags(flags *pflag.FlagSet, level string) {
+	flags.StringVar(&l.Format, "log-format", "text", "`FORMAT` of the log: text or json, a line an event")
+	flags.StringVar(&l.Level, "log-level", level, "`LEVEL` of the log on standard error: debug, info, warn, error")
+}
+
+// Logger is the logger that the flags ask for, on w.
+func (l *Log) Logger(w io.Writer) (*slog.Logger, error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(l.Level)); err != nil {
+		return nil, Usagef("--log-level %q: want debug, info, warn or error", l.Level)
+	}
+	l.level.Set(level)
+	options := &slog.HandlerOptions{Level: &l.level, ReplaceAttr: shortFloats}
+	switch l.Format {
+	case "", "text":
+		return slog.New(slog.NewTextHandler(w, options)), nil
+	case "json":
+		return slog.New(slog.NewJSONHandler(w, options)), nil
+	}
+	return nil, Usagef("--log-format %q: want text or json", l.Format)
+}
+
+// Steer has SIGUSR1 switch the log of a long-lived command between its level and debug, or, where its level is debug, info, until stop
+// is called. The log that Logger made last is meant.
+func (l *Log) Steer(logger *slog.Logger) (stop func()) {
+	own := l.level.Level()
+	other := slog.LevelDebug
+	if own <= other {
+		other = slog.LevelInfo
+	}
+	signals, over, done := make(chan os.Signal, 1), make(chan struct{}), make(chan struct{})
+	signal.Notify(signals, syscall.SIGUSR1)
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-over:
+				return
+			case <-signals:
+			}
+			own, other = other, own
+			l.level.Set(own)
+			logger.Log(context.Background(), max(own, slog.LevelInfo), "the level of the log is changed", "now", own.String())
+		}
+	}()
+	return func() {
+		signal.Stop(signals)
+		close(over)
+		<-done
+	}
+}
+
+// logDigits are the significant digits of a number in the log, as where commands print it.
+const logDigits = 6
+
+// shortFloats has the log show numbers with logDigits digits. An epsilon or a delta is a bound, and stays one: it is rounded up.
+func shortFloats(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() != slog.KindFloat64 {
+		return a
+	}
+	x := a.Value.Float64()
+	text := strconv.FormatFloat(x, 'g', logDigits, 64)
+	if strings.Contains(a.Key, "epsilon") || strings.Contains(a.Key, "delta") {
+		text = Upper(x, logDigits)
+	}
+	if short, err := strconv.ParseFloat(text, 64); err == nil {
+		a.Value = slog.Float64Value(short)
+	}
+	return a
+}
