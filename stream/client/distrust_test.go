@@ -212,7 +212,7 @@ func TestFirstUse(t *testing.T) {
 		ctx := t.Context()
 		w := newWorld(t, plan{rounds: 1, cohort: 10})
 		w.announce(ctx, 1)
-		terms := func(change func(*consent.Policy)) error {
+		agreement := func(change func(*consent.Policy)) error {
 			c := w.config(participation.NewMemoryStore())
 			c.Policy.ForbidFirstUse = true
 			change(&c.Policy)
@@ -223,11 +223,11 @@ func TestFirstUse(t *testing.T) {
 			}
 			return err
 		}
-		refusal(t, "nobody pins", terms(func(*consent.Policy) {}), "task hash")
-		refusal(t, "one key is not enough", terms(func(p *consent.Policy) { p.StageKey = consent.Fingerprint(w.stage.Public()) }), "task hash")
-		must(t, terms(func(p *consent.Policy) { p.TaskHash = w.hash[:] }))
-		must(t, terms(func(p *consent.Policy) { p.TaskHashes = []consent.Fingerprint{w.hash[:]} }))
-		must(t, terms(func(p *consent.Policy) {
+		refusal(t, "nobody pins", agreement(func(*consent.Policy) {}), "task hash")
+		refusal(t, "one key is not enough", agreement(func(p *consent.Policy) { p.StageKey = consent.Fingerprint(w.stage.Public()) }), "task hash")
+		must(t, agreement(func(p *consent.Policy) { p.TaskHash = w.hash[:] }))
+		must(t, agreement(func(p *consent.Policy) { p.TaskHashes = []consent.Fingerprint{w.hash[:]} }))
+		must(t, agreement(func(p *consent.Policy) {
 			p.StageKey, p.LearnerKey = consent.Fingerprint(w.stage.Public()), consent.Fingerprint(w.learner.Public())
 		}))
 	})

@@ -316,11 +316,11 @@ func TestVoidRoundOfAnInteractivePhase(t *testing.T) {
 			time.Sleep(time.Minute)
 			statement, err := ledger.ReadStatement(book, time.Now(), 0)
 			must(t, err)
-			terms, err := cl.Agreement(ctx)
+			agreement, err := cl.Agreement(ctx)
 			must(t, err)
 			if one := statement.Tasks[0]; stream.Round(one.Rounds) != r || one.Most != 3 || one.Standing != 2 || one.Open != 0 ||
-				one.Epsilon != terms.Guarantee.Epsilon || statement.Epsilon != terms.Guarantee.Epsilon {
-				t.Errorf("after round %d the ledger says %+v, in all %v; the three rounds cost %v", r, one, statement.Epsilon, terms.Guarantee.Epsilon)
+				one.Epsilon != agreement.Guarantee.Epsilon || statement.Epsilon != agreement.Guarantee.Epsilon {
+				t.Errorf("after round %d the ledger says %+v, in all %v; the three rounds cost %v", r, one, statement.Epsilon, agreement.Guarantee.Epsilon)
 			}
 		}
 		w.end(ctx, 3)

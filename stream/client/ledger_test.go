@@ -45,9 +45,9 @@ func standing(t rapid.TB, l ledger.Ledger, task stream.Hash) (uint64, bool) {
 
 // cost is what a world's task costs one user by the accounting of a device.
 func (w *world) cost() float64 {
-	terms, err := consent.Policy{AllowPlaintext: true}.CheckTask(w.task, w.hash)
+	agreement, err := consent.Policy{AllowPlaintext: true}.CheckTask(w.task, w.hash)
 	must(w.t, err)
-	return terms.Guarantee.Epsilon
+	return agreement.Guarantee.Epsilon
 }
 
 // runWith runs n rows through a whole task with a store of its own.

@@ -84,18 +84,18 @@ func TestMomentsAreAsDeclared(t *testing.T) {
 		if c.change != nil {
 			c.change(m)
 		}
-		terms, err := consent.Policy{AllowPlaintext: true}.CheckTask(m, taskHash(t, m))
+		agreement, err := consent.Policy{AllowPlaintext: true}.CheckTask(m, taskHash(t, m))
 		if c.field != "" {
 			refusal(t, c.name, err, c.field)
-		} else if err != nil || terms.Phases[0].Reports.Statistic != report.SecondMoments || terms.Phases[1].Reports.Statistic != report.Gradient || *terms.Scaling != *w.spec.Preconditioner() {
-			t.Errorf("%s: %+v, %v", c.name, terms, err)
+		} else if err != nil || agreement.Phases[0].Reports.Statistic != report.SecondMoments || agreement.Phases[1].Reports.Statistic != report.Gradient || *agreement.Scaling != *w.spec.Preconditioner() {
+			t.Errorf("%s: %+v, %v", c.name, agreement, err)
 		}
 	}
 }
 
 func TestScalesAreChecked(t *testing.T) {
 	w := momentsWorld(t)
-	terms, err := consent.Policy{AllowPlaintext: true}.CheckTask(w.task, w.hash)
+	agreement, err := consent.Policy{AllowPlaintext: true}.CheckTask(w.task, w.hash)
 	must(t, err)
 	for _, c := range []struct {
 		name   string
@@ -120,7 +120,7 @@ func TestScalesAreChecked(t *testing.T) {
 		if c.change != nil {
 			c.change(m)
 		}
-		err := terms.CheckRound(m, stream.Hash{}, nil)
+		err := agreement.CheckRound(m, stream.Hash{}, nil)
 		if c.field != "" {
 			refusal(t, c.name, err, c.field)
 		} else if err != nil {

@@ -60,11 +60,11 @@ func TestScoresAreAsDeclared(t *testing.T) {
 		if c.change != nil {
 			c.change(m)
 		}
-		terms, err := consent.Policy{AllowPlaintext: true}.CheckTask(m, taskHash(t, m))
+		agreement, err := consent.Policy{AllowPlaintext: true}.CheckTask(m, taskHash(t, m))
 		if c.field != "" {
 			refusal(t, c.name, err, c.field)
-		} else if err != nil || (terms.Phases[0].Reports.Scores > 0) != (c.world == w) {
-			t.Errorf("%s: %+v, %v", c.name, terms, err)
+		} else if err != nil || (agreement.Phases[0].Reports.Scores > 0) != (c.world == w) {
+			t.Errorf("%s: %+v, %v", c.name, agreement, err)
 		}
 	}
 }
@@ -72,11 +72,11 @@ func TestScoresAreAsDeclared(t *testing.T) {
 // The point of a round has the gradient's length.
 func TestScoresAreNoPartOfThePoint(t *testing.T) {
 	w := scoresWorld(t)
-	terms, err := consent.Policy{AllowPlaintext: true}.CheckTask(w.task, w.hash)
+	agreement, err := consent.Policy{AllowPlaintext: true}.CheckTask(w.task, w.hash)
 	must(t, err)
 	for length, field := range map[int]string{3: "", 5: "message", 2: "message"} {
 		round := manifest.RoundOf(w.task, w.hash, 1, 1, make([]float64, length))
-		err := terms.CheckRound(round, stream.Hash{1}, nil)
+		err := agreement.CheckRound(round, stream.Hash{1}, nil)
 		if field != "" {
 			refusal(t, fmt.Sprint(length, " values"), err, field)
 		} else if err != nil {

@@ -199,14 +199,14 @@ func TestClientSendsTheVector(t *testing.T) {
 		// The point of round 1 is (0.1, 0, -1): the logistic loss has the slope -1/2 there, exactly, on every machine.
 		e := convex.Example{Index: []int32{1}, Value: []float64{1}, Label: 1}
 		_, _ = cl.Publish(ctx, participation.EventKey("one"), e) // sent; nobody collects it
-		terms, err := cl.Agreement(t.Context())
+		agreement, err := cl.Agreement(t.Context())
 		must(t, err)
 		must(t, cl.Close())
 		if len(words) > 0 {
 			t.Errorf("%d words were not drawn", len(words))
 		}
 		gradient := make([]float64, 3)
-		terms.Phases[0].Reports.Loss.Gradient(gradient, w.round(1, 1).Point, e)
+		agreement.Phases[0].Reports.Loss.Gradient(gradient, w.round(1, 1).Point, e)
 		if !slices.Equal(gradient, v.Users[0].X) {
 			t.Errorf("the event has the gradient %v, the vector is of %v", gradient, v.Users[0].X)
 		}

@@ -111,12 +111,12 @@ func TestCheckTask(t *testing.T) {
 		if c.change != nil {
 			c.change(m)
 		}
-		terms, err := c.policy.CheckTask(m, taskHash(t, m))
+		agreement, err := c.policy.CheckTask(m, taskHash(t, m))
 		if c.field != "" {
 			refusal(t, c.name, err, c.field)
 			continue
 		}
-		if err != nil || !(terms.Guarantee.Epsilon > 0) || math.IsInf(terms.Guarantee.Epsilon, 0) {
+		if err != nil || !(agreement.Guarantee.Epsilon > 0) || math.IsInf(agreement.Guarantee.Epsilon, 0) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
@@ -139,8 +139,8 @@ func interactive(m *wire.Task) {
 	m.Plan.Users = f.Users
 }
 
-// TestTermsAreOfTheCostliestPhase: what a task costs is what the phase costs that costs most, whichever comes first.
-func TestTermsAreOfTheCostliestPhase(t *testing.T) {
+// TestAgreementIsOfTheCostliestPhase: what a task costs is what the phase costs that costs most, whichever comes first.
+func TestAgreementIsOfTheCostliestPhase(t *testing.T) {
 	w := newWorld(t, plan{rounds: 3, cohort: 50, tight: true})
 	policy := consent.Policy{AllowPlaintext: true, MaxEpsilon: 20}
 	one, err := policy.CheckTask(w.task, w.hash)
@@ -148,11 +148,11 @@ func TestTermsAreOfTheCostliestPhase(t *testing.T) {
 	m := proto.CloneOf(w.task)
 	secondPhase(m).Mechanism.Trials /= 2
 	for range 2 {
-		terms, err := policy.CheckTask(m, taskHash(t, m))
+		agreement, err := policy.CheckTask(m, taskHash(t, m))
 		must(t, err)
-		cheap, costly := terms.Phases[0].Guarantee.Epsilon, terms.Phases[1].Guarantee.Epsilon
-		if max(cheap, costly) != terms.Guarantee.Epsilon || min(cheap, costly) != one.Guarantee.Epsilon || cheap == costly {
-			t.Errorf("epsilon %v of phases of %v and %v; one phase alone costs %v", terms.Guarantee.Epsilon, cheap, costly, one.Guarantee.Epsilon)
+		cheap, costly := agreement.Phases[0].Guarantee.Epsilon, agreement.Phases[1].Guarantee.Epsilon
+		if max(cheap, costly) != agreement.Guarantee.Epsilon || min(cheap, costly) != one.Guarantee.Epsilon || cheap == costly {
+			t.Errorf("epsilon %v of phases of %v and %v; one phase alone costs %v", agreement.Guarantee.Epsilon, cheap, costly, one.Guarantee.Epsilon)
 		}
 		slices.Reverse(m.Plan.Phases)
 	}
@@ -160,7 +160,7 @@ func TestTermsAreOfTheCostliestPhase(t *testing.T) {
 
 func TestCheckRound(t *testing.T) {
 	w := newWorld(t, plan{rounds: 3, cohort: 50, tight: true})
-	terms, err := consent.Policy{AllowPlaintext: true}.CheckTask(w.task, w.hash)
+	agreement, err := consent.Policy{AllowPlaintext: true}.CheckTask(w.task, w.hash)
 	must(t, err)
 	seen, err := manifest.RoundHash(w.round(2, 2))
 	must(t, err)
@@ -195,7 +195,7 @@ func TestCheckRound(t *testing.T) {
 		if body, err := stream.Marshal(m); err == nil {
 			hash = stream.HashOf(body)
 		}
-		err := terms.CheckRound(m, hash, c.known)
+		err := agreement.CheckRound(m, hash, c.known)
 		if c.field == "" {
 			must(t, err)
 			continue
@@ -206,17 +206,17 @@ func TestCheckRound(t *testing.T) {
 
 func TestCheckDeclaration(t *testing.T) {
 	w := newWorld(t, plan{rounds: 3, cohort: 50, tight: true})
-	terms, err := consent.Policy{AllowPlaintext: true}.CheckTask(w.task, w.hash)
+	agreement, err := consent.Policy{AllowPlaintext: true}.CheckTask(w.task, w.hash)
 	must(t, err)
-	must(t, terms.CheckDeclaration(w.spec))
+	must(t, agreement.CheckDeclaration(w.spec))
 	other := *w.spec
 	other.Privacy.Epsilon = 2
-	err = terms.CheckDeclaration(&other)
+	err = agreement.CheckDeclaration(&other)
 	refusal(t, "another epsilon", err, "declaration")
 	if want := fmt.Sprintf("privacy.epsilon: file says 2, task has %v", w.spec.Privacy.Epsilon); !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("%v, want %q", err, want)
 	}
-	if err := terms.CheckDeclaration(new(task.Spec)); err == nil {
+	if err := agreement.CheckDeclaration(new(task.Spec)); err == nil {
 		t.Error("an invalid declaration passed")
 	}
 }
