@@ -3,123 +3,104 @@ package learner
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/method"
-	"github.com/panlearn/panlearn/learner/schedule"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// New builds the plan's method at its start, the set's. The name of the algorithm is a method (psgd, pagd or pgd) and what
-// is added to it: -envelope where every phase has a Smoothing, -restarts where there may be more phases than one.
-func New(p Plan) (Algorithm, error) {
-	var a method.Method
-	var err error
-	if p.Precondition != nil {
-		a, err = p.preconditioned()
-	} else {
-		a, err = p.unscaled()
-	}
-	if err != nil {
-		return nil, err
-	}
-	if p.Validation == nil {
-		if p.ExtraDim != 0 {
-			return nil, fmt.Errorf("plan: %d extra coordinates, want 0 without a validation", p.ExtraDim)
-		}
-		return a, nil
-	}
-	return p.validated(a)
-}
-
-// validated reads the scores that come after the gradient.
-func (p Plan) validated(a method.Method) (Algorithm, error) {
-	if p.ExtraDim != p.Validation.Dim() {
-		return nil, fmt.Errorf("plan: %d extra coordinates, want %d for its validation", p.ExtraDim, p.Validation.Dim())
-	}
-	repeated := slices.ContainsFunc(p.Phases, func(f Phase) bool { return f.RoundsPerUser > 1 })
-	return method.NewValidated(*p.Validation, repeated, a)
-}
-
-// preconditioned builds the method of the phases after the first, which is of moments.
-func (p Plan) preconditioned() (*method.Precondition, error) {
-	if len(p.Phases) < 2 || !p.Phases[0].Moments || p.Phases[0].Rounds != 1 || p.Phases[0].RoundsPerUser != 1 {
-		return nil, fmt.Errorf("plan: precondition: want one round of moments first, and phases after it")
-	}
-	rest := p
-	rest.Phases = p.Phases[1:]
-	inner, err := rest.unscaled()
-	if err != nil {
-		return nil, err
-	}
-	return method.NewPrecondition(*p.Precondition, inner)
-}
-
-func (p Plan) unscaled() (method.Method, error) {
-	stages, err := p.stages()
+// New builds a plan's method at its start, the set's. The constants of its phases say which method that is. The error names the phase
+// and the constant that does not fit.
+func New(plan *wire.Plan) (Algorithm, error) {
+	a, err := build(plan)
 	if err != nil {
 		return nil, fmt.Errorf("plan: %w", err)
+	}
+	return a, nil
+}
+
+func build(plan *wire.Plan) (Algorithm, error) {
+	how, card := manifest.Preconditioner(plan), manifest.Scorecard(plan)
+	phases := plan.GetPhases()
+	if len(phases) == 0 {
+		return nil, fmt.Errorf("phases: none")
+	}
+	if moments := phases[0].Statistic == wire.Statistic_STATISTIC_SECOND_MOMENTS; moments != (how != nil) || moments && len(phases) == 1 {
+		return nil, fmt.Errorf("preconditioner: want one with a first phase of second moments, and phases after it")
+	}
+	want := 0
+	if card != nil {
+		want = card.Dim()
+	}
+	if scores := int(manifest.Gradients(plan).GetMechanism().GetScores()); scores != want {
+		return nil, fmt.Errorf("scores: %d coordinates, want %d for its scorecard", scores, want)
+	}
+	if how != nil {
+		if first := phases[0]; first.Rounds != 1 || first.RoundsPerUser != 1 || int(first.GetMechanism().GetDim()) != how.Dim {
+			return nil, fmt.Errorf("phase 1: %d rounds of %d second moments, want 1 of %d", first.Rounds, first.GetMechanism().GetDim(), how.Dim)
+		}
+		phases = phases[1:]
+	}
+	a, err := inPhases(plan, phases)
+	if err == nil && how != nil {
+		a, err = method.NewPrecondition(*how, a)
+	}
+	if err != nil || card == nil {
+		return a, err
+	}
+	repeated := slices.ContainsFunc(phases, func(f *wire.Phase) bool { return f.RoundsPerUser > 1 })
+	return method.NewValidated(*card, repeated, a)
+}
+
+// inPhases builds the method of the phases of gradients.
+func inPhases(plan *wire.Plan, phases []*wire.Phase) (method.Method, error) {
+	set, err := manifest.Set(plan)
+	if err != nil {
+		return nil, err
+	}
+	var stages []method.Stage
+	for i, f := range phases {
+		continuous := wire.Continuous_CONTINUOUS_NO
+		if i == len(phases)-1 {
+			continuous = plan.Continuous
+		}
+		one, err := stage(plan, f, set, continuous)
+		if err != nil {
+			return nil, fmt.Errorf("phase %d: %w", len(plan.Phases)-len(phases)+i+1, err)
+		}
+		stages = append(stages, one)
 	}
 	if len(stages) == 1 {
 		return stages[0].Begin(nil)
 	}
-	set, err := p.Set.New(p.Dim)
-	if err != nil {
-		return nil, fmt.Errorf("plan: %w", err)
-	}
-	return method.NewRestarts(method.RestartsConfig{Dim: p.Dim, Set: set, Stages: stages})
+	return method.NewRestarts(method.RestartsConfig{Dim: manifest.Dim(plan), Set: set, Stages: stages})
 }
 
-// stages returns the configuration of every phase.
-func (p Plan) stages() ([]method.Stage, error) {
-	set, err := p.Set.New(p.Dim)
-	if err != nil {
-		return nil, err
-	}
-	m, known := schedule.Of(p.Algorithm)
-	switch {
-	case !known:
-		return nil, fmt.Errorf("algorithm: %q, want one of %s", p.Algorithm, strings.Join(schedule.Names(), ", "))
-	case len(p.Phases) == 0 || (len(p.Phases) > 1 && !m.Restarts):
-		return nil, fmt.Errorf("phases: %d do not make up %s", len(p.Phases), p.Algorithm)
-	}
-	out := make([]method.Stage, 0, len(p.Phases))
-	for i, ph := range p.Phases {
-		if ph.Moments {
-			return nil, fmt.Errorf("phase %d: moments are of the first phase, with a precondition", i+1)
+// stage returns the configuration of one phase.
+func stage(plan *wire.Plan, f *wire.Phase, set convex.Set, continuous wire.Continuous) (method.Stage, error) {
+	dim := manifest.Dim(plan)
+	switch c := f.GetConstants().(type) {
+	case *wire.Phase_Descent:
+		eta := c.Descent.GetStepSize()
+		switch continuous {
+		case wire.Continuous_CONTINUOUS_NO:
+			return method.PSGDConfig{Dim: dim, Set: set, Steps: f.Rounds, StepSize: eta, Ridge: plan.Ridge}, nil
+		case wire.Continuous_CONTINUOUS_CONSTANT, wire.Continuous_CONTINUOUS_DECAYING:
+			return method.StreamConfig{Dim: dim, Set: set, Horizon: f.Rounds, StepSize: eta,
+				Decaying: continuous == wire.Continuous_CONTINUOUS_DECAYING, Ridge: plan.Ridge}, nil
 		}
-		if m.Envelope != (ph.Smoothing > 0) {
-			return nil, fmt.Errorf("phase %d: smoothing %v does not go with %s", i+1, ph.Smoothing, p.Algorithm)
+	case *wire.Phase_Acceleration:
+		a := c.Acceleration
+		switch continuous {
+		case wire.Continuous_CONTINUOUS_NO:
+			return method.PAGDConfig{Dim: dim, Set: set, Steps: f.Rounds, V: a.GetV(), Mu: a.GetMu(), Ridge: plan.Ridge}, nil
+		case wire.Continuous_CONTINUOUS_EPOCHS:
+			return method.EpochsConfig{Dim: dim, Set: set, Horizon: f.Rounds, V: a.GetV(), Smoothness: a.GetSmoothness(), Mu: a.GetMu(),
+				Ridge: plan.Ridge}, nil
 		}
-		if answers := map[bool]uint64{false: 1, true: ph.Rounds}[m.Interactive]; ph.RoundsPerUser != answers {
-			return nil, fmt.Errorf("phase %d: a user of %s answers %d of %d rounds, not %d", i+1, p.Algorithm, answers, ph.Rounds, ph.RoundsPerUser)
-		}
-		one, err := p.stage(m, ph, set, i == len(p.Phases)-1)
-		if err != nil {
-			return nil, fmt.Errorf("phase %d: %w", i+1, err)
-		}
-		out = append(out, one)
+	default:
+		return nil, fmt.Errorf("constants: none of a method")
 	}
-	return out, nil
-}
-
-// stage returns the configuration of one phase, which goes on for ever if it is the last one of a continuous plan.
-func (p Plan) stage(m schedule.Method, ph Phase, set convex.Set, last bool) (method.Stage, error) {
-	endless := ""
-	if last {
-		endless = p.Continuous
-	}
-	switch {
-	case endless == "" && m.Accelerated:
-		return method.PAGDConfig{Dim: p.Dim, Set: set, Steps: ph.Rounds, V: ph.V, Mu: ph.Mu, Ridge: p.Ridge}, nil
-	case endless == "":
-		return method.PSGDConfig{Dim: p.Dim, Set: set, Steps: ph.Rounds, StepSize: ph.StepSize, Ridge: p.Ridge}, nil
-	case (endless == schedule.Constant || endless == schedule.Decaying) && m.Name == schedule.PSGD:
-		return method.StreamConfig{Dim: p.Dim, Set: set, Horizon: ph.Rounds, StepSize: ph.StepSize,
-			Decaying: endless == schedule.Decaying, Ridge: p.Ridge}, nil
-	case endless == schedule.Epochs && m.Accelerated:
-		return method.EpochsConfig{Dim: p.Dim, Set: set, Horizon: ph.Rounds, V: ph.V, Smoothness: ph.Smoothness, Mu: ph.Mu, Ridge: p.Ridge}, nil
-	}
-	return nil, fmt.Errorf("continuous: %q does not go with %s, want %s or %s with psgd, %s with pagd", p.Continuous, p.Algorithm,
-		schedule.Constant, schedule.Decaying, schedule.Epochs)
+	return nil, fmt.Errorf("constants: %T does not go with %v", f.GetConstants(), continuous)
 }

@@ -6,93 +6,57 @@ import (
 	"testing"
 
 	"github.com/panlearn/panlearn/learner"
-	"github.com/panlearn/panlearn/learner/convex"
-	"github.com/panlearn/panlearn/learner/method"
-	"github.com/panlearn/panlearn/learner/schedule"
+	"github.com/panlearn/panlearn/stream/wire"
 )
 
+// Constants that belong to no method, do not go with how the plan goes on, or are out of range are refused, with what they are.
 func TestPlansThatBuildNothing(t *testing.T) {
-	one := learner.Phase{Rounds: 3, Cohort: 5, LastCohort: 5, RoundsPerUser: 1, StepSize: 1, V: 4, Smoothness: 2}
-	all := one
-	all.RoundsPerUser = 3
-	plan := func(algorithm, continuous string, phases ...learner.Phase) learner.Plan {
-		return learner.Plan{Algorithm: algorithm, Continuous: continuous, Dim: 2, Set: convex.SetDeclaration{Radius: 1}, Phases: phases}
+	phase := func(rounds uint64, of *wire.Phase) *wire.Phase {
+		of.Rounds, of.Cohort, of.Users, of.RoundsPerUser, of.Mechanism = rounds, 5, 5*rounds, 1, &wire.Mechanism{Dim: 2}
+		return of
 	}
-	for _, p := range []learner.Plan{
-		plan("psgd", "", one), plan("pgd", "", all), plan("pagd-restarts", "", one, one), plan("pagd-restarts", "epochs", one, one),
-		plan("psgd", "constant", one), plan("psgd", "decaying", one), plan("pagd", "epochs", one),
+	descent := func(rounds uint64, eta float64) *wire.Phase {
+		return phase(rounds, &wire.Phase{Constants: &wire.Phase_Descent{Descent: &wire.Descent{StepSize: eta}}})
+	}
+	accelerated := func(rounds uint64, v, beta float64) *wire.Phase {
+		return phase(rounds, &wire.Phase{Constants: &wire.Phase_Acceleration{Acceleration: &wire.Acceleration{V: v, Smoothness: beta}}})
+	}
+	plan := func(continuous wire.Continuous, phases ...*wire.Phase) *wire.Plan {
+		return &wire.Plan{Continuous: continuous, Set: &wire.Set{Radius: 1}, Phases: phases}
+	}
+	const (
+		ends     = wire.Continuous_CONTINUOUS_NO
+		constant = wire.Continuous_CONTINUOUS_CONSTANT
+		decaying = wire.Continuous_CONTINUOUS_DECAYING
+		epochs   = wire.Continuous_CONTINUOUS_EPOCHS
+	)
+	for _, p := range []*wire.Plan{
+		plan(ends, descent(3, 1)), plan(ends, accelerated(3, 4, 2), accelerated(3, 4, 2)), plan(epochs, accelerated(3, 4, 2), accelerated(3, 4, 2)),
+		plan(constant, descent(3, 1)), plan(decaying, descent(3, 1)), plan(epochs, accelerated(3, 4, 2)),
 	} {
 		if _, err := learner.New(p); err != nil {
-			t.Errorf("%s %s: %v", p.Algorithm, p.Continuous, err)
+			t.Errorf("%v: %v", p, err)
 		}
 	}
-	smooth := one
-	smooth.Smoothing = 2
-	flat := one
-	flat.V = 1
-	still := one
-	still.StepSize = 0
-	long := one
-	long.Rounds, long.StepSize = 1<<30, math.MaxFloat64/2
+	torus := plan(ends, descent(3, 1))
+	torus.Set.Kind = "torus"
+	scored := plan(ends, descent(3, 1))
+	scored.Phases[0].Mechanism = &wire.Mechanism{Dim: 3, Scores: 1}
 	for _, c := range []struct {
 		want string
-		plan learner.Plan
+		plan *wire.Plan
 	}{
-		{"algorithm", plan("adam", "", one)}, {"algorithm", plan("psgd-envelope", "", smooth)}, {"algorithm", plan("pagd-restarts-envelope", "", smooth)},
-		{"algorithm", plan("pagd-", "", one)}, {"algorithm", plan("auto", "", one)}, {"algorithm", plan("", "", one)},
-		{"phases", plan("pagd", "")}, {"phases", plan("pagd", "", one, one)}, {"phases", plan("pgd", "", all, all)},
-		{"smoothing", plan("pagd", "", smooth)}, {"smoothing", plan("pagd-envelope-restarts", "", smooth, one)},
-		{"answers 3", plan("pgd", "", one)}, {"answers 1", plan("psgd", "", all)},
-		{"continuous", plan("pgd", "constant", all)}, {"continuous", plan("pagd", "constant", one)}, {"continuous", plan("psgd", "epochs", one)},
-		{"continuous", plan("psgd", "for ever", one)},
-		{"step size", plan("psgd", "", still)}, {"step size", plan("psgd", "decaying", still)}, {"step size", plan("psgd", "decaying", long)},
-		{"v and smoothness", plan("pagd", "epochs", flat)}, {"v: 0", plan("pagd-restarts", "", one, learner.Phase{Rounds: 1, RoundsPerUser: 1})},
-		{"steps", plan("pagd", "", learner.Phase{V: 1, RoundsPerUser: 1})},
-		{"horizon", plan("psgd", "constant", learner.Phase{StepSize: 1, RoundsPerUser: 1})},
-		{"horizon", plan("pagd", "epochs", learner.Phase{V: 4, Smoothness: 1, RoundsPerUser: 1})},
-		{"set", learner.Plan{Algorithm: "psgd", Dim: 2, Phases: []learner.Phase{one}, Set: convex.SetDeclaration{Kind: "torus", Radius: 1}}},
+		{"phases", nil}, {"phases", plan(ends)}, {"set", torus}, {"scores", scored},
+		{"constants: none", plan(ends, phase(3, &wire.Phase{}))}, {"phase 2: constants: none", plan(ends, descent(3, 1), phase(3, &wire.Phase{}))},
+		{"does not go with", plan(epochs, descent(3, 1))}, {"does not go with", plan(constant, accelerated(3, 4, 2))},
+		{"does not go with", plan(decaying, accelerated(3, 4, 2))}, {"does not go with", plan(9, descent(3, 1))},
+		{"step size", plan(ends, descent(3, 0))}, {"step size", plan(decaying, descent(3, 0))},
+		{"step size", plan(decaying, descent(1<<30, math.MaxFloat64/2))},
+		{"v and smoothness", plan(epochs, accelerated(3, 1, 2))}, {"v: 0", plan(ends, accelerated(3, 4, 2), accelerated(1, 0, 0))},
+		{"steps", plan(ends, accelerated(0, 1, 1))}, {"horizon", plan(constant, descent(0, 1))}, {"horizon", plan(epochs, accelerated(0, 4, 1))},
 	} {
 		if _, err := learner.New(c.plan); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s %q: error %v, want one about %q", c.plan.Algorithm, c.plan.Continuous, err, c.want)
-		}
-	}
-}
-
-func TestRestartsRefuse(t *testing.T) {
-	ball := convex.Ball{R: 1}
-	stage := method.PSGDConfig{Dim: 2, Set: ball, Steps: 1 << 39, StepSize: 1}
-	forever := method.StreamConfig{Dim: 2, Set: ball, Horizon: 3, StepSize: 1}
-	other := method.PSGDConfig{Dim: 3, Set: ball, Steps: 2, StepSize: 1}
-	for want, stages := range map[string][]method.Stage{
-		"no stages": {}, "never ends": {forever, stage}, "more than": {stage, stage, stage}, "dim": {stage, other},
-	} {
-		if _, err := method.NewRestarts(method.RestartsConfig{Dim: 2, Set: ball, Stages: stages}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want one about %q", err, want)
-		}
-	}
-}
-
-// PhaseOf and CohortOf walk the phases; a continuous plan's last phase goes on for ever with its cohort.
-func TestPhasesOfSteps(t *testing.T) {
-	p := learner.Plan{Phases: []learner.Phase{{Rounds: 2, Cohort: 10, LastCohort: 13}, {Rounds: 3, Cohort: 20, LastCohort: 27}}}
-	endless := p
-	endless.Continuous = schedule.Epochs
-	for _, c := range []struct {
-		step          uint64
-		phase         int
-		within        uint64
-		cohort, after uint64
-	}{{1, 0, 1, 10, 10}, {2, 0, 2, 13, 13}, {3, 1, 1, 20, 20}, {5, 1, 3, 27, 20}, {6, 1, 4, 0, 20}, {1 << 40, 1, 1<<40 - 2, 0, 20}} {
-		for _, q := range []learner.Plan{p, endless} {
-			want := c.cohort
-			if q.Continuous != "" {
-				want = c.after
-			} else if c.step > p.Rounds() {
-				continue
-			}
-			if phase, within := q.PhaseOf(c.step); phase != c.phase || within != c.within || q.CohortOf(c.step) != want {
-				t.Errorf("%q, step %d: phase %d, %d within, cohort %d; want %+v", q.Continuous, c.step, phase, within, q.CohortOf(c.step), c)
-			}
+			t.Errorf("%v: error %v, want one about %q", c.plan, err, c.want)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/panlearn/panlearn/learner/planning"
 	"github.com/panlearn/panlearn/randomizer"
 	"github.com/panlearn/panlearn/randomizer/accounting"
+	"github.com/panlearn/panlearn/stream/manifest"
 )
 
 // The loop around an Algorithm. The cohort here is the real randomizer with everybody holding the same vector; in a
@@ -16,20 +17,21 @@ import (
 func ExampleAlgorithm() {
 	loss := convex.Squared{}
 	everybody := convex.Example{Value: []float64{0.6, -0.8}, Label: 0.5}
-	plan, err := planning.MakePlan(planning.Problem{
+	proposal, err := planning.MakePlan(planning.Problem{
 		Users: 20000, Dim: 2, ClipNorm: 2, Set: convex.SetDeclaration{Radius: 1.5}, Epsilon: 1, Delta: 1e-6, HonestFraction: accounting.One,
 	}.ForLoss(loss, 1, 0.5))
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	params, _ := plan.Params(0)
+	plan := proposal.Plan
+	params, _ := manifest.Params(plan.Phases[0].Mechanism)
 	device, _ := randomizer.NewVectorSum(params, nil)
 	alg, _ := learner.New(plan)
-	gradient := make([]float64, plan.Dim)
+	gradient := make([]float64, manifest.Dim(plan))
 	for !alg.Done() {
 		query := alg.Query()
-		users, totals := plan.CohortOf(query.Step), make([]uint64, plan.Dim)
+		users, totals := manifest.Cohort(plan, query.Step), make([]uint64, manifest.Dim(plan))
 		for range users {
 			loss.Gradient(gradient, query.Point, everybody)
 			convex.Clip(gradient, plan.ClipNorm)

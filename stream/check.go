@@ -75,13 +75,16 @@ func checkTask(m *wire.Task) error {
 		return errors.Join(err, errors.New("plan: missing"))
 	}
 	p := m.Plan
+	if p.Continuous < wire.Continuous_CONTINUOUS_NO || p.Continuous > wire.Continuous_CONTINUOUS_EPOCHS {
+		err = errors.Join(err, fmt.Errorf("continuous %d: unknown", p.Continuous))
+	}
 	return errors.Join(err, length("learner_key", m.LearnerKey, KeySize), length("life", m.Life, LifeSize), length("stage_key", m.StageKey, KeySize),
-		suite(m.Suite), checkPhases(p), short("loss", p.Loss),
+		suite(m.Suite), checkPhases(p),
 		positive("plan.epsilon", p.Epsilon), positive("plan.delta", p.Delta), positive("plan.epsilon_budget", p.EpsilonBudget))
 }
 
 func checkRound(m *wire.Round) error {
-	err := errors.Join(header(m), mechanism(m.Mechanism), cohort(m.Cohort, m.Minimum), short("loss", m.Loss), atLeastOne("step", m.Step),
+	err := errors.Join(header(m), mechanism(m.Mechanism), cohort(m.Cohort, m.Minimum), atLeastOne("step", m.Step),
 		smoothing(m.Smoothing), statistic(m.Statistic, m.Smoothing))
 	moments := m.Statistic == wire.Statistic_STATISTIC_SECOND_MOMENTS
 	if moments && (len(m.Point) > 0 || len(m.Scales) > 0) {

@@ -130,7 +130,7 @@ func TestOtherVersionsRefused(t *testing.T) {
 }
 
 func TestPartsDoNotTravelAlone(t *testing.T) {
-	for _, m := range []proto.Message{&wire.Plan{Users: 1}, &wire.Phase{Users: 1}, &wire.Mechanism{Dim: 1}, &wire.Reject{Count: 1}} {
+	for _, m := range []proto.Message{&wire.Plan{Delta: 1}, &wire.Phase{Users: 1}, &wire.Mechanism{Dim: 1}, &wire.Reject{Count: 1}} {
 		data, err := stream.Marshal(m)
 		if err != nil {
 			t.Fatal(err)

@@ -90,13 +90,14 @@ func valid(t *rapid.T, kind string) proto.Message {
 	case "Task":
 		return &wire.Task{Version: v, Life: sized(t, stream.LifeSize), Name: rapid.StringMatching(`[a-z0-9_-]{1,32}`).Draw(t, "name"), Declaration: sized(t, 5),
 			LearnerKey: sized(t, 32), StageKey: sized(t, 32), Suite: validSuite(t), Plan: &wire.Plan{
-				Algorithm: "psgd", Users: count(t, 1000, 1<<40), Phases: validPhases(t, trust), Endless: rapid.Bool().Draw(t, "endless"),
+				Algorithm: "psgd", Phases: validPhases(t, trust), Continuous: wire.Continuous(count(t, 0, 3)), Ridge: aboveZero(t),
+				Set:   &wire.Set{Kind: "box", Max: aboveZero(t)},
 				Trust: trust, HonestFraction: "4/5", Epsilon: aboveZero(t),
-				Delta: aboveZero(t), EpsilonBudget: aboveZero(t), DeadlineMs: count(t, 0, 1<<40), Loss: "logistic",
+				Delta: aboveZero(t), EpsilonBudget: aboveZero(t), DeadlineMs: count(t, 0, 1<<40),
 			}}
 	case "Round":
 		m := &wire.Round{Version: v, TaskHash: hash(), Round: round, Step: round, Mechanism: validMechanism(t, trust), Cohort: cohort,
-			Minimum: minimum, DeadlineMs: count(t, 0, 1<<40), Trust: trust, Loss: "logistic"}
+			Minimum: minimum, DeadlineMs: count(t, 0, 1<<40), Trust: trust}
 		if rapid.IntRange(0, 3).Draw(t, "moments") == 0 {
 			m.Statistic = wire.Statistic_STATISTIC_SECOND_MOMENTS
 			return m

@@ -13,6 +13,8 @@ import (
 	"github.com/panlearn/panlearn/randomizer"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/randomizer/audit"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/wire"
 )
 
 func newAudit() *cobra.Command {
@@ -107,13 +109,16 @@ func auditsOf(job run.Job, trials int) ([]mechanismAudit, error) {
 	accountant := accounting.NewAccountant()
 	seen := map[identity][]int{} // to the indices of its audits
 	var out []mechanismAudit
+	if err := job.Runnable(); err != nil {
+		return nil, err
+	}
 	for i, phase := range job.Plan.Phases {
-		params, err := job.Plan.Params(i)
+		params, err := manifest.Params(phase.Mechanism)
 		if err != nil {
 			return nil, err
 		}
-		release := phase.Privacy.Release()
-		id := identity{params, release, phase.Moments}
+		release := job.Forecasts[i].Privacy.Release()
+		id := identity{params, release, phase.Statistic == wire.Statistic_STATISTIC_SECOND_MOMENTS}
 		if known, ok := seen[id]; ok {
 			for _, k := range known {
 				out[k].Phases = append(out[k].Phases, i+1)
@@ -122,7 +127,7 @@ func auditsOf(job run.Job, trials int) ([]mechanismAudit, error) {
 		}
 		for _, view := range viewsOf(release.Trust) {
 			seen[id] = append(seen[id], len(out))
-			out = append(out, auditOf(accountant, view, params, release, phase.Moments))
+			out = append(out, auditOf(accountant, view, params, release, phase.Statistic == wire.Statistic_STATISTIC_SECOND_MOMENTS))
 			out[len(out)-1].Phases = []int{i + 1}
 		}
 	}

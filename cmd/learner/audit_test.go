@@ -12,6 +12,8 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/randomizer/audit"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/wire"
 )
 
 func quickstartJob(t *testing.T, sets ...string) run.Job {
@@ -66,7 +68,7 @@ func TestAuditOfInteractiveTasks(t *testing.T) {
 		if len(audits) != 1 {
 			t.Fatalf("%d audits, want 1", len(audits))
 		}
-		one, T := audits[0], job.Plan.Phases[0].RoundsPerUser
+		one, T := audits[0], uint64(job.Plan.Phases[0].RoundsPerUser)
 		if k := one.config.Together; k*k > T || (k+1)*(k+1) <= T || one.RoundsPerUser != int(T) || one.UsersTogether != k {
 			t.Errorf("%d users together for %d rounds", k, T)
 		}
@@ -102,7 +104,8 @@ func TestAuditsOfEveryMechanism(t *testing.T) {
 			}
 			job := quickstartJob(t, c.sets...)
 			if c.twice {
-				job.Plan.Phases = append(job.Plan.Phases, job.Plan.Phases[len(job.Plan.Phases)-1])
+				last := len(job.Forecasts) - 1
+				job.Plan.Phases, job.Forecasts = append(job.Plan.Phases, job.Plan.Phases[last]), append(job.Forecasts, job.Forecasts[last])
 			}
 			views := viewsOf(job.Problem.Trust)
 			audits := seededAudits(t, job, 0)
@@ -119,7 +122,7 @@ func TestAuditsOfEveryMechanism(t *testing.T) {
 						t.Errorf("phase %d: %d users change together, want 1", i+1, audits[at].UsersTogether)
 					}
 					checkAuditOf(t, job, i, audits[at])
-					if want := map[bool]string{true: "second moments", false: "gradients"}[phase.Moments]; audits[at].Statistic != want {
+					if want := map[bool]string{true: "second moments", false: "gradients"}[phase.Statistic == wire.Statistic_STATISTIC_SECOND_MOMENTS]; audits[at].Statistic != want {
 						t.Errorf("phase %d: statistic %q, want %q", i+1, audits[at].Statistic, want)
 					}
 				}
@@ -148,11 +151,11 @@ func TestAuditsOfEveryMechanism(t *testing.T) {
 // checkAuditOf compares an audit with the phase that it is about.
 func checkAuditOf(t *testing.T, job run.Job, phase int, one mechanismAudit) {
 	t.Helper()
-	params, err := job.Plan.Params(phase)
+	params, err := manifest.Params(job.Plan.Phases[phase].Mechanism)
 	if err != nil {
 		t.Fatal(err)
 	}
-	release := job.Plan.Phases[phase].Privacy.Release()
+	release := job.Forecasts[phase].Privacy.Release()
 	honest := release.HonestFraction.Floor(release.Users)
 	if one.config.Params != params || one.config.Users != honest || params.FloorTrials != release.FloorTrials || one.Cohort != job.Plan.Phases[phase].Cohort {
 		t.Errorf("phase %d runs %+v with %d users and floors of %d trials: %+v", phase+1, params, honest, release.FloorTrials, one)

@@ -11,9 +11,10 @@ import (
 	"github.com/panlearn/panlearn/internal/sim"
 	"github.com/panlearn/panlearn/learner/planning"
 	"github.com/panlearn/panlearn/learner/schedule"
+	"github.com/panlearn/panlearn/stream/manifest"
 )
 
-// Baselines beside the yardsticks of package learner.
+// Baselines beside those of package planning.
 const (
 	baselineExact     = "exact"
 	baselineConverged = "converged"
@@ -78,11 +79,8 @@ func (s *simulation) yardstick(ctx context.Context, t trials, out *baseline) err
 	for _, m := range methods {
 		var b planning.BaselinePlan
 		if b, err = s.job.Planner.BaselinePlan(s.job.Problem, out.Name, m); err == nil {
-			first := 0
-			if b.Plan.Phases[0].Moments {
-				first = 1
-			}
-			out.Mechanism, out.NoiseStd = b.Mechanism, b.NoiseStd(first, b.Plan.First().Cohort)
+			first := manifest.Gradients(b.Plan)
+			out.Mechanism, out.NoiseStd = b.Mechanism, b.NoiseStd(slices.Index(b.Plan.Phases, first), first.Cohort)
 			return s.fill(ctx, t, out, sim.Config{Plan: b.Plan, NoiseStd: b.NoiseStd})
 		}
 	}
@@ -95,7 +93,7 @@ func (s *simulation) fill(ctx context.Context, t trials, out *baseline, c sim.Co
 		return err
 	}
 	mean := meanOf(r.runs)
-	first := c.Plan.First()
+	first := manifest.Gradients(c.Plan)
 	out.Algorithm, out.Rounds, out.Cohort, out.passes = c.Plan.Algorithm, r.rounds, first.Cohort, first.RoundsPerUser > 1
 	out.Runs, out.Mean, out.SD, out.Curve = r.runs, &mean, deviation(r.runs), r.curve
 	return nil

@@ -12,8 +12,9 @@ import (
 
 	"github.com/panlearn/panlearn/internal/cli"
 	"github.com/panlearn/panlearn/internal/sim"
-	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/wire"
 )
 
 // A spot is one point of a learning curve: what models do on the test data after that many reports, over the seeds.
@@ -55,8 +56,8 @@ func (s *simulation) measure() measure {
 const curveSpots = 30
 
 // observer scores every few rounds and the last.
-func (s *simulation) observer(to *curve, plan learner.Plan) func(sim.Round) {
-	every := (plan.Rounds() + curveSpots - 1) / curveSpots
+func (s *simulation) observer(to *curve, plan *wire.Plan) func(sim.Round) {
+	every := (manifest.Planned(plan) + curveSpots - 1) / curveSpots
 	var reports uint64
 	measure := s.measure()
 	return func(r sim.Round) {

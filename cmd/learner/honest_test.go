@@ -32,7 +32,7 @@ func TestGuaranteesByHonestFraction(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := job.Plan.Phases[0].Privacy
+		p := job.Forecasts[0].Privacy
 		if p.HonestFraction.String() != "0.8" {
 			t.Errorf("%v: planned for %v, want 0.8", trust, p.HonestFraction)
 		}

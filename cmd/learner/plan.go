@@ -7,10 +7,11 @@ import (
 
 	"github.com/panlearn/panlearn/internal/cli"
 	"github.com/panlearn/panlearn/internal/run"
-	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/planning"
 	"github.com/panlearn/panlearn/randomizer/accounting"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/wire"
 )
 
 func newPlan() *cobra.Command {
@@ -129,9 +130,15 @@ type phase struct {
 	Moments       bool    `json:"moments,omitempty"` // second moments are reported, and no gradients; their norm is the unit of the noise
 }
 
-func phaseOf(ph learner.Phase) phase {
-	return phase{Users: ph.Users, Rounds: ph.Rounds, Cohort: ph.Cohort, RoundsPerUser: ph.RoundsPerUser, G: ph.Privacy.Levels, B: ph.Privacy.Trials,
-		P: ph.Privacy.P, NoiseStd: ph.Privacy.NoiseStd, Smoothing: ph.Smoothing, Risk: ph.Risk, Dim: ph.Privacy.Dim, Moments: ph.Moments}
+// phasesOf describes the phases of a proposal.
+func phasesOf(p planning.Proposal) (out []phase) {
+	for i, f := range p.Plan.Phases {
+		of := p.Forecasts[i]
+		out = append(out, phase{Users: f.Users, Rounds: f.Rounds, Cohort: f.Cohort, RoundsPerUser: uint64(f.RoundsPerUser), G: of.Privacy.Levels,
+			B: of.Privacy.Trials, P: of.Privacy.P, NoiseStd: of.Privacy.NoiseStd, Smoothing: f.Smoothing, Risk: of.Risk, Dim: of.Privacy.Dim,
+			Moments: f.Statistic == wire.Statistic_STATISTIC_SECOND_MOMENTS})
+	}
+	return out
 }
 
 // A yardstick is another way to spend the same budget, by the same bounds; numbers are null where it has no plan.
@@ -162,14 +169,14 @@ type planSurvey struct {
 
 // survey plans everything there is to compare.
 func survey(job run.Job) (planSurvey, error) {
-	p, first := job.Plan, job.Plan.First()
-	out := planSurvey{job: job, report: planReport{Task: job.Spec.Name, Algorithm: p.Algorithm, Why: p.Why, Users: p.Users, Rounds: p.Rounds(),
-		Cohort: first.Cohort, LastCohort: first.LastCohort, Minimum: first.Minimum, Dim: p.Dim, Privacy: first.Privacy,
-		PredictedExcessRisk: p.PredictedExcessRisk, TrivialRisk: p.TrivialRisk, Vacuous: p.Vacuous, Clips: p.Clips}}
-	if p.Validation != nil {
-		out.report.Validation = &scores{Scorecard: *p.Validation, Coordinates: p.Validation.Dim(), Inflation: p.Inflation()}
+	p, first := job.Plan, manifest.Gradients(job.Plan)
+	out := planSurvey{job: job, report: planReport{Task: job.Spec.Name, Algorithm: p.Algorithm, Why: job.Why, Users: job.Problem.Users,
+		Rounds: manifest.Planned(p), Cohort: first.Cohort, LastCohort: manifest.LastCohort(first), Minimum: first.Minimum, Dim: manifest.Dim(p),
+		Privacy: job.First().Privacy, PredictedExcessRisk: job.ExcessRisk, TrivialRisk: job.TrivialRisk, Vacuous: job.Vacuous, Clips: p.Clips}}
+	if card := job.Problem.Validation; card != nil {
+		out.report.Validation = &scores{Scorecard: *card, Coordinates: card.Dim(), Inflation: job.Inflation()}
 	}
-	if one := phaseOf(p.Phases[0]); one.Moments {
+	if one := phasesOf(job.Proposal)[0]; one.Moments {
 		out.report.Moments = &one
 	}
 	var err error
@@ -187,7 +194,7 @@ func survey(job run.Job) (planSurvey, error) {
 		}
 		out.report.Alternatives = append(out.report.Alternatives, one)
 	}
-	if out.report.Guarantees, err = g.plan(p); err != nil {
+	if out.report.Guarantees, err = g.plan(job.Proposal); err != nil {
 		return planSurvey{}, err
 	}
 	if out.yardsticks, err = job.Planner.Baselines(job.Problem, p.Algorithm); err != nil {
@@ -196,12 +203,12 @@ func survey(job run.Job) (planSurvey, error) {
 	for _, y := range out.yardsticks {
 		out.report.Yardsticks = append(out.report.Yardsticks, yardstickOf(y))
 	}
-	if p.Vacuous {
-		curve, err := job.Planner.Curve(job.Problem, p)
+	if job.Vacuous {
+		curve, err := job.Planner.Curve(job.Problem, job.Proposal)
 		if err != nil {
 			return planSurvey{}, err
 		}
-		if n, ok := curve.UsersNeeded(p.TrivialRisk); ok {
+		if n, ok := curve.UsersNeeded(job.TrivialRisk); ok {
 			out.report.UsersNeeded = &n
 		}
 	}
@@ -214,17 +221,16 @@ func alternativeOf(a planning.Alternative, g guarantor) (alternative, error) {
 		out.Reason = a.Err.Error()
 		return out, nil
 	}
-	lines, err := g.plan(a.Plan)
+	lines, err := g.plan(a.Proposal)
 	if err != nil {
 		return alternative{}, err
 	}
-	out.Applies, out.planned = true, &planned{Rounds: a.Plan.Rounds(), Privacy: a.Plan.First().Privacy,
-		PredictedExcessRisk: a.Plan.PredictedExcessRisk, Vacuous: a.Plan.Vacuous, Guarantees: lines}
-	for _, ph := range a.Plan.Phases {
-		out.Phases = append(out.Phases, phaseOf(ph))
-		out.RoundsPerUser = max(out.RoundsPerUser, ph.RoundsPerUser)
-		out.BytesPerUser = max(out.BytesPerUser, ph.RoundsPerUser*ph.Privacy.ReportBytes)
-		out.BitsPerUser = max(out.BitsPerUser, ph.RoundsPerUser*ph.Privacy.BitsPerCoordinate*uint64(ph.Privacy.Dim))
+	out.Applies, out.planned = true, &planned{Phases: phasesOf(a.Proposal), Rounds: manifest.Planned(a.Plan), RoundsPerUser: uint64(manifest.RoundsPerUser(a.Plan)),
+		Privacy: a.First().Privacy, PredictedExcessRisk: a.ExcessRisk, Vacuous: a.Vacuous, Guarantees: lines}
+	for i, f := range a.Plan.Phases {
+		privacy, rounds := a.Forecasts[i].Privacy, uint64(f.RoundsPerUser)
+		out.BytesPerUser = max(out.BytesPerUser, rounds*privacy.ReportBytes)
+		out.BitsPerUser = max(out.BitsPerUser, rounds*privacy.BitsPerCoordinate*uint64(privacy.Dim))
 	}
 	return out, nil
 }
@@ -240,12 +246,12 @@ func yardstickOf(y planning.Baseline) yardstick {
 }
 
 func compare(job run.Job) (comparison, error) {
-	p := job.Plan.First().Privacy
+	p := job.First().Privacy
 	mu, err := accounting.GaussianMu(accounting.Budget{Epsilon: job.Problem.Epsilon, Delta: job.Problem.Delta})
 	if err != nil {
 		return comparison{}, err
 	}
-	n, times := float64(p.Users), math.Sqrt(float64(job.Plan.First().RoundsPerUser)) // every round of a user is paid for
+	n, times := float64(p.Users), math.Sqrt(float64(p.RoundsPerUser)) // every round of a user is paid for
 	out := comparison{CentralNoiseStd: 2 * times / (n * mu), LocalNoiseStd: 2 * times / (math.Sqrt(n) * mu)}
 	if paper, err := run.PaperNoiseStd(job); err == nil {
 		out.PaperNoiseStd = &paper

@@ -8,7 +8,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/panlearn/panlearn/internal/cli"
-	"github.com/panlearn/panlearn/learner"
+	"github.com/panlearn/panlearn/learner/planning"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
@@ -188,10 +188,10 @@ type releaseKey struct {
 }
 
 // plan lists what holds for the users of every phase: a user takes part in one, and the worst one counts.
-func (g guarantor) plan(p learner.Plan) ([]guarantee, error) {
+func (g guarantor) plan(p planning.Proposal) ([]guarantee, error) {
 	var out []guarantee
-	for _, ph := range p.Phases {
-		lines, err := g.release(ph.Privacy)
+	for _, f := range p.Forecasts {
+		lines, err := g.release(f.Privacy)
 		if err != nil {
 			return nil, err
 		}

@@ -20,6 +20,7 @@ import (
 	"github.com/panlearn/panlearn/internal/run/quickstart"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/randomizer/accounting"
+	"github.com/panlearn/panlearn/stream/manifest"
 )
 
 func newQuickstart() *cobra.Command {
@@ -67,7 +68,7 @@ With --http it serves a live page, and goes on serving it after its end, until i
 				return err
 			}
 			fmt.Fprintf(progress, "%d users, %s of %d; each report is %d bytes, with noise for epsilon %s, delta %g\n",
-				job.Plan.Users, cli.Count(job.Plan.Rounds(), "round"), job.Plan.First().Cohort, job.Plan.First().Privacy.ReportBytes, cli.Upper(job.Plan.Epsilon(), 3), job.Problem.Delta)
+				job.Problem.Users, cli.Count(manifest.Planned(job.Plan), "round"), manifest.Gradients(job.Plan).Cohort, job.First().Privacy.ReportBytes, cli.Upper(job.Plan.Epsilon, 3), job.Problem.Delta)
 			done := func(report quickstart.Report) error {
 				progress.Close()
 				if output != "" {

@@ -16,6 +16,7 @@ import (
 	"github.com/panlearn/panlearn/learner/method"
 	"github.com/panlearn/panlearn/learner/report"
 	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/stream/manifest"
 )
 
 func newSimulate() *cobra.Command {
@@ -148,7 +149,7 @@ func (s *simulation) load(progress io.Writer, data, test string) error {
 	if s.holdout > 0 {
 		s.train, s.test = split(s.train, invalid, s.holdout)
 	}
-	if need := s.job.Plan.TakenUsers(); uint64(len(s.train)) < need && s.job.Plan.Continuous == "" {
+	if need := manifest.Users(s.job.Plan); uint64(len(s.train)) < need && !manifest.Endless(s.job.Plan) {
 		return cli.Usagef("--data %s has %d rows to train on, the plan wants %d users: --set schedule.users=%d", data, len(s.train), need, len(s.train))
 	}
 	if test != "" {
@@ -227,8 +228,8 @@ type simulateReport struct {
 
 func (s *simulation) run(ctx context.Context, progress io.Writer, first uint64, seeds int) (simulateReport, error) {
 	plan := s.job.Plan
-	out := simulateReport{Task: s.job.Spec.Name, Algorithm: plan.Algorithm, Rounds: plan.Rounds(), Cohort: plan.First().Cohort,
-		Epsilon: plan.Epsilon(), Delta: s.job.Problem.Delta}
+	out := simulateReport{Task: s.job.Spec.Name, Algorithm: plan.Algorithm, Rounds: manifest.Planned(plan), Cohort: manifest.Gradients(plan).Cohort,
+		Epsilon: plan.Epsilon, Delta: s.job.Problem.Delta}
 	own, err := s.series(ctx, trials{"private", progress, first, seeds}, sim.Config{Plan: plan})
 	if err != nil {
 		return out, err
@@ -270,7 +271,7 @@ type trials struct {
 // series runs one configuration once a seed.
 func (s *simulation) series(ctx context.Context, t trials, c sim.Config) (series, error) {
 	var out series
-	c.Loss, c.Examples, c.InOrder = s.job.Loss, s.train, c.Plan.Continuous != ""
+	c.Loss, c.Examples, c.InOrder = s.job.Loss, s.train, manifest.Endless(c.Plan)
 	c.Score = s.job.Score()
 	var observed []curve
 	for seed := t.first; seed < t.first+uint64(t.seeds); seed++ {
@@ -432,14 +433,14 @@ func (s *simulation) scaled(rows []convex.Example, scales []float64) []convex.Ex
 	}
 	out := make([]convex.Example, len(rows))
 	for i, x := range rows {
-		s.job.Plan.Precondition.Rescale(&out[i], x, scales)
+		s.job.Problem.Precondition.Rescale(&out[i], x, scales)
 	}
 	return out
 }
 
 // exactScales are those that the second moments of all training data give, nil where the task does not ask for scales.
 func (s *simulation) exactScales() ([]float64, error) {
-	how := s.job.Plan.Precondition
+	how := s.job.Problem.Precondition
 	if how == nil {
 		return nil, nil
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/stream/manifest"
 )
 
 func jobOf(t *testing.T, sets ...string) run.Job {
@@ -90,8 +91,8 @@ func TestSimulateContinuous(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if report.Rounds != 11 || job.Plan.Rounds() >= 11 {
-			t.Errorf("%s: %d rounds of %d over 1000 rows, planned %d; want 11", c.continuous, report.Rounds, report.Cohort, job.Plan.Rounds())
+		if report.Rounds != 11 || manifest.Planned(job.Plan) >= 11 {
+			t.Errorf("%s: %d rounds of %d over 1000 rows, planned %d; want 11", c.continuous, report.Rounds, report.Cohort, manifest.Planned(job.Plan))
 		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/panlearn/panlearn/deploy"
-	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/internal/run/runtest"
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/schedule"
@@ -28,15 +27,16 @@ func TestShippedTasks(t *testing.T) {
 		t.Run(file.Name(), func(t *testing.T) {
 			job := runtest.Job(t, runtest.Spec(t, strings.TrimSuffix(file.Name(), ".yaml")))
 			p := job.Plan.Phases[0]
-			takePart := (p.Rounds-1)*p.Cohort + p.LastCohort
+			last := manifest.LastCohort(p)
+			takePart := (p.Rounds-1)*p.Cohort + last
 			if p.RoundsPerUser > 1 { // the same users in every round
-				takePart = p.LastCohort
+				takePart = last
 			}
-			if (p.Rounds < 2 && len(job.Plan.Phases) == 1) || p.Cohort < 2 || p.Minimum < 1 || p.Minimum > p.Cohort || p.LastCohort < p.Cohort || takePart > job.Problem.Users ||
-				takePart != p.Users || (p.RoundsPerUser != 1 && p.RoundsPerUser != p.Rounds) {
-				t.Errorf("%d rounds of %d, at least %d, the last %d, of %d users", p.Rounds, p.Cohort, p.Minimum, p.LastCohort, job.Problem.Users)
+			if (p.Rounds < 2 && len(job.Plan.Phases) == 1) || p.Cohort < 2 || p.Minimum < 1 || p.Minimum > p.Cohort || last < p.Cohort || takePart > job.Problem.Users ||
+				takePart != p.Users || (p.RoundsPerUser != 1 && uint64(p.RoundsPerUser) != p.Rounds) {
+				t.Errorf("%d rounds of %d, at least %d, the last %d, of %d users", p.Rounds, p.Cohort, p.Minimum, last, job.Problem.Users)
 			}
-			if e := p.Privacy.ProvedEpsilon; e == nil || !(*e > 0) || *e > job.Problem.Epsilon {
+			if e := job.Forecasts[0].Privacy.ProvedEpsilon; e == nil || !(*e > 0) || *e > job.Problem.Epsilon {
 				t.Errorf("epsilon %v, want one in (0, %v]", e, job.Problem.Epsilon)
 			}
 			body, err := job.Wire()
@@ -54,7 +54,7 @@ func TestShippedTasks(t *testing.T) {
 			if err := sizes.Fit(stream.Limits{MaxPayload: natsjs.DefaultMaxPayload - 4<<10}); err != nil {
 				t.Errorf("a server as it comes: %v", err)
 			}
-			t.Logf("m = %d, T = %d, g = %d, b = %d, bundle %d, sizes %+v", p.Cohort, p.Rounds, p.Privacy.Levels, p.Privacy.Trials,
+			t.Logf("m = %d, T = %d, g = %d, b = %d, bundle %d, sizes %+v", p.Cohort, p.Rounds, job.Forecasts[0].Privacy.Levels, job.Forecasts[0].Privacy.Trials,
 				body.Plan.Phases[0].Mechanism.MaxBundle, sizes)
 		})
 	}
@@ -87,7 +87,7 @@ func TestRoundTrip(t *testing.T) {
 		if err := proto.Unmarshal(data, back); err != nil {
 			t.Fatal(err)
 		}
-		built, err := run.BuildAlgorithm(back)
+		built, err := learner.New(back.Plan)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,39 +99,6 @@ func TestRoundTrip(t *testing.T) {
 		b, _ := planned.MarshalBinary()
 		if string(a) != string(b) || len(a) == 0 {
 			t.Errorf("%s: another algorithm is built than was planned", method)
-		}
-	}
-}
-
-// TestContradictions: constants of the optimizer that belong to another plan are refused, with the field.
-func TestContradictions(t *testing.T) {
-	body, err := runtest.Job(t, runtest.Small(t)).Wire()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for field, change := range map[string]func(*wire.Plan){
-		"algorithm":        func(p *wire.Plan) { p.Algorithm = "psgd" },
-		"rounds":           func(p *wire.Plan) { p.Phases[0].Rounds++ },
-		"cohort":           func(p *wire.Plan) { p.Phases[0].Cohort-- },
-		"users":            func(p *wire.Plan) { p.Users++ },
-		"dim":              func(p *wire.Plan) { p.Phases[0].Mechanism.Dim++ },
-		"clip_norm":        func(p *wire.Plan) { p.Phases[0].Mechanism.ClipNorm *= 2 },
-		"users of a phase": func(p *wire.Plan) { p.Phases[0].Users++ },
-		"rounds_per_user":  func(p *wire.Plan) { p.Phases[0].RoundsPerUser++ },
-		"smoothing":        func(p *wire.Plan) { p.Phases[0].Smoothing = 1 },
-		"phases":           func(p *wire.Plan) { p.Phases = append(p.Phases, p.Phases[0]) },
-		"endless":          func(p *wire.Plan) { p.Endless = true },
-		"stored":           func(p *wire.Plan) { p.Optimizer = []byte("{") },
-	} {
-		bad := proto.CloneOf(body)
-		change(bad.Plan)
-		if _, err := run.BuildAlgorithm(bad); err == nil || !strings.Contains(err.Error(), field) {
-			t.Errorf("%s: %v", field, err)
-		}
-	}
-	for what, bad := range map[string]*wire.Task{"no plan": {}, "nothing": nil} {
-		if _, err := run.BuildAlgorithm(bad); err == nil {
-			t.Errorf("%s is built", what)
 		}
 	}
 }

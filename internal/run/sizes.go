@@ -3,7 +3,6 @@ package run
 import (
 	"fmt"
 
-	"github.com/panlearn/panlearn/randomizer"
 	"github.com/panlearn/panlearn/shuffle/stage"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/manifest"
@@ -36,9 +35,9 @@ func (j Job) carried() error {
 
 // bundleOf is the most users that one report message of a plan may carry: as many as fit through a broker with the
 // usual limit, so that large reports are not refused for the sake of gateways.
-func bundleOf(suite wire.Suite, params randomizer.Params, cohort uint64) uint32 {
+func bundleOf(suite wire.Suite, reportBytes, cohort uint64) uint32 {
 	n := int(min(MaxBundle, cohort))
-	for n > 1 && seal.ReportSize(suite, n, n*params.ReportBytes()) > natsjs.DefaultMaxPayload-headerRoom {
+	for n > 1 && seal.ReportSize(suite, n, n*int(reportBytes)) > natsjs.DefaultMaxPayload-headerRoom {
 		n--
 	}
 	return uint32(n)

@@ -17,6 +17,7 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/learner/task/source"
 	"github.com/panlearn/panlearn/randomizer/accounting"
+	"github.com/panlearn/panlearn/stream/manifest"
 )
 
 // dataFolder returns the folder of public data sets, or skips loudly.
@@ -90,17 +91,17 @@ func TestA9AAccuracy(t *testing.T) {
 		const seeds = 5
 		var mean float64
 		for seed := range uint64(seeds) {
-			r, err := sim.Run(context.Background(), sim.Config{Plan: plan, Loss: convex.Logistic{}, Examples: train, Seed: seed})
+			r, err := sim.Run(context.Background(), sim.Config{Plan: plan.Plan, Loss: convex.Logistic{}, Examples: train, Seed: seed})
 			if err != nil {
 				t.Fatal(err)
 			}
 			mean += sim.Accuracy(r.Model, test) / seeds
 		}
-		exact, err := sim.Run(context.Background(), sim.Config{Plan: plan, Loss: convex.Logistic{}, Examples: train, Exact: true})
+		exact, err := sim.Run(context.Background(), sim.Config{Plan: plan.Plan, Loss: convex.Logistic{}, Examples: train, Exact: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Logf("%v, %s: %d rounds of %d, mean accuracy %.4f over seeds 0 to %d, %.4f without noise", trust, method, plan.Rounds(), plan.Phases[0].Cohort,
+		t.Logf("%v, %s: %d rounds of %d, mean accuracy %.4f over seeds 0 to %d, %.4f without noise", trust, method, manifest.Planned(plan.Plan), plan.Plan.Phases[0].Cohort,
 			mean, seeds-1, sim.Accuracy(exact.Model, test))
 		return mean
 	}

@@ -12,11 +12,12 @@ import (
 	"testing"
 
 	"github.com/panlearn/panlearn/internal/sim"
-	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/planning"
 	"github.com/panlearn/panlearn/learner/schedule"
 	"github.com/panlearn/panlearn/randomizer/accounting"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/wire"
 )
 
 // electricity reads the events of the New South Wales market in the order of time: six columns, scaled by public numbers and cut to
@@ -72,11 +73,11 @@ func TestContinuousFollowsElectricity(t *testing.T) {
 		}
 		var scores []float64
 		for seed := range uint64(seeds) {
-			scores = append(scores, progressive(t, plan, convex.Logistic{}, examples, seed, first, len(examples)))
+			scores = append(scores, progressive(t, plan.Plan, convex.Logistic{}, examples, seed, first, len(examples)))
 		}
 		slices.Sort(scores)
 		t.Logf("%s, %-8s: planned for %d rounds of %d: accuracy %.4f, median of seeds 0 to %d, all in %.4f to %.4f", algorithm, continuous,
-			plan.Rounds(), plan.Phases[0].Cohort, scores[seeds/2], seeds-1, scores[0], scores[seeds-1])
+			manifest.Planned(plan.Plan), plan.Plan.Phases[0].Cohort, scores[seeds/2], seeds-1, scores[0], scores[seeds-1])
 		return scores[seeds/2]
 	}
 	frozen, plain := median("pagd", ""), median("psgd", "")
@@ -111,8 +112,8 @@ func TestContinuousForgets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		before := progressive(t, plan, s.Loss(), examples, 1, first/2, first)
-		after := progressive(t, plan, s.Loss(), examples, 1, 3*all/4, all)
+		before := progressive(t, plan.Plan, s.Loss(), examples, 1, first/2, first)
+		after := progressive(t, plan.Plan, s.Loss(), examples, 1, 3*all/4, all)
 		t.Logf("%s, %-8s: accuracy %.4f before the turn, %.4f in the last quarter", c.algorithm, c.continuous, before, after)
 		if after < c.least || after > c.most {
 			t.Errorf("%s, %s: accuracy %v, want in [%v, %v]", c.algorithm, c.continuous, after, c.least, c.most)
@@ -122,9 +123,9 @@ func TestContinuousForgets(t *testing.T) {
 
 // progressive returns the accuracy on the examples from one index to before another: each is predicted by the model as of the end of
 // the round before its own, and by the last model where the run is over.
-func progressive(t *testing.T, plan learner.Plan, loss convex.Loss, examples []convex.Example, seed uint64, from, to int) float64 {
+func progressive(t *testing.T, plan *wire.Plan, loss convex.Loss, examples []convex.Example, seed uint64, from, to int) float64 {
 	t.Helper()
-	model := make([]float64, plan.Dim)
+	model := make([]float64, manifest.Dim(plan))
 	var right, next int
 	predict := func(until int) {
 		for ; next < until; next++ {

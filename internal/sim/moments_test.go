@@ -8,11 +8,15 @@ import (
 	"slices"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/panlearn/panlearn/internal/sim"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/method"
 	"github.com/panlearn/panlearn/learner/planning"
 	"github.com/panlearn/panlearn/randomizer/accounting"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/wire"
 )
 
 // uneven is small with features of very different sizes, and a first cohort that finds out.
@@ -25,7 +29,7 @@ func uneven(t testing.TB) sim.Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Plan, c.Examples = p, slices.Clone(c.Examples)
+	c.Plan, c.Examples = p.Plan, slices.Clone(c.Examples)
 	for i, x := range c.Examples {
 		c.Examples[i].Value = []float64{4 * x.Value[0], x.Value[1], x.Value[2] / 4}
 	}
@@ -39,7 +43,7 @@ func TestMomentsAreOfTheFirstUsers(t *testing.T) {
 	var steps []uint64
 	c.OnRound = func(r sim.Round) {
 		steps = append(steps, r.Step)
-		if len(r.Scales) != 3 || r.Users != c.Plan.CohortOf(r.Step) {
+		if len(r.Scales) != 3 || r.Users != manifest.Cohort(c.Plan, r.Step) {
 			t.Errorf("observed %+v", r)
 		}
 	}
@@ -47,7 +51,7 @@ func TestMomentsAreOfTheFirstUsers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := uint64(len(steps)); n != c.Plan.Rounds() || n > 9 || got.Users != 2000 {
+	if n := uint64(len(steps)); n != manifest.Planned(c.Plan) || n > 9 || got.Users != 2000 {
 		t.Errorf("steps %v, %d users", steps, got.Users)
 	}
 	moments := make([]float64, 3)
@@ -57,7 +61,8 @@ func TestMomentsAreOfTheFirstUsers(t *testing.T) {
 		}
 	}
 	byHand := c
-	byHand.OnRound, byHand.Plan.Precondition, byHand.Plan.Phases = nil, nil, c.Plan.Phases[1:]
+	byHand.OnRound, byHand.Plan = nil, proto.CloneOf(c.Plan)
+	byHand.Plan.Preconditioner, byHand.Plan.Phases = nil, byHand.Plan.Phases[1:]
 	byHand.Examples = nil
 	for _, x := range c.Examples[500:] {
 		y := convex.Example{Label: x.Label}
@@ -102,7 +107,11 @@ func TestMomentsUnderNoise(t *testing.T) {
 	if !bytes.Equal(a.State, b.State) {
 		t.Error("the same seed gave another state")
 	}
-	std := c.Plan.Precondition.Norm * c.Plan.Phases[0].Privacy.NoiseStd
+	params, err := manifest.Params(c.Plan.Phases[0].Mechanism)
+	if err != nil {
+		t.Fatal(err)
+	}
+	std := math.Sqrt(params.Variance(500, params.NoiseTrials(500, 500)).Privacy) / 500
 	for j, h := range []float64{16. / 3, 1. / 3, 1. / 48} {
 		// At most 6 standard deviations of noise, rounding and sampling off: below 1e-8 by chance, and the seed is fixed.
 		low, high := 1/math.Sqrt(h+0.01+8*std+0.3*h), 1/math.Sqrt(max(0, 0.7*h-6*std)+0.01+std)
@@ -117,7 +126,7 @@ func TestMomentsUnderNoise(t *testing.T) {
 	if _, err := sim.Run(context.Background(), c); err != nil {
 		t.Error(err)
 	}
-	c.NoiseStd, c.Plan.Precondition = nil, &convex.Preconditioner{Dim: 4, Norm: 1, Damping: 1, Bound: 1}
+	c.NoiseStd, c.Plan.Preconditioner = nil, &wire.Preconditioner{Dim: 4, Norm: 1, Damping: 1, Bound: 1}
 	if _, err := sim.Run(context.Background(), c); err == nil {
 		t.Error("moments of more features than there are: no error")
 	}
@@ -134,13 +143,13 @@ func TestA9AMoments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if plan.Epsilon() > 1 || plan.Phases[0].Privacy.Delta != 1e-6 {
+	if plan.Plan.Epsilon > 1 || plan.Forecasts[0].Privacy.Delta != 1e-6 {
 		t.Fatalf("the shipped task changed: %+v", plan)
 	}
 	const seeds = 5
 	var mean float64
 	for seed := range uint64(seeds) {
-		r, err := sim.Run(context.Background(), sim.Config{Plan: plan, Loss: convex.Logistic{}, Examples: train, Seed: seed})
+		r, err := sim.Run(context.Background(), sim.Config{Plan: plan.Plan, Loss: convex.Logistic{}, Examples: train, Seed: seed})
 		if err != nil {
 			t.Fatal(err)
 		}

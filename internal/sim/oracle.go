@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/method"
 	"github.com/panlearn/panlearn/learner/report"
 	"github.com/panlearn/panlearn/randomizer"
 	"github.com/panlearn/panlearn/shuffle"
+	"github.com/panlearn/panlearn/stream/wire"
 )
 
 // exact is the oracle without noise.
@@ -41,7 +41,7 @@ func (o exact) mean(q method.Query, cohort []int32) (method.Estimate, *shuffle.R
 // mixed is the protocol in one phase: report, mix, release, estimate.
 type mixed struct {
 	examples []convex.Example
-	phase    learner.Phase
+	phase    *wire.Phase
 	params   randomizer.Params
 	reports  *report.Maker
 	seed     uint64

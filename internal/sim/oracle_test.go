@@ -4,12 +4,13 @@ import (
 	"math"
 	"testing"
 
-	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/method"
 	"github.com/panlearn/panlearn/learner/planning"
 	"github.com/panlearn/panlearn/learner/report"
 	"github.com/panlearn/panlearn/randomizer/accounting"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/wire"
 )
 
 // The estimates of the whole pipeline (randomizer, floors, mixer, estimator) scatter around the exact mean as the plan
@@ -29,7 +30,7 @@ func TestTheorem32_NoiseIsAsPlanned(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		params, err := plan.Params(0)
+		params, err := manifest.Params(plan.Plan.Phases[0].Mechanism)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -42,7 +43,7 @@ func TestTheorem32_NoiseIsAsPlanned(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		noisy := &mixed{examples: examples, phase: plan.Phases[0], params: params, reports: reports, seed: seed}
+		noisy := &mixed{examples: examples, phase: plan.Plan.Phases[0], params: params, reports: reports, seed: seed}
 		cohort := make([]int32, len(examples))
 		for i := range cohort {
 			cohort[i] = int32(i)
@@ -72,7 +73,7 @@ func TestTheorem32_NoiseIsAsPlanned(t *testing.T) {
 		if bias := math.Abs(sum / n); bias > 6.2*math.Sqrt((known.PrivacyVariance+known.RoundingVariance)/n) {
 			t.Errorf("%v: bias %v", trust, bias)
 		}
-		if want := plan.Phases[0].Privacy.NoiseStd * 2; math.Abs(math.Sqrt(known.PrivacyVariance)/want-1) > 1e-9 {
+		if want := plan.Forecasts[0].Privacy.NoiseStd * 2; math.Abs(math.Sqrt(known.PrivacyVariance)/want-1) > 1e-9 {
 			t.Errorf("%v: noise %v, planned %v", trust, math.Sqrt(known.PrivacyVariance), want)
 		}
 	}
@@ -81,7 +82,7 @@ func TestTheorem32_NoiseIsAsPlanned(t *testing.T) {
 // In a phase with a smoothing B devices report the gradient of the envelope: of |z - y| it is clip(B (z - y), -1, 1) x for a feature of
 // norm 1, and of max(0, 1 - z) it is -clip(B (1 - z), 0, 1) x.
 func TestSection6_DevicesReportTheEnvelope(t *testing.T) {
-	plan := learner.Plan{Dim: 1, ClipNorm: 1, Phases: []learner.Phase{{}, {Smoothing: 4}}}
+	plan := &wire.Plan{ClipNorm: 1, Phases: []*wire.Phase{{Mechanism: &wire.Mechanism{Dim: 1}}, {Mechanism: &wire.Mechanism{Dim: 1}, Smoothing: 4}}}
 	for _, c := range []struct {
 		loss          convex.Loss
 		label, z      float64

@@ -70,11 +70,11 @@ func TestRecordedRounds(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
-		fmt.Fprintf(&out, "%s: %s\n", c.name, plan.Algorithm)
+		fmt.Fprintf(&out, "%s: %s\n", c.name, plan.Plan.Algorithm)
 		score := func(dst, theta []float64, e convex.Example) {
 			card.Write(dst, s.Loss().Value(theta, e), (e.Dot(theta) > 0) == (e.Label > 0))
 		}
-		cfg := sim.Config{Plan: plan, Loss: s.Loss(), Score: score, Examples: s.Take(2000), Seed: 7, OnRound: func(r sim.Round) {
+		cfg := sim.Config{Plan: plan.Plan, Loss: s.Loss(), Score: score, Examples: s.Take(2000), Seed: 7, OnRound: func(r sim.Round) {
 			state, err := r.State()
 			if err != nil {
 				t.Fatal(err)

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -12,15 +13,17 @@ import (
 	"github.com/panlearn/panlearn/learner/method"
 	"github.com/panlearn/panlearn/learner/report"
 	"github.com/panlearn/panlearn/shuffle"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/wire"
 )
 
 // Config fixes a simulated run.
 type Config struct {
-	Plan learner.Plan
+	Plan *wire.Plan
 	Loss convex.Loss
-	// Score writes what a point scores on an event, as Plan.Validation says; wanted where there is one, and not called elsewhere.
+	// Score writes what a point scores on an event, as Plan.Scorecard says; wanted where there is one, and not called elsewhere.
 	Score    func(dst, theta []float64, e convex.Example)
-	Examples []convex.Example // one a user, at least Plan.TakenUsers; which of them take part, and when, follows from the seed
+	Examples []convex.Example // one a user, at least as many as the plan's; which of them take part, and when, follows from the seed
 	Seed     uint64
 	// InOrder lets the users take part in the order of Examples, whatever the seed: a stream in time.
 	InOrder bool
@@ -133,17 +136,17 @@ func newRun(c Config) (*run, error) {
 
 // oracle makes that of one phase; entropy is what devices draw from.
 func (c Config) oracle(phase int, entropy rand.Source) (oracle, error) {
-	loss := c.Loss
-	if b := c.Plan.Phases[phase].Smoothing; b > 0 {
+	loss, f := c.Loss, c.Plan.Phases[phase]
+	if b := f.Smoothing; b > 0 {
 		var err error
 		if loss, err = convex.NewEnvelope(loss, b); err != nil {
 			return nil, err
 		}
 	}
-	of := report.Config{Features: c.features(), Loss: loss, ClipNorm: c.Plan.ClipNorm, Scaling: c.Plan.Precondition}
-	if c.Plan.Phases[phase].Moments {
-		of.Statistic, of.ClipNorm = report.SecondMoments, c.Plan.Precondition.Norm
-	} else if of.Scores = c.Plan.Scores(phase); of.Scores > 0 {
+	of := report.Config{Features: c.features(), Loss: loss, ClipNorm: c.Plan.ClipNorm, Scaling: manifest.Preconditioner(c.Plan)}
+	if f.Statistic == wire.Statistic_STATISTIC_SECOND_MOMENTS {
+		of.Statistic, of.ClipNorm = report.SecondMoments, of.Scaling.Norm
+	} else if of.Scores = int(f.Mechanism.Scores); of.Scores > 0 {
 		of.Score = c.Score
 	}
 	if c.Exact || c.NoiseStd != nil {
@@ -157,7 +160,7 @@ func (c Config) oracle(phase int, entropy rand.Source) (oracle, error) {
 		}
 		return gaussian{exact: mean, std: c.NoiseStd, phase: phase, seed: c.Seed}, nil
 	}
-	params, err := c.Plan.Params(phase)
+	params, err := manifest.Params(f.Mechanism)
 	if err != nil {
 		return nil, err
 	}
@@ -165,24 +168,24 @@ func (c Config) oracle(phase int, entropy rand.Source) (oracle, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &mixed{examples: c.Examples, phase: c.Plan.Phases[phase], params: params, reports: reports, seed: c.Seed}, nil
+	return &mixed{examples: c.Examples, phase: f, params: params, reports: reports, seed: c.Seed}, nil
 }
 
 // features is the length of an example's feature vector, as the length of the model implies it.
-func (c Config) features() int { return c.Plan.Dim / c.Loss.Parameters(1) }
+func (c Config) features() int { return manifest.Dim(c.Plan) / c.Loss.Parameters(1) }
 
 func (c Config) validate() error {
 	if c.Loss == nil {
 		return fmt.Errorf("loss: missing")
 	}
-	if c.Plan.Validation != nil && c.Score == nil {
-		return fmt.Errorf("score: missing, the plan has a validation")
+	if c.Plan.Scorecard != nil && c.Score == nil {
+		return fmt.Errorf("score: missing, the plan has a scorecard")
 	}
 	features := c.features()
-	if c.Loss.Parameters(features) != c.Plan.Dim {
-		return fmt.Errorf("dim: %d is no dimension of the %s loss", c.Plan.Dim, c.Loss.Name())
+	if dim := manifest.Dim(c.Plan); c.Loss.Parameters(features) != dim {
+		return fmt.Errorf("dim: %d is no dimension of the %s loss", dim, c.Loss.Name())
 	}
-	if how := c.Plan.Precondition; how != nil && (how.Dim > features || how.Dim < 1) {
+	if how := manifest.Preconditioner(c.Plan); how != nil && (how.Dim > features || how.Dim < 1) {
 		return fmt.Errorf("precondition: %d second moments of %d features", how.Dim, features)
 	}
 	have := uint64(len(c.Examples))
@@ -190,12 +193,12 @@ func (c Config) validate() error {
 		return fmt.Errorf("examples: %d, want at most %d", have, math.MaxInt32)
 	}
 	for i, ph := range c.Plan.Phases {
-		own := ph.Users
-		if ph.RoundsPerUser == 1 && ph.Rounds > 0 && ph.Rounds <= have && ph.Cohort <= have && ph.LastCohort <= have {
-			own = max(own, (ph.Rounds-1)*ph.Cohort+ph.LastCohort)
+		fits := ph.Cohort == ph.Users
+		if ph.RoundsPerUser == 1 {
+			fits = ph.Cohort > 0 && ph.Rounds <= ph.Users/ph.Cohort
 		}
-		if ph.Rounds < 1 || ph.Cohort < 1 || ph.LastCohort < 1 || ph.Cohort > ph.Users || ph.LastCohort > ph.Users || own != ph.Users {
-			return fmt.Errorf("phase %d: %d rounds of %d and %d in the last do not fit %d users", i+1, ph.Rounds, ph.Cohort, ph.LastCohort, ph.Users)
+		if ph.Rounds < 1 || ph.Cohort < 1 || !fits {
+			return fmt.Errorf("phase %d: %d rounds of %d do not fit %d users", i+1, ph.Rounds, ph.Cohort, ph.Users)
 		}
 	}
 	if need := c.needed(); need < 1 || need > have {
@@ -214,28 +217,31 @@ func (c Config) validate() error {
 
 // needed is how many examples there have to be: those of all phases, or one cohort of the phase that goes on for ever.
 func (c Config) needed() uint64 {
-	if last := len(c.Plan.Phases) - 1; c.Plan.Continuous != "" && last >= 0 {
-		return c.Plan.TakenUsers() - c.Plan.Phases[last].Users + c.Plan.Phases[last].Cohort
+	if last := len(c.Plan.Phases) - 1; manifest.Endless(c.Plan) && last >= 0 {
+		return manifest.Users(c.Plan) - c.Plan.Phases[last].Users + c.Plan.Phases[last].Cohort
 	}
-	return c.Plan.TakenUsers()
+	return manifest.Users(c.Plan)
 }
 
 // over reports whether the method is done, or the examples do not fill the cohort of another round of a run without an end.
 func (r *run) over() bool {
-	if r.method.Done() || r.Plan.Continuous == "" {
+	if r.method.Done() || !manifest.Endless(r.Plan) {
 		return r.method.Done()
 	}
-	return r.users+r.Plan.CohortOf(r.rounds+1) > uint64(len(r.order))
+	return r.users+manifest.Cohort(r.Plan, r.rounds+1) > uint64(len(r.order))
 }
 
 func (r *run) round() error {
 	q := r.method.Query()
-	phase, _ := r.Plan.PhaseOf(q.Step)
-	if phase != r.phase {
-		r.phase, r.taken = phase, 0
+	at, found := manifest.PhaseOf(r.Plan, q.Step)
+	if !found {
+		return errors.New("the plan does not have it")
 	}
-	cohort := r.cohort(phase, r.Plan.CohortOf(q.Step))
-	estimate, release, err := r.oracles[phase].mean(q, cohort)
+	if at.Index != r.phase {
+		r.phase, r.taken = at.Index, 0
+	}
+	cohort := r.cohort(at.Index, manifest.Cohort(r.Plan, q.Step))
+	estimate, release, err := r.oracles[at.Index].mean(q, cohort)
 	if err != nil {
 		return err
 	}
@@ -244,7 +250,7 @@ func (r *run) round() error {
 	}
 	r.rounds++
 	if r.OnRound != nil {
-		r.OnRound(Round{Step: q.Step, Steps: r.Plan.Rounds(), Users: uint64(len(cohort)), Cohort: cohort, Model: r.method.Model,
+		r.OnRound(Round{Step: q.Step, Steps: manifest.Planned(r.Plan), Users: uint64(len(cohort)), Cohort: cohort, Model: r.method.Model,
 			Scales: learner.ScalesOf(r.method), Point: q.Point, Validation: learner.ValidationOf(r.method), Release: release, State: r.method.MarshalBinary})
 	}
 	return nil

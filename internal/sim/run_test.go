@@ -4,14 +4,16 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"testing"
+
+	"google.golang.org/protobuf/proto"
 
 	"github.com/panlearn/panlearn/internal/sim"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/planning"
 	"github.com/panlearn/panlearn/randomizer/accounting"
+	"github.com/panlearn/panlearn/stream/manifest"
 )
 
 func small(t testing.TB) (*sim.Synthetic, sim.Config) {
@@ -29,7 +31,7 @@ func small(t testing.TB) (*sim.Synthetic, sim.Config) {
 	score := func(dst, theta []float64, e convex.Example) {
 		card.Write(dst, s.Loss().Value(theta, e), (e.Dot(theta) > 0) == (e.Label > 0))
 	}
-	return s, sim.Config{Plan: plan, Loss: s.Loss(), Score: score, Examples: s.Take(2000), Seed: 11}
+	return s, sim.Config{Plan: plan.Plan, Loss: s.Loss(), Score: score, Examples: s.Take(2000), Seed: 11}
 }
 
 func TestRunIsAFunctionOfItsSeed(t *testing.T) {
@@ -37,7 +39,7 @@ func TestRunIsAFunctionOfItsSeed(t *testing.T) {
 	var steps []uint64
 	c.OnRound = func(r sim.Round) {
 		steps = append(steps, r.Step)
-		if r.Steps != c.Plan.Rounds() || r.Users != c.Plan.CohortOf(r.Step) || len(r.Model()) != 3 {
+		if r.Steps != manifest.Planned(c.Plan) || r.Users != manifest.Cohort(c.Plan, r.Step) || len(r.Model()) != 3 {
 			t.Errorf("observed %+v", r)
 		}
 	}
@@ -45,8 +47,8 @@ func TestRunIsAFunctionOfItsSeed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if uint64(len(steps)) != c.Plan.Rounds() || first.Rounds != c.Plan.Rounds() || first.Users != 2000 {
-		t.Errorf("%d steps observed, %d rounds and %d users reported, want %d, %d, 2000", len(steps), first.Rounds, first.Users, c.Plan.Rounds(), c.Plan.Rounds())
+	if uint64(len(steps)) != manifest.Planned(c.Plan) || first.Rounds != manifest.Planned(c.Plan) || first.Users != 2000 {
+		t.Errorf("%d steps observed, %d rounds and %d users reported, want %d, %d, 2000", len(steps), first.Rounds, first.Users, manifest.Planned(c.Plan), manifest.Planned(c.Plan))
 	}
 	c.OnRound = nil
 	again, err := sim.Run(context.Background(), c)
@@ -80,11 +82,9 @@ func TestRunRefuses(t *testing.T) {
 	for name, change := range map[string]func(*sim.Config){
 		"examples":  func(c *sim.Config) { c.Examples = c.Examples[:1999] },
 		"loss":      func(c *sim.Config) { c.Loss = nil },
-		"algorithm": func(c *sim.Config) { c.Plan.Algorithm = "adam" },
-		"plan": func(c *sim.Config) {
-			c.Plan.Phases = slices.Clone(c.Plan.Phases)
-			c.Plan.Phases[0].Privacy.Runnable = false
-		},
+		"constants": func(c *sim.Config) { c.Plan.Phases[0].Constants = nil },
+		"params":    func(c *sim.Config) { c.Plan.Phases[0].Mechanism.Levels = 0 },
+		"phase 1":   func(c *sim.Config) { c.Plan.Phases[0].Rounds++ },
 		"example 7": func(c *sim.Config) {
 			c.Examples = append([]convex.Example(nil), c.Examples...)
 			c.Examples[7].Value = c.Examples[7].Value[:2]
@@ -95,6 +95,7 @@ func TestRunRefuses(t *testing.T) {
 		},
 	} {
 		c := good
+		c.Plan = proto.CloneOf(good.Plan)
 		change(&c)
 		if _, err := sim.Run(context.Background(), c); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: error %v, want one that names it", name, err)

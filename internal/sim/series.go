@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/panlearn/panlearn/learner/planning"
+	"github.com/panlearn/panlearn/stream/manifest"
 )
 
 // SeriesConfig asks for excess risk against the number of users on a synthetic population.
@@ -77,7 +78,7 @@ func measure(ctx context.Context, s *Synthetic, p planning.Problem, repeats int)
 	}
 	var sum, squares, plain float64
 	for k := range repeats {
-		cfg := Config{Plan: plan, Loss: s.Loss(), Examples: s.sample(uint64(k)+1, int(p.Users)), Seed: s.cfg.Seed + uint64(k)}
+		cfg := Config{Plan: plan.Plan, Loss: s.Loss(), Examples: s.sample(uint64(k)+1, int(p.Users)), Seed: s.cfg.Seed + uint64(k)}
 		noisy, err := Run(ctx, cfg)
 		if err != nil {
 			return Risk{}, err
@@ -92,7 +93,7 @@ func measure(ctx context.Context, s *Synthetic, p planning.Problem, repeats int)
 	}
 	k := float64(repeats)
 	mean := sum / k
-	return Risk{Method: plan.Algorithm, Mean: mean, StdErr: math.Sqrt(max(0, squares/k-mean*mean) / (k - 1)), Bound: plan.PredictedExcessRisk,
-		NonPrivate: plain / k, Rounds: plan.Rounds(), Phases: len(plan.Phases),
-		NoiseStdDev: plan.Phases[len(plan.Phases)-1].Privacy.NoiseStd}, nil
+	return Risk{Method: plan.Plan.Algorithm, Mean: mean, StdErr: math.Sqrt(max(0, squares/k-mean*mean) / (k - 1)), Bound: plan.ExcessRisk,
+		NonPrivate: plain / k, Rounds: manifest.Planned(plan.Plan), Phases: len(plan.Forecasts),
+		NoiseStdDev: plan.Forecasts[len(plan.Forecasts)-1].Privacy.NoiseStd}, nil
 }

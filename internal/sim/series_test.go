@@ -7,11 +7,11 @@ import (
 	"testing"
 
 	"github.com/panlearn/panlearn/internal/sim"
-	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/planning"
 	"github.com/panlearn/panlearn/learner/schedule"
 	"github.com/panlearn/panlearn/randomizer/accounting"
+	"github.com/panlearn/panlearn/stream/wire"
 )
 
 // smooth is a logistic problem in which nothing is clipped, so the bounds are the loss's own.
@@ -83,17 +83,17 @@ func TestTheorem43_PAGDBeatsPSGD(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := s.Take(runs * users)
-	plan := func(method string) learner.Plan {
+	plan := func(method string) *wire.Plan {
 		p := smooth().ForLoss(s.Loss(), s.FeatureBound(), s.LabelBound())
 		p.Users, p.Dim, p.Algorithm = users, 5, method
 		out, err := planning.MakePlan(p)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return out
+		return out.Plan
 	}
 	accelerated, plain := plan(schedule.PAGD), plan(schedule.PSGD)
-	risk := func(plan learner.Plan, run int) float64 {
+	risk := func(plan *wire.Plan, run int) float64 {
 		r, err := sim.Run(context.Background(), sim.Config{Plan: plan, Loss: s.Loss(), Examples: all[run*users : (run+1)*users], Seed: uint64(run)})
 		if err != nil {
 			t.Fatal(err)

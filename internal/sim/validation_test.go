@@ -11,6 +11,7 @@ import (
 	"github.com/panlearn/panlearn/learner/planning"
 	"github.com/panlearn/panlearn/learner/report"
 	"github.com/panlearn/panlearn/randomizer/accounting"
+	"github.com/panlearn/panlearn/stream/manifest"
 )
 
 // heldOut runs a simulation and holds what users' scores say against the scores of the announced points on events that nobody learned
@@ -18,8 +19,8 @@ import (
 func heldOut(t *testing.T, c sim.Config, test []convex.Example) (said, measured [2]float64, within bool) {
 	t.Helper()
 	var users float64
-	block := make([]float64, c.Plan.Validation.Dim())
-	card := *c.Plan.Validation
+	block := make([]float64, manifest.Scorecard(c.Plan).Dim())
+	card := *manifest.Scorecard(c.Plan)
 	c.OnRound = func(r sim.Round) {
 		var mean [2]float64
 		for _, e := range test {
@@ -69,7 +70,7 @@ func TestProgressiveAgreesWithFreshEvents(t *testing.T) {
 // Users who say the contrary of what is so are seen: the bands are no wider than that.
 func TestProgressiveSeesAnotherModel(t *testing.T) {
 	_, c := small(t)
-	card := *c.Plan.Validation
+	card := *manifest.Scorecard(c.Plan)
 	c.Score = func(dst, theta []float64, e convex.Example) {
 		card.Write(dst, 0.7, (e.Dot(theta) > 0) != (e.Label > 0))
 	}
@@ -98,7 +99,7 @@ func TestProgressiveAgreesOnA9A(t *testing.T) {
 		t.Fatal(err)
 	}
 	for seed := range uint64(3) {
-		c := sim.Config{Plan: plan, Loss: convex.Logistic{}, Score: report.NewScorer(m, *card, convex.Logistic{}).Score, Examples: train, Seed: seed}
+		c := sim.Config{Plan: plan.Plan, Loss: convex.Logistic{}, Score: report.NewScorer(m, *card, convex.Logistic{}).Score, Examples: train, Seed: seed}
 		if said, measured, within := heldOut(t, c, test); !within || math.Abs(said[1]-measured[1]) > 0.02 {
 			t.Errorf("seed %d: said %v, measured %v", seed, said, measured)
 		}

@@ -16,35 +16,28 @@ import (
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/method"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/wire"
 )
 
 // momentsFirst puts a round of moments of dim features before a plan.
-func momentsFirst(p learner.Plan, dim int) learner.Plan {
-	p.Precondition = &convex.Preconditioner{Dim: dim, Norm: 2, Damping: 0.25, Bound: 1}
-	p.Phases = append([]learner.Phase{{Moments: true, Users: 7, Rounds: 1, Cohort: 7, LastCohort: 7, RoundsPerUser: 1}}, p.Phases...)
+func momentsFirst(p *wire.Plan, dim int) *wire.Plan {
+	p.Preconditioner = &wire.Preconditioner{Dim: uint32(dim), Norm: 2, Damping: 0.25, Bound: 1}
+	p.Phases = slices.Insert(p.Phases, 0, &wire.Phase{Statistic: wire.Statistic_STATISTIC_SECOND_MOMENTS, Users: 7, Rounds: 1, Cohort: 7, RoundsPerUser: 1,
+		Mechanism: &wire.Mechanism{Dim: uint32(dim)}})
 	return p
 }
 
-// small is PSGD on two parameters, after moments of three features.
-func small() learner.Plan {
-	return momentsFirst(learner.Plan{Algorithm: "psgd", Dim: 2, Set: convex.SetDeclaration{Radius: 2},
-		Phases: []learner.Phase{{Rounds: 3, Cohort: 5, LastCohort: 5, RoundsPerUser: 1, StepSize: 0.3}}}, 3)
-}
+// alone is PSGD on two parameters.
+func alone() *wire.Plan { return series(2, convex.SetDeclaration{Radius: 2}, 0, descent(3, 0.3)) }
 
-func begin(t rapid.TB, p learner.Plan) learner.Algorithm {
-	a, err := learner.New(p)
-	if err != nil {
-		t.Fatalf("%+v: %v", p, err)
-	}
-	return a
-}
+// small is the same after moments of three features.
+func small() *wire.Plan { return momentsFirst(alone(), 3) }
 
 // The moments come first and once, and what follows is the method as it would have been alone.
 func TestMomentsComeFirst(t *testing.T) {
 	plan := small()
-	alone := plan
-	alone.Precondition, alone.Phases = nil, plan.Phases[1:]
-	a, b := begin(t, plan), begin(t, alone)
+	a, b := begin(t, plan), begin(t, alone())
 	if q := a.Query(); q.Step != 1 || !q.Moments || q.Point != nil || q.Scales != nil || a.Done() {
 		t.Errorf("first query %+v", q)
 	}
@@ -72,8 +65,8 @@ func TestMomentsComeFirst(t *testing.T) {
 		if q.Step != r.Step+1 || q.Moments || !slices.Equal(q.Point, r.Point) || !slices.Equal(q.Scales, want) || r.Scales != nil {
 			t.Errorf("query %+v, want %+v with scales %v", q, r, want)
 		}
-		if p, _ := plan.PhaseOf(q.Step); p != 1 {
-			t.Errorf("step %d is of phase %d", q.Step, p)
+		if at, _ := manifest.PhaseOf(plan, q.Step); at.Index != 1 {
+			t.Errorf("step %d is of phase %d", q.Step, at.Index)
 		}
 		if k == 1 {
 			if err := errors.Join(a.Skip(), b.Skip()); err != nil {
@@ -112,7 +105,7 @@ func TestResumeAroundMoments(t *testing.T) {
 		const features = 3
 		plan := momentsFirst(inner, features)
 		whole, resumed := begin(t, plan), begin(t, plan)
-		for step := uint64(1); step <= plan.Rounds(); step++ {
+		for step := uint64(1); step <= manifest.Planned(plan); step++ {
 			if rapid.Bool().Draw(t, "restart") {
 				saved := bytesOf(t, resumed)
 				resumed = begin(t, plan)
@@ -120,7 +113,7 @@ func TestResumeAroundMoments(t *testing.T) {
 					t.Fatalf("before step %d: %v", step, err)
 				}
 			}
-			dim := inner.Dim
+			dim := manifest.Dim(plan)
 			if step == 1 {
 				dim = features
 			}
@@ -137,8 +130,8 @@ func TestResumeAroundMoments(t *testing.T) {
 				t.Fatalf("after %d steps: the states differ", step)
 			}
 		}
-		if whole.Done() != (plan.Continuous == "") {
-			t.Fatalf("done: %v, continuous %q", whole.Done(), plan.Continuous)
+		if whole.Done() == manifest.Endless(plan) {
+			t.Fatalf("done: %v, continuous %v", whole.Done(), plan.Continuous)
 		}
 	})
 }
@@ -165,21 +158,20 @@ func TestImpossibleMomentsAreRefused(t *testing.T) {
 		return b
 	}
 	other := small()
-	other.Precondition.Damping = 0.26
+	other.Preconditioner.Damping = 0.26
 	wider := small()
-	wider.Precondition.Norm = 3
+	wider.Preconditioner.Norm = 3
 	looser := small()
-	looser.Precondition.Bound = 2
+	looser.Preconditioner.Bound = 2
 	slower := small()
-	slower.Phases[1].StepSize = 0.2
-	alone := small()
-	alone.Precondition, alone.Phases = nil, alone.Phases[1:]
+	slower.Phases[1] = alone().Phases[0]
+	slower.Phases[1].GetDescent().StepSize = 0.2
 	for name, b := range map[string][]byte{
 		"empty": nil, "cut off": late[:header+8], "no method": late[:header+24], "trailing": append(bytes.Clone(late), 0),
 		"scale 0": scale(0), "scale too large": scale(2.1), "negative": scale(-1), "nan": scale(math.NaN()), "inf": scale(math.Inf(1)),
 		"two rounds": with(late, 6, 2), "passed over": with(late, 14, 1), "moved before": slices.Concat(start[:header], late[header+24:]),
 		"other damping": bytesOf(t, begin(t, other)), "other norm": bytesOf(t, begin(t, wider)), "other bound": bytesOf(t, begin(t, looser)),
-		"other method": bytesOf(t, begin(t, slower)), "no moments": bytesOf(t, begin(t, alone)),
+		"other method": bytesOf(t, begin(t, slower)), "no moments": bytesOf(t, begin(t, alone())),
 	} {
 		for _, to := range []learner.Algorithm{fresh, a} {
 			before := bytesOf(t, to)
@@ -214,19 +206,20 @@ const goldenMoments = "02050300000001000000000000000000000000000000c32572bf67543
 	"fb5890c53b42078cc2c9b036d9dfb666fce04d89e7ec5711828ab81e85eb51b89ebf333333333333b33f00000000000000000000000000000000"
 
 func TestMomentsThatBuildNothing(t *testing.T) {
-	for want, change := range map[string]func(*learner.Plan){
-		"want one round of moments":   func(p *learner.Plan) { p.Phases[0].Moments = false },
-		"round of moments first":      func(p *learner.Plan) { p.Phases[0].Rounds = 2 },
-		"of moments first":            func(p *learner.Plan) { p.Phases[0].RoundsPerUser = 2 },
-		"phases after it":             func(p *learner.Plan) { p.Phases = p.Phases[:1] },
-		"are of the first phase":      func(p *learner.Plan) { p.Precondition, p.Phases = nil, p.Phases[:1] },
-		"moments are of the first":    func(p *learner.Plan) { p.Phases[1].Moments = true },
-		"damping":                     func(p *learner.Plan) { p.Precondition.Damping = 0 },
-		"norm":                        func(p *learner.Plan) { p.Precondition.Norm = math.NaN() },
-		"precondition: dim 268435456": func(p *learner.Plan) { p.Precondition.Dim = 1 << 28 },
+	for want, change := range map[string]func(*wire.Plan){
+		"first phase of second moments": func(p *wire.Plan) { p.Phases[0].Statistic = 0 },
+		"2 rounds of 3":                 func(p *wire.Plan) { p.Phases[0].Rounds = 2 },
+		"1 rounds of 3 second moments":  func(p *wire.Plan) { p.Phases[0].RoundsPerUser = 2 },
+		"phases after it":               func(p *wire.Plan) { p.Phases = p.Phases[:1] },
+		"want one with a first phase":   func(p *wire.Plan) { p.Preconditioner, p.Phases = nil, p.Phases[:1] },
+		"constants: none":               func(p *wire.Plan) { p.Phases[1] = p.Phases[0] },
+		"of 4 second":                   func(p *wire.Plan) { p.Phases[0].Mechanism.Dim = 4 },
+		"damping":                       func(p *wire.Plan) { p.Preconditioner.Damping = 0 },
+		"norm":                          func(p *wire.Plan) { p.Preconditioner.Norm = math.NaN() },
+		"dim 268435456":                 func(p *wire.Plan) { p.Preconditioner.Dim, p.Phases[0].Mechanism.Dim = 1<<28, 1<<28 },
 	} {
 		p := small()
-		change(&p)
+		change(p)
 		if _, err := learner.New(p); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want an error about %q", err, want)
 		}

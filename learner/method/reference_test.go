@@ -7,6 +7,8 @@ import (
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/method"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/wire"
 )
 
 // This file holds each method once more, as plain loops straight from the formulas of the papers, sharing no code with the
@@ -143,76 +145,73 @@ func TestTracesOfPlainReferences(t *testing.T) {
 	ball, box := convex.SetDeclaration{Radius: 1.2}, convex.SetDeclaration{Kind: "box", Min: 0.1, Max: 0.9}
 	inBall, inBox := projectBall(1.2), projectBox(0.1, 0.9)
 	origin, corner := []float64{0, 0, 0}, []float64{0.1, 0.1, 0.1}
-	const forever = 1 << 30
+	const never = 1 << 30
 	cases := []struct {
 		name  string
-		plan  learner.Plan
+		plan  *wire.Plan
 		steps int // beyond the plan's rounds where it goes on
 		want  func() trace
 	}{
-		{"psgd", learner.Plan{Algorithm: "psgd", Set: ball, Phases: []learner.Phase{{Rounds: 40, StepSize: 0.17, RoundsPerUser: 1}}}, 40,
+		{"psgd", series(dim, ball, 0, descent(40, 0.17)), 40,
 			func() (out trace) {
 				plainSGD(&out, 0, origin, 40, constant(0.17), uniform, 0, tilted(dim, 0), inBall)
 				return out
 			}},
-		{"psgd with ridge in a box", learner.Plan{Algorithm: "psgd", Set: box, Ridge: 0.4, Phases: []learner.Phase{{Rounds: 40, StepSize: 0.17, RoundsPerUser: 1}}}, 40,
+		{"psgd with ridge in a box", series(dim, box, 0.4, descent(40, 0.17)), 40,
 			func() (out trace) {
 				plainSGD(&out, 0, corner, 40, constant(0.17), uniform, 0.4, tilted(dim, 0), inBox)
 				return out
 			}},
-		{"pagd", learner.Plan{Algorithm: "pagd", Set: ball, Phases: []learner.Phase{{Rounds: 40, V: 31, RoundsPerUser: 1}}}, 40,
+		{"pagd", series(dim, ball, 0, accelerated(40, 31, 0, 0)), 40,
 			func() (out trace) {
 				plainACSA(&out, 0, origin, 40, 31, 0, 0, tilted(dim, 0), inBall)
 				return out
 			}},
-		{"pagd with ridge and mu", learner.Plan{Algorithm: "pagd", Set: box, Ridge: 0.4, Phases: []learner.Phase{{Rounds: 40, V: 31, Mu: 0.4, RoundsPerUser: 1}}}, 40,
+		{"pagd with ridge and mu", series(dim, box, 0.4, accelerated(40, 31, 0.4, 0)), 40,
 			func() (out trace) {
 				plainACSA(&out, 0, corner, 40, 31, 0.4, 0.4, tilted(dim, 0), inBox)
 				return out
 			}},
-		{"pagd-envelope", learner.Plan{Algorithm: "pagd-envelope", Set: ball, Phases: []learner.Phase{{Rounds: 40, V: 40, Smoothing: 9, RoundsPerUser: 1}}}, 40,
+		{"pagd-envelope", series(dim, ball, 0, smoothed(accelerated(40, 40, 0, 0), 9)), 40,
 			func() (out trace) {
 				plainACSA(&out, 0, origin, 40, 40, 0, 0, tilted(dim, 9), inBall)
 				return out
 			}},
-		{"pagd-restarts with ridge", learner.Plan{Algorithm: "pagd-restarts", Set: ball, Ridge: 0.4, Phases: []learner.Phase{
-			{Rounds: 7, V: 8, RoundsPerUser: 1}, {Rounds: 1, V: 9, RoundsPerUser: 1}, {Rounds: 25, V: 80, RoundsPerUser: 1}}}, 33,
+		{"pagd-restarts with ridge", series(dim, ball, 0.4, accelerated(7, 8, 0, 0), accelerated(1, 9, 0, 0), accelerated(25, 80, 0, 0)), 33,
 			func() (out trace) {
 				plainACSA(&out, 0, origin, 7, 8, 0, 0.4, tilted(dim, 0), inBall)
 				plainACSA(&out, 7, out.last(), 1, 9, 0, 0.4, tilted(dim, 0), inBall)
 				plainACSA(&out, 8, out.last(), 25, 80, 0, 0.4, tilted(dim, 0), inBall)
 				return out
 			}},
-		{"pagd-envelope-restarts", learner.Plan{Algorithm: "pagd-envelope-restarts", Set: ball, Ridge: 0.4, Phases: []learner.Phase{
-			{Rounds: 9, V: 20, Smoothing: 4, RoundsPerUser: 1}, {Rounds: 20, V: 60, Smoothing: 11, RoundsPerUser: 1}}}, 29,
+		{"pagd-envelope-restarts", series(dim, ball, 0.4, smoothed(accelerated(9, 20, 0, 0), 4), smoothed(accelerated(20, 60, 0, 0), 11)), 29,
 			func() (out trace) {
 				plainACSA(&out, 0, origin, 9, 20, 0, 0.4, tilted(dim, 4), inBall)
 				plainACSA(&out, 9, out.last(), 20, 60, 0, 0.4, tilted(dim, 11), inBall)
 				return out
 			}},
-		{"pgd", learner.Plan{Algorithm: "pgd", Set: ball, Phases: []learner.Phase{{Rounds: 30, StepSize: 0.09, RoundsPerUser: 30}}}, 30,
+		{"pgd", series(dim, ball, 0, interactive(30, 0.09)), 30,
 			func() (out trace) {
 				plainSGD(&out, 0, origin, 30, constant(0.09), uniform, 0, tilted(dim, 0), inBall)
 				return out
 			}},
-		{"pgd-envelope-restarts", learner.Plan{Algorithm: "pgd-envelope-restarts", Set: box, Ridge: 0.4, Phases: []learner.Phase{
-			{Rounds: 12, StepSize: 0.09, Smoothing: 5, RoundsPerUser: 12}, {Rounds: 15, StepSize: 0.03, Smoothing: 8, RoundsPerUser: 15}}}, 27,
+		{"pgd-envelope-restarts", series(dim, box, 0.4, smoothed(interactive(12, 0.09), 5), smoothed(interactive(15, 0.03), 8)), 27,
 			func() (out trace) {
 				plainSGD(&out, 0, corner, 12, constant(0.09), uniform, 0.4, tilted(dim, 5), inBox)
 				plainSGD(&out, 12, out.last(), 15, constant(0.03), uniform, 0.4, tilted(dim, 8), inBox)
 				return out
 			}},
-		{"constant", learner.Plan{Algorithm: "psgd", Continuous: "constant", Set: ball, Ridge: 0.1, Phases: []learner.Phase{{Rounds: 16, StepSize: 0.1, RoundsPerUser: 1}}}, 60,
+		{"constant", forever(wire.Continuous_CONTINUOUS_CONSTANT, series(dim, ball, 0.1, descent(16, 0.1))), 60,
 			func() (out trace) {
 				plainSGD(&out, 0, origin, 60, constant(0.1), quarter(16), 0.1, tilted(dim, 0), inBall)
 				return out
 			}},
-		{"decaying", learner.Plan{Algorithm: "psgd", Continuous: "decaying", Set: ball, Phases: []learner.Phase{{Rounds: 16, StepSize: 0.1, RoundsPerUser: 1}}}, 60,
+		{"decaying", forever(wire.Continuous_CONTINUOUS_DECAYING, series(dim, ball, 0, descent(16, 0.1))), 60,
 			func() (out trace) {
-				plainSGD(&out, 0, origin, 60, func(t int) float64 { return 0.4 / math.Sqrt(float64(t)) }, quarter(forever), 0, tilted(dim, 0), inBall)
+				plainSGD(&out, 0, origin, 60, func(t int) float64 { return 0.4 / math.Sqrt(float64(t)) }, quarter(never), 0, tilted(dim, 0), inBall)
 				return out
 			}},
-		{"epochs", learner.Plan{Algorithm: "pagd", Continuous: "epochs", Set: ball, Ridge: 0.1, Phases: []learner.Phase{{Rounds: 11, V: 40, Smoothness: 1.5, RoundsPerUser: 1}}}, 60,
+		{"epochs", forever(wire.Continuous_CONTINUOUS_EPOCHS, series(dim, ball, 0.1, accelerated(11, 40, 0, 1.5))), 60,
 			func() (out trace) {
 				// Lengths 1, 2, 4, 8, then 11; v = max(2 beta, 40 sqrt(n(n+1)(n+2)/(11 12 13))).
 				start, first := origin, 0
@@ -225,7 +224,6 @@ func TestTracesOfPlainReferences(t *testing.T) {
 			}},
 	}
 	for _, c := range cases {
-		c.plan.Dim = dim
 		a, err := learner.New(c.plan)
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
@@ -238,9 +236,11 @@ func TestTracesOfPlainReferences(t *testing.T) {
 		for k := range c.steps {
 			q := a.Query()
 			compare(t, c.name, "query", k+1, q.Point, want.queries[k])
-			phase, _ := c.plan.PhaseOf(q.Step)
-			smoothing := c.plan.Phases[phase].Smoothing
-			if err := a.Step(method.Estimate{Gradient: tilted(dim, smoothing)(k+1, q.Point), Users: 1}); err != nil {
+			at, found := manifest.PhaseOf(c.plan, q.Step)
+			if !found {
+				t.Fatalf("%s: step %d is not in the plan", c.name, q.Step)
+			}
+			if err := a.Step(method.Estimate{Gradient: tilted(dim, at.Phase.Smoothing)(k+1, q.Point), Users: 1}); err != nil {
 				t.Fatal(err)
 			}
 			compare(t, c.name, "model", k+1, a.Model(), want.models[k])

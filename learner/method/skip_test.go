@@ -3,6 +3,7 @@ package method_test
 import (
 	"bytes"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/panlearn/panlearn/learner"
@@ -13,8 +14,7 @@ import (
 // A fully interactive phase is over after T rounds, void ones included: what was asked in a void round is asked again, the average is of
 // the points that were answered, and a phase of nothing but void rounds leaves the start.
 func TestVoidRoundsCountInInteractivePhases(t *testing.T) {
-	plan := learner.Plan{Algorithm: "pgd-restarts", Dim: 1, Set: convex.SetDeclaration{Radius: 10}, Ridge: 1, Phases: []learner.Phase{
-		{Rounds: 3, StepSize: 0.5, RoundsPerUser: 3}, {Rounds: 2, StepSize: 0.5, RoundsPerUser: 2}, {Rounds: 2, StepSize: 0.5, RoundsPerUser: 2}}}
+	plan := series(1, convex.SetDeclaration{Radius: 10}, 1, interactive(3, 0.5), interactive(2, 0.5), interactive(2, 0.5))
 	a, err := learner.New(plan)
 	if err != nil {
 		t.Fatal(err)
@@ -65,6 +65,20 @@ func TestSkipLeavesThePoint(t *testing.T) {
 		}
 		if next := a.Query(); next.Step != q.Step+1 || !slices.Equal(next.Point, q.Point) || !slices.Equal(a.Model(), model) {
 			t.Errorf("%s: %+v and model %v after a void round, want %+v at the next step and %v", name, next, a.Model(), q, model)
+		}
+	}
+}
+
+func TestRestartsRefuse(t *testing.T) {
+	ball := convex.Ball{R: 1}
+	stage := method.PSGDConfig{Dim: 2, Set: ball, Steps: 1 << 39, StepSize: 1}
+	forever := method.StreamConfig{Dim: 2, Set: ball, Horizon: 3, StepSize: 1}
+	other := method.PSGDConfig{Dim: 3, Set: ball, Steps: 2, StepSize: 1}
+	for want, stages := range map[string][]method.Stage{
+		"no stages": {}, "never ends": {forever, stage}, "more than": {stage, stage, stage}, "dim": {stage, other},
+	} {
+		if _, err := method.NewRestarts(method.RestartsConfig{Dim: 2, Set: ball, Stages: stages}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one about %q", err, want)
 		}
 	}
 }

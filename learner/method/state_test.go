@@ -12,7 +12,8 @@ import (
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/method"
-	"github.com/panlearn/panlearn/learner/schedule"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/wire"
 )
 
 // methods builds each method fresh, with the same dimension and number of steps, or the same horizon.
@@ -61,51 +62,37 @@ func bytesOf(t rapid.TB, a learner.Algorithm) []byte {
 	return b
 }
 
-// anyPlan draws a plan of any algorithm, with or without an end, over any set, and the set.
-func anyPlan(t *rapid.T) (learner.Plan, convex.Set) {
-	p := learner.Plan{Dim: rapid.IntRange(1, 4).Draw(t, "dim")}
-	size := rapid.Float64Range(0.01, 100).Draw(t, "size")
-	p.Set = rapid.SampledFrom([]convex.SetDeclaration{{Radius: size}, {Kind: "nonnegative", Radius: size}, {Kind: "simplex", Radius: size},
+// anyPlan draws a plan of any method, with or without an end, over any set, and the set.
+func anyPlan(t *rapid.T) (*wire.Plan, convex.Set) {
+	dim, size := rapid.IntRange(1, 4).Draw(t, "dim"), rapid.Float64Range(0.01, 100).Draw(t, "size")
+	declared := rapid.SampledFrom([]convex.SetDeclaration{{Radius: size}, {Kind: "nonnegative", Radius: size}, {Kind: "simplex", Radius: size},
 		{Kind: "l1", Radius: size}, {Kind: "box", Min: -size, Max: size / 2}, {Kind: "box", Min: size, Max: 2 * size}}).Draw(t, "set")
-	set, err := p.Set.New(p.Dim)
+	set, err := declared.New(dim)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Ridge = rapid.SampledFrom([]float64{0, 0.1, 3}).Draw(t, "ridge")
+	ridge := rapid.SampledFrom([]float64{0, 0.1, 3}).Draw(t, "ridge")
 	method := rapid.SampledFrom([]string{"psgd", "pagd", "pgd"}).Draw(t, "method")
-	p.Algorithm = method
-	envelope := method != "psgd" && rapid.Bool().Draw(t, "envelope")
-	if envelope {
-		p.Algorithm += "-envelope"
+	var phases []*wire.Phase
+	for range rapid.IntRange(1, 3).Draw(t, "phases") {
+		rounds := rapid.Uint64Range(1, 6).Draw(t, "rounds")
+		switch method {
+		case "pagd":
+			beta := rapid.Float64Range(0.1, 10).Draw(t, "smoothness")
+			phases = append(phases, accelerated(rounds, 2*beta*rapid.SampledFrom([]float64{1, 1.5, 40}).Draw(t, "v"),
+				rapid.SampledFrom([]float64{0, ridge}).Draw(t, "mu"), beta))
+		case "pgd":
+			phases = append(phases, interactive(rounds, rapid.Float64Range(0.001, 10).Draw(t, "step size")))
+		default:
+			phases = append(phases, descent(rounds, rapid.Float64Range(0.001, 10).Draw(t, "step size")))
+		}
 	}
-	phases := 1
-	if method != "psgd" && rapid.Bool().Draw(t, "restarts") {
-		p.Algorithm += "-restarts"
-		phases = rapid.IntRange(1, 3).Draw(t, "phases")
-	}
+	p := series(dim, declared, ridge, phases...)
 	switch method {
 	case "psgd":
-		p.Continuous = rapid.SampledFrom([]string{"", schedule.Constant, schedule.Decaying}).Draw(t, "continuous")
+		p.Continuous = rapid.SampledFrom([]wire.Continuous{0, wire.Continuous_CONTINUOUS_CONSTANT, wire.Continuous_CONTINUOUS_DECAYING}).Draw(t, "continuous")
 	case "pagd":
-		p.Continuous = rapid.SampledFrom([]string{"", schedule.Epochs}).Draw(t, "continuous")
-	}
-	for range phases {
-		ph := learner.Phase{Rounds: rapid.Uint64Range(1, 6).Draw(t, "rounds"), Cohort: 2, LastCohort: 3, RoundsPerUser: 1}
-		switch {
-		case method == "pagd":
-			ph.Smoothness = rapid.Float64Range(0.1, 10).Draw(t, "smoothness")
-			ph.V = 2 * ph.Smoothness * rapid.SampledFrom([]float64{1, 1.5, 40}).Draw(t, "v")
-			ph.Mu = rapid.SampledFrom([]float64{0, p.Ridge}).Draw(t, "mu")
-		case method == "pgd":
-			ph.RoundsPerUser = ph.Rounds
-			fallthrough
-		default:
-			ph.StepSize = rapid.Float64Range(0.001, 10).Draw(t, "step size")
-		}
-		if envelope {
-			ph.Smoothing = 3
-		}
-		p.Phases = append(p.Phases, ph)
+		p.Continuous = rapid.SampledFrom([]wire.Continuous{0, wire.Continuous_CONTINUOUS_EPOCHS}).Draw(t, "continuous")
 	}
 	return p, set
 }
@@ -127,8 +114,8 @@ func TestResumeEqualsUninterrupted(t *testing.T) {
 			return a
 		}
 		whole, resumed := begin(), begin()
-		steps := plan.Rounds()
-		if plan.Continuous != "" {
+		steps := manifest.Planned(plan)
+		if manifest.Endless(plan) {
 			steps += rapid.Uint64Range(0, 20).Draw(t, "more")
 		}
 		for step := uint64(1); step <= steps; step++ {
@@ -139,7 +126,7 @@ func TestResumeEqualsUninterrupted(t *testing.T) {
 					t.Fatalf("before step %d: %v", step, err)
 				}
 			}
-			skip, e := rapid.IntRange(0, 4).Draw(t, "skip") == 0, estimate(t, plan.Dim)
+			skip, e := rapid.IntRange(0, 4).Draw(t, "skip") == 0, estimate(t, manifest.Dim(plan))
 			for _, a := range []learner.Algorithm{whole, resumed} {
 				if q := a.Query(); q.Step != step || !set.Contains(q.Point) {
 					t.Fatalf("query %d inside the set: %v, want step %d inside", q.Step, set.Contains(q.Point), step)
@@ -160,15 +147,15 @@ func TestResumeEqualsUninterrupted(t *testing.T) {
 			if !bytes.Equal(bytesOf(t, whole), bytesOf(t, resumed)) {
 				t.Fatalf("after %d steps: the states differ", step)
 			}
-			if n := len(bytesOf(t, whole)); n > 3*(54+16*plan.Dim) {
+			if n := len(bytesOf(t, whole)); n > 3*(54+16*manifest.Dim(plan)) {
 				t.Fatalf("after %d steps: the state has %d bytes, more than three stages in one another", step, n)
 			}
 		}
-		if whole.Done() != (plan.Continuous == "") {
+		if whole.Done() != (!manifest.Endless(plan)) {
 			t.Fatalf("done: %v after %d steps, continuous %q", whole.Done(), steps, plan.Continuous)
 		}
 		if before := bytesOf(t, whole); whole.Done() {
-			if whole.Step(estimate(t, plan.Dim)) == nil || whole.Skip() == nil || !bytes.Equal(before, bytesOf(t, whole)) {
+			if whole.Step(estimate(t, manifest.Dim(plan))) == nil || whole.Skip() == nil || !bytes.Equal(before, bytesOf(t, whole)) {
 				t.Fatal("a step after the last one was accepted")
 			}
 		}

@@ -9,15 +9,24 @@ import (
 	"slices"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/method"
 	"github.com/panlearn/panlearn/randomizer"
+	"github.com/panlearn/panlearn/stream/wire"
 )
 
 // scored puts two scores after the gradient of a plan.
-func scored(p learner.Plan) learner.Plan {
-	p.Validation, p.ExtraDim = &convex.Scorecard{Norm: math.Sqrt2, High: 4, Correctness: true}, 2
+func scored(p *wire.Plan) *wire.Plan {
+	p = proto.CloneOf(p)
+	p.Scorecard = &wire.Scorecard{Norm: math.Sqrt2, High: 4, Correctness: true}
+	for _, f := range p.Phases {
+		if f.Statistic == wire.Statistic_STATISTIC_GRADIENT {
+			f.Mechanism.Dim, f.Mechanism.Scores = f.Mechanism.Dim+2, 2
+		}
+	}
 	return p
 }
 
@@ -28,7 +37,7 @@ func valued(gradient []float64, loss, accuracy float64, users uint64, proxy floa
 
 // The method does what it would have done without scores, also after moments, which have none.
 func TestScoresLeaveTheMethodAlone(t *testing.T) {
-	for _, plan := range []learner.Plan{small(), func() learner.Plan { p := small(); p.Precondition, p.Phases = nil, p.Phases[1:]; return p }()} {
+	for _, plan := range []*wire.Plan{small(), alone()} {
 		a, b := begin(t, scored(plan)), begin(t, plan)
 		for k := 0; !b.Done(); k++ {
 			q, r := a.Query(), b.Query()
@@ -62,8 +71,7 @@ func TestScoresLeaveTheMethodAlone(t *testing.T) {
 
 // The figures, computed by hand.
 func TestValidationFigures(t *testing.T) {
-	plan := small()
-	plan.Precondition, plan.Phases = nil, plan.Phases[1:]
+	plan := alone()
 	a := begin(t, scored(plan))
 	if learner.ValidationOf(a) != nil {
 		t.Error("a validation before the first round")
@@ -101,8 +109,7 @@ func TestValidationFigures(t *testing.T) {
 
 // Users who answer every round are no new sample: the bands are about them, and about noise alone.
 func TestScoresOfTheSameUsers(t *testing.T) {
-	plan := learner.Plan{Algorithm: "pgd", Dim: 2, Set: convex.SetDeclaration{Radius: 2},
-		Phases: []learner.Phase{{Users: 5, Rounds: 3, Cohort: 5, LastCohort: 5, RoundsPerUser: 3, StepSize: 0.3}}}
+	plan := series(2, convex.SetDeclaration{Radius: 2}, 0, interactive(3, 0.3))
 	a := begin(t, scored(plan))
 	if err := a.Step(valued([]float64{0, 0}, 1, 0.7, 5, 0.01)); err != nil {
 		t.Fatal(err)
@@ -146,7 +153,7 @@ func TestScoresState(t *testing.T) {
 		t.Errorf("the layout changed, running tasks become unreadable:\n got %s\nwant %s", got, goldenScores)
 	}
 	other := scored(plan)
-	other.Validation = &convex.Scorecard{Norm: math.Sqrt2, High: 3, Correctness: true}
+	other.Scorecard = &wire.Scorecard{Norm: math.Sqrt2, High: 3, Correctness: true}
 	for name, a := range map[string]learner.Algorithm{"another card": begin(t, other), "no scores": begin(t, plan)} {
 		if err := a.UnmarshalBinary(state); !errors.Is(err, method.ErrState) {
 			t.Errorf("%s: %v", name, err)
@@ -175,8 +182,7 @@ const goldenScores = "0206020000000300000000000000000000000000000070da4788aab828
 	"de3ff5fdd478e97e32400000000000002e400000000000001ec000000000000000000100000000803640"
 
 func TestScoresRefuse(t *testing.T) {
-	plan := small()
-	plan.Precondition, plan.Phases = nil, plan.Phases[1:]
+	plan := alone()
 	a := begin(t, scored(plan))
 	before := bytesOf(t, a)
 	for _, e := range []method.Estimate{
@@ -188,13 +194,13 @@ func TestScoresRefuse(t *testing.T) {
 		}
 	}
 	bad := scored(plan)
-	bad.ExtraDim = 1
+	bad.Phases[0].Mechanism.Scores = 1
 	if _, err := learner.New(bad); err == nil {
 		t.Error("a plan of one coordinate for two scores")
 	}
-	bad.Validation = nil
+	bad.Scorecard = nil
 	if _, err := learner.New(bad); err == nil {
-		t.Error("a plan of extra coordinates without a validation")
+		t.Error("a plan of scores without a scorecard")
 	}
 }
 
@@ -205,8 +211,7 @@ func TestBandsHold(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var ever, recent, last int
 	for range runs {
-		plan := small()
-		plan.Precondition, plan.Phases = nil, plan.Phases[1:]
+		plan := alone()
 		plan.Phases[0].Rounds = rounds
 		a := begin(t, scored(plan))
 		left := false
@@ -255,10 +260,9 @@ func TestBandsHold(t *testing.T) {
 // where there is no noise.
 func TestSampleBandsDoNotDependOnTheNorm(t *testing.T) {
 	for _, norm := range []float64{math.Sqrt2, math.Sqrt2 / 4} {
-		plan := small()
-		plan.Precondition, plan.Phases = nil, plan.Phases[1:]
+		plan := alone()
 		plan = scored(plan)
-		plan.Validation.Norm = norm
+		plan.Scorecard.Norm = norm
 		a := begin(t, plan)
 		if err := a.Step(method.Estimate{Gradient: make([]float64, 4), Users: 800}); err != nil {
 			t.Fatal(err)

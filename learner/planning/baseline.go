@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/schedule"
 	"github.com/panlearn/panlearn/randomizer/accounting"
+	"github.com/panlearn/panlearn/stream/manifest"
 )
 
 // Names of the baselines, which are other ways to spend the same budget on the same users.
@@ -117,7 +117,7 @@ func baseline(p Problem, name, mechanism string, methods []string, from source) 
 	out := Baseline{Name: name, Mechanism: mechanism, Err: fmt.Errorf("no method applies")}
 	for _, m := range methods {
 		d, err := newDraft(p, m, from)
-		var plan learner.Plan
+		var plan Proposal
 		if err == nil {
 			plan, err = d.plan()
 		}
@@ -127,10 +127,10 @@ func baseline(p Problem, name, mechanism string, methods []string, from source) 
 			}
 			continue
 		}
-		if out.Method == "" || plan.PredictedExcessRisk < out.Risk {
-			first := plan.Phases[0]
-			out.Method, out.Rounds, out.Cohort, out.Risk, out.Err = m, plan.Rounds(), first.Cohort, plan.PredictedExcessRisk, nil
-			out.NoiseStd = math.Sqrt(from.model(first.Cohort, first.RoundsPerUser).total())
+		if out.Method == "" || plan.ExcessRisk < out.Risk {
+			first := plan.Plan.Phases[0]
+			out.Method, out.Rounds, out.Cohort, out.Risk, out.Err = m, manifest.Planned(plan.Plan), first.Cohort, plan.ExcessRisk, nil
+			out.NoiseStd = math.Sqrt(from.model(first.Cohort, uint64(first.RoundsPerUser)).total())
 		}
 	}
 	return out
@@ -146,7 +146,7 @@ func (pl *Planner) paper(p Problem, method string) Baseline {
 		out.Err = err
 		return out
 	}
-	first := plan.First()
-	out.Rounds, out.Cohort, out.Risk, out.NoiseStd = plan.Rounds(), first.Cohort, plan.PredictedExcessRisk, first.Privacy.NoiseStd
+	out.Rounds, out.Cohort = manifest.Planned(plan.Plan), manifest.Gradients(plan.Plan).Cohort
+	out.Risk, out.NoiseStd = plan.ExcessRisk, plan.First().Privacy.NoiseStd
 	return out
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/planning"
 	"github.com/panlearn/panlearn/randomizer/accounting"
+	"github.com/panlearn/panlearn/stream/manifest"
 )
 
 // Scores are of this system's own reports: others who are compared with it do not pay for them, and neither does a round of moments.
@@ -23,7 +24,7 @@ func TestScoresCostOthersNothing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if b.Plan.Validation != nil || b.Plan.ExtraDim != 0 {
+			if b.Plan.Scorecard != nil || manifest.Gradients(b.Plan).Mechanism.Scores != 0 {
 				t.Errorf("%s reports scores", name)
 			}
 			std[i] = b.NoiseStd(1, 500)
@@ -36,7 +37,7 @@ func TestScoresCostOthersNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if plan.Phases[0].Privacy.Dim != 2 || plan.Phases[1].Privacy.Dim != 5 {
-		t.Errorf("charged for %d and %d coordinates, want 2 of moments, then 3 and 2 scores", plan.Phases[0].Privacy.Dim, plan.Phases[1].Privacy.Dim)
+	if plan.Forecasts[0].Privacy.Dim != 2 || plan.Forecasts[1].Privacy.Dim != 5 {
+		t.Errorf("charged for %d and %d coordinates, want 2 of moments, then 3 and 2 scores", plan.Forecasts[0].Privacy.Dim, plan.Forecasts[1].Privacy.Dim)
 	}
 }

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/randomizer/accounting"
+	"github.com/panlearn/panlearn/stream/wire"
 )
 
 // centralMechanism is what a trusted curator adds.
@@ -14,8 +14,8 @@ const centralMechanism = "analytic Gaussian mechanism of a curator"
 // A BaselinePlan is a plan of the same method for another way to spend the same budget, to be simulated beside the task's own.
 type BaselinePlan struct {
 	Name      string
-	Mechanism string       // what adds the noise
-	Plan      learner.Plan // its privacy is not this system's, so it has no randomizer
+	Mechanism string // what adds the noise
+	Proposal         // its privacy is not this system's, so it has no randomizer
 
 	source, moments source
 }
@@ -23,11 +23,11 @@ type BaselinePlan struct {
 // NoiseStd is the standard deviation of one coordinate of the mean of a round of m users, in units of what is reported.
 func (b BaselinePlan) NoiseStd(phase int, m uint64) float64 {
 	from := b.source
-	if b.Plan.Phases[phase].Moments {
+	f := b.Plan.Phases[phase]
+	if f.Statistic == wire.Statistic_STATISTIC_SECOND_MOMENTS {
 		from = b.moments
 	}
-	_, norm := b.Plan.Reported(phase)
-	return norm * math.Sqrt(from.model(m, b.Plan.Phases[phase].RoundsPerUser).total())
+	return f.Mechanism.ClipNorm * math.Sqrt(from.model(m, uint64(f.RoundsPerUser)).total())
 }
 
 // BaselinePlan plans a baseline with the method named: BaselineCentral or BaselineLocal with one of the one-pass methods or of the
@@ -67,7 +67,7 @@ func (pl *Planner) BaselinePlan(p Problem, name, method string) (BaselinePlan, e
 	}
 	d, err := newDraft(q, method, out.source)
 	if err == nil {
-		out.Plan, err = d.plan()
+		out.Proposal, err = d.plan()
 	}
 	if err == nil && p.Precondition != nil {
 		if alone, _, err = localOf(p.ofMoments(), mu); name == BaselineLocal {
@@ -76,7 +76,7 @@ func (pl *Planner) BaselinePlan(p Problem, name, method string) (BaselinePlan, e
 			out.moments = central{mu: mu, perUser: alone.perUser}
 		}
 		if err == nil {
-			err = prepend(&out.Plan, p, out.moments)
+			err = out.prepend(p, out.moments)
 		}
 	}
 	if err != nil {

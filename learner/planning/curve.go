@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/randomizer/accounting"
+	"github.com/panlearn/panlearn/stream/manifest"
 )
 
 // A Curve predicts the risk of one method for other numbers of users and other epsilons, with the level of noise that the
@@ -18,14 +18,14 @@ type Curve struct {
 }
 
 // Curve returns the curve through a plan of the problem.
-func (pl *Planner) Curve(p Problem, plan learner.Plan) (Curve, error) {
+func (pl *Planner) Curve(p Problem, plan Proposal) (Curve, error) {
 	from, err := pl.accountedFor(p)
-	if err != nil || len(plan.Phases) == 0 {
+	if err != nil || len(plan.Forecasts) == 0 {
 		return Curve{}, fmt.Errorf("curve: no plan, or no level of noise: %w", err)
 	}
-	first := plan.First()
-	level := first.Privacy.NoiseStd*first.Privacy.NoiseStd + first.Privacy.RoundingStd*first.Privacy.RoundingStd
-	return Curve{p: p, method: plan.Algorithm, factor: level / from.model(first.Cohort, first.RoundsPerUser).total(),
+	first, privacy := manifest.Gradients(plan.Plan), plan.First().Privacy
+	level := privacy.NoiseStd*privacy.NoiseStd + privacy.RoundingStd*privacy.RoundingStd
+	return Curve{p: p, method: plan.Plan.Algorithm, factor: level / from.model(first.Cohort, uint64(first.RoundsPerUser)).total(),
 		source: func(q Problem) (source, error) { return pl.accountedFor(q) }}, nil
 }
 
@@ -70,7 +70,7 @@ func (c Curve) At(users uint64, epsilon float64) float64 {
 	if err != nil {
 		return math.Inf(1)
 	}
-	return plan.PredictedExcessRisk
+	return plan.ExcessRisk
 }
 
 // UsersNeeded returns the number of users, to a hundredth, from which on the bound is below the risk of the start; false where

@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/schedule"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/wire"
 )
 
 // A draft is a plan in the making: one method, and one source of noise.
@@ -52,7 +53,7 @@ func trivialRisk(p Problem, radius, start float64) float64 {
 var splits = [...]float64{1, 2, 4}
 
 // plan plans with equal phases, or with growing ones where the model of the noise promises at least a twentieth less risk.
-func (d draft) plan() (learner.Plan, error) {
+func (d draft) plan() (Proposal, error) {
 	if !d.t.Restarts {
 		return d.along([]uint64{d.p.Users})
 	}
@@ -60,8 +61,8 @@ func (d draft) plan() (learner.Plan, error) {
 	quick := d
 	quick.source = scaled{source: d.source, factor: 1}
 	for _, r := range splits {
-		if p, err := quick.along(quick.split(r)); err == nil && p.PredictedExcessRisk < 0.95*best {
-			best, ratio = p.PredictedExcessRisk, r
+		if p, err := quick.along(quick.split(r)); err == nil && p.ExcessRisk < 0.95*best {
+			best, ratio = p.ExcessRisk, r
 		}
 	}
 	return d.along(d.split(ratio))
@@ -85,13 +86,18 @@ func (d draft) split(ratio float64) []uint64 {
 
 // along plans the phases one after another, each for what the bound of the one before leaves: a point of expected excess risk r
 // is within sqrt(2r/lambda) of the optimum in the mean. Without a ridge all that is known is that it lies in the set.
-func (d draft) along(users []uint64) (learner.Plan, error) {
+func (d draft) along(users []uint64) (Proposal, error) {
 	p := d.p
-	out := learner.Plan{Algorithm: d.method, Users: p.Users, Dim: p.Dim, ExtraDim: p.scores(), Validation: p.Validation, ClipNorm: p.ClipNorm, EncodeNorm: p.encodedNorm(),
-		Set: p.Set, Ridge: p.Ridge, Continuous: p.Continuous, TrivialRisk: d.trivial, Clips: p.Lipschitz > p.ClipNorm}
+	out := Proposal{TrivialRisk: d.trivial, Plan: &wire.Plan{Algorithm: d.method, Continuous: continuous[p.Continuous], HonestFraction: p.HonestFraction.String(),
+		Delta: p.Delta, EpsilonBudget: p.Epsilon, ClipNorm: p.ClipNorm, Clips: p.Lipschitz > p.ClipNorm, Ridge: p.Ridge, Set: manifest.WireSet(p.Set),
+		Scorecard: manifest.WireScorecard(p.Validation)}}
+	var err error
+	if out.Plan.Trust, err = manifest.WireTrust(p.Trust); err != nil {
+		return Proposal{}, err
+	}
 	k := uint64(len(users))
 	if p.MaxRounds > 0 && p.MaxRounds < k {
-		return learner.Plan{}, fmt.Errorf("%s: at most %d rounds do not go into %d phases", d.method, p.MaxRounds, k)
+		return Proposal{}, fmt.Errorf("%s: at most %d rounds do not go into %d phases", d.method, p.MaxRounds, k)
 	}
 	prior, reach := d.trivial, d.objective.radius
 	for _, n := range users {
@@ -102,41 +108,44 @@ func (d draft) along(users []uint64) (learner.Plan, error) {
 		}
 		s.objective.damping = 1
 		if n < 1 || p.Cohort > n || p.Minimum > n {
-			return learner.Plan{}, fmt.Errorf("%s: cohorts of %d, at least %d, in phases of %d users", d.method, p.Cohort, p.Minimum, n)
+			return Proposal{}, fmt.Errorf("%s: cohorts of %d, at least %d, in phases of %d users", d.method, p.Cohort, p.Minimum, n)
 		}
 		best, err := s.best()
 		if err != nil {
-			return learner.Plan{}, fmt.Errorf("%s: %w", d.method, err)
+			return Proposal{}, fmt.Errorf("%s: %w", d.method, err)
 		}
-		phase := d.phase(&s, best)
-		if math.IsInf(phase.Risk, 0) || math.IsNaN(phase.Risk) || math.IsInf(out.EncodeNorm, 0) {
-			return learner.Plan{}, fmt.Errorf("the risk bound overflows for a set of radius %v, clip norm %v, smoothness %v; rescale the features",
+		phase, forecast := d.phase(&s, best)
+		if math.IsInf(forecast.Risk, 0) || math.IsNaN(forecast.Risk) || math.IsInf(p.encodedNorm(), 0) {
+			return Proposal{}, fmt.Errorf("the risk bound overflows for a set of radius %v, clip norm %v, smoothness %v; rescale the features",
 				d.objective.radius, p.ClipNorm, p.Smoothness)
 		}
-		out.Phases = append(out.Phases, phase)
-		prior, reach = phase.Risk, 2*d.objective.radius
+		if err := out.add(len(out.Forecasts), phase, forecast, p.encodedDim(), p.encodedNorm(), p.scores()); err != nil {
+			return Proposal{}, fmt.Errorf("%s: %w", d.method, err)
+		}
+		prior, reach = forecast.Risk, 2*d.objective.radius
 	}
-	out.PredictedExcessRisk = prior
-	out.Vacuous = out.PredictedExcessRisk >= out.TrivialRisk
+	out.ExcessRisk = prior
+	out.Vacuous = out.ExcessRisk >= out.TrivialRisk
 	return out, nil
 }
 
 // phase writes a choice down, with the constants that the damping leaves.
-func (d draft) phase(s *search, c choice) learner.Phase {
+func (d draft) phase(s *search, c choice) (*wire.Phase, Forecast) {
 	set := d.objective.tune(d.t, c.situation)
-	out := learner.Phase{Rounds: c.steps, Cohort: c.cohort, LastCohort: c.cohort, Minimum: d.p.Minimum, RoundsPerUser: s.answers(c.steps),
-		Distance: s.distance, OracleVariance: c.situation.variance, StepSize: set.stepSize, V: set.v, Mu: set.mu, Smoothness: set.smoothness,
-		Smoothing: set.smoothing, Risk: set.risk, Privacy: c.privacy}
-	out.Users = out.Cohort
+	out := &wire.Phase{Rounds: c.steps, Cohort: c.cohort, Users: c.cohort, Minimum: d.p.Minimum, RoundsPerUser: uint32(s.answers(c.steps)), Smoothing: set.smoothing,
+		Constants: &wire.Phase_Descent{Descent: &wire.Descent{StepSize: set.stepSize}}}
+	if d.t.Accelerated {
+		out.Constants = &wire.Phase_Acceleration{Acceleration: &wire.Acceleration{V: set.v, Mu: set.mu, Smoothness: set.smoothness}}
+	}
 	if !d.t.Interactive {
+		out.Users = out.Rounds * out.Cohort
 		// Users left over join the last cohort, unless a limit on rounds leaves out whole cohorts of a fixed size, or the rounds go on.
-		if left := s.users - c.cohort*c.steps; d.p.Continuous == "" && (left < c.cohort || d.p.Cohort == 0) {
-			out.LastCohort += left
+		if left := s.users - out.Users; d.p.Continuous == "" && (left < c.cohort || d.p.Cohort == 0) {
+			out.Users += left
 		}
-		out.Users = (out.Rounds-1)*out.Cohort + out.LastCohort
 	}
 	if out.Minimum == 0 {
 		out.Minimum = c.cohort - c.cohort/10
 	}
-	return out
+	return out, Forecast{Distance: s.distance, OracleVariance: c.situation.variance, Smoothness: set.smoothness, Risk: set.risk, Privacy: c.privacy}
 }

@@ -11,17 +11,18 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/schedule"
 	"github.com/panlearn/panlearn/randomizer/accounting"
+	"github.com/panlearn/panlearn/stream/manifest"
 )
 
 // modelled plans with the smooth model of the noise in place of the accountant: all of the planner but the calibration.
-func modelled(t interface{ Fatal(...any) }, p Problem, method string) (learner.Plan, error) {
+func modelled(t interface{ Fatal(...any) }, p Problem, method string) (Proposal, error) {
 	from, err := NewPlanner().accountedFor(p)
 	if err != nil {
 		t.Fatal(err)
 	}
 	d, err := newDraft(p, method, scaled{source: from, factor: 1})
 	if err != nil {
-		return learner.Plan{}, err
+		return Proposal{}, err
 	}
 	return d.plan()
 }
@@ -82,49 +83,51 @@ func keepsPromises(t *rapid.T, p Problem, method string) bool {
 		}
 		t.Fatalf("%s: %v", method, err)
 	}
-	if plan.TakenUsers() > p.Users || plan.Users != p.Users {
-		t.Errorf("%s takes %d of %d users", method, plan.TakenUsers(), p.Users)
+	if manifest.Users(plan.Plan) > p.Users {
+		t.Errorf("%s takes %d of %d users", method, manifest.Users(plan.Plan), p.Users)
 	}
 	interactive := traitsOf(method).Interactive
-	if p.MaxRounds > 0 && plan.Rounds() > p.MaxRounds {
-		t.Errorf("%s plans %d rounds, at most %d are allowed", method, plan.Rounds(), p.MaxRounds)
+	if p.MaxRounds > 0 && manifest.Planned(plan.Plan) > p.MaxRounds {
+		t.Errorf("%s plans %d rounds, at most %d are allowed", method, manifest.Planned(plan.Plan), p.MaxRounds)
 	}
-	for i, ph := range plan.Phases {
-		want := (ph.Rounds-1)*ph.Cohort + ph.LastCohort
+	for i, ph := range plan.Plan.Phases {
+		of, last := plan.Forecasts[i], manifest.LastCohort(ph)
+		eta, v := ph.GetDescent().GetStepSize(), ph.GetAcceleration().GetV()
+		want := (ph.Rounds-1)*ph.Cohort + last
 		if interactive {
 			want = ph.Cohort
 		}
-		if ph.Users != want || ph.Rounds < 1 || ph.Cohort < 1 || ph.LastCohort < ph.Cohort || ph.Minimum < 1 || ph.Minimum > ph.Cohort {
-			t.Errorf("%s, phase %d: %d users in %d rounds of %d, the last %d, at least %d", method, i, ph.Users, ph.Rounds, ph.Cohort, ph.LastCohort, ph.Minimum)
+		if ph.Users != want || ph.Rounds < 1 || ph.Cohort < 1 || last < ph.Cohort || ph.Minimum < 1 || ph.Minimum > ph.Cohort {
+			t.Errorf("%s, phase %d: %d users in %d rounds of %d, the last %d, at least %d", method, i, ph.Users, ph.Rounds, ph.Cohort, last, ph.Minimum)
 		}
 		if p.Cohort > 0 && ph.Cohort != p.Cohort || p.Minimum > 0 && ph.Minimum != p.Minimum {
 			t.Errorf("%s, phase %d: cohort %d, minimum %d, want %d, %d", method, i, ph.Cohort, ph.Minimum, p.Cohort, p.Minimum)
 		}
-		if interactive != (ph.RoundsPerUser == ph.Rounds) && ph.Rounds > 1 || !interactive && ph.RoundsPerUser != 1 {
+		if interactive != (uint64(ph.RoundsPerUser) == ph.Rounds) && ph.Rounds > 1 || !interactive && ph.RoundsPerUser != 1 {
 			t.Errorf("%s, phase %d: %d answers in %d rounds", method, i, ph.RoundsPerUser, ph.Rounds)
 		}
-		if !(ph.Risk > 0) || math.IsInf(ph.Risk, 0) || !(ph.Distance > 0) || !(ph.OracleVariance > 0) {
-			t.Errorf("%s, phase %d: risk %v, distance %v, variance %v", method, i, ph.Risk, ph.Distance, ph.OracleVariance)
+		if !(of.Risk > 0) || math.IsInf(of.Risk, 0) || !(of.Distance > 0) || !(of.OracleVariance > 0) {
+			t.Errorf("%s, phase %d: risk %v, distance %v, variance %v", method, i, of.Risk, of.Distance, of.OracleVariance)
 		}
-		if eta, v := ph.StepSize, ph.V; traitsOf(method).Accelerated != (v > 0 && eta == 0) || (eta > 0) == (v > 0) {
+		if traitsOf(method).Accelerated != (v > 0 && eta == 0) || (eta > 0) == (v > 0) {
 			t.Errorf("%s, phase %d: step size %v, v %v", method, i, eta, v)
 		}
 		if traitsOf(method).Envelope != (ph.Smoothing > 0) {
 			t.Errorf("%s, phase %d: smoothing %v", method, i, ph.Smoothing)
 		}
-		if interactive && ph.StepSize > (1+1e-9)*2/ph.Smoothness {
-			t.Errorf("%s, phase %d: step size %v pulls points apart at smoothness %v", method, i, ph.StepSize, ph.Smoothness)
+		if interactive && eta > (1+1e-9)*2/of.Smoothness {
+			t.Errorf("%s, phase %d: step size %v pulls points apart at smoothness %v", method, i, eta, of.Smoothness)
 		}
-		if p.Continuous == "" && ph.V > 0 && ph.V < ph.Smoothness {
-			t.Errorf("%s, phase %d: v %v below the smoothness %v", method, i, ph.V, ph.Smoothness)
+		if p.Continuous == "" && v > 0 && v < of.Smoothness {
+			t.Errorf("%s, phase %d: v %v below the smoothness %v", method, i, v, of.Smoothness)
 		}
 	}
-	if plan.PredictedExcessRisk != plan.Phases[len(plan.Phases)-1].Risk || plan.Vacuous != (plan.PredictedExcessRisk >= plan.TrivialRisk) {
-		t.Errorf("%s predicts %v (vacuous %v, trivial %v), its last phase %v", method, plan.PredictedExcessRisk, plan.Vacuous, plan.TrivialRisk,
-			plan.Phases[len(plan.Phases)-1].Risk)
+	if plan.ExcessRisk != plan.Forecasts[len(plan.Forecasts)-1].Risk || plan.Vacuous != (plan.ExcessRisk >= plan.TrivialRisk) {
+		t.Errorf("%s predicts %v (vacuous %v, trivial %v), its last phase %v", method, plan.ExcessRisk, plan.Vacuous, plan.TrivialRisk,
+			plan.Forecasts[len(plan.Forecasts)-1].Risk)
 	}
 	if p.Dim < 100 {
-		if _, err := learner.New(plan); err != nil {
+		if _, err := learner.New(plan.Plan); err != nil {
 			t.Errorf("%s cannot be built: %v", method, err)
 		}
 	}
@@ -173,7 +176,7 @@ func TestBoundsFallWithUsersAndEpsilon(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if r := plan.PredictedExcessRisk; r > tolerance*last {
+					if r := plan.ExcessRisk; r > tolerance*last {
 						t.Errorf("%s, %s: the bound rises from %v to %v at %d users, epsilon %v", name, method, last, r, q.Users, q.Epsilon)
 					} else {
 						last = min(last, r)

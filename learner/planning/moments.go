@@ -2,9 +2,9 @@ package planning
 
 import (
 	"fmt"
-	"slices"
 
-	"github.com/panlearn/panlearn/learner"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/wire"
 )
 
 // checkMoments checks what belongs to the first cohort.
@@ -52,19 +52,17 @@ func (p Problem) ofMoments() Problem {
 }
 
 // prepend puts the round of moments before a plan of the rest. The source is one of vectors of the moments' dimension.
-func prepend(p *learner.Plan, of Problem, from source) error {
+func (p *Proposal) prepend(of Problem, from source) error {
 	m := of.MomentUsers
 	_, privacy, err := from.exact(m, 1)
 	if err != nil {
-		return fmt.Errorf("%s: a cohort of %d for the second moments: %w", p.Algorithm, m, err)
+		return fmt.Errorf("%s: a cohort of %d for the second moments: %w", p.Plan.Algorithm, m, err)
 	}
 	minimum := of.Minimum
 	if minimum == 0 {
 		minimum = m - m/10
 	}
-	how := *of.Precondition
-	p.Precondition, p.Users = &how, of.Users
-	p.Phases = slices.Insert(p.Phases, 0, learner.Phase{Moments: true, Users: m, Rounds: 1, Cohort: m, LastCohort: m, Minimum: minimum, RoundsPerUser: 1,
-		Distance: p.Phases[0].Distance, Risk: p.TrivialRisk, Privacy: privacy})
-	return nil
+	p.Plan.Preconditioner = manifest.WirePreconditioner(of.Precondition)
+	return p.add(0, &wire.Phase{Statistic: wire.Statistic_STATISTIC_SECOND_MOMENTS, Users: m, Rounds: 1, Cohort: m, Minimum: minimum, RoundsPerUser: 1},
+		Forecast{Distance: p.Forecasts[0].Distance, Risk: p.TrivialRisk, Privacy: privacy}, of.Precondition.Dim, of.Precondition.Norm, 0)
 }

@@ -1,17 +1,20 @@
 package planning_test
 
 import (
-	"encoding/json"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
-	"github.com/panlearn/panlearn/learner"
+	"google.golang.org/protobuf/proto"
+
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/planning"
 	"github.com/panlearn/panlearn/learner/schedule"
 	"github.com/panlearn/panlearn/randomizer/accounting"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/wire"
 )
 
 // preconditioned is a9a with moments: 14 squares of norm sqrt(14), scaled vectors of norm 1.
@@ -29,40 +32,34 @@ func TestPlanOfMoments(t *testing.T) {
 	rest := q
 	rest.Precondition, rest.MomentUsers, rest.Users = nil, 0, 30561
 	alone := plan(t, rest)
-	if !reflect.DeepEqual(p.Phases[1:], alone.Phases) || p.PredictedExcessRisk != alone.PredictedExcessRisk || p.Users != 32561 || p.TakenUsers() != 32561 {
-		t.Errorf("the rest: %+v, want %+v", p.Phases[1:], alone.Phases)
+	if !slices.EqualFunc(p.Plan.Phases[1:], alone.Plan.Phases, same) || !reflect.DeepEqual(p.Forecasts[1:], alone.Forecasts) || p.ExcessRisk != alone.ExcessRisk || manifest.Users(p.Plan) != 32561 {
+		t.Errorf("the rest: %+v, want %+v", p.Plan.Phases[1:], alone.Plan.Phases)
 	}
-	first := p.Phases[0]
+	first := p.Plan.Phases[0]
 	want, err := accounting.Calibrate(accounting.Request{Users: 2000, Dim: 123, Epsilon: 1, Delta: 1e-6, HonestFraction: accounting.One, Rounds: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !first.Moments || first.Users != 2000 || first.Cohort != 2000 || first.LastCohort != 2000 || first.Rounds != 1 || first.Minimum != 1800 || first.RoundsPerUser != 1 ||
-		!reflect.DeepEqual(first.Privacy, want) || p.Epsilon() > 1 {
+	if first.Statistic != wire.Statistic_STATISTIC_SECOND_MOMENTS || first.Users != 2000 || first.Cohort != 2000 || first.Rounds != 1 || first.Minimum != 1800 || first.RoundsPerUser != 1 ||
+		!reflect.DeepEqual(p.Forecasts[0].Privacy, want) || p.Plan.Epsilon > 1 {
 		t.Errorf("the moments: %+v, want the privacy %+v", first, want)
 	}
-	if !reflect.DeepEqual(p.First(), alone.Phases[0]) || !reflect.DeepEqual(alone.First(), alone.Phases[0]) {
+	if !reflect.DeepEqual(p.First(), alone.Forecasts[0]) || !reflect.DeepEqual(alone.First(), alone.Forecasts[0]) || manifest.Gradients(p.Plan) != p.Plan.Phases[1] {
 		t.Errorf("first phase of the method: %+v", p.First())
 	}
-	if params, err := p.Params(0); err != nil || params.Dim != 123 || params.ClipNorm != math.Sqrt(14) {
+	if params, err := manifest.Params(p.Plan.Phases[0].Mechanism); err != nil || params.Dim != 123 || params.ClipNorm != math.Sqrt(14) {
 		t.Errorf("params of the moments: %+v, %v", params, err)
 	}
-	if params, err := p.Params(1); err != nil || params.Dim != 124 || params.ClipNorm != 1 {
+	if params, err := manifest.Params(p.Plan.Phases[1].Mechanism); err != nil || params.Dim != 124 || params.ClipNorm != 1 {
 		t.Errorf("params of gradients: %+v, %v", params, err)
 	}
-	stored, err := json.Marshal(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var again learner.Plan
-	if err := json.Unmarshal(stored, &again); err != nil || !reflect.DeepEqual(again, p) {
-		t.Errorf("the stored plan reads as %+v, %v", again, err)
-	}
 	q.MaxRounds = 10
-	if p := plan(t, q); p.Rounds() != 10 {
-		t.Errorf("%d rounds of at most 10", p.Rounds())
+	if p := plan(t, q); manifest.Planned(p.Plan) != 10 {
+		t.Errorf("%d rounds of at most 10", manifest.Planned(p.Plan))
 	}
 }
+
+func same(a, b *wire.Phase) bool { return proto.Equal(a, b) }
 
 func TestPlanOfMomentsRefuses(t *testing.T) {
 	for want, change := range map[string]func(*planning.Problem){
@@ -89,13 +86,13 @@ func TestBaselinesOfMoments(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !b.Plan.Phases[0].Moments || b.Plan.TakenUsers() > q.Users {
+		if b.Plan.Phases[0].Statistic != wire.Statistic_STATISTIC_SECOND_MOMENTS || manifest.Users(b.Plan) > q.Users {
 			t.Errorf("%s: %+v", name, b.Plan.Phases[0])
 		}
 		std[name] = b.NoiseStd(0, 2000)
 	}
 	p := plan(t, q)
-	own := p.Phases[0].Privacy.NoiseStd * p.Precondition.Norm
+	own := p.Forecasts[0].Privacy.NoiseStd * q.Precondition.Norm
 	if !(std[planning.BaselineCentral] < own && own < 1.1*std[planning.BaselineCentral] && std[planning.BaselineLocal] > 5*own) {
 		t.Errorf("noise of a moment: %v, baselines %v", own, std)
 	}
@@ -106,7 +103,7 @@ func TestBaselinesOfMoments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := curve.At(q.Users, q.Epsilon); math.Abs(got/p.PredictedExcessRisk-1) > 0.05 || !math.IsInf(curve.At(2000, 1), 1) {
-		t.Errorf("the curve says %v at the plan of %v", got, p.PredictedExcessRisk)
+	if got := curve.At(q.Users, q.Epsilon); math.Abs(got/p.ExcessRisk-1) > 0.05 || !math.IsInf(curve.At(2000, 1), 1) {
+		t.Errorf("the curve says %v at the plan of %v", got, p.ExcessRisk)
 	}
 }

@@ -1,19 +1,16 @@
 package planning_test
 
 import (
-	"bytes"
-	"encoding/json"
 	"math"
-	"reflect"
 	"strings"
 	"testing"
 
-	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/method"
 	"github.com/panlearn/panlearn/learner/planning"
 	"github.com/panlearn/panlearn/learner/schedule"
 	"github.com/panlearn/panlearn/randomizer/accounting"
+	"github.com/panlearn/panlearn/stream/manifest"
 )
 
 // a9a is the LIBSVM data set with an intercept: at most 14 ones and a 1, so X^2 = 15.
@@ -22,7 +19,7 @@ func a9a() planning.Problem {
 		HonestFraction: accounting.One}.ForLoss(convex.Logistic{}, math.Sqrt(15), 1)
 }
 
-func plan(t *testing.T, p planning.Problem) learner.Plan {
+func plan(t *testing.T, p planning.Problem) planning.Proposal {
 	t.Helper()
 	out, err := planning.MakePlan(p)
 	if err != nil {
@@ -33,21 +30,21 @@ func plan(t *testing.T, p planning.Problem) learner.Plan {
 
 func TestPlanOfA9A(t *testing.T) {
 	p := plan(t, a9a())
-	if p.Algorithm != "pagd" || p.Rounds() != 75 || p.Phases[0].Cohort != 434 || p.Phases[0].LastCohort != 445 || p.Phases[0].Minimum != 391 {
+	if p.Plan.Algorithm != "pagd" || manifest.Planned(p.Plan) != 75 || p.Plan.Phases[0].Cohort != 434 || manifest.LastCohort(p.Plan.Phases[0]) != 445 || p.Plan.Phases[0].Minimum != 391 {
 		t.Errorf("%s with %d rounds of %d (last %d, minimum %d), want pagd with 75 of 434 (445, 391)",
-			p.Algorithm, p.Rounds(), p.Phases[0].Cohort, p.Phases[0].LastCohort, p.Phases[0].Minimum)
+			p.Plan.Algorithm, manifest.Planned(p.Plan), p.Plan.Phases[0].Cohort, manifest.LastCohort(p.Plan.Phases[0]), p.Plan.Phases[0].Minimum)
 	}
-	if math.Abs(p.Phases[0].V-7.5) > 1e-9 {
-		t.Errorf("v = %v, want 2 beta = 7.5", p.Phases[0].V)
+	if math.Abs(p.Plan.Phases[0].GetAcceleration().GetV()-7.5) > 1e-9 {
+		t.Errorf("v = %v, want 2 beta = 7.5", p.Plan.Phases[0].GetAcceleration().GetV())
 	}
-	if math.Abs(p.PredictedExcessRisk-1.76) > 0.03 || !p.Clips || !p.Vacuous || p.TrivialRisk != math.Ln2 {
+	if math.Abs(p.ExcessRisk-1.76) > 0.03 || !p.Plan.Clips || !p.Vacuous || p.TrivialRisk != math.Ln2 {
 		t.Errorf("risk %v (clips %v, vacuous %v against %v), want about 1.76, clipped and vacuous against ln 2",
-			p.PredictedExcessRisk, p.Clips, p.Vacuous, p.TrivialRisk)
+			p.ExcessRisk, p.Plan.Clips, p.Vacuous, p.TrivialRisk)
 	}
-	if p.Phases[0].Privacy.Users != p.Phases[0].Cohort || p.Phases[0].Privacy.Dim != 124 || p.Phases[0].Privacy.Epsilon > 1 || p.Phases[0].Privacy.RoundsPerUser != 1 {
-		t.Errorf("charged %+v, want one round of the planned cohort", p.Phases[0].Privacy)
+	if p.Forecasts[0].Privacy.Users != p.Plan.Phases[0].Cohort || p.Forecasts[0].Privacy.Dim != 124 || p.Forecasts[0].Privacy.Epsilon > 1 || p.Forecasts[0].Privacy.RoundsPerUser != 1 {
+		t.Errorf("charged %+v, want one round of the planned cohort", p.Forecasts[0].Privacy)
 	}
-	params, err := p.Params(0)
+	params, err := manifest.Params(p.Plan.Phases[0].Mechanism)
 	if err != nil || params.Dim != 124 || params.ClipNorm != 1 {
 		t.Errorf("params %+v, %v", params, err)
 	}
@@ -59,16 +56,16 @@ func TestPlanAndEstimatorAgree(t *testing.T) {
 		q := a9a()
 		q.Trust = trust
 		p := plan(t, q)
-		params, err := p.Params(0)
+		params, err := manifest.Params(p.Plan.Phases[0].Mechanism)
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := method.EstimateMean(params, make([]uint64, 124), p.Phases[0].Cohort, params.NoiseTrials(p.Phases[0].Cohort, p.Phases[0].Cohort))
+		e, err := method.EstimateMean(params, make([]uint64, 124), p.Plan.Phases[0].Cohort, params.NoiseTrials(p.Plan.Phases[0].Cohort, p.Plan.Phases[0].Cohort))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := planning.OracleVariance(1, p.Phases[0].Cohort, 124, e.PrivacyVariance, e.RoundingVariance); math.Abs(got/p.Phases[0].OracleVariance-1) > 1e-9 {
-			t.Errorf("%v: planned V = %v, measured V = %v", trust, p.Phases[0].OracleVariance, got)
+		if got := planning.OracleVariance(1, p.Plan.Phases[0].Cohort, 124, e.PrivacyVariance, e.RoundingVariance); math.Abs(got/p.Forecasts[0].OracleVariance-1) > 1e-9 {
+			t.Errorf("%v: planned V = %v, measured V = %v", trust, p.Forecasts[0].OracleVariance, got)
 		}
 	}
 }
@@ -85,13 +82,13 @@ func TestPlanIsOptimal(t *testing.T) {
 			best := plan(t, q)
 			for _, f := range []float64{0.5, 0.9, 1.1, 2} {
 				other := q
-				if other.Cohort = uint64(f * float64(best.Phases[0].Cohort)); other.Cohort < 1 || other.Cohort > q.Users {
+				if other.Cohort = uint64(f * float64(best.Plan.Phases[0].Cohort)); other.Cohort < 1 || other.Cohort > q.Users {
 					continue
 				}
 				p, err := planning.MakePlan(other)
-				if err == nil && p.PredictedExcessRisk < 0.98*best.PredictedExcessRisk {
+				if err == nil && p.ExcessRisk < 0.98*best.ExcessRisk {
 					t.Errorf("%s, %s: risk %v with a cohort of %d, planned %v with %d",
-						name, method, p.PredictedExcessRisk, p.Phases[0].Cohort, best.PredictedExcessRisk, best.Phases[0].Cohort)
+						name, method, p.ExcessRisk, p.Plan.Phases[0].Cohort, best.ExcessRisk, best.Plan.Phases[0].Cohort)
 				}
 			}
 		}
@@ -103,7 +100,7 @@ func TestPlanTakesTheSmallerBound(t *testing.T) {
 	risk := map[string]float64{}
 	for _, method := range []string{"pagd", "psgd", "auto"} {
 		q.Algorithm = method
-		risk[method] = plan(t, q).PredictedExcessRisk
+		risk[method] = plan(t, q).ExcessRisk
 	}
 	if risk["auto"] != min(risk["pagd"], risk["psgd"]) {
 		t.Errorf("auto predicts %v, want the smaller of %v", risk["auto"], risk)
@@ -113,26 +110,26 @@ func TestPlanTakesTheSmallerBound(t *testing.T) {
 func TestPlanKeepsWhatIsFixed(t *testing.T) {
 	q := a9a()
 	q.Cohort, q.Minimum = 1000, 700
-	if p := plan(t, q); p.Phases[0].Cohort != 1000 || p.Rounds() != 32 || p.Phases[0].LastCohort != 1561 || p.Phases[0].Minimum != 700 || p.CohortOf(31) != 1000 || p.CohortOf(32) != 1561 {
-		t.Errorf("cohort %d, rounds %d, last %d, minimum %d", p.Phases[0].Cohort, p.Rounds(), p.Phases[0].LastCohort, p.Phases[0].Minimum)
+	if p := plan(t, q); p.Plan.Phases[0].Cohort != 1000 || manifest.Planned(p.Plan) != 32 || manifest.LastCohort(p.Plan.Phases[0]) != 1561 || p.Plan.Phases[0].Minimum != 700 || manifest.Cohort(p.Plan, 31) != 1000 || manifest.Cohort(p.Plan, 32) != 1561 {
+		t.Errorf("cohort %d, rounds %d, last %d, minimum %d", p.Plan.Phases[0].Cohort, manifest.Planned(p.Plan), manifest.LastCohort(p.Plan.Phases[0]), p.Plan.Phases[0].Minimum)
 	}
 	q.MaxRounds = 10
-	if p := plan(t, q); p.Phases[0].Cohort != 1000 || p.Rounds() != 10 || p.Phases[0].LastCohort != 1000 {
-		t.Errorf("ten rounds at most: cohort %d, rounds %d, last %d", p.Phases[0].Cohort, p.Rounds(), p.Phases[0].LastCohort)
+	if p := plan(t, q); p.Plan.Phases[0].Cohort != 1000 || manifest.Planned(p.Plan) != 10 || manifest.LastCohort(p.Plan.Phases[0]) != 1000 {
+		t.Errorf("ten rounds at most: cohort %d, rounds %d, last %d", p.Plan.Phases[0].Cohort, manifest.Planned(p.Plan), manifest.LastCohort(p.Plan.Phases[0]))
 	}
 	q.Cohort = 0
-	if p := plan(t, q); p.Phases[0].Cohort != 3256 || p.Rounds() != 10 || p.Phases[0].LastCohort != 3257 {
-		t.Errorf("ten rounds at most, free cohort: cohort %d, rounds %d, last %d", p.Phases[0].Cohort, p.Rounds(), p.Phases[0].LastCohort)
+	if p := plan(t, q); p.Plan.Phases[0].Cohort != 3256 || manifest.Planned(p.Plan) != 10 || manifest.LastCohort(p.Plan.Phases[0]) != 3257 {
+		t.Errorf("ten rounds at most, free cohort: cohort %d, rounds %d, last %d", p.Plan.Phases[0].Cohort, manifest.Planned(p.Plan), manifest.LastCohort(p.Plan.Phases[0]))
 	}
 	q = a9a()
 	q.Minimum = 1500
-	if p := plan(t, q); p.Phases[0].Cohort < 1500 {
-		t.Errorf("cohort %d below its own minimum 1500", p.Phases[0].Cohort)
+	if p := plan(t, q); p.Plan.Phases[0].Cohort < 1500 {
+		t.Errorf("cohort %d below its own minimum 1500", p.Plan.Phases[0].Cohort)
 	}
 	q = a9a()
 	q.MaxBits = 8
-	if p := plan(t, q); p.Phases[0].Privacy.BitsPerCoordinate > 8 {
-		t.Errorf("%d bits a coordinate, want at most 8", p.Phases[0].Privacy.BitsPerCoordinate)
+	if p := plan(t, q); p.Forecasts[0].Privacy.BitsPerCoordinate > 8 {
+		t.Errorf("%d bits a coordinate, want at most 8", p.Forecasts[0].Privacy.BitsPerCoordinate)
 	}
 }
 
@@ -141,48 +138,16 @@ func TestPlanChargesExtraCoordinates(t *testing.T) {
 	q := a9a()
 	q.Cohort, q.Validation = 434, &convex.Scorecard{Norm: 0.75, High: 1, Correctness: true}
 	p := plan(t, q)
-	if p.EncodeNorm != 1.25 || p.Phases[0].Privacy.Dim != 126 || p.ClipNorm != 1 || p.Dim != 124 {
-		t.Errorf("encoded norm %v in %d coordinates, gradient %v in %d", p.EncodeNorm, p.Phases[0].Privacy.Dim, p.ClipNorm, p.Dim)
+	m := p.Plan.Phases[0].Mechanism
+	if m.ClipNorm != 1.25 || p.Forecasts[0].Privacy.Dim != 126 || p.Plan.ClipNorm != 1 || manifest.Dim(p.Plan) != 124 || p.Inflation() != 1.25 {
+		t.Errorf("encoded norm %v in %d coordinates, gradient %v in %d", m.ClipNorm, p.Forecasts[0].Privacy.Dim, p.Plan.ClipNorm, manifest.Dim(p.Plan))
 	}
-	if params, err := p.Params(0); err != nil || params.Dim != 126 || params.ClipNorm != 1.25 {
+	if params, err := manifest.Params(p.Plan.Phases[0].Mechanism); err != nil || params.Dim != 126 || params.ClipNorm != 1.25 {
 		t.Errorf("params %+v, %v", params, err)
 	}
-	mse := p.Phases[0].Privacy.NoiseStd*p.Phases[0].Privacy.NoiseStd + p.Phases[0].Privacy.RoundingStd*p.Phases[0].Privacy.RoundingStd
-	if want := 1.0/434 + 124*1.25*1.25*mse; math.Abs(p.Phases[0].OracleVariance/want-1) > 1e-12 {
-		t.Errorf("V = %v, want %v", p.Phases[0].OracleVariance, want)
-	}
-}
-
-// A plan that went through a file builds the same method, to the last bit.
-func TestStoredPlanBuildsTheSameMethod(t *testing.T) {
-	for _, method := range []string{"psgd", "pagd"} {
-		q := a9a()
-		q.Algorithm = method
-		before := plan(t, q)
-		text, err := json.Marshal(before)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var after learner.Plan
-		if err := json.Unmarshal(text, &after); err != nil {
-			t.Fatal(err)
-		}
-		if !reflect.DeepEqual(before, after) {
-			t.Errorf("%s: plan changed from %+v to %+v", method, before, after)
-		}
-		a, errA := learner.New(before)
-		b, errB := learner.New(after)
-		if errA != nil || errB != nil {
-			t.Fatalf("%s: %v, %v", method, errA, errB)
-		}
-		stateA, errA := a.MarshalBinary()
-		stateB, errB := b.MarshalBinary()
-		if errA != nil || errB != nil || !bytes.Equal(stateA, stateB) {
-			t.Errorf("%s: the methods differ: %v, %v", method, errA, errB)
-		}
-	}
-	if _, err := learner.New(learner.Plan{Algorithm: "sgd", Set: convex.SetDeclaration{Radius: 1}}); err == nil {
-		t.Error("an unknown method was built")
+	mse := p.Forecasts[0].Privacy.NoiseStd*p.Forecasts[0].Privacy.NoiseStd + p.Forecasts[0].Privacy.RoundingStd*p.Forecasts[0].Privacy.RoundingStd
+	if want := 1.0/434 + 124*1.25*1.25*mse; math.Abs(p.Forecasts[0].OracleVariance/want-1) > 1e-12 {
+		t.Errorf("V = %v, want %v", p.Forecasts[0].OracleVariance, want)
 	}
 }
 
@@ -193,11 +158,11 @@ func TestPlanWithThePapersConstants(t *testing.T) {
 	numeric := plan(t, q)
 	q.Profile = accounting.Paper
 	p := plan(t, q)
-	if p.PredictedExcessRisk < numeric.PredictedExcessRisk {
-		t.Errorf("risk %v with the paper's constants, %v numerically", p.PredictedExcessRisk, numeric.PredictedExcessRisk)
+	if p.ExcessRisk < numeric.ExcessRisk {
+		t.Errorf("risk %v with the paper's constants, %v numerically", p.ExcessRisk, numeric.ExcessRisk)
 	}
-	if _, err := p.Params(0); (err == nil) != p.Phases[0].Privacy.Runnable {
-		t.Errorf("runnable %v, but Params says %v", p.Phases[0].Privacy.Runnable, err)
+	if _, err := manifest.Params(p.Plan.Phases[0].Mechanism); (err == nil) != p.Forecasts[0].Privacy.Runnable || (p.Runnable() == nil) != (err == nil) {
+		t.Errorf("runnable %v, but Params says %v, Runnable %v", p.Forecasts[0].Privacy.Runnable, err, p.Runnable())
 	}
 }
 

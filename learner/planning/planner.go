@@ -15,7 +15,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/schedule"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
@@ -33,21 +32,21 @@ func NewPlanner() *Planner {
 }
 
 // MakePlan plans with a planner of its own, see Planner.Plan.
-func MakePlan(p Problem) (learner.Plan, error) { return NewPlanner().Plan(p) }
+func MakePlan(p Problem) (Proposal, error) { return NewPlanner().Plan(p) }
 
 // An Alternative is what one method would do about a problem.
 type Alternative struct {
-	Method string
-	Plan   learner.Plan // if Err is nil
-	Err    error        // why there is no plan
+	Method   string
+	Proposal       // if Err is nil
+	Err      error // why there is no plan
 }
 
 // Plan chooses phases, rounds, cohorts, randomizers and the method's constants by minimising the method's risk bound over
 // the number of rounds, with the accountant's real noise for the final choice. It takes up to a few seconds. The error names
 // the field, or says why the method does not apply or that no cohort meets the privacy target.
-func (pl *Planner) Plan(p Problem) (learner.Plan, error) {
+func (pl *Planner) Plan(p Problem) (Proposal, error) {
 	if err := p.check(); err != nil {
-		return learner.Plan{}, fmt.Errorf("plan: %w", err)
+		return Proposal{}, fmt.Errorf("plan: %w", err)
 	}
 	method := p.Algorithm
 	if method == "" {
@@ -56,17 +55,17 @@ func (pl *Planner) Plan(p Problem) (learner.Plan, error) {
 	if method != schedule.Auto {
 		out, err := pl.single(p, method)
 		if err != nil {
-			return learner.Plan{}, fmt.Errorf("plan: %w", err)
+			return Proposal{}, fmt.Errorf("plan: %w", err)
 		}
 		return out, nil
 	}
 	all, err := pl.Alternatives(p)
 	if err != nil {
-		return learner.Plan{}, err
+		return Proposal{}, err
 	}
 	out, err := Smallest(all)
 	if err != nil {
-		return learner.Plan{}, fmt.Errorf("plan: %w", err)
+		return Proposal{}, fmt.Errorf("plan: %w", err)
 	}
 	return out, nil
 }
@@ -79,7 +78,7 @@ func (pl *Planner) Alternatives(p Problem) ([]Alternative, error) {
 	out := make([]Alternative, 0, len(schedule.Names()))
 	for _, m := range schedule.Names() {
 		one := Alternative{Method: m}
-		one.Plan, one.Err = pl.single(p, m)
+		one.Proposal, one.Err = pl.single(p, m)
 		out = append(out, one)
 	}
 	return out, nil
@@ -87,30 +86,30 @@ func (pl *Planner) Alternatives(p Problem) ([]Alternative, error) {
 
 // Smallest returns the plan with the smallest predicted excess risk, and says so in its Why. The error is that of every method
 // where none has a plan.
-func Smallest(all []Alternative) (learner.Plan, error) {
+func Smallest(all []Alternative) (Proposal, error) {
 	var (
-		best    learner.Plan
+		best    Proposal
 		others  []string
 		without []error
 	)
 	for _, a := range all {
 		if a.Err != nil {
 			without = append(without, a.Err)
-		} else if best.Phases == nil || a.Plan.PredictedExcessRisk < best.PredictedExcessRisk {
-			best = a.Plan
+		} else if best.Plan == nil || a.ExcessRisk < best.ExcessRisk {
+			best = a.Proposal
 		}
 	}
-	if best.Phases == nil {
-		return learner.Plan{}, fmt.Errorf("no method has a plan: %w", errors.Join(without...))
+	if best.Plan == nil {
+		return Proposal{}, fmt.Errorf("no method has a plan: %w", errors.Join(without...))
 	}
 	for _, a := range all {
-		if a.Err == nil && a.Method != best.Algorithm {
-			others = append(others, fmt.Sprintf("%s %.4g", a.Method, a.Plan.PredictedExcessRisk))
+		if a.Err == nil && a.Method != best.Plan.Algorithm {
+			others = append(others, fmt.Sprintf("%s %.4g", a.Method, a.ExcessRisk))
 		}
 	}
-	best.Why = fmt.Sprintf("auto took %s: its bound %.4g is the smallest of %d", best.Algorithm, best.PredictedExcessRisk, len(others)+1)
+	best.Why = fmt.Sprintf("auto took %s: its bound %.4g is the smallest of %d", best.Plan.Algorithm, best.ExcessRisk, len(others)+1)
 	if len(others) == 0 {
-		best.Why = fmt.Sprintf("auto took %s, the only method that applies; its bound is %.4g", best.Algorithm, best.PredictedExcessRisk)
+		best.Why = fmt.Sprintf("auto took %s, the only method that applies; its bound is %.4g", best.Plan.Algorithm, best.ExcessRisk)
 	} else {
 		best.Why += "; " + strings.Join(others, ", ")
 	}
@@ -126,24 +125,24 @@ func (p Problem) check() error {
 }
 
 // single plans one method.
-func (pl *Planner) single(p Problem, method string) (learner.Plan, error) {
+func (pl *Planner) single(p Problem, method string) (Proposal, error) {
 	if err := p.Applies(method); err != nil {
-		return learner.Plan{}, fmt.Errorf("%s: %w", method, err)
+		return Proposal{}, fmt.Errorf("%s: %w", method, err)
 	}
 	from, err := pl.accountedFor(p)
 	if err != nil {
-		return learner.Plan{}, err
+		return Proposal{}, err
 	}
 	d, err := newDraft(p, method, from)
 	if err != nil {
-		return learner.Plan{}, fmt.Errorf("%s: %w", method, err)
+		return Proposal{}, fmt.Errorf("%s: %w", method, err)
 	}
 	plan, err := d.plan()
 	if err != nil || p.Precondition == nil {
 		return plan, err
 	}
 	from.problem = p.ofMoments()
-	err = prepend(&plan, p, from)
+	err = plan.prepend(p, from)
 	return plan, err
 }
 

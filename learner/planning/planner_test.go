@@ -5,11 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/planning"
 	"github.com/panlearn/panlearn/learner/schedule"
 	"github.com/panlearn/panlearn/randomizer/accounting"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/wire"
 )
 
 // ridged is a smooth, strongly convex problem to which every method applies. Nothing is clipped.
@@ -20,10 +21,10 @@ func ridged() planning.Problem {
 
 // independent recomputes the bound of a phase from its rounds, cohort and noise, with formulas written anew and constants found by
 // trying many. It knows nothing of package learner.
-func independent(method string, ph learner.Phase, dim int, lip, beta, ridge, radius, damping, distance, prior float64) (variance, risk float64) {
+func independent(method string, ph *wire.Phase, privacy accounting.Plan, dim int, lip, beta, ridge, radius, damping, distance, prior float64) (variance, risk float64) {
 	T, m := float64(ph.Rounds), float64(ph.Cohort)
-	rounding := float64(dim) * math.Pow(ph.Privacy.RoundingStd, 2)
-	variance = float64(dim)*math.Pow(ph.Privacy.NoiseStd, 2) + rounding
+	rounding := float64(dim) * math.Pow(privacy.RoundingStd, 2)
+	variance = float64(dim)*math.Pow(privacy.NoiseStd, 2) + rounding
 	interactive, envelope := strings.HasPrefix(method, "pgd"), strings.Contains(method, "envelope")
 	if !interactive {
 		variance += lip * lip / m
@@ -85,26 +86,27 @@ func TestPlansFollowFromTheirNoise(t *testing.T) {
 				t.Fatal(err)
 			}
 			if phases := 1; strings.Contains(method, "restarts") {
-				if phases = 4; len(plan.Phases) != phases { // log2 log2 20000 = 3.84
-					t.Errorf("%s: %d phases, want %d", method, len(plan.Phases), phases)
+				if phases = 4; len(plan.Plan.Phases) != phases { // log2 log2 20000 = 3.84
+					t.Errorf("%s: %d phases, want %d", method, len(plan.Plan.Phases), phases)
 				}
-			} else if len(plan.Phases) != phases {
-				t.Errorf("%s: %d phases, want %d", method, len(plan.Phases), phases)
+			} else if len(plan.Plan.Phases) != phases {
+				t.Errorf("%s: %d phases, want %d", method, len(plan.Plan.Phases), phases)
 			}
 			prior, reach := plan.TrivialRisk, 2.0
-			for i, ph := range plan.Phases {
+			for i, ph := range plan.Plan.Phases {
+				of := plan.Forecasts[i]
 				distance := math.Min(reach, math.Sqrt(2*prior/0.05))
-				variance, risk := independent(method, ph, 5, 1, p.Smoothness, 0.05, 2, 0.5, distance, prior)
-				if math.Abs(ph.Distance/distance-1) > 1e-12 || math.Abs(ph.OracleVariance/variance-1) > 1e-9 || ph.Risk < 0.995*risk || ph.Risk > 1.01*risk {
-					t.Errorf("%s, %s, phase %d: D %v, V %v, risk %v, want %v, %v, %v", name, method, i+1, ph.Distance, ph.OracleVariance, ph.Risk,
+				variance, risk := independent(method, ph, of.Privacy, 5, 1, p.Smoothness, 0.05, 2, 0.5, distance, prior)
+				if math.Abs(of.Distance/distance-1) > 1e-12 || math.Abs(of.OracleVariance/variance-1) > 1e-9 || of.Risk < 0.995*risk || of.Risk > 1.01*risk {
+					t.Errorf("%s, %s, phase %d: D %v, V %v, risk %v, want %v, %v, %v", name, method, i+1, of.Distance, of.OracleVariance, of.Risk,
 						distance, variance, risk)
 				}
-				if ph.Privacy.Epsilon > 1 || ph.Privacy.Users != ph.Cohort || ph.Privacy.RoundsPerUser != int(ph.RoundsPerUser) || *ph.Privacy.ProvedEpsilon > 1 {
-					t.Errorf("%s, phase %d: charged %+v", method, i+1, ph.Privacy)
+				if of.Privacy.Epsilon > 1 || of.Privacy.Users != ph.Cohort || of.Privacy.RoundsPerUser != int(ph.RoundsPerUser) || *of.Privacy.ProvedEpsilon > 1 {
+					t.Errorf("%s, phase %d: charged %+v", method, i+1, of.Privacy)
 				}
-				prior, reach = ph.Risk, 4
+				prior, reach = of.Risk, 4
 			}
-			t.Logf("%s, %s: %d rounds, risk %.4g", name, method, plan.Rounds(), plan.PredictedExcessRisk)
+			t.Logf("%s, %s: %d rounds, risk %.4g", name, method, manifest.Planned(plan.Plan), plan.ExcessRisk)
 		}
 	}
 }
@@ -127,14 +129,14 @@ func TestAutoComparesAllThatApply(t *testing.T) {
 			t.Errorf("%s does not apply: %v", a.Method, a.Err)
 			continue
 		}
-		if a.Plan.PredictedExcessRisk < plan.PredictedExcessRisk {
-			t.Errorf("%s has risk %v, auto took %s with %v", a.Method, a.Plan.PredictedExcessRisk, plan.Algorithm, plan.PredictedExcessRisk)
+		if a.ExcessRisk < plan.ExcessRisk {
+			t.Errorf("%s has risk %v, auto took %s with %v", a.Method, a.ExcessRisk, plan.Plan.Algorithm, plan.ExcessRisk)
 		}
-		if a.Plan.Why != "" || !strings.Contains(plan.Why, a.Method) {
-			t.Errorf("%q does not mention %s, or %q says why", plan.Why, a.Method, a.Plan.Why)
+		if a.Why != "" || !strings.Contains(plan.Why, a.Method) {
+			t.Errorf("%q does not mention %s, or %q says why", plan.Why, a.Method, a.Why)
 		}
 	}
-	if !strings.HasPrefix(plan.Why, "auto took "+plan.Algorithm+": its bound ") || !strings.Contains(plan.Why, "the smallest of 9") {
+	if !strings.HasPrefix(plan.Why, "auto took "+plan.Plan.Algorithm+": its bound ") || !strings.Contains(plan.Why, "the smallest of 9") {
 		t.Errorf("why: %q", plan.Why)
 	}
 }
@@ -222,8 +224,8 @@ func TestUsersNeeded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if at := curve.At(p.Users, p.Epsilon); math.Abs(at/made.PredictedExcessRisk-1) > 0.02 {
-		t.Errorf("the curve says %v where the plan says %v", at, made.PredictedExcessRisk)
+	if at := curve.At(p.Users, p.Epsilon); math.Abs(at/made.ExcessRisk-1) > 0.02 {
+		t.Errorf("the curve says %v where the plan says %v", at, made.ExcessRisk)
 	}
 	n, ok := curve.UsersNeeded(made.TrivialRisk)
 	if !ok {
@@ -233,7 +235,7 @@ func TestUsersNeeded(t *testing.T) {
 		q := p
 		q.Users = uint64(f * float64(n))
 		if other := plan(t, q); other.Vacuous != (f < 1) {
-			t.Errorf("%d users are needed, but with %d the bound is %v against %v", n, q.Users, other.PredictedExcessRisk, other.TrivialRisk)
+			t.Errorf("%d users are needed, but with %d the bound is %v against %v", n, q.Users, other.ExcessRisk, other.TrivialRisk)
 		}
 	}
 	if _, ok := curve.UsersNeeded(0); ok {
@@ -251,7 +253,7 @@ func TestYardsticksAreOrdered(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all, err := planner.Baselines(p, made.Algorithm)
+		all, err := planner.Baselines(p, made.Plan.Algorithm)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -265,9 +267,9 @@ func TestYardsticksAreOrdered(t *testing.T) {
 				t.Errorf("epsilon %v: the curve of %s says %v, the yardstick %v", epsilon, y.Name, c.At(p.Users, epsilon), y.Risk)
 			}
 		}
-		t.Logf("epsilon %v: this system %.4g, %v", epsilon, made.PredictedExcessRisk, risk)
-		if !(risk["central"] <= risk["local"] && risk["central"] <= made.PredictedExcessRisk && made.PredictedExcessRisk <= risk["paper"]) || len(risk) != 4 {
-			t.Errorf("epsilon %v: this system %v, yardsticks %v", epsilon, made.PredictedExcessRisk, risk)
+		t.Logf("epsilon %v: this system %.4g, %v", epsilon, made.ExcessRisk, risk)
+		if !(risk["central"] <= risk["local"] && risk["central"] <= made.ExcessRisk && made.ExcessRisk <= risk["paper"]) || len(risk) != 4 {
+			t.Errorf("epsilon %v: this system %v, yardsticks %v", epsilon, made.ExcessRisk, risk)
 		}
 	}
 }

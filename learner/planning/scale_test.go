@@ -1,7 +1,6 @@
 package planning_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"testing"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/panlearn/panlearn/learner/planning"
 	"github.com/panlearn/panlearn/learner/schedule"
 	"github.com/panlearn/panlearn/randomizer/accounting"
+	"github.com/panlearn/panlearn/stream/manifest"
 )
 
 // From one user to half a trillion, a plan adds up, can be stored, and builds what it says.
@@ -39,19 +39,16 @@ func TestPlansOfEveryScale(t *testing.T) {
 		}
 		p := plan(t, planning.Problem{Users: c.users, Dim: c.dim, ClipNorm: 1, Set: convex.SetDeclaration{Radius: 5}, Epsilon: c.epsilon, Delta: 1e-6,
 			HonestFraction: accounting.One, MaxBits: c.bits, Profile: c.profile, Algorithm: schedule.Auto}.ForLoss(convex.Logistic{}, 1, 1))
-		if got := (p.Rounds()-1)*p.Phases[0].Cohort + p.Phases[0].LastCohort; got != c.users || p.Phases[0].Minimum < 1 || p.Phases[0].Minimum > p.Phases[0].Cohort {
-			t.Errorf("%+v: %d rounds of %d and %d in the last use %d users; minimum %d", c, p.Rounds(), p.Phases[0].Cohort, p.Phases[0].LastCohort, got, p.Phases[0].Minimum)
+		if got := (manifest.Planned(p.Plan)-1)*p.Plan.Phases[0].Cohort + manifest.LastCohort(p.Plan.Phases[0]); got != c.users || p.Plan.Phases[0].Minimum < 1 || p.Plan.Phases[0].Minimum > p.Plan.Phases[0].Cohort {
+			t.Errorf("%+v: %d rounds of %d and %d in the last use %d users; minimum %d", c, manifest.Planned(p.Plan), p.Plan.Phases[0].Cohort, manifest.LastCohort(p.Plan.Phases[0]), got, p.Plan.Phases[0].Minimum)
 		}
-		if p.Vacuous != (p.PredictedExcessRisk >= p.TrivialRisk) || !(p.PredictedExcessRisk > 0) || p.Clips {
-			t.Errorf("%+v: risk %v against %v, vacuous %v, clips %v", c, p.PredictedExcessRisk, p.TrivialRisk, p.Vacuous, p.Clips)
+		if p.Vacuous != (p.ExcessRisk >= p.TrivialRisk) || !(p.ExcessRisk > 0) || p.Plan.Clips {
+			t.Errorf("%+v: risk %v against %v, vacuous %v, clips %v", c, p.ExcessRisk, p.TrivialRisk, p.Vacuous, p.Plan.Clips)
 		}
-		if _, err := json.Marshal(p); err != nil {
-			t.Errorf("%+v: %v", c, err)
+		if _, err := manifest.Params(p.Plan.Phases[0].Mechanism); (err == nil) != p.Forecasts[0].Privacy.Runnable {
+			t.Errorf("%+v: runnable %v, but Params says %v", c, p.Forecasts[0].Privacy.Runnable, err)
 		}
-		if _, err := p.Params(0); (err == nil) != p.Phases[0].Privacy.Runnable {
-			t.Errorf("%+v: runnable %v, but Params says %v", c, p.Phases[0].Privacy.Runnable, err)
-		}
-		if a, err := learner.New(p); err != nil || a.Query().Step != 1 || len(a.Query().Point) != c.dim {
+		if a, err := learner.New(p.Plan); err != nil || a.Query().Step != 1 || len(a.Query().Point) != c.dim {
 			t.Errorf("%+v: New says %v", c, err)
 		}
 	}

@@ -1,5 +1,5 @@
 // Package schedule is the table of methods: their names in task files and plans, what each consists of, and which of them go together
-// with which losses, trusts and schedules. A task's validation, the planner, and what builds a plan's method ask it.
+// with which losses, trusts and schedules. A task's validation and the planner ask it.
 //
 // Theorems are those of Cheu, Joseph, Mao, Peng, Shuffle Private Stochastic Convex Optimization, ICLR 2022.
 package schedule

@@ -101,7 +101,7 @@ func TestBudgetSpentMidway(t *testing.T) {
 			t.Fatal(err)
 		}
 		body.Version, body.Name, body.LearnerKey, body.StageKey = 1, string(name), w.learner.Public(), w.stage.Public()
-		start, err := begin(w.learner, build, body)
+		start, err := begin(w.learner, body)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -141,7 +141,7 @@ func TestBudgetSpentMidway(t *testing.T) {
 func TestPlansThatAreRefused(t *testing.T) {
 	for what, change := range map[string]func(*wire.Plan){
 		"two rounds per user":  func(p *wire.Plan) { p.Phases[0].RoundsPerUser = 2 },
-		"too few users":        func(p *wire.Plan) { p.Users = p.Phases[0].Rounds*p.Phases[0].Cohort - 1 },
+		"too few users":        func(p *wire.Plan) { p.Phases[0].Users = p.Phases[0].Rounds*p.Phases[0].Cohort - 1 },
 		"no minimum":           func(p *wire.Plan) { p.Phases[0].Minimum = 0 },
 		"an honest fraction":   func(p *wire.Plan) { p.HonestFraction = "1.5" },
 		"a budget without end": func(p *wire.Plan) { p.EpsilonBudget = math.Inf(1) },

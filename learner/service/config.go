@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/method"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream"
@@ -29,9 +28,6 @@ type Config struct {
 	// Prepare builds the Task body of a new task: declaration, plan and suite. The service fills in keys, life, name and
 	// version. It is not called when the store already holds a task.
 	Prepare func() (*wire.Task, error)
-
-	// Build makes the algorithm of a planned task, at its start.
-	Build func(*wire.Task) (learner.Algorithm, error)
 
 	// AcceptRollback lets a learner whose state folder is an older copy apply the batches that stand on the broker again,
 	// up to the newest announced round, instead of answering ErrStateRolledBack. Every byte that it writes on the way must
@@ -63,9 +59,6 @@ func (c *Config) validate() error {
 	}
 	if c.Prepare == nil {
 		err = errors.Join(err, missing("Prepare"))
-	}
-	if c.Build == nil {
-		err = errors.Join(err, missing("Build"))
 	}
 	if c.StageKey != nil && len(c.StageKey) != ed25519.PublicKeySize {
 		err = errors.Join(err, fmt.Errorf("learner service: StageKey has %d bytes: want %d", len(c.StageKey), ed25519.PublicKeySize))

@@ -21,7 +21,6 @@ import (
 // A core decides, without effects, what the next committed state is. It is rebuilt from the store at every start.
 type core struct {
 	identity  *seal.Identity
-	build     func(*wire.Task) (learner.Algorithm, error)
 	task      *wire.Task
 	taskHash  stream.Hash
 	stageKey  ed25519.PublicKey
@@ -41,16 +40,16 @@ type commit struct {
 }
 
 // begin decides the first commit: the signed task, the algorithm at its start, round 1 reserved.
-func begin(identity *seal.Identity, build func(*wire.Task) (learner.Algorithm, error), body *wire.Task) (commit, error) {
+func begin(identity *seal.Identity, body *wire.Task) (commit, error) {
 	signed, err := identity.Sign(body)
 	if err != nil {
 		return commit{}, fmt.Errorf("sign the task: %w", err)
 	}
-	c, err := newCore(identity, build, signed)
+	c, err := newCore(identity, signed)
 	if err != nil {
 		return commit{}, err
 	}
-	alg, err := build(c.task)
+	alg, err := learner.New(c.task.Plan)
 	if err != nil {
 		return commit{}, fmt.Errorf("build the algorithm: %w", err)
 	}
@@ -63,7 +62,7 @@ func begin(identity *seal.Identity, build func(*wire.Task) (learner.Algorithm, e
 }
 
 // newCore verifies a signed task of ours. It knows no committed state yet.
-func newCore(identity *seal.Identity, build func(*wire.Task) (learner.Algorithm, error), signed []byte) (*core, error) {
+func newCore(identity *seal.Identity, signed []byte) (*core, error) {
 	task := &wire.Task{}
 	body, err := seal.Verify(signed, identity.Public(), task)
 	if err != nil {
@@ -72,12 +71,12 @@ func newCore(identity *seal.Identity, build func(*wire.Task) (learner.Algorithm,
 	if err := manifest.CheckTask(task); err != nil { // before anybody else has to refuse it
 		return nil, err
 	}
-	return &core{identity: identity, build: build, task: task, taskHash: stream.HashOf(body), stageKey: task.StageKey}, nil
+	return &core{identity: identity, task: task, taskHash: stream.HashOf(body), stageKey: task.StageKey}, nil
 }
 
 // resume rebuilds the core of a committed state.
-func resume(identity *seal.Identity, build func(*wire.Task) (learner.Algorithm, error), at state.Checkpoint, ledger *state.Ledger) (*core, error) {
-	c, err := newCore(identity, build, at.Task)
+func resume(identity *seal.Identity, at state.Checkpoint, ledger *state.Ledger) (*core, error) {
+	c, err := newCore(identity, at.Task)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +111,7 @@ func resume(identity *seal.Identity, build func(*wire.Task) (learner.Algorithm, 
 }
 
 func (c *core) algorithm(at state.Checkpoint) (learner.Algorithm, error) {
-	alg, err := c.build(c.task)
+	alg, err := learner.New(c.task.Plan)
 	if err != nil {
 		return nil, fmt.Errorf("build the algorithm: %w", err)
 	}

@@ -123,5 +123,5 @@ func (s *Service) abandon(ctx context.Context, c *core) (*core, error) {
 		return nil, fmt.Errorf("commit the end in place of round %d: %w", r, err)
 	}
 	s.config.Logger.Info("round given up", "task", s.config.Task, "round", r)
-	return resume(s.config.Identity, s.config.Build, step.next, step.ledger)
+	return resume(s.config.Identity, step.next, step.ledger)
 }

@@ -221,11 +221,11 @@ func TestDamagedStates(t *testing.T) {
 	} {
 		damaged := at.Clone()
 		damage(&damaged)
-		if _, err := resume(people.learner, build, damaged, ledger); err == nil {
+		if _, err := resume(people.learner, damaged, ledger); err == nil {
 			t.Errorf("a damaged %s is taken", what)
 		}
 	}
-	if _, err := resume(people.learner, build, at, ledger); err != nil {
+	if _, err := resume(people.learner, at, ledger); err != nil {
 		t.Error(err)
 	}
 }

@@ -231,7 +231,7 @@ func TestNewRefuses(t *testing.T) {
 	if err == nil {
 		t.Fatal("an empty configuration is taken")
 	}
-	for _, field := range []string{"task name", "Records", "Store", "Identity", "Prepare", "Build", "StageKey has 3 bytes", "Poll"} {
+	for _, field := range []string{"task name", "Records", "Store", "Identity", "Prepare", "StageKey has 3 bytes", "Poll"} {
 		if !strings.Contains(err.Error(), field) {
 			t.Errorf("%v does not name %s", err, field)
 		}

@@ -134,7 +134,7 @@ func (s *Service) load(ctx context.Context) (*core, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := resume(s.config.Identity, s.config.Build, at, ledger)
+	c, err := resume(s.config.Identity, at, ledger)
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +183,7 @@ func (s *Service) first(ctx context.Context) error {
 		body.Life = make([]byte, stream.LifeSize)
 		_, _ = crand.Read(body.Life) // never fails
 	}
-	start, err := begin(s.config.Identity, s.config.Build, body)
+	start, err := begin(s.config.Identity, body)
 	if err != nil {
 		return err
 	}
@@ -239,5 +239,5 @@ func (s *Service) oneRound(ctx context.Context, c *core, past past) (*core, erro
 		}
 	}
 	s.config.Logger.Info("round committed", attributes...)
-	return resume(s.config.Identity, s.config.Build, step.next, step.ledger)
+	return resume(s.config.Identity, step.next, step.ledger)
 }

@@ -10,7 +10,7 @@ import (
 
 // Planned is how many steps a task takes; 0 for a task without end.
 func Planned(plan *wire.Plan) uint64 {
-	if plan.GetEndless() {
+	if manifest.Endless(plan) {
 		return 0
 	}
 	return manifest.Steps(plan)

@@ -11,9 +11,6 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/panlearn/panlearn/learner"
-	"github.com/panlearn/panlearn/learner/convex"
-	"github.com/panlearn/panlearn/learner/method"
 	"github.com/panlearn/panlearn/randomizer"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/state"
@@ -92,37 +89,28 @@ func newWorld(t testing.TB, c cast, rounds uint64) *world {
 
 // body is what Prepare answers.
 func (w *world) body() (*wire.Task, error) {
-	if w.phases != nil {
-		var users uint64
-		for _, f := range w.phases {
-			users += f.Users
+	plan := &wire.Plan{Algorithm: "psgd", Phases: w.phases, Trust: wire.Trust_TRUST_SHUFFLE, HonestFraction: "1", Set: &wire.Set{Radius: 2},
+		Epsilon: w.budget, Delta: delta, EpsilonBudget: w.budget}
+	if w.phases == nil {
+		plan.Phases = []*wire.Phase{{Users: w.rounds*cohort + left, Rounds: w.rounds, Cohort: cohort, Minimum: minimum,
+			Mechanism: manifest.Mechanism(params, bundle), RoundsPerUser: 1}}
+	}
+	if w.endless {
+		plan.Continuous = wire.Continuous_CONTINUOUS_CONSTANT
+	}
+	for _, f := range plan.Phases {
+		if f.Statistic == wire.Statistic_STATISTIC_GRADIENT {
+			f.Constants = &wire.Phase_Descent{Descent: &wire.Descent{StepSize: 0.3}}
+		} else {
+			plan.Preconditioner = &wire.Preconditioner{Dim: dim, Norm: 1, Damping: 0.1, Bound: 1}
 		}
-		return &wire.Task{Life: make([]byte, stream.LifeSize), Suite: wire.Suite_SUITE_NONE, Declaration: []byte("{}"), Plan: &wire.Plan{
-			Algorithm: "psgd", Users: users, Phases: w.phases, Endless: w.endless, Trust: wire.Trust_TRUST_SHUFFLE, HonestFraction: "1",
-			Epsilon: w.budget, Delta: delta, EpsilonBudget: w.budget, Loss: "squared",
-		}}, nil
 	}
-	return &wire.Task{Life: make([]byte, stream.LifeSize), Suite: wire.Suite_SUITE_NONE, Declaration: []byte("{}"), Plan: &wire.Plan{
-		Algorithm: "psgd", Users: w.rounds*cohort + left, Trust: wire.Trust_TRUST_SHUFFLE, HonestFraction: "1",
-		Phases: []*wire.Phase{{Users: w.rounds*cohort + left, Rounds: w.rounds, Cohort: cohort, Minimum: minimum,
-			Mechanism: manifest.Mechanism(params, bundle), RoundsPerUser: 1}},
-		Epsilon: w.budget, Delta: delta, EpsilonBudget: w.budget, Loss: "squared",
-	}}, nil
-}
-
-func build(t *wire.Task) (learner.Algorithm, error) {
-	if first := t.Plan.Phases[0]; first.Statistic == wire.Statistic_STATISTIC_SECOND_MOMENTS {
-		return learner.New(learner.Plan{Algorithm: "psgd", Dim: dim, Set: convex.SetDeclaration{Radius: 2},
-			Precondition: &convex.Preconditioner{Dim: dim, Norm: 1, Damping: 0.1, Bound: 1},
-			Phases: []learner.Phase{{Moments: true, Users: first.Users, Rounds: 1, Cohort: first.Cohort, LastCohort: first.Cohort, RoundsPerUser: 1},
-				{Rounds: manifest.Steps(t.Plan) - 1, RoundsPerUser: 1, StepSize: 0.3}}})
-	}
-	return method.NewPSGD(method.PSGDConfig{Dim: dim, Set: convex.Ball{R: 2}, Steps: min(manifest.Steps(t.Plan), 1<<40), StepSize: 0.3})
+	return &wire.Task{Life: make([]byte, stream.LifeSize), Suite: wire.Suite_SUITE_NONE, Declaration: []byte("{}"), Plan: plan}, nil
 }
 
 func (w *world) config() Config {
 	return Config{Task: name, Records: w.broker, Store: w.store, Identity: w.learner, StageKey: w.stage.Public(),
-		Prepare: w.body, Build: build, AcceptRollback: w.accept, Poll: time.Second}
+		Prepare: w.body, AcceptRollback: w.accept, Poll: time.Second}
 }
 
 func (w *world) new(c Config) *Service {

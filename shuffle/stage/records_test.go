@@ -42,7 +42,7 @@ func TestRefusals(t *testing.T) {
 		{name: "a task of another learner", want: "names the learner",
 			task: func(w *world) { w.task.LearnerKey = w.stage.Public() }},
 		{name: "a task of another name", want: `named "other"`, task: func(w *world) { w.task.Name = "other" }},
-		{name: "too few users", want: "the phases have", task: func(w *world) { w.task.Plan.Users-- }},
+		{name: "too few users", want: "want at least rounds", task: func(w *world) { w.task.Plan.Phases[0].Users-- }},
 		{name: "a batch too large", want: "a batch of this plan takes up to", limits: stream.Limits{MaxPayload: 500}},
 		{name: "a report too large", want: "a report of this plan takes up to", limits: stream.Limits{MaxPayload: 20}},
 		{name: "a task that was tampered with", want: "signature", put: func(w *world, put func(string, []byte)) {

@@ -69,10 +69,10 @@ func newWorld(t testing.TB, p plan) *world {
 		Life:    make([]byte, stream.LifeSize),
 		Version: stream.Version, Name: string(w.name), LearnerKey: w.learner.Public(), StageKey: w.stage.Public(), Suite: p.suite,
 		Plan: &wire.Plan{
-			Algorithm: "psgd", Users: p.rounds * p.cohort, Trust: p.trust, HonestFraction: "1",
+			Algorithm: "psgd", Trust: p.trust, HonestFraction: "1",
 			Phases: []*wire.Phase{{Users: p.rounds * p.cohort, Rounds: p.rounds, Cohort: p.cohort, Minimum: p.minimum,
 				Mechanism: manifest.Mechanism(w.params, p.bundle), RoundsPerUser: 1}},
-			Epsilon: 1, Delta: 1e-6, DeadlineMs: uint64(p.deadline.Milliseconds()), EpsilonBudget: 1, Loss: "squared",
+			Epsilon: 1, Delta: 1e-6, DeadlineMs: uint64(p.deadline.Milliseconds()), EpsilonBudget: 1,
 		},
 	}
 	body, err := stream.Marshal(w.task)

@@ -98,14 +98,13 @@ func TestCheckTask(t *testing.T) {
 		{"a higher delta than declared", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.Delta = 0.1 }, "plan.delta"},
 		{"another clip norm", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].Mechanism.ClipNorm = 2 }, "clip_norm"},
 		{"another dimension", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].Mechanism.Dim = 2 }, "dim"},
-		{"another loss", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.Loss = "squared" }, "loss"},
 		{"plaintext of a sealed task", sealed, lax(consent.Policy{}), func(m *wire.Task) { m.Suite = wire.Suite_SUITE_NONE }, "suite"},
 		{"another name inside", w, lax(consent.Policy{}), func(m *wire.Task) { m.Name = "churn2" }, "declaration: name"},
 		{"no declaration", w, lax(consent.Policy{}), func(m *wire.Task) { m.Declaration = nil }, "declaration"},
 		{"no plan", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan = nil }, "task"},
 		{"NaN clip norm", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].Mechanism.ClipNorm = math.NaN() }, "plan"},
 		{"no levels", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].Mechanism.Levels = 0 }, "plan"},
-		{"too few users", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.Users = 100 }, "plan"},
+		{"too few users", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].Users = 100 }, "plan"},
 	} {
 		m := proto.CloneOf(c.world.task)
 		if c.change != nil {
@@ -126,7 +125,6 @@ func TestCheckTask(t *testing.T) {
 func secondPhase(m *wire.Task) *wire.Phase {
 	f := proto.CloneOf(m.Plan.Phases[0])
 	m.Plan.Phases = append(m.Plan.Phases, f)
-	m.Plan.Users += f.Users
 	return f
 }
 
@@ -136,7 +134,6 @@ func uint32p(n uint32) *uint32 { return &n }
 func interactive(m *wire.Task) {
 	f := m.Plan.Phases[0]
 	f.RoundsPerUser, f.Users = uint32(f.Rounds), f.Cohort
-	m.Plan.Users = f.Users
 }
 
 // TestAgreementIsOfTheCostliestPhase: what a task costs is what the phase costs that costs most, whichever comes first.
@@ -186,7 +183,6 @@ func TestCheckRound(t *testing.T) {
 		{"weaker noise", nil, func(r *wire.Round) { r.Mechanism.Trials-- }, "parameters"},
 		{"another clip norm", nil, func(r *wire.Round) { r.Mechanism.ClipNorm = 1000 }, "parameters"},
 		{"another trust", nil, func(r *wire.Round) { r.Trust, r.Mechanism.FloorTrials = wire.Trust_TRUST_SHUFFLE_PAN, 1 }, "parameters"},
-		{"another loss", nil, func(r *wire.Round) { r.Loss = "squared" }, "parameters"},
 		{"no mechanism", nil, func(r *wire.Round) { r.Mechanism = nil }, "message"},
 	} {
 		m := proto.CloneOf(w.round(2, 2))

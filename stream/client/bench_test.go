@@ -80,7 +80,7 @@ func BenchmarkRun(b *testing.B) {
 			p, f := w.task.Plan, w.task.Plan.Phases[0]
 			w.params = randomizer.Params{Dim: c.dim + 1, ClipNorm: 1, Levels: 19, Trials: 40, Coin: randomizer.Fair}
 			f.Mechanism = manifest.Mechanism(w.params, 64)
-			p.Users, f.Users, f.Cohort, f.Minimum, p.Delta, p.EpsilonBudget = users, users, users, users, 1e-6, 1
+			f.Users, f.Cohort, f.Minimum, p.Delta, p.EpsilonBudget = users, users, users, 1e-6, 1
 			w.hash = taskHash(b, w.task)
 
 			ctx := b.Context()

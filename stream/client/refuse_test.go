@@ -90,7 +90,6 @@ func TestAGreedyLearnerGetsNothing(t *testing.T) {
 		{"a point outside the domain", func(r *wire.Round) { r.Point[1] = 1e6 }},
 		{"a point whose norm overflows", func(r *wire.Round) { r.Point[0], r.Point[1] = math.MaxFloat64, math.MaxFloat64 }},
 		{"a longer point", func(r *wire.Round) { r.Point = append(r.Point, 0) }},
-		{"another loss", func(r *wire.Round) { r.Loss = "squared" }},
 		{"another task hash", func(r *wire.Round) { r.TaskHash = make([]byte, stream.HashSize) }},
 		{"a step beyond the plan", func(r *wire.Round) { r.Step = 99 }},
 		{"a round of another number", func(r *wire.Round) { r.Round, r.Step = 3, 3 }},

@@ -106,11 +106,10 @@ func newWorld(t testing.TB, p plan) *world {
 		Version: stream.Version, Name: string(w.name), Declaration: declared,
 		LearnerKey: w.learner.Public(), StageKey: w.stage.Public(), Suite: suite, Life: make([]byte, stream.LifeSize),
 		Plan: &wire.Plan{
-			Algorithm: "psgd", Users: p.rounds * p.cohort, Trust: trust, HonestFraction: p.honest,
+			Algorithm: "psgd", Trust: trust, HonestFraction: p.honest,
 			Phases: []*wire.Phase{{Users: p.rounds * p.cohort, Rounds: p.rounds, Cohort: p.cohort, Minimum: p.minimum,
 				Mechanism: manifest.Mechanism(w.params, max(p.bundle, 1)), RoundsPerUser: 1}},
 			Epsilon: 4, Delta: 1e-3, DeadlineMs: uint64(p.deadline.Milliseconds()), EpsilonBudget: 4,
-			Loss: "logistic",
 		},
 	}
 	w.hash = taskHash(t, w.task)
@@ -237,7 +236,7 @@ func (w *world) client(c client.Config) *client.Client {
 // replan gives a world other phases, which take the mechanism of its first.
 func (w *world) replan(phases ...*wire.Phase) {
 	mechanism := w.task.Plan.Phases[0].Mechanism
-	w.task.Plan.Phases, w.task.Plan.Users = phases, 0
+	w.task.Plan.Phases = phases
 	for _, f := range phases {
 		f.Mechanism = proto.CloneOf(mechanism)
 		if f.RoundsPerUser == 0 {
@@ -246,7 +245,6 @@ func (w *world) replan(phases ...*wire.Phase) {
 		if f.Minimum == 0 {
 			f.Minimum = f.Cohort
 		}
-		w.task.Plan.Users += f.Users
 	}
 	w.hash = taskHash(w.t, w.task)
 }

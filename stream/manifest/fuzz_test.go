@@ -30,7 +30,7 @@ func FuzzPlan(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(good, uint64(12))
-	phased.Plan.Endless = true
+	phased.Plan.Continuous = wire.Continuous_CONTINUOUS_EPOCHS
 	if good, err = stream.Marshal(phased); err != nil {
 		f.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func FuzzPlan(f *testing.F) {
 		if !found || cohort < at.Phase.Minimum || cohort < at.Phase.Cohort || cohort > at.Phase.Users {
 			t.Errorf("step %d of %d: a cohort of %d in %+v", step, manifest.Steps(p), cohort, at.Phase)
 		}
-		if !p.Endless && (step < at.First || step > at.Last()) {
+		if !manifest.Endless(p) && (step < at.First || step > at.Last()) {
 			t.Errorf("step %d is in a phase of %d to %d", step, at.First, at.Last())
 		}
 		sizes, err := manifest.SizesOf(&task, []string{"duplicate", "range"})

@@ -24,8 +24,8 @@ func goodTask() *wire.Task {
 		Version: stream.Version, Name: "churn", LearnerKey: make([]byte, 32), StageKey: make([]byte, 32),
 		Suite: wire.Suite_SUITE_X25519,
 		Plan: &wire.Plan{
-			Algorithm: "psgd", Users: 1003, Trust: wire.Trust_TRUST_SHUFFLE,
-			HonestFraction: "9/10", Epsilon: 1, Delta: 1e-6, DeadlineMs: 60_000, EpsilonBudget: 1, Loss: "logistic",
+			Algorithm: "psgd", Trust: wire.Trust_TRUST_SHUFFLE,
+			HonestFraction: "9/10", Epsilon: 1, Delta: 1e-6, DeadlineMs: 60_000, EpsilonBudget: 1,
 			Phases: []*wire.Phase{{Users: 1003, Rounds: 10, Cohort: 100, Minimum: 80, RoundsPerUser: 1, Mechanism: mechanism(26)}},
 		},
 	}
@@ -43,7 +43,6 @@ func phasedTask() *wire.Task {
 	p.Phases = append(p.Phases,
 		&wire.Phase{Users: 200, Rounds: 5, Cohort: 200, Minimum: 150, RoundsPerUser: 5, Mechanism: mechanism(60), Smoothing: 2},
 		&wire.Phase{Users: 77, Rounds: 2, Cohort: 30, Minimum: 20, RoundsPerUser: 1, Mechanism: mechanism(90)})
-	p.Users = 1003 + 200 + 77
 	return task
 }
 
@@ -54,7 +53,6 @@ func momentsTask() *wire.Task {
 		Statistic: wire.Statistic_STATISTIC_SECOND_MOMENTS}
 	first.Mechanism.Dim, first.Mechanism.ClipNorm = 2, 0.5
 	task.Plan.Phases = append([]*wire.Phase{first}, task.Plan.Phases...)
-	task.Plan.Users += 50
 	return task
 }
 
@@ -161,7 +159,7 @@ func TestCohortTakesTheRestLast(t *testing.T) {
 	for r := uint64(0); r <= 11; r++ {
 		sum += manifest.Cohort(plan, r)
 	}
-	if sum != plan.Users || manifest.Cohort(plan, 10) != 103 || manifest.Cohort(plan, 11) != 0 || manifest.Cohort(plan, 0) != 0 {
+	if sum != 1003 || manifest.Users(plan) != sum || manifest.Cohort(plan, 10) != 103 || manifest.Cohort(plan, 11) != 0 || manifest.Cohort(plan, 0) != 0 {
 		t.Errorf("sum %d, last %d", sum, manifest.Cohort(plan, 10))
 	}
 }
@@ -204,7 +202,7 @@ func TestStepsOfPhases(t *testing.T) {
 // TestEndlessPlan: the last phase goes on for ever, its cohort always the same.
 func TestEndlessPlan(t *testing.T) {
 	task := phasedTask()
-	task.Plan.Endless = true
+	task.Plan.Continuous = wire.Continuous_CONTINUOUS_CONSTANT
 	if err := manifest.CheckTask(task); err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +219,6 @@ func TestEndlessPlan(t *testing.T) {
 		t.Error(err)
 	}
 	task.Plan.Phases = task.Plan.Phases[:2]
-	task.Plan.Users = 1203
 	if err := manifest.CheckTask(task); err == nil || !strings.Contains(err.Error(), "endless") {
 		t.Errorf("an interactive phase without end: %v", err)
 	}
@@ -239,7 +236,6 @@ func TestCheckTask(t *testing.T) {
 		spoil func(*wire.Plan)
 	}{
 		{"users 999", func(p *wire.Plan) { p.Phases[0].Users = 999 }},
-		{"users 2000", func(p *wire.Plan) { p.Users = 2000 }},
 		{"rounds", func(p *wire.Plan) { p.Phases[0].Rounds = math.MaxUint64 }},
 		{"rounds 0", func(p *wire.Plan) { p.Phases[1].Rounds = 0 }},
 		{"rounds_per_user 0", func(p *wire.Plan) { p.Phases[0].RoundsPerUser = 0 }},
@@ -295,7 +291,6 @@ func TestFollows(t *testing.T) {
 		"step 18":     func(r *wire.Round) { r.Round, r.Step = 18, 18 },
 		"step 13":     func(r *wire.Round) { r.Step = 13 }, // ahead of its round
 		"step 0":      func(r *wire.Round) { r.Step = 0 },
-		"loss":        func(r *wire.Round) { r.Loss = "squared" },
 		"cohort":      func(r *wire.Round) { r.Cohort-- },
 		"minimum":     func(r *wire.Round) { r.Minimum = 1 },
 		"deadline_ms": func(r *wire.Round) { r.DeadlineMs++ },
@@ -357,14 +352,14 @@ func TestMomentsComeFirst(t *testing.T) {
 		t.Error("scales follow from a task without moments")
 	}
 	for name, spoil := range map[string]func(p *wire.Plan){
-		"alone":       func(p *wire.Plan) { p.Phases, p.Users = p.Phases[:1], 50 },
+		"alone":       func(p *wire.Plan) { p.Phases = p.Phases[:1] },
 		"second":      func(p *wire.Plan) { p.Phases[0], p.Phases[1] = p.Phases[1], p.Phases[0] },
-		"twice":       func(p *wire.Plan) { p.Phases = append(p.Phases[:1:1], p.Phases...); p.Users += 50 },
+		"twice":       func(p *wire.Plan) { p.Phases = append(p.Phases[:1:1], p.Phases...) },
 		"two rounds":  func(p *wire.Plan) { p.Phases[0].Rounds, p.Phases[0].Cohort, p.Phases[0].Minimum = 2, 25, 20 },
 		"interactive": func(p *wire.Plan) { p.Phases[0].RoundsPerUser = 2 },
 		"and gradients of several dimensions": func(p *wire.Plan) {
 			last := proto.CloneOf(p.Phases[1])
-			last.Mechanism.Dim, p.Users = 2, p.Users+last.Users
+			last.Mechanism.Dim = 2
 			p.Phases = append(p.Phases, last)
 		},
 	} {

@@ -20,6 +20,24 @@ func (p Place) Moments() bool { return moments(p.Phase) }
 
 func moments(f *wire.Phase) bool { return f.GetStatistic() == wire.Statistic_STATISTIC_SECOND_MOMENTS }
 
+// Gradients is the first phase of a plan whose steps are the method's: the one after the second moments, where there are such.
+func Gradients(plan *wire.Plan) *wire.Phase {
+	phases := plan.GetPhases()
+	if len(phases) > 1 && moments(phases[0]) {
+		return phases[1]
+	}
+	if len(phases) == 0 {
+		return nil
+	}
+	return phases[0]
+}
+
+// Dim is the dimension of theta.
+func Dim(plan *wire.Plan) int {
+	m := Gradients(plan).GetMechanism()
+	return int(m.GetDim()) - int(m.GetScores())
+}
+
 // Scales is how many scales the rounds of a phase carry: as many as there are second moments in the phase before it, or 0.
 func (p Place) Scales(plan *wire.Plan) int {
 	if first := plan.GetPhases()[0]; moments(first) && !p.Moments() {
@@ -39,7 +57,7 @@ func (p Place) Interactive() bool { return p.Phase.GetRoundsPerUser() > 1 }
 func PhaseOf(plan *wire.Plan, step uint64) (Place, bool) {
 	first := uint64(1)
 	for i, f := range plan.GetPhases() {
-		if step >= first && (step-first < f.GetRounds() || (plan.Endless && i == len(plan.Phases)-1)) {
+		if step >= first && (step-first < f.GetRounds() || endless(plan, i)) {
 			return Place{Phase: f, Index: i, First: first}, true
 		}
 		first += f.GetRounds()
@@ -50,7 +68,7 @@ func PhaseOf(plan *wire.Plan, step uint64) (Place, bool) {
 // Steps is how many steps the plan has in all its phases. An endless one has no last step: the answer is the largest
 // number.
 func Steps(plan *wire.Plan) uint64 {
-	if plan.GetEndless() {
+	if Endless(plan) {
 		return math.MaxUint64
 	}
 	return Planned(plan)
@@ -64,6 +82,28 @@ func Planned(plan *wire.Plan) (n uint64) {
 	return n
 }
 
+// Endless says whether a plan goes on for ever.
+func Endless(plan *wire.Plan) bool { return plan.GetContinuous() != wire.Continuous_CONTINUOUS_NO }
+
+// endless says whether a phase goes on for ever: the last one of such a plan.
+func endless(plan *wire.Plan, phase int) bool { return Endless(plan) && phase == len(plan.Phases)-1 }
+
+// Users is how many users take part in all phases together; of an endless plan, in those of its horizon.
+func Users(plan *wire.Plan) (n uint64) {
+	for _, f := range plan.GetPhases() {
+		n += f.GetUsers()
+	}
+	return n
+}
+
+// RoundsPerUser is how many rounds one user answers at most: those of one phase.
+func RoundsPerUser(plan *wire.Plan) (most uint32) {
+	for _, f := range plan.GetPhases() {
+		most = max(most, f.GetRoundsPerUser())
+	}
+	return most
+}
+
 // Cohort is how many users the round of a step takes: the phase's cohort, and at its last step all users of the phase
 // that are left. A phase without end has no last step, and in an interactive one the cohort is everybody. It is 0 for a
 // step that the plan does not have.
@@ -72,14 +112,14 @@ func Cohort(plan *wire.Plan, step uint64) uint64 {
 	switch {
 	case !found:
 		return 0
-	case step == place.Last() && !(plan.Endless && place.Index == len(plan.Phases)-1):
-		return lastCohort(place.Phase)
+	case step == place.Last() && !endless(plan, place.Index):
+		return LastCohort(place.Phase)
 	}
 	return place.Phase.Cohort
 }
 
-// lastCohort is the cohort of a phase's last step.
-func lastCohort(f *wire.Phase) uint64 {
+// LastCohort is the cohort of a phase's last step.
+func LastCohort(f *wire.Phase) uint64 {
 	if f.RoundsPerUser > 1 {
 		return f.Cohort
 	}
@@ -95,7 +135,7 @@ func RoundOf(task *wire.Task, taskHash stream.Hash, round, step uint64, point []
 	return &wire.Round{
 		Version: stream.Version, TaskHash: slices.Clone(taskHash[:]), Round: round, Step: step, Point: point,
 		Mechanism: f.GetMechanism(), Cohort: Cohort(plan, step), Minimum: f.GetMinimum(), DeadlineMs: plan.GetDeadlineMs(),
-		Trust: plan.GetTrust(), Loss: plan.GetLoss(), Smoothing: f.GetSmoothing(), Statistic: f.GetStatistic(),
+		Trust: plan.GetTrust(), Smoothing: f.GetSmoothing(), Statistic: f.GetStatistic(),
 	}
 }
 

@@ -30,7 +30,7 @@ func Deadline(round *wire.Round) time.Duration {
 	return time.Duration(min(round.GetDeadlineMs(), uint64(MaxDeadline/time.Millisecond))) * time.Millisecond
 }
 
-// CheckTask says whether the plan of a Task can be run: its users are those of its phases and fill their rounds, the mixer
+// CheckTask says whether the plan of a Task can be run: the users of its phases fill their rounds, the mixer
 // takes the first and the last round of each, all of them encode alike but for a first one of second moments, its trust and honest fraction can be read, its
 // deadline is at most MaxDeadline, and the accountant can charge each. stream.Check comes before.
 func CheckTask(task *wire.Task) error {
@@ -69,10 +69,7 @@ func checkPlan(plan *wire.Plan) error {
 			return errors.New("the phases have more users or rounds than can be counted")
 		}
 	}
-	if users != plan.Users {
-		return fmt.Errorf("users %d: the phases have %d together", plan.Users, users)
-	}
-	if last := plan.Phases[len(plan.Phases)-1]; plan.Endless && last.RoundsPerUser != 1 {
+	if last := plan.Phases[len(plan.Phases)-1]; Endless(plan) && last.RoundsPerUser != 1 {
 		return fmt.Errorf("endless with rounds_per_user %d in the last phase: want 1, or a user would answer for ever", last.RoundsPerUser)
 	}
 	return nil
@@ -81,17 +78,14 @@ func checkPlan(plan *wire.Plan) error {
 // checkPhase says whether a phase of a plan can be run.
 func checkPhase(plan *wire.Plan, i int) error {
 	f := plan.Phases[i]
-	like := plan.Phases[0] // the first phase of gradients
-	if moments(like) && len(plan.Phases) > 1 {
-		like = plan.Phases[1]
-	}
+	like := Gradients(plan)
 	switch hi, taken := bits.Mul64(f.GetRounds(), f.GetCohort()); {
 	case f == nil || f.Mechanism == nil:
 		return errors.New("no mechanism")
 	case moments(f) && (i > 0 || len(plan.Phases) == 1 || f.Rounds != 1 || f.RoundsPerUser != 1):
 		return fmt.Errorf("second moments in %d rounds, %d a user: want one, in the first of several phases", f.Rounds, f.RoundsPerUser)
-	case !moments(f) && (f.Mechanism.Dim != like.GetMechanism().GetDim() || f.Mechanism.ClipNorm != like.Mechanism.ClipNorm ||
-		f.Mechanism.Scores != like.Mechanism.Scores):
+	case !moments(f) && (f.Mechanism.Dim != like.GetMechanism().GetDim() || f.Mechanism.ClipNorm != like.GetMechanism().GetClipNorm() ||
+		f.Mechanism.Scores != like.GetMechanism().GetScores()):
 		return fmt.Errorf("dim %d, clip_norm %v, scores %d: want those of the first phase of gradients", f.Mechanism.Dim, f.Mechanism.ClipNorm, f.Mechanism.Scores)
 	case moments(f) && f.Mechanism.Scores != 0:
 		return fmt.Errorf("scores %d: want 0 in a round of second moments, which has no point", f.Mechanism.Scores)
@@ -106,7 +100,7 @@ func checkPhase(plan *wire.Plan, i int) error {
 	case f.RoundsPerUser > 1 && plan.Trust != wire.Trust_TRUST_SHUFFLE:
 		return fmt.Errorf("rounds_per_user %d: want 1 under floors: users of floors who answer several rounds are not supported", f.RoundsPerUser)
 	}
-	largest := max(f.Cohort, lastCohort(f))
+	largest := max(f.Cohort, LastCohort(f))
 	for _, cohort := range []uint64{f.Cohort, largest} {
 		if _, err := mixer(f.Mechanism, cohort, f.Minimum); err != nil {
 			return fmt.Errorf("a round of %d users: %w", cohort, err)
@@ -137,8 +131,6 @@ func Follows(task *wire.Task, taskHash stream.Hash, round *wire.Round) error {
 		return fmt.Errorf("round %d is of another task: task_hash %x, want %x", round.Round, round.TaskHash, taskHash)
 	case !found || round.Step > round.Round:
 		return differs("step", round.Step, fmt.Sprintf("1 to %d", min(Steps(plan), round.Round)))
-	case round.Loss != plan.Loss:
-		return differs("loss", round.Loss, plan.Loss)
 	case round.Cohort != cohort:
 		return differs("cohort", round.Cohort, cohort)
 	case round.Minimum != phase.Minimum:

@@ -46,10 +46,10 @@ func sizesOfPhase(body *wire.Task, f *wire.Phase, reasons []string) (Sizes, erro
 	if err != nil {
 		return Sizes{}, err
 	}
-	cohort, bundle, hash := max(f.Cohort, lastCohort(f)), int(m.MaxBundle), make([]byte, stream.HashSize)
+	cohort, bundle, hash := max(f.Cohort, LastCohort(f)), int(m.MaxBundle), make([]byte, stream.HashSize)
 	round := &wire.Round{Version: stream.Version, TaskHash: hash, Round: math.MaxUint64, Step: math.MaxUint64, Mechanism: m,
 		Point: slices.Repeat([]float64{1}, params.Dim-int(m.Scores)), Cohort: cohort, Minimum: f.Minimum, DeadlineMs: plan.DeadlineMs,
-		Trust: plan.Trust, Loss: plan.Loss, Smoothing: f.Smoothing, Statistic: f.Statistic}
+		Trust: plan.Trust, Smoothing: f.Smoothing, Statistic: f.Statistic}
 	if moments(f) {
 		round.Point = nil
 	}

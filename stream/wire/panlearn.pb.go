@@ -252,6 +252,59 @@ func (Statistic) EnumDescriptor() ([]byte, []int) {
 	return file_wire_panlearn_proto_rawDescGZIP(), []int{3}
 }
 
+// Continuous says how a run goes on after its horizon.
+type Continuous int32
+
+const (
+	Continuous_CONTINUOUS_NO       Continuous = 0 // it ends
+	Continuous_CONTINUOUS_CONSTANT Continuous = 1
+	Continuous_CONTINUOUS_DECAYING Continuous = 2
+	Continuous_CONTINUOUS_EPOCHS   Continuous = 3
+)
+
+// Enum value maps for Continuous.
+var (
+	Continuous_name = map[int32]string{
+		0: "CONTINUOUS_NO",
+		1: "CONTINUOUS_CONSTANT",
+		2: "CONTINUOUS_DECAYING",
+		3: "CONTINUOUS_EPOCHS",
+	}
+	Continuous_value = map[string]int32{
+		"CONTINUOUS_NO":       0,
+		"CONTINUOUS_CONSTANT": 1,
+		"CONTINUOUS_DECAYING": 2,
+		"CONTINUOUS_EPOCHS":   3,
+	}
+)
+
+func (x Continuous) Enum() *Continuous {
+	p := new(Continuous)
+	*p = x
+	return p
+}
+
+func (x Continuous) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Continuous) Descriptor() protoreflect.EnumDescriptor {
+	return file_wire_panlearn_proto_enumTypes[4].Descriptor()
+}
+
+func (Continuous) Type() protoreflect.EnumType {
+	return &file_wire_panlearn_proto_enumTypes[4]
+}
+
+func (x Continuous) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Continuous.Descriptor instead.
+func (Continuous) EnumDescriptor() ([]byte, []int) {
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{4}
+}
+
 // Signed is the envelope of every message of learner and stage: Ed25519 over a domain-separation prefix, the
 // kind and the body.
 type Signed struct {
@@ -494,21 +547,26 @@ func (x *Task) GetLife() []byte {
 	return nil
 }
 
-// Plan is the resolved plan: planned once, stored, never planned again by a newer binary.
+// Plan is everything about a run that is decided before its first round: planned once, stored, never planned again by a newer
+// binary. A round names its place in it.
 type Plan struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
-	Algorithm      string                 `protobuf:"bytes,1,opt,name=algorithm,proto3" json:"algorithm,omitempty"`
-	Users          uint64                 `protobuf:"varint,2,opt,name=users,proto3" json:"users,omitempty"`     // of all phases; of an endless plan, the horizon that it was made for
-	Phases         []*Phase               `protobuf:"bytes,3,rep,name=phases,proto3" json:"phases,omitempty"`    // one after another; a user takes part in one of them
-	Endless        bool                   `protobuf:"varint,4,opt,name=endless,proto3" json:"endless,omitempty"` // the last phase goes on for ever
-	Trust          Trust                  `protobuf:"varint,5,opt,name=trust,proto3,enum=panlearn.v1.Trust" json:"trust,omitempty"`
-	HonestFraction string                 `protobuf:"bytes,6,opt,name=honest_fraction,json=honestFraction,proto3" json:"honest_fraction,omitempty"` // exact rational or decimal
-	Epsilon        float64                `protobuf:"fixed64,7,opt,name=epsilon,proto3" json:"epsilon,omitempty"`                                   // proved for the whole task, per user
-	Delta          float64                `protobuf:"fixed64,8,opt,name=delta,proto3" json:"delta,omitempty"`
-	DeadlineMs     uint64                 `protobuf:"varint,9,opt,name=deadline_ms,json=deadlineMs,proto3" json:"deadline_ms,omitempty"`            // of one round, from its Open
-	EpsilonBudget  float64                `protobuf:"fixed64,10,opt,name=epsilon_budget,json=epsilonBudget,proto3" json:"epsilon_budget,omitempty"` // the task file's epsilon
-	Optimizer      []byte                 `protobuf:"bytes,11,opt,name=optimizer,proto3" json:"optimizer,omitempty"`                                // canonical JSON of the planned constants of the algorithm
-	Loss           string                 `protobuf:"bytes,12,opt,name=loss,proto3" json:"loss,omitempty"`                                          // of the declaration
+	Algorithm      string                 `protobuf:"bytes,1,opt,name=algorithm,proto3" json:"algorithm,omitempty"`                                // name of the method, for people
+	Phases         []*Phase               `protobuf:"bytes,2,rep,name=phases,proto3" json:"phases,omitempty"`                                      // one after another; a user takes part in one of them
+	Continuous     Continuous             `protobuf:"varint,3,opt,name=continuous,proto3,enum=panlearn.v1.Continuous" json:"continuous,omitempty"` // how the last phase goes on for ever; its rounds are the horizon then
+	Trust          Trust                  `protobuf:"varint,4,opt,name=trust,proto3,enum=panlearn.v1.Trust" json:"trust,omitempty"`
+	HonestFraction string                 `protobuf:"bytes,5,opt,name=honest_fraction,json=honestFraction,proto3" json:"honest_fraction,omitempty"` // exact rational or decimal
+	Epsilon        float64                `protobuf:"fixed64,6,opt,name=epsilon,proto3" json:"epsilon,omitempty"`                                   // proved for the whole task, per user
+	Delta          float64                `protobuf:"fixed64,7,opt,name=delta,proto3" json:"delta,omitempty"`
+	EpsilonBudget  float64                `protobuf:"fixed64,8,opt,name=epsilon_budget,json=epsilonBudget,proto3" json:"epsilon_budget,omitempty"` // the task file's epsilon
+	DeadlineMs     uint64                 `protobuf:"varint,9,opt,name=deadline_ms,json=deadlineMs,proto3" json:"deadline_ms,omitempty"`           // of one round, from its Open
+	// What the learner computes with, of what the declaration says; devices read the declaration.
+	ClipNorm       float64         `protobuf:"fixed64,10,opt,name=clip_norm,json=clipNorm,proto3" json:"clip_norm,omitempty"` // L of a gradient
+	Clips          bool            `protobuf:"varint,11,opt,name=clips,proto3" json:"clips,omitempty"`                        // gradients of the loss may be longer: the risk is that of the convex surrogate with the cut gradient
+	Ridge          float64         `protobuf:"fixed64,12,opt,name=ridge,proto3" json:"ridge,omitempty"`                       // lambda of the term (lambda/2)||theta||^2, whose gradient the learner adds
+	Set            *Set            `protobuf:"bytes,13,opt,name=set,proto3" json:"set,omitempty"`
+	Preconditioner *Preconditioner `protobuf:"bytes,14,opt,name=preconditioner,proto3" json:"preconditioner,omitempty"` // how the second moments of the first phase become scales; absent without them
+	Scorecard      *Scorecard      `protobuf:"bytes,15,opt,name=scorecard,proto3" json:"scorecard,omitempty"`           // what the scores after a gradient say; absent without them
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -550,13 +608,6 @@ func (x *Plan) GetAlgorithm() string {
 	return ""
 }
 
-func (x *Plan) GetUsers() uint64 {
-	if x != nil {
-		return x.Users
-	}
-	return 0
-}
-
 func (x *Plan) GetPhases() []*Phase {
 	if x != nil {
 		return x.Phases
@@ -564,11 +615,11 @@ func (x *Plan) GetPhases() []*Phase {
 	return nil
 }
 
-func (x *Plan) GetEndless() bool {
+func (x *Plan) GetContinuous() Continuous {
 	if x != nil {
-		return x.Endless
+		return x.Continuous
 	}
-	return false
+	return Continuous_CONTINUOUS_NO
 }
 
 func (x *Plan) GetTrust() Trust {
@@ -599,13 +650,6 @@ func (x *Plan) GetDelta() float64 {
 	return 0
 }
 
-func (x *Plan) GetDeadlineMs() uint64 {
-	if x != nil {
-		return x.DeadlineMs
-	}
-	return 0
-}
-
 func (x *Plan) GetEpsilonBudget() float64 {
 	if x != nil {
 		return x.EpsilonBudget
@@ -613,18 +657,268 @@ func (x *Plan) GetEpsilonBudget() float64 {
 	return 0
 }
 
-func (x *Plan) GetOptimizer() []byte {
+func (x *Plan) GetDeadlineMs() uint64 {
 	if x != nil {
-		return x.Optimizer
+		return x.DeadlineMs
+	}
+	return 0
+}
+
+func (x *Plan) GetClipNorm() float64 {
+	if x != nil {
+		return x.ClipNorm
+	}
+	return 0
+}
+
+func (x *Plan) GetClips() bool {
+	if x != nil {
+		return x.Clips
+	}
+	return false
+}
+
+func (x *Plan) GetRidge() float64 {
+	if x != nil {
+		return x.Ridge
+	}
+	return 0
+}
+
+func (x *Plan) GetSet() *Set {
+	if x != nil {
+		return x.Set
 	}
 	return nil
 }
 
-func (x *Plan) GetLoss() string {
+func (x *Plan) GetPreconditioner() *Preconditioner {
 	if x != nil {
-		return x.Loss
+		return x.Preconditioner
+	}
+	return nil
+}
+
+func (x *Plan) GetScorecard() *Scorecard {
+	if x != nil {
+		return x.Scorecard
+	}
+	return nil
+}
+
+// Set is the constraint set of every point, see convex.SetDeclaration.
+type Set struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Kind          string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	Radius        float64                `protobuf:"fixed64,2,opt,name=radius,proto3" json:"radius,omitempty"`
+	Min           float64                `protobuf:"fixed64,3,opt,name=min,proto3" json:"min,omitempty"`
+	Max           float64                `protobuf:"fixed64,4,opt,name=max,proto3" json:"max,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Set) Reset() {
+	*x = Set{}
+	mi := &file_wire_panlearn_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Set) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Set) ProtoMessage() {}
+
+func (x *Set) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_panlearn_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Set.ProtoReflect.Descriptor instead.
+func (*Set) Descriptor() ([]byte, []int) {
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Set) GetKind() string {
+	if x != nil {
+		return x.Kind
 	}
 	return ""
+}
+
+func (x *Set) GetRadius() float64 {
+	if x != nil {
+		return x.Radius
+	}
+	return 0
+}
+
+func (x *Set) GetMin() float64 {
+	if x != nil {
+		return x.Min
+	}
+	return 0
+}
+
+func (x *Set) GetMax() float64 {
+	if x != nil {
+		return x.Max
+	}
+	return 0
+}
+
+// Preconditioner is convex.Preconditioner.
+type Preconditioner struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Dim           uint32                 `protobuf:"varint,1,opt,name=dim,proto3" json:"dim,omitempty"`
+	Norm          float64                `protobuf:"fixed64,2,opt,name=norm,proto3" json:"norm,omitempty"`
+	Damping       float64                `protobuf:"fixed64,3,opt,name=damping,proto3" json:"damping,omitempty"`
+	Bound         float64                `protobuf:"fixed64,4,opt,name=bound,proto3" json:"bound,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Preconditioner) Reset() {
+	*x = Preconditioner{}
+	mi := &file_wire_panlearn_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Preconditioner) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Preconditioner) ProtoMessage() {}
+
+func (x *Preconditioner) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_panlearn_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Preconditioner.ProtoReflect.Descriptor instead.
+func (*Preconditioner) Descriptor() ([]byte, []int) {
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Preconditioner) GetDim() uint32 {
+	if x != nil {
+		return x.Dim
+	}
+	return 0
+}
+
+func (x *Preconditioner) GetNorm() float64 {
+	if x != nil {
+		return x.Norm
+	}
+	return 0
+}
+
+func (x *Preconditioner) GetDamping() float64 {
+	if x != nil {
+		return x.Damping
+	}
+	return 0
+}
+
+func (x *Preconditioner) GetBound() float64 {
+	if x != nil {
+		return x.Bound
+	}
+	return 0
+}
+
+// Scorecard is convex.Scorecard.
+type Scorecard struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Norm          float64                `protobuf:"fixed64,1,opt,name=norm,proto3" json:"norm,omitempty"`
+	Low           float64                `protobuf:"fixed64,2,opt,name=low,proto3" json:"low,omitempty"`
+	High          float64                `protobuf:"fixed64,3,opt,name=high,proto3" json:"high,omitempty"`
+	Correctness   bool                   `protobuf:"varint,4,opt,name=correctness,proto3" json:"correctness,omitempty"`
+	LabelNoise    float64                `protobuf:"fixed64,5,opt,name=label_noise,json=labelNoise,proto3" json:"label_noise,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Scorecard) Reset() {
+	*x = Scorecard{}
+	mi := &file_wire_panlearn_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Scorecard) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Scorecard) ProtoMessage() {}
+
+func (x *Scorecard) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_panlearn_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Scorecard.ProtoReflect.Descriptor instead.
+func (*Scorecard) Descriptor() ([]byte, []int) {
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Scorecard) GetNorm() float64 {
+	if x != nil {
+		return x.Norm
+	}
+	return 0
+}
+
+func (x *Scorecard) GetLow() float64 {
+	if x != nil {
+		return x.Low
+	}
+	return 0
+}
+
+func (x *Scorecard) GetHigh() float64 {
+	if x != nil {
+		return x.High
+	}
+	return 0
+}
+
+func (x *Scorecard) GetCorrectness() bool {
+	if x != nil {
+		return x.Correctness
+	}
+	return false
+}
+
+func (x *Scorecard) GetLabelNoise() float64 {
+	if x != nil {
+		return x.LabelNoise
+	}
+	return 0
 }
 
 // Phase is a stretch of steps with one mechanism. Its users answer one of its rounds, or, in an interactive phase, all.
@@ -638,13 +932,18 @@ type Phase struct {
 	RoundsPerUser uint32                 `protobuf:"varint,6,opt,name=rounds_per_user,json=roundsPerUser,proto3" json:"rounds_per_user,omitempty"` // 1, or T in an interactive phase
 	Smoothing     float64                `protobuf:"fixed64,7,opt,name=smoothing,proto3" json:"smoothing,omitempty"`                               // B of the Moreau envelope whose gradient is reported; 0: of the loss itself
 	Statistic     Statistic              `protobuf:"varint,8,opt,name=statistic,proto3,enum=panlearn.v1.Statistic" json:"statistic,omitempty"`     // second moments: the first phase, of one round
+	// Types that are valid to be assigned to Constants:
+	//
+	//	*Phase_Descent
+	//	*Phase_Acceleration
+	Constants     isPhase_Constants `protobuf_oneof:"constants"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Phase) Reset() {
 	*x = Phase{}
-	mi := &file_wire_panlearn_proto_msgTypes[4]
+	mi := &file_wire_panlearn_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -656,7 +955,7 @@ func (x *Phase) String() string {
 func (*Phase) ProtoMessage() {}
 
 func (x *Phase) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[4]
+	mi := &file_wire_panlearn_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -669,7 +968,7 @@ func (x *Phase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Phase.ProtoReflect.Descriptor instead.
 func (*Phase) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{4}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Phase) GetUsers() uint64 {
@@ -728,6 +1027,153 @@ func (x *Phase) GetStatistic() Statistic {
 	return Statistic_STATISTIC_GRADIENT
 }
 
+func (x *Phase) GetConstants() isPhase_Constants {
+	if x != nil {
+		return x.Constants
+	}
+	return nil
+}
+
+func (x *Phase) GetDescent() *Descent {
+	if x != nil {
+		if x, ok := x.Constants.(*Phase_Descent); ok {
+			return x.Descent
+		}
+	}
+	return nil
+}
+
+func (x *Phase) GetAcceleration() *Acceleration {
+	if x != nil {
+		if x, ok := x.Constants.(*Phase_Acceleration); ok {
+			return x.Acceleration
+		}
+	}
+	return nil
+}
+
+type isPhase_Constants interface {
+	isPhase_Constants()
+}
+
+type Phase_Descent struct {
+	Descent *Descent `protobuf:"bytes,9,opt,name=descent,proto3,oneof"`
+}
+
+type Phase_Acceleration struct {
+	Acceleration *Acceleration `protobuf:"bytes,10,opt,name=acceleration,proto3,oneof"`
+}
+
+func (*Phase_Descent) isPhase_Constants() {}
+
+func (*Phase_Acceleration) isPhase_Constants() {}
+
+// Descent is PSGD, or PGD in an interactive phase.
+type Descent struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	StepSize      float64                `protobuf:"fixed64,1,opt,name=step_size,json=stepSize,proto3" json:"step_size,omitempty"` // eta; of a continuous plan that of the horizon
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Descent) Reset() {
+	*x = Descent{}
+	mi := &file_wire_panlearn_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Descent) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Descent) ProtoMessage() {}
+
+func (x *Descent) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_panlearn_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Descent.ProtoReflect.Descriptor instead.
+func (*Descent) Descriptor() ([]byte, []int) {
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Descent) GetStepSize() float64 {
+	if x != nil {
+		return x.StepSize
+	}
+	return 0
+}
+
+// Acceleration is PAGD.
+type Acceleration struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	V             float64                `protobuf:"fixed64,1,opt,name=v,proto3" json:"v,omitempty"`
+	Mu            float64                `protobuf:"fixed64,2,opt,name=mu,proto3" json:"mu,omitempty"`                 // modulus of strong convexity that the steps make use of
+	Smoothness    float64                `protobuf:"fixed64,3,opt,name=smoothness,proto3" json:"smoothness,omitempty"` // beta that v is made for, the ridge included; epochs of other lengths need it
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Acceleration) Reset() {
+	*x = Acceleration{}
+	mi := &file_wire_panlearn_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Acceleration) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Acceleration) ProtoMessage() {}
+
+func (x *Acceleration) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_panlearn_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Acceleration.ProtoReflect.Descriptor instead.
+func (*Acceleration) Descriptor() ([]byte, []int) {
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *Acceleration) GetV() float64 {
+	if x != nil {
+		return x.V
+	}
+	return 0
+}
+
+func (x *Acceleration) GetMu() float64 {
+	if x != nil {
+		return x.Mu
+	}
+	return 0
+}
+
+func (x *Acceleration) GetSmoothness() float64 {
+	if x != nil {
+		return x.Smoothness
+	}
+	return 0
+}
+
 // Mechanism is the randomizer of one round.
 type Mechanism struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -746,7 +1192,7 @@ type Mechanism struct {
 
 func (x *Mechanism) Reset() {
 	*x = Mechanism{}
-	mi := &file_wire_panlearn_proto_msgTypes[5]
+	mi := &file_wire_panlearn_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -758,7 +1204,7 @@ func (x *Mechanism) String() string {
 func (*Mechanism) ProtoMessage() {}
 
 func (x *Mechanism) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[5]
+	mi := &file_wire_panlearn_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -771,7 +1217,7 @@ func (x *Mechanism) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Mechanism.ProtoReflect.Descriptor instead.
 func (*Mechanism) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{5}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Mechanism) GetDim() uint32 {
@@ -849,7 +1295,6 @@ type Round struct {
 	Minimum    uint64                 `protobuf:"varint,7,opt,name=minimum,proto3" json:"minimum,omitempty"`
 	DeadlineMs uint64                 `protobuf:"varint,8,opt,name=deadline_ms,json=deadlineMs,proto3" json:"deadline_ms,omitempty"`
 	Trust      Trust                  `protobuf:"varint,9,opt,name=trust,proto3,enum=panlearn.v1.Trust" json:"trust,omitempty"`
-	Loss       string                 `protobuf:"bytes,10,opt,name=loss,proto3" json:"loss,omitempty"`
 	// step counts over all phases, from 1. A void round repeats its step, but in an interactive phase, whose rounds all count.
 	Step      uint64    `protobuf:"varint,11,opt,name=step,proto3" json:"step,omitempty"`
 	Smoothing float64   `protobuf:"fixed64,12,opt,name=smoothing,proto3" json:"smoothing,omitempty"`                           // of the phase
@@ -863,7 +1308,7 @@ type Round struct {
 
 func (x *Round) Reset() {
 	*x = Round{}
-	mi := &file_wire_panlearn_proto_msgTypes[6]
+	mi := &file_wire_panlearn_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -875,7 +1320,7 @@ func (x *Round) String() string {
 func (*Round) ProtoMessage() {}
 
 func (x *Round) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[6]
+	mi := &file_wire_panlearn_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -888,7 +1333,7 @@ func (x *Round) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Round.ProtoReflect.Descriptor instead.
 func (*Round) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{6}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Round) GetVersion() uint32 {
@@ -954,13 +1399,6 @@ func (x *Round) GetTrust() Trust {
 	return Trust_TRUST_UNSPECIFIED
 }
 
-func (x *Round) GetLoss() string {
-	if x != nil {
-		return x.Loss
-	}
-	return ""
-}
-
 func (x *Round) GetStep() uint64 {
 	if x != nil {
 		return x.Step
@@ -1008,7 +1446,7 @@ type Open struct {
 
 func (x *Open) Reset() {
 	*x = Open{}
-	mi := &file_wire_panlearn_proto_msgTypes[7]
+	mi := &file_wire_panlearn_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1020,7 +1458,7 @@ func (x *Open) String() string {
 func (*Open) ProtoMessage() {}
 
 func (x *Open) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[7]
+	mi := &file_wire_panlearn_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1033,7 +1471,7 @@ func (x *Open) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Open.ProtoReflect.Descriptor instead.
 func (*Open) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{7}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Open) GetVersion() uint32 {
@@ -1121,7 +1559,7 @@ type Claim struct {
 
 func (x *Claim) Reset() {
 	*x = Claim{}
-	mi := &file_wire_panlearn_proto_msgTypes[8]
+	mi := &file_wire_panlearn_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1133,7 +1571,7 @@ func (x *Claim) String() string {
 func (*Claim) ProtoMessage() {}
 
 func (x *Claim) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[8]
+	mi := &file_wire_panlearn_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1146,7 +1584,7 @@ func (x *Claim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claim.ProtoReflect.Descriptor instead.
 func (*Claim) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{8}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Claim) GetVersion() uint32 {
@@ -1212,7 +1650,7 @@ type Batch struct {
 
 func (x *Batch) Reset() {
 	*x = Batch{}
-	mi := &file_wire_panlearn_proto_msgTypes[9]
+	mi := &file_wire_panlearn_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1224,7 +1662,7 @@ func (x *Batch) String() string {
 func (*Batch) ProtoMessage() {}
 
 func (x *Batch) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[9]
+	mi := &file_wire_panlearn_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1237,7 +1675,7 @@ func (x *Batch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Batch.ProtoReflect.Descriptor instead.
 func (*Batch) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{9}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Batch) GetVersion() uint32 {
@@ -1335,7 +1773,7 @@ type Reject struct {
 
 func (x *Reject) Reset() {
 	*x = Reject{}
-	mi := &file_wire_panlearn_proto_msgTypes[10]
+	mi := &file_wire_panlearn_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1347,7 +1785,7 @@ func (x *Reject) String() string {
 func (*Reject) ProtoMessage() {}
 
 func (x *Reject) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[10]
+	mi := &file_wire_panlearn_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1360,7 +1798,7 @@ func (x *Reject) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reject.ProtoReflect.Descriptor instead.
 func (*Reject) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{10}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Reject) GetReason() string {
@@ -1394,7 +1832,7 @@ type Close struct {
 
 func (x *Close) Reset() {
 	*x = Close{}
-	mi := &file_wire_panlearn_proto_msgTypes[11]
+	mi := &file_wire_panlearn_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1406,7 +1844,7 @@ func (x *Close) String() string {
 func (*Close) ProtoMessage() {}
 
 func (x *Close) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[11]
+	mi := &file_wire_panlearn_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1419,7 +1857,7 @@ func (x *Close) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Close.ProtoReflect.Descriptor instead.
 func (*Close) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{11}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Close) GetVersion() uint32 {
@@ -1491,7 +1929,7 @@ type End struct {
 
 func (x *End) Reset() {
 	*x = End{}
-	mi := &file_wire_panlearn_proto_msgTypes[12]
+	mi := &file_wire_panlearn_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1503,7 +1941,7 @@ func (x *End) String() string {
 func (*End) ProtoMessage() {}
 
 func (x *End) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[12]
+	mi := &file_wire_panlearn_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1516,7 +1954,7 @@ func (x *End) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use End.ProtoReflect.Descriptor instead.
 func (*End) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{12}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *End) GetVersion() uint32 {
@@ -1561,7 +1999,7 @@ type Report struct {
 
 func (x *Report) Reset() {
 	*x = Report{}
-	mi := &file_wire_panlearn_proto_msgTypes[13]
+	mi := &file_wire_panlearn_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1573,7 +2011,7 @@ func (x *Report) String() string {
 func (*Report) ProtoMessage() {}
 
 func (x *Report) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[13]
+	mi := &file_wire_panlearn_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1586,7 +2024,7 @@ func (x *Report) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Report.ProtoReflect.Descriptor instead.
 func (*Report) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{13}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Report) GetVersion() uint32 {
@@ -1648,22 +2086,44 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"learnerKey\x12\x1b\n" +
 	"\tstage_key\x18\x06 \x01(\fR\bstageKey\x12(\n" +
 	"\x05suite\x18\a \x01(\x0e2\x12.panlearn.v1.SuiteR\x05suite\x12\x12\n" +
-	"\x04life\x18\b \x01(\fR\x04life\"\xfd\x02\n" +
+	"\x04life\x18\b \x01(\fR\x04life\"\xbc\x04\n" +
 	"\x04Plan\x12\x1c\n" +
-	"\talgorithm\x18\x01 \x01(\tR\talgorithm\x12\x14\n" +
-	"\x05users\x18\x02 \x01(\x04R\x05users\x12*\n" +
-	"\x06phases\x18\x03 \x03(\v2\x12.panlearn.v1.PhaseR\x06phases\x12\x18\n" +
-	"\aendless\x18\x04 \x01(\bR\aendless\x12(\n" +
-	"\x05trust\x18\x05 \x01(\x0e2\x12.panlearn.v1.TrustR\x05trust\x12'\n" +
-	"\x0fhonest_fraction\x18\x06 \x01(\tR\x0ehonestFraction\x12\x18\n" +
-	"\aepsilon\x18\a \x01(\x01R\aepsilon\x12\x14\n" +
-	"\x05delta\x18\b \x01(\x01R\x05delta\x12\x1f\n" +
+	"\talgorithm\x18\x01 \x01(\tR\talgorithm\x12*\n" +
+	"\x06phases\x18\x02 \x03(\v2\x12.panlearn.v1.PhaseR\x06phases\x127\n" +
+	"\n" +
+	"continuous\x18\x03 \x01(\x0e2\x17.panlearn.v1.ContinuousR\n" +
+	"continuous\x12(\n" +
+	"\x05trust\x18\x04 \x01(\x0e2\x12.panlearn.v1.TrustR\x05trust\x12'\n" +
+	"\x0fhonest_fraction\x18\x05 \x01(\tR\x0ehonestFraction\x12\x18\n" +
+	"\aepsilon\x18\x06 \x01(\x01R\aepsilon\x12\x14\n" +
+	"\x05delta\x18\a \x01(\x01R\x05delta\x12%\n" +
+	"\x0eepsilon_budget\x18\b \x01(\x01R\repsilonBudget\x12\x1f\n" +
 	"\vdeadline_ms\x18\t \x01(\x04R\n" +
-	"deadlineMs\x12%\n" +
-	"\x0eepsilon_budget\x18\n" +
-	" \x01(\x01R\repsilonBudget\x12\x1c\n" +
-	"\toptimizer\x18\v \x01(\fR\toptimizer\x12\x12\n" +
-	"\x04loss\x18\f \x01(\tR\x04loss\"\x99\x02\n" +
+	"deadlineMs\x12\x1b\n" +
+	"\tclip_norm\x18\n" +
+	" \x01(\x01R\bclipNorm\x12\x14\n" +
+	"\x05clips\x18\v \x01(\bR\x05clips\x12\x14\n" +
+	"\x05ridge\x18\f \x01(\x01R\x05ridge\x12\"\n" +
+	"\x03set\x18\r \x01(\v2\x10.panlearn.v1.SetR\x03set\x12C\n" +
+	"\x0epreconditioner\x18\x0e \x01(\v2\x1b.panlearn.v1.PreconditionerR\x0epreconditioner\x124\n" +
+	"\tscorecard\x18\x0f \x01(\v2\x16.panlearn.v1.ScorecardR\tscorecard\"U\n" +
+	"\x03Set\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x16\n" +
+	"\x06radius\x18\x02 \x01(\x01R\x06radius\x12\x10\n" +
+	"\x03min\x18\x03 \x01(\x01R\x03min\x12\x10\n" +
+	"\x03max\x18\x04 \x01(\x01R\x03max\"f\n" +
+	"\x0ePreconditioner\x12\x10\n" +
+	"\x03dim\x18\x01 \x01(\rR\x03dim\x12\x12\n" +
+	"\x04norm\x18\x02 \x01(\x01R\x04norm\x12\x18\n" +
+	"\adamping\x18\x03 \x01(\x01R\adamping\x12\x14\n" +
+	"\x05bound\x18\x04 \x01(\x01R\x05bound\"\x88\x01\n" +
+	"\tScorecard\x12\x12\n" +
+	"\x04norm\x18\x01 \x01(\x01R\x04norm\x12\x10\n" +
+	"\x03low\x18\x02 \x01(\x01R\x03low\x12\x12\n" +
+	"\x04high\x18\x03 \x01(\x01R\x04high\x12 \n" +
+	"\vcorrectness\x18\x04 \x01(\bR\vcorrectness\x12\x1f\n" +
+	"\vlabel_noise\x18\x05 \x01(\x01R\n" +
+	"labelNoise\"\x99\x03\n" +
 	"\x05Phase\x12\x14\n" +
 	"\x05users\x18\x01 \x01(\x04R\x05users\x12\x16\n" +
 	"\x06rounds\x18\x02 \x01(\x04R\x06rounds\x12\x16\n" +
@@ -1672,7 +2132,19 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"\tmechanism\x18\x05 \x01(\v2\x16.panlearn.v1.MechanismR\tmechanism\x12&\n" +
 	"\x0frounds_per_user\x18\x06 \x01(\rR\rroundsPerUser\x12\x1c\n" +
 	"\tsmoothing\x18\a \x01(\x01R\tsmoothing\x124\n" +
-	"\tstatistic\x18\b \x01(\x0e2\x16.panlearn.v1.StatisticR\tstatistic\"\xf5\x01\n" +
+	"\tstatistic\x18\b \x01(\x0e2\x16.panlearn.v1.StatisticR\tstatistic\x120\n" +
+	"\adescent\x18\t \x01(\v2\x14.panlearn.v1.DescentH\x00R\adescent\x12?\n" +
+	"\facceleration\x18\n" +
+	" \x01(\v2\x19.panlearn.v1.AccelerationH\x00R\faccelerationB\v\n" +
+	"\tconstants\"&\n" +
+	"\aDescent\x12\x1b\n" +
+	"\tstep_size\x18\x01 \x01(\x01R\bstepSize\"L\n" +
+	"\fAcceleration\x12\f\n" +
+	"\x01v\x18\x01 \x01(\x01R\x01v\x12\x0e\n" +
+	"\x02mu\x18\x02 \x01(\x01R\x02mu\x12\x1e\n" +
+	"\n" +
+	"smoothness\x18\x03 \x01(\x01R\n" +
+	"smoothness\"\xf5\x01\n" +
 	"\tMechanism\x12\x10\n" +
 	"\x03dim\x18\x01 \x01(\rR\x03dim\x12\x1b\n" +
 	"\tclip_norm\x18\x02 \x01(\x01R\bclipNorm\x12\x16\n" +
@@ -1683,7 +2155,7 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"\ffloor_trials\x18\a \x01(\x04R\vfloorTrials\x12\x1d\n" +
 	"\n" +
 	"max_bundle\x18\b \x01(\rR\tmaxBundle\x12\x16\n" +
-	"\x06scores\x18\t \x01(\rR\x06scores\"\xb1\x03\n" +
+	"\x06scores\x18\t \x01(\rR\x06scores\"\x9d\x03\n" +
 	"\x05Round\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1b\n" +
 	"\ttask_hash\x18\x02 \x01(\fR\btaskHash\x12\x14\n" +
@@ -1695,8 +2167,6 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"\vdeadline_ms\x18\b \x01(\x04R\n" +
 	"deadlineMs\x12(\n" +
 	"\x05trust\x18\t \x01(\x0e2\x12.panlearn.v1.TrustR\x05trust\x12\x12\n" +
-	"\x04loss\x18\n" +
-	" \x01(\tR\x04loss\x12\x12\n" +
 	"\x04step\x18\v \x01(\x04R\x04step\x12\x1c\n" +
 	"\tsmoothing\x18\f \x01(\x01R\tsmoothing\x124\n" +
 	"\tstatistic\x18\r \x01(\x0e2\x16.panlearn.v1.StatisticR\tstatistic\x12\x16\n" +
@@ -1790,7 +2260,13 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"\x11TRUST_SHUFFLE_PAN\x10\x03*A\n" +
 	"\tStatistic\x12\x16\n" +
 	"\x12STATISTIC_GRADIENT\x10\x00\x12\x1c\n" +
-	"\x18STATISTIC_SECOND_MOMENTS\x10\x01B*Z(github.com/panlearn/panlearn/stream/wireb\x06proto3"
+	"\x18STATISTIC_SECOND_MOMENTS\x10\x01*h\n" +
+	"\n" +
+	"Continuous\x12\x11\n" +
+	"\rCONTINUOUS_NO\x10\x00\x12\x17\n" +
+	"\x13CONTINUOUS_CONSTANT\x10\x01\x12\x17\n" +
+	"\x13CONTINUOUS_DECAYING\x10\x02\x12\x15\n" +
+	"\x11CONTINUOUS_EPOCHS\x10\x03B*Z(github.com/panlearn/panlearn/stream/wireb\x06proto3"
 
 var (
 	file_wire_panlearn_proto_rawDescOnce sync.Once
@@ -1804,46 +2280,58 @@ func file_wire_panlearn_proto_rawDescGZIP() []byte {
 	return file_wire_panlearn_proto_rawDescData
 }
 
-var file_wire_panlearn_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_wire_panlearn_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_wire_panlearn_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
+var file_wire_panlearn_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_wire_panlearn_proto_goTypes = []any{
-	(Kind)(0),             // 0: panlearn.v1.Kind
-	(Suite)(0),            // 1: panlearn.v1.Suite
-	(Trust)(0),            // 2: panlearn.v1.Trust
-	(Statistic)(0),        // 3: panlearn.v1.Statistic
-	(*Signed)(nil),        // 4: panlearn.v1.Signed
-	(*StageIdentity)(nil), // 5: panlearn.v1.StageIdentity
-	(*Task)(nil),          // 6: panlearn.v1.Task
-	(*Plan)(nil),          // 7: panlearn.v1.Plan
-	(*Phase)(nil),         // 8: panlearn.v1.Phase
-	(*Mechanism)(nil),     // 9: panlearn.v1.Mechanism
-	(*Round)(nil),         // 10: panlearn.v1.Round
-	(*Open)(nil),          // 11: panlearn.v1.Open
-	(*Claim)(nil),         // 12: panlearn.v1.Claim
-	(*Batch)(nil),         // 13: panlearn.v1.Batch
-	(*Reject)(nil),        // 14: panlearn.v1.Reject
-	(*Close)(nil),         // 15: panlearn.v1.Close
-	(*End)(nil),           // 16: panlearn.v1.End
-	(*Report)(nil),        // 17: panlearn.v1.Report
+	(Kind)(0),              // 0: panlearn.v1.Kind
+	(Suite)(0),             // 1: panlearn.v1.Suite
+	(Trust)(0),             // 2: panlearn.v1.Trust
+	(Statistic)(0),         // 3: panlearn.v1.Statistic
+	(Continuous)(0),        // 4: panlearn.v1.Continuous
+	(*Signed)(nil),         // 5: panlearn.v1.Signed
+	(*StageIdentity)(nil),  // 6: panlearn.v1.StageIdentity
+	(*Task)(nil),           // 7: panlearn.v1.Task
+	(*Plan)(nil),           // 8: panlearn.v1.Plan
+	(*Set)(nil),            // 9: panlearn.v1.Set
+	(*Preconditioner)(nil), // 10: panlearn.v1.Preconditioner
+	(*Scorecard)(nil),      // 11: panlearn.v1.Scorecard
+	(*Phase)(nil),          // 12: panlearn.v1.Phase
+	(*Descent)(nil),        // 13: panlearn.v1.Descent
+	(*Acceleration)(nil),   // 14: panlearn.v1.Acceleration
+	(*Mechanism)(nil),      // 15: panlearn.v1.Mechanism
+	(*Round)(nil),          // 16: panlearn.v1.Round
+	(*Open)(nil),           // 17: panlearn.v1.Open
+	(*Claim)(nil),          // 18: panlearn.v1.Claim
+	(*Batch)(nil),          // 19: panlearn.v1.Batch
+	(*Reject)(nil),         // 20: panlearn.v1.Reject
+	(*Close)(nil),          // 21: panlearn.v1.Close
+	(*End)(nil),            // 22: panlearn.v1.End
+	(*Report)(nil),         // 23: panlearn.v1.Report
 }
 var file_wire_panlearn_proto_depIdxs = []int32{
 	0,  // 0: panlearn.v1.Signed.kind:type_name -> panlearn.v1.Kind
-	7,  // 1: panlearn.v1.Task.plan:type_name -> panlearn.v1.Plan
+	8,  // 1: panlearn.v1.Task.plan:type_name -> panlearn.v1.Plan
 	1,  // 2: panlearn.v1.Task.suite:type_name -> panlearn.v1.Suite
-	8,  // 3: panlearn.v1.Plan.phases:type_name -> panlearn.v1.Phase
-	2,  // 4: panlearn.v1.Plan.trust:type_name -> panlearn.v1.Trust
-	9,  // 5: panlearn.v1.Phase.mechanism:type_name -> panlearn.v1.Mechanism
-	3,  // 6: panlearn.v1.Phase.statistic:type_name -> panlearn.v1.Statistic
-	9,  // 7: panlearn.v1.Round.mechanism:type_name -> panlearn.v1.Mechanism
-	2,  // 8: panlearn.v1.Round.trust:type_name -> panlearn.v1.Trust
-	3,  // 9: panlearn.v1.Round.statistic:type_name -> panlearn.v1.Statistic
-	1,  // 10: panlearn.v1.Open.suite:type_name -> panlearn.v1.Suite
-	14, // 11: panlearn.v1.Batch.rejects:type_name -> panlearn.v1.Reject
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	12, // 3: panlearn.v1.Plan.phases:type_name -> panlearn.v1.Phase
+	4,  // 4: panlearn.v1.Plan.continuous:type_name -> panlearn.v1.Continuous
+	2,  // 5: panlearn.v1.Plan.trust:type_name -> panlearn.v1.Trust
+	9,  // 6: panlearn.v1.Plan.set:type_name -> panlearn.v1.Set
+	10, // 7: panlearn.v1.Plan.preconditioner:type_name -> panlearn.v1.Preconditioner
+	11, // 8: panlearn.v1.Plan.scorecard:type_name -> panlearn.v1.Scorecard
+	15, // 9: panlearn.v1.Phase.mechanism:type_name -> panlearn.v1.Mechanism
+	3,  // 10: panlearn.v1.Phase.statistic:type_name -> panlearn.v1.Statistic
+	13, // 11: panlearn.v1.Phase.descent:type_name -> panlearn.v1.Descent
+	14, // 12: panlearn.v1.Phase.acceleration:type_name -> panlearn.v1.Acceleration
+	15, // 13: panlearn.v1.Round.mechanism:type_name -> panlearn.v1.Mechanism
+	2,  // 14: panlearn.v1.Round.trust:type_name -> panlearn.v1.Trust
+	3,  // 15: panlearn.v1.Round.statistic:type_name -> panlearn.v1.Statistic
+	1,  // 16: panlearn.v1.Open.suite:type_name -> panlearn.v1.Suite
+	20, // 17: panlearn.v1.Batch.rejects:type_name -> panlearn.v1.Reject
+	18, // [18:18] is the sub-list for method output_type
+	18, // [18:18] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_wire_panlearn_proto_init() }
@@ -1851,13 +2339,17 @@ func file_wire_panlearn_proto_init() {
 	if File_wire_panlearn_proto != nil {
 		return
 	}
+	file_wire_panlearn_proto_msgTypes[7].OneofWrappers = []any{
+		(*Phase_Descent)(nil),
+		(*Phase_Acceleration)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_panlearn_proto_rawDesc), len(file_wire_panlearn_proto_rawDesc)),
-			NumEnums:      4,
-			NumMessages:   14,
+			NumEnums:      5,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

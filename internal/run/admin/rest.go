@@ -47,7 +47,7 @@ func (c AtRest) service(ctx context.Context, open func() (*pebblestore.Store, er
 		return err
 	}
 	defer conn.Close()
-	s, err := service.New(service.Config{Task: name, Records: conn, Store: store, Identity: identity, Build: run.BuildAlgorithm,
+	s, err := service.New(service.Config{Task: name, Records: conn, Store: store, Identity: identity,
 		Prepare: func() (*wire.Task, error) { return nil, state.ErrEmpty }, Finish: finish, Logger: c.Logger})
 	if err != nil {
 		return err

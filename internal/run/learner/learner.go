@@ -176,7 +176,7 @@ func (c Config) learn(ctx context.Context, store state.Store, conn *natsjs.Conn,
 		return err
 	}
 	c.Task, c.Records, c.Store, c.Finish, c.Observer = name, conn, metrics.Timed(store), finish, watch
-	c.Prepare, c.Build = func() (*wire.Task, error) { return planned, nil }, run.BuildAlgorithm
+	c.Prepare = func() (*wire.Task, error) { return planned, nil }
 	s, err := service.New(c.Config)
 	if err != nil {
 		return err

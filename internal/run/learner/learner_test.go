@@ -21,6 +21,7 @@ import (
 	mixing "github.com/panlearn/panlearn/shuffle/stage"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/manifest"
 )
 
 // TestRoles runs learner, stage and publisher as their commands do, over a loopback listener: the task ends, all users
@@ -80,8 +81,8 @@ func TestRoles(t *testing.T) {
 	if parts, n := shown(); n < 2 || !strings.Contains(parts["verdict"], "The task has ended.") || !strings.Contains(parts["tiles"], ">600<") {
 		t.Errorf("the page after %d events: %q", n, parts["verdict"])
 	}
-	if n := watch.applied.Load(); n != job.Plan.Rounds() {
-		t.Errorf("%d rounds were observed, want %d", n, job.Plan.Rounds())
+	if n := watch.applied.Load(); n != manifest.Planned(job.Plan) {
+		t.Errorf("%d rounds were observed, want %d", n, manifest.Planned(job.Plan))
 	}
 	var status statedir.Status
 	doc, err := statedir.Ask(t.Context(), statedir.Where{StateDir: dir}, statedir.AskStatus)

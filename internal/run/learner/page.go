@@ -8,7 +8,6 @@ import (
 
 	"github.com/panlearn/panlearn/internal/dashboard"
 	"github.com/panlearn/panlearn/internal/model"
-	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/internal/run/statedir"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/state"
@@ -27,17 +26,10 @@ func NewBoard(spec *task.Spec, body *wire.Task, store state.Store) (*dashboard.B
 	if err != nil {
 		return nil, err
 	}
-	alg, err := run.BuildAlgorithm(body)
-	if err != nil {
-		return nil, err
-	}
-	again := false
-	for _, f := range body.Plan.Phases {
-		again = again || f.RoundsPerUser > 1
-	}
 	return dashboard.New(dashboard.Config{
 		Task: dashboard.Task{Name: spec.Name, Loss: spec.Model.Loss, Algorithm: body.Plan.Algorithm, Trust: trust.String(),
-			HonestFraction: body.Plan.HonestFraction, Unit: model.Unit(again), Parameters: len(alg.Model()), Users: body.Plan.Users,
+			HonestFraction: body.Plan.HonestFraction, Unit: model.Unit(manifest.RoundsPerUser(body.Plan) > 1),
+			Parameters: manifest.Dim(body.Plan), Users: manifest.Users(body.Plan),
 			Deadline: time.Duration(body.Plan.DeadlineMs) * time.Millisecond},
 		Model: func(ctx context.Context) (model.Snapshot, error) {
 			view, err := statedir.Look(ctx, store)

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/internal/run/runtest"
 	"github.com/panlearn/panlearn/internal/run/statedir"
+	core "github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/state/pebblestore"
@@ -29,7 +29,7 @@ func overspent(t *testing.T, dir string, id *seal.Identity) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fresh, err := run.BuildAlgorithm(view.Task)
+	fresh, err := core.New(view.Task.Plan)
 	if err != nil {
 		t.Fatal(err)
 	}

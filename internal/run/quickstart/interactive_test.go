@@ -15,19 +15,19 @@ import (
 func TestInteractiveRuns(t *testing.T) {
 	job := runtest.Job(t, runtest.Small(t, "schedule.algorithm="+schedule.PGD, "schedule.interactive=true", "schedule.rounds.max=4"))
 	phase := job.Plan.Phases[0]
-	if len(job.Plan.Phases) != 1 || phase.Rounds != 4 || phase.RoundsPerUser != 4 || phase.Cohort != job.Plan.Users {
-		t.Fatalf("%d phases, %d rounds, %d of one user, cohort %d of %d", len(job.Plan.Phases), phase.Rounds, phase.RoundsPerUser, phase.Cohort, job.Plan.Users)
+	if len(job.Plan.Phases) != 1 || phase.Rounds != 4 || phase.RoundsPerUser != 4 || phase.Cohort != job.Problem.Users {
+		t.Fatalf("%d phases, %d rounds, %d of one user, cohort %d of %d", len(job.Plan.Phases), phase.Rounds, phase.RoundsPerUser, phase.Cohort, job.Problem.Users)
 	}
-	release := phase.Privacy.Release()
+	release := job.Forecasts[0].Privacy.Release()
 	if release.Rounds != 4 {
 		t.Errorf("planned for %d rounds of one user", release.Rounds)
 	}
-	together, err := release.Epsilon(phase.Privacy.Delta)
+	together, err := release.Epsilon(job.Forecasts[0].Privacy.Delta)
 	if err != nil {
 		t.Fatal(err)
 	}
 	release.Rounds = 1
-	alone, err := release.Epsilon(phase.Privacy.Delta)
+	alone, err := release.Epsilon(job.Forecasts[0].Privacy.Delta)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestInteractiveRuns(t *testing.T) {
 		if r.Epsilon != together.Epsilon || r.Epsilon <= alone.Epsilon || r.Epsilon > job.Problem.Epsilon {
 			t.Errorf("charged epsilon %v; four rounds cost %v, one %v, the budget is %v", r.Epsilon, together.Epsilon, alone.Epsilon, job.Problem.Epsilon)
 		}
-		if p := r.Snapshot.Privacy; p.Epsilon != together.Epsilon || p.Delta != phase.Privacy.Delta || p.Unit != model.Unit(true) || p.Unit == model.Unit(false) || p.Users != phase.Users {
+		if p := r.Snapshot.Privacy; p.Epsilon != together.Epsilon || p.Delta != job.Forecasts[0].Privacy.Delta || p.Unit != model.Unit(true) || p.Unit == model.Unit(false) || p.Users != phase.Users {
 			t.Errorf("the model says %v; four rounds of one user cost %v", p, together.Epsilon)
 		}
 		weights, err := json.Marshal([]any{r.Snapshot.Weights, r.Snapshot.Intercept})

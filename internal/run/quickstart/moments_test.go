@@ -6,17 +6,19 @@ import (
 	"math"
 	"testing"
 
-	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/internal/run/runtest"
 	"github.com/panlearn/panlearn/internal/test/longtest"
+	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/wire"
 )
 
 // TestMomentsRun: a task whose first cohort estimates second moments, from the task file to the model over the embedded broker, with
 // devices that check every round. Each user answers once, either for moments or for gradients, and is charged once.
 func TestMomentsRun(t *testing.T) {
 	job := runtest.Job(t, runtest.Small(t, "features.precondition={users: 200, damping: 0.05}", "norm_bound=1", "schedule.rounds.max=3"))
-	if p := job.Plan; len(p.Phases) != 2 || !p.Phases[0].Moments || p.Phases[0].Users != 200 || p.TakenUsers() != 600 || p.Rounds() > 3 {
+	if p := job.Plan; len(p.Phases) != 2 || p.Phases[0].Statistic != wire.Statistic_STATISTIC_SECOND_MOMENTS || p.Phases[0].Users != 200 || manifest.Users(p) != 600 || manifest.Planned(p) > 3 {
 		t.Fatalf("planned %+v", p.Phases)
 	}
 	var models [][]byte
@@ -25,11 +27,11 @@ func TestMomentsRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Events != 600 || r.Accepted != 600 || r.Rounds != job.Plan.Rounds() || r.ModelVersion != r.Rounds || len(r.Rejected) != 0 {
+		if r.Events != 600 || r.Accepted != 600 || r.Rounds != manifest.Planned(job.Plan) || r.ModelVersion != r.Rounds || len(r.Rejected) != 0 {
 			t.Errorf("%d events, %d accepted, %d rounds, version %d, rejected %v", r.Events, r.Accepted, r.Rounds, r.ModelVersion, r.Rejected)
 		}
-		if r.Epsilon != job.Plan.Epsilon() || r.Epsilon > job.Problem.Epsilon {
-			t.Errorf("charged epsilon %v, planned %v of %v", r.Epsilon, job.Plan.Epsilon(), job.Problem.Epsilon)
+		if r.Epsilon != job.Plan.Epsilon || r.Epsilon > job.Problem.Epsilon {
+			t.Errorf("charged epsilon %v, planned %v of %v", r.Epsilon, job.Plan.Epsilon, job.Problem.Epsilon)
 		}
 		spec, err := task.ParseDeclaration(r.Snapshot.Declaration)
 		if err != nil || len(spec.Features.Scales) != 8 || spec.Features.Precondition != nil {
@@ -73,16 +75,16 @@ func TestMomentsBeforeOthers(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v: %v", sets, err)
 		}
-		if p := job.Plan; !p.Phases[0].Moments || r.Events != 600 || r.Accepted != 600 || r.Rounds != p.Rounds() || r.ModelVersion != r.Rounds || r.Epsilon > job.Problem.Epsilon {
+		if p := job.Plan; p.Phases[0].Statistic != wire.Statistic_STATISTIC_SECOND_MOMENTS || r.Events != 600 || r.Accepted != 600 || r.Rounds != manifest.Planned(p) || r.ModelVersion != r.Rounds || r.Epsilon > job.Problem.Epsilon {
 			t.Errorf("%v: %d events, %d accepted, %d rounds, version %d of %+v, epsilon %v", sets, r.Events, r.Accepted, r.Rounds, r.ModelVersion, p.Phases, r.Epsilon)
 		}
 	}
 	job := runtest.Job(t, runtest.Small(t, "features.precondition={users: 200, damping: 0.05}", "norm_bound=1", "schedule.continuous=epochs", "schedule.rounds.max=4"))
 	body, err := job.Wire()
-	if err != nil || !body.Plan.Endless || len(body.Plan.Phases) != 2 {
+	if err != nil || !manifest.Endless(body.Plan) || len(body.Plan.Phases) != 2 {
 		t.Fatalf("%v, %v", body.GetPlan().GetPhases(), err)
 	}
-	if a, err := run.BuildAlgorithm(body); err != nil || a.Done() {
+	if a, err := learner.New(body.Plan); err != nil || a.Done() {
 		t.Error(err)
 	}
 }

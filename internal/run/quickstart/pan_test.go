@@ -12,6 +12,7 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/state/pebblestore"
+	"github.com/panlearn/panlearn/stream/manifest"
 )
 
 // TestPanTrustsRun, both methods under both trusts with floors, from the device's encoder to the snapshot: with a report that
@@ -24,7 +25,7 @@ func TestPanTrustsRun(t *testing.T) {
 			}
 			t.Run(trust.String()+" "+method, func(t *testing.T) {
 				job := runtest.Job(t, runtest.Small(t, "privacy.trust="+trust.String(), "schedule.algorithm="+method))
-				p := job.Plan.Phases[0].Privacy
+				p := job.Forecasts[0].Privacy
 				if (p.Trials == 0) != (trust == accounting.Pan) || p.FloorTrials == 0 {
 					t.Fatalf("b = %d, floors of %d trials", p.Trials, p.FloorTrials)
 				}
@@ -33,8 +34,8 @@ func TestPanTrustsRun(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if r.Events != job.Problem.Users || r.Accepted != r.Events || r.Rounds != job.Plan.Rounds() {
-					t.Errorf("%d events, %d accepted, %d rounds: want %d in %d", r.Events, r.Accepted, r.Rounds, job.Problem.Users, job.Plan.Rounds())
+				if r.Events != job.Problem.Users || r.Accepted != r.Events || r.Rounds != manifest.Planned(job.Plan) {
+					t.Errorf("%d events, %d accepted, %d rounds: want %d in %d", r.Events, r.Accepted, r.Rounds, job.Problem.Users, manifest.Planned(job.Plan))
 				}
 				release := p.Release()
 				g, err := release.Epsilon(p.Delta)
@@ -73,7 +74,7 @@ func checkPanLedger(t *testing.T, job run.Job, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := job.Plan.Phases[0].Privacy.Release().Epsilon(job.Plan.Phases[0].Privacy.Delta)
+	g, err := job.Forecasts[0].Privacy.Release().Epsilon(job.Forecasts[0].Privacy.Delta)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,10 +84,10 @@ func checkPanLedger(t *testing.T, job run.Job, dir string) {
 		}
 	}
 	charged := view.Ledger.Charged()
-	if uint64(len(charged)) != job.Plan.Rounds() {
-		t.Fatalf("%d rounds are charged, want %d", len(charged), job.Plan.Rounds())
+	if uint64(len(charged)) != manifest.Planned(job.Plan) {
+		t.Fatalf("%d rounds are charged, want %d", len(charged), manifest.Planned(job.Plan))
 	}
-	p := job.Plan.Phases[0].Privacy
+	p := job.Forecasts[0].Privacy
 	for _, e := range charged {
 		if want := e.Users*p.Trials + 2*p.FloorTrials; e.Kind != state.Spent || e.NoiseTrials != want || e.Attempt != 1 {
 			t.Errorf("round %d: %v, attempt %d, %d noise trials, want %d", e.Round, e.Kind, e.Attempt, e.NoiseTrials, want)

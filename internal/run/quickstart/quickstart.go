@@ -31,6 +31,7 @@ import (
 	"github.com/panlearn/panlearn/stream/client"
 	"github.com/panlearn/panlearn/stream/client/consent"
 	"github.com/panlearn/panlearn/stream/client/filestore"
+	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/natsjs"
 	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
@@ -161,7 +162,7 @@ func Run(ctx context.Context, c Config) (report Report, err error) {
 	var sent client.Summary
 	group.Go(func() error {
 		var err error
-		sent, err = c.publish(running, name, conns[2], population, body.Plan.Users, pins)
+		sent, err = c.publish(running, name, conns[2], population, manifest.Users(body.Plan), pins)
 		return err
 	})
 	if err := group.Wait(); err != nil {
@@ -183,7 +184,7 @@ func Run(ctx context.Context, c Config) (report Report, err error) {
 func (c Config) learn(ctx context.Context, name stream.Task, body *wire.Task, conn *natsjs.Conn, store *pebblestore.Store,
 	identity *seal.Identity, stageKey ed25519.PublicKey, watch service.Observer) error {
 	s, err := service.New(service.Config{Task: name, Records: conn, Store: store, Identity: identity, StageKey: stageKey,
-		Prepare: func() (*wire.Task, error) { return body, nil }, Build: run.BuildAlgorithm,
+		Prepare:  func() (*wire.Task, error) { return body, nil },
 		Observer: watch, Logger: c.Logger})
 	if err != nil {
 		return err
@@ -273,9 +274,9 @@ func (c Config) report(ctx context.Context, v statedir.View, population *sim.Syn
 	}
 	out := Report{Accepted: snapshot.Privacy.Users, Rounds: snapshot.Round,
 		Epsilon: snapshot.Privacy.Epsilon, Delta: snapshot.Privacy.Delta, ModelVersion: snapshot.ModelVersion,
-		NoiseStd: c.Job.Plan.Inflation() * c.Job.Plan.First().Privacy.NoiseStd, Snapshot: snapshot,
+		NoiseStd: c.Job.Inflation() * c.Job.First().Privacy.NoiseStd, Snapshot: snapshot,
 		Validation: learner.ValidationOf(v.Algorithm)}
-	users := int(v.Task.Plan.Users)
+	users := int(manifest.Users(v.Task.Plan))
 	examples := population.Take(users + testEvents)
 	test := examples[users:]
 	accuracy := func(theta []float64) float64 { return sim.Accuracy(theta, test) }
@@ -305,7 +306,7 @@ func (c Config) scorer(ctx context.Context, store *pebblestore.Store, population
 	if c.Model == nil {
 		return nil
 	}
-	users := int(c.Job.Plan.Users)
+	users := int(c.Job.Problem.Users)
 	test := population.Take(users + testEvents)[users:] // those of the report: the last round's line and the report agree
 	return scorer{applied: func(a service.Applied) {
 		view, err := statedir.Look(ctx, store)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/panlearn/panlearn/internal/run/runtest"
+	"github.com/panlearn/panlearn/stream/manifest"
 )
 
 // TestQuickstart runs all roles over a real broker and a real store: every user is counted once, and with a seed the
@@ -30,9 +31,9 @@ func TestQuickstart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Events != job.Problem.Users || r.Accepted != r.Events || r.Rounds != job.Plan.Rounds() || r.ModelVersion != job.Plan.Rounds() {
+		if r.Events != job.Problem.Users || r.Accepted != r.Events || r.Rounds != manifest.Planned(job.Plan) || r.ModelVersion != manifest.Planned(job.Plan) {
 			t.Errorf("%d events, %d accepted, %d rounds, version %d: want %d events in %d rounds", r.Events, r.Accepted, r.Rounds,
-				r.ModelVersion, job.Problem.Users, job.Plan.Rounds())
+				r.ModelVersion, job.Problem.Users, manifest.Planned(job.Plan))
 		}
 		if !(r.Epsilon > 0 && r.Epsilon <= job.Problem.Epsilon) || r.Delta != job.Problem.Delta || len(r.Rejected) != 0 || r.Rejected == nil {
 			t.Errorf("epsilon %v, delta %v, rejected %v", r.Epsilon, r.Delta, r.Rejected)

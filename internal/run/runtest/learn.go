@@ -56,7 +56,7 @@ func LearnedOn(t testing.TB, broker stream.Records, name stream.Task, body *wire
 		}
 	})
 	s, err := service.New(service.Config{Task: name, Records: broker, Store: store, Identity: learner, StageKey: mixer.Public(),
-		Prepare: func() (*wire.Task, error) { return body, nil }, Build: run.BuildAlgorithm, Observer: answer})
+		Prepare: func() (*wire.Task, error) { return body, nil }, Observer: answer})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -84,7 +84,7 @@ func TestContractFields(t *testing.T) {
 	}
 	plan := view.Task.Plan
 	status := answers[AskStatus]
-	if status["epsilon_spent"] != plan.Epsilon || status["rounds"] != float64(manifest.Steps(plan)) || status["users"] != float64(plan.Users) ||
+	if status["epsilon_spent"] != plan.Epsilon || status["rounds"] != float64(manifest.Steps(plan)) || status["users"] != float64(manifest.Users(plan)) ||
 		status["ended"] != true || answers[AskLedger]["intact"] != true {
 		t.Errorf("status %v of plan %v", status, plan)
 	}

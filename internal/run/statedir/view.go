@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/panlearn/panlearn/internal/model"
-	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/method"
 	"github.com/panlearn/panlearn/learner/service"
@@ -69,7 +68,7 @@ func Of(at state.Checkpoint, ledger *state.Ledger) (View, error) {
 	if err != nil {
 		return View{}, fmt.Errorf("stored task: declaration: %w", err)
 	}
-	alg, err := run.BuildAlgorithm(body)
+	alg, err := learner.New(body.Plan)
 	if err != nil {
 		return View{}, err
 	}
@@ -101,14 +100,11 @@ func (v View) Snapshot() (model.Snapshot, error) {
 	if err != nil {
 		return model.Snapshot{}, fmt.Errorf("stored plan: honest fraction: %w", err)
 	}
-	var plan learner.Plan
-	if err := json.Unmarshal(v.Task.Plan.Optimizer, &plan); err != nil {
-		return model.Snapshot{}, fmt.Errorf("stored plan: %w", err)
-	}
+	plan := v.Task.Plan
 	s := model.Snapshot{
 		FormatVersion: model.Version, Task: v.Task.Name, Round: status.Round, ModelVersion: status.Steps, Ended: status.Ended, Loss: v.Spec.Model.Loss,
 		Features: features.Coordinates(), Classes: features.Classes(), Probabilities: model.ProbabilitiesOf(v.Spec, plan.Clips),
-		Privacy: model.Statement{Trust: trust.String(), Unit: model.Unit(interactive(plan)), Epsilon: status.EpsilonSpent, Delta: status.DeltaSpent,
+		Privacy: model.Statement{Trust: trust.String(), Unit: model.Unit(manifest.RoundsPerUser(plan) > 1), Epsilon: status.EpsilonSpent, Delta: status.DeltaSpent,
 			HonestFraction: honest, Users: status.Users},
 		TaskHash: v.Checkpoint.Cursor.TaskHash, Declaration: declaration,
 	}
@@ -133,11 +129,6 @@ func (v View) scaled() (*task.Spec, []byte, error) {
 	}
 	declaration, err := spec.Canonical()
 	return spec, declaration, err
-}
-
-// interactive reports whether a user answers more than one round.
-func interactive(p learner.Plan) bool {
-	return slices.ContainsFunc(p.Phases, func(f learner.Phase) bool { return f.RoundsPerUser > 1 })
 }
 
 // A Status says how far a task is and what it has spent.
@@ -234,9 +225,7 @@ func (v View) LedgerReport() (out LedgerReport, err error) {
 	if out.Adversaries, err = v.adversaries(spent.Epsilon); err != nil {
 		return LedgerReport{}, err
 	}
-	for _, f := range v.Task.Plan.Phases {
-		out.RoundsPerUser = max(out.RoundsPerUser, f.RoundsPerUser)
-	}
+	out.RoundsPerUser = manifest.RoundsPerUser(v.Task.Plan)
 	for e, err := range v.Ledger.Entries() {
 		if err != nil {
 			return LedgerReport{}, err

@@ -6,9 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/panlearn/panlearn/learner"
-	"github.com/panlearn/panlearn/learner/convex"
-	"github.com/panlearn/panlearn/learner/method"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/randomizer"
@@ -165,20 +162,27 @@ func (w *world) body() (*wire.Task, error) {
 	if w.Sealed {
 		suite = wire.Suite_SUITE_X25519
 	}
-	return &wire.Task{Suite: suite, Declaration: declared, Plan: &wire.Plan{
-		Algorithm: "psgd", Users: w.wanted(), Trust: wire.Trust_TRUST_SHUFFLE, HonestFraction: "1", Phases: w.phases(),
+	return &wire.Task{Suite: suite, Declaration: declared, Plan: learned(&wire.Plan{
+		Algorithm: "psgd", Trust: wire.Trust_TRUST_SHUFFLE, HonestFraction: "1", Phases: w.phases(),
 		Epsilon: budget, Delta: delta, DeadlineMs: uint64(w.Deadline.Milliseconds()),
-		EpsilonBudget: budget, Loss: "logistic",
-	}}, nil
+		EpsilonBudget: budget,
+	}, 1)}, nil
 }
 
-func build(t *wire.Task) (learner.Algorithm, error) {
-	return method.NewPSGD(method.PSGDConfig{Dim: int(t.Plan.Phases[0].Mechanism.Dim), Set: convex.Ball{R: 1}, Steps: manifest.Steps(t.Plan), StepSize: 0.3})
+// learned gives the phases of a plan the constants of PSGD in a ball.
+func learned(p *wire.Plan, radius float64) *wire.Plan {
+	p.Set = &wire.Set{Radius: radius}
+	for _, f := range p.Phases {
+		if f.Statistic == wire.Statistic_STATISTIC_GRADIENT {
+			f.Constants = &wire.Phase_Descent{Descent: &wire.Descent{StepSize: 0.3}}
+		}
+	}
+	return p
 }
 
 // service is the configuration of a learner on the world's task.
 func (w *world) service(r stream.Records, s state.Store) service.Config {
-	return service.Config{Task: name, Records: r, Store: s, Identity: w.identity.learner, Prepare: w.body, Build: build, Poll: poll}
+	return service.Config{Task: name, Records: r, Store: s, Identity: w.identity.learner, Prepare: w.body, Poll: poll}
 }
 
 // violate notes that something that must hold did not.

@@ -46,7 +46,7 @@ func (w *world) replay(records stream.Records) {
 		w.rounds[r], w.batches[r] = round, batch
 	}
 	s, err := service.New(service.Config{Task: name, Records: broker, Store: &noting{state.NewMemory(), w.allowed}, Identity: w.learner,
-		StageKey: w.stage.Public(), Prepare: func() (*wire.Task, error) { return &body, nil }, Build: build,
+		StageKey: w.stage.Public(), Prepare: func() (*wire.Task, error) { return &body, nil },
 		Poll: 10 * time.Millisecond})
 	must(err)
 	limited, cancel := context.WithTimeout(ctx, time.Minute)

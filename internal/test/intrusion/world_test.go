@@ -18,9 +18,6 @@ import (
 
 	"github.com/panlearn/panlearn/internal/obs"
 	"github.com/panlearn/panlearn/internal/run"
-	"github.com/panlearn/panlearn/learner"
-	"github.com/panlearn/panlearn/learner/convex"
-	"github.com/panlearn/panlearn/learner/method"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/randomizer"
@@ -85,16 +82,23 @@ func (p plan) body() (*wire.Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &wire.Task{Suite: p.suite, Declaration: declared, Plan: &wire.Plan{
-		Algorithm: "psgd", Users: p.steps * p.cohort, Trust: wire.Trust_TRUST_SHUFFLE, HonestFraction: "1",
+	return &wire.Task{Suite: p.suite, Declaration: declared, Plan: learned(&wire.Plan{
+		Algorithm: "psgd", Trust: wire.Trust_TRUST_SHUFFLE, HonestFraction: "1",
 		Phases: []*wire.Phase{{Users: p.steps * p.cohort, Rounds: p.steps, Cohort: p.cohort, Minimum: p.minimum,
 			Mechanism: manifest.Mechanism(p.params(), 1), RoundsPerUser: 1}},
-		Epsilon: budget, Delta: delta, DeadlineMs: 3000, EpsilonBudget: budget, Loss: "logistic",
-	}}, nil
+		Epsilon: budget, Delta: delta, DeadlineMs: 3000, EpsilonBudget: budget,
+	}, 1)}, nil
 }
 
-func build(t *wire.Task) (learner.Algorithm, error) {
-	return method.NewPSGD(method.PSGDConfig{Dim: int(t.Plan.Phases[0].Mechanism.Dim), Set: convex.Ball{R: 1}, Steps: manifest.Steps(t.Plan), StepSize: 0.3})
+// learned gives the phases of a plan the constants of PSGD in a ball.
+func learned(p *wire.Plan, radius float64) *wire.Plan {
+	p.Set = &wire.Set{Radius: radius}
+	for _, f := range p.Phases {
+		if f.Statistic == wire.Statistic_STATISTIC_GRADIENT {
+			f.Constants = &wire.Phase_Descent{Descent: &wire.Descent{StepSize: 0.3}}
+		}
+	}
+	return p
 }
 
 // A world is a run of the whole system in one folder, and what the test knows of it.
@@ -226,7 +230,7 @@ func (w *world) learn(ctx context.Context, conn *natsjs.Conn) error {
 		}
 		living, die := context.WithCancel(ctx)
 		s, err := service.New(service.Config{Task: name, Records: conn, Store: w.broken.wrap(w, store), Identity: w.learner,
-			StageKey: w.stage.Public(), Prepare: w.body, Build: build, Logger: w.log(), Poll: 50 * time.Millisecond,
+			StageKey: w.stage.Public(), Prepare: w.body, Logger: w.log(), Poll: 50 * time.Millisecond,
 			Observer: &watching{w: w, applied: func(a service.Applied) {
 				if life == 0 && a.Round == 1 {
 					die()

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/internal/test/procs"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/state"
@@ -155,7 +154,7 @@ func (f *fleet) learn(broker stream.Records, task *wire.Task, dir string, last u
 	}
 	defer store.Close()
 	s, err := service.New(service.Config{Task: name, Records: broker, Store: store, Identity: identity,
-		Prepare: func() (*wire.Task, error) { return task, nil }, Build: run.BuildAlgorithm, Observer: counter{last, cancel}})
+		Prepare: func() (*wire.Task, error) { return task, nil }, Observer: counter{last, cancel}})
 	if err != nil {
 		f.t.Fatal(err)
 	}

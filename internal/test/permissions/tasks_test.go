@@ -188,7 +188,7 @@ func (n *tenant) alone(t *testing.T, admin *natsjs.Conn, of *wire.Task) state.Ch
 		}
 	})
 	s, err := service.New(service.Config{Task: n.name, Records: own, Store: store, Identity: n.learner, StageKey: n.stage.Public(),
-		Prepare: func() (*wire.Task, error) { return of, nil }, Build: run.BuildAlgorithm, Observer: answer})
+		Prepare: func() (*wire.Task, error) { return of, nil }, Observer: answer})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -202,8 +202,6 @@ func (a *Agreement) declared() error {
 	switch {
 	case spec.Name != a.Task.Name:
 		return Refuse("declaration: name", spec.Name, "%s, as in the task", a.Task.Name)
-	case plan.Loss != spec.Model.Loss:
-		return Refuse("plan.loss", fmt.Sprintf("%q", plan.Loss), "%s, as declared", spec.Model.Loss)
 	case trust.String() != spec.Privacy.Trust:
 		return Refuse("plan.trust", trust, "%s, as declared", spec.Privacy.Trust)
 	case honest.String() != spec.Privacy.HonestFraction:

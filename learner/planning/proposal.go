@@ -1,0 +1,108 @@
+package planning
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/panlearn/panlearn/learner/schedule"
+	"github.com/panlearn/panlearn/randomizer"
+	"github.com/panlearn/panlearn/randomizer/accounting"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// A Proposal is a plan with what the bounds and the accountant say of it. A run needs the plan alone.
+type Proposal struct {
+	// Plan lacks what is not planning's: the deadline, and the size of bundles. Where a phase is not Runnable its mechanism has a
+	// dimension and a norm, and no randomizer.
+	Plan      *wire.Plan
+	Forecasts []Forecast // one for each of Plan.Phases
+
+	// ExcessRisk bounds the expected excess risk on the population. Where Plan.Clips holds it refers to the convex surrogate whose
+	// gradient the clipped one is (the loss's derivative cut off): decisions survive, probabilities do not.
+	ExcessRisk float64
+	// TrivialRisk bounds the excess risk of the start, and Vacuous says that the prediction is no better.
+	TrivialRisk float64
+	Vacuous     bool
+	// Why says how schedule.Auto, or no method, came to this one: a sentence with the bounds compared. "" where the problem names it.
+	Why string
+}
+
+// A Forecast is what is known of one phase.
+type Forecast struct {
+	Distance       float64 // D, bound on the distance from the phase's start to the optimum
+	OracleVariance float64 // V of a planned round
+	Smoothness     float64 // beta of the objective that the constants are made for, the ridge included; 0 where they need none
+	Risk           float64 // bound on the expected excess risk at the phase's end
+	// Privacy is the calibration for one planned cohort, which is what a user pays for the whole phase. It is zero where others than
+	// this system add the noise.
+	Privacy accounting.Plan
+}
+
+// First is the forecast of the first phase of gradients, see manifest.Gradients.
+func (p Proposal) First() Forecast {
+	if p.Plan.Preconditioner != nil {
+		return p.Forecasts[1]
+	}
+	return p.Forecasts[0]
+}
+
+// Inflation is what scores make the noise of a gradient: sqrt(L^2 + w^2)/L, 1 without them.
+func (p Proposal) Inflation() float64 {
+	return manifest.Gradients(p.Plan).Mechanism.ClipNorm / p.Plan.ClipNorm
+}
+
+// Runnable refuses a plan that can be computed but not run (profile paper).
+func (p Proposal) Runnable() error {
+	for i, f := range p.Forecasts {
+		if trials := f.Privacy.Trials; p.Plan.Phases[i].Mechanism.Levels == 0 {
+			return fmt.Errorf("plan: %d trials a coordinate are more than a report can carry; use profile numeric", trials)
+		}
+		if f.Privacy.ProvedEpsilon == nil {
+			return fmt.Errorf("plan: no epsilon is proved for these parameters")
+		}
+	}
+	return nil
+}
+
+// add appends a phase with its forecast. dim and norm are those of what is reported, the last coordinates of which are scores.
+func (p *Proposal) add(at int, f *wire.Phase, of Forecast, dim int, norm float64, scores int) error {
+	m, err := mechanism(dim, norm, scores, of.Privacy)
+	if err != nil {
+		return err
+	}
+	f.Mechanism = m
+	p.Plan.Phases = slices.Insert(p.Plan.Phases, at, f)
+	p.Forecasts = slices.Insert(p.Forecasts, at, of)
+	if proved := of.Privacy.ProvedEpsilon; proved != nil {
+		p.Plan.Epsilon = max(p.Plan.Epsilon, *proved) // a user takes part in one phase
+	}
+	return nil
+}
+
+// continuous is the word on the wire for each way to go on.
+var continuous = map[string]wire.Continuous{
+	"":                wire.Continuous_CONTINUOUS_NO,
+	schedule.Constant: wire.Continuous_CONTINUOUS_CONSTANT,
+	schedule.Decaying: wire.Continuous_CONTINUOUS_DECAYING,
+	schedule.Epochs:   wire.Continuous_CONTINUOUS_EPOCHS,
+}
+
+// mechanism is the randomizer of a calibration; without levels where there is none that can run.
+func mechanism(dim int, norm float64, scores int, of accounting.Plan) (*wire.Mechanism, error) {
+	p := randomizer.Params{Dim: dim, ClipNorm: norm}
+	if of.Runnable && of.Trials <= math.MaxUint32 && of.Levels <= math.MaxInt32 {
+		p.Levels, p.Trials, p.FloorTrials = uint32(of.Levels), uint32(of.Trials), of.FloorTrials
+		var err error
+		if p.Coin, err = randomizer.CoinFromFloat(of.P); err == nil {
+			err = p.Validate()
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	m := manifest.Mechanism(p, 1)
+	m.Scores = uint32(scores)
+	return m, nil
+}
