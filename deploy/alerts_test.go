@@ -106,7 +106,7 @@ const (
 
 var template = regexp.MustCompile(`\{\{[^}]*\}\}`)
 
-// TestAlertsTable: docs/operations.md has every alert as the rules have it.
+// TestAlertsTable: docs/metrics.md has every alert as the rules have it.
 func TestAlertsTable(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("\n| alert | severity | it says | what to do |\n| --- | --- | --- | --- |\n")
@@ -118,7 +118,7 @@ func TestAlertsTable(t *testing.T) {
 		says = template.ReplaceAllString(says, "…")
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", r.Alert, r.Labels["severity"], says, r.Annotations["action"])
 	}
-	golden.Section(t, operations, alertsBegin, b.String()+"\n", alertsEnd)
+	golden.Section(t, metricsPage, alertsBegin, b.String()+"\n", alertsEnd)
 }
 
 // promtool runs it in deploy/prometheus, where it is installed.

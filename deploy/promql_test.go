@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-const operations = "../docs/operations.md"
+const metricsPage = "../docs/metrics.md"
 
-// A metric is a row of the table of metrics in docs/operations.md, which internal/obs writes and checks.
+// A metric is a row of the table of metrics in docs/metrics.md, which internal/obs writes and checks.
 type metric struct {
 	kind   string
 	labels []string
@@ -22,7 +22,7 @@ var row = regexp.MustCompile("(?m)^\\| `(panlearn_[a-z_]+)` \\| ([a-z]+) \\| ([a
 // metrics are what a rule or a panel may name: ours, and those of the exporters that prometheus.yml scrapes.
 func metrics(t *testing.T) map[string]metric {
 	t.Helper()
-	text, err := os.ReadFile(operations)
+	text, err := os.ReadFile(metricsPage)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func metrics(t *testing.T) map[string]metric {
 		all[m[1]+"_bucket"] = metric{"counter", append([]string{"le"}, one.labels...)}
 	}
 	if len(all) < 30 {
-		t.Fatalf("%s has a table of %d metrics only: the pattern is broken", operations, len(all))
+		t.Fatalf("%s has a table of %d metrics only: the pattern is broken", metricsPage, len(all))
 	}
 	return all
 }

@@ -137,7 +137,7 @@ var helpLine = regexp.MustCompile(`(?m)^# TYPE (panlearn_[a-z_]+) ([a-z]+)$`)
 func checkScrape(t *testing.T, prefix string, text []byte) {
 	t.Helper()
 	promtoolReads(t, text)
-	doc, err := os.ReadFile(operations)
+	doc, err := os.ReadFile(metricsPage)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ type Verdict struct {
 	Title   string
 	Detail  string
 	Do      string // what to do; empty: nothing
-	Section string // of docs/operations.md
+	Section string // a document in docs/ and its heading
 }
 
 var words = map[Level]string{Good: "All is well", Info: "For your information", Warn: "Attention", Wrong: "Something is broken"}
@@ -40,14 +40,15 @@ const (
 	failing = 3
 )
 
-// Sections of docs/operations.md.
+// Sections of the documents in docs/.
 const (
-	sectionWatching = "Watching"
-	sectionKill     = "Kill anything"
-	sectionBudget   = "The budget is spent"
-	sectionEnding   = "Ending a task"
-	sectionBroker   = "A broker of three servers"
-	sectionAlerts   = "Alerts"
+	sectionWatching = "metrics.md, “Watching”"
+	sectionKill     = "runbook.md, “Kill anything”"
+	sectionRecovery = "runbook.md, “Recovery”"
+	sectionBudget   = "runbook.md, “The budget is spent”"
+	sectionEnding   = "operations.md, “Ending a task”"
+	sectionBroker   = "operations.md, “A broker of three servers”"
+	sectionAlerts   = "metrics.md, “Alerts”"
 )
 
 func (f *facts) verdict(task Task, now time.Time) Verdict {
@@ -180,6 +181,6 @@ func (f *facts) ended() Verdict {
 		return Verdict{Level: Info, Title: "The learner was stopped.", Section: sectionKill,
 			Do: "The same command goes on where it stopped. Nothing is lost."}
 	}
-	return Verdict{Level: Wrong, Title: "The learner stopped with an error.", Section: "Recovery",
+	return Verdict{Level: Wrong, Title: "The learner stopped with an error.", Section: sectionRecovery,
 		Do: "Its log says which, and what to do."}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/panlearn/panlearn/shuffle/stage"
 )
 
-// operations holds the table that operators read, and that the alert rules and the dashboard are checked against.
-const operations = "../../docs/operations.md"
+// metricsPage holds the table that operators read, and that the alert rules and the dashboard are checked against.
+const metricsPage = "../../docs/metrics.md"
 
 // A role is a command that serves /metrics.
 type role struct {
@@ -142,7 +142,7 @@ const (
 	tableEnd   = "<!-- end of metrics -->\n"
 )
 
-// TestMetricsTable: docs/operations.md has every metric of every role, as the code registers it.
+// TestMetricsTable: docs/metrics.md has every metric of every role, as the code registers it.
 func TestMetricsTable(t *testing.T) {
 	var b strings.Builder
 	for _, r := range roles(t) {
@@ -155,7 +155,7 @@ func TestMetricsTable(t *testing.T) {
 			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", f.name, f.kind, strings.Join(f.labels, ", "), u, strings.ReplaceAll(f.help, "|", `\|`))
 		}
 	}
-	golden.Section(t, operations, tableBegin, b.String()+"\n", tableEnd)
+	golden.Section(t, metricsPage, tableBegin, b.String()+"\n", tableEnd)
 }
 
 // TestMetricsAreWellNamed: what the linter of Prometheus asks for (help, base units, _total for counters and for nothing

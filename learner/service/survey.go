@@ -26,7 +26,7 @@ const (
 	stateWayOut = "put the newest copy of the folder back, or let the learner apply the batches that stand on the broker " +
 		"again, which leads to the same bytes: learner run --accept-rollback"
 	brokerWayOut = "restore the broker's streams from a copy at least as new as the state folder, or both from one backup " +
-		"(docs/operations.md); if its replicas are still catching up, start again"
+		"(docs/runbook.md); if its replicas are still catching up, start again"
 )
 
 // patience is how long a record that must be there is looked for: a replica that lags may have answered.

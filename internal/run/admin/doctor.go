@@ -85,7 +85,7 @@ func (v *visit) standing(ctx context.Context, conn *natsjs.Conn) {
 	switch {
 	case errors.Is(err, stream.ErrNotFound) && v.state != nil:
 		v.find("task", admin.Failure, "the state folder holds task %q and the broker has none of this name: it is another broker, or its streams are lost: "+
-			"restore them (docs/operations.md)", v.Task)
+			"restore them (docs/runbook.md)", v.Task)
 		return
 	case errors.Is(err, stream.ErrNotFound):
 		v.find("task", admin.OK, "it has not begun: learner run begins it")
