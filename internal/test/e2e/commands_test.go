@@ -26,7 +26,7 @@ import (
 
 // Waiting polls this often, this long.
 const (
-	pollEvery = 50 * time.Millisecond
+	pollEvery = 100 * time.Millisecond
 	pollLimit = time.Minute
 )
 
