@@ -1,9 +1,9 @@
-// Package natsjs runs the ports of package stream on NATS JetStream. It is the only package that imports NATS.
+// Package natsjs runs the ports of package stream on NATS JetStream. It and its subpackage admin are the only packages that import NATS.
 //
 // A task has five streams (stream.Stream), one for each writer. Rounds, Attempts and Batches hold one message a
 // subject that nobody can overwrite or delete; Leases holds one that is written by compare and set; Reports is a work
-// queue with one durable consumer. [Provision] creates them, [CheckStreams] compares what is there with what the
-// protocol needs, and both refuse a stream on which the guarantees would not hold.
+// queue with one durable consumer. Subpackage admin makes them, compares what is there with what the protocol needs, and
+// refuses a stream on which the guarantees would not hold.
 //
 // What each port does on the wire:
 //
@@ -19,7 +19,7 @@
 // Steps:
 //
 //  1. [Connect] to a broker, or [StartEmbedded] and [Embedded.Connect].
-//  2. [Provision] with an administrator's credentials, or [WaitStreams] for somebody else to do it.
+//  2. admin.Provision with an administrator's credentials, or admin.WaitStreams for somebody else to do it.
 //  3. Use the [Conn] as stream.Records and stream.ReportWriter, [Conn.Reader] as stream.ReportReader.
 //  4. [Conn.Close], then [Embedded.Shutdown].
 //
