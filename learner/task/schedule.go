@@ -16,7 +16,7 @@ type Schedule struct {
 	Users int `json:"users"`
 	// Algorithm is one of schedule.Names, or schedule.Auto. Default: that of schedule.Case.
 	Algorithm string `json:"algorithm"`
-	// Interactive lets the same users answer every round of a phase (pgd): each is charged for all of them.
+	// Interactive lets the same users report in every round of a phase (pgd): each is charged for all of them.
 	Interactive bool `json:"interactive,omitempty"`
 	// Continuous has the task go on for as long as users come: schedule.Constant, schedule.Decaying or schedule.Epochs; "" (default)
 	// ends it.
@@ -79,7 +79,7 @@ func (s *Spec) checkAlgorithm() error {
 	wanted := s.conditions()
 	if c.Interactive {
 		if c.Continuous != "" {
-			return refuse("schedule.interactive", c.Interactive, "false with schedule.continuous: its users answer once")
+			return refuse("schedule.interactive", c.Interactive, "false with schedule.continuous: its users report once")
 		}
 		if wanted.Floors != "" { // Theorem C.3 is about algorithms that see each user once
 			return refuse("schedule.interactive", c.Interactive, "false under trust %s: an intruder would see users again", s.Privacy.Trust)

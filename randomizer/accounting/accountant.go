@@ -10,7 +10,7 @@ import (
 // cachedProfiles bounds the memory of an Accountant to about 2 MiB.
 const cachedProfiles = 128
 
-// Accountant answers questions about mechanisms and keeps the profiles it built,
+// Accountant computes what mechanisms cost and keeps the profiles it built,
 // by (trials, p), least recently used first out. Safe for concurrent use.
 type Accountant struct {
 	mu      sync.Mutex

@@ -12,7 +12,7 @@
 //
 // The package promises: every delta and epsilon it returns is an upper bound,
 // floating point included; results of validated input are finite or +Inf (no
-// guarantee), never NaN; the same input gives the same answer.
+// guarantee), never NaN; the same input gives the same result.
 //
 // It refuses: NaN, infinities, zero and negative parameters; a p that is not a
 // multiple of 2^-24 (such a p is sampled exactly, and N p is exact in the

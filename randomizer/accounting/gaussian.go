@@ -73,7 +73,7 @@ func gaussianMu(eps, delta float64) float64 {
 
 // smallestEpsilon returns an accepted epsilon that bisection cannot improve, or
 // +Inf. Only accepted values are returned, so monotonicity of ok decides how good
-// the answer is and never whether it holds.
+// the result is and never whether it holds.
 func smallestEpsilon(ok func(eps float64) bool) float64 {
 	if ok(0) {
 		return 0

@@ -13,7 +13,7 @@ import (
 // once and totals fit a signed 64-bit word.
 const maxUnits = 1 << 62
 
-// Release is everything public about one round's release. It answers for every
+// Release is everything public about one round's release. It stands for every
 // adversary that the trust knows (docs/theorem-a.md, section 5).
 type Release struct {
 	Trust Trust

@@ -7,8 +7,8 @@ import (
 	"math"
 )
 
-// Sample is one row of a table of accounting questions with known answers, such
-// as testdata/accounting-samples.json. An accountant's answer v passes when
+// Sample is one row of a table of quantities with known bounds, such
+// as testdata/accounting-samples.json. An accountant's value v passes when
 // Lower <= v <= AcceptMax; Lower comes from a concrete pair of neighbours.
 // Which fields a row uses depends on its kind.
 type Sample struct {
@@ -63,7 +63,7 @@ func ParseSamples(data []byte) ([]Sample, error) {
 	return doc.Rows, nil
 }
 
-// Evaluate returns this accountant's answer to the row: an upper bound on its
+// Evaluate returns this accountant's value of the row: an upper bound on its
 // quantity, or +Inf.
 func (s Sample) Evaluate(a *Accountant) (float64, error) {
 	v, err := s.evaluate(a)

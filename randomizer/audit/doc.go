@@ -9,7 +9,7 @@
 // = 0.094) with half of its noise (0.133) fails. Report.RefutableShare says for each audit how much of the noise would have
 // to be missing.
 //
-// A user who answers T rounds leaves so little in each that one user in one round cannot be seen. k users who change together in one
+// A user who reports in T rounds leaves so little in each that one user in one round cannot be seen. k users who change together in one
 // round can: Theorem A claims for them what it claims for one user in k^2 rounds (docs/theorem-a.md, section 4), so Config.Together
 // near sqrt(T) has the power that the audit of a user of one round has.
 //
