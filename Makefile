@@ -9,7 +9,7 @@ TEST = $(GO) test -vet=off -p 4 -parallel 4
 RACE = ./shuffle/stage ./stream/memory ./stream/client/... ./stream/natsjs ./learner/service ./learner/planning ./learner/task/source \
 	./state/pebblestore ./internal/test/campaign
 
-.PHONY: build test test-race test-deep fuzz lint bench demo recording
+.PHONY: build test test-race test-deep fuzz lint bench demo
 build: ## the two binaries, in bin/
 	$(GO) build -o bin/ ./cmd/...
 
@@ -36,6 +36,3 @@ bench: ## every benchmark, with allocations; then whole flows beside the raw bro
 
 demo: ## everything in one process
 	$(GO) run ./cmd/learner quickstart
-
-recording: ## the film of the quickstart and its text in README.md
-	$(GO) run ./internal/recording

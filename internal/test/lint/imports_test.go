@@ -68,7 +68,6 @@ var mayImport = map[string][]string{
 	"internal/test/e2e":         {},
 	"internal/test/flow":        {},
 	"internal/test/longtest":    {}, // test support
-	"internal/recording":        {},
 	"internal/test/golden":      {}, // test support
 	"internal/test/parquettest": {}, // test support: the only place that writes Parquet
 	"deploy":                    {},
