@@ -1,7 +1,6 @@
 package randomizer
 
 import (
-	crand "crypto/rand"
 	"fmt"
 	"math"
 	"math/bits"
@@ -90,15 +89,4 @@ func (c Coin) lanes(src rand.Source, open uint64) uint64 {
 		}
 	}
 	return won
-}
-
-// NewEntropy returns a ChaCha8 generator with a fresh 256-bit seed from the operating system. It is not for
-// concurrent use.
-func NewEntropy() *rand.ChaCha8 {
-	var seed [32]byte
-	// crypto/rand.Read does not return errors; it ends the process when the system has no randomness.
-	_, _ = crand.Read(seed[:])
-	src := rand.NewChaCha8(seed)
-	clear(seed[:])
-	return src
 }
