@@ -1,7 +1,12 @@
 package model
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"iter"
+	"math"
 
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/task"
@@ -52,4 +57,118 @@ func NewPredictor(s Snapshot, format task.Format) (Predictor, error) {
 		theta = append(theta, part...)
 	}
 	return Predictor{Features: features, Loss: loss, Theta: theta, spec: spec}, nil
+}
+
+// A Prediction is what a model says about one event.
+type Prediction struct {
+	// Scores are linear: of the positive class, or one a class; of a number in the units of the label; of a count the logarithm
+	// of what is expected.
+	Scores []float64
+	// Probabilities are of the positive class, or one a class; none where the loss has none.
+	Probabilities []float64
+	Class         string  // the label of the predicted class, as the task file writes it first; empty for regression
+	Value         float64 // of a number or a count: the prediction in the units of the label; NaN for classes
+}
+
+// Scored counts the events that were scored.
+type Scored struct {
+	Rows    int64 `json:"rows"`
+	Invalid int64 `json:"invalid"` // of them; they have no score
+}
+
+// Score writes a prediction for every row to the table, one at a time. A row that does not fit the declaration goes to
+// unfit, which may be nil, and has an empty line; an error of the source or the table ends it. Labels are neither needed nor looked
+// at, if the rows come from a reader of an Unlabelled map. Each says whether to flush the table after each row.
+func (p Predictor) Score(rows iter.Seq2[task.Row, error], table *Table, each bool, unfit func(*task.RowError)) (Scored, error) {
+	p.Features = p.Features.Unlabelled()
+	var (
+		count      Scored
+		example    convex.Example
+		prediction Prediction
+	)
+	for row, err := range rows {
+		if err == nil {
+			err = p.Features.Map(row, &example)
+		}
+		written := &prediction
+		var bad *task.RowError
+		switch {
+		case errors.As(err, &bad):
+			count.Invalid++
+			written = nil
+			if unfit != nil {
+				unfit(bad)
+			}
+		case err != nil:
+			return count, errors.Join(err, table.Flush()) // the rows before it are scored
+		default:
+			p.Predict(example, &prediction)
+		}
+		count.Rows++
+		if err := table.Write(row.File, row.Line, written); err != nil {
+			return count, err
+		}
+		if each {
+			if err := table.Flush(); err != nil {
+				return count, err
+			}
+		}
+	}
+	return count, table.Flush()
+}
+
+// Predict writes what the model says about a mapped event to dst, reusing its memory.
+func (p Predictor) Predict(e convex.Example, dst *Prediction) {
+	dst.Scores, dst.Probabilities, dst.Class, dst.Value = dst.Scores[:0], dst.Probabilities[:0], "", math.NaN()
+	dst.Scores = p.Features.Scores(dst.Scores, p.Theta, e)
+	predicted := p.Features.Predict(dst.Scores)
+	switch {
+	case p.Features.Classification():
+		dst.Class = p.Features.ClassName(predicted)
+		dst.Probabilities = p.probabilities(dst.Probabilities, dst.Scores)
+	case p.traits().Scores == convex.LogMean:
+		dst.Value = predicted
+	default:
+		dst.Value, dst.Scores[0] = predicted, predicted
+	}
+}
+
+// Rows are the weights of a model, a row for each score. In JSON one row is a list, several are a list of lists.
+type Rows [][]float64
+
+// MarshalJSON writes a single row without its outer list.
+func (r Rows) MarshalJSON() ([]byte, error) {
+	if len(r) == 1 {
+		return json.Marshal(r[0])
+	}
+	return json.Marshal([][]float64(r))
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (r *Rows) UnmarshalJSON(data []byte) error {
+	if rest, ok := bytes.CutPrefix(bytes.TrimSpace(data), []byte("[")); ok && bytes.HasPrefix(bytes.TrimSpace(rest), []byte("[")) {
+		return json.Unmarshal(data, (*[][]float64)(r))
+	}
+	*r = Rows{nil}
+	return json.Unmarshal(data, &(*r)[0])
+}
+
+// Constants are the intercepts of a model, one for each score. In JSON a single one is a number, several are a list.
+type Constants []float64
+
+// MarshalJSON writes a single constant as a number.
+func (c Constants) MarshalJSON() ([]byte, error) {
+	if len(c) == 1 {
+		return json.Marshal(c[0])
+	}
+	return json.Marshal([]float64(c))
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (c *Constants) UnmarshalJSON(data []byte) error {
+	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")) {
+		return json.Unmarshal(data, (*[]float64)(c))
+	}
+	*c = Constants{0}
+	return json.Unmarshal(data, &(*c)[0])
 }

@@ -1,11 +1,15 @@
 package obs
 
 import (
+	"context"
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/panlearn/panlearn/learner/method"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/shuffle/stage"
+	"github.com/panlearn/panlearn/state"
 )
 
 // Learner are the metrics of `learner run`. It implements service.Observer.
@@ -144,4 +148,19 @@ func scores(to *prometheus.GaugeVec, s method.Scores) {
 			to.WithLabelValues(stretch, bound).Set(x)
 		}
 	}
+}
+
+// Timed is the store with its commits measured.
+func (m *Learner) Timed(s state.Store) state.Store { return timedStore{s, m} }
+
+type timedStore struct {
+	state.Store
+	metrics *Learner
+}
+
+func (s timedStore) Commit(ctx context.Context, next state.Checkpoint, entries []state.Entry) error {
+	begun := time.Now()
+	err := s.Store.Commit(ctx, next, entries)
+	s.metrics.commit.Observe(time.Since(begun).Seconds())
+	return err
 }
