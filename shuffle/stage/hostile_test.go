@@ -96,6 +96,8 @@ func (g *gated) Fetch(ctx context.Context, max int, wait time.Duration) ([]strea
 	select {
 	case <-g.open:
 		return g.ReportReader.Fetch(ctx, max, wait)
+	case <-time.After(wait):
+		return nil, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
