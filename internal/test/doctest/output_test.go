@@ -10,7 +10,7 @@ import (
 var (
 	moment = regexp.MustCompile(`\b\d{4}-\d\d-\d\dT[\d:.]+Z?\b`)
 	hash   = regexp.MustCompile(`\b[0-9a-f]{16,}\b`)
-	number = regexp.MustCompile(`[-+]?\b\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?\b`)
+	number = regexp.MustCompile(`[-+]?\b\d+(?:,\d{3})*(?:\.\d+)?(?:[eE][-+]?\d+)?\b`)
 	blanks = regexp.MustCompile(`[ \t]+`)
 )
 
@@ -64,6 +64,7 @@ func TestDiffers(t *testing.T) {
 		{"round  4 of 44  75.3 %", "round 12 of 44  75.3 %", true, false},
 		{"delta 1e-06, hash 00ff00ff00ff00ff00", "delta 2.5e-7, hash abababababababababab", false, true},
 		{"loss -0.25", "loss 1,234", false, true},
+		{"1,-0.25,0.5,-1", "1,0.75,0.125,1", false, true},
 		{"0.25", "0.1234567890123456", false, true},
 		{"at 2026-11-22T07:24:15Z", "at 2027-01-02T13:04:05.5Z", false, true},
 		{"a\n...\nz", "a\nb\nc\nz", false, true},
