@@ -117,7 +117,7 @@ func TestRolledBackTogether(t *testing.T) {
 		c.Marks = marks
 		ctx, stop := context.WithCancel(t.Context())
 		var others sync.WaitGroup
-		others.Go(func() { w.crowd(ctx) })
+		others.Go(func() { w.answerAll(ctx) })
 		others.Go(func() { w.learn(ctx) })
 		_, stopStage := w.start(c)
 		if w.get(ctx, w.name.Close(3, 1)) == nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// A world is a broker, a learner and a crowd of users around the stages under test. User i sends one in coordinate i
+// A world is a broker, a learner and users around the stages under test. User i sends one in coordinate i
 // and zero elsewhere, without noise, so that in a full cohort a total above 1 is somebody counted twice.
 type world struct {
 	t              testing.TB

@@ -134,8 +134,8 @@ func (w *world) users(r stream.Round) []uint64 {
 	return all
 }
 
-// crowd answers every attempt at every round with the round's users, until the context ends.
-func (w *world) crowd(ctx context.Context) {
+// answerAll answers every attempt at every round with the round's users, until the context ends.
+func (w *world) answerAll(ctx context.Context) {
 	for r := stream.Round(1); ctx.Err() == nil; r++ {
 		if uint64(r)*w.task.Plan.Phases[0].Cohort > uint64(w.params.Dim) {
 			if w.get(ctx, w.name.Round(r)) != nil {
@@ -169,7 +169,7 @@ func (w *world) run(ctx context.Context, stages ...func(context.Context)) {
 	defer stop()
 	var others, running sync.WaitGroup
 	others.Go(func() { w.learn(ctx) })
-	others.Go(func() { w.crowd(ctx) })
+	others.Go(func() { w.answerAll(ctx) })
 	for _, s := range stages {
 		running.Go(func() { s(ctx) })
 	}

@@ -32,7 +32,7 @@ func (c *backlog) play(waiting, garbage, cohort float64, seen float64, sequence 
 }
 
 // Whatever waits, and however little of it the broker shows at once, after three attempts the announced share is that of
-// 1.5 to 3 cohorts; garbage does not make it smaller than its part, and when the crowd is gone everybody may join again.
+// 1.5 to 3 cohorts; garbage does not make it smaller than its part, and when nobody is left behind everybody may join again.
 func TestJoinProbabilityFollowsTheCrowd(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cohort := float64(rapid.IntRange(1, 5000).Draw(t, "cohort"))
