@@ -84,23 +84,13 @@ func checkTask(m *wire.Task) error {
 }
 
 func checkRound(m *wire.Round) error {
-	err := errors.Join(header(m), mechanism(m.Mechanism), cohort(m.Cohort, m.Minimum), atLeastOne("step", m.Step),
-		smoothing(m.Smoothing), statistic(m.Statistic, m.Smoothing))
-	moments := m.Statistic == wire.Statistic_STATISTIC_SECOND_MOMENTS
-	if moments && (len(m.Point) > 0 || len(m.Scales) > 0) {
-		err = errors.Join(err, fmt.Errorf("point of %d values, %d scales: want none in a round of second moments", len(m.Point), len(m.Scales)))
-	}
-	if len(m.Scales) > MaxDim {
-		return errors.Join(err, fmt.Errorf("%d scales: want at most %d", len(m.Scales), MaxDim))
+	err := errors.Join(header(m), atLeastOne("step", m.Step))
+	if len(m.Point) > MaxDim || len(m.Scales) > MaxDim {
+		return errors.Join(err, fmt.Errorf("point of %d values, %d scales: want at most %d", len(m.Point), len(m.Scales), MaxDim))
 	}
 	for i, s := range m.Scales {
 		if !(s > 0) || math.IsInf(s, 0) {
 			return errors.Join(err, fmt.Errorf("scales[%d] %v: want a positive finite number", i, s))
-		}
-	}
-	if m.Mechanism != nil {
-		if want := int(m.Mechanism.Dim) - int(m.Mechanism.Scores); !moments && len(m.Point) != want {
-			err = errors.Join(err, fmt.Errorf("point has %d values: want %d, dim without scores", len(m.Point), want))
 		}
 	}
 	for i, v := range m.Point {

@@ -94,13 +94,13 @@ func TestOneEncoding(t *testing.T) {
 
 func TestNestedUnknownFieldRefused(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := valid(t, "Round").(*wire.Round)
-		m.Mechanism.ProtoReflect().SetUnknown(protoreflect.RawFields(protowire.AppendVarint(protowire.AppendTag(nil, 50, protowire.VarintType), 7)))
+		m := valid(t, "Task").(*wire.Task)
+		m.Plan.Phases[0].Mechanism.ProtoReflect().SetUnknown(protoreflect.RawFields(protowire.AppendVarint(protowire.AppendTag(nil, 50, protowire.VarintType), 7)))
 		data, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := stream.Unmarshal(data, &wire.Round{}); !errors.Is(err, stream.ErrNotCanonical) {
+		if err := stream.Unmarshal(data, &wire.Task{}); !errors.Is(err, stream.ErrNotCanonical) {
 			t.Fatalf("an unknown field of the mechanism: %v", err)
 		}
 	})

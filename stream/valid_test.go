@@ -78,8 +78,6 @@ func validPhases(t *rapid.T, trust wire.Trust) (all []*wire.Phase) {
 func valid(t *rapid.T, kind string) proto.Message {
 	const v = stream.Version
 	round, attempt, trust := count(t, 1, math.MaxUint64), count(t, 1, math.MaxUint64), validTrust(t)
-	cohort := count(t, 1, 1<<30)
-	minimum := count(t, 1, cohort)
 	hash := func() []byte { return sized(t, stream.HashSize) }
 	reason := rapid.StringMatching(`[a-z ]{0,64}`)
 	switch kind {
@@ -96,18 +94,8 @@ func valid(t *rapid.T, kind string) proto.Message {
 				Delta: aboveZero(t), EpsilonBudget: aboveZero(t), DeadlineMs: count(t, 0, 1<<40),
 			}}
 	case "Round":
-		m := &wire.Round{Version: v, TaskHash: hash(), Round: round, Step: round, Mechanism: validMechanism(t, trust), Cohort: cohort,
-			Minimum: minimum, DeadlineMs: count(t, 0, 1<<40), Trust: trust}
-		if rapid.IntRange(0, 3).Draw(t, "moments") == 0 {
-			m.Statistic = wire.Statistic_STATISTIC_SECOND_MOMENTS
-			return m
-		}
-		m.Smoothing = validSmoothing(t)
-		m.Scales = rapid.SliceOfN(rapid.Float64Range(1e-12, 1e12), 0, 5).Draw(t, "scales")
-		for range m.Mechanism.Dim {
-			m.Point = append(m.Point, finite(t))
-		}
-		return m
+		return &wire.Round{Version: v, TaskHash: hash(), Round: round, Step: round, Point: rapid.SliceOfN(rapid.Float64Range(-1e9, 1e9), 0, 5).Draw(t, "point"),
+			Scales: rapid.SliceOfN(rapid.Float64Range(1e-12, 1e12), 0, 5).Draw(t, "scales")}
 	case "Open":
 		return &wire.Open{Version: v, TaskHash: hash(), Round: round, Attempt: attempt, ManifestHash: hash(), Suite: validSuite(t),
 			PublicKey: sized(t, 32), Instance: sized(t, 16), StartedUnixMs: rapid.Int64().Draw(t, "started")}

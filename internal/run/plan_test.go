@@ -118,11 +118,11 @@ func TestSizesAreUpperBounds(t *testing.T) {
 	task.Version, task.Name, task.LearnerKey, task.StageKey = stream.Version, "quickstart", id.Public(), id.Public()
 	task.Life = make([]byte, stream.LifeSize)
 	hash := stream.Hash{1}
-	round := manifest.RoundOf(body, hash, 1, 1, make([]float64, body.Plan.Phases[0].Mechanism.Dim-body.Plan.Phases[0].Mechanism.Scores))
+	round := manifest.RoundOf(hash, 1, 1, make([]float64, body.Plan.Phases[0].Mechanism.Dim-body.Plan.Phases[0].Mechanism.Scores), nil)
 	for what, one := range map[string]struct {
 		m    proto.Message
 		size int
-	}{"task": {task, sizes.Task}, "round": {round, sizes.Round}, "batch": {runtest.ZeroBatch(t, round, hash), sizes.Batch}} {
+	}{"task": {task, sizes.Task}, "round": {round, sizes.Round}, "batch": {runtest.ZeroBatch(t, body.Plan, round, hash), sizes.Batch}} {
 		data, err := id.Sign(one.m)
 		if err != nil {
 			t.Fatal(err)

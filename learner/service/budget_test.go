@@ -7,8 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/panlearn/panlearn/learner/method"
 	"github.com/panlearn/panlearn/state"
+	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
 )
@@ -54,8 +54,8 @@ func TestBudgetIsMetToTheLastBit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		core := &core{task: body}
-		cost, err := core.cost(core.nextRound(1, method.Query{Step: 1, Point: make([]float64, dim)}))
+		at, _ := manifest.PhaseOf(body.Plan, 1)
+		cost, err := (&core{task: body}).cost(at)
 		if err != nil || cost.Epsilon != want || cost.Delta != delta {
 			t.Errorf("budget %v: cost %v, %v; want epsilon %v", c.budget, cost, err, want)
 		}

@@ -16,16 +16,12 @@ import (
 // what a user pays whichever rounds it answered, and nothing has to be added up. It is for the worst adversary of the trust model.
 // It holds for every outcome that check accepts: a missing user is topped up, so at least floor(gamma n) b honest
 // trials are in each total however many of the n users answered (docs/theorem-a.md, dummy noise).
-func (c *core) cost(r *wire.Round) (state.Cost, error) {
-	honest, err := accounting.ParseFraction(c.task.Plan.HonestFraction)
+func (c *core) cost(at manifest.Place) (state.Cost, error) {
+	honest, err := manifest.HonestFraction(c.task.Plan)
 	if err != nil {
 		return state.Cost{}, err
 	}
-	at, found := manifest.PhaseOf(c.task.Plan, r.Step)
-	if !found {
-		return state.Cost{}, fmt.Errorf("step %d is not in the plan", r.Step)
-	}
-	release, err := manifest.Release(r, honest, at.Phase.RoundsPerUser)
+	release, err := at.Release(honest)
 	if err != nil {
 		return state.Cost{}, err
 	}
@@ -36,17 +32,21 @@ func (c *core) cost(r *wire.Round) (state.Cost, error) {
 
 // reserve charges the round's worst case before it is announced.
 func (c *core) reserve(ledger *state.Ledger, r *wire.Round) (state.Entry, error) {
-	cost, err := c.cost(r)
+	at, found := manifest.PhaseOf(c.task.Plan, r.Step)
+	if !found {
+		return state.Entry{}, fmt.Errorf("step %d is not in the plan", r.Step)
+	}
+	cost, err := c.cost(at)
 	if err != nil {
 		return state.Entry{}, err
 	}
-	params, err := manifest.Params(r.Mechanism)
+	params, err := manifest.Params(at.Phase.Mechanism)
 	if err != nil {
 		return state.Entry{}, err
 	}
 	budget := state.Cost{Epsilon: c.task.Plan.EpsilonBudget, Delta: c.task.Plan.Delta}
 	return ledger.Reserve(state.Entry{
-		Round: r.Round, Users: r.Minimum, NoiseTrials: params.NoiseTrials(r.Minimum, r.Cohort),
+		Round: r.Round, Users: at.Phase.Minimum, NoiseTrials: params.NoiseTrials(at.Phase.Minimum, at.Cohort),
 		Epsilon: cost.Epsilon, Delta: cost.Delta, TaskHash: state.Hash(c.taskHash),
 	}, budget)
 }
@@ -74,7 +74,7 @@ type BatchSummary struct {
 	Rejects     map[string]uint64 `json:"rejects"`
 }
 
-func summary(b *wire.Batch, r *wire.Round) BatchSummary {
-	return BatchSummary{Round: b.Round, Attempt: b.Attempt, Void: b.Void, Reason: b.Reason, Cohort: r.Cohort,
+func summary(b *wire.Batch, cohort uint64) BatchSummary {
+	return BatchSummary{Round: b.Round, Attempt: b.Attempt, Void: b.Void, Reason: b.Reason, Cohort: cohort,
 		Users: b.Users, NoiseTrials: b.NoiseTrials, Rejects: rejects(b)}
 }

@@ -28,7 +28,8 @@ type core struct {
 	ledger    *state.Ledger
 	round     *wire.Round // announced or to be announced; nil when the task has ended
 	manifest  stream.Hash // of round
-	end       *wire.End   // nil until the task has ended
+	place     manifest.Place
+	end       *wire.End // nil until the task has ended
 }
 
 // A commit is one change of the store, decided and not yet made.
@@ -99,7 +100,7 @@ func resume(identity *seal.Identity, at state.Checkpoint, ledger *state.Ledger) 
 	if err != nil {
 		return nil, fmt.Errorf("stored round: %w", err)
 	}
-	if err := manifest.Follows(c.task, c.taskHash, c.round); err != nil {
+	if c.place, err = manifest.Follows(c.task, c.taskHash, c.round); err != nil {
 		return nil, fmt.Errorf("stored round: %w", err)
 	}
 	if c.round.Round != at.Cursor.Round+1 {
@@ -136,11 +137,11 @@ func (c *core) apply(msg stream.Message, finish bool) (commit, error) {
 		return commit{}, err
 	}
 	out := commit{next: c.committed, ledger: c.ledger, applied: Applied{
-		Attempt: batch.Attempt, Cohort: c.round.Cohort, BatchUsers: batch.Users, Void: batch.Void, Rejects: rejects(batch)}}
+		Attempt: batch.Attempt, Cohort: c.place.Cohort, BatchUsers: batch.Users, Void: batch.Void, Rejects: rejects(batch)}}
 	hash := state.Hash(stream.HashOf(msg.Data))
 	out.next.Cursor.Round, out.next.Cursor.BatchHash, out.next.Cursor.BatchSequence = c.round.Round, hash, msg.Sequence
 	out.next.NextRound = nil
-	if out.next.LastBatch, err = json.Marshal(summary(batch, c.round)); err != nil {
+	if out.next.LastBatch, err = json.Marshal(summary(batch, c.place.Cohort)); err != nil {
 		return commit{}, err
 	}
 	settled, err := c.settle(&out, batch, hash, alg)
@@ -169,17 +170,17 @@ func (c *core) check(subject string, b *wire.Batch) error {
 	if b.Void {
 		return nil
 	}
-	m := c.round.Mechanism
-	most := c.round.Cohort + uint64(m.MaxBundle) - 1
-	if b.Users < c.round.Minimum || b.Users > most {
-		return fmt.Errorf("%d users: the round allows %d to %d", b.Users, c.round.Minimum, most)
+	m := c.place.Phase.Mechanism
+	most := c.place.Cohort + uint64(m.MaxBundle) - 1
+	if b.Users < c.place.Phase.Minimum || b.Users > most {
+		return fmt.Errorf("%d users: the round allows %d to %d", b.Users, c.place.Phase.Minimum, most)
 	}
 	params, err := manifest.Params(m)
 	if err != nil {
 		return err
 	}
-	if want := params.NoiseTrials(b.Users, c.round.Cohort); b.NoiseTrials != want {
-		return fmt.Errorf("%d noise trials: %d users of %d owe %d", b.NoiseTrials, b.Users, c.round.Cohort, want)
+	if want := params.NoiseTrials(b.Users, c.place.Cohort); b.NoiseTrials != want {
+		return fmt.Errorf("%d noise trials: %d users of %d owe %d", b.NoiseTrials, b.Users, c.place.Cohort, want)
 	}
 	return nil
 }
@@ -187,14 +188,14 @@ func (c *core) check(subject string, b *wire.Batch) error {
 // settle takes the step of a real batch, or none for a void one, which in an interactive phase is passed over, and answers the ledger's entry.
 func (c *core) settle(out *commit, b *wire.Batch, hash state.Hash, alg learner.Algorithm) (state.Entry, error) {
 	if b.Void {
-		if at, _ := manifest.PhaseOf(c.task.Plan, c.round.Step); at.Interactive() { // its users answered, and answer no round more than planned
+		if c.place.Interactive() { // its users answered, and answer no round more than planned
 			if err := alg.Skip(); err != nil {
 				return state.Entry{}, err
 			}
 		}
 		return out.ledger.Void(b.Round, b.Attempt, hash)
 	}
-	params, err := manifest.Params(c.round.Mechanism)
+	params, err := manifest.Params(c.place.Phase.Mechanism)
 	if err != nil {
 		return state.Entry{}, err
 	}
@@ -207,11 +208,11 @@ func (c *core) settle(out *commit, b *wire.Batch, hash state.Hash, alg learner.A
 	}
 	out.applied.NoiseStd = math.Sqrt(estimate.PrivacyVariance)
 	out.applied.RoundingStd = math.Sqrt(estimate.RoundingVariance)
-	if c.round.Statistic == wire.Statistic_STATISTIC_GRADIENT {
-		gradient := estimate.Gradient[:len(estimate.Gradient)-int(c.round.Mechanism.Scores)]
+	if !c.place.Moments() {
+		gradient := estimate.Gradient[:len(estimate.Gradient)-int(c.place.Phase.Mechanism.Scores)]
 		out.applied.GradientNorm = convex.Norm(gradient)
 	}
-	cost, err := c.cost(c.round)
+	cost, err := c.cost(c.place)
 	if err != nil {
 		return state.Entry{}, err
 	}

@@ -78,9 +78,7 @@ func (c *core) refusal() error {
 }
 
 func (c *core) nextRound(r uint64, q method.Query) *wire.Round {
-	out := manifest.RoundOf(c.task, c.taskHash, r, q.Step, q.Point)
-	out.Scales = q.Scales
-	return out
+	return manifest.RoundOf(c.taskHash, r, q.Step, q.Point, q.Scales)
 }
 
 func rejects(b *wire.Batch) map[string]uint64 {

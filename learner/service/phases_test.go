@@ -74,9 +74,8 @@ func TestRoundsOfPhases(t *testing.T) {
 		if _, err := seal.Verify(public[name.Round(stream.Round(r))], w.learner.Public(), &round); err != nil {
 			t.Fatal(err)
 		}
-		f := w.phases[want.phase]
-		if round.Step != want.step || round.Smoothing != f.Smoothing || round.Minimum != f.Minimum {
-			t.Errorf("round %d: step %d, smoothing %v, minimum %d; want step %d of phase %d", r, round.Step, round.Smoothing, round.Minimum, want.step, want.phase+1)
+		if at, _ := manifest.PhaseOf(&wire.Plan{Phases: w.phases}, round.Step); round.Step != want.step || at.Index != want.phase {
+			t.Errorf("round %d: step %d; want step %d of phase %d", r, round.Step, want.step, want.phase+1)
 		}
 		if charged[i].Epsilon != want.epsilon || charged[i].Round != r {
 			t.Errorf("round %d: charged %v, the accountant says %v", r, charged[i].Epsilon, want.epsilon)
@@ -177,8 +176,8 @@ func TestEndlessTask(t *testing.T) {
 				t.Errorf("spent %v, %v after %d rounds; one round costs %v", spent, err, at.Cursor.Round, w.budget)
 			}
 			var round wire.Round
-			if _, err := seal.Verify(public[name.Round(last)], w.learner.Public(), &round); err != nil || round.Cohort != cohort || round.Step != last {
-				t.Errorf("round %d: step %d, cohort %d, %v", last, round.Step, round.Cohort, err)
+			if _, err := seal.Verify(public[name.Round(last)], w.learner.Public(), &round); err != nil || w.place(&round).Cohort != cohort || round.Step != last {
+				t.Errorf("round %d: step %d, cohort %d, %v", last, round.Step, w.place(&round).Cohort, err)
 			}
 			if watch.progress.Rounds != 0 || watch.progress.Steps < last {
 				t.Errorf("progress %+v", watch.progress)

@@ -296,7 +296,7 @@ func TestLostWhileRunning(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- w.new(c).Run(t.Context()) }()
 		round, hash, _ := w.announced(t.Context(), 4)
-		lossy.fresh.put(t.Context(), name.Batch(4), w.sign(w.stage, w.batch(round, hash, round.Cohort)))
+		lossy.fresh.put(t.Context(), name.Batch(4), w.sign(w.stage, w.batch(round, hash, w.place(round).Cohort)))
 		var back *state.RollbackError
 		if err := <-done; !errors.Is(err, ErrBrokerRolledBack) || !errors.As(err, &back) || back.Sequence != 1 || back.Earlier != 3 {
 			t.Errorf("Run: %v, want a batch at sequence 1 after one at 3 refused", err)

@@ -206,7 +206,7 @@ func (s *Service) oneRound(ctx context.Context, c *core, past past) (*core, erro
 	if err != nil {
 		return nil, err
 	}
-	s.config.Observer.Announced(r, c.round.Cohort)
+	s.config.Observer.Announced(r, c.place.Cohort)
 	since := time.Now()
 	var msg stream.Message
 	if came := true; r <= past.decided {

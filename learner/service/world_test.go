@@ -197,7 +197,7 @@ func (w *world) batch(round *wire.Round, hash stream.Hash, n uint64) *wire.Batch
 	for range n {
 		for i := range x { // the gradient of |theta - z|^2/2 at a random z, or its square
 			z := rng.NormFloat64()/4 + 0.3
-			if round.Statistic == wire.Statistic_STATISTIC_SECOND_MOMENTS {
+			if len(round.Point) == 0 {
 				x[i] = z * z
 				continue
 			}
@@ -211,7 +211,7 @@ func (w *world) batch(round *wire.Round, hash stream.Hash, n uint64) *wire.Batch
 		}
 	}
 	trials := n * uint64(params.Trials)
-	for ; trials < round.Cohort*uint64(params.Trials); trials++ { // the missing users' noise
+	for ; trials < w.place(round).Cohort*uint64(params.Trials); trials++ { // the missing users' noise
 		for i := range totals {
 			totals[i] += rng.Uint64() & 1
 		}
@@ -219,6 +219,13 @@ func (w *world) batch(round *wire.Round, hash stream.Hash, n uint64) *wire.Batch
 	return &wire.Batch{Version: stream.Version, TaskHash: round.TaskHash, Round: round.Round, Attempt: 1, Users: n,
 		NoiseTrials: trials, Totals: totals, Cutoff: n, ManifestHash: hash[:],
 		Rejects: []*wire.Reject{{Reason: "duplicate", Count: round.Round}}}
+}
+
+// place is where a round is in the plan.
+func (w *world) place(round *wire.Round) manifest.Place {
+	body, _ := w.body()
+	at, _ := manifest.PhaseOf(body.Plan, round.Step)
+	return at
 }
 
 func (w *world) void(round *wire.Round, hash stream.Hash) *wire.Batch {
@@ -232,8 +239,8 @@ func (w *world) answer(ctx context.Context, r uint64) {
 	if !ok {
 		return
 	}
-	time.Sleep(time.Millisecond)                // of the bubble's clock: mixing takes time
-	b := w.batch(round, hash, round.Cohort-r%3) // sometimes below the cohort
+	time.Sleep(time.Millisecond)                         // of the bubble's clock: mixing takes time
+	b := w.batch(round, hash, w.place(round).Cohort-r%3) // sometimes below the cohort
 	if w.voids[r] {
 		b = w.void(round, hash)
 	}

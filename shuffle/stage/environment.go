@@ -119,15 +119,16 @@ func (e *environment) readRound(m *stream.Message) (round, error) {
 	if err != nil {
 		return round{}, err
 	}
-	if err := manifest.Follows(e.task, e.taskHash, &r); err != nil {
+	at, err := manifest.Follows(e.task, e.taskHash, &r)
+	if err != nil {
 		return round{}, fmt.Errorf("%s: %w", m.Subject, err)
 	}
-	cfg, err := manifest.MixerConfig(&r)
+	cfg, err := at.Mixer()
 	if err != nil {
 		return round{}, fmt.Errorf("%s: %w", m.Subject, err)
 	}
 	cfg.Entropy = e.Entropy
-	return round{number: stream.Round(r.Round), manifest: stream.HashOf(body), mixer: cfg, deadline: manifest.Deadline(&r)}, nil
+	return round{number: stream.Round(r.Round), manifest: stream.HashOf(body), mixer: cfg, deadline: manifest.Deadline(at.Plan)}, nil
 }
 
 // readClaim verifies a claim of a round.

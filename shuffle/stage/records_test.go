@@ -66,11 +66,11 @@ func TestRefusals(t *testing.T) {
 		{name: "a round of another task", want: "another task", put: func(w *world, put func(string, []byte)) {
 			put(w.name.Round(1), round(w, func(r *wire.Round) { r.TaskHash = make([]byte, 32) }))
 		}},
-		{name: "a smaller cohort", want: "contradicts its task: cohort 3, the plan says 4", put: func(w *world, put func(string, []byte)) {
-			put(w.name.Round(1), round(w, func(r *wire.Round) { r.Cohort, r.Minimum = 3, 3 }))
+		{name: "a step beyond the plan", want: "contradicts its task: step 99", put: func(w *world, put func(string, []byte)) {
+			put(w.name.Round(1), round(w, func(r *wire.Round) { r.Step = 99 }))
 		}},
-		{name: "another mechanism", want: "contradicts its task: mechanism", put: func(w *world, put func(string, []byte)) {
-			put(w.name.Round(1), round(w, func(r *wire.Round) { r.Mechanism.Levels = 2 }))
+		{name: "a longer point", want: "contradicts its task: number of values", put: func(w *world, put func(string, []byte)) {
+			put(w.name.Round(1), round(w, func(r *wire.Round) { r.Point = append(r.Point, 0) }))
 		}},
 		{name: "a claim that nobody of us made", want: "did not write", put: func(w *world, put func(string, []byte)) {
 			put(w.name.Claim(1), w.sign(w.learner, w.claim(stream.Hash{})))

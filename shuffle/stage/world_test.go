@@ -168,7 +168,7 @@ func (w *world) batch(r stream.Round) (*wire.Batch, stream.Message) {
 
 // round is Round r of the world's task, at a step of the plan.
 func (w *world) round(r stream.Round, step uint64) *wire.Round {
-	return manifest.RoundOf(w.task, w.hash, uint64(r), step, make([]float64, w.task.Plan.Phases[0].Mechanism.Dim))
+	return manifest.RoundOf(w.hash, uint64(r), step, make([]float64, w.task.Plan.Phases[0].Mechanism.Dim), nil)
 }
 
 // announce publishes the task and round 1.

@@ -174,16 +174,10 @@ func TestCheckRound(t *testing.T) {
 		{"NaN", nil, func(r *wire.Round) { r.Point[1] = math.NaN() }, "message"},
 		{"infinite", nil, func(r *wire.Round) { r.Point[1] = math.Inf(1) }, "message"},
 		{"huge", nil, func(r *wire.Round) { r.Point = []float64{1e308, 1e308, 0} }, "point"},
-		{"a short point", nil, func(r *wire.Round) { r.Point = r.Point[:2] }, "message"},
+		{"a short point", nil, func(r *wire.Round) { r.Point = r.Point[:2] }, "parameters"},
 		{"repeated at another point", &seen, func(r *wire.Round) { r.Point[0] = 0 }, "manifest hash"},
 		{"of another task", nil, func(r *wire.Round) { r.TaskHash = make([]byte, 32) }, "parameters"},
 		{"beyond the plan", nil, func(r *wire.Round) { r.Round, r.Step = 9, 4 }, "parameters"},
-		{"a smaller cohort", nil, func(r *wire.Round) { r.Cohort, r.Minimum = 20, 20 }, "parameters"},
-		{"a smaller minimum", nil, func(r *wire.Round) { r.Minimum = 1 }, "parameters"},
-		{"weaker noise", nil, func(r *wire.Round) { r.Mechanism.Trials-- }, "parameters"},
-		{"another clip norm", nil, func(r *wire.Round) { r.Mechanism.ClipNorm = 1000 }, "parameters"},
-		{"another trust", nil, func(r *wire.Round) { r.Trust, r.Mechanism.FloorTrials = wire.Trust_TRUST_SHUFFLE_PAN, 1 }, "parameters"},
-		{"no mechanism", nil, func(r *wire.Round) { r.Mechanism = nil }, "message"},
 	} {
 		m := proto.CloneOf(w.round(2, 2))
 		c.change(m)

@@ -192,10 +192,10 @@ func TestRefusalAnswersWaitingRows(t *testing.T) {
 		group.Go(func() { sum, err = cl.Run(ctx, rows(7, false)) })
 		time.Sleep(time.Minute)
 		m := proto.CloneOf(w.round(1, 1))
-		m.Mechanism.Trials /= 2
+		m.Step = 2
 		w.put(ctx, w.name.Round(1), w.learner, m)
 		group.Wait()
-		refusal(t, "weaker noise", err, "parameters")
+		refusal(t, "a step ahead of its round", err, "parameters")
 		if want := (client.Summary{Events: 7, Refused: 7}); sum != want {
 			t.Errorf("%+v, want %+v", sum, want)
 		}

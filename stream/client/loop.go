@@ -148,7 +148,7 @@ func (l *loop) advance(ctx context.Context) error {
 		l.drop(e)
 	}
 	for !l.gathering() && l.joinable() && l.sending < l.MaxInFlight {
-		n := min(int(min(l.current.message.Cohort-l.current.joined, uint64(l.chunk))), l.MaxInFlight-l.sending)
+		n := min(int(min(l.current.place.Cohort-l.current.joined, uint64(l.chunk))), l.MaxInFlight-l.sending)
 		batch, misfits := l.queue.next(l.current, n, l.places(), time.Now())
 		for _, e := range misfits {
 			l.drop(e)
@@ -186,7 +186,7 @@ func (l *loop) room() int {
 	}
 	places := l.places()
 	if l.current.later() { // after a restart members are found among their reserve, which another process held too
-		most := 2 * l.current.message.Cohort
+		most := 2 * l.current.place.Cohort
 		places = most - min(most, l.current.joined+l.absent()+uint64(len(l.queue.events)))
 	}
 	return min(int(min(places, uint64(l.chunk))), l.MaxInFlight-l.sending)
@@ -196,7 +196,7 @@ func (l *loop) room() int {
 // the round takes of all, and the share of them that joins is the announced one.
 func (l *loop) places() uint64 {
 	taken := l.current.joined + l.absent() + uint64(len(l.queue.drawn))
-	return l.current.message.Cohort - min(taken, l.current.message.Cohort)
+	return l.current.place.Cohort - min(taken, l.current.place.Cohort)
 }
 
 // absent is how many members of the newest round are still charged in an earlier one. Their places are theirs.
@@ -258,7 +258,7 @@ func (l *loop) progress() {
 	}
 	p := Progress{Summary: l.total, InFlight: l.sending, Over: l.over()}
 	if r := l.current; r != nil {
-		p.Round, p.Attempt, p.Joined, p.Cohort = r.number, r.attempt.Number, r.joined, r.message.Cohort
+		p.Round, p.Attempt, p.Joined, p.Cohort = r.number, r.attempt.Number, r.joined, r.place.Cohort
 	}
 	l.Config.Progress(p)
 }

@@ -31,7 +31,7 @@ func (l *loop) join(ctx context.Context, events []*event) error {
 	}
 	var bundles []*bundle
 	size := l.agreement.Phases[l.phase].Params.ReportBytes()
-	for members := range slices.Chunk(events, min(l.Bundle, int(r.message.Mechanism.MaxBundle))) {
+	for members := range slices.Chunk(events, min(l.Bundle, int(r.place.Phase.Mechanism.MaxBundle))) {
 		var id [16]byte
 		_, _ = rand.Read(id[:]) // never fails: it ends the process instead
 		for place, e := range members {

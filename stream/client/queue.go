@@ -73,7 +73,7 @@ func (q *queue) sort(r *round, settled func(*event) bool) (over []*event) {
 
 // reserved says whether those that are no members wait for places that members leave.
 func (q *queue) reserved(r *round, now time.Time) bool {
-	return r.later() && (q.members > 0 || r.elapsed(now) < stream.ReserveAfter(manifest.Deadline(r.message)))
+	return r.later() && (q.members > 0 || r.elapsed(now) < stream.ReserveAfter(manifest.Deadline(r.place.Plan)))
 }
 
 // ready is how many events wait for a place alone, and not for their time.
@@ -90,7 +90,7 @@ func (q *queue) ready(r *round, now time.Time) int {
 func (q *queue) next(r *round, n int, places uint64, now time.Time) (join, misfits []*event) {
 	elapsed := r.elapsed(now)
 	due := func(e *event) bool {
-		return stream.JoinAfter(r.open.JoinProbability, e.lot, manifest.Deadline(r.message)) <= elapsed
+		return stream.JoinAfter(r.open.JoinProbability, e.lot, manifest.Deadline(r.place.Plan)) <= elapsed
 	}
 	for len(join) < n && len(q.drawn) > 0 && due(q.drawn[0]) {
 		join = append(join, heap.Pop(&q.drawn).(*event))

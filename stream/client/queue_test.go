@@ -13,9 +13,9 @@ import (
 
 // queued is a round that is open since the epoch, and the queue of events that wait for it, by the first byte of their keys.
 func queued(step uint64, share uint32, events ...*event) (*round, *queue) {
-	r := &round{number: stream.Round(step), message: &wire.Round{Step: step, Cohort: 100}, opened: time.Unix(0, 0),
+	r := &round{number: stream.Round(step), message: &wire.Round{Step: step}, opened: time.Unix(0, 0),
 		open:  &wire.Open{JoinProbability: share},
-		place: manifest.Place{First: 1, Phase: &wire.Phase{RoundsPerUser: 3}}}
+		place: manifest.Place{First: 1, Cohort: 100, Phase: &wire.Phase{RoundsPerUser: 3}}}
 	q := new(queue)
 	q.add(events...)
 	q.sort(r, func(*event) bool { return false })

@@ -85,7 +85,7 @@ func (r *round) mayJoin(e *event) bool {
 
 // joinable says whether the round takes events of this client: it is open, and not full of them.
 func (r *round) joinable() bool {
-	return r != nil && r.open != nil && r.closed == nil && !r.done && r.joined < r.message.Cohort
+	return r != nil && r.open != nil && r.closed == nil && !r.done && r.joined < r.place.Cohort
 }
 
 // elapsed is how long the newest attempt is open, by the clock of whoever says more: a device that comes late to a round

@@ -74,8 +74,8 @@ func TestScoresAreNoPartOfThePoint(t *testing.T) {
 	w := scoresWorld(t)
 	agreement, err := consent.Policy{AllowPlaintext: true}.CheckTask(w.task, w.hash)
 	must(t, err)
-	for length, field := range map[int]string{3: "", 5: "message", 2: "message"} {
-		round := manifest.RoundOf(w.task, w.hash, 1, 1, make([]float64, length))
+	for length, field := range map[int]string{3: "", 5: "parameters", 2: "parameters"} {
+		round := manifest.RoundOf(w.hash, 1, 1, make([]float64, length), nil)
 		err := agreement.CheckRound(round, stream.Hash{1}, nil)
 		if field != "" {
 			refusal(t, fmt.Sprint(length, " values"), err, field)

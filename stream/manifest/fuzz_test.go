@@ -72,16 +72,16 @@ func FuzzPlan(f *testing.F) {
 			t.Errorf("sizes %+v", sizes)
 		}
 		hash := stream.HashOf(data)
-		round := manifest.RoundOf(&task, hash, step, step, make([]float64, at.Phase.Mechanism.Dim))
-		if scales := at.Scales(p); at.Moments() && (step > 1 || scales > 0) {
+		if scales := at.Scales(); at.Moments() && (step > 1 || scales > 0) {
 			t.Errorf("second moments at step %d, with %d scales", step, scales)
-		} else if scales <= 1<<12 {
-			round.Scales = slices.Repeat([]float64{1}, scales)
+		} else if scales > 1<<12 {
+			return
 		}
-		if err := manifest.Follows(&task, hash, round); err != nil {
-			t.Errorf("the round that follows from the plan does not follow: %v", err)
+		round := manifest.RoundOf(hash, step, step, make([]float64, at.Point()), slices.Repeat([]float64{1}, at.Scales()))
+		if got, err := manifest.Follows(&task, hash, round); err != nil || got != at {
+			t.Errorf("the round that follows from the plan does not follow: %+v, %v", got, err)
 		}
-		config, err := manifest.MixerConfig(round)
+		config, err := at.Mixer()
 		if err != nil {
 			t.Errorf("a plan that passed has no mixer: %v", err)
 		} else if mixer, err := shuffle.NewMixer(config); err != nil {
@@ -89,11 +89,11 @@ func FuzzPlan(f *testing.F) {
 		} else {
 			mixer.Erase()
 		}
-		if _, err := manifest.Release(round, accounting.One, at.Phase.RoundsPerUser); err != nil {
+		if _, err := at.Release(accounting.One); err != nil {
 			t.Errorf("a plan that passed cannot be accounted for: %v", err)
 		}
-		if manifest.Deadline(round) < 0 {
-			t.Errorf("a deadline of %v", manifest.Deadline(round))
+		if manifest.Deadline(p) < 0 {
+			t.Errorf("a deadline of %v", manifest.Deadline(p))
 		}
 	})
 }

@@ -63,9 +63,8 @@ func goodRound(t testing.TB, task *wire.Task, r uint64) (stream.Hash, *wire.Roun
 		t.Fatal(err)
 	}
 	hash := stream.HashOf(body)
-	m := manifest.RoundOf(task, hash, r, r, make([]float64, 3))
-	m.Mechanism = proto.CloneOf(m.Mechanism)
-	return hash, m
+	at, _ := manifest.PhaseOf(task.Plan, r)
+	return hash, manifest.RoundOf(hash, r, r, make([]float64, at.Point()), nil)
 }
 
 func TestParamsAndMechanismAreInverse(t *testing.T) {
@@ -215,7 +214,7 @@ func TestEndlessPlan(t *testing.T) {
 		}
 	}
 	hash, late := goodRound(t, task, 1<<40)
-	if err := manifest.Follows(task, hash, late); err != nil {
+	if _, err := manifest.Follows(task, hash, late); err != nil {
 		t.Error(err)
 	}
 	task.Plan.Phases = task.Plan.Phases[:2]
@@ -282,42 +281,30 @@ func TestFollows(t *testing.T) {
 	task := phasedTask()
 	for _, r := range []uint64{1, 9, 10, 11, 15, 16, 17} {
 		hash, round := goodRound(t, task, r)
-		if err := manifest.Follows(task, hash, round); err != nil {
+		if _, err := manifest.Follows(task, hash, round); err != nil {
 			t.Errorf("round %d: %v", r, err)
 		}
 	}
 	for want, spoil := range map[string]func(*wire.Round){
-		"task_hash":   func(r *wire.Round) { r.TaskHash = make([]byte, 32) },
-		"step 18":     func(r *wire.Round) { r.Round, r.Step = 18, 18 },
-		"step 13":     func(r *wire.Round) { r.Step = 13 }, // ahead of its round
-		"step 0":      func(r *wire.Round) { r.Step = 0 },
-		"cohort":      func(r *wire.Round) { r.Cohort-- },
-		"minimum":     func(r *wire.Round) { r.Minimum = 1 },
-		"deadline_ms": func(r *wire.Round) { r.DeadlineMs++ },
-		"trust":       func(r *wire.Round) { r.Trust = wire.Trust_TRUST_PAN },
-		"mechanism":   func(r *wire.Round) { r.Mechanism.Trials-- },
-		"smoothing":   func(r *wire.Round) { r.Smoothing = 3 },
+		"task_hash": func(r *wire.Round) { r.TaskHash = make([]byte, 32) },
+		"step 18":   func(r *wire.Round) { r.Round, r.Step = 18, 18 },
+		"step 13":   func(r *wire.Round) { r.Step = 13 }, // ahead of its round
+		"step 0":    func(r *wire.Round) { r.Step = 0 },
+		"point 4":   func(r *wire.Round) { r.Point = make([]float64, 4) },
+		"scales 1":  func(r *wire.Round) { r.Scales = []float64{1} },
 	} {
 		hash, round := goodRound(t, task, 12)
 		spoil(round)
-		if err := manifest.Follows(task, hash, round); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := manifest.Follows(task, hash, round); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
-		}
-	}
-	// The round of one phase does not follow at a step of another.
-	for _, step := range []uint64{1, 16} {
-		hash, round := goodRound(t, task, 12)
-		round.Round, round.Step = 16, step
-		if manifest.Follows(task, hash, round) == nil {
-			t.Errorf("a round of phase 2 follows at step %d", step)
 		}
 	}
 	hash, late := goodRound(t, task, 17)
 	late.Round += 2 // two void rounds came before
-	if err := manifest.Follows(task, hash, late); err != nil {
+	if _, err := manifest.Follows(task, hash, late); err != nil {
 		t.Errorf("a last step after void rounds: %v", err)
 	}
-	if manifest.Follows(nil, stream.Hash{}, nil) == nil {
+	if _, err := manifest.Follows(nil, stream.Hash{}, nil); err == nil {
 		t.Error("nothing follows nothing")
 	}
 }
@@ -332,23 +319,24 @@ func TestMomentsComeFirst(t *testing.T) {
 		hash, round := goodRound(t, task, r+1)
 		at, _ := manifest.PhaseOf(task.Plan, r+1)
 		want := map[bool]int{false: 2}[r == 0]
-		if at.Moments() != (r == 0) || at.Scales(task.Plan) != want {
-			t.Errorf("round %d: moments %v, %d scales", r+1, at.Moments(), at.Scales(task.Plan))
+		if at.Moments() != (r == 0) || at.Scales() != want {
+			t.Errorf("round %d: moments %v, %d scales", r+1, at.Moments(), at.Scales())
 		}
 		for n := range 4 {
 			round.Scales = slices.Repeat([]float64{1}, n)
-			if err := manifest.Follows(task, hash, round); (err == nil) != (n == want) {
+			if _, err := manifest.Follows(task, hash, round); (err == nil) != (n == want) {
 				t.Errorf("round %d with %d scales: %v", r+1, n, err)
 			}
 		}
-		round.Scales, round.Statistic = slices.Repeat([]float64{1}, want), 1-round.Statistic
-		if err := manifest.Follows(task, hash, round); err == nil || !strings.Contains(err.Error(), "statistic") {
-			t.Errorf("round %d of the other statistic: %v", r+1, err)
+		round.Scales, round.Point = slices.Repeat([]float64{1}, want), make([]float64, 3-at.Point())
+		if _, err := manifest.Follows(task, hash, round); err == nil || !strings.Contains(err.Error(), "point") {
+			t.Errorf("round %d with a point of %d values: %v", r+1, len(round.Point), err)
 		}
 	}
 	plain := goodTask()
 	hash, round := goodRound(t, plain, 1)
-	if round.Scales = []float64{1}; manifest.Follows(plain, hash, round) == nil {
+	round.Scales = []float64{1}
+	if _, err := manifest.Follows(plain, hash, round); err == nil {
 		t.Error("scales follow from a task without moments")
 	}
 	for name, spoil := range map[string]func(p *wire.Plan){
@@ -407,38 +395,41 @@ func TestSizesAreOfTheLargestPhase(t *testing.T) {
 	}
 }
 
-func TestMixerConfigAndRelease(t *testing.T) {
+func TestMixerAndRelease(t *testing.T) {
 	task := goodTask()
-	_, round := goodRound(t, task, 10)
-	cfg, err := manifest.MixerConfig(round)
+	at, _ := manifest.PhaseOf(task.Plan, 10)
+	cfg, err := at.Mixer()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if cfg.Cohort != 103 || cfg.Minimum != 80 || cfg.MaxBundle != 4 || cfg.Params.FloorTrials != 0 || cfg.Entropy != nil || cfg.Params.Dim != 3 {
 		t.Errorf("%+v", cfg)
 	}
-	if got := manifest.Deadline(round); got != time.Minute {
+	if got := manifest.Deadline(task.Plan); got != time.Minute {
 		t.Errorf("deadline %v", got)
 	}
 	honest, err := manifest.HonestFraction(task.Plan)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rel, err := manifest.Release(round, honest, 1)
 	want := accounting.Release{Trust: accounting.Shuffle, Users: 103, Dim: 3, Levels: 19, Trials: 26, P: 0.5, HonestFraction: honest, Rounds: 1}
-	if err != nil || rel != want {
+	if rel, err := at.Release(honest); err != nil || rel != want {
 		t.Errorf("%+v, %v: want %+v", rel, err, want)
 	}
-	for name, call := range map[string]func() error{
-		"no round":       func() error { _, err := manifest.MixerConfig(nil); return err },
-		"release of nil": func() error { _, err := manifest.Release(nil, honest, 1); return err },
-		"rounds":         func() error { _, err := manifest.Release(round, honest, 0); return err },
-		"honest":         func() error { _, err := manifest.Release(round, accounting.Fraction{}, 1); return err },
-		"no mechanism":   func() error { _, err := manifest.MixerConfig(&wire.Round{}); return err },
-	} {
-		if call() == nil {
-			t.Errorf("%s passed", name)
-		}
+	want.Users = 100
+	if rel, err := manifest.Costliest(task.Plan, 0).Release(honest); err != nil || rel != want {
+		t.Errorf("the costliest: %+v, %v: want %+v", rel, err, want)
+	}
+	if _, err := at.Release(accounting.Fraction{}); err == nil {
+		t.Error("an honest fraction of nothing passed")
+	}
+	task.Plan.Phases[0].RoundsPerUser = 0
+	if _, err := at.Release(honest); err == nil {
+		t.Error("no rounds passed")
+	}
+	task.Plan.Phases[0].Mechanism = nil
+	if _, err := at.Mixer(); err == nil {
+		t.Error("no mechanism passed")
 	}
 }
 

@@ -8,11 +8,13 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// A Place is where a step stands in a plan.
+// A Place is where a step stands in a plan, and so all that the plan fixes of a round of that step.
 type Place struct {
-	Phase *wire.Phase
-	Index int    // of the phase in the plan
-	First uint64 // step of the phase
+	Plan   *wire.Plan
+	Phase  *wire.Phase
+	Index  int    // of the phase in the plan
+	First  uint64 // step of the phase
+	Cohort uint64 // users that the round takes, see Cohort
 }
 
 // Moments says whether the phase's reports are of second moments.
@@ -38,9 +40,17 @@ func Dim(plan *wire.Plan) int {
 	return int(m.GetDim()) - int(m.GetScores())
 }
 
+// Point is how many values the point of a round has; a round of second moments has none.
+func (p Place) Point() int {
+	if p.Moments() {
+		return 0
+	}
+	return int(p.Phase.GetMechanism().GetDim()) - int(p.Phase.GetMechanism().GetScores())
+}
+
 // Scales is how many scales the rounds of a phase carry: as many as there are second moments in the phase before it, or 0.
-func (p Place) Scales(plan *wire.Plan) int {
-	if first := plan.GetPhases()[0]; moments(first) && !p.Moments() {
+func (p Place) Scales() int {
+	if first := p.Plan.GetPhases()[0]; moments(first) && !p.Moments() {
 		return int(first.GetMechanism().GetDim())
 	}
 	return 0
@@ -58,7 +68,11 @@ func PhaseOf(plan *wire.Plan, step uint64) (Place, bool) {
 	first := uint64(1)
 	for i, f := range plan.GetPhases() {
 		if step >= first && (step-first < f.GetRounds() || endless(plan, i)) {
-			return Place{Phase: f, Index: i, First: first}, true
+			at := Place{Plan: plan, Phase: f, Index: i, First: first, Cohort: f.GetCohort()}
+			if step == at.Last() && !endless(plan, i) {
+				at.Cohort = LastCohort(f)
+			}
+			return at, true
 		}
 		first += f.GetRounds()
 	}
@@ -108,14 +122,8 @@ func RoundsPerUser(plan *wire.Plan) (most uint32) {
 // that are left. A phase without end has no last step, and in an interactive one the cohort is everybody. It is 0 for a
 // step that the plan does not have.
 func Cohort(plan *wire.Plan, step uint64) uint64 {
-	place, found := PhaseOf(plan, step)
-	switch {
-	case !found:
-		return 0
-	case step == place.Last() && !endless(plan, place.Index):
-		return LastCohort(place.Phase)
-	}
-	return place.Phase.Cohort
+	at, _ := PhaseOf(plan, step)
+	return at.Cohort
 }
 
 // LastCohort is the cohort of a phase's last step.
@@ -126,21 +134,13 @@ func LastCohort(f *wire.Phase) uint64 {
 	return f.Users - (f.Rounds-1)*f.Cohort
 }
 
-// RoundOf is the round that a task allows at a step, at a point: the one that Follows lets pass, but for the scales of a task of second
-// moments, which are the caller's. It shares the mechanism with the plan. Of a step that the plan does not have it is no round at all.
-func RoundOf(task *wire.Task, taskHash stream.Hash, round, step uint64, point []float64) *wire.Round {
-	plan := task.GetPlan()
-	place, _ := PhaseOf(plan, step)
-	f := place.Phase
-	return &wire.Round{
-		Version: stream.Version, TaskHash: slices.Clone(taskHash[:]), Round: round, Step: step, Point: point,
-		Mechanism: f.GetMechanism(), Cohort: Cohort(plan, step), Minimum: f.GetMinimum(), DeadlineMs: plan.GetDeadlineMs(),
-		Trust: plan.GetTrust(), Smoothing: f.GetSmoothing(), Statistic: f.GetStatistic(),
-	}
+// RoundOf is the Round of a step, at a point and with the scales that it wants.
+func RoundOf(taskHash stream.Hash, round, step uint64, point, scales []float64) *wire.Round {
+	return &wire.Round{Version: stream.Version, TaskHash: slices.Clone(taskHash[:]), Round: round, Step: step, Point: point, Scales: scales}
 }
 
-// PhaseRound is the costliest round of a phase, without a point and a number: what the accountant needs to charge it. More
-// users cost each of them no more, so it is the one with the smaller cohort.
-func PhaseRound(plan *wire.Plan, f *wire.Phase) *wire.Round {
-	return &wire.Round{Round: 1, Cohort: f.GetCohort(), Minimum: f.GetMinimum(), Mechanism: f.GetMechanism(), Trust: plan.GetTrust()}
+// Costliest is the place of the costliest round of a phase. More users cost each of them no more, so it is one with the smaller cohort.
+func Costliest(plan *wire.Plan, phase int) Place {
+	f := plan.GetPhases()[phase]
+	return Place{Plan: plan, Phase: f, Index: phase, Cohort: f.GetCohort()}
 }

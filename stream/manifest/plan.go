@@ -7,8 +7,6 @@ import (
 	"math/bits"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/wire"
 )
@@ -26,8 +24,8 @@ func RoundHash(round *wire.Round) (stream.Hash, error) {
 const MaxDeadline = 366 * 24 * time.Hour
 
 // Deadline is how long a round collects before it is content with its minimum; 0 means for ever.
-func Deadline(round *wire.Round) time.Duration {
-	return time.Duration(min(round.GetDeadlineMs(), uint64(MaxDeadline/time.Millisecond))) * time.Millisecond
+func Deadline(plan *wire.Plan) time.Duration {
+	return time.Duration(min(plan.GetDeadlineMs(), uint64(MaxDeadline/time.Millisecond))) * time.Millisecond
 }
 
 // CheckTask says whether the plan of a Task can be run: the users of its phases fill their rounds, the mixer
@@ -102,51 +100,40 @@ func checkPhase(plan *wire.Plan, i int) error {
 	}
 	largest := max(f.Cohort, LastCohort(f))
 	for _, cohort := range []uint64{f.Cohort, largest} {
-		if _, err := mixer(f.Mechanism, cohort, f.Minimum); err != nil {
+		if _, err := (Place{Plan: plan, Phase: f, Cohort: cohort}).Mixer(); err != nil {
 			return fmt.Errorf("a round of %d users: %w", cohort, err)
 		}
 	}
 	honest, err := HonestFraction(plan)
 	if err == nil {
-		_, err = release(PhaseRound(plan, f), honest, f.RoundsPerUser)
+		_, err = Costliest(plan, i).Release(honest)
 	}
 	return err
 }
 
-// Follows says whether a round is one that the task allows: its hash of the task, number, trust and deadline are those of
-// the plan, its mechanism, cohort, minimum, smoothing and statistic those of its step's phase, and it has the scales that this wants. A round that does not follow was signed
-// by a learner that is broken or lies; nobody must take part in it.
-func Follows(task *wire.Task, taskHash stream.Hash, round *wire.Round) error {
+// Follows returns the place of a round that the task allows: its hash of the task is the task's, its step is one of the plan and not
+// ahead of its number, and it has as many values of a point, and scales, as the phase wants. Everything else is fixed by the plan, and
+// said nowhere else. A round that does not follow was signed by a learner that is broken or lies; nobody must take part in it.
+func Follows(task *wire.Task, taskHash stream.Hash, round *wire.Round) (Place, error) {
 	plan := task.GetPlan()
 	if plan == nil || round == nil {
-		return errors.New("round: no plan to follow, or no round")
+		return Place{}, errors.New("round: no plan to follow, or no round")
 	}
-	differs := func(field string, got, want any) error {
-		return fmt.Errorf("round %d contradicts its task: %s %v, the plan says %v", round.Round, field, got, want)
+	differs := func(field string, got, want any) (Place, error) {
+		return Place{}, fmt.Errorf("round %d contradicts its task: %s %v, the plan says %v", round.Round, field, got, want)
 	}
-	place, found := PhaseOf(plan, round.Step)
-	phase := place.Phase
-	switch cohort := Cohort(plan, round.Step); {
-	case !bytes.Equal(round.TaskHash, taskHash[:]):
-		return fmt.Errorf("round %d is of another task: task_hash %x, want %x", round.Round, round.TaskHash, taskHash)
-	case !found || round.Step > round.Round:
+	at, found := PhaseOf(plan, round.Step)
+	if !bytes.Equal(round.TaskHash, taskHash[:]) {
+		return Place{}, fmt.Errorf("round %d is of another task: task_hash %x, want %x", round.Round, round.TaskHash, taskHash)
+	}
+	if !found || round.Step > round.Round {
 		return differs("step", round.Step, fmt.Sprintf("1 to %d", min(Steps(plan), round.Round)))
-	case round.Cohort != cohort:
-		return differs("cohort", round.Cohort, cohort)
-	case round.Minimum != phase.Minimum:
-		return differs("minimum", round.Minimum, phase.Minimum)
-	case round.DeadlineMs != plan.DeadlineMs:
-		return differs("deadline_ms", round.DeadlineMs, plan.DeadlineMs)
-	case round.Trust != plan.Trust:
-		return differs("trust", round.Trust, plan.Trust)
-	case round.Smoothing != phase.Smoothing:
-		return differs("smoothing", round.Smoothing, phase.Smoothing)
-	case round.Statistic != phase.Statistic:
-		return differs("statistic", round.Statistic, phase.Statistic)
-	case len(round.Scales) != place.Scales(plan):
-		return differs("number of scales", len(round.Scales), place.Scales(plan))
-	case !proto.Equal(round.Mechanism, phase.Mechanism):
-		return differs("mechanism", round.Mechanism, phase.Mechanism)
 	}
-	return nil
+	switch {
+	case len(round.Point) != at.Point():
+		return differs("number of values of the point", len(round.Point), at.Point())
+	case len(round.Scales) != at.Scales():
+		return differs("number of scales", len(round.Scales), at.Scales())
+	}
+	return at, nil
 }

@@ -1,7 +1,6 @@
 package manifest
 
 import (
-	"errors"
 	"fmt"
 	"math"
 
@@ -9,35 +8,24 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// Release is what the accountant must charge for a round of which one user takes part in roundsPerUser. honest is the
-// caller's own assumption, not the learner's: a device computes with its policy's. It refuses what
-// accounting.Release.Validate refuses.
-func Release(round *wire.Round, honest accounting.Fraction, roundsPerUser uint32) (accounting.Release, error) {
-	if round == nil {
-		return accounting.Release{}, errors.New("release of a round: no round")
-	}
-	r, err := release(round, honest, roundsPerUser)
-	if err != nil {
-		return accounting.Release{}, fmt.Errorf("release of round %d: %w", round.Round, err)
-	}
-	return r, nil
-}
-
-func release(round *wire.Round, honest accounting.Fraction, roundsPerUser uint32) (accounting.Release, error) {
-	p, err := Params(round.Mechanism)
+// Release is what the accountant must charge for a round, together with the others of its phase that one user answers. honest is the
+// caller's own assumption, not the learner's: a device computes with its policy's. It refuses what accounting.Release.Validate refuses.
+func (p Place) Release(honest accounting.Fraction) (accounting.Release, error) {
+	params, err := Params(p.Phase.GetMechanism())
 	if err != nil {
 		return accounting.Release{}, err
 	}
-	trust, err := Trust(round.Trust)
+	trust, err := Trust(p.Plan.GetTrust())
 	if err != nil {
 		return accounting.Release{}, err
 	}
-	if roundsPerUser == 0 || roundsPerUser > math.MaxInt32 {
-		return accounting.Release{}, fmt.Errorf("rounds per user %d: want 1 to %d", roundsPerUser, math.MaxInt32)
+	rounds := p.Phase.GetRoundsPerUser()
+	if rounds == 0 || rounds > math.MaxInt32 {
+		return accounting.Release{}, fmt.Errorf("rounds per user %d: want 1 to %d", rounds, math.MaxInt32)
 	}
 	r := accounting.Release{
-		Trust: trust, Users: round.Cohort, Dim: p.Dim, Levels: int(p.Levels), Trials: uint64(p.Trials),
-		P: p.Coin.Float(), FloorTrials: round.Mechanism.FloorTrials, HonestFraction: honest, Rounds: int(roundsPerUser),
+		Trust: trust, Users: p.Cohort, Dim: params.Dim, Levels: int(params.Levels), Trials: uint64(params.Trials),
+		P: params.Coin.Float(), FloorTrials: params.FloorTrials, HonestFraction: honest, Rounds: int(rounds),
 	}
 	return r, r.Validate()
 }

@@ -47,13 +47,9 @@ func sizesOfPhase(body *wire.Task, f *wire.Phase, reasons []string) (Sizes, erro
 		return Sizes{}, err
 	}
 	cohort, bundle, hash := max(f.Cohort, LastCohort(f)), int(m.MaxBundle), make([]byte, stream.HashSize)
-	round := &wire.Round{Version: stream.Version, TaskHash: hash, Round: math.MaxUint64, Step: math.MaxUint64, Mechanism: m,
-		Point: slices.Repeat([]float64{1}, params.Dim-int(m.Scores)), Cohort: cohort, Minimum: f.Minimum, DeadlineMs: plan.DeadlineMs,
-		Trust: plan.Trust, Smoothing: f.Smoothing, Statistic: f.Statistic}
-	if moments(f) {
-		round.Point = nil
-	}
-	round.Scales = slices.Repeat([]float64{1}, Place{Phase: f}.Scales(plan))
+	at := Place{Plan: plan, Phase: f}
+	round := &wire.Round{Version: stream.Version, TaskHash: hash, Round: math.MaxUint64, Step: math.MaxUint64,
+		Point: slices.Repeat([]float64{1}, at.Point()), Scales: slices.Repeat([]float64{1}, at.Scales())}
 	users := cohort + uint64(bundle)
 	most, err := params.MaxTotal(users, params.NoiseTrials(users, cohort))
 	if err != nil {

@@ -35,7 +35,7 @@ func signable(stage ed25519.PublicKey) map[wire.Kind]proto.Message {
 		wire.Kind_KIND_TASK: &wire.Task{Version: 1, Name: "churn", Life: make([]byte, stream.LifeSize), LearnerKey: h, StageKey: stage, Suite: wire.Suite_SUITE_X25519, Plan: &wire.Plan{
 			Trust:  wire.Trust_TRUST_SHUFFLE,
 			Phases: []*wire.Phase{{Users: 100, Rounds: 10, Cohort: 10, Minimum: 5, Mechanism: mechanism, RoundsPerUser: 1}}, Epsilon: 1, Delta: 1e-6, EpsilonBudget: 1}},
-		wire.Kind_KIND_ROUND: &wire.Round{Version: 1, TaskHash: h, Round: 3, Step: 3, Point: []float64{0.5, -1}, Mechanism: mechanism, Cohort: 10, Minimum: 5, Trust: wire.Trust_TRUST_SHUFFLE},
+		wire.Kind_KIND_ROUND: &wire.Round{Version: 1, TaskHash: h, Round: 3, Step: 3, Point: []float64{0.5, -1}},
 		wire.Kind_KIND_OPEN:  &wire.Open{Version: 1, TaskHash: h, Round: 3, Attempt: 1, ManifestHash: h, Suite: wire.Suite_SUITE_X25519, PublicKey: h, Instance: in},
 		wire.Kind_KIND_CLAIM: &wire.Claim{Version: 1, TaskHash: h, Round: 3, Attempt: 1, ManifestHash: h, Instance: in},
 		wire.Kind_KIND_BATCH: &wire.Batch{Version: 1, TaskHash: h, Round: 3, Attempt: 1, ManifestHash: h, Users: 10, NoiseTrials: 50, Totals: []uint64{40, 41}},

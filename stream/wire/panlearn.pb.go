@@ -1283,25 +1283,19 @@ func (x *Mechanism) GetScores() uint32 {
 	return 0
 }
 
-// Round opens a round. SHA-256 of its canonical body is the round manifest hash.
+// Round opens a round: it names its place in the plan, and says what the plan does not. SHA-256 of its canonical body is the round
+// manifest hash, which covers the whole task by its hash.
 type Round struct {
-	state      protoimpl.MessageState `protogen:"open.v1"`
-	Version    uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
-	TaskHash   []byte                 `protobuf:"bytes,2,opt,name=task_hash,json=taskHash,proto3" json:"task_hash,omitempty"`
-	Round      uint64                 `protobuf:"varint,3,opt,name=round,proto3" json:"round,omitempty"`
-	Point      []float64              `protobuf:"fixed64,4,rep,packed,name=point,proto3" json:"point,omitempty"` // theta, dim - scores values; none in a round of second moments
-	Mechanism  *Mechanism             `protobuf:"bytes,5,opt,name=mechanism,proto3" json:"mechanism,omitempty"`
-	Cohort     uint64                 `protobuf:"varint,6,opt,name=cohort,proto3" json:"cohort,omitempty"`
-	Minimum    uint64                 `protobuf:"varint,7,opt,name=minimum,proto3" json:"minimum,omitempty"`
-	DeadlineMs uint64                 `protobuf:"varint,8,opt,name=deadline_ms,json=deadlineMs,proto3" json:"deadline_ms,omitempty"`
-	Trust      Trust                  `protobuf:"varint,9,opt,name=trust,proto3,enum=panlearn.v1.Trust" json:"trust,omitempty"`
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Version  uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
+	TaskHash []byte                 `protobuf:"bytes,2,opt,name=task_hash,json=taskHash,proto3" json:"task_hash,omitempty"`
+	Round    uint64                 `protobuf:"varint,3,opt,name=round,proto3" json:"round,omitempty"`
 	// step counts over all phases, from 1. A void round repeats its step, but in an interactive phase, whose rounds all count.
-	Step      uint64    `protobuf:"varint,11,opt,name=step,proto3" json:"step,omitempty"`
-	Smoothing float64   `protobuf:"fixed64,12,opt,name=smoothing,proto3" json:"smoothing,omitempty"`                           // of the phase
-	Statistic Statistic `protobuf:"varint,13,opt,name=statistic,proto3,enum=panlearn.v1.Statistic" json:"statistic,omitempty"` // of the phase
+	Step  uint64    `protobuf:"varint,4,opt,name=step,proto3" json:"step,omitempty"`
+	Point []float64 `protobuf:"fixed64,5,rep,packed,name=point,proto3" json:"point,omitempty"` // theta, dim - scores values; none in a round of second moments
 	// scales multiply the features before the gradient, one each without the intercept: the coordinates that point lives in. None where
 	// no phase is of second moments, and in that phase.
-	Scales        []float64 `protobuf:"fixed64,14,rep,packed,name=scales,proto3" json:"scales,omitempty"`
+	Scales        []float64 `protobuf:"fixed64,6,rep,packed,name=scales,proto3" json:"scales,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1357,48 +1351,6 @@ func (x *Round) GetRound() uint64 {
 	return 0
 }
 
-func (x *Round) GetPoint() []float64 {
-	if x != nil {
-		return x.Point
-	}
-	return nil
-}
-
-func (x *Round) GetMechanism() *Mechanism {
-	if x != nil {
-		return x.Mechanism
-	}
-	return nil
-}
-
-func (x *Round) GetCohort() uint64 {
-	if x != nil {
-		return x.Cohort
-	}
-	return 0
-}
-
-func (x *Round) GetMinimum() uint64 {
-	if x != nil {
-		return x.Minimum
-	}
-	return 0
-}
-
-func (x *Round) GetDeadlineMs() uint64 {
-	if x != nil {
-		return x.DeadlineMs
-	}
-	return 0
-}
-
-func (x *Round) GetTrust() Trust {
-	if x != nil {
-		return x.Trust
-	}
-	return Trust_TRUST_UNSPECIFIED
-}
-
 func (x *Round) GetStep() uint64 {
 	if x != nil {
 		return x.Step
@@ -1406,18 +1358,11 @@ func (x *Round) GetStep() uint64 {
 	return 0
 }
 
-func (x *Round) GetSmoothing() float64 {
+func (x *Round) GetPoint() []float64 {
 	if x != nil {
-		return x.Smoothing
+		return x.Point
 	}
-	return 0
-}
-
-func (x *Round) GetStatistic() Statistic {
-	if x != nil {
-		return x.Statistic
-	}
-	return Statistic_STATISTIC_GRADIENT
+	return nil
 }
 
 func (x *Round) GetScales() []float64 {
@@ -2155,22 +2100,14 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"\ffloor_trials\x18\a \x01(\x04R\vfloorTrials\x12\x1d\n" +
 	"\n" +
 	"max_bundle\x18\b \x01(\rR\tmaxBundle\x12\x16\n" +
-	"\x06scores\x18\t \x01(\rR\x06scores\"\x9d\x03\n" +
+	"\x06scores\x18\t \x01(\rR\x06scores\"\x96\x01\n" +
 	"\x05Round\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1b\n" +
 	"\ttask_hash\x18\x02 \x01(\fR\btaskHash\x12\x14\n" +
-	"\x05round\x18\x03 \x01(\x04R\x05round\x12\x14\n" +
-	"\x05point\x18\x04 \x03(\x01R\x05point\x124\n" +
-	"\tmechanism\x18\x05 \x01(\v2\x16.panlearn.v1.MechanismR\tmechanism\x12\x16\n" +
-	"\x06cohort\x18\x06 \x01(\x04R\x06cohort\x12\x18\n" +
-	"\aminimum\x18\a \x01(\x04R\aminimum\x12\x1f\n" +
-	"\vdeadline_ms\x18\b \x01(\x04R\n" +
-	"deadlineMs\x12(\n" +
-	"\x05trust\x18\t \x01(\x0e2\x12.panlearn.v1.TrustR\x05trust\x12\x12\n" +
-	"\x04step\x18\v \x01(\x04R\x04step\x12\x1c\n" +
-	"\tsmoothing\x18\f \x01(\x01R\tsmoothing\x124\n" +
-	"\tstatistic\x18\r \x01(\x0e2\x16.panlearn.v1.StatisticR\tstatistic\x12\x16\n" +
-	"\x06scales\x18\x0e \x03(\x01R\x06scales\"\xca\x02\n" +
+	"\x05round\x18\x03 \x01(\x04R\x05round\x12\x12\n" +
+	"\x04step\x18\x04 \x01(\x04R\x04step\x12\x14\n" +
+	"\x05point\x18\x05 \x03(\x01R\x05point\x12\x16\n" +
+	"\x06scales\x18\x06 \x03(\x01R\x06scales\"\xca\x02\n" +
 	"\x04Open\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1b\n" +
 	"\ttask_hash\x18\x02 \x01(\fR\btaskHash\x12\x14\n" +
@@ -2322,16 +2259,13 @@ var file_wire_panlearn_proto_depIdxs = []int32{
 	3,  // 10: panlearn.v1.Phase.statistic:type_name -> panlearn.v1.Statistic
 	13, // 11: panlearn.v1.Phase.descent:type_name -> panlearn.v1.Descent
 	14, // 12: panlearn.v1.Phase.acceleration:type_name -> panlearn.v1.Acceleration
-	15, // 13: panlearn.v1.Round.mechanism:type_name -> panlearn.v1.Mechanism
-	2,  // 14: panlearn.v1.Round.trust:type_name -> panlearn.v1.Trust
-	3,  // 15: panlearn.v1.Round.statistic:type_name -> panlearn.v1.Statistic
-	1,  // 16: panlearn.v1.Open.suite:type_name -> panlearn.v1.Suite
-	20, // 17: panlearn.v1.Batch.rejects:type_name -> panlearn.v1.Reject
-	18, // [18:18] is the sub-list for method output_type
-	18, // [18:18] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	1,  // 13: panlearn.v1.Open.suite:type_name -> panlearn.v1.Suite
+	20, // 14: panlearn.v1.Batch.rejects:type_name -> panlearn.v1.Reject
+	15, // [15:15] is the sub-list for method output_type
+	15, // [15:15] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_wire_panlearn_proto_init() }

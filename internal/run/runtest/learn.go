@@ -47,7 +47,7 @@ func LearnedOn(t testing.TB, broker stream.Records, name stream.Task, body *wire
 			t.Error(err)
 			return
 		}
-		batch, err := mixer.Sign(ZeroBatch(t, &round, stream.HashOf(canonical)))
+		batch, err := mixer.Sign(ZeroBatch(t, body.Plan, &round, stream.HashOf(canonical)))
 		if err == nil {
 			_, err = broker.PutOnce(ctx, name.Batch(r), batch)
 		}
@@ -72,20 +72,21 @@ func (s Stage) Resumed(service.Progress)  {}
 func (s Stage) Announced(round, _ uint64) { s(stream.Round(round)) }
 func (s Stage) Applied(service.Applied)   {}
 
-// ZeroBatch is what a full cohort of zero gradients gives, the noise at its mean but for a little of it.
-func ZeroBatch(t testing.TB, r *wire.Round, hash stream.Hash) *wire.Batch {
+// ZeroBatch is what a full cohort of zero gradients gives in a round of a plan, the noise at its mean but for a little of it.
+func ZeroBatch(t testing.TB, plan *wire.Plan, r *wire.Round, hash stream.Hash) *wire.Batch {
 	t.Helper()
-	params, err := manifest.Params(r.Mechanism)
+	at, _ := manifest.PhaseOf(plan, r.Step)
+	params, err := manifest.Params(at.Phase.GetMechanism())
 	if err != nil {
 		t.Fatal(err)
 	}
-	trials := r.Cohort * uint64(params.Trials)
+	trials := at.Cohort * uint64(params.Trials)
 	totals := make([]uint64, params.Dim)
 	for i := range totals {
-		totals[i] = r.Cohort*uint64(params.Levels)/2 + trials/2 + uint64(i)*r.Cohort/20
+		totals[i] = at.Cohort*uint64(params.Levels)/2 + trials/2 + uint64(i)*at.Cohort/20
 	}
-	return &wire.Batch{Version: stream.Version, TaskHash: r.TaskHash, Round: r.Round, Attempt: 1, Users: r.Cohort,
-		NoiseTrials: trials, Totals: totals, Cutoff: r.Cohort, ManifestHash: bytes.Clone(hash[:]),
+	return &wire.Batch{Version: stream.Version, TaskHash: r.TaskHash, Round: r.Round, Attempt: 1, Users: at.Cohort,
+		NoiseTrials: trials, Totals: totals, Cutoff: at.Cohort, ManifestHash: bytes.Clone(hash[:]),
 		Rejects: []*wire.Reject{{Reason: "range", Count: 1}}}
 }
 

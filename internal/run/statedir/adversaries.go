@@ -35,8 +35,8 @@ func (v View) adversaries(spent float64) (Adversaries, error) {
 		return Adversaries{}, fmt.Errorf("stored plan: honest fraction: %w", err)
 	}
 	worst := 0.0
-	for _, f := range p.Phases {
-		release, err := manifest.Release(manifest.PhaseRound(p, f), honest, f.RoundsPerUser)
+	for i := range p.Phases {
+		release, err := manifest.Costliest(p, i).Release(honest)
 		if err != nil {
 			return Adversaries{}, fmt.Errorf("stored plan: %w", err)
 		}

@@ -160,7 +160,8 @@ func (w *world) auditLedger(r record) {
 	spent := ledger.Spent()
 	charged := ledger.Charged()
 	for n, round := range r.rounds {
-		want := w.epsilon(round.Cohort, w.place(round).Phase.GetRoundsPerUser())
+		at := w.place(round)
+		want := w.epsilon(at.Cohort, at.Phase.GetRoundsPerUser())
 		if n > uint64(len(charged)) {
 			w.violate("round %d is announced and not in the ledger", n)
 			continue

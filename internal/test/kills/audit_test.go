@@ -51,8 +51,9 @@ func (e *evidence) auditRecords(violate func(string, ...any), s *sum) {
 			if r.claim == nil || r.claim.Attempt != b.Attempt || !bytes.Equal(r.claim.ManifestHash, b.ManifestHash) {
 				violate("round %d: the batch of attempt %d is not the claimed one", n, b.Attempt)
 			}
-			if b.Users < r.announced.Minimum || b.Users > r.announced.Cohort {
-				violate("round %d: %d users of %d to %d", n, b.Users, r.announced.Minimum, r.announced.Cohort)
+			at, _ := manifest.PhaseOf(e.task.Plan, r.announced.Step)
+			if least := at.Phase.GetMinimum(); b.Users < least || b.Users > at.Cohort {
+				violate("round %d: %d users of %d to %d", n, b.Users, least, at.Cohort)
 			}
 		}
 		if len(r.closes) != 1 || r.closes[0].Attempt != b.Attempt || r.closes[0].Void != b.Void || r.closes[0].Cutoff != b.Cutoff {

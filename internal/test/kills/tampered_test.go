@@ -16,12 +16,12 @@ import (
 // sound is what a campaign of three rounds leaves, the second of them void, with two users each and one who was not wanted.
 func sound() *evidence {
 	e := &evidence{standing: map[string]stream.Message{}, seen: map[string][]byte{}, rounds: map[uint64]*round{},
-		task: &wire.Task{Plan: &wire.Plan{Phases: []*wire.Phase{{Rounds: 2, RoundsPerUser: 1}}}}, end: &wire.End{LastRound: 3}}
+		task: &wire.Task{Plan: &wire.Plan{Phases: []*wire.Phase{{Users: 4, Rounds: 2, Cohort: 2, Minimum: 2, RoundsPerUser: 1}}}}, end: &wire.End{LastRound: 3}}
 	rows := []participation.Record{{State: participation.Uncounted, Draw: participation.Draw{Round: 1}}}
 	for n := uint64(1); n <= 3; n++ {
 		void := n == 2
 		e.rounds[n] = &round{
-			announced: &wire.Round{Round: n, Cohort: 2, Minimum: 2}, opens: 1, claim: &wire.Claim{Round: n, Attempt: 1},
+			announced: &wire.Round{Round: n, Step: min(n, 2)}, opens: 1, claim: &wire.Claim{Round: n, Attempt: 1},
 			batch:  &wire.Batch{Round: n, Attempt: 1, Users: 2, Cutoff: 5, Void: void},
 			closes: []*wire.Close{{Round: n, Attempt: 1, Cutoff: 5, Void: void}},
 		}
@@ -67,7 +67,7 @@ func TestTamperedEvidenceIsSeen(t *testing.T) {
 		}},
 		{"a batch that nobody claimed", "is not the claimed one", func() func() { return swap(&r.claim, nil) }},
 		{"a claim of another attempt", "is not the claimed one", func() func() { return swap(&r.claim.Attempt, r.claim.Attempt+1) }},
-		{"a batch of fewer users than allowed", "users of", func() func() { return swap(&r.batch.Users, r.announced.Minimum-1) }},
+		{"a batch of fewer users than allowed", "users of", func() func() { return swap(&r.batch.Users, uint64(1)) }},
 		{"a round without a batch", "has no batch", func() func() { return swap(&r.batch, nil) }},
 		{"a batch that turned void", "is void, and", func() func() { return swap(&r.batch.Void, true) }},
 		{"a device that a void round counted", "is void, and", func() func() { return swap(&e.publishers[0].rows[3].State, participation.Counted) }},

@@ -90,8 +90,8 @@ func (p Policy) CheckTask(t *wire.Task, hash stream.Hash) (*Agreement, error) {
 	if err := agreed.scaled(t.Plan); err != nil {
 		return agreed, err
 	}
-	for i, f := range t.Plan.Phases {
-		phase, err := agreed.agree(fmt.Sprintf("plan.phases[%d]", i), f)
+	for i := range t.Plan.Phases {
+		phase, err := agreed.agree(i)
 		if err != nil {
 			return agreed, err
 		}
@@ -140,7 +140,8 @@ func (a *Agreement) Valid(x convex.Example) error {
 }
 
 // agree decides about one phase.
-func (a *Agreement) agree(field string, f *wire.Phase) (Phase, error) {
+func (a *Agreement) agree(i int) (Phase, error) {
+	field, f := fmt.Sprintf("plan.phases[%d]", i), a.Task.Plan.Phases[i]
 	out := Phase{Rounds: f.RoundsPerUser}
 	var err error
 	var norm float64
@@ -162,7 +163,7 @@ func (a *Agreement) agree(field string, f *wire.Phase) (Phase, error) {
 	case f.RoundsPerUser > a.policy.maxRoundsPerUser():
 		return out, Refuse(field+".rounds_per_user", f.RoundsPerUser, "at most %d, the policy's max_rounds_per_user", a.policy.maxRoundsPerUser())
 	}
-	out.Guarantee, err = a.afford(field, manifest.PhaseRound(a.Task.Plan, f), f.RoundsPerUser)
+	out.Guarantee, err = a.afford(field, manifest.Costliest(a.Task.Plan, i))
 	return out, err
 }
 

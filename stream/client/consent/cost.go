@@ -9,7 +9,6 @@ import (
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/client/ledger"
 	"github.com/panlearn/panlearn/stream/manifest"
-	"github.com/panlearn/panlearn/stream/wire"
 )
 
 // Cost is what one participation in the task costs, by the device's own accounting.
@@ -44,15 +43,15 @@ func refuseTotal(what string, total, spent, limit float64, key, window string) e
 	return Refuse("total "+what, fmt.Sprintf("%v with this task, %v without", total, spent), "at most %v %s, the policy's %s", limit, window, key)
 }
 
-// afford computes what a round costs one user who answers as many like it, and compares it with the limit.
-func (a *Agreement) afford(what string, r *wire.Round, rounds uint32) (accounting.Guarantee, error) {
+// afford computes what a round costs one user, with the others of its phase that he answers, and compares it with the limit.
+func (a *Agreement) afford(what string, at manifest.Place) (accounting.Guarantee, error) {
 	plan := a.Task.Plan
 	limit, source := plan.EpsilonBudget, "the task's budget"
 	if a.policy.MaxEpsilon > 0 {
 		limit, source = a.policy.MaxEpsilon, "the policy's max_epsilon"
 	}
 	var g accounting.Guarantee
-	release, err := manifest.Release(r, a.HonestFraction, rounds)
+	release, err := at.Release(a.HonestFraction)
 	if err == nil {
 		g, err = a.guarantee(release, limit)
 	}

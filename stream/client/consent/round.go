@@ -18,17 +18,13 @@ func (a *Agreement) CheckRound(r *wire.Round, hash stream.Hash, known *stream.Ha
 	if err := stream.Check(r); err != nil {
 		return Refuse(field("message"), "malformed: "+err.Error(), "a well-formed round")
 	}
-	// Follows has the mechanism, trust, loss, cohort, minimum and deadline be those of the plan, and so of the pinned hash.
-	if err := manifest.Follows(a.Task, a.Hash, r); err != nil {
+	// What a round does not say is the plan's, and so the pinned hash's.
+	at, err := manifest.Follows(a.Task, a.Hash, r)
+	if err != nil {
 		return Refuse(field("parameters"), "not the task's: "+err.Error(), "what the task fixes")
 	}
 	if known != nil && *known != hash {
 		return Refuse(field("manifest hash"), fmt.Sprintf("%x", hash), "%x, which this device answered before", *known)
-	}
-	at, _ := manifest.PhaseOf(a.Task.Plan, r.Step) // it follows, so there is one
-	own := a.Phases[at.Index]
-	if dim := own.Params.Dim - own.Reports.Scores; len(r.Point) != dim && !at.Moments() { // a round of moments has no point
-		return Refuse(field("point"), fmt.Sprintf("%d values", len(r.Point)), "%d", dim)
 	}
 	if a.Scaling != nil && !at.Moments() {
 		if err := a.Scaling.CheckScales(r.Scales); err != nil {
@@ -39,10 +35,7 @@ func (a *Agreement) CheckRound(r *wire.Round, hash stream.Hash, known *stream.Ha
 	if math.IsNaN(norm) || norm > a.Set.Radius()*(1+tolerance) {
 		return Refuse(field("point"), fmt.Sprintf("of norm %v", norm), "finite, of norm at most %v, the radius of the set", a.Set.Radius())
 	}
-	if r.Minimum < a.policy.MinCohort {
-		return Refuse(field("minimum"), r.Minimum, "at least %d, the policy's min_cohort", a.policy.MinCohort)
-	}
-	_, err := a.afford(fmt.Sprintf("round %d", r.Round), r, at.Phase.RoundsPerUser)
+	_, err = a.afford(fmt.Sprintf("round %d", r.Round), at)
 	return err
 }
 
