@@ -3,8 +3,6 @@ package service
 import (
 	"fmt"
 
-	"github.com/panlearn/panlearn/learner"
-	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream/manifest"
@@ -49,32 +47,4 @@ func (c *core) reserve(ledger *state.Ledger, r *wire.Round) (state.Entry, error)
 		Round: r.Round, Users: at.Phase.Minimum, NoiseTrials: params.NoiseTrials(at.Phase.Minimum, at.Cohort),
 		Epsilon: cost.Epsilon, Delta: cost.Delta, TaskHash: state.Hash(c.taskHash),
 	}, budget)
-}
-
-// progressOf sums up a committed state.
-func progressOf(task *wire.Task, at state.Checkpoint, ledger *state.Ledger, alg learner.Algorithm) Progress {
-	spent := ledger.Spent()
-	p := Progress{
-		Round: at.Cursor.Round, Rounds: Planned(task.Plan), EpsilonSpent: spent.Epsilon,
-		EpsilonBudget: task.Plan.EpsilonBudget, Delta: spent.Delta, ModelNorm: convex.Norm(alg.Model()), Validation: learner.ValidationOf(alg),
-	}
-	p.Steps, p.Users = Tally(task.Plan, ledger.Rounds())
-	return p
-}
-
-// A BatchSummary is what state keeps of the last batch, for people to look at.
-type BatchSummary struct {
-	Round       uint64            `json:"round"`
-	Attempt     uint64            `json:"attempt"`
-	Void        bool              `json:"void"`
-	Reason      string            `json:"reason,omitempty"`
-	Cohort      uint64            `json:"cohort"`
-	Users       uint64            `json:"users"`
-	NoiseTrials uint64            `json:"noise_trials"`
-	Rejects     map[string]uint64 `json:"rejects"`
-}
-
-func summary(b *wire.Batch, cohort uint64) BatchSummary {
-	return BatchSummary{Round: b.Round, Attempt: b.Attempt, Void: b.Void, Reason: b.Reason, Cohort: cohort,
-		Users: b.Users, NoiseTrials: b.NoiseTrials, Rejects: rejects(b)}
 }

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/panlearn/panlearn/learner/method"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/seal"
@@ -89,20 +88,6 @@ type Observer interface {
 	Announced(round, cohort uint64)
 	// Applied is called after the commit of a round.
 	Applied(Applied)
-}
-
-// Progress is how far a task is.
-type Progress struct {
-	Round         uint64 // last committed
-	Steps         uint64 // rounds that were not void
-	Rounds        uint64 // planned steps; 0 for a task without end
-	Users         uint64 // counted in all batches
-	EpsilonSpent  float64
-	EpsilonBudget float64
-	Delta         float64
-	ModelNorm     float64
-	// Validation is what progressive validation says so far; nil where there is none, or before the first round with scores.
-	Validation *method.Validation
 }
 
 // Applied is one committed round. Everything in it is public.

@@ -80,11 +80,3 @@ func (c *core) refusal() error {
 func (c *core) nextRound(r uint64, q method.Query) *wire.Round {
 	return manifest.RoundOf(c.taskHash, r, q.Step, q.Point, q.Scales)
 }
-
-func rejects(b *wire.Batch) map[string]uint64 {
-	out := make(map[string]uint64, len(b.Rejects))
-	for _, r := range b.Rejects {
-		out[r.Reason] = r.Count
-	}
-	return out
-}

@@ -3,7 +3,6 @@ package statedir
 import (
 	"fmt"
 
-	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
@@ -30,9 +29,9 @@ func (v View) adversaries(spent float64) (Adversaries, error) {
 		return out, nil
 	}
 	p := v.Task.Plan
-	honest, err := accounting.ParseFraction(p.HonestFraction)
+	honest, err := manifest.HonestFraction(p)
 	if err != nil {
-		return Adversaries{}, fmt.Errorf("stored plan: honest fraction: %w", err)
+		return Adversaries{}, fmt.Errorf("stored %w", err)
 	}
 	worst := 0.0
 	for i := range p.Phases {

@@ -13,7 +13,6 @@ import (
 	"github.com/panlearn/panlearn/learner/method"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/learner/task"
-	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/manifest"
@@ -96,9 +95,9 @@ func (v View) Snapshot() (model.Snapshot, error) {
 	if err != nil {
 		return model.Snapshot{}, err
 	}
-	honest, err := accounting.ParseFraction(v.Task.Plan.HonestFraction)
+	honest, err := manifest.HonestFraction(v.Task.Plan)
 	if err != nil {
-		return model.Snapshot{}, fmt.Errorf("stored plan: honest fraction: %w", err)
+		return model.Snapshot{}, fmt.Errorf("stored %w", err)
 	}
 	plan := v.Task.Plan
 	s := model.Snapshot{

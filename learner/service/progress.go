@@ -1,0 +1,101 @@
+package service
+
+import (
+	"iter"
+
+	"github.com/panlearn/panlearn/learner"
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/method"
+	"github.com/panlearn/panlearn/state"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// Progress is how far a task is.
+type Progress struct {
+	Round         uint64 // last committed
+	Steps         uint64 // rounds that were not void
+	Rounds        uint64 // planned steps; 0 for a task without end
+	Users         uint64 // counted in all batches
+	EpsilonSpent  float64
+	EpsilonBudget float64
+	Delta         float64
+	ModelNorm     float64
+	// Validation is what progressive validation says so far; nil where there is none, or before the first round with scores.
+	Validation *method.Validation
+}
+
+// Planned is how many steps a task takes; 0 for a task without end.
+func Planned(plan *wire.Plan) uint64 {
+	if manifest.Endless(plan) {
+		return 0
+	}
+	return manifest.Steps(plan)
+}
+
+// Tally sums up the charged rounds of a ledger: how many took a step, and how many users they counted. The users of an
+// interactive phase answer each of its rounds and are counted in the round that has most of them.
+func Tally(plan *wire.Plan, charged iter.Seq[state.Entry]) (steps, users uint64) {
+	step := uint64(1)
+	var phase, most uint64 // the interactive phase of the last round, from 1, and its largest round
+	for e := range charged {
+		at, found := manifest.PhaseOf(plan, step)
+		of := uint64(0)
+		if found && at.Interactive() {
+			of = uint64(at.Index) + 1
+		}
+		if of != phase {
+			users, phase, most = users+most, of, 0
+		}
+		real := e.Kind == state.Spent
+		if real {
+			steps++
+		}
+		switch {
+		case real && of > 0:
+			most = max(most, e.Users)
+		case real:
+			users += e.Users
+		}
+		if of > 0 || real { // a void round of an interactive phase takes its step along
+			step++
+		}
+	}
+	return steps, users + most
+}
+
+// progressOf sums up a committed state.
+func progressOf(task *wire.Task, at state.Checkpoint, ledger *state.Ledger, alg learner.Algorithm) Progress {
+	spent := ledger.Spent()
+	p := Progress{
+		Round: at.Cursor.Round, Rounds: Planned(task.Plan), EpsilonSpent: spent.Epsilon,
+		EpsilonBudget: task.Plan.EpsilonBudget, Delta: spent.Delta, ModelNorm: convex.Norm(alg.Model()), Validation: learner.ValidationOf(alg),
+	}
+	p.Steps, p.Users = Tally(task.Plan, ledger.Rounds())
+	return p
+}
+
+// A BatchSummary is what state keeps of the last batch, for people to look at.
+type BatchSummary struct {
+	Round       uint64            `json:"round"`
+	Attempt     uint64            `json:"attempt"`
+	Void        bool              `json:"void"`
+	Reason      string            `json:"reason,omitempty"`
+	Cohort      uint64            `json:"cohort"`
+	Users       uint64            `json:"users"`
+	NoiseTrials uint64            `json:"noise_trials"`
+	Rejects     map[string]uint64 `json:"rejects"`
+}
+
+func summary(b *wire.Batch, cohort uint64) BatchSummary {
+	return BatchSummary{Round: b.Round, Attempt: b.Attempt, Void: b.Void, Reason: b.Reason, Cohort: cohort,
+		Users: b.Users, NoiseTrials: b.NoiseTrials, Rejects: rejects(b)}
+}
+
+func rejects(b *wire.Batch) map[string]uint64 {
+	out := make(map[string]uint64, len(b.Rejects))
+	for _, r := range b.Rejects {
+		out[r.Reason] = r.Count
+	}
+	return out
+}
