@@ -1,5 +1,5 @@
-// Package manifest turns what travels into the value types of the cores, checked, and back: the mechanism of a plan or
-// round into randomizer.Params, a round into shuffle.Config and accounting.Release, trust into accounting.Trust.
+// Package manifest turns what travels into the value types of the cores, checked, and back: a mechanism into
+// randomizer.Params, a place in a plan into shuffle.Config and accounting.Release, set, scales and scores into those of convex.
 //
 // It also says, once for all three roles, what a plan must satisfy ([CheckTask]), which phase a step belongs to
 // ([PhaseOf]) and which rounds a plan allows ([Follows]): a device, the stage and the learner refuse the same ones.
@@ -13,5 +13,5 @@
 //
 //  1. Verify the Task with seal, then CheckTask; keep HashOf its body.
 //  2. Verify a Round with seal, then stream.CheckSubject, then Follows.
-//  3. Only then take Params, MixerConfig or Release from it.
+//  3. Only then take the mixer or the release of its [Place].
 package manifest

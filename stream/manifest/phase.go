@@ -8,15 +8,6 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// A Place is where a step stands in a plan, and so all that the plan fixes of a round of that step.
-type Place struct {
-	Plan   *wire.Plan
-	Phase  *wire.Phase
-	Index  int    // of the phase in the plan
-	First  uint64 // step of the phase
-	Cohort uint64 // users that the round takes, see Cohort
-}
-
 // Moments says whether the phase's reports are of second moments.
 func (p Place) Moments() bool { return moments(p.Phase) }
 

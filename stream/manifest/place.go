@@ -5,8 +5,18 @@ import (
 	"math"
 
 	"github.com/panlearn/panlearn/randomizer/accounting"
+	"github.com/panlearn/panlearn/shuffle"
 	"github.com/panlearn/panlearn/stream/wire"
 )
+
+// A Place is where a step stands in a plan, and so all that the plan fixes of a round of that step.
+type Place struct {
+	Plan   *wire.Plan
+	Phase  *wire.Phase
+	Index  int    // of the phase in the plan
+	First  uint64 // step of the phase
+	Cohort uint64 // users that the round takes, see Cohort
+}
 
 // Release is what the accountant must charge for a round, together with the others of its phase that one user answers. honest is the
 // caller's own assumption, not the learner's: a device computes with its policy's. It refuses what accounting.Release.Validate refuses.
@@ -37,4 +47,18 @@ func HonestFraction(plan *wire.Plan) (accounting.Fraction, error) {
 		return accounting.Fraction{}, fmt.Errorf("plan: honest_fraction: %w", err)
 	}
 	return f, nil
+}
+
+// Mixer is what the stage mixes a round with. Its Entropy is nil, the right value in production. It refuses what
+// shuffle.Config.Validate refuses: a total that could reach 2^63, a bundle larger than the cohort.
+func (p Place) Mixer() (shuffle.Config, error) {
+	params, err := Params(p.Phase.GetMechanism())
+	if err != nil {
+		return shuffle.Config{}, err
+	}
+	cfg := shuffle.Config{
+		Params: params, Cohort: p.Cohort, Minimum: p.Phase.GetMinimum(),
+		MaxBundle: uint64(p.Phase.GetMechanism().GetMaxBundle()),
+	}
+	return cfg, cfg.Validate()
 }
