@@ -2,6 +2,10 @@ GO ?= go
 TESTFLAGS ?=
 FUZZTIME ?= 5s
 
+# Binaries are static, and a cold build waits for no C compiler; the race detector alone wants one.
+export CGO_ENABLED = 0
+test-race: export CGO_ENABLED = 1
+
 # Tests wait for brokers, leases and disks: more of them at a time than there are cores.
 TEST = $(GO) test -vet=off -p 4 -parallel 4
 
