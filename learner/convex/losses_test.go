@@ -25,6 +25,19 @@ func TestNewLoss(t *testing.T) {
 	}
 }
 
+// TestEveryLossIsDrawn: what holds for all losses is tested on declared, so a row of the table that is not there is tested by nothing.
+func TestEveryLossIsDrawn(t *testing.T) {
+	drawn := map[string]bool{}
+	for _, d := range declared {
+		drawn[d.Name] = true
+	}
+	for _, name := range convex.LossNames() {
+		if !drawn[name] {
+			t.Errorf("%s is not in declared", name)
+		}
+	}
+}
+
 func TestDeclarationGivesTheLoss(t *testing.T) {
 	for _, c := range []struct {
 		text string

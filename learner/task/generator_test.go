@@ -20,7 +20,7 @@ func drawSpec(t *rapid.T) *Spec {
 		HonestFraction: rapid.SampledFrom([]string{"1", "0.9", "2/3"}).Draw(t, "honest fraction"),
 	}
 	s.Schedule = drawSchedule(t, s.Model)
-	s.Events.Format = rapid.SampledFrom([]Format{LIBSVM, CSV, JSONL, IDX, Parquet}).Draw(t, "format")
+	s.Events.Format = rapid.SampledFrom(Formats()).Draw(t, "format")
 	if s.Events.Format == LIBSVM || s.Events.Format == IDX {
 		s.Features.Vector = drawVector(t)
 	} else {

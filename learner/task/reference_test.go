@@ -54,7 +54,7 @@ func TestReferenceIsComplete(t *testing.T) {
 	for _, w := range []Unknown{Invalid, Drop, Other} {
 		words = append(words, string(w))
 	}
-	for _, w := range []Format{LIBSVM, CSV, JSONL, IDX, Parquet} {
+	for _, w := range Formats() {
 		words = append(words, string(w))
 	}
 	for _, w := range words {

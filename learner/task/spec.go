@@ -64,6 +64,9 @@ const (
 	Parquet Format = "parquet"
 )
 
+// Formats returns all formats of events.
+func Formats() []Format { return []Format{LIBSVM, CSV, JSONL, IDX, Parquet} }
+
 // Privacy is the guarantee that is asked for. The words are those of package accounting.
 type Privacy struct {
 	Epsilon float64 `json:"epsilon"`
@@ -80,7 +83,7 @@ type Privacy struct {
 
 func (s *Spec) checkEvents() error {
 	e := s.Events
-	if err := oneOf("events.format", e.Format, LIBSVM, CSV, JSONL, IDX, Parquet); err != nil {
+	if err := oneOf("events.format", e.Format, Formats()...); err != nil {
 		return err
 	}
 	if e.MaxLine < 1 || e.MaxLine > maxLineLimit {

@@ -131,6 +131,11 @@ func TestSameTableInEveryFormat(t *testing.T) {
 		}
 		add("parquet", data)
 	}
+	for _, format := range task.Formats() {
+		if !slices.ContainsFunc(files, func(f file) bool { return f.format == string(format) }) {
+			t.Errorf("the table is not written as %s", format)
+		}
+	}
 	for _, f := range files {
 		file, sets := pixelTask, []string{"events.format=" + f.format, fmt.Sprintf("events.header=%v", f.format == "csv")}
 		if f.format == "libsvm" || f.format == "idx" {
