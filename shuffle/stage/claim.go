@@ -48,9 +48,9 @@ func (p *releasing) handle(now time.Time, _ effects, r result) (phase, error) {
 	if !r.put.Ours {
 		p.abandon()
 		p.Logger.Warn("another outcome of the round stands, ours is dropped", "round", out.round.number)
-		return finish(p.environment, &r.put.Standing, 0)
+		return closeRound(p.environment, &r.put.Standing, 0)
 	}
 	p.Logger.Info("released", "round", out.round.number, "attempt", out.attempt, "users", out.users)
 	tell3(p.Observer.Released, out.round.number, out.users, now.Sub(out.started))
-	return finish(p.environment, &r.put.Standing, 0)
+	return closeRound(p.environment, &r.put.Standing, 0)
 }

@@ -17,8 +17,8 @@ type closing struct {
 	announced stream.Round
 }
 
-// finish has the Close of a batch put. It is a pure function of the batch, so that any stage process can put it, at any time.
-func finish(e *environment, m *stream.Message, announced stream.Round) (phase, error) {
+// closeRound has the Close of a batch put. It is a pure function of the batch, so that any stage process can put it, at any time.
+func closeRound(e *environment, m *stream.Message, announced stream.Round) (phase, error) {
 	var b wire.Batch
 	if _, err := e.read(m, e.Identity.Public(), &b); err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func (p *closing) handle(_ time.Time, _ effects, r result) (phase, error) {
 			return nil, fmt.Errorf("%s is not the Close of the batch that stands: two stages with one identity write different batches, or the broker was rolled back",
 				r.put.Standing.Subject)
 		}
-		// The broker lost the batch that this Close was made of, and the round was burnt since.
+		// The broker lost the batch that this Close was made of, and the round was made void since.
 		p.Logger.Warn("a Close stands whose batch was lost", "round", p.batch.Round)
 	}
 	return &sweeping{environment: p.environment, number: stream.Round(p.batch.Round), announced: p.announced}, nil
@@ -72,9 +72,9 @@ func (p *sweeping) String() string { return fmt.Sprintf("sweeping round %d", p.n
 
 func (p *sweeping) next(time.Time) effects {
 	if !p.counted {
-		return effects{call: latest, subject: p.Task.Opens(p.number), needs: leased, finish: true}
+		return effects{call: latest, subject: p.Task.Opens(p.number), needs: leased, drains: true}
 	}
-	return effects{call: purge, subject: p.Task.Report(p.number, p.attempt), needs: leased, finish: true}
+	return effects{call: purge, subject: p.Task.Report(p.number, p.attempt), needs: leased, drains: true}
 }
 
 func (p *sweeping) handle(_ time.Time, _ effects, r result) (phase, error) {

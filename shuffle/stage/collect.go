@@ -36,7 +36,7 @@ func (p *opening) String() string {
 func (p *opening) abandon() { p.attempt.erase() }
 
 func (p *opening) next(time.Time) effects {
-	return effects{call: put, subject: p.Task.Open(p.attempt.round.number, p.attempt.number), data: p.data, needs: leased, finish: true}
+	return effects{call: put, subject: p.Task.Open(p.attempt.round.number, p.attempt.number), data: p.data, needs: leased, drains: true}
 }
 
 func (p *opening) handle(now time.Time, _ effects, r result) (phase, error) {
@@ -81,7 +81,7 @@ func (p *collecting) abandon() {
 }
 
 func (p *collecting) next(now time.Time) effects {
-	todo := effects{call: take, until: now.Add(p.Poll), needs: leased, attempt: p.attempt, finish: true}
+	todo := effects{call: collect, until: now.Add(p.Poll), needs: leased, attempt: p.attempt, drains: true}
 	switch {
 	case now.Before(p.look):
 	case p.noBatch:
@@ -98,13 +98,13 @@ func (p *collecting) next(now time.Time) effects {
 func (p *collecting) handle(now time.Time, did effects, r result) (phase, error) {
 	a := p.attempt
 	switch {
-	case did.call == take:
+	case did.call == collect:
 		tell2(p.Observer.Fill, a.mixer.Users(), a.round.mixer.Cohort)
 		p.starving(now)
 	case !p.noBatch:
 		if r.message != nil {
 			p.abandon()
-			return finish(p.environment, r.message, 0)
+			return closeRound(p.environment, r.message, 0)
 		}
 		p.noBatch = true
 		return p, nil

@@ -44,7 +44,7 @@ type Config struct {
 	// Limits are the broker's; a task whose batch or report cannot fit is refused. Zero: not checked.
 	Limits stream.Limits
 
-	// LeaseTTL is how long a silent stage keeps others waiting; a claim without a batch is burnt after twice that.
+	// LeaseTTL is how long a silent stage keeps others waiting; a claim without a batch makes the round void after twice that.
 	// Calls of the broker time out after a quarter. 0: 15 s.
 	LeaseTTL time.Duration
 	// Poll is how often records are read when no wake came, jittered by half; it also bounds one Fetch. 0: 2 s.

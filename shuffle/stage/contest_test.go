@@ -24,7 +24,7 @@ func (o overtaken) PutOnce(ctx context.Context, subject string, data []byte) (st
 }
 
 // TestWhoLosesTheClaimReleasesNothing: two attempts come to their claims at the same time. The loser sends no batch, not
-// even one that the broker would refuse, and takes the winner's or burns the round.
+// even one that the broker would refuse, and takes the winner's or makes the round void.
 func TestWhoLosesTheClaimReleasesNothing(t *testing.T) {
 	for _, winner := range []string{"releases", "dies"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -67,7 +67,7 @@ func TestWhoLosesTheClaimReleasesNothing(t *testing.T) {
 	}
 }
 
-// TestShutdownFinishesAClaim: a stop between claim and batch would burn the round, so it is put off, also where it is
+// TestShutdownFinishesAClaim: a stop between claim and batch would make the round void, so it is put off, also where it is
 // not known yet whether the claim stands.
 func TestShutdownFinishesAClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

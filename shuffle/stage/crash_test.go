@@ -157,14 +157,14 @@ func healthy(t *testing.T, p plan) (trace []string) {
 }
 
 // TestCrashAtEveryCall kills the stage at each call of a healthy life in turn, the call done or not, and starts another.
-// A round is burnt where the claim may stand and the batch does not, and nowhere else.
+// A round is void where the claim may stand and the batch does not, and nowhere else.
 func TestCrashAtEveryCall(t *testing.T) {
 	p := plan{rounds: 2, cohort: 3, spares: 1}
 	trace := healthy(t, p)
 	died := 0
 	for _, at := range trace {
 		for _, after := range []bool{false, true} {
-			burnt := (strings.HasPrefix(at, "put claim.") && after) || (strings.HasPrefix(at, "put batch.") && !after)
+			wantVoid := (strings.HasPrefix(at, "put claim.") && after) || (strings.HasPrefix(at, "put batch.") && !after)
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, p)
 				var sent wires
@@ -175,7 +175,7 @@ func TestCrashAtEveryCall(t *testing.T) {
 					}
 				})
 				sent.audit(t, w)
-				if real, void := w.audit(); real != 2 || (void == 1) != burnt {
+				if real, void := w.audit(); real != 2 || (void == 1) != wantVoid {
 					t.Errorf("crash at %s (done: %t): %d real, %d void batches", at, after, real, void)
 				}
 			})

@@ -60,7 +60,7 @@
 //  1. Hand out ports whose streams exist, with ATTEMPTS and BATCHES synced on every write or replicated.
 //  2. Use one identity for all stage processes of a task; the task names it.
 //  3. Call Run once; stop it by its context. Between claim and batch it goes on for up to LeaseTTL before it returns,
-//     because stopping there would burn the round.
+//     because stopping there would make the round void.
 //  4. On nil the task is over. On a context error stop, or start a new Stage. On any other error a restart alone
 //     does not help: read it.
 //  5. Leave Config.Entropy nil.

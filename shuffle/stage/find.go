@@ -62,7 +62,7 @@ func (p *settling) handle(now time.Time, did effects, r result) (phase, error) {
 		p.over()
 		return p, nil
 	case r.message != nil:
-		return finish(p.environment, r.message, p.announced)
+		return closeRound(p.environment, r.message, p.announced)
 	case p.number < p.announced:
 		if p.expires.IsZero() {
 			p.expires = now.Add(p.lease.patience())
@@ -71,7 +71,7 @@ func (p *settling) handle(now time.Time, did effects, r result) (phase, error) {
 			p.until = now.Add(min(p.jittered(), p.expires.Sub(now)))
 			return p, nil
 		}
-		// Decided, and gone from the broker: to burn it now would contradict what the learner applied.
+		// Decided, and gone from the broker: a void batch now would contradict what the learner applied.
 		p.Logger.Warn("the batch of a decided round is missing at the broker", "round", p.number)
 		return &settling{environment: p.environment, number: p.number + 1, announced: p.announced}, nil
 	}
@@ -186,14 +186,14 @@ func (p *inspecting) handle(now time.Time, _ effects, r result) (phase, error) {
 		p.counted, p.attempt, p.attempts = true, 1, p.newestAttempt(r.message)
 		if p.marked >= p.number {
 			p.Logger.Error("a round is marked as claimed, and the broker shows no claim", "round", p.number)
-			return burn(p.environment, p.round, max(p.attempts, 1), ReasonMarked)
+			return voidRound(p.environment, p.round, max(p.attempts, 1), VoidClaimLost)
 		}
 	case !p.closed:
 		if r.message != nil {
 			if _, err := p.read(r.message, p.Identity.Public(), new(wire.Close)); err != nil {
 				return nil, err
 			}
-			return burn(p.environment, p.round, p.attempt, ReasonCloseWithoutBatch)
+			return voidRound(p.environment, p.round, p.attempt, VoidCloseWithoutBatch)
 		}
 		p.closed = true
 		return p, nil

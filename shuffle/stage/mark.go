@@ -8,8 +8,8 @@ import (
 )
 
 // Marks remember outside the broker which rounds of a task were claimed, and by whom. A broker that loses a claim and a
-// batch but keeps the round would have a stage that restarted open the round again; one that shows two stage processes two
-// faces would have both release it. Each time devices seal the same memoized counts for another attempt, and two totals
+// batch but keeps the round would have a stage that restarted open the round again; two brokers that each take one stage process
+// would have both release it. Each time devices seal the same memoized counts for another attempt, and two totals
 // over overlapping users tell the difference of two users' counts. With a mark the second is void instead, as far as all
 // who claim share the marks. An adapter is package shuffle/stage/markfile.
 type Marks interface {
@@ -53,7 +53,7 @@ func (p *marking) next(time.Time) effects {
 }
 
 // Where another process of the stage has marked the round, ours is dropped before any of it was sent. A claim of
-// theirs that the broker shows is waited for as ever; where it shows none, the round is burnt.
+// theirs that the broker shows is waited for as ever; where it shows none, the round is made void.
 func (p *marking) handle(_ time.Time, _ effects, r result) (phase, error) {
 	if r.ours {
 		return &claiming{environment: p.environment, release: p.release}, nil

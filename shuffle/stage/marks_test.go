@@ -97,7 +97,7 @@ func TestLostClaimAndBatch(t *testing.T) {
 			if !with {
 				return
 			}
-			if b == nil || !b.Void || b.Reason != ReasonMarked || b.Cutoff != math.MaxUint64 {
+			if b == nil || !b.Void || b.Reason != VoidClaimLost || b.Cutoff != math.MaxUint64 {
 				t.Errorf("batch of the lost round: %v, want a void one that charges everybody", b)
 			}
 			if _, err := w.broker.Get(t.Context(), w.name.Close(1, 1)); err != nil {

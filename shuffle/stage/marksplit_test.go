@@ -16,8 +16,8 @@ import (
 	"github.com/panlearn/panlearn/stream/memory"
 )
 
-// face is the same task at another broker, which knows nothing of what this one is told.
-func (w *world) face() *world {
+// elsewhere is the same task at another broker, which knows nothing of what this one is told.
+func (w *world) elsewhere() *world {
 	other := *w
 	var err error
 	if other.broker, err = memory.New(memory.Config{AckWait: 5 * time.Second}); err != nil {
@@ -26,7 +26,7 @@ func (w *world) face() *world {
 	return &other
 }
 
-// marksOf answers the marks of two processes: one object that both have, or two handles of one folder.
+// marksOf returns the marks of two processes: one object that both have, or two handles of one folder.
 var marksOf = map[string]func(t *testing.T) (one, two Marks){
 	"memory": func(*testing.T) (one, two Marks) {
 		m := &memoryMarks{}
@@ -46,21 +46,21 @@ var marksOf = map[string]func(t *testing.T) (one, two Marks){
 	},
 }
 
-// TestMarksOnTwoFaces: a broker shows two processes of a stage a face each, and both open the round and fill it, at once
+// TestMarksOnTwoBrokers: two processes of a stage see a broker each that knows nothing of the other's, and both open the round and fill it, at once
 // or one after the other. Both hold a lease and see no claim. With marks in common one of them releases, and the other's
 // round is void, without a claim.
-func TestMarksOnTwoFaces(t *testing.T) {
+func TestMarksOnTwoBrokers(t *testing.T) {
 	for kind, marks := range marksOf {
 		for _, apart := range []time.Duration{0, time.Minute} {
 			t.Run(fmt.Sprintf("%s/%v", kind, apart), func(t *testing.T) {
 				one, two := marks(t)
 				synctest.Test(t, func(t *testing.T) {
 					w := newWorld(t, plan{cohort: 4, spares: 1})
-					faces := [2]*world{w, w.face()}
+					brokers := [2]*world{w, w.elsewhere()}
 					var invitations [2]*invitation
 					var stops [2]func() error
 					dropped := 0
-					for i, f := range faces {
+					for i, f := range brokers {
 						f.announce(t.Context())
 						c := f.config()
 						c.Marks = [2]Marks{one, two}[i]
@@ -68,35 +68,35 @@ func TestMarksOnTwoFaces(t *testing.T) {
 						_, stops[i] = f.start(c)
 						invitations[i] = f.invited(t.Context(), 1, 0)
 					}
-					for i, f := range faces {
+					for i, f := range brokers {
 						users := w.users(1)
 						users[3] += uint64(i) // the difference that two totals would tell
 						f.answer(t.Context(), invitations[i], users)
 						time.Sleep(apart)
 					}
 					time.Sleep(5 * time.Minute)
-					for i := range faces {
+					for i := range brokers {
 						_ = stops[i]()
 					}
 					real := 0
-					for i, f := range faces {
+					for i, f := range brokers {
 						b, _ := f.batch(1)
 						if b == nil {
-							t.Fatalf("face %d has no batch", i)
+							t.Fatalf("broker %d has no batch", i)
 						}
 						_, err := f.broker.Get(t.Context(), f.name.Claim(1))
 						switch {
 						case !b.Void && err == nil:
 							real++
-						case !b.Void || b.Reason != ReasonMarked || b.Cutoff != math.MaxUint64 || !errors.Is(err, stream.ErrNotFound):
-							t.Errorf("face %d: batch %v, claim %v, want a void batch that charges everybody and no claim", i, b, err)
+						case !b.Void || b.Reason != VoidClaimLost || b.Cutoff != math.MaxUint64 || !errors.Is(err, stream.ErrNotFound):
+							t.Errorf("broker %d: batch %v, claim %v, want a void batch that charges everybody and no claim", i, b, err)
 						}
 						if _, err := f.broker.Get(t.Context(), f.name.Close(1, 1)); err != nil {
-							t.Errorf("face %d: Close of the round: %v", i, err)
+							t.Errorf("broker %d: Close of the round: %v", i, err)
 						}
 					}
 					if real != 1 || dropped != 1 {
-						t.Errorf("%d faces got totals and %d releases were dropped, want 1 and 1", real, dropped)
+						t.Errorf("%d brokers got totals and %d releases were dropped, want 1 and 1", real, dropped)
 					}
 				})
 			})
@@ -196,7 +196,7 @@ func TestMarksOfAProcess(t *testing.T) {
 		if _, err := w.broker.Latest(t.Context(), w.name.Opens(1)); !errors.Is(err, stream.ErrNotFound) {
 			t.Errorf("the round was opened again: %v", err)
 		}
-		if b, _ := w.batch(1); b == nil || !b.Void || b.Reason != ReasonMarked {
+		if b, _ := w.batch(1); b == nil || !b.Void || b.Reason != VoidClaimLost {
 			t.Errorf("batch of the lost round: %v, want a void one", b)
 		}
 	})

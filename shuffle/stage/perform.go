@@ -15,8 +15,8 @@ func (s *Stage) perform(ctx context.Context, todo effects) (r result, err error)
 	case wait:
 		s.sleep(ctx, todo.until)
 		return r, nil
-	case take:
-		return r, s.take(ctx, todo)
+	case collect:
+		return r, s.collect(ctx, todo)
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.LeaseTTL/4)
 	defer cancel()
@@ -57,10 +57,10 @@ func found(m stream.Message, err error) (*stream.Message, error) {
 // chunk is how many reports are examined between two looks at the lease.
 const chunk = 64
 
-// take examines some of the reports that the last fetch brought, and acknowledges them: if this process dies, its totals die
+// collect examines some of the reports that the last fetch brought, and acknowledges them: if this process dies, its totals die
 // too. The next fetch is under way meanwhile. Without the lease nothing is acknowledged, because the reports may be another
 // process's.
-func (s *Stage) take(ctx context.Context, todo effects) error {
+func (s *Stage) collect(ctx context.Context, todo effects) error {
 	f, a := &s.fetcher, todo.attempt
 	timeout := max(0, time.Until(todo.until))
 	f.ask(ctx, s.Prefetch, a.room(), timeout, s.LeaseTTL/4)

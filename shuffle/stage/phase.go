@@ -21,34 +21,34 @@ type phase interface {
 	abandon()
 }
 
-// effects are what a phase asks of the loop: one call, and the terms on which it is made.
+// effects are what a phase asks of the loop: one call, and under what conditions it is made.
 type effects struct {
 	call    call
 	subject string       // of get, put and purge; of latest a pattern
 	data    []byte       // of put
 	round   stream.Round // of mark
-	until   time.Time    // of wait and take
+	until   time.Time    // of wait and collect
 	needs   need         // of the lease
-	attempt *attempt     // that is open: take examines for it, and Status tells how full it is
-	finish  bool         // worth the time of Config.Drain: users were asked to the attempt
+	attempt *attempt     // that is open: collect examines for it, and Status tells how full it is
+	drains  bool         // worth the time of Config.Drain: users were asked to the attempt
 }
 
 // call is what is done.
 type call int
 
 const (
-	wait   call = iota + 1 // until a time, or a wake
-	get                    // Records.Get
-	latest                 // Records.Latest
-	put                    // Records.PutOnce
-	purge                  // ReportReader.Purge; its failure is passed over
-	take                   // fetch reports, examine some of them, acknowledge those
-	marked                 // Marks.Claimed
-	mark                   // Marks.Claim
-	stop                   // Run returns nil
+	wait    call = iota + 1 // until a time, or a wake
+	get                     // Records.Get
+	latest                  // Records.Latest
+	put                     // Records.PutOnce
+	purge                   // ReportReader.Purge; its failure is passed over
+	collect                 // fetch reports, examine some of them, acknowledge those
+	marked                  // Marks.Claimed
+	mark                    // Marks.Claim
+	stop                    // Run returns nil
 )
 
-var callNames = [...]string{wait: "wait", get: "get", latest: "latest", put: "put", purge: "purge", take: "fetch", marked: "mark", mark: "mark",
+var callNames = [...]string{wait: "wait", get: "get", latest: "latest", put: "put", purge: "purge", collect: "fetch", marked: "mark", mark: "mark",
 	stop: "stop"}
 
 func (c call) String() string { return callNames[c] }

@@ -179,8 +179,8 @@ func TestAForeignOpenIsPassedOver(t *testing.T) {
 	})
 }
 
-// TestAStandingClaimBurnsAfterTwoLeases: not before, and not if its batch comes in time.
-func TestAStandingClaimBurnsAfterTwoLeases(t *testing.T) {
+// TestAStandingClaimVoidsAfterTwoLeases: not before, and not if its batch comes in time.
+func TestAStandingClaimVoidsAfterTwoLeases(t *testing.T) {
 	for _, late := range []time.Duration{0, 15 * time.Second, 40 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t, plan{cohort: 4, rounds: 1})
@@ -191,18 +191,18 @@ func TestAStandingClaimBurnsAfterTwoLeases(t *testing.T) {
 				time.AfterFunc(late, func() { _, _ = w.broker.PutOnce(context.Background(), w.name.Batch(1), w.sign(w.stage, w.real())) })
 			}
 			c := w.config()
-			var burnt time.Duration
-			c.Observer.Voided = func(stream.Round) { burnt = time.Since(begin) }
+			var voided time.Duration
+			c.Observer.Voided = func(stream.Round) { voided = time.Since(begin) }
 			_, stop := w.start(c)
 			if w.get(t.Context(), w.name.Close(1, 1)) == nil {
 				t.Fatal("no Close")
 			}
 			b, _ := w.batch(1)
-			if want := late != 15*time.Second; b.Void != want || (burnt > 0) != want {
-				t.Errorf("batch after %v: void %t, burnt after %v", late, b.Void, burnt)
+			if want := late != 15*time.Second; b.Void != want || (voided > 0) != want {
+				t.Errorf("batch after %v: void %t, voided after %v", late, b.Void, voided)
 			}
-			if b.Void && (burnt < 20*time.Second || burnt > 30*time.Second || b.Reason != ReasonClaimWithoutBatch || b.Cutoff+1 != 0) {
-				t.Errorf("burnt after %v for %q, cutoff %d", burnt, b.Reason, b.Cutoff)
+			if b.Void && (voided < 20*time.Second || voided > 30*time.Second || b.Reason != VoidClaimWithoutBatch || b.Cutoff+1 != 0) {
+				t.Errorf("voided after %v for %q, cutoff %d", voided, b.Reason, b.Cutoff)
 			}
 			time.Sleep(time.Minute)
 			_ = stop()
@@ -210,7 +210,7 @@ func TestAStandingClaimBurnsAfterTwoLeases(t *testing.T) {
 	}
 }
 
-// TestACloseWithoutItsBatch: the broker lost a batch that was acknowledged. The round is burnt, the old Close stays.
+// TestACloseWithoutItsBatch: the broker lost a batch that was acknowledged. The round is void, the old Close stays.
 func TestACloseWithoutItsBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, plan{cohort: 4, rounds: 1})
@@ -226,7 +226,7 @@ func TestACloseWithoutItsBatch(t *testing.T) {
 		w.put(t.Context(), w.name.Close(1, 1), old)
 		s, stop := w.start(w.config())
 		time.Sleep(30 * time.Second)
-		if b, _ := w.batch(1); b == nil || !b.Void || b.Reason != ReasonCloseWithoutBatch {
+		if b, _ := w.batch(1); b == nil || !b.Void || b.Reason != VoidCloseWithoutBatch {
 			t.Errorf("batch %v", b)
 		}
 		if m := w.get(t.Context(), w.name.Close(1, 1)); string(m.Data) != string(old) || s.Status().Phase != "waiting for round 2" {
@@ -236,9 +236,9 @@ func TestACloseWithoutItsBatch(t *testing.T) {
 	})
 }
 
-// TestDecidedRoundsAreNeverBurnt: the learner has gone on, so the round's batch existed; that it is missing now changes
+// TestDecidedRoundsAreNeverVoided: the learner has gone on, so the round's batch existed; that it is missing now changes
 // nothing.
-func TestDecidedRoundsAreNeverBurnt(t *testing.T) {
+func TestDecidedRoundsAreNeverVoided(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, plan{cohort: 4, rounds: 2})
 		w.announce(t.Context())
@@ -250,7 +250,7 @@ func TestDecidedRoundsAreNeverBurnt(t *testing.T) {
 		}
 		time.Sleep(5 * time.Minute)
 		if b, _ := w.batch(1); b != nil {
-			t.Error("round 1 was burnt")
+			t.Error("round 1 was voided")
 		}
 		_ = stop()
 	})

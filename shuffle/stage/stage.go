@@ -50,7 +50,7 @@ func (s *Stage) Run(ctx context.Context) error {
 		if todo.call == stop {
 			break
 		}
-		s.open.Store(todo.finish)
+		s.open.Store(todo.drains)
 		if err = s.stopped(ctx, steps, todo); err == nil {
 			p, err = s.step(steps, p, todo.needs)
 		}
@@ -95,7 +95,7 @@ func (s *Stage) stopped(ctx, steps context.Context, todo effects) error {
 	if s.grace.IsZero() {
 		s.grace = now.Add(s.Drain + s.LeaseTTL)
 	}
-	if todo.needs == bound && now.Before(s.grace) || todo.finish && steps.Err() == nil {
+	if todo.needs == bound && now.Before(s.grace) || todo.drains && steps.Err() == nil {
 		return nil
 	}
 	return err

@@ -9,14 +9,14 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// Reasons of void batches.
+// Why a batch is void, its field reason. What becomes of a single report is a Reason.
 const (
-	// ReasonClaimWithoutBatch: whoever claimed the round did not come back in time.
-	ReasonClaimWithoutBatch = "claim without a batch"
-	// ReasonCloseWithoutBatch: a Close stands, so there was a batch, and the broker lost it.
-	ReasonCloseWithoutBatch = "close without a batch"
-	// ReasonMarked: a mark of the stage says that the round was claimed, and the broker shows no claim. See [Marks].
-	ReasonMarked = "claimed before, and the broker lost the claim"
+	// VoidClaimWithoutBatch: whoever claimed the round did not come back in time.
+	VoidClaimWithoutBatch = "claim without a batch"
+	// VoidCloseWithoutBatch: a Close stands, so there was a batch, and the broker lost it.
+	VoidCloseWithoutBatch = "close without a batch"
+	// VoidClaimLost: a mark of the stage says that the round was claimed, and the broker shows no claim. See [Marks].
+	VoidClaimLost = "claimed before, and the broker lost the claim"
 )
 
 // contested waits for the batch of somebody else's claim, for as long as their lease takes to expire twice. All that
@@ -55,9 +55,9 @@ func (p *contested) handle(now time.Time, did effects, r result) (phase, error) 
 	case did.call == wait:
 		p.over()
 	case r.message != nil:
-		return finish(p.environment, r.message, 0)
+		return closeRound(p.environment, r.message, 0)
 	case !now.Before(p.expires):
-		return burn(p.environment, p.round, p.attempt, ReasonClaimWithoutBatch)
+		return voidRound(p.environment, p.round, p.attempt, VoidClaimWithoutBatch)
 	default:
 		p.until = now.Add(min(p.jittered(), p.expires.Sub(now)))
 	}
@@ -73,9 +73,9 @@ type voiding struct {
 	data   []byte
 }
 
-// burn has a void batch put. Its cutoff is the highest there is, so that nobody who sent a report finds itself above it: all
+// voidRound has a void batch put. Its cutoff is the highest there is, so that nobody who sent a report finds itself above it: all
 // stay charged.
-func burn(e *environment, r round, attempt stream.Attempt, reason string) (phase, error) {
+func voidRound(e *environment, r round, attempt stream.Attempt, reason string) (phase, error) {
 	data, err := e.Identity.Sign(&wire.Batch{
 		Version: stream.Version, TaskHash: e.taskHash[:], Round: uint64(r.number), Attempt: uint64(attempt),
 		ManifestHash: r.manifest[:], Void: true, Reason: reason, Cutoff: math.MaxUint64,
@@ -94,8 +94,8 @@ func (p *voiding) next(time.Time) effects {
 
 func (p *voiding) handle(_ time.Time, _ effects, r result) (phase, error) {
 	if r.put.Ours {
-		p.Logger.Error("burnt a round: its users stay charged", "round", p.number, "reason", p.reason)
+		p.Logger.Error("put a void batch: the users of the round stay charged", "round", p.number, "reason", p.reason)
 		tell(p.Observer.Voided, p.number)
 	}
-	return finish(p.environment, &r.put.Standing, 0)
+	return closeRound(p.environment, &r.put.Standing, 0)
 }

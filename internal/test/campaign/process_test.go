@@ -155,7 +155,7 @@ func (w *world) mix(l *link) (func(context.Context) error, func() string) {
 }
 
 // settleTime is how long a quiet world is watched before it counts as waiting: longer than a deadline, two lost leases
-// and a burnt claim together, and than what users wait for members of an interactive phase.
+// and a claim without a batch together, and than what users wait for members of an interactive phase.
 func (w *world) settleTime() time.Duration {
 	quiet := w.Deadline + 8*leaseOf + 10*poll
 	if w.Together > 0 {
