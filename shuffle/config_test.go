@@ -64,7 +64,7 @@ func TestConfigHeadRoom(t *testing.T) {
 
 func TestOutcomeLabels(t *testing.T) {
 	seen := map[string]bool{}
-	for _, o := range Outcomes() {
+	for o := range outcomes {
 		if s := o.String(); s == "" || s == "unknown" || seen[s] {
 			t.Errorf("outcome %d has label %q", o, s)
 		}

@@ -109,10 +109,3 @@ func (s *idSet) remove(ids []ReportID) {
 		s.taken--
 	}
 }
-
-func (s *idSet) len() int {
-	if s.zero {
-		return s.taken + 1
-	}
-	return s.taken
-}

@@ -69,3 +69,10 @@ func TestIDSetGrows(t *testing.T) {
 		t.Errorf("%d ids, want %d", s.len(), n)
 	}
 }
+
+func (s *idSet) len() int {
+	if s.zero {
+		return s.taken + 1
+	}
+	return s.taken
+}

@@ -32,15 +32,6 @@ func (o Outcome) String() string {
 	return outcomeNames[o]
 }
 
-// Outcomes returns all outcomes, so that metrics can start at zero.
-func Outcomes() []Outcome {
-	all := make([]Outcome, outcomes)
-	for i := range all {
-		all[i] = Outcome(i)
-	}
-	return all
-}
-
 // Rejects counts refused reports and bundles by outcome; index it with one. The entry of Accepted is zero.
 type Rejects [outcomes]uint64
 

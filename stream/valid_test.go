@@ -27,10 +27,6 @@ func count(t *rapid.T, least, most uint64) uint64 {
 	return rapid.Uint64Range(least, most).Draw(t, "count")
 }
 
-func finite(t *rapid.T) float64 {
-	return rapid.Float64().Filter(func(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }).Draw(t, "value")
-}
-
 func aboveZero(t *rapid.T) float64 { return rapid.Float64Range(1e-12, 1e12).Draw(t, "positive") }
 
 func validTrust(t *rapid.T) wire.Trust {

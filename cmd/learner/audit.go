@@ -145,7 +145,7 @@ func viewsOf(trust accounting.Trust) []audit.View {
 	return []audit.View{audit.Learner}
 }
 
-// auditOf claims what the accountant answers for one round. The learner's view has k users who change together, k^2 at most the
+// auditOf claims what the accountant computes for one round. The learner's view has k users who change together, k^2 at most the
 // rounds of a user (docs/theorem-a.md, section 4); the intruder looks into one round, and one user changes.
 func auditOf(accountant *accounting.Accountant, view audit.View, params randomizer.Params, release accounting.Release, moments bool) mechanismAudit {
 	honest := release.HonestFraction.Floor(release.Users)

@@ -83,7 +83,7 @@ func Is(code int, target error) Class {
 // signalGrace is how long a second signal is taken for the first one: supervisors signal a process and its group.
 const signalGrace = time.Second
 
-// Main runs a command until it ends or a signal asks it to, prints an error as one line, and answers the exit code.
+// Main runs a command until it ends or a signal asks it to, prints an error as one line, and returns the exit code.
 // A signal more than a second after the first kills the process.
 func Main(root *cobra.Command, args []string, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

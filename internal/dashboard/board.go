@@ -213,7 +213,7 @@ func (b *Board) Unopened() uint64 {
 	return b.announced.round
 }
 
-// Stage takes what a stage answers to /status.
+// Stage takes the /status of a stage.
 func (b *Board) Stage(s obs.StageStatus) {
 	now := b.config.Now()
 	b.mu.Lock()

@@ -11,7 +11,7 @@ import (
 )
 
 // ONNX is the model as a graph that scores raw events as a device sees them: the declared columns go in, numbers as doubles
-// and words as strings of shape [N, 1], or the vector as doubles of shape [N, dimension]. What Predict answers comes out. An event
+// and words as strings of shape [N, 1], or the vector as doubles of shape [N, dimension]. What Predict returns comes out. An event
 // that is no valid row has the score NaN and the class "". The error names the first feature that ONNX cannot express.
 func (s Snapshot) ONNX() ([]byte, error) {
 	p, err := NewPredictor(s, "")

@@ -12,7 +12,7 @@ import (
 	"github.com/panlearn/panlearn/shuffle/stage"
 )
 
-// A StageStatus is what /status of a stage answers: public numbers of the round that is collected, and nothing of one user.
+// A StageStatus is what /status of a stage returns: public numbers of the round that is collected, and nothing of one user.
 type StageStatus struct {
 	Task     string     `json:"task"`
 	Doing    string     `json:"doing"`   // in words

@@ -98,7 +98,7 @@ type run struct {
 	phase   int
 }
 
-// An oracle answers a query with a cohort.
+// An oracle estimates what a query asks of a cohort.
 type oracle interface {
 	// mean returns the estimate, and what the stage released for it, nil where no stage mixed anything.
 	mean(q method.Query, cohort []int32) (method.Estimate, *shuffle.Release, error)

@@ -1,10 +1,6 @@
 package sim
 
-import (
-	"math"
-
-	"github.com/panlearn/panlearn/learner/convex"
-)
+import "github.com/panlearn/panlearn/learner/convex"
 
 // MeanLoss returns the average loss of theta on the examples, 0 if there are none.
 func MeanLoss(loss convex.Loss, theta []float64, examples []convex.Example) float64 {
@@ -25,9 +21,4 @@ func Accuracy(theta []float64, examples []convex.Example) float64 {
 		}
 	}
 	return float64(right) / float64(max(1, len(examples)))
-}
-
-// RootMeanSquare returns the root of the mean squared residual <theta, x> - y.
-func RootMeanSquare(theta []float64, examples []convex.Example) float64 {
-	return math.Sqrt(2 * MeanLoss(convex.Squared{}, theta, examples))
 }

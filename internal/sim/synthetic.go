@@ -84,9 +84,6 @@ func (s *Synthetic) Loss() convex.Loss { return s.loss }
 // Truth returns theta*. A copy.
 func (s *Synthetic) Truth() []float64 { return append([]float64(nil), s.truth...) }
 
-// Optimum returns the minimiser of the objective, theta* where there is no ridge. A copy.
-func (s *Synthetic) Optimum() []float64 { return append([]float64(nil), s.optimum...) }
-
 // FeatureBound returns sqrt(Dim), the largest norm of a feature vector.
 func (s *Synthetic) FeatureBound() float64 { return math.Sqrt(float64(s.cfg.Dim)) }
 

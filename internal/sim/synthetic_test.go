@@ -116,8 +116,8 @@ func TestScores(t *testing.T) {
 	if a := sim.Accuracy([]float64{1}, e); math.Abs(a-2.0/3) > 1e-15 {
 		t.Errorf("accuracy %v, want 2/3", a)
 	}
-	if r := sim.RootMeanSquare([]float64{1}, e); math.Abs(r-math.Sqrt(10.0/3)) > 1e-15 {
-		t.Errorf("root mean square %v, want sqrt(10/3)", r)
+	if l := sim.MeanLoss(convex.Squared{}, []float64{1}, e); math.Abs(l-5.0/3) > 1e-15 {
+		t.Errorf("mean loss %v, want 5/3", l)
 	}
 	if sim.MeanLoss(convex.Squared{}, []float64{1}, nil) != 0 || sim.Accuracy(nil, nil) != 0 {
 		t.Error("scores of no examples must be 0")

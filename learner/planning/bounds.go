@@ -36,17 +36,11 @@ func PAGDCurvature(distance, smoothness, variance, damping float64, steps uint64
 	return max(2*smoothness, damping*math.Sqrt(2*variance*t*(t+1)*(t+2)/3)/distance)
 }
 
-// PAGDBound returns 2 v D0^2/(T(T+1)) + 4 V (T+2)/(3 v), which bounds the expected excess risk of PAGD's aggregate at mu =
-// 0 for every v >= 2 beta (Ghadimi & Lan 2012, with their step-size policy).
-func PAGDBound(distance, variance, v float64, steps uint64) float64 {
-	t := float64(steps)
-	return 2*v*distance*distance/(t*(t+1)) + 4*variance*(t+2)/(3*v)
-}
-
-// PAGDRidgeBound is PAGDBound for an objective that is mu-strongly convex and smooth with constant beta, whose steps use
-// mu: the sampling term is at most 8 V/(mu (T+1)) too, and then v >= beta is enough (Ghadimi & Lan 2012, Proposition 9).
-// It is +Inf where v is too small for either.
-func PAGDRidgeBound(distance, variance, v, beta, mu float64, steps uint64) float64 {
+// PAGDBound bounds the expected excess risk of PAGD's aggregate for an objective that is mu-strongly convex and smooth with constant
+// beta: 2 v D0^2/(T(T+1)) + 4 V (T+2)/(3 v) where v >= 2 beta (Ghadimi & Lan 2012, with their step-size policy). Where the steps use
+// mu > 0, the sampling term is at most 8 V/(mu (T+1)) too, and then v >= beta is enough (Proposition 9). It is +Inf where v is too
+// small for either.
+func PAGDBound(distance, variance, v, beta, mu float64, steps uint64) float64 {
 	t := float64(steps)
 	noise := math.Inf(1)
 	if v >= 2*beta {

@@ -31,12 +31,12 @@ func TestLemma42_BestStepSize(t *testing.T) {
 func TestPAGDCurvatureMinimisesTheBound(t *testing.T) {
 	for _, variance := range []float64{0, 1e-4, 0.1, 30} {
 		v := planning.PAGDCurvature(3, 0.5, variance, 1, 40)
-		best := planning.PAGDBound(3, variance, v, 40)
+		best := planning.PAGDBound(3, variance, v, 0.5, 0, 40)
 		for _, f := range []float64{0.5, 0.9, 1.1, 2} {
 			if f*v < 1 {
 				continue // below 2 beta the bound does not hold
 			}
-			if b := planning.PAGDBound(3, variance, f*v, 40); b < best {
+			if b := planning.PAGDBound(3, variance, f*v, 0.5, 0, 40); b < best {
 				t.Errorf("V = %v: bound %v at %v v is below %v", variance, b, f, best)
 			}
 		}
@@ -131,7 +131,7 @@ func TestTheorem43_ExcessRiskIsWithinTheBound(t *testing.T) {
 		variance := 3 * sd * sd
 		for _, damping := range []float64{1, 0.5} {
 			v := planning.PAGDCurvature(hardRadius, hardBeta, variance, damping, steps)
-			bound := planning.PAGDBound(hardRadius, variance, v, steps)
+			bound := planning.PAGDBound(hardRadius, variance, v, hardBeta, 0, steps)
 			mean, margin := meanRisk(t, hard, sd, hardWorst(), func() (learner.Algorithm, error) {
 				return method.NewPAGD(method.PAGDConfig{Dim: 3, Set: convex.Ball{R: hardRadius}, Steps: steps, V: v})
 			})
@@ -176,7 +176,7 @@ func TestGhadimiLan2012_DeterministicRate(t *testing.T) {
 				}
 			}
 			distance := convex.Norm(slow.c)
-			if risk, bound := slow.risk(p.Model()), planning.PAGDBound(distance, 0, 2, steps); risk > bound*(1+1e-12) {
+			if risk, bound := slow.risk(p.Model()), planning.PAGDBound(distance, 0, 2, 1, 0, steps); risk > bound*(1+1e-12) {
 				t.Errorf("T = %d, mu = %v: excess risk %v above %v", steps, mu, risk, bound)
 			}
 		}

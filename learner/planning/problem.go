@@ -151,7 +151,7 @@ func (p Problem) scores() int {
 	return p.Validation.Dim()
 }
 
-// request asks the accountant for a cohort of m that answers that many rounds.
+// request asks the accountant for a cohort of m that takes part in that many rounds.
 func (p Problem) request(m, rounds uint64) accounting.Request {
 	return accounting.Request{Users: m, Dim: p.encodedDim(), Epsilon: p.Epsilon, Delta: p.Delta, Trust: p.Trust,
 		HonestFraction: p.HonestFraction, Rounds: int(rounds), MaxBits: p.MaxBits, Coin: p.Coin, Profile: p.Profile}

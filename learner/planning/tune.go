@@ -74,7 +74,7 @@ func (o objective) accelerated(s situation, beta float64) setting {
 	}
 	best := setting{risk: math.Inf(1)}
 	for _, v := range [...]float64{PAGDCurvature(s.distance, beta, s.variance, o.damping, s.steps), beta} {
-		if r := PAGDRidgeBound(s.distance, s.variance, v, beta, o.ridge, s.steps); r < best.risk {
+		if r := PAGDBound(s.distance, s.variance, v, beta, o.ridge, s.steps); r < best.risk {
 			best = setting{v: v, mu: o.ridge, smoothness: beta, risk: r}
 		}
 	}
@@ -90,7 +90,7 @@ func (o objective) epochs(s situation, beta float64) setting {
 	series := method.EpochsConfig{Horizon: s.steps, V: v, Smoothness: beta}
 	for k := uint64(0); ; k++ {
 		epoch := series.Epoch(k)
-		risk = PAGDRidgeBound(distance, s.variance, epoch.V, beta, o.ridge, epoch.Steps)
+		risk = PAGDBound(distance, s.variance, epoch.V, beta, o.ridge, epoch.Steps)
 		if epoch.Steps >= last {
 			return setting{v: v, mu: o.ridge, smoothness: beta, risk: risk}
 		}

@@ -1,6 +1,6 @@
 // Package service is the long-lived learner: it announces rounds, consumes each batch exactly once, and commits.
 //
-// The decisions are a sans-IO core: given the committed checkpoint and the bytes of a batch it answers the next
+// The decisions are a sans-IO core: given the committed checkpoint and the bytes of a batch it returns the next
 // checkpoint with its ledger entries, or an error. [Service.Run] performs the effects around it, in this order:
 //
 //  1. Load the committed state. Where there is none: learn the stage's key, build the signed Task, reserve round 1 in
@@ -10,7 +10,7 @@
 //  3. Wait until batch.<r+1> is there. It is read by subject; there is no consumer to lose.
 //  4. Check it against the pinned stage key, the task hash and the round manifest, estimate the mean gradient, step.
 //  5. Commit model, cursor, ledger entry and the signed bytes of the following round in one write. Then go to 2.
-//  6. After the last step, or when the budget refuses the next round, put End. A refusal is also what Run answers,
+//  6. After the last step, or when the budget refuses the next round, put End. A refusal is also what Run returns,
 //     now and at every later start.
 //
 // A crash between any two of these steps repeats the same bytes, so nothing visible changes. A void batch is charged

@@ -41,9 +41,6 @@ func (f *Finisher) state() (asked, now bool) {
 	return f.asked, f.now
 }
 
-// Finished says whether a reason in End is that of a Finisher.
-func Finished(reason string) bool { return reason == ReasonFinished || reason == ReasonGivenUp }
-
 // giveUp decides the commit that ends the task in place of the committed next round. That round stays charged as it was
 // reserved, because it may be announced and its users may have answered; a batch of it that stands or comes is not used.
 // As after apply, the core is of no use any more.

@@ -88,7 +88,7 @@ func over(ended bool) string {
 	return "going on"
 }
 
-// older answers a state folder from the past: an error, or a warning where that was accepted.
+// older returns an error for a state folder from the past, or logs a warning where that was accepted.
 func (s *Service) older(p past, committed uint64) error {
 	what := fmt.Sprintf("round %d", p.newest)
 	if p.ended {

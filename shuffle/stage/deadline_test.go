@@ -75,7 +75,7 @@ func TestUnderTheMinimumNothingIsReleased(t *testing.T) {
 		if b, _ := w.batch(1); b != nil {
 			t.Fatal("released under the minimum")
 		}
-		if got, want := s.Status().String(), "task churn: collecting round 1, attempt 1: waiting: 5 of 10"; got != want {
+		if got, want := told(s.Status()), "collecting round 1, attempt 1: 5 of 10"; got != want {
 			t.Errorf("status %q, want %q", got, want)
 		}
 		if st := s.Status(); st.Minimum != 6 || !st.Lease || time.Since(st.Deadline) < 28*time.Minute {

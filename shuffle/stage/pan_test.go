@@ -47,7 +47,7 @@ func TestPanAttemptDies(t *testing.T) {
 			first, kill := w.start(exactly(t, w.config()))
 			w.answer(t.Context(), w.invited(t.Context(), 1, 0), []uint64{0, 1, 2, 3})
 			time.Sleep(5 * time.Second)
-			if got, want := first.Status().String(), "task churn: collecting round 1, attempt 1: waiting: 4 of 6"; got != want {
+			if got, want := told(first.Status()), "collecting round 1, attempt 1: 4 of 6"; got != want {
 				t.Errorf("status %q, want %q", got, want)
 			}
 			if err := kill(); !errors.Is(err, context.Canceled) {
@@ -63,7 +63,7 @@ func TestPanAttemptDies(t *testing.T) {
 			in := w.invited(t.Context(), 1, 1)
 			w.answer(t.Context(), in, []uint64{4, 5})
 			time.Sleep(10 * time.Minute)
-			if got, want := second.Status().String(), "task churn: collecting round 1, attempt 2: waiting: 2 of 6"; got != want {
+			if got, want := told(second.Status()), "collecting round 1, attempt 2: 2 of 6"; got != want {
 				t.Errorf("status %q, want %q", got, want)
 			}
 			if b, _ := w.batch(1); b != nil {

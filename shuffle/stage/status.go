@@ -1,7 +1,6 @@
 package stage
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/panlearn/panlearn/stream"
@@ -19,21 +18,6 @@ type Status struct {
 	Minimum  uint64
 	Deadline time.Time // when Minimum becomes enough; zero: never, or nothing is being collected
 	Failures int       // calls of the broker that failed in a row
-}
-
-func (s Status) String() string {
-	doing := s.Phase
-	if !s.Lease && s.Phase == seek {
-		doing = "standing by"
-	}
-	line := fmt.Sprintf("task %s: %s", s.Task, doing)
-	if s.Round != 0 {
-		line += fmt.Sprintf(": waiting: %d of %d", s.Users, s.Cohort)
-	}
-	if s.Failures > 0 {
-		line += fmt.Sprintf(", the broker failed %d times in a row", s.Failures)
-	}
-	return line
 }
 
 // Status is what the stage is doing now. It may be called from any goroutine.

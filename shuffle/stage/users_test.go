@@ -2,6 +2,7 @@ package stage
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -218,12 +219,5 @@ func (w *world) audit() (real, void int) {
 	}
 }
 
-// openOf is a verified Open.
-func (w *world) openOf(m stream.Message) *wire.Open {
-	w.t.Helper()
-	var o wire.Open
-	if _, err := seal.Verify(m.Data, w.stage.Public(), &o); err != nil {
-		w.t.Fatal(err)
-	}
-	return &o
-}
+// told is what the stage does and how full its round is.
+func told(s Status) string { return fmt.Sprintf("%s: %d of %d", s.Phase, s.Users, s.Cohort) }

@@ -192,7 +192,7 @@ func (l *loop) room() int {
 	return min(int(min(places, uint64(l.chunk))), l.MaxInFlight-l.sending)
 }
 
-// places is how many more events may draw a lot for the newest attempt: a client offers a round as many of its users as
+// places is how many more events may draw for the newest attempt: a client offers a round as many of its users as
 // the round takes of all, and the share of them that joins is the announced one.
 func (l *loop) places() uint64 {
 	taken := l.current.joined + l.absent() + uint64(len(l.queue.drawn))

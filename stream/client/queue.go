@@ -14,21 +14,21 @@ import (
 
 // A queue is the events that wait to join a round, each in one of three states:
 //
-//	waiting ──▶ drawn ──▶ joins      it drew a lot for the newest attempt, and joins when its time has come
+//	waiting ──▶ drawn ──▶ joins      it drew for the newest attempt, and joins when its time has come
 //	   │  ▲       │
 //	   │  └───────┘                  there is another attempt
 //	   └──▶ reserve ──▶ waiting      the round is a later one of an interactive phase and the event no member of it: it takes
 //	                                 only a place that members have left, when they had their time
 //
 // While more devices wait than a round takes, the stage announces which share of them may join at once; the others
-// follow, the later the larger their lot is, and most find the round closed before (stream.JoinAfter). A lot is drawn once
-// for an attempt, from the operating system's generator and nothing else. Members of a round draw none: they were asked,
+// follow, the later the larger the number is that they draw, and most find the round closed before (stream.JoinAfter). An event draws once for
+// an attempt, from the operating system's generator and nothing else. Members of a round draw none: they were asked,
 // and are awaited.
 type queue struct {
 	events  []*event // waiting: the members first, by key, and then the others in their order; they are the reserve of a later round
 	members int      // how many are
 	sorted  bool     // members and the order of events are those of the newest round
-	drawn   lots
+	drawn   draws
 }
 
 // add lets events wait.
@@ -36,7 +36,7 @@ func (q *queue) add(events ...*event) {
 	q.events, q.sorted = append(q.events, events...), false
 }
 
-// recall puts those that drew a lot back among those that wait, before all others: there is another attempt, or round.
+// recall puts those that drew back among those that wait, before all others: there is another attempt, or round.
 func (q *queue) recall() {
 	q.events, q.drawn, q.sorted = append(q.drawn, q.events...), nil, false
 }
@@ -90,7 +90,7 @@ func (q *queue) ready(r *round, now time.Time) int {
 func (q *queue) next(r *round, n int, places uint64, now time.Time) (join, misfits []*event) {
 	elapsed := r.elapsed(now)
 	due := func(e *event) bool {
-		return stream.JoinAfter(r.open.JoinProbability, e.lot, manifest.Deadline(r.place.Plan)) <= elapsed
+		return stream.JoinAfter(r.open.JoinProbability, e.draw, manifest.Deadline(r.place.Plan)) <= elapsed
 	}
 	for len(join) < n && len(q.drawn) > 0 && due(q.drawn[0]) {
 		join = append(join, heap.Pop(&q.drawn).(*event))
@@ -113,7 +113,7 @@ func (q *queue) next(r *round, n int, places uint64, now time.Time) (join, misfi
 			places -= min(places, 1)
 			continue
 		case r.open.JoinProbability != 0:
-			e.lot = newLot()
+			e.draw = newDraw()
 		}
 		places--
 		if r.open.JoinProbability == 0 || due(e) {
@@ -125,23 +125,23 @@ func (q *queue) next(r *round, n int, places uint64, now time.Time) (join, misfi
 	return join, misfits
 }
 
-func newLot() uint32 {
+func newDraw() uint32 {
 	var bits [4]byte
 	_, _ = rand.Read(bits[:]) // never fails: it ends the process instead
 	return binary.BigEndian.Uint32(bits[:])
 }
 
-// lots is a heap of events by their lots.
-type lots []*event
+// draws is a heap of events by what they drew.
+type draws []*event
 
-func (l lots) Len() int           { return len(l) }
-func (l lots) Less(i, j int) bool { return l[i].lot < l[j].lot }
-func (l lots) Swap(i, j int)      { l[i], l[j] = l[j], l[i] }
-func (l *lots) Push(e any)        { *l = append(*l, e.(*event)) }
-func (l *lots) Pop() any {
-	last := len(*l) - 1
-	e := (*l)[last]
-	(*l)[last] = nil
-	*l = (*l)[:last]
+func (d draws) Len() int           { return len(d) }
+func (d draws) Less(i, j int) bool { return d[i].draw < d[j].draw }
+func (d draws) Swap(i, j int)      { d[i], d[j] = d[j], d[i] }
+func (d *draws) Push(e any)        { *d = append(*d, e.(*event)) }
+func (d *draws) Pop() any {
+	last := len(*d) - 1
+	e := (*d)[last]
+	(*d)[last] = nil
+	*d = (*d)[:last]
 	return e
 }

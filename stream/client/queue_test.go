@@ -62,19 +62,19 @@ func TestQueueKeepsOrderAndPlaces(t *testing.T) {
 	want(t, "left", q.all(), 4)
 }
 
-// Each event of a crowded round takes one place to draw a lot for it, and joins when its lot's time has come; another attempt has
+// Each event of a crowded round takes one place to draw for it, and joins when the time of what it drew has come; another attempt has
 // all draw again, before those that have not.
-func TestQueueDrawsLots(t *testing.T) {
+func TestQueueDraws(t *testing.T) {
 	const rare = 1 // a share of 2^-16
 	r, q := queued(1, rare, fresh(1, 2, 3, 4, 5)...)
 	got, _ := q.next(r, 9, 3, time.Unix(0, 0))
 	if len(got)+len(q.drawn) != 3 || len(q.events) != 2 {
-		t.Fatalf("%d join, %d drew a lot and %d wait, want three that drew, and two", len(got), len(q.drawn), len(q.events))
+		t.Fatalf("%d join, %d drew and %d wait, want three that drew, and two", len(got), len(q.drawn), len(q.events))
 	}
 	drawn := len(q.drawn)
 	late, _ := q.next(r, 9, 0, time.Unix(3600, 0))
-	if len(late) != drawn || !slices.IsSortedFunc(late, func(a, b *event) int { return int(int64(a.lot) - int64(b.lot)) }) {
-		t.Errorf("%d of %d joined when all lots were due, want all by their lots", len(late), drawn)
+	if len(late) != drawn || !slices.IsSortedFunc(late, func(a, b *event) int { return int(int64(a.draw) - int64(b.draw)) }) {
+		t.Errorf("%d of %d joined when all draws were due, want all in their order", len(late), drawn)
 	}
 	r, q = queued(1, rare, fresh(1, 2, 3, 4, 5)...)
 	q.next(r, 9, 3, time.Unix(0, 0))

@@ -19,7 +19,7 @@ type event struct {
 	record  participation.Record
 	example convex.Example // the zero Example, which is none of the task's, of a row that could not be mapped
 	present bool           // the example is known: false for what only the store told of
-	lot     uint32
+	draw    uint32
 	answers []func(Outcome) // called by the loop's goroutine; must not block
 }
 

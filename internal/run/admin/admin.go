@@ -50,7 +50,7 @@ func (c Config) connect(ctx context.Context) (*natsjs.Conn, error) {
 	return c.Broker.Connect(ctx, "panlearn administrator", c.Logger)
 }
 
-// Provision creates a task's streams and consumers with an administrator's credentials, and answers all of them. What
+// Provision creates a task's streams and consumers with an administrator's credentials, and returns all of them. What
 // is there already stays, if the guarantees hold on it.
 func Provision(ctx context.Context, c Config) ([]admin.StreamState, error) {
 	sizes, err := c.sizes()
@@ -72,7 +72,7 @@ func Provision(ctx context.Context, c Config) ([]admin.StreamState, error) {
 // ErrNotEnded refuses to remove the streams of a task that goes on.
 var ErrNotEnded = errors.New("the task has not ended")
 
-// Remove deletes a task's streams with an administrator's credentials, and answers which were there. Unless force is set the
+// Remove deletes a task's streams with an administrator's credentials, and returns which were there. Unless force is set the
 // task must have ended.
 func Remove(ctx context.Context, c Config, force bool) ([]string, error) {
 	conn, err := c.connect(ctx)

@@ -12,7 +12,7 @@ import (
 	"github.com/panlearn/panlearn/state/pebblestore"
 )
 
-// Backup writes what a state folder has committed to a new state folder, also while a learner holds the first, and answers
+// Backup writes what a state folder has committed to a new state folder, also while a learner holds the first, and returns
 // the status of what it wrote. The copy is synced, and its ledger verified, before Backup returns; it replaces nothing.
 func Backup(ctx context.Context, from, to string) (statedir.Status, error) {
 	return copyState(ctx, from, to, pebblestore.Write)

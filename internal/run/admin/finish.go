@@ -25,7 +25,7 @@ type FinishConfig struct {
 // ErrNoLearner says that nobody runs the task of a state folder, and that there is no broker to end it at.
 var ErrNoLearner = errors.New("no learner holds the state folder")
 
-// Finish ends the task of a state folder and answers its last status: through the learner that runs it, or else in its
+// Finish ends the task of a state folder and returns its last status: through the learner that runs it, or else in its
 // place. A task that has ended stays as it is. Until ctx is done it waits for an open round, unless c.Now is set.
 func Finish(ctx context.Context, c FinishConfig) (statedir.Status, error) {
 	s, err := statedir.StatusOf(ctx, c.StateDir)

@@ -22,7 +22,7 @@ type HTTPConfig struct {
 	Waiting  int     // events without an outcome; 0 takes the default
 }
 
-// PublishHTTP publishes what it is posted until ctx ends, which is no error, or the client does. It answers which outcomes
+// PublishHTTP publishes what it is posted until ctx ends, which is no error, or the client does. It returns which outcomes
 // the client told, of an event that was asked for again after it was settled once more. It closes the listener.
 func PublishHTTP(ctx context.Context, c Config, h HTTPConfig) (summary client.Summary, err error) {
 	defer h.Listener.Close()

@@ -141,7 +141,7 @@ func (c Config) serve(ctx context.Context, group *errgroup.Group, endpoints http
 	})
 }
 
-// taskOf answers the body of the task: the stored one, if it is what the file declares, or a new plan.
+// taskOf returns the body of the task: the stored one, if it is what the file declares, or a new plan.
 func taskOf(ctx context.Context, store state.Store, spec *task.Spec) (*wire.Task, error) {
 	view, err := statedir.Look(ctx, store)
 	if errors.Is(err, state.ErrEmpty) {

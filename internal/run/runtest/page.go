@@ -37,7 +37,7 @@ func Fetch(t testing.TB, at net.Listener, path string) string {
 	return string(body)
 }
 
-// Follow reads a page's events to their end and answers the parts as they were last, and how many events there were.
+// Follow reads a page's events to their end and returns the parts as they were last, and how many events there were.
 func Follow(t testing.TB, at net.Listener) func() (map[string]string, int) {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}

@@ -27,7 +27,7 @@ const (
 	AskLedger   Question = "ledger"
 )
 
-// answer answers from committed state.
+// answer reads the committed state.
 func answer(ctx context.Context, store state.Store, q Question) (any, error) {
 	view, err := Look(ctx, store)
 	if err != nil {
@@ -131,7 +131,7 @@ func Open(ctx context.Context, dir string, log *slog.Logger) (*pebblestore.Store
 	return store, nil
 }
 
-// Ask answers a question with a JSON document. A state folder that another process holds is asked over its control
+// Ask returns the answer to a question, a JSON document. A state folder that another process holds is asked over its control
 // socket; otherwise it is opened read-only. It creates nothing. Nothing committed yet is an error that wraps
 // state.ErrEmpty; a folder that is held and does not answer is one that wraps state.ErrLocked.
 func Ask(ctx context.Context, where Where, q Question) ([]byte, error) {

@@ -3,6 +3,7 @@ package campaign
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -151,7 +152,7 @@ func (w *world) mix(l *link) (func(context.Context) error, func() string) {
 		Observer: stage.Observer{Report: func(r stage.Reason) { w.examined(r) }},
 	})
 	must(err)
-	return s.Run, func() string { return s.Status().String() }
+	return s.Run, func() string { return fmt.Sprintf("%+v", s.Status()) }
 }
 
 // settleTime is how long a quiet world is watched before it counts as waiting: longer than a deadline, two lost leases

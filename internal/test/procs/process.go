@@ -127,17 +127,6 @@ func (l *life) alive() bool {
 	}
 }
 
-// never is closed by nobody.
-var never = make(chan struct{})
-
-// Ended is closed when the newest life has ended. Without a life it blocks for ever.
-func (p *Process) Ended() <-chan struct{} {
-	if l := p.newest(); l != nil {
-		return l.ended
-	}
-	return never
-}
-
 func (p *Process) newest() *life {
 	p.mu.Lock()
 	defer p.mu.Unlock()

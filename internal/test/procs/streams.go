@@ -11,7 +11,7 @@ type StreamState struct {
 	Subjects uint64
 }
 
-// Streams answers what the server holds of each stream, by name, of all accounts.
+// Streams returns what the server holds of each stream, by name, of all accounts.
 func (s *Server) Streams(ctx context.Context) (map[string]StreamState, error) {
 	var doc struct {
 		Accounts []struct {

@@ -35,7 +35,7 @@ const defaultWait = 5 * time.Second
 // maxUnfitLogged bounds the events that are logged as not fitting.
 const maxUnfitLogged = 20
 
-// A route is a method, a path, and what answers there.
+// A route is a method, a path, and what serves it.
 type route struct {
 	method, path string
 	open         bool // needs no token
@@ -51,7 +51,7 @@ func (g *Gateway) routes() []route {
 	}
 }
 
-// Handler answers requests. openapi.json describes them.
+// Handler serves the interface. openapi.json describes them.
 func (g *Gateway) Handler() http.Handler {
 	mux := http.NewServeMux()
 	for _, r := range g.routes() {
@@ -100,7 +100,7 @@ func getOpenAPI(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write(openAPI)
 }
 
-// postEvent publishes an event and answers how far it is.
+// postEvent publishes an event and reports how far it is.
 func (g *Gateway) postEvent(w http.ResponseWriter, r *http.Request) {
 	if !g.limiter.Allow() {
 		fail(w, http.StatusTooManyRequests, "more events a second than this gateway takes")
