@@ -32,7 +32,7 @@ func (l *loop) admit(events []*event) error {
 	}
 	for i, e := range events {
 		if known := l.events[e.record.Key]; known != nil {
-			known.answers = append(known.answers, e.answers...)
+			known.callbacks = append(known.callbacks, e.callbacks...)
 			if !known.present {
 				known.example, known.present = e.example, true
 			}

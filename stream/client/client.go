@@ -95,7 +95,7 @@ func (c *Client) Publish(ctx context.Context, key participation.Key, e convex.Ex
 	}
 	answer := make(chan Outcome, 1)
 	x := convex.Example{Index: slices.Clone(e.Index), Value: slices.Clone(e.Value), Label: e.Label}
-	asked := &event{record: participation.Record{Key: key}, example: x, answers: []func(Outcome){func(o Outcome) { answer <- o }}}
+	asked := &event{record: participation.Record{Key: key}, example: x, callbacks: []func(Outcome){func(o Outcome) { answer <- o }}}
 	if err := c.loop.inbox.put(ctx, asked); err != nil {
 		if !errors.Is(err, errEnded) {
 			return Outcome{State: participation.Uncounted}, err

@@ -37,7 +37,7 @@ func TestDeathWithAFile(t *testing.T) {
 	}
 }
 
-// dieAndResume answers whether the death happened.
+// dieAndResume returns whether the death happened.
 func dieAndResume(t *testing.T, store participation.Store, failAt int, lost bool) bool {
 	w := newWorld(t, plan{rounds: 3, cohort: 12, minimum: 4, deadline: 30 * time.Second, bundle: 3})
 	s := newSpy(t, store)

@@ -10,22 +10,26 @@
 //
 // # The way of an event
 //
+// Three names say where an event is: the part of the loop that holds it, its place in the queue while it waits (queue.go), and
+// its participation.State, which alone outlives the process.
+//
+//	                 held by                          participation.State
 //	Publish, Run
 //	     │
-//	  offered      in the bounded inbox, until a round has room
-//	     │
-//	  waiting ◀──────────────────────┐      in the queue, in one of its three states (waiting, drawn, reserve)
-//	     │ charged: in the ledger,   │
-//	     │ then in the store         │
-//	   sent ─────▶ owed              │      in a bundle of its round; owed: there was no answer, or there is
-//	     │          │                │      another attempt, and it is sent again, sealed anew
-//	     │ answered │                │
-//	     ▼◀─────────┘                │
-//	  answered                       │      until the Close of its round
-//	     │ Close                     │
-//	  settled ── may take part ──────┘      uncounted, or a later round of its interactive phase; in the store, then in the ledger
-//	     │
-//	  answered to whoever asked: Counted, Uncounted, Unknown or Refused
+//	  offered        inbox.go, bounded                Fresh
+//	     │ a round has room: admit.go
+//	  waiting ◀───┐  queue.go: waiting, drawn,        Fresh, or Uncounted from an earlier round
+//	     │        │  or reserve
+//	     │ join in publish.go: charged in the ledger (accounts.go), then in the store
+//	  in flight   │  a bundle of its round (round.go)  Charged
+//	     │   ▲    │
+//	     │   └ sent again, sealed anew: no answer came, or there is another attempt (resend in publish.go)
+//	     │        │
+//	  acknowledged│  the same bundle                  Charged, until the Close of its round
+//	     │ Close: settle.go
+//	  settled ────┘  nobody, or the queue again:      Counted, Uncounted, Unknown
+//	     │           uncounted, or a later round of its interactive phase
+//	  told           to whoever asked, as an Outcome: Counted, Uncounted, Unknown, or Refused, which was never sent
 //
 // # Promises
 //

@@ -9,7 +9,7 @@ import (
 // errEnded says that the client takes no more events.
 var errEnded = errors.New("the client has ended")
 
-// An inbox is the bounded way from those who publish to the loop, which owns what it has taken and answers each exactly once.
+// An inbox is the bounded way from those who publish to the loop, which owns what it has taken and tells the outcome of each exactly once.
 type inbox struct {
 	limit int
 	ready chan struct{} // holds a token when there may be events
@@ -17,7 +17,7 @@ type inbox struct {
 	ended chan struct{} // closed with closed
 
 	mu     sync.Mutex
-	events []*event // guarded by mu; Key, example and one answer are set
+	events []*event // guarded by mu; Key, example and one callback are set
 	closed bool     // guarded by mu
 }
 

@@ -55,7 +55,7 @@ type loop struct {
 
 	sending    int           // events whose publish is on its way
 	retry      bool          // the timer ticked: send unanswered bundles again
-	answers    chan delivery // of publishes that were answered
+	delivered  chan delivery // publishes that were answered, or failed
 	deliveries sync.WaitGroup
 	publishing stream.Trouble
 	total      Summary // of settled events, for Progress
@@ -69,7 +69,7 @@ func newLoop(c Config) *loop {
 		accounts: accounts{ledger: c.Ledger, policy: c.Policy, perUser: c.UserKeys, log: c.Logger},
 		agreed:   make(chan struct{}), ended: make(chan struct{}),
 		events: make(map[participation.Key]*event), rounds: make(map[stream.Round]*round), dirty: make(map[*event]bool),
-		answers: make(chan delivery, c.MaxInFlight), flushed: time.Now(),
+		delivered: make(chan delivery, c.MaxInFlight), flushed: time.Now(),
 	}
 }
 
@@ -114,7 +114,7 @@ func (l *loop) work(ctx context.Context) error {
 				wake = l.records.watch(ctx)
 			}
 			err = l.follow(ctx)
-		case d := <-l.answers:
+		case d := <-l.delivered:
 			l.answered(d)
 		case <-ready:
 			err = l.admit(l.inbox.take(min(l.room(), l.chunk)))

@@ -27,13 +27,13 @@ func (d *dawdler) Publish(ctx context.Context, reports []stream.Outgoing) ([]str
 	return acks, err
 }
 
-// A register is a spy that notes in which order events join.
-type register struct {
+// A joinOrder is a spy that notes in which order events join.
+type joinOrder struct {
 	*spy
 	joined map[stream.Round][]participation.Key // by round
 }
 
-func (r *register) Write(c participation.Change) error {
+func (r *joinOrder) Write(c participation.Change) error {
 	for _, p := range c.Events {
 		if p.State == participation.Charged && !slices.Contains(r.joined[p.Draw.Round], p.Key) {
 			r.joined[p.Draw.Round] = append(r.joined[p.Draw.Round], p.Key)
@@ -49,7 +49,7 @@ func TestMembersJoinInOneOrder(t *testing.T) {
 		const users, rounds = 200, 4 // more than travel in one publish
 		w := newWorld(t, plan{rounds: 3, cohort: users, deadline: time.Minute})
 		w.replan(asked(users, rounds, 0))
-		s := &register{newSpy(t, participation.NewMemoryStore()), map[stream.Round][]participation.Key{}}
+		s := &joinOrder{newSpy(t, participation.NewMemoryStore()), map[stream.Round][]participation.Key{}}
 		c := w.dear(s)
 		c.Reports = &dawdler{ReportWriter: c.Reports, wait: func(call int64) time.Duration { return time.Duration(call%3) * client.DefaultPoll / 4 }}
 		w.play(t.Context(), func(ctx context.Context) {

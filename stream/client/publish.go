@@ -49,7 +49,7 @@ func (l *loop) join(ctx context.Context, events []*event) error {
 	return l.send(ctx, r, bundles)
 }
 
-// refuse answers users whose total is spent.
+// refuse tells users whose total is spent.
 func (l *loop) refuse(events []*event, why *consent.RefusedError) {
 	for _, e := range events {
 		if e.record.Outcome() == participation.Counted { // in an earlier round of the phase
@@ -65,7 +65,7 @@ func (l *loop) refuse(events []*event, why *consent.RefusedError) {
 }
 
 // A delivery is one publish of some bundles to one attempt, and its answer. What it holds does not change until the loop has
-// that: a bundle that is sent is neither settled nor sent again.
+// that: a bundle in flight is neither settled nor sent again.
 type delivery struct {
 	round   *round
 	open    *wire.Open
@@ -89,13 +89,13 @@ func (l *loop) send(ctx context.Context, r *round, bundles []*bundle) error {
 		return fmt.Errorf("charge events: %w", err)
 	}
 	for _, b := range bundles {
-		b.sent = true
+		b.inFlight = true
 		l.sending += len(b.events)
 	}
 	d := delivery{round: r, open: r.open, attempt: r.attempt, bundles: bundles}
 	l.deliveries.Go(func() {
 		d.acks, d.err = l.publish(ctx, d)
-		l.answers <- d // has room for MaxInFlight events, and every delivery has at least one
+		l.delivered <- d // has room for MaxInFlight events, and every delivery has at least one
 	})
 	l.progress()
 	return nil
@@ -149,7 +149,7 @@ func (l *loop) answered(d delivery) {
 	}
 	refused := 0
 	for i, b := range d.bundles {
-		b.sent = false
+		b.inFlight = false
 		l.sending -= len(b.events)
 		if i < len(d.acks) {
 			if d.acks[i].Status == stream.Refused {
@@ -182,7 +182,7 @@ func (l *loop) resend(ctx context.Context) error {
 	for _, b := range r.owed {
 		record, a := b.record(), r.attempt
 		switch {
-		case b.sent || record.Answered(a) || !record.MaySend(a, l.agreement.HasFloors()):
+		case b.inFlight || record.Answered(a) || !record.MaySend(a, l.agreement.HasFloors()):
 			// Its answer, settling or a newer attempt decides about it.
 		case !record.SentTo(a) && b.exhausted(l.Policy.Reports()):
 			// It was sent often enough: whatever the Close of its round says, it is not sent again.

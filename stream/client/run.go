@@ -120,7 +120,7 @@ func (c *Client) pull(t *tally, rows iter.Seq2[task.Row, error]) error {
 		if err != nil && !errors.As(err, &bad) {
 			return fmt.Errorf("read rows: %w", err)
 		}
-		e := &event{answers: []func(Outcome){func(got Outcome) { t.answered(got, bad != nil) }}}
+		e := &event{callbacks: []func(Outcome){func(got Outcome) { t.answered(got, bad != nil) }}}
 		e.record.Key = participation.RowKey(origin(source, row.File, c.loop.Source == ""), row.Number)
 		if bad != nil {
 			if invalid++; invalid <= maxInvalidLogged {

@@ -27,7 +27,7 @@ func (l *loop) decide(r *round, by func(*participation.Record)) error {
 	var events []*event
 	waiting := r.bundles[:0:0]
 	for _, b := range r.bundles {
-		if b.sent {
+		if b.inFlight {
 			waiting = append(waiting, b)
 			continue
 		}
@@ -90,10 +90,10 @@ func (l *loop) answer(e *event) {
 // tell answers all who asked about an event.
 func (l *loop) tell(e *event, o Outcome) {
 	l.total.add(o)
-	for _, tell := range e.answers {
+	for _, tell := range e.callbacks {
 		tell(o)
 	}
-	e.answers = nil
+	e.callbacks = nil
 }
 
 // finish ends waiting after the task's End: no round will come, and a Close that does not come in time never will.
@@ -117,8 +117,8 @@ func (l *loop) finish() error {
 
 // shutdown takes what has been answered, stores it, and answers everybody: err is why the loop ends, nil for a stop.
 func (l *loop) shutdown(err error) error {
-	for len(l.answers) > 0 { // no delivery is left that could add another
-		l.answered(<-l.answers)
+	for len(l.delivered) > 0 { // no delivery is left that could add another
+		l.answered(<-l.delivered)
 	}
 	// A store that failed is not written again: what it holds is older, and so more careful.
 	var refused *consent.RefusedError

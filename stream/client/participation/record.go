@@ -206,9 +206,8 @@ type Closed struct {
 	Void     bool
 }
 
-// Decide settles a charged event by the Close of its round and deletes its counts; the answer is the state of all its rounds
-// of the phase. It must not be called while an
-// answer is on its way that would be believed. A Close of another round or manifest changes nothing.
+// Decide settles a charged event by the Close of its round, deletes its counts, and returns the state of all its rounds of the
+// phase. It must not be called while an acknowledgement is on its way that would be believed. A Close of another round or manifest changes nothing.
 func (p *Record) Decide(c Closed) State {
 	if p.State != Charged || c.Round != p.Draw.Round || c.Manifest != p.Draw.Manifest {
 		return p.State

@@ -12,7 +12,7 @@ import (
 // that may join at a time are those that the stage counts with.
 func TestJoinShareTendsToOne(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		probability, toss := rapid.Uint32().Draw(t, "probability"), rapid.Uint32().Draw(t, "toss")
+		probability, draw := rapid.Uint32().Draw(t, "probability"), rapid.Uint32().Draw(t, "draw")
 		deadline := time.Duration(rapid.Int64Range(-1, int64(1000*time.Hour)).Draw(t, "deadline"))
 		most := 8 * time.Minute
 		if half := deadline / 2; deadline > 8*time.Second && half < most {
@@ -20,15 +20,15 @@ func TestJoinShareTendsToOne(t *testing.T) {
 		} else if deadline > 0 && deadline <= 8*time.Second {
 			most = 4 * time.Second
 		}
-		after := JoinAfter(probability, toss, deadline)
+		after := JoinAfter(probability, draw, deadline)
 		if after < 0 || after > most {
-			t.Fatalf("probability %d, toss %d, deadline %v: joins after %v", probability, toss, deadline, after)
+			t.Fatalf("probability %d, draw %d, deadline %v: joins after %v", probability, draw, deadline, after)
 		}
 		if got := JoinShare(probability, most, deadline); got != 1 {
 			t.Fatalf("share %v after %v", got, most)
 		}
-		// The share at the moment of joining is the toss itself: no more, no fewer.
-		u := (float64(toss) + 1) / (1 << 32)
+		// The share at the moment of joining is the draw itself: no more, no fewer.
+		u := (float64(draw) + 1) / (1 << 32)
 		got := JoinShare(probability, after, deadline)
 		if after == 0 && u > got+1e-6 || after > 0 && math.Abs(got-u) > 1e-6 { // a Duration has nanoseconds
 			t.Fatalf("share %v when the device with %v joins after %v", got, u, after)
@@ -36,7 +36,7 @@ func TestJoinShareTendsToOne(t *testing.T) {
 	})
 	for _, p := range []uint32{0, 1, 1 << 16, 1 << 31, math.MaxUint32} {
 		if JoinAfter(p, 0, time.Hour) != 0 {
-			t.Errorf("probability %d: the smallest toss waits", p)
+			t.Errorf("probability %d: the smallest draw waits", p)
 		}
 		if got := JoinProbability(share(p)); got != p && !(p == 1 && got == 1<<16) {
 			t.Errorf("probability %d becomes %d", p, got)

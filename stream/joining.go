@@ -48,11 +48,11 @@ func JoinShare(probability uint32, elapsed, deadline time.Duration) float64 {
 // has counted: when all who join at once have come, so that it takes the place of one who left.
 func ReserveAfter(deadline time.Duration) time.Duration { return 16 * doubling(deadline) }
 
-// JoinAfter is how long after Open a device may join that has tossed a number: 32 uniform bits, drawn once for an attempt,
-// which know nothing of its event. It is 0 for the announced share of all tosses, and grows so slowly that twice
+// JoinAfter is how long after Open a device may join with its draw: 32 uniform bits, once for an attempt,
+// which know nothing of its event. It is 0 for the announced share of all draws, and grows so slowly that twice
 // as many have come when the time of one doubling is over.
-func JoinAfter(probability, toss uint32, deadline time.Duration) time.Duration {
-	u := (float64(toss) + 1) / (1 << 32)
+func JoinAfter(probability, draw uint32, deadline time.Duration) time.Duration {
+	u := (float64(draw) + 1) / (1 << 32)
 	p := share(probability)
 	if u <= p {
 		return 0
