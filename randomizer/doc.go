@@ -2,9 +2,16 @@
 // add up to a private estimate of a sum.
 //
 // It implements the scalar and vector sum protocols P_1D and P_VEC of Cheu, Joseph, Mao, Peng, Shuffle Private
-// Stochastic Convex Optimization, ICLR 2022, Algorithms 1 and 2. A vector x is clipped to the ball of radius L, every
+// Stochastic Convex Optimization, ICLR 2022, Algorithms 1 and 2. A vector x is snapped into the ball of radius L, every
 // coordinate is moved to the lattice {0, ..., g} by unbiased stochastic rounding, and Bin(b, p) is added. The paper's
 // g+b labelled bits of one coordinate travel as their number of ones; only sums over a whole cohort may be released.
+// Gradients were clipped before, in learner/report: snapping makes the norm exact in integers, and would clip whatever was not.
+//
+// # Where it is
+//
+// The noise of a device: [VectorSum.Encode], vectorsum.go, with [Binomial]. Floors and top-ups are drawn from the same [Binomial], in
+// shuffle/mixer.go. How many trials a total holds is counted in one place for devices, stage, learner and accountant: [Noise] and
+// [Params.NoiseTrials], params.go. Totals are read by [Params.Decode].
 //
 // # Promises
 //

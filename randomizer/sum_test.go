@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Check accepts what Unpack accepts of every report, and Add adds what it answers.
+// Check accepts what Unpack accepts of every report, and Add adds what it returns.
 func TestAddIsUnpackAndAdd(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		p := Params{ClipNorm: 1, Coin: Fair,

@@ -20,7 +20,7 @@ type Job struct {
 	Loss              convex.Loss
 	Problem           planning.Problem
 	planning.Proposal                   // its plan has the deadline and the size of bundles too
-	Planner           *planning.Planner // that made it, and knows what the accountant answered
+	Planner           *planning.Planner // that made it, and knows what the accountant returned
 }
 
 // NewJob compiles a task file and plans it. Planning takes up to a few seconds.

@@ -15,7 +15,7 @@ import (
 )
 
 // heldOut runs a simulation and holds what users' scores say against the scores of the announced points on events that nobody learned
-// from: as averages over the rounds with the users as weights. It answers both and the bands.
+// from: as averages over the rounds with the users as weights. It returns both and the bands.
 func heldOut(t *testing.T, c sim.Config, test []convex.Example) (said, measured [2]float64, within bool) {
 	t.Helper()
 	var users float64

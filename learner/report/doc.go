@@ -5,7 +5,8 @@
 //
 //  1. Its statistic, in the coordinates of the round: the gradient of the loss at the announced point, or the squares of the
 //     features ([Statistic]).
-//  2. Clipping to ClipNorm. This is the only place where what a user says is clipped; the proofs need nothing else of a row.
+//  2. Clipping to ClipNorm, in [Exact.Vector], statistic.go. This is the only place where what a user says is clipped; the proofs need
+//     nothing else of a row. The lattice snaps into its ball whatever it is given, and finds nothing to clip.
 //  3. The scores of the point on the row, after the clipped statistic and within a norm of their own ([Scorer]).
 //  4. The lattice ([randomizer.VectorSum]): snapped into the ball of Params, rounded, with noise, packed.
 //

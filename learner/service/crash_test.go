@@ -116,7 +116,7 @@ func (w *world) committed(subject string, data []byte) {
 	}
 }
 
-// life is one learner process that dies at its n-th effect. It answers the effects, and whether it lived to the end.
+// life is one learner process that dies at its n-th effect. It returns the effects, and whether it lived to the end.
 func (w *world) life(ctx context.Context, at int, after bool) (what []string, lived bool) {
 	ctx, die := context.WithCancel(ctx)
 	defer die()
@@ -143,7 +143,7 @@ func TestCrashAtEveryEffect(t *testing.T) {
 	}
 }
 
-// crashEverywhere holds every run with one crash against the undisturbed one, and answers how many there were.
+// crashEverywhere holds every run with one crash against the undisturbed one, and returns how many there were.
 func crashEverywhere(t *testing.T, undisturbed *world, anew func(*testing.T) *world) (crashes int) {
 	for k := 1; ; k++ {
 		var lived bool

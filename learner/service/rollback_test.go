@@ -88,7 +88,7 @@ func (h *history) at(t *testing.T, k uint64, stands func(stream.Address) bool) *
 	return w
 }
 
-// until answers what stands when round r is announced, and perhaps answered.
+// until returns what stands when round r is announced, and perhaps answered.
 func until(r stream.Round, answered bool) func(stream.Address) bool {
 	return func(a stream.Address) bool {
 		switch a.Verb {

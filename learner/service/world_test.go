@@ -87,7 +87,7 @@ func newWorld(t testing.TB, c cast, rounds uint64) *world {
 	return &world{t: t, cast: c, rounds: rounds, budget: epsilonOf(t, cohort), broker: broker, store: state.NewMemory()}
 }
 
-// body is what Prepare answers.
+// body is what Prepare returns.
 func (w *world) body() (*wire.Task, error) {
 	plan := &wire.Plan{Algorithm: "psgd", Phases: w.phases, Trust: wire.Trust_TRUST_SHUFFLE, HonestFraction: "1", Set: &wire.Set{Radius: 2},
 		Epsilon: w.budget, Delta: delta, EpsilonBudget: w.budget}

@@ -67,7 +67,7 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// checkRow answers one row given as JSON.
+// checkRow checks one row given as JSON.
 func checkRow(row []byte) (id string, value float64, err error) {
 	samples, err := ParseSamples(append(append([]byte("["), row...), ']'))
 	if err != nil || len(samples) != 1 {

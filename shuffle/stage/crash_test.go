@@ -130,7 +130,7 @@ func (m *mortal) Purge(ctx context.Context, subject string) error {
 	return m.call("purge", subject, func() error { return m.ReportReader.Purge(ctx, subject) })
 }
 
-// life is one stage process that dies at a call ("": at none). It answers its calls, and whether it lived to the end.
+// life is one stage process that dies at a call ("": at none). It returns its calls, and whether it lived to the end.
 func (w *world) life(ctx context.Context, at string, after bool, sent *wires, change func(*Config)) (trace []string, lived bool) {
 	ctx, die := context.WithCancel(ctx)
 	defer die()

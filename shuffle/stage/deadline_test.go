@@ -16,7 +16,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// start runs a stage in the background and answers it with a function that stops it and gives Run's error.
+// start runs a stage in the background and returns it with a function that stops it and gives Run's error.
 func (w *world) start(c Config) (*Stage, func() error) {
 	s := w.new(c)
 	ctx, stop := context.WithCancel(w.t.Context())

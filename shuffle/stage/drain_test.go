@@ -12,7 +12,7 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// stopping runs a stage with one round open and some users in it, asks it to stop, and answers when Run returned since then.
+// stopping runs a stage with one round open and some users in it, asks it to stop, and returns when Run returned since then.
 func stopping(t *testing.T, c Config, w *world, first, later []uint64, after time.Duration) (took time.Duration, dropped, opened int) {
 	t.Helper()
 	c.Observer.Dropped = func(stream.Round, stream.Attempt) { dropped++ }

@@ -180,7 +180,7 @@ func (w *world) run(ctx context.Context, stages ...func(context.Context)) {
 }
 
 // audit checks what every run must leave behind: of each round at most one outcome, its Close, nobody twice, nobody in
-// another round. It answers the numbers of real and void batches.
+// another round. It returns the numbers of real and void batches.
 func (w *world) audit() (real, void int) {
 	w.t.Helper()
 	seen := map[uint64]bool{}

@@ -89,7 +89,7 @@ func (l *link) late(most time.Duration) time.Duration {
 	return time.Millisecond + time.Duration(l.rng.Int64N(int64(most)))
 }
 
-// write performs a write, late if the link is slow. Where it answers an error the caller knows nothing.
+// write performs a write, late if the link is slow. Where it returns an error the caller knows nothing.
 func (l *link) write(ctx context.Context, do func(context.Context) error) error {
 	if err := l.enter(); err != nil {
 		return err
@@ -112,7 +112,7 @@ func (l *link) write(ctx context.Context, do func(context.Context) error) error 
 	}
 }
 
-// spring answers whether the call is the one that a trap waits for, and springs it before or after.
+// spring returns whether the call is the one that a trap waits for, and springs it before or after.
 func (l *link) spring(call string, after bool) bool {
 	l.mu.Lock()
 	t := l.trap

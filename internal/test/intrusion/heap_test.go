@@ -118,7 +118,7 @@ func newSearcher(suite wire.Suite) *searcher {
 	return &searcher{suite, map[[sha256.Size]byte]string{}}
 }
 
-// try answers the candidate's public key, empty if it is none.
+// try returns the candidate's public key, empty if it is none.
 func (s *searcher) try(candidate []byte) string {
 	if !looksLikeKey(candidate) {
 		return ""

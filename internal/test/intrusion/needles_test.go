@@ -133,7 +133,7 @@ func distinct(b []byte) int {
 	return n
 }
 
-// in answers the names of the secrets that are in data.
+// in returns the names of the secrets that are in data.
 func (n *needles) in(data []byte) map[string]bool {
 	found := map[string]bool{}
 	for i := 0; i+8 <= len(data); i++ {

@@ -55,7 +55,7 @@ func (k *killer) woken() {
 	}
 }
 
-// victims draws one of those that run, or answers broker and stages.
+// victims draws one of those that run, or returns broker and stages.
 func (k *killer) victims(roles []*role) (all []*role) {
 	var lots []*role
 	for _, r := range slices.Backward(roles) { // the broker first

@@ -26,7 +26,7 @@ func seed(t testing.TB) uint64 {
 	return s
 }
 
-// campaign runs a task under kills and checks what is left. It answers how many kills were made.
+// campaign runs a task under kills and checks what is left. It returns how many kills were made.
 func campaign(t *testing.T, p plan, k *killer, kills int) (made int, s sum) {
 	begun := time.Now()
 	f := newFleet(t, p)

@@ -169,7 +169,7 @@ func (n *tenant) view(t *testing.T) statedir.View {
 	return view
 }
 
-// alone runs the task's learner where nobody else is, on the batches that the task had, and answers its folder.
+// alone runs the task's learner where nobody else is, on the batches that the task had, and returns its folder.
 func (n *tenant) alone(t *testing.T, admin *natsjs.Conn, of *wire.Task) state.Checkpoint {
 	t.Helper()
 	own, err := memory.New(memory.Config{MaxPayload: 8 << 20})
