@@ -99,20 +99,24 @@ func (c Config) run(ctx, serving context.Context, group *errgroup.Group, store s
 	}
 	done := new(atomic.Bool)
 	watch := Observers{metrics, c.Observer}
-	ended := func(error) {}
+	ended := func(context.Context, error) {}
 	if c.HTTP != nil {
-		board, err := NewBoard(c.Spec, planned, store)
+		site, err := NewSite(c.Spec, planned, store)
 		if err != nil {
 			return err
 		}
-		watch = append(watch, board)
-		shown := make(chan struct{})
-		defer close(shown)
-		ended = func(err error) { board.Stop(StopOf(ctx, err)) }
-		c.serve(serving, group, c.endpoints(registry, store, broker.conn, done, Page(store, board, shown)), board, broker.conn)
+		defer site.Close()
+		watch = append(watch, site.Board)
+		ended = site.Ended
+		peers := Peers{Conn: broker.conn, Every: peersEvery, Stage: onBroker(site.Board, broker.conn, stream.Task(c.Spec.Name))}
+		if c.Stages != nil {
+			peers.Stage = func(ctx context.Context) { c.Stages.Tell(ctx, site.Board) }
+		}
+		c.Logger.Info("serving", "http", "http://"+c.HTTP.Addr().String())
+		site.Serve(serving, group, c.HTTP, c.endpoints(registry, store, broker.conn, done, site.Handler()), peers)
 	}
 	err = c.learn(ctx, store, broker.conn, planned, metrics, watch, finish)
-	ended(err)
+	ended(ctx, err)
 	var refused *state.BudgetError
 	if err != nil && !(errors.As(err, &refused) && refused.Round > 1) { // otherwise End stands
 		return err
@@ -125,20 +129,6 @@ func (c Config) run(ctx, serving context.Context, group *errgroup.Group, store s
 	c.Logger.Info("the task has ended; serving snapshots until interrupted", "task", c.Spec.Name, "budget_refused", err != nil)
 	<-ctx.Done()
 	return err
-}
-
-// serve serves the endpoints, and watches what their page shows of other processes, until ctx is done.
-func (c Config) serve(ctx context.Context, group *errgroup.Group, endpoints http.Handler, board *dashboard.Board, conn *natsjs.Conn) {
-	c.Logger.Info("serving", "http", "http://"+c.HTTP.Addr().String())
-	group.Go(func() error { return obs.Serve(ctx, c.HTTP, endpoints) })
-	watching := PeerWatch{Board: board, Conn: conn, Every: peersEvery, Stage: onBroker(board, conn, stream.Task(c.Spec.Name))}
-	if c.Stages != nil {
-		watching.Stage = func(ctx context.Context) { c.Stages.Tell(ctx, board) }
-	}
-	group.Go(func() error {
-		watching.Run(ctx)
-		return nil
-	})
 }
 
 // taskOf returns the body of the task: the stored one, if it is what the file declares, or a new plan.

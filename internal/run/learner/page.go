@@ -3,11 +3,15 @@ package learner
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/panlearn/panlearn/internal/dashboard"
 	"github.com/panlearn/panlearn/internal/model"
+	"github.com/panlearn/panlearn/internal/obs"
 	"github.com/panlearn/panlearn/internal/run/statedir"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/state"
@@ -20,13 +24,20 @@ import (
 // peersEvery is how often the page's view of other processes is renewed.
 const peersEvery = time.Second
 
-// NewBoard is the page of a planned task. Its model is the committed one.
-func NewBoard(spec *task.Spec, body *wire.Task, store state.Store) (*dashboard.Board, error) {
+// A Site is the live page of a learner's task.
+type Site struct {
+	Board *dashboard.Board // an observer of the learner
+	store state.Store
+	shown chan struct{} // closed when no more is shown
+}
+
+// NewSite is the page of a planned task. Its model is the committed one.
+func NewSite(spec *task.Spec, body *wire.Task, store state.Store) (*Site, error) {
 	trust, err := manifest.Trust(body.Plan.Trust)
 	if err != nil {
 		return nil, err
 	}
-	return dashboard.New(dashboard.Config{
+	board := dashboard.New(dashboard.Config{
 		Task: dashboard.Task{Name: spec.Name, Loss: spec.Model.Loss, Algorithm: body.Plan.Algorithm, Trust: trust.String(),
 			HonestFraction: body.Plan.HonestFraction, Unit: model.Unit(manifest.RoundsPerUser(body.Plan) > 1),
 			Parameters: manifest.Dim(body.Plan), Users: manifest.Users(body.Plan),
@@ -38,39 +49,48 @@ func NewBoard(spec *task.Spec, body *wire.Task, store state.Store) (*dashboard.B
 			}
 			return view.Snapshot()
 		},
-	}), nil
+	})
+	return &Site{Board: board, store: store, shown: make(chan struct{})}, nil
 }
 
-// Page serves the page beside the questions of StateHandler, until shown is closed.
-func Page(store state.Store, board *dashboard.Board, shown <-chan struct{}) http.Handler {
+// Handler serves the page beside the questions of a state folder.
+func (s *Site) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("/v1/", statedir.Handler(store))
-	mux.Handle("/", dashboard.Handler(board, shown, dashboard.Options{}))
+	mux.Handle("/v1/", statedir.Handler(s.store))
+	mux.Handle("/", dashboard.Handler(s.Board, s.shown, dashboard.Options{}))
 	return mux
 }
 
-// A PeerWatch tells a board what it cannot hear from the learner.
-type PeerWatch struct {
-	Board *dashboard.Board
+// Peers are what a Site cannot hear of from the learner: it looks every so often.
+type Peers struct {
 	Conn  *natsjs.Conn
-	Every time.Duration
 	Stage func(context.Context) // tells the board of the stage
+	Every time.Duration
 }
 
-// Run watches until ctx is done.
-func (w PeerWatch) Run(ctx context.Context) {
-	tick := time.NewTicker(w.Every)
-	defer tick.Stop()
-	for {
-		w.Board.Broker(w.Conn.Connected())
-		w.Stage(ctx)
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
+// Serve begins to serve endpoints on l and to look at the peers, until ctx is done.
+func (s *Site) Serve(ctx context.Context, group *errgroup.Group, l net.Listener, endpoints http.Handler, peers Peers) {
+	group.Go(func() error { return obs.Serve(ctx, l, endpoints) })
+	group.Go(func() error {
+		tick := time.NewTicker(peers.Every)
+		defer tick.Stop()
+		for {
+			s.Board.Broker(peers.Conn.Connected())
+			peers.Stage(ctx)
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-tick.C:
+			}
 		}
-	}
+	})
 }
+
+// Ended shows how the learner ended. The first time stands.
+func (s *Site) Ended(ctx context.Context, err error) { s.Board.Stop(stopOf(ctx, err)) }
+
+// Close tells open pages that no more comes. The server is stopped after it.
+func (s *Site) Close() { close(s.shown) }
 
 // onBroker tells a board which attempt at the announced round stands on the broker: all that a learner may know of its
 // stage by itself.
@@ -90,8 +110,8 @@ func onBroker(board *dashboard.Board, conn *natsjs.Conn, name stream.Task) func(
 	}
 }
 
-// StopOf says how a learner ended.
-func StopOf(ctx context.Context, err error) dashboard.Stop {
+// stopOf says how a learner ended.
+func stopOf(ctx context.Context, err error) dashboard.Stop {
 	var refused *state.BudgetError
 	switch {
 	case err == nil:

@@ -153,9 +153,9 @@ func Run(ctx context.Context, c Config) (report Report, err error) {
 	rejected := rejections{}
 	group, running := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		watch := runlearner.Observers{c.Watch, rejected, c.scorer(running, store, population), show.observer()}
+		watch := runlearner.Observers{c.Watch, rejected, c.scorer(running, store, population), show.learner}
 		err := c.learn(running, name, body, conns[0], store, learnerIdentity, stageIdentity.Public(), watch)
-		show.ended(ctx, err)
+		show.site.Ended(ctx, err)
 		return err
 	})
 	group.Go(func() error { return c.mix(running, name, conns[1], stageIdentity, show) })
@@ -178,7 +178,13 @@ func Run(ctx context.Context, c Config) (report Report, err error) {
 	}
 	report.Rejected = rejected
 	report.Events, report.EventsPerSecond = sent.Events, float64(sent.Counted)/took.Seconds()
-	return report, show.linger(ctx, func() error { return c.Done(report) })
+	if c.HTTP != nil { // how it ended is shown until ctx is done
+		if err := c.Done(report); err != nil {
+			return report, err
+		}
+		<-ctx.Done()
+	}
+	return report, nil
 }
 
 func (c Config) learn(ctx context.Context, name stream.Task, body *wire.Task, conn *natsjs.Conn, store *pebblestore.Store,
@@ -198,7 +204,7 @@ func (c Config) mix(ctx context.Context, name stream.Task, conn *natsjs.Conn, id
 		return err
 	}
 	config := stage.Config{Task: name, Records: conn, Reports: reader, Identity: identity, Limits: conn.Limits(),
-		Observer: show.watch(stage.Observer{Fill: c.Fill}), Logger: c.Logger}
+		Observer: show.stage, Logger: c.Logger}
 	if c.Job.Problem.Trust.HasFloors() {
 		config.LeaseTTL = panLease
 	}
@@ -213,7 +219,8 @@ func (c Config) mix(ctx context.Context, name stream.Task, conn *natsjs.Conn, id
 	if err != nil {
 		return err
 	}
-	show.mixes(s.Status)
+	status := s.Status
+	show.status.Store(&status)
 	return s.Run(ctx)
 }
 
