@@ -61,7 +61,7 @@ func (s *simulation) baseline(ctx context.Context, t trials) baseline {
 		out.Mechanism = "no noise"
 		err = s.fill(ctx, t, &out, sim.Config{Plan: s.job.Plan, Exact: true})
 	default:
-		err = s.yardstick(ctx, t, &out)
+		err = s.sameBudget(ctx, t, &out)
 	}
 	if err != nil {
 		out.Reason = err.Error()
@@ -69,8 +69,8 @@ func (s *simulation) baseline(ctx context.Context, t trials) baseline {
 	return out
 }
 
-// yardstick simulates the task's own method, or for several passes gradient descent, with the noise of another trust model.
-func (s *simulation) yardstick(ctx context.Context, t trials, out *baseline) error {
+// sameBudget simulates the task's own method, or for several passes gradient descent, with the noise of another trust model.
+func (s *simulation) sameBudget(ctx context.Context, t trials, out *baseline) error {
 	methods := []string{s.job.Plan.Algorithm}
 	if out.Name == planning.BaselineMultiPass {
 		methods = []string{schedule.PGD, schedule.PGDEnvelope}

@@ -81,9 +81,9 @@ type planReport struct {
 
 	Guarantees []guarantee `json:"guarantees"`
 	// Comparison is the noise of other ways to spend the same (epsilon, delta) on one cohort, as noise_std is.
-	Comparison   comparison    `json:"comparison"`
-	Alternatives []alternative `json:"alternatives"`
-	Yardsticks   []yardstick   `json:"yardsticks"`
+	Comparison   comparison        `json:"comparison"`
+	Alternatives []alternative     `json:"alternatives"`
+	Baselines    []plannedBaseline `json:"yardsticks"`
 }
 
 // A scores is what progressive validation adds to a report.
@@ -141,8 +141,8 @@ func phasesOf(p planning.Proposal) (out []phase) {
 	return out
 }
 
-// A yardstick is another way to spend the same budget, by the same bounds; numbers are null where it has no plan.
-type yardstick struct {
+// A plannedBaseline is another way to spend the same budget, by the same bounds; numbers are null where it has no plan.
+type plannedBaseline struct {
 	Name      string   `json:"name"`
 	Mechanism string   `json:"mechanism"`
 	Algorithm string   `json:"algorithm,omitempty"`
@@ -164,7 +164,7 @@ type planSurvey struct {
 	job          run.Job
 	report       planReport
 	alternatives []planning.Alternative
-	yardsticks   []planning.Baseline
+	baselines    []planning.Baseline
 }
 
 // survey plans everything there is to compare.
@@ -197,11 +197,11 @@ func survey(job run.Job) (planSurvey, error) {
 	if out.report.Guarantees, err = g.plan(job.Proposal); err != nil {
 		return planSurvey{}, err
 	}
-	if out.yardsticks, err = job.Planner.Baselines(job.Problem, p.Algorithm); err != nil {
+	if out.baselines, err = job.Planner.Baselines(job.Problem, p.Algorithm); err != nil {
 		return planSurvey{}, err
 	}
-	for _, y := range out.yardsticks {
-		out.report.Yardsticks = append(out.report.Yardsticks, yardstickOf(y))
+	for _, b := range out.baselines {
+		out.report.Baselines = append(out.report.Baselines, baselineOf(b))
 	}
 	if job.Vacuous {
 		curve, err := job.Planner.Curve(job.Problem, job.Proposal)
@@ -235,13 +235,13 @@ func alternativeOf(a planning.Alternative, g guarantor) (alternative, error) {
 	return out, nil
 }
 
-func yardstickOf(y planning.Baseline) yardstick {
-	out := yardstick{Name: y.Name, Mechanism: y.Mechanism, Algorithm: y.Method}
-	if y.Err != nil {
-		out.Reason = y.Err.Error()
+func baselineOf(b planning.Baseline) plannedBaseline {
+	out := plannedBaseline{Name: b.Name, Mechanism: b.Mechanism, Algorithm: b.Method}
+	if b.Err != nil {
+		out.Reason = b.Err.Error()
 		return out
 	}
-	out.Rounds, out.Cohort, out.NoiseStd, out.Risk = &y.Rounds, &y.Cohort, &y.NoiseStd, &y.Risk
+	out.Rounds, out.Cohort, out.NoiseStd, out.Risk = &b.Rounds, &b.Cohort, &b.NoiseStd, &b.Risk
 	return out
 }
 

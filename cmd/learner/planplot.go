@@ -31,7 +31,7 @@ type riskCurve struct {
 	at   func(users uint64, epsilon float64) float64
 }
 
-// curves are those of the algorithms that apply and of the yardsticks.
+// curves are those of the algorithms that apply and of the baselines.
 func (s planSurvey) curves() ([]riskCurve, error) {
 	var out []riskCurve
 	for _, a := range s.alternatives {
@@ -44,15 +44,15 @@ func (s planSurvey) curves() ([]riskCurve, error) {
 		}
 		out = append(out, riskCurve{name: a.Method, at: c.At})
 	}
-	for _, y := range s.yardsticks {
-		if y.Err != nil || y.Name == planning.BaselinePaper {
+	for _, b := range s.baselines {
+		if b.Err != nil || b.Name == planning.BaselinePaper {
 			continue
 		}
-		c, err := y.Curve(s.job.Problem)
+		c, err := b.Curve(s.job.Problem)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, riskCurve{name: y.Name + ": " + y.Method, at: c.At})
+		out = append(out, riskCurve{name: b.Name + ": " + b.Method, at: c.At})
 	}
 	return out, nil
 }

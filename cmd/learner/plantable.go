@@ -45,7 +45,7 @@ noise         %.4g of the clip norm, standard deviation of one coordinate of a r
 		return err
 	}
 	fmt.Fprintln(w)
-	return r.printYardsticks(w)
+	return r.printBaselines(w)
 }
 
 func (r planReport) inflation() float64 {
@@ -155,15 +155,15 @@ func curveOf(lines []guarantee) string {
 	return text + intruder
 }
 
-func (r planReport) printYardsticks(w io.Writer) error {
+func (r planReport) printBaselines(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "the same budget\talgorithm\trounds\tcohort\tnoise\trisk\tnoise from")
-	for _, y := range r.Yardsticks {
-		if y.Risk == nil {
-			fmt.Fprintf(t, "%s\t%s\t\t\t\t\t%s\n", y.Name, y.Algorithm, y.Reason)
+	for _, b := range r.Baselines {
+		if b.Risk == nil {
+			fmt.Fprintf(t, "%s\t%s\t\t\t\t\t%s\n", b.Name, b.Algorithm, b.Reason)
 			continue
 		}
-		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%.3g\t%.4g\t%s\n", y.Name, y.Algorithm, *y.Rounds, *y.Cohort, *y.NoiseStd, *y.Risk, y.Mechanism)
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%.3g\t%.4g\t%s\n", b.Name, b.Algorithm, *b.Rounds, *b.Cohort, *b.NoiseStd, *b.Risk, b.Mechanism)
 	}
 	return t.Flush()
 }

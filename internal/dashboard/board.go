@@ -37,11 +37,11 @@ type Board struct {
 	config Config
 
 	mu sync.Mutex // guards what follows; held for memory operations alone
-	facts
+	state
 }
 
-// facts are what is known now.
-type facts struct {
+// state is what is known now.
+type state struct {
 	began     time.Time
 	resumed   bool // the task is loaded
 	progress  service.Progress
@@ -56,7 +56,7 @@ type facts struct {
 	sampled time.Time         // of totals, if counted
 
 	brokerLost time.Time // zero: connected
-	stage      stageFacts
+	stage      stageState
 	stopped    *Stop
 }
 
@@ -65,8 +65,8 @@ type announced struct {
 	at            time.Time
 }
 
-// stageFacts are what the learner knows of the stage.
-type stageFacts struct {
+// stageState is what the learner knows of the stage.
+type stageState struct {
 	asked   bool // Status is what it answered last; otherwise the broker alone is looked at
 	status  obs.StageStatus
 	silence Silence   // empty: it answers
@@ -282,10 +282,10 @@ func (b *Board) Stop(s Stop) {
 }
 
 // look is a copy of what is known, with the time of it.
-func (b *Board) look() (facts, time.Time) {
+func (b *Board) look() (state, time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	out := b.facts
+	out := b.state
 	out.totals = maps.Clone(b.totals)
 	out.rounds.points, out.rates.points = b.rounds.all(), b.rates.all()
 	out.rounds.n, out.rates.n = 0, 0

@@ -68,7 +68,7 @@ func TestBrowser(t *testing.T) {
 			s.play(w)
 			v.clockwork.pass(w.now().Sub(v.now())) // to the same time
 			v.Board.mu.Lock()
-			v.Board.facts = w.Board.facts
+			v.Board.state = w.Board.state
 			v.Board.mu.Unlock()
 			v.shows("verdict", c.shows)
 			v.shows("verdict", s.section)

@@ -90,18 +90,18 @@ func normChart(points []roundPoint) Chart {
 	return c
 }
 
-func reportsChart(f *facts) Chart {
-	points := f.rates.points
+func reportsChart(st *state) Chart {
+	points := st.rates.points
 	c := Chart{ID: "reports", Title: "Reports per second", Empty: "No report has been counted since this process began.",
 		Note: "Accepted and refused by the stage, as it counts messages.", Head: []string{"Until", "Accepted per second", "Refused per second"}, AxisX: "seconds ago"}
 	switch {
-	case f.counted || f.stage.asked && len(points) == 0:
-	case f.stage.asked:
+	case st.counted || st.stage.asked && len(points) == 0:
+	case st.stage.asked:
 		c.Note = "Users accepted and messages refused, round by round."
 	default:
 		c.Note = "Users accepted and messages refused, round by round: --stage-http shows them as they come."
 	}
-	if f.stopped != nil {
+	if st.stopped != nil {
 		c.AxisX = "seconds before the end"
 	}
 	accepted, refused := curve{name: "accepted"}, curve{name: "refused"}
@@ -163,8 +163,8 @@ func validationChart(id, title, note string, points []roundPoint, format func(fl
 }
 
 // validationCharts are those of the scores that the task has, none where validation is off.
-func validationCharts(f *facts) []Chart {
-	v := f.progress.Validation
+func validationCharts(st *state) []Chart {
+	v := st.progress.Validation
 	if v == nil {
 		return nil
 	}
@@ -174,9 +174,9 @@ func validationCharts(f *facts) []Chart {
 	}
 	var out []Chart
 	if v.Accuracy != nil {
-		out = append(out, validationChart("accuracy", "Accuracy", "Share of right predictions "+about, f.rounds.points, percent,
+		out = append(out, validationChart("accuracy", "Accuracy", "Share of right predictions "+about, st.rounds.points, percent,
 			func(v *method.Validation) *method.Scores { return v.Accuracy }))
 	}
-	return append(out, validationChart("loss", "Loss", "Mean loss "+about, f.rounds.points, number,
+	return append(out, validationChart("loss", "Loss", "Mean loss "+about, st.rounds.points, number,
 		func(v *method.Validation) *method.Scores { return &v.Loss }))
 }

@@ -51,23 +51,23 @@ const (
 	sectionAlerts   = "metrics.md, “Alerts”"
 )
 
-func (f *facts) verdict(task Task, now time.Time) Verdict {
-	v := f.judge(task, now)
+func (st *state) verdict(task Task, now time.Time) Verdict {
+	v := st.judge(task, now)
 	v.Word = words[v.Level]
 	return v
 }
 
 // judge says the first that is true of: it ended, the broker is lost, it has not begun, the stage is lost, a round waits,
 // it learns.
-func (f *facts) judge(task Task, now time.Time) Verdict {
+func (st *state) judge(task Task, now time.Time) Verdict {
 	since := func(at time.Time) string { return fmt.Sprintf("since %s", clock(at, now)) }
-	s := &f.stage
+	s := &st.stage
 	switch {
-	case f.stopped != nil:
-		return f.ended()
-	case !f.brokerLost.IsZero():
+	case st.stopped != nil:
+		return st.ended()
+	case !st.brokerLost.IsZero():
 		return Verdict{Level: Wrong, Title: "The broker cannot be reached.", Section: sectionKill,
-			Detail: fmt.Sprintf("There is no connection %s. Nothing is lost: the learner tries again until it is back.", since(f.brokerLost)),
+			Detail: fmt.Sprintf("There is no connection %s. Nothing is lost: the learner tries again until it is back.", since(st.brokerLost)),
 			Do:     "Start the NATS server, or ask learner doctor what stands between them."}
 	case s.asked && s.silence != "" && now.Sub(s.since) >= unanswered:
 		do := fmt.Sprintf("Start ingest shuffle --task %s with the identity of this task, and look at the address of --stage-http.", task.Name)
@@ -76,25 +76,25 @@ func (f *facts) judge(task Task, now time.Time) Verdict {
 		}
 		return Verdict{Level: Wrong, Title: fmt.Sprintf("The shuffle stage is silent: %s.", s.silence), Section: sectionKill, Do: do,
 			Detail: fmt.Sprintf("Silent %s. The learner waits; the open round gets a new attempt when a stage is back.", since(s.since))}
-	case !f.resumed:
+	case !st.resumed:
 		return Verdict{Level: Info, Title: "The task has not begun: the learner waits for the shuffle stage's key.", Section: sectionWatching,
 			Do: fmt.Sprintf("Start ingest shuffle --task %s.", task.Name)}
-	case f.announced.round == 0:
+	case st.announced.round == 0:
 		return Verdict{Level: Info, Title: "The learner compares its state with the broker."}
 	case s.asked && s.status.Failures >= failing:
 		return Verdict{Level: Warn, Title: "The shuffle stage cannot reach the broker.", Section: sectionAlerts,
 			Detail: fmt.Sprintf("%d of its calls failed in a row.", s.status.Failures),
 			Do:     "Ask learner doctor --role stage, with the stage's credentials."}
-	case !s.here(f.announced.round) && now.Sub(f.announced.at) >= unopened:
-		return Verdict{Level: Warn, Title: fmt.Sprintf("No shuffle stage has opened round %d.", f.announced.round), Section: sectionAlerts,
-			Detail: fmt.Sprintf("The round stands announced %s.", since(f.announced.at)),
+	case !s.here(st.announced.round) && now.Sub(st.announced.at) >= unopened:
+		return Verdict{Level: Warn, Title: fmt.Sprintf("No shuffle stage has opened round %d.", st.announced.round), Section: sectionAlerts,
+			Detail: fmt.Sprintf("The round stands announced %s.", since(st.announced.at)),
 			Do:     "Start ingest shuffle with the identity of this task, or see in its log why it does not open the round."}
 	}
-	return f.collecting(now)
+	return st.collecting(now)
 }
 
 // here reports whether a stage works on a round.
-func (s *stageFacts) here(round uint64) bool {
+func (s *stageState) here(round uint64) bool {
 	if s.asked {
 		return !s.status.Works || s.status.Round >= round // one that stands by tells nothing of the one that works
 	}
@@ -102,15 +102,15 @@ func (s *stageFacts) here(round uint64) bool {
 }
 
 // collecting is the verdict on a round that a stage has or takes.
-func (f *facts) collecting(now time.Time) Verdict {
-	round, s := f.announced.round, f.stage.status
+func (st *state) collecting(now time.Time) Verdict {
+	round, s := st.announced.round, st.stage.status
 	switch {
-	case !f.stage.asked && now.Sub(f.announced.at) >= quiet:
+	case !st.stage.asked && now.Sub(st.announced.at) >= quiet:
 		return Verdict{Level: Info, Title: fmt.Sprintf("Round %d waits for its cohort.", round), Section: sectionWatching,
-			Detail: fmt.Sprintf("%s are asked for, %s. How many are there only the stage knows.", people(f.announced.cohort), "since "+clock(f.announced.at, now)),
+			Detail: fmt.Sprintf("%s are asked for, %s. How many are there only the stage knows.", people(st.announced.cohort), "since "+clock(st.announced.at, now)),
 			Do:     "See that publishers run. With --stage-http URL this page shows how full the round is."}
-	case !f.stage.asked || s.Round != round:
-		return f.learning()
+	case !st.stage.asked || s.Round != round:
+		return st.learning()
 	}
 	fill := fmt.Sprintf("%s of %s users are there.", count(s.Users), count(s.Cohort))
 	late := s.Deadline != nil && !now.Before(*s.Deadline)
@@ -119,13 +119,13 @@ func (f *facts) collecting(now time.Time) Verdict {
 		return Verdict{Level: Warn, Title: fmt.Sprintf("Round %d is past its deadline and waits for its minimum.", round), Section: sectionAlerts,
 			Detail: fmt.Sprintf("%s %s are the least that may be released; the deadline was %s.", fill, count(s.Minimum), clock(*s.Deadline, now)),
 			Do:     "Bring more publishers. Nothing is lost, and nothing is released below the minimum."}
-	case now.Sub(f.stage.grew) >= quiet && s.Users < s.Cohort:
+	case now.Sub(st.stage.grew) >= quiet && s.Users < s.Cohort:
 		return Verdict{Level: Info, Title: fmt.Sprintf("Round %d waits for users.", round), Section: sectionAlerts,
-			Detail: fmt.Sprintf("%s %s Nobody has joined since %s.", fill, enough(s.Users, s.Minimum, s.Deadline, now), clock(f.stage.grew, now)),
+			Detail: fmt.Sprintf("%s %s Nobody has joined since %s.", fill, enough(s.Users, s.Minimum, s.Deadline, now), clock(st.stage.grew, now)),
 			Do:     "See that publishers run, and that their policies allow this task. Who has taken part is not asked again."}
 	}
-	v := f.learning()
-	v.Detail = fmt.Sprintf("Round %s: %s %s", f.roundOf(), fill, enough(s.Users, s.Minimum, s.Deadline, now))
+	v := st.learning()
+	v.Detail = fmt.Sprintf("Round %s: %s %s", st.roundOf(), fill, enough(s.Users, s.Minimum, s.Deadline, now))
 	return v
 }
 
@@ -140,25 +140,27 @@ func enough(users, minimum uint64, deadline *time.Time, now time.Time) string {
 	return fmt.Sprintf("That is enough at the deadline, %s.", clock(*deadline, now))
 }
 
-func (f *facts) learning() Verdict {
+func (st *state) learning() Verdict {
 	return Verdict{Level: Good, Title: "Learning.", // one title for all rounds, which may be short
-		Detail: fmt.Sprintf("Round %s: %s are asked for.", f.roundOf(), people(f.announced.cohort))}
+		Detail: fmt.Sprintf("Round %s: %s are asked for.", st.roundOf(), people(st.announced.cohort))}
 }
 
 // roundOf is the announced round, and of how many. Void rounds are announced and not planned.
-func (f *facts) roundOf() string {
-	if f.progress.Rounds == 0 {
-		return fmt.Sprintf("%d, of a task without end", f.announced.round)
+func (st *state) roundOf() string {
+	if st.progress.Rounds == 0 {
+		return fmt.Sprintf("%d, of a task without end", st.announced.round)
 	}
-	return fmt.Sprintf("%d of %d", f.announced.round, f.progress.Rounds+f.passed())
+	return fmt.Sprintf("%d of %d", st.announced.round, st.progress.Rounds+st.passed())
 }
 
 // passed is how many committed rounds took no step.
-func (f *facts) passed() uint64 { return f.progress.Round - min(f.progress.Round, f.progress.Steps) }
+func (st *state) passed() uint64 {
+	return st.progress.Round - min(st.progress.Round, st.progress.Steps)
+}
 
-func (f *facts) ended() Verdict {
-	p := f.progress
-	switch f.stopped.How {
+func (st *state) ended() Verdict {
+	p := st.progress
+	switch st.stopped.How {
 	case Over:
 		v := Verdict{Level: Good, Title: "The task has ended.", Section: sectionEnding,
 			Detail: fmt.Sprintf("%d steps, %s, epsilon at most %s.", p.Steps, people(p.Users), upper(p.EpsilonSpent)),
@@ -168,7 +170,7 @@ func (f *facts) ended() Verdict {
 		}
 		return v
 	case Refused:
-		r := f.stopped.Refused
+		r := st.stopped.Refused
 		if r.Round <= 1 {
 			return Verdict{Level: Wrong, Title: "The privacy budget refuses the first round: nothing was announced.", Section: sectionBudget,
 				Detail: fmt.Sprintf("The round would cost epsilon %s, and the budget is %g.", upper(r.Total), r.Budget),

@@ -143,12 +143,12 @@ func TestVerdicts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
 			s.play(w)
-			facts, now := w.look()
-			if v := facts.verdict(w.config.Task, now); v.Level != s.level || v.Section != s.section || v.Word == "" || (v.Do == "") != (v.Section == "") {
+			state, now := w.look()
+			if v := state.verdict(w.config.Task, now); v.Level != s.level || v.Section != s.section || v.Word == "" || (v.Do == "") != (v.Section == "") {
 				t.Errorf("%+v, want level %s and section %q", v, s.level, s.section)
 			}
 			d := w.document(t)
-			if silent := facts.counted && facts.stage.silence != ""; silent != strings.Contains(text(d.byID("tiles")), "the stage is silent") {
+			if silent := state.counted && state.stage.silence != ""; silent != strings.Contains(text(d.byID("tiles")), "the stage is silent") {
 				t.Errorf("a stage that is silent: %t; the tiles say %q", silent, text(d.byID("tiles")))
 			}
 			got := text(d.byID("verdict")) + " " + text(d.byID("detail"))

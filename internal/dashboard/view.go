@@ -81,42 +81,42 @@ type Fact struct{ Name, Value string }
 
 // view is the page now. snapshot is nil where no model is known.
 func (b *Board) view(snapshot *model.Snapshot) View {
-	f, now := b.look()
+	st, now := b.look()
 	task := b.config.Task
-	v := View{Build: build(), Task: task.Name, AsOf: clock(now, now), Began: clock(f.began, now), Verdict: f.verdict(task, now),
-		Tiles: f.tiles(task), Cohort: f.cohort(now), Privacy: f.privacy(task), Validation: validationCharts(&f),
-		Gradient: gradientChart(f.rounds.points), Latency: latencyChart(f.rounds.points), Reports: reportsChart(&f), Norm: normChart(f.rounds.points),
-		Weights: weightsOf(snapshot), Peers: f.peers(now), About: about(task)}
+	v := View{Build: build(), Task: task.Name, AsOf: clock(now, now), Began: clock(st.began, now), Verdict: st.verdict(task, now),
+		Tiles: st.tiles(task), Cohort: st.cohort(now), Privacy: st.privacy(task), Validation: validationCharts(&st),
+		Gradient: gradientChart(st.rounds.points), Latency: latencyChart(st.rounds.points), Reports: reportsChart(&st), Norm: normChart(st.rounds.points),
+		Weights: weightsOf(snapshot), Peers: st.peers(now), About: about(task)}
 	v.Title = task.Name + " · panlearn"
-	if f.announced.round > 0 {
-		v.Title = fmt.Sprintf("Round %s · %s", f.roundOf(), v.Title)
+	if st.announced.round > 0 {
+		v.Title = fmt.Sprintf("Round %s · %s", st.roundOf(), v.Title)
 	}
 	if v.Verdict.Level == Warn || v.Verdict.Level == Wrong {
 		v.Title = v.Verdict.Word + " · " + v.Title
 	}
 	v.OutcomesOf = "the batches that this process committed: users accepted, and messages refused"
-	if f.counted {
+	if st.counted {
 		v.OutcomesOf = "the shuffle stage since it started: messages"
 	}
 	for _, r := range stage.Reasons() {
-		v.Outcomes = append(v.Outcomes, Outcome{r.String(), count(f.totals[r.String()])})
+		v.Outcomes = append(v.Outcomes, Outcome{r.String(), count(st.totals[r.String()])})
 	}
-	if n := f.totals[other]; n > 0 {
+	if n := st.totals[other]; n > 0 {
 		v.Outcomes = append(v.Outcomes, Outcome{other, count(n)})
 	}
 	return v
 }
 
-func (f *facts) tiles(task Task) []Tile {
-	p := f.progress
+func (st *state) tiles(task Task) []Tile {
+	p := st.progress
 	steps := Tile{"Steps taken", count(p.Steps), "of a task without end"}
 	switch {
-	case !f.resumed:
+	case !st.resumed:
 		steps.Note = "the task has not begun"
 	case p.Rounds > 0:
 		steps.Note = "of " + count(p.Rounds) + " planned"
 	}
-	if n := f.passed(); n > 0 {
+	if n := st.passed(); n > 0 {
 		steps.Note += fmt.Sprintf(", and %s void", count(n))
 	}
 	users := Tile{"Users counted", count(p.Users), "of " + count(task.Users) + " planned"}
@@ -124,31 +124,31 @@ func (f *facts) tiles(task Task) []Tile {
 		users.Note = "so far"
 	}
 	rate := Tile{"Reports per second", "none yet", ""}
-	if n := len(f.rates.points); n > 0 {
-		r := f.rates.points[n-1]
+	if n := len(st.rates.points); n > 0 {
+		r := st.rates.points[n-1]
 		rate.Value, rate.Note = number(r.accepted/r.seconds), "accepted"
 		switch {
-		case !f.counted:
+		case !st.counted:
 			rate.Note = "users, in the last round"
-		case f.stopped != nil:
+		case st.stopped != nil:
 			rate.Note = "accepted, when the task ended"
-		case f.stage.silence != "":
+		case st.stage.silence != "":
 			rate.Value, rate.Note = "unknown", "the stage is silent"
 		}
 	}
 	ratio := Tile{"Signal to noise", "none yet", "gradient over noise; noise alone is about 1"}
-	if f.last.NoiseStd > 0 {
-		ratio.Note = fmt.Sprintf("noise alone is about 1; its level is %s in one coordinate", number(f.last.NoiseStd))
+	if st.last.NoiseStd > 0 {
+		ratio.Note = fmt.Sprintf("noise alone is about 1; its level is %s in one coordinate", number(st.last.NoiseStd))
 	}
-	for _, point := range slices.Backward(f.rounds.points) {
+	for _, point := range slices.Backward(st.rounds.points) {
 		if r, ok := point.signal(); ok {
 			ratio.Value = number(r)
 			break
 		}
 	}
 	took := Tile{"Last round took", "none yet", ""}
-	if f.last.Took > 0 {
-		took.Value, took.Note = lasted(f.last.Took), "from announcement to commit"
+	if st.last.Took > 0 {
+		took.Value, took.Note = lasted(st.last.Took), "from announcement to commit"
 	}
 	tiles := []Tile{steps, users}
 	if s := p.Validation; s != nil && s.Accuracy != nil {
@@ -161,21 +161,21 @@ func (f *facts) tiles(task Task) []Tile {
 	return append(tiles, rate, took, ratio)
 }
 
-func (f *facts) cohort(now time.Time) Cohort {
-	s, c := f.stage.status, Cohort{Round: f.announced.round}
+func (st *state) cohort(now time.Time) Cohort {
+	s, c := st.stage.status, Cohort{Round: st.announced.round}
 	switch {
-	case f.stopped != nil:
+	case st.stopped != nil:
 		return Cohort{Text: "No round is open."}
 	case c.Round == 0:
 		c.Text = "No round is announced yet."
-	case !f.stage.asked:
-		c.Text = fmt.Sprintf("%s are asked for. How many are there only the stage knows: --stage-http URL asks it.", people(f.announced.cohort))
-	case f.stage.silence != "":
+	case !st.stage.asked:
+		c.Text = fmt.Sprintf("%s are asked for. How many are there only the stage knows: --stage-http URL asks it.", people(st.announced.cohort))
+	case st.stage.silence != "":
 		c.Text = "How full the round is only the stage knows, and it is silent."
 	case !s.Works:
 		c.Text = "The stage that is asked stands by: another process works, which knows how full the round is, or one died less than its --lease ago."
 	case s.Round != c.Round || s.Cohort == 0:
-		c.Text = fmt.Sprintf("%s are asked for. The stage has not opened the round yet.", people(f.announced.cohort))
+		c.Text = fmt.Sprintf("%s are asked for. The stage has not opened the round yet.", people(st.announced.cohort))
 	default:
 		c.Known, c.Users, c.Size = true, count(s.Users), count(s.Cohort)
 		c.Share = 100 * min(1, float64(s.Users)/float64(s.Cohort))
@@ -187,9 +187,9 @@ func (f *facts) cohort(now time.Time) Cohort {
 	return c
 }
 
-func (f *facts) privacy(task Task) Privacy {
-	p := f.progress
-	if !f.resumed {
+func (st *state) privacy(task Task) Privacy {
+	p := st.progress
+	if !st.resumed {
 		return Privacy{Text: "Nothing is spent: the task has not begun."}
 	}
 	out := Privacy{Spent: upper(p.EpsilonSpent), Budget: fmt.Sprintf("%g", p.EpsilonBudget), Delta: upper(p.Delta),
@@ -200,31 +200,31 @@ func (f *facts) privacy(task Task) Privacy {
 	return out
 }
 
-func (f *facts) peers(now time.Time) []Peer {
+func (st *state) peers(now time.Time) []Peer {
 	broker := Peer{Name: "Broker", State: "connected", Level: Good}
-	if !f.brokerLost.IsZero() {
-		broker.State, broker.Level, broker.Note = "lost", Wrong, "since "+clock(f.brokerLost, now)
+	if !st.brokerLost.IsZero() {
+		broker.State, broker.Level, broker.Note = "lost", Wrong, "since "+clock(st.brokerLost, now)
 	}
-	st, s := Peer{Name: "Shuffle stage", Level: Info}, f.stage
+	mixing, s := Peer{Name: "Shuffle stage", Level: Info}, st.stage
 	switch {
-	case f.stopped != nil:
-		st.State = "not watched any more"
+	case st.stopped != nil:
+		mixing.State = "not watched any more"
 	case s.asked && s.silence != "":
-		st.State, st.Level, st.Note = "silent", Wrong, fmt.Sprintf("%s, since %s", s.silence, clock(s.since, now))
+		mixing.State, mixing.Level, mixing.Note = "silent", Wrong, fmt.Sprintf("%s, since %s", s.silence, clock(s.since, now))
 	case s.asked && s.status.Failures >= failing:
-		st.State, st.Level, st.Note = "works, and the broker fails it", Warn, fmt.Sprintf("%d calls in a row", s.status.Failures)
+		mixing.State, mixing.Level, mixing.Note = "works, and the broker fails it", Warn, fmt.Sprintf("%d calls in a row", s.status.Failures)
 	case s.asked && !s.status.Works:
-		st.State, st.Note = "stands by", "another process works, or died a moment ago"
+		mixing.State, mixing.Note = "stands by", "another process works, or died a moment ago"
 	case s.asked && s.status.Round == 0:
-		st.State, st.Level, st.Note = "works", Good, "no round is open"
+		mixing.State, mixing.Level, mixing.Note = "works", Good, "no round is open"
 	case s.asked:
-		st.State, st.Level, st.Note = "works", Good, fmt.Sprintf("on round %d, attempt %d", s.status.Round, s.status.Attempt)
+		mixing.State, mixing.Level, mixing.Note = "works", Good, fmt.Sprintf("on round %d, attempt %d", s.status.Round, s.status.Attempt)
 	case s.opened:
-		st.State, st.Note = "not asked", fmt.Sprintf("the broker has attempt %d at round %d; --stage-http URL tells more", s.attempt, f.announced.round)
+		mixing.State, mixing.Note = "not asked", fmt.Sprintf("the broker has attempt %d at round %d; --stage-http URL tells more", s.attempt, st.announced.round)
 	default:
-		st.State, st.Note = "not asked", "--stage-http URL tells how it is"
+		mixing.State, mixing.Note = "not asked", "--stage-http URL tells how it is"
 	}
-	return []Peer{broker, st}
+	return []Peer{broker, mixing}
 }
 
 // shown is how many weights the page shows.

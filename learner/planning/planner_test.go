@@ -264,12 +264,12 @@ func TestYardsticksAreOrdered(t *testing.T) {
 			}
 			risk[y.Name] = y.Risk
 			if c, err := y.Curve(p); y.Name != planning.BaselinePaper && (err != nil || math.Abs(c.At(p.Users, epsilon)/y.Risk-1) > 1e-9) {
-				t.Errorf("epsilon %v: the curve of %s says %v, the yardstick %v", epsilon, y.Name, c.At(p.Users, epsilon), y.Risk)
+				t.Errorf("epsilon %v: the curve of %s says %v, the baseline %v", epsilon, y.Name, c.At(p.Users, epsilon), y.Risk)
 			}
 		}
 		t.Logf("epsilon %v: this system %.4g, %v", epsilon, made.ExcessRisk, risk)
 		if !(risk["central"] <= risk["local"] && risk["central"] <= made.ExcessRisk && made.ExcessRisk <= risk["paper"]) || len(risk) != 4 {
-			t.Errorf("epsilon %v: this system %v, yardsticks %v", epsilon, made.ExcessRisk, risk)
+			t.Errorf("epsilon %v: this system %v, baselines %v", epsilon, made.ExcessRisk, risk)
 		}
 	}
 }

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"fmt"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/learner/method"
+)
+
+// A simulated is the outcome of one seed, or the mean of several.
+type simulated struct {
+	Seed         *uint64  `json:"seed,omitempty"`
+	TrainLoss    float64  `json:"train_loss"`
+	TestLoss     *float64 `json:"test_loss,omitempty"`
+	TestAccuracy *float64 `json:"test_accuracy,omitempty"`
+	TestError    *float64 `json:"test_error,omitempty"`               // root of the mean square
+	TestAbsolute *float64 `json:"test_mean_absolute_error,omitempty"` // of numbers and counts, as TestError
+	TestQuantile *float64 `json:"test_quantile_loss,omitempty"`
+	TestCoverage *float64 `json:"test_coverage,omitempty"` // share of labels at most the predicted quantile
+
+	// ProgressiveLoss and ProgressiveAccuracy are what the users' scores of all rounds say, and Progressive is all that they say.
+	ProgressiveLoss     *float64           `json:"progressive_loss,omitempty"`
+	ProgressiveAccuracy *float64           `json:"progressive_accuracy,omitempty"`
+	Progressive         *method.Validation `json:"progressive,omitempty"` // of one run
+}
+
+// score evaluates a model, in coordinates of these scales, on the training and test data.
+func (s *simulation) score(theta, scales []float64) (simulated, error) {
+	train, err := run.EvaluateExamples(s.job.Features, s.job.Loss, theta, s.scaled(s.train, scales))
+	if err != nil {
+		return simulated{}, err
+	}
+	out := simulated{TrainLoss: train.Loss}
+	if s.test != nil {
+		if err := out.test(s, theta, scales); err != nil {
+			return simulated{}, err
+		}
+	}
+	return out, nil
+}
+
+// test fills in what the model does on the test data.
+func (s *simulated) test(on *simulation, theta, scales []float64) error {
+	test, err := run.EvaluateExamples(on.job.Features, on.job.Loss, theta, on.scaled(on.test, scales))
+	if err != nil {
+		return err
+	}
+	s.TestLoss, s.TestAccuracy, s.TestError = &test.Loss, test.Accuracy, test.Error
+	s.TestAbsolute, s.TestQuantile, s.TestCoverage = test.MeanAbsoluteError, test.QuantileLoss, test.Coverage
+	return nil
+}
+
+// progressive fills in what the users' scores say, if there are some.
+func (s *simulated) progressive(v *method.Validation) {
+	if v == nil {
+		return
+	}
+	s.Progressive, s.ProgressiveLoss = v, &v.Loss.Overall.Value
+	if v.Accuracy != nil {
+		s.ProgressiveAccuracy = &v.Accuracy.Overall.Value
+	}
+}
+
+// numbers are the fields that several runs have a mean of.
+func (s *simulated) numbers() [8]**float64 {
+	return [...]**float64{&s.TestLoss, &s.TestAccuracy, &s.TestError, &s.TestAbsolute, &s.TestQuantile, &s.TestCoverage,
+		&s.ProgressiveLoss, &s.ProgressiveAccuracy}
+}
+
+// over folds every number of the runs.
+func over(runs []simulated, fold func([]float64) float64) simulated {
+	var out simulated
+	var values []float64
+	for _, r := range runs {
+		values = append(values, r.TrainLoss)
+	}
+	out.TrainLoss = fold(values)
+	for i, to := range out.numbers() {
+		values = values[:0]
+		for k := range runs {
+			if v := *runs[k].numbers()[i]; v != nil {
+				values = append(values, *v)
+			}
+		}
+		if len(values) == len(runs) {
+			folded := fold(values)
+			*to = &folded
+		}
+	}
+	return out
+}
+
+func meanOf(runs []simulated) simulated {
+	return over(runs, func(v []float64) float64 { return stat.Mean(v, nil) })
+}
+
+// deviation is nil for fewer than two runs.
+func deviation(runs []simulated) *simulated {
+	if len(runs) < 2 {
+		return nil
+	}
+	out := over(runs, func(v []float64) float64 { return stat.StdDev(v, nil) })
+	return &out
+}
+
+func (s simulated) String() string {
+	text := fmt.Sprintf("train loss %.4f", s.TrainLoss)
+	if s.TestLoss != nil {
+		text += fmt.Sprintf(", test loss %.4f", *s.TestLoss)
+	}
+	if s.TestAccuracy != nil {
+		text += fmt.Sprintf(", test accuracy %.4f", *s.TestAccuracy)
+	}
+	if s.TestError != nil {
+		text += fmt.Sprintf(", test error %.5g, mean absolute %.5g", *s.TestError, *s.TestAbsolute)
+	}
+	if s.TestQuantile != nil {
+		text += fmt.Sprintf(", quantile loss %.5g, coverage %.4f", *s.TestQuantile, *s.TestCoverage)
+	}
+	switch {
+	case s.ProgressiveAccuracy != nil:
+		text += fmt.Sprintf(", progressive accuracy over all rounds %.4f", *s.ProgressiveAccuracy)
+	case s.ProgressiveLoss != nil:
+		text += fmt.Sprintf(", progressive loss over all rounds %.4f", *s.ProgressiveLoss)
+	}
+	return text
+}
+
+// spread says the standard deviation of the first number that is there.
+func (s *simulated) spread(seeds int) string {
+	if s == nil {
+		return ""
+	}
+	for i, name := range [...]string{"", "accuracy", "error"} {
+		if v := *s.numbers()[i]; name != "" && v != nil {
+			return fmt.Sprintf(" (%s sd %.3g over %d seeds)", name, *v, seeds)
+		}
+	}
+	return ""
+}
