@@ -2,11 +2,12 @@ package natsjs
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"sync/atomic"
+	"sync"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nats.go"
 
 	"github.com/panlearn/panlearn/stream"
 )
@@ -15,11 +16,17 @@ import (
 const Durable = "stage"
 
 // A Reader is the stage's end of one task's work queue: its durable consumer, which all stage processes share.
+//
+// One subscription stays open across fetches. What the broker delivers to a fetch that has just ended is the next one's: it does not
+// wait until its AckWait is over, when its round may have closed without it.
 type Reader struct {
-	conn     *Conn
-	task     stream.Task
-	consumer jetstream.Consumer
-	most     atomic.Int64 // reports that the link carries in the time that callers have; 0: no bound is known
+	conn *Conn
+	task stream.Task
+
+	mu     sync.Mutex         // held by the Fetch that is under way; guards all below
+	inbox  *nats.Subscription // nil: nobody listens
+	last   pull
+	number uint64 // of pulls made
 }
 
 // Reader returns the work queue of a task, whose streams must be there. While their cluster has no leader it waits.
@@ -41,15 +48,15 @@ func (c *Conn) reader(ctx context.Context, task stream.Task) (*Reader, error) {
 	name := task.Name(stream.Reports)
 	wait, cancel := c.ask(ctx, apiConsumerInfo+name+"."+Durable)
 	defer cancel()
-	consumer, err := c.js.Consumer(wait, name, Durable)
-	if err != nil {
+	if _, err := c.js.Consumer(wait, name, Durable); err != nil {
 		return nil, explain(c.outcome(ctx, wait, err))
 	}
-	return &Reader{conn: c, task: task, consumer: consumer}, nil
+	return &Reader{conn: c, task: task}, nil
 }
 
-// Fetch implements stream.ReportReader. It takes what is there; where nothing is, it waits for one report and then
-// takes what has come with it.
+// Fetch implements stream.ReportReader. It takes what is there; where nothing is, it waits for a report and takes what has come with
+// it. When the wait is over the broker says so. A context that is canceled ends the subscription, so that another process gets what
+// comes; one whose time is over leaves it to the next Fetch.
 func (r *Reader) Fetch(ctx context.Context, max int, wait time.Duration) ([]stream.Delivery, error) {
 	if max < 1 || wait < 0 {
 		return nil, fmt.Errorf("fetch: max %d, wait %v: want at least 1 and no negative wait", max, wait)
@@ -57,90 +64,66 @@ func (r *Reader) Fetch(ctx context.Context, max int, wait time.Duration) ([]stre
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("fetch: %w", err)
 	}
-	got, err := r.available(ctx, max)
-	if len(got) > 0 || err != nil || wait < time.Millisecond {
-		return got, err
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	got, err := r.fetch(ctx, max, wait)
+	if errors.Is(ctx.Err(), context.Canceled) {
+		r.hangUp()
 	}
-	waiting, cancel := context.WithTimeout(ctx, wait)
-	defer cancel()
-	batch, err := r.consumer.Fetch(1, jetstream.FetchContext(waiting))
-	if err != nil {
-		return nil, r.failed(ctx, err)
+	if len(got) > 0 || err == nil {
+		return got, nil // what failed fails again, and got must reach the caller
 	}
-	got, err = r.collect(ctx, batch)
-	if ctx.Err() != nil && len(got) == 0 {
-		return nil, r.failed(ctx, ctx.Err())
-	}
-	if len(got) == 0 || max == 1 {
-		if waiting.Err() != nil {
-			err = nil // the wait is over
-		}
-		return got, err
-	}
-	more, _ := r.available(ctx, max-1) // what failed here fails again, and got must reach the caller
-	return append(got, more...), nil
-}
-
-// available asks for what is there. Of a fetch that a slow link does not deliver in time the rest is sent in vain, and comes
-// again only after AckWait: so the next one asks for half, and grows again where all came.
-func (r *Reader) available(ctx context.Context, max int) ([]stream.Delivery, error) {
-	n := max
-	if most := int(r.most.Load()); most > 0 {
-		n = min(n, most)
-	}
-	batch, err := r.consumer.FetchNoWait(n)
-	if err != nil {
-		return nil, r.failed(ctx, err)
-	}
-	got, err := r.collect(ctx, batch)
-	switch {
-	case ctx.Err() != nil:
-		r.most.Store(int64(n+1) / 2)
-	case len(got) == n && n < max:
-		r.most.Store(2 * int64(n))
-	}
-	return got, err
-}
-
-// collect returns what came; an error that ended the batch early is returned only where nothing came. A slow link may
-// take longer than the caller has: then what is still on its way comes again later.
-func (r *Reader) collect(ctx context.Context, batch jetstream.MessageBatch) ([]stream.Delivery, error) {
-	var got []stream.Delivery
-	for open := true; open; {
-		var m jetstream.Msg
-		select {
-		case m, open = <-batch.Messages():
-		case <-ctx.Done():
-			if len(got) == 0 {
-				return nil, r.failed(ctx, ctx.Err())
-			}
-			return got, nil
-		}
-		if !open {
-			break
-		}
-		meta, err := m.Metadata()
-		if err != nil {
-			continue // not a delivery
-		}
-		got = append(got, stream.Delivery{
-			Message:     stream.Message{Subject: m.Subject(), Sequence: meta.Sequence.Stream, Data: m.Data()},
-			Redelivered: meta.NumDelivered > 1,
-			Pending:     meta.NumPending,
-			Ack:         m.Ack,
-		})
-	}
-	if err := batch.Error(); err != nil && len(got) == 0 {
-		return nil, r.failed(ctx, err)
-	}
-	return got, nil
-}
-
-func (r *Reader) failed(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		err = ctx.Err()
 	}
-	return fmt.Errorf("fetch reports of %s: %w", r.task, explain(err))
+	return nil, fmt.Errorf("fetch reports of %s: %w", r.task, explain(err))
+}
+
+func (r *Reader) fetch(ctx context.Context, most int, wait time.Duration) (got []stream.Delivery, err error) {
+	if err := r.listen(); err != nil {
+		return nil, err
+	}
+	end := time.Now().Add(wait)
+	answer, cancel := r.conn.askWithin(ctx, r.next(), wait+r.conn.config.AckTimeout)
+	defer cancel()
+	burst, stop := context.WithTimeout(answer, max(wait, longestBurst))
+	defer stop()
+	for asked := false; len(got) < most; {
+		until := answer
+		switch open, remaining := r.last.open(), time.Until(end); {
+		case open && len(got) > 0:
+			until = burst
+		case open || r.arrived():
+		case len(got) > 0 || asked && remaining < time.Millisecond:
+			return got, nil
+		default:
+			if err := r.request(most, remaining, asked); err != nil {
+				return nil, err
+			}
+			asked = true
+		}
+		m, err := r.message(until)
+		switch {
+		case err == nil:
+			d, err := r.last.heed(m)
+			if err != nil {
+				return got, err
+			}
+			if d != nil {
+				got = append(got, *d)
+			}
+		case until.Err() == nil && errors.Is(err, context.DeadlineExceeded): // no word of the last request
+		case until.Err() == nil: // the subscription is no more
+			r.hangUp()
+			return got, err
+		case ctx.Err() != nil || len(got) > 0:
+			return got, err
+		default:
+			r.last.left = 0
+			return nil, r.conn.outcome(ctx, answer, err)
+		}
+	}
+	return got, nil
 }
 
 // Purge implements stream.ReportReader.

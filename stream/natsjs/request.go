@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -15,6 +16,7 @@ import (
 const (
 	apiStreamPurge  = "$JS.API.STREAM.PURGE."
 	apiConsumerInfo = "$JS.API.CONSUMER.INFO."
+	apiConsumerNext = "$JS.API.CONSUMER.MSG.NEXT."
 )
 
 // Request asks JetStream's API, with request and response as JSON: for calls whose wrappers in the client library first ask what a role may not know.
@@ -49,14 +51,18 @@ func (c *Conn) Call(ctx context.Context, subject string, do func(context.Context
 	return explain(c.outcome(ctx, wait, do(wait)))
 }
 
-// answerable returns a context for one request: it ends with ctx, after the ack timeout, and when the connection is
-// lost on which the answer would come.
-func (c *Conn) answerable(ctx context.Context) (context.Context, context.CancelFunc) {
-	wait, cancel := context.WithTimeout(ctx, c.config.AckTimeout)
+// standing returns a context that ends when the connection of now is lost.
+func (c *Conn) standing() context.Context {
 	c.mu.Lock()
-	session := c.session
-	c.mu.Unlock()
-	stop := context.AfterFunc(session, cancel)
+	defer c.mu.Unlock()
+	return c.session
+}
+
+// answerable returns a context for one request: it ends with ctx, after a time, and when the connection is lost on which the
+// answer would come.
+func (c *Conn) answerable(ctx context.Context, within time.Duration) (context.Context, context.CancelFunc) {
+	wait, cancel := context.WithTimeout(ctx, within)
+	stop := context.AfterFunc(c.standing(), cancel)
 	return wait, func() {
 		stop()
 		cancel()
@@ -70,10 +76,15 @@ type question struct {
 	deny    context.CancelCauseFunc
 }
 
-// ask returns a context for one request on subject: that of answerable, which also ends when the broker denies the subject.
+// ask returns a context for one request on subject, which is to be answered within the ack timeout.
 func (c *Conn) ask(ctx context.Context, subject string) (context.Context, context.CancelFunc) {
+	return c.askWithin(ctx, subject, c.config.AckTimeout)
+}
+
+// askWithin returns the context of answerable, which also ends when the broker denies the subject.
+func (c *Conn) askWithin(ctx context.Context, subject string, within time.Duration) (context.Context, context.CancelFunc) {
 	denied, deny := context.WithCancelCause(ctx)
-	wait, cancel := c.answerable(denied)
+	wait, cancel := c.answerable(denied, within)
 	forget := c.question(subject, deny)
 	return wait, func() {
 		forget()

@@ -1,0 +1,51 @@
+package natsjs_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/natsjs/admin"
+)
+
+// TestShortFetches: of reports that come while one short fetch after the other ends, with its wait or with its caller's time, none
+// has to be delivered again: what a fetch no longer took is the next one's.
+func TestShortFetches(t *testing.T) {
+	t.Parallel()
+	e := natsjs.Start(t, natsjs.EmbeddedConfig{})
+	devices, stage := natsjs.Dial(t, e, natsjs.ConnectConfig{}), natsjs.Dial(t, e, natsjs.ConnectConfig{})
+	provision(t, devices, task, admin.Options{AckWait: time.Hour})
+	r, err := stage.Reader(t.Context(), task)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n = 1000
+	go func() {
+		for i := range n {
+			id := [16]byte{byte(i), byte(i >> 8), 1}
+			if acks, err := devices.Publish(t.Context(), []stream.Outgoing{{Subject: task.Report(1, 1), ID: id, Data: id[:]}}); err != nil || acks[0].Status != stream.Stored {
+				t.Errorf("report %d: %v, %v", i, acks, err)
+				return
+			}
+		}
+	}()
+	taken := map[uint64]bool{}
+	fetches, last := 0, time.Now()
+	for ; len(taken) < n && time.Since(last) < 20*time.Second; fetches++ {
+		wait := time.Duration(fetches%4) * 700 * time.Microsecond
+		ctx, cancel := context.WithTimeout(t.Context(), wait+time.Duration(fetches%3)*time.Millisecond)
+		got, _ := r.Fetch(ctx, 4, wait)
+		cancel()
+		for _, d := range got {
+			last, taken[d.Sequence] = time.Now(), true
+			if err := d.Ack(); err != nil || d.Redelivered {
+				t.Errorf("report %d, redelivered %t: %v", d.Sequence, d.Redelivered, err)
+			}
+		}
+	}
+	if len(taken) != n {
+		t.Errorf("%d of %d reports came in %d fetches", len(taken), n, fetches)
+	}
+}

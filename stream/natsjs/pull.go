@@ -1,0 +1,134 @@
+package natsjs
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/panlearn/panlearn/stream"
+)
+
+// longestPull is how long one request waits at the broker: a leader that changes may forget it without a word.
+const longestPull = 10 * time.Second
+
+// longestBurst is how long a fetch whose wait is over waits for more of what the broker sends together; over a slow link that takes
+// its time, and the next fetch has the rest.
+const longestBurst = 100 * time.Millisecond
+
+// A pull is a request for reports. It ends when all have come, or with the broker's word that no more will.
+type pull struct {
+	subject string          // of the broker's word; reports keep their own
+	left    int             // reports that may still come; 0: it has ended
+	over    time.Time       // when the broker's word should have come
+	session context.Context // of the connection on which it was made
+}
+
+func (p *pull) open() bool {
+	if p.left > 0 && (p.session.Err() != nil || time.Now().After(p.over)) {
+		p.left = 0
+	}
+	return p.left > 0
+}
+
+// heed returns the report that came, or nil where it is the broker's word about a pull, and an error where that is no end in peace.
+func (p *pull) heed(m *nats.Msg) (*stream.Delivery, error) {
+	status := m.Header.Get("Status")
+	if _, err := stream.ParseSubject(m.Subject); err != nil && status != "" {
+		if m.Subject != p.subject || status == "100" {
+			return nil, nil // of an earlier one, or a heartbeat
+		}
+		p.left = 0
+		switch status {
+		case "404", "408": // no reports, or not in time
+			return nil, nil
+		case "503":
+			return nil, nats.ErrNoResponders
+		}
+		return nil, fmt.Errorf("the broker ended a fetch: %s %s", status, m.Header.Get("Description"))
+	}
+	p.left = max(0, p.left-1)
+	meta, err := m.Metadata()
+	if err != nil {
+		return nil, nil // not a delivery
+	}
+	return &stream.Delivery{
+		Message:     stream.Message{Subject: m.Subject, Sequence: meta.Sequence.Stream, Data: m.Data},
+		Redelivered: meta.NumDelivered > 1,
+		Pending:     meta.NumPending,
+		Ack:         func() error { return m.Ack() },
+	}, nil
+}
+
+func (r *Reader) next() string { return apiConsumerNext + r.task.Name(stream.Reports) + "." + Durable }
+
+// listen opens the subscription on which reports come, where it is not. The requests, and not the client library, bound what waits
+// in it.
+func (r *Reader) listen() error {
+	if r.inbox != nil {
+		return nil
+	}
+	inbox, err := r.conn.nc.SubscribeSync(r.conn.nc.NewInbox() + ".*")
+	if err != nil {
+		return err
+	}
+	r.inbox = inbox
+	return inbox.SetPendingLimits(-1, -1)
+}
+
+// hangUp ends the subscription: the broker delivers nothing more to it.
+func (r *Reader) hangUp() {
+	_ = r.inbox.Unsubscribe() // fails only where it is no more
+	r.inbox, r.last.left = nil, 0
+}
+
+// arrived says that a message waits in the subscription.
+func (r *Reader) arrived() bool {
+	n, _, err := r.inbox.Pending()
+	return err == nil && n > 0
+}
+
+// message returns the next message: one that has arrived, or that comes until the context ends or the last pull should have.
+func (r *Reader) message(until context.Context) (*nats.Msg, error) {
+	if r.arrived() {
+		return r.inbox.NextMsg(time.Second)
+	}
+	until, cancel := context.WithDeadline(until, r.last.over)
+	defer cancel()
+	return r.inbox.NextMsgWithContext(until)
+}
+
+// request makes a pull. The broker sends what is there; where nothing is, it waits for some, and says so when the wait is over. One
+// that did not wait, because others asked before, is asked for one report.
+func (r *Reader) request(most int, wait time.Duration, again bool) error {
+	var body struct {
+		Batch   int           `json:"batch"`
+		Expires time.Duration `json:"expires,omitempty"` // nanoseconds
+		NoWait  bool          `json:"no_wait,omitempty"` // with expires: until some came
+	}
+	body.Batch, body.NoWait = most, true
+	if again {
+		body.Batch, body.NoWait = 1, false
+	}
+	if wait >= time.Millisecond {
+		body.Expires = min(wait, longestPull)
+	}
+	data, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	prefix := strings.TrimSuffix(r.inbox.Subject, "*")
+	r.number++
+	r.last = pull{
+		subject: fmt.Sprint(prefix, r.number), left: body.Batch, session: r.conn.standing(),
+		over: time.Now().Add(body.Expires + r.conn.config.AckTimeout),
+	}
+	if err := r.conn.nc.PublishRequest(r.next(), r.last.subject, data); err != nil {
+		r.last.left = 0
+		return err
+	}
+	return nil
+}
