@@ -25,7 +25,8 @@ func TestShortFetches(t *testing.T) {
 	go func() {
 		for i := range n {
 			id := [16]byte{byte(i), byte(i >> 8), 1}
-			if acks, err := devices.Publish(t.Context(), []stream.Outgoing{{Subject: task.Report(1, 1), ID: id, Data: id[:]}}); err != nil || acks[0].Status != stream.Stored {
+			acks, err := devices.Publish(t.Context(), []stream.Outgoing{{Subject: task.Report(1, 1), ID: id, Data: id[:]}})
+			if err != nil || acks[0].Status != stream.Stored {
 				t.Errorf("report %d: %v, %v", i, acks, err)
 				return
 			}
