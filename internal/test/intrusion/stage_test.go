@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/panlearn/panlearn/shuffle/stage"
@@ -83,16 +84,19 @@ func (w *world) released(round uint64) {
 	}
 }
 
-// A recorder knows which report the stage looks at.
+// A recorder knows which report the stage looks at. The stage fetches the next ones meanwhile, and looks at all in the order in which
+// they came: one user a message, so that none is left when a cohort is full.
 type recorder struct {
 	stream.ReportReader
-	coming []stream.Message
+	mu     sync.Mutex
+	coming []stream.Message // fetched, not looked at
 }
 
 // Fetch implements stream.ReportReader.
 func (r *recorder) Fetch(ctx context.Context, max int, wait time.Duration) ([]stream.Delivery, error) {
 	got, err := r.ReportReader.Fetch(ctx, max, wait)
-	r.coming = r.coming[:0] // what the stage left of the last ones comes again
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	for _, d := range got {
 		r.coming = append(r.coming, stream.Message{Subject: d.Subject, Sequence: d.Sequence, Data: slices.Clone(d.Data)})
 	}
@@ -100,6 +104,8 @@ func (r *recorder) Fetch(ctx context.Context, max int, wait time.Duration) ([]st
 }
 
 func (r *recorder) next() stream.Message {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	m := r.coming[0]
 	r.coming = r.coming[1:]
 	return m
