@@ -58,7 +58,7 @@ var mutants = []mutant{
 		edits: []edit{
 			{`	if err := s.config.Store.Commit(ctx, step.next, step.entries); err != nil {
 		if back`, `	if len(step.next.NextRound) > 0 {
-		_ = s.put(ctx, s.config.Task.Round(r+1), step.next.NextRound, r+1)
+		_ = s.put(ctx, s.config.Task.Round(stream.Round(r+1)), step.next.NextRound, r+1)
 	}
 	if err := s.config.Store.Commit(ctx, step.next, step.entries); err != nil {
 		if back`},
@@ -85,7 +85,7 @@ var mutants = []mutant{
 		},
 	},
 	{
-		name: "what a row says is not clipped", file: "learner/report/statistic.go", pkg: "learner/report", tests: "TestGradientThenScores|TestMomentsAndScales",
+		name: "what a row says is not clipped", file: "learner/report/statistic.go", pkg: "learner/report", tests: "TestGradientThenScores|TestEveryRowIsWithinTheNorm",
 		edits: []edit{
 			{"	convex.Clip(statistic, e.c.ClipNorm)\n", ""},
 		},

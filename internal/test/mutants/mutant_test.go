@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"go/parser"
 	"go/token"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,7 +40,12 @@ func (m mutant) text(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := string(data)
+	return m.apply(t, string(data))
+}
+
+// apply makes the edits in the text of the file.
+func (m mutant) apply(t *testing.T, text string) string {
+	t.Helper()
 	for _, e := range m.edits {
 		if n := strings.Count(text, e.from); n != 1 {
 			t.Fatalf("%s holds %d times, want once:\n%s", m.file, n, e.from)
@@ -79,6 +86,52 @@ func TestMutantsApply(t *testing.T) {
 	}
 }
 
+// TestMutantsBuild: each mutant is a program. One that does not build says nothing of the tests, and only the long run would tell. All
+// are built at once: their edits do not overlap.
+func TestMutantsBuild(t *testing.T) {
+	texts, packages := map[string]string{}, map[string]bool{}
+	for _, m := range mutants {
+		if texts[m.file] == "" {
+			texts[m.file] = m.text(t)
+		} else {
+			texts[m.file] = m.apply(t, texts[m.file])
+		}
+		packages["./"+filepath.Dir(m.file)] = true
+	}
+	args := append([]string{"build", "-overlay", overlay(t, texts)}, slices.Sorted(maps.Keys(packages))...)
+	cmd := exec.CommandContext(t.Context(), "go", args...)
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// overlay writes texts in place of files, named from the root, into a folder of the test's, and returns what the go command is told of it.
+func overlay(t *testing.T, texts map[string]string) (path string) {
+	t.Helper()
+	dir, replace := t.TempDir(), map[string]string{}
+	for file, text := range texts {
+		original, err := filepath.Abs(filepath.Join(root, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		changed := filepath.Join(dir, strings.ReplaceAll(file, "/", "_"))
+		if err := os.WriteFile(changed, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		replace[original] = changed
+	}
+	data, err := json.Marshal(map[string]map[string]string{"Replace": replace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path = filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 // failed is how the go command says that a test failed; a program that does not build says something else.
 var failed = regexp.MustCompile(`(?m)^\s*--- FAIL|^panic:|^fatal error:`)
 
@@ -116,23 +169,7 @@ func TestMutantsAreSeen(t *testing.T) {
 // run runs one test on the mutant.
 func (m mutant) run(t *testing.T, test string) (out string, err error) {
 	t.Helper()
-	dir := t.TempDir()
-	changed := filepath.Join(dir, filepath.Base(m.file))
-	if err := os.WriteFile(changed, []byte(m.text(t)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	original, err := filepath.Abs(filepath.Join(root, m.file))
-	if err != nil {
-		t.Fatal(err)
-	}
-	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {original: changed}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "overlay.json"), overlay, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), "go", "test", "-overlay", filepath.Join(dir, "overlay.json"), "-vet=off", "-count=1",
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-overlay", overlay(t, map[string]string{m.file: m.text(t)}), "-vet=off", "-count=1",
 		"-timeout=3m", "-run", "^"+test+"$", "./"+m.pkg)
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "PANLEARN_DEEP=", "RAPID_NOFAILFILE=true") // the short form has to see it
