@@ -7,6 +7,10 @@
 // are put once and read by name, [ReportWriter] for devices, [ReportReader] for the shuffle stage. Two adapters
 // implement them, natsjs (JetStream) and memory, and one contract suite, streamtest, holds both to it.
 //
+// Where it is: subject.go names what is put where, check.go and checkplan.go are [Check], codec.go the canonical encoding, readreport.go
+// reads a report in one pass, port.go has the ports, joining.go says when a device joins a round for which more wait than it takes,
+// trouble.go which failures are worth a warning. Whether a round follows its plan is a question to package manifest.
+//
 // What every caller owes:
 //
 //  1. Put once, then believe what is there: [PutOnce] says whether our bytes stand, and only that decides.

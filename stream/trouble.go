@@ -7,19 +7,19 @@ import (
 )
 
 // ErrDisconnected says that there is no connection to the broker now. Who holds the connection tells when it goes, when it is
-// back, and now and then between: who calls need not.
+// back, and now and then between: callers need not.
 var ErrDisconnected = errors.New("no connection to the broker")
 
 // TellEvery is how often the log says that what failed still fails.
 const TellEvery = 30 * time.Second
 
-// A Trouble is a row of calls that fail and are tried again. It says which of them are worth a warning: the first, and one in
-// TellEvery. The zero value is a row that has not begun.
+// A Trouble is a series of failures of calls that are retried. It decides which of them are logged as a warning: the first, and then
+// one every TellEvery. The zero value is a series that has not begun.
 type Trouble struct {
-	told time.Time // of the last warning; zero: none in this row
+	told time.Time // of the last warning; zero: none in this series
 }
 
-// Tell says whether the failure that comes now is to be told. That of a lost connection never is.
+// Tell reports whether a failure at now is to be logged as a warning. That of a lost connection never is.
 func (t *Trouble) Tell(now time.Time, err error) bool {
 	if errors.Is(err, ErrDisconnected) || !t.told.IsZero() && now.Sub(t.told) < TellEvery {
 		return false
@@ -28,7 +28,7 @@ func (t *Trouble) Tell(now time.Time, err error) bool {
 	return true
 }
 
-// Level is that of the failure's line in the log: a warning where Tell says so, else debug.
+// Level is the log level of a failure: a warning where Tell says so, else debug.
 func (t *Trouble) Level(now time.Time, err error) slog.Level {
 	if t.Tell(now, err) {
 		return slog.LevelWarn
@@ -36,7 +36,7 @@ func (t *Trouble) Level(now time.Time, err error) slog.Level {
 	return slog.LevelDebug
 }
 
-// Over ends the row, and says whether something of it was told: then its end is worth a line, too.
+// Over ends the series, and reports whether any of it was logged: then its end is worth a line, too.
 func (t *Trouble) Over() (told bool) {
 	told = !t.told.IsZero()
 	*t = Trouble{}

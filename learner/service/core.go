@@ -185,7 +185,8 @@ func (c *core) check(subject string, b *wire.Batch) error {
 	return nil
 }
 
-// settle takes the step of a real batch, or none for a void one, which in an interactive phase is passed over, and returns the ledger's entry.
+// settle takes the step of a real batch, and returns the entry that settles the round in the ledger. A void batch takes no step; in an
+// interactive phase it uses one up.
 func (c *core) settle(out *commit, b *wire.Batch, hash state.Hash, alg learner.Algorithm) (state.Entry, error) {
 	if b.Void {
 		if c.place.Interactive() { // its users answered, and answer no round more than planned

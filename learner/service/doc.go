@@ -13,6 +13,10 @@
 //  6. After the last step, or when the budget refuses the next round, put End. A refusal is also what Run returns,
 //     now and at every later start.
 //
+// The core: core.go checks a batch and settles it, charge.go charges a round before it is announced, follow.go makes the next Round or
+// End, progress.go sums up. Around it: service.go is the loop, broker.go puts and reads, rollback.go finds that the state folder or the
+// broker is older than the other, finish.go ends a task early.
+//
 // A crash between any two of these steps repeats the same bytes, so nothing visible changes. A void batch is charged
 // and leaves the model as it was: the next round asks at the same point.
 package service
