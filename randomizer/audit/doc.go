@@ -25,8 +25,8 @@
 //
 // What a caller owes:
 //
-//  1. State the claim for what runs, one round, and for the view and the users who change together: all of Config.Users are honest; for an honest fraction, audit the
-//     honest users alone. Audit every adversary that the trust knows, and every mechanism of a plan.
+//  1. State the claim for what runs, one round, and for the view and the users who change together: all of Config.Users are honest;
+//     for an honest fraction, audit the honest users alone. Audit every adversary that the trust knows, and every mechanism of a plan.
 //  2. Give a claim that is an upper bound for every epsilon >= 0, nonincreasing, such as an accountant's curve.
 //  3. Report Pass together with the confidence, the trials, claimed and empirical epsilon at the audit delta, and the
 //     refutable share of the noise.

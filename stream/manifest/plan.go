@@ -28,9 +28,9 @@ func Deadline(plan *wire.Plan) time.Duration {
 	return time.Duration(min(plan.GetDeadlineMs(), uint64(MaxDeadline/time.Millisecond))) * time.Millisecond
 }
 
-// CheckTask says whether the plan of a Task can be run: the users of its phases fill their rounds, the mixer
-// takes the first and the last round of each, all of them encode alike but for a first one of second moments, its trust and honest fraction can be read, its
-// deadline is at most MaxDeadline, and the accountant can charge each. stream.Check comes before.
+// CheckTask says whether the plan of a Task can be run: the users of its phases fill their rounds, the mixer takes the first and the
+// last round of each, all of them encode alike but for a first one of second moments, its trust and honest fraction can be read,
+// its deadline is at most MaxDeadline, and the accountant can charge each. stream.Check comes before.
 func CheckTask(task *wire.Task) error {
 	plan := task.GetPlan()
 	if plan == nil {
