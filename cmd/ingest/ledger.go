@@ -20,7 +20,7 @@ import (
 func newLedger() *cobra.Command {
 	var (
 		state, policyFile string
-		asJSON            bool
+		asJSON            cli.JSON
 	)
 	c := &cobra.Command{
 		Use:   "ledger --state DIR",
@@ -53,12 +53,12 @@ first of its events is sent; nothing is given back. It works while publishers ru
 				return err
 			}
 			out := statementOf(s, policy)
-			return cli.Result(c.OutOrStdout(), asJSON, out, out.print)
+			return asJSON.Print(c.OutOrStdout(), out, out.print)
 		},
 	}
 	c.Flags().StringVar(&state, "state", "", "`DIR` of the publisher's state")
 	c.Flags().StringVar(&policyFile, "policy", "", "`FILE` with the period and the limits to compare with (YAML)")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	asJSON.Flag(c.Flags())
 	return c
 }
 

@@ -106,7 +106,7 @@ address is named, and goes on until it is interrupted.`,
 			}
 			show.Close()
 			if summary != (client.Summary{}) || err == nil {
-				if printed := cli.Result(c.OutOrStdout(), p.json, summary, func(w io.Writer) error { return printSummary(w, summary) }); err == nil {
+				if printed := p.json.Print(c.OutOrStdout(), summary, func(w io.Writer) error { return printSummary(w, summary) }); err == nil {
 					err = printed
 				}
 			}
@@ -131,13 +131,14 @@ address is named, and goes on until it is interrupted.`,
 	c.Flags().IntVar(&p.config.Bundle, "bundle", 1, "`N` users in one message, for a gateway; shows their number to the broker")
 	c.Flags().StringVar(&metrics, "metrics", "", "`ADDR` for /metrics, /healthz and /readyz, such as 127.0.0.1:9092; a port alone is of this machine only")
 	c.Flags().BoolVar(&p.live, "live", false, "every row of standard input is a new user's, in every run")
-	c.Flags().BoolVar(&p.json, "json", false, "print JSON")
+	p.json.Flag(c.Flags())
 	return c
 }
 
 type publisher struct {
 	taskFile, task, data, format, state, policy, seal string
-	json, live                                        bool
+	live                                              bool
+	json                                              cli.JSON
 	config                                            device.Config
 }
 

@@ -21,7 +21,7 @@ func newAudit() *cobra.Command {
 	var (
 		f      taskFlags
 		trials int
-		asJSON bool
+		asJSON cli.JSON
 	)
 	c := &cobra.Command{
 		Use:   "audit -f TASK",
@@ -60,7 +60,7 @@ not, and more often with less. More trials see smaller faults.`,
 				}
 				out.add(one, report)
 			}
-			if err := cli.Result(c.OutOrStdout(), asJSON, out, out.print); err != nil {
+			if err := asJSON.Print(c.OutOrStdout(), out, out.print); err != nil {
 				return err
 			}
 			if !out.Pass {
@@ -71,7 +71,7 @@ not, and more often with less. More trials see smaller faults.`,
 	}
 	f.Flags(c.Flags())
 	c.Flags().IntVar(&trials, "trials", 0, "`N` rounds on each input of a pair; 0 is the default")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	asJSON.Flag(c.Flags())
 	return c
 }
 

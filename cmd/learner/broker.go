@@ -63,7 +63,7 @@ listed.`,
 				}
 			}
 			d.OK = failures == 0
-			err = cli.Result(c.OutOrStdout(), f.json, d, func(w io.Writer) error {
+			err = f.json.Print(c.OutOrStdout(), d, func(w io.Writer) error {
 				for _, f := range d.Findings {
 					if _, err := fmt.Fprintf(w, "%-7s  %s: %s\n", f.Status, f.Check, f.Text); err != nil {
 						return err
@@ -122,7 +122,7 @@ size of one report is known and enforced by the broker.`,
 			if err != nil {
 				return brokerErrors(err)
 			}
-			return cli.Result(c.OutOrStdout(), f.json, provisioned{config.Task, list}, func(w io.Writer) error {
+			return f.json.Print(c.OutOrStdout(), provisioned{config.Task, list}, func(w io.Writer) error {
 				for _, s := range list {
 					what := "was there"
 					if s.Created {
@@ -175,7 +175,7 @@ Interrupted, it may be run again. A name of which the broker has no stream is an
 			if len(list) == 0 {
 				return fmt.Errorf("no task %q is on this broker: none of its streams is there", config.Task)
 			}
-			return cli.Result(c.OutOrStdout(), f.json, removed{config.Task, list}, func(w io.Writer) error {
+			return f.json.Print(c.OutOrStdout(), removed{config.Task, list}, func(w io.Writer) error {
 				for _, name := range list {
 					if _, err := fmt.Fprintf(w, "removed  %s\n", name); err != nil {
 						return err
@@ -196,7 +196,7 @@ type adminFlags struct {
 	name   string
 	broker cli.Broker
 	log    cli.Log
-	json   bool
+	json   cli.JSON
 }
 
 func (f *adminFlags) Flags(flags *pflag.FlagSet) {
@@ -204,7 +204,7 @@ func (f *adminFlags) Flags(flags *pflag.FlagSet) {
 	flags.StringVar(&f.name, "task", "", "`NAME` of the task, instead of a task file")
 	f.broker.Flags(flags)
 	f.log.Flags(flags, "error") // denied probes are news to nobody
-	flags.BoolVar(&f.json, "json", false, "print JSON")
+	f.json.Flag(flags)
 }
 
 // config is what the flags say about task and broker. Without one of them it is an error unless optional.

@@ -55,7 +55,7 @@ and may be a mount point; if that is killed half-way, nothing opens the folder: 
 				out.Next += ", before stages and publishers: the task has ended, and the broker, which may be older, does not say so; " +
 					"the learner puts that there, and all stop"
 			}
-			return cli.Result(c.OutOrStdout(), f.json, out, func(w io.Writer) error {
+			return f.json.Print(c.OutOrStdout(), out, func(w io.Writer) error {
 				_, err := fmt.Fprintf(w, "%s: task %s at round %d, epsilon %s, chain intact\nnext: %s\n", f.dir, out.Task, out.Round,
 					cli.Upper(out.EpsilonSpent, 6), out.Next)
 				return err
@@ -69,7 +69,7 @@ and may be a mount point; if that is killed half-way, nothing opens the folder: 
 func newBackup() *cobra.Command {
 	var (
 		dir, out string
-		asJSON   bool
+		asJSON   cli.JSON
 	)
 	c := &cobra.Command{
 		Use:   "backup --state DIR -o DIR2",
@@ -91,7 +91,7 @@ The streams of the broker, with --embedded below the state folder, and the ident
 				return cli.Classify(err, cli.As[*state.VersionError](cli.ExitUsage), cli.Is(cli.ExitTransient, state.ErrLocked),
 					cli.Is(cli.ExitTransient, syscall.ENOSPC), cli.Is(cli.ExitTransient, syscall.EDQUOT))
 			}
-			return cli.Result(c.OutOrStdout(), asJSON, s, func(w io.Writer) error {
+			return asJSON.Print(c.OutOrStdout(), s, func(w io.Writer) error {
 				_, err := fmt.Fprintf(w, "%s: task %s at round %d, epsilon %s, chain intact\n", out, s.Task, s.Round, cli.Upper(s.EpsilonSpent, 6))
 				return err
 			})
@@ -99,7 +99,7 @@ The streams of the broker, with --embedded below the state folder, and the ident
 	}
 	c.Flags().StringVar(&dir, "state", "", "state `DIR` of the learner, running or not")
 	c.Flags().StringVarP(&out, "output", "o", "", "`DIR2` of the copy, which must not exist")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	asJSON.Flag(c.Flags())
 	return c
 }
 
@@ -135,7 +135,7 @@ Interrupted while it waits, the request stands for as long as the learner runs.`
 			if err != nil {
 				return restErrors(err)
 			}
-			return cli.Result(c.OutOrStdout(), f.json, s, func(w io.Writer) error {
+			return f.json.Print(c.OutOrStdout(), s, func(w io.Writer) error {
 				_, err := fmt.Fprintf(w, "task %s has ended after round %d: %s\nepsilon %s of %g, delta %g\n", s.Task, s.Round, s.EndReason,
 					cli.Upper(s.EpsilonSpent, 6), s.EpsilonBudget, s.DeltaSpent)
 				return err
@@ -152,7 +152,7 @@ type restFlags struct {
 	broker        cli.Broker
 	log           cli.Log
 	dir, identity string
-	json          bool
+	json          cli.JSON
 }
 
 func (f *restFlags) add(c *cobra.Command, logLevel, dir, identity string) {
@@ -160,7 +160,7 @@ func (f *restFlags) add(c *cobra.Command, logLevel, dir, identity string) {
 	c.Flags().StringVar(&f.identity, "identity", "", "`FILE` of the learner's signing key"+identity+" (default: in the user's configuration folder)")
 	f.broker.Flags(c.Flags())
 	f.log.Flags(c.Flags(), logLevel)
-	c.Flags().BoolVar(&f.json, "json", false, "print JSON")
+	f.json.Flag(c.Flags())
 }
 
 func (f *restFlags) config(c *cobra.Command) (admin.AtRest, error) {

@@ -82,12 +82,7 @@ The authority's private key is not kept. Files are readable by their owner only;
 		Example: `  learner devca ./broker --host broker.example --publishers 3
   nats-server -c ./broker/panlearn.conf
   set -a; . ./broker/admin.env; learner provision -f deploy/tasks/a9a.yaml --nats tls://127.0.0.1:4222`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return cli.Usagef("DIR: %d arguments, want one folder", len(args))
-			}
-			return nil
-		},
+		Args: cli.OneArg("DIR", "one folder"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if days < 1 || days > int(devca.Longest/(24*time.Hour)) {
 				return cli.Usagef("--days %d: want 1 to %d", days, devca.Longest/(24*time.Hour))

@@ -17,7 +17,7 @@ import (
 func newPlan() *cobra.Command {
 	var (
 		f       taskFlags
-		asJSON  bool
+		asJSON  cli.JSON
 		picture string
 	)
 	c := &cobra.Command{
@@ -45,11 +45,11 @@ privacy budget would come to under local and under central differential privacy,
 					return err
 				}
 			}
-			return cli.Result(c.OutOrStdout(), asJSON, p.report, p.report.print)
+			return asJSON.Print(c.OutOrStdout(), p.report, p.report.print)
 		},
 	}
 	f.Flags(c.Flags())
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	asJSON.Flag(c.Flags())
 	c.Flags().StringVar(&picture, "plot", "", "draw predicted risk over users and over epsilon into `FILE` (.svg or .png)")
 	return c
 }

@@ -103,7 +103,7 @@ func predict(c *cobra.Command, p released.Predictor, rows *source.Reader, atOnce
 func newEval() *cobra.Command {
 	var (
 		model, data, format string
-		asJSON              bool
+		asJSON              cli.JSON
 	)
 	c := &cobra.Command{
 		Use:   "eval --model FILE --data FILE",
@@ -132,7 +132,7 @@ said on standard error, by line and column, never by content.`,
 			if result.Invalid > 0 {
 				fmt.Fprintf(c.ErrOrStderr(), "%d of %d rows do not fit the task's declaration and are left out\n", result.Invalid, result.Examples+result.Invalid)
 			}
-			return cli.Result(c.OutOrStdout(), asJSON, result, func(w io.Writer) error {
+			return asJSON.Print(c.OutOrStdout(), result, func(w io.Writer) error {
 				if result.Accuracy != nil {
 					_, err := fmt.Fprintf(w, "%d examples: accuracy %.4f, loss %.4f\n", result.Examples, *result.Accuracy, result.Loss)
 					return err
@@ -149,6 +149,6 @@ said on standard error, by line and column, never by content.`,
 	c.Flags().StringVar(&model, "model", "", "snapshot `FILE`, json or npy")
 	c.Flags().StringVar(&data, "data", "", "data `FILE`, or a quoted pattern of files; gzip and zstd too; - for standard input")
 	c.Flags().StringVar(&format, "format", "", "format of the data, if not the task's: libsvm, csv, jsonl, idx or parquet")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	asJSON.Flag(c.Flags())
 	return c
 }

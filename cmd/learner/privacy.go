@@ -31,7 +31,7 @@ type releaseFlags struct {
 	dim, levels, rounds        int
 	p                          float64
 	trust, honest              string
-	json                       bool
+	json                       cli.JSON
 }
 
 func (f *releaseFlags) common(flags *pflag.FlagSet) {
@@ -40,7 +40,7 @@ func (f *releaseFlags) common(flags *pflag.FlagSet) {
 	flags.StringVar(&f.trust, "trust", "shuffle", "who is trusted with what: shuffle, pan or shuffle+pan")
 	flags.StringVar(&f.honest, "honest-fraction", "1", "share of the users whose noise is relied upon, such as 0.9 or 9/10")
 	flags.IntVar(&f.rounds, "rounds-per-user", 1, "`T` rounds that one user takes part in")
-	flags.BoolVar(&f.json, "json", false, "print JSON")
+	f.json.Flag(flags)
 }
 
 func (f *releaseFlags) mechanism(flags *pflag.FlagSet) {
@@ -51,25 +51,25 @@ func (f *releaseFlags) mechanism(flags *pflag.FlagSet) {
 	flags.Uint64Var(&f.floorTrials, "floor-trials", 0, "`NF` trials of one floor, for trust pan and shuffle+pan")
 }
 
-// perUser refuses a number of rounds that the accountant would read as its default.
-func (f *releaseFlags) perUser() error {
+// adversary is what the flags say of trust and of whose noise is relied upon. It refuses a number of rounds that the accountant would
+// read as its default.
+func (f *releaseFlags) adversary() (trust accounting.Trust, honest accounting.Fraction, err error) {
 	if f.rounds < 1 {
-		return cli.Usagef("--rounds-per-user %d: want at least 1", f.rounds)
+		return trust, honest, cli.Usagef("--rounds-per-user %d: want at least 1", f.rounds)
 	}
-	return nil
+	if trust, err = accounting.ParseTrust(f.trust); err != nil {
+		return trust, honest, cli.Usagef("--trust: %w", err)
+	}
+	if honest, err = accounting.ParseFraction(f.honest); err != nil {
+		return trust, honest, cli.Usagef("--honest-fraction: %w", err)
+	}
+	return trust, honest, nil
 }
 
 func (f *releaseFlags) release() (accounting.Release, error) {
-	if err := f.perUser(); err != nil {
+	trust, honest, err := f.adversary()
+	if err != nil {
 		return accounting.Release{}, err
-	}
-	trust, err := accounting.ParseTrust(f.trust)
-	if err != nil {
-		return accounting.Release{}, cli.Usagef("--trust: %w", err)
-	}
-	honest, err := accounting.ParseFraction(f.honest)
-	if err != nil {
-		return accounting.Release{}, cli.Usagef("--honest-fraction: %w", err)
 	}
 	r := accounting.Release{Trust: trust, Users: f.users, Dim: f.dim, Levels: f.levels, Trials: f.trials, P: f.p,
 		FloorTrials: f.floorTrials, HonestFraction: honest, Rounds: f.rounds}
@@ -90,17 +90,12 @@ func newCalibrate() *cobra.Command {
 		Example: "  learner privacy calibrate --users 1000 --dim 100 --epsilon 1 --delta 1e-6",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := f.perUser(); err != nil {
+			trust, honest, err := f.adversary()
+			if err != nil {
 				return err
 			}
-			q := accounting.Request{Users: f.users, Dim: f.dim, Epsilon: epsilon, Delta: delta, Rounds: f.rounds, MaxBits: maxBits}
-			var err error
-			if q.Trust, err = accounting.ParseTrust(f.trust); err != nil {
-				return cli.Usagef("--trust: %w", err)
-			}
-			if q.HonestFraction, err = accounting.ParseFraction(f.honest); err != nil {
-				return cli.Usagef("--honest-fraction: %w", err)
-			}
+			q := accounting.Request{Trust: trust, Users: f.users, Dim: f.dim, Epsilon: epsilon, Delta: delta, HonestFraction: honest,
+				Rounds: f.rounds, MaxBits: maxBits}
 			if q.Coin, err = accounting.ParseCoin(coin); err != nil {
 				return cli.Usagef("--coin: %w", err)
 			}
@@ -114,7 +109,7 @@ func newCalibrate() *cobra.Command {
 			if err != nil {
 				return cli.Usage(err)
 			}
-			return cli.Result(c.OutOrStdout(), f.json, plan, func(w io.Writer) error { return printCalibration(w, plan) })
+			return f.json.Print(c.OutOrStdout(), plan, func(w io.Writer) error { return printCalibration(w, plan) })
 		},
 	}
 	f.common(c.Flags())
@@ -167,7 +162,7 @@ func newPrivacyEpsilon() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return cli.Result(c.OutOrStdout(), f.json, g, func(w io.Writer) error {
+			return f.json.Print(c.OutOrStdout(), g, func(w io.Writer) error {
 				if math.IsInf(g.Epsilon, 0) {
 					_, err := fmt.Fprintf(w, "no finite epsilon at delta %g: too little noise\n", delta)
 					return err
@@ -204,7 +199,7 @@ func newPrivacyDelta() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return cli.Result(c.OutOrStdout(), f.json, d, func(w io.Writer) error {
+			return f.json.Print(c.OutOrStdout(), d, func(w io.Writer) error {
 				_, err := fmt.Fprintf(w, "delta %s at epsilon %g (learner alone: %s)\n", cli.Upper(d.Delta, 6), epsilon, cli.Upper(d.Learner, 6))
 				return err
 			})
@@ -216,19 +211,14 @@ func newPrivacyDelta() *cobra.Command {
 }
 
 func newPrivacyCheck() *cobra.Command {
-	var asJSON bool
+	var asJSON cli.JSON
 	c := &cobra.Command{
 		Use:   "check FILE",
 		Short: "compute the rows of a file of reference samples",
 		Long: `check reads {"rows": [...]} of reference samples (kinds delta, eps, calibrate, midbatch, topup, gauss, plan), as in
 randomizer/accounting/testdata/accounting-samples.json, and prints the accountant's value of each.`,
 		Example: "  learner privacy check randomizer/accounting/testdata/accounting-samples.json --json",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return cli.Usagef("FILE: %d arguments, want one file of samples", len(args))
-			}
-			return nil
-		},
+		Args:    cli.OneArg("FILE", "one file of samples"),
 		RunE: func(c *cobra.Command, args []string) error {
 			data, err := os.ReadFile(args[0])
 			if err != nil {
@@ -238,7 +228,7 @@ randomizer/accounting/testdata/accounting-samples.json, and prints the accountan
 			if err != nil {
 				return cli.Usagef("%s: %w", args[0], err)
 			}
-			return cli.Result(c.OutOrStdout(), asJSON, values, func(w io.Writer) error {
+			return asJSON.Print(c.OutOrStdout(), values, func(w io.Writer) error {
 				for _, v := range values {
 					value := "no finite value"
 					if v.Value != nil {
@@ -252,7 +242,7 @@ randomizer/accounting/testdata/accounting-samples.json, and prints the accountan
 			})
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	asJSON.Flag(c.Flags())
 	return c
 }
 

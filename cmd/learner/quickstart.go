@@ -31,7 +31,7 @@ func newQuickstart() *cobra.Command {
 		logLevel cli.Log
 		output   string
 		serve    string
-		asJSON   bool
+		asJSON   cli.JSON
 	)
 	c := &cobra.Command{
 		Use:   "quickstart",
@@ -77,7 +77,7 @@ With --http it serves a live page, and goes on serving it after its end, until i
 					}
 				}
 				result := quickstarted{Report: report, ModelHash: modelHash(report.Snapshot)}
-				return cli.Result(c.OutOrStdout(), asJSON, result, func(w io.Writer) error { return printQuickstart(w, report) })
+				return asJSON.Print(c.OutOrStdout(), result, func(w io.Writer) error { return printQuickstart(w, report) })
 			}
 			config := quickstart.Config{Job: job, Dir: dir, Seed: seed, Seeded: c.Flags().Changed("seed"),
 				Watch: progress, Fill: progress.Fill, Model: improving(progress), Logger: logger}
@@ -108,7 +108,7 @@ With --http it serves a live page, and goes on serving it after its end, until i
 	c.Flags().Uint64Var(&seed, "seed", 1, "`SEED` of events and, if given, of all noise: the same seed gives the same model")
 	c.Flags().StringVarP(&output, "output", "o", "", "`FILE` for the model, as learner snapshot writes it")
 	c.Flags().StringVar(&serve, "http", "", "`ADDR` for a live page, such as 127.0.0.1:8080, which stays up after the end until interrupted; a port alone is of this machine only")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	asJSON.Flag(c.Flags())
 	return c
 }
 

@@ -24,7 +24,7 @@ func newSimulate() *cobra.Command {
 		format     string
 		seeds      int
 		seed       uint64
-		asJSON     bool
+		asJSON     cli.JSON
 		users      []uint
 		picture    string
 		holdout    uint
@@ -81,7 +81,7 @@ users on a synthetic population of the task's dimension and loss, whose optimum 
 				if err != nil {
 					return err
 				}
-				return cli.Result(c.OutOrStdout(), asJSON, report, report.print)
+				return asJSON.Print(c.OutOrStdout(), report, report.print)
 			}
 			s := simulation{job: job, holdout: holdout, others: others, format: task.Format(format)}
 			if err := s.load(c.ErrOrStderr(), data, test); err != nil {
@@ -103,7 +103,7 @@ users on a synthetic population of the task's dimension and loss, whose optimum 
 					return err
 				}
 			}
-			return cli.Result(c.OutOrStdout(), asJSON, report, report.print)
+			return asJSON.Print(c.OutOrStdout(), report, report.print)
 		},
 	}
 	f.Flags(c.Flags())
@@ -118,7 +118,7 @@ users on a synthetic population of the task's dimension and loss, whose optimum 
 	c.Flags().Lookup("sweep-users").DefValue = "" // else its help says (default [])
 	c.Flags().StringSliceVar(&methods, "algorithms", nil, "the `NAME,...` to sweep; all that apply if not set")
 	c.Flags().StringVar(&picture, "plot", "", "draw the sweep, or learning curves on the test data, into a `FILE`: .png or .svg")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	asJSON.Flag(c.Flags())
 	return c
 }
 

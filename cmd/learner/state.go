@@ -34,7 +34,7 @@ func (f *whereFlags) ask(ctx context.Context, q statedir.Question) ([]byte, erro
 func newStatus() *cobra.Command {
 	var (
 		where  whereFlags
-		asJSON bool
+		asJSON cli.JSON
 	)
 	c := &cobra.Command{
 		Use:     "status (--state DIR | --http URL)",
@@ -50,7 +50,7 @@ func newStatus() *cobra.Command {
 			if err := json.Unmarshal(doc, &s); err != nil {
 				return fmt.Errorf("the learner's answer: %w", err)
 			}
-			return cli.Result(c.OutOrStdout(), asJSON, s, func(w io.Writer) error {
+			return asJSON.Print(c.OutOrStdout(), s, func(w io.Writer) error {
 				steps := fmt.Sprintf("%d of %s", s.Steps, cli.Count(s.Rounds, "step"))
 				if s.Rounds == 0 {
 					steps = cli.Count(s.Steps, "step") + ", without end,"
@@ -71,14 +71,14 @@ func newStatus() *cobra.Command {
 		},
 	}
 	where.Flags(c.Flags())
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	asJSON.Flag(c.Flags())
 	return c
 }
 
 func newLedger() *cobra.Command {
 	var (
 		where  whereFlags
-		asJSON bool
+		asJSON cli.JSON
 	)
 	c := &cobra.Command{
 		Use:   "ledger (--state DIR | --http URL)",
@@ -96,7 +96,7 @@ JSON, entries has one line a round, the one that counts, and chain has them all.
 			if err := json.Unmarshal(doc, &l); err != nil {
 				return fmt.Errorf("the learner's answer: %w", err)
 			}
-			return cli.Result(c.OutOrStdout(), asJSON, l, func(w io.Writer) error {
+			return asJSON.Print(c.OutOrStdout(), l, func(w io.Writer) error {
 				for _, e := range l.Chain {
 					if _, err := fmt.Fprintf(w, "%5d  %-8s  round %d  attempt %d  users %d  epsilon %s  %s\n",
 						e.Sequence, e.Kind, e.Round, e.Attempt, e.Users, cli.Upper(e.Epsilon, 6), e.Hash); err != nil {
@@ -120,7 +120,7 @@ JSON, entries has one line a round, the one that counts, and chain has them all.
 		},
 	}
 	where.Flags(c.Flags())
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	asJSON.Flag(c.Flags())
 	return c
 }
 

@@ -192,3 +192,13 @@ func isUsage(err error) bool {
 	}
 	return errors.As(err, &notExist)
 }
+
+// OneArg wants exactly one argument: its name, and what it is in words.
+func OneArg(name, want string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return Usagef("%s: %d arguments, want %s", name, len(args), want)
+		}
+		return nil
+	}
+}

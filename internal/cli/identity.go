@@ -63,12 +63,7 @@ func NewKeygen(role string) *cobra.Command {
 		Use:     "keygen FILE",
 		Short:   "make a signing key, or print the public key of one that is there",
 		Example: fmt.Sprintf("  %s keygen /etc/panlearn/%s.key", program, role),
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return Usagef("FILE: %d arguments, want the file of one key", len(args))
-			}
-			return nil
-		},
+		Args:    OneArg("FILE", "the file of one key"),
 		RunE: func(c *cobra.Command, args []string) error {
 			identity, _, err := seal.LoadOrCreateIdentity(args[0])
 			if err != nil {

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 )
 
@@ -24,9 +25,15 @@ func PrintJSON(w io.Writer, v any) error {
 	return nil
 }
 
-// Result prints v as JSON, or as text by human.
-func Result(w io.Writer, asJSON bool, v any, human func(io.Writer) error) error {
-	if asJSON {
+// JSON is the flag --json of a command that prints one result.
+type JSON bool
+
+// Flag adds the flag.
+func (j *JSON) Flag(flags *pflag.FlagSet) { flags.BoolVar((*bool)(j), "json", false, "print JSON") }
+
+// Print prints v as JSON where the flag is given, otherwise as text by human.
+func (j JSON) Print(w io.Writer, v any, human func(io.Writer) error) error {
+	if j {
 		return PrintJSON(w, v)
 	}
 	return human(w)

@@ -20,12 +20,12 @@ import (
 	"github.com/panlearn/panlearn/stream/client"
 )
 
-// TestResult: one JSON document and nothing else, or what a person reads.
-func TestResult(t *testing.T) {
+// TestJSONPrints: one JSON document and nothing else, or what a person reads.
+func TestJSONPrints(t *testing.T) {
 	var out bytes.Buffer
 	v := map[string]any{"label": "<=50K & more", "x": 0.5}
 	human := func(w io.Writer) error { _, err := io.WriteString(w, "for people\n"); return err }
-	if err := Result(&out, true, v, human); err != nil {
+	if err := JSON(true).Print(&out, v, human); err != nil {
 		t.Fatal(err)
 	}
 	d := json.NewDecoder(&out)
@@ -37,7 +37,7 @@ func TestResult(t *testing.T) {
 		t.Errorf("after the document: %v", err)
 	}
 	out.Reset()
-	if err := Result(&out, false, v, human); err != nil || out.String() != "for people\n" {
+	if err := JSON(false).Print(&out, v, human); err != nil || out.String() != "for people\n" {
 		t.Errorf("%q, %v", out.String(), err)
 	}
 	out.Reset()

@@ -22,7 +22,7 @@ func scheme(dark bool) step {
 	return command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: value}}})
 }
 
-func learning(w *world) {
+func learning(w *scene) {
 	w.learn(24)
 	w.pass(time.Second)
 	w.report(312)
@@ -60,11 +60,11 @@ func TestBrowser(t *testing.T) {
 	})
 
 	for name, c := range troubles {
-		b.test(t, "shows trouble: "+name, func(w *world) { w.learn(6) }, func(v *tab) {
+		b.test(t, "shows trouble: "+name, func(w *scene) { w.learn(6) }, func(v *tab) {
 			v.shows("verdict", "Learning.")
 			v.live()
 			s := situations[c.situation]
-			w := newWorld()
+			w := newScene()
 			s.play(w)
 			v.clockwork.pass(w.now().Sub(v.now())) // to the same time
 			v.Board.mu.Lock()
@@ -190,9 +190,9 @@ func (b browser) accessibility(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		dark bool
-		play func(*world)
+		play func(*scene)
 	}{
-		{"before anything", false, func(*world) {}}, {"learning", false, learning}, {"learning", true, learning},
+		{"before anything", false, func(*scene) {}}, {"learning", false, learning}, {"learning", true, learning},
 		{"waiting", false, situations[troubles["waiting"].situation].play}, {"dead", true, situations[troubles["dead"].situation].play},
 	} {
 		b.test(t, fmt.Sprintf("%s, dark: %t", c.name, c.dark), c.play, func(v *tab) {
@@ -220,7 +220,7 @@ func (b browser) accessibility(t *testing.T) {
 
 // pictures writes those of docs/.
 func (b browser) pictures(t *testing.T) {
-	picture := func(name string, dark bool, width, height int64, play func(*world)) {
+	picture := func(name string, dark bool, width, height int64, play func(*scene)) {
 		b.test(t, name, play, func(v *tab) {
 			v.live()
 			v.do(chromedp.EmulateViewport(width, height))

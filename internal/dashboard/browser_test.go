@@ -74,10 +74,10 @@ func script(source string) step { return chromedp.Evaluate[chromedp.Void](source
 
 func click(selector string) step { return chromedp.Click(chromedp.CSS(selector)) }
 
-// A tab is a tab of the browser on the page of a world that it has to itself. What the console says is an error.
+// A tab is a tab of the browser on the page of a scene that it has to itself. What the console says is an error.
 type tab struct {
 	context.Context
-	*world
+	*scene
 	t      *testing.T
 	server *pageServer
 
@@ -86,10 +86,10 @@ type tab struct {
 	expected string // what the console may say
 }
 
-// A pageServer serves a world's page as the programs do, and can be stopped and started again.
+// A pageServer serves a scene's page as the programs do, and can be stopped and started again.
 type pageServer struct {
 	t       *testing.T
-	world   *world
+	scene   *scene
 	address string
 	stop    func()
 }
@@ -103,7 +103,7 @@ func (s *pageServer) start() {
 	s.address = listener.Addr().String()
 	ctx, cancel := context.WithCancel(context.Background())
 	shown, ended := make(chan struct{}), make(chan error, 1)
-	handler := Handler(s.world.Board, shown, Options{Every: 20 * time.Millisecond})
+	handler := Handler(s.scene.Board, shown, Options{Every: 20 * time.Millisecond})
 	go func() { ended <- obs.Serve(ctx, listener, handler) }()
 	s.stop = sync.OnceFunc(func() {
 		close(shown)
@@ -114,8 +114,8 @@ func (s *pageServer) start() {
 	})
 }
 
-// test runs f on a tab of its own that has loaded the page of a world; first is what was done before it was loaded.
-func (b browser) test(t *testing.T, name string, play func(*world), f func(*tab), before ...step) {
+// test runs f on a tab of its own that has loaded the page of a scene; first is what was done before it was loaded.
+func (b browser) test(t *testing.T, name string, play func(*scene), f func(*tab), before ...step) {
 	t.Run(name, func(t *testing.T) {
 		ctx, end := chromedp.NewContext(b)
 		defer end()
@@ -124,9 +124,9 @@ func (b browser) test(t *testing.T, name string, play func(*world), f func(*tab)
 		}
 		ctx, cancel := context.WithTimeout(ctx, 2*time.Minute) // of a machine that is stuck
 		defer cancel()
-		v := &tab{Context: ctx, world: newWorld(), t: t}
-		play(v.world)
-		v.server = &pageServer{t: t, world: v.world, address: "127.0.0.1:0"}
+		v := &tab{Context: ctx, scene: newScene(), t: t}
+		play(v.scene)
+		v.server = &pageServer{t: t, scene: v.scene, address: "127.0.0.1:0"}
 		v.server.start()
 		defer func() { v.server.stop() }()
 		if err := chromedp.Listen(ctx, v.hear); err != nil {

@@ -45,9 +45,9 @@ func (p pipes) Close() error {
 
 func (p pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "unix"} }
 
-// A served is a world behind the server that the programs use, in a bubble.
+// A served is a scene behind the server that the programs use, in a bubble.
 type served struct {
-	*world
+	*scene
 	t     *testing.T
 	pipes pipes
 	shown chan struct{}
@@ -56,7 +56,7 @@ type served struct {
 
 func serving(t *testing.T, o Options, f func(*served)) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &served{world: newWorld(), t: t, pipes: pipes{make(chan net.Conn), make(chan struct{})}, shown: make(chan struct{})}
+		s := &served{scene: newScene(), t: t, pipes: pipes{make(chan net.Conn), make(chan struct{})}, shown: make(chan struct{})}
 		s.Board.config.Now = time.Now
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)

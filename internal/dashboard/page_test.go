@@ -16,7 +16,7 @@ import (
 
 // TestPageWithoutScript: the plain page has every number, and loads itself again.
 func TestPageWithoutScript(t *testing.T) {
-	w := newWorld()
+	w := newScene()
 	w.learn(12)
 	w.pass(time.Second)
 	w.report(312)
@@ -45,7 +45,7 @@ func TestPageWithoutScript(t *testing.T) {
 
 // TestPageBeforeAnything: a page that nothing was told says so in words.
 func TestPageBeforeAnything(t *testing.T) {
-	w := newWorld()
+	w := newScene()
 	w.Board.config.Model = nil
 	d := w.document(t)
 	d.says("tiles", "Steps taken 0 the task has not begun", "none yet")
@@ -59,7 +59,7 @@ func TestPageBeforeAnything(t *testing.T) {
 
 // TestVoidRoundsAreCounted, and are not points of the curves.
 func TestVoidRoundsAreCounted(t *testing.T) {
-	w := newWorld()
+	w := newScene()
 	w.learn(2)
 	p := w.progress()
 	p.Round++
@@ -73,7 +73,7 @@ func TestVoidRoundsAreCounted(t *testing.T) {
 
 // TestPageIsSound: landmarks, headings, names and references, of which browsers and screen readers make their outline.
 func TestPageIsSound(t *testing.T) {
-	w := newWorld()
+	w := newScene()
 	w.learn(12)
 	d := w.document(t)
 	count := map[string]int{}
@@ -138,7 +138,7 @@ func TestPageIsSound(t *testing.T) {
 
 // TestVerdictIsNotChatty: while a task learns, what is read aloud stays what it is.
 func TestVerdictIsNotChatty(t *testing.T) {
-	w := newWorld()
+	w := newScene()
 	w.learn(3)
 	before := text(w.document(t).byID("verdict"))
 	w.report(100)
@@ -151,7 +151,7 @@ func TestVerdictIsNotChatty(t *testing.T) {
 
 // TestHostileNames: names of features and tasks are the operator's, and still no markup.
 func TestHostileNames(t *testing.T) {
-	w := newWorld()
+	w := newScene()
 	const hostile = `"><script>alert(1)</script><b a='`
 	w.names[0], w.config.Task.Name, w.config.Task.Unit = hostile, hostile, hostile
 	w.learn(3)
@@ -165,7 +165,7 @@ func TestHostileNames(t *testing.T) {
 
 // TestPageHasNoUserData: all numbers of a page come from rounds and counts; what a stage says in words is not repeated.
 func TestPageHasNoUserData(t *testing.T) {
-	w := newWorld()
+	w := newScene()
 	w.learn(3)
 	w.stage.Doing, w.stage.Waiting = "the event of user Ada", "waiting for Ada"
 	w.stage.Reports = map[string]uint64{"accepted": 1500, "Ada": 3}
@@ -178,14 +178,14 @@ func TestPageHasNoUserData(t *testing.T) {
 	w.pass(sampling)
 	w.Stage(w.stage)
 	w.document(t).says("outcomes", "other 3")
-	alone := newWorld() // whose batches alone tell of reports
+	alone := newScene() // whose batches alone tell of reports
 	alone.Applied(service.Applied{Progress: w.progress(), BatchUsers: 4, Took: time.Second, Rejects: map[string]uint64{"Ada": 1}})
 	alone.document(t).says("outcomes", "accepted 4", "other 1")
 }
 
 // TestHeaders: every answer is strict, also one that is an error.
 func TestHeaders(t *testing.T) {
-	w := newWorld()
+	w := newScene()
 	h := w.handler(t, Options{})
 	for path, code := range map[string]int{"/": 200, "/page.css": 200, "/page.js": 200, "/icon.svg": 200, "/missing": 404, "/assets/page.html": 404} {
 		r := get(t, h, path)

@@ -26,7 +26,7 @@ func saying(s obs.StageStatus) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(s) }
 }
 
-func tell(t *testing.T, w *world, urls ...string) {
+func tell(t *testing.T, w *scene, urls ...string) {
 	t.Helper()
 	s, err := NewStages("income", urls)
 	if err != nil {
@@ -37,7 +37,7 @@ func tell(t *testing.T, w *world, urls ...string) {
 
 // TestStagesTell: of several processes the page shows the one that works, and the reports of all.
 func TestStagesTell(t *testing.T) {
-	w := newWorld()
+	w := newScene()
 	idle := stageProcess(t, saying(obs.StageStatus{Task: "income", Reports: map[string]uint64{"accepted": 5, "made up": 2}}))
 	works := stageProcess(t, saying(obs.StageStatus{Task: "income", Works: true, Round: 3, Attempt: 1, Users: 7, Cohort: 9, Reports: map[string]uint64{"accepted": 7}}))
 	dead := httptest.NewServer(nil)
@@ -74,7 +74,7 @@ func TestStagesThatAreNone(t *testing.T) {
 		}, NotAStage},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld()
+			w := newScene()
 			tell(t, w, stageProcess(t, c.answer))
 			if f, _ := w.look(); f.stage.silence != c.want {
 				t.Errorf("silence %q, want %q", f.stage.silence, c.want)
@@ -115,7 +115,7 @@ func TestNewStagesRefuses(t *testing.T) {
 
 // TestRates: reports per second of a stage's counters, also when it starts anew.
 func TestRates(t *testing.T) {
-	w := newWorld()
+	w := newScene()
 	say := func(accepted, refused uint64) {
 		w.Stage(obs.StageStatus{Task: "income", Works: true, Reports: map[string]uint64{"accepted": accepted, "range": refused}})
 	}

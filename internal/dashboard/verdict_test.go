@@ -13,125 +13,125 @@ import (
 
 // situations are how a task can stand, and what the top of the page must say of it.
 var situations = map[string]struct {
-	play    func(*world)
+	play    func(*scene)
 	level   Level
 	says    []string
 	section string
 }{
-	"before the stage's key":         {func(w *world) { w.Broker(true) }, Info, []string{"has not begun", "ingest shuffle --task income"}, sectionWatching},
-	"between loading and announcing": {func(w *world) { w.Resumed(w.progress()) }, Info, []string{"compares its state with the broker"}, ""},
-	"learning": {func(w *world) {
+	"before the stage's key":         {func(w *scene) { w.Broker(true) }, Info, []string{"has not begun", "ingest shuffle --task income"}, sectionWatching},
+	"between loading and announcing": {func(w *scene) { w.Resumed(w.progress()) }, Info, []string{"compares its state with the broker"}, ""},
+	"learning": {func(w *scene) {
 		w.learn(6)
 		w.pass(time.Second)
 		w.report(312)
 	}, Good, []string{"Learning.", "Round 7 of 40: 312 of 500 users are there.", "At least 450 must come; from 13:00:30 UTC on they are enough."}, ""},
-	"enough at the deadline": {func(w *world) {
+	"enough at the deadline": {func(w *scene) {
 		w.learn(0)
 		w.report(460)
 	}, Good, []string{"460 of 500", "enough at the deadline, 13:00:00 UTC"}, ""},
-	"no deadline": {func(w *world) {
+	"no deadline": {func(w *scene) {
 		w.learn(0)
 		w.stage.Deadline = nil
 		w.report(3)
 	}, Good, []string{"3 of 500", "no deadline"}, ""},
-	"nobody joins": {func(w *world) {
+	"nobody joins": {func(w *scene) {
 		w.learn(6)
 		w.report(312)
 		w.pass(quiet)
 	}, Info, []string{"Round 7 waits for users", "312 of 500", "450", "Nobody has joined since 12:00:30 UTC", "publishers run"}, sectionAlerts},
-	"past the deadline under the minimum": {func(w *world) {
+	"past the deadline under the minimum": {func(w *scene) {
 		w.learn(6)
 		w.report(312)
 		w.pass(time.Hour)
 		w.report(1)
 	}, Warn, []string{"past its deadline", "313 of 500", "450 are the least", "the deadline was 13:00:30 UTC", "Nothing is lost"}, sectionAlerts},
-	"the stage is silent": {func(w *world) {
+	"the stage is silent": {func(w *scene) {
 		w.learn(6)
 		w.StageSilent(NoAnswer)
 		w.pass(unanswered)
 		w.StageSilent(NoAnswer)
 	}, Wrong, []string{"shuffle stage is silent: it does not answer", "since 12:00:30 UTC", "Start ingest shuffle --task income"}, sectionKill},
-	"the stage is silent for a moment": {func(w *world) {
+	"the stage is silent for a moment": {func(w *scene) {
 		w.learn(6)
 		w.StageSilent(NoAnswer)
 	}, Good, []string{"Learning."}, ""},
-	"the stage is another task's": {func(w *world) {
+	"the stage is another task's": {func(w *scene) {
 		w.StageSilent(AnotherTask)
 		w.pass(unanswered)
 	}, Wrong, []string{"it works for another task", "--stage-http"}, sectionKill},
-	"the stage is back": {func(w *world) {
+	"the stage is back": {func(w *scene) {
 		w.learn(6)
 		w.StageSilent(NoAnswer)
 		w.pass(unanswered)
 		w.Stage(w.stage)
 	}, Good, []string{"Learning."}, ""},
-	"the stage does not open the round": {func(w *world) {
+	"the stage does not open the round": {func(w *scene) {
 		w.learn(6)
 		w.stage.Round = 0
 		w.Stage(w.stage)
 		w.pass(unopened)
 	}, Warn, []string{"No shuffle stage has opened round 7"}, sectionAlerts},
-	"another stage works": {func(w *world) {
+	"another stage works": {func(w *scene) {
 		w.learn(6)
 		w.Stage(obs.StageStatus{Task: "income"})
 		w.pass(time.Hour)
 	}, Good, []string{"Learning."}, ""},
-	"the stage cannot reach the broker": {func(w *world) {
+	"the stage cannot reach the broker": {func(w *scene) {
 		w.learn(6)
 		w.stage.Failures = failing
 		w.Stage(w.stage)
 	}, Warn, []string{"stage cannot reach the broker", "3 of its calls"}, sectionAlerts},
-	"no stage, as the broker has it": {func(w *world) {
+	"no stage, as the broker has it": {func(w *scene) {
 		w.Resumed(w.progress())
 		w.Announced(1, 500)
 		w.pass(unopened)
 	}, Warn, []string{"No shuffle stage has opened round 1", "since 12:00:00 UTC"}, sectionAlerts},
-	"an attempt, as the broker has it": {func(w *world) {
+	"an attempt, as the broker has it": {func(w *scene) {
 		w.Resumed(w.progress())
 		w.Announced(1, 500)
 		w.Opened(1, 2)
 		w.pass(quiet)
 	}, Info, []string{"Round 1 waits for its cohort", "500 users are asked for", "--stage-http"}, sectionWatching},
-	"an attempt at an older round": {func(w *world) {
+	"an attempt at an older round": {func(w *scene) {
 		w.Resumed(w.progress())
 		w.Announced(2, 500)
 		w.Opened(1, 1)
 		w.pass(unopened)
 	}, Warn, []string{"No shuffle stage has opened round 2"}, sectionAlerts},
-	"the broker is lost": {func(w *world) {
+	"the broker is lost": {func(w *scene) {
 		w.learn(6)
 		w.Broker(false)
 		w.StageSilent(NoAnswer)
 		w.pass(time.Hour)
 		w.Broker(false)
 	}, Wrong, []string{"broker cannot be reached", "since 12:00:30 UTC", "Nothing is lost", "learner doctor"}, sectionKill},
-	"the broker is back": {func(w *world) {
+	"the broker is back": {func(w *scene) {
 		w.learn(6)
 		w.Broker(false)
 		w.Broker(true)
 	}, Good, []string{"Learning."}, ""},
-	"the task is over": {func(w *world) {
+	"the task is over": {func(w *scene) {
 		w.learn(40)
 		w.Stop(Stop{How: Over})
 		w.Broker(false)
 	}, Good, []string{"The task has ended.", "40 steps, 20,000 users, epsilon at most 0.995"}, sectionEnding},
-	"the task was ended": {func(w *world) {
+	"the task was ended": {func(w *scene) {
 		w.learn(6)
 		w.Stop(Stop{How: Over})
 	}, Good, []string{"ended before its last step", "6 steps"}, sectionEnding},
-	"the budget refuses a round": {func(w *world) {
+	"the budget refuses a round": {func(w *scene) {
 		w.learn(6)
 		w.Stop(Stop{How: Refused, Refused: Refusal{Round: 7, Spent: 0.99431, Total: 1.20001, Budget: 1}})
 		w.Stop(Stop{How: Interrupted}) // the first one stands
 	}, Warn, []string{"budget refused round 7: the task has ended", "Epsilon 0.995 of 1 is spent", "it would be 1.21", "The model stands"}, sectionBudget},
-	"the budget refuses the first round": {func(w *world) {
+	"the budget refuses the first round": {func(w *scene) {
 		w.Stop(Stop{How: Refused, Refused: Refusal{Round: 1, Total: 1.20001, Budget: 1}})
 	}, Wrong, []string{"refuses the first round: nothing was announced", "epsilon 1.21, and the budget is 1", "learner plan"}, sectionBudget},
-	"it was stopped": {func(w *world) {
+	"it was stopped": {func(w *scene) {
 		w.learn(6)
 		w.Stop(Stop{How: Interrupted})
 	}, Info, []string{"was stopped", "goes on where it stopped"}, sectionKill},
-	"it failed": {func(w *world) {
+	"it failed": {func(w *scene) {
 		w.learn(6)
 		w.Stop(Stop{How: Failed})
 	}, Wrong, []string{"stopped with an error", "log"}, sectionRecovery},
@@ -141,7 +141,7 @@ var situations = map[string]struct {
 func TestVerdicts(t *testing.T) {
 	for name, s := range situations {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld()
+			w := newScene()
 			s.play(w)
 			state, now := w.look()
 			if v := state.verdict(w.config.Task, now); v.Level != s.level || v.Section != s.section || v.Word == "" || (v.Do == "") != (v.Section == "") {
@@ -180,7 +180,7 @@ func TestSectionsExist(t *testing.T) {
 
 // TestPanUsersDropOut: with floors a dead stage costs its users, and the page says so.
 func TestPanUsersDropOut(t *testing.T) {
-	w := newWorld()
+	w := newScene()
 	w.config.Task.Trust = "pan"
 	w.Resumed(service.Progress{})
 	w.StageSilent(NoAnswer)

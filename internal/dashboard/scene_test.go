@@ -43,8 +43,8 @@ func (c *clockwork) pass(d time.Duration) {
 	c.at = c.at.Add(d)
 }
 
-// A world is a board whose learner, stage and clock the test plays.
-type world struct {
+// A scene is a board whose learner, stage and clock the test plays.
+type scene struct {
 	*Board
 	*clockwork
 	round uint64 // committed
@@ -53,14 +53,14 @@ type world struct {
 	names []string // of features
 }
 
-func newWorld() *world {
-	w := &world{clockwork: &clockwork{at: noon}, names: []string{"hours=40", "age", "education=Masters", "capital_gain", "married"}}
+func newScene() *scene {
+	w := &scene{clockwork: &clockwork{at: noon}, names: []string{"hours=40", "age", "education=Masters", "capital_gain", "married"}}
 	w.Board = New(Config{Now: w.now, Model: w.model, Task: Task{Name: "income", Loss: "logistic", Algorithm: "pagd", Trust: "shuffle",
 		HonestFraction: "1", Unit: "one event of one user in one round, replaced by any other", Parameters: 100, Users: 20000, Deadline: time.Hour}})
 	return w
 }
 
-func (w *world) model(context.Context) (model.Snapshot, error) {
+func (w *scene) model(context.Context) (model.Snapshot, error) {
 	weights := []float64{1.25, 0.031, 0.74, -0.42, -0.9}
 	s := model.Snapshot{Round: w.round, Weights: model.Rows{weights}}
 	for _, n := range w.names {
@@ -69,7 +69,7 @@ func (w *world) model(context.Context) (model.Snapshot, error) {
 	return s, nil
 }
 
-func (w *world) progress() service.Progress {
+func (w *scene) progress() service.Progress {
 	r := float64(w.round)
 	p := service.Progress{Round: w.round, Steps: w.round, Rounds: 40, Users: w.users, EpsilonBudget: 1, Delta: 1e-6, ModelNorm: 2.5 * (1 - math.Exp(-r/15))}
 	if w.round > 0 {
@@ -86,7 +86,7 @@ func (w *world) progress() service.Progress {
 }
 
 // announce begins the next round.
-func (w *world) announce() {
+func (w *scene) announce() {
 	w.Announced(w.round+1, 500)
 	w.stage.Task, w.stage.Works, w.stage.Round, w.stage.Attempt, w.stage.Users = "income", true, w.round+1, 1, 0
 	w.stage.Cohort, w.stage.Minimum = 500, 450
@@ -96,7 +96,7 @@ func (w *world) announce() {
 }
 
 // report lets users join the open round.
-func (w *world) report(n uint64) {
+func (w *scene) report(n uint64) {
 	w.stage.Users += n
 	reports := map[string]uint64{"accepted": n, "range": n / 50, "duplicate": n / 25}
 	for reason, was := range w.stage.Reports {
@@ -107,7 +107,7 @@ func (w *world) report(n uint64) {
 }
 
 // commit ends the open round, which took so long.
-func (w *world) commit(took time.Duration) {
+func (w *scene) commit(took time.Duration) {
 	w.round++
 	w.users += 500
 	r := float64(w.round)
@@ -116,7 +116,7 @@ func (w *world) commit(took time.Duration) {
 }
 
 // learn plays whole rounds.
-func (w *world) learn(rounds int) {
+func (w *scene) learn(rounds int) {
 	w.Broker(true)
 	w.Resumed(w.progress())
 	for range rounds {
@@ -130,8 +130,8 @@ func (w *world) learn(rounds int) {
 	w.announce()
 }
 
-// handler serves a world; done ends with the test.
-func (w *world) handler(t *testing.T, o Options) http.Handler {
+// handler serves a scene; done ends with the test.
+func (w *scene) handler(t *testing.T, o Options) http.Handler {
 	t.Helper()
 	done := make(chan struct{})
 	t.Cleanup(func() { close(done) })
@@ -151,7 +151,7 @@ type document struct {
 	t *testing.T
 }
 
-func (w *world) document(t *testing.T) document {
+func (w *scene) document(t *testing.T) document {
 	t.Helper()
 	r := get(t, w.handler(t, Options{}), "/")
 	if r.Code != http.StatusOK || r.Header().Get("Content-Type") != "text/html; charset=utf-8" {
