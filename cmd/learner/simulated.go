@@ -5,7 +5,8 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
-	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/internal/model"
+	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/method"
 )
 
@@ -28,7 +29,7 @@ type simulated struct {
 
 // score evaluates a model, in coordinates of these scales, on the training and test data.
 func (s *simulation) score(theta, scales []float64) (simulated, error) {
-	train, err := run.EvaluateExamples(s.job.Features, s.job.Loss, theta, s.scaled(s.train, scales))
+	train, err := s.evaluate(s.train, theta, scales)
 	if err != nil {
 		return simulated{}, err
 	}
@@ -41,9 +42,14 @@ func (s *simulation) score(theta, scales []float64) (simulated, error) {
 	return out, nil
 }
 
+// evaluate is how a model, in coordinates of these scales, does on rows that are in none.
+func (s *simulation) evaluate(rows []convex.Example, theta, scales []float64) (model.Evaluation, error) {
+	return model.Predictor{Features: s.job.Features, Loss: s.job.Loss, Theta: theta}.EvaluateExamples(s.scaled(rows, scales))
+}
+
 // test fills in what the model does on the test data.
 func (s *simulated) test(on *simulation, theta, scales []float64) error {
-	test, err := run.EvaluateExamples(on.job.Features, on.job.Loss, theta, on.scaled(on.test, scales))
+	test, err := on.evaluate(on.test, theta, scales)
 	if err != nil {
 		return err
 	}

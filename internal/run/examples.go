@@ -4,7 +4,6 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/panlearn/panlearn/internal/model"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/learner/task/source"
@@ -40,9 +39,4 @@ func LoadExamples(features *task.FeatureMap, path string, unfit func(*task.RowEr
 		}
 	}
 	return examples, invalid, nil
-}
-
-// EvaluateExamples says how parameters theta, in the coordinates of the map, do on examples.
-func EvaluateExamples(features *task.FeatureMap, loss convex.Loss, theta []float64, examples []convex.Example) (model.Evaluation, error) {
-	return model.Predictor{Features: features, Loss: loss, Theta: theta}.EvaluateExamples(examples)
 }

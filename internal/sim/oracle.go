@@ -74,3 +74,26 @@ func (o *mixed) mean(q method.Query, cohort []int32) (method.Estimate, *shuffle.
 	estimate, err := method.EstimateMean(o.params, release.Totals, release.Users, release.NoiseTrials)
 	return estimate, &release, err
 }
+
+// gaussian is the oracle of another trust model: the exact mean and Gaussian noise. It stands for mechanisms whose mean over a
+// cohort is close to normal, which that of many users' messages is.
+type gaussian struct {
+	exact
+	std   func(phase int, users uint64) float64
+	phase int
+	seed  uint64
+}
+
+func (o gaussian) mean(q method.Query, cohort []int32) (method.Estimate, *shuffle.Release, error) {
+	out, _, err := o.exact.mean(q, cohort)
+	if err != nil {
+		return method.Estimate{}, nil, err
+	}
+	std := o.std(o.phase, out.Users)
+	normal := rand.New(Entropy(o.seed, "gaussian", q.Step))
+	for j := range out.Gradient {
+		out.Gradient[j] += std * normal.NormFloat64()
+	}
+	out.PrivacyVariance, out.NoiseProxy = std*std, std*std
+	return out, nil, nil
+}
