@@ -21,10 +21,7 @@ import (
 )
 
 //go:embed openapi.json
-var openAPI []byte
-
-// OpenAPI is the description of the interface, version 3.1, in JSON.
-func OpenAPI() []byte { return append([]byte(nil), openAPI...) }
+var openAPI []byte // the description of the interface, version 3.1
 
 // MaxWait is the longest that a request may ask to wait for.
 const MaxWait = 30 * time.Second

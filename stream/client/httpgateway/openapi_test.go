@@ -50,7 +50,7 @@ type schema struct {
 func describe(t *testing.T) description {
 	t.Helper()
 	var d description
-	must(t, json.Unmarshal(OpenAPI(), &d))
+	must(t, json.Unmarshal(openAPI, &d))
 	return d
 }
 
