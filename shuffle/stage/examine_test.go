@@ -53,6 +53,15 @@ func TestPoolCountsAsOneWorkerDoes(t *testing.T) {
 			t.Fatalf("seed %d: %d workers counted %d messages %v: %s\none counted %d %v: %s", seed, several.Workers, counted[1], told[1], got(several),
 				counted[0], told[0], got(one))
 		}
+		opened := uint64(0) // the highest sequence, of what was counted or not
+		for _, m := range reports[:counted[0]] {
+			if m.Subject == w.name.Report(in.round, in.attempt) {
+				opened = max(opened, m.Sequence)
+			}
+		}
+		if one.cutoff != opened {
+			t.Errorf("seed %d: cutoff %d, and sequence %d was opened", seed, one.cutoff, opened)
+		}
 		if several.mixer.Full() && counted[1] != len(told[1]) {
 			t.Errorf("seed %d: %d examined, %d told", seed, counted[1], len(told[1]))
 		}
