@@ -22,7 +22,7 @@ var programs *procs.Programs
 // A builder builds them before the tests run.
 type builder struct{ *testing.M }
 
-func (b builder) Run() int { return procs.Main(path{b.M}, &programs) }
+func (b builder) Run() int { return procs.Main(path(b), &programs) }
 
 // path puts the programs where scripts find them.
 type path struct{ *testing.M }

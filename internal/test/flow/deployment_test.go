@@ -31,9 +31,9 @@ type setup struct {
 	memory bool // reports in the broker's memory
 }
 
-const (
-	taskName    stream.Task = "flow"
-	declaration             = `
+const taskName stream.Task = "flow"
+
+const declaration = `
 version: 1
 name: flow
 events: {format: libsvm}
@@ -44,7 +44,6 @@ model: {loss: logistic, radius: 5, clip_norm: 1}
 privacy: {epsilon: 1, delta: 1e-6, seal: %s}
 schedule: {users: %d, cohort: %d, minimum_cohort: %d, rounds: {max: %d}, algorithm: psgd, deadline: 24h}
 `
-)
 
 // A deployment is one task: a learner, a stage, and a broker elsewhere.
 type deployment struct {
