@@ -35,11 +35,11 @@ func checkPhase(f *wire.Phase) error {
 
 // statistic refuses what this program does not know, and an envelope of what is no gradient.
 func statistic(s wire.Statistic, smoothing float64) error {
-	switch {
-	case s != wire.Statistic_STATISTIC_GRADIENT && s != wire.Statistic_STATISTIC_SECOND_MOMENTS:
+	if _, known := wire.Statistic_name[int32(s)]; !known {
 		return fmt.Errorf("statistic %d: unknown", s)
-	case s == wire.Statistic_STATISTIC_SECOND_MOMENTS && smoothing != 0:
-		return fmt.Errorf("smoothing %v: want 0 with second moments", smoothing)
+	}
+	if s != wire.Statistic_STATISTIC_GRADIENT && smoothing != 0 {
+		return fmt.Errorf("smoothing %v: want 0 where no gradient is reported", smoothing)
 	}
 	return nil
 }

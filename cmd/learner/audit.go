@@ -10,11 +10,11 @@ import (
 
 	"github.com/panlearn/panlearn/internal/cli"
 	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/learner/report"
 	"github.com/panlearn/panlearn/randomizer"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/randomizer/audit"
 	"github.com/panlearn/panlearn/stream/manifest"
-	"github.com/panlearn/panlearn/stream/wire"
 )
 
 func newAudit() *cobra.Command {
@@ -78,7 +78,7 @@ not, and more often with less. More trials see smaller faults.`,
 // A mechanism is what every round of some phases runs.
 type mechanism struct {
 	Phases    []int  `json:"phases"`    // counted from 1
-	Statistic string `json:"statistic"` // what devices report: gradients or second moments
+	Statistic string `json:"statistic"` // what devices report, see report.Statistic
 	Cohort    uint64 `json:"cohort"`
 	Dim       int    `json:"d"`
 	Levels    int    `json:"g"`
@@ -102,9 +102,9 @@ type mechanismAudit struct {
 // relies on.
 func auditsOf(job run.Job, trials int) ([]mechanismAudit, error) {
 	type identity struct {
-		params  randomizer.Params
-		release accounting.Release
-		moments bool
+		params    randomizer.Params
+		release   accounting.Release
+		statistic report.Statistic
 	}
 	accountant := accounting.NewAccountant()
 	seen := map[identity][]int{} // to the indices of its audits
@@ -118,7 +118,7 @@ func auditsOf(job run.Job, trials int) ([]mechanismAudit, error) {
 			return nil, err
 		}
 		release := job.Forecasts[i].Privacy.Release()
-		id := identity{params, release, phase.Statistic == wire.Statistic_STATISTIC_SECOND_MOMENTS}
+		id := identity{params, release, report.Statistic(phase.Statistic)}
 		if known, ok := seen[id]; ok {
 			for _, k := range known {
 				out[k].Phases = append(out[k].Phases, i+1)
@@ -127,7 +127,7 @@ func auditsOf(job run.Job, trials int) ([]mechanismAudit, error) {
 		}
 		for _, view := range viewsOf(release.Trust) {
 			seen[id] = append(seen[id], len(out))
-			out = append(out, auditOf(accountant, view, params, release, phase.Statistic == wire.Statistic_STATISTIC_SECOND_MOMENTS))
+			out = append(out, auditOf(accountant, view, params, release, id.statistic))
 			out[len(out)-1].Phases = []int{i + 1}
 		}
 	}
@@ -147,13 +147,10 @@ func viewsOf(trust accounting.Trust) []audit.View {
 
 // auditOf claims what the accountant computes for one round. The learner's view has k users who change together, k^2 at most the
 // rounds of a user (docs/theorem-a.md, section 4); the intruder looks into one round, and one user changes.
-func auditOf(accountant *accounting.Accountant, view audit.View, params randomizer.Params, release accounting.Release, moments bool) mechanismAudit {
+func auditOf(accountant *accounting.Accountant, view audit.View, params randomizer.Params, release accounting.Release, of report.Statistic) mechanismAudit {
 	honest := release.HonestFraction.Floor(release.Users)
-	m := mechanism{Statistic: "gradients", Cohort: release.Users, Dim: release.Dim, Levels: release.Levels, Trials: release.Trials, P: release.P,
+	m := mechanism{Statistic: of.String(), Cohort: release.Users, Dim: release.Dim, Levels: release.Levels, Trials: release.Trials, P: release.P,
 		FloorTrials: release.FloorTrials, RoundsPerUser: release.Rounds, UsersTogether: 1}
-	if moments {
-		m.Statistic = "second moments"
-	}
 	if view == audit.Learner {
 		m.UsersTogether = min(uint64(math.Sqrt(float64(release.Rounds))), honest)
 	}

@@ -136,18 +136,14 @@ func newRun(c Config) (*run, error) {
 
 // oracle makes that of one phase; entropy is what devices draw from.
 func (c Config) oracle(phase int, entropy rand.Source) (oracle, error) {
-	loss, f := c.Loss, c.Plan.Phases[phase]
-	if b := f.Smoothing; b > 0 {
-		var err error
-		if loss, err = convex.NewEnvelope(loss, b); err != nil {
-			return nil, err
-		}
-	}
-	of := report.Config{Features: c.features(), Loss: loss, ClipNorm: c.Plan.ClipNorm, Scaling: manifest.Preconditioner(c.Plan)}
-	if f.Statistic == wire.Statistic_STATISTIC_SECOND_MOMENTS {
-		of.Statistic, of.ClipNorm = report.SecondMoments, of.Scaling.Norm
-	} else if of.Scores = int(f.Mechanism.Scores); of.Scores > 0 {
+	of := report.Config{Features: c.features(), Loss: c.Loss, ClipNorm: c.Plan.ClipNorm, Scaling: manifest.Preconditioner(c.Plan)}
+	if of.Scores = int(manifest.Gradients(c.Plan).GetMechanism().GetScores()); of.Scores > 0 {
 		of.Score = c.Score
+	}
+	f := c.Plan.Phases[phase]
+	of, err := of.Phase(report.Statistic(f.Statistic), f.Smoothing)
+	if err != nil {
+		return nil, err
 	}
 	if c.Exact || c.NoiseStd != nil {
 		reports, err := report.NewExact(of)

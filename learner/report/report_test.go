@@ -1,6 +1,7 @@
 package report_test
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/panlearn/panlearn/learner/report"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/randomizer"
+	"github.com/panlearn/panlearn/stream/wire"
 )
 
 const plainTask = `
@@ -255,5 +257,32 @@ func BenchmarkReport(b *testing.B) {
 				packed = m.Report(packed[:0], x)
 			}
 		})
+	}
+}
+
+// A phase's statistic travels as a number: every one that a plan may name has its row, and no other has.
+func TestStatisticsAreThoseOfThePlan(t *testing.T) {
+	base := report.Config{Features: 3, Loss: convex.Logistic{}, ClipNorm: 2, Scaling: &convex.Preconditioner{Dim: 2, Norm: 1.5, Damping: 0.1, Bound: 1}}
+	names := map[string]bool{}
+	for n, word := range wire.Statistic_name {
+		s := report.Statistic(n)
+		c, err := base.Phase(s, 0)
+		if err != nil {
+			t.Fatalf("%s: %v", word, err)
+		}
+		if _, err := report.NewExact(c); err != nil || c.Statistic != s {
+			t.Errorf("%s: a phase of %v: %v", word, c.Statistic, err)
+		}
+		names[s.String()] = true
+	}
+	if want := map[string]bool{"gradients": true, "second moments": true}; !maps.Equal(names, want) {
+		t.Errorf("statistics %v: want %v", names, want)
+	}
+	if _, err := base.Phase(report.Statistic(len(wire.Statistic_name)), 0); err == nil {
+		t.Error("a phase of a statistic that no plan can name")
+	}
+	base.Scaling = nil
+	if _, err := base.Phase(report.SecondMoments, 0); err == nil {
+		t.Error("a phase of second moments of a task that scales nothing")
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// A Statistic is what a phase asks of a row.
+// A Statistic is what a phase asks of a row. Its number is that of wire.Statistic.
 type Statistic uint8
 
 const (
@@ -16,6 +16,39 @@ const (
 	// SecondMoments are the squares of the features that are to be scaled, see convex.Preconditioner.
 	SecondMoments
 )
+
+// statistics are the rows of all that is known of a statistic here, by its number.
+var statistics = [...]struct {
+	name string
+	// config says what a phase of the statistic reports, in a task whose gradients are reported as c says.
+	config func(c Config) Config
+	dim    func(c Config) int // without scores
+	write  func(e *Exact, dst []float64, row convex.Example)
+}{
+	Gradient: {
+		name:   "gradients",
+		config: func(c Config) Config { return c },
+		dim:    func(c Config) int { return c.Loss.Parameters(c.Features) },
+		write:  func(e *Exact, dst []float64, row convex.Example) { e.c.Loss.Gradient(dst, e.point, row) },
+	},
+	SecondMoments: {
+		name: "second moments",
+		config: func(c Config) Config {
+			c.ClipNorm, c.Scores, c.Score = c.Scaling.Norm, 0, nil
+			return c
+		},
+		dim:   func(c Config) int { return c.Scaling.Dim },
+		write: func(e *Exact, dst []float64, row convex.Example) { e.c.Scaling.Squares(dst, row) },
+	},
+}
+
+// String is the statistic's name in the plural.
+func (s Statistic) String() string {
+	if int(s) >= len(statistics) {
+		return fmt.Sprintf("statistic %d", uint8(s))
+	}
+	return statistics[s].name
+}
 
 // A Config says what the reports of a phase are of. All of it is public.
 type Config struct {
@@ -32,13 +65,28 @@ type Config struct {
 	Score  func(dst, point []float64, row convex.Example)
 }
 
-// Dim is the number of coordinates of a report.
-func (c Config) Dim() int {
-	if c.Statistic == SecondMoments {
-		return c.Scaling.Dim
+// Phase returns what a phase of a statistic reports, in a task whose gradients are reported as c says; with smoothing B above 0 the
+// gradient is that of the loss's Moreau envelope. Devices and simulations ask it, each with the c that it believes.
+func (c Config) Phase(s Statistic, smoothing float64) (Config, error) {
+	if smoothing != 0 {
+		envelope, err := convex.NewEnvelope(c.Loss, smoothing)
+		if err != nil {
+			return c, err
+		}
+		c.Loss = envelope
 	}
-	return c.Loss.Parameters(c.Features) + c.Scores
+	if s == SecondMoments && c.Scaling == nil {
+		return c, fmt.Errorf("report: second moments: want a scaling")
+	}
+	if int(s) >= len(statistics) {
+		return c, fmt.Errorf("report: %v: unknown", s)
+	}
+	c.Statistic = s
+	return statistics[s].config(c), nil
 }
+
+// Dim is the number of coordinates of a report.
+func (c Config) Dim() int { return statistics[c.Statistic].dim(c) + c.Scores }
 
 func (c Config) validate() error {
 	switch {
@@ -48,8 +96,8 @@ func (c Config) validate() error {
 		return fmt.Errorf("report: loss: missing")
 	case !(c.ClipNorm > 0):
 		return fmt.Errorf("report: clip norm %v: want above 0", c.ClipNorm)
-	case c.Statistic > SecondMoments:
-		return fmt.Errorf("report: statistic %d: want at most %d", c.Statistic, SecondMoments)
+	case int(c.Statistic) >= len(statistics):
+		return fmt.Errorf("report: %v: unknown", c.Statistic)
 	case c.Scaling != nil && (c.Scaling.Dim < 1 || c.Scaling.Dim > c.Features):
 		return fmt.Errorf("report: %d second moments of %d features", c.Scaling.Dim, c.Features)
 	case c.Statistic == SecondMoments && (c.Scaling == nil || c.Scores != 0):
@@ -120,12 +168,8 @@ func (e *Exact) Vector(row convex.Example) []float64 {
 	}
 	at := len(e.vector) - e.c.Scores
 	statistic, scores := e.vector[:at], e.vector[at:]
-	if e.c.Statistic == SecondMoments {
-		e.c.Scaling.Squares(statistic, row)
-	} else {
-		row = e.rescaled(row)
-		e.c.Loss.Gradient(statistic, e.point, row)
-	}
+	row = e.rescaled(row)
+	statistics[e.c.Statistic].write(e, statistic, row)
 	convex.Clip(statistic, e.c.ClipNorm)
 	if len(scores) > 0 {
 		e.c.Score(scores, e.point, row)

@@ -119,16 +119,13 @@ func (a *Agreement) scaled(plan *wire.Plan) error {
 // reports are what is reported in a phase, as declared, and the norm of that with its scores.
 func (a *Agreement) reports(f *wire.Phase) (c report.Config, norm float64, err error) {
 	c = report.Config{Features: a.Features.Dim(), Loss: a.Loss, ClipNorm: a.Spec.Model.ClipNorm, Scaling: a.Scaling}
-	if f.Smoothing != 0 {
-		if c.Loss, err = convex.NewEnvelope(a.Loss, f.Smoothing); err != nil {
-			return c, 0, err
-		}
-	}
-	switch {
-	case f.Statistic == wire.Statistic_STATISTIC_SECOND_MOMENTS:
-		c.Statistic, c.ClipNorm = report.SecondMoments, a.Scaling.Norm
-	case a.card != nil:
+	if a.card != nil {
 		c.Scores, c.Score = a.card.Dim(), report.NewScorer(a.Features, *a.card, a.Loss).Score
+	}
+	if c, err = c.Phase(report.Statistic(f.Statistic), f.Smoothing); err != nil {
+		return c, 0, err
+	}
+	if c.Scores > 0 {
 		return c, a.card.Joined(c.ClipNorm), nil
 	}
 	return c, c.ClipNorm, nil
