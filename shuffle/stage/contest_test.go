@@ -131,6 +131,18 @@ func (s *stalled) Fetch(ctx context.Context, max int, wait time.Duration) ([]str
 	return ds, err
 }
 
+// takeLease is another process, which is never seen again: it has the lease for a minute.
+func (w *world) takeLease(t *testing.T) {
+	m, err := w.broker.Get(t.Context(), w.name.Lease())
+	if err != nil {
+		t.Error(err)
+	}
+	other := newLease("", randomID(), 10*time.Second, time.Second)
+	if _, err := w.broker.Swap(t.Context(), w.name.Lease(), m.Sequence, other.record(time.Minute)); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestAStalledProcessDoesNothing: it wakes up with reports in its hands, a full minimum and a deadline behind it, but
 // the lease is another's: it acknowledges nothing, claims nothing and drops its attempt.
 func TestAStalledProcessDoesNothing(t *testing.T) {
@@ -150,14 +162,7 @@ func TestAStalledProcessDoesNothing(t *testing.T) {
 		slow.stall <- func() {
 			w.answer(t.Context(), in, w.users(1)[2:3])
 			time.Sleep(40 * time.Second)
-			m, err := w.broker.Get(t.Context(), w.name.Lease())
-			if err != nil {
-				t.Error(err)
-			}
-			other := newLease("", randomID(), 10*time.Second, time.Second)
-			if _, err := w.broker.Swap(t.Context(), w.name.Lease(), m.Sequence, other.record(time.Minute)); err != nil {
-				t.Error(err)
-			}
+			w.takeLease(t)
 		}
 		time.Sleep(50 * time.Second)
 		synctest.Wait()
@@ -167,6 +172,42 @@ func TestAStalledProcessDoesNothing(t *testing.T) {
 		// The other process was never seen again, so that the round is opened anew after its lease.
 		if again := w.invited(t.Context(), 1, 1); again == nil || again.attempt != 2 {
 			t.Errorf("invited again: %v", again)
+		}
+		_ = stop()
+	})
+}
+
+// TestNoClaimIsBegunWithoutTheLease: the lease becomes another's while the report that completes the cohort is examined. Nothing is
+// claimed, and the round is opened anew after that lease.
+func TestNoClaimIsBegunWithoutTheLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+		defer cancel()
+		w := newWorld(t, plan{cohort: 2})
+		w.announce(ctx)
+		c := w.config()
+		c.Workers = 1
+		examined, dropped := 0, 0
+		c.Observer.Report = func(Reason) {
+			if examined++; examined == 2 {
+				time.Sleep(c.LeaseTTL + time.Second)
+				w.takeLease(t)
+			}
+		}
+		c.Observer.Dropped = func(stream.Round, stream.Attempt) { dropped++ }
+		_, stop := w.start(c)
+		w.answer(ctx, w.invited(ctx, 1, 0), w.users(1))
+		time.Sleep(20 * time.Second)
+		synctest.Wait()
+		if _, err := w.broker.Get(ctx, w.name.Claim(1)); err == nil || examined != 2 || dropped != 1 {
+			t.Errorf("claim: %v, %d examined, %d dropped", err, examined, dropped)
+		}
+		if again := w.invited(ctx, 1, 1); again != nil {
+			w.answer(ctx, again, w.users(1))
+			w.get(ctx, w.name.Batch(1))
+		}
+		if b, _ := w.batch(1); b == nil || b.Void || b.Attempt != 2 || b.Users != 2 {
+			t.Errorf("batch %v: want that of attempt 2", b)
 		}
 		_ = stop()
 	})
