@@ -311,7 +311,11 @@ func (s *simulation) exactScales() ([]float64, error) {
 		return nil, nil
 	}
 	moments := make([]float64, how.Dim)
-	exact, err := report.NewExact(report.Config{Statistic: report.SecondMoments, Features: s.job.Features.Dim(), Loss: s.job.Loss, ClipNorm: how.Norm, Scaling: how})
+	of, err := report.Config{Features: s.job.Features.Dim(), Loss: s.job.Loss, Scaling: how}.Phase(report.SecondMoments, 0)
+	if err != nil {
+		return nil, err
+	}
+	exact, err := report.NewExact(of)
 	if err != nil {
 		return nil, err
 	}
