@@ -14,7 +14,8 @@
 // The caller's steps, on a device:
 //
 //  1. Validate the example for the feature dimension, and CheckLabel its label.
-//  2. Gradient at the round's point, of length Parameters(features): of the loss, or of its envelope where the round says so.
+//  2. Gradient at the round's point, of length Parameters(features): of the loss, or of its envelope where the round says so. Where
+//     the round has a Frame: of the row in its coordinates, whitened.
 //  3. Clip to the round's clip norm. Only the clipped vector may be encoded.
 //
 // Vectors are dense slices of length Parameters(features); a loss with several outputs (one weight vector a class)
