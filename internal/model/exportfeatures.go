@@ -14,7 +14,7 @@ func (e *exporter) features() error {
 	for first := 0; first < len(all); {
 		c, width := &all[first], 1
 		switch c.Kind {
-		case string(task.Numeric):
+		case string(task.Numeric), string(task.Indicator):
 			if c.Column == "" {
 				width = e.spec.Features.Vector.Dimension
 			}
@@ -45,7 +45,7 @@ func (e *exporter) features() error {
 // scale is what the group's values have to be multiplied with to become coordinate j.
 func (e *exporter) scale(j int) float64 {
 	switch c := &e.Features.Coordinates()[j]; c.Kind {
-	case string(task.Numeric):
+	case string(task.Numeric), string(task.Indicator):
 		return c.Factor / c.Sources[0].Factor
 	case task.FourierOf:
 		return c.Factor * c.Max // the amplitude

@@ -43,6 +43,12 @@ func (e *exporter) number(s *task.Source) onnx.Value {
 	in := e.inputs[s.Column]
 	e.finite(in)
 	v := in
+	if s.Kind == task.Indicator {
+		set := g.Node("GreaterOrEqual", "set", []onnx.Value{v, g.Double("half", 0.5)})
+		v = g.Node("Cast", "indicator", []onnx.Value{set}, onnx.Int("to", int64(onnx.TensorProto_DOUBLE)))
+		e.scaled[s] = v
+		return v
+	}
 	if s.Factor != 1 || s.Offset != 0 {
 		v = g.Node("Mul", "stretched", []onnx.Value{v, g.Double("factor", s.Factor)})
 		v = g.Node("Add", "shifted", []onnx.Value{v, g.Double("offset", s.Offset)})

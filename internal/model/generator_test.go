@@ -29,7 +29,7 @@ func drawTask(t *rapid.T) (*task.Spec, []float64) {
 		for i := range rapid.IntRange(1, 6).Draw(t, "columns") {
 			s.Features.Columns = append(s.Features.Columns, drawColumn(t, columnNames[i]))
 		}
-		if c := s.Features.Columns[0]; c.Kind == task.Numeric && rapid.Bool().Draw(t, "twice") {
+		if c := s.Features.Columns[0]; c.Kind.Number() && rapid.Bool().Draw(t, "twice") {
 			s.Features.Columns = append(s.Features.Columns, task.Column{Name: c.Name, Kind: task.Bucketed, Edges: []float64{-50, 0, 25}})
 		}
 	}
@@ -78,6 +78,9 @@ func drawTarget(t *rapid.T, s *task.Spec) {
 func drawVector(t *rapid.T) *task.Vector {
 	v := &task.Vector{Dimension: rapid.IntRange(1, 20).Draw(t, "dimension")}
 	v.MaxNonzeros = rapid.IntRange(1, v.Dimension).Draw(t, "max nonzeros")
+	if v.Kind = rapid.SampledFrom([]task.ColumnKind{task.Numeric, task.Indicator}).Draw(t, "vector kind"); v.Kind == task.Indicator {
+		return v
+	}
 	v.Max = rapid.Float64Range(0.1, 100).Draw(t, "max")
 	switch v.Scale = drawScale(t); v.Scale {
 	case task.Raw:
@@ -89,7 +92,7 @@ func drawVector(t *rapid.T) *task.Vector {
 }
 
 func drawColumn(t *rapid.T, name string) task.Column {
-	c := task.Column{Name: name, Kind: rapid.SampledFrom([]task.ColumnKind{task.Numeric, task.Numeric, task.Categorical, task.Hashed, task.Bucketed}).Draw(t, "kind")}
+	c := task.Column{Name: name, Kind: rapid.SampledFrom([]task.ColumnKind{task.Numeric, task.Indicator, task.Categorical, task.Hashed, task.Bucketed}).Draw(t, "kind")}
 	switch c.Kind {
 	case task.Numeric:
 		if rapid.IntRange(0, 3).Draw(t, "standard") == 0 {
@@ -114,7 +117,7 @@ func drawColumn(t *rapid.T, name string) task.Column {
 func drawDerived(t *rapid.T, f *task.Features) {
 	var numbers, indicators []string
 	for _, c := range f.Columns {
-		if c.Kind == task.Numeric {
+		if c.Kind.Number() {
 			numbers = append(numbers, c.Name)
 		} else {
 			indicators = append(indicators, c.Name)
@@ -140,7 +143,7 @@ func drawDerived(t *rapid.T, f *task.Features) {
 		}
 	}
 	for i := range f.Columns {
-		f.Columns[i].Hidden = hidden && f.Columns[i].Kind == task.Numeric
+		f.Columns[i].Hidden = hidden && f.Columns[i].Kind.Number()
 	}
 }
 
@@ -155,7 +158,7 @@ func drawScale(t *rapid.T) task.Scale {
 
 // drawRow draws an event that may leave the bounds and the vocabularies, and may hold what is no number.
 func drawRow(t *rapid.T, s *task.Spec) task.Row {
-	number := rapid.OneOf(rapid.Float64Range(-200, 200), rapid.Float64Range(-200, 200), rapid.SampledFrom([]float64{0, math.MaxFloat64, math.NaN(), math.Inf(-1)}))
+	number := rapid.OneOf(rapid.Float64Range(-200, 200), rapid.Float64Range(-200, 200), rapid.SampledFrom([]float64{0, 0.5, 1, math.MaxFloat64, math.NaN(), math.Inf(-1)}))
 	row := task.Row{Line: 1, Label: labelText(s)}
 	if v := s.Features.Vector; v != nil {
 		row.Value = rapid.SliceOfN(number, v.Dimension, v.Dimension).Draw(t, "vector")
@@ -166,7 +169,7 @@ func drawRow(t *rapid.T, s *task.Spec) task.Row {
 	}
 	for _, name := range s.Schema().Columns {
 		switch kinds[name] {
-		case task.Numeric, task.Bucketed:
+		case task.Numeric, task.Indicator, task.Bucketed:
 			row.Fields = append(row.Fields, strconv.FormatFloat(number.Draw(t, "number"), 'g', -1, 64))
 		case task.Categorical:
 			row.Fields = append(row.Fields, rapid.SampledFrom([]string{"red", "green", "<b>", "é", "elsewhere", ""}).Draw(t, "word"))

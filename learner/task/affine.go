@@ -10,6 +10,9 @@ type affine struct {
 	mean, cut float64 // of scale standard: the center, and the bound
 }
 
+// rounded is the scale of kind indicator: the nearer of 0 and 1.
+const rounded Scale = "indicator"
+
 func newAffine(low, high float64, scale Scale) affine {
 	f := affine{low: low, high: high, scale: scale, a: 1}
 	switch scale {
@@ -30,10 +33,21 @@ func newStandard(mean, std, clip float64) affine {
 
 // affineOf is the map of a numeric column.
 func affineOf(c *Column) affine {
-	if c.Scale == Standard {
+	switch {
+	case c.Kind == Indicator:
+		return newAffine(0, 1, rounded)
+	case c.Scale == Standard:
 		return newStandard(c.Mean, c.Std, c.Clip)
 	}
 	return newAffine(c.Min, c.Max, c.Scale)
+}
+
+// affine is the map of every value.
+func (v *Vector) affine() affine {
+	if v.Kind == Indicator {
+		return newAffine(0, 1, rounded)
+	}
+	return newAffine(v.Min, v.Max, v.Scale)
 }
 
 // apply maps x, which must not be NaN. The result respects bound in floating point too.
@@ -43,6 +57,11 @@ func (f affine) apply(x float64) float64 {
 	}
 	x = min(max(x, f.low), f.high)
 	switch f.scale {
+	case rounded:
+		if x >= 0.5 {
+			return 1
+		}
+		return 0
 	case Unit:
 		return min((x-f.low)/(f.high-f.low), 1)
 	case Symmetric:
@@ -58,7 +77,7 @@ func (f affine) invert(y float64) float64 { return (y - f.b) / f.a }
 // bound is the largest magnitude of a mapped value.
 func (f affine) bound() float64 {
 	switch f.scale {
-	case Raw:
+	case Raw, rounded:
 		return math.Max(math.Abs(f.low), math.Abs(f.high))
 	case Standard:
 		return f.cut

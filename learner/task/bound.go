@@ -44,7 +44,7 @@ func (f *Features) largest(term func(j int, b float64) float64) float64 {
 		return most
 	}
 	if v := f.Vector; v != nil && !v.Hidden {
-		b := newAffine(v.Min, v.Max, v.Scale).bound()
+		b := v.affine().bound()
 		squares := make([]float64, v.Dimension)
 		for i := range squares {
 			squares[i] = one(b)
@@ -57,7 +57,7 @@ func (f *Features) largest(term func(j int, b float64) float64) float64 {
 	for i := range f.Columns {
 		switch c := &f.Columns[i]; {
 		case c.Hidden:
-		case c.Kind == Numeric:
+		case c.Kind.Number():
 			sum += one(affineOf(c).bound())
 		default:
 			sum += indicators(c.width())

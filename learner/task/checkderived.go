@@ -93,7 +93,7 @@ func (f *Features) checkNumbers(path string, names []string) error {
 			return refuse(at, name, "a column that is not in the list already")
 		}
 		if f.column(name, true) == nil {
-			return refuse(at, name, "a declared column of kind numeric")
+			return refuse(at, name, "a declared column of kind numeric or indicator")
 		}
 	}
 	return nil
@@ -162,9 +162,9 @@ func (f *Features) checkScales() error {
 }
 
 // column returns the entry of a name that is a number, or the one that is indicators, or nil.
-func (f *Features) column(name string, numeric bool) *Column {
+func (f *Features) column(name string, number bool) *Column {
 	for i := range f.Columns {
-		if c := &f.Columns[i]; c.Name == name && (c.Kind == Numeric) == numeric {
+		if c := &f.Columns[i]; c.Name == name && c.Kind.Number() == number {
 			return c
 		}
 	}
@@ -173,7 +173,7 @@ func (f *Features) column(name string, numeric bool) *Column {
 
 // uses reports whether something is derived from a column.
 func (f *Features) uses(c *Column) bool {
-	if c.Kind == Numeric {
+	if c.Kind.Number() {
 		return f.Polynomial != nil && slices.Contains(f.Polynomial.Columns, c.Name) ||
 			f.Fourier != nil && slices.Contains(f.Fourier.Columns, c.Name)
 	}

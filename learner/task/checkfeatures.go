@@ -53,7 +53,7 @@ func (s *Spec) checkColumns() error {
 		// Twice is not too often: once as a number, once by indicators.
 		var before []string
 		for _, other := range s.Features.Columns[:i] {
-			if (other.Kind == Numeric) == (c.Kind == Numeric) {
+			if other.Kind.Number() == c.Kind.Number() {
 				before = append(before, other.Name)
 			}
 		}
@@ -98,6 +98,20 @@ func (v *Vector) check(path string) error {
 	if v.MaxNonzeros < 1 || v.MaxNonzeros > v.Dimension {
 		return refuse(path+".max_nonzeros", v.MaxNonzeros, "a whole number from 1 to the dimension (%d)", v.Dimension)
 	}
+	if err := oneOf(path+".kind", v.Kind, Numeric, Indicator); err != nil {
+		return err
+	}
+	if v.Kind == Indicator {
+		switch {
+		case v.Min != 0:
+			return refuse(path+".min", v.Min, "nothing for kind indicator: values are 0 or 1")
+		case v.Max != 0:
+			return refuse(path+".max", v.Max, "nothing for kind indicator: values are 0 or 1")
+		case v.Scale != "":
+			return refuse(path+".scale", v.Scale, "nothing for kind indicator")
+		}
+		return nil
+	}
 	if err := checkRange(path, v.Min, v.Max); err != nil {
 		return err
 	}
@@ -117,7 +131,7 @@ func (v *Vector) check(path string) error {
 }
 
 func (c *Column) check(path string) error {
-	if err := oneOf(path+".kind", c.Kind, Numeric, Categorical, Hashed, Bucketed); err != nil {
+	if err := oneOf(path+".kind", c.Kind, Numeric, Indicator, Categorical, Hashed, Bucketed); err != nil {
 		return err
 	}
 	for _, key := range [...]struct {
@@ -136,6 +150,8 @@ func (c *Column) check(path string) error {
 		}
 	}
 	switch c.Kind {
+	case Indicator:
+		return nil
 	case Numeric:
 		return c.checkNumeric(path)
 	case Categorical:

@@ -11,6 +11,7 @@ import (
 // intercept is not among them. Its value is Factor*base + Offset, where base depends on Kind:
 //
 //	numeric      the field x, moved into [Min, Max]
+//	indicator    1 if the field is at least 1/2, else 0
 //	categorical  1 if the position of Sources[0] is Position, else 0; likewise hashed and bucketed
 //	cross        1 if the combination of the positions of Sources is Position, else 0: see Derived
 //	polynomial   the product of the scaled values of Sources, in which one may occur more than once
@@ -20,7 +21,7 @@ import (
 type Coordinate struct {
 	Name   string  `json:"name"`             // unique within the map: age, job=Private, url#17, x3, 25<=age<35, job=Private&sex=Male, age^2, fourier~1
 	Column string  `json:"column,omitempty"` // the field of the event; empty for vectors and where there are several
-	Kind   string  `json:"kind"`             // numeric, categorical, hashed, bucketed, cross, polynomial or fourier
+	Kind   string  `json:"kind"`             // numeric, indicator, categorical, hashed, bucketed, cross, polynomial or fourier
 	Word   string  `json:"word,omitempty"`   // of categorical; empty for the words outside the vocabulary
 	Min    float64 `json:"min"`              // of base
 	Max    float64 `json:"max"`
@@ -87,7 +88,7 @@ func indicatorName(s *Source, at int) string {
 
 // ofSource describes the coordinates of a column of its own.
 func ofSource(s *Source) []Coordinate {
-	if s.Kind == Numeric {
+	if s.Kind.Number() {
 		return []Coordinate{{Name: quoteName(s.Column), Column: s.Column, Kind: string(s.Kind), Min: s.Min, Max: s.Max,
 			Factor: s.Factor, Offset: s.Offset, Sources: []*Source{s}}}
 	}
@@ -107,7 +108,7 @@ func (m *FeatureMap) ofVector() []Coordinate {
 	s := m.vector.source
 	for i := range out {
 		// Indices count from 1, as in the data.
-		out[i] = Coordinate{Name: "x" + strconv.Itoa(i+1), Kind: string(Numeric), Min: s.Min, Max: s.Max, Factor: s.Factor, Offset: s.Offset,
+		out[i] = Coordinate{Name: "x" + strconv.Itoa(i+1), Kind: string(s.Kind), Min: s.Min, Max: s.Max, Factor: s.Factor, Offset: s.Offset,
 			Sources: []*Source{s}}
 	}
 	return out

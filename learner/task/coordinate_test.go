@@ -18,6 +18,16 @@ func scaledValue(t rapid.TB, s *Source, fields map[string]string) float64 {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return scaledNumber(s, x)
+}
+
+func scaledNumber(s *Source, x float64) float64 {
+	if s.Kind == Indicator {
+		if x >= 0.5 {
+			return 1
+		}
+		return 0
+	}
 	return s.Factor*math.Min(math.Max(x, s.Min), s.Max) + s.Offset
 }
 
@@ -58,7 +68,7 @@ func base(t rapid.TB, c Coordinate, fields map[string]string, vector []float64) 
 		angle := c.Derived.Phase
 		for j, w := range c.Derived.Frequencies {
 			if s := c.Sources[0]; s.Column == "" {
-				angle += w * (s.Factor*vector[j] + s.Offset)
+				angle += w * scaledNumber(s, vector[j])
 			} else {
 				angle += w * scaledValue(t, c.Sources[j], fields)
 			}
@@ -86,13 +96,13 @@ func base(t rapid.TB, c Coordinate, fields map[string]string, vector []float64) 
 			number = int(murmur3([]byte{byte(number), byte(number >> 8), byte(number >> 16), byte(number >> 24)}, d.Seed) % uint32(d.Buckets))
 		}
 		return indicator(number == c.Position)
-	case c.Kind == "numeric" && c.Column == "":
+	case c.Column == "": // of a vector
 		i, err := strconv.Atoi(c.Name[1:])
 		if err != nil {
 			t.Fatal(err)
 		}
-		return vector[i-1]
-	case c.Kind == "numeric":
+		return (scaledNumber(c.Sources[0], vector[i-1]) - c.Sources[0].Offset) / c.Sources[0].Factor
+	case c.Kind == "numeric", c.Kind == "indicator":
 		return (scaledValue(t, c.Sources[0], fields) - c.Sources[0].Offset) / c.Sources[0].Factor
 	}
 	return indicator(position(t, c.Sources[0], fields) == c.Position)

@@ -26,6 +26,7 @@ type FeatureMap struct {
 	scoreBound float64 // of counts
 	dense      bool    // every event sets every coordinate
 	unscaled   bool    // the scales come later, and the norm is bounded then
+	shrinks    bool    // vectors within the declared bounds may be scaled down
 	most       int     // values that an event of columns can set
 }
 
@@ -35,9 +36,11 @@ func (s *Spec) Compile() (*FeatureMap, error) {
 		return nil, err
 	}
 	m := &FeatureMap{schema: s.Schema(), label: compileLabel(s), intercept: s.Intercept, bound: s.NormBound, scoreBound: s.Model.ScoreBound}
+	most := s.declaredBound()
 	if m.bound == 0 {
-		m.bound = s.declaredBound()
+		m.bound = most
 	}
+	m.shrinks = m.bound < most
 	if v := s.Features.Vector; v != nil {
 		m.vector = newVectorMap(v)
 		if m.dense = v.Hidden; !v.Hidden {
@@ -70,7 +73,7 @@ func (m *FeatureMap) compileColumns(columns []Column) {
 		c := &columns[i]
 		in := input{Source: c.source(), field: slices.Index(m.schema.Columns, c.Name), first: none}
 		switch c.Kind {
-		case Numeric:
+		case Numeric, Indicator:
 			in.affine = affineOf(c)
 		case Categorical:
 			in.index = make(map[string]int, len(c.Vocabulary))
@@ -81,7 +84,7 @@ func (m *FeatureMap) compileColumns(columns []Column) {
 		if !c.Hidden {
 			in.first = len(m.coordinate)
 			m.coordinate = append(m.coordinate, ofSource(in.Source)...)
-			m.dense = m.dense && c.Kind == Numeric
+			m.dense = m.dense && c.Kind.Number()
 			m.most++
 		}
 		m.inputs = append(m.inputs, in)
@@ -89,10 +92,10 @@ func (m *FeatureMap) compileColumns(columns []Column) {
 }
 
 func (m *FeatureMap) compileDerived(f *Features) {
-	find := func(names []string, numeric bool) (out []int) {
+	find := func(names []string, number bool) (out []int) {
 		for _, name := range names {
 			out = append(out, slices.IndexFunc(m.inputs, func(in input) bool {
-				return in.Column == name && (in.Kind == Numeric) == numeric
+				return in.Column == name && in.Kind.Number() == number
 			}))
 		}
 		return out

@@ -18,12 +18,14 @@ type Features struct {
 // A Vector declares the features of a format whose events are numeric vectors already.
 type Vector struct {
 	Dimension int `json:"dimension"` // number of features, without the intercept
+	// Kind is Numeric (default), or Indicator where every value is 0 or 1: without Min, Max and Scale.
+	Kind ColumnKind `json:"kind"`
 	// Min and Max bound every value; values outside are moved to the nearer bound. Zero must lie between them,
 	// because a value that is not listed is zero.
 	Min float64 `json:"min"`
 	Max float64 `json:"max"`
 	// Scale is raw (default), unit (needs Min = 0) or symmetric (needs Min = -Max): zero stays zero.
-	Scale Scale `json:"scale"`
+	Scale Scale `json:"scale,omitempty"`
 	// MaxNonzeros bounds the number of nonzero values of an event and tightens the norm bound; an event that has more is
 	// scaled down, not refused. Default: Dimension.
 	MaxNonzeros int `json:"max_nonzeros"`
@@ -31,8 +33,8 @@ type Vector struct {
 	Hidden bool `json:"hidden,omitempty"`
 }
 
-// A Column declares the features that come from one field of an event. A field may be listed twice: once as a number (numeric),
-// once by indicators (any other kind).
+// A Column declares the features that come from one field of an event. A field may be listed twice: once as a number (numeric or
+// indicator), once by positions (any other kind).
 type Column struct {
 	Name string     `json:"column"`
 	Kind ColumnKind `json:"kind"`
@@ -69,10 +71,14 @@ type ColumnKind string
 // The kinds of columns.
 const (
 	Numeric     ColumnKind = "numeric"     // one coordinate
+	Indicator   ColumnKind = "indicator"   // one coordinate, 0 or 1: the nearer one of a number, 1 where it is 1/2
 	Categorical ColumnKind = "categorical" // one indicator for each word of a public vocabulary
 	Hashed      ColumnKind = "hashed"      // one indicator for each bucket of a hash of the word; words may share one
 	Bucketed    ColumnKind = "bucketed"    // one indicator for each interval between public edges
 )
+
+// Number reports whether the field is a number with a coordinate of its own.
+func (k ColumnKind) Number() bool { return k == Numeric || k == Indicator }
 
 // A Scale is an affine map, fixed by public bounds, from the units of the data to a coordinate.
 type Scale string

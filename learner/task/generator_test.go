@@ -28,7 +28,7 @@ func drawSpec(t *rapid.T) *Spec {
 		for i := range rapid.IntRange(1, 6).Draw(t, "columns") {
 			s.Features.Columns = append(s.Features.Columns, drawColumn(t, "c"+strconv.Itoa(i)))
 		}
-		if c := s.Features.Columns[0]; c.Kind == Numeric && rapid.Bool().Draw(t, "twice") {
+		if c := s.Features.Columns[0]; c.Kind.Number() && rapid.Bool().Draw(t, "twice") {
 			s.Features.Columns = append(s.Features.Columns, Column{Name: c.Name, Kind: Bucketed, Edges: []float64{-50, 0, 25}})
 		}
 		s.Events.Header = s.Events.Format == CSV
@@ -106,6 +106,9 @@ func drawLabel(t *rapid.T, s *Spec) {
 func drawVector(t *rapid.T) *Vector {
 	v := &Vector{Dimension: rapid.IntRange(1, 20).Draw(t, "dimension")}
 	v.MaxNonzeros = rapid.IntRange(1, v.Dimension).Draw(t, "max nonzeros")
+	if v.Kind = rapid.SampledFrom([]ColumnKind{Numeric, Indicator}).Draw(t, "vector kind"); v.Kind == Indicator {
+		return v
+	}
 	v.Max = rapid.Float64Range(0.1, 100).Draw(t, "max")
 	switch v.Scale = drawScale(t); v.Scale {
 	case Raw:
@@ -117,7 +120,7 @@ func drawVector(t *rapid.T) *Vector {
 }
 
 func drawColumn(t *rapid.T, name string) Column {
-	c := Column{Name: name, Kind: rapid.SampledFrom([]ColumnKind{Numeric, Categorical, Hashed, Bucketed}).Draw(t, "kind")}
+	c := Column{Name: name, Kind: rapid.SampledFrom([]ColumnKind{Numeric, Indicator, Categorical, Hashed, Bucketed}).Draw(t, "kind")}
 	switch c.Kind {
 	case Numeric:
 		if rapid.IntRange(0, 3).Draw(t, "standard") == 0 {
@@ -143,7 +146,7 @@ func drawColumn(t *rapid.T, name string) Column {
 func drawDerived(t *rapid.T, f *Features) {
 	var numbers, indicators []string
 	for _, c := range f.Columns {
-		if c.Kind == Numeric {
+		if c.Kind.Number() {
 			numbers = append(numbers, c.Name)
 		} else {
 			indicators = append(indicators, c.Name)
@@ -219,7 +222,8 @@ func drawRow(t *rapid.T, s *Spec, inside bool) Row {
 		for i := range v.Dimension {
 			if len(row.Index) < most && rapid.Bool().Draw(t, "present") {
 				row.Index = append(row.Index, int32(i))
-				row.Value = append(row.Value, number(v.Min, v.Max))
+				a := v.affine()
+				row.Value = append(row.Value, number(a.low, a.high))
 			}
 		}
 		return row
@@ -237,7 +241,7 @@ func drawField(t *rapid.T, f *Features, name string, inside bool) string {
 		c = f.column(name, false)
 	}
 	switch c.Kind {
-	case Numeric:
+	case Numeric, Indicator:
 		a := affineOf(c)
 		return drawNumber(t, a.low, a.high, inside)
 	case Bucketed:

@@ -39,8 +39,8 @@ func (m *FeatureMap) Map(row Row, dst *convex.Example) error {
 			}
 			w.sources[i] = v
 			switch {
-			case in.first == none || v == none && in.Kind != Numeric:
-			case in.Kind == Numeric:
+			case in.first == none || v == none && !in.Kind.Number():
+			case in.Kind.Number():
 				w.set(in.first, v)
 			default:
 				w.set(in.first+int(v), 1)
@@ -158,7 +158,7 @@ type vectorMap struct {
 }
 
 func newVectorMap(v *Vector) *vectorMap {
-	m := &vectorMap{dimension: v.Dimension, hidden: v.Hidden, affine: newAffine(v.Min, v.Max, v.Scale), source: &Source{Kind: Numeric}}
+	m := &vectorMap{dimension: v.Dimension, hidden: v.Hidden, affine: v.affine(), source: &Source{Kind: v.Kind}}
 	m.source.setAffine(m.affine)
 	return m
 }

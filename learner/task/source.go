@@ -13,7 +13,8 @@ type Source struct {
 	Column string // the field; empty for every value of a vector alike
 	Kind   ColumnKind
 
-	// Of numeric sources: x is moved into [Min, Max], then it is Factor*x + Offset.
+	// Of numeric sources: x is moved into [Min, Max], then it is Factor*x + Offset. Of indicators it is 1 where x >= 1/2, else 0, and
+	// these are 0, 1, 1 and 0.
 	Min, Max, Factor, Offset float64
 
 	// Of categorical sources: the position is that of the word. Words outside have the position len(Vocabulary) if Unknown is
@@ -29,7 +30,7 @@ type Source struct {
 	Edges []float64
 }
 
-// Positions is the number of positions of a source of indicators, and 1 of a numeric one.
+// Positions is the number of positions of a source of indicators, and 1 of a number.
 func (s *Source) Positions() int {
 	switch s.Kind {
 	case Categorical:
@@ -48,7 +49,7 @@ func (s *Source) Positions() int {
 func (c *Column) source() *Source {
 	s := &Source{Column: c.Name, Kind: c.Kind, Vocabulary: c.Vocabulary, Unknown: c.Unknown, Buckets: c.Buckets, Edges: c.Edges}
 	switch c.Kind {
-	case Numeric:
+	case Numeric, Indicator:
 		s.setAffine(affineOf(c))
 	case Hashed:
 		s.Seed = hashSeed(c.Name)
@@ -58,7 +59,7 @@ func (c *Column) source() *Source {
 
 func (s *Source) setAffine(f affine) { s.Min, s.Max, s.Factor, s.Offset = f.low, f.high, f.a, f.b }
 
-// positions is the number of indicators of a column, hidden or not, and 1 of a numeric one.
+// positions is the number of indicators of a column, hidden or not, and 1 of a number.
 func (c *Column) positions() int { return c.source().Positions() }
 
 // width is the number of coordinates of a column.

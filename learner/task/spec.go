@@ -131,7 +131,9 @@ func (s *Spec) SetDefaults() {
 		or(&s.Events.Separator, ",")
 	}
 	if v := s.Features.Vector; v != nil {
-		or(&v.Scale, Raw)
+		if or(&v.Kind, Numeric); v.Kind == Numeric {
+			or(&v.Scale, Raw)
+		}
 		or(&v.MaxNonzeros, v.Dimension)
 	}
 	for i := range s.Features.Columns {
