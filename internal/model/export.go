@@ -102,12 +102,12 @@ func (e *exporter) outputs(score onnx.Value) {
 	case e.traits().Scores == convex.LogMean:
 		bounded := g.Node("Min", "bounded_score", []onnx.Value{score, g.Double("score_bound", e.spec.Model.ScoreBound)})
 		output(score, "score", 1, "logarithm of the expected count")
-		output(g.Node("Exp", "expected", []onnx.Value{bounded}), "prediction", 1, "expected count")
+		output(e.within(g.Node("Exp", "expected", []onnx.Value{bounded})), "prediction", 1, "expected count, at most the largest declared one")
 		return
 	case !e.Features.Classification():
 		value := e.invert(score)
 		output(value, "score", 1, "linear score, in the units of the label")
-		output(value, "prediction", 1, "in the units of the label")
+		output(e.within(value), "prediction", 1, "in the units of the label, cut to the declared range")
 		return
 	}
 	output(score, "score", width, "linear score of each class, or of the last one of two")
@@ -139,7 +139,15 @@ func (e *exporter) label(score onnx.Value) onnx.Value {
 // invert turns scores into the units of the label.
 func (e *exporter) invert(score onnx.Value) onnx.Value {
 	g := &e.graph
-	zero, one := e.Features.Decide(0), e.Features.Decide(1)
+	zero, one := e.Features.InUnits(0), e.Features.InUnits(1)
 	return g.Node("Add", "in_units", []onnx.Value{
 		g.Node("Mul", "stretched", []onnx.Value{score, g.Double("unit", one-zero)}), g.Double("origin", zero)})
+}
+
+// within cuts predictions of valid rows to the declared range of the label.
+func (e *exporter) within(value onnx.Value) onnx.Value {
+	g, label := &e.graph, e.spec.Label
+	above := g.Node("Max", "at_least", []onnx.Value{value, g.Double("least", label.Min)})
+	cut := g.Node("Min", "at_most", []onnx.Value{above, g.Double("most", label.Max)})
+	return g.Node("Sum", "within", append([]onnx.Value{cut}, e.faults...))
 }

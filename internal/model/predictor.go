@@ -61,13 +61,13 @@ func NewPredictor(s Snapshot, format task.Format) (Predictor, error) {
 
 // A Prediction is what a model says about one event.
 type Prediction struct {
-	// Scores are linear: of the positive class, or one a class; of a number in the units of the label; of a count the logarithm
-	// of what is expected.
+	// Scores are linear: of the positive class, or one a class; of a number in the units of the label, wherever it lies; of a count the
+	// logarithm of what is expected.
 	Scores []float64
 	// Probabilities are of the positive class, or one a class; none where the loss has none.
 	Probabilities []float64
 	Class         string  // the label of the predicted class, as the task file writes it first; empty for regression
-	Value         float64 // of a number or a count: the prediction in the units of the label; NaN for classes
+	Value         float64 // of a number or a count: the prediction in the units of the label, cut to the declared range; NaN for classes
 }
 
 // Scored counts the events that were scored.
@@ -126,10 +126,8 @@ func (p Predictor) Predict(e convex.Example, dst *Prediction) {
 	case p.Features.Classification():
 		dst.Class = p.Features.ClassName(predicted)
 		dst.Probabilities = p.probabilities(dst.Probabilities, dst.Scores)
-	case p.traits().Scores == convex.LogMean:
-		dst.Value = predicted
 	default:
-		dst.Value, dst.Scores[0] = predicted, predicted
+		dst.Value, dst.Scores[0] = predicted, p.Features.InUnits(dst.Scores[0])
 	}
 }
 

@@ -59,9 +59,9 @@ schedule: {users: 600}
 			"line,score:r,score:<g,probability:r,probability:<g,class\n1,1,1,0.5,0.5,r\n2,,,,,\n3,1,1,0.5,0.5,r\n",
 			`{"line":1,"score":{"r":1,"<g":1},"probability":{"r":0.5,"<g":0.5},"class":"r"}` + "\n" + `{"line":2,"score":null}` + "\n" +
 				`{"line":3,"score":{"r":1,"<g":1},"probability":{"r":0.5,"<g":0.5},"class":"r"}` + "\n"},
-		{"loss: absolute", `min: 0, max: 8, scale: symmetric`, []float64{0.5, 0},
-			"line,score,prediction\n1,6,6\n2,,\n3,2,2\n",
-			`{"line":1,"score":6,"prediction":6}` + "\n" + `{"line":2,"score":null}` + "\n" + `{"line":3,"score":2,"prediction":2}` + "\n"},
+		{"loss: absolute", `min: 0, max: 8, scale: symmetric`, []float64{0.75, 0.5}, // 9 is above the largest label
+			"line,score,prediction\n1,9,8\n2,,\n3,3,3\n",
+			`{"line":1,"score":9,"prediction":8}` + "\n" + `{"line":2,"score":null}` + "\n" + `{"line":3,"score":3,"prediction":3}` + "\n"},
 		{"loss: poisson, score_bound: 1", `max: 8`, []float64{800, -800},
 			"line,score,prediction\n1,0,1\n2,,\n3,-1600,0\n",
 			`{"line":1,"score":0,"prediction":1}` + "\n" + `{"line":2,"score":null}` + "\n" +

@@ -208,7 +208,8 @@ func (m *FeatureMap) Scores(dst, theta []float64, e convex.Example) []float64 {
 }
 
 // Predict turns the scores of a mapped event into a prediction: the class as the loss sees it (+1 where the score is positive and -1
-// elsewhere; of several the one of the largest score, the first among equals), the number in the units of the data, or the expected count.
+// elsewhere; of several the one of the largest score, the first among equals), the number in the units of the data, or the expected count,
+// each cut to the declared range.
 func (m *FeatureMap) Predict(scores []float64) float64 {
 	switch m.label.kind {
 	case convex.TwoClasses:
@@ -225,9 +226,17 @@ func (m *FeatureMap) Predict(scores []float64) float64 {
 		}
 		return float64(best)
 	case convex.Counts:
-		return math.Exp(min(scores[0], m.scoreBound)) // the slope of the loss's exponential
+		return min(math.Exp(min(scores[0], m.scoreBound)), m.label.affine.high) // the slope of the loss's exponential
 	}
-	return m.label.affine.invert(scores[0])
+	return min(max(m.InUnits(scores[0]), m.label.affine.low), m.label.affine.high)
+}
+
+// InUnits turns the score of a number into the units of the data, wherever it lies; another loss's score it leaves as it is.
+func (m *FeatureMap) InUnits(score float64) float64 {
+	if m.label.kind != convex.Numbers {
+		return score
+	}
+	return m.label.affine.invert(score)
 }
 
 // Decide is Predict for a loss of one score.
@@ -236,10 +245,7 @@ func (m *FeatureMap) Decide(score float64) float64 { return m.Predict([]float64{
 // Target turns the label of a mapped event into what Predict is compared with: the class, or the number or count in the
 // units of the data (moved into the declared bounds).
 func (m *FeatureMap) Target(label float64) float64 {
-	if m.label.kind == convex.Numbers {
-		return m.label.affine.invert(label)
-	}
-	return label
+	return m.InUnits(label)
 }
 
 // ClassName is the name of a class that Predict or Target returned.

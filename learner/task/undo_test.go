@@ -26,10 +26,7 @@ func TestUndoPredictsTheSame(t *testing.T) {
 		if err := m.Map(row, &e); err != nil {
 			t.Fatal(err)
 		}
-		want := e.Dot(theta)
-		if m.label.kind == convex.Numbers {
-			want = m.Decide(want)
-		}
+		want := m.InUnits(e.Dot(theta))
 		got, size := intercept, math.Abs(intercept)
 		for j, x := range bases(t, m, row) {
 			got += weights[j] * x
