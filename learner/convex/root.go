@@ -38,16 +38,24 @@ func expSlope(u, c float64) float64 {
 		return math.Exp(u)
 	}
 	t := u + math.Log(c)
-	if t > 1 {
-		// ln w <= ln t, hence w lies between; the function is concave, so Newton's steps from the left never overshoot.
-		low := t - math.Log(t)
-		return root(low, t, low, func(w float64) (float64, float64) { return w + math.Log(w) - t, 1 + 1/w }) / c
+	w := t - math.Log(max(t, 1))
+	if t <= 1 {
+		top := math.Exp(t)
+		w = top / (1 + top)
 	}
-	top := math.Exp(t)
-	w := root(0, top, top/(1+top), func(w float64) (float64, float64) {
-		r := math.Exp(t - w)
-		return w - r, 1 + r
-	})
+	// Fritsch, Shafer and Crowley, Algorithm 443: what is left falls to its fourth power.
+	for i := 0; i < 3 && w > 0; i++ {
+		r := t - w - math.Log(w)
+		a := 2 * (1 + w) * (1 + w + float64(2*r)/3)
+		step := r / (1 + w) * ((a - r) / (a - 2*r))
+		w += float64(w * step)
+		if math.Abs(step) < 1e-5 {
+			break
+		}
+	}
+	if t > 1 {
+		return w / c
+	}
 	return math.Exp(u - w)
 }
 

@@ -127,52 +127,66 @@ func (Softmax) block(b []float64) float64 {
 
 // slopes writes q_j - [j = y] to the first entry of every class's block of dst, which spares a device scratch memory.
 func (l Softmax) slopes(dst, theta []float64, e Example, c float64) {
-	features, y := len(theta)/l.Classes, l.class(e.Label)
-	if features == 0 {
-		return
+	l.scores(dst, theta, e)
+	l.shrink(dst, l.class(e.Label), c, l.partition(dst, l.class(e.Label), c, math.Inf(-1)))
+}
+
+// scores writes every class's score to the first entry of its block of dst.
+func (l Softmax) scores(dst, theta []float64, e Example) {
+	features := len(theta) / l.Classes
+	for j := 0; j < l.Classes && features > 0; j++ {
+		dst[j*features] = l.scoreOf(theta, e, j)
 	}
-	top := math.Inf(-1)
-	for j := range l.Classes {
-		a := l.scoreOf(theta, e, j)
-		if j == y {
-			a += c
-		}
-		dst[j*features] = a
-		top = max(top, a)
-	}
-	for j := range l.Classes {
-		dst[j*features] -= top
-	}
-	t := l.partition(dst, features, c)
+}
+
+// shrink replaces scores by q_j - [j = y].
+func (l Softmax) shrink(dst []float64, y int, c, t float64) {
+	features := len(dst) / l.Classes
 	var others float64
-	for j := range l.Classes {
-		q := expSlope(dst[j*features]-t, c)
-		dst[j*features] = q
+	for j := 0; j < l.Classes && features > 0; j++ {
 		if j != y {
-			others += q
+			dst[j*features] = expSlope(dst[j*features]-t, c)
+			others += dst[j*features]
 		}
 	}
-	if y >= 0 {
+	if y >= 0 && features > 0 {
 		dst[y*features] = -others // q_y - 1, also where q_y rounds to 1
 	}
 }
 
-// partition returns the t at which the q_j sum to 1, for numbers a_j at most 0 in the first entries of dst's blocks; without
-// smoothing it is ln sum exp(a_j). It lies in [-c, ln k]: the largest q_j is at most 1 and at least 1/k.
-func (l Softmax) partition(dst []float64, features int, c float64) float64 {
+// partition returns the t at which the q_j of the scores in the first entries of dst's blocks sum to 1; without smoothing it is
+// ln sum exp(s_j). Above the largest of s_j + c [j = y] it lies in [-c, ln k]: the largest q_j is at most 1 and at least 1/k. The search
+// begins at the guess, or next to it.
+func (l Softmax) partition(dst []float64, y int, c, guess float64) float64 {
+	features := len(dst) / l.Classes
+	at := func(j int) float64 {
+		s := l.block(dst[j*features : (j+1)*features])
+		if j == y {
+			s += c
+		}
+		return s
+	}
+	top := math.Inf(-1)
+	for j := range l.Classes {
+		top = max(top, at(j))
+	}
 	if c == 0 {
 		var total logSum
 		for j := range l.Classes {
-			total.add(dst[j*features])
+			total.add(at(j) - top)
 		}
-		return total.log()
+		return top + total.log()
 	}
-	return root(-c, math.Log(float64(l.Classes)), -c, func(t float64) (float64, float64) {
+	most := math.Log(float64(l.Classes))
+	return top + root(-c, most, min(max(guess-top, -c), most), func(t float64) (float64, float64) {
 		var sum, derivative float64
 		for j := range l.Classes {
-			q := expSlope(dst[j*features]-t, c)
+			q := expSlope(at(j)-top-t, c)
 			sum += q
 			derivative += q / (1 + float64(c*q))
+		}
+		if math.Abs(sum-1) <= 0x1p-50 {
+			return 0, 1 // all digits that the sum has
 		}
 		return -math.Log(sum), derivative / sum
 	})

@@ -29,7 +29,9 @@ var statistics = [...]struct {
 		name:   "gradients",
 		config: func(c Config) Config { return c },
 		dim:    func(c Config) int { return c.Loss.Parameters(c.Features) },
-		write:  func(e *Exact, dst []float64, row convex.Example) { e.c.Loss.Gradient(dst, e.point, row) },
+		write: func(e *Exact, dst []float64, row convex.Example) {
+			convex.ClippedGradient(e.c.Loss, dst, e.point, row, e.c.ClipNorm)
+		},
 	},
 	SecondMoments: {
 		name: "second moments",
