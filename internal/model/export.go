@@ -11,14 +11,16 @@ import (
 )
 
 // ONNX is the model as a graph that scores raw events as a device sees them: the declared columns go in, numbers as doubles
-// and words as strings of shape [N, 1], or the vector as doubles of shape [N, dimension]. What Predict returns comes out. An event
-// that is no valid row has the score NaN and the class "". The error names the first feature that ONNX cannot express.
+// and words as strings of shape [N, 1], or the vector as doubles of shape [N, dimension]. A missing number is NaN, a missing word
+// the empty string, beside the declared tokens. What Predict returns comes out. An event that is no valid row has the
+// score NaN and the class "". The error names the first feature that ONNX cannot express.
 func (s Snapshot) ONNX() ([]byte, error) {
 	p, err := NewPredictor(s, "")
 	if err != nil {
 		return nil, err
 	}
-	e := exporter{Predictor: p, inputs: map[string]onnx.Value{}, scaled: map[*task.Source]onnx.Value{}, positions: map[*task.Source]onnx.Value{}}
+	e := exporter{Predictor: p, inputs: map[string]onnx.Value{}, scaled: map[*task.Source]onnx.Value{}, positions: map[*task.Source]onnx.Value{},
+		absent: map[*task.Source]onnx.Value{}}
 	if err := e.declare(); err != nil {
 		return nil, fmt.Errorf("export to ONNX: %w", err)
 	}
@@ -61,6 +63,7 @@ type exporter struct {
 	inputs    map[string]onnx.Value       // by column; the vector is ""
 	scaled    map[*task.Source]onnx.Value // scaled numbers, [N, 1], or [N, dimension] of the vector
 	positions map[*task.Source]onnx.Value // int64 [N, 1], -1 for none
+	absent    map[*task.Source]onnx.Value // bool [N, 1], where a number is missing
 
 	terms   []onnx.Value // [N, scores], summands of the scores before the vector is scaled down
 	squares []onnx.Value // [N, 1], summands of the square of the norm in units of its bound

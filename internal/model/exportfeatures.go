@@ -19,6 +19,9 @@ func (e *exporter) features() error {
 				width = e.spec.Features.Vector.Dimension
 			}
 			e.dense(e.number(c.Sources[0]), first, width)
+		case task.MissingOf:
+			told := e.graph.Node("Cast", "told", []onnx.Value{e.missing(c.Sources[0])}, onnx.Int("to", int64(onnx.TensorProto_DOUBLE)))
+			e.dense(told, first, width)
 		case string(task.Categorical), string(task.Hashed), string(task.Bucketed):
 			width = c.Sources[0].Positions()
 			e.indicators(e.position(c.Sources[0]), first, width)

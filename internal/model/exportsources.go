@@ -3,13 +3,17 @@ package model
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/panlearn/panlearn/internal/model/onnx"
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-// nowhere is the position of what sets no indicator.
-const nowhere = -1
+// The positions of what sets no indicator, and of a word that makes the row invalid.
+const (
+	nowhere = -1
+	invalid = -2
+)
 
 // declare makes an input of every field that the features are made from.
 func (e *exporter) declare() error {
@@ -40,9 +44,11 @@ func (e *exporter) number(s *task.Source) onnx.Value {
 		return v
 	}
 	g := &e.graph
-	in := e.inputs[s.Column]
-	e.finite(in)
-	v := in
+	v := e.inputs[s.Column]
+	if s.Column != "" { // a vector has no missing values
+		v = g.Node("Where", "filled", []onnx.Value{e.missing(s), g.Double("fill", s.Fill), v})
+	}
+	e.finite(v)
 	if s.Kind == task.Indicator {
 		set := g.Node("GreaterOrEqual", "set", []onnx.Value{v, g.Double("half", 0.5)})
 		v = g.Node("Cast", "indicator", []onnx.Value{set}, onnx.Int("to", int64(onnx.TensorProto_DOUBLE)))
@@ -58,6 +64,21 @@ func (e *exporter) number(s *task.Source) onnx.Value {
 	v = g.Node("Max", "bounded_below", []onnx.Value{v, g.Double("min", s.Factor*s.Min+s.Offset)})
 	v = g.Node("Min", "scaled", []onnx.Value{v, g.Double("max", s.Factor*s.Max+s.Offset)})
 	e.scaled[s] = v
+	return v
+}
+
+// missing tells where a number is missing: NaN, or one of the tokens that are numbers.
+func (e *exporter) missing(s *task.Source) onnx.Value {
+	if v, ok := e.absent[s]; ok {
+		return v
+	}
+	g := &e.graph
+	in := e.inputs[s.Column]
+	v := g.Node("IsNaN", "is_missing", []onnx.Value{in})
+	for _, x := range s.Numbers {
+		v = g.Node("Or", "is_missing", []onnx.Value{v, g.Node("Equal", "is_token", []onnx.Value{in, g.Double("token", x)})})
+	}
+	e.absent[s] = v
 	return v
 }
 
@@ -80,26 +101,36 @@ func (e *exporter) position(s *task.Source) onnx.Value {
 	case task.Hashed:
 		v = e.bucket(in, s.Seed, s.Buckets)
 	default: // bucketed
+		missing := e.missing(s)
+		in = g.Node("Where", "filled", []onnx.Value{missing, g.Double("fill", 0), in})
 		e.finite(in)
 		reached := g.Node("GreaterOrEqual", "reached", []onnx.Value{in, g.Doubles("edges", s.Edges, 1, len(s.Edges))})
 		v = e.sum("interval", g.Node("Cast", "edge", []onnx.Value{reached}, onnx.Int("to", int64(onnx.TensorProto_INT64))))
+		v = g.Node("Where", "position", []onnx.Value{missing, g.Int("nowhere", nowhere), v})
 	}
 	e.positions[s] = v
 	return v
 }
 
-// word is the position of a word in its vocabulary.
+// word is the position of a word in its vocabulary, and of what stands for a missing one.
 func (e *exporter) word(in onnx.Value, s *task.Source) onnx.Value {
 	g := &e.graph
 	unknown := int64(nowhere)
-	if s.Unknown == task.Other {
+	switch s.Unknown {
+	case task.Other:
 		unknown = int64(len(s.Vocabulary))
+	case task.Invalid:
+		unknown = invalid
 	}
-	v := g.NodeML("LabelEncoder", "word", []onnx.Value{in}, onnx.Texts("keys_strings", s.Vocabulary),
-		onnx.Ints("values_int64s", counting(len(s.Vocabulary))), onnx.Int("default_int64", unknown))
+	words, positions := append(slices.Clone(s.Vocabulary), ""), append(counting(len(s.Vocabulary)), int64(s.Vacant))
+	for _, token := range s.Tokens {
+		words, positions = append(words, token), append(positions, int64(s.Vacant))
+	}
+	v := g.NodeML("LabelEncoder", "word", []onnx.Value{in}, onnx.Texts("keys_strings", words),
+		onnx.Ints("values_int64s", positions), onnx.Int("default_int64", unknown))
 	if s.Unknown == task.Invalid {
-		missing := g.Node("Less", "is_unknown", []onnx.Value{v, g.Int("nil", 0)})
-		e.faults = append(e.faults, g.Node("Where", "check", []onnx.Value{missing, g.Double("nan", math.NaN()), g.Double("valid", 0)}))
+		unfit := g.Node("Less", "is_unknown", []onnx.Value{v, g.Int("nowhere", nowhere)})
+		e.faults = append(e.faults, g.Node("Where", "check", []onnx.Value{unfit, g.Double("nan", math.NaN()), g.Double("valid", 0)}))
 	}
 	return v
 }

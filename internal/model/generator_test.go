@@ -110,6 +110,13 @@ func drawColumn(t *rapid.T, name string) task.Column {
 	case task.Bucketed:
 		c.Edges = []float64{-10, 0, 0.5, 1e3}[:rapid.IntRange(1, 4).Draw(t, "edges")]
 	}
+	if c.Kind != task.Hashed {
+		c.Missing.Tokens = []string{"-100", "?", "7"}[:rapid.IntRange(0, 3).Draw(t, "tokens")]
+		c.Missing.Indicator = c.Kind.Number() && rapid.Bool().Draw(t, "told")
+	}
+	if c.Kind == task.Categorical && rapid.Bool().Draw(t, "missing word") {
+		c.Missing.Word = c.Vocabulary[0]
+	}
 	return c
 }
 
@@ -143,7 +150,7 @@ func drawDerived(t *rapid.T, f *task.Features) {
 		}
 	}
 	for i := range f.Columns {
-		f.Columns[i].Hidden = hidden && f.Columns[i].Kind.Number()
+		f.Columns[i].Hidden = hidden && f.Columns[i].Kind.Number() && !f.Columns[i].Missing.Indicator
 	}
 }
 
@@ -158,7 +165,7 @@ func drawScale(t *rapid.T) task.Scale {
 
 // drawRow draws an event that may leave the bounds and the vocabularies, and may hold what is no number.
 func drawRow(t *rapid.T, s *task.Spec) task.Row {
-	number := rapid.OneOf(rapid.Float64Range(-200, 200), rapid.Float64Range(-200, 200), rapid.SampledFrom([]float64{0, 0.5, 1, math.MaxFloat64, math.NaN(), math.Inf(-1)}))
+	number := rapid.OneOf(rapid.Float64Range(-200, 200), rapid.Float64Range(-200, 200), rapid.SampledFrom([]float64{0, 0.5, 1, -100, 7, math.MaxFloat64, math.NaN(), math.Inf(-1)}))
 	row := task.Row{Line: 1, Label: labelText(s)}
 	if v := s.Features.Vector; v != nil {
 		row.Value = rapid.SliceOfN(number, v.Dimension, v.Dimension).Draw(t, "vector")
@@ -172,7 +179,7 @@ func drawRow(t *rapid.T, s *task.Spec) task.Row {
 		case task.Numeric, task.Indicator, task.Bucketed:
 			row.Fields = append(row.Fields, strconv.FormatFloat(number.Draw(t, "number"), 'g', -1, 64))
 		case task.Categorical:
-			row.Fields = append(row.Fields, rapid.SampledFrom([]string{"red", "green", "<b>", "é", "elsewhere", ""}).Draw(t, "word"))
+			row.Fields = append(row.Fields, rapid.SampledFrom([]string{"red", "green", "<b>", "é", "elsewhere", "", "?", "-100"}).Draw(t, "word"))
 		default:
 			row.Fields = append(row.Fields, rapid.StringMatching(`[a-zé]{0,8}`).Draw(t, "hashed"))
 		}

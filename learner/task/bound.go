@@ -14,7 +14,8 @@ func (s *Spec) dimension() int {
 }
 
 // declaredBound is the largest norm of a feature vector that the declaration allows, intercept included. It is attained, but for
-// Fourier features, whose cosines are never all 1 in magnitude, and for crosses, whose columns may exclude each other.
+// Fourier features, whose cosines are never all 1 in magnitude, for crosses, whose columns may exclude each other, and for products of a
+// number whose own term is largest where it is missing.
 func (s *Spec) declaredBound() float64 {
 	return math.Sqrt(s.Intercept*s.Intercept + s.Features.squaredBound())
 }
@@ -58,7 +59,8 @@ func (f *Features) largest(term func(j int, b float64) float64) float64 {
 		switch c := &f.Columns[i]; {
 		case c.Hidden:
 		case c.Kind.Number():
-			sum += one(affineOf(c).bound())
+			sum += c.largestNumber(term, at)
+			at += c.width()
 		default:
 			sum += indicators(c.width())
 		}
@@ -81,6 +83,16 @@ func (f *Features) largest(term func(j int, b float64) float64) float64 {
 		}
 	}
 	return sum
+}
+
+// largestNumber is the larger term of a number of a column, coordinate at, that is there, and of one that is missing.
+func (c *Column) largestNumber(term func(j int, b float64) float64, at int) float64 {
+	f := affineOf(c)
+	most := term(at, f.bound())
+	if c.Missing.Indicator {
+		most = max(most, term(at, math.Abs(f.apply(*c.Missing.Fill)))+term(at+1, 1))
+	}
+	return most
 }
 
 // scale is what coordinate j is multiplied with.

@@ -149,6 +149,14 @@ func (c *Column) check(path string) error {
 			return refuse(path+"."+key.name, key.value, "nothing for kind %s", c.Kind)
 		}
 	}
+	if err := c.checkKind(path); err != nil {
+		return err
+	}
+	return c.Missing.check(path, c)
+}
+
+// checkKind checks what is of the column's kind alone.
+func (c *Column) checkKind(path string) error {
 	switch c.Kind {
 	case Indicator:
 		return nil

@@ -10,8 +10,9 @@ import (
 // A Coordinate describes one coordinate of a feature vector in terms of the data, so that another program can compute it. The
 // intercept is not among them. Its value is Factor*base + Offset, where base depends on Kind:
 //
-//	numeric      the field x, moved into [Min, Max]
-//	indicator    1 if the field is at least 1/2, else 0
+//	numeric      the field x, moved into [Min, Max], or the declared fill where it is missing
+//	indicator    1 if the field, or the fill where it is missing, is at least 1/2, else 0
+//	missing      1 if the number of Sources[0] is missing, else 0
 //	categorical  1 if the position of Sources[0] is Position, else 0; likewise hashed and bucketed
 //	cross        1 if the combination of the positions of Sources is Position, else 0: see Derived
 //	polynomial   the product of the scaled values of Sources, in which one may occur more than once
@@ -19,9 +20,9 @@ import (
 //
 // Factor and Offset include the scale of Features.Scales or Features.Precondition.
 type Coordinate struct {
-	Name   string  `json:"name"`             // unique within the map: age, job=Private, url#17, x3, 25<=age<35, job=Private&sex=Male, age^2, fourier~1
+	Name   string  `json:"name"`             // unique within the map: age, job=Private, url#17, x3, 25<=age<35, age~missing, job=Private&sex=Male, age^2, fourier~1
 	Column string  `json:"column,omitempty"` // the field of the event; empty for vectors and where there are several
-	Kind   string  `json:"kind"`             // numeric, indicator, categorical, hashed, bucketed, cross, polynomial or fourier
+	Kind   string  `json:"kind"`             // numeric, indicator, categorical, hashed, bucketed, missing, cross, polynomial or fourier
 	Word   string  `json:"word,omitempty"`   // of categorical; empty for the words outside the vocabulary
 	Min    float64 `json:"min"`              // of base
 	Max    float64 `json:"max"`
@@ -89,8 +90,12 @@ func indicatorName(s *Source, at int) string {
 // ofSource describes the coordinates of a column of its own.
 func ofSource(s *Source) []Coordinate {
 	if s.Kind.Number() {
-		return []Coordinate{{Name: quoteName(s.Column), Column: s.Column, Kind: string(s.Kind), Min: s.Min, Max: s.Max,
+		out := []Coordinate{{Name: quoteName(s.Column), Column: s.Column, Kind: string(s.Kind), Min: s.Min, Max: s.Max,
 			Factor: s.Factor, Offset: s.Offset, Sources: []*Source{s}}}
+		if s.Told {
+			out = append(out, ofMissing(s))
+		}
+		return out
 	}
 	out := make([]Coordinate, s.Positions())
 	sources := []*Source{s}

@@ -14,11 +14,24 @@ import (
 // scaledValue is the value of a numeric source, position that of another one, or -1, for a row of fields by name: what another program
 // makes of the description.
 func scaledValue(t rapid.TB, s *Source, fields map[string]string) float64 {
-	x, err := strconv.ParseFloat(fields[s.Column], 64)
+	x, missing := number(t, s, fields)
+	if missing {
+		x = s.Fill
+	}
+	return scaledNumber(s, x)
+}
+
+// number is that of a field, and whether it is missing.
+func number(t rapid.TB, s *Source, fields map[string]string) (x float64, missing bool) {
+	field := fields[s.Column]
+	if field == "" || slices.Contains(s.Tokens, field) {
+		return 0, true
+	}
+	x, err := strconv.ParseFloat(field, 64)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return scaledNumber(s, x)
+	return x, math.IsNaN(x) || slices.Contains(s.Numbers, x)
 }
 
 func scaledNumber(s *Source, x float64) float64 {
@@ -35,16 +48,20 @@ func position(t rapid.TB, s *Source, fields map[string]string) int {
 	field := fields[s.Column]
 	switch s.Kind {
 	case Categorical:
-		if i := slices.Index(s.Vocabulary, field); i >= 0 || s.Unknown == Drop {
+		i := slices.Index(s.Vocabulary, field)
+		switch {
+		case i < 0 && (field == "" || slices.Contains(s.Tokens, field)):
+			return s.Vacant
+		case i >= 0 || s.Unknown == Drop:
 			return i
 		}
 		return len(s.Vocabulary)
 	case Hashed:
 		return int(murmur3(field, s.Seed) % uint32(s.Buckets))
 	}
-	x, err := strconv.ParseFloat(field, 64)
-	if err != nil {
-		t.Fatal(err)
+	x, missing := number(t, s, fields)
+	if missing {
+		return -1
 	}
 	n := 0
 	for _, e := range s.Edges {
@@ -96,6 +113,9 @@ func base(t rapid.TB, c Coordinate, fields map[string]string, vector []float64) 
 			number = int(murmur3([]byte{byte(number), byte(number >> 8), byte(number >> 16), byte(number >> 24)}, d.Seed) % uint32(d.Buckets))
 		}
 		return indicator(number == c.Position)
+	case c.Kind == "missing":
+		_, missing := number(t, c.Sources[0], fields)
+		return indicator(missing)
 	case c.Column == "": // of a vector
 		i, err := strconv.Atoi(c.Name[1:])
 		if err != nil {

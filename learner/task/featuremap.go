@@ -86,6 +86,9 @@ func (m *FeatureMap) compileColumns(columns []Column) {
 			m.coordinate = append(m.coordinate, ofSource(in.Source)...)
 			m.dense = m.dense && c.Kind.Number()
 			m.most++
+			if c.Missing.Indicator {
+				m.most++
+			}
 		}
 		m.inputs = append(m.inputs, in)
 	}

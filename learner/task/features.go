@@ -61,6 +61,9 @@ type Column struct {
 	// e_k <= x.
 	Edges []float64 `json:"edges,omitempty"`
 
+	// Missing says what becomes of a value that is not there.
+	Missing Missing `json:"missing,omitzero"`
+
 	// Hidden leaves the column out of the vector: only crosses, polynomial and Fourier features are made from it.
 	Hidden bool `json:"hidden,omitempty"`
 }

@@ -29,7 +29,7 @@ func drawSpec(t *rapid.T) *Spec {
 			s.Features.Columns = append(s.Features.Columns, drawColumn(t, "c"+strconv.Itoa(i)))
 		}
 		if c := s.Features.Columns[0]; c.Kind.Number() && rapid.Bool().Draw(t, "twice") {
-			s.Features.Columns = append(s.Features.Columns, Column{Name: c.Name, Kind: Bucketed, Edges: []float64{-50, 0, 25}})
+			s.Features.Columns = append(s.Features.Columns, Column{Name: c.Name, Kind: Bucketed, Edges: []float64{-50, 0, 25}, Missing: Missing{Tokens: c.Missing.Tokens}})
 		}
 		s.Events.Header = s.Events.Format == CSV
 	}
@@ -139,7 +139,28 @@ func drawColumn(t *rapid.T, name string) Column {
 	case Hashed:
 		c.Buckets = rapid.IntRange(1, 8).Draw(t, "buckets")
 	}
+	c.Missing = drawMissing(t, &c)
 	return c
+}
+
+// drawMissing draws what becomes of missing values; the fill of a number lies within its bounds.
+func drawMissing(t *rapid.T, c *Column) (m Missing) {
+	if c.Kind == Hashed || rapid.Bool().Draw(t, "plain missing") {
+		return m
+	}
+	m.Tokens = []string{"", "?", "-999", "NA"}[:rapid.IntRange(0, 4).Draw(t, "tokens")]
+	if c.Kind == Categorical && rapid.Bool().Draw(t, "missing word") {
+		m.Word = c.Vocabulary[0]
+	}
+	if !c.Kind.Number() {
+		return m
+	}
+	m.Indicator = rapid.Bool().Draw(t, "told")
+	if rapid.Bool().Draw(t, "filled") {
+		fill := affineOf(c).low
+		m.Fill = &fill
+	}
+	return m
 }
 
 // drawDerived adds what can be made from the columns or the vector, and scales.
@@ -168,7 +189,7 @@ func drawDerived(t *rapid.T, f *Features) {
 	}
 	for i := range f.Columns {
 		if c := &f.Columns[i]; f.uses(c) {
-			c.Hidden = rapid.Bool().Draw(t, "hidden")
+			c.Hidden = !c.Missing.Indicator && rapid.Bool().Draw(t, "hidden")
 		}
 	}
 	if f.Vector != nil && f.Fourier != nil {
@@ -239,6 +260,9 @@ func drawField(t *rapid.T, f *Features, name string, inside bool) string {
 	c := f.column(name, true)
 	if c == nil {
 		c = f.column(name, false)
+	}
+	if c.Kind != Hashed && rapid.IntRange(0, 3).Draw(t, "missing") == 0 {
+		return rapid.SampledFrom(append([]string{"", " "}, c.Missing.Tokens...)).Draw(t, "missing token")
 	}
 	switch c.Kind {
 	case Numeric, Indicator:

@@ -33,7 +33,7 @@ func (m *FeatureMap) Map(row Row, dst *convex.Example) error {
 	} else {
 		for i := range m.inputs {
 			in := &m.inputs[i]
-			v, err := in.value(row.Fields[in.field])
+			v, missing, err := in.value(row.Fields[in.field])
 			if err != nil {
 				return fail(in.Column, err.Error())
 			}
@@ -42,6 +42,9 @@ func (m *FeatureMap) Map(row Row, dst *convex.Example) error {
 			case in.first == none || v == none && !in.Kind.Number():
 			case in.Kind.Number():
 				w.set(in.first, v)
+				if in.Told {
+					w.tell(in.first+1, missing)
+				}
 			default:
 				w.set(in.first+int(v), 1)
 			}
@@ -106,6 +109,15 @@ func (w *writer) set(at int, value float64) {
 		value *= w.scales[at]
 	}
 	w.put(at, value)
+}
+
+// tell appends an indicator that is always there, so that a vector of numbers stays dense.
+func (w *writer) tell(at int, yes bool) {
+	if yes {
+		w.set(at, 1)
+	} else {
+		w.set(at, 0)
+	}
 }
 
 // addVector appends the nonzero values of a vector. index is nil where all are given.

@@ -33,7 +33,7 @@ func TestHashedBuckets(t *testing.T) {
 		{"город", " Москва ", 1 << 20, 1042892},
 	} {
 		in := input{Source: (&Column{Name: c.column, Kind: Hashed, Buckets: c.buckets}).source()}
-		if got, err := in.value(c.word); err != nil || got != c.want {
+		if got, _, err := in.value(c.word); err != nil || got != c.want {
 			t.Errorf("%s, %q: bucket %v of %d (%v), want %v", c.column, c.word, got, c.buckets, err, c.want)
 		}
 	}

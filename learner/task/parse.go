@@ -2,6 +2,7 @@ package task
 
 import (
 	"encoding"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -117,12 +118,23 @@ func parseValue(text string) (*node, error) {
 	return &node{text: text}, nil
 }
 
-// parseFinite reads a decimal number and refuses NaN, infinities and what would overflow. Hexadecimal, which Go would
-// take, is refused: a client in another language must read the same rows as valid.
+var errNotFinite = errors.New("not a finite number")
+
+// parseFinite reads a decimal number and refuses NaN, infinities and what would overflow.
 func parseFinite(text string) (float64, error) {
+	f, err := parseNumber(text)
+	if math.IsNaN(f) {
+		return 0, errNotFinite
+	}
+	return f, err
+}
+
+// parseNumber is parseFinite, but for NaN, which it reads. Hexadecimal, which Go would take, is refused: a client in another language
+// must read the same rows as valid.
+func parseNumber(text string) (float64, error) {
 	f, err := strconv.ParseFloat(text, 64)
-	if err != nil || math.IsNaN(f) || math.IsInf(f, 0) || strings.ContainsAny(text, "xX") {
-		return 0, fmt.Errorf("not a finite number")
+	if err != nil || math.IsInf(f, 0) || strings.ContainsAny(text, "xX") {
+		return 0, errNotFinite
 	}
 	return f, nil
 }

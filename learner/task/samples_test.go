@@ -81,6 +81,22 @@ privacy: {epsilon: 1, delta: 1e-6}
 schedule: {users: 1000}
 `
 
+const gaps = `
+version: 1
+name: demo
+events: {format: csv, header: true}
+features:
+  columns:
+    - {column: age, kind: numeric, min: 0, max: 100, missing: {tokens: ["?", -1], fill: 40, indicator: true}}
+    - {column: age, kind: bucketed, edges: [25, 35], missing: {tokens: ["?", -1]}}
+    - {column: job, kind: categorical, vocabulary: [a, b], missing: {tokens: [NA], word: a}}
+  crosses: [{columns: [job, age]}]
+label: {column: y, min: 0, max: 10}
+model: {loss: squared, radius: 5}
+privacy: {epsilon: 1, delta: 1e-6}
+schedule: {users: 1000}
+`
+
 const scaled = `
 version: 1
 name: demo
@@ -98,4 +114,4 @@ var (
 )
 
 // samples are good files of every kind.
-var samples = []string{plain, sparse, regression, digits, counts, pan, svm, derived, scaled}
+var samples = []string{plain, sparse, regression, digits, counts, pan, svm, derived, gaps, scaled}

@@ -17,6 +17,15 @@ type Source struct {
 	// these are 0, 1, 1 and 0.
 	Min, Max, Factor, Offset float64
 
+	// Tokens stand for a missing value, beside blanks; Numbers are those that are numbers, which are compared as such. A missing
+	// number is Fill, before the scale, and Told by a coordinate of its own where that was declared; a missing word has the position Vacant,
+	// -1 for none. Missing values of other positions have none, but hashed ones, which are words.
+	Tokens  []string
+	Numbers []float64
+	Fill    float64
+	Told    bool
+	Vacant  int
+
 	// Of categorical sources: the position is that of the word. Words outside have the position len(Vocabulary) if Unknown is
 	// other, none if it is drop, and make the event invalid if it is invalid.
 	Vocabulary []string
@@ -47,7 +56,11 @@ func (s *Source) Positions() int {
 }
 
 func (c *Column) source() *Source {
-	s := &Source{Column: c.Name, Kind: c.Kind, Vocabulary: c.Vocabulary, Unknown: c.Unknown, Buckets: c.Buckets, Edges: c.Edges}
+	s := &Source{Column: c.Name, Kind: c.Kind, Vocabulary: c.Vocabulary, Unknown: c.Unknown, Buckets: c.Buckets, Edges: c.Edges,
+		Tokens: c.Missing.Tokens, Numbers: c.Missing.numbers(), Told: c.Missing.Indicator, Vacant: c.vacant()}
+	if c.Missing.Fill != nil {
+		s.Fill = *c.Missing.Fill
+	}
 	switch c.Kind {
 	case Numeric, Indicator:
 		s.setAffine(affineOf(c))
@@ -67,6 +80,9 @@ func (c *Column) width() int {
 	if c.Hidden {
 		return 0
 	}
+	if c.Missing.Indicator {
+		return 2
+	}
 	return c.positions()
 }
 
@@ -82,36 +98,47 @@ type input struct {
 // none is the position of a field that sets no indicator.
 const none = -1
 
-// value is the scaled number of a field, or its position. An error never shows the field.
-func (in *input) value(field string) (float64, error) {
+// value is the scaled number of a field, or its position, and whether it is missing. An error never shows the field.
+func (in *input) value(field string) (v float64, missing bool, err error) {
 	field = strings.TrimSpace(field)
 	switch in.Kind {
 	case Categorical:
-		at, ok := in.index[field]
-		switch {
-		case ok:
-			return float64(at), nil
-		case in.Unknown == Other:
-			return float64(len(in.Vocabulary)), nil
-		case in.Unknown == Drop:
-			return none, nil
-		}
-		return 0, fmt.Errorf("not in the vocabulary")
+		return in.word(field)
 	case Hashed:
-		return float64(murmur3(field, in.Seed) % uint32(in.Buckets)), nil
+		return float64(murmur3(field, in.Seed) % uint32(in.Buckets)), false, nil
 	}
-	x, err := parseFinite(field)
-	if err != nil {
-		return 0, err
-	}
-	if in.Kind == Bucketed {
+	x, missing, err := in.number(field)
+	switch {
+	case err != nil:
+		return 0, false, err
+	case in.Kind == Bucketed && missing:
+		return none, true, nil
+	case in.Kind == Bucketed:
 		at, found := slices.BinarySearch(in.Edges, x)
 		if found {
 			at++
 		}
-		return float64(at), nil
+		return float64(at), false, nil
+	case missing:
+		x = in.Fill
 	}
-	return in.affine.apply(x), nil
+	return in.affine.apply(x), missing, nil
+}
+
+// word is the position of a word in its vocabulary.
+func (in *input) word(field string) (v float64, missing bool, err error) {
+	at, ok := in.index[field]
+	switch {
+	case ok:
+		return float64(at), false, nil
+	case field == "" || slices.Contains(in.Tokens, field):
+		return float64(in.Vacant), true, nil
+	case in.Unknown == Other:
+		return float64(len(in.Vocabulary)), false, nil
+	case in.Unknown == Drop:
+		return none, false, nil
+	}
+	return 0, false, fmt.Errorf("not in the vocabulary")
 }
 
 // murmur3 is MurmurHash3 by Austin Appleby in its variant of 32 bits for x86, which sklearn.utils.murmurhash3_32 and the operator

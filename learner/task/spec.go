@@ -146,6 +146,7 @@ func (s *Spec) SetDefaults() {
 		case Categorical:
 			or(&c.Unknown, Invalid)
 		}
+		c.Missing.setDefaults(c)
 	}
 	if s.traits().Labels == convex.Numbers {
 		or(&s.Label.Scale, Symmetric)

@@ -57,20 +57,30 @@ func TestJSONL(t *testing.T) {
 		`{"age": 30, "job": "a", "y": 1} {}` + "\n" +
 		`{"age": 30, "job": "a", "y": 1` + "\n" +
 		`{"age": 30, "job": "a", "y": 01}` + "\n" +
-		`{"y": 1, "age": 1, "job": "\u0061"}`
+		`{"y": 1, "age": 1, "job": "\u0061"}` + "\n" +
+		`{"y": 1, "job": null}` + "\n" +
+		`{"age": 1, "job": "a", "y": null}`
 	check(t, outcomes(t, open(t, compile(t, jsonTask), data)), []outcome{
 		{1, 0, "30|a|1"},
 		{2, 1, "4.5e1|true|0"},
 		{4, 2, "bad y"},
 		{5, 3, "bad age"},
-		{6, 4, "bad age"},
+		{6, 4, "|a|1"},
 		{7, 5, "bad age"},
 		{8, 6, "bad "},
 		{9, 7, "bad "},
 		{10, 8, "bad "},
 		{11, 9, "bad "},
 		{12, 10, "1|a|1"},
+		{13, 11, "||1"},
+		{14, 12, "bad y"},
 	})
+	r := open(t, compile(t, jsonTask), `{"age": 1, "y": 1}`+"\n"+`{"age": 1, "job": "a", "y": 1}`)
+	for _, want := range [][]string{{"job"}, nil} {
+		if _, err := r.Next(); err != nil || !slices.Equal(r.Unknown(), want) {
+			t.Errorf("%v: no event had %v, want %v", err, r.Unknown(), want)
+		}
+	}
 }
 
 func TestLIBSVM(t *testing.T) {

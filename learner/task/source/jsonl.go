@@ -9,14 +9,16 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-// jsonRows reads one JSON object a line. Keys that the task does not name are passed over, whatever they hold.
+// jsonRows reads one JSON object a line. Keys that the task does not name are passed over, whatever they hold. A column whose key is
+// not there, or null, is an empty field; the label has to be there.
 type jsonRows struct {
 	lines  *lines
 	index  map[string]int // column to position; the label comes last
 	names  []string
 	values []string
 	seen   []bool
-	needed int // names that every event has, the others are passed over: all, or all but the label
+	wanted int    // names that are read, the others are passed over: all, or all but the label
+	known  []bool // names that an event had so far
 }
 
 // Reasons never quote the decoder, whose messages show characters of the data.
@@ -30,9 +32,10 @@ func newJSONL(l *lines, schema task.Schema) *jsonRows {
 	}
 	f.values = make([]string, len(f.names))
 	f.seen = make([]bool, len(f.names))
-	f.needed = len(f.names)
+	f.known = make([]bool, len(f.names))
+	f.wanted = len(f.names)
 	if schema.Unlabelled {
-		f.needed--
+		f.wanted--
 	}
 	return f
 }
@@ -67,13 +70,17 @@ func (f *jsonRows) next(row *task.Row) error {
 			}
 		}
 		i, ok := f.index[name]
-		if !ok || i >= f.needed {
+		if !ok || i >= f.wanted {
 			continue
 		}
 		if f.seen[i] {
 			return f.lines.fail(name, "the key is there twice")
 		}
-		f.seen[i] = true
+		f.seen[i], f.known[i] = true, true
+		if value == nil && i < len(f.names)-1 {
+			f.values[i] = ""
+			continue
+		}
 		if f.values[i], ok = scalarText(value); !ok {
 			return f.lines.fail(name, "not a number, a string, true or false")
 		}
@@ -84,14 +91,28 @@ func (f *jsonRows) next(row *task.Row) error {
 	if _, err := d.Token(); err != io.EOF {
 		return f.lines.fail("", notObject)
 	}
-	for i, ok := range f.seen[:f.needed] {
-		if !ok {
+	last := len(f.values) - 1
+	for i, ok := range f.seen[:f.wanted] {
+		switch {
+		case ok:
+		case i == last:
 			return f.lines.fail(f.names[i], "the key is missing")
+		default:
+			f.values[i] = ""
 		}
 	}
-	last := len(f.values) - 1
 	row.Line, row.Fields, row.Label = f.lines.line, f.values[:last], f.values[last]
 	return nil
+}
+
+// unknown names the columns that no event had so far.
+func (f *jsonRows) unknown() (names []string) {
+	for i, name := range f.names[:len(f.names)-1] {
+		if !f.known[i] {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // scalarText returns a value as a csv file would have it.

@@ -87,7 +87,7 @@ func TestSchemaIsCheckedFirst(t *testing.T) {
 		{csvTask, "age,job,y\nsecret,a,1\nx,a,1\n", "line 2, column age"},
 		{csvTask, "age,job,y\n1,a,secret\n1,a,x\n", "line 2, column y"},
 		{csvTask, "age,job,\"y\n", "header"},
-		{jsonTask, `{"job": "a", "y": 1}` + "\n{}\n", "line 1, column age"},
+		{jsonTask, `{"job": "a", "age": 1}` + "\n{}\n", "line 1, column y"},
 		{jsonTask, "age,job,y\n1,a,1\n", "line 1"},
 		{svmTask, strings.Repeat("1 6:1\n", 15) + "1 7:1\n1 1:1\n", "line 1"},
 		{svmTask, "secret 1:1\nsecret 1:1\n", "line 1, column label"},

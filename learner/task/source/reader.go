@@ -171,6 +171,15 @@ func (r *Reader) advance() error {
 	return err
 }
 
+// Unknown names the declared columns of which no event so far, in the file that is being read, had the key: a name that is typed wrong, or
+// values that are all missing. Only formats that name the fields in every event, jsonl, have some.
+func (r *Reader) Unknown() []string {
+	if f, ok := r.opened.rows.(*jsonRows); ok && r.number > 0 {
+		return f.unknown()
+	}
+	return nil
+}
+
 // All yields what Next returns, up to the end of the data or the first error that is not a *task.RowError, which it
 // yields last.
 func (r *Reader) All() iter.Seq2[task.Row, error] {

@@ -1,0 +1,132 @@
+package task
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Missing declares what becomes of a value that is not there: one missing value never makes a row invalid. A blank field, a null and
+// a key that an event does not have are missing, of a number NaN too, and what Tokens say. A hashed word is never missing: a blank one is
+// a word like any other.
+type Missing struct {
+	// Tokens are other texts that stand for a missing value; numbers are compared as numbers.
+	Tokens []string `json:"tokens,omitempty"`
+	// Fill is the value that a number has then, within its bounds. Default: the middle of the bounds, of kind indicator 0.
+	Fill *float64 `json:"fill,omitempty"`
+	// Indicator adds, of numbers, one coordinate: 1 where the value is missing, else 0.
+	Indicator bool `json:"indicator,omitempty"`
+	// Word is what a missing word counts as, one of the vocabulary. Without it, it counts as the words outside where these have an
+	// indicator (other), and else sets none. Missing values of other kinds of positions set none.
+	Word string `json:"word,omitempty"`
+}
+
+// setDefaults fills in what a file may leave out. A blank token says what holds anyway.
+func (m *Missing) setDefaults(c *Column) {
+	if slices.Contains(m.Tokens, "") {
+		m.Tokens = slices.DeleteFunc(slices.Clone(m.Tokens), func(t string) bool { return t == "" })
+	}
+	if len(m.Tokens) == 0 {
+		m.Tokens = nil
+	}
+	if m.Fill == nil && c.Kind.Number() {
+		var fill float64
+		switch {
+		case c.Kind == Indicator:
+		case c.Scale == Standard:
+			fill = c.Mean
+		default:
+			fill = c.Min + (c.Max-c.Min)/2
+		}
+		m.Fill = &fill
+	}
+}
+
+func (m *Missing) check(path string, c *Column) error {
+	path += ".missing"
+	var fill float64
+	if m.Fill != nil {
+		fill = *m.Fill
+	}
+	for _, key := range [...]struct {
+		name  string
+		given bool
+		value any
+		means bool
+	}{
+		{"tokens", len(m.Tokens) > 0, m.Tokens, c.Kind != Hashed}, {"fill", m.Fill != nil, fill, c.Kind.Number()},
+		{"indicator", m.Indicator, m.Indicator, c.Kind.Number()}, {"word", m.Word != "", m.Word, c.Kind == Categorical},
+	} {
+		if key.given && !key.means {
+			return refuse(path+"."+key.name, key.value, "nothing for kind %s", c.Kind)
+		}
+	}
+	for i, t := range m.Tokens {
+		at := fmt.Sprintf("%s.tokens.%d", path, i)
+		switch {
+		case t == "" || strings.TrimSpace(t) != t:
+			return refuse(at, t, "text without blanks around it")
+		case slices.Contains(m.Tokens[:i], t):
+			return refuse(at, t, "text that is not in the list already")
+		case slices.Contains(c.Vocabulary, t):
+			return refuse(at, t, "text that is not in the vocabulary; missing.word names the word that a missing value counts as")
+		}
+	}
+	if m.Word != "" && !slices.Contains(c.Vocabulary, m.Word) {
+		return refuse(path+".word", m.Word, "a word of the vocabulary")
+	}
+	if !c.Kind.Number() {
+		return nil
+	}
+	f := affineOf(c)
+	switch {
+	case m.Fill == nil:
+		return refuse(path+".fill", "", "a number from %v to %v", f.low, f.high)
+	case !(fill >= f.low && fill <= f.high):
+		return refuse(path+".fill", fill, "a number from %v to %v", f.low, f.high)
+	case c.Kind == Indicator && fill != 0 && fill != 1:
+		return refuse(path+".fill", fill, "0 or 1")
+	case m.Indicator && c.Hidden:
+		return refuse(path+".indicator", true, "false: a hidden column has no coordinates of its own")
+	}
+	return nil
+}
+
+// numbers are the tokens that are numbers.
+func (m *Missing) numbers() (out []float64) {
+	for _, t := range m.Tokens {
+		if x, err := parseFinite(t); err == nil {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// vacant is the position of a missing value among c's.
+func (c *Column) vacant() int {
+	switch {
+	case c.Missing.Word != "":
+		return slices.Index(c.Vocabulary, c.Missing.Word)
+	case c.Unknown == Other:
+		return len(c.Vocabulary)
+	}
+	return none
+}
+
+// MissingOf is the kind of the coordinate that says whether a number is missing.
+const MissingOf = "missing"
+
+// ofMissing describes the coordinate that says whether a number is missing.
+func ofMissing(s *Source) Coordinate {
+	return Coordinate{Name: quoteName(s.Column) + "~missing", Column: s.Column, Kind: MissingOf, Max: 1, Factor: 1, Sources: []*Source{s}}
+}
+
+// number reads a field that is a number, or says that it is missing.
+func (in *input) number(field string) (x float64, missing bool, err error) {
+	if field == "" || slices.Contains(in.Tokens, field) {
+		return 0, true, nil
+	}
+	x, err = parseNumber(field)
+	return x, math.IsNaN(x) || slices.Contains(in.Numbers, x), err
+}
