@@ -1,0 +1,296 @@
+package sim
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/task"
+)
+
+// A Schema draws rows that fit a task's declaration where there are no data: a rough guide to what a task would do, and no evidence. It
+// knows of the data what is declared, and makes up the rest: a number is normal around a centre of its column's own, within its bounds; a
+// word is more frequent the earlier it stands in an order of its column's own; one hidden factor moves all fields of a row. The label
+// follows a planted linear model of the declared features, with noise. So rows of a Schema cannot tell whether features are missing: the
+// model that was planted has none but the declared ones.
+type Schema struct {
+	spec     *task.Spec
+	features *task.FeatureMap // of the declaration that the model is planted in
+	columns  []column
+	vector   []column // of a vector: its values
+	weights  []float64
+	offsets  []float64 // of the scores, one for each output
+}
+
+// A column is how one field is drawn.
+type column struct {
+	words   []string // most frequent first; nil: a number
+	weights []float64
+	low     float64
+	high    float64
+	middle  float64
+	spread  float64
+	whole   bool
+	loading float64 // of the hidden factor
+	present float64 // of a vector: how often a value is not 0
+}
+
+const (
+	schemaPilot = 2000 // rows that the planted model's scores are centred on
+	schemaScale = 2.0  // standard deviation of the planted scores of classes
+	schemaShare = 0.25 // of a number's range, or of a count's logarithm: one standard deviation of its score
+)
+
+// NewSchema plants a population for a declaration. Equal seeds give equal populations.
+func NewSchema(spec *task.Spec, seed uint64) (*Schema, error) {
+	features, err := spec.Compile()
+	if err != nil {
+		return nil, err
+	}
+	s := &Schema{spec: spec, features: features}
+	r := rand.New(Entropy(seed, "schema"))
+	for i, name := range features.Schema().Columns {
+		one, err := newColumn(r, spec, name, features.Schema().Kinds[i])
+		if err != nil {
+			return nil, err
+		}
+		s.columns = append(s.columns, one)
+	}
+	if v := spec.Features.Vector; v != nil {
+		s.plantVector(r, v)
+	}
+	return s, s.plant(r)
+}
+
+// newColumn chooses how a field is drawn, from all features that are made of it.
+func newColumn(r *rand.Rand, spec *task.Spec, name string, kind task.ColumnKind) (column, error) {
+	out := column{loading: 0.8 * (2*r.Float64() - 1), low: math.Inf(1), high: math.Inf(-1)}
+	for _, c := range spec.Features.Columns {
+		if c.Name != name {
+			continue
+		}
+		switch c.Kind {
+		case task.Numeric:
+			if c.Scale == task.Standard {
+				out.widen(c.Mean-2*c.Std, c.Mean+2*c.Std)
+			} else {
+				out.widen(c.Min, c.Max)
+			}
+		case task.Bucketed:
+			margin := 1.0
+			if n := len(c.Edges); n > 1 {
+				margin = (c.Edges[n-1] - c.Edges[0]) / float64(n-1)
+			}
+			out.widen(c.Edges[0]-margin, c.Edges[len(c.Edges)-1]+margin)
+		case task.Categorical:
+			out.words = slices.Clone(c.Vocabulary)
+		case task.Hashed:
+			for i := range c.Buckets {
+				out.words = append(out.words, "word"+strconv.Itoa(i))
+			}
+		default:
+			return column{}, fmt.Errorf("synthetic rows: no rows of kind %s", c.Kind)
+		}
+	}
+	if kind == task.Numeric && out.words != nil { // numbers that are words of another feature, too
+		out.words = slices.DeleteFunc(out.words, func(w string) bool { _, err := strconv.ParseFloat(w, 64); return err != nil })
+		if len(out.words) == 0 {
+			return column{}, fmt.Errorf("synthetic rows: column %s is declared as numbers and as words that are none", name)
+		}
+	}
+	if out.words != nil {
+		r.Shuffle(len(out.words), func(i, j int) { out.words[i], out.words[j] = out.words[j], out.words[i] })
+		var sum float64
+		for i := range out.words {
+			sum += 1 / float64(i+1)
+			out.weights = append(out.weights, sum)
+		}
+		return out, nil
+	}
+	out.whole = out.low == math.Trunc(out.low) && out.high == math.Trunc(out.high) && out.high-out.low > 3
+	out.place(r)
+	return out, nil
+}
+
+func (c *column) widen(low, high float64) { c.low, c.high = min(c.low, low), max(c.high, high) }
+
+// place puts the middle of a number somewhere into its range: declared bounds are wider than most data.
+func (c *column) place(r *rand.Rand) {
+	c.middle = c.low + (0.15+0.7*r.Float64())*(c.high-c.low)
+	c.spread = (0.04 + 0.16*r.Float64()) * (c.high - c.low)
+}
+
+func (s *Schema) plantVector(r *rand.Rand, v *task.Vector) {
+	share := float64(v.MaxNonzeros) / float64(v.Dimension)
+	for range v.Dimension {
+		one := column{low: v.Min, high: v.Max, loading: 0.8 * (2*r.Float64() - 1), present: 1}
+		one.place(r)
+		if share < 1 || v.Min == 0 { // sparse: few values are frequent, most are rare
+			one.present = min(1, 2*share*math.Pow(r.Float64(), 3))
+		}
+		if v.Min == 0 && v.Max == 1 {
+			one.middle, one.spread = 1, 0 // an indicator
+		}
+		s.vector = append(s.vector, one)
+	}
+}
+
+// number draws a value of the column for one event's factor.
+func (c *column) number(r *rand.Rand, factor float64) float64 {
+	z := c.loading*factor + math.Sqrt(1-c.loading*c.loading)*r.NormFloat64()
+	x := min(max(c.middle+c.spread*z, c.low), c.high)
+	if c.whole {
+		x = math.Round(x)
+	}
+	return x
+}
+
+func (c *column) field(r *rand.Rand, factor float64) string {
+	if c.words == nil {
+		return strconv.FormatFloat(c.number(r, factor), 'g', 8, 64)
+	}
+	// The factor moves the draw, so that words go together with other fields; the order of frequency stays.
+	z := c.loading*factor + math.Sqrt(1-c.loading*c.loading)*r.NormFloat64()
+	u := 0.5 * math.Erfc(-z/math.Sqrt2)
+	at, _ := slices.BinarySearch(c.weights, u*c.weights[len(c.weights)-1])
+	return c.words[min(at, len(c.words)-1)]
+}
+
+// draw fills a row's fields or values.
+func (s *Schema) draw(r *rand.Rand, row *task.Row) {
+	factor := r.NormFloat64()
+	row.Fields = row.Fields[:0]
+	for i := range s.columns {
+		row.Fields = append(row.Fields, s.columns[i].field(r, factor))
+	}
+	if s.vector == nil {
+		return
+	}
+	row.Index, row.Value = row.Index[:0], row.Value[:0]
+	most := s.spec.Features.Vector.MaxNonzeros
+	for i := range s.vector {
+		if c := &s.vector[i]; r.Float64() < c.present && len(row.Value) < most {
+			row.Index, row.Value = append(row.Index, int32(i)), append(row.Value, c.number(r, factor))
+		}
+	}
+}
+
+// plant chooses the model: weights of one size in coordinates of mean 0 and variance 1, with scores of the same.
+func (s *Schema) plant(r *rand.Rand) error {
+	m, outputs := s.features.Unlabelled(), s.features.Outputs()
+	pilot, rows := rand.New(rand.NewPCG(r.Uint64(), r.Uint64())), make([]convex.Example, schemaPilot)
+	mean, square := make([]float64, m.Dim()), make([]float64, m.Dim())
+	var row task.Row
+	for i := range rows {
+		s.draw(pilot, &row)
+		if err := m.Map(row, &rows[i]); err != nil {
+			return fmt.Errorf("synthetic rows: %w", err)
+		}
+		each(rows[i], func(j int, x float64) { mean[j] += x / schemaPilot; square[j] += x * x / schemaPilot })
+	}
+	for range outputs {
+		for j := range m.Dim() {
+			w := r.NormFloat64()
+			if v := square[j] - mean[j]*mean[j]; v > 1e-9 {
+				w /= math.Sqrt(v + 0.01)
+			} else {
+				w = 0
+			}
+			s.weights = append(s.weights, w)
+		}
+	}
+	var scores []float64
+	sum, squares := make([]float64, outputs), make([]float64, outputs)
+	for _, e := range rows {
+		scores = m.Scores(scores, s.weights, e)
+		for k, z := range scores {
+			sum[k] += z / schemaPilot
+			squares[k] += z * z / schemaPilot
+		}
+	}
+	for k := range outputs {
+		sd := math.Sqrt(max(squares[k]-sum[k]*sum[k], 1e-12))
+		for j := range m.Dim() {
+			s.weights[k*m.Dim()+j] /= sd
+		}
+		s.offsets = append(s.offsets, -sum[k]/sd)
+	}
+	return nil
+}
+
+func each(e convex.Example, f func(j int, x float64)) {
+	for i, x := range e.Value {
+		if e.Index != nil {
+			f(int(e.Index[i]), x)
+		} else {
+			f(i, x)
+		}
+	}
+}
+
+// Rows draws n rows, mapped by the features of a declaration with the same columns and label, such as one with other crosses or another norm
+// bound. Equal seeds give equal rows under every map.
+func (s *Schema) Rows(features *task.FeatureMap, n int, seed uint64) ([]convex.Example, error) {
+	r, out := rand.New(Entropy(seed, "rows of a schema")), make([]convex.Example, n)
+	var (
+		row    task.Row
+		plain  convex.Example
+		scores []float64
+		own    = s.features.Unlabelled()
+	)
+	for i := range out {
+		s.draw(r, &row)
+		if err := own.Map(row, &plain); err != nil {
+			return nil, fmt.Errorf("synthetic rows: %w", err)
+		}
+		scores = own.Scores(scores, s.weights, plain)
+		for k := range scores {
+			scores[k] += s.offsets[k]
+		}
+		row.Label = s.label(r, scores)
+		if err := features.Map(row, &out[i]); err != nil {
+			return nil, fmt.Errorf("synthetic rows: %w", err)
+		}
+	}
+	return out, nil
+}
+
+// label draws one of the planted model, as a file would have it.
+func (s *Schema) label(r *rand.Rand, scores []float64) string {
+	l := s.spec.Label
+	switch convex.TraitsOf(s.spec.Model.Loss).Labels {
+	case convex.TwoClasses:
+		if logit := schemaScale*scores[0] - 1; r.Float64() < 1/(1+math.Exp(-logit)) { // about 35 % are positive
+			return l.Positive[0]
+		}
+		return l.Negative[0]
+	case convex.ManyClasses:
+		best, at := math.Inf(-1), 0
+		for k, z := range scores { // the largest of scores with Gumbel noise has the softmax distribution
+			if z = schemaScale*z - 0.3*float64(k) - math.Log(r.ExpFloat64()); z > best {
+				best, at = z, k
+			}
+		}
+		return l.Classes[at]
+	case convex.Counts:
+		// The mean count is a tenth of the largest, so that few are cut.
+		return strconv.FormatFloat(min(l.Max, poisson(r, 0.1*l.Max*math.Exp(schemaShare*2*scores[0]))), 'f', 0, 64)
+	}
+	y := l.Min + (l.Max-l.Min)*(0.4+schemaShare*(0.6*scores[0]+0.4*r.NormFloat64()))
+	return strconv.FormatFloat(min(max(y, l.Min), l.Max), 'g', 12, 64)
+}
+
+// poisson draws by its gaps for small means, and by the normal distribution, rounded, for large ones: enough for a label.
+func poisson(r *rand.Rand, mean float64) float64 {
+	if mean > 30 {
+		return max(0, math.Round(mean+math.Sqrt(mean)*r.NormFloat64()))
+	}
+	n := -1.0
+	for at := 0.0; at < mean; n++ {
+		at += r.ExpFloat64()
+	}
+	return max(0, n)
+}
