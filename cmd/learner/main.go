@@ -35,7 +35,7 @@ Every flag but --data can be set in the environment: --log-level is PANLEARN_LOG
 		Example: "  learner quickstart --events 50000 --json",
 		Args:    cobra.NoArgs,
 	}
-	root.AddCommand(newQuickstart(), newRun(), newPlan(), newSimulate(), newSnapshot(), newStatus(), newLedger(), newFinish(), newBackup(), newRestore(), newEval(), newPredict(),
+	root.AddCommand(newQuickstart(), newRun(), newPlan(), newSimulate(), newTune(), newSnapshot(), newStatus(), newLedger(), newFinish(), newBackup(), newRestore(), newEval(), newPredict(),
 		newAudit(), newPrivacy(), cli.NewKeygen("learner"), newProvision(), newRemove(), newDoctor(), newDevCA(), cli.NewVersion())
 	return root
 }

@@ -1,0 +1,224 @@
+package tune
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/panlearn/panlearn/internal/model"
+	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/internal/sim"
+	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/stream/manifest"
+)
+
+// Config is what is compared.
+type Config struct {
+	// Load reads the task with overrides.
+	Load  func(sets []string) (*task.Spec, error)
+	Rows  Rows
+	Seeds int // runs of each setting, at least 2
+	First uint64
+	Most  uint64 // users of a run that are simulated one by one
+	// Progress hears of every run that is done; nil: nobody does.
+	Progress func(Progress)
+}
+
+// Progress is how far a comparison is.
+type Progress struct {
+	Done, Runs int
+	Setting    Setting
+}
+
+// A Comparison is settings that can be planned, in the order in which they are tried.
+type Comparison struct {
+	Config
+	measure    Measure
+	candidates []*candidate
+	dropped    []Dropped
+}
+
+type candidate struct {
+	setting Setting
+	job     run.Job
+	values  []float64 // by seed
+	losses  []float64
+}
+
+// New plans the settings. One that cannot be planned, or changes nothing, is dropped.
+func New(c Config) (*Comparison, error) {
+	if c.Seeds < 2 {
+		return nil, fmt.Errorf("seeds: %d, want at least 2: without a spread nothing can be called better", c.Seeds)
+	}
+	out := &Comparison{Config: c}
+	if err := out.add(Setting{}); err != nil {
+		return nil, err
+	}
+	base := out.candidates[0]
+	out.measure = measureOf(base.job.Spec.Model.Loss)
+	settings, err := out.settings(base.job)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range settings {
+		if err := out.add(s); err != nil {
+			out.dropped = append(out.dropped, Dropped{s, err.Error()})
+		}
+	}
+	return out, nil
+}
+
+// add plans a setting.
+func (c *Comparison) add(s Setting) error {
+	spec, err := c.Load(s.Sets())
+	if err != nil {
+		return err
+	}
+	job, err := run.NewJob(spec)
+	if err != nil {
+		return err
+	}
+	for _, other := range c.candidates {
+		if features(other.job) == features(job) && other.job.Plan.String() == job.Plan.String() {
+			return fmt.Errorf("the plan is the same as with the task %s", other.setting)
+		}
+	}
+	c.candidates = append(c.candidates, &candidate{setting: s, job: job})
+	return nil
+}
+
+// features tells feature maps apart.
+func features(job run.Job) string {
+	return fmt.Sprint(job.Spec.Features.Crosses, job.Features.Dim(), job.Features.Bound())
+}
+
+// Cost is what Run will do.
+type Cost struct {
+	Settings, Seeds, Runs int
+	Users                 uint64 // of one run
+	Simulated             uint64 // of them, whose reports are simulated
+	Coordinates           int    // of one report, of the widest setting
+}
+
+// Cost counts, without what the settings that turn out better are tried together.
+func (c *Comparison) Cost() Cost {
+	n := manifest.Users(c.candidates[0].job.Plan)
+	out := Cost{Settings: len(c.candidates), Seeds: c.Seeds, Runs: len(c.candidates) * c.Seeds, Users: n, Simulated: min(n, c.Most)}
+	for _, one := range c.candidates {
+		out.Coordinates = max(out.Coordinates, int(manifest.Gradients(one.job.Plan).Mechanism.Dim))
+	}
+	return out
+}
+
+// Run simulates every setting once a seed. Where several keys were better by themselves it tries them together. It stops early with the
+// context's error.
+func (c *Comparison) Run(ctx context.Context) (Report, error) {
+	for i := 0; i < len(c.candidates); i++ {
+		if err := c.simulate(ctx, i); err != nil {
+			return Report{}, fmt.Errorf("the task %s: %w", c.candidates[i].setting, err)
+		}
+		if i == len(c.candidates)-1 && i > 0 {
+			c.together()
+		}
+	}
+	return c.report(), nil
+}
+
+// together adds the union of what was better, the best of each key, once.
+func (c *Comparison) together() {
+	union := Setting{}
+	for _, one := range c.ranked() {
+		if len(one.setting) > 0 && !shares(union, one.setting) {
+			for key, value := range one.setting {
+				union[key] = value
+			}
+		}
+	}
+	known := slices.ContainsFunc(c.candidates, func(one *candidate) bool { return one.setting.String() == union.String() })
+	if len(union) < 2 || known {
+		return
+	}
+	if err := c.add(union); err != nil {
+		c.dropped = append(c.dropped, Dropped{union, err.Error()})
+	}
+}
+
+func shares(a, b Setting) bool {
+	for key := range b {
+		if _, both := a[key]; both {
+			return true
+		}
+	}
+	return false
+}
+
+// simulate runs one setting with all seeds.
+func (c *Comparison) simulate(ctx context.Context, i int) error {
+	one := c.candidates[i]
+	mapped, err := c.Rows.Map(one.job.Spec)
+	if err != nil {
+		return err
+	}
+	n := manifest.Users(one.job.Plan)
+	if n > c.Most {
+		return fmt.Errorf("schedule.users: %d are more than the %d that are simulated", n, c.Most)
+	}
+	for k := range c.Seeds {
+		seed := c.First + uint64(k)
+		train, test, err := mapped.Split(seed, int(n))
+		if err != nil {
+			return err
+		}
+		result, err := sim.Run(ctx, sim.Config{Plan: one.job.Plan, Loss: one.job.Loss, Score: one.job.Score(), Examples: train, Seed: seed,
+			InOrder: manifest.Endless(one.job.Plan)})
+		if err != nil {
+			return err
+		}
+		evaluation, err := model.Predictor{Features: one.job.Features, Loss: one.job.Loss, Theta: result.Model}.EvaluateExamples(test)
+		if err != nil {
+			return err
+		}
+		one.values = append(one.values, c.measure.of(evaluation))
+		one.losses = append(one.losses, evaluation.Loss)
+		if c.Progress != nil {
+			c.Progress(Progress{Done: i*c.Seeds + k + 1, Runs: len(c.candidates) * c.Seeds, Setting: one.setting})
+		}
+	}
+	return nil
+}
+
+// ranked are the settings that are better than the task as it is, the best first.
+func (c *Comparison) ranked() []*candidate {
+	var out []*candidate
+	for _, one := range c.candidates[1:] {
+		if c.better(one) {
+			out = append(out, one)
+		}
+	}
+	gain := func(one *candidate) float64 {
+		return stat.Mean(c.measure.gains(one.values, c.candidates[0].values), nil)
+	}
+	slices.SortStableFunc(out, func(a, b *candidate) int {
+		switch x, y := gain(a), gain(b); {
+		case x > y:
+			return -1
+		case x < y:
+			return 1
+		}
+		return 0
+	})
+	return out
+}
+
+func (c *Comparison) better(one *candidate) bool {
+	if len(one.values) != c.Seeds {
+		return false
+	}
+	var overlap float64
+	if c.Rows.Data() {
+		overlap = heldOutOver
+	}
+	return better(c.measure.gains(one.values, c.candidates[0].values), len(c.candidates)-1, overlap)
+}
