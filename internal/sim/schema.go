@@ -87,6 +87,8 @@ func newColumn(r *rand.Rand, spec *task.Spec, name string, kind task.ColumnKind)
 			out.widen(c.Edges[0]-margin, c.Edges[len(c.Edges)-1]+margin)
 		case task.Categorical:
 			out.words = slices.Clone(c.Vocabulary)
+		case task.Indicator:
+			out.words = []string{"0", "1"}
 		case task.Hashed:
 			for i := range c.Buckets {
 				out.words = append(out.words, "word"+strconv.Itoa(i))
@@ -95,7 +97,7 @@ func newColumn(r *rand.Rand, spec *task.Spec, name string, kind task.ColumnKind)
 			return column{}, fmt.Errorf("synthetic rows: no rows of kind %s", c.Kind)
 		}
 	}
-	if kind == task.Numeric && out.words != nil { // numbers that are words of another feature, too
+	if kind.Number() && out.words != nil { // numbers that are words of another feature, too
 		out.words = slices.DeleteFunc(out.words, func(w string) bool { _, err := strconv.ParseFloat(w, 64); return err != nil })
 		if len(out.words) == 0 {
 			return column{}, fmt.Errorf("synthetic rows: column %s is declared as numbers and as words that are none", name)
@@ -128,11 +130,11 @@ func (s *Schema) plantVector(r *rand.Rand, v *task.Vector) {
 	for range v.Dimension {
 		one := column{low: v.Min, high: v.Max, loading: 0.8 * (2*r.Float64() - 1), present: 1}
 		one.place(r)
-		if share < 1 || v.Min == 0 { // sparse: few values are frequent, most are rare
+		if share < 1 || v.Min == 0 || v.Kind == task.Indicator { // sparse: few values are frequent, most are rare
 			one.present = min(1, 2*share*math.Pow(r.Float64(), 3))
 		}
-		if v.Min == 0 && v.Max == 1 {
-			one.middle, one.spread = 1, 0 // an indicator
+		if v.Kind == task.Indicator {
+			one.low, one.high, one.middle, one.spread = 0, 1, 1, 0
 		}
 		s.vector = append(s.vector, one)
 	}

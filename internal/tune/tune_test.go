@@ -17,7 +17,9 @@ const quickstart = "../../deploy/tasks/quickstart.yaml"
 // madeUpRows is a comparison on rows of the quickstart's declaration.
 func madeUpRows(t *testing.T, sets ...string) Config {
 	t.Helper()
-	load := func(more []string) (*task.Spec, error) { return task.Load(quickstart, append(slices.Clone(sets), more...)) }
+	load := func(more []string) (*task.Spec, error) {
+		return task.Load(quickstart, append(slices.Clone(sets), more...))
+	}
 	spec, err := load(nil)
 	if err != nil {
 		t.Fatal(err)
