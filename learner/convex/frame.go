@@ -8,7 +8,7 @@ import (
 
 // A Frame is the coordinates that the gradients of a round are asked in. A row x becomes
 //
-//	u = ((x_j - Center_j) Scale_j for the features, Intercept for the constant one), scaled down to norm Bound,
+//	u = ((x_j - Center_j) Scale_j for the features, scaled down to norm Bound; Intercept for the constant one),
 //
 // and the round's point gives u the score that the loss knows: gain and offset of a label are folded into the point. The gradient
 // at it is multiplied by Whitener, clipped to norm Clip, and divided by Clip. All of a frame is public: it follows from the declaration and from
@@ -18,7 +18,7 @@ type Frame struct {
 	Scale  []float64 `json:"scale"`  // likewise, in [1/MaxScale, MaxScale]
 	// Intercept is the value of the last coordinate of u; 0 where the task has none. Then all centers are 0.
 	Intercept float64 `json:"intercept,omitempty"`
-	Bound     float64 `json:"bound"` // largest norm of u
+	Bound     float64 `json:"bound"` // largest norm of u without its intercept, which stays as it is
 	Clip      float64 `json:"clip"`  // C > 0: what is reported is clipped to norm C and in units of it
 	// Smoothing c >= 0 asks for slopes of the loss smoothed by it, see Smoothed; 0 for the loss itself.
 	Smoothing float64 `json:"smoothing,omitempty"`
@@ -111,10 +111,10 @@ func (f *Frame) Apply(dst *Example, x Example) {
 	for j, c := range f.Center {
 		u[j] = (u[j] - c) * f.Scale[j]
 	}
+	Clip(u[:len(f.Scale)], f.Bound)
 	if f.Intercept != 0 {
 		u[len(u)-1] = f.Intercept
 	}
-	Clip(u, f.Bound)
 	*dst = Example{Value: u, Label: x.Label}
 }
 

@@ -24,7 +24,7 @@ func TestFrameByHand(t *testing.T) {
 	}
 	f.Bound = 2
 	f.Apply(&u, dense)
-	if n := convex.Norm(u.Value); math.Abs(n-2) > 1e-15 || n > 2 || math.Abs(u.Value[0]/u.Value[1]-8) > 1e-12 {
+	if n := convex.Norm(u.Value[:2]); math.Abs(n-2) > 1e-15 || n > 2 || math.Abs(u.Value[0]/u.Value[1]-8) > 1e-12 || u.Value[2] != 0.25 {
 		t.Errorf("cut to norm 2: %v of norm %v", u.Value, n)
 	}
 	// theta = (1, 2, 3): 1*2*(x0-1) + 2*0.5*(x1+1) + 3*0.25 = 2 x0 + x1 - 0.25, and the plain intercept is 0.5.
@@ -162,7 +162,7 @@ func TestApplyTakesAnyRow(t *testing.T) {
 	f := convex.Frame{Center: []float64{0}, Scale: []float64{1e12}, Intercept: 1, Bound: 3, Clip: 1}
 	var u convex.Example
 	for _, v := range []float64{math.MaxFloat64, math.Inf(-1), math.NaN(), 0, 1e-300} {
-		if f.Apply(&u, convex.Example{Value: []float64{v, 1}}); !(convex.Norm(u.Value) <= 3) {
+		if f.Apply(&u, convex.Example{Value: []float64{v, 1}}); !(convex.Norm(u.Value[:1]) <= 3) || u.Value[1] != 1 {
 			t.Errorf("a row of %v: %v", v, u.Value)
 		}
 	}

@@ -19,6 +19,7 @@ var mayImport = map[string][]string{
 	"learner/schedule":      {}, // a table that the task and the planner ask
 	"learner/convex":        {},
 	"learner/method":        {"randomizer", "learner/convex"},
+	"learner/practical":     {"learner/convex"},
 	"learner/planning": {"randomizer", "randomizer/accounting", "learner/convex", "learner/method", "learner/schedule", "stream/manifest",
 		"stream/wire"},
 	"learner/task":        {"learner/convex", "learner/schedule", "randomizer/accounting"},
@@ -148,7 +149,7 @@ func TestImportDirections(t *testing.T) {
 
 // The sans-IO cores know no clock, network, disk or goroutine.
 func TestCoresDoNoIO(t *testing.T) {
-	cores := []string{"randomizer", "randomizer/accounting", "shuffle", "learner", "learner/convex", "learner/method", "learner/planning", "learner/report", "state",
+	cores := []string{"randomizer", "randomizer/accounting", "shuffle", "learner", "learner/convex", "learner/method", "learner/planning", "learner/practical", "learner/report", "state",
 		"stream/manifest", "stream/client/ledger", "stream/client/participation"}
 	forbidden := []string{"net", "os", "net/http", "os/exec", "log", "log/slog"}
 	for _, f := range sources(t) {

@@ -1,0 +1,149 @@
+package practical
+
+import (
+	"math"
+	"slices"
+
+	"github.com/panlearn/panlearn/learner/convex"
+)
+
+const (
+	classLeast     = 1   // rho is at least 1
+	classClip      = 0.7 // of a gradient, in units of rho times the slope of the loss at 0
+	classCurvature = 1.2 // v in units of the curvature of the loss
+	twoNoise       = 1   // kappa: what the noise of gradients adds to v
+	manyNoise      = 2
+
+	// HingeWidth is the least width over which the corner of a hinge is rounded off.
+	HingeWidth = 0.5
+)
+
+func (p Problem) firstOfClasses(l Layout, r released) (Learned, error) {
+	at := p.shrunk(r)
+	out := Learned{Gain: 1, Weight: 1}
+	rho := p.frame(&out, at, classIntercept, classBound, classLeast)
+	shares := p.shares(r, l)
+	weighted, mean := p.weighted(shares)
+	slope, curvature, kappa := 0.5, 0.25, twoNoise
+	switch {
+	case p.labels() == convex.ManyClasses:
+		k := float64(p.Loss.Classes)
+		slope, curvature, kappa = math.Sqrt(1-1/k), topOfShares(weighted), manyNoise
+	case p.hinge():
+		width := max(p.Loss.Width, HingeWidth)
+		slope, curvature = 1, 1/(2*width)
+		out.Frame.Smoothing = width - p.Loss.Width
+	default:
+		slope /= 1 - 2*p.Loss.LabelNoise
+	}
+	out.Frame.Clip = within(classClip * mean * slope * rho)
+	noise := p.gradientNoise(l) * out.Frame.Clip * math.Sqrt(float64(p.dim()))
+	out.Curvature = within(classCurvature*mean*curvature*(at.top+at.mean) + float64(kappa)*noise + 2*p.ridgeCurvature(&out))
+	out.Report = Report{Norm: rho, Shares: shares, Clipped: p.clippedAtStart(weighted, out.Frame.Clip/rho)}
+	return out, p.begin(&out, p.startAt(&out, weighted))
+}
+
+func (p Problem) hinge() bool { return p.Loss.Name == "hinge" || p.Loss.Name == "smoothed-hinge" }
+
+// shares are those of the classes, at least as large as their noise, and without the labels' noise.
+func (p Problem) shares(r released, l Layout) []float64 {
+	least, out := r.sd, slices.Clone(r.label)
+	if p.labels() == convex.TwoClasses {
+		least /= 2 * (1 - 2*p.Loss.LabelNoise)
+		plus := 0.5 + r.label[0]/2/(1-2*p.Loss.LabelNoise)
+		out = []float64{1 - plus, plus}
+	}
+	others := float64(len(out) - 1)
+	least = min(max(least, 1/float64(l.MomentUsers+1)), 1/(others+1))
+	sum := 0.0
+	for i, v := range out {
+		out[i] = min(max(v, least), 1-others*least)
+		sum += out[i]
+	}
+	for i := range out {
+		out[i] /= sum
+	}
+	return out
+}
+
+// weighted are shares as the loss counts them, and the mean weight of an event.
+func (p Problem) weighted(shares []float64) (out []float64, mean float64) {
+	if out = slices.Clone(shares); p.Loss.ClassWeights == nil {
+		return out, 1
+	}
+	for i, w := range p.Loss.ClassWeights {
+		out[i] *= w
+		mean += out[i]
+	}
+	for i := range out {
+		out[i] /= mean
+	}
+	return out, mean
+}
+
+// startAt gives every row the log odds of the shares as its score; zero for scores that are no log odds, and without an intercept.
+func (p Problem) startAt(l *Learned, shares []float64) []float64 {
+	start := make([]float64, p.blocks()*p.dim())
+	switch at := p.dim() - 1; {
+	case l.Frame.Intercept == 0 || p.hinge():
+	case p.blocks() == 1:
+		start[at] = math.Log(shares[1]/shares[0]) / l.Frame.Intercept
+	default:
+		mean := 0.0
+		for _, s := range shares {
+			mean += math.Log(s) / float64(len(shares))
+		}
+		for k, s := range shares {
+			start[k*p.dim()+at] = (math.Log(s) - mean) / l.Frame.Intercept
+		}
+	}
+	return start
+}
+
+// clippedAtStart is the share of gradients that are clipped at the start, if all u have norm rho: those of the classes whose slope is larger
+// than the clip.
+func (p Problem) clippedAtStart(shares []float64, clip float64) float64 {
+	_, mean := p.weighted(shares)
+	at := slices.Clone(shares)
+	if p.Intercept == 0 {
+		for i := range at {
+			at[i] = 1 / float64(len(at))
+		}
+	}
+	var square, out float64
+	for _, s := range at {
+		square += s * s
+	}
+	for k, s := range at {
+		slope := 1 - s
+		switch {
+		case p.hinge():
+			slope = 1
+		case p.blocks() > 1:
+			slope = math.Sqrt(slope*slope + square - s*s)
+		}
+		if slope > clip/mean {
+			out += shares[k]
+		}
+	}
+	return out
+}
+
+// topOfShares is the largest eigenvalue of diag(s) - s s', the root between the two largest shares of sum s_i^2/(s_i - x) = 1.
+func topOfShares(shares []float64) float64 {
+	sorted := slices.Sorted(slices.Values(shares))
+	low, high := sorted[len(sorted)-2], sorted[len(sorted)-1]
+	for range 60 {
+		x := low/2 + high/2
+		sum := 0.0
+		for _, s := range sorted {
+			sum += s * s / (s - x)
+		}
+		if sum > 1 {
+			high = x
+		} else {
+			low = x
+		}
+	}
+	return high
+}

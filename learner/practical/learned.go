@@ -1,0 +1,79 @@
+package practical
+
+import (
+	"slices"
+
+	"github.com/panlearn/panlearn/learner/convex"
+)
+
+// Learned is what follows from the looks: the coordinates of the rounds that come, and how to step in them. The coordinates of steps w
+// are those in which Set, Start, Curvature and Step are meant; devices are asked at Point(w).
+type Learned struct {
+	Frame convex.Frame
+
+	// Gain and Offset make the score's label units: Point(w) is Gain times the whitener times w, and Offset more for the intercept.
+	Gain, Offset float64
+	// Weight turns a gradient at a point into one at w, for a risk in units that steps are measured in.
+	Weight float64
+
+	Start     []float64             // where the steps begin; nil in a round of the matrix
+	Set       convex.SetDeclaration // that w stays in; the zero value: no set
+	Curvature float64               // v of Acceleration
+	Step      float64               // of Descent
+
+	Report Report
+}
+
+// A Report is what was learned about the data, for people. It holds released numbers alone.
+type Report struct {
+	Norm      float64   // rho: root of the mean square of the norm of u
+	Shares    []float64 // of the classes, as their weights count; nil for numbers and counts
+	Residual  float64   // standard deviation of the residual of a linear fit in units of the label, after the matrix; 0 before
+	Effective float64   // number of coordinates that the matrix sees above its noise; 0 before
+	Clipped   float64   // share of gradients expected to be clipped: of classes at the start, of numbers at a linear fit
+}
+
+// Point is what devices are asked at.
+func (l *Learned) Point(w []float64) []float64 {
+	out := make([]float64, len(w))
+	n := l.Frame.Dim()
+	for i := 0; i < len(w); i += n {
+		block := out[i : i+n]
+		l.Frame.Whiten(block, w[i:i+n])
+		for j := range block {
+			block[j] *= l.Gain
+		}
+		if l.Frame.Intercept != 0 {
+			block[n-1] += l.Offset
+		}
+	}
+	return out
+}
+
+// Model is the model at w in plain coordinates; intercept is the value of the plain intercept feature.
+func (l *Learned) Model(w []float64, intercept float64) []float64 {
+	return l.Frame.Fold(l.Point(w), intercept)
+}
+
+// Gradient makes of a mean of what devices reported at Point(w), in units of the clip, the gradient at w of loss and ridge.
+func (l *Learned) Gradient(estimate, w []float64, ridge, intercept float64) []float64 {
+	out := slices.Clone(estimate)
+	for i := range out {
+		out[i] *= l.Frame.Clip
+	}
+	if ridge > 0 {
+		pull, whitened := make([]float64, len(w)), make([]float64, len(w))
+		l.Frame.Ridge(pull, l.Point(w), ridge, intercept)
+		n := l.Frame.Dim()
+		for i := 0; i < len(w); i += n {
+			l.Frame.Whiten(whitened[i:i+n], pull[i:i+n])
+		}
+		for i, v := range whitened {
+			out[i] += v
+		}
+	}
+	for i := range out {
+		out[i] *= l.Weight
+	}
+	return out
+}

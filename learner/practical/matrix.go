@@ -1,0 +1,117 @@
+package practical
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/panlearn/panlearn/learner/convex"
+)
+
+const (
+	largestLabel                   = 3         // of q in the matrix, in magnitude
+	noiseDamping, leastDamping     = 0.6, 0.01 // of the matrix, in units of its noise's norm and of its mean eigenvalue
+	leastSquare, largestSquare     = 0.05, 1.5 // of q
+	leastResidual, largestResidual = 0.02, 1   // mean square that a fit to q leaves
+)
+
+// MatrixDim is how many numbers a user of the matrix reports.
+func (p Problem) MatrixDim() int {
+	d := p.dim()
+	return d*(d+1)/2 + d + 1
+}
+
+// Matrix overwrites dst, of length MatrixDim, with what a row u in the coordinates of First's frame says of itself, before it is clipped: the
+// lower triangle of u u' by rows, its entries off the diagonal times sqrt(2), so that the norm is that of the whole matrix; rho q u; and rho q^2,
+// where q is the label in deviations from its center, cut to [-3, 3].
+func (p Problem) Matrix(dst []float64, f *convex.Frame, u convex.Example, label float64) {
+	q := min(max((label-f.LabelCenter)/f.LabelScale, -largestLabel), largestLabel)
+	at := 0
+	for i, v := range u.Value {
+		for _, w := range u.Value[:i] {
+			dst[at] = math.Sqrt2 * v * w
+			at++
+		}
+		dst[at] = v * v
+		at++
+	}
+	for _, v := range u.Value {
+		dst[at] = f.LabelWeight * q * v
+		at++
+	}
+	dst[at] = f.LabelWeight * q * q
+}
+
+// Second makes of the mean of the matrix's cohort the frame of the gradients: whitened, with a start at the linear fit and with what the fit
+// leaves. first is First's answer; mean is that of the clipped vectors, in their own units, and sd the noise of each number in it.
+func (p Problem) Second(first Learned, mean []float64, sd float64) (Learned, error) {
+	if err := checkReleased(mean, sd, p.MatrixDim()); err != nil {
+		return Learned{}, err
+	}
+	d, rho := p.dim(), first.Frame.LabelWeight
+	sd = min(sd, convex.MaxScale)
+	most := first.Frame.Clip + 10*sd
+	h, b, at := mat.NewSymDense(d, nil), mat.NewVecDense(d, nil), 0
+	next := func() float64 { at++; return min(max(mean[at-1], -most), most) }
+	for i := range d {
+		for j := range i {
+			h.SetSym(i, j, next()/math.Sqrt2)
+		}
+		h.SetSym(i, i, next())
+	}
+	for j := range d {
+		b.SetVec(j, next()/rho)
+	}
+	square := min(max(next()/rho, leastSquare), largestSquare)
+	damping := noiseDamping*sd*math.Sqrt(2*float64(d)) + leastDamping*rho*rho/float64(d)
+
+	s, err := eigen(h)
+	if err != nil {
+		return Learned{}, err
+	}
+	fit := s.solve(b, damping)
+	r := math.Sqrt(min(max(square-max(0, 2*mat.Dot(b, fit)-s.form(fit)), leastResidual), largestResidual))
+	k := max(s.effective(damping), 1)
+
+	out := Learned{Set: p.Set, Frame: first.Frame}
+	f := &out.Frame
+	how := p.score(&out, labelFit{center: f.LabelCenter, deviation: f.LabelScale}, r)
+	out.Report = Report{Norm: first.Report.Norm, Residual: r * f.LabelScale, Effective: k, Clipped: how.clipped}
+	f.LabelCenter, f.LabelScale, f.LabelWeight = 0, 0, 0
+	if p.Ridge > 0 {
+		if s, err = p.addRidge(&out, how.curvature, s, b); err != nil {
+			return Learned{}, err
+		}
+	}
+	f.Whitener = s.whitener(damping)
+	f.Clip = within(how.clip * math.Sqrt(k) * how.unit)
+	out.Step = how.step
+	start := make([]float64, d)
+	f.Whiten(start, b.RawVector().Data)
+	for j := range start {
+		start[j] *= how.start
+	}
+	return out, p.begin(&out, start)
+}
+
+// addRidge adds the ridge to a matrix and takes what it pulls at the offset from b.
+func (p Problem) addRidge(l *Learned, curvature float64, s spectrum, b *mat.VecDense) (spectrum, error) {
+	d := p.dim()
+	one, pull := make([]float64, d), make([]float64, d)
+	h := s.matrix(func(l float64) float64 { return l })
+	for i := range d {
+		clear(one)
+		one[i] = 1
+		l.Frame.Ridge(pull, one, p.Ridge*l.Gain*l.Weight/curvature, p.Intercept)
+		for j := range i + 1 {
+			h.SetSym(i, j, h.At(i, j)+pull[j])
+		}
+	}
+	if l.Offset != 0 {
+		clear(one)
+		one[d-1] = l.Offset
+		l.Frame.Ridge(pull, one, p.Ridge*l.Weight/curvature, p.Intercept)
+		b.SubVec(b, mat.NewVecDense(d, pull))
+	}
+	return eigen(h)
+}

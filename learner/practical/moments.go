@@ -1,0 +1,114 @@
+package practical
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/panlearn/panlearn/learner/convex"
+)
+
+const (
+	labelWeight = 3   // of a number's label and of its square beside the features
+	numberCut   = 0.6 // share of the largest norm of a report of moments that numbers are cut to
+)
+
+// MomentsDim is how many numbers a user of the first cohort reports.
+func (p Problem) MomentsDim() int { return p.Features + p.numbers() + p.labelDim() }
+
+func (p Problem) labelDim() int {
+	switch p.labels() {
+	case convex.TwoClasses:
+		return 1
+	case convex.ManyClasses:
+		return p.Loss.Classes
+	}
+	return 2
+}
+
+// MomentsNorm is the norm that a report of moments is clipped to.
+func (p Problem) MomentsNorm() float64 {
+	if p.classes() > 0 {
+		return math.Sqrt(float64(p.Bound*p.Bound) + 1)
+	}
+	return numberCut * math.Sqrt(float64(p.Bound*p.Bound)+2*labelWeight*labelWeight)
+}
+
+// Moments overwrites dst, of length MomentsDim, with what a row says of itself, before it is clipped: the features, the squares of those
+// that are no indicators, and the label: a unit vector for one of several classes, -1 or +1 for one of two, 3 y and 3 y^2 for a number in its
+// range as [-1, 1] or for a count as a share of the largest.
+func (p Problem) Moments(dst []float64, x convex.Example) {
+	clear(dst)
+	for k, v := range x.Value {
+		j := k
+		if x.Index != nil {
+			j = int(x.Index[k])
+		}
+		if j < p.Features {
+			dst[j] = v
+		}
+	}
+	at := p.Features
+	for j, v := range dst[:p.Features] {
+		if !p.indicator(j) {
+			dst[at] = v * v
+			at++
+		}
+	}
+	label := dst[at:]
+	switch p.labels() {
+	case convex.TwoClasses:
+		label[0] = x.Label
+	case convex.ManyClasses:
+		label[int(x.Label)] = 1
+	default:
+		y := p.unitLabel(x.Label)
+		label[0], label[1] = labelWeight*y, labelWeight*y*y
+	}
+}
+
+// released are the parts of a mean of moments, and the noise of each number in it.
+type released struct {
+	mean   []float64 // of the features
+	square []float64 // of the features; of indicators the mean again
+	label  []float64
+	sd     float64
+}
+
+// split takes a released mean apart. Means of clipped vectors are no longer than the clip, and noise is rarely far beyond its deviation: what is
+// farther, which only a broken release is, is moved nearer.
+func (p Problem) split(mean []float64, sd float64) (released, error) {
+	if err := checkReleased(mean, sd, p.MomentsDim()); err != nil {
+		return released{}, err
+	}
+	sd = min(sd, convex.MaxScale)
+	most := p.MomentsNorm() + 10*sd
+	out := released{mean: make([]float64, p.Features), square: make([]float64, p.Features), label: make([]float64, p.labelDim()), sd: sd}
+	cut := func(i int) float64 { return min(max(mean[i], -most), most) }
+	at := p.Features
+	for j := range p.Features {
+		out.mean[j] = cut(j)
+		if out.square[j] = out.mean[j]; !p.indicator(j) {
+			out.square[j] = cut(at)
+			at++
+		}
+	}
+	for i := range out.label {
+		out.label[i] = cut(at + i)
+	}
+	return out, nil
+}
+
+func checkReleased(mean []float64, sd float64, dim int) error {
+	if len(mean) != dim {
+		return fmt.Errorf("practical: %d released numbers, want %d", len(mean), dim)
+	}
+	if !(sd >= 0) || math.IsInf(sd, 0) {
+		return fmt.Errorf("practical: noise %v, want a finite number of at least 0", sd)
+	}
+	for i, v := range mean {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Errorf("practical: released number %d is not finite", i)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,115 @@
+package practical
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/panlearn/panlearn/learner/convex"
+)
+
+// A Problem is what the declaration says; all of it is public.
+type Problem struct {
+	Loss       convex.Declaration
+	Features   int     // of a row, the intercept left out; at least 1
+	Indicators []bool  // one for each feature: those that are 0 or 1, and their own squares; nil: none is
+	Bound      float64 // X: largest norm of the features that the declaration allows, the intercept left out
+	Intercept  float64 // value of the intercept feature, which is a row's last; 0: none, and then nothing is centred
+	// LabelLow and LabelHigh are the range of labels as the loss sees them: 0 and the largest for counts; without meaning for classes.
+	LabelLow, LabelHigh float64
+	Ridge               float64               // lambda of the objective's term (lambda/2) ||theta||^2, in plain coordinates
+	Set                 convex.SetDeclaration // that the model stays in; the zero value: none
+	Users               uint64                // n
+	Interactive         bool                  // all gradient rounds ask the same users
+	Continuous          bool                  // users keep coming after these
+}
+
+// Check names the first field that is out of range.
+func (p Problem) Check() error {
+	if err := p.Loss.Check(); err != nil {
+		return fmt.Errorf("practical: loss: %w", err)
+	}
+	sound := func(x float64) bool { return math.Abs(x) <= convex.MaxScale }
+	switch {
+	case p.Features < 1:
+		return fmt.Errorf("practical: %d features, want at least 1", p.Features)
+	case p.Indicators != nil && len(p.Indicators) != p.Features:
+		return fmt.Errorf("practical: %d indicators, want %d", len(p.Indicators), p.Features)
+	case !(p.Bound > 0 && sound(p.Bound)):
+		return fmt.Errorf("practical: bound: %v, want a number above 0 and at most %g", p.Bound, convex.MaxScale)
+	case !(p.Intercept >= 0 && sound(p.Intercept)):
+		return fmt.Errorf("practical: intercept: %v, want 0 to %g", p.Intercept, convex.MaxScale)
+	case !(p.Ridge >= 0 && sound(p.Ridge)):
+		return fmt.Errorf("practical: ridge: %v, want 0 to %g", p.Ridge, convex.MaxScale)
+	case p.Users < 1:
+		return fmt.Errorf("practical: no users")
+	case !p.labels().Classes() && !(p.LabelLow < p.LabelHigh && sound(p.LabelLow) && sound(p.LabelHigh)):
+		return fmt.Errorf("practical: labels from %v to %v, want a range within %g", p.LabelLow, p.LabelHigh, convex.MaxScale)
+	}
+	return nil
+}
+
+func (p Problem) labels() convex.Labels { return convex.TraitsOf(p.Loss.Name).Labels }
+
+// dim is d, the length of a row.
+func (p Problem) dim() int {
+	if p.Intercept != 0 {
+		return p.Features + 1
+	}
+	return p.Features
+}
+
+// classes is the number of classes, 0 for numbers and counts.
+func (p Problem) classes() int {
+	switch p.labels() {
+	case convex.TwoClasses:
+		return 2
+	case convex.ManyClasses:
+		return p.Loss.Classes
+	}
+	return 0
+}
+
+// blocks is the number of weight vectors.
+func (p Problem) blocks() int {
+	if p.labels() == convex.ManyClasses {
+		return p.Loss.Classes
+	}
+	return 1
+}
+
+func (p Problem) counts() bool { return p.labels() == convex.Counts }
+
+func (p Problem) indicator(j int) bool { return p.Indicators != nil && p.Indicators[j] }
+
+func (p Problem) numbers() int {
+	n := 0
+	for j := range p.Features {
+		if !p.indicator(j) {
+			n++
+		}
+	}
+	return n
+}
+
+// uniform says that the set is not turned into itself by a scale a coordinate: then all coordinates have the same, and no center.
+func (p Problem) uniform() bool { return p.Set.Kind != "" && p.Set.Kind != "ball" }
+
+// centred says that a constant feature can take up what centring moves.
+func (p Problem) centred() bool { return p.Intercept != 0 && !p.uniform() }
+
+// unitLabel is a label in its declared range as a number in [-1, 1], of a count in [0, 1].
+func (p Problem) unitLabel(y float64) float64 {
+	middle, half := p.labelRange()
+	return min(max((y-middle)/half, -1), 1)
+}
+
+// labelRange says which label is 0 as a unit label, and how much one unit is. Where no intercept can move it, 0 stays 0.
+func (p Problem) labelRange() (middle, half float64) {
+	switch {
+	case p.counts():
+		return 0, p.LabelHigh
+	case !p.centred():
+		return 0, max(math.Abs(p.LabelLow), math.Abs(p.LabelHigh))
+	}
+	return p.LabelLow/2 + p.LabelHigh/2, p.LabelHigh/2 - p.LabelLow/2
+}
