@@ -19,8 +19,7 @@ func (s Snapshot) ONNX() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := exporter{Predictor: p, inputs: map[string]onnx.Value{}, scaled: map[*task.Source]onnx.Value{}, positions: map[*task.Source]onnx.Value{},
-		absent: map[*task.Source]onnx.Value{}}
+	e := exporter{Predictor: p, inputs: map[string]onnx.Value{}, scaled: map[*task.Source]onnx.Value{}, positions: map[*task.Source]onnx.Value{}}
 	if err := e.declare(); err != nil {
 		return nil, fmt.Errorf("export to ONNX: %w", err)
 	}
@@ -63,7 +62,6 @@ type exporter struct {
 	inputs    map[string]onnx.Value       // by column; the vector is ""
 	scaled    map[*task.Source]onnx.Value // scaled numbers, [N, 1], or [N, dimension] of the vector
 	positions map[*task.Source]onnx.Value // int64 [N, 1], -1 for none
-	absent    map[*task.Source]onnx.Value // bool [N, 1], where a number is missing
 
 	terms   []onnx.Value // [N, scores], summands of the scores before the vector is scaled down
 	squares []onnx.Value // [N, 1], summands of the square of the norm in units of its bound

@@ -62,10 +62,8 @@ func jsNumber(f float64) any {
 
 // output finds an output, which has another name where a column has its.
 func output(s *task.Spec, out map[string]tensor, name string) tensor {
-	for _, c := range s.Features.Columns {
-		if c.Name == name {
-			return out["output_"+name]
-		}
+	if slices.Contains(s.Schema().Columns, name) {
+		return out["output_"+name]
 	}
 	return out[name]
 }

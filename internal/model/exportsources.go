@@ -24,15 +24,17 @@ func (e *exporter) declare() error {
 	words := map[string]bool{}
 	for _, c := range e.spec.Features.Columns {
 		isWord := c.Kind == task.Categorical || c.Kind == task.Hashed
-		if _, again := e.inputs[c.Name]; !again {
-			elem, doc := onnx.TensorProto_DOUBLE, "a number"
-			if isWord {
-				elem, doc = onnx.TensorProto_STRING, "text, without blanks around it"
+		for _, name := range c.Fields() {
+			if _, again := e.inputs[name]; !again {
+				elem, doc := onnx.TensorProto_DOUBLE, "a number"
+				if isWord {
+					elem, doc = onnx.TensorProto_STRING, "text, without blanks around it"
+				}
+				words[name], e.inputs[name] = isWord, e.graph.Input(name, elem, 1, doc)
 			}
-			words[c.Name], e.inputs[c.Name] = isWord, e.graph.Input(c.Name, elem, 1, doc)
-		}
-		if words[c.Name] != isWord {
-			return fmt.Errorf("column %q is a number and a word at once, and an input of ONNX has one type: use the json or npy format", c.Name)
+			if words[name] != isWord {
+				return fmt.Errorf("column %q is a number and a word at once, and an input of ONNX has one type: use the json or npy format", name)
+			}
 		}
 	}
 	return nil
@@ -46,7 +48,7 @@ func (e *exporter) number(s *task.Source) onnx.Value {
 	g := &e.graph
 	v := e.inputs[s.Column]
 	if s.Column != "" { // a vector has no missing values
-		v = g.Node("Where", "filled", []onnx.Value{e.missing(s), g.Double("fill", s.Fill), v})
+		v = g.Node("Where", "filled", []onnx.Value{e.missing(s, v), g.Double("fill", s.Fill), v})
 	}
 	e.finite(v)
 	if s.Kind == task.Indicator {
@@ -67,18 +69,13 @@ func (e *exporter) number(s *task.Source) onnx.Value {
 	return v
 }
 
-// missing tells where a number is missing: NaN, or one of the tokens that are numbers.
-func (e *exporter) missing(s *task.Source) onnx.Value {
-	if v, ok := e.absent[s]; ok {
-		return v
-	}
+// missing tells where a number of a source is missing: NaN, or one of the tokens that are numbers.
+func (e *exporter) missing(s *task.Source, in onnx.Value) onnx.Value {
 	g := &e.graph
-	in := e.inputs[s.Column]
 	v := g.Node("IsNaN", "is_missing", []onnx.Value{in})
 	for _, x := range s.Numbers {
 		v = g.Node("Or", "is_missing", []onnx.Value{v, g.Node("Equal", "is_token", []onnx.Value{in, g.Double("token", x)})})
 	}
-	e.absent[s] = v
 	return v
 }
 
@@ -96,12 +93,14 @@ func (e *exporter) position(s *task.Source) onnx.Value {
 	in := e.inputs[s.Column]
 	var v onnx.Value
 	switch s.Kind {
+	case task.OneHot:
+		v = e.member(s)
 	case task.Categorical:
 		v = e.word(in, s)
 	case task.Hashed:
 		v = e.bucket(in, s.Seed, s.Buckets)
 	default: // bucketed
-		missing := e.missing(s)
+		missing := e.missing(s, in)
 		in = g.Node("Where", "filled", []onnx.Value{missing, g.Double("fill", 0), in})
 		e.finite(in)
 		reached := g.Node("GreaterOrEqual", "reached", []onnx.Value{in, g.Doubles("edges", s.Edges, 1, len(s.Edges))})
@@ -110,6 +109,26 @@ func (e *exporter) position(s *task.Source) onnx.Value {
 	}
 	e.positions[s] = v
 	return v
+}
+
+// member is the position of the one field of a group that is 1.
+func (e *exporter) member(s *task.Source) onnx.Value {
+	g := &e.graph
+	all := make([]onnx.Value, len(s.Columns))
+	for i, name := range s.Columns {
+		in := e.inputs[name]
+		filled := g.Node("Where", "filled", []onnx.Value{e.missing(s, in), g.Double("fill", 0), in})
+		e.finite(filled)
+		all[i] = filled
+	}
+	set := g.Node("GreaterOrEqual", "set", []onnx.Value{g.Node("Concat", "group", all, onnx.Int("axis", 1)), g.Double("half", 0.5)})
+	ones := g.Node("Cast", "ones", []onnx.Value{set}, onnx.Int("to", int64(onnx.TensorProto_INT64)))
+	several := g.Node("Less", "several", []onnx.Value{g.Int("one", 1), e.sum("count", ones)})
+	e.faults = append(e.faults, g.Node("Where", "check", []onnx.Value{several, g.Double("nan", math.NaN()), g.Double("valid", 0)}))
+	// Counted from 1, so that none is 0; with several the row is invalid, and its position no more than within the group.
+	number := e.sum("number", g.Node("Mul", "numbers", []onnx.Value{ones, g.Ints("places", counting(len(all) + 1)[1:], 1, len(all))}))
+	number = g.Node("Where", "number", []onnx.Value{several, g.Int("nothing", 0), number})
+	return g.Node("Add", "position", []onnx.Value{number, g.Int("nowhere", nowhere)})
 }
 
 // word is the position of a word in its vocabulary, and of what stands for a missing one.

@@ -92,7 +92,7 @@ func drawVector(t *rapid.T) *task.Vector {
 }
 
 func drawColumn(t *rapid.T, name string) task.Column {
-	c := task.Column{Name: name, Kind: rapid.SampledFrom([]task.ColumnKind{task.Numeric, task.Indicator, task.Categorical, task.Hashed, task.Bucketed}).Draw(t, "kind")}
+	c := task.Column{Name: name, Kind: rapid.SampledFrom([]task.ColumnKind{task.Numeric, task.Indicator, task.Categorical, task.Hashed, task.Bucketed, task.OneHot}).Draw(t, "kind")}
 	switch c.Kind {
 	case task.Numeric:
 		if rapid.IntRange(0, 3).Draw(t, "standard") == 0 {
@@ -105,6 +105,8 @@ func drawColumn(t *rapid.T, name string) task.Column {
 	case task.Categorical:
 		c.Vocabulary = []string{"red", "green", "<b>", "é"}[:rapid.IntRange(1, 4).Draw(t, "words")]
 		c.Unknown = rapid.SampledFrom([]task.Unknown{task.Invalid, task.Drop, task.Other}).Draw(t, "unknown")
+	case task.OneHot:
+		c.Columns = []string{name + " a", name + "/b", name + "c"}[:rapid.IntRange(2, 3).Draw(t, "group")]
 	case task.Hashed:
 		c.Buckets = rapid.IntRange(1, 8).Draw(t, "buckets")
 	case task.Bucketed:
@@ -172,10 +174,14 @@ func drawRow(t *rapid.T, s *task.Spec) task.Row {
 	}
 	kinds := map[string]task.ColumnKind{}
 	for _, c := range s.Features.Columns {
-		kinds[c.Name] = c.Kind
+		for _, name := range c.Fields() {
+			kinds[name] = c.Kind
+		}
 	}
 	for _, name := range s.Schema().Columns {
 		switch kinds[name] {
+		case task.OneHot:
+			row.Fields = append(row.Fields, rapid.SampledFrom([]string{"0", "0", "0", "1", "NaN", "-100", "7"}).Draw(t, "member"))
 		case task.Numeric, task.Indicator, task.Bucketed:
 			row.Fields = append(row.Fields, strconv.FormatFloat(number.Draw(t, "number"), 'g', -1, 64))
 		case task.Categorical:

@@ -66,7 +66,7 @@ func (f *Features) checkCross(path string, c Cross) error {
 		}
 		column := f.column(name, false)
 		if column == nil {
-			return refuse(at, name, "a declared column that is categorical, hashed or bucketed")
+			return refuse(at, name, "a declared column that is categorical, hashed, bucketed or a onehot-group")
 		}
 		if combinations > maxCrossed/column.positions() {
 			return refuse(path+".columns", strings.Join(c.Columns, ", "), "columns with at most %d combinations", maxCrossed)

@@ -60,17 +60,38 @@ func (s *Spec) checkColumns() error {
 		if err := checkColumnName(path+".column", c.Name, before); err != nil {
 			return err
 		}
-		if err := s.checkPresent(path+".column", c.Name); err != nil {
-			return err
+		if c.Kind != OneHot {
+			if err := s.checkPresent(path+".column", c.Name); err != nil {
+				return err
+			}
 		}
 		if err := c.check(path); err != nil {
 			return err
+		}
+		for k, name := range c.Columns {
+			if err := s.checkMember(fmt.Sprintf("%s.columns.%d", path, k), c, k, name); err != nil {
+				return err
+			}
 		}
 		if total += c.width(); total > maxDimension {
 			return refuse(path, c.Name, "at most %d coordinates in all", maxDimension)
 		}
 	}
 	return nil
+}
+
+// checkMember refuses a field of a group that is no field, or stands elsewhere but as a number.
+func (s *Spec) checkMember(path string, group *Column, at int, name string) error {
+	before := slices.Clone(group.Columns[:at])
+	for i := range s.Features.Columns {
+		if other := &s.Features.Columns[i]; other != group && !other.Kind.Number() {
+			before = append(before, other.Fields()...)
+		}
+	}
+	if err := checkColumnName(path, name, before); err != nil {
+		return err
+	}
+	return s.checkPresent(path, name)
 }
 
 // checkPresent refuses a column that a csv file without header does not have.
@@ -131,7 +152,7 @@ func (v *Vector) check(path string) error {
 }
 
 func (c *Column) check(path string) error {
-	if err := oneOf(path+".kind", c.Kind, Numeric, Indicator, Categorical, Hashed, Bucketed); err != nil {
+	if err := oneOf(path+".kind", c.Kind, Numeric, Indicator, Categorical, Hashed, Bucketed, OneHot); err != nil {
 		return err
 	}
 	for _, key := range [...]struct {
@@ -144,6 +165,7 @@ func (c *Column) check(path string) error {
 		{"mean", c.Mean != 0, c.Mean, Numeric}, {"std", c.Std != 0, c.Std, Numeric}, {"clip", c.Clip != 0, c.Clip, Numeric},
 		{"vocabulary", len(c.Vocabulary) > 0, c.Vocabulary, Categorical}, {"unknown", c.Unknown != "", c.Unknown, Categorical},
 		{"buckets", c.Buckets != 0, c.Buckets, Hashed}, {"edges", len(c.Edges) > 0, c.Edges, Bucketed},
+		{"columns", len(c.Columns) > 0, c.Columns, OneHot},
 	} {
 		if key.given && key.kind != c.Kind {
 			return refuse(path+"."+key.name, key.value, "nothing for kind %s", c.Kind)
@@ -164,6 +186,11 @@ func (c *Column) checkKind(path string) error {
 		return c.checkNumeric(path)
 	case Categorical:
 		return c.checkVocabulary(path)
+	case OneHot:
+		if len(c.Columns) < 2 {
+			return refuse(path+".columns", c.Columns, "at least two columns of numbers")
+		}
+		return nil
 	case Bucketed:
 		if len(c.Edges) == 0 {
 			return refuse(path+".edges", "", "at least one number")

@@ -13,7 +13,7 @@ import (
 //	numeric      the field x, moved into [Min, Max], or the declared fill where it is missing
 //	indicator    1 if the field, or the fill where it is missing, is at least 1/2, else 0
 //	missing      1 if the number of Sources[0] is missing, else 0
-//	categorical  1 if the position of Sources[0] is Position, else 0; likewise hashed and bucketed
+//	categorical  1 if the position of Sources[0] is Position, else 0; likewise hashed, bucketed and onehot-group
 //	cross        1 if the combination of the positions of Sources is Position, else 0: see Derived
 //	polynomial   the product of the scaled values of Sources, in which one may occur more than once
 //	fourier      sqrt(2/D) cos(<Frequencies, s> + Phase) of the scaled values s of Sources: see Derived
@@ -22,7 +22,7 @@ import (
 type Coordinate struct {
 	Name   string  `json:"name"`             // unique within the map: age, job=Private, url#17, x3, 25<=age<35, age~missing, job=Private&sex=Male, age^2, fourier~1
 	Column string  `json:"column,omitempty"` // the field of the event; empty for vectors and where there are several
-	Kind   string  `json:"kind"`             // numeric, indicator, categorical, hashed, bucketed, missing, cross, polynomial or fourier
+	Kind   string  `json:"kind"`             // numeric, indicator, categorical, hashed, bucketed, onehot-group, missing, cross, polynomial or fourier
 	Word   string  `json:"word,omitempty"`   // of categorical; empty for the words outside the vocabulary
 	Min    float64 `json:"min"`              // of base
 	Max    float64 `json:"max"`
@@ -73,6 +73,8 @@ func indicatorName(s *Source, at int) string {
 	name := quoteName(s.Column)
 	number := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 	switch {
+	case s.Kind == OneHot:
+		return name + "=" + quoteName(s.Columns[at])
 	case s.Kind == Hashed:
 		return name + "#" + strconv.Itoa(at)
 	case s.Kind == Bucketed && at == 0:
@@ -103,6 +105,9 @@ func ofSource(s *Source) []Coordinate {
 		out[i] = Coordinate{Name: indicatorName(s, i), Column: s.Column, Kind: string(s.Kind), Max: 1, Factor: 1, Position: i, Sources: sources}
 		if i < len(s.Vocabulary) {
 			out[i].Word = s.Vocabulary[i]
+		}
+		if s.Kind == OneHot {
+			out[i].Column = s.Columns[i]
 		}
 	}
 	return out

@@ -14,7 +14,7 @@ import (
 // scaledValue is the value of a numeric source, position that of another one, or -1, for a row of fields by name: what another program
 // makes of the description.
 func scaledValue(t rapid.TB, s *Source, fields map[string]string) float64 {
-	x, missing := number(t, s, fields)
+	x, missing := number(t, s, s.Column, fields)
 	if missing {
 		x = s.Fill
 	}
@@ -22,8 +22,8 @@ func scaledValue(t rapid.TB, s *Source, fields map[string]string) float64 {
 }
 
 // number is that of a field, and whether it is missing.
-func number(t rapid.TB, s *Source, fields map[string]string) (x float64, missing bool) {
-	field := fields[s.Column]
+func number(t rapid.TB, s *Source, name string, fields map[string]string) (x float64, missing bool) {
+	field := fields[name]
 	if field == "" || slices.Contains(s.Tokens, field) {
 		return 0, true
 	}
@@ -47,6 +47,11 @@ func scaledNumber(s *Source, x float64) float64 {
 func position(t rapid.TB, s *Source, fields map[string]string) int {
 	field := fields[s.Column]
 	switch s.Kind {
+	case OneHot:
+		return slices.IndexFunc(s.Columns, func(name string) bool {
+			x, missing := number(t, s, name, fields)
+			return !missing && x >= 0.5
+		})
 	case Categorical:
 		i := slices.Index(s.Vocabulary, field)
 		switch {
@@ -59,7 +64,7 @@ func position(t rapid.TB, s *Source, fields map[string]string) int {
 	case Hashed:
 		return int(murmur3(field, s.Seed) % uint32(s.Buckets))
 	}
-	x, missing := number(t, s, fields)
+	x, missing := number(t, s, s.Column, fields)
 	if missing {
 		return -1
 	}
@@ -114,7 +119,7 @@ func base(t rapid.TB, c Coordinate, fields map[string]string, vector []float64) 
 		}
 		return indicator(number == c.Position)
 	case c.Kind == "missing":
-		_, missing := number(t, c.Sources[0], fields)
+		_, missing := number(t, c.Sources[0], c.Column, fields)
 		return indicator(missing)
 	case c.Column == "": // of a vector
 		i, err := strconv.Atoi(c.Name[1:])

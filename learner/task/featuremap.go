@@ -71,7 +71,10 @@ func (m *FeatureMap) compileColumns(columns []Column) {
 	m.dense = true
 	for i := range columns {
 		c := &columns[i]
-		in := input{Source: c.source(), field: slices.Index(m.schema.Columns, c.Name), first: none}
+		in := input{Source: c.source(), first: none}
+		for _, name := range c.Fields() {
+			in.fields = append(in.fields, slices.Index(m.schema.Columns, name))
+		}
 		switch c.Kind {
 		case Numeric, Indicator:
 			in.affine = affineOf(c)

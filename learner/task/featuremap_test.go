@@ -54,14 +54,14 @@ func TestMapColumns(t *testing.T) {
 
 // An edge belongs to the bucket above it.
 func TestBuckets(t *testing.T) {
-	in := input{Source: (&Column{Name: "age", Kind: Bucketed, Edges: []float64{25, 35}}).source()}
+	in := input{Source: (&Column{Name: "age", Kind: Bucketed, Edges: []float64{25, 35}}).source(), fields: []int{0}}
 	for field, want := range map[string]float64{"-1e9": 0, "24.999": 0, "25": 1, " 25.0 ": 1, "34": 1, "35": 2, "1e9": 2, "": none, "nan": none} {
-		if got, _, err := in.value(field); err != nil || got != want {
+		if got, _, err := in.value([]string{field}); err != nil || got != want {
 			t.Errorf("%q: bucket %v, %v, want %v", field, got, err, want)
 		}
 	}
 	for _, field := range []string{"x", "inf"} {
-		if got, _, err := in.value(field); err == nil {
+		if got, _, err := in.value([]string{field}); err == nil {
 			t.Errorf("%q has bucket %v", field, got)
 		}
 	}

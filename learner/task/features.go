@@ -36,8 +36,11 @@ type Vector struct {
 // A Column declares the features that come from one field of an event. A field may be listed twice: once as a number (numeric or
 // indicator), once by positions (any other kind).
 type Column struct {
-	Name string     `json:"column"`
+	Name string     `json:"column"` // the field; of a one-hot group a name of its own, for crosses and coordinates
 	Kind ColumnKind `json:"kind"`
+	// Columns are the fields of a one-hot group, numbers of which at most one is 1, in the order of its positions. They stand nowhere
+	// else but as numbers.
+	Columns []string `json:"columns,omitempty"`
 
 	// Min, Max and Scale are of numeric columns: public bounds, values outside are moved to the nearer one.
 	Min   float64 `json:"min,omitempty"`
@@ -78,6 +81,9 @@ const (
 	Categorical ColumnKind = "categorical" // one indicator for each word of a public vocabulary
 	Hashed      ColumnKind = "hashed"      // one indicator for each bucket of a hash of the word; words may share one
 	Bucketed    ColumnKind = "bucketed"    // one indicator for each interval between public edges
+	// OneHot is several fields that are indicators already, of which at most one is 1: together they have norm 1. Values are
+	// those of kind indicator; a row in which two of them are 1 is invalid.
+	OneHot ColumnKind = "onehot-group"
 )
 
 // Number reports whether the field is a number with a coordinate of its own.

@@ -120,7 +120,7 @@ func drawVector(t *rapid.T) *Vector {
 }
 
 func drawColumn(t *rapid.T, name string) Column {
-	c := Column{Name: name, Kind: rapid.SampledFrom([]ColumnKind{Numeric, Indicator, Categorical, Hashed, Bucketed}).Draw(t, "kind")}
+	c := Column{Name: name, Kind: rapid.SampledFrom([]ColumnKind{Numeric, Indicator, Categorical, Hashed, Bucketed, OneHot}).Draw(t, "kind")}
 	switch c.Kind {
 	case Numeric:
 		if rapid.IntRange(0, 3).Draw(t, "standard") == 0 {
@@ -136,6 +136,8 @@ func drawColumn(t *rapid.T, name string) Column {
 	case Categorical:
 		c.Vocabulary = []string{"red", "green", "<b>", "é"}[:rapid.IntRange(1, 4).Draw(t, "words")]
 		c.Unknown = rapid.SampledFrom([]Unknown{Invalid, Drop, Other}).Draw(t, "unknown")
+	case OneHot:
+		c.Columns = []string{name + "a", name + "b", name + "c"}[:rapid.IntRange(2, 3).Draw(t, "group")]
 	case Hashed:
 		c.Buckets = rapid.IntRange(1, 8).Draw(t, "buckets")
 	}
@@ -249,10 +251,29 @@ func drawRow(t *rapid.T, s *Spec, inside bool) Row {
 		}
 		return row
 	}
+	fields := map[string]string{}
+	for i := range s.Features.Columns {
+		if c := &s.Features.Columns[i]; c.Kind == OneHot {
+			drawGroup(t, c, fields)
+		} else {
+			fields[c.Name] = drawField(t, &s.Features, c.Name, inside)
+		}
+	}
 	for _, name := range s.Schema().Columns {
-		row.Fields = append(row.Fields, drawField(t, &s.Features, name, inside))
+		row.Fields = append(row.Fields, fields[name])
 	}
 	return row
+}
+
+// drawGroup draws the fields of a group, of which at most one is 1.
+func drawGroup(t *rapid.T, c *Column, fields map[string]string) {
+	low := append([]string{"0", "-3", "0.4", "", "NaN"}, c.Missing.Tokens...)
+	for _, name := range c.Columns {
+		fields[name] = rapid.SampledFrom(low).Draw(t, "not the one")
+	}
+	if at := rapid.IntRange(0, len(c.Columns)).Draw(t, "the one"); at < len(c.Columns) {
+		fields[c.Columns[at]] = rapid.SampledFrom([]string{"1", "0.5", "1e9"}).Draw(t, "one")
+	}
 }
 
 // drawField draws the text of a field: a number where any feature needs one.

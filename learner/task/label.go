@@ -23,7 +23,7 @@ func (s *Spec) checkLabel() error {
 	} else {
 		var features []string
 		for _, c := range s.Features.Columns {
-			features = append(features, c.Name)
+			features = append(features, c.Fields()...)
 		}
 		if slices.Contains(features, l.Column) {
 			return refuse("label.column", l.Column, "a column that is not a feature")

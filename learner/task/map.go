@@ -33,7 +33,7 @@ func (m *FeatureMap) Map(row Row, dst *convex.Example) error {
 	} else {
 		for i := range m.inputs {
 			in := &m.inputs[i]
-			v, missing, err := in.value(row.Fields[in.field])
+			v, missing, err := in.value(row.Fields)
 			if err != nil {
 				return fail(in.Column, err.Error())
 			}

@@ -32,8 +32,8 @@ func TestHashedBuckets(t *testing.T) {
 		{"url", "", 1000, 819},
 		{"город", " Москва ", 1 << 20, 1042892},
 	} {
-		in := input{Source: (&Column{Name: c.column, Kind: Hashed, Buckets: c.buckets}).source()}
-		if got, _, err := in.value(c.word); err != nil || got != c.want {
+		in := input{Source: (&Column{Name: c.column, Kind: Hashed, Buckets: c.buckets}).source(), fields: []int{0}}
+		if got, _, err := in.value([]string{c.word}); err != nil || got != c.want {
 			t.Errorf("%s, %q: bucket %v of %d (%v), want %v", c.column, c.word, got, c.buckets, err, c.want)
 		}
 	}

@@ -48,7 +48,7 @@ func TestReferenceIsComplete(t *testing.T) {
 	for _, w := range []Scale{Raw, Unit, Symmetric, Standard} {
 		words = append(words, string(w))
 	}
-	for _, w := range []ColumnKind{Numeric, Indicator, Categorical, Hashed, Bucketed} {
+	for _, w := range []ColumnKind{Numeric, Indicator, Categorical, Hashed, Bucketed, OneHot} {
 		words = append(words, string(w))
 	}
 	for _, w := range []Unknown{Invalid, Drop, Other} {

@@ -31,7 +31,7 @@ func (r Row) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("task.Row{redac
 type Schema struct {
 	Events    Events
 	Columns   []string     // fields that the features are made from, in this order, each once; nil for libsvm and idx
-	Kinds     []ColumnKind // of Columns: numeric where any feature needs a number; never indicator or bucketed
+	Kinds     []ColumnKind // of Columns: numeric where any feature needs a number; never indicator, bucketed or onehot-group
 	Label     string       // field of the label; empty for libsvm and idx
 	Class     bool         // whether the label is a class, which may be a word, or a number
 	Dimension int          // number of values of libsvm and idx
@@ -47,15 +47,17 @@ func (s *Spec) Schema() Schema {
 	}
 	for _, c := range s.Features.Columns {
 		kind := c.Kind
-		if kind == Bucketed || kind == Indicator {
+		if kind == Bucketed || kind == Indicator || kind == OneHot {
 			kind = Numeric // these are made from numbers
 		}
-		switch at := slices.Index(out.Columns, c.Name); {
-		case at < 0:
-			out.Columns = append(out.Columns, c.Name)
-			out.Kinds = append(out.Kinds, kind)
-		case kind == Numeric:
-			out.Kinds[at] = kind
+		for _, name := range c.Fields() {
+			switch at := slices.Index(out.Columns, name); {
+			case at < 0:
+				out.Columns = append(out.Columns, name)
+				out.Kinds = append(out.Kinds, kind)
+			case kind == Numeric:
+				out.Kinds[at] = kind
+			}
 		}
 	}
 	return out

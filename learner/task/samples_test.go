@@ -90,7 +90,8 @@ features:
     - {column: age, kind: numeric, min: 0, max: 100, missing: {tokens: ["?", -1], fill: 40, indicator: true}}
     - {column: age, kind: bucketed, edges: [25, 35], missing: {tokens: ["?", -1]}}
     - {column: job, kind: categorical, vocabulary: [a, b], missing: {tokens: [NA], word: a}}
-  crosses: [{columns: [job, age]}]
+    - {column: soil, kind: onehot-group, columns: [soil1, soil2], missing: {tokens: [NA]}}
+  crosses: [{columns: [job, age]}, {columns: [soil, job]}]
 label: {column: y, min: 0, max: 10}
 model: {loss: squared, radius: 5}
 privacy: {epsilon: 1, delta: 1e-6}

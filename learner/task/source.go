@@ -1,16 +1,17 @@
 package task
 
 import (
+	"errors"
 	"fmt"
 	"math/bits"
 	"slices"
 	"strings"
 )
 
-// A Source is a declared function of one field of an event, before crosses, polynomials and Fourier features: a scaled number, or a
+// A Source is a declared function of one field of an event, or of the fields of a one-hot group, before crosses, polynomials and Fourier features: a scaled number, or a
 // position among indicators. Text has the blanks around it removed first.
 type Source struct {
-	Column string // the field; empty for every value of a vector alike
+	Column string // the field, or the name of the group; empty for every value of a vector alike
 	Kind   ColumnKind
 
 	// Of numeric sources: x is moved into [Min, Max], then it is Factor*x + Offset. Of indicators it is 1 where x >= 1/2, else 0, and
@@ -37,6 +38,9 @@ type Source struct {
 
 	// Of bucketed sources: the position is the number of edges that are at most x.
 	Edges []float64
+
+	// Of one-hot groups: the position is that of the field that is at least 1/2, none where there is none. Two make the event invalid.
+	Columns []string
 }
 
 // Positions is the number of positions of a source of indicators, and 1 of a number.
@@ -51,12 +55,14 @@ func (s *Source) Positions() int {
 		return s.Buckets
 	case Bucketed:
 		return len(s.Edges) + 1
+	case OneHot:
+		return len(s.Columns)
 	}
 	return 1
 }
 
 func (c *Column) source() *Source {
-	s := &Source{Column: c.Name, Kind: c.Kind, Vocabulary: c.Vocabulary, Unknown: c.Unknown, Buckets: c.Buckets, Edges: c.Edges,
+	s := &Source{Column: c.Name, Kind: c.Kind, Vocabulary: c.Vocabulary, Unknown: c.Unknown, Buckets: c.Buckets, Edges: c.Edges, Columns: c.Columns,
 		Tokens: c.Missing.Tokens, Numbers: c.Missing.numbers(), Told: c.Missing.Indicator, Vacant: c.vacant()}
 	if c.Missing.Fill != nil {
 		s.Fill = *c.Missing.Fill
@@ -71,6 +77,14 @@ func (c *Column) source() *Source {
 }
 
 func (s *Source) setAffine(f affine) { s.Min, s.Max, s.Factor, s.Offset = f.low, f.high, f.a, f.b }
+
+// Fields are the fields of an event that the column is read from.
+func (c *Column) Fields() []string {
+	if c.Kind == OneHot {
+		return c.Columns
+	}
+	return []string{c.Name}
+}
 
 // positions is the number of indicators of a column, hidden or not, and 1 of a number.
 func (c *Column) positions() int { return c.source().Positions() }
@@ -89,8 +103,8 @@ func (c *Column) width() int {
 // input is a compiled source.
 type input struct {
 	*Source
-	field  int // position in Row.Fields
-	first  int // first coordinate, or -1 if hidden
+	fields []int // positions in Row.Fields: one, or those of a group
+	first  int   // first coordinate, or -1 if hidden
 	affine affine
 	index  map[string]int // of Vocabulary
 }
@@ -99,9 +113,12 @@ type input struct {
 const none = -1
 
 // value is the scaled number of a field, or its position, and whether it is missing. An error never shows the field.
-func (in *input) value(field string) (v float64, missing bool, err error) {
-	field = strings.TrimSpace(field)
+func (in *input) value(fields []string) (v float64, missing bool, err error) {
+	field := strings.TrimSpace(fields[in.fields[0]])
 	switch in.Kind {
+	case OneHot:
+		v, err = in.position(fields)
+		return v, false, err
 	case Categorical:
 		return in.word(field)
 	case Hashed:
@@ -123,6 +140,25 @@ func (in *input) value(field string) (v float64, missing bool, err error) {
 		x = in.Fill
 	}
 	return in.affine.apply(x), missing, nil
+}
+
+// position is that of the one field of a group that is 1. Every field is read, whichever it is.
+func (in *input) position(fields []string) (float64, error) {
+	at, set := none, 0
+	for i, f := range in.fields {
+		x, missing, err := in.number(strings.TrimSpace(fields[f]))
+		if err != nil {
+			return 0, fmt.Errorf("%w in column %s", err, shorten(in.Columns[i]))
+		}
+		if !missing && x >= 0.5 {
+			at = i
+			set++
+		}
+	}
+	if set > 1 {
+		return 0, errors.New("several columns of the group are 1")
+	}
+	return float64(at), nil
 }
 
 // word is the position of a word in its vocabulary.
