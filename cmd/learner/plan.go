@@ -79,6 +79,8 @@ type planReport struct {
 	// UsersNeeded is where the bound falls below the trivial risk, to a hundredth; null where it is there already, or nowhere in reach.
 	UsersNeeded *uint64 `json:"users_needed"`
 
+	Binding binding `json:"binding"`
+
 	Guarantees []guarantee `json:"guarantees"`
 	// Comparison is the noise of other ways to spend the same (epsilon, delta) on one cohort, as noise_std is.
 	Comparison   comparison        `json:"comparison"`
@@ -173,6 +175,7 @@ func survey(job run.Job) (planSurvey, error) {
 	out := planSurvey{job: job, report: planReport{Task: job.Spec.Name, Algorithm: p.Algorithm, Why: job.Why, Users: job.Problem.Users,
 		Rounds: manifest.Planned(p), Cohort: first.Cohort, LastCohort: manifest.LastCohort(first), Minimum: first.Minimum, Dim: manifest.Dim(p),
 		Privacy: job.First().Privacy, PredictedExcessRisk: job.ExcessRisk, TrivialRisk: job.TrivialRisk, Vacuous: job.Vacuous, Clips: p.Clips}}
+	out.report.Binding = bindingOf(job)
 	if card := job.Problem.Validation; card != nil {
 		out.report.Validation = &scores{Scorecard: *card, Coordinates: card.Dim(), Inflation: job.Inflation()}
 	}

@@ -173,3 +173,32 @@ func TestComparisonComposesRounds(t *testing.T) {
 		}
 	}
 }
+
+func TestBindingNamesWhatBinds(t *testing.T) {
+	for _, c := range []struct {
+		file   string
+		method string
+		sets   []string
+		term   string
+		advice string
+	}{
+		{"a9a", "pagd", nil, "smoothness", "norm_bound"},
+		{"a9a", "pagd", []string{"norm_bound=0.1", "schedule.noise_damping=1"}, "noise", "nothing stands out"},
+		{"a9a", "pagd", []string{"schedule.users=3000"}, "smoothness", "few for"},
+		{"a9a", "pagd", []string{"schedule.users=300"}, "smoothness", "too few"},
+		{"agaricus", "psgd", []string{"privacy.epsilon=4"}, "clip_norm", "clip norm"},
+	} {
+		spec, err := task.Load("../../deploy/tasks/"+c.file+".yaml", append([]string{"schedule.algorithm=" + c.method}, c.sets...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		job, err := run.NewJob(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := bindingOf(job)
+		if b.Term != c.term || !strings.Contains(b.Advice, c.advice) {
+			t.Errorf("%s %v: %s, %q; want %s, %q", c.file, c.sets, b.Term, b.Advice, c.term, c.advice)
+		}
+	}
+}

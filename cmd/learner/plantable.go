@@ -36,6 +36,7 @@ noise         %.4g of the clip norm, standard deviation of one coordinate of a r
 	}
 	fmt.Fprintln(w)
 	r.printAdvice(w)
+	r.Binding.print(w, r)
 	for _, g := range r.Guarantees {
 		fmt.Fprintf(w, "guarantee     %s against the %s if a share of %s of the users adds its noise\n", g.text(), g.Adversary, g.HonestFraction)
 	}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/panlearn/panlearn/internal/cli"
+	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/stream/manifest"
+)
+
+// A binding is what a plan is as it is for, and what to change first. Norms are in the coordinates of the feature map.
+type binding struct {
+	FeatureBound  float64  `json:"feature_bound"`  // X: norm of a feature vector, at most
+	GradientBound *float64 `json:"gradient_bound"` // norm of a gradient before the clip, at most; null where nothing bounds it
+	ClipNorm      float64  `json:"clip_norm"`
+	Smoothness    *float64 `json:"smoothness"` // beta that the steps are made for; null where they need none
+	// Step is v of accelerated methods, whose steps are shorter the larger it is, else the step size eta; of the first phase of gradients.
+	Step     float64 `json:"step"`
+	StepName string  `json:"step_name"`
+	// Term is what makes the steps as short as they are: smoothness, clip_norm, sampling or noise.
+	Term string `json:"term"`
+	// RoundNoise is the norm of the noise of one round's mean gradient, and AllNoise of that of all users, in units of the clip norm.
+	RoundNoise float64 `json:"round_noise"`
+	AllNoise   float64 `json:"all_noise"`
+	// Resolution is n/(s d), where s is the noise of one coordinate of a sum over all users in units of the clip norm; with K classes it is
+	// n/(s d sqrt(K-1)), d being the coordinates of one. Below 1 a coordinate is mostly noise.
+	Resolution float64 `json:"resolution"`
+	Advice     string  `json:"advice"`
+}
+
+// enough is the resolution from which on noise does not limit the number of rounds.
+const enough = 8
+
+func bindingOf(job run.Job) binding {
+	phase, first := manifest.Gradients(job.Plan), job.First()
+	n, d := float64(job.Problem.Users), float64(manifest.Dim(job.Plan))
+	std := job.Inflation() * first.Privacy.TotalStd() // of one coordinate of a round's mean
+	out := binding{FeatureBound: job.Features.Bound(), ClipNorm: job.Problem.ClipNorm, RoundNoise: math.Sqrt(d) * std}
+	unit := std * float64(phase.Cohort) / math.Sqrt(float64(phase.RoundsPerUser)) // of a sum, each user in it with all answers
+	out.AllNoise = unit * math.Sqrt(d) / n
+	classes := float64(job.Features.Outputs())
+	out.Resolution = n * classes / (unit * d * math.Sqrt(max(1, classes-1)))
+	if g := job.Problem.Lipschitz; !math.IsInf(g, 0) {
+		out.GradientBound = &g
+	}
+	sampling := math.Pow(min(job.Problem.ClipNorm, job.Problem.Lipschitz), 2) / float64(phase.Cohort)
+	out.Term = "noise"
+	if sampling > first.OracleVariance/2 {
+		out.Term = "sampling"
+	}
+	if a := phase.GetAcceleration(); a != nil {
+		out.Step, out.StepName, out.Smoothness = a.V, "v", &a.Smoothness
+		if a.V <= 2*a.Smoothness*(1+1e-9) {
+			out.Term = "smoothness"
+		}
+	} else {
+		out.Step, out.StepName = phase.GetDescent().GetStepSize(), "eta"
+		if l := min(job.Problem.ClipNorm, job.Problem.Lipschitz); l*l > first.OracleVariance {
+			out.Term = "clip_norm"
+		}
+	}
+	out.Advice = out.advice(job)
+	return out
+}
+
+// advice is what to change first.
+func (b binding) advice(job run.Job) string {
+	d, n := manifest.Dim(job.Plan), job.Problem.Users
+	switch {
+	case b.Resolution < 1:
+		return fmt.Sprintf("%d users are too few for %d coordinates at epsilon %g, each is mostly noise: fewer columns, a larger epsilon, or more users",
+			n, d, job.Problem.Epsilon)
+	case b.Resolution < enough:
+		return fmt.Sprintf("%d users are few for %d coordinates at epsilon %g: fewer columns or a larger epsilon", n, d, job.Problem.Epsilon)
+	case b.Term == "smoothness":
+		return fmt.Sprintf("the longest row that may come, of norm %.3g, makes the steps short: if yours are shorter, half of it as norm_bound allows steps four times as long",
+			b.FeatureBound)
+	case b.Term == "clip_norm":
+		return "the clip norm makes the steps short: learner tune compares others on public data"
+	case b.GradientBound != nil && *b.GradientBound > 10*job.Problem.ClipNorm:
+		return fmt.Sprintf("a gradient of norm up to %.3g is clipped to %.3g: set norm_bound to what rows have, or a larger model.clip_norm; learner tune compares them",
+			*b.GradientBound, job.Problem.ClipNorm)
+	}
+	return "nothing stands out; learner tune compares settings on public data"
+}
+
+// termText says which term of the steps is the larger one.
+var termText = map[string]string{
+	"smoothness": "the smoothness of the loss sets it", "clip_norm": "the clip norm sets it",
+	"sampling": "sampling sets it", "noise": "privacy's noise sets it",
+}
+
+func (b binding) print(w io.Writer, r planReport) {
+	fmt.Fprintf(w, "binds         X = %.4g, the largest norm of a feature vector", b.FeatureBound)
+	switch {
+	case b.GradientBound == nil:
+		fmt.Fprintf(w, "; nothing bounds a gradient but the clip norm, %.4g", b.ClipNorm)
+	case r.Clips:
+		fmt.Fprintf(w, "; gradients of norm up to %.4g are clipped to %.4g", *b.GradientBound, b.ClipNorm)
+	default:
+		fmt.Fprintf(w, "; no gradient is clipped, all have norm at most %.4g", *b.GradientBound)
+	}
+	fmt.Fprintf(w, "\n              %s = %.4g in %s: %s", b.StepName, b.Step, cli.Count(r.Rounds, "round"), termText[b.Term])
+	if b.Smoothness != nil {
+		fmt.Fprintf(w, ", beta = %.4g", *b.Smoothness)
+	}
+	fmt.Fprintf(w, "\n              noise of norm %.3g of the clip norm in a round's mean gradient, %.3g in that of all users\n", b.RoundNoise, b.AllNoise)
+	fmt.Fprintf(w, "advice        %s\n", b.Advice)
+}
