@@ -9,7 +9,7 @@ import "math"
 //	m, T   users in a cohort, steps
 //	s2, r2 variance of one coordinate of the mean gradient due to privacy noise and to rounding
 //	V      bound on E||gbar - grad F||^2
-//	beta   smoothness of the loss
+//	beta   smoothness of the mean loss over the population
 
 // OracleVariance returns V = L^2/m + d (s2 + r2): the sampling of m users, privacy noise and rounding (Cheu, Joseph, Mao,
 // Peng, ICLR 2022, Theorem 3.2).
@@ -29,11 +29,10 @@ func PSGDBound(distance, secondMoment, stepSize float64, steps uint64) float64 {
 	return distance*distance/(2*stepSize*float64(steps)) + stepSize*secondMoment/2
 }
 
-// PAGDCurvature returns v = max(2 beta, damping sqrt(2 V T (T+1)(T+2)/3)/D0). Damping 1 minimises PAGDBound over the
-// admissible v >= 2 beta; a smaller factor takes longer steps, which the bound pays for and practice likes.
-func PAGDCurvature(distance, smoothness, variance, damping float64, steps uint64) float64 {
+// PAGDCurvature returns v = max(2 beta, sqrt(2 V T (T+1)(T+2)/3)/D0), which minimises PAGDBound over the admissible v >= 2 beta.
+func PAGDCurvature(distance, smoothness, variance float64, steps uint64) float64 {
 	t := float64(steps)
-	return max(2*smoothness, damping*math.Sqrt(2*variance*t*(t+1)*(t+2)/3)/distance)
+	return max(2*smoothness, math.Sqrt(2*variance*t*(t+1)*(t+2)/3)/distance)
 }
 
 // PAGDBound bounds the expected excess risk of PAGD's aggregate for an objective that is mu-strongly convex and smooth with constant
@@ -63,6 +62,20 @@ func EnvelopeGap(lipschitz, smoothing float64) float64 {
 func EnvelopeSmoothing(lipschitz, distance, variance float64, steps uint64) float64 {
 	t := float64(steps)
 	return math.Sqrt((lipschitz*lipschitz/2+2*variance*(t+2)/3)*t*(t+1)) / (2 * distance)
+}
+
+// EmpiricalSmoothness returns what the smoothness of the mean loss of n users stays below but with the given probability, in
+// dimension d, if that of one example is at most each and that of the population at most mean: (1 + delta) mean with
+//
+//	delta^2/(2 + 2 delta/3) = ln(d/probability) each/(n mean),
+//
+// and never more than each (Tropp, User-friendly tail bounds for sums of random matrices, 2012, Theorem 1.1).
+func EmpiricalSmoothness(each, mean float64, users uint64, dim int, probability float64) float64 {
+	if mean >= each {
+		return each
+	}
+	s := math.Log(float64(dim)/probability) * each / (float64(users) * mean)
+	return min(each, mean*(1+s/3+math.Sqrt(s*s/9+2*s)))
 }
 
 // RestartDistance returns sqrt(2 r/lambda), which bounds the root of the expected squared distance from the optimum of a

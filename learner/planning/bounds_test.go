@@ -30,7 +30,7 @@ func TestLemma42_BestStepSize(t *testing.T) {
 
 func TestPAGDCurvatureMinimisesTheBound(t *testing.T) {
 	for _, variance := range []float64{0, 1e-4, 0.1, 30} {
-		v := planning.PAGDCurvature(3, 0.5, variance, 1, 40)
+		v := planning.PAGDCurvature(3, 0.5, variance, 40)
 		best := planning.PAGDBound(3, variance, v, 0.5, 0, 40)
 		for _, f := range []float64{0.5, 0.9, 1.1, 2} {
 			if f*v < 1 {
@@ -129,15 +129,15 @@ func TestTheorem43_ExcessRiskIsWithinTheBound(t *testing.T) {
 	const steps = 60
 	for _, sd := range []float64{0, 0.5, 3} {
 		variance := 3 * sd * sd
-		for _, damping := range []float64{1, 0.5} {
-			v := planning.PAGDCurvature(hardRadius, hardBeta, variance, damping, steps)
+		for _, f := range []float64{1, 2} {
+			v := f * planning.PAGDCurvature(hardRadius, hardBeta, variance, steps)
 			bound := planning.PAGDBound(hardRadius, variance, v, hardBeta, 0, steps)
 			mean, margin := meanRisk(t, hard, sd, hardWorst(), func() (learner.Algorithm, error) {
 				return method.NewPAGD(method.PAGDConfig{Dim: 3, Set: convex.Ball{R: hardRadius}, Steps: steps, V: v})
 			})
-			t.Logf("sd %v, damping %v: mean excess risk %.4f, bound %.4f, margin %.4f", sd, damping, mean, bound, margin)
+			t.Logf("sd %v, %v v: mean excess risk %.4f, bound %.4f, margin %.4f", sd, f, mean, bound, margin)
 			if mean > bound+margin {
-				t.Errorf("sd %v, damping %v: mean excess risk %v above the bound %v", sd, damping, mean, bound)
+				t.Errorf("sd %v, %v v: mean excess risk %v above the bound %v", sd, f, mean, bound)
 			}
 		}
 	}

@@ -29,7 +29,7 @@ func newDraft(p Problem, method string, from source) (draft, error) {
 	start := make([]float64, p.Dim)
 	set.Start(start)
 	d := draft{p: p, method: method, t: traitsOf(method), source: from, objective: objective{lipschitz: p.gradientNorm(),
-		smoothness: p.Smoothness, ridge: p.Ridge, radius: set.Radius(), damping: p.damping(method), continuous: p.Continuous}}
+		dim: p.Dim, smoothness: p.Smoothness, mean: p.meanSmoothness(), ridge: p.Ridge, radius: set.Radius(), continuous: p.Continuous}}
 	d.trivial = trivialRisk(p, set.Radius(), convex.Norm(start))
 	return d, nil
 }
@@ -106,7 +106,6 @@ func (d draft) along(users []uint64) (Proposal, error) {
 		if p.Ridge > 0 {
 			s.distance = min(reach, RestartDistance(prior, p.Ridge))
 		}
-		s.objective.damping = 1
 		if n < 1 || p.Cohort > n || p.Minimum > n {
 			return Proposal{}, fmt.Errorf("%s: cohorts of %d, at least %d, in phases of %d users", d.method, p.Cohort, p.Minimum, n)
 		}
@@ -129,9 +128,9 @@ func (d draft) along(users []uint64) (Proposal, error) {
 	return out, nil
 }
 
-// phase writes a choice down, with the constants that the damping leaves.
+// phase writes a choice down.
 func (d draft) phase(s *search, c choice) (*wire.Phase, Forecast) {
-	set := d.objective.tune(d.t, c.situation)
+	set := c.setting
 	out := &wire.Phase{Rounds: c.steps, Cohort: c.cohort, Users: c.cohort, Minimum: d.p.Minimum, RoundsPerUser: uint32(s.answers(c.steps)), Smoothing: set.smoothing,
 		Constants: &wire.Phase_Descent{Descent: &wire.Descent{StepSize: set.stepSize}}}
 	if d.t.Accelerated {

@@ -137,7 +137,7 @@ func keepsPromises(t *rapid.T, p Problem, method string) bool {
 // steady are problems with each class of objective, in which the number of phases stays the same.
 func steady() map[string]Problem {
 	p := Problem{Users: 1 << 17, Dim: 30, ClipNorm: 1, Set: convex.SetDeclaration{Radius: 2}, Epsilon: 1, Delta: 1e-6,
-		HonestFraction: accounting.One, Interactive: true, NoiseDamping: 1}
+		HonestFraction: accounting.One, Interactive: true}
 	out := map[string]Problem{"logistic": p.ForLoss(convex.Logistic{}, 1, -1, 1), "hinge": p.ForLoss(convex.Hinge{}, 1, -1, 1)}
 	p.Ridge = 0.3
 	out["logistic, ridge"], out["hinge, ridge"] = p.ForLoss(convex.Logistic{}, 1, -1, 1), p.ForLoss(convex.Hinge{}, 1, -1, 1)

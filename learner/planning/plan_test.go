@@ -73,7 +73,6 @@ func TestPlanAndEstimatorAgree(t *testing.T) {
 // No other cohort has a bound lower by more than what the search ignores.
 func TestPlanIsOptimal(t *testing.T) {
 	base := a9a()
-	base.NoiseDamping = 1
 	few := base
 	few.Users, few.Dim, few.Set.Radius, few.MaxBits = 5000, 10, 2, 12
 	for name, q := range map[string]planning.Problem{"a9a": base, "few bits": few} {
@@ -169,23 +168,23 @@ func TestPlanWithThePapersConstants(t *testing.T) {
 func TestProblemsAreRefused(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	for name, change := range map[string]func(*planning.Problem){
-		"users":          func(p *planning.Problem) { p.Users = 0 },
-		"dim":            func(p *planning.Problem) { p.Dim = 0 },
-		"algorithm":      func(p *planning.Problem) { p.Algorithm = "adam" },
-		"clip norm":      func(p *planning.Problem) { p.ClipNorm = 0 },
-		"radius":         func(p *planning.Problem) { p.Set.Radius = inf },
-		"smoothness":     func(p *planning.Problem) { p.Smoothness = nan },
-		"lipschitz":      func(p *planning.Problem) { p.Lipschitz = nan },
-		"start risk":     func(p *planning.Problem) { p.StartRisk = -1 },
-		"norm":           func(p *planning.Problem) { p.Validation = &convex.Scorecard{High: 1} },
-		"cohort":         func(p *planning.Problem) { p.Cohort = 40000 },
-		"minimum cohort": func(p *planning.Problem) { p.Cohort, p.Minimum = 10, 11 },
-		"noise damping":  func(p *planning.Problem) { p.NoiseDamping = 1.5 },
-		"epsilon":        func(p *planning.Problem) { p.Epsilon = 0 },
-		"delta":          func(p *planning.Problem) { p.Delta = 1 },
-		"fraction":       func(p *planning.Problem) { p.HonestFraction = accounting.Fraction{} },
-		"overflow":       func(p *planning.Problem) { p.ClipNorm, p.Set.Radius, p.Lipschitz = 1e200, 1e200, 1e200 },
-		"trust":          func(p *planning.Problem) { p.Trust = 9 },
+		"users":           func(p *planning.Problem) { p.Users = 0 },
+		"dim":             func(p *planning.Problem) { p.Dim = 0 },
+		"algorithm":       func(p *planning.Problem) { p.Algorithm = "adam" },
+		"clip norm":       func(p *planning.Problem) { p.ClipNorm = 0 },
+		"radius":          func(p *planning.Problem) { p.Set.Radius = inf },
+		"smoothness":      func(p *planning.Problem) { p.Smoothness = nan },
+		"lipschitz":       func(p *planning.Problem) { p.Lipschitz = nan },
+		"start risk":      func(p *planning.Problem) { p.StartRisk = -1 },
+		"norm":            func(p *planning.Problem) { p.Validation = &convex.Scorecard{High: 1} },
+		"cohort":          func(p *planning.Problem) { p.Cohort = 40000 },
+		"minimum cohort":  func(p *planning.Problem) { p.Cohort, p.Minimum = 10, 11 },
+		"mean smoothness": func(p *planning.Problem) { p.MeanSmoothness = nan },
+		"epsilon":         func(p *planning.Problem) { p.Epsilon = 0 },
+		"delta":           func(p *planning.Problem) { p.Delta = 1 },
+		"fraction":        func(p *planning.Problem) { p.HonestFraction = accounting.Fraction{} },
+		"overflow":        func(p *planning.Problem) { p.ClipNorm, p.Set.Radius, p.Lipschitz = 1e200, 1e200, 1e200 },
+		"trust":           func(p *planning.Problem) { p.Trust = 9 },
 	} {
 		q := a9a()
 		change(&q)

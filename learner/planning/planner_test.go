@@ -21,7 +21,7 @@ func ridged() planning.Problem {
 
 // independent recomputes the bound of a phase from its rounds, cohort and noise, with formulas written anew and constants found by
 // trying many. It knows nothing of package learner.
-func independent(method string, ph *wire.Phase, privacy accounting.Plan, dim int, lip, beta, ridge, radius, damping, distance, prior float64) (variance, risk float64) {
+func independent(method string, ph *wire.Phase, privacy accounting.Plan, dim int, lip, beta, ridge, radius, distance, prior float64) (variance, risk float64) {
 	T, m := float64(ph.Rounds), float64(ph.Cohort)
 	rounding := float64(dim) * math.Pow(privacy.RoundingStd, 2)
 	variance = float64(dim)*math.Pow(privacy.NoiseStd, 2) + rounding
@@ -32,7 +32,7 @@ func independent(method string, ph *wire.Phase, privacy accounting.Plan, dim int
 	D2, whole := distance*distance, lip+ridge*radius
 	accelerated := func(b float64) float64 {
 		least := math.Inf(1)
-		for _, v := range []float64{math.Max(2*b, damping*math.Sqrt(2*variance*T*(T+1)*(T+2)/3)/distance), b} {
+		for _, v := range []float64{math.Max(2*b, math.Sqrt(2*variance*T*(T+1)*(T+2)/3)/distance), b} {
 			noise := 8 * variance / (ridge * (T + 1))
 			if v >= 2*b {
 				noise = math.Min(noise, 4*variance*(T+2)/(3*v))
@@ -44,8 +44,8 @@ func independent(method string, ph *wire.Phase, privacy accounting.Plan, dim int
 	descent := func(b float64) float64 {
 		least := math.Inf(1)
 		slope := lip*lip*T/m + 2*lip/3*math.Sqrt(2*rounding*T)
-		for i := 1; i <= 200; i++ {
-			eta := 2 / (b + ridge) * float64(i) / 200
+		for i := range 2000 {
+			eta := 2 / (b + ridge) * math.Pow(1e-5, float64(i)/2000)
 			common := D2/(2*eta*T) + eta*slope
 			least = math.Min(least, common+eta/2*(whole*whole+variance))
 			if eta*b < 1 {
@@ -96,7 +96,7 @@ func TestPlansFollowFromTheirNoise(t *testing.T) {
 			for i, ph := range plan.Plan.Phases {
 				of := plan.Forecasts[i]
 				distance := math.Min(reach, math.Sqrt(2*prior/0.05))
-				variance, risk := independent(method, ph, of.Privacy, 5, 1, p.Smoothness, 0.05, 2, 0.5, distance, prior)
+				variance, risk := independent(method, ph, of.Privacy, 5, 1, p.Smoothness, 0.05, 2, distance, prior)
 				if math.Abs(of.Distance/distance-1) > 1e-12 || math.Abs(of.OracleVariance/variance-1) > 1e-9 || of.Risk < 0.995*risk || of.Risk > 1.01*risk {
 					t.Errorf("%s, %s, phase %d: D %v, V %v, risk %v, want %v, %v, %v", name, method, i+1, of.Distance, of.OracleVariance, of.Risk,
 						distance, variance, risk)

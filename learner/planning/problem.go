@@ -12,9 +12,6 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// DefaultNoiseDamping is the NoiseDamping that 0 stands for, but with interactive methods, where 0 stands for 1.
-const DefaultNoiseDamping = 0.5
-
 // A Problem is what a plan is made for. All of it is public. theta, Set, ClipNorm and the constants of the loss live in
 // the coordinates of the feature map's output.
 type Problem struct {
@@ -25,10 +22,13 @@ type Problem struct {
 	ClipNorm   float64               // L, to which a device clips its gradient
 	Set        convex.SetDeclaration // that theta stays in; its radius bounds the distance D0 of the start from the optimum
 	Ridge      float64               // lambda of the term (lambda/2)||theta||^2 of the objective; 0 for none
-	Smoothness float64               // beta of the loss, +Inf if there is none; see ForLoss
-	Proximal   bool                  // whether the loss has a prox operator, convex.Proximal; see ForLoss
-	Lipschitz  float64               // of the loss, +Inf if there is none; see ForLoss
-	StartRisk  float64               // upper bound on the loss at theta = 0; 0 means unknown
+	Smoothness float64               // beta of the loss of one example, +Inf if there is none; see ForLoss
+	// MeanSmoothness bounds the smoothness of the mean loss over the population, as docs/bounds.md defines it; 0 stands for
+	// Smoothness. The risk bound rests on it, and privacy does not.
+	MeanSmoothness float64
+	Proximal       bool    // whether the loss has a prox operator, convex.Proximal; see ForLoss
+	Lipschitz      float64 // of the loss, +Inf if there is none; see ForLoss
+	StartRisk      float64 // upper bound on the loss at theta = 0; 0 means unknown
 
 	// Validation has devices report what the announced point scores on their events after the gradient, and charges for it; nil: no.
 	Validation *convex.Scorecard
@@ -50,9 +50,6 @@ type Problem struct {
 	MaxRounds   uint64 // 0 means no limit
 	Interactive bool   // the same users may be asked in several rounds, which the pgd methods do
 	Continuous  string // schedule.Constant, schedule.Decaying or schedule.Epochs: Users is the horizon of a run that goes on after it
-	// NoiseDamping in (0, 1] makes steps longer than the bound wants: it scales the noise term of PAGD's v and, squared, what grows
-	// with the step size of PGD. 0 means 1 for interactive methods, DefaultNoiseDamping for others.
-	NoiseDamping float64
 }
 
 // ForLoss returns p with the constants of the loss for features of norm at most x and labels between the given ones.
@@ -86,8 +83,6 @@ func (p Problem) Validate() error {
 		return fmt.Errorf("cohort: %d, want at most users = %d, or 0 to have it planned", p.Cohort, p.Users)
 	case p.Minimum > p.Users || (p.Cohort > 0 && p.Minimum > p.Cohort):
 		return fmt.Errorf("minimum cohort: %d, want at most the cohort, or 0 to have it planned", p.Minimum)
-	case !(p.NoiseDamping >= 0 && p.NoiseDamping <= 1):
-		return fmt.Errorf("noise damping: %v, want a number in (0, 1], or 0 for %v", p.NoiseDamping, DefaultNoiseDamping)
 	}
 	if _, err := p.Set.New(p.Dim); err != nil {
 		return fmt.Errorf("set: %w", err)
@@ -105,7 +100,7 @@ func (p Problem) Validate() error {
 		value    float64
 		positive bool
 	}{
-		{"clip norm", p.ClipNorm, true}, {"ridge", p.Ridge, false}, {"start risk", p.StartRisk, false},
+		{"clip norm", p.ClipNorm, true}, {"ridge", p.Ridge, false}, {"mean smoothness", p.MeanSmoothness, false}, {"start risk", p.StartRisk, false},
 	} {
 		if f.value > 0 || (f.value == 0 && !f.positive) {
 			if !math.IsInf(f.value, 0) {
@@ -120,14 +115,12 @@ func (p Problem) Validate() error {
 	return nil
 }
 
-func (p Problem) damping(method string) float64 {
-	switch {
-	case p.NoiseDamping > 0:
-		return p.NoiseDamping
-	case traitsOf(method).Interactive:
-		return 1
+// meanSmoothness is the population's, or that of one example where it is not declared.
+func (p Problem) meanSmoothness() float64 {
+	if p.MeanSmoothness > 0 {
+		return min(p.MeanSmoothness, p.Smoothness)
 	}
-	return DefaultNoiseDamping
+	return p.Smoothness
 }
 
 // gradientNorm bounds the norm of a clipped gradient.

@@ -10,8 +10,8 @@ import (
 )
 
 // DefaultMaxInteractive is the limit on the rounds of a phase in which the same users answer all of them, where
-// Problem.MaxRounds sets none: the optimum is flat, and every round costs every user a report.
-const DefaultMaxInteractive = 100
+// Problem.MaxRounds sets none. Plain descent wants about beta D sqrt(n)/L of them, so up to some 10^7 users it does not bind.
+const DefaultMaxInteractive = 10_000
 
 // A choice is a number of rounds with what it costs.
 type choice struct {
@@ -20,7 +20,7 @@ type choice struct {
 	noise         noise
 	factor        float64 // what was found over what the source's model says
 	situation     situation
-	setting       setting // with the damping left out
+	setting       setting
 }
 
 // A search plans one phase. It minimises the bound over all round numbers with the source's model of the noise, asks for the real
@@ -29,7 +29,7 @@ type choice struct {
 type search struct {
 	p         Problem
 	t         schedule.Method
-	objective objective // without damping
+	objective objective
 	source    source
 
 	users           uint64 // of the phase
@@ -114,12 +114,17 @@ func (s *search) start(factor float64) uint64 {
 	if s.p.Continuous != schedule.Epochs {
 		try(max(low, uint64(float64(at)/(1+2*coarse))), min(high, uint64(float64(at)*(1+2*coarse))+1), fine)
 	}
-	for t := low; s.t.Interactive && t < at; t = s.next(t, high, coarse) {
-		if s.modelled(t, factor) <= 1.01*best {
-			return t
-		}
+	if !s.t.Interactive {
+		return at
 	}
-	return at
+	enough := func(t uint64) bool { return s.modelled(t, factor) <= 1.01*best }
+	last, t := low, low
+	for ; t < at && !enough(t); t = s.next(t, high, coarse) {
+		last = t + 1
+	}
+	for t = min(t, at); last < t && !enough(last); last++ {
+	}
+	return last
 }
 
 func (s *search) modelled(t uint64, factor float64) float64 {

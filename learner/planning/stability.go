@@ -9,7 +9,7 @@ type gradientBound struct {
 	situation
 	loss  float64 // L of the loss
 	whole float64 // L of the loss with the ridge
-	beta  float64 // smoothness with the ridge
+	beta  float64 // smoothness of the users' mean loss with the ridge
 	ridge float64
 }
 
@@ -30,17 +30,14 @@ func (b gradientBound) stability() float64 {
 //
 //	D^2/(2 eta T) + eta (L'^2 + V)/2                              (Lemma 4.2)
 //	D^2/(2 eta T) + eta V/(2 (1 - eta beta)) + E[F(theta_0) - F(theta_T)]/T   for eta < 1/beta (the descent lemma)
-func (b gradientBound) risk(eta float64) float64 { return b.damped(eta, 1) }
-
-// damped is the bound with what grows with the step size scaled. Less of it asks for longer steps.
-func (b gradientBound) damped(eta, scale float64) float64 {
+func (b gradientBound) risk(eta float64) float64 {
 	if eta > (1+1e-12)*2/(b.beta+b.ridge) {
 		return math.Inf(1)
 	}
-	t, slope := float64(b.steps), scale*b.stability()
-	rest := scale * (b.whole*b.whole + b.variance) * eta / 2
+	t, slope := float64(b.steps), b.stability()
+	rest := (b.whole*b.whole + b.variance) * eta / 2
 	if eta*b.beta < 1 {
-		rest = min(rest, scale*b.variance*eta/(2*(1-eta*b.beta))+(b.prior+2*eta*slope)/t)
+		rest = min(rest, b.variance*eta/(2*(1-eta*b.beta))+(b.prior+2*eta*slope)/t)
 	}
 	return b.distance*b.distance/(2*eta*t) + rest + eta*slope
 }

@@ -11,10 +11,11 @@ import (
 // expected excess risk is that of the loss (of its convex surrogate where gradients are clipped) plus the ridge.
 type objective struct {
 	lipschitz  float64 // L, of the clipped loss
-	smoothness float64 // beta of the loss, +Inf if there is none
+	dim        int
+	smoothness float64 // beta of one example's loss, +Inf if there is none
+	mean       float64 // of the mean loss over the population, at most smoothness
 	ridge      float64 // lambda
 	radius     float64 // R, of the set around the origin
-	damping    float64 // of the terms of a bound that ask for short steps: the noise term of PAGD's v; squared, what grows with the steps of PGD
 	continuous string
 }
 
@@ -43,11 +44,11 @@ func (o objective) tune(t schedule.Method, s situation) setting {
 	case t.Interactive && t.Envelope:
 		return o.gradientEnvelope(s)
 	case t.Interactive:
-		return o.gradient(s)
+		return o.gradient(s, math.Inf(1))
 	case t.Accelerated && t.Envelope:
 		return o.acceleratedEnvelope(s)
 	case t.Accelerated:
-		return o.accelerated(s, o.smoothness)
+		return o.accelerated(s, o.mean)
 	}
 	return o.stochastic(s)
 }
@@ -73,7 +74,7 @@ func (o objective) accelerated(s situation, beta float64) setting {
 		return o.epochs(s, beta)
 	}
 	best := setting{risk: math.Inf(1)}
-	for _, v := range [...]float64{PAGDCurvature(s.distance, beta, s.variance, o.damping, s.steps), beta} {
+	for _, v := range [...]float64{PAGDCurvature(s.distance, beta, s.variance, s.steps), beta} {
 		if r := PAGDBound(s.distance, s.variance, v, beta, o.ridge, s.steps); r < best.risk {
 			best = setting{v: v, mu: o.ridge, smoothness: beta, risk: r}
 		}
@@ -86,7 +87,7 @@ func (o objective) accelerated(s situation, beta float64) setting {
 func (o objective) epochs(s situation, beta float64) setting {
 	var risk float64
 	distance, last := s.distance, (s.steps+1)/2
-	v := PAGDCurvature(2*o.radius, beta, s.variance, o.damping, s.steps)
+	v := PAGDCurvature(2*o.radius, beta, s.variance, s.steps)
 	series := method.EpochsConfig{Horizon: s.steps, V: v, Smoothness: beta}
 	for k := uint64(0); ; k++ {
 		epoch := series.Epoch(k)
@@ -104,7 +105,7 @@ func (o objective) epochs(s situation, beta float64) setting {
 // the loss.
 func (o objective) acceleratedEnvelope(s situation) setting {
 	at := func(b float64) setting {
-		out := o.accelerated(s, o.envelopeSmoothness(b))
+		out := o.accelerated(s, min(o.mean, o.envelopeSmoothness(b)))
 		out.smoothing, out.risk = b, out.risk+EnvelopeGap(o.lipschitz, b)
 		return out
 	}
@@ -125,23 +126,35 @@ func (o objective) reach() float64 {
 
 // envelopeSmoothness is the smoothness of the envelope of a beta-smooth loss: 1/(1/beta + 1/B).
 func (o objective) envelopeSmoothness(b float64) float64 {
-	if math.IsInf(o.smoothness, 1) {
+	switch {
+	case math.IsInf(o.smoothness, 1):
 		return b
+	case math.IsInf(b, 1):
+		return o.smoothness
 	}
 	return o.smoothness / (1 + o.smoothness/b)
 }
 
-// gradient is PGD on a smooth loss. Its step size is the best one for the damped bound; the risk is that of this step size.
-func (o objective) gradient(s situation) setting {
-	beta := o.smoothness + o.ridge
+// unlikely is the probability that users are given to be less smooth in the mean than EmpiricalSmoothness says. What may happen then
+// is part of the bound.
+const unlikely = 1e-9
+
+// gradient is PGD on the envelope with parameter B, +Inf for a smooth loss itself. What counts is the smoothness of these users'
+// mean loss, not of the population's.
+func (o objective) gradient(s situation, smoothing float64) setting {
 	l := o.regularLipschitz()
+	beta, risk := o.envelopeSmoothness(smoothing), 0.0
+	if of := EmpiricalSmoothness(o.smoothness, o.mean, s.users, o.dim, unlikely); of < beta {
+		beta, risk = of, 4*unlikely*l*o.radius // two points of the set are 2R apart at most, as to risk and as to generalisation
+	}
+	beta += o.ridge
 	b := gradientBound{situation: s, loss: o.lipschitz, whole: l, beta: beta, ridge: o.ridge}
-	slope, scale := b.stability(), o.damping*o.damping
-	best, least := setting{risk: math.Inf(1)}, math.Inf(1)
+	slope := b.stability()
+	best := setting{risk: math.Inf(1)}
 	consider := func(limit, rise float64) {
-		eta := min(limit, s.distance/math.Sqrt(2*float64(s.steps)*scale*rise))
-		if r := b.damped(eta, scale); r < least {
-			best, least = setting{stepSize: eta, smoothness: beta, risk: b.risk(eta)}, r
+		eta := min(limit, s.distance/math.Sqrt(2*float64(s.steps)*rise))
+		if r := risk + b.risk(eta); r < best.risk {
+			best = setting{stepSize: eta, smoothness: beta, risk: r}
 		}
 	}
 	// The first term of either bound falls like D^2/(2 eta T), the rest rises at most in proportion to eta, up to a limit of eta
@@ -156,9 +169,7 @@ func (o objective) gradient(s situation) setting {
 // gradientEnvelope is PGD on the envelope: the step size asks for a smoothing of at most 2/eta, and the largest is the best.
 func (o objective) gradientEnvelope(s situation) setting {
 	at := func(b float64) setting {
-		smooth := o
-		smooth.smoothness = o.envelopeSmoothness(b)
-		out := smooth.gradient(s)
+		out := o.gradient(s, b)
 		out.smoothing, out.risk = b, out.risk+EnvelopeGap(o.lipschitz, b)
 		return out
 	}

@@ -59,6 +59,10 @@ type Model struct {
 	// privacy. Default 0.
 	Ridge    float64 `json:"ridge,omitempty"`
 	ClipNorm float64 `json:"clip_norm"` // L: bound on the norm of one event's gradient. Default 1
+	// Smoothness is a public bound on the smoothness of the mean loss of the population: the largest curvature of the loss in its score
+	// times the largest eigenvalue of the mean of x x^T. The proved plan's steps and its bound on the risk rest on it; privacy does not.
+	// 0 (default): the largest of any one event.
+	Smoothness float64 `json:"smoothness,omitempty"`
 }
 
 // traits is the loss's row of the table of losses; of an unknown loss, one of two classes.
@@ -122,6 +126,12 @@ func (s *Spec) checkModel() error {
 	}
 	if m.Ridge < 0 {
 		return refuse("model.ridge", m.Ridge, "a number >= 0")
+	}
+	if m.Smoothness < 0 {
+		return refuse("model.smoothness", m.Smoothness, "a number > 0, or 0 for that of one event")
+	}
+	if m.Smoothness > 0 && !s.traits().Smooth {
+		return refuse("model.smoothness", m.Smoothness, "nothing for loss %s, which is not smooth", m.Loss)
 	}
 	if m.ClipNorm <= 0 {
 		return refuse("model.clip_norm", m.ClipNorm, "a number > 0")

@@ -64,7 +64,7 @@ func TestDefaults(t *testing.T) {
 	s := mustParse(t, plain)
 	if s.Intercept != 1 || s.Model.ClipNorm != 1 || s.Privacy.Trust != "shuffle" || s.Privacy.HonestFraction != "1" ||
 		s.Privacy.Coin != "fair" || s.Privacy.Profile != "numeric" || s.Privacy.Seal != "hpke" ||
-		s.Schedule.Algorithm != "pagd" || s.Schedule.NoiseDamping != 0 || s.Schedule.Deadline != Duration(time.Minute) ||
+		s.Schedule.Algorithm != "pagd" || s.Schedule.Deadline != Duration(time.Minute) ||
 		s.Events.Separator != "," || s.Features.Columns[0].Scale != Symmetric || s.Features.Columns[1].Unknown != Invalid {
 		t.Errorf("defaults: %+v", s)
 	}

@@ -26,9 +26,6 @@ type Schedule struct {
 	Rounds        Rounds `json:"rounds"`
 	// Deadline ends the collection of a round that has its minimum cohort. Default 60s.
 	Deadline Duration `json:"deadline"`
-	// NoiseDamping in (0, 1] makes the steps of pagd and pgd longer than their bounds want. 0 (default) means 0.5 for pagd, 1 for
-	// pgd. Privacy does not depend on it.
-	NoiseDamping float64 `json:"noise_damping"`
 }
 
 // Rounds limits the number of rounds.
@@ -59,9 +56,6 @@ func (s *Spec) checkSchedule() error {
 	}
 	if c.Deadline <= 0 || c.Deadline > maxDeadline {
 		return refuse("schedule.deadline", c.Deadline, "a duration > 0 and at most %s", maxDeadline)
-	}
-	if c.NoiseDamping < 0 || c.NoiseDamping > 1 {
-		return refuse("schedule.noise_damping", c.NoiseDamping, "a number in (0, 1], or 0 for the method's own")
 	}
 	return nil
 }
