@@ -20,22 +20,10 @@ type Schema struct {
 	spec     *task.Spec
 	features *task.FeatureMap // of the declaration that the model is planted in
 	columns  []column
+	groups   []group
 	vector   []column // of a vector: its values
 	weights  []float64
 	offsets  []float64 // of the scores, one for each output
-}
-
-// A column is how one field is drawn.
-type column struct {
-	words   []string // most frequent first; nil: a number
-	weights []float64
-	low     float64
-	high    float64
-	middle  float64
-	spread  float64
-	whole   bool
-	loading float64 // of the hidden factor
-	present float64 // of a vector: how often a value is not 0
 }
 
 const (
@@ -59,70 +47,22 @@ func NewSchema(spec *task.Spec, seed uint64) (*Schema, error) {
 		}
 		s.columns = append(s.columns, one)
 	}
+	for _, c := range spec.Features.Columns {
+		if c.Kind != task.OneHot {
+			continue
+		}
+		one := group{column: column{loading: 0.8 * (2*r.Float64() - 1)}}
+		for i, name := range c.Columns {
+			one.fields = append(one.fields, slices.Index(features.Schema().Columns, name))
+			one.words = append(one.words, strconv.Itoa(i))
+		}
+		one.rank(r)
+		s.groups = append(s.groups, one)
+	}
 	if v := spec.Features.Vector; v != nil {
 		s.plantVector(r, v)
 	}
 	return s, s.plant(r)
-}
-
-// newColumn chooses how a field is drawn, from all features that are made of it.
-func newColumn(r *rand.Rand, spec *task.Spec, name string, kind task.ColumnKind) (column, error) {
-	out := column{loading: 0.8 * (2*r.Float64() - 1), low: math.Inf(1), high: math.Inf(-1)}
-	for _, c := range spec.Features.Columns {
-		if c.Name != name {
-			continue
-		}
-		switch c.Kind {
-		case task.Numeric:
-			if c.Scale == task.Standard {
-				out.widen(c.Mean-2*c.Std, c.Mean+2*c.Std)
-			} else {
-				out.widen(c.Min, c.Max)
-			}
-		case task.Bucketed:
-			margin := 1.0
-			if n := len(c.Edges); n > 1 {
-				margin = (c.Edges[n-1] - c.Edges[0]) / float64(n-1)
-			}
-			out.widen(c.Edges[0]-margin, c.Edges[len(c.Edges)-1]+margin)
-		case task.Categorical:
-			out.words = slices.Clone(c.Vocabulary)
-		case task.Indicator:
-			out.words = []string{"0", "1"}
-		case task.Hashed:
-			for i := range c.Buckets {
-				out.words = append(out.words, "word"+strconv.Itoa(i))
-			}
-		default:
-			return column{}, fmt.Errorf("synthetic rows: no rows of kind %s", c.Kind)
-		}
-	}
-	if kind.Number() && out.words != nil { // numbers that are words of another feature, too
-		out.words = slices.DeleteFunc(out.words, func(w string) bool { _, err := strconv.ParseFloat(w, 64); return err != nil })
-		if len(out.words) == 0 {
-			return column{}, fmt.Errorf("synthetic rows: column %s is declared as numbers and as words that are none", name)
-		}
-	}
-	if out.words != nil {
-		r.Shuffle(len(out.words), func(i, j int) { out.words[i], out.words[j] = out.words[j], out.words[i] })
-		var sum float64
-		for i := range out.words {
-			sum += 1 / float64(i+1)
-			out.weights = append(out.weights, sum)
-		}
-		return out, nil
-	}
-	out.whole = out.low == math.Trunc(out.low) && out.high == math.Trunc(out.high) && out.high-out.low > 3
-	out.place(r)
-	return out, nil
-}
-
-func (c *column) widen(low, high float64) { c.low, c.high = min(c.low, low), max(c.high, high) }
-
-// place puts the middle of a number somewhere into its range: declared bounds are wider than most data.
-func (c *column) place(r *rand.Rand) {
-	c.middle = c.low + (0.15+0.7*r.Float64())*(c.high-c.low)
-	c.spread = (0.04 + 0.16*r.Float64()) * (c.high - c.low)
 }
 
 func (s *Schema) plantVector(r *rand.Rand, v *task.Vector) {
@@ -140,33 +80,22 @@ func (s *Schema) plantVector(r *rand.Rand, v *task.Vector) {
 	}
 }
 
-// number draws a value of the column for one event's factor.
-func (c *column) number(r *rand.Rand, factor float64) float64 {
-	z := c.loading*factor + math.Sqrt(1-c.loading*c.loading)*r.NormFloat64()
-	x := min(max(c.middle+c.spread*z, c.low), c.high)
-	if c.whole {
-		x = math.Round(x)
-	}
-	return x
-}
-
-func (c *column) field(r *rand.Rand, factor float64) string {
-	if c.words == nil {
-		return strconv.FormatFloat(c.number(r, factor), 'g', 8, 64)
-	}
-	// The factor moves the draw, so that words go together with other fields; the order of frequency stays.
-	z := c.loading*factor + math.Sqrt(1-c.loading*c.loading)*r.NormFloat64()
-	u := 0.5 * math.Erfc(-z/math.Sqrt2)
-	at, _ := slices.BinarySearch(c.weights, u*c.weights[len(c.weights)-1])
-	return c.words[min(at, len(c.words)-1)]
-}
-
 // draw fills a row's fields or values.
 func (s *Schema) draw(r *rand.Rand, row *task.Row) {
 	factor := r.NormFloat64()
 	row.Fields = row.Fields[:0]
 	for i := range s.columns {
 		row.Fields = append(row.Fields, s.columns[i].field(r, factor))
+	}
+	for i := range s.groups {
+		g := &s.groups[i]
+		hot := g.field(r, factor)
+		for at, field := range g.fields {
+			row.Fields[field] = "0"
+			if strconv.Itoa(at) == hot {
+				row.Fields[field] = "1"
+			}
+		}
 	}
 	if s.vector == nil {
 		return

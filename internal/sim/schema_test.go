@@ -15,8 +15,11 @@ func TestSchemaRows(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%d files, %v", len(files), err)
 	}
-	for _, file := range files {
-		spec, err := task.Load(file, nil)
+	for _, file := range append(files, "every kind") {
+		spec, err := task.Parse([]byte(everyKind), nil)
+		if file != "every kind" {
+			spec, err = task.Load(file, nil)
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,6 +57,16 @@ func TestSchemaRows(t *testing.T) {
 		planted(t, file, s, rows)
 	}
 }
+
+// everyKind has the columns that no shipped task has.
+const everyKind = `{version: 1, name: every, events: {format: csv, header: true}, features: {columns: [
+  {column: age, kind: numeric, min: 0, max: 100, missing: {tokens: ["", "?"], fill: 40, indicator: true}},
+  {column: member, kind: indicator},
+  {column: soil, kind: onehot-group, columns: [clay, sand, silt]},
+  {column: city, kind: hashed, buckets: 16},
+  {column: pay, kind: bucketed, edges: [10, 20, 40]}]},
+  label: {column: y, min: 0, max: 10}, model: {loss: squared, radius: 5},
+  privacy: {epsilon: 1, delta: 1e-6}, schedule: {users: 1000}}`
 
 // planted compares the planted scores with the labels: better than any constant, and not perfect.
 func planted(t *testing.T, file string, s *Schema, rows []convex.Example) {

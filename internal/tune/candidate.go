@@ -98,6 +98,8 @@ func indicators(c task.Column) int {
 		return c.Buckets
 	case task.Bucketed:
 		return len(c.Edges) + 1
+	case task.OneHot:
+		return len(c.Columns)
 	}
 	return 0
 }
