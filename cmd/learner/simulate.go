@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -59,8 +60,11 @@ users on a synthetic population of the task's dimension and loss, whose optimum 
 			if len(users) == 0 && len(methods) > 0 {
 				return cli.Usagef("--algorithms goes with --sweep-users; for data set schedule.algorithm")
 			}
-			if holdout == 1 || (holdout > 0 && test != "") {
-				return cli.Usagef("--holdout %d: want at least 2, and no --test beside it", holdout)
+			if holdout > 0 && test != "" {
+				return cli.Usagef("--test and --holdout: want one of them, test data or a part of --data to test on")
+			}
+			if holdout == 1 {
+				return cli.Usagef("--holdout 1: want at least 2, or no row is left to train on")
 			}
 			if err := checkPicture(picture); err != nil {
 				return err
@@ -130,6 +134,7 @@ type simulation struct {
 	others      []string    // baselines
 	watch       bool        // score the model on the test data on the way, for a picture
 	train, test []convex.Example
+	labelled    []convex.Example // those of train that fit the declaration
 }
 
 func (s *simulation) load(progress io.Writer, data, test string) error {
@@ -144,8 +149,12 @@ func (s *simulation) load(progress io.Writer, data, test string) error {
 	if len(invalid) > 0 {
 		fmt.Fprintf(progress, "%d of %d rows of %s do not fit the declaration; they report the zero vector\n", len(invalid), len(s.train), data)
 	}
+	s.labelled = fitting(s.train, invalid, s.holdout)
 	if s.holdout > 0 {
 		s.train, s.test = split(s.train, invalid, s.holdout)
+	}
+	if err := s.predictor(nil).CheckLabels(s.labelled, true); err != nil {
+		return cli.Usagef("--data %s: %w", data, err)
 	}
 	if need := manifest.Users(s.job.Plan); uint64(len(s.train)) < need && !manifest.Endless(s.job.Plan) {
 		return cli.Usagef("--data %s has %d rows to train on, the plan wants %d users: --set schedule.users=%d", data, len(s.train), need, len(s.train))
@@ -157,6 +166,11 @@ func (s *simulation) load(progress io.Writer, data, test string) error {
 		if len(invalid) > 0 {
 			fmt.Fprintf(progress, "%d of %d rows of %s do not fit the declaration; they are left out\n", len(invalid), len(s.test), test)
 			_, s.test = split(s.test, invalid, 1)
+		}
+	}
+	if s.test != nil {
+		if err := s.predictor(nil).CheckLabels(s.test, false); err != nil {
+			return cli.Usagef("the test data: %w", err)
 		}
 	}
 	return nil
@@ -186,6 +200,17 @@ func split(rows []convex.Example, invalid []int, k uint) (train, test []convex.E
 	return train, test
 }
 
+// fitting are the rows that fit and are not the k-th, 2k-th .. one; of all rows if k is 0.
+func fitting(rows []convex.Example, invalid []int, k uint) []convex.Example {
+	out := make([]convex.Example, 0, len(rows))
+	for i, row := range rows {
+		if _, unfit := slices.BinarySearch(invalid, i); !unfit && (k == 0 || uint(i)%k != k-1) {
+			out = append(out, row)
+		}
+	}
+	return out
+}
+
 // A simulateReport is the JSON of `learner simulate`.
 type simulateReport struct {
 	Task      string      `json:"task"`
@@ -199,6 +224,8 @@ type simulateReport struct {
 	SD        *simulated  `json:"sd,omitempty"` // of one run, over the seeds; none for a single one
 	// NonPrivate is the same method on the same order of users without noise: the first seed.
 	NonPrivate simulated `json:"non_private"`
+	// Baseline is what the best constant for the training labels does: the majority class, or the mean. See model.Baseline.
+	Baseline simulated `json:"baseline"`
 
 	Baselines []baseline `json:"baselines,omitempty"`
 	Curve     []spot     `json:"curve,omitempty"` // of the runs, where a picture is drawn
@@ -220,16 +247,26 @@ func (s *simulation) run(ctx context.Context, progress io.Writer, first uint64, 
 		out.shown = s.measure()
 		out.Measure = out.shown.name
 	}
-	exact, err := s.series(ctx, trials{"not private", progress, first, 1}, sim.Config{Plan: plan, Exact: true})
-	if err != nil {
-		return out, err
+	out.Baseline = s.constant()
+	if !slices.Contains(s.others, baselineExact) { // which is the same for all seeds
+		exact, err := s.series(ctx, trials{"not private", progress, first, 1}, sim.Config{Plan: plan, Exact: true})
+		if err != nil {
+			return out, err
+		}
+		out.NonPrivate = exact.runs[0]
 	}
-	out.NonPrivate = exact.runs[0]
 	for _, name := range s.others {
-		out.Baselines = append(out.Baselines, s.baseline(ctx, trials{name, progress, first, seeds}))
+		b := s.baseline(ctx, trials{name, progress, first, seeds})
 		if err := ctx.Err(); err != nil {
 			return out, err
 		}
+		if name == baselineExact {
+			if b.Reason != "" {
+				return out, errors.New(b.Reason)
+			}
+			out.NonPrivate = b.Runs[0]
+		}
+		out.Baselines = append(out.Baselines, b)
 	}
 	return out, nil
 }
@@ -280,9 +317,14 @@ func (s *simulation) series(ctx context.Context, t trials, c sim.Config) (series
 }
 
 func (r simulateReport) print(w io.Writer) error {
-	if _, err := fmt.Fprintf(w, "%s: %s, %s of %d, epsilon %s, delta %g\nprivate       %s%s\nnot private   %s\n",
-		r.Task, r.Algorithm, cli.Count(r.Rounds, "round"), r.Cohort, cli.Upper(r.Epsilon, 4), r.Delta, r.Mean, r.SD.spread(len(r.Runs)), r.NonPrivate); err != nil {
+	if _, err := fmt.Fprintf(w, "%s: %s, %s of %d, epsilon %s, delta %g\nprivate       %s%s\nbaseline      %s\n",
+		r.Task, r.Algorithm, cli.Count(r.Rounds, "round"), r.Cohort, cli.Upper(r.Epsilon, 4), r.Delta, r.Mean, r.SD.spread(len(r.Runs)), r.Baseline); err != nil {
 		return err
+	}
+	if !slices.ContainsFunc(r.Baselines, func(b baseline) bool { return b.Name == baselineExact }) {
+		if _, err := fmt.Fprintf(w, "not private   %s (first seed)\n", r.NonPrivate); err != nil {
+			return err
+		}
 	}
 	for _, b := range r.Baselines {
 		if err := b.print(w); err != nil {

@@ -6,7 +6,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/panlearn/panlearn/internal/model"
-	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/internal/sim"
 	"github.com/panlearn/panlearn/learner/method"
 )
 
@@ -16,6 +16,11 @@ type simulated struct {
 	TrainLoss    float64  `json:"train_loss"`
 	TestLoss     *float64 `json:"test_loss,omitempty"`
 	TestAccuracy *float64 `json:"test_accuracy,omitempty"`
+	// Of classes with probabilities, as TestAccuracy; the area under the curve of all classes. See model.OfClasses.
+	TestLogLoss     *float64 `json:"test_log_loss,omitempty"`
+	TestCalibration *float64 `json:"test_calibration_error,omitempty"`
+	TestAUC         *float64 `json:"test_auc,omitempty"`
+
 	TestError    *float64 `json:"test_error,omitempty"`               // root of the mean square
 	TestAbsolute *float64 `json:"test_mean_absolute_error,omitempty"` // of numbers and counts, as TestError
 	TestQuantile *float64 `json:"test_quantile_loss,omitempty"`
@@ -29,11 +34,7 @@ type simulated struct {
 
 // score evaluates a model, in coordinates of these scales, on the training and test data.
 func (s *simulation) score(theta, scales []float64) (simulated, error) {
-	train, err := s.evaluate(s.train, theta, scales)
-	if err != nil {
-		return simulated{}, err
-	}
-	out := simulated{TrainLoss: train.Loss}
+	out := simulated{TrainLoss: sim.MeanLoss(s.job.Loss, theta, s.scaled(s.train, scales))}
 	if s.test != nil {
 		if err := out.test(s, theta, scales); err != nil {
 			return simulated{}, err
@@ -42,20 +43,37 @@ func (s *simulation) score(theta, scales []float64) (simulated, error) {
 	return out, nil
 }
 
-// evaluate is how a model, in coordinates of these scales, does on rows that are in none.
-func (s *simulation) evaluate(rows []convex.Example, theta, scales []float64) (model.Evaluation, error) {
-	return model.Predictor{Features: s.job.Features, Loss: s.job.Loss, Theta: theta}.EvaluateExamples(s.scaled(rows, scales))
+// predictor is a model on rows in its coordinates.
+func (s *simulation) predictor(theta []float64) model.Predictor {
+	return model.Predictor{Features: s.job.Features, Loss: s.job.Loss, Theta: theta}
 }
 
 // test fills in what the model does on the test data.
 func (s *simulated) test(on *simulation, theta, scales []float64) error {
-	test, err := on.evaluate(on.test, theta, scales)
+	test, err := on.predictor(theta).EvaluateExamples(on.scaled(on.test, scales))
 	if err != nil {
 		return err
 	}
-	s.TestLoss, s.TestAccuracy, s.TestError = &test.Loss, test.Accuracy, test.Error
-	s.TestAbsolute, s.TestQuantile, s.TestCoverage = test.MeanAbsoluteError, test.QuantileLoss, test.Coverage
+	s.TestLoss = &test.Loss
+	if c := test.OfClasses; c != nil {
+		s.TestAccuracy, s.TestLogLoss, s.TestCalibration, s.TestAUC = &c.Accuracy, c.LogLoss, c.CalibrationError, c.AUC
+	}
+	if n := test.OfNumbers; n != nil {
+		s.TestError, s.TestAbsolute, s.TestQuantile, s.TestCoverage = &n.RMSE, &n.MAE, n.QuantileLoss, n.Coverage
+	}
 	return nil
+}
+
+// constant is what the best constant for the training labels does.
+func (s *simulation) constant() simulated {
+	p := s.predictor(nil)
+	out := simulated{TrainLoss: p.Baseline(s.labelled, s.labelled).Loss}
+	if s.test != nil {
+		b := p.Baseline(s.labelled, s.test)
+		out.TestLoss, out.TestAccuracy, out.TestLogLoss = &b.Loss, b.Accuracy, b.LogLoss
+		out.TestError, out.TestAbsolute, out.TestQuantile = b.Error, b.MAE, b.QuantileLoss
+	}
+	return out
 }
 
 // progressive fills in what the users' scores say, if there are some.
@@ -70,9 +88,9 @@ func (s *simulated) progressive(v *method.Validation) {
 }
 
 // numbers are the fields that several runs have a mean of.
-func (s *simulated) numbers() [8]**float64 {
+func (s *simulated) numbers() [11]**float64 {
 	return [...]**float64{&s.TestLoss, &s.TestAccuracy, &s.TestError, &s.TestAbsolute, &s.TestQuantile, &s.TestCoverage,
-		&s.ProgressiveLoss, &s.ProgressiveAccuracy}
+		&s.ProgressiveLoss, &s.ProgressiveAccuracy, &s.TestLogLoss, &s.TestCalibration, &s.TestAUC}
 }
 
 // over folds every number of the runs.
@@ -119,11 +137,20 @@ func (s simulated) String() string {
 	if s.TestAccuracy != nil {
 		text += fmt.Sprintf(", test accuracy %.4f", *s.TestAccuracy)
 	}
+	if s.TestLogLoss != nil {
+		text += fmt.Sprintf(", log loss %.4f", *s.TestLogLoss)
+	}
+	if s.TestCalibration != nil {
+		text += fmt.Sprintf(", calibration error %.4f", *s.TestCalibration)
+	}
 	if s.TestError != nil {
 		text += fmt.Sprintf(", test error %.5g, mean absolute %.5g", *s.TestError, *s.TestAbsolute)
 	}
 	if s.TestQuantile != nil {
-		text += fmt.Sprintf(", quantile loss %.5g, coverage %.4f", *s.TestQuantile, *s.TestCoverage)
+		text += fmt.Sprintf(", quantile loss %.5g", *s.TestQuantile)
+	}
+	if s.TestCoverage != nil {
+		text += fmt.Sprintf(", coverage %.4f", *s.TestCoverage)
 	}
 	switch {
 	case s.ProgressiveAccuracy != nil:

@@ -6,30 +6,74 @@ import (
 	"iter"
 	"math"
 
+	"github.com/panlearn/panlearn/internal/evaluation"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-// An Evaluation is how a model does on examples. Accuracy is of classifiers, the errors are of numbers and counts, in the units of
-// the label; the last two are of quantiles.
+// An Evaluation is how a model does on examples. Errors are of numbers and counts, in the units of the label; figures that a loss does
+// not have are absent.
 type Evaluation struct {
-	Examples int      `json:"examples"`
-	Invalid  int      `json:"invalid"` // rows that do not fit the declaration; not among the examples
-	Loss     float64  `json:"loss"`    // mean, in the coordinates of the feature map
-	Accuracy *float64 `json:"accuracy,omitempty"`
-	Error    *float64 `json:"error,omitempty"` // root of the mean square
-	// MeanAbsoluteError is the mean distance of prediction and label.
-	MeanAbsoluteError *float64 `json:"mean_absolute_error,omitempty"`
-	// Coverage is the share of labels at most their prediction, near the level for a good model of a quantile.
-	Coverage *float64 `json:"coverage,omitempty"`
-	// QuantileLoss is the mean pinball loss.
+	Examples int     `json:"examples"`
+	Invalid  int     `json:"invalid"` // rows that do not fit the declaration; not among the examples
+	Loss     float64 `json:"loss"`    // mean, in the coordinates of the feature map
+	// Baseline is what the best constant does on the same examples.
+	Baseline Baseline `json:"baseline"`
+
+	*OfClasses
+	*OfNumbers
+}
+
+// OfClasses are the figures of labels that are classes.
+type OfClasses struct {
+	Accuracy float64  `json:"accuracy"`
+	LogLoss  *float64 `json:"log_loss,omitempty"` // of the probabilities, whatever the loss weighs; none where there are no probabilities
+	// AUC is of the positive class by its score; of several classes the mean of each against the rest. None where it would need more
+	// than maxScores scores, or a class does not occur.
+	AUC *float64 `json:"auc,omitempty"`
+	// Classes names the rows and columns of Confusion: rows are labels, columns predictions.
+	Classes   []string             `json:"classes"`
+	Confusion evaluation.Confusion `json:"confusion"`
+	// Precision and Recall are of the positive class; of several classes their means over the classes.
+	Precision float64 `json:"precision"`
+	Recall    float64 `json:"recall"`
+	// Threshold is what decided for the positive class, if not the model itself.
+	Threshold *float64 `json:"threshold,omitempty"`
+	// CalibrationError and Reliability are of the probability of the positive class; of several classes of the predicted one.
+	CalibrationError *float64         `json:"calibration_error,omitempty"`
+	Reliability      []evaluation.Bin `json:"reliability,omitempty"`
+}
+
+// OfNumbers are the figures of numbers and counts.
+type OfNumbers struct {
+	R2    float64 `json:"r2"`    // share of the labels' variance that is predicted; 0 where all labels are equal
+	Error float64 `json:"error"` // root of the mean square
+	RMSE  float64 `json:"rmse"`  // the same by its common name
+	MAE   float64 `json:"mae"`   // mean distance of prediction and label
+	// Coverage is the share of labels at most their prediction, near the level for a good model of a quantile; QuantileLoss the mean
+	// pinball loss.
+	Coverage     *float64 `json:"coverage,omitempty"`
 	QuantileLoss *float64 `json:"quantile_loss,omitempty"`
 }
 
-// Evaluate runs the model over rows. A row that does not fit is counted, goes to unfit, which may be nil, and is passed
-// over; an error of the source ends it.
-func (p Predictor) Evaluate(rows iter.Seq2[task.Row, error], unfit func(*task.RowError)) (Evaluation, error) {
-	s := score{Predictor: p}
+// Options are how a model is evaluated. The zero value is the model's own decision, and data in which every class occurs.
+type Options struct {
+	// Threshold decides for the positive class above it: of its probability, or of its score where the loss has no probabilities. Of two
+	// classes alone.
+	Threshold *float64
+	// Absent allows data in which a class does not occur, or all labels are equal.
+	Absent bool
+	// Unfit is told of rows that do not fit the declaration; nil tells nobody.
+	Unfit func(*task.RowError)
+}
+
+// Evaluate runs the model over rows. A row that does not fit is counted, goes to Unfit, and is passed over; an error of the source ends
+// it, and so do labels that say nothing, see CheckLabels.
+func (p Predictor) Evaluate(rows iter.Seq2[task.Row, error], o Options) (Evaluation, error) {
+	s, err := newTally(p, o)
+	if err != nil {
+		return Evaluation{}, err
+	}
 	var (
 		example convex.Example
 		bad     *task.RowError
@@ -41,8 +85,8 @@ func (p Predictor) Evaluate(rows iter.Seq2[task.Row, error], unfit func(*task.Ro
 		switch {
 		case errors.As(err, &bad):
 			s.invalid++
-			if unfit != nil {
-				unfit(bad)
+			if o.Unfit != nil {
+				o.Unfit(bad)
 			}
 		case err != nil:
 			return Evaluation{}, err
@@ -50,67 +94,211 @@ func (p Predictor) Evaluate(rows iter.Seq2[task.Row, error], unfit func(*task.Ro
 			s.add(example)
 		}
 	}
-	return s.result()
+	return s.result(o)
 }
 
-// EvaluateExamples is Evaluate on examples that are mapped already.
+// EvaluateExamples is Evaluate on examples that are mapped already, of whatever labels.
 func (p Predictor) EvaluateExamples(examples []convex.Example) (Evaluation, error) {
-	s := score{Predictor: p}
+	o := Options{Absent: true}
+	s, err := newTally(p, o)
+	if err != nil {
+		return Evaluation{}, err
+	}
 	for _, e := range examples {
 		s.add(e)
 	}
-	return s.result()
+	return s.result(o)
 }
 
-// A score adds up how a model does.
-type score struct {
+// maxScores bounds the scores that are kept for the areas under curves: 128 MB.
+const maxScores = 1 << 24
+
+// A tally adds up how a model does.
+type tally struct {
 	Predictor
-	scores            []float64
-	examples, invalid int
-	loss, hits        float64
+	cut     float64 // score of the positive class, of two, above which it is predicted
+	labels  labels
+	invalid int
+	row     row
+
+	loss, logLoss     float64
+	confusion         evaluation.Confusion
+	reliability       evaluation.Reliability
+	kept              []float64 // scores, Outputs an event; nil when they are too many
+	classes           []int32   // of the events whose scores are kept
 	square, absolute  float64
 	covered, pinball  float64
+	scores, uncertain []float64 // scratch
 }
 
-func (s *score) add(e convex.Example) {
-	s.examples++
-	s.loss += s.Loss.Value(s.Theta, e)
-	s.scores = s.Features.Scores(s.scores, s.Theta, e)
-	predicted := s.Features.Predict(s.scores)
-	if s.Features.Classification() {
-		if predicted == e.Label {
-			s.hits++
-		}
+// A row is what one event adds.
+type row struct {
+	loss, logLoss    float64
+	hit              float64 // 1 or 0
+	square, absolute float64
+	covered, pinball float64
+}
+
+func newTally(p Predictor, o Options) (*tally, error) {
+	t := &tally{Predictor: p, labels: newLabels(p), kept: []float64{}}
+	if p.Features.Classification() {
+		t.confusion = evaluation.NewConfusion(len(p.Features.Classes()))
+	}
+	var err error
+	t.cut, err = p.Cut(o.Threshold)
+	return t, err
+}
+
+// Cut is the score above which the positive of two classes is predicted at a threshold, see Options; 0 for none.
+func (p Predictor) Cut(threshold *float64) (float64, error) {
+	switch {
+	case threshold == nil:
+		return 0, nil
+	case !p.Features.Classification() || p.Features.Outputs() > 1:
+		return 0, fmt.Errorf("threshold: %v, want none: the %s loss does not decide between two classes", *threshold, p.Loss.Name())
+	case math.IsNaN(*threshold) || math.IsInf(*threshold, 0):
+		return 0, fmt.Errorf("threshold: %v, want a finite number", *threshold)
+	case !hasProbabilities(p.traits().Scores):
+		return *threshold, nil
+	case !(*threshold > 0 && *threshold < 1):
+		return 0, fmt.Errorf("threshold: %v, want a probability above 0 and below 1", *threshold)
+	}
+	return math.Log(*threshold / (1 - *threshold)), nil
+}
+
+// add scores an event, whose figures stay in row.
+func (t *tally) add(e convex.Example) {
+	t.labels.add(e.Label)
+	t.scores = t.Features.Scores(t.scores, t.Theta, e)
+	t.row = row{loss: t.lossOf(t.scores, e.Label)}
+	t.loss += t.row.loss
+	if t.confusion != nil {
+		t.addClass(e.Label)
 		return
 	}
-	miss := s.Features.Target(e.Label) - predicted
-	s.square += miss * miss
-	s.absolute += math.Abs(miss)
+	r, label, prediction := &t.row, t.Features.Target(e.Label), t.Features.Predict(t.scores)
+	miss := label - prediction
+	r.square, r.absolute = miss*miss, math.Abs(miss)
 	if miss <= 0 {
-		s.covered++
+		r.covered = 1
 	}
-	if s.traits().Error == convex.Pinball { // the loss itself, in the units of the label
-		s.pinball += s.Loss.Value([]float64{1}, convex.Example{Value: []float64{predicted}, Label: s.Features.Target(e.Label)})
+	if t.traits().Error == convex.Pinball { // the loss itself, in the units of the label
+		r.pinball = t.lossOf([]float64{prediction}, label)
 	}
+	t.square, t.absolute, t.covered, t.pinball = t.square+r.square, t.absolute+r.absolute, t.covered+r.covered, t.pinball+r.pinball
 }
 
-func (s *score) result() (Evaluation, error) {
-	if s.examples == 0 {
-		return Evaluation{}, fmt.Errorf("no example fits the task's declaration (%d rows do not)", s.invalid)
+func (t *tally) addClass(label float64) {
+	predicted := t.Features.Predict(t.scores)
+	if len(t.scores) == 1 {
+		predicted = -1
+		if t.scores[0] > t.cut {
+			predicted = 1
+		}
 	}
-	mean := func(sum float64) *float64 {
-		m := sum / float64(s.examples)
-		return &m
+	of, as := t.labels.class(label), t.labels.class(predicted)
+	t.confusion[of][as]++
+	if of == as {
+		t.row.hit = 1
 	}
-	out := Evaluation{Examples: s.examples, Invalid: s.invalid, Loss: *mean(s.loss)}
-	if s.Features.Classification() {
-		out.Accuracy = mean(s.hits)
+	if t.kept != nil {
+		if t.kept, t.classes = append(t.kept, t.scores...), append(t.classes, int32(of)); len(t.kept) > maxScores {
+			t.kept, t.classes = nil, nil
+		}
+	}
+	if !hasProbabilities(t.traits().Scores) {
+		return
+	}
+	t.uncertain = t.probabilities(t.uncertain[:0], t.scores)
+	if len(t.scores) == 1 {
+		t.reliability.Add(t.uncertain[0], of == 1)
+	} else {
+		t.reliability.Add(t.uncertain[as], of == as)
+	}
+	t.row.logLoss = logLoss(t.scores, of)
+	t.logLoss += t.row.logLoss
+}
+
+// lossOf is the loss of scores, of which alone it is a function.
+func (p Predictor) lossOf(scores []float64, label float64) float64 {
+	return p.Loss.Value(scores, convex.Example{Value: one[:], Label: label})
+}
+
+var one = [1]float64{1}
+
+// logLoss is minus the logarithm of the probability of a class.
+func logLoss(scores []float64, class int) float64 {
+	if len(scores) == 1 {
+		return convex.Logistic{}.Value(scores, convex.Example{Value: one[:], Label: float64(2*class - 1)})
+	}
+	return convex.Softmax{Classes: len(scores)}.Value(scores, convex.Example{Value: one[:], Label: float64(class)})
+}
+
+func (t *tally) result(o Options) (Evaluation, error) {
+	n := float64(t.labels.n)
+	if n == 0 {
+		return Evaluation{}, fmt.Errorf("no example fits the task's declaration (%d rows do not)", t.invalid)
+	}
+	if err := t.labels.check(true); err != nil && !o.Absent {
+		return Evaluation{}, err
+	}
+	out := Evaluation{Examples: t.labels.n, Invalid: t.invalid, Loss: t.loss / n, Baseline: t.labels.baseline(&t.labels)}
+	if t.confusion != nil {
+		out.OfClasses = t.ofClasses(n)
+		out.Threshold = o.Threshold
 		return out, nil
 	}
-	out.Error, out.MeanAbsoluteError = mean(s.square), mean(s.absolute)
-	*out.Error = math.Sqrt(*out.Error)
-	if s.traits().Error == convex.Pinball {
-		out.Coverage, out.QuantileLoss = mean(s.covered), mean(s.pinball)
+	root := math.Sqrt(t.square / n)
+	out.OfNumbers = &OfNumbers{R2: t.labels.explained(t.square), Error: root, RMSE: root, MAE: t.absolute / n}
+	if t.traits().Error == convex.Pinball {
+		covered, pinball := t.covered/n, t.pinball/n
+		out.Coverage, out.QuantileLoss = &covered, &pinball
 	}
 	return out, nil
+}
+
+func (t *tally) ofClasses(n float64) *OfClasses {
+	c := t.confusion
+	out := &OfClasses{Classes: t.Features.Classes(), Confusion: c, AUC: t.area()}
+	hits := 0
+	for k := range c {
+		hits += c[k][k]
+	}
+	out.Accuracy = float64(hits) / n
+	if t.Features.Outputs() == 1 {
+		out.Precision, out.Recall = c.Precision(1), c.Recall(1)
+	} else {
+		out.Precision, out.Recall = c.Macro(c.Precision), c.Macro(c.Recall)
+	}
+	if hasProbabilities(t.traits().Scores) {
+		logLoss, miss := t.logLoss/n, t.reliability.Error()
+		out.LogLoss, out.CalibrationError, out.Reliability = &logLoss, &miss, t.reliability.Table()
+	}
+	return out
+}
+
+// area is the area under the curve of the positive class, or the mean of those of each class against the rest.
+func (t *tally) area() *float64 {
+	if t.kept == nil {
+		return nil
+	}
+	width := t.Features.Outputs()
+	scores, positive := make([]float64, t.labels.n), make([]bool, t.labels.n)
+	sum := 0.0
+	for k := range width {
+		class := k
+		if width == 1 {
+			class = 1
+		}
+		for i := range t.classes {
+			scores[i], positive[i] = t.kept[i*width+k], t.classes[i] == int32(class)
+		}
+		area, ok := evaluation.AUC(scores, positive)
+		if !ok {
+			return nil
+		}
+		sum += area
+	}
+	sum /= float64(width)
+	return &sum
 }

@@ -22,13 +22,13 @@ func measureOf(loss string) Measure {
 	traits := convex.TraitsOf(loss)
 	switch {
 	case traits.Labels.Classes():
-		return Measure{"accuracy", false, func(e model.Evaluation) float64 { return *e.Accuracy }}
+		return Measure{"accuracy", false, func(e model.Evaluation) float64 { return e.Accuracy }}
 	case traits.Error == convex.Pinball:
 		return Measure{"quantile_loss", true, func(e model.Evaluation) float64 { return *e.QuantileLoss }}
 	case traits.Error == convex.MeanAbsolute:
-		return Measure{"mean_absolute_error", true, func(e model.Evaluation) float64 { return *e.MeanAbsoluteError }}
+		return Measure{"mean_absolute_error", true, func(e model.Evaluation) float64 { return e.MAE }}
 	}
-	return Measure{"error", true, func(e model.Evaluation) float64 { return *e.Error }}
+	return Measure{"error", true, func(e model.Evaluation) float64 { return e.RMSE }}
 }
 
 // gains are how much better values are than those they are paired with.

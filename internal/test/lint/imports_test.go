@@ -60,7 +60,8 @@ var mayImport = map[string][]string{
 	"internal/test/doctest":     {}, // tests alone
 	"internal/test/kills":       {}, // tests alone
 	"internal/test/lint":        {},
-	"internal/model":            {"internal/model/onnx", "learner/convex", "learner/task", "randomizer/accounting", "state"},
+	"internal/evaluation":       {},
+	"internal/model":            {"internal/evaluation", "internal/model/onnx", "learner/convex", "learner/task", "randomizer/accounting", "state"},
 	"internal/model/onnx":       {},
 	"internal/test/mutants":     {}, // tests alone
 	"internal/test/procs":       {}, // test support: it runs programs and links none

@@ -1,0 +1,250 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/spf13/cobra"
+
+	"github.com/panlearn/panlearn/internal/cli"
+	released "github.com/panlearn/panlearn/internal/model"
+	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/learner/task/source"
+)
+
+// An evalConfig is what `learner eval` was asked.
+type evalConfig struct {
+	models        []string
+	data, format  string
+	picture       string
+	threshold     float64
+	decides       bool // threshold was given
+	absentClasses bool
+}
+
+func newEval() *cobra.Command {
+	var (
+		e      evalConfig
+		asJSON cli.JSON
+	)
+	c := &cobra.Command{
+		Use:   "eval --model FILE [--model FILE] --data FILE",
+		Short: "how a snapshot does on labelled data, and compared with what",
+		Long: `eval says how a snapshot does on labelled data, beside what the best constant does on them: the majority class and the shares of
+the classes, or the mean of the labels (their quantile for the absolute and the quantile loss). Of classes it tells accuracy, log loss,
+area under the curve (AUC), confusion matrix, precision and recall, and how far probabilities are from what occurs (calibration error,
+over ten bins of equal width); of several classes AUC, precision and recall are means over the classes, and calibration is that of the
+predicted class. Of numbers it tells R2, root mean squared and mean absolute error, of quantiles coverage too.
+
+With a second --model it tells both on the events that fit both, and the differences, second minus first, with 95 % intervals: normal ones
+of the paired differences, by the delta method for root mean squares, by Agresti and Min for shares.
+
+Data in which a declared class never occurs, or whose labels are all equal, are refused, because labels that are typed wrong look so;
+--absent-classes accepts them. An event that does not fit the declaration is left out; which ones they are is said on standard error, by
+line and column, never by content. What is told depends on single events and has no privacy guarantee: it is for whoever may see them.`,
+		Example: "  learner eval --model model.json --data a9a.t.gz --json\n" +
+			"  learner eval --model old.json --model new.json --data a9a.t.gz --plot calibration.svg",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			e.decides = c.Flags().Changed("threshold")
+			switch n := len(e.models); {
+			case n == 0 || e.data == "":
+				return cli.Usagef("--model and --data: name a snapshot and a data file (- is standard input)")
+			case n > 2:
+				return cli.Usagef("--model is given %d times: want one snapshot, or two to compare", n)
+			case n == 2 && e.data == "-":
+				return cli.Usagef("--data -: standard input cannot be read twice; name a file to compare two models on")
+			}
+			if err := checkPicture(e.picture); err != nil {
+				return err
+			}
+			if len(e.models) == 2 {
+				return e.compare(c, asJSON)
+			}
+			return e.one(c, asJSON)
+		},
+	}
+	c.Flags().StringArrayVar(&e.models, "model", nil, "snapshot `FILE`, json or npy; a second one is compared with it")
+	c.Flags().Lookup("model").DefValue = "" // else its help says (default [])
+	c.Flags().StringVar(&e.data, "data", "", "data `FILE`, or a quoted pattern of files; gzip and zstd too; - for standard input")
+	c.Flags().StringVar(&e.format, "format", "", "format of the data, if not the task's: libsvm, csv, jsonl, idx or parquet")
+	c.Flags().Float64Var(&e.threshold, "threshold", 0, "predict the positive of two classes above probability `T`, or above score T where the loss has no probabilities")
+	c.Flags().Lookup("threshold").DefValue = ""
+	c.Flags().BoolVar(&e.absentClasses, "absent-classes", false, "accept data in which a class never occurs, or all labels are equal")
+	c.Flags().StringVar(&e.picture, "plot", "", "draw what probabilities are worth, occurred over predicted, into a `FILE`: .png or .svg")
+	asJSON.Flag(c.Flags())
+	return c
+}
+
+// open is a model and its rows.
+func (e evalConfig) open(path string) (released.Predictor, *source.Reader, error) {
+	p, err := loadPredictor(path, e.format)
+	if err != nil {
+		return p, nil, err
+	}
+	if _, err := p.Cut(e.options(nil).Threshold); err != nil {
+		return p, nil, cli.Usagef("--%w", err)
+	}
+	rows, err := source.Open(e.data, p.Features)
+	if err != nil && e.data != "-" {
+		if unlabelled, bad := source.Open(e.data, p.Features.Unlabelled()); bad == nil {
+			err = errors.Join(fmt.Errorf("%w: eval wants labels; learner predict scores events without", err), unlabelled.Close())
+		}
+	}
+	return p, rows, cli.Usage(err)
+}
+
+func (e evalConfig) options(unfit func(*task.RowError)) released.Options {
+	o := released.Options{Absent: e.absentClasses, Unfit: unfit}
+	if e.decides {
+		o.Threshold = &e.threshold
+	}
+	return o
+}
+
+func (e evalConfig) one(c *cobra.Command, asJSON cli.JSON) error {
+	p, rows, err := e.open(e.models[0])
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	result, err := p.Evaluate(rows.All(), e.options(nameRows(c.ErrOrStderr(), "left out")))
+	if err != nil {
+		return err
+	}
+	leftOut(c.ErrOrStderr(), result)
+	if err := e.draw([]string{"model"}, result); err != nil {
+		return err
+	}
+	return asJSON.Print(c.OutOrStdout(), result, func(w io.Writer) error { return printEvaluation(w, result) })
+}
+
+func leftOut(w io.Writer, e released.Evaluation) {
+	if e.Invalid > 0 {
+		fmt.Fprintf(w, "%d of %d rows do not fit the task's declaration and are left out\n", e.Invalid, e.Examples+e.Invalid)
+	}
+}
+
+// compare evaluates two models on the same events.
+func (e evalConfig) compare(c *cobra.Command, asJSON cli.JSON) error {
+	p, first, err := e.open(e.models[0])
+	if err != nil {
+		return err
+	}
+	defer first.Close()
+	q, second, err := e.open(e.models[1])
+	if err != nil {
+		return err
+	}
+	defer second.Close()
+	result, err := p.Compare(q, first.All(), second.All(), e.options(nameRows(c.ErrOrStderr(), "left out")))
+	if err != nil {
+		return err
+	}
+	leftOut(c.ErrOrStderr(), result.First)
+	if err := e.draw(e.models, result.First, result.Second); err != nil {
+		return err
+	}
+	return asJSON.Print(c.OutOrStdout(), result, func(w io.Writer) error {
+		return errors.Join(printed(w, "first: %s\n", e.models[0]), printEvaluation(w, result.First), printed(w, "second: %s\n", e.models[1]),
+			printEvaluation(w, result.Second), printDifferences(w, result))
+	})
+}
+
+func printed(w io.Writer, format string, values ...any) error {
+	_, err := fmt.Fprintf(w, format, values...)
+	return err
+}
+
+func printEvaluation(w io.Writer, e released.Evaluation) error {
+	b := e.Baseline
+	if n := e.OfNumbers; n != nil {
+		err := printed(w, "%d examples: root mean squared error %.5g, mean absolute error %.5g, R2 %.4f, loss %.4g\n", e.Examples, n.RMSE, n.MAE, n.R2, e.Loss)
+		if n.Coverage != nil {
+			err = errors.Join(err, printed(w, "%.2f %% of the labels are at most their prediction; quantile loss %.5g\n", 100**n.Coverage, *n.QuantileLoss))
+		}
+		err = errors.Join(err, printed(w, "baseline: root mean squared error %.5g, mean absolute error %.5g, loss %.4g", *b.Error, *b.MAE, b.Loss))
+		if b.QuantileLoss != nil {
+			err = errors.Join(err, printed(w, ", quantile loss %.5g", *b.QuantileLoss))
+		}
+		return errors.Join(err, printed(w, " (always %.5g)\n", *b.Value))
+	}
+	err := printed(w, "%d examples: accuracy %.4f, loss %.4f", e.Examples, e.Accuracy, e.Loss)
+	if e.LogLoss != nil && differ(*e.LogLoss, e.Loss) {
+		err = errors.Join(err, printed(w, ", log loss %.4f", *e.LogLoss))
+	}
+	if e.AUC != nil {
+		err = errors.Join(err, printed(w, ", AUC %.4f", *e.AUC))
+	}
+	err = errors.Join(err, printed(w, "\nbaseline: accuracy %.4f (always %s), loss %.4f (the best constant score)", *b.Accuracy, b.Class, b.Loss))
+	if b.LogLoss != nil && differ(*b.LogLoss, b.Loss) {
+		err = errors.Join(err, printed(w, ", log loss %.4f (the shares of the classes)", *b.LogLoss))
+	}
+	means := ""
+	if len(e.Classes) > 2 {
+		means = ", means over the classes"
+	}
+	if e.Threshold != nil {
+		means += fmt.Sprintf(", above %v", *e.Threshold)
+	}
+	err = errors.Join(err, printed(w, "\nprecision %.4f, recall %.4f%s\n", e.Precision, e.Recall, means), printConfusion(w, e.OfClasses))
+	if e.CalibrationError == nil {
+		return err
+	}
+	err = errors.Join(err, printed(w, "calibration error %.4f\n%-14s%10s%12s%10s\n", *e.CalibrationError, "probability", "events", "mean of it", "occurred"))
+	for _, bin := range e.Reliability {
+		err = errors.Join(err, printed(w, "%-14s%10d%12.4f%10.4f\n", fmt.Sprintf("%.1f to %.1f", bin.Low, bin.High), bin.Events, bin.Probability, bin.Occurred))
+	}
+	return err
+}
+
+// differ reports whether two losses are more than roundings of one number.
+func differ(a, b float64) bool { return math.Abs(a-b) > 1e-9*(1+math.Abs(a)) }
+
+// shownClasses is how many classes a printed confusion matrix has at most.
+const shownClasses = 20
+
+func printConfusion(w io.Writer, c *released.OfClasses) error {
+	if len(c.Classes) > shownClasses {
+		return printed(w, "the confusion matrix of %d classes is in --json\n", len(c.Classes))
+	}
+	width := 8
+	for _, name := range c.Classes {
+		width = max(width, len([]rune(name)))
+	}
+	err := printed(w, "%-*s", width+6, "predicted")
+	for _, name := range c.Classes {
+		err = errors.Join(err, printed(w, " %*s", width, name))
+	}
+	err = errors.Join(err, printed(w, "\n"))
+	for k, row := range c.Confusion {
+		err = errors.Join(err, printed(w, "label %-*s", width, c.Classes[k]))
+		for _, n := range row {
+			err = errors.Join(err, printed(w, " %*d", width, n))
+		}
+		err = errors.Join(err, printed(w, "\n"))
+	}
+	return err
+}
+
+func printDifferences(w io.Writer, c released.Comparison) error {
+	err := printed(w, "second minus first, with %g %% intervals:\n", 100*c.Confidence)
+	for _, measure := range released.Measures {
+		d, ok := c.Differences[measure.Name]
+		if !ok {
+			continue
+		}
+		word := "undecided"
+		switch {
+		case !d.Decided():
+		case (d.Value > 0) == measure.Falls:
+			word = "the first is better"
+		default:
+			word = "the second is better"
+		}
+		err = errors.Join(err, printed(w, "%-14s %+.5g (%+.5g to %+.5g): %s\n", measure.Name, d.Value, d.Low, d.High, word))
+	}
+	return err
+}
