@@ -1,6 +1,9 @@
 package learner
 
-import "github.com/panlearn/panlearn/learner/method"
+import (
+	"github.com/panlearn/panlearn/learner/method"
+	"github.com/panlearn/panlearn/learner/practical"
+)
 
 // An Algorithm is a single-pass first-order method as a state machine: Query says at which point the next cohort's mean
 // gradient is wanted, Step consumes the estimate. It is not safe for concurrent use.
@@ -25,14 +28,13 @@ type Algorithm interface {
 	UnmarshalBinary([]byte) error
 }
 
-// ScalesOf returns the scales of the coordinates that an algorithm's model lives in, nil for the features as they are or where they are
-// not estimated yet.
-func ScalesOf(a Algorithm) []float64 {
+// LearnedOf returns what the first cohorts of a practical plan taught, nil in a proved one or before there is something.
+func LearnedOf(a Algorithm) *practical.Learned {
 	switch a := a.(type) {
-	case *method.Precondition:
-		return a.Scales()
+	case *method.Practical:
+		return a.Learned()
 	case *method.Validated:
-		return ScalesOf(a.Inner())
+		return LearnedOf(a.Inner())
 	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/method"
+	"github.com/panlearn/panlearn/learner/practical"
+	"github.com/panlearn/panlearn/learner/schedule"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/wire"
 )
@@ -21,13 +23,10 @@ func New(plan *wire.Plan) (Algorithm, error) {
 }
 
 func build(plan *wire.Plan) (Algorithm, error) {
-	how, card := manifest.Preconditioner(plan), manifest.Scorecard(plan)
+	card := manifest.Scorecard(plan)
 	phases := plan.GetPhases()
-	if len(phases) == 0 {
-		return nil, fmt.Errorf("phases: none")
-	}
-	if moments := phases[0].Statistic == wire.Statistic_STATISTIC_SECOND_MOMENTS; moments != (how != nil) || moments && len(phases) == 1 {
-		return nil, fmt.Errorf("preconditioner: want one with a first phase of second moments, and phases after it")
+	if manifest.Gradients(plan) == nil {
+		return nil, fmt.Errorf("phases: none of gradients")
 	}
 	want := 0
 	if card != nil {
@@ -36,21 +35,42 @@ func build(plan *wire.Plan) (Algorithm, error) {
 	if scores := int(manifest.Gradients(plan).GetMechanism().GetScores()); scores != want {
 		return nil, fmt.Errorf("scores: %d coordinates, want %d for its scorecard", scores, want)
 	}
-	if how != nil {
-		if first := phases[0]; first.Rounds != 1 || first.RoundsPerUser != 1 || int(first.GetMechanism().GetDim()) != how.Dim {
-			return nil, fmt.Errorf("phase 1: %d rounds of %d second moments, want 1 of %d", first.Rounds, first.GetMechanism().GetDim(), how.Dim)
-		}
-		phases = phases[1:]
-	}
-	a, err := inPhases(plan, phases)
-	if err == nil && how != nil {
-		a, err = method.NewPrecondition(*how, a)
+	var a method.Method
+	var err error
+	if plan.Practical != nil {
+		a, err = inPractice(plan)
+	} else {
+		a, err = inPhases(plan, phases)
 	}
 	if err != nil || card == nil {
 		return a, err
 	}
 	repeated := slices.ContainsFunc(phases, func(f *wire.Phase) bool { return f.RoundsPerUser > 1 })
 	return method.NewValidated(*card, repeated, a)
+}
+
+// inPractice builds the method of a practical plan.
+func inPractice(plan *wire.Plan) (method.Method, error) {
+	how := manifest.Practical(plan)
+	layout := practical.Layout{Unit: plan.Practical.Unit, Method: practical.Acceleration}
+	for _, f := range plan.Phases {
+		switch f.Statistic {
+		case wire.Statistic_STATISTIC_MOMENTS:
+			layout.MomentUsers = f.Users
+		case wire.Statistic_STATISTIC_SECOND_MOMENT_MATRIX:
+			layout.MatrixUsers, layout.Method = f.Users, practical.Descent
+		default:
+			layout.Rounds = f.Rounds
+		}
+	}
+	return method.NewPractical(method.PracticalConfig{Problem: *how, Layout: layout, Continuous: continuous[plan.Continuous]})
+}
+
+// continuous are the words for the ways to go on.
+var continuous = map[wire.Continuous]string{
+	wire.Continuous_CONTINUOUS_CONSTANT: schedule.Constant,
+	wire.Continuous_CONTINUOUS_DECAYING: schedule.Decaying,
+	wire.Continuous_CONTINUOUS_EPOCHS:   schedule.Epochs,
 }
 
 // inPhases builds the method of the phases of gradients.

@@ -12,13 +12,13 @@
 //
 //  1. Plan once a task (package learner/planning), store the Plan with the state, and build the Algorithm with New from the stored plan. A
 //     newer version may plan differently; a running task keeps its plan.
-//  2. Announce a round at Query().Point, in the coordinates of its Scales, or for moments. Query is a function of the state.
+//  2. Announce a round at Query().Point, in the coordinates of its Frame, or for moments. Query is a function of the state.
 //  3. Turn the round's released totals into an Estimate with method.EstimateMean.
 //  4. Step, MarshalBinary, and commit the bytes together with the cursor in one durable write, before announcing
 //     the next round.
 //  5. A void round (a batch that never came to be) is no step: leave the Algorithm alone and announce the next
 //     round at the same Query().Point. Counting rounds is the caller's cursor; an Algorithm counts steps. Where the users
 //     of a phase answer all its rounds a void one is used up: Skip.
-//  6. Repeat until Done, which a continuous plan never is, then release Model, with ScalesOf. Model may be released earlier too, and
+//  6. Repeat until Done, which a continuous plan never is, then release Model, which is in the declared coordinates. Model may be released earlier too, and
 //     must be where void rounds have used up the users; the plan's risk bound is then not reached.
 package learner

@@ -85,13 +85,8 @@ func checkTask(m *wire.Task) error {
 
 func checkRound(m *wire.Round) error {
 	err := errors.Join(header(m), atLeastOne("step", m.Step))
-	if len(m.Point) > MaxDim || len(m.Scales) > MaxDim {
-		return errors.Join(err, fmt.Errorf("point of %d values, %d scales: want at most %d", len(m.Point), len(m.Scales), MaxDim))
-	}
-	for i, s := range m.Scales {
-		if !(s > 0) || math.IsInf(s, 0) {
-			return errors.Join(err, fmt.Errorf("scales[%d] %v: want a positive finite number", i, s))
-		}
+	if len(m.Point) > MaxDim {
+		return errors.Join(err, fmt.Errorf("point of %d values: want at most %d", len(m.Point), MaxDim))
 	}
 	for i, v := range m.Point {
 		if math.IsNaN(v) || math.IsInf(v, 0) {

@@ -62,7 +62,7 @@ func validPhases(t *rapid.T, trust wire.Trust) (all []*wire.Phase) {
 		all = append(all, &wire.Phase{Users: rounds + count(t, 0, 1<<40), Rounds: rounds, Cohort: n, Minimum: count(t, 1, n),
 			Mechanism: validMechanism(t, trust), RoundsPerUser: uint32(count(t, 0, 1000))})
 		if last := all[len(all)-1]; rapid.Bool().Draw(t, "moments") {
-			last.Statistic = wire.Statistic_STATISTIC_SECOND_MOMENTS
+			last.Statistic = wire.Statistic_STATISTIC_MOMENTS
 		} else {
 			last.Smoothing = validSmoothing(t)
 		}
@@ -91,7 +91,7 @@ func valid(t *rapid.T, kind string) proto.Message {
 			}}
 	case "Round":
 		return &wire.Round{Version: v, TaskHash: hash(), Round: round, Step: round, Point: rapid.SliceOfN(rapid.Float64Range(-1e9, 1e9), 0, 5).Draw(t, "point"),
-			Scales: rapid.SliceOfN(rapid.Float64Range(1e-12, 1e12), 0, 5).Draw(t, "scales")}
+			Frame: &wire.Frame{Scale: rapid.SliceOfN(rapid.Float64Range(1e-12, 1e12), 0, 5).Draw(t, "scales"), Clip: 1}}
 	case "Open":
 		return &wire.Open{Version: v, TaskHash: hash(), Round: round, Attempt: attempt, ManifestHash: hash(), Suite: validSuite(t),
 			PublicKey: sized(t, 32), Instance: sized(t, 16), StartedUnixMs: rapid.Int64().Draw(t, "started")}

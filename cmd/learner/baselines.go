@@ -106,16 +106,12 @@ func (s *simulation) converged(ctx context.Context, t trials, out *baseline) err
 		return err
 	}
 	out.Mechanism = "no noise, no clipping"
-	scales, err := s.exactScales()
-	if err != nil {
-		return err
-	}
 	theta, err := sim.Converge(ctx, sim.ConvergeConfig{Loss: s.job.Loss, Set: set, Ridge: s.job.Problem.Ridge, Dim: s.job.Problem.Dim,
-		Examples: s.scaled(s.train, scales)})
+		Examples: s.train})
 	if err != nil {
 		return err
 	}
-	one, err := s.score(theta, scales)
+	one, err := s.score(theta)
 	if err != nil {
 		return err
 	}

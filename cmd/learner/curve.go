@@ -66,7 +66,7 @@ func (s *simulation) observer(to *curve, plan *wire.Plan) func(sim.Round) {
 			return
 		}
 		var result simulated
-		if result.test(s, r.Model(), r.Scales) != nil {
+		if result.test(s, r.Model()) != nil {
 			return // the final score says so
 		}
 		to.reports, to.values = append(to.reports, reports), append(to.values, *measure.of(result))

@@ -69,13 +69,13 @@ type planReport struct {
 
 	// Validation is what is reported beside the gradient, and what it costs; null where nothing is.
 	Validation *scores `json:"validation"`
-	// Moments is the cohort that estimates second moments before all others, where the task has one.
+	// Moments is the cohort that reports moments before all others, in a practical plan.
 	Moments *phase `json:"moments,omitempty"`
 
-	PredictedExcessRisk float64 `json:"predicted_excess_risk"`
-	TrivialRisk         float64 `json:"trivial_risk"`
-	Vacuous             bool    `json:"vacuous"`
-	Clips               bool    `json:"clips"`
+	PredictedExcessRisk *float64 `json:"predicted_excess_risk"` // a bound; null in a practical plan, which has none
+	TrivialRisk         *float64 `json:"trivial_risk"`          // likewise
+	Vacuous             bool     `json:"vacuous"`
+	Clips               bool     `json:"clips"`
 	// UsersNeeded is where the bound falls below the trivial risk, to a hundredth; null where it is there already, or nowhere in reach.
 	UsersNeeded *uint64 `json:"users_needed"`
 
@@ -129,7 +129,7 @@ type phase struct {
 	Smoothing     float64 `json:"smoothing"` // 0: the loss itself
 	Risk          float64 `json:"risk"`      // bound at its end
 	Dim           int     `json:"d"`
-	Moments       bool    `json:"moments,omitempty"` // second moments are reported, and no gradients; their norm is the unit of the noise
+	Moments       bool    `json:"moments,omitempty"` // moments are reported, and no gradients; their norm is the unit of the noise
 }
 
 // phasesOf describes the phases of a proposal.
@@ -138,7 +138,7 @@ func phasesOf(p planning.Proposal) (out []phase) {
 		of := p.Forecasts[i]
 		out = append(out, phase{Users: f.Users, Rounds: f.Rounds, Cohort: f.Cohort, RoundsPerUser: uint64(f.RoundsPerUser), G: of.Privacy.Levels,
 			B: of.Privacy.Trials, P: of.Privacy.P, NoiseStd: of.Privacy.NoiseStd, Smoothing: f.Smoothing, Risk: of.Risk, Dim: of.Privacy.Dim,
-			Moments: f.Statistic == wire.Statistic_STATISTIC_SECOND_MOMENTS})
+			Moments: f.Statistic != wire.Statistic_STATISTIC_GRADIENT})
 	}
 	return out
 }
@@ -174,7 +174,7 @@ func survey(job run.Job) (planSurvey, error) {
 	p, first := job.Plan, manifest.Gradients(job.Plan)
 	out := planSurvey{job: job, report: planReport{Task: job.Spec.Name, Algorithm: p.Algorithm, Why: job.Why, Users: job.Problem.Users,
 		Rounds: manifest.Planned(p), Cohort: first.Cohort, LastCohort: manifest.LastCohort(first), Minimum: first.Minimum, Dim: manifest.Dim(p),
-		Privacy: job.First().Privacy, PredictedExcessRisk: job.ExcessRisk, TrivialRisk: job.TrivialRisk, Vacuous: job.Vacuous, Clips: p.Clips}}
+		Privacy: job.First().Privacy, Vacuous: job.Vacuous, Clips: p.Clips}}
 	out.report.Binding = bindingOf(job)
 	if card := job.Problem.Validation; card != nil {
 		out.report.Validation = &scores{Scorecard: *card, Coordinates: card.Dim(), Inflation: job.Inflation()}
@@ -186,10 +186,15 @@ func survey(job run.Job) (planSurvey, error) {
 	if out.report.Comparison, err = compare(job); err != nil {
 		return planSurvey{}, err
 	}
+	g := guarantor{accountant: job.Planner.Accountant(), known: map[releaseKey][]guarantee{}}
+	if job.Problem.Practical != nil {
+		out.report.Guarantees, err = g.plan(job.Proposal)
+		return out, err
+	}
+	out.report.PredictedExcessRisk, out.report.TrivialRisk = &job.ExcessRisk, &job.TrivialRisk
 	if out.alternatives, err = job.Planner.Alternatives(job.Problem); err != nil {
 		return planSurvey{}, err
 	}
-	g := guarantor{accountant: job.Planner.Accountant(), known: map[releaseKey][]guarantee{}}
 	for _, a := range out.alternatives {
 		one, err := alternativeOf(a, g)
 		if err != nil {

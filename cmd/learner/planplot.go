@@ -89,7 +89,7 @@ func (s planSurvey) draw(file string) error {
 		}
 	}
 	for _, q := range []*plot.Plot{users, epsilons} {
-		trivial := plotter.NewFunction(func(float64) float64 { return s.report.TrivialRisk })
+		trivial := plotter.NewFunction(func(float64) float64 { return s.job.TrivialRisk })
 		trivial.Color, trivial.Dashes = plotutil.Color(2), plotutil.Dashes(2)
 		q.Add(trivial)
 		if q == users {

@@ -30,9 +30,14 @@ noise         %.4g of the clip norm, standard deviation of one coordinate of a r
 		fmt.Fprintf(w, "\nvalidation    %s on every device's own event: %d more coordinates, noise %.1f %% larger (included above, left out in the table's column)",
 			v.names(), v.Coordinates, 100*(v.Inflation-1))
 	}
-	fmt.Fprintf(w, "\nexcess risk   at most %.4g in expectation", r.PredictedExcessRisk)
-	if r.Vacuous {
-		fmt.Fprintf(w, " (says nothing: the start has at most %.4g; the method may still learn, simulate tells)", r.TrivialRisk)
+	switch {
+	case r.PredictedExcessRisk == nil:
+		fmt.Fprint(w, "\nexcess risk   no bound: a practical plan; schedule.plan=proved has one")
+	case r.Vacuous:
+		fmt.Fprintf(w, "\nexcess risk   at most %.4g in expectation (says nothing: the start has at most %.4g; the method may still learn, simulate tells)",
+			*r.PredictedExcessRisk, *r.TrivialRisk)
+	default:
+		fmt.Fprintf(w, "\nexcess risk   at most %.4g in expectation", *r.PredictedExcessRisk)
 	}
 	fmt.Fprintln(w)
 	r.printAdvice(w)
@@ -41,6 +46,9 @@ noise         %.4g of the clip norm, standard deviation of one coordinate of a r
 		fmt.Fprintf(w, "guarantee     %s against the %s if a share of %s of the users adds its noise\n", g.text(), g.Adversary, g.HonestFraction)
 	}
 	fmt.Fprintln(w, r.unit())
+	if r.PredictedExcessRisk == nil { // nothing to compare by
+		return nil
+	}
 	fmt.Fprintln(w)
 	if err := r.printAlternatives(w); err != nil {
 		return err

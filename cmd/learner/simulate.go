@@ -13,7 +13,6 @@ import (
 	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/internal/sim"
 	"github.com/panlearn/panlearn/learner/convex"
-	"github.com/panlearn/panlearn/learner/report"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/stream/manifest"
 )
@@ -302,7 +301,7 @@ func (s *simulation) series(ctx context.Context, t trials, c sim.Config) (series
 		if err != nil {
 			return out, err
 		}
-		one, err := s.score(result.Model, result.Scales)
+		one, err := s.score(result.Model)
 		if err != nil {
 			return out, err
 		}
@@ -332,39 +331,4 @@ func (r simulateReport) print(w io.Writer) error {
 		}
 	}
 	return nil
-}
-
-// scaled returns rows in the coordinates that a model with these scales lives in; nil leaves them as they are.
-func (s *simulation) scaled(rows []convex.Example, scales []float64) []convex.Example {
-	if scales == nil {
-		return rows
-	}
-	out := make([]convex.Example, len(rows))
-	for i, x := range rows {
-		s.job.Problem.Precondition.Rescale(&out[i], x, scales)
-	}
-	return out
-}
-
-// exactScales are those that the second moments of all training data give, nil where the task does not ask for scales.
-func (s *simulation) exactScales() ([]float64, error) {
-	how := s.job.Problem.Precondition
-	if how == nil {
-		return nil, nil
-	}
-	moments := make([]float64, how.Dim)
-	of, err := report.Config{Features: s.job.Features.Dim(), Loss: s.job.Loss, Scaling: how}.Phase(report.SecondMoments, 0)
-	if err != nil {
-		return nil, err
-	}
-	exact, err := report.NewExact(of)
-	if err != nil {
-		return nil, err
-	}
-	for _, x := range s.train {
-		for j, v := range exact.Vector(x) {
-			moments[j] += v / float64(len(s.train))
-		}
-	}
-	return how.Scales(moments, 0)
 }

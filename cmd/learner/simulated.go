@@ -32,25 +32,25 @@ type simulated struct {
 	Progressive         *method.Validation `json:"progressive,omitempty"` // of one run
 }
 
-// score evaluates a model, in coordinates of these scales, on the training and test data.
-func (s *simulation) score(theta, scales []float64) (simulated, error) {
-	out := simulated{TrainLoss: sim.MeanLoss(s.job.Loss, theta, s.scaled(s.train, scales))}
+// score evaluates a model on the training and test data.
+func (s *simulation) score(theta []float64) (simulated, error) {
+	out := simulated{TrainLoss: sim.MeanLoss(s.job.Loss, theta, s.train)}
 	if s.test != nil {
-		if err := out.test(s, theta, scales); err != nil {
+		if err := out.test(s, theta); err != nil {
 			return simulated{}, err
 		}
 	}
 	return out, nil
 }
 
-// predictor is a model on rows in its coordinates.
+// predictor is a model made ready for rows.
 func (s *simulation) predictor(theta []float64) model.Predictor {
 	return model.Predictor{Features: s.job.Features, Loss: s.job.Loss, Theta: theta}
 }
 
 // test fills in what the model does on the test data.
-func (s *simulated) test(on *simulation, theta, scales []float64) error {
-	test, err := on.predictor(theta).EvaluateExamples(on.scaled(on.test, scales))
+func (s *simulated) test(on *simulation, theta []float64) error {
+	test, err := on.predictor(theta).EvaluateExamples(on.test)
 	if err != nil {
 		return err
 	}

@@ -74,16 +74,14 @@ func problemOf(spec *task.Spec, features *task.FeatureMap, loss convex.Loss) (pl
 	}
 	p := planning.Problem{
 		Users: uint64(spec.Schedule.Users), Dim: loss.Parameters(features.Dim()), Algorithm: spec.Schedule.Algorithm,
-		ClipNorm: spec.Model.ClipNorm, Set: spec.SetDeclaration(), Ridge: spec.Model.Ridge, MeanSmoothness: spec.Model.Smoothness,
+		ClipNorm: spec.ClipNorm(), Set: spec.SetDeclaration(), Ridge: spec.Model.Ridge, MeanSmoothness: spec.Model.Smoothness,
 		Epsilon: spec.Privacy.Epsilon, Delta: spec.Privacy.Delta, Trust: trust, HonestFraction: honest, Coin: coin,
 		MaxBits: spec.Privacy.MaxBits, Profile: profile,
 		Cohort: uint64(spec.Schedule.Cohort), Minimum: uint64(spec.Schedule.MinimumCohort),
 		MaxRounds: uint64(spec.Schedule.Rounds.Max),
 		Interactive: spec.Schedule.Interactive, Continuous: spec.Schedule.Continuous,
 	}
-	if p.Precondition = spec.Preconditioner(); p.Precondition != nil {
-		p.MomentUsers = uint64(spec.Features.Precondition.Users)
-	}
+	p.Practical = spec.Practical(features)
 	if p.Validation, err = spec.Scorecard(features); err != nil {
 		return planning.Problem{}, err
 	}

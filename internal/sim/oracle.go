@@ -19,7 +19,7 @@ type exact struct {
 }
 
 func (o exact) mean(q method.Query, cohort []int32) (method.Estimate, *shuffle.Release, error) {
-	if err := o.reports.At(q.Point, q.Scales); err != nil {
+	if err := o.reports.At(q.Point, q.Frame); err != nil {
 		return method.Estimate{}, nil, err
 	}
 	var sum []float64
@@ -58,7 +58,7 @@ func (o *mixed) mean(q method.Query, cohort []int32) (method.Estimate, *shuffle.
 	if err != nil {
 		return method.Estimate{}, nil, err
 	}
-	if err := o.reports.At(q.Point, q.Scales); err != nil {
+	if err := o.reports.At(q.Point, q.Frame); err != nil {
 		return method.Estimate{}, nil, err
 	}
 	for i, user := range cohort {

@@ -29,7 +29,6 @@ func TestRecordedRounds(t *testing.T) {
 		t.Fatal(err)
 	}
 	card := convex.Scorecard{Norm: 0.5, High: 2, Correctness: true}
-	how := convex.Preconditioner{Dim: 4, Norm: 2, Damping: 0.05, Bound: 1}
 	var out strings.Builder
 	for _, c := range []struct {
 		name, loss, method string
@@ -51,13 +50,6 @@ func TestRecordedRounds(t *testing.T) {
 		{"decaying", "logistic", schedule.PSGD, func(p *planning.Problem) { p.Continuous = schedule.Decaying }},
 		{"epochs", "logistic", schedule.PAGD, func(p *planning.Problem) { p.Continuous = schedule.Epochs }},
 		{"scores", "logistic", schedule.PAGD, func(p *planning.Problem) { p.Validation = &card }},
-		{"moments", "logistic", schedule.PAGD, func(p *planning.Problem) { p.Precondition, p.MomentUsers = &how, 500 }},
-		{"moments, scores, l1", "logistic", schedule.PAGD, func(p *planning.Problem) {
-			p.Precondition, p.MomentUsers, p.Validation, p.Set.Kind = &how, 500, &card, "l1"
-		}},
-		{"moments, scores, pgd", "logistic", schedule.PGD, func(p *planning.Problem) {
-			p.Precondition, p.MomentUsers, p.Validation, p.Interactive = &how, 500, &card, true
-		}},
 	} {
 		s, err := sim.NewSynthetic(sim.SyntheticConfig{Dim: 4, Loss: c.loss, TruthNorm: 2, Noise: 0.5, Seed: 1})
 		if err != nil {

@@ -43,7 +43,6 @@ type Round struct {
 	Users       uint64           // of this round
 	Cohort      []int32          // their indices in Examples; only valid during the call
 	Model       func() []float64 // as of now; a copy, only valid during the call
-	Scales      []float64        // of the coordinates that Model lives in; see Result
 	Point       []float64        // at which the cohort was asked
 	// Validation is what the scores say so far; nil without scores.
 	Validation *method.Validation
@@ -53,9 +52,7 @@ type Round struct {
 
 // Result is what a run gives.
 type Result struct {
-	Model []float64
-	// Scales are those of the coordinates that Model lives in, see learner.ScalesOf; nil for the features as they are.
-	Scales []float64
+	Model  []float64
 	Rounds uint64
 	Users  uint64 // in all rounds
 	State  []byte // of the method at its end
@@ -82,7 +79,7 @@ func Run(ctx context.Context, c Config) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("simulate: %w", err)
 	}
-	return Result{Model: r.method.Model(), Scales: learner.ScalesOf(r.method), Rounds: r.rounds, Users: r.users, State: state,
+	return Result{Model: r.method.Model(), Rounds: r.rounds, Users: r.users, State: state,
 		Validation: learner.ValidationOf(r.method)}, nil
 }
 
@@ -136,7 +133,7 @@ func newRun(c Config) (*run, error) {
 
 // oracle makes that of one phase; entropy is what devices draw from.
 func (c Config) oracle(phase int, entropy rand.Source) (oracle, error) {
-	of := report.Config{Features: c.features(), Loss: c.Loss, ClipNorm: c.Plan.ClipNorm, Scaling: manifest.Preconditioner(c.Plan)}
+	of := report.Config{Features: c.features(), Loss: c.Loss, ClipNorm: c.Plan.ClipNorm, Practical: manifest.Practical(c.Plan)}
 	if of.Scores = int(manifest.Gradients(c.Plan).GetMechanism().GetScores()); of.Scores > 0 {
 		of.Score = c.Score
 	}
@@ -180,9 +177,6 @@ func (c Config) validate() error {
 	features := c.features()
 	if dim := manifest.Dim(c.Plan); c.Loss.Parameters(features) != dim {
 		return fmt.Errorf("dim: %d is no dimension of the %s loss", dim, c.Loss.Name())
-	}
-	if how := manifest.Preconditioner(c.Plan); how != nil && (how.Dim > features || how.Dim < 1) {
-		return fmt.Errorf("precondition: %d second moments of %d features", how.Dim, features)
 	}
 	have := uint64(len(c.Examples))
 	if have > math.MaxInt32 {
@@ -247,7 +241,7 @@ func (r *run) round() error {
 	r.rounds++
 	if r.OnRound != nil {
 		r.OnRound(Round{Step: q.Step, Steps: manifest.Planned(r.Plan), Users: uint64(len(cohort)), Cohort: cohort, Model: r.method.Model,
-			Scales: learner.ScalesOf(r.method), Point: q.Point, Validation: learner.ValidationOf(r.method), Release: release, State: r.method.MarshalBinary})
+			Point: q.Point, Validation: learner.ValidationOf(r.method), Release: release, State: r.method.MarshalBinary})
 	}
 	return nil
 }

@@ -53,8 +53,7 @@ func Series(ctx context.Context, c SeriesConfig) ([]Point, error) {
 	}
 	c.Problem = c.Problem.ForLoss(s.Loss(), s.FeatureBound(), s.LabelBound())
 	c.Problem.Dim, c.Problem.Ridge = c.Synthetic.Dim, c.Synthetic.Ridge
-	c.Problem.Validation = nil                             // the truth is known
-	c.Problem.Precondition, c.Problem.MomentUsers = nil, 0 // all features of the population are alike
+	c.Problem.Validation, c.Problem.Practical = nil, nil // the truth is known, and the methods are named
 	out := make([]Point, 0, len(c.Users))
 	for _, n := range c.Users {
 		point := Point{Users: n}

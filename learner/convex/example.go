@@ -79,3 +79,11 @@ func (e Example) AddTo(dst []float64, scale float64) {
 
 // Format prints a placeholder under every verb, so that no log or error can carry an event.
 func (e Example) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("convex.Example{redacted}")) }
+
+// at is the coordinate of the k-th value.
+func (e Example) at(k int) int {
+	if e.Index == nil {
+		return k
+	}
+	return int(e.Index[k])
+}

@@ -6,6 +6,9 @@ import (
 	"slices"
 )
 
+// MaxScale bounds what a frame scales with, and the inverses of that.
+const MaxScale = 1e12
+
 // A Frame is the coordinates that the gradients of a round are asked in. A row x becomes
 //
 //	u = ((x_j - Center_j) Scale_j for the features, scaled down to norm Bound; Intercept for the constant one),

@@ -1,7 +1,7 @@
 // Package method holds the first-order methods as state machines: PSGD and PAGD (Algorithms 3 and 4 of Cheu, Joseph, Mao, Peng,
 // Shuffle Private Stochastic Convex Optimization, ICLR 2022), PGD (Algorithm 5, which is PSGD's recursion with the same users in
-// every round), Restarts of them in phases (Theorem 4.8), and the two that never end, Stream and epochs of PAGD. Precondition and
-// Validated go around one of them. EstimateMean makes of a released batch what they step with.
+// every round), Restarts of them in phases (Theorem 4.8), and the two that never end, Stream and epochs of PAGD. Practical looks at
+// moments first and puts one of them into the frame that they give. Validated goes around any of them. EstimateMean makes of a released batch what they step with.
 //
 // Promises. A method's state is a pure function of its configuration and of the estimates it has consumed: k steps, MarshalBinary,
 // UnmarshalBinary and m more steps give the bytes of k+m steps. Sums run in a fixed order and no product is fused, so this holds
@@ -24,12 +24,9 @@ import (
 // A Query says where the next cohort's mean gradient is wanted.
 type Query struct {
 	Step  uint64    // number of the step that the answer will be used for, from 1; rounds run ahead of it by the void ones
-	Point []float64 // theta, inside the constraint set; a copy. Nil where moments are asked for
-	// Moments asks for the mean of the clipped squares of the features in place of a gradient, see Precondition.
-	Moments bool
-	// Scales are the coordinates that Point lives in: devices multiply their features by them, see convex.Preconditioner. A copy;
-	// nil for features as they are.
-	Scales []float64
+	Point []float64 // theta, in the coordinates of Frame; a copy. Nil where moments are asked for
+	// Frame is the coordinates that devices report in, not to be changed; nil for the declared ones, and where moments are asked for.
+	Frame *convex.Frame
 }
 
 // An Estimate is the noisy mean gradient of one cohort, with its known noise.

@@ -54,3 +54,6 @@ func begin(t rapid.TB, p *wire.Plan) learner.Algorithm {
 	}
 	return a
 }
+
+// alone is PSGD on two parameters.
+func alone() *wire.Plan { return series(2, convex.SetDeclaration{Radius: 2}, 0, descent(3, 0.3)) }

@@ -15,12 +15,13 @@ var ErrState = errors.New("state refused")
 const (
 	stateVersion = 2
 
-	methodPSGD     = 1
-	methodPAGD     = 2
-	methodStream   = 3
-	methodRestarts = 4
-	methodMoments  = 5
-	methodScores   = 6
+	methodPSGD      = 1
+	methodPAGD      = 2
+	methodStream    = 3
+	methodRestarts  = 4
+	methodPractical = 5
+	methodScores    = 6
+	methodTail      = 7
 
 	headerLen = 1 + 1 + 4 + 8 + 8 + sha256.Size
 )
@@ -29,16 +30,16 @@ const (
 //
 //	offset  length  field
 //	0       1       version, 2
-//	1       1       method: 1 PSGD and PGD, 2 PAGD, 3 PSGD without an end, 4 restarts and epochs, 5 moments first,
-//	                6 scores beside the gradient
-//	2       4       dimension d; moments first: of the features; scores: how many
-//	6       8       steps taken; restarts: stages finished; moments first: 1 once they are estimated; scores: rounds that had them
-//	14      8       steps passed over; restarts, moments first, scores: 0
+//	1       1       method: 1 PSGD and PGD, 2 PAGD, 3 PSGD without an end, 4 restarts and epochs, 5 practical,
+//	                6 scores beside the gradient, 7 descent with the mean of its tail
+//	2       4       dimension d; scores: how many
+//	6       8       steps taken; restarts: stages finished; practical: moments and matrices released; scores: rounds that had them
+//	14      8       steps passed over; restarts, practical, scores: 0
 //	22      32      SHA-256 of the configuration, the start included
 //	54      8 d     PSGD: theta_t; PAGD: prox centre; restarts: start of the present stage
-//	54+8d   8 d     PSGD: mean of the points; PAGD: aggregate; restarts: the state of the present stage, of its own length
+//	54+8d   8 d     PSGD: mean of the points, tail: and then the users in it; PAGD: aggregate; restarts: the state of the present stage, of its own length
 //
-// Where moments come first, the header is followed by the scales, once they are estimated, and the state of the method after them.
+// Of practical, the header is followed by what the released moments taught, and the state of the method after them, see Practical.
 // Where there are scores, it is followed by their sums, once a round had them, and the state of the method without scores.
 type header struct {
 	method       byte

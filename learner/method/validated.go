@@ -41,7 +41,7 @@ func (v *Validated) Query() Query { return v.inner.Query() }
 
 // Step gives the method its part of the estimate and keeps the scores. Moments come without scores.
 func (v *Validated) Step(e Estimate) error {
-	if v.inner.Query().Moments {
+	if v.inner.Query().Point == nil {
 		return v.inner.Step(e)
 	}
 	if err := checkEstimate(e, len(e.Gradient)); err != nil {

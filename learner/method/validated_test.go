@@ -37,11 +37,11 @@ func valued(gradient []float64, loss, accuracy float64, users uint64, proxy floa
 
 // The method does what it would have done without scores, also after moments, which have none.
 func TestScoresLeaveTheMethodAlone(t *testing.T) {
-	for _, plan := range []*wire.Plan{small(), alone()} {
+	for _, plan := range []*wire.Plan{alone()} {
 		a, b := begin(t, scored(plan)), begin(t, plan)
 		for k := 0; !b.Done(); k++ {
 			q, r := a.Query(), b.Query()
-			if q.Step != r.Step || q.Moments != r.Moments || !slices.Equal(q.Point, r.Point) || !slices.Equal(q.Scales, r.Scales) {
+			if q.Step != r.Step || !slices.Equal(q.Point, r.Point) || q.Frame != r.Frame {
 				t.Fatalf("query %+v, want %+v", q, r)
 			}
 			if k == 2 {
@@ -52,15 +52,13 @@ func TestScoresLeaveTheMethodAlone(t *testing.T) {
 			}
 			own := method.Estimate{Gradient: []float64{0.1 * float64(k), 1, 2}, Users: 5, NoiseProxy: 0.1}
 			both := own
-			if !q.Moments {
-				own.Gradient = own.Gradient[:2]
-				both = valued(own.Gradient, 1, 0.5, 5, 0.1)
-			}
+			own.Gradient = own.Gradient[:2]
+			both = valued(own.Gradient, 1, 0.5, 5, 0.1)
 			if err := errors.Join(a.Step(both), b.Step(own)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if !a.Done() || !slices.Equal(a.Model(), b.Model()) || !slices.Equal(learner.ScalesOf(a), learner.ScalesOf(b)) || !bytes.HasSuffix(bytesOf(t, a), bytesOf(t, b)) {
+		if !a.Done() || !slices.Equal(a.Model(), b.Model()) || !bytes.HasSuffix(bytesOf(t, a), bytesOf(t, b)) {
 			t.Errorf("with scores %v, without %v", a.Model(), b.Model())
 		}
 		if v := learner.ValidationOf(a); v == nil || v.Rounds != 2 || learner.ValidationOf(b) != nil {
@@ -122,13 +120,13 @@ func TestScoresOfTheSameUsers(t *testing.T) {
 
 // A run goes on from its state to the same bytes; a state of another card, of other users, or damaged, is refused.
 func TestScoresState(t *testing.T) {
-	plan := small()
+	plan := inPractice(convex.Declaration{Name: "logistic"}, false, 3)
 	feed := func(a learner.Algorithm, from, to int) {
 		t.Helper()
 		for k := from; k < to; k++ {
-			e := method.Estimate{Gradient: []float64{0.5, 1, 2}, Users: 5, NoiseProxy: 0.1}
-			if !a.Query().Moments {
-				e = valued([]float64{0.1 * float64(k), -0.2}, 1, 0.25*float64(k), 5, 0.1)
+			e := method.Estimate{Gradient: []float64{0.5, 0.2, 0.1, 0.3, 0.1, 0}, Users: 5, NoiseProxy: 0.1}
+			if a.Query().Point != nil {
+				e = valued([]float64{0.1 * float64(k), -0.2, 0, 0}, 1, 0.25*float64(k), 5, 0.1)
 			}
 			if err := a.Step(e); err != nil {
 				t.Fatal(err)

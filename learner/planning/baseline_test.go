@@ -9,10 +9,10 @@ import (
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
-// Scores are of this system's own reports: others who are compared with it do not pay for them, and neither does a round of moments.
+// Scores are of this system's own reports: others who are compared with it do not pay for them.
 func TestScoresCostOthersNothing(t *testing.T) {
 	plain := planning.Problem{Users: 3000, Dim: 3, Algorithm: "psgd", ClipNorm: 1, Set: convex.SetDeclaration{Radius: 1}, Epsilon: 12, Delta: 1e-6,
-		HonestFraction: accounting.One, Cohort: 500, Precondition: &convex.Preconditioner{Dim: 2, Norm: 1, Damping: 0.1, Bound: 1}, MomentUsers: 500}.
+		HonestFraction: accounting.One, Cohort: 500}.
 		ForLoss(convex.Logistic{}, 1, 1)
 	with := plain
 	with.Validation = &convex.Scorecard{Norm: 1, High: 1, Correctness: true}
@@ -27,7 +27,7 @@ func TestScoresCostOthersNothing(t *testing.T) {
 			if b.Plan.Scorecard != nil || manifest.Gradients(b.Plan).Mechanism.Scores != 0 {
 				t.Errorf("%s reports scores", name)
 			}
-			std[i] = b.NoiseStd(1, 500)
+			std[i] = b.NoiseStd(0, 500)
 		}
 		if std[0] != std[1] {
 			t.Errorf("%s: noise %v, and %v with scores", name, std[0], std[1])
@@ -37,7 +37,7 @@ func TestScoresCostOthersNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if plan.Forecasts[0].Privacy.Dim != 2 || plan.Forecasts[1].Privacy.Dim != 5 {
-		t.Errorf("charged for %d and %d coordinates, want 2 of moments, then 3 and 2 scores", plan.Forecasts[0].Privacy.Dim, plan.Forecasts[1].Privacy.Dim)
+	if plan.Forecasts[0].Privacy.Dim != 5 {
+		t.Errorf("charged for %d coordinates, want 3 and 2 scores", plan.Forecasts[0].Privacy.Dim)
 	}
 }

@@ -3,9 +3,9 @@ package planning
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/panlearn/panlearn/randomizer/accounting"
-	"github.com/panlearn/panlearn/stream/wire"
 )
 
 // centralMechanism is what a trusted curator adds.
@@ -17,17 +17,13 @@ type BaselinePlan struct {
 	Mechanism string // what adds the noise
 	Proposal         // its privacy is not this system's, so it has no randomizer
 
-	source, moments source
+	sources []source // of each phase
 }
 
 // NoiseStd is the standard deviation of one coordinate of the mean of a round of m users, in units of what is reported.
 func (b BaselinePlan) NoiseStd(phase int, m uint64) float64 {
-	from := b.source
 	f := b.Plan.Phases[phase]
-	if f.Statistic == wire.Statistic_STATISTIC_SECOND_MOMENTS {
-		from = b.moments
-	}
-	return f.Mechanism.ClipNorm * math.Sqrt(from.model(m, uint64(f.RoundsPerUser)).total())
+	return f.Mechanism.ClipNorm * math.Sqrt(b.sources[phase].model(m, uint64(f.RoundsPerUser)).total())
 }
 
 // BaselinePlan plans a baseline with the method named: BaselineCentral or BaselineLocal with one of the one-pass methods or of the
@@ -40,13 +36,17 @@ func (pl *Planner) BaselinePlan(p Problem, name, method string) (BaselinePlan, e
 	if err != nil {
 		return BaselinePlan{}, fmt.Errorf("baseline %s: %w", name, err)
 	}
+	if p.Practical != nil {
+		return practicalBaseline(p, name, mu)
+	}
 	q := baselineProblem(p)
 	alone, mechanism, err := localOf(q, mu)
 	if err != nil {
 		return BaselinePlan{}, fmt.Errorf("baseline %s: %w", name, err)
 	}
 	q.MaxRounds = p.MaxRounds
-	out := BaselinePlan{Name: name, Mechanism: centralMechanism, source: central{mu: mu, perUser: alone.perUser}}
+	out := BaselinePlan{Name: name, Mechanism: centralMechanism}
+	var from source = central{mu: mu, perUser: alone.perUser}
 	switch name {
 	case BaselineCentral:
 		q.Cohort, q.Minimum = p.Cohort, p.Minimum
@@ -58,29 +58,52 @@ func (pl *Planner) BaselinePlan(p Problem, name, method string) (BaselinePlan, e
 		if traitsOf(method).Interactive {
 			return BaselinePlan{}, fmt.Errorf("baseline %s: users of %s send several messages", name, method)
 		}
-		out.source, out.Mechanism = alone, mechanism
+		from, out.Mechanism = alone, mechanism
 	default:
 		return BaselinePlan{}, fmt.Errorf("baseline %q: want %s, %s or %s", name, BaselineCentral, BaselineLocal, BaselineMultiPass)
 	}
 	if err := q.Applies(method); err != nil {
 		return BaselinePlan{}, fmt.Errorf("baseline %s: %s: %w", name, method, err)
 	}
-	d, err := newDraft(q, method, out.source)
+	d, err := newDraft(q, method, from)
 	if err == nil {
 		out.Proposal, err = d.plan()
 	}
-	if err == nil && p.Precondition != nil {
-		if alone, _, err = localOf(p.ofMoments(), mu); name == BaselineLocal {
-			out.moments = alone
-		} else {
-			out.moments = central{mu: mu, perUser: alone.perUser}
-		}
-		if err == nil {
-			err = out.prepend(p, out.moments)
-		}
-	}
 	if err != nil {
 		return BaselinePlan{}, fmt.Errorf("baseline %s: %w", name, err)
+	}
+	out.sources = slices.Repeat([]source{from}, len(out.Plan.Phases))
+	return out, nil
+}
+
+// practicalBaseline is a practical plan with the noise of others.
+func practicalBaseline(p Problem, name string, mu float64) (BaselinePlan, error) {
+	q := baselineProblem(p)
+	q.Interactive, q.Cohort, q.Minimum, q.MaxRounds = p.Interactive || name == BaselineMultiPass, p.Cohort, p.Minimum, p.MaxRounds
+	how := *p.Practical
+	how.Interactive = q.Interactive
+	q.Practical = &how
+	out := BaselinePlan{Name: name, Mechanism: centralMechanism}
+	of := func(dim int) (source, error) {
+		r := q
+		r.Dim = dim
+		alone, mechanism, err := localOf(r, mu)
+		var from source = central{mu: mu, perUser: alone.perUser}
+		if name == BaselineLocal {
+			from, out.Mechanism = alone, mechanism
+		}
+		return from, err
+	}
+	var err error
+	if out.Proposal, err = practicalPlan(q, of); err != nil {
+		return BaselinePlan{}, fmt.Errorf("baseline %s: %w", name, err)
+	}
+	for _, f := range out.Plan.Phases {
+		from, err := of(int(f.Mechanism.Dim))
+		if err != nil {
+			return BaselinePlan{}, fmt.Errorf("baseline %s: %w", name, err)
+		}
+		out.sources = append(out.sources, from)
 	}
 	return out, nil
 }

@@ -21,7 +21,6 @@ type draft struct {
 }
 
 func newDraft(p Problem, method string, from source) (draft, error) {
-	p = p.afterMoments()
 	set, err := p.Set.New(p.Dim)
 	if err != nil {
 		return draft{}, fmt.Errorf("set: %w", err)

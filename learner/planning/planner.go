@@ -48,6 +48,13 @@ func (pl *Planner) Plan(p Problem) (Proposal, error) {
 	if err := p.check(); err != nil {
 		return Proposal{}, fmt.Errorf("plan: %w", err)
 	}
+	if p.Practical != nil {
+		out, err := pl.practical(p)
+		if err != nil {
+			return Proposal{}, fmt.Errorf("plan: %w", err)
+		}
+		return out, nil
+	}
 	method := p.Algorithm
 	if method == "" {
 		method = p.DefaultMethod()
@@ -137,13 +144,7 @@ func (pl *Planner) single(p Problem, method string) (Proposal, error) {
 	if err != nil {
 		return Proposal{}, fmt.Errorf("%s: %w", method, err)
 	}
-	plan, err := d.plan()
-	if err != nil || p.Precondition == nil {
-		return plan, err
-	}
-	from.problem = p.ofMoments()
-	err = plan.prepend(p, from)
-	return plan, err
+	return d.plan()
 }
 
 func (pl *Planner) accountedFor(p Problem) (accounted, error) {

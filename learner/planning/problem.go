@@ -8,6 +8,7 @@ import (
 
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/method"
+	"github.com/panlearn/panlearn/learner/practical"
 	"github.com/panlearn/panlearn/learner/schedule"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
@@ -33,10 +34,8 @@ type Problem struct {
 	// Validation has devices report what the announced point scores on their events after the gradient, and charges for it; nil: no.
 	Validation *convex.Scorecard
 
-	// Precondition has a first cohort of MomentUsers, among Users, estimate second moments of the features; nil: none. The constants of
-	// the loss are those for features of norm at most Precondition.Bound.
-	Precondition *convex.Preconditioner
-	MomentUsers  uint64
+	// Practical asks for a practical plan, and is what its frame and steps are made of; nil asks for a proved one.
+	Practical *practical.Problem
 
 	Epsilon, Delta float64
 	Trust          accounting.Trust
@@ -86,9 +85,6 @@ func (p Problem) Validate() error {
 	}
 	if _, err := p.Set.New(p.Dim); err != nil {
 		return fmt.Errorf("set: %w", err)
-	}
-	if err := p.checkMoments(); err != nil {
-		return err
 	}
 	if p.Validation != nil {
 		if err := p.Validation.Validate(); err != nil {

@@ -42,10 +42,7 @@ type Forecast struct {
 
 // First is the forecast of the first phase of gradients, see manifest.Gradients.
 func (p Proposal) First() Forecast {
-	if p.Plan.Preconditioner != nil {
-		return p.Forecasts[1]
-	}
-	return p.Forecasts[0]
+	return p.Forecasts[slices.Index(p.Plan.Phases, manifest.Gradients(p.Plan))]
 }
 
 // Inflation is what scores make the noise of a gradient: sqrt(L^2 + w^2)/L, 1 without them.

@@ -36,7 +36,7 @@ func (p Problem) firstOfClasses(l Layout, r released) (Learned, error) {
 	default:
 		slope /= 1 - 2*p.Loss.LabelNoise
 	}
-	out.Frame.Clip = within(classClip * mean * slope * rho)
+	out.Frame.Clip = p.clipAt(classClip * mean * slope * rho)
 	noise := p.gradientNoise(l) * out.Frame.Clip * math.Sqrt(float64(p.dim()))
 	out.Curvature = within(classCurvature*mean*curvature*(at.top+at.mean) + float64(kappa)*noise + 2*p.ridgeCurvature(&out))
 	out.Report = Report{Norm: rho, Shares: shares, Clipped: p.clippedAtStart(weighted, out.Frame.Clip/rho)}

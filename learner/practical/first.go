@@ -114,7 +114,7 @@ func (p Problem) scaled(center, variance, damping []float64) coordinates {
 			out.scale[j] = within(1 / math.Sqrt(v+damping[j]))
 		}
 		if s := out.scale[j] * out.scale[j]; p.centred() {
-			out.center[j] = center[j]
+			out.center[j] = min(max(center[j], -convex.MaxScale), convex.MaxScale)
 			out.square += v * s
 		} else {
 			out.mean += min(center[j]*center[j], v) * s

@@ -84,7 +84,7 @@ func (p Problem) Second(first Learned, mean []float64, sd float64) (Learned, err
 		}
 	}
 	f.Whitener = s.whitener(damping)
-	f.Clip = within(how.clip * math.Sqrt(k) * how.unit)
+	f.Clip = p.clipAt(how.clip * math.Sqrt(k) * how.unit)
 	out.Step = how.step
 	start := make([]float64, d)
 	f.Whiten(start, b.RawVector().Data)

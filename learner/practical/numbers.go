@@ -58,7 +58,7 @@ func (p Problem) firstOfNumbers(l Layout, r released) (Learned, error) {
 		out.Gain, out.Weight = 1, out.Weight*out.Gain
 	}
 	clip := diagonalClip * s.clip * rho
-	out.Frame.Clip = within(clip * s.unit)
+	out.Frame.Clip = p.clipAt(clip * s.unit)
 	noise := p.gradientNoise(l) * clip * math.Sqrt(float64(p.dim()))
 	out.Curvature = within(diagonalCurvature*s.curvature*(at.top+at.mean) + noise + 2*p.ridgeCurvature(&out))
 	out.Report = Report{Norm: rho}

@@ -16,6 +16,7 @@ type Problem struct {
 	Intercept  float64 // value of the intercept feature, which is a row's last; 0: none, and then nothing is centred
 	// LabelLow and LabelHigh are the range of labels as the loss sees them: 0 and the largest for counts; without meaning for classes.
 	LabelLow, LabelHigh float64
+	Clip                float64               // of gradients, in the frame's coordinates; 0: what is learned decides
 	Ridge               float64               // lambda of the objective's term (lambda/2) ||theta||^2, in plain coordinates
 	Set                 convex.SetDeclaration // that the model stays in; the zero value: none
 	Users               uint64                // n
@@ -38,6 +39,8 @@ func (p Problem) Check() error {
 		return fmt.Errorf("practical: bound: %v, want a number above 0 and at most %g", p.Bound, convex.MaxScale)
 	case !(p.Intercept >= 0 && sound(p.Intercept)):
 		return fmt.Errorf("practical: intercept: %v, want 0 to %g", p.Intercept, convex.MaxScale)
+	case !(p.Clip >= 0 && sound(p.Clip)):
+		return fmt.Errorf("practical: clip: %v, want 0 to %g", p.Clip, convex.MaxScale)
 	case !(p.Ridge >= 0 && sound(p.Ridge)):
 		return fmt.Errorf("practical: ridge: %v, want 0 to %g", p.Ridge, convex.MaxScale)
 	case p.Users < 1:
@@ -49,6 +52,9 @@ func (p Problem) Check() error {
 }
 
 func (p Problem) labels() convex.Labels { return convex.TraitsOf(p.Loss.Name).Labels }
+
+// Parameters is the length of a model.
+func (p Problem) Parameters() int { return p.dim() * p.blocks() }
 
 // dim is d, the length of a row.
 func (p Problem) dim() int {

@@ -3,9 +3,9 @@
 //
 // A row goes through four steps, each in one place:
 //
-//  1. Its statistic, in the coordinates of the round: the gradient of the loss at the announced point, or the squares of the
-//     features ([Statistic]).
-//  2. Clipping to ClipNorm, in [Exact.Vector], statistic.go. This is the only place where what a user says is clipped; the proofs need
+//  1. Its statistic, in the round's frame where there is one: the gradient of the loss at the announced point, or moments of features
+//     and label ([Statistic]).
+//  2. Clipping to ClipNorm, in [Exact.Vector], statistic.go; of a frame, first divided by its Clip. This is the only place where what a user says is clipped; the proofs need
 //     nothing else of a row. The lattice snaps into its ball whatever it is given, and finds nothing to clip.
 //  3. The scores of the point on the row, after the clipped statistic and within a norm of their own ([Scorer]).
 //  4. The lattice ([randomizer.VectorSum]): snapped into the ball of Params, rounded, with noise, packed.
@@ -20,6 +20,6 @@
 // # What a caller owes
 //
 //  1. New with the parameters of a phase, and with nil entropy wherever users are served.
-//  2. At with the point and the scales of a round, as announced and checked.
+//  2. At with the point and the frame of a round, as announced and checked.
 //  3. Report, once for each user and round.
 package report

@@ -33,8 +33,8 @@ func New(c Config, p randomizer.Params, entropy rand.Source) (*Maker, error) {
 	return &Maker{exact: exact, params: p, sum: sum}, nil
 }
 
-// At moves to the point and the scales of a round, as Exact.At.
-func (m *Maker) At(point, scales []float64) error { return m.exact.At(point, scales) }
+// At moves to the point and the frame of a round, as Exact.At.
+func (m *Maker) At(point []float64, frame *convex.Frame) error { return m.exact.At(point, frame) }
 
 // Report appends what a row says in the round, packed: always Params.ReportBytes bytes. Each call is a new draw, so each user
 // is asked once a round.

@@ -24,7 +24,7 @@ intercept: 0
 label: {positive: ["1"], negative: ["-1"]}
 model: {loss: logistic, radius: 3, clip_norm: 2}
 privacy: {epsilon: 1, delta: 1e-3, trust: shuffle}
-schedule: {users: 100}
+schedule: {users: 100, plan: proved}
 validation: {weight: 0.5}
 `
 

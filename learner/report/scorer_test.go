@@ -12,7 +12,7 @@ import (
 
 // A scorer says what evaluation says, and neither it nor a maker keeps anything of a row.
 func TestScorer(t *testing.T) {
-	spec, err := task.Parse([]byte(`{version: 1, name: churn, events: {format: libsvm}, intercept: 1, schedule: {users: 100},
+	spec, err := task.Parse([]byte(`{version: 1, name: churn, events: {format: libsvm}, intercept: 1, schedule: {users: 100, plan: proved},
   features: {vector: {dimension: 3, min: -1, max: 1, scale: raw}}, label: {positive: ["1"], negative: ["-1"]},
   model: {loss: logistic, radius: 3, clip_norm: 2}, privacy: {epsilon: 1, delta: 1e-3, trust: shuffle}}`), nil)
 	if err != nil {

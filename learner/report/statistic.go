@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/practical"
 )
 
 // A Statistic is what a phase asks of a row. Its number is that of wire.Statistic.
@@ -13,8 +14,10 @@ type Statistic uint8
 const (
 	// Gradient is that of the loss at the round's point, with the point's scores after it.
 	Gradient Statistic = iota
-	// SecondMoments are the squares of the features that are to be scaled, see convex.Preconditioner.
-	SecondMoments
+	// Moments are the features, their squares and the label, see practical.Problem.Moments.
+	Moments
+	// MomentMatrix has the products of the features in the round's frame, see practical.Problem.Matrix.
+	MomentMatrix
 )
 
 // statistics are the rows of all that is known of a statistic here, by its number.
@@ -29,18 +32,25 @@ var statistics = [...]struct {
 		name:   "gradients",
 		config: func(c Config) Config { return c },
 		dim:    func(c Config) int { return c.Loss.Parameters(c.Features) },
-		write: func(e *Exact, dst []float64, row convex.Example) {
-			convex.ClippedGradient(e.c.Loss, dst, e.point, row, e.c.ClipNorm)
-		},
+		write:  func(e *Exact, dst []float64, row convex.Example) { e.gradient(dst, row) },
 	},
-	SecondMoments: {
-		name: "second moments",
+	Moments: {
+		name: "moments",
 		config: func(c Config) Config {
-			c.ClipNorm, c.Scores, c.Score = c.Scaling.Norm, 0, nil
+			c.ClipNorm, c.Scores, c.Score = c.Practical.MomentsNorm(), 0, nil
 			return c
 		},
-		dim:   func(c Config) int { return c.Scaling.Dim },
-		write: func(e *Exact, dst []float64, row convex.Example) { e.c.Scaling.Squares(dst, row) },
+		dim:   func(c Config) int { return c.Practical.MomentsDim() },
+		write: func(e *Exact, dst []float64, row convex.Example) { e.c.Practical.Moments(dst, row) },
+	},
+	MomentMatrix: {
+		name: "second-moment matrices",
+		config: func(c Config) Config {
+			c.Scores, c.Score = 0, nil
+			return c
+		},
+		dim:   func(c Config) int { return c.Practical.MatrixDim() },
+		write: func(e *Exact, dst []float64, row convex.Example) { e.c.Practical.Matrix(dst, e.frame, row, row.Label) },
 	},
 }
 
@@ -60,8 +70,9 @@ type Config struct {
 	Loss convex.Loss
 	// ClipNorm bounds the statistic, without scores.
 	ClipNorm float64
-	// Scaling says how features are scaled, and which squares are asked for; nil where the task scales none.
-	Scaling *convex.Preconditioner
+	// Practical says what moments are of, in a practical plan; nil in a proved one. From the second round on a practical plan announces
+	// frames, and its statistics are in units of the frame's clip: ClipNorm is 1.
+	Practical *practical.Problem
 	// Scores is how many coordinates of Score follow the gradient, and Score writes them; both zero where there are none.
 	Scores int
 	Score  func(dst, point []float64, row convex.Example)
@@ -77,11 +88,11 @@ func (c Config) Phase(s Statistic, smoothing float64) (Config, error) {
 		}
 		c.Loss = envelope
 	}
-	if s == SecondMoments && c.Scaling == nil {
-		return c, fmt.Errorf("report: second moments: want a scaling")
-	}
 	if int(s) >= len(statistics) {
 		return c, fmt.Errorf("report: %v: unknown", s)
+	}
+	if s != Gradient && c.Practical == nil {
+		return c, fmt.Errorf("report: %v: want a practical plan", s)
 	}
 	c.Statistic = s
 	return statistics[s].config(c), nil
@@ -100,10 +111,10 @@ func (c Config) validate() error {
 		return fmt.Errorf("report: clip norm %v: want above 0", c.ClipNorm)
 	case int(c.Statistic) >= len(statistics):
 		return fmt.Errorf("report: %v: unknown", c.Statistic)
-	case c.Scaling != nil && (c.Scaling.Dim < 1 || c.Scaling.Dim > c.Features):
-		return fmt.Errorf("report: %d second moments of %d features", c.Scaling.Dim, c.Features)
-	case c.Statistic == SecondMoments && (c.Scaling == nil || c.Scores != 0):
-		return fmt.Errorf("report: second moments: want a scaling, and no scores")
+	case c.Statistic != Gradient && (c.Practical == nil || c.Scores != 0):
+		return fmt.Errorf("report: %v: want a practical plan, and no scores", c.Statistic)
+	case c.framed() && c.ClipNorm != 1:
+		return fmt.Errorf("report: clip norm %v: want 1, the unit of a frame's clip", c.ClipNorm)
 	case c.Scores < 0 || (c.Scores > 0) != (c.Score != nil):
 		return fmt.Errorf("report: %d scores: want some, and what writes them, or neither", c.Scores)
 	}
@@ -115,9 +126,11 @@ func (c Config) validate() error {
 type Exact struct {
 	c      Config
 	point  []float64
-	scales []float64      // nil: features as they are
+	frame  *convex.Frame  // nil: declared coordinates
+	loss   convex.Loss    // of the round: c.Loss, smoothed as the frame says
 	vector []float64      // the statistic, then the scores
-	scaled convex.Example // scratch
+	framed convex.Example // scratch
+	plain  []float64      // scratch: a gradient that is to be whitened
 	blank  convex.Example // stands in for a row that is none of the task's
 }
 
@@ -136,20 +149,51 @@ func NewExact(c Config) (*Exact, error) {
 	return e, nil
 }
 
-// At moves to the point and the scales of a round; nil scales leave features as they are. A round of second moments has
-// neither.
-func (e *Exact) At(point, scales []float64) error {
-	if e.c.Statistic == SecondMoments {
-		return nil
+// framed says whether the statistic is in the coordinates of frames.
+func (c Config) framed() bool { return c.Practical != nil && c.Statistic != Moments }
+
+// At moves to the point and the frame of a round; without a frame rows are as declared. A round of moments has no point, and the first
+// one no frame. The frame must not change as long as it is used.
+func (e *Exact) At(point []float64, frame *convex.Frame) error {
+	want := 0
+	if e.c.Statistic == Gradient {
+		want = e.c.Loss.Parameters(e.c.Features)
 	}
-	if want := e.c.Loss.Parameters(e.c.Features); len(point) != want {
+	if len(point) != want {
 		return fmt.Errorf("report: point of %d coordinates: want %d", len(point), want)
 	}
-	if scales != nil && (e.c.Scaling == nil || len(scales) != e.c.Scaling.Dim) {
-		return fmt.Errorf("report: %d scales: want as many as features are scaled", len(scales))
+	if (frame != nil) != e.c.framed() {
+		return fmt.Errorf("report: %v, frame %v: want a frame from the second round of a practical plan on", e.c.Statistic, frame != nil)
 	}
-	e.point, e.scales = slices.Clone(point), slices.Clone(scales)
+	loss := e.c.Loss
+	if frame != nil {
+		if err := e.c.Practical.CheckFrame(frame, e.c.Statistic == MomentMatrix); err != nil {
+			return fmt.Errorf("report: %w", err)
+		}
+		if frame.Smoothing > 0 {
+			var err error
+			if loss, err = convex.Smoothed(loss, frame.Smoothing); err != nil {
+				return fmt.Errorf("report: %w", err)
+			}
+		}
+	}
+	e.point, e.frame, e.loss = slices.Clone(point), frame, loss
 	return nil
+}
+
+// gradient writes the clipped gradient of a row that is in the frame, whitened as the frame says.
+func (e *Exact) gradient(dst []float64, row convex.Example) {
+	switch {
+	case e.frame == nil:
+		convex.ClippedGradient(e.loss, dst, e.point, row, e.c.ClipNorm)
+		return
+	case e.frame.Whitener == nil:
+		convex.ClippedGradient(e.loss, dst, e.point, row, e.frame.Clip)
+		return
+	}
+	e.plain = slices.Grow(e.plain[:0], len(dst))[:len(dst)]
+	e.loss.Gradient(e.plain, e.point, row)
+	e.frame.Whiten(dst, e.plain)
 }
 
 // Check says whether a row is an event of the task: its dimension, order, finiteness, and the label's domain. The error
@@ -170,8 +214,16 @@ func (e *Exact) Vector(row convex.Example) []float64 {
 	}
 	at := len(e.vector) - e.c.Scores
 	statistic, scores := e.vector[:at], e.vector[at:]
-	row = e.rescaled(row)
+	if e.frame != nil {
+		e.frame.Apply(&e.framed, row)
+		row = e.framed
+	}
 	statistics[e.c.Statistic].write(e, statistic, row)
+	if e.frame != nil {
+		for i := range statistic {
+			statistic[i] /= e.frame.Clip
+		}
+	}
 	convex.Clip(statistic, e.c.ClipNorm)
 	if len(scores) > 0 {
 		e.c.Score(scores, e.point, row)
@@ -182,18 +234,10 @@ func (e *Exact) Vector(row convex.Example) []float64 {
 	return e.vector
 }
 
-// rescaled is a row in the coordinates of the point; it is valid until the next one.
-func (e *Exact) rescaled(row convex.Example) convex.Example {
-	if e.scales == nil {
-		return row
-	}
-	e.c.Scaling.Rescale(&e.scaled, row, e.scales)
-	return e.scaled
-}
-
 // forget overwrites what is left of the last row.
 func (e *Exact) forget() {
 	clear(e.vector)
-	clear(e.scaled.Value)
-	e.scaled.Index, e.scaled.Label = nil, 0
+	clear(e.plain)
+	clear(e.framed.Value)
+	e.framed.Label = 0
 }

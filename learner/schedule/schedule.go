@@ -25,6 +25,12 @@ const (
 	Auto = "auto"
 )
 
+// Kinds of plans.
+const (
+	Practical = "practical" // what was measured to learn well, see package learner/practical; no bound on the risk is proved
+	Proved    = "proved"    // a method of the table, with the theory's steps and a bound on the risk
+)
+
 // Ways to go on for as long as users come; "" ends.
 const (
 	Constant = "constant" // PSGD with a constant step and a window that forgets, see method.Stream

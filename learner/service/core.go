@@ -209,7 +209,7 @@ func (c *core) settle(out *commit, b *wire.Batch, hash state.Hash, alg learner.A
 	}
 	out.applied.NoiseStd = math.Sqrt(estimate.PrivacyVariance)
 	out.applied.RoundingStd = math.Sqrt(estimate.RoundingVariance)
-	if !c.place.Moments() {
+	if c.place.Point() > 0 {
 		gradient := estimate.Gradient[:len(estimate.Gradient)-int(c.place.Phase.Mechanism.Scores)]
 		out.applied.GradientNorm = convex.Norm(gradient)
 	}

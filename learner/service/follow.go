@@ -78,5 +78,5 @@ func (c *core) refusal() error {
 }
 
 func (c *core) nextRound(r uint64, q method.Query) *wire.Round {
-	return manifest.RoundOf(c.taskHash, r, q.Step, q.Point, q.Scales)
+	return manifest.RoundOf(c.taskHash, r, q.Step, q.Point, manifest.WireFrame(q.Frame))
 }

@@ -101,8 +101,6 @@ func (w *world) body() (*wire.Task, error) {
 	for _, f := range plan.Phases {
 		if f.Statistic == wire.Statistic_STATISTIC_GRADIENT {
 			f.Constants = &wire.Phase_Descent{Descent: &wire.Descent{StepSize: 0.3}}
-		} else {
-			plan.Preconditioner = &wire.Preconditioner{Dim: dim, Norm: 1, Damping: 0.1, Bound: 1}
 		}
 	}
 	return &wire.Task{Life: make([]byte, stream.LifeSize), Suite: wire.Suite_SUITE_NONE, Declaration: []byte("{}"), Plan: plan}, nil

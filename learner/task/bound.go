@@ -20,15 +20,18 @@ func (s *Spec) declaredBound() float64 {
 	return math.Sqrt(s.Intercept*s.Intercept + s.Features.squaredBound())
 }
 
+// featureBound is the largest norm of a feature vector without the intercept.
+func (s *Spec) featureBound() float64 {
+	most := math.Sqrt(s.Features.squaredBound())
+	if s.NormBound > 0 {
+		most = min(most, s.NormBound)
+	}
+	return most
+}
+
 // squaredBound is the largest squared norm of the scaled coordinates.
 func (f *Features) squaredBound() float64 {
 	return f.largest(func(j int, b float64) float64 { b *= f.scale(j); return b * b })
-}
-
-// momentBound is the largest norm of the squares of the coordinates before the scale.
-func (f *Features) momentBound() float64 {
-	// Devices compare the number: no product is fused, so that it is the same on every architecture.
-	return math.Sqrt(f.largest(func(_ int, b float64) float64 { b = float64(b * b); return float64(b * b) }))
 }
 
 // largest adds up the largest terms, growing functions of the magnitude, of groups of coordinates: a number alone, one indicator
@@ -100,8 +103,6 @@ func (f *Features) scale(j int) float64 {
 	switch {
 	case f.Scales != nil:
 		return f.Scales[j]
-	case f.estimated():
-		return 1 / math.Sqrt(f.Precondition.Damping) // at most, until the moments are estimated
 	case f.Precondition != nil:
 		return 1 / math.Sqrt(f.Precondition.SecondMoments[j]+f.Precondition.Damping)
 	}

@@ -143,12 +143,6 @@ func (f *Features) checkScales() error {
 	switch {
 	case p.Damping < 1/maxScale || p.Damping > maxScale:
 		return refuse("features.precondition.damping", p.Damping, "a number > 0, from %g to %g", 1/maxScale, float64(maxScale))
-	case p.Users < 0:
-		return refuse("features.precondition.users", p.Users, "a whole number > 0, or second_moments that are public")
-	case p.Users == 0 && p.Norm != 0:
-		return refuse("features.precondition.norm", p.Norm, "nothing without features.precondition.users")
-	case p.Users > 0:
-		return f.checkEstimated()
 	}
 	if len(p.SecondMoments) != width {
 		return refuse("features.precondition.second_moments", fmt.Sprintf("%d numbers", len(p.SecondMoments)), "%d, one a coordinate", width)

@@ -25,7 +25,6 @@ type FeatureMap struct {
 	bound      float64
 	scoreBound float64 // of counts
 	dense      bool    // every event sets every coordinate
-	unscaled   bool    // the scales come later, and the norm is bounded then
 	shrinks    bool    // vectors within the declared bounds may be scaled down
 	most       int     // values that an event of columns can set
 }
@@ -50,8 +49,7 @@ func (s *Spec) Compile() (*FeatureMap, error) {
 		m.compileColumns(s.Features.Columns)
 	}
 	m.compileDerived(&s.Features)
-	m.unscaled = s.Features.estimated()
-	if s.Features.Scales != nil || (s.Features.Precondition != nil && !m.unscaled) {
+	if s.Features.Scales != nil || s.Features.Precondition != nil {
 		m.scales = make([]float64, len(m.coordinate))
 		for j := range m.scales {
 			m.scales[j] = s.Features.scale(j)
@@ -153,8 +151,7 @@ func (m *FeatureMap) Schema() Schema { return m.schema }
 // Dim is d, the length of a feature vector: the intercept, where there is one, is the last coordinate.
 func (m *FeatureMap) Dim() int { return m.dim }
 
-// Bound is X, the bound on the norm of every feature vector, intercept included. Where the scales are yet to be estimated it
-// holds of the vector that is scaled by them, see Spec.Preconditioner.
+// Bound is X, the bound on the norm of every feature vector, intercept included.
 func (m *FeatureMap) Bound() float64 { return m.bound }
 
 // Coordinates describes the coordinates but for the intercept, in order. The caller must not change them.

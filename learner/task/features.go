@@ -11,7 +11,7 @@ type Features struct {
 	Fourier    *Fourier    `json:"fourier,omitempty"`
 	// Scales multiply the coordinates, one number above 0 for each, without the intercept: a diagonal preconditioner. Empty: all 1.
 	Scales []float64 `json:"scales,omitempty"`
-	// Precondition computes the scales from second moments, known or estimated. Not together with Scales.
+	// Precondition computes the scales from public second moments. Not together with Scales.
 	Precondition *Precondition `json:"precondition,omitempty"`
 }
 
@@ -137,17 +137,11 @@ type Fourier struct {
 }
 
 // Precondition scales coordinate j by 1/sqrt(h_j + Damping), which makes a problem whose coordinates have second moments h_j better
-// conditioned. The moments are public, or a first cohort estimates them privately: see convex.Preconditioner.
+// conditioned. The moments are public; a practical plan estimates its own.
 type Precondition struct {
 	// SecondMoments h_j >= 0 are public means of squares of the coordinates before this scale, without the intercept: of
-	// indicators, how frequent they are. Not together with Users.
+	// indicators, how frequent they are.
 	SecondMoments []float64 `json:"second_moments,omitempty"`
 	// Damping > 0 keeps rare coordinates from growing without bound.
 	Damping float64 `json:"damping"`
-	// Users is the size of the cohort that the moments are estimated from, among Schedule.Users; 0: the moments are public. The
-	// scales are known to nobody before, at most 1/sqrt(Damping) each, and what NormBound bounds is the scaled vector.
-	Users int `json:"users,omitempty"`
-	// Norm is M, the bound on the norm of the squares of an event's coordinates, with Users: larger ones are clipped to it. 0, the
-	// default, takes the largest that the declared bounds allow, and clips nothing; a smaller one buys less noise for a bias.
-	Norm float64 `json:"norm,omitempty"`
 }

@@ -54,9 +54,7 @@ func (m *FeatureMap) Map(row Row, dst *convex.Example) error {
 	if m.intercept != 0 {
 		w.put(m.dim-1, m.intercept)
 	}
-	if !m.unscaled {
-		convex.Clip(w.value, m.bound)
-	}
+	convex.Clip(w.value, m.bound)
 	dst.Index, dst.Value = w.index, w.value
 	if m.dense {
 		dst.Index = nil

@@ -3,9 +3,11 @@ package task
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/practical"
 )
 
 // A Label declares what is predicted: one of two classes (Positive and Negative), one of several (Classes), a number or a count
@@ -50,6 +52,7 @@ type Model struct {
 	Set string `json:"set"`
 	// Radius is R > 0, the size of every set but the box: the norm that parameters of the ball and of nonnegative stay within,
 	// the sum of those of the simplex, the sum of magnitudes of those of l1.
+	// A practical plan needs none for the ball, the default, and for nonnegative: they are then without bounds.
 	Radius float64 `json:"radius,omitempty"`
 	// Min <= 0 and Max >= 0 bound every parameter of the box.
 	Min float64 `json:"min,omitempty"`
@@ -57,8 +60,10 @@ type Model struct {
 
 	// Ridge is lambda >= 0 of the term (lambda/2)||theta||^2, intercept included, which the learner adds to the loss. It costs no
 	// privacy. Default 0.
-	Ridge    float64 `json:"ridge,omitempty"`
-	ClipNorm float64 `json:"clip_norm"` // L: bound on the norm of one event's gradient. Default 1
+	Ridge float64 `json:"ridge,omitempty"`
+	// ClipNorm is L, the bound on the norm of one event's gradient. Default 1; of a practical plan 0, which has the first cohort decide, and
+	// in the coordinates of its frame.
+	ClipNorm float64 `json:"clip_norm,omitempty"`
 	// Smoothness is a public bound on the smoothness of the mean loss of the population: the largest curvature of the loss in its score
 	// times the largest eigenvalue of the mean of x x^T. The proved plan's steps and its bound on the risk rest on it; privacy does not.
 	// 0 (default): the largest of any one event.
@@ -92,8 +97,14 @@ func (s *Spec) lossDeclaration() convex.Declaration {
 	return d
 }
 
-// SetDeclaration returns the declared constraint set, for any number of parameters.
+// SetDeclaration returns the declared constraint set, for any number of parameters. A practical plan needs no radius
+// of a ball: it is then one of radius convex.MaxScale.
 func (s *Spec) SetDeclaration() convex.SetDeclaration {
+	if m := s.Model; s.practical() && m.Radius == 0 && m.Min == 0 && m.Max == 0 {
+		if m.Set == "ball" || m.Set == "nonnegative" {
+			return convex.SetDeclaration{Kind: m.Set, Radius: convex.MaxScale}
+		}
+	}
 	return convex.SetDeclaration{Kind: s.Model.Set, Radius: s.Model.Radius, Min: s.Model.Min, Max: s.Model.Max}
 }
 
@@ -104,6 +115,29 @@ func (s *Spec) Set(parameters int) (convex.Set, error) {
 		return nil, fmt.Errorf("task: model.set: %w", err)
 	}
 	return set, nil
+}
+
+// ClipNorm bounds what a report says of a gradient: 1, the unit of the clip that rounds announce, in a practical plan.
+func (s *Spec) ClipNorm() float64 {
+	if s.practical() {
+		return 1
+	}
+	return s.Model.ClipNorm
+}
+
+// Practical is what the frame and the steps of a practical plan are made of; nil for a proved plan. features is the compiled
+// declaration.
+func (s *Spec) Practical(features *FeatureMap) *practical.Problem {
+	if !s.practical() {
+		return nil
+	}
+	out := &practical.Problem{Loss: s.lossDeclaration(), Features: s.Features.width(), Indicators: features.Indicators(),
+		Bound: s.featureBound(), Intercept: s.Intercept, Clip: s.Model.ClipNorm, Ridge: s.Model.Ridge, Set: s.SetDeclaration(),
+		Users: uint64(s.Schedule.Users), Interactive: s.Schedule.Interactive, Continuous: s.Schedule.Continuous != ""}
+	if !s.Classification() {
+		out.LabelLow, out.LabelHigh = slices.Min(features.Labels()), slices.Max(features.Labels())
+	}
+	return out
 }
 
 func (s *Spec) checkModel() error {
@@ -133,7 +167,7 @@ func (s *Spec) checkModel() error {
 	if m.Smoothness > 0 && !s.traits().Smooth {
 		return refuse("model.smoothness", m.Smoothness, "nothing for loss %s, which is not smooth", m.Loss)
 	}
-	if m.ClipNorm <= 0 {
+	if m.ClipNorm < 0 || m.ClipNorm == 0 && !s.practical() {
 		return refuse("model.clip_norm", m.ClipNorm, "a number > 0")
 	}
 	return nil

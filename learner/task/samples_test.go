@@ -14,7 +14,7 @@ features:
 label: {column: y, positive: ["1"], negative: ["0"]}
 model: {loss: logistic, radius: 5}
 privacy: {epsilon: 1, delta: 1e-6}
-schedule: {users: 1000}
+schedule: {users: 1000, plan: proved}
 `
 
 const sparse = `
@@ -25,7 +25,7 @@ features: {vector: {dimension: 10, min: 0, max: 1, max_nonzeros: 3}}
 label: {positive: ["1"], negative: ["0"]}
 model: {loss: logistic, radius: 5}
 privacy: {epsilon: 1, delta: 1e-6}
-schedule: {users: 1000}
+schedule: {users: 1000, plan: proved}
 `
 
 const regression = `
@@ -36,7 +36,7 @@ features: {columns: [{column: x, kind: numeric, min: 0, max: 1}]}
 label: {column: y, min: 0, max: 10}
 model: {loss: squared, radius: 5}
 privacy: {epsilon: 1, delta: 1e-6}
-schedule: {users: 1000}
+schedule: {users: 1000, plan: proved}
 `
 
 const digits = `
@@ -47,7 +47,7 @@ features: {vector: {dimension: 10, min: 0, max: 1}}
 label: {classes: [a, b, c]}
 model: {loss: softmax, radius: 5, class_weights: [1, 2, 3]}
 privacy: {epsilon: 1, delta: 1e-6}
-schedule: {users: 1000}
+schedule: {users: 1000, plan: proved}
 `
 
 const counts = `
@@ -58,7 +58,7 @@ features: {columns: [{column: x, kind: numeric, min: 0, max: 1}]}
 label: {column: y, max: 40}
 model: {loss: poisson, score_bound: 4, radius: 5}
 privacy: {epsilon: 1, delta: 1e-6}
-schedule: {users: 1000}
+schedule: {users: 1000, plan: proved}
 `
 
 const derived = `
@@ -78,7 +78,7 @@ features:
 label: {column: y, positive: ["1"], negative: ["0"]}
 model: {loss: logistic, radius: 5}
 privacy: {epsilon: 1, delta: 1e-6}
-schedule: {users: 1000}
+schedule: {users: 1000, plan: proved}
 `
 
 const gaps = `
@@ -106,7 +106,7 @@ features: {vector: {dimension: 2, min: 0, max: 1}, scales: [1, 0.5]}
 label: {positive: ["1"], negative: ["0"]}
 model: {loss: logistic, radius: 5}
 privacy: {epsilon: 1, delta: 1e-6}
-schedule: {users: 1000}
+schedule: {users: 1000, plan: proved}
 `
 
 var (

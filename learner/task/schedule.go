@@ -14,7 +14,10 @@ import (
 type Schedule struct {
 	// Users is the number of events in all: one event, one user. A continuous task is planned for that many and goes on after them.
 	Users int `json:"users"`
-	// Algorithm is one of schedule.Names, or schedule.Auto. Default: that of schedule.Case.
+	// Plan is schedule.Practical, the default where Algorithm names no method, or schedule.Proved.
+	Plan string `json:"plan"`
+	// Algorithm is one of schedule.Names, for a proved plan, or schedule.Auto. Default: Auto for a practical plan, else that of
+	// schedule.Case.
 	Algorithm string `json:"algorithm"`
 	// Interactive lets the same users report in every round of a phase (pgd): each is charged for all of them.
 	Interactive bool `json:"interactive,omitempty"`
@@ -67,6 +70,12 @@ func (s *Spec) checkAlgorithm() error {
 	if err := oneOf(path, c.Algorithm, append([]string{schedule.Auto}, schedule.Names()...)...); err != nil {
 		return err
 	}
+	if err := oneOf("schedule.plan", c.Plan, schedule.Practical, schedule.Proved); err != nil {
+		return err
+	}
+	if s.practical() && c.Algorithm != schedule.Auto {
+		return refuse("schedule.plan", c.Plan, "%s: %s is one of the methods that it plans", schedule.Proved, c.Algorithm)
+	}
 	if c.Continuous != "" && !slices.Contains([]string{schedule.Constant, schedule.Decaying, schedule.Epochs}, c.Continuous) {
 		return refuse("schedule.continuous", c.Continuous, "constant, decaying or epochs, or nothing for a task that ends")
 	}
@@ -82,11 +91,33 @@ func (s *Spec) checkAlgorithm() error {
 			return refuse(path, c.Algorithm, "auto or one of pgd, which schedule.interactive is for")
 		}
 	}
+	if s.practical() {
+		return nil
+	}
 	if err := wanted.Check(c.Algorithm); err != nil {
 		others := slices.DeleteFunc(schedule.Names(), func(m string) bool { return wanted.Check(m) != nil })
 		return refuse(path, c.Algorithm, "%s here: %v", strings.Join(others, " or "), err)
 	}
 	return nil
+}
+
+// practical says whether the task has a practical plan.
+func (s *Spec) practical() bool { return s.Schedule.Plan == schedule.Practical }
+
+// setDefaultPlan plans in practice, unless the task names one of the methods that bounds are proved of.
+func (s *Spec) setDefaultPlan() {
+	c := &s.Schedule
+	if c.Plan == "" {
+		if c.Plan = schedule.Practical; c.Algorithm != "" && c.Algorithm != schedule.Auto {
+			c.Plan = schedule.Proved
+		}
+	}
+	if s.practical() {
+		or(&c.Algorithm, schedule.Auto)
+		return
+	}
+	or(&c.Algorithm, s.conditions().Default())
+	or(&s.Model.ClipNorm, 1)
 }
 
 // conditions are what an algorithm is wanted for.

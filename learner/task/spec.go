@@ -152,7 +152,6 @@ func (s *Spec) SetDefaults() {
 		or(&s.Label.Scale, Symmetric)
 	}
 	or(&s.Model.Set, convex.SetKinds()[0])
-	or(&s.Model.ClipNorm, 1)
 	or(&s.Privacy.Trust, "shuffle")
 	or(&s.Privacy.HonestFraction, "1")
 	if f, err := accounting.ParseFraction(s.Privacy.HonestFraction); err == nil {
@@ -161,7 +160,7 @@ func (s *Spec) SetDefaults() {
 	or(&s.Privacy.Coin, "fair")
 	or(&s.Privacy.Profile, "numeric")
 	or(&s.Privacy.Seal, "hpke")
-	or(&s.Schedule.Algorithm, s.conditions().Default())
+	s.setDefaultPlan()
 	or(&s.Schedule.Deadline, Duration(60*time.Second))
 	s.setDefaultValidation()
 }

@@ -61,7 +61,7 @@ func (s *Spec) Scorecard(features *FeatureMap) (*convex.Scorecard, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &convex.Scorecard{Norm: v.Weight * s.Model.ClipNorm, High: v.LossBound, Correctness: features.Classification(), LabelNoise: s.Model.LabelNoise}
+	out := &convex.Scorecard{Norm: v.Weight * s.ClipNorm(), High: v.LossBound, Correctness: features.Classification(), LabelNoise: s.Model.LabelNoise}
 	if out.High == 0 {
 		out.High = defaultLossBound(loss, features)
 	}

@@ -50,7 +50,7 @@ features: {vector: {dimension: %d, min: 0, max: 1, max_nonzeros: 14}}
 label: {positive: ["1"], negative: ["-1"]}
 model: {loss: logistic, radius: 5, clip_norm: 1}
 privacy: {epsilon: 1, delta: 1e-6, seal: %s}
-schedule: {users: %d}
+schedule: {users: %d, plan: proved}
 validation: {off: true}
 `
 

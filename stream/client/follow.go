@@ -141,7 +141,7 @@ func (l *loop) ask(phase int, m *wire.Round) error {
 		}
 		l.reports, l.phase = reports, phase
 	}
-	return l.reports.At(m.Point, m.Scales)
+	return l.reports.At(m.Point, manifest.Frame(m.Frame))
 }
 
 // known is the manifest hash under which a round was seen, or joined in an earlier run.

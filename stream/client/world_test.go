@@ -36,7 +36,7 @@ intercept: 0
 label: {positive: ["1"], negative: ["-1"]}
 model: {loss: logistic, radius: 5, clip_norm: 1}
 privacy: {epsilon: 4, delta: 1e-3, trust: %s, seal: %s, honest_fraction: %s}
-schedule: {users: %d}
+schedule: {users: %d, plan: proved}
 validation: {off: true}
 `
 

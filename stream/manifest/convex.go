@@ -4,17 +4,22 @@ import (
 	"fmt"
 
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/practical"
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
 // Set is the constraint set of a plan.
 func Set(plan *wire.Plan) (convex.Set, error) {
-	s := plan.GetSet()
-	set, err := convex.SetDeclaration{Kind: s.GetKind(), Radius: s.GetRadius(), Min: s.GetMin(), Max: s.GetMax()}.New(Dim(plan))
+	set, err := setDeclaration(plan).New(Dim(plan))
 	if err != nil {
 		return nil, fmt.Errorf("plan: set: %w", err)
 	}
 	return set, nil
+}
+
+func setDeclaration(plan *wire.Plan) convex.SetDeclaration {
+	s := plan.GetSet()
+	return convex.SetDeclaration{Kind: s.GetKind(), Radius: s.GetRadius(), Min: s.GetMin(), Max: s.GetMax()}
 }
 
 // WireSet is the declaration of Set on the wire.
@@ -22,21 +27,66 @@ func WireSet(s convex.SetDeclaration) *wire.Set {
 	return &wire.Set{Kind: s.Kind, Radius: s.Radius, Min: s.Min, Max: s.Max}
 }
 
-// Preconditioner says how second moments become scales; nil where a plan has none.
-func Preconditioner(plan *wire.Plan) *convex.Preconditioner {
-	p := plan.GetPreconditioner()
-	if p == nil {
+// Frame is the coordinates of a round; nil for the declared ones.
+func Frame(f *wire.Frame) *convex.Frame {
+	if f == nil {
 		return nil
 	}
-	return &convex.Preconditioner{Dim: int(p.Dim), Norm: p.Norm, Damping: p.Damping, Bound: p.Bound}
+	return &convex.Frame{Center: f.Center, Scale: f.Scale, Intercept: f.Intercept, Bound: f.Bound, Clip: f.Clip, Smoothing: f.Smoothing,
+		Whitener: f.Whitener, LabelCenter: f.LabelCenter, LabelScale: f.LabelScale, LabelWeight: f.LabelWeight}
 }
 
-// WirePreconditioner is the inverse of Preconditioner.
-func WirePreconditioner(p *convex.Preconditioner) *wire.Preconditioner {
+// WireFrame is the inverse of Frame.
+func WireFrame(f *convex.Frame) *wire.Frame {
+	if f == nil {
+		return nil
+	}
+	return &wire.Frame{Center: f.Center, Scale: f.Scale, Intercept: f.Intercept, Bound: f.Bound, Clip: f.Clip, Smoothing: f.Smoothing,
+		Whitener: f.Whitener, LabelCenter: f.LabelCenter, LabelScale: f.LabelScale, LabelWeight: f.LabelWeight}
+}
+
+// Practical is what a practical plan's frame and steps are made of; nil for a proved plan.
+func Practical(plan *wire.Plan) *practical.Problem {
+	p := plan.GetPractical()
 	if p == nil {
 		return nil
 	}
-	return &wire.Preconditioner{Dim: uint32(p.Dim), Norm: p.Norm, Damping: p.Damping, Bound: p.Bound}
+	l := p.GetLoss()
+	out := &practical.Problem{
+		Loss: convex.Declaration{Name: l.GetName(), Classes: int(l.GetClasses()), Level: l.GetLevel(), Width: l.GetWidth(), ScoreBound: l.GetScoreBound(),
+			MaxCount: l.GetMaxCount(), ClassWeights: l.GetClassWeights(), LabelNoise: l.GetLabelNoise()},
+		Features: int(p.Features), Bound: p.Bound, Intercept: p.Intercept, LabelLow: p.LabelLow, LabelHigh: p.LabelHigh, Clip: p.Clip, Ridge: plan.Ridge,
+		Set: setDeclaration(plan), Users: p.Users, Continuous: Endless(plan), Interactive: RoundsPerUser(plan) > 1,
+	}
+	if len(p.Indicators) > 0 {
+		out.Indicators = make([]bool, min(out.Features, 8*len(p.Indicators)))
+		for j := range out.Indicators {
+			out.Indicators[j] = p.Indicators[j/8]>>(j%8)&1 == 1
+		}
+	}
+	return out
+}
+
+// WirePractical is the inverse of Practical, but for what the plan says elsewhere.
+func WirePractical(p *practical.Problem) *wire.Practical {
+	if p == nil {
+		return nil
+	}
+	l := p.Loss
+	out := &wire.Practical{
+		Loss: &wire.Loss{Name: l.Name, Classes: uint32(l.Classes), Level: l.Level, Width: l.Width, ScoreBound: l.ScoreBound, MaxCount: l.MaxCount,
+			ClassWeights: l.ClassWeights, LabelNoise: l.LabelNoise},
+		Features: uint32(p.Features), Bound: p.Bound, Intercept: p.Intercept, LabelLow: p.LabelLow, LabelHigh: p.LabelHigh, Users: p.Users, Clip: p.Clip,
+	}
+	for j, is := range p.Indicators {
+		if is {
+			if out.Indicators == nil {
+				out.Indicators = make([]byte, (len(p.Indicators)+7)/8)
+			}
+			out.Indicators[j/8] |= 1 << (j % 8)
+		}
+	}
+	return out
 }
 
 // Scorecard says what the scores after a gradient say; nil where a plan has none.

@@ -8,21 +8,18 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// Moments says whether the phase's reports are of second moments.
-func (p Place) Moments() bool { return moments(p.Phase) }
+// looks says whether a phase's reports are of moments, and not of gradients at a point.
+func looks(f *wire.Phase) bool { return f.GetStatistic() != wire.Statistic_STATISTIC_GRADIENT }
 
-func moments(f *wire.Phase) bool { return f.GetStatistic() == wire.Statistic_STATISTIC_SECOND_MOMENTS }
-
-// Gradients is the first phase of a plan whose steps are the method's: the one after the second moments, where there are such.
+// Gradients is the first phase of a plan whose steps are the method's: the one after those of moments, where there are such; nil
+// where there is none.
 func Gradients(plan *wire.Plan) *wire.Phase {
-	phases := plan.GetPhases()
-	if len(phases) > 1 && moments(phases[0]) {
-		return phases[1]
+	for _, f := range plan.GetPhases() {
+		if !looks(f) {
+			return f
+		}
 	}
-	if len(phases) == 0 {
-		return nil
-	}
-	return phases[0]
+	return nil
 }
 
 // Dim is the dimension of theta.
@@ -31,20 +28,17 @@ func Dim(plan *wire.Plan) int {
 	return int(m.GetDim()) - int(m.GetScores())
 }
 
-// Point is how many values the point of a round has; a round of second moments has none.
+// Point is how many values the point of a round has; a round of moments has none.
 func (p Place) Point() int {
-	if p.Moments() {
+	if looks(p.Phase) {
 		return 0
 	}
 	return int(p.Phase.GetMechanism().GetDim()) - int(p.Phase.GetMechanism().GetScores())
 }
 
-// Scales is how many scales the rounds of a phase carry: as many as there are second moments in the phase before it, or 0.
-func (p Place) Scales() int {
-	if first := p.Plan.GetPhases()[0]; moments(first) && !p.Moments() {
-		return int(first.GetMechanism().GetDim())
-	}
-	return 0
+// Framed says whether the rounds of a phase announce a frame: those of a practical plan that come after the first moments.
+func (p Place) Framed() bool {
+	return p.Plan.GetPractical() != nil && p.Phase.GetStatistic() != wire.Statistic_STATISTIC_MOMENTS
 }
 
 // Last is the last step of the phase, as planned: the last phase of an endless plan goes on after it.
@@ -125,9 +119,9 @@ func LastCohort(f *wire.Phase) uint64 {
 	return f.Users - (f.Rounds-1)*f.Cohort
 }
 
-// RoundOf is the Round of a step, at a point and with the scales that it wants.
-func RoundOf(taskHash stream.Hash, round, step uint64, point, scales []float64) *wire.Round {
-	return &wire.Round{Version: stream.Version, TaskHash: slices.Clone(taskHash[:]), Round: round, Step: step, Point: point, Scales: scales}
+// RoundOf is the Round of a step, at a point and in the frame that it wants.
+func RoundOf(taskHash stream.Hash, round, step uint64, point []float64, frame *wire.Frame) *wire.Round {
+	return &wire.Round{Version: stream.Version, TaskHash: slices.Clone(taskHash[:]), Round: round, Step: step, Point: point, Frame: frame}
 }
 
 // Costliest is the place of the costliest round of a phase. More users cost each of them no more, so it is one with the smaller cohort.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"math/bits"
 	"time"
 
@@ -29,7 +30,7 @@ func Deadline(plan *wire.Plan) time.Duration {
 }
 
 // CheckTask says whether the plan of a Task can be run: the users of its phases fill their rounds, the mixer takes the first and the
-// last round of each, all of them encode alike but for a first one of second moments, its trust and honest fraction can be read,
+// last round of each, those of gradients encode alike, its trust and honest fraction can be read,
 // its deadline is at most MaxDeadline, and the accountant can charge each. stream.Check comes before.
 func CheckTask(task *wire.Task) error {
 	plan := task.GetPlan()
@@ -67,8 +68,41 @@ func checkPlan(plan *wire.Plan) error {
 			return errors.New("the phases have more users or rounds than can be counted")
 		}
 	}
+	if err := checkPractical(plan); err != nil {
+		return err
+	}
 	if last := plan.Phases[len(plan.Phases)-1]; Endless(plan) && last.RoundsPerUser != 1 {
 		return fmt.Errorf("endless with rounds_per_user %d in the last phase: want 1, or a user would answer for ever", last.RoundsPerUser)
+	}
+	return nil
+}
+
+// checkPractical holds the phases of a practical plan against what it is made of.
+func checkPractical(plan *wire.Plan) error {
+	if plan.Practical == nil {
+		return nil
+	}
+	if plan.Practical.Features >= stream.MaxDim {
+		return fmt.Errorf("practical: %d features: want at most %d", plan.Practical.Features, stream.MaxDim)
+	}
+	how := Practical(plan)
+	if err := how.Check(); err != nil {
+		return err
+	}
+	for i, f := range plan.Phases {
+		want := how.Parameters()
+		switch f.Statistic {
+		case wire.Statistic_STATISTIC_MOMENTS:
+			want = how.MomentsDim()
+		case wire.Statistic_STATISTIC_SECOND_MOMENT_MATRIX:
+			want = how.MatrixDim()
+		}
+		if got := int(f.Mechanism.Dim) - int(f.Mechanism.Scores); got != want {
+			return fmt.Errorf("phase %d: dimension %d, want %d of so many features", i+1, got, want)
+		}
+	}
+	if u := plan.Practical.Unit; !(u >= 0) || math.IsInf(u, 0) {
+		return fmt.Errorf("practical: unit %v: want a finite number of at least 0", u)
 	}
 	return nil
 }
@@ -80,13 +114,18 @@ func checkPhase(plan *wire.Plan, i int) error {
 	switch hi, taken := bits.Mul64(f.GetRounds(), f.GetCohort()); {
 	case f == nil || f.Mechanism == nil:
 		return errors.New("no mechanism")
-	case moments(f) && (i > 0 || len(plan.Phases) == 1 || f.Rounds != 1 || f.RoundsPerUser != 1):
-		return fmt.Errorf("second moments in %d rounds, %d a user: want one, in the first of several phases", f.Rounds, f.RoundsPerUser)
-	case !moments(f) && (f.Mechanism.Dim != like.GetMechanism().GetDim() || f.Mechanism.ClipNorm != like.GetMechanism().GetClipNorm() ||
+	case looks(f) && (int(f.Statistic) != i+1 || f.Rounds != 1 || f.RoundsPerUser != 1 || like == nil):
+		return fmt.Errorf("statistic %d in %d rounds, %d a user: want one round of moments in the first phase, one of their matrix in the second, gradients after them",
+			f.Statistic, f.Rounds, f.RoundsPerUser)
+	case (plan.Practical != nil) != looks(plan.Phases[0]):
+		return errors.New("moments come first in a practical plan, and in no other")
+	case plan.Practical != nil && i > 0 && !looks(f) && f != like:
+		return errors.New("gradients in several phases: want one in a practical plan")
+	case !looks(f) && (f.Mechanism.Dim != like.GetMechanism().GetDim() || f.Mechanism.ClipNorm != like.GetMechanism().GetClipNorm() ||
 		f.Mechanism.Scores != like.GetMechanism().GetScores()):
 		return fmt.Errorf("dim %d, clip_norm %v, scores %d: want those of the first phase of gradients", f.Mechanism.Dim, f.Mechanism.ClipNorm, f.Mechanism.Scores)
-	case moments(f) && f.Mechanism.Scores != 0:
-		return fmt.Errorf("scores %d: want 0 in a round of second moments, which has no point", f.Mechanism.Scores)
+	case looks(f) && f.Mechanism.Scores != 0:
+		return fmt.Errorf("scores %d: want 0 in a round of moments, which has no point", f.Mechanism.Scores)
 	case f.Rounds == 0 || f.RoundsPerUser == 0:
 		return fmt.Errorf("rounds %d, rounds_per_user %d: want at least 1", f.Rounds, f.RoundsPerUser)
 	case f.RoundsPerUser == 1 && (hi != 0 || taken > f.Users):
@@ -112,7 +151,8 @@ func checkPhase(plan *wire.Plan, i int) error {
 }
 
 // Follows returns the place of a round that the task allows: its hash of the task is the task's, its step is one of the plan and not
-// ahead of its number, and it has as many values of a point, and scales, as the phase wants. Everything else is fixed by the plan, and
+// ahead of its number, it has as many values of a point as the phase wants, and a frame where the plan has one, of which
+// Practical.CheckFrame says more. Everything else is fixed by the plan, and
 // said nowhere else. A round that does not follow was signed by a learner that is broken or lies; nobody must take part in it.
 func Follows(task *wire.Task, taskHash stream.Hash, round *wire.Round) (Place, error) {
 	plan := task.GetPlan()
@@ -132,8 +172,8 @@ func Follows(task *wire.Task, taskHash stream.Hash, round *wire.Round) (Place, e
 	switch {
 	case len(round.Point) != at.Point():
 		return differs("number of values of the point", len(round.Point), at.Point())
-	case len(round.Scales) != at.Scales():
-		return differs("number of scales", len(round.Scales), at.Scales())
+	case (round.Frame != nil) != at.Framed():
+		return differs("frame", round.Frame != nil, at.Framed())
 	}
 	return at, nil
 }

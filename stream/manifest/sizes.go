@@ -49,7 +49,10 @@ func sizesOfPhase(body *wire.Task, f *wire.Phase, reasons []string) (Sizes, erro
 	cohort, bundle, hash := max(f.Cohort, LastCohort(f)), int(m.MaxBundle), make([]byte, stream.HashSize)
 	at := Place{Plan: plan, Phase: f}
 	round := &wire.Round{Version: stream.Version, TaskHash: hash, Round: math.MaxUint64, Step: math.MaxUint64,
-		Point: slices.Repeat([]float64{1}, at.Point()), Scales: slices.Repeat([]float64{1}, at.Scales())}
+		Point: slices.Repeat([]float64{1}, at.Point())}
+	if at.Framed() {
+		round.Frame = largestFrame(plan)
+	}
 	users := cohort + uint64(bundle)
 	most, err := params.MaxTotal(users, params.NoiseTrials(users, cohort))
 	if err != nil {
@@ -68,6 +71,17 @@ func sizesOfPhase(body *wire.Task, f *wire.Phase, reasons []string) (Sizes, erro
 		return Sizes{}, fmt.Errorf("size of a batch: %w", err)
 	}
 	return sizes, nil
+}
+
+// largestFrame is a frame of a plan with all that it may have.
+func largestFrame(plan *wire.Plan) *wire.Frame {
+	n, whitener := int(plan.GetPractical().GetFeatures()), 0
+	if len(plan.Phases) > 1 && plan.Phases[1].Statistic == wire.Statistic_STATISTIC_SECOND_MOMENT_MATRIX {
+		whitener = (n + 1) * (n + 2) / 2
+	}
+	ones := func(n int) []float64 { return slices.Repeat([]float64{1}, n) }
+	return &wire.Frame{Center: ones(n), Scale: ones(n), Intercept: 1, Bound: 1, Clip: 1, Smoothing: 1, Whitener: ones(whitener),
+		LabelCenter: 1, LabelScale: 1, LabelWeight: 1}
 }
 
 // maxName is the longest task name.

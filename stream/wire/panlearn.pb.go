@@ -209,19 +209,23 @@ type Statistic int32
 
 const (
 	Statistic_STATISTIC_GRADIENT Statistic = 0 // the gradient of the loss at the round's point, clipped
-	// STATISTIC_SECOND_MOMENTS: the squares of the features as declared, without the intercept, clipped. The learner makes scales of them.
-	Statistic_STATISTIC_SECOND_MOMENTS Statistic = 1
+	// STATISTIC_MOMENTS: features as declared, squares of those that are no indicators, and the label, as one clipped vector.
+	Statistic_STATISTIC_MOMENTS Statistic = 1
+	// STATISTIC_SECOND_MOMENT_MATRIX: the products of the features in the round's frame, with the label and among each other, clipped.
+	Statistic_STATISTIC_SECOND_MOMENT_MATRIX Statistic = 2
 )
 
 // Enum value maps for Statistic.
 var (
 	Statistic_name = map[int32]string{
 		0: "STATISTIC_GRADIENT",
-		1: "STATISTIC_SECOND_MOMENTS",
+		1: "STATISTIC_MOMENTS",
+		2: "STATISTIC_SECOND_MOMENT_MATRIX",
 	}
 	Statistic_value = map[string]int32{
-		"STATISTIC_GRADIENT":       0,
-		"STATISTIC_SECOND_MOMENTS": 1,
+		"STATISTIC_GRADIENT":             0,
+		"STATISTIC_MOMENTS":              1,
+		"STATISTIC_SECOND_MOMENT_MATRIX": 2,
 	}
 )
 
@@ -561,14 +565,14 @@ type Plan struct {
 	EpsilonBudget  float64                `protobuf:"fixed64,8,opt,name=epsilon_budget,json=epsilonBudget,proto3" json:"epsilon_budget,omitempty"` // the task file's epsilon
 	DeadlineMs     uint64                 `protobuf:"varint,9,opt,name=deadline_ms,json=deadlineMs,proto3" json:"deadline_ms,omitempty"`           // of one round, from its Open
 	// What the learner computes with, of what the declaration says; devices read the declaration.
-	ClipNorm       float64         `protobuf:"fixed64,10,opt,name=clip_norm,json=clipNorm,proto3" json:"clip_norm,omitempty"` // L of a gradient
-	Clips          bool            `protobuf:"varint,11,opt,name=clips,proto3" json:"clips,omitempty"`                        // gradients of the loss may be longer: the risk is that of the convex surrogate with the cut gradient
-	Ridge          float64         `protobuf:"fixed64,12,opt,name=ridge,proto3" json:"ridge,omitempty"`                       // lambda of the term (lambda/2)||theta||^2, whose gradient the learner adds
-	Set            *Set            `protobuf:"bytes,13,opt,name=set,proto3" json:"set,omitempty"`
-	Preconditioner *Preconditioner `protobuf:"bytes,14,opt,name=preconditioner,proto3" json:"preconditioner,omitempty"` // how the second moments of the first phase become scales; absent without them
-	Scorecard      *Scorecard      `protobuf:"bytes,15,opt,name=scorecard,proto3" json:"scorecard,omitempty"`           // what the scores after a gradient say; absent without them
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	ClipNorm      float64    `protobuf:"fixed64,10,opt,name=clip_norm,json=clipNorm,proto3" json:"clip_norm,omitempty"` // L of a gradient
+	Clips         bool       `protobuf:"varint,11,opt,name=clips,proto3" json:"clips,omitempty"`                        // gradients of the loss may be longer: the risk is that of the convex surrogate with the cut gradient
+	Ridge         float64    `protobuf:"fixed64,12,opt,name=ridge,proto3" json:"ridge,omitempty"`                       // lambda of the term (lambda/2)||theta||^2, whose gradient the learner adds
+	Set           *Set       `protobuf:"bytes,13,opt,name=set,proto3" json:"set,omitempty"`
+	Practical     *Practical `protobuf:"bytes,14,opt,name=practical,proto3" json:"practical,omitempty"` // of a practical plan: what its frame and steps are made of; absent in a proved one
+	Scorecard     *Scorecard `protobuf:"bytes,15,opt,name=scorecard,proto3" json:"scorecard,omitempty"` // what the scores after a gradient say; absent without them
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Plan) Reset() {
@@ -692,9 +696,9 @@ func (x *Plan) GetSet() *Set {
 	return nil
 }
 
-func (x *Plan) GetPreconditioner() *Preconditioner {
+func (x *Plan) GetPractical() *Practical {
 	if x != nil {
-		return x.Preconditioner
+		return x.Practical
 	}
 	return nil
 }
@@ -775,31 +779,37 @@ func (x *Set) GetMax() float64 {
 	return 0
 }
 
-// Preconditioner is convex.Preconditioner.
-type Preconditioner struct {
+// Practical is practical.Problem but for what the plan says elsewhere.
+type Practical struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Dim           uint32                 `protobuf:"varint,1,opt,name=dim,proto3" json:"dim,omitempty"`
-	Norm          float64                `protobuf:"fixed64,2,opt,name=norm,proto3" json:"norm,omitempty"`
-	Damping       float64                `protobuf:"fixed64,3,opt,name=damping,proto3" json:"damping,omitempty"`
-	Bound         float64                `protobuf:"fixed64,4,opt,name=bound,proto3" json:"bound,omitempty"`
+	Loss          *Loss                  `protobuf:"bytes,1,opt,name=loss,proto3" json:"loss,omitempty"`
+	Features      uint32                 `protobuf:"varint,2,opt,name=features,proto3" json:"features,omitempty"`                  // without the intercept
+	Indicators    []byte                 `protobuf:"bytes,3,opt,name=indicators,proto3" json:"indicators,omitempty"`               // bit j % 8 of byte j / 8 is set where feature j is 0 or 1; empty for none
+	Bound         float64                `protobuf:"fixed64,4,opt,name=bound,proto3" json:"bound,omitempty"`                       // X: largest norm of the features, the intercept left out
+	Intercept     float64                `protobuf:"fixed64,5,opt,name=intercept,proto3" json:"intercept,omitempty"`               // 0: none
+	LabelLow      float64                `protobuf:"fixed64,6,opt,name=label_low,json=labelLow,proto3" json:"label_low,omitempty"` // declared range in the coordinates of the loss; of classes nothing
+	LabelHigh     float64                `protobuf:"fixed64,7,opt,name=label_high,json=labelHigh,proto3" json:"label_high,omitempty"`
+	Users         uint64                 `protobuf:"varint,8,opt,name=users,proto3" json:"users,omitempty"` // n, in all phases
+	Clip          float64                `protobuf:"fixed64,9,opt,name=clip,proto3" json:"clip,omitempty"`  // C that the task sets, in the frame's coordinates; 0: what the first cohort says decides
+	Unit          float64                `protobuf:"fixed64,10,opt,name=unit,proto3" json:"unit,omitempty"` // standard deviation of one coordinate of a released sum at clip norm 1, for users who answer one round
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *Preconditioner) Reset() {
-	*x = Preconditioner{}
+func (x *Practical) Reset() {
+	*x = Practical{}
 	mi := &file_wire_panlearn_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Preconditioner) String() string {
+func (x *Practical) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Preconditioner) ProtoMessage() {}
+func (*Practical) ProtoMessage() {}
 
-func (x *Preconditioner) ProtoReflect() protoreflect.Message {
+func (x *Practical) ProtoReflect() protoreflect.Message {
 	mi := &file_wire_panlearn_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -811,35 +821,295 @@ func (x *Preconditioner) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Preconditioner.ProtoReflect.Descriptor instead.
-func (*Preconditioner) Descriptor() ([]byte, []int) {
+// Deprecated: Use Practical.ProtoReflect.Descriptor instead.
+func (*Practical) Descriptor() ([]byte, []int) {
 	return file_wire_panlearn_proto_rawDescGZIP(), []int{5}
 }
 
-func (x *Preconditioner) GetDim() uint32 {
+func (x *Practical) GetLoss() *Loss {
 	if x != nil {
-		return x.Dim
+		return x.Loss
+	}
+	return nil
+}
+
+func (x *Practical) GetFeatures() uint32 {
+	if x != nil {
+		return x.Features
 	}
 	return 0
 }
 
-func (x *Preconditioner) GetNorm() float64 {
+func (x *Practical) GetIndicators() []byte {
 	if x != nil {
-		return x.Norm
+		return x.Indicators
 	}
-	return 0
+	return nil
 }
 
-func (x *Preconditioner) GetDamping() float64 {
-	if x != nil {
-		return x.Damping
-	}
-	return 0
-}
-
-func (x *Preconditioner) GetBound() float64 {
+func (x *Practical) GetBound() float64 {
 	if x != nil {
 		return x.Bound
+	}
+	return 0
+}
+
+func (x *Practical) GetIntercept() float64 {
+	if x != nil {
+		return x.Intercept
+	}
+	return 0
+}
+
+func (x *Practical) GetLabelLow() float64 {
+	if x != nil {
+		return x.LabelLow
+	}
+	return 0
+}
+
+func (x *Practical) GetLabelHigh() float64 {
+	if x != nil {
+		return x.LabelHigh
+	}
+	return 0
+}
+
+func (x *Practical) GetUsers() uint64 {
+	if x != nil {
+		return x.Users
+	}
+	return 0
+}
+
+func (x *Practical) GetClip() float64 {
+	if x != nil {
+		return x.Clip
+	}
+	return 0
+}
+
+func (x *Practical) GetUnit() float64 {
+	if x != nil {
+		return x.Unit
+	}
+	return 0
+}
+
+// Loss is convex.Declaration.
+type Loss struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Classes       uint32                 `protobuf:"varint,2,opt,name=classes,proto3" json:"classes,omitempty"`
+	Level         float64                `protobuf:"fixed64,3,opt,name=level,proto3" json:"level,omitempty"`
+	Width         float64                `protobuf:"fixed64,4,opt,name=width,proto3" json:"width,omitempty"`
+	ScoreBound    float64                `protobuf:"fixed64,5,opt,name=score_bound,json=scoreBound,proto3" json:"score_bound,omitempty"`
+	MaxCount      float64                `protobuf:"fixed64,6,opt,name=max_count,json=maxCount,proto3" json:"max_count,omitempty"`
+	ClassWeights  []float64              `protobuf:"fixed64,7,rep,packed,name=class_weights,json=classWeights,proto3" json:"class_weights,omitempty"`
+	LabelNoise    float64                `protobuf:"fixed64,8,opt,name=label_noise,json=labelNoise,proto3" json:"label_noise,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Loss) Reset() {
+	*x = Loss{}
+	mi := &file_wire_panlearn_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Loss) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Loss) ProtoMessage() {}
+
+func (x *Loss) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_panlearn_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Loss.ProtoReflect.Descriptor instead.
+func (*Loss) Descriptor() ([]byte, []int) {
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Loss) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Loss) GetClasses() uint32 {
+	if x != nil {
+		return x.Classes
+	}
+	return 0
+}
+
+func (x *Loss) GetLevel() float64 {
+	if x != nil {
+		return x.Level
+	}
+	return 0
+}
+
+func (x *Loss) GetWidth() float64 {
+	if x != nil {
+		return x.Width
+	}
+	return 0
+}
+
+func (x *Loss) GetScoreBound() float64 {
+	if x != nil {
+		return x.ScoreBound
+	}
+	return 0
+}
+
+func (x *Loss) GetMaxCount() float64 {
+	if x != nil {
+		return x.MaxCount
+	}
+	return 0
+}
+
+func (x *Loss) GetClassWeights() []float64 {
+	if x != nil {
+		return x.ClassWeights
+	}
+	return nil
+}
+
+func (x *Loss) GetLabelNoise() float64 {
+	if x != nil {
+		return x.LabelNoise
+	}
+	return 0
+}
+
+// Frame is convex.Frame: the coordinates of a round.
+type Frame struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Center        []float64              `protobuf:"fixed64,1,rep,packed,name=center,proto3" json:"center,omitempty"`
+	Scale         []float64              `protobuf:"fixed64,2,rep,packed,name=scale,proto3" json:"scale,omitempty"`
+	Intercept     float64                `protobuf:"fixed64,3,opt,name=intercept,proto3" json:"intercept,omitempty"`
+	Bound         float64                `protobuf:"fixed64,4,opt,name=bound,proto3" json:"bound,omitempty"`
+	Clip          float64                `protobuf:"fixed64,5,opt,name=clip,proto3" json:"clip,omitempty"`
+	Smoothing     float64                `protobuf:"fixed64,6,opt,name=smoothing,proto3" json:"smoothing,omitempty"`
+	Whitener      []float64              `protobuf:"fixed64,7,rep,packed,name=whitener,proto3" json:"whitener,omitempty"`
+	LabelCenter   float64                `protobuf:"fixed64,8,opt,name=label_center,json=labelCenter,proto3" json:"label_center,omitempty"`
+	LabelScale    float64                `protobuf:"fixed64,9,opt,name=label_scale,json=labelScale,proto3" json:"label_scale,omitempty"`
+	LabelWeight   float64                `protobuf:"fixed64,10,opt,name=label_weight,json=labelWeight,proto3" json:"label_weight,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Frame) Reset() {
+	*x = Frame{}
+	mi := &file_wire_panlearn_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Frame) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Frame) ProtoMessage() {}
+
+func (x *Frame) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_panlearn_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Frame.ProtoReflect.Descriptor instead.
+func (*Frame) Descriptor() ([]byte, []int) {
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Frame) GetCenter() []float64 {
+	if x != nil {
+		return x.Center
+	}
+	return nil
+}
+
+func (x *Frame) GetScale() []float64 {
+	if x != nil {
+		return x.Scale
+	}
+	return nil
+}
+
+func (x *Frame) GetIntercept() float64 {
+	if x != nil {
+		return x.Intercept
+	}
+	return 0
+}
+
+func (x *Frame) GetBound() float64 {
+	if x != nil {
+		return x.Bound
+	}
+	return 0
+}
+
+func (x *Frame) GetClip() float64 {
+	if x != nil {
+		return x.Clip
+	}
+	return 0
+}
+
+func (x *Frame) GetSmoothing() float64 {
+	if x != nil {
+		return x.Smoothing
+	}
+	return 0
+}
+
+func (x *Frame) GetWhitener() []float64 {
+	if x != nil {
+		return x.Whitener
+	}
+	return nil
+}
+
+func (x *Frame) GetLabelCenter() float64 {
+	if x != nil {
+		return x.LabelCenter
+	}
+	return 0
+}
+
+func (x *Frame) GetLabelScale() float64 {
+	if x != nil {
+		return x.LabelScale
+	}
+	return 0
+}
+
+func (x *Frame) GetLabelWeight() float64 {
+	if x != nil {
+		return x.LabelWeight
 	}
 	return 0
 }
@@ -858,7 +1128,7 @@ type Scorecard struct {
 
 func (x *Scorecard) Reset() {
 	*x = Scorecard{}
-	mi := &file_wire_panlearn_proto_msgTypes[6]
+	mi := &file_wire_panlearn_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -870,7 +1140,7 @@ func (x *Scorecard) String() string {
 func (*Scorecard) ProtoMessage() {}
 
 func (x *Scorecard) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[6]
+	mi := &file_wire_panlearn_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -883,7 +1153,7 @@ func (x *Scorecard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Scorecard.ProtoReflect.Descriptor instead.
 func (*Scorecard) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{6}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Scorecard) GetNorm() float64 {
@@ -931,7 +1201,7 @@ type Phase struct {
 	Mechanism     *Mechanism             `protobuf:"bytes,5,opt,name=mechanism,proto3" json:"mechanism,omitempty"`                                 // dim and clip_norm are those of all phases of one statistic
 	RoundsPerUser uint32                 `protobuf:"varint,6,opt,name=rounds_per_user,json=roundsPerUser,proto3" json:"rounds_per_user,omitempty"` // 1, or T in an interactive phase
 	Smoothing     float64                `protobuf:"fixed64,7,opt,name=smoothing,proto3" json:"smoothing,omitempty"`                               // B of the Moreau envelope whose gradient is reported; 0: of the loss itself
-	Statistic     Statistic              `protobuf:"varint,8,opt,name=statistic,proto3,enum=panlearn.v1.Statistic" json:"statistic,omitempty"`     // second moments: the first phase, of one round
+	Statistic     Statistic              `protobuf:"varint,8,opt,name=statistic,proto3,enum=panlearn.v1.Statistic" json:"statistic,omitempty"`     // moments: the first phase; their matrix: the one after it; each of one round
 	// Types that are valid to be assigned to Constants:
 	//
 	//	*Phase_Descent
@@ -943,7 +1213,7 @@ type Phase struct {
 
 func (x *Phase) Reset() {
 	*x = Phase{}
-	mi := &file_wire_panlearn_proto_msgTypes[7]
+	mi := &file_wire_panlearn_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -955,7 +1225,7 @@ func (x *Phase) String() string {
 func (*Phase) ProtoMessage() {}
 
 func (x *Phase) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[7]
+	mi := &file_wire_panlearn_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -968,7 +1238,7 @@ func (x *Phase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Phase.ProtoReflect.Descriptor instead.
 func (*Phase) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{7}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Phase) GetUsers() uint64 {
@@ -1078,7 +1348,7 @@ type Descent struct {
 
 func (x *Descent) Reset() {
 	*x = Descent{}
-	mi := &file_wire_panlearn_proto_msgTypes[8]
+	mi := &file_wire_panlearn_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1090,7 +1360,7 @@ func (x *Descent) String() string {
 func (*Descent) ProtoMessage() {}
 
 func (x *Descent) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[8]
+	mi := &file_wire_panlearn_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1103,7 +1373,7 @@ func (x *Descent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Descent.ProtoReflect.Descriptor instead.
 func (*Descent) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{8}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Descent) GetStepSize() float64 {
@@ -1125,7 +1395,7 @@ type Acceleration struct {
 
 func (x *Acceleration) Reset() {
 	*x = Acceleration{}
-	mi := &file_wire_panlearn_proto_msgTypes[9]
+	mi := &file_wire_panlearn_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1137,7 +1407,7 @@ func (x *Acceleration) String() string {
 func (*Acceleration) ProtoMessage() {}
 
 func (x *Acceleration) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[9]
+	mi := &file_wire_panlearn_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1150,7 +1420,7 @@ func (x *Acceleration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acceleration.ProtoReflect.Descriptor instead.
 func (*Acceleration) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{9}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Acceleration) GetV() float64 {
@@ -1192,7 +1462,7 @@ type Mechanism struct {
 
 func (x *Mechanism) Reset() {
 	*x = Mechanism{}
-	mi := &file_wire_panlearn_proto_msgTypes[10]
+	mi := &file_wire_panlearn_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1204,7 +1474,7 @@ func (x *Mechanism) String() string {
 func (*Mechanism) ProtoMessage() {}
 
 func (x *Mechanism) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[10]
+	mi := &file_wire_panlearn_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1217,7 +1487,7 @@ func (x *Mechanism) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Mechanism.ProtoReflect.Descriptor instead.
 func (*Mechanism) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{10}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Mechanism) GetDim() uint32 {
@@ -1291,18 +1561,16 @@ type Round struct {
 	TaskHash []byte                 `protobuf:"bytes,2,opt,name=task_hash,json=taskHash,proto3" json:"task_hash,omitempty"`
 	Round    uint64                 `protobuf:"varint,3,opt,name=round,proto3" json:"round,omitempty"`
 	// step counts over all phases, from 1. A void round repeats its step, but in an interactive phase, whose rounds all count.
-	Step  uint64    `protobuf:"varint,4,opt,name=step,proto3" json:"step,omitempty"`
-	Point []float64 `protobuf:"fixed64,5,rep,packed,name=point,proto3" json:"point,omitempty"` // theta, dim - scores values; none in a round of second moments
-	// scales multiply the features before the gradient, one each without the intercept: the coordinates that point lives in. None where
-	// no phase is of second moments, and in that phase.
-	Scales        []float64 `protobuf:"fixed64,6,rep,packed,name=scales,proto3" json:"scales,omitempty"`
+	Step          uint64    `protobuf:"varint,4,opt,name=step,proto3" json:"step,omitempty"`
+	Point         []float64 `protobuf:"fixed64,5,rep,packed,name=point,proto3" json:"point,omitempty"` // theta, dim - scores values; none in a round of moments
+	Frame         *Frame    `protobuf:"bytes,6,opt,name=frame,proto3" json:"frame,omitempty"`          // the coordinates that point lives in; none in a proved plan, and in a round of moments
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Round) Reset() {
 	*x = Round{}
-	mi := &file_wire_panlearn_proto_msgTypes[11]
+	mi := &file_wire_panlearn_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1314,7 +1582,7 @@ func (x *Round) String() string {
 func (*Round) ProtoMessage() {}
 
 func (x *Round) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[11]
+	mi := &file_wire_panlearn_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1327,7 +1595,7 @@ func (x *Round) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Round.ProtoReflect.Descriptor instead.
 func (*Round) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{11}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Round) GetVersion() uint32 {
@@ -1365,9 +1633,9 @@ func (x *Round) GetPoint() []float64 {
 	return nil
 }
 
-func (x *Round) GetScales() []float64 {
+func (x *Round) GetFrame() *Frame {
 	if x != nil {
-		return x.Scales
+		return x.Frame
 	}
 	return nil
 }
@@ -1391,7 +1659,7 @@ type Open struct {
 
 func (x *Open) Reset() {
 	*x = Open{}
-	mi := &file_wire_panlearn_proto_msgTypes[12]
+	mi := &file_wire_panlearn_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1403,7 +1671,7 @@ func (x *Open) String() string {
 func (*Open) ProtoMessage() {}
 
 func (x *Open) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[12]
+	mi := &file_wire_panlearn_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1416,7 +1684,7 @@ func (x *Open) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Open.ProtoReflect.Descriptor instead.
 func (*Open) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{12}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Open) GetVersion() uint32 {
@@ -1504,7 +1772,7 @@ type Claim struct {
 
 func (x *Claim) Reset() {
 	*x = Claim{}
-	mi := &file_wire_panlearn_proto_msgTypes[13]
+	mi := &file_wire_panlearn_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1516,7 +1784,7 @@ func (x *Claim) String() string {
 func (*Claim) ProtoMessage() {}
 
 func (x *Claim) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[13]
+	mi := &file_wire_panlearn_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1529,7 +1797,7 @@ func (x *Claim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claim.ProtoReflect.Descriptor instead.
 func (*Claim) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{13}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Claim) GetVersion() uint32 {
@@ -1595,7 +1863,7 @@ type Batch struct {
 
 func (x *Batch) Reset() {
 	*x = Batch{}
-	mi := &file_wire_panlearn_proto_msgTypes[14]
+	mi := &file_wire_panlearn_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1607,7 +1875,7 @@ func (x *Batch) String() string {
 func (*Batch) ProtoMessage() {}
 
 func (x *Batch) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[14]
+	mi := &file_wire_panlearn_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1620,7 +1888,7 @@ func (x *Batch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Batch.ProtoReflect.Descriptor instead.
 func (*Batch) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{14}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Batch) GetVersion() uint32 {
@@ -1718,7 +1986,7 @@ type Reject struct {
 
 func (x *Reject) Reset() {
 	*x = Reject{}
-	mi := &file_wire_panlearn_proto_msgTypes[15]
+	mi := &file_wire_panlearn_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1730,7 +1998,7 @@ func (x *Reject) String() string {
 func (*Reject) ProtoMessage() {}
 
 func (x *Reject) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[15]
+	mi := &file_wire_panlearn_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1743,7 +2011,7 @@ func (x *Reject) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reject.ProtoReflect.Descriptor instead.
 func (*Reject) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{15}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Reject) GetReason() string {
@@ -1777,7 +2045,7 @@ type Close struct {
 
 func (x *Close) Reset() {
 	*x = Close{}
-	mi := &file_wire_panlearn_proto_msgTypes[16]
+	mi := &file_wire_panlearn_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1789,7 +2057,7 @@ func (x *Close) String() string {
 func (*Close) ProtoMessage() {}
 
 func (x *Close) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[16]
+	mi := &file_wire_panlearn_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1802,7 +2070,7 @@ func (x *Close) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Close.ProtoReflect.Descriptor instead.
 func (*Close) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{16}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Close) GetVersion() uint32 {
@@ -1874,7 +2142,7 @@ type End struct {
 
 func (x *End) Reset() {
 	*x = End{}
-	mi := &file_wire_panlearn_proto_msgTypes[17]
+	mi := &file_wire_panlearn_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1886,7 +2154,7 @@ func (x *End) String() string {
 func (*End) ProtoMessage() {}
 
 func (x *End) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[17]
+	mi := &file_wire_panlearn_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1899,7 +2167,7 @@ func (x *End) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use End.ProtoReflect.Descriptor instead.
 func (*End) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{17}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *End) GetVersion() uint32 {
@@ -1944,7 +2212,7 @@ type Report struct {
 
 func (x *Report) Reset() {
 	*x = Report{}
-	mi := &file_wire_panlearn_proto_msgTypes[18]
+	mi := &file_wire_panlearn_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1956,7 +2224,7 @@ func (x *Report) String() string {
 func (*Report) ProtoMessage() {}
 
 func (x *Report) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[18]
+	mi := &file_wire_panlearn_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1969,7 +2237,7 @@ func (x *Report) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Report.ProtoReflect.Descriptor instead.
 func (*Report) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{18}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Report) GetVersion() uint32 {
@@ -2031,7 +2299,7 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"learnerKey\x12\x1b\n" +
 	"\tstage_key\x18\x06 \x01(\fR\bstageKey\x12(\n" +
 	"\x05suite\x18\a \x01(\x0e2\x12.panlearn.v1.SuiteR\x05suite\x12\x12\n" +
-	"\x04life\x18\b \x01(\fR\x04life\"\xbc\x04\n" +
+	"\x04life\x18\b \x01(\fR\x04life\"\xad\x04\n" +
 	"\x04Plan\x12\x1c\n" +
 	"\talgorithm\x18\x01 \x01(\tR\talgorithm\x12*\n" +
 	"\x06phases\x18\x02 \x03(\v2\x12.panlearn.v1.PhaseR\x06phases\x127\n" +
@@ -2049,19 +2317,53 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	" \x01(\x01R\bclipNorm\x12\x14\n" +
 	"\x05clips\x18\v \x01(\bR\x05clips\x12\x14\n" +
 	"\x05ridge\x18\f \x01(\x01R\x05ridge\x12\"\n" +
-	"\x03set\x18\r \x01(\v2\x10.panlearn.v1.SetR\x03set\x12C\n" +
-	"\x0epreconditioner\x18\x0e \x01(\v2\x1b.panlearn.v1.PreconditionerR\x0epreconditioner\x124\n" +
+	"\x03set\x18\r \x01(\v2\x10.panlearn.v1.SetR\x03set\x124\n" +
+	"\tpractical\x18\x0e \x01(\v2\x16.panlearn.v1.PracticalR\tpractical\x124\n" +
 	"\tscorecard\x18\x0f \x01(\v2\x16.panlearn.v1.ScorecardR\tscorecard\"U\n" +
 	"\x03Set\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x16\n" +
 	"\x06radius\x18\x02 \x01(\x01R\x06radius\x12\x10\n" +
 	"\x03min\x18\x03 \x01(\x01R\x03min\x12\x10\n" +
-	"\x03max\x18\x04 \x01(\x01R\x03max\"f\n" +
-	"\x0ePreconditioner\x12\x10\n" +
-	"\x03dim\x18\x01 \x01(\rR\x03dim\x12\x12\n" +
-	"\x04norm\x18\x02 \x01(\x01R\x04norm\x12\x18\n" +
-	"\adamping\x18\x03 \x01(\x01R\adamping\x12\x14\n" +
-	"\x05bound\x18\x04 \x01(\x01R\x05bound\"\x88\x01\n" +
+	"\x03max\x18\x04 \x01(\x01R\x03max\"\x9c\x02\n" +
+	"\tPractical\x12%\n" +
+	"\x04loss\x18\x01 \x01(\v2\x11.panlearn.v1.LossR\x04loss\x12\x1a\n" +
+	"\bfeatures\x18\x02 \x01(\rR\bfeatures\x12\x1e\n" +
+	"\n" +
+	"indicators\x18\x03 \x01(\fR\n" +
+	"indicators\x12\x14\n" +
+	"\x05bound\x18\x04 \x01(\x01R\x05bound\x12\x1c\n" +
+	"\tintercept\x18\x05 \x01(\x01R\tintercept\x12\x1b\n" +
+	"\tlabel_low\x18\x06 \x01(\x01R\blabelLow\x12\x1d\n" +
+	"\n" +
+	"label_high\x18\a \x01(\x01R\tlabelHigh\x12\x14\n" +
+	"\x05users\x18\b \x01(\x04R\x05users\x12\x12\n" +
+	"\x04clip\x18\t \x01(\x01R\x04clip\x12\x12\n" +
+	"\x04unit\x18\n" +
+	" \x01(\x01R\x04unit\"\xe4\x01\n" +
+	"\x04Loss\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
+	"\aclasses\x18\x02 \x01(\rR\aclasses\x12\x14\n" +
+	"\x05level\x18\x03 \x01(\x01R\x05level\x12\x14\n" +
+	"\x05width\x18\x04 \x01(\x01R\x05width\x12\x1f\n" +
+	"\vscore_bound\x18\x05 \x01(\x01R\n" +
+	"scoreBound\x12\x1b\n" +
+	"\tmax_count\x18\x06 \x01(\x01R\bmaxCount\x12#\n" +
+	"\rclass_weights\x18\a \x03(\x01R\fclassWeights\x12\x1f\n" +
+	"\vlabel_noise\x18\b \x01(\x01R\n" +
+	"labelNoise\"\x9e\x02\n" +
+	"\x05Frame\x12\x16\n" +
+	"\x06center\x18\x01 \x03(\x01R\x06center\x12\x14\n" +
+	"\x05scale\x18\x02 \x03(\x01R\x05scale\x12\x1c\n" +
+	"\tintercept\x18\x03 \x01(\x01R\tintercept\x12\x14\n" +
+	"\x05bound\x18\x04 \x01(\x01R\x05bound\x12\x12\n" +
+	"\x04clip\x18\x05 \x01(\x01R\x04clip\x12\x1c\n" +
+	"\tsmoothing\x18\x06 \x01(\x01R\tsmoothing\x12\x1a\n" +
+	"\bwhitener\x18\a \x03(\x01R\bwhitener\x12!\n" +
+	"\flabel_center\x18\b \x01(\x01R\vlabelCenter\x12\x1f\n" +
+	"\vlabel_scale\x18\t \x01(\x01R\n" +
+	"labelScale\x12!\n" +
+	"\flabel_weight\x18\n" +
+	" \x01(\x01R\vlabelWeight\"\x88\x01\n" +
 	"\tScorecard\x12\x12\n" +
 	"\x04norm\x18\x01 \x01(\x01R\x04norm\x12\x10\n" +
 	"\x03low\x18\x02 \x01(\x01R\x03low\x12\x12\n" +
@@ -2100,14 +2402,14 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"\ffloor_trials\x18\a \x01(\x04R\vfloorTrials\x12\x1d\n" +
 	"\n" +
 	"max_bundle\x18\b \x01(\rR\tmaxBundle\x12\x16\n" +
-	"\x06scores\x18\t \x01(\rR\x06scores\"\x96\x01\n" +
+	"\x06scores\x18\t \x01(\rR\x06scores\"\xa8\x01\n" +
 	"\x05Round\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1b\n" +
 	"\ttask_hash\x18\x02 \x01(\fR\btaskHash\x12\x14\n" +
 	"\x05round\x18\x03 \x01(\x04R\x05round\x12\x12\n" +
 	"\x04step\x18\x04 \x01(\x04R\x04step\x12\x14\n" +
-	"\x05point\x18\x05 \x03(\x01R\x05point\x12\x16\n" +
-	"\x06scales\x18\x06 \x03(\x01R\x06scales\"\xca\x02\n" +
+	"\x05point\x18\x05 \x03(\x01R\x05point\x12(\n" +
+	"\x05frame\x18\x06 \x01(\v2\x12.panlearn.v1.FrameR\x05frame\"\xca\x02\n" +
 	"\x04Open\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1b\n" +
 	"\ttask_hash\x18\x02 \x01(\fR\btaskHash\x12\x14\n" +
@@ -2194,10 +2496,11 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"\x11TRUST_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rTRUST_SHUFFLE\x10\x01\x12\r\n" +
 	"\tTRUST_PAN\x10\x02\x12\x15\n" +
-	"\x11TRUST_SHUFFLE_PAN\x10\x03*A\n" +
+	"\x11TRUST_SHUFFLE_PAN\x10\x03*^\n" +
 	"\tStatistic\x12\x16\n" +
-	"\x12STATISTIC_GRADIENT\x10\x00\x12\x1c\n" +
-	"\x18STATISTIC_SECOND_MOMENTS\x10\x01*h\n" +
+	"\x12STATISTIC_GRADIENT\x10\x00\x12\x15\n" +
+	"\x11STATISTIC_MOMENTS\x10\x01\x12\"\n" +
+	"\x1eSTATISTIC_SECOND_MOMENT_MATRIX\x10\x02*h\n" +
 	"\n" +
 	"Continuous\x12\x11\n" +
 	"\rCONTINUOUS_NO\x10\x00\x12\x17\n" +
@@ -2218,54 +2521,58 @@ func file_wire_panlearn_proto_rawDescGZIP() []byte {
 }
 
 var file_wire_panlearn_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_wire_panlearn_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
+var file_wire_panlearn_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_wire_panlearn_proto_goTypes = []any{
-	(Kind)(0),              // 0: panlearn.v1.Kind
-	(Suite)(0),             // 1: panlearn.v1.Suite
-	(Trust)(0),             // 2: panlearn.v1.Trust
-	(Statistic)(0),         // 3: panlearn.v1.Statistic
-	(Continuous)(0),        // 4: panlearn.v1.Continuous
-	(*Signed)(nil),         // 5: panlearn.v1.Signed
-	(*StageIdentity)(nil),  // 6: panlearn.v1.StageIdentity
-	(*Task)(nil),           // 7: panlearn.v1.Task
-	(*Plan)(nil),           // 8: panlearn.v1.Plan
-	(*Set)(nil),            // 9: panlearn.v1.Set
-	(*Preconditioner)(nil), // 10: panlearn.v1.Preconditioner
-	(*Scorecard)(nil),      // 11: panlearn.v1.Scorecard
-	(*Phase)(nil),          // 12: panlearn.v1.Phase
-	(*Descent)(nil),        // 13: panlearn.v1.Descent
-	(*Acceleration)(nil),   // 14: panlearn.v1.Acceleration
-	(*Mechanism)(nil),      // 15: panlearn.v1.Mechanism
-	(*Round)(nil),          // 16: panlearn.v1.Round
-	(*Open)(nil),           // 17: panlearn.v1.Open
-	(*Claim)(nil),          // 18: panlearn.v1.Claim
-	(*Batch)(nil),          // 19: panlearn.v1.Batch
-	(*Reject)(nil),         // 20: panlearn.v1.Reject
-	(*Close)(nil),          // 21: panlearn.v1.Close
-	(*End)(nil),            // 22: panlearn.v1.End
-	(*Report)(nil),         // 23: panlearn.v1.Report
+	(Kind)(0),             // 0: panlearn.v1.Kind
+	(Suite)(0),            // 1: panlearn.v1.Suite
+	(Trust)(0),            // 2: panlearn.v1.Trust
+	(Statistic)(0),        // 3: panlearn.v1.Statistic
+	(Continuous)(0),       // 4: panlearn.v1.Continuous
+	(*Signed)(nil),        // 5: panlearn.v1.Signed
+	(*StageIdentity)(nil), // 6: panlearn.v1.StageIdentity
+	(*Task)(nil),          // 7: panlearn.v1.Task
+	(*Plan)(nil),          // 8: panlearn.v1.Plan
+	(*Set)(nil),           // 9: panlearn.v1.Set
+	(*Practical)(nil),     // 10: panlearn.v1.Practical
+	(*Loss)(nil),          // 11: panlearn.v1.Loss
+	(*Frame)(nil),         // 12: panlearn.v1.Frame
+	(*Scorecard)(nil),     // 13: panlearn.v1.Scorecard
+	(*Phase)(nil),         // 14: panlearn.v1.Phase
+	(*Descent)(nil),       // 15: panlearn.v1.Descent
+	(*Acceleration)(nil),  // 16: panlearn.v1.Acceleration
+	(*Mechanism)(nil),     // 17: panlearn.v1.Mechanism
+	(*Round)(nil),         // 18: panlearn.v1.Round
+	(*Open)(nil),          // 19: panlearn.v1.Open
+	(*Claim)(nil),         // 20: panlearn.v1.Claim
+	(*Batch)(nil),         // 21: panlearn.v1.Batch
+	(*Reject)(nil),        // 22: panlearn.v1.Reject
+	(*Close)(nil),         // 23: panlearn.v1.Close
+	(*End)(nil),           // 24: panlearn.v1.End
+	(*Report)(nil),        // 25: panlearn.v1.Report
 }
 var file_wire_panlearn_proto_depIdxs = []int32{
 	0,  // 0: panlearn.v1.Signed.kind:type_name -> panlearn.v1.Kind
 	8,  // 1: panlearn.v1.Task.plan:type_name -> panlearn.v1.Plan
 	1,  // 2: panlearn.v1.Task.suite:type_name -> panlearn.v1.Suite
-	12, // 3: panlearn.v1.Plan.phases:type_name -> panlearn.v1.Phase
+	14, // 3: panlearn.v1.Plan.phases:type_name -> panlearn.v1.Phase
 	4,  // 4: panlearn.v1.Plan.continuous:type_name -> panlearn.v1.Continuous
 	2,  // 5: panlearn.v1.Plan.trust:type_name -> panlearn.v1.Trust
 	9,  // 6: panlearn.v1.Plan.set:type_name -> panlearn.v1.Set
-	10, // 7: panlearn.v1.Plan.preconditioner:type_name -> panlearn.v1.Preconditioner
-	11, // 8: panlearn.v1.Plan.scorecard:type_name -> panlearn.v1.Scorecard
-	15, // 9: panlearn.v1.Phase.mechanism:type_name -> panlearn.v1.Mechanism
-	3,  // 10: panlearn.v1.Phase.statistic:type_name -> panlearn.v1.Statistic
-	13, // 11: panlearn.v1.Phase.descent:type_name -> panlearn.v1.Descent
-	14, // 12: panlearn.v1.Phase.acceleration:type_name -> panlearn.v1.Acceleration
-	1,  // 13: panlearn.v1.Open.suite:type_name -> panlearn.v1.Suite
-	20, // 14: panlearn.v1.Batch.rejects:type_name -> panlearn.v1.Reject
-	15, // [15:15] is the sub-list for method output_type
-	15, // [15:15] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	10, // 7: panlearn.v1.Plan.practical:type_name -> panlearn.v1.Practical
+	13, // 8: panlearn.v1.Plan.scorecard:type_name -> panlearn.v1.Scorecard
+	11, // 9: panlearn.v1.Practical.loss:type_name -> panlearn.v1.Loss
+	17, // 10: panlearn.v1.Phase.mechanism:type_name -> panlearn.v1.Mechanism
+	3,  // 11: panlearn.v1.Phase.statistic:type_name -> panlearn.v1.Statistic
+	15, // 12: panlearn.v1.Phase.descent:type_name -> panlearn.v1.Descent
+	16, // 13: panlearn.v1.Phase.acceleration:type_name -> panlearn.v1.Acceleration
+	12, // 14: panlearn.v1.Round.frame:type_name -> panlearn.v1.Frame
+	1,  // 15: panlearn.v1.Open.suite:type_name -> panlearn.v1.Suite
+	22, // 16: panlearn.v1.Batch.rejects:type_name -> panlearn.v1.Reject
+	17, // [17:17] is the sub-list for method output_type
+	17, // [17:17] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_wire_panlearn_proto_init() }
@@ -2273,7 +2580,7 @@ func file_wire_panlearn_proto_init() {
 	if File_wire_panlearn_proto != nil {
 		return
 	}
-	file_wire_panlearn_proto_msgTypes[7].OneofWrappers = []any{
+	file_wire_panlearn_proto_msgTypes[9].OneofWrappers = []any{
 		(*Phase_Descent)(nil),
 		(*Phase_Acceleration)(nil),
 	}
@@ -2283,7 +2590,7 @@ func file_wire_panlearn_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_panlearn_proto_rawDesc), len(file_wire_panlearn_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   19,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

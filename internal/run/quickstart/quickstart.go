@@ -287,15 +287,14 @@ func (c Config) report(ctx context.Context, v statedir.View, population *sim.Syn
 	examples := population.Take(users + testEvents)
 	test := examples[users:]
 	accuracy := func(theta []float64) float64 { return sim.Accuracy(theta, test) }
-	block := c.Job.Features.Dim()
-	model := method.Unscaled(v.Algorithm.Model(), learner.ScalesOf(v.Algorithm), block)
+	model := v.Algorithm.Model()
 	out.TestAccuracy, out.ExcessRisk = accuracy(model), population.ExcessRisk(model)
 	out.OptimumAccuracy = accuracy(population.Truth())
 	plain, err := sim.Run(ctx, sim.Config{Plan: c.Job.Plan, Loss: c.Job.Loss, Score: c.Job.Score(), Examples: examples[:users], Seed: c.Seed, Exact: true})
 	if err != nil {
 		return out, err
 	}
-	exact := method.Unscaled(plain.Model, plain.Scales, block)
+	exact := plain.Model
 	out.NonPrivateAccuracy, out.NonPrivateExcessRisk = accuracy(exact), population.ExcessRisk(exact)
 	out.PaperNoiseStd, err = run.PaperNoiseStd(c.Job)
 	return out, err
@@ -320,7 +319,7 @@ func (c Config) scorer(ctx context.Context, store *pebblestore.Store, population
 		if err != nil {
 			return // the run itself will say what is wrong
 		}
-		theta := method.Unscaled(view.Algorithm.Model(), learner.ScalesOf(view.Algorithm), c.Job.Features.Dim())
+		theta := view.Algorithm.Model()
 		c.Model(Learned{Progress: a.Progress, Accuracy: sim.Accuracy(theta, test), ExcessRisk: population.ExcessRisk(theta)})
 	}}
 }

@@ -79,11 +79,7 @@ func Of(at state.Checkpoint, ledger *state.Ledger) (View, error) {
 
 // Snapshot is the model that may be released now.
 func (v View) Snapshot() (model.Snapshot, error) {
-	spec, declaration, err := v.scaled()
-	if err != nil {
-		return model.Snapshot{}, err
-	}
-	features, err := spec.Compile()
+	features, err := v.Spec.Compile()
 	if err != nil {
 		return model.Snapshot{}, err
 	}
@@ -105,7 +101,7 @@ func (v View) Snapshot() (model.Snapshot, error) {
 		Features: features.Coordinates(), Classes: features.Classes(), Probabilities: model.ProbabilitiesOf(v.Spec, plan.Clips),
 		Privacy: model.Statement{Trust: trust.String(), Unit: model.Unit(manifest.RoundsPerUser(plan) > 1), Epsilon: status.EpsilonSpent, Delta: status.DeltaSpent,
 			HonestFraction: honest, Users: status.Users},
-		TaskHash: v.Checkpoint.Cursor.TaskHash, Declaration: declaration,
+		TaskHash: v.Checkpoint.Cursor.TaskHash, Declaration: v.Task.Declaration,
 	}
 	for theta := range slices.Chunk(v.Algorithm.Model(), features.Dim()) {
 		weights, intercept, err := features.Undo(theta)
@@ -115,19 +111,6 @@ func (v View) Snapshot() (model.Snapshot, error) {
 		s.Weights, s.Intercept = append(s.Weights, weights), append(s.Intercept, intercept)
 	}
 	return s, s.CheckFinite()
-}
-
-// scaled is the declaration that the model is for: the task's, with the scales that the task estimated in place of asking for them.
-func (v View) scaled() (*task.Spec, []byte, error) {
-	if v.Spec.Preconditioner() == nil {
-		return v.Spec, v.Task.Declaration, nil
-	}
-	spec, err := v.Spec.Scaled(learner.ScalesOf(v.Algorithm))
-	if err != nil {
-		return nil, nil, fmt.Errorf("the scales of the model: %w", err)
-	}
-	declaration, err := spec.Canonical()
-	return spec, declaration, err
 }
 
 // A Status says how far a task is and what it has spent.

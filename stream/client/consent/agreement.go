@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/practical"
 	"github.com/panlearn/panlearn/learner/report"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/randomizer"
@@ -27,10 +28,10 @@ type Agreement struct {
 	Spec      *task.Spec
 	Features  *task.FeatureMap
 	Loss      convex.Loss
-	Set       convex.Set             // of points
-	Scaling   *convex.Preconditioner // nil: features as they are
-	Phases    []Phase                // of the plan, in order
-	Guarantee accounting.Guarantee   // of the costliest phase, at Delta, with the honest fraction relied upon
+	Set       convex.Set           // of points, in a proved plan
+	Practical *practical.Problem   // nil in a proved plan
+	Phases    []Phase              // of the plan, in order
+	Guarantee accounting.Guarantee // of the costliest phase, at Delta, with the honest fraction relied upon
 	Delta     float64
 
 	// HonestFraction is the one relied upon: the smaller of the policy's and the plan's own.
@@ -87,8 +88,8 @@ func (p Policy) CheckTask(t *wire.Task, hash stream.Hash) (*Agreement, error) {
 	if p.MaxDelta > 0 {
 		agreed.Delta = min(agreed.Delta, p.MaxDelta)
 	}
-	if err := agreed.scaled(t.Plan); err != nil {
-		return agreed, err
+	if (t.Plan.Practical != nil) != (agreed.Practical != nil) {
+		return agreed, Refuse("plan", "practical: "+fmt.Sprint(t.Plan.Practical != nil), "schedule.plan as declared")
 	}
 	for i := range t.Plan.Phases {
 		phase, err := agreed.agree(i)
@@ -103,22 +104,9 @@ func (p Policy) CheckTask(t *wire.Task, hash stream.Hash) (*Agreement, error) {
 	return agreed, nil
 }
 
-// scaled refuses a plan that asks for second moments where the declaration does not, or not of those who are declared.
-func (a *Agreement) scaled(plan *wire.Plan) error {
-	first := plan.Phases[0]
-	moments := first.Statistic == wire.Statistic_STATISTIC_SECOND_MOMENTS // of no other phase, as CheckTask knows
-	switch {
-	case moments != (a.Scaling != nil):
-		return Refuse("plan.phases[0].statistic", first.Statistic, "what features.precondition declares")
-	case moments && first.Users != uint64(a.Spec.Features.Precondition.Users):
-		return Refuse("plan.phases[0].users", first.Users, "%d, as declared in features.precondition.users", a.Spec.Features.Precondition.Users)
-	}
-	return nil
-}
-
 // reports are what is reported in a phase, as declared, and the norm of that with its scores.
 func (a *Agreement) reports(f *wire.Phase) (c report.Config, norm float64, err error) {
-	c = report.Config{Features: a.Features.Dim(), Loss: a.Loss, ClipNorm: a.Spec.Model.ClipNorm, Scaling: a.Scaling}
+	c = report.Config{Features: a.Features.Dim(), Loss: a.Loss, ClipNorm: a.Spec.ClipNorm(), Practical: a.Practical}
 	if a.card != nil {
 		c.Scores, c.Score = a.card.Dim(), report.NewScorer(a.Features, *a.card, a.Loss).Score
 	}
@@ -180,7 +168,7 @@ func (a *Agreement) declared() error {
 	if a.Set, err = spec.Set(a.Loss.Parameters(a.Features.Dim())); err != nil {
 		return Refuse("declaration: model.set", spec.Model.Set, "a set that this program knows")
 	}
-	a.Scaling = spec.Preconditioner()
+	a.Practical = spec.Practical(a.Features)
 	if a.card, err = spec.Scorecard(a.Features); err != nil {
 		return Refuse("declaration: validation", "not valid: "+err.Error(), "a valid one")
 	}

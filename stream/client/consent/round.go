@@ -3,7 +3,8 @@ package consent
 import (
 	"fmt"
 	"math"
-	"slices"
+
+	"google.golang.org/protobuf/proto"
 
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/stream"
@@ -26,21 +27,23 @@ func (a *Agreement) CheckRound(r *wire.Round, hash stream.Hash, known *stream.Ha
 	if known != nil && *known != hash {
 		return Refuse(field("manifest hash"), fmt.Sprintf("%x", hash), "%x, which this device answered before", *known)
 	}
-	if a.Scaling != nil && !at.Moments() {
-		if err := a.Scaling.CheckScales(r.Scales); err != nil {
-			return Refuse(field("scales"), err.Error(), "those that moments and the declared damping can give")
+	radius := a.Set.Radius()
+	if at.Framed() { // and the set in coordinates of its own
+		radius = convex.MaxScale
+		if err := a.Practical.CheckFrame(manifest.Frame(r.Frame), at.Point() == 0); err != nil {
+			return Refuse(field("frame"), err.Error(), "one of the declared features, finite and of sane size")
 		}
 	}
 	norm := convex.Norm(r.Point)
-	if math.IsNaN(norm) || norm > a.Set.Radius()*(1+tolerance) {
-		return Refuse(field("point"), fmt.Sprintf("of norm %v", norm), "finite, of norm at most %v, the radius of the set", a.Set.Radius())
+	if math.IsNaN(norm) || norm > radius*(1+tolerance) {
+		return Refuse(field("point"), fmt.Sprintf("of norm %v", norm), "finite, of norm at most %v", radius)
 	}
 	_, err = a.afford(fmt.Sprintf("round %d", r.Round), at)
 	return err
 }
 
 // CheckOrder refuses a round that no honest learner announces after another: steps come one after the other, a void round
-// repeats its step, and in an interactive phase, where all rounds count, it does not. Scales stay as they are once they are known.
+// repeats its step, and in an interactive phase, where all rounds count, it does not. The frame of gradients stays as it is.
 func (a *Agreement) CheckOrder(old, r *wire.Round) error {
 	at, _ := manifest.PhaseOf(a.Task.Plan, old.Step)
 	least := old.Step
@@ -52,8 +55,8 @@ func (a *Agreement) CheckOrder(old, r *wire.Round) error {
 		return nil // the same, or one that nobody looks at any more
 	case r.Step < least || r.Step > most:
 		return Refuse(fmt.Sprintf("round %d: step", r.Round), r.Step, "%d to %d, after step %d in round %d", least, most, old.Step, old.Round)
-	case len(old.Scales) > 0 && !slices.Equal(old.Scales, r.Scales):
-		return Refuse(fmt.Sprintf("round %d: scales", r.Round), "others", "those of round %d", old.Round)
+	case len(old.Point) > 0 && !proto.Equal(old.Frame, r.Frame):
+		return Refuse(fmt.Sprintf("round %d: frame", r.Round), "another", "that of round %d", old.Round)
 	}
 	return nil
 }

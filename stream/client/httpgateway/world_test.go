@@ -35,7 +35,7 @@ features:
 label: {column: income, positive: [">50K"], negative: ["<=50K"]}
 model: {loss: logistic, radius: 5, clip_norm: 1}
 privacy: {epsilon: 1, delta: 1e-6}
-schedule: {users: 100000}
+schedule: {users: 100000, plan: proved}
 `
 	vector = `
 version: 1
@@ -45,7 +45,7 @@ features: {vector: {dimension: 4, min: -1, max: 1}}
 label: {positive: ["1"], negative: ["-1"]}
 model: {loss: logistic, radius: 5, clip_norm: 1}
 privacy: {epsilon: 1, delta: 1e-6}
-schedule: {users: 100000}
+schedule: {users: 100000, plan: proved}
 `
 	token = "correct-horse-battery"
 )

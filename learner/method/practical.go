@@ -1,0 +1,261 @@
+package method
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/practical"
+	"github.com/panlearn/panlearn/learner/schedule"
+)
+
+// Practical is the method of a practical plan: first cohorts release moments, and what is learned of them says in which coordinates and
+// with which steps the rest is asked, see package practical. All of that is post-processing of released batches. Devices clip in the
+// coordinates that are announced, and report in units of the clip, so what a user can change in a round, and what it costs
+// him, does not depend on them.
+//
+// A void round of moments is no step: the next cohort is asked. Its model is in the declared coordinates.
+type Practical struct {
+	PracticalConfig
+	config [sha256.Size]byte
+
+	looks   int               // at moments, that were released
+	learned practical.Learned // of these; nothing before the first
+	inner   Method            // in the coordinates of learned; nil before the last look
+}
+
+// PracticalConfig configures Practical.
+type PracticalConfig struct {
+	Problem    practical.Problem
+	Layout     practical.Layout
+	Continuous string // schedule.Constant, schedule.Decaying, schedule.Epochs; "" ends
+}
+
+// NewPractical returns the method before its first look. The error names the field that does not fit.
+func NewPractical(c PracticalConfig) (*Practical, error) {
+	if err := c.Problem.Check(); err != nil {
+		return nil, err
+	}
+	if c.Layout.Rounds < 1 || c.Layout.Rounds > MaxSteps {
+		return nil, fmt.Errorf("practical: %d rounds, want 1 to %d", c.Layout.Rounds, uint64(MaxSteps))
+	}
+	out := &Practical{PracticalConfig: c}
+	text, err := json.Marshal(c)
+	if err != nil {
+		return nil, fmt.Errorf("practical: %w", err)
+	}
+	h := sha256.New()
+	h.Write(header{method: methodPractical}.append(nil))
+	h.Write(text)
+	h.Sum(out.config[:0])
+	return out, nil
+}
+
+// wanted is how many looks there are before the gradients.
+func (p *Practical) wanted() int {
+	if p.Layout.MatrixUsers > 0 {
+		return 2
+	}
+	return 1
+}
+
+// Query asks for moments first, and then what the method asks; its steps are counted after them.
+func (p *Practical) Query() Query {
+	q := Query{Step: uint64(p.looks) + 1}
+	if p.looks > 0 {
+		q.Frame = &p.learned.Frame
+	}
+	if p.inner != nil {
+		of := p.inner.Query()
+		q.Step, q.Point = of.Step+uint64(p.looks), p.learned.Point(of.Point)
+	}
+	return q
+}
+
+// Learned returns what the looks taught, not to be changed; nil before the first.
+func (p *Practical) Learned() *practical.Learned {
+	if p.looks == 0 {
+		return nil
+	}
+	return &p.learned
+}
+
+// Step learns from moments, or is the method's.
+func (p *Practical) Step(e Estimate) error {
+	if p.inner != nil {
+		return p.descend(e)
+	}
+	if err := checkEstimate(e, len(e.Gradient)); err != nil {
+		return err
+	}
+	var learned practical.Learned
+	var err error
+	if sd := math.Sqrt(e.PrivacyVariance + e.RoundingVariance); p.looks == 0 {
+		learned, err = p.Problem.First(p.Layout, e.Gradient, sd)
+	} else {
+		unit, mean := p.learned.Frame.Clip, slices.Clone(e.Gradient)
+		for i := range mean {
+			mean[i] *= unit
+		}
+		learned, err = p.Problem.Second(p.learned, mean, sd*unit)
+	}
+	if err != nil {
+		return fmt.Errorf("step: %w", err)
+	}
+	var inner Method
+	if p.looks+1 == p.wanted() {
+		if inner, err = p.begin(&learned); err != nil {
+			return fmt.Errorf("step: %w", err)
+		}
+	}
+	p.learned, p.inner = learned, inner
+	p.looks++
+	return nil
+}
+
+// descend gives the method what devices reported at its point as a gradient in its own coordinates.
+func (p *Practical) descend(e Estimate) error {
+	at := p.inner.Query().Point
+	if err := checkEstimate(e, len(at)); err != nil {
+		return err
+	}
+	e.Gradient = p.learned.Gradient(e.Gradient, at, p.Problem.Ridge, p.Problem.Intercept)
+	return p.inner.Step(e)
+}
+
+// begin returns the method of the gradients.
+func (p *Practical) begin(l *practical.Learned) (Method, error) {
+	dim, set := len(l.Start), convex.Set(convex.Ball{R: convex.MaxScale})
+	if l.Set.Kind != "" {
+		var err error
+		if set, err = l.Set.New(dim); err != nil {
+			return nil, err
+		}
+	}
+	start := make([]float64, dim)
+	set.Project(start, l.Start)
+	steps := p.Layout.Rounds
+	step, v := l.Step, 2/l.Step
+	if p.Layout.Method == practical.Acceleration {
+		step, v = 1/l.Curvature, l.Curvature
+	}
+	switch p.Continuous {
+	case schedule.Constant, schedule.Decaying:
+		return NewStream(StreamConfig{Dim: dim, Set: set, Start: start, Horizon: steps, StepSize: step,
+			Decaying: p.Continuous == schedule.Decaying})
+	case schedule.Epochs:
+		return NewEpochs(EpochsConfig{Dim: dim, Set: set, Start: start, Horizon: steps, V: v, Smoothness: v / 2})
+	}
+	if p.Layout.Method == practical.Acceleration {
+		return NewPAGD(PAGDConfig{Dim: dim, Set: set, Start: start, Steps: steps, V: v})
+	}
+	return NewTail(TailConfig{Dim: dim, Set: set, Start: start, Steps: steps, StepSize: step, Average: min(2, steps)})
+}
+
+// Skip is the method's. Moments cannot be passed over: their users answer one round, and others can be asked.
+func (p *Practical) Skip() error {
+	if p.inner == nil {
+		return fmt.Errorf("step: moments cannot be passed over")
+	}
+	return p.inner.Skip()
+}
+
+// Done reports whether the method is done.
+func (p *Practical) Done() bool { return p.inner != nil && p.inner.Done() }
+
+// Model returns the method's in the declared coordinates; before the last look a model of zeros, or what of the set is nearest to it.
+func (p *Practical) Model() []float64 {
+	if p.inner != nil {
+		return p.learned.Model(p.inner.Model(), p.Problem.Intercept)
+	}
+	out := make([]float64, p.Problem.Parameters())
+	if set, err := p.Problem.Set.New(len(out)); err == nil {
+		set.Start(out)
+	}
+	return out
+}
+
+func (p *Practical) position() uint64 {
+	if p.inner == nil {
+		return uint64(p.looks)
+	}
+	return uint64(p.looks) + p.inner.position()
+}
+
+func (p *Practical) fingerprint() [sha256.Size]byte { return p.config }
+
+func (p *Practical) header() header {
+	return header{method: methodPractical, dim: p.Problem.Parameters(), count: uint64(p.looks), config: p.config}
+}
+
+// MarshalBinary returns the state, see learner.Algorithm: after the header, once there is something learned, its length in 4 bytes, its
+// JSON, and after the last look the state of the method.
+func (p *Practical) MarshalBinary() ([]byte, error) {
+	out := p.header().append(nil)
+	if p.looks == 0 {
+		return out, nil
+	}
+	text, err := json.Marshal(p.learned)
+	if err != nil {
+		return nil, err
+	}
+	out = append(binary.LittleEndian.AppendUint32(out, uint32(len(text))), text...)
+	if p.inner == nil {
+		return out, nil
+	}
+	inner, err := p.inner.MarshalBinary()
+	return append(out, inner...), err
+}
+
+// UnmarshalBinary replaces the state, see learner.Algorithm.
+func (p *Practical) UnmarshalBinary(data []byte) error {
+	h, rest, err := readHeader(data, p.header())
+	if err != nil {
+		return err
+	}
+	if h.count > uint64(p.wanted()) || h.other != 0 {
+		return fmt.Errorf("%w: %d rounds of moments, %d passed over", ErrState, h.count, h.other)
+	}
+	out := Practical{looks: int(h.count)}
+	if out.looks > 0 {
+		if out.learned, rest, err = p.readLearned(rest); err != nil {
+			return fmt.Errorf("%w: %w", ErrState, err)
+		}
+	}
+	if out.looks < p.wanted() {
+		if len(rest) > 0 {
+			return fmt.Errorf("%w: %d bytes too many", ErrState, len(rest))
+		}
+	} else {
+		if out.inner, err = p.begin(&out.learned); err != nil {
+			return fmt.Errorf("%w: %w", ErrState, err)
+		}
+		if err := out.inner.UnmarshalBinary(rest); err != nil {
+			return err
+		}
+	}
+	p.looks, p.learned, p.inner = out.looks, out.learned, out.inner
+	return nil
+}
+
+// readLearned reads what MarshalBinary wrote of what was learned, and returns what follows.
+func (p *Practical) readLearned(data []byte) (l practical.Learned, rest []byte, err error) {
+	if len(data) < 4 || uint64(binary.LittleEndian.Uint32(data)) > uint64(len(data)-4) {
+		return l, nil, fmt.Errorf("%d bytes do not hold what was learned", len(data))
+	}
+	n := binary.LittleEndian.Uint32(data)
+	text, rest := data[4:4+n], data[4+n:]
+	if err := json.Unmarshal(text, &l); err != nil {
+		return l, nil, fmt.Errorf("what was learned: %w", err)
+	}
+	again, err := json.Marshal(l)
+	if err != nil || !bytes.Equal(again, text) {
+		return l, nil, fmt.Errorf("what was learned is not written as this program writes it")
+	}
+	return l, rest, p.Problem.CheckLearned(&l)
+}

@@ -1,0 +1,86 @@
+package method
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/panlearn/panlearn/learner/convex"
+)
+
+// Tail is gradient descent with the mean of its last iterates, weighted by the users of their rounds:
+//
+//	theta_t = Pi(theta_{t-1} - eta gbar_t),   gbar_t taken at theta_{t-1},   t = 1 .. T
+//
+// Its model is the mean of theta_t over the last Average steps; before these it is theta_t.
+type Tail struct {
+	descent
+	eta     float64
+	average uint64
+	users   float64 // of the rounds in the mean
+}
+
+// TailConfig configures Tail.
+type TailConfig struct {
+	Dim      int
+	Set      convex.Set
+	Start    []float64 // theta_0 in Set; nil means Set's own
+	Steps    uint64    // T
+	StepSize float64   // eta > 0
+	Average  uint64    // 1 to T
+}
+
+// NewTail returns the method at its start. The error names the field that does not fit.
+func NewTail(c TailConfig) (*Tail, error) {
+	if err := checkStepSize(c.StepSize); err != nil {
+		return nil, fmt.Errorf("tail: %w", err)
+	}
+	if c.Average < 1 || c.Average > c.Steps {
+		return nil, fmt.Errorf("tail: average: %d, want 1 to %d", c.Average, c.Steps)
+	}
+	b, err := newBase(methodTail, settings{dim: c.Dim, set: c.Set, start: c.Start, steps: c.Steps}, c.StepSize, float64(c.Average))
+	if err != nil {
+		return nil, fmt.Errorf("tail: %w", err)
+	}
+	return &Tail{descent: newDescent(b), eta: c.StepSize, average: c.Average}, nil
+}
+
+// Step takes the descent step and moves the mean.
+func (p *Tail) Step(e Estimate) error {
+	mean := slices.Clone(p.mean)
+	if err := p.descend(e, p.eta, 1); err != nil {
+		return err
+	}
+	if p.position()+p.average <= p.steps {
+		copy(p.mean, p.theta)
+		return nil
+	}
+	m := float64(e.Users)
+	p.users += m
+	for i, x := range p.theta {
+		p.mean[i] = mean[i] + (x-mean[i])*(m/p.users)
+	}
+	p.set.Project(p.mean, p.mean)
+	return nil
+}
+
+// MarshalBinary returns the state, see learner.Algorithm.
+func (p *Tail) MarshalBinary() ([]byte, error) {
+	return appendFloats(p.encode(p.theta, p.mean), p.users), nil
+}
+
+// UnmarshalBinary replaces the state, see learner.Algorithm.
+func (p *Tail) UnmarshalBinary(data []byte) error {
+	if len(data) < 8 {
+		return fmt.Errorf("%w: %d bytes", ErrState, len(data))
+	}
+	users := floats(data[len(data)-8:])[0]
+	if !(users >= 0 && users <= 1<<60) {
+		return fmt.Errorf("%w: %v users in a mean", ErrState, users)
+	}
+	theta, mean, err := p.decode(data[:len(data)-8])
+	if err != nil {
+		return err
+	}
+	p.theta, p.mean, p.users = theta, mean, users
+	return nil
+}

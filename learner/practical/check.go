@@ -1,0 +1,48 @@
+package practical
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/panlearn/panlearn/learner/convex"
+)
+
+// CheckFrame refuses a frame that no honest learner announces to the users of the task: in a round of the matrix, or in one of gradients.
+func (p Problem) CheckFrame(f *convex.Frame, matrix bool) error {
+	if err := f.Check(p.Features, p.Intercept != 0); err != nil {
+		return err
+	}
+	switch {
+	case matrix != (f.LabelScale != 0):
+		return fmt.Errorf("frame: label scale %v: want one in a round of the matrix alone", f.LabelScale)
+	case f.Whitener != nil && (matrix || p.blocks() > 1):
+		return fmt.Errorf("frame: whitener: want none for %s", p.Loss.Name)
+	case f.Smoothing > 0 && (matrix || p.blocks() > 1):
+		return fmt.Errorf("frame: smoothing %v: want 0 for %s", f.Smoothing, p.Loss.Name)
+	}
+	return nil
+}
+
+// CheckLearned refuses what First and Second cannot have answered: of gradients if it has a start, else of the matrix.
+func (p Problem) CheckLearned(l *Learned) error {
+	if err := p.CheckFrame(&l.Frame, l.Start == nil); err != nil {
+		return err
+	}
+	if l.Start != nil && len(l.Start) != p.Parameters() {
+		return fmt.Errorf("start: %d numbers, want %d", len(l.Start), p.Parameters())
+	}
+	for _, x := range append([]float64{l.Gain, l.Offset, l.Weight, l.Curvature, l.Step}, l.Start...) {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return fmt.Errorf("a number of the start or the steps is not finite")
+		}
+	}
+	return nil
+}
+
+// clipAt is the clip that the task sets, or else the one that follows.
+func (p Problem) clipAt(follows float64) float64 {
+	if p.Clip > 0 {
+		return within(p.Clip)
+	}
+	return within(follows)
+}
