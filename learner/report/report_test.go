@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/practical"
 	"github.com/panlearn/panlearn/learner/report"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/randomizer"
@@ -51,7 +52,7 @@ func declare(t *testing.T, sets ...string) (d declared) {
 }
 
 func (d declared) gradient(loss convex.Loss) report.Config {
-	return report.Config{Features: d.features.Dim(), Loss: loss, ClipNorm: d.Model.ClipNorm, Scaling: d.Preconditioner(),
+	return report.Config{Features: d.features.Dim(), Loss: loss, ClipNorm: d.Model.ClipNorm,
 		Scores: d.card.Dim(), Score: report.NewScorer(d.features, *d.card, convex.Logistic{}).Score}
 }
 
@@ -61,14 +62,14 @@ type zeros struct{}
 func (zeros) Uint64() uint64 { return 0 }
 
 // said is what the report of a row says, drawn without noise.
-func said(t *testing.T, c report.Config, norm float64, point, scales []float64, row convex.Example) []float64 {
+func said(t *testing.T, c report.Config, norm float64, point []float64, frame *convex.Frame, row convex.Example) []float64 {
 	t.Helper()
 	p := randomizer.Params{Dim: c.Dim(), ClipNorm: norm, Levels: 1 << 20, Trials: 4, Coin: randomizer.Fair}
 	m, err := report.New(c, p, zeros{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := m.At(point, scales); err != nil {
+	if err := m.At(point, frame); err != nil {
 		t.Fatal(err)
 	}
 	packed := m.Report([]byte("before"), row)
@@ -123,69 +124,126 @@ func TestGradientThenScores(t *testing.T) {
 	}
 }
 
-// A device reports the squares of its features, clipped to their own norm, where the phase asks for them, and else the gradient at
-// features times the round's scales, within the declared norm, and the scores there.
-func TestMomentsAndScales(t *testing.T) {
-	d := declare(t, "features.precondition={users: 10, damping: 0.01, norm: 1.25}", "norm_bound=2", "intercept=1")
-	how := d.Preconditioner()
+// inPractice is the task with a practical plan.
+func inPractice(t *testing.T, sets ...string) declared {
+	t.Helper()
+	return declare(t, append([]string{"schedule.plan=practical", "schedule.algorithm=auto", "intercept=1"}, sets...)...)
+}
+
+// framed is what is reported of gradients in a practical plan.
+func (d declared) framed(loss convex.Loss) report.Config {
+	return report.Config{Features: d.features.Dim(), Loss: loss, ClipNorm: 1, Practical: d.Practical(d.features),
+		Scores: d.card.Dim(), Score: report.NewScorer(d.features, *d.card, convex.Logistic{}).Score}
+}
+
+// A device of a practical plan reports features, squares and label, clipped together; and then the gradient in the round's frame,
+// whitened, clipped, in units of the clip, and the scores there.
+func TestMomentsAndFrames(t *testing.T) {
+	d := inPractice(t, "norm_bound=2", "model.clip_norm=0")
 	row := func(values ...float64) (x convex.Example) {
 		if err := d.features.Map(task.Row{Index: []int32{0, 1, 2}, Value: values, Label: "1"}, &x); err != nil {
 			t.Fatal(err)
 		}
 		return x
 	}
-	moments := report.Config{Statistic: report.SecondMoments, Features: 4, Loss: convex.Logistic{}, ClipNorm: how.Norm, Scaling: how}
-	for _, c := range []struct {
-		x    convex.Example
-		want []float64
-	}{
-		{row(0.5, -1, 0.1), []float64{0.25, 1, 0.01}},
-		{row(1, 0, 1), []float64{1.25 / math.Sqrt2, 0, 1.25 / math.Sqrt2}},
-		{row(0, 0, 1), []float64{0, 0, 1}},
-	} {
-		if got := said(t, moments, how.Norm, nil, nil, c.x); !near(got, c.want) {
-			t.Errorf("squares %v, want %v", got, c.want)
+	base := d.framed(convex.Logistic{})
+	moments, err := base.Phase(report.Moments, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	norm := math.Sqrt(float64(d.Practical(d.features).Bound*d.Practical(d.features).Bound) + 1)
+	if moments.ClipNorm != norm || moments.Dim() != 7 {
+		t.Errorf("moments of %d numbers within %v, want 7 within %v", moments.Dim(), moments.ClipNorm, norm)
+	}
+	for _, want := range [][]float64{{0.5, -1, 0.1, 0.25, 1, 0.01, 1}, {1, 1, 1, 1, 1, 1, 1}} {
+		x := row(want[:3]...)
+		if cut := norm / convex.Norm(want); cut < 1 {
+			for i := range want {
+				want[i] *= cut
+			}
+		}
+		if got := said(t, moments, norm, nil, nil, x); !near(got, want) {
+			t.Errorf("moments %v, want %v", got, want)
 		}
 	}
 	point, loss := []float64{0.5, 1, -2, 0.25}, convex.Logistic{}
-	for _, c := range []struct {
-		x      convex.Example
-		scales []float64
-		scaled []float64
-	}{
-		{row(0.5, -1, 0.1), []float64{2, 0.5, 10}, []float64{1, -0.5, 1, 1}},
-		{row(1, 1, 1), []float64{10, 5, 10}, // of norm sqrt(226), cut to 2
-			[]float64{20 / math.Sqrt(226), 10 / math.Sqrt(226), 20 / math.Sqrt(226), 2 / math.Sqrt(226)}},
+	for _, f := range []convex.Frame{
+		{Center: []float64{0.1, 0, -0.2}, Scale: []float64{2, 0.5, 10}, Intercept: 0.5, Bound: 100, Clip: 100},
+		{Center: []float64{0.1, 0, -0.2}, Scale: []float64{2, 0.5, 10}, Intercept: 0.5, Bound: 1, Clip: 0.1},
+		{Center: []float64{0, 0, 0}, Scale: []float64{1, 1, 1}, Intercept: 1, Bound: 1, Clip: 0.5, Whitener: []float64{1, 0, 1, 0.5, 0, 2, 0, 0, 0, 1}},
 	} {
-		scaled := convex.Example{Value: c.scaled, Label: 1}
-		want := make([]float64, 6)
-		loss.Gradient(want[:4], point, scaled)
-		d.card.Write(want[4:], loss.Value(point, scaled), scaled.Dot(point) > 0)
-		if got := said(t, d.gradient(loss), d.card.Joined(2), point, c.scales, c.x); !near(got, want) {
-			t.Errorf("scales %v: reported %v, want %v", c.scales, got, want)
+		var u convex.Example
+		f.Apply(&u, row(0.5, -1, 0.1))
+		plain, want := make([]float64, 4), make([]float64, 6)
+		loss.Gradient(plain, point, u)
+		f.Whiten(want[:4], plain)
+		convex.Clip(want[:4], f.Clip)
+		for i := range want[:4] {
+			want[i] /= f.Clip
 		}
+		d.card.Write(want[4:], loss.Value(point, u), u.Dot(point) > 0)
+		if got := said(t, base, d.card.Joined(1), point, &f, row(0.5, -1, 0.1)); !near(got, want) {
+			t.Errorf("frame %+v: reported %v, want %v", f, got, want)
+		}
+	}
+}
+
+// A report of the matrix is of the row in its frame, in units of the frame's clip.
+func TestMatrixInTheFrame(t *testing.T) {
+	d := inPractice(t, "model.clip_norm=0", "validation={off: true}")
+	how := d.Practical(d.features)
+	how.Loss, how.LabelLow, how.LabelHigh = convex.Declaration{Name: "squared"}, -1, 1
+	c, err := report.Config{Features: 4, Loss: convex.Squared{}, ClipNorm: 1, Practical: how}.Phase(report.MomentMatrix, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := convex.Frame{Center: []float64{0.1, 0, 0}, Scale: []float64{2, 1, 1}, Intercept: 0.5, Bound: 100, Clip: 3, LabelCenter: 0.2, LabelScale: 0.5, LabelWeight: 1.5}
+	x := convex.Example{Value: []float64{0.3, -0.5, 0.2, 1}, Label: 0.7}
+	var u convex.Example
+	f.Apply(&u, x)
+	want := make([]float64, how.MatrixDim())
+	how.Matrix(want, &f, u, x.Label)
+	if n := convex.Norm(want); n > 3 {
+		t.Fatalf("norm %v: this row was not to be clipped", n)
+	}
+	for i := range want {
+		want[i] /= 3
+	}
+	if got := said(t, c, 1, nil, &f, x); !near(got, want) {
+		t.Errorf("reported %v, want %v", got, want)
 	}
 }
 
 // Whatever a row is, what is encoded of it is within the norms that are charged, and a row that is no event of the task is zero.
 func TestEveryRowIsWithinTheNorm(t *testing.T) {
-	plain, scaled := declare(t), declare(t, "features.precondition={users: 10, damping: 0.01, norm: 1.25}", "norm_bound=2")
-	how := scaled.Preconditioner()
-	configs := []report.Config{plain.gradient(convex.Logistic{}), scaled.gradient(convex.Logistic{}),
-		{Statistic: report.SecondMoments, Features: 3, Loss: convex.Logistic{}, ClipNorm: how.Norm, Scaling: how}}
-	scales := [][]float64{nil, {0.1, 10, 1}, nil}
+	plain, framed := declare(t), inPractice(t, "intercept=0", "model.clip_norm=0")
+	base := framed.framed(convex.Logistic{})
+	numbers := *base.Practical
+	numbers.Loss, numbers.LabelLow, numbers.LabelHigh = convex.Declaration{Name: "squared"}, -1, 1
+	configs := []report.Config{plain.gradient(convex.Logistic{}), base, base,
+		{Statistic: report.Moments, Features: 3, Loss: convex.Logistic{}, ClipNorm: base.Practical.MomentsNorm(), Practical: base.Practical},
+		{Statistic: report.MomentMatrix, Features: 3, Loss: convex.Squared{}, ClipNorm: 1, Practical: &numbers}}
+	frame := convex.Frame{Center: make([]float64, 3), Scale: []float64{0.1, 10, 1}, Bound: 2, Clip: 0.7}
+	whitened, matrix := frame, frame
+	whitened.Whitener = []float64{1, -2, 3, 0, 5, 1e6}
+	matrix.LabelScale, matrix.LabelWeight = 0.01, 2
+	frames := []*convex.Frame{nil, &frame, &whitened, nil, &matrix}
 	rapid.Check(t, func(t *rapid.T) {
 		number := rapid.OneOf(rapid.Float64Range(-3, 3), rapid.Float64Range(-1e300, 1e300),
 			rapid.SampledFrom([]float64{0, 1e-300, 1e160, math.NaN(), math.Inf(1)}))
 		whole := rapid.SliceOfN(number, 3, 3) // drawn often, or hardly any row would be one that is clipped
 		values := rapid.OneOf(whole, whole, rapid.SliceOfN(number, 0, 4))
-		i := rapid.IntRange(0, 2).Draw(t, "reports")
+		i := rapid.IntRange(0, len(configs)-1).Draw(t, "reports")
 		c := configs[i]
 		e, err := report.NewExact(c)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := e.At(rapid.SliceOfN(rapid.Float64Range(-5, 5), 3, 3).Draw(t, "point"), scales[i]); err != nil {
+		point := rapid.SliceOfN(rapid.Float64Range(-5, 5), 3, 3).Draw(t, "point")
+		if c.Statistic != report.Gradient {
+			point = nil
+		}
+		if err := e.At(point, frames[i]); err != nil {
 			t.Fatal(err)
 		}
 		x := convex.Example{Value: values.Draw(t, "x"), Label: rapid.SampledFrom([]float64{-1, 1, -1, 1, -1, 1, 0, math.NaN()}).Draw(t, "label")}
@@ -205,25 +263,24 @@ func TestEveryRowIsWithinTheNorm(t *testing.T) {
 
 // What is configured without sense is refused, and so is a round of other dimensions.
 func TestRefuses(t *testing.T) {
-	d := declare(t, "features.precondition={users: 10, damping: 0.01, norm: 1.25}", "norm_bound=2")
-	good := d.gradient(convex.Logistic{})
+	good := inPractice(t, "intercept=0", "model.clip_norm=0").framed(convex.Logistic{})
 	for name, change := range map[string]func(*report.Config){
 		"features":  func(c *report.Config) { c.Features = 0 },
 		"loss":      func(c *report.Config) { c.Loss = nil },
 		"clip norm": func(c *report.Config) { c.ClipNorm = math.NaN() },
-		"statistic": func(c *report.Config) { c.Statistic = 2 },
+		"statistic": func(c *report.Config) { c.Statistic = 3 },
 		"scores":    func(c *report.Config) { c.Scores = 0 },
-		"moments":   func(c *report.Config) { c.Statistic = report.SecondMoments },
-		"scaling":   func(c *report.Config) { c.Scaling.Dim = 4 },
+		"moments":   func(c *report.Config) { c.Statistic = report.Moments }, // with scores
+		"proved":    func(c *report.Config) { c.Statistic, c.Scores, c.Score, c.Practical = report.Moments, 0, nil, nil },
+		"unit":      func(c *report.Config) { c.ClipNorm = 2 },
 	} {
-		c, how := good, *good.Scaling
-		c.Scaling = &how
+		c := good
 		change(&c)
 		if _, err := report.NewExact(c); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}
-	p := randomizer.Params{Dim: 4, ClipNorm: 2, Levels: 4, Trials: 4, Coin: randomizer.Fair}
+	p := randomizer.Params{Dim: 4, ClipNorm: 1, Levels: 4, Trials: 4, Coin: randomizer.Fair}
 	if _, err := report.New(good, p, nil); err == nil {
 		t.Error("a randomizer of another dimension: accepted")
 	}
@@ -231,10 +288,20 @@ func TestRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, at := range [][2][]float64{{{1, 2}, nil}, {{1, 2, 3}, {1, 2}}} {
-		if e.At(at[0], at[1]) == nil {
-			t.Errorf("point %v, scales %v: accepted", at[0], at[1])
+	frame := convex.Frame{Center: make([]float64, 3), Scale: []float64{1, 1, 1}, Bound: 2, Clip: 1}
+	unclipped, labelled := frame, frame
+	unclipped.Clip, labelled.LabelScale, labelled.LabelWeight = 0, 1, 1
+	for name, at := range map[string]struct {
+		point []float64
+		frame *convex.Frame
+	}{"no frame": {make([]float64, 3), nil}, "a short point": {make([]float64, 2), &frame}, "no clip": {make([]float64, 3), &unclipped},
+		"a frame of the matrix": {make([]float64, 3), &labelled}} {
+		if e.At(at.point, at.frame) == nil {
+			t.Errorf("%s: accepted", name)
 		}
+	}
+	if err := e.At(make([]float64, 3), &frame); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -262,7 +329,8 @@ func BenchmarkReport(b *testing.B) {
 
 // A phase's statistic travels as a number: every one that a plan may name has its row, and no other has.
 func TestStatisticsAreThoseOfThePlan(t *testing.T) {
-	base := report.Config{Features: 3, Loss: convex.Logistic{}, ClipNorm: 2, Scaling: &convex.Preconditioner{Dim: 2, Norm: 1.5, Damping: 0.1, Bound: 1}}
+	base := report.Config{Features: 3, Loss: convex.Logistic{}, ClipNorm: 1,
+		Practical: &practical.Problem{Loss: convex.Declaration{Name: "logistic"}, Features: 3, Bound: 1, LabelLow: -1, LabelHigh: 1, Users: 100}}
 	names := map[string]bool{}
 	for n, word := range wire.Statistic_name {
 		s := report.Statistic(n)
@@ -275,14 +343,14 @@ func TestStatisticsAreThoseOfThePlan(t *testing.T) {
 		}
 		names[s.String()] = true
 	}
-	if want := map[string]bool{"gradients": true, "second moments": true}; !maps.Equal(names, want) {
+	if want := map[string]bool{"gradients": true, "moments": true, "second-moment matrices": true}; !maps.Equal(names, want) {
 		t.Errorf("statistics %v: want %v", names, want)
 	}
 	if _, err := base.Phase(report.Statistic(len(wire.Statistic_name)), 0); err == nil {
 		t.Error("a phase of a statistic that no plan can name")
 	}
-	base.Scaling = nil
-	if _, err := base.Phase(report.SecondMoments, 0); err == nil {
-		t.Error("a phase of second moments of a task that scales nothing")
+	base.Practical = nil
+	if _, err := base.Phase(report.Moments, 0); err == nil {
+		t.Error("a phase of moments in a proved plan")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/practical"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/randomizer"
 )
@@ -43,17 +44,20 @@ func TestScorer(t *testing.T) {
 			}
 		}
 	}
-	how := convex.Preconditioner{Dim: 3, Norm: 1, Damping: 1, Bound: 2}
-	c := Config{Features: 4, Loss: loss, ClipNorm: 2, Scaling: &how, Scores: card.Dim(), Score: scorer.Score}
-	m, err := New(c, randomizer.Params{Dim: c.Dim(), ClipNorm: card.Joined(2), Levels: 8, Trials: 8, Coin: randomizer.Fair}, nil)
+	how := practical.Problem{Loss: convex.Declaration{Name: "logistic"}, Features: 3, Bound: 2, Intercept: 1, Users: 100}
+	c := Config{Features: 4, Loss: loss, ClipNorm: 1, Practical: &how, Scores: card.Dim(), Score: scorer.Score}
+	m, err := New(c, randomizer.Params{Dim: c.Dim(), ClipNorm: card.Joined(1), Levels: 8, Trials: 8, Coin: randomizer.Fair}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := m.At(theta, []float64{0.5, 0.5, 0.5}); err != nil {
+	frame := &convex.Frame{Center: make([]float64, 3), Scale: []float64{0.5, 0.5, 0.5}, Intercept: 0.5, Bound: 9, Clip: 0.1,
+		Whitener: slices.Repeat([]float64{0.1}, 10)}
+	if err := m.At(theta, frame); err != nil {
 		t.Fatal(err)
 	}
 	m.Report(nil, convex.Example{Value: []float64{1, 1, 1, 1}, Label: 1})
-	for name, left := range map[string][]float64{"scores": scorer.scores, "the vector": m.exact.vector, "scaled features": m.exact.scaled.Value} {
+	for name, left := range map[string][]float64{"scores": scorer.scores, "the vector": m.exact.vector, "the row in the frame": m.exact.framed.Value,
+		"its gradient": m.exact.plain} {
 		if convex.Norm(left) != 0 {
 			t.Errorf("%s of a row are kept: %v", name, left)
 		}

@@ -2,7 +2,6 @@ package manifest_test
 
 import (
 	"math"
-	"slices"
 	"testing"
 
 	"github.com/panlearn/panlearn/randomizer/accounting"
@@ -35,7 +34,7 @@ func FuzzPlan(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(good, uint64(1000))
-	moments, err := stream.Marshal(momentsTask())
+	moments, err := stream.Marshal(practicalTask())
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -72,12 +71,13 @@ func FuzzPlan(f *testing.F) {
 			t.Errorf("sizes %+v", sizes)
 		}
 		hash := stream.HashOf(data)
-		if scales := at.Scales(); at.Moments() && (step > 1 || scales > 0) {
-			t.Errorf("second moments at step %d, with %d scales", step, scales)
-		} else if scales > 1<<12 {
-			return
+		if at.Point() == 0 && (step > 2 || p.Practical == nil) {
+			t.Errorf("moments at step %d", step)
 		}
-		round := manifest.RoundOf(hash, step, step, make([]float64, at.Point()), slices.Repeat([]float64{1}, at.Scales()))
+		round := manifest.RoundOf(hash, step, step, make([]float64, at.Point()), nil)
+		if at.Framed() {
+			round.Frame = new(wire.Frame)
+		}
 		if got, err := manifest.Follows(&task, hash, round); err != nil || got != at {
 			t.Errorf("the round that follows from the plan does not follow: %+v, %v", got, err)
 		}

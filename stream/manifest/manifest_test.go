@@ -3,6 +3,7 @@ package manifest_test
 import (
 	"errors"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/practical"
 	"github.com/panlearn/panlearn/randomizer"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/stream"
@@ -46,13 +49,16 @@ func phasedTask() *wire.Task {
 	return task
 }
 
-// momentsTask has a first round of 50 users, of 2 second moments, and then what goodTask has.
-func momentsTask() *wire.Task {
+// practicalTask has a first round of 50 users, of moments of two features, one of their matrix, and then what goodTask has.
+func practicalTask() *wire.Task {
 	task := goodTask()
-	first := &wire.Phase{Users: 50, Rounds: 1, Cohort: 50, Minimum: 40, RoundsPerUser: 1, Mechanism: mechanism(60),
-		Statistic: wire.Statistic_STATISTIC_SECOND_MOMENTS}
-	first.Mechanism.Dim, first.Mechanism.ClipNorm = 2, 0.5
-	task.Plan.Phases = append([]*wire.Phase{first}, task.Plan.Phases...)
+	how := &practical.Problem{Loss: convex.Declaration{Name: "squared"}, Features: 2, Bound: 1, Intercept: 1, LabelLow: -1, LabelHigh: 1, Users: 2000}
+	task.Plan.Practical = manifest.WirePractical(how)
+	for s, dim := range []int{how.MomentsDim(), how.MatrixDim()} {
+		f := &wire.Phase{Users: 50, Rounds: 1, Cohort: 50, Minimum: 40, RoundsPerUser: 1, Mechanism: mechanism(60), Statistic: wire.Statistic(s + 1)}
+		f.Mechanism.Dim, f.Mechanism.ClipNorm = uint32(dim), 0.5
+		task.Plan.Phases = slices.Insert(task.Plan.Phases, s, f)
+	}
 	return task
 }
 
@@ -64,7 +70,11 @@ func goodRound(t testing.TB, task *wire.Task, r uint64) (stream.Hash, *wire.Roun
 	}
 	hash := stream.HashOf(body)
 	at, _ := manifest.PhaseOf(task.Plan, r)
-	return hash, manifest.RoundOf(hash, r, r, make([]float64, at.Point()), nil)
+	round := manifest.RoundOf(hash, r, r, make([]float64, at.Point()), nil)
+	if at.Framed() {
+		round.Frame = &wire.Frame{Clip: 1}
+	}
+	return hash, round
 }
 
 func TestParamsAndMechanismAreInverse(t *testing.T) {
@@ -291,7 +301,7 @@ func TestFollows(t *testing.T) {
 		"step 13":   func(r *wire.Round) { r.Step = 13 }, // ahead of its round
 		"step 0":    func(r *wire.Round) { r.Step = 0 },
 		"point 4":   func(r *wire.Round) { r.Point = make([]float64, 4) },
-		"scales 1":  func(r *wire.Round) { r.Scales = []float64{1} },
+		"frame":     func(r *wire.Round) { r.Frame = &wire.Frame{Clip: 1} },
 	} {
 		hash, round := goodRound(t, task, 12)
 		spoil(round)
@@ -309,61 +319,65 @@ func TestFollows(t *testing.T) {
 	}
 }
 
-// A round of moments comes once and first, has a mechanism of its own and no scales; all others have as many as there are moments.
+// Moments come first and once, their matrix may follow, and gradients after them in one phase; all but the first announce a frame.
 func TestMomentsComeFirst(t *testing.T) {
-	task := momentsTask()
+	task := practicalTask()
 	if err := errors.Join(manifest.CheckTask(task), stream.Check(task)); err != nil {
 		t.Fatal(err)
 	}
-	for r := range uint64(11) {
+	for r := range uint64(12) {
 		hash, round := goodRound(t, task, r+1)
 		at, _ := manifest.PhaseOf(task.Plan, r+1)
-		want := map[bool]int{false: 2}[r == 0]
-		if at.Moments() != (r == 0) || at.Scales() != want {
-			t.Errorf("round %d: moments %v, %d scales", r+1, at.Moments(), at.Scales())
+		if (at.Point() == 0) != (r < 2) || at.Framed() != (r > 0) {
+			t.Errorf("round %d: a point of %d values, framed %v", r+1, at.Point(), at.Framed())
 		}
-		for n := range 4 {
-			round.Scales = slices.Repeat([]float64{1}, n)
-			if _, err := manifest.Follows(task, hash, round); (err == nil) != (n == want) {
-				t.Errorf("round %d with %d scales: %v", r+1, n, err)
-			}
+		if _, err := manifest.Follows(task, hash, round); err != nil {
+			t.Errorf("round %d: %v", r+1, err)
 		}
-		round.Scales, round.Point = slices.Repeat([]float64{1}, want), make([]float64, 3-at.Point())
+		other := proto.CloneOf(round)
+		if other.Frame == nil {
+			other.Frame = new(wire.Frame)
+		} else {
+			other.Frame = nil
+		}
+		if _, err := manifest.Follows(task, hash, other); err == nil || !strings.Contains(err.Error(), "frame") {
+			t.Errorf("round %d with frame %v: %v", r+1, other.Frame, err)
+		}
+		round.Point = make([]float64, 3-at.Point())
 		if _, err := manifest.Follows(task, hash, round); err == nil || !strings.Contains(err.Error(), "point") {
 			t.Errorf("round %d with a point of %d values: %v", r+1, len(round.Point), err)
 		}
 	}
-	plain := goodTask()
-	hash, round := goodRound(t, plain, 1)
-	round.Scales = []float64{1}
-	if _, err := manifest.Follows(plain, hash, round); err == nil {
-		t.Error("scales follow from a task without moments")
-	}
 	for name, spoil := range map[string]func(p *wire.Plan){
-		"alone":       func(p *wire.Plan) { p.Phases = p.Phases[:1] },
-		"second":      func(p *wire.Plan) { p.Phases[0], p.Phases[1] = p.Phases[1], p.Phases[0] },
-		"twice":       func(p *wire.Plan) { p.Phases = append(p.Phases[:1:1], p.Phases...) },
-		"two rounds":  func(p *wire.Plan) { p.Phases[0].Rounds, p.Phases[0].Cohort, p.Phases[0].Minimum = 2, 25, 20 },
-		"interactive": func(p *wire.Plan) { p.Phases[0].RoundsPerUser = 2 },
-		"and gradients of several dimensions": func(p *wire.Plan) {
-			last := proto.CloneOf(p.Phases[1])
-			last.Mechanism.Dim = 2
-			p.Phases = append(p.Phases, last)
-		},
+		"alone":               func(p *wire.Plan) { p.Phases = p.Phases[:1] },
+		"second":              func(p *wire.Plan) { p.Phases[0], p.Phases[1] = p.Phases[1], p.Phases[0] },
+		"twice":               func(p *wire.Plan) { p.Phases = append(p.Phases[:1:1], p.Phases...) },
+		"two rounds":          func(p *wire.Plan) { p.Phases[0].Rounds, p.Phases[0].Cohort, p.Phases[0].Minimum = 2, 25, 20 },
+		"interactive":         func(p *wire.Plan) { p.Phases[0].RoundsPerUser = 2 },
+		"proved":              func(p *wire.Plan) { p.Practical = nil },
+		"missing":             func(p *wire.Plan) { p.Phases = p.Phases[2:] },
+		"of more features":    func(p *wire.Plan) { p.Phases[0].Mechanism.Dim++ },
+		"of a larger matrix":  func(p *wire.Plan) { p.Phases[1].Mechanism.Dim++ },
+		"and other gradients": func(p *wire.Plan) { p.Phases[2].Mechanism.Dim++ },
+		"in two phases":       func(p *wire.Plan) { p.Phases = append(p.Phases, proto.CloneOf(p.Phases[2])) },
+		"of too many":         func(p *wire.Plan) { p.Practical.Features = stream.MaxDim },
+		"of no loss":          func(p *wire.Plan) { p.Practical.Loss = nil },
+		"without a unit":      func(p *wire.Plan) { p.Practical.Unit = math.NaN() },
 	} {
-		task := momentsTask()
+		task := practicalTask()
 		spoil(task.Plan)
-		if err := manifest.CheckTask(task); err == nil || !strings.Contains(err.Error(), "second moments") && !strings.Contains(err.Error(), "gradients") {
-			t.Errorf("moments %s: %v", name, err)
+		if err := manifest.CheckTask(task); err == nil {
+			t.Errorf("moments %s: accepted", name)
 		}
 	}
-	sizes, err := manifest.SizesOf(momentsTask(), nil)
+	sizes, err := manifest.SizesOf(practicalTask(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, last := goodRound(t, task, 5)
-	last.Round, last.Step, last.Scales = math.MaxUint64, math.MaxUint64, []float64{1, 1}
+	last.Round, last.Step = math.MaxUint64, math.MaxUint64
 	last.Point = []float64{1, 1, 1}
+	last.Frame = &wire.Frame{Center: []float64{1, 1}, Scale: []float64{1, 1}, Intercept: 1, Bound: 1, Clip: 1, Smoothing: 1, Whitener: slices.Repeat([]float64{1}, 6)}
 	body, err := stream.Marshal(last)
 	if err != nil {
 		t.Fatal(err)
@@ -372,6 +386,31 @@ func TestMomentsComeFirst(t *testing.T) {
 	if err != nil || len(signed) > sizes.Round {
 		t.Errorf("a round of %d bytes, at most %d: %v", len(signed), sizes.Round, err)
 	}
+}
+
+// What a practical plan is made of travels whole.
+func TestPracticalAndItsMessageAreInverse(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 40).Draw(t, "features")
+		number := rapid.Float64Range(-1e6, 1e6)
+		want := practical.Problem{Loss: convex.Declaration{Name: "huber", Width: number.Draw(t, "width"), ClassWeights: rapid.SliceOfN(number, 1, 3).Draw(t, "weights")},
+			Features: n, Bound: number.Draw(t, "bound"), Intercept: number.Draw(t, "intercept"), LabelLow: number.Draw(t, "low"), LabelHigh: number.Draw(t, "high"),
+			Clip: number.Draw(t, "clip"), Ridge: number.Draw(t, "ridge"), Set: convex.SetDeclaration{Kind: "box", Min: -1, Max: number.Draw(t, "max")},
+			Users: rapid.Uint64().Draw(t, "users")}
+		if rapid.Bool().Draw(t, "indicators") {
+			want.Indicators = rapid.SliceOfN(rapid.Bool(), n, n).Draw(t, "which")
+			want.Indicators[n-1] = true
+		}
+		plan := &wire.Plan{Practical: manifest.WirePractical(&want), Ridge: want.Ridge, Set: manifest.WireSet(want.Set)}
+		if got := manifest.Practical(plan); !reflect.DeepEqual(*got, want) {
+			t.Fatalf("%+v, want %+v", *got, want)
+		}
+		f := convex.Frame{Center: rapid.SliceOfN(number, n, n).Draw(t, "center"), Scale: rapid.SliceOfN(number, n, n).Draw(t, "scale"), Intercept: 1, Bound: 2, Clip: 3,
+			Smoothing: 4, Whitener: []float64{5}, LabelCenter: 6, LabelScale: 7, LabelWeight: 8}
+		if got := manifest.Frame(manifest.WireFrame(&f)); !reflect.DeepEqual(*got, f) {
+			t.Fatalf("%+v, want %+v", *got, f)
+		}
+	})
 }
 
 // TestSizesAreOfTheLargestPhase: a message of any phase fits into what was computed.
