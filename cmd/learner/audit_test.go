@@ -13,7 +13,6 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/randomizer/audit"
 	"github.com/panlearn/panlearn/stream/manifest"
-	"github.com/panlearn/panlearn/stream/wire"
 )
 
 func quickstartJob(t *testing.T, sets ...string) run.Job {
@@ -63,7 +62,7 @@ func TestAuditOfInteractiveTasks(t *testing.T) {
 		shares, rounds = []uint32{1, 3, 4, 8}, []string{"1", "4", "20", "89"}
 	}
 	for _, max := range rounds {
-		job := quickstartJob(t, "schedule.algorithm=pgd", "schedule.interactive=true", "schedule.users=250", "schedule.rounds.max="+max)
+		job := quickstartJob(t, "schedule.algorithm=pgd", "model.radius=5", "schedule.interactive=true", "schedule.users=250", "schedule.rounds.max="+max)
 		audits := seededAudits(t, job, 0)
 		if len(audits) != 1 {
 			t.Fatalf("%d audits, want 1", len(audits))
@@ -91,12 +90,11 @@ func TestAuditsOfEveryMechanism(t *testing.T) {
 		mechanisms int
 		twice      bool // the last phase again
 	}{
-		"one phase": {[]string{"schedule.users=1000"}, 1, false},
-		"restarts":  {[]string{"schedule.users=2000", "schedule.algorithm=pagd-restarts", "model.ridge=0.5"}, 4, false},
-		"moments": {[]string{"schedule.users=800", "features.precondition={users: 200, damping: 0.05}", "norm_bound=1",
-			"schedule.rounds.max=3"}, 2, true},
-		"moments, shuffle+pan": {[]string{"schedule.users=300", "privacy.trust=shuffle+pan",
-			"features.precondition={users: 100, damping: 0.05}", "norm_bound=1", "schedule.rounds.max=2"}, 2, false},
+		"one phase":            {[]string{"schedule.users=1000", "schedule.plan=proved", "model.radius=5"}, 1, false},
+		"restarts":             {[]string{"schedule.users=2000", "schedule.algorithm=pagd-restarts", "model.radius=5", "model.ridge=0.5"}, 4, false},
+		"moments":              {[]string{"schedule.users=800", "schedule.rounds.max=3"}, 2, true},
+		"moments, shuffle+pan": {[]string{"schedule.users=300", "privacy.trust=shuffle+pan", "schedule.rounds.max=2"}, 2, false},
+		"matrix":               {[]string{"schedule.users=600", "schedule.rounds.max=2", "label={column: y, min: -1, max: 1}", "model.loss=squared"}, 3, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.mechanisms > 2 && !longtest.Run(t, "the audit of a plan of "+name) {
@@ -122,7 +120,7 @@ func TestAuditsOfEveryMechanism(t *testing.T) {
 						t.Errorf("phase %d: %d users change together, want 1", i+1, audits[at].UsersTogether)
 					}
 					checkAuditOf(t, job, i, audits[at])
-					if want := map[bool]string{true: "second moments", false: "gradients"}[phase.Statistic == wire.Statistic_STATISTIC_SECOND_MOMENTS]; audits[at].Statistic != want {
+					if want := []string{"gradients", "moments", "second-moment matrices"}[phase.Statistic]; audits[at].Statistic != want {
 						t.Errorf("phase %d: statistic %q, want %q", i+1, audits[at].Statistic, want)
 					}
 				}

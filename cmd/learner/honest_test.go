@@ -17,7 +17,7 @@ features: {vector: {dimension: 3, min: -1, max: 1}}
 label: {positive: ["1"], negative: ["-1"]}
 model: {loss: logistic, radius: 5, clip_norm: 1}
 privacy: {epsilon: 1, delta: 1e-6, honest_fraction: "0.8"}
-schedule: {users: 5000}
+schedule: {users: 5000, plan: proved}
 `
 
 // learner plan says what is left of the guarantee when fewer users are honest than planned: by the accountant that the

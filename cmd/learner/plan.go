@@ -56,21 +56,23 @@ privacy budget would come to under local and under central differential privacy,
 
 // A planReport is the JSON of `learner plan`.
 type planReport struct {
-	Task       string          `json:"task"`
-	Algorithm  string          `json:"algorithm"`
-	Why        string          `json:"why,omitempty"` // how `algorithm: auto` came to it
-	Users      uint64          `json:"users"`
-	Rounds     uint64          `json:"rounds"`
-	Cohort     uint64          `json:"cohort"` // of the first phase of gradients, as all that follows up to Privacy
-	LastCohort uint64          `json:"last_cohort"`
-	Minimum    uint64          `json:"minimum_cohort"`
-	Dim        int             `json:"dim"`
-	Privacy    accounting.Plan `json:"privacy"` // its clip norm is that of what is encoded: with scores larger than the gradient's
+	Task       string `json:"task"`
+	Algorithm  string `json:"algorithm"`
+	Why        string `json:"why,omitempty"` // how `algorithm: auto` came to it
+	Users      uint64 `json:"users"`
+	Rounds     uint64 `json:"rounds"`
+	Cohort     uint64 `json:"cohort"` // of the first phase of gradients, as all that follows up to Privacy
+	LastCohort uint64 `json:"last_cohort"`
+	Minimum    uint64 `json:"minimum_cohort"`
+	Dim        int    `json:"dim"`
+	// RoundsPerUser is how many rounds a user answers at most.
+	RoundsPerUser uint32          `json:"rounds_per_user"`
+	Privacy       accounting.Plan `json:"privacy"` // its clip norm is that of what is encoded: with scores larger than the gradient's
 
 	// Validation is what is reported beside the gradient, and what it costs; null where nothing is.
 	Validation *scores `json:"validation"`
-	// Moments is the cohort that reports moments before all others, in a practical plan.
-	Moments *phase `json:"moments,omitempty"`
+	// Moments are the first cohorts of a practical plan, which report moments and no gradients.
+	Moments []phase `json:"moments,omitempty"`
 
 	PredictedExcessRisk *float64 `json:"predicted_excess_risk"` // a bound; null in a practical plan, which has none
 	TrivialRisk         *float64 `json:"trivial_risk"`          // likewise
@@ -173,14 +175,16 @@ type planSurvey struct {
 func survey(job run.Job) (planSurvey, error) {
 	p, first := job.Plan, manifest.Gradients(job.Plan)
 	out := planSurvey{job: job, report: planReport{Task: job.Spec.Name, Algorithm: p.Algorithm, Why: job.Why, Users: job.Problem.Users,
-		Rounds: manifest.Planned(p), Cohort: first.Cohort, LastCohort: manifest.LastCohort(first), Minimum: first.Minimum, Dim: manifest.Dim(p),
+		Rounds: manifest.Planned(p), Cohort: first.Cohort, LastCohort: manifest.LastCohort(first), Minimum: first.Minimum, Dim: manifest.Dim(p), RoundsPerUser: manifest.RoundsPerUser(p),
 		Privacy: job.First().Privacy, Vacuous: job.Vacuous, Clips: p.Clips}}
 	out.report.Binding = bindingOf(job)
 	if card := job.Problem.Validation; card != nil {
 		out.report.Validation = &scores{Scorecard: *card, Coordinates: card.Dim(), Inflation: job.Inflation()}
 	}
-	if one := phasesOf(job.Proposal)[0]; one.Moments {
-		out.report.Moments = &one
+	for _, one := range phasesOf(job.Proposal) {
+		if one.Moments {
+			out.report.Moments = append(out.report.Moments, one)
+		}
 	}
 	var err error
 	if out.report.Comparison, err = compare(job); err != nil {

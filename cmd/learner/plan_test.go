@@ -64,8 +64,8 @@ func TestPlanShowsEveryAlgorithm(t *testing.T) {
 		if bits != a.BitsPerUser || size < 1 || a.PredictedExcessRisk != a.Phases[len(a.Phases)-1].Risk {
 			t.Errorf("%s: %d bits, want %d; %d bytes; risk %v", a.Algorithm, a.BitsPerUser, bits, size, a.PredictedExcessRisk)
 		}
-		if a.Algorithm == r.Algorithm && a.PredictedExcessRisk != r.PredictedExcessRisk {
-			t.Errorf("%s: risk %v in the table, %v in the plan", a.Algorithm, a.PredictedExcessRisk, r.PredictedExcessRisk)
+		if a.Algorithm == r.Algorithm && a.PredictedExcessRisk != *r.PredictedExcessRisk {
+			t.Errorf("%s: risk %v in the table, %v in the plan", a.Algorithm, a.PredictedExcessRisk, *r.PredictedExcessRisk)
 		}
 	}
 	data, err := json.Marshal(r)
@@ -151,6 +151,9 @@ func TestPlanDrawsPictures(t *testing.T) {
 	}
 	if err := checkPicture("risk.jpeg"); err == nil {
 		t.Error("a .jpeg is not refused")
+	}
+	if err := surveyed(t, "schedule.plan=practical").draw(filepath.Join(dir, "none.svg")); err == nil || !strings.Contains(err.Error(), "schedule.plan=proved") {
+		t.Errorf("bounds of a practical plan are drawn: %v", err)
 	}
 }
 

@@ -59,6 +59,9 @@ func (s planSurvey) curves() ([]riskCurve, error) {
 
 // draw writes two pictures beside each other: predicted risk over users and over epsilon.
 func (s planSurvey) draw(file string) error {
+	if s.job.Problem.Practical != nil {
+		return cli.Usagef("--plot: no bound is known of a practical plan: want schedule.plan=proved")
+	}
 	curves, err := s.curves()
 	if err != nil {
 		return err

@@ -22,9 +22,9 @@ noise         %.4g of the clip norm, standard deviation of one coordinate of a r
 	if r.Comparison.PaperNoiseStd != nil {
 		fmt.Fprintf(w, ", the paper's constants %.4g", *r.Comparison.PaperNoiseStd)
 	}
-	if m := r.Moments; m != nil {
-		fmt.Fprintf(w, "\nmoments       in the first round, of %d users: d = %d, g = %d, b = %d, p = %.6g, noise %.4g of their norm",
-			m.Cohort, m.Dim, m.G, m.B, m.P, m.NoiseStd)
+	for i, m := range r.Moments {
+		fmt.Fprintf(w, "\n%-14sin round %d, of %d users: d = %d, g = %d, b = %d, p = %.6g, noise %.4g of their norm",
+			[]string{"moments", "matrix"}[min(i, 1)], i+1, m.Cohort, m.Dim, m.G, m.B, m.P, m.NoiseStd)
 	}
 	if v := r.Validation; v != nil {
 		fmt.Fprintf(w, "\nvalidation    %s on every device's own event: %d more coordinates, noise %.1f %% larger (included above, left out in the table's column)",
@@ -82,16 +82,18 @@ func (r planReport) printAdvice(w io.Writer) {
 	if r.Why != "" {
 		fmt.Fprintf(w, "why           %s\n", r.Why)
 	}
-	if r.Clips {
+	switch {
+	case !r.Clips:
+	case r.PredictedExcessRisk == nil:
+		fmt.Fprintln(w, "clips         where the moments of the first round say, unless model.clip_norm does")
+	default:
 		fmt.Fprintln(w, "clips         yes: gradients can exceed the clip norm; the risk is of the convex surrogate with the cut gradient")
 	}
 }
 
 func (r planReport) unit() string {
-	for _, a := range r.Alternatives {
-		if a.Algorithm == r.Algorithm && a.Applies && a.RoundsPerUser > 1 {
-			return fmt.Sprintf("              for one event of one user, who answers up to %d rounds, replaced by any other", a.RoundsPerUser)
-		}
+	if r.RoundsPerUser > 1 {
+		return fmt.Sprintf("              for one event of one user, who answers up to %d rounds, replaced by any other", r.RoundsPerUser)
 	}
 	return "              for one event of one user in one round, replaced by any other"
 }

@@ -14,32 +14,46 @@ import (
 	"github.com/panlearn/panlearn/learner/planning"
 )
 
-var withMoments = []string{"features.precondition={users: 200, damping: 0.05}", "norm_bound=1"}
-
-// The plan says who estimates the moments, with what noise, beside every algorithm.
+// A practical plan says who reports moments, and their matrix, with what noise; it has no bound, and nothing is compared by one.
 func TestPlanShowsMoments(t *testing.T) {
-	r := surveyed(t, withMoments...).report
-	if m := r.Moments; m == nil || !m.Moments || m.Users != 200 || m.Rounds != 1 || m.Dim != 3 || !(m.NoiseStd > 0) || r.Dim != 4 || r.Cohort == 200 {
-		t.Errorf("moments %+v before cohorts of %d in %d dimensions", r.Moments, r.Cohort, r.Dim)
-	}
-	for _, a := range r.Alternatives {
-		if a.Applies && (!a.Phases[0].Moments || a.Phases[1].Moments || a.Privacy.Dim != 6) {
-			t.Errorf("%s: %+v", a.Algorithm, a.Phases)
-		}
-	}
-	var text strings.Builder
-	if err := r.print(&text); err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(text.String(), "moments       in the first round, of 200 users: d = 3") || strings.Count(text.String(), "\n  moments ") < 2 {
-		t.Error(text.String())
+	numbers := []string{"label={min: -1, max: 1}", "model.loss=squared"}
+	for name, c := range map[string]struct {
+		sets  []string
+		looks []phase
+		lines []string
+	}{
+		"classes": {nil, []phase{{Users: 500, Dim: 3 + 3 + 1}}, []string{"moments       in round 1, of 500 users: d = 7, "}},
+		"numbers": {numbers, []phase{{Users: 500, Dim: 3 + 3 + 2}, {Users: 2000, Dim: 10 + 4 + 1}},
+			[]string{"moments       in round 1, of 500 users: d = 8, ", "matrix        in round 2, of 2000 users: d = 15, "}},
+		"interactive": {[]string{"schedule.interactive=true"}, []phase{{Users: 500, Dim: 7}}, []string{"who answers up to 8 rounds"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := surveyed(t, append(c.sets, "schedule.plan=practical")...).report
+			if len(r.Moments) != len(c.looks) || r.PredictedExcessRisk != nil || r.TrivialRisk != nil || len(r.Alternatives) != 0 || len(r.Guarantees) != 5 {
+				t.Fatalf("%+v", r)
+			}
+			for i, m := range r.Moments {
+				if !m.Moments || m.Users != c.looks[i].Users || m.Dim != c.looks[i].Dim || m.Rounds != 1 || m.RoundsPerUser != 1 || !(m.NoiseStd > 0) {
+					t.Errorf("look %d: %+v, want %+v", i+1, m, c.looks[i])
+				}
+			}
+			var text strings.Builder
+			if err := r.print(&text); err != nil {
+				t.Fatal(err)
+			}
+			for _, want := range append(c.lines, "no bound: a practical plan") {
+				if !strings.Contains(text.String(), want) {
+					t.Errorf("no %q in:\n%s", want, text.String())
+				}
+			}
+		})
 	}
 	if plain := surveyed(t).report; plain.Moments != nil {
 		t.Errorf("no moments: %+v", plain.Moments)
 	}
 }
 
-// A simulated model is scored in the coordinates that it lives in: so it is as good as one on features that were scaled by hand.
+// A practical plan finds the scale of a feature by itself, and what is scored is its model in the coordinates of the declaration.
 func TestSimulateMoments(t *testing.T) {
 	var rows strings.Builder
 	r := rand.New(rand.NewPCG(1, 2))
@@ -52,7 +66,7 @@ func TestSimulateMoments(t *testing.T) {
 	if err := os.WriteFile(file, []byte(rows.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	job := jobOf(t, append(withMoments, "schedule.users=3000", "schedule.rounds.max=20", "model.radius=10", "privacy.epsilon=8")...)
+	job := jobOf(t, "schedule.plan=practical", "schedule.users=3000", "model={loss: logistic}", "privacy.epsilon=8")
 	s := simulation{job: job, holdout: 4, watch: true, others: []string{planning.BaselineCentral, baselineConverged}}
 	if err := s.load(io.Discard, file, ""); err != nil {
 		t.Fatal(err)
@@ -76,21 +90,19 @@ func TestSimulateMoments(t *testing.T) {
 	}
 	var loss float64
 	for _, x := range s.train {
-		z, norm := result.Model[3]*1, 1.0 // the intercept
+		z := result.Model[3] // the intercept
 		for k, j := range x.Index {
 			if j < 3 {
-				v := x.Value[k] * result.Scales[j]
-				z += v * result.Model[j]
-				norm += v * v
+				z += x.Value[k] * result.Model[j]
 			}
 		}
-		loss += math.Log1p(math.Exp(-x.Label * z / max(1, math.Sqrt(norm))))
+		loss += math.Log1p(math.Exp(-x.Label * z))
 	}
 	if loss /= float64(len(s.train)); math.Abs(loss-report.Runs[0].TrainLoss) > 1e-9 {
 		t.Errorf("train loss %v, by hand %v", report.Runs[0].TrainLoss, loss)
 	}
-	if _, err := sweep(t.Context(), job, sweepConfig{users: []uint{300}, repeats: 2, seed: 1, methods: []string{"pagd"}}); err != nil {
-		t.Errorf("a sweep: %v", err)
+	if _, err := sweep(t.Context(), job, sweepConfig{users: []uint{300}, repeats: 2, seed: 1, methods: []string{"pagd"}}); err == nil || !strings.Contains(err.Error(), "schedule.plan=proved") {
+		t.Errorf("a sweep over bounds that there are not: %v", err)
 	}
 }
 

@@ -45,6 +45,9 @@ func sweep(ctx context.Context, job run.Job, c sweepConfig) (sweepReport, error)
 	if job.Problem.Continuous != "" {
 		return sweepReport{}, cli.Usagef("--sweep-users: schedule.continuous has no end to measure at; try --set schedule.continuous=")
 	}
+	if job.Problem.Practical != nil {
+		return sweepReport{}, cli.Usagef("--sweep-users: a sweep measures methods against their bounds, of which a practical plan has none: want schedule.plan=proved")
+	}
 	config := sim.SeriesConfig{Problem: job.Problem, Repeats: c.repeats, Methods: c.methods, Synthetic: sim.SyntheticConfig{
 		Dim: job.Features.Dim(), Loss: job.Spec.Model.Loss, TruthNorm: sim.TruthNorm, Noise: 0.1, Ridge: job.Problem.Ridge, Seed: c.seed}}
 	if len(c.methods) == 0 {
