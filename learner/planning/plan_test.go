@@ -94,18 +94,6 @@ func TestPlanIsOptimal(t *testing.T) {
 	}
 }
 
-func TestPlanTakesTheSmallerBound(t *testing.T) {
-	q := a9a()
-	risk := map[string]float64{}
-	for _, method := range []string{"pagd", "psgd", "auto"} {
-		q.Algorithm = method
-		risk[method] = plan(t, q).ExcessRisk
-	}
-	if risk["auto"] != min(risk["pagd"], risk["psgd"]) {
-		t.Errorf("auto predicts %v, want the smaller of %v", risk["auto"], risk)
-	}
-}
-
 func TestPlanKeepsWhatIsFixed(t *testing.T) {
 	q := a9a()
 	q.Cohort, q.Minimum = 1000, 700

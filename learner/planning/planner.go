@@ -11,9 +11,7 @@
 package planning
 
 import (
-	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/panlearn/panlearn/learner/schedule"
 	"github.com/panlearn/panlearn/randomizer/accounting"
@@ -42,8 +40,9 @@ type Alternative struct {
 }
 
 // Plan chooses phases, rounds, cohorts, randomizers and the method's constants by minimising the method's risk bound over
-// the number of rounds, with the accountant's real noise for the final choice. It takes up to a few seconds. The error names
-// the field, or says why the method does not apply or that no cohort meets the privacy target.
+// the number of rounds, with the accountant's real noise for the final choice; schedule.Auto chooses among methods by simulation. It
+// takes up to a few seconds. The error names the field, or says why the method does not apply or that no cohort meets the privacy
+// target.
 func (pl *Planner) Plan(p Problem) (Proposal, error) {
 	if err := p.check(); err != nil {
 		return Proposal{}, fmt.Errorf("plan: %w", err)
@@ -70,7 +69,7 @@ func (pl *Planner) Plan(p Problem) (Proposal, error) {
 	if err != nil {
 		return Proposal{}, err
 	}
-	out, err := Smallest(all)
+	out, err := p.choose(all)
 	if err != nil {
 		return Proposal{}, fmt.Errorf("plan: %w", err)
 	}
@@ -89,38 +88,6 @@ func (pl *Planner) Alternatives(p Problem) ([]Alternative, error) {
 		out = append(out, one)
 	}
 	return out, nil
-}
-
-// Smallest returns the plan with the smallest predicted excess risk, and says so in its Why. The error is that of every method
-// where none has a plan.
-func Smallest(all []Alternative) (Proposal, error) {
-	var (
-		best    Proposal
-		others  []string
-		without []error
-	)
-	for _, a := range all {
-		if a.Err != nil {
-			without = append(without, a.Err)
-		} else if best.Plan == nil || a.ExcessRisk < best.ExcessRisk {
-			best = a.Proposal
-		}
-	}
-	if best.Plan == nil {
-		return Proposal{}, fmt.Errorf("no method has a plan: %w", errors.Join(without...))
-	}
-	for _, a := range all {
-		if a.Err == nil && a.Method != best.Plan.Algorithm {
-			others = append(others, fmt.Sprintf("%s %.4g", a.Method, a.ExcessRisk))
-		}
-	}
-	best.Why = fmt.Sprintf("auto took %s: its bound %.4g is the smallest of %d", best.Plan.Algorithm, best.ExcessRisk, len(others)+1)
-	if len(others) == 0 {
-		best.Why = fmt.Sprintf("auto took %s, the only method that applies; its bound is %.4g", best.Plan.Algorithm, best.ExcessRisk)
-	} else {
-		best.Why += "; " + strings.Join(others, ", ")
-	}
-	return best, nil
 }
 
 // check refuses a problem that no method can be planned for.

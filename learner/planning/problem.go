@@ -49,10 +49,16 @@ type Problem struct {
 	MaxRounds   uint64 // 0 means no limit
 	Interactive bool   // the same users may be asked in several rounds, which the pgd methods do
 	Continuous  string // schedule.Constant, schedule.Decaying or schedule.Epochs: Users is the horizon of a run that goes on after it
+
+	// What ForLoss was told, which simulations of the task's shape need.
+	loss   convex.Loss
+	norm   float64
+	labels []float64
 }
 
 // ForLoss returns p with the constants of the loss for features of norm at most x and labels between the given ones.
 func (p Problem) ForLoss(l convex.Loss, x float64, labels ...float64) Problem {
+	p.loss, p.norm, p.labels = l, x, labels
 	p.Lipschitz, p.Smoothness = l.Lipschitz(x), l.Smoothness(x)
 	_, p.Proximal = l.(convex.Proximal)
 	theta := make([]float64, l.Parameters(1))

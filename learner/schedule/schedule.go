@@ -20,8 +20,7 @@ const (
 	PGDEnvelope          = "pgd-envelope"
 	PGDRestarts          = "pgd-restarts"
 	PGDEnvelopeRestarts  = "pgd-envelope-restarts"
-	// Auto lets the plan take the method with the smallest bound. Bounds are loose, so a method with a larger one may still do
-	// better on a given task; simulate tells.
+	// Auto lets the plan take the method that does best on simulated rows of the task's shape.
 	Auto = "auto"
 )
 
@@ -134,9 +133,8 @@ func (c Case) loss() string {
 	return " " + c.Loss
 }
 
-// Default is the method that a case without a name for one stands for: PAGD or, where the loss is not smooth, PAGD on its envelope, because
-// bounds, which Auto goes by, favour PSGD on tasks on which it does worse. Where neither goes it is PSGD. Where the same users may
-// answer several rounds it is Auto.
+// Default is the method that a case without a name for one stands for: PAGD or, where the loss is not smooth, PAGD on its envelope, which
+// did best on most tasks. Where neither goes it is PSGD. Where the same users may answer several rounds it is Auto.
 func (c Case) Default() string {
 	if c.Interactive {
 		return Auto

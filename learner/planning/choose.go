@@ -1,0 +1,126 @@
+package planning
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/panlearn/panlearn/stream/manifest"
+)
+
+// enough is the share of the progress from the start to the best plan that a cheaper plan may lack.
+const enough = 0.01
+
+// choose takes one of the plans by what a simulation measures, see measure, and says so in its Why. A cheaper plan, with fewer answers
+// of each user and then fewer rounds, is taken where it lacks no more than a hundredth of the progress; in an interactive task an
+// interactive one where what it lacks is within the noise of the seeds. Where nothing can be simulated the smallest bound decides. The
+// error is that of every method where none has a plan.
+func (p Problem) choose(all []Alternative) (Proposal, error) {
+	var plans []Proposal
+	var without []error
+	var notes []string
+	for _, a := range all {
+		switch {
+		case a.Err != nil:
+			without = append(without, a.Err)
+		case manifest.Planned(a.Plan) > measureRounds:
+			notes = append(notes, fmt.Sprintf("%s, whose %d rounds are too many, was not simulated", a.Method, manifest.Planned(a.Plan)))
+		default:
+			plans = append(plans, a.Proposal)
+		}
+	}
+	switch {
+	case len(without) == len(all):
+		return Proposal{}, fmt.Errorf("no method has a plan: %w", errors.Join(without...))
+	case len(without) == len(all)-1:
+		return leastBound(all, "the only method that applies"), nil
+	case len(plans) == 0:
+		return leastBound(all, "the smallest bound: no plan is short enough to be simulated"), nil
+	}
+	measured, start, err := p.measure(plans)
+	if err != nil {
+		return leastBound(all, fmt.Sprintf("the smallest bound: nothing could be simulated, %v", err)), nil
+	}
+	first := 0
+	for i := range plans {
+		if measured[i].Mean < measured[first].Mean {
+			first = i
+		}
+	}
+	at := first
+	for i, one := range plans {
+		lacks, noise := measured[i].Mean-measured[first].Mean, 0.0
+		if p.Interactive && traitsOf(one.Plan.Algorithm).Interactive {
+			noise = 2 * measured[i].deviation(measured[first])
+		}
+		if lacks > max(noise, enough*(start-measured[first].Mean)) {
+			continue
+		}
+		if p.prefers(one, plans[at]) || i < at && !p.prefers(plans[at], one) {
+			at = i
+		}
+	}
+	best := plans[at]
+	best.Why = fmt.Sprintf("auto took %s: with simulated rows of the task's shape its objective was %.4g, mean of %d seeds, from %.4g at the start",
+		best.Plan.Algorithm, measured[at].Mean, len(measured[at].Objectives), start)
+	var others []string
+	for i, one := range plans {
+		if i != at {
+			others = append(others, fmt.Sprintf("%s %.4g", one.Plan.Algorithm, measured[i].Mean))
+		}
+	}
+	if len(others) > 0 {
+		best.Why += "; " + strings.Join(others, ", ")
+	}
+	if measured[at].Mean >= start {
+		notes = append(notes, "no method got below the start: more users, a larger epsilon or fewer parameters are needed")
+	}
+	if p.Interactive && !traitsOf(best.Plan.Algorithm).Interactive && len(plans) > 1 {
+		notes = append(notes, "users answer one round each although the task is interactive, because what would ask them again did worse or does not apply")
+	}
+	for _, n := range notes {
+		best.Why += "; " + n
+	}
+	return best, nil
+}
+
+// prefers says whether the first of two plans that are as good is to be taken: in an interactive task an interactive one, then fewer
+// answers of a user, then fewer rounds.
+func (p Problem) prefers(one, other Proposal) bool {
+	again := func(q Proposal) bool { return p.Interactive && traitsOf(q.Plan.Algorithm).Interactive }
+	if again(one) != again(other) {
+		return again(one)
+	}
+	if a, b := manifest.RoundsPerUser(one.Plan), manifest.RoundsPerUser(other.Plan); a != b {
+		return a < b
+	}
+	return manifest.Planned(one.Plan) < manifest.Planned(other.Plan)
+}
+
+// deviation is the standard error of the mean difference of two measurements, whose seeds are the same.
+func (m Measurement) deviation(of Measurement) float64 {
+	var square float64
+	n := float64(len(m.Objectives))
+	for i, y := range m.Objectives {
+		d := y - of.Objectives[i] - (m.Mean - of.Mean)
+		square += d * d
+	}
+	return math.Sqrt(square / n / (n - 1))
+}
+
+// leastBound returns the plan with the smallest bound, for a reason why it is not measured.
+func leastBound(all []Alternative, reason string) (best Proposal) {
+	for _, a := range all {
+		if a.Err == nil && (best.Plan == nil || a.ExcessRisk < best.ExcessRisk) {
+			best = a.Proposal
+		}
+	}
+	best.Why = fmt.Sprintf("auto took %s, %s; its bound is %.4g", best.Plan.Algorithm, reason, best.ExcessRisk)
+	for _, a := range all {
+		if a.Err == nil && a.Method != best.Plan.Algorithm {
+			best.Why += fmt.Sprintf(", %s %.4g", a.Method, a.ExcessRisk)
+		}
+	}
+	return best
+}
