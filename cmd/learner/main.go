@@ -27,6 +27,7 @@ func newRoot() *cobra.Command {
 
 Start with:
   learner quickstart                       everything in one process, in under a minute
+  learner init --data SAMPLE -o TASK       a task file from a public sample
   learner plan -f deploy/tasks/a9a.yaml    what a task costs and what it can learn
   learner run -f TASK --embedded --listen 127.0.0.1:4222 --state DIR
 
@@ -35,7 +36,7 @@ Every flag but --data can be set in the environment: --log-level is PANLEARN_LOG
 		Example: "  learner quickstart --events 50000 --json",
 		Args:    cobra.NoArgs,
 	}
-	root.AddCommand(newQuickstart(), newRun(), newPlan(), newSimulate(), newTune(), newSnapshot(), newStatus(), newLedger(), newFinish(), newBackup(), newRestore(), newEval(), newPredict(),
+	root.AddCommand(newQuickstart(), newRun(), newInit(), newCheck(), newPlan(), newSimulate(), newTune(), newSnapshot(), newStatus(), newLedger(), newFinish(), newBackup(), newRestore(), newEval(), newPredict(),
 		newAudit(), newPrivacy(), cli.NewKeygen("learner"), newProvision(), newRemove(), newDoctor(), newDevCA(), cli.NewVersion())
 	return root
 }

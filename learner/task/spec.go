@@ -51,6 +51,9 @@ type Events struct {
 	MaxLine int `json:"max_line"`
 }
 
+// DefaultMaxLine is that of Events.MaxLine.
+const DefaultMaxLine = 1 << 16
+
 // A Format is the encoding of events.
 type Format string
 
@@ -126,7 +129,7 @@ func (s *Spec) checkEvents() error {
 // form. Parse has done it already. Intercept is left
 // alone, because 0 means none.
 func (s *Spec) SetDefaults() {
-	or(&s.Events.MaxLine, 1<<16)
+	or(&s.Events.MaxLine, DefaultMaxLine)
 	if s.Events.Format == CSV {
 		or(&s.Events.Separator, ",")
 	}

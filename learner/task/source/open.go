@@ -24,12 +24,25 @@ import (
 // images alone if the labels lie beside them under the name that MNIST gives them. The error is a *SchemaError where the
 // data do not match the task. Where the map is Unlabelled, labels may be missing, and those of idx are not looked for.
 func Open(path string, m *task.FeatureMap) (*Reader, error) {
-	files, err := expand(path, m.Schema())
+	r, err := openData(path, m.Schema())
+	if err != nil {
+		return nil, err
+	}
+	return start(path, r, m)
+}
+
+// OpenUnchecked is Open without the look at the first events, for whoever wants to know why none fits.
+func OpenUnchecked(path string, m *task.FeatureMap) (*Reader, error) {
+	return openData(path, m.Schema())
+}
+
+func openData(path string, schema task.Schema) (*Reader, error) {
+	files, err := expand(path, schema)
 	if err != nil {
 		return nil, err
 	}
 	for _, f := range files[1:] { // a file that does not match must stop us before a row of another is sent
-		opened, err := f.open(m.Schema())
+		opened, err := f.open(schema)
 		if err != nil {
 			return nil, err
 		}
@@ -37,11 +50,11 @@ func Open(path string, m *task.FeatureMap) (*Reader, error) {
 			return nil, err
 		}
 	}
-	first, err := files[0].open(m.Schema())
+	first, err := files[0].open(schema)
 	if err != nil {
 		return nil, err
 	}
-	return start(path, &Reader{opened: first, files: files[1:], schema: m.Schema()}, m)
+	return &Reader{opened: first, files: files[1:], schema: schema}, nil
 }
 
 // An input is a file that can be opened; for idx, two.

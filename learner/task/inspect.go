@@ -1,0 +1,113 @@
+package task
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/panlearn/panlearn/learner/convex"
+)
+
+// An Inspection is how one row fits a declaration, field by field. It depends on a single event without any noise: it is for whoever may
+// see the data.
+type Inspection struct {
+	Columns []Finding // by the columns of the schema; for libsvm and idx one, of all values
+	Label   Finding
+	Reason  *RowError // why the row is invalid; nil where it is not
+
+	// Norm is that of the vector before it is scaled down to the norm bound, and Y the label as the loss sees it. Of valid rows.
+	Norm float64
+	Y    float64
+
+	free    *FeatureMap // without a norm bound
+	example convex.Example
+}
+
+// A Finding is what becomes of a field.
+type Finding struct {
+	Invalid bool // it makes the row invalid
+	Clamped bool // it is a number that is moved into its bounds
+	Missing bool // it is declared as missing, or looks so: blank, or one of the words for it
+}
+
+// missingWords are the texts, beside a blank, that are commonly written in place of a value.
+var missingWords = []string{"?", "NA", "N/A", "na", "n/a", "NaN", "nan", "NULL", "null", "None", "none", "-", "--", "."}
+
+// MissingWords are the texts, beside a blank, that are commonly written in place of a value: what a task may declare as tokens.
+func MissingWords() []string { return slices.Clone(missingWords) }
+
+// Inspect overwrites i with what Map would make of the row, and why.
+func (m *FeatureMap) Inspect(row Row, i *Inspection) {
+	if i.free == nil {
+		free := *m
+		free.bound = maxNorm
+		i.free, i.Columns = &free, make([]Finding, max(1, len(m.schema.Columns)))
+	}
+	clear(i.Columns)
+	i.Label, i.Reason = Finding{}, nil
+	for k := range m.inputs {
+		if in := &m.inputs[k]; len(row.Fields) == len(m.schema.Columns) {
+			in.find(row.Fields, i.Columns)
+		}
+	}
+	if m.vector != nil {
+		i.Columns[0] = m.vector.find(row)
+	}
+	y, err := m.label.parse(row.Label)
+	i.Label = Finding{Invalid: err != nil, Missing: strings.TrimSpace(row.Label) == "", Clamped: err == nil && m.label.clamps(row.Label)}
+	i.Y = y
+	if err := i.free.Map(row, &i.example); err != nil {
+		errors.As(err, &i.Reason)
+		return
+	}
+	i.Norm = convex.Norm(i.example.Value)
+}
+
+func (f *Finding) add(other Finding) {
+	f.Invalid, f.Clamped, f.Missing = f.Invalid || other.Invalid, f.Clamped || other.Clamped, f.Missing || other.Missing
+}
+
+// find adds what becomes of the input's fields to the findings of all fields.
+func (in *input) find(fields []string, all []Finding) {
+	_, missing, err := in.value(fields)
+	for _, at := range in.fields {
+		field := strings.TrimSpace(fields[at])
+		f := Finding{Invalid: err != nil, Missing: missing}
+		x, blank, wrong := in.number(field)
+		switch _, word := in.index[field]; {
+		case in.Kind == OneHot: // of several fields, those that are wrong, or are 1 where one too many is
+			f.Invalid = wrong != nil || err != nil && !blank && x >= 0.5
+			f.Missing = blank || wrong != nil && looksMissing(field)
+		case !word:
+			f.Missing = missing || looksMissing(field)
+		}
+		low, high := in.affine.low, in.affine.high
+		if in.Kind == OneHot {
+			low, high = 0, 1
+		}
+		if (in.Kind.Number() || in.Kind == OneHot) && wrong == nil && !blank {
+			f.Clamped = x < low || x > high
+		}
+		all[at].add(f)
+	}
+}
+
+// find says the same of all values of a vector.
+func (m *vectorMap) find(row Row) Finding {
+	f := Finding{Invalid: m.values(row, make([]float64, len(row.Value))) != nil}
+	for _, x := range row.Value {
+		f.Clamped = f.Clamped || x < m.affine.low || x > m.affine.high
+	}
+	return f
+}
+
+// clamps reports whether a label that is a number or a count is moved into its bounds.
+func (m *labelMap) clamps(label string) bool {
+	if m.kind.Classes() {
+		return false
+	}
+	y, err := parseFinite(strings.TrimSpace(label))
+	return err == nil && (y < m.affine.low || y > m.affine.high)
+}
+
+func looksMissing(field string) bool { return field == "" || slices.Contains(missingWords, field) }
