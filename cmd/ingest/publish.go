@@ -37,6 +37,11 @@ interactive phase once a round. A row waits for a round that it can take part in
 goes on without sending a row twice: a row is known by its position in its file or, with --data -, in standard input. Do not
 reorder or prepend rows between runs. --live says that every row is new in every run, as in a stream that is never read twice.
 
+A round learns from the rows that come together, so rows that are sorted, by their label most of all, make a bad model. --shuffle N
+holds N rows and takes one of them at random each time: with as many as there are, any order is as likely as any other. The order follows
+from the state folder's own random seed, so a later run with the same N goes on in the same order; rows are known by their
+position as before. A stream waits for its first N rows.
+
 A pattern in quotes, such as 'day-*.csv.gz', names several files, which are read in lexical order. Its rows are known by
 their file, so files may be added before a later run with the same pattern, wherever they come in the order; do not rename
 them. Files may be plain, gzip or zstd, whatever their name. Parquet is read from files alone; for idx, name the images and
@@ -129,6 +134,7 @@ address is named, and goes on until it is interrupted.`,
 	c.Flags().StringVar(&p.policy, "policy", "", "`FILE` of what these devices agree to (YAML)")
 	c.Flags().StringVar(&p.seal, "seal", "hpke", "none: agree to a task whose reports the broker's operator can read")
 	c.Flags().IntVar(&p.config.Bundle, "bundle", 1, "`N` users in one message, for a gateway; shows their number to the broker")
+	c.Flags().IntVar(&p.config.Shuffle, "shuffle", 0, "take the rows in a random order, one of `N` at a time, which are held in memory; 0: as they come")
 	c.Flags().StringVar(&metrics, "metrics", "", "`ADDR` for /metrics, /healthz and /readyz, such as 127.0.0.1:9092; a port alone is of this machine only")
 	c.Flags().BoolVar(&p.live, "live", false, "every row of standard input is a new user's, in every run")
 	p.json.Flag(c.Flags())
@@ -177,6 +183,10 @@ func (p *publisher) declare(sets []string) error {
 	}
 	p.config.Data, p.config.Format, p.config.StateDir = p.data, task.Format(p.format), p.state
 	switch {
+	case p.config.Shuffle < 0:
+		return cli.Usagef("--shuffle %d: want a number of rows", p.config.Shuffle)
+	case p.config.Shuffle > 0 && p.data == "":
+		return cli.Usagef("--shuffle goes with --data: posted events are sent as they come")
 	case p.data == "": // --http
 	case p.live && p.data != "-":
 		return cli.Usagef("--live goes with --data -: the rows of a file are the same in every run")
@@ -200,5 +210,8 @@ func oneLine(err error) string {
 func printSummary(w io.Writer, s client.Summary) error {
 	_, err := fmt.Fprintf(w, "%s: %d counted, %d uncounted, %d unknown, %d refused (%s sent as zero); their last reports were of %s\n",
 		cli.Count(s.Events, "event"), s.Counted, s.Uncounted, s.Unknown, s.Refused, cli.Count(s.Invalid, "invalid row"), cli.Count(s.Rounds, "round"))
+	if err == nil && s.Unused > 0 {
+		_, err = fmt.Fprintf(w, "never sent: %s, for which no round was left\n", cli.Count(s.Unused, "event"))
+	}
 	return err
 }

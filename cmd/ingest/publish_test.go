@@ -14,6 +14,8 @@ func TestSummary(t *testing.T) {
 			Events: 1, Counted: 1, Invalid: 1, Rounds: 1},
 		"300 events: 298 counted, 1 uncounted, 1 unknown, 0 refused (0 invalid rows sent as zero); their last reports were of 12 rounds\n": {
 			Events: 300, Counted: 298, Uncounted: 1, Unknown: 1, Rounds: 12},
+		"9 events: 5 counted, 4 uncounted, 0 unknown, 0 refused (0 invalid rows sent as zero); their last reports were of 1 round\n" +
+			"never sent: 3 events, for which no round was left\n": {Events: 9, Counted: 5, Uncounted: 4, Unused: 3, Rounds: 1},
 	} {
 		var out strings.Builder
 		if err := printSummary(&out, s); err != nil || out.String() != want {

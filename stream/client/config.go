@@ -47,6 +47,9 @@ type Config struct {
 	// run is never seen again.
 	Source string
 
+	// Shuffle has Run take rows in a random order, one of this many at a time, which are held for that; 0, the default, and 1 in theirs.
+	Shuffle int
+
 	Bundle      int // users in one message, 1 to the task's max_bundle; default 1
 	MaxInFlight int // events whose publish is not answered; default 4096
 	// Poll is the mean time between reads that nothing woke, and between retries; default 2s.
@@ -100,6 +103,9 @@ func (c Config) withDefaults() (Config, error) {
 		if *n.value < 1 || *n.value > n.most {
 			return c, fmt.Errorf("client: %s %d: want 1 to %d", n.name, *n.value, n.most)
 		}
+	}
+	if c.Shuffle < 0 || c.Shuffle > task.MaxShuffle {
+		return c, fmt.Errorf("client: Shuffle %d: want 0 to %d", c.Shuffle, task.MaxShuffle)
 	}
 	for _, d := range []struct {
 		name     string

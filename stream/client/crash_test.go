@@ -45,7 +45,7 @@ func dieAndResume(t *testing.T, store participation.Store, failAt int, lost bool
 	died := false
 	w.play(t.Context(), func(ctx context.Context) {
 		c := w.config(s)
-		c.Bundle = 2
+		c.Bundle, c.Shuffle = 2, failAt%3*20 // as they are, one of 20 at a time, all of them
 		sum, err := w.client(c).Run(ctx, rows(36, true))
 		checkSum(t, sum)
 		if died = errors.Is(err, errDied); !died {
@@ -55,7 +55,8 @@ func dieAndResume(t *testing.T, store participation.Store, failAt int, lost bool
 		if r, ok := store.(*reopened); ok {
 			r.reopen()
 		}
-		sum, err = w.client(w.config(s)).Run(ctx, rows(36, true))
+		c.Bundle = 1
+		sum, err = w.client(c).Run(ctx, rows(36, true))
 		must(t, err)
 		checkSum(t, sum)
 		if sum.Events != 36 || sum.Invalid != 7 {

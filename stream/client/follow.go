@@ -81,8 +81,9 @@ func (l *loop) agree(ctx context.Context) error {
 	if err := l.accounts.enter(pinned, uint64(len(l.events))); err != nil {
 		return err
 	}
-	if !pinned {
-		l.unpinned = &participation.Pin{Task: hash, Source: l.Source}
+	if l.order = pin.Order; !pinned {
+		l.order = newOrder()
+		l.unpinned = &participation.Pin{Task: hash, Source: l.Source, Order: l.order}
 	}
 	l.Logger.Info("agreed to the task", "task_hash", fmt.Sprintf("%x", hash), "trust", agreement.Spec.Privacy.Trust,
 		"epsilon", agreement.Guarantee.Epsilon, "delta", agreement.Delta, "honest_fraction", agreement.HonestFraction.String())

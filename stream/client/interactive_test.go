@@ -170,14 +170,15 @@ func TestDeathInAnInteractivePhase(t *testing.T) {
 				s.failAt, s.lost = i, lost
 				w.play(t.Context(), func(ctx context.Context) {
 					c := w.dear(s)
-					c.Bundle = 2
+					c.Bundle, c.Shuffle = 2, i%3*15
 					sum, err := w.client(c).Run(ctx, rows(24, true))
 					checkSum(t, sum)
 					if reached = errors.Is(err, errDied); !reached {
 						must(t, err)
 					}
 					s.failAt = 0
-					sum, err = w.client(w.dear(s)).Run(ctx, rows(24, true))
+					c.Bundle = 1
+					sum, err = w.client(c).Run(ctx, rows(24, true))
 					must(t, err)
 					checkSum(t, sum)
 					if sum.Events != 24 || (!reached && sum.Counted != 24) {

@@ -41,6 +41,7 @@ type loop struct {
 	ended     chan struct{}      // closed when the task's End was read
 	endedAt   time.Time
 
+	order    [32]byte           // seed of shuffled rows, written before agreed is closed
 	unpinned *participation.Pin // what the first event writes before anything is done with it; nil: the store is pinned
 
 	events  map[participation.Key]*event // waiting or charged

@@ -24,6 +24,7 @@ type Summary struct {
 	Events    uint64 `json:"events"`
 	Counted   uint64 `json:"counted"`
 	Uncounted uint64 `json:"uncounted"` // no batch holds it, and no round took it
+	Unused    uint64 `json:"unused"`    // never sent: the task had ended, or the client; among the uncounted
 	Unknown   uint64 `json:"unknown"`   // sent, and not known to be counted; never sent again
 	Refused   uint64 `json:"refused"`   // not sent, because the policy refused
 	Invalid   uint64 `json:"invalid"`   // sent as the zero vector; among the others
@@ -34,6 +35,7 @@ type Summary struct {
 type tally struct {
 	mu      sync.Mutex
 	sum     Summary
+	reads   uint64 // rows that were read
 	offers  uint64 // that were made
 	open    uint64 // of them, without an answer
 	rounds  map[stream.Round]bool
@@ -42,6 +44,19 @@ type tally struct {
 
 func newTally() *tally {
 	return &tally{rounds: make(map[stream.Round]bool), changed: make(chan struct{}, 1)}
+}
+
+func (t *tally) read() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.reads++
+}
+
+// held is how many rows were read and not offered.
+func (t *tally) held() uint64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.reads - t.offers
 }
 
 func (t *tally) offered() {
@@ -81,6 +96,9 @@ func (s *Summary) add(o Outcome) {
 		s.Counted++
 	case participation.Uncounted:
 		s.Uncounted++
+		if o.Round == 0 {
+			s.Unused++
+		}
 	case participation.Unknown:
 		s.Unknown++
 	case participation.Refused:
@@ -90,11 +108,11 @@ func (s *Summary) add(o Outcome) {
 	}
 }
 
-// waiting returns how many events were offered, and how many of them are without an answer.
-func (t *tally) waiting() (offers, open uint64) {
+// waiting returns how many rows were read, and how many of those that were offered are without an answer.
+func (t *tally) waiting() (reads, open uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.offers, t.open
+	return t.reads, t.open
 }
 
 func (t *tally) summary() Summary {

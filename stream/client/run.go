@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -27,7 +28,10 @@ var errUserKeys = errors.New("client: UserKeys with Run: rows are not keyed by u
 //
 // A row that cannot be read or mapped is sent as the zero vector, counted in Invalid, and logged with its line. An error
 // of rows other than a *task.RowError ends the reading, and is returned when what was read before is settled. Rows
-// are pulled when a round has room for them; at most a few chunks are held before.
+// are pulled when a round has room for them; at most a few chunks are held before, and as many rows as Config.Shuffle says.
+//
+// Whatever order rows come in, each is known by its place in its file, and a store keeps the seed of the order: a later run sends none
+// twice, leaves none out, and asks them in the same order, if Shuffle is the same.
 //
 // Rows have no user's id, so Run with Config.UserKeys is an error, and nothing is done.
 //
@@ -51,7 +55,7 @@ func (c *Client) Run(ctx context.Context, rows iter.Seq2[task.Row, error]) (Summ
 	var failed error
 wait:
 	for {
-		offers, open := t.waiting()
+		reads, open := t.waiting()
 		if pulled == nil && open == 0 {
 			break
 		}
@@ -63,13 +67,13 @@ wait:
 			ended = nil
 			ticker := time.NewTicker(c.loop.Poll)
 			defer ticker.Stop()
-			idle, seen = ticker.C, offers
+			idle, seen = ticker.C, reads
 		case <-idle:
-			offers, open = t.waiting() // an offer that nobody answered yet did not wake this loop
-			if offers == seen && open == 0 {
+			reads, open = t.waiting() // an offer that nobody answered yet did not wake this loop
+			if reads == seen && open == 0 {
 				break wait
 			}
-			seen = offers
+			seen = reads
 		case <-c.done:
 			break wait
 		case <-ctx.Done():
@@ -79,6 +83,9 @@ wait:
 	}
 	if err := c.Close(); err != nil {
 		failed = err
+	}
+	if n := t.held(); n > 0 {
+		c.loop.Logger.Info("rows that were read were offered to no round", "rows", n)
 	}
 	return t.summary(), failed
 }
@@ -105,35 +112,56 @@ func (c *Client) pull(t *tally, rows iter.Seq2[task.Row, error]) error {
 	if source == "" {
 		source = rand.Text()
 	}
-	var scratch convex.Example
-	invalid := 0
-	defer func() {
-		if invalid > maxInvalidLogged {
-			c.loop.Logger.Warn("more invalid rows, not logged one by one", "rows", invalid-maxInvalidLogged)
-		}
-	}()
-	for row, err := range rows {
-		var bad *task.RowError
-		if err == nil {
-			err = agreement.Features.Map(row, &scratch)
-		}
-		if err != nil && !errors.As(err, &bad) {
-			return fmt.Errorf("read rows: %w", err)
-		}
-		e := &event{callbacks: []func(Outcome){func(got Outcome) { t.answered(got, bad != nil) }}}
-		e.record.Key = participation.RowKey(origin(source, row.File, c.loop.Source == ""), row.Number)
-		if bad != nil {
-			if invalid++; invalid <= maxInvalidLogged {
-				c.loop.Logger.Warn("invalid row: sent as the zero vector", "line", bad.Line, "reason", bad.Error())
-			}
-		} else {
-			e.example = convex.Example{Index: slices.Clone(scratch.Index), Value: slices.Clone(scratch.Value), Label: scratch.Label}
-		}
+	m := mapper{features: agreement.Features, log: c.loop.Logger, tally: t, source: source, live: c.loop.Source == ""}
+	for e := range task.Shuffled(m.events(rows), c.loop.Shuffle, ordering(c.loop.order)) {
 		t.offered()
 		if err := c.loop.inbox.put(c.ctx, e); err != nil {
 			t.withdrawn()
-			return nil
+			break
 		}
 	}
-	return nil
+	if m.invalid > maxInvalidLogged {
+		c.loop.Logger.Warn("more invalid rows, not logged one by one", "rows", m.invalid-maxInvalidLogged)
+	}
+	return m.failed
+}
+
+// A mapper makes events of rows.
+type mapper struct {
+	features *task.FeatureMap
+	log      *slog.Logger
+	tally    *tally
+	source   string // of the rows, where they name none
+	live     bool
+	invalid  int
+	failed   error // ended the rows
+}
+
+func (m *mapper) events(rows iter.Seq2[task.Row, error]) iter.Seq[*event] {
+	return func(yield func(*event) bool) {
+		var scratch convex.Example
+		for row, err := range rows {
+			var bad *task.RowError
+			if err == nil {
+				err = m.features.Map(row, &scratch)
+			}
+			if err != nil && !errors.As(err, &bad) {
+				m.failed = fmt.Errorf("read rows: %w", err)
+				return
+			}
+			m.tally.read()
+			e := &event{callbacks: []func(Outcome){func(got Outcome) { m.tally.answered(got, bad != nil) }}}
+			e.record.Key = participation.RowKey(origin(m.source, row.File, m.live), row.Number)
+			if bad != nil {
+				if m.invalid++; m.invalid <= maxInvalidLogged {
+					m.log.Warn("invalid row: sent as the zero vector", "line", bad.Line, "reason", bad.Error())
+				}
+			} else {
+				e.example = convex.Example{Index: slices.Clone(scratch.Index), Value: slices.Clone(scratch.Value), Label: scratch.Label}
+			}
+			if !yield(e) {
+				return
+			}
+		}
+	}
 }

@@ -75,12 +75,6 @@ func TestJSONL(t *testing.T) {
 		{13, 11, "||1"},
 		{14, 12, "bad y"},
 	})
-	r := open(t, compile(t, jsonTask), `{"age": 1, "y": 1}`+"\n"+`{"age": 1, "job": "a", "y": 1}`)
-	for _, want := range [][]string{{"job"}, nil} {
-		if _, err := r.Next(); err != nil || !slices.Equal(r.Unknown(), want) {
-			t.Errorf("%v: no event had %v, want %v", err, r.Unknown(), want)
-		}
-	}
 }
 
 func TestLIBSVM(t *testing.T) {

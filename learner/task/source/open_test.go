@@ -88,6 +88,8 @@ func TestSchemaIsCheckedFirst(t *testing.T) {
 		{csvTask, "age,job,y\n1,a,secret\n1,a,x\n", "line 2, column y"},
 		{csvTask, "age,job,\"y\n", "header"},
 		{jsonTask, `{"job": "a", "age": 1}` + "\n{}\n", "line 1, column y"},
+		{jsonTask, `{"job": "a", "y": 1}` + "\n" + `{"job": "a", "y": 1}`, `none of the first 2 events has the key "age"`},
+		{jsonTask, strings.Repeat(`{"job": "a", "y": 1}`+"\n", 16) + `{"age": 1, "job": "a", "y": 1}`, `none of the first 16 events has the key "age"`},
 		{jsonTask, "age,job,y\n1,a,1\n", "line 1"},
 		{svmTask, strings.Repeat("1 6:1\n", 15) + "1 7:1\n1 1:1\n", "line 1"},
 		{svmTask, "secret 1:1\nsecret 1:1\n", "line 1, column label"},
@@ -102,6 +104,13 @@ func TestSchemaIsCheckedFirst(t *testing.T) {
 		t.Error(err)
 	} else {
 		check(t, outcomes(t, r), []outcome{{1, 0, "1"}, {2, 1, "secret"}}) // the feature map refuses the label, not the reader
+	}
+	// A key that comes late is read.
+	late := `{"job": "a", "y": 1}` + "\n" + `{"y": 0}` + "\n" + `{"age": 1, "job": "b", "y": 1}` + "\n" + `{"age": 2, "y": 1}` + "\n"
+	if r, err := New(strings.NewReader(late), compile(t, jsonTask)); err != nil {
+		t.Error(err)
+	} else {
+		check(t, outcomes(t, r), []outcome{{1, 0, "|a|1"}, {2, 1, "||0"}, {3, 2, "1|b|1"}, {4, 3, "2||1"}})
 	}
 	// One event that does not fit never decides whether the others are sent, nor whether it is sent itself.
 	for data, want := range map[string]int{"secret 1:1\n": 1, "secret 1:1\n1 1:1\n": 2, strings.Repeat("1 6:1\n", 15) + "1 1:1\n": 16} {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/task"
@@ -83,10 +84,12 @@ func newRows(stream io.Reader, schema task.Schema) (rows, error) {
 	return nil, fmt.Errorf("format %s cannot be read from one stream", schema.Events.Format)
 }
 
-// start looks at the first events, up to the first one that fits. Data of which none fits, of two to schemaWindow events,
-// do not match the task. A single event does not decide: whether a device sends must not depend on what its event holds.
+// start looks at the first events, until one fits and each declared column was in one. Data of which none fits, or none has a column, of
+// two to schemaWindow events, do not match the task. A single event does not decide: whether a device sends must not depend on what
+// its event holds.
 func start(path string, r *Reader, m *task.FeatureMap) (*Reader, error) {
 	var first error // of the first event, which tells most about what is wrong
+	fits := false
 	for {
 		row, err := r.read()
 		if err == nil {
@@ -94,9 +97,12 @@ func start(path string, r *Reader, m *task.FeatureMap) (*Reader, error) {
 		}
 		var bad *task.RowError
 		switch invalid := errors.As(err, &bad); {
-		case err == nil || err == io.EOF && len(r.peeked) < 2:
+		case err == nil && len(r.unknown()) == 0 || err == io.EOF && len(r.peeked) < 2:
 			r.peeked = append(r.peeked, peek{row, err})
 			return r, nil
+		case err == nil:
+			fits, row.Fields = true, slices.Clone(row.Fields) // only rows with fields have columns that are unknown
+			r.peeked = append(r.peeked, peek{row, nil})
 		case !invalid && err != io.EOF:
 			return nil, errors.Join(err, r.Close())
 		case invalid:
@@ -106,6 +112,9 @@ func start(path string, r *Reader, m *task.FeatureMap) (*Reader, error) {
 			r.peeked = append(r.peeked, peek{task.Row{Line: row.Line, Number: row.Number, File: row.File}, err})
 		}
 		if err == io.EOF || len(r.peeked) == schemaWindow {
+			if fits {
+				first = fmt.Errorf("none of the first %d events has the key %q", len(r.peeked), r.unknown()[0])
+			}
 			return nil, errors.Join(&SchemaError{Path: path, Err: first}, r.Close())
 		}
 	}
@@ -171,10 +180,10 @@ func (r *Reader) advance() error {
 	return err
 }
 
-// Unknown names the declared columns of which no event so far, in the file that is being read, had the key: a name that is typed wrong, or
-// values that are all missing. Only formats that name the fields in every event, jsonl, have some.
-func (r *Reader) Unknown() []string {
-	if f, ok := r.opened.rows.(*jsonRows); ok && r.number > 0 {
+// unknown names the declared columns of which no event had the key so far: a name that is typed wrong, most likely. Only jsonl, which
+// names the fields in every event, has some.
+func (r *Reader) unknown() []string {
+	if f, ok := r.opened.rows.(*jsonRows); ok {
 		return f.unknown()
 	}
 	return nil

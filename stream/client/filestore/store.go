@@ -20,6 +20,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -38,7 +39,7 @@ const formatVersion = 1
 
 // The buckets. An event is in exactly one of charged and settled.
 //
-//	meta     "version": 1 byte; "pin": task hash (32 bytes), source
+//	meta     "version": 1 byte; "pin": task hash (32 bytes), order (32 bytes), source
 //	rounds   round (8 bytes, big endian): manifest hash
 //	charged  key: record, with counts
 //	settled  key: record
@@ -162,11 +163,11 @@ func (s *Store) Pin() (pin participation.Pin, found bool, err error) {
 		if v == nil {
 			return nil
 		}
-		if len(v) < stream.HashSize {
+		if len(v) < stream.HashSize+len(pin.Order) {
 			return errors.New("read pin: damaged")
 		}
-		copy(pin.Task[:], v)
-		pin.Source, found = string(v[stream.HashSize:]), true
+		v = v[copy(pin.Task[:], v):]
+		pin.Source, found = string(v[copy(pin.Order[:], v):]), true
 		return nil
 	})
 	return pin, found, err
@@ -260,7 +261,7 @@ func (s *Store) Write(c participation.Change) error {
 	err := s.update(func(tx *bbolt.Tx) error {
 		meta, rounds := bucket(tx, metaBucket), bucket(tx, roundsBucket)
 		if c.Pin != nil && meta.Get([]byte("pin")) == nil {
-			if err := meta.Put([]byte("pin"), append(c.Pin.Task[:], c.Pin.Source...)); err != nil {
+			if err := meta.Put([]byte("pin"), slices.Concat(c.Pin.Task[:], c.Pin.Order[:], []byte(c.Pin.Source))); err != nil {
 				return err
 			}
 		}

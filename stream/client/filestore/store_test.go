@@ -72,7 +72,7 @@ func TestAnswersAsMemory(t *testing.T) {
 		for range rapid.IntRange(1, 12).Draw(t, "writes") {
 			var c participation.Change
 			if rapid.Bool().Draw(t, "pin") {
-				c.Pin = &participation.Pin{Task: stream.Hash{rapid.Byte().Draw(t, "hash")}, Source: rapid.String().Draw(t, "source")}
+				c.Pin = &participation.Pin{Task: stream.Hash{rapid.Byte().Draw(t, "hash")}, Source: rapid.String().Draw(t, "source"), Order: [32]byte{rapid.Byte().Draw(t, "order"), 31: 7}}
 			}
 			round := stream.Round(rapid.Uint64Range(1, 1<<40).Draw(t, "round"))
 			c.Rounds = map[stream.Round]stream.Hash{round: {1, rapid.Byte().Draw(t, "manifest")}}

@@ -12,6 +12,7 @@ import (
 type Pin struct {
 	Task   stream.Hash // task hash
 	Source string      // where the events come from, see client.Config; empty for a live stream
+	Order  [32]byte    // seed of the order of shuffled rows, from the system's generator: a later run takes the same order
 }
 
 // A Change is one atomic write.

@@ -1,0 +1,42 @@
+package task
+
+import (
+	"iter"
+	"math/rand/v2"
+)
+
+// MaxShuffle bounds the window of Shuffled: that many items are held at once.
+const MaxShuffle = 1 << 24
+
+// Shuffled yields items in a random order, one of n at a time: of n-1 that are held and the one that comes, each as likely. No more than n
+// items come in an order that is uniform among all; of more, one comes at most n-1 places early, and as likely as not about n late.
+//
+// The order follows from source, n and the number of items alone, never from what they hold, and begins the same where more of them follow.
+// The sequence can be walked once.
+func Shuffled[T any](items iter.Seq[T], n int, source rand.Source) iter.Seq[T] {
+	if n <= 1 {
+		return items
+	}
+	return func(yield func(T) bool) {
+		r := rand.New(source)
+		var held []T
+		for item := range items {
+			if len(held) < n-1 {
+				held = append(held, item)
+				continue
+			}
+			if at := r.IntN(n); at < n-1 {
+				item, held[at] = held[at], item
+			}
+			if !yield(item) {
+				return
+			}
+		}
+		r.Shuffle(len(held), func(i, j int) { held[i], held[j] = held[j], held[i] })
+		for _, item := range held {
+			if !yield(item) {
+				return
+			}
+		}
+	}
+}
