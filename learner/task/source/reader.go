@@ -97,7 +97,7 @@ func start(path string, r *Reader, m *task.FeatureMap) (*Reader, error) {
 		}
 		var bad *task.RowError
 		switch invalid := errors.As(err, &bad); {
-		case err == nil && len(r.unknown()) == 0 || err == io.EOF && len(r.peeked) < 2:
+		case err == nil && len(r.Unknown()) == 0 || err == io.EOF && len(r.peeked) < 2:
 			r.peeked = append(r.peeked, peek{row, err})
 			return r, nil
 		case err == nil:
@@ -113,7 +113,7 @@ func start(path string, r *Reader, m *task.FeatureMap) (*Reader, error) {
 		}
 		if err == io.EOF || len(r.peeked) == schemaWindow {
 			if fits {
-				first = fmt.Errorf("none of the first %d events has the key %q", len(r.peeked), r.unknown()[0])
+				first = fmt.Errorf("none of the first %d events has the key %q", len(r.peeked), r.Unknown()[0])
 			}
 			return nil, errors.Join(&SchemaError{Path: path, Err: first}, r.Close())
 		}
@@ -180,9 +180,9 @@ func (r *Reader) advance() error {
 	return err
 }
 
-// unknown names the declared columns of which no event had the key so far: a name that is typed wrong, most likely. Only jsonl, which
+// Unknown names the declared columns of which no event had the key so far: a name that is typed wrong, most likely. Only jsonl, which
 // names the fields in every event, has some.
-func (r *Reader) unknown() []string {
+func (r *Reader) Unknown() []string {
 	if f, ok := r.opened.rows.(*jsonRows); ok {
 		return f.unknown()
 	}
