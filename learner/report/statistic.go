@@ -181,19 +181,19 @@ func (e *Exact) At(point []float64, frame *convex.Frame) error {
 	return nil
 }
 
-// gradient writes the clipped gradient of a row that is in the frame, whitened as the frame says.
+// gradient writes the gradient of a row, clipped as the loss is where a risk bound is to hold; in a frame whitened as it says, and
+// then scaled down by Vector, which was measured to learn better.
 func (e *Exact) gradient(dst []float64, row convex.Example) {
 	switch {
 	case e.frame == nil:
 		convex.ClippedGradient(e.loss, dst, e.point, row, e.c.ClipNorm)
-		return
 	case e.frame.Whitener == nil:
-		convex.ClippedGradient(e.loss, dst, e.point, row, e.frame.Clip)
-		return
+		e.loss.Gradient(dst, e.point, row)
+	default:
+		e.plain = slices.Grow(e.plain[:0], len(dst))[:len(dst)]
+		e.loss.Gradient(e.plain, e.point, row)
+		e.frame.Whiten(dst, e.plain)
 	}
-	e.plain = slices.Grow(e.plain[:0], len(dst))[:len(dst)]
-	e.loss.Gradient(e.plain, e.point, row)
-	e.frame.Whiten(dst, e.plain)
 }
 
 // Check says whether a row is an event of the task: its dimension, order, finiteness, and the label's domain. The error
