@@ -39,6 +39,17 @@ func LearnedOf(a Algorithm) *practical.Learned {
 	return nil
 }
 
+// BaselineOf returns what the first cohort of a practical plan released of the labels; nil in a proved one, or before it did.
+func BaselineOf(a Algorithm) *practical.Baseline {
+	switch a := a.(type) {
+	case *method.Practical:
+		return a.Baseline()
+	case *method.Validated:
+		return BaselineOf(a.Inner())
+	}
+	return nil
+}
+
 // ValidationOf returns what progressive validation says so far, nil where there is none or before the first round with scores.
 func ValidationOf(a Algorithm) *method.Validation {
 	if v, ok := a.(*method.Validated); ok {

@@ -63,6 +63,9 @@ func newStatus() *cobra.Command {
 				if err == nil {
 					err = printValidation(w, s.Validation)
 				}
+				if err == nil {
+					err = printBaseline(w, s.Baseline)
+				}
 				if s.Ended && err == nil {
 					_, err = fmt.Fprintf(w, "ended: %s\n", s.EndReason)
 				}
@@ -220,9 +223,29 @@ func printValidation(w io.Writer, v *method.Validation) error {
 	if err := line("loss", v.Loss, "", 1); err != nil {
 		return err
 	}
+	if _, err := fmt.Fprintf(w, "              an event's loss counts as at most %.3g\n", v.LossBound); err != nil {
+		return err
+	}
 	if v.Repeated {
 		_, err := fmt.Fprintln(w, "              on the events of users who are asked in every round: the model has learned from them")
 		return err
 	}
 	return nil
+}
+
+// printBaseline says what the model is to be compared with, as far as it is known.
+func printBaseline(w io.Writer, b *statedir.Baseline) error {
+	text := "unknown: nothing of the labels is released, or not yet"
+	switch {
+	case b == nil:
+	case b.Value != nil:
+		text = fmt.Sprintf("root mean squared error about %.3g (always %.4g)", *b.Error, *b.Value)
+	default:
+		text = fmt.Sprintf("accuracy about %.3g %% (always %s)", 100**b.Accuracy, b.Class)
+	}
+	if b != nil && b.Loss != nil {
+		text += fmt.Sprintf(", loss about %.3g", *b.Loss)
+	}
+	_, err := fmt.Fprintf(w, "baseline      %s\n", text)
+	return err
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/panlearn/panlearn/learner/method"
+	"github.com/panlearn/panlearn/learner/practical"
 )
 
 // listed is how many points a chart's table lists, the newest first.
@@ -122,10 +123,32 @@ func reportsChart(st *state) Chart {
 	return c
 }
 
-// validationChart draws one score of progressive validation; score is nil where a round has none.
-func validationChart(id, title, note string, points []roundPoint, format func(float64) string,
+// A constant is what the best constant prediction scores.
+type constant struct {
+	name  string
+	value *float64 // nil: unknown
+}
+
+// constants are its accuracy and its loss; b is nil where nothing is released of the labels.
+func constants(b *practical.Baseline) (accuracy, loss constant) {
+	accuracy, loss = constant{name: "majority class"}, constant{name: "best constant"}
+	if b != nil {
+		accuracy.value, loss.value = b.Accuracy, b.Loss
+	}
+	return accuracy, loss
+}
+
+func (c constant) text(format func(float64) string) string {
+	if c.value == nil {
+		return "that of the " + c.name + " is not released"
+	}
+	return "the " + c.name + " has about " + format(*c.value)
+}
+
+// validationChart draws one score of progressive validation beside that of the best constant; score is nil where a round has none.
+func validationChart(id, title, note string, points []roundPoint, format func(float64) string, level constant,
 	score func(*method.Validation) *method.Scores) Chart {
-	c := Chart{ID: id, Title: title, AxisX: "round", Empty: noRound, Note: note,
+	c := Chart{ID: id, Title: title, AxisX: "round", Empty: noRound, Note: note + " To compare with: " + level.text(format) + ".",
 		Head: []string{"Round", "Recent", "Band of it", "All rounds", "Band of it"}}
 	line := curve{name: "recent rounds"}
 	band := func(b method.Band) string { return format(b.Low) + " to " + format(b.High) }
@@ -143,12 +166,16 @@ func validationChart(id, title, note string, points []roundPoint, format func(fl
 	if last == nil {
 		return c
 	}
+	curves := []curve{line}
+	if level.value != nil {
+		curves = append(curves, curve{name: level.name, x: line.x, y: slices.Repeat([]float64{*level.value}, len(line.x))})
+	}
 	c.draw(false, func(v, step float64) string {
 		if id == "accuracy" {
 			return tickLabel(100*v, 100*step) + " %"
 		}
 		return tickLabel(v, step)
-	}, line)
+	}, curves...)
 	s := score(last)
 	c.Summary = course("Recent rounds", line, format) +
 		fmt.Sprintf(" Over all rounds %s, %s. Bands have confidence %g.", format(s.Overall.Value), band(s.Overall), last.Confidence)
@@ -173,10 +200,11 @@ func validationCharts(st *state) []Chart {
 		about = fmt.Sprintf("on the same users' events in all rounds of a phase, from which the model has learned. Band, about them alone: confidence %g.", v.Confidence)
 	}
 	var out []Chart
+	accuracy, loss := constants(st.progress.Baseline)
 	if v.Accuracy != nil {
-		out = append(out, validationChart("accuracy", "Accuracy", "Share of right predictions "+about, st.rounds.points, percent,
+		out = append(out, validationChart("accuracy", "Accuracy", "Share of right predictions "+about, st.rounds.points, percent, accuracy,
 			func(v *method.Validation) *method.Scores { return v.Accuracy }))
 	}
-	return append(out, validationChart("loss", "Loss", "Mean loss "+about, st.rounds.points, number,
+	return append(out, validationChart("loss", "Loss", fmt.Sprintf("Mean loss, of one event at most %s, %s", number(v.LossBound), about), st.rounds.points, number, loss,
 		func(v *method.Validation) *method.Scores { return &v.Loss }))
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/panlearn/panlearn/internal/model"
 	"github.com/panlearn/panlearn/internal/obs"
 	"github.com/panlearn/panlearn/learner/method"
+	"github.com/panlearn/panlearn/learner/practical"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/learner/task"
 )
@@ -78,8 +79,10 @@ func (w *scene) progress() service.Progress {
 		a := 0.6 + 0.24*(1-math.Exp(-r/9)) + 0.012*math.Sin(1.7*r)
 		l := 0.69 - 0.3*(1-math.Exp(-r/9)) + 0.01*math.Sin(2.3*r)
 		band := func(v, h float64) method.Band { return method.Band{Value: v, Low: v - h, High: v + h} }
+		majority := 0.62
+		p.Baseline = &practical.Baseline{Accuracy: &majority} // of a loss with weights
 		accuracy := method.Scores{Last: band(a, 0.2), Recent: band(a, half), Overall: band(a-0.03, half/2)}
-		p.Validation = &method.Validation{Rounds: w.round, Confidence: 0.95, Accuracy: &accuracy,
+		p.Validation = &method.Validation{Rounds: w.round, Confidence: 0.95, LossBound: 3.3, Accuracy: &accuracy,
 			Loss: method.Scores{Last: band(l, 0.3), Recent: band(l, half), Overall: band(l+0.04, half/2)}}
 	}
 	return p

@@ -153,10 +153,12 @@ func (st *state) tiles(task Task) []Tile {
 	tiles := []Tile{steps, users}
 	if s := p.Validation; s != nil && s.Accuracy != nil {
 		a := s.Accuracy.Recent
-		tiles = append(tiles, Tile{"Accuracy", percent(a.Value), fmt.Sprintf("recent rounds; between %s and %s", percent(a.Low), percent(a.High))})
+		accuracy, _ := constants(p.Baseline)
+		tiles = append(tiles, Tile{"Accuracy", percent(a.Value), fmt.Sprintf("recent rounds; between %s and %s; %s", percent(a.Low), percent(a.High), accuracy.text(percent))})
 	} else if s != nil {
 		l := s.Loss.Recent
-		tiles = append(tiles, Tile{"Loss", number(l.Value), fmt.Sprintf("recent rounds; between %s and %s", number(l.Low), number(l.High))})
+		_, loss := constants(p.Baseline)
+		tiles = append(tiles, Tile{"Loss", number(l.Value), fmt.Sprintf("recent rounds; between %s and %s; %s", number(l.Low), number(l.High), loss.text(number))})
 	}
 	return append(tiles, rate, took, ratio)
 }

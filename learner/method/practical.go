@@ -85,6 +85,15 @@ func (p *Practical) Learned() *practical.Learned {
 	return &p.learned
 }
 
+// Baseline returns what the first look says of the best constant; nil before it.
+func (p *Practical) Baseline() *practical.Baseline {
+	if p.looks == 0 {
+		return nil
+	}
+	out := p.Problem.Baseline(&p.learned)
+	return &out
+}
+
 // Step learns from moments, or is the method's.
 func (p *Practical) Step(e Estimate) error {
 	if p.inner != nil {

@@ -16,6 +16,7 @@ type Validation struct {
 	Confidence float64 `json:"confidence"`         // of each band
 	Repeated   bool    `json:"repeated,omitempty"` // the same users in all rounds of a phase: the bands are about them alone, and the model has learned from them
 	Loss       Scores  `json:"loss"`               // moved into the declared range, event by event
+	LossBound  float64 `json:"loss_bound"`         // its upper end: larger losses count as this
 	Accuracy   *Scores `json:"accuracy,omitempty"` // share of correct predictions; nil for labels that are no classes
 }
 
@@ -108,7 +109,7 @@ func (t *tally) validation(card convex.Scorecard, repeated bool) *Validation {
 	if t.rounds == 0 {
 		return nil
 	}
-	out := &Validation{Rounds: t.rounds, Confidence: ValidationConfidence, Repeated: repeated, Loss: t.scores(0, card.Loss, card.Low, card.High)}
+	out := &Validation{Rounds: t.rounds, Confidence: ValidationConfidence, Repeated: repeated, LossBound: card.High, Loss: t.scores(0, card.Loss, card.Low, card.High)}
 	if card.Correctness {
 		accuracy := t.scores(1, card.Accuracy, 0, 1)
 		out.Accuracy = &accuracy

@@ -27,7 +27,9 @@ type Learned struct {
 // A Report is what was learned about the data, for people. It holds released numbers alone.
 type Report struct {
 	Norm      float64   // rho: root of the mean square of the norm of u
-	Shares    []float64 // of the classes, as their weights count; nil for numbers and counts
+	Shares    []float64 // of the classes; nil for numbers and counts
+	Mean      float64   // of the labels as the loss sees them; 0 for classes
+	Deviation float64   // of them around Mean, with some of its noise; 0 for classes
 	Residual  float64   // standard deviation of the residual of a linear fit in units of the label, after the matrix; 0 before
 	Effective float64   // number of coordinates that the matrix sees above its noise; 0 before
 	Clipped   float64   // share of gradients expected to be clipped: of classes at the start, of numbers at a linear fit

@@ -44,7 +44,7 @@ func (p Problem) beforeMatrix(r released) Learned {
 	f := &out.Frame
 	f.Clip = within(matrixCut * rho * rho)
 	f.LabelCenter, f.LabelScale, f.LabelWeight = label.center, label.deviation, within(rho)
-	out.Report.Norm = rho
+	out.Report = Report{Norm: rho, Mean: label.center, Deviation: label.deviation}
 	return out
 }
 
@@ -53,7 +53,8 @@ func (p Problem) firstOfNumbers(l Layout, r released) (Learned, error) {
 	at := p.seen(r)
 	var out Learned
 	rho := p.frame(&out, at, numberIntercept, numberBound, numberLeast)
-	s := p.score(&out, p.fitLabel(r), 1)
+	label := p.fitLabel(r)
+	s := p.score(&out, label, 1)
 	if p.uniform() { // w is the point itself, so that the set is only scaled
 		out.Gain, out.Weight = 1, out.Weight*out.Gain
 	}
@@ -61,7 +62,7 @@ func (p Problem) firstOfNumbers(l Layout, r released) (Learned, error) {
 	out.Frame.Clip = p.clipAt(clip * s.unit)
 	noise := p.gradientNoise(l) * clip * math.Sqrt(float64(p.dim()))
 	out.Curvature = within(diagonalCurvature*s.curvature*(at.top+at.mean) + noise + 2*p.ridgeCurvature(&out))
-	out.Report = Report{Norm: rho}
+	out.Report = Report{Norm: rho, Mean: label.center, Deviation: label.deviation}
 	return out, p.begin(&out, make([]float64, p.dim()))
 }
 

@@ -182,6 +182,8 @@ func TestManyUsersFindTheMoments(t *testing.T) {
 		t.Fatal(err)
 	}
 	near(t, "residual", second.Report.Residual, 0.1, 0.01)
+	near(t, "label's mean", second.Report.Mean, 0.4*0.3-0.3*0.5-0.2*0.2, 0.01)
+	near(t, "label's deviation", second.Report.Deviation, math.Sqrt(0.16*0.21+0.09*0.09+0.04*0.25+0.01), 0.01)
 	for j, want := range []float64{0.4, -0.3, 0.2, 0} {
 		near(t, "fit", second.Model(second.Start, p.Intercept)[j], want, 0.03)
 	}

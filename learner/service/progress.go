@@ -6,6 +6,7 @@ import (
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/method"
+	"github.com/panlearn/panlearn/learner/practical"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/wire"
@@ -23,6 +24,8 @@ type Progress struct {
 	ModelNorm     float64
 	// Validation is what progressive validation says so far; nil where there is none, or before the first round with scores.
 	Validation *method.Validation
+	// Baseline is what the best constant does, as far as it was released; nil where it was not.
+	Baseline *practical.Baseline
 }
 
 // Planned is how many steps a task takes; 0 for a task without end.
@@ -70,6 +73,7 @@ func progressOf(task *wire.Task, at state.Checkpoint, ledger *state.Ledger, alg 
 	p := Progress{
 		Round: at.Cursor.Round, Rounds: Planned(task.Plan), EpsilonSpent: spent.Epsilon,
 		EpsilonBudget: task.Plan.EpsilonBudget, Delta: spent.Delta, ModelNorm: convex.Norm(alg.Model()), Validation: learner.ValidationOf(alg),
+		Baseline: learner.BaselineOf(alg),
 	}
 	p.Steps, p.Users = Tally(task.Plan, ledger.Rounds())
 	return p

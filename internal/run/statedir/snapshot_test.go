@@ -50,7 +50,7 @@ func TestContractFields(t *testing.T) {
 	answers := map[Question]map[string]any{}
 	for q, want := range map[Question]string{
 		AskSnapshot: "classes declaration ended features format_version intercept loss model_version privacy probabilities round task task_hash weights",
-		AskStatus:   "delta_spent end_reason ended epsilon_budget epsilon_intruder epsilon_learner epsilon_spent last_batch round rounds steps task trust users validation",
+		AskStatus:   "baseline delta_spent end_reason ended epsilon_budget epsilon_intruder epsilon_learner epsilon_spent last_batch round rounds steps task trust users validation",
 		AskLedger:   "chain delta end_reason ended entries epsilon epsilon_intruder epsilon_learner intact rounds_per_user trust",
 	} {
 		v, err := answer(t.Context(), store, q)
@@ -71,8 +71,8 @@ func TestContractFields(t *testing.T) {
 	if got := strings.Join(last, " "); got != "attempt cohort noise_trials rejects round users void" {
 		t.Errorf("last_batch has the fields %s", got)
 	}
-	validation, parts := fields(t, answers[AskStatus]["validation"])
-	if got := strings.Join(parts, " "); got != "accuracy confidence loss rounds" || validation["rounds"] != answers[AskStatus]["steps"] {
+	validation, parts := fields(t, answers[AskStatus]["validation"]) // one round is of moments
+	if got := strings.Join(parts, " "); got != "accuracy confidence loss loss_bound rounds" || validation["rounds"] != answers[AskStatus]["steps"].(float64)-1 {
 		t.Errorf("validation has the fields %s: %v", got, validation)
 	}
 	_, entry := fields(t, answers[AskLedger]["entries"].([]any)[0])
@@ -200,8 +200,8 @@ func TestDamagedTask(t *testing.T) {
 // TestWhatProbabilitiesAreWorth is in the snapshot: nothing, where gradients are clipped.
 func TestWhatProbabilitiesAreWorth(t *testing.T) {
 	for file, want := range map[string]model.Probabilities{
-		runtest.Words: model.Uncalibrated, // the bound on the features is above the clip norm
-		strings.Replace(runtest.Words, "radius: 5", "radius: 5, clip_norm: 2", 1): model.OfModel,
+		runtest.Words: model.Uncalibrated, // a practical plan clips
+		strings.NewReplacer("radius: 5", "radius: 5, clip_norm: 2", "users: 600", "users: 600, plan: proved").Replace(runtest.Words): model.OfModel,
 		runtest.Numbers: "",
 	} {
 		_, view := ended(t, runtest.Parsed(t, file))

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/panlearn/panlearn/internal/model"
@@ -128,7 +129,38 @@ type Status struct {
 	LastBatch     json.RawMessage `json:"last_batch"`           // null before the first
 	// Validation is what progressive validation says; null where it is off, or before the first round with scores.
 	Validation *method.Validation `json:"validation"`
+	// Baseline is what the best constant does; null where the plan releases nothing of the labels, or has not yet.
+	Baseline *Baseline `json:"baseline"`
 	Adversaries
+}
+
+// A Baseline is what the best constant prediction does, as the first cohort of a practical plan released it: about, for its noise is in it.
+type Baseline struct {
+	Class    string   `json:"class,omitempty"`    // the majority
+	Accuracy *float64 `json:"accuracy,omitempty"` // of it
+	Value    *float64 `json:"value,omitempty"`    // the mean of the labels, in their units
+	Error    *float64 `json:"error,omitempty"`    // of it: root of the mean square
+	Loss     *float64 `json:"loss,omitempty"`     // as that of Validation; absent where what is released does not say it
+}
+
+func (v View) baseline() (*Baseline, error) {
+	b := learner.BaselineOf(v.Algorithm)
+	if b == nil {
+		return nil, nil
+	}
+	features, err := v.Spec.Compile()
+	if err != nil {
+		return nil, err
+	}
+	out := &Baseline{Accuracy: b.Accuracy, Loss: b.Loss}
+	if b.Shares != nil {
+		out.Class = features.Classes()[slices.Index(b.Shares, slices.Max(b.Shares))]
+		return out, nil
+	}
+	value := features.InUnits(b.Mean)
+	deviation := math.Abs(features.InUnits(b.Mean+b.Deviation) - value)
+	out.Value, out.Error = &value, &deviation
+	return out, nil
 }
 
 // Status sums up a view.
@@ -143,6 +175,9 @@ func (v View) Status() (s Status, err error) {
 		s.LastBatch = json.RawMessage("null")
 	}
 	if s.EndReason, err = v.endReason(); err != nil {
+		return Status{}, err
+	}
+	if s.Baseline, err = v.baseline(); err != nil {
 		return Status{}, err
 	}
 	s.Steps, s.Users = service.Tally(v.Task.Plan, v.Ledger.Rounds())

@@ -31,7 +31,7 @@ var mayImport = map[string][]string{
 	"shuffle/stage/markfile": {
 		"stream",
 	},
-	"learner/service": {"learner", "learner/convex", "learner/method", "randomizer", "randomizer/accounting", "state", "stream", "stream/manifest",
+	"learner/service": {"learner", "learner/convex", "learner/method", "learner/practical", "randomizer", "randomizer/accounting", "state", "stream", "stream/manifest",
 		"stream/seal", "stream/wire"},
 	"state":               {},
 	"state/pebblestore":   {"state"},
@@ -55,7 +55,7 @@ var mayImport = map[string][]string{
 		"stream/client/participation"},
 	"internal/test/campaign":    {}, // tests alone
 	"internal/test/cluster":     {}, // tests alone
-	"internal/dashboard":        {"internal/cli", "internal/model", "internal/obs", "learner", "learner/method", "learner/service", "shuffle/stage"},
+	"internal/dashboard":        {"internal/cli", "internal/model", "internal/obs", "learner", "learner/method", "learner/practical", "learner/service", "shuffle/stage"},
 	"internal/devca":            {"deploy", "stream/natsjs"},
 	"internal/test/permissions": {}, // tests alone
 	"internal/test/intrusion":   {}, // tests alone

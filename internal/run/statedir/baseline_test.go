@@ -1,0 +1,35 @@
+package statedir
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/panlearn/panlearn/internal/run/runtest"
+)
+
+// TestBaselineIsWhatWasReleased: a practical plan knows the majority class, or the mean in the units of the label; a proved one knows nothing.
+func TestBaselineIsWhatWasReleased(t *testing.T) {
+	proved := strings.Replace(runtest.Words, "schedule: {", "schedule: {algorithm: psgd, ", 1)
+	for name, file := range map[string]string{"two classes": runtest.Words, "three classes": runtest.Classes, "numbers": runtest.Numbers, "proved": proved} {
+		_, view := ended(t, runtest.Parsed(t, file))
+		status, err := view.Status()
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := status.Baseline
+		if (b == nil) != (name == "proved") {
+			t.Fatalf("%s: %+v", name, b)
+		}
+		switch name {
+		case "two classes", "three classes":
+			least := 1 / float64(len(view.Spec.Label.Classes)+len(view.Spec.Label.Positive)+len(view.Spec.Label.Negative))
+			if b.Class == "" || b.Accuracy == nil || *b.Accuracy < least || *b.Accuracy > 1 || b.Loss == nil || b.Value != nil {
+				t.Errorf("%s: %+v", name, b)
+			}
+		case "numbers":
+			if b.Value == nil || *b.Value < 0 || *b.Value > 1000 || *b.Error <= 0 || *b.Error > 1000 || b.Class != "" {
+				t.Errorf("%s: %+v", name, b)
+			}
+		}
+	}
+}
