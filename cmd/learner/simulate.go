@@ -30,13 +30,14 @@ func newSimulate() *cobra.Command {
 		holdout    uint
 		baselines  []string
 		methods    []string
+		order      arrival
 	)
 	c := &cobra.Command{
 		Use:   "simulate -f TASK (--data FILE [--test FILE] | --sweep-users N,N,...)",
 		Short: "run the protocol in memory, with a seed, on data that you may look at",
 		Long: `simulate plans the task and runs it in memory: the real randomizer, mixer, estimator and method, without broker and
-sealing. It is for public or consented data: whoever knows the seed knows the noise. A continuous task runs over the
-data once, in the order of the file; else the seed says who takes part when.
+sealing. It is for public or consented data: whoever knows the seed knows the noise. The seed says who takes part when, but for a
+continuous task, which runs over the data once, in the order of the file, and with --in-order.
 
 With --baselines the same users spend the same budget in other ways: central (a trusted curator, same method), local (nobody is
 trusted, same method), multi-pass (a trusted curator who asks everybody in every round), exact (the same method without privacy),
@@ -72,6 +73,9 @@ users on a synthetic population of the task's dimension and loss, whose optimum 
 			if err != nil {
 				return err
 			}
+			if err := order.check(); err != nil {
+				return err
+			}
 			if seeds < 1 {
 				return cli.Usagef("--seeds %d: want at least 1", seeds)
 			}
@@ -86,7 +90,7 @@ users on a synthetic population of the task's dimension and loss, whose optimum 
 				}
 				return asJSON.Print(c.OutOrStdout(), report, report.print)
 			}
-			s := simulation{job: job, holdout: holdout, others: others, format: task.Format(format)}
+			s := simulation{job: job, holdout: holdout, others: others, format: task.Format(format), order: order}
 			if err := s.load(c.ErrOrStderr(), data, test); err != nil {
 				return err
 			}
@@ -115,6 +119,7 @@ users on a synthetic population of the task's dimension and loss, whose optimum 
 	c.Flags().StringVar(&format, "format", "", "format of the data, if not the task's: libsvm, csv, jsonl, idx or parquet")
 	c.Flags().UintVar(&holdout, "holdout", 0, "use every `K`-th row of the data for testing and not for training")
 	c.Flags().StringSliceVar(&baselines, "baselines", nil, "also simulate `NAME,...`: central, local, multi-pass, exact, converged, or all")
+	order.flags(c.Flags())
 	c.Flags().IntVar(&seeds, "seeds", 1, "`K` independent runs")
 	c.Flags().Uint64Var(&seed, "seed", 1, "first `SEED`; the same seed gives the same model")
 	c.Flags().UintSliceVar(&users, "sweep-users", nil, "numbers of users `N,N,...` to measure excess risk for")
@@ -129,9 +134,10 @@ users on a synthetic population of the task's dimension and loss, whose optimum 
 type simulation struct {
 	job         run.Job
 	format      task.Format // of the data; empty: the task's
-	holdout     uint        // every holdout-th row of the data is one of the test; 0 for none
-	others      []string    // baselines
-	watch       bool        // score the model on the test data on the way, for a picture
+	order       arrival
+	holdout     uint     // every holdout-th row of the data is one of the test; 0 for none
+	others      []string // baselines
+	watch       bool     // score the model on the test data on the way, for a picture
 	train, test []convex.Example
 	labelled    []convex.Example // those of train that fit the declaration
 }
@@ -154,6 +160,9 @@ func (s *simulation) load(progress io.Writer, data, test string) error {
 	}
 	if err := s.predictor(nil).CheckLabels(s.labelled, true); err != nil {
 		return cli.Usagef("--data %s: %w", data, err)
+	}
+	if !manifest.Endless(s.job.Plan) {
+		s.order.warn(progress, data, s.labelled, s.job.Features)
 	}
 	if need := manifest.Users(s.job.Plan); uint64(len(s.train)) < need && !manifest.Endless(s.job.Plan) {
 		return cli.Usagef("--data %s has %d rows to train on, the plan wants %d users: --set schedule.users=%d", data, len(s.train), need, len(s.train))
@@ -288,11 +297,11 @@ type trials struct {
 // series runs one configuration once a seed.
 func (s *simulation) series(ctx context.Context, t trials, c sim.Config) (series, error) {
 	var out series
-	c.Loss, c.Examples, c.InOrder = s.job.Loss, s.train, manifest.Endless(c.Plan)
+	c.Loss, c.InOrder = s.job.Loss, s.order.inOrder || manifest.Endless(c.Plan)
 	c.Score = s.job.Score()
 	var observed []curve
 	for seed := t.first; seed < t.first+uint64(t.seeds); seed++ {
-		c.Seed = seed
+		c.Seed, c.Examples = seed, s.order.order(s.train, seed)
 		var seen curve
 		if s.watch {
 			c.OnRound = s.observer(&seen, c.Plan)

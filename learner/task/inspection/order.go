@@ -1,6 +1,9 @@
 package inspection
 
-import "math"
+import (
+	"iter"
+	"math"
+)
 
 // clearly is the number of standard deviations from which on the order of the rows counts as no accident: in rows of random order that
 // happens once in two million times.
@@ -17,6 +20,17 @@ type order struct {
 	first, last                 float64
 	counts, positions           []float64 // of several classes: how many, and the sum of their positions
 	matches                     float64   // classes that are that of the row before
+}
+
+// Ordered tells labels, as the loss sees them, from such in random order, clearly: by their correlation with their position, and with the one
+// before. There are that many classes; 0 of numbers.
+func Ordered(labels iter.Seq[float64], classes int) (position, neighbour float64, clear bool) {
+	o := newOrder(classes)
+	for y := range labels {
+		o.add(y)
+	}
+	position, neighbour, deviations := o.correlations()
+	return position, neighbour, deviations > clearly
 }
 
 // newOrder is for labels of that many classes; below three they are numbers.

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/spf13/pflag"
+
+	"github.com/panlearn/panlearn/internal/cli"
+	"github.com/panlearn/panlearn/internal/sim"
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/learner/task/inspection"
+)
+
+// An arrival is the order in which the users of a simulation take part.
+type arrival struct {
+	inOrder bool // that of the file
+	shuffle int  // as ingest publish --shuffle has it; 0: none
+}
+
+func (a *arrival) flags(flags *pflag.FlagSet) {
+	flags.BoolVar(&a.inOrder, "in-order", false, "users take part in the order of the file, as with ingest publish; else the seed says who does when")
+	flags.IntVar(&a.shuffle, "shuffle", 0, "with --in-order, take one of `N` rows at a time, as ingest publish --shuffle does")
+}
+
+func (a *arrival) check() error {
+	switch {
+	case a.shuffle < 0 || a.shuffle > task.MaxShuffle:
+		return cli.Usagef("--shuffle %d: want a number of rows, at most %d", a.shuffle, task.MaxShuffle)
+	case a.shuffle > 0 && !a.inOrder:
+		return cli.Usagef("--shuffle goes with --in-order: else the seed says who takes part when")
+	}
+	return nil
+}
+
+// order is that of rows in a run.
+func (a *arrival) order(rows []convex.Example, seed uint64) []convex.Example {
+	if a.shuffle <= 1 {
+		return rows
+	}
+	return slices.AppendSeq(make([]convex.Example, 0, len(rows)), task.Shuffled(slices.Values(rows), a.shuffle, sim.Entropy(seed, "order of rows")))
+}
+
+// warn tells of rows whose labels come in an order, which a simulation that mixes them does not show.
+func (a *arrival) warn(to io.Writer, data string, rows []convex.Example, features *task.FeatureMap) {
+	if a.inOrder {
+		return
+	}
+	labels := func(yield func(float64) bool) {
+		for _, x := range rows {
+			if !yield(x.Label) {
+				return
+			}
+		}
+	}
+	if position, neighbour, ordered := inspection.Ordered(labels, len(features.Classes())); ordered {
+		fmt.Fprintf(to, "the labels of %s come in an order: correlation %.2f with the row's position, %.2f with the label before. Here the seed mixes them; "+
+			"--in-order shows what comes of it, and ingest publish --shuffle N mixes them too\n", data, position, neighbour)
+	}
+}
