@@ -63,28 +63,26 @@ type exporter struct {
 	scaled    map[*task.Source]onnx.Value // scaled numbers, [N, 1], or [N, dimension] of the vector
 	positions map[*task.Source]onnx.Value // int64 [N, 1], -1 for none
 
-	terms   []onnx.Value // [N, scores], summands of the scores before the vector is scaled down
-	squares []onnx.Value // [N, 1], summands of the square of the norm in units of its bound
+	terms   []onnx.Value // [N, scores], summands of the scores before the features are scaled down, the intercept left out
+	squares []onnx.Value // [N, 1], summands of the square of the features' norm in units of its bound
 	faults  []onnx.Value // [N, 1], 0 for a valid row and NaN for another
 }
 
-// scores is [N, scores]: the parameters times the feature vector, scaled down to the norm bound.
+// scores is [N, scores]: the parameters times the features, scaled down to the norm bound, and the intercept.
 func (e *exporter) scores() onnx.Value {
 	g := &e.graph
-	dim, inputs := e.Features.Dim(), len(e.Features.Coordinates())
-	if inputs < dim { // the intercept is a coordinate too
+	norm := g.Node("Sqrt", "norm", []onnx.Value{g.Node("Sum", "squared_norm", e.squares)})
+	shrink := g.Node("Max", "shrink", []onnx.Value{norm, g.Double("one", 1)})
+	shrunk := g.Node("Div", "shrunk", []onnx.Value{g.Node("Sum", "unshrunk", e.terms), shrink})
+	summands := append([]onnx.Value{shrunk}, e.faults...)
+	if dim, inputs := e.Features.Dim(), len(e.Features.Coordinates()); inputs < dim { // the intercept is a coordinate too
 		last := make([]float64, e.Features.Outputs())
 		for k := range last {
 			last[k] = e.Theta[(k+1)*dim-1] * e.spec.Intercept
 		}
-		ratio := e.spec.Intercept / e.Features.Bound()
-		e.terms = append(e.terms, g.Doubles("intercept", last, 1, len(last)))
-		e.squares = append(e.squares, g.Double("squared_intercept", ratio*ratio))
+		summands = append(summands, g.Doubles("intercept", last, 1, len(last)))
 	}
-	norm := g.Node("Sqrt", "norm", []onnx.Value{g.Node("Sum", "squared_norm", e.squares)})
-	shrink := g.Node("Max", "shrink", []onnx.Value{norm, g.Double("one", 1)})
-	shrunk := g.Node("Div", "shrunk", []onnx.Value{g.Node("Sum", "unshrunk", e.terms), shrink})
-	return g.Node("Sum", "linear", append([]onnx.Value{shrunk}, e.faults...))
+	return g.Node("Sum", "linear", summands)
 }
 
 // sum adds up the columns of v: [N, width] to [N, 1].

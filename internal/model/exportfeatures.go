@@ -66,7 +66,7 @@ func (e *exporter) weights(first, width int) (weights, lengths []float64) {
 		for k := range e.Features.Outputs() {
 			weights = append(weights, e.Theta[k*dim+j]*scale)
 		}
-		lengths = append(lengths, scale/e.Features.Bound())
+		lengths = append(lengths, scale/e.Features.Longest())
 	}
 	return weights, lengths
 }

@@ -42,7 +42,7 @@ func drawTask(t *rapid.T) (*task.Spec, []float64) {
 		features, err = s.Compile()
 	}
 	if err == nil && rapid.Bool().Draw(t, "bounded") {
-		s.NormBound = features.Bound() * rapid.Float64Range(0.1, 1).Draw(t, "norm bound")
+		s.NormBound = features.Longest() * rapid.Float64Range(0.1, 1).Draw(t, "norm bound")
 		features, err = s.Compile()
 	}
 	if err != nil {

@@ -18,7 +18,7 @@ func (c *Comparison) settings(base run.Job) ([]Setting, error) {
 			out = append(out, s)
 		}
 	}
-	x := base.Features.Bound()
+	x := base.Features.Longest()
 	bounds := []float64{x / 2, x / 4}
 	if data {
 		bounds = []float64{rows.norm(0.99), rows.norm(0.5)}

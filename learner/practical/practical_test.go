@@ -18,8 +18,6 @@ var losses = []convex.Declaration{
 	{Name: "squared"}, {Name: "huber", Width: 0.1}, {Name: "absolute"}, {Name: "quantile", Level: 0.9}, {Name: "poisson", ScoreBound: 5, MaxCount: 50},
 }
 
-func classes(d convex.Declaration) bool { return convex.TraitsOf(d.Name).Labels.Classes() }
-
 // problem has a first feature that is an indicator, and numbers.
 func problem(loss convex.Declaration) practical.Problem {
 	p := practical.Problem{Loss: loss, Features: 3, Indicators: []bool{true, false, false}, Bound: 3, Intercept: 1, LabelLow: -1, LabelHigh: 1, Users: 10000}

@@ -13,20 +13,19 @@ func (s *Spec) dimension() int {
 	return s.Features.width()
 }
 
-// declaredBound is the largest norm of a feature vector that the declaration allows, intercept included. It is attained, but for
+// declaredBound is the largest norm of the features that the declaration allows, intercept left out. It is attained, but for
 // Fourier features, whose cosines are never all 1 in magnitude, for crosses, whose columns may exclude each other, and for products of a
 // number whose own term is largest where it is missing.
 func (s *Spec) declaredBound() float64 {
-	return math.Sqrt(s.Intercept*s.Intercept + s.Features.squaredBound())
+	return math.Sqrt(s.Features.squaredBound())
 }
 
-// featureBound is the largest norm of a feature vector without the intercept.
+// featureBound is the norm that features are scaled down to, or the largest that they have.
 func (s *Spec) featureBound() float64 {
-	most := math.Sqrt(s.Features.squaredBound())
 	if s.NormBound > 0 {
-		most = min(most, s.NormBound)
+		return s.NormBound
 	}
-	return most
+	return s.declaredBound()
 }
 
 // squaredBound is the largest squared norm of the scaled coordinates.

@@ -22,7 +22,7 @@ type FeatureMap struct {
 	coordinate []Coordinate
 	intercept  float64
 	dim        int
-	bound      float64
+	longest    float64 // norm that features are scaled down to, the intercept left out
 	scoreBound float64 // of counts
 	dense      bool    // every event sets every coordinate
 	shrinks    bool    // vectors within the declared bounds may be scaled down
@@ -34,12 +34,8 @@ func (s *Spec) Compile() (*FeatureMap, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
-	m := &FeatureMap{schema: s.Schema(), label: compileLabel(s), intercept: s.Intercept, bound: s.NormBound, scoreBound: s.Model.ScoreBound}
-	most := s.declaredBound()
-	if m.bound == 0 {
-		m.bound = most
-	}
-	m.shrinks = m.bound < most
+	m := &FeatureMap{schema: s.Schema(), label: compileLabel(s), intercept: s.Intercept, longest: s.featureBound(), scoreBound: s.Model.ScoreBound}
+	m.shrinks = m.longest < s.declaredBound()
 	if v := s.Features.Vector; v != nil {
 		m.vector = newVectorMap(v)
 		if m.dense = v.Hidden; !v.Hidden {
@@ -152,7 +148,10 @@ func (m *FeatureMap) Schema() Schema { return m.schema }
 func (m *FeatureMap) Dim() int { return m.dim }
 
 // Bound is X, the bound on the norm of every feature vector, intercept included.
-func (m *FeatureMap) Bound() float64 { return m.bound }
+func (m *FeatureMap) Bound() float64 { return convex.Norm([]float64{m.longest, m.intercept}) }
+
+// Longest is the norm that features are scaled down to, the intercept left out.
+func (m *FeatureMap) Longest() float64 { return m.longest }
 
 // Coordinates describes the coordinates but for the intercept, in order. The caller must not change them.
 func (m *FeatureMap) Coordinates() []Coordinate { return m.coordinate }

@@ -40,7 +40,7 @@ func MissingWords() []string { return slices.Clone(missingWords) }
 func (m *FeatureMap) Inspect(row Row, i *Inspection) {
 	if i.free == nil {
 		free := *m
-		free.bound = maxNorm
+		free.longest = maxNorm
 		i.free, i.Columns = &free, make([]Finding, max(1, len(m.schema.Columns)))
 	}
 	clear(i.Columns)
@@ -60,7 +60,11 @@ func (m *FeatureMap) Inspect(row Row, i *Inspection) {
 		errors.As(err, &i.Reason)
 		return
 	}
-	i.Norm = convex.Norm(i.example.Value)
+	features := i.example.Value
+	if m.intercept != 0 {
+		features = features[:len(features)-1]
+	}
+	i.Norm = convex.Norm(features)
 }
 
 func (f *Finding) add(other Finding) {

@@ -51,10 +51,11 @@ func (m *FeatureMap) Map(row Row, dst *convex.Example) error {
 		}
 	}
 	w.addDerived(row.Index)
+	convex.Clip(w.value, m.longest)
 	if m.intercept != 0 {
 		w.put(m.dim-1, m.intercept)
+		convex.Clip(w.value, m.Bound()) // where rounding has left it an ulp above
 	}
-	convex.Clip(w.value, m.bound)
 	dst.Index, dst.Value = w.index, w.value
 	if m.dense {
 		dst.Index = nil

@@ -22,8 +22,8 @@ type Spec struct {
 	Features Features `json:"features"`
 	// Intercept is the value of a last coordinate that is the same for every event; 0 leaves it out. Default 1.
 	Intercept float64 `json:"intercept"`
-	// NormBound is X, the bound on the Euclidean norm of a feature vector, intercept included; longer vectors are scaled
-	// down to it on the device. 0, the default, takes the largest norm that the declared bounds allow.
+	// NormBound bounds the Euclidean norm of the features, the intercept left out; longer ones are scaled down to it on the
+	// device. 0, the default, takes the largest norm that the declared bounds allow.
 	NormBound float64 `json:"norm_bound"`
 	Label     Label   `json:"label"`
 

@@ -26,10 +26,10 @@ type Report struct {
 	Invalid int      `json:"invalid"` // rows that report the zero vector
 	Columns []Column `json:"columns"` // in the order of the task, the label last; of libsvm and idx one of all values
 
-	// ClippedShare is the share of the valid rows whose vectors are longer than NormBound and are scaled down to it.
+	// ClippedShare is the share of the valid rows whose features are longer than NormBound and are scaled down to it.
 	ClippedShare float64   `json:"clipped_share"`
 	NormBound    float64   `json:"norm_bound"`
-	Norms        Quantiles `json:"norm_quantiles"` // of the vectors of valid rows before that
+	Norms        Quantiles `json:"norm_quantiles"` // of the features of valid rows before that, the intercept left out
 
 	// Labels counts the declared classes, or labels in the quarters of their declared range.
 	Labels map[string]int `json:"labels"`
@@ -124,7 +124,7 @@ type counter struct {
 }
 
 func newCounter(spec *task.Spec, m *task.FeatureMap) *counter {
-	c := &counter{features: m, order: newOrder(len(m.Classes())), Report: Report{Task: spec.Name, NormBound: m.Bound(), Labels: map[string]int{}, First: []BadRow{}}}
+	c := &counter{features: m, order: newOrder(len(m.Classes())), Report: Report{Task: spec.Name, NormBound: m.Longest(), Labels: map[string]int{}, First: []BadRow{}}}
 	for _, name := range m.Schema().Columns {
 		c.Columns = append(c.Columns, Column{Name: name})
 	}

@@ -24,7 +24,7 @@ features:
     - {column: age, kind: numeric, min: 0, max: 100}
     - {column: colour, kind: categorical, vocabulary: [red, green]}
     - {column: other, kind: categorical, vocabulary: [a], unknown: other}
-norm_bound: 1.7
+norm_bound: 1.6
 label: {column: kind, positive: ["yes"], negative: ["no", "never"]}
 model: {loss: logistic, radius: 1}
 privacy: {epsilon: 1, delta: 1e-6}
@@ -59,9 +59,9 @@ func TestReport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &Report{Task: "t", Rows: 9, Invalid: 6, ClippedShare: 1, NormBound: 1.7,
+	want := &Report{Task: "t", Rows: 9, Invalid: 6, ClippedShare: 1. / 3, NormBound: 1.6,
 		Columns: []Column{{"height", 1, 0, 2}, {"age", 1, 1, 1}, {"colour", 3, 0, 0}, {"other", 0, 0, 1}, {"kind", 2, 0, 1}},
-		Norms:   Quantiles{math.Sqrt(3), 2, 2, 2}, Labels: map[string]int{"no": 2, "yes": 1}, LabelNames: []string{"no", "yes"},
+		Norms:   Quantiles{math.Sqrt2, math.Sqrt(3), math.Sqrt(3), math.Sqrt(3)}, Labels: map[string]int{"no": 2, "yes": 1}, LabelNames: []string{"no", "yes"},
 		First: []BadRow{{Line: 5, Column: "height", Reason: "not a finite number"}, {Line: 6, Column: "kind", Reason: "not one of the declared labels"},
 			{Line: 7, Reason: "2 fields, want 5"}, {Line: 8, Column: "kind", Reason: "not one of the declared labels"}, {Line: 9, Column: "colour", Reason: "not in the vocabulary"}}}
 	if !reflect.DeepEqual(r, want) {
