@@ -64,6 +64,8 @@ type Model struct {
 	// ClipNorm is L, the bound on the norm of one event's gradient. Default 1; of a practical plan 0, which has the first cohort decide, and
 	// in the coordinates of its frame.
 	ClipNorm float64 `json:"clip_norm,omitempty"`
+	// Start is a public or released model that learning begins with; nil: the set's start, see convex.Set.
+	Start *Start `json:"start,omitempty"`
 	// Smoothness is a public bound on the smoothness of the mean loss of the population: the largest curvature of the loss in its score
 	// times the largest eigenvalue of the mean of x x^T. The proved plan's steps and its bound on the risk rest on it; privacy does not.
 	// 0 (default): the largest of any one event.

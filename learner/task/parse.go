@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"path/filepath"
 	"reflect"
 	"strconv"
 	"strings"
@@ -14,7 +15,7 @@ import (
 // maxFile bounds a task file; the largest vocabularies are far below it.
 const maxFile = 1 << 20
 
-// Load reads and parses the task file at path, with overrides as in Parse.
+// Load reads and parses the task file at path, with overrides as in Parse, and reads the snapshot that it starts from.
 func Load(path string, sets []string) (*Spec, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -30,6 +31,11 @@ func Load(path string, sets []string) (*Spec, error) {
 	s, err := Parse(data, sets)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if s.Model.Start != nil {
+		if err := s.Model.Start.read(filepath.Dir(path)); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
 	}
 	return s, nil
 }
