@@ -12,7 +12,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// New builds a plan's method at its start, the set's. The constants of its phases say which method that is. The error names the phase
+// New builds a plan's method at its start, or at the set's where it has none. The constants of its phases say which method that is. The error names the phase
 // and the constant that does not fit.
 func New(plan *wire.Plan) (Algorithm, error) {
 	a, err := build(plan)
@@ -91,10 +91,14 @@ func inPhases(plan *wire.Plan, phases []*wire.Phase) (method.Method, error) {
 		}
 		stages = append(stages, one)
 	}
-	if len(stages) == 1 {
-		return stages[0].Begin(nil)
+	var start []float64 // nil: the set's own
+	if len(plan.Start) > 0 {
+		start = plan.Start
 	}
-	return method.NewRestarts(method.RestartsConfig{Dim: manifest.Dim(plan), Set: set, Stages: stages})
+	if len(stages) == 1 {
+		return stages[0].Begin(start)
+	}
+	return method.NewRestarts(method.RestartsConfig{Dim: manifest.Dim(plan), Set: set, Start: start, Stages: stages})
 }
 
 // stage returns the configuration of one phase.

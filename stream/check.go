@@ -79,7 +79,7 @@ func checkTask(m *wire.Task) error {
 		err = errors.Join(err, fmt.Errorf("continuous %d: unknown", p.Continuous))
 	}
 	return errors.Join(err, length("learner_key", m.LearnerKey, KeySize), length("life", m.Life, LifeSize), length("stage_key", m.StageKey, KeySize),
-		suite(m.Suite), checkPhases(p),
+		suite(m.Suite), checkPhases(p), checkStart(p),
 		positive("plan.epsilon", p.Epsilon), positive("plan.delta", p.Delta), positive("plan.epsilon_budget", p.EpsilonBudget))
 }
 
@@ -88,12 +88,27 @@ func checkRound(m *wire.Round) error {
 	if len(m.Point) > MaxDim {
 		return errors.Join(err, fmt.Errorf("point of %d values: want at most %d", len(m.Point), MaxDim))
 	}
-	for i, v := range m.Point {
+	return errors.Join(err, finite("point", m.Point))
+}
+
+// checkStart looks at a start alone; whether it is one of the plan's set is manifest.CheckTask's question.
+func checkStart(p *wire.Plan) error {
+	if len(p.Start) == 0 {
+		return length("plan.start_hash", p.StartHash, 0)
+	}
+	if len(p.Start) > MaxDim {
+		return fmt.Errorf("plan.start of %d values: want at most %d", len(p.Start), MaxDim)
+	}
+	return errors.Join(length("plan.start_hash", p.StartHash, HashSize), finite("plan.start", p.Start))
+}
+
+func finite(field string, values []float64) error {
+	for i, v := range values {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return errors.Join(err, fmt.Errorf("point[%d]: not finite", i))
+			return fmt.Errorf("%s[%d]: not finite", field, i)
 		}
 	}
-	return err
+	return nil
 }
 
 func checkBatch(m *wire.Batch) error {

@@ -21,6 +21,7 @@ type Job struct {
 	Problem           planning.Problem
 	planning.Proposal                   // its plan has the deadline and the size of bundles too
 	Planner           *planning.Planner // that made it, and knows what the accountant returned
+	Start             *Start            // that the task begins with; nil: the set's own
 }
 
 // NewJob compiles a task file and plans it. Planning takes up to a few seconds.
@@ -37,6 +38,13 @@ func NewJob(spec *task.Spec) (Job, error) {
 	if err != nil {
 		return Job{}, err
 	}
+	start, err := startOf(spec)
+	if err != nil {
+		return Job{}, err
+	}
+	if start != nil {
+		problem = start.in(problem)
+	}
 	planner := planning.NewPlanner()
 	proposal, err := planner.Plan(problem)
 	if err != nil {
@@ -51,7 +59,7 @@ func NewJob(spec *task.Spec) (Job, error) {
 	for i, f := range plan.Phases {
 		f.Mechanism.MaxBundle = bundleOf(suite, proposal.Forecasts[i].Privacy.ReportBytes, f.Cohort)
 	}
-	job := Job{Spec: spec, Features: features, Loss: loss, Problem: problem, Proposal: proposal, Planner: planner}
+	job := Job{Spec: spec, Features: features, Loss: loss, Problem: problem, Proposal: proposal, Planner: planner, Start: start}
 	return job, job.carried()
 }
 

@@ -177,10 +177,14 @@ func (p *Practical) Skip() error {
 // Done reports whether the method is done.
 func (p *Practical) Done() bool { return p.inner != nil && p.inner.Done() }
 
-// Model returns the method's in the declared coordinates; before the last look a model of zeros, or what of the set is nearest to it.
+// Model returns the method's in the declared coordinates; before the last look the start, or a model of zeros, or what
+// of the set is nearest to it.
 func (p *Practical) Model() []float64 {
 	if p.inner != nil {
 		return p.learned.Model(p.inner.Model(), p.Problem.Intercept)
+	}
+	if p.Problem.Start != nil {
+		return slices.Clone(p.Problem.Start)
 	}
 	out := make([]float64, p.Problem.Parameters())
 	if set, err := p.Problem.Set.New(len(out)); err == nil {

@@ -17,6 +17,7 @@ type draft struct {
 	t         schedule.Method
 	source    source
 	objective objective
+	distance  float64 // of the start from the optimum, at most
 	trivial   float64
 }
 
@@ -27,17 +28,22 @@ func newDraft(p Problem, method string, from source) (draft, error) {
 	}
 	start := make([]float64, p.Dim)
 	set.Start(start)
+	distance := set.Radius()
+	if p.Start != nil {
+		copy(start, p.Start)
+		distance = min(2*distance, distance+convex.Norm(start))
+	}
 	d := draft{p: p, method: method, t: traitsOf(method), source: from, objective: objective{lipschitz: p.gradientNorm(),
 		dim: p.Dim, smoothness: p.Smoothness, mean: p.meanSmoothness(), ridge: p.Ridge, radius: set.Radius(), continuous: p.Continuous}}
-	d.trivial = trivialRisk(p, set.Radius(), convex.Norm(start))
+	d.distance, d.trivial = distance, trivialRisk(p, distance, convex.Norm(start))
 	return d, nil
 }
 
 // trivialRisk bounds the excess risk of the start: by the gradient there times the distance of the optimum, by the loss there,
 // which is at least 0 at the optimum, and with a ridge by the square of the gradient over 2 lambda.
-func trivialRisk(p Problem, radius, start float64) float64 {
+func trivialRisk(p Problem, distance, start float64) float64 {
 	slope := p.gradientNorm() + p.Ridge*start
-	out := slope * radius
+	out := slope * distance
 	if p.StartRisk > 0 {
 		out = min(out, p.StartRisk+p.gradientNorm()*start+p.Ridge*start*start/2)
 	}
@@ -89,7 +95,7 @@ func (d draft) along(users []uint64) (Proposal, error) {
 	p := d.p
 	out := Proposal{TrivialRisk: d.trivial, Plan: &wire.Plan{Algorithm: d.method, Continuous: continuous[p.Continuous], HonestFraction: p.HonestFraction.String(),
 		Delta: p.Delta, EpsilonBudget: p.Epsilon, ClipNorm: p.ClipNorm, Clips: p.Lipschitz > p.ClipNorm, Ridge: p.Ridge, Set: manifest.WireSet(p.Set),
-		Scorecard: manifest.WireScorecard(p.Validation)}}
+		Scorecard: manifest.WireScorecard(p.Validation), Start: p.Start, StartHash: p.StartHash}}
 	var err error
 	if out.Plan.Trust, err = manifest.WireTrust(p.Trust); err != nil {
 		return Proposal{}, err
@@ -98,7 +104,7 @@ func (d draft) along(users []uint64) (Proposal, error) {
 	if p.MaxRounds > 0 && p.MaxRounds < k {
 		return Proposal{}, fmt.Errorf("%s: at most %d rounds do not go into %d phases", d.method, p.MaxRounds, k)
 	}
-	prior, reach := d.trivial, d.objective.radius
+	prior, reach := d.trivial, d.distance
 	for _, n := range users {
 		s := search{p: p, t: d.t, objective: d.objective, source: d.source, users: n, maxRounds: p.MaxRounds / k,
 			distance: reach, prior: prior}

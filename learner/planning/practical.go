@@ -26,7 +26,7 @@ func practicalPlan(p Problem, of sourceOf) (Proposal, error) {
 	how := *p.Practical
 	out := Proposal{ExcessRisk: math.Inf(1), TrivialRisk: math.Inf(1), Plan: &wire.Plan{Algorithm: schedule.Practical, Continuous: continuous[p.Continuous],
 		HonestFraction: p.HonestFraction.String(), Delta: p.Delta, EpsilonBudget: p.Epsilon, ClipNorm: p.ClipNorm, Clips: true, Ridge: p.Ridge,
-		Set: manifest.WireSet(p.Set), Scorecard: manifest.WireScorecard(p.Validation), Practical: manifest.WirePractical(&how)}}
+		Set: manifest.WireSet(p.Set), Scorecard: manifest.WireScorecard(p.Validation), Practical: manifest.WirePractical(&how), Start: p.Start, StartHash: p.StartHash}}
 	var err error
 	if out.Plan.Trust, err = manifest.WireTrust(p.Trust); err != nil {
 		return Proposal{}, err

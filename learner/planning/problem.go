@@ -30,6 +30,9 @@ type Problem struct {
 	Proximal       bool    // whether the loss has a prox operator, convex.Proximal; see ForLoss
 	Lipschitz      float64 // of the loss, +Inf if there is none; see ForLoss
 	StartRisk      float64 // upper bound on the loss at theta = 0; 0 means unknown
+	// Start is a point of Set that learning begins with, nil: the set's own start; and the SHA-256 of what it was made of.
+	Start     []float64
+	StartHash []byte
 
 	// Validation has devices report what the announced point scores on their events after the gradient, and charges for it; nil: no.
 	Validation *convex.Scorecard

@@ -40,7 +40,7 @@ func (p Problem) firstOfClasses(l Layout, r released) (Learned, error) {
 	noise := p.gradientNoise(l) * out.Frame.Clip * math.Sqrt(float64(p.dim()))
 	out.Curvature = within(classCurvature*mean*curvature*(at.top+at.mean) + float64(kappa)*noise + 2*p.ridgeCurvature(&out))
 	out.Report = Report{Norm: rho, Shares: shares, Clipped: p.clippedAtStart(weighted, out.Frame.Clip/rho)}
-	return out, p.begin(&out, p.startAt(&out, weighted))
+	return out, p.begin(&out, p.from(&out, p.startAt(&out, weighted)))
 }
 
 func (p Problem) hinge() bool { return p.Loss.Name == "hinge" || p.Loss.Name == "smoothed-hinge" }

@@ -83,6 +83,10 @@ func (p Problem) Second(first Learned, mean []float64, sd float64) (Learned, err
 			return Learned{}, err
 		}
 	}
+	if p.Start != nil { // the damping pulls to it in place of zero: start + (H + damping)^-1 (b - H start)
+		pull := mat.NewVecDense(d, p.from(&out, nil))
+		b.AddScaledVec(b, damping/how.start, pull)
+	}
 	f.Whitener = s.whitener(damping)
 	f.Clip = p.clipAt(how.clip * math.Sqrt(k) * how.unit)
 	out.Step = how.step

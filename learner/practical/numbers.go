@@ -63,7 +63,7 @@ func (p Problem) firstOfNumbers(l Layout, r released) (Learned, error) {
 	noise := p.gradientNoise(l) * clip * math.Sqrt(float64(p.dim()))
 	out.Curvature = within(diagonalCurvature*s.curvature*(at.top+at.mean) + noise + 2*p.ridgeCurvature(&out))
 	out.Report = Report{Norm: rho, Mean: label.center, Deviation: label.deviation}
-	return out, p.begin(&out, make([]float64, p.dim()))
+	return out, p.begin(&out, p.from(&out, make([]float64, p.dim())))
 }
 
 // A scoring is what a loss looks like in the score z of which steps are made, if the residual of a linear fit to q has deviation r.

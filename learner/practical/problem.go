@@ -3,6 +3,7 @@ package practical
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/panlearn/panlearn/learner/convex"
 )
@@ -19,6 +20,7 @@ type Problem struct {
 	Clip                float64               // of gradients, in the frame's coordinates; 0: what is learned decides
 	Ridge               float64               // lambda of the objective's term (lambda/2) ||theta||^2, in plain coordinates
 	Set                 convex.SetDeclaration // that the model stays in; the zero value: none
+	Start               []float64             // that steps begin with, in plain coordinates; nil: what the looks say
 	Users               uint64                // n
 	Interactive         bool                  // all gradient rounds ask the same users
 	Continuous          bool                  // users keep coming after these
@@ -43,6 +45,10 @@ func (p Problem) Check() error {
 		return fmt.Errorf("practical: clip: %v, want 0 to %g", p.Clip, convex.MaxScale)
 	case !(p.Ridge >= 0 && sound(p.Ridge)):
 		return fmt.Errorf("practical: ridge: %v, want 0 to %g", p.Ridge, convex.MaxScale)
+	case p.Start != nil && len(p.Start) != p.Parameters():
+		return fmt.Errorf("practical: start: %d numbers, want %d", len(p.Start), p.Parameters())
+	case slices.ContainsFunc(p.Start, func(x float64) bool { return !sound(x) }):
+		return fmt.Errorf("practical: start: want numbers of at most %g in magnitude", convex.MaxScale)
 	case p.Users < 1:
 		return fmt.Errorf("practical: no users")
 	case !p.labels().Classes() && !(p.LabelLow < p.LabelHigh && sound(p.LabelLow) && sound(p.LabelHigh)):

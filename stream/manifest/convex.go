@@ -27,6 +27,21 @@ func WireSet(s convex.SetDeclaration) *wire.Set {
 	return &wire.Set{Kind: s.Kind, Radius: s.Radius, Min: s.Min, Max: s.Max}
 }
 
+// checkStart refuses a start that is no point of the plan's set.
+func checkStart(plan *wire.Plan) error {
+	if len(plan.Start) == 0 {
+		return nil
+	}
+	if dim := Dim(plan); len(plan.Start) != dim {
+		return fmt.Errorf("start of %d values: want %d", len(plan.Start), dim)
+	}
+	set, err := Set(plan)
+	if err == nil && !set.Contains(plan.Start) {
+		err = fmt.Errorf("start: outside the set, of radius %v", set.Radius())
+	}
+	return err
+}
+
 // Frame is the coordinates of a round; nil for the declared ones.
 func Frame(f *wire.Frame) *convex.Frame {
 	if f == nil {
@@ -57,6 +72,9 @@ func Practical(plan *wire.Plan) *practical.Problem {
 			MaxCount: l.GetMaxCount(), ClassWeights: l.GetClassWeights(), LabelNoise: l.GetLabelNoise()},
 		Features: int(p.Features), Bound: p.Bound, Intercept: p.Intercept, LabelLow: p.LabelLow, LabelHigh: p.LabelHigh, Clip: p.Clip, Ridge: plan.Ridge,
 		Set: setDeclaration(plan), Users: p.Users, Continuous: Endless(plan), Interactive: RoundsPerUser(plan) > 1,
+	}
+	if len(plan.Start) > 0 {
+		out.Start = plan.Start
 	}
 	if len(p.Indicators) > 0 {
 		out.Indicators = make([]bool, min(out.Features, 8*len(p.Indicators)))

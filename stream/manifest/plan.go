@@ -71,6 +71,9 @@ func checkPlan(plan *wire.Plan) error {
 	if err := checkPractical(plan); err != nil {
 		return err
 	}
+	if err := checkStart(plan); err != nil {
+		return err
+	}
 	if last := plan.Phases[len(plan.Phases)-1]; Endless(plan) && last.RoundsPerUser != 1 {
 		return fmt.Errorf("endless with rounds_per_user %d in the last phase: want 1, or a user would answer for ever", last.RoundsPerUser)
 	}

@@ -565,12 +565,16 @@ type Plan struct {
 	EpsilonBudget  float64                `protobuf:"fixed64,8,opt,name=epsilon_budget,json=epsilonBudget,proto3" json:"epsilon_budget,omitempty"` // the task file's epsilon
 	DeadlineMs     uint64                 `protobuf:"varint,9,opt,name=deadline_ms,json=deadlineMs,proto3" json:"deadline_ms,omitempty"`           // of one round, from its Open
 	// What the learner computes with, of what the declaration says; devices read the declaration.
-	ClipNorm      float64    `protobuf:"fixed64,10,opt,name=clip_norm,json=clipNorm,proto3" json:"clip_norm,omitempty"` // L of a gradient
-	Clips         bool       `protobuf:"varint,11,opt,name=clips,proto3" json:"clips,omitempty"`                        // gradients of the loss may be longer: the risk is that of the convex surrogate with the cut gradient
-	Ridge         float64    `protobuf:"fixed64,12,opt,name=ridge,proto3" json:"ridge,omitempty"`                       // lambda of the term (lambda/2)||theta||^2, whose gradient the learner adds
-	Set           *Set       `protobuf:"bytes,13,opt,name=set,proto3" json:"set,omitempty"`
-	Practical     *Practical `protobuf:"bytes,14,opt,name=practical,proto3" json:"practical,omitempty"` // of a practical plan: what its frame and steps are made of; absent in a proved one
-	Scorecard     *Scorecard `protobuf:"bytes,15,opt,name=scorecard,proto3" json:"scorecard,omitempty"` // what the scores after a gradient say; absent without them
+	ClipNorm  float64    `protobuf:"fixed64,10,opt,name=clip_norm,json=clipNorm,proto3" json:"clip_norm,omitempty"` // L of a gradient
+	Clips     bool       `protobuf:"varint,11,opt,name=clips,proto3" json:"clips,omitempty"`                        // gradients of the loss may be longer: the risk is that of the convex surrogate with the cut gradient
+	Ridge     float64    `protobuf:"fixed64,12,opt,name=ridge,proto3" json:"ridge,omitempty"`                       // lambda of the term (lambda/2)||theta||^2, whose gradient the learner adds
+	Set       *Set       `protobuf:"bytes,13,opt,name=set,proto3" json:"set,omitempty"`
+	Practical *Practical `protobuf:"bytes,14,opt,name=practical,proto3" json:"practical,omitempty"` // of a practical plan: what its frame and steps are made of; absent in a proved one
+	Scorecard *Scorecard `protobuf:"bytes,15,opt,name=scorecard,proto3" json:"scorecard,omitempty"` // what the scores after a gradient say; absent without them
+	// The point that learning begins with, in the declared coordinates and in the set: dim - scores values of a phase of gradients, or none,
+	// which is the set's own start. start_hash is the SHA-256 of the snapshot that it was made of, as declared.
+	Start         []float64 `protobuf:"fixed64,16,rep,packed,name=start,proto3" json:"start,omitempty"`
+	StartHash     []byte    `protobuf:"bytes,17,opt,name=start_hash,json=startHash,proto3" json:"start_hash,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -706,6 +710,20 @@ func (x *Plan) GetPractical() *Practical {
 func (x *Plan) GetScorecard() *Scorecard {
 	if x != nil {
 		return x.Scorecard
+	}
+	return nil
+}
+
+func (x *Plan) GetStart() []float64 {
+	if x != nil {
+		return x.Start
+	}
+	return nil
+}
+
+func (x *Plan) GetStartHash() []byte {
+	if x != nil {
+		return x.StartHash
 	}
 	return nil
 }
@@ -2299,7 +2317,7 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"learnerKey\x12\x1b\n" +
 	"\tstage_key\x18\x06 \x01(\fR\bstageKey\x12(\n" +
 	"\x05suite\x18\a \x01(\x0e2\x12.panlearn.v1.SuiteR\x05suite\x12\x12\n" +
-	"\x04life\x18\b \x01(\fR\x04life\"\xad\x04\n" +
+	"\x04life\x18\b \x01(\fR\x04life\"\xe2\x04\n" +
 	"\x04Plan\x12\x1c\n" +
 	"\talgorithm\x18\x01 \x01(\tR\talgorithm\x12*\n" +
 	"\x06phases\x18\x02 \x03(\v2\x12.panlearn.v1.PhaseR\x06phases\x127\n" +
@@ -2319,7 +2337,10 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"\x05ridge\x18\f \x01(\x01R\x05ridge\x12\"\n" +
 	"\x03set\x18\r \x01(\v2\x10.panlearn.v1.SetR\x03set\x124\n" +
 	"\tpractical\x18\x0e \x01(\v2\x16.panlearn.v1.PracticalR\tpractical\x124\n" +
-	"\tscorecard\x18\x0f \x01(\v2\x16.panlearn.v1.ScorecardR\tscorecard\"U\n" +
+	"\tscorecard\x18\x0f \x01(\v2\x16.panlearn.v1.ScorecardR\tscorecard\x12\x14\n" +
+	"\x05start\x18\x10 \x03(\x01R\x05start\x12\x1d\n" +
+	"\n" +
+	"start_hash\x18\x11 \x01(\fR\tstartHash\"U\n" +
 	"\x03Set\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x16\n" +
 	"\x06radius\x18\x02 \x01(\x01R\x06radius\x12\x10\n" +

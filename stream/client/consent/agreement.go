@@ -196,6 +196,8 @@ func (a *Agreement) declared() error {
 		return Refuse("suite", a.Task.Suite, "what privacy.seal declares: %s", spec.Privacy.Seal)
 	case plan.EpsilonBudget > spec.Privacy.Epsilon:
 		return Refuse("plan.epsilon_budget", plan.EpsilonBudget, "at most %v, as declared", spec.Privacy.Epsilon)
+	case !bytes.Equal(plan.StartHash, declaredStart(spec)):
+		return Refuse("plan.start_hash", fmt.Sprintf("%x", plan.StartHash), "%x, the snapshot that is declared as model.start", declaredStart(spec))
 	case plan.Delta > spec.Privacy.Delta:
 		return Refuse("plan.delta", plan.Delta, "at most %v, as declared", spec.Privacy.Delta)
 	}
@@ -204,6 +206,15 @@ func (a *Agreement) declared() error {
 		a.HonestFraction = own
 	}
 	return nil
+}
+
+// declaredStart is the hash of the snapshot that the task begins with; nil where it begins with none.
+func declaredStart(spec *task.Spec) []byte {
+	if spec.Model.Start == nil {
+		return nil
+	}
+	hash, _ := spec.Model.Start.Hash()
+	return hash[:]
 }
 
 // CheckDeclaration refuses a task whose declared part is not the one that the operator has at hand.

@@ -1,0 +1,55 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/panlearn/panlearn/internal/model"
+	"github.com/panlearn/panlearn/learner/planning"
+	"github.com/panlearn/panlearn/learner/task"
+)
+
+// A Start is the snapshot that a task begins with.
+type Start struct {
+	model.Snapshot
+	Hash  []byte    // SHA-256 of its file
+	Point []float64 // of the task's set: the projection of the model
+}
+
+// startOf reads the declared start; nil where none is declared.
+func startOf(spec *task.Spec) (*Start, error) {
+	declared := spec.Model.Start
+	if declared == nil {
+		return nil, nil
+	}
+	hash, known := declared.Hash()
+	if !known || declared.Data() == nil {
+		return nil, errors.New("model.start: want the file of the snapshot, its hash alone does not say where to begin")
+	}
+	snapshot, err := model.Parse(declared.Data())
+	if err != nil {
+		return nil, fmt.Errorf("model.start: want a snapshot in JSON or .npz: %w", err)
+	}
+	point, err := snapshot.Start(spec)
+	if err != nil {
+		return nil, err
+	}
+	set, err := spec.Set(len(point))
+	if err != nil {
+		return nil, err
+	}
+	out := &Start{Snapshot: snapshot, Hash: hash[:], Point: make([]float64, len(point))}
+	set.Project(out.Point, point)
+	return out, nil
+}
+
+// in is the problem with the start.
+func (s *Start) in(p planning.Problem) planning.Problem {
+	p.Start, p.StartHash = s.Point, s.Hash
+	if p.Practical != nil {
+		how := *p.Practical
+		how.Start = s.Point
+		p.Practical = &how
+	}
+	return p
+}
