@@ -10,17 +10,20 @@ import (
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
-// A binding is what a plan is as it is for, and what to change first. Norms are in the coordinates of the feature map.
+// A binding is what a plan is as it is for, and what to change first. Norms are in the declared coordinates.
 type binding struct {
 	FeatureBound  float64  `json:"feature_bound"`  // X: norm of a feature vector, at most
 	GradientBound *float64 `json:"gradient_bound"` // norm of a gradient before the clip, at most; null where nothing bounds it
-	ClipNorm      float64  `json:"clip_norm"`
-	Smoothness    *float64 `json:"smoothness"` // beta that the steps are made for; null where they need none
-	// Step is v of accelerated methods, whose steps are shorter the larger it is, else the step size eta; of the first phase of gradients.
-	Step     float64 `json:"step"`
-	StepName string  `json:"step_name"`
-	// Term is what makes the steps as short as they are: smoothness, clip_norm, sampling or noise.
+	ClipNorm      *float64 `json:"clip_norm"`      // null in a practical plan, whose rounds announce it, where the task sets none
+	Smoothness    *float64 `json:"smoothness"`     // beta that the steps are made for; null where they need none
+	// Step is v of accelerated methods, whose steps are shorter the larger it is, else the step size eta; of the first phase of gradients. A
+	// practical plan has none before the first cohort's release.
+	Step     *float64 `json:"step"`
+	StepName string   `json:"step_name,omitempty"`
+	// Term is what makes the steps as short as they are: smoothness, clip_norm, sampling or noise; of a practical plan first_cohort.
 	Term string `json:"term"`
+	// MomentNoise is the standard deviation of the noise of one released moment of the first cohort; null in a proved plan.
+	MomentNoise *float64 `json:"moment_noise"`
 	// RoundNoise is the norm of the noise of one round's mean gradient, and AllNoise of that of all users, in units of the clip norm.
 	RoundNoise float64 `json:"round_noise"`
 	AllNoise   float64 `json:"all_noise"`
@@ -30,50 +33,68 @@ type binding struct {
 	Advice     string  `json:"advice"`
 }
 
-// enough is the resolution from which on noise does not limit the number of rounds.
-const enough = 8
+const (
+	enough  = 8    // the resolution from which on noise does not limit the number of rounds
+	blurred = 0.05 // the noise of a moment from which on the first cohort sees little of features of size 1
+)
 
 func bindingOf(job run.Job) binding {
 	phase, first := manifest.Gradients(job.Plan), job.First()
 	n, d := float64(job.Problem.Users), float64(manifest.Dim(job.Plan))
 	std := job.Inflation() * first.Privacy.TotalStd() // of one coordinate of a round's mean
-	out := binding{FeatureBound: job.Features.Bound(), ClipNorm: job.Problem.ClipNorm, RoundNoise: math.Sqrt(d) * std}
+	out := binding{FeatureBound: job.Features.Bound(), RoundNoise: math.Sqrt(d) * std}
 	unit := std * float64(phase.Cohort) / math.Sqrt(float64(phase.RoundsPerUser)) // of a sum, each user in it with all answers
 	out.AllNoise = unit * math.Sqrt(d) / n
 	classes := float64(job.Features.Outputs())
 	out.Resolution = n * classes / (unit * d * math.Sqrt(max(1, classes-1)))
-	if g := job.Problem.Lipschitz; !math.IsInf(g, 0) {
-		out.GradientBound = &g
+	if l := job.Spec.Model.ClipNorm; l > 0 {
+		out.ClipNorm = &l
 	}
-	sampling := math.Pow(min(job.Problem.ClipNorm, job.Problem.Lipschitz), 2) / float64(phase.Cohort)
-	out.Term = "noise"
-	if sampling > first.OracleVariance/2 {
-		out.Term = "sampling"
-	}
-	if a := phase.GetAcceleration(); a != nil {
-		out.Step, out.StepName, out.Smoothness = a.V, "v", &a.Smoothness
-		if a.V <= 2*a.Smoothness*(1+1e-9) {
-			out.Term = "smoothness"
-		}
+	if job.Problem.Practical != nil {
+		noise := job.Plan.Phases[0].Mechanism.ClipNorm * job.Forecasts[0].Privacy.TotalStd()
+		out.MomentNoise, out.Term = &noise, "first_cohort"
 	} else {
-		out.Step, out.StepName = phase.GetDescent().GetStepSize(), "eta"
-		if l := min(job.Problem.ClipNorm, job.Problem.Lipschitz); l*l > first.OracleVariance {
-			out.Term = "clip_norm"
-		}
+		out.proved(job)
 	}
 	out.Advice = out.advice(job)
 	return out
 }
 
+// proved fills in what the bounds of a proved plan make of the steps.
+func (b *binding) proved(job run.Job) {
+	phase, variance := manifest.Gradients(job.Plan), job.First().OracleVariance
+	if g := job.Problem.Lipschitz; !math.IsInf(g, 0) {
+		b.GradientBound = &g
+	}
+	l := min(job.Problem.ClipNorm, job.Problem.Lipschitz)
+	b.Term = "noise"
+	if l*l/float64(phase.Cohort) > variance/2 {
+		b.Term = "sampling"
+	}
+	if a := phase.GetAcceleration(); a != nil {
+		b.Step, b.StepName, b.Smoothness = &a.V, "v", &a.Smoothness
+		if a.V <= 2*a.Smoothness*(1+1e-9) {
+			b.Term = "smoothness"
+		}
+		return
+	}
+	eta := phase.GetDescent().GetStepSize()
+	if b.Step, b.StepName = &eta, "eta"; l*l > variance {
+		b.Term = "clip_norm"
+	}
+}
+
 // advice is what to change first.
 func (b binding) advice(job run.Job) string {
-	d, n := manifest.Dim(job.Plan), job.Problem.Users
+	d, n, epsilon := manifest.Dim(job.Plan), job.Problem.Users, job.Problem.Epsilon
 	switch {
 	case b.Resolution < 1:
-		return fmt.Sprintf("%d users are too few for %d coordinates at epsilon %g, each is mostly noise: fewer columns, a larger epsilon, or more users",
-			n, d, job.Problem.Epsilon)
+		return fmt.Sprintf("%d users are too few for %d coordinates at epsilon %g, each is mostly noise: fewer columns, a larger epsilon, or more users", n, d, epsilon)
 	case b.Resolution < enough:
-		return fmt.Sprintf("%d users are few for %d coordinates at epsilon %g: fewer columns or a larger epsilon", n, d, job.Problem.Epsilon)
+		return fmt.Sprintf("%d users are few for %d coordinates at epsilon %g: fewer columns or a larger epsilon", n, d, epsilon)
+	case b.MomentNoise != nil && *b.MomentNoise > blurred:
+		return fmt.Sprintf("the first round sees features through noise of %.2g: more users, or, if your rows are shorter than %.3g, a norm_bound that says so",
+			*b.MomentNoise, b.FeatureBound)
 	case b.Term == "smoothness":
 		return fmt.Sprintf("the longest row that may come, of norm %.3g, makes the steps short: if yours are shorter, half of it as norm_bound allows steps four times as long",
 			b.FeatureBound)
@@ -95,17 +116,22 @@ var termText = map[string]string{
 func (b binding) print(w io.Writer, r planReport) {
 	fmt.Fprintf(w, "binds         X = %.4g, the largest norm of a feature vector", b.FeatureBound)
 	switch {
+	case b.MomentNoise != nil:
+		fmt.Fprintf(w, "; it makes noise of %.2g in each moment of the first round\n", *b.MomentNoise)
+		fmt.Fprint(w, "              what that round releases sets coordinates, clip and steps; learner simulate tells them on public data")
 	case b.GradientBound == nil:
-		fmt.Fprintf(w, "; nothing bounds a gradient but the clip norm, %.4g", b.ClipNorm)
+		fmt.Fprintf(w, "; nothing bounds a gradient but the clip norm, %.4g", *b.ClipNorm)
 	case r.Clips:
-		fmt.Fprintf(w, "; gradients of norm up to %.4g are clipped to %.4g", *b.GradientBound, b.ClipNorm)
+		fmt.Fprintf(w, "; gradients of norm up to %.4g are clipped to %.4g", *b.GradientBound, *b.ClipNorm)
 	default:
 		fmt.Fprintf(w, "; no gradient is clipped, all have norm at most %.4g", *b.GradientBound)
 	}
-	fmt.Fprintf(w, "\n              %s = %.4g in %s: %s", b.StepName, b.Step, cli.Count(r.Rounds, "round"), termText[b.Term])
+	if b.Step != nil {
+		fmt.Fprintf(w, "\n              %s = %.4g in %s: %s", b.StepName, *b.Step, cli.Count(r.Rounds, "round"), termText[b.Term])
+	}
 	if b.Smoothness != nil {
 		fmt.Fprintf(w, ", beta = %.4g", *b.Smoothness)
 	}
-	fmt.Fprintf(w, "\n              noise of norm %.3g of the clip norm in a round's mean gradient, %.3g in that of all users\n", b.RoundNoise, b.AllNoise)
+	fmt.Fprintf(w, "\n              noise of norm %.3g of the clip in a round's mean gradient, %.3g in that of all users\n", b.RoundNoise, b.AllNoise)
 	fmt.Fprintf(w, "advice        %s\n", b.Advice)
 }

@@ -82,6 +82,8 @@ type planReport struct {
 	UsersNeeded *uint64 `json:"users_needed"`
 
 	Binding binding `json:"binding"`
+	// Start is the snapshot that the task begins with; null where it begins with none.
+	Start *planStart `json:"start"`
 
 	Guarantees []guarantee `json:"guarantees"`
 	// Comparison is the noise of other ways to spend the same (epsilon, delta) on one cohort, as noise_std is.
@@ -177,7 +179,7 @@ func survey(job run.Job) (planSurvey, error) {
 	out := planSurvey{job: job, report: planReport{Task: job.Spec.Name, Algorithm: p.Algorithm, Why: job.Why, Users: job.Problem.Users,
 		Rounds: manifest.Planned(p), Cohort: first.Cohort, LastCohort: manifest.LastCohort(first), Minimum: first.Minimum, Dim: manifest.Dim(p), RoundsPerUser: manifest.RoundsPerUser(p),
 		Privacy: job.First().Privacy, Vacuous: job.Vacuous, Clips: p.Clips}}
-	out.report.Binding = bindingOf(job)
+	out.report.Binding, out.report.Start = bindingOf(job), startOf(job)
 	if card := job.Problem.Validation; card != nil {
 		out.report.Validation = &scores{Scorecard: *card, Coordinates: card.Dim(), Inflation: job.Inflation()}
 	}

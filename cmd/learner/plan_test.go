@@ -186,12 +186,16 @@ func TestBindingNamesWhatBinds(t *testing.T) {
 		advice string
 	}{
 		{"a9a", "pagd", nil, "smoothness", "norm_bound"},
-		{"a9a", "pagd", []string{"norm_bound=0.1", "schedule.noise_damping=1"}, "noise", "nothing stands out"},
+		{"a9a", "pagd", []string{"norm_bound=0.1"}, "noise", "nothing stands out"},
 		{"a9a", "pagd", []string{"schedule.users=3000"}, "smoothness", "few for"},
 		{"a9a", "pagd", []string{"schedule.users=300"}, "smoothness", "too few"},
 		{"agaricus", "psgd", []string{"privacy.epsilon=4"}, "clip_norm", "clip norm"},
+		{"a9a", "auto", nil, "first_cohort", "nothing stands out"},
+		{"a9a", "auto", []string{"schedule.users=3000"}, "first_cohort", "few for"},
+		{"spambase", "auto", nil, "first_cohort", "norm_bound"},
+		{"power-plant", "auto", []string{"schedule.users=4000"}, "first_cohort", "noise"},
 	} {
-		spec, err := task.Load("../../deploy/tasks/"+c.file+".yaml", append([]string{"schedule.algorithm=" + c.method}, c.sets...))
+		spec, err := task.Load("../../deploy/tasks/"+c.file+".yaml", append([]string{"schedule.algorithm=" + c.method, "model.radius=20"}, c.sets...))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -46,6 +46,7 @@ noise         %.4g of the clip norm, standard deviation of one coordinate of a r
 		fmt.Fprintf(w, "guarantee     %s against the %s if a share of %s of the users adds its noise\n", g.text(), g.Adversary, g.HonestFraction)
 	}
 	fmt.Fprintln(w, r.unit())
+	r.Start.print(w)
 	if r.PredictedExcessRisk == nil { // nothing to compare by
 		return nil
 	}

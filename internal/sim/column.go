@@ -85,7 +85,7 @@ func newColumn(r *rand.Rand, spec *task.Spec, name string, kind task.ColumnKind)
 		return out, nil
 	}
 	out.whole = out.low == math.Trunc(out.low) && out.high == math.Trunc(out.high) && out.high-out.low > 3
-	out.place(r)
+	out.place(r, spec.Intercept == 0)
 	return out, nil
 }
 
@@ -101,9 +101,13 @@ func (c *column) rank(r *rand.Rand) {
 
 func (c *column) widen(low, high float64) { c.low, c.high = min(c.low, low), max(c.high, high) }
 
-// place puts the middle of a number somewhere into its range: declared bounds are wider than most data.
-func (c *column) place(r *rand.Rand) {
+// place puts the middle of a number somewhere into its range: declared bounds are wider than most data. Where a task has no intercept, and so
+// expects scores of 0 in the middle, it is 0.
+func (c *column) place(r *rand.Rand, through bool) {
 	c.middle = c.low + (0.15+0.7*r.Float64())*(c.high-c.low)
+	if through {
+		c.middle = min(max(0, c.low), c.high)
+	}
 	c.spread = (0.04 + 0.16*r.Float64()) * (c.high - c.low)
 }
 

@@ -69,7 +69,7 @@ func (s *Schema) plantVector(r *rand.Rand, v *task.Vector) {
 	share := float64(v.MaxNonzeros) / float64(v.Dimension)
 	for range v.Dimension {
 		one := column{low: v.Min, high: v.Max, loading: 0.8 * (2*r.Float64() - 1), present: 1}
-		one.place(r)
+		one.place(r, s.spec.Intercept == 0)
 		if share < 1 || v.Min == 0 || v.Kind == task.Indicator { // sparse: few values are frequent, most are rare
 			one.present = min(1, 2*share*math.Pow(r.Float64(), 3))
 		}
@@ -194,7 +194,11 @@ func (s *Schema) label(r *rand.Rand, scores []float64) string {
 	l := s.spec.Label
 	switch convex.TraitsOf(s.spec.Model.Loss).Labels {
 	case convex.TwoClasses:
-		if logit := schemaScale*scores[0] - 1; r.Float64() < 1/(1+math.Exp(-logit)) { // about 35 % are positive
+		logit := schemaScale * scores[0]
+		if s.spec.Intercept != 0 {
+			logit-- // about 35 % are positive
+		}
+		if r.Float64() < 1/(1+math.Exp(-logit)) {
 			return l.Positive[0]
 		}
 		return l.Negative[0]

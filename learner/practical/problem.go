@@ -20,7 +20,7 @@ type Problem struct {
 	Clip                float64               // of gradients, in the frame's coordinates; 0: what is learned decides
 	Ridge               float64               // lambda of the objective's term (lambda/2) ||theta||^2, in plain coordinates
 	Set                 convex.SetDeclaration // that the model stays in; the zero value: none
-	Start               []float64             // that steps begin with, in plain coordinates; nil: what the looks say
+	Start               []float64             `json:",omitempty"` // that steps begin with, in plain coordinates; nil: what the looks say
 	Users               uint64                // n
 	Interactive         bool                  // all gradient rounds ask the same users
 	Continuous          bool                  // users keep coming after these
