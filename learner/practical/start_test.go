@@ -20,7 +20,7 @@ func TestDeclaredStart(t *testing.T) {
 			p.Start[i] = 0.5 * rng.NormFloat64()
 		}
 		for _, matrix := range []uint64{0, 4000} {
-			if classes(loss) && matrix > 0 {
+			if convex.TraitsOf(loss.Name).Labels.Classes() && matrix > 0 {
 				continue
 			}
 			layout := practical.Layout{MomentUsers: 1000, MatrixUsers: matrix, Rounds: 4, Unit: 10}
