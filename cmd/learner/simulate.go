@@ -154,6 +154,9 @@ func (s *simulation) load(progress io.Writer, data, test string) error {
 	if len(invalid) > 0 {
 		fmt.Fprintf(progress, "%d of %d rows of %s do not fit the declaration; they report the zero vector\n", len(invalid), len(s.train), data)
 	}
+	if len(s.train) == 0 {
+		return cli.Usagef("--data %s: no rows", data)
+	}
 	s.labelled = fitting(s.train, invalid, s.holdout)
 	if s.holdout > 0 {
 		s.train, s.test = split(s.train, invalid, s.holdout)
@@ -166,6 +169,8 @@ func (s *simulation) load(progress io.Writer, data, test string) error {
 	}
 	if need := manifest.Users(s.job.Plan); uint64(len(s.train)) < need && !manifest.Endless(s.job.Plan) {
 		return cli.Usagef("--data %s has %d rows to train on, the plan wants %d users: --set schedule.users=%d", data, len(s.train), need, len(s.train))
+	} else if surplus := uint64(len(s.train)) - need; surplus > 0 && !manifest.Endless(s.job.Plan) {
+		fmt.Fprintf(progress, "%s wants %d users: %d of the %d rows to train on take no part in a run\n", s.job.Spec.Name, need, surplus, len(s.train))
 	}
 	if test != "" {
 		if s.test, invalid, err = run.LoadExamples(features, test, nameRows(progress, "left out")); err != nil {

@@ -142,6 +142,7 @@ func refuseUnknown(c *cobra.Command) {
 		refuseUnknown(sub)
 	}
 	if !c.HasSubCommands() || c.Runnable() {
+		suggestTaskFile(c)
 		return
 	}
 	c.Args = func(c *cobra.Command, args []string) error {
@@ -151,6 +152,21 @@ func refuseUnknown(c *cobra.Command) {
 		return nil
 	}
 	c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
+}
+
+// suggestTaskFile makes a command with a flag -f ask for it where a file is given without.
+func suggestTaskFile(c *cobra.Command) {
+	taken := c.Args
+	if taken == nil || c.Flags().ShorthandLookup("f") == nil {
+		return
+	}
+	c.Args = func(c *cobra.Command, args []string) error {
+		err := taken(c, args)
+		if err != nil && len(args) > 0 && strings.HasSuffix(args[0], ".yaml") {
+			return Usagef("%s: the task file comes after -f: %s -f %[1]s", args[0], c.CommandPath())
+		}
+		return err
+	}
 }
 
 // typos is how many letters may be wrong in a command that somebody meant.

@@ -106,6 +106,22 @@ func TestMeant(t *testing.T) {
 	}
 }
 
+// TestTaskFileWithoutFlag: a task file that is given as an argument asks for its flag, where the command has one.
+func TestTaskFileWithoutFlag(t *testing.T) {
+	root := program(func(*cobra.Command) error { return nil })
+	plan := &cobra.Command{Use: "plan", Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error { return nil }}
+	plan.Flags().StringP("task-file", "f", "", "")
+	root.AddCommand(plan)
+	for args, want := range map[string]string{
+		"plan x.yaml": "learner: x.yaml: the task file comes after -f: learner plan -f x.yaml\n", "plan x": "unknown command \"x\"", "run x.yaml": "unknown command \"x.yaml\"",
+	} {
+		var stderr bytes.Buffer
+		if got := Main(root, strings.Fields(args), &stderr); got != ExitUsage || !strings.Contains(stderr.String(), want) {
+			t.Errorf("%s: exit code %d, %q, want %q", args, got, stderr.String(), want)
+		}
+	}
+}
+
 // TestInterrupted: a signal's context that ended the command is worth trying again.
 func TestInterrupted(t *testing.T) {
 	var stderr bytes.Buffer

@@ -2,6 +2,7 @@ package task
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -10,6 +11,8 @@ type FieldError struct {
 	Line  int    // line in the file, from 1; 0 where it is not known
 	Path  string // dotted path from the root, list positions from 0: features.columns.3.min; empty: the whole declaration
 	Value string // what was found, shortened
+	// Absent says that the file does not have the key: Value is what stands for it then.
+	Absent bool
 	Want  string // what would be accepted
 }
 
@@ -23,7 +26,10 @@ func (e *FieldError) Error() string {
 	b.WriteString(": ")
 	if e.Path != "" {
 		b.WriteString(e.Path)
-		if e.Value != "" {
+		switch {
+		case e.Absent && slices.Contains([]string{"", "0", "[]"}, e.Value):
+			b.WriteString(" is not given")
+		case e.Value != "":
 			b.WriteString(" = " + e.Value)
 		}
 		b.WriteString(": ")

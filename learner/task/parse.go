@@ -62,9 +62,30 @@ func Parse(data []byte, sets []string) (*Spec, error) {
 	}
 	s.SetDefaults()
 	if err := s.Validate(); err != nil {
+		var f *FieldError
+		if errors.As(err, &f) {
+			f.Absent = f.Path != "" && root.at(f.Path) == nil
+		}
 		return nil, err
 	}
 	return s, nil
+}
+
+// at returns the value at a dotted path, or nil.
+func (n *node) at(path string) *node {
+	for key := range strings.SplitSeq(path, ".") {
+		switch i, err := strconv.Atoi(key); {
+		case n == nil:
+			return nil
+		case n.kind == mapping:
+			n = n.child(key)
+		case n.kind == list && err == nil && i >= 0 && i < len(n.values):
+			n = n.values[i]
+		default:
+			return nil
+		}
+	}
+	return n
 }
 
 // override sets one value in the tree. It creates missing mappings, but no list elements: an unknown key is refused later,

@@ -247,7 +247,7 @@ func TestStrictness(t *testing.T) {
 			t.Errorf("%s -> %s: got %v, want a *FieldError", c.old, c.new, err)
 			continue
 		}
-		if field.Path != c.path || !strings.Contains(err.Error(), c.value) {
+		if field.Path != c.path || !strings.Contains(err.Error(), c.value) && !(field.Absent && field.Value == c.value) {
 			t.Errorf("%s -> %s: got %q, want path %q and value %q", c.old, c.new, err, c.path, c.value)
 		}
 		if field.Want == "" || strings.Contains(err.Error(), "\n") {
@@ -264,6 +264,24 @@ func TestRefusesOddDocuments(t *testing.T) {
 	} {
 		if s, err := Parse([]byte(file), nil); err == nil {
 			t.Errorf("accepted %q as %+v", shorten(file), s)
+		}
+	}
+}
+
+// A key that is not there is said to be missing, and not to be 0; one that is there is shown.
+func TestAbsentKeysAreNamed(t *testing.T) {
+	for _, c := range []struct{ old, new, want string }{
+		{"epsilon: 1, ", "", "task: privacy.epsilon is not given: want a number > 0"},
+		{"epsilon: 1", "epsilon: 0", "task: privacy.epsilon = 0: want a number > 0"},
+		{"loss: logistic", "loss: smoothed-hinge", "task: model.width is not given: want a number > 0"},
+		{"[a, b]", "[]", "task: features.columns.1.vocabulary: want at least one word"},
+	} {
+		file := strings.Replace(plain, c.old, c.new, 1)
+		if file == plain {
+			t.Fatalf("no %q in the file", c.old)
+		}
+		if _, err := Parse([]byte(file), nil); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%q: %v, want %q", c.new, err, c.want)
 		}
 	}
 }
