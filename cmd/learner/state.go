@@ -226,6 +226,11 @@ func printValidation(w io.Writer, v *method.Validation) error {
 	if _, err := fmt.Fprintf(w, "              an event's loss counts as at most %.3g\n", v.LossBound); err != nil {
 		return err
 	}
+	if v.Worse {
+		if _, err := fmt.Fprintln(w, "              worse of late than over all: the events changed, or come in an order (ingest publish --shuffle)"); err != nil {
+			return err
+		}
+	}
 	if v.Repeated {
 		_, err := fmt.Fprintln(w, "              on the events of users who are asked in every round: the model has learned from them")
 		return err

@@ -141,9 +141,17 @@ func enough(users, minimum uint64, deadline *time.Time, now time.Time) string {
 }
 
 func (st *state) learning() Verdict {
-	return Verdict{Level: Good, Title: "Learning.", // one title for all rounds, which may be short
+	v := Verdict{Level: Good, Title: "Learning.", // one title for all rounds, which may be short
 		Detail: fmt.Sprintf("Round %s: %s are asked for.", st.roundOf(), people(st.announced.cohort))}
+	if st.worse() {
+		v.Level, v.Title, v.Section = Warn, "Learning, but users' events are predicted worse of late than over all.", sectionAlerts
+		v.Do = "See whether the events changed, or come in an order: learner check tells, ingest publish --shuffle mixes them."
+	}
+	return v
 }
+
+// worse reports whether users' events are predicted worse of late than over all, clearly.
+func (st *state) worse() bool { return st.progress.Validation != nil && st.progress.Validation.Worse }
 
 // roundOf is the announced round, and of how many. Void rounds are announced and not planned.
 func (st *state) roundOf() string {
@@ -167,6 +175,9 @@ func (st *state) ended() Verdict {
 			Do:     "Take the model from /v1/snapshot, or with learner snapshot."}
 		if p.Rounds > 0 && p.Steps < p.Rounds {
 			v.Title = "The task was ended before its last step."
+		}
+		if st.worse() {
+			v.Level, v.Detail = Warn, v.Detail+" At its end users' events were predicted worse than over all."
 		}
 		return v
 	case Refused:

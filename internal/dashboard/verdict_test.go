@@ -25,6 +25,16 @@ var situations = map[string]struct {
 		w.pass(time.Second)
 		w.report(312)
 	}, Good, []string{"Learning.", "Round 7 of 40: 312 of 500 users are there.", "At least 450 must come; from 13:00:30 UTC on they are enough."}, ""},
+	"worse of late": {func(w *scene) {
+		w.bad = true
+		w.learn(6)
+		w.report(312)
+	}, Warn, []string{"predicted worse of late", "312 of 500", "ingest publish --shuffle"}, sectionAlerts},
+	"worse at the end": {func(w *scene) {
+		w.bad = true
+		w.learn(40)
+		w.Stop(Stop{How: Over})
+	}, Warn, []string{"The task has ended", "predicted worse than over all"}, sectionEnding},
 	"enough at the deadline": {func(w *scene) {
 		w.learn(0)
 		w.report(460)

@@ -33,6 +33,7 @@ type Learner struct {
 	model         prometheus.Gauge
 	loss          *prometheus.GaugeVec
 	accuracy      *prometheus.GaugeVec
+	worse         prometheus.Gauge
 }
 
 // roundBuckets are durations of a round in seconds, to a day.
@@ -68,6 +69,7 @@ func NewLearner(r prometheus.Registerer, task string) (*Learner, error) {
 			"over the last round, recent rounds or all; value, or an end of its 95 % band.", "stretch", "bound"),
 		accuracy: f.gaugeVec("panlearn_learner_validation_accuracy_ratio", "Progressive validation: share of correct predictions of the announced points "+
 			"on the users' own events; as panlearn_learner_validation_loss.", "stretch", "bound"),
+		worse: f.gauge("panlearn_learner_validation_worse", "Progressive validation: 1 while the last round or recent ones are predicted worse than all, by bands that lie apart; else 0."),
 	}
 	for _, outcome := range []string{"applied", "void"} {
 		m.rounds.WithLabelValues(outcome)
@@ -135,6 +137,10 @@ func (m *Learner) progress(p service.Progress) {
 	m.delta.Set(p.Delta)
 	m.model.Set(p.ModelNorm)
 	if v := p.Validation; v != nil {
+		m.worse.Set(0)
+		if v.Worse {
+			m.worse.Set(1)
+		}
 		scores(m.loss, v.Loss)
 		if v.Accuracy != nil {
 			scores(m.accuracy, *v.Accuracy)

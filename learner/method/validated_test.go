@@ -105,6 +105,38 @@ func TestValidationFigures(t *testing.T) {
 	}
 }
 
+// Scores that fall are told once the bands of the last or of recent rounds lie apart from that of all, and no sooner.
+func TestWorseOfLate(t *testing.T) {
+	run := func(last ...float64) *method.Validation {
+		a := begin(t, scored(series(2, convex.SetDeclaration{Radius: 2}, 0, descent(12, 0.3))))
+		for _, correct := range append([]float64{0.8, 0.82, 0.81, 0.8}, last...) {
+			if err := a.Step(valued([]float64{0, 0}, 1, correct, 10000, 1e-4)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return learner.ValidationOf(a)
+	}
+	for _, c := range []struct {
+		last  []float64
+		worse bool
+	}{{nil, false}, {[]float64{0.9}, false}, {[]float64{0.79}, false}, {[]float64{0.6}, true}, {[]float64{0.6, 0.8}, false}, {[]float64{0.6, 0.6, 0.8}, false},
+		{[]float64{0.1, 0.1, 0.5, 0.5}, true}} {
+		if v := run(c.last...); v.Worse != c.worse {
+			t.Errorf("after %v: worse %t of %+v", c.last, v.Worse, v.Accuracy)
+		}
+	}
+	// Losses, too.
+	a := begin(t, scored(series(2, convex.SetDeclaration{Radius: 2}, 0, descent(3, 0.3))))
+	for _, loss := range []float64{0.5, 0.5, 1.5} {
+		if err := a.Step(valued([]float64{0, 0}, loss, 0.8, 10000, 1e-4)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if v := learner.ValidationOf(a); !v.Worse {
+		t.Errorf("a loss of 1.5 after 0.5 is not worse: %+v", v.Loss)
+	}
+}
+
 // Users who answer every round are no new sample: the bands are about them, and about noise alone.
 func TestScoresOfTheSameUsers(t *testing.T) {
 	plan := series(2, convex.SetDeclaration{Radius: 2}, 0, interactive(3, 0.3))

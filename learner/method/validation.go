@@ -18,6 +18,9 @@ type Validation struct {
 	Loss       Scores  `json:"loss"`               // moved into the declared range, event by event
 	LossBound  float64 `json:"loss_bound"`         // its upper end: larger losses count as this
 	Accuracy   *Scores `json:"accuracy,omitempty"` // share of correct predictions; nil for labels that are no classes
+	// Worse says that the last round, or those of late, are predicted worse than all of them, clearly: their bands lie apart. The events
+	// changed, or come in an order, such as that of their labels.
+	Worse bool `json:"worse,omitempty"`
 }
 
 // Scores are one score over three stretches of a run.
@@ -61,6 +64,17 @@ func (s *sums) add(share, users float64, mean [2]float64, proxy float64) {
 	for i, m := range mean {
 		s.score[i] = float64(share*s.score[i]) + float64(users*m)
 	}
+}
+
+// worse compares scores that are better the larger they are, or the smaller: the last round and those of late with all.
+func (s *Scores) worse(larger bool) bool {
+	below := func(b Band) bool {
+		if larger {
+			return b.High < s.Overall.Low
+		}
+		return b.Low > s.Overall.High
+	}
+	return below(s.Last) || below(s.Recent)
 }
 
 // add counts a round of users whose mean has the given sub-Gaussian proxy of one coordinate.
@@ -114,5 +128,6 @@ func (t *tally) validation(card convex.Scorecard, repeated bool) *Validation {
 		accuracy := t.scores(1, card.Accuracy, 0, 1)
 		out.Accuracy = &accuracy
 	}
+	out.Worse = out.Loss.worse(false) || out.Accuracy != nil && out.Accuracy.worse(true)
 	return out
 }

@@ -237,6 +237,9 @@ func (s *Service) oneRound(ctx context.Context, c *core, past past) (*core, erro
 		if v.Accuracy != nil {
 			attributes = append(attributes, "progressive_accuracy", v.Accuracy.Recent.Value)
 		}
+		if v.Worse {
+			attributes = append(attributes, "worse_of_late", true)
+		}
 	}
 	s.config.Logger.Info("round committed", attributes...)
 	return resume(s.config.Identity, step.next, step.ledger)

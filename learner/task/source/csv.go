@@ -18,7 +18,7 @@ type csvRows struct {
 	width     int      // fields of a line
 	position  []int    // of the schema's columns
 	label     int      // -1 where there is none
-	undecided bool     // without a header, the first line of data that may be without labels tells whether they are
+	either    bool     // without a header, lines of data that may be without labels have a field less where they are
 	fields    []string // of the last line, reused
 	chosen    []string
 }
@@ -71,27 +71,13 @@ func newCSV(l *lines, schema task.Schema) (*csvRows, error) {
 		f.label = -1
 		return f, nil
 	}
-	f.undecided = schema.Unlabelled && !schema.Events.Header
+	f.either = schema.Unlabelled && !schema.Events.Header
 	var err error
 	f.label, err = find(schema.Label)
 	return f, err
 }
 
 func (f *csvRows) close() error { return nil }
-
-// decide looks at the first line: with one field less than columns are declared, the label is the one that is not there.
-func (f *csvRows) decide() {
-	f.undecided = false
-	if len(f.fields) != f.width-1 {
-		return
-	}
-	for i, at := range f.position {
-		if at > f.label {
-			f.position[i]--
-		}
-	}
-	f.width, f.label = f.width-1, -1
-}
 
 func (f *csvRows) next(row *task.Row) error {
 	line, err := f.lines.next()
@@ -101,18 +87,19 @@ func (f *csvRows) next(row *task.Row) error {
 	if f.fields, err = splitCSV(f.fields[:0], string(line), f.separator); err != nil {
 		return f.lines.fail("", err.Error())
 	}
-	if f.undecided {
-		f.decide()
-	}
-	if len(f.fields) != f.width {
+	unlabelled := f.either && len(f.fields) == f.width-1 // the field that is not there is the label's
+	if len(f.fields) != f.width && !unlabelled {
 		return f.lines.fail("", fmt.Sprintf("%d fields, want %d", len(f.fields), f.width))
 	}
 	f.chosen = f.chosen[:0]
 	for _, at := range f.position {
+		if unlabelled && at > f.label {
+			at--
+		}
 		f.chosen = append(f.chosen, f.fields[at])
 	}
 	row.Line, row.Fields = f.lines.line, f.chosen
-	if f.label >= 0 {
+	if f.label >= 0 && !unlabelled {
 		row.Label = f.fields[f.label]
 	}
 	return nil
