@@ -90,11 +90,15 @@ func draw(r sweepReport, file string) error {
 		return xy
 	}
 	for i, m := range r.Slopes {
+		slope := ""
+		if len(r.Points) > 1 {
+			slope = fmt.Sprintf(" (slope %.2f)", m.Fitted)
+		}
 		for k, one := range [...]struct {
 			name  string
 			value func(sim.Risk) float64
 		}{
-			{fmt.Sprintf("%s (slope %.2f)", m.Method, m.Fitted), func(r sim.Risk) float64 { return r.Mean }},
+			{m.Method + slope, func(r sim.Risk) float64 { return r.Mean }},
 			{m.Method + " without noise", func(r sim.Risk) float64 { return r.NonPrivate }},
 			{m.Method + ", bound", func(r sim.Risk) float64 { return r.Bound }},
 		} {
@@ -127,6 +131,10 @@ func (r sweepReport) print(w io.Writer) error {
 		for _, one := range p.Risks {
 			fmt.Fprintf(w, "%9d  %-22s  %8.5f (%.5f)  %12.5f  %12.5f\n", p.Users, one.Method, one.Mean, one.StdErr, one.NonPrivate, one.Bound)
 		}
+	}
+	if len(r.Points) < 2 {
+		_, err := fmt.Fprintln(w, "slope      none: it takes two numbers of users")
+		return err
 	}
 	for _, s := range r.Slopes {
 		if _, err := fmt.Fprintf(w, "slope      %-22s  %18.2f  (the theorem: %.2f for privacy, %.2f for sampling)\n", s.Method, s.Fitted, s.Privacy, s.Sampling); err != nil {

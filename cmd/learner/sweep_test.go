@@ -65,6 +65,10 @@ func TestSweepTakesWhatApplies(t *testing.T) {
 	if report, err = sweep(t.Context(), job, small); err != nil || len(report.Slopes) != 1 || report.Points[0].Risks[0].Method != "pagd" {
 		t.Errorf("one algorithm: %+v, error %v", report.Slopes, err)
 	}
+	text.Reset()
+	if err := report.print(&text); err != nil || !strings.Contains(text.String(), "slope      none: it takes two") {
+		t.Errorf("the slope of one point: %v\n%s", err, text.String())
+	}
 	small.methods = []string{"pagd", "pgd"}
 	if _, err := sweep(t.Context(), job, small); err == nil || !strings.Contains(err.Error(), "pgd: users answer one round each") {
 		t.Errorf("an algorithm that does not apply: error %v, want one that says why", err)
