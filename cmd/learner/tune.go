@@ -30,7 +30,7 @@ func newTune() *cobra.Command {
 		Use:   "tune -f TASK [--data FILE] [-o TASK]",
 		Short: "compare settings of a task by simulation, on data that are public",
 		Long: `tune plans and simulates the task as it is, and with one key changed at a time: crosses of categorical columns on or off, a
-smaller norm bound, other clip norms, fewer rounds. Each setting is scored on a fifth of the rows, which it does not learn from; every
+smaller norm bound, other clip norms, fewer and more rounds, another share of first users. Each setting is scored on a fifth of the rows, which it does not learn from; every
 seed holds out other rows, and all settings see the same. Keys that were better alone are tried together.
 
 A setting is called better where its paired gain is beyond the noise of the seeds: a one-sided t-test at 5 % over all
@@ -134,6 +134,9 @@ func (t tuning) run(rows tune.Rows, seeds int, seed uint64) (tune.Report, error)
 	cost := comparison.Cost()
 	fmt.Fprintf(stderr, "%s, %s each: %d runs of %d users, up to %d coordinates a report\n", cli.Count(cost.Settings, "setting"),
 		cli.Count(cost.Seeds, "seed"), cost.Runs, cost.Users, cost.Coordinates)
+	if cost.Simulated < cost.Users {
+		fmt.Fprintf(stderr, "every round asks a sample, of at most %d users in a run, and adds the Gaussian noise of the whole cohort\n", cost.Simulated)
+	}
 	bar = cli.NewBar(stderr, "runs", cost.Runs)
 	defer bar.Close()
 	return comparison.Run(t.command.Context())

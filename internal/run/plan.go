@@ -86,7 +86,7 @@ func problemOf(spec *task.Spec, features *task.FeatureMap, loss convex.Loss) (pl
 		Epsilon: spec.Privacy.Epsilon, Delta: spec.Privacy.Delta, Trust: trust, HonestFraction: honest, Coin: coin,
 		MaxBits: spec.Privacy.MaxBits, Profile: profile,
 		Cohort: uint64(spec.Schedule.Cohort), Minimum: uint64(spec.Schedule.MinimumCohort),
-		MaxRounds:   uint64(spec.Schedule.Rounds.Max),
+		MaxRounds: uint64(spec.Schedule.Rounds.Max), FirstCohort: uint64(spec.Schedule.FirstCohort),
 		Interactive: spec.Schedule.Interactive, Continuous: spec.Schedule.Continuous,
 	}
 	p.Practical = spec.Practical(features)

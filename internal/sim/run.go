@@ -11,6 +11,7 @@ import (
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/method"
+	"github.com/panlearn/panlearn/learner/practical"
 	"github.com/panlearn/panlearn/learner/report"
 	"github.com/panlearn/panlearn/shuffle"
 	"github.com/panlearn/panlearn/stream/manifest"
@@ -58,6 +59,8 @@ type Result struct {
 	State  []byte // of the method at its end
 	// Validation is what the scores said; nil without scores.
 	Validation *method.Validation
+	// Learned is what the first cohorts of a practical plan taught; nil in a proved one.
+	Learned *practical.Learned
 }
 
 // Run takes every planned step. A continuous plan it runs until the examples that are left do not fill a cohort. It stops early
@@ -80,7 +83,7 @@ func Run(ctx context.Context, c Config) (Result, error) {
 		return Result{}, fmt.Errorf("simulate: %w", err)
 	}
 	return Result{Model: r.method.Model(), Rounds: r.rounds, Users: r.users, State: state,
-		Validation: learner.ValidationOf(r.method)}, nil
+		Validation: learner.ValidationOf(r.method), Learned: learner.LearnedOf(r.method)}, nil
 }
 
 type run struct {

@@ -36,6 +36,7 @@ type Progress struct {
 type Comparison struct {
 	Config
 	measure    Measure
+	users      uint64 // of the task
 	candidates []*candidate
 	dropped    []Dropped
 }
@@ -52,11 +53,15 @@ func New(c Config) (*Comparison, error) {
 	if c.Seeds < 2 {
 		return nil, fmt.Errorf("seeds: %d, want at least 2: without a spread nothing can be called better", c.Seeds)
 	}
+	if c.Most < 1 {
+		return nil, fmt.Errorf("most users of a run: 0, want at least 1")
+	}
 	out := &Comparison{Config: c}
 	if err := out.add(Setting{}); err != nil {
 		return nil, err
 	}
 	base := out.candidates[0]
+	out.users = manifest.Users(base.job.Plan)
 	out.measure = measureOf(base.job.Spec.Model.Loss)
 	settings, err := out.settings(base.job)
 	if err != nil {
@@ -104,7 +109,7 @@ type Cost struct {
 
 // Cost counts, without what the settings that turn out better are tried together.
 func (c *Comparison) Cost() Cost {
-	n := manifest.Users(c.candidates[0].job.Plan)
+	n := c.users
 	out := Cost{Settings: len(c.candidates), Seeds: c.Seeds, Runs: len(c.candidates) * c.Seeds, Users: n, Simulated: min(n, c.Most)}
 	for _, one := range c.candidates {
 		out.Coordinates = max(out.Coordinates, int(manifest.Gradients(one.job.Plan).Mechanism.Dim))
@@ -161,18 +166,16 @@ func (c *Comparison) simulate(ctx context.Context, i int) error {
 	if err != nil {
 		return err
 	}
-	n := manifest.Users(one.job.Plan)
-	if n > c.Most {
-		return fmt.Errorf("schedule.users: %d are more than the %d that are simulated", n, c.Most)
-	}
+	config := simulated(one.job, c.Most)
+	n := manifest.Users(config.Plan)
 	for k := range c.Seeds {
 		seed := c.First + uint64(k)
 		train, test, err := mapped.Split(seed, int(n))
 		if err != nil {
 			return err
 		}
-		result, err := sim.Run(ctx, sim.Config{Plan: one.job.Plan, Loss: one.job.Loss, Score: one.job.Score(), Examples: train, Seed: seed,
-			InOrder: manifest.Endless(one.job.Plan)})
+		config.Examples, config.Seed = train, seed
+		result, err := sim.Run(ctx, config)
 		if err != nil {
 			return err
 		}

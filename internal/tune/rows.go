@@ -2,6 +2,7 @@ package tune
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -80,13 +81,14 @@ func (p public) Split(seed uint64, n int) (train, test []convex.Example, err err
 }
 
 // norm is the quantile of the rows' norms, the intercept left out.
-func (p public) norm(quantile float64) float64 {
+func (p public) norm(quantile, intercept float64) float64 {
 	norms := make([]float64, len(p.rows))
 	for i, row := range p.rows {
 		norms[i] = convex.Norm(row.Value)
 	}
 	slices.Sort(norms)
-	return norms[int(quantile*float64(len(norms)-1))]
+	n := norms[int(quantile*float64(len(norms)-1))]
+	return math.Sqrt(max(0, n*n-intercept*intercept))
 }
 
 // madeUp is how many rows of a schema are scored on.

@@ -1,7 +1,12 @@
 package tune
 
 import (
+	"context"
+	"fmt"
+	"math"
+
 	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/internal/sim"
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
@@ -21,7 +26,7 @@ func (c *Comparison) settings(base run.Job) ([]Setting, error) {
 	x := base.Features.Longest()
 	bounds := []float64{x / 2, x / 4}
 	if data {
-		bounds = []float64{rows.norm(0.99), rows.norm(0.5)}
+		bounds = []float64{rows.norm(0.99, base.Spec.Intercept), rows.norm(0.5, base.Spec.Intercept)}
 	}
 	if base.Spec.NormBound > 0 {
 		out = append(out, one("norm_bound", 0)) // what the declaration allows
@@ -31,17 +36,68 @@ func (c *Comparison) settings(base run.Job) ([]Setting, error) {
 			out = append(out, one("norm_bound", b))
 		}
 	}
-	clip := min(base.Spec.Model.ClipNorm, base.Problem.Lipschitz)
+	clip, err := c.clip(base, mapped)
+	if err != nil {
+		return nil, err
+	}
 	for _, factor := range [...]float64{0.5, 2} {
-		if l := tidy(factor * clip); l < base.Problem.Lipschitz {
+		if l := tidy(factor * clip); base.Problem.Practical != nil || l < base.Problem.Lipschitz {
 			out = append(out, one("model.clip_norm", l))
 		}
 	}
+	return append(out, users(base)...), nil
+}
+
+// clip is the norm that gradients of the task are clipped to: what is declared, or what the first cohort of a practical plan leads to.
+func (c *Comparison) clip(base run.Job, rows Mapped) (float64, error) {
+	if l := base.Spec.Model.ClipNorm; l > 0 {
+		return min(l, base.Problem.Lipschitz), nil
+	}
+	again, err := run.NewJob(base.Spec)
+	if err != nil {
+		return 0, err
+	}
+	config := simulated(again, c.Most)
+	train, _, err := rows.Split(c.First, int(manifest.Users(config.Plan)))
+	if err != nil {
+		return 0, err
+	}
+	config.Examples, config.Seed = train, c.First
+	result, err := sim.Run(context.Background(), config)
+	if err != nil {
+		return 0, err
+	}
+	if result.Learned == nil {
+		return 0, fmt.Errorf("the first cohort of the task taught nothing")
+	}
+	return result.Learned.Frame.Clip, nil
+}
+
+// users are other numbers of rounds, and of users of the first cohort.
+func users(base run.Job) (out []Setting) {
+	first := manifest.Gradients(base.Plan)
 	rounds := manifest.Planned(base.Plan)
+	if base.Problem.Practical != nil {
+		rounds = first.Rounds
+	}
+	if manifest.Endless(base.Plan) {
+		return nil
+	}
 	for _, share := range [...]uint64{2, 4} {
-		if t := rounds / share; t > 0 && !manifest.Endless(base.Plan) {
+		if t := rounds / share; t > 0 {
 			out = append(out, one("schedule.rounds.max", t))
 		}
 	}
-	return out, nil
+	if base.Problem.Practical == nil {
+		return out
+	}
+	if first.RoundsPerUser == 1 && first.Cohort >= 2 { // twice as many rounds
+		out = append(out, one("schedule.cohort", first.Cohort/2))
+	}
+	for _, factor := range [...]float64{0.5, 2} {
+		if n := math.Round(factor * float64(base.Plan.Phases[0].Users)); n >= 1 {
+			out = append(out, one("schedule.first_cohort", n))
+		}
+	}
+	return out
 }

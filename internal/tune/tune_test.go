@@ -3,13 +3,16 @@ package tune
 import (
 	"context"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
+	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/internal/sim"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/stream/manifest"
 )
 
 const quickstart = "../../deploy/tasks/quickstart.yaml"
@@ -117,9 +120,8 @@ func TestSettingsMeanSomething(t *testing.T) {
 		return func(sets []string) (*task.Spec, error) { return task.Load("../../deploy/tasks/"+path, sets) }
 	}
 	for path, want := range map[string]map[string]bool{
-		"adult.yaml":         {"features.crosses": true, "norm_bound": true, "schedule.rounds.max": true},
-		"adult-crosses.yaml": {"features.crosses": true, "norm_bound": true, "schedule.rounds.max": true},
-		"quickstart.yaml":    {"features.crosses": false, "norm_bound": true, "schedule.rounds.max": true},
+		"adult.yaml":      {"features.crosses": true, "norm_bound": true, "schedule.rounds.max": true},
+		"quickstart.yaml": {"features.crosses": false, "norm_bound": true, "model.clip_norm": true, "schedule.rounds.max": true, "schedule.first_cohort": true},
 	} {
 		spec, err := load(path)(nil)
 		if err != nil {
@@ -137,7 +139,7 @@ func TestSettingsMeanSomething(t *testing.T) {
 			rows, err := s.Rows(features, 500, 1)
 			return rows, nil, err
 		}}
-		c, err := New(Config{Load: load(path), Rows: data, Seeds: 2})
+		c, err := New(Config{Load: load(path), Rows: data, Seeds: 2, Most: 1 << 20})
 		if err != nil {
 			t.Fatalf("%s: %v", path, err)
 		}
@@ -163,5 +165,36 @@ func TestRunStopsWithItsContext(t *testing.T) {
 	}
 	if len(c.candidates[0].values) != 1 {
 		t.Errorf("%d runs after the cancellation", len(c.candidates[0].values)-1)
+	}
+}
+
+// A sample stands for its cohort: fewer users are simulated, and the noise stays that of the task.
+func TestSampleHasTheNoiseOfTheTask(t *testing.T) {
+	config := madeUpRows(t, "schedule.users=20000")
+	spec, err := config.Load(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	job, err := run.NewJob(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if whole := simulated(job, 20000); whole.NoiseStd != nil || manifest.Users(whole.Plan) != 20000 {
+		t.Errorf("%d of 20000 users are simulated", manifest.Users(whole.Plan))
+	}
+	sample := simulated(job, 3000)
+	if n := manifest.Users(sample.Plan); n > 3000 || n < 2500 {
+		t.Errorf("%d users are simulated, want about 2,857 of 3,000", n)
+	}
+	for i, f := range sample.Plan.Phases {
+		want := f.Mechanism.ClipNorm * job.Forecasts[i].Privacy.TotalStd()
+		if got := sample.NoiseStd(i, f.Cohort); math.Abs(got-want) > 1e-12*want {
+			t.Errorf("phase %d: noise %v, want %v", i+1, got, want)
+		}
+	}
+	config.Most, config.Seeds = 3000, 2
+	report, err := only(t, config).Run(context.Background())
+	if err != nil || report.Users != 20000 || report.Candidates[0].Mean < 0.5 {
+		t.Errorf("%+v, %v", report, err)
 	}
 }

@@ -37,6 +37,9 @@ func practicalPlan(p Problem, of sourceOf) (Proposal, error) {
 	}
 	half := max(1, p.Users/2)
 	layout := how.Layout(float64(half) * math.Sqrt(gradients.model(half, 1).total()) * p.encodedNorm())
+	if p.FirstCohort > 0 {
+		layout.MomentUsers = p.FirstCohort
+	}
 	out.Plan.Practical.Unit = layout.Unit
 	left := p.Users
 	look := func(statistic wire.Statistic, users uint64, dim int, norm float64) error {

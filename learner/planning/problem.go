@@ -50,6 +50,7 @@ type Problem struct {
 	Cohort      uint64 // m, users of one round; 0 means planned
 	Minimum     uint64 // users without whom a round is not released; 0 means nine tenths of the cohort
 	MaxRounds   uint64 // 0 means no limit
+	FirstCohort uint64 // of a practical plan: users who report moments; 0 means planned
 	Interactive bool   // the same users may be asked in several rounds, which the pgd methods do
 	Continuous  string // schedule.Constant, schedule.Decaying or schedule.Epochs: Users is the horizon of a run that goes on after it
 

@@ -23,7 +23,9 @@ type Schedule struct {
 	Interactive bool `json:"interactive,omitempty"`
 	// Continuous has the task go on for as long as users come: schedule.Constant, schedule.Decaying or schedule.Epochs; "" (default)
 	// ends it.
-	Continuous    string `json:"continuous,omitempty"`
+	Continuous string `json:"continuous,omitempty"`
+	// FirstCohort is the users of a practical plan who report moments, before all others. 0 (default): planned.
+	FirstCohort   int    `json:"first_cohort,omitempty"`
 	Cohort        int    `json:"cohort"`         // users of one round; 0: planned
 	MinimumCohort int    `json:"minimum_cohort"` // users without whom a round is not released; 0: planned
 	Rounds        Rounds `json:"rounds"`
@@ -53,6 +55,12 @@ func (s *Spec) checkSchedule() error {
 	}
 	if c.MinimumCohort < 0 || c.MinimumCohort > most {
 		return refuse("schedule.minimum_cohort", c.MinimumCohort, "a whole number from 1 to the cohort (%d), or 0 to have it planned", most)
+	}
+	switch {
+	case c.FirstCohort != 0 && !s.practical():
+		return refuse("schedule.first_cohort", c.FirstCohort, "nothing in a proved plan")
+	case c.FirstCohort < 0 || c.FirstCohort >= c.Users:
+		return refuse("schedule.first_cohort", c.FirstCohort, "a whole number below schedule.users (%d), or 0 to have it planned", c.Users)
 	}
 	if c.Rounds.Max < 0 || c.Rounds.Max > c.Users {
 		return refuse("schedule.rounds.max", c.Rounds.Max, "a whole number from 1 to schedule.users (%d), or 0 for no limit", c.Users)

@@ -77,7 +77,7 @@ var mayImport = map[string][]string{
 	"internal/test/parquettest": {}, // test support: the only place that writes Parquet
 	"deploy":                    {},
 	"internal/sim": {"randomizer", "randomizer/accounting", "shuffle", "learner", "learner/convex", "learner/method", "learner/planning",
-		"learner/report", "learner/schedule", "learner/task", "learner/task/source", "stream/manifest", "stream/wire"},
+		"learner/practical", "learner/report", "learner/schedule", "learner/task", "learner/task/source", "stream/manifest", "stream/wire"},
 	"internal/tune":      {"internal/model", "internal/run", "internal/sim", "learner/convex", "learner/task", "stream/manifest"},
 	"internal/run":       {"*"},
 	"internal/run/admin": {"*"},
