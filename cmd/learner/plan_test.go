@@ -97,7 +97,7 @@ func TestPlanShowsEveryAlgorithm(t *testing.T) {
 
 // What does not apply is said why; a bound that promises nothing is said so, with the users that would do.
 func TestPlanSaysWhatIsMissing(t *testing.T) {
-	r := surveyed(t, "model.radius=50", "schedule.users=2000").report
+	r := surveyed(t, "model.radius=50", "schedule.users=2000", "privacy.delta=1e-3").report
 	if !r.Vacuous || r.UsersNeeded == nil || *r.UsersNeeded <= r.Users {
 		t.Fatalf("vacuous %v, users needed %v", r.Vacuous, r.UsersNeeded)
 	}
@@ -105,7 +105,7 @@ func TestPlanSaysWhatIsMissing(t *testing.T) {
 	if err := r.print(&text); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"warning       too few users", "\nnot pagd-restarts: the objective is not strongly convex", "\nnot pgd: users answer one round each"} {
+	for _, want := range []string{"warning       too few users", "\n              delta 0.001 is above 1/users = 0.0005", "\nnot pagd-restarts: the objective is not strongly convex", "\nnot pgd: users answer one round each"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in:\n%s", want, &text)
 		}

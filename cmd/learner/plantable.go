@@ -46,6 +46,10 @@ noise         %.4g of the clip norm, standard deviation of one coordinate of a r
 		fmt.Fprintf(w, "guarantee     %s against the %s if a share of %s of the users adds its noise\n", g.text(), g.Adversary, g.HonestFraction)
 	}
 	fmt.Fprintln(w, r.unit())
+	if delta := r.Privacy.Delta; delta*float64(r.Users) > 1 {
+		fmt.Fprintf(w, "              delta %g is above 1/users = %.2g: publishing the event of one user drawn by lot would be within it; take far less\n",
+			delta, 1/float64(r.Users))
+	}
 	r.Start.print(w)
 	if r.PredictedExcessRisk == nil { // nothing to compare by
 		return nil
