@@ -3,6 +3,7 @@ package planning
 import (
 	"math"
 	"math/bits"
+	"sort"
 
 	"github.com/panlearn/panlearn/learner/method"
 	"github.com/panlearn/panlearn/learner/schedule"
@@ -122,9 +123,7 @@ func (s *search) start(factor float64) uint64 {
 	for ; t < at && !enough(t); t = s.next(t, high, coarse) {
 		last = t + 1
 	}
-	for t = min(t, at); last < t && !enough(last); last++ {
-	}
-	return last
+	return last + uint64(sort.Search(int(min(t, at)-last), func(i int) bool { return enough(last + uint64(i)) }))
 }
 
 func (s *search) modelled(t uint64, factor float64) float64 {

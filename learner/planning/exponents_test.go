@@ -1,0 +1,94 @@
+package planning
+
+import (
+	"math"
+	"testing"
+
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/schedule"
+	"github.com/panlearn/panlearn/randomizer/accounting"
+)
+
+// Theorems 4.1, 4.3, 4.7, 4.8, 4.9 and C.3: where privacy's noise is what a planned bound consists of, it has the theorem's power of the
+// users, of the dimension and of mu, which stands for epsilon, for every method and under pan. The powers are those of d^(1/2)/(epsilon n).
+func TestPlannedBoundsHaveTheTheoremsExponents(t *testing.T) {
+	for _, c := range []struct {
+		method string
+		power  float64
+		users  uint64
+		dim    int
+	}{
+		{schedule.PSGD, 1. / 2, 1e8, 1e5},
+		{schedule.PAGD, 4. / 5, 1e10, 1e5},
+		{schedule.PAGDEnvelope, 2. / 3, 1e8, 1e5},
+		{schedule.PAGDRestarts, 2, 1e10, 1e5},
+		{schedule.PAGDEnvelopeRestarts, 4. / 3, 1e9, 1e5},
+		{schedule.PGD, 1, 1e7, 1e5},
+		{schedule.PGDEnvelope, 1, 1e7, 1e5},
+		{schedule.PGDRestarts, 2, 1e8, 1e5},
+		{schedule.PGDEnvelopeRestarts, 2, 1e8, 1e5},
+	} {
+		m := traitsOf(c.method)
+		for _, trust := range []accounting.Trust{accounting.Shuffle, accounting.Pan} {
+			if m.Interactive && trust != accounting.Shuffle {
+				continue
+			}
+			p := Problem{Users: c.users, Dim: c.dim, ClipNorm: 1, Set: convex.SetDeclaration{Radius: 1}, Epsilon: 0.01, Delta: 1e-6, Trust: trust,
+				HonestFraction: accounting.One, Interactive: m.Interactive, MaxRounds: 1 << 30}
+			if m.Restarts {
+				p.Ridge = 0.5
+			}
+			if m.Envelope {
+				p = p.ForLoss(convex.Absolute{}, 1, -1, 1)
+			} else {
+				p = p.ForLoss(convex.Squared{}, 1, -1, 1)
+			}
+			bound := func(change func(p *Problem)) float64 {
+				q := p
+				change(&q)
+				from, err := NewPlanner().accountedFor(q)
+				if err != nil {
+					t.Fatal(err)
+				}
+				d, err := newDraft(q, c.method, unrounded{from})
+				if err != nil {
+					t.Fatal(err)
+				}
+				plan, err := d.plan()
+				if err != nil {
+					t.Fatal(err)
+				}
+				return plan.ExcessRisk
+			}
+			at := bound(func(*Problem) {})
+			mu := func(epsilon float64) float64 {
+				of, err := accounting.GaussianMu(accounting.Budget{Epsilon: epsilon, Delta: 1e-6})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return of
+			}
+			users := math.Log(bound(func(p *Problem) { p.Users *= 4 })/at) / math.Log(4)
+			dim := math.Log(bound(func(p *Problem) { p.Dim *= 4 })/at) / math.Log(4)
+			epsilon := math.Log(bound(func(p *Problem) { p.Epsilon *= 4 })/at) / math.Log(mu(0.04)/mu(0.01))
+			for _, of := range []struct{ got, want float64 }{{users, -c.power}, {dim, c.power / 2}, {epsilon, -c.power}} {
+				if math.Abs(of.got/of.want-1) > 0.05 {
+					t.Errorf("%s, %v: power %.3f, want %.3f", c.method, trust, of.got, of.want)
+				}
+			}
+			t.Logf("%s, %v: bound %.3g, powers %.3f of users, %.3f of mu, %.3f of the dimension; want %.3f, %.3f", c.method, trust, at, users, epsilon, dim, -c.power, c.power/2)
+		}
+	}
+}
+
+// unrounded is a source without rounding, which the theorems leave out: what it does to the stability of pgd falls like the root of
+// the theorem's term (docs/bounds.md).
+type unrounded struct{ source }
+
+func (u unrounded) model(m, rounds uint64) noise {
+	return noise{privacy: u.source.model(m, rounds).privacy}
+}
+
+func (u unrounded) exact(m, rounds uint64) (noise, accounting.Plan, error) {
+	return u.model(m, rounds), accounting.Plan{}, nil
+}
