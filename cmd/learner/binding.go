@@ -94,10 +94,10 @@ func (b binding) advice(job run.Job) string {
 		return fmt.Sprintf("%d users are few for %d coordinates at epsilon %g: fewer columns or a larger epsilon", n, d, epsilon)
 	case b.MomentNoise != nil && *b.MomentNoise > blurred:
 		return fmt.Sprintf("the first round sees features through noise of %.2g: more users, or, if your rows are shorter than %.3g, a norm_bound that says so",
-			*b.MomentNoise, b.FeatureBound)
+			*b.MomentNoise, job.Features.Longest())
 	case b.Term == "smoothness":
 		return fmt.Sprintf("the longest row that may come, of norm %.3g, makes the steps short: if yours are shorter, half of it as norm_bound allows steps four times as long",
-			b.FeatureBound)
+			job.Features.Longest())
 	case b.Term == "clip_norm":
 		return "the clip norm makes the steps short: learner tune compares others on public data"
 	case b.GradientBound != nil && *b.GradientBound > 10*job.Problem.ClipNorm:

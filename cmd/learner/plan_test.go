@@ -186,7 +186,7 @@ func TestBindingNamesWhatBinds(t *testing.T) {
 		advice string
 	}{
 		{"a9a", "pagd", nil, "smoothness", "norm_bound"},
-		{"a9a", "pagd", []string{"norm_bound=0.1"}, "noise", "nothing stands out"},
+		{"a9a", "pagd", []string{"norm_bound=0.1", "intercept=0"}, "noise", "nothing stands out"},
 		{"a9a", "pagd", []string{"schedule.users=3000"}, "smoothness", "few for"},
 		{"a9a", "pagd", []string{"schedule.users=300"}, "smoothness", "too few"},
 		{"agaricus", "psgd", []string{"privacy.epsilon=4"}, "clip_norm", "clip norm"},

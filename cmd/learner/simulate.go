@@ -232,6 +232,7 @@ type simulateReport struct {
 	Cohort    uint64      `json:"cohort"`
 	Epsilon   float64     `json:"epsilon"`
 	Delta     float64     `json:"delta"`
+	Learned   *learned    `json:"learned,omitempty"` // null in a proved plan
 	Runs      []simulated `json:"runs"`
 	Mean      simulated   `json:"mean"`
 	SD        *simulated  `json:"sd,omitempty"` // of one run, over the seeds; none for a single one
@@ -255,6 +256,7 @@ func (s *simulation) run(ctx context.Context, progress io.Writer, first uint64, 
 	if err != nil {
 		return out, err
 	}
+	out.Learned = own.first
 	out.Rounds, out.Runs, out.Mean, out.SD, out.Curve = own.rounds, own.runs, meanOf(own.runs), deviation(own.runs), own.curve
 	if s.watch {
 		out.shown = s.measure()
@@ -288,6 +290,7 @@ func (s *simulation) run(ctx context.Context, progress io.Writer, first uint64, 
 type series struct {
 	runs   []simulated
 	rounds uint64
+	first  *learned // of the first seed
 	curve  []spot
 }
 
@@ -321,6 +324,9 @@ func (s *simulation) series(ctx context.Context, t trials, c sim.Config) (series
 		}
 		one.Seed = &seed
 		one.progressive(result.Validation)
+		if len(out.runs) == 0 {
+			out.first = learnedOf(result.Learned)
+		}
 		out.runs, out.rounds = append(out.runs, one), result.Rounds
 		observed = append(observed, seen)
 		fmt.Fprintf(t.progress, "%s, seed %d: %s\n", t.name, seed, one)
@@ -332,6 +338,9 @@ func (s *simulation) series(ctx context.Context, t trials, c sim.Config) (series
 func (r simulateReport) print(w io.Writer) error {
 	if _, err := fmt.Fprintf(w, "%s: %s, %s of %d, epsilon %s, delta %g\nprivate       %s%s\nbaseline      %s\n",
 		r.Task, r.Algorithm, cli.Count(r.Rounds, "round"), r.Cohort, cli.Upper(r.Epsilon, 4), r.Delta, r.Mean, r.SD.spread(len(r.Runs)), r.Baseline); err != nil {
+		return err
+	}
+	if err := r.Learned.print(w, r.Rounds); err != nil {
 		return err
 	}
 	if !slices.ContainsFunc(r.Baselines, func(b baseline) bool { return b.Name == baselineExact }) {
