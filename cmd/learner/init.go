@@ -32,6 +32,9 @@ every device sees. Never give it the data that the task is about.`,
 			if data == "" {
 				return cli.Usagef("--data: name a file with a public sample")
 			}
+			if output != "-" {
+				o.Name = output
+			}
 			task, err := draft.FromSample(data, o)
 			if err != nil {
 				return cli.Usage(err)
@@ -54,6 +57,6 @@ every device sees. Never give it the data that the task is about.`,
 	c.Flags().StringVar(&o.Label, "label", "", "`COLUMN` to predict; without it one that is called like a label, or the last")
 	c.Flags().StringVar(&o.Loss, "loss", "", "`NAME` of the loss, if not the one that goes with the label")
 	c.Flags().IntVar(&o.Users, "users", 0, "`N` people who will take part, if not as many as the sample has rows")
-	c.Flags().StringVarP(&output, "out", "o", "", "`FILE` to write instead of standard output")
+	c.Flags().StringVarP(&output, "out", "o", "", "`FILE` to write instead of standard output; the task is called like it")
 	return c
 }

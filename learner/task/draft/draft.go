@@ -19,6 +19,7 @@ type Options struct {
 	Label string // column of the label
 	Loss  string // one of convex.LossNames
 	Users int    // that will take part; 0: as many as the sample has rows
+	Name  string // that the task's is made from, such as that of its file; empty: that of the sample
 }
 
 // A Draft is a task file with what has to be said about it at once.
@@ -199,7 +200,7 @@ func (w *writer) head(c count, size string) {
 		w.comment("", "%s could not be read, the first in line %d: %s.", plural(c.invalid, "row"), c.first.Line, c.first.Reason)
 		w.note("%d of %d rows could not be read: %v", c.invalid, c.rows+c.invalid, c.first)
 	}
-	w.line("version: 1\nname: %s\n", nameOf(w.path))
+	w.line("version: 1\nname: %s\n", nameOf(cmp.Or(w.options.Name, w.path)))
 	e := w.layout.Events
 	entry := []field{{"format", string(e.Format)}}
 	if e.Header {
@@ -257,7 +258,7 @@ var notInName = regexp.MustCompile(`[^a-z0-9_]+`)
 // nameOf makes the name of a task from that of a file.
 func nameOf(path string) string {
 	base := strings.ToLower(filepath.Base(path))
-	for _, end := range []string{".gz", ".zst", ".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json", ".parquet", ".libsvm", ".svm", ".data"} {
+	for _, end := range []string{".gz", ".zst", ".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json", ".parquet", ".libsvm", ".svm", ".data", ".yaml", ".yml"} {
 		base = strings.TrimSuffix(base, end)
 	}
 	base = strings.Trim(notInName.ReplaceAllString(base, "-"), "-")
