@@ -21,7 +21,7 @@ const (
 func (p Problem) firstOfClasses(l Layout, r released) (Learned, error) {
 	at := p.shrunk(r)
 	out := Learned{Gain: 1, Weight: 1}
-	rho := p.frame(&out, at, classIntercept, classBound, classLeast)
+	rho := p.frame(&out, at, classIntercept, classLeast)
 	shares := p.shares(r, l)
 	weighted, mean := p.weighted(shares)
 	slope, curvature, kappa := 0.5, 0.25, twoNoise

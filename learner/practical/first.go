@@ -8,8 +8,8 @@ import (
 
 const (
 	classDamping, numberDamping     = 0.01, 0.03 // of variances, beside the noise
-	classIntercept, numberIntercept = 0.25, 0.35 // scale of the intercept in units of rho
-	classBound, numberBound         = 1.33, 1.2  // of the norm of u, in units of rho
+	classIntercept, numberIntercept = 0.15, 0.35 // scale of the intercept in units of rho
+	normBound                       = 2          // of the norm of u, in units of rho
 )
 
 // coordinates are where features are moved to, and what u then looks like.
@@ -36,7 +36,7 @@ func (p Problem) First(l Layout, mean []float64, sd float64) (Learned, error) {
 	return p.firstOfNumbers(l, r)
 }
 
-// shrunk are coordinates of classes: centers and variances are moved toward those of their group as far as noise hides them, indicators
+// shrunk are coordinates where no matrix corrects them: centers and variances are moved toward those of their group as far as noise hides them, indicators
 // and numbers apart.
 func (p Problem) shrunk(r released) coordinates {
 	center, variance, weight := make([]float64, p.Features), make([]float64, p.Features), make([]float64, p.Features)
@@ -80,7 +80,7 @@ func (p Problem) shrunk(r released) coordinates {
 	return p.scaled(center, variance, weight)
 }
 
-// seen are coordinates of numbers: centers and variances as they were released.
+// seen are coordinates before a matrix: centers and variances as they were released.
 func (p Problem) seen(r released) coordinates {
 	variance, damping := make([]float64, p.Features), make([]float64, p.Features)
 	for j, c := range r.mean {
@@ -125,7 +125,7 @@ func (p Problem) scaled(center, variance, damping []float64) coordinates {
 }
 
 // frame fills in coordinates, bound and set, and returns rho, which has the intercept in it and is at least the least.
-func (p Problem) frame(out *Learned, at coordinates, intercept, bound, least float64) (rho float64) {
+func (p Problem) frame(out *Learned, at coordinates, intercept, least float64) (rho float64) {
 	square := max(at.square, least*least)
 	f := &out.Frame
 	f.Center, f.Scale = at.center, at.scale
@@ -136,7 +136,7 @@ func (p Problem) frame(out *Learned, at coordinates, intercept, bound, least flo
 		f.Intercept = within(intercept * math.Sqrt(square))
 	}
 	rho = math.Sqrt(square + f.Intercept*f.Intercept)
-	f.Bound = within(math.Sqrt(bound*bound*rho*rho - f.Intercept*f.Intercept))
+	f.Bound = within(math.Sqrt(normBound*normBound*rho*rho - f.Intercept*f.Intercept))
 	if out.Set = p.Set; p.uniform() {
 		out.Set.Radius /= at.scale[0]
 		out.Set.Min /= at.scale[0]

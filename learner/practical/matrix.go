@@ -11,6 +11,7 @@ import (
 const (
 	largestLabel                   = 3         // of q in the matrix, in magnitude
 	noiseDamping, leastDamping     = 0.6, 0.01 // of the matrix, in units of its noise's norm and of its mean eigenvalue
+	descentNoise                   = 0.2       // kappa: how much shorter steps are for the noise of gradients
 	leastSquare, largestSquare     = 0.05, 1.5 // of q
 	leastResidual, largestResidual = 0.02, 1   // mean square that a fit to q leaves
 )
@@ -89,13 +90,22 @@ func (p Problem) Second(first Learned, mean []float64, sd float64) (Learned, err
 	}
 	f.Whitener = s.whitener(damping)
 	f.Clip = p.clipAt(how.clip * math.Sqrt(k) * how.unit)
-	out.Step = how.step
+	out.Step = 1 / (1/how.step + descentNoise*p.noiseAfter(sd/first.Frame.Clip)*how.clip*math.Sqrt(k*float64(d))/r)
 	start := make([]float64, d)
 	f.Whiten(start, b.RawVector().Data)
 	for j := range start {
 		start[j] *= how.start
 	}
 	return out, p.begin(&out, start)
+}
+
+// noiseAfter is what the noise of one coordinate of the matrix's mean, in units of its clip, is in a mean gradient, in units of the gradient's.
+func (p Problem) noiseAfter(sd float64) float64 {
+	rounds := float64(matrixRounds)
+	if p.Interactive {
+		rounds = math.Sqrt(rounds)
+	}
+	return sd * matrixShare * rounds / (1 - leastMoments - matrixShare)
 }
 
 // addRidge adds the ridge to a matrix and takes what it pulls at the offset from b.

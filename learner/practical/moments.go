@@ -9,7 +9,8 @@ import (
 
 const (
 	labelWeight = 3   // of a number's label and of its square beside the features
-	numberCut   = 0.6 // share of the largest norm of a report of moments that numbers are cut to
+	numberCut   = 0.6 // share of the largest norm of a report of moments that it is cut to
+	featureCut  = 0.5 // the same of classes, for the features that are no indicators
 )
 
 // MomentsDim is how many numbers a user of the first cohort reports.
@@ -27,10 +28,15 @@ func (p Problem) labelDim() int {
 
 // MomentsNorm is the norm that a report of moments is clipped to.
 func (p Problem) MomentsNorm() float64 {
-	if p.classes() > 0 {
-		return math.Sqrt(float64(p.Bound*p.Bound) + 1)
+	square := float64(p.Bound * p.Bound)
+	if p.classes() == 0 {
+		return numberCut * math.Sqrt(square+2*labelWeight*labelWeight)
 	}
-	return numberCut * math.Sqrt(float64(p.Bound*p.Bound)+2*labelWeight*labelWeight)
+	numbers := square
+	if n := p.numbers(); n < p.Features {
+		numbers = min(square, float64(n)) // numbers are commonly scaled to [-1, 1]
+	}
+	return math.Sqrt(square + 1 - float64((1-featureCut*featureCut)*numbers))
 }
 
 // Moments overwrites dst, of length MomentsDim, with what a row says of itself, before it is clipped: the features, the squares of those

@@ -6,12 +6,14 @@ import (
 
 const (
 	diagonalClip      = 0.25 // of a gradient without a whitener, in units of rho and of what clips a slope
-	diagonalCurvature = 2.5
+	diagonalCurvature = 3.5
+	diagonalNoise     = 4    // kappa
 	matrixCut         = 0.7  // of what is reported for the matrix, in units of rho^2
 	leastMean         = 0.01 // of a count, as a share of the largest
 	leastDeviation    = 0.3  // of a count, in units of its mean
 	numberLeast       = 1    // rho is at least 1 before the intercept is added
 	largestShift      = 3    // of the start of a quantile, in deviations of the residual
+	labelVariance     = 0.1  // what is thought of a label in its range as [-1, 1] before it is seen, as uncertain as it is large
 	leastDensity      = 0.02 // of residuals at a quantile near 0 or 1, where steps would be without bounds
 )
 
@@ -29,7 +31,10 @@ func (p Problem) fitLabel(r released) labelFit {
 	case !p.centred():
 		mean = 0
 	}
-	deviation := math.Sqrt(min(1, max(square-mean*mean, 0)+0.001+r.sd/6))
+	noise := r.sd / labelWeight
+	weight := labelVariance * labelVariance / (labelVariance*labelVariance + noise*noise*(1+4*mean*mean))
+	variance := labelVariance + weight*(max(square-mean*mean, 0)-labelVariance)
+	deviation := math.Sqrt(min(1, variance+0.001+weight*noise/2))
 	if p.counts() {
 		deviation = max(deviation, leastDeviation*mean)
 	}
@@ -39,7 +44,7 @@ func (p Problem) fitLabel(r released) labelFit {
 // beforeMatrix is the frame in which the matrix is reported.
 func (p Problem) beforeMatrix(r released) Learned {
 	out := Learned{Gain: 1, Weight: 1}
-	rho := p.frame(&out, p.seen(r), numberIntercept, numberBound, numberLeast)
+	rho := p.frame(&out, p.seen(r), numberIntercept, numberLeast)
 	label := p.fitLabel(r)
 	f := &out.Frame
 	f.Clip = within(matrixCut * rho * rho)
@@ -50,9 +55,9 @@ func (p Problem) beforeMatrix(r released) Learned {
 
 // firstOfNumbers steps in scaled coordinates without a matrix; the residual is taken to be as large as the label's deviation.
 func (p Problem) firstOfNumbers(l Layout, r released) (Learned, error) {
-	at := p.seen(r)
+	at := p.shrunk(r)
 	var out Learned
-	rho := p.frame(&out, at, numberIntercept, numberBound, numberLeast)
+	rho := p.frame(&out, at, numberIntercept, numberLeast)
 	label := p.fitLabel(r)
 	s := p.score(&out, label, 1)
 	if p.uniform() { // w is the point itself, so that the set is only scaled
@@ -61,7 +66,7 @@ func (p Problem) firstOfNumbers(l Layout, r released) (Learned, error) {
 	clip := diagonalClip * s.clip * rho
 	out.Frame.Clip = p.clipAt(clip * s.unit)
 	noise := p.gradientNoise(l) * clip * math.Sqrt(float64(p.dim()))
-	out.Curvature = within(diagonalCurvature*s.curvature*(at.top+at.mean) + noise + 2*p.ridgeCurvature(&out))
+	out.Curvature = within(diagonalCurvature*s.curvature*(at.top+at.mean) + diagonalNoise*noise + 2*p.ridgeCurvature(&out))
 	out.Report = Report{Norm: rho, Mean: label.center, Deviation: label.deviation}
 	return out, p.begin(&out, p.from(&out, make([]float64, p.dim())))
 }
