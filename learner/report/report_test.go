@@ -139,7 +139,7 @@ func (d declared) framed(loss convex.Loss) report.Config {
 // A device of a practical plan reports features, squares and label, clipped together; and then the gradient in the round's frame,
 // whitened, clipped, in units of the clip, and the scores there.
 func TestMomentsAndFrames(t *testing.T) {
-	d := inPractice(t, "norm_bound=2", "model.clip_norm=0")
+	d := inPractice(t, "model.clip_norm=0")
 	row := func(values ...float64) (x convex.Example) {
 		if err := d.features.Map(task.Row{Index: []int32{0, 1, 2}, Value: values, Label: "1"}, &x); err != nil {
 			t.Fatal(err)
@@ -151,7 +151,7 @@ func TestMomentsAndFrames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	norm := math.Sqrt(float64(d.Practical(d.features).Bound*d.Practical(d.features).Bound) + 1)
+	norm := d.Practical(d.features).MomentsNorm()
 	if moments.ClipNorm != norm || moments.Dim() != 7 {
 		t.Errorf("moments of %d numbers within %v, want 7 within %v", moments.Dim(), moments.ClipNorm, norm)
 	}
