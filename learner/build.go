@@ -60,7 +60,7 @@ func inPractice(plan *wire.Plan) (method.Method, error) {
 		case wire.Statistic_STATISTIC_SECOND_MOMENT_MATRIX:
 			layout.MatrixUsers, layout.Method = f.Users, practical.Descent
 		default:
-			layout.Rounds = f.Rounds
+			layout.Rounds += f.Rounds
 		}
 	}
 	return method.NewPractical(method.PracticalConfig{Problem: *how, Layout: layout, Continuous: continuous[plan.Continuous]})

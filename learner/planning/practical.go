@@ -66,19 +66,26 @@ func practicalPlan(p Problem, of sourceOf) (Proposal, error) {
 			return Proposal{}, err
 		}
 	}
-	f, err := p.practicalRounds(layout.Rounds, left)
+	phases, err := p.practicalRounds(layout.Rounds, left)
 	if err != nil {
 		return Proposal{}, err
 	}
-	_, privacy, err := gradients.exact(f.Cohort, uint64(f.RoundsPerUser))
-	if err != nil {
-		return Proposal{}, fmt.Errorf("cohorts of %d: %w", f.Cohort, err)
+	for _, f := range phases {
+		_, privacy, err := gradients.exact(f.Cohort, uint64(f.RoundsPerUser))
+		if err != nil {
+			return Proposal{}, fmt.Errorf("cohorts of %d: %w", f.Cohort, err)
+		}
+		if err := out.add(len(out.Forecasts), f, Forecast{Privacy: privacy}, p.encodedDim(), p.encodedNorm(), p.scores()); err != nil {
+			return Proposal{}, err
+		}
 	}
-	return out, out.add(len(out.Forecasts), f, Forecast{Privacy: privacy}, p.encodedDim(), p.encodedNorm(), p.scores())
+	return out, nil
 }
 
-// practicalRounds spreads users over the rounds of gradients; a cohort, a minimum or a limit on rounds that the task sets is kept.
-func (p Problem) practicalRounds(rounds, users uint64) (*wire.Phase, error) {
+// practicalRounds spreads users over the rounds of gradients, in phases with a mechanism each. Cohorts grow as the root of the round's
+// number, so that the last gradients, which count most, have least noise; but not where the same users answer all rounds, in a task without
+// end, or where the task sets the cohort. A minimum or a limit on rounds is kept.
+func (p Problem) practicalRounds(rounds, users uint64) ([]*wire.Phase, error) {
 	if p.MaxRounds > 0 {
 		rounds = min(rounds, p.MaxRounds)
 	}
@@ -93,17 +100,39 @@ func (p Problem) practicalRounds(rounds, users uint64) (*wire.Phase, error) {
 		return nil, fmt.Errorf("%d users after the first look do not fill a cohort of %d", users, max(p.Cohort, p.Minimum))
 	}
 	if p.Interactive {
-		return &wire.Phase{Users: users, Rounds: rounds, Cohort: users, Minimum: p.minimum(users), RoundsPerUser: uint32(rounds)}, nil
+		return []*wire.Phase{{Users: users, Rounds: rounds, Cohort: users, Minimum: p.minimum(users), RoundsPerUser: uint32(rounds)}}, nil
 	}
-	cohort := users / rounds
-	if p.Cohort > 0 {
-		cohort = p.Cohort
+	if p.Cohort > 0 || p.Continuous != "" {
+		cohort := users / rounds
+		if p.Cohort > 0 {
+			cohort = p.Cohort
+		}
+		f := &wire.Phase{Users: users, Rounds: rounds, Cohort: cohort, Minimum: p.minimum(cohort), RoundsPerUser: 1}
+		if p.Continuous != "" {
+			f.Users = rounds * cohort
+		}
+		return []*wire.Phase{f}, nil
 	}
-	f := &wire.Phase{Users: users, Rounds: rounds, Cohort: cohort, Minimum: p.minimum(cohort), RoundsPerUser: 1}
-	if p.Continuous != "" {
-		f.Users = rounds * cohort
+	var weight float64
+	for t := range rounds {
+		weight += math.Sqrt(float64(t + 1))
 	}
-	return f, nil
+	share := float64(users) / weight
+	for share < float64(max(p.Minimum, 1)) && rounds > 1 { // the first cohort is the smallest
+		weight -= math.Sqrt(float64(rounds))
+		rounds--
+		share = float64(users) / weight
+	}
+	out, left := make([]*wire.Phase, rounds), users
+	for t := range out {
+		m := uint64(share * math.Sqrt(float64(t+1)))
+		if t == len(out)-1 {
+			m = left
+		}
+		left -= m
+		out[t] = &wire.Phase{Users: m, Rounds: 1, Cohort: m, Minimum: p.minimum(m), RoundsPerUser: 1}
+	}
+	return out, nil
 }
 
 // minimum is the smallest cohort that is released of one that is planned.

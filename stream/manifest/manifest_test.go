@@ -319,7 +319,7 @@ func TestFollows(t *testing.T) {
 	}
 }
 
-// Moments come first and once, their matrix may follow, and gradients after them in one phase; all but the first announce a frame.
+// Moments come first and once, their matrix may follow, and gradients after them; all but the first announce a frame.
 func TestMomentsComeFirst(t *testing.T) {
 	task := practicalTask()
 	if err := errors.Join(manifest.CheckTask(task), stream.Check(task)); err != nil {
@@ -359,7 +359,6 @@ func TestMomentsComeFirst(t *testing.T) {
 		"of more features":    func(p *wire.Plan) { p.Phases[0].Mechanism.Dim++ },
 		"of a larger matrix":  func(p *wire.Plan) { p.Phases[1].Mechanism.Dim++ },
 		"and other gradients": func(p *wire.Plan) { p.Phases[2].Mechanism.Dim++ },
-		"in two phases":       func(p *wire.Plan) { p.Phases = append(p.Phases, proto.CloneOf(p.Phases[2])) },
 		"of too many":         func(p *wire.Plan) { p.Practical.Features = stream.MaxDim },
 		"of no loss":          func(p *wire.Plan) { p.Practical.Loss = nil },
 		"without a unit":      func(p *wire.Plan) { p.Practical.Unit = math.NaN() },

@@ -122,8 +122,6 @@ func checkPhase(plan *wire.Plan, i int) error {
 			f.Statistic, f.Rounds, f.RoundsPerUser)
 	case (plan.Practical != nil) != looks(plan.Phases[0]):
 		return errors.New("moments come first in a practical plan, and in no other")
-	case plan.Practical != nil && i > 0 && !looks(f) && f != like:
-		return errors.New("gradients in several phases: want one in a practical plan")
 	case !looks(f) && (f.Mechanism.Dim != like.GetMechanism().GetDim() || f.Mechanism.ClipNorm != like.GetMechanism().GetClipNorm() ||
 		f.Mechanism.Scores != like.GetMechanism().GetScores()):
 		return fmt.Errorf("dim %d, clip_norm %v, scores %d: want those of the first phase of gradients", f.Mechanism.Dim, f.Mechanism.ClipNorm, f.Mechanism.Scores)

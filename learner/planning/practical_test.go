@@ -1,0 +1,111 @@
+package planning_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/planning"
+	"github.com/panlearn/panlearn/learner/practical"
+	"github.com/panlearn/panlearn/learner/schedule"
+	"github.com/panlearn/panlearn/randomizer/accounting"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// inPractice is a problem of n users with 5 features and an intercept.
+func inPractice(loss string, n uint64) planning.Problem {
+	return planning.Problem{Users: n, Dim: 6, Algorithm: schedule.Auto, ClipNorm: 1, Set: convex.SetDeclaration{Radius: convex.MaxScale}, Epsilon: 1, Delta: 1e-6,
+		HonestFraction: accounting.One, Smoothness: 1, Lipschitz: math.Inf(1),
+		Practical: &practical.Problem{Loss: convex.Declaration{Name: loss}, Features: 5, Bound: 2, Intercept: 1, LabelLow: -1, LabelHigh: 1, Users: n}}
+}
+
+// Every user is in one round, all users are, cohorts of gradients grow, and each phase is charged within the budget.
+func TestPracticalPlanSpendsEveryUser(t *testing.T) {
+	card := &convex.Scorecard{Norm: 0.25, High: 2, Correctness: true}
+	for name, p := range map[string]planning.Problem{"classes": inPractice("logistic", 20_000), "numbers": inPractice("squared", 20_000), "few": inPractice("squared", 300)} {
+		p.Validation = card
+		plan, err := planning.MakePlan(p)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if got := manifest.Users(plan.Plan); got != p.Users {
+			t.Errorf("%s: %d users take part, want %d", name, got, p.Users)
+		}
+		var before uint64
+		for i, f := range plan.Plan.Phases {
+			if of := plan.Forecasts[i].Privacy; of.ProvedEpsilon == nil || *of.ProvedEpsilon > p.Epsilon || of.Users != f.Cohort || of.Dim != int(f.Mechanism.Dim) {
+				t.Errorf("%s: phase %d of %d users, %d coordinates is charged as %+v", name, i+1, f.Cohort, f.Mechanism.Dim, of)
+			}
+			if gradients := f.Statistic == wire.Statistic_STATISTIC_GRADIENT; gradients != (f.Mechanism.Scores == 2) || gradients && f.Cohort < before {
+				t.Errorf("%s: phase %d: %d scores, %d users after %d", name, i+1, f.Mechanism.Scores, f.Cohort, before)
+			} else if gradients {
+				before = f.Cohort
+			}
+		}
+		if matrix := plan.Plan.Phases[1].Statistic == wire.Statistic_STATISTIC_SECOND_MOMENT_MATRIX; matrix != (name == "numbers") {
+			t.Errorf("%s: a matrix: %v", name, matrix)
+		}
+		if !math.IsInf(plan.ExcessRisk, 1) || plan.Runnable() != nil {
+			t.Errorf("%s: a risk of %v, runnable: %v", name, plan.ExcessRisk, plan.Runnable())
+		}
+	}
+}
+
+// What a task sets is kept: cohort, limit on rounds, minimum; and users who answer all rounds are the same in each.
+func TestPracticalPlanKeepsWhatIsSet(t *testing.T) {
+	rounds := func(change func(*planning.Problem)) (uint64, *wire.Plan) {
+		t.Helper()
+		p := inPractice("logistic", 20_000)
+		change(&p)
+		plan, err := planning.MakePlan(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return manifest.Planned(plan.Plan) - 1, plan.Plan
+	}
+	if n, _ := rounds(func(p *planning.Problem) { p.MaxRounds = 3 }); n != 3 {
+		t.Errorf("%d rounds, want the limit of 3", n)
+	}
+	if n, plan := rounds(func(p *planning.Problem) { p.Cohort = 6000 }); n != 3 || manifest.Gradients(plan).Cohort != 6000 {
+		t.Errorf("%d rounds of %d, want 3 of 6000", n, manifest.Gradients(plan).Cohort)
+	}
+	if n, plan := rounds(func(p *planning.Problem) { p.Minimum = 1900 }); manifest.Gradients(plan).Minimum != 1900 || manifest.Gradients(plan).Cohort < 1900 || n < 2 {
+		t.Errorf("%d rounds, the first of %d, at least %d", n, manifest.Gradients(plan).Cohort, manifest.Gradients(plan).Minimum)
+	}
+	if n, plan := rounds(func(p *planning.Problem) { p.Interactive, p.Practical.Interactive = true, true }); n < 2 || uint64(manifest.Gradients(plan).RoundsPerUser) != n ||
+		manifest.Gradients(plan).Cohort != 18_000 {
+		t.Errorf("%d rounds, %d a user, of %d", n, manifest.Gradients(plan).RoundsPerUser, manifest.Gradients(plan).Cohort)
+	}
+	if _, plan := rounds(func(p *planning.Problem) { p.Continuous, p.Practical.Continuous = schedule.Epochs, true }); !manifest.Endless(plan) {
+		t.Error("a task without an end is planned with one")
+	}
+	p := inPractice("logistic", 3)
+	p.Minimum = 2
+	if _, err := planning.MakePlan(p); err == nil || !strings.Contains(err.Error(), "too few") {
+		t.Errorf("3 users in cohorts of at least 2: %v", err)
+	}
+}
+
+// The baselines of a practical plan are the same plan with the noise of others, in every phase by its own dimension.
+func TestPracticalBaselines(t *testing.T) {
+	p := inPractice("squared", 20_000)
+	planner := planning.NewPlanner()
+	own, err := planner.Plan(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{planning.BaselineCentral, planning.BaselineLocal, planning.BaselineMultiPass} {
+		b, err := planner.BaselinePlan(p, name, schedule.Practical)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		for i, f := range b.Plan.Phases {
+			ratio := b.NoiseStd(i, f.Cohort) / f.Mechanism.ClipNorm / own.Forecasts[min(i, len(own.Forecasts)-1)].Privacy.TotalStd()
+			if more := ratio > 2; more != (name == planning.BaselineLocal) {
+				t.Errorf("%s: phase %d has %v times our noise", name, i+1, ratio)
+			}
+		}
+	}
+}
