@@ -92,9 +92,9 @@ func TestAuditsOfEveryMechanism(t *testing.T) {
 	}{
 		"one phase":            {[]string{"schedule.users=1000", "schedule.plan=proved", "model.radius=5"}, 1, false},
 		"restarts":             {[]string{"schedule.users=2000", "schedule.algorithm=pagd-restarts", "model.radius=5", "model.ridge=0.5"}, 4, false},
-		"moments":              {[]string{"schedule.users=800", "schedule.rounds.max=3"}, 2, true},
-		"moments, shuffle+pan": {[]string{"schedule.users=300", "privacy.trust=shuffle+pan", "schedule.rounds.max=2"}, 2, false},
-		"matrix":               {[]string{"schedule.users=600", "schedule.rounds.max=2", "label={column: y, min: -1, max: 1}", "model.loss=squared"}, 3, false},
+		"moments":              {[]string{"schedule.users=800", "schedule.cohort=200"}, 2, true},
+		"moments, shuffle+pan": {[]string{"schedule.users=300", "privacy.trust=shuffle+pan", "schedule.cohort=130"}, 2, false},
+		"matrix":               {[]string{"schedule.users=600", "schedule.cohort=100", "label={column: y, min: -1, max: 1}", "model.loss=squared"}, 3, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.mechanisms > 2 && !longtest.Run(t, "the audit of a plan of "+name) {
