@@ -44,7 +44,8 @@ type Round struct {
 	Users       uint64           // of this round
 	Cohort      []int32          // their indices in Examples; only valid during the call
 	Model       func() []float64 // as of now; a copy, only valid during the call
-	Point       []float64        // at which the cohort was asked
+	Point       []float64        // at which the cohort was asked; nil for moments
+	Frame       *convex.Frame    // the coordinates of Point; nil: the declared ones
 	// Validation is what the scores say so far; nil without scores.
 	Validation *method.Validation
 	Release    *shuffle.Release       // what the stage released; nil in runs without the randomizer
@@ -244,7 +245,7 @@ func (r *run) round() error {
 	r.rounds++
 	if r.OnRound != nil {
 		r.OnRound(Round{Step: q.Step, Steps: manifest.Planned(r.Plan), Users: uint64(len(cohort)), Cohort: cohort, Model: r.method.Model,
-			Point: q.Point, Validation: learner.ValidationOf(r.method), Release: release, State: r.method.MarshalBinary})
+			Point: q.Point, Frame: q.Frame, Validation: learner.ValidationOf(r.method), Release: release, State: r.method.MarshalBinary})
 	}
 	return nil
 }

@@ -22,9 +22,16 @@ func heldOut(t *testing.T, c sim.Config, test []convex.Example) (said, measured 
 	block := make([]float64, manifest.Scorecard(c.Plan).Dim())
 	card := *manifest.Scorecard(c.Plan)
 	c.OnRound = func(r sim.Round) {
+		if r.Point == nil {
+			return
+		}
+		point := r.Point
+		if r.Frame != nil {
+			point = r.Frame.Fold(point, 1)
+		}
 		var mean [2]float64
 		for _, e := range test {
-			c.Score(block, r.Point, e)
+			c.Score(block, point, e)
 			for i, x := range block {
 				mean[i] += x / float64(len(test))
 			}
@@ -92,8 +99,8 @@ func TestProgressiveAgreesOnA9A(t *testing.T) {
 		t.Fatal(err)
 	}
 	train, test := load(t, filepath.Join(dir, "a9a/a9a.gz"), m), load(t, filepath.Join(dir, "a9a/a9a.t.gz"), m)
-	plan, err := planning.MakePlan(planning.Problem{Users: uint64(len(train)), Dim: m.Dim(), ClipNorm: spec.Model.ClipNorm,
-		Set: convex.SetDeclaration{Radius: spec.Model.Radius}, Epsilon: 1, Delta: 1e-6, HonestFraction: accounting.One, Validation: card}.
+	plan, err := planning.MakePlan(planning.Problem{Users: uint64(len(train)), Dim: m.Dim(), ClipNorm: spec.ClipNorm(),
+		Set: spec.SetDeclaration(), Practical: spec.Practical(m), Epsilon: 1, Delta: 1e-6, HonestFraction: accounting.One, Validation: card}.
 		ForLoss(convex.Logistic{}, m.Bound(), 1))
 	if err != nil {
 		t.Fatal(err)

@@ -39,7 +39,7 @@ intercept: 0
 label: {positive: ["1"], negative: ["-1"]}
 model: {loss: logistic, radius: 1, clip_norm: 0.25}
 privacy: {epsilon: 40, delta: 1e-3, trust: shuffle, seal: %s}
-schedule: {users: %d}
+schedule: {users: %d, plan: proved}
 validation: {off: true}
 `
 )

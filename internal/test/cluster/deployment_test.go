@@ -27,7 +27,7 @@ intercept: 0
 label: {positive: ["1"], negative: ["-1"]}
 model: {loss: logistic, radius: 1, clip_norm: 0.25}
 privacy: {epsilon: 8, delta: 1e-3, trust: shuffle}
-schedule: {users: %d, cohort: %d, minimum_cohort: %d, deadline: 5s, rounds: {max: %d}}
+schedule: {users: %d, cohort: %d, minimum_cohort: %d, deadline: 5s, rounds: {max: %d}, plan: proved}
 `
 
 // limit is how long a deployment may take, on a machine that is busy with other tests.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/panlearn/panlearn/internal/test/procs"
+	"github.com/panlearn/panlearn/learner/schedule"
 	"github.com/panlearn/panlearn/stream"
 )
 
@@ -25,7 +26,7 @@ intercept: 0
 label: {positive: ["1"], negative: ["-1"]}
 model: {loss: logistic, radius: 1, clip_norm: 0.25}
 privacy: {epsilon: 8, delta: 1e-3, trust: shuffle}
-schedule: {users: %d, cohort: %d, minimum_cohort: %d, deadline: 4s, rounds: {max: %d}}
+schedule: {users: %d, cohort: %d, minimum_cohort: %d, deadline: 4s, rounds: {max: %d}, plan: %s}
 `
 
 // A plan is what a campaign is about.
@@ -34,6 +35,14 @@ type plan struct {
 	publishers     int
 	rows           int // of each publisher
 	lease          time.Duration
+}
+
+// kind is that of the plan: the default, where a tenth of the users, who report moments, are a cohort.
+func (p plan) kind() string {
+	if p.rounds*p.cohort/10 < p.cohort*3/4 {
+		return schedule.Proved
+	}
+	return schedule.Practical
 }
 
 // A role is a process of the deployment, and what became of it.
@@ -65,7 +74,7 @@ func (f *fleet) devices(publisher int) string { return f.path(fmt.Sprintf("devic
 func newFleet(t testing.TB, p plan) *fleet {
 	t.Helper()
 	f := &fleet{plan: p, t: t, dir: t.TempDir()}
-	task := fmt.Appendf(nil, declaration, p.rounds*p.cohort, p.cohort, p.cohort*3/4, p.rounds)
+	task := fmt.Appendf(nil, declaration, p.rounds*p.cohort, p.cohort, p.cohort*3/4, p.rounds, p.kind())
 	if err := os.WriteFile(f.path("task.yaml"), task, 0o600); err != nil {
 		t.Fatal(err)
 	}
