@@ -71,11 +71,10 @@ func (s *Spec) checkSchedule() error {
 	return nil
 }
 
-// checkAlgorithm refuses algorithms that the loss, the trust or the rest of the schedule rule out.
-func (s *Spec) checkAlgorithm() error {
+// checkPlan refuses words that name no plan. It comes before what a kind of plan needs.
+func (s *Spec) checkPlan() error {
 	c := s.Schedule
-	const path = "schedule.algorithm"
-	if err := oneOf(path, c.Algorithm, append([]string{schedule.Auto}, schedule.Names()...)...); err != nil {
+	if err := oneOf("schedule.algorithm", c.Algorithm, append([]string{schedule.Auto}, schedule.Names()...)...); err != nil {
 		return err
 	}
 	if err := oneOf("schedule.plan", c.Plan, schedule.Practical, schedule.Proved); err != nil {
@@ -84,6 +83,13 @@ func (s *Spec) checkAlgorithm() error {
 	if s.practical() && c.Algorithm != schedule.Auto {
 		return refuse("schedule.plan", c.Plan, "%s: %s is one of the methods that it plans", schedule.Proved, c.Algorithm)
 	}
+	return nil
+}
+
+// checkAlgorithm refuses algorithms that the loss, the trust or the rest of the schedule rule out.
+func (s *Spec) checkAlgorithm() error {
+	c := s.Schedule
+	const path = "schedule.algorithm"
 	if c.Continuous != "" && !slices.Contains([]string{schedule.Constant, schedule.Decaying, schedule.Epochs}, c.Continuous) {
 		return refuse("schedule.continuous", c.Continuous, "constant, decaying or epochs, or nothing for a task that ends")
 	}

@@ -39,7 +39,7 @@ func (s *Spec) Validate() error {
 		return err
 	}
 	for _, check := range []func() error{
-		s.checkEvents, s.checkFeatures, s.checkModel, s.checkLabel, s.checkLoss, s.checkPrivacy, s.checkSchedule, s.checkBound, s.checkValidation,
+		s.checkPlan, s.checkEvents, s.checkFeatures, s.checkModel, s.checkLabel, s.checkLoss, s.checkPrivacy, s.checkSchedule, s.checkBound, s.checkValidation,
 	} {
 		if err := check(); err != nil {
 			return err

@@ -214,7 +214,7 @@ func (a answering) Applied(service.Applied)  {}
 // those of learners that have the broker for themselves.
 func TestTasksSideBySide(t *testing.T) {
 	b := twoSites(t)
-	first, second := newTenant(t, "first", ""), newTenant(t, "second", "", "privacy.epsilon=2", "schedule.algorithm=psgd")
+	first, second := newTenant(t, "first", ""), newTenant(t, "second", "", "privacy.epsilon=2", "schedule.algorithm=psgd", "model.radius=5")
 	third := newTenant(t, "first-of-others", "other-", "privacy.trust=shuffle+pan")
 	all := []*tenant{first, second, third}
 	for _, n := range all {
