@@ -36,12 +36,11 @@ insurance="--data $D/insurance/insurance.csv --holdout 5 --set schedule.users=10
 bike="--data $D/bike_sharing/hour.csv.gz --holdout 5 --set schedule.users=13904"
 plant="--data $D/power_plant/data.txt.gz --holdout 5 --set schedule.users=7655"
 agaricus="--data $D/agaricus/agaricus.txt.train.gz --test $D/agaricus/agaricus.txt.test"
-absolute="--set model.loss=absolute --set schedule.algorithm=pagd-envelope"
+absolute="--set model.loss=absolute"
 
 row a9a "$accuracy" $most a9a $a9a
-row a9a-psgd "$accuracy" $fast a9a $a9a --set schedule.algorithm=psgd
+row a9a-psgd "$accuracy" $fast a9a $a9a --set schedule.algorithm=psgd --set model.radius=20
 row a9a-scaled "$accuracy" $most a9a-scaled $a9a
-row a9a-moments "$accuracy" $most a9a-moments $a9a
 row a9a-restarts "$accuracy" $most a9a-restarts $a9a
 row adult "$accuracy" $most adult $adult
 row adult-crosses "$accuracy" $most adult-crosses $adult
@@ -49,12 +48,12 @@ row mnist "$accuracy" $most mnist $mnist
 row mnist10 "$accuracy" $fast mnist10 $mnist
 row spambase "$accuracy" $most spambase $spambase
 row agaricus "$accuracy" $most agaricus $agaricus
-row agaricus-envelope "$accuracy" $most agaricus $agaricus --set schedule.algorithm=pagd-envelope
+row agaricus-envelope "$accuracy" $most agaricus $agaricus --set schedule.algorithm=pagd-envelope --set model.radius=20 --set norm_bound=2
 row insurance "$rmse" $most insurance $insurance
 row insurance-absolute "$mae" $most insurance $insurance $absolute
-row insurance-quantile "$pinball" $most insurance $insurance --set model.loss=quantile --set model.level=0.9 --set schedule.algorithm=psgd
+row insurance-quantile "$pinball" $most insurance $insurance --set model.loss=quantile --set model.level=0.9
 row bike "$rmse" $most bike $bike
-row bike-absolute "$mae" $most bike $bike $absolute --set schedule.cohort=0
+row bike-absolute "$mae" $most bike $bike $absolute
 row bike-quantile "$pinball" $most bike-quantile $bike
 row bike-counts "$rmse" $most bike-counts $bike
 row power-plant "error 2" $most power-plant $plant

@@ -109,10 +109,10 @@ func TestA9AAccuracy(t *testing.T) {
 			mean, seeds-1, sim.Accuracy(exact.Model, test))
 		return mean
 	}
-	// One run has a standard deviation of 0.001 around 0.847, so the mean of five is below 0.844 by chance at 6 standard deviations; the seeds
+	// One run has a standard deviation of 0.0014 around 0.847, so the mean of five is below 0.843 by chance at 6 standard deviations; the seeds
 	// are fixed.
-	if mean := measure(accounting.Shuffle, schedule.Practical); mean < 0.844 {
-		t.Errorf("mean accuracy %v, want at least 0.844", mean)
+	if mean := measure(accounting.Shuffle, schedule.Practical); mean < 0.843 {
+		t.Errorf("mean accuracy %v, want at least 0.843", mean)
 	}
 	if !longtest.Run(t, "the other trusts, PAGD and PSGD") {
 		return
