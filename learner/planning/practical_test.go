@@ -24,7 +24,7 @@ func inPractice(loss string, n uint64) planning.Problem {
 // Every user is in one round, all users are, cohorts of gradients grow, and each phase is charged within the budget.
 func TestPracticalPlanSpendsEveryUser(t *testing.T) {
 	card := &convex.Scorecard{Norm: 0.25, High: 2, Correctness: true}
-	for name, p := range map[string]planning.Problem{"classes": inPractice("logistic", 20_000), "numbers": inPractice("squared", 20_000), "few": inPractice("squared", 300)} {
+	for name, p := range map[string]planning.Problem{"classes": inPractice("logistic", 20_000), "numbers": inPractice("squared", 20_000), "few": inPractice("squared", 100)} {
 		p.Validation = card
 		plan, err := planning.MakePlan(p)
 		if err != nil {
