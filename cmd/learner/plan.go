@@ -61,8 +61,8 @@ type planReport struct {
 	Why        string `json:"why,omitempty"` // how `algorithm: auto` came to it
 	Users      uint64 `json:"users"`
 	Rounds     uint64 `json:"rounds"`
-	Cohort     uint64 `json:"cohort"` // of the first phase of gradients, as all that follows up to Privacy
-	LastCohort uint64 `json:"last_cohort"`
+	Cohort     uint64 `json:"cohort"`      // of the first phase of gradients, as all that follows up to Privacy
+	LastCohort uint64 `json:"last_cohort"` // of the last round: those of a practical plan grow
 	Minimum    uint64 `json:"minimum_cohort"`
 	Dim        int    `json:"dim"`
 	// RoundsPerUser is how many rounds a user answers at most.
@@ -176,8 +176,12 @@ type planSurvey struct {
 // survey plans everything there is to compare.
 func survey(job run.Job) (planSurvey, error) {
 	p, first := job.Plan, manifest.Gradients(job.Plan)
+	last := first
+	if p.Practical != nil { // whose cohorts grow from phase to phase
+		last = p.Phases[len(p.Phases)-1]
+	}
 	out := planSurvey{job: job, report: planReport{Task: job.Spec.Name, Algorithm: p.Algorithm, Why: job.Why, Users: job.Problem.Users,
-		Rounds: manifest.Planned(p), Cohort: first.Cohort, LastCohort: manifest.LastCohort(first), Minimum: first.Minimum, Dim: manifest.Dim(p), RoundsPerUser: manifest.RoundsPerUser(p),
+		Rounds: manifest.Planned(p), Cohort: first.Cohort, LastCohort: manifest.LastCohort(last), Minimum: first.Minimum, Dim: manifest.Dim(p), RoundsPerUser: manifest.RoundsPerUser(p),
 		Privacy: job.First().Privacy, Vacuous: job.Vacuous, Clips: p.Clips}}
 	out.report.Binding, out.report.Start = bindingOf(job), startOf(job)
 	if card := job.Problem.Validation; card != nil {
