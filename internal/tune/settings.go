@@ -8,6 +8,7 @@ import (
 	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/internal/sim"
 	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/wire"
 )
 
 // settings is the short list: keys that mean something for the task, one at a time.
@@ -76,9 +77,11 @@ func (c *Comparison) clip(base run.Job, rows Mapped) (float64, error) {
 // users are other numbers of rounds, and of users of the first cohort.
 func users(base run.Job) (out []Setting) {
 	first := manifest.Gradients(base.Plan)
-	rounds := manifest.Planned(base.Plan)
-	if base.Problem.Practical != nil {
-		rounds = first.Rounds
+	var rounds, answer uint64 // of gradients, and the users who answer these
+	for _, f := range base.Plan.Phases {
+		if f.Statistic == wire.Statistic_STATISTIC_GRADIENT {
+			rounds, answer = rounds+f.Rounds, answer+f.Users
+		}
 	}
 	if manifest.Endless(base.Plan) {
 		return nil
@@ -91,8 +94,8 @@ func users(base run.Job) (out []Setting) {
 	if base.Problem.Practical == nil {
 		return out
 	}
-	if first.RoundsPerUser == 1 && first.Cohort >= 2 { // twice as many rounds
-		out = append(out, one("schedule.cohort", first.Cohort/2))
+	if m := answer / (2 * rounds); first.RoundsPerUser == 1 && m >= 1 { // twice as many rounds
+		out = append(out, one("schedule.cohort", m))
 	}
 	for _, factor := range [...]float64{0.5, 2} {
 		if n := math.Round(factor * float64(base.Plan.Phases[0].Users)); n >= 1 {

@@ -94,7 +94,10 @@ func TestCheckTask(t *testing.T) {
 		{"a second phase of another dimension", w, lax(consent.Policy{}), func(m *wire.Task) { secondPhase(m).Mechanism.Dim = 2 }, "plan"},
 		{"smaller floors", pan, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].Mechanism.FloorTrials /= 4 }, "epsilon"},
 		{"a lie about epsilon", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.Epsilon, m.Plan.Phases[0].Mechanism.Trials = 0.1, 1 }, "epsilon"},
-		{"a start that is not declared", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.StartHash = make([]byte, 32) }, "start_hash"},
+		{"a start that is not declared", w, lax(consent.Policy{}), func(m *wire.Task) {
+			m.Plan.Set = &wire.Set{Radius: 1}
+			m.Plan.Start, m.Plan.StartHash = make([]float64, m.Plan.Phases[0].Mechanism.Dim), make([]byte, 32)
+		}, "start_hash"},
 		{"a higher budget than declared", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.EpsilonBudget = 9 }, "epsilon_budget"},
 		{"a higher delta than declared", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.Delta = 0.1 }, "plan.delta"},
 		{"another clip norm", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].Mechanism.ClipNorm = 2 }, "clip_norm"},

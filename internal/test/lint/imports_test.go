@@ -78,7 +78,7 @@ var mayImport = map[string][]string{
 	"deploy":                    {},
 	"internal/sim": {"randomizer", "randomizer/accounting", "shuffle", "learner", "learner/convex", "learner/method", "learner/planning",
 		"learner/practical", "learner/report", "learner/schedule", "learner/task", "learner/task/source", "stream/manifest", "stream/wire"},
-	"internal/tune":      {"internal/model", "internal/run", "internal/sim", "learner/convex", "learner/task", "stream/manifest"},
+	"internal/tune":      {"internal/model", "internal/run", "internal/sim", "learner/convex", "learner/task", "stream/manifest", "stream/wire"},
 	"internal/run":       {"*"},
 	"internal/run/admin": {"*"},
 	"internal/run/device": {"internal/obs", "internal/run", "learner/task", "learner/task/source", "stream", "stream/client",
