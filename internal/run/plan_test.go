@@ -62,19 +62,19 @@ func TestShippedTasks(t *testing.T) {
 
 // TestA9A pins the plan that the documentation shows.
 func TestA9A(t *testing.T) {
-	p := runtest.Job(t, runtest.Spec(t, "a9a")).Plan.Phases[0]
-	if p.Cohort != 440 || p.Rounds != 74 {
-		t.Errorf("m = %d, T = %d, want 440 and 74", p.Cohort, p.Rounds)
+	plan := runtest.Job(t, runtest.Spec(t, "a9a")).Plan
+	if first := manifest.Gradients(plan); len(plan.Phases) != 9 || plan.Phases[0].Cohort != 3256 || first.Cohort != 1797 {
+		t.Errorf("%d rounds, of %d and then %d, want 9, of 3256 and then 1797", len(plan.Phases), plan.Phases[0].Cohort, first.Cohort)
 	}
-	if p = runtest.Job(t, runtest.Spec(t, "a9a", "validation.off=true")).Plan.Phases[0]; p.Cohort != 434 || p.Rounds != 75 { // docs/results.md
-		t.Errorf("without scores m = %d, T = %d, want 434 and 75", p.Cohort, p.Rounds)
+	if p := runtest.Job(t, runtest.Spec(t, "a9a", "schedule.algorithm=pagd", "model.radius=20")).Plan.Phases[0]; p.Cohort != 440 || p.Rounds != 74 {
+		t.Errorf("proved: m = %d, T = %d, want 440 and 74", p.Cohort, p.Rounds)
 	}
 }
 
 // TestRoundTrip: a Task carries what is needed to build the algorithm that was planned.
 func TestRoundTrip(t *testing.T) {
 	for _, method := range []string{schedule.PAGD, schedule.PSGD} {
-		job := runtest.Job(t, runtest.Small(t, "schedule.algorithm="+method))
+		job := runtest.Job(t, runtest.Small(t, "model.radius=5", "schedule.algorithm="+method))
 		body, err := job.Wire()
 		if err != nil {
 			t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 // TestInteractiveRuns: PGD from the task file to the model over the embedded broker. The same users answer every round and
 // are counted once, and the ledger charges what all rounds cost them together. The long form runs it twice: the same seed makes the same model.
 func TestInteractiveRuns(t *testing.T) {
-	job := runtest.Job(t, runtest.Small(t, "schedule.algorithm="+schedule.PGD, "schedule.interactive=true", "schedule.rounds.max=4"))
+	job := runtest.Job(t, runtest.Small(t, "model.radius=5", "schedule.algorithm="+schedule.PGD, "schedule.interactive=true", "schedule.rounds.max=4"))
 	phase := job.Plan.Phases[0]
 	if len(job.Plan.Phases) != 1 || phase.Rounds != 4 || phase.RoundsPerUser != 4 || phase.Cohort != job.Problem.Users {
 		t.Fatalf("%d phases, %d rounds, %d of one user, cohort %d of %d", len(job.Plan.Phases), phase.Rounds, phase.RoundsPerUser, phase.Cohort, job.Problem.Users)

@@ -30,7 +30,7 @@ func TestQuickstartPage(t *testing.T) {
 	}
 	last := runtest.Follow(t, at)
 	page := runtest.Fetch(t, at, "/")
-	for _, want := range []string{"The task has ended.", "of 2 planned", "of 600 planned", "2 steps, 600 users", "released after round 2", "<th scope=\"row\">x0</th>"} {
+	for _, want := range []string{"The task has ended.", "of 3 planned", "of 600 planned", "3 steps, 600 users", "released after round 3", "<th scope=\"row\">x0</th>"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not say %q", want)
 		}

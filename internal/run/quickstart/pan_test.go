@@ -24,7 +24,7 @@ func TestPanTrustsRun(t *testing.T) {
 				continue
 			}
 			t.Run(trust.String()+" "+method, func(t *testing.T) {
-				job := runtest.Job(t, runtest.Small(t, "privacy.trust="+trust.String(), "schedule.algorithm="+method))
+				job := runtest.Job(t, runtest.Small(t, "model.radius=5", "privacy.trust="+trust.String(), "schedule.algorithm="+method))
 				p := job.Forecasts[0].Privacy
 				if (p.Trials == 0) != (trust == accounting.Pan) || p.FloorTrials == 0 {
 					t.Fatalf("b = %d, floors of %d trials", p.Trials, p.FloorTrials)

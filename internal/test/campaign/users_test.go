@@ -98,7 +98,7 @@ func (w *world) auditUsers(r record, out *result) {
 			}
 		}
 		if s := d.summary; s != nil && !w.broken.forgets {
-			tally.Rounds = s.Rounds
+			tally.Rounds, tally.Unused = s.Rounds, s.Unused // which no store knows
 			if *s != tally {
 				w.violate("%s reports %+v, its store says %+v", d.name, *s, tally)
 			}
