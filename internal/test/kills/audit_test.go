@@ -114,6 +114,7 @@ func (e *evidence) auditUsers(violate func(string, ...any), s *sum) {
 				violate("%s: row %d is %v, and the task is over", p.name, row, one.State)
 			}
 		}
+		tally.Unused = p.summary.Unused // which no store knows
 		if tally != p.summary {
 			violate("%s prints %+v, its store says %+v", p.name, p.summary, tally)
 		}
