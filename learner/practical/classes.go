@@ -45,6 +45,9 @@ func (p Problem) firstOfClasses(l Layout, r released) (Learned, error) {
 
 func (p Problem) hinge() bool { return p.Loss.Name == "hinge" || p.Loss.Name == "smoothed-hinge" }
 
+// smooths says that slopes of the loss are smoothed. Of another loss it would only make a row's time depend on what it holds.
+func (p Problem) smooths() bool { return p.hinge() || !convex.TraitsOf(p.Loss.Name).Smooth }
+
 // shares are those of the classes, at least as large as their noise, and without the labels' noise.
 func (p Problem) shares(r released, l Layout) []float64 {
 	least, out := r.sd, slices.Clone(r.label)

@@ -46,7 +46,7 @@ func (p Problem) Layout(unit float64) Layout {
 			most = mostRounds
 		}
 		l.Rounds = rounds(classRounds, most, n/(unit*float64(p.dim())*math.Sqrt(float64(p.classes()-1))))
-	case !p.uniform() && p.dim() <= matrixDim && float64(p.dim())*unit <= matrixLimit*n:
+	case p.matrixable() && float64(p.dim())*unit <= matrixLimit*n:
 		l.MatrixUsers = max(1, uint64(math.Round(matrixShare*n)))
 		l.Rounds, l.Method = matrixRounds, Descent
 	default:
@@ -57,6 +57,9 @@ func (p Problem) Layout(unit float64) Layout {
 	}
 	return l
 }
+
+// matrixable says that the matrix may be asked where users are enough.
+func (p Problem) matrixable() bool { return p.classes() == 0 && !p.uniform() && p.dim() <= matrixDim }
 
 // rounds are so many as q users for each unit of a gradient's noise are worth.
 func rounds(factor, most, q float64) uint64 {

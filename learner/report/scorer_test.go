@@ -44,8 +44,8 @@ func TestScorer(t *testing.T) {
 			}
 		}
 	}
-	how := practical.Problem{Loss: convex.Declaration{Name: "logistic"}, Features: 3, Bound: 2, Intercept: 1, Users: 100}
-	c := Config{Features: 4, Loss: loss, ClipNorm: 1, Practical: &how, Scores: card.Dim(), Score: scorer.Score}
+	how := practical.Problem{Loss: convex.Declaration{Name: "squared"}, Features: 3, Bound: 2, Intercept: 1, LabelLow: -1, LabelHigh: 1, Users: 100}
+	c := Config{Features: 4, Loss: convex.Squared{}, ClipNorm: 1, Practical: &how, Scores: card.Dim(), Score: scorer.Score}
 	m, err := New(c, randomizer.Params{Dim: c.Dim(), ClipNorm: card.Joined(1), Levels: 8, Trials: 8, Coin: randomizer.Fair}, nil)
 	if err != nil {
 		t.Fatal(err)
