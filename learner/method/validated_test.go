@@ -50,10 +50,8 @@ func TestScoresLeaveTheMethodAlone(t *testing.T) {
 				}
 				continue
 			}
-			own := method.Estimate{Gradient: []float64{0.1 * float64(k), 1, 2}, Users: 5, NoiseProxy: 0.1}
-			both := own
-			own.Gradient = own.Gradient[:2]
-			both = valued(own.Gradient, 1, 0.5, 5, 0.1)
+			own := method.Estimate{Gradient: []float64{0.1 * float64(k), 1}, Users: 5, NoiseProxy: 0.1}
+			both := valued(own.Gradient, 1, 0.5, 5, 0.1)
 			if err := errors.Join(a.Step(both), b.Step(own)); err != nil {
 				t.Fatal(err)
 			}
