@@ -13,6 +13,7 @@ import (
 	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/internal/sim"
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/practical"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/stream/manifest"
 )
@@ -226,16 +227,17 @@ func fitting(rows []convex.Example, invalid []int, k uint) []convex.Example {
 
 // A simulateReport is the JSON of `learner simulate`.
 type simulateReport struct {
-	Task      string      `json:"task"`
-	Algorithm string      `json:"algorithm"`
-	Rounds    uint64      `json:"rounds"` // taken; a continuous task takes as many as the data fill
-	Cohort    uint64      `json:"cohort"`
-	Epsilon   float64     `json:"epsilon"`
-	Delta     float64     `json:"delta"`
-	Learned   *learned    `json:"learned,omitempty"` // null in a proved plan
-	Runs      []simulated `json:"runs"`
-	Mean      simulated   `json:"mean"`
-	SD        *simulated  `json:"sd,omitempty"` // of one run, over the seeds; none for a single one
+	Task      string  `json:"task"`
+	Algorithm string  `json:"algorithm"`
+	Rounds    uint64  `json:"rounds"` // taken; a continuous task takes as many as the data fill
+	Cohort    uint64  `json:"cohort"`
+	Epsilon   float64 `json:"epsilon"`
+	Delta     float64 `json:"delta"`
+	// Learned is what the first cohorts of the first seed released; null in a proved plan.
+	Learned *practical.Summary `json:"learned,omitempty"`
+	Runs    []simulated        `json:"runs"`
+	Mean    simulated          `json:"mean"`
+	SD      *simulated         `json:"sd,omitempty"` // of one run, over the seeds; none for a single one
 	// NonPrivate is the same method on the same order of users without noise: the first seed.
 	NonPrivate simulated `json:"non_private"`
 	// Baseline is what the best constant for the training labels does: the majority class, or the mean. See model.Baseline.
@@ -290,7 +292,7 @@ func (s *simulation) run(ctx context.Context, progress io.Writer, first uint64, 
 type series struct {
 	runs   []simulated
 	rounds uint64
-	first  *learned // of the first seed
+	first  *practical.Summary // of the first seed
 	curve  []spot
 }
 
@@ -325,7 +327,7 @@ func (s *simulation) series(ctx context.Context, t trials, c sim.Config) (series
 		one.Seed = &seed
 		one.progressive(result.Validation)
 		if len(out.runs) == 0 {
-			out.first = learnedOf(result.Learned)
+			out.first = result.Learned.Summary()
 		}
 		out.runs, out.rounds = append(out.runs, one), result.Rounds
 		observed = append(observed, seen)
@@ -340,7 +342,7 @@ func (r simulateReport) print(w io.Writer) error {
 		r.Task, r.Algorithm, cli.Count(r.Rounds, "round"), r.Cohort, cli.Upper(r.Epsilon, 4), r.Delta, r.Mean, r.SD.spread(len(r.Runs)), r.Baseline); err != nil {
 		return err
 	}
-	if err := r.Learned.print(w, r.Rounds); err != nil {
+	if err := printLearned(w, r.Learned); err != nil {
 		return err
 	}
 	if !slices.ContainsFunc(r.Baselines, func(b baseline) bool { return b.Name == baselineExact }) {

@@ -66,6 +66,9 @@ func newStatus() *cobra.Command {
 				if err == nil {
 					err = printBaseline(w, s.Baseline)
 				}
+				if err == nil {
+					err = printLearned(w, s.Learned)
+				}
 				if s.Ended && err == nil {
 					_, err = fmt.Fprintf(w, "ended: %s\n", s.EndReason)
 				}

@@ -12,6 +12,7 @@ import (
 	"github.com/panlearn/panlearn/internal/model"
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/method"
+	"github.com/panlearn/panlearn/learner/practical"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/state"
@@ -131,6 +132,8 @@ type Status struct {
 	Validation *method.Validation `json:"validation"`
 	// Baseline is what the best constant does; null where the plan releases nothing of the labels, or has not yet.
 	Baseline *Baseline `json:"baseline"`
+	// Learned is what the first cohorts released; null in a proved plan, or before the rounds of gradients.
+	Learned *practical.Summary `json:"learned"`
 	Adversaries
 }
 
@@ -167,7 +170,8 @@ func (v View) baseline() (*Baseline, error) {
 func (v View) Status() (s Status, err error) {
 	spent := v.Ledger.Spent()
 	s = Status{Task: v.Task.Name, Round: v.Checkpoint.Cursor.Round, Rounds: service.Planned(v.Task.Plan), EpsilonSpent: spent.Epsilon,
-		DeltaSpent: spent.Delta, EpsilonBudget: v.Task.Plan.EpsilonBudget, Ended: v.Checkpoint.Ended(), LastBatch: v.Checkpoint.LastBatch, Validation: learner.ValidationOf(v.Algorithm)}
+		DeltaSpent: spent.Delta, EpsilonBudget: v.Task.Plan.EpsilonBudget, Ended: v.Checkpoint.Ended(), LastBatch: v.Checkpoint.LastBatch, Validation: learner.ValidationOf(v.Algorithm),
+		Learned: learner.LearnedOf(v.Algorithm).Summary()}
 	if s.Adversaries, err = v.adversaries(spent.Epsilon); err != nil {
 		return Status{}, err
 	}
