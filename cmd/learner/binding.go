@@ -132,6 +132,6 @@ func (b binding) print(w io.Writer, r planReport) {
 	if b.Smoothness != nil {
 		fmt.Fprintf(w, ", beta = %.4g", *b.Smoothness)
 	}
-	fmt.Fprintf(w, "\n              noise of norm %.3g of the clip in a round's mean gradient, %.3g in that of all users\n", b.RoundNoise, b.AllNoise)
+	fmt.Fprintf(w, "\n              noise of norm %.3g of the clip in the mean gradient of %d users, %.3g in that of all\n", b.RoundNoise, r.Cohort, b.AllNoise)
 	fmt.Fprintf(w, "advice        %s\n", b.Advice)
 }

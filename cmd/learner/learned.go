@@ -12,7 +12,7 @@ func printLearned(w io.Writer, l *practical.Summary) error {
 	if l == nil {
 		return nil
 	}
-	_, err := fmt.Fprintf(w, "first cohort  rows have norm %.3g in its coordinates, gradients are clipped to %.3g: %.0f %% of them, as expected; steps %s = %.3g\n",
-		l.Norm, l.ClipNorm, 100*l.Clipped, l.StepName, l.Step)
+	_, err := fmt.Fprintf(w, "first cohort  rows have norm %.3g in its coordinates, gradients are clipped to %.3g: expected for %.0f %% of them at the %s; steps %s = %.3g\n",
+		l.Norm, l.ClipNorm, 100*l.Clipped, l.ClippedAt, l.StepName, l.Step)
 	return err
 }

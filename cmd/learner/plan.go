@@ -61,9 +61,9 @@ type planReport struct {
 	Why        string `json:"why,omitempty"` // how `algorithm: auto` came to it
 	Users      uint64 `json:"users"`
 	Rounds     uint64 `json:"rounds"`
-	Cohort     uint64 `json:"cohort"`      // of the first phase of gradients, as all that follows up to Privacy
-	LastCohort uint64 `json:"last_cohort"` // of the last round: those of a practical plan grow
-	Minimum    uint64 `json:"minimum_cohort"`
+	Cohort     uint64 `json:"cohort"`         // of the first phase of gradients, as all that follows up to Privacy
+	LastCohort uint64 `json:"last_cohort"`    // of the last round: those of a practical plan grow
+	Minimum    uint64 `json:"minimum_cohort"` // no round of the plan is released under it
 	Dim        int    `json:"dim"`
 	// RoundsPerUser is how many rounds a user answers at most.
 	RoundsPerUser uint32          `json:"rounds_per_user"`
@@ -90,6 +90,8 @@ type planReport struct {
 	Comparison   comparison        `json:"comparison"`
 	Alternatives []alternative     `json:"alternatives"`
 	Baselines    []plannedBaseline `json:"yardsticks"`
+
+	rounds string // in words
 }
 
 // A scores is what progressive validation adds to a report.
@@ -183,7 +185,10 @@ func survey(job run.Job) (planSurvey, error) {
 	out := planSurvey{job: job, report: planReport{Task: job.Spec.Name, Algorithm: p.Algorithm, Why: job.Why, Users: job.Problem.Users,
 		Rounds: manifest.Planned(p), Cohort: first.Cohort, LastCohort: manifest.LastCohort(last), Minimum: first.Minimum, Dim: manifest.Dim(p), RoundsPerUser: manifest.RoundsPerUser(p),
 		Privacy: job.First().Privacy, Vacuous: job.Vacuous, Clips: p.Clips}}
-	out.report.Binding, out.report.Start = bindingOf(job), startOf(job)
+	for _, f := range p.Phases {
+		out.report.Minimum = min(out.report.Minimum, f.Minimum)
+	}
+	out.report.Binding, out.report.Start, out.report.rounds = bindingOf(job), startOf(job), roundsOf(p, manifest.Planned(p))
 	if card := job.Problem.Validation; card != nil {
 		out.report.Validation = &scores{Scorecard: *card, Coordinates: card.Dim(), Inflation: job.Inflation()}
 	}

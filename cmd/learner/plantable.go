@@ -14,11 +14,11 @@ import (
 
 func (r planReport) print(w io.Writer) error {
 	p := r.Privacy
-	fmt.Fprintf(w, `task          %s: %s, %d users in %s of %d (the last of %d, none released under %d)
+	fmt.Fprintf(w, `task          %s: %s, %d users in %s (none released under %d)
 mechanism     d = %d, g = %d, b = %d, p = %.6g: %d bits a coordinate, %d bytes a report
-noise         %.4g of the clip norm, standard deviation of one coordinate of a round's mean gradient, rounding included
-              central DP %.4g, local DP %.4g`, r.Task, r.Algorithm, r.Users, cli.Count(r.Rounds, "round"), r.Cohort, r.LastCohort, r.Minimum,
-		r.Dim, p.Levels, p.Trials, p.P, p.BitsPerCoordinate, p.ReportBytes, r.inflation()*p.TotalStd(), r.Comparison.CentralNoiseStd, r.Comparison.LocalNoiseStd)
+noise         %.4g of the clip norm, standard deviation of one coordinate of the mean gradient of %d users, rounding included
+              central DP %.4g, local DP %.4g`, r.Task, r.Algorithm, r.Users, r.rounds, r.Minimum,
+		r.Dim, p.Levels, p.Trials, p.P, p.BitsPerCoordinate, p.ReportBytes, r.inflation()*p.TotalStd(), r.Cohort, r.Comparison.CentralNoiseStd, r.Comparison.LocalNoiseStd)
 	if r.Comparison.PaperNoiseStd != nil {
 		fmt.Fprintf(w, ", the paper's constants %.4g", *r.Comparison.PaperNoiseStd)
 	}
@@ -27,8 +27,12 @@ noise         %.4g of the clip norm, standard deviation of one coordinate of a r
 			[]string{"moments", "matrix"}[min(i, 1)], i+1, m.Cohort, m.Dim, m.G, m.B, m.P, m.NoiseStd)
 	}
 	if v := r.Validation; v != nil {
-		fmt.Fprintf(w, "\nvalidation    %s on every device's own event: %d more coordinates, noise %.1f %% larger (included above, left out in the table's column)",
-			v.names(), v.Coordinates, 100*(v.Inflation-1))
+		apart := ""
+		if r.PredictedExcessRisk != nil {
+			apart = ", left out in the table's column"
+		}
+		fmt.Fprintf(w, "\nvalidation    %s on every device's own event: %s more, noise %.1f %% larger (included above%s)",
+			v.names(), cli.Count(uint64(v.Coordinates), "coordinate"), 100*(v.Inflation-1), apart)
 	}
 	switch {
 	case r.PredictedExcessRisk == nil:

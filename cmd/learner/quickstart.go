@@ -67,8 +67,8 @@ With --http it serves a live page, and goes on serving it after its end, until i
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(progress, "%d users, %s of %d; each report is %d bytes, with noise for epsilon %s, delta %g\n",
-				job.Problem.Users, cli.Count(manifest.Planned(job.Plan), "round"), manifest.Gradients(job.Plan).Cohort, job.First().Privacy.ReportBytes, cli.Upper(job.Plan.Epsilon, 3), job.Problem.Delta)
+			fmt.Fprintf(progress, "%d users, %s; each report is %d bytes, with noise for epsilon %s, delta %g\n",
+				job.Problem.Users, roundsOf(job.Plan, manifest.Planned(job.Plan)), job.First().Privacy.ReportBytes, cli.Upper(job.Plan.Epsilon, 3), job.Problem.Delta)
 			done := func(report quickstart.Report) error {
 				progress.Close()
 				if output != "" {
@@ -160,7 +160,7 @@ learned from  %d of %d users in %s, each seen %s; %.0f events/s through NATS and
 privacy       epsilon %s, delta %g for every user, against everybody downstream of the shuffle stage%s
 accuracy      %.2f %% on fresh events, the same as after each round (without privacy %.2f %%, the optimum %.2f %%)
 excess risk   %.4f over the known optimum (without privacy %.4f)
-noise         %.4f of the clip norm in each coordinate of a round's mean gradient (the paper's constants: %.2f)
+noise         %.4f of the clip norm in each coordinate of the first mean gradient (the paper's constants: %.2f)
 `, r.Accepted, r.Events, cli.Count(r.Rounds, "round"), seen, r.EventsPerSecond, cli.Upper(r.Epsilon, 3), r.Delta, intruder(r.Snapshot.Privacy.Trust), 100*r.TestAccuracy, 100*r.NonPrivateAccuracy,
 		100*r.OptimumAccuracy, r.ExcessRisk, r.NonPrivateExcessRisk, r.NoiseStd, r.PaperNoiseStd)
 	if v := r.Validation; err == nil && v != nil && v.Accuracy != nil {

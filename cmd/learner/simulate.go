@@ -247,7 +247,8 @@ type simulateReport struct {
 	Curve     []spot     `json:"curve,omitempty"` // of the runs, where a picture is drawn
 	Measure   string     `json:"curve_measure,omitempty"`
 
-	shown measure // by the curves
+	shown  measure // by the curves
+	rounds string  // in words
 }
 
 func (s *simulation) run(ctx context.Context, progress io.Writer, first uint64, seeds int) (simulateReport, error) {
@@ -260,6 +261,7 @@ func (s *simulation) run(ctx context.Context, progress io.Writer, first uint64, 
 	}
 	out.Learned = own.first
 	out.Rounds, out.Runs, out.Mean, out.SD, out.Curve = own.rounds, own.runs, meanOf(own.runs), deviation(own.runs), own.curve
+	out.rounds = roundsOf(plan, own.rounds)
 	if s.watch {
 		out.shown = s.measure()
 		out.Measure = out.shown.name
@@ -338,8 +340,8 @@ func (s *simulation) series(ctx context.Context, t trials, c sim.Config) (series
 }
 
 func (r simulateReport) print(w io.Writer) error {
-	if _, err := fmt.Fprintf(w, "%s: %s, %s of %d, epsilon %s, delta %g\nprivate       %s%s\nbaseline      %s\n",
-		r.Task, r.Algorithm, cli.Count(r.Rounds, "round"), r.Cohort, cli.Upper(r.Epsilon, 4), r.Delta, r.Mean, r.SD.spread(len(r.Runs)), r.Baseline); err != nil {
+	if _, err := fmt.Fprintf(w, "%s: %s, %s, epsilon %s, delta %g\nprivate       %s%s\nbaseline      %s\n",
+		r.Task, r.Algorithm, r.rounds, cli.Upper(r.Epsilon, 4), r.Delta, r.Mean, r.SD.spread(len(r.Runs)), r.Baseline); err != nil {
 		return err
 	}
 	if err := printLearned(w, r.Learned); err != nil {

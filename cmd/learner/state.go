@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -158,6 +160,9 @@ func newSnapshot() *cobra.Command {
 			"  learner snapshot --state /var/lib/panlearn/a9a --format onnx -o model.onnx",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if !c.Flags().Changed("format") {
+				format = formatOf(output)
+			}
 			if format != "json" && format != "npy" && format != "onnx" {
 				return cli.Usagef("--format %q: want json, npy or onnx", format)
 			}
@@ -183,8 +188,19 @@ func newSnapshot() *cobra.Command {
 	}
 	where.Flags(c.Flags())
 	c.Flags().StringVarP(&output, "output", "o", "", "`FILE` to write instead of standard output")
-	c.Flags().StringVar(&format, "format", "json", "format of the model: json, npy (a .npz container) or onnx")
+	c.Flags().StringVar(&format, "format", "json", "format of the model: json, npy (a .npz container) or onnx; if not set, what the ending .npz, .npy or .onnx of the output says, else json")
 	return c
+}
+
+// formatOf is the format that the name of a file asks for.
+func formatOf(path string) string {
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".onnx":
+		return "onnx"
+	case ".npz", ".npy":
+		return "npy"
+	}
+	return "json"
 }
 
 // inFormat converts the learner's answer, which is JSON.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"text/tabwriter"
 
@@ -69,7 +70,7 @@ func (r Report) Print(w io.Writer) error {
 	for i, c := range r.Candidates {
 		name, gain, sd, verdict := c.Set.short(), "", "", ""
 		if i > 0 {
-			gain, sd = fmt.Sprintf("%+.3g", c.Gain), fmt.Sprintf("%.2g", c.GainSD)
+			gain, sd = fmt.Sprintf("%+.3g", c.gain()), fmt.Sprintf("%.2g", c.GainSD)
 		}
 		switch {
 		case c.Better && c.Set.String() == r.Best.String():
@@ -131,4 +132,12 @@ func (s Setting) short() string {
 		}
 	}
 	return strings.Join(parts, ", ")
+}
+
+// gain is Gain without what is left of rounding where sums of the same numbers in another order are compared.
+func (c Candidate) gain() float64 {
+	if math.Abs(c.Gain) < 1e-12*(math.Abs(c.Gain)+c.GainSD) {
+		return 0
+	}
+	return c.Gain
 }

@@ -2,11 +2,12 @@ package practical
 
 // A Summary is what the first cohorts of a plan released, in the numbers that people want: what the rounds after them are made of.
 type Summary struct {
-	Norm     float64 `json:"norm"`          // root of the mean square of a row's norm in the frame's coordinates
-	ClipNorm float64 `json:"clip_norm"`     // of gradients, in these coordinates
-	Clipped  float64 `json:"clipped_share"` // of gradients, as expected: of classes at the start, of numbers at a linear fit
-	Step     float64 `json:"step"`
-	StepName string  `json:"step_name"` // v, of which steps are 1/v and shorter, or eta
+	Norm      float64 `json:"norm"`          // root of the mean square of a row's norm in the frame's coordinates
+	ClipNorm  float64 `json:"clip_norm"`     // of gradients, in these coordinates
+	Clipped   float64 `json:"clipped_share"` // of gradients, as expected
+	ClippedAt string  `json:"clipped_at"`    // the model that this is of: start, of classes, or linear fit, of numbers
+	Step      float64 `json:"step"`
+	StepName  string  `json:"step_name"` // v, of which steps are 1/v and shorter, or eta
 	// Effective is how many coordinates the second-moment matrix sees above its noise; 0 without one.
 	Effective float64 `json:"effective_coordinates,omitempty"`
 }
@@ -16,7 +17,11 @@ func (l *Learned) Summary() *Summary {
 	if l == nil || l.Start == nil {
 		return nil
 	}
-	out := &Summary{Norm: l.Report.Norm, ClipNorm: l.Frame.Clip, Clipped: l.Report.Clipped, Step: l.Curvature, StepName: "v", Effective: l.Report.Effective}
+	out := &Summary{Norm: l.Report.Norm, ClipNorm: l.Frame.Clip, Clipped: l.Report.Clipped, Step: l.Curvature, StepName: "v", Effective: l.Report.Effective,
+		ClippedAt: "linear fit"}
+	if l.Report.Shares != nil {
+		out.ClippedAt = "start"
+	}
 	if l.Step > 0 {
 		out.Step, out.StepName = l.Step, "eta"
 	}

@@ -13,7 +13,7 @@ type FieldError struct {
 	Value string // what was found, shortened
 	// Absent says that the file does not have the key: Value is what stands for it then.
 	Absent bool
-	Want  string // what would be accepted
+	Want   string // what would be accepted
 }
 
 // Error is one line with the path, the value, and what would be accepted.

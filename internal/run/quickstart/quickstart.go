@@ -86,7 +86,7 @@ type Report struct {
 	NonPrivateExcessRisk float64 `json:"non_private_excess_risk"`
 	OptimumAccuracy      float64 `json:"optimum_accuracy"`
 
-	// Standard deviation of the noise in one coordinate of a round's mean gradient, in units of the clip norm: as run,
+	// Standard deviation of the noise in one coordinate of the mean gradient of the first such round, in units of the clip norm: as run,
 	// and with the paper's closed-form constants.
 	NoiseStd      float64 `json:"noise_std"`
 	PaperNoiseStd float64 `json:"paper_noise_std"`

@@ -148,7 +148,7 @@ func (c *column) wordFeature() feature {
 	}
 	f := feature{column: c, width: len(words), entry: c.vocabulary(words, covered < c.rows)}
 	if rest := len(c.words) - len(words); rest > 0 {
-		f.note = fmt.Sprintf("left to other: %s", plural(rest, "rare word"))
+		f.note = fmt.Sprintf("left to other: %s", plural(rest, "word"))
 	}
 	if gaps := c.rows - c.present(); gaps > 0 {
 		f.note = join(f.note, fmt.Sprintf("%.2g %% of the rows have none of them, which counts as another word", 100*float64(gaps)/float64(c.rows)))

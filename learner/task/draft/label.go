@@ -44,7 +44,7 @@ func targetOf(c *column, loss string) (target, error) {
 	case c.foreign > 0:
 		return target{}, fmt.Errorf("label %s is not UTF-8: convert the file, such as with iconv -f latin1 -t utf-8", text(c.name))
 	case n == 0 || n == 1 && !c.many:
-		return target{}, fmt.Errorf("label %s has %d values in the sample: want two or more, or another --label", text(c.name), n)
+		return target{}, fmt.Errorf("label %s has %s in the sample: want two values or more, or another --label", text(c.name), plural(n, "value"))
 	case loss != "" && !slices.Contains(convex.LossNames(), loss):
 		return target{}, fmt.Errorf("loss %q: want one of %s", loss, strings.Join(convex.LossNames(), ", "))
 	case loss == "" && n == 2 && !c.many:

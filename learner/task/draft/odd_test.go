@@ -55,7 +55,7 @@ func TestOddFiles(t *testing.T) {
 		"latinheader.csv":  {content: "h\xf6he,age,course\n" + plainRows(",", "\n"), refused: "header that is not UTF-8"},
 		"utf16.csv":        {content: "\xff\xfeh\x00e\x00\n\x00", refused: "UTF-16"},
 		"binary.csv":       {content: "a,b\x00c\n", refused: "not text"},
-		"onevalue.csv":     {content: header + strings.ReplaceAll(plainRows(",", "\n"), "down", "up"), refused: "label course has 1 values"},
+		"onevalue.csv":     {content: header + strings.ReplaceAll(plainRows(",", "\n"), "down", "up"), refused: "label course has 1 value"},
 		"allmissing.csv":   {content: header + strings.ReplaceAll(plainRows(",", "\n"), ",up", ",NA") + plainRows(",", "\n"), want: "rows of the sample have no label"},
 		"nolabel.csv":      {content: header + plainRows(",", "\n"), options: Options{Label: "sex"}, refused: `label "sex": not a column; want one of height, age, course`},
 		"longer.csv":       {content: header + strings.ReplaceAll(plainRows(",", "\n"), "0.00", strings.Repeat("x", 70000)), want: "1 row could not be read, the first in line 2"},

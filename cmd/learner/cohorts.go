@@ -1,0 +1,32 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/panlearn/panlearn/internal/cli"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// roundsOf says in words how many rounds of a plan there are and how many users answer those of gradients, which grow in a practical plan
+// and differ from phase to phase in others.
+func roundsOf(plan *wire.Plan, rounds uint64) string {
+	low, high := manifest.Gradients(plan).Cohort, uint64(0)
+	looks := uint64(0)
+	for _, f := range plan.Phases {
+		if f.Statistic != wire.Statistic_STATISTIC_GRADIENT {
+			looks += f.Rounds
+			continue
+		}
+		last := manifest.LastCohort(f)
+		low, high = min(low, f.Cohort, last), max(high, f.Cohort, last)
+	}
+	users := fmt.Sprint(low)
+	if high > low {
+		users = fmt.Sprintf("%d to %d", low, high)
+	}
+	if looks > 0 && rounds >= looks {
+		return fmt.Sprintf("%s, %d of gradients of %s users", cli.Count(rounds, "round"), rounds-looks, users)
+	}
+	return fmt.Sprintf("%s of %s users", cli.Count(rounds, "round"), users)
+}
