@@ -25,8 +25,8 @@ type Frame struct {
 	Clip      float64 `json:"clip"`  // C > 0: what is reported is clipped to norm C and in units of it
 	// Smoothing c >= 0 asks for slopes of the loss smoothed by it, see Smoothed; 0 for the loss itself.
 	Smoothing float64 `json:"smoothing,omitempty"`
-	// Whitener is the lower triangle, row after row, of the symmetric matrix that a gradient is multiplied by; nil for none. Only for
-	// losses of one score.
+	// Whitener is the lower triangle, row after row, of the symmetric matrix that a gradient is multiplied by, each score's
+	// alone; nil for none.
 	Whitener []float64 `json:"whitener,omitempty"`
 	// The label in a round of second moments, zero in all others: q = (y - LabelCenter)/LabelScale cut to [-3, 3] is reported with weight
 	// LabelWeight.

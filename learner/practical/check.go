@@ -15,7 +15,7 @@ func (p Problem) CheckFrame(f *convex.Frame, matrix bool) error {
 	switch {
 	case matrix != (f.LabelScale != 0):
 		return fmt.Errorf("frame: label scale %v: want one in a round of the matrix alone", f.LabelScale)
-	case f.Whitener != nil && (matrix || !p.matrixable()):
+	case f.Whitener != nil && (matrix || !p.matrixable() && !p.Deflated()):
 		return fmt.Errorf("frame: whitener: want none for %s", p.Loss.Name)
 	case f.Smoothing > 0 && (matrix || !p.smooths()):
 		return fmt.Errorf("frame: smoothing %v: want 0 for %s", f.Smoothing, p.Loss.Name)

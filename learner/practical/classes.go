@@ -40,7 +40,7 @@ func (p Problem) firstOfClasses(l Layout, r released) (Learned, error) {
 	noise := p.gradientNoise(l) * out.Frame.Clip * math.Sqrt(float64(p.dim()))
 	out.Curvature = within(classCurvature*mean*curvature*(at.top+at.mean) + float64(kappa)*noise + 2*p.ridgeCurvature(&out))
 	out.Report = Report{Norm: rho, Shares: shares, Clipped: p.clippedAtStart(weighted, out.Frame.Clip/rho)}
-	return out, p.begin(&out, p.from(&out, p.startAt(&out, weighted)))
+	return out, p.begin(&out, p.from(&out, p.startAt(&out, at, weighted)))
 }
 
 func (p Problem) hinge() bool { return p.Loss.Name == "hinge" || p.Loss.Name == "smoothed-hinge" }
@@ -84,20 +84,20 @@ func (p Problem) weighted(shares []float64) (out []float64, mean float64) {
 	return out, mean
 }
 
-// startAt gives every row the log odds of the shares as its score; zero for scores that are no log odds, and without an intercept.
-func (p Problem) startAt(l *Learned, shares []float64) []float64 {
+// startAt gives every row the log odds of the shares as its score, without an intercept the mean row; zero for scores that are no log odds.
+func (p Problem) startAt(l *Learned, at coordinates, shares []float64) []float64 {
 	start := make([]float64, p.blocks()*p.dim())
-	switch at := p.dim() - 1; {
-	case l.Frame.Intercept == 0 || p.hinge():
+	switch {
+	case p.hinge():
 	case p.blocks() == 1:
-		start[at] = math.Log(shares[1]/shares[0]) / l.Frame.Intercept
+		p.level(start, l, at, math.Log(shares[1]/shares[0]))
 	default:
 		mean := 0.0
 		for _, s := range shares {
 			mean += math.Log(s) / float64(len(shares))
 		}
 		for k, s := range shares {
-			start[k*p.dim()+at] = (math.Log(s) - mean) / l.Frame.Intercept
+			p.level(start[k*p.dim():(k+1)*p.dim()], l, at, math.Log(s)-mean)
 		}
 	}
 	return start

@@ -8,6 +8,7 @@ import (
 
 const (
 	classDamping, numberDamping     = 0.01, 0.03 // of variances, beside the noise
+	dampedShare, leastVariance      = 0.25, 1e-6 // of the mean variance, where that is less than the damping of classes; of a damping
 	classIntercept, numberIntercept = 0.15, 0.35 // scale of the intercept in units of rho
 	normBound                       = 2          // of the norm of u, in units of rho
 )
@@ -15,9 +16,11 @@ const (
 // coordinates are where features are moved to, and what u then looks like.
 type coordinates struct {
 	center, scale []float64
-	square        float64 // mean square of the norm of u's features
-	mean          float64 // squared norm of the mean of u, with the intercept where the frame is uniform; 0 where it is centred
-	top           float64 // largest mean square of a coordinate around its mean
+	square        float64   // mean square of the norm of u's features
+	mean          float64   // squared norm of the mean of u, with the intercept where the frame is uniform; 0 where it is centred
+	top           float64   // largest mean square of a coordinate around its mean
+	uncut         float64   // mean square of the norm of u, if a whitener makes its mean short
+	away          []float64 // mean of u that a whitener makes short; nil: none does
 }
 
 // First makes of the first cohort's mean the frame of the next rounds: of the matrix where the layout has one, of gradients otherwise. mean is
@@ -40,6 +43,7 @@ func (p Problem) First(l Layout, mean []float64, sd float64) (Learned, error) {
 // and numbers apart.
 func (p Problem) shrunk(r released) coordinates {
 	center, variance, weight := make([]float64, p.Features), make([]float64, p.Features), make([]float64, p.Features)
+	around := p.centred() || p.Deflated()
 	q0 := p.Bound * p.Bound / 2 / float64(p.Features)
 	for _, indicators := range []bool{true, false} {
 		var group []int
@@ -56,12 +60,12 @@ func (p Problem) shrunk(r released) coordinates {
 		for i, j := range group {
 			if center[j], weight[j] = min(max(z[i], -p.Bound), p.Bound), w[i]; indicators {
 				center[j] = min(max(z[i], 0), 1)
-				if variance[j] = center[j]; p.centred() {
+				if variance[j] = center[j]; around {
 					variance[j] *= 1 - center[j]
 				}
 				continue
 			}
-			if z[i] = r.square[j]; p.centred() {
+			if z[i] = r.square[j]; around {
 				z[i] -= center[j]*center[j] + w[i]*r.sd*r.sd
 				sd[i] = r.sd * math.Sqrt(1+4*center[j]*center[j])
 			}
@@ -69,15 +73,24 @@ func (p Problem) shrunk(r released) coordinates {
 		if indicators {
 			continue
 		}
-		w = shrink(z, sd, prior{mean: q0, spread: q0, variance: 1. / 100})
+		w = shrink(z, sd, prior{mean: q0, spread: q0, variance: min(1./100, q0*q0/25)})
 		for i, j := range group {
 			variance[j], weight[j] = min(max(z[i], 0), p.Bound*p.Bound), w[i]
 		}
 	}
-	for j, w := range weight {
-		weight[j] = classDamping + r.sd*math.Sqrt(w)
+	least := 0.0
+	for _, v := range variance {
+		least += dampedShare * v / float64(p.Features)
 	}
-	return p.scaled(center, variance, weight)
+	least = max(min(least, classDamping), leastVariance)
+	for j, w := range weight {
+		weight[j] = least + r.sd*math.Sqrt(w)
+	}
+	out := p.scaled(center, variance, weight)
+	if p.Deflated() {
+		out.deflate(center, r.sd)
+	}
+	return out
 }
 
 // seen are coordinates before a matrix: centers and variances as they were released.
@@ -137,6 +150,11 @@ func (p Problem) frame(out *Learned, at coordinates, intercept, least float64) (
 	}
 	rho = math.Sqrt(square + f.Intercept*f.Intercept)
 	f.Bound = within(math.Sqrt(normBound*normBound*rho*rho - f.Intercept*f.Intercept))
+	if at.away != nil {
+		rho = math.Sqrt(square + at.mean)
+		f.Bound = within(normBound * math.Sqrt(max(at.uncut, least*least)))
+		f.Whitener = at.whitener()
+	}
 	if out.Set = p.Set; p.uniform() {
 		out.Set.Radius /= at.scale[0]
 		out.Set.Min /= at.scale[0]

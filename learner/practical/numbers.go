@@ -68,7 +68,16 @@ func (p Problem) firstOfNumbers(l Layout, r released) (Learned, error) {
 	noise := p.gradientNoise(l) * clip * math.Sqrt(float64(p.dim()))
 	out.Curvature = within(diagonalCurvature*s.curvature*(at.top+at.mean) + diagonalNoise*noise + 2*p.ridgeCurvature(&out))
 	out.Report = Report{Norm: rho, Mean: label.center, Deviation: label.deviation}
-	return out, p.begin(&out, p.from(&out, make([]float64, p.dim())))
+	start := make([]float64, p.dim())
+	if at.away != nil { // no offset takes up the label's mean
+		_, half := p.labelRange()
+		mean := half * min(max(r.label[0]/labelWeight, -1), 1) / out.Gain
+		if p.counts() {
+			mean = math.Log(label.center)
+		}
+		p.level(start, &out, at, mean)
+	}
+	return out, p.begin(&out, p.from(&out, start))
 }
 
 // A scoring is what a loss looks like in the score z of which steps are made, if the residual of a linear fit to q has deviation r.

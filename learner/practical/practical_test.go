@@ -362,10 +362,12 @@ func TestFeaturesHaveNoOrder(t *testing.T) {
 // A gradient at a point, from exact answers that nothing clips, is the derivative of loss and ridge along w.
 func TestGradientIsThatOfTheRisk(t *testing.T) {
 	for _, loss := range losses {
-		for _, set := range []convex.SetDeclaration{{}, {Kind: "l1", Radius: 2}} {
+		for _, set := range []convex.SetDeclaration{{}, {Kind: "l1", Radius: 2}, {Kind: "none"}} {
 			rng := rand.New(rand.NewPCG(7, 8))
 			p := problem(loss)
-			p.Ridge, p.Set, p.Bound = 0.05, set, 100
+			if p.Ridge, p.Set, p.Bound = 0.05, set, 100; set.Kind == "none" {
+				p.Set, p.Intercept = convex.SetDeclaration{}, 0
+			}
 			users := population(rng, p, 200)
 			l := p.Layout(1e-6)
 			learned, err := p.First(l, moments(p, users), 0)
@@ -404,9 +406,8 @@ func TestGradientIsThatOfTheRisk(t *testing.T) {
 			answer := mean(len(w), users, 1e9, func(dst []float64, e convex.Example) {
 				f.Apply(&u, e)
 				task.Gradient(g, point, u)
-				copy(dst, g)
-				if f.Whitener != nil {
-					f.Whiten(dst, g)
+				for n, i := f.Dim(), 0; i < len(g); i += n {
+					f.Whiten(dst[i:i+n], g[i:i+n])
 				}
 				for i := range dst {
 					dst[i] /= f.Clip

@@ -192,7 +192,10 @@ func (e *Exact) gradient(dst []float64, row convex.Example) {
 	default:
 		e.plain = slices.Grow(e.plain[:0], len(dst))[:len(dst)]
 		e.loss.Gradient(e.plain, e.point, row)
-		e.frame.Whiten(dst, e.plain)
+		n := e.frame.Dim()
+		for i := 0; i < len(dst); i += n {
+			e.frame.Whiten(dst[i:i+n], e.plain[i:i+n])
+		}
 	}
 }
 

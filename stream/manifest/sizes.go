@@ -76,7 +76,8 @@ func sizesOfPhase(body *wire.Task, f *wire.Phase, reasons []string) (Sizes, erro
 // largestFrame is a frame of a plan with all that it may have.
 func largestFrame(plan *wire.Plan) *wire.Frame {
 	n, whitener := int(plan.GetPractical().GetFeatures()), 0
-	if len(plan.Phases) > 1 && plan.Phases[1].Statistic == wire.Statistic_STATISTIC_SECOND_MOMENT_MATRIX {
+	matrix := len(plan.Phases) > 1 && plan.Phases[1].Statistic == wire.Statistic_STATISTIC_SECOND_MOMENT_MATRIX
+	if how := Practical(plan); matrix || how != nil && how.Deflated() {
 		whitener = (n + 1) * (n + 2) / 2
 	}
 	ones := func(n int) []float64 { return slices.Repeat([]float64{1}, n) }

@@ -1,0 +1,59 @@
+package practical
+
+import "math"
+
+// Deflated says that no intercept takes up the mean of features, and that a whitener makes it short instead, for each class alone. A declared
+// start keeps its coordinates, and long features their short rounds.
+func (p Problem) Deflated() bool {
+	return p.Intercept == 0 && !p.uniform() && p.Start == nil && p.dim() <= matrixDim
+}
+
+// deflate has the mean of u made short, which is as uncertain as the noise of each center.
+func (c *coordinates) deflate(center []float64, sd float64) {
+	c.away, c.mean = make([]float64, len(center)), 0
+	for j, s := range c.scale {
+		c.away[j] = center[j] * s
+		c.mean += float64(c.away[j] * c.away[j])
+	}
+	c.uncut = c.square + c.mean
+	c.mean /= 1 + c.mean
+	for _, s := range c.scale {
+		c.mean += sd * sd * s * s
+	}
+}
+
+// whitener is the root of the inverse of 1 + m m', m the mean of u: what is far from zero along m alone is as near as the rest.
+func (c *coordinates) whitener() (lower []float64) {
+	var square float64
+	for _, m := range c.away {
+		square += float64(m * m)
+	}
+	factor := -square / (1 + square + math.Sqrt(1+square)) // 1/sqrt(1 + square) - 1
+	root := math.Sqrt(max(square, math.SmallestNonzeroFloat64))
+	for i, m := range c.away {
+		for j := range i + 1 {
+			w := factor * (m / root) * (c.away[j] / root)
+			if i == j {
+				w++
+			}
+			lower = append(lower, w)
+		}
+	}
+	return lower
+}
+
+// level moves a block from zero to where the score is that on average: along the intercept, or else along the mean of u, for
+// the least squares fit of a constant to rows of second moment 1 + m m'. Where the mean is not known it stays.
+func (p Problem) level(block []float64, l *Learned, at coordinates, score float64) {
+	if l.Frame.Intercept != 0 {
+		block[len(block)-1] = score / l.Frame.Intercept
+		return
+	}
+	var square float64
+	for _, m := range at.away {
+		square += float64(m * m)
+	}
+	for j, m := range at.away {
+		block[j] = score * m / math.Sqrt(1+square)
+	}
+}
