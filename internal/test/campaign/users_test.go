@@ -89,7 +89,10 @@ func (w *world) auditUsers(r record, out *result) {
 				tally.Counted++
 			case participation.Unknown:
 				tally.Unknown++
-			case participation.Fresh, participation.Uncounted:
+			case participation.Fresh:
+				tally.Uncounted++
+				tally.Unused++
+			case participation.Uncounted:
 				tally.Uncounted++
 			case participation.Charged:
 				if out.ended {
@@ -98,7 +101,7 @@ func (w *world) auditUsers(r record, out *result) {
 			}
 		}
 		if s := d.summary; s != nil && !w.broken.forgets {
-			tally.Rounds, tally.Unused = s.Rounds, s.Unused // which no store knows
+			tally.Rounds = s.Rounds
 			if *s != tally {
 				w.violate("%s reports %+v, its store says %+v", d.name, *s, tally)
 			}

@@ -102,7 +102,10 @@ func (e *evidence) auditUsers(violate func(string, ...any), s *sum) {
 		for row, one := range p.rows {
 			tally.Events++
 			switch one.State {
-			case participation.Fresh, participation.Uncounted:
+			case participation.Fresh:
+				tally.Uncounted++
+				tally.Unused++
+			case participation.Uncounted:
 				tally.Uncounted++
 			case participation.Counted:
 				tally.Counted++
