@@ -133,7 +133,7 @@ func TestFrameRefuses(t *testing.T) {
 		"scale: 1":    {func(f *convex.Frame) { f.Scale = f.Scale[:1] }},
 		"intercept":   {func(f *convex.Frame) { f.Intercept = 0 }, func(f *convex.Frame) { f.Intercept = -1 }, func(f *convex.Frame) { f.Intercept = nan }},
 		"bound":       {func(f *convex.Frame) { f.Bound = 0 }, func(f *convex.Frame) { f.Bound = inf }},
-		"clip":        {func(f *convex.Frame) { f.Clip = 0 }, func(f *convex.Frame) { f.Clip = nan }},
+		"clip":        {func(f *convex.Frame) { f.Clip = 0 }, func(f *convex.Frame) { f.Clip = nan }, func(f *convex.Frame) { f.Clip = inf }},
 		"smoothing":   {func(f *convex.Frame) { f.Smoothing = -1 }, func(f *convex.Frame) { f.Smoothing = nan }},
 		"whitener":    {func(f *convex.Frame) { f.Whitener = make([]float64, 3) }, func(f *convex.Frame) { f.Whitener[5] = nan }},
 		"label cent":  {func(f *convex.Frame) { f.LabelCenter = nan }},

@@ -38,6 +38,16 @@ func TestPracticalPlanSpendsEveryUser(t *testing.T) {
 			if of := plan.Forecasts[i].Privacy; of.ProvedEpsilon == nil || *of.ProvedEpsilon > p.Epsilon || of.Users != f.Cohort || of.Dim != int(f.Mechanism.Dim) {
 				t.Errorf("%s: phase %d of %d users, %d coordinates is charged as %+v", name, i+1, f.Cohort, f.Mechanism.Dim, of)
 			}
+			norm := card.Joined(1)
+			switch f.Statistic {
+			case wire.Statistic_STATISTIC_MOMENTS:
+				norm = p.Practical.MomentsNorm()
+			case wire.Statistic_STATISTIC_SECOND_MOMENT_MATRIX:
+				norm = 1
+			}
+			if f.Mechanism.ClipNorm != norm || f.Minimum != f.Cohort-f.Cohort/10 {
+				t.Errorf("%s: phase %d has clip norm %v, and %d users at least of %d: want %v, and all but a tenth", name, i+1, f.Mechanism.ClipNorm, f.Minimum, f.Cohort, norm)
+			}
 			if gradients := f.Statistic == wire.Statistic_STATISTIC_GRADIENT; gradients != (f.Mechanism.Scores == 2) || gradients && f.Cohort < before {
 				t.Errorf("%s: phase %d: %d scores, %d users after %d", name, i+1, f.Mechanism.Scores, f.Cohort, before)
 			} else if gradients {
@@ -73,6 +83,11 @@ func TestPracticalPlanKeepsWhatIsSet(t *testing.T) {
 	}
 	if n, plan := rounds(func(p *planning.Problem) { p.Minimum = 1900 }); manifest.Gradients(plan).Minimum != 1900 || manifest.Gradients(plan).Cohort < 1900 || n < 2 {
 		t.Errorf("%d rounds, the first of %d, at least %d", n, manifest.Gradients(plan).Cohort, manifest.Gradients(plan).Minimum)
+	}
+	interactive := inPractice("logistic", 20_000)
+	interactive.Interactive, interactive.Practical.Interactive = true, true
+	if plan, err := planning.MakePlan(interactive); err != nil || plan.Forecasts[1].Privacy.RoundsPerUser != int(plan.Plan.Phases[1].RoundsPerUser) {
+		t.Errorf("users of %d rounds are charged for %d: %v", plan.Plan.Phases[1].RoundsPerUser, plan.Forecasts[1].Privacy.RoundsPerUser, err)
 	}
 	if n, plan := rounds(func(p *planning.Problem) { p.Interactive, p.Practical.Interactive = true, true }); n < 2 || uint64(manifest.Gradients(plan).RoundsPerUser) != n ||
 		manifest.Gradients(plan).Cohort != 18_000 {

@@ -194,6 +194,22 @@ func TestMomentsAndFrames(t *testing.T) {
 	}
 }
 
+// A frame's smoothing is that of the loss whose slope is reported: within c of its corner the slope of |z - y| is (z - y)/c.
+func TestSmoothedInTheFrame(t *testing.T) {
+	d := inPractice(t, "model.clip_norm=0", "validation={off: true}")
+	how := d.Practical(d.features)
+	how.Loss, how.LabelLow, how.LabelHigh = convex.Declaration{Name: "absolute"}, -1, 1
+	c := report.Config{Features: 4, Loss: convex.Absolute{}, ClipNorm: 1, Practical: how}
+	f := convex.Frame{Center: make([]float64, 3), Scale: []float64{1, 1, 1}, Intercept: 0.5, Bound: 100, Clip: 4}
+	x, point := convex.Example{Value: []float64{0.3, -0.5, 0.2, 1}, Label: 0.7}, []float64{1, 0, 0, 1}
+	for _, slope := range []float64{1, 0.1 / 0.4} { // the score is 0.8
+		if got, want := said(t, c, 1, point, &f, x), []float64{0.3 * slope / 4, -0.5 * slope / 4, 0.2 * slope / 4, 0.5 * slope / 4}; !near(got, want) {
+			t.Errorf("smoothed by %v: reported %v, want %v", f.Smoothing, got, want)
+		}
+		f.Smoothing = 0.4
+	}
+}
+
 // A report of the matrix is of the row in its frame, in units of the frame's clip.
 func TestMatrixInTheFrame(t *testing.T) {
 	d := inPractice(t, "model.clip_norm=0", "validation={off: true}")

@@ -62,6 +62,9 @@ func TestScorer(t *testing.T) {
 			t.Errorf("%s of a row are kept: %v", name, left)
 		}
 	}
+	if m.exact.framed.Label != 0 {
+		t.Errorf("the label of a row is kept: %v", m.exact.framed.Label)
+	}
 	if slices.Max(m.counts) != 0 {
 		t.Errorf("the counts of a row are kept: %v", m.counts)
 	}

@@ -359,6 +359,7 @@ func TestMomentsComeFirst(t *testing.T) {
 		"of more features":    func(p *wire.Plan) { p.Phases[0].Mechanism.Dim++ },
 		"of a larger matrix":  func(p *wire.Plan) { p.Phases[1].Mechanism.Dim++ },
 		"and other gradients": func(p *wire.Plan) { p.Phases[2].Mechanism.Dim++ },
+		"with scores":         func(p *wire.Plan) { p.Phases[0].Mechanism.Dim++; p.Phases[0].Mechanism.Scores++ },
 		"of too many":         func(p *wire.Plan) { p.Practical.Features = stream.MaxDim },
 		"of no loss":          func(p *wire.Plan) { p.Practical.Loss = nil },
 		"without a unit":      func(p *wire.Plan) { p.Practical.Unit = math.NaN() },
