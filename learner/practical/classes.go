@@ -9,7 +9,9 @@ import (
 
 const (
 	classLeast     = 1   // rho is at least 1
-	classClip      = 0.7 // of a gradient, in units of rho times the slope of the loss at 0
+	classClip      = 0.7 // of a gradient, in units of rho times the slope of the loss at 0, at least
+	mostClip       = 2   // at most
+	clipNoise      = 0.2 // share of v, without noise, that the noise of a longer clip may add
 	classCurvature = 1.2 // v in units of the curvature of the loss
 	twoNoise       = 1   // kappa: what the noise of gradients adds to v
 	manyNoise      = 2
@@ -36,9 +38,10 @@ func (p Problem) firstOfClasses(l Layout, r released) (Learned, error) {
 	default:
 		slope /= 1 - 2*p.Loss.LabelNoise
 	}
-	out.Frame.Clip = p.clipAt(classClip * mean * slope * rho)
-	noise := p.gradientNoise(l) * out.Frame.Clip * math.Sqrt(float64(p.dim()))
-	out.Curvature = within(classCurvature*mean*curvature*(at.top+at.mean) + float64(kappa)*noise + 2*p.ridgeCurvature(&out))
+	noise := float64(kappa) * p.gradientNoise(l) * math.Sqrt(float64(p.dim())) // that one unit of clip adds to v
+	longer := min(clipNoise*classCurvature*mean*curvature/noise, mostClip*mean*slope*rho)
+	out.Frame.Clip = p.clipAt(max(classClip*mean*slope*rho, longer))
+	out.Curvature = within(classCurvature*mean*curvature*(at.top+at.mean) + noise*out.Frame.Clip + 2*p.ridgeCurvature(&out))
 	out.Report = Report{Norm: rho, Shares: shares, Clipped: p.clippedAtStart(weighted, out.Frame.Clip/rho)}
 	return out, p.begin(&out, p.from(&out, p.startAt(&out, at, weighted)))
 }

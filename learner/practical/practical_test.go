@@ -222,8 +222,21 @@ func TestManyUsersFindTheMoments(t *testing.T) {
 	near(t, "share", out.Report.Shares[1], 0.25, 1e-9)
 	near(t, "score at the start", out.Start[3]*out.Frame.Intercept, math.Log(1./3), 1e-9)
 	near(t, "v", out.Curvature, 0.3, 1e-3)
-	near(t, "clip", out.Frame.Clip, 0.35*out.Report.Norm, 1e-9)
-	near(t, "clipped at the start", out.Report.Clipped, 0.25, 1e-9)
+	near(t, "clip where noise costs nothing", out.Frame.Clip, out.Report.Norm, 1e-9)
+	near(t, "clipped at the start", out.Report.Clipped, 0, 1e-9)
+
+	// The longer a clip, the more noise: it adds a fifth to v, and beyond that the clip is the shortest.
+	for _, c := range []struct{ noise, clip float64 }{{0.06, 0.35}, {0.2, 0.35}} {
+		l := p.Layout(1e-6)
+		l.Unit = c.noise / (0.5 * out.Report.Norm) * float64(p.Users) / float64(l.Rounds) / 2 // of 4 coordinates
+		out, err := p.First(l, moments(p, users), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		longest := 0.06 / c.noise * 0.5 * out.Report.Norm // whose noise is 0.06
+		near(t, "clip", out.Frame.Clip, max(c.clip*out.Report.Norm, longest), 1e-9)
+		near(t, "v", out.Curvature, 0.3+max(c.clip/0.5*c.noise, 0.06), 1e-9)
+	}
 }
 
 // More and more noise leads to the declared coordinates with one scale for each kind of feature, and to no belief about the classes.
