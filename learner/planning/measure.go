@@ -18,9 +18,9 @@ const (
 	measureRows   = 2000
 	fewestRows    = 40
 	measureParams = 40     // at most: the noise of all coordinates is spread over so many
-	measureWork   = 4e6    // rows times parameters times rounds of a method and a seed
+	measureCost   = 4e6    // rows times parameters times rounds of a method and a seed
 	measureRounds = 30_000 // of a plan that can be simulated
-	classWork     = 600    // parameters that one class of a row counts as, where gradients of several scores are clipped
+	classCost     = 600    // parameters that one class of a row counts as, where gradients of several scores are clipped
 )
 
 // A Measurement is what a simulation on synthetic rows says of a plan: the objective of its models, one a seed. Rows and planted models
@@ -43,7 +43,7 @@ func (p Problem) measure(plans []Proposal) (out []Measurement, start float64, er
 	}
 	out = make([]Measurement, len(plans))
 	for seed := range uint64(measureSeeds) {
-		t, err := p.newTheatre(seed, most)
+		t, err := p.newTrialRows(seed, most)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -61,8 +61,8 @@ func (p Problem) measure(plans []Proposal) (out []Measurement, start float64, er
 	return out, start, nil
 }
 
-// A theatre is where plans of one problem are simulated with one seed.
-type theatre struct {
+// A trialRows is where plans of one problem are simulated with one seed.
+type trialRows struct {
 	loss   convex.Loss
 	ridge  float64
 	params int
@@ -73,22 +73,22 @@ type theatre struct {
 	at, slopes []float64 // scratch: a parameter and a slope for every score
 }
 
-func (p Problem) newTheatre(seed, rounds uint64) (*theatre, error) {
+func (p Problem) newTrialRows(seed, rounds uint64) (*trialRows, error) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	each := p.loss.Parameters(1)
 	features := min(p.Dim/each, max(2, measureParams/each))
-	t := &theatre{loss: p.loss, ridge: p.Ridge, params: p.loss.Parameters(features)}
+	t := &trialRows{loss: p.loss, ridge: p.Ridge, params: p.loss.Parameters(features)}
 	set, err := p.Set.New(t.params)
 	if err != nil {
 		return nil, err
 	}
 	t.start, t.at, t.slopes = make([]float64, t.params), make([]float64, each), make([]float64, each)
 	set.Start(t.start)
-	work := float64(t.params)
+	cost := float64(t.params)
 	if each > 1 {
-		work += float64(classWork * each)
+		cost += float64(classCost * each)
 	}
-	n := int(min(max(measureWork/work/float64(rounds), fewestRows), measureRows))
+	n := int(min(max(measureCost/cost/float64(rounds), fewestRows), measureRows))
 	// Rows whose mean is as curved as half of a single one would be too much for a declared smoothness of less.
 	t.norm = p.norm
 	if !math.IsInf(p.Smoothness, 1) {
@@ -131,7 +131,7 @@ func (p Problem) newTheatre(seed, rounds uint64) (*theatre, error) {
 }
 
 // scores writes the scores of a row, one a class or one.
-func (t *theatre) scores(dst, theta []float64, e convex.Example) []float64 {
+func (t *trialRows) scores(dst, theta []float64, e convex.Example) []float64 {
 	features := len(e.Value)
 	for k := range dst {
 		dst[k] = e.Dot(theta[k*features : (k+1)*features])
@@ -171,7 +171,7 @@ func (p Problem) draw(r *rand.Rand, scores []float64) float64 {
 	}
 }
 
-func (t *theatre) objective(theta []float64) (sum float64) {
+func (t *trialRows) objective(theta []float64) (sum float64) {
 	for _, e := range t.rows {
 		sum += t.loss.Value(theta, e) / float64(len(t.rows))
 	}
@@ -180,7 +180,7 @@ func (t *theatre) objective(theta []float64) (sum float64) {
 }
 
 // run returns the model of a plan.
-func (t *theatre) run(p Problem, of Proposal, r *rand.Rand) ([]float64, error) {
+func (t *trialRows) run(p Problem, of Proposal, r *rand.Rand) ([]float64, error) {
 	plan, forecasts := &wire.Plan{Ridge: p.Ridge, Set: of.Plan.Set}, of.Forecasts
 	for _, f := range of.Plan.Phases {
 		plan.Phases = append(plan.Phases, &wire.Phase{Users: f.Users, Rounds: f.Rounds, Cohort: f.Cohort, Minimum: f.Minimum, RoundsPerUser: f.RoundsPerUser,
@@ -220,7 +220,7 @@ func (t *theatre) run(p Problem, of Proposal, r *rand.Rand) ([]float64, error) {
 }
 
 // add adds weight times the clipped gradient of a row. A loss of linear scores is that of one feature, the row's norm, with the same scores.
-func (t *theatre) add(sum []float64, weight float64, loss convex.Loss, theta []float64, e convex.Example, limit float64) {
+func (t *trialRows) add(sum []float64, weight float64, loss convex.Loss, theta []float64, e convex.Example, limit float64) {
 	features := len(e.Value)
 	for k, s := range t.scores(t.at, theta, e) {
 		t.at[k] = s / t.norm
