@@ -8,10 +8,16 @@ import (
 // NewEntropy returns a ChaCha8 generator with a fresh 256-bit seed from the operating system. It is not for
 // concurrent use.
 func NewEntropy() *rand.ChaCha8 {
+	src := new(rand.ChaCha8)
+	reseed(src)
+	return src
+}
+
+// reseed starts a generator anew from the operating system, and overwrites what it remembers.
+func reseed(src *rand.ChaCha8) {
 	var seed [32]byte
 	// crypto/rand.Read does not return errors; it ends the process when the system has no randomness.
 	_, _ = crand.Read(seed[:])
-	src := rand.NewChaCha8(seed)
+	src.Seed(seed)
 	clear(seed[:])
-	return src
 }

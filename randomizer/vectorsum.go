@@ -15,6 +15,7 @@ type VectorSum struct {
 	params   Params
 	ball     ball
 	entropy  rand.Source
+	own      *rand.ChaCha8 // entropy, where nobody else gave it
 	noise    *Binomial
 	mask     uint64  // the trials' bits in a word that also rounds; 0 if there is none
 	single   uint64  // the trials' bits in a word of their own; 0 if one word is not enough
@@ -31,10 +32,12 @@ func NewVectorSum(p Params, entropy rand.Source) (*VectorSum, error) {
 	if err != nil {
 		return nil, err
 	}
+	var own *rand.ChaCha8
 	if entropy == nil {
-		entropy = NewEntropy()
+		own = NewEntropy()
+		entropy = own
 	}
-	v := &VectorSum{params: p, ball: newBall(p), entropy: entropy, noise: noise, place: make([]int64, p.Dim)}
+	v := &VectorSum{params: p, ball: newBall(p), entropy: entropy, own: own, noise: noise, place: make([]int64, p.Dim)}
 	switch {
 	case p.Coin != Fair:
 	case p.Trials <= maxSharedTrials:
@@ -43,6 +46,14 @@ func NewVectorSum(p Params, entropy rand.Source) (*VectorSum, error) {
 		v.single = ^uint64(0) >> (64 - p.Trials)
 	}
 	return v, nil
+}
+
+// Reseed starts the system's generator anew, so that a process that was cloned with its memory, such as a virtual machine started twice from
+// one snapshot, repeats no draw that follows. A generator that was given to NewVectorSum stays as it is: a replay wants its draws.
+func (v *VectorSum) Reseed() {
+	if v.own != nil {
+		reseed(v.own)
+	}
 }
 
 // Params returns the parameters.

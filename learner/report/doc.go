@@ -21,5 +21,6 @@
 //
 //  1. New with the parameters of a phase, and with nil entropy wherever users are served.
 //  2. At with the point and the frame of a round, as announced and checked.
-//  3. Report, once for each user and round.
+//  3. Reseed before each chunk of reports.
+//  4. Report, once for each user and round.
 package report

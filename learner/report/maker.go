@@ -36,6 +36,10 @@ func New(c Config, p randomizer.Params, entropy rand.Source) (*Maker, error) {
 // At moves to the point and the frame of a round, as Exact.At.
 func (m *Maker) At(point []float64, frame *convex.Frame) error { return m.exact.At(point, frame) }
 
+// Reseed takes a fresh seed from the system, where the entropy is the system's. Whoever serves users asks for it before each chunk of
+// reports: copies of the process, such as machines cloned from one snapshot, then share no noise.
+func (m *Maker) Reseed() { m.sum.Reseed() }
+
 // Report appends what a row says in the round, packed: always Params.ReportBytes bytes. Each call is a new draw, so each user
 // is asked once a round.
 func (m *Maker) Report(dst []byte, row convex.Example) []byte {

@@ -31,6 +31,7 @@ func (l *loop) join(ctx context.Context, events []*event) error {
 	}
 	var bundles []*bundle
 	size := l.agreement.Phases[l.phase].Params.ReportBytes()
+	l.reports.Reseed() // a machine may have been cloned since
 	for members := range slices.Chunk(events, min(l.Bundle, int(r.place.Phase.Mechanism.MaxBundle))) {
 		var id [16]byte
 		_, _ = rand.Read(id[:]) // never fails: it ends the process instead
