@@ -47,9 +47,10 @@ type Records interface {
 	// ErrConflict. Only the Leases stream takes it.
 	Swap(ctx context.Context, subject string, expected uint64, data []byte) (uint64, error)
 
-	// Watch wakes the caller when something may have been written on a task's Rounds or Attempts stream. Wakes
-	// may be lost, merged or spurious: callers also read on a timer. The channel closes with ctx.
-	Watch(ctx context.Context, task Task) (<-chan struct{}, error)
+	// Watch tells the caller what is written on a task's Rounds and Attempts streams, as the broker sends it. Wakes
+	// may be lost, late, again, forged, or merged into one zero Wake: callers verify them as what they read, and also read on a timer.
+	// The first is the zero Wake. The channel closes with ctx.
+	Watch(ctx context.Context, task Task) (<-chan Wake, error)
 }
 
 // An AckStatus says what became of a publish.

@@ -22,7 +22,7 @@ var ErrOtherLearner = errors.New("another learner is alive on this task, or its 
 type Service struct {
 	config Config
 	jitter *rand.Rand
-	wake   <-chan struct{} // nil: only the timer wakes
+	wake   <-chan stream.Wake // nil: only the timer wakes
 
 	trouble stream.Trouble // calls that fail
 }

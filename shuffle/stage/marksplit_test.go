@@ -162,7 +162,7 @@ func (r *turning) Swap(ctx context.Context, subject string, expected uint64, dat
 	return r.leases.Swap(ctx, subject, expected, data)
 }
 
-func (r *turning) Watch(ctx context.Context, task stream.Task) (<-chan struct{}, error) {
+func (r *turning) Watch(ctx context.Context, task stream.Task) (<-chan stream.Wake, error) {
 	return r.to.Load().Watch(ctx, task)
 }
 

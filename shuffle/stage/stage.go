@@ -15,7 +15,7 @@ import (
 type Stage struct {
 	*environment
 	ran     atomic.Bool
-	wake    <-chan struct{} // nil: only the timer wakes
+	wake    <-chan stream.Wake // nil: only the timer wakes
 	fetcher fetcher
 
 	held     bool // what Observer.Lease was told last

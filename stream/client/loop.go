@@ -88,7 +88,7 @@ func (l *loop) work(ctx context.Context) error {
 	if err := l.load(); err != nil {
 		return err
 	}
-	var wake <-chan struct{}
+	var wake <-chan stream.Wake
 	var err error
 	jitter := rand.New(randomizer.NewEntropy())
 	timer := time.NewTimer(0)

@@ -181,7 +181,7 @@ func (r *records) closed(ctx context.Context, round stream.Round, attempt stream
 }
 
 // watch asks to be woken; without, the loop's timer alone reads.
-func (r *records) watch(ctx context.Context) <-chan struct{} {
+func (r *records) watch(ctx context.Context) <-chan stream.Wake {
 	wake, err := r.port.Watch(ctx, r.task)
 	if err != nil {
 		r.log.Warn("watch task; trying again", "err", err)

@@ -51,7 +51,7 @@ var (
 type tenant struct {
 	records  map[stream.Stream]*records
 	queue    *queue
-	watchers []chan struct{} // in the order of Watch, so that faults are a function of the seed
+	watchers []*stream.Wakes // in the order of Watch, so that faults are a function of the seed
 }
 
 // New makes a broker. Negative limits are refused.
@@ -97,7 +97,7 @@ func (b *Broker) Connect() {
 	defer b.mu.Unlock()
 	b.disconnected = false
 	for _, t := range b.tasks {
-		t.wake(func() Fault { return None })
+		t.wake(stream.Wake{}, func() Fault { return None })
 		t.queue.changed()
 	}
 }

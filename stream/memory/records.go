@@ -56,7 +56,7 @@ func (b *Broker) PutOnce(ctx context.Context, subject string, data []byte) (stre
 	standing := t.records[s].bySubject[subject]
 	if standing == nil {
 		standing = t.records[s].store(subject, data)
-		b.announce(t, s, subject)
+		b.announce(t, s, standing)
 	}
 	if fault == LostAck {
 		return stream.PutResult{}, fmt.Errorf("put %s: no acknowledgement: %w", subject, ErrDisconnected)

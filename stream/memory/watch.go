@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -8,8 +9,8 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// Watch implements stream.Records. The first wake is there at once: something may have been written already.
-func (b *Broker) Watch(ctx context.Context, task stream.Task) (<-chan struct{}, error) {
+// Watch implements stream.Records.
+func (b *Broker) Watch(ctx context.Context, task stream.Task) (<-chan stream.Wake, error) {
 	if _, err := stream.ParseTask(string(task)); err != nil {
 		return nil, fmt.Errorf("watch: %w: %w", stream.ErrRefused, err)
 	}
@@ -17,35 +18,29 @@ func (b *Broker) Watch(ctx context.Context, task stream.Task) (<-chan struct{}, 
 		return nil, err
 	}
 	defer b.mu.Unlock()
-	ch := make(chan struct{}, 1)
-	ch <- struct{}{}
-	t := b.tenant(task)
-	t.watchers = append(t.watchers, ch)
+	w, t := stream.NewWakes(), b.tenant(task)
+	t.watchers = append(t.watchers, w)
 	context.AfterFunc(ctx, func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		t.watchers = slices.DeleteFunc(t.watchers, func(c chan struct{}) bool { return c == ch })
-		close(ch)
+		t.watchers = slices.DeleteFunc(t.watchers, func(other *stream.Wakes) bool { return other == w })
+		w.Close()
 	})
-	return ch, nil
+	return w.C(), nil
 }
 
 // announce wakes the watchers of a task where its stream is watched; b.mu is held.
-func (b *Broker) announce(t *tenant, s stream.Stream, subject string) {
+func (b *Broker) announce(t *tenant, s stream.Stream, m *stream.Message) {
 	if s == stream.Rounds || s == stream.Attempts {
-		t.wake(func() Fault { return b.fault(Wake, subject) })
+		t.wake(stream.Wake{Subject: m.Subject, Data: m.Data}, func() Fault { return b.fault(Wake, m.Subject) })
 	}
 }
 
-// wake merges wakes that nobody has taken yet.
-func (t *tenant) wake(fault func() Fault) {
-	for _, ch := range t.watchers {
-		if fault() == Lost {
-			continue
-		}
-		select {
-		case ch <- struct{}{}:
-		default:
+// wake gives every watcher bytes of its own, as a network does.
+func (t *tenant) wake(wake stream.Wake, fault func() Fault) {
+	for _, w := range t.watchers {
+		if fault() != Lost {
+			w.Put(stream.Wake{Subject: wake.Subject, Data: bytes.Clone(wake.Data)})
 		}
 	}
 }

@@ -81,7 +81,7 @@ type Conn struct {
 	slots  chan struct{} // one taken for each publish that waits for its acknowledgement
 
 	mu        sync.Mutex // guards all below
-	watchers  map[chan struct{}]bool
+	watchers  map[*stream.Wakes]bool
 	questions map[*question]bool
 	mute      error           // why no answer reaches us
 	session   context.Context // ends when the connection is lost
@@ -106,7 +106,7 @@ func connect(c ConnectConfig, more ...nats.Option) (*Conn, error) {
 	if err := c.validate(); err != nil {
 		return nil, &ConfigError{fmt.Errorf("connect: %w", err)}
 	}
-	conn := &Conn{config: c, slots: make(chan struct{}, c.MaxPending), watchers: map[chan struct{}]bool{},
+	conn := &Conn{config: c, slots: make(chan struct{}, c.MaxPending), watchers: map[*stream.Wakes]bool{},
 		questions: map[*question]bool{}}
 	conn.begin()
 	options, err := conn.options()
@@ -177,6 +177,9 @@ func (c *Conn) options() ([]nats.Option, error) {
 			c.wakeAll()
 		}),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			if errors.Is(err, nats.ErrSlowConsumer) {
+				c.wakeAll()
+			}
 			level := slog.LevelWarn
 			if c.denial(err) || away.lasts(time.Now(), err) {
 				level = slog.LevelDebug // whoever asked has the answer, and says what it means

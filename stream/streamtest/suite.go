@@ -50,6 +50,7 @@ func Run(t *testing.T, open func(t *testing.T) Broker) {
 		{"SwapConflicts", swapConflicts},
 		{"SwapRacersOneWins", swapRacersOneWins},
 		{"WatchWakes", watchWakes},
+		{"WatchMerges", watchMerges},
 		{"WatchClosesWithContext", watchClosesWithContext},
 		{"TasksAreIsolated", tasksAreIsolated},
 		{"SubjectsAreChecked", subjectsAreChecked},

@@ -1,6 +1,7 @@
 package streamtest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"testing"
@@ -9,17 +10,19 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// wake waits for a wake of what was written; the ones before were taken.
-func wake(t *testing.T, ch <-chan struct{}, after string) {
+// wake waits for the next wake.
+func wake(t *testing.T, ch <-chan stream.Wake, after string) stream.Wake {
 	t.Helper()
 	select {
-	case _, ok := <-ch:
+	case w, ok := <-ch:
 		if !ok {
 			t.Fatalf("the watch closed after %s", after)
 		}
+		return w
 	case <-time.After(patience):
 		t.Fatalf("no wake after %s", after)
 	}
+	return stream.Wake{}
 }
 
 func watchWakes(t *testing.T, b Broker) {
@@ -32,18 +35,54 @@ func watchWakes(t *testing.T, b Broker) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wake(t, one, "watching")
-	wake(t, two, "watching")
-	for _, subject := range []string{task.Stage(), task.Task(), task.Round(1), task.Open(1, 1), task.Close(1, 1), task.End()} {
-		put(t, b, subject, []byte("x"))
-		wake(t, one, subject)
-		wake(t, two, subject)
+	for _, ch := range []<-chan stream.Wake{one, two} {
+		if w := wake(t, ch, "watching"); w.Subject != "" || w.Data != nil {
+			t.Errorf("first wake %q, want the zero Wake", w.Subject)
+		}
 	}
-	// Wakes that nobody takes are merged: a slow watcher holds up nobody.
-	for r := range uint64(50) {
-		put(t, b, task.Round(stream.Round(r+2)), []byte("x"))
+	for _, subject := range []string{task.Stage(), task.Task(), task.Round(1), task.Open(1, 1), task.Claim(1), task.Close(1, 1), task.End()} {
+		put(t, b, subject, []byte("at "+subject))
+		for _, ch := range []<-chan stream.Wake{one, two} {
+			if w := wake(t, ch, subject); w.Subject != subject || string(w.Data) != "at "+subject {
+				t.Errorf("wake %q with %q after a put on %q", w.Subject, w.Data, subject)
+			}
+		}
 	}
-	wake(t, one, "many rounds")
+	put(t, b, task.Batch(1), []byte("nobody is woken by a batch"))
+	large := bytes.Repeat([]byte{7}, b.Limits.MaxPayload)
+	put(t, b, task.Round(2), large)
+	if w := wake(t, one, "a large round"); w.Subject != task.Round(2) || !bytes.Equal(w.Data, large) {
+		t.Errorf("wake %q with %d bytes, want the round with %d", w.Subject, len(w.Data), len(large))
+	}
+	clear(wake(t, two, "a large round").Data) // the receiver's own
+	if m, err := b.Get(ctx, task.Round(2)); err != nil || !bytes.Equal(m.Data, large) {
+		t.Errorf("a watcher has changed the record: %v", err)
+	}
+}
+
+// watchMerges: wakes that nobody takes hold up nobody; what of them is lost leaves a zero Wake.
+func watchMerges(t *testing.T, b Broker) {
+	task, ctx := b.Task(t), within(t)
+	ch, err := b.Watch(ctx, task)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wake(t, ch, "watching")
+	const n = 50
+	for r := range stream.Round(n) {
+		put(t, b, task.Round(r+1), []byte("x"))
+	}
+	seen := make(map[string]bool)
+	for !seen[""] && len(seen) < n {
+		w := wake(t, ch, "many rounds")
+		if seen[w.Subject] {
+			t.Errorf("%q twice", w.Subject)
+		}
+		seen[w.Subject] = true
+	}
+	if len(seen) > n/2 {
+		t.Errorf("%d wakes waited for a watcher", len(seen))
+	}
 }
 
 func watchClosesWithContext(t *testing.T, b Broker) {

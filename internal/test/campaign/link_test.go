@@ -207,7 +207,7 @@ func (l *link) Swap(ctx context.Context, subject string, expected uint64, data [
 }
 
 // Watch implements stream.Records.
-func (l *link) Watch(ctx context.Context, task stream.Task) (<-chan struct{}, error) {
+func (l *link) Watch(ctx context.Context, task stream.Task) (<-chan stream.Wake, error) {
 	if err := l.enter(); err != nil {
 		return nil, err
 	}

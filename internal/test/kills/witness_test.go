@@ -55,7 +55,7 @@ func (w *witness) close() {
 	w.conn.Close()
 }
 
-func (w *witness) run(ctx context.Context, wakes <-chan struct{}) {
+func (w *witness) run(ctx context.Context, wakes <-chan stream.Wake) {
 	defer close(w.done)
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()

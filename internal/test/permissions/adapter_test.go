@@ -48,7 +48,10 @@ func TestRolesLive(t *testing.T) {
 		t.Fatalf("the learner announces: %v", err)
 	}
 	select {
-	case <-wakes:
+	case w := <-wakes:
+		if w.Subject != task.Round(1) || string(w.Data) != "round" {
+			t.Errorf("a device woke to %q with %q", w.Subject, w.Data)
+		}
 	case <-time.After(patience):
 		t.Fatal("the announcement woke no device")
 	}

@@ -73,8 +73,8 @@ func streamConfig(task stream.Task, s stream.Stream, o Options) jetstream.Stream
 	}
 	switch s {
 	case stream.Rounds, stream.Attempts:
-		// Headers only: a wake says that there is something to read, and reading is a direct get.
-		c.RePublish = &jetstream.RePublish{Source: stream.Prefix + "." + string(task) + ".>", Destination: natsjs.WakePrefix(task) + ">", HeadersOnly: true}
+		// Whole records: a device that has a wake reads nothing.
+		c.RePublish = &jetstream.RePublish{Source: stream.Prefix + "." + string(task) + ".>", Destination: natsjs.WakePrefix(task) + ">"}
 	case stream.Leases:
 		c.Discard, c.DiscardNewPerSubject = jetstream.DiscardOld, false
 		c.DenyDelete, c.DenyPurge = false, false
