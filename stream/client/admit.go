@@ -15,14 +15,10 @@ func (l *loop) admit(events []*event) error {
 			return err
 		}
 	}
-	keys := make([]participation.Key, len(events))
-	for i, e := range events {
-		keys[i] = e.record.Key
-	}
-	stored, err := l.Store.Read(keys)
+	stored, err := l.lookUp(events)
 	if err != nil {
 		l.abandon(events, nil)
-		return fmt.Errorf("look up events: %w", err)
+		return err
 	}
 	for _, record := range stored {
 		// A settled event proves that its round was closed, whatever a lagging replica shows now.
@@ -52,6 +48,25 @@ func (l *loop) admit(events []*event) error {
 		l.queue.add(e) // advance lets it join
 	}
 	return nil
+}
+
+// lookUp reads what the store knows of events. Where it cannot be read, each of them may have been counted.
+func (l *loop) lookUp(events []*event) ([]participation.Record, error) {
+	if len(events) == 0 {
+		return nil, nil
+	}
+	keys := make([]participation.Key, len(events))
+	for i, e := range events {
+		keys[i] = e.record.Key
+	}
+	stored, err := l.Store.Read(keys)
+	if err != nil {
+		for _, e := range events {
+			e.record.State = participation.Unknown
+		}
+		return nil, fmt.Errorf("look up events: %w", err)
+	}
+	return stored, nil
 }
 
 // pin has the store belong to the task and the source of the rows, where it does not yet. It comes with the first event that a

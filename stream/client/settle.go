@@ -127,7 +127,13 @@ func (l *loop) shutdown(err error) error {
 			err = errors.Join(err, failed)
 		}
 	}
-	l.abandon(l.inbox.close(), refused)
+	left := l.inbox.close() // an earlier process may have sent them
+	stored, failed := l.lookUp(left)
+	for i := range stored {
+		left[i].record = stored[i]
+	}
+	err = errors.Join(err, failed)
+	l.abandon(left, refused)
 	l.abandon(slices.Collect(maps.Values(l.events)), refused)
 	clear(l.events)
 	l.progress()

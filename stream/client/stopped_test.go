@@ -1,0 +1,53 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/client/participation"
+)
+
+// blind is a store that can no more be read.
+type blind struct{ participation.Store }
+
+func (blind) Read([]participation.Key) ([]participation.Record, error) { return nil, errBlind }
+
+var errBlind = errors.New("blind")
+
+// A client that stops before it took an event in says of it what the store knows: an earlier process may have sent it, and had it
+// counted. Where nobody can tell, nobody says that it was not.
+func TestStoppedClientKnowsWhatTheStoreKnows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, plan{rounds: 1, cohort: 1})
+		store, key := participation.NewMemoryStore(), participation.EventKey("ann")
+		w.play(t.Context(), func(ctx context.Context) {
+			cl := w.client(w.config(store))
+			got, err := cl.Publish(ctx, key, example(1))
+			must(t, err)
+			if got.State != participation.Counted {
+				t.Fatalf("%v, want counted", got)
+			}
+			must(t, cl.Close())
+		})
+		stop := func(s participation.Store) (client.Outcome, error) {
+			w.broker.Disconnect() // no round has room: the event stays where it is
+			defer w.broker.Connect()
+			cl := w.client(w.config(s))
+			go func() {
+				time.Sleep(time.Minute)
+				_ = cl.Close()
+			}()
+			return cl.Publish(t.Context(), key, example(1))
+		}
+		if got, err := stop(store); err != nil || got.State != participation.Counted || got.Round != 1 {
+			t.Errorf("the next client, stopped: %v, %v; want counted in round 1", got, err)
+		}
+		if got, _ := stop(blind{store}); got.State != participation.Unknown {
+			t.Errorf("with a store that cannot be read: %v, want unknown", got)
+		}
+	})
+}
