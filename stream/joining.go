@@ -7,18 +7,19 @@ import (
 
 // Bounds of the time in which the share of devices that may join doubles.
 const (
-	minDoubling = 250 * time.Millisecond
-	maxDoubling = 30 * time.Second
+	minDoubling  = 250 * time.Millisecond
+	maxDoubling  = 30 * time.Second
+	freeDoubling = 4 * time.Second // where a round has no deadline: longer than a device is slow to hear
 )
 
 // minShare bounds the share that an Open may announce from below, so that any is back at 1 after 16 doublings.
 const minShare = 1.0 / (1 << 16)
 
 // doubling is how fast the share grows while a round waits: all devices may join after half of its deadline at the latest,
-// and after 8 minutes where that is later or there is none.
+// after 8 minutes where that is later, and after about one where there is none.
 func doubling(deadline time.Duration) time.Duration {
 	if deadline <= 0 {
-		return maxDoubling
+		return freeDoubling
 	}
 	return min(max(deadline/32, minDoubling), maxDoubling)
 }
@@ -58,4 +59,25 @@ func JoinAfter(probability, draw uint32, deadline time.Duration) time.Duration {
 		return 0
 	}
 	return time.Duration(math.Log2(u/p) * float64(doubling(deadline)))
+}
+
+// Lots are what the events of one client draw for an attempt, together: a client of many events takes one place in each of equal parts of
+// all draws, so that of its events as many join as the announced share says, and not more or fewer by chance. They are dealt in the
+// order in which events wait, which knows nothing of what they say.
+type Lots struct {
+	of, dealt uint64
+	within    float64 // of a part, in [0, 1)
+}
+
+// NewLots is for a client with so many events that wait; random are 32 uniform bits.
+func NewLots(of uint64, random uint32) Lots { return Lots{of: of, within: float64(random) / (1 << 32)} }
+
+// Next is the next event's draw, for JoinAfter; without a part that is left it is random.
+func (l *Lots) Next(random uint32) uint32 {
+	if l.dealt >= l.of {
+		return random
+	}
+	u := (float64(l.dealt) + l.within) / float64(l.of)
+	l.dealt++
+	return uint32(min(u*(1<<32), math.MaxUint32))
 }

@@ -54,7 +54,7 @@ func (a *attempt) open() ([]byte, error) {
 		Version: stream.Version, TaskHash: a.taskHash[:], Round: uint64(a.round.number), Attempt: uint64(a.number),
 		ManifestHash: a.manifest[:], Suite: a.task.Suite, PublicKey: a.key.Public(), Instance: a.Instance[:],
 		StartedUnixMs:   a.started.UnixMilli(),
-		JoinProbability: a.backlog.open(float64(a.round.mixer.Cohort), a.deadline, a.started),
+		JoinProbability: a.backlog.open(float64(a.round.mixer.Cohort), float64(a.waiting), a.deadline, a.started),
 	})
 }
 

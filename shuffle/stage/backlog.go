@@ -6,12 +6,11 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// joinSlack is how many reports are asked for in a place of the cohort: with 1.5 a round fills at once, and an event that
-// joins is left over with probability 1/3, nine times in a row with 5e-5.
-const joinSlack = 1.5
-
-// A backlog is what the last attempts of this process say about how many devices wait: numbers that the broker sees too, and
-// nothing that a report holds. It dies with the process, and then everybody may join.
+// A backlog is what the last attempts of this process say about how many events wait: numbers that the broker sees too, and
+// nothing that a report holds. It dies with the process; then the plan says how many there may be.
+//
+// An event that is sent to a round that has no place for it may have been released, whatever its device was told, so it costs its user
+// what a round costs, and most users have no second one. So no more are asked for than there are places: the share grows where too few come.
 type backlog struct {
 	probability uint32 // of the attempt
 	opened      time.Time
@@ -28,37 +27,44 @@ type backlog struct {
 	missed, late uint64 // sequences between its cutoff and the first of this attempt; its reports that were examined here
 }
 
-// open turns to a new attempt and returns the join probability that its Open carries.
-func (b *backlog) open(target float64, deadline time.Duration, now time.Time) uint32 {
+// open turns to a new attempt and returns the join probability that its Open carries. planned is how many users the plan has for
+// this round and those after it: what is known before any attempt was seen.
+func (b *backlog) open(target, planned float64, deadline time.Duration, now time.Time) uint32 {
 	old := *b
 	old.before = nil
-	*b = backlog{probability: b.next(now), opened: now, last: now, deadline: deadline, target: target, before: &old}
+	*b = backlog{probability: b.next(target, planned, now), opened: now, last: now, deadline: deadline, target: target, before: &old}
 	return b.probability
 }
 
-// next is the share at which as many users come as a cohort takes, with some to spare.
-func (b *backlog) next(now time.Time) uint32 {
+// next is the share at which as many users come as the cohort takes.
+func (b *backlog) next(target, planned float64, now time.Time) uint32 {
 	if b.opened.IsZero() {
-		return 0
+		return stream.JoinProbability(target / planned)
 	}
 	if b.users == 0 {
 		return stream.JoinProbability(b.share(now))
 	}
-	waiting := b.waiting(b.behind)
+	left := b.left(b.behind)
 	if prior := b.before; prior != nil && prior.users > 0 {
-		waiting = max(waiting, prior.waiting(max(prior.behind, b.missed+b.late))-float64(prior.users+b.users))
+		left = max(left, prior.left(max(prior.behind, b.missed+b.late))-b.sent(b.behind))
 	}
-	return stream.JoinProbability(joinSlack * b.target / waiting)
+	return stream.JoinProbability(target / left)
 }
 
 func (b *backlog) share(now time.Time) float64 {
 	return stream.JoinShare(b.probability, now.Sub(b.opened), b.deadline)
 }
 
-// waiting is how many users waited for the attempt, of whose reports so many were left over. Garbage counts little: of what
+// sent is how many users sent a report to the attempt, of which so many messages were left over. Garbage counts little: of what
 // was left over unopened as many are taken to be valid as of what was opened.
-func (b *backlog) waiting(over uint64) float64 {
-	return float64(b.users) * (1 + float64(over)/float64(b.examined)) / b.share(b.last)
+func (b *backlog) sent(over uint64) float64 {
+	return float64(b.users) * (1 + float64(over)/float64(b.examined))
+}
+
+// left is how many go on waiting after an attempt: those who were not among its share.
+func (b *backlog) left(over uint64) float64 {
+	share := b.share(b.last)
+	return b.sent(over) * (1 - share) / share
 }
 
 // saw notes a message that was examined, and how many wait behind it.

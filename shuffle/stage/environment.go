@@ -38,6 +38,7 @@ type round struct {
 	number   stream.Round
 	manifest stream.Hash
 	mixer    shuffle.Config
+	waiting  uint64        // users that the plan has for this round and those after it
 	deadline time.Duration // 0: none
 }
 
@@ -128,7 +129,8 @@ func (e *environment) readRound(m *stream.Message) (round, error) {
 		return round{}, fmt.Errorf("%s: %w", m.Subject, err)
 	}
 	cfg.Entropy = e.Entropy
-	return round{number: stream.Round(r.Round), manifest: stream.HashOf(body), mixer: cfg, deadline: manifest.Deadline(at.Plan)}, nil
+	return round{number: stream.Round(r.Round), manifest: stream.HashOf(body), mixer: cfg, waiting: manifest.Waiting(at, r.Step),
+		deadline: manifest.Deadline(at.Plan)}, nil
 }
 
 // readClaim verifies a claim of a round.

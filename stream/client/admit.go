@@ -39,7 +39,9 @@ func (l *loop) admit(events []*event) error {
 			l.abandon(events[i:], nil)
 			return fmt.Errorf("the store has a charged event that it did not list before")
 		}
-		e.record, e.present = stored[i], true
+		if e.record, e.present = stored[i], true; e.record.State != participation.Fresh {
+			l.taken++
+		}
 		if l.settled(e) {
 			l.answer(e)
 			continue

@@ -128,7 +128,7 @@ func (l *loop) followRound(ctx context.Context) error {
 		delete(l.rounds, old.number)
 	}
 	l.current = r
-	l.queue.recall()
+	l.queue.recall(l.stands())
 	l.progress()
 	return nil
 }
@@ -174,7 +174,7 @@ func (l *loop) followAttempts(ctx context.Context, r *round) {
 			r.joined = r.standing(a)
 		}
 		if r == l.current {
-			l.queue.recall()
+			l.queue.recall(l.stands())
 		}
 		l.progress()
 	}

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/panlearn/panlearn/learner/report"
@@ -14,6 +15,7 @@ import (
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/client/consent"
 	"github.com/panlearn/panlearn/stream/client/participation"
+	"github.com/panlearn/panlearn/stream/manifest"
 )
 
 // A chunk of events becomes durable in one write and travels in one publish: small enough that the stage opens the first
@@ -54,6 +56,8 @@ type loop struct {
 	reports *report.Maker // of phase, at the newest round
 	phase   int           // of the plan, its index
 
+	rows       atomic.Uint64 // that Run stands for, Config.Events or as many as the plan has users; 0: none, or not known yet
+	taken      uint64        // events that joined a round for the first time
 	sending    int           // events whose publish is on its way
 	retry      bool          // the timer ticked: send unanswered bundles again
 	delivered  chan delivery // publishes that were answered, or failed
@@ -198,6 +202,16 @@ func (l *loop) room() int {
 func (l *loop) places() uint64 {
 	taken := l.current.joined + l.absent() + uint64(len(l.queue.drawn))
 	return l.current.place.Cohort - min(taken, l.current.place.Cohort)
+}
+
+// stands is how many events draw for an attempt on behalf of this client: the rows of Run, which are read when there is room for them. An
+// event of Publish stands for itself.
+func (l *loop) stands() uint64 {
+	n := l.rows.Load()
+	if n == unknownRows {
+		n = manifest.Users(l.agreement.Task.Plan)
+	}
+	return n - min(n, l.taken)
 }
 
 // absent is how many members of the newest round are still charged in an earlier one. Their places are theirs.

@@ -22,13 +22,14 @@ import (
 //
 // While more devices wait than a round takes, the stage announces which share of them may join at once; the others
 // follow, the later the larger the number is that they draw, and most find the round closed before (stream.JoinAfter). An event draws once for
-// an attempt, from the operating system's generator and nothing else. Members of a round draw none: they were asked,
+// an attempt, from the operating system's generator and its place in the queue (stream.Lots), and nothing else. Members of a round draw none: they were asked,
 // and are awaited.
 type queue struct {
 	events  []*event // waiting: the members first, by key, and then the others in their order; they are the reserve of a later round
 	members int      // how many are
 	sorted  bool     // members and the order of events are those of the newest round
 	drawn   draws
+	lots    stream.Lots // of the newest attempt
 }
 
 // add lets events wait.
@@ -36,14 +37,16 @@ func (q *queue) add(events ...*event) {
 	q.events, q.sorted = append(q.events, events...), false
 }
 
-// recall puts those that drew back among those that wait, before all others: there is another attempt, or round.
-func (q *queue) recall() {
+// recall puts those that drew back among those that wait, before all others: there is another attempt, or round. The client stands for
+// so many events that may draw for it.
+func (q *queue) recall(of uint64) {
 	q.events, q.drawn, q.sorted = append(q.drawn, q.events...), nil, false
+	q.lots = stream.NewLots(of, random32())
 }
 
 // all empties the queue.
 func (q *queue) all() []*event {
-	q.recall()
+	q.recall(0)
 	all := q.events
 	q.events = nil
 	return all
@@ -113,7 +116,7 @@ func (q *queue) next(r *round, n int, places uint64, now time.Time) (join, misfi
 			places -= min(places, 1)
 			continue
 		case r.open.JoinProbability != 0:
-			e.draw = newDraw()
+			e.draw = q.lots.Next(random32())
 		}
 		places--
 		if r.open.JoinProbability == 0 || due(e) {
@@ -125,7 +128,7 @@ func (q *queue) next(r *round, n int, places uint64, now time.Time) (join, misfi
 	return join, misfits
 }
 
-func newDraw() uint32 {
+func random32() uint32 {
 	var bits [4]byte
 	_, _ = rand.Read(bits[:]) // never fails: it ends the process instead
 	return binary.BigEndian.Uint32(bits[:])

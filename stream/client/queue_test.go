@@ -79,7 +79,7 @@ func TestQueueDraws(t *testing.T) {
 	r, q = queued(1, rare, fresh(1, 2, 3, 4, 5)...)
 	q.next(r, 9, 3, time.Unix(0, 0))
 	first := keys(q.drawn)
-	q.recall()
+	q.recall(0)
 	if len(q.drawn) != 0 || !slices.Equal(keys(q.events), append(first, 4, 5)) {
 		t.Errorf("after another attempt %v wait, want those that drew %v first", keys(q.events), first)
 	}

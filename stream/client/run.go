@@ -1,12 +1,14 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"iter"
 	"log/slog"
+	"math"
 	"slices"
 	"time"
 
@@ -21,6 +23,9 @@ const maxInvalidLogged = 20
 // errUserKeys: a row's key is its number or random, so accounts by key would let a user pay anew in every task.
 var errUserKeys = errors.New("client: UserKeys with Run: rows are not keyed by user, so no user's total would bind; " +
 	"use Publish with an participation.EventKey, or leave UserKeys unset")
+
+// unknownRows says that Run was not told how many there are.
+const unknownRows = math.MaxUint64
 
 // Run publishes rows, each a user, as they come, and stops the client. It returns when the rows have ended and the
 // outcome of every one is known, when the task has ended and no row came for a Poll, or when ctx ends; then charged
@@ -45,6 +50,7 @@ func (c *Client) Run(ctx context.Context, rows iter.Seq2[task.Row, error]) (Summ
 		return Summary{}, c.ended()
 	default:
 	}
+	c.loop.rows.Store(cmp.Or(c.loop.Events, unknownRows))
 	c.run()
 	t := newTally()
 	pulled := make(chan error, 1)

@@ -95,6 +95,21 @@ func Users(plan *wire.Plan) (n uint64) {
 	return n
 }
 
+// Waiting is how many users the plan has for the round of a step and those after it, at least the round's own: in an endless plan
+// those of its horizon wait for ever.
+func Waiting(at Place, step uint64) uint64 {
+	n := Users(at.Plan)
+	if !Endless(at.Plan) {
+		for _, f := range at.Plan.GetPhases()[:at.Index] {
+			n -= f.GetUsers()
+		}
+		if !at.Interactive() {
+			n -= (step - at.First) * at.Phase.GetCohort()
+		}
+	}
+	return max(n, at.Cohort)
+}
+
 // RoundsPerUser is how many rounds one user answers at most: those of one phase.
 func RoundsPerUser(plan *wire.Plan) (most uint32) {
 	for _, f := range plan.GetPhases() {
