@@ -13,7 +13,10 @@ TEST = $(GO) test -vet=off -p 4 -parallel 4
 RACE = ./shuffle/stage ./stream/memory ./stream/client/... ./stream/natsjs ./learner/service ./learner/planning ./learner/task/source \
 	./state/pebblestore ./internal/test/campaign
 
-.PHONY: build test test-race test-deep fuzz lint bench demo
+# What the two programs are built for. Tests run on the system that they are started on, here Linux alone.
+SYSTEMS = linux/amd64 darwin/arm64 windows/amd64
+
+.PHONY: build test test-race test-deep fuzz lint systems bench demo
 build: ## the two binaries, in bin/
 	$(GO) build -o bin/ ./cmd/...
 
@@ -33,6 +36,13 @@ lint: ## gofmt, vet, staticcheck
 	@out=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$out" || { echo "not gofmt-ed: $$out"; exit 1; }
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
+
+systems: ## the two programs for SYSTEMS, and vet of the tests of what devices and the stage do
+	@for s in $(SYSTEMS); do \
+		echo $$s; export GOOS=$${s%/*} GOARCH=$${s#*/}; \
+		$(GO) build -o /dev/null ./cmd/ingest && $(GO) build -o /dev/null ./cmd/learner && \
+			$(GO) vet ./cmd/... ./internal/disk ./internal/cli ./stream/... ./shuffle/... || exit 1; \
+	done
 
 bench: ## every benchmark, with allocations; then whole flows beside the raw broker (docs/performance.md)
 	$(GO) test -run '^$$' -bench . -benchmem $$($(GO) list ./... | grep -v internal/test)

@@ -3,11 +3,8 @@ package shuffle
 import (
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
-	"syscall"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
@@ -152,66 +149,6 @@ func TestPermuteIsUniform(t *testing.T) {
 	if s[0] != 1 {
 		t.Error("one thing changed")
 	}
-}
-
-// BenchmarkAdd is what mixing costs a coordinate, for single reports and for bundles, in CPU time, so that a busy machine shows little, a
-// new mixer for each cohort included; and by how much that is more than a copy of the same bytes, timed right after.
-func BenchmarkAdd(b *testing.B) {
-	for _, c := range []struct{ dim, bundle, cohort int }{
-		{10, 1, 1e4}, {100, 1, 1e4}, {100, 1, 1e6}, {100, 64, 1e4}, {100, 64, 1e6}, {1000, 1, 1e4},
-	} {
-		b.Run(fmt.Sprintf("d=%d/bundle=%d/cohort=%d", c.dim, c.bundle, c.cohort), func(b *testing.B) {
-			p := randomizer.Params{Dim: c.dim, ClipNorm: 1, Levels: 64, Trials: 9, Coin: randomizer.Fair}
-			open := func() *Mixer {
-				m, err := NewMixer(Config{Params: p, Cohort: uint64(c.cohort), Minimum: uint64(c.cohort), MaxBundle: uint64(c.bundle)})
-				if err != nil {
-					b.Fatal(err)
-				}
-				return m
-			}
-			m := open()
-			counts := make([]uint32, c.dim)
-			var reports []byte
-			for range c.bundle {
-				for j := range counts {
-					counts[j] = rand.Uint32N(p.MaxCount())
-				}
-				reports = p.Pack(reports, counts)
-			}
-			ids, next := make([]ReportID, c.bundle), 0
-			b.ReportAllocs()
-			b.SetBytes(int64(len(reports)))
-			began := cpuTime(b)
-			for b.Loop() {
-				for i := range ids {
-					ids[i] = name(next)
-					next++
-				}
-				if m.Full() {
-					m = open()
-				}
-				if out := m.Add(ids, reports); out != Accepted {
-					b.Fatal(out)
-				}
-			}
-			mixing, into, began := cpuTime(b)-began, make([]byte, len(reports)), cpuTime(b)
-			for range b.N {
-				copy(into, reports)
-			}
-			copying := cpuTime(b) - began
-			b.ReportMetric(float64(mixing.Nanoseconds())/float64(b.N*c.dim*c.bundle), "ns/coordinate")
-			b.ReportMetric(mixing.Seconds()/copying.Seconds(), "ratio-to-copy")
-		})
-	}
-}
-
-// cpuTime is what this process used so far, in user and system mode.
-func cpuTime(b *testing.B) time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 func BenchmarkMessages(b *testing.B) {

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/panlearn/panlearn/internal/cli"
+	"github.com/panlearn/panlearn/internal/disk"
 	"github.com/panlearn/panlearn/internal/run/admin"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream/natsjs"
@@ -45,8 +45,7 @@ and may be a mount point; if that is killed half-way, nothing opens the folder: 
 			out := restored{Next: "learner run with this --state"}
 			out.Restored, err = admin.Restore(c.Context(), args[0], rest)
 			if err != nil {
-				return cli.Classify(restErrors(err), cli.Is(cli.ExitUsage, fs.ErrExist), cli.Is(cli.ExitTransient, syscall.ENOSPC),
-					cli.Is(cli.ExitTransient, syscall.EDQUOT))
+				return cli.Classify(restErrors(err), cli.Is(cli.ExitUsage, fs.ErrExist), cli.Class{Code: cli.ExitTransient, Is: disk.Full})
 			}
 			switch {
 			case out.Older:
@@ -89,7 +88,7 @@ The streams of the broker, with --embedded below the state folder, and the ident
 			}
 			if err != nil {
 				return cli.Classify(err, cli.As[*state.VersionError](cli.ExitUsage), cli.Is(cli.ExitTransient, state.ErrLocked),
-					cli.Is(cli.ExitTransient, syscall.ENOSPC), cli.Is(cli.ExitTransient, syscall.EDQUOT))
+					cli.Class{Code: cli.ExitTransient, Is: disk.Full})
 			}
 			return asJSON.Print(c.OutOrStdout(), s, func(w io.Writer) error {
 				_, err := fmt.Fprintf(w, "%s: task %s at round %d, epsilon %s, chain intact\n", out, s.Task, s.Round, cli.Upper(s.EpsilonSpent, 6))

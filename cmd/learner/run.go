@@ -2,12 +2,12 @@ package main
 
 import (
 	"io/fs"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/panlearn/panlearn/internal/cli"
 	"github.com/panlearn/panlearn/internal/dashboard"
+	"github.com/panlearn/panlearn/internal/disk"
 	"github.com/panlearn/panlearn/internal/run/learner"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/state"
@@ -102,7 +102,7 @@ on the broker again, which leads to the same bytes.`,
 				cli.As[*state.VersionError](cli.ExitUsage),
 				cli.As[*natsjs.ConfigError](cli.ExitUsage), cli.Is(cli.ExitUsage, fs.ErrNotExist),
 				cli.Is(cli.ExitTransient, natsjs.ErrNoStream), cli.Is(cli.ExitTransient, natsjs.ErrUnreachable),
-				cli.Is(cli.ExitTransient, syscall.ENOSPC), cli.Is(cli.ExitTransient, syscall.EDQUOT))
+				cli.Class{Code: cli.ExitTransient, Is: disk.Full})
 		},
 	}
 	f.Flags(c.Flags())

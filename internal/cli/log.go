@@ -8,7 +8,6 @@ import (
 	"os/signal"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/pflag"
 )
@@ -45,7 +44,7 @@ func (l *Log) Logger(w io.Writer) (*slog.Logger, error) {
 }
 
 // Steer has SIGUSR1 switch the log of a long-lived command between its level and debug, or, where its level is debug, info, until stop
-// is called. The log that Logger made last is meant.
+// is called. The log that Logger made last is meant. Windows has no such signal, and nothing switches there.
 func (l *Log) Steer(logger *slog.Logger) (stop func()) {
 	own := l.level.Level()
 	other := slog.LevelDebug
@@ -53,7 +52,7 @@ func (l *Log) Steer(logger *slog.Logger) (stop func()) {
 		other = slog.LevelInfo
 	}
 	signals, over, done := make(chan os.Signal, 1), make(chan struct{}), make(chan struct{})
-	signal.Notify(signals, syscall.SIGUSR1)
+	notifySteer(signals)
 	go func() {
 		defer close(done)
 		for {

@@ -8,11 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/panlearn/panlearn/internal/disk"
 	"github.com/panlearn/panlearn/state"
 )
 
@@ -176,8 +176,7 @@ func isLocked(err error) bool {
 	if pathErr := (*fs.PathError)(nil); errors.As(err, &pathErr) {
 		return false
 	}
-	return errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES) ||
-		strings.Contains(err.Error(), "lock held by current process")
+	return disk.Held(err) || strings.Contains(err.Error(), "lock held by current process")
 }
 
 // warnMode says that others can reach a folder that existed before. Its mode may be a decision of the operator

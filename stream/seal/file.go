@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/panlearn/panlearn/internal/disk"
 )
 
 // pemType is what `openssl genpkey -algorithm ed25519` writes too.
@@ -19,7 +21,7 @@ const pemType = "PRIVATE KEY"
 const maxIdentityFile = 4096
 
 // LoadIdentity reads an identity: one PEM block with an Ed25519 key in PKCS #8. A file that others than its owner
-// may read is refused.
+// may read is refused, on Windows none.
 func LoadIdentity(path string) (*Identity, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -33,8 +35,8 @@ func LoadIdentity(path string) (*Identity, error) {
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("load identity %s: not a regular file", path)
 	}
-	if mode := info.Mode().Perm(); mode&0o077 != 0 {
-		return nil, fmt.Errorf("load identity %s: mode %#o lets others read the private key: run chmod 600 %[1]s", path, mode)
+	if disk.Shared(info) {
+		return nil, fmt.Errorf("load identity %s: mode %#o lets others read the private key: run chmod 600 %[1]s", path, info.Mode().Perm())
 	}
 	data, err := io.ReadAll(io.LimitReader(f, maxIdentityFile+1))
 	if err != nil {
@@ -110,9 +112,5 @@ func (id *Identity) create(path string) error {
 	if err := os.Link(tmp.Name(), path); err != nil {
 		return err
 	}
-	folder, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(folder.Sync(), folder.Close())
+	return disk.SyncFolder(dir)
 }

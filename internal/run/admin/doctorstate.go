@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/panlearn/panlearn/internal/disk"
 	"github.com/panlearn/panlearn/internal/run/statedir"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/state/pebblestore"
@@ -35,7 +36,7 @@ func (v *visit) folder(ctx context.Context) {
 	case !info.IsDir():
 		v.find("state folder", admin.Failure, "%s is a file: name the folder of the learner", v.StateDir)
 		return
-	case info.Mode().Perm()&0o077 != 0:
+	case disk.Shared(info):
 		v.find("state folder", admin.Warning, "mode %v: others than its user may reach it: chmod 700", info.Mode().Perm())
 	default:
 		v.find("state folder", admin.OK, "its user's alone")

@@ -11,5 +11,5 @@
 // nothing that was claimed since: do not back it up.
 //
 // What the caller owes: [Open] the folder, and hand the result out as stage.Config.Marks. The folder is on a local file
-// system, where flock(2) and fsync(2) do what they say.
+// system, where locks and fsync(2) do what they say.
 package markfile

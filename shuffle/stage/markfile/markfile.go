@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/panlearn/panlearn/internal/disk"
 	"github.com/panlearn/panlearn/stream"
 )
 
@@ -55,27 +56,31 @@ func makeFolder(dir string) error {
 	}
 	err := os.MkdirAll(dir, 0o700)
 	for _, p := range changed {
-		err = errors.Join(err, syncFolder(p))
+		err = errors.Join(err, disk.SyncFolder(p))
 	}
 	return err
-}
-
-func syncFolder(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
 
 func (m *Marks) path(task stream.Hash) string {
 	return filepath.Join(m.dir, hex.EncodeToString(task[:])+suffix)
 }
 
-// Claimed implements stage.Marks. It takes no lock: a mark is replaced as a whole.
+// Claimed implements stage.Marks. It waits for the task's lock too: Windows replaces no file that somebody reads.
 func (m *Marks) Claimed(task stream.Hash) (stream.Round, error) {
+	unlock, err := m.lock(task)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = unlock() }()
 	standing, err := m.read(task)
 	return standing.round, err
+}
+
+func (m *Marks) lock(task stream.Hash) (unlock func() error, err error) {
+	if unlock, err = disk.Lock(m.path(task) + lockSuffix); err != nil {
+		return nil, fmt.Errorf("lock of a mark: %w", err)
+	}
+	return unlock, nil
 }
 
 func (m *Marks) read(task stream.Hash) (mark, error) {
@@ -97,11 +102,11 @@ func (m *Marks) read(task stream.Hash) (mark, error) {
 // Claim implements stage.Marks. A mark never falls, whoever writes: it is read and replaced under the task's lock, which
 // Claim waits for.
 func (m *Marks) Claim(task stream.Hash, round stream.Round, instance [stream.InstanceSize]byte) (ours bool, err error) {
-	unlock, err := lock(m.path(task) + lockSuffix)
+	unlock, err := m.lock(task)
 	if err != nil {
-		return false, fmt.Errorf("lock of a mark: %w", err)
+		return false, err
 	}
-	defer unlock()
+	defer func() { _ = unlock() }() // a file that is closed is not locked
 	standing, err := m.read(task)
 	switch {
 	case err != nil:
@@ -109,7 +114,7 @@ func (m *Marks) Claim(task stream.Hash, round stream.Round, instance [stream.Ins
 	case standing.round > round, standing.round == round && standing.instance != instance:
 		return false, nil
 	case standing.round == round:
-		return true, syncFolder(m.dir) // it may have failed before
+		return true, disk.SyncFolder(m.dir) // it may have failed before
 	}
 	if err := m.replace(m.path(task), mark{round: round, instance: instance}.encode(task)); err != nil {
 		return false, err
@@ -133,5 +138,5 @@ func (m *Marks) replace(path, content string) error {
 	if err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
-	return syncFolder(m.dir)
+	return disk.SyncFolder(m.dir)
 }

@@ -13,6 +13,7 @@ import (
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
 
+	"github.com/panlearn/panlearn/internal/disk"
 	"github.com/panlearn/panlearn/stream/client/ledger"
 	"github.com/panlearn/panlearn/stream/client/participation"
 )
@@ -53,7 +54,7 @@ func OpenLedger(dir string) (*Ledger, error) {
 	if err := l.write(func(*bbolt.Tx) error { return nil }); err != nil {
 		return fail(err)
 	}
-	if err := syncFolder(dir); err != nil {
+	if err := disk.SyncFolder(dir); err != nil {
 		return fail(err)
 	}
 	return l, nil
@@ -69,15 +70,6 @@ func ReadLedger(dir string) (*Ledger, error) {
 		return nil, fmt.Errorf("open ledger %s: %w", l.path, err)
 	}
 	return l, nil
-}
-
-// syncFolder makes the name of a new file durable.
-func syncFolder(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
 
 // Update implements ledger.Ledger.
@@ -210,7 +202,7 @@ func (l *Ledger) read(f func(*bbolt.Tx) error) error {
 
 // with holds the file for one transaction.
 func (l *Ledger) with(readOnly bool, f func(*bbolt.DB) error) error {
-	if info, err := os.Stat(l.path); err == nil && info.Mode().Perm()&0o077 != 0 {
+	if info, err := os.Stat(l.path); err == nil && disk.Shared(info) {
 		return fmt.Errorf("mode %v: want 0600", info.Mode().Perm())
 	}
 	db, err := openFile(l.path, &bbolt.Options{Timeout: ledgerWait, FreelistType: bbolt.FreelistMapType, ReadOnly: readOnly})

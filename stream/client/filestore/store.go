@@ -27,6 +27,7 @@ import (
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
 
+	"github.com/panlearn/panlearn/internal/disk"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/client/participation"
 )
@@ -70,7 +71,7 @@ func Open(path string) (*Store, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fail(err)
 	}
-	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o077 != 0 {
+	if info, err := os.Stat(path); err == nil && disk.Shared(info) {
 		return fail(fmt.Errorf("mode %v: want 0600", info.Mode().Perm()))
 	}
 	db, err := openFile(path, &bbolt.Options{Timeout: lockWait, FreelistType: bbolt.FreelistMapType})
@@ -86,7 +87,7 @@ func Open(path string) (*Store, error) {
 		})
 	})
 	if err == nil {
-		err = syncFolder(filepath.Dir(path))
+		err = disk.SyncFolder(filepath.Dir(path))
 	}
 	if err != nil {
 		return fail(closeAfter(err, db))

@@ -1,0 +1,5 @@
+package cli
+
+import "os"
+
+func notifySteer(chan<- os.Signal) {}

@@ -1,0 +1,73 @@
+//go:build !windows
+
+package disk
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+// TestLockExcludes callers that each open the file themselves, and lets the next one in when it is given back.
+func TestLockExcludes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	inside := 0 // guarded by the lock alone
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			for range 20 {
+				unlock, err := Lock(path)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if inside++; inside != 1 {
+					t.Errorf("%d hold the lock", inside)
+				}
+				inside--
+				if err := unlock(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	if info, err := os.Stat(path); err != nil || Shared(info) {
+		t.Errorf("the lock's file: %v, %v, want one of its owner alone", info, err)
+	}
+	if _, err := Lock(filepath.Join(path, "below")); err == nil {
+		t.Error("a lock below a file is held")
+	}
+}
+
+// TestShared by the bits of group and others.
+func TestShared(t *testing.T) {
+	for mode, want := range map[fs.FileMode]bool{0o600: false, 0o700: false, 0o640: true, 0o604: true, 0o620: true} {
+		path := filepath.Join(t.TempDir(), "file")
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := os.Stat(path); err != nil || Shared(info) != want {
+			t.Errorf("mode %v: shared %v, %v, want %v", mode, !want, err, want)
+		}
+	}
+}
+
+// TestFull tells a full disk, however deep in an error, from a broken one.
+func TestFull(t *testing.T) {
+	for _, no := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT} {
+		if !Full(fmt.Errorf("write: %w", &os.PathError{Op: "write", Path: "x", Err: no})) {
+			t.Errorf("%v is not seen as a full disk", no)
+		}
+	}
+	if Full(syscall.EIO) || Full(nil) {
+		t.Error("a disk is full of something else")
+	}
+}
