@@ -35,7 +35,12 @@ func newPublish() *cobra.Command {
 		Long: `publish turns each row into a clipped gradient at the announced point, randomizes and seals it, and sends it once, or in an
 interactive phase once a round. A row waits for a round that it can take part in. With --state, a run that was interrupted
 goes on without sending a row twice: a row is known by its position in its file or, with --data -, in standard input. Do not
-reorder or prepend rows between runs. --live says that every row is new in every run, as in a stream that is never read twice.
+reorder or prepend rows between runs. Where the task declares events.key, a row is known by that column instead, wherever it
+comes: rows may be reordered, prepended and read again, and a row without a key is not sent. --live is for standard input
+that goes on, as from tail -F, and needs that: what it replays after a restart is known.
+
+--check says how the data fit the declaration, as learner check does, and sends nothing: exit code 1 where no row fits.
+Rows that do not fit are otherwise no reason to refuse data: they take part as zero vectors, and a warning says so.
 
 A round learns from the rows that come together, so rows that are sorted, by their label most of all, make a bad model. --shuffle N
 holds N rows and takes one of them at random each time: with as many as there are, any order is as likely as any other. The order follows
@@ -57,10 +62,11 @@ address is named, and goes on until it is interrupted.`,
 		Example: `  ingest publish -f deploy/tasks/a9a.yaml --nats nats://127.0.0.1:4222 --data a9a.gz --state ./devices
   ingest publish --task clicks --nats nats://broker:4222 --data 'day-*.parquet' --format parquet --state ./devices
   ingest publish --task clicks --nats nats://broker:4222 --http 8090 --http-token ./token --state ./devices
-  tail -f events.jsonl | ingest publish --task clicks --nats nats://broker:4222 --data - --live --state ./devices`,
+  tail -n +1 -F events.jsonl | ingest publish --task clicks --nats nats://broker:4222 --data - --live --state ./devices
+  ingest publish -f clicks.yaml --data events.jsonl --check`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if broker.URL == "" {
+			if broker.URL == "" && !(p.check && p.taskFile != "") {
 				return cli.Usagef("--nats: name the broker")
 			}
 			if p.data == "" && web.address == "" {
@@ -103,6 +109,10 @@ address is named, and goes on until it is interrupted.`,
 			defer stop()
 			p.config.Broker = broker.Broker
 			p.config.Logger, p.config.Progress = logger, show.Show
+			if p.check {
+				return cli.Classify(p.inspect(c), cli.As[*task.FieldError](cli.ExitUsage), cli.Is(cli.ExitUsage, fs.ErrNotExist),
+					cli.As[*consent.RefusedError](cli.ExitRefused), cli.Is(cli.ExitTransient, natsjs.ErrUnreachable))
+			}
 			var summary client.Summary
 			if posted.Listener != nil {
 				summary, err = device.PublishHTTP(c.Context(), p.config, posted)
@@ -117,7 +127,7 @@ address is named, and goes on until it is interrupted.`,
 			}
 			return cli.Classify(err, cli.As[*consent.RefusedError](cli.ExitRefused), cli.As[*source.SchemaError](cli.ExitUsage),
 				cli.As[*task.FieldError](cli.ExitUsage), cli.As[*natsjs.ConfigError](cli.ExitUsage), cli.Is(cli.ExitUsage, fs.ErrNotExist),
-				cli.Is(cli.ExitTransient, natsjs.ErrNoStream),
+				cli.Is(cli.ExitUsage, device.ErrNoKey), cli.Is(cli.ExitTransient, natsjs.ErrNoStream),
 				cli.Is(cli.ExitTransient, natsjs.ErrUnreachable))
 		},
 	}
@@ -136,14 +146,15 @@ address is named, and goes on until it is interrupted.`,
 	c.Flags().IntVar(&p.config.Bundle, "bundle", 1, "`N` users in one message, for a gateway; shows their number to the broker")
 	c.Flags().IntVar(&p.config.Shuffle, "shuffle", 0, "take the rows in a random order, one of `N` at a time, which are held in memory; 0: as they come")
 	c.Flags().StringVar(&metrics, "metrics", "", "`ADDR` for /metrics, /healthz and /readyz, such as 127.0.0.1:9092; a port alone is of this machine only")
-	c.Flags().BoolVar(&p.live, "live", false, "every row of standard input is a new user's, in every run")
+	c.Flags().BoolVar(&p.live, "live", false, "standard input goes on and may come again after a restart: rows are known by the task's events.key")
+	c.Flags().BoolVar(&p.check, "check", false, "say how the data fit the declaration, and send nothing")
 	p.json.Flag(c.Flags())
 	return c
 }
 
 type publisher struct {
 	taskFile, task, data, format, state, policy, seal string
-	live                                              bool
+	live, check                                       bool
 	json                                              cli.JSON
 	config                                            device.Config
 }
@@ -181,16 +192,19 @@ func (p *publisher) declare(sets []string) error {
 	if p.seal == "none" {
 		p.config.Policy.AllowPlaintext = true
 	}
-	p.config.Data, p.config.Format, p.config.StateDir = p.data, task.Format(p.format), p.state
+	p.config.Data, p.config.Live, p.config.Format, p.config.StateDir = p.data, p.live, task.Format(p.format), p.state
 	switch {
 	case p.config.Shuffle < 0:
 		return cli.Usagef("--shuffle %d: want a number of rows", p.config.Shuffle)
 	case p.config.Shuffle > 0 && p.data == "":
 		return cli.Usagef("--shuffle goes with --data: posted events are sent as they come")
-	case p.data == "": // --http
+	case p.data == "" && !p.check: // --http
 	case p.live && p.data != "-":
 		return cli.Usagef("--live goes with --data -: the rows of a file are the same in every run")
-	case p.live:
+	case p.check && p.data == "":
+		return cli.Usagef("--check goes with --data")
+	case p.live && p.config.Spec != nil && p.config.Spec.Events.Key == "":
+		return cli.Usage(device.ErrNoKey)
 	case p.data == "-":
 		p.config.Source = p.data
 	default:
@@ -214,4 +228,16 @@ func printSummary(w io.Writer, s client.Summary) error {
 		_, err = fmt.Fprintf(w, "never sent: %s, for which no round was left\n", cli.Count(s.Unused, "event"))
 	}
 	return err
+}
+
+// inspect says how the data fit, and sends nothing.
+func (p *publisher) inspect(c *cobra.Command) error {
+	report, err := device.Check(c.Context(), p.config)
+	if err != nil {
+		return err
+	}
+	if err := p.json.Print(c.OutOrStdout(), report, func(w io.Writer) error { return cli.PrintInspection(w, report) }); err != nil {
+		return err
+	}
+	return report.Unfit()
 }

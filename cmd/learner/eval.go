@@ -87,9 +87,9 @@ func (e evalConfig) open(path string) (released.Predictor, *source.Reader, error
 	if _, err := p.Cut(e.options(nil).Threshold); err != nil {
 		return p, nil, cli.Usagef("--%w", err)
 	}
-	rows, err := source.Open(e.data, p.Features)
+	rows, err := source.OpenFitting(e.data, p.Features)
 	if err != nil && e.data != "-" {
-		if unlabelled, bad := source.Open(e.data, p.Features.Unlabelled()); bad == nil {
+		if unlabelled, bad := source.OpenFitting(e.data, p.Features.Unlabelled()); bad == nil {
 			err = errors.Join(fmt.Errorf("%w: eval wants labels; learner predict scores events without", err), unlabelled.Close())
 		}
 	}

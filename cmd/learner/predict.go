@@ -40,7 +40,7 @@ single events and has no privacy guarantee: it is for whoever may see the events
 			if as != released.CSV && as != released.JSONL {
 				return cli.Usagef("--output %q: want csv or jsonl", as)
 			}
-			rows, err := source.Open(data, p.Features.Unlabelled())
+			rows, err := source.OpenFitting(data, p.Features.Unlabelled())
 			if err != nil {
 				return cli.Usage(err)
 			}

@@ -13,7 +13,7 @@ import (
 // without features, whose gradient is zero: what a device would report in its place. The positions of those rows come beside them, in
 // order, and unfit hears why.
 func LoadExamples(features *task.FeatureMap, path string, unfit func(*task.RowError)) (examples []convex.Example, invalid []int, err error) {
-	rows, err := source.Open(path, features)
+	rows, err := source.OpenFitting(path, features)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -50,7 +50,7 @@ func shipped(t testing.TB, name string) (*task.Spec, *task.FeatureMap) {
 
 func load(t testing.TB, path string, m *task.FeatureMap) []convex.Example {
 	t.Helper()
-	in, err := source.Open(path, m)
+	in, err := source.OpenFitting(path, m)
 	if err != nil {
 		t.Fatal(err)
 	}

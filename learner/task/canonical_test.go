@@ -44,7 +44,7 @@ func TestCanonicalIsOfTheDeclaration(t *testing.T) {
 		return string(b)
 	}
 	base := encode(mustParse(t, plain))
-	same := encode(mustParse(t, "# a comment\n"+plain, "intercept=1.0", "model.clip_norm=1e0", "privacy.trust=shuffle", "events.skip=[]"))
+	same := encode(mustParse(t, "# a comment\n"+plain, "intercept=1.0", "model.clip_norm=1e0", "privacy.trust=shuffle", "events.skip_lines=0"))
 	if base != same {
 		t.Errorf("two spellings, two forms:\n%s\n%s", base, same)
 	}

@@ -9,10 +9,13 @@ import (
 // its memory, so it is valid until the next row is read.
 type Row struct {
 	Line   int64 // line in its file, from 1; for idx the number of the image, for parquet of the row
-	Number int64 // number of the event in its file, from 0; invalid rows count, so that it is stable across runs
+	Number int64 // place in its file, Line - 1: lines that are no events count too, so that no row moves another
 	// File is the absolute path of the row's file where the data are a pattern of files; empty where they are one file or
 	// stream. File and Number name an event for ever, whatever files are added beside it.
 	File string
+
+	// Key is what the key's column says, where the task declares one; empty where it cannot be read. Invalid rows have one, too.
+	Key string
 
 	// Fields are the values of the columns of csv, jsonl and parquet, in the order of Schema.Columns.
 	Fields []string
@@ -74,8 +77,8 @@ func (s *Spec) ReadAs(format Format) (*Spec, error) {
 		if format == CSV {
 			out.Events.Separator = ","
 		}
-		if format != IDX && format != Parquet {
-			out.Events.Skip = s.Events.Skip
+		if format != LIBSVM && format != IDX {
+			out.Events.Key = s.Events.Key
 		}
 	}
 	if err := out.Validate(); err != nil {

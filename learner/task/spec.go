@@ -2,6 +2,7 @@ package task
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,8 +45,11 @@ type Events struct {
 	Header bool `json:"header,omitempty"`
 	// Separator is one character between the fields of csv. Default ",". Blanks around a field that is not quoted do not count.
 	Separator string `json:"separator,omitempty"`
-	// Skip lists prefixes: a line that starts with one is not an event. Blank lines never are.
-	Skip []string `json:"skip,omitempty"`
+	// Key names the column that identifies an event, for csv, jsonl and parquet; it is no feature. Without it a row is known by its
+	// position in the data.
+	Key string `json:"key,omitempty"`
+	// SkipLines is how many lines at the beginning of each file are no events, before a header. All others are, but those of no byte.
+	SkipLines int `json:"skip_lines,omitempty"`
 	// MaxLine is the longest line in bytes, or the most bytes in the columns of a parquet row; longer ones are invalid rows.
 	// Default 65536.
 	MaxLine int `json:"max_line"`
@@ -53,6 +57,11 @@ type Events struct {
 
 // DefaultMaxLine is that of Events.MaxLine.
 const DefaultMaxLine = 1 << 16
+
+// MaxKey is the length of the longest key of an event, in bytes.
+const MaxKey = 256
+
+const maxSkipped = 1 << 10
 
 // A Format is the encoding of events.
 type Format string
@@ -92,13 +101,14 @@ func (s *Spec) checkEvents() error {
 	if e.MaxLine < 1 || e.MaxLine > maxLineLimit {
 		return refuse("events.max_line", e.MaxLine, "a number of bytes from 1 to %d", maxLineLimit)
 	}
-	for i, p := range e.Skip {
-		if p == "" || strings.TrimSpace(p) != p {
-			return refuse(fmt.Sprintf("events.skip.%d", i), p, "text without blanks around it")
-		}
+	if e.SkipLines < 0 || e.SkipLines > maxSkipped {
+		return refuse("events.skip_lines", e.SkipLines, "a number of lines from 0 to %d", maxSkipped)
 	}
-	if (e.Format == IDX || e.Format == Parquet) && len(e.Skip) > 0 {
-		return refuse("events.skip", e.Skip, "nothing: %s has no lines", e.Format)
+	if (e.Format == IDX || e.Format == Parquet) && e.SkipLines > 0 {
+		return refuse("events.skip_lines", e.SkipLines, "nothing: %s has no lines", e.Format)
+	}
+	if err := s.checkKey(); err != nil {
+		return err
 	}
 	if e.Format != CSV {
 		switch {
@@ -121,6 +131,27 @@ func (s *Spec) checkEvents() error {
 		if err := checkColumnName(fmt.Sprintf("events.columns.%d", i), c, e.Columns[:i]); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// checkKey refuses a key that is read for anything else, or that the format cannot have.
+func (s *Spec) checkKey() error {
+	e := s.Events
+	if e.Key == "" {
+		return nil
+	}
+	if e.Format == LIBSVM || e.Format == IDX {
+		return refuse("events.key", e.Key, "nothing: %s has no column for it", e.Format)
+	}
+	if err := checkColumnName("events.key", e.Key, nil); err != nil {
+		return err
+	}
+	if len(e.Columns) > 0 && !slices.Contains(e.Columns, e.Key) {
+		return refuse("events.key", e.Key, "one of events.columns")
+	}
+	if schema := s.Schema(); e.Key == schema.Label || slices.Contains(schema.Columns, e.Key) {
+		return refuse("events.key", e.Key, "a column that is neither a feature nor the label")
 	}
 	return nil
 }

@@ -41,10 +41,12 @@ type Config struct {
 	// Spec is the declaration that the operator has at hand; the announced task must declare the same. Nil: any that
 	// the policy takes.
 	Spec *task.Spec
+	// Rows says that events come from Run. Where the task declares events.key, rows are known by it, and by no place in a source.
+	Rows bool
 	// Source names where the rows of Run come from, such as the absolute path of a file, so that a second run knows them.
 	// Rows that name a file of their own are known by that one, and Source is then the pattern that found it.
-	// The store is pinned to it. Empty is a live stream: its rows are new in every run, and a row of an earlier
-	// run is never seen again.
+	// The store is pinned to it, or with keys to the name of their column. Empty without keys is a stream whose rows are new in every run:
+	// a row of an earlier run must never be seen again.
 	Source string
 
 	// Shuffle has Run take rows in a random order, one of this many at a time, which are held for that; 0, the default, and 1 in theirs.

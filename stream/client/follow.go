@@ -54,8 +54,6 @@ func (l *loop) agree(ctx context.Context) error {
 	switch {
 	case pinned && pin.Task != hash:
 		return consent.Refuse("task hash", fmt.Sprintf("%x", hash), "%x, which this state folder pins", pin.Task)
-	case pinned && pin.Source != l.Source:
-		return consent.Refuse("source", fmt.Sprintf("%q", l.Source), "%q, as before: users could take part twice under other keys", pin.Source)
 	case !pinned && !byPolicy && l.Policy.ForbidFirstUse:
 		return consent.Refuse("task hash", fmt.Sprintf("%x, pinned by nobody", hash), "task_hash, task_hashes, or learner_key and stage_key, in the policy")
 	}
@@ -65,6 +63,10 @@ func (l *loop) agree(ctx context.Context) error {
 	}
 	if err != nil {
 		return err
+	}
+	from := l.from(agreement.Spec)
+	if pinned && pin.Source != from {
+		return consent.Refuse("source", fmt.Sprintf("%q", from), "%q, as before: users could take part twice under other keys", pin.Source)
 	}
 	for i, f := range t.Plan.Phases {
 		bundle := min(l.Bundle, int(f.Mechanism.MaxBundle))
@@ -83,7 +85,7 @@ func (l *loop) agree(ctx context.Context) error {
 	}
 	if l.order = pin.Order; !pinned {
 		l.order = newOrder()
-		l.unpinned = &participation.Pin{Task: hash, Source: l.Source, Order: l.order}
+		l.unpinned = &participation.Pin{Task: hash, Source: from, Order: l.order}
 	}
 	l.Logger.Info("agreed to the task", "task_hash", fmt.Sprintf("%x", hash), "trust", agreement.Spec.Privacy.Trust,
 		"epsilon", agreement.Guarantee.Epsilon, "delta", agreement.Delta, "honest_fraction", agreement.HonestFraction.String())

@@ -28,6 +28,7 @@ type Summary struct {
 	Unknown   uint64 `json:"unknown"`   // sent, and not known to be counted; never sent again
 	Refused   uint64 `json:"refused"`   // not sent, because the policy refused
 	Invalid   uint64 `json:"invalid"`   // sent as the zero vector; among the others
+	Keyless   uint64 `json:"keyless"`   // rows without a key that can be read where the task wants one: not sent, and no events
 	Rounds    uint64 `json:"rounds"`    // rounds that these events were last part of
 }
 
@@ -50,6 +51,14 @@ func (t *tally) read() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.reads++
+}
+
+// keyless counts a row that is no event.
+func (t *tally) keyless() uint64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sum.Keyless++
+	return t.sum.Keyless
 }
 
 // held is how many rows were read and not offered.

@@ -20,6 +20,12 @@ import (
 // maxInvalidLogged bounds the invalid rows that are logged with their line.
 const maxInvalidLogged = 20
 
+// suspicious is the number of rows of which none fits after which that is told.
+const suspicious = 16
+
+// errRows: the device was made for events that come with keys of their own, and its store belongs to those.
+var errRows = errors.New("client: Run without Config.Rows: the task declares events.key, which rows are to be known by")
+
 // errUserKeys: a row's key is its number or random, so accounts by key would let a user pay anew in every task.
 var errUserKeys = errors.New("client: UserKeys with Run: rows are not keyed by user, so no user's total would bind; " +
 	"use Publish with an participation.EventKey, or leave UserKeys unset")
@@ -96,16 +102,35 @@ wait:
 	return t.summary(), failed
 }
 
-// origin is what a row is known by, beside its number. The rows of a pattern of files are known by their file, so that a
-// file may be added before others; those of a live stream are new in every run.
-func origin(source, file string, live bool) string {
-	switch {
-	case file == "":
-		return source
-	case live:
-		return source + "\x00" + file
+// from is what a store is pinned to: where rows come from or, where they have keys, the column of those.
+func (l *loop) from(spec *task.Spec) string {
+	if key := spec.Events.Key; l.Rows && key != "" {
+		return "keys of " + key
 	}
-	return file
+	return l.Source
+}
+
+// A naming says what rows are known by.
+type naming struct {
+	keys   bool   // of their own; a row without one is not sent
+	source string // of the rows, where they name none
+	live   bool   // they are new in every run
+}
+
+// key names a row by what it says itself, or by its place. The rows of a pattern of files are known by their file, so that a file may be
+// added before others.
+func (n naming) key(row task.Row) (key participation.Key, ok bool) {
+	switch {
+	case n.keys && row.Key == "":
+		return key, false
+	case n.keys:
+		return participation.EventKey(row.Key), true
+	case row.File == "":
+		return participation.RowKey(n.source, row.Number), true
+	case n.live:
+		return participation.RowKey(n.source+"\x00"+row.File, row.Number), true
+	}
+	return participation.RowKey(row.File, row.Number), true
 }
 
 // pull offers rows until they end, the client ends, or they fail.
@@ -114,11 +139,14 @@ func (c *Client) pull(t *tally, rows iter.Seq2[task.Row, error]) error {
 	if err != nil {
 		return nil // Close tells why
 	}
-	source := c.loop.Source
-	if source == "" {
-		source = rand.Text()
+	names := naming{keys: agreement.Spec.Events.Key != "", source: c.loop.Source, live: c.loop.Source == ""}
+	if names.keys && !c.loop.Rows {
+		return errRows
 	}
-	m := mapper{features: agreement.Features, log: c.loop.Logger, tally: t, source: source, live: c.loop.Source == ""}
+	if names.live {
+		names.source = rand.Text()
+	}
+	m := mapper{features: agreement.Features, log: c.loop.Logger, tally: t, names: names}
 	for e := range task.Shuffled(m.events(rows), c.loop.Shuffle, ordering(c.loop.order)) {
 		t.offered()
 		if err := c.loop.inbox.put(c.ctx, e); err != nil {
@@ -137,8 +165,8 @@ type mapper struct {
 	features *task.FeatureMap
 	log      *slog.Logger
 	tally    *tally
-	source   string // of the rows, where they name none
-	live     bool
+	names    naming
+	rows     int // that were read
 	invalid  int
 	failed   error // ended the rows
 }
@@ -155,13 +183,19 @@ func (m *mapper) events(rows iter.Seq2[task.Row, error]) iter.Seq[*event] {
 				m.failed = fmt.Errorf("read rows: %w", err)
 				return
 			}
+			m.rows++
+			key, ok := m.names.key(row)
+			if !ok {
+				if m.tally.keyless() <= maxInvalidLogged {
+					m.log.Warn("row without a key that can be read: not sent", "line", row.Line)
+				}
+				continue
+			}
 			m.tally.read()
 			e := &event{callbacks: []func(Outcome){func(got Outcome) { m.tally.answered(got, bad != nil) }}}
-			e.record.Key = participation.RowKey(origin(m.source, row.File, m.live), row.Number)
+			e.record.Key = key
 			if bad != nil {
-				if m.invalid++; m.invalid <= maxInvalidLogged {
-					m.log.Warn("invalid row: sent as the zero vector", "line", bad.Line, "reason", bad.Error())
-				}
+				m.tell(bad)
 			} else {
 				e.example = convex.Example{Index: slices.Clone(scratch.Index), Value: slices.Clone(scratch.Value), Label: scratch.Label}
 			}
@@ -169,5 +203,16 @@ func (m *mapper) events(rows iter.Seq2[task.Row, error]) iter.Seq[*event] {
 				return
 			}
 		}
+	}
+}
+
+// tell logs an invalid row. It changes nothing of what is sent.
+func (m *mapper) tell(bad *task.RowError) {
+	if m.invalid++; m.invalid <= maxInvalidLogged {
+		m.log.Warn("invalid row: sent as the zero vector", "line", bad.Line, "reason", bad.Error())
+	}
+	if m.invalid == suspicious && m.rows == suspicious {
+		m.log.Warn("no row has fitted the task so far: are these its data? Invalid rows take part as zero vectors; " +
+			"ingest publish --check looks at data and sends nothing")
 	}
 }

@@ -6,12 +6,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
+	"log/slog"
 	"net"
 	"time"
 
 	"github.com/panlearn/panlearn/internal/obs"
 	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/learner/task/inspection"
 	"github.com/panlearn/panlearn/learner/task/source"
 	"github.com/panlearn/panlearn/stream/client"
 	"github.com/panlearn/panlearn/stream/client/filestore"
@@ -24,16 +27,22 @@ import (
 type Config struct {
 	client.Config
 	Data     string // file, pattern of files, or - for standard input
+	Live     bool   // Data are read again in later runs, from another place: rows need keys
 	Format   task.Format
 	StateDir string // empty: participation is forgotten at the end
 	Broker   run.Broker
 	Metrics  net.Listener // for /metrics, /healthz and /readyz; nil: none
 }
 
-// Publish sends the rows of Data until they end or the task does. A file that does not match the declaration is refused
+// ErrNoKey refuses a live stream whose rows cannot be told apart from those of an earlier run.
+var ErrNoKey = errors.New("--live: the task declares no events.key: rows that come again after a restart would be people again. " +
+	"Name the column that identifies an event in events.key, post events to --http under keys of their own, or publish a file by its position")
+
+// Publish sends the rows of Data until they end or the task does. A file whose header does not match the declaration is refused
 // before anything is sent.
 func Publish(ctx context.Context, c Config) (summary client.Summary, err error) {
 	var rows *source.Reader
+	c.Rows = true
 	if c.Spec != nil { // look at the data before we ask anybody to wait for it
 		if rows, err = c.open(c.Spec); err != nil {
 			return summary, err
@@ -56,8 +65,27 @@ func Publish(ctx context.Context, c Config) (summary client.Summary, err error) 
 		}
 		defer rows.Close()
 	}
-	return devices.Run(ctx, rows.All())
+	return devices.Run(ctx, advised(rows, c.Logger))
 }
+
+// advised yields the rows, and tells of columns that none of the first ones has. It changes nothing of them.
+func advised(rows *source.Reader, log *slog.Logger) iter.Seq2[task.Row, error] {
+	return func(yield func(task.Row, error) bool) {
+		n := 0
+		for row, err := range rows.All() {
+			if n++; n == advisedAfter && len(rows.Unknown()) > 0 {
+				log.Warn("no row so far has these columns: are their names right? ingest publish --check looks at data and sends nothing",
+					"columns", rows.Unknown())
+			}
+			if !yield(row, err) {
+				return
+			}
+		}
+	}
+}
+
+// advisedAfter is the number of rows after which columns are told that none had.
+const advisedAfter = 16
 
 // devices is the client with the broker, the store and the ledger that it works on; release closes those, after the
 // client. watch, if there is one, takes the store's place.
@@ -129,14 +157,49 @@ func (c *Config) observe(ctx context.Context, conn *natsjs.Conn) (done func() er
 	}, nil
 }
 
+// reads is the declaration as the data are written.
+func (c Config) reads(declared *task.Spec) (*task.Spec, error) {
+	if c.Format == "" {
+		return declared, nil
+	}
+	spec, err := declared.ReadAs(c.Format)
+	if err != nil {
+		return nil, fmt.Errorf("--format: %w", err)
+	}
+	return spec, nil
+}
+
+// Check says how Data fit the declaration of Spec or, without one, of the announced task. It sends nothing.
+func Check(ctx context.Context, c Config) (*inspection.Report, error) {
+	declared := c.Spec
+	if declared == nil {
+		c.StateDir, c.Metrics, c.Source = "", nil, ""
+		devices, release, err := c.devices(ctx, nil)
+		if err != nil {
+			return nil, err
+		}
+		agreement, err := devices.Agreement(ctx)
+		err = errors.Join(err, devices.Close(), release())
+		if err != nil {
+			return nil, err
+		}
+		declared = agreement.Spec
+	}
+	spec, err := c.reads(declared)
+	if err != nil {
+		return nil, err
+	}
+	return inspection.Of(c.Data, spec)
+}
+
 // open opens the data as the declaration, or c.Format, says it is written.
 func (c Config) open(declared *task.Spec) (*source.Reader, error) {
-	spec := declared
-	if c.Format != "" {
-		var err error
-		if spec, err = spec.ReadAs(c.Format); err != nil {
-			return nil, fmt.Errorf("--format: %w", err)
-		}
+	if c.Live && declared.Events.Key == "" {
+		return nil, ErrNoKey
+	}
+	spec, err := c.reads(declared)
+	if err != nil {
+		return nil, err
 	}
 	features, err := spec.Compile()
 	if err != nil {

@@ -80,7 +80,7 @@ var mayImport = map[string][]string{
 	"internal/tune":      {"internal/model", "internal/run", "internal/sim", "learner/convex", "learner/task", "stream/manifest", "stream/wire"},
 	"internal/run":       {"*"},
 	"internal/run/admin": {"*"},
-	"internal/run/device": {"internal/obs", "internal/run", "learner/task", "learner/task/source", "stream", "stream/client",
+	"internal/run/device": {"internal/obs", "internal/run", "learner/task", "learner/task/inspection", "learner/task/source", "stream", "stream/client",
 		"stream/client/filestore", "stream/client/httpgateway",
 		"stream/client/participation", "stream/natsjs"},
 	"internal/run/learner":    {"*"},

@@ -209,8 +209,8 @@ func (w *writer) head(c count, size string) {
 	if e.Separator != "" && e.Separator != "," {
 		entry = append(entry, field{"separator", strconv.Quote(e.Separator)})
 	}
-	if len(e.Skip) > 0 {
-		entry = append(entry, field{"skip", texts(e.Skip)})
+	if e.SkipLines > 0 {
+		entry = append(entry, field{"skip_lines", strconv.Itoa(e.SkipLines)})
 	}
 	if len(e.Columns) > 0 {
 		w.comment("", "The data have no header: columns are named by their place. Call them what you like, here and below.")

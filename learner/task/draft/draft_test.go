@@ -36,7 +36,7 @@ func draft(t *testing.T, path string, o Options) (spec *task.Spec, file string, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := source.Open(path, m)
+	r, err := source.OpenFitting(path, m)
 	if err != nil {
 		t.Fatal(err)
 	}

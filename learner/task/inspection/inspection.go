@@ -87,7 +87,7 @@ func Of(path string, spec *task.Spec) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, err := source.OpenUnchecked(path, m)
+	rows, err := source.Open(path, m)
 	if err != nil {
 		return nil, err
 	}

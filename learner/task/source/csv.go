@@ -67,6 +67,13 @@ func newCSV(l *lines, schema task.Schema) (*csvRows, error) {
 		}
 		f.position = append(f.position, at)
 	}
+	if key := schema.Events.Key; key != "" {
+		at, err := find(key)
+		if err != nil {
+			return nil, err
+		}
+		l.key = &csvKey{separator: f.separator, position: at}
+	}
 	if schema.Unlabelled && !slices.Contains(names, schema.Label) {
 		f.label = -1
 		return f, nil
@@ -80,7 +87,7 @@ func newCSV(l *lines, schema task.Schema) (*csvRows, error) {
 func (f *csvRows) close() error { return nil }
 
 func (f *csvRows) next(row *task.Row) error {
-	line, err := f.lines.next()
+	line, err := f.lines.row(row)
 	if err != nil {
 		return err
 	}
@@ -98,7 +105,7 @@ func (f *csvRows) next(row *task.Row) error {
 		}
 		f.chosen = append(f.chosen, f.fields[at])
 	}
-	row.Line, row.Fields = f.lines.line, f.chosen
+	row.Fields = f.chosen
 	if f.label >= 0 && !unlabelled {
 		row.Label = f.fields[f.label]
 	}

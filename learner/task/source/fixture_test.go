@@ -20,7 +20,7 @@ schedule: {users: 1000}
 const svmTask = `
 version: 1
 name: demo
-events: {format: libsvm, skip: ["%"], max_line: 100}
+events: {format: libsvm, max_line: 100}
 features: {vector: {dimension: 5, min: -10, max: 10}}
 label: {positive: ["1"], negative: ["-1"]}
 ` + rest

@@ -33,6 +33,9 @@ func newJSONL(l *lines, schema task.Schema) *jsonRows {
 	f.values = make([]string, len(f.names))
 	f.seen = make([]bool, len(f.names))
 	f.known = make([]bool, len(f.names))
+	if key := schema.Events.Key; key != "" {
+		l.key = &Member{Name: key, Numbers: true, Most: task.MaxKey}
+	}
 	f.wanted = len(f.names)
 	if schema.Unlabelled {
 		f.wanted--
@@ -43,7 +46,7 @@ func newJSONL(l *lines, schema task.Schema) *jsonRows {
 func (f *jsonRows) close() error { return nil }
 
 func (f *jsonRows) next(row *task.Row) error {
-	line, err := f.lines.next()
+	line, err := f.lines.row(row)
 	if err != nil {
 		return err
 	}
@@ -101,7 +104,7 @@ func (f *jsonRows) next(row *task.Row) error {
 			f.values[i] = ""
 		}
 	}
-	row.Line, row.Fields, row.Label = f.lines.line, f.values[:last], f.values[last]
+	row.Fields, row.Label = f.values[:last], f.values[last]
 	return nil
 }
 

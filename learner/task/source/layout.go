@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -206,9 +205,9 @@ func detectCSV(head []string) (Layout, error) {
 	var rows [][]string
 	for _, line := range head {
 		fields, err := splitCSV(nil, line, separator)
-		if mark := line[:1]; err == nil && len(fields) != width && strings.Contains("#|%", mark) {
-			if !slices.Contains(e.Skip, mark) {
-				e.Skip = append(e.Skip, mark)
+		if err == nil && len(fields) != width && strings.Contains("#|%", line[:1]) {
+			if len(rows) == 0 {
+				e.SkipLines++
 			}
 			continue
 		}

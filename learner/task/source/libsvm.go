@@ -30,7 +30,7 @@ func startsWithLabel(line []byte) bool {
 func (f *libsvm) close() error { return nil }
 
 func (f *libsvm) next(row *task.Row) error {
-	line, err := f.lines.next()
+	line, err := f.lines.row(row)
 	if err != nil {
 		return err
 	}
@@ -39,7 +39,6 @@ func (f *libsvm) next(row *task.Row) error {
 		f.index = make([]int32, 0, 64) // nil would mean dense
 	}
 	f.index, f.value = f.index[:0], f.value[:0]
-	row.Line = f.lines.line
 	labelled := f.unlabelled && !startsWithLabel(line)
 	last := 0
 	for field := range bytes.FieldsSeq(line) {

@@ -9,36 +9,49 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-// lines yields the lines that are events, numbered as in the data, each at most limit bytes.
+// lines yields the lines that are events, numbered as in the data, each at most limit bytes. Every line is an event, whatever it holds,
+// but the first ones that the task skips and lines of no byte at all.
 type lines struct {
 	in    *bufio.Reader
 	limit int
-	skip  [][]byte
-	line  int64  // number of the last line that was read
-	buf   []byte // of the last line, reused
+	skip  int64
+	line  int64     // number of the last line that was read
+	buf   []byte    // of the last line, reused
+	key   keyReader // reads the whole line, however long it is; nil where rows are known by position
+}
+
+// A keyReader finds the key in a line that comes in parts, and needs nothing after it to be in order. Its memory is bounded.
+type keyReader interface {
+	Reset()
+	Write(part []byte) (int, error) // never fails
+	Key() string                    // empty: none that can be read
 }
 
 func newLines(in io.Reader, e task.Events) *lines {
-	l := &lines{in: bufio.NewReaderSize(in, 64<<10), limit: e.MaxLine}
-	for _, p := range e.Skip {
-		l.skip = append(l.skip, []byte(p))
-	}
-	return l
+	return &lines{in: bufio.NewReaderSize(in, 64<<10), limit: e.MaxLine, skip: int64(e.SkipLines)}
 }
 
-// next returns the next line without its end, passing over blank and skipped ones. A line that is too long is a
+// row returns the next event's line as next does, and sets Line and Key.
+func (l *lines) row(row *task.Row) ([]byte, error) {
+	line, err := l.next()
+	row.Line = l.line
+	if l.key != nil {
+		row.Key = l.key.Key()
+	}
+	return line, err
+}
+
+// next returns the next line without its end, passing over skipped and empty ones. A line that is too long is a
 // *task.RowError, and is read to its end.
 func (l *lines) next() ([]byte, error) {
 	for {
-		long, err := l.read()
-		if err != nil {
+		long, empty, err := l.read()
+		switch {
+		case err != nil:
 			return nil, err
-		}
-		text := bytes.TrimSpace(l.buf)
-		if len(text) == 0 || l.skipped() {
+		case l.line <= l.skip || empty:
 			continue
-		}
-		if long {
+		case long:
 			return nil, l.fail("", fmt.Sprintf("longer than events.max_line, %d bytes", l.limit))
 		}
 		return l.buf, nil
@@ -46,17 +59,30 @@ func (l *lines) next() ([]byte, error) {
 }
 
 // read fills buf with one line, or the beginning of one that is too long.
-func (l *lines) read() (long bool, err error) {
+func (l *lines) read() (long, empty bool, err error) {
 	l.buf = l.buf[:0]
+	if l.key != nil {
+		l.key.Reset()
+	}
+	empty = true
 	for {
 		part, err := l.in.ReadSlice('\n')
 		ended := err == nil
-		if err == io.EOF && len(l.buf)+len(part) > 0 {
+		if err == io.EOF && (!empty || len(part) > 0) {
 			ended = true // the last line has no end
 		} else if err == io.EOF {
-			return false, err
+			return false, true, err
 		} else if err != nil && err != bufio.ErrBufferFull {
-			return false, fmt.Errorf("after line %d: %w", l.line, err)
+			return false, false, fmt.Errorf("after line %d: %w", l.line, err)
+		}
+		if empty {
+			empty = len(bytes.TrimSuffix(bytes.TrimSuffix(part, []byte("\n")), []byte("\r"))) == 0
+			if l.line == 0 {
+				part = bytes.TrimPrefix(part, []byte("\xef\xbb\xbf"))
+			}
+		}
+		if l.key != nil {
+			_, _ = l.key.Write(part)
 		}
 		room := l.limit + 2 - len(l.buf) // 2 for the end of the line
 		if len(part) > room {
@@ -68,22 +94,10 @@ func (l *lines) read() (long bool, err error) {
 		}
 	}
 	l.line++
-	if l.line == 1 {
-		l.buf = bytes.TrimPrefix(l.buf, []byte("\xef\xbb\xbf"))
-	}
 	if !long {
 		l.buf = bytes.TrimSuffix(bytes.TrimSuffix(l.buf, []byte("\n")), []byte("\r"))
 	}
-	return long || len(l.buf) > l.limit, nil
-}
-
-func (l *lines) skipped() bool {
-	for _, p := range l.skip {
-		if bytes.HasPrefix(l.buf, p) {
-			return true
-		}
-	}
-	return false
+	return long || len(l.buf) > l.limit, empty, nil
 }
 
 // fail makes the error of the last line.

@@ -21,18 +21,10 @@ import (
 // Open opens data for the task of the feature map and checks them against it. path is a file, "-" for standard input, or
 // a pattern of filepath.Match, whose files are read in lexical order as one stream. Files may be gzip or zstd, whatever
 // their name; Parquet may not, and does not come from standard input. For idx, path is "images,labels", or names the
-// images alone if the labels lie beside them under the name that MNIST gives them. The error is a *SchemaError where the
-// data do not match the task. Where the map is Unlabelled, labels may be missing, and those of idx are not looked for.
+// images alone if the labels lie beside them under the name that MNIST gives them. The error is a *SchemaError where the header of
+// the data does not match the task; no row is looked at. Where the map is Unlabelled, labels may be missing, and those of idx are not
+// looked for.
 func Open(path string, m *task.FeatureMap) (*Reader, error) {
-	r, err := openData(path, m.Schema())
-	if err != nil {
-		return nil, err
-	}
-	return start(path, r, m)
-}
-
-// OpenUnchecked is Open without the look at the first events, for whoever wants to know why none fits.
-func OpenUnchecked(path string, m *task.FeatureMap) (*Reader, error) {
 	return openData(path, m.Schema())
 }
 
@@ -215,11 +207,28 @@ var (
 
 var errIsParquet = errors.New("it is a Parquet file: say so by events.format or --format")
 
+// begins reads ahead as long as a magic number may come, which has no end of a line in it: no row of a stream waits for another.
+func begins(b *bufio.Reader) (magic []byte, err error) {
+	for {
+		magic, err = b.Peek(len(magic) + 1)
+		may := false
+		for _, m := range [][]byte{gzipMagic, zstdMagic, parquetMagic} {
+			may = may || len(magic) < len(m) && bytes.HasPrefix(m, magic)
+		}
+		if err == io.EOF {
+			return magic, nil
+		}
+		if err != nil || !may {
+			return magic, err
+		}
+	}
+}
+
 // inflate decompresses gzip and zstd as it reads. Close does not close in.
 func inflate(in io.Reader) (io.ReadCloser, error) {
 	b := bufio.NewReaderSize(in, 64<<10)
-	magic, err := b.Peek(5)
-	if err != nil && err != io.EOF {
+	magic, err := begins(b)
+	if err != nil {
 		return nil, err
 	}
 	switch {

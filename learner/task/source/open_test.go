@@ -78,8 +78,9 @@ func TestDamageIsFatal(t *testing.T) {
 	}
 }
 
-// Data that do not match are refused by Open: a wrong header, or a beginning in which no event fits.
+// Public data that do not match are refused by OpenFitting: a wrong header, or a beginning in which no event fits.
 func TestSchemaIsCheckedFirst(t *testing.T) {
+	fitting := func(data, file string) (*Reader, error) { return OpenFitting(write(t, []byte(data)), compile(t, file)) }
 	for _, c := range []struct{ file, data, want string }{
 		{csvTask, "age,job\n1,a\n", `column "y" is not in the header, which has 2 fields between ','`},
 		{csvTask, "age,job,y,age\n1,a,1,1\n", `column "age" is in the header twice`},
@@ -94,27 +95,27 @@ func TestSchemaIsCheckedFirst(t *testing.T) {
 		{svmTask, strings.Repeat("1 6:1\n", 15) + "1 7:1\n1 1:1\n", "line 1"},
 		{svmTask, "secret 1:1\nsecret 1:1\n", "line 1, column label"},
 	} {
-		r, err := New(strings.NewReader(c.data), compile(t, c.file))
+		r, err := fitting(c.data, c.file)
 		var schema *SchemaError
 		if r != nil || !errors.As(err, &schema) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%q: got %v, want a SchemaError with %q", c.data, err, c.want)
 		}
 	}
-	if r, err := New(strings.NewReader("1 1:1\nsecret\n"), compile(t, svmTask)); err != nil {
+	if r, err := fitting("1 1:1\nsecret\n", svmTask); err != nil {
 		t.Error(err)
 	} else {
 		check(t, outcomes(t, r), []outcome{{1, 0, "1"}, {2, 1, "secret"}}) // the feature map refuses the label, not the reader
 	}
 	// A key that comes late is read.
 	late := `{"job": "a", "y": 1}` + "\n" + `{"y": 0}` + "\n" + `{"age": 1, "job": "b", "y": 1}` + "\n" + `{"age": 2, "y": 1}` + "\n"
-	if r, err := New(strings.NewReader(late), compile(t, jsonTask)); err != nil {
+	if r, err := fitting(late, jsonTask); err != nil {
 		t.Error(err)
 	} else {
 		check(t, outcomes(t, r), []outcome{{1, 0, "|a|1"}, {2, 1, "||0"}, {3, 2, "1|b|1"}, {4, 3, "2||1"}})
 	}
 	// One event that does not fit never decides whether the others are sent, nor whether it is sent itself.
 	for data, want := range map[string]int{"secret 1:1\n": 1, "secret 1:1\n1 1:1\n": 2, strings.Repeat("1 6:1\n", 15) + "1 1:1\n": 16} {
-		r, err := New(strings.NewReader(data), compile(t, svmTask))
+		r, err := fitting(data, svmTask)
 		if err != nil {
 			t.Errorf("%d events: %v", want, err)
 			continue

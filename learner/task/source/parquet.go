@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"unicode/utf8"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -24,10 +25,14 @@ var errNotFile = errors.New("not a regular file: Parquet begins at its end, and 
 type parquetRows struct {
 	file    *parquet.File
 	in      io.ReaderAt
-	columns []*parquetColumn // of the task, then of the label, where it is read
+	columns []*parquetColumn // of the task, then of the label and of the key, where they are read
 	limit   int
+	page    int64    // bytes of the largest page that is read
 	values  []string // of the columns
 	fields  int      // of values
+	label   bool     // it comes after the fields
+	key     bool     // it comes last
+	omitted []bool   // values that lie in a page that is too large to be read
 	line    int64
 	group   int   // that comes next
 	left    int64 // rows of the group that is being read
@@ -64,11 +69,14 @@ func newParquetRows(in io.ReaderAt, size int64, schema task.Schema) (*parquetRow
 		}
 		ask = append(ask, wanted{schema.Label, label})
 	}
+	if schema.Events.Key != "" {
+		ask = append(ask, wanted{schema.Events.Key, word})
+	}
 	f, err := openColumns(in, size, ask)
 	if err != nil {
 		return nil, err
 	}
-	f.limit, f.fields = schema.Events.MaxLine, len(schema.Columns)
+	f.limit, f.fields, f.label, f.key = schema.Events.MaxLine, len(schema.Columns), !schema.Unlabelled, schema.Events.Key != ""
 	return f, nil
 }
 
@@ -80,7 +88,7 @@ type wanted struct {
 
 // openColumns finds the columns and checks all that the footer says of them.
 func openColumns(in io.ReaderAt, size int64, ask []wanted) (*parquetRows, error) {
-	f := &parquetRows{in: in, values: make([]string, len(ask))}
+	f := &parquetRows{in: in, page: mostPage, values: make([]string, len(ask)), omitted: make([]bool, len(ask))}
 	err := guarded(func() error {
 		file, err := openParquet(in, size)
 		if err != nil {
@@ -123,16 +131,26 @@ func (f *parquetRows) next(row *task.Row) error {
 		return fmt.Errorf("row %d: %w", f.line+1, err)
 	}
 	f.line++
+	values := f.values
+	if f.key {
+		last := len(values) - 1
+		if row.Key, values = values[last], values[:last]; len(row.Key) > task.MaxKey || !utf8.ValidString(row.Key) {
+			row.Key = ""
+		}
+	}
 	size := 0
-	for _, v := range f.values {
+	for i, v := range values {
 		size += len(v)
+		if f.omitted[i] {
+			return &task.RowError{Line: f.line, Column: f.columns[i].Name(), Reason: fmt.Sprintf("in a page of more than %d bytes", f.page)}
+		}
 	}
 	if size > f.limit {
 		return &task.RowError{Line: f.line, Reason: fmt.Sprintf("longer than events.max_line, %d bytes", f.limit)}
 	}
-	row.Line, row.Fields = f.line, f.values[:f.fields]
-	if f.fields < len(f.values) {
-		row.Label = f.values[f.fields]
+	row.Line, row.Fields = f.line, values[:f.fields]
+	if f.label {
+		row.Label = values[f.fields]
 	}
 	return nil
 }
@@ -147,7 +165,7 @@ func (f *parquetRows) read() error {
 		g := groups[f.group]
 		f.left = g.NumRows()
 		for _, c := range f.columns {
-			if err := c.begin(f.in, g, f.group); err != nil {
+			if err := c.begin(f.in, g, f.group, f.page); err != nil {
 				return err
 			}
 		}
@@ -156,7 +174,7 @@ func (f *parquetRows) read() error {
 	f.left--
 	for i, c := range f.columns {
 		var err error
-		if f.values[i], err = c.next(); err != nil {
+		if f.values[i], f.omitted[i], err = c.next(); err != nil {
 			return err
 		}
 	}

@@ -114,33 +114,93 @@ func (c *parquetColumn) chunk(group int) *format.ColumnMetaData {
 	return &c.meta.RowGroups[group].Columns[c.Index()].MetaData
 }
 
-// checkPages refuses pages of a chunk that declare more than the chunk holds, up to its last row.
-func checkPages(in io.ReaderAt, m *format.ColumnMetaData, rows int64) error {
+// A stretch is rows of a chunk that come one after the other.
+type stretch struct {
+	rows    int64
+	omitted bool // their pages are too large to be read
+}
+
+// A hole is a page that is passed over.
+type hole struct{ at, size int64 }
+
+// pagesOf looks at the pages of a chunk up to its last row. Pages of more than most bytes are left out, and with a dictionary that is,
+// all that it stands for; pages that declare more than the chunk holds are refused.
+func pagesOf(in io.ReaderAt, m *format.ColumnMetaData, rows, most int64) (parts []stretch, holes []hole, err error) {
 	at, room := m.DataPageOffset, m.TotalCompressedSize
 	if m.DictionaryPageOffset != 0 {
 		at = m.DictionaryPageOffset
 	}
+	unreadable := false // the dictionary
 	for rows > 0 {
-		header := make([]byte, max(0, min(room, mostHeader)))
-		if n, err := in.ReadAt(header, at); err != nil && err != io.EOF {
-			return reason(err)
-		} else if header = header[:n]; n == 0 {
-			return fmt.Errorf("page header: %w", errTooBig)
-		}
-		var h format.PageHeader
-		r := new(thrift.CompactProtocol).NewReaderFromBytes(header)
-		if err := thrift.NewDecoder(r).Decode(&h); err != nil {
-			return fmt.Errorf("page header: %w", errDamaged)
+		h, head, err := pageHeader(in, at, room)
+		if err != nil {
+			return nil, nil, err
 		}
 		size, values := int64(h.CompressedPageSize), max(h.DataPageHeader.V.NumValues, h.DataPageHeaderV2.V.NumValues)
 		words := h.DictionaryPageHeader.V.NumValues // a word takes 4 bytes or more
-		room -= int64(r.BytesRead()) + size
-		if size < 0 || size > mostPage || room < 0 || h.UncompressedPageSize < 0 || h.UncompressedPageSize > mostPage ||
+		if room -= head + size; size < 0 || room < 0 || h.UncompressedPageSize < 0 ||
 			values < 0 || int64(values) > rows || words < 0 || words > h.UncompressedPageSize/4 {
-			return fmt.Errorf("page header: %w", errTooBig)
+			return nil, nil, fmt.Errorf("page header: %w", errTooBig)
 		}
-		at += int64(r.BytesRead()) + size
+		omit := max(size, int64(h.UncompressedPageSize)) > most
+		if omit || unreadable {
+			holes = append(holes, hole{at, head + size})
+		}
+		if h.Type == format.DictionaryPage {
+			unreadable = unreadable || omit
+		}
+		if values > 0 {
+			parts = append(parts, stretch{int64(values), omit || unreadable})
+		}
+		at += head + size
 		rows -= int64(values)
 	}
-	return nil
+	return parts, holes, nil
+}
+
+// pageHeader reads the header of a page and how long it is.
+func pageHeader(in io.ReaderAt, at, room int64) (h format.PageHeader, size int64, err error) {
+	for most := int64(mostHeader); ; most *= 16 { // statistics in it may hold whole values
+		header := make([]byte, max(0, min(room, most)))
+		if n, err := in.ReadAt(header, at); err != nil && err != io.EOF {
+			return h, 0, reason(err)
+		} else if header = header[:n]; n == 0 {
+			return h, 0, fmt.Errorf("page header: %w", errTooBig)
+		}
+		h = format.PageHeader{}
+		r := new(thrift.CompactProtocol).NewReaderFromBytes(header)
+		if err := thrift.NewDecoder(r).Decode(&h); err == nil {
+			return h, int64(r.BytesRead()), nil
+		}
+		if int64(len(header)) < most || most >= mostPage {
+			return h, 0, fmt.Errorf("page header: %w", errDamaged)
+		}
+	}
+}
+
+// A view is a file without its holes.
+type view struct {
+	in    io.ReaderAt
+	holes []hole // in their order
+}
+
+// ReadAt reads from the file as it is without its holes: up to the next one at least.
+func (v view) ReadAt(p []byte, off int64) (n int, err error) {
+	for n < len(p) && err == nil {
+		at, most := off+int64(n), int64(len(p)-n)
+		for _, h := range v.holes {
+			if at < h.at {
+				most = min(most, h.at-at)
+				break
+			}
+			at += h.size
+		}
+		var got int
+		got, err = v.in.ReadAt(p[n:n+int(most)], at)
+		n += got
+	}
+	if n == len(p) {
+		err = nil
+	}
+	return n, err
 }

@@ -37,7 +37,8 @@ type parquetColumn struct {
 	unsigned bool
 	exponent string // of a decimal
 
-	pages  *parquet.FilePages // of the chunk that is being read
+	parts  []stretch          // of the chunk that is being read, of which the first has begun
+	pages  *parquet.FilePages // of the chunk, without those that are left out
 	page   parquet.Page
 	values parquet.ValueReader // of the page
 	buffer []parquet.Value     // read from values and not handed out; their bytes are the page's
@@ -148,29 +149,40 @@ func (c *parquetColumn) text(v parquet.Value) string {
 }
 
 // begin moves to the chunk of a row group.
-func (c *parquetColumn) begin(in io.ReaderAt, g parquet.RowGroup, number int) error {
+func (c *parquetColumn) begin(in io.ReaderAt, g parquet.RowGroup, number int, most int64) error {
 	return c.guarded(func() error {
 		if err := c.leave(); err != nil || g.NumRows() == 0 {
 			return err
 		}
-		if err := checkPages(in, c.chunk(number), g.NumRows()); err != nil {
+		parts, holes, err := pagesOf(in, c.chunk(number), g.NumRows(), most)
+		if err != nil {
 			return err
+		}
+		if c.parts = parts; len(holes) > 0 {
+			in = view{in, holes}
 		}
 		c.pages = g.ColumnChunks()[c.Index()].(*parquet.FileColumnChunk).PagesFrom(in)
 		return nil
 	})
 }
 
-// next returns the value of the next row.
-func (c *parquetColumn) next() (string, error) {
+// next returns the value of the next row, or says that its page is too large.
+func (c *parquetColumn) next() (text string, omitted bool, err error) {
+	for c.parts[0].rows == 0 {
+		c.parts = c.parts[1:]
+	}
+	c.parts[0].rows--
+	if c.parts[0].omitted {
+		return "", true, nil
+	}
 	if len(c.buffer) == 0 {
 		if err := c.guarded(c.fill); err != nil {
-			return "", err
+			return "", false, err
 		}
 	}
 	v := c.buffer[0]
 	c.buffer = c.buffer[1:]
-	return c.text(v), nil
+	return c.text(v), false, nil
 }
 
 // fill reads values into buffer.

@@ -59,7 +59,7 @@ func keys(t *testing.T, path string, m *task.FeatureMap) (out []key) {
 }
 
 // The files of a pattern are one stream, in lexical order, each with its own compression and header; a row is known by
-// its file and its number there, so that files may be added anywhere.
+// its file and its line there, so that files may be added anywhere.
 func TestPattern(t *testing.T) {
 	m := compile(t, csvTask)
 	head := "age,job,y\n"
@@ -71,7 +71,7 @@ func TestPattern(t *testing.T) {
 		"other.txt":    []byte("not of the pattern"),
 	})
 	pattern := filepath.Join(folder, "day*.csv*")
-	want := []key{{"day1.csv", 0, "1"}, {"day1.csv", 1, ""}, {"day1.csv", 2, "0"}, {"day2.csv.gz", 0, "1"}, {"day2.csv.gz", 1, "0"}, {"day4.csv", 0, "1"}}
+	want := []key{{"day1.csv", 1, "1"}, {"day1.csv", 2, ""}, {"day1.csv", 3, "0"}, {"day2.csv.gz", 1, "1"}, {"day2.csv.gz", 2, "0"}, {"day4.csv", 2, "1"}}
 	if got := keys(t, pattern, m); !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
@@ -79,14 +79,14 @@ func TestPattern(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "day0.csv"), []byte(head+"1,a,1\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := keys(t, pattern, m); !slices.Equal(got, append([]key{{"day0.csv", 0, "1"}}, want...)) {
+	if got := keys(t, pattern, m); !slices.Equal(got, append([]key{{"day0.csv", 1, "1"}}, want...)) {
 		t.Errorf("after a file was added: %v", got)
 	}
 	// A pattern of one file names it as a pattern of many does; a file that is named is not a pattern.
-	if got := keys(t, filepath.Join(folder, "day0*"), m); !slices.Equal(got, []key{{"day0.csv", 0, "1"}}) {
+	if got := keys(t, filepath.Join(folder, "day0*"), m); !slices.Equal(got, []key{{"day0.csv", 1, "1"}}) {
 		t.Errorf("a pattern of one file: %v", got)
 	}
-	if got := keys(t, filepath.Join(folder, "day0.csv"), m); !slices.Equal(got, []key{{".", 0, "1"}}) {
+	if got := keys(t, filepath.Join(folder, "day0.csv"), m); !slices.Equal(got, []key{{".", 1, "1"}}) {
 		t.Errorf("a file: %v", got)
 	}
 	odd := filepath.Join(folder, "week[1].csv")

@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"slices"
 
-	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/task"
 )
 
@@ -16,24 +14,14 @@ type Reader struct {
 	opened *opened
 	files  []input // that have not been opened
 	schema task.Schema
-	number int64 // of the next row
 
 	row    task.Row // read last
-	peeked []peek   // read by Open for the check of the schema, and not handed out yet
+	peeked []peek   // read ahead by fitting alone, and not handed out yet
 	err    error    // ends the reading
 }
 
-// A peek is an event that was read ahead: its row or its error.
-type peek struct {
-	row task.Row
-	err error
-}
-
-// schemaWindow is how many events in a row must not fit before data that have begun so are refused.
-const schemaWindow = 16
-
-// rows is a format. next overwrites row but for Number and File and returns nil, a *task.RowError, io.EOF or a fatal error.
-// close releases what the format holds beside its stream.
+// rows is a format. next overwrites row but for Number and File and returns nil, a *task.RowError, io.EOF or a fatal error; Key is set
+// with a *task.RowError too. close releases what the format holds beside its stream.
 type rows interface {
 	next(row *task.Row) error
 	close() error
@@ -67,7 +55,7 @@ func New(r io.Reader, m *task.FeatureMap) (*Reader, error) {
 	if err != nil {
 		return nil, errors.Join(err, stream.Close())
 	}
-	return start(path, &Reader{opened: &opened{path: path, rows: rows, close: stream.Close}}, m)
+	return &Reader{opened: &opened{path: path, rows: rows, close: stream.Close}}, nil
 }
 
 // newRows picks the format.
@@ -84,44 +72,8 @@ func newRows(stream io.Reader, schema task.Schema) (rows, error) {
 	return nil, fmt.Errorf("format %s cannot be read from one stream", schema.Events.Format)
 }
 
-// start looks at the first events, until one fits and each declared column was in one. Data of which none fits, or none has a column, of
-// two to schemaWindow events, do not match the task. A single event does not decide: whether a device sends must not depend on what
-// its event holds.
-func start(path string, r *Reader, m *task.FeatureMap) (*Reader, error) {
-	var first error // of the first event, which tells most about what is wrong
-	fits := false
-	for {
-		row, err := r.read()
-		if err == nil {
-			err = m.Map(row, &convex.Example{})
-		}
-		var bad *task.RowError
-		switch invalid := errors.As(err, &bad); {
-		case err == nil && len(r.Unknown()) == 0 || err == io.EOF && len(r.peeked) < 2:
-			r.peeked = append(r.peeked, peek{row, err})
-			return r, nil
-		case err == nil:
-			fits, row.Fields = true, slices.Clone(row.Fields) // only rows with fields have columns that are unknown
-			r.peeked = append(r.peeked, peek{row, nil})
-		case !invalid && err != io.EOF:
-			return nil, errors.Join(err, r.Close())
-		case invalid:
-			if first == nil {
-				first = bad
-			}
-			r.peeked = append(r.peeked, peek{task.Row{Line: row.Line, Number: row.Number, File: row.File}, err})
-		}
-		if err == io.EOF || len(r.peeked) == schemaWindow {
-			if fits {
-				first = fmt.Errorf("none of the first %d events has the key %q", len(r.peeked), r.Unknown()[0])
-			}
-			return nil, errors.Join(&SchemaError{Path: path, Err: first}, r.Close())
-		}
-	}
-}
-
-// Next returns the next row. On a *task.RowError the row has its File, Line and Number, and reading can go on; io.EOF is the
-// end; every other error is final.
+// Next returns the next row as soon as it is there. On a *task.RowError the row has its File, Line, Number and Key, and reading can go
+// on; io.EOF is the end; every other error is final.
 func (r *Reader) Next() (task.Row, error) {
 	if len(r.peeked) > 0 {
 		next := r.peeked[0]
@@ -135,18 +87,17 @@ func (r *Reader) read() (task.Row, error) {
 	if r.err != nil {
 		return task.Row{}, r.err
 	}
-	r.row.Label = ""
+	r.row.Label, r.row.Key = "", ""
 	bad, err := r.step()
 	if err != nil {
 		r.err = err
 		return task.Row{}, err
 	}
-	r.row.Number, r.row.File = r.number, r.opened.file
-	r.number++
-	if bad != nil {
+	if r.row.File = r.opened.file; bad != nil {
 		bad.File = r.row.File
-		return task.Row{Line: bad.Line, Number: r.row.Number, File: r.row.File}, bad
+		return task.Row{Line: bad.Line, Number: bad.Line - 1, File: r.row.File, Key: r.row.Key}, bad
 	}
+	r.row.Number = r.row.Line - 1
 	return r.row, nil
 }
 
@@ -169,14 +120,14 @@ func (r *Reader) step() (*task.RowError, error) {
 	}
 }
 
-// advance goes on with the next file, whose rows are numbered from 0.
+// advance goes on with the next file, whose rows are numbered anew.
 func (r *Reader) advance() error {
 	next, err := r.files[0].open(r.schema)
 	if err != nil {
 		return err
 	}
 	err = r.opened.close()
-	r.opened, r.files, r.number = next, r.files[1:], 0
+	r.opened, r.files = next, r.files[1:]
 	return err
 }
 
