@@ -67,6 +67,9 @@ func (q *inbox) take(n int) []*event {
 	defer q.mu.Unlock()
 	n = min(n, len(q.events))
 	if n <= 0 {
+		if len(q.events) > 0 {
+			signal(q.ready) // whoever took the token has no room by now, and will
+		}
 		return nil
 	}
 	got := append([]*event(nil), q.events[:n]...)
