@@ -25,9 +25,12 @@ func newAudit() *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "audit -f TASK",
-		Short: "try to refute the task's privacy claim on the real randomizer and mixer",
-		Long: `audit runs one round of each mechanism of the plan again and again on the worst pair of neighbours it knows and compares what
-can be told from the released totals with the whole curve delta(epsilon) that is claimed for one round. Under the trusts pan and
+		Short: "try to refute the task's privacy claim on the real encoder, randomizer and mixer",
+		Long: `audit runs one round of each mechanism of the plan again and again on rows far beyond the clip, which the client's encoder turns
+into vectors as far apart as it finds any, and compares what can be told from the released totals with the whole curve delta(epsilon)
+that is claimed for one round. The smallest cohort reports that the plan releases, and the stage tops up what is missing; once more
+hardly anybody does, so that nearly all of the noise is the stage's. Where no rows of a phase come near the poles of the ball, vectors
+that do are encoded as well. Under the trusts pan and
 shuffle+pan it does the same for somebody who also reads the mixer's memory once, before or after the target's report. Phases that
 differ in neither the cohort nor the randomizer are one mechanism.
 
@@ -80,6 +83,7 @@ type mechanism struct {
 	Phases    []int  `json:"phases"`    // counted from 1
 	Statistic string `json:"statistic"` // what devices report, see report.Statistic
 	Cohort    uint64 `json:"cohort"`
+	Minimum   uint64 `json:"minimum"` // users who report; the stage tops up the rest
 	Dim       int    `json:"d"`
 	Levels    int    `json:"g"`
 	Trials    uint64 `json:"b"`
@@ -125,10 +129,15 @@ func auditsOf(job run.Job, trials int) ([]mechanismAudit, error) {
 			}
 			continue
 		}
+		pairs, err := auditPairs(job, i, params)
+		if err != nil {
+			return nil, err
+		}
 		for _, view := range viewsOf(release.Trust) {
 			seen[id] = append(seen[id], len(out))
-			out = append(out, auditOf(accountant, view, params, release, id.statistic))
-			out[len(out)-1].Phases = []int{i + 1}
+			one := auditOf(accountant, view, params, release, id.statistic, phase.Minimum)
+			one.Phases, one.config.Pairs = []int{i + 1}, pairs
+			out = append(out, one)
 		}
 	}
 	for i := range out {
@@ -147,16 +156,16 @@ func viewsOf(trust accounting.Trust) []audit.View {
 
 // auditOf claims what the accountant computes for one round. The learner's view has k users who change together, k^2 at most the
 // rounds of a user (docs/theorem-a.md, section 4); the intruder looks into one round, and one user changes.
-func auditOf(accountant *accounting.Accountant, view audit.View, params randomizer.Params, release accounting.Release, of report.Statistic) mechanismAudit {
+func auditOf(accountant *accounting.Accountant, view audit.View, params randomizer.Params, release accounting.Release, of report.Statistic, minimum uint64) mechanismAudit {
 	honest := release.HonestFraction.Floor(release.Users)
 	m := mechanism{Statistic: of.String(), Cohort: release.Users, Dim: release.Dim, Levels: release.Levels, Trials: release.Trials, P: release.P,
-		FloorTrials: release.FloorTrials, RoundsPerUser: release.Rounds, UsersTogether: 1}
+		Minimum: minimum, FloorTrials: release.FloorTrials, RoundsPerUser: release.Rounds, UsersTogether: 1}
 	if view == audit.Learner {
-		m.UsersTogether = min(uint64(math.Sqrt(float64(release.Rounds))), honest)
+		m.UsersTogether = min(uint64(math.Sqrt(float64(release.Rounds))), honest, minimum)
 	}
 	release.Rounds = int(m.UsersTogether * m.UsersTogether)
 	return mechanismAudit{m, audit.Config{
-		View: view, Params: params, Users: honest, Together: m.UsersTogether,
+		View: view, Params: params, Users: release.Users, Minimum: minimum, Dishonest: release.Users - honest, Together: m.UsersTogether,
 		Claim: func(epsilon float64) (float64, error) {
 			f, err := accountant.ReleaseDelta(release, epsilon)
 			if view == audit.Intruder {
@@ -262,6 +271,6 @@ func (a auditAdversary) heading() string {
 	if m.UsersTogether > 1 {
 		who = fmt.Sprintf("%d users change together, since one user answers %d rounds", m.UsersTogether, m.RoundsPerUser)
 	}
-	return fmt.Sprintf("%s, %s: cohort %d, d = %d, g = %d, b = %d, p = %g%s; one round, %s",
-		phases, m.Statistic, m.Cohort, m.Dim, m.Levels, m.Trials, m.P, floors, who)
+	return fmt.Sprintf("%s, %s: cohort %d of which %d report, d = %d, g = %d, b = %d, p = %g%s; one round, %s",
+		phases, m.Statistic, m.Cohort, m.Minimum, m.Dim, m.Levels, m.Trials, m.P, floors, who)
 }

@@ -155,7 +155,7 @@ func checkAuditOf(t *testing.T, job run.Job, phase int, one mechanismAudit) {
 	}
 	release := job.Forecasts[phase].Privacy.Release()
 	honest := release.HonestFraction.Floor(release.Users)
-	if one.config.Params != params || one.config.Users != honest || params.FloorTrials != release.FloorTrials || one.Cohort != job.Plan.Phases[phase].Cohort {
+	if one.config.Params != params || one.config.Users-one.config.Dishonest != honest || one.config.Minimum != job.Plan.Phases[phase].Minimum || params.FloorTrials != release.FloorTrials || one.Cohort != job.Plan.Phases[phase].Cohort {
 		t.Errorf("phase %d runs %+v with %d users and floors of %d trials: %+v", phase+1, params, honest, release.FloorTrials, one)
 	}
 	hidden := map[audit.View]uint64{audit.Learner: honest*release.Trials + 2*release.FloorTrials,

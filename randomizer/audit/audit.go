@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/panlearn/panlearn/randomizer"
 	"github.com/panlearn/panlearn/shuffle"
@@ -24,21 +25,24 @@ const maxEpsilon = 64
 type Config struct {
 	// View says who looks; the zero value is Learner.
 	View View
-	// Params and Users are the round's: all users are honest. The intruder's view holds whoever the other users are, and is
-	// audited with others that add no noise.
+	// Params and Users are the round's that was planned.
 	Params randomizer.Params
 	Users  uint64
+	// Minimum of them report, the stage tops up the rest; 0 means all. The fewest show most: the pairs that run in full run once more with
+	// none but those who change and the dishonest, where nearly all of the noise is the stage's.
+	Minimum uint64
+	// Dishonest of the users add no noise, and report before anybody is missing. The intruder's view holds whoever the others are: there
+	// none of them adds noise, and nobody is missing.
+	Dishonest uint64
 	// Together is how many of the users change at once, from one input to the opposite one; 0 means 1.
 	Together uint64
 	// Claim returns the delta that is claimed for epsilon >= 0 for one round and as many users as change in it.
 	Claim func(epsilon float64) (delta float64, err error)
-	// Trials is the number of rounds on each input of the pole pair, and twice that of the spread pair; 0 means
-	// DefaultTrials, at least 1000. An audit takes the time of 3 Trials Users reports of one or two coordinates:
-	// about 15 seconds of one core for 1000 users by default.
+	// Pairs are what users hold; nil means opposite vectors that the bare randomizer encodes. All have a device's Encoder for Params.
+	Pairs []Pair
+	// Trials is the number of rounds on each input of a pair, divided by its Part; 0 means DefaultTrials, at least 1000. An audit takes
+	// the time of 4 Trials Users coordinates, and of 5 Trials Together reports: about 5 seconds of one core for 1000 users by default.
 	Trials int
-	// Dim is the number of coordinates of the spread pair; 0 means 2, and never more than Params.Dim. Coordinates are
-	// independent and a ball in fewer of them lies in the ball: a claim for Params.Dim covers it.
-	Dim int
 	// Confidence is the probability with which a true claim passes, at least; 0 means DefaultConfidence.
 	Confidence float64
 	// Delta is where claimed and empirical epsilon are compared; 0 means DefaultDelta, or half of the claimed delta(0)
@@ -85,11 +89,13 @@ func (c Config) complete() (Config, error) {
 	if c.Confidence == 0 {
 		c.Confidence = DefaultConfidence
 	}
-	if c.Dim == 0 {
-		c.Dim = 2
-	}
-	c.Dim = min(c.Dim, c.Params.Dim)
 	c.Together = max(c.Together, 1)
+	if c.Minimum == 0 {
+		c.Minimum = c.Users
+	}
+	if c.Pairs == nil {
+		c.Pairs = bare(c.Params)
+	}
 	if c.subject == nil {
 		c.subject = newSubject
 	}
@@ -100,16 +106,24 @@ func (c Config) complete() (Config, error) {
 		return c, fmt.Errorf("audit: Claim is nil")
 	case c.Users < 1:
 		return c, fmt.Errorf("audit: Users = %d is below 1", c.Users)
-	case c.Together > c.Users:
-		return c, fmt.Errorf("audit: Together = %d users are more than all %d", c.Together, c.Users)
+	case c.Minimum > c.Users:
+		return c, fmt.Errorf("audit: Minimum = %d is above Users = %d", c.Minimum, c.Users)
+	case c.Together > c.Minimum:
+		return c, fmt.Errorf("audit: Together = %d users are more than all %d who report", c.Together, c.Minimum)
+	case c.Dishonest > c.Users-c.Together:
+		return c, fmt.Errorf("audit: Dishonest = %d leaves no honest ones of %d users, of whom %d change", c.Dishonest, c.Users, c.Together)
 	case c.Trials < 1000:
 		return c, fmt.Errorf("audit: Trials = %d is below 1000, which cannot refute anything", c.Trials)
-	case c.Dim < 1:
-		return c, fmt.Errorf("audit: Dim = %d is below 1", c.Dim)
 	case !(c.Confidence > 0 && c.Confidence < 1):
 		return c, fmt.Errorf("audit: Confidence = %v is outside (0, 1)", c.Confidence)
 	case !(c.Delta >= 0 && c.Delta < 1):
 		return c, fmt.Errorf("audit: Delta = %v is outside [0, 1)", c.Delta)
+	}
+	for _, pair := range c.Pairs {
+		if len(pair.Along) != c.Params.Dim || !slices.ContainsFunc(pair.Along, func(a float64) bool { return a != 0 }) || !(pair.Distance > 0 && pair.Distance <= 1) {
+			return c, fmt.Errorf("audit: pair %q: %d coordinates, distance %v: want %d, not all 0, and a distance in (0, 1]",
+				pair.Name, len(pair.Along), pair.Distance, c.Params.Dim)
+		}
 	}
 	for _, eps := range c.Epsilons {
 		if !(eps >= 0 && eps <= maxEpsilon) {
@@ -195,21 +209,21 @@ func Run(ctx context.Context, cfg Config) (Report, error) {
 		}
 		rep.Points = append(rep.Points, Point{Epsilon: eps, Claimed: d})
 	}
-	all := c.pairs()
+	all := c.settings()
 	// Two bounds for each event; an event for each epsilon, pair and order.
 	alpha := (1 - c.Confidence) / float64(4*len(all)*len(c.Epsilons))
-	rep.RefutableShare = c.refutable(rep.Points, alpha)
-	for _, pr := range all {
-		p, err := c.run(ctx, pr, pr.plus)
+	rep.RefutableShare = c.refutable(all[0], rep.Points, alpha)
+	for _, s := range all {
+		p, err := c.run(ctx, s, Plus)
 		if err != nil {
 			return Report{}, err
 		}
-		q, err := c.run(ctx, pr, pr.minus)
+		q, err := c.run(ctx, s, Minus)
 		if err != nil {
 			return Report{}, err
 		}
-		rep.add(pr.name, p, q, alpha)
-		rep.add(pr.name, negated(q), negated(p), alpha)
+		rep.add(s.Name, p, q, alpha)
+		rep.add(s.Name, negated(q), negated(p), alpha)
 	}
 	for _, pt := range rep.Points {
 		rep.Pass = rep.Pass && pt.Lower <= pt.Claimed

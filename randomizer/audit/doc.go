@@ -1,6 +1,10 @@
-// Package audit tries to refute a privacy claim by running what the claim is about: the real randomizer and the real
-// mixer for one round, with one user on two opposite inputs, at the poles of the ball or spread over coordinates, and
-// everybody else at zero.
+// Package audit tries to refute a privacy claim by running what the claim is about: a device's encoder, the real randomizer and the real
+// mixer for one round, with one user on two inputs that are far apart in the ball, in one coordinate or spread over several, and everybody
+// else at zero.
+//
+// Fewer users report than were planned, so the stage has to top up: the smallest cohort, and, where nearly all of the noise is to be the
+// stage's, none but those who change and the dishonest. A stage that counts the top-up and does not add it fails, and so does an encoder that cuts a
+// vector coordinate by coordinate in place of clipping it.
 //
 // It promises one direction only. A failed audit refutes the claim at the stated confidence: code, parameters or
 // arithmetic are wrong. A passed audit proves nothing; the proof is the accountant's. Its power is stated by the
@@ -25,9 +29,11 @@
 //
 // What a caller owes:
 //
-//  1. State the claim for what runs, one round, and for the view and the users who change together: all of Config.Users are honest;
-//     for an honest fraction, audit the honest users alone. Audit every adversary that the trust knows, and every mechanism of a plan.
+//  1. State the claim for what runs, one round, and for the view and the users who change together: it relies upon all of Config.Users
+//     but Config.Dishonest. Audit every adversary that the trust knows, and every mechanism of a plan.
 //  2. Give a claim that is an upper bound for every epsilon >= 0, nonincreasing, such as an accountant's curve.
-//  3. Report Pass together with the confidence, the trials, claimed and empirical epsilon at the audit delta, and the
+//  3. Give the pairs of the client's encoder, in every statistic that a plan asks for; the bare randomizer's are for tests of this package,
+//     and for a statistic whose rows come nowhere near the poles.
+//  4. Report Pass together with the confidence, the trials, claimed and empirical epsilon at the audit delta, and the
 //     refutable share of the noise.
 package audit

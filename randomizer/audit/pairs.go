@@ -1,172 +1,162 @@
 package audit
 
 import (
-	"context"
-	"encoding/binary"
-	"fmt"
 	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
 
 	"github.com/panlearn/panlearn/randomizer"
-	"github.com/panlearn/panlearn/shuffle"
 )
 
-// A pair is two inputs, of one user or of all that change together, and the scalar of the view that tells them apart, larger under plus.
-type pair struct {
-	name        string
-	dim         int
-	trials      int
-	plus, minus []float64
-	users       int  // in the cohort
-	look        look // of the intruder; the learner has none
+// An Input is what a user holds.
+type Input int
+
+const (
+	// Nothing is encoded as the zero vector.
+	Nothing Input = iota
+	// Plus and Minus are the two ends of a Pair.
+	Plus
+	Minus
+)
+
+// An Encoder is a device.
+type Encoder interface {
+	// Report appends the report of a user with this input, a new draw, packed as Config.Params say for Dim coordinates.
+	Report(dst []byte, of Input) []byte
+	// Dim is Params.Dim for Plus and Minus. Nothing may have more, as long as all are independent draws of a zero: what a report costs beside
+	// its coordinates is then shared by many lanes.
+	Dim(of Input) int
 }
 
-// pairs are the poles of the ball, which exercise one coordinate, and two opposite points that are spread over the
-// coordinates. Those cost more and can only reveal coarser faults, so they run half as often. The learner's scalar is
-// the sum of all totals.
-func (c Config) pairs() []pair {
-	shapes := []pair{spread("pole", c.Params.ClipNorm, 1, c.Trials)}
-	if c.Dim > 1 {
-		shapes = append(shapes, spread("spread", c.Params.ClipNorm, c.Dim, c.Trials/2))
+// Entropy is where a device's draws come from.
+type Entropy = rand.Source
+
+// A Pair is two inputs of a user, or of all that change together, far apart in the ball of vectors.
+type Pair struct {
+	Name string
+	// Along leads from Minus to Plus, in Params.Dim numbers. The scalar of the view is the product of totals and Along; coordinates where
+	// Along is 0 are left out.
+	Along []float64
+	// Distance of the ends, once they are clipped, in diameters of the ball: 1 at most.
+	Distance float64
+	// Part p runs one p-th of the trials; 0 means 1.
+	Part int
+	// Encoder makes a device of a round; nil entropy is the system's.
+	Encoder func(p randomizer.Params, entropy Entropy) (Encoder, error)
+}
+
+// bare are the pairs of a device that is nothing but the randomizer: the poles of the ball, which exercise one coordinate, and two opposite
+// points that are spread over up to four. Those cost more and can only reveal coarser faults, such as a vector that is clipped coordinate
+// by coordinate, so they run less often.
+func bare(p randomizer.Params) []Pair {
+	out := []Pair{Pole("pole", p, 1)}
+	if wide := min(4, p.Dim); wide > 1 {
+		out = append(out, Pole("spread", p, wide))
+		out[1].Part = wide
 	}
-	if c.View == Learner {
-		for i := range shapes {
-			shapes[i].users = int(c.Users)
+	return out
+}
+
+// Pole is a pair of opposite vectors far beyond the clip, of length equal in so many coordinates, which the randomizer encodes without a client
+// around it.
+func Pole(name string, p randomizer.Params, wide int) Pair {
+	along := make([]float64, p.Dim)
+	for j := range wide {
+		along[j] = 1
+	}
+	return Pair{Name: name, Along: along, Distance: 1, Encoder: func(p randomizer.Params, entropy Entropy) (Encoder, error) {
+		sum, err := randomizer.NewVectorSum(p, entropy)
+		d := &device{sum: sum}
+		for i, length := range []float64{Nothing: 0, Plus: beyond, Minus: -beyond} {
+			d.inputs[i] = make([]float64, p.Dim)
+			for j, a := range along {
+				d.inputs[i][j] = a * length * p.ClipNorm
+			}
 		}
-		return shapes
+		return d, err
+	}}
+}
+
+// beyond the clip is how long the inputs of bare pairs are: clipping them is part of what runs.
+const beyond = 1000
+
+// A device is the bare randomizer.
+type device struct {
+	sum    *randomizer.VectorSum
+	inputs [3][]float64
+	counts []uint32
+}
+
+func (d *device) Dim(Input) int { return d.sum.Params().Dim }
+
+func (d *device) Report(dst []byte, of Input) []byte {
+	var err error
+	if d.counts, err = d.sum.Encode(d.counts, d.inputs[of]); err != nil {
+		panic(err) // the inputs have its dimension
 	}
-	var out []pair
-	users := int(min(c.Users, c.Together+intruded))
-	for _, shape := range shapes {
-		all := looks(users, int(c.Together))
-		for _, name := range slices.Sorted(maps.Keys(all)) {
-			one := shape
-			one.name, one.users, one.look = shape.name+", "+name, users, all[name]
-			out = append(out, one)
+	return d.sum.Params().Pack(dst, d.counts)
+}
+
+// A setting is a pair in a cohort, and who looks at it when.
+type setting struct {
+	Pair
+	at        []int     // coordinates that run
+	weights   []float64 // of them in the scalar; their squares sum to 1
+	trials    int
+	cohort    uint64 // that the stage tops up to
+	honest    uint64 // users who report and add their noise, those who change among them
+	dishonest uint64 // who report zeros without noise
+	look      look   // of the intruder; the learner has none
+}
+
+func (s setting) users() int { return int(s.honest + s.dishonest) }
+
+// settings are all that runs. The learner's scalar is a sum of totals.
+func (c Config) settings() []setting {
+	var out []setting
+	for _, pair := range c.Pairs {
+		s := setting{Pair: pair, trials: c.Trials / max(1, pair.Part)}
+		length := 0.0
+		for j, a := range pair.Along {
+			if a != 0 {
+				s.at, s.weights = append(s.at, j), append(s.weights, a)
+				length = math.Hypot(length, a)
+			}
+		}
+		for i := range s.weights {
+			s.weights[i] /= length
+		}
+		if c.View == Intruder {
+			out = append(out, c.intruded(s)...)
+			continue
+		}
+		s.cohort = c.Users
+		s.dishonest = min(c.Dishonest, c.Minimum-c.Together)
+		s.honest = c.Minimum - s.dishonest
+		out = append(out, s)
+		if pair.Part <= 1 && c.Params.Trials > 0 && s.honest > c.Together {
+			s.Name += ", topped up"
+			s.honest = c.Together
+			out = append(out, s)
 		}
 	}
 	return out
 }
 
-// intruded is how many others there are in the cohort of the intruder's view, who do not protect the target. How many they are
-// makes no difference to the claim.
-const intruded = 2
+// silent is how many others there are in the cohort of the intruder's view, who do not protect the target. How many they are makes no
+// difference to the claim.
+const silent = 2
 
-func spread(name string, clip float64, dim, trials int) pair {
-	pr := pair{name: name, dim: dim, trials: trials, plus: make([]float64, dim), minus: make([]float64, dim)}
-	for j := range dim {
-		// Slightly too long, so that the clipping is part of what runs.
-		pr.plus[j] = 1.001 * clip / math.Sqrt(float64(dim))
-		pr.minus[j] = -pr.plus[j]
+// intruded is a setting at each look. Nobody is missing: a top-up would be noise that the claim does not count on.
+func (c Config) intruded(s setting) (out []setting) {
+	s.cohort = min(c.Users, c.Together+silent)
+	s.honest, s.dishonest = c.Together, s.cohort-c.Together
+	all := looks(s.users(), int(c.Together))
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		one := s
+		one.Name, one.look = s.Name+", "+name, all[name]
+		out = append(out, one)
 	}
-	return pr
-}
-
-// lanes is how many rounds of a pair one mixer runs side by side, each in coordinates of its own. The mixer treats
-// coordinates alike and independently; its tables, which cost a millisecond, are then made once for all of them.
-const lanes = 128
-
-// run returns the scalars of whole rounds in which those who change hold x. The others hold the zero vector and are honest in the
-// learner's view; in the intruder's they send zeros without noise.
-func (c Config) run(ctx context.Context, pr pair, x []float64) ([]float64, error) {
-	narrow := c.Params
-	narrow.Dim = pr.dim
-	var src rand.Source
-	if c.Entropy != nil {
-		src = c.Entropy()
-	}
-	device, err := randomizer.NewVectorSum(narrow, src)
-	if err != nil {
-		return nil, err
-	}
-	wide := c.Params
-	wide.Dim = pr.dim * lanes
-	n := uint64(pr.users)
-	r := round{Config: c, pair: pr, device: device, x: x, zero: make([]float64, pr.dim),
-		cfg: shuffle.Config{Params: wide, Cohort: n, Minimum: n, Entropy: c.Entropy}}
-	var out []float64
-	for len(out) < pr.trials {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		if out, err = r.run(out); err != nil {
-			return nil, err
-		}
-	}
-	return out[:pr.trials], nil
-}
-
-// A round is lanes rounds in one mixer. It is run again and again, and keeps what it allocates.
-type round struct {
-	Config
-	pair
-	cfg     shuffle.Config
-	device  *randomizer.VectorSum
-	x, zero []float64
-	one     []uint32 // counts of one lane
-	counts  []uint32 // of all
-	packed  []byte
-}
-
-// run appends one scalar for each lane.
-func (r *round) run(out []float64) ([]float64, error) {
-	mixer, err := r.subject(r.cfg)
-	if err != nil {
-		return nil, err
-	}
-	var seen []uint64
-	ids := make([]shuffle.ReportID, 1)
-	for user := range r.users + 1 {
-		if r.View == Intruder && user == r.look.after {
-			if seen, err = mixer.Look(); err != nil {
-				return nil, err
-			}
-		}
-		if user == r.users {
-			break
-		}
-		if err := r.report(user); err != nil {
-			return nil, err
-		}
-		binary.BigEndian.PutUint64(ids[0][:], uint64(user))
-		if got := mixer.Add(ids, r.packed); got != shuffle.Accepted {
-			return nil, fmt.Errorf("audit: the mixer refused an honest report: %v", got)
-		}
-	}
-	rel, err := mixer.Close()
-	if err != nil {
-		return nil, err
-	}
-	for lane := range lanes {
-		of := func(totals []uint64) float64 { return sum(totals[lane*r.dim:][:r.dim]) }
-		if r.View == Intruder {
-			out = append(out, r.look.scalar(of(seen), of(rel.Totals)))
-		} else {
-			out = append(out, of(rel.Totals))
-		}
-	}
-	return out, nil
-}
-
-// report packs what a user sends in all lanes.
-func (r *round) report(user int) error {
-	r.counts = r.counts[:0]
-	for range lanes {
-		in := r.zero
-		if user >= r.look.target && user < r.look.target+int(r.Together) {
-			in = r.x
-		} else if r.View == Intruder {
-			r.counts = append(r.counts, make([]uint32, r.dim)...)
-			continue
-		}
-		var err error
-		if r.one, err = r.device.Encode(r.one, in); err != nil {
-			return err
-		}
-		r.counts = append(r.counts, r.one...)
-	}
-	r.packed = r.cfg.Params.Pack(r.packed[:0], r.counts)
-	return nil
+	return out
 }

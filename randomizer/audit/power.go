@@ -6,19 +6,19 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// refutable returns Report.RefutableShare for the points that are tested on the pole pair, each bound of which fails with
-// probability alpha. Totals are taken for normal; the bounds of an audit whose runs come out at their means decide.
-func (c Config) refutable(points []Point, alpha float64) float64 {
+// refutable returns Report.RefutableShare for the points that are tested in a setting, each bound of which fails with probability alpha.
+// Totals are taken for normal; the bounds of an audit whose runs come out at their means decide.
+func (c Config) refutable(s setting, points []Point, alpha float64) float64 {
 	p := c.Params.Coin.Float()
 	planned, rounding := float64(c.Params.Noise().Intruded(c.Together)), 0.0
 	if c.View == Learner {
-		planned = float64(c.Params.Noise().Released(c.Users))
+		planned = float64(c.Params.Noise().Released(s.cohort - s.dishonest))
 		if c.Params.Levels%2 == 1 { // a zero lies halfway between two grid points
-			rounding = float64(c.Users-c.Together) / 4
+			rounding = float64(s.honest-c.Together) / 4
 		}
 	}
-	shift := float64(c.Together) * float64(c.Params.Levels)
-	n := float64(c.Trials - c.Trials/8) // as in observe
+	shift := float64(c.Together) * float64(c.Params.Levels) * s.Distance
+	n := float64(s.trials - s.trials/8) // as in observe
 	z := -distuv.UnitNormal.Quantile(alpha)
 	refuted := func(share float64) bool {
 		mu := shift / math.Sqrt(share*planned*p*(1-p)+rounding)

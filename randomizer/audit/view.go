@@ -74,10 +74,3 @@ func (r real) Look() ([]uint64, error) {
 	}
 	return out, nil
 }
-
-func sum(totals []uint64) (s float64) {
-	for _, t := range totals {
-		s += float64(t)
-	}
-	return s
-}
