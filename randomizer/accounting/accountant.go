@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 )
 
@@ -89,31 +90,54 @@ func validateAll(views []Mechanism) error {
 	return nil
 }
 
-// compose pairs the views' windows rung by rung. Any pairing is valid; equal
-// slack is near the best.
+// compose is the curve of views that come one after the other.
 func (a *Accountant) compose(views []Mechanism) curve {
-	profiles := make([]*profile, len(views))
-	for i, v := range views {
-		k, err := gridP(v.P)
-		if err != nil {
-			panic("accounting: compose got an unvalidated mechanism: " + err.Error())
+	return a.worst([]turns{{1, [][]Mechanism{views}}})
+}
+
+// turns is how often one of several sets of views is looked at: which, each time, may depend on all that was seen before.
+type turns struct {
+	times int
+	of    [][]Mechanism
+}
+
+// worst is the curve of all turns, whatever each chooses: at every rung the largest mu and the largest slack of its choices
+// (docs/theorem-a.md, section 4). It pairs the views' windows rung by rung. Any pairing is valid; equal slack is near the best.
+func (a *Accountant) worst(all []turns) curve {
+	var profiles []*profile // of every view, in order
+	for _, t := range all {
+		for _, v := range slices.Concat(t.of...) {
+			k, err := gridP(v.P)
+			if err != nil {
+				panic("accounting: compose got an unvalidated mechanism: " + err.Error())
+			}
+			profiles = append(profiles, a.profile(affordable(binomial{n: int64(v.Trials), k: k})))
 		}
-		profiles[i] = a.profile(affordable(binomial{n: int64(v.Trials), k: k}))
 	}
 	var c curve
 rungs:
 	for k := range rungs {
 		var square, slack float64
-		fresh := false
-		for i, v := range views {
-			l, ok := profiles[i].rung(k)
-			if !ok {
-				continue rungs
+		fresh, next := false, 0
+		for _, t := range all {
+			var mostSquare, mostSlack float64
+			for _, views := range t.of {
+				var oneSquare, oneSlack float64
+				for _, v := range views {
+					l, ok := profiles[next].rung(k)
+					if !ok {
+						continue rungs
+					}
+					next++
+					fresh = fresh || l.Rung == k
+					mu := l.Mu(v.Levels, v.Dim)
+					oneSquare += float64(v.Rounds) * mu * mu
+					oneSlack += float64(v.Rounds) * float64(v.Dim) * l.Tau
+				}
+				mostSquare, mostSlack = max(mostSquare, oneSquare), max(mostSlack, oneSlack)
 			}
-			fresh = fresh || l.Rung == k
-			mu := l.Mu(v.Levels, v.Dim)
-			square += float64(v.Rounds) * mu * mu
-			slack += float64(v.Rounds) * float64(v.Dim) * l.Tau
+			square += float64(t.times) * mostSquare
+			slack += float64(t.times) * mostSlack
 		}
 		if fresh {
 			// The last factor covers the rounding of the sums.

@@ -153,54 +153,89 @@ func (r Release) Delta(eps float64) (Failure, error) {
 
 // ReleaseEpsilon is Release.Epsilon with this accountant's cache.
 func (a *Accountant) ReleaseEpsilon(r Release, delta float64) (Guarantee, error) {
+	return a.RepeatedEpsilon(1, []Release{r}, delta)
+}
+
+// ReleaseWithin is RepeatedWithin of one participation.
+func (a *Accountant) ReleaseWithin(r Release, b Budget) (Guarantee, error) {
+	return a.RepeatedWithin(1, []Release{r}, b)
+}
+
+// ReleaseDelta is Release.Delta with this accountant's cache.
+func (a *Accountant) ReleaseDelta(r Release, eps float64) (Failure, error) {
+	return a.RepeatedDelta(1, []Release{r}, eps)
+}
+
+// RepeatedEpsilon returns what up to so many participations of one user cost at delta, each of them in one of the releases, with
+// all of its Rounds. Which, and whether there is another, may depend on everything that was seen before. An intruder looks into
+// one round of all (docs/theorem-a.md, section 4).
+func (a *Accountant) RepeatedEpsilon(times int, of []Release, delta float64) (Guarantee, error) {
 	if err := checkDelta(delta); err != nil {
 		return Guarantee{}, err
 	}
-	if err := r.Validate(); err != nil {
+	learner, intruder, floors, err := a.repeated(times, of)
+	if err != nil {
 		return Guarantee{}, err
 	}
-	learner, intruder := r.views()
-	g := Guarantee{Learner: a.compose(learner).epsilon(delta)}
+	g := Guarantee{Learner: learner.epsilon(delta)}
 	g.Epsilon = g.Learner
-	if intruder != nil {
+	if floors {
 		g.HasIntruder = true
-		g.Intruder = a.compose(intruder).epsilon(delta)
+		g.Intruder = intruder.epsilon(delta)
 		g.Epsilon = max(g.Learner, g.Intruder)
 	}
 	return g, nil
 }
 
-// ReleaseWithin is what the release costs at the budget's delta. The search for epsilon may stop a digit above an epsilon that
+// RepeatedWithin is RepeatedEpsilon at the budget's delta. The search for epsilon may stop a digit above an epsilon that
 // delta, evaluated there, shows to hold: where that is the budget's, the budget is the cost.
-func (a *Accountant) ReleaseWithin(r Release, b Budget) (Guarantee, error) {
-	g, err := a.ReleaseEpsilon(r, b.Delta)
+func (a *Accountant) RepeatedWithin(times int, of []Release, b Budget) (Guarantee, error) {
+	g, err := a.RepeatedEpsilon(times, of, b.Delta)
 	if err != nil || g.Epsilon <= b.Epsilon {
 		return g, err
 	}
-	f, err := a.ReleaseDelta(r, b.Epsilon)
+	f, err := a.RepeatedDelta(times, of, b.Epsilon)
 	if err == nil && f.Delta <= b.Delta {
 		g.Epsilon = b.Epsilon
 	}
 	return g, err
 }
 
-// ReleaseDelta is Release.Delta with this accountant's cache.
-func (a *Accountant) ReleaseDelta(r Release, eps float64) (Failure, error) {
+// RepeatedDelta is the failure probability at eps of what RepeatedEpsilon composes.
+func (a *Accountant) RepeatedDelta(times int, of []Release, eps float64) (Failure, error) {
 	if err := checkEpsilon(eps); err != nil {
 		return Failure{}, err
 	}
-	if err := r.Validate(); err != nil {
+	learner, intruder, floors, err := a.repeated(times, of)
+	if err != nil {
 		return Failure{}, err
 	}
-	learner, intruder := r.views()
-	f := Failure{Learner: a.compose(learner).delta(eps)}
+	f := Failure{Learner: learner.delta(eps)}
 	f.Delta = f.Learner
-	if intruder != nil {
+	if floors {
 		f.HasIntruder = true
-		f.Intruder = a.compose(intruder).delta(eps)
+		f.Intruder = intruder.delta(eps)
 		f.Delta = max(f.Learner, f.Intruder)
 	}
 	return f, nil
+}
+
+// repeated are the curves of the learner, and of an intruder who also looks into one round where there are floors.
+func (a *Accountant) repeated(times int, of []Release) (learner, intruder curve, floors bool, err error) {
+	if times < 1 || times >= maxCount || len(of) == 0 {
+		return nil, nil, false, fmt.Errorf("%d participations in one of %d releases: want 1 to %d, in at least one", times, len(of), maxCount-1)
+	}
+	var seen, looked [][]Mechanism
+	for _, r := range of {
+		if err := r.Validate(); err != nil {
+			return nil, nil, false, err
+		}
+		l, i := r.views()
+		if seen = append(seen, l); i != nil {
+			looked = append(looked, i)
+		}
+	}
+	return a.worst([]turns{{times, seen}}), a.worst([]turns{{times - 1, seen}, {1, looked}}), looked != nil, nil
 }
 
 // views lists what each adversary sees of one target over its T rounds.
