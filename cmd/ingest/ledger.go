@@ -90,11 +90,11 @@ type statement struct {
 type spending struct {
 	Task     string    `json:"task"`
 	TaskHash string    `json:"task_hash"`
-	Epsilon  float64   `json:"epsilon"` // of one participation, in all rounds that it may have
+	Epsilon  float64   `json:"epsilon"` // of all participations of the event that had most, composed
 	Delta    float64   `json:"delta"`
 	Rounds   uint32    `json:"rounds"`          // answered, by the user who answered most
 	Most     uint32    `json:"rounds_per_user"` // that the epsilon is for
-	Events   uint64    `json:"events"`          // that may be in a batch
+	Events   uint64    `json:"events"`          // participations: an event that joined another round after one counts again
 	Complete bool      `json:"complete"`        // false: the ledger began later than the task, and there may be more events
 	Last     time.Time `json:"last"`            // when the newest of them was charged
 	InPeriod bool      `json:"in_period"`       // counts in the totals

@@ -29,11 +29,12 @@ func (a *accounts) enter(pinned bool, open uint64) error {
 		return nil
 	}
 	return a.update(nil, func(now time.Time, charges [][]ledger.Charge) error {
-		task, cost := a.agreement.Hash, a.agreement.Cost(now)
+		task, cost := a.agreement.Hash, a.agreement.Cost(1, now)
 		i := ledger.Index(charges[0], task)
 		switch {
 		case i < 0 && pinned:
 			a.log.Warn("the ledger does not know this task, though the state folder took part in it: charged again")
+			cost = a.agreement.Cost(a.agreement.Most(), now) // some may have been charged so often
 			cost.Anonymous, cost.Lost = true, true
 			charges[0] = ledger.Add(charges[0], cost, 1, 1, math.MaxUint64)
 		case i < 0:
@@ -54,52 +55,76 @@ func (a *accounts) enter(pinned bool, open uint64) error {
 	})
 }
 
-// joins adds to a charge that an event joins a round, and says how many participations that begins: none in a further round
-// of its interactive phase, which is charged from the first on.
-func joins(c *ledger.Charge, e *event, r *round) (anew uint64) {
-	if e.record.Stays(r.phase()) {
-		c.Rounds = max(c.Rounds, e.record.Rounds+1)
-		return 0
-	}
-	c.Rounds = max(c.Rounds, 1)
-	return 1
+// A refusal is an event that does not join, and why.
+type refusal struct {
+	event *event
+	why   *consent.RefusedError
 }
 
-// charge makes durable in the ledger what taking part costs, before the participation itself is. Users with an account may be
-// refused alone, and why is what refused the last of them; else all may take part, or the task is refused by the error.
-func (a *accounts) charge(events []*event, r *round) (allowed, refused []*event, why *consent.RefusedError, err error) {
-	if a.ledger == nil {
-		return events, nil, nil, nil
+// joining is what an event costs that joins a round, with all that it took part in before, and how many participations that
+// begins: none in a further round of its interactive phase, which is charged from the first on.
+func (a *accounts) joining(e *event, r *round, now time.Time) (c ledger.Charge, anew uint64) {
+	times, rounds := e.record.Participations(r.phase()), uint32(1)
+	c = a.agreement.Cost(times, now)
+	c.Anonymous = !a.perUser
+	if e.record.Stays(r.phase()) {
+		rounds = e.record.Rounds + 1
+	} else {
+		anew = 1
 	}
-	err = a.update(events, func(now time.Time, charges [][]ledger.Charge) error {
-		allowed, refused = nil, nil
-		c := a.agreement.Cost(now)
-		everyone, users := charges[0], charges[1:]
-		if !a.perUser {
-			c.Anonymous = true
-			if err := a.policy.AffordTotal(everyone, c, now); err != nil {
-				return err
-			}
-			allowed = events
+	c.Rounds = c.Most - c.Most/times + rounds // those before at most as many as they were charged for
+	return c, anew
+}
+
+// charge makes durable in the ledger what taking part costs, before the participation itself is. An event that has taken part before
+// is refused alone where once more costs more than the policy allows, and so are users with an account; else all may take part, or
+// the task is refused by the error.
+func (a *accounts) charge(events []*event, r *round) (allowed []*event, refused []refusal, err error) {
+	for _, e := range events {
+		if why := a.agreement.Again(e.record.Participations(r.phase())); why != nil {
+			refused = append(refused, refusal{e, why})
+			continue
 		}
-		for i := range users {
-			if errors.As(a.policy.AffordTotal(ledger.OfUser(users[i], everyone), c, now), &why) {
-				refused = append(refused, events[i])
+		allowed = append(allowed, e)
+	}
+	if a.ledger == nil || len(allowed) == 0 {
+		return allowed, refused, nil
+	}
+	events, dear := allowed, refused
+	err = a.update(events, func(now time.Time, charges [][]ledger.Charge) error {
+		allowed, refused = nil, dear
+		everyone, users := charges[0], charges[1:]
+		sum, begun := a.agreement.Cost(1, now), uint64(0)
+		verdicts := make(map[float64]error) // of Everyone's account, by epsilon
+		for i, e := range events {
+			c, anew := a.joining(e, r, now)
+			verdict, known := verdicts[c.Epsilon]
+			switch {
+			case a.perUser:
+				verdict = a.policy.AffordTotal(ledger.OfUser(users[i], everyone), c, now)
+			case !known:
+				verdict = a.policy.AffordTotal(everyone, c, now)
+				verdicts[c.Epsilon] = verdict
+			}
+			var why *consent.RefusedError
+			if errors.As(verdict, &why) {
+				if !a.perUser && e.record.State == participation.Fresh {
+					return why // so is every other
+				}
+				refused = append(refused, refusal{e, why})
 				continue
 			}
-			own := c
-			anew := joins(&own, events[i], r)
-			users[i] = ledger.Add(users[i], own, 1, anew, 1)
-			allowed = append(allowed, events[i])
+			if a.perUser {
+				users[i] = ledger.Add(users[i], c, 1, anew, 1)
+			}
+			allowed, begun, sum = append(allowed, e), begun+anew, c.Over(sum)
 		}
-		anew := uint64(0)
-		for _, e := range allowed {
-			anew += joins(&c, e, r)
+		if len(allowed) > 0 {
+			charges[0] = ledger.Add(everyone, sum, uint64(len(allowed)), begun, math.MaxUint64)
 		}
-		charges[0] = ledger.Add(everyone, c, uint64(len(allowed)), anew, math.MaxUint64)
 		return nil
 	})
-	return allowed, refused, why, err
+	return allowed, refused, err
 }
 
 // settle says that the outcome of events is known. It comes after the outcome is durable: where it is lost, they stay open in

@@ -3,6 +3,7 @@ package client
 import (
 	"fmt"
 
+	"github.com/panlearn/panlearn/stream/client/consent"
 	"github.com/panlearn/panlearn/stream/client/participation"
 	"github.com/panlearn/panlearn/stream/manifest"
 )
@@ -93,11 +94,24 @@ func (l *loop) settled(e *event) bool {
 	case participation.Counted, participation.Unknown:
 		return !l.stays(e)
 	case participation.Uncounted:
-		return !l.stays(e) && (l.over() || e.record.Exhausted(l.Policy.Reports()) || e.record.Refunds >= l.Policy.Refunds())
+		return !l.stays(e) && (l.spent(e) || l.dear(e) != nil)
 	case participation.Fresh:
 		return l.over()
 	}
 	return false
+}
+
+// spent says whether an uncounted event waits for nothing, whatever a further round costs.
+func (l *loop) spent(e *event) bool {
+	return l.over() || e.record.Exhausted(l.Policy.Reports()) || e.record.Refunds >= l.Policy.Refunds()
+}
+
+// dear is why an uncounted event may not pay for a further round or phase; nil where it may.
+func (l *loop) dear(e *event) *consent.RefusedError {
+	if l.agreement == nil || e.record.State != participation.Uncounted {
+		return nil
+	}
+	return l.agreement.Again(e.record.Refunds + 2)
 }
 
 // stays says whether an event of an interactive phase may be asked again in that phase.

@@ -13,7 +13,8 @@ import (
 type Outcome struct {
 	State participation.State // Counted, Uncounted, Unknown or Refused
 	Round stream.Round        // the last round that it took part in; 0 if none
-	// Refused says why a Refused event was not sent; nil of all others.
+	// Refused says why a Refused event was not sent, or an Uncounted one is not sent again: a further round would cost more than
+	// the policy allows. Nil of all others.
 	Refused *consent.RefusedError
 }
 
@@ -25,6 +26,7 @@ type Summary struct {
 	Counted   uint64 `json:"counted"`
 	Uncounted uint64 `json:"uncounted"` // no batch holds it, and no round took it
 	Unused    uint64 `json:"unused"`    // never sent: the task had ended, or the client; among the uncounted
+	NotAgain  uint64 `json:"not_again"` // sent, and not again because a further round costs too much; among the uncounted
 	Unknown   uint64 `json:"unknown"`   // sent, and not known to be counted; never sent again
 	Refused   uint64 `json:"refused"`   // not sent, because the policy refused
 	Invalid   uint64 `json:"invalid"`   // sent as the zero vector; among the others
@@ -107,6 +109,9 @@ func (s *Summary) add(o Outcome) {
 		s.Uncounted++
 		if o.Round == 0 {
 			s.Unused++
+		}
+		if o.Refused != nil {
+			s.NotAgain++
 		}
 	case participation.Unknown:
 		s.Unknown++

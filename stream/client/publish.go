@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/client/consent"
 	"github.com/panlearn/panlearn/stream/client/participation"
 	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
@@ -21,11 +20,11 @@ import (
 // join charges waiting events to the newest round, with a draw of their own each, and only then sends them.
 func (l *loop) join(ctx context.Context, events []*event) error {
 	r := l.current
-	events, refused, why, err := l.accounts.charge(events, r)
+	events, refused, err := l.accounts.charge(events, r)
 	if err != nil {
 		return err
 	}
-	l.refuse(refused, why)
+	l.refuse(refused)
 	if len(events) == 0 {
 		return nil
 	}
@@ -53,18 +52,18 @@ func (l *loop) join(ctx context.Context, events []*event) error {
 	return l.send(ctx, r, bundles)
 }
 
-// refuse tells users whose total is spent.
-func (l *loop) refuse(events []*event, why *consent.RefusedError) {
-	for _, e := range events {
-		if e.record.Outcome() == participation.Counted { // in an earlier round of the phase
-			l.drop(e)
-			continue
+// refuse tells users who may not pay for a round what the policy says.
+func (l *loop) refuse(refused []refusal) {
+	for _, r := range refused {
+		delete(l.events, r.event.record.Key)
+		o := Outcome{State: participation.Refused, Refused: r.why}
+		if p := &r.event.record; p.State != participation.Fresh {
+			o.State, o.Round = p.Outcome(), p.Draw.Round // of the rounds that it joined before
 		}
-		delete(l.events, e.record.Key)
-		l.tell(e, Outcome{State: participation.Refused, Round: e.record.Draw.Round, Refused: why})
+		l.tell(r.event, o)
 	}
-	if n := len(events); n > 0 {
-		l.Logger.Warn("users whose total is spent were not sent", "users", n)
+	if n := len(refused); n > 0 {
+		l.Logger.Warn("the policy lets users pay for no further round: not sent, or not again", "users", n, "because", refused[0].why)
 	}
 }
 

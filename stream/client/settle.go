@@ -84,7 +84,11 @@ func (l *loop) drop(e *event) {
 
 // answer tells what became of an event.
 func (l *loop) answer(e *event) {
-	l.tell(e, Outcome{State: e.record.Outcome(), Round: e.record.Draw.Round})
+	o := Outcome{State: e.record.Outcome(), Round: e.record.Draw.Round}
+	if !l.spent(e) && !l.stays(e) {
+		o.Refused = l.dear(e)
+	}
+	l.tell(e, o)
 }
 
 // tell answers all who asked about an event.

@@ -11,7 +11,6 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/client"
-	"github.com/panlearn/panlearn/stream/client/consent"
 	"github.com/panlearn/panlearn/stream/client/participation"
 )
 
@@ -94,7 +93,7 @@ func (p *publisher) publish(l *link) (func(context.Context) error, func() string
 	}
 	c, err := client.New(client.Config{
 		Task: name, Records: l, Reports: &witness{link: l, p: p}, Store: store, Source: p.source(), Bundle: p.w.Bundle,
-		Policy: consent.Policy{AllowPlaintext: true}, Limits: p.w.broker.Limits(), Poll: poll, Timeout: 2 * poll,
+		Policy: policy, Limits: p.w.broker.Limits(), Poll: poll, Timeout: 2 * poll,
 		CloseWait: closeWait, Entropy: deviceEntropy,
 	})
 	must(err)

@@ -79,6 +79,7 @@ func (w *world) auditUsers(r record, out *result) {
 	seats, copies := w.seats(), w.copies()
 	for _, d := range w.devices {
 		var tally client.Summary
+		var unpaid uint64
 		for i, p := range d.participations() {
 			user := d.user(i)
 			w.auditSeats(user, r, seats[user], out)
@@ -94,6 +95,9 @@ func (w *world) auditUsers(r record, out *result) {
 				tally.Unused++
 			case participation.Uncounted:
 				tally.Uncounted++
+				if !w.pays(p) {
+					unpaid++
+				}
 			case participation.Charged:
 				if out.ended {
 					w.violate("user %d: the task is over, and the event is undecided", user)
@@ -102,6 +106,9 @@ func (w *world) auditUsers(r record, out *result) {
 		}
 		if s := d.summary; s != nil && !w.broken.forgets {
 			tally.Rounds = s.Rounds
+			if tally.NotAgain = s.NotAgain; s.NotAgain > unpaid {
+				w.violate("%s: %d events are said to cost too much to go again, of %d", d.name, s.NotAgain, unpaid)
+			}
 			if *s != tally {
 				w.violate("%s reports %+v, its store says %+v", d.name, *s, tally)
 			}
@@ -208,7 +215,7 @@ func (w *world) available(round uint64) (n int) {
 			switch {
 			case p.State != participation.Charged && w.awaited(round, p):
 				n++
-			case p.State == participation.Fresh, p.State == participation.Uncounted && p.Refunds < consent.DefaultMaxRefunds,
+			case p.State == participation.Fresh, p.State == participation.Uncounted && w.pays(p),
 				p.State == participation.Charged && uint64(p.Draw.Round) == round:
 				n++
 			case p.State == participation.Charged:
@@ -217,6 +224,20 @@ func (w *world) available(round uint64) (n int) {
 		}
 	}
 	return n
+}
+
+// pays says whether the policy lets an uncounted event pay for a round of another phase, or of the same.
+func (w *world) pays(p participation.Record) bool {
+	if w.agreement == nil {
+		for _, m := range w.broker.Dump() {
+			if m.Subject == name.Task() {
+				agreement, err := policy.CheckTask(body(m.Data, &wire.Task{}), stream.Hash{})
+				must(err)
+				w.agreement = agreement
+			}
+		}
+	}
+	return p.Refunds < consent.DefaultMaxRefunds && w.agreement.Again(p.Refunds+2) == nil
 }
 
 // awaited says whether a user of an interactive phase may answer a round of it.
@@ -231,7 +252,7 @@ func (w *world) ask() {
 	for _, d := range w.devices {
 		c, err := client.New(client.Config{
 			Task: name, Records: w.broker, Reports: w.broker, Store: d.store, Source: d.source(), Poll: poll,
-			Policy: consent.Policy{AllowPlaintext: true}, Entropy: deviceEntropy,
+			Policy: policy, Entropy: deviceEntropy,
 		})
 		must(err)
 		for i, p := range d.participations() {

@@ -11,6 +11,7 @@ import (
 	"github.com/panlearn/panlearn/randomizer"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/client/consent"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/memory"
 	"github.com/panlearn/panlearn/stream/seal"
@@ -43,6 +44,9 @@ schedule: {users: %d, plan: proved}
 validation: {off: true}
 `
 )
+
+// policy is every device's. Events that no batch holds join further rounds while all of them together are within this.
+var policy = consent.Policy{AllowPlaintext: true, MaxEpsilon: 60}
 
 // A plan is what a campaign is about.
 type plan struct {
@@ -107,6 +111,7 @@ type world struct {
 	learner   *process
 	stages    []*process
 	devices   []*publisher
+	agreement *consent.Agreement // of the devices; nil until somebody asks what it costs
 	late      sync.WaitGroup // writes that are under way though their callers gave up
 	diskFault state.Fault    // of the next commit
 

@@ -31,7 +31,7 @@ type Agreement struct {
 	Set       convex.Set           // of points, in a proved plan
 	Practical *practical.Problem   // nil in a proved plan
 	Phases    []Phase              // of the plan, in order
-	Guarantee accounting.Guarantee // of the costliest phase, at Delta, with the honest fraction relied upon
+	Guarantee accounting.Guarantee // of one participation, in the costliest phase, at Delta, with the honest fraction relied upon
 	Delta     float64
 
 	// HonestFraction is the one relied upon: the smaller of the policy's and the plan's own.
@@ -41,11 +41,13 @@ type Agreement struct {
 	policy     Policy
 	accountant *accounting.Accountant
 
-	mu    sync.Mutex
-	known map[accounting.Release]accounting.Guarantee // guarded by mu: rounds of one cohort cost the same
+	mu       sync.Mutex
+	known    map[accounting.Release]accounting.Guarantee // guarded by mu: rounds of one cohort cost the same
+	releases []accounting.Release                        // of the phases, each in its costliest round
+	repeated []float64                                   // guarded by mu: epsilon of one participation, of two, ...
 }
 
-// A Phase is what a policy agreed to in one phase of the plan. A user takes part in one phase alone.
+// A Phase is what a policy agreed to in one phase of the plan. A user takes part in one phase alone, unless uncounted there.
 type Phase struct {
 	Params    randomizer.Params
 	Reports   report.Config        // what is reported; its Score is for one goroutine
@@ -97,6 +99,11 @@ func (p Policy) CheckTask(t *wire.Task, hash stream.Hash) (*Agreement, error) {
 			return agreed, err
 		}
 		agreed.Phases = append(agreed.Phases, phase)
+		release, err := manifest.Costliest(t.Plan, i).Release(agreed.HonestFraction)
+		if err != nil {
+			return agreed, Refuse(fmt.Sprintf("plan.phases[%d]", i), "not accountable: "+err.Error(), "parameters that the accountant covers")
+		}
+		agreed.releases = append(agreed.releases, release)
 		if i == 0 || phase.Guarantee.Epsilon > agreed.Guarantee.Epsilon {
 			agreed.Guarantee = phase.Guarantee
 		}

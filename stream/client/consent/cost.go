@@ -2,6 +2,7 @@ package consent
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -11,17 +12,74 @@ import (
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
-// Cost is what one participation in the task costs, by the device's own accounting.
-func (a *Agreement) Cost(now time.Time) ledger.Charge {
-	c := ledger.Charge{Task: a.Hash, Name: stream.Task(a.Task.Name), Epsilon: a.Guarantee.Epsilon, Delta: a.Delta, At: now}
+// Cost is what so many participations of one event in the task cost together, by the device's own accounting.
+func (a *Agreement) Cost(times uint32, now time.Time) ledger.Charge {
+	c := ledger.Charge{Task: a.Hash, Name: stream.Task(a.Task.Name), Epsilon: a.Epsilon(times), Delta: a.Delta, At: now}
 	for _, f := range a.Phases {
 		c.Most = max(c.Most, f.Rounds)
 	}
+	c.Most = uint32(min(uint64(c.Most)*uint64(times), math.MaxUint32))
 	return c
 }
 
-// AffordTotal says whether the totals of the policy allow a task's charge beside those of other tasks in the period.
+// Epsilon is what so many participations of one event cost together at Delta: the composition of as many rounds, or interactive
+// phases, each as costly as the costliest, since who announces rounds and answers for them chooses which they are.
+func (a *Agreement) Epsilon(times uint32) float64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.repeated) == 0 {
+		a.repeated = []float64{a.Guarantee.Epsilon}
+	}
+	limit, _ := a.limit()
+	for len(a.repeated) < int(times) {
+		last := a.repeated[len(a.repeated)-1]
+		if last > accounting.MaxEpsilon {
+			return last
+		}
+		g, err := a.accountant.RepeatedWithin(len(a.repeated)+1, a.releases, accounting.Budget{Epsilon: limit, Delta: a.Delta})
+		if err != nil {
+			g.Epsilon = math.MaxFloat64
+		}
+		a.repeated = append(a.repeated, min(max(last, g.Epsilon), math.MaxFloat64)) // finite, and above every limit where there is no guarantee
+	}
+	return a.repeated[max(times, 1)-1]
+}
+
+// Again says whether an event may take part so many times, by what that costs; nil says that it may.
+func (a *Agreement) Again(times uint32) *RefusedError {
+	limit, source := a.limit()
+	epsilon := a.Epsilon(times)
+	if times <= 1 || epsilon <= limit*(1+tolerance) {
+		return nil
+	}
+	return &RefusedError{Field: fmt.Sprintf("participation %d of an event: epsilon", times),
+		Value:    fmt.Sprintf("%v in all at delta %v, if a share %v of users is honest", epsilon, a.Delta, a.HonestFraction),
+		Accepted: fmt.Sprintf("at most %v, %s", limit, source)}
+}
+
+// Most is how many participations of one event the policy allows: 1 and its refunds, as far as their cost is within its limit.
+func (a *Agreement) Most() uint32 {
+	times := uint32(1)
+	for times <= a.policy.Refunds() && a.Again(times+1) == nil {
+		times++
+	}
+	return times
+}
+
+// limit is what one task may cost one event, and who says so.
+func (a *Agreement) limit() (epsilon float64, source string) {
+	if a.policy.MaxEpsilon > 0 {
+		return a.policy.MaxEpsilon, "the policy's max_epsilon"
+	}
+	return a.Task.Plan.EpsilonBudget, "the task's budget"
+}
+
+// AffordTotal says whether the totals of the policy allow a task's charge, or what the task has charged before where that is more,
+// beside those of other tasks in the period.
 func (p Policy) AffordTotal(charges []ledger.Charge, c ledger.Charge, now time.Time) error {
+	if i := ledger.Index(charges, c.Task); i >= 0 {
+		c.Epsilon, c.Delta = max(c.Epsilon, charges[i].Epsilon), max(c.Delta, charges[i].Delta)
+	}
 	others := slices.DeleteFunc(slices.Clone(charges), func(o ledger.Charge) bool { return o.Task == c.Task })
 	epsilon, delta := ledger.Spent(others, now, p.Period)
 	c.Standing, c.Open = 1, 1
@@ -45,11 +103,7 @@ func refuseTotal(what string, total, spent, limit float64, key, window string) e
 
 // afford computes what a round costs one user, with the others of its phase that he answers, and compares it with the limit.
 func (a *Agreement) afford(what string, at manifest.Place) (accounting.Guarantee, error) {
-	plan := a.Task.Plan
-	limit, source := plan.EpsilonBudget, "the task's budget"
-	if a.policy.MaxEpsilon > 0 {
-		limit, source = a.policy.MaxEpsilon, "the policy's max_epsilon"
-	}
+	limit, source := a.limit()
 	var g accounting.Guarantee
 	release, err := at.Release(a.HonestFraction)
 	if err == nil {

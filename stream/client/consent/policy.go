@@ -14,7 +14,7 @@ import (
 
 // Defaults of a Policy.
 const (
-	DefaultMaxRefunds = 8  // further rounds that an uncounted event may join
+	DefaultMaxRefunds = 8  // further rounds that an uncounted event may join, if it can pay for them
 	DefaultMaxReports = 64 // reports that are made of one event, over all rounds and attempts
 )
 
@@ -28,7 +28,9 @@ type Policy struct {
 	// pinned by the policy.
 	TaskHashes []Fingerprint
 
-	// MaxEpsilon bounds what one task may cost one user, as the device computes it; 0 takes the task's declared budget.
+	// MaxEpsilon bounds what one task may cost one user, in all rounds that an event of his joins, as the device computes it; 0 takes
+	// the task's declared budget. An event that no batch holds joins another round only if both together are within it: a plan uses up
+	// its budget, so that takes a larger MaxEpsilon.
 	MaxEpsilon float64
 	// MaxDelta bounds the delta at which the device computes epsilon: it takes the smaller of this and the plan's. 0 takes
 	// the plan's.
@@ -61,10 +63,9 @@ type Policy struct {
 	// AllowPlaintext accepts a task whose reports are not encrypted: whoever operates the broker then reads every report.
 	AllowPlaintext bool
 
-	// MaxRefunds is how many more rounds an uncounted event may join; unset is DefaultMaxRefunds. An acknowledgement
-	// is the broker's word: a broker that lies makes a counted event take part in at most 1 + MaxRefunds rounds, at the
-	// price of as many rounds (docs/privacy.md). 0 where the broker is not trusted not to. The rounds of one interactive
-	// phase are charged together and need no refund: there it counts phases.
+	// MaxRefunds is how many more rounds an uncounted event may join; unset is DefaultMaxRefunds. It caps what MaxEpsilon allows:
+	// that an event is uncounted is the broker's word, so each further round is charged beside those before (Agreement.Epsilon).
+	// The rounds of one interactive phase are charged together and need no refund: there it counts phases.
 	MaxRefunds *uint32
 	// MaxReports is how many reports are made of one event, one for each attempt at each round that it joined; unset is
 	// DefaultMaxReports. Repeating a publish that was not answered makes no further report, and each round of an interactive

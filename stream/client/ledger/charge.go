@@ -10,17 +10,18 @@ import (
 
 // A Charge is what one task cost one account.
 type Charge struct {
-	Task    stream.Hash
-	Name    stream.Task
-	Epsilon float64 // of one participation, in all rounds of the costliest phase, as the device computed it
+	Task stream.Hash
+	Name stream.Task
+	// Epsilon is that of all participations of the event that had most, composed, as the device computed it: one for each round, or
+	// interactive phase, that an event joined.
+	Epsilon float64
 	Delta   float64
-	// Rounds is how many rounds the user answered who answered most in one phase, Most how many the cost is for: those of a
+	// Rounds is how many rounds the user answered who answered most, Most how many the cost is for: those of an interactive
 	// phase are charged together, before the first.
 	Rounds, Most uint32
-	// Standing counts participations; without any the task costs nothing. A user takes part in one round of a task, or in all
-	// rounds of one interactive phase, so several of different users cost each of them no more than one. Nothing is given back:
-	// that an event is in no batch rests on acknowledgements, which are the broker's word, and what a broker can win by lying must
-	// not add up over tasks.
+	// Standing counts participations; without any the task costs nothing. Those of different users cost each of them no more than
+	// their own. Nothing is given back: that an event is in no batch rests on acknowledgements, which are the broker's word, and so
+	// an event that takes part again pays again.
 	Standing uint64
 	// Open counts those of them whose outcome is not known. They may be sent again, and released, however old they are.
 	Open uint64
@@ -65,7 +66,7 @@ func OfUser(own, everyone []Charge) []Charge {
 		}
 		if i := Index(out, c.Task); i >= 0 {
 			c.Standing, c.Open = max(c.Standing, out[i].Standing), max(c.Open, out[i].Open)
-			out[i] = c.over(out[i])
+			out[i] = c.Over(out[i])
 			continue
 		}
 		out = append(out, c)
@@ -73,8 +74,8 @@ func OfUser(own, everyone []Charge) []Charge {
 	return out
 }
 
-// over is the more expensive and newer of each part of two charges of one task.
-func (c Charge) over(old Charge) Charge {
+// Over is the more expensive and newer of each part of two charges of one task, with the participations of c.
+func (c Charge) Over(old Charge) Charge {
 	c.Epsilon, c.Delta = max(c.Epsilon, old.Epsilon), max(c.Delta, old.Delta)
 	c.Rounds, c.Most = max(c.Rounds, old.Rounds), max(c.Most, old.Most)
 	c.Anonymous, c.Lost = c.Anonymous || old.Anonymous, c.Lost || old.Lost
@@ -101,7 +102,7 @@ func Add(charges []Charge, c Charge, n, anew, most uint64) []Charge {
 		c.Standing = 1 // the ledger forgot those that took part: they cost what they cost
 	}
 	c.Open = min(old.Open+min(n, most-old.Open), c.Standing) // of events from before the ledger none is counted
-	charges[i] = c.over(old)
+	charges[i] = c.Over(old)
 	return charges
 }
 

@@ -104,6 +104,15 @@ func (p *Record) Stays(phase uint32) bool {
 	return p.State != Fresh && p.Draw.Most > 1 && p.Draw.Phase == phase && p.Rounds < p.Draw.Most
 }
 
+// Participations is how often the event takes part when it joins a round of a phase now: the rounds of one interactive phase are one
+// participation, and so is every round other than in such.
+func (p *Record) Participations(phase uint32) uint32 {
+	if p.State == Uncounted && !p.Stays(phase) {
+		return p.Refunds + 2
+	}
+	return p.Refunds + 1
+}
+
 // Join charges the event to a round, with a draw made for that round's manifest alone. It is refused for an event that
 // may be counted elsewhere, and for a round that is not newer than the last, in the plan too: a draw for the same round
 // twice would halve its noise.
