@@ -88,14 +88,20 @@ func (c *Client) ended() error {
 // With an error nothing more than the Outcome is known: Unknown if ctx ended while the event was under way, and Publish
 // with the same key asks again. Where the policy refuses, the Outcome is Refused and the error a *RefusedError.
 func (c *Client) Publish(ctx context.Context, key participation.Key, e convex.Example) (Outcome, error) {
+	x := convex.Example{Index: slices.Clone(e.Index), Value: slices.Clone(e.Value), Label: e.Label}
+	return c.PublishFunc(ctx, key, func() convex.Example { return x })
+}
+
+// PublishFunc is Publish of an example that is worked out when the event joins a round, on the tick after that at the latest: how long
+// that takes shows to nobody. The function is called at most once, from another goroutine.
+func (c *Client) PublishFunc(ctx context.Context, key participation.Key, e func() convex.Example) (Outcome, error) {
 	c.run()
 	if key == (participation.Key{}) {
 		refused := consent.Refuse("key", "zero", "RowKey or participation.EventKey").(*consent.RefusedError)
 		return Outcome{State: participation.Refused, Refused: refused}, refused
 	}
 	answer := make(chan Outcome, 1)
-	x := convex.Example{Index: slices.Clone(e.Index), Value: slices.Clone(e.Value), Label: e.Label}
-	asked := &event{record: participation.Record{Key: key}, example: x, callbacks: []func(Outcome){func(o Outcome) { answer <- o }}}
+	asked := &event{record: participation.Record{Key: key}, work: e, callbacks: []func(Outcome){func(o Outcome) { answer <- o }}}
 	if err := c.loop.inbox.put(ctx, asked); err != nil {
 		if !errors.Is(err, errEnded) {
 			return Outcome{State: participation.Uncounted}, err

@@ -36,7 +36,7 @@ func (l *loop) join(ctx context.Context, events []*event) error {
 		_, _ = rand.Read(id[:]) // never fails: it ends the process instead
 		for place, e := range members {
 			d := participation.Draw{Round: r.number, Phase: r.phase(), Step: stream.Step(r.message.Step), Most: r.place.Phase.RoundsPerUser,
-				Manifest: r.manifest, Bundle: id, Place: uint32(place), Counts: l.reports.Report(make([]byte, 0, size), e.example)}
+				Manifest: r.manifest, Bundle: id, Place: uint32(place), Counts: l.reports.Report(make([]byte, 0, size), e.vector())}
 			_, _ = rand.Read(d.Report[:])
 			if e.record.State == participation.Fresh {
 				l.taken++

@@ -17,10 +17,11 @@ const maxAttempts = 16
 // An event is one user's: what it says, how far it is, and who asked about it.
 type event struct {
 	record    participation.Record
-	example   convex.Example  // the zero Example, which is none of the task's, of a row that could not be mapped
-	present   bool            // the example is known: false for what only the store told of
-	draw      uint32          // decides when it joins while more wait than a round takes
-	callbacks []func(Outcome) // of those who asked about it: called by the loop's goroutine; must not block
+	example   convex.Example        // the zero Example, which is none of the task's, of a row that could not be mapped
+	work      func() convex.Example // works the example out; nil: that was done, or nobody knows it
+	present   bool                  // the example is known: false for what only the store told of
+	draw      uint32                // decides when it joins while more wait than a round takes
+	callbacks []func(Outcome)       // of those who asked about it: called by the loop's goroutine; must not block
 }
 
 // A bundle is the events that travel in one message. They are charged, sent and acknowledged together.

@@ -6,7 +6,8 @@
 //
 //   - The answer "accepted" is given after the event's participation is durable, and never before.
 //   - The same key again is answered and not sent again, in this process and in later ones with the same store.
-//   - An event that does not fit the declaration is sent as the zero vector: who takes part does not depend on content.
+//   - Whoever is authenticated and has a key that can be read takes part. An event that does not fit the declaration, or a body that is
+//     not as described but for its key, is sent as the zero vector: who takes part does not depend on content.
 //   - Nothing of an event, key or token is in a log line or an error.
 //   - Memory is bounded: bodies by MaxBody, events that wait by MaxWaiting, and the rate by Rate.
 //

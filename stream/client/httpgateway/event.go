@@ -17,7 +17,7 @@ import (
 )
 
 // MaxKey is the length of the longest key, in bytes.
-const MaxKey = 256
+const MaxKey = task.MaxKey
 
 // A request is the body of a POST.
 type request struct {
@@ -25,31 +25,59 @@ type request struct {
 	Event json.RawMessage `json:"event"`
 }
 
-// parseRequest reads a body. Errors never quote it.
-func parseRequest(body []byte) (request, error) {
+// Whoever has a key that can be read takes part, so what else is wrong with a body makes its event invalid, and is told locally.
+var (
+	errNoKey  = fmt.Errorf("the body has no member key at the top level of a JSON object, a string of 1 to %d bytes", MaxKey)
+	errLarge  = errors.New("the body is too large")
+	errObject = errors.New("the body is not one JSON object with the members key and event alone, each once")
+)
+
+// readRequest reads a body to its end, of which it holds no more than most bytes, or of a larger one up to its key.
+func readRequest(in io.Reader, most int64) (key string, body []byte, err error) {
+	scan := source.Member{Name: "key", Most: MaxKey}
+	var part [16 << 10]byte
+	large := false
+	for err == nil && !(large && scan.Key() != "") {
+		var n int
+		n, err = in.Read(part[:])
+		_, _ = scan.Write(part[:n])
+		if large = large || int64(len(body)+n) > most; large {
+			body = nil
+		} else {
+			body = append(body, part[:n]...)
+		}
+	}
+	if err == io.EOF {
+		err = nil
+	}
+	return scan.Key(), body, err
+}
+
+// parseEvent finds the event in a body whose key was read. Errors never quote it.
+func parseEvent(key string, body []byte) (json.RawMessage, error) {
+	if body == nil {
+		return nil, errLarge
+	}
 	var r request
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
-	if err := d.Decode(&r); err != nil {
-		return r, errors.New("the body is not one JSON object with the members key and event alone")
+	if err := d.Decode(&r); err != nil || r.Key != key {
+		return nil, errObject
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return r, errors.New("something follows the JSON object in the body")
-	}
-	if r.Key == "" || len(r.Key) > MaxKey {
-		return r, fmt.Errorf("key has %d bytes: want 1 to %d", len(r.Key), MaxKey)
+		return nil, errors.New("something follows the JSON object in the body")
 	}
 	if len(r.Event) == 0 || r.Event[0] != '{' {
-		return r, errors.New("event is not an object")
+		return nil, errors.New("event is not an object")
 	}
-	return r, nil
+	return r.Event, nil
 }
 
 // A mapper turns events into examples, when the task is known.
 type mapper struct {
 	mu        sync.Mutex
-	agreement *consent.Agreement
-	features  *task.FeatureMap // of events in JSON
+	agreement *consent.Agreement // written once, and read after use
+	features  *task.FeatureMap   // of events in JSON
 }
 
 // use takes the agreement, once.
@@ -65,6 +93,7 @@ func (m *mapper) use(agreement *consent.Agreement) error {
 		if err != nil {
 			return err
 		}
+		spec.Events.Key = "" // the request has it
 		if features, err = spec.Compile(); err != nil {
 			return err
 		}
@@ -80,10 +109,8 @@ func (m *mapper) known() *consent.Agreement {
 	return m.agreement
 }
 
-// example maps an event. The error says why it does not fit, without its content.
+// example maps an event, after use. The error says why it does not fit, without its content.
 func (m *mapper) example(event []byte) (convex.Example, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	row, err := m.row(event)
 	if err != nil {
 		return convex.Example{}, err

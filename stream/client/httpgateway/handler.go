@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/panlearn/panlearn/learner/convex"
@@ -112,31 +113,38 @@ func (g *Gateway) postEvent(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusUnsupportedMediaType, "want the header Content-Type: application/json")
 		return
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, g.MaxBody))
+	key, body, err := readRequest(r.Body, g.MaxBody)
 	if err != nil {
-		var large *http.MaxBytesError
-		if errors.As(err, &large) {
-			fail(w, http.StatusRequestEntityTooLarge, "the body is larger than "+strconv.FormatInt(g.MaxBody, 10)+" bytes")
-		} else {
-			fail(w, http.StatusBadRequest, "the body broke off")
-		}
+		fail(w, http.StatusBadRequest, "the body broke off")
 		return
 	}
-	asked, err := parseRequest(body)
-	if err != nil {
-		fail(w, http.StatusBadRequest, err.Error())
+	if key == "" {
+		fail(w, http.StatusBadRequest, errNoKey.Error())
 		return
 	}
 	begun := time.Now()
 	if !g.ready(r.Context(), w, wait) {
 		return
 	}
-	event, unfit := g.mapper.example(asked.Event)
+	event := sync.OnceValues(func() (convex.Example, error) {
+		said, err := parseEvent(key, body)
+		if err != nil {
+			return invalid(), err
+		}
+		e, err := g.mapper.example(said)
+		if err != nil {
+			return invalid(), err
+		}
+		return e, nil
+	})
+	a, err := g.offer(r.Context(), participation.EventKey(key), func() convex.Example {
+		e, _ := event()
+		return e
+	}, max(0, wait-time.Since(begun)), outcome)
+	_, unfit := event()
 	if unfit != nil {
-		event = invalid()
 		g.note(unfit)
 	}
-	a, err := g.offer(r.Context(), participation.EventKey(asked.Key), event, max(0, wait-time.Since(begun)), outcome)
 	switch {
 	case errors.Is(err, errFull):
 		fail(w, http.StatusServiceUnavailable, errFull.Error())
@@ -162,8 +170,8 @@ func (g *Gateway) note(unfit error) {
 	g.Logger.Warn("an event does not fit the declaration: sent as the zero vector", "column", column, "reason", reason)
 }
 
-// offer publishes an event, unless the store has its last word.
-func (g *Gateway) offer(ctx context.Context, key participation.Key, e convex.Example, wait time.Duration, outcome bool) (answer, error) {
+// offer publishes an event, unless the store has its last word. What it says is worked out later: only its key decides when it joins.
+func (g *Gateway) offer(ctx context.Context, key participation.Key, e func() convex.Example, wait time.Duration, outcome bool) (answer, error) {
 	parts, err := g.Store.Read([]participation.Key{key})
 	if err != nil {
 		return answer{}, err

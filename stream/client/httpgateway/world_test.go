@@ -81,8 +81,9 @@ func (f *fake) Agreement(ctx context.Context) (*consent.Agreement, error) {
 	}
 }
 
-// Publish implements Publisher as a client does: charged durably, then counted.
-func (f *fake) Publish(ctx context.Context, key participation.Key, e convex.Example) (client.Outcome, error) {
+// PublishFunc implements Publisher as a client does: charged durably, then counted.
+func (f *fake) PublishFunc(ctx context.Context, key participation.Key, work func() convex.Example) (client.Outcome, error) {
+	e := work()
 	f.mu.Lock()
 	f.calls++
 	refused := f.refused

@@ -1,0 +1,79 @@
+package client_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/panlearn/panlearn/stream/client/httpgateway"
+	"github.com/panlearn/panlearn/stream/client/participation"
+)
+
+// posted are bodies with a key that can be read, which goes where %q stands, and one that is as it should be.
+var posted = []string{
+	`{"key": %q, "event": {"x0": 0.1, "x1": 0.2, "x2": 0.3, "y": 1}}`, `{"key": %q, "event": {"x0": NaN, "x1": 0.2, "x2": 0.3, "y": 1}}`,
+	`{"event": NaN, "key": %q}`, `{"event": Infinity, "key": %q}`, `{"key": %q, "event": null}`, `{"key": %q, "event": [1, 2]}`, `{"key": %q, "event": "text"}`,
+	`{"key": %q}`, `{"key": %q, "event": {}}`, `{"key": %q, "event": {"x0": 0.1, "x1": 0.2, "x2": 0.3}}`, `{"key": %q, "event": {"x0": {"a": []}, "y": [1]}}`,
+	`{"event": ` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + `, "key": %q}`, `{"key": %q, "event": ` + strings.Repeat(`{"a":`, 100_000),
+	`{"unused": "` + strings.Repeat("x", 100_000) + `", "key": %q, "event": {}}`, `{"key": %q, "key": "another", "event": {}}`, `{"key": %q, "event": {}} and more`,
+	`{"key": %q, "event": {"y": 1`, `{"key": %q "event" {}}`, `{"key": %q, "event": "` + strings.Repeat("x", 1<<20) + `"}`, "{\"key\": %q, \"event\": {\"x0\": \"\x00\xff\"}}",
+}
+
+// Of 10,000 requests with keys that can be read each takes part, with as many bytes as any other, whatever else they hold.
+func TestWhoeverHasAKeyTakesPart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		const requests = 10_000
+		w := newWorld(t, plan{rounds: 1, cohort: requests, deadline: time.Hour})
+		w.keyed()
+		hash := w.announce(ctx, 1)
+		w.open(ctx, 1, 1, hash)
+		store := httpgateway.Watch(participation.NewMemoryStore())
+		c := w.config(store)
+		c.Source = httpgateway.Source
+		device := w.client(c)
+		gateway, err := httpgateway.New(httpgateway.Config{Client: device, Store: store, Token: "correct-horse-battery", Rate: 1e6})
+		must(t, err)
+		handler := gateway.Handler()
+		for i := range requests {
+			body := posted[i%len(posted)]
+			if len(body) > 1000 && i > 1000 {
+				body = posted[i%10] // large ones are slow to read
+			}
+			body = strings.Replace(body, "%q", fmt.Sprintf(`"user-%d"`, i), 1)
+			r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/v1/events?wait=0", strings.NewReader(body))
+			r.Header.Set("Authorization", "Bearer correct-horse-battery")
+			r.Header.Set("Content-Type", "application/json")
+			if i == 0 {
+				r.URL.RawQuery = "wait=9" // the task is announced
+			}
+			got := httptest.NewRecorder()
+			handler.ServeHTTP(got, r)
+			fits := strings.Contains(got.Body.String(), `"fits":true`)
+			if got.Code != http.StatusAccepted || fits != strings.Contains(body, `{"x0": 0.1, "x1": 0.2, "x2": 0.3, "y": 1}}`) {
+				t.Fatalf("request %d, %.60s: %d %s", i, body, got.Code, got.Body)
+			}
+		}
+		time.Sleep(10 * time.Second)
+		n, size := 0, 0
+		for _, m := range w.broker.Dump() {
+			if m.Subject == w.name.Report(1, 1) {
+				if n++; size == 0 {
+					size = len(m.Data)
+				}
+				if len(m.Data) != size {
+					t.Errorf("report %d has %d bytes, the first %d", n, len(m.Data), size)
+				}
+			}
+		}
+		if n != requests {
+			t.Errorf("%d reports of %d requests", n, requests)
+		}
+		gateway.Close()
+		must(t, device.Close())
+	})
+}
