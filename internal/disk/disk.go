@@ -1,4 +1,4 @@
-// Package disk is what durable and private files need of the operating system, where systems differ: an exclusive lock, the name
+// Package disk is what durable and private files need of the operating system, where systems differ: exclusive locks, the name
 // of a new file on the disk, whose a file is, and whether a disk is full.
 //
 // Linux and macOS do all of it. Windows has no permission bits, and what Go shows in their place says only whether a file may be
@@ -8,8 +8,10 @@ package disk
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"syscall"
+	"time"
 
 	"github.com/gofrs/flock"
 )
@@ -28,4 +30,24 @@ func Lock(path string) (unlock func() error, err error) {
 		return nil, &os.PathError{Op: "lock", Path: path, Err: err}
 	}
 	return l.Unlock, nil
+}
+
+// ErrHeld is LockWithin's, of a lock that another holds.
+var ErrHeld = errors.New("another process holds it")
+
+// LockWithin is Lock that waits no longer than it is told: then the error is ErrHeld.
+func LockWithin(path string, wait time.Duration) (unlock func() error, err error) {
+	l := flock.New(path, flock.SetPermissions(0o600))
+	for pause, until := 100*time.Microsecond, time.Now().Add(wait); ; pause = min(2*pause, 10*time.Millisecond) {
+		held, err := l.TryLock()
+		switch {
+		case held && err == nil:
+			return l.Unlock, nil
+		case err != nil && !errors.Is(err, syscall.EINTR):
+			return nil, &os.PathError{Op: "lock", Path: path, Err: err}
+		case time.Now().After(until):
+			return nil, errors.Join(fmt.Errorf("%w for %v", ErrHeld, wait), l.Close())
+		}
+		time.Sleep(pause)
+	}
 }

@@ -3,6 +3,7 @@
 package disk
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // TestLockExcludes callers that each open the file themselves, and lets the next one in when it is given back.
@@ -41,6 +43,32 @@ func TestLockExcludes(t *testing.T) {
 	}
 	if _, err := Lock(filepath.Join(path, "below")); err == nil {
 		t.Error("a lock below a file is held")
+	}
+}
+
+// TestLockWithin gives up where another holds the lock, and has it when that one lets go.
+func TestLockWithin(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	unlock, err := Lock(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := LockWithin(path, time.Millisecond); !errors.Is(err, ErrHeld) {
+		t.Errorf("%v, want ErrHeld", err)
+	}
+	done := make(chan error)
+	go func() {
+		unlock, err := LockWithin(path, time.Minute)
+		if err == nil {
+			err = unlock()
+		}
+		done <- err
+	}()
+	if err := errors.Join(unlock(), <-done); err != nil {
+		t.Error(err)
+	}
+	if _, err := LockWithin(filepath.Join(path, "below"), time.Minute); err == nil || errors.Is(err, ErrHeld) {
+		t.Errorf("a lock below a file: %v", err)
 	}
 }
 

@@ -97,7 +97,6 @@ var mayImport = map[string][]string{
 var onlyIn = map[string][]string{
 	"github.com/nats-io/":           {"stream/natsjs"},
 	"github.com/cockroachdb/pebble": {"state/pebblestore"},
-	"go.etcd.io/bbolt":              {"stream/client/filestore"},
 	"github.com/gofrs/flock":        {"internal/disk"},
 	"golang.org/x/sys":              {"internal/disk"},
 	"golang.org/x/time":             {"stream/client/httpgateway"},

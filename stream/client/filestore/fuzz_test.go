@@ -1,23 +1,21 @@
-package filestore_test
+package filestore
 
 import (
-	"os"
-	"path/filepath"
+	"encoding/binary"
 	"testing"
 
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/client/filestore"
 	"github.com/panlearn/panlearn/stream/client/participation"
 )
 
-// FuzzDamagedFile: a file of participations with some bytes changed is refused, or read; it never takes the process with it.
-//
-// One field is left alone, the number of further pages in a page's header: bbolt walks as many as it says, up to 2^32, which
-// ends after a minute or so and then is an error like the others.
-func FuzzDamagedFile(f *testing.F) {
-	dir := f.TempDir()
-	path := filepath.Join(dir, "whole.participation")
-	s := open(f, path)
+// FuzzSegment: a log with whatever behind its header, also with checksums that hold, is refused, or read and written to; it never takes
+// the process with it.
+func FuzzSegment(f *testing.F) {
+	d := newFaulty(1)
+	s, err := openStore(d)
+	if err != nil {
+		f.Fatal(err)
+	}
 	pin := participation.Pin{Task: stream.Hash{1}, Source: "a"}
 	change := participation.Change{Pin: &pin, Rounds: map[stream.Round]stream.Hash{1: {2}}}
 	var keys []participation.Key
@@ -30,36 +28,46 @@ func FuzzDamagedFile(f *testing.F) {
 		}
 		change.Events = append(change.Events, p)
 	}
-	must(f, s.Write(change))
-	must(f, s.Close())
-	whole, err := os.ReadFile(path)
-	must(f, err)
-	f.Add(uint32(0), []byte{1})
-	f.Add(uint32(4096*2+8), []byte{0xff, 0xff, 0xff, 0xff})
-	f.Add(uint32(4096*4+16), []byte{0xff, 0, 0, 0, 0xff, 0xff, 0xff, 0xff})
-	f.Fuzz(func(t *testing.T, at uint32, change []byte) {
-		data := append([]byte(nil), whole...)
-		for i, c := range change {
-			at := (int(at) + i) % len(data)
-			if in := at % os.Getpagesize(); in < 12 || in >= 16 {
-				data[at] ^= c
-			}
+	if err := s.Write(change); err != nil {
+		f.Fatal(err)
+	}
+	log := name(1, logSuffix)
+	whole := d.names[log].disk
+	keyFile := keyIDs(must(d.Names()))[0].file()
+	key := d.names[keyFile].disk
+	first := whole[headerSize+frameSize:]
+	f.Add(true, first)
+	f.Add(true, first[:100])
+	f.Add(false, whole[headerSize:])
+	f.Add(false, append(whole[headerSize:len(whole)-9:len(whole)-9], whole[headerSize:]...))
+	f.Fuzz(func(t *testing.T, framed bool, data []byte) {
+		if framed {
+			s := segment{id: [8]byte(whole[len(magic)+kindBytes+1:]), size: int64(headerSize)}
+			head := binary.LittleEndian.AppendUint32(mark[:], uint32(len(data)))
+			data = append(binary.LittleEndian.AppendUint32(head, s.sum(s.size, data)), data...)
 		}
-		path := filepath.Join(t.TempDir(), "damaged.participation")
-		must(t, os.WriteFile(path, data, 0o600))
-		s, err := filestore.Open(path)
+		again := newFaulty(1)
+		again.names[log] = &inode{now: append(whole[:headerSize:headerSize], data...)}
+		again.names[keyFile] = &inode{now: append([]byte(nil), key...)}
+		s, err := openStore(again)
 		if err != nil {
 			return
 		}
-		defer s.Close()
-		_, _, _ = s.Pin()
-		_, _, _ = s.Manifest(1)
 		_, _ = s.Read(keys)
 		for _, err := range s.Charged() {
 			if err != nil {
-				break
+				return // a block that does not decrypt
 			}
 		}
-		_ = s.Write(participation.Change{Rounds: map[stream.Round]stream.Hash{2: {3}}})
+		if err := s.Write(participation.Change{Rounds: map[stream.Round]stream.Hash{2: {3}}}); err != nil {
+			t.Errorf("read, and not written to: %v", err)
+		}
 	})
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

@@ -4,14 +4,15 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
+	"sync"
 	"time"
-
-	"go.etcd.io/bbolt"
-	bolterrors "go.etcd.io/bbolt/errors"
 
 	"github.com/panlearn/panlearn/internal/disk"
 	"github.com/panlearn/panlearn/stream/client/ledger"
@@ -21,98 +22,229 @@ import (
 // LedgerName is the file of a state folder's ledger.
 const LedgerName = "ledger"
 
-// ledgerWait is how long one operation waits for the other processes of a state folder, each of which holds the file for
+// ledgerWait is how long one operation waits for the other processes of a state folder, each of which holds the ledger for
 // one write at a time.
 const ledgerWait = 30 * time.Second
 
-// ledgerVersion is stored under the key ledgerKind of the bucket "meta".
 const (
-	ledgerKind    = "ledger version"
-	ledgerVersion = 1
+	ledgerKind    = "ledger"
+	ledgerLock    = LedgerName + ".lock"
+	ledgerTmp     = LedgerName + tmpSuffix
+	ledgerCompact = 1 << 20 // bytes by which a ledger grows before it is written anew, beside those that it had
 )
 
-// The buckets of a ledger.
+// A Ledger is a ledger.Ledger in a file of a state folder: a segment whose frames are
 //
-//	meta      "ledger version": 1 byte; "clock": milliseconds since 1970 (8 bytes, big endian)
-//	accounts  key (16 bytes, zero for everyone): record
-const accountsBucket = "accounts"
-
-// A Ledger is a ledger.Ledger in a file of a state folder. It holds the file only while it works on it, so that several
-// publishers of different tasks share one. Every write is synced before Update returns.
-type Ledger struct{ path string }
+//	clock (milliseconds since 1970, 8 bytes, big endian), and accounts that changed: key (16 bytes, zero for everyone), length, record
+//
+// It holds the file only while it works on it, so that several publishers of different tasks share one, and reads then what the others
+// wrote since. Every write is synced before Update returns.
+type Ledger struct {
+	mu       sync.Mutex
+	folder   folder
+	path     string
+	log      segment // without its file, which is open only meanwhile; its size is what was read
+	clock    time.Time
+	accounts map[participation.Key][]ledger.Charge
+	base     int64 // bytes that it had when it was written anew
+	failed   error // it answers nothing more
+}
 
 var _ ledger.Ledger = (*Ledger)(nil)
 
 // OpenLedger opens the ledger of a state folder, or makes both (modes 0600 and 0700). It refuses a file of another format
 // and one that others may read.
 func OpenLedger(dir string) (*Ledger, error) {
-	l := &Ledger{path: filepath.Join(dir, LedgerName)}
-	fail := func(err error) (*Ledger, error) { return nil, fmt.Errorf("open ledger %s: %w", l.path, err) }
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fail(err)
+	l := newLedger(dir)
+	err := makeFolder(dir)
+	if err == nil {
+		err = l.create()
 	}
-	if err := l.write(func(*bbolt.Tx) error { return nil }); err != nil {
-		return fail(err)
+	if err == nil {
+		err = l.with(func() error { return nil })
 	}
-	if err := disk.SyncFolder(dir); err != nil {
-		return fail(err)
+	if err != nil {
+		return nil, fmt.Errorf("open ledger %s: %w", l.path, err)
 	}
 	return l, nil
 }
 
 // ReadLedger opens a ledger that is there, for reading; the error is fs.ErrNotExist where it is not.
 func ReadLedger(dir string) (*Ledger, error) {
-	l := &Ledger{path: filepath.Join(dir, LedgerName)}
+	l := newLedger(dir)
 	if _, err := os.Stat(l.path); err != nil {
 		return nil, fmt.Errorf("open ledger: %w", err)
 	}
-	if err := l.read(func(*bbolt.Tx) error { return nil }); err != nil {
+	if err := l.with(func() error { return nil }); err != nil {
 		return nil, fmt.Errorf("open ledger %s: %w", l.path, err)
 	}
 	return l, nil
 }
 
-// Update implements ledger.Ledger.
-func (l *Ledger) Update(clock time.Time, accounts []participation.Key, edit func(time.Time, [][]ledger.Charge) error) error {
-	if _, err := os.Stat(l.path); err != nil {
-		return fmt.Errorf("write ledger: %w", err) // an empty one in its place would have forgotten what was spent
+func newLedger(dir string) *Ledger {
+	return &Ledger{folder: osFolder{dir, ledgerLock}, path: filepath.Join(dir, LedgerName), accounts: make(map[participation.Key][]ledger.Charge)}
+}
+
+// create makes the file where there is none.
+func (l *Ledger) create() (err error) {
+	unlock, err := l.lock()
+	if err != nil {
+		return err
 	}
-	var refused error // of edit, answered as it is
-	err := l.write(func(tx *bbolt.Tx) error {
-		meta, bucket := tx.Bucket([]byte(metaBucket)), tx.Bucket([]byte(accountsBucket))
-		last, err := readClock(meta)
-		if err != nil {
+	defer func() { err = errors.Join(err, unlock()) }()
+	f, err := l.folder.Open(LedgerName)
+	if err == nil {
+		return f.Close()
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return l.compact()
+}
+
+func (l *Ledger) lock() (unlock func() error, err error) {
+	unlock, err = l.folder.Lock(ledgerWait)
+	if errors.Is(err, disk.ErrHeld) {
+		err = fmt.Errorf("%w: it may be stopped in the middle of a write", err)
+	}
+	return unlock, err
+}
+
+// with holds the file while f works on it, which knows what all processes wrote.
+func (l *Ledger) with(f func() error) (err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.failed != nil {
+		return l.failed
+	}
+	unlock, err := l.lock()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	if l.log.file, err = l.folder.Open(LedgerName); err != nil {
+		return err // an empty one in its place would have forgotten what was spent
+	}
+	err = l.catchUp()
+	if err == nil {
+		err = f()
+	}
+	if l.log.file != nil {
+		err = errors.Join(err, l.log.file.Close())
+	}
+	return err
+}
+
+// catchUp reads what was written since this process read last.
+func (l *Ledger) catchUp() error {
+	now := segment{file: l.log.file}
+	if err := now.check(ledgerKind); err != nil {
+		return err
+	}
+	before := l.clock
+	if now.id != l.log.id { // another process has written it anew, or this one did not read it yet
+		now.size, l.base = int64(headerSize), 0
+		l.log, l.clock = now, time.Time{}
+		clear(l.accounts)
+	}
+	size, err := l.log.file.Size()
+	if err != nil {
+		return err
+	}
+	last, known := l.log.size, l.log.size
+	err = l.log.next(func(at int64, payload []byte) error {
+		last = at - frameSize
+		return l.apply(payload)
+	})
+	if err != nil {
+		return err
+	}
+	if size < known || l.clock.Before(before) {
+		return errors.New("it went back to an older copy while it was in use: what was spent since is forgotten in it")
+	}
+	if l.base == 0 {
+		l.base = l.log.size
+	}
+	if l.log.size == known {
+		return nil
+	}
+	return l.log.again(last) // durable with the next write, before which nothing follows from it
+}
+
+// apply takes a frame.
+func (l *Ledger) apply(payload []byte) error {
+	r := reader{data: payload}
+	clock := binary.BigEndian.Uint64(r.take(8))
+	if clock > math.MaxInt64 {
+		return fmt.Errorf("%w: its clock", errDamaged)
+	}
+	for len(r.data) > 0 && !r.bad {
+		a := ledger.Account{Key: participation.Key(r.take(len(participation.Key{})))}
+		if err := a.UnmarshalBinary(r.take(r.length())); err != nil {
 			return err
 		}
-		now := ledger.LaterOf(last, clock)
+		l.accounts[a.Key] = a.Charges
+	}
+	if r.bad {
+		return errBlock
+	}
+	if clock != noClock {
+		l.clock = time.UnixMilli(int64(clock)).UTC()
+	}
+	return nil
+}
+
+// noClock is what stands for a clock that was never told: no time is as late.
+const noClock = math.MaxInt64
+
+// encode appends a frame of accounts.
+func (l *Ledger) encode(frame []byte, now time.Time, keys iter.Seq2[participation.Key, []ledger.Charge]) ([]byte, error) {
+	clock := uint64(noClock)
+	if !now.IsZero() {
+		clock = uint64(now.UnixMilli())
+	}
+	frame = binary.BigEndian.AppendUint64(frame, clock)
+	for k, charges := range keys {
+		data, err := ledger.Account{Charges: charges}.MarshalBinary()
+		if err != nil {
+			return nil, err
+		}
+		frame = append(binary.AppendUvarint(append(frame, k[:]...), uint64(len(data))), data...)
+	}
+	return frame, nil
+}
+
+// Update implements ledger.Ledger.
+func (l *Ledger) Update(clock time.Time, accounts []participation.Key, edit func(time.Time, [][]ledger.Charge) error) error {
+	var refused error // of edit, answered as it is
+	err := l.with(func() error {
+		now := ledger.LaterOf(l.clock, clock)
 		if now.UnixMilli() < 0 {
 			return fmt.Errorf("the clock says %v: want 1970 or later", clock)
 		}
 		charges := make([][]ledger.Charge, len(accounts))
 		for i, k := range accounts {
-			a := ledger.Account{Key: k}
-			if data := bucket.Get(k[:]); data != nil {
-				if err := a.UnmarshalBinary(data); err != nil {
-					return err
+			charges[i] = slices.Clone(l.accounts[k])
+		}
+		if refused = edit(now, charges); refused != nil {
+			if now.Equal(l.clock) {
+				return nil // nothing to write
+			}
+			charges = nil
+		}
+		frame, err := l.encode(make([]byte, frameSize, 512), now, func(yield func(participation.Key, []ledger.Charge) bool) {
+			for i, c := range charges {
+				if !yield(accounts[i], c) {
+					return
 				}
 			}
-			charges[i] = a.Charges
-		}
-		refused = edit(now, charges)
-		if refused != nil && now.Equal(last) {
-			return refused // nothing to write
-		}
-		if err := meta.Put([]byte("clock"), binary.BigEndian.AppendUint64(nil, uint64(now.UnixMilli()))); err != nil || refused != nil {
+		})
+		if err != nil {
 			return err
 		}
-		for i, k := range accounts {
-			data, err := ledger.Account{Charges: charges[i]}.MarshalBinary()
-			if err != nil {
-				return err
-			}
-			if err := bucket.Put(k[:], data); err != nil {
-				return err
-			}
+		if err := l.write(frame); err != nil {
+			l.failed = fmt.Errorf("an earlier write failed, and what is stored is known after a restart alone: %w", err)
+			return err
 		}
 		return nil
 	})
@@ -125,92 +257,86 @@ func (l *Ledger) Update(clock time.Time, accounts []participation.Key, edit func
 	return nil
 }
 
+// write appends a frame, durably, and writes the file anew where it grew much.
+func (l *Ledger) write(frame []byte) error {
+	if _, err := l.log.append(frame); err != nil {
+		return err
+	}
+	if err := l.log.file.Sync(); err != nil {
+		return err
+	}
+	if err := l.apply(frame[frameSize:]); err != nil {
+		return err
+	}
+	if l.log.size < 2*l.base+ledgerCompact {
+		return nil
+	}
+	f := l.log.file
+	l.log.file = nil
+	if err := f.Close(); err != nil { // or some systems would not replace it
+		return err
+	}
+	return l.compact()
+}
+
+// compact writes the accounts as they are into a new file that takes the place of the old one at once.
+func (l *Ledger) compact() error {
+	if err := l.folder.Remove(ledgerTmp); err != nil && !errors.Is(err, fs.ErrNotExist) { // of a process that died
+		return err
+	}
+	next, err := createSegment(l.folder, ledgerTmp, ledgerKind)
+	if err != nil {
+		return err
+	}
+	var frame []byte
+	if len(l.accounts) > 0 || !l.clock.IsZero() {
+		frame, err = l.encode(make([]byte, frameSize), l.clock, maps.All(l.accounts))
+		if err == nil {
+			_, err = next.append(frame)
+		}
+	}
+	if err == nil {
+		err = next.file.Sync()
+	}
+	if err = errors.Join(err, next.file.Close()); err != nil {
+		return err
+	}
+	if err := l.folder.Rename(ledgerTmp, LedgerName); err != nil {
+		return err
+	}
+	next.file = nil
+	l.log, l.base = *next, next.size
+	return l.folder.Sync()
+}
+
 // Accounts implements ledger.Ledger.
 func (l *Ledger) Accounts() iter.Seq2[ledger.Account, error] {
 	return func(yield func(ledger.Account, error) bool) {
-		err := l.read(func(tx *bbolt.Tx) error {
-			c := tx.Bucket([]byte(accountsBucket)).Cursor()
-			for k, data := c.First(); k != nil; k, data = c.Next() {
-				var a ledger.Account
-				if len(k) != len(a.Key) {
-					return errors.New("damaged key")
-				}
-				a.Key = participation.Key(k)
-				if err := a.UnmarshalBinary(data); err != nil {
-					return err
-				}
-				if !yield(a, nil) {
-					return nil
-				}
+		var all []ledger.Account
+		err := l.with(func() error {
+			for k, charges := range l.accounts {
+				all = append(all, ledger.Account{Key: k, Charges: slices.Clone(charges)})
 			}
 			return nil
 		})
 		if err != nil {
 			yield(ledger.Account{}, fmt.Errorf("read ledger %s: %w", l.path, err))
+			return
+		}
+		slices.SortFunc(all, func(a, b ledger.Account) int { return slices.Compare(a.Key[:], b.Key[:]) }) // Everyone is zero
+		for _, a := range all {
+			if !yield(a, nil) {
+				return
+			}
 		}
 	}
 }
 
 // Clock implements ledger.Ledger.
 func (l *Ledger) Clock() (now time.Time, err error) {
-	err = l.read(func(tx *bbolt.Tx) error {
-		now, err = readClock(tx.Bucket([]byte(metaBucket)))
-		return err
-	})
+	err = l.with(func() error { now = l.clock; return nil })
 	if err != nil {
 		return time.Time{}, fmt.Errorf("read ledger %s: %w", l.path, err)
 	}
 	return now, nil
-}
-
-func readClock(meta *bbolt.Bucket) (time.Time, error) {
-	v := meta.Get([]byte("clock"))
-	if v == nil {
-		return time.Time{}, nil
-	}
-	if len(v) != 8 || binary.BigEndian.Uint64(v) > math.MaxInt64 {
-		return time.Time{}, errors.New("damaged clock")
-	}
-	return time.UnixMilli(int64(binary.BigEndian.Uint64(v))).UTC(), nil
-}
-
-func (l *Ledger) write(f func(*bbolt.Tx) error) error {
-	return l.with(false, func(db *bbolt.DB) error {
-		return db.Update(func(tx *bbolt.Tx) error {
-			if err := prepareBuckets(tx, ledgerKind, ledgerVersion, metaBucket, accountsBucket); err != nil {
-				return err
-			}
-			return f(tx)
-		})
-	})
-}
-
-func (l *Ledger) read(f func(*bbolt.Tx) error) error {
-	return l.with(true, func(db *bbolt.DB) error {
-		return db.View(func(tx *bbolt.Tx) error {
-			meta := tx.Bucket([]byte(metaBucket))
-			if meta == nil || tx.Bucket([]byte(accountsBucket)) == nil {
-				return errors.New("not a ledger")
-			}
-			if err := checkVersion(meta, ledgerKind, ledgerVersion); err != nil {
-				return err
-			}
-			return f(tx)
-		})
-	})
-}
-
-// with holds the file for one transaction.
-func (l *Ledger) with(readOnly bool, f func(*bbolt.DB) error) error {
-	if info, err := os.Stat(l.path); err == nil && disk.Shared(info) {
-		return fmt.Errorf("mode %v: want 0600", info.Mode().Perm())
-	}
-	db, err := openFile(l.path, &bbolt.Options{Timeout: ledgerWait, FreelistType: bbolt.FreelistMapType, ReadOnly: readOnly})
-	if errors.Is(err, bolterrors.ErrTimeout) {
-		return fmt.Errorf("another process held it for %v: it may be stopped in the middle of a write", ledgerWait)
-	}
-	if err != nil {
-		return err
-	}
-	return closeAfter(guard(func() error { return f(db) }), db)
 }

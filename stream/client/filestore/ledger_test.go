@@ -116,14 +116,15 @@ func TestLedgerRefusesDamage(t *testing.T) {
 	}
 	for name, damage := range map[string]func(path string) error{
 		"readable by others": func(path string) error { return os.Chmod(path, 0o644) },
-		"cut":                func(path string) error { return os.Truncate(path, 5000) },
+		"cut":                func(path string) error { return os.Truncate(path, 30) },
 		"another file":       func(path string) error { return os.WriteFile(path, []byte(strings.Repeat("x", 1<<15)), 0o600) },
 		"participations": func(path string) error {
 			s, err := filestore.Open(path + ".other")
 			if err != nil {
 				return err
 			}
-			return errors.Join(s.Close(), os.Rename(path+".other", path))
+			logs, err := filepath.Glob(filepath.Join(path+".other", "*.log"))
+			return errors.Join(err, s.Close(), os.Rename(logs[0], path))
 		},
 		"a charge that is no number": func(path string) error {
 			data, err := os.ReadFile(path)
@@ -146,9 +147,76 @@ func TestLedgerRefusesDamage(t *testing.T) {
 		if failed == nil {
 			failed = l.Update(time.Now(), []participation.Key{ledger.Everyone}, func(time.Time, [][]ledger.Charge) error { return nil })
 		}
-		if failed == nil {
+		if failed == nil || strings.Contains(failed.Error(), "directory") {
 			t.Errorf("%s: charged as if nothing had happened", name)
 		}
+	}
+}
+
+// What a publisher has forgotten that was stopped in the middle of a write, and one that was told nothing, the next one does not miss.
+func TestLedgerTorn(t *testing.T) {
+	dir := t.TempDir()
+	add := func(l ledger.Ledger) {
+		must(t, l.Update(time.UnixMilli(1e12), []participation.Key{ledger.Everyone}, func(now time.Time, charges [][]ledger.Charge) error {
+			charges[0] = append(charges[0], ledger.Charge{Name: "churn", Epsilon: 1, Delta: 1e-6, Standing: 1, At: now})
+			return nil
+		}))
+	}
+	l := openLedger(t, dir)
+	add(l)
+	path := filepath.Join(dir, filestore.LedgerName)
+	once, err := os.ReadFile(path)
+	must(t, err)
+	want := whole(t, l)
+	add(openLedger(t, dir))
+	twice, err := os.ReadFile(path)
+	must(t, err)
+	for n := len(once); n < len(twice); n++ {
+		must(t, os.WriteFile(path, twice[:n], 0o600))
+		again := openLedger(t, dir)
+		if got := whole(t, again); got != want {
+			t.Fatalf("cut at byte %d it is\n%s\nwant\n%s", n, got, want)
+		}
+		add(again)
+	}
+	must(t, os.WriteFile(path, once, 0o600))
+	add(l) // it had seen once alone
+	must(t, os.WriteFile(path, once, 0o600))
+	if err := l.Update(time.UnixMilli(1e12), nil, func(time.Time, [][]ledger.Charge) error { return nil }); err == nil || !strings.Contains(err.Error(), "went back") {
+		t.Errorf("an older copy in its place: %v", err)
+	}
+}
+
+// A ledger that is written anew says the same, also to those who had read the old file.
+func TestLedgerWrittenAnew(t *testing.T) {
+	dir := t.TempDir()
+	a, b, model := openLedger(t, dir), openLedger(t, dir), ledger.NewMemory()
+	path := filepath.Join(dir, filestore.LedgerName)
+	largest, shrunk := int64(0), false
+	for i := range 40 {
+		keys := []participation.Key{ledger.Everyone}
+		for k := range 800 {
+			keys = append(keys, participation.EventKey(fmt.Sprint(k)))
+		}
+		edit := func(now time.Time, charges [][]ledger.Charge) error {
+			for k := range charges {
+				charges[k] = []ledger.Charge{{Name: "churn", Epsilon: 1, Delta: 1e-6, Standing: uint64(i), At: now}}
+			}
+			return nil
+		}
+		must(t, model.Update(time.UnixMilli(1e12), keys, edit))
+		must(t, []*filestore.Ledger{a, b}[i%2].Update(time.UnixMilli(1e12), keys, edit))
+		info, err := os.Stat(path)
+		must(t, err)
+		shrunk, largest = shrunk || info.Size() < largest, max(largest, info.Size())
+	}
+	for _, l := range []ledger.Ledger{a, b, openLedger(t, dir)} {
+		if whole(t, l) != whole(t, model) {
+			t.Error("it says something else")
+		}
+	}
+	if !shrunk {
+		t.Errorf("it grew to %d bytes and was not written anew", largest)
 	}
 }
 

@@ -1,227 +1,268 @@
-// Package filestore keeps a device's participations in one file.
+// Package filestore keeps a device's participations in an append-only log, and its ledger in another.
 //
-// The file is a bbolt database of mode 0600, locked by one process. Every write is synced before it returns. It holds
-// which events took part, under keys that are hashes, and of events whose round is open the noisy counts that a
-// retry must send again; those are deleted when the round is decided, though their bytes may stay in unused pages of the
-// file until they are reused.
+// The participations of a task are a folder of mode 0700 that one process holds. Each change is one frame with a checksum, written at
+// once and synced before Write returns. A process or machine that dies in the middle of a write leaves a torn frame at the end,
+// which the next Open cuts off: nobody was told of it. Whole frames behind a damaged one are an error. After a write or a sync that failed
+// nobody knows what is stored, and the store answers nothing more. When much of a log is out of date, what is still true is
+// written into a new one, which takes the old one's name and place at once.
 //
-// It belongs to the device. It must not be restored from a backup: an older copy has forgotten who took part since.
+// It holds which events took part, under keys that are hashes, and of events whose round is open the noisy counts that a
+// retry must send again. These are encrypted (AES-256-GCM) under a key of their round, which stands in a file of its own. When no event
+// of the round is charged any more the key is overwritten with zeros, synced, and removed, and in memory it is cleared: what the
+// log has of their counts cannot be read from then on.
+//
+// What overwriting cannot promise: a solid-state disk writes elsewhere and keeps the old 32 bytes until it cleans up; so do file systems
+// that copy on write (Btrfs, ZFS, APFS), their snapshots, journals of data, and backups, all out of a program's reach. Where that matters the
+// folder belongs on an encrypted disk and in no snapshot. Memory that held a key or counts may have been swapped out, and what the cipher
+// made of the key goes when the garbage collector reuses it.
+//
+// The folder belongs to the device. It must not be restored from a backup: an older copy has forgotten who took part since. A disk that loses
+// the last frame after it said that it was synced, or that makes it unreadable, cannot be told from a torn write.
 //
 // What a caller owes:
 //
-//  1. Open one file per task, see Path, in a folder that only its user can read.
+//  1. Open one folder per task, see Path, in a folder that only its user can read.
 //  2. Hand it to client.New; close it after the client has ended.
 package filestore
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"iter"
-	"os"
 	"path/filepath"
 	"slices"
-	"sync/atomic"
+	"sync"
 	"time"
-
-	"go.etcd.io/bbolt"
-	bolterrors "go.etcd.io/bbolt/errors"
 
 	"github.com/panlearn/panlearn/internal/disk"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/client/participation"
 )
 
-// lockWait is how long Open waits for another process to let go of the file.
+// lockWait is how long Open waits for another process to let go of the folder.
 const lockWait = time.Second
 
-// formatVersion is stored under the key "version" of the bucket "meta".
-const formatVersion = 1
-
-// The buckets. An event is in exactly one of charged and settled.
-//
-//	meta     "version": 1 byte; "pin": task hash (32 bytes), order (32 bytes), source
-//	rounds   round (8 bytes, big endian): manifest hash
-//	charged  key: record, with counts
-//	settled  key: record
+// The kind of a segment of participations, and its files.
 const (
-	metaBucket    = "meta"
-	roundsBucket  = "rounds"
-	chargedBucket = "charged"
-	settledBucket = "settled"
+	participationKind = "participations"
+	logSuffix         = ".log"
+	tmpSuffix         = ".tmp" // of one that is not whole yet
 )
 
-// A Store is a participation.Store in a file. Its methods may be called from any goroutine.
+// A Store is a participation.Store in a folder. Its methods may be called from any goroutine.
 type Store struct {
-	db      *bbolt.DB
-	damaged atomic.Bool // bbolt panicked: nothing is asked of it any more
+	mu         sync.Mutex
+	folder     folder
+	unlock     func() error
+	generation uint32 // number of the log: the newest is the whole truth
+	log        *segment
+	index      *index
+	current    map[stream.Round]*roundKey // drawn by this process
+	frame      []byte                     // memory of the next one
+	compactAt  int64                      // bytes of log
+	failed     error                      // it answers nothing more
 }
 
 var _ participation.Store = (*Store)(nil)
 
-// Path is where a task's file lies in a state folder.
+// Path is where a task's participations lie in a state folder.
 func Path(dir string, task stream.Task) string {
 	return filepath.Join(dir, string(task)+".participation")
 }
 
-// Open opens the file, or makes it and its folder (mode 0700). It refuses a file of another format, one that others may
+// Open opens the folder, or makes it and those above it. It refuses one of another format, one that others may
 // read, and one that another process holds.
 func Open(path string) (*Store, error) {
-	fail := func(err error) (*Store, error) { return nil, fmt.Errorf("open participations %s: %w", path, err) }
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return fail(err)
-	}
-	if info, err := os.Stat(path); err == nil && disk.Shared(info) {
-		return fail(fmt.Errorf("mode %v: want 0600", info.Mode().Perm()))
-	}
-	db, err := openFile(path, &bbolt.Options{Timeout: lockWait, FreelistType: bbolt.FreelistMapType})
-	if errors.Is(err, bolterrors.ErrTimeout) {
-		return fail(errors.New("another process holds it: stop that one, or use another state folder"))
-	}
+	d, err := openFolder(path)
 	if err != nil {
-		return fail(err)
+		return nil, fmt.Errorf("open participations %s: %w", path, err)
 	}
-	err = guard(func() error {
-		return db.Update(func(tx *bbolt.Tx) error {
-			return prepareBuckets(tx, "version", formatVersion, metaBucket, roundsBucket, chargedBucket, settledBucket)
-		})
-	})
-	if err == nil {
-		err = disk.SyncFolder(filepath.Dir(path))
-	}
+	s, err := openStore(d)
 	if err != nil {
-		return fail(closeAfter(err, db))
+		return nil, fmt.Errorf("open participations %s: %w", path, err)
 	}
-	return &Store{db: db}, nil
+	return s, nil
 }
 
-// prepareBuckets makes the buckets of a new file, or checks that a file is of the kind, which is the key of its version,
-// and of the version.
-func prepareBuckets(tx *bbolt.Tx, kind string, version byte, names ...string) error {
-	if meta := tx.Bucket([]byte(metaBucket)); meta != nil {
-		return checkVersion(meta, kind, version)
+func openStore(in folder) (*Store, error) {
+	unlock, err := in.Lock(lockWait)
+	if errors.Is(err, disk.ErrHeld) {
+		return nil, fmt.Errorf("%w: stop that one, or use another state folder", err)
 	}
-	for _, name := range names {
-		if _, err := tx.CreateBucketIfNotExists([]byte(name)); err != nil {
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{folder: in, unlock: unlock, index: newIndex(), current: make(map[stream.Round]*roundKey)}
+	if err := s.load(); err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	return s, nil
+}
+
+// load reads the newest log, and removes what a process that died left: older logs, one that is not whole, and keys of rounds that are settled.
+func (s *Store) load() error {
+	names, err := s.folder.Names()
+	if err != nil {
+		return err
+	}
+	logs, ids := numbered(names, logSuffix), keyIDs(names)
+	for _, n := range numbered(names, tmpSuffix) {
+		if err := s.folder.Remove(name(n, tmpSuffix)); err != nil {
 			return err
 		}
 	}
-	return tx.Bucket([]byte(metaBucket)).Put([]byte(kind), []byte{version})
-}
-
-func checkVersion(meta *bbolt.Bucket, kind string, version byte) error {
-	switch v := meta.Get([]byte(kind)); {
-	case v == nil:
-		return fmt.Errorf("has no %q: it is a file of another kind", kind)
-	case len(v) != 1 || v[0] != version:
-		return fmt.Errorf("format version %x: this program reads %d: use the program that wrote it or a newer one", v, version)
+	if len(logs) == 0 {
+		if len(ids) > 0 {
+			return fmt.Errorf("%w: keys without a log: who took part is not known any more; keep these users out of this task", errDamaged)
+		}
+		return s.compact()
 	}
-	return nil
+	if err := s.folder.Sync(); err != nil { // the newest one's name may not be on the disk yet
+		return err
+	}
+	torn := make(map[keyID]bool)
+	for _, id := range ids {
+		k, found, err := readRoundKey(s.folder, id)
+		if err != nil {
+			return err
+		}
+		if torn[id] = !found; found {
+			s.index.keys[id] = k
+		}
+	}
+	s.generation = slices.Max(logs)
+	if s.log, err = openSegment(s.folder, name(s.generation, logSuffix), participationKind, s.index.apply); err != nil {
+		return err
+	}
+	if err := s.index.complete(); err != nil {
+		return err
+	}
+	for id := range torn {
+		if torn[id] {
+			if err := eraseKey(s.folder, id); err != nil {
+				return err
+			}
+		}
+	}
+	for _, n := range logs {
+		if n != s.generation {
+			if err := s.folder.Remove(name(n, logSuffix)); err != nil {
+				return err
+			}
+		}
+	}
+	s.compactAt = s.due(0)
+	return s.erase()
 }
 
-// Close lets go of the file.
+func name(number uint32, suffix string) string { return fmt.Sprintf("%08x%s", number, suffix) }
+
+// Close lets go of the folder.
 func (s *Store) Close() error {
-	if s.damaged.Load() {
-		return nil // bbolt's locks may be held for ever; the process's end lets go of the file
-	}
-	return s.guard(s.db.Close)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := s.close()
+	s.failed = errors.New("it is closed")
+	return err
 }
 
-// guard runs what bbolt does with the file, unless it is known to be damaged.
-func (s *Store) guard(f func() error) error {
-	if s.damaged.Load() {
-		return errDamaged
+func (s *Store) close() (err error) {
+	for _, k := range s.index.keys {
+		clear(k.key[:])
 	}
-	err := guard(f)
-	if errors.Is(err, errDamaged) {
-		s.damaged.Store(true)
+	if s.log != nil {
+		err = s.log.file.Close()
+		s.log = nil
+	}
+	if s.unlock != nil {
+		err = errors.Join(err, s.unlock())
+		s.unlock = nil
 	}
 	return err
 }
 
-// view and update are transactions of f.
-func (s *Store) view(f func(*bbolt.Tx) error) error {
-	return s.guard(func() error { return s.db.View(f) })
-}
-
-func (s *Store) update(f func(*bbolt.Tx) error) error {
-	return s.guard(func() error { return s.db.Update(f) })
-}
-
-// bucket is one that prepareBuckets made; a damaged file may lack it.
-func bucket(tx *bbolt.Tx, name string) *bbolt.Bucket {
-	b := tx.Bucket([]byte(name))
-	if b == nil {
-		panic("no bucket " + name) // guard makes it an error
-	}
-	return b
-}
-
 // Pin implements participation.Store.
-func (s *Store) Pin() (pin participation.Pin, found bool, err error) {
-	err = s.view(func(tx *bbolt.Tx) error {
-		v := bucket(tx, metaBucket).Get([]byte("pin"))
-		if v == nil {
-			return nil
-		}
-		if len(v) < stream.HashSize+len(pin.Order) {
-			return errors.New("read pin: damaged")
-		}
-		v = v[copy(pin.Task[:], v):]
-		pin.Source, found = string(v[copy(pin.Order[:], v):]), true
-		return nil
-	})
-	return pin, found, err
+func (s *Store) Pin() (participation.Pin, bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failed != nil || s.index.pin == nil {
+		return participation.Pin{}, false, s.failed
+	}
+	return *s.index.pin, true, nil
 }
 
 // Manifest implements participation.Store.
-func (s *Store) Manifest(round stream.Round) (hash stream.Hash, found bool, err error) {
-	err = s.view(func(tx *bbolt.Tx) error {
-		v := bucket(tx, roundsBucket).Get(roundKey(round))
-		if v == nil {
-			return nil
-		}
-		if len(v) != stream.HashSize {
-			return fmt.Errorf("read manifest of round %d: damaged", round)
-		}
-		hash, found = stream.Hash(v), true
-		return nil
-	})
-	return hash, found, err
+func (s *Store) Manifest(round stream.Round) (stream.Hash, bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failed != nil {
+		return stream.Hash{}, false, s.failed
+	}
+	hash, found := s.index.rounds[round]
+	return hash, found, nil
 }
 
 // Read implements participation.Store.
 func (s *Store) Read(keys []participation.Key) ([]participation.Record, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failed != nil {
+		return nil, s.failed
+	}
 	out := make([]participation.Record, len(keys))
-	err := s.view(func(tx *bbolt.Tx) error {
-		charged, settled := bucket(tx, chargedBucket), bucket(tx, settledBucket)
-		for i, k := range keys {
-			out[i].Key = k
-			data := charged.Get(k[:])
-			if data == nil {
-				data = settled.Get(k[:])
+	charged := make(map[*block]map[participation.Key][]int)
+	for i, k := range keys {
+		if b := s.index.charged[k]; b != nil {
+			if charged[b] == nil {
+				charged[b] = make(map[participation.Key][]int)
 			}
-			if data == nil {
-				continue
-			}
-			if err := out[i].UnmarshalBinary(data); err != nil {
-				return err
-			}
+			charged[b][k] = append(charged[b][k], i)
+		} else if place, found := s.index.settled[k]; found {
+			out[i] = s.index.records[place]
 		}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read participations: %w", err)
+		out[i].Key = k
+	}
+	for b, places := range charged {
+		err := s.open(b, func(p participation.Record) error {
+			for n, i := range places[p.Key] {
+				if out[i] = p; n > 0 { // a caller may change what it got
+					out[i].Sends, out[i].Draw.Counts = slices.Clone(p.Sends), slices.Clone(p.Draw.Counts)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("read participations: %w", err)
+		}
 	}
 	return out, nil
 }
 
-// Charged implements participation.Store. The loop's body runs outside of guard: its panics are its own.
+// Charged implements participation.Store.
 func (s *Store) Charged() iter.Seq2[participation.Record, error] {
 	return func(yield func(participation.Record, error) bool) {
-		err := s.guard(func() error { return nil }) // whether it is known to be damaged
-		if err == nil {
-			err = s.db.View(func(tx *bbolt.Tx) error { return s.charged(tx, yield) })
+		s.mu.Lock()
+		blocks, err := s.index.blocks(), s.failed
+		s.mu.Unlock()
+		for _, b := range blocks {
+			var records []participation.Record // the loop's body may call the store
+			s.mu.Lock()
+			err = s.failed
+			if err == nil {
+				err = s.open(b, func(p participation.Record) error { records = append(records, p); return nil })
+			}
+			s.mu.Unlock()
+			if err != nil {
+				break
+			}
+			for _, p := range records {
+				if !yield(p, nil) {
+					return
+				}
+			}
 		}
 		if err != nil {
 			yield(participation.Record{}, fmt.Errorf("read charged participations: %w", err))
@@ -229,68 +270,176 @@ func (s *Store) Charged() iter.Seq2[participation.Record, error] {
 	}
 }
 
-func (s *Store) charged(tx *bbolt.Tx, yield func(participation.Record, error) bool) error {
-	var c *bbolt.Cursor
-	for {
-		var p participation.Record
-		var more bool
-		err := s.guard(func() error {
-			var k, data []byte
-			if c == nil {
-				c = bucket(tx, chargedBucket).Cursor()
-				k, data = c.First()
-			} else {
-				k, data = c.Next()
-			}
-			if k == nil {
-				return nil
-			}
-			if len(k) != len(p.Key) {
-				return errors.New("damaged key")
-			}
-			more, p.Key = true, participation.Key(k)
-			return p.UnmarshalBinary(data)
-		})
-		if err != nil || !more || !yield(p, nil) {
-			return err
+// blocks are those of charged events, in the order of the log.
+func (x *index) blocks() (all []*block) {
+	seen := make(map[*block]bool)
+	for _, b := range x.charged {
+		if !seen[b] {
+			seen[b] = true
+			all = append(all, b)
 		}
 	}
+	slices.SortFunc(all, func(a, b *block) int { return cmp.Compare(a.at, b.at) })
+	return all
+}
+
+func (s *Store) open(b *block, each func(participation.Record) error) error {
+	data, err := s.read(b)
+	if err != nil {
+		return err
+	}
+	return s.index.open(b, data, each)
+}
+
+func (s *Store) read(b *block) ([]byte, error) {
+	data := make([]byte, b.size)
+	if n, err := s.log.file.ReadAt(data, b.at); n < len(data) {
+		return nil, err
+	}
+	return data, nil
 }
 
 // Write implements participation.Store.
 func (s *Store) Write(c participation.Change) error {
-	err := s.update(func(tx *bbolt.Tx) error {
-		meta, rounds := bucket(tx, metaBucket), bucket(tx, roundsBucket)
-		if c.Pin != nil && meta.Get([]byte("pin")) == nil {
-			if err := meta.Put([]byte("pin"), slices.Concat(c.Pin.Task[:], c.Pin.Order[:], []byte(c.Pin.Source))); err != nil {
-				return err
-			}
-		}
-		for r, hash := range c.Rounds {
-			if err := rounds.Put(roundKey(r), hash[:]); err != nil {
-				return err
-			}
-		}
-		charged, settled := bucket(tx, chargedBucket), bucket(tx, settledBucket)
-		for _, p := range c.Events {
-			data, err := p.MarshalBinary()
-			if err != nil {
-				return err
-			}
-			put, remove := settled, charged
-			if p.State == participation.Charged {
-				put, remove = charged, settled
-			}
-			if err := errors.Join(put.Put(p.Key[:], data), remove.Delete(p.Key[:])); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failed != nil {
+		return s.failed
+	}
+	if err := s.write(c); err != nil {
 		return fmt.Errorf("write participations: %w", err)
 	}
 	return nil
 }
 
-func roundKey(round stream.Round) []byte { return binary.BigEndian.AppendUint64(nil, uint64(round)) }
+// fail has the store answer nothing more: nobody knows what is stored.
+func (s *Store) fail(err error) error {
+	if err != nil {
+		s.failed = fmt.Errorf("participations: an earlier write failed, and what is stored is known after a restart alone: %w", err)
+	}
+	return err
+}
+
+func (s *Store) write(c participation.Change) error {
+	frame, err := s.encode(append(s.frame[:0], make([]byte, frameSize)...), c)
+	if err != nil {
+		clear(s.frame[:cap(s.frame)]) // counts, in part
+		return err
+	}
+	s.frame = frame
+	if len(frame) == frameSize {
+		return nil
+	}
+	at, err := s.log.append(frame)
+	if err == nil {
+		err = s.log.file.Sync()
+	}
+	if err == nil {
+		err = s.index.apply(at, frame[frameSize:])
+	}
+	if err == nil {
+		err = s.erase()
+	}
+	if err == nil && s.log.size > s.compactAt {
+		err = s.compact()
+	}
+	return s.fail(err)
+}
+
+// encode appends the blocks of a change. Neighbours that were settled alike are one block, and so are charged ones of a round.
+func (s *Store) encode(b []byte, c participation.Change) ([]byte, error) {
+	if c.Pin != nil && s.index.pin == nil {
+		b = appendPin(b, *c.Pin)
+	}
+	for round, hash := range c.Rounds {
+		if known, found := s.index.rounds[round]; !found || known != hash {
+			b = appendRound(b, round, hash)
+		}
+	}
+	var this, next []byte
+	for events := c.Events; len(events) > 0; {
+		n := 1
+		var err error
+		if events[0].State == participation.Charged {
+			for n < len(events) && events[n].State == participation.Charged && events[n].Draw.Round == events[0].Draw.Round {
+				n++
+			}
+			b, err = s.appendCharged(b, events[:n])
+		} else {
+			this, err = events[0].AppendBinary(this[:0])
+			for ; err == nil && n < len(events) && events[n].State != participation.Charged; n++ {
+				if next, err = events[n].AppendBinary(next[:0]); !bytes.Equal(this, next) {
+					break
+				}
+			}
+			b = appendSettled(b, this, n, func(i int) participation.Key { return events[i].Key })
+		}
+		if err != nil {
+			s.frame = b
+			return nil, err
+		}
+		events = events[n:]
+	}
+	return b, nil
+}
+
+func appendPin(b []byte, pin participation.Pin) []byte {
+	b = append(append(append(b, pinBlock), pin.Task[:]...), pin.Order[:]...)
+	return append(binary.AppendUvarint(b, uint64(len(pin.Source))), pin.Source...)
+}
+
+func appendRound(b []byte, round stream.Round, hash stream.Hash) []byte {
+	return append(binary.AppendUvarint(append(b, roundBlock), uint64(round)), hash[:]...)
+}
+
+func appendSettled(b, record []byte, n int, key func(int) participation.Key) []byte {
+	b = binary.AppendUvarint(append(b, settledBlock), uint64(len(record)))
+	return appendKeys(append(b, record...), n, key)
+}
+
+// appendCharged seals events of one round under its key, which is drawn and stored where there is none yet.
+func (s *Store) appendCharged(b []byte, events []participation.Record) ([]byte, error) {
+	round := events[0].Draw.Round
+	k := s.current[round]
+	if k == nil {
+		var err error
+		if k, err = newRoundKey(s.folder, round); err != nil {
+			return b, s.fail(err)
+		}
+		s.current[round], s.index.keys[k.id] = k, k
+	}
+	start, nonce := len(b), k.next()
+	b = append(append(b, chargedBlock), k.id[:]...)
+	b = appendKeys(binary.AppendUvarint(b, nonce), len(events), func(i int) participation.Key { return events[i].Key })
+	b = append(b, 0, 0, 0, 0)
+	text := len(b)
+	for i := range events {
+		at := len(b)
+		var err error
+		if b, err = events[i].AppendBinary(append(b, 0, 0, 0, 0)); err != nil {
+			return b, err
+		}
+		binary.LittleEndian.PutUint32(b[at:], uint32(len(b)-at-4))
+	}
+	b = slices.Grow(b, sealOverhead)
+	binary.LittleEndian.PutUint32(b[text-4:], uint32(len(b)-text+sealOverhead))
+	sealed, err := k.seal(b[start:], text-start, nonce)
+	return b[:start+len(sealed)], err
+}
+
+// erase gets rid of the keys of rounds of which no event is charged.
+func (s *Store) erase() error {
+	for id, k := range s.index.keys {
+		if k.events > 0 {
+			continue
+		}
+		if err := k.erase(s.folder); err != nil {
+			return err
+		}
+		delete(s.index.keys, id)
+		if s.current[k.round] == k {
+			delete(s.current, k.round)
+		}
+	}
+	return nil
+}

@@ -2,9 +2,9 @@ package filestore_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -32,100 +32,7 @@ func open(t rapid.TB, path string) *filestore.Store {
 	return s
 }
 
-func encoded(t rapid.TB, p participation.Record) string {
-	if p.State == participation.Fresh {
-		return "fresh"
-	}
-	b, err := p.MarshalBinary()
-	must(t, err)
-	return string(p.Key[:]) + string(b)
-}
-
-// listed is what a store lists as charged, in the order of keys.
-func listed(t rapid.TB, s participation.Store) string {
-	var all []participation.Record
-	for p, err := range s.Charged() {
-		must(t, err)
-		all = append(all, p)
-	}
-	slices.SortFunc(all, func(a, b participation.Record) int { return bytes.Compare(a.Key[:], b.Key[:]) })
-	var out strings.Builder
-	for _, p := range all {
-		out.WriteString(encoded(t, p))
-	}
-	return out.String()
-}
-
-// Whatever is written, with the file closed and opened at any point, it answers as the store in memory does.
-func TestAnswersAsMemory(t *testing.T) {
-	dir := t.TempDir()
-	runs := 0
-	rapid.Check(t, func(t *rapid.T) {
-		runs++
-		path := filepath.Join(dir, strings.Repeat("x", runs), "churn.participation")
-		model, s := participation.NewMemoryStore(), open(t, path)
-		defer func() { must(t, s.Close()) }()
-		keys := make([]participation.Key, 6)
-		for i := range keys {
-			keys[i] = participation.RowKey("source", int64(i))
-		}
-		for range rapid.IntRange(1, 12).Draw(t, "writes") {
-			var c participation.Change
-			if rapid.Bool().Draw(t, "pin") {
-				c.Pin = &participation.Pin{Task: stream.Hash{rapid.Byte().Draw(t, "hash")}, Source: rapid.String().Draw(t, "source"), Order: [32]byte{rapid.Byte().Draw(t, "order"), 31: 7}}
-			}
-			round := stream.Round(rapid.Uint64Range(1, 1<<40).Draw(t, "round"))
-			c.Rounds = map[stream.Round]stream.Hash{round: {1, rapid.Byte().Draw(t, "manifest")}}
-			for i, k := range keys {
-				if !rapid.Bool().Draw(t, "event") {
-					continue
-				}
-				p := participation.Record{Key: k, State: participation.State(rapid.IntRange(1, 4).Draw(t, "state"))}
-				p.Draw.Round, p.Refunds, p.Rounds = round, uint32(i), 1
-				if p.State == participation.Charged {
-					p.Draw.Counts = rapid.SliceOfN(rapid.Byte(), 1, 9).Draw(t, "counts")
-					p.Sends = []participation.Send{{Attempt: nth(1), Sent: 2, Acked: 1, Lowest: 5}}
-				}
-				c.Events = append(c.Events, p)
-			}
-			must(t, model.Write(c))
-			must(t, s.Write(c))
-			if rapid.Bool().Draw(t, "reopen") {
-				must(t, s.Close())
-				s = open(t, path)
-			}
-			want, err := model.Read(keys)
-			must(t, err)
-			got, err := s.Read(keys)
-			must(t, err)
-			for i := range keys {
-				if encoded(t, got[i]) != encoded(t, want[i]) || got[i].Key != keys[i] {
-					t.Fatalf("event %d is %v, want %v", i, got[i].State, want[i].State)
-				}
-			}
-			if listed(t, s) != listed(t, model) {
-				t.Fatal("lists other charged events")
-			}
-			wantPin, wantFound, _ := model.Pin()
-			pin, found, err := s.Pin()
-			must(t, err)
-			if pin != wantPin || found != wantFound {
-				t.Fatalf("pin %v, %t, want %v, %t", pin, found, wantPin, wantFound)
-			}
-			for _, r := range []stream.Round{round, round + 1} {
-				wantHash, wantFound, _ := model.Manifest(r)
-				hash, found, err := s.Manifest(r)
-				must(t, err)
-				if hash != wantHash || found != wantFound {
-					t.Fatalf("manifest of round %d: %x, %t", r, hash, found)
-				}
-			}
-		}
-	})
-}
-
 // A write that returned is in the file whatever happens to the process: a copy of the file taken at that moment has it.
-// So does the file of a process that was killed in the middle of the next write, which is bbolt's promise.
 func TestDurableWhenWriteReturns(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.participation")
@@ -136,10 +43,15 @@ func TestDurableWhenWriteReturns(t *testing.T) {
 		must(t, p.Join(participation.Draw{Round: 1, Step: 1, Counts: []byte{1, 2}}))
 		p.Sending(nth(1), false)
 		must(t, s.Write(participation.Change{Events: []participation.Record{p}}))
-		data, err := os.ReadFile(path)
+		killed := filepath.Join(dir, fmt.Sprint("killed", i))
+		must(t, os.Mkdir(killed, 0o700))
+		entries, err := os.ReadDir(path)
 		must(t, err)
-		killed := filepath.Join(dir, "killed.participation")
-		must(t, os.WriteFile(killed, data, 0o600))
+		for _, e := range entries {
+			data, err := os.ReadFile(filepath.Join(path, e.Name()))
+			must(t, err)
+			must(t, os.WriteFile(filepath.Join(killed, e.Name()), data, 0o600))
+		}
 		again := open(t, killed)
 		for k := range 20 {
 			got, err := again.Read([]participation.Key{participation.RowKey("s", int64(k))})
@@ -154,6 +66,113 @@ func TestDurableWhenWriteReturns(t *testing.T) {
 		}
 		must(t, again.Close())
 	}
+}
+
+// TestTornTail: a log that ends in the middle of a frame, wherever, is that of before its write.
+func TestTornTail(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a.participation")
+	s := open(t, path)
+	keys := []participation.Key{{1}, {2}}
+	for _, k := range keys {
+		must(t, s.Write(participation.Change{Events: []participation.Record{charged(t, k, 1)}}))
+	}
+	must(t, s.Close())
+	log := logOf(t, path)
+	data, err := os.ReadFile(log)
+	must(t, err)
+	for n := len(data) - 1; ; n-- {
+		must(t, os.WriteFile(log, data[:n], 0o600))
+		s := open(t, path)
+		got, err := s.Read(keys)
+		must(t, err)
+		must(t, s.Close())
+		if got[1].State != participation.Fresh {
+			t.Fatalf("cut at byte %d the second event is %v", n, got[1].State)
+		}
+		if info, err := os.Stat(log); err != nil || int(info.Size()) > n || info.Size() < 36 {
+			t.Fatalf("cut at byte %d it has %d bytes, %v", n, info.Size(), err)
+		}
+		if got[0].State != participation.Charged {
+			if len(data)-n < 100 {
+				t.Fatalf("cut at byte %d the first event is %v", n, got[0].State)
+			}
+			break
+		}
+	}
+}
+
+// TestDamage: a byte that changed anywhere in what was written is an error with advice, and nothing is guessed.
+func TestDamage(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.participation")
+	s := open(t, path)
+	for i := range 3 {
+		must(t, s.Write(participation.Change{Rounds: map[stream.Round]stream.Hash{1: {2}}, Events: []participation.Record{charged(t, participation.Key{byte(i + 1)}, 1)}}))
+	}
+	must(t, s.Close())
+	log := logOf(t, path)
+	data, err := os.ReadFile(log)
+	must(t, err)
+	guessed := 0
+	for i := range data {
+		bad := bytes.Clone(data)
+		bad[i] ^= 0x41
+		must(t, os.WriteFile(log, bad, 0o600))
+		s, err := filestore.Open(path)
+		if err == nil {
+			guessed++ // the length of the last frame, which says then that it is longer
+			must(t, s.Close())
+			continue
+		}
+		if i > 60 && !strings.Contains(err.Error(), "keep these users out of the task") {
+			t.Fatalf("byte %d: %v: want advice", i, err)
+		}
+	}
+	if guessed > 4 {
+		t.Errorf("%d of %d damaged bytes were not seen", guessed, len(data))
+	}
+}
+
+// TestLostKey: events that are charged and whose key is gone are not taken for fresh ones.
+func TestLostKey(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.participation")
+	s := open(t, path)
+	must(t, s.Write(participation.Change{Events: []participation.Record{charged(t, participation.Key{1}, 1)}}))
+	must(t, s.Close())
+	keys, err := filepath.Glob(filepath.Join(path, "*.key"))
+	must(t, err)
+	if len(keys) != 1 {
+		t.Fatalf("%d keys, want 1", len(keys))
+	}
+	must(t, os.Truncate(keys[0], 20))
+	for range 2 {
+		if s, err := filestore.Open(path); err == nil || !strings.Contains(err.Error(), "key of 1 charged events is gone") {
+			t.Errorf("%v, %v", s, err)
+		}
+	}
+	must(t, os.Remove(logOf(t, path)))
+	if _, err := filestore.Open(path); err == nil || !strings.Contains(err.Error(), "without a log") {
+		t.Errorf("keys alone: %v", err)
+	}
+}
+
+// charged is an event that was sent once.
+func charged(t rapid.TB, k participation.Key, round stream.Round) participation.Record {
+	p := participation.Record{Key: k}
+	must(t, p.Join(participation.Draw{Round: round, Step: 1, Counts: []byte{1, 2, 3}}))
+	p.Sending(nth(1), false)
+	return p
+}
+
+// logOf is the file of a folder's log.
+func logOf(t *testing.T, path string) string {
+	t.Helper()
+	logs, err := filepath.Glob(filepath.Join(path, "*.log"))
+	must(t, err)
+	if len(logs) != 1 {
+		t.Fatalf("logs %v, want one", logs)
+	}
+	return logs[0]
 }
 
 func TestAllOrNothing(t *testing.T) {
@@ -183,22 +202,33 @@ func TestOpenRefuses(t *testing.T) {
 	s := open(t, path)
 	info, err := os.Stat(path)
 	must(t, err)
-	if info.Mode().Perm() != 0o600 {
-		t.Errorf("mode %v, want 0600", info.Mode().Perm())
+	if info.Mode().Perm() != 0o700 {
+		t.Errorf("mode %v, want 0700", info.Mode().Perm())
+	}
+	if info, err := os.Stat(logOf(t, path)); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v, want 0600", info.Mode().Perm(), err)
 	}
 	if _, err := filestore.Open(path); err == nil || !strings.Contains(err.Error(), "another process") {
 		t.Errorf("a file that is held: %v", err)
 	}
 	must(t, s.Close())
-	must(t, os.Chmod(path, 0o644))
-	if _, err := filestore.Open(path); err == nil || !strings.Contains(err.Error(), "0600") {
-		t.Errorf("a file that others read: %v", err)
+	for path, c := range map[string]struct {
+		mode os.FileMode
+		want string
+	}{path: {0o750, "want 0700"}, logOf(t, path): {0o640, "want 0600"}} {
+		good, err := os.Stat(path)
+		must(t, err)
+		must(t, os.Chmod(path, c.mode))
+		if _, err := filestore.Open(filestore.Path(dir, "churn")); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("what others may read: %v: want %s", err, c.want)
+		}
+		must(t, os.Chmod(path, good.Mode()))
 	}
 	for name, data := range map[string][]byte{"noise": bytes.Repeat([]byte{7}, 1<<14), "short": {1, 2, 3}} {
 		bad := filepath.Join(dir, name)
 		must(t, os.WriteFile(bad, data, 0o600))
-		if _, err := filestore.Open(bad); err == nil {
-			t.Errorf("%s was opened", name)
+		if _, err := filestore.Open(bad); err == nil || !strings.Contains(err.Error(), "an earlier format") {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 	if filestore.Path("a", "b") != filepath.Join("a", "b.participation") {

@@ -36,17 +36,21 @@ var errRecord = errors.New("damaged record of a participation")
 //	n sends              uvarints: attempt, sent, acked, lowest; open: 32 bytes
 //	length, counts       uvarint, bytes
 func (p Record) MarshalBinary() ([]byte, error) {
+	return p.AppendBinary(make([]byte, 0, 128+len(p.Draw.Counts)))
+}
+
+// AppendBinary appends to b what MarshalBinary returns. With an error it returns b as it was.
+func (p Record) AppendBinary(b []byte) ([]byte, error) {
 	if p.State == Fresh || p.State > Unknown || p.Draw.Round == 0 {
-		return nil, fmt.Errorf("encode participation: state %v, round %d: want one that took part", p.State, p.Draw.Round)
+		return b, fmt.Errorf("encode participation: state %v, round %d: want one that took part", p.State, p.Draw.Round)
 	}
 	switch most := max(1, p.Draw.Most); {
 	case p.Rounds == 0 || p.Rounds > most,
 		p.Before != Fresh && (p.State != Charged || p.Rounds == 1),
 		p.Before == Fresh && p.State == Charged && p.Rounds > 1,
 		p.Before == Charged || p.Before > Unknown:
-		return nil, fmt.Errorf("encode participation: joined %d rounds of %d, was %v: want one that took part", p.Rounds, most, p.Before)
+		return b, fmt.Errorf("encode participation: joined %d rounds of %d, was %v: want one that took part", p.Rounds, most, p.Before)
 	}
-	b := make([]byte, 0, 64+len(p.Draw.Counts))
 	b = append(b, version, byte(p.State))
 	for _, v := range [...]uint64{uint64(p.Refunds), uint64(p.Reports), uint64(p.Draw.Phase), uint64(p.Draw.Step), uint64(p.Draw.Most),
 		uint64(p.Rounds), uint64(p.Draw.Round)} {
