@@ -53,6 +53,12 @@ type Records interface {
 	Watch(ctx context.Context, task Task) (<-chan Wake, error)
 }
 
+// A Spreader is an adapter whose reconnections can be spread: each try to connect again waits for a time that is drawn below
+// the given one. Zero is the adapter's own jitter.
+type Spreader interface {
+	Spread(over time.Duration)
+}
+
 // An AckStatus says what became of a publish.
 type AckStatus int
 

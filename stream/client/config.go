@@ -18,6 +18,7 @@ import (
 const (
 	DefaultMaxInFlight = 4096
 	DefaultPoll        = 2 * time.Second
+	DefaultMaxPoll     = 5 * time.Minute
 	DefaultTimeout     = 10 * time.Second
 	DefaultCloseWait   = 30 * time.Second
 )
@@ -58,8 +59,11 @@ type Config struct {
 
 	Bundle      int // users in one message, 1 to the task's max_bundle; default 1
 	MaxInFlight int // events whose publish is not answered; default 4096
-	// Poll is the mean time between reads that nothing woke, and between retries; default 2s.
+	// Poll is the mean time between retries of a publish, and the shortest between reads that nothing woke; default 2s.
 	Poll time.Duration
+	// MaxPoll is the longest mean time between reads that nothing woke, and the longest over which the devices of a task
+	// spread what all of them do; default 5m, and at least Poll. While events wait, the time between reads is at most twice the task's deadline.
+	MaxPoll time.Duration
 	// Timeout bounds one read and one publish; default 10s.
 	Timeout time.Duration
 	// CloseWait is how long after the task's End a missing Close is waited for; default 30s.
@@ -117,13 +121,17 @@ func (c Config) withDefaults() (Config, error) {
 		name     string
 		value    *time.Duration
 		fallback time.Duration
-	}{{"Poll", &c.Poll, DefaultPoll}, {"Timeout", &c.Timeout, DefaultTimeout}, {"CloseWait", &c.CloseWait, DefaultCloseWait}} {
+	}{{"Poll", &c.Poll, DefaultPoll}, {"MaxPoll", &c.MaxPoll, max(DefaultMaxPoll, c.Poll)},
+		{"Timeout", &c.Timeout, DefaultTimeout}, {"CloseWait", &c.CloseWait, DefaultCloseWait}} {
 		if *d.value == 0 {
 			*d.value = d.fallback
 		}
 		if *d.value < time.Millisecond {
 			return c, fmt.Errorf("client: %s %v: want at least 1ms", d.name, *d.value)
 		}
+	}
+	if c.MaxPoll < c.Poll {
+		return c, fmt.Errorf("client: MaxPoll %v: want at least Poll, %v", c.MaxPoll, c.Poll)
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

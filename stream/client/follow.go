@@ -14,27 +14,45 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// follow reads what is new. Only a refusal is an error: what cannot be read now is read later.
-func (l *loop) follow(ctx context.Context) error {
+// look reads what is new of that which this device has a use for. Only a refusal is an error: what cannot be read now is read later.
+func (l *loop) look(ctx context.Context) error {
+	before := l.learned
 	if l.agreement == nil {
-		if err := l.agree(ctx); err != nil || l.agreement == nil {
+		if err := l.agree(ctx); err != nil {
 			return err
 		}
 	}
-	if !l.over() {
-		if err := l.followRound(ctx); err != nil {
+	if l.agreement != nil {
+		if err := l.follow(ctx); err != nil {
 			return err
+		}
+	}
+	now := time.Now()
+	if l.agreement != nil && l.has() == nothing {
+		l.pace.rests(now)
+		return nil
+	}
+	l.looked = now
+	l.pace.looked(now, l.learned > before, l.patience())
+	return nil
+}
+
+// follow reads rounds, attempts and the End.
+func (l *loop) follow(ctx context.Context) error {
+	before := l.learned
+	if !l.over() && l.has() != nothing {
+		if m, hash, ok := l.records.newestRound(ctx, l.currentNumber()); ok {
+			if err := l.takeRound(m, hash); err != nil {
+				return err
+			}
 		}
 	}
 	for _, r := range l.rounds {
 		l.followAttempts(ctx, r)
 	}
-	if !l.over() {
-		if end, ok := l.records.end(ctx); ok {
-			l.endedAt = time.Now()
-			l.Logger.Info("the task has ended", "last_round", end.LastRound, "reason", end.Reason)
-			close(l.ended)
-			l.progress()
+	if !l.over() && l.learned == before {
+		if got, ok := l.records.get(ctx, l.Task.End(), false); ok {
+			l.takeEnd(got)
 		}
 	}
 	return nil
@@ -94,16 +112,34 @@ func (l *loop) agree(ctx context.Context) error {
 	return nil
 }
 
-// followRound takes up the newest round.
-func (l *loop) followRound(ctx context.Context) error {
-	m, hash, ok := l.records.latestRound(ctx)
-	if !ok || (l.current != nil && stream.Round(m.Round) < l.current.number) {
+func (l *loop) takeEnd(got stream.Message) {
+	if end, ok := l.records.end(got); ok {
+		l.endedAt = time.Now()
+		l.learned++
+		l.Logger.Info("the task has ended", "last_round", end.LastRound, "reason", end.Reason)
+		close(l.ended)
+		if l.has() != nothing { // for the Close of the last round
+			l.pace.soon(l.endedAt, min(l.spread(), l.CloseWait/2))
+		}
+		l.progress()
+	}
+}
+
+// currentNumber is that of the newest round known, 0 before the first.
+func (l *loop) currentNumber() stream.Round {
+	if l.current == nil {
+		return 0
+	}
+	return l.current.number
+}
+
+// takeRound takes up a round that is newer than all others. An older one, read or heard, changes nothing.
+func (l *loop) takeRound(m *wire.Round, hash stream.Hash) error {
+	number := stream.Round(m.Round)
+	if number < l.currentNumber() || (number == l.currentNumber() && hash == l.current.manifest) {
 		return nil
 	}
-	if l.current != nil && stream.Round(m.Round) == l.current.number && hash == l.current.manifest {
-		return nil
-	}
-	known, err := l.known(stream.Round(m.Round))
+	known, err := l.known(number)
 	if err != nil {
 		return err
 	}
@@ -119,7 +155,6 @@ func (l *loop) followRound(ctx context.Context) error {
 	if err := l.ask(at.Index, m); err != nil {
 		return err
 	}
-	number := stream.Round(m.Round)
 	r := l.rounds[number]
 	if r == nil {
 		r = &round{number: number, manifest: hash}
@@ -130,6 +165,7 @@ func (l *loop) followRound(ctx context.Context) error {
 		delete(l.rounds, old.number)
 	}
 	l.current = r
+	l.learned++
 	l.queue.recall(l.stands())
 	l.progress()
 	return nil
@@ -161,32 +197,53 @@ func (l *loop) known(number stream.Round) (*stream.Hash, error) {
 
 // followAttempts looks for the newest attempt at a round and for its Close.
 func (l *loop) followAttempts(ctx context.Context, r *round) {
-	if r.closed != nil || (r != l.current && len(r.bundles) == 0) {
+	if r.closed != nil || (r != l.current && len(r.bundles) == 0) || l.has() == nothing {
 		return
 	}
-	o, a, ok := l.records.latestOpen(ctx, r.number, r.manifest)
-	if ok && (r.open == nil || (a != r.attempt && a.Number >= r.attempt.Number)) {
-		if r.open != nil && len(r.bundles) > 0 {
-			l.Logger.Info("the stage opened the round again", "round", r.number, "attempt", o.Attempt,
-				"sends_again", !l.agreement.HasFloors())
-		}
-		r.open, r.attempt, r.opened = o, a, time.Now()
-		r.owed = append(r.owed[:0:0], r.bundles...)
-		if l.agreement.HasFloors() {
-			r.joined = r.standing(a)
-		}
-		if r == l.current {
-			l.queue.recall(l.stands())
-		}
-		l.progress()
+	if o, a, ok := l.records.latestOpen(ctx, r.number, r.manifest); ok {
+		l.takeOpen(r, o, a)
 	}
 	for _, a := range r.attempts() {
-		if c, ok := l.records.closed(ctx, r.number, a, r.manifest); ok {
-			r.closed = &c
-			if c.Void {
-				l.Logger.Warn("the round is void: its users stay charged", "round", r.number)
-			}
+		if c, ok := l.records.readClose(ctx, r.number, a, r.manifest); ok {
+			l.takeClose(ctx, r, c)
 			return
 		}
+	}
+}
+
+// takeOpen takes up an attempt that is newer than those known, or another of the same number, which the broker may have lost.
+func (l *loop) takeOpen(r *round, o *wire.Open, a participation.Attempt) {
+	if r.closed != nil || (r.open != nil && (a == r.attempt || a.Number < r.attempt.Number)) {
+		return
+	}
+	if r.open != nil && len(r.bundles) > 0 {
+		l.Logger.Info("the stage opened the round again", "round", r.number, "attempt", o.Attempt,
+			"sends_again", !l.agreement.HasFloors())
+	}
+	r.open, r.attempt, r.opened = o, a, time.Now()
+	r.owed = append(r.owed[:0:0], r.bundles...)
+	if l.agreement.HasFloors() {
+		r.joined = r.standing(a)
+	}
+	if r == l.current {
+		l.queue.recall(l.stands())
+	}
+	l.learned++
+	l.progress()
+}
+
+// takeClose takes up the outcome of a round. Where it decides about nobody here, the Open beside it is of no interest.
+func (l *loop) takeClose(ctx context.Context, r *round, c *wire.Close) {
+	closed := participation.Closed{Round: r.number, Manifest: r.manifest, Void: c.Void}
+	if len(r.bundles) > 0 {
+		var ok bool
+		if closed, ok = l.records.closed(ctx, c); !ok {
+			return
+		}
+	}
+	r.closed, r.closing = &closed, nil
+	l.learned++
+	if c.Void {
+		l.Logger.Warn("the round is void: its users stay charged", "round", r.number)
 	}
 }

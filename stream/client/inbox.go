@@ -13,6 +13,7 @@ var errEnded = errors.New("the client has ended")
 type inbox struct {
 	limit int
 	ready chan struct{} // holds a token when there may be events
+	first chan struct{} // holds a token when one may have come where there was none
 	space chan struct{} // holds a token when there may be room
 	ended chan struct{} // closed with closed
 
@@ -23,7 +24,7 @@ type inbox struct {
 
 func newInbox(limit int) *inbox {
 	return &inbox{
-		limit: limit, ready: make(chan struct{}, 1), space: make(chan struct{}, 1), ended: make(chan struct{}),
+		limit: limit, ready: make(chan struct{}, 1), first: make(chan struct{}, 1), space: make(chan struct{}, 1), ended: make(chan struct{}),
 	}
 }
 
@@ -46,6 +47,9 @@ func (q *inbox) put(ctx context.Context, e *event) error {
 			q.events = append(q.events, e)
 			q.mu.Unlock()
 			signal(q.ready)
+			if n == 0 {
+				signal(q.first)
+			}
 			if n+1 < q.limit {
 				signal(q.space) // this put may have taken the token that another waits for
 			}
@@ -83,6 +87,13 @@ func (q *inbox) take(n int) []*event {
 	return got
 }
 
+// holds is how many events wait in it.
+func (q *inbox) holds() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.events)
+}
+
 // close refuses all later puts and returns what is left.
 func (q *inbox) close() []*event {
 	q.mu.Lock()
@@ -95,4 +106,30 @@ func (q *inbox) close() []*event {
 	left := q.events
 	q.events = nil
 	return left
+}
+
+// answers is the way of deliveries back to the loop: MaxInFlight of them at most, for each has an event at least.
+type answers struct {
+	ready chan struct{} // holds a token when there may be one
+
+	mu   sync.Mutex
+	list []delivery // guarded by mu
+}
+
+func newAnswers() *answers { return &answers{ready: make(chan struct{}, 1)} }
+
+func (a *answers) put(d delivery) {
+	a.mu.Lock()
+	a.list = append(a.list, d)
+	a.mu.Unlock()
+	signal(a.ready)
+}
+
+// take returns all, oldest first.
+func (a *answers) take() []delivery {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	list := a.list
+	a.list = nil
+	return list
 }

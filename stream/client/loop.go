@@ -4,14 +4,12 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/panlearn/panlearn/learner/report"
-	"github.com/panlearn/panlearn/randomizer"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/client/consent"
 	"github.com/panlearn/panlearn/stream/client/participation"
@@ -53,6 +51,13 @@ type loop struct {
 	dirty   map[*event]bool // answered, and not stored yet
 	flushed time.Time       // when dirty was empty last
 
+	wakes   <-chan stream.Wake // nil: the broker gives none
+	pace    pace
+	tick    time.Time // of the next retry; zero: there is nothing to retry
+	looked  time.Time // when rounds were looked for last
+	idle    bool      // nothing was to be done when the loop last rested
+	learned uint64    // things that were read or heard, and new
+
 	reports *report.Maker // of phase, at the newest round
 	phase   int           // of the plan, its index
 
@@ -60,7 +65,7 @@ type loop struct {
 	taken      uint64        // events that joined a round for the first time
 	sending    int           // events whose publish is on its way
 	retry      bool          // the timer ticked: send unanswered bundles again
-	delivered  chan delivery // publishes that were answered, or failed
+	delivered  *answers      // publishes that were answered, or failed
 	deliveries sync.WaitGroup
 	publishing stream.Trouble
 	total      Summary // of settled events, for Progress
@@ -74,7 +79,7 @@ func newLoop(c Config) *loop {
 		accounts: accounts{ledger: c.Ledger, policy: c.Policy, perUser: c.UserKeys, log: c.Logger},
 		agreed:   make(chan struct{}), ended: make(chan struct{}),
 		events: make(map[participation.Key]*event), rounds: make(map[stream.Round]*round), dirty: make(map[*event]bool),
-		delivered: make(chan delivery, c.MaxInFlight), flushed: time.Now(),
+		delivered: newAnswers(), flushed: time.Now(), pace: newPace(c.Poll, c.MaxPoll),
 	}
 }
 
@@ -92,37 +97,38 @@ func (l *loop) work(ctx context.Context) error {
 	if err := l.load(); err != nil {
 		return err
 	}
-	var wake <-chan stream.Wake
-	var err error
-	jitter := rand.New(randomizer.NewEntropy())
+	l.wakes = l.records.watch(ctx)
+	l.pace.soon(time.Now(), l.spread())
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
+		timer.Reset(l.rest(time.Now()))
 		var ready <-chan struct{}
 		if l.room() > 0 {
 			ready = l.inbox.ready
 		}
+		var err error
 		select {
 		case <-ctx.Done():
 			return nil
-		case _, ok := <-wake:
+		case w, ok := <-l.wakes:
 			if !ok {
-				wake = nil // the timer watches again
+				l.wakes = nil // a look watches again
 				continue
 			}
-			err = l.follow(ctx)
+			err = l.hear(ctx, w)
 		case <-timer.C:
-			// Devices that wake together would read together.
-			timer.Reset(l.Poll/2 + time.Duration(jitter.Int64N(int64(l.Poll))))
-			l.retry = true
-			if wake == nil {
-				wake = l.records.watch(ctx)
+			err = l.alarm(ctx, time.Now())
+		case <-l.delivered.ready:
+			for _, d := range l.delivered.take() {
+				l.answered(d)
 			}
-			err = l.follow(ctx)
-		case d := <-l.delivered:
-			l.answered(d)
+		case <-l.inbox.first:
+			err = l.refresh(ctx)
 		case <-ready:
-			err = l.admit(l.inbox.take(min(l.room(), l.chunk)))
+			if err = l.refresh(ctx); err == nil {
+				err = l.admit(l.inbox.take(min(l.room(), l.chunk)))
+			}
 		}
 		if err == nil {
 			err = l.advance(ctx)
@@ -131,6 +137,33 @@ func (l *loop) work(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// alarm does what is due.
+func (l *loop) alarm(ctx context.Context, now time.Time) error {
+	if !l.tick.IsZero() && !now.Before(l.tick) {
+		l.tick, l.retry = time.Time{}, true
+	}
+	for _, r := range l.rounds {
+		if r.unjudged() && !now.Before(r.judged) {
+			l.judge(ctx, r)
+		}
+	}
+	if now.Before(l.pace.due) {
+		return nil
+	}
+	if l.wakes == nil {
+		l.wakes = l.records.watch(ctx)
+	}
+	return l.look(ctx)
+}
+
+// refresh looks before an event joins a client that had nothing to do, and so did not look for long.
+func (l *loop) refresh(ctx context.Context) error {
+	if !l.idle || l.over() || time.Since(l.looked) < l.Poll {
+		return nil
+	}
+	return l.look(ctx)
 }
 
 // over says whether the task has ended.

@@ -98,7 +98,7 @@ func (l *loop) send(ctx context.Context, r *round, bundles []*bundle) error {
 	d := delivery{round: r, open: r.open, attempt: r.attempt, bundles: bundles}
 	l.deliveries.Go(func() {
 		d.acks, d.err = l.publish(ctx, d)
-		l.delivered <- d // has room for MaxInFlight events, and every delivery has at least one
+		l.delivered.put(d)
 	})
 	l.progress()
 	return nil

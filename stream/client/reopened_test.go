@@ -109,7 +109,7 @@ func TestAnotherOpenOfTheSameNumber(t *testing.T) {
 			} else {
 				records.forgets(w, w.openMessage(1, 1, hash))
 			}
-			time.Sleep(time.Minute)
+			time.Sleep(2 * client.DefaultMaxPoll) // no wake tells of it
 			if n := sent.calls.Load(); n != c.sent {
 				t.Errorf("%v, restart %t: %d publishes, want %d", c.trust, c.restart, n, c.sent)
 			}

@@ -52,7 +52,9 @@ type round struct {
 	open     *wire.Open            // newest attempt known
 	attempt  participation.Attempt // open's
 	closed   *participation.Closed
-	done     bool // closed, as the store proves
+	closing  *wire.Close // its Close, heard and not yet beside its Open
+	judged   time.Time   // when its outcome is read that a wake told of, or failed to; zero: wakes or a look will tell
+	done     bool        // closed, as the store proves
 	bundles  []*bundle
 	owed     []*bundle // among bundles: those that the newest attempt may not have
 	joined   uint64    // events, also those of bundles that are settled; without those that dropped out
@@ -83,6 +85,20 @@ func (r *round) mayJoin(e *event) bool {
 	}
 	return p.Stays(r.phase()) || (p.State == participation.Uncounted && (r.phase() != p.Draw.Phase || p.Draw.Most <= 1))
 }
+
+// events is how many of this client's wait for the outcome of the round.
+func (r *round) events() (n uint64) {
+	for _, b := range r.bundles {
+		n += uint64(len(b.events))
+	}
+	return n
+}
+
+// unjudged says that the outcome is known to be there, and a time is set to read it.
+func (r *round) unjudged() bool { return r.closed == nil && !r.judged.IsZero() }
+
+// users is how many the round takes; 0 of one that only the store knows.
+func (r *round) users() uint64 { return r.place.Cohort }
 
 // joinable says whether the round takes events of this client: it is open, and not full of them.
 func (r *round) joinable() bool {

@@ -109,7 +109,7 @@ func (l *loop) finish() error {
 		return nil
 	}
 	for _, r := range l.rounds {
-		if r.closed == nil && len(r.bundles) > 0 {
+		if r.closed == nil && len(r.bundles) > 0 && (r.closing == nil || time.Since(l.endedAt) > l.CloseWait+l.MaxPoll) {
 			l.Logger.Warn("no Close came: the outcome stays unknown", "round", r.number)
 			if err := l.decide(r, (*participation.Record).Abandon); err != nil {
 				return err
@@ -121,8 +121,8 @@ func (l *loop) finish() error {
 
 // shutdown takes what has been answered, stores it, and answers everybody: err is why the loop ends, nil for a stop.
 func (l *loop) shutdown(err error) error {
-	for len(l.delivered) > 0 { // no delivery is left that could add another
-		l.answered(<-l.delivered)
+	for _, d := range l.delivered.take() { // no delivery is left that could add another
+		l.answered(d)
 	}
 	// A store that failed is not written again: what it holds is older, and so more careful.
 	var refused *consent.RefusedError

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -47,8 +48,8 @@ type ConnectConfig struct {
 	// Ping is how often the server is asked for a sign of life: a connection that stands and carries nothing any more is
 	// given up after two to three of them, and so is one that takes longer for a single message. 0: 10 s.
 	Ping time.Duration
-	// Reconnect is the pause between tries to connect again, to which up to four times as much is added by chance, so that
-	// many clients do not come back together. 0: 500 ms.
+	// Reconnect is the pause between tries to connect again, to which up to four times as much is added by chance, or what
+	// Spread says, so that many clients do not come back together. 0: 500 ms.
 	Reconnect time.Duration
 	Log       *slog.Logger // nil: discard
 }
@@ -78,6 +79,7 @@ type Conn struct {
 	js     jetstream.JetStream
 	config ConnectConfig
 	inbox  string        // prefix of reply subjects
+	spread atomic.Int64  // nanoseconds, see Spread
 	slots  chan struct{} // one taken for each publish that waits for its acknowledgement
 
 	mu        sync.Mutex // guards all below
@@ -91,6 +93,7 @@ type Conn struct {
 var (
 	_ stream.Records      = (*Conn)(nil)
 	_ stream.ReportWriter = (*Conn)(nil)
+	_ stream.Spreader     = (*Conn)(nil)
 	_ stream.ReportReader = (*Reader)(nil)
 )
 
@@ -156,7 +159,8 @@ func (c *Conn) options() ([]nats.Option, error) {
 	away := &absence{log: log}
 	options := []nats.Option{
 		nats.Name(cmp.Or(c.config.Name, "panlearn")),
-		nats.MaxReconnects(-1), nats.ReconnectWait(c.config.Reconnect), nats.ReconnectJitter(2*c.config.Reconnect, 4*c.config.Reconnect),
+		nats.MaxReconnects(-1), nats.ReconnectToServer(c.server),
+		nats.CustomReconnectDelay(func(int) time.Duration { return comeBack(c.config.Reconnect, 4*c.config.Reconnect) }),
 		// A server that comes back may not know its users at once, and who was turned away twice would never ask again.
 		nats.IgnoreAuthErrorAbort(),
 		nats.ReconnectBufSize(-1), // no writes that leave long after their caller gave up

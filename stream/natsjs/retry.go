@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -66,4 +67,22 @@ func sleep(ctx context.Context, pause time.Duration) time.Duration {
 	case <-timer.C:
 	}
 	return min(2*pause, lastPause)
+}
+
+// Spread implements stream.Spreader. Where a time is set, every try to connect again waits, the first one too, and goes to a server by
+// chance: a client library that knows several servers would try the others at once, and so would all the clients of the one that died.
+func (c *Conn) Spread(over time.Duration) { c.spread.Store(int64(over)) }
+
+// server chooses where to connect again and when; nil leaves it to the library.
+func (c *Conn) server(pool []nats.Server, _ nats.ServerInfo) (*nats.Server, time.Duration) {
+	over := time.Duration(c.spread.Load())
+	if over <= 4*c.config.Reconnect || len(pool) == 0 {
+		return nil, 0
+	}
+	return &pool[rand.IntN(len(pool))], comeBack(c.config.Reconnect, over)
+}
+
+// comeBack is a pause with jitter.
+func comeBack(least, over time.Duration) time.Duration {
+	return least + time.Duration(rand.Int64N(int64(max(over, 1))))
 }

@@ -43,7 +43,7 @@ var overtaken = []op{
 var torn = []op{{400 * time.Millisecond, "disk", 0, 0}, {2 * time.Second, "pass", 0, 0}}
 
 // restarted is a gateway that is killed after its first users were counted, and comes back.
-var restarted = []op{{1200 * time.Millisecond, "crash", 3, 0}, {0, "start", 3, 0}}
+var restarted = []op{{1450 * time.Millisecond, "crash", 3, 0}, {0, "start", 3, 0}}
 
 // TestBrokenPartsAreSeen: each of these breaks one promise that the system is built on, and each is seen; the same
 // campaign with the part whole is without a fault.

@@ -93,7 +93,7 @@ func (p *publisher) publish(l *link) (func(context.Context) error, func() string
 	}
 	c, err := client.New(client.Config{
 		Task: name, Records: l, Reports: &witness{link: l, p: p}, Store: store, Source: p.source(), Bundle: p.w.Bundle,
-		Policy: policy, Limits: p.w.broker.Limits(), Poll: poll, Timeout: 2 * poll,
+		Policy: policy, Limits: p.w.broker.Limits(), Poll: poll, MaxPoll: 4 * poll, Timeout: 2 * poll,
 		CloseWait: closeWait, Entropy: deviceEntropy,
 	})
 	must(err)

@@ -251,7 +251,7 @@ func (w *world) ask() {
 	ctx := context.Background()
 	for _, d := range w.devices {
 		c, err := client.New(client.Config{
-			Task: name, Records: w.broker, Reports: w.broker, Store: d.store, Source: d.source(), Poll: poll,
+			Task: name, Records: w.broker, Reports: w.broker, Store: d.store, Source: d.source(), Poll: poll, MaxPoll: 4 * poll,
 			Policy: policy, Entropy: deviceEntropy,
 		})
 		must(err)
