@@ -220,7 +220,7 @@ func (l *loop) takeOpen(r *round, o *wire.Open, a participation.Attempt) {
 		l.Logger.Info("the stage opened the round again", "round", r.number, "attempt", o.Attempt,
 			"sends_again", !l.agreement.HasFloors())
 	}
-	r.open, r.attempt, r.opened = o, a, time.Now()
+	r.open, r.attempt, r.opened, r.claimed = o, a, time.Now(), false
 	r.owed = append(r.owed[:0:0], r.bundles...)
 	if l.agreement.HasFloors() {
 		r.joined = r.standing(a)

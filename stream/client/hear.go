@@ -36,6 +36,8 @@ func (l *loop) hear(ctx context.Context, w stream.Wake) error {
 		err = l.hearRound(got, at.Round)
 	case "open":
 		l.hearOpen(got, at)
+	case "claim":
+		l.hearClaim(got, at.Round)
 	case "close":
 		l.hearClose(ctx, got, at)
 	case "end":
@@ -94,6 +96,14 @@ func (l *loop) hearOpen(got stream.Message, at stream.Address) {
 	}
 }
 
+// hearClaim ends what is sent to a round: the one batch of it is made, and holds what the stage had opened.
+func (l *loop) hearClaim(got stream.Message, number stream.Round) {
+	if r := l.rounds[number]; r != nil && r.closed == nil && !r.claimed && l.records.claimed(got, r.manifest) {
+		r.claimed = true
+		l.learned++
+	}
+}
+
 // hearClose remembers the Close of a round that events of this client are in, until the Open beside it is read: by each
 // device of the round, so not by all at one time.
 func (l *loop) hearClose(ctx context.Context, got stream.Message, at stream.Address) {
@@ -110,6 +120,7 @@ func (l *loop) hearClose(ctx context.Context, got stream.Message, at stream.Addr
 		return
 	}
 	r.closing = c
+	l.learned++
 	r.judged = time.Now().Add(l.pace.within(l.apart(r.users(), r.events())))
 }
 

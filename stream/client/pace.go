@@ -12,6 +12,9 @@ import (
 // comeback is how many devices of a task may come back to the broker in one second, or read one record that all of them are told of.
 const comeback = 1000
 
+// joinEvery is the shortest time between two looks at whose time to join has come: each costs a write.
+const joinEvery = 50 * time.Millisecond
+
 // A pace says when a device looks at the broker though no wake told it to. The mean time between two looks doubles while they find
 // nothing that no wake had told; wakes that tell something put the next one off. All times are jittered by half.
 type pace struct {
@@ -142,6 +145,14 @@ func (l *loop) rest(now time.Time) time.Duration {
 	next := l.pace.due
 	if !l.tick.IsZero() && l.tick.Before(next) {
 		next = l.tick
+	}
+	if at, ok := l.queue.due(l.current); ok && l.joinable() {
+		if least := now.Add(joinEvery); at.Before(least) {
+			at = least
+		}
+		if at.Before(next) {
+			next = at
+		}
 	}
 	for _, r := range l.rounds {
 		if r.unjudged() && r.judged.Before(next) {

@@ -177,7 +177,7 @@ func (l *loop) answered(d delivery) {
 // attempt, at the pace of the timer where an answer is missing.
 func (l *loop) resend(ctx context.Context) error {
 	r := l.current
-	if r == nil || r.open == nil || r.closed != nil || r.done || r.message == nil {
+	if !r.receives() || r.message == nil {
 		return nil
 	}
 	var due, later []*bundle

@@ -87,6 +87,15 @@ func (q *queue) ready(r *round, now time.Time) int {
 	return len(q.events)
 }
 
+// due is when the next of those that drew joins the newest attempt of a round.
+func (q *queue) due(r *round) (at time.Time, ok bool) {
+	if len(q.drawn) == 0 || !r.receives() {
+		return at, false
+	}
+	now := time.Now()
+	return now.Add(stream.JoinAfter(r.open.JoinProbability, q.drawn[0].draw, manifest.Deadline(r.place.Plan)) - r.elapsed(now)), true
+}
+
 // next takes up to n events that join the newest attempt of a round now, where places is how many more may be taken off
 // those that wait.
 // It also returns events that the round was not made for.

@@ -203,6 +203,17 @@ func (r *records) open(got stream.Message, round stream.Round, manifest stream.H
 	return &o, participation.Attempt{Number: stream.Attempt(o.Attempt), Open: stream.HashOf(body)}, true
 }
 
+// claimed says whether a message is the Claim of a round.
+func (r *records) claimed(got stream.Message, manifest stream.Hash) bool {
+	var c wire.Claim
+	_, ok := r.verify(got, r.agreement.Task.StageKey, &c)
+	if ok && !bytes.Equal(c.ManifestHash, manifest[:]) {
+		r.ignore(got.Subject, fmt.Errorf("manifest_hash %x: want %x", c.ManifestHash, manifest))
+		return false
+	}
+	return ok
+}
+
 // readClose reads the Close of an attempt.
 func (r *records) readClose(ctx context.Context, round stream.Round, attempt stream.Attempt, manifest stream.Hash) (*wire.Close, bool) {
 	got, ok := r.get(ctx, r.task.Close(round, attempt), false)

@@ -55,6 +55,7 @@ type round struct {
 	closing  *wire.Close // its Close, heard and not yet beside its Open
 	judged   time.Time   // when its outcome is read that a wake told of, or failed to; zero: wakes or a look will tell
 	done     bool        // closed, as the store proves
+	claimed  bool        // by its newest attempt, as a wake told
 	bundles  []*bundle
 	owed     []*bundle // among bundles: those that the newest attempt may not have
 	joined   uint64    // events, also those of bundles that are settled; without those that dropped out
@@ -102,7 +103,12 @@ func (r *round) users() uint64 { return r.place.Cohort }
 
 // joinable says whether the round takes events of this client: it is open, and not full of them.
 func (r *round) joinable() bool {
-	return r != nil && r.open != nil && r.closed == nil && !r.done && r.joined < r.place.Cohort
+	return r.receives() && r.joined < r.place.Cohort
+}
+
+// receives says whether the stage may still open what is sent to the round.
+func (r *round) receives() bool {
+	return r != nil && r.open != nil && r.closed == nil && r.closing == nil && !r.done && !r.claimed
 }
 
 // elapsed is how long the newest attempt is open, by the clock of whoever says more: a device that comes late to a round
