@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/wire"
@@ -133,14 +132,6 @@ func (w *world) auditSteps(r record, out *result) {
 	if want := w.Rounds + w.Together; r.end != nil && (uint64(len(taken)) != want || uint64(len(r.batches)) != r.end.LastRound) {
 		w.violate("End at round %d after %d real and %d void batches: %d steps of %d", r.end.LastRound, out.real, out.void, len(taken), want)
 	}
-}
-
-// epsilon is what the accountant says about as many rounds of n users as one of them answers, asked without the service.
-func (w *world) epsilon(n uint64, each uint32) float64 {
-	g, err := accounting.Release{Trust: accounting.Shuffle, Users: n, Dim: w.users(), Levels: levels, Trials: trials,
-		P: 0.5, HonestFraction: accounting.One, Rounds: int(each)}.Epsilon(delta)
-	must(err)
-	return g.Epsilon
 }
 
 // auditLedger checks the chain, that each announced round is in it, and that the charge is no less than proved.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"sync"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -18,20 +19,27 @@ type book struct {
 	mu       sync.Mutex
 	versions map[string][][]byte // different ones, in order; more than one is a broken promise
 	examined map[stage.Reason]int
+	begun    map[stream.Round]time.Time // a stage was about to put the first Open
+	over     map[stream.Round]time.Time // a Close was seen
 }
 
 func newBook() *book {
-	return &book{versions: map[string][][]byte{}, examined: map[stage.Reason]int{}}
+	return &book{versions: map[string][][]byte{}, examined: map[stage.Reason]int{},
+		begun: map[stream.Round]time.Time{}, over: map[stream.Round]time.Time{}}
 }
 
 // saw is told of every message that a process was shown.
 func (w *world) saw(m stream.Message) {
-	if _, s, err := stream.StreamOf(m.Subject); err != nil || s == stream.Leases {
+	at, err := stream.ParseSubject(m.Subject)
+	if err != nil || at.Verb == "lease" {
 		return
 	}
 	b := w.book
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if at.Verb == "close" {
+		once(b.over, at.Round)
+	}
 	for _, v := range b.versions[m.Subject] {
 		if bytes.Equal(v, m.Data) {
 			return
@@ -47,6 +55,23 @@ func (w *world) examined(r stage.Reason) {
 	w.book.mu.Lock()
 	defer w.book.mu.Unlock()
 	w.book.examined[r]++
+}
+
+// once notes when something happened first.
+func once(times map[stream.Round]time.Time, r stream.Round) {
+	if _, known := times[r]; !known {
+		times[r] = time.Now()
+	}
+}
+
+// span is from before the first Open of a round to its Close, or to now.
+func (b *book) span(round uint64) (from, to time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if to = b.over[stream.Round(round)]; to.IsZero() {
+		to = time.Now()
+	}
+	return b.begun[stream.Round(round)], to
 }
 
 // size counts what was ever seen: where it grows, something happens.
@@ -81,6 +106,10 @@ func (w *world) before(by *process, subject string, data []byte) {
 	switch at.Verb {
 	case "task", "round", "end":
 		w.onDisk(by, at, data)
+	case "open":
+		w.book.mu.Lock()
+		once(w.book.begun, at.Round)
+		w.book.mu.Unlock()
 	case "batch":
 		b := body(data, &wire.Batch{})
 		claim := w.book.first(name.Claim(at.Round))

@@ -7,14 +7,19 @@ import (
 
 	"github.com/panlearn/panlearn/shuffle/stage"
 	"github.com/panlearn/panlearn/state"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/client/ledger"
 )
 
 // A broken world has one part that does not keep its promise.
 type broken struct {
-	link    func(*link)                            // rewires a life's connection
-	store   func(*link, *state.Memory) state.Store // replaces the learner's disk
-	forgets bool                                   // each life of a publisher finds an empty store
-	forges  bool                                   // somebody sends reports that no device made
+	link    func(*link)                                   // rewires a life's connection
+	store   func(*link, *state.Memory) state.Store        // replaces the learner's disk
+	device  func(stream.ReportWriter) stream.ReportWriter // what a device hears of its publishes
+	ledger  func(ledger.Ledger) ledger.Ledger             // replaces the devices' ledgers
+	spends  bool                                          // devices take as much as a policy can allow
+	forgets bool                                          // each life of a publisher finds an empty store
+	forges  bool                                          // somebody sends reports that no device made
 }
 
 // small is a task of three rounds with users to spare.
@@ -34,6 +39,27 @@ func together() plan {
 	return p
 }
 
+// asking is small with users who ask one by one.
+func asking() plan {
+	p := small
+	p.Gateway, p.Afford = true, 3
+	return p
+}
+
+// one is asking, with a policy that buys one participation and a broker that answers with sequences beyond every cutoff.
+func one() plan {
+	p := asking()
+	p.Afford, p.Lie, p.Pace = 1, beyond, 1500*time.Millisecond // who waits again is there before who is new
+	return p
+}
+
+// three is asking, with a policy that buys three.
+func three() plan {
+	p := one()
+	p.Afford = 3
+	return p
+}
+
 // overtaken has the first stage cut off as it is about to claim, until the second one has released the round.
 var overtaken = []op{
 	{0, "crash", 2, 0}, {0, "trap", 1, 40}, {time.Second, "start", 2, 0}, {40 * time.Second, "pass", 0, 0},
@@ -44,6 +70,12 @@ var torn = []op{{400 * time.Millisecond, "disk", 0, 0}, {2 * time.Second, "pass"
 
 // restarted is a gateway that is killed after its first users were counted, and comes back.
 var restarted = []op{{1450 * time.Millisecond, "crash", 3, 0}, {0, "start", 3, 0}}
+
+// late is a gateway that is killed after the task's end, and comes back.
+var late = []op{{30 * time.Second, "crash", 3, 0}, {0, "start", 3, 0}, {time.Second, "pass", 0, 0}}
+
+// on lets a lie be told for a while.
+var on = []op{{20 * time.Second, "pass", 0, 0}}
 
 // TestBrokenPartsAreSeen: each of these breaks one promise that the system is built on, and each is seen; the same
 // campaign with the part whole is without a fault.
@@ -60,6 +92,14 @@ func TestBrokenPartsAreSeen(t *testing.T) {
 		{"a broker that forgets claims", small, nil, losesClaims, []string{"is not the claimed one"}},
 		{"a broker that makes up sequences", small, nil, inflates,
 			[]string{"is counted 3 times", "and a report of it may have been"}},
+		{"a broker that makes up sequences, to users who ask", asking(), nil, inflates,
+			[]string{"was told uncounted", "and is in the batch of round"}},
+		{"a broker that acknowledges and keeps nothing", asking(), nil, drops,
+			[]string{"and in no batch, though nothing happened to stages and broker"}},
+		{"a device that believes other answers than it was shown", asking(), nil, misreads, []string{"and it was shown"}},
+		{"a ledger in which a further round is free", three(), on, paysOnce, []string{"2 batches that hold it cost", "its device's ledger says"}},
+		{"a device that does not keep its limit", one(), on, func() broken { return broken{spends: true} },
+			[]string{"2 batches that hold it cost", "its policy allows"}},
 		{"report ids that nothing authenticates", plain(), nil, renames, []string{"is counted 2 times"}},
 		{"a learner's disk that acknowledges and keeps nothing", small, []op{{1200 * time.Millisecond, "crash", 0, 0}}, lies,
 			[]string{"that is not on its disk"}},
@@ -67,6 +107,9 @@ func TestBrokenPartsAreSeen(t *testing.T) {
 		{"a learner that keeps its model in the middle of a batch", small, torn, halves, []string{"is not what the batches make"}},
 		{"a device that forgets whom it charged", small, restarted, func() broken { return broken{forgets: true} },
 			[]string{"is counted 2 times"}},
+		{"a gateway that forgets what it told", asking(), late, func() broken { return broken{forgets: true} },
+			[]string{"was told counted in round 1, and later uncounted", "was told counted in round 1, its device says fresh",
+				"was told that it was never sent, and it was charged before", "its device's ledger says 0"}},
 		{"a device that forgets which rounds of its phase it answered", together(), restarted,
 			func() broken { return broken{forgets: true} }, []string{"is counted 5 times"}},
 	} {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/panlearn/panlearn/internal/test/longtest"
 	"github.com/panlearn/panlearn/shuffle/stage"
+	"github.com/panlearn/panlearn/stream/client/participation"
 )
 
 // A sum says what a series of campaigns went through, so that nobody believes in one that met nothing.
@@ -23,6 +24,11 @@ type sum struct {
 	counted, uncounted, unknown, unseen int
 	examined                            map[stage.Reason]int
 	sprung                              map[string]int
+	told                                map[participation.State]int
+	toldAgain, calm                     int
+	fooled, twice, refused              int
+	excused                             map[string]int
+	lies                                map[lie]int
 	took                                time.Duration
 }
 
@@ -42,21 +48,32 @@ func (s *sum) add(p plan, ops []op, r result) {
 	s.counted, s.uncounted = s.counted+r.counted, s.uncounted+r.uncounted
 	s.unknown, s.unseen, s.took = s.unknown+r.unknown, s.unseen+r.unseen, s.took+r.took
 	if s.examined == nil {
-		s.examined, s.sprung = map[stage.Reason]int{}, map[string]int{}
+		s.examined, s.sprung, s.told = map[stage.Reason]int{}, map[string]int{}, map[participation.State]int{}
+		s.excused, s.lies = map[string]int{}, map[lie]int{}
 	}
-	for trap, n := range r.sprung {
-		s.sprung[trap] += n
-	}
-	for reason, n := range r.examined {
-		s.examined[reason] += n
+	s.toldAgain, s.calm, s.refused = s.toldAgain+r.toldAgain, s.calm+r.calm, s.refused+r.refused
+	s.fooled, s.twice = s.fooled+r.fooled, s.twice+r.twice
+	addTo(s.told, r.told)
+	addTo(s.excused, r.excused)
+	addTo(s.lies, r.lies)
+	addTo(s.sprung, r.sprung)
+	addTo(s.examined, r.examined)
+}
+
+func addTo[K comparable](sums, more map[K]int) {
+	for k, n := range more {
+		sums[k] += n
 	}
 }
 
 func (s *sum) String() string {
 	return fmt.Sprintf("%d campaigns of %d operations in %v: %d ended, %d wait for users; %d real and %d void batches, %d attempts "+
-		"opened again; %d tasks with an interactive phase, %d void rounds in them, %d users counted several times; %d events counted (%d of them by the rule of doubt, in no batch), %d uncounted, %d unknown; reports: %v; a process %v",
-		s.campaigns, s.ops, s.took.Round(time.Hour), s.ended, s.waiting, s.real, s.void, s.reopened, s.interactive, s.passed, s.again, s.counted, s.unseen,
-		s.uncounted, s.unknown, s.examined, s.sprung)
+		"opened again; %d tasks with an interactive phase, %d void rounds in them, %d users counted several times; "+
+		"%d events counted (%d of them in calm rounds; %d by the rule of doubt, in no batch, while %v), %d uncounted, %d unknown; "+
+		"users were told %v, %d times by a later life; %d publishes refused; lies %v, of whose users %d are in batches, %d by several participations; "+
+		"reports: %v; a process %v",
+		s.campaigns, s.ops, s.took.Round(time.Hour), s.ended, s.waiting, s.real, s.void, s.reopened, s.interactive, s.passed, s.again, s.counted, s.calm, s.unseen, s.excused,
+		s.uncounted, s.unknown, s.told, s.toldAgain, s.refused, s.lies, s.fooled, s.twice, s.examined, s.sprung)
 }
 
 // TestCalm: without operations every task ends, unless it has too few users; nobody is in doubt and nothing is done
@@ -64,7 +81,7 @@ func (s *sum) String() string {
 func TestCalm(t *testing.T) {
 	checks(t, 40, func(rt *rapid.T) {
 		p := drawPlan(rt)
-		p.Lossy = false
+		p.Lossy, p.Lie, p.Room = false, truth, 0
 		r := play(t, p, nil, broken{})
 		if len(r.violations) > 0 {
 			rt.Fatalf("%q\n%s", r.violations, describe(p, nil))
@@ -98,6 +115,9 @@ func TestCampaigns(t *testing.T) {
 	// Of 250 campaigns about 20 have a void batch and more than that any of the others: none at all is no accident.
 	if all.campaigns >= 250 && (all.void == 0 || all.reopened == 0 || all.waiting == 0 || all.unknown == 0 || all.uncounted == 0) {
 		t.Errorf("these campaigns did not meet what they are for: %v", &all)
+	}
+	if all.campaigns >= 250 && (all.calm == 0 || all.toldAgain == 0 || all.refused == 0 || all.twice == 0 || len(all.lies) < int(lieKinds)-1) {
+		t.Errorf("no user was told, or lied to, as they are for: %v", &all)
 	}
 	// Each kind of call is met about 10 times or more.
 	for _, call := range slices.Concat(learnerTraps[:1], stageTraps, []string{"publish"}) {

@@ -18,8 +18,11 @@
 //	lossy, clean             the broker drops, doubles, forgets to answer, answers from the past
 //	redeliver, forget        deliveries come again; message ids are forgotten
 //	reboot                   the broker was killed: gone for a while, and both of these
+//	lie                      the broker answers the publishes of one gateway with something that is not so
 //
-// Deliveries come in order or in any, as the plan says; the broker makes them as they are fetched.
+// Deliveries come in order or in any, as the plan says; the broker makes them as they are fetched. In some plans it keeps
+// a few messages and refuses more. A publisher runs rows, or asks for one user after the other and notes what each is told, in all
+// its lives; its policy buys one participation or a few.
 //
 // # How users are seen
 //
@@ -35,12 +38,28 @@
 //
 //   - Nobody is in the totals of real batches twice, whatever bytes were ever visible; what stands once never changes.
 //   - A real batch has a claim of the same attempt, and had it before it was visible; its Close says the same.
-//   - A counted event is in the batch of its round, or a copy of it lies below the cutoff; an uncounted one is in no
-//     batch, and every copy lies above; an unknown one has a reason. Summaries add up.
+//   - A counted event is in one batch of its phase, or a copy of it lies below the cutoff and a fault that is known by name met
+//     stages or broker between the round's first Open and its Close: where none did, counted is in the batch. An uncounted one
+//     is in no batch, and every copy lies above; an unknown one has a reason. Summaries add up.
+//   - What a user was ever told agrees: who was told counted hears nothing else later, and the store says the same; who was told
+//     uncounted is in no batch up to the round that was named; who was told that it was never sent was not charged.
 //   - What the learner puts is on its disk first, a round with its reservation. Its disk is, byte for byte, what another
 //     learner computes from the batches on the broker.
 //   - The ledger's chain is whole, and charges each round at least what the accountant says.
 //   - After End there is no further round; without faults the task ends unless it waits for users.
+//
+// # What must hold though the broker lies
+//
+// A lie is an answer to a publish: a sequence beyond every cutoff or below all, that of another's message, the refusal of what
+// was stored, the acknowledgement of what was not. It can cost users their place, and have them told what is not so; of the users
+// who were lied to, the two lines above are not asked. Of every user, with every broker:
+//
+//   - Nobody is twice in one batch.
+//   - What all batches that hold a user cost together, as the accountant composes them, is within what the user's ledger says, and
+//     within the policy.
+//   - A device believes what it was shown: counted where an answer lies at or below the cutoff of the attempt that closed; uncounted
+//     where every answer lies above it, or is a refusal.
+//   - All of the above that is not about single users: records, disks, the learner's ledger.
 //
 // Wrappers that break one promise each show that these checks can fail.
 package campaign

@@ -3,10 +3,14 @@ package campaign
 import (
 	"context"
 	crand "crypto/rand"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/client/ledger"
+	"github.com/panlearn/panlearn/stream/client/participation"
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
@@ -162,4 +166,60 @@ func (h half) Load(ctx context.Context) (state.Checkpoint, error) {
 		c.Algorithm = *h.model
 	}
 	return c, err
+}
+
+// A drain acknowledges each third message and keeps none of them.
+type drain struct {
+	stream.ReportWriter
+	sent *int
+}
+
+func drops() broken {
+	var sent int
+	return broken{link: func(l *link) { l.writer = drain{l.writer, &sent} }}
+}
+
+func (d drain) Publish(ctx context.Context, reports []stream.Outgoing) ([]stream.Ack, error) {
+	acks := make([]stream.Ack, len(reports))
+	for i := range reports {
+		if *d.sent++; *d.sent%3 == 0 {
+			acks[i] = stream.Ack{Status: stream.Stored, Sequence: 1}
+			continue
+		}
+		one, err := d.ReportWriter.Publish(ctx, reports[i:i+1])
+		if acks[i] = one[0]; err != nil {
+			return acks, err
+		}
+	}
+	return acks, nil
+}
+
+func misreads() broken {
+	return broken{device: func(w stream.ReportWriter) stream.ReportWriter { return inflation{w} }}
+}
+
+// A first price is a ledger in which an event that takes part again pays nothing.
+type firstPrice struct{ ledger.Ledger }
+
+func paysOnce() broken {
+	return broken{ledger: func(l ledger.Ledger) ledger.Ledger { return firstPrice{l} }}
+}
+
+// Update implements ledger.Ledger.
+func (f firstPrice) Update(clock time.Time, accounts []participation.Key, edit func(time.Time, [][]ledger.Charge) error) error {
+	return f.Ledger.Update(clock, accounts, func(now time.Time, charges [][]ledger.Charge) error {
+		before := make([][]ledger.Charge, len(charges))
+		for i := range charges {
+			before[i] = slices.Clone(charges[i])
+		}
+		err := edit(now, charges)
+		for i := range before {
+			for j, c := range before[i] {
+				if c.Standing > 0 {
+					charges[i][j].Epsilon = c.Epsilon
+				}
+			}
+		}
+		return err
+	})
 }

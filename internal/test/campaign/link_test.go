@@ -17,8 +17,10 @@ var (
 	errTimeout = errors.New("no answer in time")
 )
 
-// lateAnswer is how long a caller waits for a write that is under way.
-const lateAnswer = 2 * time.Second
+const (
+	lateAnswer = 2 * time.Second  // how long a caller waits for a write that is under way
+	lateWrite  = 40 * time.Second // how much later it happens at most
+)
 
 // A trap ends, or cuts off, a life at its next call of a kind, done or not.
 type trap struct {
@@ -94,7 +96,7 @@ func (l *link) write(ctx context.Context, do func(context.Context) error) error 
 	if err := l.enter(); err != nil {
 		return err
 	}
-	late := l.late(40 * time.Second)
+	late := l.late(lateWrite)
 	if late == 0 {
 		return do(ctx)
 	}
@@ -124,6 +126,7 @@ func (l *link) spring(call string, after bool) bool {
 	l.cutUntil = time.Now().Add(t.cut)
 	l.mu.Unlock()
 	l.w.sprang(*t)
+	l.w.troubled(t.String(), l.owner, t.cut)
 	if t.cut == 0 {
 		l.kill()
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/panlearn/panlearn/shuffle/stage"
+	"github.com/panlearn/panlearn/stream/client/participation"
 	"github.com/panlearn/panlearn/stream/memory"
 )
 
@@ -22,7 +23,15 @@ type result struct {
 	counted    int
 	uncounted  int
 	unknown    int
-	unseen     int // counted by the rule of doubt, and in no batch
+	unseen     int                         // counted by the rule of doubt, and in no batch
+	told       map[participation.State]int // answers to users
+	toldAgain  int                         // of a later life
+	excused    map[string]int              // faults in the rounds of those who are counted and in no batch
+	calm       int                         // counted, in rounds in which nothing happened to stages and broker
+	fooled     int                         // of the users who were lied to, those who are in batches
+	twice      int                         // in batches that hold them by different participations
+	refused    int                         // publishes, for lack of room
+	lies       map[lie]int
 	examined   map[stage.Reason]int
 	sprung     map[string]int // traps that were met
 	took       time.Duration  // of the fake clock
@@ -36,7 +45,9 @@ func play(t *testing.T, p plan, ops []op, b broken) (r result) {
 		cryptotest.SetGlobalRandom(t, p.Seed)
 		begun := time.Now()
 		w := newWorld(p, b)
+		r.told, r.excused, r.lies = map[participation.State]int{}, map[string]int{}, w.lies
 		if p.Lossy {
+			w.troubled("loses and doubles", nil, -1)
 			w.broker.Inject(memory.Random(p.Seed, lossy))
 		}
 		for _, p := range w.processes() {

@@ -138,9 +138,12 @@ func (w *world) learn(l *link) (func(context.Context) error, func() string) {
 // crashAtCommit is the disk fault that was asked for, once.
 func (w *world) crashAtCommit(state.Checkpoint) state.Fault {
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	f := w.diskFault
 	w.diskFault = state.NoFault
+	w.mu.Unlock()
+	if f != state.NoFault {
+		w.troubled("disk fails", w.learner, 0)
+	}
 	return f
 }
 

@@ -9,8 +9,9 @@ import (
 	"time"
 
 	"github.com/panlearn/panlearn/learner/task"
-	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/client/ledger"
 	"github.com/panlearn/panlearn/stream/client/participation"
 )
 
@@ -31,6 +32,14 @@ type publisher struct {
 	final   map[participation.Key]participation.State // Counted and Unknown are for ever
 	doubts  map[uint64]bool                           // rounds in which a publish was not answered with a sequence
 	summary *client.Summary                           // of the last life that ran to its end
+	ledger  ledger.Ledger
+	lives   int
+	told    map[int][]telling   // by user
+	charged map[int]time.Time   // when a user's first participation became durable
+	shown   map[ticket][]answer // of all publishes of a user's part in a round
+	lie     lie                 // how the broker lies to it now
+	fooled  map[int]bool        // users who were lied to
+	refused int                 // publishes, for lack of room
 }
 
 // A ticket is one user's part in one round.
@@ -50,7 +59,8 @@ const (
 
 func newPublisher(w *world, number int) *publisher {
 	p := &publisher{w: w, number: number, store: participation.NewMemoryStore(), drawn: map[participation.Key]int{},
-		reports: map[[16]byte]ticket{}, final: map[participation.Key]participation.State{}, doubts: map[uint64]bool{}}
+		reports: map[[16]byte]ticket{}, final: map[participation.Key]participation.State{}, doubts: map[uint64]bool{},
+		ledger: ledger.NewMemory(), told: map[int][]telling{}, charged: map[int]time.Time{}, shown: map[ticket][]answer{}, fooled: map[int]bool{}, lie: w.Lie}
 	p.process = &process{name: fmt.Sprint("publisher", number), begin: p.publish, exclusive: true}
 	for i := range w.Rows {
 		p.drawn[p.key(i)] = i
@@ -82,7 +92,7 @@ func (p *publisher) rows() iter.Seq2[task.Row, error] {
 // publish begins a life that offers all rows again; the store knows which took part.
 func (p *publisher) publish(l *link) (func(context.Context) error, func() string) {
 	if p.w.broken.forgets {
-		p.store = participation.NewMemoryStore()
+		p.store, p.ledger = participation.NewMemoryStore(), ledger.NewMemory()
 	}
 	store := &lifeStore{Store: p.store, p: p}
 	l.onKill = func() {
@@ -91,12 +101,22 @@ func (p *publisher) publish(l *link) (func(context.Context) error, func() string
 		p.crashed = true
 		p.mu.Unlock()
 	}
+	policy := p.w.policy()
+	if p.w.broken.spends {
+		policy.MaxEpsilon = accounting.MaxEpsilon
+	}
 	c, err := client.New(client.Config{
-		Task: name, Records: l, Reports: &witness{link: l, p: p}, Store: store, Source: p.source(), Bundle: p.w.Bundle,
-		Policy: policy, Limits: p.w.broker.Limits(), Poll: poll, MaxPoll: 4 * poll, Timeout: 2 * poll,
+		Task: name, Records: l, Reports: p.writer(l), Store: store, Source: p.source(), Bundle: p.w.Bundle, Ledger: p.accounts(),
+		UserKeys: p.w.Gateway, Policy: policy, Limits: p.w.broker.Limits(), Poll: poll, MaxPoll: 4 * poll, Timeout: 2 * poll,
 		CloseWait: closeWait, Entropy: deviceEntropy,
 	})
 	must(err)
+	p.mu.Lock()
+	p.lives++
+	p.mu.Unlock()
+	if p.w.Gateway {
+		return func(ctx context.Context) error { return p.ask(ctx, l, c) }, func() string { return "asking" }
+	}
 	return func(ctx context.Context) error {
 		sum, err := c.Run(ctx, p.rows())
 		if sum.Events != sum.Counted+sum.Uncounted+sum.Unknown+sum.Refused {
@@ -109,27 +129,6 @@ func (p *publisher) publish(l *link) (func(context.Context) error, func() string
 		}
 		return err
 	}, func() string { return "publishing" }
-}
-
-// A witness is the writer of a life, and sees the answers that the client sees.
-type witness struct {
-	*link
-	p *publisher
-}
-
-// Publish implements stream.ReportWriter.
-func (t *witness) Publish(ctx context.Context, reports []stream.Outgoing) ([]stream.Ack, error) {
-	acks, err := t.link.Publish(ctx, reports)
-	t.p.mu.Lock()
-	defer t.p.mu.Unlock()
-	for i, r := range reports {
-		at, bad := stream.ParseSubject(r.Subject)
-		must(bad)
-		if acks[i].Sequence == 0 {
-			t.p.doubts[uint64(at.Round)] = true
-		}
-	}
-	return acks, err
 }
 
 // A lifeStore is the store as one life has it open.
@@ -160,6 +159,7 @@ func (s *lifeStore) Write(c participation.Change) error {
 	p.fault = sound
 	if fault != sound {
 		s.dead, p.crashed = true, true
+		p.w.troubled("store dies", p.process, 0)
 	}
 	if fault == writeLost {
 		return errDied
@@ -195,5 +195,8 @@ func (p *publisher) note(e participation.Record) {
 		p.final[e.Key] = e.State
 	case participation.Charged:
 		p.reports[e.Draw.Report] = ticket{user: p.user(row), round: uint64(e.Draw.Round)}
+		if _, known := p.charged[p.user(row)]; !known {
+			p.charged[p.user(row)] = time.Now()
+		}
 	}
 }

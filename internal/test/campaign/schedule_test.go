@@ -25,7 +25,7 @@ func (o op) String() string { return fmt.Sprintf("{%v, %q, %d, %d}", o.After, o.
 
 // verbs of the operations. Those that come often do most harm.
 var verbs = []string{"pass", "start", "crash", "stop", "cut", "trap", "slow", "fast", "disk", "lossy", "clean", "redeliver", "forget", "outage",
-	"reboot", "start", "crash", "trap", "trap", "cut"}
+	"reboot", "lie", "lie", "start", "crash", "trap", "trap", "cut"}
 
 // uniform draws from low to high, each as often: rapid's own ranges prefer their ends, and time near zero is no time.
 // It shrinks to low.
@@ -50,6 +50,13 @@ func drawPlan(t *rapid.T) plan {
 		Publishers: uniform(t, "publishers", 1, 3), Bundle: uniform(t, "bundle", 1, 2),
 		Pace:   time.Duration(uniform(t, "pace", 0, 10)) * 100 * time.Millisecond,
 		Sealed: flip("sealed"), Reorder: flip("reorder"), Lossy: flip("lossy"), Seed: uint64(uniform(t, "seed", 0, 1<<20)),
+	}
+	p.Gateway, p.Afford = flip("gateway"), uniform(t, "afford", 0, 3)
+	if uniform(t, "full", 0, 3) == 0 {
+		p.Room, p.Pace = uniform(t, "room", 1, 3), time.Duration(uniform(t, "burst", 0, 1))*p.Pace
+	}
+	if uniform(t, "liar", 0, 2) == 0 {
+		p.Lie = lie(uniform(t, "lie", 1, int(lieKinds)-1))
 	}
 	p.Minimum = p.Cohort
 	if flip("deadline") {
@@ -105,12 +112,20 @@ func (w *world) apply(o op) {
 	case "start":
 		w.start(p)
 	case "crash":
+		w.troubled("crashes", p, 0)
 		p.crash()
 	case "stop":
+		w.troubled("is stopped", p, 0)
 		p.stop()
 	case "cut":
+		w.troubled("is cut off", p, seconds)
 		p.current().link.set(func(l *link) { l.cutUntil = time.Now().Add(seconds) })
 	case "slow", "fast":
+		if o.Do == "slow" {
+			w.troubled("is slow", p, -1)
+		} else {
+			w.mended("is slow", p, lateWrite)
+		}
 		p.current().link.set(func(l *link) { l.slow = o.Do == "slow" })
 	case "trap":
 		w.setTrap(o)
@@ -119,18 +134,29 @@ func (w *world) apply(o op) {
 		w.diskFault = state.Fault(1 + o.What%2)
 		w.mu.Unlock()
 	case "lossy":
+		w.troubled("loses and doubles", nil, -1)
 		w.broker.Inject(memory.Random(w.Seed+uint64(o.What), lossy))
 	case "clean":
+		w.mended("loses and doubles", nil, 0)
 		w.broker.Inject(nil)
 	case "redeliver":
+		w.troubled("delivers again", nil, 0)
 		w.broker.Redeliver(name)
 	case "forget":
+		w.troubled("forgets message ids", nil, 0)
 		w.broker.Forget(name)
+	case "lie":
+		if w.Lie != truth {
+			d := w.devices[o.Who%len(w.devices)]
+			d.hears(lie(o.What % int(lieKinds)))
+		}
 	case "outage":
+		w.troubled("is gone", nil, seconds)
 		w.broker.Disconnect()
 		time.Sleep(seconds)
 		w.broker.Connect()
 	case "reboot": // what the broker had only in memory is gone
+		w.troubled("is killed", nil, seconds/8)
 		w.broker.Disconnect()
 		w.broker.Forget(name)
 		w.broker.Redeliver(name)
@@ -188,8 +214,11 @@ func (w *world) heal() {
 	w.mu.Unlock()
 	for _, d := range w.devices {
 		d.set(sound)
+		d.hears(truth)
 	}
+	w.mended("loses and doubles", nil, 0)
 	for _, p := range w.processes() {
+		w.mended("is slow", p, lateWrite)
 		p.current().link.set(func(l *link) { l.slow, l.trap, l.cutUntil = false, nil, time.Time{} })
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/client"
-	"github.com/panlearn/panlearn/stream/client/consent"
 	"github.com/panlearn/panlearn/stream/client/participation"
 	"github.com/panlearn/panlearn/stream/wire"
 )
@@ -80,10 +79,17 @@ func (w *world) auditUsers(r record, out *result) {
 	for _, d := range w.devices {
 		var tally client.Summary
 		var unpaid uint64
+		charges := d.charges()
+		out.refused += d.refused
 		for i, p := range d.participations() {
 			user := d.user(i)
-			w.auditSeats(user, r, seats[user], out)
-			w.auditUser(d, r, user, p, seats[user], copies, out)
+			w.auditCost(d, user, r, seats[user], charges[user], out)
+			w.auditShown(d, user, r, p)
+			if !d.fooled[user] { // the rest is true with an honest broker alone
+				w.auditSeats(user, r, seats[user], out)
+				w.auditUser(d, r, user, p, seats[user], copies, out)
+				w.auditTold(d, user, p, r, seats[user], out)
+			}
 			tally.Events++
 			switch p.State {
 			case participation.Counted:
@@ -140,14 +146,16 @@ func (w *world) auditSeats(user int, r record, at []seat, out *result) {
 
 // auditUser checks one user: at is where batches hold it, copies are its reports of all rounds.
 func (w *world) auditUser(d *publisher, r record, user int, p participation.Record, at []seat, copies map[ticket][]stream.Message, out *result) {
-	below := false // a copy of one of its rounds lies in the part of the queue that the stage looked at
-	calm := true   // nothing went wrong in any of them
+	below := false   // a copy of one of its rounds lies in the part of the queue that the stage looked at
+	calm := true     // nothing went wrong in any of them
+	var why []string // what may have kept a report that lies there out of the batch
 	for _, t := range d.reports {
 		if t.user != user || !w.samePhase(r, t.round, uint64(p.Draw.Round)) {
 			continue
 		}
 		b := r.batches[t.round]
 		calm = calm && b != nil && !b.Void && len(r.opens[t.round]) == 1 && !d.doubts[t.round]
+		why = append(why, w.faultsIn(t.round, "broker", "stage")...)
 		for _, m := range copies[t] {
 			at, _ := stream.ParseSubject(m.Subject)
 			if b != nil && (at.Attempt != stream.Attempt(b.Attempt) || m.Sequence <= b.Cutoff) {
@@ -168,6 +176,14 @@ func (w *world) auditUser(d *publisher, r record, user int, p participation.Reco
 			if !below {
 				w.violate("user %d: counted in round %d, and no report of it can have been", user, p.Draw.Round)
 			}
+			if len(why) == 0 {
+				w.violate("user %d: counted in round %d, and in no batch, though nothing happened to stages and broker", user, p.Draw.Round)
+			}
+			for _, name := range why {
+				out.excused[name]++
+			}
+		} else if len(why) == 0 {
+			out.calm++
 		}
 	case participation.Uncounted:
 		out.uncounted++
@@ -211,33 +227,23 @@ func (p *publisher) participations() []participation.Record {
 // available counts the users who could be in the round that waits.
 func (w *world) available(round uint64) (n int) {
 	for _, d := range w.devices {
+		own, lost := 0, 0
 		for i, p := range d.participations() {
 			switch {
 			case p.State != participation.Charged && w.awaited(round, p):
-				n++
+				own++
+			case p.State == participation.Charged && uint64(p.Draw.Round) == round && d.fooled[d.user(i)]:
+				lost++ // holds a place, and need not be on the broker
 			case p.State == participation.Fresh, p.State == participation.Uncounted && w.pays(p),
 				p.State == participation.Charged && uint64(p.Draw.Round) == round:
-				n++
+				own++
 			case p.State == participation.Charged:
 				w.violate("user %d: nothing happens, and round %d is still undecided", d.user(i), p.Draw.Round)
 			}
 		}
+		n += min(own, max(0, int(w.Cohort)-lost)) // a publisher sends a round as many as the round takes of all
 	}
 	return n
-}
-
-// pays says whether the policy lets an uncounted event pay for a round of another phase, or of the same.
-func (w *world) pays(p participation.Record) bool {
-	if w.agreement == nil {
-		for _, m := range w.broker.Dump() {
-			if m.Subject == name.Task() {
-				agreement, err := policy.CheckTask(body(m.Data, &wire.Task{}), stream.Hash{})
-				must(err)
-				w.agreement = agreement
-			}
-		}
-	}
-	return p.Refunds < consent.DefaultMaxRefunds && w.agreement.Again(p.Refunds+2) == nil
 }
 
 // awaited says whether a user of an interactive phase may answer a round of it.
@@ -252,7 +258,7 @@ func (w *world) ask() {
 	for _, d := range w.devices {
 		c, err := client.New(client.Config{
 			Task: name, Records: w.broker, Reports: w.broker, Store: d.store, Source: d.source(), Poll: poll, MaxPoll: 4 * poll,
-			Policy: policy, Entropy: deviceEntropy,
+			Policy: w.policy(), Entropy: deviceEntropy,
 		})
 		must(err)
 		for i, p := range d.participations() {

@@ -9,9 +9,9 @@ import (
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/randomizer"
+	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/client/consent"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/memory"
 	"github.com/panlearn/panlearn/stream/seal"
@@ -45,9 +45,6 @@ validation: {off: true}
 `
 )
 
-// policy is every device's. Events that no batch holds join further rounds while all of them together are within this.
-var policy = consent.Policy{AllowPlaintext: true, MaxEpsilon: 60}
-
 // A plan is what a campaign is about.
 type plan struct {
 	Rounds, Cohort, Minimum uint64
@@ -60,7 +57,17 @@ type plan struct {
 	Sealed                  bool
 	Lossy                   bool // the broker misbehaves from the start, until it is told not to
 	Reorder                 bool // the broker hands reports out in random order
+	Gateway                 bool // users publish one by one, each with an account of its own; else a publisher runs rows
+	Afford                  int  // participations that the devices' policy buys; 0: those that the task's budget does
+	Room                    int  // messages that the broker keeps for the stage, and refuses more; 0: any number
+	Lie                     lie  // that the broker tells all gateways from the start
 	Seed                    uint64
+}
+
+// room is how many bytes of reports the broker keeps, 0 for no limit.
+func (p plan) room() int64 {
+	message := p.Bundle*(randomizer.Params{Dim: p.users(), Levels: levels, Trials: trials}.ReportBytes()+18) + 190
+	return int64(p.Room * message)
 }
 
 func (p plan) users() int { return p.Publishers * p.Rows }
@@ -111,19 +118,22 @@ type world struct {
 	learner   *process
 	stages    []*process
 	devices   []*publisher
-	agreement *consent.Agreement // of the devices; nil until somebody asks what it costs
 	late      sync.WaitGroup // writes that are under way though their callers gave up
 	diskFault state.Fault    // of the next commit
 
 	mu         sync.Mutex
 	violations []string
+	troubles   []trouble
 	sprung     map[string]int // traps
+	lies       map[lie]int    // that a broker told of a user's report
+	epsilons   map[accounting.Release]float64
 }
 
 func newWorld(p plan, b broken) *world {
-	w := &world{plan: p, broken: b, book: newBook(), sprung: map[string]int{}}
+	w := &world{plan: p, broken: b, book: newBook(), sprung: map[string]int{},
+		lies: map[lie]int{}, epsilons: map[accounting.Release]float64{}}
 	var err error
-	w.broker, err = memory.New(memory.Config{Keep: true, AckWait: 5 * time.Second, Shuffle: p.Reorder, Seed: p.Seed})
+	w.broker, err = memory.New(memory.Config{Keep: true, AckWait: 5 * time.Second, Shuffle: p.Reorder, Seed: p.Seed, MaxReportBytes: p.room()})
 	must(err)
 	for _, id := range []**seal.Identity{&w.identity.learner, &w.identity.stage} {
 		*id, err = seal.NewIdentity()

@@ -1,0 +1,107 @@
+package campaign
+
+import (
+	"time"
+
+	"github.com/panlearn/panlearn/randomizer/accounting"
+	"github.com/panlearn/panlearn/stream/client/consent"
+	"github.com/panlearn/panlearn/stream/client/ledger"
+	"github.com/panlearn/panlearn/stream/client/participation"
+)
+
+// epsilon is what the accountant says about as many rounds of n users as one of them answers, asked without the service.
+func (w *world) epsilon(n uint64, each uint32) float64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r := accounting.Release{Trust: accounting.Shuffle, Users: n, Dim: w.users(), Levels: levels, Trials: trials,
+		P: 0.5, HonestFraction: accounting.One, Rounds: int(each)}
+	if e, known := w.epsilons[r]; known {
+		return e
+	}
+	g, err := r.Epsilon(delta)
+	must(err)
+	w.epsilons[r] = g.Epsilon
+	return g.Epsilon
+}
+
+// policy is what all devices agree to: the task's budget, or a limit that buys some participations.
+func (w *world) policy() consent.Policy {
+	p := consent.Policy{AllowPlaintext: true}
+	if w.Afford > 0 {
+		p.MaxEpsilon = min(accounting.MaxEpsilon, w.epsilon(w.Cohort, uint32(w.Afford)*max(1, uint32(w.Together)))*(1+1e-6))
+	}
+	return p
+}
+
+// limit is the most that all may cost one user.
+func (w *world) limit() float64 {
+	if e := w.policy().MaxEpsilon; e > 0 {
+		return e
+	}
+	return budget
+}
+
+// pays says whether the policy lets an uncounted event take part once more.
+func (w *world) pays(p participation.Record) bool {
+	return p.Refunds < consent.DefaultMaxRefunds && w.epsilon(w.Cohort, (p.Refunds+2)*max(1, uint32(w.Together))) <= w.limit()
+}
+
+// auditCost holds what the batches that hold one user cost together, as the accountant composes them, against what its
+// device's ledger says and its policy allows. It holds whatever a broker answers.
+func (w *world) auditCost(d *publisher, user int, r record, at []seat, own []ledger.Charge, out *result) {
+	if len(at) == 0 {
+		return
+	}
+	rounds, phases := map[uint64]bool{}, map[int]bool{}
+	for _, s := range at {
+		if rounds[s.round] {
+			w.violate("user %d is twice in the batch of round %d", user, s.round)
+		}
+		rounds[s.round], phases[w.place(r.rounds[s.round]).Index] = true, true
+	}
+	cost := w.epsilon(w.Cohort, uint32(len(at))) * (1 - 1e-9)
+	says, _ := ledger.Spent(own, time.Now(), 0)
+	if cost > says {
+		w.violate("user %d: %d batches that hold it cost %v, its device's ledger says %v", user, len(at), cost, says)
+	}
+	if cost > w.limit() {
+		w.violate("user %d: %d batches that hold it cost %v, its policy allows %v", user, len(at), cost, w.limit())
+	}
+	if d.fooled[user] {
+		out.fooled++
+		if len(at) > 1 && (len(phases) > 1 || !w.place(r.rounds[at[0].round]).Interactive()) {
+			out.twice++
+		}
+	}
+}
+
+// charges are what a publisher's ledger says of each of its users.
+func (p *publisher) charges() map[int][]ledger.Charge {
+	var everyone []ledger.Charge
+	all := map[int][]ledger.Charge{}
+	for a, err := range p.ledger.Accounts() {
+		must(err)
+		if a.Key == ledger.Everyone {
+			everyone = a.Charges
+			continue
+		}
+		row, known := p.drawn[a.Key]
+		if !known {
+			p.w.violate("%s has an account of nobody", p.name)
+			continue
+		}
+		all[p.user(row)] = a.Charges
+	}
+	for i := range p.w.Rows {
+		all[p.user(i)] = ledger.OfUser(all[p.user(i)], everyone)
+	}
+	return all
+}
+
+// accounts is the ledger as a life has it.
+func (p *publisher) accounts() ledger.Ledger {
+	if p.w.broken.ledger != nil {
+		return p.w.broken.ledger(p.ledger)
+	}
+	return p.ledger
+}
