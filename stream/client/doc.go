@@ -41,6 +41,8 @@
 //   - One draw for a round manifest: retries and new attempts send the same counts sealed anew. Another round gets a
 //     new draw. A draw is deleted from the store when its outcome is known.
 //   - A device that joins always sends, and always the same number of bytes: an invalid event is the zero vector.
+//   - Events join, and reports leave, on the ticks of a grid of time (beat.go): when depends on when events came, not on what they
+//     hold, as long as the work for them fits a tick.
 //   - The device computes epsilon itself, with its own assumption about the other users, and compares it with its own
 //     limit.
 //

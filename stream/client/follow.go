@@ -179,6 +179,9 @@ func (l *loop) ask(phase int, m *wire.Round) error {
 			return err
 		}
 		l.reports, l.phase = reports, phase
+		if err := l.calibrate(phase, m.Point, manifest.Frame(m.Frame)); err != nil {
+			return err
+		}
 	}
 	return l.reports.At(m.Point, manifest.Frame(m.Frame))
 }

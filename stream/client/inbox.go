@@ -65,6 +65,13 @@ func (q *inbox) put(ctx context.Context, e *event) error {
 	}
 }
 
+// len is how many events are there.
+func (q *inbox) len() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.events)
+}
+
 // take returns up to n events, oldest first, without waiting.
 func (q *inbox) take(n int) []*event {
 	q.mu.Lock()

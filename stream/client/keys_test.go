@@ -111,7 +111,7 @@ func TestStoreOfKeys(t *testing.T) {
 		first := w.client(c)
 		_, err := first.Agreement(ctx)
 		must(t, err)
-		short, stop := context.WithTimeout(ctx, time.Second)
+		short, stop := context.WithTimeout(ctx, time.Minute)
 		defer stop()
 		_, _ = first.Publish(short, participation.EventKey("p1"), example(1))
 		must(t, first.Close())

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/panlearn/panlearn/learner/report"
+	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/client/consent"
 	"github.com/panlearn/panlearn/stream/client/participation"
@@ -61,11 +62,13 @@ type loop struct {
 	reports *report.Maker // of phase, at the newest round
 	phase   int           // of the plan, its index
 
-	rows       atomic.Uint64 // that Run stands for, Config.Events or as many as the plan has users; 0: none, or not known yet
-	taken      uint64        // events that joined a round for the first time
-	sending    int           // events whose publish is on its way
-	retry      bool          // the timer ticked: send unanswered bundles again
-	delivered  *answers      // publishes that were answered, or failed
+	rows       atomic.Uint64  // that Run stands for, Config.Events or as many as the plan has users; 0: none, or not known yet
+	taken      uint64         // events that joined a round for the first time
+	onMap      func(task.Row) // what a test does before a row is mapped
+	beats      *beats         // when events join, and publishes leave
+	sending    int            // events whose publish is on its way
+	retry      bool           // the timer ticked: send unanswered bundles again
+	delivered  *answers       // publishes that were answered, or failed
 	deliveries sync.WaitGroup
 	publishing stream.Trouble
 	total      Summary // of settled events, for Progress
@@ -74,7 +77,7 @@ type loop struct {
 func newLoop(c Config) *loop {
 	chunk := min(chunkMessages*c.Bundle, maxChunk)
 	return &loop{
-		Config: c, chunk: chunk, inbox: newInbox(2 * chunk),
+		Config: c, chunk: chunk, inbox: newInbox(2 * chunk), beats: newBeats(chunk, 2*chunk),
 		records:  &records{port: c.Records, task: c.Task, timeout: c.Timeout, log: c.Logger, told: make(map[string]bool)},
 		accounts: accounts{ledger: c.Ledger, policy: c.Policy, perUser: c.UserKeys, log: c.Logger},
 		agreed:   make(chan struct{}), ended: make(chan struct{}),
@@ -126,9 +129,11 @@ func (l *loop) work(ctx context.Context) error {
 		case <-l.inbox.first:
 			err = l.refresh(ctx)
 		case <-ready:
-			if err = l.refresh(ctx); err == nil {
-				err = l.admit(l.inbox.take(min(l.room(), l.chunk)))
-			}
+			err = l.refresh(ctx)
+			l.beats.arm()
+		case <-l.beats.timer.C:
+			err = l.beat(ctx)
+			l.inbox.take(0) // what is left waits for another tick
 		}
 		if err == nil {
 			err = l.advance(ctx)
@@ -186,7 +191,13 @@ func (l *loop) advance(ctx context.Context) error {
 		l.drop(e)
 	}
 	for !l.gathering() && l.joinable() && l.sending < l.MaxInFlight {
-		n := min(int(min(l.current.place.Cohort-l.current.joined, uint64(l.chunk))), l.MaxInFlight-l.sending)
+		if l.beats.left == 0 {
+			if l.queue.waits(l.current, l.places(), time.Now()) {
+				l.beats.arm()
+			}
+			break
+		}
+		n := min(int(min(l.current.place.Cohort-l.current.joined, uint64(l.chunk))), l.MaxInFlight-l.sending, l.beats.left)
 		batch, misfits := l.queue.next(l.current, n, l.places(), time.Now())
 		for _, e := range misfits {
 			l.drop(e)
@@ -194,6 +205,7 @@ func (l *loop) advance(ctx context.Context) error {
 		if len(batch) == 0 {
 			break
 		}
+		l.beats.left -= len(batch)
 		if err := l.join(ctx, batch); err != nil {
 			return err
 		}

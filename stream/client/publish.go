@@ -74,6 +74,7 @@ type delivery struct {
 	open    *wire.Open
 	attempt participation.Attempt
 	bundles []*bundle
+	due     time.Time    // the tick on which it leaves
 	acks    []stream.Ack // one a bundle; short or empty where nothing was answered
 	err     error
 }
@@ -95,7 +96,7 @@ func (l *loop) send(ctx context.Context, r *round, bundles []*bundle) error {
 		b.inFlight = true
 		l.sending += len(b.events)
 	}
-	d := delivery{round: r, open: r.open, attempt: r.attempt, bundles: bundles}
+	d := delivery{round: r, open: r.open, attempt: r.attempt, bundles: bundles, due: l.beats.next(time.Now())}
 	l.deliveries.Go(func() {
 		d.acks, d.err = l.publish(ctx, d)
 		l.delivered.put(d)
@@ -104,8 +105,11 @@ func (l *loop) send(ctx context.Context, r *round, bundles []*bundle) error {
 	return nil
 }
 
-// publish seals and sends. It runs outside the loop's goroutine and changes none of its state.
+// publish seals and sends, on its tick. It runs outside the loop's goroutine and changes none of its state.
 func (l *loop) publish(ctx context.Context, d delivery) ([]stream.Ack, error) {
+	if err := until(ctx, d.due); err != nil {
+		return nil, err
+	}
 	out := make([]stream.Outgoing, len(d.bundles))
 	subject := l.Task.Report(d.round.number, d.attempt.Number)
 	sealing := seal.Context{ManifestHash: d.round.manifest, Attempt: d.open.Attempt, StageKey: l.agreement.Task.StageKey, Public: d.open.PublicKey}

@@ -96,6 +96,14 @@ func (q *queue) due(r *round) (at time.Time, ok bool) {
 	return now.Add(stream.JoinAfter(r.open.JoinProbability, q.drawn[0].draw, manifest.Deadline(r.place.Plan)) - r.elapsed(now)), true
 }
 
+// waits says whether next has an event to look at.
+func (q *queue) waits(r *round, places uint64, now time.Time) bool {
+	if len(q.drawn) > 0 && stream.JoinAfter(r.open.JoinProbability, q.drawn[0].draw, manifest.Deadline(r.place.Plan)) <= r.elapsed(now) {
+		return true
+	}
+	return len(q.events) > 0 && (q.members > 0 || places > 0 && !q.reserved(r, now))
+}
+
 // next takes up to n events that join the newest attempt of a round now, where places is how many more may be taken off
 // those that wait.
 // It also returns events that the round was not made for.

@@ -5,23 +5,12 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"iter"
-	"log/slog"
 	"math"
-	"slices"
 	"time"
 
-	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/task"
-	"github.com/panlearn/panlearn/stream/client/participation"
 )
-
-// maxInvalidLogged bounds the invalid rows that are logged with their line.
-const maxInvalidLogged = 20
-
-// suspicious is the number of rows of which none fits after which that is told.
-const suspicious = 16
 
 // errRows: the device was made for events that come with keys of their own, and its store belongs to those.
 var errRows = errors.New("client: Run without Config.Rows: the task declares events.key, which rows are to be known by")
@@ -96,41 +85,13 @@ wait:
 	if err := c.Close(); err != nil {
 		failed = err
 	}
+	if n := t.summary().Invalid; n > maxInvalidLogged {
+		c.loop.Logger.Warn("more invalid rows, not logged one by one", "rows", n-maxInvalidLogged)
+	}
 	if n := t.held(); n > 0 {
 		c.loop.Logger.Info("rows that were read were offered to no round", "rows", n)
 	}
 	return t.summary(), failed
-}
-
-// from is what a store is pinned to: where rows come from or, where they have keys, the column of those.
-func (l *loop) from(spec *task.Spec) string {
-	if key := spec.Events.Key; l.Rows && key != "" {
-		return "keys of " + key
-	}
-	return l.Source
-}
-
-// A naming says what rows are known by.
-type naming struct {
-	keys   bool   // of their own; a row without one is not sent
-	source string // of the rows, where they name none
-	live   bool   // they are new in every run
-}
-
-// key names a row by what it says itself, or by its place. The rows of a pattern of files are known by their file, so that a file may be
-// added before others.
-func (n naming) key(row task.Row) (key participation.Key, ok bool) {
-	switch {
-	case n.keys && row.Key == "":
-		return key, false
-	case n.keys:
-		return participation.EventKey(row.Key), true
-	case row.File == "":
-		return participation.RowKey(n.source, row.Number), true
-	case n.live:
-		return participation.RowKey(n.source+"\x00"+row.File, row.Number), true
-	}
-	return participation.RowKey(row.File, row.Number), true
 }
 
 // pull offers rows until they end, the client ends, or they fail.
@@ -146,7 +107,7 @@ func (c *Client) pull(t *tally, rows iter.Seq2[task.Row, error]) error {
 	if names.live {
 		names.source = rand.Text()
 	}
-	m := mapper{features: agreement.Features, log: c.loop.Logger, tally: t, names: names}
+	m := mapper{loop: c.loop, tally: t, names: names, decoy: agreement.Features.Decoy()}
 	for e := range task.Shuffled(m.events(rows), c.loop.Shuffle, ordering(c.loop.order)) {
 		t.offered()
 		if err := c.loop.inbox.put(c.ctx, e); err != nil {
@@ -154,65 +115,5 @@ func (c *Client) pull(t *tally, rows iter.Seq2[task.Row, error]) error {
 			break
 		}
 	}
-	if m.invalid > maxInvalidLogged {
-		c.loop.Logger.Warn("more invalid rows, not logged one by one", "rows", m.invalid-maxInvalidLogged)
-	}
 	return m.failed
-}
-
-// A mapper makes events of rows.
-type mapper struct {
-	features *task.FeatureMap
-	log      *slog.Logger
-	tally    *tally
-	names    naming
-	rows     int // that were read
-	invalid  int
-	failed   error // ended the rows
-}
-
-func (m *mapper) events(rows iter.Seq2[task.Row, error]) iter.Seq[*event] {
-	return func(yield func(*event) bool) {
-		var scratch convex.Example
-		for row, err := range rows {
-			var bad *task.RowError
-			if err == nil {
-				err = m.features.Map(row, &scratch)
-			}
-			if err != nil && !errors.As(err, &bad) {
-				m.failed = fmt.Errorf("read rows: %w", err)
-				return
-			}
-			m.rows++
-			key, ok := m.names.key(row)
-			if !ok {
-				if m.tally.keyless() <= maxInvalidLogged {
-					m.log.Warn("row without a key that can be read: not sent", "line", row.Line)
-				}
-				continue
-			}
-			m.tally.read()
-			e := &event{callbacks: []func(Outcome){func(got Outcome) { m.tally.answered(got, bad != nil) }}}
-			e.record.Key = key
-			if bad != nil {
-				m.tell(bad)
-			} else {
-				e.example = convex.Example{Index: slices.Clone(scratch.Index), Value: slices.Clone(scratch.Value), Label: scratch.Label}
-			}
-			if !yield(e) {
-				return
-			}
-		}
-	}
-}
-
-// tell logs an invalid row. It changes nothing of what is sent.
-func (m *mapper) tell(bad *task.RowError) {
-	if m.invalid++; m.invalid <= maxInvalidLogged {
-		m.log.Warn("invalid row: sent as the zero vector", "line", bad.Line, "reason", bad.Error())
-	}
-	if m.invalid == suspicious && m.rows == suspicious {
-		m.log.Warn("no row has fitted the task so far: are these its data? Invalid rows take part as zero vectors; " +
-			"ingest publish --check looks at data and sends nothing")
-	}
 }

@@ -1,0 +1,30 @@
+package task
+
+// Decoy is a row of the declared shape with every value there, which nobody has: mapping it takes as long as any row takes. It needs no
+// label, and Map may refuse it for that when the rest is done.
+func (m *FeatureMap) Decoy() Row {
+	if m.vector != nil {
+		row := Row{Value: make([]float64, m.vector.dimension)}
+		for i := range row.Value {
+			row.Value[i] = 1
+		}
+		return row
+	}
+	row := Row{Fields: make([]string, len(m.schema.Columns))}
+	for i := range row.Fields {
+		row.Fields[i] = "1" // a number, or a word
+	}
+	for i := range m.inputs {
+		switch in := &m.inputs[i]; in.Kind {
+		case Categorical:
+			if len(in.Vocabulary) > 0 {
+				row.Fields[in.fields[0]] = in.Vocabulary[0]
+			}
+		case OneHot:
+			for _, f := range in.fields[1:] {
+				row.Fields[f] = "0"
+			}
+		}
+	}
+	return row
+}

@@ -1,0 +1,124 @@
+package client
+
+import (
+	"context"
+	"time"
+
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/report"
+)
+
+// Publishes leave on the ticks of a grid of time that begins with the client. Events that have come until a tick join on it, as many as
+// its quota; what they say is worked out then, and sealed and sent on the next tick, whatever it took. So the time of a publish
+// follows from when events came, and not from what they hold, as long as the work for a quota ends before the next tick. Quota and tick
+// are chosen from what a decoy of the declared shape costs, to take half of it.
+type beats struct {
+	begun time.Time
+	tick  time.Duration
+	quota int         // events that join on one tick
+	most  int         // of quota
+	timer *time.Timer // of the next tick, while armed
+	armed bool
+	left  int // of the quota of the tick that is being worked on; 0 between
+}
+
+// ticks are the lengths that are tried first.
+var ticks = [...]time.Duration{10 * time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond}
+
+func newBeats(chunk, most int) *beats {
+	b := &beats{begun: time.Now(), most: most, timer: time.NewTimer(time.Hour)}
+	b.timer.Stop()
+	b.fit(0, chunk)
+	return b
+}
+
+// fit takes the shortest tick of which a chunk's work is at most half, or the longest with a smaller quota, or one that one event fits in.
+func (b *beats) fit(work time.Duration, chunk int) {
+	for _, b.tick = range ticks {
+		if 2*work*time.Duration(chunk) <= b.tick {
+			break
+		}
+	}
+	for 2*work > b.tick {
+		b.tick *= 2
+	}
+	b.quota = b.most
+	if work > 0 {
+		b.quota = int(min(time.Duration(b.most), b.tick/(2*work)))
+	}
+}
+
+// next is the first tick after t.
+func (b *beats) next(t time.Time) time.Time {
+	return b.begun.Add((t.Sub(b.begun)/b.tick + 1) * b.tick)
+}
+
+// arm has the timer fire on the next tick.
+func (b *beats) arm() {
+	if !b.armed {
+		now := time.Now()
+		b.timer.Reset(b.next(now).Sub(now))
+		b.armed = true
+	}
+}
+
+// until waits for a tick.
+func until(ctx context.Context, tick time.Time) error {
+	timer := time.NewTimer(time.Until(tick))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// beat is a tick: what has come until now joins, and what comes meanwhile waits for the next one.
+func (l *loop) beat(ctx context.Context) error {
+	l.beats.armed, l.beats.left = false, l.beats.quota
+	defer func() { l.beats.left = 0 }()
+	come := min(l.inbox.len(), l.beats.quota)
+	for {
+		if err := l.advance(ctx); err != nil {
+			return err
+		}
+		n := min(l.room(), l.chunk, come)
+		if n <= 0 {
+			return nil
+		}
+		if err := l.admit(l.inbox.take(n)); err != nil {
+			return err
+		}
+		come -= n
+	}
+}
+
+// calibrate measures what one event of the phase takes at most, on decoys that go nowhere.
+func (l *loop) calibrate(phase int, point []float64, frame *convex.Frame) error {
+	const rounds, least = 5, 10 * time.Millisecond
+	maker, err := report.New(l.agreement.Phases[phase].Reports, l.agreement.Phases[phase].Params, nil)
+	if err != nil {
+		return err
+	}
+	if err := maker.At(point, frame); err != nil {
+		return err
+	}
+	var scratch convex.Example
+	var out []byte
+	row := l.agreement.Features.Decoy()
+	begun, done := time.Now(), 0
+	for done < rounds || done < 1000 && time.Since(begun) < least {
+		_ = l.mapRow(row, &scratch) // it has no label
+		example := convex.Example{Index: scratch.Index, Value: scratch.Value, Label: 1}
+		out = maker.Report(out[:0], example)
+		if done++; done == 1 {
+			begun = time.Now() // the first one pays for memory
+		}
+		if time.Now().Equal(begun) && done == rounds {
+			break // a clock that stands still
+		}
+	}
+	l.beats.fit(time.Since(begun)/time.Duration(done-1), l.chunk)
+	return nil
+}
