@@ -48,9 +48,9 @@ type loop struct {
 	events  map[participation.Key]*event // waiting or charged
 	queue   queue                        // those that wait
 	rounds  map[stream.Round]*round
-	current *round          // newest round, nil before the first
-	dirty   map[*event]bool // answered, and not stored yet
-	flushed time.Time       // when dirty was empty last
+	current *round           // newest round, nil before the first
+	dirty   map[*bundle]bool // answered, and not stored yet
+	flushed time.Time        // when dirty was empty last
 
 	wakes   <-chan stream.Wake // nil: the broker gives none
 	pace    pace
@@ -81,7 +81,7 @@ func newLoop(c Config) *loop {
 		records:  &records{port: c.Records, task: c.Task, timeout: c.Timeout, log: c.Logger, told: make(map[string]bool)},
 		accounts: accounts{ledger: c.Ledger, policy: c.Policy, perUser: c.UserKeys, log: c.Logger},
 		agreed:   make(chan struct{}), ended: make(chan struct{}),
-		events: make(map[participation.Key]*event), rounds: make(map[stream.Round]*round), dirty: make(map[*event]bool),
+		events: make(map[participation.Key]*event), rounds: make(map[stream.Round]*round), dirty: make(map[*bundle]bool),
 		delivered: newAnswers(), flushed: time.Now(), pace: newPace(c.Poll, c.MaxPoll),
 	}
 }

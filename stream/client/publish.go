@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -86,8 +85,8 @@ func (l *loop) send(ctx context.Context, r *round, bundles []*bundle) error {
 		for _, e := range b.events {
 			e.record.Sending(r.attempt, l.agreement.HasFloors())
 			change.Events = append(change.Events, e.record)
-			delete(l.dirty, e)
 		}
+		delete(l.dirty, b)
 	}
 	if err := l.Store.Write(change); err != nil {
 		return fmt.Errorf("charge events: %w", err)
@@ -164,8 +163,8 @@ func (l *loop) answered(d delivery) {
 			}
 			for _, e := range b.events {
 				e.record.Acked(d.attempt, d.acks[i])
-				l.dirty[e] = true
 			}
+			l.dirty[b] = true
 		}
 		if !b.record().Answered(d.round.attempt) {
 			d.round.owed = append(d.round.owed, b)
@@ -212,11 +211,15 @@ func (l *loop) resend(ctx context.Context) error {
 // flush stores the answers that are not stored yet. A store that misses some is safe: it takes a publish for unanswered.
 func (l *loop) flush() error {
 	l.flushed = time.Now()
-	for events := range slices.Chunk(slices.Collect(maps.Keys(l.dirty)), settleChunk) {
-		change := participation.Change{Events: make([]participation.Record, len(events))}
-		for i, e := range events {
+	var events []*event
+	for b := range l.dirty {
+		events = append(events, b.events...)
+	}
+	clear(l.dirty)
+	for some := range slices.Chunk(events, settleChunk) {
+		change := participation.Change{Events: make([]participation.Record, len(some))}
+		for i, e := range some {
 			change.Events[i] = e.record
-			delete(l.dirty, e)
 		}
 		if err := l.Store.Write(change); err != nil {
 			return fmt.Errorf("store acknowledgements: %w", err)

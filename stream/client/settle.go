@@ -32,6 +32,7 @@ func (l *loop) decide(r *round, by func(*participation.Record)) error {
 			continue
 		}
 		events = append(events, b.events...)
+		delete(l.dirty, b)
 	}
 	r.bundles, r.owed = waiting, nil
 	for len(events) > 0 {
@@ -40,7 +41,6 @@ func (l *loop) decide(r *round, by func(*participation.Record)) error {
 		for i, e := range events[:n] {
 			by(&e.record)
 			change.Events[i] = e.record
-			delete(l.dirty, e)
 		}
 		if err := l.Store.Write(change); err != nil {
 			for _, e := range events { // nobody knows what is stored; a restart finds out

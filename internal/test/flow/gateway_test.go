@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -28,11 +27,16 @@ func newGateway(b *testing.B, d *deployment, bundle int) *gateway {
 		b.Fatal(err)
 	}
 	conn := d.connect(b)
-	store, err := filestore.Open(filepath.Join(b.TempDir(), "devices"))
+	state := b.TempDir()
+	store, err := filestore.Open(filestore.Path(state, taskName))
 	if err != nil {
 		b.Fatal(err)
 	}
-	devices, err := client.New(client.Config{Task: taskName, Records: conn, Reports: conn, Store: store, Bundle: bundle, Limits: conn.Limits(),
+	ledger, err := filestore.OpenLedger(state)
+	if err != nil {
+		b.Fatal(errors.Join(err, store.Close()))
+	}
+	devices, err := client.New(client.Config{Task: taskName, Records: conn, Reports: conn, Store: store, Ledger: ledger, Bundle: bundle, Limits: conn.Limits(),
 		Policy: consent.Policy{LearnerKey: consent.Fingerprint(d.learner.Public()), StageKey: consent.Fingerprint(d.stage.Public()), AllowPlaintext: true},
 		Source: "events", Poll: time.Second, Progress: func(p client.Progress) {
 			if p.Attempt > 0 {

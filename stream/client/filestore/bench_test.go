@@ -71,8 +71,8 @@ func BenchmarkOpen(b *testing.B) {
 				b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(b.N), "ms")
 				b.ReportMetric(float64(heap()-before)/events, "B-in-memory/event")
 				b.ReportMetric(float64(size)/events, "B-on-disk/event")
-				if len(s.index.settled) != events {
-					b.Fatalf("%d events", len(s.index.settled))
+				if len(s.index.events) != events {
+					b.Fatalf("%d events", len(s.index.events))
 				}
 				_ = s.Close()
 			})

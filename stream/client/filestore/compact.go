@@ -8,7 +8,7 @@ import (
 	"github.com/panlearn/panlearn/stream/client/participation"
 )
 
-// A log is compacted when it has grown by so many bytes, and by some more for each settled event, each of which a compaction sorts and
+// A log is compacted when it has grown by so many bytes, and by some more for each event, each of which a compaction sorts and
 // writes: it is a fraction of the work that led to it.
 const (
 	compactAfter    = 16 << 20
@@ -18,7 +18,7 @@ const (
 
 // due is at how many bytes a log is compacted that had so many.
 func (s *Store) due(size int64) int64 {
-	return size + compactAfter + compactPerEvent*int64(len(s.index.settled))
+	return size + compactAfter + compactPerEvent*int64(len(s.index.events))
 }
 
 // compact writes what is still true into a new log: pin, rounds, the blocks with charged events as they are, and the settled events, by
@@ -76,7 +76,7 @@ func (s *Store) copyTo(next *segment) error {
 	if _, err := flush(); err != nil {
 		return err
 	}
-	blocks := s.index.blocks()
+	blocks := s.index.inOrder()
 	places := make([]int64, len(blocks))
 	for i, b := range blocks {
 		data, err := s.read(b)
@@ -89,8 +89,10 @@ func (s *Store) copyTo(next *segment) error {
 		}
 	}
 	keys := make([][]participation.Key, len(s.index.records))
-	for k, place := range s.index.settled {
-		keys[place] = append(keys[place], k)
+	for k, n := range s.index.events {
+		if n < firstBlock {
+			keys[n] = append(keys[n], k)
+		}
 	}
 	for data, place := range s.index.places {
 		slices.SortFunc(keys[place], func(a, b participation.Key) int { return bytes.Compare(a[:], b[:]) })

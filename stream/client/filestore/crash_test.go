@@ -195,7 +195,7 @@ func rebuild(t *rapid.T, model, s participation.Store, keys []participation.Key)
 // check looks at what is on the disk.
 func check(t *rapid.T, d *faulty, s *Store, spent map[[32]byte]bool) {
 	live := map[keyID]bool{}
-	for _, b := range s.index.charged {
+	for _, b := range s.index.blocks {
 		live[b.key.id] = true
 		delete(spent, b.key.key)
 	}

@@ -32,28 +32,34 @@ const maxRun = 1 << 12
 
 var errBlock = fmt.Errorf("%w: a block makes no sense", errDamaged)
 
-// An index is what a log says, in memory: some 30 bytes for each settled event, and 200 for each charged one.
+// An index is what a log says, in memory: some 45 bytes for each event, and more for each block with charged ones.
 type index struct {
 	pin     *participation.Pin
 	rounds  map[stream.Round]stream.Hash
-	settled map[participation.Key]uint32 // place in records
+	events  map[participation.Key]uint32 // of a settled one, its place in records; of a charged one, the number of its block
 	records []participation.Record       // of settled events, without key
 	places  map[string]uint32            // of records by their encoding
-	charged map[participation.Key]*block
-	keys    map[keyID]*roundKey // all that are not erased, and while a log is read, those of earlier rounds
-	missing map[keyID]bool      // among keys: those without a file
+	blocks  map[uint32]*block            // with charged events
+	last    uint32                       // number of a block: all are above firstBlock
+	keys    map[keyID]*roundKey          // all that are not erased, and while a log is read, those of earlier rounds
+	missing map[keyID]bool               // among keys: those without a file
 }
+
+// firstBlock is above all places.
+const firstBlock = 1 << 31
 
 // A block is one of charged events in the file.
 type block struct {
-	at   int64 // where it begins
-	size int
-	key  *roundKey
+	number uint32
+	events int   // that it still says something of
+	at     int64 // where it begins
+	size   int
+	key    *roundKey
 }
 
 func newIndex() *index {
-	return &index{rounds: make(map[stream.Round]stream.Hash), settled: make(map[participation.Key]uint32), places: make(map[string]uint32),
-		charged: make(map[participation.Key]*block), keys: make(map[keyID]*roundKey), missing: make(map[keyID]bool)}
+	return &index{rounds: make(map[stream.Round]stream.Hash), events: make(map[participation.Key]uint32), places: make(map[string]uint32),
+		blocks: make(map[uint32]*block), last: firstBlock, keys: make(map[keyID]*roundKey), missing: make(map[keyID]bool)}
 }
 
 // apply takes a payload that begins at some place of the file.
@@ -83,7 +89,8 @@ func (x *index) apply(at int64, payload []byte) error {
 		case chargedBlock:
 			var s sealed
 			if s, err = x.sealed(&r); err == nil && !r.bad {
-				b := &block{at: at + int64(begin), size: len(payload) - len(r.data) - begin, key: s.key}
+				b := &block{number: x.number(), at: at + int64(begin), size: len(payload) - len(r.data) - begin, key: s.key}
+				x.blocks[b.number] = b
 				keys := reader{data: s.keys}
 				keys.keys(func(k participation.Key) { x.charge(k, b) })
 			}
@@ -109,7 +116,7 @@ func (x *index) place(data []byte) (uint32, error) {
 	if err := p.UnmarshalBinary(data); err != nil {
 		return 0, fmt.Errorf("%w: %w", errDamaged, err)
 	}
-	if p.State == participation.Charged || len(x.records) == math.MaxUint32 {
+	if p.State == participation.Charged || len(x.records) == firstBlock {
 		return 0, errBlock
 	}
 	n := uint32(len(x.records))
@@ -118,22 +125,49 @@ func (x *index) place(data []byte) (uint32, error) {
 	return n, nil
 }
 
-func (x *index) settle(k participation.Key, place uint32) {
-	if b := x.charged[k]; b != nil {
-		b.key.events--
-		delete(x.charged, k)
+// number is that of a new block. Numbers come again after 2^31 blocks, and none that is in use.
+func (x *index) number() uint32 {
+	for {
+		if x.last++; x.last < firstBlock {
+			x.last = firstBlock
+		}
+		if x.blocks[x.last] == nil {
+			return x.last
+		}
 	}
-	x.settled[k] = place
+}
+
+func (x *index) settle(k participation.Key, place uint32) {
+	if n := x.events[k]; n >= firstBlock {
+		x.leave(n)
+	}
+	x.events[k] = place
 }
 
 func (x *index) charge(k participation.Key, b *block) {
-	if old := x.charged[k]; old != nil {
-		old.key.events--
-	} else {
-		delete(x.settled, k)
-	}
+	b.events++
 	b.key.events++
-	x.charged[k] = b
+	if n := x.events[k]; n >= firstBlock {
+		x.leave(n)
+	}
+	x.events[k] = b.number
+}
+
+// leave takes one event from a block.
+func (x *index) leave(number uint32) {
+	b := x.blocks[number]
+	b.key.events--
+	if b.events--; b.events == 0 {
+		delete(x.blocks, number)
+	}
+}
+
+// charged is the block of an event that is charged, else nil.
+func (x *index) charged(k participation.Key) *block {
+	if n := x.events[k]; n >= firstBlock {
+		return x.blocks[n]
+	}
+	return nil
 }
 
 // A sealed is a block of charged events, read.
@@ -209,7 +243,7 @@ func (x *index) open(b *block, data []byte, each func(participation.Record) erro
 		return errBlock
 	}
 	for i, k := range keys {
-		if last[k] == i && x.charged[k] == b {
+		if last[k] == i && x.charged(k) == b {
 			if err := each(records[i]); err != nil {
 				return err
 			}

@@ -32,6 +32,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -215,13 +216,14 @@ func (s *Store) Read(keys []participation.Key) ([]participation.Record, error) {
 	out := make([]participation.Record, len(keys))
 	charged := make(map[*block]map[participation.Key][]int)
 	for i, k := range keys {
-		if b := s.index.charged[k]; b != nil {
+		if n, found := s.index.events[k]; found && n >= firstBlock {
+			b := s.index.blocks[n]
 			if charged[b] == nil {
 				charged[b] = make(map[participation.Key][]int)
 			}
 			charged[b][k] = append(charged[b][k], i)
-		} else if place, found := s.index.settled[k]; found {
-			out[i] = s.index.records[place]
+		} else if found {
+			out[i] = s.index.records[n]
 		}
 		out[i].Key = k
 	}
@@ -245,7 +247,7 @@ func (s *Store) Read(keys []participation.Key) ([]participation.Record, error) {
 func (s *Store) Charged() iter.Seq2[participation.Record, error] {
 	return func(yield func(participation.Record, error) bool) {
 		s.mu.Lock()
-		blocks, err := s.index.blocks(), s.failed
+		blocks, err := s.index.inOrder(), s.failed
 		s.mu.Unlock()
 		for _, b := range blocks {
 			var records []participation.Record // the loop's body may call the store
@@ -270,17 +272,9 @@ func (s *Store) Charged() iter.Seq2[participation.Record, error] {
 	}
 }
 
-// blocks are those of charged events, in the order of the log.
-func (x *index) blocks() (all []*block) {
-	seen := make(map[*block]bool)
-	for _, b := range x.charged {
-		if !seen[b] {
-			seen[b] = true
-			all = append(all, b)
-		}
-	}
-	slices.SortFunc(all, func(a, b *block) int { return cmp.Compare(a.at, b.at) })
-	return all
+// inOrder are the blocks with charged events, in the order of the log.
+func (x *index) inOrder() []*block {
+	return slices.SortedFunc(maps.Values(x.blocks), func(a, b *block) int { return cmp.Compare(a.at, b.at) })
 }
 
 func (s *Store) open(b *block, each func(participation.Record) error) error {

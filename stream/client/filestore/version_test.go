@@ -40,7 +40,7 @@ func TestRecordsOfOtherPrograms(t *testing.T) {
 		if err := x.apply(0, b); err != nil {
 			t.Fatal(err)
 		}
-		if err := x.open(x.blocks()[0], b, func(participation.Record) error { return nil }); err == nil || !strings.Contains(err.Error(), want) {
+		if err := x.open(x.inOrder()[0], b, func(participation.Record) error { return nil }); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("version %d, charged: %v", v, err)
 		}
 	}
