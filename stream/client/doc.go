@@ -23,19 +23,20 @@
 //	     │ join in publish.go: charged in the ledger (accounts.go), then in the store
 //	  in flight   │  a bundle of its round (round.go)  Charged
 //	     │   ▲    │
-//	     │   └ sent again, sealed anew: no answer came, or there is another attempt (resend in publish.go)
+//	     │   └ sent again, sealed anew: no answer came, it was refused (refusals.go), or there is another attempt (resend in publish.go)
 //	     │        │
 //	  acknowledged│  the same bundle                  Charged, until the Close of its round
 //	     │ Close: settle.go
 //	  settled ────┘  nobody, or the queue again:      Counted, Uncounted, Unknown
-//	     │           uncounted, or a later round of its interactive phase
+//	     │           uncounted and able to pay for another round, or a later round of its interactive phase
 //	  told           to whoever asked, as an Outcome: Counted, Uncounted, Unknown, or Refused, which was never sent
 //
 // # Promises
 //
 //   - An event takes part in one round, or in the rounds of one interactive phase, each once. It takes part in another
-//     only if every publish that was made for it was acknowledged with a sequence above the cutoff of the attempt that
-//     closed; in doubt it was counted.
+//     only if every publish that was made for it was refused, or acknowledged with a sequence above the cutoff of the attempt
+//     that closed; in doubt it was counted. All that is the broker's word, so the other round is charged on top, and has to be
+//     within the policy's limits: a broker that lies gets no more than the ledger says.
 //   - Participation is durable before the first publish, and so is every further attempt before its first publish. A
 //     process that dies at any moment and comes back never draws again for an event that may have been sent.
 //   - One draw for a round manifest: retries and new attempts send the same counts sealed anew. Another round gets a

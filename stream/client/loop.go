@@ -71,6 +71,7 @@ type loop struct {
 	delivered  *answers       // publishes that were answered, or failed
 	deliveries sync.WaitGroup
 	publishing stream.Trouble
+	refusals   refusals
 	total      Summary // of settled events, for Progress
 }
 
@@ -187,10 +188,11 @@ func (l *loop) advance(ctx context.Context) error {
 	if err := l.resend(ctx); err != nil {
 		return err
 	}
-	for _, e := range l.queue.sort(l.current, l.settled) {
-		l.drop(e)
-	}
+	l.leave(l.queue.sort(l.current, l.settled), "they took part as often as they may, or their phase is over")
 	for !l.gathering() && l.joinable() && l.sending < l.MaxInFlight {
+		if l.refusals.holds(l.current.attempt, time.Now()) {
+			break
+		}
 		if l.beats.left == 0 {
 			if l.queue.waits(l.current, l.places(), time.Now()) {
 				l.beats.arm()
@@ -198,10 +200,11 @@ func (l *loop) advance(ctx context.Context) error {
 			break
 		}
 		n := min(int(min(l.current.place.Cohort-l.current.joined, uint64(l.chunk))), l.MaxInFlight-l.sending, l.beats.left)
-		batch, misfits := l.queue.next(l.current, n, l.places(), time.Now())
-		for _, e := range misfits {
-			l.drop(e)
+		if n = l.unrefused(n); n == 0 {
+			break
 		}
+		batch, misfits := l.queue.next(l.current, n, l.places(), time.Now())
+		l.leave(misfits, "the round is none that they may answer")
 		if len(batch) == 0 {
 			break
 		}

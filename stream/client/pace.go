@@ -146,7 +146,7 @@ func (l *loop) rest(now time.Time) time.Duration {
 	if !l.tick.IsZero() && l.tick.Before(next) {
 		next = l.tick
 	}
-	if at, ok := l.queue.due(l.current); ok && l.joinable() {
+	if at, ok := l.queue.due(l.current); ok && l.joinable() && l.refusals.wait == 0 {
 		if least := now.Add(joinEvery); at.Before(least) {
 			at = least
 		}

@@ -153,14 +153,10 @@ func (l *loop) answered(d delivery) {
 	case !errors.Is(d.err, context.Canceled) && l.publishing.Tell(time.Now(), d.err):
 		l.Logger.Warn("publish failed; trying again", "messages", len(d.bundles), "err", d.err)
 	}
-	refused := 0
 	for i, b := range d.bundles {
 		b.inFlight = false
 		l.sending -= len(b.events)
 		if i < len(d.acks) {
-			if d.acks[i].Status == stream.Refused {
-				refused++
-			}
 			for _, e := range b.events {
 				e.record.Acked(d.attempt, d.acks[i])
 			}
@@ -170,9 +166,7 @@ func (l *loop) answered(d delivery) {
 			d.round.owed = append(d.round.owed, b)
 		}
 	}
-	if refused > 0 {
-		l.Logger.Warn("the broker refused reports; trying again", "messages", refused)
-	}
+	l.refusedBy(d)
 	l.progress()
 }
 
@@ -183,15 +177,15 @@ func (l *loop) resend(ctx context.Context) error {
 	if !r.receives() || r.message == nil {
 		return nil
 	}
-	var due, later []*bundle
-	n := 0
+	var due, later, ended []*bundle
+	n, now := 0, time.Now()
 	for _, b := range r.owed {
 		record, a := b.record(), r.attempt
 		switch {
 		case b.inFlight || record.Answered(a) || !record.MaySend(a, l.agreement.HasFloors()):
 			// Its answer, settling or a newer attempt decides about it.
 		case !record.SentTo(a) && b.exhausted(l.Policy.Reports()):
-			// It was sent often enough: whatever the Close of its round says, it is not sent again.
+			ended = append(ended, b) // it was sent often enough
 		case l.sending+n >= l.MaxInFlight || (record.SentTo(a) && !l.retry):
 			later = append(later, b)
 		default:
@@ -199,7 +193,13 @@ func (l *loop) resend(ctx context.Context) error {
 			n += len(b.events)
 		}
 	}
+	if tries := l.refusals.tries(len(due), r.attempt, now); tries < len(due) {
+		due, later = due[:tries], append(later, due[tries:]...)
+	}
 	r.owed = later
+	if err := l.giveUp(r, ended); err != nil {
+		return err
+	}
 	for batch := range slices.Chunk(due, chunkMessages) {
 		if err := l.send(ctx, r, batch); err != nil {
 			return err

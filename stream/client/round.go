@@ -28,6 +28,7 @@ type event struct {
 type bundle struct {
 	events   []*event
 	inFlight bool // its publish is not answered yet
+	gone     bool // it goes to no further attempt at its round
 }
 
 // record is that of its first event: in what they were sent to and answered, all are alike.

@@ -35,6 +35,37 @@ func (l *loop) decide(r *round, by func(*participation.Record)) error {
 		delete(l.dirty, b)
 	}
 	r.bundles, r.owed = waiting, nil
+	return l.conclude(r, events, by)
+}
+
+// giveUp leaves the places of bundles to others that go to no further attempt at a round, since of their events as many reports were made as
+// may be. It settles them, but for members of an interactive phase: those wait for the Close, and then for the next round.
+func (l *loop) giveUp(r *round, bundles []*bundle) error {
+	var users uint64
+	var over []*event
+	for _, b := range bundles {
+		if b.gone {
+			continue
+		}
+		b.gone = true
+		users += uint64(len(b.events))
+		if !slices.ContainsFunc(b.events, l.stays) {
+			over = append(over, b.events...)
+		}
+	}
+	if users == 0 {
+		return nil
+	}
+	l.Logger.Warn("the stage opened the round too often: these users are sent no more reports in it, and most stay unknown",
+		"round", r.number, "attempt", r.attempt.Number, "users", users, "max_reports", l.Policy.Reports())
+	r.joined -= min(r.joined, users)
+	r.bundles = slices.DeleteFunc(r.bundles, func(b *bundle) bool { return b.gone && !slices.ContainsFunc(b.events, l.stays) })
+	return l.conclude(r, over, (*participation.Record).Abandon)
+}
+
+// conclude settles events of a round that nothing is on its way for.
+func (l *loop) conclude(r *round, events []*event, by func(*participation.Record)) error {
+	before := l.total
 	for len(events) > 0 {
 		n := min(len(events), settleChunk)
 		change := participation.Change{Events: make([]participation.Record, n)}
@@ -60,8 +91,22 @@ func (l *loop) decide(r *round, by func(*participation.Record)) error {
 	if len(r.bundles) == 0 && r != l.current {
 		delete(l.rounds, r.number)
 	}
+	if told := l.total; told.Unknown > before.Unknown || told.Uncounted > before.Uncounted {
+		l.Logger.Info("these users left without being counted", "round", r.number, "unknown", told.Unknown-before.Unknown,
+			"uncounted", told.Uncounted-before.Uncounted, "of_these_too_dear_to_send_again", told.NotAgain-before.NotAgain)
+	}
 	l.progress()
 	return nil
+}
+
+// leave tells events that wait for a round that none will come.
+func (l *loop) leave(events []*event, why string) {
+	for _, e := range events {
+		l.drop(e)
+	}
+	if n := len(events); n > 0 {
+		l.Logger.Info("users wait for no further round", "users", n, "because", why)
+	}
 }
 
 // requeue lets an event whose round is decided wait for another one, or answers it.
@@ -102,9 +147,7 @@ func (l *loop) tell(e *event, o Outcome) {
 
 // finish ends waiting after the task's End: no round will come, and a Close that does not come in time never will.
 func (l *loop) finish() error {
-	for _, e := range l.queue.all() {
-		l.drop(e)
-	}
+	l.leave(l.queue.all(), "the task has ended")
 	if time.Since(l.endedAt) < l.CloseWait {
 		return nil
 	}
@@ -146,11 +189,18 @@ func (l *loop) shutdown(err error) error {
 
 // abandon answers events whose outcome this process will not learn. One that is charged may be learned by the next.
 func (l *loop) abandon(events []*event, refused *consent.RefusedError) {
+	charged := 0
 	for _, e := range events {
+		if e.record.State == participation.Charged {
+			charged++
+		}
 		if refused != nil && e.record.State == participation.Fresh {
 			l.tell(e, Outcome{State: participation.Refused, Refused: refused})
 			continue
 		}
 		l.answer(e)
+	}
+	if charged > 0 {
+		l.Logger.Info("stopped before the outcome of these users was known: they are charged, and a later run learns it", "users", charged)
 	}
 }

@@ -45,6 +45,8 @@ const (
 	codeStreamNotFound            = 10059
 	codeConsumerNotFound          = 10014
 	codeNameInUse                 = 10058
+	codeInsufficientResources     = 10023 // of the server
+	codeAccountResources          = 10002 // of the account
 	codeInsufficientStorage       = 10047
 	codeInsufficientMemory        = 10028
 	codeReplicasUnsupported       = 10074
@@ -79,18 +81,19 @@ func conflict(err error) bool {
 }
 
 // notStored says whether the broker has answered that it did not store a report. Only answers that come before
-// anything is written count; any other error leaves the outcome open.
+// anything is written or proposed count (nats-server 2.15: limits of the stream, server and account, and of sizes); any other error leaves the
+// outcome open, such as one of the disk, or that a message of the same id is on its way (10158).
 func notStored(err error) bool {
 	if errors.Is(err, nats.ErrMaxPayload) {
 		return true
 	}
 	switch Code(err) {
-	case codeMessageTooLarge:
+	case codeMessageTooLarge, codeInsufficientResources, codeAccountResources:
 		return true
 	case codeStoreFailed:
 		text := err.Error()
 		return strings.Contains(text, "maximum bytes exceeded") || strings.Contains(text, "maximum messages exceeded") ||
-			strings.Contains(text, "message too large")
+			strings.Contains(text, "maximum messages per subject exceeded") || strings.Contains(text, "message too large")
 	}
 	return false
 }

@@ -26,7 +26,11 @@ func TestErrorsSayTheFix(t *testing.T) {
 	}{
 		{api(10071, "wrong last sequence: 3"), nil, true, false, "3"},
 		{api(10164, "wrong last sequence"), nil, true, false, ""},
-		{api(10077, "maximum messages per subject exceeded"), nil, true, false, ""},
+		{api(10077, "maximum messages per subject exceeded"), nil, true, true, ""},
+		{api(10077, "maximum messages exceeded"), nil, false, true, ""},
+		{api(10023, "insufficient resources"), nil, false, true, ""},
+		{api(10002, "resource limits exceeded for account"), nil, false, true, ""},
+		{api(10158, "duplicate message id is in process"), nil, false, false, ""},
 		{api(10077, "maximum bytes exceeded"), nil, false, true, ""},
 		{api(10077, "no space left on device"), nil, false, false, ""},
 		{api(10054, "message size exceeds maximum allowed"), stream.ErrRefused, false, true, "dimension"},

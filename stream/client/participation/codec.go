@@ -33,7 +33,7 @@ var errRecord = errors.New("damaged record of a participation")
 //	before               1 byte: the state that earlier rounds of the phase left
 //	report id, bundle    16 bytes each
 //	place, n             uvarint
-//	n sends              uvarints: attempt, sent, acked, lowest; open: 32 bytes
+//	n sends              uvarints: attempt, sent, acked, refused, lowest; open: 32 bytes
 //	length, counts       uvarint, bytes
 func (p Record) MarshalBinary() ([]byte, error) {
 	return p.AppendBinary(make([]byte, 0, 128+len(p.Draw.Counts)))
@@ -66,7 +66,7 @@ func (p Record) AppendBinary(b []byte) ([]byte, error) {
 	b = binary.AppendUvarint(b, uint64(p.Draw.Place))
 	b = binary.AppendUvarint(b, uint64(len(p.Sends)))
 	for _, s := range p.Sends {
-		for _, v := range [...]uint64{uint64(s.Attempt.Number), uint64(s.Sent), uint64(s.Acked), s.Lowest} {
+		for _, v := range [...]uint64{uint64(s.Attempt.Number), uint64(s.Sent), uint64(s.Acked), uint64(s.Refused), s.Lowest} {
 			b = binary.AppendUvarint(b, v)
 		}
 		b = append(b, s.Attempt.Open[:]...)
@@ -100,9 +100,9 @@ func (p *Record) UnmarshalBinary(data []byte) error {
 			return errRecord
 		}
 		for range n {
-			s := Send{Attempt: Attempt{Number: stream.Attempt(r.uint64())}, Sent: r.uint32(), Acked: r.uint32(), Lowest: r.uint64()}
+			s := Send{Attempt: Attempt{Number: stream.Attempt(r.uint64())}, Sent: r.uint32(), Acked: r.uint32(), Refused: r.uint32(), Lowest: r.uint64()}
 			r.copy(s.Attempt.Open[:])
-			if k := len(q.Sends); s.Attempt.Number == 0 || s.Sent == 0 || s.Acked > s.Sent || (s.Lowest == 0) != (s.Acked == 0) ||
+			if k := len(q.Sends); s.Attempt.Number == 0 || s.Sent == 0 || s.Acked > s.Sent || s.Refused > s.Sent-s.Acked || (s.Lowest == 0) != (s.Acked == 0) ||
 				(k > 0 && q.Sends[k-1].Attempt.Number > s.Attempt.Number) || q.send(s.Attempt) != nil {
 				return errRecord
 			}

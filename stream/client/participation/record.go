@@ -41,7 +41,8 @@ type Attempt struct {
 type Send struct {
 	Attempt Attempt
 	Sent    uint32 // publishes that were made, or may have been
-	Acked   uint32 // publishes that were acknowledged with a sequence; at most Sent
+	Acked   uint32 // publishes that were acknowledged with a sequence
+	Refused uint32 // publishes that the broker answered not to have stored; with Acked at most Sent
 	Lowest  uint64 // lowest sequence acknowledged; 0 where Acked is 0
 }
 
@@ -72,16 +73,17 @@ func (d Draw) Format(f fmt.State, _ rune) { fmt.Fprintf(f, "participation.Draw{r
 // phase, each with a draw of its own, at later steps only and Most times in all. They never join another phase. What the
 // state says then is of all rounds of the phase: Counted if one of them counted it, else Unknown if one is in doubt.
 //
-// An event is Uncounted only if every publish that was made for it in the round was acknowledged with a sequence, went
-// to the attempt that closed, and has a sequence above that attempt's cutoff. All else leaves it charged:
+// An event is Uncounted only if every publish that was made for it in the round was refused, or acknowledged with a sequence
+// above the cutoff of the attempt that closed, to which it went. All else leaves it charged:
 //
 //   - A publish without an answer may be stored, and a retry's answer says nothing about it: the broker forgets message
 //     ids after its duplicate window.
-//   - A publish that the broker refused has no sequence. The answer is not authenticated and one of several retries
-//     may be the one that it speaks of; since a refused report is sent again while its attempt is open, believing it
-//     would win almost nothing.
-//   - A publish to an attempt that never closed was seen by a stage process that died, so no cutoff covers it.
+//   - A publish that was stored for an attempt that never closed was seen by a stage process that died, so no cutoff covers it.
 //   - A void batch charges everybody.
+//
+// Each publish has an answer of its own. That it was refused is as credible as that it has a sequence: both are the broker's
+// word, and a broker that lies wins nothing by either, because another round is charged beside this one (Agreement.Again in
+// package consent).
 type Record struct {
 	Key   Key
 	State State
@@ -177,13 +179,16 @@ func (p *Record) Sending(attempt Attempt, floors bool) {
 	s.Sent++
 }
 
-// Acked notes the answer to one publish. Only a sequence is an answer.
+// Acked notes the answer to one publish: a sequence, or that it was refused.
 func (p *Record) Acked(attempt Attempt, ack stream.Ack) {
 	s := p.send(attempt)
+	if s != nil && ack.Status == stream.Refused {
+		s.Refused = min(s.Refused+1, s.Sent-s.Acked)
+	}
 	if s == nil || ack.Sequence == 0 || (ack.Status != stream.Stored && ack.Status != stream.Duplicate) {
 		return
 	}
-	s.Acked = min(s.Acked+1, s.Sent)
+	s.Acked = min(s.Acked+1, s.Sent-s.Refused)
 	if s.Lowest == 0 || ack.Sequence < s.Lowest {
 		s.Lowest = ack.Sequence
 	}
@@ -238,7 +243,7 @@ func (p *Record) outcome(c Closed) State {
 		return Unknown
 	}
 	for _, s := range p.Sends {
-		if s.Attempt != c.Attempt || s.Acked != s.Sent || s.Lowest <= c.Cutoff {
+		if s.Acked+s.Refused != s.Sent || s.Acked > 0 && (s.Attempt != c.Attempt || s.Lowest <= c.Cutoff) {
 			return Unknown
 		}
 	}
