@@ -33,6 +33,8 @@ be killed at any moment: the same command goes on where it stopped. snapshot, st
 
 With --embedded it brings its own NATS server, which keeps its streams below --state; --listen lets other processes of
 this machine reach it. --tls-cert and --tls-key are then that server's; with --tls-ca its clients need certificates.
+Learner and broker are then one party to devices: it sees who sends when, chooses whose reports reach the stage, and answers
+for what was stored. A device's ledger does not rely on such answers; the honest fraction of a cohort does rely on the broker.
 
 A state folder that is an older copy of itself is refused. With --accept-rollback the learner applies the batches that stand
 on the broker again, which leads to the same bytes.`,
