@@ -31,6 +31,12 @@
 //	     │           uncounted and able to pay for another round, or a later round of its interactive phase
 //	  told           to whoever asked, as an Outcome: Counted, Uncounted, Unknown, or Refused, which was never sent
 //
+// # What is read
+//
+// A client acts on wakes (hear.go), which bring records whole, and reads little (look in follow.go): where wakes were missed, before
+// the first event after a pause joins, and on a timer that backs off (pace.go). What is heard and what is read pass the same checks
+// (records.go) and the same steps (takeRound, takeOpen, takeClose).
+//
 // # Promises
 //
 //   - An event takes part in one round, or in the rounds of one interactive phase, each once. It takes part in another

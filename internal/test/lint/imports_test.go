@@ -61,6 +61,7 @@ var mayImport = map[string][]string{
 	"internal/test/dptest":      {},
 	"internal/test/doctest":     {}, // tests alone
 	"internal/test/kills":       {}, // tests alone
+	"internal/test/fleet":       {}, // tests alone
 	"internal/test/lint":        {},
 	"internal/evaluation":       {},
 	"internal/model":            {"internal/evaluation", "internal/model/onnx", "learner/convex", "learner/task", "randomizer/accounting", "state"},
