@@ -28,7 +28,7 @@ func (l *loop) look(ctx context.Context) error {
 		}
 	}
 	now := time.Now()
-	if l.agreement != nil && l.has() == nothing {
+	if l.resting = l.agreement != nil && l.has() == nothing; l.resting {
 		l.pace.rests(now)
 		return nil
 	}

@@ -48,6 +48,7 @@ func (l *loop) hear(ctx context.Context, w stream.Wake) error {
 	switch {
 	case l.learned == before:
 	case l.has() == nothing:
+		l.resting = true
 		l.pace.rests(time.Now())
 	default:
 		l.pace.heard(time.Now())

@@ -57,6 +57,7 @@ type loop struct {
 	tick    time.Time // of the next retry; zero: there is nothing to retry
 	looked  time.Time // when rounds were looked for last
 	idle    bool      // nothing was to be done when the loop last rested
+	resting bool      // and so the next look is far away
 	learned uint64    // things that were read or heard, and new
 
 	reports *report.Maker // of phase, at the newest round
@@ -166,7 +167,13 @@ func (l *loop) alarm(ctx context.Context, now time.Time) error {
 
 // refresh looks before an event joins a client that had nothing to do, and so did not look for long.
 func (l *loop) refresh(ctx context.Context) error {
-	if !l.idle || l.over() || time.Since(l.looked) < l.Poll {
+	now := time.Now()
+	switch {
+	case !l.idle && !l.resting || l.over():
+		return nil
+	case now.Sub(l.looked) < l.Poll:
+		l.resting = false
+		l.pace.soon(now, l.Poll)
 		return nil
 	}
 	return l.look(ctx)
