@@ -44,27 +44,21 @@ func (b *backlog) next(target, planned float64, now time.Time) uint32 {
 	if b.users == 0 {
 		return stream.JoinProbability(b.share(now))
 	}
-	left := b.left(b.behind)
+	waiting := b.waiting(b.behind)
 	if prior := b.before; prior != nil && prior.users > 0 {
-		left = max(left, prior.left(max(prior.behind, b.missed+b.late))-b.sent(b.behind))
+		waiting = max(waiting, prior.waiting(max(prior.behind, b.missed+b.late)))
 	}
-	return stream.JoinProbability(target / left)
+	return stream.JoinProbability(target / waiting)
 }
 
 func (b *backlog) share(now time.Time) float64 {
 	return stream.JoinShare(b.probability, now.Sub(b.opened), b.deadline)
 }
 
-// sent is how many users sent a report to the attempt, of which so many messages were left over. Garbage counts little: of what
-// was left over unopened as many are taken to be valid as of what was opened.
-func (b *backlog) sent(over uint64) float64 {
-	return float64(b.users) * (1 + float64(over)/float64(b.examined))
-}
-
-// left is how many go on waiting after an attempt: those who were not among its share.
-func (b *backlog) left(over uint64) float64 {
-	share := b.share(b.last)
-	return b.sent(over) * (1 - share) / share
+// waiting is how many users waited for the attempt, of whose reports so many messages were left over. Garbage counts little: of what
+// was left over unopened as many are taken to be valid as of what was opened. Those who sent are not taken off: a gateway has others for them.
+func (b *backlog) waiting(over uint64) float64 {
+	return float64(b.users) * (1 + float64(over)/float64(b.examined)) / b.share(b.last)
 }
 
 // saw notes a message that was examined, and how many wait behind it.

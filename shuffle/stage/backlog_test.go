@@ -52,11 +52,15 @@ func TestFewSendInVain(t *testing.T) {
 		now, sequence := time.Unix(1, 0), uint64(1)
 		for round := 1; waiting >= cohort; round++ {
 			b.open(cohort, planned, time.Hour, now)
+			began := now
 			sent, end := b.play(waiting, garbage, cohort, seen, &sequence, now)
 			waiting, now = waiting-sent, end
 			limit := 1.05*cohort + 3
 			if round <= 2 {
 				limit = max(1, over)*cohort*1.05 + 3
+			}
+			if end.Sub(began) > 10*time.Minute {
+				t.Fatalf("round %d took %v of an hour", round, end.Sub(began))
 			}
 			if sent > limit {
 				t.Fatalf("round %d: %.0f sent for %.0f places, want at most %.0f: %.0f go on waiting, %.2f times as many as planned, garbage %.2f, seen %.2f",

@@ -40,9 +40,7 @@ func (l *loop) admit(events []*event) error {
 			l.abandon(events[i:], nil)
 			return fmt.Errorf("the store has a charged event that it did not list before")
 		}
-		if e.record, e.present = stored[i], true; e.record.State != participation.Fresh {
-			l.taken++
-		}
+		e.record, e.present = stored[i], true
 		if l.settled(e) {
 			l.answer(e)
 			continue

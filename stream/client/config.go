@@ -53,10 +53,6 @@ type Config struct {
 	// Shuffle has Run take rows in a random order, one of this many at a time, which are held for that; 0, the default, and 1 in theirs.
 	Shuffle int
 
-	// Events is how many rows Run is given, so that it takes the part of each round that is theirs beside other clients'; 0, not known,
-	// stands for all that the plan has users for.
-	Events uint64
-
 	Bundle      int // users in one message, 1 to the task's max_bundle; default 1
 	MaxInFlight int // events whose publish is not answered; default 4096
 	// Poll is the mean time between retries of a publish, and the shortest between reads that nothing woke; default 2s.

@@ -17,9 +17,10 @@ type inbox struct {
 	space chan struct{} // holds a token when there may be room
 	ended chan struct{} // closed with closed
 
-	mu     sync.Mutex
-	events []*event // guarded by mu; Key, example and one callback are set
-	closed bool     // guarded by mu
+	mu      sync.Mutex
+	events  []*event // guarded by mu; Key, example and one callback are set
+	blocked uint64   // guarded by mu: events that wait for room
+	closed  bool     // guarded by mu
 }
 
 func newInbox(limit int) *inbox {
@@ -55,12 +56,20 @@ func (q *inbox) put(ctx context.Context, e *event) error {
 			}
 			return nil
 		}
+		q.blocked++
 		q.mu.Unlock()
+		var err error
 		select {
 		case <-q.space:
 		case <-q.ended:
 		case <-ctx.Done():
-			return ctx.Err()
+			err = ctx.Err()
+		}
+		q.mu.Lock()
+		q.blocked--
+		q.mu.Unlock()
+		if err != nil {
+			return err
 		}
 	}
 }
@@ -70,6 +79,13 @@ func (q *inbox) len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.events)
+}
+
+// waiting is how many events wait to be taken.
+func (q *inbox) waiting() uint64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return uint64(len(q.events)) + q.blocked
 }
 
 // take returns up to n events, oldest first, without waiting.

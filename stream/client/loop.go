@@ -63,8 +63,7 @@ type loop struct {
 	reports *report.Maker // of phase, at the newest round
 	phase   int           // of the plan, its index
 
-	rows       atomic.Uint64  // that Run stands for, Config.Events or as many as the plan has users; 0: none, or not known yet
-	taken      uint64         // events that joined a round for the first time
+	rows       atomic.Uint64  // that Run stands for, see Client.Expect; 0: Run was not called
 	onMap      func(task.Row) // what a test does before a row is mapped
 	beats      *beats         // when events join, and publishes leave
 	sending    int            // events whose publish is on its way
@@ -259,14 +258,17 @@ func (l *loop) places() uint64 {
 	return l.current.place.Cohort - min(taken, l.current.place.Cohort)
 }
 
-// stands is how many events draw for an attempt on behalf of this client: the rows of Run, which are read when there is room for them. An
-// event of Publish stands for itself.
+// stands is how many events draw for an attempt on behalf of this client: the rows of Run, which are read when there is room for them, or
+// the events of Publish that wait. Rows that have taken part are not taken off, for the stage does not know of it either.
 func (l *loop) stands() uint64 {
-	n := l.rows.Load()
-	if n == unknownRows {
-		n = manifest.Users(l.agreement.Task.Plan)
+	switch n := l.rows.Load(); n {
+	case 0:
+		return uint64(len(l.queue.events)+len(l.queue.drawn)) + l.inbox.waiting()
+	case unknownRows:
+		return manifest.Users(l.agreement.Task.Plan)
+	default:
+		return n
 	}
-	return n - min(n, l.taken)
 }
 
 // absent is how many members of the newest round are still charged in an earlier one. Their places are theirs.

@@ -37,9 +37,6 @@ func (l *loop) join(ctx context.Context, events []*event) error {
 			d := participation.Draw{Round: r.number, Phase: r.phase(), Step: stream.Step(r.message.Step), Most: r.place.Phase.RoundsPerUser,
 				Manifest: r.manifest, Bundle: id, Place: uint32(place), Counts: l.reports.Report(make([]byte, 0, size), e.vector())}
 			_, _ = rand.Read(d.Report[:])
-			if e.record.State == participation.Fresh {
-				l.taken++
-			}
 			if err := e.record.Join(d); err != nil {
 				return err
 			}

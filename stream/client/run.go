@@ -1,7 +1,6 @@
 package client
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -21,6 +20,10 @@ var errUserKeys = errors.New("client: UserKeys with Run: rows are not keyed by u
 
 // unknownRows says that Run was not told how many there are.
 const unknownRows = math.MaxUint64
+
+// Expect says how many rows Run will be given, before it is called: then the client takes the part of each round that is theirs beside other
+// clients'. Not told, it stands for all users of the plan, and several such send more to the first rounds than those take.
+func (c *Client) Expect(rows uint64) { c.loop.rows.Store(min(max(rows, 1), unknownRows-1)) }
 
 // Run publishes rows, each a user, as they come, and stops the client. It returns when the rows have ended and the
 // outcome of every one is known, when the task has ended and no row came for a Poll, or when ctx ends; then charged
@@ -45,7 +48,7 @@ func (c *Client) Run(ctx context.Context, rows iter.Seq2[task.Row, error]) (Summ
 		return Summary{}, c.ended()
 	default:
 	}
-	c.loop.rows.Store(cmp.Or(c.loop.Events, unknownRows))
+	c.loop.rows.CompareAndSwap(0, unknownRows)
 	c.run()
 	t := newTally()
 	pulled := make(chan error, 1)

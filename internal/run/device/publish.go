@@ -65,7 +65,33 @@ func Publish(ctx context.Context, c Config) (summary client.Summary, err error) 
 		}
 		defer rows.Close()
 	}
+	if err := c.expect(ctx, devices); err != nil {
+		return summary, err
+	}
 	return devices.Run(ctx, advised(rows, c.Logger))
+}
+
+// expect counts the rows of files, so that several publishers share each round. Standard input is read once.
+func (c Config) expect(ctx context.Context, devices *client.Client) error {
+	if c.Data == "-" {
+		return nil
+	}
+	agreement, err := devices.Agreement(ctx)
+	if err != nil {
+		return err
+	}
+	rows, err := c.open(agreement.Spec)
+	if err != nil {
+		return err
+	}
+	n := uint64(0)
+	for range rows.All() {
+		if n++; n%(1<<16) == 0 && ctx.Err() != nil {
+			break
+		}
+	}
+	devices.Expect(n)
+	return rows.Close()
 }
 
 // advised yields the rows, and tells of columns that none of the first ones has. It changes nothing of them.
