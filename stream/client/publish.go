@@ -89,7 +89,7 @@ func (l *loop) send(ctx context.Context, r *round, bundles []*bundle) error {
 		return fmt.Errorf("charge events: %w", err)
 	}
 	for _, b := range bundles {
-		b.inFlight = true
+		b.inFlight, b.tried = true, true
 		l.sending += len(b.events)
 	}
 	d := delivery{round: r, open: r.open, attempt: r.attempt, bundles: bundles, due: l.beats.next(time.Now())}
@@ -183,7 +183,7 @@ func (l *loop) resend(ctx context.Context) error {
 			// Its answer, settling or a newer attempt decides about it.
 		case !record.SentTo(a) && b.exhausted(l.Policy.Reports()):
 			ended = append(ended, b) // it was sent often enough
-		case l.sending+n >= l.MaxInFlight || (record.SentTo(a) && !l.retry):
+		case l.sending+n >= l.MaxInFlight || (record.SentTo(a) && b.tried && !l.retry):
 			later = append(later, b)
 		default:
 			due = append(due, b)

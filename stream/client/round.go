@@ -28,6 +28,7 @@ type event struct {
 type bundle struct {
 	events   []*event
 	inFlight bool // its publish is not answered yet
+	tried    bool // it was published by this process
 	gone     bool // it goes to no further attempt at its round
 }
 
