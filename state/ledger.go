@@ -72,7 +72,7 @@ func (l *Ledger) Rounds() iter.Seq[Entry] { return slices.Values(l.charged) }
 // Open returns the reservation that is not settled, if there is one.
 func (l *Ledger) Open() (Entry, bool) { return l.chain.last, l.chain.open }
 
-// Spent returns what the whole ledger costs the user who is charged most: the largest cost of a round, because an entry
+// Spent returns what the whole ledger costs the event that is charged most: the largest cost of a round, because an entry
 // holds what its round and all others that the same user answers cost together (Theorem A in docs/theorem-a.md). The
 // empty ledger costs nothing.
 func (l *Ledger) Spent() Cost {

@@ -26,7 +26,9 @@ func newLedger() *cobra.Command {
 		Use:   "ledger --state DIR",
 		Short: "what the tasks of a state folder cost its users",
 		Long: `ledger prints what each task cost the users of a state folder, by the accounting of the devices themselves, and what the
-user who paid most paid over all tasks: for ever, or in the period of a policy. A task costs nothing before the
+event that paid most paid over all tasks, or the user, where users have accounts of their own: for ever, or in the period of a
+policy. What is printed holds if in every cohort the share of the users planned for is honest that a task, or the policy, relies
+upon. A task costs nothing before the
 first of its events is sent; nothing is given back. It works while publishers run.`,
 		Example: "  ingest ledger --state ./devices --policy deploy/policy.yaml --json",
 		Args:    cobra.NoArgs,
@@ -79,11 +81,12 @@ func readPolicy(file string) (consent.Policy, error) {
 type statement struct {
 	Time            time.Time  `json:"time"`              // of the ledger, which a clock that is set back does not move
 	Period          string     `json:"period"`            // such as 720h0m0s; empty is for ever
-	Epsilon         float64    `json:"epsilon"`           // of the user who paid most in the period
+	Epsilon         float64    `json:"epsilon"`           // of the unit that paid most in the period
 	Delta           float64    `json:"delta"`             //
 	MaxTotalEpsilon *float64   `json:"max_total_epsilon"` // of the policy; null is no limit
 	MaxTotalDelta   *float64   `json:"max_total_delta"`
 	Users           int        `json:"users"` // with an account of their own
+	Unit            string     `json:"unit"`  // that an account stands for: event, or user where users have their own
 	Tasks           []spending `json:"tasks"`
 }
 
@@ -102,6 +105,9 @@ type spending struct {
 
 func statementOf(s ledger.Statement, p consent.Policy) statement {
 	out := statement{Time: s.Time, Epsilon: s.Epsilon, Delta: s.Delta, Users: s.Users, Tasks: []spending{}}
+	if out.Unit = "event"; s.Users > 0 {
+		out.Unit = "user"
+	}
 	if p.Period > 0 {
 		out.Period = p.Period.String()
 	}
@@ -142,6 +148,7 @@ func (s statement) print(w io.Writer) error {
 	if s.MaxTotalDelta != nil {
 		limits += fmt.Sprintf(", delta of %g", *s.MaxTotalDelta)
 	}
-	_, err := fmt.Fprintf(w, "\n%s, the user who paid most: epsilon %s, delta %s%s\n", window, cli.Upper(s.Epsilon, 6), cli.Upper(s.Delta, 6), limits)
+	_, err := fmt.Fprintf(w, "\n%s, the %s that paid most: epsilon %s, delta %s%s\n"+
+		"each if in every cohort the share of the users planned for is honest that its task, or your policy, relies upon\n", window, s.Unit, cli.Upper(s.Epsilon, 6), cli.Upper(s.Delta, 6), limits)
 	return err
 }

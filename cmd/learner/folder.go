@@ -55,8 +55,8 @@ and may be a mount point; if that is killed half-way, nothing opens the folder: 
 					"the learner puts that there, and all stop"
 			}
 			return f.json.Print(c.OutOrStdout(), out, func(w io.Writer) error {
-				_, err := fmt.Fprintf(w, "%s: task %s at round %d, epsilon %s, chain intact\nnext: %s\n", f.dir, out.Task, out.Round,
-					cli.Upper(out.EpsilonSpent, 6), out.Next)
+				_, err := fmt.Fprintf(w, "%s: task %s at round %d, epsilon %s%s; chain intact\nnext: %s\n", f.dir, out.Task, out.Round,
+					cli.Upper(out.EpsilonSpent, 6), out.Assuming(), out.Next)
 				return err
 			})
 		},
@@ -91,7 +91,7 @@ The streams of the broker, with --embedded below the state folder, and the ident
 					cli.Class{Code: cli.ExitTransient, Is: disk.Full})
 			}
 			return asJSON.Print(c.OutOrStdout(), s, func(w io.Writer) error {
-				_, err := fmt.Fprintf(w, "%s: task %s at round %d, epsilon %s, chain intact\n", out, s.Task, s.Round, cli.Upper(s.EpsilonSpent, 6))
+				_, err := fmt.Fprintf(w, "%s: task %s at round %d, epsilon %s%s; chain intact\n", out, s.Task, s.Round, cli.Upper(s.EpsilonSpent, 6), s.Assuming())
 				return err
 			})
 		},
@@ -135,8 +135,8 @@ Interrupted while it waits, the request stands for as long as the learner runs.`
 				return restErrors(err)
 			}
 			return f.json.Print(c.OutOrStdout(), s, func(w io.Writer) error {
-				_, err := fmt.Fprintf(w, "task %s has ended after round %d: %s\nepsilon %s of %g, delta %g\n", s.Task, s.Round, s.EndReason,
-					cli.Upper(s.EpsilonSpent, 6), s.EpsilonBudget, s.DeltaSpent)
+				_, err := fmt.Fprintf(w, "task %s has ended after round %d: %s\nepsilon %s of %g, delta %g%s\n", s.Task, s.Round, s.EndReason,
+					cli.Upper(s.EpsilonSpent, 6), s.EpsilonBudget, s.DeltaSpent, s.Assuming())
 				return err
 			})
 		},

@@ -46,9 +46,7 @@ noise         %.4g of the clip norm, standard deviation of one coordinate of the
 	fmt.Fprintln(w)
 	r.printAdvice(w)
 	r.Binding.print(w, r)
-	for _, g := range r.Guarantees {
-		fmt.Fprintf(w, "guarantee     %s against the %s if a share of %s of the users adds its noise\n", g.text(), g.Adversary, g.HonestFraction)
-	}
+	r.printGuarantees(w)
 	fmt.Fprintln(w, r.unit())
 	if delta := r.Privacy.Delta; delta*float64(r.Users) > 1 {
 		fmt.Fprintf(w, "              delta %g is above 1/users = %.2g: publishing the event of one user drawn by lot would be within it; take far less\n",
@@ -64,6 +62,21 @@ noise         %.4g of the clip norm, standard deviation of one coordinate of the
 	}
 	fmt.Fprintln(w)
 	return r.printBaselines(w)
+}
+
+// printGuarantees prints once what does not rest on others: whatever holds without their noise, and one look of an intruder.
+func (r planReport) printGuarantees(w io.Writer) {
+	last := map[string]string{}
+	for _, g := range r.Guarantees {
+		line := fmt.Sprintf("guarantee     %s against the %s", g.text(), g.Adversary)
+		if g.Adversary != "intruder" || r.RoundsPerUser > 1 {
+			line += r.Privacy.Trust.Assuming(g.HonestFraction)
+		}
+		if last[g.Adversary] != line {
+			fmt.Fprintln(w, line)
+		}
+		last[g.Adversary] = line
+	}
 }
 
 func (r planReport) inflation() float64 {

@@ -38,7 +38,7 @@ func (f *releaseFlags) common(flags *pflag.FlagSet) {
 	flags.Uint64Var(&f.users, "users", 0, "`N` users of one round")
 	flags.IntVar(&f.dim, "dim", 0, "`D` coordinates of a report")
 	flags.StringVar(&f.trust, "trust", "shuffle", "who is trusted with what: shuffle, pan or shuffle+pan")
-	flags.StringVar(&f.honest, "honest-fraction", "1", "share of the users whose noise is relied upon, such as 0.9 or 9/10")
+	flags.StringVar(&f.honest, "honest-fraction", "1", "share of the users of every cohort whose noise is relied upon, such as 0.9 or 9/10")
 	flags.IntVar(&f.rounds, "rounds-per-user", 1, "`T` rounds that one user takes part in")
 	f.json.Flag(flags)
 }
@@ -122,13 +122,13 @@ func newCalibrate() *cobra.Command {
 }
 
 func printCalibration(w io.Writer, p accounting.Plan) error {
-	_, err := fmt.Fprintf(w, `epsilon %s, delta %g, trust %v, honest fraction %v
+	_, err := fmt.Fprintf(w, `epsilon %s, delta %g, trust %v%s
 g = %d, b = %d, p = %.7g, floors %d trials each
 report       %d bits a coordinate, %d bytes
 noise        %.5g of the clip norm, standard deviation of one coordinate of the mean
 rounding     %.5g at most
 the floor    %.5g, the analytic Gaussian mechanism
-`, cli.Upper(p.Epsilon, 6), p.Delta, p.Trust, p.HonestFraction, p.Levels, p.Trials, p.P, p.FloorTrials,
+`, cli.Upper(p.Epsilon, 6), p.Delta, p.Trust, p.Trust.Assuming(p.HonestFraction), p.Levels, p.Trials, p.P, p.FloorTrials,
 		p.BitsPerCoordinate, p.ReportBytes, p.NoiseStd, p.RoundingStd, p.GaussianNoiseStd)
 	if err == nil && p.Profile == accounting.Paper {
 		proved := "no finite epsilon"
@@ -167,7 +167,8 @@ func newPrivacyEpsilon() *cobra.Command {
 					_, err := fmt.Fprintf(w, "no finite epsilon at delta %g: too little noise\n", delta)
 					return err
 				}
-				_, err := fmt.Fprintf(w, "epsilon %s at delta %g (learner alone: %s)\n", cli.Upper(g.Epsilon, 6), delta, cli.Upper(g.Learner, 6))
+				_, err := fmt.Fprintf(w, "epsilon %s at delta %g (learner alone: %s)%s\n", cli.Upper(g.Epsilon, 6), delta, cli.Upper(g.Learner, 6),
+					r.Trust.Assuming(r.HonestFraction))
 				return err
 			})
 		},
@@ -200,7 +201,8 @@ func newPrivacyDelta() *cobra.Command {
 				return err
 			}
 			return f.json.Print(c.OutOrStdout(), d, func(w io.Writer) error {
-				_, err := fmt.Fprintf(w, "delta %s at epsilon %g (learner alone: %s)\n", cli.Upper(d.Delta, 6), epsilon, cli.Upper(d.Learner, 6))
+				_, err := fmt.Fprintf(w, "delta %s at epsilon %g (learner alone: %s)%s\n", cli.Upper(d.Delta, 6), epsilon, cli.Upper(d.Learner, 6),
+					r.Trust.Assuming(r.HonestFraction))
 				return err
 			})
 		},

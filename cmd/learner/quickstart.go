@@ -67,8 +67,13 @@ With --http it serves a live page, and goes on serving it after its end, until i
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(progress, "%d users, %s; each report is %d bytes, with noise for epsilon %s, delta %g\n",
-				job.Problem.Users, roundsOf(job.Plan, manifest.Planned(job.Plan)), job.First().Privacy.ReportBytes, cli.Upper(job.Plan.Epsilon, 3), job.Problem.Delta)
+			seeded := c.Flags().Changed("seed")
+			noise := fmt.Sprintf("with noise for epsilon %s, delta %g%s", cli.Upper(job.Plan.Epsilon, 3), job.Problem.Delta, job.Assuming())
+			if seeded {
+				noise = "with noise that follows from the seed and protects nobody"
+			}
+			fmt.Fprintf(progress, "%d users, %s; each report is %d bytes, %s\n",
+				job.Problem.Users, roundsOf(job.Plan, manifest.Planned(job.Plan)), job.First().Privacy.ReportBytes, noise)
 			done := func(report quickstart.Report) error {
 				progress.Close()
 				if output != "" {
@@ -79,8 +84,8 @@ With --http it serves a live page, and goes on serving it after its end, until i
 				result := quickstarted{Report: report, ModelHash: modelHash(report.Snapshot)}
 				return asJSON.Print(c.OutOrStdout(), result, func(w io.Writer) error { return printQuickstart(w, report) })
 			}
-			config := quickstart.Config{Job: job, Dir: dir, Seed: seed, Seeded: c.Flags().Changed("seed"),
-				Watch: progress, Fill: progress.Fill, Model: improving(progress), Logger: logger}
+			config := quickstart.Config{Job: job, Dir: dir, Seed: seed, Seeded: seeded,
+				Watch: progress, Fill: progress.Fill, Model: improving(progress, seeded), Logger: logger}
 			if serve != "" {
 				if config.HTTP, err = cli.Listen("--http", serve); err != nil {
 					return err
@@ -105,7 +110,7 @@ With --http it serves a live page, and goes on serving it after its end, until i
 	logLevel.Flags(c.Flags(), "warn")
 	c.Flags().IntVar(&events, "events", 20000, "`N` users, one event each")
 	c.Flags().StringArrayVar(&sets, "set", nil, "override a `PATH=VALUE` of the quickstart's task file, such as privacy.trust=pan; repeatable")
-	c.Flags().Uint64Var(&seed, "seed", 1, "`SEED` of events and, if given, of all noise: the same seed gives the same model")
+	c.Flags().Uint64Var(&seed, "seed", 1, "`SEED` of events and, if given, of all noise: the same seed gives the same model, and nothing is private")
 	c.Flags().StringVarP(&output, "output", "o", "", "`FILE` for the model, as learner snapshot writes it")
 	c.Flags().StringVar(&serve, "http", "", "`ADDR` for a live page, such as 127.0.0.1:8080, which stays up after the end until interrupted; a port alone is of this machine only")
 	asJSON.Flag(c.Flags())
@@ -140,12 +145,16 @@ func writeModel(path string, s model.Snapshot) error {
 }
 
 // improving prints about ten lines of how the model gets better.
-func improving(w io.Writer) func(quickstart.Learned) {
+func improving(w io.Writer, seeded bool) func(quickstart.Learned) {
 	return func(m quickstart.Learned) {
 		every := max(1, m.Rounds/10)
 		if m.Steps%every == 0 || m.Steps == m.Rounds {
-			fmt.Fprintf(w, "round %3d of %d   %6d users   epsilon %-5s   accuracy %.1f %%   excess risk %.4f\n",
-				m.Round, m.Rounds, m.Users, cli.Upper(m.EpsilonSpent, 3), 100*m.Accuracy, m.ExcessRisk)
+			epsilon := fmt.Sprintf("epsilon %-5s   ", cli.Upper(m.EpsilonSpent, 3))
+			if seeded {
+				epsilon = ""
+			}
+			fmt.Fprintf(w, "round %3d of %d   %6d users   %saccuracy %.1f %%   excess risk %.4f\n",
+				m.Round, m.Rounds, m.Users, epsilon, 100*m.Accuracy, m.ExcessRisk)
 		}
 	}
 }
@@ -157,17 +166,33 @@ func printQuickstart(w io.Writer, r quickstart.Report) error {
 	}
 	_, err := fmt.Fprintf(w, `
 learned from  %d of %d users in %s, each seen %s; %.0f events/s through NATS and Pebble
-privacy       epsilon %s, delta %g for every user, against everybody downstream of the shuffle stage%s
+privacy       %s
 accuracy      %.2f %% on fresh events, the same as after each round (without privacy %.2f %%, the optimum %.2f %%)
 excess risk   %.4f over the known optimum (without privacy %.4f)
 noise         %.4f of the clip norm in each coordinate of the first mean gradient (the paper's constants: %.2f)
-`, r.Accepted, r.Events, cli.Count(r.Rounds, "round"), seen, r.EventsPerSecond, cli.Upper(r.Epsilon, 3), r.Delta, intruder(r.Snapshot.Privacy.Trust), 100*r.TestAccuracy, 100*r.NonPrivateAccuracy,
+`, r.Accepted, r.Events, cli.Count(r.Rounds, "round"), seen, r.EventsPerSecond, promise(r), 100*r.TestAccuracy, 100*r.NonPrivateAccuracy,
 		100*r.OptimumAccuracy, r.ExcessRisk, r.NonPrivateExcessRisk, r.NoiseStd, r.PaperNoiseStd)
 	if v := r.Validation; err == nil && v != nil && v.Accuracy != nil {
 		_, err = fmt.Fprintf(w, "its own view  accuracy %.1f %% (%.1f to %.1f %%) of late, as its users say, privately, in the same reports\n",
 			100*v.Accuracy.Recent.Value, 100*v.Accuracy.Recent.Low, 100*v.Accuracy.Recent.High)
 	}
 	return err
+}
+
+// promise says what holds for every user.
+func promise(r quickstart.Report) string {
+	if r.NoiseKnown {
+		return "none: the noise follows from --seed, so it is known and nothing is protected"
+	}
+	assuming := ""
+	if t, err := accounting.ParseTrust(r.Snapshot.Privacy.Trust); err == nil {
+		assuming = t.Assuming(r.HonestFraction)
+	}
+	if assuming != "" {
+		assuming = assuming[:1] + "\n             " + assuming[1:]
+	}
+	return fmt.Sprintf("epsilon %s, delta %g for every user, against everybody downstream of the shuffle stage%s%s",
+		cli.Upper(r.Epsilon, 3), r.Delta, intruder(r.Snapshot.Privacy.Trust), assuming)
 }
 
 // intruder completes the privacy line of a trust that covers one look into the stage's memory.

@@ -15,6 +15,7 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/practical"
 	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
@@ -233,6 +234,8 @@ type simulateReport struct {
 	Cohort    uint64  `json:"cohort"`
 	Epsilon   float64 `json:"epsilon"`
 	Delta     float64 `json:"delta"`
+	// HonestFraction is the share of every cohort whose noise epsilon relies upon.
+	HonestFraction accounting.Fraction `json:"honest_fraction"`
 	// Learned is what the first cohorts of the first seed released; null in a proved plan.
 	Learned *practical.Summary `json:"learned,omitempty"`
 	Runs    []simulated        `json:"runs"`
@@ -249,12 +252,14 @@ type simulateReport struct {
 
 	shown  measure // by the curves
 	rounds string  // in words
+
+	assuming string // see accounting.Trust.Assuming
 }
 
 func (s *simulation) run(ctx context.Context, progress io.Writer, first uint64, seeds int) (simulateReport, error) {
 	plan := s.job.Plan
 	out := simulateReport{Task: s.job.Spec.Name, Algorithm: plan.Algorithm, Rounds: manifest.Planned(plan), Cohort: manifest.Gradients(plan).Cohort,
-		Epsilon: plan.Epsilon, Delta: s.job.Problem.Delta}
+		Epsilon: plan.Epsilon, Delta: s.job.Problem.Delta, HonestFraction: s.job.Problem.HonestFraction, assuming: s.job.Assuming()}
 	own, err := s.series(ctx, trials{"private", progress, first, seeds}, sim.Config{Plan: plan})
 	if err != nil {
 		return out, err
@@ -340,8 +345,8 @@ func (s *simulation) series(ctx context.Context, t trials, c sim.Config) (series
 }
 
 func (r simulateReport) print(w io.Writer) error {
-	if _, err := fmt.Fprintf(w, "%s: %s, %s, epsilon %s, delta %g\nprivate       %s%s\nbaseline      %s\n",
-		r.Task, r.Algorithm, r.rounds, cli.Upper(r.Epsilon, 4), r.Delta, r.Mean, r.SD.spread(len(r.Runs)), r.Baseline); err != nil {
+	if _, err := fmt.Fprintf(w, "%s: %s, %s\na real run    epsilon %s, delta %g%s\nprivate       %s%s\nbaseline      %s\n",
+		r.Task, r.Algorithm, r.rounds, cli.Upper(r.Epsilon, 4), r.Delta, r.assuming, r.Mean, r.SD.spread(len(r.Runs)), r.Baseline); err != nil {
 		return err
 	}
 	if err := printLearned(w, r.Learned); err != nil {

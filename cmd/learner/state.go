@@ -57,8 +57,8 @@ func newStatus() *cobra.Command {
 				if s.Rounds == 0 {
 					steps = cli.Count(s.Steps, "step") + ", without end,"
 				}
-				_, err := fmt.Fprintf(w, "task %s: %s in %s, %s\nepsilon %s of %g, delta %g\n",
-					s.Task, steps, cli.Count(s.Round, "round"), cli.Count(s.Users, "user"), cli.Upper(s.EpsilonSpent, 6), s.EpsilonBudget, s.DeltaSpent)
+				_, err := fmt.Fprintf(w, "task %s: %s in %s, %s\nepsilon %s of %g, delta %g for the event that is charged most%s\n",
+					s.Task, steps, cli.Count(s.Round, "round"), cli.Count(s.Users, "user"), cli.Upper(s.EpsilonSpent, 6), s.EpsilonBudget, s.DeltaSpent, s.Assuming())
 				if err == nil {
 					err = printAdversaries(w, s.Adversaries)
 				}
@@ -115,7 +115,7 @@ JSON, entries has one line a round, the one that counts, and chain has them all.
 				if l.RoundsPerUser > 1 {
 					together = fmt.Sprintf(", in all of at most %s", cli.Count(l.RoundsPerUser, "round"))
 				}
-				if _, err := fmt.Fprintf(w, "epsilon %s, delta %g for the user who is charged most%s; chain intact\n", cli.Upper(l.Epsilon, 6), l.Delta, together); err != nil {
+				if _, err := fmt.Fprintf(w, "epsilon %s, delta %g for the event that is charged most%s%s; chain intact\n", cli.Upper(l.Epsilon, 6), l.Delta, together, l.Assuming()); err != nil {
 					return err
 				}
 				if l.Ended {

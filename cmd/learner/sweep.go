@@ -26,6 +26,8 @@ type sweepReport struct {
 	Repeats int         `json:"repeats"`
 	Points  []sim.Point `json:"points"`
 	Slopes  []sim.Slope `json:"slopes"`
+
+	assuming string // see accounting.Trust.Assuming
 }
 
 // A sweepConfig says what a sweep is of.
@@ -65,7 +67,7 @@ func sweep(ctx context.Context, job run.Job, c sweepConfig) (sweepReport, error)
 	if err != nil {
 		return sweepReport{}, cli.Usage(err)
 	}
-	out := sweepReport{Task: job.Spec.Name, Epsilon: job.Problem.Epsilon, Delta: job.Problem.Delta, Repeats: c.repeats, Points: points,
+	out := sweepReport{Task: job.Spec.Name, Epsilon: job.Problem.Epsilon, Delta: job.Problem.Delta, assuming: job.Assuming(), Repeats: c.repeats, Points: points,
 		Slopes: sim.Slopes(points)}
 	if c.picture == "" {
 		return out, nil
@@ -125,7 +127,7 @@ func draw(r sweepReport, file string) error {
 }
 
 func (r sweepReport) print(w io.Writer) error {
-	fmt.Fprintf(w, "excess risk over the optimum, mean of %d runs (standard error), epsilon %g, delta %g\n", r.Repeats, r.Epsilon, r.Delta)
+	fmt.Fprintf(w, "excess risk over the optimum, mean of %d runs (standard error), epsilon %g, delta %g%s\n", r.Repeats, r.Epsilon, r.Delta, r.assuming)
 	fmt.Fprintf(w, "%9s  %-22s  %18s  %12s  %12s\n", "users", "method", "excess risk", "no noise", "bound")
 	for _, p := range r.Points {
 		for _, one := range p.Risks {

@@ -25,7 +25,8 @@ type Config struct {
 // A Task is what is learned, as it was planned.
 type Task struct {
 	Name, Loss, Algorithm, Trust string
-	HonestFraction               string        // that adds noise, as the plan has it
+	Assuming                     string        // what its epsilon rests on: a clause to write after it, or nothing
+	NoiseKnown                   bool          // it follows from a seed: the page promises nothing
 	Unit                         string        // what is protected, in words
 	Parameters                   int           // length of the model's vector
 	Users                        uint64        // planned
@@ -42,6 +43,7 @@ type Board struct {
 
 // state is what is known now.
 type state struct {
+	task      Task
 	began     time.Time
 	resumed   bool // the task is loaded
 	progress  service.Progress
@@ -133,7 +135,7 @@ func New(c Config) *Board {
 		c.Now = time.Now
 	}
 	b := &Board{config: c}
-	b.began = c.Now()
+	b.began, b.task = c.Now(), c.Task
 	b.rounds.merge = func(_, newer roundPoint) roundPoint { return newer }
 	b.rates.merge = func(older, newer ratePoint) ratePoint {
 		return ratePoint{until: newer.until, seconds: older.seconds + newer.seconds,

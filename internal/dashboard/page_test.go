@@ -24,7 +24,7 @@ func TestPageWithoutScript(t *testing.T) {
 	d.says("tiles", "Steps taken 12 of 40 planned", "Users counted 6,000 of 20,000 planned", "Accuracy 78.9 % recent rounds; between 76.0 % and 81.7 %; the majority class has about 62.0 %", "Reports per second",
 		"Last round took 5.8 s", "Signal to noise 2.07 noise alone is about 1; its level is 0.0188 in one coordinate")
 	d.says("cohort", "312 of 500 users in round 13", "The mark is the minimum, 450.", "Attempt 1.")
-	d.says("privacy", "epsilon 0.995 of 1", "Delta 1e-06", "trust shuffle", "if a share of 1 of the users adds its noise", "replaced by any other")
+	d.says("privacy", "epsilon 0.995 of 1", "Delta 1e-06", "trust shuffle", "if in every cohort all of the users planned for are honest", "replaced by any other")
 	d.says("weights", "after round 12, in the units of the data; 5 of 5", "hours=40 1.25", "married −0.9")
 	d.says("peers", "Broker connected", "Shuffle stage works on round 13, attempt 1")
 	d.says("outcomes", "accepted 6,312", "range", "wrong_round 0")

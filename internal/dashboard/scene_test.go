@@ -58,7 +58,7 @@ type scene struct {
 func newScene() *scene {
 	w := &scene{clockwork: &clockwork{at: noon}, names: []string{"hours=40", "age", "education=Masters", "capital_gain", "married"}}
 	w.Board = New(Config{Now: w.now, Model: w.model, Task: Task{Name: "income", Loss: "logistic", Algorithm: "pagd", Trust: "shuffle",
-		HonestFraction: "1", Unit: "one event of one user in one round, replaced by any other", Parameters: 100, Users: 20000, Deadline: time.Hour}})
+		Assuming: ", if in every cohort all of the users planned for are honest", Unit: "one event of one user in one round, replaced by any other", Parameters: 100, Users: 20000, Deadline: time.Hour}})
 	return w
 }
 

@@ -166,12 +166,20 @@ func (st *state) passed() uint64 {
 	return st.progress.Round - min(st.progress.Round, st.progress.Steps)
 }
 
+// promise is what the model reveals at most.
+func (st *state) promise() string {
+	if st.task.NoiseKnown {
+		return "with noise that is known: nothing is protected"
+	}
+	return fmt.Sprintf("epsilon at most %s%s", upper(st.progress.EpsilonSpent), st.task.Assuming)
+}
+
 func (st *state) ended() Verdict {
 	p := st.progress
 	switch st.stopped.How {
 	case Over:
 		v := Verdict{Level: Good, Title: "The task has ended.", Section: sectionEnding,
-			Detail: fmt.Sprintf("%d steps, %s, epsilon at most %s.", p.Steps, people(p.Users), upper(p.EpsilonSpent)),
+			Detail: fmt.Sprintf("%d steps, %s, %s.", p.Steps, people(p.Users), st.promise()),
 			Do:     "Take the model from /v1/snapshot, or with learner snapshot."}
 		if p.Rounds > 0 && p.Steps < p.Rounds {
 			v.Title = "The task was ended before its last step."

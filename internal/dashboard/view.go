@@ -191,11 +191,14 @@ func (st *state) cohort(now time.Time) Cohort {
 
 func (st *state) privacy(task Task) Privacy {
 	p := st.progress
+	if task.NoiseKnown {
+		return Privacy{Text: "None: the noise follows from a seed, which is no secret, so nothing is protected. A run without a seed is private."}
+	}
 	if !st.resumed {
 		return Privacy{Text: "Nothing is spent: the task has not begun."}
 	}
 	out := Privacy{Spent: upper(p.EpsilonSpent), Budget: fmt.Sprintf("%g", p.EpsilonBudget), Delta: upper(p.Delta),
-		Text: fmt.Sprintf("For the user who is charged most, under trust %s, if a share of %s of the users adds its noise, for %s. A plan spends what it may from the first round on, because a user pays once.", task.Trust, task.HonestFraction, task.Unit)}
+		Text: fmt.Sprintf("For the event that is charged most, under trust %s%s, for %s. A plan spends what it may from the first round on, because an event pays once.", task.Trust, task.Assuming, task.Unit)}
 	if p.EpsilonBudget > 0 {
 		out.Share = 100 * min(1, p.EpsilonSpent/p.EpsilonBudget)
 	}

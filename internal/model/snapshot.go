@@ -46,6 +46,27 @@ type Statement struct {
 	Delta          float64             `json:"delta"`
 	HonestFraction accounting.Fraction `json:"honest_fraction"`
 	Users          uint64              `json:"users"` // counted in the model
+	// NoiseKnown says that the noise follows from a seed that is no secret: nothing is protected, and there is no epsilon and no delta.
+	NoiseKnown bool `json:"noise_known,omitempty"`
+}
+
+// Known is the statement of a model whose noise is known.
+func (s Statement) Known() Statement {
+	s.NoiseKnown, s.Epsilon, s.Delta = true, 0, 0
+	return s
+}
+
+// MarshalJSON writes null for epsilon and delta where the noise is known: 0 would be the best of all.
+func (s Statement) MarshalJSON() ([]byte, error) {
+	type plain Statement
+	if !s.NoiseKnown {
+		return json.Marshal(plain(s))
+	}
+	return json.Marshal(struct {
+		plain
+		Epsilon *float64 `json:"epsilon"`
+		Delta   *float64 `json:"delta"`
+	}{plain: plain(s)})
 }
 
 // Unit is what is protected, where a user answers one round or, interactively, all rounds of a phase: docs/privacy.md.
@@ -58,8 +79,15 @@ func Unit(interactive bool) string {
 
 // String is the statement as a sentence.
 func (s Statement) String() string {
-	return fmt.Sprintf("Differentially private: epsilon %v, delta %v under trust %s, honest fraction %v, for %s. Learned from %d users.",
-		s.Epsilon, s.Delta, s.Trust, s.HonestFraction, s.Unit, s.Users)
+	if s.NoiseKnown {
+		return "Not private: the noise follows from a known seed, so whoever has the seed can subtract it."
+	}
+	assuming := ""
+	if trust, err := accounting.ParseTrust(s.Trust); err == nil {
+		assuming = trust.Assuming(s.HonestFraction)
+	}
+	return fmt.Sprintf("Differentially private: epsilon %v, delta %v under trust %s%s, for %s. Learned from %d users.",
+		s.Epsilon, s.Delta, s.Trust, assuming, s.Unit, s.Users)
 }
 
 // Parse reads a snapshot in JSON or in a .npz container.

@@ -58,7 +58,7 @@ func NewLearner(r prometheus.Registerer, task string) (*Learner, error) {
 			prometheus.ExponentialBuckets(0.0005, 2, 16)), // half a millisecond to 16 s
 		committed: f.gauge("panlearn_learner_last_commit_timestamp_seconds",
 			"Unix time of the last committed round; before the first one of this process, of loading the state; 0: the task has not begun."),
-		epsilonSpent:  f.gauge("panlearn_learner_privacy_epsilon_spent", "Epsilon of the user who is charged most, reservations included."),
+		epsilonSpent:  f.gauge("panlearn_learner_privacy_epsilon_spent", "Epsilon of the event that is charged most, reservations included, if in every cohort the plan's share of users is honest."),
 		epsilonBudget: f.gauge("panlearn_learner_privacy_epsilon_budget", "Epsilon that the task may spend on one user."),
 		delta:         f.gauge("panlearn_learner_privacy_delta", "Delta at which epsilon is stated."),
 		noise:         f.gauge("panlearn_learner_noise_std", "Standard deviation of the privacy noise in one coordinate of the last mean gradient."),

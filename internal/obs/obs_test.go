@@ -115,7 +115,7 @@ panlearn_learner_round_announced{task="churn"} 2
 # HELP panlearn_learner_cohort_users Users asked for in the announced round.
 # TYPE panlearn_learner_cohort_users gauge
 panlearn_learner_cohort_users{task="churn"} 47
-# HELP panlearn_learner_privacy_epsilon_spent Epsilon of the user who is charged most, reservations included.
+# HELP panlearn_learner_privacy_epsilon_spent Epsilon of the event that is charged most, reservations included, if in every cohort the plan's share of users is honest.
 # TYPE panlearn_learner_privacy_epsilon_spent gauge
 panlearn_learner_privacy_epsilon_spent{task="churn"} 0.5
 # HELP panlearn_learner_noise_std Standard deviation of the privacy noise in one coordinate of the last mean gradient.

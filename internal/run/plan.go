@@ -104,6 +104,9 @@ func (j Job) Score() func(dst, theta []float64, e convex.Example) {
 	return report.NewScorer(j.Features, *j.Problem.Validation, j.Loss).Score
 }
 
+// Assuming is what the plan's epsilon rests on, see accounting.Trust.Assuming.
+func (j Job) Assuming() string { return j.Problem.Trust.Assuming(j.Problem.HonestFraction) }
+
 // Suite is how reports of a task are sealed.
 func Suite(spec *task.Spec) (wire.Suite, error) {
 	switch spec.Privacy.Seal {

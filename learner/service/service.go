@@ -151,7 +151,7 @@ func (s *Service) load(ctx context.Context) (*core, error) {
 	progress := progressOf(c.task, at, ledger, alg)
 	s.config.Observer.Resumed(progress)
 	s.config.Logger.Info("task loaded", "task", s.config.Task, "round", progress.Round, "rounds", progress.Rounds,
-		"epsilon_spent", progress.EpsilonSpent)
+		"epsilon_spent", progress.EpsilonSpent, "honest_fraction", c.task.Plan.HonestFraction)
 	return c, nil
 }
 
@@ -231,7 +231,7 @@ func (s *Service) oneRound(ctx context.Context, c *core, past past) (*core, erro
 	step.applied.Took, step.applied.Waited = time.Since(since), waited
 	s.config.Observer.Applied(step.applied)
 	attributes := []any{"task", s.config.Task, "round", r, "attempt", step.applied.Attempt, "users", step.applied.BatchUsers,
-		"cohort", step.applied.Cohort, "void", step.applied.Void, "epsilon_spent", step.applied.EpsilonSpent}
+		"cohort", step.applied.Cohort, "void", step.applied.Void, "epsilon_spent", step.applied.EpsilonSpent, "honest_fraction", c.task.Plan.HonestFraction}
 	if v := step.applied.Validation; v != nil {
 		attributes = append(attributes, "progressive_loss", v.Loss.Recent.Value)
 		if v.Accuracy != nil {

@@ -25,6 +25,18 @@ func (t Trust) HasFloors() bool { return t == Pan || t == ShufflePan }
 // HasReportNoise reports whether every report carries noise of its own.
 func (t Trust) HasReportNoise() bool { return t == Shuffle || t == ShufflePan }
 
+// Assuming is what an epsilon rests on, to be written after it: a clause, or nothing for a trust that relies upon nobody's noise. The share is
+// of every cohort as it was planned, whoever comes: users who choose their round can fill one with far fewer than that share of all users.
+func (t Trust) Assuming(honest Fraction) string {
+	switch {
+	case !t.HasReportNoise():
+		return ""
+	case honest == One:
+		return ", if in every cohort all of the users planned for are honest"
+	}
+	return fmt.Sprintf(", if in every cohort a share %v of the users planned for is honest", honest)
+}
+
 // CoinPolicy is the planner's choice of the success probability p.
 type CoinPolicy int
 

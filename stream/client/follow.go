@@ -106,7 +106,7 @@ func (l *loop) agree(ctx context.Context) error {
 		l.unpinned = &participation.Pin{Task: hash, Source: from, Order: l.order}
 	}
 	l.Logger.Info("agreed to the task", "task_hash", fmt.Sprintf("%x", hash), "trust", agreement.Spec.Privacy.Trust,
-		"epsilon", agreement.Guarantee.Epsilon, "delta", agreement.Delta, "honest_fraction", agreement.HonestFraction.String())
+		"epsilon", agreement.Guarantee.Epsilon, "delta", agreement.Delta, "honest_fraction_of_every_cohort", agreement.HonestFraction.String())
 	l.agreement = agreement
 	close(l.agreed)
 	return nil

@@ -37,9 +37,14 @@ func NewSite(spec *task.Spec, body *wire.Task, store state.Store) (*Site, error)
 	if err != nil {
 		return nil, err
 	}
+	honest, err := manifest.HonestFraction(body.Plan)
+	if err != nil {
+		return nil, err
+	}
+	_, known := store.(statedir.Seeded)
 	board := dashboard.New(dashboard.Config{
 		Task: dashboard.Task{Name: spec.Name, Loss: spec.Model.Loss, Algorithm: body.Plan.Algorithm, Trust: trust.String(),
-			HonestFraction: body.Plan.HonestFraction, Unit: model.Unit(manifest.RoundsPerUser(body.Plan) > 1),
+			NoiseKnown: known, Assuming: trust.Assuming(honest), Unit: model.Unit(manifest.RoundsPerUser(body.Plan) > 1),
 			Parameters: manifest.Dim(body.Plan), Users: manifest.Users(body.Plan),
 			Deadline: time.Duration(body.Plan.DeadlineMs) * time.Millisecond},
 		Model: func(ctx context.Context) (model.Snapshot, error) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/panlearn/panlearn/internal/obs"
 	runlearner "github.com/panlearn/panlearn/internal/run/learner"
+	"github.com/panlearn/panlearn/internal/run/statedir"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/shuffle/stage"
 	"github.com/panlearn/panlearn/state"
@@ -33,6 +34,9 @@ type exhibit struct {
 
 // open begins to serve on c.HTTP, if that is set.
 func (c Config) open(ctx context.Context, body *wire.Task, store state.Store, conn *natsjs.Conn) (*exhibit, error) {
+	if c.Seeded {
+		store = statedir.Seeded{Store: store}
+	}
 	site, err := runlearner.NewSite(c.Job.Spec, body, store)
 	if err != nil {
 		return nil, err

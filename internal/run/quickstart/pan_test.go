@@ -45,7 +45,7 @@ func TestPanTrustsRun(t *testing.T) {
 				if !(g.Intruder > g.Learner) || g.Epsilon != g.Intruder || r.Epsilon != g.Epsilon || r.Epsilon > job.Problem.Epsilon {
 					t.Errorf("charged epsilon %v of %v; the learner's is %v, the intruder's %v", r.Epsilon, job.Problem.Epsilon, g.Learner, g.Intruder)
 				}
-				if r.Snapshot.Privacy.Trust != trust.String() || r.Snapshot.Privacy.Epsilon != r.Epsilon {
+				if r.Snapshot.Privacy.Trust != trust.String() || !r.Snapshot.Privacy.NoiseKnown || r.Snapshot.Privacy.Epsilon != 0 {
 					t.Errorf("the snapshot says %+v", r.Snapshot.Privacy)
 				}
 				checkPanLedger(t, job, filepath.Join(dir, "state"))

@@ -25,7 +25,9 @@ import (
 	"github.com/panlearn/panlearn/learner/method"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/learner/task/source"
+	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/shuffle/stage"
+	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/state/pebblestore"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/client"
@@ -70,16 +72,20 @@ type Learned struct {
 
 // A Report is what the quickstart learned and what it cost.
 type Report struct {
-	Events          uint64            `json:"events"`
-	Accepted        uint64            `json:"accepted"`
-	Rejected        map[string]uint64 `json:"rejected"`
-	Rounds          uint64            `json:"rounds"`
-	Epsilon         float64           `json:"epsilon"`
-	Delta           float64           `json:"delta"`
-	TestAccuracy    float64           `json:"test_accuracy"`
-	ExcessRisk      float64           `json:"excess_risk"`
-	EventsPerSecond float64           `json:"events_per_second"`
-	ModelVersion    uint64            `json:"model_version"`
+	Events   uint64            `json:"events"`
+	Accepted uint64            `json:"accepted"`
+	Rejected map[string]uint64 `json:"rejected"`
+	Rounds   uint64            `json:"rounds"`
+	// Epsilon and Delta are what such a run costs a user whose noise is secret, and HonestFraction the share of every cohort whose noise that
+	// relies upon. Where the noise followed from Config.Seed it is known, and nothing is protected.
+	Epsilon         float64             `json:"epsilon"`
+	Delta           float64             `json:"delta"`
+	HonestFraction  accounting.Fraction `json:"honest_fraction"`
+	NoiseKnown      bool                `json:"noise_known"`
+	TestAccuracy    float64             `json:"test_accuracy"`
+	ExcessRisk      float64             `json:"excess_risk"`
+	EventsPerSecond float64             `json:"events_per_second"`
+	ModelVersion    uint64              `json:"model_version"`
 
 	// The same method without noise on the same users, and the optimum itself, on the same test events.
 	NonPrivateAccuracy   float64 `json:"non_private_accuracy"`
@@ -169,7 +175,11 @@ func Run(ctx context.Context, c Config) (report Report, err error) {
 		return report, err
 	}
 	took := time.Since(begun)
-	view, err := statedir.Look(ctx, store)
+	var seen state.Store = store
+	if c.Seeded {
+		seen = statedir.Seeded{Store: store}
+	}
+	view, err := statedir.Look(ctx, seen)
 	if err != nil {
 		return report, err
 	}
@@ -279,8 +289,9 @@ func (c Config) report(ctx context.Context, v statedir.View, population *sim.Syn
 	if err != nil {
 		return Report{}, err
 	}
+	spent := v.Ledger.Spent()
 	out := Report{Accepted: snapshot.Privacy.Users, Rounds: snapshot.Round,
-		Epsilon: snapshot.Privacy.Epsilon, Delta: snapshot.Privacy.Delta, ModelVersion: snapshot.ModelVersion,
+		Epsilon: spent.Epsilon, Delta: spent.Delta, NoiseKnown: c.Seeded, HonestFraction: snapshot.Privacy.HonestFraction, ModelVersion: snapshot.ModelVersion,
 		NoiseStd: c.Job.Inflation() * c.Job.First().Privacy.NoiseStd, Snapshot: snapshot,
 		Validation: learner.ValidationOf(v.Algorithm)}
 	users := int(manifest.Users(v.Task.Plan))

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/panlearn/panlearn/internal/run/runtest"
+	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
@@ -56,7 +57,7 @@ func TestQuickstart(t *testing.T) {
 
 // TestContractFields pins the names that scripts of users rely on.
 func TestContractFields(t *testing.T) {
-	doc, err := json.Marshal(Report{})
+	doc, err := json.Marshal(Report{HonestFraction: accounting.One})
 	var fields map[string]any
 	if err == nil {
 		err = json.Unmarshal(doc, &fields)
@@ -65,7 +66,7 @@ func TestContractFields(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := strings.Join(slices.Sorted(maps.Keys(fields)), " "); got != "accepted delta epsilon events events_per_second excess_risk"+
-		" model_version noise_std non_private_accuracy non_private_excess_risk optimum_accuracy paper_noise_std rejected rounds test_accuracy validation" {
+		" honest_fraction model_version noise_known noise_std non_private_accuracy non_private_excess_risk optimum_accuracy paper_noise_std rejected rounds test_accuracy validation" {
 		t.Errorf("the quickstart's report has the fields %q", got)
 	}
 }

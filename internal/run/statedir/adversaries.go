@@ -3,35 +3,47 @@ package statedir
 import (
 	"fmt"
 
+	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
 // Adversaries says against whom the spent epsilon holds. It is that of the worst adversary that the trust model knows.
 type Adversaries struct {
-	Trust           string   `json:"trust"`
-	EpsilonLearner  float64  `json:"epsilon_learner"`  // against the learner alone, and everybody downstream of it
-	EpsilonIntruder *float64 `json:"epsilon_intruder"` // against one who also looks into the stage once; null: no claim
+	Trust           string              `json:"trust"`
+	HonestFraction  accounting.Fraction `json:"honest_fraction"`       // share of every cohort whose noise is relied upon
+	NoiseKnown      bool                `json:"noise_known,omitempty"` // it follows from a seed: the epsilons are what a run without one would spend
+	EpsilonLearner  float64             `json:"epsilon_learner"`       // against the learner alone, and everybody downstream of it
+	EpsilonIntruder *float64            `json:"epsilon_intruder"`      // against one who also looks into the stage once; null: no claim
 }
 
-// adversaries splits what the user who is charged most has spent. Every round has the mechanism of its phase, and the cohort of
+// Assuming is what the epsilons rest on, see accounting.Trust.Assuming.
+func (a Adversaries) Assuming() string {
+	trust, err := accounting.ParseTrust(a.Trust)
+	if err != nil {
+		return "" // of another version
+	}
+	return trust.Assuming(a.HonestFraction)
+}
+
+// adversaries splits what the event that is charged most has spent. Every round has the mechanism of its phase, and the cohort of
 // the phase or, in the last, a larger one, which costs less.
 func (v View) adversaries(spent float64) (Adversaries, error) {
 	trust, err := manifest.Trust(v.Task.Plan.Trust)
 	if err != nil {
 		return Adversaries{}, err
 	}
-	out := Adversaries{Trust: trust.String(), EpsilonLearner: spent}
+	p := v.Task.Plan
+	honest, err := manifest.HonestFraction(p)
+	if err != nil {
+		return Adversaries{}, fmt.Errorf("stored %w", err)
+	}
+	out := Adversaries{Trust: trust.String(), HonestFraction: honest, NoiseKnown: v.noiseKnown, EpsilonLearner: spent}
 	if !trust.HasFloors() {
 		return out, nil
 	}
 	out.EpsilonIntruder = &spent
 	if spent == 0 {
 		return out, nil
-	}
-	p := v.Task.Plan
-	honest, err := manifest.HonestFraction(p)
-	if err != nil {
-		return Adversaries{}, fmt.Errorf("stored %w", err)
 	}
 	worst := 0.0
 	for i := range p.Phases {

@@ -50,8 +50,8 @@ func TestContractFields(t *testing.T) {
 	answers := map[Question]map[string]any{}
 	for q, want := range map[Question]string{
 		AskSnapshot: "classes declaration ended features format_version intercept loss model_version privacy probabilities round task task_hash weights",
-		AskStatus:   "baseline delta_spent end_reason ended epsilon_budget epsilon_intruder epsilon_learner epsilon_spent last_batch learned round rounds steps task trust users validation",
-		AskLedger:   "chain delta end_reason ended entries epsilon epsilon_intruder epsilon_learner intact rounds_per_user trust",
+		AskStatus:   "baseline delta_spent end_reason ended epsilon_budget epsilon_intruder epsilon_learner epsilon_spent honest_fraction last_batch learned round rounds steps task trust users validation",
+		AskLedger:   "chain delta end_reason ended entries epsilon epsilon_intruder epsilon_learner honest_fraction intact rounds_per_user trust",
 	} {
 		v, err := answer(t.Context(), store, q)
 		if err != nil {

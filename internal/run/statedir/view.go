@@ -28,11 +28,21 @@ type View struct {
 	Task       *wire.Task
 	Spec       *task.Spec
 	Algorithm  learner.Algorithm
+	noiseKnown bool
 }
 
 // Look reads what is committed. It reads checkpoint and ledger until they belong together, so it may run beside the
 // learner.
 func Look(ctx context.Context, store state.Store) (View, error) {
+	v, err := look(ctx, store)
+	_, v.noiseKnown = store.(Seeded)
+	return v, err
+}
+
+// A Seeded store is of a task whose noise follows from a seed, see model.Statement.NoiseKnown: what is seen in it promises nothing.
+type Seeded struct{ state.Store }
+
+func look(ctx context.Context, store state.Store) (View, error) {
 	for {
 		at, err := store.Load(ctx)
 		if err != nil {
@@ -104,6 +114,9 @@ func (v View) Snapshot() (model.Snapshot, error) {
 		Privacy: model.Statement{Trust: trust.String(), Unit: model.Unit(manifest.RoundsPerUser(plan) > 1), Epsilon: status.EpsilonSpent, Delta: status.DeltaSpent,
 			HonestFraction: honest, Users: status.Users},
 		TaskHash: v.Checkpoint.Cursor.TaskHash, Declaration: v.Task.Declaration,
+	}
+	if v.noiseKnown {
+		s.Privacy = s.Privacy.Known()
 	}
 	for theta := range slices.Chunk(v.Algorithm.Model(), features.Dim()) {
 		weights, intercept, err := features.Undo(theta)
@@ -210,7 +223,7 @@ type LedgerReport struct {
 	Entries []LedgerEntry `json:"entries"`
 	// Chain is the whole append-only ledger, reservations and what settled them.
 	Chain   []LedgerEntry `json:"chain"`
-	Epsilon float64       `json:"epsilon"` // for the user who is charged most
+	Epsilon float64       `json:"epsilon"` // for the event that is charged most
 	Delta   float64       `json:"delta"`
 	// RoundsPerUser is how many rounds one user answers at most. Each round of an interactive phase is charged with what
 	// all rounds of the phase cost one user together, so the largest charge is the sum and nothing is added up.

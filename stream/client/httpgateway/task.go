@@ -15,6 +15,7 @@ type taskAnswer struct {
 	Label     string   `json:"label"`     // member of the label
 	Epsilon   float64  `json:"epsilon"`   // what the task costs one user, as the client computed it
 	Delta     float64  `json:"delta"`
+	Honest    float64  `json:"honest_fraction"` // share of every cohort whose noise epsilon relies upon
 }
 
 // getTask says what events look like and what they cost.
@@ -25,7 +26,7 @@ func (g *Gateway) getTask(w http.ResponseWriter, r *http.Request) {
 	agreement := g.mapper.known()
 	schema := agreement.Spec.Schema()
 	a := taskAnswer{Task: agreement.Spec.Name, TaskHash: hex.EncodeToString(agreement.Hash[:]), Columns: schema.Columns, Dimension: schema.Dimension,
-		Label: schema.Label, Epsilon: float64(agreement.Guarantee.Epsilon), Delta: agreement.Delta}
+		Label: schema.Label, Epsilon: float64(agreement.Guarantee.Epsilon), Delta: agreement.Delta, Honest: agreement.HonestFraction.Float()}
 	if schema.Columns == nil {
 		a.Label = "label"
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/stream/client"
 	"github.com/panlearn/panlearn/stream/client/consent"
 	"github.com/panlearn/panlearn/stream/client/participation"
@@ -127,7 +128,7 @@ func newWorld(t *testing.T, declaration string, change func(*Config)) *world {
 	features, err := spec.Compile()
 	must(t, err)
 	agreement := &consent.Agreement{Spec: spec, Features: features, Loss: convex.Logistic{}, Delta: 1e-6}
-	agreement.Guarantee.Epsilon = 0.5
+	agreement.Guarantee.Epsilon, agreement.HonestFraction = 0.5, accounting.One
 	store := Watch(participation.NewMemoryStore())
 	w := &world{t: t, log: new(bytes.Buffer), fake: &fake{store: store, agreement: agreement, ready: make(chan struct{}), open: make(chan struct{}),
 		over: make(chan struct{}), got: make(map[participation.Key]convex.Example)}}

@@ -121,7 +121,7 @@ func Settle(charges []Charge, task stream.Hash, n uint64, now time.Time) {
 type Statement struct {
 	Time  time.Time // of the ledger's clock
 	Tasks []Charge  // of all users together
-	// Epsilon and Delta are what the tasks of the period cost the user who paid most, upper bounds.
+	// Epsilon and Delta are what the tasks of the period cost the event that paid most, or the user where users have accounts, upper bounds.
 	Epsilon, Delta float64
 	Users          int // accounts of single users
 }
