@@ -10,6 +10,7 @@ const (
 	minDoubling  = 250 * time.Millisecond
 	maxDoubling  = 30 * time.Second
 	freeDoubling = 4 * time.Second // where a round has no deadline: longer than a device is slow to hear
+	workDoubling = 8               // times what a stage needs for a cohort
 )
 
 // minShare bounds the share that an Open may announce from below, so that any is back at 1 after 16 doublings.
@@ -24,42 +25,64 @@ func doubling(deadline time.Duration) time.Duration {
 	return min(max(deadline/32, minDoubling), maxDoubling)
 }
 
-// share is what an Open's join probability says: 0 is everybody.
-func share(probability uint32) float64 {
-	if probability == 0 {
+// A Ramp is when the devices that wait for a round may join an attempt: a share of them at once, and twice as many whenever a time is over.
+type Ramp struct {
+	Probability uint32 // the share, of 2^32; 0 is everybody
+	Doubling    time.Duration
+}
+
+// RampOf is what an Open announces.
+func RampOf(probability, doublingMs uint32) Ramp {
+	r := Ramp{Probability: probability, Doubling: time.Duration(doublingMs) * time.Millisecond}
+	if doublingMs == 0 {
+		r.Doubling = freeDoubling
+	}
+	return r
+}
+
+// NewRamp begins with a share of the devices that wait; 1 and more is everybody. work is how long the stage opens the reports of a cohort:
+// a share that doubles meanwhile would ask for more of them before anybody hears that these are enough. All devices may
+// join before half of the deadline is over, or after some minutes where there is none.
+func NewRamp(share float64, work, deadline time.Duration) Ramp {
+	r := Ramp{Doubling: max(doubling(deadline), min(workDoubling*work, 2*maxDoubling))}
+	if share < 1 {
+		share = max(share, minShare)
+		r.Probability = uint32(share * (1 << 32))
+		if last := time.Duration(float64(deadline/2) / -math.Log2(share)); deadline > 0 {
+			r.Doubling = min(r.Doubling, max(last, doubling(deadline)))
+		}
+	}
+	r.Doubling = r.Doubling.Truncate(time.Millisecond)
+	return r
+}
+
+// first is the share of the devices that may join at once.
+func (r Ramp) first() float64 {
+	if r.Probability == 0 {
 		return 1
 	}
-	return max(float64(probability)/(1<<32), minShare)
+	return max(float64(r.Probability)/(1<<32), minShare)
 }
 
-// JoinProbability is the field of Open for a share of the devices that wait; 1 and more is everybody, 0.
-func JoinProbability(of float64) uint32 {
-	if !(of < 1) {
+// Share is that of the devices that may have joined an attempt so long after its Open.
+func (r Ramp) Share(elapsed time.Duration) float64 {
+	return min(1, r.first()*math.Exp2(max(0, elapsed.Seconds())/r.Doubling.Seconds()))
+}
+
+// After is how long after Open a device may join with its draw: 32 uniform bits, once for an attempt,
+// which know nothing of its event. It is 0 for the announced share of all draws, and grows so slowly that twice
+// as many have come when the time of one doubling is over.
+func (r Ramp) After(draw uint32) time.Duration {
+	u := (float64(draw) + 1) / (1 << 32)
+	if u <= r.first() {
 		return 0
 	}
-	return uint32(max(of, minShare) * (1 << 32))
-}
-
-// JoinShare is the share of the devices that may have joined an attempt so long after its Open.
-func JoinShare(probability uint32, elapsed, deadline time.Duration) float64 {
-	return min(1, share(probability)*math.Exp2(max(0, elapsed.Seconds())/doubling(deadline).Seconds()))
+	return time.Duration(math.Log2(u/r.first()) * float64(r.Doubling))
 }
 
 // ReserveAfter is how long after Open a device joins a later round of an interactive phase that no earlier round of the phase
 // has counted: when all who join at once have come, so that it takes the place of one who left.
 func ReserveAfter(deadline time.Duration) time.Duration { return 16 * doubling(deadline) }
-
-// JoinAfter is how long after Open a device may join with its draw: 32 uniform bits, once for an attempt,
-// which know nothing of its event. It is 0 for the announced share of all draws, and grows so slowly that twice
-// as many have come when the time of one doubling is over.
-func JoinAfter(probability, draw uint32, deadline time.Duration) time.Duration {
-	u := (float64(draw) + 1) / (1 << 32)
-	p := share(probability)
-	if u <= p {
-		return 0
-	}
-	return time.Duration(math.Log2(u/p) * float64(doubling(deadline)))
-}
 
 // Lots are what the events of one client draw for an attempt, together: a client of many events takes one place in each of equal parts of
 // all draws, so that of its events as many join as the announced share says, and not more or fewer by chance. They are dealt in the
@@ -72,7 +95,7 @@ type Lots struct {
 // NewLots is for a client with so many events that wait; random are 32 uniform bits.
 func NewLots(of uint64, random uint32) Lots { return Lots{of: of, within: float64(random) / (1 << 32)} }
 
-// Next is the next event's draw, for JoinAfter; without a part that is left it is random.
+// Next is the next event's draw, for Ramp.After; without a part that is left it is random.
 func (l *Lots) Next(random uint32) uint32 {
 	if l.dealt >= l.of {
 		return random

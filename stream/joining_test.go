@@ -8,46 +8,77 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A share that waits grows back to 1, for every announcement and deadline, in half of the deadline or 8 minutes; the devices
+// A share that waits grows back to 1, for every announcement, deadline and speed of a stage, in half of the deadline or some minutes; the devices
 // that may join at a time are those that the stage counts with.
-func TestJoinShareTendsToOne(t *testing.T) {
+func TestRampTendsToOne(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		probability, draw := rapid.Uint32().Draw(t, "probability"), rapid.Uint32().Draw(t, "draw")
+		draw := rapid.Uint32().Draw(t, "draw")
 		deadline := time.Duration(rapid.Int64Range(-1, int64(1000*time.Hour)).Draw(t, "deadline"))
-		most := 8 * time.Minute
-		if half := deadline / 2; deadline > 8*time.Second && half < most {
-			most = half
-		} else if deadline > 0 && deadline <= 8*time.Second {
+		work := time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "work"))
+		r := NewRamp(rapid.Float64Range(0, 1).Draw(t, "share"), work, deadline)
+		most := 16 * time.Minute
+		if deadline > 8*time.Second {
+			most = max(deadline/2, min(deadline/2, most))
+		} else if deadline > 0 {
 			most = 4 * time.Second
 		}
-		after := JoinAfter(probability, draw, deadline)
+		after := r.After(draw)
 		if after < 0 || after > most {
-			t.Fatalf("probability %d, draw %d, deadline %v: joins after %v", probability, draw, deadline, after)
+			t.Fatalf("%+v, draw %d, deadline %v: joins after %v", r, draw, deadline, after)
 		}
-		if got := JoinShare(probability, most, deadline); got != 1 {
+		if got := r.Share(most); got != 1 {
 			t.Fatalf("share %v after %v", got, most)
 		}
 		// The share at the moment of joining is the draw itself: no more, no fewer.
 		u := (float64(draw) + 1) / (1 << 32)
-		got := JoinShare(probability, after, deadline)
+		got := r.Share(after)
 		if after == 0 && u > got+1e-6 || after > 0 && math.Abs(got-u) > 1e-6 { // a Duration has nanoseconds
 			t.Fatalf("share %v when the device with %v joins after %v", got, u, after)
 		}
+		if again := RampOf(r.Probability, uint32(r.Doubling.Milliseconds())); again != r {
+			t.Fatalf("%+v is announced as %+v", r, again)
+		}
 	})
-	for _, p := range []uint32{0, 1, 1 << 16, 1 << 31, math.MaxUint32} {
-		if JoinAfter(p, 0, time.Hour) != 0 {
-			t.Errorf("probability %d: the smallest draw waits", p)
-		}
-		if got := JoinProbability(share(p)); got != p && !(p == 1 && got == 1<<16) {
-			t.Errorf("probability %d becomes %d", p, got)
-		}
+	if RampOf(1, 0).Doubling <= 0 {
+		t.Error("an Open that says nothing has all join at once")
 	}
 	for _, of := range []float64{1, 2, math.Inf(1), math.NaN()} {
-		if got := JoinProbability(of); got != 0 {
-			t.Errorf("share %v becomes %d, want everybody", of, got)
+		if got := NewRamp(of, 0, time.Hour); got.Probability != 0 {
+			t.Errorf("share %v becomes %+v, want everybody", of, got)
 		}
 	}
-	if got := JoinProbability(0); got == 0 {
+	if NewRamp(0, 0, 0).Probability == 0 {
 		t.Error("nobody becomes everybody")
 	}
+}
+
+// While a stage opens the reports of a cohort hardly more devices join, where its deadline leaves the time.
+func TestRampWaitsForTheStage(t *testing.T) {
+	for _, deadline := range []time.Duration{0, 10 * time.Minute} {
+		r := NewRamp(0.1, 5*time.Second, deadline)
+		if grown := r.Share(5*time.Second) / r.Share(0); grown > 1.1 {
+			t.Errorf("deadline %v: %v times as many join while the stage works", deadline, grown)
+		}
+	}
+}
+
+// The events of one client join by its part of the share, whatever else is random; those that it did not count on draw by themselves.
+func TestLotsArePartsOfAllDraws(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 1000).Draw(t, "events")
+		share := rapid.Float64Range(0.001, 1).Draw(t, "share")
+		l := NewLots(uint64(n), rapid.Uint32().Draw(t, "within"))
+		joined := 0
+		for range n {
+			if float64(l.Next(7))/(1<<32) < share {
+				joined++
+			}
+		}
+		if math.Abs(float64(joined)-share*float64(n)) > 1 {
+			t.Fatalf("%d of %d join at a share of %v", joined, n, share)
+		}
+		if got := l.Next(7); got != 7 {
+			t.Fatalf("one more draws %d", got)
+		}
+	})
 }

@@ -105,7 +105,8 @@ type ReportWriter interface {
 type Delivery struct {
 	Message
 	Redelivered bool
-	Pending     uint64 // messages that waited behind this one when it was sent: a hint
+	Came        time.Time // when the broker stored it, by its clock: a hint
+	Pending     uint64    // messages that waited behind this one when it was sent: a hint
 	// Ack lets the broker forget the message; it does not wait for the broker. A lost Ack means a redelivery.
 	Ack func() error
 }

@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/panlearn/panlearn/stream"
@@ -12,60 +13,75 @@ import (
 // An event that is sent to a round that has no place for it may have been released, whatever its device was told, so it costs its user
 // what a round costs, and most users have no second one. So no more are asked for than there are places: the share grows where too few come.
 type backlog struct {
-	probability uint32 // of the attempt
-	opened      time.Time
-	deadline    time.Duration
-	target      float64   // users of a cohort
-	users       uint64    // accepted
-	examined    uint64    // messages
-	behind      uint64    // messages that waited behind the last one
-	last        time.Time // when the last message came; opened before
-	cutoff      uint64    // highest sequence of a message
+	ramp     stream.Ramp // of the attempt
+	opened   time.Time
+	deadline time.Duration
+	users    uint64        // accepted
+	examined uint64        // messages
+	behind   uint64        // messages that waited behind the last one
+	cutoff   uint64        // highest sequence of a message
+	came     [2]time.Time  // by the broker's clock, when the first message and the newest one did
+	seen     [2]time.Time  // when the first and the last one were examined
+	work     time.Duration // for one user, as attempts showed it
 
 	// The attempt before: reports that came for it after its last one was examined show only while this one is open.
 	before       *backlog
 	missed, late uint64 // sequences between its cutoff and the first of this attempt; its reports that were examined here
 }
 
-// open turns to a new attempt and returns the join probability that its Open carries. planned is how many users the plan has for
-// this round and those after it: what is known before any attempt was seen.
-func (b *backlog) open(target, planned float64, deadline time.Duration, now time.Time) uint32 {
+// Before an attempt has shown how long a report takes, it is taken to be this; it is known from enough users.
+const (
+	usualWork  = 300 * time.Microsecond
+	enoughWork = 100
+)
+
+// open turns to a new attempt and returns what its Open announces of who joins it when. target is its cohort, planned how many users the plan
+// has for this round and those after it: what is known before any attempt was seen.
+func (b *backlog) open(target, planned float64, deadline time.Duration, now time.Time) stream.Ramp {
 	old := *b
 	old.before = nil
-	*b = backlog{probability: b.next(target, planned, now), opened: now, last: now, deadline: deadline, target: target, before: &old}
-	return b.probability
+	work := cmp.Or(b.work, usualWork)
+	if b.users >= enoughWork {
+		work = b.seen[1].Sub(b.seen[0]) / time.Duration(b.users)
+	}
+	ramp := stream.NewRamp(b.next(target, planned, now), time.Duration(target)*work, deadline)
+	*b = backlog{ramp: ramp, opened: now, deadline: deadline, work: work, before: &old}
+	return ramp
 }
 
 // next is the share at which as many users come as the cohort takes.
-func (b *backlog) next(target, planned float64, now time.Time) uint32 {
+func (b *backlog) next(target, planned float64, now time.Time) float64 {
 	if b.opened.IsZero() {
-		return stream.JoinProbability(target / planned)
+		return target / planned
 	}
 	if b.users == 0 {
-		return stream.JoinProbability(b.share(now))
+		return b.ramp.Share(now.Sub(b.opened))
 	}
 	waiting := b.waiting(b.behind)
 	if prior := b.before; prior != nil && prior.users > 0 {
 		waiting = max(waiting, prior.waiting(max(prior.behind, b.missed+b.late)))
 	}
-	return stream.JoinProbability(target / waiting)
-}
-
-func (b *backlog) share(now time.Time) float64 {
-	return stream.JoinShare(b.probability, now.Sub(b.opened), b.deadline)
+	return target / waiting
 }
 
 // waiting is how many users waited for the attempt, of whose reports so many messages were left over. Garbage counts little: of what
 // was left over unopened as many are taken to be valid as of what was opened. Those who sent are not taken off: a gateway has others for them.
+// The share is that of when the newest message came, and not of when it was examined: a stage may be long behind.
 func (b *backlog) waiting(over uint64) float64 {
-	return float64(b.users) * (1 + float64(over)/float64(b.examined)) / b.share(b.last)
+	return float64(b.users) * (1 + float64(over)/float64(b.examined)) / b.ramp.Share(b.came[1].Sub(b.came[0]))
 }
 
-// saw notes a message that was examined, and how many wait behind it.
-func (b *backlog) saw(sequence, behind uint64, now time.Time) {
+// saw notes a message that was examined, when it had come, and how many wait behind it.
+func (b *backlog) saw(sequence, behind uint64, came, now time.Time) {
 	if prior := b.before; prior != nil && b.examined == 0 && prior.cutoff > 0 && sequence > prior.cutoff {
 		b.missed = sequence - prior.cutoff - 1
 	}
-	b.behind, b.last, b.cutoff = behind, now, max(b.cutoff, sequence)
+	if b.examined == 0 {
+		b.came, b.seen[0] = [2]time.Time{came, came}, now
+	}
+	if came.After(b.came[1]) {
+		b.came[1] = came
+	}
+	b.behind, b.seen[1], b.cutoff = behind, now, max(b.cutoff, sequence)
 	b.examined++
 }

@@ -13,10 +13,10 @@ import (
 // play has an attempt filled from a crowd that waits: the announced share of it sends at once, and where these are too few the share grows
 // until the cohort is full. garbage comes beside each report; the broker shows a part of what is left over behind a report, and the rest
 // with the first report of the next attempt. It returns how many sent, and when the last one came.
-func (b *backlog) play(waiting, garbage, cohort, seen float64, sequence *uint64, now time.Time) (sent float64, end time.Time) {
+func (b *backlog) play(waiting, garbage, cohort, seen float64, slow time.Duration, sequence *uint64, now time.Time) (sent float64, end time.Time) {
 	end = now
-	if sent = math.Round(b.share(now) * waiting); sent < cohort {
-		for sent = min(cohort, waiting); b.share(end)*waiting < sent; {
+	if sent = math.Round(b.ramp.Share(0) * waiting); sent < cohort {
+		for sent = min(cohort, waiting); b.ramp.Share(end.Sub(now))*waiting < sent; {
 			end = end.Add(time.Second)
 		}
 	}
@@ -29,7 +29,11 @@ func (b *backlog) play(waiting, garbage, cohort, seen float64, sequence *uint64,
 		if arrived > i+1 {
 			over = uint64(seen * float64(arrived-i-1))
 		}
-		b.saw(*sequence, over, end)
+		came := now
+		if i > 0 {
+			came = end
+		}
+		b.saw(*sequence, over, came, end.Add(time.Duration(i)*slow)) // long after it came
 	}
 	if arrived > messages {
 		*sequence += arrived - messages
@@ -46,6 +50,7 @@ func TestFewSendInVain(t *testing.T) {
 		times := math.Exp2(rapid.Float64Range(-3, 5).Draw(t, "waiting over planned"))
 		garbage := rapid.Float64Range(0, 3).Draw(t, "garbage")
 		seen := rapid.Float64Range(0, 1).Draw(t, "seen")
+		slow := time.Duration(rapid.IntRange(0, 1e6).Draw(t, "stage, ns a message"))
 		planned := max(cohort, waiting/times)
 		over := waiting / planned
 		var b backlog
@@ -53,7 +58,7 @@ func TestFewSendInVain(t *testing.T) {
 		for round := 1; waiting >= cohort; round++ {
 			b.open(cohort, planned, time.Hour, now)
 			began := now
-			sent, end := b.play(waiting, garbage, cohort, seen, &sequence, now)
+			sent, end := b.play(waiting, garbage, cohort, seen, slow, &sequence, now)
 			waiting, now = waiting-sent, end
 			limit := 1.05*cohort + 3
 			if round <= 2 {
@@ -72,12 +77,11 @@ func TestFewSendInVain(t *testing.T) {
 
 // An attempt that nobody answers does not keep its share: the next begins where the wait had come to.
 func TestAnEmptyAttemptOpensTheNext(t *testing.T) {
-	b := backlog{opened: time.Unix(1, 0), probability: stream.JoinProbability(0.001), deadline: time.Hour}
-	b.last = b.opened
-	if got := b.next(1, 1, b.opened.Add(time.Hour)); got != 0 {
-		t.Errorf("after an hour: %d, want everybody", got)
+	b := backlog{opened: time.Unix(1, 0), ramp: stream.NewRamp(0.001, 0, time.Hour), deadline: time.Hour}
+	if got := b.next(1, 1, b.opened.Add(time.Hour)); got != 1 {
+		t.Errorf("after an hour: %v, want everybody", got)
 	}
-	if got := b.next(1, 1, b.opened); got != b.probability {
-		t.Errorf("at once: %d, want %d as before", got, b.probability)
+	if got := b.next(1, 1, b.opened); got != b.ramp.Share(0) {
+		t.Errorf("at once: %v, want %v as before", got, b.ramp.Share(0))
 	}
 }

@@ -82,7 +82,7 @@ func (s *Stage) collect(ctx context.Context, todo effects) error {
 	}
 	for i := range reports[:n] {
 		d := &reports[i]
-		a.backlog.saw(d.Sequence, d.Pending, now)
+		a.backlog.saw(d.Sequence, d.Pending, d.Came, now)
 		if err := d.Ack(); err != nil { // it comes again, and is a duplicate then
 			tell(s.Observer.Failed, "ack")
 		}

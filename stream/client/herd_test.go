@@ -33,7 +33,7 @@ func (w *world) shares(rounds uint64) []float64 {
 		if stream.Unmarshal(m.Data, &signed) == nil && signed.Kind == wire.Kind_KIND_OPEN {
 			_, err := seal.Verify(m.Data, w.stage.Public(), &o)
 			must(w.t, err)
-			out[o.Round] = stream.JoinShare(o.JoinProbability, 0, 0)
+			out[o.Round] = stream.RampOf(o.JoinProbability, o.JoinDoublingMs).Share(0)
 		}
 	}
 	return out

@@ -21,7 +21,7 @@ import (
 //	                                 only a place that members have left, when they had their time
 //
 // While more devices wait than a round takes, the stage announces which share of them may join at once; the others
-// follow, the later the larger the number is that they draw, and most find the round closed before (stream.JoinAfter). An event draws once for
+// follow, the later the larger the number is that they draw, and most find the round closed before (stream.Ramp). An event draws once for
 // an attempt, from the operating system's generator and its place in the queue (stream.Lots), and nothing else. Members of a round draw none: they were asked,
 // and are awaited.
 type queue struct {
@@ -93,12 +93,12 @@ func (q *queue) due(r *round) (at time.Time, ok bool) {
 		return at, false
 	}
 	now := time.Now()
-	return now.Add(stream.JoinAfter(r.open.JoinProbability, q.drawn[0].draw, manifest.Deadline(r.place.Plan)) - r.elapsed(now)), true
+	return now.Add(r.joins(q.drawn[0].draw) - r.elapsed(now)), true
 }
 
 // waits says whether next has an event to look at.
 func (q *queue) waits(r *round, places uint64, now time.Time) bool {
-	if len(q.drawn) > 0 && stream.JoinAfter(r.open.JoinProbability, q.drawn[0].draw, manifest.Deadline(r.place.Plan)) <= r.elapsed(now) {
+	if len(q.drawn) > 0 && r.joins(q.drawn[0].draw) <= r.elapsed(now) {
 		return true
 	}
 	return len(q.events) > 0 && (q.members > 0 || places > 0 && !q.reserved(r, now))
@@ -110,7 +110,7 @@ func (q *queue) waits(r *round, places uint64, now time.Time) bool {
 func (q *queue) next(r *round, n int, places uint64, now time.Time) (join, misfits []*event) {
 	elapsed := r.elapsed(now)
 	due := func(e *event) bool {
-		return stream.JoinAfter(r.open.JoinProbability, e.draw, manifest.Deadline(r.place.Plan)) <= elapsed
+		return r.joins(e.draw) <= elapsed
 	}
 	for len(join) < n && len(q.drawn) > 0 && due(q.drawn[0]) {
 		join = append(join, heap.Pop(&q.drawn).(*event))

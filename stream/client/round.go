@@ -119,6 +119,11 @@ func (r *round) elapsed(now time.Time) time.Duration {
 	return max(now.Sub(r.opened), now.Sub(time.UnixMilli(r.open.StartedUnixMs)))
 }
 
+// joins is how long after the Open of the newest attempt an event with some draw joins it.
+func (r *round) joins(draw uint32) time.Duration {
+	return stream.RampOf(r.open.JoinProbability, r.open.JoinDoublingMs).After(draw)
+}
+
 // standing is how many events may be sent to an attempt. Those that dropped out with an earlier one leave their places to
 // others, or a client that had sent a whole cohort would wait for a Close that only it can bring about.
 func (r *round) standing(attempt participation.Attempt) (n uint64) {

@@ -15,6 +15,7 @@ type item struct {
 	subject   string
 	id        [16]byte
 	data      []byte
+	came      time.Time
 	delivered int
 	deadline  time.Time // of the acknowledgement; zero: none
 	gone      bool      // acknowledged or purged; ready may still hold it
@@ -55,7 +56,7 @@ func (q *queue) changed() {
 
 func (q *queue) store(subject string, id [16]byte, data []byte) uint64 {
 	q.last++
-	it := &item{sequence: q.last, subject: subject, id: id, data: data}
+	it := &item{sequence: q.last, subject: subject, id: id, data: data, came: time.Now()}
 	q.stored[it.sequence] = it
 	q.bytes += it.size()
 	q.ready = append(q.ready, it)

@@ -151,7 +151,7 @@ func (r *Reader) take(ctx context.Context, max int) (got []stream.Delivery, chan
 
 func (r *Reader) delivery(it *item, again bool) stream.Delivery {
 	m := stream.Message{Subject: it.subject, Sequence: it.sequence, Data: bytes.Clone(it.data)}
-	return stream.Delivery{Message: m, Redelivered: again, Ack: func() error {
+	return stream.Delivery{Message: m, Redelivered: again, Came: it.came, Ack: func() error {
 		b := r.broker
 		b.mu.Lock()
 		defer b.mu.Unlock()

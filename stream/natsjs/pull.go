@@ -58,6 +58,7 @@ func (p *pull) heed(m *nats.Msg) (*stream.Delivery, error) {
 	return &stream.Delivery{
 		Message:     stream.Message{Subject: m.Subject, Sequence: meta.Sequence.Stream, Data: m.Data},
 		Redelivered: meta.NumDelivered > 1,
+		Came:        meta.Timestamp,
 		Pending:     meta.NumPending,
 		Ack:         func() error { return m.Ack() },
 	}, nil

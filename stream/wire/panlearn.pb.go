@@ -1670,7 +1670,8 @@ type Open struct {
 	PublicKey       []byte                 `protobuf:"bytes,7,opt,name=public_key,json=publicKey,proto3" json:"public_key,omitempty"`                     // HPKE, empty for SUITE_NONE
 	Instance        []byte                 `protobuf:"bytes,8,opt,name=instance,proto3" json:"instance,omitempty"`                                        // random id of the stage process, 16 bytes
 	StartedUnixMs   int64                  `protobuf:"varint,9,opt,name=started_unix_ms,json=startedUnixMs,proto3" json:"started_unix_ms,omitempty"`      // when the deadline started, by the stage's clock
-	JoinProbability uint32                 `protobuf:"varint,10,opt,name=join_probability,json=joinProbability,proto3" json:"join_probability,omitempty"` // of 2^32: the share of the devices that may join at once (stream.JoinAfter); 0: all
+	JoinProbability uint32                 `protobuf:"varint,10,opt,name=join_probability,json=joinProbability,proto3" json:"join_probability,omitempty"` // of 2^32: the share of the devices that may join at once (stream.Ramp); 0: all
+	JoinDoublingMs  uint32                 `protobuf:"varint,11,opt,name=join_doubling_ms,json=joinDoublingMs,proto3" json:"join_doubling_ms,omitempty"`  // in what time that share doubles
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -1771,6 +1772,13 @@ func (x *Open) GetStartedUnixMs() int64 {
 func (x *Open) GetJoinProbability() uint32 {
 	if x != nil {
 		return x.JoinProbability
+	}
+	return 0
+}
+
+func (x *Open) GetJoinDoublingMs() uint32 {
+	if x != nil {
+		return x.JoinDoublingMs
 	}
 	return 0
 }
@@ -2430,7 +2438,7 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"\x05round\x18\x03 \x01(\x04R\x05round\x12\x12\n" +
 	"\x04step\x18\x04 \x01(\x04R\x04step\x12\x14\n" +
 	"\x05point\x18\x05 \x03(\x01R\x05point\x12(\n" +
-	"\x05frame\x18\x06 \x01(\v2\x12.panlearn.v1.FrameR\x05frame\"\xca\x02\n" +
+	"\x05frame\x18\x06 \x01(\v2\x12.panlearn.v1.FrameR\x05frame\"\xf4\x02\n" +
 	"\x04Open\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1b\n" +
 	"\ttask_hash\x18\x02 \x01(\fR\btaskHash\x12\x14\n" +
@@ -2443,7 +2451,8 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"\binstance\x18\b \x01(\fR\binstance\x12&\n" +
 	"\x0fstarted_unix_ms\x18\t \x01(\x03R\rstartedUnixMs\x12)\n" +
 	"\x10join_probability\x18\n" +
-	" \x01(\rR\x0fjoinProbability\"\xaf\x01\n" +
+	" \x01(\rR\x0fjoinProbability\x12(\n" +
+	"\x10join_doubling_ms\x18\v \x01(\rR\x0ejoinDoublingMs\"\xaf\x01\n" +
 	"\x05Claim\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1b\n" +
 	"\ttask_hash\x18\x02 \x01(\fR\btaskHash\x12\x14\n" +
