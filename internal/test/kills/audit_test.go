@@ -117,7 +117,10 @@ func (e *evidence) auditUsers(violate func(string, ...any), s *sum) {
 				violate("%s: row %d is %v, and the task is over", p.name, row, one.State)
 			}
 		}
-		tally.Unused = p.summary.Unused // which no store knows
+		tally.Unused, tally.NotAgain = p.summary.Unused, p.summary.NotAgain // which no store knows
+		if sent := tally.Uncounted - tally.Unused; tally.NotAgain > sent {
+			violate("%s: %d events are said to cost too much to go again, and %d uncounted ones were sent", p.name, tally.NotAgain, sent)
+		}
 		if tally != p.summary {
 			violate("%s prints %+v, its store says %+v", p.name, p.summary, tally)
 		}

@@ -65,6 +65,9 @@ func TestTamperedEvidenceIsSeen(t *testing.T) {
 		{"a summary with a user too many", "its store says", func() func() {
 			return swap(&e.publishers[0].summary.Counted, e.publishers[0].summary.Counted+1)
 		}},
+		{"a summary with a user who may not go again, and never went", "cost too much to go again", func() func() {
+			return swap(&e.publishers[0].summary.NotAgain, 2)
+		}},
 		{"a batch that nobody claimed", "is not the claimed one", func() func() { return swap(&r.claim, nil) }},
 		{"a claim of another attempt", "is not the claimed one", func() func() { return swap(&r.claim.Attempt, r.claim.Attempt+1) }},
 		{"a batch of fewer users than allowed", "users of", func() func() { return swap(&r.batch.Users, uint64(1)) }},
