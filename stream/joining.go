@@ -10,7 +10,8 @@ const (
 	minDoubling  = 250 * time.Millisecond
 	maxDoubling  = 30 * time.Second
 	freeDoubling = 4 * time.Second // where a round has no deadline: longer than a device is slow to hear
-	workDoubling = 8               // times what a stage needs for a cohort
+	workDoubling = 16              // times what a stage needs for a cohort
+	holds        = 4               // the part of a doubling for which the share stays as it is announced
 )
 
 // minShare bounds the share that an Open may announce from below, so that any is back at 1 after 16 doublings.
@@ -25,7 +26,8 @@ func doubling(deadline time.Duration) time.Duration {
 	return min(max(deadline/32, minDoubling), maxDoubling)
 }
 
-// A Ramp is when the devices that wait for a round may join an attempt: a share of them at once, and twice as many whenever a time is over.
+// A Ramp is when the devices that wait for a round may join an attempt: a share of them at once, no others for a quarter of a time, in which
+// the reports of these arrive, and then twice as many whenever that time is over.
 type Ramp struct {
 	Probability uint32 // the share, of 2^32; 0 is everybody
 	Doubling    time.Duration
@@ -48,8 +50,8 @@ func NewRamp(share float64, work, deadline time.Duration) Ramp {
 	if share < 1 {
 		share = max(share, minShare)
 		r.Probability = uint32(share * (1 << 32))
-		if last := time.Duration(float64(deadline/2) / -math.Log2(share)); deadline > 0 {
-			r.Doubling = min(r.Doubling, max(last, doubling(deadline)))
+		if last := time.Duration(float64(deadline/2) / (1.0/holds - math.Log2(share))); deadline > 0 {
+			r.Doubling = min(r.Doubling, max(last, minDoubling))
 		}
 	}
 	r.Doubling = r.Doubling.Truncate(time.Millisecond)
@@ -66,7 +68,7 @@ func (r Ramp) first() float64 {
 
 // Share is that of the devices that may have joined an attempt so long after its Open.
 func (r Ramp) Share(elapsed time.Duration) float64 {
-	return min(1, r.first()*math.Exp2(max(0, elapsed.Seconds())/r.Doubling.Seconds()))
+	return min(1, r.first()*math.Exp2(max(0, elapsed.Seconds()/r.Doubling.Seconds()-1.0/holds)))
 }
 
 // After is how long after Open a device may join with its draw: 32 uniform bits, once for an attempt,
@@ -77,7 +79,7 @@ func (r Ramp) After(draw uint32) time.Duration {
 	if u <= r.first() {
 		return 0
 	}
-	return time.Duration(math.Log2(u/r.first()) * float64(r.Doubling))
+	return time.Duration((1.0/holds + math.Log2(u/r.first())) * float64(r.Doubling))
 }
 
 // ReserveAfter is how long after Open a device joins a later round of an interactive phase that no earlier round of the phase

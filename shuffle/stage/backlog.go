@@ -49,10 +49,13 @@ func (b *backlog) open(target, planned float64, deadline time.Duration, now time
 	return ramp
 }
 
+// spare is how many more users are asked for than there are places: the parts of a round that several gateways have are rounded.
+const spare = 3
+
 // next is the share at which as many users come as the cohort takes.
 func (b *backlog) next(target, planned float64, now time.Time) float64 {
 	if b.opened.IsZero() {
-		return target / planned
+		return (target + spare) / planned
 	}
 	if b.users == 0 {
 		return b.ramp.Share(now.Sub(b.opened))
@@ -61,7 +64,7 @@ func (b *backlog) next(target, planned float64, now time.Time) float64 {
 	if prior := b.before; prior != nil && prior.users > 0 {
 		waiting = max(waiting, prior.waiting(max(prior.behind, b.missed+b.late)))
 	}
-	return target / waiting
+	return (target + spare) / waiting
 }
 
 // waiting is how many users waited for the attempt, of whose reports so many messages were left over. Garbage counts little: of what

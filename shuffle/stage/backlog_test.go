@@ -60,9 +60,9 @@ func TestFewSendInVain(t *testing.T) {
 			began := now
 			sent, end := b.play(waiting, garbage, cohort, seen, slow, &sequence, now)
 			waiting, now = waiting-sent, end
-			limit := 1.05*cohort + 3
+			limit := 1.05*cohort + 6
 			if round <= 2 {
-				limit = max(1, over)*cohort*1.05 + 3
+				limit = max(1, over) * (cohort*1.05 + 6)
 			}
 			if end.Sub(began) > 10*time.Minute {
 				t.Fatalf("round %d took %v of an hour", round, end.Sub(began))
