@@ -46,6 +46,13 @@ func asking() plan {
 	return p
 }
 
+// thrifty is asking, with a policy that buys one participation, and rounds that close though nobody joins any more.
+func thrifty() plan {
+	p := asking()
+	p.Afford, p.Minimum, p.Deadline = 1, 1, 5*time.Second
+	return p
+}
+
 // one is asking, with a policy that buys one participation and a broker that answers with sequences beyond every cutoff.
 func one() plan {
 	p := asking()
@@ -96,6 +103,7 @@ func TestBrokenPartsAreSeen(t *testing.T) {
 			[]string{"was told uncounted", "and is in the batch of round"}},
 		{"a broker that acknowledges and keeps nothing", asking(), nil, drops,
 			[]string{"and in no batch, though nothing happened to stages and broker"}},
+		{"a broker that refuses and keeps", thrifty(), nil, denies, []string{"was told uncounted", "and is in the batch of round"}},
 		{"a device that believes other answers than it was shown", asking(), nil, misreads, []string{"and it was shown"}},
 		{"a ledger in which a further round is free", three(), on, paysOnce, []string{"batches that hold it cost", "its device's ledger says"}},
 		{"a device that does not keep its limit", one(), on, func() broken { return broken{spends: true} },
@@ -108,7 +116,7 @@ func TestBrokenPartsAreSeen(t *testing.T) {
 		{"a device that forgets whom it charged", small, restarted, func() broken { return broken{forgets: true} },
 			[]string{"is counted 2 times"}},
 		{"a gateway that forgets what it told", asking(), late, func() broken { return broken{forgets: true} },
-			[]string{"was told counted in round 1, and later uncounted", "was told counted in round 1, its device says fresh",
+			[]string{", and later uncounted in round 0", "; its device says fresh",
 				"was told that it was never sent, and it was charged before", "its device's ledger says 0"}},
 		{"a device that forgets which rounds of its phase it answered", together(), restarted,
 			func() broken { return broken{forgets: true} }, []string{"is counted 5 times"}},

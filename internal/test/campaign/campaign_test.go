@@ -81,7 +81,7 @@ func (s *sum) String() string {
 func TestCalm(t *testing.T) {
 	checks(t, 40, func(rt *rapid.T) {
 		p := drawPlan(rt)
-		p.Lossy, p.Lie, p.Room = false, truth, 0
+		p.Lossy, p.Lie = false, truth
 		r := play(t, p, nil, broken{})
 		if len(r.violations) > 0 {
 			rt.Fatalf("%q\n%s", r.violations, describe(p, nil))

@@ -194,6 +194,21 @@ func (d drain) Publish(ctx context.Context, reports []stream.Outgoing) ([]stream
 	return acks, nil
 }
 
+// A denial is a broker that keeps every message and says of some, whenever it is asked, that it did not.
+type denial struct{ stream.ReportWriter }
+
+func denies() broken { return broken{link: func(l *link) { l.writer = denial{l.writer} }} }
+
+func (d denial) Publish(ctx context.Context, reports []stream.Outgoing) ([]stream.Ack, error) {
+	acks, err := d.ReportWriter.Publish(ctx, reports)
+	for i, r := range reports {
+		if r.ID[0]%2 == 0 && acks[i].Sequence > 0 {
+			acks[i] = stream.Ack{Status: stream.Refused}
+		}
+	}
+	return acks, err
+}
+
 func misreads() broken {
 	return broken{device: func(w stream.ReportWriter) stream.ReportWriter { return inflation{w} }}
 }

@@ -135,7 +135,7 @@ func (w *world) auditTold(d *publisher, user int, p participation.Record, r reco
 				}
 			}
 			if p.State != participation.Counted || !w.samePhase(r, uint64(t.Round), uint64(p.Draw.Round)) {
-				w.violate("user %d was told %v, its device says %v in round %d", user, t, p.State, p.Draw.Round)
+				w.violate("user %d was told %v; its device says %v in round %d", user, t, p.State, p.Draw.Round)
 			}
 		case participation.Uncounted, participation.Refused:
 			if first, charged := d.charged[user]; t.Round == 0 && charged && first.Before(t.at) {
