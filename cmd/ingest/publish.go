@@ -1,11 +1,11 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"io/fs"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -52,6 +52,10 @@ their file, so files may be added before a later run with the same pattern, wher
 them. Files may be plain, gzip or zstd, whatever their name. Parquet is read from files alone; for idx, name the images and
 the labels with a comma between, or the images alone where the labels are beside them under the name that MNIST uses.
 
+On a terminal two lines show how far it is and what it waits for; elsewhere the log has a line, at most every ten seconds. When the input has
+ended and a round lacks users, it says how many; when nothing has come on for --patience, it ends with exit code 75. What was sent
+stays charged in --state, and the same command learns its outcome later. Standard input is waited for, however long it is silent.
+
 The task's plan is not believed: its epsilon is computed again here, and a task that the policy does not allow gets
 nothing (exit code 3). A row that does not fit the declaration is sent as the zero vector, so that who takes part does not
 depend on content; its line number is logged here and nowhere else.
@@ -64,7 +68,12 @@ address is named, and goes on until it is interrupted.`,
   ingest publish --task clicks --nats nats://broker:4222 --http 8090 --http-token ./token --state ./devices
   tail -n +1 -F events.jsonl | ingest publish --task clicks --nats nats://broker:4222 --data - --live --state ./devices
   ingest publish -f clicks.yaml --data events.jsonl --check`,
-		Args: cobra.NoArgs,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return cli.Usagef("%s: events come after --data: ingest publish --data %[1]s", args[0])
+			}
+			return nil
+		},
 		RunE: func(c *cobra.Command, _ []string) error {
 			if broker.URL == "" && !(p.check && p.taskFile != "") {
 				return cli.Usagef("--nats: name the broker")
@@ -95,7 +104,8 @@ address is named, and goes on until it is interrupted.`,
 				}
 				defer p.config.Metrics.Close() // where nothing serves it yet
 			}
-			show := cli.NewPublishing(c.ErrOrStderr())
+			watch := new(device.Watch)
+			show := cli.NewPublishing(c.ErrOrStderr(), watch.Look)
 			defer show.Close()
 			logger, err := log.Logger(show)
 			if err != nil {
@@ -108,11 +118,12 @@ address is named, and goes on until it is interrupted.`,
 			}
 			defer stop()
 			p.config.Broker = broker.Broker
-			p.config.Logger, p.config.Progress = logger, show.Show
+			p.config.Logger, p.config.Watch = logger, watch
 			if p.check {
 				return cli.Classify(p.inspect(c), cli.As[*task.FieldError](cli.ExitUsage), cli.Is(cli.ExitUsage, fs.ErrNotExist),
 					cli.As[*consent.RefusedError](cli.ExitRefused), cli.Is(cli.ExitTransient, natsjs.ErrUnreachable))
 			}
+			show.Log(logger)
 			var summary client.Summary
 			if posted.Listener != nil {
 				summary, err = device.PublishHTTP(c.Context(), p.config, posted)
@@ -121,13 +132,13 @@ address is named, and goes on until it is interrupted.`,
 			}
 			show.Close()
 			if summary != (client.Summary{}) || err == nil {
-				if printed := p.json.Print(c.OutOrStdout(), summary, func(w io.Writer) error { return printSummary(w, summary) }); err == nil {
+				if printed := p.json.Print(c.OutOrStdout(), summary, func(w io.Writer) error { return printSummary(w, summary, p.state != "") }); err == nil {
 					err = printed
 				}
 			}
 			return cli.Classify(err, cli.As[*consent.RefusedError](cli.ExitRefused), cli.As[*source.SchemaError](cli.ExitUsage),
 				cli.As[*task.FieldError](cli.ExitUsage), cli.As[*natsjs.ConfigError](cli.ExitUsage), cli.Is(cli.ExitUsage, fs.ErrNotExist),
-				cli.Is(cli.ExitUsage, device.ErrNoKey), cli.Is(cli.ExitTransient, natsjs.ErrNoStream),
+				cli.Is(cli.ExitUsage, device.ErrNoKey), cli.As[*device.ImpatientError](cli.ExitTransient), cli.Is(cli.ExitTransient, natsjs.ErrNoStream),
 				cli.Is(cli.ExitTransient, natsjs.ErrUnreachable))
 		},
 	}
@@ -147,6 +158,7 @@ address is named, and goes on until it is interrupted.`,
 	c.Flags().IntVar(&p.config.Shuffle, "shuffle", 0, "take the rows in a random order, one of `N` at a time, which are held in memory; 0: as they come")
 	c.Flags().StringVar(&metrics, "metrics", "", "`ADDR` for /metrics, /healthz and /readyz, such as 127.0.0.1:9092; a port alone is of this machine only")
 	c.Flags().BoolVar(&p.live, "live", false, "standard input goes on and may come again after a restart: rows are known by the task's events.key")
+	c.Flags().DurationVar(&p.config.Patience, "patience", 10*time.Minute, "end with exit code 75 when nothing came on for so long, a stream after its end; 0: never")
 	c.Flags().BoolVar(&p.check, "check", false, "say how the data fit the declaration, and send nothing")
 	p.json.Flag(c.Flags())
 	return c
@@ -194,6 +206,8 @@ func (p *publisher) declare(sets []string) error {
 	}
 	p.config.Data, p.config.Live, p.config.Format, p.config.StateDir = p.data, p.live, task.Format(p.format), p.state
 	switch {
+	case p.config.Patience < 0:
+		return cli.Usagef("--patience %v: want at least 0", p.config.Patience)
 	case p.config.Shuffle < 0:
 		return cli.Usagef("--shuffle %d: want a number of rows", p.config.Shuffle)
 	case p.config.Shuffle > 0 && p.data == "":
@@ -219,15 +233,6 @@ func (p *publisher) declare(sets []string) error {
 func oneLine(err error) string {
 	first, _, _ := strings.Cut(err.Error(), "\n")
 	return first
-}
-
-func printSummary(w io.Writer, s client.Summary) error {
-	_, err := fmt.Fprintf(w, "%s: %d counted, %d uncounted, %d unknown, %d refused (%s sent as zero); their last reports were of %s\n",
-		cli.Count(s.Events, "event"), s.Counted, s.Uncounted, s.Unknown, s.Refused, cli.Count(s.Invalid, "invalid row"), cli.Count(s.Rounds, "round"))
-	if err == nil && s.Unused > 0 {
-		_, err = fmt.Fprintf(w, "never sent: %s, for which no round was left\n", cli.Count(s.Unused, "event"))
-	}
-	return err
 }
 
 // inspect says how the data fit, and sends nothing.

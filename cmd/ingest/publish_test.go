@@ -7,19 +7,33 @@ import (
 	"github.com/panlearn/panlearn/stream/client"
 )
 
-// TestSummary: an event of an interactive task answers many rounds, of which the summary knows the last: it says so.
+// TestSummary names each kind of outcome where there is one, and no other: the numbers add up to the events.
 func TestSummary(t *testing.T) {
-	for want, s := range map[string]client.Summary{
-		"1 event: 1 counted, 0 uncounted, 0 unknown, 0 refused (1 invalid row sent as zero); their last reports were of 1 round\n": {
-			Events: 1, Counted: 1, Invalid: 1, Rounds: 1},
-		"300 events: 298 counted, 1 uncounted, 1 unknown, 0 refused (0 invalid rows sent as zero); their last reports were of 12 rounds\n": {
-			Events: 300, Counted: 298, Uncounted: 1, Unknown: 1, Rounds: 12},
-		"9 events: 5 counted, 4 uncounted, 0 unknown, 0 refused (0 invalid rows sent as zero); their last reports were of 1 round\n" +
-			"never sent: 3 events, for which no round was left\n": {Events: 9, Counted: 5, Uncounted: 4, Unused: 3, Rounds: 1},
+	for _, test := range []struct {
+		sum  client.Summary
+		kept bool
+		want []string // in this order; all lines
+	}{
+		{client.Summary{Events: 1, Counted: 1, Rounds: 1}, true, []string{"1 event: 1 counted; their last reports were of 1 round"}},
+		{client.Summary{}, true, []string{"0 events: 0 counted"}},
+		{client.Summary{Events: 300, Counted: 298, Unknown: 2, Rounds: 12}, true, []string{"300 events: 298 counted", "2 in doubt: "}},
+		{client.Summary{Events: 30, Unknown: 30, Open: 30, Rounds: 1}, true, []string{"30 events: 0 counted", "30 sent, .* the same command learns"}},
+		{client.Summary{Events: 30, Unknown: 30, Open: 30, Rounds: 1}, false, []string{"30 events: 0 counted", "30 sent, .* without --state nobody learns"}},
+		{client.Summary{Events: 20, Counted: 1, Uncounted: 9, Unused: 5, NotAgain: 3, Unknown: 4, Open: 2, Refused: 6, Invalid: 7, Keyless: 8, Rounds: 2}, true, []string{
+			"20 events: 1 counted", "2 sent, ", "2 in doubt", "3 sent, not counted, .* max_epsilon", "1 sent and not counted", "5 never sent", "6 refused", "7 of them do not fit", "8 more rows have no key"}},
 	} {
 		var out strings.Builder
-		if err := printSummary(&out, s); err != nil || out.String() != want {
-			t.Errorf("%q, %v, want %q", out.String(), err, want)
+		err := printSummary(&out, test.sum, test.kept)
+		lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+		if err != nil || len(lines) != len(test.want) {
+			t.Errorf("%+v: %v\n%s", test.sum, err, out.String())
+			continue
+		}
+		for i, want := range test.want {
+			head, tail, _ := strings.Cut(want, ".* ")
+			if !strings.HasPrefix(strings.TrimSpace(lines[i]), head) || !strings.Contains(lines[i], tail) {
+				t.Errorf("line %q, want %q", lines[i], want)
+			}
 		}
 	}
 }

@@ -12,12 +12,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/spf13/pflag"
 	"github.com/vbauerster/mpb/v8"
 
 	"github.com/panlearn/panlearn/learner/service"
-	"github.com/panlearn/panlearn/stream/client"
 )
 
 // TestJSONPrints: one JSON document and nothing else, or what a person reads.
@@ -201,8 +202,7 @@ func TestNoProgressOffTerminals(t *testing.T) {
 	tell(r, 100)
 	r.Close()
 	r.Close()
-	p := NewPublishing(file)
-	p.Show(client.Progress{Round: 3})
+	p := NewPublishing(file, func() ([]any, string, string) { return []any{"round", 3}, "rows", "rows" })
 	_, _ = io.WriteString(p, "a line of the log\n")
 	p.Close()
 	got, err := os.ReadFile(file.Name())
@@ -253,12 +253,37 @@ func TestProgressWithoutEnd(t *testing.T) {
 	}
 }
 
+// TestPublishingLine on a terminal, and in the log: once where nothing changes, within a minute.
 func TestPublishingLine(t *testing.T) {
-	p := NewPublishing(io.Discard)
-	p.Show(client.Progress{Round: 3, Joined: 5, Cohort: 40})
-	if got := p.line(); !strings.Contains(got, "round 3") || !strings.Contains(got, "ours 5 of 40") {
-		t.Errorf("%q", got)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		var out strings.Builder
+		round := 3
+		p := NewPublishing(io.Discard, func() ([]any, string, string) { return []any{"round", round, "sent", 5}, "rows, for 7 s", "rows" })
+		if got := p.numbers() + p.waits(); got != "  round 3  sent 5 waits for rows, for 7 s" {
+			t.Errorf("%q", got)
+		}
+		p.Log(slog.New(slog.NewTextHandler(&out, nil)))
+		lines := func(after time.Duration) int {
+			time.Sleep(after)
+			synctest.Wait()
+			return strings.Count(out.String(), "msg=publishing")
+		}
+		for _, step := range []struct {
+			after time.Duration
+			round int
+			want  int
+		}{{5 * time.Second, 4, 1}, {4 * time.Second, 5, 1}, {6 * time.Second, 5, 2}, {40 * time.Second, 5, 2}, {25 * time.Second, 6, 3}, {11 * time.Second, 6, 4}} {
+			if got := lines(step.after); got != step.want {
+				t.Errorf("%v later: %d lines, want %d:\n%s", step.after, got, step.want, out.String())
+			}
+			round = step.round
+		}
+		p.Close()
+		p.Close()
+		if got := lines(time.Hour); got != 4 || !strings.Contains(out.String(), `round=3 sent=5 waits_for="rows, for 7 s"`) {
+			t.Errorf("%d lines at the end:\n%s", got, out.String())
+		}
+	})
 }
 
 func TestCommonCommands(t *testing.T) {

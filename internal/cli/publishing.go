@@ -3,35 +3,82 @@ package cli
 import (
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
-	"sync/atomic"
+	"strings"
 	"time"
 
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
-
-	"github.com/panlearn/panlearn/stream/client"
 )
 
-// Publishing shows the progress of a publisher: one line on a terminal, nothing elsewhere. As a writer it takes log
-// lines, which go above that line.
+// How often the log says where a publisher stands: when that changed, and when it did not.
+const (
+	standingChanged = 10 * time.Second
+	standingSame    = time.Minute
+)
+
+// A Look is what a publisher does: numbers, names and values in turn, and what it waits for in words. kind is that without what
+// changes by itself.
+type Look func() (counts []any, waits, kind string)
+
+// Publishing shows the progress of a publisher: two lines on a terminal, elsewhere a line of the log, at most every ten seconds. As a writer
+// it takes log lines, which go above those of a terminal.
 type Publishing struct {
-	out   io.Writer
-	bars  *mpb.Progress
-	bar   *mpb.Bar
-	since time.Time
-	last  atomic.Pointer[client.Progress]
+	out  io.Writer
+	look Look
+	bars *mpb.Progress
+	bar  []*mpb.Bar
+
+	over, told chan struct{} // of the goroutine that logs; nil: none
 }
 
-// NewPublishing shows progress on w if that is a terminal.
-func NewPublishing(w io.Writer) *Publishing {
-	p := &Publishing{out: w, since: time.Now()}
-	p.last.Store(&client.Progress{})
-	if f, ok := w.(*os.File); ok && Terminal(f) {
-		p.bars = mpb.New(mpb.WithOutput(f), mpb.WithWidth(4))
-		p.bar = p.bars.AddSpinner(0, mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return p.line() })))
+// NewPublishing shows what look sees on w, if that is a terminal.
+func NewPublishing(w io.Writer, look Look) *Publishing {
+	p := &Publishing{out: w, look: look}
+	f, ok := w.(*os.File)
+	if !ok || !Terminal(f) {
+		return p
+	}
+	p.bars = mpb.New(mpb.WithOutput(f), mpb.WithWidth(4))
+	p.bar = []*mpb.Bar{
+		p.bars.AddSpinner(0, mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return p.numbers() }))),
+		p.bars.New(0, mpb.NopStyle(), mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return p.waits() }))),
 	}
 	return p
+}
+
+// Log has the log say how far the publisher is, where no terminal does, until Close.
+func (p *Publishing) Log(log *slog.Logger) {
+	if p.bars != nil || p.over != nil {
+		return
+	}
+	p.over, p.told = make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(p.told)
+		ticker := time.NewTicker(time.Second)
+		defer ticker.Stop()
+		var before, last string
+		at, first := time.Now(), true
+		for {
+			select {
+			case <-p.over:
+				return
+			case <-ticker.C:
+			}
+			counts, waits, kind := p.look()
+			now := fmt.Sprint(counts, kind)
+			since, rests := time.Since(at), now == before
+			before = now
+			switch {
+			case first && rests: // what passes within a second of the start is not told
+			case since < standingChanged, now == last && since < standingSame:
+				continue
+			}
+			log.Info("publishing", append(counts, "waits_for", waits)...)
+			last, at, first = now, time.Now(), false
+		}
+	}()
 }
 
 // Write implements io.Writer.
@@ -42,20 +89,31 @@ func (p *Publishing) Write(line []byte) (int, error) {
 	return p.out.Write(line)
 }
 
-// Show is what client.Config.Progress wants.
-func (p *Publishing) Show(now client.Progress) { p.last.Store(&now) }
-
-func (p *Publishing) line() string {
-	now := p.last.Load()
-	rate := float64(now.Summary.Counted) / time.Since(p.since).Seconds()
-	return fmt.Sprintf(" round %d  ours %d of %d  counted %d  uncounted %d  unknown %d  %.0f events/s",
-		now.Round, now.Joined, now.Cohort, now.Summary.Counted, now.Summary.Uncounted, now.Summary.Unknown, rate)
+func (p *Publishing) numbers() string {
+	counts, _, _ := p.look()
+	var b strings.Builder
+	for i := 0; i+1 < len(counts); i += 2 {
+		fmt.Fprintf(&b, "  %v %v", counts[i], counts[i+1])
+	}
+	return b.String()
 }
 
-// Close leaves the line as it is.
+func (p *Publishing) waits() string {
+	_, waits, _ := p.look()
+	return " waits for " + waits
+}
+
+// Close leaves the lines as they are. It may be called again.
 func (p *Publishing) Close() {
+	for _, b := range p.bar {
+		b.Abort(false)
+	}
 	if p.bars != nil {
-		p.bar.Abort(false)
 		p.bars.Shutdown()
+	}
+	if p.over != nil {
+		close(p.over)
+		<-p.told
+		p.over = nil
 	}
 }

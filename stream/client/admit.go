@@ -48,6 +48,7 @@ func (l *loop) admit(events []*event) error {
 		l.events[e.record.Key] = e
 		l.queue.add(e) // advance lets it join
 	}
+	l.progress()
 	return nil
 }
 

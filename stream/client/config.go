@@ -82,6 +82,7 @@ type Progress struct {
 	InFlight       int            // events whose publish is not answered
 	Over           bool           // the task has ended
 	Summary        Summary
+	Standing       // what it waits for
 }
 
 func (c Config) withDefaults() (Config, error) {

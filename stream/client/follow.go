@@ -109,6 +109,7 @@ func (l *loop) agree(ctx context.Context) error {
 		"epsilon", agreement.Guarantee.Epsilon, "delta", agreement.Delta, "honest_fraction_of_every_cohort", agreement.HonestFraction.String())
 	l.agreement = agreement
 	close(l.agreed)
+	l.progress()
 	return nil
 }
 

@@ -328,7 +328,7 @@ func (l *loop) progress() {
 	if l.Progress == nil {
 		return
 	}
-	p := Progress{Summary: l.total, InFlight: l.sending, Over: l.over()}
+	p := Progress{Summary: l.total, InFlight: l.sending, Over: l.over(), Standing: l.standing()}
 	if r := l.current; r != nil {
 		p.Round, p.Attempt, p.Joined, p.Cohort = r.number, r.attempt.Number, r.joined, r.place.Cohort
 	}

@@ -13,6 +13,7 @@ import (
 type Outcome struct {
 	State participation.State // Counted, Uncounted, Unknown or Refused
 	Round stream.Round        // the last round that it took part in; 0 if none
+	Open  bool                // that round was not closed when the client ended: a later one with the same store learns more
 	// Refused says why a Refused event was not sent, or an Uncounted one is not sent again: a further round would cost more than
 	// the policy allows. Nil of all others.
 	Refused *consent.RefusedError
@@ -28,6 +29,7 @@ type Summary struct {
 	Unused    uint64 `json:"unused"`    // never sent: the task had ended, or the client; among the uncounted
 	NotAgain  uint64 `json:"not_again"` // sent, and not again because a further round costs too much; among the uncounted
 	Unknown   uint64 `json:"unknown"`   // sent, and not known to be counted; never sent again
+	Open      uint64 `json:"open"`      // their round was not closed when the client ended: a later one learns more; among the unknown
 	Refused   uint64 `json:"refused"`   // not sent, because the policy refused
 	Invalid   uint64 `json:"invalid"`   // sent as the zero vector; among the others
 	Keyless   uint64 `json:"keyless"`   // rows without a key that can be read where the task wants one: not sent, and no events
@@ -115,6 +117,9 @@ func (s *Summary) add(o Outcome) {
 		}
 	case participation.Unknown:
 		s.Unknown++
+		if o.Open {
+			s.Open++
+		}
 	case participation.Refused:
 		s.Refused++
 	default:

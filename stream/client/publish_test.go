@@ -239,7 +239,7 @@ func TestStopAndResume(t *testing.T) {
 			short, stop := context.WithTimeout(ctx, time.Minute)
 			defer stop()
 			sum, err := w.client(w.config(s)).Run(short, rows(15, false))
-			if want := (client.Summary{Events: 15, Unknown: 15, Rounds: 1}); sum != want || !errors.Is(err, context.DeadlineExceeded) {
+			if want := (client.Summary{Events: 15, Unknown: 15, Open: 15, Rounds: 1}); sum != want || !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("stopped: %+v, %v, want %+v", sum, err, want)
 			}
 			sum, err = w.client(w.config(s)).Run(ctx, rows(20, false))

@@ -129,7 +129,7 @@ func (l *loop) drop(e *event) {
 
 // answer tells what became of an event.
 func (l *loop) answer(e *event) {
-	o := Outcome{State: e.record.Outcome(), Round: e.record.Draw.Round}
+	o := Outcome{State: e.record.Outcome(), Round: e.record.Draw.Round, Open: e.record.State == participation.Charged}
 	if !l.spent(e) && !l.stays(e) {
 		o.Refused = l.dear(e)
 	}

@@ -38,6 +38,11 @@ func PublishHTTP(ctx context.Context, c Config, h HTTPConfig) (summary client.Su
 		show  = c.Progress
 	)
 	c.Source = httpgateway.Source
+	if c.Watch != nil {
+		c.Watch.mu.Lock()
+		c.Watch.posts = true
+		c.Watch.mu.Unlock()
+	}
 	c.Progress = func(p client.Progress) {
 		mu.Lock()
 		summary = p.Summary

@@ -32,6 +32,9 @@ type Config struct {
 	StateDir string // empty: participation is forgotten at the end
 	Broker   run.Broker
 	Metrics  net.Listener // for /metrics, /healthz and /readyz; nil: none
+
+	Watch    *Watch        // sees what is done; nil: nobody looks
+	Patience time.Duration // Publish ends with an *ImpatientError when nothing came on for so long, after the end of a stream; 0: never
 }
 
 // ErrNoKey refuses a live stream whose rows cannot be told apart from those of an earlier run.
@@ -41,6 +44,19 @@ var ErrNoKey = errors.New("--live: the task declares no events.key: rows that co
 // Publish sends the rows of Data until they end or the task does. A file whose header does not match the declaration is refused
 // before anything is sent.
 func Publish(ctx context.Context, c Config) (summary client.Summary, err error) {
+	if c.Watch == nil {
+		c.Watch = new(Watch)
+	}
+	ctx, stop := c.guard(ctx)
+	defer func() {
+		stop()
+		var impatient *ImpatientError
+		if errors.As(context.Cause(ctx), &impatient) {
+			err = impatient
+		} else {
+			err = c.explained(err)
+		}
+	}()
 	var rows *source.Reader
 	c.Rows = true
 	if c.Spec != nil { // look at the data before we ask anybody to wait for it
@@ -68,7 +84,7 @@ func Publish(ctx context.Context, c Config) (summary client.Summary, err error) 
 	if err := c.expect(ctx, devices); err != nil {
 		return summary, err
 	}
-	return devices.Run(ctx, advised(rows, c.Logger))
+	return devices.Run(ctx, c.Watch.rows(advised(rows, c.Logger)))
 }
 
 // expect counts the rows of files, so that several publishers share each round. Standard input is read once.
@@ -137,6 +153,9 @@ func (c Config) devices(ctx context.Context, watch func(participation.Store) par
 	if watch != nil {
 		c.Store = watch(c.Store)
 	}
+	if c.Watch != nil {
+		c.watched(conn)
+	}
 	unobserve, err := c.observe(ctx, conn)
 	if err != nil {
 		conn.Close()
@@ -152,6 +171,20 @@ func (c Config) devices(ctx context.Context, watch func(participation.Store) par
 		conn.Close()
 		return errors.Join(err, closeStore())
 	}, nil
+}
+
+// watched has the watch see what the client does.
+func (c *Config) watched(conn *natsjs.Conn) {
+	c.Watch.mu.Lock()
+	c.Watch.connected = conn.Connected
+	c.Watch.mu.Unlock()
+	see, show := c.Watch.progress, c.Progress
+	c.Progress = func(p client.Progress) {
+		see(p)
+		if show != nil {
+			show(p)
+		}
+	}
 }
 
 // observe serves the metrics until done is called, and has the client show its progress to them.

@@ -82,7 +82,7 @@ var mayImport = map[string][]string{
 	"internal/run":       {"*"},
 	"internal/run/admin": {"*"},
 	"internal/run/device": {"internal/obs", "internal/run", "learner/task", "learner/task/inspection", "learner/task/source", "stream", "stream/client",
-		"stream/client/filestore", "stream/client/httpgateway",
+		"stream/client/consent", "stream/client/filestore", "stream/client/httpgateway",
 		"stream/client/participation", "stream/natsjs"},
 	"internal/run/learner":    {"*"},
 	"internal/run/quickstart": {"*"},
