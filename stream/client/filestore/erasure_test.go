@@ -159,8 +159,8 @@ func TestNoncesNeverRepeat(t *testing.T) {
 		}
 		d.left = -1
 		for _, data := range d.written {
-			if at := bytes.IndexByte(data, chargedBlock); at == frameSize {
-				r := reader{data: data[at:], all: data[at:]}
+			if len(data) > frameSize && data[frameSize] == chargedBlock {
+				r := reader{data: data[frameSize:], all: data[frameSize:]}
 				r.byte()
 				u := use{keyID(r.take(16)), r.number()}
 				if before := seen[u]; before != nil && !bytes.Equal(before, data) { // the same frame may be written again
