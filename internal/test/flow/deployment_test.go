@@ -50,6 +50,7 @@ type deployment struct {
 	url            string
 	body           *wire.Task
 	params         randomizer.Params
+	dim            int // of the features
 	learner, stage *seal.Identity
 
 	opened, released *latest // rounds
@@ -74,7 +75,7 @@ func deploy(b *testing.B, url string, s setup, cohort, rounds int) *deployment {
 	if err != nil {
 		b.Fatal(err)
 	}
-	d := &deployment{url: url, learner: identity(b), stage: identity(b), opened: newLatest(), released: newLatest()}
+	d := &deployment{url: url, dim: s.dim, learner: identity(b), stage: identity(b), opened: newLatest(), released: newLatest()}
 	if d.body, err = job.Wire(); err != nil {
 		b.Fatal(err)
 	}

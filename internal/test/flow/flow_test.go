@@ -137,14 +137,14 @@ func BenchmarkRound(b *testing.B) {
 				}
 				return time.Since(begun)
 			}
-			if err := g.seen.wait(d.ctx, 1); err != nil {
+			if err := d.opened.wait(d.ctx, 1); err != nil {
 				b.Fatal(err)
 			}
 			var rounds, reads, writes series
 			for r := uint64(1); r <= uint64(b.N)+1; r++ {
 				round := timed(func() error {
 					g.events <- cohort
-					return g.seen.wait(d.ctx, r+1)
+					return d.opened.wait(d.ctx, r+1)
 				})
 				read := timed(func() error {
 					_, err := conn.Get(d.ctx, taskName.Task())

@@ -13,16 +13,16 @@ import (
 	"github.com/panlearn/panlearn/stream/client/filestore"
 )
 
-// A gateway is `ingest publish` with a state folder, fed with as many events as it is told.
+// A gateway is `ingest publish` with a state folder, fed with as many events as it is told: those of a round at a time, all of which it takes.
+// It reads of a round when it has some.
 type gateway struct {
 	*deployment
 	events chan int
-	seen   *latest // rounds whose attempt it knows
 }
 
 func newGateway(b *testing.B, d *deployment, bundle int) *gateway {
 	b.Helper()
-	g := &gateway{deployment: d, events: make(chan int, 1), seen: newLatest()}
+	g := &gateway{deployment: d, events: make(chan int, 1)}
 	if err := d.opened.wait(d.ctx, 1); err != nil {
 		b.Fatal(err)
 	}
@@ -38,11 +38,7 @@ func newGateway(b *testing.B, d *deployment, bundle int) *gateway {
 	}
 	devices, err := client.New(client.Config{Task: taskName, Records: conn, Reports: conn, Store: store, Ledger: ledger, Bundle: bundle, Limits: conn.Limits(),
 		Policy: consent.Policy{LearnerKey: consent.Fingerprint(d.learner.Public()), StageKey: consent.Fingerprint(d.stage.Public()), AllowPlaintext: true},
-		Source: "events", Poll: time.Second, Progress: func(p client.Progress) {
-			if p.Attempt > 0 {
-				g.seen.reach(uint64(p.Round))
-			}
-		}})
+		Source: "events", Poll: time.Second})
 	if err != nil {
 		b.Fatal(errors.Join(err, store.Close()))
 	}
@@ -55,7 +51,7 @@ func newGateway(b *testing.B, d *deployment, bundle int) *gateway {
 
 // rows are events as they are asked for. Their content does not matter to speed, but that every coordinate is there does.
 func (g *gateway) rows(ctx context.Context) iter.Seq2[task.Row, error] {
-	value := make([]float64, g.params.Dim)
+	value := make([]float64, g.dim)
 	for j := range value {
 		value[j] = float64(j%7)/3 - 1
 	}
@@ -81,7 +77,7 @@ func (g *gateway) rows(ctx context.Context) iter.Seq2[task.Row, error] {
 // fill has the gateway answer a round with n events, as many as it takes, and returns how long it took from the first event
 // to the batch.
 func (g *gateway) fill(round uint64, n int) (time.Duration, error) {
-	if err := g.seen.wait(g.ctx, round); err != nil {
+	if err := g.opened.wait(g.ctx, round); err != nil {
 		return 0, err
 	}
 	begun := time.Now()
