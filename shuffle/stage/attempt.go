@@ -50,7 +50,7 @@ func newAttempt(e *environment, r round, number stream.Attempt, now time.Time) (
 
 // open is the signed Open.
 func (a *attempt) open() ([]byte, error) {
-	ramp := a.backlog.open(float64(a.round.mixer.Cohort), float64(a.waiting), a.deadline, a.started)
+	ramp := a.backlog.open(float64(a.round.mixer.Cohort), float64(a.waiting), a.number > 1 && !a.floors(), a.deadline, a.started)
 	return a.Identity.Sign(&wire.Open{
 		Version: stream.Version, TaskHash: a.taskHash[:], Round: uint64(a.round.number), Attempt: uint64(a.number),
 		ManifestHash: a.manifest[:], Suite: a.task.Suite, PublicKey: a.key.Public(), Instance: a.Instance[:],

@@ -36,15 +36,20 @@ const (
 )
 
 // open turns to a new attempt and returns what its Open announces of who joins it when. target is its cohort, planned how many users the plan
-// has for this round and those after it: what is known before any attempt was seen.
-func (b *backlog) open(target, planned float64, deadline time.Duration, now time.Time) stream.Ramp {
+// has for this round and those after it: what is known before any attempt was seen. again says that those who joined an earlier attempt
+// at the round send again at once: nobody knows how many they are, so hardly any others are asked for before these have come.
+func (b *backlog) open(target, planned float64, again bool, deadline time.Duration, now time.Time) stream.Ramp {
 	old := *b
 	old.before = nil
 	work := cmp.Or(b.work, usualWork)
 	if b.users >= enoughWork {
 		work = b.seen[1].Sub(b.seen[0]) / time.Duration(b.users)
 	}
-	ramp := stream.NewRamp(b.next(target, planned, now), time.Duration(target)*work, deadline)
+	share := b.next(target, planned, now)
+	if again {
+		share = min(share, 1) / 16
+	}
+	ramp := stream.NewRamp(share, time.Duration(target)*work, deadline)
 	*b = backlog{ramp: ramp, opened: now, deadline: deadline, work: work, before: &old}
 	return ramp
 }

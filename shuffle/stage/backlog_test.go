@@ -56,7 +56,7 @@ func TestFewSendInVain(t *testing.T) {
 		var b backlog
 		now, sequence := time.Unix(1, 0), uint64(1)
 		for round := 1; waiting >= cohort; round++ {
-			b.open(cohort, planned, time.Hour, now)
+			b.open(cohort, planned, false, time.Hour, now)
 			began := now
 			sent, end := b.play(waiting, garbage, cohort, seen, slow, &sequence, now)
 			waiting, now = waiting-sent, end
@@ -83,5 +83,14 @@ func TestAnEmptyAttemptOpensTheNext(t *testing.T) {
 	}
 	if got := b.next(1, 1, b.opened); got != b.ramp.Share(0) {
 		t.Errorf("at once: %v, want %v as before", got, b.ramp.Share(0))
+	}
+}
+
+// An attempt at a round that was opened before asks few others than those who send again.
+func TestAnotherAttemptAsksFew(t *testing.T) {
+	var b backlog
+	first := b.open(100, 1000, false, time.Hour, time.Unix(1, 0)).Share(0)
+	if got := b.open(100, 1000, true, time.Hour, time.Unix(2, 0)).Share(0); got > first/10 {
+		t.Errorf("a share of %v, and of %v at first", got, first)
 	}
 }
