@@ -53,9 +53,9 @@ func readRequest(in io.Reader, most int64) (key string, body []byte, err error) 
 	return scan.Key(), body, err
 }
 
-// parseEvent finds the event in a body whose key was read. Errors never quote it.
-func parseEvent(key string, body []byte) (json.RawMessage, error) {
-	if body == nil {
+// parseEvent finds the event in a body of at most so many bytes whose key was read. Errors never quote it.
+func parseEvent(key string, body []byte, most int64) (json.RawMessage, error) {
+	if body == nil || int64(len(body)) > most {
 		return nil, errLarge
 	}
 	var r request
@@ -78,7 +78,15 @@ type mapper struct {
 	mu        sync.Mutex
 	agreement *consent.Agreement // written once, and read after use
 	features  *task.FeatureMap   // of events in JSON
+	most      int64              // bytes of a body that is parsed
 }
+
+// What a body may have beside its event, and a vector for each of its coordinates: an index, a number with all of its digits, and blanks. Parsing
+// is work on a tick, and a larger body would show by when its report leaves.
+const (
+	besideEvent   = 4 << 10
+	perCoordinate = 64
+)
 
 // use takes the agreement, once.
 func (m *mapper) use(agreement *consent.Agreement) error {
@@ -88,7 +96,11 @@ func (m *mapper) use(agreement *consent.Agreement) error {
 		return nil
 	}
 	features := agreement.Features
-	if agreement.Spec.Features.Vector == nil {
+	most := int64(besideEvent)
+	if v := agreement.Spec.Features.Vector; v != nil {
+		most += perCoordinate * int64(v.Dimension)
+	} else {
+		most += int64(agreement.Spec.Events.MaxLine)
 		spec, err := agreement.Spec.ReadAs(task.JSONL)
 		if err != nil {
 			return err
@@ -98,7 +110,7 @@ func (m *mapper) use(agreement *consent.Agreement) error {
 			return err
 		}
 	}
-	m.agreement, m.features = agreement, features
+	m.agreement, m.features, m.most = agreement, features, most
 	return nil
 }
 
@@ -109,8 +121,12 @@ func (m *mapper) known() *consent.Agreement {
 	return m.agreement
 }
 
-// example maps an event, after use. The error says why it does not fit, without its content.
-func (m *mapper) example(event []byte) (convex.Example, error) {
+// example maps the event of a body whose key was read, after use. The error says why it does not fit, without its content.
+func (m *mapper) example(key string, body []byte) (convex.Example, error) {
+	event, err := parseEvent(key, body, m.most)
+	if err != nil {
+		return convex.Example{}, err
+	}
 	row, err := m.row(event)
 	if err != nil {
 		return convex.Example{}, err

@@ -48,7 +48,7 @@ type Config struct {
 	NoToken bool
 
 	Rate    float64 // events a second that are taken on average, and at once; default DefaultRate
-	MaxBody int64   // bytes of a request that are held; the event of a larger one is invalid. Default DefaultMaxBody
+	MaxBody int64   // bytes of a request that are held; the event of a larger one is invalid, as is one larger than its declared shape. Default DefaultMaxBody
 	// MaxWaiting is how many events may be without an outcome: those that wait for a round, and those of a round that is not
 	// closed. Below what a round takes from this gateway, the round does not fill. Default DefaultMaxWaiting.
 	MaxWaiting int

@@ -127,11 +127,7 @@ func (g *Gateway) postEvent(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	event := sync.OnceValues(func() (convex.Example, error) {
-		said, err := parseEvent(key, body)
-		if err != nil {
-			return invalid(), err
-		}
-		e, err := g.mapper.example(said)
+		e, err := g.mapper.example(key, body)
 		if err != nil {
 			return invalid(), err
 		}

@@ -3,6 +3,7 @@ package httpgateway
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -300,6 +301,22 @@ func TestAcceptedIsDurable(t *testing.T) {
 	}
 }
 
+// A body that is larger than any event of the declared shape is not parsed, or the time when its report leaves would tell.
+func TestParsingIsBounded(t *testing.T) {
+	for declaration, good := range map[string]string{
+		columns: `{"key": "a", "event": {"age": 50, "sector": "public", "income": ">50K"`, vector: `{"key": "a", "event": {"value": [1, 0, 0, -1], "label": 1`,
+	} {
+		w := newWorld(t, declaration, nil)
+		for blanks, fits := range map[int]bool{0: true, 4000: true, 70_000: false, 1 << 19: false, 1 << 21: false} {
+			body := strings.Replace(good, `"a"`, fmt.Sprintf(`"%d"`, blanks), 1) + strings.Repeat(" ", blanks) + "}}"
+			if status, a := w.post("?wait=0", body); status != http.StatusAccepted || a["fits"] != fits {
+				t.Errorf("%d blanks: %d %v, want %v", blanks, status, a, fits)
+			}
+		}
+		w.gateway.Close()
+	}
+}
+
 // Whatever is posted as an event makes an example of the task or a reason, and no panic.
 func FuzzEvents(f *testing.F) {
 	for _, seed := range []string{`{"age": 50, "sector": "public", "income": ">50K"}`, `{"value": [1, 0, 0, -1], "label": 1}`,
@@ -318,7 +335,7 @@ func FuzzEvents(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, event []byte) {
 		for _, m := range mappers {
-			if e, err := m.example(event); err == nil && m.agreement.Valid(e) != nil {
+			if e, err := m.example("k", slices.Concat([]byte(`{"key":"k","event":`), event, []byte("}"))); err == nil && m.agreement.Valid(e) != nil {
 				t.Error("an example that is none of the task")
 			}
 		}
@@ -326,6 +343,6 @@ func FuzzEvents(f *testing.F) {
 		if err != nil || len(body) > 1<<10 || len(key) > MaxKey {
 			t.Error("not read as it is")
 		}
-		_, _ = parseEvent(key, body)
+		_, _ = parseEvent(key, body, 1<<9)
 	})
 }
