@@ -27,13 +27,14 @@ func (k *csvKey) Reset() {
 	*k = csvKey{separator: k.separator, position: k.position, text: k.text[:0]}
 }
 
-// Key is the field without the blanks around it; empty where it was not there to its end.
+// Key is the field without the blanks around it; empty where it was not there to its end, which a separator or the line's end shows: where data end,
+// as in a file that is being written or a stream that is cut, another key may begin like it.
 func (k *csvKey) Key() string {
 	text := string(k.text)
 	if !k.quoted {
 		text = strings.TrimRight(text, k.blanks())
 	}
-	if k.at < k.position || k.quoted && !k.closed && !k.pending || len(k.text) > mostField || len(text) > task.MaxKey || !utf8.ValidString(text) {
+	if k.at < k.position || !k.over || k.quoted && !k.closed || len(k.text) > mostField || len(text) > task.MaxKey || !utf8.ValidString(text) {
 		return ""
 	}
 	return text

@@ -240,3 +240,28 @@ func TestMemberIsFound(t *testing.T) {
 		}
 	}
 }
+
+// A key that the end of the data may have cut off is none: another, longer one would be the same row again.
+func TestCutKeyIsNone(t *testing.T) {
+	for _, f := range []struct {
+		task, data string
+		keys       []string
+	}{
+		{csvTask, "age,job,y,id\n1,a,1,p1\n1,a,1,p2", []string{"p1", ""}}, {csvTask, "age,job,y,id\n1,a,1,\"p1\"\n1,a,1,\"p2\"", []string{"p1", ""}},
+		{csvTask, "id,age,job,y\np1,1,a,1\np2,1,a", []string{"p1", "p2"}}, {csvTask, "id,age,job,y\np1,1,a,1\n\"p\"\"2\",1\np", []string{"p1", `p"2`, ""}},
+		{csvTask, "age,job,y,id\n1,a,1,p1\r\n1,a,1,p2\r", []string{"p1", ""}},
+		{jsonTask, `{"age":1,"y":1,"id":17}` + "\n" + `{"age":1,"y":1,"id":17`, []string{"17", ""}}, {jsonTask, `{"y":1,"id":"p1"` + "\n" + `{"y":1,"id":"p`, []string{"p1", ""}},
+	} {
+		r, err := New(strings.NewReader(f.data), compile(t, f.task, "events.key=id"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var keys []string
+		for row := range r.All() {
+			keys = append(keys, row.Key)
+		}
+		if !slices.Equal(keys, f.keys) {
+			t.Errorf("%q: keys %q, want %q", f.data, keys, f.keys)
+		}
+	}
+}
