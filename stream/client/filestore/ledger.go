@@ -160,7 +160,8 @@ func (l *Ledger) catchUp() error {
 		return err
 	}
 	if size < known || l.clock.Before(before) {
-		return errors.New("it went back to an older copy while it was in use: what was spent since is forgotten in it")
+		l.failed = errors.New("it went back to an older copy while it was in use: what was spent since is forgotten in it")
+		return l.failed
 	}
 	if l.base == 0 {
 		l.base = l.log.size

@@ -286,3 +286,29 @@ func TestLedgerTakenAway(t *testing.T) {
 		t.Error("a ledger was begun anew")
 	}
 }
+
+// A ledger that goes back to an older copy while a publisher runs, written anew since or not, is never believed: neither at first nor when asked again.
+func TestLedgerGoesBack(t *testing.T) {
+	for _, anew := range []bool{false, true} {
+		dir, other := t.TempDir(), t.TempDir()
+		l, old := openLedger(t, dir), openLedger(t, other)
+		update := func(l *filestore.Ledger, at int64) error {
+			return l.Update(time.UnixMilli(at), []participation.Key{ledger.Everyone}, func(time.Time, [][]ledger.Charge) error { return nil })
+		}
+		must(t, update(l, 1e12))
+		must(t, update(old, 1e12))
+		from := dir
+		if anew { // another file, as after a compaction
+			from = other
+		}
+		before, err := os.ReadFile(filepath.Join(from, filestore.LedgerName))
+		must(t, err)
+		must(t, update(l, 1e12+1000))
+		must(t, os.WriteFile(filepath.Join(dir, filestore.LedgerName), before, 0o600))
+		for i := range 3 {
+			if err := update(l, 1e12+2000); err == nil {
+				t.Errorf("anew %v: update %d worked on an older copy", anew, i)
+			}
+		}
+	}
+}
