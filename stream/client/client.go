@@ -92,8 +92,8 @@ func (c *Client) Publish(ctx context.Context, key participation.Key, e convex.Ex
 	return c.PublishFunc(ctx, key, func() convex.Example { return x })
 }
 
-// PublishFunc is Publish of an example that is worked out when the event joins a round, on the tick after that at the latest: how long
-// that takes shows to nobody. The function is called at most once, from another goroutine.
+// PublishFunc is Publish of an example that is worked out when the event joins a round. Its report leaves on a tick after
+// that, so that must be as quick for any event as for any other, within half of a tick (beat.go), or when a report leaves tells of content. The function is called at most once, from another goroutine.
 func (c *Client) PublishFunc(ctx context.Context, key participation.Key, e func() convex.Example) (Outcome, error) {
 	c.run()
 	if key == (participation.Key{}) {

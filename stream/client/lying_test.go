@@ -30,6 +30,14 @@ func (l falsifier) Publish(ctx context.Context, reports []stream.Outgoing) ([]st
 	return acks, err
 }
 
+// An unwritable takes no report.
+type unwritable struct{ t *testing.T }
+
+func (u unwritable) Publish(context.Context, []stream.Outgoing) ([]stream.Ack, error) {
+	u.t.Error("a report was published")
+	return nil, errors.New("not to be written")
+}
+
 // batches are the rounds in whose batch an event is, whatever its device was told.
 func (s *spy) batches(w *world) map[participation.Key][]stream.Round {
 	out := map[participation.Key][]stream.Round{}
@@ -161,6 +169,12 @@ func TestLyingBrokerGetsWhatTheLedgerSays(t *testing.T) {
 				if got := s.auditCharges(w, book, named, limit); got != most {
 					t.Errorf("%s, accounts of users %t: an event is in %d batches, want %d", c.name, named, got, most)
 				}
+				again := ledger.NewMemory() // the ledger is lost: another one says no less
+				cfg.Ledger, cfg.Reports = again, unwritable{t}
+				device := w.client(cfg)
+				_, err := device.Agreement(t.Context())
+				must(t, errors.Join(err, device.Close()))
+				s.auditCharges(w, again, false, limit)
 				if most > 8 || c.most == 0 && most < 2 {
 					t.Errorf("%s: %d participations are within the limit: the case shows nothing", c.name, most)
 				}
