@@ -87,27 +87,44 @@ func Publish(ctx context.Context, c Config) (summary client.Summary, err error) 
 	return devices.Run(ctx, c.Watch.rows(advised(rows, c.Logger)))
 }
 
-// expect counts the rows of files, so that several publishers share each round. Standard input is read once.
+// expect counts the rows of files, so that several publishers share each round. What can be read once alone is not counted.
 func (c Config) expect(ctx context.Context, devices *client.Client) error {
-	if c.Data == "-" {
-		return nil
-	}
 	agreement, err := devices.Agreement(ctx)
 	if err != nil {
 		return err
 	}
-	rows, err := c.open(agreement.Spec)
-	if err != nil {
-		return err
+	n, err := c.count(ctx, agreement.Spec)
+	if n > 0 && err == nil {
+		devices.Expect(n)
 	}
-	n := uint64(0)
-	for range rows.All() {
+	return err
+}
+
+// count reads the data to their end; 0 says that they are not files, and were not touched. Its error is that of data that break off, of
+// which nothing is sent then.
+func (c Config) count(ctx context.Context, declared *task.Spec) (n uint64, err error) {
+	spec, err := c.reads(declared)
+	if err != nil {
+		return 0, err
+	}
+	if files, err := source.Files(c.Data, spec); err != nil || !files {
+		return 0, err
+	}
+	rows, err := c.open(declared)
+	if err != nil {
+		return 0, err
+	}
+	defer rows.Close()
+	for _, err := range rows.All() {
+		var invalid *task.RowError
+		if err != nil && !errors.As(err, &invalid) {
+			return 0, err
+		}
 		if n++; n%(1<<16) == 0 && ctx.Err() != nil {
-			break
+			return 0, context.Cause(ctx)
 		}
 	}
-	devices.Expect(n)
-	return rows.Close()
+	return n, nil
 }
 
 // advised yields the rows, and tells of columns that none of the first ones has. It changes nothing of them.

@@ -105,6 +105,26 @@ func expand(path string, schema task.Schema) ([]input, error) {
 	return out, nil
 }
 
+// Files says that a path names files alone, which are there to be read again. Standard input, pipes and devices are read once.
+func Files(path string, spec *task.Spec) (bool, error) {
+	if path == "-" {
+		return false, nil
+	}
+	m, err := spec.Compile()
+	if err != nil {
+		return false, err
+	}
+	inputs, err := expand(path, m.Schema())
+	for _, in := range inputs {
+		for _, name := range []string{in.path, in.labels} {
+			if info, err := os.Stat(name); name != "" && (err != nil || !info.Mode().IsRegular()) {
+				return false, err
+			}
+		}
+	}
+	return err == nil, err
+}
+
 // labelsOf names the file of labels that belongs to a file of images: train-images-idx3-ubyte to train-labels-idx1-ubyte.
 func labelsOf(path string, schema task.Schema) (string, error) {
 	if schema.Events.Format != task.IDX || schema.Unlabelled {
