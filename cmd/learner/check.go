@@ -22,9 +22,9 @@ func newCheck() *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "check -f TASK --data FILE",
-		Short: "how data fit a task: invalid, missing and clamped values, norms, labels, order",
+		Short: "how data fit a task: invalid, missing, clamped and unlisted values, norms, labels, order",
 		Long: `check reads data and says how they fit a task: rows that are invalid (they would report the zero vector) and why, values that are
-missing or moved into their bounds, column by column, vectors that are longer than the norm bound, how many events there are of each
+missing, moved into their bounds, or words outside the vocabulary, column by column, vectors that are longer than the norm bound, how many events there are of each
 label, and whether labels come in an order. Of rows it says where they are and never what is in them.
 
 It runs where the data are, and what it prints is not private: it is computed from the rows without noise. It is for whoever may see

@@ -24,15 +24,15 @@ func PrintInspection(out io.Writer, r *inspection.Report) error {
 		fmt.Fprintf(w, "  %s: %s\n", where, bad.Reason)
 	}
 	fit := 0
-	fmt.Fprintln(w, "\ncolumn\tinvalid\tclamped\tmissing")
+	fmt.Fprintln(w, "\ncolumn\tinvalid\tclamped\tmissing\tunlisted")
 	for _, c := range r.Columns {
 		if c == (inspection.Column{Name: c.Name}) {
 			fit++
 			continue
 		}
-		fmt.Fprintf(w, "%.40q\t%s\t%s\t%s\n", c.Name, share(c.Invalid), share(c.Clamped), share(c.Missing))
+		fmt.Fprintf(w, "%.40q\t%s\t%s\t%s\t%s\n", c.Name, share(c.Invalid), share(c.Clamped), share(c.Missing), share(c.Unlisted))
 	}
-	fmt.Fprintf(w, "%d of %s\t0\t0\t0\n", fit, Count(len(r.Columns), "column"))
+	fmt.Fprintf(w, "%d of %s\t0\t0\t0\t0\n", fit, Count(len(r.Columns), "column"))
 	if len(r.Unknown) > 0 {
 		fmt.Fprintf(w, "no event has the columns %q\n", r.Unknown)
 	}

@@ -28,6 +28,9 @@ type Finding struct {
 	Invalid bool // it makes the row invalid
 	Clamped bool // it is a number that is moved into its bounds
 	Missing bool // it is declared as missing, or looks so: blank, or one of the words for it
+
+	// Unlisted says that it is a word outside the vocabulary, which is dropped or counts as another word, and does not look missing.
+	Unlisted bool
 }
 
 // missingWords are the texts, beside a blank, that are commonly written in place of a value.
@@ -69,6 +72,7 @@ func (m *FeatureMap) Inspect(row Row, i *Inspection) {
 
 func (f *Finding) add(other Finding) {
 	f.Invalid, f.Clamped, f.Missing = f.Invalid || other.Invalid, f.Clamped || other.Clamped, f.Missing || other.Missing
+	f.Unlisted = f.Unlisted || other.Unlisted
 }
 
 // find adds what becomes of the input's fields to the findings of all fields.
@@ -84,6 +88,7 @@ func (in *input) find(fields []string, all []Finding) {
 			f.Missing = blank || wrong != nil && looksMissing(field)
 		case !word:
 			f.Missing = missing || looksMissing(field)
+			f.Unlisted = in.Kind == Categorical && err == nil && !f.Missing
 		}
 		low, high := in.affine.low, in.affine.high
 		if in.Kind == OneHot {

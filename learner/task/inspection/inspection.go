@@ -57,6 +57,8 @@ type Column struct {
 	Invalid int    `json:"invalid"`
 	Clamped int    `json:"clamped"`
 	Missing int    `json:"missing"`
+
+	Unlisted int `json:"unlisted"` // words outside the vocabulary that are dropped or count as another one
 }
 
 // Quantiles are those of norms; all are 0 without a valid row.
@@ -189,6 +191,7 @@ func (c *Column) count(f task.Finding) {
 	add(&c.Invalid, f.Invalid)
 	add(&c.Clamped, f.Clamped)
 	add(&c.Missing, f.Missing)
+	add(&c.Unlisted, f.Unlisted)
 }
 
 func (c *counter) report() *Report {
