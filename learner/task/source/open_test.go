@@ -82,7 +82,7 @@ func TestDamageIsFatal(t *testing.T) {
 func TestSchemaIsCheckedFirst(t *testing.T) {
 	fitting := func(data, file string) (*Reader, error) { return OpenFitting(write(t, []byte(data)), compile(t, file)) }
 	for _, c := range []struct{ file, data, want string }{
-		{csvTask, "age,job\n1,a\n", `column "y" is not in the header, which has 2 fields between ','`},
+		{csvTask, "age,job\n1,a\n", `column "y" is not in the header, whose fields between ',' are 2`},
 		{csvTask, "age,job,y,age\n1,a,1,1\n", `column "age" is in the header twice`},
 		{csvTask, "", "no header"},
 		{csvTask, "age,job,y\nsecret,a,1\nx,a,1\n", "line 2, column age"},
