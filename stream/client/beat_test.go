@@ -79,6 +79,36 @@ func costs(row task.Row) time.Duration {
 	return 400 * time.Nanosecond
 }
 
+// A row that does not fit takes the work of one that does.
+func TestRowsThatDoNotFitTakeWork(t *testing.T) {
+	const n = 40
+	work := func(broken bool) (calls int) {
+		seenOf(t, n, false, func(yield func(task.Row, error) bool) {
+			for i := range n {
+				row := task.Row{Line: int64(i) + 1, Number: int64(i)}
+				var err error
+				if row.Value, row.Label = []float64{1, 1, 1}, "1"; broken && i%2 == 0 {
+					row.Value, err = nil, &task.RowError{Line: row.Line, Reason: "test"}
+				} else if broken {
+					row.Value, row.Label = []float64{1}, "maybe"
+				}
+				if !yield(row, err) {
+					return
+				}
+			}
+		}, func(row task.Row) time.Duration {
+			if len(row.Value) == 3 {
+				calls++
+			}
+			return 0
+		})
+		return calls
+	}
+	if fits, not := work(false), work(true); fits < n || not != fits {
+		t.Errorf("rows of the declared shape were mapped %d times for rows that fit, %d times for others", fits, not)
+	}
+}
+
 // What rows hold shows neither in how many publishes there are, nor in their bytes, nor in when they leave, though dense rows take ten
 // thousand times as long as rows that do not fit: of a file, and of a stream whose rows come one by one.
 func TestTimesTellNothing(t *testing.T) {

@@ -19,6 +19,7 @@ import (
 	"github.com/panlearn/panlearn/stream/client"
 	"github.com/panlearn/panlearn/stream/client/consent"
 	"github.com/panlearn/panlearn/stream/client/participation"
+	"github.com/panlearn/panlearn/stream/wire"
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
@@ -63,6 +64,11 @@ func TestForgedMessagesAreIgnored(t *testing.T) {
 		{"open of another task", func(ctx context.Context, w *world, hash stream.Hash) {
 			m := w.openMessage(1, 1, hash)
 			m.TaskHash = make([]byte, 32)
+			w.put(ctx, w.name.Open(1, 1), w.stage, m)
+		}},
+		{"open without encryption", func(ctx context.Context, w *world, hash stream.Hash) {
+			m := w.openMessage(1, 1, hash)
+			m.Suite, m.PublicKey = wire.Suite_SUITE_NONE, nil
 			w.put(ctx, w.name.Open(1, 1), w.stage, m)
 		}},
 		{"noise", func(ctx context.Context, w *world, _ stream.Hash) {

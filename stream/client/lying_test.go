@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -180,6 +181,62 @@ func TestLyingBrokerGetsWhatTheLedgerSays(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A moody broker stores all and answers each report as it likes: as it is, with a sequence beyond every cutoff, of another report, as refused, or not.
+type moody struct {
+	stream.ReportWriter
+	mood *rand.Rand
+}
+
+func (m moody) Publish(ctx context.Context, reports []stream.Outgoing) ([]stream.Ack, error) {
+	acks, err := m.ReportWriter.Publish(ctx, reports)
+	for i := range acks {
+		switch m.mood.IntN(9) {
+		case 0:
+		case 1:
+			acks[i] = stream.Ack{}
+		case 2:
+			acks[i] = acks[m.mood.IntN(i+1)]
+		case 3, 4:
+			acks[i] = stream.Ack{Status: stream.Refused}
+		case 5:
+			acks[i] = stream.Ack{Status: stream.Duplicate, Sequence: 1<<60 + acks[i].Sequence}
+		default:
+			acks[i] = stream.Ack{Status: stream.Stored, Sequence: 1<<60 + acks[i].Sequence}
+		}
+	}
+	return acks, err
+}
+
+// A broker that lies to some, to each in another way, and devices that are stopped and begun again in the middle.
+func TestLyingToSome(t *testing.T) {
+	most := 0
+	for seed := range uint64(6) {
+		synctest.Test(t, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 12))
+			w := newWorld(t, plan{rounds: 10, cohort: 8, deadline: time.Minute, trust: []accounting.Trust{accounting.Shuffle, accounting.ShufflePan, accounting.Shuffle}[seed%3]})
+			if seed%3 == 2 {
+				w.replan(asked(8, 3, 0), once(8, 2), asked(8, 2, 0))
+			}
+			s, book := newSpy(t, participation.NewMemoryStore()), ledger.NewMemory()
+			w.play(t.Context(), func(ctx context.Context) {
+				for life := range 6 {
+					cfg := w.config(s)
+					cfg.Policy.MaxEpsilon, cfg.Ledger, cfg.Reports = 4, book, moody{cfg.Reports, rand.New(rand.NewPCG(seed, uint64(life)))}
+					short, stop := context.WithTimeout(ctx, time.Duration(1+random.IntN(90))*time.Second)
+					if _, err := w.client(cfg).Run(short, rows(16, true)); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+						t.Error(err)
+					}
+					stop()
+				}
+			})
+			most = max(most, s.auditCharges(w, book, false, 4))
+		})
+	}
+	if most < 2 {
+		t.Errorf("no event is in more than %d batches: the test shows nothing", most)
 	}
 }
 
