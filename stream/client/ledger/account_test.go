@@ -38,3 +38,19 @@ func FuzzAccount(f *testing.F) {
 		}
 	})
 }
+
+// A charge counts in every period while an outcome is open, or might be: nobody knows how many are, of a task that a lost ledger began again.
+func TestWhatIsOpenCountsForEver(t *testing.T) {
+	now := time.UnixMilli(1e12)
+	old := Charge{Epsilon: 1, Delta: 1e-6, Standing: 2, At: now.Add(-time.Hour)}
+	for _, c := range []struct {
+		open uint64
+		lost bool
+		want float64
+	}{{0, false, 0}, {1, false, 1}, {0, true, 1}} {
+		old.Open, old.Lost = c.open, c.lost
+		if epsilon, _ := Spent([]Charge{old}, now, time.Minute); epsilon != c.want {
+			t.Errorf("open %d, lost %t: %v, want %v", c.open, c.lost, epsilon, c.want)
+		}
+	}
+}
