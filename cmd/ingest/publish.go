@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/panlearn/panlearn/internal/cli"
+	"github.com/panlearn/panlearn/internal/disk"
 	"github.com/panlearn/panlearn/internal/run/device"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/learner/task/source"
@@ -132,14 +133,14 @@ address is named, and goes on until it is interrupted.`,
 			}
 			show.Close()
 			if summary != (client.Summary{}) || err == nil {
-				if printed := p.json.Print(c.OutOrStdout(), summary, func(w io.Writer) error { return printSummary(w, summary, p.state != "") }); err == nil {
+				if printed := p.json.Print(c.OutOrStdout(), summary, func(w io.Writer) error { return printSummary(w, summary, p.state != "", err) }); err == nil {
 					err = printed
 				}
 			}
 			return cli.Classify(err, cli.As[*consent.RefusedError](cli.ExitRefused), cli.As[*source.SchemaError](cli.ExitUsage),
 				cli.As[*task.FieldError](cli.ExitUsage), cli.As[*natsjs.ConfigError](cli.ExitUsage), cli.Is(cli.ExitUsage, fs.ErrNotExist),
 				cli.Is(cli.ExitUsage, device.ErrNoKey), cli.As[*device.ImpatientError](cli.ExitTransient), cli.Is(cli.ExitTransient, natsjs.ErrNoStream),
-				cli.Is(cli.ExitTransient, natsjs.ErrUnreachable))
+				cli.Is(cli.ExitTransient, natsjs.ErrUnreachable), cli.Class{Code: cli.ExitTransient, Is: disk.Full})
 		},
 	}
 	broker.Flags(c.Flags())

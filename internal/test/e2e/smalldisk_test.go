@@ -20,7 +20,7 @@ func mount(dir, size string, cleanup func(func())) error {
 	return nil
 }
 
-// TestSmallDisk runs the scripts in which a folder is a small disk: smalldisk DIR SIZE.
+// TestSmallDisk runs the scripts in which a folder is a small disk: smalldisk DIR SIZE, and gets room: enlarge DIR SIZE.
 func TestSmallDisk(t *testing.T) {
 	if err := mount(t.TempDir(), "64k", t.Cleanup); err != nil {
 		t.Logf("NOT RUN: a full disk under a real process: may not mount one (%v)", err)
@@ -35,6 +35,12 @@ func TestSmallDisk(t *testing.T) {
 		dir := ts.MkAbs(args[0])
 		ts.Check(os.MkdirAll(dir, 0o700))
 		ts.Check(mount(dir, args[1], ts.Defer))
+	}
+	p.Cmds["enlarge"] = func(ts *testscript.TestScript, neg bool, args []string) {
+		if len(args) != 2 || neg {
+			ts.Fatalf("usage: enlarge DIR SIZE")
+		}
+		ts.Check(exec.Command("mount", "-o", "remount,size="+args[1], ts.MkAbs(args[0])).Run())
 	}
 	testscript.Run(t, p)
 }

@@ -244,7 +244,7 @@ func (l *Ledger) Update(clock time.Time, accounts []participation.Key, edit func
 			return err
 		}
 		if err := l.write(frame); err != nil {
-			l.failed = fmt.Errorf("an earlier write failed, and what is stored is known after a restart alone: %w", err)
+			l.failed = fmt.Errorf("%w: %w", ErrRestart, err)
 			return err
 		}
 		return nil

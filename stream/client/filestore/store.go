@@ -309,7 +309,7 @@ func (s *Store) Write(c participation.Change) error {
 // fail has the store answer nothing more: nobody knows what is stored.
 func (s *Store) fail(err error) error {
 	if err != nil {
-		s.failed = fmt.Errorf("participations: an earlier write failed, and what is stored is known after a restart alone: %w", err)
+		s.failed = fmt.Errorf("participations: %w: %w", ErrRestart, err)
 	}
 	return err
 }
