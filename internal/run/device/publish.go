@@ -84,6 +84,7 @@ func Publish(ctx context.Context, c Config) (summary client.Summary, err error) 
 	if err := c.expect(ctx, devices); err != nil {
 		return summary, err
 	}
+	defer c.Watch.end()
 	return devices.Run(ctx, c.Watch.rows(advised(rows, c.Logger)))
 }
 

@@ -22,6 +22,7 @@ type Watch struct {
 	pulling   bool            // the input was asked for a row and has not answered
 	ended     bool            // there are no more rows
 	connected func() bool     // to the broker; nil: not yet
+	done      bool            // this run is over
 	moved     time.Time       // when anything came on last
 }
 
@@ -58,6 +59,13 @@ func (w *Watch) rows(rows iter.Seq2[task.Row, error]) iter.Seq2[task.Row, error]
 	}
 }
 
+// end says that nothing is waited for any more: the connection is given up.
+func (w *Watch) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.done = true
+}
+
 // Look is what it sees now: the newest round and numbers of rows, names and values in turn, and what the publisher waits for. kind is that
 // without what changes by itself.
 func (w *Watch) Look() (counts []any, waits, kind string) {
@@ -76,6 +84,8 @@ func (w *Watch) Look() (counts []any, waits, kind string) {
 func (w *Watch) waits(now time.Time) (text, why string) {
 	p := w.now
 	switch {
+	case w.done:
+		text = "nothing: this run is over"
 	case w.connected == nil || !w.connected():
 		text = "the broker, to which there is no connection"
 	case !p.Agreed:

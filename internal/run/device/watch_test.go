@@ -30,6 +30,7 @@ func TestWaits(t *testing.T) {
 		yes := func() bool { return true }
 		for want, w := range map[string]*Watch{
 			"the task to be announced":                       {},
+			"nothing: this run is over":                      {done: true, connected: func() bool { return false }},
 			"the broker, to which there is no connection":    {now: open(5, soon), connected: func() bool { return false }},
 			"the learner to announce round 1":                {now: client.Progress{Standing: agreed}},
 			"the stage to open round 3":                      {now: client.Progress{Round: 3, Standing: agreed}},
