@@ -133,6 +133,58 @@ func TestNothingIsLeftOfSettledCounts(t *testing.T) {
 	}
 }
 
+// A key is zeros on the disk before its file is removed, and in the memory of a process that read it.
+func TestKeysAreZerosWhenTheyGo(t *testing.T) {
+	for seed := range uint64(20) {
+		d := newFaulty(seed)
+		drawn := map[*roundKey]bool{}
+		for life := range 4 {
+			s, err := openStore(d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range 3 {
+				p := participation.Record{Key: participation.Key{byte(i + 1)}, State: participation.Charged, Rounds: 1}
+				p.Draw.Round, p.Draw.Counts = stream.Round(1+life), []byte("counts")
+				if i == 2 {
+					p = participation.Record{Key: participation.Key{1}, State: participation.Counted, Rounds: 1, Draw: participation.Draw{Round: stream.Round(1 + life)}}
+				}
+				if err := s.Write(participation.Change{Events: []participation.Record{p}}); err != nil {
+					t.Fatal(err)
+				}
+				for _, k := range s.index.keys {
+					drawn[k] = true
+				}
+			}
+			d.killed()
+		}
+		s, err := openStore(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		settled := participation.Record{Key: participation.Key{2}, State: participation.Unknown, Rounds: 1, Draw: participation.Draw{Round: 4}}
+		for _, k := range s.index.keys {
+			drawn[k] = true
+		}
+		if err := s.Write(participation.Change{Events: []participation.Record{settled}}); err != nil {
+			t.Fatal(err)
+		}
+		if len(d.removed) != 4 || len(s.index.keys) != 0 {
+			t.Fatalf("%d files removed, %d keys left, want those of 4 rounds and none", len(d.removed), len(s.index.keys))
+		}
+		for name, data := range d.removed {
+			if len(data) != keyFileSize || len(bytes.Trim(data, "\x00")) != 0 {
+				t.Errorf("%s went with what it held", name)
+			}
+		}
+		for k := range drawn {
+			if _, open := d.removed[k.id.file()]; open && k.round == 0 && k.key != [32]byte{} {
+				t.Error("a key is in memory")
+			}
+		}
+	}
+}
+
 // TestNoncesNeverRepeat: neither in a process nor in one that goes on with the log of another, whose last frames may be lost, is a key used
 // with a nonce twice.
 func TestNoncesNeverRepeat(t *testing.T) {

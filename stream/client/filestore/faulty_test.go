@@ -23,7 +23,8 @@ type faulty struct {
 	synced  map[string]*inode // as they are on the disk
 	left    int               // operations until one fails; negative: none does
 	held    bool
-	written [][]byte // all that was ever handed to a file
+	written [][]byte          // all that was ever handed to a file
+	removed map[string][]byte // what the disk holds of files whose names are gone
 }
 
 type inode struct {
@@ -39,7 +40,7 @@ type write struct {
 }
 
 func newFaulty(seed uint64) *faulty {
-	return &faulty{rng: rand.New(rand.NewPCG(seed, 1)), names: map[string]*inode{}, synced: map[string]*inode{}, left: -1}
+	return &faulty{rng: rand.New(rand.NewPCG(seed, 1)), names: map[string]*inode{}, synced: map[string]*inode{}, removed: map[string][]byte{}, left: -1}
 }
 
 // fault counts an operation, and says whether it fails.
@@ -172,6 +173,7 @@ func (d *faulty) Remove(name string) error {
 	if d.names[name] == nil {
 		return fs.ErrNotExist
 	}
+	d.removed[name] = bytes.Clone(d.names[name].disk)
 	delete(d.names, name)
 	return nil
 }
