@@ -250,6 +250,7 @@ func TestCutKeyIsNone(t *testing.T) {
 		{csvTask, "age,job,y,id\n1,a,1,p1\n1,a,1,p2", []string{"p1", ""}}, {csvTask, "age,job,y,id\n1,a,1,\"p1\"\n1,a,1,\"p2\"", []string{"p1", ""}},
 		{csvTask, "id,age,job,y\np1,1,a,1\np2,1,a", []string{"p1", "p2"}}, {csvTask, "id,age,job,y\np1,1,a,1\n\"p\"\"2\",1\np", []string{"p1", `p"2`, ""}},
 		{csvTask, "age,job,y,id\n1,a,1,p1\r\n1,a,1,p2\r", []string{"p1", ""}},
+		{csvTask, "id,age,job,y\np1" + strings.Repeat(" ", 100) + ",1,a,1\np1" + strings.Repeat(" ", 5000) + "x,1,a,1\n", []string{"p1", ""}}, // too long to be held
 		{jsonTask, `{"age":1,"y":1,"id":17}` + "\n" + `{"age":1,"y":1,"id":17`, []string{"17", ""}}, {jsonTask, `{"y":1,"id":"p1"` + "\n" + `{"y":1,"id":"p`, []string{"p1", ""}},
 	} {
 		r, err := New(strings.NewReader(f.data), compile(t, f.task, "events.key=id"))
