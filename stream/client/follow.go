@@ -16,7 +16,7 @@ import (
 
 // look reads what is new of that which this device has a use for. Only a refusal is an error: what cannot be read now is read later.
 func (l *loop) look(ctx context.Context) error {
-	before := l.learned
+	before, begun := l.learned, time.Now()
 	if l.agreement == nil {
 		if err := l.agree(ctx); err != nil {
 			return err
@@ -28,11 +28,11 @@ func (l *loop) look(ctx context.Context) error {
 		}
 	}
 	now := time.Now()
-	if l.resting = l.agreement != nil && l.has() == nothing; l.resting {
+	// An event that came while this looked for no rounds has the next look taken at once.
+	if l.resting = l.agreement != nil && (l.has() == nothing || !l.over() && l.looked.Before(begun)); l.resting {
 		l.pace.rests(now)
 		return nil
 	}
-	l.looked = now
 	l.pace.looked(now, l.learned > before, l.patience())
 	return nil
 }
@@ -41,6 +41,7 @@ func (l *loop) look(ctx context.Context) error {
 func (l *loop) follow(ctx context.Context) error {
 	before := l.learned
 	if !l.over() && l.has() != nothing {
+		l.looked = time.Now()
 		if m, hash, ok := l.records.newestRound(ctx, l.currentNumber()); ok {
 			if err := l.takeRound(m, hash); err != nil {
 				return err
