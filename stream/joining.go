@@ -9,16 +9,16 @@ import (
 const (
 	minDoubling  = 250 * time.Millisecond
 	maxDoubling  = 30 * time.Second
-	freeDoubling = 2 * time.Second // where a round has no deadline: longer than a device is slow to hear
-	workDoubling = 16              // times what a stage needs for a cohort
-	holds        = 4               // the part of a doubling for which the share stays as it is announced
+	freeDoubling = time.Second // where a round has no deadline: longer than a device is slow to hear
+	workDoubling = 16          // times what a stage needs for a cohort
+	holds        = 4           // the part of a doubling for which the share stays as it is announced
 )
 
 // minShare bounds the share that an Open may announce from below, so that any is back at 1 after 16 doublings.
 const minShare = 1.0 / (1 << 16)
 
 // doubling is how fast the share grows while a round waits: all devices may join after half of its deadline at the latest,
-// after 8 minutes where that is later, and after half a minute where there is none.
+// after 8 minutes where that is later, and after a quarter of a minute where there is none.
 func doubling(deadline time.Duration) time.Duration {
 	if deadline <= 0 {
 		return freeDoubling

@@ -9,6 +9,8 @@ import (
 	"iter"
 	"log/slog"
 	"net"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/panlearn/panlearn/internal/obs"
@@ -17,6 +19,7 @@ import (
 	"github.com/panlearn/panlearn/learner/task/inspection"
 	"github.com/panlearn/panlearn/learner/task/source"
 	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/client/consent"
 	"github.com/panlearn/panlearn/stream/client/filestore"
 	"github.com/panlearn/panlearn/stream/client/participation"
 	"github.com/panlearn/panlearn/stream/natsjs"
@@ -160,6 +163,9 @@ func (c Config) devices(ctx context.Context, watch func(participation.Store) par
 		}
 	}()
 	if c.StateDir != "" {
+		if err := c.ledgerLost(); err != nil {
+			return nil, nil, err
+		}
 		if c.Ledger, err = filestore.OpenLedger(c.StateDir); err != nil {
 			return nil, nil, fmt.Errorf("--state: %w", err)
 		}
@@ -203,6 +209,24 @@ func (c *Config) watched(conn *natsjs.Conn) {
 			show(p)
 		}
 	}
+}
+
+// ledgerLost refuses a policy with totals in a state folder where other tasks took part and no ledger says what they cost.
+func (c Config) ledgerLost() error {
+	if _, err := os.Stat(filepath.Join(c.StateDir, filestore.LedgerName)); err == nil || !c.Policy.HasTotals() {
+		return nil
+	}
+	tasks, err := filepath.Glob(filestore.Path(c.StateDir, "*"))
+	if err != nil {
+		return err
+	}
+	for _, path := range tasks {
+		if path != filestore.Path(c.StateDir, c.Task) {
+			return consent.Refuse("ledger", "missing", "that of this state folder: %s says that its users took part in another task, which counts "+
+				"in the policy's totals; take an empty folder for other users", path)
+		}
+	}
+	return nil
 }
 
 // observe serves the metrics until done is called, and has the client show its progress to them.

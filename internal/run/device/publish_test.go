@@ -1,6 +1,7 @@
 package device
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,8 @@ import (
 	"github.com/panlearn/panlearn/internal/run/runtest"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/client/consent"
+	"github.com/panlearn/panlearn/stream/client/filestore"
 	"github.com/panlearn/panlearn/stream/natsjs"
 )
 
@@ -42,5 +45,30 @@ func TestPublishRefusesFirst(t *testing.T) {
 		if _, err := os.Stat(state); err == nil {
 			t.Errorf("%s: a store was made", what)
 		}
+	}
+}
+
+// A ledger that was deleted does not make what other tasks cost vanish from the totals of a policy.
+func TestLedgerIsLost(t *testing.T) {
+	c := Config{StateDir: t.TempDir()}
+	c.Task, c.Policy.MaxTotalEpsilon = "new", 1
+	if err := os.MkdirAll(filestore.Path(c.StateDir, c.Task), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.ledgerLost(); err != nil {
+		t.Errorf("the task's own folder: %v", err)
+	}
+	if err := os.MkdirAll(filestore.Path(c.StateDir, "other"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var refused *consent.RefusedError
+	if err := c.ledgerLost(); !errors.As(err, &refused) {
+		t.Errorf("another task's folder without a ledger: %v", err)
+	}
+	if _, err := filestore.OpenLedger(c.StateDir); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.ledgerLost(); err != nil {
+		t.Errorf("with the ledger: %v", err)
 	}
 }

@@ -277,6 +277,7 @@ func (c Config) publish(ctx context.Context, name stream.Task, conn *natsjs.Conn
 		return client.Summary{}, errors.Join(err, devices.Close())
 	}
 	defer rows.Close()
+	devices.Expect(n)
 	summary, err := devices.Run(ctx, rows.All())
 	if err == nil && !written.Load() {
 		err = fmt.Errorf("only %d of %d events were taken", summary.Events, n)
