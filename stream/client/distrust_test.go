@@ -19,8 +19,8 @@ import (
 	"github.com/panlearn/panlearn/stream/client"
 	"github.com/panlearn/panlearn/stream/client/consent"
 	"github.com/panlearn/panlearn/stream/client/participation"
-	"github.com/panlearn/panlearn/stream/wire"
 	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/wire"
 )
 
 // A logbook is a log that a test reads.

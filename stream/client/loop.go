@@ -265,7 +265,7 @@ func (l *loop) stands() uint64 {
 	case 0:
 		return uint64(len(l.queue.events)+len(l.queue.drawn)) + l.inbox.waiting()
 	case unknownRows:
-		return max(manifest.Users(l.agreement.Task.Plan)/unknownClients, 1)
+		return manifest.Users(l.agreement.Task.Plan)
 	default:
 		return n
 	}

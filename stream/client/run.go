@@ -21,12 +21,8 @@ var errUserKeys = errors.New("client: UserKeys with Run: rows are not keyed by u
 // unknownRows says that Run was not told how many there are.
 const unknownRows = math.MaxUint64
 
-// unknownClients is as how many clients a task is taken to have by one that was not told how many rows it has: the share of devices then
-// grows for some seconds in the first round. If they are more, the first round is sent more than it takes.
-const unknownClients = 8
-
 // Expect says how many rows Run will be given, before it is called: then the client takes the part of each round that is theirs beside other
-// clients'. Not told, it stands for an eighth of the users of the plan.
+// clients'. Not told, it stands for all users of the plan, and several such send more to the first rounds than those take.
 func (c *Client) Expect(rows uint64) { c.loop.rows.Store(min(max(rows, 1), unknownRows-1)) }
 
 // Run publishes rows, each a user, as they come, and stops the client. It returns when the rows have ended and the
