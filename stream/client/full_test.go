@@ -150,10 +150,10 @@ func TestNobodyLeavesInSilence(t *testing.T) {
 		ctx := t.Context()
 		w := newWorld(t, plan{rounds: 1, cohort: 2})
 		s := newSpy(t, participation.NewMemoryStore())
-		var log bytes.Buffer
+		var log logbook
 		cfg := w.config(s)
 		most := uint32(3)
-		cfg.Policy.MaxReports, cfg.Logger = &most, slog.New(slog.NewTextHandler(&log, nil))
+		cfg.Policy.MaxReports, cfg.Logger = &most, log.logger()
 		cl := w.client(cfg)
 		outcomes := publishAll(ctx, cl, 2)
 		hash := w.announce(ctx, 1)
@@ -164,8 +164,8 @@ func TestNobodyLeavesInSilence(t *testing.T) {
 		if got := outcomes(); got[participation.Unknown] != 2 { // while the round is open
 			t.Errorf("%v, want both unknown", got)
 		}
-		if !strings.Contains(log.String(), "users=2 max_reports=3") {
-			t.Errorf("the log does not tell: %s", log.String())
+		if n := log.count("users=2 max_reports=3"); n != 1 {
+			t.Errorf("the log tells %d times", n)
 		}
 		third := make(chan client.Outcome, 1)
 		go func() {
