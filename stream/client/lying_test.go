@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -187,11 +188,14 @@ func TestLyingBrokerGetsWhatTheLedgerSays(t *testing.T) {
 // A moody broker stores all and answers each report as it likes: as it is, with a sequence beyond every cutoff, of another report, as refused, or not.
 type moody struct {
 	stream.ReportWriter
+	mu   *sync.Mutex // guards mood: a client makes several publishes at a time
 	mood *rand.Rand
 }
 
 func (m moody) Publish(ctx context.Context, reports []stream.Outgoing) ([]stream.Ack, error) {
 	acks, err := m.ReportWriter.Publish(ctx, reports)
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	for i := range acks {
 		switch m.mood.IntN(9) {
 		case 0:
@@ -224,7 +228,7 @@ func TestLyingToSome(t *testing.T) {
 			w.play(t.Context(), func(ctx context.Context) {
 				for life := range 6 {
 					cfg := w.config(s)
-					cfg.Policy.MaxEpsilon, cfg.Ledger, cfg.Reports = 4, book, moody{cfg.Reports, rand.New(rand.NewPCG(seed, uint64(life)))}
+					cfg.Policy.MaxEpsilon, cfg.Ledger, cfg.Reports = 4, book, moody{cfg.Reports, new(sync.Mutex), rand.New(rand.NewPCG(seed, uint64(life)))}
 					short, stop := context.WithTimeout(ctx, time.Duration(1+random.IntN(90))*time.Second)
 					if _, err := w.client(cfg).Run(short, rows(16, true)); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 						t.Error(err)
