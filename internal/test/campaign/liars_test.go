@@ -5,6 +5,7 @@ import (
 	crand "crypto/rand"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/panlearn/panlearn/state"
@@ -171,18 +172,18 @@ func (h half) Load(ctx context.Context) (state.Checkpoint, error) {
 // A drain acknowledges each third message and keeps none of them.
 type drain struct {
 	stream.ReportWriter
-	sent *int
+	sent *atomic.Int64
 }
 
 func drops() broken {
-	var sent int
+	var sent atomic.Int64
 	return broken{link: func(l *link) { l.writer = drain{l.writer, &sent} }}
 }
 
 func (d drain) Publish(ctx context.Context, reports []stream.Outgoing) ([]stream.Ack, error) {
 	acks := make([]stream.Ack, len(reports))
 	for i := range reports {
-		if *d.sent++; *d.sent%3 == 0 {
+		if d.sent.Add(1)%3 == 0 {
 			acks[i] = stream.Ack{Status: stream.Stored, Sequence: 1}
 			continue
 		}
