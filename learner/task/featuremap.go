@@ -23,6 +23,7 @@ type FeatureMap struct {
 	intercept  float64
 	dim        int
 	longest    float64 // norm that features are scaled down to, the intercept left out
+	bound      float64 // the same with the intercept
 	scoreBound float64 // of counts
 	dense      bool    // every event sets every coordinate
 	shrinks    bool    // vectors within the declared bounds may be scaled down
@@ -36,6 +37,10 @@ func (s *Spec) Compile() (*FeatureMap, error) {
 	}
 	m := &FeatureMap{schema: s.Schema(), label: compileLabel(s), intercept: s.Intercept, longest: s.featureBound(), scoreBound: s.Model.ScoreBound}
 	m.shrinks = m.longest < s.declaredBound()
+	if m.bound = convex.Norm([]float64{m.longest, m.intercept}); !m.shrinks {
+		// Not by way of the root: rounding is monotone, so no row within the declared bounds is above what the same sum of theirs is.
+		m.bound = math.Sqrt(s.Features.squaredBound() + m.intercept*m.intercept)
+	}
 	if v := s.Features.Vector; v != nil {
 		m.vector = newVectorMap(v)
 		if m.dense = v.Hidden; !v.Hidden {
@@ -148,7 +153,7 @@ func (m *FeatureMap) Schema() Schema { return m.schema }
 func (m *FeatureMap) Dim() int { return m.dim }
 
 // Bound is X, the bound on the norm of every feature vector, intercept included.
-func (m *FeatureMap) Bound() float64 { return convex.Norm([]float64{m.longest, m.intercept}) }
+func (m *FeatureMap) Bound() float64 { return m.bound }
 
 // Longest is the norm that features are scaled down to, the intercept left out.
 func (m *FeatureMap) Longest() float64 { return m.longest }

@@ -43,7 +43,7 @@ func MissingWords() []string { return slices.Clone(missingWords) }
 func (m *FeatureMap) Inspect(row Row, i *Inspection) {
 	if i.free == nil {
 		free := *m
-		free.longest = maxNorm
+		free.longest, free.bound = maxNorm, maxNorm
 		i.free, i.Columns = &free, make([]Finding, max(1, len(m.schema.Columns)))
 	}
 	clear(i.Columns)
