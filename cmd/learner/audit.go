@@ -4,17 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 
 	"github.com/spf13/cobra"
 
 	"github.com/panlearn/panlearn/internal/cli"
-	"github.com/panlearn/panlearn/internal/run"
-	"github.com/panlearn/panlearn/learner/report"
-	"github.com/panlearn/panlearn/randomizer"
+	"github.com/panlearn/panlearn/internal/run/audits"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/randomizer/audit"
-	"github.com/panlearn/panlearn/stream/manifest"
 )
 
 func newAudit() *cobra.Command {
@@ -51,13 +47,13 @@ not, and more often with less. More trials see smaller faults.`,
 			if err != nil {
 				return err
 			}
-			audits, err := auditsOf(job, trials)
+			all, err := audits.Of(job, trials)
 			if err != nil {
 				return err
 			}
 			out := auditReport{Task: job.Spec.Name, Trust: job.Problem.Trust, Rounds: 1, Confidence: audit.DefaultConfidence, Pass: true}
-			for _, one := range audits {
-				report, err := audit.Run(c.Context(), one.config)
+			for _, one := range all {
+				report, err := audit.Run(c.Context(), one.Config)
 				if err != nil {
 					return err
 				}
@@ -78,104 +74,6 @@ not, and more often with less. More trials see smaller faults.`,
 	return c
 }
 
-// A mechanism is what every round of some phases runs.
-type mechanism struct {
-	Phases    []int  `json:"phases"`    // counted from 1
-	Statistic string `json:"statistic"` // what devices report, see report.Statistic
-	Cohort    uint64 `json:"cohort"`
-	Minimum   uint64 `json:"minimum"` // users who report; the stage tops up the rest
-	Dim       int    `json:"d"`
-	Levels    int    `json:"g"`
-	Trials    uint64 `json:"b"`
-
-	P           float64 `json:"p"`
-	FloorTrials uint64  `json:"floor_trials"`
-	// RoundsPerUser is T of one user, and UsersTogether how many users change in the round that is audited.
-	RoundsPerUser int    `json:"rounds_per_user"`
-	UsersTogether uint64 `json:"users_together"`
-}
-
-// A mechanismAudit is one audit: of a mechanism, against one adversary.
-type mechanismAudit struct {
-	mechanism
-	config audit.Config
-}
-
-// auditsOf has one audit for each distinct mechanism of the plan and each adversary of the task's trust, so that the claims about all
-// of them are tested at DefaultConfidence together. The learner's runs the honest users of a planned round alone: what the claim
-// relies on.
-func auditsOf(job run.Job, trials int) ([]mechanismAudit, error) {
-	type identity struct {
-		params    randomizer.Params
-		release   accounting.Release
-		statistic report.Statistic
-	}
-	accountant := accounting.NewAccountant()
-	seen := map[identity][]int{} // to the indices of its audits
-	var out []mechanismAudit
-	if err := job.Runnable(); err != nil {
-		return nil, err
-	}
-	for i, phase := range job.Plan.Phases {
-		params, err := manifest.Params(phase.Mechanism)
-		if err != nil {
-			return nil, err
-		}
-		release := job.Forecasts[i].Privacy.Release()
-		id := identity{params, release, report.Statistic(phase.Statistic)}
-		if known, ok := seen[id]; ok {
-			for _, k := range known {
-				out[k].Phases = append(out[k].Phases, i+1)
-			}
-			continue
-		}
-		pairs, err := auditPairs(job, i, params)
-		if err != nil {
-			return nil, err
-		}
-		for _, view := range viewsOf(release.Trust) {
-			seen[id] = append(seen[id], len(out))
-			one := auditOf(accountant, view, params, release, id.statistic, phase.Minimum)
-			one.Phases, one.config.Pairs = []int{i + 1}, pairs
-			out = append(out, one)
-		}
-	}
-	for i := range out {
-		out[i].config.Trials = trials
-		out[i].config.Confidence = 1 - (1-audit.DefaultConfidence)/float64(len(out))
-	}
-	return out, nil
-}
-
-func viewsOf(trust accounting.Trust) []audit.View {
-	if trust.HasFloors() {
-		return []audit.View{audit.Learner, audit.Intruder}
-	}
-	return []audit.View{audit.Learner}
-}
-
-// auditOf claims what the accountant computes for one round. The learner's view has k users who change together, k^2 at most the
-// rounds of a user (docs/theorem-a.md, section 4); the intruder looks into one round, and one user changes.
-func auditOf(accountant *accounting.Accountant, view audit.View, params randomizer.Params, release accounting.Release, of report.Statistic, minimum uint64) mechanismAudit {
-	honest := release.HonestFraction.Floor(release.Users)
-	m := mechanism{Statistic: of.String(), Cohort: release.Users, Dim: release.Dim, Levels: release.Levels, Trials: release.Trials, P: release.P,
-		Minimum: minimum, FloorTrials: release.FloorTrials, RoundsPerUser: release.Rounds, UsersTogether: 1}
-	if view == audit.Learner {
-		m.UsersTogether = min(uint64(math.Sqrt(float64(release.Rounds))), honest, minimum)
-	}
-	release.Rounds = int(m.UsersTogether * m.UsersTogether)
-	return mechanismAudit{m, audit.Config{
-		View: view, Params: params, Users: release.Users, Minimum: minimum, Dishonest: release.Users - honest, Together: m.UsersTogether,
-		Claim: func(epsilon float64) (float64, error) {
-			f, err := accountant.ReleaseDelta(release, epsilon)
-			if view == audit.Intruder {
-				return f.Intruder, err
-			}
-			return f.Learner, err
-		},
-	}}
-}
-
 // An auditReport is the JSON of `learner audit`. Everything claimed in it is claimed for one round and for UsersTogether users who
 // change in it. Claimed and empirical epsilon are compared at AuditDelta, which is far above the task's delta: what happens once in a
 // million rounds cannot be tested by running rounds. At the top stands the audit with the largest claim; Adversaries has those of all
@@ -193,8 +91,8 @@ type auditReport struct {
 }
 
 type auditAdversary struct {
-	Adversary string    `json:"adversary"`
-	Mechanism mechanism `json:"mechanism"`
+	Adversary string           `json:"adversary"`
+	Mechanism audits.Mechanism `json:"mechanism"`
 	auditResult
 	// RefutableNoiseShare is the share of the planned noise that would be told from all of it about as often as not.
 	RefutableNoiseShare float64 `json:"refutable_noise_share"`
@@ -216,8 +114,8 @@ type auditPoint struct {
 }
 
 // add takes the audit of one mechanism against one adversary.
-func (r *auditReport) add(of mechanismAudit, a audit.Report) {
-	one := auditAdversary{Adversary: of.config.View.String(), Mechanism: of.mechanism, RefutableNoiseShare: a.RefutableShare, Pass: a.Pass,
+func (r *auditReport) add(of audits.Audit, a audit.Report) {
+	one := auditAdversary{Adversary: of.Config.View.String(), Mechanism: of.Mechanism, RefutableNoiseShare: a.RefutableShare, Pass: a.Pass,
 		auditResult: auditResult{ClaimedEpsilon: a.ClaimedEpsilon, EmpiricalEpsilonLower: a.EmpiricalEpsilonLower, AuditDelta: a.Delta}}
 	for _, p := range a.Points {
 		one.Points = append(one.Points, auditPoint(p))

@@ -1,4 +1,4 @@
-package main
+package audits
 
 import (
 	"cmp"
@@ -25,10 +25,10 @@ type scene struct {
 	frame  *convex.Frame
 }
 
-// auditPairs are rows of the task that the client's own encoder turns into vectors far apart in the ball, in a round of a phase that is
+// pairsOf are rows of the task that the client's own encoder turns into vectors far apart in the ball, in a round of a phase that is
 // chosen for it. The pole takes as few coordinates as come near to the largest distance; the spread is of rows far beyond the clip over
 // several features, where an encoder that does not clip the whole vector is farther out than it may be.
-func auditPairs(job run.Job, phase int, params randomizer.Params) ([]audit.Pair, error) {
+func pairsOf(job run.Job, phase int, params randomizer.Params) ([]audit.Pair, error) {
 	all, err := foundFor(job, phase, params)
 	if err != nil {
 		return nil, err
@@ -222,68 +222,4 @@ func (f found) pair(share float64, most int) audit.Pair {
 		kept = convex.Norm(along)
 	}
 	return audit.Pair{Name: f.name, Along: along, Distance: min(1, kept/2/f.params.ClipNorm), Encoder: f.encoder}
-}
-
-func (f found) encoder(p randomizer.Params, entropy audit.Entropy) (audit.Encoder, error) {
-	out := encoder{rows: f.rows, dim: p.Dim}
-	var err error
-	if out.one, err = f.maker(p, entropy); err != nil {
-		return nil, err
-	}
-	c := f.crowd()
-	p.Dim = c.of.Dim()
-	out.crowdDim = p.Dim
-	out.crowd, err = c.maker(p, entropy)
-	return out, err
-}
-
-func (s scene) maker(p randomizer.Params, entropy audit.Entropy) (*report.Maker, error) {
-	m, err := report.New(s.of, p, entropy)
-	if err != nil {
-		return nil, err
-	}
-	return m, m.At(s.point, s.frame)
-}
-
-// crowd is the scene with many features and no scores, for those whose report is of the zero vector.
-func (s scene) crowd() scene {
-	const features, triangle = 512, 32 // numbers of the same order
-	s.of.Scores, s.of.Score, s.of.Features = 0, nil, features
-	if s.of.Practical != nil {
-		p := *s.of.Practical
-		p.Features, p.Indicators = features, nil
-		if s.of.Statistic == report.MomentMatrix {
-			p.Features = triangle
-		}
-		s.of.Features, s.of.Practical = p.Features, &p
-		if p.Intercept != 0 {
-			s.of.Features++
-		}
-	}
-	if s.of.Statistic == report.Gradient {
-		s.point = make([]float64, s.of.Loss.Parameters(s.of.Features))
-	}
-	s.frame = wideFrame(s.of)
-	return s
-}
-
-// An encoder is the client's. Nothing is a row that is none of the task's.
-type encoder struct {
-	one, crowd    *report.Maker
-	dim, crowdDim int
-	rows          [3]convex.Example
-}
-
-func (e encoder) Dim(of audit.Input) int {
-	if of == audit.Nothing {
-		return e.crowdDim
-	}
-	return e.dim
-}
-
-func (e encoder) Report(dst []byte, of audit.Input) []byte {
-	if of == audit.Nothing {
-		return e.crowd.Report(dst, convex.Example{})
-	}
-	return e.one.Report(dst, e.rows[of])
 }

@@ -1,4 +1,4 @@
-package main
+package audits
 
 import (
 	"math"
@@ -17,7 +17,7 @@ import (
 
 func quickstartJob(t *testing.T, sets ...string) run.Job {
 	t.Helper()
-	spec, err := task.Load("../../deploy/tasks/quickstart.yaml", sets)
+	spec, err := task.Load("../../../deploy/tasks/quickstart.yaml", sets)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,26 +28,26 @@ func quickstartJob(t *testing.T, sets ...string) run.Job {
 	return job
 }
 
-func seededAudits(t *testing.T, job run.Job, trials int) []mechanismAudit {
+func seededAudits(t *testing.T, job run.Job, trials int) []Audit {
 	t.Helper()
-	out, err := auditsOf(job, trials)
+	out, err := Of(job, trials)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range out {
 		src := dptest.Source(t, uint64(20+i))
-		out[i].config.Entropy = func() rand.Source { return rand.NewChaCha8(dptest.Seed(src.Uint64())) }
+		out[i].Config.Entropy = func() rand.Source { return rand.NewChaCha8(dptest.Seed(src.Uint64())) }
 	}
 	return out
 }
 
-func auditPasses(t *testing.T, one mechanismAudit) bool {
+func auditPasses(t *testing.T, one Audit) bool {
 	t.Helper()
-	rep, err := audit.Run(t.Context(), one.config)
+	rep, err := audit.Run(t.Context(), one.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("phases %v, %s, %s: delta(0) claimed %.4f, at least %.4f; refutable share %.2f", one.Phases, one.Statistic, one.config.View,
+	t.Logf("phases %v, %s, %s: delta(0) claimed %.4f, at least %.4f; refutable share %.2f", one.Phases, one.Statistic, one.Config.View,
 		rep.Points[0].Claimed, rep.Points[0].Lower, rep.RefutableShare)
 	return rep.Pass
 }
@@ -68,13 +68,13 @@ func TestAuditOfInteractiveTasks(t *testing.T) {
 			t.Fatalf("%d audits, want 1", len(audits))
 		}
 		one, T := audits[0], uint64(job.Plan.Phases[0].RoundsPerUser)
-		if k := one.config.Together; k*k > T || (k+1)*(k+1) <= T || one.RoundsPerUser != int(T) || one.UsersTogether != k {
+		if k := one.Config.Together; k*k > T || (k+1)*(k+1) <= T || one.RoundsPerUser != int(T) || one.UsersTogether != k {
 			t.Errorf("%d users together for %d rounds", k, T)
 		}
 		checkAuditOf(t, job, 0, one)
 		for _, share := range shares {
 			cut := one
-			cut.config.Params.Trials /= share
+			cut.Config.Params.Trials /= share
 			if got, want := auditPasses(t, cut), share == 1; got != want {
 				t.Errorf("%d rounds, 1/%d of the noise: pass = %v, want %v", T, share, got, want)
 			}
@@ -112,7 +112,7 @@ func TestAuditsOfEveryMechanism(t *testing.T) {
 			}
 			for i, phase := range job.Plan.Phases {
 				for _, view := range views {
-					at := slices.IndexFunc(audits, func(a mechanismAudit) bool { return a.config.View == view && slices.Contains(a.Phases, i+1) })
+					at := slices.IndexFunc(audits, func(a Audit) bool { return a.Config.View == view && slices.Contains(a.Phases, i+1) })
 					if at < 0 {
 						t.Fatalf("no audit of phase %d against the %s", i+1, view)
 					}
@@ -127,17 +127,17 @@ func TestAuditsOfEveryMechanism(t *testing.T) {
 			}
 			together := 0.0
 			for _, one := range audits {
-				together += 1 - one.config.Confidence
+				together += 1 - one.Config.Confidence
 			}
 			if math.Abs(together-(1-audit.DefaultConfidence)) > 1e-12 {
 				t.Errorf("all audits together fail with probability %v", together)
 			}
 			for i, one := range audits {
-				if one.config.View == audit.Intruder {
+				if one.Config.View == audit.Intruder {
 					continue // package audit tests its power
 				}
-				one.config.Params.Trials /= 4
-				one.config.Params.FloorTrials /= 4
+				one.Config.Params.Trials /= 4
+				one.Config.Params.FloorTrials /= 4
 				if auditPasses(t, one) {
 					t.Errorf("audit %d: a quarter of the noise passes", i)
 				}
@@ -147,7 +147,7 @@ func TestAuditsOfEveryMechanism(t *testing.T) {
 }
 
 // checkAuditOf compares an audit with the phase that it is about.
-func checkAuditOf(t *testing.T, job run.Job, phase int, one mechanismAudit) {
+func checkAuditOf(t *testing.T, job run.Job, phase int, one Audit) {
 	t.Helper()
 	params, err := manifest.Params(job.Plan.Phases[phase].Mechanism)
 	if err != nil {
@@ -155,19 +155,19 @@ func checkAuditOf(t *testing.T, job run.Job, phase int, one mechanismAudit) {
 	}
 	release := job.Forecasts[phase].Privacy.Release()
 	honest := release.HonestFraction.Floor(release.Users)
-	if one.config.Params != params || one.config.Users-one.config.Dishonest != honest || one.config.Minimum != job.Plan.Phases[phase].Minimum || params.FloorTrials != release.FloorTrials || one.Cohort != job.Plan.Phases[phase].Cohort {
+	if one.Config.Params != params || one.Config.Users-one.Config.Dishonest != honest || one.Config.Minimum != job.Plan.Phases[phase].Minimum || params.FloorTrials != release.FloorTrials || one.Cohort != job.Plan.Phases[phase].Cohort {
 		t.Errorf("phase %d runs %+v with %d users and floors of %d trials: %+v", phase+1, params, honest, release.FloorTrials, one)
 	}
 	hidden := map[audit.View]uint64{audit.Learner: honest*release.Trials + 2*release.FloorTrials,
-		audit.Intruder: release.Trials + release.FloorTrials}[one.config.View]
+		audit.Intruder: release.Trials + release.FloorTrials}[one.Config.View]
 	rounds := int(one.UsersTogether * one.UsersTogether)
 	for _, eps := range []float64{0, 0.3} {
 		want, err := accounting.Mechanism{Trials: hidden, P: release.P, Levels: release.Levels, Dim: release.Dim, Rounds: rounds}.Delta(eps)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := one.config.Claim(eps); err != nil || got != want {
-			t.Errorf("phase %d, %s, epsilon %v: claims %v, %v; that of %d rounds of one user is %v", phase+1, one.config.View, eps, got, err, rounds, want)
+		if got, err := one.Config.Claim(eps); err != nil || got != want {
+			t.Errorf("phase %d, %s, epsilon %v: claims %v, %v; that of %d rounds of one user is %v", phase+1, one.Config.View, eps, got, err, rounds, want)
 		}
 	}
 }

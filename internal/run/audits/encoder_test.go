@@ -1,4 +1,4 @@
-package main
+package audits
 
 import (
 	"math/rand/v2"
@@ -104,23 +104,23 @@ func TestAuditOfTheEncoder(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				one.config.Pairs = one.config.Pairs[len(one.config.Pairs)-len(all):] // without bare poles
-				for _, pair := range one.config.Pairs {
+				one.Config.Pairs = one.Config.Pairs[len(one.Config.Pairs)-len(all):] // without bare poles
+				for _, pair := range one.Config.Pairs {
 					t.Logf("%s, %s: distance %.3f along %v", one.Statistic, pair.Name, pair.Distance, pair.Along)
 				}
-				if got := one.config.Pairs[0].Distance; !(got >= c.near[i]) {
+				if got := one.Config.Pairs[0].Distance; !(got >= c.near[i]) {
 					t.Errorf("%s: poles are %.3f apart, want %.3f", one.Statistic, got, c.near[i])
 				}
 				if !auditPasses(t, one) {
 					t.Errorf("%s: the client's encoder fails", one.Statistic)
 				}
-				pairs := one.config.Pairs
-				one.config.Pairs = nil
+				pairs := one.Config.Pairs
+				one.Config.Pairs = nil
 				for k, pair := range pairs {
 					pair.Encoder = func(p randomizer.Params, entropy rand.Source) (audit.Encoder, error) {
 						return unclip(t, all[k], p, entropy)
 					}
-					one.config.Pairs = append(one.config.Pairs, pair)
+					one.Config.Pairs = append(one.Config.Pairs, pair)
 				}
 				if auditPasses(t, one) {
 					t.Errorf("%s: an encoder that skips the clip passes", one.Statistic)

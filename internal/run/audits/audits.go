@@ -1,0 +1,112 @@
+// Package audits says what is audited of a planned task: every mechanism of the plan, against every adversary that its trust knows, on rows
+// that the client's own encoder turns into vectors as far apart as any that are found. Package audit runs it.
+package audits
+
+import (
+	"math"
+
+	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/learner/report"
+	"github.com/panlearn/panlearn/randomizer"
+	"github.com/panlearn/panlearn/randomizer/accounting"
+	"github.com/panlearn/panlearn/randomizer/audit"
+	"github.com/panlearn/panlearn/stream/manifest"
+)
+
+// A Mechanism is what every round of some phases runs.
+type Mechanism struct {
+	Phases    []int  `json:"phases"`    // counted from 1
+	Statistic string `json:"statistic"` // what devices report, see report.Statistic
+	Cohort    uint64 `json:"cohort"`
+	Minimum   uint64 `json:"minimum"` // users who report; the stage tops up the rest
+	Dim       int    `json:"d"`
+	Levels    int    `json:"g"`
+	Trials    uint64 `json:"b"`
+
+	P           float64 `json:"p"`
+	FloorTrials uint64  `json:"floor_trials"`
+	// RoundsPerUser is T of one user, and UsersTogether how many users change in the round that is audited.
+	RoundsPerUser int    `json:"rounds_per_user"`
+	UsersTogether uint64 `json:"users_together"`
+}
+
+// An Audit is of a mechanism, against one adversary.
+type Audit struct {
+	Mechanism
+	Config audit.Config
+}
+
+// Of has one audit for each distinct mechanism of the plan and each adversary of the task's trust, so that the claims about all
+// of them are tested at DefaultConfidence together. The learner's runs the honest users of a planned round alone: what the claim
+// relies on.
+func Of(job run.Job, trials int) ([]Audit, error) {
+	type identity struct {
+		params    randomizer.Params
+		release   accounting.Release
+		statistic report.Statistic
+	}
+	accountant := accounting.NewAccountant()
+	seen := map[identity][]int{} // to the indices of its audits
+	var out []Audit
+	if err := job.Runnable(); err != nil {
+		return nil, err
+	}
+	for i, phase := range job.Plan.Phases {
+		params, err := manifest.Params(phase.Mechanism)
+		if err != nil {
+			return nil, err
+		}
+		release := job.Forecasts[i].Privacy.Release()
+		id := identity{params, release, report.Statistic(phase.Statistic)}
+		if known, ok := seen[id]; ok {
+			for _, k := range known {
+				out[k].Phases = append(out[k].Phases, i+1)
+			}
+			continue
+		}
+		pairs, err := pairsOf(job, i, params)
+		if err != nil {
+			return nil, err
+		}
+		for _, view := range viewsOf(release.Trust) {
+			seen[id] = append(seen[id], len(out))
+			one := auditOf(accountant, view, params, release, id.statistic, phase.Minimum)
+			one.Phases, one.Config.Pairs = []int{i + 1}, pairs
+			out = append(out, one)
+		}
+	}
+	for i := range out {
+		out[i].Config.Trials = trials
+		out[i].Config.Confidence = 1 - (1-audit.DefaultConfidence)/float64(len(out))
+	}
+	return out, nil
+}
+
+func viewsOf(trust accounting.Trust) []audit.View {
+	if trust.HasFloors() {
+		return []audit.View{audit.Learner, audit.Intruder}
+	}
+	return []audit.View{audit.Learner}
+}
+
+// auditOf claims what the accountant computes for one round. The learner's view has k users who change together, k^2 at most the
+// rounds of a user (docs/theorem-a.md, section 4); the intruder looks into one round, and one user changes.
+func auditOf(accountant *accounting.Accountant, view audit.View, params randomizer.Params, release accounting.Release, of report.Statistic, minimum uint64) Audit {
+	honest := release.HonestFraction.Floor(release.Users)
+	m := Mechanism{Statistic: of.String(), Cohort: release.Users, Dim: release.Dim, Levels: release.Levels, Trials: release.Trials, P: release.P,
+		Minimum: minimum, FloorTrials: release.FloorTrials, RoundsPerUser: release.Rounds, UsersTogether: 1}
+	if view == audit.Learner {
+		m.UsersTogether = min(uint64(math.Sqrt(float64(release.Rounds))), honest, minimum)
+	}
+	release.Rounds = int(m.UsersTogether * m.UsersTogether)
+	return Audit{m, audit.Config{
+		View: view, Params: params, Users: release.Users, Minimum: minimum, Dishonest: release.Users - honest, Together: m.UsersTogether,
+		Claim: func(epsilon float64) (float64, error) {
+			f, err := accountant.ReleaseDelta(release, epsilon)
+			if view == audit.Intruder {
+				return f.Intruder, err
+			}
+			return f.Learner, err
+		},
+	}}
+}
