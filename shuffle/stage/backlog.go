@@ -47,12 +47,15 @@ func (b *backlog) open(target, planned float64, again bool, deadline time.Durati
 	}
 	share := b.next(target, planned, now)
 	if again {
-		share = min(share, 1) / 16
+		share = min(share, 1) / comeBack
 	}
 	ramp := stream.NewRamp(share, time.Duration(target)*work, deadline)
 	*b = backlog{ramp: ramp, opened: now, deadline: deadline, work: work, before: &old}
 	return ramp
 }
+
+// comeBack is by how much fewer are asked for where others send again: four doublings have the share where it was.
+const comeBack = 16
 
 // spare is how many more users are asked for than there are places: the parts of a round that several gateways have are rounded.
 const spare = 3

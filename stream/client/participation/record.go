@@ -15,7 +15,7 @@ type State uint8
 const (
 	Fresh     State = iota // has not taken part
 	Charged                // has taken part in a round whose outcome is not known; durable before the first publish
-	Counted                // lies at or below the cutoff of its round: is in its batch, or was refused by the stage
+	Counted                // lies at or below the cutoff of its round: is in its batch, or was refused by the stage, or lost by a fault of the broker
 	Uncounted              // is provably in no batch of its round; may take part in another
 	Unknown                // may or may not be in a batch, and nothing will tell more; never takes part again
 	Refused                // of an Outcome only: was not sent, because the policy refused
