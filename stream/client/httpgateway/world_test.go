@@ -75,6 +75,11 @@ type fake struct {
 // Agreement implements Publisher.
 func (f *fake) Agreement(ctx context.Context) (*consent.Agreement, error) {
 	select {
+	case <-f.ready: // whatever the time is, as a client's
+		return f.agreement, nil
+	default:
+	}
+	select {
 	case <-f.ready:
 		return f.agreement, nil
 	case <-ctx.Done():
