@@ -74,6 +74,9 @@ func (r *Rounds) Fill(users, cohort uint64) {
 	r.fill = fmt.Sprintf("cohort %d/%d", users, cohort)
 }
 
+// Trouble implements service.Observer: the log tells it.
+func (r *Rounds) Trouble(string) {}
+
 // Applied implements service.Observer.
 func (r *Rounds) Applied(a service.Applied) {
 	r.mu.Lock()

@@ -58,6 +58,7 @@ type state struct {
 	sampled time.Time         // of totals, if counted
 
 	brokerLost time.Time // zero: connected
+	trouble    string    // why the learner's calls of the broker fail; empty: they work
 	stage      stageState
 	stopped    *Stop
 }
@@ -182,6 +183,13 @@ func (b *Board) Applied(a service.Applied) {
 	}
 	b.totals[stage.Accepted.String()] += a.BatchUsers
 	b.rates.add(ratePoint{until: now, seconds: a.Took.Seconds(), accepted: float64(a.BatchUsers), refused: float64(refused)})
+}
+
+// Trouble implements service.Observer.
+func (b *Board) Trouble(cause string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.trouble = cause
 }
 
 // Broker says whether there is a connection to the broker.

@@ -69,6 +69,9 @@ func (st *state) judge(task Task, now time.Time) Verdict {
 		return Verdict{Level: Wrong, Title: "The broker cannot be reached.", Section: sectionKill,
 			Detail: fmt.Sprintf("There is no connection %s. Nothing is lost: the learner tries again until it is back.", since(st.brokerLost)),
 			Do:     "Start the NATS server, or ask learner doctor what stands between them."}
+	case st.trouble != "":
+		return Verdict{Level: Warn, Title: "The learner's calls of the broker fail.", Section: sectionBroker, Detail: st.trouble + ".",
+			Do: "Ask learner doctor --role learner, with the learner's credentials."}
 	case s.asked && s.silence != "" && now.Sub(s.since) >= unanswered:
 		do := fmt.Sprintf("Start ingest shuffle --task %s with the identity of this task, and look at the address of --stage-http.", task.Name)
 		if task.Trust != "shuffle" {

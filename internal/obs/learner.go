@@ -29,6 +29,7 @@ type Learner struct {
 	delta         prometheus.Gauge
 	noise         prometheus.Gauge
 	rounding      prometheus.Gauge
+	failing       prometheus.Gauge
 	gradient      prometheus.Gauge
 	model         prometheus.Gauge
 	loss          *prometheus.GaugeVec
@@ -63,6 +64,7 @@ func NewLearner(r prometheus.Registerer, task string) (*Learner, error) {
 		delta:         f.gauge("panlearn_learner_privacy_delta", "Delta at which epsilon is stated."),
 		noise:         f.gauge("panlearn_learner_noise_std", "Standard deviation of the privacy noise in one coordinate of the last mean gradient."),
 		rounding:      f.gauge("panlearn_learner_rounding_std", "Bound on the standard deviation of stochastic rounding in one coordinate of the last mean gradient."),
+		failing:       f.gauge("panlearn_learner_broker_failing", "1 while calls of the broker fail and are repeated, else 0."),
 		gradient:      f.gauge("panlearn_learner_gradient_norm", "Euclidean norm of the last noisy mean gradient."),
 		model:         f.gauge("panlearn_learner_model_norm", "Euclidean norm of the current model."),
 		loss: f.gaugeVec("panlearn_learner_validation_loss", "Progressive validation: mean loss of the announced points on the users' own events, "+
@@ -108,6 +110,15 @@ func (m *Learner) Resumed(p service.Progress) {
 func (m *Learner) Announced(round, cohort uint64) {
 	m.announced.Set(float64(round))
 	m.cohort.Set(float64(cohort))
+}
+
+// Trouble implements service.Observer.
+func (m *Learner) Trouble(cause string) {
+	if cause == "" {
+		m.failing.Set(0)
+	} else {
+		m.failing.Set(1)
+	}
 }
 
 // Applied implements service.Observer.

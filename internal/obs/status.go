@@ -25,14 +25,27 @@ type StageStatus struct {
 	Minimum  uint64     `json:"minimum"`
 	Deadline *time.Time `json:"deadline"` // when the minimum becomes enough; null: never
 	Failures int        `json:"failures"` // calls of the broker that failed in a row
+	Trouble  string     `json:"trouble"`  // why the last of them failed; empty: none did
+
+	Redelivered uint64 `json:"redelivered"` // reports that this process was sent again
+	Strange     uint64 `json:"strange"`     // reports that came for no open attempt
+	Queue       Queue  `json:"queue"`
 
 	Reports map[string]uint64 `json:"reports"` // messages examined by this process, by outcome
+}
+
+// A Queue is what waits in the stream of reports, and how many bytes it may hold: 0 where that is not known.
+type Queue struct {
+	Messages uint64 `json:"messages"`
+	Bytes    uint64 `json:"bytes"`
+	MaxBytes uint64 `json:"max_bytes"`
 }
 
 // StatusOf turns a stage's status and the count of its reports into the answer.
 func StatusOf(s stage.Status, reports *Reports) StageStatus {
 	out := StageStatus{Task: string(s.Task), Doing: s.Phase, Waiting: Waiting(s), Works: s.Lease, Round: uint64(s.Round), Attempt: uint64(s.Attempt),
 		Users: s.Users, Cohort: s.Cohort, Minimum: s.Minimum, Failures: s.Failures,
+		Trouble: s.Trouble, Redelivered: s.Redelivered, Strange: s.Strange, Queue: Queue(s.Queue),
 		Reports: reports.ByOutcome()}
 	if !s.Deadline.IsZero() {
 		deadline := s.Deadline.UTC()

@@ -61,11 +61,19 @@ func (s *Service) await(ctx context.Context, subject string) (stream.Message, er
 
 // failed tells of a call that failed and is tried again: of a row of them now and then, the rest at level debug.
 func (s *Service) failed(err error, message string, attributes ...any) {
+	if cause := err.Error(); cause != s.cause {
+		s.cause = cause
+		s.config.Observer.Trouble(cause)
+	}
 	s.config.Logger.Log(context.Background(), s.trouble.Level(time.Now(), err), message, append(attributes, "error", err)...)
 }
 
 // answered ends a row of failures.
 func (s *Service) answered() {
+	if s.cause != "" {
+		s.cause = ""
+		s.config.Observer.Trouble("")
+	}
 	if s.trouble.Over() {
 		s.config.Logger.Info("the broker answers again", "task", s.config.Task)
 	}

@@ -88,6 +88,9 @@ type Observer interface {
 	Announced(round, cohort uint64)
 	// Applied is called after the commit of a round.
 	Applied(Applied)
+	// Trouble is called when calls of the broker begin to fail, or fail for another reason, with the reason; and with "" when they
+	// work again.
+	Trouble(cause string)
 }
 
 // Applied is one committed round. Everything in it is public.
@@ -110,3 +113,4 @@ type nobody struct{}
 func (nobody) Resumed(Progress)         {}
 func (nobody) Announced(uint64, uint64) {}
 func (nobody) Applied(Applied)          {}
+func (nobody) Trouble(string)           {}

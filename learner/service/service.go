@@ -25,6 +25,7 @@ type Service struct {
 	wake   <-chan stream.Wake // nil: only the timer wakes
 
 	trouble stream.Trouble // calls that fail
+	cause   string         // that Observer.Trouble was told last
 }
 
 // New checks the configuration. It does nothing yet.

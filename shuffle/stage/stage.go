@@ -21,6 +21,7 @@ type Stage struct {
 	held     bool // what Observer.Lease was told last
 	waits    bool // that the lease is another's was logged
 	failures int  // in a row
+	cause    string
 	troubled stream.Trouble
 	grace    time.Time   // until when a bound phase goes on after the context ended
 	open     atomic.Bool // users were asked to an attempt
@@ -133,7 +134,7 @@ func (s *Stage) step(ctx context.Context, p phase, needs need) (phase, error) {
 		s.trouble(ctx, todo.call.String(), err)
 		return p, nil
 	}
-	s.failures = 0
+	s.failures, s.cause = 0, ""
 	if s.troubled.Over() {
 		s.Logger.Info("the broker answers again")
 	}
@@ -160,6 +161,7 @@ func (s *Stage) watch(ctx context.Context) {
 // trouble waits a little after a call that failed, longer each time.
 func (s *Stage) trouble(ctx context.Context, call string, err error) {
 	s.failures++
+	s.cause = err.Error()
 	s.Logger.Log(ctx, s.troubled.Level(time.Now(), err), "a call of the broker failed, trying again", "call", call, "failures", s.failures, "error", err)
 	tell(s.Observer.Failed, call)
 	pause := min(s.LeaseTTL/64<<min(s.failures, 6), s.Poll) + 1

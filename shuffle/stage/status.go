@@ -18,6 +18,16 @@ type Status struct {
 	Minimum  uint64
 	Deadline time.Time // when Minimum becomes enough; zero: never, or nothing is being collected
 	Failures int       // calls of the broker that failed in a row
+	Trouble  string    // why the last of them failed; empty: none did
+
+	Redelivered uint64 // reports that this process was sent again
+	Strange     uint64 // reports that came for no open attempt, since this process started
+	Queue       Queue
+}
+
+// A Queue is what waits in a task's stream of reports. MaxBytes is what the stream may hold; 0: not known.
+type Queue struct {
+	Messages, Bytes, MaxBytes uint64
 }
 
 // Status is what the stage is doing now. It may be called from any goroutine.
@@ -29,7 +39,7 @@ func (s *Stage) Status() Status {
 
 // publish notes what a phase does; open is its open attempt, nil for none.
 func (s *Stage) publish(p phase, open *attempt, held bool) {
-	now := Status{Task: s.Task, Phase: p.String(), Lease: held, Failures: s.failures}
+	now := Status{Task: s.Task, Phase: p.String(), Lease: held, Failures: s.failures, Trouble: s.cause}
 	if open != nil {
 		now.Round, now.Attempt, now.Users = open.round.number, open.number, open.mixer.Users()
 		now.Cohort, now.Minimum, now.Deadline = open.round.mixer.Cohort, open.round.mixer.Minimum, open.deadlineAt()

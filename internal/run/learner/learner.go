@@ -272,4 +272,8 @@ func (o Observers) Announced(r, cohort uint64) {
 	o.each(func(s service.Observer) { s.Announced(r, cohort) })
 }
 
+func (o Observers) Trouble(cause string) {
+	o.each(func(s service.Observer) { s.Trouble(cause) })
+}
+
 func (o Observers) Applied(a service.Applied) { o.each(func(s service.Observer) { s.Applied(a) }) }

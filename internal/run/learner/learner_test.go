@@ -106,6 +106,7 @@ type counting struct{ applied atomic.Uint64 }
 
 func (c *counting) Resumed(service.Progress) {}
 func (c *counting) Announced(_, _ uint64)    {}
+func (c *counting) Trouble(string)           {}
 func (c *counting) Applied(service.Applied)  { c.applied.Add(1) }
 
 // TestStops while it waits for the stage, and leaves the folder to the next.

@@ -241,6 +241,8 @@ func (r rejections) Resumed(service.Progress) {}
 
 func (r rejections) Announced(uint64, uint64) {}
 
+func (r rejections) Trouble(string) {}
+
 func (r rejections) Applied(a service.Applied) {
 	for reason, n := range a.Rejects {
 		r[reason] += n
@@ -317,6 +319,8 @@ type scorer struct {
 	runlearner.Observers // none: only Applied is of interest
 	applied              func(service.Applied)
 }
+
+func (s scorer) Trouble(string) {}
 
 func (s scorer) Applied(a service.Applied) { s.applied(a) }
 

@@ -264,6 +264,9 @@ func (o *watching) Announced(r, cohort uint64) {
 	o.w.metrics.learner.Announced(r, cohort)
 	o.w.steal(fmt.Sprint("when round ", r, " is announced"))
 }
+
+func (o *watching) Trouble(cause string) { o.w.metrics.learner.Trouble(cause) }
+
 func (o *watching) Applied(a service.Applied) {
 	o.w.metrics.learner.Applied(a)
 	o.w.steal(fmt.Sprint("when round ", a.Round, " is committed"))

@@ -133,6 +133,8 @@ func (counter) Resumed(service.Progress) {}
 
 func (counter) Announced(_, _ uint64) {}
 
+func (c counter) Trouble(string) {}
+
 func (c counter) Applied(a service.Applied) {
 	if a.Round == c.last {
 		c.stop()
