@@ -129,6 +129,7 @@ func (e *environment) readRound(m *stream.Message) (round, error) {
 		return round{}, fmt.Errorf("%s: %w", m.Subject, err)
 	}
 	cfg.Entropy = e.Entropy
+	e.lease.newest = max(e.lease.newest, stream.Round(r.Round))
 	return round{number: stream.Round(r.Round), manifest: stream.HashOf(body), mixer: cfg, waiting: manifest.Waiting(at, r.Step),
 		deadline: manifest.Deadline(at.Plan)}, nil
 }

@@ -2,7 +2,6 @@ package stage
 
 import (
 	"context"
-	"encoding/binary"
 	"time"
 
 	"github.com/panlearn/panlearn/stream"
@@ -14,16 +13,13 @@ import (
 // No two clocks are compared. Who holds it counts from before its own write was sent; who waits counts from when it
 // first saw that write, so the waiting one is never early.
 //
-// Record, 21 bytes:
-//
-//	version    1 byte, 1
-//	instance  16 bytes, of the holder
-//	ttl        4 bytes, big endian, milliseconds; 0: given up
+// Its record is a stream.Lease, which also says where the newest round is.
 type lease struct {
 	subject  string
 	instance [stream.InstanceSize]byte
 	ttl      time.Duration
 	poll     time.Duration
+	newest   stream.Round // that this process knows
 
 	known    bool          // sequence is what stands, as far as we know
 	sequence uint64        // of the standing record; never goes back
@@ -35,19 +31,12 @@ type lease struct {
 	due      time.Time     // next look or renewal
 }
 
-const (
-	leaseVersion = 1
-	leaseSize    = 1 + stream.InstanceSize + 4
-)
-
 func newLease(subject string, instance [stream.InstanceSize]byte, ttl, poll time.Duration) *lease {
 	return &lease{subject: subject, instance: instance, ttl: ttl, poll: poll, longest: ttl}
 }
 
 func (l *lease) record(ttl time.Duration) []byte {
-	b := append(make([]byte, 0, leaseSize), leaseVersion)
-	b = append(b, l.instance[:]...)
-	return binary.BigEndian.AppendUint32(b, uint32(ttl.Milliseconds()))
+	return stream.Lease{Instance: l.instance, TTL: ttl, Newest: l.newest}.Record()
 }
 
 // holds says whether nobody else can hold the lease now.
@@ -91,9 +80,9 @@ func (l *lease) saw(now time.Time, m *stream.Message) {
 	}
 	l.known, l.sequence = true, m.Sequence
 	l.ours, l.theirs = false, l.ttl // garbage is respected for as long as one of ours
-	if len(m.Data) == leaseSize && m.Data[0] == leaseVersion {
-		l.ours = [stream.InstanceSize]byte(m.Data[1:]) == l.instance
-		l.theirs = min(time.Duration(binary.BigEndian.Uint32(m.Data[1+stream.InstanceSize:]))*time.Millisecond, MaxLeaseTTL)
+	if standing, err := stream.ParseLease(m.Data); err == nil {
+		l.ours = standing.Instance == l.instance
+		l.theirs = min(standing.TTL, MaxLeaseTTL)
 	}
 	l.longest = max(l.longest, l.theirs)
 	if !l.ours {

@@ -50,6 +50,9 @@ func TestSeveralRounds(t *testing.T) {
 					if m.Stream == stream.Reports {
 						t.Errorf("%s is still in the queue", m.Subject)
 					}
+					if l, err := stream.ParseLease(m.Data); m.Stream == stream.Leases && (err != nil || l.Newest != 3) {
+						t.Errorf("the lease says round %d, %v: want round 3", l.Newest, err)
+					}
 				}
 				if got := s.Status(); got.Phase != "ended" || got.Lease {
 					t.Errorf("status %+v", got)
