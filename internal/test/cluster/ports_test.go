@@ -55,8 +55,7 @@ func TestPortsOutliveServers(t *testing.T) {
 	}
 	t.Parallel()
 	c := procs.StartCluster(t, programs, procs.ServerOptions{})
-	ctx, cancel := context.WithTimeout(t.Context(), limit)
-	defer cancel()
+	ctx := procs.Within(t, limit)
 	conn, rival := connect(t, c.URL()), connect(t, c.URL())
 	outlive(ctx, t, c, conn, rival, 9)
 	minority(ctx, t, c, conn)

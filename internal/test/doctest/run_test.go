@@ -193,8 +193,6 @@ func walk(ctx context.Context, all []block, dir, from string) error {
 	if err := r.write(); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, pageTime)
-	defer cancel()
 	if err := r.play(ctx, bin); err != nil {
 		return err
 	}
@@ -226,7 +224,7 @@ func TestPages(t *testing.T) {
 			if demo && readme == "" {
 				t.Fatal("the commands of README.md did not succeed, and this page goes on from there")
 			}
-			if err := walk(t.Context(), all, dir, map[bool]string{true: readme}[demo]); err != nil {
+			if err := walk(procs.Within(t, pageTime), all, dir, map[bool]string{true: readme}[demo]); err != nil {
 				t.Error(err)
 			}
 		})
@@ -253,7 +251,7 @@ func TestWalk(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = walk(t.Context(), all, t.TempDir(), "")
+		err = walk(procs.Within(t, pageTime), all, t.TempDir(), "")
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}

@@ -2,6 +2,7 @@ package kills
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -98,9 +99,10 @@ func (f *fleet) until(what string, holds func() bool) {
 	f.t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for end := time.Now().Add(patience); !holds(); <-tick.C {
-		if time.Now().After(end) {
-			f.t.Fatalf("%v have passed without %s", patience, what)
+	ctx := procs.Within(f.t, patience)
+	for ; !holds(); <-tick.C {
+		if ctx.Err() != nil {
+			f.t.Fatalf("without %s: %v: %s", what, context.Cause(ctx), f.doing())
 		}
 	}
 }

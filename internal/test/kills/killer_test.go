@@ -1,11 +1,14 @@
 package kills
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/panlearn/panlearn/internal/test/procs"
 )
 
 // A killer draws who is killed, when, and for how long it is gone.
@@ -25,6 +28,9 @@ type killer struct {
 
 // patience is how long a campaign may take after its last kill, on a machine that is busy.
 const patience = 8 * time.Minute
+
+// forever is as long as go test gives the package.
+const forever = 24 * time.Hour
 
 // draw chooses the next moment: a time, or shortly after a record.
 func (k *killer) draw() {
@@ -78,13 +84,13 @@ func (f *fleet) run(k *killer, kills int, w *witness) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	k.draw()
-	ctx := f.t.Context()
+	ctx := procs.Within(f.t, forever)
 	var calm time.Time
 	for !f.over() {
 		f.tend()
 		select {
 		case <-ctx.Done():
-			f.t.Fatal(ctx.Err())
+			f.t.Fatalf("%v, and %d of %d kills were made: %s", context.Cause(ctx), k.kills, kills, f.doing())
 		case <-w.wakes:
 			k.woken()
 		case <-tick.C:

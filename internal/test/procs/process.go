@@ -190,7 +190,7 @@ func (p *Process) Wait(ctx context.Context) (Exit, error) {
 	case <-l.ended:
 		return l.exit, nil
 	case <-ctx.Done():
-		return Exit{}, fmt.Errorf("wait for %s: %w", p.Name, ctx.Err())
+		return Exit{}, fmt.Errorf("wait for %s: %w", p.Name, context.Cause(ctx))
 	}
 }
 

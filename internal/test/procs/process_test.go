@@ -5,6 +5,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 func TestProcessEnds(t *testing.T) {
@@ -102,5 +103,23 @@ func TestPortsLieBelowOutgoingConnections(t *testing.T) {
 	}
 	if len(seen) != 9 {
 		t.Errorf("ports %v: want 9 different ones", ports)
+	}
+}
+
+// TestWithin: a test gives up at its limit, and before go test does, and what waited says so.
+func TestWithin(t *testing.T) {
+	end, timed := t.Deadline()
+	for _, limit := range []time.Duration{0, time.Second, 1000 * time.Hour} {
+		at, ok := Within(t, limit).Deadline()
+		if !ok || time.Until(at) > limit || timed && end.Sub(at) < grace {
+			t.Errorf("limit %v: it ends at %v, go test at %v", limit, at, end)
+		}
+	}
+	p := programs.Process(t, "waiting", programs.Ingest, "publish", "--nats", "nats://127.0.0.1:1", "--task", "x", "--nats-wait", "1h", "--data", os.DevNull)
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Wait(Within(t, 0)); err == nil || !strings.Contains(err.Error(), "the test gives up") {
+		t.Errorf("waiting ended: %v", err)
 	}
 }
