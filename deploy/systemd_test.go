@@ -64,6 +64,15 @@ func TestUnits(t *testing.T) {
 		if !strings.Contains(text, "2 3\n") || !strings.Contains(text, "\nRestartPreventExitStatus=") {
 			t.Errorf("%s is restarted after the exit codes 2 and 3", name)
 		}
+		// What two tasks on one machine cannot share is in the environment, where the instance's file is read last and so beats the unit.
+		_, start, _ := strings.Cut(text, "\nExecStart=")
+		start, _, _ = strings.Cut(strings.ReplaceAll(start, "\\\n", " "), "\n")
+		if strings.Contains(start, "127.0.0.1") {
+			t.Errorf("%s: the command line fixes an address, which no instance can change: %s", name, start)
+		}
+		if address := strings.Index(text, "\nEnvironment=PANLEARN_HTTP="); role != "panlearn-publish" && (address < 0 || address > strings.Index(text, "\nEnvironmentFile=")) {
+			t.Errorf("%s: want a default of --http in the environment, before the instance's file", name)
+		}
 		if !strings.Contains(string(users), "\nu "+role+" ") {
 			t.Errorf("%s: its user is not in panlearn.sysusers", name)
 		}

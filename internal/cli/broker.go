@@ -14,12 +14,17 @@ import (
 // EnvironmentPrefix is in front of the variable of every flag.
 const EnvironmentPrefix = "PANLEARN_"
 
+// variable is the environment's name of a flag.
+func variable(flag string) string {
+	return EnvironmentPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
 // fromEnvironment sets every flag that the command line left alone and the environment has. An empty variable counts as
 // not set. --data is none of them: PANLEARN_DATA is the folder of the data sets that tests and measurements look for.
 func fromEnvironment(flags *pflag.FlagSet, lookup func(string) (string, bool)) error {
 	var errs []error
 	flags.VisitAll(func(f *pflag.Flag) {
-		name := EnvironmentPrefix + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+		name := variable(f.Name)
 		if value, ok := lookup(name); ok && value != "" && !f.Changed && f.Name != "help" && f.Name != "data" {
 			if err := flags.Set(f.Name, value); err != nil {
 				errs = append(errs, fmt.Errorf("%s=%q: %w", name, value, err))

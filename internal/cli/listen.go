@@ -2,10 +2,13 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/pflag"
 
@@ -13,7 +16,8 @@ import (
 )
 
 // Listen listens for HTTP at the address that a flag names. A bare port, 9090 or :9090, is one of this machine's loopback
-// address: what the endpoints say is for the operator, so all interfaces have to be asked for by name, as 0.0.0.0:9090.
+// address: what the endpoints say is for the operator, so all interfaces have to be asked for by name, as 0.0.0.0:9090. An
+// address that is taken is worth trying again (exit code 75): who has it may be about to end.
 func Listen(flag, address string) (net.Listener, error) {
 	host, port := "", address
 	if strings.Contains(address, ":") {
@@ -29,10 +33,22 @@ func Listen(flag, address string) (net.Listener, error) {
 		host = "127.0.0.1"
 	}
 	listener, err := net.Listen("tcp", net.JoinHostPort(host, port))
-	if err != nil {
+	switch {
+	case taken(err):
+		return nil, Transient(fmt.Errorf("%s: %w: another process listens there, perhaps of another task: name another address, here or in %s",
+			flag, err, variable(strings.TrimPrefix(flag, "--"))))
+	case err != nil:
 		return nil, Usagef("%s: %w", flag, err)
 	}
 	return listener, nil
+}
+
+// wsaAddressInUse is Windows' EADDRINUSE.
+const wsaAddressInUse = syscall.Errno(10048)
+
+// taken says whether somebody else listens at the address: a predecessor that still ends, or another task's process.
+func taken(err error) bool {
+	return errors.Is(err, syscall.EADDRINUSE) || errors.Is(err, wsaAddressInUse)
 }
 
 // Profiles is where a command shows how it spends time and memory: nowhere, unless asked.

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"net"
+	"strings"
 	"testing"
 )
 
@@ -34,5 +35,19 @@ func TestListenOnLoopback(t *testing.T) {
 		if err == nil {
 			l.Close()
 		}
+	}
+}
+
+// TestListenWhereSomebodyDoes: an address that is taken may be free later, so that supervisors try again: exit code 75.
+func TestListenWhereSomebodyDoes(t *testing.T) {
+	first, err := Listen("--http", "0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	_, err = Listen("--http", first.Addr().String())
+	var coded *CodedError
+	if !errors.As(err, &coded) || coded.Code != ExitTransient || !strings.Contains(err.Error(), "PANLEARN_HTTP") {
+		t.Errorf("%v: want exit code 75, and the variable that names another address", err)
 	}
 }
