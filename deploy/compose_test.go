@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"slices"
@@ -13,6 +14,7 @@ import (
 // A service of compose.yaml: what tests look at. docker-compose config knows every key.
 type service struct {
 	Image       string
+	Build       map[string]any
 	Command     []string
 	Environment map[string]string
 	User        string
@@ -97,6 +99,14 @@ func TestScrapeTargets(t *testing.T) {
 		ScrapeConfigs []struct {
 			JobName       string                       `yaml:"job_name"`
 			StaticConfigs []struct{ Targets []string } `yaml:"static_configs"`
+			DNS           []struct {
+				Names []string
+				Type  string
+				Port  int
+			} `yaml:"dns_sd_configs"`
+			Relabel []struct {
+				Target string `yaml:"target_label"`
+			} `yaml:"relabel_configs"`
 		} `yaml:"scrape_configs"`
 	}
 	text, err := os.ReadFile("prometheus/prometheus.yml")
@@ -107,7 +117,21 @@ func TestScrapeTargets(t *testing.T) {
 		t.Fatalf("%+v, %v", config, err)
 	}
 	for _, job := range config.ScrapeConfigs {
-		for _, target := range job.StaticConfigs[0].Targets {
+		var targets []string
+		for _, static := range job.StaticConfigs {
+			targets = append(targets, static.Targets...)
+		}
+		for _, dns := range job.DNS {
+			targets = append(targets, fmt.Sprintf("%s:%d", dns.Names[0], dns.Port))
+		}
+		if len(targets) == 0 {
+			t.Errorf("%s scrapes nothing", job.JobName)
+		}
+		// compose up --scale stage=2: a static target would be one of the two, another one each time.
+		if job.JobName == "panlearn-stage" && (len(job.DNS) != 1 || job.DNS[0].Type != "A" || len(job.Relabel) != 1 || job.Relabel[0].Target != "instance") {
+			t.Errorf("%s: want each address of the service, named as an instance: %+v", job.JobName, job)
+		}
+		for _, target := range targets {
 			host, port, _ := strings.Cut(target, ":")
 			s, found := c.Services[host]
 			if !found {

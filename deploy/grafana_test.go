@@ -14,8 +14,8 @@ import (
 )
 
 type datasource struct {
-	Type string `json:"type" yaml:"type"`
-	UID  string `json:"uid" yaml:"uid"`
+	Type string `json:"type"`
+	UID  string `json:"uid"`
 }
 
 // A panel is what a test needs of one.
@@ -37,10 +37,10 @@ type dashboard struct {
 	Panels     []panel `json:"panels"`
 	Templating struct {
 		List []struct {
-			Name  string `json:"name"`
-			Query struct {
-				Query string `json:"query"`
-			} `json:"query"`
+			Name       string          `json:"name"`
+			Type       string          `json:"type"`
+			Datasource datasource      `json:"datasource"`
+			Query      json.RawMessage `json:"query"`
 		} `json:"list"`
 	} `json:"templating"`
 }
@@ -76,7 +76,10 @@ func TestDashboardNamesWhatExists(t *testing.T) {
 		}
 	}
 	for _, v := range d.Templating.List {
-		for _, problem := range checkNames(v.Query.Query, known) {
+		if v.Type == "datasource" {
+			continue
+		}
+		for _, problem := range checkNames(string(v.Query), known) {
 			if !strings.Contains(problem, "no metric task") { // label_values' second argument is a label
 				t.Errorf("variable %s: %s", v.Name, problem)
 			}
@@ -92,26 +95,37 @@ func TestDashboardNamesWhatExists(t *testing.T) {
 	}
 }
 
-// TestPanelsExplainThemselves, and all ask the provisioned source. Where they lie shows in Grafana.
+// chosen is the data source that whoever looks at the dashboard chooses: Grafanas give theirs identities of their own.
+var chosen = datasource{Type: "prometheus", UID: "${datasource}"}
+
+// TestPanelsExplainThemselves, and all ask the source that is chosen. Where they lie shows in Grafana.
 func TestPanelsExplainThemselves(t *testing.T) {
-	var provisioned struct{ Datasources []datasource }
+	d := readDashboard(t)
+	if v := d.Templating.List[0]; v.Name != "datasource" || v.Type != "datasource" || string(v.Query) != `"prometheus"` {
+		t.Errorf("the first variable is %+v, want one that chooses a Prometheus, on which the others rest", v)
+	}
+	for _, v := range d.Templating.List[1:] {
+		if v.Datasource != chosen {
+			t.Errorf("variable %s asks %v", v.Name, v.Datasource)
+		}
+	}
+	for _, p := range d.Panels {
+		if p.Type != "row" && (p.Title == "" || p.Description == "" || len(p.Targets) == 0 || p.Datasource != chosen) {
+			t.Errorf("%q: want a title, a description, a query, and the source %v", p.Title, chosen)
+		}
+		for _, target := range p.Targets {
+			if target.Datasource != chosen {
+				t.Errorf("%s: query %s asks %v", p.Title, target.RefID, target.Datasource)
+			}
+		}
+	}
+	var provisioned struct{ Datasources []map[string]any }
 	text, err := os.ReadFile("grafana/provisioning/datasources/prometheus.yml")
 	if err == nil {
 		err = yaml.Unmarshal(text, &provisioned)
 	}
-	if err != nil || len(provisioned.Datasources) != 1 || provisioned.Datasources[0].Type != "prometheus" {
-		t.Fatalf("%+v, %v", provisioned, err)
-	}
-	source := provisioned.Datasources[0]
-	for _, p := range readDashboard(t).Panels {
-		if p.Type != "row" && (p.Title == "" || p.Description == "" || len(p.Targets) == 0 || p.Datasource != source) {
-			t.Errorf("%q: want a title, a description, a query, and the source %v", p.Title, source)
-		}
-		for _, target := range p.Targets {
-			if target.Datasource != source {
-				t.Errorf("%s: query %s asks %v", p.Title, target.RefID, target.Datasource)
-			}
-		}
+	if err != nil || len(provisioned.Datasources) != 1 || provisioned.Datasources[0]["isDefault"] != true || provisioned.Datasources[0]["type"] != "prometheus" {
+		t.Errorf("%+v, %v: want one Prometheus, the default", provisioned, err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -24,11 +25,14 @@ func NewVersion() *cobra.Command {
 	}
 }
 
+// version is the linker's to set, by -X, where a build has no history beside it, such as an image's.
+var version string
+
 // Version says which program this is: its version, that of the wire format, toolchain and platform.
 func Version() string {
-	version := "(devel)"
+	is := "(devel)"
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		version = info.Main.Version
+		is = info.Main.Version
 	}
-	return fmt.Sprintf("panlearn %s, wire version %d, %s %s/%s", version, stream.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf("panlearn %s, wire version %d, %s %s/%s", cmp.Or(version, is), stream.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
