@@ -5,7 +5,9 @@ import (
 	"errors"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"testing"
 
@@ -19,6 +21,7 @@ type object struct {
 	Metadata   struct{ Name string }
 	Spec       struct {
 		Replicas *int
+		TTL      *int `yaml:"ttlSecondsAfterFinished"`
 		Selector struct {
 			MatchLabels map[string]string `yaml:"matchLabels"`
 		}
@@ -123,6 +126,10 @@ func TestPods(t *testing.T) {
 	var kinds []string
 	for _, o := range objects(t) {
 		kinds = append(kinds, o.Kind+" "+o.Metadata.Name)
+		// A Job is immutable: one that stays could not be applied again with a new image.
+		if o.Kind == "Job" && (o.Spec.TTL == nil || *o.Spec.TTL > 600) {
+			t.Errorf("Job %s stays after its end", o.Metadata.Name)
+		}
 		spec := o.Spec.Template.Spec
 		if len(spec.Containers) == 0 {
 			continue
@@ -176,5 +183,41 @@ func TestPods(t *testing.T) {
 	shipped, _ := os.ReadFile("tasks/quickstart.yaml")
 	if copied, err := os.ReadFile("kubernetes/task.yaml"); err != nil || !bytes.Equal(shipped, copied) {
 		t.Errorf("kubernetes/task.yaml is not tasks/quickstart.yaml (%v)", err)
+	}
+}
+
+// TestKustomization: kubectl makes of the folder the objects of the manifests, each in the namespace, with our image and the generated maps.
+func TestKustomization(t *testing.T) {
+	if _, err := exec.LookPath("kubectl"); err != nil {
+		t.Log("NOT RUN: kubectl kustomize: not installed")
+		return
+	}
+	out, err := exec.CommandContext(t.Context(), "kubectl", "kustomize", "kubernetes").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	made := 0
+	for d := yaml.NewDecoder(bytes.NewReader(out)); ; made++ {
+		var o struct {
+			Kind     string
+			Metadata struct{ Name, Namespace string }
+		}
+		if err := d.Decode(&o); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if o.Metadata.Namespace != "panlearn" && o.Kind != "Namespace" {
+			t.Errorf("%s %s is in namespace %q", o.Kind, o.Metadata.Name, o.Metadata.Namespace)
+		}
+	}
+	if want := len(objects(t)) + 2; made != want { // the two maps
+		t.Errorf("%d objects, want %d", made, want)
+	}
+	if bytes.Contains(out, []byte("image: panlearn\n")) || !bytes.Contains(out, []byte("image: registry.example/panlearn:")) {
+		t.Error("our image is not replaced everywhere")
+	}
+	if regexp.MustCompile(`configMap:\s+name: task\n`).Match(out) {
+		t.Error("a pod mounts the task by a name that no map has")
 	}
 }
