@@ -22,13 +22,32 @@ type lease struct {
 	newest   stream.Round // that this process knows
 
 	known    bool          // sequence is what stands, as far as we know
-	sequence uint64        // of the standing record; never goes back
+	sequence uint64        // of the standing record; goes back only where the broker lost it
+	expects  uint64        // of the next write: sequence, or what a look found in its place
 	ours     bool          // the standing record is ours
 	theirs   time.Duration // what the standing record asks for
 	longest  time.Duration // the longest that any record asked for
 	seen     time.Time     // when sequence was first seen
 	until    time.Time     // held until
 	due      time.Time     // next look or renewal
+	doubt    doubt         // whether the standing record is still there
+}
+
+// A doubt begins when a look finds nothing, or a lower sequence than the one known. A replica may lag, which takes seconds; or the
+// broker lost the record: its stream was removed, or put back from a copy. The zero value is none.
+type doubt struct {
+	since    time.Time // of the first such look with none between that found what is known
+	sequence uint64    // what the last one found, 0: nothing
+	seen     time.Time // when that was first found
+}
+
+func (d *doubt) found(now time.Time, sequence uint64) {
+	if d.since.IsZero() {
+		d.since, d.seen = now, now
+	}
+	if sequence != d.sequence {
+		d.sequence, d.seen = sequence, now
+	}
 }
 
 func newLease(subject string, instance [stream.InstanceSize]byte, ttl, poll time.Duration) *lease {
@@ -63,22 +82,25 @@ func (l *lease) next(now time.Time) (look, write bool) {
 	return false, true
 }
 
-// saw is told what a look found, nil for nothing. Replies of a lagging replica are passed over.
+// saw is told what a look found, nil for nothing.
 func (l *lease) saw(now time.Time, m *stream.Message) {
 	l.due = now.Add(l.poll)
 	if m == nil {
-		if l.sequence == 0 {
-			l.known, l.due = true, now
-		}
-		return
+		m = &stream.Message{}
 	}
-	if m.Sequence < l.sequence {
+	if m.Sequence >= l.sequence {
+		l.doubt = doubt{}
+	} else if !l.lost(now, m) {
 		return
 	}
 	if m.Sequence > l.sequence {
 		l.seen = now
 	}
-	l.known, l.sequence = true, m.Sequence
+	l.known, l.sequence, l.expects = true, m.Sequence, m.Sequence
+	if m.Sequence == 0 {
+		l.ours, l.until, l.due = false, time.Time{}, now
+		return
+	}
 	l.ours, l.theirs = false, l.ttl // garbage is respected for as long as one of ours
 	if standing, err := stream.ParseLease(m.Data); err == nil {
 		l.ours = standing.Instance == l.instance
@@ -95,9 +117,38 @@ func (l *lease) saw(now time.Time, m *stream.Message) {
 	}
 }
 
+func (l *lease) isOurs(m *stream.Message) bool {
+	standing, err := stream.ParseLease(m.Data)
+	return err == nil && standing.Instance == l.instance
+}
+
+// lost says whether the record that we know is gone from the broker, where a look found m below it, of sequence 0: nothing. That is
+// believed after the time for which the record holds the lease: no replica lags as long, and who wrote it cannot renew it any more, so
+// that nobody's lease is cut short. The holder, whose lease nobody else may take before it ends, tries to write over what it found at
+// once: where only a replica lags, the broker refuses that.
+//
+// It is liveness only. A process that has just started knows of no record that was lost, and takes the lease at once, so that two may
+// hold it for as long as that of the first lasts. They lose reports to each other, but each Open, claim and batch stands once.
+func (l *lease) lost(now time.Time, m *stream.Message) bool {
+	l.doubt.found(now, m.Sequence)
+	if l.holds(now) {
+		if m.Sequence == 0 || l.isOurs(m) {
+			l.known, l.expects, l.due = true, m.Sequence, now
+		}
+		return false
+	}
+	if now.Sub(l.doubt.since) < max(l.ttl, l.theirs) {
+		return false
+	}
+	l.seen, l.doubt = l.doubt.seen, doubt{}
+	l.sequence = m.Sequence
+	return true
+}
+
 // wrote is told that a write that was sent at sent now stands.
 func (l *lease) wrote(sent time.Time, sequence uint64) {
-	l.known, l.ours, l.sequence, l.seen = true, true, sequence, sent
+	l.known, l.ours, l.seen = true, true, sent
+	l.sequence, l.expects, l.doubt = sequence, sequence, doubt{}
 	l.theirs = l.ttl
 	l.until, l.due = sent.Add(l.ttl), sent.Add(l.ttl/4)
 }
@@ -151,7 +202,7 @@ func (s *Stage) writeLease(ctx context.Context, ttl time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, s.LeaseTTL/4)
 	defer cancel()
 	sent := time.Now()
-	sequence, err := s.Records.Swap(ctx, s.lease.subject, s.lease.sequence, s.lease.record(ttl))
+	sequence, err := s.Records.Swap(ctx, s.lease.subject, s.lease.expects, s.lease.record(ttl))
 	if err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ func TestLeaseIsHeldByOneAtMost(t *testing.T) {
 				if standing != nil {
 					last = standing.Sequence
 				}
-				stored := fault != "lost" && last == l.sequence
+				stored := fault != "lost" && last == l.expects
 				if stored {
 					old = standing
 					standing = &stream.Message{Sequence: last + 1, Data: l.record(l.ttl)}
@@ -108,9 +108,14 @@ func TestLeaseIgnoresALaggingRead(t *testing.T) {
 	if !l.holds(now) || l.known {
 		t.Error("a lagging read was believed")
 	}
-	l.saw(now, nil)
+	l.saw(now, nil) // where nothing is, the broker takes a write that expects nothing, and refuses it where something is
+	if _, write := l.next(now); !l.holds(now) || !write || l.expects != 0 {
+		t.Error("a lagging not-found was believed, or not put to the test")
+	}
+	l.failed(now)
+	l.saw(now, &stream.Message{Sequence: 4, Data: other.record(10 * time.Second)})
 	if !l.holds(now) || l.known {
-		t.Error("a lagging not-found was believed")
+		t.Error("a lagging read was believed after a refused write")
 	}
 	l.saw(now, &stream.Message{Sequence: 6, Data: other.record(20 * time.Second)})
 	if l.holds(now) || l.patience() != 40*time.Second {

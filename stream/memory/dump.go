@@ -2,6 +2,7 @@ package memory
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/panlearn/panlearn/stream"
@@ -51,4 +52,21 @@ func (b *Broker) remove(q *queue, it *item) {
 		task, _, _ := stream.StreamOf(it.subject)
 		b.deleted = append(b.deleted, stored(task, it))
 	}
+}
+
+// Save returns what puts one stream of a task, not that of reports, back to what it holds now, sequences too: a broker that is restored
+// from a copy. What was saved when nothing was written yet is a stream that was removed and made again.
+func (b *Broker) Save(task stream.Task, s stream.Stream) (restore func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	kept := b.tenant(task).records[s].clone()
+	return func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.tenant(task).records[s] = kept.clone()
+	}
+}
+
+func (r *records) clone() *records {
+	return &records{last: r.last, bySubject: maps.Clone(r.bySubject), order: slices.Clone(r.order)}
 }
