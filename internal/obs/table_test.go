@@ -47,6 +47,12 @@ func roles(t *testing.T) []role {
 	if _, err := NewPublisher(publish, "churn"); err != nil {
 		t.Fatal(err)
 	}
+	for _, r := range []*prometheus.Registry{learner, shuffle, publish} {
+		end := func() (own, server time.Time) { return time.Unix(2e9, 0), time.Unix(2e9, 0) }
+		if err := NewBroker(r, "churn", Broker{Connected: func() bool { return true }, Certificates: end}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	return []role{{"learner run", learner}, {"ingest shuffle", shuffle}, {"ingest publish", publish}}
 }
 
@@ -123,7 +129,7 @@ func unit(name string) string {
 		return "probability"
 	case suffix("_events"):
 		return "events"
-	case suffix("_lease_held"), suffix("_task_ended"), suffix("_validation_worse"), suffix("_broker_failing"):
+	case suffix("_lease_held"), suffix("_task_ended"), suffix("_validation_worse"), suffix("_broker_failing"), suffix("_connected"):
 		return "0 or 1"
 	case suffix("_noise_std"), suffix("_rounding_std"), suffix("_gradient_norm"):
 		return "loss per parameter"
@@ -162,7 +168,7 @@ func TestMetricsTable(t *testing.T) {
 // else), and what we ask for beyond.
 func TestMetricsAreWellNamed(t *testing.T) {
 	// A label outside of this list has to be thought about: its values must be few, and none may be a user's choice.
-	known := []string{"task", "outcome", "reason", "call", "stretch", "bound"}
+	known := []string{"task", "outcome", "reason", "call", "stretch", "bound", "which"}
 	prefixes := map[string]string{"learner run": "panlearn_learner_", "ingest shuffle": "panlearn_stage_", "ingest publish": "panlearn_publisher_"}
 	for _, r := range roles(t) {
 		problems, err := testutil.GatherAndLint(r.registry)
@@ -174,7 +180,8 @@ func TestMetricsAreWellNamed(t *testing.T) {
 		}
 		for _, f := range ours(t, r) {
 			name, help := f.name, f.help
-			if !strings.HasPrefix(name, prefixes[r.name]) {
+			everyRole := strings.HasPrefix(name, "panlearn_broker_") || strings.HasPrefix(name, "panlearn_certificate_")
+			if !everyRole && !strings.HasPrefix(name, prefixes[r.name]) {
 				t.Errorf("%s: %s: want the prefix %s", r.name, name, prefixes[r.name])
 			}
 			if (f.kind == "counter") != strings.HasSuffix(name, "_total") {

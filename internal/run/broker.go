@@ -39,6 +39,15 @@ func (b Broker) Connect(ctx context.Context, name string, log *slog.Logger) (*na
 	}
 }
 
+// Observed is what a role's metrics say of its connection. What cannot be read of a certificate on disk is left out: the next connection
+// says why.
+func Observed(conn *natsjs.Conn) obs.Broker {
+	return obs.Broker{Connected: conn.Connected, Certificates: func() (own, server time.Time) {
+		ends, _ := conn.CertificateExpiry()
+		return ends.Own, ends.Server
+	}}
+}
+
 // Connected is a check of readiness.
 func Connected(conn *natsjs.Conn) obs.Check {
 	return func() error {

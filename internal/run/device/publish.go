@@ -239,6 +239,9 @@ func (c *Config) observe(ctx context.Context, conn *natsjs.Conn) (done func() er
 	if err != nil {
 		return nil, err
 	}
+	if err := obs.NewBroker(registry, string(c.Task), run.Observed(conn)); err != nil {
+		return nil, err
+	}
 	show := c.Progress
 	c.Progress = func(p client.Progress) {
 		count(p)

@@ -97,6 +97,9 @@ func (c Config) run(ctx, serving context.Context, group *errgroup.Group, store s
 	if err != nil {
 		return err
 	}
+	if err := obs.NewBroker(registry, c.Spec.Name, run.Observed(broker.conn)); err != nil {
+		return err
+	}
 	done := new(atomic.Bool)
 	watch := Observers{metrics, c.Observer}
 	ended := func(context.Context, error) {}

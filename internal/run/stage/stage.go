@@ -37,6 +37,9 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
+	if err := obs.NewBroker(registry, string(c.Task), run.Observed(conn)); err != nil {
+		return err
+	}
 	reports := new(obs.Reports)
 	c.Observer = obs.Observers(metrics, stage.Observer{Report: reports.Add}, c.Observer)
 	c.Logger.Info("looking for the task's streams, which learner provision makes, or learner run where its credentials may", "task", c.Task)

@@ -19,8 +19,10 @@ import (
 // nothing has to be restarted but the server.
 func TestCertificatesAreRenewed(t *testing.T) {
 	dir, renewed, store := filepath.Join(t.TempDir(), "site"), filepath.Join(t.TempDir(), "renewed"), t.TempDir()
-	for _, d := range []string{dir, renewed} { // two authorities, neither of which trusts the other's certificates
-		if err := devca.Write(devca.Config{Dir: d, Publishers: 1, Lifetime: time.Hour, Now: time.Now()}); err != nil {
+	now := time.Now().Truncate(time.Second)
+	const first, second = time.Hour, 30 * 24 * time.Hour
+	for d, lifetime := range map[string]time.Duration{dir: first, renewed: second} { // two authorities, neither of which trusts the other's certificates
+		if err := devca.Write(devca.Config{Dir: d, Publishers: 1, Lifetime: lifetime, Now: now}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -51,6 +53,14 @@ func TestCertificatesAreRenewed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
+	ends := func(own, server time.Duration) {
+		t.Helper()
+		e, err := c.CertificateExpiry()
+		if err != nil || !e.Own.Equal(now.Add(own)) || !e.Authority.Equal(now.Add(own)) || !e.Server.Equal(now.Add(server)) {
+			t.Errorf("certificates end %v, %v; want own and authority %v, the server's %v", e, err, now.Add(own), now.Add(server))
+		}
+	}
+	ends(first, first)
 	port := s.Addr().(*net.TCPAddr).Port
 	s.Shutdown()
 	s.WaitForShutdown()
@@ -58,6 +68,10 @@ func TestCertificatesAreRenewed(t *testing.T) {
 		if err := os.Rename(filepath.Join(renewed, name), at(name)); err != nil {
 			t.Fatal(err)
 		}
+	}
+	e, err := c.CertificateExpiry()
+	if err != nil || !e.Own.Equal(now.Add(second)) {
+		t.Errorf("what is on disk now ends %v (%v)", e.Own, err)
 	}
 	s = serve(port)
 	defer func() {
@@ -68,6 +82,13 @@ func TestCertificatesAreRenewed(t *testing.T) {
 	case <-again:
 	case <-time.After(patience):
 		t.Fatal("no connection with the renewed certificates")
+	}
+	ends(second, second)
+	if err := os.Remove(at("stage.pem")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.CertificateExpiry(); err == nil {
+		t.Error("a certificate that is gone is not missed")
 	}
 }
 
