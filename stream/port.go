@@ -24,6 +24,10 @@ type Message struct {
 	Data     []byte
 }
 
+// KeptRounds is how many rounds behind the newest one keep their records, however old they are. What is further behind may be
+// gone (package retention), its subjects empty again: nobody puts there, or acts on what is put.
+const KeptRounds Round = 1000
+
 // A PutResult is what stands on a subject after a put. Standing is the message that is there now, ours or not.
 type PutResult struct {
 	Ours     bool // the standing bytes equal the ones put

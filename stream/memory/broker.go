@@ -130,7 +130,7 @@ func (b *Broker) tenant(task stream.Task) *tenant {
 	if t == nil {
 		t = &tenant{records: map[stream.Stream]*records{}, queue: newQueue(b.config.Window)}
 		for _, s := range []stream.Stream{stream.Rounds, stream.Attempts, stream.Leases, stream.Batches} {
-			t.records[s] = &records{bySubject: map[string]*stream.Message{}}
+			t.records[s] = newRecords()
 		}
 		b.tasks[task] = t
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/panlearn/panlearn/stream"
 )
@@ -13,13 +14,21 @@ import (
 type records struct {
 	last      uint64
 	bySubject map[string]*stream.Message
-	order     []*stream.Message // ascending sequence; overwritten ones stay until they are half
+	order     []*stream.Message    // ascending sequence; overwritten ones stay until they are half
+	times     map[uint64]time.Time // when what stands was stored, by sequence
+}
+
+func newRecords() *records {
+	return &records{bySubject: map[string]*stream.Message{}, times: map[uint64]time.Time{}}
 }
 
 func (r *records) store(subject string, data []byte) *stream.Message {
 	r.last++
 	m := &stream.Message{Subject: subject, Sequence: r.last, Data: bytes.Clone(data)}
-	r.bySubject[subject] = m
+	if old := r.bySubject[subject]; old != nil {
+		delete(r.times, old.Sequence)
+	}
+	r.bySubject[subject], r.times[m.Sequence] = m, time.Now()
 	r.order = append(r.order, m)
 	if len(r.order) > 2*len(r.bySubject)+16 {
 		kept := r.order[:0]

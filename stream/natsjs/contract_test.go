@@ -68,7 +68,7 @@ func contract(t *testing.T, operator *natsjs.Conn, url string, o admin.Options) 
 		}
 		t.Cleanup(c.Close)
 		return streamtest.Broker{
-			Records: c, ReportWriter: c, Limits: c.Limits(), Settle: testAckWait + testAckWait/2, MaxReportBytes: int(o.MaxReportBytes),
+			Records: c, ReportWriter: c, Retention: admin.Records{Conn: operator}, Limits: c.Limits(), Settle: testAckWait + testAckWait/2, MaxReportBytes: int(o.MaxReportBytes),
 			Task: func(t *testing.T) stream.Task {
 				task := stream.Task(fmt.Sprintf("task-%d", tasks.Add(1)))
 				provision(t, operator, task, o)

@@ -8,12 +8,15 @@ import (
 	"time"
 
 	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/retention"
 )
 
 // Broker is one broker under test.
 type Broker struct {
 	stream.Records
 	stream.ReportWriter
+	// Retention is the administrator's end.
+	Retention retention.Broker
 
 	// Task makes a task whose streams are ready; every call another one.
 	Task func(t *testing.T) stream.Task
@@ -47,6 +50,7 @@ func Run(t *testing.T, open func(t *testing.T) Broker) {
 		{"PutOnceTooLarge", putOnceTooLarge},
 		{"PutOnceOwnsItsBytes", putOnceOwnsItsBytes},
 		{"GetAndLatest", getAndLatest},
+		{"RetentionRemoves", retentionRemoves},
 		{"SwapConflicts", swapConflicts},
 		{"SwapRacersOneWins", swapRacersOneWins},
 		{"WatchWakes", watchWakes},

@@ -89,6 +89,12 @@ func attacks() []attack {
 		{"creates a consumer", learner, onOpen, consumes, "looks"},
 		{"creates a consumer", stage, onOpen, consumes, "looks"},
 	}
+	for _, role := range []string{learner, stage, publisher} {
+		for _, of := range []stream.Stream{stream.Rounds, stream.Attempts, stream.Batches} {
+			all = append(all, attack{"removes a record of " + of.String(), role, onOpen,
+				removes(of), role + " removes records"})
+		}
+	}
 	for _, w := range []struct{ role, subject string }{
 		{stage, task.Task()}, {stage, task.Round(9)}, {stage, task.End()}, {stage, task.Report(1, 1)},
 		{learner, task.Stage()}, {learner, task.Open(9, 1)}, {learner, task.Claim(9)}, {learner, task.Close(9, 1)},
@@ -130,6 +136,33 @@ func api(subject, body string) trial {
 	return func(t *testing.T, s *scene, c *client) bool {
 		m, err := c.request(t, s.of(subject), s.of(body))
 		return err == nil && !apiError(m)
+	}
+}
+
+// TestNobodyPurgesRecords: the stage may purge reports, and with that ask to purge any stream; those of the records refuse everybody.
+func TestNobodyPurgesRecords(t *testing.T) {
+	s := shipped(t).scene(t)
+	for _, role := range []string{admin, learner, stage, publisher} {
+		c := s.raw(t, role)
+		for _, of := range []stream.Stream{stream.Rounds, stream.Attempts, stream.Batches} {
+			m, err := c.request(t, "$JS.API.STREAM.PURGE."+s.task.Name(of), "")
+			if err == nil && !apiError(m) {
+				t.Errorf("%s purges %v", role, of)
+			}
+			if may := role == admin || role == stage; may != (err == nil) {
+				t.Errorf("%s asks to purge %v: %v", role, of, err)
+			}
+		}
+	}
+}
+
+// removes deletes the first record of a stream, as retention does.
+func removes(of stream.Stream) trial {
+	return func(t *testing.T, s *scene, c *client) bool {
+		if of == stream.Attempts {
+			s.put(t, stage, task.Open(1, 1), "open")
+		}
+		return api("$JS.API.STREAM.MSG.DELETE."+task.Name(of), `{"seq":1,"no_erase":true}`)(t, s, c)
 	}
 }
 

@@ -46,7 +46,7 @@ func TestProvisionRefusesOtherSettings(t *testing.T) {
 		change  func(*jetstream.StreamConfig)
 	}{
 		{stream.Rounds, "deny_purge", func(s *jetstream.StreamConfig) { s.DenyPurge = false }},
-		{stream.Rounds, "deny_delete", func(s *jetstream.StreamConfig) { s.DenyDelete = false }},
+		{stream.Rounds, "deny_delete", func(s *jetstream.StreamConfig) { s.DenyDelete = true }},
 		{stream.Rounds, "republish", func(s *jetstream.StreamConfig) { s.RePublish = nil }},
 		{stream.Rounds, "storage", func(s *jetstream.StreamConfig) { s.Storage = jetstream.MemoryStorage }},
 		{stream.Attempts, "discard_new_per_subject", func(s *jetstream.StreamConfig) { s.DiscardNewPerSubject = false }},

@@ -88,14 +88,12 @@ func TestNothingReplacesARecord(t *testing.T) {
 	})
 }
 
-// TestNobodyMakesRoom: nothing that an administrator can ask, short of changing the stream, takes a record away.
+// TestNobodyMakesRoom: nothing that an administrator can ask, short of deleting the message or changing the stream, takes a record away.
 func TestNobodyMakesRoom(t *testing.T) {
 	c := broker(t)
 	first(t, c, func(subject, name string, number uint64, h jetstream.Stream) {
 		_, s, _ := stream.StreamOf(subject)
 		for what, ask := range map[string]func(context.Context) error{
-			"a delete":             func(ctx context.Context) error { return h.DeleteMsg(ctx, number) },
-			"a secure delete":      func(ctx context.Context) error { return h.SecureDeleteMsg(ctx, number) },
 			"a purge":              func(ctx context.Context) error { return h.Purge(ctx) },
 			"a purge of a subject": func(ctx context.Context) error { return h.Purge(ctx, jetstream.WithPurgeSubject(subject)) },
 			"a purge to a sequence": func(ctx context.Context) error {
@@ -110,7 +108,7 @@ func TestNobodyMakesRoom(t *testing.T) {
 			},
 			"the stream again": func(ctx context.Context) error {
 				config := streamConfig(task, s, Options{})
-				config.DenyPurge, config.DenyDelete, config.MaxMsgsPerSubject = false, false, 9
+				config.DenyPurge, config.MaxMsgsPerSubject = false, 9
 				_, err := c.JetStream().CreateStream(ctx, config)
 				return err
 			},

@@ -68,7 +68,7 @@ func streamConfig(task stream.Task, s stream.Stream, o Options) jetstream.Stream
 		Name: task.Name(s), Subjects: task.Subjects(s), Description: "panlearn " + string(task) + ": " + s.String(),
 		Replicas: o.Replicas, Storage: jetstream.FileStorage, Retention: jetstream.LimitsPolicy,
 		MaxConsumers: -1, MaxMsgs: -1, MaxBytes: -1, MaxMsgSize: -1, MaxMsgsPerSubject: 1, AllowDirect: true,
-		Discard: jetstream.DiscardNew, DiscardNewPerSubject: true, DenyDelete: true, DenyPurge: true,
+		Discard: jetstream.DiscardNew, DiscardNewPerSubject: true, DenyPurge: true,
 		Duplicates: duplicateWindow,
 	}
 	switch s {
@@ -77,10 +77,10 @@ func streamConfig(task stream.Task, s stream.Stream, o Options) jetstream.Stream
 		c.RePublish = &jetstream.RePublish{Source: stream.Prefix + "." + string(task) + ".>", Destination: natsjs.WakePrefix(task) + ">"}
 	case stream.Leases:
 		c.Discard, c.DiscardNewPerSubject = jetstream.DiscardOld, false
-		c.DenyDelete, c.DenyPurge = false, false
+		c.DenyPurge = false
 	case stream.Reports:
 		c.Retention, c.MaxMsgsPerSubject, c.DiscardNewPerSubject = jetstream.WorkQueuePolicy, -1, false
-		c.DenyDelete, c.DenyPurge, c.AllowDirect = false, false, false
+		c.DenyPurge, c.AllowDirect = false, false
 		c.MaxBytes, c.MaxAge = o.MaxReportBytes, o.MaxAge
 		if o.MaxMsgSize > 0 {
 			c.MaxMsgSize = int32(o.MaxMsgSize + natsjs.HeaderRoom)

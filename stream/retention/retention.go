@@ -1,0 +1,132 @@
+// Package retention removes the records of a task that nobody needs any more, so that the streams of one that runs for years do not
+// grow: the Round, Open, Claim, Close and Batch of rounds that are older than an age and more than [stream.KeptRounds] behind the
+// newest. Task, stage and End stay.
+//
+// It is the administrator's part, by a [Broker] that can remove. All times are the broker's own: no clock of this process decides
+// anything. docs/protocol.md says why nothing that stands afterwards, and nobody who comes back late, is misled.
+package retention
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/panlearn/panlearn/stream"
+)
+
+// MinAge is the smallest age: a device that was away for less learns from the records whether it was counted.
+const MinAge = time.Hour
+
+// Every is how often records are removed where nobody says otherwise.
+const Every = time.Hour
+
+// A Record is one message of a stream, without its data.
+type Record struct {
+	Subject  string
+	Sequence uint64
+	Time     time.Time // when the broker stored it, by its clock
+}
+
+// A Broker is what only an administrator may do with the records of a task.
+type Broker interface {
+	// Newest is the Round that was announced last; stream.ErrNotFound where there is none.
+	Newest(ctx context.Context, task stream.Task) (Record, error)
+	// Records yields what stands in Rounds, Attempts or Batches, by sequence. What is removed meanwhile may be missing.
+	Records(ctx context.Context, task stream.Task, s stream.Stream) iter.Seq2[Record, error]
+	// Remove removes messages of such a stream by their sequences. What is not there any more is no error.
+	Remove(ctx context.Context, task stream.Task, s stream.Stream, sequences []uint64) error
+}
+
+// Removed says what a sweep did.
+type Removed struct {
+	Newest  stream.Round `json:"newest"`  // announced
+	Before  stream.Round `json:"before"`  // the rounds below it have no records any more; 0: nothing was old enough
+	Records uint64       `json:"records"` // that this sweep removed
+}
+
+// Sweep removes what is older than an age. A round's time is that of its batch, and now is the time of the newest Round. It may be
+// called again, also after it was cut short, and beside another sweep.
+//
+// Rounds go first and batches last: the batches say how far a sweep has to go, so one that was cut short is done again.
+func Sweep(ctx context.Context, b Broker, task stream.Task, age time.Duration) (Removed, error) {
+	if age < MinAge {
+		return Removed{}, fmt.Errorf("retention: age %v: want at least %v", age, MinAge)
+	}
+	newest, err := b.Newest(ctx, task)
+	if errors.Is(err, stream.ErrNotFound) {
+		return Removed{}, nil
+	}
+	if err != nil {
+		return Removed{}, fmt.Errorf("retention: newest round: %w", err)
+	}
+	number, ok := roundOf(newest)
+	if !ok {
+		return Removed{}, fmt.Errorf("retention: newest round: the broker shows %q", newest.Subject)
+	}
+	out := Removed{Newest: number}
+	if number <= stream.KeptRounds {
+		return out, nil
+	}
+	old := func(r stream.Round, m Record) bool {
+		return r+stream.KeptRounds < number && newest.Time.Sub(m.Time) > age
+	}
+	batches, err := oldest(ctx, b, task, stream.Batches, func(r stream.Round, m Record) bool {
+		if old(r, m) {
+			out.Before = max(out.Before, r+1)
+			return true
+		}
+		return false
+	})
+	if err != nil || out.Before == 0 {
+		return out, err
+	}
+	for _, s := range []stream.Stream{stream.Rounds, stream.Attempts} {
+		list, err := oldest(ctx, b, task, s, func(r stream.Round, _ Record) bool { return r < out.Before })
+		if err == nil {
+			err = out.remove(ctx, b, task, s, list)
+		}
+		if err != nil {
+			return out, err
+		}
+	}
+	return out, out.remove(ctx, b, task, stream.Batches, batches)
+}
+
+// oldest are the sequences of the first records of a stream whose round is chosen, up to the first that is not.
+func oldest(ctx context.Context, b Broker, task stream.Task, s stream.Stream, chosen func(stream.Round, Record) bool) ([]uint64, error) {
+	var list []uint64
+	for m, err := range b.Records(ctx, task, s) {
+		if err != nil {
+			return nil, fmt.Errorf("retention: records of %v: %w", s, err)
+		}
+		r, ok := roundOf(m)
+		if !ok {
+			continue // it belongs to the task as a whole
+		}
+		if !chosen(r, m) {
+			break
+		}
+		list = append(list, m.Sequence)
+	}
+	return list, nil
+}
+
+// remove removes records, those of the oldest rounds first.
+func (r *Removed) remove(ctx context.Context, b Broker, task stream.Task, s stream.Stream, sequences []uint64) error {
+	if len(sequences) == 0 {
+		return nil
+	}
+	if err := b.Remove(ctx, task, s, sequences); err != nil {
+		return fmt.Errorf("retention: remove records of %v: %w", s, err)
+	}
+	r.Records += uint64(len(sequences))
+	return nil
+}
+
+// roundOf is the round of a record that has one.
+func roundOf(m Record) (stream.Round, bool) {
+	a, err := stream.ParseSubject(m.Subject)
+	return a.Round, err == nil && a.Round > 0
+}
