@@ -37,7 +37,7 @@ Every flag but --data can be set in the environment: --log-level is PANLEARN_LOG
 		Args:    cobra.NoArgs,
 	}
 	root.AddCommand(newQuickstart(), newRun(), newInit(), newCheck(), newPlan(), newSimulate(), newTune(), newSnapshot(), newStatus(), newLedger(), newFinish(), newBackup(), newRestore(), newEval(), newPredict(),
-		newAudit(), newPrivacy(), cli.NewKeygen("learner"), newProvision(), newRemove(), newDoctor(), newDevCA(), cli.NewVersion())
+		newAudit(), newPrivacy(), cli.NewKeygen("learner"), newProvision(), newRetain(), newRemove(), newDoctor(), newDevCA(), cli.NewVersion())
 	return root
 }
 

@@ -31,6 +31,9 @@ type Schedule struct {
 	Rounds        Rounds `json:"rounds"`
 	// Deadline ends the collection of a round that has its minimum cohort. Default 60s.
 	Deadline Duration `json:"deadline"`
+	// Retention is how long the broker keeps the records of a round, beside those of the newest rounds (stream.KeptRounds), and so how
+	// long a device may be away and still learn whether it was counted. Default 168h.
+	Retention Duration `json:"retention"`
 }
 
 // Rounds limits the number of rounds.
@@ -67,6 +70,9 @@ func (s *Spec) checkSchedule() error {
 	}
 	if c.Deadline <= 0 || c.Deadline > maxDeadline {
 		return refuse("schedule.deadline", c.Deadline, "a duration > 0 and at most %s", maxDeadline)
+	}
+	if c.Retention < minRetention || c.Retention > maxRetention {
+		return refuse("schedule.retention", c.Retention, "a duration from %s to %s", minRetention, maxRetention)
 	}
 	return nil
 }

@@ -196,6 +196,7 @@ func (s *Spec) SetDefaults() {
 	or(&s.Privacy.Seal, "hpke")
 	s.setDefaultPlan()
 	or(&s.Schedule.Deadline, Duration(60*time.Second))
+	or(&s.Schedule.Retention, Duration(7*24*time.Hour))
 	s.setDefaultValidation()
 }
 

@@ -19,6 +19,8 @@ const (
 	maxDimension = 1 << 20
 	maxLineLimit = 64 << 20
 	maxDeadline  = Duration(30 * 24 * time.Hour)
+	minRetention = Duration(time.Hour)
+	maxRetention = Duration(10 * 365 * 24 * time.Hour)
 	maxMagnitude = 1e100 // of bounds, radius and clip norm; squares must stay finite
 	maxNorm      = 1e120 // of a feature vector; squares of its products with parameters must stay finite
 	maxCount     = 1 << 53

@@ -260,6 +260,8 @@ func TestCheckTask(t *testing.T) {
 		{"want 0 under pan", func(p *wire.Plan) { p.Trust = wire.Trust_TRUST_PAN }},
 		{"floor trials 0", func(p *wire.Plan) { p.Trust = wire.Trust_TRUST_SHUFFLE_PAN }},
 		{"deadline_ms", func(p *wire.Plan) { p.DeadlineMs = math.MaxUint64 }},
+		{"retention_ms", func(p *wire.Plan) { p.RetentionMs = 3_599_999 }},
+		{"retention_ms", func(p *wire.Plan) { p.RetentionMs = math.MaxUint64 }},
 		{"trust", func(p *wire.Plan) { p.Trust = 9 }},
 		{"honest_fraction", func(p *wire.Plan) { p.HonestFraction = "1.1" }},
 		{"phase 3: a round of 30 users", func(p *wire.Plan) { p.Phases[2].Mechanism.MaxBundle = 31 }},

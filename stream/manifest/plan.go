@@ -29,9 +29,20 @@ func Deadline(plan *wire.Plan) time.Duration {
 	return time.Duration(min(plan.GetDeadlineMs(), uint64(MaxDeadline/time.Millisecond))) * time.Millisecond
 }
 
+// MinRetention and MaxRetention bound how long the records of a round are kept.
+const (
+	MinRetention = time.Hour
+	MaxRetention = 10 * 365 * 24 * time.Hour
+)
+
+// Retention is how long the records of a round are kept; 0 means for ever.
+func Retention(plan *wire.Plan) time.Duration {
+	return time.Duration(min(plan.GetRetentionMs(), uint64(MaxRetention/time.Millisecond))) * time.Millisecond
+}
+
 // CheckTask says whether the plan of a Task can be run: the users of its phases fill their rounds, the mixer takes the first and the
 // last round of each, those of gradients encode alike, its trust and honest fraction can be read,
-// its deadline is at most MaxDeadline, and the accountant can charge each. stream.Check comes before.
+// its deadline is at most MaxDeadline, its retention within its bounds, and the accountant can charge each. stream.Check comes before.
 func CheckTask(task *wire.Task) error {
 	plan := task.GetPlan()
 	if plan == nil {
@@ -46,6 +57,9 @@ func CheckTask(task *wire.Task) error {
 func checkPlan(plan *wire.Plan) error {
 	if plan.DeadlineMs > uint64(MaxDeadline/time.Millisecond) {
 		return fmt.Errorf("deadline_ms %d: want at most %d", plan.DeadlineMs, MaxDeadline/time.Millisecond)
+	}
+	if r := plan.RetentionMs; r != 0 && (r < uint64(MinRetention/time.Millisecond) || r > uint64(MaxRetention/time.Millisecond)) {
+		return fmt.Errorf("retention_ms %d: want %d to %d, or 0", r, MinRetention/time.Millisecond, MaxRetention/time.Millisecond)
 	}
 	if _, err := Trust(plan.Trust); err != nil {
 		return err

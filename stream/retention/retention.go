@@ -16,9 +16,6 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// MinAge is the smallest age: a device that was away for less learns from the records whether it was counted.
-const MinAge = time.Hour
-
 // Every is how often records are removed where nobody says otherwise.
 const Every = time.Hour
 
@@ -51,8 +48,8 @@ type Removed struct {
 //
 // Rounds go first and batches last: the batches say how far a sweep has to go, so one that was cut short is done again.
 func Sweep(ctx context.Context, b Broker, task stream.Task, age time.Duration) (Removed, error) {
-	if age < MinAge {
-		return Removed{}, fmt.Errorf("retention: age %v: want at least %v", age, MinAge)
+	if age <= 0 {
+		return Removed{}, fmt.Errorf("retention: age %v: want more than 0", age)
 	}
 	newest, err := b.Newest(ctx, task)
 	if errors.Is(err, stream.ErrNotFound) {

@@ -575,6 +575,7 @@ type Plan struct {
 	// which is the set's own start. start_hash is the SHA-256 of the snapshot that it was made of, as declared.
 	Start         []float64 `protobuf:"fixed64,16,rep,packed,name=start,proto3" json:"start,omitempty"`
 	StartHash     []byte    `protobuf:"bytes,17,opt,name=start_hash,json=startHash,proto3" json:"start_hash,omitempty"`
+	RetentionMs   uint64    `protobuf:"varint,18,opt,name=retention_ms,json=retentionMs,proto3" json:"retention_ms,omitempty"` // records of rounds are kept for that long, and those of the newest 1,000; 0: for ever
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -726,6 +727,13 @@ func (x *Plan) GetStartHash() []byte {
 		return x.StartHash
 	}
 	return nil
+}
+
+func (x *Plan) GetRetentionMs() uint64 {
+	if x != nil {
+		return x.RetentionMs
+	}
+	return 0
 }
 
 // Set is the constraint set of every point, see convex.SetDeclaration.
@@ -2325,7 +2333,7 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"learnerKey\x12\x1b\n" +
 	"\tstage_key\x18\x06 \x01(\fR\bstageKey\x12(\n" +
 	"\x05suite\x18\a \x01(\x0e2\x12.panlearn.v1.SuiteR\x05suite\x12\x12\n" +
-	"\x04life\x18\b \x01(\fR\x04life\"\xe2\x04\n" +
+	"\x04life\x18\b \x01(\fR\x04life\"\x85\x05\n" +
 	"\x04Plan\x12\x1c\n" +
 	"\talgorithm\x18\x01 \x01(\tR\talgorithm\x12*\n" +
 	"\x06phases\x18\x02 \x03(\v2\x12.panlearn.v1.PhaseR\x06phases\x127\n" +
@@ -2348,7 +2356,8 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"\tscorecard\x18\x0f \x01(\v2\x16.panlearn.v1.ScorecardR\tscorecard\x12\x14\n" +
 	"\x05start\x18\x10 \x03(\x01R\x05start\x12\x1d\n" +
 	"\n" +
-	"start_hash\x18\x11 \x01(\fR\tstartHash\"U\n" +
+	"start_hash\x18\x11 \x01(\fR\tstartHash\x12!\n" +
+	"\fretention_ms\x18\x12 \x01(\x04R\vretentionMs\"U\n" +
 	"\x03Set\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x16\n" +
 	"\x06radius\x18\x02 \x01(\x01R\x06radius\x12\x10\n" +

@@ -25,6 +25,7 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/natsjs"
 	"github.com/panlearn/panlearn/stream/wire"
 )
@@ -165,8 +166,12 @@ func (c Config) learn(ctx context.Context, store state.Store, conn *natsjs.Conn,
 	if err != nil {
 		return err
 	}
-	if err := run.Provision(ctx, conn, name, planned, c.Replicas, c.MemoryReports); err != nil {
+	administers, err := run.Provision(ctx, conn, name, planned, c.Replicas, c.MemoryReports)
+	if err != nil {
 		return err
+	}
+	if age := manifest.Retention(planned.Plan); administers && age > 0 {
+		defer run.KeepRemoving(ctx, conn, name, age, c.Logger)()
 	}
 	c.Task, c.Records, c.Store, c.Finish, c.Observer = name, conn, metrics.Timed(store), finish, watch
 	c.Prepare = func() (*wire.Task, error) { return planned, nil }

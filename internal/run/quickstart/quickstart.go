@@ -138,7 +138,7 @@ func Run(ctx context.Context, c Config) (report Report, err error) {
 	if err != nil {
 		return report, err
 	}
-	if err := run.Provision(ctx, conns[0], name, body, 1, true); err != nil {
+	if _, err := run.Provision(ctx, conns[0], name, body, 1, true); err != nil {
 		return report, err
 	}
 	learnerIdentity, err := seal.NewIdentity()

@@ -196,7 +196,8 @@ func wholeLife(t *testing.T, p plan, b broken) *world {
 		must(err)
 		defer conns[i].Close()
 	}
-	must(run.Provision(ctx, conns[0], name, body, 1, false))
+	_, err = run.Provision(ctx, conns[0], name, body, 1, false)
+	must(err)
 	var running sync.WaitGroup
 	for role, f := range map[string]func(context.Context) error{
 		"learner": func(ctx context.Context) error { return w.learn(ctx, conns[0]) },

@@ -220,7 +220,7 @@ func TestTasksSideBySide(t *testing.T) {
 	third := newTenant(t, "first-of-others", "other-", "privacy.trust=shuffle+pan")
 	all := []*tenant{first, second, third}
 	for _, n := range all {
-		if err := run.Provision(t.Context(), b.conn(t, n.prefix+admin), n.name, body(t, n.spec), 1, false); err != nil {
+		if _, err := run.Provision(t.Context(), b.conn(t, n.prefix+admin), n.name, body(t, n.spec), 1, false); err != nil {
 			t.Fatal(err)
 		}
 	}
