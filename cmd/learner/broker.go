@@ -33,8 +33,9 @@ func newDoctor() *cobra.Command {
 		Long: `doctor looks at connection, TLS, server version, clocks, JetStream's limits, the task's streams and their copies, and what these
 credentials may do. With --state it looks at the learner's folder: who holds it, its format, its ledger, the room on its disk,
 and, with --nats, whether broker and folder are of one time. With -f it names the keys in which the task file is not the task
-that stands. It changes nothing: a probe of a permission sends what no stream takes. Run it once with each role's credentials:
-only an administrator's see settings. Every finding that is not ok says what to do. Exit code 1 if there is a failure; warnings are
+that stands. It leaves nothing behind: a probe of a permission sends what no stream takes, and an administrator's makes a stream of the
+size that a task's reports reserve, writes to it and deletes it. Run it once with each role's credentials:
+only an administrator's see settings, room and what a full stream is full of. Every finding that is not ok says what to do. Exit code 1 if there is a failure; warnings are
 listed.`,
 		Example: `  learner doctor -f deploy/tasks/a9a.yaml --nats tls://broker:4222 --nkey admin.nk --tls-ca ca.pem --replicas 3
   learner doctor --task a9a --nats tls://broker:4222 --nkey stage.nk --tls-ca ca.pem --role stage
@@ -49,6 +50,13 @@ listed.`,
 				return cli.Usagef("name the broker with --nats, the learner's folder with --state, or both")
 			}
 			config.Role, config.StateDir = natsadmin.Role(role), dir
+			trust := accounting.Shuffle.String()
+			if config.Spec != nil {
+				trust = config.Spec.Privacy.Trust
+			}
+			if config.MemoryReports, err = memoryReports("", trust); err != nil {
+				return err
+			}
 			if config.Logger, err = f.log.Logger(c.ErrOrStderr()); err != nil {
 				return err
 			}

@@ -24,7 +24,7 @@ type Config struct {
 	Broker   run.Broker
 	Replicas int
 
-	MemoryReports bool       // provision: see Provision
+	MemoryReports bool       // of a new task's streams; see run.Provision
 	Role          admin.Role // doctor: of the credentials, empty to find out
 	StateDir      string     // doctor: of the learner; empty: not looked at
 	Logger        *slog.Logger
@@ -50,6 +50,11 @@ func (c Config) connect(ctx context.Context) (*natsjs.Conn, error) {
 	return c.Broker.Connect(ctx, "panlearn administrator", c.Logger)
 }
 
+// options are those of the streams that provisioning makes.
+func (c Config) options(sizes manifest.Sizes) admin.Options {
+	return admin.Options{Replicas: c.Replicas, MaxMsgSize: sizes.Report, MemoryReports: c.MemoryReports}
+}
+
 // Provision creates a task's streams and consumers with an administrator's credentials, and returns all of them. What
 // is there already stays, if the guarantees hold on it.
 func Provision(ctx context.Context, c Config) ([]admin.StreamState, error) {
@@ -65,8 +70,7 @@ func Provision(ctx context.Context, c Config) ([]admin.StreamState, error) {
 	if err := sizes.Fit(conn.Limits()); err != nil {
 		return nil, err
 	}
-	return admin.ProvisionAll(ctx, conn, c.Task,
-		admin.Options{Replicas: c.Replicas, MaxMsgSize: sizes.Report, MemoryReports: c.MemoryReports})
+	return admin.ProvisionAll(ctx, conn, c.Task, c.options(sizes))
 }
 
 // ErrNotEnded refuses to remove the streams of a task that goes on.

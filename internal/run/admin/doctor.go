@@ -16,7 +16,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// Doctor looks at a learner's state folder, a broker and a task's streams, as far as they are named, and changes nothing. That there is no
+// Doctor looks at a learner's state folder, a broker and a task's streams, as far as they are named, and leaves nothing behind. That there is no
 // connection, or no state, is a finding too; errors are the configuration's.
 func Doctor(ctx context.Context, c Config) ([]admin.Finding, error) {
 	sizes, err := c.sizes()
@@ -51,7 +51,7 @@ func Doctor(ctx context.Context, c Config) ([]admin.Finding, error) {
 	if v.Task == "" && v.state != nil {
 		v.Task = stream.Task(v.state.Task.Name)
 	}
-	more, err := admin.Examine(ctx, conn, v.Task, admin.Expect{Replicas: c.Replicas, Role: c.Role, Now: time.Now()})
+	more, err := admin.Examine(ctx, conn, v.Task, admin.Expect{Replicas: c.Replicas, Role: c.Role, Now: time.Now(), Options: c.options(sizes)})
 	v.list = append(v.list, more...)
 	if err == nil && v.Task != "" {
 		v.standing(ctx, conn)

@@ -106,7 +106,7 @@ func TestDoctorSeesLimits(t *testing.T) {
 	} {
 		config := write(t, "jetstream: enabled\naccounts { A { jetstream: {"+limits+"}, users: [{user: u, password: p}] } }\n")
 		s := start(t, config, func(string) natsjs.ConnectConfig { return natsjs.ConnectConfig{URL: "u:p@"} }).scene(t)
-		got, text := examine(t, s, admin, natsadmin.Expect{}, "jetstream")
+		got, text := examine(t, s, admin, natsadmin.Expect{}, "room")
 		if want == "" && got != natsadmin.OK || want != "" && (got != natsadmin.Warning || !strings.Contains(text, want)) {
 			t.Errorf("%s: %s %s, want %q", limits, got, text, want)
 		}

@@ -2,7 +2,6 @@ package admin
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -37,8 +36,9 @@ type Finding struct {
 
 // Expect is what an operator says about a broker.
 type Expect struct {
-	Replicas int  // of every stream, at least; 0: 1
-	Role     Role // of the credentials; empty: to be found out
+	Replicas int     // of every stream, at least; 0: 1
+	Role     Role    // of the credentials; empty: to be found out
+	Options  Options // of which a new task's streams would be made
 	Now      time.Time
 	Clock    func() time.Time // nil: time.Now
 }
@@ -61,7 +61,8 @@ func (e *examination) find(check string, status Status, format string, args ...a
 	e.list = append(e.list, Finding{Check: check, Status: status, Text: fmt.Sprintf(format, args...)})
 }
 
-// Examine looks at the connection, the server, the task's streams and what these credentials may do. It changes nothing.
+// Examine looks at the connection, the server, the task's streams and what these credentials may do. It leaves nothing behind:
+// what it writes, where these credentials may write what is nobody's, it removes.
 // An empty task leaves out what is the task's.
 func Examine(ctx context.Context, c *natsjs.Conn, task stream.Task, expect Expect) ([]Finding, error) {
 	if _, err := stream.ParseTask(string(task)); task != "" && err != nil {
@@ -158,32 +159,6 @@ func (e *examination) version(version string) {
 		return
 	}
 	e.find("version", OK, "nats-server %s, messages of at most %d bytes", version, e.NATS().MaxPayload())
-}
-
-// account looks at what JetStream lets the account keep.
-func (e *examination) account(ctx context.Context) {
-	var info *jetstream.AccountInfo
-	err := e.Call(ctx, apiAccountInfo, func(ctx context.Context) (err error) {
-		info, err = e.JetStream().AccountInfo(ctx)
-		return err
-	})
-	switch {
-	case errors.Is(err, natsjs.ErrDenied):
-		e.find("jetstream", OK, "these credentials may not see the account's limits")
-		return
-	case err != nil:
-		e.find("jetstream", Failure, "%v", err)
-		return
-	}
-	limits := info.Limits
-	switch free := limits.MaxStore - int64(info.ReservedStore); {
-	case limits.MaxStreams >= 0 && limits.MaxStreams-info.Streams < len(all()):
-		e.find("jetstream", Warning, "the account has %d of at most %d streams; a new task needs %d", info.Streams, limits.MaxStreams, len(all()))
-	case limits.MaxStore >= 0 && free < DefaultReportBytes:
-		e.find("jetstream", Warning, "%d bytes of files are not reserved yet; the reports of a new task reserve %d", max(free, 0), DefaultReportBytes)
-	default:
-		e.find("jetstream", OK, "%d streams, %d bytes of files", info.Streams, info.Store)
-	}
 }
 
 // skewed is how far a clock may be off before somebody notices: certificates begin and end, an Open says when its deadline

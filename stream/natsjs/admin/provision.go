@@ -16,7 +16,7 @@ import (
 
 // Provision creates the streams and the consumer of a task where they are missing. What is there already is left as
 // it is; where a guarantee would not hold on it, that is an error that names the settings. It may be called again, and
-// tries until ctx ends where a cluster has no leader or too few of its servers.
+// tries until ctx ends where a cluster has no leader or too few of its servers. Where it fails, it removes what it made, and nothing else.
 func Provision(ctx context.Context, c *natsjs.Conn, task stream.Task, o Options) error {
 	if _, err := stream.ParseTask(string(task)); err != nil {
 		return fmt.Errorf("provision: %w", err)
@@ -31,16 +31,21 @@ func Provision(ctx context.Context, c *natsjs.Conn, task stream.Task, o Options)
 		}
 		return natsjs.Transient(err) && deaf < maxDeaf
 	}
-	return c.Retry(ctx, "provision "+string(task), wait, func() error { return provisionOnce(ctx, c, task, o) })
+	mark := newMark()
+	if err := c.Retry(ctx, "provision "+string(task), wait, func() error { return provisionOnce(ctx, c, task, o, mark) }); err != nil {
+		return rollback(ctx, c, task, mark, err)
+	}
+	return nil
 }
 
 // maxDeaf is how often provisioning may find that nobody hears it, some 15 seconds: a server that starts takes connections
 // before JetStream listens, but an account without JetStream's API stays as it is.
 const maxDeaf = 12
 
-func provisionOnce(ctx context.Context, c *natsjs.Conn, task stream.Task, o Options) error {
+func provisionOnce(ctx context.Context, c *natsjs.Conn, task stream.Task, o Options, mark string) error {
 	for _, s := range all() {
 		want := streamConfig(task, s, o)
+		want.Metadata = map[string]string{madeBy: mark}
 		have, err := streamInfo(ctx, c, want.Name)
 		if err == nil && have.Config.Replicas < o.Replicas {
 			return fmt.Errorf("provision: stream %s has %s, want %d: raise them with the nats command, or ask for fewer",
@@ -117,9 +122,7 @@ func Remove(ctx context.Context, c *natsjs.Conn, task stream.Task) (removed []st
 	for _, s := range slices.Backward(all()) {
 		name := task.Name(s)
 		wait := func(err error) bool { return natsjs.Leaderless(err) && !errors.Is(err, nats.ErrNoResponders) }
-		err := c.Retry(ctx, "remove "+name, wait, func() error {
-			return c.Call(ctx, apiStreamDelete+name, func(ctx context.Context) error { return c.JetStream().DeleteStream(ctx, name) })
-		})
+		err := c.Retry(ctx, "remove "+name, wait, func() error { return deleteStream(ctx, c, name) })
 		switch {
 		case err == nil:
 			removed = append(removed, name)
