@@ -121,8 +121,19 @@ type ReportReader interface {
 	// again. None is not an error.
 	Fetch(ctx context.Context, max int, wait time.Duration) ([]Delivery, error)
 
-	// Purge deletes all reports of the attempt that has a report subject: hygiene, repeatable.
-	Purge(ctx context.Context, subject string) error
+	// Queue says what is stored, of all attempts: taken and not acknowledged reports too.
+	Queue(ctx context.Context) (Queue, error)
+
+	// Purge deletes all reports whose sequence is below before, of all attempts: hygiene, repeatable. Reports that are stored later have
+	// higher sequences, so however late it gets there, it deletes nothing that was not stored when that sequence was the next one.
+	Purge(ctx context.Context, before uint64) error
+}
+
+// A Queue is what is stored in the stream of reports.
+type Queue struct {
+	Messages, Bytes uint64
+	MaxBytes        uint64 // what it may hold; 0: no limit
+	Next            uint64 // sequence: all that is or was stored is below it
 }
 
 // Limits are what a broker accepts, for refusing a plan before it runs.
@@ -141,11 +152,6 @@ func CheckSwap(subject string) (Task, Stream, error) { return checkPort("swap", 
 // CheckPublish says whether Publish takes a subject: that of the reports of one attempt.
 func CheckPublish(subject string) (Task, Stream, error) {
 	return checkPort("publish", subject, Reports)
-}
-
-// CheckPurge says whether Purge takes a subject: that of an attempt's reports.
-func CheckPurge(subject string) (Task, Stream, error) {
-	return checkPort("purge", subject, Reports)
 }
 
 // CheckGet says whether Get takes a subject: any but that of reports, which only the work queue hands out.

@@ -111,7 +111,6 @@ func TestPortsTakeTheirSubjects(t *testing.T) {
 		{"get", stream.CheckGet, []int{0, 1, 2, 3, 4, 5, 6, 7, 9}},
 		{"swap", stream.CheckSwap, []int{7}},
 		{"publish", stream.CheckPublish, []int{8}},
-		{"purge", stream.CheckPurge, []int{8}},
 		{"latest", stream.CheckLatest, []int{10, 11}},
 	} {
 		for i, subject := range subjects {

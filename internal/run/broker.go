@@ -70,7 +70,8 @@ func Provision(ctx context.Context, conn *natsjs.Conn, name stream.Task, body *w
 	if err := sizes.Fit(conn.Limits()); err != nil {
 		return false, err
 	}
-	err = admin.Provision(ctx, conn, name, admin.Options{Replicas: replicas, MaxMsgSize: sizes.Report, MemoryReports: memoryReports})
+	err = admin.Provision(ctx, conn, name, admin.Options{Replicas: replicas, MaxMsgSize: sizes.Report, MemoryReports: memoryReports,
+		MaxPerSubject: sizes.Waiting})
 	if errors.Is(err, natsjs.ErrDenied) { // as it should be: an administrator has created them
 		return false, admin.Present(ctx, conn, name)
 	}

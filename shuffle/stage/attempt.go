@@ -20,6 +20,7 @@ type attempt struct {
 	key     *seal.RoundKey
 	context seal.Context
 	started time.Time
+	subject string // of its reports
 
 	largest int             // bytes of the largest report message that can be one
 	cutoff  uint64          // highest sequence examined in this attempt
@@ -41,6 +42,7 @@ func newAttempt(e *environment, r round, number stream.Attempt, now time.Time) (
 	bundle := int(r.mixer.MaxBundle)
 	return &attempt{
 		environment: e, round: r, number: number, mixer: mixer, key: key, started: now,
+		subject: e.Task.Report(r.number, number),
 		context: seal.Context{
 			ManifestHash: r.manifest, Attempt: uint64(number), StageKey: e.Identity.Public(), Public: key.Public(),
 		},
@@ -51,6 +53,7 @@ func newAttempt(e *environment, r round, number stream.Attempt, now time.Time) (
 // open is the signed Open.
 func (a *attempt) open() ([]byte, error) {
 	ramp := a.backlog.open(float64(a.round.mixer.Cohort), float64(a.waiting), a.number > 1 && !a.floors(), a.deadline, a.started)
+	a.backlog.of = place{a.round.number, a.number}
 	return a.Identity.Sign(&wire.Open{
 		Version: stream.Version, TaskHash: a.taskHash[:], Round: uint64(a.round.number), Attempt: uint64(a.number),
 		ManifestHash: a.manifest[:], Suite: a.task.Suite, PublicKey: a.key.Public(), Instance: a.Instance[:],

@@ -13,6 +13,7 @@ import (
 // An event that is sent to a round that has no place for it may have been released, whatever its device was told, so it costs its user
 // what a round costs, and most users have no second one. So no more are asked for than there are places: the share grows where too few come.
 type backlog struct {
+	of       place
 	ramp     stream.Ramp // of the attempt
 	opened   time.Time
 	deadline time.Duration

@@ -57,32 +57,25 @@ func (p *closing) handle(_ time.Time, _ effects, r result) (phase, error) {
 	return &sweeping{environment: p.environment, number: stream.Round(p.batch.Round), announced: p.announced}, nil
 }
 
-// sweeping purges the reports of a decided round: hygiene only, the key is gone.
+// sweeping clears the queue after a decided round: hygiene only, the key is gone.
 type sweeping struct {
 	stateless
 	*environment
+	clearing
 	number    stream.Round
 	announced stream.Round
-	counted   bool // attempts is known
-	attempts  stream.Attempt
-	attempt   stream.Attempt // being purged
 }
 
 func (p *sweeping) String() string { return fmt.Sprintf("sweeping round %d", p.number) }
 
 func (p *sweeping) next(time.Time) effects {
-	if !p.counted {
-		return effects{call: latest, subject: p.Task.Opens(p.number), needs: leased, drains: true}
-	}
-	return effects{call: purge, subject: p.Task.Report(p.number, p.attempt), needs: leased, drains: true}
+	todo := p.clearing.next()
+	todo.drains = true
+	return todo
 }
 
-func (p *sweeping) handle(_ time.Time, _ effects, r result) (phase, error) {
-	if !p.counted {
-		p.counted, p.attempts = true, p.newestAttempt(r.message)
-	}
-	p.attempt++
-	if p.attempt > p.attempts {
+func (p *sweeping) handle(_ time.Time, did effects, r result) (phase, error) {
+	if p.clearing.handle(did, r) {
 		return &settling{environment: p.environment, number: p.number + 1, announced: p.announced}, nil
 	}
 	return p, nil

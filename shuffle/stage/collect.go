@@ -66,7 +66,7 @@ type collecting struct {
 	*environment
 	attempt *attempt
 	look    time.Time // next look at the records
-	noBatch bool      // the outcome was not there; End is next
+	looks   int       // done of this one, which is of three: the outcome, End, the queue
 	starved bool      // it was said that the minimum is not there at the deadline
 }
 
@@ -84,10 +84,12 @@ func (p *collecting) next(now time.Time) effects {
 	todo := effects{call: collect, until: now.Add(p.Poll), needs: leased, attempt: p.attempt, drains: true}
 	switch {
 	case now.Before(p.look):
-	case p.noBatch:
+	case p.looks == 0:
+		todo.call, todo.subject = get, p.Task.Batch(p.attempt.round.number)
+	case p.looks == 1:
 		todo.call, todo.subject = get, p.Task.End()
 	default:
-		todo.call, todo.subject = get, p.Task.Batch(p.attempt.round.number)
+		todo.call = queued
 	}
 	if at := p.attempt.deadlineAt(); at.After(now) && at.Before(todo.until) {
 		todo.until = at
@@ -101,15 +103,17 @@ func (p *collecting) handle(now time.Time, did effects, r result) (phase, error)
 	case did.call == collect:
 		tell2(p.Observer.Fill, a.mixer.Users(), a.round.mixer.Cohort)
 		p.starving(now)
-	case !p.noBatch:
+	case did.call == queued:
+		p.looks, p.look = 0, now.Add(p.jittered())
+	case p.looks == 0:
 		if r.message != nil {
 			p.abandon()
 			return closeRound(p.environment, r.message, 0)
 		}
-		p.noBatch = true
+		p.looks++
 		return p, nil
 	default:
-		p.noBatch, p.look = false, now.Add(p.jittered())
+		p.looks++
 		if r.message != nil {
 			next, err := p.endOr(r.message, a.round.number, p)
 			if err == nil && next != p {

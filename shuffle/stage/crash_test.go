@@ -126,8 +126,13 @@ func (m *mortal) Fetch(ctx context.Context, max int, wait time.Duration) (ds []s
 	return ds, err
 }
 
-func (m *mortal) Purge(ctx context.Context, subject string) error {
-	return m.call("purge", subject, func() error { return m.ReportReader.Purge(ctx, subject) })
+func (m *mortal) Queue(ctx context.Context) (q stream.Queue, err error) {
+	err = m.call("queue", "", func() (err error) { q, err = m.ReportReader.Queue(ctx); return err })
+	return q, err
+}
+
+func (m *mortal) Purge(ctx context.Context, before uint64) error {
+	return m.call("purge", "", func() error { return m.ReportReader.Purge(ctx, before) })
 }
 
 // life is one stage process that dies at a call ("": at none). It returns its calls, and whether it lived to the end.

@@ -22,6 +22,7 @@ type environment struct {
 	lease   *lease
 	jitter  *rand.Rand
 	backlog backlog // of the last attempt that this process opened
+	floods  floods
 
 	task     *wire.Task // nil before enlisting is over
 	taskHash stream.Hash

@@ -15,7 +15,8 @@ import (
 type sealed struct {
 	message   *stream.Message
 	done      chan struct{} // it was opened; of a pool
-	mine      bool          // its subject is that of the attempt
+	of        place         // the attempt that its subject names
+	mine      bool          // it is this one
 	reason    Reason        // Accepted: plaintext is to be counted
 	report    wire.Report   // scratch
 	ids       []shuffle.ReportID
@@ -25,8 +26,18 @@ type sealed struct {
 // unseal reads a message, and decrypts it if it is one of this attempt. It changes nothing of the attempt.
 func (a *attempt) unseal(o *sealed) { o.mine, o.reason, o.plaintext = a.decrypt(o) }
 
+// precedes says whether a report's subject is that of a later attempt than this one: nobody has opened it as long as we have the lease.
+func (a *attempt) precedes(subject string) bool {
+	if subject == a.subject {
+		return false
+	}
+	at, err := stream.ParseSubject(subject)
+	return err == nil && (at.Round > a.round.number || at.Round == a.round.number && at.Attempt > a.number)
+}
+
 func (a *attempt) decrypt(o *sealed) (mine bool, reason Reason, plaintext []byte) {
 	at, err := stream.ParseSubject(o.message.Subject)
+	o.of = place{at.Round, at.Attempt}
 	switch {
 	case err != nil || at.Verb != "report" || at.Task != a.Task:
 		return false, Malformed, nil
@@ -73,7 +84,9 @@ func (a *attempt) count(o *sealed) Reason {
 		clear(o.plaintext)
 	}
 	a.counts[o.reason]++
-	if a.backlog.users = a.mixer.Users(); o.reason == WrongRound {
+	a.floods.saw(o)
+	a.backlog.users = a.mixer.Users()
+	if prior := a.backlog.before; prior != nil && o.of == prior.of {
 		a.backlog.late++
 	}
 	tell(a.Observer.Report, o.reason)

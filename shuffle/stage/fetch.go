@@ -17,6 +17,23 @@ type fetcher struct {
 	ready  []stream.Delivery // fetched, not examined
 	flight chan fetched      // nil: no fetch is under way
 	cancel context.CancelFunc
+
+	redelivered uint64 // reports that came again
+	kept        []func() error
+	keptAt      time.Time // the first of them
+}
+
+// Acknowledgements of reports for later attempts than ours are kept until the lease is confirmed, so many and so long at most.
+const (
+	mostKept = 512
+	keepFor  = 50 * time.Millisecond
+)
+
+func (f *fetcher) keep(ack func() error, now time.Time) {
+	if len(f.kept) == 0 {
+		f.keptAt = now
+	}
+	f.kept = append(f.kept, ack)
 }
 
 type fetched struct {
@@ -62,6 +79,11 @@ func (f *fetcher) land(got fetched) {
 	f.cancel()
 	f.flight = nil
 	f.ready = append(f.ready, got.reports...)
+	for _, d := range got.reports {
+		if d.Redelivered {
+			f.redelivered++
+		}
+	}
 }
 
 // done overwrites the first n reports: as long as the attempt's key lives, a sealed report that was left in memory is an open
@@ -81,5 +103,5 @@ func (f *fetcher) drop() {
 		f.land(<-f.flight)
 	}
 	f.done(len(f.ready))
-	f.ready = nil
+	f.ready, f.kept = nil, nil
 }

@@ -31,7 +31,8 @@ func (q *slowQueue) Fetch(ctx context.Context, max int, _ time.Duration) ([]stre
 	}
 }
 
-func (q *slowQueue) Purge(context.Context, string) error { return nil }
+func (q *slowQueue) Queue(context.Context) (stream.Queue, error) { return stream.Queue{}, nil }
+func (q *slowQueue) Purge(context.Context, uint64) error         { return nil }
 
 // TestFetcherBounds: ready and asked reports are never more than the prefetch, nor than the cohort still takes; a fetch is under way
 // while others are examined; and one fetch at a time.

@@ -140,8 +140,8 @@ func (*ended) String() string                                     { return "ende
 func (*ended) next(time.Time) effects                             { return effects{call: stop} }
 func (p *ended) handle(time.Time, effects, result) (phase, error) { return p, nil }
 
-// inspecting looks at what earlier lives left of a round: a mark, a claim, a Close, reports of dead attempts. What it does
-// not find decides nothing: Open and Claim are compare-and-set writes.
+// inspecting looks at what earlier lives left of a round: a mark, a claim, a Close, reports of dead attempts, and of none. What it
+// does not find decides nothing: Open and Claim are compare-and-set writes.
 type inspecting struct {
 	stateless
 	*environment
@@ -152,7 +152,7 @@ type inspecting struct {
 	counted  bool         // attempts is known
 	attempts stream.Attempt
 	attempt  stream.Attempt // being looked at
-	closed   bool           // its Close was not found; its reports are next
+	clearing                // once no attempt is left
 }
 
 func (p *inspecting) String() string { return fmt.Sprintf("inspecting round %d", p.number) }
@@ -165,13 +165,13 @@ func (p *inspecting) next(time.Time) effects {
 		return effects{call: get, subject: p.Task.Claim(p.number), needs: leased}
 	case !p.counted:
 		return effects{call: latest, subject: p.Task.Opens(p.number), needs: leased}
-	case !p.closed:
+	case p.attempt <= p.attempts:
 		return effects{call: get, subject: p.Task.Close(p.number, p.attempt), needs: leased}
 	}
-	return effects{call: purge, subject: p.Task.Report(p.number, p.attempt), needs: leased}
+	return p.clearing.next()
 }
 
-func (p *inspecting) handle(now time.Time, _ effects, r result) (phase, error) {
+func (p *inspecting) handle(now time.Time, did effects, r result) (phase, error) {
 	switch {
 	case !p.looked:
 		p.looked, p.marked = true, r.marked
@@ -188,20 +188,15 @@ func (p *inspecting) handle(now time.Time, _ effects, r result) (phase, error) {
 			p.Logger.Error("a round is marked as claimed, and the broker shows no claim", "round", p.number)
 			return voidRound(p.environment, p.round, max(p.attempts, 1), VoidClaimLost)
 		}
-	case !p.closed:
+	case p.attempt <= p.attempts:
 		if r.message != nil {
 			if _, err := p.read(r.message, p.Identity.Public(), new(wire.Close)); err != nil {
 				return nil, err
 			}
 			return voidRound(p.environment, p.round, p.attempt, VoidCloseWithoutBatch)
 		}
-		p.closed = true
-		return p, nil
-	default:
-		p.closed = false
 		p.attempt++
-	}
-	if p.attempt > p.attempts {
+	case p.clearing.handle(did, r):
 		return openAttempt(p.environment, p.round, p.attempt, now)
 	}
 	return p, nil

@@ -14,8 +14,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// TestFullQueue: the queue is full of garbage to its last byte before a stage is there. Devices are refused and try again;
-// the stage drains the queue; everybody is counted, though the flood goes on.
+// TestFullQueue: the queue is full of garbage to its last byte before a stage is there, and again when the attempt is open. The first is
+// purged unseen; then devices are refused and try again, the stage drains the queue, and everybody is counted, though the flood goes on.
 func TestFullQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const users = 24
@@ -31,10 +31,13 @@ func TestFullQueue(t *testing.T) {
 			}
 			return acks[0].Status == stream.Refused
 		}
-		filled := 0
-		for !full() {
-			filled++
+		fill := func() (filled int) {
+			for !full() {
+				filled++
+			}
+			return filled
 		}
+		before := fill()
 		c := w.config()
 		gate := &gated{c.Reports, make(chan struct{})}
 		c.Reports = gate
@@ -42,6 +45,7 @@ func TestFullQueue(t *testing.T) {
 		running := make(chan error, 1)
 		go func() { running <- s.Run(t.Context()) }()
 		in := w.invited(t.Context(), 1, 0) // the attempt is open, and the stage has taken nothing yet
+		filled := fill()
 		flooding, stop := context.WithCancel(t.Context())
 		var flood sync.WaitGroup
 		flood.Go(func() {
@@ -78,6 +82,9 @@ func TestFullQueue(t *testing.T) {
 		}
 		if real, void := w.audit(); real != 1 || void != 0 || b.Users != users {
 			t.Errorf("%d real, %d void batches, %d users", real, void, b.Users)
+		}
+		if filled != before {
+			t.Errorf("%d reports fill the open attempt's queue, %d filled it before: they are not purged", filled, before)
 		}
 		if refused < 3 || filled < 10 || len(b.Rejects) != 1 || b.Rejects[0].Count < uint64(filled) {
 			t.Errorf("%d times refused, filled with %d, rejects %v: the queue was not full", refused, filled, b.Rejects)

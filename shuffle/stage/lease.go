@@ -29,8 +29,11 @@ type lease struct {
 	longest  time.Duration // the longest that any record asked for
 	seen     time.Time     // when sequence was first seen
 	until    time.Time     // held until
+	asleep   time.Time     // held until, by the wall clock
 	due      time.Time     // next look or renewal
 	doubt    doubt         // whether the standing record is still there
+
+	ahead time.Duration // tests: by how much the wall clock went on while the monotonic one stood still
 }
 
 // A doubt begins when a look finds nothing, or a lower sequence than the one known. A replica may lag, which takes seconds; or the
@@ -59,7 +62,13 @@ func (l *lease) record(ttl time.Duration) []byte {
 }
 
 // holds says whether nobody else can hold the lease now.
-func (l *lease) holds(now time.Time) bool { return now.Before(l.until) }
+func (l *lease) holds(now time.Time) bool { return now.Before(l.until) && !l.overslept(now) }
+
+// overslept says whether the lease has run out by the wall clock, which goes on while a machine is suspended; the monotonic one may stand
+// still, and all other times are by that. Only a renewal tells whether somebody else has the lease.
+func (l *lease) overslept(now time.Time) bool {
+	return !l.until.IsZero() && !now.Round(0).Add(l.ahead).Before(l.asleep)
+}
 
 // taken says whether another process has the lease, as far as we know.
 func (l *lease) taken(now time.Time) bool {
@@ -72,7 +81,7 @@ func (l *lease) patience() time.Duration { return 2 * l.longest }
 // next is what to do about the lease now: look, write, or nothing.
 func (l *lease) next(now time.Time) (look, write bool) {
 	switch {
-	case now.Before(l.due):
+	case now.Before(l.due) && !(l.ours && l.overslept(now)):
 		return false, false
 	case !l.known:
 		return true, false
@@ -150,7 +159,7 @@ func (l *lease) wrote(sent time.Time, sequence uint64) {
 	l.known, l.ours, l.seen = true, true, sent
 	l.sequence, l.expects, l.doubt = sequence, sequence, doubt{}
 	l.theirs = l.ttl
-	l.until, l.due = sent.Add(l.ttl), sent.Add(l.ttl/4)
+	l.until, l.asleep, l.due = sent.Add(l.ttl), sent.Round(0).Add(l.ahead).Add(l.ttl), sent.Add(l.ttl/4)
 }
 
 // failed is told that a call went wrong. After a conflict or a lost answer only a look tells what stands.

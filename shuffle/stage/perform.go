@@ -17,6 +17,8 @@ func (s *Stage) perform(ctx context.Context, todo effects) (r result, err error)
 		return r, nil
 	case collect:
 		return r, s.collect(ctx, todo)
+	case purge:
+		return r, s.purge(ctx, todo.before)
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.LeaseTTL/4)
 	defer cancel()
@@ -27,11 +29,8 @@ func (s *Stage) perform(ctx context.Context, todo effects) (r result, err error)
 		r.message, err = found(s.Records.Latest(ctx, todo.subject))
 	case put:
 		r.put, err = s.Records.PutOnce(ctx, todo.subject, todo.data)
-	case purge:
-		if err := s.Reports.Purge(ctx, todo.subject); err != nil {
-			s.Logger.Warn("could not purge reports; their key is gone all the same", "subject", todo.subject, "error", err)
-			tell(s.Observer.Failed, "purge")
-		}
+	case queued:
+		r.queue = s.lookAtQueue(ctx)
 	case marked:
 		if r.marked, err = s.Marks.Claimed(s.taskHash); err != nil {
 			err = fmt.Errorf("marks of claimed rounds: %w", err)
@@ -59,7 +58,7 @@ const chunk = 64
 
 // collect examines some of the reports that the last fetch brought, and acknowledges them: if this process dies, its totals die
 // too. The next fetch is under way meanwhile. Without the lease nothing is acknowledged, because the reports may be another
-// process's.
+// process's; and as a clock may stand still, those that could be are kept until the lease is confirmed.
 func (s *Stage) collect(ctx context.Context, todo effects) error {
 	f, a := &s.fetcher, todo.attempt
 	timeout := max(0, time.Until(todo.until))
@@ -68,6 +67,9 @@ func (s *Stage) collect(ctx context.Context, todo effects) error {
 		until := todo.until
 		if s.lease.due.Before(until) {
 			until = s.lease.due
+		}
+		if keep := f.keptAt.Add(keepFor); len(f.kept) > 0 && keep.Before(until) {
+			until = keep
 		}
 		if err := f.wait(ctx, until); err != nil {
 			return err
@@ -83,12 +85,38 @@ func (s *Stage) collect(ctx context.Context, todo effects) error {
 	for i := range reports[:n] {
 		d := &reports[i]
 		a.backlog.saw(d.Sequence, d.Pending, d.Came, now)
-		if err := d.Ack(); err != nil { // it comes again, and is a duplicate then
-			tell(s.Observer.Failed, "ack")
+		if a.precedes(d.Subject) {
+			f.keep(d.Ack, now)
+		} else {
+			s.acknowledge(d.Ack)
 		}
 	}
 	if f.done(n); n < len(reports) { // the cohort is full, and nothing more is opened
 		f.done(len(f.ready))
+	}
+	s.tellFloods(now)
+	return s.acknowledgeKept(ctx, now)
+}
+
+func (s *Stage) acknowledge(ack func() error) {
+	if err := ack(); err != nil { // it comes again, and is a duplicate then
+		tell(s.Observer.Failed, "ack")
+	}
+}
+
+// acknowledgeKept acknowledges what is of no attempt that could be open: as we have the lease, nobody has opened a later one.
+func (s *Stage) acknowledgeKept(ctx context.Context, now time.Time) error {
+	f := &s.fetcher
+	if len(f.kept) == 0 || len(f.kept) < mostKept && now.Before(f.keptAt.Add(keepFor)) {
+		return nil
+	}
+	kept := f.kept
+	f.kept = nil
+	if err := s.confirm(ctx); err != nil {
+		return err
+	}
+	for _, ack := range kept {
+		s.acknowledge(ack)
 	}
 	return nil
 }

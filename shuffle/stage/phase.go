@@ -24,8 +24,9 @@ type phase interface {
 // effects are what a phase asks of the loop: one call, and under what conditions it is made.
 type effects struct {
 	call    call
-	subject string       // of get, put and purge; of latest a pattern
+	subject string       // of get and put; of latest a pattern
 	data    []byte       // of put
+	before  uint64       // of purge
 	round   stream.Round // of mark
 	until   time.Time    // of wait and collect
 	needs   need         // of the lease
@@ -41,14 +42,15 @@ const (
 	get                     // Records.Get
 	latest                  // Records.Latest
 	put                     // Records.PutOnce
-	purge                   // ReportReader.Purge; its failure is passed over
+	queued                  // ReportReader.Queue; its failure is passed over
+	purge                   // ReportReader.Purge, once the lease is renewed; its failure is passed over
 	collect                 // fetch reports, examine some of them, acknowledge those
 	marked                  // Marks.Claimed
 	mark                    // Marks.Claim
 	stop                    // Run returns nil
 )
 
-var callNames = [...]string{wait: "wait", get: "get", latest: "latest", put: "put", purge: "purge", collect: "fetch", marked: "mark", mark: "mark",
+var callNames = [...]string{wait: "wait", get: "get", latest: "latest", put: "put", queued: "queue", purge: "purge", collect: "fetch", marked: "mark", mark: "mark",
 	stop: "stop"}
 
 func (c call) String() string { return callNames[c] }
@@ -66,6 +68,7 @@ const (
 type result struct {
 	message *stream.Message  // of get and latest; nil: not found, which decides nothing
 	put     stream.PutResult // of put
+	queue   *stream.Queue    // of queued; nil: not known
 	marked  stream.Round     // of marked: the highest round that was marked
 	ours    bool             // of mark: the mark is ours
 }

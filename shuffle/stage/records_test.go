@@ -272,6 +272,7 @@ func TestStaleAttemptsAreNotCounted(t *testing.T) {
 			}
 			return memory.None
 		})
+		w.send(t.Context(), in, old)
 		reasons := map[Reason]int{}
 		failed := 0
 		c := w.config()
@@ -279,7 +280,7 @@ func TestStaleAttemptsAreNotCounted(t *testing.T) {
 		c.Observer.Failed = func(string) { failed++ }
 		_, stop = w.start(c)
 		again := w.invited(t.Context(), 1, 1)
-		w.send(t.Context(), in, old, old)
+		w.send(t.Context(), in, old)
 		w.send(t.Context(), again, old)
 		w.answer(t.Context(), again, w.users(1))
 		time.Sleep(20 * time.Second)

@@ -17,14 +17,16 @@ type Stage struct {
 	ran     atomic.Bool
 	wake    <-chan stream.Wake // nil: only the timer wakes
 	fetcher fetcher
+	queue   Queue // as it was seen last
 
 	held     bool // what Observer.Lease was told last
 	waits    bool // that the lease is another's was logged
 	failures int  // in a row
 	cause    string
 	troubled stream.Trouble
-	grace    time.Time   // until when a bound phase goes on after the context ended
-	open     atomic.Bool // users were asked to an attempt
+	blind    stream.Trouble // the queue cannot be seen
+	grace    time.Time      // until when a bound phase goes on after the context ended
+	open     atomic.Bool    // users were asked to an attempt
 
 	mu     sync.Mutex // guards status
 	status Status

@@ -22,7 +22,7 @@ type Status struct {
 
 	Redelivered uint64 // reports that this process was sent again
 	Strange     uint64 // reports that came for no open attempt, since this process started
-	Queue       Queue
+	Queue       Queue  // of a process that works; zero: of one that stands by
 }
 
 // A Queue is what waits in a task's stream of reports. MaxBytes is what the stream may hold; 0: not known.
@@ -40,6 +40,10 @@ func (s *Stage) Status() Status {
 // publish notes what a phase does; open is its open attempt, nil for none.
 func (s *Stage) publish(p phase, open *attempt, held bool) {
 	now := Status{Task: s.Task, Phase: p.String(), Lease: held, Failures: s.failures, Trouble: s.cause}
+	now.Redelivered, now.Strange = s.fetcher.redelivered, s.floods.strange
+	if held {
+		now.Queue = s.queue
+	}
 	if open != nil {
 		now.Round, now.Attempt, now.Users = open.round.number, open.number, open.mixer.Users()
 		now.Cohort, now.Minimum, now.Deadline = open.round.mixer.Cohort, open.round.mixer.Minimum, open.deadlineAt()

@@ -15,7 +15,16 @@ import (
 // Sizes are the largest messages of a task in bytes as encoded, signatures included.
 type Sizes struct {
 	Task, Round, Batch, Report int
+
+	// Waiting is how many report messages a broker has to hold for one attempt, so that it refuses none of honest devices where the stage has
+	// paused: four times the largest cohort. The lot asks for a cohort's users; where fewer come, the share of those who are asked doubles, so
+	// that about twice as many may come; and users of dead attempts, again at most about twice a cohort, send at once. A message is one
+	// user or more.
+	Waiting int64
 }
+
+// leastWaiting is Sizes.Waiting of the smallest cohorts.
+const leastWaiting = 1024
 
 // SizesOf computes the sizes of a task from its body, which may lack keys and name. reasons are those that a batch may
 // count rejects under, in ascending order.
@@ -24,7 +33,7 @@ func SizesOf(body *wire.Task, reasons []string) (Sizes, error) {
 	key := make([]byte, stream.KeySize)
 	task := &wire.Task{Version: stream.Version, Name: strings.Repeat("a", maxName), Declaration: body.GetDeclaration(), Plan: plan,
 		Suite: body.GetSuite(), LearnerKey: key, StageKey: key, Life: make([]byte, stream.LifeSize)}
-	var sizes Sizes
+	sizes := Sizes{Waiting: leastWaiting}
 	var err error
 	if sizes.Task, err = signedSize(stream.Marshal(task)); err != nil {
 		return Sizes{}, fmt.Errorf("size of the task: %w", err)
@@ -35,6 +44,7 @@ func SizesOf(body *wire.Task, reasons []string) (Sizes, error) {
 			return Sizes{}, fmt.Errorf("phase %d: %w", i+1, err)
 		}
 		sizes.Round, sizes.Batch, sizes.Report = max(sizes.Round, of.Round), max(sizes.Batch, of.Batch), max(sizes.Report, of.Report)
+		sizes.Waiting = max(sizes.Waiting, 4*int64(max(f.Cohort, LastCohort(f))))
 	}
 	return sizes, nil
 }

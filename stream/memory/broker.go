@@ -20,6 +20,7 @@ const (
 type Config struct {
 	MaxPayload     int           // bytes of one message; 0: 1 MiB
 	MaxReportBytes int64         // stored report bytes of a task, beyond which publishes are refused; 0: no limit
+	MaxPerSubject  int           // stored reports of one attempt, beyond which publishes are refused; 0: no limit
 	MaxAckPending  int           // reports of a task that may be out un-acknowledged; 0: 4096
 	AckWait        time.Duration // after which an un-acknowledged report comes back; 0: only by Redeliver
 	Window         int           // message ids of a task that are remembered; 0: 65,536
@@ -56,9 +57,9 @@ type tenant struct {
 
 // New makes a broker. Negative limits are refused.
 func New(c Config) (*Broker, error) {
-	if c.MaxPayload < 0 || c.MaxReportBytes < 0 || c.MaxAckPending < 0 || c.AckWait < 0 || c.Window < 0 {
-		return nil, fmt.Errorf("memory broker: negative limit in max payload %d, max report bytes %d, max ack pending %d, ack wait %v, window %d",
-			c.MaxPayload, c.MaxReportBytes, c.MaxAckPending, c.AckWait, c.Window)
+	if c.MaxPayload < 0 || c.MaxReportBytes < 0 || c.MaxPerSubject < 0 || c.MaxAckPending < 0 || c.AckWait < 0 || c.Window < 0 {
+		return nil, fmt.Errorf("memory broker: negative limit in max payload %d, max report bytes %d, max per subject %d, max ack pending %d, ack wait %v, window %d",
+			c.MaxPayload, c.MaxReportBytes, c.MaxPerSubject, c.MaxAckPending, c.AckWait, c.Window)
 	}
 	if c.MaxPayload == 0 {
 		c.MaxPayload = DefaultMaxPayload

@@ -21,15 +21,18 @@ func TestContract(t *testing.T) {
 	}
 }
 
+// perSubject is the limit on the reports of one attempt.
+const perSubject = 2200
+
 func contract(t *testing.T, config memory.Config) streamtest.Broker {
-	config.MaxReportBytes = 4 << 20
+	config.MaxReportBytes, config.MaxPerSubject = 4<<20, perSubject
 	b, err := memory.New(config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var tasks atomic.Int64
 	return streamtest.Broker{
-		Records: b, ReportWriter: b, Retention: b, Limits: b.Limits(), Settle: time.Millisecond, MaxReportBytes: int(config.MaxReportBytes),
+		Records: b, ReportWriter: b, Retention: b, Limits: b.Limits(), Settle: time.Millisecond, MaxReportBytes: int(config.MaxReportBytes), MaxPerSubject: perSubject,
 		Task: func(*testing.T) stream.Task { return stream.Task(fmt.Sprintf("task-%d", tasks.Add(1))) },
 		Reader: func(t *testing.T, task stream.Task) stream.ReportReader {
 			r, err := b.Reader(task)

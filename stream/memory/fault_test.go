@@ -205,7 +205,7 @@ func TestDisconnect(t *testing.T) {
 	_, swap := b.Swap(ctx, task.Lease(), 0, nil)
 	acks, publish := b.Publish(ctx, outgoing(2))
 	_, fetch := r.Fetch(ctx, 1, time.Hour)
-	for i, err := range []error{put, get, swap, publish, fetch, r.Purge(ctx, task.Report(1, 1))} {
+	for i, err := range []error{put, get, swap, publish, fetch, r.Purge(ctx, 1)} {
 		if !errors.Is(err, memory.ErrDisconnected) {
 			t.Errorf("call %d: %v", i, err)
 		}

@@ -28,6 +28,7 @@ type queue struct {
 	last   uint64
 	bytes  int64
 	stored map[uint64]*item // by sequence
+	of     map[string]int   // how many are stored of each subject
 	consumer
 
 	window int
@@ -45,7 +46,7 @@ type consumer struct {
 }
 
 func newQueue(window int) *queue {
-	return &queue{stored: map[uint64]*item{}, consumer: consumer{out: map[uint64]*item{}},
+	return &queue{stored: map[uint64]*item{}, of: map[string]int{}, consumer: consumer{out: map[uint64]*item{}},
 		window: window, ids: map[[16]byte]uint64{}, waiters: make(chan struct{})}
 }
 
@@ -59,6 +60,7 @@ func (q *queue) store(subject string, id [16]byte, data []byte) uint64 {
 	it := &item{sequence: q.last, subject: subject, id: id, data: data, came: time.Now()}
 	q.stored[it.sequence] = it
 	q.bytes += it.size()
+	q.of[subject]++
 	q.ready = append(q.ready, it)
 	return it.sequence
 }
@@ -86,6 +88,9 @@ func (q *queue) remove(it *item) {
 	delete(q.stored, it.sequence)
 	delete(q.out, it.sequence)
 	q.bytes -= it.size()
+	if q.of[it.subject]--; q.of[it.subject] == 0 {
+		delete(q.of, it.subject)
+	}
 }
 
 // takeBack makes the reports that are out and chosen available again, before all others, by sequence.

@@ -48,7 +48,8 @@ func (b *Broker) publish(q *queue, r stream.Outgoing) stream.Ack {
 		ack.Status = stream.Refused
 	case again && fault != Twice:
 		ack = stream.Ack{Status: stream.Duplicate, Sequence: first}
-	case b.config.MaxReportBytes > 0 && q.bytes+size > b.config.MaxReportBytes:
+	case b.config.MaxReportBytes > 0 && q.bytes+size > b.config.MaxReportBytes,
+		b.config.MaxPerSubject > 0 && q.of[r.Subject] >= b.config.MaxPerSubject:
 		ack.Status = stream.Refused
 	default:
 		ack.Sequence = q.store(r.Subject, r.ID, bytes.Clone(r.Data))
@@ -166,26 +167,30 @@ func (r *Reader) delivery(it *item, again bool) stream.Delivery {
 	}}
 }
 
-// Purge implements stream.ReportReader.
-func (r *Reader) Purge(ctx context.Context, subject string) error {
-	task, _, err := stream.CheckPurge(subject)
-	if err != nil {
-		return err
-	}
-	if task != r.task {
-		return fmt.Errorf("purge %s: %w: the reader is of task %s", subject, stream.ErrRefused, r.task)
-	}
+// Queue implements stream.ReportReader.
+func (r *Reader) Queue(ctx context.Context) (stream.Queue, error) {
 	b := r.broker
-	if err := b.enter(ctx, "purge "+subject, 0); err != nil {
+	if err := b.enter(ctx, "queue", 0); err != nil {
+		return stream.Queue{}, err
+	}
+	defer b.mu.Unlock()
+	q := b.tenant(r.task).queue
+	return stream.Queue{Messages: uint64(len(q.stored)), Bytes: uint64(q.bytes), MaxBytes: uint64(b.config.MaxReportBytes), Next: q.last + 1}, nil
+}
+
+// Purge implements stream.ReportReader.
+func (r *Reader) Purge(ctx context.Context, before uint64) error {
+	b := r.broker
+	if err := b.enter(ctx, "purge", 0); err != nil {
 		return err
 	}
 	defer b.mu.Unlock()
-	if b.fault(Purge, subject) == Lost {
-		return fmt.Errorf("purge %s: %w", subject, ErrDisconnected)
+	if b.fault(Purge, r.task.Reports()) == Lost {
+		return fmt.Errorf("purge reports of %s: %w", r.task, ErrDisconnected)
 	}
-	q := b.tenant(task).queue
+	q := b.tenant(r.task).queue
 	for _, it := range q.stored {
-		if it.subject == subject {
+		if it.sequence < before {
 			b.remove(q, it)
 		}
 	}

@@ -198,7 +198,7 @@ func TestCallsWithoutABroker(t *testing.T) {
 	_, fetched := r.Fetch(t.Context(), 1, 0)
 	_, published := c.Publish(t.Context(), []stream.Outgoing{{Subject: task.Report(1, 1), Data: []byte("x")}})
 	for call, err := range map[string]error{"get": got, "swap": swapped, "fetch": fetched, "publish": published,
-		"purge": r.Purge(t.Context(), task.Report(1, 1))} {
+		"purge": r.Purge(t.Context(), 1)} {
 		if !errors.Is(err, stream.ErrDisconnected) || strings.Contains(err.Error(), "buffer") {
 			t.Errorf("%s: %v", call, err)
 		}

@@ -58,7 +58,7 @@ func TestContractDeep(t *testing.T) {
 // contract runs the suite on a broker at url; operator provisions.
 func contract(t *testing.T, operator *natsjs.Conn, url string, o admin.Options) {
 	var tasks atomic.Int64
-	o.AckWait, o.MaxReportBytes = testAckWait, 4<<20
+	o.AckWait, o.MaxReportBytes, o.MaxPerSubject = testAckWait, 4<<20, 2200
 	streamtest.Run(t, func(t *testing.T) streamtest.Broker {
 		p := newProxy(t, url)
 		t.Cleanup(p.close)
@@ -68,7 +68,7 @@ func contract(t *testing.T, operator *natsjs.Conn, url string, o admin.Options) 
 		}
 		t.Cleanup(c.Close)
 		return streamtest.Broker{
-			Records: c, ReportWriter: c, Retention: admin.Records{Conn: operator}, Limits: c.Limits(), Settle: testAckWait + testAckWait/2, MaxReportBytes: int(o.MaxReportBytes),
+			Records: c, ReportWriter: c, Retention: admin.Records{Conn: operator}, Limits: c.Limits(), Settle: testAckWait + testAckWait/2, MaxReportBytes: int(o.MaxReportBytes), MaxPerSubject: int(o.MaxPerSubject),
 			Task: func(t *testing.T) stream.Task {
 				task := stream.Task(fmt.Sprintf("task-%d", tasks.Add(1)))
 				provision(t, operator, task, o)

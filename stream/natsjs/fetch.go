@@ -126,19 +126,34 @@ func (r *Reader) fetch(ctx context.Context, most int, wait time.Duration) (got [
 	return got, nil
 }
 
-// Purge implements stream.ReportReader.
-func (r *Reader) Purge(ctx context.Context, subject string) error {
-	task, _, err := stream.CheckPurge(subject)
-	if err != nil {
-		return err
+// Queue implements stream.ReportReader.
+func (r *Reader) Queue(ctx context.Context) (stream.Queue, error) {
+	var answer struct {
+		Config struct {
+			MaxBytes int64 `json:"max_bytes"`
+		} `json:"config"`
+		State struct {
+			Messages uint64 `json:"messages"`
+			Bytes    uint64 `json:"bytes"`
+			Last     uint64 `json:"last_seq"`
+		} `json:"state"`
 	}
-	if task != r.task {
-		return fmt.Errorf("purge %s: %w: the reader is of task %s", subject, stream.ErrRefused, r.task)
+	if err := r.conn.Request(ctx, apiStreamInfo+r.task.Name(stream.Reports), struct{}{}, &answer); err != nil {
+		return stream.Queue{}, fmt.Errorf("how full the reports of %s are: %w", r.task, err)
+	}
+	s := answer.State
+	return stream.Queue{Messages: s.Messages, Bytes: s.Bytes, MaxBytes: uint64(max(0, answer.Config.MaxBytes)), Next: s.Last + 1}, nil
+}
+
+// Purge implements stream.ReportReader.
+func (r *Reader) Purge(ctx context.Context, before uint64) error {
+	if before == 0 { // to the broker it would be no bound
+		return nil
 	}
 	var answer struct{}
-	body := map[string]string{"filter": subject}
-	if err := r.conn.Request(ctx, apiStreamPurge+task.Name(stream.Reports), body, &answer); err != nil {
-		return fmt.Errorf("purge %s: %w", subject, err)
+	body := map[string]uint64{"seq": before}
+	if err := r.conn.Request(ctx, apiStreamPurge+r.task.Name(stream.Reports), body, &answer); err != nil {
+		return fmt.Errorf("purge reports of %s: %w", r.task, err)
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 
 // Subjects of JetStream's API that the ports ask by name, to know which of them the broker denied.
 const (
+	apiStreamInfo   = "$JS.API.STREAM.INFO."
 	apiStreamPurge  = "$JS.API.STREAM.PURGE."
 	apiConsumerInfo = "$JS.API.CONSUMER.INFO."
 	apiConsumerNext = "$JS.API.CONSUMER.MSG.NEXT."

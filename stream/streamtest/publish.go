@@ -76,6 +76,7 @@ func publishFull(t *testing.T, b Broker) {
 	sent := reports(task, 1, 1, 0, b.MaxReportBytes/1024+100)
 	for i := range sent {
 		sent[i].Data = make([]byte, 1024)
+		sent[i].Subject = task.Report(1, stream.Attempt(i%4+1)) // of which none is full
 	}
 	stored := map[uint64]bool{}
 	for i, a := range publish(t, b, sent) {
@@ -100,5 +101,38 @@ func publishFull(t *testing.T, b Broker) {
 	last := len(sent) - 1
 	if a := publish(t, b, sent[last:])[0]; a.Status != stream.Stored {
 		t.Fatalf("retry of a refused report: %+v", a)
+	}
+}
+
+func publishFullSubject(t *testing.T, b Broker) {
+	task := b.Task(t)
+	r := b.Reader(t, task)
+	const over = 20
+	sent := reports(task, 1, 1, 0, b.MaxPerSubject+over)
+	stored := 0
+	var refused stream.Outgoing
+	for i, a := range publish(t, b, sent) {
+		switch a.Status {
+		case stream.Stored:
+			stored++
+		case stream.Refused:
+			refused = sent[i]
+		default:
+			t.Fatalf("report %d: %+v", i, a)
+		}
+	}
+	if stored != b.MaxPerSubject {
+		t.Fatalf("%d reports of one attempt are stored, want %d", stored, b.MaxPerSubject)
+	}
+	// Other attempts have room of their own, and a refused report is taken when its attempt has some again.
+	for i, a := range publish(t, b, reports(task, 1, 2, len(sent), over)) {
+		if a.Status != stream.Stored {
+			t.Errorf("report %d of another attempt: %+v", i, a)
+		}
+	}
+	take(t, r, b.MaxPerSubject+over, true)
+	nothing(t, b, task, r)
+	if a := publish(t, b, []stream.Outgoing{refused})[0]; a.Status != stream.Stored {
+		t.Errorf("retry of a refused report: %+v", a)
 	}
 }

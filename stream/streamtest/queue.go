@@ -141,27 +141,57 @@ func queuePurges(t *testing.T, b Broker) {
 	task := b.Task(t)
 	r, ctx := b.Reader(t, task), within(t)
 	publish(t, b, reports(task, 1, 1, 0, 5))
-	publish(t, b, reports(task, 1, 2, 5, 5))
-	out := take(t, r, 3, false)
+	publish(t, b, reports(task, 9, 7, 5, 3))
+	before := queued(t, r, 8)
+	publish(t, b, reports(task, 1, 2, 8, 4))
+	publish(t, b, reports(task, 1, 1, 12, 1)) // on a subject of before, and later
+	out := take(t, r, 10, false)
 	for range 2 {
-		if err := r.Purge(ctx, task.Report(1, 1)); err != nil {
+		if err := r.Purge(ctx, before.Next); err != nil {
 			t.Fatal(err)
 		}
 	}
-	b.Redeliver(t, task)
-	late := 0
-	for _, d := range out {
-		if d.Subject == task.Report(1, 2) {
-			late++
-		}
+	if err := r.Purge(ctx, 0); err != nil {
+		t.Error(err)
 	}
+	if left := queued(t, r, 5); left.Next != before.Next+5 || left.Bytes == 0 || left.MaxBytes != uint64(b.MaxReportBytes) {
+		t.Errorf("after a purge: %+v, before %+v", left, before)
+	}
+	b.Redeliver(t, task)
 	for _, d := range take(t, r, 5, true) {
-		if d.Subject != task.Report(1, 2) {
-			t.Errorf("%s came after its purge", d.Subject)
+		if d.Sequence < before.Next {
+			t.Errorf("%s, sequence %d, came after its purge", d.Subject, d.Sequence)
 		}
 	}
 	nothing(t, b, task, r)
-	if acks := publish(t, b, reports(task, 1, 3, 10, 1)); acks[0].Sequence != 11 {
+	if acks := publish(t, b, reports(task, 1, 3, 13, 1)); acks[0].Sequence != 14 {
 		t.Errorf("sequence %d after a purge: numbers are not used again", acks[0].Sequence)
+	}
+	if err := out[0].Ack(); err != nil { // of what is no more
+		t.Error(err)
+	}
+}
+
+// queued is what a queue says of itself, which is to be so many reports, taken ones too.
+func queued(t *testing.T, r stream.ReportReader, want uint64) stream.Queue {
+	t.Helper()
+	q, err := r.Queue(within(t))
+	if err != nil || q.Messages != want {
+		t.Fatalf("the queue has %+v, %v, want %d messages", q, err, want)
+	}
+	return q
+}
+
+func queueOfNothing(t *testing.T, b Broker) {
+	task := b.Task(t)
+	r := b.Reader(t, task)
+	if q := queued(t, r, 0); q.Next != 1 || q.Bytes != 0 {
+		t.Errorf("a queue that was never used: %+v", q)
+	}
+	publish(t, b, reports(task, 1, 1, 0, 3))
+	take(t, r, 3, true)
+	nothing(t, b, task, r)
+	if q := queued(t, r, 0); q.Next != 4 || q.Bytes != 0 {
+		t.Errorf("a queue whose reports were acknowledged: %+v", q)
 	}
 }

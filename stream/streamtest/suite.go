@@ -32,6 +32,8 @@ type Broker struct {
 	Settle time.Duration
 	// MaxReportBytes is the limit on the stored reports of each task, a few MiB.
 	MaxReportBytes int
+	// MaxPerSubject is the limit on the stored reports of each attempt, a few hundred more than 2000.
+	MaxPerSubject int
 }
 
 // patience is how long a test waits for what must happen; nothing waits for it on a broker that is right.
@@ -64,11 +66,13 @@ func Run(t *testing.T, open func(t *testing.T) Broker) {
 		{"PublishLostAck", publishLostAck},
 		{"PublishTooLarge", publishTooLarge},
 		{"PublishFull", publishFull},
+		{"PublishFullSubject", publishFullSubject},
 		{"QueueDeliversAll", queueDeliversAll},
 		{"QueueRedelivers", queueRedelivers},
 		{"QueueReadersShare", queueReadersShare},
 		{"QueueWaits", queueWaits},
 		{"QueuePurges", queuePurges},
+		{"QueueOfNothing", queueOfNothing},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

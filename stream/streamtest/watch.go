@@ -118,7 +118,8 @@ func cancelledContext(t *testing.T, b Broker) {
 		"Latest":  func() error { _, err := b.Latest(ctx, task.Rounds()); return err },
 		"Swap":    func() error { _, err := b.Swap(ctx, task.Lease(), 0, []byte("x")); return err },
 		"Watch":   func() error { _, err := b.Watch(ctx, task); return err },
-		"Purge":   func() error { return reader.Purge(ctx, task.Report(1, 1)) },
+		"Purge":   func() error { return reader.Purge(ctx, 1) },
+		"Queue":   func() error { _, err := reader.Queue(ctx); return err },
 		"Fetch":   func() error { _, err := reader.Fetch(ctx, 1, time.Minute); return err },
 		"Publish": func() error {
 			acks, err := b.Publish(ctx, reports(task, 1, 1, 0, 2))
@@ -153,13 +154,11 @@ func cancelledContext(t *testing.T, b Broker) {
 
 func subjectsAreChecked(t *testing.T, b Broker) {
 	task, ctx := b.Task(t), within(t)
-	reader := b.Reader(t, task)
 	calls := map[string]func(subject string) error{
 		"PutOnce": func(s string) error { _, err := b.PutOnce(ctx, s, []byte("x")); return err },
 		"Get":     func(s string) error { _, err := b.Get(ctx, s); return err },
 		"Latest":  func(s string) error { _, err := b.Latest(ctx, s); return err },
 		"Swap":    func(s string) error { _, err := b.Swap(ctx, s, 0, []byte("x")); return err },
-		"Purge":   func(s string) error { return reader.Purge(ctx, s) },
 		"Publish": func(s string) error { _, err := b.Publish(ctx, []stream.Outgoing{{Subject: s}}); return err },
 	}
 	wrong := map[string][]string{
@@ -167,7 +166,6 @@ func subjectsAreChecked(t *testing.T, b Broker) {
 		"Get":     {task.Report(1, 1), task.Rounds()},
 		"Latest":  {task.Round(1), task.Reports(), "panlearn." + string(task) + ".open.*.*", "panlearn.*.round.*"},
 		"Swap":    {task.Round(1), task.Report(1, 1)},
-		"Purge":   {task.Round(1), task.Reports(), "panlearn.other.report.1.1"},
 		"Publish": {task.Round(1), task.Reports()},
 	}
 	for name, subjects := range wrong {

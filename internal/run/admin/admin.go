@@ -52,7 +52,7 @@ func (c Config) connect(ctx context.Context) (*natsjs.Conn, error) {
 
 // options are those of the streams that provisioning makes.
 func (c Config) options(sizes manifest.Sizes) admin.Options {
-	return admin.Options{Replicas: c.Replicas, MaxMsgSize: sizes.Report, MemoryReports: c.MemoryReports}
+	return admin.Options{Replicas: c.Replicas, MaxMsgSize: sizes.Report, MaxPerSubject: sizes.Waiting, MemoryReports: c.MemoryReports}
 }
 
 // Provision creates a task's streams and consumers with an administrator's credentials, and returns all of them. What

@@ -267,9 +267,19 @@ func (l *link) Fetch(ctx context.Context, max int, wait time.Duration) ([]stream
 	return got, err
 }
 
+// Queue implements stream.ReportReader.
+func (l *link) Queue(ctx context.Context) (stream.Queue, error) {
+	if err := l.enter(); err != nil {
+		return stream.Queue{}, err
+	}
+	q, err := l.reader.Queue(ctx)
+	time.Sleep(l.late(leaseOf * 3 / 2)) // what stood then, told to a process that was suspended since
+	return q, err
+}
+
 // Purge implements stream.ReportReader.
-func (l *link) Purge(ctx context.Context, subject string) error {
+func (l *link) Purge(ctx context.Context, before uint64) error {
 	return l.trapped("purge", func() error {
-		return l.write(ctx, func(ctx context.Context) error { return l.reader.Purge(ctx, subject) })
+		return l.write(ctx, func(ctx context.Context) error { return l.reader.Purge(ctx, before) })
 	})
 }

@@ -93,7 +93,11 @@ func TestRolesLive(t *testing.T) {
 	if _, err := b.conn(t, publisher).Publish(ctx, []stream.Outgoing{{Subject: task.Report(2, 1), ID: [16]byte{1, 1}, Data: []byte("x")}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := reader.Purge(ctx, task.Report(2, 1)); err != nil {
+	queue, err := reader.Queue(ctx)
+	if err != nil || queue.Messages == 0 || queue.MaxBytes == 0 {
+		t.Errorf("the stage looks at its queue: %+v, %v", queue, err)
+	}
+	if err := reader.Purge(ctx, queue.Next); err != nil {
 		t.Errorf("the stage purges: %v", err)
 	}
 	for end := time.Now().Add(patience); ; { // acknowledgements are not answered
@@ -132,7 +136,7 @@ func TestDenialsAreFast(t *testing.T) {
 	_, publish := slow(stage).Publish(ctx, []stream.Outgoing{{Subject: s.task.Report(1, 1), Data: []byte("x")}})
 	_, read := slow(learner).Reader(ctx, s.task)
 	for what, err := range map[string]error{"put": put, "get": get, "swap": swap, "publish": publish, "reader": read,
-		"check": natsadmin.CheckStreams(ctx, slow(stage), s.task)} {
+		"check": natsadmin.CheckStreams(ctx, slow(learner), s.task)} {
 		if !errors.Is(err, natsjs.ErrDenied) {
 			t.Errorf("%s: %v, want that the broker denies it", what, err)
 		}

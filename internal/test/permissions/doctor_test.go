@@ -116,7 +116,7 @@ func TestDoctorSeesLimits(t *testing.T) {
 // TestDoctorSeesClocks: who may not ask the server for its time learns from the newest record that his clock is behind.
 func TestDoctorSeesClocks(t *testing.T) {
 	s := shipped(t).scene(t)
-	for _, role := range []string{learner, stage, publisher} {
+	for _, role := range []string{learner, publisher} {
 		for off, want := range map[time.Duration]natsadmin.Status{0: natsadmin.OK, -time.Hour: natsadmin.Warning} {
 			got, text := examine(t, s, role, natsadmin.Expect{Clock: func() time.Time { return time.Now().Add(off) }}, "clock")
 			if got != want || !strings.Contains(text, "behind") {

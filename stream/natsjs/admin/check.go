@@ -59,7 +59,7 @@ func critical(s stream.Stream, c jetstream.StreamConfig) []setting {
 	subjects := slices.Sorted(slices.Values(c.Subjects))
 	list := []setting{
 		{"subjects", strings.Join(subjects, " ")}, {"retention", c.Retention}, {"discard", c.Discard},
-		{"max_msgs_per_subject", c.MaxMsgsPerSubject}, {"discard_new_per_subject", c.DiscardNewPerSubject},
+		{"discard_new_per_subject", c.DiscardNewPerSubject},
 		{"allow_rollup_hdrs", c.AllowRollup}, {"allow_msg_ttl", c.AllowMsgTTL}, {"allow_msg_counter", c.AllowMsgCounter},
 		{"allow_msg_schedules", c.AllowMsgSchedules}, {"allow_atomic", c.AllowAtomicPublish}, {"allow_batched", c.AllowBatchPublish},
 		{"no_ack", c.NoAck}, {"sealed", c.Sealed},
@@ -67,9 +67,9 @@ func critical(s stream.Stream, c jetstream.StreamConfig) []setting {
 		{"max_msgs", c.MaxMsgs}, {"persist_mode", c.PersistMode},
 	}
 	if s == stream.Reports {
-		return list
+		return append(list, setting{"a limit of max_msgs_per_subject", c.MaxMsgsPerSubject > 0})
 	}
-	list = append(list, setting{"allow_direct", c.AllowDirect}, setting{"storage", c.Storage}, setting{"max_age", c.MaxAge},
+	list = append(list, setting{"max_msgs_per_subject", c.MaxMsgsPerSubject}, setting{"allow_direct", c.AllowDirect}, setting{"storage", c.Storage}, setting{"max_age", c.MaxAge},
 		setting{"max_bytes", c.MaxBytes})
 	if s == stream.Leases {
 		return list

@@ -73,7 +73,9 @@ func rights() []right {
 		{"read batches", []Role{Learner, Stage, Admin}, read(func(t stream.Task) string { return t.Batch(1) })},
 		{"read leases", []Role{Stage, Admin}, read(stream.Task.Lease)},
 		{"purge reports", []Role{Stage, Admin}, api(apiStreamPurge + probeStream)},
-		{"see settings", []Role{Admin}, api(apiStreamInfo + probeStream)},
+		{"see how full the reports are", []Role{Stage, Admin}, func(ctx context.Context, c *natsjs.Conn, t stream.Task) error {
+			return probeAPI(ctx, c, apiStreamInfo+t.Name(stream.Reports), struct{}{})
+		}},
 		{"create streams", []Role{Admin}, api(apiStreamCreate + probeStream)},
 		{"delete streams", []Role{Admin}, api(apiStreamDelete + probeStream)},
 		{"read any message", []Role{Admin}, api("$JS.API.STREAM.MSG.GET." + probeStream)},

@@ -68,11 +68,13 @@ func TestProvisionRefusesOtherSettings(t *testing.T) {
 		{stream.Leases, "max_msgs_per_subject", func(s *jetstream.StreamConfig) { s.MaxMsgsPerSubject = -1 }},
 		{stream.Leases, "allow_rollup_hdrs", func(s *jetstream.StreamConfig) { s.AllowRollup = true }},
 		{stream.Reports, "retention", func(s *jetstream.StreamConfig) { s.Retention = jetstream.LimitsPolicy }},
-		{stream.Reports, "discard ", func(s *jetstream.StreamConfig) { s.Discard = jetstream.DiscardOld }},
+		{stream.Reports, "discard ", func(s *jetstream.StreamConfig) { s.Discard, s.DiscardNewPerSubject = jetstream.DiscardOld, false }},
+		{stream.Reports, "discard_new_per_subject", func(s *jetstream.StreamConfig) { s.DiscardNewPerSubject = false }},
+		{stream.Reports, "a limit of max_msgs", func(s *jetstream.StreamConfig) { s.MaxMsgsPerSubject, s.DiscardNewPerSubject = -1, false }},
 		{stream.Reports, "no_ack", func(s *jetstream.StreamConfig) { s.NoAck = true }},
 	} {
 		t.Run(test.stream.String()+"/"+strings.TrimSpace(test.setting), func(t *testing.T) {
-			name := stream.Task(strings.ToLower(test.stream.String()) + "-" + strings.TrimSpace(test.setting))
+			name := stream.Task(strings.ToLower(test.stream.String()) + "-" + strings.ReplaceAll(strings.TrimSpace(test.setting), " ", "-"))
 			if len(name) > 32 {
 				name = name[:32]
 			}

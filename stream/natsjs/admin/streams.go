@@ -20,6 +20,12 @@ const (
 	DefaultMaxAckPending = 4096
 )
 
+// minPerSubject is the least limit of one attempt's reports, storedRoom about what the server stores with each: subject, message id, framing.
+const (
+	minPerSubject = 16
+	storedRoom    = 160
+)
+
 // duplicateWindow is how long the broker knows a message id. Nothing relies on it.
 const duplicateWindow = 2 * time.Minute
 
@@ -28,6 +34,7 @@ type Options struct {
 	Replicas       int           // of every stream, 1, 3 or 5; 0: 1
 	MaxReportBytes int64         // stored reports, beyond which publishes are refused; 0: 256 MiB
 	MaxMsgSize     int           // bytes of one report as the planner computed it; 0: what the server takes
+	MaxPerSubject  int64         // stored reports of one attempt, beyond which publishes are refused; 0, and at most: half of what fits in MaxReportBytes
 	MaxAge         time.Duration // of a report that nobody takes; 0: 24 h; at least 2 minutes
 	MemoryReports  bool          // keep reports in the server's memory: wanted under the pan trusts
 	AckWait        time.Duration // after which an un-acknowledged report comes back; 0: 5 s
@@ -40,8 +47,9 @@ func (o *Options) validate() error {
 	default:
 		return fmt.Errorf("replicas %d: want 1, 3 or 5", o.Replicas)
 	}
-	if o.MaxReportBytes < 0 || o.MaxMsgSize < 0 || o.MaxMsgSize > math.MaxInt32-natsjs.HeaderRoom {
-		return fmt.Errorf("max report bytes %d, max message size %d: want no negative limits and messages below 2 GiB", o.MaxReportBytes, o.MaxMsgSize)
+	if o.MaxReportBytes < 0 || o.MaxMsgSize < 0 || o.MaxPerSubject < 0 || o.MaxMsgSize > math.MaxInt32-natsjs.HeaderRoom {
+		return fmt.Errorf("max report bytes %d, max message size %d, max per subject %d: want no negative limits and messages below 2 GiB",
+			o.MaxReportBytes, o.MaxMsgSize, o.MaxPerSubject)
 	}
 	if o.MaxAge != 0 && o.MaxAge < duplicateWindow {
 		return fmt.Errorf("max age %v: want at least %v", o.MaxAge, duplicateWindow)
@@ -54,6 +62,9 @@ func (o *Options) validate() error {
 	o.MaxAge = cmp.Or(o.MaxAge, DefaultMaxAge)
 	o.AckWait = cmp.Or(o.AckWait, DefaultAckWait)
 	o.MaxAckPending = cmp.Or(o.MaxAckPending, DefaultMaxAckPending)
+	// Reports of one attempt leave half of the stream to the next one's, whatever their size; a few have to fit in any case.
+	half := max(minPerSubject, o.MaxReportBytes/2/int64(o.MaxMsgSize+storedRoom))
+	o.MaxPerSubject = min(cmp.Or(o.MaxPerSubject, half), half)
 	return nil
 }
 
@@ -79,7 +90,7 @@ func streamConfig(task stream.Task, s stream.Stream, o Options) jetstream.Stream
 		c.Discard, c.DiscardNewPerSubject = jetstream.DiscardOld, false
 		c.DenyPurge = false
 	case stream.Reports:
-		c.Retention, c.MaxMsgsPerSubject, c.DiscardNewPerSubject = jetstream.WorkQueuePolicy, -1, false
+		c.Retention, c.MaxMsgsPerSubject = jetstream.WorkQueuePolicy, o.MaxPerSubject
 		c.DenyPurge, c.AllowDirect = false, false
 		c.MaxBytes, c.MaxAge = o.MaxReportBytes, o.MaxAge
 		if o.MaxMsgSize > 0 {

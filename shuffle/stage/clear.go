@@ -1,0 +1,72 @@
+package stage
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/panlearn/panlearn/stream"
+)
+
+// A clearing empties the queue where this process has the lease and no attempt open.
+//
+// It reads the sequence that the next report will have, renews the lease, and purges everything below that sequence, of all rounds and
+// attempts. The renewal is a compare-and-set write over our own last one: as it succeeds, nobody else has written the lease before it, so
+// nobody else could open an attempt before the sequence was read, and all that stands below it is of attempts that are dead. However long
+// the purge is under way after that, it never takes a report of somebody's open attempt: these have higher sequences. A purge without a
+// bound, or with one that was read after a successor's Open, could.
+type clearing struct{ before uint64 } // 0: not known
+
+func (c *clearing) next() effects {
+	if c.before == 0 {
+		return effects{call: queued, needs: leased}
+	}
+	return effects{call: purge, before: c.before, needs: leased}
+}
+
+// handle returns whether that was all.
+func (c *clearing) handle(did effects, r result) (clear bool) {
+	if did.call == purge || r.queue == nil || r.queue.Messages == 0 {
+		return true
+	}
+	c.before = r.queue.Next
+	return false
+}
+
+// confirm renews the lease. Where it succeeds nobody else has had it since we wrote it last, whatever this machine's clocks say.
+func (s *Stage) confirm(ctx context.Context) error {
+	if err := s.writeLease(ctx, s.LeaseTTL); err != nil {
+		s.lease.failed(time.Now())
+		tell(s.Observer.Failed, "lease")
+		return fmt.Errorf("renew the lease: %w", err)
+	}
+	return nil
+}
+
+// purge is hygiene, and makes room: what is purged was of no use to anybody.
+func (s *Stage) purge(ctx context.Context, before uint64) error {
+	if err := s.confirm(ctx); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.LeaseTTL/4)
+	defer cancel()
+	if err := s.Reports.Purge(ctx, before); err != nil {
+		s.Logger.Warn("could not purge reports; their keys are gone all the same", "error", err)
+		tell(s.Observer.Failed, "purge")
+	}
+	return nil
+}
+
+// lookAtQueue notes how full the queue is.
+func (s *Stage) lookAtQueue(ctx context.Context) *stream.Queue {
+	q, err := s.Reports.Queue(ctx)
+	if err != nil {
+		s.Logger.Log(ctx, s.blind.Level(time.Now(), err), "cannot see how full the stream of reports is, and purge what is dead", "error", err)
+		tell(s.Observer.Failed, queued.String())
+		return nil
+	}
+	s.blind.Over()
+	s.queue = Queue{Messages: q.Messages, Bytes: q.Bytes, MaxBytes: q.MaxBytes}
+	s.tellFull(ctx, time.Now())
+	return &q
+}
