@@ -11,67 +11,106 @@ type Head struct {
 	Hash   Hash
 }
 
-// chain checks entries one after another in constant memory.
-type chain struct {
-	head  Head
-	task  Hash
-	round uint64 // of the last entry
-	open  bool   // the last entry is a reservation, kept in last
-	last  Entry
-}
-
-// follow refuses an entry that may not come next and otherwise moves past it.
-func (c *chain) follow(e Entry) error {
+// Append adds an entry that is already sealed into the chain, and refuses one that may not come next.
+func (l *Ledger) Append(e Entry) error {
 	if err := e.Validate(); err != nil {
 		return err
 	}
 	fail := func(format string, args ...any) error {
 		return fmt.Errorf("ledger entry %d (%s, round %d): %s", e.Sequence, e.Kind, e.Round, fmt.Sprintf(format, args...))
 	}
+	open, last := l.IsOpen(), l.Round()
 	switch {
-	case e.Sequence != c.head.Length+1:
-		return fail("follows entry %d, want sequence %d: entries are missing or repeated", c.head.Length, c.head.Length+1)
-	case e.Previous != c.head.Hash:
-		return fail("previous hash is %s, the chain has %s: the ledger was damaged or changed", e.Previous, c.head.Hash)
-	case c.head.Length > 0 && e.TaskHash != c.task:
-		return fail("task hash is %s, the ledger belongs to %s", e.TaskHash, c.task)
-	case e.Kind == Reserved && c.open:
-		return fail("round %d is reserved and not settled, want spent or void first", c.round)
-	case e.Kind == Reserved && e.Round != c.round+1:
-		return fail("the last round is %d, want a reservation of round %d", c.round, c.round+1)
-	case e.Kind != Reserved && !c.open:
+	case e.Sequence != l.Head.Length+1:
+		return fail("follows entry %d, want sequence %d: entries are missing or repeated", l.Head.Length, l.Head.Length+1)
+	case e.Previous != l.Head.Hash:
+		return fail("previous hash is %s, the chain has %s: the ledger was damaged or changed", e.Previous, l.Head.Hash)
+	case l.Head.Length > 0 && e.TaskHash != l.TaskHash:
+		return fail("task hash is %s, the ledger belongs to %s", e.TaskHash, l.TaskHash)
+	case e.Kind == Reserved && open:
+		return fail("round %d is reserved and not settled, want spent or void first", last)
+	case e.Kind == Reserved && e.Round != last+1:
+		return fail("the last round is %d, want a reservation of round %d", last, last+1)
+	case e.Kind != Reserved && !open:
 		return fail("no reservation is open, want the round reserved before it is settled")
-	case e.Kind != Reserved && e.Round != c.round:
-		return fail("round %d is reserved, want that round settled", c.round)
-	case e.Kind == Void && (e.Cost() != c.last.Cost() || e.Users != c.last.Users || e.NoiseTrials != c.last.NoiseTrials):
-		return fail("a void round stays charged with its reservation %s, has %s", c.last.Cost(), e.Cost())
+	case e.Kind != Reserved && e.Round != last:
+		return fail("round %d is reserved, want that round settled", last)
+	case e.Kind != Reserved && e.Phase != l.Open.Phase:
+		return fail("it is of phase %d, its reservation is of phase %d", e.Phase, l.Open.Phase)
+	case e.Kind == Void && (e.Cost() != l.Open.Cost() || e.Users != l.Open.Users || e.NoiseTrials != l.Open.NoiseTrials):
+		return fail("a void round stays charged with its reservation %s, has %s", l.Open.Cost(), e.Cost())
 	}
-	c.head = Head{Length: e.Sequence, Hash: e.Hash}
-	c.task, c.round, c.open, c.last = e.TaskHash, e.Round, e.Kind == Reserved, e
+	l.Head, l.TaskHash = Head{Length: e.Sequence, Hash: e.Hash}, e.TaskHash
+	if e.Kind == Reserved {
+		l.Open = e
+		return nil
+	}
+	l.settle(e)
 	return nil
 }
 
-// VerifyLedger reads the whole ledger and refuses it if its chain is broken or is not the one that c names: cut
-// short, longer, of another task, or without the reservation of the announced round.
-func (c Checkpoint) VerifyLedger(entries iter.Seq2[Entry, error]) error {
-	var got chain
+// ReadLedger verifies the entries, from the first on, and returns the sums that they make, in constant memory.
+func ReadLedger(entries iter.Seq2[Entry, error]) (Ledger, error) { return Ledger{}.read(entries) }
+
+// read is the ledger after the entries that follow l.
+func (l Ledger) read(entries iter.Seq2[Entry, error]) (Ledger, error) {
 	for e, err := range entries {
 		if err != nil {
-			return err
+			return Ledger{}, err
 		}
-		if err := got.follow(e); err != nil {
-			return err
+		if err := l.Append(e); err != nil {
+			return Ledger{}, err
 		}
 	}
-	switch announced := len(c.NextRound) > 0; {
-	case got.head != c.Ledger:
-		return fmt.Errorf("ledger: ends at entry %d with hash %s, the checkpoint names entry %d with hash %s: the ledger was cut or changed", got.head.Length, got.head.Hash, c.Ledger.Length, c.Ledger.Hash)
-	case got.head.Length > 0 && got.task != c.Cursor.TaskHash:
-		return fmt.Errorf("ledger: task hash is %s, the checkpoint has %s", got.task, c.Cursor.TaskHash)
-	case got.open != announced:
-		return fmt.Errorf("ledger: open reservation is %t, announced round is %t at round %d, want both or neither", got.open, announced, c.Cursor.Round)
-	case announced && got.round != c.Cursor.Round+1:
-		return fmt.Errorf("ledger: round %d is reserved, the checkpoint announces round %d", got.round, c.Cursor.Round+1)
+	return l, nil
+}
+
+// VerifyLedger reads the entries that follow base, all of them after the zero Ledger, and refuses them if they do not lead
+// to the sums of c: a broken chain, one that is cut short, longer or another one, or sums that are not theirs.
+func (c Checkpoint) VerifyLedger(base Ledger, entries iter.Seq2[Entry, error]) error {
+	switch got, err := base.read(entries); {
+	case err != nil:
+		return err
+	case got.Head != c.Ledger.Head:
+		return fmt.Errorf("ledger: ends at entry %d with hash %s, the checkpoint names entry %d with hash %s: the ledger was cut or changed",
+			got.Head.Length, got.Head.Hash, c.Ledger.Head.Length, c.Ledger.Head.Hash)
+	case got != c.Ledger:
+		return fmt.Errorf("ledger: its %d entries have other sums than the checkpoint names: one of them was changed", got.Head.Length)
 	}
 	return nil
+}
+
+// Entries yields the given entries, each with a nil error.
+func Entries(entries []Entry) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		for _, e := range entries {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Charged yields of the entries of a ledger one for every round, the one that counts: the batch's real cost if the round was
+// spent, else the reservation, settled as void or not settled yet. It stops after the first error.
+func Charged(entries iter.Seq2[Entry, error]) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		var open *Entry
+		for e, err := range entries {
+			if err != nil {
+				yield(Entry{}, err)
+				return
+			}
+			if open = nil; e.Kind == Reserved {
+				open = &e
+				continue
+			}
+			if !yield(e, nil) {
+				return
+			}
+		}
+		if open != nil {
+			yield(*open, nil)
+		}
+	}
 }

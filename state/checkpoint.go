@@ -23,14 +23,14 @@ type Cursor struct {
 // batches. Byte fields are opaque here; nil and empty mean the same.
 type Checkpoint struct {
 	Cursor Cursor
-	// Ledger is the head of the chain that this checkpoint belongs to.
-	Ledger Head
+	// Ledger sums up the chain that this checkpoint belongs to.
+	Ledger Ledger
 	// Algorithm is the optimizer's whole state. The model lives in it and nowhere else: a snapshot decodes it.
 	Algorithm []byte
 	// Task is the signed Task message, stored verbatim and unchanged for the life of the folder.
 	Task []byte
 	// NextRound is the signed message of round Cursor.Round+1, sent again verbatim after a restart. Empty when
-	// the task has ended. Its round is reserved in the ledger.
+	// the task has ended. Its round is the open reservation of the ledger.
 	NextRound []byte
 	// End is the signed End message. Exactly one of NextRound and End is present.
 	End []byte
@@ -62,6 +62,29 @@ func (c Checkpoint) Clone() Checkpoint {
 
 // Validate refuses a checkpoint that no sequence of commits can produce, as far as it can be seen alone.
 func (c Checkpoint) Validate() error {
+	if err := c.validateFields(); err != nil {
+		return err
+	}
+	return c.validateLedger()
+}
+
+// validateLedger holds the ledger's sums against the cursor.
+func (c Checkpoint) validateLedger() error {
+	switch {
+	case c.Ledger.Head.Length > 0 && c.Ledger.TaskHash != c.Cursor.TaskHash:
+		return fmt.Errorf("checkpoint: its ledger is of task %s, want %s", c.Ledger.TaskHash, c.Cursor.TaskHash)
+	case c.Ledger.IsOpen() == c.Ended():
+		return fmt.Errorf("checkpoint: open reservation is %t, announced round is %t at round %d, want both or neither", c.Ledger.IsOpen(), !c.Ended(), c.Cursor.Round)
+	case c.Ledger.Settled() != c.Cursor.Round && !(c.Ended() && c.Ledger.Settled() == c.Cursor.Round+1): // given up
+		return fmt.Errorf("checkpoint: %d rounds are settled in the ledger, the cursor is at round %d", c.Ledger.Settled(), c.Cursor.Round)
+	}
+	if err := c.Ledger.Validate(); err != nil {
+		return fmt.Errorf("checkpoint: %w", err)
+	}
+	return nil
+}
+
+func (c Checkpoint) validateFields() error {
 	switch {
 	case c.Cursor.TaskHash.IsZero():
 		return fmt.Errorf("checkpoint: task hash is zero, want the hash of the task")
@@ -77,8 +100,6 @@ func (c Checkpoint) Validate() error {
 		return fmt.Errorf("checkpoint: round 0 has a batch (hash %s, sequence %d), want none", c.Cursor.BatchHash, c.Cursor.BatchSequence)
 	case c.Cursor.Round > 0 && c.Cursor.BatchHash.IsZero():
 		return fmt.Errorf("checkpoint: round %d has a zero batch hash, want the hash of its batch", c.Cursor.Round)
-	case c.Ledger.Length == 0 != c.Ledger.Hash.IsZero():
-		return fmt.Errorf("checkpoint: ledger head has length %d and hash %s, want both zero or neither", c.Ledger.Length, c.Ledger.Hash)
 	}
 	for _, b := range c.blobs() {
 		if len(*b.bytes) > MaxBlobBytes {

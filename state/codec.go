@@ -9,12 +9,12 @@ import (
 const (
 	checkpointVersion = 1
 	checkpointMagic   = "PLCK"
-	checkpointHeader  = 4 + 2 + 32 + 8 + 32 + 8 + 8 + 32
+	checkpointHeader  = 4 + 2 + 32 + 8 + 32 + 8
 )
 
 // A VersionError refuses bytes of another format version than the one that this build reads and writes.
 type VersionError struct {
-	What      string // "state folder", "checkpoint" or "ledger entry"
+	What      string // "state folder", "checkpoint", "ledger" or "ledger entry"
 	Got, Want uint16
 	By        string // build that wrote it; empty: not known
 }
@@ -37,9 +37,8 @@ func (e *VersionError) Error() string {
 //	38      8   round
 //	46      32  batch hash
 //	78      8   batch sequence
-//	86      8   ledger length
-//	94      32  ledger hash
-//	126         algorithm, task, next round, end, last batch: each 8 bytes of length, then the bytes
+//	86          the ledger's sums: [Ledger] has head, task hash and sums, 137 bytes, and the open reservation, if there is one
+//	            algorithm, task, next round, end, last batch: each 8 bytes of length, then the bytes
 //	end-32  32  SHA-256 of everything before
 //
 // It fails if c is not valid.
@@ -54,8 +53,7 @@ func (c Checkpoint) AppendBinary(b []byte) ([]byte, error) {
 	b = binary.BigEndian.AppendUint64(b, c.Cursor.Round)
 	b = append(b, c.Cursor.BatchHash[:]...)
 	b = binary.BigEndian.AppendUint64(b, c.Cursor.BatchSequence)
-	b = binary.BigEndian.AppendUint64(b, c.Ledger.Length)
-	b = append(b, c.Ledger.Hash[:]...)
+	b = c.Ledger.appendBody(b)
 	for _, f := range c.blobs() {
 		b = binary.BigEndian.AppendUint64(b, uint64(len(*f.bytes)))
 		b = append(b, *f.bytes...)
@@ -66,7 +64,7 @@ func (c Checkpoint) AppendBinary(b []byte) ([]byte, error) {
 
 // MarshalBinary returns the canonical encoding of c, as AppendBinary describes it.
 func (c Checkpoint) MarshalBinary() ([]byte, error) {
-	n := checkpointHeader + sha256.Size
+	n := checkpointHeader + ledgerSums + EntryBytes + sha256.Size
 	for _, f := range c.blobs() {
 		n += 8 + len(*f.bytes)
 	}
@@ -111,9 +109,11 @@ func readCheckpoint(body []byte) (Checkpoint, error) {
 	got.Cursor.Round = binary.BigEndian.Uint64(body[38:])
 	got.Cursor.BatchHash = Hash(body[46:78])
 	got.Cursor.BatchSequence = binary.BigEndian.Uint64(body[78:])
-	got.Ledger.Length = binary.BigEndian.Uint64(body[86:])
-	got.Ledger.Hash = Hash(body[94:126])
-	rest := body[checkpointHeader:]
+	ledger, rest, err := readLedger(body[checkpointHeader:])
+	if err != nil {
+		return Checkpoint{}, fmt.Errorf("checkpoint: %w", err)
+	}
+	got.Ledger = ledger
 	for _, f := range got.blobs() {
 		if len(rest) < 8 {
 			return Checkpoint{}, fmt.Errorf("checkpoint: ends inside the length of %s", f.name)

@@ -11,9 +11,18 @@ import (
 func sampleCheckpoint() Checkpoint {
 	return Checkpoint{
 		Cursor:    Cursor{TaskHash: testTask, Round: 3, BatchHash: testBatch, BatchSequence: 17},
-		Ledger:    Head{Length: 7, Hash: Hash{3}},
+		Ledger:    sampleLedger(),
 		Algorithm: []byte("algorithm"), Task: []byte("task"), NextRound: []byte("round 4"), LastBatch: []byte("batch"),
 	}
+}
+
+// sampleLedger is of three rounds, the second of them void, with round 4 reserved.
+func sampleLedger() Ledger {
+	open := reservation(4, 0.5)
+	open.Kind, open.Sequence, open.Previous, open.Phase = Reserved, 7, Hash{9}, 1
+	open.Hash = open.computeHash()
+	return Ledger{Head: Head{Length: 7, Hash: open.Hash}, TaskHash: testTask, Open: open, Steps: 2, Voids: 1,
+		Counted: 100, Phase: 1, Most: 90, Worst: Cost{Epsilon: 0.5, Delta: 1e-6}}
 }
 
 func sampleEntry() Entry {
@@ -27,12 +36,22 @@ func sampleEntry() Entry {
 const (
 	goldenCheckpoint = "504c434b0001" +
 		"0100000000000000000000000000000000000000000000000000000000000000" + "0000000000000003" +
-		"0200000000000000000000000000000000000000000000000000000000000000" + "0000000000000011" +
-		"0000000000000007" + "0300000000000000000000000000000000000000000000000000000000000000" +
+		"0200000000000000000000000000000000000000000000000000000000000000" + "0000000000000011" + goldenSums +
 		"0000000000000009" + "616c676f726974686d" + "0000000000000004" + "7461736b" +
 		"0000000000000007" + "726f756e642034" + "0000000000000000" + "0000000000000005" + "6261746368"
+	goldenSums = "0000000000000007" + goldenOpenHash +
+		"0100000000000000000000000000000000000000000000000000000000000000" +
+		"0000000000000002" + "0000000000000001" + "0000000000000000" + "0000000000000064" + "0000000000000001" + "000000000000005a" +
+		"3fe0000000000000" + "3eb0c6f7a0b5ed8d" + "01" + goldenOpen + goldenOpenHash
+	goldenOpenHash = "3a2f3896f8800333a41e324a486be0cddda53a68998f96057827f4399b92ba49"
+	goldenOpen     = "504c4c45000101" +
+		"0000000000000007" + "0000000000000004" + "0000000000000000" + "000000000000005a" + "0000000000000384" + "0000000000000001" +
+		"3fe0000000000000" + "3eb0c6f7a0b5ed8d" +
+		"0100000000000000000000000000000000000000000000000000000000000000" +
+		"0000000000000000000000000000000000000000000000000000000000000000" +
+		"0900000000000000000000000000000000000000000000000000000000000000"
 	goldenEntry = "504c4c45000102" +
-		"0000000000000006" + "0000000000000003" + "0000000000000001" + "0000000000000064" + "00000000000003e8" +
+		"0000000000000006" + "0000000000000003" + "0000000000000001" + "0000000000000064" + "00000000000003e8" + "0000000000000000" +
 		"3fe0000000000000" + "3eb0c6f7a0b5ed8d" +
 		"0100000000000000000000000000000000000000000000000000000000000000" +
 		"0200000000000000000000000000000000000000000000000000000000000000" +
@@ -47,6 +66,13 @@ func TestGoldenEncodings(t *testing.T) {
 	if got := hex.EncodeToString(c[:len(c)-32]); got != goldenCheckpoint {
 		t.Errorf("checkpoint encodes to\n%s, want\n%s", got, goldenCheckpoint)
 	}
+	l, err := sampleLedger().MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := hex.EncodeToString(l[:len(l)-32]), "504c4c530001"+goldenSums; got != want {
+		t.Errorf("sums encode to\n%s, want\n%s", got, want)
+	}
 	e, err := sampleEntry().MarshalBinary()
 	if err != nil {
 		t.Fatal(err)
@@ -59,6 +85,7 @@ func TestGoldenEncodings(t *testing.T) {
 // TestEveryByteCounts changes, cuts and extends encodings: nothing but the original is accepted.
 func TestEveryByteCounts(t *testing.T) {
 	c, _ := sampleCheckpoint().MarshalBinary()
+	l, _ := sampleLedger().MarshalBinary()
 	e, _ := sampleEntry().MarshalBinary()
 	for _, test := range []struct {
 		name   string
@@ -66,6 +93,7 @@ func TestEveryByteCounts(t *testing.T) {
 		decode func([]byte) error
 	}{
 		{"checkpoint", c, func(b []byte) error { return new(Checkpoint).UnmarshalBinary(b) }},
+		{"ledger", l, func(b []byte) error { return new(Ledger).UnmarshalBinary(b) }},
 		{"entry", e, func(b []byte) error { return new(Entry).UnmarshalBinary(b) }},
 	} {
 		if err := test.decode(test.data); err != nil {
@@ -128,6 +156,23 @@ func FuzzCheckpoint(f *testing.F) {
 				continue
 			}
 			again, err := c.MarshalBinary()
+			if err != nil || !bytes.Equal(again, data) {
+				t.Fatalf("decode then encode changed the bytes (%v)", err)
+			}
+		}
+	})
+}
+
+func FuzzLedger(f *testing.F) {
+	data, _ := sampleLedger().MarshalBinary()
+	f.Add(data)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var l Ledger
+		for _, data := range [][]byte{data, resummed(data)} {
+			if l.UnmarshalBinary(data) != nil {
+				continue
+			}
+			again, err := l.MarshalBinary()
 			if err != nil || !bytes.Equal(again, data) {
 				t.Fatalf("decode then encode changed the bytes (%v)", err)
 			}

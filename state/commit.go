@@ -35,10 +35,10 @@ func (e *RollbackError) Error() string {
 //   - the end between rounds: the same round, End instead of NextRound, and a Void entry for the announced round
 //     that is given up.
 //
-// The task never changes, nothing follows End, and the entries continue prev's chain up to next's head. Every
+// The task never changes, nothing follows End, and the entries continue prev's ledger up to next's. Every
 // [Store] applies a commit if and only if Next accepts it.
 func Next(prev, next Checkpoint, entries []Entry) error {
-	if err := next.Validate(); err != nil {
+	if err := next.validateFields(); err != nil {
 		return err
 	}
 	want := []EntryKind{}
@@ -82,11 +82,8 @@ func continues(prev, next Checkpoint, entries []Entry, want []EntryKind, round u
 	if len(entries) != len(want) {
 		return fmt.Errorf("commit: round %d brings %d ledger entries, want %d", next.Cursor.Round, len(entries), len(want))
 	}
-	head := prev.Ledger
+	ledger := prev.Ledger
 	for i, e := range entries {
-		if err := e.Validate(); err != nil {
-			return fmt.Errorf("commit: %w", err)
-		}
 		kind := e.Kind
 		if kind == Void && want[i] == Spent {
 			kind = Spent
@@ -98,17 +95,18 @@ func continues(prev, next Checkpoint, entries []Entry, want []EntryKind, round u
 		switch {
 		case kind != want[i] || e.Round != wantRound:
 			return fmt.Errorf("commit: ledger entry %d is %s of round %d, want %s of round %d", e.Sequence, e.Kind, e.Round, want[i], wantRound)
-		case e.Sequence != head.Length+1 || e.Previous != head.Hash:
-			return fmt.Errorf("commit: ledger entry %d does not continue the committed chain of %d entries", e.Sequence, head.Length)
 		case e.TaskHash != next.Cursor.TaskHash:
 			return fmt.Errorf("commit: ledger entry %d has task hash %s, want %s", e.Sequence, e.TaskHash, next.Cursor.TaskHash)
 		case want[i] == Spent && e.BatchHash != next.Cursor.BatchHash:
 			return fmt.Errorf("commit: ledger entry %d has batch hash %s, the cursor has %s", e.Sequence, e.BatchHash, next.Cursor.BatchHash)
 		}
-		head = Head{Length: e.Sequence, Hash: e.Hash}
+		if err := ledger.Append(e); err != nil {
+			return fmt.Errorf("commit: %w", err)
+		}
 	}
-	if next.Ledger != head {
-		return fmt.Errorf("commit: checkpoint names ledger head %d %s, the entries end at %d %s", next.Ledger.Length, next.Ledger.Hash, head.Length, head.Hash)
+	if next.Ledger != ledger {
+		return fmt.Errorf("commit: checkpoint names ledger head %d %s or other sums, the entries end at %d %s", next.Ledger.Head.Length, next.Ledger.Head.Hash,
+			ledger.Head.Length, ledger.Head.Hash)
 	}
-	return nil
+	return next.validateLedger()
 }

@@ -8,10 +8,10 @@ import (
 )
 
 // history is a store in which rounds 0 to 2 were committed and round 3 is announced.
-func history(t *testing.T) (Checkpoint, *Ledger) {
+func history(t *testing.T) (Checkpoint, *book) {
 	t.Helper()
 	must := must(t)
-	l := new(Ledger)
+	l := new(book)
 	for round := uint64(1); round <= 3; round++ {
 		must(l.Reserve(reservation(round, 1), roomy))
 		if round < 3 {
@@ -19,7 +19,7 @@ func history(t *testing.T) (Checkpoint, *Ledger) {
 		}
 	}
 	c := sampleCheckpoint()
-	c.Cursor.Round, c.Ledger = 2, l.Head()
+	c.Cursor.Round, c.Ledger = 2, l.Ledger
 	return c, l
 }
 
@@ -42,7 +42,7 @@ func step(t *testing.T, void, last bool) (prev, next Checkpoint, entries []Entry
 		next.NextRound = []byte("round 4")
 		entries = append(entries, must(l.Reserve(reservation(4, 1), roomy)))
 	}
-	next.Ledger = l.Head()
+	next.Ledger = l.Ledger
 	return prev, next, entries
 }
 
@@ -54,7 +54,7 @@ func ending(t *testing.T) (prev, next Checkpoint, entries []Entry) {
 	next = prev.Clone()
 	next.NextRound, next.End = nil, []byte("end")
 	entries = []Entry{must(l.Void(3, 0, Hash{}))}
-	next.Ledger = l.Head()
+	next.Ledger = l.Ledger
 	return prev, next, entries
 }
 
@@ -65,7 +65,7 @@ func TestNextAccepts(t *testing.T) {
 			if err := Next(prev, next, entries); err != nil {
 				t.Errorf("step with void %t, last %t: %v", void, last, err)
 			}
-			if err := next.VerifyLedger(Entries(entries)); err == nil {
+			if err := next.VerifyLedger(Ledger{}, Entries(entries)); err == nil {
 				t.Error("VerifyLedger accepts a ledger without its beginning")
 			}
 		}
@@ -81,13 +81,13 @@ func TestNextAccepts(t *testing.T) {
 }
 
 func TestNextStarts(t *testing.T) {
-	l := new(Ledger)
+	l := new(book)
 	first := must(t)(l.Reserve(reservation(1, 1), roomy))
-	start := Checkpoint{Cursor: Cursor{TaskHash: testTask}, Ledger: l.Head(), Algorithm: []byte("a"), Task: []byte("task"), NextRound: []byte("round 1")}
+	start := Checkpoint{Cursor: Cursor{TaskHash: testTask}, Ledger: l.Ledger, Algorithm: []byte("a"), Task: []byte("task"), NextRound: []byte("round 1")}
 	if err := Next(Checkpoint{}, start, []Entry{first}); err != nil {
 		t.Errorf("start: %v", err)
 	}
-	if err := start.VerifyLedger(l.Entries()); err != nil {
+	if err := start.VerifyLedger(Ledger{}, Entries(l.entries)); err != nil {
 		t.Errorf("start: %v", err)
 	}
 	if err := Next(Checkpoint{}, start, nil); err == nil {
@@ -124,8 +124,8 @@ func TestNextRefuses(t *testing.T) {
 		}},
 		{"changed entry", "damaged or changed", func(_, _ *Checkpoint, entries *[]Entry) { (*entries)[0].Epsilon /= 2 }},
 		{"another batch", "the cursor has", func(_, next *Checkpoint, _ *[]Entry) { next.Cursor.BatchHash[7] = 1 }},
-		{"another chain", "does not continue", func(prev, _ *Checkpoint, _ *[]Entry) { prev.Ledger.Hash[0]++ }},
-		{"wrong head", "names ledger head", func(_, next *Checkpoint, _ *[]Entry) { next.Ledger.Hash[0]++ }},
+		{"another chain", "the ledger was damaged or changed", func(prev, _ *Checkpoint, _ *[]Entry) { prev.Ledger.Head.Hash[0]++ }},
+		{"wrong head", "names ledger head", func(_, next *Checkpoint, _ *[]Entry) { next.Ledger.Head.Hash[0]++ }},
 		{"neither round nor end", "want exactly one", func(_, next *Checkpoint, _ *[]Entry) { next.NextRound = nil }},
 		{"both round and end", "want exactly one", func(_, next *Checkpoint, _ *[]Entry) { next.End = []byte("end") }},
 		{"no algorithm state", "algorithm state is empty", func(_, next *Checkpoint, _ *[]Entry) { next.Algorithm = nil }},
@@ -156,24 +156,54 @@ func TestNextRefuses(t *testing.T) {
 // TestVerifyLedger wants a checkpoint refused with a ledger that is not its own.
 func TestVerifyLedger(t *testing.T) {
 	c, l := history(t)
-	if err := c.VerifyLedger(l.Entries()); err != nil {
+	if err := c.VerifyLedger(Ledger{}, Entries(l.entries)); err != nil {
 		t.Fatal(err)
 	}
 	for name, entries := range map[string][]Entry{
 		"empty": nil, "cut": l.entries[:len(l.entries)-1], "without its beginning": l.entries[1:],
 	} {
-		if err := c.VerifyLedger(Entries(entries)); err == nil {
+		if err := c.VerifyLedger(Ledger{}, Entries(entries)); err == nil {
 			t.Errorf("ledger %s was accepted", name)
 		}
 	}
-	ended := c.Clone()
-	ended.NextRound, ended.End = nil, []byte("end")
-	if err := ended.VerifyLedger(l.Entries()); err == nil {
-		t.Error("an open reservation was accepted after the end")
+	other := c.Clone()
+	other.Ledger.Counted++
+	if err := other.VerifyLedger(Ledger{}, Entries(l.entries)); err == nil {
+		t.Error("other sums were accepted")
 	}
-	early := c.Clone()
-	early.Cursor.Round = 1
-	if err := early.VerifyLedger(l.Entries()); err == nil {
-		t.Error("a reservation of another round than the announced one was accepted")
+	var base Ledger
+	for i, e := range l.entries { // any beginning may be gone, where its sums are known
+		if err := c.VerifyLedger(base, Entries(l.entries[i:])); err != nil {
+			t.Errorf("after %d entries: %v", i, err)
+		}
+		if err := base.Append(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestCheckpointAndLedger: sums that do not belong to the cursor are refused.
+func TestCheckpointAndLedger(t *testing.T) {
+	c, _ := history(t)
+	if err := c.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	for what, change := range map[string]func(c *Checkpoint){
+		"an open reservation after the end": func(c *Checkpoint) { c.NextRound, c.End = nil, []byte("end") },
+		"of another round":                  func(c *Checkpoint) { c.Cursor.Round = 1 },
+		"of another task":                   func(c *Checkpoint) { c.Ledger.TaskHash[0]++ },
+		"one round more":                    func(c *Checkpoint) { c.Ledger.Steps++ },
+		"more in a row than void":           func(c *Checkpoint) { c.Ledger.InARow++ },
+		"users of no phase":                 func(c *Checkpoint) { c.Ledger.Most++ },
+		"no charge is a number":             func(c *Checkpoint) { c.Ledger.Worst.Epsilon = math.NaN() },
+		"another reservation":               func(c *Checkpoint) { c.Ledger.Open.Users++ },
+		"no reservation":                    func(c *Checkpoint) { c.Ledger.Open = Entry{} },
+		"sums of nothing":                   func(c *Checkpoint) { c.Ledger.Head = Head{} },
+	} {
+		other := c.Clone()
+		change(&other)
+		if other.Validate() == nil {
+			t.Errorf("%s: accepted", what)
+		}
 	}
 }

@@ -4,8 +4,14 @@
 // bytes in Pebble, [Memory] keeps them in the process, and storetest is the contract that both pass.
 //
 // What is kept is a [Checkpoint] (the cursor, the optimizer's whole state as opaque bytes, the signed messages
-// that must be sent again verbatim) and the privacy [Ledger], an append-only chain of [Entry] values whose
-// newest hash the checkpoint repeats. One commit changes all of it or nothing.
+// that must be sent again verbatim) and the privacy ledger, an append-only chain of [Entry] values. A checkpoint has the
+// [Ledger], the running sums of that chain: its newest hash, the open reservation, the largest charge, how many rounds, steps and users.
+// They are all that a learner needs of it, so that a task of any length takes the same memory, the same time for a commit and
+// the same to start. One commit changes all of it or nothing.
+//
+// A start verifies that the newest entries lead to the sums. All entries, which a store may have moved to an archive,
+// are verified by who reads them: they must make the sums of the checkpoint. Without its archive a state is whole and
+// goes on: the archive is what proves to others how it came about.
 //
 // # What it promises
 //
@@ -25,7 +31,7 @@
 //
 // # What the caller owes
 //
-//  1. Load the checkpoint; [ErrEmpty] means that the task starts. Read the ledger with [ReadLedger].
+//  1. Load the checkpoint; [ErrEmpty] means that the task starts. Its Ledger is the one to go on with.
 //  2. At the start: [Ledger.Reserve] round 1, put the signed bytes of Round 1 in NextRound, commit with Round 0.
 //  3. Send NextRound (or End) verbatim; it is the same after every restart.
 //  4. When the batch of round Cursor.Round+1 is read and checked: step the optimizer, [Ledger.Spend] its real

@@ -14,7 +14,7 @@ const EntryBytes = entryBody + 32
 const (
 	entryVersion = 1
 	entryMagic   = "PLLE"
-	entryBody    = 4 + 2 + 1 + 7*8 + 3*32
+	entryBody    = 4 + 2 + 1 + 8*8 + 3*32
 	entryDomain  = "panlearn ledger entry v1\x00"
 )
 
@@ -106,11 +106,13 @@ type Entry struct {
 	// NoiseTrials counts all binomial trials in each total, those of users that are not relied upon too: the cost is
 	// computed from the honest share of them.
 	NoiseTrials uint64
-	Epsilon     float64 // cost for a user who takes part in this round, and in all others of its phase where users answer several
-	Delta       float64
-	TaskHash    Hash
-	BatchHash   Hash // zero in a reservation
-	Previous    Hash // Hash of the entry before, zero in the first
+	// Phase numbers, from 1, the interactive phase whose users answer the round together with others; 0: it has users of its own.
+	Phase     uint64
+	Epsilon   float64 // cost for a user who takes part in this round, and in all others of its phase where users answer several
+	Delta     float64
+	TaskHash  Hash
+	BatchHash Hash // zero in a reservation
+	Previous  Hash // Hash of the entry before, zero in the first
 	// Hash is SHA-256 over a domain prefix and the encoding of all the fields above.
 	Hash Hash
 }
@@ -123,7 +125,7 @@ func (e Entry) appendBody(b []byte) []byte {
 	b = append(b, entryMagic...)
 	b = binary.BigEndian.AppendUint16(b, entryVersion)
 	b = append(b, byte(e.Kind))
-	for _, v := range [...]uint64{e.Sequence, e.Round, e.Attempt, e.Users, e.NoiseTrials,
+	for _, v := range [...]uint64{e.Sequence, e.Round, e.Attempt, e.Users, e.NoiseTrials, e.Phase,
 		math.Float64bits(e.Epsilon), math.Float64bits(e.Delta)} {
 		b = binary.BigEndian.AppendUint64(b, v)
 	}
@@ -174,9 +176,9 @@ func (e Entry) validateFields() error {
 //	0       4   "PLLE"
 //	4       2   version (1)
 //	6       1   kind: 1 reserved, 2 spent, 3 void
-//	7       56  sequence, round, attempt, users, noise trials, and the IEEE 754 bits of epsilon and delta: 8 each
-//	63      96  task hash, batch hash, previous hash
-//	159     32  hash: SHA-256 of "panlearn ledger entry v1" and a zero byte, then bytes 0 to 158
+//	7       64  sequence, round, attempt, users, noise trials, phase, and the IEEE 754 bits of epsilon and delta: 8 each
+//	71      96  task hash, batch hash, previous hash
+//	167     32  hash: SHA-256 of "panlearn ledger entry v1" and a zero byte, then bytes 0 to 166
 //
 // It fails if e is not valid.
 func (e Entry) MarshalBinary() ([]byte, error) {
@@ -201,10 +203,10 @@ func (e *Entry) UnmarshalBinary(data []byte) error {
 	word := func(i int) uint64 { return binary.BigEndian.Uint64(data[7+8*i:]) }
 	got := Entry{
 		Kind:     EntryKind(data[6]),
-		Sequence: word(0), Round: word(1), Attempt: word(2), Users: word(3), NoiseTrials: word(4),
-		Epsilon: math.Float64frombits(word(5)), Delta: math.Float64frombits(word(6)),
-		TaskHash: Hash(data[63:95]), BatchHash: Hash(data[95:127]), Previous: Hash(data[127:159]),
-		Hash: Hash(data[159:]),
+		Sequence: word(0), Round: word(1), Attempt: word(2), Users: word(3), NoiseTrials: word(4), Phase: word(5),
+		Epsilon: math.Float64frombits(word(6)), Delta: math.Float64frombits(word(7)),
+		TaskHash: Hash(data[71:103]), BatchHash: Hash(data[103:135]), Previous: Hash(data[135:167]),
+		Hash: Hash(data[167:]),
 	}
 	if err := got.Validate(); err != nil {
 		return err

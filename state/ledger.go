@@ -1,143 +1,141 @@
 package state
 
-import (
-	"fmt"
-	"iter"
-	"slices"
-)
+import "fmt"
 
-// A Ledger is the privacy ledger in memory: what every round may cost and did cost. The zero Ledger is empty
-// and ready to use. A round goes through Reserve, then exactly one of Spend and Void. A Ledger whose entries
-// could not be committed is ahead of the disk: drop it and read it again.
+// A Ledger is the privacy ledger as running sums: what every round may cost and did cost, in as many bytes however long it is.
+// It is part of each [Checkpoint]; the entries that it sums up are the store's. The zero Ledger is empty and ready to use. A
+// round goes through Reserve, then exactly one of Spend and Void. A Ledger is a value: a copy is the ledger as it was.
 type Ledger struct {
-	chain   chain
-	entries []Entry
-	charged []Entry // one entry a round: the one that counts, by round - 1
-	worst   Cost    // of all charged rounds but the last
+	Head     Head
+	TaskHash Hash   // of every entry
+	Open     Entry  // the reservation that is not settled; the zero Entry where none is
+	Steps    uint64 // rounds that were spent
+	Voids    uint64 // rounds that were void
+	InARow   uint64 // void rounds since the last that was spent
+	// Counted sums up the users of the spent rounds but those of Phase, the interactive phase of the round that was settled last
+	// (0: none): they answer each of its rounds, and are as many as the largest has, Most.
+	Counted, Phase, Most uint64
+	Worst                Cost // the largest charge of a settled round
 }
 
-// ReadLedger verifies the entries, from the first on, and returns the ledger that they make.
-func ReadLedger(entries iter.Seq2[Entry, error]) (*Ledger, error) {
-	l := new(Ledger)
-	for e, err := range entries {
-		if err != nil {
-			return nil, err
-		}
-		if err := l.Append(e); err != nil {
-			return nil, err
-		}
+// IsOpen reports whether the last round is reserved and not settled.
+func (l *Ledger) IsOpen() bool { return l.Open.Sequence > 0 }
+
+// Settled is how many rounds were spent or void.
+func (l *Ledger) Settled() uint64 { return l.Steps + l.Voids }
+
+// Round is the last round, 0 before the first.
+func (l *Ledger) Round() uint64 {
+	if l.IsOpen() {
+		return l.Settled() + 1
 	}
-	return l, nil
+	return l.Settled()
 }
 
-// Append adds an entry that is already sealed into a chain, and refuses one that may not come next.
-func (l *Ledger) Append(e Entry) error {
-	if err := l.chain.follow(e); err != nil {
-		return err
-	}
-	l.entries = append(l.entries, e)
-	if e.Kind == Reserved {
-		l.worst = l.Spent()
-		l.charged = append(l.charged, e)
-	} else {
-		l.charged[len(l.charged)-1] = e
-	}
-	return nil
-}
-
-// Head returns the length and last hash of the ledger, for Checkpoint.Ledger.
-func (l *Ledger) Head() Head { return l.chain.head }
-
-// Entries yields every entry in order. The error is always nil; it is there so that ReadLedger takes the result.
-func (l *Ledger) Entries() iter.Seq2[Entry, error] { return Entries(l.entries) }
-
-// Entries yields the given entries, each with a nil error.
-func Entries(entries []Entry) iter.Seq2[Entry, error] {
-	return func(yield func(Entry, error) bool) {
-		for _, e := range entries {
-			if !yield(e, nil) {
-				return
-			}
-		}
-	}
-}
-
-// Charged returns one entry for every round so far, the one that counts: the batch's real cost if the round
-// was spent, else the reservation, settled as void or not settled yet.
-func (l *Ledger) Charged() []Entry { return slices.Clone(l.charged) }
-
-// Rounds yields what Charged returns, without a copy of all of it. The ledger must not change while it runs.
-func (l *Ledger) Rounds() iter.Seq[Entry] { return slices.Values(l.charged) }
-
-// Open returns the reservation that is not settled, if there is one.
-func (l *Ledger) Open() (Entry, bool) { return l.chain.last, l.chain.open }
+// Users is how many users were counted. Those of an interactive phase answer each of its rounds and are counted in the one that
+// has most of them.
+func (l *Ledger) Users() uint64 { return l.Counted + l.Most }
 
 // Spent returns what the whole ledger costs the event that is charged most: the largest cost of a round, because an entry
 // holds what its round and all others that the same user answers cost together (Theorem A in docs/theorem-a.md). The
 // empty ledger costs nothing.
-func (l *Ledger) Spent() Cost {
-	if n := len(l.charged); n > 0 {
-		return l.worst.over(l.charged[n-1].Cost())
+func (l *Ledger) Spent() Cost { return l.Worst.over(l.Open.Cost()) }
+
+// settle takes the entry that settles the open round.
+func (l *Ledger) settle(e Entry) {
+	l.Open, l.Worst = Entry{}, l.Worst.over(e.Cost())
+	if e.Phase != l.Phase {
+		l.Counted, l.Phase, l.Most = l.Counted+l.Most, e.Phase, 0
 	}
-	return l.worst
+	switch {
+	case e.Kind == Void:
+		l.Voids, l.InARow = l.Voids+1, l.InARow+1
+		return
+	case e.Phase > 0:
+		l.Most = max(l.Most, e.Users)
+	default:
+		l.Counted += e.Users
+	}
+	l.Steps, l.InARow = l.Steps+1, 0
 }
 
 // Reserve charges the worst case of the next round and returns the entry to commit together with the round's
-// signed bytes. Of e the caller fills in Round, Users (the smallest cohort that may be released), NoiseTrials,
+// signed bytes. Of e the caller fills in Round, Users (the smallest cohort that may be released), NoiseTrials, Phase,
 // Epsilon, Delta and TaskHash. If the ledger with this round would cost more than budget, nothing changes and
 // the error is a [*BudgetError].
 func (l *Ledger) Reserve(e Entry, budget Cost) (Entry, error) {
 	if err := budget.Validate(); err != nil {
 		return Entry{}, fmt.Errorf("privacy budget: %w", err)
 	}
-	c := l.chain
-	e, err := c.seal(e, Reserved)
+	after := *l
+	e, err := after.seal(e, Reserved)
 	if err != nil {
 		return Entry{}, err
 	}
-	before := l.Spent()
-	after := before.over(e.Cost())
-	if after.Epsilon > budget.Epsilon || after.Delta > budget.Delta {
-		return Entry{}, &BudgetError{Round: e.Round, Spent: before, Increment: e.Cost(), Total: after, Budget: budget}
+	if total := after.Spent(); total.Epsilon > budget.Epsilon || total.Delta > budget.Delta {
+		return Entry{}, &BudgetError{Round: e.Round, Spent: l.Spent(), Increment: e.Cost(), Total: total, Budget: budget}
 	}
-	return e, l.Append(e)
+	*l = after
+	return e, nil
 }
 
 // Spend settles the open reservation with the figures of the batch that was released. Of e the caller fills in
 // Round, Attempt, Users, NoiseTrials, Epsilon, Delta, TaskHash and BatchHash. A cost above the reservation is
 // recorded all the same: the batch is public, and a ledger that refused it would tell less than the truth.
 func (l *Ledger) Spend(e Entry) (Entry, error) {
-	c := l.chain
-	e, err := c.seal(e, Spent)
-	if err != nil {
-		return Entry{}, err
-	}
-	return e, l.Append(e)
+	e.Phase = l.Open.Phase
+	return l.seal(e, Spent)
 }
 
 // Void settles the open reservation of a round that released nothing that was used: a void batch, named by
 // attempt and hash, or a round that was announced and then given up (attempt 0, zero hash). The round stays
 // charged with its reservation, because its users may have answered.
 func (l *Ledger) Void(round, attempt uint64, batch Hash) (Entry, error) {
-	c := l.chain
-	if !c.open {
+	if !l.IsOpen() {
 		return Entry{}, fmt.Errorf("void round %d: no reservation is open", round)
 	}
-	e := c.last
+	e := l.Open
 	e.Round, e.Attempt, e.BatchHash = round, attempt, batch
-	e, err := c.seal(e, Void)
-	if err != nil {
-		return Entry{}, err
-	}
+	return l.seal(e, Void)
+}
+
+// seal fills in the place of e in the chain and its hash, and appends it.
+func (l *Ledger) seal(e Entry, kind EntryKind) (Entry, error) {
+	e.Kind, e.Sequence, e.Previous = kind, l.Head.Length+1, l.Head.Hash
+	e.Hash = e.computeHash()
 	return e, l.Append(e)
 }
 
-// seal fills in the place of e in the chain and its hash, and checks that it may come next. It moves c, so
-// callers work on a copy.
-func (c *chain) seal(e Entry, kind EntryKind) (Entry, error) {
-	e.Kind, e.Sequence, e.Previous = kind, c.head.Length+1, c.head.Hash
-	e.Hash = e.computeHash()
-	return e, c.follow(e)
+// Validate refuses sums that no entries can have, as far as it can be seen alone.
+func (l *Ledger) Validate() error {
+	fail := func(format string, args ...any) error { return fmt.Errorf("ledger: "+format, args...) }
+	entries := 2 * l.Settled()
+	if l.IsOpen() {
+		entries++
+		if err := l.Open.Validate(); err != nil {
+			return err
+		}
+	}
+	switch open := l.Open; {
+	case l.Head.Length == 0 && *l != Ledger{}:
+		return fail("it is empty and has sums, want none")
+	case l.Head.Length == 0:
+		return nil
+	case l.Head.Hash.IsZero() || l.TaskHash.IsZero():
+		return fail("a hash is zero in %d entries", l.Head.Length)
+	case l.Settled() < l.Steps || l.Settled() > 1<<62 || l.Head.Length != entries:
+		return fail("%d entries of %d spent and %d void rounds, want %d", l.Head.Length, l.Steps, l.Voids, entries)
+	case l.InARow > l.Voids || l.Steps == 0 && l.InARow != l.Voids:
+		return fail("%d void rounds in a row, of %d void and %d spent rounds", l.InARow, l.Voids, l.Steps)
+	case l.Phase == 0 && l.Most > 0 || l.Steps == 0 && (l.Counted > 0 || l.Most > 0):
+		return fail("%d and %d users of %d spent rounds in phase %d", l.Counted, l.Most, l.Steps, l.Phase)
+	case l.IsOpen() && (open.Kind != Reserved || open.Round != l.Settled()+1 || open.Sequence != l.Head.Length || open.Hash != l.Head.Hash || open.TaskHash != l.TaskHash):
+		return fail("the open reservation is entry %d, %s of round %d, want entry %d, of round %d", open.Sequence, open.Kind, open.Round, l.Head.Length, l.Settled()+1)
+	}
+	if err := l.Worst.Validate(); err != nil {
+		return fail("largest charge: %w", err)
+	}
+	return nil
 }
 
 // A BudgetError refuses a round that would exceed the privacy budget. Commands exit with code 3 on it.

@@ -23,6 +23,27 @@ func batch(round uint64, epsilon float64) Entry {
 	return Entry{Round: round, Attempt: 1, Users: 100, NoiseTrials: 1000, Epsilon: epsilon, Delta: 1e-6, TaskHash: testTask, BatchHash: testBatch}
 }
 
+// A book is a ledger with the entries that it sums up.
+type book struct {
+	Ledger
+	entries []Entry
+}
+
+func (b *book) keep(e Entry, err error) (Entry, error) {
+	if err == nil {
+		b.entries = append(b.entries, e)
+	}
+	return e, err
+}
+
+func (b *book) Reserve(e Entry, budget Cost) (Entry, error) {
+	return b.keep(b.Ledger.Reserve(e, budget))
+}
+func (b *book) Spend(e Entry) (Entry, error) { return b.keep(b.Ledger.Spend(e)) }
+func (b *book) Void(round, attempt uint64, batch Hash) (Entry, error) {
+	return b.keep(b.Ledger.Void(round, attempt, batch))
+}
+
 // must returns e and fails the test on an error.
 func must(t *testing.T) func(Entry, error) Entry {
 	return func(e Entry, err error) Entry {
@@ -37,7 +58,7 @@ func must(t *testing.T) func(Entry, error) Entry {
 // TestSpentIsWorstUser follows the charge through a reservation, a cheaper batch, a void round and an open one.
 func TestSpentIsWorstUser(t *testing.T) {
 	must := must(t)
-	l := new(Ledger)
+	l := new(book)
 	want := func(epsilon float64) {
 		t.Helper()
 		if got := l.Spent(); got.Epsilon != epsilon {
@@ -54,24 +75,24 @@ func TestSpentIsWorstUser(t *testing.T) {
 	want(0.9)
 	must(l.Reserve(reservation(3, 1), roomy))
 	want(1)
-	if _, open := l.Open(); !open {
+	if !l.IsOpen() {
 		t.Error("round 3 is not open")
 	}
 	must(l.Spend(batch(3, 1.5)))
 	want(1.5)
-	again, err := ReadLedger(l.Entries())
-	if err != nil || again.Head() != l.Head() || again.Head().Length != 6 {
+	again, err := ReadLedger(Entries(l.entries))
+	if err != nil || again != l.Ledger || again.Head.Length != 6 {
 		t.Errorf("ReadLedger: %v", err)
 	}
 }
 
 func TestBudget(t *testing.T) {
 	must := must(t)
-	l := new(Ledger)
+	l := new(book)
 	budget := Cost{Epsilon: 1, Delta: 1e-6}
 	must(l.Reserve(reservation(1, 1), budget)) // exactly the budget
 	must(l.Spend(batch(1, 0.75)))
-	head := l.Head()
+	before := l.Ledger
 	_, err := l.Reserve(reservation(2, 1.25), budget)
 	var refused *BudgetError
 	if !errors.As(err, &refused) {
@@ -85,7 +106,7 @@ func TestBudget(t *testing.T) {
 			t.Errorf("error %q does not say %q", err, part)
 		}
 	}
-	if l.Head() != head {
+	if l.Ledger != before {
 		t.Error("a refused round changed the ledger")
 	}
 	e := reservation(2, 0.5)
@@ -104,57 +125,55 @@ func TestLedgerRefuses(t *testing.T) {
 	with := func(e Entry, f func(*Entry)) Entry { f(&e); return e }
 	for _, test := range []struct {
 		name string
-		run  func(l *Ledger) error
+		run  func(l *book) error
 	}{
-		{"spend without reservation", func(l *Ledger) error { _, err := l.Spend(batch(2, 1)); return err }},
-		{"void without reservation", func(l *Ledger) error { _, err := l.Void(2, 1, testBatch); return err }},
-		{"settle twice", func(l *Ledger) error { _, err := l.Spend(batch(1, 1)); return err }},
-		{"reserve a round again", func(l *Ledger) error { _, err := l.Reserve(reservation(1, 1), roomy); return err }},
-		{"skip a round", func(l *Ledger) error { _, err := l.Reserve(reservation(3, 1), roomy); return err }},
-		{"another task", func(l *Ledger) error {
+		{"spend without reservation", func(l *book) error { _, err := l.Spend(batch(2, 1)); return err }},
+		{"void without reservation", func(l *book) error { _, err := l.Void(2, 1, testBatch); return err }},
+		{"settle twice", func(l *book) error { _, err := l.Spend(batch(1, 1)); return err }},
+		{"reserve a round again", func(l *book) error { _, err := l.Reserve(reservation(1, 1), roomy); return err }},
+		{"skip a round", func(l *book) error { _, err := l.Reserve(reservation(3, 1), roomy); return err }},
+		{"another task", func(l *book) error {
 			_, err := l.Reserve(with(reservation(2, 1), func(e *Entry) { e.TaskHash[9] = 1 }), roomy)
 			return err
 		}},
-		{"two reservations", func(l *Ledger) error {
+		{"two reservations", func(l *book) error {
 			if _, err := l.Reserve(reservation(2, 1), roomy); err != nil {
 				return nil
 			}
 			_, err := l.Reserve(reservation(3, 1), roomy)
 			return err
 		}},
-		{"batch in a reservation", func(l *Ledger) error {
+		{"batch in a reservation", func(l *book) error {
 			_, err := l.Reserve(with(reservation(2, 1), func(e *Entry) { e.BatchHash = testBatch }), roomy)
 			return err
 		}},
-		{"no users", func(l *Ledger) error {
+		{"no users", func(l *book) error {
 			_, err := l.Reserve(with(reservation(2, 1), func(e *Entry) { e.Users = 0 }), roomy)
 			return err
 		}},
-		{"NaN", func(l *Ledger) error { _, err := l.Reserve(reservation(2, math.NaN()), roomy); return err }},
-		{"infinity", func(l *Ledger) error { _, err := l.Reserve(reservation(2, math.Inf(1)), roomy); return err }},
-		{"negative", func(l *Ledger) error { _, err := l.Reserve(reservation(2, -1), roomy); return err }},
-		{"negative zero", func(l *Ledger) error {
+		{"NaN", func(l *book) error { _, err := l.Reserve(reservation(2, math.NaN()), roomy); return err }},
+		{"infinity", func(l *book) error { _, err := l.Reserve(reservation(2, math.Inf(1)), roomy); return err }},
+		{"negative", func(l *book) error { _, err := l.Reserve(reservation(2, -1), roomy); return err }},
+		{"negative zero", func(l *book) error {
 			_, err := l.Reserve(reservation(2, math.Copysign(0, -1)), roomy)
 			return err
 		}},
-		{"void below its reservation", func(l *Ledger) error {
+		{"void below its reservation", func(l *book) error {
 			must := must(t)
 			must(l.Reserve(reservation(2, 1), roomy))
-			c := l.chain
-			e := batch(2, 0.5)
-			_, err := c.seal(e, Void)
+			_, err := l.seal(batch(2, 0.5), Void)
 			return err
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			must := must(t)
-			l := new(Ledger)
+			l := new(book)
 			must(l.Reserve(reservation(1, 1), roomy))
 			must(l.Spend(batch(1, 1)))
 			if err := test.run(l); err == nil {
 				t.Error("accepted")
 			}
-			if _, err := ReadLedger(l.Entries()); err != nil {
+			if _, err := ReadLedger(Entries(l.entries)); err != nil {
 				t.Errorf("a refusal left a broken ledger: %v", err)
 			}
 		})
@@ -165,7 +184,7 @@ func TestLedgerRefuses(t *testing.T) {
 // changed entry is found.
 func TestLedgerProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		l := new(Ledger)
+		l := new(book)
 		var charge []float64
 		open := false
 		for range rapid.IntRange(0, 30).Draw(t, "operations") {
@@ -209,7 +228,7 @@ func TestLedgerProperty(t *testing.T) {
 			t.Fatal("a changed entry was not found")
 		}
 		changed[i].Hash = changed[i].computeHash()
-		if other, err := ReadLedger(Entries(changed)); err == nil && other.Head() == l.Head() {
+		if other, err := ReadLedger(Entries(changed)); err == nil && other.Head == l.Head {
 			t.Fatal("a changed entry with a fresh hash was not found")
 		}
 	})

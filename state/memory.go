@@ -78,7 +78,7 @@ func (m *Memory) load() (Checkpoint, error) {
 	if err := c.UnmarshalBinary(m.disk.checkpoint); err != nil {
 		return Checkpoint{}, fmt.Errorf("load: %w", err)
 	}
-	if err := c.VerifyLedger(decoded(m.disk.ledger)); err != nil {
+	if err := c.VerifyLedger(Ledger{}, decoded(m.disk.ledger)); err != nil {
 		return Checkpoint{}, fmt.Errorf("load: %w", err)
 	}
 	return c, nil

@@ -12,6 +12,8 @@ var (
 	// ErrLocked says that another process, or another handle in this one, has the store open. Commands that only
 	// read then ask the owner over its control socket.
 	ErrLocked = errors.New("state is locked by another owner")
+	// ErrArchive says that old entries of the ledger are lost or damaged. The state is whole without them, and goes on.
+	ErrArchive = errors.New("the archive of the ledger")
 	// ErrReadOnly refuses a commit to a store that was opened to be read.
 	ErrReadOnly = errors.New("state is open read-only")
 	// ErrClosed refuses every use after Close.
@@ -24,8 +26,8 @@ var (
 // A Store keeps one checkpoint and its ledger durably. Its methods are safe for concurrent use. A context is
 // looked at before work starts; a commit that was begun is not abandoned.
 type Store interface {
-	// Load returns the committed checkpoint, after checking it and the whole ledger chain up to its head, or an
-	// error that wraps ErrEmpty.
+	// Load returns the committed checkpoint, after checking it and that the newest entries of the ledger lead to its sums, or an
+	// error that wraps ErrEmpty. It takes the same time however many entries there are.
 	Load(ctx context.Context) (Checkpoint, error)
 
 	// Commit makes next and the entries durable, all or nothing, if Next accepts them after the committed
@@ -33,8 +35,8 @@ type Store interface {
 	// open; any other error changed nothing.
 	Commit(ctx context.Context, next Checkpoint, entries []Entry) error
 
-	// Ledger yields the entries in order up to the committed head, and stops after the first error. It decodes
-	// each entry; Verify and ReadLedger check the chain.
+	// Ledger yields all entries in order up to the committed head, and stops after the first error, which wraps ErrArchive where
+	// the state can go on all the same. It decodes each entry; Checkpoint.VerifyLedger and ReadLedger check the chain.
 	Ledger(ctx context.Context) iter.Seq2[Entry, error]
 
 	// Failed is closed when the store broke, possibly between commits. The owner must then stop its process

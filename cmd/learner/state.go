@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -26,11 +28,20 @@ func (f *whereFlags) Flags(flags *pflag.FlagSet) {
 	flags.StringVar(&f.URL, "http", "", "`URL` of a running learner's --http")
 }
 
-func (f *whereFlags) ask(ctx context.Context, q statedir.Question) ([]byte, error) {
+func (f *whereFlags) ask(ctx context.Context, q statedir.Question) (doc []byte, err error) {
+	err = f.askTo(ctx, q, func(r io.Reader) error {
+		doc, err = io.ReadAll(r)
+		return err
+	})
+	return bytes.TrimSuffix(doc, []byte("\n")), err
+}
+
+// askTo is ask for an answer that may be long.
+func (f *whereFlags) askTo(ctx context.Context, q statedir.Question, read func(io.Reader) error) error {
 	if (f.StateDir == "") == (f.URL == "") {
-		return nil, cli.Usagef("name the learner with either --state DIR or --http URL")
+		return cli.Usagef("name the learner with either --state DIR or --http URL")
 	}
-	return statedir.Ask(ctx, f.Where, q)
+	return statedir.AskTo(ctx, f.Where, q, read)
 }
 
 func newStatus() *cobra.Command {
@@ -91,45 +102,53 @@ func newLedger() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "ledger (--state DIR | --http URL)",
 		Short: "the privacy ledger, its hash chain verified",
-		Long: `ledger prints every reservation and what settled it. A broken hash chain is an error: exit code 1 and no figures. In the
-JSON, entries has one line a round, the one that counts, and chain has them all.`,
+		Long: `ledger prints every reservation and what settled it, those in the archive of the state folder too. A broken hash chain, or an
+archive that is lost or damaged, is an error: exit code 1 and no figures. In the JSON, entries has one line a round, the one that
+counts, and chain has them all.`,
 		Example: "  learner ledger --state /var/lib/panlearn/a9a --json",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			doc, err := where.ask(c.Context(), statedir.AskLedger)
-			if err != nil {
-				return err
-			}
-			var l statedir.LedgerReport
-			if err := json.Unmarshal(doc, &l); err != nil {
-				return fmt.Errorf("the learner's answer: %w", err)
-			}
-			return asJSON.Print(c.OutOrStdout(), l, func(w io.Writer) error {
-				for _, e := range l.Chain {
-					if _, err := fmt.Fprintf(w, "%5d  %-8s  round %d  attempt %d  users %d  epsilon %s  %s\n",
-						e.Sequence, e.Kind, e.Round, e.Attempt, e.Users, cli.Upper(e.Epsilon, 6), e.Hash); err != nil {
-						return err
-					}
-				}
-				together := ""
-				if l.RoundsPerUser > 1 {
-					together = fmt.Sprintf(", in all of at most %s", cli.Count(l.RoundsPerUser, "round"))
-				}
-				if _, err := fmt.Fprintf(w, "epsilon %s, delta %g for the event that is charged most%s%s; chain intact\n", cli.Upper(l.Epsilon, 6), l.Delta, together, l.Assuming()); err != nil {
+			w := c.OutOrStdout()
+			return where.askTo(c.Context(), statedir.AskLedger, func(r io.Reader) error {
+				if asJSON {
+					_, err := io.Copy(w, r)
 					return err
 				}
-				if l.Ended {
-					if _, err := fmt.Fprintf(w, "ended: %s\n", l.EndReason); err != nil {
-						return err
-					}
-				}
-				return printAdversaries(w, l.Adversaries)
+				return printLedger(w, r)
 			})
 		},
 	}
 	where.Flags(c.Flags())
 	asJSON.Flag(c.Flags())
 	return c
+}
+
+// printLedger prints the lines of a report as they come.
+func printLedger(out io.Writer, report io.Reader) error {
+	w := bufio.NewWriter(out)
+	l, err := statedir.ReadLedger(report, func(field string, e statedir.LedgerEntry) error {
+		if field != "chain" {
+			return nil
+		}
+		_, err := fmt.Fprintf(w, "%5d  %-8s  round %d  attempt %d  users %d  epsilon %s  %s\n",
+			e.Sequence, e.Kind, e.Round, e.Attempt, e.Users, cli.Upper(e.Epsilon, 6), e.Hash)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	together := ""
+	if l.RoundsPerUser > 1 {
+		together = fmt.Sprintf(", in all of at most %s", cli.Count(l.RoundsPerUser, "round"))
+	}
+	fmt.Fprintf(w, "epsilon %s, delta %g for the event that is charged most%s%s; chain intact\n", cli.Upper(l.Epsilon, 6), l.Delta, together, l.Assuming())
+	if l.Ended {
+		fmt.Fprintf(w, "ended: %s\n", l.EndReason)
+	}
+	if err := printAdversaries(w, l.Adversaries); err != nil {
+		return err
+	}
+	return w.Flush()
 }
 
 // printAdversaries says whose epsilon was printed, where the trust model knows more than one adversary.

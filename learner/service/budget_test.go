@@ -110,7 +110,7 @@ func TestBudgetSpentMidway(t *testing.T) {
 		if dear, err = ledger.Reserve(dear, state.Cost{Epsilon: 2 * w.budget, Delta: delta}); err != nil {
 			t.Fatal(err)
 		}
-		start.next.Ledger = ledger.Head()
+		start.next.Ledger = *ledger
 		if err := w.store.Commit(t.Context(), start.next, []state.Entry{dear}); err != nil {
 			t.Fatal(err)
 		}

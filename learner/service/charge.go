@@ -43,8 +43,12 @@ func (c *core) reserve(ledger *state.Ledger, r *wire.Round) (state.Entry, error)
 		return state.Entry{}, err
 	}
 	budget := state.Cost{Epsilon: c.task.Plan.EpsilonBudget, Delta: c.task.Plan.Delta}
+	phase := uint64(0)
+	if at.Interactive() {
+		phase = uint64(at.Index) + 1
+	}
 	return ledger.Reserve(state.Entry{
-		Round: r.Round, Users: at.Phase.Minimum, NoiseTrials: params.NoiseTrials(at.Phase.Minimum, at.Cohort),
+		Round: r.Round, Phase: phase, Users: at.Phase.Minimum, NoiseTrials: params.NoiseTrials(at.Phase.Minimum, at.Cohort),
 		Epsilon: cost.Epsilon, Delta: cost.Delta, TaskHash: state.Hash(c.taskHash),
 	}, budget)
 }

@@ -25,7 +25,6 @@ type core struct {
 	taskHash  stream.Hash
 	stageKey  ed25519.PublicKey
 	committed state.Checkpoint
-	ledger    *state.Ledger
 	round     *wire.Round // announced or to be announced; nil when the task has ended
 	manifest  stream.Hash // of round
 	place     manifest.Place
@@ -36,8 +35,7 @@ type core struct {
 type commit struct {
 	next    state.Checkpoint
 	entries []state.Entry
-	ledger  *state.Ledger // with the entries
-	applied Applied       // zero at the start
+	applied Applied // zero at the start
 }
 
 // begin decides the first commit: the signed task, the algorithm at its start, round 1 reserved.
@@ -54,10 +52,7 @@ func begin(identity *seal.Identity, body *wire.Task) (commit, error) {
 	if err != nil {
 		return commit{}, fmt.Errorf("build the algorithm: %w", err)
 	}
-	out := commit{
-		next:   state.Checkpoint{Cursor: state.Cursor{TaskHash: state.Hash(c.taskHash)}, Task: signed},
-		ledger: &state.Ledger{},
-	}
+	out := commit{next: state.Checkpoint{Cursor: state.Cursor{TaskHash: state.Hash(c.taskHash)}, Task: signed}}
 	err = c.follow(&out, alg, false)
 	return out, err
 }
@@ -76,7 +71,7 @@ func newCore(identity *seal.Identity, signed []byte) (*core, error) {
 }
 
 // resume rebuilds the core of a committed state.
-func resume(identity *seal.Identity, at state.Checkpoint, ledger *state.Ledger) (*core, error) {
+func resume(identity *seal.Identity, at state.Checkpoint) (*core, error) {
 	c, err := newCore(identity, at.Task)
 	if err != nil {
 		return nil, err
@@ -87,7 +82,7 @@ func resume(identity *seal.Identity, at state.Checkpoint, ledger *state.Ledger) 
 	if _, err := c.algorithm(at); err != nil {
 		return nil, err
 	}
-	c.committed, c.ledger = at, ledger
+	c.committed = at
 	if at.Ended() {
 		c.end = &wire.End{}
 		if _, err := seal.Verify(at.End, identity.Public(), c.end); err != nil {
@@ -122,8 +117,7 @@ func (c *core) algorithm(at state.Checkpoint) (learner.Algorithm, error) {
 	return alg, nil
 }
 
-// apply decides the commit that consumes the batch of the announced round. It writes into the ledger at hand, which then is
-// ahead of the disk: the core is of no use any more, neither after an error nor without one. With finish, End follows.
+// apply decides the commit that consumes the batch of the announced round. With finish, End follows.
 func (c *core) apply(msg stream.Message, finish bool) (commit, error) {
 	batch := &wire.Batch{}
 	if _, err := seal.Verify(msg.Data, c.stageKey, batch); err != nil {
@@ -136,7 +130,7 @@ func (c *core) apply(msg stream.Message, finish bool) (commit, error) {
 	if err != nil {
 		return commit{}, err
 	}
-	out := commit{next: c.committed, ledger: c.ledger, applied: Applied{
+	out := commit{next: c.committed, applied: Applied{
 		Attempt: batch.Attempt, Cohort: c.place.Cohort, BatchUsers: batch.Users, Void: batch.Void, Rejects: rejects(batch)}}
 	hash := state.Hash(stream.HashOf(msg.Data))
 	out.next.Cursor.Round, out.next.Cursor.BatchHash, out.next.Cursor.BatchSequence = c.round.Round, hash, msg.Sequence
@@ -194,7 +188,7 @@ func (c *core) settle(out *commit, b *wire.Batch, hash state.Hash, alg learner.A
 				return state.Entry{}, err
 			}
 		}
-		return out.ledger.Void(b.Round, b.Attempt, hash)
+		return out.next.Ledger.Void(b.Round, b.Attempt, hash)
 	}
 	params, err := manifest.Params(c.place.Phase.Mechanism)
 	if err != nil {
@@ -217,7 +211,7 @@ func (c *core) settle(out *commit, b *wire.Batch, hash state.Hash, alg learner.A
 	if err != nil {
 		return state.Entry{}, err
 	}
-	return out.ledger.Spend(state.Entry{
+	return out.next.Ledger.Spend(state.Entry{
 		Round: b.Round, Attempt: b.Attempt, Users: b.Users, NoiseTrials: b.NoiseTrials,
 		Epsilon: cost.Epsilon, Delta: cost.Delta, TaskHash: state.Hash(c.taskHash), BatchHash: hash,
 	})

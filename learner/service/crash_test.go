@@ -102,13 +102,8 @@ func (w *world) committed(subject string, data []byte) {
 	if address.Verb != "round" {
 		return
 	}
-	ledger, err := state.ReadLedger(w.store.Ledger(context.Background()))
-	if err != nil {
-		w.t.Error(err)
-		return
-	}
-	reserved, open := ledger.Open()
-	if !open || reserved.Round != uint64(address.Round) || reserved.Round != at.Cursor.Round+1 {
+	reserved := at.Ledger.Open
+	if reserved.Round != uint64(address.Round) || reserved.Round != at.Cursor.Round+1 {
 		w.t.Errorf("put %s: no reservation of it is open after committed round %d", subject, at.Cursor.Round)
 	}
 	if want := w.budget; reserved.Round < w.rounds && reserved.Epsilon != want {

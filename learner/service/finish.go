@@ -43,15 +43,14 @@ func (f *Finisher) state() (asked, now bool) {
 
 // giveUp decides the commit that ends the task in place of the committed next round. That round stays charged as it was
 // reserved, because it may be announced and its users may have answered; a batch of it that stands or comes is not used.
-// As after apply, the core is of no use any more.
 func (c *core) giveUp() (commit, error) {
-	out := commit{next: c.committed, ledger: c.ledger}
-	void, err := out.ledger.Void(c.round.Round, 0, state.Hash{})
+	out := commit{next: c.committed}
+	void, err := out.next.Ledger.Void(c.round.Round, 0, state.Hash{})
 	if err != nil {
 		return commit{}, err
 	}
 	out.entries = append(out.entries, void)
-	out.next.NextRound, out.next.Ledger = nil, out.ledger.Head()
+	out.next.NextRound = nil
 	out.next.End, err = c.signEnd(c.committed.Cursor.Round, ReasonGivenUp)
 	return out, err
 }
@@ -120,5 +119,5 @@ func (s *Service) abandon(ctx context.Context, c *core) (*core, error) {
 		return nil, fmt.Errorf("commit the end in place of round %d: %w", r, err)
 	}
 	s.config.Logger.Info("round given up", "task", s.config.Task, "round", r)
-	return resume(s.config.Identity, step.next, step.ledger)
+	return resume(s.config.Identity, step.next)
 }

@@ -34,14 +34,10 @@ func (w *world) ended(last uint64, reason string) {
 		w.t.Fatalf("End is %v, want last round %d: %s", end, last, reason)
 	}
 	_, at, entries := w.trace()
-	ledger, err := state.ReadLedger(state.Entries(entries))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	if !at.Ended() || at.Cursor.Round != last || ledger.Head() != at.Ledger {
+	if !at.Ended() || at.Cursor.Round != last || at.VerifyLedger(state.Ledger{}, state.Entries(entries)) != nil {
 		w.t.Errorf("on disk: ended %v, round %d, want %d", at.Ended(), at.Cursor.Round, last)
 	}
-	charged := ledger.Charged()
+	charged := chargedOf(entries)
 	want := last
 	if reason == ReasonGivenUp {
 		want++
@@ -49,7 +45,7 @@ func (w *world) ended(last uint64, reason string) {
 			w.t.Errorf("the round that was given up: %+v, want it void and charged", given)
 		}
 	}
-	if _, open := ledger.Open(); open || uint64(len(charged)) != want {
+	if open := at.Ledger.IsOpen(); open || uint64(len(charged)) != want {
 		w.t.Errorf("%d rounds are charged and one is open: %v, want %d and none", len(charged), open, want)
 	}
 }

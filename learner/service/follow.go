@@ -25,7 +25,7 @@ func (c *core) follow(out *commit, alg learner.Algorithm, finish bool) error {
 		reason = ReasonFinished
 	default:
 		round := c.nextRound(out.next.Cursor.Round+1, alg.Query())
-		reserved, err := c.reserve(out.ledger, round)
+		reserved, err := c.reserve(&out.next.Ledger, round)
 		var refused *state.BudgetError
 		switch {
 		case err == nil:
@@ -46,8 +46,7 @@ func (c *core) follow(out *commit, alg learner.Algorithm, finish bool) error {
 			return err
 		}
 	}
-	out.next.Ledger = out.ledger.Head()
-	out.applied.Progress = progressOf(c.task, out.next, out.ledger, alg)
+	out.applied.Progress = progressOf(c.task, out.next, alg)
 	return nil
 }
 
@@ -70,7 +69,8 @@ func (c *core) refusal() error {
 	if err != nil {
 		return err
 	}
-	if _, err := c.reserve(c.ledger, c.nextRound(c.committed.Cursor.Round+1, alg.Query())); err != nil {
+	ledger := c.committed.Ledger
+	if _, err := c.reserve(&ledger, c.nextRound(c.committed.Cursor.Round+1, alg.Query())); err != nil {
 		return fmt.Errorf("the task ended at round %d: %w", c.committed.Cursor.Round, err)
 	}
 	// Another version's accountant refused it. What it said then stands, and was signed.

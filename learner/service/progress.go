@@ -1,8 +1,6 @@
 package service
 
 import (
-	"iter"
-
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/method"
@@ -18,6 +16,7 @@ type Progress struct {
 	Steps         uint64 // rounds that were not void
 	Rounds        uint64 // planned steps; 0 for a task without end
 	Users         uint64 // counted in all batches
+	VoidsInARow   uint64 // void rounds since the last step
 	EpsilonSpent  float64
 	EpsilonBudget float64
 	Delta         float64
@@ -36,47 +35,14 @@ func Planned(plan *wire.Plan) uint64 {
 	return manifest.Steps(plan)
 }
 
-// Tally sums up the charged rounds of a ledger: how many took a step, and how many users they counted. The users of an
-// interactive phase answer each of its rounds and are counted in the round that has most of them.
-func Tally(plan *wire.Plan, charged iter.Seq[state.Entry]) (steps, users uint64) {
-	step := uint64(1)
-	var phase, most uint64 // the interactive phase of the last round, from 1, and its largest round
-	for e := range charged {
-		at, found := manifest.PhaseOf(plan, step)
-		of := uint64(0)
-		if found && at.Interactive() {
-			of = uint64(at.Index) + 1
-		}
-		if of != phase {
-			users, phase, most = users+most, of, 0
-		}
-		real := e.Kind == state.Spent
-		if real {
-			steps++
-		}
-		switch {
-		case real && of > 0:
-			most = max(most, e.Users)
-		case real:
-			users += e.Users
-		}
-		if of > 0 || real { // a void round of an interactive phase takes its step along
-			step++
-		}
-	}
-	return steps, users + most
-}
-
 // progressOf sums up a committed state.
-func progressOf(task *wire.Task, at state.Checkpoint, ledger *state.Ledger, alg learner.Algorithm) Progress {
-	spent := ledger.Spent()
-	p := Progress{
-		Round: at.Cursor.Round, Rounds: Planned(task.Plan), EpsilonSpent: spent.Epsilon,
-		EpsilonBudget: task.Plan.EpsilonBudget, Delta: spent.Delta, ModelNorm: convex.Norm(alg.Model()), Validation: learner.ValidationOf(alg),
-		Baseline: learner.BaselineOf(alg),
+func progressOf(task *wire.Task, at state.Checkpoint, alg learner.Algorithm) Progress {
+	spent := at.Ledger.Spent()
+	return Progress{
+		Round: at.Cursor.Round, Steps: at.Ledger.Steps, Rounds: Planned(task.Plan), Users: at.Ledger.Users(), VoidsInARow: at.Ledger.InARow,
+		EpsilonSpent: spent.Epsilon, EpsilonBudget: task.Plan.EpsilonBudget, Delta: spent.Delta, ModelNorm: convex.Norm(alg.Model()),
+		Validation: learner.ValidationOf(alg), Baseline: learner.BaselineOf(alg),
 	}
-	p.Steps, p.Users = Tally(task.Plan, ledger.Rounds())
-	return p
 }
 
 // A BatchSummary is what state keeps of the last batch, for people to look at.

@@ -206,12 +206,7 @@ func TestResumeRefuses(t *testing.T) {
 func TestDamagedStates(t *testing.T) {
 	people := newCast(t)
 	w := undisturbedWorld(t, people, 2)
-	_, at, entries := w.trace()
-	ledger, err := state.ReadLedger(state.Entries(entries))
-	if err != nil {
-		t.Fatal(err)
-	}
-	public, _, _ := w.trace()
+	public, at, _ := w.trace()
 	for what, damage := range map[string]func(*state.Checkpoint){
 		"hash":      func(c *state.Checkpoint) { c.Cursor.TaskHash[0] ^= 1 },
 		"task":      func(c *state.Checkpoint) { c.Task = c.Task[1:] },
@@ -221,11 +216,11 @@ func TestDamagedStates(t *testing.T) {
 	} {
 		damaged := at.Clone()
 		damage(&damaged)
-		if _, err := resume(people.learner, damaged, ledger); err == nil {
+		if _, err := resume(people.learner, damaged); err == nil {
 			t.Errorf("a damaged %s is taken", what)
 		}
 	}
-	if _, err := resume(people.learner, at, ledger); err != nil {
+	if _, err := resume(people.learner, at); err != nil {
 		t.Error(err)
 	}
 }

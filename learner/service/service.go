@@ -131,11 +131,7 @@ func (s *Service) load(ctx context.Context) (*core, error) {
 	if err != nil {
 		return nil, err
 	}
-	ledger, err := state.ReadLedger(s.config.Store.Ledger(ctx))
-	if err != nil {
-		return nil, err
-	}
-	c, err := resume(s.config.Identity, at, ledger)
+	c, err := resume(s.config.Identity, at)
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +145,7 @@ func (s *Service) load(ctx context.Context) (*core, error) {
 	if err != nil {
 		return nil, err
 	}
-	progress := progressOf(c.task, at, ledger, alg)
+	progress := progressOf(c.task, at, alg)
 	s.config.Observer.Resumed(progress)
 	s.config.Logger.Info("task loaded", "task", s.config.Task, "round", progress.Round, "rounds", progress.Rounds,
 		"epsilon_spent", progress.EpsilonSpent, "honest_fraction", c.task.Plan.HonestFraction)
@@ -243,5 +239,5 @@ func (s *Service) oneRound(ctx context.Context, c *core, past past) (*core, erro
 		}
 	}
 	s.config.Logger.Info("round committed", attributes...)
-	return resume(s.config.Identity, step.next, step.ledger)
+	return resume(s.config.Identity, step.next)
 }

@@ -314,6 +314,14 @@ func (w *world) trace() (public map[string][]byte, at state.Checkpoint, ledger [
 	return public, at, ledger
 }
 
+// chargedOf is one entry for each round, the one that counts.
+func chargedOf(entries []state.Entry) (charged []state.Entry) {
+	for e := range state.Charged(state.Entries(entries)) {
+		charged = append(charged, e)
+	}
+	return charged
+}
+
 // same insists that two worlds have left the same bytes everywhere.
 func same(t testing.TB, got, want *world) {
 	t.Helper()

@@ -32,10 +32,9 @@ func BenchmarkCommit(b *testing.B) {
 			defer store.Close()
 			script := storetest.Script{Rounds: uint64(b.N) + 1, Bytes: stateBytes}
 			var at state.Checkpoint
-			ledger := new(state.Ledger)
 			var committed, synced time.Duration
 			for range b.N {
-				next, entries, err := script.Next(at, ledger)
+				next, entries, err := script.Next(at)
 				if err != nil {
 					b.Fatal(err)
 				}

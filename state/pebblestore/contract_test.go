@@ -14,7 +14,7 @@ import (
 func TestContractInMemory(t *testing.T) {
 	newDisk := func(*testing.T) storetest.Disk {
 		fs := vfs.NewMem()
-		return func() (state.Store, error) { return opened(Open(folder, Options{FS: fs})) }
+		return func() (state.Store, error) { return opened(Open(folder, Options{FS: fs, Tail: shortTail})) }
 	}
 	storetest.Run(t, newDisk)
 	storetest.RunHistory(t, newDisk)
@@ -24,7 +24,7 @@ func TestContractInMemory(t *testing.T) {
 func TestContractOnDisk(t *testing.T) {
 	newDisk := func(t *testing.T) storetest.Disk {
 		dir := filepath.Join(t.TempDir(), "state")
-		return func() (state.Store, error) { return opened(Open(dir, Options{})) }
+		return func() (state.Store, error) { return opened(Open(dir, Options{Tail: shortTail})) }
 	}
 	storetest.Run(t, newDisk)
 	if longtest.Run(t, "any history on the operating system's files, 10 s") {

@@ -17,6 +17,9 @@ import (
 
 const folder = "state/pebble"
 
+// shortTail has tests archive at every second commit.
+const shortTail = 3
+
 // A life is a run of a script over several starts of the store, on a file system that is about to be hurt. It
 // counts the commits that were begun and those that were reported as done.
 type life struct {
@@ -30,16 +33,16 @@ func (l *life) run(fs vfs.FS) (failed *Store, err error) {
 	ctx := context.Background()
 	commits := l.script.Rounds + 1
 	for start := range l.starts {
-		s, err := Open(folder, Options{FS: fs})
+		s, err := Open(folder, Options{FS: fs, Tail: shortTail})
 		if err != nil {
 			return nil, err
 		}
 		for l.begun.Load() < commits*uint64(start+1)/uint64(l.starts) {
-			c, ledger, err := storetest.Read(ctx, s)
+			c, err := storetest.Read(ctx, s)
 			if err != nil {
 				return s, err
 			}
-			next, entries, err := l.script.Next(c, ledger)
+			next, entries, err := l.script.Next(c)
 			if err != nil {
 				return s, err
 			}
@@ -60,7 +63,7 @@ func (l *life) run(fs vfs.FS) (failed *Store, err error) {
 // which the script goes on to its end.
 func survives(script storetest.Script, fs vfs.FS, acked, begun uint64) error {
 	ctx := context.Background()
-	s, err := Open(folder, Options{FS: fs})
+	s, err := Open(folder, Options{FS: fs, Tail: shortTail})
 	if err != nil {
 		return fmt.Errorf("open after the crash: %w", err)
 	}
@@ -153,7 +156,7 @@ func TestReportedCommitIsDurable(t *testing.T) {
 	ctx := context.Background()
 	script := storetest.Script{Rounds: 8}
 	mem := vfs.NewCrashableMem()
-	s, err := Open(folder, Options{FS: mem})
+	s, err := Open(folder, Options{FS: mem, Tail: shortTail})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,7 +61,7 @@ func TestDamagedFiles(t *testing.T) {
 		fs      *vfs.MemFS
 		earlier string // suffix of the files whose damage may look like a crash
 	}{
-		{"closed", filled(t, script, commits), "never"},
+		{"closed", filled(t, script, commits, shortTail), "never"},
 		{"crashed", crashed(t, script, commits), ".log"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -110,7 +110,7 @@ func TestDamagedFiles(t *testing.T) {
 func crashed(t *testing.T, script storetest.Script, commits int) *vfs.MemFS {
 	t.Helper()
 	fs := vfs.NewCrashableMem()
-	s, err := Open(folder, Options{FS: fs})
+	s, err := Open(folder, Options{FS: fs, Tail: shortTail})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -127,7 +127,7 @@ func TestDiskFull(t *testing.T) {
 			}))
 			var log bytes.Buffer
 			logger := slog.New(slog.NewTextHandler(&log, nil))
-			s, err := Open(folder, Options{FS: fs, Logger: logger})
+			s, err := Open(folder, Options{FS: fs, Logger: logger, Tail: shortTail})
 			if test.bare {
 				s, err = reopenBare(s, fs, logger)
 			}
@@ -170,7 +170,7 @@ func reopenBare(s *Store, fs vfs.FS, log *slog.Logger) (*Store, error) {
 	}
 	f := newFailure(log)
 	db, err := pebble.Open(folder, Options{}.pebble(fs, lock, f))
-	return &Store{failure: f, lock: lock, db: db}, err
+	return &Store{failure: f, lock: lock, db: db, fs: fs, path: folder, tail: tailEntries}, err
 }
 
 // TestFatalfNeverReturns calls the logger as Pebble does, and wants its goroutine to stay where it is.

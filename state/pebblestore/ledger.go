@@ -64,7 +64,7 @@ func (s *Store) head(ctx context.Context) (uint64, error) {
 			return 0, err
 		}
 	}
-	return s.current.Ledger.Length, nil
+	return s.current.Ledger.Head.Length, nil
 }
 
 func (s *Store) lockedPage(ctx context.Context, from uint64) ([]state.Entry, error) {
@@ -73,13 +73,16 @@ func (s *Store) lockedPage(ctx context.Context, from uint64) ([]state.Entry, err
 	if err := s.usable(ctx); err != nil {
 		return nil, err
 	}
+	if from <= s.archived.Head.Length {
+		return s.archivePage(from)
+	}
 	return s.page(from)
 }
 
-// all yields every entry on disk, with s.mu held.
-func (s *Store) all() iter.Seq2[state.Entry, error] {
+// entries yields every entry in Pebble from the given sequence on, with s.mu held.
+func (s *Store) entries(from uint64) iter.Seq2[state.Entry, error] {
 	return func(yield func(state.Entry, error) bool) {
-		for next := uint64(0); ; {
+		for next := from; ; {
 			page, err := s.page(next)
 			if err != nil {
 				yield(state.Entry{}, err)

@@ -33,6 +33,8 @@ type Options struct {
 	// Logger takes Pebble's messages: its information at debug level, errors at error level. nil discards them;
 	// failures are reported by the store's methods all the same.
 	Logger *slog.Logger
+	// Tail is how many ledger entries Pebble holds before older ones are archived; 0 means 1024. Opening a folder reads them.
+	Tail uint64
 	// ReadOnly opens an existing folder without changing its state; Commit returns state.ErrReadOnly. Pebble
 	// still takes the lock, so the folder must be writable and not open elsewhere.
 	ReadOnly bool
@@ -103,7 +105,10 @@ func Open(dir string, opts Options) (*Store, error) {
 		}
 		return fail(err)
 	}
-	s := &Store{failure: newFailure(opts.Logger), lock: lock, readOnly: opts.ReadOnly}
+	s := &Store{failure: newFailure(opts.Logger), lock: lock, readOnly: opts.ReadOnly, fs: fsys, path: path, tail: opts.Tail}
+	if s.tail == 0 {
+		s.tail = tailEntries
+	}
 	s.warnMode(fsys, dir, path)
 	if !opts.ReadOnly {
 		if err := writeFormat(fsys, path); err != nil {

@@ -91,7 +91,7 @@ func killedAt(t *testing.T, dead func(*life, errorfs.Op) bool) (found, killed bo
 	if _, err := l.run(fs); err == nil {
 		return false, false
 	}
-	s, err := Open(folder, Options{FS: unlocked{mem}})
+	s, err := Open(folder, Options{FS: unlocked{mem}, Tail: shortTail})
 	if err != nil {
 		t.Errorf("open after a kill: %v", err)
 		return false, true
@@ -162,7 +162,7 @@ func TestCrashWhileRecovering(t *testing.T) {
 			}
 			return nil
 		}))
-		s, err := Open(folder, Options{FS: again})
+		s, err := Open(folder, Options{FS: again, Tail: shortTail})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -188,7 +188,7 @@ func TestReadOnlyFaults(t *testing.T) {
 	ctx := context.Background()
 	const commits = 4
 	script := storetest.Script{Rounds: 6}
-	for what, clean := range map[string]*vfs.MemFS{"closed": filled(t, script, commits), "crashed": crashed(t, script, commits)} {
+	for what, clean := range map[string]*vfs.MemFS{"closed": filled(t, script, commits, shortTail), "crashed": crashed(t, script, commits)} {
 		failures := 0
 		for i := int64(1); ; i++ {
 			var ops atomic.Int64

@@ -46,6 +46,10 @@ func (d *smallDisk) ReuseForWrite(oldname, newname string, category vfs.DiskWrit
 	return d.file(d.FS.ReuseForWrite(oldname, newname, category))
 }
 
+func (d *smallDisk) OpenReadWrite(name string, category vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
+	return d.file(d.FS.OpenReadWrite(name, category, opts...))
+}
+
 type smallFile struct {
 	vfs.File
 	disk *smallDisk
@@ -64,6 +68,19 @@ func (f smallFile) Write(p []byte) (int, error) {
 		return int(n), syscall.ENOSPC
 	}
 	return f.File.Write(p)
+}
+
+// WriteAt is of the archive: all of it grows the file.
+func (f smallFile) WriteAt(p []byte, at int64) (int, error) {
+	f.disk.mu.Lock()
+	defer f.disk.mu.Unlock()
+	n := min(int64(len(p)), max(f.disk.left, 0))
+	f.disk.left -= n
+	f.disk.written += n
+	if _, err := f.File.WriteAt(p[:n], at); err != nil || n == int64(len(p)) {
+		return int(n), err
+	}
+	return int(n), syscall.ENOSPC
 }
 
 // TestDiskOfEverySize runs on disks that are full after any number of bytes. The run stops with an error that says so, and

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/panlearn/panlearn/state"
 )
@@ -17,6 +18,9 @@ const checkpointKey = "checkpoint"
 type Store struct {
 	failure  *failure
 	readOnly bool
+	fs       vfs.FS // of the archive
+	path     string
+	tail     uint64 // see Options
 
 	mu      sync.Mutex // held through every use of the fields below
 	db      *pebble.DB // used inside failure.guard only
@@ -24,11 +28,14 @@ type Store struct {
 	closed  bool
 	loaded  bool             // current was read and checked
 	current state.Checkpoint // committed; zero if empty
+	// archived are the sums of the entries that are in the archive alone. The next entry is the first in Pebble.
+	archived state.Ledger
+	retry    uint64 // length of the ledger at which archiving is tried again, after it failed
 }
 
 var _ state.Store = (*Store)(nil)
 
-// Load implements [state.Store]. It reads the checkpoint from disk and checks it against the whole ledger.
+// Load implements [state.Store]. It reads the checkpoint from disk and checks it against the entries that are not archived.
 func (s *Store) Load(ctx context.Context) (state.Checkpoint, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,24 +54,33 @@ func (s *Store) Load(ctx context.Context) (state.Checkpoint, error) {
 // load fills current, with s.mu held.
 func (s *Store) load() error {
 	var c state.Checkpoint
+	var archived state.Ledger
 	err := s.failure.guard(func() error {
-		value, closer, err := s.db.Get([]byte(checkpointKey))
-		if errors.Is(err, pebble.ErrNotFound) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		return errors.Join(c.UnmarshalBinary(value), closer.Close())
+		return errors.Join(s.get(checkpointKey, c.UnmarshalBinary), s.get(archivedKey, archived.UnmarshalBinary))
 	})
 	if err != nil {
 		return err
 	}
-	if err := c.VerifyLedger(s.all()); err != nil {
+	if err := c.VerifyLedger(archived, s.entries(0)); err != nil {
 		return err
 	}
-	s.current, s.loaded = c, true
+	first := !s.loaded
+	if s.current, s.archived, s.loaded = c, archived, true; first {
+		s.checkArchive()
+	}
 	return nil
+}
+
+// get decodes the value of a key, if it is there, within failure.guard.
+func (s *Store) get(key string, decode func([]byte) error) error {
+	value, closer, err := s.db.Get([]byte(key))
+	if errors.Is(err, pebble.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(decode(value), closer.Close())
 }
 
 // Commit implements [state.Store].
@@ -95,17 +111,31 @@ func (s *Store) Commit(ctx context.Context, next state.Checkpoint, entries []sta
 			return fmt.Errorf("commit: %w", err)
 		}
 	}
-	err = s.failure.guard(func() error { return s.write(checkpoint, entries, lines) })
+	archived := s.archive()
+	err = s.failure.guard(func() error { return s.write(checkpoint, entries, lines, archived) })
 	if err != nil {
 		// Whatever went wrong after Pebble began, only a new start tells what is on disk.
 		return fmt.Errorf("commit of round %d: %w", next.Cursor.Round, s.failure.fail(err))
 	}
-	s.current = next.Clone()
+	s.current, s.archived = next.Clone(), archived
 	return nil
 }
 
-func (s *Store) write(checkpoint []byte, entries []state.Entry, lines [][]byte) error {
+// write commits a checkpoint and its entries, and forgets those that are archived.
+func (s *Store) write(checkpoint []byte, entries []state.Entry, lines [][]byte, archived state.Ledger) error {
 	b := s.db.NewBatch()
+	if archived != s.archived {
+		sums, err := archived.MarshalBinary()
+		if err != nil {
+			return err
+		}
+		if err := b.Set([]byte(archivedKey), sums, nil); err != nil {
+			return err
+		}
+		if err := b.DeleteRange(ledgerKey(0), ledgerKey(archived.Head.Length+1), nil); err != nil {
+			return err
+		}
+	}
 	for i, e := range entries {
 		if err := b.Set(ledgerKey(e.Sequence), lines[i], nil); err != nil {
 			return err

@@ -16,10 +16,10 @@ import (
 )
 
 // filled returns a closed folder with the given number of commits.
-func filled(t *testing.T, script storetest.Script, commits int) *vfs.MemFS {
+func filled(t *testing.T, script storetest.Script, commits int, tail uint64) *vfs.MemFS {
 	t.Helper()
 	fs := vfs.NewCrashableMem()
-	s, err := Open(folder, Options{FS: fs})
+	s, err := Open(folder, Options{FS: fs, Tail: tail})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func filled(t *testing.T, script storetest.Script, commits int) *vfs.MemFS {
 // error from Load.
 func TestTamperedValues(t *testing.T) {
 	script := storetest.Script{Rounds: 6}
-	clean := filled(t, script, 5)
+	clean := filled(t, script, 5, 0)
 	set := func(db *pebble.DB, key, value []byte) error { return db.Set(key, value, pebble.Sync) }
 	change := func(db *pebble.DB, key []byte, f func([]byte) []byte) error {
 		value, closer, err := db.Get(key)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 
@@ -15,16 +16,13 @@ import (
 )
 
 // Write makes a state folder that holds a checkpoint and the ledger that belongs to it, on the operating system's files. dir
-// must not exist. The folder appears under its name when it is synced, has been opened again, and its ledger verifies; after
-// an error nothing is left.
-func Write(ctx context.Context, dir string, c state.Checkpoint, entries []state.Entry) (err error) {
+// must not exist. The entries, from the first on, are read once, and all go to the archive. The folder appears under its name when
+// it is synced, has been opened again, and its ledger verifies; after an error nothing is left.
+func Write(ctx context.Context, dir string, c state.Checkpoint, entries iter.Seq2[state.Entry, error]) (err error) {
 	fail := func(err error) error { return fmt.Errorf("write state folder %q: %w", dir, err) }
 	dir = filepath.Clean(dir)
 	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
 		return fail(errors.Join(err, fs.ErrExist))
-	}
-	if err := c.VerifyLedger(state.Entries(entries)); err != nil {
-		return fail(err)
 	}
 	partial, err := os.MkdirTemp(filepath.Dir(dir), "."+filepath.Base(dir)+"-") // mode 0700
 	if err != nil {
@@ -54,25 +52,26 @@ func Write(ctx context.Context, dir string, c state.Checkpoint, entries []state.
 	return nil
 }
 
-func fill(dir string, c state.Checkpoint, entries []state.Entry) error {
+func fill(dir string, c state.Checkpoint, entries iter.Seq2[state.Entry, error]) error {
 	checkpoint, err := c.MarshalBinary()
 	if err != nil {
 		return err
 	}
-	lines := make([][]byte, len(entries))
-	for i, e := range entries {
-		if lines[i], err = e.MarshalBinary(); err != nil {
-			return err
-		}
+	ledger, err := writeArchive(vfs.Default, dir, entries)
+	if err == nil {
+		err = c.VerifyLedger(ledger, state.Entries(nil))
+	}
+	if err != nil {
+		return err
 	}
 	s, err := Open(dir, Options{})
 	if err != nil {
 		return err
 	}
-	return errors.Join(s.failure.guard(func() error { return s.write(checkpoint, entries, lines) }), s.Close())
+	return errors.Join(s.failure.guard(func() error { return s.write(checkpoint, nil, nil, ledger) }), s.Close())
 }
 
-// same opens a folder, which verifies its ledger, and compares.
+// same opens a folder, verifies its whole ledger, and compares.
 func same(ctx context.Context, dir string, c state.Checkpoint) error {
 	s, err := Open(dir, Options{ReadOnly: true})
 	if err != nil {
@@ -81,6 +80,9 @@ func same(ctx context.Context, dir string, c state.Checkpoint) error {
 	got, err := s.Load(ctx)
 	if err == nil && !got.Equal(c) {
 		err = errors.New("what was written reads back as something else")
+	}
+	if err == nil {
+		err = c.VerifyLedger(state.Ledger{}, s.Ledger(ctx))
 	}
 	return errors.Join(err, s.Close())
 }
@@ -113,7 +115,7 @@ func Vacant(dir string) error {
 // WriteInto is Write into a folder that is there and empty. The folder stays what it is: a mount point, a link, of its own
 // mode and owner. It cannot appear at once as that of Write does: until it is whole, no build opens it. After an error it is
 // empty again; after a crash it has to be emptied first.
-func WriteInto(ctx context.Context, dir string, c state.Checkpoint, entries []state.Entry) error {
+func WriteInto(ctx context.Context, dir string, c state.Checkpoint, entries iter.Seq2[state.Entry, error]) error {
 	if err := writeInto(ctx, dir, c, entries, func(string) error { return nil }); err != nil {
 		return fmt.Errorf("write state folder %q: %w", dir, err)
 	}
@@ -121,7 +123,7 @@ func WriteInto(ctx context.Context, dir string, c state.Checkpoint, entries []st
 }
 
 // writeInto calls before each change of the folder, by its name.
-func writeInto(ctx context.Context, dir string, c state.Checkpoint, entries []state.Entry, before func(change string) error) (err error) {
+func writeInto(ctx context.Context, dir string, c state.Checkpoint, entries iter.Seq2[state.Entry, error], before func(change string) error) (err error) {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return err
 	}
@@ -129,9 +131,6 @@ func writeInto(ctx context.Context, dir string, c state.Checkpoint, entries []st
 		return err
 	}
 	if err := Vacant(dir); err != nil {
-		return err
-	}
-	if err := c.VerifyLedger(state.Entries(entries)); err != nil {
 		return err
 	}
 	lock, err := pebble.LockDirectory(dir, vfs.Default)

@@ -27,11 +27,14 @@ func image(t *testing.T) (script storetest.Script, c state.Checkpoint, entries [
 			t.Fatal(err)
 		}
 	}
-	c, ledger, err := storetest.Read(ctx, from)
+	c, err := storetest.Read(ctx, from)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for e := range ledger.Entries() {
+	for e, err := range from.Ledger(ctx) {
+		if err != nil {
+			t.Fatal(err)
+		}
 		entries = append(entries, e)
 	}
 	return script, c, entries
@@ -44,16 +47,16 @@ func TestWrite(t *testing.T) {
 	script, c, entries := image(t)
 	parent := t.TempDir()
 	dir := filepath.Join(parent, "copy")
-	if err := Write(ctx, dir, c, entries[1:]); err == nil {
+	if err := Write(ctx, dir, c, state.Entries(entries[1:])); err == nil {
 		t.Error("a ledger without its first entry was written")
 	}
 	if left, err := os.ReadDir(parent); err != nil || len(left) != 0 {
 		t.Errorf("%v is left, %v", left, err)
 	}
-	if err := Write(ctx, dir+"/", c, entries); err != nil {
+	if err := Write(ctx, dir+"/", c, state.Entries(entries)); err != nil {
 		t.Fatal(err)
 	}
-	if err := Write(ctx, dir, c, entries); !errors.Is(err, fs.ErrExist) {
+	if err := Write(ctx, dir, c, state.Entries(entries)); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("over a folder: %v, want ErrExist", err)
 	}
 	s, err := Open(dir, Options{})
@@ -103,20 +106,20 @@ func TestWriteInto(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := WriteInto(t.Context(), link, c, entries[1:]); err == nil || Vacant(dir) != nil {
+	if err := WriteInto(t.Context(), link, c, state.Entries(entries[1:])); err == nil || Vacant(dir) != nil {
 		t.Errorf("a ledger without its first entry: %v", err)
 	}
-	if err := WriteInto(t.Context(), link, c, entries); err != nil {
+	if err := WriteInto(t.Context(), link, c, state.Entries(entries)); err != nil {
 		t.Fatal(err)
 	}
 	is, err := os.Lstat(dir)
 	if to, failed := os.Readlink(link); err != nil || failed != nil || to != dir || !os.SameFile(was, is) || is.Mode() != was.Mode() {
 		t.Errorf("another folder: %v, %v, %v", is, err, failed)
 	}
-	if err := WriteInto(t.Context(), dir, c, entries); !errors.Is(err, fs.ErrExist) {
+	if err := WriteInto(t.Context(), dir, c, state.Entries(entries)); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("over a folder: %v, want ErrExist", err)
 	}
-	if err := WriteInto(t.Context(), filepath.Join(dir, "no"), c, entries); !errors.Is(err, fs.ErrNotExist) {
+	if err := WriteInto(t.Context(), filepath.Join(dir, "no"), c, state.Entries(entries)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("into nothing: %v, want ErrNotExist", err)
 	}
 	if err := goesOn(t.Context(), script, dir); err != nil {
@@ -132,7 +135,7 @@ func TestWriteIntoLocked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := WriteInto(t.Context(), dir, c, entries); !errors.Is(err, state.ErrLocked) || listed(t, dir) != "/LOCK" {
+	if err := WriteInto(t.Context(), dir, c, state.Entries(entries)); !errors.Is(err, state.ErrLocked) || listed(t, dir) != "/LOCK" {
 		t.Errorf("%v, and %s is there", err, listed(t, dir))
 	}
 	if err := lock.Close(); err != nil {
@@ -161,7 +164,7 @@ func TestWriteIntoDies(t *testing.T) {
 					panic(r)
 				}
 			}()
-			if err := writeInto(ctx, dir, c, entries, func(change string) error {
+			if err := writeInto(ctx, dir, c, state.Entries(entries), func(change string) error {
 				if stop(change) {
 					panic(died)
 				}
@@ -197,7 +200,7 @@ func TestWriteIntoDies(t *testing.T) {
 
 		n = 0
 		dir = t.TempDir()
-		if err := writeInto(ctx, dir, c, entries, func(change string) error {
+		if err := writeInto(ctx, dir, c, state.Entries(entries), func(change string) error {
 			if stop(change) {
 				return died
 			}

@@ -5,8 +5,6 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
-
-	"github.com/panlearn/panlearn/state"
 )
 
 // RunHistory plays any mixture of commits, repeated commits, skipped rounds and restarts; after each the store
@@ -20,21 +18,9 @@ func RunHistory(t *testing.T, newDisk func(t *testing.T) Disk) {
 		defer func() { s.Close() }()
 		var commits uint64
 		offer := func(round uint64) error {
-			c, l, err := script.At(round)
+			c, entries, err := script.At(round)
 			if err != nil {
 				rt.Fatal(err)
-			}
-			prev := new(state.Ledger)
-			if round > 0 {
-				if _, prev, err = script.At(round - 1); err != nil {
-					rt.Fatal(err)
-				}
-			}
-			var entries []state.Entry
-			for e := range l.Entries() {
-				if e.Sequence > prev.Head().Length {
-					entries = append(entries, e)
-				}
 			}
 			return s.Commit(ctx, c, entries)
 		}

@@ -16,6 +16,8 @@ import (
 type Script struct {
 	Rounds uint64 // rounds until End
 	Bytes  int    // size of the optimizer's state; 0 means 256
+	// Other, unless it is 0, is the first round of another history of the same task: from there on it has other batches.
+	Other uint64
 }
 
 // budget is the privacy budget of every script; no script reaches it.
@@ -33,12 +35,18 @@ func (s Script) bytes(what string, round uint64, n int) []byte {
 func (s Script) task() state.Hash { return sha256.Sum256([]byte("script")) }
 
 func (s Script) batch(round uint64) state.Hash {
-	return sha256.Sum256(s.bytes("batch", round, 32))
+	what := "batch"
+	if s.Other > 0 && round >= s.Other {
+		what = "other batch"
+	}
+	return sha256.Sum256(s.bytes(what, round, 32))
 }
 
-// Next returns the checkpoint after prev with its ledger entries, which it adds to l. A zero prev starts the task.
-func (s Script) Next(prev state.Checkpoint, l *state.Ledger) (state.Checkpoint, []state.Entry, error) {
+// Next returns the checkpoint after prev with its ledger entries. A zero prev starts the task. Rounds 6 to 9 of each ten are
+// answered by the same users.
+func (s Script) Next(prev state.Checkpoint) (state.Checkpoint, []state.Entry, error) {
 	var entries []state.Entry
+	l := prev.Ledger
 	var round uint64
 	add := func(e state.Entry, err error) error {
 		entries = append(entries, e)
@@ -75,48 +83,51 @@ func (s Script) Next(prev state.Checkpoint, l *state.Ledger) (state.Checkpoint, 
 	if round < s.Rounds {
 		next.NextRound = s.bytes("next round", round, n/2+1)
 		if err := add(l.Reserve(state.Entry{Round: round + 1, Users: 90, NoiseTrials: 900,
-			Epsilon: 0.6, Delta: 1e-6, TaskHash: s.task()}, budget)); err != nil {
+			Epsilon: 0.6, Delta: 1e-6, TaskHash: s.task(), Phase: phase(round + 1)}, budget)); err != nil {
 			return state.Checkpoint{}, nil, err
 		}
 	} else {
 		next.End = []byte("signed end")
 	}
-	next.Ledger = l.Head()
+	next.Ledger = l
 	return next, entries, nil
 }
 
-// At returns the checkpoint and the whole ledger after the commit of the given round.
-func (s Script) At(round uint64) (state.Checkpoint, *state.Ledger, error) {
+func phase(round uint64) uint64 {
+	if round%10 < 6 {
+		return 0
+	}
+	return round/10 + 1
+}
+
+// At returns the checkpoint after the commit of the given round, and the entries of that commit.
+func (s Script) At(round uint64) (state.Checkpoint, []state.Entry, error) {
 	var c state.Checkpoint
-	l := new(state.Ledger)
 	for {
+		var entries []state.Entry
 		var err error
-		if c, _, err = s.Next(c, l); err != nil || c.Cursor.Round == round {
-			return c, l, err
+		if c, entries, err = s.Next(c); err != nil || c.Cursor.Round == round {
+			return c, entries, err
 		}
 	}
 }
 
-// Read returns what the store holds, checked: the zero checkpoint and an empty ledger if nothing was committed.
-func Read(ctx context.Context, store state.Store) (state.Checkpoint, *state.Ledger, error) {
+// Read returns what the store holds, its whole ledger checked: the zero checkpoint if nothing was committed.
+func Read(ctx context.Context, store state.Store) (state.Checkpoint, error) {
 	c, err := store.Load(ctx)
 	if err != nil && !errors.Is(err, state.ErrEmpty) {
-		return c, nil, err
+		return c, err
 	}
-	l, err := state.ReadLedger(store.Ledger(ctx))
-	if err != nil {
-		return c, nil, err
-	}
-	return c, l, c.VerifyLedger(l.Entries())
+	return c, c.VerifyLedger(state.Ledger{}, store.Ledger(ctx))
 }
 
 // Advance loads the store and commits the script's next checkpoint.
 func (s Script) Advance(ctx context.Context, store state.Store) error {
-	c, l, err := Read(ctx, store)
+	c, err := Read(ctx, store)
 	if err != nil {
 		return err
 	}
-	next, entries, err := s.Next(c, l)
+	next, entries, err := s.Next(c)
 	if err != nil {
 		return err
 	}
@@ -126,25 +137,16 @@ func (s Script) Advance(ctx context.Context, store state.Store) error {
 // Check reads the store and returns the number of commits in it (0 if empty, round+1 else). It is an error if
 // what is there is not exactly what the script commits.
 func (s Script) Check(ctx context.Context, store state.Store) (commits uint64, err error) {
-	c, l, err := Read(ctx, store)
-	if err != nil {
+	c, err := Read(ctx, store)
+	if err != nil || c.IsZero() {
 		return 0, err
 	}
-	if c.IsZero() {
-		if n := l.Head().Length; n != 0 {
-			return 0, fmt.Errorf("no checkpoint but %d ledger entries", n)
-		}
-		return 0, nil
-	}
-	want, ledger, err := s.At(c.Cursor.Round)
+	want, _, err := s.At(c.Cursor.Round)
 	if err != nil {
 		return 0, err
 	}
 	if !c.Equal(want) {
 		return 0, fmt.Errorf("checkpoint of round %d is not the one that was committed", c.Cursor.Round)
-	}
-	if l.Head() != ledger.Head() {
-		return 0, fmt.Errorf("ledger of round %d is not the one that was committed", c.Cursor.Round)
 	}
 	return c.Cursor.Round + 1, nil
 }

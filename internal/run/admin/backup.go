@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 
 	"github.com/panlearn/panlearn/internal/run/statedir"
 	"github.com/panlearn/panlearn/learner/service"
@@ -18,12 +19,13 @@ func Backup(ctx context.Context, from, to string) (statedir.Status, error) {
 	return copyState(ctx, from, to, pebblestore.Write)
 }
 
-func copyState(ctx context.Context, from, to string, write func(context.Context, string, state.Checkpoint, []state.Entry) error) (statedir.Status, error) {
-	c, entries, _, err := statedir.Copy(ctx, from)
+type writer func(ctx context.Context, dir string, c state.Checkpoint, entries iter.Seq2[state.Entry, error]) error
+
+func copyState(ctx context.Context, from, to string, write writer) (statedir.Status, error) {
+	err := statedir.Copy(ctx, from, func(c state.Checkpoint, entries iter.Seq2[state.Entry, error]) error {
+		return write(ctx, to, c, entries)
+	})
 	if err != nil {
-		return statedir.Status{}, err
-	}
-	if err := write(ctx, to, c, entries); err != nil {
 		return statedir.Status{}, err
 	}
 	return statedir.StatusOf(ctx, to)
@@ -40,7 +42,7 @@ type Restored struct {
 // Until then it changes nothing. A folder that is there is filled, not replaced: it may be a mount point. The backup of a task that
 // has ended agrees with any broker of its past.
 func Restore(ctx context.Context, backup string, c AtRest) (r Restored, err error) {
-	write := pebblestore.WriteInto
+	write := writer(pebblestore.WriteInto)
 	if err := pebblestore.Vacant(c.StateDir); errors.Is(err, fs.ErrNotExist) {
 		write = pebblestore.Write
 	} else if err != nil {

@@ -2,12 +2,14 @@ package admin
 
 import (
 	"errors"
+	"iter"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/panlearn/panlearn/internal/run/runtest"
 	"github.com/panlearn/panlearn/internal/run/statedir"
+	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/state/pebblestore"
 	"github.com/panlearn/panlearn/stream/natsjs/admin"
 )
@@ -23,7 +25,11 @@ func TestDoctorOfDisk(t *testing.T) {
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	held, err := statedir.Ask(t.Context(), statedir.Where{StateDir: folder}, statedir.AskBackup)
+	var held []byte
+	err = statedir.Copy(t.Context(), folder, func(c state.Checkpoint, _ iter.Seq2[state.Entry, error]) (err error) {
+		held, err = c.MarshalBinary()
+		return err
+	})
 	if err != nil || len(held) == 0 {
 		t.Fatal(len(held), err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 
 	"github.com/panlearn/panlearn/internal/disk"
@@ -48,7 +49,13 @@ func (v *visit) folder(ctx context.Context) {
 		conn.Close()
 		v.running = true
 	}
-	at, entries, size, err := statedir.Copy(ctx, v.StateDir)
+	var at state.Checkpoint
+	var archive error
+	err = statedir.Copy(ctx, v.StateDir, func(c state.Checkpoint, entries iter.Seq2[state.Entry, error]) error {
+		at = c // whole, and so are the newest entries: what is amiss now is of the archive
+		archive = c.VerifyLedger(state.Ledger{}, entries)
+		return ctx.Err()
+	})
 	switch {
 	case errors.Is(err, state.ErrLocked):
 		v.find("state lock", admin.Failure, "a process holds the folder and does not answer (%v): see which with `fuser %s/LOCK`, and end it", err, v.StateDir)
@@ -63,8 +70,11 @@ func (v *visit) folder(ctx context.Context) {
 	default:
 		v.find("state lock", admin.OK, "nobody holds the folder: no learner runs")
 	}
+	size := 0
 	if err == nil {
-		v.committed(at, entries)
+		v.committed(at, archive)
+		encoded, _ := at.MarshalBinary() // it was decoded
+		size = len(encoded)
 	}
 	v.disk(size)
 }
@@ -79,25 +89,19 @@ func (v *visit) format() bool {
 	return true
 }
 
-// committed verifies what the folder holds, and keeps it.
-func (v *visit) committed(c state.Checkpoint, entries []state.Entry) {
-	view, err := func() (statedir.View, error) {
-		ledger, err := state.ReadLedger(state.Entries(entries))
-		if err == nil {
-			err = c.VerifyLedger(state.Entries(entries))
-		}
-		if err != nil {
-			return statedir.View{}, err
-		}
-		return statedir.Of(c, ledger)
-	}()
+// committed keeps what the folder holds, and says what came of verifying its ledger.
+func (v *visit) committed(at state.Checkpoint, archive error) {
+	view, err := statedir.Of(at)
 	if err != nil {
 		v.find("ledger", admin.Failure, "%v: do not start the learner on it; put a backup in its place with learner restore", err)
 		return
 	}
 	v.state = &view
-	at := view.Checkpoint
-	v.find("ledger", admin.OK, "%d entries, chain intact, and it ends where the checkpoint of round %d says", at.Ledger.Length, at.Cursor.Round)
+	if archive != nil {
+		v.find("ledger", admin.Failure, "%v; the learner goes on without them, its sums and newest entries are whole, and no backup can be made", archive)
+	} else {
+		v.find("ledger", admin.OK, "%d entries, chain intact, and it ends where the checkpoint of round %d says", at.Ledger.Head.Length, at.Cursor.Round)
+	}
 	switch {
 	case v.Task != "" && string(v.Task) != view.Task.Name:
 		v.find("task", admin.Failure, "the state folder holds task %q, not %q: name its own folder for each task", view.Task.Name, v.Task)

@@ -47,7 +47,13 @@ func overspent(t *testing.T, dir string, id *seal.Identity) {
 		t.Fatal(err)
 	}
 	hash := stream.HashOf(signed.Body)
-	dear := view.Ledger.Charged()[0]
+	var dear state.Entry
+	for dear, err = range state.Charged(memory.Ledger(t.Context())) {
+		break // the first round
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	dear.TaskHash, dear.Epsilon = state.Hash(hash), 2*view.Task.Plan.EpsilonBudget
 	ledger := &state.Ledger{}
 	open := dear
@@ -56,7 +62,7 @@ func overspent(t *testing.T, dir string, id *seal.Identity) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first := state.Checkpoint{Cursor: state.Cursor{TaskHash: state.Hash(hash)}, Task: task, Algorithm: algorithm, NextRound: []byte("round 1"), Ledger: ledger.Head()}
+	first := state.Checkpoint{Cursor: state.Cursor{TaskHash: state.Hash(hash)}, Task: task, Algorithm: algorithm, NextRound: []byte("round 1"), Ledger: *ledger}
 	spent, err := ledger.Spend(dear)
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +76,7 @@ func overspent(t *testing.T, dir string, id *seal.Identity) {
 		t.Fatal(err)
 	}
 	next := state.Checkpoint{Cursor: state.Cursor{Round: 1, TaskHash: state.Hash(hash), BatchHash: dear.BatchHash, BatchSequence: 1},
-		Task: task, Algorithm: algorithm, End: end, Ledger: ledger.Head()}
+		Task: task, Algorithm: algorithm, End: end, Ledger: *ledger}
 	if err := errors.Join(store.Commit(t.Context(), first, []state.Entry{reserved}), store.Commit(t.Context(), next, []state.Entry{spent}), store.Close()); err != nil {
 		t.Fatal(err)
 	}

@@ -83,7 +83,13 @@ func checkPanLedger(t *testing.T, job run.Job, dir string) {
 			t.Errorf("%s: %+v, want %+v", what, a, g)
 		}
 	}
-	charged := view.Ledger.Charged()
+	var charged []state.Entry
+	for e, err := range state.Charged(store.Ledger(t.Context())) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		charged = append(charged, e)
+	}
 	if uint64(len(charged)) != manifest.Planned(job.Plan) {
 		t.Fatalf("%d rounds are charged, want %d", len(charged), manifest.Planned(job.Plan))
 	}

@@ -292,7 +292,7 @@ func (c Config) report(ctx context.Context, v statedir.View, population *sim.Syn
 	if err != nil {
 		return Report{}, err
 	}
-	spent := v.Ledger.Spent()
+	spent := v.Checkpoint.Ledger.Spent()
 	out := Report{Accepted: snapshot.Privacy.Users, Rounds: snapshot.Round,
 		Epsilon: spent.Epsilon, Delta: spent.Delta, NoiseKnown: c.Seeded, HonestFraction: snapshot.Privacy.HonestFraction, ModelVersion: snapshot.ModelVersion,
 		NoiseStd: c.Job.Inflation() * c.Job.First().Privacy.NoiseStd, Snapshot: snapshot,

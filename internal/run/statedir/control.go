@@ -1,6 +1,7 @@
 package statedir
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,23 +28,34 @@ const (
 	AskLedger   Question = "ledger"
 )
 
-// answer reads the committed state.
-func answer(ctx context.Context, store state.Store, q Question) (any, error) {
+// answer writes what the committed state says.
+func answer(ctx context.Context, store state.Store, q Question, w io.Writer) error {
+	switch q {
+	case AskLedger:
+		return WriteLedger(ctx, store, w)
+	case AskBackup:
+		return writeImage(ctx, store, w)
+	case AskSnapshot, AskStatus:
+	default:
+		return fmt.Errorf("question %q: want snapshot, status or ledger", q)
+	}
 	view, err := Look(ctx, store)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	switch q {
-	case AskSnapshot:
-		return view.Snapshot()
-	case AskStatus:
-		return view.Status()
-	case AskLedger:
-		return view.LedgerReport()
-	case AskBackup:
-		return view.Image()
+	var v any
+	if q == AskSnapshot {
+		v, err = view.Snapshot()
+	} else {
+		v, err = view.Status()
 	}
-	return nil, fmt.Errorf("question %q: want snapshot, status or ledger", q)
+	if err != nil {
+		return err
+	}
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
 }
 
 // Handler serves the questions as GET /v1/<question>. Everything it serves is released and public.
@@ -77,22 +89,37 @@ func ControlHandler(store state.Store, finish *service.Finisher) http.Handler {
 func serve(mux *http.ServeMux, store state.Store, questions ...Question) {
 	for _, q := range questions {
 		mux.HandleFunc("GET /v1/"+string(q), func(w http.ResponseWriter, r *http.Request) {
-			v, err := answer(r.Context(), store, q)
-			switch {
-			case errors.Is(err, state.ErrEmpty):
-				http.Error(w, "nothing is committed yet", http.StatusServiceUnavailable)
-				return
-			case err != nil:
-				http.Error(w, err.Error(), http.StatusInternalServerError)
-				return
+			if q == AskLedger || q == AskBackup { // as long as the task is
+				_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
 			}
 			w.Header().Set("Content-Type", "application/json")
-			enc := json.NewEncoder(w)
-			enc.SetIndent("", "  ")
-			enc.SetEscapeHTML(false)
-			_ = enc.Encode(v) // the peer has gone: nobody to tell
+			if q == AskBackup {
+				w.Header().Set("Content-Type", "application/octet-stream")
+			}
+			body := &begun{w: w}
+			switch err := answer(r.Context(), store, q, body); {
+			case err == nil:
+			case body.bytes > 0:
+				panic(http.ErrAbortHandler) // or it would look whole
+			case errors.Is(err, state.ErrEmpty):
+				http.Error(w, "nothing is committed yet", http.StatusServiceUnavailable)
+			default:
+				http.Error(w, err.Error(), http.StatusInternalServerError)
+			}
 		})
 	}
+}
+
+// begun counts what was written.
+type begun struct {
+	w     io.Writer
+	bytes int
+}
+
+func (b *begun) Write(p []byte) (int, error) {
+	n, err := b.w.Write(p)
+	b.bytes += n
+	return n, err
 }
 
 // A Where says which learner is asked: a state folder or a URL of `learner run --http`.
@@ -135,60 +162,85 @@ func Open(ctx context.Context, dir string, log *slog.Logger) (*pebblestore.Store
 // socket; otherwise it is opened read-only. It creates nothing. Nothing committed yet is an error that wraps
 // state.ErrEmpty; a folder that is held and does not answer is one that wraps state.ErrLocked.
 func Ask(ctx context.Context, where Where, q Question) ([]byte, error) {
-	if where.URL != "" {
-		return askHTTP(ctx, http.DefaultClient, strings.TrimSuffix(where.URL, "/"), q)
-	}
-	return untilFree(ctx, func() ([]byte, error) { return askFolder(ctx, where.StateDir, q) })
+	var doc bytes.Buffer
+	err := AskTo(ctx, where, q, func(r io.Reader) error {
+		doc.Reset()
+		_, err := io.Copy(&doc, r)
+		return err
+	})
+	return bytes.TrimSuffix(doc.Bytes(), []byte("\n")), err
 }
 
-func askFolder(ctx context.Context, dir string, q Question) ([]byte, error) {
+// AskTo is Ask for an answer of any length, which is read as it comes. It may begin to be read, and fail, before another is.
+func AskTo(ctx context.Context, where Where, q Question, read func(io.Reader) error) error {
+	return consult(ctx, where, q, read, func(store state.Store) error {
+		r, w := io.Pipe()
+		go func() { w.CloseWithError(answer(ctx, store, q, w)) }()
+		err := read(r)
+		r.CloseWithError(errors.New("the reader has gone")) // ends the writer, if it has not ended
+		return err
+	})
+}
+
+// consult asks a learner over its socket or URL, or looks into its folder where nobody holds that.
+func consult(ctx context.Context, where Where, q Question, answered func(io.Reader) error, look func(state.Store) error) error {
+	if where.URL != "" {
+		return askHTTP(ctx, http.DefaultClient, strings.TrimSuffix(where.URL, "/"), q, answered)
+	}
+	_, err := untilFree(ctx, func() (struct{}, error) { return struct{}{}, askFolder(ctx, where.StateDir, q, answered, look) })
+	return err
+}
+
+func askFolder(ctx context.Context, dir string, q Question, answered func(io.Reader) error, look func(state.Store) error) error {
 	store, err := pebblestore.Open(dir, pebblestore.Options{ReadOnly: true})
 	switch {
 	case errors.Is(err, state.ErrLocked):
 		conn, dialErr := Dial(ctx, dir)
 		if dialErr != nil {
-			return nil, fmt.Errorf("%w, which answers no control socket (%v)", err, dialErr)
+			return fmt.Errorf("%w, which answers no control socket (%v)", err, dialErr)
 		}
 		defer conn.Close()
 		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true,
 			DialContext: func(context.Context, string, string) (net.Conn, error) { return conn, nil }}}
-		return askHTTP(ctx, client, "http://control", q)
+		return askHTTP(ctx, client, "http://control", q, answered)
 	case errors.Is(err, state.ErrEmpty):
-		return nil, fmt.Errorf("%s: %w; has `learner run` begun the task there?", dir, err)
+		return fmt.Errorf("%s: %w; has `learner run` begun the task there?", dir, err)
 	case err != nil:
-		return nil, err
+		return err
 	}
 	defer store.Close()
-	v, err := answer(ctx, store, q)
-	if err != nil {
-		return nil, err
-	}
-	return json.MarshalIndent(v, "", "  ")
+	return look(store)
 }
 
-func askHTTP(ctx context.Context, client *http.Client, base string, q Question) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+// askHTTP gives an answer half a minute to begin, because a long ledger is verified first.
+func askHTTP(ctx context.Context, client *http.Client, base string, q Question, answered func(io.Reader) error) error {
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	late := time.AfterFunc(30*time.Second, cancel)
+	defer late.Stop()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/v1/"+string(q), nil)
 	if err != nil {
-		return nil, fmt.Errorf("ask the learner: %w", err)
+		return fmt.Errorf("ask the learner: %w", err)
 	}
 	resp, err := client.Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("ask the learner: %w", err)
+		return fmt.Errorf("ask the learner: %w", err)
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, 1<<30))
+	if resp.StatusCode == http.StatusOK {
+		if q == AskLedger || q == AskBackup {
+			late.Stop()
+		}
+		return answered(resp.Body)
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, 1<<16))
 	if err != nil {
-		return nil, fmt.Errorf("ask the learner: %w", err)
+		return fmt.Errorf("ask the learner: %w", err)
 	}
 	if resp.StatusCode == http.StatusServiceUnavailable {
-		return nil, fmt.Errorf("ask the learner: %w: it has begun no task yet", state.ErrEmpty)
+		return fmt.Errorf("ask the learner: %w: it has begun no task yet", state.ErrEmpty)
 	}
-	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the learner answers %s: %s", resp.Status, strings.TrimSpace(string(body)))
-	}
-	return body, nil
+	return fmt.Errorf("the learner answers %s: %s", resp.Status, strings.TrimSpace(string(body)))
 }
 
 // StatusOf asks a state folder for its status.

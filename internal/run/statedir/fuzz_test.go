@@ -28,10 +28,6 @@ func FuzzStoredState(f *testing.F) {
 	if err := stream.Unmarshal(at.Task, signed); err != nil {
 		f.Fatal(err)
 	}
-	ledger, err := state.ReadLedger(store.Ledger(f.Context()))
-	if err != nil {
-		f.Fatal(err)
-	}
 	f.Add(signed.Body, at.Algorithm, at.LastBatch)
 	f.Add([]byte{}, []byte{}, []byte("{}"))
 	f.Fuzz(func(t *testing.T, body, algorithm, last []byte) {
@@ -43,7 +39,7 @@ func FuzzStoredState(f *testing.F) {
 		}
 		changed.Cursor.TaskHash = state.Hash(stream.HashOf(body))
 		changed.Algorithm, changed.LastBatch = algorithm, last
-		view, err := Of(changed, ledger)
+		view, err := Of(changed)
 		if err != nil {
 			return
 		}

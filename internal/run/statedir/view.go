@@ -24,17 +24,19 @@ import (
 // A View is a consistent look at committed state.
 type View struct {
 	Checkpoint state.Checkpoint
-	Ledger     *state.Ledger
 	Task       *wire.Task
 	Spec       *task.Spec
 	Algorithm  learner.Algorithm
 	noiseKnown bool
 }
 
-// Look reads what is committed. It reads checkpoint and ledger until they belong together, so it may run beside the
-// learner.
+// Look reads what is committed, and not the ledger's entries: a checkpoint has their sums. It may run beside the learner.
 func Look(ctx context.Context, store state.Store) (View, error) {
-	v, err := look(ctx, store)
+	at, err := store.Load(ctx)
+	if err != nil {
+		return View{}, err
+	}
+	v, err := Of(at)
 	_, v.noiseKnown = store.(Seeded)
 	return v, err
 }
@@ -42,28 +44,8 @@ func Look(ctx context.Context, store state.Store) (View, error) {
 // A Seeded store is of a task whose noise follows from a seed, see model.Statement.NoiseKnown: what is seen in it promises nothing.
 type Seeded struct{ state.Store }
 
-func look(ctx context.Context, store state.Store) (View, error) {
-	for {
-		at, err := store.Load(ctx)
-		if err != nil {
-			return View{}, err
-		}
-		ledger, err := state.ReadLedger(store.Ledger(ctx))
-		if err != nil {
-			return View{}, err
-		}
-		if ledger.Head() != at.Ledger {
-			if err := ctx.Err(); err != nil {
-				return View{}, err
-			}
-			continue // a commit came between the two reads
-		}
-		return Of(at, ledger)
-	}
-}
-
-// Of returns the view of a checkpoint and the ledger that belongs to it.
-func Of(at state.Checkpoint, ledger *state.Ledger) (View, error) {
+// Of returns the view of a checkpoint.
+func Of(at state.Checkpoint) (View, error) {
 	signed := &wire.Signed{}
 	if err := stream.Unmarshal(at.Task, signed); err != nil {
 		return View{}, fmt.Errorf("stored task: %w", err)
@@ -86,7 +68,7 @@ func Of(at state.Checkpoint, ledger *state.Ledger) (View, error) {
 	if err := alg.UnmarshalBinary(at.Algorithm); err != nil {
 		return View{}, fmt.Errorf("stored optimizer state: %w", err)
 	}
-	return View{Checkpoint: at, Ledger: ledger, Task: body, Spec: spec, Algorithm: alg}, nil
+	return View{Checkpoint: at, Task: body, Spec: spec, Algorithm: alg}, nil
 }
 
 // Snapshot is the model that may be released now.
@@ -135,6 +117,7 @@ type Status struct {
 	Rounds        uint64          `json:"rounds"` // planned, not counting void ones; 0 for a task without end
 	Steps         uint64          `json:"steps"`  // rounds that were not void
 	Users         uint64          `json:"users"`  // counted so far
+	VoidsInARow   uint64          `json:"void_rounds_in_a_row"`
 	EpsilonSpent  float64         `json:"epsilon_spent"`
 	DeltaSpent    float64         `json:"delta_spent"`
 	EpsilonBudget float64         `json:"epsilon_budget"`
@@ -181,7 +164,8 @@ func (v View) baseline() (*Baseline, error) {
 
 // Status sums up a view.
 func (v View) Status() (s Status, err error) {
-	spent := v.Ledger.Spent()
+	ledger := &v.Checkpoint.Ledger
+	spent := ledger.Spent()
 	s = Status{Task: v.Task.Name, Round: v.Checkpoint.Cursor.Round, Rounds: service.Planned(v.Task.Plan), EpsilonSpent: spent.Epsilon,
 		DeltaSpent: spent.Delta, EpsilonBudget: v.Task.Plan.EpsilonBudget, Ended: v.Checkpoint.Ended(), LastBatch: v.Checkpoint.LastBatch, Validation: learner.ValidationOf(v.Algorithm),
 		Learned: learner.LearnedOf(v.Algorithm).Summary()}
@@ -197,7 +181,7 @@ func (v View) Status() (s Status, err error) {
 	if s.Baseline, err = v.baseline(); err != nil {
 		return Status{}, err
 	}
-	s.Steps, s.Users = service.Tally(v.Task.Plan, v.Ledger.Rounds())
+	s.Steps, s.Users, s.VoidsInARow = ledger.Steps, ledger.Users(), ledger.InARow
 	return s, nil
 }
 
@@ -214,65 +198,4 @@ func (v View) endReason() (string, error) {
 		return "", fmt.Errorf("stored end: %w", err)
 	}
 	return end.Reason, nil
-}
-
-// A LedgerReport is the privacy ledger for people and scripts.
-type LedgerReport struct {
-	// Entries has one line a round, the one that counts: what its batch cost (spent, or void), or, while the round is
-	// open, its reservation.
-	Entries []LedgerEntry `json:"entries"`
-	// Chain is the whole append-only ledger, reservations and what settled them.
-	Chain   []LedgerEntry `json:"chain"`
-	Epsilon float64       `json:"epsilon"` // for the event that is charged most
-	Delta   float64       `json:"delta"`
-	// RoundsPerUser is how many rounds one user answers at most. Each round of an interactive phase is charged with what
-	// all rounds of the phase cost one user together, so the largest charge is the sum and nothing is added up.
-	RoundsPerUser uint32 `json:"rounds_per_user"`
-	Intact        bool   `json:"intact"` // the hash chain was verified
-	Ended         bool   `json:"ended"`
-	EndReason     string `json:"end_reason,omitempty"`
-	Adversaries
-}
-
-// A LedgerEntry is one line of the ledger.
-type LedgerEntry struct {
-	Sequence    uint64     `json:"sequence"`
-	Kind        string     `json:"kind"`
-	Round       uint64     `json:"round"`
-	Attempt     uint64     `json:"attempt"`
-	Users       uint64     `json:"users"`
-	NoiseTrials uint64     `json:"noise_trials"`
-	Epsilon     float64    `json:"epsilon"`
-	Delta       float64    `json:"delta"`
-	Previous    state.Hash `json:"previous"`
-	Hash        state.Hash `json:"hash"`
-}
-
-// LedgerReport lists the ledger of a view; reading the view verified its chain.
-func (v View) LedgerReport() (out LedgerReport, err error) {
-	spent := v.Ledger.Spent()
-	out = LedgerReport{Entries: []LedgerEntry{}, Chain: []LedgerEntry{}, Epsilon: spent.Epsilon, Delta: spent.Delta, Intact: true,
-		Ended: v.Checkpoint.Ended()}
-	if out.EndReason, err = v.endReason(); err != nil {
-		return LedgerReport{}, err
-	}
-	if out.Adversaries, err = v.adversaries(spent.Epsilon); err != nil {
-		return LedgerReport{}, err
-	}
-	out.RoundsPerUser = manifest.RoundsPerUser(v.Task.Plan)
-	for e, err := range v.Ledger.Entries() {
-		if err != nil {
-			return LedgerReport{}, err
-		}
-		out.Chain = append(out.Chain, ledgerEntry(e))
-	}
-	for _, e := range v.Ledger.Charged() {
-		out.Entries = append(out.Entries, ledgerEntry(e))
-	}
-	return out, nil
-}
-
-func ledgerEntry(e state.Entry) LedgerEntry {
-	return LedgerEntry{Sequence: e.Sequence, Kind: e.Kind.String(), Round: e.Round, Attempt: e.Attempt, Users: e.Users,
-		NoiseTrials: e.NoiseTrials, Epsilon: e.Epsilon, Delta: e.Delta, Previous: e.Previous, Hash: e.Hash}
 }

@@ -149,7 +149,10 @@ func (w *world) auditLedger(r record) {
 		return
 	}
 	spent := ledger.Spent()
-	charged := ledger.Charged()
+	var charged []state.Entry
+	for e := range state.Charged(w.disk.Ledger(ctx)) {
+		charged = append(charged, e)
+	}
 	for n, round := range r.rounds {
 		at := w.place(round)
 		want := w.epsilon(at.Cohort, at.Phase.GetRoundsPerUser())

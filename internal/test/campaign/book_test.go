@@ -9,7 +9,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/panlearn/panlearn/shuffle/stage"
-	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/wire"
 )
@@ -141,11 +140,7 @@ func (w *world) onDisk(by *process, at stream.Address, data []byte) {
 	if at.Verb != "round" {
 		return
 	}
-	ledger, err := state.ReadLedger(disk.Ledger(ctx))
-	if err != nil {
-		return // closed since
-	}
-	if r, open := ledger.Open(); !open || r.Round != uint64(at.Round) {
+	if r := c.Ledger.Open; r.Round != uint64(at.Round) {
 		w.violate("%s announces round %d, which is not reserved", by.name, at.Round)
 	}
 }

@@ -29,7 +29,13 @@ type evidence struct {
 	rounds     map[uint64]*round
 	publishers []publisher
 	status     statedir.Status
-	ledger     statedir.LedgerReport
+	ledger     ledger
+}
+
+// A ledger is the document that learner ledger prints.
+type ledger struct {
+	statedir.LedgerReport
+	Entries, Chain []statedir.LedgerEntry
 }
 
 // A round is what stands about one round.
