@@ -78,16 +78,22 @@ func TestDoctorOfState(t *testing.T) {
 	other, otherConn := listening(t, name)
 	upToRound(1)
 	first := copied(t, folder)
-	for _, subject := range []string{name.Task(), name.Round(1), name.Batch(1), name.Round(2)} {
-		m, err := conn.Get(t.Context(), subject)
-		if err == nil {
-			_, err = oldConn.PutOnce(t.Context(), subject, m.Data)
-		}
-		if err != nil {
-			t.Fatal(err)
+	copyTo := func(to *natsjs.Conn, subjects ...string) {
+		t.Helper()
+		for _, subject := range subjects {
+			m, err := conn.Get(t.Context(), subject)
+			if err == nil {
+				_, err = to.PutOnce(t.Context(), subject, m.Data)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
+	copyTo(oldConn, name.Task(), name.Round(1), name.Batch(1), name.Round(2))
 	upToRound(3)
+	gap, gapConn := listening(t, name)
+	copyTo(gapConn, name.Task(), name.Round(1), name.Batch(1), name.Round(2), name.Round(3), name.Batch(3), name.Round(4))
 	stranger, err := runtest.Job(t, runtest.Small(t, "schedule.rounds.max=4", "privacy.epsilon=0.5")).Wire()
 	if err != nil {
 		t.Fatal(err)
@@ -144,6 +150,7 @@ func TestDoctorOfState(t *testing.T) {
 		"of one time":                 {config(folder, broker), "cursor", admin.Warning, "start it"},
 		"an older folder":             {config(first, broker), "cursor", admin.Failure, "--accept-rollback"},
 		"an older broker":             {config(folder, old), "cursor", admin.Failure, "restore its streams"},
+		"a broker that lost a batch":  {config(folder, gap), "cursor", admin.Failure, "committed: panlearn.quickstart.batch.2: restore"},
 		"a broker that lost all":      {config(folder, empty), "task", admin.Failure, "the broker has none of this name"},
 		"another task on the broker":  {config(folder, other), "task", admin.Failure, "privacy.epsilon: file says 1, task has 0.5"},
 		"an empty folder for a task":  {withFile(config(t.TempDir(), broker)), "task", admin.Failure, "learner restore"},

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"iter"
 	"os"
+	"strings"
 
 	"github.com/panlearn/panlearn/internal/disk"
 	"github.com/panlearn/panlearn/internal/run/statedir"
@@ -129,6 +130,24 @@ func (v *visit) disk(checkpoint int) {
 
 func megabytes(n uint64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
 
+// lookedBack is how many of the newest committed rounds are looked for on the broker; retention keeps more.
+const lookedBack = 20
+
+// lost are the records of the newest committed rounds that the broker does not hold.
+func (v *visit) lost(ctx context.Context, conn *natsjs.Conn, committed uint64) (lost []string, err error) {
+	for r := committed; r > 0 && committed-r < lookedBack; r-- {
+		for _, subject := range []string{v.Task.Round(stream.Round(r)), v.Task.Batch(stream.Round(r))} {
+			_, err := conn.Get(ctx, subject)
+			if errors.Is(err, stream.ErrNotFound) {
+				lost = append(lost, subject)
+			} else if err != nil {
+				return nil, err
+			}
+		}
+	}
+	return lost, nil
+}
+
 // cursor holds what is committed against the rounds and the batch that stand.
 func (v *visit) cursor(ctx context.Context, conn *natsjs.Conn) {
 	at := v.state.Checkpoint.Cursor
@@ -149,6 +168,11 @@ func (v *visit) cursor(ctx context.Context, conn *natsjs.Conn) {
 			return
 		}
 	}
+	lost, err := v.lost(ctx, conn, at.Round)
+	if err != nil {
+		v.find("cursor", admin.Warning, "cannot read records: %v", err)
+		return
+	}
 	batch := error(nil)
 	if at.Round > 0 {
 		m, batch = conn.Get(ctx, v.Task.Batch(stream.Round(at.Round)))
@@ -156,7 +180,10 @@ func (v *visit) cursor(ctx context.Context, conn *natsjs.Conn) {
 	switch {
 	case newest < at.Round, errors.Is(batch, stream.ErrNotFound), at.Round > 0 && batch == nil && stream.HashOf(m.Data) != stream.Hash(at.BatchHash):
 		v.find("cursor", admin.Failure, "the broker is older than the state folder: round %d is committed here, and round %d is the newest there: restore its streams "+
-			"from a copy at least as new as the folder", at.Round, newest)
+			"from a copy at least as new as the folder (docs/runbook.md, \"state folder and broker of different times\")", at.Round, newest)
+	case len(lost) > 0:
+		v.find("cursor", admin.Failure, "the broker lost records that this folder has committed: %s: restore its streams from a copy, or let the learner go on: the model has "+
+			"them (docs/runbook.md, \"the broker lost records\")", strings.Join(lost, ", "))
 	case newest > at.Round+1:
 		v.find("cursor", admin.Failure, "the state folder is older than the broker: round %d is committed here, and round %d is announced there: put the newest copy back, "+
 			"or start once with learner run --accept-rollback", at.Round, newest)

@@ -22,11 +22,12 @@ func (e *examination) streams(ctx context.Context) {
 	}
 	lowest := 0
 	var missing []string
+	seen := map[stream.Stream]*jetstream.StreamInfo{}
 	for _, s := range all() {
 		want := streamConfig(e.task, s, o)
 		have, err := streamInfo(ctx, e.Conn, want.Name)
 		if errors.Is(err, natsjs.ErrDenied) {
-			e.unseen(ctx)
+			e.unseen(ctx, o)
 			return
 		}
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -37,6 +38,7 @@ func (e *examination) streams(ctx context.Context) {
 			e.find("stream "+want.Name, Failure, "%v", err)
 			continue
 		}
+		seen[s] = have
 		if lowest == 0 || have.Config.Replicas < lowest {
 			lowest = have.Config.Replicas
 		}
@@ -64,23 +66,33 @@ func (e *examination) streams(ctx context.Context) {
 	if lowest > 0 {
 		e.durability(lowest)
 	}
+	e.trouble(ctx, seen)
 }
 
 // unseen is for roles that may not ask for settings: that the streams answer has to do.
-func (e *examination) unseen(ctx context.Context) {
+func (e *examination) unseen(ctx context.Context, o Options) {
 	if err := Present(ctx, e.Conn, e.task); err != nil {
 		e.find("streams", Failure, "%v", err)
 		return
 	}
 	e.find("streams", OK, "they answer; only an administrator's credentials see their settings and replicas")
+	e.consumer(ctx, o)
+	e.trouble(ctx, nil)
 }
 
 func (e *examination) consumer(ctx context.Context, o Options) {
 	check := "consumer " + natsjs.Durable
 	have, err := consumerInfo(ctx, e.Conn, e.task.Name(stream.Reports), natsjs.Durable)
+	if errors.Is(err, natsjs.ErrDenied) {
+		return // a stage's and an administrator's
+	}
 	if err != nil {
 		e.find(check, Failure, "%v", err)
 		return
+	}
+	if have.NumRedelivered > 0 {
+		e.find("redeliveries", Warning, "%d reports that are out came before: a stage died with them, or its acknowledgements do not arrive within %v: "+
+			"they hold the round up for as long (%s)", have.NumRedelivered, have.Config.AckWait, redeliveries)
 	}
 	differ := compare(criticalConsumer(consumerConfig(e.task, o)), criticalConsumer(have.Config))
 	for _, d := range differ {
