@@ -3,12 +3,11 @@ package dashboard
 import (
 	"context"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/panlearn/panlearn/internal/model"
-	"github.com/panlearn/panlearn/internal/obs"
-	"github.com/panlearn/panlearn/learner/method"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/shuffle/stage"
 )
@@ -20,6 +19,8 @@ type Config struct {
 	// at a time. Nil shows no weights.
 	Model func(context.Context) (model.Snapshot, error)
 	Now   func() time.Time // nil: time.Now
+	// Record is the file that keeps the curves over a restart. Empty: none.
+	Record string
 }
 
 // A Task is what is learned, as it was planned.
@@ -29,8 +30,20 @@ type Task struct {
 	NoiseKnown                   bool          // it follows from a seed: the page promises nothing
 	Unit                         string        // what is protected, in words
 	Parameters                   int           // length of the model's vector
+	Classes                      int           // of the labels; 0: numbers
 	Users                        uint64        // planned
 	Deadline                     time.Duration // after which a round's minimum is enough; 0: never
+	Interactive                  bool          // the same users answer several rounds
+	// Needs is how many users the plan's rounds want after so many steps. Nil: of a task without end.
+	Needs    func(steps uint64) uint64
+	Expected *Expected // nil: not known
+}
+
+// Expected is what a plan says of the model before anybody took part.
+type Expected struct {
+	Bounded bool    `json:"bounded"`         // otherwise it says nothing
+	Risk    float64 `json:"risk,omitempty"`  // the expected loss exceeds that of the best model by this at most
+	Start   float64 `json:"start,omitempty"` // what is known of the start, likewise
 }
 
 // A Board is what the page shows. It implements service.Observer. All methods may be called from any goroutine.
@@ -51,14 +64,20 @@ type state struct {
 	last      service.Applied // of this process; Took 0 before the first
 	voids     uint64          // of this process
 	rounds    history[roundPoint]
+	since     marks         // after the newest point
+	laps      []lap         // the newest rounds
+	void      time.Duration // that void rounds took since the newest lap
+	saved     uint64        // round of the record
+	savedAt   time.Time
 
 	rates   history[ratePoint]
-	totals  map[string]uint64 // reports by outcome: of the stage, if it counts for us, else of the batches
-	counted bool              // totals are the stage's
-	sampled time.Time         // of totals, if counted
+	totals  map[string]uint64            // reports by outcome: of the stages, if they count for us, else of the batches
+	counts  map[string]map[string]uint64 // of each stage process that counts, as it said last
+	sampled time.Time                    // of counts
 
 	brokerLost time.Time // zero: connected
 	trouble    string    // why the learner's calls of the broker fail; empty: they work
+	troubled   time.Time // since when
 	stage      stageState
 	stopped    *Stop
 }
@@ -67,45 +86,6 @@ type announced struct {
 	round, cohort uint64
 	at            time.Time
 }
-
-// stageState is what the learner knows of the stage.
-type stageState struct {
-	asked   bool // Status is what it answered last; otherwise the broker alone is looked at
-	status  obs.StageStatus
-	silence Silence   // empty: it answers
-	since   time.Time // of silence
-	grew    time.Time // when users joined the open attempt last, or it was opened
-	opened  bool      // an attempt at the announced round stands on the broker
-	attempt uint64
-}
-
-// A roundPoint is a round that was applied.
-type roundPoint struct {
-	round                  uint64
-	took                   time.Duration
-	gradient, noise, model float64 // norms; gradient 0: a round of moments
-	validation             *method.Validation
-}
-
-// A ratePoint is some time in which reports came.
-type ratePoint struct {
-	until             time.Time
-	seconds           float64
-	accepted, refused float64 // reports
-}
-
-// sampling is the least time of a ratePoint of a stage's counters.
-const sampling = time.Second
-
-// A Silence says why nothing is known of a stage that should answer.
-type Silence string
-
-// Why a stage is silent.
-const (
-	NoAnswer    Silence = "it does not answer"
-	NotAStage   Silence = "what answers is not a shuffle stage"
-	AnotherTask Silence = "it works for another task"
-)
 
 // A Stop is how a learner ended.
 type Stop struct {
@@ -137,12 +117,12 @@ func New(c Config) *Board {
 	}
 	b := &Board{config: c}
 	b.began, b.task = c.Now(), c.Task
-	b.rounds.merge = func(_, newer roundPoint) roundPoint { return newer }
-	b.rates.merge = func(older, newer ratePoint) ratePoint {
-		return ratePoint{until: newer.until, seconds: older.seconds + newer.seconds,
-			accepted: older.accepted + newer.accepted, refused: older.refused + newer.refused}
+	b.rounds.merge, b.rates.merge, b.totals = mergeRounds, mergeRates, map[string]uint64{}
+	if c.Record != "" {
+		if r, err := load(c.Record, c.Task.Name); err == nil { // otherwise the curves begin here
+			b.restore(r)
+		}
 	}
-	b.totals = map[string]uint64{}
 	return b
 }
 
@@ -151,6 +131,8 @@ func (b *Board) Resumed(p service.Progress) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.resumed, b.progress = true, p
+	b.forget(p.Round, p.Users)
+	b.saved = p.Round
 }
 
 // Announced implements service.Observer.
@@ -167,13 +149,17 @@ func (b *Board) Applied(a service.Applied) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.progress, b.last = a.Progress, a
+	b.since.Reopened += max(a.Attempt, 1) - 1
 	if a.Void {
 		b.voids++
+		b.since.Void++
+		b.void += a.Took
 	} else {
-		b.rounds.add(roundPoint{round: a.Round, took: a.Took, gradient: a.GradientNorm, noise: noiseNorm(a, b.config.Task.Parameters),
-			model: a.ModelNorm, validation: a.Validation})
+		b.rounds.add(pointOf(a, now, b.config.Task.Parameters, b.since))
+		b.laps = append(b.laps[max(0, len(b.laps)+1-paced):], lap{a.Took + b.void, a.BatchUsers})
+		b.since, b.void = marks{}, 0
 	}
-	if b.counted {
+	if b.counts != nil {
 		return
 	}
 	refused := uint64(0)
@@ -189,6 +175,9 @@ func (b *Board) Applied(a service.Applied) {
 func (b *Board) Trouble(cause string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if cause != "" && b.trouble == "" {
+		b.troubled = b.config.Now()
+	}
 	b.trouble = cause
 }
 
@@ -202,84 +191,6 @@ func (b *Board) Broker(connected bool) {
 	case b.brokerLost.IsZero():
 		b.brokerLost = b.config.Now()
 	}
-}
-
-// Opened says that an attempt at a round stands on the broker, for a learner that knows no more of its stage.
-func (b *Board) Opened(round, attempt uint64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if round == b.announced.round {
-		b.stage.opened, b.stage.attempt = true, attempt
-	}
-}
-
-// Unopened is the announced round while no attempt at it is known, otherwise 0.
-func (b *Board) Unopened() uint64 {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.stage.opened || b.stopped != nil {
-		return 0
-	}
-	return b.announced.round
-}
-
-// Stage takes the /status of a stage.
-func (b *Board) Stage(s obs.StageStatus) {
-	now := b.config.Now()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.stopped != nil { // what comes then is not of this run
-		return
-	}
-	old := b.stage.status
-	if grew := s.Round != old.Round || s.Attempt != old.Attempt || s.Users != old.Users; grew || !b.stage.asked {
-		b.stage.grew = now
-	}
-	b.count(s.Reports, now)
-	b.stage.asked, b.stage.status, b.stage.silence = true, s, ""
-}
-
-// count makes a rate of the stage's counters. One that went back began anew, and so does the rate.
-func (b *Board) count(reports map[string]uint64, now time.Time) {
-	if reports == nil {
-		return
-	}
-	totals := map[string]uint64{}
-	for reason, n := range reports {
-		totals[known(reason)] += n
-	}
-	point := ratePoint{until: now, seconds: now.Sub(b.sampled).Seconds()}
-	if b.counted && point.seconds >= 0 && point.seconds < sampling.Seconds() {
-		return
-	}
-	again := !b.counted || point.seconds <= 0
-	for reason, n := range totals {
-		was := b.totals[reason]
-		switch again = again || n < was; {
-		case again:
-		case reason == stage.Accepted.String():
-			point.accepted += float64(n - was)
-		default:
-			point.refused += float64(n - was)
-		}
-	}
-	switch {
-	case !b.counted:
-		b.rates = history[ratePoint]{merge: b.rates.merge}
-	case !again:
-		b.rates.add(point)
-	}
-	b.counted, b.totals, b.sampled = true, totals, now
-}
-
-// StageSilent says that a stage that should answer does not.
-func (b *Board) StageSilent(why Silence) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.stage.silence == "" {
-		b.stage.since = b.config.Now()
-	}
-	b.stage.asked, b.stage.silence = true, why
 }
 
 // Stop says how the learner ended. The first one stands.
@@ -299,17 +210,7 @@ func (b *Board) look() (state, time.Time) {
 	out.totals = maps.Clone(b.totals)
 	out.rounds.points, out.rates.points = b.rounds.all(), b.rates.all()
 	out.rounds.n, out.rates.n = 0, 0
+	out.stage.answers = slices.Clone(b.stage.answers)
+	out.laps = slices.Clone(b.laps)
 	return out, b.config.Now()
-}
-
-// other stands for every reason that this version does not know.
-const other = "other"
-
-func known(reason string) string {
-	for _, r := range stage.Reasons() {
-		if r.String() == reason {
-			return reason
-		}
-	}
-	return other
 }

@@ -1,8 +1,14 @@
 package dashboard
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +17,7 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
@@ -28,19 +35,25 @@ func learning(w *scene) {
 	w.report(312)
 }
 
-// What the top of the page shows of, with pictures in docs/.
-var troubles = map[string]struct {
-	situation string
-	shows     string
-}{
-	"waiting": {"past the deadline under the minimum", "past its deadline and waits for its minimum"},
-	"refused": {"the budget refuses a round", "The privacy budget refused round 7"},
-	"dead":    {"the stage is silent", "The shuffle stage is silent"},
+// What the top of the page shows of each of eight states, with pictures in docs/.
+var states = map[string]struct{ situation, shows string }{
+	"waiting":            {"nobody joins", "Round 7 waits for users."},
+	"learning":           {"learning", "Learning."},
+	"done":               {"the task is over", "The task has ended."},
+	"no-stage":           {"none of the stages works", "No shuffle stage works."},
+	"disk-full":          {"the broker's disk is full, as the learner has it", "The broker's disk is full."},
+	"refused-publishers": {"publishers are refused", "Publishers are refused: the queue of reports is full."},
+	"too-few-users":      {"too few users", "Too few users come: round 7 has 312 of 500."},
+	"budget-spent":       {"the budget refuses a round", "The privacy budget refused round 7: the task has ended."},
 }
 
 // TestBrowser runs the page in a real browser.
 func TestBrowser(t *testing.T) {
 	b := startBrowser(t)
+	axe, err := os.ReadFile(filepath.Join("testdata", "axe", "node_modules", "axe-core", "axe.min.js"))
+	if err != nil {
+		fmt.Printf("NOT RUN: %s: axe on the live page: `npm ci --ignore-scripts` in internal/dashboard/testdata/axe installs it\n", t.Name())
+	}
 
 	b.test(t, "follows what happens", learning, func(v *tab) {
 		v.live()
@@ -59,9 +72,11 @@ func TestBrowser(t *testing.T) {
 		}
 	})
 
-	for name, c := range troubles {
-		b.test(t, "shows trouble: "+name, func(w *scene) { w.learn(6) }, func(v *tab) {
-			v.shows("verdict", "Learning.")
+	dark := false
+	for name, c := range states {
+		dark = !dark
+		b.test(t, "shows "+name, func(w *scene) { w.learn(3) }, func(v *tab) {
+			v.shows("tiles", "3\nof 40 planned")
 			v.live()
 			s := situations[c.situation]
 			w := newScene()
@@ -72,11 +87,63 @@ func TestBrowser(t *testing.T) {
 			v.Board.mu.Unlock()
 			v.shows("verdict", c.shows)
 			v.shows("verdict", s.section)
-			if v.until(`getComputedStyle(document.querySelector(".state")).borderLeftWidth === "6px"`); !strings.Contains(eval[string](v, `document.title`), words[s.level]) {
-				t.Errorf("the title does not say %q", words[s.level])
+			trouble := s.level == Warn || s.level == Wrong
+			v.until(fmt.Sprintf(`(getComputedStyle(document.querySelector(".state")).borderLeftWidth === "6px") === %t`, trouble))
+			if title := eval[string](v, `document.title`); strings.Contains(title, words[s.level]) != trouble {
+				t.Errorf("the title says %q, the level is %s", title, s.level)
 			}
+			v.do(script(`for (const d of document.querySelectorAll("details")) d.open = true`))
+			v.fits(340, 390, 1440)
+			v.accessible(axe, 390, dark)
+			if name == "learning" {
+				v.accessible(axe, 390, !dark)
+				v.accessible(axe, 1440, dark)
+			}
+			v.accessible(axe, 1440, !dark)
 		})
 	}
+
+	b.test(t, "points by keyboard and by pointer", learning, func(v *tab) {
+		v.live()
+		at := `document.getElementById("c-accuracy")`
+		v.do(script(at+`.focus()`), chromedp.KeyEvent(kb.ArrowLeft))
+		v.until(at + `.getAttribute("aria-valuetext").startsWith("Round 23: recent rounds 8")`)
+		v.do(chromedp.KeyEvent(kb.Home))
+		v.until(at + `.getAttribute("aria-valuetext").startsWith("Round 1: ")`)
+		v.until(`document.getElementById("o-accuracy").innerText.startsWith("Round 1: ") && document.querySelector("#c-accuracy .cursor line").getAttribute("x1") === "46"`)
+		v.commit(time.Second)
+		v.announce()
+		v.shows("tiles", "25\nof 40 planned")
+		v.shows("latency", "1.0 s")
+		if now := eval[string](v, at+`.getAttribute("aria-valuetext")`); !strings.HasPrefix(now, "Round 1: ") {
+			t.Errorf("while somebody reads a curve it became %q", now)
+		}
+		v.do(chromedp.KeyEvent(kb.Tab)) // away
+		v.until(at + `.getAttribute("aria-valuetext").startsWith("Round 25: ")`)
+		v.do(script(`document.getElementById("c-norm").scrollIntoView()`))
+		box := eval[[]float64](v, `(() => { const b = document.getElementById("c-norm").getBoundingClientRect(); return [b.left + b.width * 46 / 440, b.top + 40]; })()`)
+		v.do(command(input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: "mouseMoved", X: box[0], Y: box[1]}))
+		v.shows("o-norm", "Round 1: norm 0.161")
+		v.commit(time.Second)
+		v.shows("tiles", "26\nof 40 planned")
+		v.until(`document.getElementById("o-norm").innerText.startsWith("Round 1: ")`) // it stays where the pointer is
+	})
+
+	b.test(t, "over rounds, users and time", learning, func(v *tab) {
+		v.live()
+		v.do(script(`window.loaded = "once"`), click("#by-users"))
+		v.shows("latency", "users counted")
+		v.until(`document.getElementById("by-users").getAttribute("aria-current") === "true" && !document.getElementById("by-rounds").hasAttribute("aria-current")`)
+		v.do(click("#by-time"))
+		v.shows("latency", "seconds before the last round")
+		if !eval[bool](v, `window.loaded === "once"`) {
+			t.Error("the page was loaded again")
+		}
+		v.do(chromedp.Reload())
+		v.until(`!window.loaded`)
+		v.shows("latency", "seconds before the last round")
+		v.do(script(`localStorage.clear()`))
+	})
 
 	b.test(t, "works without scripts", learning, func(v *tab) {
 		v.shows("verdict", "Learning.")
@@ -149,13 +216,16 @@ func TestBrowser(t *testing.T) {
 			}
 			seen = append(seen, at)
 		}
-		want := []string{"#main", "pause", "theme", "s-accuracy", "s-loss", "s-gradient", "s-reports", "s-latency", "s-norm", "metrics", "v1/status",
+		want := []string{"#main", "pause", "theme", "by-rounds", "by-users", "by-time", "c-accuracy", "s-accuracy", "c-loss", "s-loss", "c-gradient", "s-gradient",
+			"c-reports", "s-reports", "c-latency", "s-latency", "c-norm", "s-norm", "model.json", "model.onnx", "model.npz", "metrics", "v1/status",
 			"v1/ledger", "v1/snapshot"}
 		if !slices.Equal(seen, want) {
 			t.Errorf("the tab key goes to %v, want %v", seen, want)
 		}
 		v.do(script(`document.getElementById("s-norm").focus()`), chromedp.KeyEvent(kb.Enter))
 		v.until(`document.getElementById("d-norm").open`)
+		v.do(chromedp.KeyEvent(kb.Tab))
+		v.until(`document.activeElement.id === "v-norm"`) // its CSV
 		v.do(chromedp.KeyEvent(kb.Tab))
 		v.until(`document.activeElement.id === "t-norm"`) // its table can be scrolled
 		v.do(script(`document.getElementById("theme").focus()`), chromedp.KeyEvent(" "))
@@ -164,57 +234,49 @@ func TestBrowser(t *testing.T) {
 		v.until(`document.activeElement.id === "main"`)
 	}, scheme(false))
 
-	b.test(t, "on a small screen", learning, func(v *tab) {
+	b.test(t, "before anything", func(*scene) {}, func(v *tab) {
 		v.live()
-		v.do(chromedp.EmulateViewport(340, 700))
-		if wide := eval[string](v, `[...document.querySelectorAll("body *")].filter((e) => e.getBoundingClientRect().right > innerWidth + 1
-			&& !e.closest(".unseen, .scroll")).map((e) => e.tagName + "#" + e.id + "." + e.className).join()`); wide != "" || eval[bool](v, `document.documentElement.scrollWidth > innerWidth`) {
-			t.Errorf("wider than the screen: %s", wide)
-		}
+		v.accessible(axe, 1440, false)
 	})
-
-	t.Run("accessibility", b.accessibility)
 	if golden.Updating() {
 		t.Run("pictures", b.pictures)
 	}
 }
 
-// accessibility runs axe on situations, light and dark.
-func (b browser) accessibility(t *testing.T) {
-	axe, err := os.ReadFile(filepath.Join("testdata", "axe", "node_modules", "axe-core", "axe.min.js"))
-	if err != nil {
-		const what = "axe on the live page: `npm ci --ignore-scripts` in internal/dashboard/testdata/axe installs it"
-		fmt.Printf("NOT RUN: %s: %s\n", t.Name(), what)
-		t.Skip("NOT RUN: " + what)
+// fits checks that nothing is wider than screens of some widths.
+func (v *tab) fits(widths ...int64) {
+	v.t.Helper()
+	for _, width := range widths {
+		v.do(chromedp.EmulateViewport(width, 700))
+		if wide := eval[string](v, `[...document.querySelectorAll("body *")].filter((e) => e.getBoundingClientRect().right > innerWidth + 1
+			&& !e.closest(".unseen, .scroll")).map((e) => e.tagName + "#" + e.id + "." + e.className).join()`); wide != "" || eval[bool](v, `document.documentElement.scrollWidth > innerWidth`) {
+			v.t.Errorf("wider than a screen of %d: %s", width, wide)
+		}
 	}
-	for _, c := range []struct {
-		name string
-		dark bool
-		play func(*scene)
-	}{
-		{"before anything", false, func(*scene) {}}, {"learning", false, learning}, {"learning", true, learning},
-		{"waiting", false, situations[troubles["waiting"].situation].play}, {"dead", true, situations[troubles["dead"].situation].play},
-	} {
-		b.test(t, fmt.Sprintf("%s, dark: %t", c.name, c.dark), c.play, func(v *tab) {
-			v.live()
-			v.do(script(`for (const d of document.querySelectorAll("details")) d.open = true`), script(string(axe)))
-			v.do(script(`axe.run({resultTypes: ["violations", "passes"]}).then((r) => { window.axed = JSON.stringify({passes: r.passes.length,
-					violations: r.violations.map((x) => [x.id, x.impact, x.help, ...x.nodes.map((n) => n.html + " " + n.failureSummary)].join("\n"))}) })`))
-			v.until(`!!window.axed`)
-			var result struct {
-				Passes     int
-				Violations []string
-			}
-			if err := json.Unmarshal([]byte(eval[string](v, `window.axed`)), &result); err != nil {
-				t.Fatal(err)
-			}
-			if result.Passes < 20 {
-				t.Errorf("%d rules were passed: axe did not look at the page", result.Passes)
-			}
-			for _, x := range result.Violations {
-				t.Error(x)
-			}
-		}, scheme(c.dark))
+}
+
+// accessible runs axe on the page as it is.
+func (v *tab) accessible(axe []byte, width int64, dark bool) {
+	v.t.Helper()
+	if len(axe) == 0 {
+		return
+	}
+	v.do(chromedp.EmulateViewport(width, 900), scheme(dark), script(string(axe)), script(`window.axed = ""`))
+	v.do(script(`axe.run({resultTypes: ["violations", "passes"]}).then((r) => { window.axed = JSON.stringify({passes: r.passes.length,
+			violations: r.violations.map((x) => [x.id, x.impact, x.help, ...x.nodes.map((n) => n.html + " " + n.failureSummary)].join("\n"))}) })`))
+	v.until(`!!window.axed`)
+	var result struct {
+		Passes     int
+		Violations []string
+	}
+	if err := json.Unmarshal([]byte(eval[string](v, `window.axed`)), &result); err != nil {
+		v.t.Fatal(err)
+	}
+	if result.Passes < 20 {
+		v.t.Errorf("%d rules were passed: axe did not look at the page", result.Passes)
+	}
+	for _, x := range result.Violations {
+		v.t.Errorf("%d wide, dark: %t: %s", width, dark, x)
 	}
 }
 
@@ -224,18 +286,67 @@ func (b browser) pictures(t *testing.T) {
 		b.test(t, name, play, func(v *tab) {
 			v.live()
 			v.do(chromedp.EmulateViewport(width, height))
-			png, err := chromedp.Run(v.Context, chromedp.CaptureScreenshot())
+			shot, err := chromedp.Run(v.Context, chromedp.CaptureScreenshot())
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(filepath.Join("..", "..", "docs", "page-"+name+".png"), png, 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join("..", "..", "docs", "page-"+name+".png"), small(t, shot), 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}, scheme(dark))
 	}
-	picture("light", false, 1200, 1180, learning)
-	picture("dark", true, 1200, 1180, learning)
-	for name, c := range troubles {
-		picture(name, false, 1200, 480, situations[c.situation].play)
+	long := func(w *scene) {
+		eventful(w)
+		w.pass(time.Second)
+		w.report(312)
 	}
+	picture("light", false, 1200, 1180, long)
+	picture("dark", true, 1200, 1180, long)
+	picture("narrow", false, 390, 1180, long)
+	for name, c := range states {
+		picture(name, false, 900, 430, situations[c.situation].play)
+	}
+}
+
+// small is a picture in 256 colours, those that most of it has: a page has few.
+func small(t *testing.T, shot []byte) []byte {
+	t.Helper()
+	full, err := png.Decode(bytes.NewReader(shot))
+	if err != nil {
+		t.Fatal(err)
+	}
+	often := map[color.RGBA]int{}
+	box := full.Bounds()
+	at := func(x, y int) color.RGBA {
+		c := color.RGBAModel.Convert(full.At(x, y)).(color.RGBA)
+		return color.RGBA{c.R &^ 3, c.G &^ 3, c.B &^ 3, 255}
+	}
+	for y := range box.Dy() {
+		for x := range box.Dx() {
+			often[at(x, y)]++
+		}
+	}
+	colours := slices.SortedFunc(maps.Keys(often), func(a, b color.RGBA) int {
+		return cmp.Or(often[b]-often[a], int(a.R)-int(b.R), int(a.G)-int(b.G), int(a.B)-int(b.B))
+	})
+	palette := color.Palette{}
+	for _, c := range colours[:min(256, len(colours))] {
+		palette = append(palette, c)
+	}
+	nearest := map[color.RGBA]uint8{}
+	out := image.NewPaletted(box, palette)
+	for y := range box.Dy() {
+		for x := range box.Dx() {
+			c := at(x, y)
+			if _, ok := nearest[c]; !ok {
+				nearest[c] = uint8(palette.Index(c))
+			}
+			out.SetColorIndex(x, y, nearest[c])
+		}
+	}
+	var written bytes.Buffer
+	if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&written, out); err != nil {
+		t.Fatal(err)
+	}
+	return written.Bytes()
 }

@@ -3,13 +3,14 @@ package dashboard
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
 // Where the plot lies in the drawing, which the template makes 440 by 164.
 const (
 	plotLeft, plotRight = 46.0, 428.0
-	plotTop, plotBottom = 12.0, 138.0
+	plotTop, plotBottom = 16.0, 138.0
 )
 
 // A Chart is a figure of lines over one axis, with its text alternative. Its template draws it as SVG, of which the style
@@ -19,9 +20,14 @@ type Chart struct {
 	Note      string // below the title
 	Summary   string // what a reader who does not see the lines is told
 	Empty     string // in place of a drawing that has no points yet
+	Cut       string // what the vertical axis leaves out; empty: nothing
 	Series    []Series
+	Marks     []Mark
+	Signs     []Mark // one of each kind in Marks, for the legend
 	X, Y      []Tick
 	AxisX     string
+	Points    string   // what is said of each point, for a pointer or a keyboard; see plot.points
+	Newest    string   // the last of it
 	Head      []string // of the table
 	Rows      [][]string
 }
@@ -35,136 +41,171 @@ type Series struct {
 	X, Y float64 // of the last point
 }
 
-// A Tick is a mark of an axis, with its place in the drawing.
-type Tick struct {
-	At    float64
-	Label string
+// A Mark is an event at a place of the horizontal axis.
+type Mark struct {
+	At, Shift  float64 // Shift moves the sign aside where others stand
+	Kind, Name string  // Kind is a class of the style sheet
+	Path       string  // of its sign, around (0, 0)
 }
 
-// A curve is what a series is drawn from. Points that are not finite are left out.
+// A curve is a line of a plot: a value for each point, NaN where there is none.
 type curve struct {
 	name      string
-	x, y      []float64
+	y         []float64
 	low, high []float64 // of the band; nil: none
+	apart     bool      // of table and CSV alone
 }
 
-// An axis maps values to the drawing.
-type axis struct{ from, to, start, end float64 }
-
-func (a axis) at(v float64) float64 {
-	if a.to == a.from {
-		return (a.start + a.end) / 2
-	}
-	return a.start + (v-a.from)/(a.to-a.from)*(a.end-a.start)
+// A plot is what a chart draws, lists and gives as CSV.
+type plot struct {
+	x      []float64
+	keys   []float64 // a number for each point that stays its own while others come: a round, or a time
+	names  []string  // of the points, for people
+	more   []string  // said of them besides; nil: nothing
+	marks  []marks   // nil: none
+	curves []curve
+	format func(float64) string
+	label  func(v, step float64) string // of the vertical axis
+	zero   bool                         // it begins at 0
+	cut    bool                         // it leaves out what few points have
 }
 
-// spread is the least range that holds all values; false if there is none.
-func spread(values ...[]float64) (low, high float64, ok bool) {
-	low, high = math.Inf(1), math.Inf(-1)
-	for _, list := range values {
-		for _, v := range list {
-			if finite(v) {
-				low, high = min(low, v), max(high, v)
-			}
-		}
-	}
-	return low, high, low <= high
-}
+// listed is how many points a chart's table lists, the newest first.
+const listed = 12
 
-// ticks are about n round values that span low to high.
-func ticks(low, high float64, n int) (values []float64, step float64) {
-	if high <= low {
-		high = low + max(math.Abs(low), 1)*1e-3
-	}
-	raw := (high - low) / float64(n)
-	power := math.Pow(10, math.Floor(math.Log10(raw)))
-	step = 10 * power
-	for _, m := range []float64{1, 2, 5} {
-		if m*power >= raw {
-			step = m * power
-			break
-		}
-	}
-	first, last := math.Floor(low/step), math.Ceil(high/step)
-	for i := first; i <= last && len(values) < 64; i++ {
-		values = append(values, i*step)
-	}
-	return values, step
-}
-
-// tickLabel prints a tick with the digits that its step asks for.
-func tickLabel(v, step float64) string {
-	if a := math.Abs(v); a >= 1e6 || a > 0 && step < 1e-4 {
-		return fmt.Sprintf("%.2g", v)
-	}
-	digits := max(0, int(-math.Floor(math.Log10(step)+1e-9)))
-	return strings.Replace(fmt.Sprintf("%.*f", digits, v+0), "-", "−", 1)
-}
-
-// draw fills in the drawing of a chart. zero makes the vertical axis begin at 0.
-func (c *Chart) draw(zero bool, label func(v, step float64) string, curves ...curve) {
-	var xs, ys [][]float64
-	for _, k := range curves {
-		xs, ys = append(xs, k.x), append(ys, k.y, k.low, k.high)
-	}
-	left, right, any := spread(xs...)
-	low, high, some := spread(ys...)
-	if !any || !some {
+// draw fills in the drawing of a chart, what is said of its points, and its table.
+func (c *Chart) draw(p plot) {
+	c.list(p)
+	left, right, some := spread(p.x)
+	low, high, any := p.extent()
+	if !some || !any {
 		return
-	}
-	if zero {
-		low = min(low, 0)
 	}
 	marks, step := ticks(low, high, 4)
 	y := axis{marks[0], marks[len(marks)-1], plotBottom, plotTop}
 	for _, v := range marks {
-		c.Y = append(c.Y, Tick{y.at(v), label(v, step)})
+		c.Y = append(c.Y, Tick{y.at(v), p.label(v, step)})
 	}
 	x := axis{left, right, plotLeft, plotRight}
 	marks, step = ticks(left, right, 5)
 	for _, v := range marks {
 		if v >= left && v <= right && (step >= 1 || right-left < 1) {
-			c.X = append(c.X, Tick{x.at(v), tickLabel(v, step)})
+			c.X = append(c.X, Tick{x.at(v), axisLabel(v, step)})
 		}
 	}
 	if left == right {
-		c.X = []Tick{{x.at(left), tickLabel(left, 1)}}
+		c.X = []Tick{{x.at(left), axisLabel(left, 1)}}
 	}
-	for i, k := range curves {
-		c.Series = append(c.Series, k.series([]string{"one", "two"}[i%2], x, y))
+	kinds := []string{"one", "two"}
+	for _, k := range p.curves {
+		if !k.apart {
+			c.Series = append(c.Series, k.series(kinds[len(c.Series)%2], p.x, x, y))
+		}
+	}
+	c.mark(p, x, y)
+	c.Points = p.points(x, y)
+	if last := len(p.x) - 1; last >= 0 {
+		c.Newest = p.say(last)
 	}
 }
 
-func (k curve) series(kind string, x, y axis) Series {
+// axisLabel is a tick of the horizontal axis: thousands are short.
+func axisLabel(v, step float64) string {
+	if step >= 1000 {
+		return tickLabel(v/1000, step/1000) + "k"
+	}
+	return tickLabel(v, step)
+}
+
+// extent is what the vertical axis shows. Bands widen it by no more than the half of them do, so that the first, wide ones do not
+// flatten the line.
+func (p plot) extent() (low, high float64, ok bool) {
+	low, high = math.Inf(1), math.Inf(-1)
+	for _, k := range p.curves {
+		if k.apart {
+			continue
+		}
+		l, h, any := spread(k.y)
+		if !any {
+			continue
+		}
+		ok = true
+		if p.cut {
+			h = most(k.y)
+		}
+		if k.low != nil {
+			width := make([]float64, len(k.y))
+			for i, v := range k.y {
+				width[i] = max(k.high[i]-v, v-k.low[i])
+			}
+			under, over, _ := spread(k.low, k.high)
+			l, h = max(under, l-median(width)), min(over, h+median(width))
+		}
+		low, high = min(low, l), max(high, h)
+	}
+	if p.zero {
+		low = min(low, 0)
+	}
+	return low, high, ok
+}
+
+// mark sets the signs of what happened, and of what the axis leaves out.
+func (c *Chart) mark(p plot, x, y axis) {
+	add := func(m Mark, at float64) {
+		m.At = at
+		c.Marks = append(c.Marks, m)
+		if !slices.ContainsFunc(c.Signs, func(s Mark) bool { return s.Kind == m.Kind }) {
+			c.Signs = append(c.Signs, m)
+		}
+	}
+	over, largest := 0, 0.0
+	for i := range p.x {
+		if p.marks != nil {
+			for k, kind := range p.marks[i].kinds() {
+				kind.Shift = 10 * float64(k)
+				add(kind, x.at(p.x[i]))
+			}
+		}
+		for _, k := range p.curves {
+			if p.cut && !k.apart && finite(k.y[i]) && k.y[i] > y.to {
+				over, largest = over+1, max(largest, k.y[i])
+				add(Mark{Kind: "over", Name: "above the axis", Path: "M0-4L4 3H-4Z"}, x.at(p.x[i]))
+			}
+		}
+	}
+	if over > 0 {
+		c.Cut = fmt.Sprintf("%d above the axis, so that the others can be told apart: %s at most.", over, p.format(largest))
+	}
+}
+
+func (k curve) series(kind string, xs []float64, x, y axis) Series {
 	s := Series{Name: k.name, Kind: kind}
 	var line, above, below strings.Builder
 	pen := "M"
 	var lower []string
 	for i, v := range k.y {
-		if !finite(v) || !finite(k.x[i]) {
+		if !finite(v) || !finite(xs[i]) {
 			pen = "M"
 			continue
 		}
-		s.X, s.Y = round1(x.at(k.x[i])), round1(y.at(v))
-		fmt.Fprintf(&line, "%s%.1f %.1f", pen, s.X, s.Y)
+		s.X, s.Y = x.at(xs[i]), y.at(v)
+		fmt.Fprintf(&line, "%s%g %g", pen, s.X, s.Y)
 		pen = "L"
 		if k.low != nil && finite(k.low[i]) && finite(k.high[i]) {
 			pen := "L"
 			if above.Len() == 0 {
 				pen = "M"
 			}
-			fmt.Fprintf(&above, "%s%.1f %.1f", pen, s.X, y.at(k.high[i]))
-			lower = append(lower, fmt.Sprintf("L%.1f %.1f", s.X, y.at(k.low[i])))
+			fmt.Fprintf(&above, "%s%g %g", pen, s.X, y.at(k.high[i]))
+			lower = append(lower, fmt.Sprintf("L%g %g", s.X, y.at(k.low[i])))
 		}
 	}
 	if len(lower) > 1 {
-		for i := len(lower) - 1; i >= 0; i-- {
-			below.WriteString(lower[i])
+		for _, l := range slices.Backward(lower) {
+			below.WriteString(l)
 		}
 		s.Band = above.String() + below.String() + "Z"
 	}
 	s.Line = line.String()
 	return s
 }
-
-func round1(v float64) float64 { return math.Round(10*v) / 10 }

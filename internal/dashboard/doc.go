@@ -5,12 +5,12 @@
 // changed of it, as server-sent events. Both come from the same templates, so the page says the same without JavaScript.
 //
 // What it shows is public: rounds, counts, noise, epsilon as an upper bound, and the released model. It keeps a bounded
-// history, in memory, that begins with the process. It fetches nothing from elsewhere.
+// history, which Config.Record keeps over a restart. It fetches nothing from elsewhere.
 //
 // Steps that a caller owes:
 //
 //  1. New, and the Board as a service.Observer of the learner.
-//  2. Broker, and one of Stage, StageSilent and Opened, about once a second.
-//  3. Stop with what the learner ended with, before the server is stopped: an open page is told.
+//  2. Broker, and one of Stages and Opened, about once a second; Save after them.
+//  3. Stop with what the learner ended with, before the server is stopped: an open page is told. Save once more.
 //  4. Handler with a channel that closes when the server stops, because a stream of events does not end by itself.
 package dashboard

@@ -31,7 +31,7 @@ func (p *page) events(w http.ResponseWriter, r *http.Request) {
 	}
 	control := http.NewResponseController(w)
 	w.Header().Set("Content-Type", "text/event-stream")
-	s := stream{page: p, w: w, flush: control.Flush, sent: map[string]string{}, extend: func() error {
+	s := stream{page: p, by: byOf(r.FormValue("by")), w: w, flush: control.Flush, sent: map[string]string{}, extend: func() error {
 		return control.SetWriteDeadline(time.Now().Add(p.options.Patience))
 	}}
 	if s.write([]byte("retry: 2000\n\n")) != nil || s.update(r.Context()) != nil {
@@ -57,6 +57,7 @@ func (p *page) events(w http.ResponseWriter, r *http.Request) {
 // A stream is one reader of events.
 type stream struct {
 	page   *page
+	by     By
 	w      http.ResponseWriter
 	flush  func() error
 	extend func() error // the deadline of the next write
@@ -67,7 +68,7 @@ type stream struct {
 
 // update writes what has changed, if anything has.
 func (s *stream) update(ctx context.Context) error {
-	v := s.page.view(ctx)
+	v := s.page.view(ctx, s.by)
 	u := update{Build: v.Build, Title: v.Title, Parts: map[string]string{}}
 	changed := false // beyond the time of day
 	for _, name := range parts {

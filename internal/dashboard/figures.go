@@ -4,35 +4,152 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
+	"time"
 
 	"github.com/panlearn/panlearn/learner/method"
 	"github.com/panlearn/panlearn/learner/practical"
 )
 
-// listed is how many points a chart's table lists, the newest first.
-const listed = 12
+// By is what the horizontal axis of the curves over rounds counts.
+type By string
 
-const noRound = "No round has been committed since this process began."
+// The axes.
+const (
+	ByRounds By = "rounds"
+	ByUsers  By = "users"
+	ByTime   By = "time"
+)
 
-// table fills in a chart's table from the newest points.
-func table[T any](c *Chart, points []T, row func(T) []string) {
-	for _, p := range slices.Backward(points[max(0, len(points)-listed):]) {
-		if cells := row(p); cells != nil {
-			c.Rows = append(c.Rows, cells)
-		}
+// byOf is the axis that a reader asks for.
+func byOf(s string) By {
+	if by := By(s); by == ByUsers || by == ByTime {
+		return by
 	}
+	return ByRounds
 }
 
-func roundsOf(points []roundPoint, value func(roundPoint) float64) curve {
-	var c curve
-	for _, p := range points {
-		c.x, c.y = append(c.x, float64(p.round)), append(c.y, value(p))
+const noRound = "No round has been committed yet."
+
+// A figure is a chart before it is drawn, and its CSV.
+type figure struct {
+	Chart
+	plot plot
+	lead [][]string // of the CSV, see plot.csv
+}
+
+func (f figure) chart() Chart {
+	c := f.Chart
+	c.draw(f.plot)
+	return c
+}
+
+// figures are all of a page: those of progressive validation first.
+func (st *state) figures(task Task, by By) []figure {
+	return append(st.validation(task, by),
+		st.roundFigure(Chart{ID: "gradient", Title: "Gradient and noise",
+			Note: "Norm of each round's noisy mean gradient, and the norm that its privacy noise has."},
+			by, plot{zero: true, format: number, label: tickLabel, curves: []curve{
+				st.curve("gradient with its noise", func(p roundPoint) float64 {
+					if p.Gradient == 0 { // a round of moments
+						return math.NaN()
+					}
+					return p.Gradient
+				}),
+				st.curve("noise alone", func(p roundPoint) float64 { return p.Noise }),
+				apart(st.curve("ratio", func(p roundPoint) float64 {
+					if r, ok := p.signal(); ok {
+						return r
+					}
+					return math.NaN()
+				}))}}),
+		st.reports(),
+		st.roundFigure(Chart{ID: "latency", Title: "Round latency", Note: "From announcing a round to committing it; of rounds that were merged, the mean."},
+			by, plot{zero: true, cut: true, format: func(v float64) string { return lasted(time.Duration(v * float64(time.Second))) }, label: secondsTick, curves: []curve{
+				st.curve("took", func(p roundPoint) float64 { return p.Took.Seconds() / float64(p.Count) }),
+				apart(st.curve("slowest", func(p roundPoint) float64 { return p.Slowest.Seconds() }))}}),
+		st.roundFigure(Chart{ID: "norm", Title: "Model norm", Note: "Euclidean norm of the released model, as it is learned."},
+			by, plot{zero: true, format: number, label: tickLabel, curves: []curve{st.curve("norm", func(p roundPoint) float64 { return p.Model })}}))
+}
+
+func apart(c curve) curve {
+	c.apart = true
+	return c
+}
+
+func (st *state) curve(name string, value func(roundPoint) float64) curve {
+	c := curve{name: name}
+	for _, p := range st.rounds.points {
+		c.y = append(c.y, value(p))
 	}
 	return c
 }
 
+// roundFigure is a figure with a point for each round that was kept.
+func (st *state) roundFigure(c Chart, by By, p plot) figure {
+	points := st.rounds.points
+	c.Empty = noRound
+	p.x, c.AxisX = abscissae(points, by)
+	f := figure{Chart: c, lead: [][]string{{"round", "users", "time", "restarts_before", "attempts_reopened_before", "void_rounds_before"}}}
+	for _, r := range points {
+		p.keys = append(p.keys, float64(r.Round))
+		p.names = append(p.names, "Round "+count(r.Round))
+		p.more = append(p.more, fmt.Sprintf("%s, %s.", people(r.Users), clock(r.At, r.At)))
+		p.marks = append(p.marks, r.Marks)
+		n := func(n uint64) string { return strconv.FormatUint(n, 10) }
+		f.lead = append(f.lead, []string{n(r.Round), n(r.Users), r.At.UTC().Format(time.RFC3339), n(r.Marks.Restarts), n(r.Marks.Reopened), n(r.Marks.Void)})
+	}
+	f.plot = p
+	for _, k := range p.curves {
+		if !k.apart {
+			f.Summary += course(k, points, p.format)
+		}
+	}
+	return f
+}
+
+// abscissae are where the points lie horizontally, and what that counts.
+func abscissae(points []roundPoint, by By) (xs []float64, name string) {
+	if len(points) == 0 {
+		return nil, "round"
+	}
+	newest := points[len(points)-1].At
+	unit, ago := ago(newest.Sub(points[0].At))
+	name = map[By]string{ByRounds: "round", ByUsers: "users counted", ByTime: ago + " before the last round"}[by]
+	for _, p := range points {
+		xs = append(xs, map[By]float64{ByRounds: float64(p.Round), ByUsers: float64(p.Users), ByTime: p.At.Sub(newest).Seconds() / unit.Seconds()}[by])
+	}
+	return xs, name
+}
+
+// ago is the unit in which a time of so long is told.
+func ago(long time.Duration) (unit time.Duration, name string) {
+	switch {
+	case long >= 72*time.Hour:
+		return 24 * time.Hour, "days"
+	case long >= 3*time.Hour:
+		return time.Hour, "hours"
+	case long >= 5*time.Minute:
+		return time.Minute, "minutes"
+	}
+	return time.Second, "seconds"
+}
+
+// secondsTick prints seconds in the unit of the axis's step.
+func secondsTick(v, step float64) string {
+	switch {
+	case step >= 3600:
+		return tickLabel(v/3600, step/3600) + " h"
+	case step >= 60:
+		return tickLabel(v/60, step/60) + " min"
+	case step >= 0.01:
+		return tickLabel(v, step) + " s"
+	}
+	return tickLabel(v*1000, step*1000) + " ms"
+}
+
 // course says in words how a line runs.
-func course(what string, c curve, format func(float64) string) string {
+func course(c curve, points []roundPoint, format func(float64) string) string {
 	i := slices.IndexFunc(c.y, finite)
 	if i < 0 {
 		return ""
@@ -42,155 +159,50 @@ func course(what string, c curve, format func(float64) string) string {
 		last--
 	}
 	low, high, _ := spread(c.y)
-	return fmt.Sprintf("%s: %s at round %.0f, %s at round %.0f, between %s and %s.", what, format(c.y[i]), c.x[i], format(c.y[last]), c.x[last],
+	return fmt.Sprintf("%s: %s at round %d, %s at round %d, between %s and %s. ", c.name, format(c.y[i]), points[i].Round, format(c.y[last]), points[last].Round,
 		format(low), format(high))
 }
 
-func gradientChart(points []roundPoint) Chart {
-	c := Chart{ID: "gradient", Title: "Gradient and noise", AxisX: "round", Empty: noRound,
-		Note: "Norm of each round's noisy mean gradient, and the norm that its privacy noise has.", Head: []string{"Round", "Gradient", "Noise", "Ratio"}}
-	gradient := roundsOf(points, func(p roundPoint) float64 {
-		if p.gradient == 0 { // a round of moments
-			return math.NaN()
-		}
-		return p.gradient
-	})
-	noise := roundsOf(points, func(p roundPoint) float64 { return p.noise })
-	gradient.name, noise.name = "gradient, with its noise", "noise alone"
-	c.draw(true, tickLabel, gradient, noise)
-	c.Summary = course("Gradient", gradient, number) + " " + course("Noise", noise, number)
-	table(&c, points, func(p roundPoint) []string {
-		ratio, gradient := "none", "none"
-		if r, ok := p.signal(); ok {
-			ratio, gradient = number(r), number(p.gradient)
-		}
-		return []string{count(p.round), gradient, number(p.noise), ratio}
-	})
-	return c
-}
-
-func latencyChart(points []roundPoint) Chart {
-	c := Chart{ID: "latency", Title: "Round latency", AxisX: "round", Empty: noRound,
-		Note: "Seconds from announcing a round to committing it.", Head: []string{"Round", "Took"}}
-	took := roundsOf(points, func(p roundPoint) float64 { return p.took.Seconds() })
-	took.name = "seconds"
-	c.draw(true, tickLabel, took)
-	c.Summary = course("Seconds", took, number)
-	table(&c, points, func(p roundPoint) []string { return []string{count(p.round), lasted(p.took)} })
-	return c
-}
-
-func normChart(points []roundPoint) Chart {
-	c := Chart{ID: "norm", Title: "Model norm", AxisX: "round", Empty: noRound,
-		Note: "Euclidean norm of the released model, as it is learned.", Head: []string{"Round", "Norm"}}
-	norm := roundsOf(points, func(p roundPoint) float64 { return p.model })
-	norm.name = "norm"
-	c.draw(true, tickLabel, norm)
-	c.Summary = course("Norm", norm, number)
-	table(&c, points, func(p roundPoint) []string { return []string{count(p.round), number(p.model)} })
-	return c
-}
-
-func reportsChart(st *state) Chart {
+// reports are those that came, over time.
+func (st *state) reports() figure {
 	points := st.rates.points
 	c := Chart{ID: "reports", Title: "Reports per second", Empty: "No report has been counted since this process began.",
-		Note: "Accepted and refused by the stage, as it counts messages.", Head: []string{"Until", "Accepted per second", "Refused per second"}, AxisX: "seconds ago"}
+		Note: "Accepted and refused by the stage, as it counts messages, since this process began."}
 	switch {
-	case st.counted || st.stage.asked && len(points) == 0:
+	case st.counts != nil || st.stage.asked && len(points) == 0:
 	case st.stage.asked:
-		c.Note = "Users accepted and messages refused, round by round."
+		c.Note = "Users accepted and messages refused, round by round, since this process began."
 	default:
 		c.Note = "Users accepted and messages refused, round by round: --stage-http shows them as they come."
 	}
-	if st.stopped != nil {
-		c.AxisX = "seconds before the end"
-	}
+	f := figure{Chart: c, lead: [][]string{{"until"}}}
 	accepted, refused := curve{name: "accepted"}, curve{name: "refused"}
 	for _, p := range points {
-		ago := p.until.Sub(points[len(points)-1].until).Seconds()
-		accepted.x, refused.x = append(accepted.x, ago), append(refused.x, ago)
 		accepted.y, refused.y = append(accepted.y, p.accepted/p.seconds), append(refused.y, p.refused/p.seconds)
+		f.plot.keys = append(f.plot.keys, float64(p.until.Unix()))
+		f.plot.names = append(f.plot.names, clock(p.until, p.until))
+		f.lead = append(f.lead, []string{p.until.UTC().Format(time.RFC3339)})
 	}
-	c.draw(true, tickLabel, accepted, refused)
-	if len(points) > 0 {
-		_, most, _ := spread(accepted.y)
-		c.Summary = fmt.Sprintf("%s reports accepted per second now, %s at most; %s refused per second now.",
-			number(accepted.y[len(points)-1]), number(most), number(refused.y[len(points)-1]))
+	f.plot.curves, f.plot.zero, f.plot.format, f.plot.label = []curve{accepted, refused}, true, number, tickLabel
+	if len(points) == 0 {
+		return f
 	}
-	table(&c, points, func(p ratePoint) []string {
-		return []string{clock(p.until, p.until), number(p.accepted / p.seconds), number(p.refused / p.seconds)}
-	})
-	return c
-}
-
-// A constant is what the best constant prediction scores.
-type constant struct {
-	name  string
-	value *float64 // nil: unknown
-}
-
-// constants are its accuracy and its loss; b is nil where nothing is released of the labels.
-func constants(b *practical.Baseline) (accuracy, loss constant) {
-	accuracy, loss = constant{name: "majority class"}, constant{name: "best constant"}
-	if b != nil {
-		accuracy.value, loss.value = b.Accuracy, b.Loss
+	newest := points[len(points)-1].until
+	unit, name := ago(newest.Sub(points[0].until))
+	if f.AxisX = name + " ago"; st.stopped != nil {
+		f.AxisX = name + " before the end"
 	}
-	return accuracy, loss
-}
-
-func (c constant) text(format func(float64) string) string {
-	if c.value == nil {
-		return "that of the " + c.name + " is not released"
-	}
-	return "the " + c.name + " has about " + format(*c.value)
-}
-
-// validationChart draws one score of progressive validation beside that of the best constant; score is nil where a round has none.
-func validationChart(id, title, note string, points []roundPoint, format func(float64) string, level constant,
-	score func(*method.Validation) *method.Scores) Chart {
-	c := Chart{ID: id, Title: title, AxisX: "round", Empty: noRound, Note: note + " To compare with: " + level.text(format) + ".",
-		Head: []string{"Round", "Recent", "Band of it", "All rounds", "Band of it"}}
-	line := curve{name: "recent rounds"}
-	band := func(b method.Band) string { return format(b.Low) + " to " + format(b.High) }
-	var last *method.Validation
 	for _, p := range points {
-		if p.validation == nil || p.validation.Rounds == 0 {
-			continue
-		}
-		if s := score(p.validation); s != nil {
-			line.x, line.y = append(line.x, float64(p.round)), append(line.y, s.Recent.Value)
-			line.low, line.high = append(line.low, s.Recent.Low), append(line.high, s.Recent.High)
-			last = p.validation
-		}
+		f.plot.x = append(f.plot.x, p.until.Sub(newest).Seconds()/unit.Seconds())
 	}
-	if last == nil {
-		return c
-	}
-	curves := []curve{line}
-	if level.value != nil {
-		curves = append(curves, curve{name: level.name, x: line.x, y: slices.Repeat([]float64{*level.value}, len(line.x))})
-	}
-	c.draw(false, func(v, step float64) string {
-		if id == "accuracy" {
-			return tickLabel(100*v, 100*step) + " %"
-		}
-		return tickLabel(v, step)
-	}, curves...)
-	s := score(last)
-	c.Summary = course("Recent rounds", line, format) +
-		fmt.Sprintf(" Over all rounds %s, %s. Bands have confidence %g.", format(s.Overall.Value), band(s.Overall), last.Confidence)
-	table(&c, points, func(p roundPoint) []string {
-		if p.validation == nil || p.validation.Rounds == 0 || score(p.validation) == nil {
-			return nil
-		}
-		s := score(p.validation)
-		return []string{count(p.round), format(s.Recent.Value), band(s.Recent), format(s.Overall.Value), band(s.Overall)}
-	})
-	return c
+	_, most, _ := spread(accepted.y)
+	f.Summary = fmt.Sprintf("%s reports accepted per second now, %s at most; %s refused per second now.",
+		number(accepted.y[len(points)-1]), number(most), number(refused.y[len(points)-1]))
+	return f
 }
 
-// validationCharts are those of the scores that the task has, none where validation is off.
-func validationCharts(st *state) []Chart {
+// validation are the figures of the scores that the task has, none where validation is off.
+func (st *state) validation(task Task, by By) (out []figure) {
 	v := st.progress.Validation
 	if v == nil {
 		return nil
@@ -199,12 +211,76 @@ func validationCharts(st *state) []Chart {
 	if v.Repeated {
 		about = fmt.Sprintf("on the same users' events in all rounds of a phase, from which the model has learned. Band, about them alone: confidence %g.", v.Confidence)
 	}
-	var out []Chart
-	accuracy, loss := constants(st.progress.Baseline)
+	accuracy, loss := constants(st.progress.Baseline, task)
 	if v.Accuracy != nil {
-		out = append(out, validationChart("accuracy", "Accuracy", "Share of right predictions "+about, st.rounds.points, percent, accuracy,
-			func(v *method.Validation) *method.Scores { return v.Accuracy }))
+		out = append(out, st.scores(Chart{ID: "accuracy", Title: "Accuracy", Note: "Share of right predictions " + about}, by,
+			plot{format: percent, label: percentTick}, accuracy, func(p roundPoint) *score { return p.Accuracy }))
 	}
-	return append(out, validationChart("loss", "Loss", fmt.Sprintf("Mean loss, of one event at most %s, %s", number(v.LossBound), about), st.rounds.points, number, loss,
-		func(v *method.Validation) *method.Scores { return &v.Loss }))
+	note := fmt.Sprintf("Mean loss, of one event at most %s, %s %s", number(v.LossBound), about, task.Expected.text())
+	return append(out, st.scores(Chart{ID: "loss", Title: "Loss", Note: note}, by, plot{format: number, label: tickLabel}, loss,
+		func(p roundPoint) *score { return p.Loss }))
+}
+
+// scores are one score of progressive validation beside that of the best constant; of is nil where a round has none.
+func (st *state) scores(c Chart, by By, p plot, level constant, of func(roundPoint) *score) figure {
+	c.Note += " To compare with: " + level.text(p.format) + "."
+	band := func(name string, part func(*score) method.Band) curve {
+		out := curve{name: name}
+		for _, r := range st.rounds.points {
+			b := method.Band{Value: math.NaN(), Low: math.NaN(), High: math.NaN()}
+			if s := of(r); s != nil {
+				b = part(s)
+			}
+			out.y, out.low, out.high = append(out.y, b.Value), append(out.low, b.Low), append(out.high, b.High)
+		}
+		return out
+	}
+	p.curves = []curve{band("recent rounds", func(s *score) method.Band { return s.Recent })}
+	if level.value != nil {
+		p.curves = append(p.curves, curve{name: level.name, y: slices.Repeat([]float64{*level.value}, len(st.rounds.points))})
+	}
+	p.curves = append(p.curves, apart(band("all rounds", func(s *score) method.Band { return s.Overall })))
+	return st.roundFigure(c, by, p)
+}
+
+// A constant is what the best constant prediction scores, or guessing.
+type constant struct {
+	name  string
+	value *float64 // nil: unknown
+}
+
+// constants are its accuracy and its loss; b is nil where nothing is released of the labels: then accuracy is compared with guessing.
+func constants(b *practical.Baseline, task Task) (accuracy, loss constant) {
+	accuracy, loss = constant{name: "the majority class"}, constant{name: "the best constant"}
+	if task.Classes == 0 {
+		loss.name = "the mean"
+	}
+	switch {
+	case b != nil:
+		accuracy.value, loss.value = b.Accuracy, b.Loss
+	case task.Classes > 1:
+		guess := 1 / float64(task.Classes)
+		accuracy = constant{fmt.Sprintf("guessing among %d classes", task.Classes), &guess}
+	}
+	return accuracy, loss
+}
+
+func (c constant) text(format func(float64) string) string {
+	if c.value == nil {
+		return "that of " + c.name + " is not released"
+	}
+	return c.name + " has about " + format(*c.value)
+}
+
+// text says what the plan expects of the loss.
+func (e *Expected) text() string {
+	switch {
+	case e == nil:
+		return ""
+	case !e.Bounded:
+		return "The plan expects no figure: a practical plan has no bound."
+	case e.Risk >= e.Start:
+		return fmt.Sprintf("The plan bounds the expected loss over that of the best model by %s, which says nothing: the start has at most %s.", number(e.Risk), number(e.Start))
+	}
+	return fmt.Sprintf("The plan expects at most %s more than the best model has, at the end.", number(e.Risk))
 }

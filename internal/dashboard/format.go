@@ -39,7 +39,8 @@ func number(x float64) string {
 	return strconv.FormatFloat(x, 'g', 3, 64)
 }
 
-func percent(x float64) string { return fmt.Sprintf("%.1f %%", 100*x) }
+// percent has a space that does not break.
+func percent(x float64) string { return fmt.Sprintf("%.1f\u00a0%%", 100*x) }
 
 // lasted prints a duration with the precision that people read.
 func lasted(d time.Duration) string {
@@ -81,9 +82,29 @@ func noiseNorm(a service.Applied, parameters int) float64 {
 // signal is the norm of a noisy gradient over that of its noise; false where there was no gradient. Where there is no signal
 // it is about 1.
 func (p roundPoint) signal() (float64, bool) {
-	if p.gradient == 0 || p.noise == 0 {
+	if p.Gradient == 0 || p.Noise == 0 {
 		return 0, false
 	}
-	r := p.gradient / p.noise
+	r := p.Gradient / p.Noise
 	return r, finite(r)
+}
+
+// countOf prints how many of a thing, whose plural ends in s.
+func countOf(n uint64, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return count(n) + " " + thing + "s"
+}
+
+// size prints a size.
+func size(n uint64) string {
+	x, unit := float64(n), "B"
+	for _, next := range []string{"KiB", "MiB", "GiB", "TiB"} {
+		if x < 1024 {
+			break
+		}
+		x, unit = x/1024, next
+	}
+	return number(x) + " " + unit
 }

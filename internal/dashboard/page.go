@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/panlearn/panlearn/internal/cli"
+	"github.com/panlearn/panlearn/internal/model"
 )
 
 //go:embed assets
@@ -21,7 +22,7 @@ var assets embed.FS
 
 // parts are the templates of what changes, each of which fills the element of the same id.
 var parts = []string{"verdict", "detail", "tiles", "cohort", "privacy", "validation", "gradient", "latency", "reports", "norm", "weights",
-	"peers", "outcomes", "asof"}
+	"peers", "outcomes", "axes", "asof"}
 
 // policy lets the page use what it comes with, and nothing else: no inline script or style, no other origin, no frame.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
@@ -75,7 +76,12 @@ func Handler(b *Board, done <-chan struct{}, o Options) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", p.whole)
 	mux.HandleFunc("GET /events", p.events)
-	for name, kind := range map[string]string{"page.css": "text/css; charset=utf-8", "page.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml"} {
+	mux.HandleFunc("GET /charts/{name}", p.chart)
+	mux.HandleFunc("GET /model.json", p.download("model.json", "application/json", model.Snapshot.JSON))
+	mux.HandleFunc("GET /model.onnx", p.download("model.onnx", "application/octet-stream", model.Snapshot.ONNX))
+	mux.HandleFunc("GET /model.npz", p.download("model.npz", "application/zip", model.Snapshot.NumPy))
+	for name, kind := range map[string]string{"page.css": "text/css; charset=utf-8", "page.js": "text/javascript; charset=utf-8",
+		"cursor.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml"} {
 		text, err := assets.ReadFile("assets/" + name)
 		if err != nil {
 			panic(err) // embedded
@@ -100,16 +106,18 @@ func strict(h http.Handler) http.Handler {
 	})
 }
 
-// view is the page now. The model is read anew if ctx allows and it is time.
-func (p *page) view(ctx context.Context) View {
+// released is the model. It is read anew if ctx allows and it is time.
+func (p *page) released(ctx context.Context) *model.Snapshot {
 	p.mu.Lock()
-	snapshot := p.model.snapshot
-	if ctx.Err() == nil && !p.stopping() {
-		snapshot = p.model.get(ctx, p.board)
+	defer p.mu.Unlock()
+	if ctx.Err() != nil || p.stopping() {
+		return p.model.snapshot
 	}
-	p.mu.Unlock()
-	return p.board.view(snapshot)
+	return p.model.get(ctx, p.board)
 }
+
+// view is the page now.
+func (p *page) view(ctx context.Context, by By) View { return p.board.view(p.released(ctx), by) }
 
 func (p *page) stopping() bool {
 	select {
@@ -121,7 +129,7 @@ func (p *page) stopping() bool {
 }
 
 func (p *page) whole(w http.ResponseWriter, r *http.Request) {
-	out, err := p.render("page", p.view(r.Context()))
+	out, err := p.render("page", p.view(r.Context(), byOf(r.FormValue("by"))))
 	if err != nil {
 		http.Error(w, "the page cannot be shown", http.StatusInternalServerError)
 		return

@@ -21,14 +21,17 @@ func TestPageWithoutScript(t *testing.T) {
 	w.pass(time.Second)
 	w.report(312)
 	d := w.document(t)
-	d.says("tiles", "Steps taken 12 of 40 planned", "Users counted 6,000 of 20,000 planned", "Accuracy 78.9 % recent rounds; between 76.0 % and 81.7 %; the majority class has about 62.0 %", "Reports per second",
+	d.says("tiles", "Steps taken 12 of 40 planned", "Accuracy 78.9 % recent rounds; between 76.0 % and 81.7 %; the majority class has about 62.0 %", "Time left about 2 to 3 min at the pace of the last 12 rounds", "Users still needed 14,000 6,000 counted, of 20,000 planned", "Reports per second",
 		"Last round took 5.8 s", "Signal to noise 2.07 noise alone is about 1; its level is 0.0188 in one coordinate")
 	d.says("cohort", "312 of 500 users in round 13", "The mark is the minimum, 450.", "Attempt 1.")
-	d.says("privacy", "epsilon 0.995 of 1", "Delta 1e-06", "trust shuffle", "if in every cohort all of the users planned for are honest", "replaced by any other")
-	d.says("weights", "after round 12, in the units of the data; 5 of 5", "hours=40 1.25", "married −0.9")
+	d.says("privacy", "Spent epsilon at most 0.995, delta 1e-06", "Planned within the budget, epsilon 1", "trust shuffle", "if in every cohort all of the users planned for are honest", "replaced by any other")
+	d.says("weights", "Take it as JSON , ONNX or NumPy", "after round 12", "in the units of the data, 5 of 5", "hours=40 1.25", "married −0.9")
 	d.says("peers", "Broker connected", "Shuffle stage works on round 13, attempt 1")
-	d.says("outcomes", "accepted 6,312", "range", "wrong_round 0")
-	d.says("validation", "Accuracy", "Loss", "of one event at most 3.3", "confidence 0.95", "majority class", "To compare with: that of the best constant is not released.")
+	d.says("outcomes", "accepted and counted accepted 6,312", "range 102")
+	if got := text(d.byID("outcomes")); strings.Contains(got, "wrong_round") {
+		t.Errorf("counters that say nothing: %s", got)
+	}
+	d.says("validation", "Accuracy", "Loss", "of one event at most 3.3", "confidence 0.95", "the majority class", "To compare with: that of the best constant is not released.", "The plan expects at most 0.31 more than the best model has")
 	if tables := d.all(func(n *html.Node) bool { return n.Data == "table" }); len(tables) != 7 {
 		t.Errorf("%d tables, want one for each chart and one for the weights", len(tables))
 	}
@@ -156,7 +159,7 @@ func TestHostileNames(t *testing.T) {
 	w.names[0], w.config.Task.Name, w.config.Task.Unit = hostile, hostile, hostile
 	w.learn(3)
 	d := w.document(t)
-	if n := len(d.all(func(n *html.Node) bool { return n.Data == "script" })); n != 1 {
+	if n := len(d.all(func(n *html.Node) bool { return n.Data == "script" })); n != 2 {
 		t.Errorf("%d scripts", n)
 	}
 	d.says("weights", hostile)
@@ -187,7 +190,7 @@ func TestPageHasNoUserData(t *testing.T) {
 func TestHeaders(t *testing.T) {
 	w := newScene()
 	h := w.handler(t, Options{})
-	for path, code := range map[string]int{"/": 200, "/page.css": 200, "/page.js": 200, "/icon.svg": 200, "/missing": 404, "/assets/page.html": 404} {
+	for path, code := range map[string]int{"/": 200, "/page.css": 200, "/page.js": 200, "/cursor.js": 200, "/charts/latency.csv": 200, "/charts/loss": 404, "/charts/none.csv": 404, "/icon.svg": 200, "/missing": 404, "/assets/page.html": 404} {
 		r := get(t, h, path)
 		if r.Code != code {
 			t.Errorf("%s: %d, want %d", path, r.Code, code)

@@ -19,6 +19,7 @@ import (
 	"github.com/panlearn/panlearn/learner/practical"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -58,13 +59,15 @@ type scene struct {
 func newScene() *scene {
 	w := &scene{clockwork: &clockwork{at: noon}, names: []string{"hours=40", "age", "education=Masters", "capital_gain", "married"}}
 	w.Board = New(Config{Now: w.now, Model: w.model, Task: Task{Name: "income", Loss: "logistic", Algorithm: "pagd", Trust: "shuffle",
-		Assuming: ", if in every cohort all of the users planned for are honest", Unit: "one event of one user in one round, replaced by any other", Parameters: 100, Users: 20000, Deadline: time.Hour}})
+		Assuming: ", if in every cohort all of the users planned for are honest", Unit: "one event of one user in one round, replaced by any other", Parameters: 100, Users: 20000, Deadline: time.Hour, Classes: 2,
+		Needs: func(steps uint64) uint64 { return 500 * (40 - steps) }, Expected: &Expected{Bounded: true, Risk: 0.31, Start: 0.69}}})
 	return w
 }
 
 func (w *scene) model(context.Context) (model.Snapshot, error) {
 	weights := []float64{1.25, 0.031, 0.74, -0.42, -0.9}
-	s := model.Snapshot{Round: w.round, Weights: model.Rows{weights}}
+	s := model.Snapshot{FormatVersion: model.Version, Task: "income", Loss: "logistic", Round: w.round, Weights: model.Rows{weights}, Intercept: []float64{0.1},
+		Privacy: model.Statement{Trust: "shuffle", HonestFraction: accounting.One, Epsilon: 0.99431, Delta: 1e-6, Users: w.users}}
 	for _, n := range w.names {
 		s.Features = append(s.Features, task.Coordinate{Name: n})
 	}
@@ -88,6 +91,9 @@ func (w *scene) progress() service.Progress {
 	}
 	return p
 }
+
+// StageSilent lets the only stage fall silent.
+func (w *scene) StageSilent(why Silence) { w.Stages(Answer{Silence: why}) }
 
 // announce begins the next round.
 func (w *scene) announce() {
@@ -132,6 +138,27 @@ func (w *scene) learn(rounds int) {
 		w.commit(5*time.Second + time.Duration(w.round%7)*200*time.Millisecond)
 	}
 	w.announce()
+}
+
+// eventful plays rounds of which some were void or opened again, one took long, and between which the learner was started again.
+func eventful(w *scene) {
+	w.learn(8)
+	w.report(500)
+	p := w.progress()
+	p.Round++
+	w.Applied(service.Applied{Progress: p, Attempt: 1, Void: true, Took: 6 * time.Second})
+	w.pass(40 * time.Minute)
+	w.commit(40 * time.Minute)
+	w.announce()
+	w.Board.since.Restarts++
+	w.stage.Attempt = 3
+	w.pass(5 * time.Second)
+	w.report(480)
+	a := service.Applied{Progress: w.progress(), Attempt: 3, Cohort: 500, BatchUsers: 500, NoiseStd: 0.0188, GradientNorm: 0.4, Took: 5 * time.Second}
+	w.round, w.users = w.round+1, w.users+500
+	a.Progress = w.progress()
+	w.Applied(a)
+	w.learn(14)
 }
 
 // handler serves a scene; done ends with the test.

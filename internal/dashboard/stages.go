@@ -25,7 +25,8 @@ const (
 // Stages are the stage processes of a task as `ingest shuffle --http` shows them. What they say is only shown.
 type Stages struct {
 	task   string
-	urls   []string
+	urls   []string // of their /status
+	names  []string // host, port and path
 	client *http.Client
 }
 
@@ -38,7 +39,7 @@ func NewStages(task string, addresses []string) (*Stages, error) {
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
 			return nil, fmt.Errorf("stage address %q: want http://HOST:PORT of an ingest shuffle --http", a)
 		}
-		s.urls = append(s.urls, strings.TrimSuffix(u.String(), "/")+"/status")
+		s.urls, s.names = append(s.urls, strings.TrimSuffix(u.String(), "/")+"/status"), append(s.names, u.Host+strings.TrimSuffix(u.Path, "/"))
 	}
 	if len(s.urls) == 0 {
 		return nil, errors.New("stage address: none is given")
@@ -46,42 +47,20 @@ func NewStages(task string, addresses []string) (*Stages, error) {
 	return s, nil
 }
 
-// Tell asks all of them and tells the board: of the one that works, or one that stands by, with the reports of all that
-// answered. If none did, the stage is silent.
+// Tell asks all of them and tells the board.
 func (s *Stages) Tell(ctx context.Context, b *Board) {
-	answers := make([]obs.StageStatus, len(s.urls))
-	silences := make([]Silence, len(s.urls))
+	answers := make([]Answer, len(s.urls))
 	var wait sync.WaitGroup
 	for i, u := range s.urls {
-		wait.Go(func() { answers[i], silences[i] = s.ask(ctx, u) })
+		wait.Go(func() {
+			answers[i].Name = s.names[i]
+			answers[i].Status, answers[i].Silence = s.ask(ctx, u)
+		})
 	}
 	wait.Wait()
-	if ctx.Err() != nil {
-		return
+	if ctx.Err() == nil {
+		b.Stages(answers...)
 	}
-	var best *obs.StageStatus
-	reports := map[string]uint64{}
-	counted := false
-	for i := range answers {
-		if silences[i] != "" {
-			continue
-		}
-		if a := &answers[i]; best == nil || a.Works && !best.Works || a.Works && a.Cohort > best.Cohort {
-			best = a
-		}
-		counted = counted || answers[i].Reports != nil
-		for reason, n := range answers[i].Reports {
-			reports[known(reason)] += n
-		}
-	}
-	if best == nil {
-		b.StageSilent(silences[0])
-		return
-	}
-	if best.Reports = nil; counted {
-		best.Reports = reports
-	}
-	b.Stage(*best)
 }
 
 func (s *Stages) ask(ctx context.Context, address string) (out obs.StageStatus, why Silence) {

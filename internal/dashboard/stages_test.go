@@ -44,7 +44,7 @@ func TestStagesTell(t *testing.T) {
 	dead.Close()
 	tell(t, w, idle, works+"/", dead.URL)
 	f, _ := w.look()
-	if s := f.stage; !s.asked || s.silence != "" || s.status.Users != 7 || f.totals["accepted"] != 12 || f.totals[other] != 2 || !f.counted {
+	if s := f.stage; !s.asked || s.silence != "" || s.status.Users != 7 || f.totals["accepted"] != 12 || f.totals[other] != 2 || f.counts == nil {
 		t.Errorf("%+v, totals %v", s, f.totals)
 	}
 	tell(t, w, dead.URL)

@@ -2,7 +2,10 @@ package dashboard
 
 import (
 	"fmt"
+	"strings"
 	"time"
+
+	"github.com/panlearn/panlearn/shuffle/stage"
 )
 
 // A Level says how much a verdict matters. It is a class of the style sheet.
@@ -24,6 +27,7 @@ type Verdict struct {
 	Title   string
 	Detail  string
 	Do      string // what to do; empty: nothing
+	Take    bool   // links to the model follow Do
 	Section string // a document in docs/ and its heading
 }
 
@@ -32,6 +36,8 @@ var words = map[Level]string{Good: "All is well", Info: "For your information", 
 const (
 	// quiet is how long nobody may join a round before the page says that it waits.
 	quiet = 30 * time.Second
+	// starving is how long it may be before users are too few, where rounds are not slower by themselves.
+	starving = 10 * time.Minute
 	// unopened is how long a round may stand without an attempt.
 	unopened = 30 * time.Second
 	// unanswered is how long a stage may not answer: a restart.
@@ -47,7 +53,8 @@ const (
 	sectionRecovery = "runbook.md, “Recovery”"
 	sectionBudget   = "runbook.md, “The budget is spent”"
 	sectionEnding   = "operations.md, “Ending a task”"
-	sectionBroker   = "operations.md, “A broker of three servers”"
+	sectionDisk     = "runbook.md, “A disk is full”"
+	sectionHostile  = "runbook.md, “Hostile devices”"
 	sectionAlerts   = "metrics.md, “Alerts”"
 )
 
@@ -57,10 +64,10 @@ func (st *state) verdict(task Task, now time.Time) Verdict {
 	return v
 }
 
-// judge says the first that is true of: it ended, the broker is lost, it has not begun, the stage is lost, a round waits,
-// it learns.
+// judge says the first that is true of: it ended, the broker is lost or fails, no stage works, it has not begun, publishers are refused,
+// a round waits, it learns.
 func (st *state) judge(task Task, now time.Time) Verdict {
-	since := func(at time.Time) string { return fmt.Sprintf("since %s", clock(at, now)) }
+	since := func(at time.Time) string { return "since " + clock(at, now) }
 	s := &st.stage
 	switch {
 	case st.stopped != nil:
@@ -70,42 +77,57 @@ func (st *state) judge(task Task, now time.Time) Verdict {
 			Detail: fmt.Sprintf("There is no connection %s. Nothing is lost: the learner tries again until it is back.", since(st.brokerLost)),
 			Do:     "Start the NATS server, or ask learner doctor what stands between them."}
 	case st.trouble != "":
-		return Verdict{Level: Warn, Title: "The learner's calls of the broker fail.", Section: sectionBroker, Detail: st.trouble + ".",
-			Do: "Ask learner doctor --role learner, with the learner's credentials."}
-	case s.asked && s.silence != "" && now.Sub(s.since) >= unanswered:
-		do := fmt.Sprintf("Start ingest shuffle --task %s with the identity of this task, and look at the address of --stage-http.", task.Name)
-		if task.Trust != "shuffle" {
-			do += " Under trust " + task.Trust + " the users of the open attempt drop out."
-		}
-		return Verdict{Level: Wrong, Title: fmt.Sprintf("The shuffle stage is silent: %s.", s.silence), Section: sectionKill, Do: do,
-			Detail: fmt.Sprintf("Silent %s. The learner waits; the open round gets a new attempt when a stage is back.", since(s.since))}
+		return brokerFails("the learner", "learner", st.trouble, "It has failed "+since(st.troubled)+".")
+	case st.workless(now):
+		return st.noStage(task, now)
+	case s.asked && s.silence == "" && (s.status.Failures >= failing || s.status.Trouble != ""):
+		return brokerFails("the shuffle stage", "stage", s.status.Trouble, fmt.Sprintf("%s of it failed in a row.", calls(s.status.Failures)))
 	case !st.resumed:
 		return Verdict{Level: Info, Title: "The task has not begun: the learner waits for the shuffle stage's key.", Section: sectionWatching,
 			Do: fmt.Sprintf("Start ingest shuffle --task %s.", task.Name)}
 	case st.announced.round == 0:
 		return Verdict{Level: Info, Title: "The learner compares its state with the broker."}
-	case s.asked && s.status.Failures >= failing:
-		return Verdict{Level: Warn, Title: "The shuffle stage cannot reach the broker.", Section: sectionAlerts,
-			Detail: fmt.Sprintf("%d of its calls failed in a row.", s.status.Failures),
-			Do:     "Ask learner doctor --role stage, with the stage's credentials."}
+	case s.asked && s.silence == "" && full(s.status.Queue):
+		return Verdict{Level: Warn, Title: "Publishers are refused: the queue of reports is full.", Section: sectionHostile,
+			Detail: fmt.Sprintf("It holds %s, %s of at most %s. Nothing that counts is lost: devices try again, and the stage empties it.",
+				countOf(s.status.Queue.Messages, "report"), size(s.status.Queue.Bytes), size(s.status.Queue.MaxBytes)),
+			Do: "If it stays full, see in the server's /connz who sends that much, and take the permission away."}
 	case !s.here(st.announced.round) && now.Sub(st.announced.at) >= unopened:
 		return Verdict{Level: Warn, Title: fmt.Sprintf("No shuffle stage has opened round %d.", st.announced.round), Section: sectionAlerts,
 			Detail: fmt.Sprintf("The round stands announced %s.", since(st.announced.at)),
 			Do:     "Start ingest shuffle with the identity of this task, or see in its log why it does not open the round."}
+	case s.asked && !s.status.Works && s.silence == "":
+		return Verdict{Level: Info, Title: "No shuffle stage works at the moment.",
+			Detail: fmt.Sprintf("%s One that stands by takes over when the lease of the other has run out: %v, unless --lease says otherwise.", st.asked(), stage.DefaultLeaseTTL)}
 	}
-	return st.collecting(now)
+	return st.collecting(task, now)
 }
 
-// here reports whether a stage works on a round.
+// brokerFails is the verdict where calls of the broker fail somebody.
+func brokerFails(whom, role, cause, detail string) Verdict {
+	v := Verdict{Level: Warn, Title: fmt.Sprintf("The broker fails %s.", whom), Section: sectionAlerts, Detail: detail,
+		Do: fmt.Sprintf("Ask learner doctor --role %s, with its credentials.", role)}
+	if cause != "" {
+		v.Title = fmt.Sprintf("The broker fails %s: %s.", whom, strings.TrimSuffix(short(cause), "."))
+	}
+	if strings.Contains(cause, "disk") && strings.Contains(cause, "full") || strings.Contains(cause, "insufficient storage") {
+		v.Level, v.Title, v.Section = Wrong, "The broker's disk is full.", sectionDisk
+		v.Detail = fmt.Sprintf("It fails %s: %s. %s Nothing that is committed is lost.", whom, strings.TrimSuffix(short(cause), "."), detail)
+		v.Do = "Make room on the broker's disk, or raise max_file_store; if it still refuses then, restart nats-server."
+	}
+	return v
+}
+
+// here reports whether a stage works on a round, as far as anybody told; workless says whether one works at all.
 func (s *stageState) here(round uint64) bool {
 	if s.asked {
-		return !s.status.Works || s.status.Round >= round // one that stands by tells nothing of the one that works
+		return !s.status.Works || s.status.Round >= round
 	}
 	return s.opened
 }
 
 // collecting is the verdict on a round that a stage has or takes.
-func (st *state) collecting(now time.Time) Verdict {
+func (st *state) collecting(task Task, now time.Time) Verdict {
 	round, s := st.announced.round, st.stage.status
 	switch {
 	case !st.stage.asked && now.Sub(st.announced.at) >= quiet:
@@ -122,6 +144,10 @@ func (st *state) collecting(now time.Time) Verdict {
 		return Verdict{Level: Warn, Title: fmt.Sprintf("Round %d is past its deadline and waits for its minimum.", round), Section: sectionAlerts,
 			Detail: fmt.Sprintf("%s %s are the least that may be released; the deadline was %s.", fill, count(s.Minimum), clock(*s.Deadline, now)),
 			Do:     "Bring more publishers. Nothing is lost, and nothing is released below the minimum."}
+	case now.Sub(st.stage.grew) >= max(starving, st.slow()) && s.Users < s.Cohort:
+		return Verdict{Level: Warn, Title: fmt.Sprintf("Too few users come: round %d has %s of %s.", round, count(s.Users), count(s.Cohort)), Section: sectionAlerts,
+			Detail: fmt.Sprintf("%s Nobody has joined since %s. %s", enough(s.Users, s.Minimum, s.Deadline, now), clock(st.stage.grew, now), st.shortOf(task)),
+			Do:     "Bring more publishers, or users who have not taken part: who has is not asked again. learner finish ends the task with the model that it has."}
 	case now.Sub(st.stage.grew) >= quiet && s.Users < s.Cohort:
 		return Verdict{Level: Info, Title: fmt.Sprintf("Round %d waits for users.", round), Section: sectionAlerts,
 			Detail: fmt.Sprintf("%s %s Nobody has joined since %s.", fill, enough(s.Users, s.Minimum, s.Deadline, now), clock(st.stage.grew, now)),
@@ -141,6 +167,19 @@ func enough(users, minimum uint64, deadline *time.Time, now time.Time) string {
 		return fmt.Sprintf("At least %s must come; from %s on they are enough.", count(minimum), clock(*deadline, now))
 	}
 	return fmt.Sprintf("That is enough at the deadline, %s.", clock(*deadline, now))
+}
+
+// shortOf says how many users the rest of the plan wants, and what it may be short of them.
+func (st *state) shortOf(task Task) string {
+	p := st.progress
+	if p.Rounds == 0 || task.Needs == nil {
+		return ""
+	}
+	out := fmt.Sprintf("The rounds that are left want %s of %s planned.", people(task.Needs(p.Steps)), count(task.Users))
+	if n := st.passed(); n > 0 && !task.Interactive {
+		out += fmt.Sprintf(" The users of %s are spent, too: the plan has no others in their place.", countOf(n, "void round"))
+	}
+	return out
 }
 
 func (st *state) learning() Verdict {
@@ -175,36 +214,4 @@ func (st *state) promise() string {
 		return "with noise that is known: nothing is protected"
 	}
 	return fmt.Sprintf("epsilon at most %s%s", upper(st.progress.EpsilonSpent), st.task.Assuming)
-}
-
-func (st *state) ended() Verdict {
-	p := st.progress
-	switch st.stopped.How {
-	case Over:
-		v := Verdict{Level: Good, Title: "The task has ended.", Section: sectionEnding,
-			Detail: fmt.Sprintf("%d steps, %s, %s.", p.Steps, people(p.Users), st.promise()),
-			Do:     "Take the model from /v1/snapshot, or with learner snapshot."}
-		if p.Rounds > 0 && p.Steps < p.Rounds {
-			v.Title = "The task was ended before its last step."
-		}
-		if st.worse() {
-			v.Level, v.Detail = Warn, v.Detail+" At its end users' events were predicted worse than over all."
-		}
-		return v
-	case Refused:
-		r := st.stopped.Refused
-		if r.Round <= 1 {
-			return Verdict{Level: Wrong, Title: "The privacy budget refuses the first round: nothing was announced.", Section: sectionBudget,
-				Detail: fmt.Sprintf("The round would cost epsilon %s, and the budget is %g.", upper(r.Total), r.Budget),
-				Do:     "Give the task a budget that its plan fits: learner plan says what it costs."}
-		}
-		return Verdict{Level: Warn, Title: fmt.Sprintf("The privacy budget refused round %d: the task has ended.", r.Round), Section: sectionBudget,
-			Detail: fmt.Sprintf("Epsilon %s of %g is spent, and with the round it would be %s. The model stands.", upper(r.Spent), r.Budget, upper(r.Total)),
-			Do:     "Take the model from /v1/snapshot, or with learner snapshot. More rounds would be another task, which adds up for who takes part in both."}
-	case Interrupted:
-		return Verdict{Level: Info, Title: "The learner was stopped.", Section: sectionKill,
-			Do: "The same command goes on where it stopped. Nothing is lost."}
-	}
-	return Verdict{Level: Wrong, Title: "The learner stopped with an error.", Section: sectionRecovery,
-		Do: "Its log says which, and what to do."}
 }

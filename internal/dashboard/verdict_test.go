@@ -9,6 +9,7 @@ import (
 
 	"github.com/panlearn/panlearn/internal/obs"
 	"github.com/panlearn/panlearn/learner/service"
+	"github.com/panlearn/panlearn/shuffle/stage"
 )
 
 // situations are how a task can stand, and what the top of the page must say of it.
@@ -81,16 +82,76 @@ var situations = map[string]struct {
 		w.Stage(w.stage)
 		w.pass(unopened)
 	}, Warn, []string{"No shuffle stage has opened round 7"}, sectionAlerts},
-	"another stage works": {func(w *scene) {
+	"none of the stages works": {func(w *scene) {
+		w.learn(6)
+		ask := func() {
+			w.Stages(Answer{Name: "a:9091", Silence: NoAnswer}, Answer{Name: "b:9091", Status: obs.StageStatus{Task: "income"}})
+		}
+		ask()
+		w.pass(stage.DefaultLeaseTTL + time.Second)
+		ask()
+	}, Wrong, []string{"No shuffle stage works.", "Asked: a:9091: it does not answer; b:9091: stands by.", "None has worked since 12:00:30 UTC", "--stage-http"}, sectionKill},
+	"the stages change hands": {func(w *scene) {
+		w.learn(6)
+		w.Stages(Answer{Name: "a:9091", Silence: NoAnswer}, Answer{Name: "b:9091", Status: obs.StageStatus{Task: "income"}})
+		w.pass(stage.DefaultLeaseTTL)
+	}, Info, []string{"No shuffle stage works at the moment.", "b:9091: stands by", "15s"}, ""},
+	"a stage that is not asked works": {func(w *scene) {
 		w.learn(6)
 		w.Stage(obs.StageStatus{Task: "income"})
 		w.pass(time.Hour)
-	}, Good, []string{"Learning."}, ""},
+		w.commit(time.Hour)
+		w.Announced(8, 500)
+	}, Info, []string{"No shuffle stage works at the moment."}, ""},
+	"all stages are silent": {func(w *scene) {
+		w.learn(6)
+		w.Stages(Answer{Name: "a:9091", Silence: NoAnswer}, Answer{Name: "b:9091", Silence: AnotherTask})
+		w.pass(unanswered)
+	}, Wrong, []string{"All 2 shuffle stages are silent.", "a:9091: it does not answer; b:9091: it works for another task"}, sectionKill},
 	"the stage cannot reach the broker": {func(w *scene) {
 		w.learn(6)
-		w.stage.Failures = failing
+		w.stage.Failures, w.stage.Trouble = failing, "no answer\nwithin 2s"
 		w.Stage(w.stage)
-	}, Warn, []string{"stage cannot reach the broker", "3 of its calls"}, sectionAlerts},
+	}, Warn, []string{"The broker fails the shuffle stage: no answer within 2s.", "3 calls of it failed in a row", "doctor --role stage"}, sectionAlerts},
+	"the broker's disk is full, as the learner has it": {func(w *scene) {
+		w.learn(6)
+		w.Trouble("the broker's disk is full: insufficient storage resources available")
+		w.pass(time.Minute)
+		w.Trouble("the broker's disk is full: insufficient storage resources available (2)")
+	}, Wrong, []string{"The broker's disk is full.", "It fails the learner: the broker's disk is full: insufficient", "since 12:00:30 UTC", "Make room", "restart nats-server"}, sectionDisk},
+	"the broker's disk is full, as the stage has it": {func(w *scene) {
+		w.learn(6)
+		w.stage.Failures, w.stage.Trouble = 1, "the broker's disk is full"
+		w.Stage(w.stage)
+	}, Wrong, []string{"The broker's disk is full.", "It fails the shuffle stage"}, sectionDisk},
+	"the broker fails the learner": {func(w *scene) {
+		w.learn(6)
+		w.Trouble("the stream ROUNDS is missing.")
+	}, Warn, []string{"The broker fails the learner: the stream ROUNDS is missing.", "doctor --role learner"}, sectionAlerts},
+	"the broker works again": {func(w *scene) {
+		w.learn(6)
+		w.Trouble("the broker's disk is full")
+		w.Trouble("")
+	}, Good, []string{"Learning."}, ""},
+	"publishers are refused": {func(w *scene) {
+		w.learn(6)
+		w.stage.Queue = obs.Queue{Messages: 412096, Bytes: 1020 << 20, MaxBytes: 1 << 30}
+		w.report(312)
+	}, Warn, []string{"Publishers are refused: the queue of reports is full.", "412,096 reports, 1,020 MiB of at most 1 GiB", "devices try again", "/connz"}, sectionHostile},
+	"the queue is not full": {func(w *scene) {
+		w.learn(6)
+		w.stage.Queue = obs.Queue{Messages: 4, Bytes: 900 << 20, MaxBytes: 1 << 30}
+		w.report(312)
+	}, Good, []string{"Learning."}, ""},
+	"too few users": {func(w *scene) {
+		w.learn(6)
+		p := w.progress()
+		p.Round++
+		w.Applied(service.Applied{Progress: p, Attempt: 1, Void: true})
+		w.report(312)
+		w.pass(starving)
+	}, Warn, []string{"Too few users come: round 7 has 312 of 500.", "Nobody has joined since 12:00:30 UTC", "want 17,000 users of 20,000 planned", "The users of 1 void round are spent, too",
+		"learner finish"}, sectionAlerts},
 	"no stage, as the broker has it": {func(w *scene) {
 		w.Resumed(w.progress())
 		w.Announced(1, 500)
@@ -158,7 +219,7 @@ func TestVerdicts(t *testing.T) {
 				t.Errorf("%+v, want level %s and section %q", v, s.level, s.section)
 			}
 			d := w.document(t)
-			if silent := state.counted && state.stage.silence != ""; silent != strings.Contains(text(d.byID("tiles")), "the stage is silent") {
+			if silent := state.counts != nil && state.stage.silence != ""; silent != strings.Contains(text(d.byID("tiles")), "the stage is silent") {
 				t.Errorf("a stage that is silent: %t; the tiles say %q", silent, text(d.byID("tiles")))
 			}
 			got := text(d.byID("verdict")) + " " + text(d.byID("detail"))
@@ -195,5 +256,5 @@ func TestPanUsersDropOut(t *testing.T) {
 	w.Resumed(service.Progress{})
 	w.StageSilent(NoAnswer)
 	w.pass(unanswered)
-	w.document(t).says("verdict", "Under trust pan the users of the open attempt drop out.")
+	w.document(t).says("verdict", "Under trust pan the users of the open attempt drop out if its process has died.")
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/panlearn/panlearn/internal/cli"
 	"github.com/panlearn/panlearn/internal/model"
-	"github.com/panlearn/panlearn/shuffle/stage"
 )
 
 // A View is the page at one moment: what its templates print.
@@ -21,6 +20,7 @@ type View struct {
 	Tiles              []Tile
 	Cohort             Cohort
 	Privacy            Privacy
+	By                 By
 	Validation         []Chart
 	Gradient, Latency  Chart
 	Reports, Norm      Chart
@@ -29,7 +29,7 @@ type View struct {
 	Outcomes           []Outcome
 	OutcomesOf         string // whose counts Outcomes are
 	About              []Fact
-	Began              string
+	Curves             string // since when they run
 }
 
 // A Tile is one number with its name.
@@ -45,11 +45,10 @@ type Cohort struct {
 	Text           string
 }
 
-// Privacy is what is spent. Figures are upper bounds.
+// Privacy is what the plan may spend on a user, and what is spent. Figures are upper bounds.
 type Privacy struct {
-	Spent, Budget, Delta string
-	Share                float64 // of the bar, 0 to 100
-	Text                 string
+	Facts []Fact
+	Text  string
 }
 
 // Weights are the largest of the released model.
@@ -66,27 +65,31 @@ type Weight struct {
 	Negative    bool
 }
 
-// A Peer is another process.
-type Peer struct {
-	Name, State string
-	Level       Level
-	Note        string
-}
-
-// An Outcome is how many reports ended so.
-type Outcome struct{ Name, Count string }
-
 // A Fact is a line of what the page says of task and program.
 type Fact struct{ Name, Value string }
 
-// view is the page now. snapshot is nil where no model is known.
-func (b *Board) view(snapshot *model.Snapshot) View {
+// view is the page now, with curves along an axis. snapshot is nil where no model is known.
+func (b *Board) view(snapshot *model.Snapshot, by By) View {
 	st, now := b.look()
 	task := b.config.Task
-	v := View{Build: build(), Task: task.Name, AsOf: clock(now, now), Began: clock(st.began, now), Verdict: st.verdict(task, now),
-		Tiles: st.tiles(task), Cohort: st.cohort(now), Privacy: st.privacy(task), Validation: validationCharts(&st),
-		Gradient: gradientChart(st.rounds.points), Latency: latencyChart(st.rounds.points), Reports: reportsChart(&st), Norm: normChart(st.rounds.points),
-		Weights: weightsOf(snapshot), Peers: st.peers(now), About: about(task)}
+	task.Expected = st.task.Expected
+	v := View{Build: build(), Task: task.Name, AsOf: clock(now, now), Curves: st.curvesOf(now), By: by, Verdict: st.verdict(task, now),
+		Cohort: st.cohort(now), Privacy: st.privacy(task), Weights: weightsOf(snapshot), Peers: st.peers(now), About: about(task)}
+	v.Tiles = st.tiles(task, v.Verdict.Level, now)
+	for _, f := range st.figures(task, by) {
+		switch c := f.chart(); c.ID {
+		case "gradient":
+			v.Gradient = c
+		case "reports":
+			v.Reports = c
+		case "latency":
+			v.Latency = c
+		case "norm":
+			v.Norm = c
+		default:
+			v.Validation = append(v.Validation, c)
+		}
+	}
 	v.Title = task.Name + " · panlearn"
 	if st.announced.round > 0 {
 		v.Title = fmt.Sprintf("Round %s · %s", st.roundOf(), v.Title)
@@ -94,21 +97,30 @@ func (b *Board) view(snapshot *model.Snapshot) View {
 	if v.Verdict.Level == Warn || v.Verdict.Level == Wrong {
 		v.Title = v.Verdict.Word + " · " + v.Title
 	}
-	v.OutcomesOf = "the batches that this process committed: users accepted, and messages refused"
-	if st.counted {
-		v.OutcomesOf = "the shuffle stage since it started: messages"
-	}
-	for _, r := range stage.Reasons() {
-		v.Outcomes = append(v.Outcomes, Outcome{r.String(), count(st.totals[r.String()])})
-	}
-	if n := st.totals[other]; n > 0 {
-		v.Outcomes = append(v.Outcomes, Outcome{other, count(n)})
-	}
+	v.Outcomes, v.OutcomesOf = st.outcomes()
 	return v
 }
 
-func (st *state) tiles(task Task) []Tile {
+// curvesOf says since when the curves run.
+func (st *state) curvesOf(now time.Time) string {
+	if p := st.rounds.points; len(p) > 0 && p[0].At.Before(st.began) {
+		return fmt.Sprintf("They go on over restarts, from round %s, %s; reports begin with this process, %s.", count(p[0].Round), clock(p[0].At, now), clock(st.began, now))
+	}
+	return fmt.Sprintf("They begin with this process, %s.", clock(st.began, now))
+}
+
+// tiles answer first how good the model is, how far the task is, when it is done, and how many users that wants.
+func (st *state) tiles(task Task, level Level, now time.Time) (tiles []Tile) {
 	p := st.progress
+	accuracy, loss := constants(p.Baseline, task)
+	switch s := p.Validation; {
+	case s != nil && s.Accuracy != nil:
+		a := s.Accuracy.Recent
+		tiles = append(tiles, Tile{"Accuracy", percent(a.Value), fmt.Sprintf("recent rounds; between %s and %s; %s", percent(a.Low), percent(a.High), accuracy.text(percent))})
+	case s != nil:
+		l := s.Loss.Recent
+		tiles = append(tiles, Tile{"Loss", number(l.Value), fmt.Sprintf("recent rounds; between %s and %s; %s", number(l.Low), number(l.High), loss.text(number))})
+	}
 	steps := Tile{"Steps taken", count(p.Steps), "of a task without end"}
 	switch {
 	case !st.resumed:
@@ -119,16 +131,23 @@ func (st *state) tiles(task Task) []Tile {
 	if n := st.passed(); n > 0 {
 		steps.Note += fmt.Sprintf(", and %s void", count(n))
 	}
+	tiles = append(tiles, steps)
+	if t, ok := st.timeLeft(task, level, now); ok {
+		tiles = append(tiles, t)
+	}
 	users := Tile{"Users counted", count(p.Users), "of " + count(task.Users) + " planned"}
 	if p.Rounds == 0 {
 		users.Note = "so far"
+	}
+	if t, ok := st.needed(task); ok {
+		users = t
 	}
 	rate := Tile{"Reports per second", "none yet", ""}
 	if n := len(st.rates.points); n > 0 {
 		r := st.rates.points[n-1]
 		rate.Value, rate.Note = number(r.accepted/r.seconds), "accepted"
 		switch {
-		case !st.counted:
+		case st.counts == nil:
 			rate.Note = "users, in the last round"
 		case st.stopped != nil:
 			rate.Note = "accepted, when the task ended"
@@ -147,20 +166,10 @@ func (st *state) tiles(task Task) []Tile {
 		}
 	}
 	took := Tile{"Last round took", "none yet", ""}
-	if st.last.Took > 0 {
-		took.Value, took.Note = lasted(st.last.Took), "from announcement to commit"
+	if n := len(st.laps); n > 0 {
+		took.Value, took.Note = lasted(st.laps[n-1].Took), "from announcement to commit"
 	}
-	tiles := []Tile{steps, users}
-	if s := p.Validation; s != nil && s.Accuracy != nil {
-		a := s.Accuracy.Recent
-		accuracy, _ := constants(p.Baseline)
-		tiles = append(tiles, Tile{"Accuracy", percent(a.Value), fmt.Sprintf("recent rounds; between %s and %s; %s", percent(a.Low), percent(a.High), accuracy.text(percent))})
-	} else if s != nil {
-		l := s.Loss.Recent
-		_, loss := constants(p.Baseline)
-		tiles = append(tiles, Tile{"Loss", number(l.Value), fmt.Sprintf("recent rounds; between %s and %s; %s", number(l.Low), number(l.High), loss.text(number))})
-	}
-	return append(tiles, rate, took, ratio)
+	return append(tiles, users, rate, took, ratio)
 }
 
 func (st *state) cohort(now time.Time) Cohort {
@@ -189,47 +198,27 @@ func (st *state) cohort(now time.Time) Cohort {
 	return c
 }
 
+// privacy says what is planned beside what is spent. A round is charged before it is announced, so that a ledger says what the plan
+// may spend before anybody took part.
 func (st *state) privacy(task Task) Privacy {
 	p := st.progress
-	if task.NoiseKnown {
+	switch {
+	case task.NoiseKnown:
 		return Privacy{Text: "None: the noise follows from a seed, which is no secret, so nothing is protected. A run without a seed is private."}
-	}
-	if !st.resumed {
+	case !st.resumed:
 		return Privacy{Text: "Nothing is spent: the task has not begun."}
 	}
-	out := Privacy{Spent: upper(p.EpsilonSpent), Budget: fmt.Sprintf("%g", p.EpsilonBudget), Delta: upper(p.Delta),
-		Text: fmt.Sprintf("For the event that is charged most, under trust %s%s, for %s. A plan spends what it may from the first round on, because an event pays once.", task.Trust, task.Assuming, task.Unit)}
-	if p.EpsilonBudget > 0 {
-		out.Share = 100 * min(1, p.EpsilonSpent/p.EpsilonBudget)
-	}
-	return out
-}
-
-func (st *state) peers(now time.Time) []Peer {
-	broker := Peer{Name: "Broker", State: "connected", Level: Good}
-	if !st.brokerLost.IsZero() {
-		broker.State, broker.Level, broker.Note = "lost", Wrong, "since "+clock(st.brokerLost, now)
-	}
-	mixing, s := Peer{Name: "Shuffle stage", Level: Info}, st.stage
+	charged := fmt.Sprintf("epsilon at most %s, delta %s", upper(p.EpsilonSpent), upper(p.Delta))
+	planned := Fact{"Planned", fmt.Sprintf("within the budget, epsilon %g", p.EpsilonBudget)}
+	spent := Fact{"Spent", charged}
 	switch {
-	case st.stopped != nil:
-		mixing.State = "not watched any more"
-	case s.asked && s.silence != "":
-		mixing.State, mixing.Level, mixing.Note = "silent", Wrong, fmt.Sprintf("%s, since %s", s.silence, clock(s.since, now))
-	case s.asked && s.status.Failures >= failing:
-		mixing.State, mixing.Level, mixing.Note = "works, and the broker fails it", Warn, fmt.Sprintf("%d calls in a row", s.status.Failures)
-	case s.asked && !s.status.Works:
-		mixing.State, mixing.Note = "stands by", "another process works, or died a moment ago"
-	case s.asked && s.status.Round == 0:
-		mixing.State, mixing.Level, mixing.Note = "works", Good, "no round is open"
-	case s.asked:
-		mixing.State, mixing.Level, mixing.Note = "works", Good, fmt.Sprintf("on round %d, attempt %d", s.status.Round, s.status.Attempt)
-	case s.opened:
-		mixing.State, mixing.Note = "not asked", fmt.Sprintf("the broker has attempt %d at round %d; --stage-http URL tells more", s.attempt, st.announced.round)
-	default:
-		mixing.State, mixing.Note = "not asked", "--stage-http URL tells how it is"
+	case p.Round == 0 && p.Users == 0 && p.EpsilonSpent > 0:
+		planned.Value, spent.Value = fmt.Sprintf("%s, of a budget of %g", charged, p.EpsilonBudget), "nothing: nobody has been counted yet"
+	case p.EpsilonSpent > 0:
+		spent.Value = charged + ", by the user who is charged most"
 	}
-	return []Peer{broker, mixing}
+	return Privacy{Facts: []Fact{spent, planned},
+		Text: fmt.Sprintf("Under trust %s%s, for %s. A plan uses what it may from its first round on: a user pays once, for a round or a phase, and later rounds cost that user nothing.", task.Trust, task.Assuming, task.Unit)}
 }
 
 // shown is how many weights the page shows.

@@ -147,6 +147,9 @@ func (s Snapshot) NumPy() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
+// JSON is the model as `learner snapshot` prints it.
+func (s Snapshot) JSON() ([]byte, error) { return plainJSON(s, "  ") }
+
 // plainJSON leaves <, > and & as they are.
 func plainJSON(v any, indent string) ([]byte, error) {
 	var out bytes.Buffer

@@ -4,20 +4,29 @@
 
 const root = document.documentElement;
 
-// Colours: those of the system until somebody chooses.
-const system = matchMedia("(prefers-color-scheme: dark)");
-function chosen() {
+// What a reader has chosen, kept where storage is allowed.
+function remembered(what) {
   try {
-    return localStorage.getItem("panlearn-theme");
+    return localStorage.getItem("panlearn-" + what);
   } catch {
-    return null; // storage is forbidden
+    return null;
   }
 }
+function remember(what, value) {
+  try {
+    localStorage.setItem("panlearn-" + what, value);
+  } catch {
+    // it lasts as long as the page
+  }
+}
+
+// Colours: those of the system until somebody chooses.
+const system = matchMedia("(prefers-color-scheme: dark)");
 function dark() {
-  const choice = chosen() ?? root.dataset.theme;
+  const choice = remembered("theme") ?? root.dataset.theme;
   return choice ? choice === "dark" : system.matches;
 }
-if (chosen()) root.dataset.theme = chosen();
+if (remembered("theme")) root.dataset.theme = remembered("theme");
 
 addEventListener("DOMContentLoaded", () => {
   const theme = document.getElementById("theme");
@@ -27,11 +36,7 @@ addEventListener("DOMContentLoaded", () => {
   const showTheme = () => theme.setAttribute("aria-pressed", String(dark()));
   theme.addEventListener("click", () => {
     root.dataset.theme = dark() ? "light" : "dark";
-    try {
-      localStorage.setItem("panlearn-theme", root.dataset.theme);
-    } catch {
-      // it lasts as long as the page
-    }
+    remember("theme", root.dataset.theme);
     showTheme();
   });
   system.addEventListener("change", showTheme);
@@ -49,20 +54,47 @@ addEventListener("DOMContentLoaded", () => {
     for (const d of open) document.getElementById(d)?.setAttribute("open", "");
     for (const [d, top, left] of scrolled) document.getElementById(d)?.scrollTo(left, top);
     if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
+    cursors(element);
   }
 
   let waiting = {}; // parts that came during a pause
   let title = document.title;
   function show() {
-    for (const [id, html] of Object.entries(waiting)) replace(id, html);
-    waiting = {};
+    for (const [id, html] of Object.entries(waiting)) {
+      if (document.activeElement.matches?.(`#${id} .plot`)) continue; // somebody reads this curve, point by point
+      delete waiting[id];
+      replace(id, html);
+    }
     document.title = title;
   }
+  addEventListener("focusout", () => setTimeout(() => paused() || show()));
   const paused = () => pause.getAttribute("aria-pressed") === "true";
   pause.addEventListener("click", () => {
     pause.setAttribute("aria-pressed", String(!paused()));
     if (!paused()) show();
   });
+
+  // The axis of the curves: that of the address, until somebody chooses.
+  const axes = [...document.querySelectorAll(".axes a")];
+  let by = remembered("by") ?? new URLSearchParams(location.search).get("by") ?? "rounds";
+  function showAxis() {
+    for (const a of axes) {
+      if (a.id === `by-${by}`) a.setAttribute("aria-current", "true");
+      else a.removeAttribute("aria-current");
+    }
+  }
+  for (const a of axes) {
+    a.addEventListener("click", (event) => {
+      event.preventDefault();
+      by = a.id.slice(3);
+      remember("by", by);
+      showAxis();
+      source.close();
+      connect();
+    });
+  }
+  showAxis();
+  cursors(document);
 
   let source;
   function say(state, text) {
@@ -70,7 +102,7 @@ addEventListener("DOMContentLoaded", () => {
     if (link.textContent !== text) link.textContent = text;
   }
   function connect() {
-    source = new EventSource("events");
+    source = new EventSource(`events?by=${by}`);
     source.onmessage = (event) => {
       const update = JSON.parse(event.data);
       if (update.build !== root.dataset.build) return location.reload(); // another program answers now

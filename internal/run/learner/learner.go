@@ -84,7 +84,7 @@ func Run(ctx context.Context, c Config) (err error) {
 
 // run plans or resumes, and learns. What it starts in the group ends with serving.
 func (c Config) run(ctx, serving context.Context, group *errgroup.Group, store state.Store, finish *service.Finisher) error {
-	planned, err := taskOf(ctx, store, c.Spec)
+	planned, expected, err := taskOf(ctx, store, c.Spec)
 	if err != nil {
 		return err
 	}
@@ -105,10 +105,11 @@ func (c Config) run(ctx, serving context.Context, group *errgroup.Group, store s
 	watch := Observers{metrics, c.Observer}
 	ended := func(context.Context, error) {}
 	if c.HTTP != nil {
-		site, err := NewSite(c.Spec, planned, store)
+		site, err := NewSite(c.Spec, planned, store, c.StateDir, expected)
 		if err != nil {
 			return err
 		}
+		site.Log = c.Logger
 		defer site.Close()
 		watch = append(watch, site.Board)
 		ended = site.Ended
@@ -135,29 +136,30 @@ func (c Config) run(ctx, serving context.Context, group *errgroup.Group, store s
 	return err
 }
 
-// taskOf returns the body of the task: the stored one, if it is what the file declares, or a new plan.
-func taskOf(ctx context.Context, store state.Store, spec *task.Spec) (*wire.Task, error) {
+// taskOf returns the body of the task: the stored one, if it is what the file declares, or a new plan, with what that expects.
+func taskOf(ctx context.Context, store state.Store, spec *task.Spec) (*wire.Task, *dashboard.Expected, error) {
 	view, err := statedir.Look(ctx, store)
 	if errors.Is(err, state.ErrEmpty) {
 		job, err := run.NewJob(spec)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		return job.Wire()
+		body, err := job.Wire()
+		return body, Expected(job), err
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	declared, err := spec.Canonical()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if !bytes.Equal(declared, view.Task.Declaration) {
-		return nil, fmt.Errorf("the state folder belongs to task %q with another declaration (%s); a task never changes: "+
+		return nil, nil, fmt.Errorf("the state folder belongs to task %q with another declaration (%s); a task never changes: "+
 			"give the changed one a new name and another --state", view.Task.Name,
 			task.DifferenceText(task.Differences(declared, view.Task.Declaration)))
 	}
-	return view.Task, nil
+	return view.Task, nil, nil
 }
 
 func (c Config) learn(ctx context.Context, store state.Store, conn *natsjs.Conn, planned *wire.Task,

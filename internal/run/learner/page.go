@@ -3,8 +3,11 @@ package learner
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"math"
 	"net"
 	"net/http"
+	"path/filepath"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -12,6 +15,7 @@ import (
 	"github.com/panlearn/panlearn/internal/dashboard"
 	"github.com/panlearn/panlearn/internal/model"
 	"github.com/panlearn/panlearn/internal/obs"
+	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/internal/run/statedir"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/state"
@@ -27,12 +31,25 @@ const peersEvery = time.Second
 // A Site is the live page of a learner's task.
 type Site struct {
 	Board *dashboard.Board // an observer of the learner
+	Log   *slog.Logger     // of what the page cannot keep; nil: none
 	store state.Store
 	shown chan struct{} // closed when no more is shown
 }
 
-// NewSite is the page of a planned task. Its model is the committed one.
-func NewSite(spec *task.Spec, body *wire.Task, store state.Store) (*Site, error) {
+// curves is the file of a state folder in which the page keeps its curves. Whoever removes it loses them and nothing else.
+const curves = "page.json"
+
+// Expected is what the plan of a job says of the model.
+func Expected(job run.Job) *dashboard.Expected {
+	if job.Problem.Practical != nil || math.IsInf(job.ExcessRisk, 0) || math.IsInf(job.TrivialRisk, 0) {
+		return &dashboard.Expected{}
+	}
+	return &dashboard.Expected{Bounded: true, Risk: job.ExcessRisk, Start: job.TrivialRisk}
+}
+
+// NewSite is the page of a planned task. Its model is the committed one. Its curves are kept in dir, the task's state folder, where that is
+// not empty; expected is nil where the plan was not made now.
+func NewSite(spec *task.Spec, body *wire.Task, store state.Store, dir string, expected *dashboard.Expected) (*Site, error) {
 	trust, err := manifest.Trust(body.Plan.Trust)
 	if err != nil {
 		return nil, err
@@ -42,11 +59,21 @@ func NewSite(spec *task.Spec, body *wire.Task, store state.Store) (*Site, error)
 		return nil, err
 	}
 	_, known := store.(statedir.Seeded)
+	record := ""
+	if dir != "" {
+		record = filepath.Join(dir, curves)
+	}
+	features, err := spec.Compile()
+	if err != nil {
+		return nil, err
+	}
 	board := dashboard.New(dashboard.Config{
+		Record: record,
 		Task: dashboard.Task{Name: spec.Name, Loss: spec.Model.Loss, Algorithm: body.Plan.Algorithm, Trust: trust.String(),
 			NoiseKnown: known, Assuming: trust.Assuming(honest), Unit: model.Unit(manifest.RoundsPerUser(body.Plan) > 1),
 			Parameters: manifest.Dim(body.Plan), Users: manifest.Users(body.Plan),
-			Deadline: time.Duration(body.Plan.DeadlineMs) * time.Millisecond},
+			Deadline: time.Duration(body.Plan.DeadlineMs) * time.Millisecond, Classes: len(features.Classes()),
+			Interactive: manifest.RoundsPerUser(body.Plan) > 1, Needs: needs(body.Plan), Expected: expected},
 		Model: func(ctx context.Context) (model.Snapshot, error) {
 			view, err := statedir.Look(ctx, store)
 			if err != nil {
@@ -56,6 +83,20 @@ func NewSite(spec *task.Spec, body *wire.Task, store state.Store) (*Site, error)
 		},
 	})
 	return &Site{Board: board, store: store, shown: make(chan struct{})}, nil
+}
+
+// needs is how many users a plan has for its steps after so many; nil for a plan without end.
+func needs(plan *wire.Plan) func(uint64) uint64 {
+	if manifest.Endless(plan) {
+		return nil
+	}
+	return func(steps uint64) uint64 {
+		at, ok := manifest.PhaseOf(plan, steps+1)
+		if !ok {
+			return 0
+		}
+		return manifest.Waiting(at, steps+1)
+	}
 }
 
 // Handler serves the page beside the questions of a state folder.
@@ -82,6 +123,7 @@ func (s *Site) Serve(ctx context.Context, group *errgroup.Group, l net.Listener,
 		for {
 			s.Board.Broker(peers.Conn.Connected())
 			peers.Stage(ctx)
+			s.keep(false)
 			select {
 			case <-ctx.Done():
 				return nil
@@ -92,7 +134,17 @@ func (s *Site) Serve(ctx context.Context, group *errgroup.Group, l net.Listener,
 }
 
 // Ended shows how the learner ended. The first time stands.
-func (s *Site) Ended(ctx context.Context, err error) { s.Board.Stop(stopOf(ctx, err)) }
+func (s *Site) Ended(ctx context.Context, err error) {
+	s.Board.Stop(stopOf(ctx, err))
+	s.keep(true)
+}
+
+// keep writes the curves where that is wanted. Without them the learner goes on.
+func (s *Site) keep(last bool) {
+	if err := s.Board.Save(last); err != nil && s.Log != nil {
+		s.Log.Warn("the page's curves will begin anew after a restart", "error", err)
+	}
+}
 
 // Close tells open pages that no more comes. The server is stopped after it.
 func (s *Site) Close() { close(s.shown) }

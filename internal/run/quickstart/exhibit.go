@@ -37,7 +37,7 @@ func (c Config) open(ctx context.Context, body *wire.Task, store state.Store, co
 	if c.Seeded {
 		store = statedir.Seeded{Store: store}
 	}
-	site, err := runlearner.NewSite(c.Job.Spec, body, store)
+	site, err := runlearner.NewSite(c.Job.Spec, body, store, "", runlearner.Expected(c.Job))
 	if err != nil {
 		return nil, err
 	}

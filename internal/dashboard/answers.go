@@ -1,0 +1,175 @@
+package dashboard
+
+import (
+	"maps"
+	"time"
+
+	"github.com/panlearn/panlearn/internal/obs"
+	"github.com/panlearn/panlearn/shuffle/stage"
+)
+
+// An Answer is what a stage process said when it was asked.
+type Answer struct {
+	Name    string // of the process: its host and port; empty: there is one
+	Status  obs.StageStatus
+	Silence Silence // empty: Status is what it answered
+}
+
+// A Silence says why nothing is known of a stage that should answer.
+type Silence string
+
+// Why a stage is silent.
+const (
+	NoAnswer    Silence = "it does not answer"
+	NotAStage   Silence = "what answers is not a shuffle stage"
+	AnotherTask Silence = "it works for another task"
+)
+
+// stageState is what the learner knows of the stage.
+type stageState struct {
+	answers []Answer
+	asked   bool            // answers are all that is asked; otherwise the broker alone is looked at
+	status  obs.StageStatus // of the process that works, or of one that answers; else as it was last
+	silence Silence         // of all of them; empty: one answers
+	since   time.Time       // of silence
+	idle    time.Time       // since when none of them works; zero: one does
+	grew    time.Time       // when users joined the open attempt last, or it was opened
+	opened  bool            // an attempt at the announced round stands on the broker
+	attempt uint64
+}
+
+// Opened says that an attempt at a round stands on the broker, for a learner that knows no more of its stage.
+func (b *Board) Opened(round, attempt uint64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if round == b.announced.round {
+		b.stage.opened, b.stage.attempt = true, attempt
+	}
+}
+
+// Unopened is the announced round while no attempt at it is known, otherwise 0.
+func (b *Board) Unopened() uint64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.stage.opened || b.stopped != nil {
+		return 0
+	}
+	return b.announced.round
+}
+
+// Stages takes what the stage processes answered, always the same ones in the same order.
+func (b *Board) Stages(answers ...Answer) {
+	now := b.config.Now()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.stopped != nil || len(answers) == 0 { // what comes then is not of this run
+		return
+	}
+	s := &b.stage
+	var best *obs.StageStatus
+	for i := range answers {
+		if a := &answers[i].Status; answers[i].Silence == "" && (best == nil || a.Works && !best.Works || a.Works && a.Cohort > best.Cohort) {
+			best = a
+		}
+	}
+	s.answers = answers
+	switch works := best != nil && best.Works; {
+	case works:
+		s.idle = time.Time{}
+	case s.idle.IsZero():
+		s.idle = now
+	}
+	if best == nil {
+		if s.silence == "" {
+			s.since = now
+		}
+		s.asked, s.silence = true, answers[0].Silence
+		return
+	}
+	if old := s.status; !s.asked || best.Round != old.Round || best.Attempt != old.Attempt || best.Users != old.Users {
+		s.grew = now
+	}
+	s.asked, s.status, s.silence = true, *best, ""
+	b.count(answers, now)
+}
+
+// Stage is Stages of a single process.
+func (b *Board) Stage(s obs.StageStatus) { b.Stages(Answer{Status: s}) }
+
+// sampling is the least time of a ratePoint of a stage's counters.
+const sampling = time.Second
+
+// count makes a rate of the stages' counters. One that went back began anew, and one that was not heard before begins: what they
+// counted until then is in no rate.
+func (b *Board) count(answers []Answer, now time.Time) {
+	point := ratePoint{until: now, seconds: now.Sub(b.sampled).Seconds()}
+	if b.counts != nil && point.seconds >= 0 && point.seconds < sampling.Seconds() {
+		return
+	}
+	known, fresh := b.counts != nil, map[string]map[string]uint64{}
+	comparable := false
+	for _, a := range answers {
+		if a.Silence != "" || a.Status.Reports == nil {
+			continue
+		}
+		reports := byReason(a.Status.Reports)
+		fresh[a.Name] = reports
+		if was, ok := b.counts[a.Name]; ok && grown(was, reports) {
+			comparable = true
+			for reason, n := range reports {
+				if reason == stage.Accepted.String() {
+					point.accepted += float64(n - was[reason])
+				} else {
+					point.refused += float64(n - was[reason])
+				}
+			}
+		}
+	}
+	if len(fresh) == 0 {
+		return
+	}
+	switch {
+	case !known:
+		b.rates, b.counts = history[ratePoint]{merge: mergeRates}, map[string]map[string]uint64{}
+	case comparable && point.seconds > 0:
+		b.rates.add(point)
+	}
+	maps.Copy(b.counts, fresh)
+	b.sampled, b.totals = now, map[string]uint64{}
+	for _, reports := range b.counts {
+		for reason, n := range reports {
+			b.totals[reason] += n
+		}
+	}
+}
+
+// grown reports whether no counter went back.
+func grown(was, now map[string]uint64) bool {
+	for reason, n := range was {
+		if now[reason] < n {
+			return false
+		}
+	}
+	return true
+}
+
+// byReason adds up reasons that this version does not know.
+func byReason(reports map[string]uint64) map[string]uint64 {
+	out := map[string]uint64{}
+	for reason, n := range reports {
+		out[known(reason)] += n
+	}
+	return out
+}
+
+// other stands for every reason that this version does not know.
+const other = "other"
+
+func known(reason string) string {
+	for _, r := range stage.Reasons() {
+		if r.String() == reason {
+			return reason
+		}
+	}
+	return other
+}

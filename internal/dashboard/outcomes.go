@@ -1,0 +1,41 @@
+package dashboard
+
+import (
+	"github.com/panlearn/panlearn/shuffle/stage"
+)
+
+// An Outcome is how many reports ended so, in words.
+type Outcome struct{ Words, Name, Count string }
+
+// outcomeWords say what became of reports.
+var outcomeWords = map[stage.Reason]string{
+	stage.Accepted:      "accepted and counted",
+	stage.WrongRound:    "refused: sent to another round",
+	stage.WrongAttempt:  "refused: sent to an attempt that died; its device sends it again",
+	stage.WrongTask:     "refused: of another task",
+	stage.Malformed:     "refused: no report at all",
+	stage.Version:       "refused: of another version of the protocol",
+	stage.Bundle:        "refused: more users in one message than the round allows",
+	stage.Length:        "refused: of another length than a report has",
+	stage.Undecryptable: "refused: sealed to another key",
+	stage.Range:         "refused: a count that no device can have drawn",
+	stage.Duplicate:     "refused: counted before",
+	stage.Closed:        "refused: came when the round was full; its device joins another",
+}
+
+// outcomes are those that happened, and whose counts they are.
+func (st *state) outcomes() (out []Outcome, of string) {
+	of = "the batches that this process committed: users accepted, and messages refused"
+	if st.counts != nil {
+		of = "the shuffle stage since it started: messages"
+	}
+	for _, r := range stage.Reasons() {
+		if n := st.totals[r.String()]; n > 0 {
+			out = append(out, Outcome{outcomeWords[r], r.String(), count(n)})
+		}
+	}
+	if n := st.totals[other]; n > 0 {
+		out = append(out, Outcome{"refused: for a reason that this program does not know", other, count(n)})
+	}
+	return out, of
+}

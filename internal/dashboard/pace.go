@@ -1,0 +1,113 @@
+package dashboard
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+)
+
+const (
+	// paced is how many of the newest rounds tell the pace.
+	paced = 32
+	// fewest is how many of them are needed before the page speaks of the time that is left.
+	fewest = 3
+)
+
+// A lap is how long a round took, with the void ones before it, and how many users it counted.
+type lap struct {
+	Took  time.Duration `json:"took"`
+	Users uint64        `json:"users"`
+}
+
+// slow is a time that a round of late took hardly ever; 0 where too few rounds are known.
+func (st *state) slow() time.Duration {
+	if len(st.laps) < fewest {
+		return 0
+	}
+	took := make([]time.Duration, 0, paced)
+	for _, l := range st.laps {
+		took = append(took, l.Took)
+	}
+	slices.Sort(took)
+	return 3*took[len(took)-1-len(took)/10] + quiet
+}
+
+// left is the time that the rounds of the plan still take: its quarters, if those to come take as long as those of late, user by user.
+func (st *state) left(task Task) (low, high time.Duration) {
+	p := st.progress
+	steps := float64(p.Rounds - min(p.Rounds, p.Steps))
+	took := make([]float64, 0, paced)
+	users := 0.0
+	for _, l := range st.laps {
+		took, users = append(took, l.Took.Seconds()), users+float64(l.Users)
+	}
+	slices.Sort(took)
+	scale := 1.0
+	if !task.Interactive && users > 0 && steps > 0 && task.Needs != nil { // cohorts may grow
+		scale = float64(task.Needs(p.Steps)) / steps / (users / float64(len(took)))
+	}
+	quarter := func(q float64) time.Duration {
+		seconds := took[int(q*float64(len(took)-1))] * steps * scale
+		return time.Duration(min(seconds, 1e9) * float64(time.Second))
+	}
+	return quarter(0.25), quarter(0.75)
+}
+
+// span prints a range of durations in one unit, with two digits at most.
+func span(low, high time.Duration) string {
+	unit, name := time.Second, "s"
+	switch {
+	case high >= 48*time.Hour:
+		unit, name = 24*time.Hour, "days"
+	case high >= 90*time.Minute:
+		unit, name = time.Hour, "h"
+	case high >= 90*time.Second:
+		unit, name = time.Minute, "min"
+	}
+	rough := func(d time.Duration) float64 {
+		x := d.Seconds() / unit.Seconds()
+		if x < 10 {
+			return max(1, math.Round(x))
+		}
+		power := math.Pow(10, math.Floor(math.Log10(x))-1)
+		return math.Round(x/power) * power
+	}
+	a, b := count(uint64(rough(low))), count(uint64(rough(high)))
+	if a == b {
+		return fmt.Sprintf("%s %s", b, name)
+	}
+	return fmt.Sprintf("%s to %s %s", a, b, name)
+}
+
+// timeLeft is a tile; false for a task without end, and after the end.
+func (st *state) timeLeft(task Task, level Level, now time.Time) (Tile, bool) {
+	p, t := st.progress, Tile{Name: "Time left", Value: "not known yet"}
+	switch {
+	case p.Rounds == 0 || st.stopped != nil || p.Steps >= p.Rounds:
+		return t, false
+	case level == Wrong:
+		t.Value, t.Note = "not known", "nothing goes on"
+	case len(st.laps) < fewest:
+		t.Note = fmt.Sprintf("the pace of %d rounds tells", fewest)
+	case now.Sub(st.announced.at) > st.slow():
+		t.Value, t.Note = "not known", "the open round takes longer than those before it"
+	default:
+		t.Value = "about " + span(st.left(task))
+		t.Note = fmt.Sprintf("at the pace of the last %d rounds, while users keep coming", len(st.laps))
+	}
+	return t, true
+}
+
+// needed is a tile: how many users the rounds that are left want; false for a task without end, and after the end.
+func (st *state) needed(task Task) (Tile, bool) {
+	p := st.progress
+	if p.Rounds == 0 || st.stopped != nil || task.Needs == nil {
+		return Tile{}, false
+	}
+	t := Tile{"Users still needed", count(task.Needs(p.Steps)), fmt.Sprintf("%s counted, of %s planned", count(p.Users), count(task.Users))}
+	if task.Interactive {
+		t.Note += "; in some phases the same users answer each round"
+	}
+	return t, true
+}
