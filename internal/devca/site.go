@@ -12,7 +12,7 @@ import (
 // devicesRead are the direct gets of the records that devices read.
 const devicesRead = `"$JS.API.DIRECT.GET.*.panlearn.*.task", "$JS.API.DIRECT.GET.*.panlearn.*.round.*",
         "$JS.API.DIRECT.GET.*.panlearn.*.end", "$JS.API.DIRECT.GET.*.panlearn.*.stage", "$JS.API.DIRECT.GET.*.panlearn.*.open.*.*",
-        "$JS.API.DIRECT.GET.*.panlearn.*.claim.*", "$JS.API.DIRECT.GET.*.panlearn.*.close.*.*"`
+        "$JS.API.DIRECT.GET.*.panlearn.*.claim.*", "$JS.API.DIRECT.GET.*.panlearn.*.close.*.*", "$JS.API.DIRECT.GET.*.panlearn.*.lease"`
 
 // site collects what panlearn.conf includes.
 type site struct {

@@ -42,7 +42,7 @@ func (l *loop) follow(ctx context.Context) error {
 	before := l.learned
 	if !l.over() && l.has() != nothing {
 		l.looked = time.Now()
-		if m, hash, ok := l.records.newestRound(ctx, l.currentNumber()); ok {
+		if m, hash, ok := l.records.newestRound(ctx, l.currentNumber(), time.Now().Round(0)); ok {
 			if err := l.takeRound(m, hash); err != nil {
 				return err
 			}
@@ -166,7 +166,7 @@ func (l *loop) takeRound(m *wire.Round, hash stream.Hash) error {
 	if old := l.current; old != nil && len(old.bundles) == 0 {
 		delete(l.rounds, old.number)
 	}
-	l.current = r
+	l.current, l.records.there = r, time.Now().Round(0)
 	l.learned++
 	l.queue.recall(l.stands())
 	l.progress()
@@ -213,6 +213,13 @@ func (l *loop) followAttempts(ctx context.Context, r *round) {
 			l.takeClose(ctx, r, c)
 			return
 		}
+	}
+	// The records of a round that is so far behind are removed when they are old. Its outcome then is what it is without them.
+	if len(r.bundles) > 0 && !r.gone && r.number+stream.KeptRounds < l.currentNumber() && l.records.missing(ctx, l.Task.Round(r.number)) {
+		l.Logger.Warn("the records of a round are gone, and nothing will tell who was counted: its users stay charged", "round", r.number,
+			"newest_round", l.currentNumber(), "users", r.events())
+		r.gone = true
+		l.learned++
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/client/consent"
 	"github.com/panlearn/panlearn/stream/client/participation"
+	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
 )
@@ -30,6 +31,8 @@ type records struct {
 	timeout   time.Duration
 	log       *slog.Logger
 
+	none    bool            // the last look over all rounds showed none
+	there   time.Time       // when the newest round that is known stood, by a clock that goes on while a machine sleeps
 	told    map[string]bool // what was logged already
 	failing bool            // the last read failed
 }
@@ -126,26 +129,48 @@ func (r *records) readTask(ctx context.Context) (*wire.Task, stream.Hash, bool) 
 	return &t, stream.HashOf(body), true
 }
 
-// newestRound finds the newest round after one that is known, 0: none. Where none is known the broker looks through all of them,
-// which costs it a microsecond for seventy: once in a device's life, and no more than galloping from round 1 does, which
-// would also find nothing where the first rounds are gone. After that the next numbers are read, in steps that double.
-func (r *records) newestRound(ctx context.Context, known stream.Round) (m *wire.Round, hash stream.Hash, ok bool) {
-	if known == 0 {
-		got, ok := r.get(ctx, r.task.Rounds(), true)
-		if !ok {
+// newestRound finds the newest round after one that is known, 0: none. The next numbers are read, in steps that double. Where none is known, or
+// the known one is gone, so that the numbers after it may be too, the stage's lease says where to begin: a hint, for it is not signed.
+// Where that leads nowhere the broker looks through all rounds, which costs it the more the more there are.
+func (r *records) newestRound(ctx context.Context, known stream.Round, now time.Time) (m *wire.Round, hash stream.Hash, ok bool) {
+	if known > 0 {
+		m, hash, ok = r.after(ctx, known)
+		kept, away := manifest.Retention(r.agreement.Task.Plan), now.Sub(r.there)
+		if ok || kept == 0 || 0 <= away && away < kept {
+			return m, hash, ok
+		}
+		if !r.missing(ctx, r.task.Round(known)) {
+			r.there = now
 			return nil, stream.Hash{}, false
 		}
-		return r.round(got)
 	}
+	answered := r.none
+	if !r.none {
+		var hint stream.Round
+		if hint, answered = r.hint(ctx); hint > known {
+			m, hash, ok = r.readRound(ctx, r.task.Round(hint), false)
+		}
+	}
+	if !ok {
+		m, hash, ok = r.readRound(ctx, r.task.Rounds(), true)
+	}
+	if r.none = !ok && answered; !ok {
+		return nil, stream.Hash{}, false
+	}
+	if later, h, found := r.after(ctx, stream.Round(m.Round)); found {
+		m, hash = later, h
+	}
+	return m, hash, true
+}
+
+// after finds the newest round after a known one by literal reads: twice as many as the number of rounds between has binary digits.
+func (r *records) after(ctx context.Context, known stream.Round) (m *wire.Round, hash stream.Hash, ok bool) {
 	step, grows := stream.Round(1), true
 	for step > 0 {
-		got, found := r.get(ctx, r.task.Round(known+step), false)
+		next, h, found := r.readRound(ctx, r.task.Round(known+step), false)
 		if found {
-			next, h, valid := r.round(got)
-			if found = valid; found {
-				m, hash, ok = next, h, true
-				known += step
-			}
+			m, hash, ok = next, h, true
+			known += step
 		}
 		if grows = grows && found; grows {
 			step *= 2
@@ -154,6 +179,34 @@ func (r *records) newestRound(ctx context.Context, known stream.Round) (m *wire.
 		}
 	}
 	return m, hash, ok
+}
+
+func (r *records) readRound(ctx context.Context, subject string, latest bool) (*wire.Round, stream.Hash, bool) {
+	got, ok := r.get(ctx, subject, latest)
+	if !ok {
+		return nil, stream.Hash{}, false
+	}
+	return r.round(got)
+}
+
+// hint is the newest round that the holder of the stage's lease knows, 0: none; it is as good as its writer. It says whether the broker answered.
+func (r *records) hint(ctx context.Context) (stream.Round, bool) {
+	ctx, cancel := context.WithTimeout(ctx, r.timeout)
+	defer cancel()
+	m, err := r.port.Get(ctx, r.task.Lease())
+	if err != nil {
+		return 0, errors.Is(err, stream.ErrNotFound)
+	}
+	lease, _ := stream.ParseLease(m.Data)
+	return lease.Newest, true
+}
+
+// missing says that the broker answered, and that it shows nothing on a subject.
+func (r *records) missing(ctx context.Context, subject string) bool {
+	ctx, cancel := context.WithTimeout(ctx, r.timeout)
+	defer cancel()
+	_, err := r.port.Get(ctx, subject)
+	return errors.Is(err, stream.ErrNotFound)
 }
 
 // round verifies a message that holds a Round.

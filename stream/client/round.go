@@ -58,6 +58,7 @@ type round struct {
 	judged   time.Time   // when its outcome is read that a wake told of, or failed to; zero: wakes or a look will tell
 	done     bool        // closed, as the store proves
 	claimed  bool        // by its newest attempt, as a wake told
+	gone     bool        // its records were removed: no Close will come
 	bundles  []*bundle
 	owed     []*bundle // among bundles: those that the newest attempt may not have
 	joined   uint64    // events, also those of bundles that are settled; without those that dropped out

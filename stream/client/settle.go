@@ -14,9 +14,12 @@ import (
 // settleChunk bounds one write of settled events.
 const settleChunk = 8192
 
-// settle decides the events of a round whose Close is there, but for those whose answer is on its way.
+// settle decides the events of a round whose Close is there, or never will be, but for those whose answer is on its way.
 func (l *loop) settle(r *round) error {
-	if r.closed == nil {
+	switch {
+	case r.closed == nil && r.gone:
+		return l.decide(r, (*participation.Record).Abandon)
+	case r.closed == nil:
 		return nil
 	}
 	return l.decide(r, func(p *participation.Record) { p.Decide(*r.closed) })

@@ -155,7 +155,7 @@ func (w *world) put(ctx context.Context, subject string, id *seal.Identity, m pr
 }
 
 func (w *world) round(r stream.Round, step stream.Step) *wire.Round {
-	return manifest.RoundOf(w.hash, uint64(r), uint64(step), []float64{0.1 * float64(r), 0, -1}, nil)
+	return manifest.RoundOf(w.hash, uint64(r), uint64(step), []float64{0.1 * float64(r%48), 0, -1}, nil)
 }
 
 // announce puts the task and a round.

@@ -60,6 +60,7 @@ var mayImport = map[string][]string{
 	"internal/test/permissions": {}, // tests alone
 	"internal/test/intrusion":   {}, // tests alone
 	"internal/test/dptest":      {},
+	"internal/test/endurance":   {}, // tests alone
 	"internal/test/doctest":     {}, // tests alone
 	"internal/test/kills":       {}, // tests alone
 	"internal/test/fleet":       {}, // tests alone

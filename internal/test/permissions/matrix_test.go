@@ -20,7 +20,7 @@ var (
 	}
 	readers = map[stream.Stream][]string{
 		stream.Rounds: {learner, stage, publisher, publisher2}, stream.Attempts: {learner, stage, publisher, publisher2},
-		stream.Leases: {stage}, stream.Batches: {learner, stage}, stream.Reports: {},
+		stream.Leases: {stage, publisher, publisher2}, stream.Batches: {learner, stage}, stream.Reports: {},
 	}
 )
 

@@ -71,13 +71,14 @@ func rights() []right {
 		{"write reports", []Role{Publisher}, write(func(t stream.Task) string { return t.Report(1, 1) })},
 		{"read rounds", []Role{Learner, Stage, Publisher, Admin}, read(stream.Task.Task)},
 		{"read batches", []Role{Learner, Stage, Admin}, read(func(t stream.Task) string { return t.Batch(1) })},
-		{"read leases", []Role{Stage, Admin}, read(stream.Task.Lease)},
+		{"read leases", []Role{Stage, Publisher, Admin}, read(stream.Task.Lease)},
 		{"purge reports", []Role{Stage, Admin}, api(apiStreamPurge + probeStream)},
 		{"see how full the reports are", []Role{Stage, Admin}, func(ctx context.Context, c *natsjs.Conn, t stream.Task) error {
 			return probeAPI(ctx, c, apiStreamInfo+t.Name(stream.Reports), struct{}{})
 		}},
 		{"create streams", []Role{Admin}, api(apiStreamCreate + probeStream)},
 		{"delete streams", []Role{Admin}, api(apiStreamDelete + probeStream)},
+		{"remove records", []Role{Admin}, api(apiMsgDel + probeStream)},
 		{"read any message", []Role{Admin}, api("$JS.API.STREAM.MSG.GET." + probeStream)},
 		{"create consumers", []Role{Admin}, api(apiConsumerCreate + probeStream)},
 		{"overhear reports", nil, hear(stream.Task.Reports)},
