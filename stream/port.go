@@ -89,6 +89,7 @@ func (s AckStatus) String() string {
 type Ack struct {
 	Status   AckStatus
 	Sequence uint64 // for Stored and Duplicate
+	Cause    string // of Refused and Unknown: why, in words; empty where that is not known
 }
 
 // An Outgoing is a report on its way: its subject, the message id that all its retries keep, its bytes.

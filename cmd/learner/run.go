@@ -104,6 +104,7 @@ on the broker again, which leads to the same bytes.`,
 				cli.As[*state.VersionError](cli.ExitUsage),
 				cli.As[*natsjs.ConfigError](cli.ExitUsage), cli.Is(cli.ExitUsage, fs.ErrNotExist),
 				cli.Is(cli.ExitTransient, natsjs.ErrNoStream), cli.Is(cli.ExitTransient, natsjs.ErrUnreachable),
+				cli.Is(cli.ExitTransient, natsjs.ErrLatched),
 				cli.Class{Code: cli.ExitTransient, Is: disk.Full})
 		},
 	}

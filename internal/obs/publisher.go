@@ -19,7 +19,9 @@ func NewPublisher(r prometheus.Registerer, task string) (func(client.Progress), 
 		joined   = f.gauge("panlearn_publisher_joined_events", "Events from here in the newest round.")
 		round    = f.gauge("panlearn_publisher_round", "Newest round that is known here; 0 before the first.")
 		ended    = f.gauge("panlearn_publisher_task_ended", "1 once the task has ended.")
+		refused  = f.counter("panlearn_publisher_refused_publishes_total", "Publishes that the broker refused, in its answer; each try of a report counts.")
 		last     client.Summary
+		before   uint64 // refused publishes
 	)
 	outcomes := map[participation.State]func(client.Summary) uint64{
 		participation.Counted:   func(s client.Summary) uint64 { return s.Counted },
@@ -37,7 +39,8 @@ func NewPublisher(r prometheus.Registerer, task string) (func(client.Progress), 
 		for state, of := range outcomes {
 			events.WithLabelValues(state.String()).Add(float64(of(p.Summary) - of(last)))
 		}
-		last = p.Summary
+		refused.Add(float64(p.RefusedPublishes - before))
+		last, before = p.Summary, p.RefusedPublishes
 		inFlight.Set(float64(p.InFlight))
 		joined.Set(float64(p.Joined))
 		round.Set(float64(p.Round))

@@ -15,9 +15,9 @@ func TestPublisherCountsWhatWasTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	show(client.Progress{Round: 1, Joined: 7, InFlight: 5, Summary: client.Summary{Events: 4, Counted: 3, Unknown: 1, Invalid: 2}})
-	show(client.Progress{Round: 2, Joined: 6, Summary: client.Summary{Events: 9, Counted: 5, Uncounted: 1, Unknown: 1, Refused: 2, Invalid: 3}})
-	show(client.Progress{Round: 2, Joined: 6, Over: true, Summary: client.Summary{Events: 9, Counted: 5, Uncounted: 1, Unknown: 1, Refused: 2, Invalid: 3}})
+	show(client.Progress{Round: 1, Joined: 7, RefusedPublishes: 2, InFlight: 5, Summary: client.Summary{Events: 4, Counted: 3, Unknown: 1, Invalid: 2}})
+	show(client.Progress{Round: 2, Joined: 6, RefusedPublishes: 5, Summary: client.Summary{Events: 9, Counted: 5, Uncounted: 1, Unknown: 1, Refused: 2, Invalid: 3}})
+	show(client.Progress{Round: 2, Joined: 6, RefusedPublishes: 5, Over: true, Summary: client.Summary{Events: 9, Counted: 5, Uncounted: 1, Unknown: 1, Refused: 2, Invalid: 3}})
 	want := `
 # HELP panlearn_publisher_events_total Events whose outcome was told, by outcome; one that is asked for again counts again.
 # TYPE panlearn_publisher_events_total counter
@@ -31,6 +31,9 @@ panlearn_publisher_in_flight_events{task="churn"} 0
 # HELP panlearn_publisher_joined_events Events from here in the newest round.
 # TYPE panlearn_publisher_joined_events gauge
 panlearn_publisher_joined_events{task="churn"} 6
+# HELP panlearn_publisher_refused_publishes_total Publishes that the broker refused, in its answer; each try of a report counts.
+# TYPE panlearn_publisher_refused_publishes_total counter
+panlearn_publisher_refused_publishes_total{task="churn"} 5
 # HELP panlearn_publisher_round Newest round that is known here; 0 before the first.
 # TYPE panlearn_publisher_round gauge
 panlearn_publisher_round{task="churn"} 2
@@ -39,7 +42,7 @@ panlearn_publisher_round{task="churn"} 2
 panlearn_publisher_task_ended{task="churn"} 1
 `
 	if err := testutil.GatherAndCompare(r, strings.NewReader(want), "panlearn_publisher_events_total", "panlearn_publisher_in_flight_events",
-		"panlearn_publisher_joined_events", "panlearn_publisher_round", "panlearn_publisher_task_ended"); err != nil {
+		"panlearn_publisher_joined_events", "panlearn_publisher_refused_publishes_total", "panlearn_publisher_round", "panlearn_publisher_task_ended"); err != nil {
 		t.Error(err)
 	}
 	if _, err := NewPublisher(r, "churn"); err == nil {

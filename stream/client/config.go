@@ -76,13 +76,16 @@ type Config struct {
 
 // Progress is where a client stands: its newest round, and its settled events so far.
 type Progress struct {
-	Round          stream.Round   // 0 before the first
-	Attempt        stream.Attempt // 0 before the first
-	Joined, Cohort uint64         // events of this client in the round, and how many the round takes of all clients
-	InFlight       int            // events whose publish is not answered
-	Over           bool           // the task has ended
-	Summary        Summary
-	Standing       // what it waits for
+	Round            stream.Round   // 0 before the first
+	Attempt          stream.Attempt // 0 before the first
+	Joined, Cohort   uint64         // events of this client in the round, and how many the round takes of all clients
+	InFlight         int            // events whose publish is not answered
+	Over             bool           // the task has ended
+	RefusedPublishes uint64         // messages that the broker refused; every try of a report counts
+	Trouble          string         // why the broker takes no reports, in words; empty while it does
+	Troubled         time.Time      // since when; zero without Trouble
+	Summary          Summary
+	Standing         // what it waits for
 }
 
 func (c Config) withDefaults() (Config, error) {

@@ -71,6 +71,8 @@ type loop struct {
 	delivered  *answers       // publishes that were answered, or failed
 	deliveries sync.WaitGroup
 	publishing stream.Trouble
+	trouble    string    // why the newest answers took no report; empty: they did
+	troubled   time.Time // since when
 	refusals   refusals
 	total      Summary // of settled events, for Progress
 }
@@ -328,7 +330,8 @@ func (l *loop) progress() {
 	if l.Progress == nil {
 		return
 	}
-	p := Progress{Summary: l.total, InFlight: l.sending, Over: l.over(), Standing: l.standing()}
+	p := Progress{Summary: l.total, InFlight: l.sending, Over: l.over(), Standing: l.standing(),
+		RefusedPublishes: l.refusals.count, Trouble: l.trouble, Troubled: l.troubled}
 	if r := l.current; r != nil {
 		p.Round, p.Attempt, p.Joined, p.Cohort = r.number, r.attempt.Number, r.joined, r.place.Cohort
 	}

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -142,14 +141,6 @@ func messageID(report [16]byte, attempt stream.Attempt) [16]byte {
 
 // answered takes the answer of a delivery.
 func (l *loop) answered(d delivery) {
-	switch {
-	case d.err == nil:
-		if l.publishing.Over() {
-			l.Logger.Info("publishing works again")
-		}
-	case !errors.Is(d.err, context.Canceled) && l.publishing.Tell(time.Now(), d.err):
-		l.Logger.Warn("publish failed; trying again", "messages", len(d.bundles), "err", d.err)
-	}
 	for i, b := range d.bundles {
 		b.inFlight = false
 		l.sending -= len(b.events)
@@ -163,7 +154,7 @@ func (l *loop) answered(d delivery) {
 			d.round.owed = append(d.round.owed, b)
 		}
 	}
-	l.refusedBy(d)
+	l.note(d, time.Now())
 	l.progress()
 }
 

@@ -1,6 +1,8 @@
 package client
 
 import (
+	"context"
+	"errors"
 	"time"
 
 	"github.com/panlearn/panlearn/stream"
@@ -21,6 +23,7 @@ type refusals struct {
 	wait    time.Duration // to the next try; 0: the newest answers are none
 	next    time.Time
 	attempt participation.Attempt // that was refused
+	count   uint64                // of messages that were refused
 	trouble stream.Trouble
 }
 
@@ -67,17 +70,59 @@ func jittered(d time.Duration) time.Duration {
 	return d/2 + time.Duration(float64(d)*float64(random32())/(1<<32))
 }
 
-// refusedBy takes note of a broker's refusals in the answer to a delivery, and of their end.
-func (l *loop) refusedBy(d delivery) {
-	now := time.Now()
+// note takes note of what the answer to a delivery says of the broker: that it refuses reports or does not answer, and that it takes them
+// again, which nothing but a report that it took shows.
+func (l *loop) note(d delivery, now time.Time) {
 	refused, taken := l.refusals.told(d, l.Poll, now)
-	switch trouble := &l.refusals.trouble; {
-	case refused > 0 && trouble.Tell(now, nil):
-		l.Logger.Warn("the broker refuses reports: its stream may be full. Trying again; nobody else joins until it takes one",
-			"round", d.round.number, "messages", refused, "taken", taken)
-	case refused == 0 && taken > 0 && trouble.Over():
-		l.Logger.Info("the broker takes reports again")
+	l.refusals.count += uint64(refused)
+	switch cause := d.cause(); {
+	case errors.Is(d.err, context.Canceled):
+	case refused > 0:
+		l.suffer(now, "the broker refuses reports: "+cause)
+		if l.refusals.trouble.Tell(now, nil) {
+			l.Logger.Warn("the broker refuses reports. Trying again; nobody else joins until it takes one",
+				"round", d.round.number, "messages", refused, "taken", taken, "cause", cause)
+		}
+	case d.err != nil:
+		l.suffer(now, "reports cannot be sent: "+d.err.Error())
+		if l.publishing.Tell(now, d.err) {
+			l.Logger.Warn("publish failed; trying again", "messages", len(d.bundles), "err", d.err)
+		}
+	case taken < len(d.acks):
+		l.suffer(now, "the broker does not answer reports: "+cause)
+		if l.publishing.Tell(now, nil) {
+			l.Logger.Warn("the broker does not answer reports; trying again", "round", d.round.number, "messages", len(d.acks)-taken, "cause", cause)
+		}
+	case taken > 0:
+		l.trouble, l.troubled = "", time.Time{}
+		if l.publishing.Over() {
+			l.Logger.Info("publishing works again")
+		}
+		if l.refusals.trouble.Over() {
+			l.Logger.Info("the broker takes reports again")
+		}
 	}
+}
+
+// suffer notes why reports are not taken, and since when.
+func (l *loop) suffer(now time.Time, trouble string) {
+	if l.trouble = trouble; l.troubled.IsZero() {
+		l.troubled = now
+	}
+}
+
+// cause is why a message of a delivery was refused, or else not answered, as the adapter says.
+func (d *delivery) cause() string {
+	cause := "no reason is given"
+	for _, a := range d.acks {
+		if a.Cause == "" {
+			continue
+		}
+		if cause = a.Cause; a.Status == stream.Refused {
+			break
+		}
+	}
+	return cause
 }
 
 // unrefused is how many of n events may join now: while the broker refuses one message's, and only where nobody is charged whose own could be

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -149,6 +150,23 @@ func (e *Embedded) Connect(c ConnectConfig) (*Conn, error) {
 func (e *Embedded) Shutdown() {
 	e.server.Shutdown()
 	e.server.WaitForShutdown()
+}
+
+// ErrLatched says that an embedded server could not write a stream, and refuses writes until it is started again.
+var ErrLatched = errors.New("the embedded broker cannot write, and refuses writes until it is started again")
+
+// Failed is an ErrLatched with its cause once the server could not write a stream, or has disabled JetStream; nil while it works. It asks
+// nats-server for its health, which costs a look at each stream.
+func (e *Embedded) Failed() error {
+	if !e.server.Running() {
+		return nil // it was shut down
+	}
+	for _, one := range e.server.Healthz(&server.HealthzOptions{Details: true}).Errors {
+		if one.Type == server.HealthzErrorJetStream || strings.Contains(one.Error, "write error") {
+			return fmt.Errorf("%w: %s", ErrLatched, one.Error)
+		}
+	}
+	return nil
 }
 
 // Clients counts the connections of the server, ours inside the process included.

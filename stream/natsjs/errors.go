@@ -13,7 +13,11 @@ import (
 )
 
 // ErrNoStream says that no stream answers: the task's streams are not provisioned, or have no leader right now.
-var ErrNoStream = errors.New("no stream answers: is that the task's name? If so, make its streams with learner provision, or wait for their leader")
+var ErrNoStream = errors.New("no stream answers: is that the task's name? If so, make its streams with learner provision, or wait for their leader. " +
+	"Where they were there, nats-server has disabled JetStream: is its disk full?")
+
+// ErrFullDisk says that the broker cannot write. nats-server goes on refusing when there is room again, until it is started anew.
+var ErrFullDisk = errors.New("the broker refuses writes: its disk is full or broken; free space there, then restart nats-server, which refuses until then")
 
 // ErrUnreachable says that no broker takes a connection at the addresses: it may not run yet.
 var ErrUnreachable = errors.New("no broker answers there: is it running?")
@@ -29,11 +33,40 @@ func (e *ConfigError) Unwrap() error { return e.Err }
 var errNoAnswer = errors.New("no answer from the broker: the connection is lost or slow")
 
 func unanswered(ctx context.Context, err error) error {
-	if ctx.Err() == nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
+	late := errors.Is(err, context.DeadlineExceeded)
+	switch {
+	case ctx.Err() == nil && (late || errors.Is(err, context.Canceled)):
 		return errNoAnswer
+	case late && errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return &lateError{errNoAnswer, ctx.Err()}
 	}
 	return err
 }
+
+// A lateError is what the end of the caller's time means.
+type lateError struct{ cause, end error }
+
+func (e *lateError) Error() string { return e.cause.Error() }
+
+func (e *lateError) Unwrap() []error { return []error{e.cause, e.end} }
+
+// unwritten is the error of a write that nobody answered while a read was: nats-server says nothing to a write that it could not store.
+func unwritten(err error) error {
+	if errors.Is(err, errUnwritten) {
+		return err
+	}
+	if end := (*lateError)(nil); errors.As(err, &end) {
+		return &lateError{errUnwritten, end.end}
+	}
+	if errors.Is(err, errNoAnswer) {
+		return errUnwritten
+	}
+	return err
+}
+
+// errUnwritten is errNoAnswer, too: a broker that is slow looks the same for a while.
+var errUnwritten error = &lateError{errors.New("the broker answers reads and not writes: is its disk full? Free space there, then restart nats-server, " +
+	"which refuses until then"), errors.Join(ErrFullDisk, errNoAnswer)}
 
 // Server error codes.
 const (
@@ -113,6 +146,9 @@ func explain(err error) error {
 		return err
 	}
 	fix := ""
+	if Code(err) != 0 && strings.Contains(err.Error(), "no space left on device") {
+		return fmt.Errorf("%w (%w)", ErrFullDisk, err)
+	}
 	switch Code(err) {
 	case codeStreamNotFound, codeConsumerNotFound:
 		return fmt.Errorf("%w (%w)", ErrNoStream, err)
@@ -120,6 +156,12 @@ func explain(err error) error {
 		return fmt.Errorf("%w: %w: raise the stream's message limit or lower the task's dimension", stream.ErrRefused, err)
 	case codeStreamMismatch:
 		return fmt.Errorf("%w: %w: another stream holds this subject", stream.ErrRefused, err)
+	case codeStoreFailed:
+		fix = fullStream(err.Error())
+	case codeInsufficientResources:
+		fix = "the server's JetStream has no room left: raise its limits (max_file_store, max_memory_store), or remove tasks that have ended (learner remove)"
+	case codeAccountResources:
+		fix = "the account may keep no more: raise its JetStream limits, or remove tasks that have ended (learner remove)"
 	case codeInsufficientStorage, codeInsufficientMemory:
 		fix = "raise the server's JetStream limits (max_file_store, max_memory_store) or ask for fewer report bytes"
 	case codeNoMetaLeader, codeIncomplete, codeNotLeader, codeStreamOffline, codeConsumerOffline:
@@ -131,7 +173,7 @@ func explain(err error) error {
 	case codeNotEnabledForAccount:
 		return fmt.Errorf("%w (%w): enable JetStream for this account, or use credentials of the account that has the streams", ErrDenied, err)
 	case codeNotEnabled:
-		fix = "enable JetStream on the server and for this account"
+		fix = "enable JetStream on the server; where it was enabled nats-server has disabled it, as on a full disk: free space there and restart nats-server"
 	}
 	if errors.Is(err, nats.ErrPermissionViolation) || errors.Is(err, nats.ErrAuthorization) {
 		fix = "use credentials with this role's permissions"
@@ -140,4 +182,15 @@ func explain(err error) error {
 		return err
 	}
 	return fmt.Errorf("%w: %s", err, fix)
+}
+
+// fullStream is what to do about a stream that is as full as it may be.
+func fullStream(text string) string {
+	switch {
+	case strings.Contains(text, "maximum bytes exceeded"), strings.Contains(text, "maximum messages exceeded"):
+		return "the stream of reports is full: does a stage work? Else what waits is garbage, or the stream is too small: raise its max_bytes with the nats command"
+	case strings.Contains(text, "maximum messages per subject exceeded"):
+		return "as many reports wait for the attempt as may: does a stage work? It takes more when some of them are opened"
+	}
+	return ""
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -85,7 +86,7 @@ func (p *publishing) send(i int, r stream.Outgoing) error {
 	}
 	<-p.conn.slots
 	if notStored(err) {
-		p.acks[i].Status = stream.Refused
+		p.acks[i] = stream.Ack{Status: stream.Refused, Cause: causeOf(err)}
 		return nil
 	}
 	return err
@@ -103,9 +104,10 @@ func (p *publishing) settle(ctx context.Context) {
 			p.acks[f.index].Status = stream.Duplicate
 		}
 	case err := <-f.future.Err():
+		p.acks[f.index].Cause = silence(err)
 		switch {
 		case notStored(err):
-			p.acks[f.index].Status = stream.Refused
+			p.acks[f.index] = stream.Ack{Status: stream.Refused, Cause: causeOf(err)}
 		case errors.Is(err, nats.ErrDisconnected), errors.Is(err, jetstream.ErrNoStreamResponse):
 			p.broken = fmt.Errorf("publish: %w", explain(err))
 		}
@@ -116,6 +118,23 @@ func (p *publishing) settle(ctx context.Context) {
 		}
 		p.broken = fmt.Errorf("publish: %w", err)
 	}
+}
+
+// silence says why nothing is known of a publish.
+func silence(err error) string {
+	if errors.Is(err, jetstream.ErrAsyncPublishTimeout) {
+		return "no answer: the broker is slow, or its disk is full; then free space there and restart nats-server"
+	}
+	return causeOf(err)
+}
+
+// causeOf is an error of the broker, and what to do about it, in words.
+func causeOf(err error) string {
+	text := explain(err).Error()
+	if api := (*jetstream.APIError)(nil); errors.As(err, &api) {
+		text = strings.ReplaceAll(text, api.Error(), fmt.Sprintf("%s [%d]", api.Description, api.ErrorCode))
+	}
+	return text
 }
 
 func (p *publishing) drain(ctx context.Context) error {

@@ -24,7 +24,7 @@ func (c *Conn) PutOnce(ctx context.Context, subject string, data []byte) (stream
 		return stream.PutResult{}, err
 	}
 	pause, start := firstPause, time.Now()
-	for {
+	for reads := false; ; {
 		sequence, err := c.put(ctx, task.Name(s), subject, 0, data)
 		if err == nil {
 			standing := stream.Message{Subject: subject, Sequence: sequence, Data: bytes.Clone(data)}
@@ -39,7 +39,13 @@ func (c *Conn) PutOnce(ctx context.Context, subject string, data []byte) (stream
 		if getErr == nil {
 			return stream.PutResult{Ours: bytes.Equal(standing.Data, data), Standing: standing}, nil
 		}
-		if ctx.Err() != nil {
+		if reads = reads || errors.Is(getErr, stream.ErrNotFound); reads {
+			err = unwritten(err)
+		}
+		switch {
+		case errors.Is(ctx.Err(), context.DeadlineExceeded):
+			return stream.PutResult{}, fmt.Errorf("put %s: %w", subject, &lateError{explain(err), ctx.Err()})
+		case ctx.Err() != nil:
 			return stream.PutResult{}, fmt.Errorf("put %s: %w", subject, errors.Join(ctx.Err(), err))
 		}
 		if time.Since(start) > putPatience*c.config.AckTimeout {
@@ -59,6 +65,11 @@ func (c *Conn) Swap(ctx context.Context, subject string, expected uint64, data [
 	switch {
 	case conflict(err):
 		return 0, fmt.Errorf("swap %s: %w (%w)", subject, stream.ErrConflict, err)
+	case errors.Is(err, errNoAnswer):
+		if _, getErr := c.Get(ctx, subject); getErr == nil || errors.Is(getErr, stream.ErrNotFound) {
+			err = unwritten(err)
+		}
+		fallthrough
 	case err != nil:
 		return 0, fmt.Errorf("swap %s: %w", subject, explain(err))
 	}
@@ -70,7 +81,11 @@ func (c *Conn) put(ctx context.Context, name, subject string, expected uint64, d
 	if limit := c.Limits().MaxPayload; len(data) > limit && c.Connected() {
 		return 0, fmt.Errorf("%w: %d bytes, the broker takes %d", stream.ErrRefused, len(data), limit)
 	}
-	wait, cancel := c.ask(ctx, subject)
+	within := c.config.AckTimeout
+	if end, ok := ctx.Deadline(); ok {
+		within = min(within, time.Until(end)/2) // a read afterwards has the other half
+	}
+	wait, cancel := c.askWithin(ctx, subject, within)
 	defer cancel()
 	ack, err := c.js.Publish(wait, subject, data, jetstream.WithExpectLastSequencePerSubject(expected), jetstream.WithExpectStream(name))
 	if err != nil {

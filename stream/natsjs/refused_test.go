@@ -3,6 +3,7 @@ package natsjs_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -43,6 +44,12 @@ func TestRefusedIsNotStored(t *testing.T) {
 		publish := func(out []stream.Outgoing, want ...stream.Ack) {
 			t.Helper()
 			got, err := c.Publish(ctx, out)
+			for i := range got {
+				if (got[i].Status == stream.Refused) != strings.Contains(got[i].Cause, "does a stage work?") {
+					t.Errorf("%s: %v", task, got[i])
+				}
+				got[i].Cause = ""
+			}
 			if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
 				t.Errorf("%s: %v, %v, want %v", task, got, err, want)
 			}

@@ -32,7 +32,8 @@ func (w *Watch) progress(p client.Progress) {
 	defer w.mu.Unlock()
 	was, is := w.now, p
 	was.InFlight, is.InFlight = 0, 0 // tries at a broker that refuses lead nowhere
-	was.Deadline, is.Deadline = time.Time{}, time.Time{}
+	was.RefusedPublishes, is.RefusedPublishes, was.Trouble, is.Trouble = 0, 0, "", ""
+	was.Troubled, is.Troubled, was.Deadline, is.Deadline = time.Time{}, time.Time{}, time.Time{}, time.Time{}
 	if was != is {
 		w.moved = time.Now()
 	}
@@ -88,6 +89,8 @@ func (w *Watch) waits(now time.Time) (text, why string) {
 		text = "nothing: this run is over"
 	case w.connected == nil || !w.connected():
 		text = "the broker, to which there is no connection"
+	case p.Trouble != "":
+		text = "the broker to take reports: " + p.Trouble
 	case !p.Agreed:
 		text = "the task to be announced: a learner does that (learner run)"
 	case p.Over && p.Charged > 0:

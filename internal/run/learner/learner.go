@@ -24,6 +24,7 @@ import (
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/state"
+	"github.com/panlearn/panlearn/state/pebblestore"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/natsjs"
@@ -93,6 +94,9 @@ func (c Config) run(ctx, serving context.Context, group *errgroup.Group, store s
 		return err
 	}
 	defer broker.close()
+	if broker.embedded != nil {
+		group.Go(func() error { return latched(serving, broker.embedded, filepath.Join(c.StateDir, "nats")) })
+	}
 	registry := obs.NewRegistry()
 	metrics, err := obs.NewLearner(registry, c.Spec.Name)
 	if err != nil {
@@ -204,6 +208,32 @@ func (c Config) endpoints(g prometheus.Gatherer, store state.Store, conn *natsjs
 		return nil
 	}
 	return obs.Endpoints(g, healthy, ready, more)
+}
+
+// latchEvery is how often the embedded server is asked for its health.
+const latchEvery = 2 * time.Second
+
+// latched is an error once the embedded server cannot write any more, which only a new start mends: it ends the learner. It names the cause
+// and how much room there is. Nil: ctx is done.
+func latched(ctx context.Context, server *natsjs.Embedded, folder string) error {
+	ticker := time.NewTicker(latchEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		err := server.Failed()
+		if err == nil {
+			continue
+		}
+		room := "its room is not known"
+		if free, err := pebblestore.Free(folder); err == nil {
+			room = fmt.Sprintf("%.1f MB are free there", float64(free)/1e6)
+		}
+		return fmt.Errorf("%w (folder %s, %s): make room, and start the learner again", err, folder, room)
+	}
 }
 
 // A brokerage is a connection and the server behind it, if it is ours.
