@@ -19,6 +19,9 @@ func (s *Service) put(ctx context.Context, subject string, data []byte, before u
 		case err == nil && result.Ours && result.Standing.Sequence <= before:
 			return fmt.Errorf("%w: %s stands at stream sequence %d, and %d records were written before it: %s",
 				ErrBrokerRolledBack, subject, result.Standing.Sequence, before, brokerWayOut)
+		case err == nil && result.Ours && before > 0 && result.Standing.Sequence > before+uint64(stream.KeptRounds)/2:
+			return fmt.Errorf("%w: %s stands at stream sequence %d, and this learner knows of %d records before it: others announced rounds "+
+				"since, and this one was removed: %s", ErrStateRolledBack, subject, result.Standing.Sequence, before, goneWayOut)
 		case err == nil && result.Ours:
 			s.answered()
 			return nil

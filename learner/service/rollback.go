@@ -25,6 +25,8 @@ var (
 const (
 	stateWayOut = "put the newest copy of the folder back, or let the learner apply the batches that stand on the broker " +
 		"again, which leads to the same bytes: learner run --accept-rollback"
+	goneWayOut = "put a copy of the folder back that is at most as old as the task's retention (schedule.retention), or begin a task " +
+		"under another name, which may start from this model"
 	brokerWayOut = "restore the broker's streams from a copy at least as new as the state folder, or both from one backup " +
 		"(docs/runbook.md); if its replicas are still catching up, start again"
 )
@@ -64,14 +66,14 @@ func (s *Service) survey(ctx context.Context, c *core) (past, error) {
 	givenUp := p.ended && p.reason == ReasonGivenUp && p.decided == at.Round // the commit that follows this one
 	switch {
 	case givenUp && !c.committed.Ended():
-		return p, s.older(p, at.Round)
+		return p, s.older(ctx, p, at.Round)
 	case c.committed.Ended() && p.decided > at.Round, p.ended && !c.committed.Ended() && p.decided <= at.Round:
 		return p, fmt.Errorf("%w: the task is %s after round %d here, and %s after round %d there",
 			ErrOtherLearner, over(c.committed.Ended()), at.Round, over(p.ended), p.decided)
 	case c.committed.Ended():
 		return p, nil // nothing follows, so nothing has to be there
 	case p.decided > at.Round:
-		return p, s.older(p, at.Round)
+		return p, s.older(ctx, p, at.Round)
 	case p.newest < at.Round:
 		return p, fmt.Errorf("%w: round %d is committed here, and the newest round there is %d: %s",
 			ErrBrokerRolledBack, at.Round, p.newest, brokerWayOut)
@@ -88,8 +90,20 @@ func over(ended bool) string {
 	return "going on"
 }
 
-// older returns an error for a state folder from the past, or logs a warning where that was accepted.
-func (s *Service) older(p past, committed uint64) error {
+// older returns an error for a state folder from the past, or logs a warning where that was accepted. Where the batch that would be applied
+// next was removed as old, nothing leads on from there.
+func (s *Service) older(ctx context.Context, p past, committed uint64) error {
+	if p.decided > committed && p.decided-committed > uint64(stream.KeptRounds) {
+		next := committed + 1
+		_, err := s.look(ctx, func() (stream.Message, error) { return s.config.Records.Get(ctx, s.config.Task.Batch(stream.Round(next))) }, true)
+		if errors.Is(err, stream.ErrNotFound) {
+			return fmt.Errorf("%w: round %d is committed here, round %d is announced there, and the batches from round %d on were removed as old: %s",
+				ErrStateRolledBack, committed, p.newest, next, goneWayOut)
+		}
+		if err != nil {
+			return err
+		}
+	}
 	what := fmt.Sprintf("round %d", p.newest)
 	if p.ended {
 		what = fmt.Sprintf("the end of the task after round %d", p.decided)

@@ -21,6 +21,7 @@ type attempt struct {
 	context seal.Context
 	started time.Time
 	subject string // of its reports
+	opened  uint64 // stream sequence of its Open; 0: not put yet
 
 	largest int             // bytes of the largest report message that can be one
 	cutoff  uint64          // highest sequence examined in this attempt
@@ -88,6 +89,7 @@ type release struct {
 	attempt      stream.Attempt
 	users        uint64
 	started      time.Time
+	opened       uint64 // stream sequence of the attempt's Open
 }
 
 // close fixes the cutoff, tops up, lays the back floor, erases key and totals, and signs what may be released.
@@ -98,7 +100,7 @@ func (a *attempt) close() (*release, error) {
 	if err != nil {
 		return nil, fmt.Errorf("round %d, attempt %d: %w", a.round.number, a.number, err)
 	}
-	out := &release{round: a.round, attempt: a.number, users: r.Users, started: a.started}
+	out := &release{round: a.round, attempt: a.number, users: r.Users, started: a.started, opened: a.opened}
 	out.claim, err = a.Identity.Sign(&wire.Claim{
 		Version: stream.Version, TaskHash: a.taskHash[:], Round: uint64(a.round.number), Attempt: uint64(a.number),
 		ManifestHash: a.manifest[:], Instance: a.Instance[:],

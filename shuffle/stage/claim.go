@@ -3,6 +3,8 @@ package stage
 import (
 	"fmt"
 	"time"
+
+	"github.com/panlearn/panlearn/stream"
 )
 
 // claiming takes the right to release. From its first put on, the claim may stand without our knowing; so the phase
@@ -20,12 +22,27 @@ func (p *claiming) next(time.Time) effects {
 }
 
 func (p *claiming) handle(now time.Time, _ effects, r result) (phase, error) {
-	if r.put.Ours {
-		return &releasing{environment: p.environment, release: p.release}, nil
+	out := p.release
+	behind := p.leftBehind(out.opened, r.put.Standing.Sequence)
+	if r.put.Ours && !behind {
+		return &releasing{environment: p.environment, release: out}, nil
 	}
 	p.abandon()
-	tell2(p.Observer.Dropped, p.release.round.number, p.release.attempt)
-	return contest(p.environment, p.release.round, &r.put.Standing, now)
+	tell2(p.Observer.Dropped, out.round.number, out.attempt)
+	if behind {
+		p.Logger.Error("others have worked on for long since an attempt was opened: its claim stands perhaps where another was removed, so it is dropped",
+			"round", out.round.number, "attempt", out.attempt)
+		return &seeking{environment: p.environment}, nil
+	}
+	return contest(p.environment, out.round, &r.put.Standing, now)
+}
+
+// leftBehind says that so much was put on the stream of attempts between two records that the round of the first may have been removed
+// since, and what stands on an empty subject of it is not the first that ever did. The broker numbers what it stores, whatever becomes of
+// it, so neither a clock nor a reader that lags decides this. A removed round has more than stream.KeptRounds behind it, of a record each
+// at least. 0 is no record: nothing is known.
+func (*environment) leftBehind(record, later uint64) bool {
+	return record > 0 && later > record+uint64(stream.KeptRounds)/2
 }
 
 // releasing puts the batch, and on every retry the same bytes. What stands afterwards is the round's outcome.

@@ -42,6 +42,7 @@ func (p *closing) next(time.Time) effects {
 }
 
 func (p *closing) handle(_ time.Time, _ effects, r result) (phase, error) {
+	p.last = max(p.last, r.put.Standing.Sequence)
 	if !r.put.Ours {
 		var standing wire.Close
 		if _, err := p.read(&r.put.Standing, p.Identity.Public(), &standing); err != nil {

@@ -48,6 +48,13 @@ func (p *opening) handle(now time.Time, _ effects, r result) (phase, error) {
 		}
 		return openAttempt(p.environment, a.round, a.number+1, now)
 	}
+	a.opened = r.put.Standing.Sequence
+	if p.leftBehind(p.last, a.opened) {
+		p.abandon()
+		p.Logger.Error("others have worked on for long since this process looked: dropped an attempt at an old round", "round", a.round.number)
+		return &seeking{environment: p.environment}, nil
+	}
+	p.last = a.opened
 	p.Logger.Info("opened", "round", a.round.number, "attempt", a.number, "cohort", a.round.mixer.Cohort)
 	if a.number > 1 && p.floors() {
 		p.Logger.Warn("an earlier attempt died, and whoever looked at it saw its totals: its users drop out, others have to take their places",

@@ -16,13 +16,15 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// The environment is what all phases know. Only enlisting writes to it, and those who open attempts to what is about the last one.
+// The environment is what all phases know. Only enlisting writes to it, those who open attempts to what is about the last one, and who puts or
+// reads a record to what is the newest of its kind.
 type environment struct {
 	Config
 	lease   *lease
 	jitter  *rand.Rand
 	backlog backlog // of the last attempt that this process opened
 	floods  floods
+	last    uint64 // stream sequence of the newest record of attempts since this process found the newest round; 0: none yet
 
 	task     *wire.Task // nil before enlisting is over
 	taskHash stream.Hash

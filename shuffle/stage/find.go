@@ -12,6 +12,7 @@ import (
 type seeking struct {
 	stateless
 	*environment
+	shown *round // by the look over all rounds; then that of the lease is asked for, where it is newer
 }
 
 // seek is what seeking is called in Status.
@@ -20,18 +21,33 @@ const seek = "seeking"
 func (*seeking) String() string { return seek }
 
 func (p *seeking) next(time.Time) effects {
+	if p.shown != nil {
+		return effects{call: get, subject: p.Task.Round(p.lease.told), needs: leased}
+	}
 	return effects{call: latest, subject: p.Task.Rounds(), needs: leased}
 }
 
 // The newest round may still be unknown to whoever returns it, but all before it are decided: the learner announces a
 // round when it has the batch before. That batch may lack its Close, so begin one round earlier.
+//
+// The broker shows the one that was put last. That may be an old one, put again where retention had removed it, by a learner who was away:
+// so that of the last lease is asked for too.
 func (p *seeking) handle(_ time.Time, _ effects, r result) (phase, error) {
-	if r.message == nil {
-		return &settling{environment: p.environment, number: 1}, nil
+	p.last = 0
+	newest := p.shown
+	if r.message != nil {
+		read, err := p.readRound(r.message)
+		if err != nil {
+			return nil, err
+		}
+		newest = &read
 	}
-	newest, err := p.readRound(r.message)
-	if err != nil {
-		return nil, err
+	switch {
+	case newest == nil:
+		return &settling{environment: p.environment, number: 1}, nil
+	case p.shown == nil && p.lease.told > newest.number:
+		p.shown = newest
+		return p, nil
 	}
 	return &settling{environment: p.environment, number: max(1, newest.number-1), announced: newest.number}, nil
 }

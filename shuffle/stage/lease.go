@@ -20,6 +20,7 @@ type lease struct {
 	ttl      time.Duration
 	poll     time.Duration
 	newest   stream.Round // that this process knows
+	told     stream.Round // the newest, as the record says that was seen last: nobody signed it
 
 	known    bool          // sequence is what stands, as far as we know
 	sequence uint64        // of the standing record; goes back only where the broker lost it
@@ -113,7 +114,7 @@ func (l *lease) saw(now time.Time, m *stream.Message) {
 	l.ours, l.theirs = false, l.ttl // garbage is respected for as long as one of ours
 	if standing, err := stream.ParseLease(m.Data); err == nil {
 		l.ours = standing.Instance == l.instance
-		l.theirs = min(standing.TTL, MaxLeaseTTL)
+		l.theirs, l.told = min(standing.TTL, MaxLeaseTTL), standing.Newest
 	}
 	l.longest = max(l.longest, l.theirs)
 	if !l.ours {

@@ -1,0 +1,79 @@
+package service
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/seal"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// far is a round of the history's task that is much later than its last.
+func (w *world) far(t *testing.T, h *history) *wire.Round {
+	t.Helper()
+	var r wire.Round
+	if _, err := seal.Verify(h.public[name.Round(2)], w.learner.Public(), &r); err != nil {
+		t.Fatal(err)
+	}
+	r.Round = 3 + uint64(stream.KeptRounds)
+	return &r
+}
+
+// TestAnOlderFolderAndBatchesThatAreGone: where the batches that an older folder lacks were removed, the learner says so, and
+// applying them again is no way out.
+func TestAnOlderFolderAndBatchesThatAreGone(t *testing.T) {
+	h := recorded(t, newCast(t))
+	for _, change := range []func(*Config){nil, accept} {
+		synctest.Test(t, func(t *testing.T) {
+			w := h.at(t, 1, func(a stream.Address) bool { return a.Round == 0 && a.Verb != "end" })
+			far := w.far(t, h)
+			w.put(t.Context(), name.Round(stream.Round(far.Round)), w.sign(w.learner, far))
+			w.refused(change, ErrStateRolledBack, "round 1 is committed here", "the batches from round 2 on were removed as old", "schedule.retention")
+			if t.Failed() {
+				return
+			}
+			c := w.config()
+			if change != nil {
+				change(&c)
+			}
+			if err := w.new(c).Run(t.Context()); strings.Contains(err.Error(), "--accept-rollback") {
+				t.Errorf("%v: names a way that leads nowhere", err)
+			}
+		})
+	}
+}
+
+// TestAnOldRoundIsNotWaitedFor: a learner that was suspended between its survey and its Round puts it where retention has removed it. It
+// knows by the sequence that others went on, and ends.
+func TestAnOldRoundIsNotWaitedFor(t *testing.T) {
+	h := recorded(t, newCast(t))
+	synctest.Test(t, func(t *testing.T) {
+		w := h.at(t, 1, until(1, true)) // as the survey saw it
+		var gone []uint64
+		for r := stream.Round(2); r < 3+stream.KeptRounds; r++ {
+			put, err := w.broker.PutOnce(t.Context(), name.Round(r), []byte("x"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			gone = append(gone, put.Standing.Sequence)
+		}
+		if err := w.broker.Remove(t.Context(), name, stream.Rounds, gone); err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan error, 1)
+		go func() { done <- w.new(w.config()).Run(t.Context()) }()
+		time.Sleep(time.Hour)
+		select {
+		case err := <-done:
+			if !errors.Is(err, ErrStateRolledBack) || !strings.Contains(err.Error(), "removed") {
+				t.Errorf("Run: %v", err)
+			}
+		default:
+			t.Error("the learner waits for the batch of an old round")
+		}
+	})
+}
