@@ -70,10 +70,13 @@ func Provision(ctx context.Context, conn *natsjs.Conn, name stream.Task, body *w
 	if err := sizes.Fit(conn.Limits()); err != nil {
 		return false, err
 	}
-	err = admin.Provision(ctx, conn, name, admin.Options{Replicas: replicas, MaxMsgSize: sizes.Report, MemoryReports: memoryReports,
-		MaxPerSubject: sizes.Waiting})
+	err = admin.Provision(ctx, conn, name, streamsOf(sizes, replicas, memoryReports))
 	if errors.Is(err, natsjs.ErrDenied) { // as it should be: an administrator has created them
 		return false, admin.Present(ctx, conn, name)
 	}
 	return err == nil, err
+}
+
+func streamsOf(sizes manifest.Sizes, replicas int, memoryReports bool) admin.Options {
+	return admin.Options{Replicas: replicas, MaxMsgSize: sizes.Report, MemoryReports: memoryReports, MaxPerSubject: sizes.Waiting}
 }

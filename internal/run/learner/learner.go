@@ -176,6 +176,7 @@ func (c Config) learn(ctx context.Context, store state.Store, conn *natsjs.Conn,
 	if err != nil {
 		return err
 	}
+	defer run.KeepProvisioned(ctx, conn, name, run.Streams{Body: planned, Replicas: c.Replicas, MemoryReports: c.MemoryReports, Administers: administers}, c.Logger)()
 	if age := manifest.Retention(planned.Plan); administers && age > 0 {
 		defer run.KeepRemoving(ctx, conn, name, age, c.Logger)()
 	}

@@ -57,7 +57,7 @@ func (e *examination) streams(ctx context.Context) {
 		e.find("streams", Failure, "none of the streams of %q is there: is that the task's name? If so, make them with learner provision", e.task)
 		return
 	default:
-		e.find("streams", Failure, "missing: %s: make them with learner provision; what was in them is lost if the task has begun",
+		e.find("streams", Failure, "missing: %s: make them with learner provision; of a task that has begun it makes reports and leases again, and what was in them is lost",
 			strings.Join(missing, ", "))
 	}
 	if !slices.Contains(missing, e.task.Name(stream.Reports)) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -16,7 +17,8 @@ import (
 
 // Provision creates the streams and the consumer of a task where they are missing. What is there already is left as
 // it is; where a guarantee would not hold on it, that is an error that names the settings. It may be called again, and
-// tries until ctx ends where a cluster has no leader or too few of its servers. Where it fails, it removes what it made, and nothing else.
+// tries until ctx ends where a cluster has no leader or too few of its servers. A stream that holds what decides rounds and is missing under a
+// task that has begun is ErrLost, and is not made again. Where it fails, it removes what it made, and nothing else.
 func Provision(ctx context.Context, c *natsjs.Conn, task stream.Task, o Options) error {
 	if _, err := stream.ParseTask(string(task)); err != nil {
 		return fmt.Errorf("provision: %w", err)
@@ -43,9 +45,16 @@ func Provision(ctx context.Context, c *natsjs.Conn, task stream.Task, o Options)
 const maxDeaf = 12
 
 func provisionOnce(ctx context.Context, c *natsjs.Conn, task stream.Task, o Options, mark string) error {
+	begun, err := lostOf(ctx, c, task)
+	if err != nil {
+		return err
+	}
 	for _, s := range all() {
 		want := streamConfig(task, s, o)
 		want.Metadata = map[string]string{madeBy: mark}
+		if begun && s == stream.Reports {
+			want.FirstSeq = uint64(time.Now().UnixMicro())
+		}
 		have, err := streamInfo(ctx, c, want.Name)
 		if err == nil && have.Config.Replicas < o.Replicas {
 			return fmt.Errorf("provision: stream %s has %s, want %d: raise them with the nats command, or ask for fewer",
@@ -65,7 +74,7 @@ func provisionOnce(ctx context.Context, c *natsjs.Conn, task stream.Task, o Opti
 		}
 	}
 	reports := task.Name(stream.Reports)
-	err := c.Call(ctx, apiConsumerCreate+reports+"."+natsjs.Durable+"."+task.Reports(), func(ctx context.Context) error {
+	err = c.Call(ctx, apiConsumerCreate+reports+"."+natsjs.Durable+"."+task.Reports(), func(ctx context.Context) error {
 		_, err := c.JetStream().CreateConsumer(ctx, reports, consumerConfig(task, o))
 		return err
 	})

@@ -1,0 +1,95 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/panlearn/panlearn/shuffle/stage"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/natsjs/admin"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// MendEvery is how often the streams of a task are looked after, beside each reconnection.
+const MendEvery = 10 * time.Second
+
+// Streams are how a task's streams are provisioned, for who looks after them.
+type Streams struct {
+	Body          *wire.Task
+	Replicas      int
+	MemoryReports bool
+	Administers   bool          // our credentials may make streams
+	Every         time.Duration // 0: MendEvery
+}
+
+// KeepProvisioned looks after each reconnection and now and then whether a task's streams and their consumer are there, until ctx ends or
+// what it returns is called. What the task can do without is made again, where our credentials may; what was lost with it, and what
+// somebody has to do, is said as a warning.
+func KeepProvisioned(ctx context.Context, conn *natsjs.Conn, name stream.Task, s Streams, log *slog.Logger) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() { s.keep(ctx, conn, name, log) })
+	return func() {
+		cancel()
+		running.Wait()
+	}
+}
+
+func (s Streams) keep(ctx context.Context, conn *natsjs.Conn, name stream.Task, log *slog.Logger) {
+	sizes, err := manifest.SizesOf(s.Body, stage.ReasonNames())
+	if err != nil {
+		return // provisioning has refused it
+	}
+	every := s.Every
+	if every == 0 {
+		every = MendEvery
+	}
+	wakes, err := conn.Watch(ctx, name) // the zero wake is a reconnection
+	if err != nil {
+		log.Debug("no wake-ups: streams are looked after on a timer alone", "error", err)
+	}
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	var trouble stream.Trouble
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case w, ok := <-wakes:
+			if !ok {
+				wakes = nil
+			}
+			if w.Subject != "" || !ok {
+				continue
+			}
+		case <-tick.C:
+		}
+		var made []string
+		if s.Administers {
+			made, err = admin.Mend(ctx, conn, name, streamsOf(sizes, s.Replicas, s.MemoryReports))
+		} else {
+			err = admin.Present(ctx, conn, name)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return
+		case len(made) > 0:
+			log.Warn("the broker lost streams of the task, which are made again: reports that nobody had opened are gone, and their users count themselves "+
+				"as having taken part", "task", name, "made", made)
+			trouble.Over()
+		case err == nil:
+			trouble.Over()
+		case errors.Is(err, natsjs.ErrNoStream) && !s.Administers:
+			if trouble.Tell(time.Now(), err) {
+				log.Warn("a stream of the task is gone, and these credentials may not make it again: an administrator does, with learner provision", "task", name, "error", err)
+			}
+		default:
+			log.Log(ctx, trouble.Level(time.Now(), err), "cannot look after the task's streams", "task", name, "error", err)
+		}
+	}
+}
