@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -83,6 +85,9 @@ func TestRoles(t *testing.T) {
 	}
 	if n := watch.applied.Load(); n != manifest.Planned(job.Plan) {
 		t.Errorf("%d rounds were observed, want %d", n, manifest.Planned(job.Plan))
+	}
+	if kept, err := os.ReadFile(filepath.Join(dir, curves)); err != nil || !strings.Contains(string(kept), `"users":600`) {
+		t.Errorf("the page keeps %s, %v", kept, err)
 	}
 	var status statedir.Status
 	doc, err := statedir.Ask(t.Context(), statedir.Where{StateDir: dir}, statedir.AskStatus)
