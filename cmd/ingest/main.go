@@ -23,7 +23,7 @@ func newRoot() *cobra.Command {
   ingest generate   synthetic events with a known optimum
 
 Exit codes: 0 done, 1 error, 2 usage, 3 refused for privacy (policy), 75 try again.
-Every flag but --data can be set in the environment: --log-level is PANLEARN_LOG_LEVEL.`,
+Every flag but --data can be set in the environment: --log-level is PANLEARN_LOG_LEVEL. A variable that nearly is one is refused.`,
 		Example: "  ingest publish -f deploy/tasks/a9a.yaml --nats nats://127.0.0.1:4222 --data a9a.gz --state ./devices",
 		Args:    cobra.NoArgs,
 	}

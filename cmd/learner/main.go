@@ -32,7 +32,7 @@ Start with:
   learner run -f TASK --embedded --listen 127.0.0.1:4222 --state DIR
 
 Exit codes: 0 done, 1 error, 2 usage, 3 refused for privacy (budget, policy), 75 try again.
-Every flag but --data can be set in the environment: --log-level is PANLEARN_LOG_LEVEL.`,
+Every flag but --data can be set in the environment: --log-level is PANLEARN_LOG_LEVEL. A variable that nearly is one is refused.`,
 		Example: "  learner quickstart --events 50000 --json",
 		Args:    cobra.NoArgs,
 	}

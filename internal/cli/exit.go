@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"strings"
@@ -109,9 +110,18 @@ func Main(root *cobra.Command, args []string, stderr io.Writer) int {
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetArgs(args)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return Usage(flagError(err)) })
-	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return fromEnvironment(cmd.Flags(), os.LookupEnv) }
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		if err := fromEnvironment(cmd.Flags(), os.LookupEnv); err != nil {
+			return err
+		}
+		unknown, err := strangers(os.Environ())
+		for _, text := range unknown {
+			lastWord(cmd, stderr, slog.LevelWarn, text)
+		}
+		return err
+	}
 	refuseUnknown(root)
-	err := root.ExecuteContext(ctx)
+	ran, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return ExitDone
 	}
@@ -126,8 +136,17 @@ func Main(root *cobra.Command, args []string, stderr io.Writer) int {
 	case isUsage(err):
 		code = ExitUsage
 	}
-	fmt.Fprintf(stderr, "%s: %s\n", root.Name(), oneLine(err))
+	lastWord(ran, stderr, slog.LevelError, oneLine(err), "exit_code", code)
 	return code
+}
+
+// lastWord says what a command's own logger does not: a line of text or, where the command logs as JSON, an event of the log.
+func lastWord(c *cobra.Command, stderr io.Writer, level slog.Level, text string, more ...any) {
+	if f := c.Flags().Lookup("log-format"); f != nil && (f.Value.String() == "json" || !f.Changed && os.Getenv(variable(f.Name)) == "json") {
+		slog.New(slog.NewJSONHandler(stderr, nil)).Log(context.Background(), level, text, more...)
+		return
+	}
+	fmt.Fprintf(stderr, "%s: %s\n", c.Root().Name(), text)
 }
 
 // oneLine joins the lines of joined errors.

@@ -5,7 +5,6 @@ package admin
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 
 	"github.com/panlearn/panlearn/internal/run"
@@ -73,11 +72,8 @@ func Provision(ctx context.Context, c Config) ([]admin.StreamState, error) {
 	return admin.ProvisionAll(ctx, conn, c.Task, c.options(sizes))
 }
 
-// ErrNotEnded refuses to remove the streams of a task that goes on.
-var ErrNotEnded = errors.New("the task has not ended")
-
 // Remove deletes a task's streams with an administrator's credentials, and returns which were there. Unless force is set the
-// task must have ended.
+// task must have ended, by the word of its own learner.
 func Remove(ctx context.Context, c Config, force bool) ([]string, error) {
 	conn, err := c.connect(ctx)
 	if err != nil {
@@ -85,11 +81,7 @@ func Remove(ctx context.Context, c Config, force bool) ([]string, error) {
 	}
 	defer conn.Close()
 	if !force {
-		_, err := conn.Get(ctx, c.Task.End())
-		switch {
-		case errors.Is(err, stream.ErrNotFound):
-			return nil, fmt.Errorf("%s: %w: end it with learner finish, or, if its learner is lost, say --force", c.Task, ErrNotEnded)
-		case err != nil && !errors.Is(err, natsjs.ErrNoStream): // without it there is no task
+		if err := ended(ctx, conn, c.Task); err != nil && !errors.Is(err, natsjs.ErrNoStream) { // without it there is no task
 			return nil, err
 		}
 	}

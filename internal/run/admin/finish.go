@@ -37,14 +37,52 @@ func Finish(ctx context.Context, c FinishConfig) (statedir.Status, error) {
 	case err != nil:
 		return s, err
 	case running:
+		defer c.say(s)()
 		return untilEnded(ctx, c.StateDir)
 	case c.Broker.URL == "":
 		return s, ErrNoLearner
 	}
+	defer c.say(s)()
 	if err := c.alone(ctx); err != nil {
 		return s, err
 	}
 	return statedir.StatusOf(ctx, c.StateDir)
+}
+
+// When a wait for the end is told of, first and then again.
+const (
+	sayFirst = 2 * time.Second
+	sayAgain = time.Minute
+)
+
+// say tells what Finish waits for, where it does, until stop is called. How many users a round has its stage alone knows.
+func (c FinishConfig) say(s statedir.Status) (stop func()) {
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		timer := time.NewTimer(sayFirst)
+		defer timer.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-timer.C:
+			}
+			text := fmt.Sprintf("waiting for the outcome of round %d, which is announced: its stage releases it when its users are there, or with the minimum at its deadline. "+
+				"How many are missing, the stage's /status and its log say; more rows (ingest publish) fill it", s.Round+1)
+			if c.Now {
+				text = fmt.Sprintf("giving up round %d, unless its batch is there", s.Round+1)
+			} else {
+				text += "; learner finish --now gives the round up, which stays charged"
+			}
+			c.Logger.Warn(text, "task", s.Task)
+			timer.Reset(sayAgain)
+		}
+	}()
+	return func() {
+		close(done)
+		<-ended
+	}
 }
 
 // alone is the learner of a folder that nobody holds, for as long as the end takes.

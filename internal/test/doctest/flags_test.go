@@ -1,12 +1,16 @@
 package doctest
 
 import (
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/panlearn/panlearn/internal/cli"
 )
 
 var (
@@ -43,6 +47,21 @@ func (m manual) read(t *testing.T, program, path string) {
 		if name := fields[0]; name != "completion" && name != "help" {
 			m.read(t, program, path+" "+name)
 		}
+	}
+}
+
+// TestEveryFlagHasAVariable: the programs know each other's flags, so that an environment that roles share has no strangers.
+func TestEveryFlagHasAVariable(t *testing.T) {
+	line := regexp.MustCompile(`(?m)^\s+(?:-\w, )?--([a-z][a-z0-9-]*)`)
+	have := map[string]bool{}
+	for _, text := range readManual(t) {
+		for _, m := range line.FindAllStringSubmatch(text, -1) {
+			have[m[1]] = true
+		}
+	}
+	delete(have, "help")
+	if known := slices.Sorted(slices.Values(cli.Flags)); !slices.Equal(known, slices.Sorted(maps.Keys(have))) {
+		t.Errorf("the programs have the flags %v; internal/cli knows %v", slices.Sorted(maps.Keys(have)), known)
 	}
 }
 

@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Flags are the names of all flags of both programs, whose variables one environment may hold: several roles share files of variables.
+// Tests of the programs compare them.
+var Flags = strings.Fields(`absent-classes accept-rollback algorithms b baselines bundle check coin creds data days delta dim drain-timeout embedded epsilon
+	events every exit-when-done floor-trials force format g holdout honest-fraction host http http-no-token http-rate http-token
+	http-waiting identity in-order inbox-prefix json label learner-key lease listen live log-format log-level loss max-bits metrics
+	model nats nats-wait nkey noise now out output p patience plot policy pprof profile publishers replicas reports role
+	rounds-per-user seal seed seeds set shuffle stage-http stage-key state sweep-users task task-file test threshold tls-ca tls-cert
+	tls-key trials trust truth truth-norm users workers`)
+
+// elsewhere are variables of this prefix that are no flag's: tests and measurements read them.
+var elsewhere = []string{"PANLEARN_DATA", "PANLEARN_DEEP"}
+
+// strangers are the variables of our prefix that are nobody's. One that nearly is a flag's name is an error: what it was to say, a policy or an
+// authority perhaps, would not hold, and nobody would see that. Another may be somebody else's (Kubernetes makes PANLEARN_PORT of a service by
+// that name), so that it is told.
+func strangers(environment []string) (told []string, err error) {
+	var errs []error
+	for _, pair := range environment {
+		name, value, _ := strings.Cut(pair, "=")
+		if !strings.HasPrefix(name, EnvironmentPrefix) || value == "" || slices.Contains(elsewhere, name) ||
+			slices.ContainsFunc(Flags, func(f string) bool { return variable(f) == name }) {
+			continue
+		}
+		nearest, far := "", typos+1
+		for _, f := range Flags {
+			if d := distance(name, variable(f)); d < far {
+				nearest, far = variable(f), d
+			}
+		}
+		// In a short name two letters are too many to be a slip.
+		if nearest != "" && far <= (len(name)-len(EnvironmentPrefix))/3 {
+			errs = append(errs, fmt.Errorf("%s: no flag has this variable: did you mean %s?", name, nearest))
+			continue
+		}
+		told = append(told, fmt.Sprintf("%s is no flag's variable, and changes nothing", name))
+	}
+	slices.Sort(told)
+	return told, Usage(errors.Join(errs...))
+}
+
+// distance is Levenshtein's: the least number of letters to change, to add or to take away.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		left := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			same := left
+			if a[i] != b[j] {
+				same++
+			}
+			left = row[j+1]
+			row[j+1] = min(same, row[j]+1, left+1)
+		}
+	}
+	return row[len(b)]
+}
