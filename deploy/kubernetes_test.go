@@ -20,16 +20,23 @@ type object struct {
 	Kind       string
 	Metadata   struct{ Name string }
 	Spec       struct {
+		JobTemplate struct {
+			Spec struct {
+				Template podTemplate
+			}
+		} `yaml:"jobTemplate"` // of a CronJob
 		Replicas *int
 		TTL      *int `yaml:"ttlSecondsAfterFinished"`
 		Selector struct {
 			MatchLabels map[string]string `yaml:"matchLabels"`
 		}
-		Template struct {
-			Metadata struct{ Labels map[string]string }
-			Spec     pod
-		}
+		Template podTemplate
 	}
+}
+
+type podTemplate struct {
+	Metadata struct{ Labels map[string]string }
+	Spec     pod
 }
 
 type pod struct {
@@ -92,6 +99,9 @@ func objects(t *testing.T) (all []object) {
 				break
 			} else if err != nil {
 				t.Fatalf("%s: %v", file, err)
+			}
+			if o.Kind == "CronJob" {
+				o.Spec.Template = o.Spec.JobTemplate.Spec.Template
 			}
 			all = append(all, o)
 		}
@@ -174,7 +184,7 @@ func TestPods(t *testing.T) {
 			}
 		}
 	}
-	for _, want := range []string{"StatefulSet learner", "Deployment stage", "Job provision", "PodDisruptionBudget stage", "PodDisruptionBudget learner",
+	for _, want := range []string{"StatefulSet learner", "Deployment stage", "Job provision", "CronJob retain", "PodDisruptionBudget stage", "PodDisruptionBudget learner",
 		"NetworkPolicy default-deny", "Namespace panlearn"} {
 		if !slices.Contains(kinds, want) {
 			t.Errorf("no %s", want)

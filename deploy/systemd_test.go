@@ -12,7 +12,7 @@ import (
 func units(t *testing.T) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob("systemd/*@.service")
-	if err != nil || len(files) != 3 {
+	if err != nil || len(files) != 4 {
 		t.Fatalf("units %v, %v", files, err)
 	}
 	all := map[string]string{}
@@ -56,10 +56,22 @@ func TestUnits(t *testing.T) {
 	}
 	for name, text := range units(t) {
 		role, _, _ := strings.Cut(name, "@")
-		for _, want := range []string{"User=" + role, "NoNewPrivileges=yes", "ProtectSystem=strict", "LimitCORE=0", "CapabilityBoundingSet=", "StateDirectory=" + role + "/quickstart"} {
+		for _, want := range []string{"User=" + role, "NoNewPrivileges=yes", "ProtectSystem=strict", "LimitCORE=0", "CapabilityBoundingSet="} {
 			if !strings.Contains(text, "\n"+want+"\n") {
 				t.Errorf("%s: no line %s", name, want)
 			}
+		}
+		if !strings.Contains(string(users), "\nu "+role+" ") {
+			t.Errorf("%s: its user is not in panlearn.sysusers", name)
+		}
+		if strings.Contains(text, "\nType=oneshot\n") { // which its timer starts again, and which keeps nothing
+			if strings.Contains(text, "\nRestart") {
+				t.Errorf("%s restarts what its timer starts", name)
+			}
+			continue
+		}
+		if want := "StateDirectory=" + role + "/quickstart"; !strings.Contains(text, "\n"+want+"\n") {
+			t.Errorf("%s: no line %s", name, want)
 		}
 		if !strings.Contains(text, "2 3\n") || !strings.Contains(text, "\nRestartPreventExitStatus=") {
 			t.Errorf("%s is restarted after the exit codes 2 and 3", name)
@@ -70,11 +82,8 @@ func TestUnits(t *testing.T) {
 		if strings.Contains(start, "127.0.0.1") {
 			t.Errorf("%s: the command line fixes an address, which no instance can change: %s", name, start)
 		}
-		if address := strings.Index(text, "\nEnvironment=PANLEARN_HTTP="); role != "panlearn-publish" && (address < 0 || address > strings.Index(text, "\nEnvironmentFile=")) {
+		if address := strings.Index(text, "\nEnvironment=PANLEARN_HTTP="); role != "panlearn-publish" && role != "panlearn-retain" && (address < 0 || address > strings.Index(text, "\nEnvironmentFile=")) {
 			t.Errorf("%s: want a default of --http in the environment, before the instance's file", name)
-		}
-		if !strings.Contains(string(users), "\nu "+role+" ") {
-			t.Errorf("%s: its user is not in panlearn.sysusers", name)
 		}
 	}
 	if !strings.Contains(units(t)["panlearn-stage@.service"], "\nMemorySwapMax=0\n") {
@@ -100,6 +109,18 @@ func TestUnitsVerify(t *testing.T) {
 	for name, text := range units(t) {
 		name = strings.Replace(name, "@", "@quickstart", 1)
 		text = strings.ReplaceAll(text, "/usr/local/bin", bin)
+		if timer, err := os.ReadFile(filepath.Join("systemd", strings.Replace(strings.Replace(name, "@quickstart", "@", 1), ".service", ".timer", 1))); err == nil {
+			beside := strings.Replace(name, ".service", ".timer", 1)
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil { // which the timer starts
+				t.Fatal(err)
+			}
+			if out, err := verify(beside, strings.ReplaceAll(string(timer), "%i", "quickstart")); err != nil || strings.Contains(out, beside) {
+				t.Errorf("%s: %v\n%s", beside, err, out)
+			}
+			if out, err := verify(beside, strings.Replace(string(timer), "hourly", "hurly", 1)); err == nil && !strings.Contains(out, "hurly") {
+				t.Errorf("%s: a time that is none passes: %s", beside, out)
+			}
+		}
 		if out, err := verify(name, text); err != nil || strings.Contains(out, name) {
 			t.Errorf("%s: %v\n%s", name, err, out)
 		}
