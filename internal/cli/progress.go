@@ -77,6 +77,9 @@ func (r *Rounds) Fill(users, cohort uint64) {
 // Trouble implements service.Observer: the log tells it.
 func (r *Rounds) Trouble(string) {}
 
+// Lost implements service.Observer.
+func (r *Rounds) Lost(string) {}
+
 // Applied implements service.Observer.
 func (r *Rounds) Applied(a service.Applied) {
 	r.mu.Lock()

@@ -181,6 +181,9 @@ func (b *Board) Trouble(cause string) {
 	b.trouble = cause
 }
 
+// Lost implements service.Observer.
+func (b *Board) Lost(string) {}
+
 // Broker says whether there is a connection to the broker.
 func (b *Board) Broker(connected bool) {
 	b.mu.Lock()

@@ -145,9 +145,6 @@ func (p plot) extent() (low, high float64, ok bool) {
 	}
 	if p.zero {
 		low = min(low, 0)
-		if ok && high <= 0 {
-			high = 1 // nothing yet
-		}
 	}
 	return low, high, ok
 }

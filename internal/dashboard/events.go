@@ -15,13 +15,6 @@ type update struct {
 	Parts map[string]string `json:"parts"` // HTML by the id of the element that it fills
 }
 
-// pace is how many bytes of curves a stream sends in a second: those of a task with a long history, whose rounds are short, come every few
-// seconds.
-const pace = 32 << 10
-
-// curves are the parts that grow with the history.
-var curves = map[string]bool{"validation": true, "gradient": true, "reports": true, "latency": true, "norm": true}
-
 // beat is how long a stream may be silent: a comment then shows both sides that the other is there.
 const beat = 15 * time.Second
 
@@ -41,7 +34,7 @@ func (p *page) events(w http.ResponseWriter, r *http.Request) {
 	s := stream{page: p, by: byOf(r.FormValue("by")), w: w, flush: control.Flush, sent: map[string]string{}, extend: func() error {
 		return control.SetWriteDeadline(time.Now().Add(p.options.Patience))
 	}}
-	if s.write([]byte("retry: 2000\n\n")) != nil || s.update(r.Context(), false) != nil {
+	if s.write([]byte("retry: 2000\n\n")) != nil || s.update(r.Context()) != nil {
 		return
 	}
 	tick := time.NewTicker(p.options.Every)
@@ -51,10 +44,10 @@ func (p *page) events(w http.ResponseWriter, r *http.Request) {
 		case <-r.Context().Done():
 			return
 		case <-p.done:
-			_ = s.update(r.Context(), true) // how it ended
+			_ = s.update(r.Context()) // how it ended
 			return
 		case <-tick.C:
-			if s.update(r.Context(), false) != nil {
+			if s.update(r.Context()) != nil {
 				return
 			}
 		}
@@ -71,19 +64,14 @@ type stream struct {
 	sent   map[string]string
 	title  string
 	last   time.Time // of a write
-	rests  time.Time // no curves until then
 }
 
-// update writes what has changed, if anything has; the last one also curves that would have to wait.
-func (s *stream) update(ctx context.Context, last bool) error {
+// update writes what has changed, if anything has.
+func (s *stream) update(ctx context.Context) error {
 	v := s.page.view(ctx, s.by)
 	u := update{Build: v.Build, Title: v.Title, Parts: map[string]string{}}
 	changed := false // beyond the time of day
-	rests, drawn := !last && time.Now().Before(s.rests), 0
 	for _, name := range parts {
-		if curves[name] && rests {
-			continue
-		}
 		html, err := s.page.render(name, v)
 		if err != nil {
 			return err
@@ -93,12 +81,6 @@ func (s *stream) update(ctx context.Context, last bool) error {
 		}
 		u.Parts[name], s.sent[name] = string(html), string(html)
 		changed = changed || name != "asof"
-		if curves[name] {
-			drawn += len(html)
-		}
-	}
-	if drawn > 0 {
-		s.rests = time.Now().Add(time.Duration(drawn) * time.Second / pace)
 	}
 	if !changed && s.title == v.Title && time.Since(s.last) < beat {
 		return nil

@@ -200,40 +200,6 @@ func TestEventsAreBounded(t *testing.T) {
 	})
 }
 
-// TestCurvesArePaced: with a long history and a round every second a stream stays within its bytes, and still says how the round is.
-func TestCurvesArePaced(t *testing.T) {
-	serving(t, Options{}, func(s *served) {
-		s.learnNow(4*kept - 1)
-		r := s.open()
-		first, _ := r.next()
-		whole := 0
-		for name := range curves {
-			whole += len(first.Parts[name])
-		}
-		sent, told, ends := 0, 0, time.Now().Add(time.Minute)
-		for time.Now().Before(ends) {
-			s.commit(time.Second)
-			s.announce()
-			u, ok := r.next()
-			if !ok {
-				t.Fatal("the stream ended")
-			}
-			for name, html := range u.Parts {
-				if curves[name] {
-					sent += len(html)
-				}
-			}
-			if u.Parts["tiles"] != "" {
-				told++
-			}
-		}
-		t.Logf("all curves are %d bytes; %d were sent in a minute", whole, sent)
-		if whole < pace || sent > 60*pace+whole || sent < 30*pace || told < 55 {
-			t.Errorf("%d bytes of curves in a minute, which are %d at a time; %d updates of the numbers", sent, whole, told)
-		}
-	})
-}
-
 // TestSlowReader: a reader who takes nothing is given up, and never holds up the learner or another reader.
 func TestSlowReader(t *testing.T) {
 	serving(t, Options{Streams: 2}, func(s *served) {

@@ -106,9 +106,6 @@ func (st *state) needed(task Task) (Tile, bool) {
 		return Tile{}, false
 	}
 	t := Tile{"Users still needed", count(task.Needs(p.Steps)), fmt.Sprintf("%s counted, of %s planned", count(p.Users), count(task.Users))}
-	if n := st.passed(); n > 0 && !task.Interactive {
-		t.Note += fmt.Sprintf("; those of %s are spent, too", countOf(n, "void round"))
-	}
 	if task.Interactive {
 		t.Note += "; in some phases the same users answer each round"
 	}

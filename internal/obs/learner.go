@@ -30,6 +30,8 @@ type Learner struct {
 	noise         prometheus.Gauge
 	rounding      prometheus.Gauge
 	failing       prometheus.Gauge
+	voids         prometheus.Gauge
+	lost          prometheus.Counter
 	gradient      prometheus.Gauge
 	model         prometheus.Gauge
 	loss          *prometheus.GaugeVec
@@ -65,6 +67,8 @@ func NewLearner(r prometheus.Registerer, task string) (*Learner, error) {
 		noise:         f.gauge("panlearn_learner_noise_std", "Standard deviation of the privacy noise in one coordinate of the last mean gradient."),
 		rounding:      f.gauge("panlearn_learner_rounding_std", "Bound on the standard deviation of stochastic rounding in one coordinate of the last mean gradient."),
 		failing:       f.gauge("panlearn_learner_broker_failing", "1 while calls of the broker fail and are repeated, else 0."),
+		voids:         f.gauge("panlearn_learner_void_rounds_in_a_row", "Void rounds since the last one that was applied. From the third on the learner waits before it announces the next."),
+		lost:          f.counter("panlearn_learner_lost_records_total", "Records that stood at the broker and were gone when the learner looked again."),
 		gradient:      f.gauge("panlearn_learner_gradient_norm", "Euclidean norm of the last noisy mean gradient."),
 		model:         f.gauge("panlearn_learner_model_norm", "Euclidean norm of the current model."),
 		loss: f.gaugeVec("panlearn_learner_validation_loss", "Progressive validation: mean loss of the announced points on the users' own events, "+
@@ -121,6 +125,9 @@ func (m *Learner) Trouble(cause string) {
 	}
 }
 
+// Lost implements service.Observer.
+func (m *Learner) Lost(string) { m.lost.Inc() }
+
 // Applied implements service.Observer.
 func (m *Learner) Applied(a service.Applied) {
 	m.progress(a.Progress)
@@ -143,6 +150,7 @@ func (m *Learner) Applied(a service.Applied) {
 func (m *Learner) progress(p service.Progress) {
 	m.round.Set(float64(p.Round))
 	m.planned.Set(float64(p.Rounds))
+	m.voids.Set(float64(p.VoidsInARow))
 	m.epsilonSpent.Set(p.EpsilonSpent)
 	m.epsilonBudget.Set(p.EpsilonBudget)
 	m.delta.Set(p.Delta)

@@ -121,7 +121,7 @@ func unit(name string) string {
 		return "users"
 	case suffix("_round"), suffix("_round_announced"):
 		return "round number"
-	case suffix("_rounds_planned"):
+	case suffix("_rounds_planned"), suffix("_rounds_in_a_row"):
 		return "rounds"
 	case strings.Contains(name, "_epsilon_"):
 		return "epsilon"

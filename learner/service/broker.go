@@ -89,10 +89,11 @@ func (s *Service) pause(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case _, ok := <-s.wake:
+	case wake, ok := <-s.wake:
 		if !ok {
 			s.wake = nil
 		}
+		s.unsure = s.unsure || wake.Subject == ""
 	case <-s.config.Finish.changed:
 	case <-timer.C:
 	}

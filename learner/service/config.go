@@ -39,6 +39,8 @@ type Config struct {
 	Observer Observer      // nil observes nothing
 	Logger   *slog.Logger  // nil discards
 	Poll     time.Duration // longest time between looks at the broker; default 1 s
+	// Patience is how long a record that must stand is looked for before it is lost: a replica that lags may have answered. Default 15 s.
+	Patience time.Duration
 }
 
 func (c *Config) validate() error {
@@ -62,11 +64,16 @@ func (c *Config) validate() error {
 	if c.StageKey != nil && len(c.StageKey) != ed25519.PublicKeySize {
 		err = errors.Join(err, fmt.Errorf("learner service: StageKey has %d bytes: want %d", len(c.StageKey), ed25519.PublicKeySize))
 	}
-	if c.Poll < 0 {
-		err = errors.Join(err, fmt.Errorf("learner service: Poll %v: want a positive duration", c.Poll))
+	for field, d := range map[string]*time.Duration{"Poll": &c.Poll, "Patience": &c.Patience} {
+		if *d < 0 {
+			err = errors.Join(err, fmt.Errorf("learner service: %s %v: want a positive duration", field, *d))
+		}
 	}
 	if c.Poll == 0 {
 		c.Poll = time.Second
+	}
+	if c.Patience == 0 {
+		c.Patience = patience
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -91,6 +98,8 @@ type Observer interface {
 	// Trouble is called when calls of the broker begin to fail, or fail for another reason, with the reason; and with "" when they
 	// work again.
 	Trouble(cause string)
+	// Lost is called with the subject of a record that stood at the broker and is gone.
+	Lost(subject string)
 }
 
 // Applied is one committed round. Everything in it is public.
@@ -114,3 +123,4 @@ func (nobody) Resumed(Progress)         {}
 func (nobody) Announced(uint64, uint64) {}
 func (nobody) Applied(Applied)          {}
 func (nobody) Trouble(string)           {}
+func (nobody) Lost(string)              {}

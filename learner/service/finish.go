@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream"
@@ -82,8 +83,11 @@ func (s *Service) endsAfter(r uint64, p past) bool {
 	return asked && r > p.decided
 }
 
-// awaitBatch waits for the batch of the announced round; false says that the round is to be given up.
-func (s *Service) awaitBatch(ctx context.Context, r uint64) (stream.Message, bool, error) {
+// awaitBatch waits for the batch of the announced round; false says that the round is to be given up. Meanwhile it looks whether
+// the records stand that the batch will answer.
+func (s *Service) awaitBatch(ctx context.Context, c *core) (stream.Message, bool, error) {
+	r := c.round.Round
+	around := lookout{next: time.Now().Add(lookEvery)}
 	for {
 		_, now := s.config.Finish.state() // before the look
 		msg, err := s.config.Records.Get(ctx, s.config.Task.Batch(stream.Round(r)))
@@ -99,6 +103,10 @@ func (s *Service) awaitBatch(ctx context.Context, r uint64) (stream.Message, boo
 			s.failed(err, "cannot read yet, trying again", "subject", s.config.Task.Batch(stream.Round(r)))
 		case now:
 			return stream.Message{}, false, nil
+		case around.due(time.Now(), s.unsure):
+			if err := s.lookAround(ctx, c, &around); err != nil {
+				return stream.Message{}, false, err
+			}
 		default:
 			s.answered()
 		}

@@ -31,7 +31,7 @@ const (
 		"(docs/runbook.md); if its replicas are still catching up, start again"
 )
 
-// patience is how long a record that must be there is looked for: a replica that lags may have answered.
+// patience is Config.Patience where that is not set.
 const patience = 15 * time.Second
 
 // A past is what the broker shows of the task's history before the learner writes anything in this life.
@@ -176,15 +176,7 @@ func (s *Service) lastBatch(ctx context.Context, at state.Cursor) error {
 	if err != nil {
 		return err
 	}
-	if hash := state.Hash(stream.HashOf(m.Data)); hash != at.BatchHash {
-		return fmt.Errorf("%w: the batch of round %d there has hash %v, the one that was applied has %v: %s",
-			ErrBrokerRolledBack, at.Round, hash, at.BatchHash, brokerWayOut)
-	}
-	if m.Sequence < at.BatchSequence {
-		return fmt.Errorf("%w: the batch of round %d stands at stream sequence %d, it was applied from sequence %d: %s",
-			ErrBrokerRolledBack, at.Round, m.Sequence, at.BatchSequence, brokerWayOut)
-	}
-	return nil
+	return sameBatch(at, m)
 }
 
 // standingBatch reads the batch of a round that is known to be decided.
@@ -213,7 +205,7 @@ func (s *Service) look(ctx context.Context, read func() (stream.Message, error),
 			s.failed(err, "cannot read yet, trying again")
 		case since.IsZero():
 			since = time.Now()
-		case time.Since(since) >= patience:
+		case time.Since(since) >= s.config.Patience:
 			return msg, err
 		}
 		if err := s.pause(ctx); err != nil {

@@ -31,6 +31,7 @@ type witness struct {
 func (o *witness) Resumed(p Progress)    { o.resumed = append(o.resumed, p) }
 func (o *witness) Announced(r, _ uint64) { o.announced = append(o.announced, r) }
 func (o *witness) Trouble(string)        {}
+func (o *witness) Lost(string)           {}
 
 func (o *witness) Applied(a Applied) {
 	o.applied = append(o.applied, a)

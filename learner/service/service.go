@@ -23,6 +23,7 @@ type Service struct {
 	config Config
 	jitter *rand.Rand
 	wake   <-chan stream.Wake // nil: only the timer wakes
+	unsure bool               // the connection was lost, or wakes were, since the last look around
 
 	trouble stream.Trouble // calls that fail
 	cause   string         // that Observer.Trouble was told last
@@ -67,11 +68,8 @@ func (s *Service) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	past, err := s.survey(ctx, c)
+	past, err := s.stand(ctx, c)
 	if err != nil {
-		return err
-	}
-	if err := s.put(ctx, s.config.Task.Task(), c.committed.Task, 0); err != nil {
 		return err
 	}
 	for !c.committed.Ended() {
@@ -84,6 +82,22 @@ func (s *Service) run(ctx context.Context) error {
 	}
 	s.config.Logger.Info("task ended", "task", s.config.Task, "rounds", c.committed.Cursor.Round)
 	return c.refusal()
+}
+
+// stand compares the committed state with what stands at the broker, and has Task stand there: at the start, and where the broker has
+// lost records since.
+func (s *Service) stand(ctx context.Context, c *core) (past, error) {
+	past, err := s.survey(ctx, c)
+	if err != nil {
+		return past, err
+	}
+	return past, s.put(ctx, s.config.Task.Task(), c.committed.Task, 0)
+}
+
+// announce has the committed next round stand.
+func (s *Service) announce(ctx context.Context, c *core) error {
+	r := c.round.Round
+	return s.put(ctx, s.config.Task.Round(stream.Round(r)), c.committed.NextRound, r) // r: the task, and r-1 rounds
 }
 
 // Check compares the committed state with what stands at the broker, as Run does at its start, and writes nothing. A state
@@ -193,10 +207,13 @@ func (s *Service) first(ctx context.Context) error {
 // oneRound announces the committed round, waits for its batch, and commits what follows from it.
 func (s *Service) oneRound(ctx context.Context, c *core, past past) (*core, error) {
 	r := c.round.Round
+	if err := s.holdOff(ctx, c, past); err != nil {
+		return nil, err
+	}
 	if s.endsBefore(r, past) {
 		return s.abandon(ctx, c)
 	}
-	err := s.put(ctx, s.config.Task.Round(stream.Round(r)), c.committed.NextRound, r) // r: the task, and r-1 rounds
+	err := s.announce(ctx, c)
 	if errors.Is(err, ErrOtherLearner) && s.config.AcceptRollback {
 		return nil, fmt.Errorf("%w; if the standing batches were just applied again, they gave other bytes: use the build of panlearn and the kind of machine that announced the round", err)
 	}
@@ -208,7 +225,7 @@ func (s *Service) oneRound(ctx context.Context, c *core, past past) (*core, erro
 	var msg stream.Message
 	if came := true; r <= past.decided {
 		msg, err = s.standingBatch(ctx, r)
-	} else if msg, came, err = s.awaitBatch(ctx, r); err == nil && !came {
+	} else if msg, came, err = s.awaitBatch(ctx, c); err == nil && !came {
 		return s.abandon(ctx, c)
 	}
 	if err != nil {

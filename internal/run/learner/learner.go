@@ -313,6 +313,8 @@ func (o Observers) Announced(r, cohort uint64) {
 	o.each(func(s service.Observer) { s.Announced(r, cohort) })
 }
 
+func (o Observers) Lost(subject string) { o.each(func(s service.Observer) { s.Lost(subject) }) }
+
 func (o Observers) Trouble(cause string) {
 	o.each(func(s service.Observer) { s.Trouble(cause) })
 }

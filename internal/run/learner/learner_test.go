@@ -7,8 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -86,9 +84,6 @@ func TestRoles(t *testing.T) {
 	if n := watch.applied.Load(); n != manifest.Planned(job.Plan) {
 		t.Errorf("%d rounds were observed, want %d", n, manifest.Planned(job.Plan))
 	}
-	if kept, err := os.ReadFile(filepath.Join(dir, curves)); err != nil || !strings.Contains(string(kept), `"users":600`) {
-		t.Errorf("the page keeps %s, %v", kept, err)
-	}
 	var status statedir.Status
 	doc, err := statedir.Ask(t.Context(), statedir.Where{StateDir: dir}, statedir.AskStatus)
 	if err != nil {
@@ -112,6 +107,7 @@ type counting struct{ applied atomic.Uint64 }
 func (c *counting) Resumed(service.Progress) {}
 func (c *counting) Announced(_, _ uint64)    {}
 func (c *counting) Trouble(string)           {}
+func (c *counting) Lost(string)              {}
 func (c *counting) Applied(service.Applied)  { c.applied.Add(1) }
 
 // TestStops while it waits for the stage, and leaves the folder to the next.

@@ -242,6 +242,7 @@ func (r rejections) Resumed(service.Progress) {}
 func (r rejections) Announced(uint64, uint64) {}
 
 func (r rejections) Trouble(string) {}
+func (r rejections) Lost(string)    {}
 
 func (r rejections) Applied(a service.Applied) {
 	for reason, n := range a.Rejects {
@@ -321,6 +322,7 @@ type scorer struct {
 }
 
 func (s scorer) Trouble(string) {}
+func (s scorer) Lost(string)    {}
 
 func (s scorer) Applied(a service.Applied) { s.applied(a) }
 

@@ -71,6 +71,7 @@ type Stage func(round stream.Round)
 func (s Stage) Resumed(service.Progress)  {}
 func (s Stage) Announced(round, _ uint64) { s(stream.Round(round)) }
 func (s Stage) Trouble(string)            {}
+func (s Stage) Lost(string)               {}
 func (s Stage) Applied(service.Applied)   {}
 
 // ZeroBatch is what a full cohort of zero gradients gives in a round of a plan, the noise at its mean but for a little of it.

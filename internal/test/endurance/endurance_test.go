@@ -32,6 +32,7 @@ type pace struct {
 
 func (p *pace) Resumed(service.Progress) {}
 func (p *pace) Trouble(string)           {}
+func (p *pace) Lost(string)              {}
 
 func (p *pace) Announced(r, _ uint64) {
 	if p.begun.IsZero() {

@@ -267,6 +267,7 @@ func (o *watching) Announced(r, cohort uint64) {
 }
 
 func (o *watching) Trouble(cause string) { o.w.metrics.learner.Trouble(cause) }
+func (o *watching) Lost(subject string)  { o.w.metrics.learner.Lost(subject) }
 
 func (o *watching) Applied(a service.Applied) {
 	o.w.metrics.learner.Applied(a)

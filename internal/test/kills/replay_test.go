@@ -134,6 +134,7 @@ func (counter) Resumed(service.Progress) {}
 func (counter) Announced(_, _ uint64) {}
 
 func (c counter) Trouble(string) {}
+func (c counter) Lost(string)    {}
 
 func (c counter) Applied(a service.Applied) {
 	if a.Round == c.last {

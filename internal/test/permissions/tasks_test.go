@@ -128,6 +128,7 @@ func newTenant(t *testing.T, name, prefix string, sets ...string) *tenant {
 func (n *tenant) Resumed(service.Progress) {}
 func (n *tenant) Announced(_, _ uint64)    {}
 func (n *tenant) Trouble(string)           {}
+func (n *tenant) Lost(string)              {}
 func (n *tenant) Applied(service.Applied)  { n.applied() }
 
 func (n *tenant) folder() string { return filepath.Join(n.dir, "state") }
@@ -209,6 +210,7 @@ type answering func(r uint64)
 func (a answering) Resumed(service.Progress) {}
 func (a answering) Announced(r, _ uint64)    { a(r) }
 func (a answering) Trouble(string)           {}
+func (a answering) Lost(string)              {}
 func (a answering) Applied(service.Applied)  {}
 
 // TestTasksSideBySide: three tasks on one server, two of the same people and one of others. The one that is killed in the middle,

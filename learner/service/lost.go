@@ -1,0 +1,112 @@
+package service
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/panlearn/panlearn/state"
+	"github.com/panlearn/panlearn/stream"
+)
+
+// lookEvery is how often a learner that waits looks whether its records still stand. It also looks after each reconnection.
+const lookEvery = 30 * time.Second
+
+// A lookout notices, while a learner waits, that the broker has lost records that stood there.
+type lookout struct {
+	next    time.Time // look
+	missing time.Time // since when something was not there, at every look of a broker that answered; zero: all is there
+}
+
+// due says whether it is time for a look.
+func (l *lookout) due(now time.Time, unsure bool) bool {
+	return unsure || !l.missing.IsZero() || !now.Before(l.next)
+}
+
+// look reads what must stand while the announced round waits for its batch. What is not there for as long as a start is patient is
+// lost: a replica that lags may have answered until then. The learner then does what a start does, with the same
+// refusals: it puts the same bytes again where everything that they follow from stands, or ends with an error.
+func (s *Service) lookAround(ctx context.Context, c *core, l *lookout) error {
+	lost, err := s.missing(ctx, c)
+	switch {
+	case err != nil && (errors.Is(err, ErrOtherLearner) || errors.Is(err, ErrBrokerRolledBack) || errors.Is(err, stream.ErrRefused)):
+		return err
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		l.missing = time.Time{}
+		s.failed(err, "cannot read yet, trying again")
+		return nil
+	}
+	s.answered()
+	s.unsure, l.next = false, time.Now().Add(lookEvery)
+	switch {
+	case len(lost) == 0:
+		l.missing = time.Time{}
+		return nil
+	case l.missing.IsZero():
+		l.missing = time.Now()
+		return nil
+	case time.Since(l.missing) < s.config.Patience:
+		return nil
+	}
+	l.missing = time.Time{}
+	for _, subject := range lost {
+		s.config.Logger.Warn("the broker has lost a record that stood there", "task", s.config.Task, "subject", subject)
+		s.config.Observer.Lost(subject)
+	}
+	if _, err := s.stand(ctx, c); err != nil {
+		return fmt.Errorf("the broker has lost records that stood there: %w", err)
+	}
+	if err := s.announce(ctx, c); err != nil {
+		return fmt.Errorf("the broker has lost records that stood there: %w", err)
+	}
+	s.config.Logger.Warn("put again what the broker had lost", "task", s.config.Task, "round", c.round.Round)
+	return nil
+}
+
+// missing are the subjects of Task, announced Round and last batch under which the broker shows nothing. Other bytes are an error.
+func (s *Service) missing(ctx context.Context, c *core) (subjects []string, err error) {
+	at := c.committed.Cursor
+	read := func(subject string, check func(stream.Message) error) {
+		if err != nil {
+			return
+		}
+		var m stream.Message
+		switch m, err = s.config.Records.Get(ctx, subject); {
+		case errors.Is(err, stream.ErrNotFound):
+			subjects, err = append(subjects, subject), nil
+		case err == nil:
+			err = check(m)
+		}
+	}
+	ours := func(data []byte) func(stream.Message) error {
+		return func(m stream.Message) error {
+			if !bytes.Equal(m.Data, data) {
+				return fmt.Errorf("%s: %w", m.Subject, ErrOtherLearner)
+			}
+			return nil
+		}
+	}
+	read(s.config.Task.Task(), ours(c.committed.Task))
+	read(s.config.Task.Round(stream.Round(c.round.Round)), ours(c.committed.NextRound))
+	if at.Round > 0 {
+		read(s.config.Task.Batch(stream.Round(at.Round)), func(m stream.Message) error { return sameBatch(at, m) })
+	}
+	return subjects, err
+}
+
+// sameBatch refuses a batch that is not the one that was applied last.
+func sameBatch(at state.Cursor, m stream.Message) error {
+	if hash := state.Hash(stream.HashOf(m.Data)); hash != at.BatchHash {
+		return fmt.Errorf("%w: the batch of round %d there has hash %v, the one that was applied has %v: %s",
+			ErrBrokerRolledBack, at.Round, hash, at.BatchHash, brokerWayOut)
+	}
+	if m.Sequence < at.BatchSequence {
+		return fmt.Errorf("%w: the batch of round %d stands at stream sequence %d, it was applied from sequence %d: %s",
+			ErrBrokerRolledBack, at.Round, m.Sequence, at.BatchSequence, brokerWayOut)
+	}
+	return nil
+}

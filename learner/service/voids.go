@@ -1,0 +1,44 @@
+package service
+
+import (
+	"context"
+	"time"
+)
+
+// Void rounds in a row that are taken for bad luck, and how long the learner waits before it announces a round after one more: twice as long
+// for each further one, up to the longest. So a stage or a broker that makes every round void is asked 9 times in its first two
+// hours and then once an hour, and not as often as users come, each of whom answers once.
+const (
+	calmVoids    = 2
+	voidPause    = time.Minute
+	maxVoidPause = time.Hour
+)
+
+// pauseAfter is how long to wait before the round after so many void ones in a row.
+func pauseAfter(voids uint64) time.Duration {
+	if voids <= calmVoids {
+		return 0
+	}
+	return voidPause << min(voids-calmVoids-1, 6) // 64 minutes, which the longest bounds
+}
+
+// holdOff waits after void rounds in a row before the next round is announced: not where it stands already, or where the task is
+// to end in its place. The count is committed, so a restart does not make users go faster.
+func (s *Service) holdOff(ctx context.Context, c *core, past past) error {
+	voids, r := c.committed.Ledger.InARow, c.round.Round
+	pause := min(pauseAfter(voids), maxVoidPause)
+	if pause == 0 || r <= past.newest {
+		return nil
+	}
+	s.config.Logger.Error("rounds in a row were void: each has used up a cohort, so the next one waits; the stage and its log say why",
+		"task", s.config.Task, "void_rounds_in_a_row", voids, "next_round", r, "wait", pause)
+	for until := time.Now().Add(pause); time.Now().Before(until); {
+		if asked, _ := s.config.Finish.state(); asked {
+			return nil
+		}
+		if err := s.pause(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
