@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -48,11 +49,18 @@ func Observed(conn *natsjs.Conn) obs.Broker {
 	}}
 }
 
-// Connected is a check of readiness.
-func Connected(conn *natsjs.Conn) obs.Check {
+// Lease is how long a stage's lease is where nobody says otherwise.
+const Lease = stage.DefaultLeaseTTL
+
+// Ready is a check of readiness: there is a connection, and calls of the broker have not failed for longer than a lease, which is as long
+// as a task may go without them. trouble is why calls fail, and since when; empty: they do not.
+func Ready(connected func() bool, lease time.Duration, trouble func() (cause string, since time.Time)) obs.Check {
 	return func() error {
-		if !conn.Connected() {
+		if !connected() {
 			return errors.New("no connection to the broker")
+		}
+		if cause, since := trouble(); cause != "" && time.Since(since) > lease {
+			return fmt.Errorf("for %v: %s", time.Since(since).Round(time.Second), cause)
 		}
 		return nil
 	}

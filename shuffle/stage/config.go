@@ -131,7 +131,7 @@ func New(cfg Config) (*Stage, error) {
 	}
 	e := &environment{Config: cfg, jitter: rand.New(randomizer.NewEntropy())}
 	e.lease = newLease(cfg.Task.Lease(), cfg.Instance, cfg.LeaseTTL, cfg.Poll)
-	s := &Stage{environment: e, fetcher: fetcher{queue: cfg.Reports}}
+	s := &Stage{environment: e, troubles: troubles{}, fetcher: fetcher{queue: cfg.Reports}}
 	s.status = Status{Task: cfg.Task, Phase: "new"}
 	return s, nil
 }

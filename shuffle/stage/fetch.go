@@ -18,6 +18,7 @@ type fetcher struct {
 	flight chan fetched      // nil: no fetch is under way
 	cancel context.CancelFunc
 
+	landed      uint64 // fetches that the broker answered
 	redelivered uint64 // reports that came again
 	kept        []func() error
 	keptAt      time.Time // the first of them
@@ -79,6 +80,9 @@ func (f *fetcher) land(got fetched) {
 	f.cancel()
 	f.flight = nil
 	f.ready = append(f.ready, got.reports...)
+	if got.err == nil {
+		f.landed++
+	}
 	for _, d := range got.reports {
 		if d.Redelivered {
 			f.redelivered++

@@ -2,6 +2,7 @@ package stage
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/panlearn/panlearn/stream"
@@ -175,20 +176,29 @@ func (s *Stage) keepLease(ctx context.Context) {
 		now := time.Now()
 		look, write := s.lease.next(now)
 		var err error
+		what := aLook
 		switch {
 		case look:
 			err = s.lookAtLease(ctx)
 		case write:
+			what = aWrite
 			err = s.writeLease(ctx, s.LeaseTTL)
 		default:
 			return
 		}
-		if err != nil {
-			s.lease.failed(time.Now())
-			s.Logger.Debug("the lease is somebody else's, or the broker failed", "error", err)
-			tell(s.Observer.Failed, "lease")
-			return
+		switch {
+		case err == nil:
+			s.worked(what)
+			continue
+		case errors.Is(err, stream.ErrConflict): // answered: it is somebody else's, or was lost
+			s.worked(what)
+			s.Logger.Debug("the lease is not as it was known", "error", err)
+		case ctx.Err() == nil:
+			s.failed(ctx, what, err)
 		}
+		s.lease.failed(time.Now())
+		tell(s.Observer.Failed, "lease")
+		return
 	}
 }
 
@@ -201,6 +211,9 @@ func (s *Stage) lookAtLease(ctx context.Context) error {
 	}
 	now := time.Now()
 	s.lease.saw(now, m)
+	if s.lease.taken(now) {
+		s.worked(aWrite) // another's did
+	}
 	if s.lease.taken(now) && !s.waits {
 		s.waits = true
 		s.Logger.Info("standing by: another process works, or died less than its lease ago", "lease", s.lease.theirs)

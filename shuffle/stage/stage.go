@@ -22,8 +22,7 @@ type Stage struct {
 	held     bool // what Observer.Lease was told last
 	waits    bool // that the lease is another's was logged
 	failures int  // in a row
-	cause    string
-	troubled stream.Trouble
+	troubles troubles
 	blind    stream.Trouble // the queue cannot be seen
 	grace    time.Time      // until when a bound phase goes on after the context ended
 	open     atomic.Bool    // users were asked to an attempt
@@ -119,12 +118,13 @@ func (s *Stage) step(ctx context.Context, p phase, needs need) (phase, error) {
 	if needs == leased && !held {
 		p.abandon()
 		s.fetcher.drop()
+		s.troubles.forget()
 		p = &seeking{environment: s.environment}
 		s.publish(p, nil, false)
 		s.sleep(ctx, s.lease.due)
 		return p, nil
 	}
-	todo := p.next(now)
+	todo, landed := p.next(now), s.fetcher.landed
 	s.publish(p, todo.attempt, held)
 	r, err := s.perform(ctx, todo)
 	switch {
@@ -133,12 +133,12 @@ func (s *Stage) step(ctx context.Context, p phase, needs need) (phase, error) {
 	case errors.Is(err, stream.ErrRefused):
 		return p, fmt.Errorf("stage: %s: the broker will never take it: %w", p, err)
 	case err != nil:
-		s.trouble(ctx, todo.call.String(), err)
+		s.trouble(ctx, todo, err)
 		return p, nil
 	}
-	s.failures, s.cause = 0, ""
-	if s.troubled.Over() {
-		s.Logger.Info("the broker answers again")
+	if todo.call != wait && (todo.call != collect || s.fetcher.landed != landed) {
+		s.failures = 0
+		s.worked(todo.about())
 	}
 	if needs == leased && !s.lease.holds(time.Now()) {
 		return p, nil // too late to act on it: no claim is begun without the lease
@@ -161,11 +161,10 @@ func (s *Stage) watch(ctx context.Context) {
 }
 
 // trouble waits a little after a call that failed, longer each time.
-func (s *Stage) trouble(ctx context.Context, call string, err error) {
+func (s *Stage) trouble(ctx context.Context, todo effects, err error) {
 	s.failures++
-	s.cause = err.Error()
-	s.Logger.Log(ctx, s.troubled.Level(time.Now(), err), "a call of the broker failed, trying again", "call", call, "failures", s.failures, "error", err)
-	tell(s.Observer.Failed, call)
+	s.failed(ctx, todo.about(), err, "failures", s.failures)
+	tell(s.Observer.Failed, todo.call.String())
 	pause := min(s.LeaseTTL/64<<min(s.failures, 6), s.Poll) + 1
 	timer := time.NewTimer(pause/2 + time.Duration(s.jitter.Int64N(int64(pause))))
 	defer timer.Stop()

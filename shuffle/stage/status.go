@@ -18,7 +18,8 @@ type Status struct {
 	Minimum  uint64
 	Deadline time.Time // when Minimum becomes enough; zero: never, or nothing is being collected
 	Failures int       // calls of the broker that failed in a row
-	Trouble  string    // why the last of them failed; empty: none did
+	Trouble  string    // why the call that failed last did; empty: all that failed have worked again
+	Troubled time.Time // since when calls fail; zero without Trouble
 
 	Redelivered uint64 // reports that this process was sent again
 	Strange     uint64 // reports that came for no open attempt, since this process started
@@ -39,7 +40,8 @@ func (s *Stage) Status() Status {
 
 // publish notes what a phase does; open is its open attempt, nil for none.
 func (s *Stage) publish(p phase, open *attempt, held bool) {
-	now := Status{Task: s.Task, Phase: p.String(), Lease: held, Failures: s.failures, Trouble: s.cause}
+	now := Status{Task: s.Task, Phase: p.String(), Lease: held, Failures: s.failures}
+	now.Trouble, now.Troubled = s.troubles.standing()
 	now.Redelivered, now.Strange = s.fetcher.redelivered, s.floods.strange
 	if held {
 		now.Queue = s.queue

@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/panlearn/panlearn/internal/obs"
@@ -242,8 +243,11 @@ func (c *Config) observe(ctx context.Context, conn *natsjs.Conn) (done func() er
 	if err := obs.NewBroker(registry, string(c.Task), run.Observed(conn)); err != nil {
 		return nil, err
 	}
+	var last atomic.Pointer[client.Progress]
+	last.Store(&client.Progress{})
 	show := c.Progress
 	c.Progress = func(p client.Progress) {
+		last.Store(&p)
 		count(p)
 		if show != nil {
 			show(p)
@@ -252,7 +256,10 @@ func (c *Config) observe(ctx context.Context, conn *natsjs.Conn) (done func() er
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx)) // also while the last outcomes come
 	served := make(chan error, 1)
 	go func() {
-		served <- obs.Serve(serving, c.Metrics, obs.Endpoints(registry, nil, run.Connected(conn), nil))
+		served <- obs.Serve(serving, c.Metrics, obs.Endpoints(registry, nil, run.Ready(conn.Connected, run.Lease, func() (string, time.Time) {
+			now := last.Load()
+			return now.Trouble, now.Troubled
+		}), nil))
 	}()
 	c.Logger.Info("serving", "metrics", "http://"+c.Metrics.Addr().String()+"/metrics")
 	return func() error {

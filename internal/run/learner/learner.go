@@ -106,7 +106,8 @@ func (c Config) run(ctx, serving context.Context, group *errgroup.Group, store s
 		return err
 	}
 	done := new(atomic.Bool)
-	watch := Observers{metrics, c.Observer}
+	trouble := new(troubled)
+	watch := Observers{metrics, trouble, c.Observer}
 	ended := func(context.Context, error) {}
 	if c.HTTP != nil {
 		site, err := NewSite(c.Spec, planned, store, c.StateDir, expected)
@@ -122,7 +123,7 @@ func (c Config) run(ctx, serving context.Context, group *errgroup.Group, store s
 			peers.Stage = func(ctx context.Context) { c.Stages.Tell(ctx, site.Board) }
 		}
 		c.Logger.Info("serving", "http", "http://"+c.HTTP.Addr().String())
-		site.Serve(serving, group, c.HTTP, c.endpoints(registry, store, broker.conn, done, site.Handler()), peers)
+		site.Serve(serving, group, c.HTTP, c.endpoints(registry, store, run.Ready(broker.conn.Connected, run.Lease, trouble.now), done, site.Handler()), peers)
 	}
 	err = c.learn(ctx, store, broker.conn, planned, metrics, watch, finish)
 	ended(ctx, err)
@@ -190,7 +191,7 @@ func (c Config) learn(ctx context.Context, store state.Store, conn *natsjs.Conn,
 }
 
 // endpoints are healthy while the store is, and ready while the broker is there too or the task is done.
-func (c Config) endpoints(g prometheus.Gatherer, store state.Store, conn *natsjs.Conn, done *atomic.Bool, more http.Handler) http.Handler {
+func (c Config) endpoints(g prometheus.Gatherer, store state.Store, broker obs.Check, done *atomic.Bool, more http.Handler) http.Handler {
 	healthy := func() error {
 		select {
 		case <-store.Failed():
@@ -203,10 +204,10 @@ func (c Config) endpoints(g prometheus.Gatherer, store state.Store, conn *natsjs
 		if err := healthy(); err != nil {
 			return err
 		}
-		if !conn.Connected() && !done.Load() {
-			return errors.New("no connection to the broker")
+		if done.Load() {
+			return nil
 		}
-		return nil
+		return broker()
 	}
 	return obs.Endpoints(g, healthy, ready, more)
 }

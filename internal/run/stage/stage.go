@@ -2,6 +2,7 @@
 package stage
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net"
@@ -67,7 +68,10 @@ func Run(ctx context.Context, c Config) error {
 	if c.HTTP != nil {
 		c.Logger.Info("serving", "http", "http://"+c.HTTP.Addr().String())
 		group.Go(func() error {
-			return obs.Serve(serving, c.HTTP, obs.Endpoints(registry, nil, run.Connected(conn), obs.Status(s.Status, reports)))
+			return obs.Serve(serving, c.HTTP, obs.Endpoints(registry, nil, run.Ready(conn.Connected, cmp.Or(c.LeaseTTL, run.Lease), func() (string, time.Time) {
+				now := s.Status()
+				return now.Trouble, now.Troubled
+			}), obs.Status(s.Status, reports)))
 		})
 	}
 	group.Go(func() error {

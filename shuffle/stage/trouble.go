@@ -1,0 +1,83 @@
+package stage
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/panlearn/panlearn/stream"
+)
+
+// troubles are the calls of the broker that fail, by name and stream. One that works says nothing of another: reads are answered beside a
+// write that a full disk swallows, and one stream beside another.
+type troubles map[string]*trouble
+
+type trouble struct {
+	series stream.Trouble
+	cause  string
+	since  time.Time // of the first failure
+	last   time.Time
+}
+
+// aLook and aWrite are the calls that keep the lease.
+var (
+	aLook  = about("get", stream.Leases)
+	aWrite = about("swap", stream.Leases)
+)
+
+func about(call string, s stream.Stream) string { return call + " " + s.String() }
+
+// about names a call, and the stream where it has one.
+func (e effects) about() string {
+	if _, s, err := stream.StreamOf(e.subject); err == nil {
+		return about(e.call.String(), s)
+	}
+	return e.call.String()
+}
+
+// failed notes that a call failed, and logs it where that is due.
+func (s *Stage) failed(ctx context.Context, what string, err error, attributes ...any) {
+	now := time.Now()
+	t := s.troubles[what]
+	if t == nil {
+		t = &trouble{since: now}
+		s.troubles[what] = t
+	}
+	t.cause, t.last = err.Error(), now
+	attributes = append([]any{"call", what}, append(attributes, "error", err)...)
+	s.Logger.Log(ctx, t.series.Level(now, err), "a call of the broker failed, trying again", attributes...)
+}
+
+// worked notes that a call worked, and logs it where its failures were.
+func (s *Stage) worked(what string) {
+	t := s.troubles[what]
+	if t == nil {
+		return
+	}
+	if delete(s.troubles, what); t.series.Over() {
+		s.Logger.Info("the broker answers again", "call", what)
+	}
+}
+
+// forget drops what is known of the calls of a phase that is abandoned: they are not repeated. Those that keep the lease are.
+func (t troubles) forget() {
+	for what := range t {
+		if !strings.HasSuffix(what, " "+stream.Leases.String()) {
+			delete(t, what)
+		}
+	}
+}
+
+// standing is why the call that failed last did, and since when calls fail.
+func (t troubles) standing() (cause string, since time.Time) {
+	var last time.Time
+	for _, one := range t {
+		if cause == "" || one.last.After(last) {
+			cause, last = one.cause, one.last
+		}
+		if since.IsZero() || one.since.Before(since) {
+			since = one.since
+		}
+	}
+	return cause, since
+}
