@@ -16,6 +16,7 @@ type troubled struct {
 
 func (*troubled) Resumed(service.Progress)   {}
 func (*troubled) Announced(round, of uint64) {}
+func (*troubled) Lost(_ string)              {}
 func (*troubled) Applied(service.Applied)    {}
 
 func (t *troubled) now() (string, time.Time) {
