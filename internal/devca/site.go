@@ -37,7 +37,7 @@ func (s *site) add(role, public string) {
 		return
 	}
 	fmt.Fprintf(&s.devices, `  { nkey: "%s", permissions: { # %s
-      publish: ["panlearn.*.report.*.*",
+      publish: ["$SYS.REQ.USER.INFO", "panlearn.*.report.*.*",
         %s]
       subscribe: ["%s", "panlearn.*.wake.>"]
   } }

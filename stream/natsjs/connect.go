@@ -75,12 +75,13 @@ func (c *ConnectConfig) validate() error {
 // A Conn is a connection to a broker. It implements stream.Records and stream.ReportWriter for all tasks and is safe
 // for concurrent use. It reconnects for ever; calls made meanwhile fail.
 type Conn struct {
-	nc     *nats.Conn
-	js     jetstream.JetStream
-	config ConnectConfig
-	inbox  string        // prefix of reply subjects
-	spread atomic.Int64  // nanoseconds, see Spread
-	slots  chan struct{} // one taken for each publish that waits for its acknowledgement
+	nc      *nats.Conn
+	js      jetstream.JetStream
+	config  ConnectConfig
+	inbox   string       // prefix of reply subjects
+	spread  atomic.Int64 // nanoseconds, see Spread
+	permits permissions
+	slots   chan struct{} // one taken for each publish that waits for its acknowledgement
 
 	mu        sync.Mutex // guards all below
 	watchers  map[*stream.Wakes]bool

@@ -107,7 +107,13 @@ func Present(ctx context.Context, c *natsjs.Conn, task stream.Task) error {
 	}
 	touched := false
 	for _, subject := range []string{task.Task(), task.Stage(), task.Lease(), task.Batch(1)} {
-		_, err := c.Get(ctx, subject)
+		_, of, err := stream.StreamOf(subject)
+		if err == nil {
+			err = forbidden(ctx, c, directGet+task.Name(of)+"."+subject)
+		}
+		if err == nil {
+			_, err = c.Get(ctx, subject)
+		}
 		switch {
 		case err == nil || errors.Is(err, stream.ErrNotFound):
 			touched = true

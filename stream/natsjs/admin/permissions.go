@@ -156,6 +156,9 @@ const streamMismatch = 10060
 // probe asks whether we may publish on a subject that a stream listens on, and stores nothing: the message expects another
 // stream, so the one that is there refuses it. nil: we may.
 func probe(ctx context.Context, c *natsjs.Conn, subject string) error {
+	if err := forbidden(ctx, c, subject); err != nil {
+		return err
+	}
 	err := c.Call(ctx, subject, func(ctx context.Context) error {
 		m := nats.NewMsg(subject)
 		m.Header.Set(jetstream.ExpectedStreamHeader, probeStream)

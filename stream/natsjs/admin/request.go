@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -20,8 +21,19 @@ const (
 	directGet         = "$JS.API.DIRECT.GET."
 )
 
+// forbidden is natsjs.ErrDenied where the broker says that these credentials may not ask, so that its log says nothing of a violation.
+func forbidden(ctx context.Context, c *natsjs.Conn, subject string) error {
+	if c.Forbidden(ctx, subject) {
+		return fmt.Errorf("%w: publish to %s", natsjs.ErrDenied, subject)
+	}
+	return nil
+}
+
 // streamInfo is a stream's configuration and state; another error than natsjs.ErrNoStream or natsjs.ErrDenied may pass.
 func streamInfo(ctx context.Context, c *natsjs.Conn, name string) (info *jetstream.StreamInfo, err error) {
+	if err := forbidden(ctx, c, apiStreamInfo+name); err != nil {
+		return nil, err
+	}
 	err = c.Call(ctx, apiStreamInfo+name, func(ctx context.Context) error {
 		s, err := c.JetStream().Stream(ctx, name)
 		if err == nil {
@@ -33,6 +45,9 @@ func streamInfo(ctx context.Context, c *natsjs.Conn, name string) (info *jetstre
 }
 
 func consumerInfo(ctx context.Context, c *natsjs.Conn, name, durable string) (info *jetstream.ConsumerInfo, err error) {
+	if err := forbidden(ctx, c, apiConsumerInfo+name+"."+durable); err != nil {
+		return nil, err
+	}
 	err = c.Call(ctx, apiConsumerInfo+name+"."+durable, func(ctx context.Context) error {
 		consumer, err := c.JetStream().Consumer(ctx, name, durable)
 		if err == nil {
