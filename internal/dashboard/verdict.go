@@ -103,17 +103,34 @@ func (st *state) judge(task Task, now time.Time) Verdict {
 	return st.collecting(task, now)
 }
 
+// diskCauses tell a full disk in the cause of a failing call, and how sure that is.
+var diskCauses = []struct{ in, title string }{
+	{"no space left on device", "The broker's disk is full."},
+	{"its disk is full or broken", "The broker's disk is full or broken."},
+	{"insufficient storage", "The broker has no room left."},
+	{"answers reads and not writes", "The broker answers reads and not writes: its disk may be full."},
+	{"slow, or its disk is full", "The broker does not answer: it is slow, or its disk is full."},
+}
+
 // brokerFails is the verdict where calls of the broker fail somebody.
 func brokerFails(whom, role, cause, detail string) Verdict {
+	first := cause
+	for _, end := range []string{"; ", ". ", "? "} {
+		first, _, _ = strings.Cut(first, end)
+	}
 	v := Verdict{Level: Warn, Title: fmt.Sprintf("The broker fails %s.", whom), Section: sectionAlerts, Detail: detail,
 		Do: fmt.Sprintf("Ask learner doctor --role %s, with its credentials.", role)}
 	if cause != "" {
-		v.Title = fmt.Sprintf("The broker fails %s: %s.", whom, strings.TrimSuffix(short(cause), "."))
+		v.Title = fmt.Sprintf("The broker fails %s: %s.", whom, strings.TrimRight(short(first), ".?"))
+		v.Detail = fmt.Sprintf("The cause: %s. %s", strings.TrimSuffix(short(cause), "."), detail)
 	}
-	if strings.Contains(cause, "disk") && strings.Contains(cause, "full") || strings.Contains(cause, "insufficient storage") {
-		v.Level, v.Title, v.Section = Wrong, "The broker's disk is full.", sectionDisk
-		v.Detail = fmt.Sprintf("It fails %s: %s. %s Nothing that is committed is lost.", whom, strings.TrimSuffix(short(cause), "."), detail)
-		v.Do = "Make room on the broker's disk, or raise max_file_store; if it still refuses then, restart nats-server."
+	for _, c := range diskCauses {
+		if strings.Contains(cause, c.in) {
+			v.Level, v.Title, v.Section = Wrong, c.title, sectionDisk
+			v.Detail = fmt.Sprintf("It fails %s, with the cause: %s. %s Nothing that is committed is lost.", whom, strings.TrimSuffix(short(cause), "."), detail)
+			v.Do = "Make room on the broker's disk, then restart nats-server: it refuses writes until then, room or not."
+			break
+		}
 	}
 	return v
 }

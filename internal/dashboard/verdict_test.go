@@ -12,6 +12,12 @@ import (
 	"github.com/panlearn/panlearn/shuffle/stage"
 )
 
+// What natsjs says of a broker that cannot write; TestPageKnowsTheBrokersCauses (internal/run/learner) has its own words.
+const (
+	fullDisk  = "the broker refuses writes: its disk is full or broken; free space there, then restart nats-server, which refuses until then (write 1.blk: no space left on device)"
+	unwritten = "the broker answers reads and not writes: is its disk full? Free space there, then restart nats-server, which refuses until then"
+)
+
 // situations are how a task can stand, and what the top of the page must say of it.
 var situations = map[string]struct {
 	play    func(*scene)
@@ -115,15 +121,20 @@ var situations = map[string]struct {
 	}, Warn, []string{"The broker fails the shuffle stage: no answer within 2s.", "3 calls of it failed in a row", "doctor --role stage"}, sectionAlerts},
 	"the broker's disk is full, as the learner has it": {func(w *scene) {
 		w.learn(6)
-		w.Trouble("the broker's disk is full: insufficient storage resources available")
+		w.Trouble(unwritten)
 		w.pass(time.Minute)
-		w.Trouble("the broker's disk is full: insufficient storage resources available (2)")
-	}, Wrong, []string{"The broker's disk is full.", "It fails the learner: the broker's disk is full: insufficient", "since 12:00:30 UTC", "Make room", "restart nats-server"}, sectionDisk},
-	"the broker's disk is full, as the stage has it": {func(w *scene) {
+		w.Trouble(fullDisk)
+	}, Wrong, []string{"The broker's disk is full.", "It fails the learner, with the cause: the broker refuses writes: its disk is full or broken", "no space left on device", "since 12:00:30 UTC",
+		"Make room", "restart nats-server"}, sectionDisk},
+	"the broker's disk may be full, as the stage has it": {func(w *scene) {
 		w.learn(6)
-		w.stage.Failures, w.stage.Trouble = 1, "the broker's disk is full"
+		w.stage.Failures, w.stage.Trouble = 1, unwritten
 		w.Stage(w.stage)
-	}, Wrong, []string{"The broker's disk is full.", "It fails the shuffle stage"}, sectionDisk},
+	}, Wrong, []string{"The broker answers reads and not writes: its disk may be full.", "It fails the shuffle stage"}, sectionDisk},
+	"a stream is missing": {func(w *scene) {
+		w.learn(6)
+		w.Trouble("no stream answers: is that the task's name? Where they were there, nats-server has disabled JetStream: is its disk full?")
+	}, Warn, []string{"The broker fails the learner: no stream answers: is that the task's name.", "The cause: no stream answers: is that the task's name?"}, sectionAlerts},
 	"the broker fails the learner": {func(w *scene) {
 		w.learn(6)
 		w.Trouble("the stream ROUNDS is missing.")

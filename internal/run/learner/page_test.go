@@ -3,10 +3,13 @@ package learner
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
+	"github.com/panlearn/panlearn/internal/dashboard"
 	"github.com/panlearn/panlearn/internal/run/runtest"
 	"github.com/panlearn/panlearn/internal/run/statedir"
 	core "github.com/panlearn/panlearn/learner"
@@ -14,6 +17,7 @@ import (
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/state/pebblestore"
 	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/natsjs"
 	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
 )
@@ -79,6 +83,22 @@ func overspent(t *testing.T, dir string, id *seal.Identity) {
 		Task: task, Algorithm: algorithm, End: end, Ledger: *ledger}
 	if err := errors.Join(store.Commit(t.Context(), first, []state.Entry{reserved}), store.Commit(t.Context(), next, []state.Entry{spent}), store.Close()); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestPageKnowsTheBrokersCauses: a full disk that natsjs names is one on the page.
+func TestPageKnowsTheBrokersCauses(t *testing.T) {
+	board := dashboard.New(dashboard.Config{Task: dashboard.Task{Name: "income"}})
+	done := make(chan struct{})
+	defer close(done)
+	page := dashboard.Handler(board, done, dashboard.Options{})
+	for err, want := range map[error]string{natsjs.ErrFullDisk: "The broker&#39;s disk is full", natsjs.ErrNoStream: "The broker fails the learner: no stream answers"} {
+		board.Trouble(fmt.Errorf("%w (write error)", err).Error())
+		w := httptest.NewRecorder()
+		page.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+		if !strings.Contains(w.Body.String(), want) {
+			t.Errorf("%v: the page does not say %q", err, want)
+		}
 	}
 }
 
