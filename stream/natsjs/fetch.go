@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"github.com/panlearn/panlearn/stream"
 )
 
@@ -23,8 +21,8 @@ type Reader struct {
 	conn *Conn
 	task stream.Task
 
-	mu     sync.Mutex         // held by the Fetch that is under way; guards all below
-	inbox  *nats.Subscription // nil: nobody listens
+	mu     sync.Mutex // held by the Fetch that is under way; guards all below
+	inbox  *arrivals  // nil: nobody listens
 	last   pull
 	number uint64 // of pulls made
 }
@@ -93,7 +91,7 @@ func (r *Reader) fetch(ctx context.Context, most int, wait time.Duration) (got [
 		switch open, remaining := r.last.open(), time.Until(end); {
 		case open && len(got) > 0:
 			until = burst
-		case open || r.arrived():
+		case open || r.inbox.any():
 		case len(got) > 0 || asked && remaining < time.Millisecond:
 			return got, nil
 		default:

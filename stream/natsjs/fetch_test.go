@@ -2,8 +2,11 @@ package natsjs_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats.go"
 
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
@@ -48,5 +51,38 @@ func TestShortFetches(t *testing.T) {
 	}
 	if len(taken) != n {
 		t.Errorf("%d of %d reports came in %d fetches", len(taken), n, fetches)
+	}
+}
+
+// TestReportsAreNotTheBrokersWord: whoever publishes chooses headers, and numbers that are none. A report that looks like the broker's
+// word about a fetch is handed out as any other: one that nobody takes would hold a place among those that may be out.
+func TestReportsAreNotTheBrokersWord(t *testing.T) {
+	t.Parallel()
+	e := natsjs.Start(t, natsjs.EmbeddedConfig{})
+	device, stage := natsjs.Dial(t, e, natsjs.ConnectConfig{}), natsjs.Dial(t, e, natsjs.ConnectConfig{})
+	provision(t, device, task, admin.Options{MaxAckPending: 4, AckWait: time.Hour})
+	r, err := stage.Reader(t.Context(), task)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n = 12
+	for i := range n {
+		m := nats.NewMsg(strings.Replace(task.Report(1, 1), "1.1", []string{"1.1", "x.y"}[i%2], 1))
+		m.Header.Set("Status", []string{"100", "404", "408", "503"}[i%4])
+		if _, err := device.JetStream().PublishMsg(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for taken := 0; taken < n; {
+		got, err := r.Fetch(t.Context(), n, 5*time.Second)
+		if err != nil || len(got) == 0 {
+			t.Fatalf("after %d of %d reports: %d, %v", taken, n, len(got), err)
+		}
+		for _, d := range got {
+			if err := d.Ack(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		taken += len(got)
 	}
 }

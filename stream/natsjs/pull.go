@@ -37,7 +37,7 @@ func (p *pull) open() bool {
 // heed returns the report that came, or nil where it is the broker's word about a pull, and an error where that is no end in peace.
 func (p *pull) heed(m *nats.Msg) (*stream.Delivery, error) {
 	status := m.Header.Get("Status")
-	if _, err := stream.ParseSubject(m.Subject); err != nil && status != "" {
+	if inbox := p.subject[:strings.LastIndexByte(p.subject, '.')+1]; status != "" && strings.HasPrefix(m.Subject, inbox) { // no report's subject
 		if m.Subject != p.subject || status == "100" {
 			return nil, nil // of an earlier one, or a heartbeat
 		}
@@ -66,40 +66,25 @@ func (p *pull) heed(m *nats.Msg) (*stream.Delivery, error) {
 
 func (r *Reader) next() string { return apiConsumerNext + r.task.Name(stream.Reports) + "." + Durable }
 
-// listen opens the subscription on which reports come, where it is not. The requests, and not the client library, bound what waits
-// in it.
-func (r *Reader) listen() error {
-	if r.inbox != nil {
-		return nil
+// listen opens the subscription on which reports come, where it is not.
+func (r *Reader) listen() (err error) {
+	if r.inbox == nil {
+		r.inbox, err = listen(r.conn.nc, r.conn.nc.NewInbox()+".*")
 	}
-	inbox, err := r.conn.nc.SubscribeSync(r.conn.nc.NewInbox() + ".*")
-	if err != nil {
-		return err
-	}
-	r.inbox = inbox
-	return inbox.SetPendingLimits(-1, -1)
+	return err
 }
 
 // hangUp ends the subscription: the broker delivers nothing more to it.
 func (r *Reader) hangUp() {
-	_ = r.inbox.Unsubscribe() // fails only where it is no more
+	_ = r.inbox.sub.Unsubscribe() // fails only where it is no more
 	r.inbox, r.last.left = nil, 0
-}
-
-// arrived says that a message waits in the subscription.
-func (r *Reader) arrived() bool {
-	n, _, err := r.inbox.Pending()
-	return err == nil && n > 0
 }
 
 // message returns the next message: one that has arrived, or that comes until the context ends or the last pull should have.
 func (r *Reader) message(until context.Context) (*nats.Msg, error) {
-	if r.arrived() {
-		return r.inbox.NextMsg(time.Second)
-	}
 	until, cancel := context.WithDeadline(until, r.last.over)
 	defer cancel()
-	return r.inbox.NextMsgWithContext(until)
+	return r.inbox.next(until)
 }
 
 // request makes a pull. The broker sends what is there; where nothing is, it waits for some, and says so when the wait is over. One
@@ -121,7 +106,7 @@ func (r *Reader) request(most int, wait time.Duration, again bool) error {
 	if err != nil {
 		return err
 	}
-	prefix := strings.TrimSuffix(r.inbox.Subject, "*")
+	prefix := strings.TrimSuffix(r.inbox.sub.Subject, "*")
 	r.number++
 	r.last = pull{
 		subject: fmt.Sprint(prefix, r.number), left: body.Batch, session: r.conn.standing(),
