@@ -29,6 +29,7 @@ type flood struct {
 	task stream.Task
 	rng  *rand.Rand
 	sent int
+	full chan struct{} // closed when a quarter was sent
 }
 
 func (f *flood) send(t *testing.T) {
@@ -75,7 +76,7 @@ func TestNobodyIsHeldUpByAFlood(t *testing.T) {
 		defer conns[i].Close()
 	}
 	w := newWorld(t, plan{rounds: rounds, cohort: users, suite: wire.Suite_SUITE_X25519})
-	check(t, admin.Provision(ctx, conns[0], w.name, admin.Options{MaxReportBytes: int64(n) * 30, MaxMsgSize: 64 << 10, MaxPerSubject: 1024}))
+	check(t, admin.Provision(ctx, conns[0], w.name, admin.Options{MaxReportBytes: int64(n) * 30, MaxPerSubject: 1024}))
 	put := func(subject string, data []byte) {
 		_, err := conns[2].PutOnce(ctx, subject, data)
 		check(t, err)
@@ -88,7 +89,8 @@ func TestNobodyIsHeldUpByAFlood(t *testing.T) {
 	c.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	reader, err := conns[0].Reader(ctx, w.name)
 	check(t, err)
-	c.Reports = reader
+	valve := &valve{ReportReader: reader}
+	c.Reports = valve
 	var examined atomic.Uint64
 	c.Observer.Report = func(Reason) { examined.Add(1) }
 	running := make(chan error, 1)
@@ -106,6 +108,7 @@ func TestNobodyIsHeldUpByAFlood(t *testing.T) {
 			refused += insist(ctx, t, conns[2], stream.Outgoing{Subject: w.name.Report(r, 1), ID: randomID(),
 				Data: w.seal(in, [][16]byte{randomID()}, w.plaintext(u))})
 		}
+		valve.shut.Store(false)
 		b := &wire.Batch{}
 		_, err = seal.Verify(poll(ctx, t, conns[2], w.name.Batch(r)), w.stage.Public(), b)
 		check(t, err)
@@ -119,12 +122,15 @@ func TestNobodyIsHeldUpByAFlood(t *testing.T) {
 	// The flood goes on until so much was sent and the round is over, and then until the stream takes no more.
 	var over atomic.Bool
 	var flooding sync.WaitGroup
-	f := &flood{conn: conns[1].NATS(), task: w.name, rng: rand.New(rand.NewPCG(1, 2))}
+	f := &flood{conn: conns[1].NATS(), task: w.name, rng: rand.New(rand.NewPCG(1, 2)), full: make(chan struct{})}
 	begun := time.Now()
 	poll(ctx, t, conns[2], w.name.Open(1, 1))
 	flooding.Go(func() {
 		for after := 0; after < n/2 && ctx.Err() == nil; {
 			f.send(t)
+			if f.sent == n/4 {
+				close(f.full)
+			}
 			if f.sent >= n/2 && over.Load() {
 				after++
 			}
@@ -135,6 +141,7 @@ func TestNobodyIsHeldUpByAFlood(t *testing.T) {
 			}
 		}
 	})
+	<-f.full
 	refused, took := round(1)
 	over.Store(true)
 	flooding.Wait()
@@ -142,13 +149,11 @@ func TestNobodyIsHeldUpByAFlood(t *testing.T) {
 	if s := s.Status(); s.Strange == 0 || s.Queue.MaxBytes == 0 {
 		t.Errorf("status after the flood: %+v", s)
 	}
+	_, err = conns[1].Publish(ctx, []stream.Outgoing{{Subject: w.name.Report(1, 2)}}) // answered when the server is through with all before
+	check(t, err)
 	before, err := reader.Queue(ctx)
 	check(t, err)
-	for next := uint64(0); next != before.Next; <-time.After(100 * time.Millisecond) { // the server still stores what it was sent
-		next = before.Next
-		before, err = reader.Queue(ctx)
-		check(t, err)
-	}
+	valve.shut.Store(true) // whoever sends to the next round does so before the stage has taken one report
 	put(w.name.Round(2), w.sign(w.learner, w.round(2, 2)))
 	again, next := round(2)
 	put(w.name.End(), w.sign(w.learner, &wire.End{Version: stream.Version, TaskHash: w.hash[:], LastRound: rounds, Reason: "done"}))
@@ -182,4 +187,19 @@ func (l *logged) has(text string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return strings.Contains(l.text.String(), text)
+}
+
+// A valve hands out nothing while it is shut.
+type valve struct {
+	stream.ReportReader
+	shut atomic.Bool
+}
+
+// Fetch implements stream.ReportReader.
+func (v *valve) Fetch(ctx context.Context, max int, wait time.Duration) ([]stream.Delivery, error) {
+	if v.shut.Load() {
+		<-time.After(5 * time.Millisecond)
+		return nil, nil
+	}
+	return v.ReportReader.Fetch(ctx, max, wait)
 }
