@@ -97,26 +97,40 @@ func Status(get func() stage.Status, reports *Reports) http.Handler {
 	return mux
 }
 
-// StatusMetrics registers what of a stage's status is not told to its Observer.
+// StatusMetrics registers what of a stage's status is not told to its Observer: all of it or, on error, none.
 func StatusMetrics(r prometheus.Registerer, task string, get func() stage.Status) error {
 	labels := prometheus.Labels{"task": task}
-	minimum := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "panlearn_stage_cohort_minimum", ConstLabels: labels,
-		Help: "Users below which the open round is not released; 0: no round is open."},
-		func() float64 { return float64(get().Minimum) })
-	deadline := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "panlearn_stage_deadline_timestamp_seconds", ConstLabels: labels,
-		Help: "Unix time at which the minimum becomes enough for the open round; 0: never, or no round is open."},
-		func() float64 {
-			if at := get().Deadline; !at.IsZero() {
-				return float64(at.UnixMilli()) / 1000
-			}
-			return 0
-		})
-	if err := r.Register(minimum); err != nil {
-		return fmt.Errorf("register metrics: %w", err)
+	gauge := func(name, help string, of func(stage.Status) float64) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, func() float64 { return of(get()) })
 	}
-	if err := r.Register(deadline); err != nil {
-		r.Unregister(minimum)
-		return fmt.Errorf("register metrics: %w", err)
+	list := []prometheus.Collector{
+		gauge("panlearn_stage_cohort_minimum", "Users below which the open round is not released; 0: no round is open.",
+			func(s stage.Status) float64 { return float64(s.Minimum) }),
+		gauge("panlearn_stage_deadline_timestamp_seconds",
+			"Unix time at which the minimum becomes enough for the open round; 0: never, or no round is open.",
+			func(s stage.Status) float64 {
+				if s.Deadline.IsZero() {
+					return 0
+				}
+				return float64(s.Deadline.UnixMilli()) / 1000
+			}),
+		gauge("panlearn_stage_queue_messages", "Report messages in the broker's stream; 0 of a process that stands by.",
+			func(s stage.Status) float64 { return float64(s.Queue.Messages) }),
+		gauge("panlearn_stage_queue_bytes", "Bytes of the report messages in the broker's stream; 0 of a process that stands by.",
+			func(s stage.Status) float64 { return float64(s.Queue.Bytes) }),
+		gauge("panlearn_stage_queue_limit_bytes", "Bytes that the stream may hold, beyond which publishes are refused; 0: not known, or no limit.",
+			func(s stage.Status) float64 { return float64(s.Queue.MaxBytes) }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "panlearn_stage_redeliveries_total", ConstLabels: labels,
+			Help: "Reports that this process was sent again, because nobody had acknowledged them within the broker's AckWait."},
+			func() float64 { return float64(get().Redelivered) }),
+	}
+	for i, c := range list {
+		if err := r.Register(c); err != nil {
+			for _, done := range list[:i] {
+				r.Unregister(done)
+			}
+			return fmt.Errorf("register metrics: %w", err)
+		}
 	}
 	return nil
 }

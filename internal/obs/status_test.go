@@ -16,7 +16,7 @@ import (
 func TestStatus(t *testing.T) {
 	at := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	now := stage.Status{Task: "churn", Phase: "collecting round 3, attempt 1", Lease: true, Round: 3, Attempt: 1, Users: 812,
-		Cohort: 1000, Minimum: 900, Deadline: at}
+		Cohort: 1000, Minimum: 900, Deadline: at, Redelivered: 7, Strange: 11, Queue: stage.Queue{Messages: 3, Bytes: 500, MaxBytes: 1000}}
 	r := prometheus.NewRegistry()
 	if err := StatusMetrics(r, "churn", func() stage.Status { return now }); err != nil {
 		t.Fatal(err)
@@ -42,7 +42,7 @@ func TestStatus(t *testing.T) {
 	}
 	got := ask()
 	if !strings.HasPrefix(got.Waiting, "waiting: 812 of 1000; nothing is released below 900; from 2030-01-02T03:04:05Z on") ||
-		got.Users != 812 || got.Cohort != 1000 || got.Minimum != 900 || !got.Deadline.Equal(at) || !got.Works || got.Round != 3 {
+		got.Redelivered != 7 || got.Strange != 11 || got.Queue != (Queue{3, 500, 1000}) || got.Users != 812 || got.Cohort != 1000 || got.Minimum != 900 || !got.Deadline.Equal(at) || !got.Works || got.Round != 3 {
 		t.Errorf("%+v", got)
 	}
 	if got.Reports["accepted"] != 1 || got.Reports["range"] != 2 || len(got.Reports) != len(stage.Reasons()) {
@@ -55,6 +55,18 @@ panlearn_stage_cohort_minimum{task="churn"} 900
 # HELP panlearn_stage_deadline_timestamp_seconds Unix time at which the minimum becomes enough for the open round; 0: never, or no round is open.
 # TYPE panlearn_stage_deadline_timestamp_seconds gauge
 panlearn_stage_deadline_timestamp_seconds{task="churn"} 1.893553445e+09
+# HELP panlearn_stage_queue_bytes Bytes of the report messages in the broker's stream; 0 of a process that stands by.
+# TYPE panlearn_stage_queue_bytes gauge
+panlearn_stage_queue_bytes{task="churn"} 500
+# HELP panlearn_stage_queue_limit_bytes Bytes that the stream may hold, beyond which publishes are refused; 0: not known, or no limit.
+# TYPE panlearn_stage_queue_limit_bytes gauge
+panlearn_stage_queue_limit_bytes{task="churn"} 1000
+# HELP panlearn_stage_queue_messages Report messages in the broker's stream; 0 of a process that stands by.
+# TYPE panlearn_stage_queue_messages gauge
+panlearn_stage_queue_messages{task="churn"} 3
+# HELP panlearn_stage_redeliveries_total Reports that this process was sent again, because nobody had acknowledged them within the broker's AckWait.
+# TYPE panlearn_stage_redeliveries_total counter
+panlearn_stage_redeliveries_total{task="churn"} 7
 `
 	if err := testutil.GatherAndCompare(r, strings.NewReader(want)); err != nil {
 		t.Error(err)

@@ -121,6 +121,10 @@ func unit(name string) string {
 		return "users"
 	case suffix("_round"), suffix("_round_announced"):
 		return "round number"
+	case suffix("_queue_messages"):
+		return "messages"
+	case suffix("_bytes"):
+		return "bytes"
 	case suffix("_rounds_planned"), suffix("_rounds_in_a_row"):
 		return "rounds"
 	case strings.Contains(name, "_epsilon_"):
