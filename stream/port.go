@@ -22,6 +22,7 @@ type Message struct {
 	Subject  string
 	Sequence uint64 // in its stream, from 1
 	Data     []byte
+	Time     time.Time // when the broker stored it, by its clock, of what Get and Latest return; zero: not told
 }
 
 // KeptRounds is how many rounds behind the newest one keep their records, however old they are. What is further behind may be

@@ -17,7 +17,8 @@ type accounts struct {
 	ledger    ledger.Ledger // nil: nothing is kept
 	agreement *consent.Agreement
 	policy    consent.Policy
-	perUser   bool // a key names the same user in every task, who has an account then
+	perUser   bool             // a key names the same user in every task, who has an account then
+	now       func() time.Time // what the ledger is told
 	log       *slog.Logger
 }
 
@@ -156,7 +157,7 @@ func (a *accounts) update(events []*event, edit func(time.Time, [][]ledger.Charg
 			keys = append(keys, e.record.Key)
 		}
 	}
-	err := a.ledger.Update(time.Now(), keys, edit)
+	err := a.ledger.Update(a.now(), keys, edit)
 	var refused *consent.RefusedError
 	if err != nil && !errors.As(err, &refused) {
 		return fmt.Errorf("ledger: %w", err)

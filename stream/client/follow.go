@@ -99,6 +99,9 @@ func (l *loop) agree(ctx context.Context) error {
 		}
 	}
 	l.accounts.agreement, l.records.agreement = agreement, agreement
+	if l.compareClock(ctx); l.clock.unknown {
+		return nil
+	}
 	if err := l.accounts.enter(pinned, uint64(len(l.events))); err != nil {
 		return err
 	}

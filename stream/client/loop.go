@@ -34,6 +34,7 @@ type loop struct {
 	Config
 	records  *records
 	accounts accounts
+	clock    clock
 	inbox    *inbox
 	chunk    int // events, as above
 
@@ -79,14 +80,16 @@ type loop struct {
 
 func newLoop(c Config) *loop {
 	chunk := min(chunkMessages*c.Bundle, maxChunk)
-	return &loop{
-		Config: c, chunk: chunk, inbox: newInbox(2 * chunk), beats: newBeats(chunk, 2*chunk),
+	l := &loop{
+		Config: c, clock: newClock(), chunk: chunk, inbox: newInbox(2 * chunk), beats: newBeats(chunk, 2*chunk),
 		records:  &records{port: c.Records, task: c.Task, timeout: c.Timeout, log: c.Logger, told: make(map[string]bool)},
 		accounts: accounts{ledger: c.Ledger, policy: c.Policy, perUser: c.UserKeys, log: c.Logger},
 		agreed:   make(chan struct{}), ended: make(chan struct{}),
 		events: make(map[participation.Key]*event), rounds: make(map[stream.Round]*round), dirty: make(map[*bundle]bool),
 		delivered: newAnswers(), flushed: time.Now(), pace: newPace(c.Poll, c.MaxPoll),
 	}
+	l.accounts.now = l.clock.now
+	return l
 }
 
 // run works until ctx ends (nil), or until the policy refuses or the store fails. Every event is answered when it
@@ -185,6 +188,9 @@ func (l *loop) over() bool { return !l.endedAt.IsZero() }
 
 // advance does all that can be done without waiting.
 func (l *loop) advance(ctx context.Context) error {
+	if l.agreement != nil && l.has() != nothing {
+		l.compareClock(ctx)
+	}
 	for _, n := range slices.Sorted(maps.Keys(l.rounds)) {
 		if err := l.settle(l.rounds[n]); err != nil {
 			return err
@@ -198,7 +204,7 @@ func (l *loop) advance(ctx context.Context) error {
 	}
 	l.leave(l.queue.sort(l.current, l.settled), "they took part as often as they may, or their phase is over")
 	for !l.gathering() && l.joinable() && l.sending < l.MaxInFlight {
-		if l.refusals.holds(l.current.attempt, time.Now()) {
+		if l.refusals.holds(l.current.attempt, time.Now()) || l.clock.holds() {
 			break
 		}
 		if l.beats.left == 0 {

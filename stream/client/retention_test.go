@@ -142,7 +142,8 @@ func TestNewestRoundByHint(t *testing.T) {
 				cl := w.client(config)
 				_, _ = cl.Publish(ctx, participation.EventKey("a"), example(1))
 				must(t, cl.Close())
-				if s.looks.Load() != c.looks || s.reads.Load() > 40 || w.reports(newest, 1) != 1 {
+				if s.looks.Load() != c.looks || s.reads.Load() > 80 || // of 300 rounds; some are of the looks of a minute
+					w.reports(newest, 1) != 1 {
 					t.Errorf("%d looks over all rounds, want %d; %d reads, %d reports to the newest round",
 						s.looks.Load(), c.looks, s.reads.Load(), w.reports(newest, 1))
 				}

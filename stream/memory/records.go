@@ -47,6 +47,13 @@ func copied(m *stream.Message) stream.Message {
 	return stream.Message{Subject: m.Subject, Sequence: m.Sequence, Data: bytes.Clone(m.Data)}
 }
 
+// read is what a reader gets of a message.
+func (r *records) read(m *stream.Message) stream.Message {
+	out := copied(m)
+	out.Time = r.times[m.Sequence]
+	return out
+}
+
 // PutOnce implements stream.Records.
 func (b *Broker) PutOnce(ctx context.Context, subject string, data []byte) (stream.PutResult, error) {
 	task, s, err := stream.CheckPut(subject)
@@ -83,11 +90,12 @@ func (b *Broker) Get(ctx context.Context, subject string) (stream.Message, error
 		return stream.Message{}, err
 	}
 	defer b.mu.Unlock()
-	m := b.tenant(task).records[s].bySubject[subject]
+	r := b.tenant(task).records[s]
+	m := r.bySubject[subject]
 	if m == nil || b.fault(Get, subject) == Lag {
 		return stream.Message{}, fmt.Errorf("get %s: %w", subject, stream.ErrNotFound)
 	}
-	return copied(m), nil
+	return r.read(m), nil
 }
 
 // Latest implements stream.Records. Under Lag it misses the newest message.
@@ -108,7 +116,7 @@ func (b *Broker) Latest(ctx context.Context, pattern string) (stream.Message, er
 			continue
 		}
 		if !skip {
-			return copied(m), nil
+			return r.read(m), nil
 		}
 		skip = false
 	}

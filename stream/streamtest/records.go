@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/panlearn/panlearn/stream"
 )
@@ -128,6 +129,9 @@ func getAndLatest(t *testing.T, b Broker) {
 	put(t, b, task.Open(7, 2), []byte("open 7 2"))
 	put(t, b, task.Open(8, 1), []byte("open 8 1"))
 	put(t, b, task.Close(7, 2), []byte("close 7 2"))
+	if m := get(t, b, task.Round(3)); time.Since(m.Time).Abs() > time.Minute {
+		t.Fatalf("get: stored at %v", m.Time)
+	}
 	if m := get(t, b, task.Round(3)); m.Subject != task.Round(3) || m.Sequence != 4 || !bytes.Equal(m.Data, []byte{3}) {
 		t.Fatalf("get: %+v", m)
 	}
