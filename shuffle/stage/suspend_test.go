@@ -144,21 +144,30 @@ func TestSuspendedStageGoesOn(t *testing.T) {
 		c := w.config()
 		dropped := 0
 		c.Observer.Dropped = func(stream.Round, stream.Attempt) { dropped++ }
-		s, stop := w.start(c)
+		var s *Stage
+		slept := false
+		c.Observer.Fill = func(users, _ uint64) { // on Run's goroutine
+			if users == 3 && !slept {
+				slept = true
+				s.stood(time.Hour, false)
+				if s.lease.holds(time.Now()) {
+					t.Error("a lease is held an hour after it was renewed")
+				}
+			}
+		}
+		s = w.new(c)
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- s.Run(ctx) }()
 		in := w.invited(t.Context(), 1, 0)
 		w.answer(t.Context(), in, w.users(1)[:3])
-		time.Sleep(time.Second)
-		synctest.Wait()
-		s.stood(time.Hour, false)
-		if s.lease.holds(time.Now()) {
-			t.Error("a lease is held an hour after it was renewed")
-		}
 		time.Sleep(5 * time.Second)
 		w.answer(t.Context(), in, w.users(1)[3:])
 		time.Sleep(5 * time.Second)
-		if b, _ := w.batch(1); b == nil || b.Users != 10 || b.Attempt != 1 || dropped != 0 {
-			t.Errorf("batch %v, %d attempts dropped", b, dropped)
+		if b, _ := w.batch(1); b == nil || b.Users != 10 || b.Attempt != 1 || dropped != 0 || !slept {
+			t.Errorf("batch %v, %d attempts dropped, slept %t", b, dropped, slept)
 		}
-		_ = stop()
+		stop()
+		<-done
 	})
 }
