@@ -160,15 +160,15 @@ func (st *state) collecting(task Task, now time.Time) Verdict {
 	case late && s.Users < s.Minimum:
 		return Verdict{Level: Warn, Title: fmt.Sprintf("Round %d is past its deadline and waits for its minimum.", round), Section: sectionAlerts,
 			Detail: fmt.Sprintf("%s %s are the least that may be released; the deadline was %s.", fill, count(s.Minimum), clock(*s.Deadline, now)),
-			Do:     "Bring more publishers. Nothing is lost, and nothing is released below the minimum."}
+			Do:     "Bring more publishers, and see in their logs that the broker takes their reports. Nothing is lost, and nothing is released below the minimum."}
 	case now.Sub(st.stage.grew) >= max(starving, st.slow()) && s.Users < s.Cohort:
 		return Verdict{Level: Warn, Title: fmt.Sprintf("Too few users come: round %d has %s of %s.", round, count(s.Users), count(s.Cohort)), Section: sectionAlerts,
 			Detail: fmt.Sprintf("%s Nobody has joined since %s. %s", enough(s.Users, s.Minimum, s.Deadline, now), clock(st.stage.grew, now), st.shortOf(task)),
-			Do:     "Bring more publishers, or users who have not taken part: who has is not asked again. learner finish ends the task with the model that it has."}
+			Do:     "Bring more publishers, or users who have not taken part: who has is not asked again. See in the publishers' logs that the broker takes their reports. learner finish ends the task with the model that it has."}
 	case now.Sub(st.stage.grew) >= quiet && s.Users < s.Cohort:
 		return Verdict{Level: Info, Title: fmt.Sprintf("Round %d waits for users.", round), Section: sectionAlerts,
 			Detail: fmt.Sprintf("%s %s Nobody has joined since %s.", fill, enough(s.Users, s.Minimum, s.Deadline, now), clock(st.stage.grew, now)),
-			Do:     "See that publishers run, and that their policies allow this task. Who has taken part is not asked again."}
+			Do:     "See that publishers run, that their policies allow this task, and what their logs say: a broker whose disk is full may refuse reports alone, and then nobody else hears of it. Who has taken part is not asked again."}
 	}
 	v := st.learning()
 	v.Detail = fmt.Sprintf("Round %s: %s %s", st.roundOf(), fill, enough(s.Users, s.Minimum, s.Deadline, now))

@@ -50,7 +50,8 @@ func (st *state) noStage(task Task, now time.Time) Verdict {
 	s := &st.stage
 	v := Verdict{Level: Wrong, Title: "No shuffle stage works.", Section: sectionKill,
 		Detail: fmt.Sprintf("%s None has worked since %s. The learner waits; the open round gets a new attempt when one works.", st.asked(), clock(s.idle, now)),
-		Do: fmt.Sprintf("Start ingest shuffle --task %s with the identity of this task, or see in the logs of those that stand by why they do not get the lease. "+
+		Do: fmt.Sprintf("Start ingest shuffle --task %s with the identity of this task, or see in the logs of those that stand by why they do not get the lease: "+
+			"a broker that is slow, or takes no writes, which learner doctor tells. "+
 			"If another process works, name it with --stage-http.", task.Name)}
 	if s.silence != "" {
 		v.Title = fmt.Sprintf("The shuffle stage is silent: %s.", s.silence)
