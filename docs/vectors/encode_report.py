@@ -198,8 +198,8 @@ def report(task_hash, ids, plaintext):
     return varint(1 << 3) + varint(1) + field(2, task_hash) + b"".join(field(3, i) for i in ids) + field(5, plaintext)
 
 
-def message_id(first_id, attempt):
-    return hashlib.sha256(b"panlearn message id\x00" + first_id + attempt.to_bytes(8, "big")).digest()[:16]
+def message_id(first_id, attempt, opened):
+    return hashlib.sha256(b"panlearn message id\x00" + first_id + attempt.to_bytes(8, "big") + opened).digest()[:16]
 
 
 def subject(task, round_, attempt):
@@ -229,7 +229,7 @@ def results(v):
         "plaintext": plaintext.hex(),
         "report": report(bytes.fromhex(v["task_hash"]), ids, plaintext).hex(),
         "subject": subject(v["task"], v["round"], v["attempt"]),
-        "message_id": message_id(ids[0], v["attempt"]).hex(),
+        "message_id": message_id(ids[0], v["attempt"], bytes.fromhex(v["open"])).hex(),
     }
 
 

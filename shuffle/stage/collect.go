@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"bytes"
 	"fmt"
 	"time"
 
@@ -61,7 +62,7 @@ func (p *opening) handle(now time.Time, _ effects, r result) (phase, error) {
 			"round", a.round.number, "attempt", a.number)
 	}
 	tell2(p.Observer.Opened, a.round.number, a.number)
-	return &collecting{environment: p.environment, attempt: a, look: now.Add(p.jittered())}, nil
+	return &collecting{environment: p.environment, attempt: a, open: p.data, look: now.Add(p.jittered()), again: now.Add(p.lease.patience())}, nil
 }
 
 // collecting takes reports until the cohort is full, or the deadline has passed and the minimum is there. Under the
@@ -72,8 +73,12 @@ func (p *opening) handle(now time.Time, _ effects, r result) (phase, error) {
 type collecting struct {
 	*environment
 	attempt *attempt
+	open    []byte    // what stands as its Open
+	again   time.Time // when it is looked for
+	lost    bool      // it is not there: it is put again
 	look    time.Time // next look at the records
 	looks   int       // done of this one, which is of three: the outcome, End, the queue
+	expires time.Time // of our patience with a task that has ended after this round
 	starved bool      // it was said that the minimum is not there at the deadline
 }
 
@@ -95,6 +100,10 @@ func (p *collecting) next(now time.Time) effects {
 		todo.call, todo.subject = get, p.Task.Batch(p.attempt.round.number)
 	case p.looks == 1:
 		todo.call, todo.subject = get, p.Task.End()
+	case p.lost:
+		todo.call, todo.subject, todo.data = put, p.Task.Open(p.attempt.round.number, p.attempt.number), p.open
+	case !now.Before(p.again):
+		todo.call, todo.subject = latest, p.Task.Opens(p.attempt.round.number)
 	default:
 		todo.call = queued
 	}
@@ -112,6 +121,8 @@ func (p *collecting) handle(now time.Time, did effects, r result) (phase, error)
 		p.starving(now)
 	case did.call == queued:
 		p.looks, p.look = 0, now.Add(p.jittered())
+	case did.call == latest, did.call == put:
+		return p.reopened(now, did, r), nil
 	case p.looks == 0:
 		if r.message != nil {
 			p.abandon()
@@ -123,7 +134,10 @@ func (p *collecting) handle(now time.Time, did effects, r result) (phase, error)
 		p.looks++
 		if r.message != nil {
 			next, err := p.endOr(r.message, a.round.number, p)
-			if err == nil && next != p {
+			if err == nil && next == phase(p) {
+				next = p.decided(now)
+			}
+			if err == nil && next != phase(p) {
 				p.abandon()
 			}
 			return next, err
@@ -137,6 +151,37 @@ func (p *collecting) handle(now time.Time, did effects, r result) (phase, error)
 		return nil, err
 	}
 	return &marking{environment: p.environment, release: out}, nil
+}
+
+// decided is told that the task has ended after this round, or a later one: it had its outcome. Where no replica lags, the broker lost that, and nobody
+// asks for it any more.
+func (p *collecting) decided(now time.Time) phase {
+	if p.expires.IsZero() {
+		p.expires = now.Add(p.lease.patience())
+	}
+	if now.Before(p.expires) {
+		return p
+	}
+	p.Logger.Warn("the task has ended, and the broker lost the outcome of a round", "round", p.attempt.round.number)
+	return &settling{environment: p.environment, number: p.attempt.round.number + 1}
+}
+
+// reopened looks at the newest Open of the round, now and then. Where the broker lost ours it is put again, or who has not heard of it could never
+// join. Where another process opened the round after us, which it can where the broker lost the lease, devices send to it, and not to us.
+func (p *collecting) reopened(now time.Time, did effects, r result) phase {
+	newest, ours := p.attempt.number, r.put.Ours
+	if did.call == latest {
+		newest = p.newestAttempt(r.message)
+		ours = newest == p.attempt.number && bytes.Equal(r.message.Data, p.open)
+	}
+	switch p.lost = !ours && newest < p.attempt.number; {
+	case ours:
+		p.again = now.Add(p.lease.patience())
+	case !p.lost:
+		p.abandon()
+		return &seeking{environment: p.environment}
+	}
+	return p
 }
 
 // starving says once that users are missing past the deadline: nothing else would tell from a stage that hangs.

@@ -12,6 +12,7 @@
 //	            -> awaiting    it has none
 //	awaiting    -> inspecting  its Round stands
 //	            -> ended       the task ended before it
+//	            -> settling    for long it does not stand: the round before, whose batch may be lost; the next, if the task ended after it
 //	inspecting  -> contested   it is claimed
 //	            -> voiding     a mark without its claim, or a Close without its batch
 //	            -> opening     none of these; reports of dead attempts are purged
@@ -20,6 +21,8 @@
 //	collecting  -> marking     full, or late with the minimum: the cutoff is fixed, key and totals are erased
 //	            -> closing     an outcome stands after all: the attempt is dropped
 //	            -> ended       the task ended before it: the attempt is dropped
+//	            -> settling    the task ended after it, and its outcome is lost: the same
+//	            -> seeking     another process opened the round after us: the same
 //	marking     -> claiming    the mark is ours                                    mark.go
 //	            -> inspecting  another process's: the release is erased
 //	claiming    -> releasing   the claim is ours                                   claim.go

@@ -33,7 +33,7 @@ func (p *introducing) next(time.Time) effects {
 
 func (p *introducing) handle(_ time.Time, _ effects, r result) (phase, error) {
 	if r.put.Ours {
-		return &enlisting{environment: p.environment}, nil
+		return &enlisting{environment: p.environment, stage: p}, nil
 	}
 	key, err := seal.VerifyStage(r.put.Standing.Data, new(wire.StageIdentity))
 	if err != nil {
@@ -43,11 +43,13 @@ func (p *introducing) handle(_ time.Time, _ effects, r result) (phase, error) {
 		p.Task, []byte(key), []byte(p.Identity.Public()))
 }
 
-// enlisting waits for the Task.
+// enlisting waits for the Task. Now and then it puts the stage's key again: a learner that has not read it could not begin, were it lost.
 type enlisting struct {
 	stateless
 	*environment
 	pause
+	stage   *introducing
+	expires time.Time
 }
 
 func (*enlisting) String() string { return "waiting for the task" }
@@ -63,6 +65,11 @@ func (p *enlisting) handle(now time.Time, did effects, r result) (phase, error) 
 	switch {
 	case did.call == wait:
 		p.over()
+	case r.message == nil && p.expires.IsZero():
+		p.expires = now.Add(p.lease.patience())
+		p.until = now.Add(p.jittered())
+	case r.message == nil && !now.Before(p.expires):
+		return p.stage, nil
 	case r.message == nil:
 		p.until = now.Add(p.jittered())
 	default:

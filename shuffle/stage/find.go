@@ -99,8 +99,9 @@ type awaiting struct {
 	stateless
 	*environment
 	pause
-	number stream.Round
-	noEnd  bool // the round was not there; End is next
+	number  stream.Round
+	noEnd   bool      // the round was not there; End is next
+	expires time.Time // of our patience
 }
 
 func (p *awaiting) String() string { return fmt.Sprintf("waiting for round %d", p.number) }
@@ -129,11 +130,36 @@ func (p *awaiting) handle(now time.Time, did effects, r result) (phase, error) {
 		p.noEnd = true
 	default:
 		p.noEnd, p.until = false, now.Add(p.jittered())
-		if r.message != nil {
-			return p.endOr(r.message, p.number, p)
+		next, over := phase(p), r.message != nil
+		if over {
+			var err error
+			if next, err = p.endOr(r.message, p.number, p); err != nil {
+				return nil, err
+			}
 		}
+		if next == phase(p) {
+			return p.missing(now, over), nil
+		}
+		return next, nil
 	}
 	return p, nil
+}
+
+// missing is told that the round is not there. For a while a replica may lag, or the learner be busy; then the broker may have lost something.
+// Where the task has ended after this round, that was the round, which nobody asks for any more. Else it may be the outcome of the round
+// before, which the learner waits for: it is looked for again, and where it is gone the round is void.
+func (p *awaiting) missing(now time.Time, over bool) phase {
+	if p.expires.IsZero() {
+		p.expires = now.Add(p.lease.patience())
+	}
+	if now.Before(p.expires) {
+		return p
+	}
+	if over {
+		p.Logger.Warn("the task has ended, and the broker lost a round of it", "round", p.number)
+		return &settling{environment: p.environment, number: p.number + 1}
+	}
+	return &settling{environment: p.environment, number: max(1, p.number-1)}
 }
 
 // endOr returns ended if End says that the task ended before a round, else the phase given.

@@ -209,6 +209,9 @@ func (l *loop) followAttempts(ctx context.Context, r *round) {
 		return
 	}
 	if o, a, ok := l.records.latestOpen(ctx, r.number, r.manifest); ok {
+		if r.wentBack(a, time.Now()) {
+			r.open = nil
+		}
 		l.takeOpen(r, o, a)
 	}
 	for _, a := range r.attempts() {

@@ -124,7 +124,7 @@ func (l *loop) publish(ctx context.Context, d delivery) ([]stream.Ack, error) {
 		if err != nil {
 			return nil, err
 		}
-		out[i] = stream.Outgoing{Subject: subject, ID: messageID(ids[0], d.attempt.Number), Data: data}
+		out[i] = stream.Outgoing{Subject: subject, ID: messageID(ids[0], d.attempt), Data: data}
 	}
 	ctx, cancel := context.WithTimeout(ctx, l.Timeout)
 	defer cancel()
@@ -132,10 +132,11 @@ func (l *loop) publish(ctx context.Context, d delivery) ([]stream.Ack, error) {
 }
 
 // messageID is what all publishes of one message for one attempt share. Attempts must not share it: they lie in one
-// stream, and the broker would drop the second one's message as a duplicate of the first one's.
-func messageID(report [16]byte, attempt stream.Attempt) [16]byte {
+// stream, and the broker would drop the second one's message as a duplicate of the first one's. Two of one number have other Opens: the broker
+// lost the first one's.
+func messageID(report [16]byte, attempt participation.Attempt) [16]byte {
 	b := append([]byte("panlearn message id\x00"), report[:]...)
-	h := sha256.Sum256(binary.BigEndian.AppendUint64(b, uint64(attempt)))
+	h := sha256.Sum256(append(binary.BigEndian.AppendUint64(b, uint64(attempt.Number)), attempt.Open[:]...))
 	return [16]byte(h[:16])
 }
 

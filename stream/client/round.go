@@ -60,9 +60,24 @@ type round struct {
 	claimed  bool        // by its newest attempt, as a wake told
 	gone     bool        // its records were removed: no Close will come
 	bundles  []*bundle
-	owed     []*bundle // among bundles: those that the newest attempt may not have
-	joined   uint64    // events, also those of bundles that are settled; without those that dropped out
-	opened   time.Time // when this client saw open
+	owed     []*bundle             // among bundles: those that the newest attempt may not have
+	joined   uint64                // events, also those of bundles that are settled; without those that dropped out
+	opened   time.Time             // when this client saw open
+	lower    participation.Attempt // that is read in place of a newer one
+	since    time.Time             // when it was first
+}
+
+// lag is longer than a replica is behind.
+const lag = 30 * time.Second
+
+// wentBack says whether the broker has lost the newest attempt known: for longer than a replica lags, one of a lower number is read in its place, to
+// which nobody who waits for a higher number would ever send.
+func (r *round) wentBack(a participation.Attempt, now time.Time) bool {
+	if r.open == nil || a.Number >= r.attempt.Number || a != r.lower {
+		r.lower, r.since = a, now
+		return false
+	}
+	return now.Sub(r.since) > lag
 }
 
 // phase is the number of a round's phase in the plan, from 1.

@@ -47,6 +47,7 @@ type reportVector struct {
 	TaskHash  hexed        `json:"task_hash"`
 	Round     uint64       `json:"round"`
 	Attempt   uint64       `json:"attempt"`
+	Open      hexed        `json:"open"` // hash of the body of its Open
 	Dim       int          `json:"dim"`
 	ClipNorm  float64      `json:"clip_norm"`
 	Levels    uint32       `json:"levels"`
@@ -123,22 +124,22 @@ func (v *reportVector) fill(t *testing.T) {
 	must(t, err)
 	v.Report, err = stream.Marshal(r)
 	must(t, err)
-	id := client.MessageID(ids[0], stream.Attempt(v.Attempt))
+	id := client.MessageID(ids[0], participation.Attempt{Number: stream.Attempt(v.Attempt), Open: stream.Hash(v.Open)})
 	v.Subject, v.MessageID = v.Task.Report(stream.Round(v.Round), stream.Attempt(v.Attempt)), id[:]
 }
 
 func reportVectors() []reportVector {
-	hash := stream.HashOf([]byte("panlearn report vectors"))
+	hash, open := stream.HashOf([]byte("panlearn report vectors")), stream.HashOf([]byte("an Open"))
 	id := func(i byte) hexed {
 		h := stream.HashOf([]byte{i})
 		return h[:16]
 	}
 	return []reportVector{
-		{Name: "one user", Task: "churn", TaskHash: hash[:], Round: 1, Attempt: 1, Dim: 3, ClipNorm: 1, Levels: 4, Trials: 11, Coin: 1 << 23,
+		{Name: "one user", Task: "churn", TaskHash: hash[:], Round: 1, Attempt: 1, Open: open[:], Dim: 3, ClipNorm: 1, Levels: 4, Trials: 11, Coin: 1 << 23,
 			Users: []userVector{{ID: id(1), X: []float64{0, -0.5, 0}}}},
-		{Name: "a bundle of two users", Task: "a9a", TaskHash: hash[:], Round: 12, Attempt: 300, Dim: 5, ClipNorm: 2, Levels: 9,
+		{Name: "a bundle of two users", Task: "a9a", TaskHash: hash[:], Round: 12, Attempt: 300, Open: open[:], Dim: 5, ClipNorm: 2, Levels: 9,
 			Trials: 600, Coin: 1 << 23, Users: []userVector{{ID: id(7), X: []float64{1, 2, 3, 4, 5}}, {ID: id(8), X: []float64{-0.5, 0, 0.25, 0, 0}}}},
-		{Name: "no noise of the device, a plaintext of more than 127 bytes", Task: "pan", TaskHash: hash[:], Round: 2, Attempt: 1, Dim: 260, ClipNorm: 0.5,
+		{Name: "no noise of the device, a plaintext of more than 127 bytes", Task: "pan", TaskHash: hash[:], Round: 2, Attempt: 1, Open: open[:], Dim: 260, ClipNorm: 0.5,
 			Levels: 31, Coin: 1 << 23, Users: []userVector{{ID: id(3), X: make([]float64, 260)}}},
 	}
 }
@@ -221,6 +222,12 @@ func TestClientSendsTheVector(t *testing.T) {
 			own := v
 			own.Users = []userVector{{ID: r.Ids[0], X: gradient, Words: v.Users[0].Words}}
 			own.Task, own.TaskHash = w.name, w.hash[:]
+			var signed wire.Signed
+			opened, err := w.broker.Get(t.Context(), w.name.Open(1, 1))
+			must(t, err)
+			must(t, stream.Unmarshal(opened.Data, &signed))
+			hash := stream.HashOf(signed.Body)
+			own.Open = hash[:]
 			own.fill(t)
 			if !bytes.Equal(r.Ciphertext, v.Plaintext) || !bytes.Equal(m.Data, own.Report) || m.Subject != own.Subject || !bytes.Equal(m.ID[:], own.MessageID) {
 				t.Errorf("sent %x on %s under %x, want %x on %s under %x", m.Data, m.Subject, m.ID, own.Report, own.Subject, own.MessageID)

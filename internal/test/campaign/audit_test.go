@@ -5,44 +5,68 @@ import (
 	"context"
 	"errors"
 
+	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// A record is what stands on the broker in the end.
+// A record is what stands on the broker in the end, and what stood there and was lost.
 type record struct {
 	rounds  map[uint64]*wire.Round
 	opens   map[uint64][]*wire.Open
 	claims  map[uint64]*wire.Claim
 	closes  map[uint64][]*wire.Close
-	batches map[uint64]*wire.Batch
+	batches map[uint64]*wire.Batch // the real one, where there was one
+	torn    map[uint64]bool        // rounds of which different batches stood, one after the other
 	end     *wire.End
 }
 
 func (w *world) record() record {
 	r := record{map[uint64]*wire.Round{}, map[uint64][]*wire.Open{}, map[uint64]*wire.Claim{}, map[uint64][]*wire.Close{},
-		map[uint64]*wire.Batch{}, nil}
-	for _, m := range w.broker.Dump() {
-		at, err := stream.ParseSubject(m.Subject)
+		map[uint64]*wire.Batch{}, map[uint64]bool{}, nil}
+	for subject, versions := range w.stood() {
+		at, err := stream.ParseSubject(subject)
 		must(err)
 		round := uint64(at.Round)
-		switch at.Verb {
-		case "round":
-			r.rounds[round] = body(m.Data, &wire.Round{})
-		case "open":
-			r.opens[round] = append(r.opens[round], body(m.Data, &wire.Open{}))
-		case "claim":
-			r.claims[round] = body(m.Data, &wire.Claim{})
-		case "close":
-			r.closes[round] = append(r.closes[round], body(m.Data, &wire.Close{}))
-		case "batch":
-			r.batches[round] = body(m.Data, &wire.Batch{})
-		case "end":
-			r.end = body(m.Data, &wire.End{})
+		for _, data := range versions {
+			switch at.Verb {
+			case "round":
+				r.rounds[round] = body(data, &wire.Round{})
+			case "open":
+				r.opens[round] = append(r.opens[round], body(data, &wire.Open{}))
+			case "claim":
+				r.claims[round] = body(data, &wire.Claim{})
+			case "close":
+				r.closes[round] = append(r.closes[round], body(data, &wire.Close{}))
+			case "batch":
+				b, other := body(data, &wire.Batch{}), r.batches[round]
+				if other != nil {
+					r.torn[round] = true
+				}
+				if other == nil || !b.Void {
+					r.batches[round] = b
+				}
+			case "end":
+				r.end = body(data, &wire.End{})
+			}
 		}
 	}
 	return r
+}
+
+// stood is what stands on the broker, and all that was seen on subjects of which a record was lost.
+func (w *world) stood() map[string][][]byte {
+	all := map[string][][]byte{}
+	for _, m := range w.broker.Dump() {
+		all[m.Subject] = [][]byte{m.Data}
+	}
+	for subject, versions := range w.book.all() {
+		if w.isGone(subject) {
+			all[subject] = versions
+		}
+	}
+	return all
 }
 
 // openRound is the announced round that has no outcome, 0 for none.
@@ -71,7 +95,7 @@ func (w *world) auditRounds(r record, out *result) {
 			out.void++
 		} else {
 			out.real++
-			if c := r.claims[n]; c == nil || c.Attempt != b.Attempt || !bytes.Equal(c.ManifestHash, b.ManifestHash) {
+			if c := r.claims[n]; w.guarded(n) && (c == nil || c.Attempt != b.Attempt || !bytes.Equal(c.ManifestHash, b.ManifestHash)) {
 				w.violate("round %d: the batch of attempt %d is not the claimed one", n, b.Attempt)
 			}
 		}
@@ -79,12 +103,12 @@ func (w *world) auditRounds(r record, out *result) {
 			w.violate("round %d: a batch, and nobody announced the round", n)
 		}
 		for _, c := range r.closes[n] {
-			if c.Attempt != b.Attempt || c.Void != b.Void || c.Cutoff != b.Cutoff {
+			if !r.torn[n] && (c.Attempt != b.Attempt || c.Void != b.Void || c.Cutoff != b.Cutoff) {
 				w.violate("round %d: Close of attempt %d, void %v, cutoff %d; batch of attempt %d, void %v, cutoff %d",
 					n, c.Attempt, c.Void, c.Cutoff, b.Attempt, b.Void, b.Cutoff)
 			}
 		}
-		if r.end != nil && len(r.closes[n]) != 1 {
+		if w.over(r, n) && len(r.closes[n]) != 1 && !w.isGone(name.Batch(stream.Round(n))) {
 			w.violate("round %d: the task is over, and it has %d Close", n, len(r.closes[n]))
 		}
 	}
@@ -94,23 +118,40 @@ func (w *world) auditRounds(r record, out *result) {
 		}
 	}
 	for n, opens := range r.opens {
-		out.reopened += len(opens) - 1
-		if r.end != nil && n > r.end.LastRound {
+		if r.end == nil || n <= r.end.LastRound { // a standby may not have heard that a round was given up
+			out.reopened += len(opens) - 1
+		}
+		if r.end != nil && n > r.last() {
 			w.violate("round %d was opened, after End at %d", n, r.end.LastRound)
 		}
 	}
 	for n := range r.rounds {
-		if r.end != nil && n > r.end.LastRound {
+		if r.end != nil && n > r.last() {
 			w.violate("round %d was announced, after End at %d", n, r.end.LastRound)
 		}
 		if n > 1 && r.batches[n-1] == nil {
 			w.violate("round %d was announced before round %d had its batch", n, n-1)
 		}
 	}
-	if out.ended != (r.end != nil) {
+	if out.ended != (r.end != nil) && len(w.said) == 0 {
 		w.violate("ended %v, and End stands: %v", out.ended, r.end != nil)
 	}
-	w.auditSteps(r, out)
+	if len(r.torn) == 0 {
+		w.auditSteps(r, out)
+	}
+}
+
+// last is the last round that may have been announced: one that was given up comes after the last of the task.
+func (r record) last() uint64 {
+	if r.end.Reason == service.ReasonGivenUp {
+		return r.end.LastRound + 1
+	}
+	return r.end.LastRound
+}
+
+// over says whether everybody has heard of the end of a round: a stage needs not close one that was given up.
+func (w *world) over(r record, n uint64) bool {
+	return r.end != nil && n <= r.end.LastRound && len(w.said) == 0
 }
 
 // auditSteps holds the rounds against the plan: each step of new users has one real batch, each of an interactive phase one
@@ -129,7 +170,7 @@ func (w *world) auditSteps(r record, out *result) {
 			}
 		}
 	}
-	if want := w.Rounds + w.Together; r.end != nil && (uint64(len(taken)) != want || uint64(len(r.batches)) != r.end.LastRound) {
+	if want := w.Rounds + w.Together; r.end != nil && !w.Endless && (uint64(len(taken)) != want || uint64(len(r.batches)) != r.end.LastRound) {
 		w.violate("End at round %d after %d real and %d void batches: %d steps of %d", r.end.LastRound, out.real, out.void, len(taken), want)
 	}
 }
@@ -138,7 +179,7 @@ func (w *world) auditSteps(r record, out *result) {
 func (w *world) auditLedger(r record) {
 	ctx := context.Background()
 	if _, err := w.disk.Load(ctx); errors.Is(err, state.ErrEmpty) {
-		if len(r.rounds) > 0 {
+		if len(r.rounds) > 0 && !w.behind() {
 			w.violate("rounds are announced, and the learner's disk is empty")
 		}
 		return
@@ -156,6 +197,9 @@ func (w *world) auditLedger(r record) {
 	for n, round := range r.rounds {
 		at := w.place(round)
 		want := w.epsilon(at.Cohort, at.Phase.GetRoundsPerUser())
+		if n > uint64(len(charged)) && w.behind() {
+			continue
+		}
 		if n > uint64(len(charged)) {
 			w.violate("round %d is announced and not in the ledger", n)
 			continue
@@ -163,8 +207,11 @@ func (w *world) auditLedger(r record) {
 		if e := charged[n-1]; e.Round != n || e.Epsilon < want || e.Delta < delta || spent.Epsilon < want {
 			w.violate("round %d: charged %v at %v, spent %v; the accountant says %v at %v", n, e.Epsilon, e.Delta, spent.Epsilon, want, delta)
 		}
-		if b := r.batches[n]; b != nil && charged[n-1].Kind != state.Reserved && (charged[n-1].Kind == state.Void) != b.Void {
+		if b := r.batches[n]; b != nil && !r.torn[n] && !(r.end != nil && n > r.end.LastRound) && charged[n-1].Kind != state.Reserved && (charged[n-1].Kind == state.Void) != b.Void {
 			w.violate("round %d: the ledger says %v, the batch void %v", n, charged[n-1].Kind, b.Void)
 		}
 	}
 }
+
+// behind says whether the learner's disk is an older one and the learner said so, and does not go on: what it announced later it does not know.
+func (w *world) behind() bool { return w.rewound && len(w.said) > 0 }

@@ -3,6 +3,7 @@ package campaign
 import (
 	"bytes"
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 // A book remembers all bytes that anybody ever saw standing on a subject that is written once.
 type book struct {
 	mu       sync.Mutex
+	subjects []string            // in the order in which they were seen
 	versions map[string][][]byte // different ones, in order; more than one is a broken promise
 	examined map[stage.Reason]int
 	begun    map[stream.Round]time.Time // a stage was about to put the first Open
@@ -44,8 +46,11 @@ func (w *world) saw(m stream.Message) {
 			return
 		}
 	}
+	if b.versions[m.Subject] == nil {
+		b.subjects = append(b.subjects, m.Subject)
+	}
 	b.versions[m.Subject] = append(b.versions[m.Subject], bytes.Clone(m.Data))
-	if n := len(b.versions[m.Subject]); n > 1 {
+	if n := len(b.versions[m.Subject]); n > 1 && !w.mayDiffer(at, m.Subject, b.versions[m.Subject]) {
 		w.violate("%s: %d different messages stood there", m.Subject, n)
 	}
 }
@@ -111,11 +116,11 @@ func (w *world) before(by *process, subject string, data []byte) {
 		w.book.mu.Unlock()
 	case "batch":
 		b := body(data, &wire.Batch{})
-		claim := w.book.first(name.Claim(at.Round))
+		claims := w.book.all()[name.Claim(at.Round)]
 		if b.Void {
 			break
 		}
-		if claim == nil || body(claim, &wire.Claim{}).Attempt != b.Attempt {
+		if !slices.ContainsFunc(claims, func(c []byte) bool { return body(c, &wire.Claim{}).Attempt == b.Attempt }) {
 			w.violate("%s releases round %d, attempt %d, without the claim of that attempt", by.name, b.Round, b.Attempt)
 		}
 	}
@@ -143,4 +148,22 @@ func (w *world) onDisk(by *process, at stream.Address, data []byte) {
 	if r := c.Ledger.Open; r.Round != uint64(at.Round) {
 		w.violate("%s announces round %d, which is not reserved", by.name, at.Round)
 	}
+}
+
+// all is everything that was seen standing, by subject.
+func (b *book) all() map[string][][]byte {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	all := make(map[string][][]byte, len(b.versions))
+	for subject, versions := range b.versions {
+		all[subject] = slices.Clone(versions)
+	}
+	return all
+}
+
+// order is that in which subjects were first seen.
+func (b *book) order() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.subjects)
 }

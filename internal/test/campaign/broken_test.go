@@ -20,6 +20,7 @@ type broken struct {
 	spends  bool                                          // devices take as much as a policy can allow
 	forgets bool                                          // each life of a publisher finds an empty store
 	forges  bool                                          // somebody sends reports that no device made
+	loses   []string                                      // records that the operation "lose these" is about
 }
 
 // small is a task of three rounds with users to spare.

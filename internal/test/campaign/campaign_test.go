@@ -29,6 +29,8 @@ type sum struct {
 	fooled, twice, refused              int
 	excused                             map[string]int
 	lies                                map[lie]int
+	said, gone                          map[string]int
+	adrift, strange, endless            int
 	took                                time.Duration
 }
 
@@ -50,7 +52,13 @@ func (s *sum) add(p plan, ops []op, r result) {
 	if s.examined == nil {
 		s.examined, s.sprung, s.told = map[stage.Reason]int{}, map[string]int{}, map[participation.State]int{}
 		s.excused, s.lies = map[string]int{}, map[lie]int{}
+		s.said, s.gone = map[string]int{}, map[string]int{}
 	}
+	if s.adrift, s.strange = s.adrift+r.adrift, s.strange+r.strange; p.Endless {
+		s.endless++
+	}
+	addTo(s.said, r.said)
+	addTo(s.gone, r.gone)
 	s.toldAgain, s.calm, s.refused = s.toldAgain+r.toldAgain, s.calm+r.calm, s.refused+r.refused
 	s.fooled, s.twice = s.fooled+r.fooled, s.twice+r.twice
 	addTo(s.told, r.told)
@@ -71,9 +79,9 @@ func (s *sum) String() string {
 		"opened again; %d tasks with an interactive phase, %d void rounds in them, %d users counted several times; "+
 		"%d events counted (%d of them in calm rounds; %d by the rule of doubt, in no batch, while %v), %d uncounted, %d unknown; "+
 		"users were told %v, %d times by a later life; %d publishes refused; lies %v, of whose users %d are in batches, %d by several participations; "+
-		"reports: %v; a process %v",
+		"reports: %v, %d strange ones sent; a process %v; %d tasks without an end; records lost: %v, said of it: %v, %d users of rounds that may have been released twice",
 		s.campaigns, s.ops, s.took.Round(time.Hour), s.ended, s.waiting, s.real, s.void, s.reopened, s.interactive, s.passed, s.again, s.counted, s.calm, s.unseen, s.excused,
-		s.uncounted, s.unknown, s.told, s.toldAgain, s.refused, s.lies, s.fooled, s.twice, s.examined, s.sprung)
+		s.uncounted, s.unknown, s.told, s.toldAgain, s.refused, s.lies, s.fooled, s.twice, s.examined, s.strange, s.sprung, s.endless, s.gone, s.said, s.adrift)
 }
 
 // TestCalm: without operations every task ends, unless it has too few users; nobody is in doubt and nothing is done
@@ -84,7 +92,7 @@ func TestCalm(t *testing.T) {
 		p.Lossy, p.Lie = false, truth
 		r := play(t, p, nil, broken{})
 		if len(r.violations) > 0 {
-			rt.Fatalf("%q\n%s", r.violations, describe(p, nil))
+			rt.Fatalf("%s\nlost %v, said %v, %s", strings.Join(r.violations, "\n"), r.gone, r.said, describe(p, nil))
 		}
 		// In random order a report may lie below the cutoff and not have been opened.
 		if r.unknown > 0 || (r.unseen > 0 && !p.Reorder) || r.void > 0 || r.reopened > 0 {
@@ -105,7 +113,7 @@ func TestCampaigns(t *testing.T) {
 		r := play(t, p, ops, broken{})
 		all.add(p, ops, r)
 		if len(r.violations) > 0 {
-			rt.Fatalf("%q\n%s", r.violations, describe(p, ops))
+			rt.Fatalf("%s\nlost %v, said %v, %s", strings.Join(r.violations, "\n"), r.gone, r.said, describe(p, ops))
 		}
 	})
 	t.Log(&all)
@@ -118,6 +126,14 @@ func TestCampaigns(t *testing.T) {
 	}
 	if all.campaigns >= 250 && (all.calm == 0 || all.toldAgain == 0 || all.refused == 0 || all.twice == 0 || len(all.lies) < int(lieKinds)-1) {
 		t.Errorf("no user was told, or lied to, as they are for: %v", &all)
+	}
+	for _, kind := range []string{"lease", "task", "round", "stage", "open", "claim", "close", "batch"} {
+		if all.campaigns >= 250 && all.gone[kind] == 0 {
+			t.Errorf("no %s was lost: %v", kind, all.gone)
+		}
+	}
+	if all.campaigns >= 250 && (len(all.said) == 0 || all.strange == 0 || all.endless == 0) {
+		t.Errorf("no flood, no endless task, or nobody said what was lost: %v", &all)
 	}
 	// Each kind of call is met about 10 times or more.
 	for _, call := range slices.Concat(learnerTraps[:1], stageTraps, []string{"publish"}) {

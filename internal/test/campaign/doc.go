@@ -19,6 +19,15 @@
 //	redeliver, forget        deliveries come again; message ids are forgotten
 //	reboot                   the broker was killed: gone for a while, and both of these
 //	lie                      the broker answers the publishes of one gateway with something that is not so
+//	suspend                  a process stands still between two calls, for longer than its lease
+//	full                     the broker refuses all reports for a while
+//	flood                    somebody sends strange reports: noise, copies of what others sent, to attempts that are open, over or not there
+//	roll back, lose          a stream is what it was some operations ago, or empty, and its sequences are given again; one record is gone
+//	marks                    a folder of the stage's marks is emptied, or its last mark put back
+//	restore                  the learner's disk is what it was some operations ago
+//
+// The stages have marks of their own, a folder each, or one together. A learner that finds its disk older ends, and is started again with leave to
+// apply what stands, or is not. Some plans have no end: they are asked for it when nothing happens any more.
 //
 // Deliveries come in order or in any, as the plan says; the broker makes them as they are fetched. In some plans it keeps
 // a few messages and refuses more. A publisher runs rows, or asks for one user after the other and notes what each is told, in all
@@ -46,7 +55,7 @@
 //   - What the learner puts is on its disk first, a round with its reservation. Its disk is, byte for byte, what another
 //     learner computes from the batches on the broker.
 //   - The ledger's chain is whole, and charges each round at least what the accountant says.
-//   - After End there is no further round; without faults the task ends unless it waits for users.
+//   - After End there is no further round; after the faults the task ends unless it waits for users.
 //
 // # What must hold though the broker lies
 //
@@ -60,6 +69,22 @@
 //   - A device believes what it was shown: counted where an answer lies at or below the cutoff of the attempt that closed; uncounted
 //     where every answer lies above it, or is a refusal.
 //   - All of the above that is not about single users: records, disks, the learner's ledger.
+//
+// # What must hold though the broker loses what it acknowledged
+//
+// All of the above where leases, reports, or records that decide nothing are lost. Otherwise these promises have conditions:
+//
+//   - One release of a round, and so nobody in two batches: its claim and its batch are kept, or the stages share marks, which are kept. Of the
+//     users of other rounds nothing is asked but what holds within one batch, and that their devices agree with themselves. With such marks what
+//     stands after the loss of a real batch is void.
+//   - The learner's disk and what it announces follow from the batches that its ledger names. One whose disk went back knows nothing of what
+//     it announced later, and says so.
+//   - An outcome: the Close and its Open are kept until devices have read them; else it comes with the end of the task, as unknown.
+//   - A place: who was acknowledged a report that is lost with all others, or sent to an attempt whose number is given again, keeps
+//     it, as who vanishes does.
+//   - Uncounted is in no batch: no copies are sent by others while sequences of reports begin anew.
+//
+// After the faults either the task goes on, or the learner or a stage has ended with a sentence that names what was lost.
 //
 // Wrappers that break one promise each show that these checks can fail.
 package campaign

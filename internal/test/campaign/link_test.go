@@ -56,7 +56,8 @@ type link struct {
 	rng      *rand.Rand
 	dead     bool
 	cutUntil time.Time
-	slow     bool // a third of the calls: writes reach the broker after their callers gave up, answers are stale
+	asleep   time.Time // the process is suspended until then
+	slow     bool      // a third of the calls: writes reach the broker after their callers gave up, answers are stale
 	trap     *trap
 }
 
@@ -70,6 +71,7 @@ func (l *link) kill() {
 }
 
 func (l *link) enter() error {
+	l.slept()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -139,6 +141,7 @@ func (l *link) trapped(call string, do func() error) error {
 		return errGone
 	}
 	err := do()
+	l.slept()
 	if l.spring(call, true) {
 		return errGone
 	}
@@ -186,6 +189,7 @@ func (l *link) read(ctx context.Context, of string, by func(context.Context, str
 		return stream.Message{}, err
 	}
 	m, err := by(ctx, of)
+	l.slept()
 	time.Sleep(l.late(lateAnswer)) // what stood then, told now
 	if err == nil {
 		l.w.saw(m)
@@ -222,6 +226,14 @@ func (l *link) Publish(ctx context.Context, reports []stream.Outgoing) ([]stream
 	answer := make(chan []stream.Ack, 1)
 	err := l.trapped("publish", func() error {
 		return l.write(ctx, func(ctx context.Context) error {
+			if l.w.full() {
+				acks := make([]stream.Ack, len(reports))
+				for i := range acks {
+					acks[i].Status = stream.Refused
+				}
+				answer <- acks
+				return nil
+			}
 			acks, err := l.writer.Publish(ctx, reports)
 			answer <- acks
 			return err

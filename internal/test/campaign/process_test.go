@@ -25,6 +25,8 @@ type process struct {
 	mu   sync.Mutex
 	life *life
 	over bool // the newest life has run to the end of the task
+	log  log
+	told bool // or it ended with a sentence that names what was lost
 }
 
 type life struct {
@@ -74,7 +76,7 @@ func (w *world) start(p *process) {
 	now := &life{link: l, done: make(chan struct{}), status: status}
 	p.mu.Lock()
 	// A life that begins after the end may read an old copy of the broker and take part again; it too has to see the end.
-	p.life, p.over = now, false
+	p.life, p.over, p.told = now, false, false
 	p.mu.Unlock()
 	go func() {
 		defer close(now.done)
@@ -84,7 +86,7 @@ func (w *world) start(p *process) {
 			p.mu.Lock()
 			p.over = p.over || p.life == now
 			p.mu.Unlock()
-		case ctx.Err() == nil && !errors.Is(err, state.ErrFailed) && !errors.Is(err, errDied):
+		case ctx.Err() == nil && !errors.Is(err, state.ErrFailed) && !errors.Is(err, errDied) && !w.named(p, err):
 			w.violate("%s gave up: %v", p.name, err)
 		}
 		cancel()
@@ -104,10 +106,24 @@ func (p *process) stop() {
 	}
 }
 
+// said says whether it ended with a sentence that asks an operator to do something.
+func (p *process) said() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.told
+}
+
+// forget has a process that came to its end be started again.
+func (p *process) forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.over, p.told = false, false
+}
+
 func (p *process) finished() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.over
+	return p.over || p.told
 }
 
 // reopen is the learner's disk as the next process finds it.
@@ -130,7 +146,11 @@ func (w *world) learn(l *link) (func(context.Context) error, func() string) {
 	if w.broken.store != nil {
 		store = w.broken.store(l, disk)
 	}
-	s, err := service.New(w.service(l, store))
+	c := w.service(l, store)
+	w.mu.Lock()
+	c.AcceptRollback, c.Logger = w.accept, w.learner.log.logger(w.begun)
+	w.mu.Unlock()
+	s, err := service.New(c)
 	must(err)
 	return s.Run, func() string { return "learning" }
 }
@@ -148,10 +168,11 @@ func (w *world) crashAtCommit(state.Checkpoint) state.Fault {
 }
 
 // mix begins a life of a stage process.
-func (w *world) mix(l *link) (func(context.Context) error, func() string) {
+func (w *world) mix(l *link, number int) (func(context.Context) error, func() string) {
 	s, err := stage.New(stage.Config{
 		Task: name, Records: l, Reports: l, Identity: w.identity.stage, Limits: w.broker.Limits(), LeaseTTL: leaseOf,
 		Poll: poll, Prefetch: 16, Entropy: func() rand.Source { return stageEntropy },
+		Marks: w.marksOf(number, l), Logger: w.stages[number].log.logger(w.begun),
 		Observer: stage.Observer{Report: func(r stage.Reason) { w.examined(r) }},
 	})
 	must(err)
@@ -162,6 +183,9 @@ func (w *world) mix(l *link) (func(context.Context) error, func() string) {
 // and a claim without a batch together, and than what users wait for members of an interactive phase.
 func (w *world) settleTime() time.Duration {
 	quiet := w.Deadline + 8*leaseOf + 10*poll
+	if wait := w.closeWait(); wait < closeWait {
+		quiet += 2 * wait
+	}
 	if w.Together > 0 {
 		quiet += stream.ReserveAfter(w.Deadline)
 	}

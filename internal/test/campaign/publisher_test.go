@@ -108,7 +108,7 @@ func (p *publisher) publish(l *link) (func(context.Context) error, func() string
 	c, err := client.New(client.Config{
 		Task: name, Records: l, Reports: p.writer(l), Store: store, Source: p.source(), Bundle: p.w.Bundle, Ledger: p.accounts(),
 		UserKeys: p.w.Gateway, Policy: policy, Limits: p.w.broker.Limits(), Poll: poll, MaxPoll: 4 * poll, Timeout: 2 * poll,
-		CloseWait: closeWait, Entropy: deviceEntropy,
+		CloseWait: p.w.closeWait(), Logger: p.log.logger(p.w.begun), Entropy: deviceEntropy,
 	})
 	must(err)
 	p.mu.Lock()
@@ -199,4 +199,12 @@ func (p *publisher) note(e participation.Record) {
 			p.charged[p.user(row)] = time.Now()
 		}
 	}
+}
+
+// closeWait is for ever, unless there may never be a Close: the broker may lose it, or the last round be given up.
+func (w *world) closeWait() time.Duration {
+	if w.Loser >= losesRecords || w.Endless {
+		return time.Minute
+	}
+	return closeWait
 }

@@ -25,7 +25,7 @@ func (o op) String() string { return fmt.Sprintf("{%v, %q, %d, %d}", o.After, o.
 
 // verbs of the operations. Those that come often do most harm.
 var verbs = []string{"pass", "start", "crash", "stop", "cut", "trap", "slow", "fast", "disk", "lossy", "clean", "redeliver", "forget", "outage",
-	"reboot", "lie", "lie", "start", "crash", "trap", "trap", "cut"}
+	"reboot", "lie", "lie", "start", "crash", "trap", "trap", "cut", "suspend", "full", "flood", "roll back", "lose", "roll back", "lose", "marks", "restore"}
 
 // uniform draws from low to high, each as often: rapid's own ranges prefer their ends, and time near zero is no time.
 // It shrinks to low.
@@ -67,6 +67,11 @@ func drawPlan(t *rapid.T) plan {
 		p.Together, p.First = uint64(uniform(t, "together", 2, 4)), flip("first")
 		p.Rounds = min(p.Rounds, 2)
 	}
+	if uniform(t, "loser", 0, 1) == 1 {
+		p.Loser, p.Accept = loser(uniform(t, "loses", 1, int(loserKinds)-1)), flip("accept")
+	}
+	p.Marks = uniform(t, "marks", 0, marksKinds-1)
+	p.Endless = p.Together == 0 && uniform(t, "endless", 0, 3) == 0
 	// Some have users for void rounds to spare, some have too few for the plan.
 	least := (int(p.wanted()) + p.Publishers - 1) / p.Publishers
 	p.Rows = uniform(t, "rows", max(1, least-1), least+10)
@@ -106,6 +111,7 @@ func (w *world) processes() []*process {
 // apply performs an operation.
 func (w *world) apply(o op) {
 	all := w.processes()
+	w.keep()
 	p := all[o.Who%len(all)]
 	seconds := time.Duration(o.What) * time.Second / 2
 	switch o.Do {
@@ -155,6 +161,28 @@ func (w *world) apply(o op) {
 		w.broker.Disconnect()
 		time.Sleep(seconds)
 		w.broker.Connect()
+	case "suspend":
+		w.troubled("is suspended", p, seconds)
+		p.current().link.suspend(seconds)
+	case "full": // of what is no report of this task
+		w.mu.Lock()
+		w.fullUntil = time.Now().Add(seconds)
+		w.mu.Unlock()
+	case "flood":
+		w.flood(o)
+	case "roll back":
+		w.rollBack(o)
+	case "lose":
+		w.lose(o)
+	case "lose these":
+		for _, subject := range w.broken.loses {
+			w.broker.Lose(subject)
+			w.notes(subject)
+		}
+	case "marks":
+		w.loseMarks(o)
+	case "restore":
+		w.restore(o)
 	case "reboot": // what the broker had only in memory is gone
 		w.troubled("is killed", nil, seconds/8)
 		w.broker.Disconnect()
@@ -210,7 +238,7 @@ func (w *world) heal() {
 	w.broker.Inject(nil)
 	w.broker.Connect()
 	w.mu.Lock()
-	w.diskFault = state.NoFault
+	w.diskFault, w.fullUntil = state.NoFault, time.Time{}
 	w.mu.Unlock()
 	for _, d := range w.devices {
 		d.set(sound)
@@ -219,8 +247,18 @@ func (w *world) heal() {
 	w.mended("loses and doubles", nil, 0)
 	for _, p := range w.processes() {
 		w.mended("is slow", p, lateWrite)
-		p.current().link.set(func(l *link) { l.slow, l.trap, l.cutUntil = false, nil, time.Time{} })
+		p.current().link.set(func(l *link) { l.slow, l.trap, l.cutUntil, l.asleep = false, nil, time.Time{}, time.Time{} })
+		if p.said() {
+			p.forget() // whoever reads what it said starts it once more
+		}
 	}
+}
+
+// full says whether the broker has no room for reports.
+func (w *world) full() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return time.Now().Before(w.fullUntil)
 }
 
 func describe(p plan, ops []op) string {

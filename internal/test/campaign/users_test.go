@@ -2,11 +2,13 @@ package campaign
 
 import (
 	"context"
+	"slices"
 
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/client"
 	"github.com/panlearn/panlearn/stream/client/participation"
+	"github.com/panlearn/panlearn/stream/memory"
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
@@ -57,7 +59,7 @@ func (w *world) copies() map[ticket][]stream.Message {
 	}
 	all := map[ticket][]stream.Message{}
 	for _, m := range w.broker.Dump() {
-		if m.Stream != stream.Reports {
+		if m.Stream != stream.Reports || w.spam[m.ID] {
 			continue
 		}
 		var r wire.Report
@@ -83,9 +85,14 @@ func (w *world) auditUsers(r record, out *result) {
 		out.refused += d.refused
 		for i, p := range d.participations() {
 			user := d.user(i)
-			w.auditCost(d, user, r, seats[user], charges[user], out)
-			w.auditShown(d, user, r, p)
-			if !d.fooled[user] { // the rest is true with an honest broker alone
+			drifts := w.adrift(d, user, seats[user])
+			if !drifts {
+				w.auditCost(d, user, r, seats[user], charges[user], out)
+				w.auditShown(d, user, r, p)
+			} else {
+				out.adrift++
+			}
+			if !d.fooled[user] && !drifts { // the rest is true with an honest broker alone
 				w.auditSeats(user, r, seats[user], out)
 				w.auditUser(d, r, user, p, seats[user], copies, out)
 				w.auditTold(d, user, p, r, seats[user], out)
@@ -194,7 +201,7 @@ func (w *world) auditUser(d *publisher, r record, user int, p participation.Reco
 		out.uncounted++
 	case participation.Unknown:
 		out.unknown++
-		if calm && !d.crashed {
+		if calm && !d.crashed && !w.emptied && len(w.gone) == 0 {
 			w.violate("user %d: unknown in round %d, and nothing went wrong", user, p.Draw.Round)
 		}
 	}
@@ -226,17 +233,22 @@ func (p *publisher) participations() []participation.Record {
 
 // available counts the users who could be in the round that waits.
 func (w *world) available(round uint64) (n int) {
+	r := w.record()
 	for _, d := range w.devices {
 		own, lost := 0, 0
 		for i, p := range d.participations() {
 			switch {
 			case p.State != participation.Charged && w.awaited(round, p):
 				own++
-			case p.State == participation.Charged && uint64(p.Draw.Round) == round && d.fooled[d.user(i)]:
+			case p.State == participation.Charged && uint64(p.Draw.Round) == round && (d.fooled[d.user(i)] || w.emptied || w.strands(p)):
 				lost++ // holds a place, and need not be on the broker
 			case p.State == participation.Fresh, p.State == participation.Uncounted && w.pays(p),
 				p.State == participation.Charged && uint64(p.Draw.Round) == round:
 				own++
+			case p.State == participation.Charged && w.lost("close", "open"): // nobody can tell before the task's end
+				if w.samePhase(r, uint64(p.Draw.Round), round) {
+					lost++ // a member, whose place is kept
+				}
 			case p.State == participation.Charged:
 				w.violate("user %d: nothing happens, and round %d is still undecided", d.user(i), p.Draw.Round)
 			}
@@ -244,6 +256,18 @@ func (w *world) available(round uint64) (n int) {
 		n += min(own, max(0, int(w.Cohort)-lost)) // a publisher sends a round as many as the round takes of all
 	}
 	return n
+}
+
+// strands says whether an event was sent to an attempt that the broker lost, and later ones were given lower numbers: nobody sends back to an older one.
+func (w *world) strands(p participation.Record) bool {
+	if len(p.Sends) == 0 {
+		return false
+	}
+	sent := p.Sends[len(p.Sends)-1].Attempt.Number
+	return w.isGone(name.Open(p.Draw.Round, sent)) && !slices.ContainsFunc(w.broker.Dump(), func(m memory.Stored) bool {
+		at, _ := stream.ParseSubject(m.Subject)
+		return at.Verb == "open" && at.Round == p.Draw.Round && at.Attempt >= sent
+	})
 }
 
 // awaited says whether a user of an interactive phase may answer a round of it.

@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sync"
@@ -61,6 +62,10 @@ type plan struct {
 	Afford                  int  // participations that the devices' policy buys; 0: those that the task's budget does
 	Room                    int  // messages that the broker keeps for the stage, and refuses more; 0: any number
 	Lie                     lie  // that the broker tells all gateways from the start
+	Loser                   loser
+	Marks                   int  // whose marks the stages have
+	Accept                  bool // a learner that finds its state older is started again, and may apply what stands
+	Endless                 bool // the plan goes on for ever: the last operation asks for its end
 	Seed                    uint64
 }
 
@@ -98,7 +103,7 @@ func (w *world) phases() []*wire.Phase {
 
 // place is where a round is in the plan.
 func (w *world) place(r *wire.Round) manifest.Place {
-	at, found := manifest.PhaseOf(&wire.Plan{Phases: w.phases()}, r.GetStep())
+	at, found := manifest.PhaseOf(&wire.Plan{Phases: w.phases(), Continuous: w.continuous()}, r.GetStep())
 	if !found {
 		w.violate("round %d has step %d, which is not in the plan", r.GetRound(), r.GetStep())
 	}
@@ -109,7 +114,9 @@ func (w *world) place(r *wire.Round) manifest.Place {
 type world struct {
 	plan
 	broken // what a test breaks on purpose; zero in real campaigns
+	losses
 
+	begun     time.Time
 	broker    *memory.Broker
 	identity  struct{ learner, stage *seal.Identity }
 	spec      *task.Spec
@@ -118,6 +125,9 @@ type world struct {
 	learner   *process
 	stages    []*process
 	devices   []*publisher
+	memos     [2]*memo // folders of marks
+	finisher  *service.Finisher
+	fullUntil time.Time      // the broker refuses reports; mu guards it
 	late      sync.WaitGroup // writes that are under way though their callers gave up
 	diskFault state.Fault    // of the next commit
 
@@ -130,8 +140,9 @@ type world struct {
 }
 
 func newWorld(p plan, b broken) *world {
-	w := &world{plan: p, broken: b, book: newBook(), sprung: map[string]int{},
-		lies: map[lie]int{}, epsilons: map[accounting.Release]float64{}}
+	w := &world{plan: p, broken: b, begun: time.Now(), book: newBook(), sprung: map[string]int{},
+		lies: map[lie]int{}, epsilons: map[accounting.Release]float64{}, finisher: service.NewFinisher(), memos: [2]*memo{{}, {}},
+		losses: losses{gone: map[string]bool{}, said: map[string]int{}, spam: map[[16]byte]bool{}}}
 	var err error
 	w.broker, err = memory.New(memory.Config{Keep: true, AckWait: 5 * time.Second, Shuffle: p.Reorder, Seed: p.Seed, MaxReportBytes: p.room()})
 	must(err)
@@ -148,7 +159,9 @@ func newWorld(p plan, b broken) *world {
 	w.disk = state.NewMemory()
 	w.learner = &process{name: "learner", begin: w.learn, exclusive: true}
 	for i := range 2 {
-		w.stages = append(w.stages, &process{name: fmt.Sprint("stage", i), begin: w.mix})
+		w.stages = append(w.stages, &process{name: fmt.Sprint("stage", i), begin: func(l *link) (func(context.Context) error, func() string) {
+			return w.mix(l, i)
+		}})
 	}
 	for i := range p.Publishers {
 		w.devices = append(w.devices, newPublisher(w, i))
@@ -180,8 +193,15 @@ func (w *world) body() (*wire.Task, error) {
 	return &wire.Task{Suite: suite, Declaration: declared, Plan: learned(&wire.Plan{
 		Algorithm: "psgd", Trust: wire.Trust_TRUST_SHUFFLE, HonestFraction: "1", Phases: w.phases(),
 		Epsilon: budget, Delta: delta, DeadlineMs: uint64(w.Deadline.Milliseconds()),
-		EpsilonBudget: budget,
+		EpsilonBudget: budget, Continuous: w.continuous(),
 	}, 1)}, nil
+}
+
+func (w *world) continuous() wire.Continuous {
+	if w.Endless {
+		return wire.Continuous_CONTINUOUS_CONSTANT
+	}
+	return wire.Continuous_CONTINUOUS_NO
 }
 
 // learned gives the phases of a plan the constants of PSGD in a ball.
@@ -197,7 +217,7 @@ func learned(p *wire.Plan, radius float64) *wire.Plan {
 
 // service is the configuration of a learner on the world's task.
 func (w *world) service(r stream.Records, s state.Store) service.Config {
-	return service.Config{Task: name, Records: r, Store: s, Identity: w.identity.learner, Prepare: w.body, Poll: poll}
+	return service.Config{Task: name, Records: r, Store: s, Identity: w.identity.learner, Prepare: w.body, Poll: poll, Finish: w.finisher}
 }
 
 // violate notes that something that must hold did not.

@@ -1,0 +1,54 @@
+package campaign
+
+import (
+	"testing"
+	"time"
+)
+
+// away has the publishers be away while records are lost, and come back when all faults are over.
+var away = []op{{300 * time.Millisecond, "crash", 3, 0}, {0, "crash", 4, 0}, {time.Second, "lose these", 0, 0}, {time.Second, "pass", 0, 0}}
+
+// TestLostRecords: the broker loses one record, and the task goes on: whoever wrote it and lives puts it again, or the stage says that the round is
+// void. Without that everybody would wait for ever.
+func TestLostRecords(t *testing.T) {
+	marked := small
+	marked.Marks = sharedMarks
+	for _, c := range []struct {
+		name string
+		plan plan
+		lose []string
+		ops  []op
+		real int // batches, that which was lost among them
+	}{
+		{"the task, while a round waits", small, []string{name.Task()}, away, 3},
+		{"the round that waits", small, []string{name.Round(1)}, away, 3},
+		{"the Open of a round that waits", small, []string{name.Open(1, 1)}, away, 3},
+		// Another process takes its number, and users who had sent to it send to that.
+		{"the Open, and the stage dies", small, []string{name.Open(1, 1)}, []op{
+			{800 * time.Millisecond, "lose these", 0, 0}, {0, "crash", 1, 0}, {0, "crash", 2, 0}, {time.Second, "pass", 0, 0}}, 3},
+		{"a batch before the learner reads it", marked, []string{name.Batch(1)}, []op{
+			{300 * time.Millisecond, "crash", 0, 0}, {10 * time.Second, "lose these", 0, 0}, {time.Second, "pass", 0, 0}}, 4},
+		{"the lease", small, []string{name.Lease()}, []op{{300 * time.Millisecond, "lose these", 0, 0}}, 3},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.plan.Loser = losesRecords
+			r := play(t, c.plan, c.ops, broken{loses: c.lose})
+			if len(r.violations) > 0 || !r.ended || r.real != c.real || len(r.said) > 0 {
+				t.Errorf("ended %v, %d real batches, want %d; lost %v, said %v\n%s", r.ended, r.real, c.real, r.gone, r.said, r.violations)
+			}
+		})
+	}
+}
+
+// TestOlderState: a learner that is given an older copy of its disk says so and ends; told to apply again what stands, it becomes what it was.
+func TestOlderState(t *testing.T) {
+	for _, accept := range []bool{false, true} {
+		p := small
+		p.Loser, p.Accept = losesAll, accept
+		// The copy is of before the first round was over.
+		r := play(t, p, []op{{time.Second, "pass", 0, 0}, {20 * time.Second, "restore", 0, 0}, {time.Second, "start", 0, 0}, {time.Second, "pass", 0, 0}}, broken{})
+		if len(r.violations) > 0 || r.ended != accept || r.said["the learner's state is older"] == 0 {
+			t.Errorf("accept %v: ended %v, said %v\n%s", accept, r.ended, r.said, r.violations)
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package memory
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/panlearn/panlearn/stream"
+)
+
+// A Copy is what a stream of records held at some time. The zero Copy is a stream that was just made.
+type Copy struct {
+	standing []stream.Message // ascending sequence
+	last     uint64           // sequence that was given last
+}
+
+// Copy is what a stream holds now. Reports are not copied: of them it is the zero Copy.
+func (b *Broker) Copy(task stream.Task, s stream.Stream) Copy {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	r := b.tenant(task).records[s]
+	if r == nil {
+		return Copy{}
+	}
+	c := Copy{last: r.last}
+	for _, m := range slices.SortedFunc(maps.Values(r.bySubject), func(a, b *stream.Message) int { return cmp.Compare(a.Sequence, b.Sequence) }) {
+		c.standing = append(c.standing, copied(m))
+	}
+	return c
+}
+
+// Restore has a stream hold what it held when it was copied, as a server does that lost what it had acknowledged since: the rest
+// is gone, what was overwritten is back, and sequences are given again. It returns the subjects on which less stands than before.
+// All reports are lost, with their message ids, whatever the Copy is.
+func (b *Broker) Restore(task stream.Task, s stream.Stream, c Copy) (lost []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	t := b.tenant(task)
+	r := t.records[s]
+	if r == nil {
+		b.lose(t.queue)
+		return nil
+	}
+	before := r.bySubject
+	r.last, r.bySubject, r.order = c.last, map[string]*stream.Message{}, nil
+	for _, m := range c.standing {
+		m := copied(&m)
+		r.bySubject[m.Subject] = &m
+		r.order = append(r.order, &m)
+	}
+	for subject, m := range before {
+		if now := r.bySubject[subject]; now == nil || now.Sequence != m.Sequence {
+			lost = append(lost, subject)
+		}
+	}
+	slices.Sort(lost)
+	return lost
+}
+
+// Lose has one record be gone, as on a damaged disk; the stream goes on. It says whether there was one.
+func (b *Broker) Lose(subject string) bool {
+	task, s, err := stream.StreamOf(subject)
+	if err != nil || s == stream.Reports {
+		return false
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	r := b.tenant(task).records[s]
+	_, there := r.bySubject[subject]
+	delete(r.bySubject, subject)
+	return there
+}
+
+// lose empties the queue, and forgets all message ids and sequences; b.mu is held.
+func (b *Broker) lose(q *queue) {
+	for _, it := range q.stored {
+		b.remove(q, it)
+	}
+	q.forget()
+	q.last, q.ready = 0, nil
+	q.changed()
+}
