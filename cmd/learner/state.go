@@ -82,6 +82,9 @@ func newStatus() *cobra.Command {
 				if err == nil {
 					err = printLearned(w, s.Learned)
 				}
+				if s.VoidsInARow > 0 && !s.Ended && err == nil {
+					_, err = fmt.Fprintf(w, "the last %s void; after the third in a row the learner waits before it announces the next\n", voidRounds(s.VoidsInARow))
+				}
 				if s.Ended && err == nil {
 					_, err = fmt.Fprintf(w, "ended: %s\n", s.EndReason)
 				}
@@ -121,6 +124,13 @@ counts, and chain has them all.`,
 	where.Flags(c.Flags())
 	asJSON.Flag(c.Flags())
 	return c
+}
+
+func voidRounds(n uint64) string {
+	if n == 1 {
+		return "round was"
+	}
+	return fmt.Sprintf("%d rounds were", n)
 }
 
 // printLedger prints the lines of a report as they come.

@@ -117,7 +117,10 @@ func (s *Store) writeFile(name string, data []byte) error {
 	if err == nil {
 		err = f.Sync()
 	}
-	return errors.Join(err, f.Close())
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = syncFolder(s.fs, s.path) // before what it keeps is written over
+	}
+	return err
 }
 
 // archivePage reads up to pageEntries entries from the archive, from one that is archived on.
