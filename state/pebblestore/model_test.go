@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -26,11 +27,12 @@ func TestFaultyFolders(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		script := storetest.Script{Rounds: 60, Bytes: 16}
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 1))
-		mem, broken := vfs.NewCrashableMem(), false
+		mem := vfs.NewCrashableMem()
+		var broken atomic.Bool // Pebble's own goroutines ask
 		var faulty vfs.FS
 		wrap := func() {
 			faulty = errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
-				if broken && strings.Contains(op.Path, archiveName) && op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
+				if broken.Load() && strings.Contains(op.Path, archiveName) && op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
 					return syscall.ENOSPC
 				}
 				return nil
@@ -81,7 +83,7 @@ func TestFaultyFolders(t *testing.T) {
 				wrap()
 				start()
 			},
-			"archive fails or works": func(*rapid.T) { broken = !broken },
+			"archive fails or works": func(*rapid.T) { broken.Store(!broken.Load()) },
 			"damage the archive": func(t *rapid.T) {
 				name := filepath.Join(folder, archiveName)
 				if info, err := mem.Stat(name); err != nil || info.Size() == 0 {
