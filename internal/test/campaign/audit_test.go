@@ -214,4 +214,4 @@ func (w *world) auditLedger(r record) {
 }
 
 // behind says whether the learner's disk is an older one and the learner said so, and does not go on: what it announced later it does not know.
-func (w *world) behind() bool { return w.rewound && len(w.said) > 0 }
+func (w *world) behind() bool { return w.rewound.Load() && len(w.said) > 0 }

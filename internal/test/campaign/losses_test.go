@@ -7,12 +7,14 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/shuffle/stage"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/client/consent"
 	"github.com/panlearn/panlearn/stream/memory"
 	"github.com/panlearn/panlearn/stream/wire"
 )
@@ -42,9 +44,9 @@ type losses struct {
 	backups []*state.Memory                 // of the learner's disk
 	goneMu  sync.Mutex
 	gone    map[string]bool   // subjects whose record was lost, or overwritten by an older one; goneMu guards it
-	emptied bool              // reports were lost, and their sequences given again
-	rewound bool              // the learner's disk is one from the past
-	marks   bool              // a stage's marks were lost, or rolled back
+	emptied atomic.Bool       // reports were lost, and their sequences given again
+	rewound atomic.Bool       // the learner's disk is one from the past
+	marks   atomic.Bool       // a stage's marks were lost, or rolled back
 	said    map[string]int    // what ended a process, by the cause that it named
 	accept  bool              // the learner may apply again what stands
 	spam    map[[16]byte]bool // message ids of strange reports
@@ -76,6 +78,10 @@ func (w *world) stream(who int) stream.Stream {
 	return streams[who%len(streams)]
 }
 
+// aftermath is how long a loss may have effects: after that of a lease two processes may both believe to hold it until the lost one has expired, the next
+// been given up, and both have looked again.
+const aftermath = 6 * leaseOf
+
 // rollBack has one stream be what it was some operations ago, as a server that lost its newest writes and comes back.
 func (w *world) rollBack(o op) {
 	if w.Loser == losesNothing {
@@ -85,12 +91,14 @@ func (w *world) rollBack(o op) {
 	if ago := 1 + o.What%8; ago < 7 && ago < len(w.earlier) {
 		to = w.earlier[len(w.earlier)-1-ago][s]
 	}
-	w.troubled(fmt.Sprintf("rolls %v back", s), nil, 0)
+	w.troubled(fmt.Sprintf("rolls %v back", s), nil, aftermath)
 	w.broker.Disconnect()
 	for _, subject := range w.broker.Restore(name, s, to) {
 		w.notes(subject)
 	}
-	w.emptied = w.emptied || s == stream.Reports
+	if s == stream.Reports {
+		w.emptied.Store(true)
+	}
 	w.broker.Connect()
 }
 
@@ -107,7 +115,7 @@ func (w *world) lose(o op) {
 	}
 	if n := len(newest); n > 0 {
 		subject := newest[n-1-o.What%min(n, 4)]
-		w.troubled("loses a record", nil, 0)
+		w.troubled("loses a record", nil, aftermath)
 		w.broker.Lose(subject)
 		w.notes(subject)
 	}
@@ -124,7 +132,7 @@ func (w *world) restore(o op) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.disk = w.backups[max(0, len(w.backups)-2-o.What%6)].Copy()
-	w.rewound = true
+	w.rewound.Store(true)
 }
 
 // notes that the record of a subject was lost.
@@ -158,7 +166,7 @@ func (w *world) lost(verbs ...string) bool {
 // marks and kept them.
 func (w *world) guarded(round uint64) bool {
 	r := stream.Round(round)
-	return !w.isGone(name.Claim(r)) && !w.isGone(name.Batch(r)) || w.Marks == sharedMarks && !w.marks
+	return !w.isGone(name.Claim(r)) && !w.isGone(name.Batch(r)) || w.Marks == sharedMarks && !w.marks.Load()
 }
 
 // mayDiffer says whether another record may stand where one stood: it was lost, and nothing else decides what stands there. Of the batches of a
@@ -166,6 +174,8 @@ func (w *world) guarded(round uint64) bool {
 func (w *world) mayDiffer(at stream.Address, subject string, versions [][]byte) bool {
 	round := uint64(at.Round)
 	switch at.Verb {
+	case "round", "end": // computed from another batch, by a learner that does not remember the first
+		return w.isGone(subject) && w.rewound.Load() && w.lost("batch")
 	case "open":
 		return w.isGone(subject)
 	case "claim":
@@ -201,12 +211,15 @@ func (w *world) named(p *process, err error) bool {
 	defer w.mu.Unlock()
 	var what string
 	switch {
-	case errors.Is(err, service.ErrStateRolledBack) && w.rewound:
+	case errors.Is(err, service.ErrStateRolledBack) && w.rewound.Load():
 		what, w.accept = "the learner's state is older", w.Accept
 	case errors.Is(err, service.ErrBrokerRolledBack) && w.lost("task", "round", "end", "batch"):
 		what = "the broker is older"
-	case errors.Is(err, service.ErrOtherLearner) && w.rewound:
+	case errors.Is(err, service.ErrOtherLearner) && w.rewound.Load():
 		what = replaced
+	case p != w.learner && w.rewound.Load() && w.lost("batch") && w.lost("round") && (errors.As(err, new(*consent.RefusedError)) ||
+		strings.Contains(err.Error(), "another learner announced the same round")):
+		what = "another learner announced the round"
 	case p != w.learner && strings.Contains(err.Error(), "or the broker was rolled back") && w.lost("batch"):
 		what = "the broker was rolled back"
 	default:
@@ -224,7 +237,7 @@ func (w *world) named(p *process, err error) bool {
 const replaced = "the state folder was replaced"
 
 // remade says whether the learner may have announced, or committed, something else than what stands.
-func (w *world) remade() bool { return w.rewound && (w.said[replaced] > 0 || w.lost("batch")) }
+func (w *world) remade() bool { return w.rewound.Load() && (w.said[replaced] > 0 || w.lost("batch")) }
 
 // A memo is a folder of marks. It outlives the processes that write to it.
 type memo struct {
@@ -283,7 +296,9 @@ func (w *world) loseMarks(o op) {
 	m := w.memos[o.Who%len(w.memos)]
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	w.marks = w.marks || m.round > 0
+	if m.round > 0 {
+		w.marks.Store(true)
+	}
 	if o.What%2 == 0 {
 		m.before = 0
 	}
@@ -300,7 +315,7 @@ func (w *world) flood(o op) {
 	}
 	var others []memory.Stored
 	for _, m := range w.broker.Dump() {
-		if m.Stream == stream.Reports && !w.emptied && w.Loser == losesNothing {
+		if m.Stream == stream.Reports && !w.emptied.Load() && w.Loser == losesNothing {
 			others = append(others, m)
 		}
 	}

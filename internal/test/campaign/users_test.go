@@ -201,7 +201,7 @@ func (w *world) auditUser(d *publisher, r record, user int, p participation.Reco
 		out.uncounted++
 	case participation.Unknown:
 		out.unknown++
-		if calm && !d.crashed && !w.emptied && len(w.gone) == 0 {
+		if calm && !d.crashed && !w.emptied.Load() && len(w.gone) == 0 {
 			w.violate("user %d: unknown in round %d, and nothing went wrong", user, p.Draw.Round)
 		}
 	}
@@ -240,7 +240,7 @@ func (w *world) available(round uint64) (n int) {
 			switch {
 			case p.State != participation.Charged && w.awaited(round, p):
 				own++
-			case p.State == participation.Charged && uint64(p.Draw.Round) == round && (d.fooled[d.user(i)] || w.emptied || w.strands(p)):
+			case p.State == participation.Charged && uint64(p.Draw.Round) == round && (d.fooled[d.user(i)] || w.emptied.Load() || w.strands(p)):
 				lost++ // holds a place, and need not be on the broker
 			case p.State == participation.Fresh, p.State == participation.Uncounted && w.pays(p),
 				p.State == participation.Charged && uint64(p.Draw.Round) == round:
