@@ -43,6 +43,7 @@ type round struct {
 	mixer    shuffle.Config
 	waiting  uint64        // users that the plan has for this round and those after it
 	deadline time.Duration // 0: none
+	before   stream.Round  // of a Round that was put again after it was removed: the newest when it was, where none was ever lost; else 0
 }
 
 // enlist takes the Task: signed by the learner it names, made for our key, runnable.
@@ -132,9 +133,14 @@ func (e *environment) readRound(m *stream.Message) (round, error) {
 		return round{}, fmt.Errorf("%s: %w", m.Subject, err)
 	}
 	cfg.Entropy = e.Entropy
-	e.lease.newest = max(e.lease.newest, stream.Round(r.Round))
-	return round{number: stream.Round(r.Round), manifest: stream.HashOf(body), mixer: cfg, waiting: manifest.Waiting(at, r.Step),
-		deadline: manifest.Deadline(at.Plan)}, nil
+	out := round{number: stream.Round(r.Round), manifest: stream.HashOf(body), mixer: cfg, waiting: manifest.Waiting(at, r.Step),
+		deadline: manifest.Deadline(at.Plan)}
+	if e.leftBehind(r.Round, m.Sequence) { // Round r stands at r+1, behind the task, and few more where records were lost
+		out.before = stream.Round(m.Sequence) - 2
+		return out, nil
+	}
+	e.lease.newest = max(e.lease.newest, out.number)
+	return out, nil
 }
 
 // readClaim verifies a claim of a round.

@@ -12,7 +12,9 @@ import (
 type seeking struct {
 	stateless
 	*environment
-	shown *round // by the look over all rounds; then that of the lease is asked for, where it is newer
+	pause
+	shown *round       // by the look over all rounds, which may be an old one
+	hint  stream.Round // that is asked for then
 }
 
 // seek is what seeking is called in Status.
@@ -21,8 +23,11 @@ const seek = "seeking"
 func (*seeking) String() string { return seek }
 
 func (p *seeking) next(time.Time) effects {
-	if p.shown != nil {
-		return effects{call: get, subject: p.Task.Round(p.lease.told), needs: leased}
+	switch {
+	case p.pending():
+		return p.rest()
+	case p.shown != nil:
+		return effects{call: get, subject: p.Task.Round(p.hint), needs: leased}
 	}
 	return effects{call: latest, subject: p.Task.Rounds(), needs: leased}
 }
@@ -31,8 +36,13 @@ func (p *seeking) next(time.Time) effects {
 // round when it has the batch before. That batch may lack its Close, so begin one round earlier.
 //
 // The broker shows the one that was put last. That may be an old one, put again where retention had removed it, by a learner who was away:
-// so that of the last lease is asked for too.
-func (p *seeking) handle(_ time.Time, _ effects, r result) (phase, error) {
+// so that of the last lease is asked for too, and where the place of what is shown says that it was put again, the round that was put before it.
+// Such a one is never gone on from: another batch of it would be a second release.
+func (p *seeking) handle(now time.Time, did effects, r result) (phase, error) {
+	if did.call == wait {
+		p.over()
+		return p, nil
+	}
 	p.last = 0
 	newest := p.shown
 	if r.message != nil {
@@ -45,8 +55,16 @@ func (p *seeking) handle(_ time.Time, _ effects, r result) (phase, error) {
 	switch {
 	case newest == nil:
 		return &settling{environment: p.environment, number: 1}, nil
-	case p.shown == nil && p.lease.told > newest.number:
-		p.shown = newest
+	case p.shown == nil && max(p.lease.told, newest.before) > newest.number:
+		p.shown, p.hint = newest, max(p.lease.told, newest.before)
+		return p, nil
+	case newest.before > 0 && p.hint != newest.before:
+		p.hint = newest.before
+		return p, nil
+	case newest.before > 0:
+		p.Logger.Error("the broker shows an old round as the newest, put again where it had been removed, and not the round before it: waiting for a newer one",
+			"round", newest.number)
+		p.shown, p.until = nil, now.Add(p.jittered())
 		return p, nil
 	}
 	return &settling{environment: p.environment, number: max(1, newest.number-1), announced: newest.number}, nil
@@ -124,6 +142,9 @@ func (p *awaiting) handle(now time.Time, did effects, r result) (phase, error) {
 		next, err := p.readRound(r.message)
 		if err != nil {
 			return nil, err
+		}
+		if next.before > 0 {
+			return &seeking{environment: p.environment}, nil
 		}
 		return &inspecting{environment: p.environment, round: next}, nil
 	case !p.noEnd:

@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -60,7 +61,7 @@ func newLease(subject string, instance [stream.InstanceSize]byte, ttl, poll time
 }
 
 func (l *lease) record(ttl time.Duration) []byte {
-	return stream.Lease{Instance: l.instance, TTL: ttl, Newest: l.newest}.Record()
+	return stream.Lease{Instance: l.instance, TTL: ttl, Newest: cmp.Or(l.newest, l.told)}.Record()
 }
 
 // holds says whether nobody else can hold the lease now.

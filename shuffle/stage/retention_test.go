@@ -141,3 +141,46 @@ func TestAnOldRoundPutAgainMisleadsNobody(t *testing.T) {
 		_ = stop()
 	})
 }
+
+// TestAnOldRoundPutAgainAndNoLease: as above, and the broker lost the lease, or its last holder died before it knew a round. The stage has no
+// marks of the old round. What its record's place in the stream says keeps the stage from asking other users to it, whose totals would
+// be a second release of the round.
+func TestAnOldRoundPutAgainAndNoLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+		defer cancel()
+		w := newWorld(t, plan{cohort: 2, spares: 2000})
+		w.announce(ctx)
+		const last = 2 + stream.KeptRounds
+		for r := stream.Round(2); r <= last; r++ {
+			w.put(ctx, w.name.Round(r), w.sign(w.learner, w.round(r, 1)))
+		}
+		if !w.broker.Lose(w.name.Round(1)) {
+			t.Fatal("round 1 does not stand")
+		}
+		w.put(ctx, w.name.Round(1), w.sign(w.learner, w.round(1, 1)))
+		_, stop := w.start(w.config())
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if _, err := w.broker.Get(ctx, w.name.Open(1, 1)); err == nil {
+			t.Error("the old round is opened")
+		}
+		if _, err := w.broker.Get(ctx, w.name.Open(last, 1)); err != nil {
+			t.Errorf("the newest round is not opened: %v", err)
+		}
+		_ = stop()
+	})
+}
+
+// TestAFreshStageKeepsTheHint: who takes the lease and dies before it has seen a round leaves what the record said of the newest.
+func TestAFreshStageKeepsTheHint(t *testing.T) {
+	now := time.Now()
+	l := newLease("lease", randomID(), time.Second, time.Second)
+	l.saw(now, &stream.Message{Sequence: 7, Data: stream.Lease{Instance: randomID(), TTL: time.Second, Newest: 30}.Record()})
+	for _, knows := range []stream.Round{0, 31} {
+		l.newest = knows
+		if got, err := stream.ParseLease(l.record(time.Second)); err != nil || got.Newest != max(knows, 30) {
+			t.Errorf("%+v, %v, from one who knows of round %d", got, err, knows)
+		}
+	}
+}
