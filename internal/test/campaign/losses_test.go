@@ -66,8 +66,9 @@ func (w *world) keep() {
 	}
 	w.earlier = append(w.earlier, all)
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.backups = append(w.backups, w.disk.Copy())
+	disk := w.disk
+	w.mu.Unlock()
+	w.backups = append(w.backups, disk.Copy()) // a commit that is under way has the disk's lock, and asks for w.mu
 }
 
 // stream is the one that an operation is about.
