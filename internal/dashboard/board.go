@@ -78,6 +78,8 @@ type state struct {
 	brokerLost time.Time // zero: connected
 	trouble    string    // why the learner's calls of the broker fail; empty: they work
 	troubled   time.Time // since when
+	lost       uint64    // records that the broker had acknowledged, in the life of this process
+	lostAt     time.Time // the last of them was missed
 	stage      stageState
 	stopped    *Stop
 }
@@ -182,7 +184,11 @@ func (b *Board) Trouble(cause string) {
 }
 
 // Lost implements service.Observer.
-func (b *Board) Lost(string) {}
+func (b *Board) Lost(string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.lost, b.lostAt = b.lost+1, b.config.Now()
+}
 
 // Broker says whether there is a connection to the broker.
 func (b *Board) Broker(connected bool) {

@@ -27,6 +27,10 @@ func (st *state) peers(now time.Time) []Peer {
 	case st.trouble != "" && st.stopped == nil:
 		broker.State, broker.Level, broker.Note = "fails the learner", Warn, short(st.trouble)
 	}
+	if st.lost > 0 && broker.Note == "" {
+		broker.Level = Warn
+		broker.Note = fmt.Sprintf("had lost %s of this task, seen %s: %s", countOf(st.lost, "record"), clock(st.lostAt, now), sectionLost)
+	}
 	s, out := &st.stage, []Peer{broker}
 	alone := Peer{Name: "Shuffle stage", Level: Info}
 	switch {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/shuffle/stage"
 )
 
@@ -56,6 +57,8 @@ const (
 	sectionDisk     = "runbook.md, “A disk is full”"
 	sectionHostile  = "runbook.md, “Hostile devices”"
 	sectionAlerts   = "metrics.md, “Alerts”"
+	sectionLost     = "runbook.md, “The broker lost records”"
+	sectionVoids    = "runbook.md, “Rounds are void one after another”"
 )
 
 func (st *state) verdict(task Task, now time.Time) Verdict {
@@ -92,6 +95,10 @@ func (st *state) judge(task Task, now time.Time) Verdict {
 			Detail: fmt.Sprintf("It holds %s, %s of at most %s. Nothing that counts is lost: devices try again, and the stage empties it.",
 				countOf(s.status.Queue.Messages, "report"), size(s.status.Queue.Bytes), size(s.status.Queue.MaxBytes)),
 			Do: "If it stays full, see in the server's /connz who sends that much, and take the permission away."}
+	case st.progress.VoidsInARow > service.CalmVoids && st.announced.round <= st.progress.Round:
+		return Verdict{Level: Warn, Title: "Rounds are void one after another: the learner waits before the next one.", Section: sectionVoids,
+			Detail: fmt.Sprintf("The last %d were void. Each has used up a cohort, which stays charged, so the wait grows with each, to an hour.", st.progress.VoidsInARow),
+			Do:     "See in the shuffle stage's log what follows a claim."}
 	case !s.here(st.announced.round) && now.Sub(st.announced.at) >= unopened:
 		return Verdict{Level: Warn, Title: fmt.Sprintf("No shuffle stage has opened round %d.", st.announced.round), Section: sectionAlerts,
 			Detail: fmt.Sprintf("The round stands announced %s.", since(st.announced.at)),

@@ -163,6 +163,13 @@ var situations = map[string]struct {
 		w.pass(starving)
 	}, Warn, []string{"Too few users come: round 7 has 312 of 500.", "Nobody has joined since 12:00:30 UTC", "want 17,000 users of 20,000 planned", "The users of 1 void round are spent, too",
 		"learner finish"}, sectionAlerts},
+	"void rounds in a row": {func(w *scene) {
+		w.learn(6)
+		p := w.progress()
+		p.Round, p.VoidsInARow = p.Round+3, service.CalmVoids+1
+		w.Applied(service.Applied{Progress: p, Attempt: 1, Void: true})
+		w.pass(unopened)
+	}, Warn, []string{"Rounds are void one after another: the learner waits", "The last 3 were void", "stage's log"}, sectionVoids},
 	"no stage, as the broker has it": {func(w *scene) {
 		w.Resumed(w.progress())
 		w.Announced(1, 500)

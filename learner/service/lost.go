@@ -25,7 +25,7 @@ func (l *lookout) due(now time.Time, unsure bool) bool {
 	return unsure || !l.missing.IsZero() || !now.Before(l.next)
 }
 
-// look reads what must stand while the announced round waits for its batch. What is not there for as long as a start is patient is
+// lookAround reads what must stand while the announced round waits for its batch. What is not there for as long as a start is patient is
 // lost: a replica that lags may have answered until then. The learner then does what a start does, with the same
 // refusals: it puts the same bytes again where everything that they follow from stands, or ends with an error.
 func (s *Service) lookAround(ctx context.Context, c *core, l *lookout) error {

@@ -255,7 +255,7 @@ func TestVoidRoundsWait(t *testing.T) {
 			if day > 10 || progress.VoidsInARow != 0 {
 				t.Errorf("%d cohorts were asked in two hours, %d void rounds in a row at the end", day, progress.VoidsInARow)
 			}
-			errors := 20 - calmVoids
+			errors := 20 - CalmVoids
 			if restarts {
 				errors *= 2 // by the life that ends at the commit, and by the next
 			}

@@ -95,7 +95,9 @@ func over(ended bool) string {
 func (s *Service) older(ctx context.Context, p past, committed uint64) error {
 	if p.decided > committed && p.decided-committed > uint64(stream.KeptRounds) {
 		next := committed + 1
-		_, err := s.look(ctx, func() (stream.Message, error) { return s.config.Records.Get(ctx, s.config.Task.Batch(stream.Round(next))) }, true)
+		_, err := s.look(ctx, func() (stream.Message, error) {
+			return s.config.Records.Get(ctx, s.config.Task.Batch(stream.Round(next)))
+		}, true)
 		if errors.Is(err, stream.ErrNotFound) {
 			return fmt.Errorf("%w: round %d is committed here, round %d is announced there, and the batches from round %d on were removed as old: %s",
 				ErrStateRolledBack, committed, p.newest, next, goneWayOut)

@@ -5,21 +5,22 @@ import (
 	"time"
 )
 
-// Void rounds in a row that are taken for bad luck, and how long the learner waits before it announces a round after one more: twice as long
-// for each further one, up to the longest. So a stage or a broker that makes every round void is asked 9 times in its first two
+// CalmVoids are the void rounds in a row that are taken for bad luck.
+const CalmVoids = 2
+
+// How long the learner waits before it announces a round after one more: twice as long for each further one, up to the longest. So a stage or a broker that makes every round void is asked 9 times in its first two
 // hours and then once an hour, and not as often as users come, each of whom answers once.
 const (
-	calmVoids    = 2
 	voidPause    = time.Minute
 	maxVoidPause = time.Hour
 )
 
 // pauseAfter is how long to wait before the round after so many void ones in a row.
 func pauseAfter(voids uint64) time.Duration {
-	if voids <= calmVoids {
+	if voids <= CalmVoids {
 		return 0
 	}
-	return voidPause << min(voids-calmVoids-1, 6) // 64 minutes, which the longest bounds
+	return voidPause << min(voids-CalmVoids-1, 6) // 64 minutes, which the longest bounds
 }
 
 // holdOff waits after void rounds in a row before the next round is announced: not where it stands already, or where the task is
