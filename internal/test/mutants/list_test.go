@@ -81,7 +81,7 @@ var mutants = []mutant{
 	{
 		name: "a round over the budget is reserved", file: "state/ledger.go", pkg: "state", tests: "TestBudget",
 		edits: []edit{
-			{"after.Epsilon > budget.Epsilon ||", "after.Epsilon > 2*budget.Epsilon ||"},
+			{"total.Epsilon > budget.Epsilon ||", "total.Epsilon > 2*budget.Epsilon ||"},
 		},
 	},
 	{
