@@ -75,6 +75,11 @@ func (s *suspended) Queue(ctx context.Context) (stream.Queue, error) {
 	return s.ReportReader.Queue(context.WithoutCancel(ctx))
 }
 
+func (s *suspended) Purge(ctx context.Context, before uint64) error {
+	s.call("purge")
+	return s.ReportReader.Purge(context.WithoutCancel(ctx), before)
+}
+
 // stood has the clocks of a process stand still for a while: the monotonic one, and the wall clock too where the machine is a virtual one
 // that was paused.
 func (s *Stage) stood(d time.Duration, wall bool) {
@@ -90,13 +95,14 @@ func (s *Stage) stood(d time.Duration, wall bool) {
 // TestSuspendedStageTakesNothing: a stage sleeps for longer than its lease, wakes, and believes by its clocks to have it still. What
 // devices sent to its successor's attempt reaches the successor, though it was sent to the one that slept, or stood where that would purge.
 func TestSuspendedStageTakesNothing(t *testing.T) {
-	const pause = 30 * time.Second
+	const pause = 13 * time.Second // longer than the lease, and over before a stage that collects looks whether others opened the round since
 	for name, test := range map[string]struct {
 		at   string
 		wall bool
 	}{
 		"suspended, collecting": {"", false}, "paused, collecting": {"", true},
 		"suspended, clearing": {"queue", false}, "paused, clearing": {"queue", true},
+		"suspended, its purge under way": {"purge", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -105,6 +111,10 @@ func TestSuspendedStageTakesNothing(t *testing.T) {
 				first := w.config()
 				ports := &suspended{Records: first.Records, ReportReader: first.Reports, at: test.at}
 				first.Records, first.Reports = ports, ports
+				old := stream.Outgoing{Subject: w.name.Report(1, 9), ID: randomID(), Data: []byte("to be purged")}
+				if _, err := w.broker.Publish(t.Context(), []stream.Outgoing{old}); err != nil {
+					t.Fatal(err)
+				}
 				a, stopA := w.start(first)
 				time.Sleep(5 * time.Second)
 				after := stream.Attempt(0)
