@@ -197,8 +197,16 @@ func TestCheckpointAndLedger(t *testing.T) {
 		"users of no phase":                 func(c *Checkpoint) { c.Ledger.Most++ },
 		"no charge is a number":             func(c *Checkpoint) { c.Ledger.Worst.Epsilon = math.NaN() },
 		"another reservation":               func(c *Checkpoint) { c.Ledger.Open.Users++ },
-		"no reservation":                    func(c *Checkpoint) { c.Ledger.Open = Entry{} },
-		"sums of nothing":                   func(c *Checkpoint) { c.Ledger.Head = Head{} },
+		"a reservation that is not the last entry": func(c *Checkpoint) {
+			c.Ledger.Open.Users++
+			c.Ledger.Open.Hash = c.Ledger.Open.computeHash()
+		},
+		"entries of no round": func(c *Checkpoint) {
+			_, *c, _ = ending(t)
+			c.Ledger.Head.Length++
+		},
+		"no reservation":  func(c *Checkpoint) { c.Ledger.Open = Entry{} },
+		"sums of nothing": func(c *Checkpoint) { c.Ledger.Head = Head{} },
 	} {
 		other := c.Clone()
 		change(&other)

@@ -86,6 +86,33 @@ func TestSpentIsWorstUser(t *testing.T) {
 	}
 }
 
+// TestSums follows what else a ledger sums up: the users of phases, who are as many as the largest round of theirs has, and void rounds in a row.
+func TestSums(t *testing.T) {
+	must, l := must(t), new(book)
+	for i, r := range []struct {
+		phase, users          uint64 // no users: void
+		counted, voids, inRow uint64 // after it
+	}{
+		{0, 100, 100, 0, 0}, {0, 0, 100, 1, 1}, {0, 0, 100, 2, 2}, {0, 90, 190, 2, 0}, {5, 70, 260, 2, 0}, {5, 95, 285, 2, 0}, {5, 0, 285, 3, 1},
+		{5, 80, 285, 3, 0}, {6, 40, 325, 3, 0}, {0, 10, 335, 3, 0}, {6, 0, 335, 4, 1}, {0, 0, 335, 5, 2},
+	} {
+		round := uint64(i + 1)
+		e := reservation(round, 1)
+		e.Phase = r.phase
+		must(l.Reserve(e, roomy))
+		if r.users == 0 {
+			must(l.Void(round, 1, testBatch))
+		} else {
+			e = batch(round, 1)
+			e.Users = r.users
+			must(l.Spend(e))
+		}
+		if l.Users() != r.counted || l.Voids != r.voids || l.InARow != r.inRow || l.Settled() != round {
+			t.Errorf("round %d: %d users, %d void, %d in a row, %d settled; want %+v", round, l.Users(), l.Voids, l.InARow, l.Settled(), r)
+		}
+	}
+}
+
 func TestBudget(t *testing.T) {
 	must := must(t)
 	l := new(book)
@@ -161,7 +188,19 @@ func TestLedgerRefuses(t *testing.T) {
 		{"void below its reservation", func(l *book) error {
 			must := must(t)
 			must(l.Reserve(reservation(2, 1), roomy))
-			_, err := l.seal(batch(2, 0.5), Void)
+			_, err := l.seal(reservation(2, 0.5), Void)
+			return err
+		}},
+		{"void with other users than its reservation", func(l *book) error {
+			must := must(t)
+			must(l.Reserve(reservation(2, 1), roomy))
+			_, err := l.seal(with(reservation(2, 1), func(e *Entry) { e.Users++ }), Void)
+			return err
+		}},
+		{"settled in another phase", func(l *book) error {
+			must := must(t)
+			must(l.Reserve(with(reservation(2, 1), func(e *Entry) { e.Phase = 3 }), roomy))
+			_, err := l.seal(with(batch(2, 1), func(e *Entry) { e.Phase = 2 }), Spent)
 			return err
 		}},
 	} {
