@@ -77,3 +77,29 @@ func TestAnOldRoundIsNotWaitedFor(t *testing.T) {
 		}
 	})
 }
+
+// TestAnOldRoundPutAgainStopsNobody: the broker shows a round as the newest that an older learner put again, where retention had removed it. The learner
+// that went on is started again, and goes on.
+func TestAnOldRoundPutAgainStopsNobody(t *testing.T) {
+	h := recorded(t, newCast(t))
+	for k := uint64(2); k < h.last; k++ {
+		for _, announced := range []bool{true, false} {
+			synctest.Test(t, func(t *testing.T) {
+				newest := stream.Round(k)
+				if announced {
+					newest++
+				}
+				w := h.at(t, k, func(a stream.Address) bool {
+					return until(newest, false)(a) || a.Verb == "batch" && a.Round <= stream.Round(k)
+				})
+				if !w.broker.Lose(name.Round(1)) {
+					t.Fatal("round 1 does not stand")
+				}
+				w.put(t.Context(), name.Round(1), h.public[name.Round(1)])
+				if _, err := w.new(w.config()).Check(t.Context()); err != nil {
+					t.Errorf("round %d is committed, %d announced: %v", k, newest, err)
+				}
+			})
+		}
+	}
+}

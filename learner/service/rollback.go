@@ -120,28 +120,41 @@ func (s *Service) older(ctx context.Context, p past, committed uint64) error {
 }
 
 // newestRound is the newest round that stands, 0 for none. One that is older than the committed round is asked for again
-// until patience ends.
-func (s *Service) newestRound(ctx context.Context, c *core) (uint64, error) {
-	round := &wire.Round{}
-	_, err := s.look(ctx, func() (stream.Message, error) {
-		m, err := s.config.Records.Latest(ctx, s.config.Task.Rounds())
+// until patience ends. Then it may be an old one, put last, again where retention had removed it: so the two that the committed state
+// knows are asked for by their numbers.
+func (s *Service) newestRound(ctx context.Context, c *core) (newest uint64, err error) {
+	at := c.committed.Cursor.Round
+	read := func(m stream.Message, err error) (stream.Message, error) {
 		if err != nil {
 			return m, err
 		}
-		round = &wire.Round{}
+		round := &wire.Round{}
 		_, err = seal.Verify(m.Data, c.identity.Public(), round)
 		if err == nil {
 			err = stream.CheckSubject(m.Subject, round)
 		}
-		if err = c.wrote(m.Subject, round.TaskHash, err); err == nil && round.Round < c.committed.Cursor.Round {
+		if err = c.wrote(m.Subject, round.TaskHash, err); err != nil {
+			return m, err
+		}
+		if newest = round.Round; newest < at {
 			err = stream.ErrNotFound
 		}
 		return m, err
-	}, !c.committed.Ended() && c.committed.Cursor.Round > 0)
+	}
+	_, err = s.look(ctx, func() (stream.Message, error) {
+		return read(s.config.Records.Latest(ctx, s.config.Task.Rounds()))
+	}, !c.committed.Ended() && at > 0)
+	for _, r := range []uint64{at + 1, at} {
+		if errors.Is(err, stream.ErrNotFound) && newest > 0 {
+			_, err = s.look(ctx, func() (stream.Message, error) {
+				return read(s.config.Records.Get(ctx, s.config.Task.Round(stream.Round(r))))
+			}, false)
+		}
+	}
 	if errors.Is(err, stream.ErrNotFound) {
 		err = nil
 	}
-	return round.Round, err
+	return newest, err
 }
 
 // standingEnd is the End that stands, nil for none.
