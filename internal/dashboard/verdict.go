@@ -81,10 +81,10 @@ func (st *state) judge(task Task, now time.Time) Verdict {
 			Do:     "Start the NATS server, or ask learner doctor what stands between them."}
 	case st.trouble != "":
 		return brokerFails("the learner", "learner", st.trouble, "It has failed "+since(st.troubled)+".")
-	case st.workless(now):
+	case st.workless(now) && (s.silence != "" || s.status.Trouble == ""):
 		return st.noStage(task, now)
 	case s.asked && s.silence == "" && (s.status.Failures >= failing || s.status.Trouble != ""):
-		return brokerFails("the shuffle stage", "stage", s.status.Trouble, fmt.Sprintf("%s of it failed in a row.", calls(s.status.Failures)))
+		return st.stageFails(now)
 	case !st.resumed:
 		return Verdict{Level: Info, Title: "The task has not begun: the learner waits for the shuffle stage's key.", Section: sectionWatching,
 			Do: fmt.Sprintf("Start ingest shuffle --task %s.", task.Name)}
@@ -139,6 +139,20 @@ func brokerFails(whom, role, cause, detail string) Verdict {
 			break
 		}
 	}
+	return v
+}
+
+// stageFails is the verdict where calls of the broker fail a stage that answers, also one that does not get the lease for it.
+func (st *state) stageFails(now time.Time) Verdict {
+	s, detail := &st.stage, "It is tried again."
+	if s.status.Failures > 0 {
+		detail = fmt.Sprintf("%s of it failed in a row.", calls(s.status.Failures))
+	}
+	if !st.workless(now) {
+		return brokerFails("the shuffle stage", "stage", s.status.Trouble, detail)
+	}
+	v := brokerFails("the shuffle stage", "stage", s.status.Trouble, fmt.Sprintf("%s No stage has worked since %s.", detail, clock(s.idle, now)))
+	v.Level = Wrong
 	return v
 }
 

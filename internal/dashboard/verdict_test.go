@@ -97,6 +97,10 @@ var situations = map[string]struct {
 		w.pass(stage.DefaultLeaseTTL + time.Second)
 		ask()
 	}, Wrong, []string{"No shuffle stage works.", "Asked: a:9091: it does not answer; b:9091: stands by.", "None has worked since 12:00:30 UTC", "--stage-http"}, sectionKill},
+	"no stage answers before the task has begun": {func(w *scene) {
+		w.Stages(Answer{Name: "a:9091", Silence: NoAnswer})
+		w.pass(unanswered)
+	}, Wrong, []string{"The shuffle stage is silent", "None has worked since 12:00:00 UTC. The learner waits."}, sectionKill},
 	"the stages change hands": {func(w *scene) {
 		w.learn(6)
 		w.Stages(Answer{Name: "a:9091", Silence: NoAnswer}, Answer{Name: "b:9091", Status: obs.StageStatus{Task: "income"}})
@@ -131,6 +135,24 @@ var situations = map[string]struct {
 		w.stage.Failures, w.stage.Trouble = 1, unwritten
 		w.Stage(w.stage)
 	}, Wrong, []string{"The broker answers reads and not writes: its disk may be full.", "It fails the shuffle stage"}, sectionDisk},
+	"the broker's disk is full for longer than a lease, and all stand by": {func(w *scene) {
+		w.learn(6)
+		ask := func() {
+			w.Stages(Answer{Name: "a:9091", Silence: NoAnswer}, Answer{Name: "b:9091", Status: obs.StageStatus{Task: "income", Trouble: unwritten}})
+		}
+		ask()
+		w.pass(stage.DefaultLeaseTTL + time.Second)
+		ask()
+	}, Wrong, []string{"The broker answers reads and not writes: its disk may be full.", "It is tried again. No stage has worked since 12:00:30 UTC.", "restart nats-server"}, sectionDisk},
+	"no stage gets the lease, for a cause that is none of a disk": {func(w *scene) {
+		w.learn(6)
+		ask := func() {
+			w.Stages(Answer{Name: "b:9091", Status: obs.StageStatus{Task: "income", Trouble: "no answer within 2s"}})
+		}
+		ask()
+		w.pass(stage.DefaultLeaseTTL + time.Second)
+		ask()
+	}, Wrong, []string{"The broker fails the shuffle stage: no answer within 2s.", "No stage has worked since", "doctor --role stage"}, sectionAlerts},
 	"a stream is missing": {func(w *scene) {
 		w.learn(6)
 		w.Trouble("no stream answers: is that the task's name? Where they were there, nats-server has disabled JetStream: is its disk full?")

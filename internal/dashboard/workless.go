@@ -48,8 +48,12 @@ func (st *state) asked() string {
 // noStage is the verdict where workless holds.
 func (st *state) noStage(task Task, now time.Time) Verdict {
 	s := &st.stage
+	waits := "The learner waits."
+	if st.announced.round != 0 {
+		waits = "The learner waits; the open round gets a new attempt when one works."
+	}
 	v := Verdict{Level: Wrong, Title: "No shuffle stage works.", Section: sectionKill,
-		Detail: fmt.Sprintf("%s None has worked since %s. The learner waits; the open round gets a new attempt when one works.", st.asked(), clock(s.idle, now)),
+		Detail: fmt.Sprintf("%s None has worked since %s. %s", st.asked(), clock(s.idle, now), waits),
 		Do: fmt.Sprintf("Start ingest shuffle --task %s with the identity of this task, or see in the logs of those that stand by why they do not get the lease: "+
 			"a broker that is slow, or takes no writes, which learner doctor tells. "+
 			"If another process works, name it with --stage-http.", task.Name)}
