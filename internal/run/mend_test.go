@@ -125,6 +125,15 @@ func TestStreamsAreMadeAgain(t *testing.T) {
 	if _, err := js.Stream(ctx, task.Name(stream.Batches)); err == nil || !log.has(task.Name(stream.Batches)) || !log.has("docs/runbook.md") {
 		t.Errorf("batches of a task that has begun: %v, want them missing, and a warning that says so", err)
 	}
+	var other book // of a learner that is no administrator
+	streams.Administers = false
+	defer run.KeepProvisioned(ctx, dial(), task, streams, slog.New(slog.NewTextHandler(&other, nil)))()
+	for end := time.Now().Add(5 * time.Second); !other.has("docs/runbook.md, the broker lost records") && time.Now().Before(end); {
+		<-tick.C
+	}
+	if !other.has("may not make it again") || !other.has("docs/runbook.md, the broker lost records") {
+		t.Error("a learner without an administrator's rights names no way out of lost batches")
+	}
 	if _, err := run.Provision(ctx, admin, task, body, 1, true); err == nil || !strings.Contains(err.Error(), "lost") {
 		t.Errorf("provisioned over lost batches: %v", err)
 	}

@@ -79,6 +79,24 @@ func TestDoctorOfAFreshBroker(t *testing.T) {
 	}
 }
 
+// TestDoctorOfLostRecords: provisioning refuses to make them again, so that it is not what helps.
+func TestDoctorOfLostRecords(t *testing.T) {
+	c := broker(t)
+	provision(t, c, task, Options{})
+	if _, err := c.PutOnce(t.Context(), task.Task(), []byte("begun")); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []stream.Stream{stream.Batches, stream.Leases} {
+		if err := c.JetStream().DeleteStream(t.Context(), task.Name(s)); err != nil {
+			t.Fatal(err)
+		}
+		got, text := finding(t, examineAll(t, c, task, Expect{}), "streams")
+		if got != Failure || strings.Contains(text, "learner provision") || !strings.Contains(text, task.Name(stream.Batches)+": "+ErrLost.Error()) {
+			t.Errorf("%s is gone of a task that has begun: %s %q", task.Name(s), got, text)
+		}
+	}
+}
+
 // TestDoctorNamesDrift: the settings that somebody changed are named, and the streams that he left alone are not; TestProvisionRefusesOtherSettings
 // goes through all settings.
 func TestDoctorNamesDrift(t *testing.T) {

@@ -54,9 +54,14 @@ func (e *examination) streams(ctx context.Context) {
 	switch len(missing) {
 	case 0:
 	case len(all()):
-		e.find("streams", Failure, "none of the streams of %q is there: is that the task's name? If so, make them with learner provision", e.task)
+		e.find("streams", Failure, "none of the streams of %q is there: is that the task's name? If so, make them with learner provision. "+
+			"If the task had begun, the broker lost it, and provisioning helps nobody: docs/runbook.md, the broker lost records", e.task)
 		return
 	default:
+		if _, err := lostOf(ctx, e.Conn, e.task); errors.Is(err, ErrLost) {
+			e.find("streams", Failure, "%v", err)
+			break
+		}
 		e.find("streams", Failure, "missing: %s: make them with learner provision; of a task that has begun it makes reports and leases again, and what was in them is lost",
 			strings.Join(missing, ", "))
 	}
