@@ -7,25 +7,46 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/client"
 	"github.com/panlearn/panlearn/stream/client/consent"
 	"github.com/panlearn/panlearn/stream/client/ledger"
 	"github.com/panlearn/panlearn/stream/client/participation"
 )
 
+// A timeless broker may not answer who asks for the lease.
+type timeless struct {
+	stream.Records
+	lease  string
+	silent atomic.Bool
+}
+
+func (b *timeless) Get(ctx context.Context, subject string) (stream.Message, error) {
+	if subject == b.lease && b.silent.Load() {
+		<-ctx.Done()
+		return stream.Message{}, ctx.Err()
+	}
+	return b.Records.Get(ctx, subject)
+}
+
 // TestOneJumpOfTheClock: a machine's clock goes ahead by years and is set right, before the first event or between two, in a process that runs
 // or in one that starts. Nothing that was paid is forgotten meanwhile, nobody is charged, the ledger's clock does not follow, and as soon
 // as the clock is right the event is taken, and its charge leaves the period in its time.
 func TestOneJumpOfTheClock(t *testing.T) {
 	const period, jump = 30 * 24 * time.Hour, 70 * 365 * 24 * time.Hour
-	for name, fresh := range map[string]bool{"in a process that runs": false, "in one that starts": true} {
+	for name, test := range map[string]struct{ fresh, silent bool }{
+		"in a process that runs": {}, "in one that starts": {fresh: true},
+		"in a process that runs, and the broker does not tell the time": {silent: true}, "in one that starts, and the broker does not tell": {true, true},
+	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, plan{rounds: 50, cohort: 1})
 				l := ledger.NewMemory()
 				var by atomic.Int64
+				timeless := &timeless{Records: w.broker, lease: w.name.Lease()}
 				begin := func() *client.Client {
 					c := w.config(participation.NewMemoryStore())
+					c.Records = timeless
 					c.Ledger, c.UserKeys = l, true
 					c.Policy = consent.Policy{AllowPlaintext: true, MaxTotalEpsilon: 1.5 * w.cost(), Period: period}
 					cl := w.client(c)
@@ -40,7 +61,7 @@ func TestOneJumpOfTheClock(t *testing.T) {
 				w.play(t.Context(), func(ctx context.Context) {
 					time.Sleep(time.Minute)
 					cl := begin()
-					if !fresh {
+					if !test.fresh {
 						o, err := cl.Publish(ctx, participation.EventKey("a"), example(1))
 						if err != nil || o.State != participation.Counted {
 							t.Fatalf("%+v, %v", o, err)
@@ -48,6 +69,7 @@ func TestOneJumpOfTheClock(t *testing.T) {
 					}
 					paid := spent()
 					by.Store(int64(jump))
+					timeless.silent.Store(test.silent)
 					outcome := make(chan client.Outcome, 1)
 					go func() {
 						o, _ := cl.Publish(ctx, participation.EventKey("b"), example(1))
@@ -64,6 +86,7 @@ func TestOneJumpOfTheClock(t *testing.T) {
 						t.Errorf("spent %v, and %v before the jump", now, paid)
 					}
 					by.Store(0)
+					timeless.silent.Store(false)
 					time.Sleep(10 * time.Minute)
 					select {
 					case o := <-outcome:
