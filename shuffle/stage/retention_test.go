@@ -154,19 +154,22 @@ func TestAnOldRoundPutAgainAndNoLease(t *testing.T) {
 		const last = 2 + stream.KeptRounds
 		for r := stream.Round(2); r <= last; r++ {
 			w.put(ctx, w.name.Round(r), w.sign(w.learner, w.round(r, 1)))
+			if r < last { // the stage is not the first
+				w.put(ctx, w.name.Claim(r), []byte("x"))
+			}
 		}
 		if !w.broker.Lose(w.name.Round(1)) {
 			t.Fatal("round 1 does not stand")
 		}
 		w.put(ctx, w.name.Round(1), w.sign(w.learner, w.round(1, 1)))
-		_, stop := w.start(w.config())
+		s, stop := w.start(w.config())
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if _, err := w.broker.Get(ctx, w.name.Open(1, 1)); err == nil {
 			t.Error("the old round is opened")
 		}
-		if _, err := w.broker.Get(ctx, w.name.Open(last, 1)); err != nil {
-			t.Errorf("the newest round is not opened: %v", err)
+		if now := s.Status(); now.Round != last || now.Attempt != 1 {
+			t.Errorf("%s: want attempt 1 at the newest round", now.Phase)
 		}
 		_ = stop()
 	})

@@ -125,3 +125,44 @@ func TestLostArchive(t *testing.T) {
 		look("")
 	}
 }
+
+// TestChangedArchive: old entries that were changed, with hashes that fit, so that the sums are not theirs. Doctor does not call the sums whole.
+func TestChangedArchive(t *testing.T) {
+	var folders []string
+	for range 2 {
+		folder := filepath.Join(t.TempDir(), "state")
+		store, err := pebblestore.Open(folder, pebblestore.Options{Tail: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		runtest.Learned(t, runtest.Job(t, runtest.Small(t, "schedule.rounds.max=4")), store)
+		if err := store.Close(); err != nil {
+			t.Fatal(err)
+		}
+		folders = append(folders, folder)
+	}
+	other, err := os.ReadFile(filepath.Join(folders[1], "ledger.archive"))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(folders[0], "ledger.archive"), other, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := &visit{Config: Config{StateDir: folders[0], Logger: runtest.Discard()}, free: func(string) (uint64, error) { return 1 << 40, nil }}
+	v.folder(t.Context())
+	found := false
+	for _, f := range v.list {
+		if f.Check == "ledger" {
+			found = true
+			if f.Status != admin.Failure || strings.Contains(f.Text, "whole") || !strings.Contains(f.Text, "learner restore") {
+				t.Errorf("%+v", f)
+			}
+		}
+	}
+	if !found {
+		t.Errorf("%+v", v.list)
+	}
+	if _, err := Backup(t.Context(), folders[0], filepath.Join(t.TempDir(), "copy")); err == nil {
+		t.Error("a copy is made")
+	}
+}

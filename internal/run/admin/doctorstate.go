@@ -51,9 +51,9 @@ func (v *visit) folder(ctx context.Context) {
 		v.running = true
 	}
 	var at state.Checkpoint
-	var archive error
+	var archive error // what is amiss with the whole ledger
 	err = statedir.Copy(ctx, v.StateDir, func(c state.Checkpoint, entries iter.Seq2[state.Entry, error]) error {
-		at = c // whole, and so are the newest entries: what is amiss now is of the archive
+		at = c // whole, and the newest entries lead to its sums: what is amiss now is of the archive, or of the sums before
 		archive = c.VerifyLedger(state.Ledger{}, entries)
 		return ctx.Err()
 	})
@@ -98,9 +98,13 @@ func (v *visit) committed(at state.Checkpoint, archive error) {
 		return
 	}
 	v.state = &view
-	if archive != nil {
+	switch {
+	case errors.Is(archive, state.ErrArchive):
 		v.find("ledger", admin.Failure, "%v; the learner goes on without them, its sums and newest entries are whole, and no backup can be made", archive)
-	} else {
+	case archive != nil:
+		v.find("ledger", admin.Failure, "%v; the learner does not look at old entries and goes on, but what was spent may be more than it says: "+
+			"put a backup in the folder's place with learner restore", archive)
+	default:
 		v.find("ledger", admin.OK, "%d entries, chain intact, and it ends where the checkpoint of round %d says", at.Ledger.Head.Length, at.Cursor.Round)
 	}
 	switch {
