@@ -303,3 +303,29 @@ func TestFinishDuringVoidPause(t *testing.T) {
 		w.ended(3, ReasonGivenUp)
 	})
 }
+
+// TestOthersRecordsWhileItWaits: while a learner waits, the broker loses its Task or Round, and another's stands there. It ends.
+func TestOthersRecordsWhileItWaits(t *testing.T) {
+	h := recorded(t, newCast(t))
+	for _, subject := range []string{name.Task(), name.Round(3)} {
+		synctest.Test(t, func(t *testing.T) {
+			w := h.at(t, 2, until(3, false))
+			done := make(chan error, 1)
+			go func() { done <- w.new(w.config()).Run(t.Context()) }()
+			time.Sleep(time.Second)
+			if !w.broker.Lose(subject) {
+				t.Fatalf("%s does not stand", subject)
+			}
+			w.put(t.Context(), subject, []byte("another's"))
+			time.Sleep(time.Minute)
+			select {
+			case err := <-done:
+				if !errors.Is(err, ErrOtherLearner) {
+					t.Errorf("%s: %v", subject, err)
+				}
+			default:
+				t.Errorf("%s is another's, and the learner waits", subject)
+			}
+		})
+	}
+}

@@ -187,3 +187,28 @@ func TestAFreshStageKeepsTheHint(t *testing.T) {
 		}
 	}
 }
+
+// TestAnAwaitedRoundThatWasRemoved: a stage waits for a round. Others went on with it and with so many after it that it was removed, and then it is
+// put again.
+func TestAnAwaitedRoundThatWasRemoved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+		defer cancel()
+		w := newWorld(t, plan{rounds: 2, cohort: 2, spares: 2000})
+		w.announce(ctx)
+		_, stop := w.start(w.config())
+		w.answer(ctx, w.invited(ctx, 1, 0), w.users(1))
+		w.get(ctx, w.name.Close(1, 1))
+		for r := stream.Round(2); r <= 2+stream.KeptRounds; r++ {
+			w.put(ctx, w.name.Round(r), []byte("x"))
+			w.broker.Lose(w.name.Round(r))
+		}
+		w.put(ctx, w.name.Round(2), w.sign(w.learner, w.round(2, 2)))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if _, err := w.broker.Get(ctx, w.name.Open(2, 1)); err == nil {
+			t.Error("it is opened")
+		}
+		_ = stop()
+	})
+}
