@@ -131,6 +131,10 @@ func brokerFails(whom, role, cause, detail string) Verdict {
 		v.Title = fmt.Sprintf("The broker fails %s: %s.", whom, strings.TrimRight(short(first), ".?"))
 		v.Detail = fmt.Sprintf("The cause: %s. %s", strings.TrimSuffix(short(cause), "."), detail)
 	}
+	if strings.Contains(cause, "no stream answers") {
+		v.Title, v.Section = fmt.Sprintf("A stream of the task does not answer %s.", whom), sectionLost
+		v.Do = "Ask learner doctor, with the administrator's credentials: it says which stream is gone, and whether learner provision makes it again."
+	}
 	for _, c := range diskCauses {
 		if strings.Contains(cause, c.in) {
 			v.Level, v.Title, v.Section = Wrong, c.title, sectionDisk

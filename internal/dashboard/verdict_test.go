@@ -156,7 +156,7 @@ var situations = map[string]struct {
 	"a stream is missing": {func(w *scene) {
 		w.learn(6)
 		w.Trouble("no stream answers: is that the task's name? Where they were there, nats-server has disabled JetStream: is its disk full?")
-	}, Warn, []string{"The broker fails the learner: no stream answers: is that the task's name.", "The cause: no stream answers: is that the task's name?"}, sectionAlerts},
+	}, Warn, []string{"A stream of the task does not answer the learner.", "The cause: no stream answers: is that the task's name?", "with the administrator's credentials"}, sectionLost},
 	"the broker fails the learner": {func(w *scene) {
 		w.learn(6)
 		w.Trouble("the stream ROUNDS is missing.")
