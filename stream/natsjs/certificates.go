@@ -10,6 +10,9 @@ import (
 	"time"
 )
 
+// ExpirySoon is how long before a certificate ends it is time to renew it.
+const ExpirySoon = 14 * 24 * time.Hour
+
 // CertificateExpiry says when the certificates of a connection end. A time is zero where there is no such certificate.
 type CertificateExpiry struct {
 	Own       time.Time // the first to end in the file of our certificate, as it is on disk: the next connection uses that
@@ -37,6 +40,19 @@ func (c *Conn) CertificateExpiry() (e CertificateExpiry, err error) {
 		}
 	}
 	return e, err
+}
+
+// warnOfCertificates names at WARN those that end soon. A file that cannot be read is the next connection's error.
+func (c *Conn) warnOfCertificates(now time.Time) {
+	ends, _ := c.CertificateExpiry()
+	for _, one := range []struct {
+		which string
+		end   time.Time
+	}{{"own", ends.Own}, {"authority", ends.Authority}, {"server", ends.Server}} {
+		if !one.end.IsZero() && one.end.Sub(now) < ExpirySoon {
+			c.config.Log.Warn("a certificate ends soon; then there is no new connection: docs/runbook.md, a certificate ends", "which", one.which, "ends", one.end)
+		}
+	}
 }
 
 // fileExpiry is the first end among the certificates of a PEM file; zero without a file.

@@ -132,6 +132,7 @@ func connect(c ConnectConfig, more ...nats.Option) (*Conn, error) {
 		conn.nc.Close()
 		return nil, fmt.Errorf("connect: %w", err)
 	}
+	conn.warnOfCertificates(time.Now())
 	return conn, nil
 }
 
@@ -173,6 +174,7 @@ func (c *Conn) options() ([]nats.Option, error) {
 		}),
 		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { away.lasts(time.Now(), err) }),
 		nats.ReconnectHandler(func(*nats.Conn) {
+			c.warnOfCertificates(time.Now())
 			away.back(time.Now())
 			if c.usurped() {
 				log.Warn("the credentials are another user's now, and answers still come on the inbox of the first: restart to change it",

@@ -1,6 +1,7 @@
 package permissions
 
 import (
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -45,10 +46,10 @@ func TestCertificatesAreRenewed(t *testing.T) {
 	}
 	s := serve(server.RANDOM_PORT)
 	at := func(name string) string { return filepath.Join(dir, name) }
-	again := make(chan struct{}, 1)
+	again, warned := make(chan struct{}, 1), make(chan struct{}, 1)
 	c, err := natsjs.Connect(natsjs.ConnectConfig{URL: "nats://" + s.Addr().String(), NKey: at("stage.nk"), TLSCA: at("ca.pem"),
 		TLSCert: at("stage.pem"), TLSKey: at("stage-key.pem"),
-		Log: slog.New(slog.NewTextHandler(herald{"connected to the broker again", again}, nil))})
+		Log: slog.New(slog.NewTextHandler(io.MultiWriter(herald{"connected to the broker again", again}, herald{"a certificate ends soon", warned}), nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,6 +62,14 @@ func TestCertificatesAreRenewed(t *testing.T) {
 		}
 	}
 	ends(first, first)
+	select {
+	case <-warned:
+	default:
+		t.Error("no warning of certificates that end within an hour")
+	}
+	for len(warned) > 0 {
+		<-warned
+	}
 	port := s.Addr().(*net.TCPAddr).Port
 	s.Shutdown()
 	s.WaitForShutdown()
@@ -84,6 +93,9 @@ func TestCertificatesAreRenewed(t *testing.T) {
 		t.Fatal("no connection with the renewed certificates")
 	}
 	ends(second, second)
+	if len(warned) > 0 {
+		t.Error("a warning of certificates that end in a month")
+	}
 	if err := os.Remove(at("stage.pem")); err != nil {
 		t.Fatal(err)
 	}

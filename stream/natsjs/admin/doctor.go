@@ -46,9 +46,6 @@ type Expect struct {
 // testedVersion is the oldest server that the permissions and the put-once rules are tested with.
 var testedVersion = [2]int{2, 15}
 
-// expirySoon is how long before a certificate ends it is time to renew it.
-const expirySoon = 14 * 24 * time.Hour
-
 // examination collects findings.
 type examination struct {
 	*natsjs.Conn
@@ -123,7 +120,7 @@ func (e *examination) certificates() {
 			continue
 		case left <= 0:
 			e.find("certificates", Failure, "%s ended on %s: %s (%s)", one.whose, one.end.Format(time.DateOnly), one.fix, renew)
-		case left < expirySoon:
+		case left < natsjs.ExpirySoon:
 			e.find("certificates", Warning, "%s ends on %s: %s (%s)", one.whose, one.end.Format(time.DateOnly), one.fix, renew)
 		}
 		known++
