@@ -90,10 +90,14 @@ func (e *examination) queue(ctx context.Context, reports *jetstream.StreamInfo) 
 	if limit > 0 {
 		share = float64(state.Bytes) / float64(limit)
 	}
-	of := e.fills(ctx, reports.Config.Name)
+	of, most := e.fills(ctx, reports.Config.Name)
 	if share >= fillWarns {
 		e.find("reports", Warning, "%d messages, %d of %d bytes (%.0f %%): publishes are refused when it is full: %s (%s)", state.Msgs, state.Bytes, limit, 100*share,
 			cmp.Or(of, "of which subjects these credentials may not see"), fullStream)
+		return
+	}
+	if each := reports.Config.MaxMsgsPerSubject; each > 0 && most >= uint64(each) {
+		e.find("reports", Warning, "%d messages, and an attempt may have %d: more of it are refused until a stage takes some: %s (%s)", state.Msgs, each, of, fullStream)
 		return
 	}
 	e.find("reports", OK, "%d messages, %d of %d bytes (%.0f %%)%s", state.Msgs, state.Bytes, limit, 100*share, prefixed("; ", of))
@@ -106,8 +110,8 @@ func prefixed(before, text string) string {
 	return before + text
 }
 
-// fills names the subjects with most of a stream's messages, which are those of rounds and attempts.
-func (e *examination) fills(ctx context.Context, name string) string {
+// fills names the subjects with most of a stream's messages, which are those of rounds and attempts, and says how many the first has.
+func (e *examination) fills(ctx context.Context, name string) (text string, most uint64) {
 	var answer struct {
 		Total int `json:"total"`
 		State struct {
@@ -115,7 +119,7 @@ func (e *examination) fills(ctx context.Context, name string) string {
 		} `json:"state"`
 	}
 	if err := e.Request(ctx, apiStreamInfo+name, map[string]string{"subjects_filter": ">"}, &answer); err != nil || len(answer.State.Subjects) == 0 {
-		return ""
+		return "", 0
 	}
 	type subject struct {
 		name     string
@@ -128,14 +132,13 @@ func (e *examination) fills(ctx context.Context, name string) string {
 	slices.SortFunc(list, func(a, b subject) int {
 		return cmp.Or(cmp.Compare(b.messages, a.messages), strings.Compare(a.name, b.name))
 	})
-	text := ""
 	for _, s := range list[:min(3, len(list))] {
 		text += fmt.Sprintf("%s%d of %s", map[bool]string{true: ", "}[text != ""], s.messages, s.name)
 	}
 	if more := max(answer.Total, len(list)) - 3; more > 0 {
 		text += fmt.Sprintf(", and %d subjects more", more)
 	}
-	return "most of it: " + text
+	return "most of it: " + text, list[0].messages
 }
 
 // lease says who holds the task's lease, and since when nobody does. leases are the stream's settings; nil: not seen.

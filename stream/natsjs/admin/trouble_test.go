@@ -124,6 +124,24 @@ func TestDoctorSeesAFullStream(t *testing.T) {
 	}
 }
 
+// TestDoctorSeesAFullAttempt: who sends to one attempt alone fills its share, long before the stream is full.
+func TestDoctorSeesAFullAttempt(t *testing.T) {
+	c := broker(t)
+	provision(t, c, task, Options{MaxPerSubject: 5})
+	for n, want := range []Status{OK, OK, OK, OK, OK, Warning} {
+		got, text := finding(t, examineAll(t, c, task, Expect{}), "reports")
+		if got != want || want == Warning && !strings.Contains(text, "an attempt may have 5: more of it are refused until a stage takes some: most of it: 5 of panlearn.churn.report.1.1") {
+			t.Errorf("%d of 5: %s %s", n, got, text)
+		}
+		if n == 5 {
+			break
+		}
+		if _, err := c.JetStream().Publish(t.Context(), task.Report(1, 1), []byte{byte(n)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestDoctorSeesTheLease: who holds it, and that nobody does, which matters while the task goes on.
 func TestDoctorSeesTheLease(t *testing.T) {
 	c := broker(t)
