@@ -17,6 +17,9 @@ type seeking struct {
 	hint  stream.Round // that is asked for then
 }
 
+// putAgain is how many old rounds may be put again one after the other: so far below the place of the last the newest is looked for.
+const putAgain = 8
+
 // seek is what seeking is called in Status.
 const seek = "seeking"
 
@@ -58,11 +61,14 @@ func (p *seeking) handle(now time.Time, did effects, r result) (phase, error) {
 	case p.shown == nil && max(p.lease.told, newest.before) > newest.number:
 		p.shown, p.hint = newest, max(p.lease.told, newest.before)
 		return p, nil
-	case newest.before > 0 && p.hint != newest.before:
-		p.hint = newest.before
+	case newest.before > 0 && p.hint > p.shown.before:
+		p.hint = p.shown.before
+		return p, nil
+	case newest.before > 0 && p.hint > max(p.shown.number, p.shown.before-putAgain):
+		p.hint--
 		return p, nil
 	case newest.before > 0:
-		p.Logger.Error("the broker shows an old round as the newest, put again where it had been removed, and not the round before it: waiting for a newer one",
+		p.Logger.Error("the broker shows an old round as the newest, put again where it had been removed, and no round before it: waiting for a newer one",
 			"round", newest.number)
 		p.shown, p.until = nil, now.Add(p.jittered())
 		return p, nil

@@ -221,7 +221,7 @@ func (l *loop) followAttempts(ctx context.Context, r *round) {
 		}
 	}
 	// The records of a round that is so far behind are removed when they are old. Its outcome then is what it is without them.
-	if len(r.bundles) > 0 && !r.gone && r.number+stream.KeptRounds < l.currentNumber() && l.records.missing(ctx, l.Task.Round(r.number)) {
+	if len(r.bundles) > 0 && !r.gone && r.number+stream.KeptRounds < l.currentNumber() && l.records.removed(ctx, r.number) {
 		l.Logger.Warn("the records of a round are gone, and nothing will tell who was counted: its users stay charged", "round", r.number,
 			"newest_round", l.currentNumber(), "users", r.events())
 		r.gone = true

@@ -131,7 +131,8 @@ func (r *records) readTask(ctx context.Context) (*wire.Task, stream.Hash, bool) 
 
 // newestRound finds the newest round after one that is known, 0: none. The next numbers are read, in steps that double. Where none is known, or
 // the known one is gone, so that the numbers after it may be too, the stage's lease says where to begin: a hint, for it is not signed.
-// Where that leads nowhere the broker looks through all rounds, which costs it the more the more there are.
+// Where that leads nowhere the broker looks through all rounds, which costs it the more the more there are. It shows the one that was put last. Where that
+// one was put again, the one before it is read.
 func (r *records) newestRound(ctx context.Context, known stream.Round, now time.Time) (m *wire.Round, hash stream.Hash, ok bool) {
 	if known > 0 {
 		m, hash, ok = r.after(ctx, known)
@@ -139,7 +140,7 @@ func (r *records) newestRound(ctx context.Context, known stream.Round, now time.
 		if ok || kept == 0 || 0 <= away && away < kept {
 			return m, hash, ok
 		}
-		if !r.missing(ctx, r.task.Round(known)) {
+		if !r.removed(ctx, known) {
 			r.there = now
 			return nil, stream.Hash{}, false
 		}
@@ -152,7 +153,18 @@ func (r *records) newestRound(ctx context.Context, known stream.Round, now time.
 		}
 	}
 	if !ok {
-		m, hash, ok = r.readRound(ctx, r.task.Rounds(), true)
+		var got stream.Message
+		if got, ok = r.get(ctx, r.task.Rounds(), true); ok {
+			m, hash, ok = r.round(got)
+		}
+		if ok && again(stream.Round(m.Round), got.Sequence) {
+			answered, ok = false, false // there are rounds
+			for before := got.Sequence - 2; !ok && before > max(m.Round, got.Sequence-2-putAgain); before-- {
+				if found, h, there := r.readRound(ctx, r.task.Round(stream.Round(before)), false); there {
+					m, hash, ok = found, h, true
+				}
+			}
+		}
 	}
 	if r.none = !ok && answered; !ok {
 		return nil, stream.Hash{}, false
@@ -201,12 +213,21 @@ func (r *records) hint(ctx context.Context) (stream.Round, bool) {
 	return lease.Newest, true
 }
 
-// missing says that the broker answered, and that it shows nothing on a subject.
-func (r *records) missing(ctx context.Context, subject string) bool {
+// removed says that the broker answered, and that it shows no Round there, or one that was put again.
+func (r *records) removed(ctx context.Context, round stream.Round) bool {
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
-	_, err := r.port.Get(ctx, subject)
-	return errors.Is(err, stream.ErrNotFound)
+	m, err := r.port.Get(ctx, r.task.Round(round))
+	return errors.Is(err, stream.ErrNotFound) || err == nil && again(round, m.Sequence)
+}
+
+// putAgain is how many old rounds may be put again one after the other.
+const putAgain = 8
+
+// again says of a Round, by its place in the stream, that it was put where it had been removed: Round r was put at r+1, behind the Task, or a little later
+// where records were lost.
+func again(r stream.Round, sequence uint64) bool {
+	return sequence > uint64(r)+1+uint64(stream.KeptRounds)/2
 }
 
 // round verifies a message that holds a Round.

@@ -62,7 +62,8 @@ func TestRoundIsGone(t *testing.T) {
 				must(t, before.Close())
 				w.pass(ctx, 2, years-1)
 				w.retain(ctx)
-				if again { // by a stage, and with a key, of the time of the round
+				if again { // by a learner, and by a stage with a key, of the time of the round
+					w.put(ctx, w.name.Round(1), w.learner, w.round(1, 1))
 					w.open(ctx, 1, 7, manifestOf(t, w.round(1, 1)))
 				}
 				after := w.client(w.config(store))
@@ -150,6 +151,31 @@ func TestNewestRoundByHint(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAnOldRoundPutAgain: a device that knows no round is shown an old one as the newest, put again where it was removed, as another was before it, and the lease says nothing, or
+// is lost. It sends to the newest: the old one is opened by nobody, and its numbers lead nowhere.
+func TestAnOldRoundPutAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Hour)
+		defer cancel()
+		w := newWorld(t, plan{rounds: uint64(years), cohort: 4})
+		w.pass(ctx, 1, years-1)
+		w.retain(ctx)
+		w.put(ctx, w.name.Round(6), w.learner, w.round(6, 6))
+		w.put(ctx, w.name.Round(5), w.learner, w.round(5, 5))
+		if m, err := w.broker.Latest(ctx, w.name.Rounds()); err != nil || m.Subject != w.name.Round(5) {
+			t.Fatalf("the broker shows %v, %v", m.Subject, err)
+		}
+		soonest, stop := context.WithTimeout(ctx, time.Minute)
+		defer stop()
+		cl := w.client(w.config(participation.NewMemoryStore()))
+		_, _ = cl.Publish(soonest, participation.EventKey("a"), example(1))
+		must(t, cl.Close())
+		if n := w.reports(years, 1); n != 1 {
+			t.Errorf("%d reports to the newest round, want 1", n)
+		}
+	})
 }
 
 // TestAwayForLong: a device that runs, and was deaf until the round that it knows was removed, finds the newest.
