@@ -4,13 +4,14 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/panlearn/panlearn/stream"
 )
 
 // A Copy is what a stream of records held at some time. The zero Copy is a stream that was just made.
 type Copy struct {
-	standing []stream.Message // ascending sequence
+	standing []stream.Message // ascending sequence, each with its time
 	last     uint64           // sequence that was given last
 }
 
@@ -24,7 +25,7 @@ func (b *Broker) Copy(task stream.Task, s stream.Stream) Copy {
 	}
 	c := Copy{last: r.last}
 	for _, m := range slices.SortedFunc(maps.Values(r.bySubject), func(a, b *stream.Message) int { return cmp.Compare(a.Sequence, b.Sequence) }) {
-		c.standing = append(c.standing, copied(m))
+		c.standing = append(c.standing, r.read(m))
 	}
 	return c
 }
@@ -42,8 +43,9 @@ func (b *Broker) Restore(task stream.Task, s stream.Stream, c Copy) (lost []stri
 		return nil
 	}
 	before := r.bySubject
-	r.last, r.bySubject, r.order = c.last, map[string]*stream.Message{}, nil
+	r.last, r.bySubject, r.order, r.times = c.last, map[string]*stream.Message{}, nil, map[uint64]time.Time{}
 	for _, m := range c.standing {
+		r.times[m.Sequence] = m.Time
 		m := copied(&m)
 		r.bySubject[m.Subject] = &m
 		r.order = append(r.order, &m)

@@ -36,6 +36,10 @@ func TestLoss(t *testing.T) {
 	}
 	put(task.Round(1), "one")
 	first := swap(0, "first")
+	stored, err := b.Get(ctx, task.Lease())
+	if err != nil {
+		t.Fatal(err)
+	}
 	rounds, leases := b.Copy(task, stream.Rounds), b.Copy(task, stream.Leases)
 	put(task.Round(2), "two")
 	swap(first, "second")
@@ -44,6 +48,9 @@ func TestLoss(t *testing.T) {
 	}
 	if lost := b.Restore(task, stream.Leases, leases); !slices.Equal(lost, []string{task.Lease()}) {
 		t.Errorf("lost %v", lost)
+	}
+	if m, err := b.Get(ctx, task.Lease()); err != nil || m.Time.IsZero() || !m.Time.Equal(stored.Time) {
+		t.Errorf("the lease was stored at %v, and is shown with %v, %v", stored.Time, m.Time, err)
 	}
 	gone(task.Round(2))
 	if m, err := b.Latest(ctx, task.Rounds()); err != nil || m.Subject != task.Round(1) {

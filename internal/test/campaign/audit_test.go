@@ -55,14 +55,14 @@ func (w *world) record() record {
 	return r
 }
 
-// stood is what stands on the broker, and all that was seen on subjects of which a record was lost.
+// stood is what stands on the broker, and all that was seen on subjects of which a record was lost or removed.
 func (w *world) stood() map[string][][]byte {
 	all := map[string][][]byte{}
 	for _, m := range w.broker.Dump() {
 		all[m.Subject] = [][]byte{m.Data}
 	}
 	for subject, versions := range w.book.all() {
-		if w.isGone(subject) {
+		if w.isGone(subject) || w.isSwept(subject) {
 			all[subject] = versions
 		}
 	}
@@ -86,6 +86,7 @@ func (w *world) audit(out *result) {
 	w.auditRounds(r, out)
 	w.auditUsers(r, out)
 	w.auditLedger(r)
+	w.auditCrowd(r)
 }
 
 // auditRounds checks the records against each other.

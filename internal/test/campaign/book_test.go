@@ -116,7 +116,7 @@ func (w *world) before(by *process, subject string, data []byte) {
 		w.book.mu.Unlock()
 	case "batch":
 		b := body(data, &wire.Batch{})
-		claims := w.book.all()[name.Claim(at.Round)]
+		claims := w.book.of(name.Claim(at.Round))
 		if b.Void {
 			break
 		}
@@ -148,6 +148,13 @@ func (w *world) onDisk(by *process, at stream.Address, data []byte) {
 	if r := c.Ledger.Open; r.Round != uint64(at.Round) {
 		w.violate("%s announces round %d, which is not reserved", by.name, at.Round)
 	}
+}
+
+// of are the messages seen on a subject.
+func (b *book) of(subject string) [][]byte {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.versions[subject])
 }
 
 // all is everything that was seen standing, by subject.

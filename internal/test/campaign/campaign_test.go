@@ -31,6 +31,7 @@ type sum struct {
 	lies                                map[lie]int
 	said, gone                          map[string]int
 	adrift, strange, endless            int
+	sweeps, short, swept                int
 	took                                time.Duration
 }
 
@@ -57,6 +58,7 @@ func (s *sum) add(p plan, ops []op, r result) {
 	if s.adrift, s.strange = s.adrift+r.adrift, s.strange+r.strange; p.Endless {
 		s.endless++
 	}
+	s.sweeps, s.short, s.swept = s.sweeps+r.sweeps, s.short+r.short, s.swept+r.swept
 	addTo(s.said, r.said)
 	addTo(s.gone, r.gone)
 	s.toldAgain, s.calm, s.refused = s.toldAgain+r.toldAgain, s.calm+r.calm, s.refused+r.refused
@@ -79,9 +81,10 @@ func (s *sum) String() string {
 		"opened again; %d tasks with an interactive phase, %d void rounds in them, %d users counted several times; "+
 		"%d events counted (%d of them in calm rounds; %d by the rule of doubt, in no batch, while %v), %d uncounted, %d unknown; "+
 		"users were told %v, %d times by a later life; %d publishes refused; lies %v, of whose users %d are in batches, %d by several participations; "+
-		"reports: %v, %d strange ones sent; a process %v; %d tasks without an end; records lost: %v, said of it: %v, %d users of rounds that may have been released twice",
+		"reports: %v, %d strange ones sent; a process %v; %d tasks without an end; records lost: %v, said of it: %v, %d users of rounds that may have been released twice; "+
+		"%d sweeps removed %d records, %d were cut short",
 		s.campaigns, s.ops, s.took.Round(time.Hour), s.ended, s.waiting, s.real, s.void, s.reopened, s.interactive, s.passed, s.again, s.counted, s.calm, s.unseen, s.excused,
-		s.uncounted, s.unknown, s.told, s.toldAgain, s.refused, s.lies, s.fooled, s.twice, s.examined, s.strange, s.sprung, s.endless, s.gone, s.said, s.adrift)
+		s.uncounted, s.unknown, s.told, s.toldAgain, s.refused, s.lies, s.fooled, s.twice, s.examined, s.strange, s.sprung, s.endless, s.gone, s.said, s.adrift, s.sweeps, s.swept, s.short)
 }
 
 // TestCalm: without operations every task ends, unless it has too few users; nobody is in doubt and nothing is done
@@ -109,7 +112,7 @@ func TestCampaigns(t *testing.T) {
 	}
 	var all sum
 	checks(t, n, func(rt *rapid.T) {
-		p, ops := drawPlan(rt), drawOps(rt)
+		p, ops := drawPlan(rt), drawOps(rt, verbs)
 		r := play(t, p, ops, broken{})
 		all.add(p, ops, r)
 		if len(r.violations) > 0 {

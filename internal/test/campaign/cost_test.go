@@ -92,7 +92,7 @@ func (p *publisher) charges() map[int][]ledger.Charge {
 		}
 		all[p.user(row)] = a.Charges
 	}
-	for i := range p.w.Rows {
+	for i := range p.many {
 		all[p.user(i)] = ledger.OfUser(all[p.user(i)], everyone)
 	}
 	return all

@@ -25,6 +25,14 @@
 //	roll back, lose          a stream is what it was some operations ago, or empty, and its sequences are given again; one record is gone
 //	marks                    a folder of the stage's marks is emptied, or its last mark put back
 //	restore                  the learner's disk is what it was some operations ago
+//	sweep                    records of old rounds are removed, all, or some before the broker is gone
+//	age                      so much time passes that all records are old
+//	old disk, old marks      those of the first rounds, after years
+//	old round                a Round is put where it was removed, by a learner who was away since
+//	wake                     a stage that stood still since the first rounds goes on
+//	return, advance          a device that went away in a removed round comes back; a round has to end
+//
+// The last six come after years: more rounds than the broker keeps, of a crowd that shares a coordinate, are played without a fault first.
 //
 // The stages have marks of their own, a folder each, or one together. A learner that finds its disk older ends, and is started again with leave to
 // apply what stands, or is not. Some plans have no end: they are asked for it when nothing happens any more.
@@ -83,6 +91,18 @@
 //   - A place: who was acknowledged a report that is lost with all others, or sent to an attempt whose number is given again, keeps
 //     it, as who vanishes does.
 //   - Uncounted is in no batch: no copies are sent by others while sequences of reports begin anew.
+//
+// # What must hold though old records are removed
+//
+// All of the above, and:
+//
+//   - A sweep that is cut short removes the batch of a round after its other records. One that comes to its end leaves none that are old and far
+//     behind, but what was put again.
+//   - A device of a removed round says at once that the event is unknown, and goes on with others. One that knows no round finds the newest, also
+//     where an old one was put again and the lease was lost.
+//   - What stands on the subjects of a removed round decides nothing: no second real batch of it is seen, and no stage waits there.
+//   - A learner whose folder is so old that the batches after it are gone says so, whatever it is allowed.
+//   - Of the crowd as many are in the batches as are counted, and in none more than were sent.
 //
 // After the faults either the task goes on, or the learner or a stage has ended with a sentence that names what was lost.
 //

@@ -174,6 +174,9 @@ func (w *world) guarded(round uint64) bool {
 // guarded round one may be real, and what stands after a loss is void.
 func (w *world) mayDiffer(at stream.Address, subject string, versions [][]byte) bool {
 	round := uint64(at.Round)
+	if w.isSwept(subject) && at.Verb != "round" && at.Verb != "batch" {
+		return true // put again by who was away: nobody acts on it
+	}
 	switch at.Verb {
 	case "round", "end": // computed from another batch, by a learner that does not remember the first
 		return w.isGone(subject) && w.rewound.Load() && w.lost("batch")
@@ -190,7 +193,7 @@ func (w *world) mayDiffer(at stream.Address, subject string, versions [][]byte) 
 				real++
 			}
 		}
-		return w.isGone(subject) && (real <= 1 || !w.guarded(round))
+		return (w.isGone(subject) || w.isSwept(subject)) && (real <= 1 || !w.guarded(round))
 	}
 	return false
 }
@@ -214,6 +217,9 @@ func (w *world) named(p *process, err error) bool {
 	switch {
 	case errors.Is(err, service.ErrStateRolledBack) && w.rewound.Load():
 		what, w.accept = "the learner's state is older", w.Accept
+		if strings.Contains(err.Error(), "removed") { // nothing leads on from there
+			what, w.accept = older, false
+		}
 	case errors.Is(err, service.ErrBrokerRolledBack) && w.lost("task", "round", "end", "batch"):
 		what = "the broker is older"
 	case errors.Is(err, service.ErrOtherLearner) && w.rewound.Load():
@@ -338,10 +344,15 @@ func (l *link) suspend(length time.Duration) {
 	l.set(func(l *link) { l.asleep = time.Now().Add(length) })
 }
 
-// slept waits until the process goes on.
+// slept waits until the process goes on, or is woken.
 func (l *link) slept() {
-	l.mu.Lock()
-	until := l.asleep
-	l.mu.Unlock()
-	time.Sleep(time.Until(until))
+	for {
+		l.mu.Lock()
+		until := l.asleep
+		l.mu.Unlock()
+		if !time.Now().Before(until) {
+			return
+		}
+		time.Sleep(min(time.Until(until), time.Minute))
+	}
 }

@@ -39,6 +39,9 @@ type result struct {
 	gone       map[string]int // records that were lost, by kind
 	adrift     int            // users of rounds that a loss may have had released twice
 	strange    int            // reports of floods
+	sweeps     int            // that removed records
+	short      int            // sweeps that were cut short
+	swept      int            // records that were removed
 	took       time.Duration  // of the fake clock
 }
 
@@ -51,12 +54,17 @@ func play(t *testing.T, p plan, ops []op, b broken) (r result) {
 		begun := time.Now()
 		w := newWorld(p, b)
 		r.told, r.excused, r.lies = map[participation.State]int{}, map[string]int{}, w.lies
+		if p.Years {
+			w.live()
+		}
 		if p.Lossy {
 			w.troubled("loses and doubles", nil, -1)
 			w.broker.Inject(memory.Random(p.Seed, lossy))
 		}
 		for _, p := range w.processes() {
-			w.start(p)
+			if !p.away {
+				w.start(p)
+			}
 		}
 		for _, o := range ops {
 			time.Sleep(o.After)
@@ -72,6 +80,7 @@ func play(t *testing.T, p plan, ops []op, b broken) (r result) {
 		}
 		w.replay()
 		r.violations, r.examined, r.sprung = w.violations, w.book.examined, w.sprung
+		r.sweeps, r.short, r.swept = w.sweeps, w.short, len(w.swept)
 		r.said, r.gone, r.strange = w.said, map[string]int{}, len(w.spam)
 		for subject := range w.gone {
 			at, _ := stream.ParseSubject(subject)

@@ -26,6 +26,7 @@ type process struct {
 	life *life
 	over bool // the newest life has run to the end of the task
 	log  log
+	away bool // it is not started at the beginning
 	told bool // or it ended with a sentence that names what was lost
 }
 

@@ -22,6 +22,8 @@ type publisher struct {
 	*process
 	w      *world
 	number int
+	many   int  // rows
+	crowd  bool // its users share a coordinate, see years
 	store  participation.Store
 
 	mu      sync.Mutex
@@ -57,12 +59,12 @@ const (
 	writeKept            // made, and not acknowledged
 )
 
-func newPublisher(w *world, number int) *publisher {
-	p := &publisher{w: w, number: number, store: participation.NewMemoryStore(), drawn: map[participation.Key]int{},
+func newPublisher(w *world, number, many int) *publisher {
+	p := &publisher{w: w, number: number, many: many, store: participation.NewMemoryStore(), drawn: map[participation.Key]int{},
 		reports: map[[16]byte]ticket{}, final: map[participation.Key]participation.State{}, doubts: map[uint64]bool{},
 		ledger: ledger.NewMemory(), told: map[int][]telling{}, charged: map[int]time.Time{}, shown: map[ticket][]answer{}, fooled: map[int]bool{}, lie: w.Lie}
 	p.process = &process{name: fmt.Sprint("publisher", number), begin: p.publish, exclusive: true}
-	for i := range w.Rows {
+	for i := range many {
 		p.drawn[p.key(i)] = i
 	}
 	return p
@@ -75,11 +77,16 @@ func (p *publisher) key(row int) participation.Key {
 }
 
 // user is the coordinate of a row.
-func (p *publisher) user(row int) int { return p.number*p.w.Rows + row }
+func (p *publisher) user(row int) int {
+	if p.crowd {
+		return p.w.Publishers * p.w.Rows
+	}
+	return p.number*p.many + row
+}
 
 func (p *publisher) rows() iter.Seq2[task.Row, error] {
 	return func(yield func(task.Row, error) bool) {
-		for i := range p.w.Rows {
+		for i := range p.many {
 			row := task.Row{Line: int64(i) + 1, Number: int64(i), Index: []int32{int32(p.user(i))}, Value: []float64{1}, Label: "-1"}
 			time.Sleep(p.w.Pace)
 			if !yield(row, nil) {
@@ -107,14 +114,14 @@ func (p *publisher) publish(l *link) (func(context.Context) error, func() string
 	}
 	c, err := client.New(client.Config{
 		Task: name, Records: l, Reports: p.writer(l), Store: store, Source: p.source(), Bundle: p.w.Bundle, Ledger: p.accounts(),
-		UserKeys: p.w.Gateway, Policy: policy, Limits: p.w.broker.Limits(), Poll: poll, MaxPoll: 4 * poll, Timeout: 2 * poll,
+		UserKeys: p.w.Gateway && !p.crowd, Policy: policy, Limits: p.w.broker.Limits(), Poll: poll, MaxPoll: 4 * poll, Timeout: 2 * poll,
 		CloseWait: p.w.closeWait(), Logger: p.log.logger(p.w.begun), Entropy: deviceEntropy,
 	})
 	must(err)
 	p.mu.Lock()
 	p.lives++
 	p.mu.Unlock()
-	if p.w.Gateway {
+	if p.w.Gateway && !p.crowd {
 		return func(ctx context.Context) error { return p.ask(ctx, l, c) }, func() string { return "asking" }
 	}
 	return func(ctx context.Context) error {

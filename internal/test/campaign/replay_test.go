@@ -24,7 +24,7 @@ func (w *world) replay() {
 	given, ended := false, uint64(0) // the end was asked for
 	for _, subject := range w.book.order() {
 		at, _ := stream.ParseSubject(subject)
-		for _, data := range w.book.all()[subject] {
+		for _, data := range w.book.of(subject) {
 			switch at.Verb {
 			case "stage":
 				_, err = broker.PutOnce(ctx, subject, data)

@@ -78,7 +78,7 @@ func drawPlan(t *rapid.T) plan {
 	return p
 }
 
-func drawOps(t *rapid.T) []op {
+func drawOps(t *rapid.T, verbs []string) []op {
 	one := rapid.Custom(func(t *rapid.T) op {
 		return op{
 			After: time.Duration(uniform(t, "ms", 0, 3000)) * time.Millisecond, Do: verbs[uniform(t, "do", 0, len(verbs)-1)],
@@ -164,6 +164,10 @@ func (w *world) apply(o op) {
 	case "suspend":
 		w.troubled("is suspended", p, seconds)
 		p.current().link.suspend(seconds)
+	case "wake":
+		w.mended("is suspended", p, 2*leaseOf)
+		p.current().link.suspend(0)
+		time.Sleep(time.Minute) // it looks how late it is
 	case "full": // of what is no report of this task
 		w.mu.Lock()
 		w.fullUntil = time.Now().Add(seconds)
@@ -183,6 +187,20 @@ func (w *world) apply(o op) {
 		w.loseMarks(o)
 	case "restore":
 		w.restore(o)
+	case "return":
+		w.comeBack(w.devices[o.Who%len(w.devices)])
+	case "old round":
+		w.oldRound(o)
+	case "advance":
+		w.advance()
+	case "sweep":
+		w.sweep(o.What)
+	case "age":
+		time.Sleep(age + time.Minute)
+	case "old disk":
+		w.oldDisk()
+	case "old marks":
+		w.oldMarks(o)
 	case "reboot": // what the broker had only in memory is gone
 		w.troubled("is killed", nil, seconds/8)
 		w.broker.Disconnect()
@@ -247,6 +265,7 @@ func (w *world) heal() {
 	w.mended("loses and doubles", nil, 0)
 	for _, p := range w.processes() {
 		w.mended("is slow", p, lateWrite)
+		w.mended("is suspended", p, time.Minute+2*leaseOf)
 		p.current().link.set(func(l *link) { l.slow, l.trap, l.cutUntil, l.asleep = false, nil, time.Time{}, time.Time{} })
 		if p.said() {
 			p.forget() // whoever reads what it said starts it once more

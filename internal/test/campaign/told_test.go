@@ -28,7 +28,7 @@ func (p *publisher) example(row int) convex.Example {
 // ask has every user publish by a call of its own, and notes what each is told.
 func (p *publisher) ask(ctx context.Context, l *link, c *client.Client) error {
 	var calls sync.WaitGroup
-	for i := range p.w.Rows {
+	for i := range p.many {
 		calls.Go(func() {
 			time.Sleep(time.Duration(i+1) * p.w.Pace)
 			if got, err := c.Publish(context.Background(), p.key(i), p.example(i)); err == nil {

@@ -52,7 +52,7 @@ func (w *world) seats() map[int][]seat {
 // copies are where a user's reports of a round ever stood on the broker.
 func (w *world) copies() map[ticket][]stream.Message {
 	owners := map[[16]byte]ticket{}
-	for _, d := range w.devices {
+	for _, d := range slices.Concat(w.devices, w.crowds) {
 		for id, t := range d.reports {
 			owners[id] = t
 		}
@@ -222,7 +222,7 @@ func (w *world) samePhase(r record, a, b uint64) bool {
 
 // participations are what a publisher's store holds of its rows.
 func (p *publisher) participations() []participation.Record {
-	keys := make([]participation.Key, p.w.Rows)
+	keys := make([]participation.Key, p.many)
 	for i := range keys {
 		keys[i] = p.key(i)
 	}
@@ -238,7 +238,7 @@ func (w *world) available(round uint64) (n int) {
 		own, lost := 0, 0
 		for i, p := range d.participations() {
 			switch {
-			case p.State != participation.Charged && w.awaited(round, p):
+			case p.State != participation.Charged && w.awaited(r, round, p):
 				own++
 			case p.State == participation.Charged && uint64(p.Draw.Round) == round && (d.fooled[d.user(i)] || w.emptied.Load() || w.strands(p)):
 				lost++ // holds a place, and need not be on the broker
@@ -271,8 +271,8 @@ func (w *world) strands(p participation.Record) bool {
 }
 
 // awaited says whether a user of an interactive phase may answer a round of it.
-func (w *world) awaited(round uint64, p participation.Record) bool {
-	r := w.record().rounds[round]
+func (w *world) awaited(all record, round uint64, p participation.Record) bool {
+	r := all.rounds[round]
 	return r != nil && p.Stays(uint32(w.place(r).Index)+1) && uint64(p.Draw.Step) < r.Step
 }
 

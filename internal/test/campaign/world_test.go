@@ -66,6 +66,7 @@ type plan struct {
 	Marks                   int  // whose marks the stages have
 	Accept                  bool // a learner that finds its state older is started again, and may apply what stands
 	Endless                 bool // the plan goes on for ever: the last operation asks for its end
+	Years                   bool // more rounds than the broker keeps are over when it begins, and retention is on
 	Seed                    uint64
 }
 
@@ -75,7 +76,12 @@ func (p plan) room() int64 {
 	return int64(p.Room * message)
 }
 
-func (p plan) users() int { return p.Publishers * p.Rows }
+func (p plan) users() int {
+	if p.Years {
+		return p.Publishers*p.Rows + 1
+	}
+	return p.Publishers * p.Rows
+}
 
 // wanted is how many users the plan takes.
 func (p plan) wanted() uint64 {
@@ -115,6 +121,7 @@ type world struct {
 	plan
 	broken // what a test breaks on purpose; zero in real campaigns
 	losses
+	years
 
 	begun     time.Time
 	broker    *memory.Broker
@@ -142,6 +149,7 @@ type world struct {
 func newWorld(p plan, b broken) *world {
 	w := &world{plan: p, broken: b, begun: time.Now(), book: newBook(), sprung: map[string]int{},
 		lies: map[lie]int{}, epsilons: map[accounting.Release]float64{}, finisher: service.NewFinisher(), memos: [2]*memo{{}, {}},
+		years:  years{swept: map[string]bool{}},
 		losses: losses{gone: map[string]bool{}, said: map[string]int{}, spam: map[[16]byte]bool{}}}
 	var err error
 	w.broker, err = memory.New(memory.Config{Keep: true, AckWait: 5 * time.Second, Shuffle: p.Reorder, Seed: p.Seed, MaxReportBytes: p.room()})
@@ -164,7 +172,7 @@ func newWorld(p plan, b broken) *world {
 		}})
 	}
 	for i := range p.Publishers {
-		w.devices = append(w.devices, newPublisher(w, i))
+		w.devices = append(w.devices, newPublisher(w, i, p.Rows))
 	}
 	return w
 }
@@ -190,10 +198,14 @@ func (w *world) body() (*wire.Task, error) {
 	if w.Sealed {
 		suite = wire.Suite_SUITE_X25519
 	}
+	var kept time.Duration
+	if w.Years {
+		kept = age
+	}
 	return &wire.Task{Suite: suite, Declaration: declared, Plan: learned(&wire.Plan{
 		Algorithm: "psgd", Trust: wire.Trust_TRUST_SHUFFLE, HonestFraction: "1", Phases: w.phases(),
 		Epsilon: budget, Delta: delta, DeadlineMs: uint64(w.Deadline.Milliseconds()),
-		EpsilonBudget: budget, Continuous: w.continuous(),
+		EpsilonBudget: budget, Continuous: w.continuous(), RetentionMs: uint64(kept.Milliseconds()),
 	}, 1)}, nil
 }
 
