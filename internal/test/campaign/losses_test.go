@@ -344,15 +344,18 @@ func (l *link) suspend(length time.Duration) {
 	l.set(func(l *link) { l.asleep = time.Now().Add(length) })
 }
 
-// slept waits until the process goes on, or is woken.
+// slept waits until the process goes on, or is woken; one that ended in its sleep wakes within a minute.
 func (l *link) slept() {
 	for {
 		l.mu.Lock()
-		until := l.asleep
+		until, dead := l.asleep, l.dead
 		l.mu.Unlock()
-		if !time.Now().Before(until) {
+		if dead || !time.Now().Before(until) {
 			return
 		}
 		time.Sleep(min(time.Until(until), time.Minute))
+		if l.ctx.Err() != nil { // it was told to end meanwhile
+			return
+		}
 	}
 }
