@@ -47,6 +47,30 @@ func TestAnOlderFolderAndBatchesThatAreGone(t *testing.T) {
 	}
 }
 
+// TestAnOlderFolderAndAnOldRoundPutAgain: retention removed the rounds that an older folder knows, and one of before them is put again, so
+// that it is shown as the newest. By its sequence it is the folder that is old, and not the broker.
+func TestAnOlderFolderAndAnOldRoundPutAgain(t *testing.T) {
+	h := recorded(t, newCast(t))
+	for records, want := range map[stream.Round]error{stream.KeptRounds + 1: ErrStateRolledBack, 2: ErrBrokerRolledBack} {
+		synctest.Test(t, func(t *testing.T) {
+			w := h.at(t, 2, func(a stream.Address) bool { return a.Round == 0 && a.Verb != "end" })
+			var gone []uint64
+			for r := stream.Round(2); r < 2+records; r++ {
+				put, err := w.broker.PutOnce(t.Context(), name.Round(r), []byte("x"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				gone = append(gone, put.Standing.Sequence)
+			}
+			if err := w.broker.Remove(t.Context(), name, stream.Rounds, gone); err != nil {
+				t.Fatal(err)
+			}
+			w.put(t.Context(), name.Round(1), h.public[name.Round(1)])
+			w.refused(nil, want, "round 2 is committed here")
+		})
+	}
+}
+
 // TestAnOldRoundIsNotWaitedFor: a learner that was suspended between its survey and its Round puts it where retention has removed it. It
 // knows by the sequence that others went on, and ends.
 func TestAnOldRoundIsNotWaitedFor(t *testing.T) {

@@ -37,6 +37,7 @@ const patience = 15 * time.Second
 // A past is what the broker shows of the task's history before the learner writes anything in this life.
 type past struct {
 	newest  uint64 // round announced, 0 for none
+	records uint64 // that were put on the stream of rounds up to the one that was put last
 	decided uint64 // rounds from 1 on that had their batch: each before the newest one, all of them after End
 	ended   bool   // End stands
 	reason  string // in End
@@ -52,7 +53,7 @@ func (s *Service) survey(ctx context.Context, c *core) (past, error) {
 	at := c.committed.Cursor
 	var p past
 	var err error
-	if p.newest, err = s.newestRound(ctx, c); err != nil {
+	if p.newest, p.records, err = s.newestRound(ctx, c); err != nil {
 		return p, err
 	}
 	p.decided = max(p.newest, 1) - 1
@@ -74,6 +75,9 @@ func (s *Service) survey(ctx context.Context, c *core) (past, error) {
 		return p, nil // nothing follows, so nothing has to be there
 	case p.decided > at.Round:
 		return p, s.older(ctx, p, at.Round)
+	case p.newest < at.Round && p.records > at.Round+uint64(stream.KeptRounds): // the newest is an old one, put again where it was removed
+		return p, fmt.Errorf("%w: round %d is committed here, %d records of rounds were put there, and those from round %d on were removed as old: %s",
+			ErrStateRolledBack, at.Round, p.records, at.Round, goneWayOut)
 	case p.newest < at.Round:
 		return p, fmt.Errorf("%w: round %d is committed here, and the newest round there is %d: %s",
 			ErrBrokerRolledBack, at.Round, p.newest, brokerWayOut)
@@ -121,8 +125,8 @@ func (s *Service) older(ctx context.Context, p past, committed uint64) error {
 
 // newestRound is the newest round that stands, 0 for none. One that is older than the committed round is asked for again
 // until patience ends. Then it may be an old one, put last, again where retention had removed it: so the two that the committed state
-// knows are asked for by their numbers.
-func (s *Service) newestRound(ctx context.Context, c *core) (newest uint64, err error) {
+// knows are asked for by their numbers. records is the sequence of the round that was put last: so many records were put before and with it.
+func (s *Service) newestRound(ctx context.Context, c *core) (newest, records uint64, err error) {
 	at := c.committed.Cursor.Round
 	read := func(m stream.Message, err error) (stream.Message, error) {
 		if err != nil {
@@ -142,7 +146,9 @@ func (s *Service) newestRound(ctx context.Context, c *core) (newest uint64, err 
 		return m, err
 	}
 	_, err = s.look(ctx, func() (stream.Message, error) {
-		return read(s.config.Records.Latest(ctx, s.config.Task.Rounds()))
+		m, err := s.config.Records.Latest(ctx, s.config.Task.Rounds())
+		records = m.Sequence
+		return read(m, err)
 	}, !c.committed.Ended() && at > 0)
 	for _, r := range []uint64{at + 1, at} {
 		if errors.Is(err, stream.ErrNotFound) && newest > 0 {
@@ -154,7 +160,7 @@ func (s *Service) newestRound(ctx context.Context, c *core) (newest uint64, err 
 	if errors.Is(err, stream.ErrNotFound) {
 		err = nil
 	}
-	return newest, err
+	return newest, records, err
 }
 
 // standingEnd is the End that stands, nil for none.
