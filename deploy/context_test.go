@@ -101,8 +101,11 @@ func TestBuildContext(t *testing.T) {
 	// And of the clone as it stands, nothing but files of these kinds.
 	kinds := []string{".go", ".yaml", ".css", ".js", ".html", ".svg", ".json", ".ico", ".woff2"}
 	err = filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() && d.Name() == ".git" {
-			return errors.Join(err, map[bool]error{true: fs.SkipDir}[err == nil])
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && d.Name() == ".git":
+			return fs.SkipDir
 		}
 		f, _ := filepath.Rel(root, name)
 		if f = filepath.ToSlash(f); !d.IsDir() && enters(f) && !slices.Contains(kinds, path.Ext(f)) && !slices.Contains(wanted, f) {

@@ -92,7 +92,7 @@ func TestPageKnowsTheBrokersCauses(t *testing.T) {
 	done := make(chan struct{})
 	defer close(done)
 	page := dashboard.Handler(board, done, dashboard.Options{})
-	for err, want := range map[error]string{natsjs.ErrFullDisk: "The broker&#39;s disk is full", natsjs.ErrNoStream: "The broker fails the learner: no stream answers"} {
+	for err, want := range map[error]string{natsjs.ErrFullDisk: "The broker&#39;s disk is full", natsjs.ErrNoStream: "A stream of the task does not answer the learner."} {
 		board.Trouble(fmt.Errorf("%w (write error)", err).Error())
 		w := httptest.NewRecorder()
 		page.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
