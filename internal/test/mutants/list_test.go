@@ -85,7 +85,7 @@ var mutants = []mutant{
 		},
 	},
 	{
-		name: "what a row says is not clipped", file: "learner/report/statistic.go", pkg: "learner/report", tests: "TestGradientThenScores|TestEveryRowIsWithinTheNorm",
+		name: "what a row says is not clipped", file: "learner/report/statistic.go", pkg: "learner/report", tests: "TestMomentsAndFrames|TestEveryRowIsWithinTheNorm",
 		edits: []edit{
 			{"	convex.Clip(statistic, e.c.ClipNorm)\n", ""},
 		},
