@@ -25,15 +25,7 @@ func TestFloodOnNATS(t *testing.T) {
 	const users = 24
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 	defer cancel()
-	server, err := natsjs.StartEmbedded(natsjs.EmbeddedConfig{StoreDir: t.TempDir()})
-	check(t, err)
-	defer server.Shutdown()
-	var conns [3]*natsjs.Conn // stage, flood, devices
-	for i := range conns {
-		conns[i], err = server.Connect(natsjs.ConnectConfig{})
-		check(t, err)
-		defer conns[i].Close()
-	}
+	conns := onNATS(t, 3, natsjs.EmbeddedConfig{}) // stage, flood, devices
 	w := newWorld(t, plan{cohort: users, suite: wire.Suite_SUITE_X25519, bundle: 2})
 	check(t, admin.Provision(ctx, conns[0], w.name, admin.Options{MaxReportBytes: 256 << 10, MaxMsgSize: 64 << 10, AckWait: 10 * time.Second}))
 	for subject, data := range map[string][]byte{w.name.Task(): w.sign(w.learner, w.task), w.name.Round(1): w.sign(w.learner, w.round(1, 1))} {
@@ -52,11 +44,7 @@ func TestFloodOnNATS(t *testing.T) {
 	s := w.new(c)
 	go func() { running <- s.Run(ctx) }()
 
-	o := &wire.Open{}
-	_, err = seal.Verify(poll(ctx, t, conns[2], w.name.Open(1, 1)), w.stage.Public(), o)
-	check(t, err)
-	in := &invitation{round: 1, attempt: 1, suite: o.Suite, context: seal.Context{
-		ManifestHash: stream.Hash(o.ManifestHash), Attempt: 1, StageKey: w.stage.Public(), Public: o.PublicKey}}
+	in := w.opened(ctx, t, conns[2], 1)
 	first := w.seal(in, [][16]byte{randomID()}, w.plaintext(0))
 	insist(ctx, t, conns[2], stream.Outgoing{Subject: w.name.Report(1, 1), ID: randomID(), Data: first})
 	d := w.newWrongdoer(in, first)
@@ -109,6 +97,39 @@ func TestFloodOnNATS(t *testing.T) {
 	}
 	fmt.Printf("flood over NATS: %d wrong reports absorbed in %v, %.0f a second, %d examined; %d publishes were refused and made again\n",
 		n, took.Round(time.Millisecond), float64(n)/took.Seconds(), all, refused)
+}
+
+// onNATS is a server, which listens if it is told to, and so many connections to it.
+func onNATS(t *testing.T, n int, c natsjs.EmbeddedConfig) (conns []*natsjs.Conn) {
+	t.Helper()
+	c.StoreDir = t.TempDir()
+	server, err := natsjs.StartEmbedded(c)
+	check(t, err)
+	t.Cleanup(server.Shutdown)
+	connect := server.Connect
+	if c.Listen != "" {
+		connect = func(to natsjs.ConnectConfig) (*natsjs.Conn, error) {
+			to.URL = server.URL()
+			return natsjs.Connect(to)
+		}
+	}
+	for range n {
+		conn, err := connect(natsjs.ConnectConfig{})
+		check(t, err)
+		t.Cleanup(conn.Close)
+		conns = append(conns, conn)
+	}
+	return conns
+}
+
+// opened waits for the first attempt at a round.
+func (w *world) opened(ctx context.Context, t *testing.T, records stream.Records, r stream.Round) *invitation {
+	t.Helper()
+	o := &wire.Open{}
+	_, err := seal.Verify(poll(ctx, t, records, w.name.Open(r, 1)), w.stage.Public(), o)
+	check(t, err)
+	return &invitation{round: r, attempt: 1, suite: o.Suite, context: seal.Context{
+		ManifestHash: stream.Hash(o.ManifestHash), Attempt: 1, StageKey: w.stage.Public(), Public: o.PublicKey}}
 }
 
 func check(t *testing.T, err error) {

@@ -66,15 +66,7 @@ func TestNobodyIsHeldUpByAFlood(t *testing.T) {
 	const users, rounds = 24, 2
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()
-	server, err := natsjs.StartEmbedded(natsjs.EmbeddedConfig{StoreDir: t.TempDir()})
-	check(t, err)
-	defer server.Shutdown()
-	var conns [3]*natsjs.Conn // stage, flood, devices
-	for i := range conns {
-		conns[i], err = server.Connect(natsjs.ConnectConfig{})
-		check(t, err)
-		defer conns[i].Close()
-	}
+	conns := onNATS(t, 3, natsjs.EmbeddedConfig{}) // stage, flood, devices
 	w := newWorld(t, plan{rounds: rounds, cohort: users, suite: wire.Suite_SUITE_X25519})
 	check(t, admin.Provision(ctx, conns[0], w.name, admin.Options{MaxReportBytes: int64(n) * 30, MaxPerSubject: 1024}))
 	put := func(subject string, data []byte) {
@@ -98,19 +90,15 @@ func TestNobodyIsHeldUpByAFlood(t *testing.T) {
 	go func() { running <- s.Run(ctx) }()
 
 	round := func(r stream.Round) (refused int, took time.Duration) {
-		o := &wire.Open{}
-		_, err := seal.Verify(poll(ctx, t, conns[2], w.name.Open(r, 1)), w.stage.Public(), o)
-		check(t, err)
+		in := w.opened(ctx, t, conns[2], r)
 		begun := time.Now()
-		in := &invitation{round: r, attempt: 1, suite: o.Suite, context: seal.Context{
-			ManifestHash: stream.Hash(o.ManifestHash), Attempt: 1, StageKey: w.stage.Public(), Public: o.PublicKey}}
 		for _, u := range w.users(r) {
 			refused += insist(ctx, t, conns[2], stream.Outgoing{Subject: w.name.Report(r, 1), ID: randomID(),
 				Data: w.seal(in, [][16]byte{randomID()}, w.plaintext(u))})
 		}
 		valve.shut.Store(false)
 		b := &wire.Batch{}
-		_, err = seal.Verify(poll(ctx, t, conns[2], w.name.Batch(r)), w.stage.Public(), b)
+		_, err := seal.Verify(poll(ctx, t, conns[2], w.name.Batch(r)), w.stage.Public(), b)
 		check(t, err)
 		for _, u := range w.users(r) {
 			if b.Totals[u] != 1 {

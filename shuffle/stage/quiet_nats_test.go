@@ -11,7 +11,6 @@ import (
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
 	"github.com/panlearn/panlearn/stream/natsjs/admin"
-	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
@@ -26,15 +25,7 @@ func TestQuietRounds(t *testing.T) {
 	const rate = 250 // a second
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	server, err := natsjs.StartEmbedded(natsjs.EmbeddedConfig{StoreDir: t.TempDir(), Listen: "127.0.0.1:0"})
-	check(t, err)
-	defer server.Shutdown()
-	var conns [2]*natsjs.Conn // stage, all others
-	for i := range conns {
-		conns[i], err = natsjs.Connect(natsjs.ConnectConfig{URL: server.URL()})
-		check(t, err)
-		defer conns[i].Close()
-	}
+	conns := onNATS(t, 2, natsjs.EmbeddedConfig{Listen: "127.0.0.1:0"}) // stage, all others
 	w := newWorld(t, plan{rounds: uint64(rounds), cohort: uint64(cohort)})
 	check(t, admin.Provision(ctx, conns[1], w.name, admin.Options{}))
 	put := func(subject string, data []byte) {
@@ -44,8 +35,9 @@ func TestQuietRounds(t *testing.T) {
 	put(w.name.Task(), w.sign(w.learner, w.task))
 	c := w.config()
 	c.Records, c.LeaseTTL, c.Limits, c.Poll = conns[0], 3*time.Second, conns[0].Limits(), 0
-	c.Reports, err = conns[0].Reader(ctx, w.name)
+	reader, err := conns[0].Reader(ctx, w.name)
 	check(t, err)
+	c.Reports = reader
 	s := w.new(c)
 	running := make(chan error, 1)
 	go func() { running <- s.Run(ctx) }()
@@ -55,11 +47,7 @@ func TestQuietRounds(t *testing.T) {
 	for r := stream.Round(1); r <= stream.Round(rounds); r++ {
 		begun := time.Now()
 		put(w.name.Round(r), w.sign(w.learner, w.round(r, uint64(r))))
-		o := &wire.Open{}
-		_, err := seal.Verify(poll(ctx, t, conns[1], w.name.Open(r, 1)), w.stage.Public(), o)
-		check(t, err)
-		in := &invitation{round: r, attempt: 1, suite: o.Suite, context: seal.Context{
-			ManifestHash: stream.Hash(o.ManifestHash), Attempt: 1, StageKey: w.stage.Public(), Public: o.PublicKey}}
+		in := w.opened(ctx, t, conns[1], r)
 		for _, u := range w.users(r) {
 			<-tick.C
 			insist(ctx, t, conns[1], stream.Outgoing{Subject: w.name.Report(r, 1), ID: randomID(),

@@ -21,15 +21,7 @@ func TestToldCountedIsCounted(t *testing.T) {
 	const rounds, cohort, publishers = 20, 25, 4
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	server, err := natsjs.StartEmbedded(natsjs.EmbeddedConfig{StoreDir: t.TempDir()})
-	check(t, err)
-	defer server.Shutdown()
-	var conns [2]*natsjs.Conn // stage, all others
-	for i := range conns {
-		conns[i], err = server.Connect(natsjs.ConnectConfig{})
-		check(t, err)
-		defer conns[i].Close()
-	}
+	conns := onNATS(t, 2, natsjs.EmbeddedConfig{}) // stage, all others
 	w := newWorld(t, plan{rounds: rounds, cohort: cohort})
 	check(t, admin.Provision(ctx, conns[1], w.name, admin.Options{AckWait: time.Hour}))
 	put := func(subject string, data []byte) {
@@ -53,11 +45,7 @@ func TestToldCountedIsCounted(t *testing.T) {
 	}
 	for r := stream.Round(1); r <= rounds; r++ {
 		put(w.name.Round(r), w.sign(w.learner, w.round(r, uint64(r))))
-		o := &wire.Open{}
-		_, err := seal.Verify(poll(ctx, t, conns[1], w.name.Open(r, 1)), w.stage.Public(), o)
-		check(t, err)
-		in := &invitation{round: r, attempt: 1, suite: o.Suite, context: seal.Context{
-			ManifestHash: stream.Hash(o.ManifestHash), Attempt: 1, StageKey: w.stage.Public(), Public: o.PublicKey}}
+		in := w.opened(ctx, t, conns[1], r)
 		closed, end := context.WithCancel(ctx)
 		var mu sync.Mutex // of waiting and sequences
 		sequences := map[uint64]uint64{}
@@ -88,7 +76,7 @@ func TestToldCountedIsCounted(t *testing.T) {
 			})
 		}
 		b := &wire.Batch{}
-		_, err = seal.Verify(poll(ctx, t, conns[1], w.name.Batch(r)), w.stage.Public(), b)
+		_, err := seal.Verify(poll(ctx, t, conns[1], w.name.Batch(r)), w.stage.Public(), b)
 		check(t, err)
 		end()
 		sending.Wait()
