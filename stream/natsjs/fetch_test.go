@@ -2,6 +2,7 @@ package natsjs_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -84,5 +85,35 @@ func TestReportsAreNotTheBrokersWord(t *testing.T) {
 			}
 		}
 		taken += len(got)
+	}
+}
+
+// A stopping context is canceled between the first time that somebody asks and the second.
+type stopping struct {
+	context.Context
+	asked bool
+}
+
+func (c *stopping) Err() error {
+	if !c.asked {
+		c.asked = true
+		return nil
+	}
+	return context.Canceled
+}
+
+// TestFetchOfALostConnection: a stage that stops cancels its fetch, also where the connection is closed and nothing can be subscribed to.
+func TestFetchOfALostConnection(t *testing.T) {
+	t.Parallel()
+	e := natsjs.Start(t, natsjs.EmbeddedConfig{})
+	c := natsjs.Dial(t, e, natsjs.ConnectConfig{})
+	provision(t, c, task, admin.Options{})
+	r, err := c.Reader(t.Context(), task)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+	if got, err := r.Fetch(&stopping{Context: t.Context()}, 1, time.Second); !errors.Is(err, context.Canceled) || len(got) > 0 {
+		t.Errorf("%v, %v", got, err)
 	}
 }

@@ -74,9 +74,11 @@ func (r *Reader) listen() (err error) {
 	return err
 }
 
-// hangUp ends the subscription: the broker delivers nothing more to it.
+// hangUp ends the subscription, where there is one: the broker delivers nothing more to it.
 func (r *Reader) hangUp() {
-	_ = r.inbox.sub.Unsubscribe() // fails only where it is no more
+	if r.inbox != nil {
+		_ = r.inbox.sub.Unsubscribe() // fails only where it is no more
+	}
 	r.inbox, r.last.left = nil, 0
 }
 
