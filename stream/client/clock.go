@@ -20,8 +20,8 @@ const (
 // machine whose clock is ahead by years for a moment would forget what its users paid, and hold what they pay then against them for years.
 // The clock is therefore held against the broker's, at the record that a working stage renews all the time. Where it is further ahead nobody
 // is charged, and what the ledger is told else is the broker's time. A broker or a stage that tells old times keeps devices from taking
-// part, as by silence; one that tells late times changes nothing, for the device's own clock is the later bound. Where nobody
-// tells a time the own clock is believed.
+// part, as by silence; one that tells late times changes nothing, for the device's own clock is the later bound. Where no lease stands,
+// or the device may not read it, the own clock is believed.
 type clock struct {
 	read func() time.Time // the machine's; a test may have another
 
@@ -83,7 +83,7 @@ func (l *loop) compareClock(ctx context.Context) {
 	limited, cancel := context.WithTimeout(ctx, l.Timeout)
 	defer cancel()
 	m, err := l.Records.Get(limited, l.Task.Lease())
-	if l.clock.unknown = errors.Is(err, stream.ErrDisconnected) || errors.Is(err, context.DeadlineExceeded); l.clock.unknown {
+	if l.clock.unknown = err != nil && !errors.Is(err, stream.ErrNotFound) && !errors.Is(err, stream.ErrRefused); l.clock.unknown {
 		l.clock.next = time.Now().Add(l.Poll)
 		return
 	}

@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -14,15 +15,20 @@ import (
 	"github.com/panlearn/panlearn/stream/client/participation"
 )
 
-// A timeless broker may not answer who asks for the lease.
+// A timeless broker may not answer who asks for the lease, and the adapter gives up before its caller where it has less patience.
 type timeless struct {
 	stream.Records
-	lease  string
-	silent atomic.Bool
+	lease    string
+	patience time.Duration // 0: the caller's
+	silent   atomic.Bool
 }
 
 func (b *timeless) Get(ctx context.Context, subject string) (stream.Message, error) {
 	if subject == b.lease && b.silent.Load() {
+		if b.patience > 0 {
+			time.Sleep(b.patience)
+			return stream.Message{}, errors.New("no answer")
+		}
 		<-ctx.Done()
 		return stream.Message{}, ctx.Err()
 	}
@@ -34,16 +40,20 @@ func (b *timeless) Get(ctx context.Context, subject string) (stream.Message, err
 // as the clock is right the event is taken, and its charge leaves the period in its time.
 func TestOneJumpOfTheClock(t *testing.T) {
 	const period, jump = 30 * 24 * time.Hour, 70 * 365 * 24 * time.Hour
-	for name, test := range map[string]struct{ fresh, silent bool }{
+	for name, test := range map[string]struct {
+		fresh, silent bool
+		patience      time.Duration
+	}{
 		"in a process that runs": {}, "in one that starts": {fresh: true},
-		"in a process that runs, and the broker does not tell the time": {silent: true}, "in one that starts, and the broker does not tell": {true, true},
+		"in a process that runs, and the broker does not tell the time": {silent: true}, "in one that starts, and the broker does not tell": {true, true, 0},
+		"in a process that runs, and the adapter gives up first": {false, true, time.Second}, "in one that starts, and the adapter does": {true, true, time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, plan{rounds: 50, cohort: 1})
 				l := ledger.NewMemory()
 				var by atomic.Int64
-				timeless := &timeless{Records: w.broker, lease: w.name.Lease()}
+				timeless := &timeless{Records: w.broker, lease: w.name.Lease(), patience: test.patience}
 				begin := func() *client.Client {
 					c := w.config(participation.NewMemoryStore())
 					c.Records = timeless
