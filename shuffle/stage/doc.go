@@ -11,13 +11,15 @@
 //	settling    -> closing     its batch stands
 //	            -> awaiting    it has none
 //	awaiting    -> inspecting  its Round stands
+//	            -> seeking     that was put again where it had been removed
 //	            -> ended       the task ended before it
 //	            -> settling    for long it does not stand: the round before, whose batch may be lost; the next, if the task ended after it
 //	inspecting  -> contested   it is claimed
 //	            -> voiding     a mark without its claim, or a Close without its batch
-//	            -> opening     none of these; reports of dead attempts are purged
+//	            -> opening     none of these; the queue is cleared                 clear.go
 //	opening     -> collecting  the Open is ours                                    collect.go
 //	            -> opening     another's: the next attempt, under a fresh key
+//	            -> seeking     others worked on for long, and may have had the round removed: the attempt is dropped
 //	collecting  -> marking     full, or late with the minimum: the cutoff is fixed, key and totals are erased
 //	            -> closing     an outcome stands after all: the attempt is dropped
 //	            -> ended       the task ended before it: the attempt is dropped
@@ -27,6 +29,7 @@
 //	            -> inspecting  another process's: the release is erased
 //	claiming    -> releasing   the claim is ours                                   claim.go
 //	            -> contested   another's: the release is erased
+//	            -> seeking     others worked on for long, as above: the same
 //	releasing   -> closing     a batch stands, ours or not
 //	contested   -> closing     their batch stands                                  void.go
 //	            -> voiding     their lease expired twice
