@@ -147,6 +147,9 @@ func (s *Stage) step(ctx context.Context, p phase, needs need) (phase, error) {
 	if err != nil {
 		return p, fmt.Errorf("stage: %s: %w", p, err)
 	}
+	if after != p {
+		s.troubles.forget()
+	}
 	return after, nil
 }
 

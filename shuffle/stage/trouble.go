@@ -59,7 +59,7 @@ func (s *Stage) worked(what string) {
 	}
 }
 
-// forget drops what is known of the calls of a phase that is abandoned: they are not repeated. Those that keep the lease are.
+// forget drops what is known of the calls of a phase that is over or abandoned: they are not repeated. Those that keep the lease are.
 func (t troubles) forget() {
 	for what := range t {
 		if !strings.HasSuffix(what, " "+stream.Leases.String()) {

@@ -2,8 +2,11 @@ package stage
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -60,4 +63,45 @@ func TestTroubleIsOfOneKind(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A deaf queue hands out nothing for a while.
+type deaf struct {
+	stream.ReportReader
+	now atomic.Bool
+}
+
+func (d *deaf) Fetch(ctx context.Context, n int, wait time.Duration) ([]stream.Delivery, error) {
+	if d.now.Load() {
+		return nil, errors.New("no word of the request")
+	}
+	return d.ReportReader.Fetch(ctx, n, wait)
+}
+
+// TestTroubleEndsWithItsPhase: reports cannot be fetched while a round closes at its deadline, with the minimum that is there. Nothing is
+// fetched until the next round opens, so nothing is said to fail.
+func TestTroubleEndsWithItsPhase(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, plan{cohort: 4, minimum: 2, deadline: time.Minute, rounds: 2})
+		w.announce(t.Context())
+		c := w.config()
+		queue := &deaf{ReportReader: c.Reports}
+		c.Reports = queue
+		s, stop := w.start(c)
+		w.answer(t.Context(), w.invited(t.Context(), 1, 0), w.users(1)[:2])
+		time.Sleep(30 * time.Second)
+		queue.now.Store(true)
+		time.Sleep(20 * time.Second)
+		if now := s.Status(); now.Trouble == "" {
+			t.Errorf("reports cannot be fetched: %+v", now)
+		}
+		time.Sleep(time.Minute)
+		if b, _ := w.batch(1); b == nil || b.Users != 2 {
+			t.Errorf("batch %v", b)
+		}
+		if now := s.Status(); now.Phase != "waiting for round 2" || now.Trouble != "" || !now.Troubled.IsZero() {
+			t.Errorf("%s: %q since %v", now.Phase, now.Trouble, now.Troubled)
+		}
+		_ = stop()
+	})
 }
