@@ -8,8 +8,9 @@ import (
 // CalmVoids are the void rounds in a row that are taken for bad luck.
 const CalmVoids = 2
 
-// How long the learner waits before it announces a round after one more: twice as long for each further one, up to the longest. So a stage or a broker that makes every round void is asked 9 times in its first two
-// hours and then once an hour, and not as often as users come, each of whom answers once.
+// How long the learner waits before it announces a round after one more: twice as long for each further one, up to the longest. So a
+// stage or a broker that makes every round void is asked 9 times in its first two hours and then once an hour, and not as often as
+// users come, each of whom answers once.
 const (
 	voidPause    = time.Minute
 	maxVoidPause = time.Hour
