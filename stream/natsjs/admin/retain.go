@@ -122,10 +122,7 @@ func (r Records) Remove(ctx context.Context, task stream.Task, s stream.Stream, 
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(removing)
 	for _, n := range sequences {
-		if ctx.Err() != nil {
-			break
-		}
-		group.Go(func() error { return r.remove(ctx, task.Name(s), n) })
+		group.Go(func() error { return r.remove(ctx, task.Name(s), n) }) // after the first error it fails at once
 	}
 	return group.Wait()
 }

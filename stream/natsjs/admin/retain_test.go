@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -28,6 +29,11 @@ func TestRetain(t *testing.T) {
 		put(task.Claim(r))
 		put(task.Batch(r))
 		put(task.Close(r, 1))
+	}
+	over, cancel := context.WithCancel(ctx)
+	cancel()
+	if err := (Records{c}).Remove(over, task, stream.Rounds, []uint64{2}); !errors.Is(err, context.Canceled) {
+		t.Errorf("removed by whom nobody waits for: %v", err)
 	}
 	if out, err := Retain(ctx, c, task, time.Hour); err != nil || out.Records != 0 {
 		t.Fatalf("with all of them young: %+v, %v", out, err)
