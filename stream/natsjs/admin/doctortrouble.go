@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/panlearn/panlearn/stream"
@@ -179,21 +178,13 @@ func (e *examination) lease(ctx context.Context, leases *jetstream.StreamInfo) {
 
 // leaseRecord is the record on the lease's subject, and when it was stored by the server's clock.
 func (e *examination) leaseRecord(ctx context.Context) (lease stream.Lease, stored time.Time, err error) {
-	if _, err = e.Get(ctx, e.task.Lease()); err != nil { // which knows every way to fail
-		return lease, stored, err
-	}
-	request := directGet + e.task.Name(stream.Leases) + "." + e.task.Lease()
-	var answer *nats.Msg
-	err = e.Call(ctx, request, func(ctx context.Context) (err error) {
-		answer, err = e.NATS().RequestWithContext(ctx, request, nil)
-		return err
-	})
+	m, err := e.Get(ctx, e.task.Lease())
 	if err != nil {
 		return lease, stored, err
 	}
-	if stored, err = time.Parse(time.RFC3339Nano, answer.Header.Get(jetstream.TimeStampHeaer)); err != nil {
+	if m.Time.IsZero() {
 		return lease, stored, errors.New("the lease has no time")
 	}
-	lease, err = stream.ParseLease(answer.Data)
-	return lease, stored, err
+	lease, err = stream.ParseLease(m.Data)
+	return lease, m.Time, err
 }
