@@ -49,6 +49,7 @@ type Expected struct {
 // A Board is what the page shows. It implements service.Observer. All methods may be called from any goroutine.
 type Board struct {
 	config Config
+	saving sync.Mutex // one record is written at a time; taken before mu
 
 	mu sync.Mutex // guards what follows; held for memory operations alone
 	state

@@ -106,6 +106,8 @@ func (b *Board) forget(round, users uint64) {
 
 // Save writes what the page remembers, if it is time or at the end. Without a file to write it does nothing.
 func (b *Board) Save(last bool) error {
+	b.saving.Lock()
+	defer b.saving.Unlock()
 	b.mu.Lock()
 	now := b.config.Now()
 	if b.config.Record == "" || !b.resumed || b.saved == b.progress.Round || !last && now.Sub(b.savedAt) < recordEvery {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -178,5 +179,37 @@ func TestRecordIsPublic(t *testing.T) {
 		if !public[field] {
 			t.Errorf("a point has the field %q", field)
 		}
+	}
+}
+
+// TestRecordOfTheEnd: a learner ends while the page still writes the record of a round before; what is left is the newest, whole.
+func TestRecordOfTheEnd(t *testing.T) {
+	w := recorded(t)
+	w.Resumed(w.progress())
+	var mu sync.Mutex // guards round
+	round := uint64(0)
+	var both sync.WaitGroup
+	for range 2 {
+		both.Go(func() {
+			for range 300 {
+				mu.Lock()
+				round++
+				w.Applied(service.Applied{Progress: service.Progress{Round: round, Users: round}})
+				mu.Unlock()
+				if err := w.Save(true); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	both.Wait()
+	r, err := load(w.config.Record, "income")
+	last := uint64(0)
+	for p := range r.all() {
+		last = p.Round
+	}
+	if err != nil || last != round {
+		t.Errorf("the record ends at round %d of %d, %v", last, round, err)
 	}
 }

@@ -275,7 +275,7 @@ type released struct {
 	read     time.Time
 }
 
-// again is how long a model is shown although a newer one is committed: reading it verifies the whole ledger.
+// again is how long a model is shown although a newer one is committed: reading it copies and decodes the whole checkpoint.
 const again = 2 * time.Second
 
 // get is the newest model that was read, nil for none. It is not for two goroutines at once.
