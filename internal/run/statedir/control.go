@@ -61,7 +61,7 @@ func answer(ctx context.Context, store state.Store, q Question, w io.Writer) err
 // Handler serves the questions as GET /v1/<question>. Everything it serves is released and public.
 func Handler(store state.Store) http.Handler {
 	mux := http.NewServeMux()
-	serve(mux, store, AskSnapshot, AskStatus, AskLedger)
+	serve(mux, store, slowest, AskSnapshot, AskStatus, AskLedger)
 	return mux
 }
 
@@ -70,7 +70,7 @@ func Handler(store state.Store) http.Handler {
 func ControlHandler(store state.Store, finish *service.Finisher) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", Handler(store))
-	serve(mux, store, AskBackup)
+	serve(mux, store, slowest, AskBackup)
 	mux.HandleFunc("POST /v1/finish", func(w http.ResponseWriter, r *http.Request) {
 		_, err := store.Load(r.Context())
 		switch {
@@ -86,18 +86,22 @@ func ControlHandler(store state.Store, finish *service.Finisher) http.Handler {
 	return mux
 }
 
-func serve(mux *http.ServeMux, store state.Store, questions ...Question) {
+// slowest is how long a reader may take for what is written at once, of a ledger a few kilobytes. All of it may take as long as the task is.
+const slowest = time.Minute
+
+func serve(mux *http.ServeMux, store state.Store, slowest time.Duration, questions ...Question) {
 	for _, q := range questions {
 		mux.HandleFunc("GET /v1/"+string(q), func(w http.ResponseWriter, r *http.Request) {
-			if q == AskLedger || q == AskBackup { // as long as the task is
-				_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
-			}
+			control := http.NewResponseController(w)
+			_ = control.SetWriteDeadline(time.Time{}) // a long ledger is verified first
 			w.Header().Set("Content-Type", "application/json")
 			if q == AskBackup {
 				w.Header().Set("Content-Type", "application/octet-stream")
 			}
-			body := &begun{w: w}
-			switch err := answer(r.Context(), store, q, body); {
+			body := &begun{w: w, extend: func() { _ = control.SetWriteDeadline(time.Now().Add(slowest)) }}
+			err := answer(r.Context(), store, q, body)
+			body.extend() // for the rest, or for the error
+			switch {
 			case err == nil:
 			case body.bytes > 0:
 				panic(http.ErrAbortHandler) // or it would look whole
@@ -110,13 +114,15 @@ func serve(mux *http.ServeMux, store state.Store, questions ...Question) {
 	}
 }
 
-// begun counts what was written.
+// begun counts what was written, and extends the time for it.
 type begun struct {
-	w     io.Writer
-	bytes int
+	w      io.Writer
+	extend func()
+	bytes  int
 }
 
 func (b *begun) Write(p []byte) (int, error) {
+	b.extend()
 	n, err := b.w.Write(p)
 	b.bytes += n
 	return n, err

@@ -3,12 +3,16 @@ package statedir
 import (
 	"context"
 	"errors"
+	"io"
+	"iter"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/panlearn/panlearn/internal/obs"
 	"github.com/panlearn/panlearn/internal/run/runtest"
@@ -225,5 +229,46 @@ func TestControlFinishes(t *testing.T) {
 		if got := post(test.handler, test.method); got != test.want {
 			t.Errorf("%s: %d, want %d", what, got, test.want)
 		}
+	}
+}
+
+// An endless store's ledger has no end; it tells when it is not read any more.
+type endless struct {
+	state.Store
+	over chan struct{}
+}
+
+func (e endless) Ledger(ctx context.Context) iter.Seq2[state.Entry, error] {
+	return func(yield func(state.Entry, error) bool) {
+		defer close(e.over)
+		for first, err := range e.Store.Ledger(ctx) {
+			for yield(first, err) {
+			}
+			return
+		}
+	}
+}
+
+// TestReaderWhoReadsNothing: an answer that is as long as the task is ends for who does not take it.
+func TestReaderWhoReadsNothing(t *testing.T) {
+	store, _ := ended(t, runtest.Small(t))
+	long := endless{store, make(chan struct{})}
+	mux := http.NewServeMux()
+	serve(mux, long, 100*time.Millisecond, AskBackup)
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	conn, err := net.Dial("tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "GET /v1/backup HTTP/1.1\r\nHost: learner\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-long.over:
+	case <-time.After(20 * time.Second):
+		conn.Close() // or the server waits for it
+		t.Error("the answer still waits for its reader")
 	}
 }
