@@ -92,7 +92,7 @@ func TestWorkDoesNotGrow(t *testing.T) {
 }
 
 // TestDamagedArchive: a learner goes on without a part of its archive; who reads the ledger is told which entry is the first that
-// is lost, also after more rounds; and the archive of a backup takes its place.
+// is lost, also after more rounds; and the archive of a backup mends it, written over its beginning.
 func TestDamagedArchive(t *testing.T) {
 	ctx, script := t.Context(), storetest.Script{Rounds: 40}
 	clean := filled(t, script, 12, shortTail)
@@ -137,10 +137,20 @@ func TestDamagedArchive(t *testing.T) {
 				closing(t, s)
 			}
 			held := contents(t, fs, archiveName) // what came later is in its place, behind a hole
-			put(t, fs, archiveName, append(bytes.Clone(whole), held[len(whole):]...))
+			put(t, fs, archiveName, bytes.Clone(whole))
 			s := opening(t, fs, Options{})
+			at, err := s.Load(ctx)
+			if err == nil {
+				err = at.VerifyLedger(state.Ledger{}, s.Ledger(ctx))
+			}
+			if !errors.Is(err, state.ErrArchive) || !strings.Contains(err.Error(), "ends before it") {
+				t.Errorf("with the old archive alone, which lacks what came later: %v", err)
+			}
+			closing(t, s)
+			put(t, fs, archiveName, append(bytes.Clone(whole), held[len(whole):]...))
+			s = opening(t, fs, Options{})
 			if n, err := script.Check(ctx, s); err != nil || n != 24 {
-				t.Errorf("with the old archive in its place: %d commits, %v", n, err)
+				t.Errorf("with the old archive over its beginning: %d commits, %v", n, err)
 			}
 			closing(t, s)
 		})

@@ -25,7 +25,7 @@
 // [Store.Load] reads no archive: a learner starts and goes on without it, or with a damaged one, and says in its log where
 // the file is missing or short. [Store.Ledger] reads it, with an error that wraps [state.ErrArchive] at the first entry that is lost;
 // state.Checkpoint.VerifyLedger finds entries that were changed. As an entry's place follows from its number, the archive of a
-// backup can take the place of a lost one.
+// backup can be written over the beginning of a damaged one, which keeps what came later.
 //
 // Values carry their own version and SHA-256, so a value is checked even where Pebble's block checksum passes.
 // Blocks are not compressed: what is on disk can be searched byte for byte.
