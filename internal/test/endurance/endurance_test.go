@@ -23,6 +23,7 @@ type pace struct {
 	conn          *natsjs.Conn
 	roles         map[string]*counter
 	tell          func(thousand)
+	failed        func(error)
 	over          context.CancelFunc
 
 	begun       time.Time
@@ -54,9 +55,11 @@ func (p *pace) Applied(a service.Applied) {
 	out.heap = m.HeapAlloc
 	for _, s := range []stream.Stream{stream.Rounds, stream.Attempts, stream.Batches} {
 		info, err := p.conn.JetStream().Stream(context.Background(), name.Name(s))
-		if err == nil {
-			out.stored += info.CachedInfo().State.Msgs
+		if err != nil {
+			p.failed(err)
+			continue
 		}
+		out.stored += info.CachedInfo().State.Msgs
 	}
 	p.tell(out)
 	if a.Round >= p.most {

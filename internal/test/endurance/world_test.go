@@ -125,7 +125,8 @@ func endure(t *testing.T, rounds, stretch uint64, age time.Duration, tell func(t
 	learner, err := seal.NewIdentity()
 	must(t, err)
 
-	watch := &pace{stretch: stretch, most: rounds, conn: conns["learner"], roles: roles, tell: tell, over: cancel}
+	watch := &pace{stretch: stretch, most: rounds, conn: conns["learner"], roles: roles, tell: tell, over: cancel,
+		failed: func(err error) { t.Errorf("%d rounds: how many records stand: %v", rounds, err) }}
 	s, err := service.New(service.Config{Task: name, Records: roles["learner"], Store: store, Identity: learner, StageKey: mixer.Public(),
 		Prepare: func() (*wire.Task, error) { return planned, nil }, Observer: watch})
 	must(t, err)
