@@ -9,6 +9,7 @@ import (
 
 	"github.com/panlearn/panlearn/internal/cli"
 	"github.com/panlearn/panlearn/internal/run/admin"
+	"github.com/panlearn/panlearn/stream"
 )
 
 // minEvery keeps a slip of a unit from listing the streams all the time.
@@ -50,15 +51,7 @@ broker without accounts; it may run twice, and beside learner run.`,
 				return cli.Classify(brokerErrors(err), cli.Is(cli.ExitTransient, admin.ErrNotAnnounced))
 			}
 			return f.json.Print(c.OutOrStdout(), all, func(w io.Writer) error {
-				text := fmt.Sprintf("task %s: %d records removed; nothing is older than %s", all.Task, all.Records, all.Retention)
-				switch {
-				case all.Retention == "":
-					text = fmt.Sprintf("task %s keeps all of its records", all.Task)
-				case all.Before > 0:
-					text = fmt.Sprintf("task %s: %d records of rounds below %d removed, older than %s; the newest is round %d",
-						all.Task, all.Records, all.Before, all.Retention, all.Newest)
-				}
-				_, err := fmt.Fprintln(w, text)
+				_, err := fmt.Fprintln(w, retained(all))
 				return err
 			})
 		},
@@ -66,4 +59,17 @@ broker without accounts; it may run twice, and beside learner run.`,
 	f.Flags(c.Flags())
 	c.Flags().DurationVar(&every, "every", 0, "again after each `TIME`, such as 1h, until interrupted (default: once)")
 	return c
+}
+
+// retained says what was removed, and why nothing was.
+func retained(all admin.Retained) string {
+	switch {
+	case all.Retention == "":
+		return fmt.Sprintf("task %s keeps all of its records", all.Task)
+	case all.Before > 0:
+		return fmt.Sprintf("task %s: %d records of rounds below %d removed, older than %s; the newest is round %d",
+			all.Task, all.Records, all.Before, all.Retention, all.Newest)
+	}
+	return fmt.Sprintf("task %s: no records removed: no round is older than %s and more than %d rounds behind the newest, %d",
+		all.Task, all.Retention, stream.KeptRounds, all.Newest)
 }
