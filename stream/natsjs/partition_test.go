@@ -106,3 +106,33 @@ func TestSlowLink(t *testing.T) {
 		t.Errorf("%d of %d reports came, %d fetches ended early", len(taken), n, short)
 	}
 }
+
+// TestListingOfASilentBroker: a listing of records that the network cuts off is an error, and no short list.
+func TestListingOfASilentBroker(t *testing.T) {
+	t.Parallel()
+	e := natsjs.Start(t, natsjs.EmbeddedConfig{Listen: "127.0.0.1:0"})
+	direct := natsjs.Dial(t, e, natsjs.ConnectConfig{})
+	provision(t, direct, task, admin.Options{})
+	const records = 1000 // more than are asked for at a time
+	for r := stream.Round(1); r <= records; r++ {
+		if _, err := direct.PutOnce(t.Context(), task.Round(r), []byte("round")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := newProxy(t, e.URL())
+	t.Cleanup(p.close)
+	c, err := natsjs.Connect(natsjs.ConnectConfig{URL: p.url(), AckTimeout: 500 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	listed := 0
+	for _, err = range (admin.Records{Conn: c}).Records(t.Context(), task, stream.Rounds) {
+		if p.silence(); err == nil {
+			listed++
+		}
+	}
+	if err == nil || listed == 0 || listed == records {
+		t.Errorf("%d of %d records were listed, and then: %v", listed, records, err)
+	}
+}

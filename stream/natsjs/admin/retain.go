@@ -68,7 +68,7 @@ func (r Records) Records(ctx context.Context, task stream.Task, s stream.Stream)
 			return
 		}
 		defer forget()
-		for {
+		for all := uint64(0); ; {
 			batch, err := list.FetchNoWait(listed)
 			if err != nil {
 				yield(retention.Record{}, fmt.Errorf("list records of %s: %w", task.Name(s), err))
@@ -90,11 +90,27 @@ func (r Records) Records(ctx context.Context, task stream.Task, s stream.Stream)
 				yield(retention.Record{}, fmt.Errorf("list records of %s: %w", task.Name(s), err))
 				return
 			}
-			if n == 0 {
+			if all += uint64(n); n == 0 {
+				if err := r.whole(ctx, task.Name(s), list, all); err != nil {
+					yield(retention.Record{}, fmt.Errorf("list records of %s: %w", task.Name(s), err))
+				}
 				return
 			}
 		}
 	}
+}
+
+// whole is an error unless so many messages are all that a listing has: the client library takes a broker that does not answer for the end of it.
+func (r Records) whole(ctx context.Context, name string, list jetstream.Consumer, got uint64) error {
+	var info *jetstream.ConsumerInfo
+	err := r.Conn.Call(ctx, apiConsumerInfo+name+"."+list.CachedInfo().Name, func(ctx context.Context) (err error) {
+		info, err = list.Info(ctx)
+		return err
+	})
+	if err == nil && (info.NumPending > 0 || info.Delivered.Consumer != got) {
+		err = fmt.Errorf("%d came of %d", got, info.Delivered.Consumer+info.NumPending)
+	}
+	return err
 }
 
 func (r Records) list(ctx context.Context, name string) (list jetstream.Consumer, forget func(), err error) {
