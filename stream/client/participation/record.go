@@ -250,7 +250,8 @@ func (p *Record) outcome(c Closed) State {
 	return Uncounted
 }
 
-// Abandon settles a charged event of which no Close will come: the task ended without one.
+// Abandon settles a charged event that waits for no Close: the task ended without one, the records of the round were removed, or it
+// was sent as often as it may be.
 func (p *Record) Abandon() {
 	if p.State == Charged {
 		p.settle(Unknown)
