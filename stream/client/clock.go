@@ -29,6 +29,7 @@ type clock struct {
 	limit       time.Time // where it was found ahead: the latest time that is believed
 	next        time.Time // of another comparison, where the last one did not find it right
 	unknown     bool      // the broker did not answer when it was to be compared
+	silence     stream.Trouble
 }
 
 func newClock() clock { return clock{read: func() time.Time { return time.Now().Round(0) }} }
@@ -84,8 +85,16 @@ func (l *loop) compareClock(ctx context.Context) {
 	defer cancel()
 	m, err := l.Records.Get(limited, l.Task.Lease())
 	if l.clock.unknown = err != nil && !errors.Is(err, stream.ErrNotFound) && !errors.Is(err, stream.ErrRefused); l.clock.unknown {
-		l.clock.next = time.Now().Add(l.Poll)
+		now := time.Now()
+		l.clock.next = now.Add(l.Poll)
+		if ctx.Err() == nil { // at the end of a run nobody waits for the answer
+			l.Logger.Log(ctx, l.clock.silence.Level(now, err), "cannot hold this machine's clock against the broker's: nobody is charged until the broker answers",
+				"subject", l.Task.Lease(), "err", err)
+		}
 		return
+	}
+	if l.clock.silence.Over() {
+		l.Logger.Info("the broker answers for its clock again")
 	}
 	was, told := l.clock.ahead(), m.Time
 	if r := l.current; r != nil && r.open != nil && !told.IsZero() {

@@ -54,8 +54,10 @@ func TestOneJumpOfTheClock(t *testing.T) {
 				l := ledger.NewMemory()
 				var by atomic.Int64
 				timeless := &timeless{Records: w.broker, lease: w.name.Lease(), patience: test.patience}
+				var log logbook
 				begin := func() *client.Client {
 					c := w.config(participation.NewMemoryStore())
+					c.Logger = log.logger()
 					c.Records = timeless
 					c.Ledger, c.UserKeys = l, true
 					c.Policy = consent.Policy{AllowPlaintext: true, MaxTotalEpsilon: 1.5 * w.cost(), Period: period}
@@ -95,6 +97,9 @@ func TestOneJumpOfTheClock(t *testing.T) {
 					if now := spent(); now != paid {
 						t.Errorf("spent %v, and %v before the jump", now, paid)
 					}
+					if n := log.count("cannot hold this machine's clock"); (n > 0) != test.silent || n > 21 { // once in 30 s
+						t.Errorf("the log tells %d times that the broker does not answer", n)
+					}
 					by.Store(0)
 					timeless.silent.Store(false)
 					time.Sleep(10 * time.Minute)
@@ -105,6 +110,9 @@ func TestOneJumpOfTheClock(t *testing.T) {
 						}
 					default:
 						t.Error("still waiting after the clock was set right")
+					}
+					if n := log.count("answers for its clock again"); (n == 1) != test.silent {
+						t.Errorf("the log tells %d times that the broker answers again", n)
 					}
 					must(t, cl.Close())
 				})
