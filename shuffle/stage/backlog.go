@@ -27,7 +27,8 @@ type backlog struct {
 
 	// The attempt before: reports that came for it after its last one was examined show only while this one is open.
 	before       *backlog
-	missed, late uint64 // sequences between its cutoff and the first of this attempt; its reports that were examined here
+	missed, late uint64 // sequences between its cutoff and the first of this attempt, as many as most; its reports that were examined here
+	most         uint64 // messages that a broker holds of one attempt; 0: not known
 }
 
 // Before an attempt has shown how long a report takes, it is taken to be this; it is known from enough users.
@@ -51,7 +52,7 @@ func (b *backlog) open(target, planned float64, again bool, deadline time.Durati
 		share = min(share, 1) / comeBack
 	}
 	ramp := stream.NewRamp(share, time.Duration(target)*work, deadline)
-	*b = backlog{ramp: ramp, opened: now, deadline: deadline, work: work, before: &old}
+	*b = backlog{ramp: ramp, opened: now, deadline: deadline, work: work, before: &old, most: old.most}
 	return ramp
 }
 
@@ -87,6 +88,9 @@ func (b *backlog) waiting(over uint64) float64 {
 func (b *backlog) saw(sequence, behind uint64, came, now time.Time) {
 	if prior := b.before; prior != nil && b.examined == 0 && prior.cutoff > 0 && sequence > prior.cutoff {
 		b.missed = sequence - prior.cutoff - 1
+		if b.most > 0 { // what is beyond was for other attempts, or the broker's numbers jumped where a stream was made again
+			b.missed = min(b.missed, b.most)
+		}
 	}
 	if b.examined == 0 {
 		b.came, b.seen[0] = [2]time.Time{came, came}, now

@@ -94,3 +94,23 @@ func TestAnotherAttemptAsksFew(t *testing.T) {
 		t.Errorf("a share of %v, and of %v at first", got, first)
 	}
 }
+
+// Numbers between two attempts that are not all of the first one's reports, as of a flood for others or of a stream that was made again, do
+// not keep the users of the next rounds away: a broker holds so many of an attempt.
+func TestNumbersThatNobodySent(t *testing.T) {
+	w := newWorld(t, plan{cohort: 100, rounds: 10})
+	e := w.new(w.config()).environment
+	if err := e.enlist(&stream.Message{Subject: w.name.Task(), Data: w.sign(w.learner, w.task)}); err != nil {
+		t.Fatal(err)
+	}
+	b := e.backlog
+	now, sequence := time.Unix(1, 0), uint64(1)
+	for _, gap := range []uint64{0, 1 << 50, 1 << 20, 0} {
+		b.open(100, 1000, false, time.Hour, now)
+		sequence += gap
+		_, now = b.play(1000, 0, 100, 1, 0, &sequence, now)
+		if share := b.next(100, 1000, now); share < 100.0/1000/12 { // 1,024 messages beside the cohort's 100
+			t.Errorf("after a gap of %d the share is %v", gap, share)
+		}
+	}
+}

@@ -61,9 +61,11 @@ func (e *environment) enlist(m *stream.Message) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", m.Subject, err)
 	}
-	if err := e.suits(&task, pinned); err != nil {
+	sizes, err := e.suits(&task, pinned)
+	if err != nil {
 		return fmt.Errorf("%s: %w", m.Subject, err)
 	}
+	e.backlog.most = uint64(sizes.Waiting)
 	e.task, e.taskHash, e.learner = &task, stream.HashOf(body), pinned
 	if e.Prefetch == 0 {
 		e.Prefetch = DefaultPrefetch
@@ -80,24 +82,23 @@ func (e *environment) floors() bool {
 	return err == nil && t.HasFloors()
 }
 
-func (e *environment) suits(task *wire.Task, signer ed25519.PublicKey) error {
+func (e *environment) suits(task *wire.Task, signer ed25519.PublicKey) (sizes manifest.Sizes, err error) {
 	switch {
 	case task.Name != string(e.Task):
-		return fmt.Errorf("holds a task named %q", task.Name)
+		return sizes, fmt.Errorf("holds a task named %q", task.Name)
 	case !signer.Equal(ed25519.PublicKey(task.LearnerKey)):
-		return fmt.Errorf("names the learner %x, but %x signed it", task.LearnerKey, []byte(signer))
+		return sizes, fmt.Errorf("names the learner %x, but %x signed it", task.LearnerKey, []byte(signer))
 	case !e.Identity.Public().Equal(ed25519.PublicKey(task.StageKey)):
-		return fmt.Errorf("names the stage %x, this one is %x: start with the identity file that the task was published with",
+		return sizes, fmt.Errorf("names the stage %x, this one is %x: start with the identity file that the task was published with",
 			task.StageKey, []byte(e.Identity.Public()))
 	}
 	if err := manifest.CheckTask(task); err != nil {
-		return err
+		return sizes, err
 	}
-	sizes, err := manifest.SizesOf(task, ReasonNames())
-	if err != nil {
-		return err
+	if sizes, err = manifest.SizesOf(task, ReasonNames()); err != nil {
+		return sizes, err
 	}
-	return sizes.Fit(e.Limits)
+	return sizes, sizes.Fit(e.Limits)
 }
 
 // read verifies a record under the pinned key of its writer and checks that it is of this task and subject.
