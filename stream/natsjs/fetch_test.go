@@ -3,9 +3,11 @@ package natsjs_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/nats-io/nats.go"
 
@@ -115,5 +117,34 @@ func TestFetchOfALostConnection(t *testing.T) {
 	c.Close()
 	if got, err := r.Fetch(&stopping{Context: t.Context()}, 1, time.Second); !errors.Is(err, context.Canceled) || len(got) > 0 {
 		t.Errorf("%v, %v", got, err)
+	}
+}
+
+// TestAcknowledgementsHoldNoReport: a stage that keeps acknowledgements back for a moment, of reports for attempts that it has not opened, has
+// no memory filled by what they say.
+func TestAcknowledgementsHoldNoReport(t *testing.T) {
+	t.Parallel()
+	e := natsjs.Start(t, natsjs.EmbeddedConfig{})
+	c := natsjs.Dial(t, e, natsjs.ConnectConfig{})
+	provision(t, c, task, admin.Options{})
+	r, err := c.Reader(t.Context(), task)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Publish(t.Context(), []stream.Outgoing{{Subject: task.Report(1, 1), ID: [16]byte{1}, Data: make([]byte, 1<<16)}}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := r.Fetch(t.Context(), 1, 10*time.Second)
+	if err != nil || len(got) != 1 || len(got[0].Data) != 1<<16 {
+		t.Fatalf("%d reports, %v", len(got), err)
+	}
+	ack, report := got[0].Ack, weak.Make(&got[0].Data[0])
+	got[0] = stream.Delivery{}
+	runtime.GC()
+	if report.Value() != nil {
+		t.Error("the report is held by its acknowledgement")
+	}
+	if err := ack(); err != nil {
+		t.Error(err)
 	}
 }

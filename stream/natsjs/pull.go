@@ -55,8 +55,10 @@ func (p *pull) heed(m *nats.Msg) (*stream.Delivery, error) {
 	if err != nil {
 		return nil, nil // not a delivery
 	}
+	data := m.Data
+	m.Data = nil // an acknowledgement that waits holds no report
 	return &stream.Delivery{
-		Message:     stream.Message{Subject: m.Subject, Sequence: meta.Sequence.Stream, Data: m.Data},
+		Message:     stream.Message{Subject: m.Subject, Sequence: meta.Sequence.Stream, Data: data},
 		Redelivered: meta.NumDelivered > 1,
 		Came:        meta.Timestamp,
 		Pending:     meta.NumPending,
