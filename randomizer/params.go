@@ -31,6 +31,12 @@ type Params struct {
 	// FloorTrials is N_f, the flips of each of the two floors that the stage lays under every total, one before the first
 	// report and one after the last; devices add nothing of it. 0 lays none.
 	FloorTrials uint64
+	// Units is K, the number of units that a report is about: each lies in a ball of radius g/(2K), so that replacing one moves a
+	// report by at most g/K levels. 0 stands for 1.
+	Units uint64
+	// Window is w, even: a report's counts are moved to where noise is centred at w/2, and kept within 0 and g+w, so that their width says
+	// nothing about its trials. 0: counts are in 0 to g+b, as they are drawn.
+	Window uint32
 	// Coin is the success probability p of a flip, in reports, floors and top-ups alike.
 	Coin Coin
 }

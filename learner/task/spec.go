@@ -30,6 +30,8 @@ type Spec struct {
 
 	Model    Model    `json:"model"`
 	Privacy  Privacy  `json:"privacy"`
+	User     *User    `json:"user,omitempty"` // with privacy.unit user
+	Silo     *Silo    `json:"silo,omitempty"` // nil: everybody reports for himself
 	Schedule Schedule `json:"schedule"`
 
 	// Validation is about what reports carry beside the gradient. nil, which no file can say, is none.
@@ -83,7 +85,9 @@ func Formats() []Format { return []Format{LIBSVM, CSV, JSONL, IDX, Parquet} }
 type Privacy struct {
 	Epsilon float64 `json:"epsilon"`
 	Delta   float64 `json:"delta"`
-	Trust   string  `json:"trust"` // shuffle (default), pan, shuffle+pan
+	Trust   string  `json:"trust"` // shuffle (default), pan, shuffle+pan, local
+	// Unit is what is protected: event (default), one row; or user, all rows of one person that enter a report.
+	Unit string `json:"unit,omitempty"`
 	// HonestFraction is the share of the users of a round whose noise is relied upon, in (0, 1]: exact text, as
 	// accounting.Fraction writes it. A file may say 0.9 or 9/10. Default "1".
 	HonestFraction string `json:"honest_fraction"`
@@ -91,6 +95,31 @@ type Privacy struct {
 	MaxBits        int    `json:"max_bits"` // most bits g+b of a report for one coordinate; 0, the default, is no limit
 	Profile        string `json:"profile"`  // numeric (default), or paper: the closed-form constants
 	Seal           string `json:"seal"`     // hpke (default), or none: the broker's operator is trusted
+}
+
+// User says who a row is of, where all that a person contributes is protected together.
+type User struct {
+	Column string `json:"column"` // names the person, for csv, jsonl and parquet; it is no feature
+	Items  int    `json:"items"`  // rows of a person that enter a report: the first so many
+	// Radius is the norm to which the mean gradient of a person is clipped, as a share of the clip norm of a row, in (0, 1]; 0: 1/sqrt(items).
+	Radius float64 `json:"radius,omitempty"`
+	// Wait is how long after a person's first row of a stream its report is made; 0: not at all, which only files allow.
+	Wait Duration `json:"wait,omitempty"`
+}
+
+// Silo says which organisations report, each about a block of units: rows, or people.
+type Silo struct {
+	Count int `json:"count"` // N
+	// Units are the fewest units of a silo for which noise is planned. A silo with more uses all of them.
+	Units int `json:"units"`
+	// Reports is M, the silos of one round; default Count.
+	Reports int `json:"reports,omitempty"`
+	// Least are the fewest units of a silo that is let in, by noise of its own that makes up for those that it lacks: under trust local only.
+	// Default two thirds of Units, and Units under the other trusts.
+	Least int `json:"least,omitempty"`
+	// Spread bounds the distance of a silo's mean gradient from that of all, for plans with fewer reports than silos; utility alone rests on it.
+	// Default the clip norm.
+	Spread float64 `json:"spread,omitempty"`
 }
 
 func (s *Spec) checkEvents() error {

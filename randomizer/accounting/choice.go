@@ -17,6 +17,9 @@ const (
 	Pan
 	// ShufflePan: noise in every report and both floors.
 	ShufflePan
+	// Local: every report carries all the noise that hides what it is about, Bin(b, p) per coordinate. Nobody is relied upon, and the
+	// stage adds nothing.
+	Local
 )
 
 // HasFloors reports whether the stage lays noise before and after the reports.

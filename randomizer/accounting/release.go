@@ -34,6 +34,8 @@ type Release struct {
 	HonestFraction Fraction
 	// Rounds is T, the rounds that one user may take part in.
 	Rounds int
+	// Units is K, the units that a report is about: replacing one moves it by g/K steps. 0 stands for 1.
+	Units uint64
 }
 
 // Budget is what a user may pay: two numbers that must not change places.

@@ -29,6 +29,8 @@ type Request struct {
 	HonestFraction Fraction
 	// Rounds is T, the rounds that one user takes part in; 0 means 1.
 	Rounds int
+	// Units is K, the units that a report is about; 0 means 1.
+	Units uint64
 	// MaxBits, if positive, asks for the least error with g + b at most MaxBits.
 	MaxBits int
 	Coin    CoinPolicy

@@ -159,6 +159,7 @@ const (
 	Trust_TRUST_SHUFFLE     Trust = 1
 	Trust_TRUST_PAN         Trust = 2
 	Trust_TRUST_SHUFFLE_PAN Trust = 3
+	Trust_TRUST_LOCAL       Trust = 4 // every report hides what it is about by its own noise: nobody is trusted
 )
 
 // Enum value maps for Trust.
@@ -168,12 +169,14 @@ var (
 		1: "TRUST_SHUFFLE",
 		2: "TRUST_PAN",
 		3: "TRUST_SHUFFLE_PAN",
+		4: "TRUST_LOCAL",
 	}
 	Trust_value = map[string]int32{
 		"TRUST_UNSPECIFIED": 0,
 		"TRUST_SHUFFLE":     1,
 		"TRUST_PAN":         2,
 		"TRUST_SHUFFLE_PAN": 3,
+		"TRUST_LOCAL":       4,
 	}
 )
 
@@ -202,6 +205,53 @@ func (x Trust) Number() protoreflect.EnumNumber {
 // Deprecated: Use Trust.Descriptor instead.
 func (Trust) EnumDescriptor() ([]byte, []int) {
 	return file_wire_panlearn_proto_rawDescGZIP(), []int{2}
+}
+
+// Unit says what is protected.
+type Unit int32
+
+const (
+	Unit_UNIT_EVENT Unit = 0 // one row
+	Unit_UNIT_USER  Unit = 1 // all rows of one person that a report is about
+)
+
+// Enum value maps for Unit.
+var (
+	Unit_name = map[int32]string{
+		0: "UNIT_EVENT",
+		1: "UNIT_USER",
+	}
+	Unit_value = map[string]int32{
+		"UNIT_EVENT": 0,
+		"UNIT_USER":  1,
+	}
+)
+
+func (x Unit) Enum() *Unit {
+	p := new(Unit)
+	*p = x
+	return p
+}
+
+func (x Unit) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Unit) Descriptor() protoreflect.EnumDescriptor {
+	return file_wire_panlearn_proto_enumTypes[3].Descriptor()
+}
+
+func (Unit) Type() protoreflect.EnumType {
+	return &file_wire_panlearn_proto_enumTypes[3]
+}
+
+func (x Unit) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Unit.Descriptor instead.
+func (Unit) EnumDescriptor() ([]byte, []int) {
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{3}
 }
 
 // Statistic says what a report of a round is of.
@@ -240,11 +290,11 @@ func (x Statistic) String() string {
 }
 
 func (Statistic) Descriptor() protoreflect.EnumDescriptor {
-	return file_wire_panlearn_proto_enumTypes[3].Descriptor()
+	return file_wire_panlearn_proto_enumTypes[4].Descriptor()
 }
 
 func (Statistic) Type() protoreflect.EnumType {
-	return &file_wire_panlearn_proto_enumTypes[3]
+	return &file_wire_panlearn_proto_enumTypes[4]
 }
 
 func (x Statistic) Number() protoreflect.EnumNumber {
@@ -253,7 +303,7 @@ func (x Statistic) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Statistic.Descriptor instead.
 func (Statistic) EnumDescriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{3}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{4}
 }
 
 // Continuous says how a run goes on after its horizon.
@@ -293,11 +343,11 @@ func (x Continuous) String() string {
 }
 
 func (Continuous) Descriptor() protoreflect.EnumDescriptor {
-	return file_wire_panlearn_proto_enumTypes[4].Descriptor()
+	return file_wire_panlearn_proto_enumTypes[5].Descriptor()
 }
 
 func (Continuous) Type() protoreflect.EnumType {
-	return &file_wire_panlearn_proto_enumTypes[4]
+	return &file_wire_panlearn_proto_enumTypes[5]
 }
 
 func (x Continuous) Number() protoreflect.EnumNumber {
@@ -306,7 +356,7 @@ func (x Continuous) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Continuous.Descriptor instead.
 func (Continuous) EnumDescriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{4}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{5}
 }
 
 // Signed is the envelope of every message of learner and stage: Ed25519 over a domain-separation prefix, the
@@ -573,9 +623,14 @@ type Plan struct {
 	Scorecard *Scorecard `protobuf:"bytes,15,opt,name=scorecard,proto3" json:"scorecard,omitempty"` // what the scores after a gradient say; absent without them
 	// The point that learning begins with, in the declared coordinates and in the set: dim - scores values of a phase of gradients, or none,
 	// which is the set's own start. start_hash is the SHA-256 of the snapshot that it was made of, as declared.
-	Start         []float64 `protobuf:"fixed64,16,rep,packed,name=start,proto3" json:"start,omitempty"`
-	StartHash     []byte    `protobuf:"bytes,17,opt,name=start_hash,json=startHash,proto3" json:"start_hash,omitempty"`
-	RetentionMs   uint64    `protobuf:"varint,18,opt,name=retention_ms,json=retentionMs,proto3" json:"retention_ms,omitempty"` // records of rounds are kept for that long, and those of the newest 1,000; 0: for ever
+	Start       []float64 `protobuf:"fixed64,16,rep,packed,name=start,proto3" json:"start,omitempty"`
+	StartHash   []byte    `protobuf:"bytes,17,opt,name=start_hash,json=startHash,proto3" json:"start_hash,omitempty"`
+	RetentionMs uint64    `protobuf:"varint,18,opt,name=retention_ms,json=retentionMs,proto3" json:"retention_ms,omitempty"` // records of rounds are kept for that long, and those of the newest 1,000; 0: for ever
+	Unit        Unit      `protobuf:"varint,19,opt,name=unit,proto3,enum=panlearn.v1.Unit" json:"unit,omitempty"`
+	// silos is N: how many organisations report, each with blocks of units; 0: everybody reports for himself.
+	Silos uint64 `protobuf:"varint,20,opt,name=silos,proto3" json:"silos,omitempty"`
+	// radius is the norm to which the mean over a unit's rows is clipped, as a share of the norm that each row is clipped to; 0: 1, no further clip.
+	Radius        float64 `protobuf:"fixed64,21,opt,name=radius,proto3" json:"radius,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -732,6 +787,27 @@ func (x *Plan) GetStartHash() []byte {
 func (x *Plan) GetRetentionMs() uint64 {
 	if x != nil {
 		return x.RetentionMs
+	}
+	return 0
+}
+
+func (x *Plan) GetUnit() Unit {
+	if x != nil {
+		return x.Unit
+	}
+	return Unit_UNIT_EVENT
+}
+
+func (x *Plan) GetSilos() uint64 {
+	if x != nil {
+		return x.Silos
+	}
+	return 0
+}
+
+func (x *Plan) GetRadius() float64 {
+	if x != nil {
+		return x.Radius
 	}
 	return 0
 }
@@ -1232,7 +1308,9 @@ type Phase struct {
 	//
 	//	*Phase_Descent
 	//	*Phase_Acceleration
-	Constants     isPhase_Constants `protobuf_oneof:"constants"`
+	Constants isPhase_Constants `protobuf_oneof:"constants"`
+	// again: the users of the phase before answer this one too. What they pay is the composition of all phases of such a stint.
+	Again         bool `protobuf:"varint,11,opt,name=again,proto3" json:"again,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1346,6 +1424,13 @@ func (x *Phase) GetAcceleration() *Acceleration {
 		}
 	}
 	return nil
+}
+
+func (x *Phase) GetAgain() bool {
+	if x != nil {
+		return x.Again
+	}
+	return false
 }
 
 type isPhase_Constants interface {
@@ -1472,16 +1557,20 @@ func (x *Acceleration) GetSmoothness() float64 {
 
 // Mechanism is the randomizer of one round.
 type Mechanism struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Dim           uint32                 `protobuf:"varint,1,opt,name=dim,proto3" json:"dim,omitempty"`                                    // d
-	ClipNorm      float64                `protobuf:"fixed64,2,opt,name=clip_norm,json=clipNorm,proto3" json:"clip_norm,omitempty"`         // L
-	Levels        uint32                 `protobuf:"varint,3,opt,name=levels,proto3" json:"levels,omitempty"`                              // g
-	Trials        uint32                 `protobuf:"varint,4,opt,name=trials,proto3" json:"trials,omitempty"`                              // b
-	Coin          uint32                 `protobuf:"varint,5,opt,name=coin,proto3" json:"coin,omitempty"`                                  // p = coin / 2^coin_bits
-	CoinBits      uint32                 `protobuf:"varint,6,opt,name=coin_bits,json=coinBits,proto3" json:"coin_bits,omitempty"`          // always 24
-	FloorTrials   uint64                 `protobuf:"varint,7,opt,name=floor_trials,json=floorTrials,proto3" json:"floor_trials,omitempty"` // of one floor
-	MaxBundle     uint32                 `protobuf:"varint,8,opt,name=max_bundle,json=maxBundle,proto3" json:"max_bundle,omitempty"`       // users in one report message
-	Scores        uint32                 `protobuf:"varint,9,opt,name=scores,proto3" json:"scores,omitempty"`                              // how many of the dim coordinates, the last ones, are no part of the gradient
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Dim         uint32                 `protobuf:"varint,1,opt,name=dim,proto3" json:"dim,omitempty"`                                    // d
+	ClipNorm    float64                `protobuf:"fixed64,2,opt,name=clip_norm,json=clipNorm,proto3" json:"clip_norm,omitempty"`         // L
+	Levels      uint32                 `protobuf:"varint,3,opt,name=levels,proto3" json:"levels,omitempty"`                              // g
+	Trials      uint32                 `protobuf:"varint,4,opt,name=trials,proto3" json:"trials,omitempty"`                              // b
+	Coin        uint32                 `protobuf:"varint,5,opt,name=coin,proto3" json:"coin,omitempty"`                                  // p = coin / 2^coin_bits
+	CoinBits    uint32                 `protobuf:"varint,6,opt,name=coin_bits,json=coinBits,proto3" json:"coin_bits,omitempty"`          // always 24
+	FloorTrials uint64                 `protobuf:"varint,7,opt,name=floor_trials,json=floorTrials,proto3" json:"floor_trials,omitempty"` // of one floor
+	MaxBundle   uint32                 `protobuf:"varint,8,opt,name=max_bundle,json=maxBundle,proto3" json:"max_bundle,omitempty"`       // users in one report message
+	Scores      uint32                 `protobuf:"varint,9,opt,name=scores,proto3" json:"scores,omitempty"`                              // how many of the dim coordinates, the last ones, are no part of the gradient
+	// units is K, the fewest units that a report is about, where it is about a block of them; 0 stands for 1.
+	Units uint64 `protobuf:"varint,10,opt,name=units,proto3" json:"units,omitempty"`
+	// window is w of trust local: counts are in 0 .. levels + w, and the centre of the noise lies at w/2; 0 elsewhere.
+	Window        uint32 `protobuf:"varint,11,opt,name=window,proto3" json:"window,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1575,6 +1664,20 @@ func (x *Mechanism) GetMaxBundle() uint32 {
 func (x *Mechanism) GetScores() uint32 {
 	if x != nil {
 		return x.Scores
+	}
+	return 0
+}
+
+func (x *Mechanism) GetUnits() uint64 {
+	if x != nil {
+		return x.Units
+	}
+	return 0
+}
+
+func (x *Mechanism) GetWindow() uint32 {
+	if x != nil {
+		return x.Window
 	}
 	return 0
 }
@@ -2333,7 +2436,7 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"learnerKey\x12\x1b\n" +
 	"\tstage_key\x18\x06 \x01(\fR\bstageKey\x12(\n" +
 	"\x05suite\x18\a \x01(\x0e2\x12.panlearn.v1.SuiteR\x05suite\x12\x12\n" +
-	"\x04life\x18\b \x01(\fR\x04life\"\x85\x05\n" +
+	"\x04life\x18\b \x01(\fR\x04life\"\xda\x05\n" +
 	"\x04Plan\x12\x1c\n" +
 	"\talgorithm\x18\x01 \x01(\tR\talgorithm\x12*\n" +
 	"\x06phases\x18\x02 \x03(\v2\x12.panlearn.v1.PhaseR\x06phases\x127\n" +
@@ -2357,7 +2460,10 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"\x05start\x18\x10 \x03(\x01R\x05start\x12\x1d\n" +
 	"\n" +
 	"start_hash\x18\x11 \x01(\fR\tstartHash\x12!\n" +
-	"\fretention_ms\x18\x12 \x01(\x04R\vretentionMs\"U\n" +
+	"\fretention_ms\x18\x12 \x01(\x04R\vretentionMs\x12%\n" +
+	"\x04unit\x18\x13 \x01(\x0e2\x11.panlearn.v1.UnitR\x04unit\x12\x14\n" +
+	"\x05silos\x18\x14 \x01(\x04R\x05silos\x12\x16\n" +
+	"\x06radius\x18\x15 \x01(\x01R\x06radius\"U\n" +
 	"\x03Set\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x16\n" +
 	"\x06radius\x18\x02 \x01(\x01R\x06radius\x12\x10\n" +
@@ -2408,7 +2514,7 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"\x04high\x18\x03 \x01(\x01R\x04high\x12 \n" +
 	"\vcorrectness\x18\x04 \x01(\bR\vcorrectness\x12\x1f\n" +
 	"\vlabel_noise\x18\x05 \x01(\x01R\n" +
-	"labelNoise\"\x99\x03\n" +
+	"labelNoise\"\xaf\x03\n" +
 	"\x05Phase\x12\x14\n" +
 	"\x05users\x18\x01 \x01(\x04R\x05users\x12\x16\n" +
 	"\x06rounds\x18\x02 \x01(\x04R\x06rounds\x12\x16\n" +
@@ -2420,7 +2526,8 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"\tstatistic\x18\b \x01(\x0e2\x16.panlearn.v1.StatisticR\tstatistic\x120\n" +
 	"\adescent\x18\t \x01(\v2\x14.panlearn.v1.DescentH\x00R\adescent\x12?\n" +
 	"\facceleration\x18\n" +
-	" \x01(\v2\x19.panlearn.v1.AccelerationH\x00R\faccelerationB\v\n" +
+	" \x01(\v2\x19.panlearn.v1.AccelerationH\x00R\facceleration\x12\x14\n" +
+	"\x05again\x18\v \x01(\bR\x05againB\v\n" +
 	"\tconstants\"&\n" +
 	"\aDescent\x12\x1b\n" +
 	"\tstep_size\x18\x01 \x01(\x01R\bstepSize\"L\n" +
@@ -2429,7 +2536,7 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"\x02mu\x18\x02 \x01(\x01R\x02mu\x12\x1e\n" +
 	"\n" +
 	"smoothness\x18\x03 \x01(\x01R\n" +
-	"smoothness\"\xf5\x01\n" +
+	"smoothness\"\xa3\x02\n" +
 	"\tMechanism\x12\x10\n" +
 	"\x03dim\x18\x01 \x01(\rR\x03dim\x12\x1b\n" +
 	"\tclip_norm\x18\x02 \x01(\x01R\bclipNorm\x12\x16\n" +
@@ -2440,7 +2547,10 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"\ffloor_trials\x18\a \x01(\x04R\vfloorTrials\x12\x1d\n" +
 	"\n" +
 	"max_bundle\x18\b \x01(\rR\tmaxBundle\x12\x16\n" +
-	"\x06scores\x18\t \x01(\rR\x06scores\"\xa8\x01\n" +
+	"\x06scores\x18\t \x01(\rR\x06scores\x12\x14\n" +
+	"\x05units\x18\n" +
+	" \x01(\x04R\x05units\x12\x16\n" +
+	"\x06window\x18\v \x01(\rR\x06window\"\xa8\x01\n" +
 	"\x05Round\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1b\n" +
 	"\ttask_hash\x18\x02 \x01(\fR\btaskHash\x12\x14\n" +
@@ -2530,12 +2640,17 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"\n" +
 	"SUITE_NONE\x10\x01\x12\x10\n" +
 	"\fSUITE_X25519\x10\x02\x12\x19\n" +
-	"\x15SUITE_MLKEM768_X25519\x10\x03*W\n" +
+	"\x15SUITE_MLKEM768_X25519\x10\x03*h\n" +
 	"\x05Trust\x12\x15\n" +
 	"\x11TRUST_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rTRUST_SHUFFLE\x10\x01\x12\r\n" +
 	"\tTRUST_PAN\x10\x02\x12\x15\n" +
-	"\x11TRUST_SHUFFLE_PAN\x10\x03*^\n" +
+	"\x11TRUST_SHUFFLE_PAN\x10\x03\x12\x0f\n" +
+	"\vTRUST_LOCAL\x10\x04*%\n" +
+	"\x04Unit\x12\x0e\n" +
+	"\n" +
+	"UNIT_EVENT\x10\x00\x12\r\n" +
+	"\tUNIT_USER\x10\x01*^\n" +
 	"\tStatistic\x12\x16\n" +
 	"\x12STATISTIC_GRADIENT\x10\x00\x12\x15\n" +
 	"\x11STATISTIC_MOMENTS\x10\x01\x12\"\n" +
@@ -2559,59 +2674,61 @@ func file_wire_panlearn_proto_rawDescGZIP() []byte {
 	return file_wire_panlearn_proto_rawDescData
 }
 
-var file_wire_panlearn_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
+var file_wire_panlearn_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
 var file_wire_panlearn_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_wire_panlearn_proto_goTypes = []any{
 	(Kind)(0),             // 0: panlearn.v1.Kind
 	(Suite)(0),            // 1: panlearn.v1.Suite
 	(Trust)(0),            // 2: panlearn.v1.Trust
-	(Statistic)(0),        // 3: panlearn.v1.Statistic
-	(Continuous)(0),       // 4: panlearn.v1.Continuous
-	(*Signed)(nil),        // 5: panlearn.v1.Signed
-	(*StageIdentity)(nil), // 6: panlearn.v1.StageIdentity
-	(*Task)(nil),          // 7: panlearn.v1.Task
-	(*Plan)(nil),          // 8: panlearn.v1.Plan
-	(*Set)(nil),           // 9: panlearn.v1.Set
-	(*Practical)(nil),     // 10: panlearn.v1.Practical
-	(*Loss)(nil),          // 11: panlearn.v1.Loss
-	(*Frame)(nil),         // 12: panlearn.v1.Frame
-	(*Scorecard)(nil),     // 13: panlearn.v1.Scorecard
-	(*Phase)(nil),         // 14: panlearn.v1.Phase
-	(*Descent)(nil),       // 15: panlearn.v1.Descent
-	(*Acceleration)(nil),  // 16: panlearn.v1.Acceleration
-	(*Mechanism)(nil),     // 17: panlearn.v1.Mechanism
-	(*Round)(nil),         // 18: panlearn.v1.Round
-	(*Open)(nil),          // 19: panlearn.v1.Open
-	(*Claim)(nil),         // 20: panlearn.v1.Claim
-	(*Batch)(nil),         // 21: panlearn.v1.Batch
-	(*Reject)(nil),        // 22: panlearn.v1.Reject
-	(*Close)(nil),         // 23: panlearn.v1.Close
-	(*End)(nil),           // 24: panlearn.v1.End
-	(*Report)(nil),        // 25: panlearn.v1.Report
+	(Unit)(0),             // 3: panlearn.v1.Unit
+	(Statistic)(0),        // 4: panlearn.v1.Statistic
+	(Continuous)(0),       // 5: panlearn.v1.Continuous
+	(*Signed)(nil),        // 6: panlearn.v1.Signed
+	(*StageIdentity)(nil), // 7: panlearn.v1.StageIdentity
+	(*Task)(nil),          // 8: panlearn.v1.Task
+	(*Plan)(nil),          // 9: panlearn.v1.Plan
+	(*Set)(nil),           // 10: panlearn.v1.Set
+	(*Practical)(nil),     // 11: panlearn.v1.Practical
+	(*Loss)(nil),          // 12: panlearn.v1.Loss
+	(*Frame)(nil),         // 13: panlearn.v1.Frame
+	(*Scorecard)(nil),     // 14: panlearn.v1.Scorecard
+	(*Phase)(nil),         // 15: panlearn.v1.Phase
+	(*Descent)(nil),       // 16: panlearn.v1.Descent
+	(*Acceleration)(nil),  // 17: panlearn.v1.Acceleration
+	(*Mechanism)(nil),     // 18: panlearn.v1.Mechanism
+	(*Round)(nil),         // 19: panlearn.v1.Round
+	(*Open)(nil),          // 20: panlearn.v1.Open
+	(*Claim)(nil),         // 21: panlearn.v1.Claim
+	(*Batch)(nil),         // 22: panlearn.v1.Batch
+	(*Reject)(nil),        // 23: panlearn.v1.Reject
+	(*Close)(nil),         // 24: panlearn.v1.Close
+	(*End)(nil),           // 25: panlearn.v1.End
+	(*Report)(nil),        // 26: panlearn.v1.Report
 }
 var file_wire_panlearn_proto_depIdxs = []int32{
 	0,  // 0: panlearn.v1.Signed.kind:type_name -> panlearn.v1.Kind
-	8,  // 1: panlearn.v1.Task.plan:type_name -> panlearn.v1.Plan
+	9,  // 1: panlearn.v1.Task.plan:type_name -> panlearn.v1.Plan
 	1,  // 2: panlearn.v1.Task.suite:type_name -> panlearn.v1.Suite
-	14, // 3: panlearn.v1.Plan.phases:type_name -> panlearn.v1.Phase
-	4,  // 4: panlearn.v1.Plan.continuous:type_name -> panlearn.v1.Continuous
+	15, // 3: panlearn.v1.Plan.phases:type_name -> panlearn.v1.Phase
+	5,  // 4: panlearn.v1.Plan.continuous:type_name -> panlearn.v1.Continuous
 	2,  // 5: panlearn.v1.Plan.trust:type_name -> panlearn.v1.Trust
-	9,  // 6: panlearn.v1.Plan.set:type_name -> panlearn.v1.Set
-	10, // 7: panlearn.v1.Plan.practical:type_name -> panlearn.v1.Practical
-	13, // 8: panlearn.v1.Plan.scorecard:type_name -> panlearn.v1.Scorecard
-	11, // 9: panlearn.v1.Practical.loss:type_name -> panlearn.v1.Loss
-	17, // 10: panlearn.v1.Phase.mechanism:type_name -> panlearn.v1.Mechanism
-	3,  // 11: panlearn.v1.Phase.statistic:type_name -> panlearn.v1.Statistic
-	15, // 12: panlearn.v1.Phase.descent:type_name -> panlearn.v1.Descent
-	16, // 13: panlearn.v1.Phase.acceleration:type_name -> panlearn.v1.Acceleration
-	12, // 14: panlearn.v1.Round.frame:type_name -> panlearn.v1.Frame
-	1,  // 15: panlearn.v1.Open.suite:type_name -> panlearn.v1.Suite
-	22, // 16: panlearn.v1.Batch.rejects:type_name -> panlearn.v1.Reject
-	17, // [17:17] is the sub-list for method output_type
-	17, // [17:17] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	10, // 6: panlearn.v1.Plan.set:type_name -> panlearn.v1.Set
+	11, // 7: panlearn.v1.Plan.practical:type_name -> panlearn.v1.Practical
+	14, // 8: panlearn.v1.Plan.scorecard:type_name -> panlearn.v1.Scorecard
+	3,  // 9: panlearn.v1.Plan.unit:type_name -> panlearn.v1.Unit
+	12, // 10: panlearn.v1.Practical.loss:type_name -> panlearn.v1.Loss
+	18, // 11: panlearn.v1.Phase.mechanism:type_name -> panlearn.v1.Mechanism
+	4,  // 12: panlearn.v1.Phase.statistic:type_name -> panlearn.v1.Statistic
+	16, // 13: panlearn.v1.Phase.descent:type_name -> panlearn.v1.Descent
+	17, // 14: panlearn.v1.Phase.acceleration:type_name -> panlearn.v1.Acceleration
+	13, // 15: panlearn.v1.Round.frame:type_name -> panlearn.v1.Frame
+	1,  // 16: panlearn.v1.Open.suite:type_name -> panlearn.v1.Suite
+	23, // 17: panlearn.v1.Batch.rejects:type_name -> panlearn.v1.Reject
+	18, // [18:18] is the sub-list for method output_type
+	18, // [18:18] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_wire_panlearn_proto_init() }
@@ -2628,7 +2745,7 @@ func file_wire_panlearn_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_panlearn_proto_rawDesc), len(file_wire_panlearn_proto_rawDesc)),
-			NumEnums:      5,
+			NumEnums:      6,
 			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   0,

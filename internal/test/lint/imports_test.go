@@ -27,7 +27,8 @@ var mayImport = map[string][]string{
 	"learner/task/source":     {"learner/convex", "learner/task"},
 	"learner/task/draft":      {"learner/convex", "learner/task", "learner/task/source"},
 	"learner/task/inspection": {"learner/task", "learner/task/source"},
-	"learner/report":          {"learner/convex", "learner/practical", "learner/task", "randomizer"},
+	"learner/block":           {"learner/convex"},
+	"learner/report":          {"learner/block", "learner/convex", "learner/practical", "learner/task", "randomizer"},
 	"internal/disk":           {},
 	"shuffle/stage/markfile":  {"internal/disk", "stream"},
 	"learner/service": {"learner", "learner/convex", "learner/method", "learner/practical", "randomizer", "randomizer/accounting", "state", "stream", "stream/manifest",
@@ -44,7 +45,7 @@ var mayImport = map[string][]string{
 	"stream/natsjs":       {"stream"},
 	"stream/natsjs/admin": {"stream", "stream/natsjs", "stream/retention"},
 	"stream/streamtest":   {"stream", "stream/retention", "stream/wire"},
-	"stream/client": {"randomizer", "learner/convex", "learner/report", "learner/task", "stream", "stream/client/consent",
+	"stream/client": {"randomizer", "learner/block", "learner/convex", "learner/report", "learner/task", "stream", "stream/client/consent",
 		"stream/client/ledger", "stream/client/participation", "stream/manifest", "stream/seal", "stream/wire"},
 	"stream/client/consent": {"randomizer", "randomizer/accounting", "learner/convex", "learner/practical", "learner/report", "learner/task", "stream",
 		"stream/client/ledger", "stream/manifest", "stream/wire"},
@@ -157,7 +158,7 @@ func TestImportDirections(t *testing.T) {
 
 // The sans-IO cores know no clock, network, disk or goroutine.
 func TestCoresDoNoIO(t *testing.T) {
-	cores := []string{"randomizer", "randomizer/accounting", "shuffle", "learner", "learner/convex", "learner/method", "learner/planning", "learner/practical", "learner/report", "state",
+	cores := []string{"randomizer", "randomizer/accounting", "shuffle", "learner", "learner/block", "learner/convex", "learner/method", "learner/planning", "learner/practical", "learner/report", "state",
 		"stream/manifest", "stream/client/ledger", "stream/client/participation"}
 	forbidden := []string{"net", "os", "net/http", "os/exec", "log", "log/slog"}
 	for _, f := range sources(t) {
