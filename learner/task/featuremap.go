@@ -142,7 +142,7 @@ func (m *FeatureMap) compileDerived(f *Features) {
 // means nothing.
 func (m *FeatureMap) Unlabelled() *FeatureMap {
 	out := *m
-	out.schema.Unlabelled = true
+	out.schema.Unlabelled, out.schema.User = true, "" // nobody is asked for anything
 	return &out
 }
 

@@ -17,6 +17,9 @@ type Row struct {
 	// Key is what the key's column says, where the task declares one; empty where it cannot be read. Invalid rows have one, too.
 	Key string
 
+	// User is the person a row is of, as the column of Spec.User says; empty where it cannot be read. Invalid rows have one, too.
+	User string
+
 	// Fields are the values of the columns of csv, jsonl and parquet, in the order of Schema.Columns.
 	Fields []string
 
@@ -38,6 +41,7 @@ type Schema struct {
 	Label     string       // field of the label; empty for libsvm and idx
 	Class     bool         // whether the label is a class, which may be a word, or a number
 	Dimension int          // number of values of libsvm and idx
+	User      string       // field that names the person; empty where privacy is per event
 	// Unlabelled says that data may be without labels, and that a label that is there is passed over.
 	Unlabelled bool
 }
@@ -45,6 +49,9 @@ type Schema struct {
 // Schema returns what a reader of this task's data has to know.
 func (s *Spec) Schema() Schema {
 	out := Schema{Events: s.Events, Label: s.Label.Column, Class: s.Classification()}
+	if s.User != nil {
+		out.User = s.User.Column
+	}
 	if s.Features.Vector != nil {
 		out.Dimension = s.Features.Vector.Dimension
 	}

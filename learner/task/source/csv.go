@@ -67,12 +67,12 @@ func newCSV(l *lines, schema task.Schema) (*csvRows, error) {
 		}
 		f.position = append(f.position, at)
 	}
-	if key := schema.Events.Key; key != "" {
-		at, err := find(key)
+	for _, c := range namingColumns(schema) {
+		at, err := find(c.name)
 		if err != nil {
 			return nil, err
 		}
-		l.key = &csvKey{separator: f.separator, position: at}
+		l.named = append(l.named, naming{&csvKey{separator: f.separator, position: at}, c.set})
 	}
 	if schema.Unlabelled && !slices.Contains(names, schema.Label) {
 		f.label = -1

@@ -54,7 +54,7 @@ func fitting(path string, r *Reader, m *task.FeatureMap) (*Reader, error) {
 			if first == nil {
 				first = bad
 			}
-			r.peeked = append(r.peeked, peek{task.Row{Line: row.Line, Number: row.Number, File: row.File}, err})
+			r.peeked = append(r.peeked, peek{task.Row{Line: row.Line, Number: row.Number, File: row.File, User: row.User}, err})
 		}
 		if err == io.EOF || len(r.peeked) == fittingWindow {
 			if fits {

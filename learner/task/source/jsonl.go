@@ -33,8 +33,8 @@ func newJSONL(l *lines, schema task.Schema) *jsonRows {
 	f.values = make([]string, len(f.names))
 	f.seen = make([]bool, len(f.names))
 	f.known = make([]bool, len(f.names))
-	if key := schema.Events.Key; key != "" {
-		l.key = &Member{Name: key, Numbers: true, Most: task.MaxKey}
+	for _, c := range namingColumns(schema) {
+		l.named = append(l.named, naming{&Member{Name: c.name, Numbers: true, Most: task.MaxKey}, c.set})
 	}
 	f.wanted = len(f.names)
 	if schema.Unlabelled {

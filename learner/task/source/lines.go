@@ -15,9 +15,36 @@ type lines struct {
 	in    *bufio.Reader
 	limit int
 	skip  int64
-	line  int64     // number of the last line that was read
-	buf   []byte    // of the last line, reused
-	key   keyReader // reads the whole line, however long it is; nil where rows are known by position
+	line  int64  // number of the last line that was read
+	buf   []byte // of the last line, reused
+	// named reads the whole line, however long it is, for what names its row.
+	named []naming
+}
+
+// A naming is a column that says what a row is known by, or whom it is of.
+type naming struct {
+	keyReader
+	set func(*task.Row, string)
+}
+
+func setKey(r *task.Row, name string)  { r.Key = name }
+func setUser(r *task.Row, name string) { r.User = name }
+
+// A column that names rows, and what it sets.
+type namingColumn struct {
+	name string
+	set  func(*task.Row, string)
+}
+
+// namingColumns are the columns of a schema that name rows.
+func namingColumns(s task.Schema) (out []namingColumn) {
+	if s.Events.Key != "" {
+		out = append(out, namingColumn{s.Events.Key, setKey})
+	}
+	if s.User != "" {
+		out = append(out, namingColumn{s.User, setUser})
+	}
+	return out
 }
 
 // A keyReader finds the key in a line that comes in parts, and needs nothing after it to be in order. Its memory is bounded.
@@ -31,12 +58,12 @@ func newLines(in io.Reader, e task.Events) *lines {
 	return &lines{in: bufio.NewReaderSize(in, 64<<10), limit: e.MaxLine, skip: int64(e.SkipLines)}
 }
 
-// row returns the next event's line as next does, and sets Line and Key.
+// row returns the next event's line as next does, and sets Line, Key and User.
 func (l *lines) row(row *task.Row) ([]byte, error) {
 	line, err := l.next()
 	row.Line = l.line
-	if l.key != nil {
-		row.Key = l.key.Key()
+	for _, n := range l.named {
+		n.set(row, n.Key())
 	}
 	return line, err
 }
@@ -61,8 +88,8 @@ func (l *lines) next() ([]byte, error) {
 // read fills buf with one line, or the beginning of one that is too long.
 func (l *lines) read() (long, empty bool, err error) {
 	l.buf = l.buf[:0]
-	if l.key != nil {
-		l.key.Reset()
+	for _, n := range l.named {
+		n.Reset()
 	}
 	empty = true
 	for {
@@ -81,8 +108,8 @@ func (l *lines) read() (long, empty bool, err error) {
 				part = bytes.TrimPrefix(part, []byte("\xef\xbb\xbf"))
 			}
 		}
-		if l.key != nil {
-			_, _ = l.key.Write(part)
+		for _, n := range l.named {
+			_, _ = n.Write(part)
 		}
 		room := l.limit + 2 - len(l.buf) // 2 for the end of the line
 		if len(part) > room {

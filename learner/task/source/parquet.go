@@ -25,14 +25,14 @@ var errNotFile = errors.New("not a regular file: Parquet begins at its end, and 
 type parquetRows struct {
 	file    *parquet.File
 	in      io.ReaderAt
-	columns []*parquetColumn // of the task, then of the label and of the key, where they are read
+	columns []*parquetColumn // of the task, then of the label, the key and the person, where they are read
 	limit   int
-	page    int64    // bytes of the largest page that is read
-	values  []string // of the columns
-	fields  int      // of values
-	label   bool     // it comes after the fields
-	key     bool     // it comes last
-	omitted []bool   // values that lie in a page that is too large to be read
+	page    int64          // bytes of the largest page that is read
+	values  []string       // of the columns
+	fields  int            // of values
+	label   bool           // it comes after the fields
+	named   []namingColumn // they come last
+	omitted []bool         // values that lie in a page that is too large to be read
 	line    int64
 	group   int   // that comes next
 	left    int64 // rows of the group that is being read
@@ -69,14 +69,15 @@ func newParquetRows(in io.ReaderAt, size int64, schema task.Schema) (*parquetRow
 		}
 		ask = append(ask, wanted{schema.Label, label})
 	}
-	if schema.Events.Key != "" {
-		ask = append(ask, wanted{schema.Events.Key, word})
+	named := namingColumns(schema)
+	for _, c := range named {
+		ask = append(ask, wanted{c.name, word})
 	}
 	f, err := openColumns(in, size, ask)
 	if err != nil {
 		return nil, err
 	}
-	f.limit, f.fields, f.label, f.key = schema.Events.MaxLine, len(schema.Columns), !schema.Unlabelled, schema.Events.Key != ""
+	f.limit, f.fields, f.label, f.named = schema.Events.MaxLine, len(schema.Columns), !schema.Unlabelled, named
 	return f, nil
 }
 
@@ -131,12 +132,13 @@ func (f *parquetRows) next(row *task.Row) error {
 		return fmt.Errorf("row %d: %w", f.line+1, err)
 	}
 	f.line++
-	values := f.values
-	if f.key {
-		last := len(values) - 1
-		if row.Key, values = values[last], values[:last]; len(row.Key) > task.MaxKey || !utf8.ValidString(row.Key) {
-			row.Key = ""
+	values := f.values[:len(f.values)-len(f.named)]
+	for i, c := range f.named {
+		name := f.values[len(values)+i]
+		if len(name) > task.MaxKey || !utf8.ValidString(name) {
+			name = ""
 		}
+		c.set(row, name)
 	}
 	size := 0
 	for i, v := range values {

@@ -19,7 +19,7 @@ var hostile = []string{" ", "\t", "\t\t", ";;", ",,", ",", `"`, `"open`, `a"b`, 
 	"NaN", "null", "{", "}", "[]", "{}", `{"age":NaN}`, `{"age":{"age":[1]}}`, `{"age":1}}`, `{"age":1,"age":2,"job":"a","y":1}`, strings.Repeat("[", 1<<17),
 	strings.Repeat("x", 300), strings.Repeat(",", 300), strings.Repeat(`"`, 301), "1 9:1", "1 1:NaN", "1 :", "PAR1", "\x1f", "(", "1", "-"}
 
-// outcomesOf are rows as tests compare them, with their keys.
+// outcomesOf are rows as tests compare them, with their keys and people.
 func outcomesOf(t *testing.T, data []byte, m *task.FeatureMap) (out []string) {
 	t.Helper()
 	r, err := New(bytes.NewReader(data), m)
@@ -27,7 +27,7 @@ func outcomesOf(t *testing.T, data []byte, m *task.FeatureMap) (out []string) {
 		t.Fatal(err)
 	}
 	for row, err := range r.All() {
-		out = append(out, fmt.Sprintf("%d %q %q %v %v %q %v", row.Number, row.Key, row.Fields, row.Index, row.Value, row.Label, err))
+		out = append(out, fmt.Sprintf("%d %q %q %q %v %v %q %v", row.Number, row.Key, row.User, row.Fields, row.Index, row.Value, row.Label, err))
 	}
 	return out
 }
@@ -35,6 +35,7 @@ func outcomesOf(t *testing.T, data []byte, m *task.FeatureMap) (out []string) {
 // Whatever the line of one person holds, as many rows come out of data as there are lines, and those of others are as they were, under the
 // same numbers and keys.
 func TestContentMovesNoRow(t *testing.T) {
+	people := []string{"privacy.unit=user", "user.column=id", "user.items=2"}
 	for name, f := range map[string]struct {
 		task, head string
 		sets       []string
@@ -54,6 +55,14 @@ func TestContentMovesNoRow(t *testing.T) {
 		"jsonl with keys": {task: jsonTask, sets: []string{"events.key=id"},
 			line:  func(i int) string { return fmt.Sprintf(`{"id":"p%d","age":%d,"job":"a","y":1}`, i, i) },
 			keyed: func(i int, content string) string { return fmt.Sprintf(`{"id":"p%d","age":%s`, i, content) }},
+		"csv with people": {task: csvTask, head: "id,age,job,y\n", sets: people,
+			line:  func(i int) string { return fmt.Sprintf("p%d,%d,a,1", i%7, i) },
+			keyed: func(i int, content string) string { return fmt.Sprintf("p%d,%s", i%7, content) }},
+		"jsonl with keys and people": {task: jsonTask, sets: append(slices.Clone(people), "events.key=event"),
+			line: func(i int) string { return fmt.Sprintf(`{"event":%d,"id":"p%d","age":%d,"job":"a","y":1}`, i, i%7, i) },
+			keyed: func(i int, content string) string {
+				return fmt.Sprintf(`{"event":%d,"id":"p%d","age":%s`, i, i%7, content)
+			}},
 		"jsonl with keys that are numbers": {task: jsonTask, sets: []string{"events.key=id"},
 			line:  func(i int) string { return fmt.Sprintf(`{"id":%d,"age":%d,"job":"a","y":1}`, i, i) },
 			keyed: func(i int, content string) string { return fmt.Sprintf(`{"id": %d, "age":%s`, i, content) }},
@@ -80,7 +89,7 @@ func TestContentMovesNoRow(t *testing.T) {
 					t.Errorf("%s, line %d is %.40q: %d rows", name, at, content, len(got))
 					continue
 				}
-				if f.keyed != nil && strings.Join(strings.Fields(got[at])[:2], " ") != strings.Join(strings.Fields(want[at])[:2], " ") {
+				if f.keyed != nil && strings.Join(strings.Fields(got[at])[:3], " ") != strings.Join(strings.Fields(want[at])[:3], " ") {
 					t.Errorf("%s, line %d is %.40q: it has another number or key: %.60s", name, at, content, got[at])
 				}
 				got[at] = want[at]

@@ -20,8 +20,8 @@ type Reader struct {
 	err    error    // ends the reading
 }
 
-// rows is a format. next overwrites row but for Number and File and returns nil, a *task.RowError, io.EOF or a fatal error; Key is set
-// with a *task.RowError too. close releases what the format holds beside its stream.
+// rows is a format. next overwrites row but for Number and File and returns nil, a *task.RowError, io.EOF or a fatal error; Key and User
+// are set with a *task.RowError too. close releases what the format holds beside its stream.
 type rows interface {
 	next(row *task.Row) error
 	close() error
@@ -72,7 +72,7 @@ func newRows(stream io.Reader, schema task.Schema) (rows, error) {
 	return nil, fmt.Errorf("format %s cannot be read from one stream", schema.Events.Format)
 }
 
-// Next returns the next row as soon as it is there. On a *task.RowError the row has its File, Line, Number and Key, and reading can go
+// Next returns the next row as soon as it is there. On a *task.RowError the row has its File, Line, Number, Key and User, and reading can go
 // on; io.EOF is the end; every other error is final.
 func (r *Reader) Next() (task.Row, error) {
 	if len(r.peeked) > 0 {
@@ -87,7 +87,7 @@ func (r *Reader) read() (task.Row, error) {
 	if r.err != nil {
 		return task.Row{}, r.err
 	}
-	r.row.Label, r.row.Key = "", ""
+	r.row.Label, r.row.Key, r.row.User = "", "", ""
 	bad, err := r.step()
 	if err != nil {
 		r.err = err
@@ -95,7 +95,7 @@ func (r *Reader) read() (task.Row, error) {
 	}
 	if r.row.File = r.opened.file; bad != nil {
 		bad.File = r.row.File
-		return task.Row{Line: bad.Line, Number: bad.Line - 1, File: r.row.File, Key: r.row.Key}, bad
+		return task.Row{Line: bad.Line, Number: bad.Line - 1, File: r.row.File, Key: r.row.Key, User: r.row.User}, bad
 	}
 	r.row.Number = r.row.Line - 1
 	return r.row, nil

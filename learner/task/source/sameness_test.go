@@ -35,6 +35,12 @@ label: {column: "y", positive: ["1", "3"], negative: ["0", "2"]}
 
 // examplesOf maps everything; an invalid row is an example without values.
 func examplesOf(t *testing.T, path string, m *task.FeatureMap) (out []convex.Example) {
+	out, _ = examplesAndUsers(t, path, m)
+	return out
+}
+
+// examplesAndUsers says also whom each row is of.
+func examplesAndUsers(t *testing.T, path string, m *task.FeatureMap) (out []convex.Example, users []string) {
 	t.Helper()
 	r, err := Open(path, m)
 	if err != nil {
@@ -52,12 +58,12 @@ func examplesOf(t *testing.T, path string, m *task.FeatureMap) (out []convex.Exa
 		if err != nil {
 			e = convex.Example{}
 		}
-		out = append(out, e)
+		out, users = append(out, e), append(users, row.User)
 	}
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return out
+	return out, users
 }
 
 func dense(e convex.Example, dim int) []float64 {
@@ -80,23 +86,29 @@ func zstdOf(t testing.TB, data []byte) []byte {
 	return w.EncodeAll(data, nil)
 }
 
-// One table, written in every format and compression, gives the same examples, which are those worked out by hand.
+// One table, written in every format and compression, gives the same examples, which are those worked out by hand, and the same people where
+// the format names them: by a word or an integer, in a row that is no event too.
 func TestSameTableInEveryFormat(t *testing.T) {
 	table := [][5]byte{{0, 51, 255, 102, 1}, {255, 255, 255, 255, 0}, {0, 0, 0, 0, 3}, {5, 0, 15, 0, 2}}
 	want := [][]float64{{0, 0.2, 1, 0.4, 1}, {1, 1, 1, 1, 1}, {0, 0, 0, 0, 1}, {5. / 255, 0, 15. / 255, 0, 1}} // and the intercept
 	labels := []float64{1, -1, 1, -1}
+	words, numbers := []string{"zoë", "7", "", "zoë"}, []int64{7, -3, 7, 9223372036854775807}
+	texts := []string{"7", "-3", "7", "9223372036854775807"}
 
 	var csv, jsonl, svm strings.Builder
-	csv.WriteString("p3,y,p0,p1,p2\n")
+	csv.WriteString("p3,y,number,p0,word,p1,p2\n")
 	var pixels, marks []byte
 	var cells [][]any
-	for _, r := range table {
-		fmt.Fprintf(&csv, "%d,%d,%d,%d,%d\n", r[3], r[4], r[0], r[1], r[2])
-		fmt.Fprintf(&jsonl, `{"p0":%d,"p1":"%d","p2":%d,"p3":%d.0,"y":%d}`+"\n", r[0], r[1], r[2], r[3], r[4])
+	for i, r := range table {
+		fmt.Fprintf(&csv, "%d,%d,%d,%d,%q,%d,%d\n", r[3], r[4], numbers[i], r[0], words[i], r[1], r[2])
+		fmt.Fprintf(&jsonl, `{"p0":%d,"number":%d,"p1":"%d","p2":%d,"word":%q,"p3":%d.0,"y":%d}`+"\n", r[0], numbers[i], r[1], r[2], words[i], r[3], r[4])
 		fmt.Fprintf(&svm, "%d 1:%d 3:%d 4:%d", r[4], r[0], r[2], r[3])
 		svm.WriteString("\n")
 		pixels, marks = append(pixels, r[:4]...), append(marks, r[4])
-		cells = append(cells, []any{int32(r[0]), int64(r[1]), float32(r[2]), float64(r[3]), int64(r[4])})
+		cells = append(cells, []any{int32(r[0]), int64(r[1]), float32(r[2]), float64(r[3]), int64(r[4]), words[i], numbers[i]})
+		if words[i] == "" {
+			cells[i][5] = nil
+		}
 	}
 	// LIBSVM lists what is not zero; the second feature is put in here, in order.
 	lines := strings.Split(strings.TrimSpace(svm.String()), "\n")
@@ -104,7 +116,7 @@ func TestSameTableInEveryFormat(t *testing.T) {
 		lines[i] = strings.Replace(lines[i], " 3:", fmt.Sprintf(" 2:%d 3:", r[1]), 1)
 	}
 	images, classes := idxFiles(pixels, marks)
-	columns := []parquettest.Column{{Name: "p0"}, {Name: "p1"}, {Name: "p2"}, {Name: "p3"}, {Name: "y"}}
+	columns := []parquettest.Column{{Name: "p0"}, {Name: "p1"}, {Name: "p2"}, {Name: "p3"}, {Name: "y"}, {Name: "word"}, {Name: "number"}}
 	type file struct {
 		format string
 		paths  []string
@@ -138,11 +150,24 @@ func TestSameTableInEveryFormat(t *testing.T) {
 	}
 	for _, f := range files {
 		file, sets := pixelTask, []string{"events.format=" + f.format, fmt.Sprintf("events.header=%v", f.format == "csv")}
+		people := [][]string{words, texts}
 		if f.format == "libsvm" || f.format == "idx" {
-			file, sets = idxTask, sets[:1]
+			file, sets, people = idxTask, sets[:1], nil
+		}
+		for i, want := range people {
+			m := compile(t, file, append(sets, "privacy.unit=user", "user.items=2", "user.column="+[]string{"word", "number"}[i])...)
+			if _, got := examplesAndUsers(t, strings.Join(f.paths, ","), m); !slices.Equal(got, want) {
+				t.Errorf("%s: rows of %q, want %q", f.format, got, want)
+			}
+			if m.Dim() != 5 {
+				t.Errorf("%s: %d coordinates: who somebody is is no feature", f.format, m.Dim())
+			}
 		}
 		m := compile(t, file, sets...)
-		got := examplesOf(t, strings.Join(f.paths, ","), m)
+		got, nobody := examplesAndUsers(t, strings.Join(f.paths, ","), m)
+		if strings.Join(nobody, "") != "" {
+			t.Errorf("%s: %q without a column of people", f.format, nobody)
+		}
 		if len(got) != len(want) {
 			t.Errorf("%s: %d examples", f.format, len(got))
 			continue
