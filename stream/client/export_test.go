@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/stream/client/consent"
 )
 
 // MessageID is the message id of the message with that first report id, for an attempt.
@@ -11,6 +12,9 @@ var MessageID = messageID
 
 // OnMap has the client do something before it maps a row: such as to take its time.
 func (c *Client) OnMap(f func(task.Row)) { c.loop.onMap = f }
+
+// OnAgree has the client make something of its agreement before it acts on it.
+func (c *Client) OnAgree(f func(*consent.Agreement)) { c.loop.onAgree = f }
 
 // SetClock gives the client another clock than the machine's.
 func (c *Client) SetClock(read func() time.Time) { c.loop.clock.read = read }

@@ -98,6 +98,9 @@ func (l *loop) agree(ctx context.Context) error {
 				bundle, size, l.Limits.MaxPayload)
 		}
 	}
+	if l.onAgree != nil {
+		l.onAgree(agreement)
+	}
 	l.accounts.agreement, l.records.agreement = agreement, agreement
 	if l.compareClock(ctx); l.clock.unknown {
 		return nil

@@ -64,12 +64,13 @@ type loop struct {
 	reports *report.Maker // of phase, at the newest round
 	phase   int           // of the plan, its index
 
-	rows       atomic.Uint64  // that Run stands for, see Client.Expect; 0: Run was not called
-	onMap      func(task.Row) // what a test does before a row is mapped
-	beats      *beats         // when events join, and publishes leave
-	sending    int            // events whose publish is on its way
-	retry      bool           // the timer ticked: send unanswered bundles again
-	delivered  *answers       // publishes that were answered, or failed
+	rows       atomic.Uint64            // that Run stands for, see Client.Expect; 0: Run was not called
+	onMap      func(task.Row)           // what a test does before a row is mapped
+	onAgree    func(*consent.Agreement) // what a test makes of an agreement
+	beats      *beats                   // when events join, and publishes leave
+	sending    int                      // events whose publish is on its way
+	retry      bool                     // the timer ticked: send unanswered bundles again
+	delivered  *answers                 // publishes that were answered, or failed
 	deliveries sync.WaitGroup
 	publishing stream.Trouble
 	trouble    string    // why the newest answers took no report; empty: they did

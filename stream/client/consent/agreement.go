@@ -34,7 +34,9 @@ type Agreement struct {
 	Guarantee accounting.Guarantee // of one participation, in the costliest phase, at Delta, with the honest fraction relied upon
 	Delta     float64
 
-	// HonestFraction is the one relied upon: the smaller of the policy's and the plan's own.
+	// Final says that a report which was published is released, whatever the broker and the stage say of it: trust local. No event takes part again.
+	Final bool
+	// HonestFraction is the one relied upon: the smaller of the policy's and the plan's own; 1 under trust local, where nobody's noise is.
 	HonestFraction accounting.Fraction
 
 	card       *convex.Scorecard // how scores are reported after the gradient; nil: none
@@ -180,6 +182,7 @@ func (a *Agreement) declared() error {
 		return Refuse("declaration: validation", "not valid: "+err.Error(), "a valid one")
 	}
 	plan := a.Task.Plan
+	a.Final = plan.Trust == wire.Trust_TRUST_LOCAL
 	trust, err := manifest.Trust(plan.Trust)
 	if err != nil {
 		return Refuse("plan.trust", plan.Trust, "a trust that this program knows")
@@ -197,6 +200,8 @@ func (a *Agreement) declared() error {
 		return Refuse("declaration: name", spec.Name, "%s, as in the task", a.Task.Name)
 	case trust.String() != spec.Privacy.Trust:
 		return Refuse("plan.trust", trust, "%s, as declared", spec.Privacy.Trust)
+	case a.Final && honest != accounting.One:
+		return Refuse("plan.honest_fraction", honest, "1 under trust local: nobody's noise but the report's own is relied upon")
 	case honest.String() != spec.Privacy.HonestFraction:
 		return Refuse("plan.honest_fraction", honest, "%s, as declared", spec.Privacy.HonestFraction)
 	case sealed != spec.Privacy.Seal:
@@ -209,7 +214,7 @@ func (a *Agreement) declared() error {
 		return Refuse("plan.delta", plan.Delta, "at most %v, as declared", spec.Privacy.Delta)
 	}
 	a.HonestFraction = honest // a plan has to keep its own promise, whatever the policy would be content with
-	if own := a.policy.HonestFraction; !own.IsZero() && own.Float() < honest.Float() {
+	if own := a.policy.HonestFraction; !a.Final && !own.IsZero() && own.Float() < honest.Float() {
 		a.HonestFraction = own
 	}
 	return nil

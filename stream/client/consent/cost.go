@@ -57,10 +57,11 @@ func (a *Agreement) Again(times uint32) *RefusedError {
 		Accepted: fmt.Sprintf("at most %v, %s", limit, source)}
 }
 
-// Most is how many participations of one event the policy allows: 1 and its refunds, as far as their cost is within its limit.
+// Most is how many participations of one event the policy allows: 1 and its refunds, as far as their cost is within its limit. Where reports are
+// final there are none.
 func (a *Agreement) Most() uint32 {
 	times := uint32(1)
-	for times <= a.policy.Refunds() && a.Again(times+1) == nil {
+	for !a.Final && times <= a.policy.Refunds() && a.Again(times+1) == nil {
 		times++
 	}
 	return times

@@ -64,7 +64,8 @@ type Policy struct {
 	AllowPlaintext bool
 
 	// MaxRefunds is how many more rounds an uncounted event may join; unset is DefaultMaxRefunds. It caps what MaxEpsilon allows:
-	// that an event is uncounted is the broker's word, so each further round is charged beside those before (Agreement.Epsilon).
+	// that an event is uncounted is the broker's word, so each further round is charged beside those before (Agreement.Epsilon). Under trust local no
+	// event that was published is uncounted, and this means nothing.
 	// The rounds of one interactive phase are charged together and need no refund: there it counts phases.
 	MaxRefunds *uint32
 	// MaxReports is how many reports are made of one event, one for each attempt at each round that it joined; unset is

@@ -13,6 +13,9 @@ import (
 // version is the first byte of every record.
 const version = 1
 
+// final is the bit of a state whose draw is final.
+const final = 1 << 7
+
 // Bounds of a record; a store may be damaged, and nothing in it may grow memory.
 const (
 	maxSends  = 1 << 12
@@ -23,7 +26,7 @@ var errRecord = errors.New("damaged record of a participation")
 
 // MarshalBinary encodes all of a participation but its key:
 //
-//	version, state       1 byte each
+//	version, state       1 byte each; the highest bit of state says that the draw is final
 //	refunds, reports     uvarint each
 //	phase, step, most    uvarint each
 //	rounds               uvarint: of the phase that it joined
@@ -48,10 +51,15 @@ func (p Record) AppendBinary(b []byte) ([]byte, error) {
 	case p.Rounds == 0 || p.Rounds > most,
 		p.Before != Fresh && (p.State != Charged || p.Rounds == 1),
 		p.Before == Fresh && p.State == Charged && p.Rounds > 1,
-		p.Before == Charged || p.Before > Unknown:
-		return b, fmt.Errorf("encode participation: joined %d rounds of %d, was %v: want one that took part", p.Rounds, most, p.Before)
+		p.Before == Charged || p.Before > Unknown,
+		p.Draw.Final && (p.State == Uncounted || p.Before == Uncounted || p.Refunds > 0):
+		return b, fmt.Errorf("encode participation: joined %d rounds of %d, was %v, final %t: want one that took part", p.Rounds, most, p.Before, p.Draw.Final)
 	}
-	b = append(b, version, byte(p.State))
+	state := byte(p.State)
+	if p.Draw.Final {
+		state |= final
+	}
+	b = append(b, version, state)
 	for _, v := range [...]uint64{uint64(p.Refunds), uint64(p.Reports), uint64(p.Draw.Phase), uint64(p.Draw.Step), uint64(p.Draw.Most),
 		uint64(p.Rounds), uint64(p.Draw.Round)} {
 		b = binary.AppendUvarint(b, v)
@@ -85,7 +93,8 @@ func (p *Record) UnmarshalBinary(data []byte) error {
 	case found != version:
 		return fmt.Errorf("record of a participation: version %d, of another program: this one reads %d", found, version)
 	}
-	q.State = State(r.byte())
+	state := r.byte()
+	q.State, q.Draw.Final = State(state&^final), state&final != 0
 	q.Refunds, q.Reports = r.uint32(), r.uint32()
 	q.Draw.Phase, q.Draw.Step, q.Draw.Most, q.Rounds = r.uint32(), stream.Step(r.uint64()), r.uint32(), r.uint32()
 	q.Draw.Round = stream.Round(r.uint64())

@@ -21,6 +21,7 @@ func TestOnePhaseAndNoMoreThanItsRounds(t *testing.T) {
 func onePhase(t *rapid.T) {
 	u := &truth{stored: map[attempted][]uint64{}}
 	most := []uint32{0, 1, 3, 2} // rounds of a user in phases 1 to 3
+	final := rapid.Bool().Draw(t, "final")
 	var p Record
 	joined := map[uint32]map[stream.Step]bool{} // steps by phase
 	in := map[uint32]int{}                      // batches that may hold it, by phase
@@ -43,7 +44,7 @@ func onePhase(t *rapid.T) {
 		if rapid.IntRange(0, 4).Draw(t, "lies") == 0 { // a learner that goes back, or repeats
 			phase, step = uint32(rapid.IntRange(1, 3).Draw(t, "phase")), stream.Step(rapid.IntRange(1, 12).Draw(t, "step"))
 		}
-		d := Draw{Round: round, Phase: phase, Step: step, Most: most[phase], Manifest: stream.HashOf(fmt.Append(nil, round)), Counts: []byte{byte(round)}}
+		d := Draw{Round: round, Phase: phase, Step: step, Most: most[phase], Final: final, Manifest: stream.HashOf(fmt.Append(nil, round)), Counts: []byte{byte(round)}}
 		before := p.Draw
 		was := p.State
 		if p.State == Charged || rapid.IntRange(0, 5).Draw(t, "leaves") == 0 {
@@ -63,6 +64,9 @@ func onePhase(t *rapid.T) {
 			}
 			if n := len(joined[phase]); most[phase] > 1 && n > int(most[phase]) {
 				t.Fatalf("answered %d rounds of a phase of %d", n, most[phase])
+			}
+			if final && (len(joined) > 1 || was == Uncounted || most[phase] <= 1 && len(joined[phase]) > 1) {
+				t.Fatalf("drawn again as %v, though a draw is final: %v", was, joined)
 			}
 			for other := range asked {
 				if other != phase {
@@ -100,6 +104,9 @@ func onePhase(t *rapid.T) {
 			}
 			if state == Uncounted && in[phase] > 0 {
 				t.Fatal("uncounted, and a batch of the phase may hold it")
+			}
+			if final && state != Counted && state != Unknown {
+				t.Fatalf("a final draw is %v", state)
 			}
 			if state != Uncounted {
 				asked[phase] = true

@@ -48,10 +48,13 @@ type Send struct {
 
 // A Draw is what an event says in one round: the same for all attempts at it.
 type Draw struct {
-	Round    stream.Round
-	Phase    uint32 // of the plan, from 1
-	Step     stream.Step
-	Most     uint32 // rounds of the phase that one event may join; more than 1 in an interactive phase
+	Round stream.Round
+	Phase uint32 // of the plan, from 1
+	Step  stream.Step
+	Most  uint32 // rounds of the phase that one event may join; more than 1 in an interactive phase
+	// Final says that the draw is the last of its kind whatever becomes of it: under trust local a publish is a release, to the broker and the stage
+	// too, and what those say of it gives nothing back. The event is not Uncounted then, and joins only further rounds of its interactive phase.
+	Final    bool
 	Manifest stream.Hash
 	Report   [16]byte // report id
 	Bundle   [16]byte // events with the same bundle travel in one message
@@ -73,7 +76,7 @@ func (d Draw) Format(f fmt.State, _ rune) { fmt.Fprintf(f, "participation.Draw{r
 // phase, each with a draw of its own, at later steps only and Most times in all. They never join another phase. What the
 // state says then is of all rounds of the phase: Counted if one of them counted it, else Unknown if one is in doubt.
 //
-// An event is Uncounted only if every publish that was made for it in the round was refused, or acknowledged with a sequence
+// An event whose draw is final is never Uncounted. Another is only if every publish that was made for it in the round was refused, or acknowledged with a sequence
 // above the cutoff of the attempt that closed, to which it went. All else leaves it charged:
 //
 //   - A publish without an answer may be stored, and a retry's answer says nothing about it: the broker forgets message
@@ -121,8 +124,10 @@ func (p *Record) Participations(phase uint32) uint32 {
 func (p *Record) Join(d Draw) error {
 	again := p.Stays(d.Phase) && d.Most == p.Draw.Most // in its interactive phase
 	switch {
-	case p.State == Charged, p.State != Fresh && p.State != Uncounted && !again:
+	case p.State == Charged, p.State != Fresh && (p.State != Uncounted || p.Draw.Final) && !again:
 		return fmt.Errorf("join round %d: the event is %v in round %d", d.Round, p.State, p.Draw.Round)
+	case p.State != Fresh && d.Final != p.Draw.Final:
+		return fmt.Errorf("join round %d: its draw is final: %t, that of round %d: %t", d.Round, d.Final, p.Draw.Round, p.Draw.Final)
 	case d.Round <= p.Draw.Round:
 		return fmt.Errorf("join round %d: the event took part in round %d already", d.Round, p.Draw.Round)
 	case p.State != Fresh && (d.Step <= p.Draw.Step || d.Phase < p.Draw.Phase):
@@ -236,6 +241,9 @@ func (p *Record) outcome(c Closed) State {
 	}
 	if s := p.send(c.Attempt); s != nil && s.Lowest != 0 && s.Lowest <= c.Cutoff {
 		return Counted
+	}
+	if p.Draw.Final {
+		return Unknown
 	}
 	if len(p.Sends) == 0 {
 		// Charged and then nothing: a publish may have followed that was not noted only if the caller broke its

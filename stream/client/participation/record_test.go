@@ -226,6 +226,47 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+// TestFinalDraw: of a draw that is final nothing is given back, whatever the broker answers and the stage says, and what was stored is no other.
+func TestFinalDraw(t *testing.T) {
+	for _, ack := range []stream.Ack{{}, {Status: stream.Refused}, {Status: stream.Stored, Sequence: 10}, {Status: stream.Stored, Sequence: 9}} {
+		for _, void := range []bool{false, true} {
+			p := Record{Key: Key{1}}
+			must(t, p.Join(Draw{Round: 5, Step: 1, Final: true, Counts: []byte{1}}))
+			p.Sending(nth(1), false)
+			p.Acked(nth(1), ack)
+			want := Unknown
+			if ack.Sequence == 9 && !void {
+				want = Counted
+			}
+			for range 2 { // before and after it is stored
+				data, err := p.MarshalBinary()
+				must(t, err)
+				p = Record{Key: p.Key}
+				must(t, p.UnmarshalBinary(data))
+				if p.Decide(Closed{Round: 5, Attempt: nth(1), Cutoff: 9, Void: void}) != want || !p.Draw.Final {
+					t.Errorf("answered %v, void %t: %v, final %t, want %v", ack, void, p.State, p.Draw.Final, want)
+				}
+			}
+			for _, final := range []bool{true, false} {
+				if p.Join(Draw{Round: 6, Step: 2, Final: final, Manifest: stream.Hash{6}}) == nil {
+					t.Errorf("answered %v, void %t: joins another round, with a draw that is final: %t", ack, void, final)
+				}
+			}
+		}
+	}
+	p := Record{State: Uncounted, Rounds: 1, Draw: Draw{Round: 5, Final: true}}
+	if _, err := p.MarshalBinary(); err == nil {
+		t.Error("an event is stored as uncounted by a final draw")
+	}
+	asked := Record{}
+	must(t, asked.Join(Draw{Round: 1, Step: 1, Most: 3, Final: true, Manifest: stream.Hash{1}}))
+	asked.Abandon()
+	if asked.Join(Draw{Round: 2, Step: 2, Most: 3, Manifest: stream.Hash{2}}) == nil {
+		t.Error("an event whose draws are final joins with another that is not")
+	}
+	must(t, asked.Join(Draw{Round: 2, Step: 2, Most: 3, Final: true, Manifest: stream.Hash{2}}))
+}
+
 // Join refuses a second draw for a round, and one manifest in two rounds.
 func TestJoin(t *testing.T) {
 	var p Record
