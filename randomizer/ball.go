@@ -6,18 +6,19 @@ import (
 )
 
 // A ball places vectors on the lattice. Positions are measured from the centre (g/2, ..., g/2) in steps of 2^-24 of a
-// level: since g 2^24 is even, the centre lies on that grid for odd g too, and the radius g/2 is g 2^23 steps.
+// level: since g 2^24 is even, the centre lies on that grid for odd g too. The radius is Params.unitRadius: g 2^23 steps, which is
+// g/2 levels, or a share of it for each unit of a report about several.
 //
 // The accountant's theorem needs positions inside the ball exactly. Clipping in floating point alone exceeds it by
 // rounding errors, and snapping outwards by far more, so positions are snapped toward the centre and the sum of squares
 // is compared in 128-bit integers.
 type ball struct {
 	clip   float64 // L
-	radius uint64  // g 2^23 <= 2^53
+	radius uint64  // at most g 2^23 <= 2^53
 }
 
 func newBall(p Params) ball {
-	return ball{clip: p.ClipNorm, radius: uint64(p.Levels) << (CoinBits - 1)}
+	return ball{clip: p.ClipNorm, radius: p.unitRadius()}
 }
 
 // snap writes the position of clip_L(x) to dst, which has the length of x. It reports false, and writes the centre,

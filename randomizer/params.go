@@ -31,11 +31,12 @@ type Params struct {
 	// FloorTrials is N_f, the flips of each of the two floors that the stage lays under every total, one before the first
 	// report and one after the last; devices add nothing of it. 0 lays none.
 	FloorTrials uint64
-	// Units is K, the number of units that a report is about: each lies in a ball of radius g/(2K), so that replacing one moves a
-	// report by at most g/K levels. 0 stands for 1.
+	// Units is K, the number of units that a report is about: each lies in a ball of floor(g 2^23/K) steps of 2^-24 of a level, so that
+	// replacing one moves the report's place by at most g/K levels. 0 stands for 1.
 	Units uint64
 	// Window is w, even: a report's counts are moved to where noise is centred at w/2, and kept within 0 and g+w, so that their width says
-	// nothing about its trials. 0: counts are in 0 to g+b, as they are drawn.
+	// nothing about its trials, and nobody's noise is topped up. It wants a fair coin, an even b and no floors. 0: counts are in 0 to g+b,
+	// as they are drawn.
 	Window uint32
 	// Coin is the success probability p of a flip, in reports, floors and top-ups alike.
 	Coin Coin
@@ -55,6 +56,13 @@ func (p Params) Validate() error {
 		return fmt.Errorf("params: Trials = %d is above %d", p.Trials, uint32(MaxTrials))
 	case p.FloorTrials > MaxBinomialTrials:
 		return fmt.Errorf("params: FloorTrials = %d is above %d", p.FloorTrials, uint64(MaxBinomialTrials))
+	case p.unitRadius() == 0:
+		return fmt.Errorf("params: Units = %d is above the %d steps from the centre to the ends of Levels = %d", p.Units, radius(p.Levels), p.Levels)
+	case p.Window > MaxTrials || p.Window%2 != 0:
+		return fmt.Errorf("params: Window = %d is odd or above %d", p.Window, uint32(MaxTrials))
+	case p.Window > 0 && (p.Trials%2 != 0 || p.FloorTrials != 0 || p.Coin != Fair):
+		return fmt.Errorf("params: Window = %d with Trials = %d, FloorTrials = %d and a coin of %v: want an even number, 0 and 0.5",
+			p.Window, p.Trials, p.FloorTrials, p.Coin)
 	}
 	if err := p.Coin.Validate(); err != nil {
 		return fmt.Errorf("params: %w", err)
@@ -66,9 +74,22 @@ func (p Params) Validate() error {
 	return nil
 }
 
-// MaxCount returns g+b, the largest count that a report can hold. It is also the most by which one report can move a
-// total.
-func (p Params) MaxCount() uint32 { return p.Levels + p.Trials }
+// radius is the steps of 2^-24 of a level from the centre of the lattice to its ends.
+func radius(levels uint32) uint64 { return uint64(levels) << (CoinBits - 1) }
+
+// unitRadius is the radius of the ball of one unit, in the same steps: K of them add up to at most the lattice's.
+func (p Params) unitRadius() uint64 { return radius(p.Levels) / p.units() }
+
+func (p Params) units() uint64 { return max(p.Units, 1) }
+
+// MaxCount returns the largest count that a report can hold: g+b, or g+w with a window. It is also the most by which one report
+// can move a total.
+func (p Params) MaxCount() uint32 {
+	if p.Window > 0 {
+		return p.Levels + p.Window
+	}
+	return p.Levels + p.Trials
+}
 
 // CountBits returns the width of a packed count.
 func (p Params) CountBits() int { return bits.Len32(p.MaxCount()) }
@@ -83,20 +104,37 @@ func ReportBytes(dim int, most uint64) int { return (dim*bits.Len64(most) + 7) /
 func (p Params) Noise() Noise { return Noise{Report: uint64(p.Trials), Floor: p.FloorTrials} }
 
 // NoiseTrials returns the number of binomial trials in each total that a round planned for cohort users releases with users
-// reports: theirs, those of missing users, which the stage tops up, and both floors'. It wants users and a cohort with HeadRoom.
+// reports: theirs, those of missing users, which the stage tops up where there is no window, and both floors'. It wants users and a cohort
+// with HeadRoom.
 func (p Params) NoiseTrials(users, cohort uint64) uint64 {
+	if p.Window > 0 {
+		cohort = 0
+	}
 	return p.Noise().Released(max(users, cohort))
 }
 
 // MaxTotal returns the largest total of users reports with noiseTrials trials in it, and an error from 2^63 on.
 func (p Params) MaxTotal(users, noiseTrials uint64) (uint64, error) {
-	hi, lo := bits.Mul64(users, uint64(p.Levels))
-	most, carry := bits.Add64(lo, noiseTrials, 0)
-	if hi != 0 || carry != 0 || most >= 1<<63 {
-		return 0, fmt.Errorf("params: %d users of Levels = %d with %d noise trials can make a total of 2^63; lower one of them",
-			users, p.Levels, noiseTrials)
+	each, noise := uint64(p.Levels), noiseTrials
+	if p.Window > 0 {
+		each, noise = uint64(p.MaxCount()), 0
+	}
+	hi, lo := bits.Mul64(users, each)
+	most, carry := bits.Add64(lo, noise, 0)
+	if hi != 0 || carry != 0 || max(most, noiseTrials) >= 1<<63 {
+		return 0, fmt.Errorf("params: %d users of Levels = %d and Window = %d with %d noise trials can make a total of 2^63; lower one of them",
+			users, p.Levels, p.Window, noiseTrials)
 	}
 	return most, nil
+}
+
+// level is what a level of a total stands for, in the units of a report's mean over its units.
+func (p Params) level() float64 {
+	if p.units() == 1 {
+		return 2 * p.ClipNorm / float64(p.Levels)
+	}
+	// A unit at the clip norm is unitRadius steps from the centre, and one of K. The product is at most 2^53.
+	return p.ClipNorm * (1 << CoinBits) / float64(p.units()*p.unitRadius())
 }
 
 // HeadRoom refuses a cohort whose totals could reach 2^63. users is the largest number of reports that may be added.
@@ -135,9 +173,9 @@ type Variance struct {
 
 // Variance returns the variance of one coordinate of what Decode returns for users reports with noiseTrials trials in
 // all (users' own, top-up and floors): (2L/g)^2 N p(1-p), and at most (2L/g)^2 users/4 for rounding (ICLR 2022, Lemma
-// 3.1). For the mean divide by users^2.
+// 3.1), however many units a report is about. For the mean divide by users^2.
 func (p Params) Variance(users, noiseTrials uint64) Variance {
-	step := 2 * p.ClipNorm / float64(p.Levels)
+	step := p.level()
 	q := p.Coin.Float()
 	return Variance{
 		Privacy:     step * step * float64(noiseTrials) * q * (1 - q),

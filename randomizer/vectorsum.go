@@ -19,7 +19,9 @@ type VectorSum struct {
 	noise    *Binomial
 	mask     uint64  // the trials' bits in a word that also rounds; 0 if there is none
 	single   uint64  // the trials' bits in a word of their own; 0 if one word is not enough
-	place    []int64 // scratch; zero between calls
+	place    []int64 // the units added so far, from the centre; zero between reports
+	unit     []int64 // scratch of a unit of several; nil if there is one
+	added    uint64
 	replaced uint64
 }
 
@@ -38,6 +40,9 @@ func NewVectorSum(p Params, entropy rand.Source) (*VectorSum, error) {
 		entropy = own
 	}
 	v := &VectorSum{params: p, ball: newBall(p), entropy: entropy, own: own, noise: noise, place: make([]int64, p.Dim)}
+	if p.units() > 1 {
+		v.unit = make([]int64, p.Dim)
+	}
 	switch {
 	case p.Coin != Fair:
 	case p.Trials <= maxSharedTrials:
@@ -65,45 +70,82 @@ func (v *VectorSum) String() string { return fmt.Sprintf("vector sum of %d coord
 // GoString is String.
 func (v *VectorSum) GoString() string { return v.String() }
 
-// Replaced returns how many vectors with a NaN or an infinity have been encoded as the zero vector. It depends on
+// Replaced returns how many vectors with a NaN or an infinity have been added as the zero vector. It depends on
 // content: it is for the local operator's log and must not be exported.
 func (v *VectorSum) Replaced() uint64 { return v.replaced }
 
-// Encode draws the counts of one report: x is clipped to the L2 norm ClipNorm, snapped to the grid of rounding coins
-// inside the ball, rounded to the lattice without bias, and every coordinate gets Bin(b, p). Counts are in {0, ...,
-// g+b}. The result reuses dst's memory if it is large enough.
+// Add places one unit of the next report: x is clipped to the L2 norm ClipNorm, and snapped to the grid of rounding coins inside the
+// ball of one unit. A vector with a NaN or an infinity is the zero vector, and counted in Replaced: a device that joins always sends.
 //
-// Every x of the right length gives a report: a device that joins always sends, so a vector with a NaN or an
-// infinity is encoded as the zero vector and counted in Replaced. The only error is a wrong length, which
-// depends on the program and not on the event.
+// The errors, a wrong length and more than Params.Units units, depend on the program and not on what the units hold.
+func (v *VectorSum) Add(x []float64) error {
+	if len(x) != v.params.Dim {
+		return fmt.Errorf("vector of %d coordinates, want Dim = %d", len(x), v.params.Dim)
+	}
+	if v.added == v.params.units() {
+		return fmt.Errorf("unit %d of a report of %d", v.added+1, v.added)
+	}
+	v.added++
+	at := v.place
+	if v.unit != nil {
+		at = v.unit
+	}
+	if !v.ball.snap(at, x) {
+		v.replaced++
+	}
+	for j, s := range v.unit { // the triangle inequality keeps the sum within the lattice
+		v.place[j] += s
+	}
+	return nil
+}
+
+// Encode draws the counts of a report about one unit: Add, then Draw. It refuses parameters of more units.
 //
-// Counts determine x up to the noise of one user. They are for Pack and a shuffle stage, and for nothing else.
+// Every x of the right length gives a report. Counts determine x up to the noise of one user. They are for Pack and a shuffle stage,
+// and for nothing else.
+func (v *VectorSum) Encode(dst []uint32, x []float64) ([]uint32, error) {
+	if v.unit != nil {
+		return nil, fmt.Errorf("encode: one unit, want Units = %d: they are added", v.params.Units)
+	}
+	if err := v.Add(x); err != nil {
+		return nil, fmt.Errorf("encode: %w", err)
+	}
+	return v.Draw(dst), nil
+}
+
+// Draw draws the counts of the report about the units added since the last one, and is ready for the next: their sum is rounded to the
+// lattice without bias, once, and every coordinate gets Bin(b, p). Counts are in {0, ..., g+b}; with a window they are moved by w/2 - b/2
+// and clamped to {0, ..., g+w}. The result reuses dst's memory if it is large enough.
+//
+// A report is always about Params.Units units: those that were not added count as zero vectors.
 //
 // Use of entropy, fixed by the golden vectors. With the fair coin and b <= 40, or b = 0: one word for each coordinate
 // in order, whose low 24 bits round and whose next b bits are the trials. Otherwise one word for each two
 // coordinates, whose bits 0-23 round the first and 32-55 the second, and when all are rounded the trials of each in
 // order, as in Binomial.Sample.
-func (v *VectorSum) Encode(dst []uint32, x []float64) ([]uint32, error) {
-	if len(x) != v.params.Dim {
-		return nil, fmt.Errorf("encode: vector of %d coordinates, want Dim = %d", len(x), v.params.Dim)
-	}
-	dst = resize(dst, len(x))
-	if !v.ball.snap(v.place, x) {
-		v.replaced++
-	}
+func (v *VectorSum) Draw(dst []uint32) []uint32 {
+	dst = resize(dst, v.params.Dim)
 	if v.mask != 0 || v.params.Trials == 0 {
 		v.roundShared(dst)
 	} else {
 		v.round(dst)
 	}
 	clear(v.place)
-	return dst, nil
+	clear(v.unit)
+	v.added = 0
+	if w := v.params.Window; w > 0 {
+		move, most := int64(w/2)-int64(v.params.Trials/2), int64(v.params.MaxCount())
+		for j, c := range dst {
+			dst[j] = uint32(min(max(int64(c)+move, 0), most))
+		}
+	}
+	return dst
 }
 
 const roundMask = 1<<CoinBits - 1
 
 func (v *VectorSum) roundShared(dst []uint32) {
-	src, mask, centre := v.entropy, v.mask, int64(v.ball.radius)
+	src, mask, centre := v.entropy, v.mask, int64(radius(v.params.Levels))
 	place := v.place[:len(dst)]
 	for j := range dst {
 		w := src.Uint64()
@@ -114,7 +156,7 @@ func (v *VectorSum) roundShared(dst []uint32) {
 }
 
 func (v *VectorSum) round(dst []uint32) {
-	src, centre := v.entropy, int64(v.ball.radius)
+	src, centre := v.entropy, int64(radius(v.params.Levels))
 	place := v.place[:len(dst)]
 	var w uint64
 	for j := range dst {

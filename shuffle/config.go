@@ -44,6 +44,9 @@ func (c Config) Validate() error {
 		return fmt.Errorf("mixer: MaxBundle = %d is above Cohort = %d", bundle, c.Cohort)
 	}
 	missing := c.Cohort - c.Minimum
+	if c.Params.Window > 0 { // nobody's noise is topped up
+		missing = 0
+	}
 	if hi, lo := bits.Mul64(missing, uint64(c.Params.Trials)); hi != 0 || lo > randomizer.MaxBinomialTrials {
 		return fmt.Errorf("mixer: a top-up for Cohort - Minimum = %d users with Trials = %d is above %d trials; raise Minimum",
 			missing, c.Params.Trials, uint64(randomizer.MaxBinomialTrials))

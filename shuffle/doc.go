@@ -13,7 +13,7 @@
 //   - Under the trusts with floors, Bin(N, p) is in every total before the first report and another one is added after the
 //     last (Algorithm 6, pan-privacy): whoever reads this process's memory once, between two reports, sees totals with a
 //     floor under them. Not covered: the report being added, sealed reports elsewhere, and a second look.
-//   - Missing users' noise is topped up to the planned cohort's.
+//   - Missing users' noise is topped up to the planned cohort's. Reports with a window carry all their noise, and get none.
 //   - Every floor, top-up and permutation has a generator of its own, made when needed and erased after; no seed and no
 //     single floor is kept.
 //   - Nothing is released below the minimum cohort, and nothing twice.

@@ -281,3 +281,19 @@ func TestMixerLaysTheFrontFloorFirst(t *testing.T) {
 	dptest.Mean(t, "front floor", samples, dptest.Moment{Mean: trials / 2, Variance: trials / 4, Term: 1}, dptest.Alpha)
 	dptest.Variance(t, "front floor", samples, trials/2, trials/4, dptest.Alpha)
 }
+
+// TestWindowIsNotToppedUp: reports with a window carry their own noise, and the stage adds nothing to their total, whoever is missing.
+func TestWindowIsNotToppedUp(t *testing.T) {
+	p := randomizer.Params{Dim: 2, ClipNorm: 1, Levels: 4, Trials: randomizer.MaxTrials, Units: 3, Window: 8, Coin: randomizer.Fair}
+	m, err := NewMixer(Config{Params: p, Cohort: 1 << 20, Minimum: 1, Entropy: func() rand.Source { panic("noise of the stage") }})
+	if err != nil {
+		t.Fatal(err) // a top-up of so many trials would be refused
+	}
+	if out := m.Add([]ReportID{{1}}, p.Pack(nil, []uint32{12, 7})); out != Accepted {
+		t.Fatal(out)
+	}
+	rel, err := m.Close()
+	if err != nil || rel.NoiseTrials != randomizer.MaxTrials || !slices.Equal(rel.Totals, []uint64{12, 7}) {
+		t.Errorf("released %+v, %v; want one report's trials and counts", rel, err)
+	}
+}

@@ -8,8 +8,8 @@ import (
 
 // EstimateMean turns a cohort's released totals into the noisy mean of its clipped vectors, with the known variance of one
 // coordinate (Cheu, Joseph, Mao, Peng, Shuffle Private Stochastic Convex Optimization, ICLR 2022, Algorithm 2 and
-// Theorem 3.2). users counts reports; noiseTrials counts every binomial trial in a total: the users' own, the top-up and both
-// floors. The gradient has params.Dim coordinates; Validated cuts
+// Theorem 3.2): the mean over reports of the mean over the units of each. users counts reports; noiseTrials counts every binomial trial
+// in a total: the users' own, the top-up and both floors. The gradient has params.Dim coordinates; Validated cuts
 // off what is reported after it.
 //
 // It refuses what users reports and noiseTrials trials cannot produce, and fewer trials than the reports carry.
