@@ -87,6 +87,7 @@ type Case struct {
 	Proximal    bool   // the loss has a prox operator, convex.Proximal
 	Ridge       bool   // the objective is strongly convex
 	Interactive bool   // users may answer several rounds
+	Silos       bool   // they are organisations, whose blocks are as large in every phase
 	Cohort      bool   // the users of a round are set
 	Continuous  string // Constant, Decaying, Epochs or ""
 	Floors      string // the trust, where it has floors
@@ -114,6 +115,8 @@ func (c Case) Check(name string) error {
 		return errors.New("users answer one round each; schedule.interactive allows more")
 	case m.Interactive && c.Floors != "":
 		return fmt.Errorf("the guarantee of trust %s against an intruder is proved for users of one round (Theorem C.3)", c.Floors)
+	case m.Restarts && c.Silos:
+		return errors.New("not yet with silos: they are not split into phases")
 	case m.Interactive && c.Cohort:
 		return errors.New("all users answer every round, so the cohort cannot be set")
 	case endless && (m.Restarts || m.Interactive):

@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"github.com/panlearn/panlearn/learner/schedule"
-	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
 // Schedule says how many users there are and how they are spent. Zeros are left to the planner.
 type Schedule struct {
-	// Users is the number of events in all: one event, one user. A continuous task is planned for that many and goes on after them.
+	// Users is the number of units that are protected, in all: events, or people. A continuous task is planned for that many and goes on
+	// after them. Of silos it is Count x Units.
 	Users int `json:"users"`
 	// Plan is schedule.Practical, the default where Algorithm names no method, or schedule.Proved.
 	Plan string `json:"plan"`
@@ -143,8 +143,8 @@ func (s *Spec) setDefaultPlan() {
 // conditions are what an algorithm is wanted for.
 func (s *Spec) conditions() schedule.Case {
 	c := schedule.Case{Loss: s.Model.Loss, Smooth: s.traits().Smooth, Proximal: true, // as all declared losses are
-		Ridge: s.Model.Ridge > 0, Interactive: s.Schedule.Interactive, Cohort: s.Schedule.Cohort > 0, Continuous: s.Schedule.Continuous}
-	if trust, err := accounting.ParseTrust(s.Privacy.Trust); err == nil && trust.HasFloors() {
+		Ridge: s.Model.Ridge > 0, Interactive: s.Schedule.Interactive, Silos: s.Silo != nil, Cohort: s.Schedule.Cohort > 0, Continuous: s.Schedule.Continuous}
+	if trust, known := s.trust(); known && trust.HasFloors() {
 		c.Floors = s.Privacy.Trust
 	}
 	return c

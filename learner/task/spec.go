@@ -117,8 +117,10 @@ type Silo struct {
 	// Least are the fewest units of a silo that is let in, by noise of its own that makes up for those that it lacks: under trust local only.
 	// Default two thirds of Units, and Units under the other trusts.
 	Least int `json:"least,omitempty"`
+	// Sample is refused: a block is of fresh rows, or of all that a silo has.
+	Sample int `json:"sample,omitempty"`
 	// Spread bounds the distance of a silo's mean gradient from that of all, for plans with fewer reports than silos; utility alone rests on it.
-	// Default the clip norm.
+	// 0, the default, is the clip norm.
 	Spread float64 `json:"spread,omitempty"`
 }
 
@@ -216,6 +218,10 @@ func (s *Spec) SetDefaults() {
 	}
 	or(&s.Model.Set, convex.SetKinds()[0])
 	or(&s.Privacy.Trust, "shuffle")
+	if s.Privacy.Unit == UnitEvent {
+		s.Privacy.Unit = "" // one spelling
+	}
+	s.setDefaultSilo()
 	or(&s.Privacy.HonestFraction, "1")
 	if f, err := accounting.ParseFraction(s.Privacy.HonestFraction); err == nil {
 		s.Privacy.HonestFraction = f.String() // one spelling: 0.90 and 9/10 are 0.9

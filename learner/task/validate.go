@@ -41,7 +41,7 @@ func (s *Spec) Validate() error {
 		return err
 	}
 	for _, check := range []func() error{
-		s.checkPlan, s.checkEvents, s.checkFeatures, s.checkModel, s.checkLabel, s.checkLoss, s.checkPrivacy, s.checkSchedule, s.checkBound, s.checkValidation,
+		s.checkReady, s.checkPlan, s.checkEvents, s.checkFeatures, s.checkModel, s.checkLabel, s.checkLoss, s.checkPrivacy, s.checkUser, s.checkSilo, s.checkSchedule, s.checkBound, s.checkValidation,
 	} {
 		if err := check(); err != nil {
 			return err
@@ -93,9 +93,9 @@ func (s *Spec) checkPrivacy() error {
 	if p.Delta <= 0 || p.Delta >= 1 {
 		return refuse("privacy.delta", p.Delta, "a number in (0, 1)")
 	}
-	trust, err := accounting.ParseTrust(p.Trust)
-	if err != nil {
-		return refuse("privacy.trust", p.Trust, "shuffle, pan or shuffle+pan")
+	trust, known := s.trust()
+	if !known {
+		return refuse("privacy.trust", p.Trust, "shuffle, pan, shuffle+pan or local")
 	}
 	f, err := accounting.ParseFraction(p.HonestFraction)
 	if err != nil {
@@ -112,6 +112,9 @@ func (s *Spec) checkPrivacy() error {
 	}
 	if _, err := accounting.ParseConstants(p.Profile); err != nil {
 		return refuse("privacy.profile", p.Profile, "numeric or paper")
+	}
+	if err := s.checkLocal(); err != nil {
+		return err
 	}
 	return oneOf("privacy.seal", p.Seal, "hpke", "none")
 }

@@ -1,0 +1,127 @@
+package task
+
+import (
+	"fmt"
+
+	"github.com/panlearn/panlearn/randomizer/accounting"
+)
+
+// blocksRun says that all that runs a task of blocks of units (silos, people, trust local) is there. While it is false Validate refuses
+// such tasks, so that no part of a declaration is left out in silence. Tests of what is behind it set it.
+var blocksRun = false
+
+// checkReady refuses what a declaration may say and nothing runs yet.
+func (s *Spec) checkReady() error {
+	switch {
+	case blocksRun:
+		return nil
+	case s.Silo != nil:
+		return refuse("silo", "", "nothing: not yet, reports about blocks of rows are not run")
+	case s.User != nil:
+		return refuse("user", "", "nothing: not yet, reports about all rows of a person are not run")
+	case s.ByUser():
+		return refuse("privacy.unit", s.Privacy.Unit, "event: not yet, reports about all rows of a person are not run")
+	case s.local():
+		return refuse("privacy.trust", s.Privacy.Trust, "shuffle, pan or shuffle+pan: not yet, rounds of reports that hide themselves are not run")
+	}
+	return nil
+}
+
+// trust is the declared one; false where the word is none.
+func (s *Spec) trust() (accounting.Trust, bool) {
+	if s.local() {
+		return accounting.Local, true
+	}
+	t, err := accounting.ParseTrust(s.Privacy.Trust)
+	return t, err == nil
+}
+
+func (s *Spec) local() bool { return s.Privacy.Trust == "local" }
+
+// setDefaultSilo fills in what follows from the silos: reports, least, users, the honest fraction, and under trust local the minimum cohort.
+// It needs the trust, and leaves what it cannot compute to Validate.
+func (s *Spec) setDefaultSilo() {
+	o := s.Silo
+	if o == nil || o.Count < 1 || o.Units < 1 || o.Count > maxUsers || o.Units > maxUsers/o.Count {
+		return
+	}
+	or(&o.Reports, o.Count)
+	or(&s.Schedule.Users, o.Count*o.Units)
+	if s.local() {
+		or(&o.Least, (2*o.Units+2)/3)
+		or(&s.Schedule.MinimumCohort, max(1, (o.Reports+1)/2))
+		return
+	}
+	or(&o.Least, o.Units)
+	if s.Privacy.Trust != "pan" && o.Reports > 1 {
+		or(&s.Privacy.HonestFraction, fmt.Sprintf("%d/%d", o.Reports-1, o.Reports))
+	}
+}
+
+func (s *Spec) checkSilo() error {
+	o := s.Silo
+	if o == nil {
+		return nil
+	}
+	if o.Count < 1 || o.Count > maxUsers {
+		return refuse("silo.count", o.Count, "a whole number from 1 to %d", maxUsers)
+	}
+	if o.Units < 1 || o.Units > maxUsers/o.Count {
+		return refuse("silo.units", o.Units, "a whole number from 1 to %d, so that all silos have at most %d", maxUsers/o.Count, maxUsers)
+	}
+	if o.Reports < 1 || o.Reports > o.Count {
+		return refuse("silo.reports", o.Reports, "a whole number from 1 to silo.count (%d)", o.Count)
+	}
+	if t, ok := s.trust(); ok && !s.local() && t.HasReportNoise() && o.Reports < 2 {
+		return refuse("silo.reports", o.Reports, "at least 2 under trust %s, where a silo relies on the noise of others; trust local needs nobody's",
+			s.Privacy.Trust)
+	}
+	switch {
+	case s.local() && (o.Least < 1 || o.Least > o.Units):
+		return refuse("silo.least", o.Least, "a whole number from 1 to silo.units (%d)", o.Units)
+	case !s.local() && o.Least != o.Units:
+		return refuse("silo.least", o.Least, "silo.units (%d) under trust %s: only under local does a silo make up with noise of its own for units that it lacks",
+			o.Units, s.Privacy.Trust)
+	}
+	if o.Sample != 0 {
+		return refuse("silo.sample", o.Sample, "nothing: not yet, blocks are disjoint or of all that a silo has")
+	}
+	if o.Spread < 0 {
+		return refuse("silo.spread", o.Spread, "a number > 0, or 0 for the clip norm")
+	}
+	return s.checkSiloSchedule()
+}
+
+// checkSiloSchedule refuses what a schedule says beside the silos.
+func (s *Spec) checkSiloSchedule() error {
+	o, c := s.Silo, s.Schedule
+	switch {
+	case c.Users != o.Count*o.Units:
+		return refuse("schedule.users", c.Users, "nothing: %d, silo.count x silo.units", o.Count*o.Units)
+	case c.Cohort != 0:
+		return refuse("schedule.cohort", c.Cohort, "nothing: silo.reports (%d) are the cohort", o.Reports)
+	case c.FirstCohort != 0:
+		return refuse("schedule.first_cohort", c.FirstCohort, "nothing: silo.reports (%d) are every cohort", o.Reports)
+	case c.MinimumCohort > o.Reports:
+		return refuse("schedule.minimum_cohort", c.MinimumCohort, "a whole number from 1 to silo.reports (%d), or 0 to have it planned", o.Reports)
+	case c.Continuous != "":
+		return refuse("schedule.continuous", c.Continuous, "nothing with silo: not yet")
+	}
+	return nil
+}
+
+// checkLocal refuses what means nothing where every report hides what it is about by itself.
+func (s *Spec) checkLocal() error {
+	p := s.Privacy
+	switch {
+	case !s.local():
+		return nil
+	case p.HonestFraction != "1":
+		return refuse("privacy.honest_fraction", p.HonestFraction, "1 under trust local: nobody's noise but the report's own is relied upon")
+	case p.Coin != "fair":
+		return refuse("privacy.coin", p.Coin, "fair under trust local: reports of silos with noise of different size are centred alike")
+	case p.Profile != "numeric":
+		return refuse("privacy.profile", p.Profile, "numeric under trust local: the paper's constants are of trust shuffle")
+	}
+	return nil
+}

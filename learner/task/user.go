@@ -1,0 +1,80 @@
+package task
+
+import (
+	"math"
+	"slices"
+)
+
+// Words of Privacy.Unit. A declaration in its plain form says nothing for UnitEvent.
+const (
+	UnitEvent = "event"
+	UnitUser  = "user"
+)
+
+// maxItems bounds the rows of a person that enter a report, which a device keeps until then.
+const maxItems = 1 << 20
+
+// ByUser says that all rows of a person that enter a report are protected together.
+func (s *Spec) ByUser() bool { return s.Privacy.Unit == UnitUser }
+
+// UserRadius is the norm to which the mean gradient of a person is clipped, as a share of the clip norm of a row: 1 where rows are protected.
+func (s *Spec) UserRadius() float64 {
+	switch {
+	case !s.ByUser() || s.User == nil:
+		return 1
+	case s.User.Radius > 0:
+		return s.User.Radius
+	}
+	return 1 / math.Sqrt(float64(max(1, s.User.Items)))
+}
+
+func (s *Spec) checkUser() error {
+	u := s.User
+	switch s.Privacy.Unit {
+	case UnitUser:
+		if u == nil || u.Column == "" {
+			return refuse("user.column", "", "the column that names the person a row is of, which privacy.unit user is about")
+		}
+	case "":
+		if u != nil {
+			return refuse("user", "", "nothing where single events are protected; privacy.unit: user protects all that a person contributes")
+		}
+		return nil
+	default:
+		return refuse("privacy.unit", s.Privacy.Unit, "user, or nothing, which is event")
+	}
+	if err := s.checkUserColumn(); err != nil {
+		return err
+	}
+	switch {
+	case u.Items < 1 || u.Items > maxItems:
+		return refuse("user.items", u.Items, "a whole number from 1 to %d", maxItems)
+	case u.Radius > 1:
+		return refuse("user.radius", u.Radius, "at most 1: a share of the clip norm, which no mean of clipped gradients exceeds")
+	case u.Radius < 0:
+		return refuse("user.radius", u.Radius, "a number in (0, 1], or 0 for 1/sqrt(user.items)")
+	case u.Wait < 0 || u.Wait > maxDeadline:
+		return refuse("user.wait", u.Wait, "a duration from 0 to %s", maxDeadline)
+	}
+	return nil
+}
+
+// checkUserColumn refuses a column that is read for anything else, or that the format cannot have.
+func (s *Spec) checkUserColumn() error {
+	e, name := s.Events, s.User.Column
+	const path = "user.column"
+	if e.Format == LIBSVM || e.Format == IDX {
+		return refuse(path, name, "events in formats with named columns (csv, jsonl, parquet): %s has none", e.Format)
+	}
+	if err := checkColumnName(path, name, nil); err != nil {
+		return err
+	}
+	if len(e.Columns) > 0 && !slices.Contains(e.Columns, name) {
+		return refuse(path, name, "one of events.columns")
+	}
+	schema := s.Schema()
+	if name == e.Key || name == schema.Label || slices.Contains(schema.Columns, name) {
+		return refuse(path, name, "a column that is neither a feature nor the label nor events.key")
+	}
+	return nil
+}
