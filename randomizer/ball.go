@@ -24,6 +24,10 @@ func newBall(p Params) ball {
 // snap writes the position of clip_L(x) to dst, which has the length of x. It reports false, and writes the centre,
 // if x has a NaN or an infinity.
 func (b ball) snap(dst []int64, x []float64) bool {
+	if b.surelyHolds(x) {
+		b.settle(dst, x, 1, float64(b.radius)/b.clip)
+		return true
+	}
 	norm, unit := norm2(x)
 	if math.IsNaN(norm) {
 		clear(dst)
@@ -37,6 +41,24 @@ func (b ball) snap(dst []int64, x []float64) bool {
 	}
 	b.settle(dst, x, unit, scale)
 	return true
+}
+
+// surelyHolds reports whether the norm of x is below L by more than rounding: four sums at once are faster than the fixed order of norm2,
+// and where it is true, that would say the same.
+func (b ball) surelyHolds(x []float64) bool {
+	var s, t, u, v float64
+	i := 0
+	for ; i+4 <= len(x); i += 4 {
+		x := x[i : i+4 : i+4]
+		s += float64(x[0] * x[0])
+		t += float64(x[1] * x[1])
+		u += float64(x[2] * x[2])
+		v += float64(x[3] * x[3])
+	}
+	for _, x := range x[i:] {
+		s += float64(x * x)
+	}
+	return (s+t)+(u+v) < b.clip*b.clip*(1-0x1p-20)
 }
 
 // settle fills dst, shrinking the vector as little as needed to lie in the ball. Positions shrink with the factor, and at

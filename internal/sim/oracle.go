@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"github.com/panlearn/panlearn/learner/block"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/method"
 	"github.com/panlearn/panlearn/learner/report"
@@ -24,7 +25,7 @@ func (o exact) mean(q method.Query, cohort []int32) (method.Estimate, *shuffle.R
 	}
 	var sum []float64
 	for _, user := range cohort {
-		said := o.reports.Vector(o.examples[user])
+		said := o.reports.Unit(o.examples[user])
 		if sum == nil {
 			sum = make([]float64, len(said))
 		}
@@ -62,7 +63,7 @@ func (o *mixed) mean(q method.Query, cohort []int32) (method.Estimate, *shuffle.
 		return method.Estimate{}, nil, err
 	}
 	for i, user := range cohort {
-		o.packed = o.reports.Report(o.packed[:0], o.examples[user])
+		o.packed = o.reports.Report(o.packed[:0], block.Of(o.examples[user]))
 		if out := mixer.Add([]shuffle.ReportID{reportID(q.Step, uint64(i))}, o.packed); out != shuffle.Accepted {
 			return method.Estimate{}, nil, fmt.Errorf("the mixer found a report %v", out)
 		}

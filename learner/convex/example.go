@@ -32,13 +32,15 @@ func (e Example) Validate(dim int) error {
 			last = i
 		}
 	}
-	for k, v := range e.Value {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return fmt.Errorf("example: value at position %d is not finite", k)
+	if !surelyWithin(e.Value, 1e100) { // which only finite values are
+		for k, v := range e.Value {
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				return fmt.Errorf("example: value at position %d is not finite", k)
+			}
 		}
-	}
-	if math.IsInf(Norm(e.Value), 0) {
-		return fmt.Errorf("example: the norm of the features overflows; scale them down")
+		if math.IsInf(Norm(e.Value), 0) {
+			return fmt.Errorf("example: the norm of the features overflows; scale them down")
+		}
 	}
 	if math.IsNaN(e.Label) || math.IsInf(e.Label, 0) {
 		return fmt.Errorf("example: the label is not finite")

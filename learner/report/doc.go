@@ -1,20 +1,21 @@
-// Package report computes what one report says: a row in, lattice counts out. Devices and simulations call it, so that what
+// Package report computes what one report says: a block of units in, lattice counts out. Devices and simulations call it, so that what
 // is tried out is what runs.
 //
 // A row goes through four steps, each in one place:
 //
 //  1. Its statistic, in the round's frame where there is one: the gradient of the loss at the announced point, or moments of features
 //     and label ([Statistic]).
-//  2. Clipping to ClipNorm, in [Exact.Vector], statistic.go; of a frame, first divided by its Clip. This is the only place where what a user says is clipped; the proofs need
-//     nothing else of a row. The lattice snaps into its ball whatever it is given, and finds nothing to clip.
-//  3. The scores of the point on the row, after the clipped statistic and within a norm of their own ([Scorer]).
-//  4. The lattice ([randomizer.VectorSum]): snapped into the ball of Params, rounded, with noise, packed.
+//  2. Clipping to ClipNorm, in [Exact.Unit], statistic.go; of a frame, first divided by its Clip. The mean over a unit's rows is clipped to
+//     Config.Norm. Nothing else of what a user says is clipped; the proofs need nothing else of a unit. The lattice snaps into its ball
+//     whatever it is given, and finds nothing to clip.
+//  3. The scores of the point on the row, or their mean over the unit's rows, after the clipped statistic and within a norm of their own ([Scorer]).
+//  4. The lattice ([randomizer.VectorSum]): each unit is snapped into a ball of its own, in integers; the sum is rounded once, with noise, packed.
 //
 // # Promises
 //
-//   - Every row gives a report, of the same length. One that is none of the task's, or whose statistic does not exist,
-//     is the zero vector, and takes the same path and a row's work.
-//   - The vector that is encoded has norm at most Params.ClipNorm, whatever the row is.
+//   - Every block gives a report, of the same length. A row that is none of the task's, or whose statistic does not exist,
+//     is the zero vector, counts, and takes the same path and a row's work.
+//   - The vector of every unit has norm at most Params.ClipNorm, whatever its rows are.
 //   - Nothing of a row is kept after its report.
 //
 // # What a caller owes

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"github.com/panlearn/panlearn/learner/block"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/randomizer"
 )
@@ -40,13 +41,16 @@ func (m *Maker) At(point []float64, frame *convex.Frame) error { return m.exact.
 // reports: copies of the process, such as machines cloned from one snapshot, then share no noise.
 func (m *Maker) Reseed() { m.sum.Reseed() }
 
-// Report appends what a row says in the round, packed: always Params.ReportBytes bytes. Each call is a new draw, so each user
-// is asked once a round.
-func (m *Maker) Report(dst []byte, row convex.Example) []byte {
-	var err error
-	if m.counts, err = m.sum.Encode(m.counts, m.exact.Vector(row)); err != nil {
-		panic(fmt.Sprintf("report: %v, though New compared the dimensions", err))
+// Report appends what a block says in the round, packed: always Params.ReportBytes bytes. Its units are placed on the lattice one by one, and
+// noise is drawn once; units that it lacks of Params.Units say zero. More units than those panic: the Maker is of another block. Each call
+// is a new draw, so each user is asked once a round.
+func (m *Maker) Report(dst []byte, b block.Block) []byte {
+	for i := range b.Units() {
+		if err := m.sum.Add(m.exact.Unit(b.Unit(i)...)); err != nil {
+			panic(fmt.Sprintf("report: %v: want at most the units and the dimension of the parameters", err))
+		}
 	}
+	m.counts = m.sum.Draw(m.counts)
 	dst = m.params.Pack(dst, m.counts)
 	clear(m.counts)
 	m.exact.forget()

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/panlearn/panlearn/learner/block"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/practical"
 	"github.com/panlearn/panlearn/learner/report"
@@ -64,7 +65,13 @@ func (zeros) Uint64() uint64 { return 0 }
 // said is what the report of a row says, drawn without noise.
 func said(t *testing.T, c report.Config, norm float64, point []float64, frame *convex.Frame, row convex.Example) []float64 {
 	t.Helper()
-	p := randomizer.Params{Dim: c.Dim(), ClipNorm: norm, Levels: 1 << 20, Trials: 4, Coin: randomizer.Fair}
+	return reported(t, c, norm, 1, point, frame, block.Of(row))
+}
+
+// reported is what the report of a block of that many units says, drawn without noise.
+func reported(t *testing.T, c report.Config, norm float64, units uint64, point []float64, frame *convex.Frame, b block.Block) []float64 {
+	t.Helper()
+	p := randomizer.Params{Dim: c.Dim(), ClipNorm: norm, Levels: 1 << 20, Trials: 4, Units: units, Coin: randomizer.Fair}
 	m, err := report.New(c, p, zeros{})
 	if err != nil {
 		t.Fatal(err)
@@ -72,7 +79,7 @@ func said(t *testing.T, c report.Config, norm float64, point []float64, frame *c
 	if err := m.At(point, frame); err != nil {
 		t.Fatal(err)
 	}
-	packed := m.Report([]byte("before"), row)
+	packed := m.Report([]byte("before"), b)
 	if string(packed[:6]) != "before" || len(packed) != 6+p.ReportBytes() {
 		t.Fatalf("a report of %d bytes, want %d after what was there", len(packed)-6, p.ReportBytes())
 	}
@@ -274,7 +281,7 @@ func TestEveryRowIsWithinTheNorm(t *testing.T) {
 		if rapid.Bool().Draw(t, "sparse") {
 			x.Index = rapid.OneOf(rapid.Just([]int32{0, 1, 2}), rapid.SliceOfN(rapid.Int32Range(-1, 4), 0, 4)).Draw(t, "index")
 		}
-		got := e.Vector(x)
+		got := e.Unit(x)
 		at := len(got) - c.Scores
 		if len(got) != c.Dim() || !(convex.Norm(got[:at]) <= c.ClipNorm) || (c.Scores > 0 && !(convex.Norm(got[at:]) <= plain.card.Norm)) {
 			t.Fatalf("a report of %d coordinates, norms %v and %v", len(got), convex.Norm(got[:at]), convex.Norm(got[at:]))
@@ -345,7 +352,7 @@ func BenchmarkReport(b *testing.B) {
 			b.ReportAllocs()
 			var packed []byte
 			for b.Loop() {
-				packed = m.Report(packed[:0], x)
+				packed = m.Report(packed[:0], block.Of(x))
 			}
 		})
 	}

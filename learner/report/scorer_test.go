@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/panlearn/panlearn/learner/block"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/practical"
 	"github.com/panlearn/panlearn/learner/task"
@@ -30,23 +31,23 @@ func TestScorer(t *testing.T) {
 	loss := convex.Logistic{}
 	scorer := NewScorer(features, *card, loss)
 	theta := []float64{-0.3, 0, 0.3, -0.3}
-	block := make([]float64, card.Dim())
+	scored := make([]float64, card.Dim())
 	for _, label := range []float64{-1, 1} {
 		for _, v := range []float64{-1, 0.2, 1} {
 			e := convex.Example{Value: slices.Repeat([]float64{v}, features.Dim()), Label: label}
-			scorer.Score(block, theta, e)
+			scorer.Score(scored, theta, e)
 			right := features.Predict(features.Scores(nil, theta, e)) == label
-			if (card.Accuracy(block[1]) > 0.5) != right {
-				t.Errorf("label %v, features %v: scored %v, predicted right: %v", label, v, block, right)
+			if (card.Accuracy(scored[1]) > 0.5) != right {
+				t.Errorf("label %v, features %v: scored %v, predicted right: %v", label, v, scored, right)
 			}
-			if got, want := card.Loss(block[0]), min(loss.Value(theta, e), card.High); math.Abs(got-want) > 1e-9 {
+			if got, want := card.Loss(scored[0]), min(loss.Value(theta, e), card.High); math.Abs(got-want) > 1e-9 {
 				t.Errorf("label %v, features %v: loss %v, want %v", label, v, got, want)
 			}
 		}
 	}
 	how := practical.Problem{Loss: convex.Declaration{Name: "squared"}, Features: 3, Bound: 2, Intercept: 1, LabelLow: -1, LabelHigh: 1, Users: 100}
 	c := Config{Features: 4, Loss: convex.Squared{}, ClipNorm: 1, Practical: &how, Scores: card.Dim(), Score: scorer.Score}
-	m, err := New(c, randomizer.Params{Dim: c.Dim(), ClipNorm: card.Joined(1), Levels: 8, Trials: 8, Coin: randomizer.Fair}, nil)
+	m, err := New(c, randomizer.Params{Dim: c.Dim(), ClipNorm: card.Joined(1), Levels: 8, Trials: 8, Units: 2, Coin: randomizer.Fair}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,8 +56,9 @@ func TestScorer(t *testing.T) {
 	if err := m.At(theta, frame); err != nil {
 		t.Fatal(err)
 	}
-	m.Report(nil, convex.Example{Value: []float64{1, 1, 1, 1}, Label: 1})
-	for name, left := range map[string][]float64{"scores": scorer.scores, "the vector": m.exact.vector, "the row in the frame": m.exact.framed.Value,
+	x := convex.Example{Value: []float64{1, 1, 1, 1}, Label: 1}
+	m.Report(nil, block.Block{Rows: []convex.Example{x, x, x}, Ends: []int{2, 3}})
+	for name, left := range map[string][]float64{"scores": scorer.scores, "the vector": m.exact.vector, "the unit": m.exact.unit, "the row in the frame": m.exact.framed.Value,
 		"its gradient": m.exact.plain} {
 		if convex.Norm(left) != 0 {
 			t.Errorf("%s of a row are kept: %v", name, left)

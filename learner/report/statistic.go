@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/panlearn/panlearn/learner/block"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/practical"
 )
@@ -37,7 +38,7 @@ var statistics = [...]struct {
 	Moments: {
 		name: "moments",
 		config: func(c Config) Config {
-			c.ClipNorm, c.Scores, c.Score = c.Practical.MomentsNorm(), 0, nil
+			c.ClipNorm, c.Radius, c.Scores, c.Score = c.Practical.MomentsNorm(), 0, 0, nil
 			return c
 		},
 		dim:   func(c Config) int { return c.Practical.MomentsDim() },
@@ -46,7 +47,7 @@ var statistics = [...]struct {
 	MomentMatrix: {
 		name: "second-moment matrices",
 		config: func(c Config) Config {
-			c.Scores, c.Score = 0, nil
+			c.Radius, c.Scores, c.Score = 0, 0, nil
 			return c
 		},
 		dim:   func(c Config) int { return c.Practical.MatrixDim() },
@@ -68,8 +69,10 @@ type Config struct {
 	Features  int // length of a row's feature vector
 	// Loss is the one whose gradient is reported, such as a Moreau envelope. Its labels are those of a row.
 	Loss convex.Loss
-	// ClipNorm bounds the statistic, without scores.
+	// ClipNorm bounds the statistic of a row, without scores.
 	ClipNorm float64
+	// Radius bounds the mean gradient of a unit's rows, as a share of ClipNorm; 0: 1. Moments have none: they would no longer be of the rows.
+	Radius float64
 	// Practical says what moments are of, in a practical plan; nil in a proved one. From the second round on a practical plan announces
 	// frames, and its statistics are in units of the frame's clip: ClipNorm is 1.
 	Practical *practical.Problem
@@ -98,6 +101,14 @@ func (c Config) Phase(s Statistic, smoothing float64) (Config, error) {
 	return statistics[s].config(c), nil
 }
 
+// Norm bounds what a unit's rows say on average, without scores.
+func (c Config) Norm() float64 {
+	if c.Radius == 0 {
+		return c.ClipNorm
+	}
+	return c.Radius * c.ClipNorm
+}
+
 // Dim is the number of coordinates of a report.
 func (c Config) Dim() int { return statistics[c.Statistic].dim(c) + c.Scores }
 
@@ -109,6 +120,8 @@ func (c Config) validate() error {
 		return fmt.Errorf("report: loss: missing")
 	case !(c.ClipNorm > 0):
 		return fmt.Errorf("report: clip norm %v: want above 0", c.ClipNorm)
+	case !(c.Radius >= 0 && c.Radius <= 1) || c.Radius > 0 && c.Statistic != Gradient:
+		return fmt.Errorf("report: radius %v of %v: want within [0, 1], and of gradients alone", c.Radius, c.Statistic)
 	case int(c.Statistic) >= len(statistics):
 		return fmt.Errorf("report: %v: unknown", c.Statistic)
 	case c.Statistic != Gradient && (c.Practical == nil || c.Scores != 0):
@@ -128,7 +141,9 @@ type Exact struct {
 	point  []float64
 	frame  *convex.Frame  // nil: declared coordinates
 	loss   convex.Loss    // of the round: c.Loss, smoothed as the frame says
-	vector []float64      // the statistic, then the scores
+	vector []float64      // of a row: the statistic, then the scores
+	unit   []float64      // the mean over a unit's rows
+	mean   []float64      // over a block's units
 	framed convex.Example // scratch
 	plain  []float64      // scratch: a gradient that is to be whitened
 	blank  convex.Example // stands in for a row that is none of the task's
@@ -139,7 +154,7 @@ func NewExact(c Config) (*Exact, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	e := &Exact{c: c, vector: make([]float64, c.Dim())}
+	e := &Exact{c: c, vector: make([]float64, c.Dim()), unit: make([]float64, c.Dim()), mean: make([]float64, c.Dim())}
 	e.blank.Value = make([]float64, c.Features)
 	for _, label := range []float64{0, 1} {
 		if c.Loss.CheckLabel(label) == nil {
@@ -208,9 +223,46 @@ func (c Config) Check(row convex.Example) error {
 	return c.Loss.CheckLabel(row.Label)
 }
 
-// Vector is what a row says at the round's point: its statistic, clipped, and the scores after it. It is the zero vector for a
-// row that Check refuses. The result is valid until the next call.
-func (e *Exact) Vector(row convex.Example) []float64 {
+// Unit is what the rows of a unit say at the round's point: the mean of their statistics, each clipped, itself clipped to Config.Norm, and
+// the mean of their scores after it. A row that Check refuses says zero and counts; no rows say zero. The result is valid until the next call.
+func (e *Exact) Unit(rows ...convex.Example) []float64 {
+	at := len(e.vector) - e.c.Scores
+	if len(rows) == 1 {
+		e.row(rows[0])
+		if e.c.Radius > 0 {
+			convex.Clip(e.vector[:at], e.c.Norm())
+		}
+		return e.vector
+	}
+	clear(e.unit)
+	share := 1 / float64(len(rows))
+	for i := range rows {
+		e.row(rows[i])
+		for j, v := range e.vector {
+			e.unit[j] += float64(v * share)
+		}
+	}
+	convex.Clip(e.unit[:at], e.c.Norm())
+	return e.unit
+}
+
+// Mean is what a block says: the mean over its units; zero where there are none. The result is valid until the next call.
+func (e *Exact) Mean(b block.Block) []float64 {
+	clear(e.mean)
+	units := b.Units()
+	for i := range units {
+		for j, v := range e.Unit(b.Unit(i)...) {
+			e.mean[j] += v
+		}
+	}
+	for j := range e.mean {
+		e.mean[j] /= float64(max(units, 1))
+	}
+	return e.mean
+}
+
+// row writes what a row says to e.vector: its statistic, clipped, and the scores after it; zero for one that Check refuses.
+func (e *Exact) row(row convex.Example) {
 	unfit := e.c.Check(row) != nil
 	if unfit {
 		row = e.blank // whatever was wrong with it, the work is a row's
@@ -227,19 +279,21 @@ func (e *Exact) Vector(row convex.Example) []float64 {
 			statistic[i] /= e.frame.Clip
 		}
 	}
-	convex.Clip(statistic, e.c.ClipNorm)
+	if e.frame != nil || e.c.Statistic != Gradient { // else ClippedGradient ended with it
+		convex.Clip(statistic, e.c.ClipNorm)
+	}
 	if len(scores) > 0 {
 		e.c.Score(scores, e.point, row)
 	}
 	if unfit {
 		clear(e.vector)
 	}
-	return e.vector
 }
 
-// forget overwrites what is left of the last row.
+// forget overwrites what is left of the last block.
 func (e *Exact) forget() {
 	clear(e.vector)
+	clear(e.unit)
 	clear(e.plain)
 	clear(e.framed.Value)
 	e.framed.Label = 0

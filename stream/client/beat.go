@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/panlearn/panlearn/learner/block"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/report"
 )
@@ -111,7 +112,7 @@ func (l *loop) calibrate(phase int, point []float64, frame *convex.Frame) error 
 	for done < rounds || done < 1000 && time.Since(begun) < least {
 		_ = l.mapRow(row, &scratch) // it has no label
 		example := convex.Example{Index: scratch.Index, Value: scratch.Value, Label: 1}
-		out = maker.Report(out[:0], example)
+		out = maker.Report(out[:0], block.Of(example))
 		if done++; done == 1 {
 			begun = time.Now() // the first one pays for memory
 		}

@@ -1,6 +1,7 @@
 package audits
 
 import (
+	"github.com/panlearn/panlearn/learner/block"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/report"
 	"github.com/panlearn/panlearn/randomizer"
@@ -66,7 +67,7 @@ func (e encoder) Dim(of audit.Input) int {
 
 func (e encoder) Report(dst []byte, of audit.Input) []byte {
 	if of == audit.Nothing {
-		return e.crowd.Report(dst, convex.Example{})
+		return e.crowd.Report(dst, block.Of(convex.Example{}))
 	}
-	return e.one.Report(dst, e.rows[of])
+	return e.one.Report(dst, block.Of(e.rows[of]))
 }

@@ -45,7 +45,7 @@ func unclip(t *testing.T, f found, p randomizer.Params, entropy rand.Source) (au
 		return nil, err
 	}
 	for _, of := range []audit.Input{audit.Plus, audit.Minus} {
-		for i, v := range exact.Vector(f.rows[of]) {
+		for i, v := range exact.Unit(f.rows[of]) {
 			if i < f.of.Dim()-f.of.Scores {
 				v *= unit
 			}

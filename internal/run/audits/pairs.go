@@ -171,8 +171,8 @@ func (s scene) search(name string, features []int32) (best found, err error) {
 						continue // the features alone are to differ
 					}
 					plus, minus := row(value, labels[0]), row(sign*value, labels[1])
-					along := slices.Clone(exact.Vector(plus))
-					for j, v := range exact.Vector(minus) {
+					along := slices.Clone(exact.Unit(plus))
+					for j, v := range exact.Unit(minus) {
 						along[j] -= v
 					}
 					if d := convex.Norm(along); d > farthest*(1+1e-6) {

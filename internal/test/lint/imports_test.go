@@ -79,12 +79,12 @@ var mayImport = map[string][]string{
 	"internal/test/golden":      {}, // test support
 	"internal/test/parquettest": {}, // test support: the only place that writes Parquet
 	"deploy":                    {},
-	"internal/sim": {"randomizer", "randomizer/accounting", "shuffle", "learner", "learner/convex", "learner/method", "learner/planning",
+	"internal/sim": {"randomizer", "randomizer/accounting", "shuffle", "learner", "learner/block", "learner/convex", "learner/method", "learner/planning",
 		"learner/practical", "learner/report", "learner/schedule", "learner/task", "learner/task/source", "stream/manifest", "stream/wire"},
 	"internal/tune":       {"internal/model", "internal/run", "internal/sim", "learner/convex", "learner/task", "stream/manifest", "stream/wire"},
 	"internal/run":        {"*"},
 	"internal/run/admin":  {"*"},
-	"internal/run/audits": {"internal/run", "learner/convex", "learner/report", "randomizer", "randomizer/accounting", "randomizer/audit", "stream/manifest"},
+	"internal/run/audits": {"internal/run", "learner/block", "learner/convex", "learner/report", "randomizer", "randomizer/accounting", "randomizer/audit", "stream/manifest"},
 	"internal/run/device": {"internal/obs", "internal/run", "learner/task", "learner/task/inspection", "learner/task/source", "stream", "stream/client",
 		"stream/client/consent", "stream/client/filestore", "stream/client/httpgateway",
 		"stream/client/participation", "stream/natsjs"},
