@@ -54,6 +54,9 @@ func TestPeople(t *testing.T) {
 	if !s.ByUser() || s.UserRadius() != 0.25 || time.Duration(s.User.Wait) != 24*time.Hour {
 		t.Errorf("%+v, radius %v", s.User, s.UserRadius())
 	}
+	if m, err := s.Compile(); err != nil || m.Schema().User != "who" || m.Unlabelled().Schema().User != "" {
+		t.Errorf("%v: readers want the column of people, but for data that are only scored", err)
+	}
 	if s := mustParse(t, people, "user.radius=0.1"); s.UserRadius() != 0.1 {
 		t.Errorf("radius %v, want 0.1", s.UserRadius())
 	}

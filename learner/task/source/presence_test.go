@@ -20,12 +20,15 @@ var hostile = []string{" ", "\t", "\t\t", ";;", ",,", ",", `"`, `"open`, `a"b`, 
 	strings.Repeat("x", 300), strings.Repeat(",", 300), strings.Repeat(`"`, 301), "1 9:1", "1 1:NaN", "1 :", "PAR1", "\x1f", "(", "1", "-"}
 
 // outcomesOf are rows as tests compare them, with their keys and people.
-func outcomesOf(t *testing.T, data []byte, m *task.FeatureMap) (out []string) {
+func outcomesOf(t *testing.T, data []byte, m *task.FeatureMap, user string) (out []string) {
 	t.Helper()
-	r, err := New(bytes.NewReader(data), m)
+	schema := m.Schema()
+	schema.User = user
+	rows, err := newRows(bytes.NewReader(data), schema)
 	if err != nil {
 		t.Fatal(err)
 	}
+	r := &Reader{opened: &opened{rows: rows}}
 	for row, err := range r.All() {
 		out = append(out, fmt.Sprintf("%d %q %q %q %v %v %q %v", row.Number, row.Key, row.User, row.Fields, row.Index, row.Value, row.Label, err))
 	}
@@ -35,9 +38,9 @@ func outcomesOf(t *testing.T, data []byte, m *task.FeatureMap) (out []string) {
 // Whatever the line of one person holds, as many rows come out of data as there are lines, and those of others are as they were, under the
 // same numbers and keys.
 func TestContentMovesNoRow(t *testing.T) {
-	people := []string{"privacy.unit=user", "user.column=id", "user.items=2"}
 	for name, f := range map[string]struct {
 		task, head string
+		user       string // column
 		sets       []string
 		line       func(i int) string
 		keyed      func(i int, content string) string // nil: rows have no keys
@@ -55,10 +58,10 @@ func TestContentMovesNoRow(t *testing.T) {
 		"jsonl with keys": {task: jsonTask, sets: []string{"events.key=id"},
 			line:  func(i int) string { return fmt.Sprintf(`{"id":"p%d","age":%d,"job":"a","y":1}`, i, i) },
 			keyed: func(i int, content string) string { return fmt.Sprintf(`{"id":"p%d","age":%s`, i, content) }},
-		"csv with people": {task: csvTask, head: "id,age,job,y\n", sets: people,
+		"csv with people": {task: csvTask, head: "id,age,job,y\n", user: "id",
 			line:  func(i int) string { return fmt.Sprintf("p%d,%d,a,1", i%7, i) },
 			keyed: func(i int, content string) string { return fmt.Sprintf("p%d,%s", i%7, content) }},
-		"jsonl with keys and people": {task: jsonTask, sets: append(slices.Clone(people), "events.key=event"),
+		"jsonl with keys and people": {task: jsonTask, user: "id", sets: []string{"events.key=event"},
 			line: func(i int) string { return fmt.Sprintf(`{"event":%d,"id":"p%d","age":%d,"job":"a","y":1}`, i, i%7, i) },
 			keyed: func(i int, content string) string {
 				return fmt.Sprintf(`{"event":%d,"id":"p%d","age":%s`, i, i%7, content)
@@ -74,7 +77,7 @@ func TestContentMovesNoRow(t *testing.T) {
 			honest[i] = f.line(i)
 		}
 		for _, end := range []string{"\n", "\r\n"} {
-			want := outcomesOf(t, []byte(f.head+strings.Join(honest, end)+end), m)
+			want := outcomesOf(t, []byte(f.head+strings.Join(honest, end)+end), m, f.user)
 			if len(want) != rows {
 				t.Fatalf("%s: %d rows", name, len(want))
 			}
@@ -84,7 +87,7 @@ func TestContentMovesNoRow(t *testing.T) {
 				if lines[at] = content; f.keyed != nil {
 					lines[at] = f.keyed(at, content)
 				}
-				got := outcomesOf(t, []byte(f.head+strings.Join(lines, end)+end), m)
+				got := outcomesOf(t, []byte(f.head+strings.Join(lines, end)+end), m, f.user)
 				if len(got) != rows {
 					t.Errorf("%s, line %d is %.40q: %d rows", name, at, content, len(got))
 					continue

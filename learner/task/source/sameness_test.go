@@ -35,14 +35,16 @@ label: {column: "y", positive: ["1", "3"], negative: ["0", "2"]}
 
 // examplesOf maps everything; an invalid row is an example without values.
 func examplesOf(t *testing.T, path string, m *task.FeatureMap) (out []convex.Example) {
-	out, _ = examplesAndUsers(t, path, m)
+	out, _ = examplesAndUsers(t, path, m, "")
 	return out
 }
 
-// examplesAndUsers says also whom each row is of.
-func examplesAndUsers(t *testing.T, path string, m *task.FeatureMap) (out []convex.Example, users []string) {
+// examplesAndUsers says also whom each row is of, by a column.
+func examplesAndUsers(t *testing.T, path string, m *task.FeatureMap, user string) (out []convex.Example, users []string) {
 	t.Helper()
-	r, err := Open(path, m)
+	schema := m.Schema()
+	schema.User = user
+	r, err := openData(path, schema)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,8 +157,8 @@ func TestSameTableInEveryFormat(t *testing.T) {
 			file, sets, people = idxTask, sets[:1], nil
 		}
 		for i, want := range people {
-			m := compile(t, file, append(sets, "privacy.unit=user", "user.items=2", "user.column="+[]string{"word", "number"}[i])...)
-			if _, got := examplesAndUsers(t, strings.Join(f.paths, ","), m); !slices.Equal(got, want) {
+			m := compile(t, file, sets...)
+			if _, got := examplesAndUsers(t, strings.Join(f.paths, ","), m, []string{"word", "number"}[i]); !slices.Equal(got, want) {
 				t.Errorf("%s: rows of %q, want %q", f.format, got, want)
 			}
 			if m.Dim() != 5 {
@@ -164,7 +166,7 @@ func TestSameTableInEveryFormat(t *testing.T) {
 			}
 		}
 		m := compile(t, file, sets...)
-		got, nobody := examplesAndUsers(t, strings.Join(f.paths, ","), m)
+		got, nobody := examplesAndUsers(t, strings.Join(f.paths, ","), m, "")
 		if strings.Join(nobody, "") != "" {
 			t.Errorf("%s: %q without a column of people", f.format, nobody)
 		}
