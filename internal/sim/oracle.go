@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 
 	"github.com/panlearn/panlearn/learner/block"
-	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/method"
 	"github.com/panlearn/panlearn/learner/report"
 	"github.com/panlearn/panlearn/randomizer"
@@ -15,8 +14,8 @@ import (
 
 // exact is the oracle without noise.
 type exact struct {
-	examples []convex.Example
-	reports  *report.Exact
+	block   func(i int32) block.Block
+	reports *report.Exact
 }
 
 func (o exact) mean(q method.Query, cohort []int32) (method.Estimate, *shuffle.Release, error) {
@@ -25,7 +24,7 @@ func (o exact) mean(q method.Query, cohort []int32) (method.Estimate, *shuffle.R
 	}
 	var sum []float64
 	for _, user := range cohort {
-		said := o.reports.Unit(o.examples[user])
+		said := o.reports.Mean(o.block(user))
 		if sum == nil {
 			sum = make([]float64, len(said))
 		}
@@ -41,12 +40,28 @@ func (o exact) mean(q method.Query, cohort []int32) (method.Estimate, *shuffle.R
 
 // mixed is the protocol in one phase: report, mix, release, estimate.
 type mixed struct {
-	examples []convex.Example
-	phase    *wire.Phase
-	params   randomizer.Params
-	reports  *report.Maker
-	seed     uint64
-	packed   []byte
+	block   func(i int32) block.Block
+	phase   *wire.Phase
+	params  randomizer.Params
+	of      report.Config
+	makers  map[int]*report.Maker // by the units of a block
+	entropy rand.Source           // of the devices
+	seed    uint64
+	packed  []byte
+}
+
+// maker is that of blocks of so many units.
+func (o *mixed) maker(units int) (*report.Maker, error) {
+	if m := o.makers[units]; m != nil {
+		return m, nil
+	}
+	p := o.params
+	if units > 1 {
+		p.Units = uint64(units)
+	}
+	m, err := report.New(o.of, p, o.entropy)
+	o.makers[units] = m
+	return m, err
 }
 
 func (o *mixed) mean(q method.Query, cohort []int32) (method.Estimate, *shuffle.Release, error) {
@@ -59,11 +74,20 @@ func (o *mixed) mean(q method.Query, cohort []int32) (method.Estimate, *shuffle.
 	if err != nil {
 		return method.Estimate{}, nil, err
 	}
-	if err := o.reports.At(q.Point, q.Frame); err != nil {
-		return method.Estimate{}, nil, err
-	}
+	var last *report.Maker
 	for i, user := range cohort {
-		o.packed = o.reports.Report(o.packed[:0], block.Of(o.examples[user]))
+		b := o.block(user)
+		maker, err := o.maker(b.Units())
+		if err != nil {
+			return method.Estimate{}, nil, err
+		}
+		if maker != last {
+			if err := maker.At(q.Point, q.Frame); err != nil {
+				return method.Estimate{}, nil, err
+			}
+			last = maker
+		}
+		o.packed = maker.Report(o.packed[:0], b)
 		if out := mixer.Add([]shuffle.ReportID{reportID(q.Step, uint64(i))}, o.packed); out != shuffle.Accepted {
 			return method.Estimate{}, nil, fmt.Errorf("the mixer found a report %v", out)
 		}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/panlearn/panlearn/learner/block"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/method"
 	"github.com/panlearn/panlearn/learner/planning"
@@ -35,20 +36,17 @@ func TestTheorem32_NoiseIsAsPlanned(t *testing.T) {
 			t.Fatal(err)
 		}
 		of := report.Config{Features: dim, Loss: s.Loss(), ClipNorm: 2}
-		reports, err := report.New(of, params, Entropy(seed, "reports"))
-		if err != nil {
-			t.Fatal(err)
-		}
 		vectors, err := report.NewExact(of)
 		if err != nil {
 			t.Fatal(err)
 		}
-		noisy := &mixed{examples: examples, phase: plan.Plan.Phases[0], params: params, reports: reports, seed: seed}
+		single := func(i int32) block.Block { return block.Of(examples[i]) }
+		noisy := &mixed{block: single, phase: plan.Plan.Phases[0], params: params, of: of, makers: map[int]*report.Maker{}, entropy: Entropy(seed, "reports"), seed: seed}
 		cohort := make([]int32, len(examples))
 		for i := range cohort {
 			cohort[i] = int32(i)
 		}
-		truth, _, err := exact{examples: examples, reports: vectors}.mean(method.Query{Point: point}, cohort)
+		truth, _, err := exact{block: single, reports: vectors}.mean(method.Query{Point: point}, cohort)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/panlearn/panlearn/learner"
+	"github.com/panlearn/panlearn/learner/block"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/method"
 	"github.com/panlearn/panlearn/learner/practical"
@@ -25,8 +26,11 @@ type Config struct {
 	// Score writes what a point scores on an event, as Plan.Scorecard says; wanted where there is one, and not called elsewhere.
 	Score    func(dst, theta []float64, e convex.Example)
 	Examples []convex.Example // one a user, at least as many as the plan's; which of them take part, and when, follows from the seed
-	Seed     uint64
-	// InOrder lets the users take part in the order of Examples, whatever the seed: a stream in time.
+	// Blocks are in place of Examples where a report is about several units or rows: one a report, each of at least as many units as every
+	// mechanism of the plan says.
+	Blocks []block.Block
+	Seed   uint64
+	// InOrder lets the users take part in the order of Examples or Blocks, whatever the seed: a stream in time.
 	InOrder bool
 	// Exact runs the same method on the exact means of the clipped gradients: the non-private one-pass baseline.
 	Exact bool
@@ -42,7 +46,7 @@ type Config struct {
 type Round struct {
 	Step, Steps uint64           // Steps is the planned number; a continuous plan goes on after it
 	Users       uint64           // of this round
-	Cohort      []int32          // their indices in Examples; only valid during the call
+	Cohort      []int32          // their indices in Examples or Blocks; only valid during the call
 	Model       func() []float64 // as of now; a copy, only valid during the call
 	Point       []float64        // at which the cohort was asked; nil for moments
 	Frame       *convex.Frame    // the coordinates of Point; nil: the declared ones
@@ -91,8 +95,8 @@ type run struct {
 	Config
 	method  learner.Algorithm
 	oracles []oracle // by phase
-	order   []int32  // examples in the order in which they take part
-	begun   []uint64 // by phase: the users of the phases before it
+	order   []int32  // reports in the order in which their users take part
+	stints  []stint  // by phase
 	rounds  uint64
 	users   uint64 // that took part, each counted once
 	taken   uint64 // users of the present phase that answered, where each answers one round
@@ -113,7 +117,7 @@ func newRun(c Config) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &run{Config: c, method: method, order: make([]int32, len(c.Examples))}
+	out := &run{Config: c, method: method, order: make([]int32, c.reports()), stints: stintsOf(c.Plan)}
 	for i := range out.order {
 		out.order[i] = int32(i)
 	}
@@ -122,22 +126,20 @@ func newRun(c Config) (*run, error) {
 			out.order[i], out.order[j] = out.order[j], out.order[i]
 		})
 	}
-	var users uint64
 	reports := Entropy(c.Seed, "reports")
 	for i := range c.Plan.Phases {
 		one, err := c.oracle(i, reports)
 		if err != nil {
 			return nil, err
 		}
-		out.oracles, out.begun = append(out.oracles, one), append(out.begun, users)
-		users += c.Plan.Phases[i].Users
+		out.oracles = append(out.oracles, one)
 	}
 	return out, nil
 }
 
 // oracle makes that of one phase; entropy is what devices draw from.
 func (c Config) oracle(phase int, entropy rand.Source) (oracle, error) {
-	of := report.Config{Features: c.features(), Loss: c.Loss, ClipNorm: c.Plan.ClipNorm, Practical: manifest.Practical(c.Plan)}
+	of := report.Config{Features: c.features(), Loss: c.Loss, ClipNorm: c.Plan.ClipNorm, Radius: c.Plan.Radius, Practical: manifest.Practical(c.Plan)}
 	if of.Scores = int(manifest.Gradients(c.Plan).GetMechanism().GetScores()); of.Scores > 0 {
 		of.Score = c.Score
 	}
@@ -151,7 +153,7 @@ func (c Config) oracle(phase int, entropy rand.Source) (oracle, error) {
 		if err != nil {
 			return nil, err
 		}
-		mean := exact{examples: c.Examples, reports: reports}
+		mean := exact{block: c.block, reports: reports}
 		if c.Exact {
 			return mean, nil
 		}
@@ -161,11 +163,18 @@ func (c Config) oracle(phase int, entropy rand.Source) (oracle, error) {
 	if err != nil {
 		return nil, err
 	}
-	reports, err := report.New(of, params, entropy)
-	if err != nil {
-		return nil, err
+	return &mixed{block: c.block, phase: f, params: params, of: of, makers: map[int]*report.Maker{}, entropy: entropy, seed: c.Seed}, nil
+}
+
+// reports is how many there are to draw.
+func (c Config) reports() int { return max(len(c.Examples), len(c.Blocks)) }
+
+// block is what a report is about.
+func (c Config) block(i int32) block.Block {
+	if c.Blocks == nil {
+		return block.Of(c.Examples[i : i+1]...)
 	}
-	return &mixed{examples: c.Examples, phase: f, params: params, reports: reports, seed: c.Seed}, nil
+	return c.Blocks[i]
 }
 
 // features is the length of an example's feature vector, as the length of the model implies it.
@@ -182,39 +191,56 @@ func (c Config) validate() error {
 	if dim := manifest.Dim(c.Plan); c.Loss.Parameters(features) != dim {
 		return fmt.Errorf("dim: %d is no dimension of the %s loss", dim, c.Loss.Name())
 	}
-	have := uint64(len(c.Examples))
+	have := uint64(c.reports())
 	if have > math.MaxInt32 {
 		return fmt.Errorf("examples: %d, want at most %d", have, math.MaxInt32)
 	}
+	if c.Examples != nil && c.Blocks != nil {
+		return fmt.Errorf("blocks: %d beside %d examples: want one of them", len(c.Blocks), len(c.Examples))
+	}
+	units := 1
 	for i, ph := range c.Plan.Phases {
-		fits := ph.Cohort == ph.Users
-		if ph.RoundsPerUser == 1 {
+		of := stintsOf(c.Plan)[i]
+		fits := ph.Cohort <= of.users
+		if !of.interactive {
 			fits = ph.Cohort > 0 && ph.Rounds <= ph.Users/ph.Cohort
 		}
-		if ph.Rounds < 1 || ph.Cohort < 1 || !fits {
+		if ph.Rounds < 1 || ph.Cohort < 1 || !fits || ph.Again && (i == 0 || ph.Users != of.users) {
 			return fmt.Errorf("phase %d: %d rounds of %d do not fit %d users", i+1, ph.Rounds, ph.Cohort, ph.Users)
 		}
+		units = max(units, int(ph.Mechanism.GetUnits()))
 	}
 	if need := c.needed(); need < 1 || need > have {
 		return fmt.Errorf("examples: %d are too few for a plan of %d users", have, need)
 	}
-	for i, e := range c.Examples {
-		if err := e.Validate(features); err != nil {
-			return fmt.Errorf("example %d: %w", i, err)
+	for i := range c.reports() {
+		b := c.block(int32(i))
+		if b.Units() < units {
+			return fmt.Errorf("block %d: %d units, want at least %d", i, b.Units(), units)
 		}
-		if err := c.Loss.CheckLabel(e.Label); err != nil {
-			return fmt.Errorf("example %d: %w", i, err)
+		for _, e := range b.Rows {
+			if err := e.Validate(features); err != nil {
+				return fmt.Errorf("example %d: %w", i, err)
+			}
+			if err := c.Loss.CheckLabel(e.Label); err != nil {
+				return fmt.Errorf("example %d: %w", i, err)
+			}
 		}
 	}
 	return nil
 }
 
-// needed is how many examples there have to be: those of all phases, or one cohort of the phase that goes on for ever.
-func (c Config) needed() uint64 {
-	if last := len(c.Plan.Phases) - 1; manifest.Endless(c.Plan) && last >= 0 {
-		return manifest.Users(c.Plan) - c.Plan.Phases[last].Users + c.Plan.Phases[last].Cohort
+// needed is how many reports there have to be: those of all stints, or one cohort of the phase that goes on for ever.
+func (c Config) needed() (n uint64) {
+	for _, f := range c.Plan.Phases {
+		if !f.Again {
+			n += f.Users
+		}
 	}
-	return manifest.Users(c.Plan)
+	if last := len(c.Plan.Phases) - 1; manifest.Endless(c.Plan) && last >= 0 {
+		n -= c.Plan.Phases[last].Users - c.Plan.Phases[last].Cohort
+	}
+	return n
 }
 
 // over reports whether the method is done, or the examples do not fill the cohort of another round of a run without an end.
@@ -234,7 +260,7 @@ func (r *run) round() error {
 	if at.Index != r.phase {
 		r.phase, r.taken = at.Index, 0
 	}
-	cohort := r.cohort(at.Index, manifest.Cohort(r.Plan, q.Step))
+	cohort := r.cohort(at.Index, q.Step)
 	estimate, release, err := r.oracles[at.Index].mean(q, cohort)
 	if err != nil {
 		return err
@@ -248,17 +274,6 @@ func (r *run) round() error {
 			Point: q.Point, Frame: q.Frame, Validation: learner.ValidationOf(r.method), Release: release, State: r.method.MarshalBinary})
 	}
 	return nil
-}
-
-// cohort is the next n users of a phase, or the same n in every round where the phase is interactive.
-func (r *run) cohort(phase int, n uint64) []int32 {
-	first := r.begun[phase]
-	if r.Plan.Phases[phase].RoundsPerUser == 1 {
-		first += r.taken
-		r.taken += n
-	}
-	r.users = max(r.users, first+n)
-	return r.order[first : first+n]
 }
 
 // reportID gives user i of a round an id; the mixer only asks that they differ.
