@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/panlearn/panlearn/internal/cli"
+	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/stream/client/consent"
 	"github.com/panlearn/panlearn/stream/client/filestore"
 	"github.com/panlearn/panlearn/stream/client/ledger"
@@ -93,6 +94,7 @@ type statement struct {
 type spending struct {
 	Task     string    `json:"task"`
 	TaskHash string    `json:"task_hash"`
+	Unit     string    `json:"unit"`    // that the epsilon is for: event, or user, all events of one person
 	Epsilon  float64   `json:"epsilon"` // of all participations of the event that had most, composed
 	Delta    float64   `json:"delta"`
 	Rounds   uint32    `json:"rounds"`          // answered, by the user who answered most
@@ -105,9 +107,7 @@ type spending struct {
 
 func statementOf(s ledger.Statement, p consent.Policy) statement {
 	out := statement{Time: s.Time, Epsilon: s.Epsilon, Delta: s.Delta, Users: s.Users, Tasks: []spending{}}
-	if out.Unit = "event"; s.Users > 0 {
-		out.Unit = "user"
-	}
+	out.Unit = unitOf(s.Users > 0)
 	if p.Period > 0 {
 		out.Period = p.Period.String()
 	}
@@ -118,21 +118,28 @@ func statementOf(s ledger.Statement, p consent.Policy) statement {
 		out.MaxTotalDelta = &p.MaxTotalDelta
 	}
 	for _, c := range s.Tasks {
-		out.Tasks = append(out.Tasks, spending{Task: string(c.Name), TaskHash: fmt.Sprintf("%x", c.Task), Epsilon: c.Epsilon,
+		out.Tasks = append(out.Tasks, spending{Task: string(c.Name), TaskHash: fmt.Sprintf("%x", c.Task), Unit: unitOf(c.ByUser), Epsilon: c.Epsilon,
 			Delta: c.Delta, Rounds: c.Rounds, Most: c.Most, Events: c.Standing, Complete: !c.Lost, Last: c.At, InPeriod: s.Counts(c, p.Period)})
 	}
 	return out
 }
 
+func unitOf(byUser bool) string {
+	if byUser {
+		return task.UnitUser
+	}
+	return task.UnitEvent
+}
+
 func (s statement) print(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "task\tepsilon\tdelta\trounds\tevents\tlast charge\tcounts")
+	fmt.Fprintln(t, "task\tunit\tepsilon\tdelta\trounds\tevents\tlast charge\tcounts")
 	for _, c := range s.Tasks {
 		counts := "yes"
 		if !c.InPeriod {
 			counts = "no"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d of %d\t%d\t%s\t%s\n", c.Task, cli.Upper(c.Epsilon, 6), cli.Upper(c.Delta, 6), c.Rounds, c.Most, c.Events, c.Last.Format(time.RFC3339), counts)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d of %d\t%d\t%s\t%s\n", c.Task, c.Unit, cli.Upper(c.Epsilon, 6), cli.Upper(c.Delta, 6), c.Rounds, c.Most, c.Events, c.Last.Format(time.RFC3339), counts)
 	}
 	if err := t.Flush(); err != nil {
 		return err

@@ -34,7 +34,7 @@ type Config struct {
 	// UserKeys says that a key names the same user in every task: EventKey of a user's id. Then each user has an account
 	// in the ledger, and one whose total is spent is Refused alone. Otherwise all events have one account, charged
 	// once for each task that any of them took part in: a bound for every user, whichever events are theirs.
-	// It is for Publish alone: Run refuses it, because its keys are rows.
+	// It is for Publish alone: Run refuses it, because its keys are rows. Tasks that protect people (privacy.unit user) have such keys anyway.
 	UserKeys bool
 
 	// Policy is what the device agrees to; the zero Policy is explained there.

@@ -102,6 +102,7 @@ func (l *loop) agree(ctx context.Context) error {
 		l.onAgree(agreement)
 	}
 	l.accounts.agreement, l.records.agreement = agreement, agreement
+	l.accounts.perUser = l.UserKeys || agreement.Spec.ByUser() && agreement.Spec.Silo == nil // an event is a person, under the person's key
 	if l.compareClock(ctx); l.clock.unknown {
 		return nil
 	}

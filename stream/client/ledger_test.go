@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/client"
@@ -180,20 +181,29 @@ func TestTotalAtTheFirstJoin(t *testing.T) {
 	})
 }
 
-// Where keys are users, each has a total of its own: those that were in the first task are refused in the second, others are
+// Where keys are users, as they always are of a task that protects people, each has a total of its own: those that were in the first task are refused in the second, others are
 // not, and what was charged without a name counts for everybody.
 func TestUsersHaveTheirOwnTotals(t *testing.T) {
+	for _, people := range []bool{false, true} {
+		usersHaveTheirOwnTotals(t, people)
+	}
+}
+
+func usersHaveTheirOwnTotals(t *testing.T, people bool) {
 	synctest.Test(t, func(t *testing.T) {
 		book := ledger.NewMemory()
 		publish := func(from, to int, named bool) (counted, refused int) {
 			w := newWorld(t, plan{rounds: 1, cohort: 10, minimum: 2, deadline: time.Minute})
 			cfg := w.config(participation.NewMemoryStore())
-			cfg.Ledger, cfg.UserKeys = book, named
+			cfg.Ledger, cfg.UserKeys = book, named && !people
 			cfg.Policy.MaxTotalEpsilon = 1.5 * w.cost()
 			w.play(t.Context(), func(ctx context.Context) {
 				ctx, stop := context.WithTimeout(ctx, time.Hour)
 				defer stop()
 				cl := w.client(cfg)
+				if named && people {
+					cl.OnAgree(func(a *consent.Agreement) { a.Spec.Privacy.Unit = task.UnitUser })
+				}
 				outcomes := make(chan client.Outcome)
 				for i := from; i < to; i++ {
 					go func() {

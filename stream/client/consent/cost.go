@@ -14,7 +14,7 @@ import (
 
 // Cost is what so many participations of one event in the task cost together, by the device's own accounting.
 func (a *Agreement) Cost(times uint32, now time.Time) ledger.Charge {
-	c := ledger.Charge{Task: a.Hash, Name: stream.Task(a.Task.Name), Epsilon: a.Epsilon(times), Delta: a.Delta, At: now}
+	c := ledger.Charge{Task: a.Hash, Name: stream.Task(a.Task.Name), Epsilon: a.Epsilon(times), Delta: a.Delta, ByUser: a.Spec.ByUser(), At: now}
 	for _, f := range a.Phases {
 		c.Most = max(c.Most, f.Rounds)
 	}

@@ -57,7 +57,7 @@ func TestLedgerAnswersAsMemory(t *testing.T) {
 			edit := func(now time.Time, charges [][]ledger.Charge) error {
 				for i := range charges {
 					charges[i] = append(charges[i], ledger.Charge{Task: stream.Hash{which}, Name: "churn", Epsilon: float64(which) / 7,
-						Delta: 1e-7, Standing: uint64(which), Anonymous: which&1 > 0, Lost: which&2 > 0, At: now})
+						Delta: 1e-7, Standing: uint64(which), Anonymous: which&1 > 0, Lost: which&2 > 0, ByUser: which&4 > 0, At: now})
 				}
 				if fails {
 					return refused

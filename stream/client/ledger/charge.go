@@ -29,7 +29,9 @@ type Charge struct {
 	Anonymous bool
 	// Lost says that the ledger began when the task's events had taken part already. How many of them are open is not known.
 	Lost bool
-	At   time.Time // of the newest charge or outcome, by the clock of the ledger
+	// ByUser says that the epsilon is for all that one person contributes; else it is for one event of somebody, and says less.
+	ByUser bool
+	At     time.Time // of the newest charge or outcome, by the clock of the ledger
 }
 
 // Spent adds up what charges cost in the period that ends now, upper bounds. A period of 0 is for ever. Privacy composes
@@ -79,6 +81,7 @@ func (c Charge) Over(old Charge) Charge {
 	c.Epsilon, c.Delta = max(c.Epsilon, old.Epsilon), max(c.Delta, old.Delta)
 	c.Rounds, c.Most = max(c.Rounds, old.Rounds), max(c.Most, old.Most)
 	c.Anonymous, c.Lost = c.Anonymous || old.Anonymous, c.Lost || old.Lost
+	c.ByUser = c.ByUser && old.ByUser
 	if old.At.After(c.At) {
 		c.At = old.At
 	}

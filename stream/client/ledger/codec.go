@@ -28,6 +28,7 @@ type chargeRecord struct {
 	Rounds, Most    uint32
 	Standing, Open  uint64
 	Anonymous, Lost bool
+	ByUser          bool
 	At              int64
 }
 
@@ -45,7 +46,7 @@ func (a Account) MarshalBinary() ([]byte, error) {
 			return nil, fmt.Errorf("encode charge %d: %w", i, err)
 		}
 		r := chargeRecord{Task: c.Task, Epsilon: c.Epsilon, Delta: c.Delta, Rounds: c.Rounds, Most: c.Most, Standing: c.Standing, Open: c.Open,
-			Anonymous: c.Anonymous, Lost: c.Lost, At: c.At.UnixMilli()}
+			Anonymous: c.Anonymous, Lost: c.Lost, ByUser: c.ByUser, At: c.At.UnixMilli()}
 		copy(r.Name[:], c.Name) // check knows that it fits
 		var err error
 		if b, err = binary.Append(b, binary.BigEndian, r); err != nil {
@@ -93,7 +94,7 @@ func (a *Account) UnmarshalBinary(data []byte) error {
 		}
 		b.Charges = append(b.Charges, Charge{Task: r.Task, Name: stream.Task(bytes.TrimRight(r.Name[:], "\x00")), Epsilon: r.Epsilon, Delta: r.Delta,
 			Rounds: r.Rounds, Most: r.Most, Standing: r.Standing, Open: r.Open, Anonymous: r.Anonymous, Lost: r.Lost,
-			At: time.UnixMilli(r.At).UTC()})
+			ByUser: r.ByUser, At: time.UnixMilli(r.At).UTC()})
 	}
 	if again, err := b.MarshalBinary(); err != nil || !bytes.Equal(again, data) {
 		return errAccount
