@@ -27,17 +27,18 @@ func newPrivacy() *cobra.Command {
 
 // releaseFlags are the public parameters of one round's release.
 type releaseFlags struct {
-	users, trials, floorTrials uint64
-	dim, levels, rounds        int
-	p                          float64
-	trust, honest              string
-	json                       cli.JSON
+	users, units, trials, floorTrials uint64
+	dim, levels, rounds               int
+	p                                 float64
+	trust, honest                     string
+	json                              cli.JSON
 }
 
 func (f *releaseFlags) common(flags *pflag.FlagSet) {
-	flags.Uint64Var(&f.users, "users", 0, "`N` users of one round")
+	flags.Uint64Var(&f.users, "users", 0, "`N` reports of one round, each of another user")
+	flags.Uint64Var(&f.units, "units", 1, "`K` units that a report is about, such as the rows of a silo; guarantees are for one of them")
 	flags.IntVar(&f.dim, "dim", 0, "`D` coordinates of a report")
-	flags.StringVar(&f.trust, "trust", "shuffle", "who is trusted with what: shuffle, pan or shuffle+pan")
+	flags.StringVar(&f.trust, "trust", "shuffle", "who is trusted with what: shuffle, pan, shuffle+pan, or local, which relies upon nobody")
 	flags.StringVar(&f.honest, "honest-fraction", "1", "share of the users of every cohort whose noise is relied upon, such as 0.9 or 9/10")
 	flags.IntVar(&f.rounds, "rounds-per-user", 1, "`T` rounds that one user takes part in")
 	f.json.Flag(flags)
@@ -54,6 +55,9 @@ func (f *releaseFlags) mechanism(flags *pflag.FlagSet) {
 // adversary is what the flags say of trust and of whose noise is relied upon. It refuses a number of rounds that the accountant would
 // read as its default.
 func (f *releaseFlags) adversary() (trust accounting.Trust, honest accounting.Fraction, err error) {
+	if f.units < 1 {
+		return trust, honest, cli.Usagef("--units 0: want at least 1")
+	}
 	if f.rounds < 1 {
 		return trust, honest, cli.Usagef("--rounds-per-user %d: want at least 1", f.rounds)
 	}
@@ -72,7 +76,7 @@ func (f *releaseFlags) release() (accounting.Release, error) {
 		return accounting.Release{}, err
 	}
 	r := accounting.Release{Trust: trust, Users: f.users, Dim: f.dim, Levels: f.levels, Trials: f.trials, P: f.p,
-		FloorTrials: f.floorTrials, HonestFraction: honest, Rounds: f.rounds}
+		FloorTrials: f.floorTrials, HonestFraction: honest, Rounds: f.rounds, Units: f.units}
 	return r, cli.Usage(r.Validate())
 }
 
@@ -95,7 +99,7 @@ func newCalibrate() *cobra.Command {
 				return err
 			}
 			q := accounting.Request{Trust: trust, Users: f.users, Dim: f.dim, Epsilon: epsilon, Delta: delta, HonestFraction: honest,
-				Rounds: f.rounds, MaxBits: maxBits}
+				Rounds: f.rounds, Units: f.units, MaxBits: maxBits}
 			if q.Coin, err = accounting.ParseCoin(coin); err != nil {
 				return cli.Usagef("--coin: %w", err)
 			}
@@ -130,6 +134,9 @@ rounding     %.5g at most
 the floor    %.5g, the analytic Gaussian mechanism
 `, cli.Upper(p.Epsilon, 6), p.Delta, p.Trust, p.Trust.Assuming(p.HonestFraction), p.Levels, p.Trials, p.P, p.FloorTrials,
 		p.BitsPerCoordinate, p.ReportBytes, p.NoiseStd, p.RoundingStd, p.GaussianNoiseStd)
+	if err == nil && p.Units > 1 {
+		_, err = fmt.Fprintf(w, "a report is about %d units; epsilon is that of one of them\n", p.Units)
+	}
 	if err == nil && p.Profile == accounting.Paper {
 		proved := "no finite epsilon"
 		if p.ProvedEpsilon != nil {
@@ -217,8 +224,8 @@ func newPrivacyCheck() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check FILE",
 		Short: "compute the rows of a file of reference samples",
-		Long: `check reads {"rows": [...]} of reference samples (kinds delta, eps, calibrate, midbatch, topup, gauss, plan), as in
-randomizer/accounting/testdata/accounting-samples.json, and prints the accountant's value of each.`,
+		Long: `check reads {"rows": [...]} of reference samples (kinds delta, eps, calibrate, midbatch, topup, gauss, plan, local), as in
+randomizer/accounting/testdata/accounting-samples.json and local-samples.json, and prints the accountant's value of each.`,
 		Example: "  learner privacy check randomizer/accounting/testdata/accounting-samples.json --json",
 		Args:    cli.OneArg("FILE", "one file of samples"),
 		RunE: func(c *cobra.Command, args []string) error {

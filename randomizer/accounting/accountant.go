@@ -130,7 +130,7 @@ rungs:
 					}
 					next++
 					fresh = fresh || l.Rung == k
-					mu := l.Mu(v.Levels, v.Dim)
+					mu := v.mu(l)
 					oneSquare += float64(v.Rounds) * mu * mu
 					oneSlack += float64(v.Rounds) * float64(v.Dim) * l.Tau
 				}

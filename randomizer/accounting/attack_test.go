@@ -118,6 +118,30 @@ func randomPair(rng *rand.Rand, g, d int) (a, b []float64) {
 	return s, t
 }
 
+// pairOf is randomPair, or the places of a report of which one unit of several changes: the others, in the ball that is left to them, and one of
+// two vectors in the ball of one unit.
+func pairOf(rng *rand.Rand, m Mechanism) (a, b []float64) {
+	if m.Units <= 1 {
+		return randomPair(rng, m.Levels, m.Dim)
+	}
+	s, t := randomPair(rng, 1, m.Dim)      // around 1/2
+	others, _ := randomPair(rng, 1, m.Dim) // those of all other units
+	g, k := float64(m.Levels), float64(m.Units)
+	snap := rng.IntN(2) == 0 // one end on a level, where the roundings' variances differ most
+	for j := range s {
+		o := g/2 + (others[j]-0.5)*g*(k-1)/k
+		if snap {
+			o += math.Round(o+(s[j]-0.5)*g/k) - (o + (s[j]-0.5)*g/k)
+		}
+		s[j], t[j] = o+(s[j]-0.5)*g/k, o+(t[j]-0.5)*g/k
+		if move := max(-min(s[j], t[j]), 0) - max(max(s[j], t[j])-g, 0); move != 0 { // snapped past an end
+			s[j], t[j] = s[j]+move, t[j]+move
+		}
+		s[j], t[j] = min(max(s[j], 0), g), min(max(t[j], 0), g)
+	}
+	return s, t
+}
+
 // attackOutcome is the largest exact/bound over a hunt.
 type attackOutcome struct {
 	worst    float64
@@ -148,7 +172,7 @@ func hunt(t *testing.T, seed uint64, settings, pairs int, shape func(*rand.Rand)
 		for range pairs {
 			var p, q [][]float64
 			for range m.Rounds {
-				a, b := randomPair(rng, m.Levels, m.Dim)
+				a, b := pairOf(rng, m)
 				for j := range a {
 					p = append(p, coordinateLaw(noise, a[j], m.Levels))
 					q = append(q, coordinateLaw(noise, b[j], m.Levels))
@@ -178,6 +202,17 @@ func shapes(d, rounds int, lo, hi float64) func(*rand.Rand) Mechanism {
 		return Mechanism{
 			Trials: uint64(sd*sd/(p*(1-p))) + 1, P: p, Levels: 1 + rng.IntN(10), Dim: d, Rounds: rounds,
 		}
+	}
+}
+
+// blocks gives mechanisms units: the noise hides a shift of g/K, from a twelfth of a step to a few.
+func blocks(shape func(*rand.Rand) Mechanism) func(*rand.Rand) Mechanism {
+	return func(rng *rand.Rand) Mechanism {
+		m := shape(rng)
+		m.P, m.Trials = 0.5, 2*(m.Trials/2+1)
+		m.Units = 2 + rng.Uint64N(12)
+		m.Levels = 1 + rng.IntN(4*int(m.Units))
+		return m
 	}
 }
 
@@ -215,6 +250,8 @@ func TestTheoremA_NeverBelowExactAttack(t *testing.T) {
 		{"d=2", 50, 5, shapes(2, 1, 4, 40), 0.9},
 		{"d=3", 5, 3, shapes(3, 1, 8, 14), 0.3},
 		{"d=1 T=2", 50, 5, shapes(1, 2, 4, 40), 0.9},
+		{"d=1, one of several units", 200, 12, blocks(shapes(1, 1, 3, 40)), 0.99},
+		{"d=2, one of several units", 40, 8, blocks(shapes(2, 1, 4, 20)), 0.9},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			const seed = 20260101
@@ -249,6 +286,20 @@ func TestAttackCatchesWrongAccountants(t *testing.T) {
 		},
 	} {
 		if out := hunt(t, 7, 150, 12, shapes(1, 1, 3, 60), wrong); out.worst <= 1 {
+			t.Errorf("%s: closest attack is %.4f of the claim; not refuted", name, out.worst)
+		}
+	}
+	for name, wrong := range map[string]func(Mechanism, float64) float64{
+		"half of the distance of a unit": func(m Mechanism, eps float64) float64 {
+			m.Units *= 2
+			return exact(m, eps)
+		},
+		"twice the trials of a report": func(m Mechanism, eps float64) float64 {
+			m.Trials *= 2
+			return exact(m, eps)
+		},
+	} {
+		if out := hunt(t, 9, 40, 12, blocks(shapes(1, 1, 3, 40)), wrong); out.worst <= 1 {
 			t.Errorf("%s: closest attack is %.4f of the claim; not refuted", name, out.worst)
 		}
 	}

@@ -26,13 +26,13 @@ const (
 func (t Trust) HasFloors() bool { return t == Pan || t == ShufflePan }
 
 // HasReportNoise reports whether every report carries noise of its own.
-func (t Trust) HasReportNoise() bool { return t == Shuffle || t == ShufflePan }
+func (t Trust) HasReportNoise() bool { return t != Pan }
 
 // Assuming is what an epsilon rests on, to be written after it: a clause, or nothing for a trust that relies upon nobody's noise. The share is
 // of every cohort as it was planned, whoever comes: users who choose their round can fill one with far fewer than that share of all users.
 func (t Trust) Assuming(honest Fraction) string {
 	switch {
-	case !t.HasReportNoise():
+	case t == Pan || t == Local:
 		return ""
 	case honest == One:
 		return ", if in every cohort all of the users planned for are honest"
@@ -70,7 +70,7 @@ type words struct {
 }
 
 var (
-	trusts    = words{"trust", []string{"shuffle", "pan", "shuffle+pan"}}
+	trusts    = words{"trust", []string{"shuffle", "pan", "shuffle+pan", "local"}}
 	coins     = words{"coin", []string{"fair", "any"}}
 	constants = words{"profile", []string{"numeric", "paper"}}
 )
@@ -120,7 +120,7 @@ func (c CoinPolicy) String() string { return coins.name(int(c)) }
 // String returns the name.
 func (c Constants) String() string { return constants.name(int(c)) }
 
-// ParseTrust reads "shuffle", "pan" or "shuffle+pan".
+// ParseTrust reads "shuffle", "pan", "shuffle+pan" or "local".
 func ParseTrust(s string) (Trust, error) { i, err := trusts.parse(s); return Trust(i), err }
 
 // ParseCoin reads "fair" or "any".

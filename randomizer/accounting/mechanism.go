@@ -7,20 +7,33 @@ import (
 
 // Mechanism is one adversary's view of one target user: per coordinate the
 // target's stochastically rounded position on 0..Levels plus Bin(Trials, P), in
-// Rounds rounds (docs/theorem-a.md, Proposition 1). Neighbours differ in the
-// target's whole vector, both within the ball of radius Levels/2.
+// Rounds rounds (docs/theorem-a.md, Proposition 1). Neighbours differ in one of
+// the target's Units, each within a ball of radius Levels/(2 Units).
 type Mechanism struct {
 	// Trials is N: the honest Bernoulli trials per coordinate, the target's own
 	// included; 1 to 2^29-1.
 	Trials uint64
 	// P is the success probability, a multiple of 2^-24 strictly between 0 and 1.
 	P float64
-	// Levels is g, the grid steps over [-L, L]; the sensitivity is g steps.
+	// Levels is g, the grid steps over [-L, L]; the sensitivity is g steps, or
+	// g/Units.
 	Levels int
 	// Dim is d, the number of coordinates.
 	Dim int
 	// Rounds is T, the rounds in which the same target takes part.
 	Rounds int
+	// Units is K, the units that the target's report is about; 0 stands for 1.
+	Units uint64
+}
+
+// mu is the Gaussian parameter of one round at one rung. One unit fills the ball,
+// which is known to lie around the lattice's centre; one of several is somewhere.
+func (m Mechanism) mu(l level) float64 {
+	if m.Units <= 1 {
+		return l.Mu(m.Levels, m.Dim)
+	}
+	// The factor covers the rounding of the quotient.
+	return l.MuShift(float64(m.Levels)/float64(m.Units)*(1+1e-15), m.Dim)
 }
 
 // maxCount bounds Levels, Dim and Rounds: far above any use, and low enough for
@@ -32,11 +45,18 @@ func (m Mechanism) Validate() error {
 	if _, err := checkNoise(m.Trials, m.P); err != nil {
 		return err
 	}
-	return m.validateShape()
+	if err := checkCounts(m.Levels, m.Dim, m.Rounds); err != nil {
+		return err
+	}
+	return checkUnits(m.Units, m.Levels)
 }
 
-func (m Mechanism) validateShape() error {
-	return checkCounts(m.Levels, m.Dim, m.Rounds)
+// checkUnits refuses units for whose balls the lattice's grid has no step: what no report can be about.
+func checkUnits(units uint64, levels int) error {
+	if most := uint64(levels) << (coinBits - 1); units > most {
+		return fmt.Errorf("units %d: want at most %d, a step of the rounding for each of g = %d", units, most, levels)
+	}
+	return nil
 }
 
 func checkCounts(levels, dim, rounds int) error {

@@ -42,6 +42,9 @@ func (a *Accountant) paperPlan(q Request) (Plan, error) {
 	if q.Trust != Shuffle {
 		return Plan{}, fmt.Errorf("trust %v: profile paper has constants for trust shuffle only; use profile numeric", q.Trust)
 	}
+	if q.units() > 1 {
+		return Plan{}, fmt.Errorf("units %d: profile paper has constants for reports about one; use profile numeric", q.Units)
+	}
 	if q.MaxBits > 0 {
 		return Plan{}, fmt.Errorf("bits per coordinate %d: profile paper fixes its own; use profile numeric", q.MaxBits)
 	}

@@ -17,8 +17,9 @@ const maxUnits = 1 << 62
 // adversary that the trust knows (docs/theorem-a.md, section 5).
 type Release struct {
 	Trust Trust
-	// Users is n, the planned cohort. Top-up keeps the noise of a smaller one at
-	// or above Floor(n) users' worth, so n and not the actual count enters.
+	// Users is n, the planned cohort, in reports. Top-up keeps the noise of a smaller
+	// one at or above Floor(n) users' worth, so n and not the actual count enters.
+	// Under Local it is there for the noise of the mean alone.
 	Users uint64
 	// Dim is d and Levels is g, as in Mechanism.
 	Dim, Levels int
@@ -28,13 +29,15 @@ type Release struct {
 	// P is the success probability of every trial, floors included.
 	P float64
 	// FloorTrials is N_f, the trials per coordinate of one floor; the other floor
-	// has as many. 0 under Shuffle, at least 1 otherwise.
+	// has as many. At least 1 under Pan and ShufflePan, 0 otherwise.
 	FloorTrials uint64
-	// HonestFraction is the assumed honest share of the planned cohort.
+	// HonestFraction is the assumed honest share of the planned cohort; 1 under
+	// Local, where nobody's noise but a report's own is relied upon.
 	HonestFraction Fraction
 	// Rounds is T, the rounds that one user may take part in.
 	Rounds int
-	// Units is K, the units that a report is about: replacing one moves it by g/K steps. 0 stands for 1.
+	// Units is K, the units that a report is about: replacing one moves it by at most
+	// g/K steps. 0 stands for 1. Guarantees are for one of them.
 	Units uint64
 }
 
@@ -98,11 +101,20 @@ func (r Release) Validate() error {
 	if err := checkHonest(r.HonestFraction, r.Users); err != nil {
 		return err
 	}
+	if err := checkUnits(r.Units, r.Levels); err != nil {
+		return err
+	}
+	if err := checkLocal(r.Trust, r.HonestFraction); err != nil {
+		return err
+	}
+	if r.Trust == Local && (r.P != 0.5 || r.Trials%2 != 0) {
+		return fmt.Errorf("p %v, trials per user %d: want 0.5 and an even number under local, whose reports are centred at half of them", r.P, r.Trials)
+	}
 	if r.Trust.HasReportNoise() != (r.Trials > 0) {
 		return fmt.Errorf("trials per user %d: want 0 under pan, at least 1 under %v", r.Trials, r.Trust)
 	}
 	if r.Trust.HasFloors() != (r.FloorTrials > 0) {
-		return fmt.Errorf("floor trials %d: want 0 under shuffle, at least 1 under %v", r.FloorTrials, r.Trust)
+		return fmt.Errorf("floor trials %d: want 0 under shuffle and local, at least 1 under pan and shuffle+pan; trust %v", r.FloorTrials, r.Trust)
 	}
 	if r.FloorTrials >= maxUnits/4 || r.Trials >= maxUnits/4 {
 		return fmt.Errorf("trials per user %d, floor trials %d: want below 2^60", r.Trials, r.FloorTrials)
@@ -124,19 +136,33 @@ func checkHonest(f Fraction, users uint64) error {
 	return nil
 }
 
+func checkLocal(t Trust, honest Fraction) error {
+	if t == Local && honest != One {
+		return fmt.Errorf("honest fraction %v: want 1 under trust local: nobody's noise but the report's own is relied upon", honest)
+	}
+	return nil
+}
+
 // Noise returns where the trials of a total come from.
 func (r Release) Noise() randomizer.Noise {
 	return randomizer.Noise{Report: r.Trials, Floor: r.FloorTrials}
 }
 
 // NoiseStd is the standard deviation of one coordinate of the estimated mean,
-// privacy noise of all users and both floors alone, in units of the clip norm.
+// privacy noise of all users and both floors alone, in units of the clip norm. It
+// hardly depends on the units of a report, over which the estimate is a mean.
 func (r Release) NoiseStd() float64 {
-	return 2 / (float64(r.Levels) * float64(r.Users)) * math.Sqrt(float64(r.Noise().Released(r.Users))*r.P*(1-r.P))
+	return 2 / (float64(r.Levels) * float64(r.Users)) * math.Sqrt(float64(r.Noise().Released(r.Users))*r.P*(1-r.P)) * r.stretch()
 }
 
 // RoundingStd is the worst case of the same for stochastic rounding.
-func (r Release) RoundingStd() float64 { return roundingStd(r.Users, r.Levels) }
+func (r Release) RoundingStd() float64 { return roundingStd(r.Users, r.Levels) * r.stretch() }
+
+// stretch is by how much a step stands for more than 2/g, since the balls of K units do not quite fill the lattice's (randomizer.Params).
+func (r Release) stretch() float64 {
+	all, units := uint64(r.Levels)<<(coinBits-1), max(r.Units, 1)
+	return float64(all) / float64(all/units*units)
+}
 
 // roundingStd is (2/g) sqrt(n/4)/n: a rounding has variance at most 1/4.
 func roundingStd(users uint64, levels int) float64 {
@@ -155,89 +181,17 @@ func (r Release) Delta(eps float64) (Failure, error) {
 
 // ReleaseEpsilon is Release.Epsilon with this accountant's cache.
 func (a *Accountant) ReleaseEpsilon(r Release, delta float64) (Guarantee, error) {
-	return a.RepeatedEpsilon(1, []Release{r}, delta)
+	return a.RepeatedEpsilon(1, [][]Release{{r}}, delta)
 }
 
 // ReleaseWithin is RepeatedWithin of one participation.
 func (a *Accountant) ReleaseWithin(r Release, b Budget) (Guarantee, error) {
-	return a.RepeatedWithin(1, []Release{r}, b)
+	return a.RepeatedWithin(1, [][]Release{{r}}, b)
 }
 
 // ReleaseDelta is Release.Delta with this accountant's cache.
 func (a *Accountant) ReleaseDelta(r Release, eps float64) (Failure, error) {
-	return a.RepeatedDelta(1, []Release{r}, eps)
-}
-
-// RepeatedEpsilon returns what up to so many participations of one user cost at delta, each of them in one of the releases, with
-// all of its Rounds. Which, and whether there is another, may depend on everything that was seen before. An intruder looks into
-// one round of all (docs/theorem-a.md, section 4).
-func (a *Accountant) RepeatedEpsilon(times int, of []Release, delta float64) (Guarantee, error) {
-	if err := checkDelta(delta); err != nil {
-		return Guarantee{}, err
-	}
-	learner, intruder, floors, err := a.repeated(times, of)
-	if err != nil {
-		return Guarantee{}, err
-	}
-	g := Guarantee{Learner: learner.epsilon(delta)}
-	g.Epsilon = g.Learner
-	if floors {
-		g.HasIntruder = true
-		g.Intruder = intruder.epsilon(delta)
-		g.Epsilon = max(g.Learner, g.Intruder)
-	}
-	return g, nil
-}
-
-// RepeatedWithin is RepeatedEpsilon at the budget's delta. The search for epsilon may stop a digit above an epsilon that
-// delta, evaluated there, shows to hold: where that is the budget's, the budget is the cost.
-func (a *Accountant) RepeatedWithin(times int, of []Release, b Budget) (Guarantee, error) {
-	g, err := a.RepeatedEpsilon(times, of, b.Delta)
-	if err != nil || g.Epsilon <= b.Epsilon {
-		return g, err
-	}
-	f, err := a.RepeatedDelta(times, of, b.Epsilon)
-	if err == nil && f.Delta <= b.Delta {
-		g.Epsilon = b.Epsilon
-	}
-	return g, err
-}
-
-// RepeatedDelta is the failure probability at eps of what RepeatedEpsilon composes.
-func (a *Accountant) RepeatedDelta(times int, of []Release, eps float64) (Failure, error) {
-	if err := checkEpsilon(eps); err != nil {
-		return Failure{}, err
-	}
-	learner, intruder, floors, err := a.repeated(times, of)
-	if err != nil {
-		return Failure{}, err
-	}
-	f := Failure{Learner: learner.delta(eps)}
-	f.Delta = f.Learner
-	if floors {
-		f.HasIntruder = true
-		f.Intruder = intruder.delta(eps)
-		f.Delta = max(f.Learner, f.Intruder)
-	}
-	return f, nil
-}
-
-// repeated are the curves of the learner, and of an intruder who also looks into one round where there are floors.
-func (a *Accountant) repeated(times int, of []Release) (learner, intruder curve, floors bool, err error) {
-	if times < 1 || times >= maxCount || len(of) == 0 {
-		return nil, nil, false, fmt.Errorf("%d participations in one of %d releases: want 1 to %d, in at least one", times, len(of), maxCount-1)
-	}
-	var seen, looked [][]Mechanism
-	for _, r := range of {
-		if err := r.Validate(); err != nil {
-			return nil, nil, false, err
-		}
-		l, i := r.views()
-		if seen = append(seen, l); i != nil {
-			looked = append(looked, i)
-		}
-	}
-	return a.worst([]turns{{times, seen}}), a.worst([]turns{{times - 1, seen}, {1, looked}}), looked != nil, nil
+	return a.RepeatedDelta(1, [][]Release{{r}}, eps)
 }
 
 // views lists what each adversary sees of one target over its T rounds.
@@ -245,12 +199,16 @@ func (a *Accountant) repeated(times int, of []Release) (learner, intruder curve,
 // The learner sees totals with all honest noise and both floors. The intruder
 // looks into one round: a target before the look is hidden by the front floor and
 // its own trials, one after it by the back floor and its own trials, whoever the
-// other users are; the other T-1 rounds look as they do to the learner.
+// other users are; the other T-1 rounds look as they do to the learner. Under
+// Local the learner, the stage and all others together see one report at a time.
 func (r Release) views() (learner, intruder []Mechanism) {
 	view := func(trials uint64, rounds int) Mechanism {
-		return Mechanism{Trials: trials, P: r.P, Levels: r.Levels, Dim: r.Dim, Rounds: rounds}
+		return Mechanism{Trials: trials, P: r.P, Levels: r.Levels, Dim: r.Dim, Rounds: rounds, Units: r.Units}
 	}
 	honest := r.Noise().Released(r.HonestFraction.Floor(r.Users))
+	if r.Trust == Local {
+		honest = r.Trials // everybody else may be the adversary
+	}
 	learner = []Mechanism{view(honest, r.Rounds)}
 	if r.Trust.HasFloors() {
 		intruder = []Mechanism{view(r.Noise().Intruded(1), 1)}
@@ -259,4 +217,19 @@ func (r Release) views() (learner, intruder []Mechanism) {
 		}
 	}
 	return learner, intruder
+}
+
+// lookInto are the views of releases, one round of which an intruder looks into: of the release at that place. nil if it has no floors.
+func lookInto(releases []Release, at int) (views []Mechanism) {
+	for i, r := range releases {
+		learner, intruder := r.views()
+		if i != at {
+			views = append(views, learner...)
+		} else if intruder == nil {
+			return nil
+		} else {
+			views = append(views, intruder...)
+		}
+	}
+	return views
 }

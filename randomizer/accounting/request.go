@@ -29,7 +29,7 @@ type Request struct {
 	HonestFraction Fraction
 	// Rounds is T, the rounds that one user takes part in; 0 means 1.
 	Rounds int
-	// Units is K, the units that a report is about; 0 means 1.
+	// Units is K, the units that a report is about and one of which is protected; 0 means 1.
 	Units uint64
 	// MaxBits, if positive, asks for the least error with g + b at most MaxBits.
 	MaxBits int
@@ -69,6 +69,15 @@ func (q Request) Validate() error {
 	if err := checkHonest(q.HonestFraction, q.Users); err != nil {
 		return err
 	}
+	if err := checkLocal(q.Trust, q.HonestFraction); err != nil {
+		return err
+	}
+	if q.Trust == Local && q.Coin != CoinFair {
+		return fmt.Errorf("coin %v: want fair under trust local, whose reports are centred at half of their trials", q.Coin)
+	}
+	if q.Units > maxCount<<(coinBits-2) {
+		return fmt.Errorf("units %d: want at most %d", q.Units, uint64(maxCount)<<(coinBits-2))
+	}
 	if q.MaxBits < 0 || q.MaxBits >= maxCount {
 		return fmt.Errorf("bits per coordinate %d: want 2 to %d, or 0 for no limit", q.MaxBits, maxCount-1)
 	}
@@ -88,6 +97,18 @@ func (q Request) rounds() int {
 	return q.Rounds
 }
 
+func (q Request) units() uint64 { return max(q.Units, 1) }
+
+// GaussianSensitivity is the L2 sensitivity of the mean that the Gaussian mechanism would add noise to, in units of the clip norm: 2/(K n) of
+// all reports' mean. Under Local each report adds noise for its own mean, of 2/K, and n of them average it: 2/(K sqrt(n)).
+func (q Request) GaussianSensitivity() float64 {
+	n := float64(q.Users)
+	if q.Trust == Local {
+		n = math.Sqrt(n)
+	}
+	return 2 / n / float64(q.units())
+}
+
 func (q Request) slack() float64 {
 	if q.MSESlack == 0 {
 		return defaultMSESlack
@@ -99,6 +120,8 @@ func (q Request) slack() float64 {
 // the one of `learner privacy calibrate --json`.
 type Plan struct {
 	Users uint64 `json:"users"`
+	// Units is K, the units that a report is about.
+	Units uint64 `json:"units"`
 	Dim   int    `json:"dim"`
 	// Epsilon is at most the requested one. Profile numeric: proved by evaluation
 	// of Theorem A at the final parameters. Profile paper: what the paper claims.
@@ -116,11 +139,12 @@ type Plan struct {
 	// the clip norm (see Release).
 	NoiseStd    float64 `json:"noise_std"`
 	RoundingStd float64 `json:"rounding_std"`
-	// BitsPerCoordinate is g + b; ReportBytes the plaintext of one report.
+	// BitsPerCoordinate is g + b; ReportBytes the plaintext of one report whose counts
+	// have no window.
 	BitsPerCoordinate uint64 `json:"bits_per_coordinate"`
 	ReportBytes       uint64 `json:"report_bytes"`
 	// GaussianNoiseStd is the noise of the analytic Gaussian mechanism with
-	// sensitivity 2/n for the same target: the floor.
+	// Request.GaussianSensitivity for the same target: the floor.
 	GaussianNoiseStd float64 `json:"gaussian_noise_std"`
 	// ProvedEpsilon is what Theorem A proves for these parameters, and what a
 	// ledger charges; nil where it proves nothing. Profile numeric: Epsilon.
@@ -135,6 +159,7 @@ func (p Plan) Release() Release {
 	return Release{
 		Trust: p.Trust, Users: p.Users, Dim: p.Dim, Levels: p.Levels, Trials: p.Trials, P: p.P,
 		FloorTrials: p.FloorTrials, HonestFraction: p.HonestFraction, Rounds: p.RoundsPerUser,
+		Units: p.Units,
 	}
 }
 
@@ -145,13 +170,13 @@ func (p Plan) TotalStd() float64 { return math.Hypot(p.NoiseStd, p.RoundingStd) 
 // plan fills what follows from a release.
 func (q Request) plan(r Release) Plan {
 	return Plan{
-		Users: q.Users, Dim: q.Dim, Epsilon: q.Epsilon, Delta: q.Delta, Trust: q.Trust,
+		Users: q.Users, Units: q.units(), Dim: q.Dim, Epsilon: q.Epsilon, Delta: q.Delta, Trust: q.Trust,
 		HonestFraction: q.HonestFraction, RoundsPerUser: q.rounds(), Profile: q.Profile,
 		Levels: r.Levels, Trials: r.Trials, P: r.P, FloorTrials: r.FloorTrials,
 		NoiseStd: r.NoiseStd(), RoundingStd: r.RoundingStd(),
 		BitsPerCoordinate: uint64(r.Levels) + r.Trials,
 		ReportBytes:       uint64(randomizer.ReportBytes(r.Dim, uint64(r.Levels)+r.Trials)),
-		GaussianNoiseStd:  2 / float64(q.Users) * math.Sqrt(float64(q.rounds())) / gaussianMu(q.Epsilon, q.Delta),
+		GaussianNoiseStd:  q.GaussianSensitivity() * math.Sqrt(float64(q.rounds())) / gaussianMu(q.Epsilon, q.Delta),
 		Runnable:          r.Trials <= randomizer.MaxTrials,
 	}
 }

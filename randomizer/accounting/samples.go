@@ -13,7 +13,7 @@ import (
 // Which fields a row uses depends on its kind.
 type Sample struct {
 	ID string `json:"id"`
-	// Kind is delta, eps, calibrate, midbatch, topup, gauss or plan.
+	// Kind is delta, eps, calibrate, midbatch, topup, gauss, plan or local.
 	Kind      string  `json:"kind"`
 	Lower     float64 `json:"lower"`
 	Upper     float64 `json:"upper"`
@@ -38,6 +38,9 @@ type Sample struct {
 	// Kind topup: the stage draws the noise of missing users.
 	Honest     uint64 `json:"honest"`
 	DummyUsers uint64 `json:"dummy_users"`
+	// Kind local: epsilon at Delta of a report about K units, hidden by its own b
+	// fair trials alone.
+	Units uint64 `json:"units,omitempty"`
 	// Kind plan.
 	Users          uint64    `json:"n"`
 	HonestFraction *Fraction `json:"honest_fraction"`
@@ -96,11 +99,16 @@ func (s Sample) evaluate(a *Accountant) (float64, error) {
 			return 0, err
 		}
 		return 1 / mu * (1 + 1e-15), nil
+	case "local":
+		g, err := a.ReleaseEpsilon(Release{
+			Trust: Local, Users: 1, Dim: s.Dim, Levels: s.Levels, Trials: s.UserTrials, P: 0.5, HonestFraction: One, Rounds: max(s.Rounds, 1), Units: s.Units,
+		}, s.Delta)
+		return g.Epsilon, err
 	case "plan":
 		p, err := s.Plan(a)
 		return p.TotalStd(), err
 	}
-	return 0, fmt.Errorf("kind %q: want delta, eps, calibrate, midbatch, topup, gauss or plan", clip(s.Kind))
+	return 0, fmt.Errorf("kind %q: want delta, eps, calibrate, midbatch, topup, gauss, plan or local", clip(s.Kind))
 }
 
 // Plan returns the plan that a row of kind plan asks for, with a free coin.

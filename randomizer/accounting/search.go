@@ -10,7 +10,8 @@ import (
 var errNoPlan = errors.New("no plan: the noise needed exceeds 2^38 trials or the dimension of the search; want more users, a larger epsilon or delta, fewer rounds, or a bit budget")
 
 // search looks for the parameters of one request. The unit is what is searched
-// for: the trials b of a report, or under Pan the trials N_f of one floor.
+// for: the trials b of a report, or under Pan the trials N_f of one floor, or two
+// of a report under Local, where they are even.
 type search struct {
 	a *Accountant
 	q Request
@@ -40,6 +41,9 @@ func newSearch(a *Accountant, q Request) *search {
 	s := &search{a: a, q: q, seen: make(map[int]candidate)}
 	n, one := float64(q.Users), q.noise(1)
 	s.learner, s.released = float64(one.Released(q.HonestFraction.Floor(q.Users))), float64(one.Released(q.Users))
+	if q.Trust == Local {
+		s.learner = float64(one.Report)
+	}
 	if q.Trust.HasFloors() {
 		s.intruder = float64(one.Intruded(1))
 	}
@@ -49,7 +53,8 @@ func newSearch(a *Accountant, q Request) *search {
 		s.needed = max(s.needed, 1/s.intruder+(t-1)/s.learner)
 	}
 	mu := gaussianMu(q.Epsilon, q.Delta)
-	s.needed /= mu * mu
+	k := float64(q.units())
+	s.needed /= mu * mu * k * k
 	s.limit = 4 / (n * n) * s.released * s.needed
 	return s
 }
@@ -61,6 +66,8 @@ func (q Request) noise(unit uint64) randomizer.Noise {
 		return randomizer.Noise{Floor: unit}
 	case ShufflePan:
 		return randomizer.Noise{Report: unit, Floor: unit * q.Users}
+	case Local:
+		return randomizer.Noise{Report: 2 * unit}
 	}
 	return randomizer.Noise{Report: unit}
 }
@@ -71,6 +78,7 @@ func (s *search) release(c candidate) Release {
 	return Release{
 		Trust: s.q.Trust, Users: s.q.Users, Dim: s.q.Dim, Levels: c.g, Trials: noise.Report, P: float64(c.k) / (1 << coinBits),
 		FloorTrials: noise.Floor, HonestFraction: s.q.HonestFraction, Rounds: s.q.rounds(),
+		Units: s.q.Units,
 	}
 }
 
@@ -159,8 +167,8 @@ func (s *search) smallestUnit(g int) (c candidate, ok bool) {
 
 // finish chooses the coin of a candidate.
 func (s *search) finish(c candidate) candidate {
-	if s.q.Trust == Pan {
-		return c // the floors are drawn by the stage; a fair coin has no skew
+	if s.q.Trust == Pan || s.q.Trust == Local {
+		return c // the floors are drawn by the stage; a fair coin has no skew, and one of Local has to have none
 	}
 	c.k = smallestCoin(func(k int64) []curve {
 		return s.curves(candidate{g: c.g, unit: c.unit, k: k})
@@ -223,7 +231,8 @@ func (s *search) withinBits(budget int) (candidate, error) {
 	bits := func(g int) (candidate, bool) {
 		c, ok := s.smallestUnit(g)
 		if ok && s.q.Trust.HasReportNoise() {
-			ok = c.unit <= uint64(budget) && uint64(g)+c.unit <= uint64(budget)
+			b := s.q.noise(c.unit).Report
+			ok = b <= uint64(budget) && uint64(g)+b <= uint64(budget)
 		}
 		return c, ok
 	}

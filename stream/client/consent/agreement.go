@@ -45,7 +45,7 @@ type Agreement struct {
 
 	mu       sync.Mutex
 	known    map[accounting.Release]accounting.Guarantee // guarded by mu: rounds of one cohort cost the same
-	releases []accounting.Release                        // of the phases, each in its costliest round
+	releases [][]accounting.Release                      // of the phases, each in its costliest round
 	repeated []float64                                   // guarded by mu: epsilon of one participation, of two, ...
 }
 
@@ -105,7 +105,7 @@ func (p Policy) CheckTask(t *wire.Task, hash stream.Hash) (*Agreement, error) {
 		if err != nil {
 			return agreed, Refuse(fmt.Sprintf("plan.phases[%d]", i), "not accountable: "+err.Error(), "parameters that the accountant covers")
 		}
-		agreed.releases = append(agreed.releases, release)
+		agreed.releases = append(agreed.releases, []accounting.Release{release})
 		if i == 0 || phase.Guarantee.Epsilon > agreed.Guarantee.Epsilon {
 			agreed.Guarantee = phase.Guarantee
 		}
