@@ -19,7 +19,7 @@ import (
 // coordinates that are announced, and report in units of the clip, so what a user can change in a round, and what it costs
 // him, does not depend on them.
 //
-// A void round of moments is no step: the next cohort is asked. Its model is in the declared coordinates.
+// A void round of moments is no step, but where the same users answer all rounds: the next cohort is asked. Its model is in the declared coordinates.
 type Practical struct {
 	PracticalConfig
 	config [sha256.Size]byte
@@ -166,12 +166,20 @@ func (p *Practical) begin(l *practical.Learned) (Method, error) {
 	return NewTail(TailConfig{Dim: dim, Set: set, Start: start, Steps: steps, StepSize: step, Average: min(2, steps)})
 }
 
-// Skip is the method's. Moments cannot be passed over: their users answer one round, and others can be asked.
+// Skip is the method's. Moments of users who answer nothing else cannot be passed over, for others can be asked. Where the same users answer
+// all rounds, a void look is one that released noise without end: all features keep one scale, which learns little.
 func (p *Practical) Skip() error {
-	if p.inner == nil {
+	if p.inner != nil {
+		return p.inner.Skip()
+	}
+	if !p.Problem.Even || !p.Problem.Interactive {
 		return fmt.Errorf("step: moments cannot be passed over")
 	}
-	return p.inner.Skip()
+	dim := p.Problem.MomentsDim()
+	if p.looks > 0 {
+		dim = p.Problem.MatrixDim()
+	}
+	return p.Step(Estimate{Gradient: make([]float64, dim), Users: 1, PrivacyVariance: convex.MaxScale * convex.MaxScale})
 }
 
 // Done reports whether the method is done.

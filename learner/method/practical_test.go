@@ -98,6 +98,52 @@ func TestModelIsInDeclaredCoordinates(t *testing.T) {
 	}
 }
 
+// Where the same silos answer all rounds nobody is left for a void look: it is passed over as noise without end, and gradients follow in a frame
+// that devices accept.
+func TestVoidLooksOfEvenRounds(t *testing.T) {
+	for _, name := range []string{"logistic", "squared"} {
+		p := practical.Problem{Loss: convex.Declaration{Name: name}, Features: 3, Bound: 2, Intercept: 1, LabelLow: -1, LabelHigh: 1, Users: 1000, Even: true}
+		layout := practical.Layout{MomentUsers: 1000, Rounds: 2, Unit: 1}
+		looks := 1
+		if name == "squared" {
+			layout.MatrixUsers, layout.Method, looks = 1000, practical.Descent, 2
+		}
+		oneLook := func() *method.Practical {
+			a, err := method.NewPractical(method.PracticalConfig{Problem: p, Layout: layout})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return a
+		}
+		if a := oneLook(); a.Skip() == nil {
+			t.Error("moments of new rows were passed over")
+		}
+		p.Interactive = true
+		a := oneLook()
+		for k := range looks {
+			if err := a.Skip(); err != nil || a.Query().Step != uint64(k+2) {
+				t.Fatalf("%s: look %d passed over: step %d, %v", name, k+1, a.Query().Step, err)
+			}
+			b, state := oneLook(), bytesOf(t, a)
+			if err := b.UnmarshalBinary(state); err != nil || !bytes.Equal(bytesOf(t, b), state) {
+				t.Errorf("%s: after %d void looks: %v", name, k+1, err)
+			}
+		}
+		for range 2 {
+			q := a.Query()
+			if err := p.CheckFrame(q.Frame, false); err != nil || len(q.Point) != 4 {
+				t.Fatalf("%s: point %v, %v", name, q.Point, err)
+			}
+			if err := a.Step(method.Estimate{Gradient: []float64{0.1, -0.1, 0.2, 0.3}, Users: 20}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if m := a.Model(); !a.Done() || !(convex.Norm(m) > 0) || math.IsInf(convex.Norm(m), 0) {
+			t.Errorf("%s: model %v", name, m)
+		}
+	}
+}
+
 // k steps, a restart and m steps are k+m steps, wherever the cut falls; for every way to go on.
 func TestResumePractical(t *testing.T) {
 	for _, how := range []wire.Continuous{0, 1, 2, 3} {

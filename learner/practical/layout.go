@@ -14,11 +14,11 @@ const (
 
 // A Layout says what users are asked.
 type Layout struct {
-	MomentUsers uint64 // of the first cohort
+	MomentUsers uint64 // of the first cohort, n and less as Problem.Users counts them
 	MatrixUsers uint64 // of the second-moment matrix; 0: none is asked
 	Rounds      uint64 // of gradients, which the other users answer
 	Method      Method
-	Unit        float64 // standard deviation of one coordinate of a released sum at clip norm 1, for users who answer one round
+	Unit        float64 // standard deviation of one coordinate of a sum of gradients at clip norm 1, for users who answer one round
 }
 
 const (
@@ -30,32 +30,88 @@ const (
 	matrixRounds              = 4
 
 	leastRounds                  = 2
-	classRounds, mostClassRounds = 4, 8  // for each cube root of n/(d unit)
-	numberRounds, mostRounds     = 5, 12 // and of classes whose users answer every round
+	classRounds, mostClassRounds = 4, 8   // for each cube root of n/(d unit)
+	numberRounds, mostRounds     = 5, 12  // and of classes whose users answer every round
+	evenRounds, evenAgainRounds  = 2.5, 5 // in place of classRounds where rounds are even: of new rows, and of the same
+	shortRounds                  = 6      // of the same people, whose means are cut shorter than rows
 )
 
-// Layout divides the users. unit is the standard deviation of one coordinate of a released sum at clip norm 1.
+// Layout divides the users. unit is the standard deviation of one coordinate of a released sum at clip norm 1, before Radius.
 func (p Problem) Layout(unit float64) Layout {
 	n := float64(p.Users)
-	share := min(max(unit*p.MomentsNorm()/(momentNoise*n), leastMoments), mostMoments)
-	l := Layout{MomentUsers: max(1, uint64(math.Round(share*n))), Unit: unit}
+	l := Layout{Unit: unit * p.radius()}
 	switch {
 	case p.classes() > 0:
 		most := float64(mostClassRounds)
 		if p.Interactive {
 			most = mostRounds
 		}
-		l.Rounds = rounds(classRounds, most, n/(unit*float64(p.dim())*math.Sqrt(float64(p.classes()-1))))
-	case p.matrixable() && float64(p.dim())*unit <= matrixLimit*n:
+		l.Rounds = rounds(p.factor(), most, n/(l.Unit*float64(p.dim())*math.Sqrt(float64(p.classes()-1))))
+	case p.matrixable() && float64(p.dim())*unit <= p.matrixLimit()*n:
 		l.MatrixUsers = max(1, uint64(math.Round(matrixShare*n)))
 		l.Rounds, l.Method = matrixRounds, Descent
 	default:
-		l.Rounds = rounds(numberRounds, mostRounds, n/(unit*float64(p.dim())))
+		l.Rounds = rounds(numberRounds, mostRounds, n/(l.Unit*float64(p.dim())))
 	}
+	if p.Even {
+		return p.even(l)
+	}
+	share := min(max(unit*p.MomentsNorm()/(momentNoise*n), leastMoments), mostMoments)
+	l.MomentUsers = max(1, uint64(math.Round(share*n)))
 	if left := p.Users - min(p.Users, l.MomentUsers+l.MatrixUsers); !p.Interactive {
 		l.Rounds = max(1, min(l.Rounds, left))
 	}
 	return l
+}
+
+// even gives every round an equal share: of the units, or of what each may spend.
+func (p Problem) even(l Layout) Layout {
+	l.MomentUsers = p.Users
+	if !p.Interactive {
+		l.Rounds = max(1, min(l.Rounds, p.Users-min(p.Users, l.looks())))
+		l.MomentUsers = max(1, p.Users/(l.Rounds+l.looks()))
+	}
+	if l.MatrixUsers > 0 {
+		l.MatrixUsers = l.MomentUsers
+	}
+	return l
+}
+
+func (l Layout) looks() uint64 {
+	if l.MatrixUsers > 0 {
+		return 2
+	}
+	return 1
+}
+
+// factor says how many rounds of classes a cube root is worth.
+func (p Problem) factor() float64 {
+	switch {
+	case p.Even && p.Interactive && p.radius() < 1:
+		return shortRounds
+	case p.Even && p.Interactive:
+		return evenAgainRounds
+	case p.Even:
+		return evenRounds
+	}
+	return classRounds
+}
+
+// matrixLimit is the most noise of d sums beside the users with which a matrix is asked: noise in its mean is what it is at that limit where
+// the matrix has its share of the users.
+func (p Problem) matrixLimit() float64 {
+	if !p.Even {
+		return matrixLimit
+	}
+	return matrixLimit / matrixShare / p.parts(matrixRounds+2)
+}
+
+// parts is how many times the noise of a round of everybody's, answered alone, that of one of so many equal rounds is.
+func (p Problem) parts(rounds float64) float64 {
+	if p.Interactive {
+		return math.Sqrt(rounds)
+	}
+	return rounds
 }
 
 // matrixable says that the matrix may be asked where users are enough.
@@ -69,8 +125,8 @@ func rounds(factor, most, q float64) uint64 {
 // gradientNoise is the standard deviation, at clip norm 1, of one coordinate of a gradient of all users of the layout's mean round.
 func (p Problem) gradientNoise(l Layout) float64 {
 	t := float64(l.Rounds)
-	if p.Interactive {
-		t = math.Sqrt(t)
+	if p.Even {
+		t += float64(l.looks())
 	}
-	return l.Unit * t / float64(p.Users)
+	return l.Unit * p.parts(t) / float64(p.Users)
 }

@@ -101,11 +101,10 @@ func (p Problem) Second(first Learned, mean []float64, sd float64) (Learned, err
 
 // noiseAfter is what the noise of one coordinate of the matrix's mean, in units of its clip, is in a mean gradient, in units of the gradient's.
 func (p Problem) noiseAfter(sd float64) float64 {
-	rounds := float64(matrixRounds)
-	if p.Interactive {
-		rounds = math.Sqrt(rounds)
+	if p.Even {
+		return sd * p.radius()
 	}
-	return sd * matrixShare * rounds / (1 - leastMoments - matrixShare)
+	return sd * p.radius() * matrixShare * p.parts(matrixRounds) / (1 - leastMoments - matrixShare)
 }
 
 // addRidge adds the ridge to a matrix and takes what it pulls at the offset from b.

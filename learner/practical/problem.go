@@ -21,9 +21,14 @@ type Problem struct {
 	Ridge               float64               // lambda of the objective's term (lambda/2) ||theta||^2, in plain coordinates
 	Set                 convex.SetDeclaration // that the model stays in; the zero value: none
 	Start               []float64             `json:",omitempty"` // that steps begin with, in plain coordinates; nil: what the looks say
-	Users               uint64                // n
+	Users               uint64                // n, the units that privacy is of: events, or people
 	Interactive         bool                  // all gradient rounds ask the same users
 	Continuous          bool                  // users keep coming after these
+
+	// Even says that everybody answers every round, looks too, with an equal share: of the rows of each silo, or, Interactive, of what each may spend.
+	Even bool `json:",omitempty"`
+	// Radius is the share of the clip norm that the mean gradient of one person's rows is cut to; 0 stands for 1. Looks are cut at their norm.
+	Radius float64 `json:",omitempty"`
 }
 
 // Check names the first field that is out of range.
@@ -49,6 +54,8 @@ func (p Problem) Check() error {
 		return fmt.Errorf("practical: start: %d numbers, want %d", len(p.Start), p.Parameters())
 	case slices.ContainsFunc(p.Start, func(x float64) bool { return !sound(x) }):
 		return fmt.Errorf("practical: start: want numbers of at most %g in magnitude", convex.MaxScale)
+	case !(p.Radius >= 0 && p.Radius <= 1):
+		return fmt.Errorf("practical: radius: %v, want 0 to 1", p.Radius)
 	case p.Users < 1:
 		return fmt.Errorf("practical: no users")
 	case !p.labels().Classes() && !(p.LabelLow < p.LabelHigh && sound(p.LabelLow) && sound(p.LabelHigh)):
@@ -87,6 +94,14 @@ func (p Problem) blocks() int {
 		return p.Loss.Classes
 	}
 	return 1
+}
+
+// radius is the share of its clip norm that a gradient moves a report by at most.
+func (p Problem) radius() float64 {
+	if p.Radius == 0 {
+		return 1
+	}
+	return p.Radius
 }
 
 func (p Problem) counts() bool { return p.labels() == convex.Counts }
