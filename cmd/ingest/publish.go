@@ -157,6 +157,8 @@ address is named, and goes on until it is interrupted.`,
 	c.Flags().StringVar(&p.seal, "seal", "hpke", "none: agree to a task whose reports the broker's operator can read")
 	c.Flags().IntVar(&p.config.Bundle, "bundle", 1, "`N` users in one message, for a gateway; shows their number to the broker")
 	c.Flags().IntVar(&p.config.Shuffle, "shuffle", 0, "take the rows in a random order, one of `N` at a time, which are held in memory; 0: as they come")
+	c.Flags().Uint64Var(&p.config.MaxBlockRows, "max-block-rows", client.DefaultMaxBlockRows,
+		"hold at most `N` values of a silo's block: its rows times the values that one is declared to have")
 	c.Flags().StringVar(&metrics, "metrics", "", "`ADDR` for /metrics, /healthz and /readyz, such as 127.0.0.1:9092; a port alone is of this machine only")
 	c.Flags().BoolVar(&p.live, "live", false, "standard input goes on and may come again after a restart: rows are known by the task's events.key")
 	c.Flags().DurationVar(&p.config.Patience, "patience", 10*time.Minute, "end with exit code 75 when nothing came on for so long, a stream after its end; 0: never")

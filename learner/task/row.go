@@ -41,6 +41,7 @@ type Schema struct {
 	Label     string       // field of the label; empty for libsvm and idx
 	Class     bool         // whether the label is a class, which may be a word, or a number
 	Dimension int          // number of values of libsvm and idx
+	Blanks    bool         // whether a line of no byte is a row that is no event: where blocks are ranges of rows
 	User      string       // field that names the person; empty where privacy is per event
 	// Unlabelled says that data may be without labels, and that a label that is there is passed over.
 	Unlabelled bool
@@ -48,7 +49,7 @@ type Schema struct {
 
 // Schema returns what a reader of this task's data has to know.
 func (s *Spec) Schema() Schema {
-	out := Schema{Events: s.Events, Label: s.Label.Column, Class: s.Classification()}
+	out := Schema{Events: s.Events, Label: s.Label.Column, Class: s.Classification(), Blanks: s.Silo != nil}
 	if s.User != nil {
 		out.User = s.User.Column
 	}

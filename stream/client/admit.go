@@ -31,7 +31,7 @@ func (l *loop) admit(events []*event) error {
 		if known := l.events[e.record.Key]; known != nil {
 			known.callbacks = append(known.callbacks, e.callbacks...)
 			if !known.present {
-				known.example, known.work, known.present = e.example, e.work, true
+				known.block, known.work, known.rows, known.present = e.block, e.work, e.rows, true
 			}
 			continue
 		}

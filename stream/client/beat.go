@@ -26,6 +26,9 @@ type beats struct {
 // ticks are the lengths that are tried first.
 var ticks = [...]time.Duration{10 * time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond}
 
+// mostWork bounds the work of an event that a tick is made for.
+const mostWork = 10 * time.Minute
+
 func newBeats(chunk, most int) *beats {
 	b := &beats{begun: time.Now(), most: most, timer: time.NewTimer(time.Hour)}
 	b.timer.Stop()
@@ -120,6 +123,10 @@ func (l *loop) calibrate(phase int, point []float64, frame *convex.Frame) error 
 			break // a clock that stands still
 		}
 	}
-	l.beats.fit(time.Since(begun)/time.Duration(done-1), l.chunk)
+	work, chunk := time.Since(begun)/time.Duration(done-1), l.chunk
+	if n := l.agreement.Units(); n > 1 { // a block takes no longer than as many reports of one row, and comes alone
+		work, chunk = time.Duration(min(float64(work)*float64(n), float64(mostWork))), 1
+	}
+	l.beats.fit(work, chunk)
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/panlearn/panlearn/learner/block"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/stream/client/consent"
 	"github.com/panlearn/panlearn/stream/client/participation"
@@ -101,7 +102,7 @@ func (c *Client) PublishFunc(ctx context.Context, key participation.Key, e func(
 		return Outcome{State: participation.Refused, Refused: refused}, refused
 	}
 	answer := make(chan Outcome, 1)
-	asked := &event{record: participation.Record{Key: key}, work: e, callbacks: []func(Outcome){func(o Outcome) { answer <- o }}}
+	asked := &event{record: participation.Record{Key: key}, rows: 1, work: func() block.Block { return block.Of(e()) }, callbacks: []func(Outcome){func(o Outcome) { answer <- o }}}
 	if err := c.loop.inbox.put(ctx, asked); err != nil {
 		if !errors.Is(err, errEnded) {
 			return Outcome{State: participation.Uncounted}, err

@@ -21,6 +21,8 @@ const (
 	DefaultMaxPoll     = 5 * time.Minute
 	DefaultTimeout     = 10 * time.Second
 	DefaultCloseWait   = 30 * time.Second
+
+	DefaultMaxBlockRows = 50_000_000
 )
 
 // A Config configures a Client. Task, Records, Reports and Store are required.
@@ -52,6 +54,10 @@ type Config struct {
 
 	// Shuffle has Run take rows in a random order, one of this many at a time, which are held for that; 0, the default, and 1 in theirs.
 	Shuffle int
+
+	// MaxBlockRows bounds what a block of rows may hold: its rows times the values that one is declared to have at most. Default 5e7. It is held
+	// against the declaration alone, never against what rows have.
+	MaxBlockRows uint64
 
 	Bundle      int // users in one message, 1 to the task's max_bundle; default 1
 	MaxInFlight int // events whose publish is not answered; default 4096
@@ -132,6 +138,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.MaxPoll < c.Poll {
 		return c, fmt.Errorf("client: MaxPoll %v: want at least Poll, %v", c.MaxPoll, c.Poll)
+	}
+	if c.MaxBlockRows == 0 {
+		c.MaxBlockRows = DefaultMaxBlockRows
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

@@ -202,7 +202,7 @@ func TestRefusalAnswersWaitingRows(t *testing.T) {
 		w.put(ctx, w.name.Round(1), w.learner, m)
 		group.Wait()
 		refusal(t, "a step ahead of its round", err, "parameters")
-		if want := (client.Summary{Events: 7, Refused: 7}); sum != want {
+		if want := (client.Summary{Events: 7, Units: 7, Refused: 7}); sum != want {
 			t.Errorf("%+v, want %+v", sum, want)
 		}
 		got, err := cl.Publish(ctx, participation.EventKey("late"), example(1))

@@ -101,6 +101,9 @@ func (l *loop) agree(ctx context.Context) error {
 	if l.onAgree != nil {
 		l.onAgree(agreement)
 	}
+	if err := l.checkBlocks(agreement); err != nil {
+		return err
+	}
 	l.accounts.agreement, l.records.agreement = agreement, agreement
 	l.accounts.perUser = l.UserKeys || agreement.Spec.ByUser() && agreement.Spec.Silo == nil // an event is a person, under the person's key
 	if l.compareClock(ctx); l.clock.unknown {
@@ -169,7 +172,9 @@ func (l *loop) takeRound(m *wire.Round, hash stream.Hash) error {
 		r = &round{number: number, manifest: hash}
 		l.rounds[number] = r
 	}
-	r.message, r.place = m, at
+	if r.message, r.place, r.most = m, at, at.Cohort; l.agreement.Spec.Silo != nil {
+		r.most = 1
+	}
 	if old := l.current; old != nil && len(old.bundles) == 0 {
 		delete(l.rounds, old.number)
 	}

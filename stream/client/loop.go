@@ -214,7 +214,7 @@ func (l *loop) advance(ctx context.Context) error {
 			}
 			break
 		}
-		n := min(int(min(l.current.place.Cohort-l.current.joined, uint64(l.chunk))), l.MaxInFlight-l.sending, l.beats.left)
+		n := min(int(min(l.current.most-l.current.joined, uint64(l.chunk))), l.MaxInFlight-l.sending, l.beats.left)
 		if n = l.unrefused(n); n == 0 {
 			break
 		}
@@ -254,17 +254,17 @@ func (l *loop) room() int {
 	}
 	places := l.places()
 	if l.current.later() { // after a restart members are found among their reserve, which another process held too
-		most := 2 * l.current.place.Cohort
+		most := 2 * l.current.most
 		places = most - min(most, l.current.joined+l.absent()+uint64(len(l.queue.events)))
 	}
 	return min(int(min(places, uint64(l.chunk))), l.MaxInFlight-l.sending)
 }
 
 // places is how many more events may draw for the newest attempt: a client offers a round as many of its users as
-// the round takes of all, and the share of them that joins is the announced one.
+// the round takes of all, and the share of them that joins is the announced one. Of blocks of rows it offers one: each organisation reports once.
 func (l *loop) places() uint64 {
 	taken := l.current.joined + l.absent() + uint64(len(l.queue.drawn))
-	return l.current.place.Cohort - min(taken, l.current.place.Cohort)
+	return l.current.most - min(taken, l.current.most)
 }
 
 // stands is how many events draw for an attempt on behalf of this client: the rows of Run, which are read when there is room for them, or
@@ -274,9 +274,9 @@ func (l *loop) stands() uint64 {
 	case 0:
 		return uint64(len(l.queue.events)+len(l.queue.drawn)) + l.inbox.waiting()
 	case unknownRows:
-		return manifest.Users(l.agreement.Task.Plan)
+		return max(1, manifest.Users(l.agreement.Task.Plan)/l.agreement.Organisations())
 	default:
-		return n
+		return max(1, n/l.agreement.Units())
 	}
 }
 

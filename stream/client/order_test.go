@@ -85,7 +85,7 @@ func TestUnusedRows(t *testing.T) {
 			c.Shuffle = 5
 			sum, err := w.client(c).Run(ctx, rows(33, false))
 			must(t, err)
-			if want := (client.Summary{Events: 33, Counted: 20, Uncounted: 13, Unused: 13, Rounds: 2}); sum != want {
+			if want := (client.Summary{Events: 33, Units: 33, Counted: 20, Uncounted: 13, Unused: 13, Rounds: 2}); sum != want {
 				t.Errorf("%+v, want %+v", sum, want)
 			}
 		})

@@ -23,7 +23,10 @@ func (o Outcome) String() string { return fmt.Sprintf("%v in round %d", o.State,
 
 // A Summary counts the outcomes of events: Events = Counted + Uncounted + Unknown + Refused.
 type Summary struct {
-	Events    uint64 `json:"events"`
+	Events    uint64 `json:"events"`    // users, or blocks of an organisation's rows: what a report is about
+	Units     uint64 `json:"units"`     // rows that these are about: what privacy is stated for
+	LeftOver  uint64 `json:"left_over"` // rows that were read and are too few for a block: not sent, and no events
+	Surplus   uint64 `json:"surplus"`   // rows beyond those of a person that enter a report
 	Counted   uint64 `json:"counted"`
 	Uncounted uint64 `json:"uncounted"` // no batch holds it, and no round took it
 	Unused    uint64 `json:"unused"`    // never sent: the task had ended, or the client; among the uncounted
@@ -31,7 +34,7 @@ type Summary struct {
 	Unknown   uint64 `json:"unknown"`   // sent, and not known to be counted; never sent again
 	Open      uint64 `json:"open"`      // their round was not closed when the client ended: a later one learns more; among the unknown
 	Refused   uint64 `json:"refused"`   // not sent, because the policy refused
-	Invalid   uint64 `json:"invalid"`   // sent as the zero vector; among the others
+	Invalid   uint64 `json:"invalid"`   // rows sent as the zero vector; among the units
 	Keyless   uint64 `json:"keyless"`   // rows without a key that can be read where the task wants one: not sent, and no events
 	Rounds    uint64 `json:"rounds"`    // rounds that these events were last part of
 }
@@ -41,8 +44,8 @@ type tally struct {
 	mu      sync.Mutex
 	sum     Summary
 	reads   uint64 // rows that were read
-	offers  uint64 // that were made
-	open    uint64 // of them, without an answer
+	offers  uint64 // of them, those of offers that were made, and those that are left over
+	open    uint64 // offers without an answer
 	rounds  map[stream.Round]bool
 	changed chan struct{} // holds a token after an answer
 }
@@ -72,29 +75,36 @@ func (t *tally) held() uint64 {
 	return t.reads - t.offers
 }
 
-func (t *tally) offered() {
+func (t *tally) offered(rows uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.offers++
+	t.offers += rows
 	t.open++
 }
 
 // withdrawn takes offered back, for an event that the loop did not take.
-func (t *tally) withdrawn() {
+func (t *tally) withdrawn(rows uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.offers--
+	t.offers -= rows
 	t.open--
 }
 
-func (t *tally) answered(o Outcome, invalid bool) {
+// left counts rows that are too few for a block.
+func (t *tally) left(rows uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.offers += rows
+	t.sum.LeftOver += rows
+}
+
+// answered counts an event of some rows.
+func (t *tally) answered(o Outcome, rows, invalid uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.open--
-	t.sum.add(o)
-	if invalid {
-		t.sum.Invalid++
-	}
+	t.sum.add(o, rows)
+	t.sum.Invalid += invalid
 	if o.Round != 0 {
 		t.rounds[o.Round] = true
 	}
@@ -102,8 +112,9 @@ func (t *tally) answered(o Outcome, invalid bool) {
 }
 
 // add counts one outcome.
-func (s *Summary) add(o Outcome) {
+func (s *Summary) add(o Outcome, rows uint64) {
 	s.Events++
+	s.Units += rows
 	switch o.State {
 	case participation.Counted:
 		s.Counted++

@@ -45,7 +45,7 @@ func TestPanOthersTakeTheirPlaces(t *testing.T) {
 				time.Sleep(time.Minute)
 				w.play(ctx, func(context.Context) { group.Wait() }) // the stage finds an attempt that is not its own, and opens another
 				checkSum(t, sum)
-				if want := (client.Summary{Events: 50, Counted: 20, Unknown: 20, Uncounted: 10, Unused: 10, Rounds: 1}); sum != want {
+				if want := (client.Summary{Events: 50, Units: 50, Counted: 20, Unknown: 20, Uncounted: 10, Unused: 10, Rounds: 1}); sum != want {
 					t.Errorf("restart %t, %v: %+v, want %+v", restart, trust, sum, want)
 				}
 				if n := w.reports(1, 1); n != 20 {

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/panlearn/panlearn/learner/block"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/client/participation"
 	"github.com/panlearn/panlearn/stream/seal"
@@ -35,10 +34,13 @@ func (l *loop) join(ctx context.Context, events []*event) error {
 		_, _ = rand.Read(id[:]) // never fails: it ends the process instead
 		for place, e := range members {
 			d := participation.Draw{Round: r.number, Phase: r.phase(), Step: stream.Step(r.message.Step), Most: r.place.Phase.RoundsPerUser, Final: l.agreement.Final,
-				Manifest: r.manifest, Bundle: id, Place: uint32(place), Counts: l.reports.Report(make([]byte, 0, size), block.Of(e.vector()))}
+				Manifest: r.manifest, Bundle: id, Place: uint32(place), Counts: l.reports.Report(make([]byte, 0, size), e.vector())}
 			_, _ = rand.Read(d.Report[:])
 			if err := e.record.Join(d); err != nil {
 				return err
+			}
+			if d.Final && d.Most <= 1 {
+				e.release()
 			}
 		}
 		bundles = append(bundles, &bundle{events: members})

@@ -185,7 +185,7 @@ func TestSlowPipe(t *testing.T) {
 				<-quit // a terminal that says nothing more
 			})
 			must(t, err)
-			if want := (client.Summary{Events: 5, Counted: 5, Rounds: 1}); sum != want {
+			if want := (client.Summary{Events: 5, Units: 5, Counted: 5, Rounds: 1}); sum != want {
 				t.Errorf("%+v, want %+v", sum, want)
 			}
 		})
@@ -207,7 +207,7 @@ func TestReadingError(t *testing.T) {
 				}
 				yield(row{}, broken)
 			})
-			if want := (client.Summary{Events: 4, Counted: 4, Rounds: 1}); sum != want || !errors.Is(err, broken) {
+			if want := (client.Summary{Events: 4, Units: 4, Counted: 4, Rounds: 1}); sum != want || !errors.Is(err, broken) {
 				t.Errorf("%+v, %v, want %+v and the error", sum, err, want)
 			}
 		})
@@ -222,7 +222,7 @@ func TestFullBroker(t *testing.T) {
 		w.play(t.Context(), func(ctx context.Context) {
 			sum, err := w.client(w.config(s)).Run(ctx, rows(100, false))
 			must(t, err)
-			if want := (client.Summary{Events: 100, Counted: 100, Rounds: 2}); sum != want {
+			if want := (client.Summary{Events: 100, Units: 100, Counted: 100, Rounds: 2}); sum != want {
 				t.Errorf("%+v, want %+v", sum, want)
 			}
 		})
@@ -239,12 +239,12 @@ func TestStopAndResume(t *testing.T) {
 			short, stop := context.WithTimeout(ctx, time.Minute)
 			defer stop()
 			sum, err := w.client(w.config(s)).Run(short, rows(15, false))
-			if want := (client.Summary{Events: 15, Unknown: 15, Open: 15, Rounds: 1}); sum != want || !errors.Is(err, context.DeadlineExceeded) {
+			if want := (client.Summary{Events: 15, Units: 15, Unknown: 15, Open: 15, Rounds: 1}); sum != want || !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("stopped: %+v, %v, want %+v", sum, err, want)
 			}
 			sum, err = w.client(w.config(s)).Run(ctx, rows(20, false))
 			must(t, err)
-			if want := (client.Summary{Events: 20, Counted: 20, Rounds: 1}); sum != want {
+			if want := (client.Summary{Events: 20, Units: 20, Counted: 20, Rounds: 1}); sum != want {
 				t.Errorf("resumed: %+v, want %+v", sum, want)
 			}
 		})

@@ -3,7 +3,7 @@ package client
 import (
 	"time"
 
-	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/block"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/client/participation"
 	"github.com/panlearn/panlearn/stream/manifest"
@@ -14,14 +14,16 @@ import (
 // were published to.
 const maxAttempts = 16
 
-// An event is one user's: what it says, how far it is, and who asked about it.
+// An event is what one user reports about, or one block of an organisation's rows: what it says, how far it is, and who asked about it.
 type event struct {
 	record    participation.Record
-	example   convex.Example        // the zero Example, which is none of the task's, of a row that could not be mapped
-	work      func() convex.Example // works the example out; nil: that was done, or nobody knows it
-	present   bool                  // the example is known: false for what only the store told of
-	draw      uint32                // decides when it joins while more wait than a round takes
-	callbacks []func(Outcome)       // of those who asked about it: called by the loop's goroutine; must not block
+	block     block.Block        // what its reports are about; the zero Example, which is none of the task's, stands for a row that could not be mapped
+	work      func() block.Block // works the block out; nil: that was done, or nobody knows it
+	rows      uint64             // of the input that it stands for; 0 where only the store told of it
+	present   bool               // the block is known: false for what only the store told of
+	over      func()             // is told when the block is needed no more; nil: nobody waits for that
+	draw      uint32             // decides when it joins while more wait than a round takes
+	callbacks []func(Outcome)    // of those who asked about it: called by the loop's goroutine; must not block
 }
 
 // A bundle is the events that travel in one message. They are charged, sent and acknowledged together.
@@ -61,6 +63,7 @@ type round struct {
 	gone     bool        // its records were removed: no Close will come
 	bundles  []*bundle
 	owed     []*bundle             // among bundles: those that the newest attempt may not have
+	most     uint64                // events of this client that it takes: its cohort, or one where reports are about blocks of rows
 	joined   uint64                // events, also those of bundles that are settled; without those that dropped out
 	opened   time.Time             // when this client saw open
 	lower    participation.Attempt // that is read in place of a newer one
@@ -121,7 +124,7 @@ func (r *round) users() uint64 { return r.place.Cohort }
 
 // joinable says whether the round takes events of this client: it is open, and not full of them.
 func (r *round) joinable() bool {
-	return r.receives() && r.joined < r.place.Cohort
+	return r.receives() && r.joined < r.most
 }
 
 // receives says whether the stage may still open what is sent to the round.

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/panlearn/panlearn/learner/block"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/stream/client/participation"
@@ -76,14 +77,19 @@ func (m *mapper) events(rows iter.Seq2[task.Row, error]) iter.Seq[*event] {
 			}
 			m.tally.read()
 			row.Fields, row.Index, row.Value = slices.Clone(row.Fields), slices.Clone(row.Index), slices.Clone(row.Value)
-			e := &event{record: participation.Record{Key: key}}
+			e := &event{record: participation.Record{Key: key}, rows: 1}
 			e.callbacks = []func(Outcome){func(got Outcome) {
 				e.vector() // of a row that did not join, too, the summary says whether it fits
-				m.tally.answered(got, bad != nil)
+				invalid := uint64(0)
+				if bad != nil {
+					invalid = 1
+				}
+				m.tally.answered(got, 1, invalid)
 			}}
-			e.work = func() (x convex.Example) {
+			e.work = func() block.Block {
+				var x convex.Example
 				x, bad = m.example(row, bad)
-				return x
+				return block.Of(x)
 			}
 			if !yield(e) {
 				return
@@ -125,9 +131,9 @@ func (m *mapper) tell(bad *task.RowError) {
 }
 
 // vector is what the event says, worked out now at the latest.
-func (e *event) vector() convex.Example {
+func (e *event) vector() block.Block {
 	if e.work != nil {
-		e.example, e.work = e.work(), nil
+		e.block, e.work = e.work(), nil
 	}
-	return e.example
+	return e.block
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // errRows: the device was made for events that come with keys of their own, and its store belongs to those.
-var errRows = errors.New("client: Run without Config.Rows: the task declares events.key, which rows are to be known by")
+var errRows = errors.New("client: Run without Config.Rows: the task says in events.key or user.column what rows are to be known by")
 
 // errUserKeys: a row's key is its number or random, so accounts by key would let a user pay anew in every task.
 var errUserKeys = errors.New("client: UserKeys with Run: rows are not keyed by user, so no user's total would bind; " +
@@ -91,6 +91,10 @@ wait:
 	if n := t.summary().Invalid; n > maxInvalidLogged {
 		c.loop.Logger.Warn("more invalid rows, not logged one by one", "rows", n-maxInvalidLogged)
 	}
+	if n := t.summary().LeftOver; n > 0 {
+		c.loop.Logger.Warn("rows at the ends of files are too few for a block, and were not sent: a later run takes them with those that are added",
+			"rows", n, "rows_of_a_block", c.loop.agreement.Units())
+	}
 	if n := t.held(); n > 0 {
 		c.loop.Logger.Info("rows that were read were offered to no round", "rows", n)
 	}
@@ -104,17 +108,21 @@ func (c *Client) pull(t *tally, rows iter.Seq2[task.Row, error]) error {
 		return nil // Close tells why
 	}
 	names := naming{keys: agreement.Spec.Events.Key != "", source: c.loop.Source, live: c.loop.Source == ""}
-	if names.keys && !c.loop.Rows {
+	if (names.keys || agreement.Spec.ByUser()) && !c.loop.Rows {
 		return errRows
 	}
 	if names.live {
 		names.source = rand.Text()
 	}
 	m := mapper{loop: c.loop, tally: t, names: names, decoy: agreement.Features.Decoy()}
-	for e := range task.Shuffled(m.events(rows), c.loop.Shuffle, ordering(c.loop.order)) {
-		t.offered()
+	events := m.events(rows)
+	if agreement.Spec.Silo != nil {
+		events = m.blocks(c.ctx, rows)
+	}
+	for e := range task.Shuffled(events, c.loop.Shuffle, ordering(c.loop.order)) {
+		t.offered(e.rows)
 		if err := c.loop.inbox.put(c.ctx, e); err != nil {
-			t.withdrawn()
+			t.withdrawn(e.rows)
 			break
 		}
 	}

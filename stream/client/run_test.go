@@ -32,7 +32,7 @@ func TestEveryRowCounted(t *testing.T) {
 					sum, err := w.client(c).Run(ctx, rows(120, true))
 					must(t, err)
 					checkSum(t, sum)
-					if want := (client.Summary{Events: 120, Counted: 120, Invalid: 24, Rounds: 3}); sum != want {
+					if want := (client.Summary{Events: 120, Units: 120, Counted: 120, Invalid: 24, Rounds: 3}); sum != want {
 						t.Errorf("sealed %t, bundle %d: %+v, want %+v", sealed, bundle, sum, want)
 					}
 				})
@@ -176,7 +176,7 @@ func TestNewAttemptSendsTheSameCounts(t *testing.T) {
 		done.Wait()
 		stop()
 		group.Wait()
-		if want := (client.Summary{Events: 20, Counted: 20, Rounds: 1}); sum != want {
+		if want := (client.Summary{Events: 20, Units: 20, Counted: 20, Rounds: 1}); sum != want {
 			t.Errorf("%+v, want %+v", sum, want)
 		}
 		s.audit(w)

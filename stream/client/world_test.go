@@ -155,7 +155,9 @@ func (w *world) put(ctx context.Context, subject string, id *seal.Identity, m pr
 }
 
 func (w *world) round(r stream.Round, step stream.Step) *wire.Round {
-	return manifest.RoundOf(w.hash, uint64(r), uint64(step), []float64{0.1 * float64(r%48), 0, -1}, nil)
+	point := make([]float64, w.params.Dim)
+	point[0], point[2] = 0.1*float64(r%48), -1
+	return manifest.RoundOf(w.hash, uint64(r), uint64(step), point, nil)
 }
 
 // announce puts the task and a round.

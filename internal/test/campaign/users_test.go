@@ -98,6 +98,7 @@ func (w *world) auditUsers(r record, out *result) {
 				w.auditTold(d, user, p, r, seats[user], out)
 			}
 			tally.Events++
+			tally.Units++
 			switch p.State {
 			case participation.Counted:
 				tally.Counted++

@@ -137,7 +137,7 @@ func TestAskedInAnOpenRound(t *testing.T) {
 				t.Errorf("turn %d: row %d is %v in round %d, want it charged in round 1", turn, row, one.State, one.Draw.Round)
 			}
 		}
-		if turn == 0 && p.summary != (client.Summary{Events: rows, Unknown: rows, Open: rows, Rounds: 1}) {
+		if turn == 0 && p.summary != (client.Summary{Events: rows, Units: rows, Unknown: rows, Open: rows, Rounds: 1}) {
 			t.Errorf("it prints %+v, want %d events unknown in one round", p.summary, rows)
 		}
 	}

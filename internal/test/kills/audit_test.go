@@ -101,6 +101,7 @@ func (e *evidence) auditUsers(violate func(string, ...any), s *sum) {
 		tally := client.Summary{Rounds: p.summary.Rounds}
 		for row, one := range p.rows {
 			tally.Events++
+			tally.Units++
 			switch one.State {
 			case participation.Fresh:
 				tally.Uncounted++

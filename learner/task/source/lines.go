@@ -10,11 +10,12 @@ import (
 )
 
 // lines yields the lines that are events, numbered as in the data, each at most limit bytes. Every line is an event, whatever it holds,
-// but the first ones that the task skips and lines of no byte at all.
+// but the first ones that the task skips and, unless blank says otherwise, lines of no byte at all.
 type lines struct {
 	in    *bufio.Reader
 	limit int
 	skip  int64
+	blank bool   // lines of no byte are rows, too
 	line  int64  // number of the last line that was read
 	buf   []byte // of the last line, reused
 	// named reads the whole line, however long it is, for what names its row.
@@ -76,8 +77,10 @@ func (l *lines) next() ([]byte, error) {
 		switch {
 		case err != nil:
 			return nil, err
-		case l.line <= l.skip || empty:
+		case l.line <= l.skip || empty && !l.blank:
 			continue
+		case empty:
+			return nil, l.fail("", "an empty line")
 		case long:
 			return nil, l.fail("", fmt.Sprintf("longer than events.max_line, %d bytes", l.limit))
 		}

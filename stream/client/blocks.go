@@ -1,0 +1,149 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+
+	"github.com/panlearn/panlearn/learner/block"
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/stream/client/consent"
+	"github.com/panlearn/panlearn/stream/client/participation"
+)
+
+// heldBlocks is how many blocks are in memory at once: one that is read, one that waits for a round, and those of rounds whose outcome is on its way.
+const heldBlocks = 4
+
+// checkBlocks refuses what this program does not do for reports about blocks of rows, and a block that is too large to be held.
+func (l *loop) checkBlocks(a *consent.Agreement) error {
+	silo, units := a.Spec.Silo != nil, a.Units()
+	if a.Spec.ByUser() && (l.Rows || silo) {
+		return consent.Refuse("privacy.unit", "user", "event: not yet, rows are not grouped by person here")
+	}
+	for i, f := range a.Phases {
+		field := fmt.Sprintf("plan.phases[%d]", i)
+		switch u := max(1, f.Params.Units); {
+		case !silo && u != 1:
+			return consent.Refuse(field+".mechanism.units", u, "1 in a task that declares no silo")
+		case u != units:
+			return consent.Refuse(field+".mechanism.units", u, "%d, as in the first phase, or a row could be in two blocks", units)
+		case silo && f.Rounds > 1:
+			return consent.Refuse(field+".rounds_per_user", f.Rounds, "1: not yet, this program answers one round with the rows of a silo, not many")
+		}
+	}
+	if !silo {
+		return nil
+	}
+	values := uint64(a.Features.Dim()) + 1
+	if f := a.Spec.Features; f.Vector != nil && f.Crosses == nil && f.Polynomial == nil && f.Fourier == nil {
+		values = uint64(f.Vector.MaxNonzeros) + 1
+	}
+	switch {
+	case !l.Rows:
+		return consent.Refuse("silo", "declared", "none: reports are about blocks of rows, which ingest publish --data makes of files, and nothing else does")
+	case a.Spec.Events.Key != "":
+		return consent.Refuse("events.key", a.Spec.Events.Key, "none with silo: the rows of a block are known by their place")
+	case l.Shuffle > 1:
+		return consent.Refuse("--shuffle", l.Shuffle, "none with silo: a block is a range of rows as they come")
+	case units > l.MaxBlockRows/values:
+		return consent.Refuse("--max-block-rows", l.MaxBlockRows, "at least %d: %d rows a report of up to %d values each as declared", units*values, units, values)
+	}
+	return nil
+}
+
+// A line is one of a file, whether it is a row or not.
+type line struct {
+	row task.Row
+	bad *task.RowError // nil of a row that can be read
+}
+
+// lines are all lines of the files from where rows can begin, the empty ones among them, as rows that cannot be read: nothing that a row says moves
+// another into another block.
+func (m *mapper) lines(rows iter.Seq2[task.Row, error]) iter.Seq[line] {
+	declared := m.loop.agreement.Spec.Events
+	begin := int64(declared.SkipLines)
+	if declared.Header {
+		begin++
+	}
+	return func(yield func(line) bool) {
+		file, at := "", begin
+		for row, err := range rows {
+			var bad *task.RowError
+			if err != nil && !errors.As(err, &bad) {
+				m.failed = fmt.Errorf("read rows: %w", err)
+				return
+			}
+			if row.File != file {
+				file, at = row.File, begin
+			}
+			for ; at < row.Number; at++ {
+				m.tally.read()
+				if !yield(line{task.Row{File: file, Line: at + 1, Number: at}, &task.RowError{Line: at + 1, Reason: "an empty line"}}) {
+					return
+				}
+			}
+			m.tally.read()
+			at = row.Number + 1
+			row.Fields, row.Index, row.Value = slices.Clone(row.Fields), slices.Clone(row.Index), slices.Clone(row.Value)
+			if !yield(line{row, bad}) {
+				return
+			}
+		}
+	}
+}
+
+// blocks makes events of ranges of lines. What is left at the end of a file is not sent. No more than heldBlocks are held.
+func (m *mapper) blocks(ctx context.Context, rows iter.Seq2[task.Row, error]) iter.Seq[*event] {
+	held := make(chan struct{}, heldBlocks)
+	held <- struct{}{} // by the one that is read
+	file := func(l line) string { return l.row.File }
+	left := func(n int) { m.tally.left(uint64(n)) }
+	return func(yield func(*event) bool) {
+		for lines := range block.Each(m.lines(rows), int(m.loop.agreement.Units()), file, left) {
+			if !yield(m.event(lines, sync.OnceFunc(func() { <-held }))) {
+				return
+			}
+			select {
+			case held <- struct{}{}:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}
+
+// event is that of a block. Its rows are worked out when it joins; over is called when nothing of them is needed any more.
+func (m *mapper) event(lines []line, over func()) *event {
+	key, _ := m.names.key(lines[0].row)
+	e := &event{record: participation.Record{Key: key}, rows: uint64(len(lines)), over: over}
+	var invalid uint64
+	e.work = func() block.Block {
+		b := block.Block{Rows: make([]convex.Example, len(lines))}
+		for i, l := range lines {
+			var bad *task.RowError
+			if b.Rows[i], bad = m.example(l.row, l.bad); bad != nil {
+				invalid++
+			}
+		}
+		lines = nil
+		return b
+	}
+	e.callbacks = []func(Outcome){func(got Outcome) {
+		e.vector() // the summary says how many rows fit, also of a block that did not join
+		m.tally.answered(got, e.rows, invalid)
+		e.release()
+	}}
+	return e
+}
+
+// release gives up what the event is about, when no report of it follows.
+func (e *event) release() {
+	if e.over != nil {
+		e.block, e.work = block.Block{}, nil
+		e.over()
+	}
+}
