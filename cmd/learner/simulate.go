@@ -12,6 +12,7 @@ import (
 	"github.com/panlearn/panlearn/internal/cli"
 	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/internal/sim"
+	"github.com/panlearn/panlearn/learner/block"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/practical"
 	"github.com/panlearn/panlearn/learner/task"
@@ -33,6 +34,7 @@ func newSimulate() *cobra.Command {
 		baselines  []string
 		methods    []string
 		order      arrival
+		split      string
 	)
 	c := &cobra.Command{
 		Use:   "simulate -f TASK (--data FILE [--test FILE] | --sweep-users N,N,...)",
@@ -45,6 +47,10 @@ With --baselines the same users spend the same budget in other ways: central (a 
 trusted, same method), multi-pass (a trusted curator who asks everybody in every round), exact (the same method without privacy),
 converged (without privacy and clipping, as many passes as it takes), or all of them. --plot draws how the model gets better
 with the users that have taken part.
+
+A task that declares silos has them made of the rows of the data, as --split says: blocks (parts of the file), sorted-label (parts of
+the file sorted by label), label (a silo for each label), label-pairs (one for each pair of labels of two classes), or column:NAME (one for
+each value of a column). In one pass a report is about the next rows of a silo, in many about all of them.
 
 With --sweep-users it needs no data: it plans and runs every method that applies, or those of --algorithms, for each number of
 users on a synthetic population of the task's dimension and loss, whose optimum is known.`,
@@ -78,6 +84,9 @@ users on a synthetic population of the task's dimension and loss, whose optimum 
 			if err := order.check(); err != nil {
 				return err
 			}
+			if err := sim.CheckSplit(split); err != nil {
+				return cli.Usagef("--split %w", err)
+			}
 			if seeds < 1 {
 				return cli.Usagef("--seeds %d: want at least 1", seeds)
 			}
@@ -92,7 +101,10 @@ users on a synthetic population of the task's dimension and loss, whose optimum 
 				}
 				return asJSON.Print(c.OutOrStdout(), report, report.print)
 			}
-			s := simulation{job: job, holdout: holdout, others: others, format: task.Format(format), order: order}
+			if c.Flags().Changed("split") && job.Spec.Silo == nil {
+				return cli.Usagef("--split goes with a task that declares silos: %s has none", job.Spec.Name)
+			}
+			s := simulation{job: job, holdout: holdout, others: others, format: task.Format(format), order: order, split: split}
 			if err := s.load(c.ErrOrStderr(), data, test); err != nil {
 				return err
 			}
@@ -121,6 +133,7 @@ users on a synthetic population of the task's dimension and loss, whose optimum 
 	c.Flags().StringVar(&format, "format", "", "format of the data, if not the task's: libsvm, csv, jsonl, idx or parquet")
 	c.Flags().UintVar(&holdout, "holdout", 0, "use every `K`-th row of the data for testing and not for training")
 	c.Flags().StringSliceVar(&baselines, "baselines", nil, "also simulate `NAME,...`: central, local, multi-pass, exact, converged, or all")
+	c.Flags().StringVar(&split, "split", sim.SplitBlocks, "make the task's silos of the data by `WAY`: blocks, sorted-label, label, label-pairs or column:NAME")
 	order.flags(c.Flags())
 	c.Flags().IntVar(&seeds, "seeds", 1, "`K` independent runs")
 	c.Flags().Uint64Var(&seed, "seed", 1, "first `SEED`; the same seed gives the same model")
@@ -142,6 +155,9 @@ type simulation struct {
 	watch       bool     // score the model on the test data on the way, for a picture
 	train, test []convex.Example
 	labelled    []convex.Example // those of train that fit the declaration
+	split       string           // how silos are made of train
+	// blocks are those of train for a seed, where a report is about more than a row; else nil.
+	blocks func(seed uint64) []block.Block
 }
 
 func (s *simulation) load(progress io.Writer, data, test string) error {
@@ -169,7 +185,11 @@ func (s *simulation) load(progress io.Writer, data, test string) error {
 	if !manifest.Endless(s.job.Plan) {
 		s.order.warn(progress, data, s.labelled, s.job.Features)
 	}
-	if need := manifest.Users(s.job.Plan); uint64(len(s.train)) < need && !manifest.Endless(s.job.Plan) {
+	if s.job.Spec.Silo != nil || s.job.Spec.ByUser() {
+		if err := s.group(progress, data); err != nil {
+			return err
+		}
+	} else if need := manifest.Users(s.job.Plan); uint64(len(s.train)) < need && !manifest.Endless(s.job.Plan) {
 		return cli.Usagef("--data %s has %d rows to train on, the plan wants %d users: --set schedule.users=%d", data, len(s.train), need, len(s.train))
 	} else if surplus := uint64(len(s.train)) - need; surplus > 0 && !manifest.Endless(s.job.Plan) {
 		fmt.Fprintf(progress, "%s wants %d users: %d of the %d rows to train on take no part in a run\n", s.job.Spec.Name, need, surplus, len(s.train))
@@ -196,11 +216,18 @@ func (s *simulation) features() (*task.FeatureMap, error) {
 	if s.format == "" {
 		return s.job.Features, nil
 	}
-	as, err := s.job.Spec.ReadAs(s.format)
-	if err != nil {
-		return nil, cli.Usagef("--format: %w", err)
+	return s.featuresOf(s.job.Spec)
+}
+
+// featuresOf is the map of a declaration for data of the format that they are in.
+func (s *simulation) featuresOf(spec *task.Spec) (*task.FeatureMap, error) {
+	if s.format != "" {
+		var err error
+		if spec, err = spec.ReadAs(s.format); err != nil {
+			return nil, cli.Usagef("--format: %w", err)
+		}
 	}
-	return as.Compile()
+	return spec.Compile()
 }
 
 // split takes the k-th, 2k-th .. row out, and leaves out those of them that do not fit: they would count as examples with a label.
@@ -318,7 +345,12 @@ func (s *simulation) series(ctx context.Context, t trials, c sim.Config) (series
 	c.Score = s.job.Score()
 	var observed []curve
 	for seed := t.first; seed < t.first+uint64(t.seeds); seed++ {
-		c.Seed, c.Examples = seed, s.order.order(s.train, seed)
+		c.Seed = seed
+		if s.blocks != nil {
+			c.Blocks, c.InOrder = s.blocks(seed), s.job.Spec.Silo != nil // whose turns the seed gave
+		} else {
+			c.Examples = s.order.order(s.train, seed)
+		}
 		var seen curve
 		if s.watch {
 			c.OnRound = s.observer(&seen, c.Plan)
