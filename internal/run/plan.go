@@ -90,6 +90,12 @@ func problemOf(spec *task.Spec, features *task.FeatureMap, loss convex.Loss) (pl
 		MaxRounds: uint64(spec.Schedule.Rounds.Max), FirstCohort: uint64(spec.Schedule.FirstCohort),
 		Interactive: spec.Schedule.Interactive, Continuous: spec.Schedule.Continuous,
 	}
+	if spec.ByUser() {
+		p.ByUser, p.Radius = true, spec.UserRadius()
+	}
+	if o := spec.Silo; o != nil {
+		p.Silos = planning.Silos{Count: uint64(o.Count), Units: uint64(o.Units), Reports: uint64(o.Reports), Least: uint64(o.Least), Spread: o.Spread}
+	}
 	p.Practical = spec.Practical(features)
 	if p.Validation, err = spec.Scorecard(features); err != nil {
 		return planning.Problem{}, err
@@ -139,7 +145,8 @@ func (j Job) Wire() (*wire.Task, error) {
 // is an error where they do not apply.
 func PaperNoiseStd(j Job) (float64, error) {
 	first := manifest.Gradients(j.Plan)
-	paper, err := accounting.Calibrate(accounting.Request{Users: first.Cohort, Dim: j.Problem.Dim, Epsilon: j.Problem.Epsilon,
+	units := first.Cohort * max(1, first.Mechanism.Units) // that report for themselves
+	paper, err := accounting.Calibrate(accounting.Request{Users: units, Dim: j.Problem.Dim, Epsilon: j.Problem.Epsilon,
 		Delta: j.Problem.Delta, Trust: accounting.Shuffle, HonestFraction: accounting.One, Rounds: int(first.RoundsPerUser), Profile: accounting.Paper})
 	return paper.NoiseStd, err
 }

@@ -41,6 +41,8 @@ type central struct {
 	perUser float64 // of the local mechanism
 }
 
+func (c central) about(uint64) source { return c } // problems of baselines have no blocks
+
 func (c central) model(m, rounds uint64) noise {
 	sd := 2 / (float64(m) * c.mu)
 	if rounds == 1 {
@@ -55,6 +57,8 @@ func (c central) exact(m, rounds uint64) (noise, accounting.Plan, error) {
 
 // local is every user alone.
 type local struct{ perUser float64 }
+
+func (l local) about(uint64) source { return l }
 
 func (l local) model(m, _ uint64) noise { return noise{privacy: l.perUser / float64(m)} }
 
@@ -71,9 +75,10 @@ func localOf(p Problem, mu float64) (local, string, error) {
 	return local{perUser: unit}, "PrivUnitG of every user", err
 }
 
-// baselineProblem is the problem without what is this system's own, and without scores: others do nothing but learn.
+// baselineProblem is the problem without what is this system's own, and without scores: others do nothing but learn. Units report for
+// themselves.
 func baselineProblem(p Problem) Problem {
-	p.Validation = nil
+	p.Validation, p.Silos, p.Units = nil, Silos{}, 0
 	p.Trust, p.HonestFraction, p.Interactive = accounting.Shuffle, accounting.One, true
 	p.Cohort, p.Minimum, p.MaxBits, p.MaxRounds, p.Profile = 0, 0, 0, 0, accounting.Numeric
 	return p
@@ -142,7 +147,10 @@ func baseline(p Problem, name, mechanism string, methods []string, from source) 
 func (pl *Planner) paper(p Problem, method string) Baseline {
 	out := Baseline{Name: BaselinePaper, Mechanism: "this one with the closed-form constants of the paper", Method: method}
 	p.Algorithm, p.Profile, p.Trust, p.HonestFraction, p.MaxBits = method, accounting.Paper, accounting.Shuffle, accounting.One, 0
-	p.Validation = nil
+	p.Validation, p.Units = nil, 0
+	if p.Silos.Count > 0 {
+		p.Silos, p.Minimum = Silos{}, 0
+	}
 	plan, err := pl.Plan(p)
 	if err != nil {
 		out.Err = err

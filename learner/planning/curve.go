@@ -25,7 +25,7 @@ func (pl *Planner) Curve(p Problem, plan Proposal) (Curve, error) {
 	}
 	first, privacy := manifest.Gradients(plan.Plan), plan.First().Privacy
 	level := privacy.NoiseStd*privacy.NoiseStd + privacy.RoundingStd*privacy.RoundingStd
-	return Curve{p: p, method: plan.Plan.Algorithm, factor: level / from.model(first.Cohort, uint64(first.RoundsPerUser)).total(),
+	return Curve{p: p, method: plan.Plan.Algorithm, factor: level / from.about(plan.First().units()).model(first.Cohort, uint64(first.RoundsPerUser)).total(),
 		source: func(q Problem) (source, error) { return pl.accountedFor(q) }}, nil
 }
 
@@ -54,8 +54,11 @@ func (y Baseline) Curve(p Problem) (Curve, error) {
 // At predicts for a number of users and an epsilon, all else being equal; +Inf where there is no plan.
 func (c Curve) At(users uint64, epsilon float64) float64 {
 	q := c.p
-	q.Users, q.Epsilon = users, epsilon
-	if q.Cohort > users || q.Minimum > users || q.Validate() != nil {
+	if q.Users, q.Epsilon = users, epsilon; q.Silos.Count > 0 { // as many, with more or fewer units
+		q.Silos.Units = max(1, users/q.Silos.Count)
+		q.Silos.Least, q.Users = q.Silos.Units, q.Silos.Units*q.Silos.Count
+	}
+	if q.Cohort > users || q.Silos.Count == 0 && q.Minimum > users || q.Validate() != nil {
 		return math.Inf(1)
 	}
 	from, err := c.source(q)

@@ -6,7 +6,6 @@ import (
 
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/schedule"
-	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
@@ -93,13 +92,11 @@ func (d draft) split(ratio float64) []uint64 {
 // is within sqrt(2r/lambda) of the optimum in the mean. Without a ridge all that is known is that it lies in the set.
 func (d draft) along(users []uint64) (Proposal, error) {
 	p := d.p
-	out := Proposal{TrivialRisk: d.trivial, Plan: &wire.Plan{Algorithm: d.method, Continuous: continuous[p.Continuous], HonestFraction: p.HonestFraction.String(),
-		Delta: p.Delta, EpsilonBudget: p.Epsilon, ClipNorm: p.ClipNorm, Clips: p.Lipschitz > p.ClipNorm, Ridge: p.Ridge, Set: manifest.WireSet(p.Set),
-		Scorecard: manifest.WireScorecard(p.Validation), Start: p.Start, StartHash: p.StartHash}}
-	var err error
-	if out.Plan.Trust, err = manifest.WireTrust(p.Trust); err != nil {
+	out, err := p.proposal(d.method)
+	if err != nil {
 		return Proposal{}, err
 	}
+	out.TrivialRisk, out.Plan.Clips = d.trivial, p.Lipschitz > p.ClipNorm || p.Radius > 0
 	k := uint64(len(users))
 	if p.MaxRounds > 0 && p.MaxRounds < k {
 		return Proposal{}, fmt.Errorf("%s: at most %d rounds do not go into %d phases", d.method, p.MaxRounds, k)
@@ -141,7 +138,12 @@ func (d draft) phase(s *search, c choice) (*wire.Phase, Forecast) {
 	if d.t.Accelerated {
 		out.Constants = &wire.Phase_Acceleration{Acceleration: &wire.Acceleration{V: set.v, Mu: set.mu, Smoothness: set.smoothness}}
 	}
-	if !d.t.Interactive {
+	switch o := d.p.Silos; {
+	case o.Count > 0 && d.t.Interactive:
+		out.Users = o.Count
+	case o.Count > 0:
+		out.Users = out.Rounds * out.Cohort
+	case !d.t.Interactive:
 		out.Users = out.Rounds * out.Cohort
 		// Users left over join the last cohort, unless a limit on rounds leaves out whole cohorts of a fixed size, or the rounds go on.
 		if left := s.users - out.Users; d.p.Continuous == "" && (left < c.cohort || d.p.Cohort == 0) {
@@ -151,5 +153,9 @@ func (d draft) phase(s *search, c choice) (*wire.Phase, Forecast) {
 	if out.Minimum == 0 {
 		out.Minimum = c.cohort - c.cohort/10
 	}
-	return out, Forecast{Distance: s.distance, OracleVariance: c.situation.variance, Smoothness: set.smoothness, Risk: set.risk, Privacy: c.privacy}
+	f := Forecast{Distance: s.distance, OracleVariance: c.situation.variance, Smoothness: set.smoothness, Risk: set.risk, Privacy: c.privacy}
+	if c.units > 1 {
+		f.Units = c.units
+	}
+	return out, f
 }

@@ -202,7 +202,11 @@ func (t *trialRows) run(p Problem, of Proposal, r *rand.Rand) ([]float64, error)
 		sd := p.encodedNorm() * math.Hypot(privacy.NoiseStd, privacy.RoundingStd) * math.Sqrt(float64(p.Dim)/float64(t.params))
 		for round := range f.Rounds {
 			if round == 0 || f.RoundsPerUser == 1 {
-				cohort(weights, f.Cohort, r)
+				units := f.Cohort * forecasts[i].units()
+				if f.RoundsPerUser > 1 {
+					units = f.Users * forecasts[i].units()
+				}
+				cohort(weights, units, r)
 			}
 			at := a.Query().Point
 			for j := range sum {

@@ -17,6 +17,8 @@ type source interface {
 	model(m, rounds uint64) noise
 	// exact is what will be run, and may take a second.
 	exact(m, rounds uint64) (noise, accounting.Plan, error)
+	// about is the same for reports about that many units each.
+	about(units uint64) source
 }
 
 // accounted is the noise of the randomizer, as the accountant calibrates it.
@@ -27,17 +29,19 @@ type accounted struct {
 }
 
 // model is the accountant's usual plan without its integers: 5% above the noise of the analytic Gaussian mechanism with
-// sensitivity 2/m, times the shares of noise that the trust needs more than once. Rounds of the same users divide mu^2 among
+// sensitivity 2/(m K), times the shares of noise that the trust needs more than once. Rounds of the same users divide mu^2 among
 // them. Rounding is about the 5%.
 func (a accounted) model(m, rounds uint64) noise {
 	var copies float64
-	if a.problem.Trust.HasReportNoise() {
+	if a.problem.Local() {
+		copies = float64(m) // each relies on its own noise alone
+	} else if a.problem.Trust.HasReportNoise() {
 		copies += 1 / a.problem.HonestFraction.Float()
 	}
 	if a.problem.Trust.HasFloors() {
 		copies += 2
 	}
-	sd := 2 / (float64(m) * a.mu)
+	sd := 2 / (float64(m) * float64(max(1, a.problem.Units)) * a.mu)
 	one := copies * sd * sd * float64(rounds)
 	return noise{privacy: one, rounding: 0.05 * one}
 }
@@ -45,6 +49,11 @@ func (a accounted) model(m, rounds uint64) noise {
 func (a accounted) exact(m, rounds uint64) (noise, accounting.Plan, error) {
 	plan, err := a.planner.calibrate(a.problem.request(m, rounds))
 	return noise{privacy: plan.NoiseStd * plan.NoiseStd, rounding: plan.RoundingStd * plan.RoundingStd}, plan, err
+}
+
+func (a accounted) about(units uint64) source {
+	a.problem = a.problem.about(units)
+	return a
 }
 
 // scaled is a source's model with its level corrected, taken for exact.
@@ -60,4 +69,8 @@ func (s scaled) model(m, rounds uint64) noise {
 
 func (s scaled) exact(m, rounds uint64) (noise, accounting.Plan, error) {
 	return s.model(m, rounds), accounting.Plan{}, nil
+}
+
+func (s scaled) about(units uint64) source {
+	return scaled{source: s.source.about(units), factor: s.factor}
 }

@@ -95,6 +95,9 @@ func (p Problem) check() error {
 	if err := p.Validate(); err != nil {
 		return err
 	}
+	if p.Silos.Count > 0 {
+		return p.request(p.Silos.Reports, 1).Validate()
+	}
 	return p.request(p.Users, 1).Validate()
 }
 

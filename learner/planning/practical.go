@@ -24,13 +24,14 @@ func (pl *Planner) practical(p Problem) (Proposal, error) {
 // practicalPlan makes the plan with the noise of a source. The errors are the source's, or say what does not fit into the users.
 func practicalPlan(p Problem, of sourceOf) (Proposal, error) {
 	how := *p.Practical
-	out := Proposal{ExcessRisk: math.Inf(1), TrivialRisk: math.Inf(1), Plan: &wire.Plan{Algorithm: schedule.Practical, Continuous: continuous[p.Continuous],
-		HonestFraction: p.HonestFraction.String(), Delta: p.Delta, EpsilonBudget: p.Epsilon, ClipNorm: p.ClipNorm, Clips: true, Ridge: p.Ridge,
-		Set: manifest.WireSet(p.Set), Scorecard: manifest.WireScorecard(p.Validation), Practical: manifest.WirePractical(&how), Start: p.Start, StartHash: p.StartHash}}
-	var err error
-	if out.Plan.Trust, err = manifest.WireTrust(p.Trust); err != nil {
+	if p.Silos.Count > 0 {
+		return Proposal{}, fmt.Errorf("not yet: a practical plan for silos; plan: proved has one")
+	}
+	out, err := p.proposal(schedule.Practical)
+	if err != nil {
 		return Proposal{}, err
 	}
+	out.ExcessRisk, out.TrivialRisk, out.Plan.Clips, out.Plan.Practical = math.Inf(1), math.Inf(1), true, manifest.WirePractical(&how)
 	gradients, err := of(p.encodedDim())
 	if err != nil {
 		return Proposal{}, err

@@ -16,7 +16,7 @@ import (
 // A Problem is what a plan is made for. All of it is public. theta, Set, ClipNorm and the constants of the loss live in
 // the coordinates of the feature map's output.
 type Problem struct {
-	Users     uint64 // n, events in all
+	Users     uint64 // n, units in all: events, or people
 	Dim       int    // d, length of theta
 	Algorithm string // one of Methods, or schedule.Auto; "" means DefaultMethod
 
@@ -46,6 +46,13 @@ type Problem struct {
 	Coin           accounting.CoinPolicy
 	MaxBits        int // bits a coordinate that a report may take; 0 means no limit
 	Profile        accounting.Constants
+
+	// Units is K, of every report; 0 stands for 1. Methods of silos set it themselves.
+	Units uint64
+	Silos Silos // who reports, where not everybody does for himself
+	// ByUser says that a unit is a person. Radius is the norm to which the mean over a unit's rows is clipped, as a share of ClipNorm; 0: 1.
+	ByUser bool
+	Radius float64
 
 	Cohort      uint64 // m, users of one round; 0 means planned
 	Minimum     uint64 // users without whom a round is not released; 0 means nine tenths of the cohort
@@ -93,6 +100,12 @@ func (p Problem) Validate() error {
 	case p.Minimum > p.Users || (p.Cohort > 0 && p.Minimum > p.Cohort):
 		return fmt.Errorf("minimum cohort: %d, want at most the cohort, or 0 to have it planned", p.Minimum)
 	}
+	if err := p.checkSilos(); err != nil {
+		return err
+	}
+	if !(p.Radius >= 0 && p.Radius <= 1) || p.Radius > 0 && !p.ByUser {
+		return fmt.Errorf("radius: %v, want a share in (0, 1] of people, or 0", p.Radius)
+	}
 	if _, err := p.Set.New(p.Dim); err != nil {
 		return fmt.Errorf("set: %w", err)
 	}
@@ -129,15 +142,15 @@ func (p Problem) meanSmoothness() float64 {
 	return p.Smoothness
 }
 
-// gradientNorm bounds the norm of a clipped gradient.
-func (p Problem) gradientNorm() float64 { return min(p.ClipNorm, p.Lipschitz) }
+// gradientNorm bounds the norm of a unit's clipped gradient.
+func (p Problem) gradientNorm() float64 { return min(p.unitNorm(), p.Lipschitz) }
 
-// encodedNorm is the norm to which the gradient, with the scores after it, is bounded.
+// encodedNorm is the norm to which the gradient of a unit, with the scores after it, is bounded.
 func (p Problem) encodedNorm() float64 {
 	if p.Validation == nil {
-		return p.ClipNorm
+		return p.unitNorm()
 	}
-	return p.Validation.Joined(p.ClipNorm)
+	return p.Validation.Joined(p.unitNorm())
 }
 
 // encodedDim is how many coordinates are reported: the gradient's and the scores'.
@@ -150,10 +163,10 @@ func (p Problem) scores() int {
 	return p.Validation.Dim()
 }
 
-// request asks the accountant for a cohort of m that takes part in that many rounds.
+// request asks the accountant for a cohort of m reports of Units each that takes part in that many rounds.
 func (p Problem) request(m, rounds uint64) accounting.Request {
 	return accounting.Request{Users: m, Dim: p.encodedDim(), Epsilon: p.Epsilon, Delta: p.Delta, Trust: p.Trust,
-		HonestFraction: p.HonestFraction, Rounds: int(rounds), MaxBits: p.MaxBits, Coin: p.Coin, Profile: p.Profile}
+		HonestFraction: p.HonestFraction, Rounds: int(rounds), Units: p.Units, MaxBits: p.MaxBits, Coin: p.Coin, Profile: p.Profile}
 }
 
 // Applies says why a method has no plan for the problem; nil where it has one. See schedule.Case.
@@ -163,7 +176,7 @@ func (p Problem) Applies(method string) error { return p.conditions().Check(meth
 func (p Problem) DefaultMethod() string { return p.conditions().Default() }
 
 func (p Problem) conditions() schedule.Case {
-	c := schedule.Case{Smooth: !math.IsInf(p.Smoothness, 1), Proximal: p.Proximal, Ridge: p.Ridge > 0, Interactive: p.Interactive,
+	c := schedule.Case{Smooth: !math.IsInf(p.Smoothness, 1), Proximal: p.Proximal, Ridge: p.Ridge > 0, Interactive: p.Interactive, Silos: p.Silos.Count > 0,
 		Cohort: p.Cohort > 0, Continuous: p.Continuous}
 	if p.Trust.HasFloors() {
 		c.Floors = p.Trust.String()

@@ -27,6 +27,24 @@ type Proposal struct {
 	Vacuous     bool
 	// Why says how schedule.Auto, or no method, came to this one: a sentence with the bounds compared. "" where the problem names it.
 	Why string
+
+	spare float64 // what the window of trust local leaves a silo for noise of its own, over the planned standard deviation; 0 stands for 1
+}
+
+// proposal is a plan without phases.
+func (p Problem) proposal(algorithm string) (Proposal, error) {
+	out := Proposal{Plan: &wire.Plan{Algorithm: algorithm, Continuous: continuous[p.Continuous], HonestFraction: p.HonestFraction.String(),
+		Delta: p.Delta, EpsilonBudget: p.Epsilon, ClipNorm: p.ClipNorm, Ridge: p.Ridge, Set: manifest.WireSet(p.Set),
+		Scorecard: manifest.WireScorecard(p.Validation), Start: p.Start, StartHash: p.StartHash, Silos: p.Silos.Count, Radius: p.Radius}}
+	if p.ByUser {
+		out.Plan.Unit = wire.Unit_UNIT_USER
+	}
+	if p.Silos.Count > 0 {
+		out.spare = float64(p.Silos.Units) / float64(p.Silos.Least)
+	}
+	var err error
+	out.Plan.Trust, err = manifest.WireTrust(p.Trust)
+	return out, err
 }
 
 // A Forecast is what is known of one phase.
@@ -38,6 +56,7 @@ type Forecast struct {
 	// Privacy is the calibration for one planned cohort, which is what a user pays for the whole phase. It is zero where others than
 	// this system add the noise.
 	Privacy accounting.Plan
+	Units   uint64 // K of a report; 0 stands for 1
 }
 
 // First is the forecast of the first phase of gradients, see manifest.Gradients.
@@ -45,7 +64,7 @@ func (p Proposal) First() Forecast {
 	return p.Forecasts[slices.Index(p.Plan.Phases, manifest.Gradients(p.Plan))]
 }
 
-// Inflation is what scores make the noise of a gradient: sqrt(L^2 + w^2)/L, 1 without them.
+// Inflation is what the scores, and the clip of a person's mean, make the noise of a gradient: sqrt(tau^2 + w^2)/L, 1 without either.
 func (p Proposal) Inflation() float64 {
 	return manifest.Gradients(p.Plan).Mechanism.ClipNorm / p.Plan.ClipNorm
 }
@@ -65,7 +84,7 @@ func (p Proposal) Runnable() error {
 
 // add appends a phase with its forecast. dim and norm are those of what is reported, the last coordinates of which are scores.
 func (p *Proposal) add(at int, f *wire.Phase, of Forecast, dim int, norm float64, scores int) error {
-	m, err := mechanism(dim, norm, scores, of.Privacy)
+	m, err := mechanism(dim, norm, scores, of.Units, p.window(of.Privacy.Trials), of.Privacy)
 	if err != nil {
 		return err
 	}
@@ -87,10 +106,11 @@ var continuous = map[string]wire.Continuous{
 }
 
 // mechanism is the randomizer of a calibration; without levels where there is none that can run.
-func mechanism(dim int, norm float64, scores int, of accounting.Plan) (*wire.Mechanism, error) {
-	p := randomizer.Params{Dim: dim, ClipNorm: norm}
+func mechanism(dim int, norm float64, scores int, units uint64, window uint32, of accounting.Plan) (*wire.Mechanism, error) {
+	p := randomizer.Params{Dim: dim, ClipNorm: norm, Units: units}
 	if of.Runnable && of.Trials <= math.MaxUint32 && of.Levels <= math.MaxInt32 {
 		p.Levels, p.Trials, p.FloorTrials = uint32(of.Levels), uint32(of.Trials), of.FloorTrials
+		p.Window = window
 		var err error
 		if p.Coin, err = randomizer.CoinFromFloat(of.P); err == nil {
 			err = p.Validate()

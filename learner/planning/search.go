@@ -16,7 +16,8 @@ const DefaultMaxInteractive = 10_000
 
 // A choice is a number of rounds with what it costs.
 type choice struct {
-	steps, cohort uint64
+	steps, cohort uint64 // rounds; reports of one
+	units         uint64 // K, of a report
 	privacy       accounting.Plan
 	noise         noise
 	factor        float64 // what was found over what the source's model says
@@ -33,7 +34,7 @@ type search struct {
 	objective objective
 	source    source
 
-	users           uint64 // of the phase
+	users           uint64 // of the phase: units
 	maxRounds       uint64 // of the phase; 0 means no limit
 	distance, prior float64
 }
@@ -41,6 +42,9 @@ type search struct {
 // limits returns the smallest and largest admissible number of rounds.
 func (s *search) limits() (low, high uint64) {
 	low, high = 1, s.users
+	if o := s.p.Silos; o.Count > 0 {
+		high = max(1, s.users/o.Reports)
+	}
 	if s.p.Cohort > 0 {
 		high = max(1, s.users/s.p.Cohort)
 		low = high
@@ -54,7 +58,7 @@ func (s *search) limits() (low, high uint64) {
 		high = min(high, s.maxRounds)
 		low = min(low, high)
 	}
-	if s.p.Minimum > 0 && !s.t.Interactive {
+	if s.p.Minimum > 0 && !s.t.Interactive && s.p.Silos.Count == 0 {
 		high = max(low, min(high, s.users/s.p.Minimum))
 	}
 	high = min(high, method.MaxSteps)
@@ -68,14 +72,28 @@ func (s *search) limits() (low, high uint64) {
 	return low, high
 }
 
-func (s *search) cohort(steps uint64) uint64 {
-	switch {
+// shape returns the reports of a round, and the units that each is about: of silos all that they have, where they answer every round, else
+// what that many disjoint blocks leave to each.
+func (s *search) shape(steps uint64) (reports, units uint64) {
+	switch o := s.p.Silos; {
+	case o.Count > 0 && s.t.Interactive:
+		return o.Reports, o.Units
+	case o.Count > 0:
+		return o.Reports, max(1, o.Blocks(steps))
 	case s.t.Interactive:
-		return s.users
+		return s.users, 1
 	case s.p.Cohort > 0:
-		return s.p.Cohort
+		return s.p.Cohort, 1
 	}
-	return s.users / steps
+	return s.users / steps, 1
+}
+
+// from is the source of noise for reports about that many units.
+func (s *search) from(units uint64) source {
+	if units == 1 {
+		return s.source
+	}
+	return s.source.about(units)
 }
 
 // answers returns how many rounds of the phase one user answers.
@@ -127,20 +145,23 @@ func (s *search) start(factor float64) uint64 {
 }
 
 func (s *search) modelled(t uint64, factor float64) float64 {
-	m := s.cohort(t)
-	n := s.source.model(m, s.answers(t))
+	m, k := s.shape(t)
+	n := s.from(k).model(m, s.answers(t))
 	n.privacy, n.rounding = factor*n.privacy, factor*n.rounding
-	return s.objective.tune(s.t, s.situation(m, t, n)).risk
+	return s.objective.tune(s.t, s.situation(m, k, t, n)).risk
 }
 
-// situation returns what the bounds need to know about T rounds of m users.
-func (s *search) situation(m, steps uint64, n noise) situation {
+// situation returns what the bounds need to know about T rounds of m reports of k units.
+func (s *search) situation(m, k, steps uint64, n noise) situation {
 	l := s.p.encodedNorm()
-	out := situation{distance: s.distance, prior: s.prior, users: m, steps: steps, rounding: float64(s.p.Dim) * n.rounding * l * l}
+	out := situation{distance: s.distance, prior: s.prior, users: m * k, steps: steps, rounding: float64(s.p.Dim) * n.rounding * l * l}
 	if s.t.Interactive {
-		out.variance = float64(s.p.Dim) * n.total() * l * l
+		out.users, out.variance = s.users, float64(s.p.Dim)*n.total()*l*l
 	} else {
-		out.variance = OracleVariance(s.objective.lipschitz, m, s.p.Dim, n.total()*l*l, 0)
+		out.variance = OracleVariance(s.objective.lipschitz, m*k, s.p.Dim, n.total()*l*l, 0)
+	}
+	if s.p.Silos.Count > 0 {
+		out.variance += s.p.Silos.heterogeneity(s.objective.lipschitz)
 	}
 	return out
 }
@@ -167,7 +188,7 @@ func (s *search) best() (choice, error) {
 			break // the model was right, and so was its optimum
 		}
 		steps := s.start(best.factor)
-		if steps == best.steps || s.cohort(steps) == best.cohort && !s.t.Interactive {
+		if m, k := s.shape(steps); steps == best.steps || m == best.cohort && k == best.units && !s.t.Interactive {
 			break
 		}
 		c, err := s.exact(steps)
@@ -181,15 +202,21 @@ func (s *search) best() (choice, error) {
 
 // exact evaluates a number of rounds with the real noise of its cohort.
 func (s *search) exact(steps uint64) (choice, error) {
-	m := s.cohort(steps)
-	if _, high := s.limits(); !s.t.Interactive && s.p.Continuous != schedule.Epochs {
-		steps = min(high, s.users/m) // rounding the cohort down can leave users for further rounds of the same size
+	m, k := s.shape(steps)
+	_, high := s.limits()
+	switch o := s.p.Silos; {
+	case s.t.Interactive || s.p.Continuous == schedule.Epochs:
+	case o.Count > 0: // rounding blocks or cohorts down can leave units for further rounds of the same size
+		steps = min(high, o.Count*(o.Units/k)/m)
+	default:
+		steps = min(high, s.users/m)
 	}
-	n, plan, err := s.source.exact(m, s.answers(steps))
+	from := s.from(k)
+	n, plan, err := from.exact(m, s.answers(steps))
 	if err != nil {
 		return choice{}, err
 	}
-	at := s.situation(m, steps, n)
-	return choice{steps: steps, cohort: m, privacy: plan, noise: n, situation: at, setting: s.objective.tune(s.t, at),
-		factor: n.total() / s.source.model(m, s.answers(steps)).total()}, nil
+	at := s.situation(m, k, steps, n)
+	return choice{steps: steps, cohort: m, units: k, privacy: plan, noise: n, situation: at, setting: s.objective.tune(s.t, at),
+		factor: n.total() / from.model(m, s.answers(steps)).total()}, nil
 }

@@ -23,7 +23,7 @@ type objective struct {
 type situation struct {
 	distance float64 // D: E||start - optimum||^2 is at most D^2
 	prior    float64 // bound on the expected excess risk of the start
-	users    uint64  // in one round
+	users    uint64  // units in one round; where the same answer all rounds, those of all of them
 	steps    uint64  // T
 	variance float64 // E||estimate - expectation||^2 of a round, sampling included where users are new
 	rounding float64 // the part of it that stochastic rounding makes

@@ -14,7 +14,7 @@ const DefaultValidationWeight = 0.25
 // of the announced point on the device's own event. Every task has it unless it is switched off.
 type Validation struct {
 	Off bool `json:"off,omitempty"` // nothing beside the gradient
-	// Weight is w/L, the norm of what is reported of the scores over clip_norm: more makes the scores clearer, and the noise of
+	// Weight is w/L, the norm of what is reported of the scores over clip_norm, or over what a person's mean gradient is clipped to: more makes the scores clearer, and the noise of
 	// everything sqrt(1 + weight^2) times as large. Default 0.25.
 	Weight float64 `json:"weight,omitempty"`
 	// LossBound is the largest loss that is reported; a larger one is reported as this. 0, the default, takes three times the largest loss
@@ -61,7 +61,7 @@ func (s *Spec) Scorecard(features *FeatureMap) (*convex.Scorecard, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &convex.Scorecard{Norm: v.Weight * s.ClipNorm(), High: v.LossBound, Correctness: features.Classification(), LabelNoise: s.Model.LabelNoise}
+	out := &convex.Scorecard{Norm: v.Weight * s.UserRadius() * s.ClipNorm(), High: v.LossBound, Correctness: features.Classification(), LabelNoise: s.Model.LabelNoise}
 	if out.High == 0 {
 		out.High = defaultLossBound(loss, features)
 	}

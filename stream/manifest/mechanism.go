@@ -60,6 +60,8 @@ func Trust(t wire.Trust) (accounting.Trust, error) {
 		return accounting.Pan, nil
 	case wire.Trust_TRUST_SHUFFLE_PAN:
 		return accounting.ShufflePan, nil
+	case wire.Trust_TRUST_LOCAL:
+		return accounting.Local, nil
 	}
 	return 0, fmt.Errorf("trust %d: unknown", int32(t))
 }
@@ -73,6 +75,8 @@ func WireTrust(t accounting.Trust) (wire.Trust, error) {
 		return wire.Trust_TRUST_PAN, nil
 	case accounting.ShufflePan:
 		return wire.Trust_TRUST_SHUFFLE_PAN, nil
+	case accounting.Local:
+		return wire.Trust_TRUST_LOCAL, nil
 	}
 	return wire.Trust_TRUST_UNSPECIFIED, fmt.Errorf("trust %d: unknown", int(t))
 }

@@ -1,0 +1,100 @@
+package planning
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/panlearn/panlearn/randomizer"
+	"github.com/panlearn/panlearn/randomizer/accounting"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// Silos are the organisations of a problem, each of whose reports is about a block of units.
+type Silos struct {
+	Count   uint64  // N; 0: everybody reports for himself
+	Units   uint64  // n, the fewest units of a silo
+	Reports uint64  // M, the silos of one round
+	Least   uint64  // the fewest units of a silo that makes up for those it lacks by noise of its own: trust local; else Units
+	Spread  float64 // bound on the distance of a silo's mean gradient from that of all; 0: the gradient's norm, which always holds
+}
+
+func (p Problem) checkSilos() error {
+	s := p.Silos
+	switch {
+	case s.Count == 0 && s != Silos{}:
+		return fmt.Errorf("silos: %+v without a count", s)
+	case s.Count == 0:
+		return nil
+	case s.Units < 1 || s.Units > 1<<40 || s.Count > 1<<40 || p.Users != s.Count*s.Units:
+		return fmt.Errorf("silos: %d of %d units, want users = %d of them in all", s.Count, s.Units, p.Users)
+	case s.Reports < 1 || s.Reports > s.Count:
+		return fmt.Errorf("silos: %d in a round, want 1 to %d", s.Reports, s.Count)
+	case s.Least < 1 || s.Least > s.Units:
+		return fmt.Errorf("silos: at least %d units, want 1 to %d", s.Least, s.Units)
+	case !(s.Spread >= 0) || math.IsInf(s.Spread, 1):
+		return fmt.Errorf("silos: spread %v, want a finite number of at least 0", s.Spread)
+	case p.Cohort != 0:
+		return fmt.Errorf("cohort: %d, want 0: the reports of a round are those of the silos", p.Cohort)
+	case p.Minimum > s.Reports:
+		return fmt.Errorf("minimum cohort: %d, want at most the %d silos of a round", p.Minimum, s.Reports)
+	case p.Continuous != "":
+		return fmt.Errorf("continuous: %q, want nothing with silos", p.Continuous)
+	}
+	return nil
+}
+
+// Local says that every report hides by itself what it is about.
+func (p Problem) Local() bool { return p.Trust == accounting.Local }
+
+// share is the norm of a unit's vector over that of a row's.
+func (p Problem) share() float64 {
+	if p.Radius > 0 {
+		return p.Radius
+	}
+	return 1
+}
+
+// unitNorm is the norm to which the gradient of a unit is clipped.
+func (p Problem) unitNorm() float64 { return p.share() * p.ClipNorm }
+
+// about is the problem with reports about blocks of that many units.
+func (p Problem) about(units uint64) Problem {
+	p.Units = 0
+	if units > 1 {
+		p.Units = units
+	}
+	return p
+}
+
+// Blocks returns the most units that a block may have if every silo is to have enough blocks for its share of that many rounds, in each of
+// which it has at most one; 0 where it has too few units. Its units enter no two blocks.
+func (s Silos) Blocks(rounds uint64) uint64 {
+	each := (rounds*s.Reports + s.Count - 1) / s.Count
+	return s.Units / max(1, each)
+}
+
+// heterogeneity is the variance that silos who stay away put into the mean gradient of a round: (N-M)/(N-1) of the variance of M drawn
+// from N without replacement.
+func (s Silos) heterogeneity(norm float64) float64 {
+	if s.Reports >= s.Count {
+		return 0
+	}
+	spread := norm
+	if s.Spread > 0 {
+		spread = min(spread, s.Spread)
+	}
+	return float64(s.Count-s.Reports) / float64(s.Count-1) * spread * spread / float64(s.Reports)
+}
+
+// units is K as a number: 1 where a report is about one unit.
+func (f Forecast) units() uint64 { return max(1, f.Units) }
+
+// window is w of trust local: the counts of a silo of least units, whose noise makes up for those that it lacks, leave it with less than
+// 1e-14 of probability. It is even.
+func (p *Proposal) window(trials uint64) uint32 {
+	if p.Plan.Trust != wire.Trust_TRUST_LOCAL {
+		return 0
+	}
+	w := 2 * math.Ceil(8*math.Sqrt(float64(trials))/2*max(1, p.spare))
+	return uint32(min(w, randomizer.MaxTrials+1)) // too wide a window is refused by randomizer.Params
+}
