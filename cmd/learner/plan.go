@@ -162,8 +162,8 @@ type plannedBaseline struct {
 }
 
 type comparison struct {
-	CentralNoiseStd float64  `json:"central_noise_std"` // a trusted curator with the analytic Gaussian mechanism
-	LocalNoiseStd   float64  `json:"local_noise_std"`   // every user alone with the analytic Gaussian mechanism
+	CentralNoiseStd float64  `json:"central_noise_std"` // a trusted curator of the same units with the analytic Gaussian mechanism
+	LocalNoiseStd   float64  `json:"local_noise_std"`   // every unit alone with the analytic Gaussian mechanism
 	PaperNoiseStd   *float64 `json:"paper_noise_std"`   // the paper's closed-form constants; null where they do not apply
 }
 
@@ -274,7 +274,7 @@ func compare(job run.Job) (comparison, error) {
 	if err != nil {
 		return comparison{}, err
 	}
-	n, times := float64(p.Users), math.Sqrt(float64(p.RoundsPerUser)) // every round of a user is paid for
+	n, times := float64(p.Users)*float64(max(1, p.Units)), math.Sqrt(float64(p.RoundsPerUser)) // every round of a user is paid for
 	out := comparison{CentralNoiseStd: 2 * times / (n * mu), LocalNoiseStd: 2 * times / (math.Sqrt(n) * mu)}
 	if paper, err := run.PaperNoiseStd(job); err == nil {
 		out.PaperNoiseStd = &paper

@@ -260,13 +260,13 @@ func (g guarantor) release(p accounting.Plan) ([]guarantee, error) {
 		if err != nil {
 			return nil, err
 		}
-		if fraction.Float() > p.HonestFraction.Float() || len(out) > 0 && out[0].HonestFraction.String() == fraction.String() {
+		if fraction.Float() > p.HonestFraction.Float() || p.Trust == accounting.Local && len(out) > 0 || len(out) > 0 && out[0].HonestFraction.String() == fraction.String() {
 			continue
 		}
 		r := planned
 		r.HonestFraction = fraction
 		// Where the share is less than one user nobody's noise is relied upon, and nothing is promised.
-		cost := accounting.Guarantee{Learner: math.Inf(1), Intruder: math.Inf(1), HasIntruder: p.Trust != accounting.Shuffle}
+		cost := accounting.Guarantee{Learner: math.Inf(1), Intruder: math.Inf(1), HasIntruder: p.Trust.HasFloors()}
 		if fraction.Floor(p.Users) > 0 {
 			if cost, err = g.accountant.ReleaseEpsilon(r, p.Delta); err != nil {
 				return nil, err
