@@ -10,7 +10,7 @@ import (
 )
 
 // cost is the proved upper bound on what a round costs one of its users, together with all other rounds that the same user
-// may answer: of an interactive phase each round is charged with the cost of the whole phase, so that the largest charge is
+// may answer: of a stint of several rounds each is charged with the cost of all, so that the largest charge is
 // what a user pays whichever rounds it answered, and nothing has to be added up. It is for the worst adversary of the trust model.
 // It holds for every outcome that check accepts: a missing user is topped up, so at least floor(gamma n) b honest
 // trials are in each total however many of the n users answered (docs/theorem-a.md, dummy noise).
@@ -19,12 +19,12 @@ func (c *core) cost(at manifest.Place) (state.Cost, error) {
 	if err != nil {
 		return state.Cost{}, err
 	}
-	release, err := at.Release(honest)
+	releases, err := at.Releases(honest)
 	if err != nil {
 		return state.Cost{}, err
 	}
 	budget := accounting.Budget{Epsilon: c.task.Plan.EpsilonBudget, Delta: c.task.Plan.Delta}
-	guarantee, err := accounting.NewAccountant().ReleaseWithin(release, budget)
+	guarantee, err := accounting.NewAccountant().RepeatedWithin(1, [][]accounting.Release{releases}, budget)
 	return state.Cost{Epsilon: guarantee.Epsilon, Delta: budget.Delta}, err
 }
 
@@ -45,7 +45,7 @@ func (c *core) reserve(ledger *state.Ledger, r *wire.Round) (state.Entry, error)
 	budget := state.Cost{Epsilon: c.task.Plan.EpsilonBudget, Delta: c.task.Plan.Delta}
 	phase := uint64(0)
 	if at.Interactive() {
-		phase = uint64(at.Index) + 1
+		phase = uint64(at.Stint.Index) + 1
 	}
 	return ledger.Reserve(state.Entry{
 		Round: r.Round, Phase: phase, Users: at.Phase.Minimum, NoiseTrials: params.NoiseTrials(at.Phase.Minimum, at.Cohort),

@@ -126,5 +126,5 @@ func (l *loop) stays(e *event) bool {
 		return true
 	}
 	at, found := manifest.PhaseOf(l.agreement.Task.Plan, uint64(p.Draw.Step))
-	return found && uint64(p.Draw.Step) < at.Last()
+	return found && uint64(p.Draw.Step) < at.Stint.Last
 }

@@ -33,7 +33,7 @@ func (l *loop) join(ctx context.Context, events []*event) error {
 		var id [16]byte
 		_, _ = rand.Read(id[:]) // never fails: it ends the process instead
 		for place, e := range members {
-			d := participation.Draw{Round: r.number, Phase: r.phase(), Step: stream.Step(r.message.Step), Most: r.place.Phase.RoundsPerUser, Final: l.agreement.Final,
+			d := participation.Draw{Round: r.number, Phase: r.phase(), Step: stream.Step(r.message.Step), Most: r.place.Stint.Rounds, Final: l.agreement.Final,
 				Manifest: r.manifest, Bundle: id, Place: uint32(place), Counts: l.reports.Report(make([]byte, 0, size), e.vector())}
 			_, _ = rand.Read(d.Report[:])
 			if err := e.record.Join(d); err != nil {

@@ -15,7 +15,7 @@ import (
 func queued(step uint64, share uint32, events ...*event) (*round, *queue) {
 	r := &round{number: stream.Round(step), message: &wire.Round{Step: step}, opened: time.Unix(0, 0),
 		open:  &wire.Open{JoinProbability: share},
-		place: manifest.Place{First: 1, Cohort: 100, Phase: &wire.Phase{RoundsPerUser: 3}}}
+		place: manifest.Place{First: 1, Cohort: 100, Phase: &wire.Phase{RoundsPerUser: 3}, Stint: manifest.Stint{First: 1, Last: 3, Rounds: 3}}}
 	q := new(queue)
 	q.add(events...)
 	q.sort(r, func(*event) bool { return false })

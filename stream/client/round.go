@@ -83,12 +83,12 @@ func (r *round) wentBack(a participation.Attempt, now time.Time) bool {
 	return now.Sub(r.since) > lag
 }
 
-// phase is the number of a round's phase in the plan, from 1.
-func (r *round) phase() uint32 { return uint32(r.place.Index) + 1 }
+// phase is the number of the first phase of a round's stint in the plan, from 1.
+func (r *round) phase() uint32 { return uint32(r.place.Stint.Index) + 1 }
 
 // later says whether a round is one of an interactive phase, after its first: its users are those who answered before.
 func (r *round) later() bool {
-	return r != nil && r.message != nil && r.place.Interactive() && r.message.Step > r.place.First
+	return r != nil && r.message != nil && r.place.Interactive() && r.message.Step > r.place.Stint.First
 }
 
 // member says whether an event belongs to the round: an earlier round of its interactive phase counted it, or may have.

@@ -89,7 +89,7 @@ func FuzzPlan(f *testing.F) {
 		} else {
 			mixer.Erase()
 		}
-		if _, err := at.Release(accounting.One); err != nil {
+		if _, err := at.Releases(accounting.One); err != nil {
 			t.Errorf("a plan that passed cannot be accounted for: %v", err)
 		}
 		if manifest.Deadline(p) < 0 {

@@ -44,16 +44,13 @@ func (p Place) Framed() bool {
 // Last is the last step of the phase, as planned: the last phase of an endless plan goes on after it.
 func (p Place) Last() uint64 { return p.First + p.Phase.GetRounds() - 1 }
 
-// Interactive says whether the users of the phase answer each of its rounds.
-func (p Place) Interactive() bool { return p.Phase.GetRoundsPerUser() > 1 }
-
 // PhaseOf is the phase of a step; false for a step that the plan does not have. Steps count over all phases, from 1. The
 // plan is one that CheckTask passed.
 func PhaseOf(plan *wire.Plan, step uint64) (Place, bool) {
 	first := uint64(1)
 	for i, f := range plan.GetPhases() {
 		if step >= first && (step-first < f.GetRounds() || endless(plan, i)) {
-			at := Place{Plan: plan, Phase: f, Index: i, First: first, Cohort: f.GetCohort()}
+			at := Place{Plan: plan, Phase: f, Index: i, First: first, Cohort: f.GetCohort(), Stint: stintOf(plan, i)}
 			if step == at.Last() && !endless(plan, i) {
 				at.Cohort = LastCohort(f)
 			}
@@ -90,30 +87,37 @@ func endless(plan *wire.Plan, phase int) bool { return Endless(plan) && phase ==
 // Users is how many users take part in all phases together; of an endless plan, in those of its horizon.
 func Users(plan *wire.Plan) (n uint64) {
 	for _, f := range plan.GetPhases() {
-		n += f.GetUsers()
+		if !f.GetAgain() {
+			n += f.GetUsers()
+		}
 	}
 	return n
 }
 
 // Waiting is how many users the plan has for the round of a step and those after it, at least the round's own: in an endless plan
-// those of its horizon wait for ever.
+// those of its horizon wait for ever. Of a silo no more than one report waits at a time.
 func Waiting(at Place, step uint64) uint64 {
 	n := Users(at.Plan)
 	if !Endless(at.Plan) {
-		for _, f := range at.Plan.GetPhases()[:at.Index] {
-			n -= f.GetUsers()
+		for _, f := range at.Plan.GetPhases()[:at.Stint.Index] {
+			if !f.GetAgain() {
+				n -= f.GetUsers()
+			}
 		}
 		if !at.Interactive() {
 			n -= (step - at.First) * at.Phase.GetCohort()
 		}
 	}
+	if silos := at.Plan.GetSilos(); silos > 0 {
+		n = min(n, silos)
+	}
 	return max(n, at.Cohort)
 }
 
-// RoundsPerUser is how many rounds one user answers at most: those of one phase.
+// RoundsPerUser is how many rounds one user answers at most: those of one stint.
 func RoundsPerUser(plan *wire.Plan) (most uint32) {
-	for _, f := range plan.GetPhases() {
-		most = max(most, f.GetRoundsPerUser())
+	for i := range plan.GetPhases() {
+		most = max(most, stintOf(plan, i).Rounds)
 	}
 	return most
 }
@@ -142,5 +146,5 @@ func RoundOf(taskHash stream.Hash, round, step uint64, point []float64, frame *w
 // Costliest is the place of the costliest round of a phase. More users cost each of them no more, so it is one with the smaller cohort.
 func Costliest(plan *wire.Plan, phase int) Place {
 	f := plan.GetPhases()[phase]
-	return Place{Plan: plan, Phase: f, Index: phase, Cohort: f.GetCohort()}
+	return Place{Plan: plan, Phase: f, Index: phase, Cohort: f.GetCohort(), Stint: stintOf(plan, phase)}
 }

@@ -16,11 +16,11 @@ type Place struct {
 	Index  int    // of the phase in the plan
 	First  uint64 // step of the phase
 	Cohort uint64 // users that the round takes, see Cohort
+	Stint  Stint  // that the phase belongs to
 }
 
-// Release is what the accountant must charge for a round, together with the others of its phase that one user answers. honest is the
-// caller's own assumption, not the learner's: a device computes with its policy's. It refuses what accounting.Release.Validate refuses.
-func (p Place) Release(honest accounting.Fraction) (accounting.Release, error) {
+// release is what the accountant must charge for a round, together with the others of its phase that one user answers.
+func (p Place) release(honest accounting.Fraction) (accounting.Release, error) {
 	params, err := Params(p.Phase.GetMechanism())
 	if err != nil {
 		return accounting.Release{}, err

@@ -76,7 +76,9 @@ func checkPlan(plan *wire.Plan) error {
 			return fmt.Errorf("phase %d: %w", i+1, err)
 		}
 		var more, late uint64
-		users, more = bits.Add64(users, f.Users, 0)
+		if !f.Again {
+			users, more = bits.Add64(users, f.Users, 0)
+		}
 		steps, late = bits.Add64(steps, f.Rounds, 0)
 		if more != 0 || late != 0 {
 			return errors.New("the phases have more users or rounds than can be counted")
@@ -88,8 +90,33 @@ func checkPlan(plan *wire.Plan) error {
 	if err := checkStart(plan); err != nil {
 		return err
 	}
-	if last := plan.Phases[len(plan.Phases)-1]; Endless(plan) && last.RoundsPerUser != 1 {
-		return fmt.Errorf("endless with rounds_per_user %d in the last phase: want 1, or a user would answer for ever", last.RoundsPerUser)
+	if last := stintOf(plan, len(plan.Phases)-1); Endless(plan) && last.Rounds != 1 {
+		return fmt.Errorf("endless with rounds_per_user %d in the last phases: want 1, or a user would answer for ever", last.Rounds)
+	}
+	if err := checkUnits(plan); err != nil {
+		return err
+	}
+	return nil
+}
+
+// checkUnits holds together what a plan says of units and of those who report about them.
+func checkUnits(plan *wire.Plan) error {
+	if _, known := wire.Unit_name[int32(plan.Unit)]; !known {
+		return fmt.Errorf("unit %d: unknown", plan.Unit)
+	}
+	if r := plan.Radius; !(r >= 0 && r <= 1) {
+		return fmt.Errorf("radius %v: want a share of the clip norm, 0 to 1", r)
+	}
+	for i, f := range plan.Phases {
+		m := f.Mechanism
+		switch local := plan.Trust == wire.Trust_TRUST_LOCAL; {
+		case local != (m.Window > 0):
+			return fmt.Errorf("phase %d: window %d: want one under trust local, and 0 elsewhere", i+1, m.Window)
+		case plan.Silos > 0 && f.Cohort > plan.Silos:
+			return fmt.Errorf("phase %d: cohort %d: want at most the %d silos", i+1, f.Cohort, plan.Silos)
+		case m.Units != plan.Phases[0].Mechanism.Units:
+			return fmt.Errorf("phase %d: units %d: want those of all phases, %d", i+1, m.Units, plan.Phases[0].Mechanism.Units)
+		}
 	}
 	return nil
 }
@@ -126,7 +153,7 @@ func checkPractical(plan *wire.Plan) error {
 
 // checkPhase says whether a phase of a plan can be run.
 func checkPhase(plan *wire.Plan, i int) error {
-	f := plan.Phases[i]
+	f, stint := plan.Phases[i], stintOf(plan, i)
 	like := Gradients(plan)
 	switch hi, taken := bits.Mul64(f.GetRounds(), f.GetCohort()); {
 	case f == nil || f.Mechanism == nil:
@@ -147,10 +174,14 @@ func checkPhase(plan *wire.Plan, i int) error {
 		return fmt.Errorf("users %d: want at least rounds %d times cohort %d", f.Users, f.Rounds, f.Cohort)
 	case f.RoundsPerUser > 1 && uint64(f.RoundsPerUser) != f.Rounds:
 		return fmt.Errorf("rounds_per_user %d: want 1, or all %d rounds", f.RoundsPerUser, f.Rounds)
-	case f.RoundsPerUser > 1 && f.Cohort != f.Users:
-		return fmt.Errorf("cohort %d: want all %d users, who answer each of the %d rounds", f.Cohort, f.Users, f.Rounds)
-	case f.RoundsPerUser > 1 && plan.Trust != wire.Trust_TRUST_SHUFFLE:
-		return fmt.Errorf("rounds_per_user %d: want 1 under floors: users of floors who answer several rounds are not supported", f.RoundsPerUser)
+	case f.Again && (i == 0 || f.Users != plan.Phases[i-1].GetUsers()):
+		return fmt.Errorf("again: want a phase before it, of as many users")
+	case stint.Rounds > 1 && f.Cohort != f.Users && (plan.Silos == 0 || f.RoundsPerUser == 1 || f.Cohort > f.Users):
+		return fmt.Errorf("cohort %d: want all %d users, who answer each of the %d rounds", f.Cohort, f.Users, stint.Rounds)
+	case stint.Phases > 1 && uint64(f.RoundsPerUser) != f.Rounds:
+		return fmt.Errorf("rounds_per_user %d: want all %d rounds, in a stint of %d phases", f.RoundsPerUser, f.Rounds, stint.Phases)
+	case stint.Rounds > 1 && plan.Trust != wire.Trust_TRUST_SHUFFLE && plan.Trust != wire.Trust_TRUST_LOCAL:
+		return fmt.Errorf("rounds_per_user %d: want 1 under floors: users of floors who answer several rounds are not supported", stint.Rounds)
 	}
 	largest := max(f.Cohort, LastCohort(f))
 	for _, cohort := range []uint64{f.Cohort, largest} {
@@ -160,7 +191,7 @@ func checkPhase(plan *wire.Plan, i int) error {
 	}
 	honest, err := HonestFraction(plan)
 	if err == nil {
-		_, err = Costliest(plan, i).Release(honest)
+		_, err = Costliest(plan, i).Releases(honest)
 	}
 	return err
 }

@@ -47,11 +47,11 @@ func (v View) adversaries(spent float64) (Adversaries, error) {
 	}
 	worst := 0.0
 	for i := range p.Phases {
-		release, err := manifest.Costliest(p, i).Release(honest)
+		releases, err := manifest.Costliest(p, i).Releases(honest)
 		if err != nil {
 			return Adversaries{}, fmt.Errorf("stored plan: %w", err)
 		}
-		g, err := release.Epsilon(p.Delta)
+		g, err := accounting.NewAccountant().RepeatedEpsilon(1, [][]accounting.Release{releases}, p.Delta)
 		if err != nil {
 			return Adversaries{}, fmt.Errorf("stored plan: %w", err)
 		}

@@ -44,9 +44,9 @@ type Agreement struct {
 	accountant *accounting.Accountant
 
 	mu       sync.Mutex
-	known    map[accounting.Release]accounting.Guarantee // guarded by mu: rounds of one cohort cost the same
-	releases [][]accounting.Release                      // of the phases, each in its costliest round
-	repeated []float64                                   // guarded by mu: epsilon of one participation, of two, ...
+	known    map[alike]accounting.Guarantee // guarded by mu
+	releases [][]accounting.Release         // of the phases, each in its costliest round
+	repeated []float64                      // guarded by mu: epsilon of one participation, of two, ...
 }
 
 // A Phase is what a policy agreed to in one phase of the plan. A user takes part in one phase alone, unless uncounted there.
@@ -84,7 +84,7 @@ func (p Policy) CheckTask(t *wire.Task, hash stream.Hash) (*Agreement, error) {
 		return nil, Refuse("plan", "not one that can run: "+err.Error(), "a consistent plan")
 	}
 	agreed := &Agreement{Task: t, Hash: hash, policy: p, accountant: accounting.NewAccountant(),
-		known: make(map[accounting.Release]accounting.Guarantee)}
+		known: make(map[alike]accounting.Guarantee)}
 	if err := agreed.declared(); err != nil {
 		return nil, err
 	}
@@ -101,11 +101,11 @@ func (p Policy) CheckTask(t *wire.Task, hash stream.Hash) (*Agreement, error) {
 			return agreed, err
 		}
 		agreed.Phases = append(agreed.Phases, phase)
-		release, err := manifest.Costliest(t.Plan, i).Release(agreed.HonestFraction)
+		releases, err := manifest.Costliest(t.Plan, i).Releases(agreed.HonestFraction)
 		if err != nil {
 			return agreed, Refuse(fmt.Sprintf("plan.phases[%d]", i), "not accountable: "+err.Error(), "parameters that the accountant covers")
 		}
-		agreed.releases = append(agreed.releases, []accounting.Release{release})
+		agreed.releases = append(agreed.releases, releases)
 		if i == 0 || phase.Guarantee.Epsilon > agreed.Guarantee.Epsilon {
 			agreed.Guarantee = phase.Guarantee
 		}
@@ -136,7 +136,7 @@ func (a *Agreement) Valid(x convex.Example) error {
 // agree decides about one phase.
 func (a *Agreement) agree(i int) (Phase, error) {
 	field, f := fmt.Sprintf("plan.phases[%d]", i), a.Task.Plan.Phases[i]
-	out := Phase{Rounds: f.RoundsPerUser}
+	out := Phase{Rounds: manifest.Costliest(a.Task.Plan, i).Stint.Rounds}
 	var err error
 	var norm float64
 	if out.Params, err = manifest.Params(f.Mechanism); err != nil {
@@ -154,8 +154,8 @@ func (a *Agreement) agree(i int) (Phase, error) {
 		return out, Refuse(field+".mechanism.scores", f.Mechanism.Scores, "%d, as declared", scores)
 	case f.Minimum < a.policy.MinCohort:
 		return out, Refuse(field+".minimum", f.Minimum, "at least %d, the policy's min_cohort", a.policy.MinCohort)
-	case f.RoundsPerUser > a.policy.maxRoundsPerUser():
-		return out, Refuse(field+".rounds_per_user", f.RoundsPerUser, "at most %d, the policy's max_rounds_per_user", a.policy.maxRoundsPerUser())
+	case out.Rounds > a.policy.maxRoundsPerUser():
+		return out, Refuse(field+".rounds_per_user", out.Rounds, "at most %d, the policy's max_rounds_per_user", a.policy.maxRoundsPerUser())
 	}
 	out.Guarantee, err = a.afford(field, manifest.Costliest(a.Task.Plan, i))
 	return out, err

@@ -105,11 +105,7 @@ func refuseTotal(what string, total, spent, limit float64, key, window string) e
 // afford computes what a round costs one user, with the others of its phase that he answers, and compares it with the limit.
 func (a *Agreement) afford(what string, at manifest.Place) (accounting.Guarantee, error) {
 	limit, source := a.limit()
-	var g accounting.Guarantee
-	release, err := at.Release(a.HonestFraction)
-	if err == nil {
-		g, err = a.guarantee(release, limit)
-	}
+	g, err := a.guarantee(at, limit)
 	if err != nil {
 		return g, Refuse(what, "not accountable: "+err.Error(), "parameters that the accountant covers")
 	}
@@ -121,20 +117,31 @@ func (a *Agreement) afford(what string, at manifest.Place) (accounting.Guarantee
 	return g, nil
 }
 
+// alike are rounds that cost the same: of one phase and cohort.
+type alike struct {
+	phase  int
+	cohort uint64
+}
+
 // maxKnown bounds what is remembered; a phase has two cohorts, the last one and the others'.
 const maxKnown = 2 * stream.MaxPhases
 
 // guarantee is what a release costs, by the accountant of this device. limit is always the same.
-func (a *Agreement) guarantee(release accounting.Release, limit float64) (accounting.Guarantee, error) {
+func (a *Agreement) guarantee(at manifest.Place, limit float64) (accounting.Guarantee, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	g, known := a.known[release]
+	rounds := alike{at.Index, at.Cohort}
+	g, known := a.known[rounds]
 	if known {
 		return g, nil
 	}
-	g, err := a.accountant.ReleaseWithin(release, accounting.Budget{Epsilon: limit, Delta: a.Delta})
+	releases, err := at.Releases(a.HonestFraction)
+	if err != nil {
+		return g, err
+	}
+	g, err = a.accountant.RepeatedWithin(1, [][]accounting.Release{releases}, accounting.Budget{Epsilon: limit, Delta: a.Delta})
 	if err == nil && len(a.known) < maxKnown {
-		a.known[release] = g
+		a.known[rounds] = g
 	}
 	return g, err
 }

@@ -1,0 +1,52 @@
+package manifest
+
+import (
+	"github.com/panlearn/panlearn/randomizer/accounting"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// A Stint is what one user takes part in: a phase, and the phases after it that the same users answer again. It costs what all of them cost
+// together.
+type Stint struct {
+	Index       int    // of its first phase
+	Phases      int    // how many
+	First, Last uint64 // its steps, as planned
+	Rounds      uint32 // that one user answers, over all phases
+}
+
+// stintOf is the stint of a phase.
+func stintOf(plan *wire.Plan, phase int) Stint {
+	s := Stint{First: 1}
+	for i, f := range plan.GetPhases() {
+		if !f.GetAgain() {
+			if i > phase {
+				break
+			}
+			s = Stint{Index: i, First: s.Last + 1, Last: s.Last}
+		}
+		s.Phases++
+		s.Last += f.GetRounds()
+		s.Rounds += f.GetRoundsPerUser()
+	}
+	return s
+}
+
+// Interactive says whether the users of the phase answer more than one round.
+func (p Place) Interactive() bool { return p.Stint.Rounds > 1 }
+
+// Releases is what the accountant must charge one user for a round together with all others of its stint: one release for each phase. honest
+// is the caller's own assumption, not the learner's: a device computes with its policy's. It refuses what accounting.Release.Validate refuses.
+func (p Place) Releases(honest accounting.Fraction) ([]accounting.Release, error) {
+	out := make([]accounting.Release, p.Stint.Phases)
+	for i := range out {
+		at := p
+		if k := p.Stint.Index + i; k != p.Index {
+			at = Costliest(p.Plan, k)
+		}
+		var err error
+		if out[i], err = at.release(honest); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
