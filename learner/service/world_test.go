@@ -71,6 +71,7 @@ type world struct {
 	rounds  uint64
 	phases  []*wire.Phase // in place of one phase of rounds
 	endless bool
+	silos   uint64          // of a task of trust local
 	voids   map[uint64]bool // rounds whose batch is void
 	budget  float64
 	accept  bool // a rollback of the folder
@@ -94,6 +95,9 @@ func (w *world) body() (*wire.Task, error) {
 	if w.phases == nil {
 		plan.Phases = []*wire.Phase{{Users: w.rounds*cohort + left, Rounds: w.rounds, Cohort: cohort, Minimum: minimum,
 			Mechanism: manifest.Mechanism(params, bundle), RoundsPerUser: 1}}
+	}
+	if w.silos > 0 {
+		plan.Trust, plan.Silos = wire.Trust_TRUST_LOCAL, w.silos
 	}
 	if w.endless {
 		plan.Continuous = wire.Continuous_CONTINUOUS_CONSTANT
@@ -186,6 +190,10 @@ func (w *world) batch(round *wire.Round, hash stream.Hash, n uint64) *wire.Batch
 	w.t.Helper()
 	totals := make([]uint64, dim)
 	rng := rand.New(rand.NewPCG(round.Round, n))
+	params, err := manifest.Params(w.place(round).Phase.Mechanism)
+	if err != nil {
+		w.t.Fatal(err)
+	}
 	device, err := randomizer.NewVectorSum(params, rand.NewPCG(round.Round, 99))
 	if err != nil {
 		w.t.Fatal(err)
@@ -209,7 +217,7 @@ func (w *world) batch(round *wire.Round, hash stream.Hash, n uint64) *wire.Batch
 		}
 	}
 	trials := n * uint64(params.Trials)
-	for ; trials < w.place(round).Cohort*uint64(params.Trials); trials++ { // the missing users' noise
+	for ; params.Window == 0 && trials < w.place(round).Cohort*uint64(params.Trials); trials++ { // the missing users' noise
 		for i := range totals {
 			totals[i] += rng.Uint64() & 1
 		}

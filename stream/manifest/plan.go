@@ -112,8 +112,10 @@ func checkUnits(plan *wire.Plan) error {
 		switch local := plan.Trust == wire.Trust_TRUST_LOCAL; {
 		case local != (m.Window > 0):
 			return fmt.Errorf("phase %d: window %d: want one under trust local, and 0 elsewhere", i+1, m.Window)
-		case plan.Silos > 0 && f.Cohort > plan.Silos:
-			return fmt.Errorf("phase %d: cohort %d: want at most the %d silos", i+1, f.Cohort, plan.Silos)
+		case plan.Silos > 0 && max(f.Cohort, LastCohort(f)) > plan.Silos:
+			return fmt.Errorf("phase %d: cohort %d, the last %d: want at most the %d silos", i+1, f.Cohort, LastCohort(f), plan.Silos)
+		case plan.Silos > 0 && stintOf(plan, i).Rounds > 1 && (f.Users != plan.Silos || stintOf(plan, i).Phases != len(plan.Phases)):
+			return fmt.Errorf("phase %d: users %d of several rounds: want all %d silos, in every phase of the plan", i+1, f.Users, plan.Silos)
 		case m.Units != plan.Phases[0].Mechanism.Units:
 			return fmt.Errorf("phase %d: units %d: want those of all phases, %d", i+1, m.Units, plan.Phases[0].Mechanism.Units)
 		}
@@ -154,6 +156,10 @@ func checkPractical(plan *wire.Plan) error {
 // checkPhase says whether a phase of a plan can be run.
 func checkPhase(plan *wire.Plan, i int) error {
 	f, stint := plan.Phases[i], stintOf(plan, i)
+	var answers uint64
+	for _, g := range plan.Phases[stint.Index : stint.Index+stint.Phases] {
+		answers += uint64(g.GetRoundsPerUser())
+	}
 	like := Gradients(plan)
 	switch hi, taken := bits.Mul64(f.GetRounds(), f.GetCohort()); {
 	case f == nil || f.Mechanism == nil:
@@ -170,6 +176,8 @@ func checkPhase(plan *wire.Plan, i int) error {
 		return fmt.Errorf("scores %d: want 0 in a round of moments, which has no point", f.Mechanism.Scores)
 	case f.Rounds == 0 || f.RoundsPerUser == 0:
 		return fmt.Errorf("rounds %d, rounds_per_user %d: want at least 1", f.Rounds, f.RoundsPerUser)
+	case answers > math.MaxInt32:
+		return fmt.Errorf("%d rounds of one user in all phases of a stint: want at most %d", answers, math.MaxInt32)
 	case f.RoundsPerUser == 1 && (hi != 0 || taken > f.Users):
 		return fmt.Errorf("users %d: want at least rounds %d times cohort %d", f.Users, f.Rounds, f.Cohort)
 	case f.RoundsPerUser > 1 && uint64(f.RoundsPerUser) != f.Rounds:

@@ -1,6 +1,7 @@
 package manifest_test
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -84,15 +85,32 @@ func TestSomeOfTheSilosAnswer(t *testing.T) {
 	}
 }
 
+// onePass is a phase of gradients in which each block answers one round.
+func onePass(p *wire.Plan, rounds, users uint64) *wire.Phase {
+	f := proto.CloneOf(p.Phases[1])
+	p.Practical = nil
+	f.Rounds, f.RoundsPerUser, f.Users, f.Again = rounds, 1, users, false
+	return f
+}
+
 func TestRefusesPlansOfBlocks(t *testing.T) {
 	for want, spoil := range map[string]func(*wire.Plan){
-		"window 0":                func(p *wire.Plan) { p.Phases[1].Mechanism.Window = 0 },
-		"Window = 3401 is odd":    func(p *wire.Plan) { p.Phases[1].Mechanism.Window = 3401 },
-		"window 3400":             func(p *wire.Plan) { p.Trust = wire.Trust_TRUST_SHUFFLE },
-		"units 1599":              func(p *wire.Plan) { p.Phases[1].Mechanism.Units = 1599 },
-		"want at most the 19":     func(p *wire.Plan) { p.Silos = 19 },
-		"unit 2":                  func(p *wire.Plan) { p.Unit = 2 },
-		"radius 1.5":              func(p *wire.Plan) { p.Radius = 1.5 },
+		"window 0":             func(p *wire.Plan) { p.Phases[1].Mechanism.Window = 0 },
+		"Window = 3401 is odd": func(p *wire.Plan) { p.Phases[1].Mechanism.Window = 3401 },
+		"window 3400":          func(p *wire.Plan) { p.Trust = wire.Trust_TRUST_SHUFFLE },
+		"units 1599":           func(p *wire.Plan) { p.Phases[1].Mechanism.Units = 1599 },
+		"want at most the 19":  func(p *wire.Plan) { p.Silos = 19 },
+		"unit 2":               func(p *wire.Plan) { p.Unit = 2 },
+		"radius 1.5":           func(p *wire.Plan) { p.Radius = 1.5 },
+		"the last 23":          func(p *wire.Plan) { p.Phases = []*wire.Phase{onePass(p, 2, 43)} },
+		"in every phase":       func(p *wire.Plan) { p.Phases[1].Again = false },
+		"all 21 silos":         func(p *wire.Plan) { p.Silos = 21 },
+		"4294967297 rounds of one user": func(p *wire.Plan) { // 1 in 32 bits
+			p.Phases = append(p.Phases, proto.CloneOf(p.Phases[1]), proto.CloneOf(p.Phases[1]))
+			for i, rounds := range []uint64{math.MaxInt32, math.MaxInt32, 2} {
+				p.Phases[i+1].Rounds, p.Phases[i+1].RoundsPerUser = rounds, uint32(rounds)
+			}
+		},
 		"honest fraction":         func(p *wire.Plan) { p.HonestFraction = "9/10" },
 		"want a phase before it":  func(p *wire.Plan) { p.Phases[0].Again = true },
 		"of as many users":        func(p *wire.Plan) { p.Phases[1].Users = 40 },
@@ -104,5 +122,23 @@ func TestRefusesPlansOfBlocks(t *testing.T) {
 		if err := manifest.CheckTask(task); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
 		}
+	}
+}
+
+// TestWaitingSilos: however many blocks a plan takes, no more reports wait than there are silos, so that a round of all is opened with no lot.
+func TestWaitingSilos(t *testing.T) {
+	task := siloTask()
+	p := task.Plan
+	p.Phases = []*wire.Phase{onePass(p, 8, 160)}
+	if err := manifest.CheckTask(task); err != nil {
+		t.Fatal(err)
+	}
+	at, _ := manifest.PhaseOf(p, 3)
+	if at.Interactive() || manifest.Waiting(at, 3) != 20 {
+		t.Errorf("%d wait for a round of 20 silos", manifest.Waiting(at, 3))
+	}
+	p.Silos = 0
+	if manifest.Waiting(at, 3) != 120 {
+		t.Errorf("%d wait of 160 after two rounds of 20", manifest.Waiting(at, 3))
 	}
 }
