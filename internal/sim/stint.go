@@ -38,20 +38,14 @@ type stint struct {
 // stintsOf are those of the plan, by phase.
 func stintsOf(plan *wire.Plan) []stint {
 	out := make([]stint, len(plan.Phases))
-	var users, rounds uint64
-	begun := 0
+	var users uint64
 	for i, f := range plan.Phases {
 		if f.Again && i > 0 {
-			out[i] = out[begun]
-		} else {
-			begun, rounds = i, 0
-			out[i] = stint{first: users, users: f.Users}
-			users += f.Users
+			out[i] = out[i-1]
+			continue
 		}
-		rounds += uint64(f.RoundsPerUser)
-		for k := begun; k <= i; k++ {
-			out[k].interactive = rounds > 1
-		}
+		out[i] = stint{first: users, users: f.Users, interactive: manifest.Costliest(plan, i).Interactive()}
+		users += f.Users
 	}
 	return out
 }
