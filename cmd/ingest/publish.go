@@ -220,7 +220,7 @@ func (p *publisher) declare(sets []string) error {
 		return cli.Usagef("--live goes with --data -: the rows of a file are the same in every run")
 	case p.check && p.data == "":
 		return cli.Usagef("--check goes with --data")
-	case p.live && p.config.Spec != nil && p.config.Spec.Events.Key == "":
+	case p.live && p.config.Spec != nil && p.config.Spec.Events.Key == "" && !p.config.Spec.ByUser():
 		return cli.Usage(device.ErrNoKey)
 	case p.data == "-":
 		p.config.Source = p.data

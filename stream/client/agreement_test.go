@@ -98,6 +98,8 @@ func TestCheckTask(t *testing.T) {
 			m.Plan.Set = &wire.Set{Radius: 1}
 			m.Plan.Start, m.Plan.StartHash = make([]float64, m.Plan.Phases[0].Mechanism.Dim), make([]byte, 32)
 		}, "start_hash"},
+		{"another unit than declared", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.Unit = wire.Unit_UNIT_USER }, "plan.unit"},
+		{"another radius than declared", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.Radius = 0.5 }, "plan.radius"},
 		{"a higher budget than declared", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.EpsilonBudget = 9 }, "epsilon_budget"},
 		{"a higher delta than declared", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.Delta = 0.1 }, "plan.delta"},
 		{"another clip norm", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].Mechanism.ClipNorm = 2 }, "clip_norm"},

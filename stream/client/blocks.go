@@ -21,8 +21,11 @@ const heldBlocks = 4
 // checkBlocks refuses what this program does not do for reports about blocks of rows, and a block that is too large to be held.
 func (l *loop) checkBlocks(a *consent.Agreement) error {
 	silo, units := a.Spec.Silo != nil, a.Units()
-	if a.Spec.ByUser() && (l.Rows || silo) {
-		return consent.Refuse("privacy.unit", "user", "event: not yet, rows are not grouped by person here")
+	if a.Spec.ByUser() && silo {
+		return consent.Refuse("privacy.unit", "user", "event: not yet, this program makes no report about the people of an organisation")
+	}
+	if a.Spec.ByUser() && !l.Rows && !l.UserKeys {
+		return consent.Refuse("privacy.unit", "user", "event, where a key may name an event and not its person: Config.UserKeys says that keys are people")
 	}
 	for i, f := range a.Phases {
 		field := fmt.Sprintf("plan.phases[%d]", i)
@@ -38,10 +41,7 @@ func (l *loop) checkBlocks(a *consent.Agreement) error {
 	if !silo {
 		return nil
 	}
-	values := uint64(a.Features.Dim()) + 1
-	if f := a.Spec.Features; f.Vector != nil && f.Crosses == nil && f.Polynomial == nil && f.Fourier == nil {
-		values = uint64(f.Vector.MaxNonzeros) + 1
-	}
+	values := rowValues(a)
 	switch {
 	case !l.Rows:
 		return consent.Refuse("silo", "declared", "none: reports are about blocks of rows, which ingest publish --data makes of files, and nothing else does")
@@ -53,6 +53,14 @@ func (l *loop) checkBlocks(a *consent.Agreement) error {
 		return consent.Refuse("--max-block-rows", l.MaxBlockRows, "at least %d: %d rows a report of up to %d values each as declared", units*values, units, values)
 	}
 	return nil
+}
+
+// rowValues is how many values a row has at most, as declared.
+func rowValues(a *consent.Agreement) uint64 {
+	if f := a.Spec.Features; f.Vector != nil && f.Crosses == nil && f.Polynomial == nil && f.Fourier == nil {
+		return uint64(f.Vector.MaxNonzeros) + 1
+	}
+	return uint64(a.Features.Dim()) + 1
 }
 
 // A line is one of a file, whether it is a row or not.

@@ -12,7 +12,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/client"
@@ -195,14 +194,18 @@ func usersHaveTheirOwnTotals(t *testing.T, people bool) {
 		publish := func(from, to int, named bool) (counted, refused int) {
 			w := newWorld(t, plan{rounds: 1, cohort: 10, minimum: 2, deadline: time.Minute})
 			cfg := w.config(participation.NewMemoryStore())
-			cfg.Ledger, cfg.UserKeys = book, named && !people
+			cfg.Ledger, cfg.UserKeys, cfg.Rows = book, named && !people, named && people
 			cfg.Policy.MaxTotalEpsilon = 1.5 * w.cost()
 			w.play(t.Context(), func(ctx context.Context) {
 				ctx, stop := context.WithTimeout(ctx, time.Hour)
 				defer stop()
 				cl := w.client(cfg)
 				if named && people {
-					cl.OnAgree(func(a *consent.Agreement) { a.Spec.Privacy.Unit = task.UnitUser })
+					byUser(cl, 1, 0)
+					sum, err := cl.Run(ctx, rowsOf(from, to))
+					must(t, err)
+					counted, refused = int(sum.Counted), int(sum.Refused)
+					return
 				}
 				outcomes := make(chan client.Outcome)
 				for i := from; i < to; i++ {

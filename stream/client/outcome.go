@@ -24,7 +24,7 @@ func (o Outcome) String() string { return fmt.Sprintf("%v in round %d", o.State,
 // A Summary counts the outcomes of events: Events = Counted + Uncounted + Unknown + Refused.
 type Summary struct {
 	Events    uint64 `json:"events"`    // users, or blocks of an organisation's rows: what a report is about
-	Units     uint64 `json:"units"`     // rows that these are about: what privacy is stated for
+	Units     uint64 `json:"units"`     // rows, or people, that these are about: what privacy is stated for
 	LeftOver  uint64 `json:"left_over"` // rows that were read and are too few for a block: not sent, and no events
 	Surplus   uint64 `json:"surplus"`   // rows beyond those of a person that enter a report
 	Counted   uint64 `json:"counted"`
@@ -35,7 +35,7 @@ type Summary struct {
 	Open      uint64 `json:"open"`      // their round was not closed when the client ended: a later one learns more; among the unknown
 	Refused   uint64 `json:"refused"`   // not sent, because the policy refused
 	Invalid   uint64 `json:"invalid"`   // rows sent as the zero vector; among the units
-	Keyless   uint64 `json:"keyless"`   // rows without a key that can be read where the task wants one: not sent, and no events
+	Keyless   uint64 `json:"keyless"`   // rows without a key, or a person, that can be read where the task wants one: not sent, and no events
 	Rounds    uint64 `json:"rounds"`    // rounds that these events were last part of
 }
 

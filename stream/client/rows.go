@@ -20,6 +20,9 @@ const suspicious = 16
 
 // from is what a store is pinned to: where rows come from or, where they have keys, the column of those.
 func (l *loop) from(spec *task.Spec) string {
+	if spec.ByUser() && l.Rows {
+		return "people of " + spec.User.Column
+	}
 	if key := spec.Events.Key; l.Rows && key != "" {
 		return "keys of " + key
 	}
@@ -31,6 +34,7 @@ type naming struct {
 	keys   bool   // of their own; a row without one is not sent
 	source string // of the rows, where they name none
 	live   bool   // they are new in every run
+	stream bool   // they come over time: not from files
 }
 
 // key names a row by what it says itself, or by its place. The rows of a pattern of files are known by their file, so that a file may be

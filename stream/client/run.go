@@ -107,7 +107,7 @@ func (c *Client) pull(t *tally, rows iter.Seq2[task.Row, error]) error {
 	if err != nil {
 		return nil // Close tells why
 	}
-	names := naming{keys: agreement.Spec.Events.Key != "", source: c.loop.Source, live: c.loop.Source == ""}
+	names := naming{keys: agreement.Spec.Events.Key != "", source: c.loop.Source, live: c.loop.Source == "", stream: c.loop.Source == "" || c.loop.Source == "-"}
 	if (names.keys || agreement.Spec.ByUser()) && !c.loop.Rows {
 		return errRows
 	}
@@ -116,8 +116,11 @@ func (c *Client) pull(t *tally, rows iter.Seq2[task.Row, error]) error {
 	}
 	m := mapper{loop: c.loop, tally: t, names: names, decoy: agreement.Features.Decoy()}
 	events := m.events(rows)
-	if agreement.Spec.Silo != nil {
+	switch {
+	case agreement.Spec.Silo != nil:
 		events = m.blocks(c.ctx, rows)
+	case agreement.Spec.ByUser():
+		events = m.persons(c.ctx, rows)
 	}
 	for e := range task.Shuffled(events, c.loop.Shuffle, ordering(c.loop.order)) {
 		t.offered(e.rows)

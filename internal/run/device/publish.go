@@ -105,7 +105,7 @@ func (c Config) expect(ctx context.Context, devices *client.Client) error {
 	return err
 }
 
-// count reads the data to their end; 0 says that they are not files, and were not touched. Its error is that of data that break off, of
+// count reads the data to their end, for rows or, where people are protected, for people; 0 says that they are not files, and were not touched. Its error is that of data that break off, of
 // which nothing is sent then.
 func (c Config) count(ctx context.Context, declared *task.Spec) (n uint64, err error) {
 	spec, err := c.reads(declared)
@@ -120,10 +120,17 @@ func (c Config) count(ctx context.Context, declared *task.Spec) (n uint64, err e
 		return 0, err
 	}
 	defer rows.Close()
-	for _, err := range rows.All() {
+	people := make(map[string]bool)
+	for row, err := range rows.All() {
 		var invalid *task.RowError
 		if err != nil && !errors.As(err, &invalid) {
 			return 0, err
+		}
+		if declared.ByUser() {
+			if row.User == "" || people[row.User] {
+				continue
+			}
+			people[row.User] = true
 		}
 		if n++; n%(1<<16) == 0 && ctx.Err() != nil {
 			return 0, context.Cause(ctx)
@@ -305,7 +312,7 @@ func Check(ctx context.Context, c Config) (*inspection.Report, error) {
 
 // open opens the data as the declaration, or c.Format, says it is written.
 func (c Config) open(declared *task.Spec) (*source.Reader, error) {
-	if c.Live && declared.Events.Key == "" {
+	if c.Live && declared.Events.Key == "" && !declared.ByUser() {
 		return nil, ErrNoKey
 	}
 	spec, err := c.reads(declared)

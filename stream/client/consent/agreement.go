@@ -115,7 +115,7 @@ func (p Policy) CheckTask(t *wire.Task, hash stream.Hash) (*Agreement, error) {
 
 // reports are what is reported in a phase, as declared, and the norm of that with its scores.
 func (a *Agreement) reports(f *wire.Phase) (c report.Config, norm float64, err error) {
-	c = report.Config{Features: a.Features.Dim(), Loss: a.Loss, ClipNorm: a.Spec.ClipNorm(), Practical: a.Practical}
+	c = report.Config{Features: a.Features.Dim(), Loss: a.Loss, ClipNorm: a.Spec.ClipNorm(), Radius: radiusOf(a.Spec), Practical: a.Practical}
 	if a.card != nil {
 		c.Scores, c.Score = a.card.Dim(), report.NewScorer(a.Features, *a.card, a.Loss).Score
 	}
@@ -123,9 +123,17 @@ func (a *Agreement) reports(f *wire.Phase) (c report.Config, norm float64, err e
 		return c, 0, err
 	}
 	if c.Scores > 0 {
-		return c, a.card.Joined(c.ClipNorm), nil
+		return c, a.card.Joined(c.Norm()), nil
 	}
-	return c, c.ClipNorm, nil
+	return c, c.Norm(), nil
+}
+
+// radiusOf is the share of the clip norm to which a plan clips the mean over a person's rows; 0 where rows are protected.
+func radiusOf(spec *task.Spec) float64 {
+	if !spec.ByUser() {
+		return 0
+	}
+	return spec.UserRadius()
 }
 
 // Valid says whether an example is an event of the task, as report.Config.Check. One that is not is reported as the zero vector.
@@ -202,6 +210,10 @@ func (a *Agreement) declared() error {
 		return Refuse("plan.trust", trust, "%s, as declared", spec.Privacy.Trust)
 	case a.Final && honest != accounting.One:
 		return Refuse("plan.honest_fraction", honest, "1 under trust local: nobody's noise but the report's own is relied upon")
+	case (plan.Unit == wire.Unit_UNIT_USER) != spec.ByUser():
+		return Refuse("plan.unit", plan.Unit, "that of privacy.unit, as declared")
+	case plan.Radius != radiusOf(spec):
+		return Refuse("plan.radius", plan.Radius, "%v, as declared", radiusOf(spec))
 	case honest.String() != spec.Privacy.HonestFraction:
 		return Refuse("plan.honest_fraction", honest, "%s, as declared", spec.Privacy.HonestFraction)
 	case sealed != spec.Privacy.Seal:
