@@ -24,8 +24,9 @@ func (pl *Planner) practical(p Problem) (Proposal, error) {
 // practicalPlan makes the plan with the noise of a source. The errors are the source's, or say what does not fit into the users.
 func practicalPlan(p Problem, of sourceOf) (Proposal, error) {
 	how := *p.Practical
+	how.Radius = p.Radius
 	if p.Silos.Count > 0 {
-		return Proposal{}, fmt.Errorf("not yet: a practical plan for silos; plan: proved has one")
+		return p.practicalSilos(how, of)
 	}
 	out, err := p.proposal(schedule.Practical)
 	if err != nil {
@@ -37,7 +38,7 @@ func practicalPlan(p Problem, of sourceOf) (Proposal, error) {
 		return Proposal{}, err
 	}
 	half := max(1, p.Users/2)
-	layout := how.Layout(float64(half) * math.Sqrt(gradients.model(half, 1).total()) * p.encodedNorm())
+	layout := how.Layout(float64(half) * math.Sqrt(gradients.model(half, 1).total()) * p.encodedNorm() / p.share())
 	if p.FirstCohort > 0 {
 		layout.MomentUsers = p.FirstCohort
 	}
