@@ -84,6 +84,9 @@ func checkPlan(plan *wire.Plan) error {
 			return errors.New("the phases have more users or rounds than can be counted")
 		}
 	}
+	if err := checkUnits(plan); err != nil {
+		return err
+	}
 	if err := checkPractical(plan); err != nil {
 		return err
 	}
@@ -92,9 +95,6 @@ func checkPlan(plan *wire.Plan) error {
 	}
 	if last := stintOf(plan, len(plan.Phases)-1); Endless(plan) && last.Rounds != 1 {
 		return fmt.Errorf("endless with rounds_per_user %d in the last phases: want 1, or a user would answer for ever", last.Rounds)
-	}
-	if err := checkUnits(plan); err != nil {
-		return err
 	}
 	return nil
 }
