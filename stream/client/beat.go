@@ -123,10 +123,15 @@ func (l *loop) calibrate(phase int, point []float64, frame *convex.Frame) error 
 			break // a clock that stands still
 		}
 	}
-	work, chunk := time.Since(begun)/time.Duration(done-1), l.chunk
-	if n := l.agreement.Units(); n > 1 { // a block takes no longer than as many reports of one row, and comes alone
-		work, chunk = time.Duration(min(float64(work)*float64(n), float64(mostWork))), 1
+	chunk := l.chunk
+	if l.agreement.Units() > 1 {
+		chunk = 1 // a block comes alone
 	}
-	l.beats.fit(work, chunk)
+	l.beats.fit(workOf(time.Since(begun)/time.Duration(done-1), l.agreement.Rows()), chunk)
 	return nil
+}
+
+// workOf is what an event of so many rows takes at most: no longer than as many reports of one row each.
+func workOf(one time.Duration, rows uint64) time.Duration {
+	return time.Duration(min(float64(one)*float64(rows), float64(mostWork)))
 }

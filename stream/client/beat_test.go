@@ -15,6 +15,7 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/learner/task/source"
 	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/client"
 	"github.com/panlearn/panlearn/stream/client/participation"
 )
 
@@ -232,5 +233,15 @@ func TestPostedEventsLeaveOnTicks(t *testing.T) {
 	}
 	if got := at(400 * time.Millisecond); slices.Equal(got, want) {
 		t.Error("work that overruns ticks does not show: this test sees nothing")
+	}
+}
+
+// A tick has room for all rows that a report may be about, however many it is about; what it is made for is bounded, whatever a plan says.
+func TestWorkOfManyRows(t *testing.T) {
+	if got := client.WorkOf(time.Millisecond, 16); got != 16*time.Millisecond {
+		t.Errorf("16 rows of a millisecond take %v", got)
+	}
+	if got := client.WorkOf(time.Millisecond, 1<<60); got <= 0 || got > time.Hour {
+		t.Errorf("very many rows take %v", got)
 	}
 }

@@ -16,5 +16,8 @@ func (c *Client) OnMap(f func(task.Row)) { c.loop.onMap = f }
 // OnAgree has the client make something of its agreement before it acts on it.
 func (c *Client) OnAgree(f func(*consent.Agreement)) { c.loop.onAgree = f }
 
+// WorkOf is what the client takes the work of an event of so many rows for.
+var WorkOf = workOf
+
 // SetClock gives the client another clock than the machine's.
 func (c *Client) SetClock(read func() time.Time) { c.loop.clock.read = read }

@@ -45,7 +45,7 @@ type Agreement struct {
 
 	mu       sync.Mutex
 	known    map[alike]accounting.Guarantee // guarded by mu
-	releases [][]accounting.Release         // of the phases, each in its costliest round
+	releases [][]accounting.Release         // of the stints, each phase in its costliest round
 	repeated []float64                      // guarded by mu: epsilon of one participation, of two, ...
 }
 
@@ -101,11 +101,13 @@ func (p Policy) CheckTask(t *wire.Task, hash stream.Hash) (*Agreement, error) {
 			return agreed, err
 		}
 		agreed.Phases = append(agreed.Phases, phase)
-		releases, err := manifest.Costliest(t.Plan, i).Releases(agreed.HonestFraction)
-		if err != nil {
-			return agreed, Refuse(fmt.Sprintf("plan.phases[%d]", i), "not accountable: "+err.Error(), "parameters that the accountant covers")
+		if !t.Plan.Phases[i].Again { // else its stint is there
+			releases, err := manifest.Costliest(t.Plan, i).Releases(agreed.HonestFraction)
+			if err != nil {
+				return agreed, Refuse(fmt.Sprintf("plan.phases[%d]", i), "not accountable: "+err.Error(), "parameters that the accountant covers")
+			}
+			agreed.releases = append(agreed.releases, releases)
 		}
-		agreed.releases = append(agreed.releases, releases)
 		if i == 0 || phase.Guarantee.Epsilon > agreed.Guarantee.Epsilon {
 			agreed.Guarantee = phase.Guarantee
 		}
@@ -254,8 +256,16 @@ func (a *Agreement) CheckDeclaration(spec *task.Spec) error {
 	return nil
 }
 
-// Units is the number of rows that a report is about.
+// Units is the number of units that a report is about: rows, or people.
 func (a *Agreement) Units() uint64 { return max(1, a.Phases[0].Params.Units) }
+
+// Rows is the most rows that a report is about: those of all its units.
+func (a *Agreement) Rows() uint64 {
+	if !a.Spec.ByUser() || a.Spec.User == nil {
+		return a.Units()
+	}
+	return a.Units() * uint64(max(1, a.Spec.User.Items))
+}
 
 // Organisations is how many silos there are; 1 where everybody reports for himself, and one device may stand for all of them.
 func (a *Agreement) Organisations() uint64 {

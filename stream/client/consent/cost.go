@@ -102,7 +102,7 @@ func refuseTotal(what string, total, spent, limit float64, key, window string) e
 	return Refuse("total "+what, fmt.Sprintf("%v with this task, %v without", total, spent), "at most %v %s, the policy's %s", limit, window, key)
 }
 
-// afford computes what a round costs one user, with the others of its phase that he answers, and compares it with the limit.
+// afford computes what a round costs one user, with the others of its stint, and compares it with the limit.
 func (a *Agreement) afford(what string, at manifest.Place) (accounting.Guarantee, error) {
 	limit, source := a.limit()
 	g, err := a.guarantee(at, limit)
@@ -126,7 +126,7 @@ type alike struct {
 // maxKnown bounds what is remembered; a phase has two cohorts, the last one and the others'.
 const maxKnown = 2 * stream.MaxPhases
 
-// guarantee is what a release costs, by the accountant of this device. limit is always the same.
+// guarantee is what a round costs with the others of its stint, by the accountant of this device. limit is always the same.
 func (a *Agreement) guarantee(at manifest.Place, limit float64) (accounting.Guarantee, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
