@@ -12,7 +12,7 @@ import (
 func TestEvenLayout(t *testing.T) {
 	p := problem(convex.Declaration{Name: "logistic"})
 	p.Even, p.Users = true, 9000
-	// d = 4: q = 9000/(4 unit); 2.5 q^(1/3) rounds of new rows, 5 of the same, 6 of people who are cut short.
+	// d = 4: q = 9000/(4 unit); 2.5 q^(1/3) rounds of new rows, 5 of the same.
 	for _, c := range []struct {
 		interactive  bool
 		radius, unit float64
@@ -23,8 +23,8 @@ func TestEvenLayout(t *testing.T) {
 		{false, 0.25, 1125, practical.Layout{Rounds: 5, MomentUsers: 1500, Unit: 281.25}},
 		{true, 0, 281.25, practical.Layout{Rounds: 10, MomentUsers: 9000, Unit: 281.25}},
 		{true, 1, 281.25, practical.Layout{Rounds: 10, MomentUsers: 9000, Unit: 281.25}},
-		{true, 0.25, 1125, practical.Layout{Rounds: 12, MomentUsers: 9000, Unit: 281.25}},
-		{true, 0.5, 2250 * 4, practical.Layout{Rounds: 5, MomentUsers: 9000, Unit: 4500}},
+		{true, 0.25, 1125, practical.Layout{Rounds: 10, MomentUsers: 9000, Unit: 281.25}},
+		{true, 0.5, 2250 * 4, practical.Layout{Rounds: 4, MomentUsers: 9000, Unit: 4500}},
 	} {
 		p.Interactive, p.Radius = c.interactive, c.radius
 		if got := p.Layout(c.unit); got != c.want {

@@ -33,7 +33,6 @@ const (
 	classRounds, mostClassRounds = 4, 8   // for each cube root of n/(d unit)
 	numberRounds, mostRounds     = 5, 12  // and of classes whose users answer every round
 	evenRounds, evenAgainRounds  = 2.5, 5 // in place of classRounds where rounds are even: of new rows, and of the same
-	shortRounds                  = 6      // of the same people, whose means are cut shorter than rows
 )
 
 // Layout divides the users. unit is the standard deviation of one coordinate of a released sum at clip norm 1, before Radius.
@@ -87,8 +86,6 @@ func (l Layout) looks() uint64 {
 // factor says how many rounds of classes a cube root is worth.
 func (p Problem) factor() float64 {
 	switch {
-	case p.Even && p.Interactive && p.radius() < 1:
-		return shortRounds
 	case p.Even && p.Interactive:
 		return evenAgainRounds
 	case p.Even:
