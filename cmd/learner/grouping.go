@@ -32,7 +32,7 @@ func (s *simulation) group(progress io.Writer, data string) error {
 	}
 	if spec.Silo == nil {
 		people, counts := block.ByUser(s.train, names, spec.User.Items)
-		fmt.Fprintf(progress, "%d people of %d rows to train on: %+v\n", len(people), len(s.train), counts)
+		fmt.Fprintf(progress, "%d people of the %d rows to train on; %d rows are beyond user.items, and %d are nobody's\n", len(people), len(s.train), counts.Surplus, counts.Nameless)
 		s.blocks = func(uint64) []block.Block { return people }
 		return nil
 	}

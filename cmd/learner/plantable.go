@@ -260,7 +260,8 @@ func (g guarantor) release(p accounting.Plan) ([]guarantee, error) {
 		if err != nil {
 			return nil, err
 		}
-		if fraction.Float() > p.HonestFraction.Float() || p.Trust == accounting.Local && len(out) > 0 || len(out) > 0 && out[0].HonestFraction.String() == fraction.String() {
+		// Under trust local nobody is relied upon, and there is one line.
+		if fraction.Float() > p.HonestFraction.Float() || len(out) > 0 && (p.Trust == accounting.Local || out[0].HonestFraction.String() == fraction.String()) {
 			continue
 		}
 		r := planned

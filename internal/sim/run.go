@@ -198,9 +198,9 @@ func (c Config) validate() error {
 	if c.Examples != nil && c.Blocks != nil {
 		return fmt.Errorf("blocks: %d beside %d examples: want one of them", len(c.Blocks), len(c.Examples))
 	}
-	units := 1
+	units, stints := 1, stintsOf(c.Plan)
 	for i, ph := range c.Plan.Phases {
-		of := stintsOf(c.Plan)[i]
+		of := stints[i]
 		fits := ph.Cohort <= of.users
 		if !of.interactive {
 			fits = ph.Cohort > 0 && ph.Rounds <= ph.Users/ph.Cohort
@@ -231,12 +231,8 @@ func (c Config) validate() error {
 }
 
 // needed is how many reports there have to be: those of all stints, or one cohort of the phase that goes on for ever.
-func (c Config) needed() (n uint64) {
-	for _, f := range c.Plan.Phases {
-		if !f.Again {
-			n += f.Users
-		}
-	}
+func (c Config) needed() uint64 {
+	n := manifest.Users(c.Plan)
 	if last := len(c.Plan.Phases) - 1; manifest.Endless(c.Plan) && last >= 0 {
 		n -= c.Plan.Phases[last].Users - c.Plan.Phases[last].Cohort
 	}

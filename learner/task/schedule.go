@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/panlearn/panlearn/learner/schedule"
+	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
 // Schedule says how many users there are and how they are spent. Zeros are left to the planner.
@@ -144,7 +145,7 @@ func (s *Spec) setDefaultPlan() {
 func (s *Spec) conditions() schedule.Case {
 	c := schedule.Case{Loss: s.Model.Loss, Smooth: s.traits().Smooth, Proximal: true, // as all declared losses are
 		Ridge: s.Model.Ridge > 0, Interactive: s.Schedule.Interactive, Silos: s.Silo != nil, Cohort: s.Schedule.Cohort > 0, Continuous: s.Schedule.Continuous}
-	if trust, known := s.trust(); known && trust.HasFloors() {
+	if trust, err := accounting.ParseTrust(s.Privacy.Trust); err == nil && trust.HasFloors() {
 		c.Floors = s.Privacy.Trust
 	}
 	return c

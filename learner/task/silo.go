@@ -27,16 +27,7 @@ func (s *Spec) checkReady() error {
 	return nil
 }
 
-// trust is the declared one; false where the word is none.
-func (s *Spec) trust() (accounting.Trust, bool) {
-	if s.local() {
-		return accounting.Local, true
-	}
-	t, err := accounting.ParseTrust(s.Privacy.Trust)
-	return t, err == nil
-}
-
-func (s *Spec) local() bool { return s.Privacy.Trust == "local" }
+func (s *Spec) local() bool { return s.Privacy.Trust == accounting.Local.String() }
 
 // setDefaultSilo fills in what follows from the silos: reports, least, users, the honest fraction, and under trust local the minimum cohort.
 // It needs the trust, and leaves what it cannot compute to Validate.
@@ -72,7 +63,7 @@ func (s *Spec) checkSilo() error {
 	if o.Reports < 1 || o.Reports > o.Count {
 		return refuse("silo.reports", o.Reports, "a whole number from 1 to silo.count (%d)", o.Count)
 	}
-	if t, ok := s.trust(); ok && !s.local() && t.HasReportNoise() && o.Reports < 2 {
+	if t, err := accounting.ParseTrust(s.Privacy.Trust); err == nil && !s.local() && t.HasReportNoise() && o.Reports < 2 {
 		return refuse("silo.reports", o.Reports, "at least 2 under trust %s, where a silo relies on the noise of others; trust local needs nobody's",
 			s.Privacy.Trust)
 	}

@@ -93,8 +93,8 @@ func (s *Spec) checkPrivacy() error {
 	if p.Delta <= 0 || p.Delta >= 1 {
 		return refuse("privacy.delta", p.Delta, "a number in (0, 1)")
 	}
-	trust, known := s.trust()
-	if !known {
+	trust, err := accounting.ParseTrust(p.Trust)
+	if err != nil {
 		return refuse("privacy.trust", p.Trust, "shuffle, pan, shuffle+pan or local")
 	}
 	f, err := accounting.ParseFraction(p.HonestFraction)
