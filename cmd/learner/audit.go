@@ -27,11 +27,13 @@ into vectors as far apart as it finds any, and compares what can be told from th
 that is claimed for one round. The smallest cohort reports that the plan releases, and the stage tops up what is missing; once more
 hardly anybody does, so that nearly all of the noise is the stage's. Where no rows of a phase come near the poles of the ball, vectors
 that do are encoded as well. Under the trusts pan and
-shuffle+pan it does the same for somebody who also reads the mixer's memory once, before or after the target's report. Phases that
-differ in neither the cohort nor the randomizer are one mechanism.
+shuffle+pan it does the same for somebody who also reads the mixer's memory once, before or after the target's report. Under trust local it
+looks at one report by itself, without a mixer. Of a report about several units, rows or people, one changes; the others are zero, and
+once more far from it. Phases that differ in neither the cohort nor the randomizer are one mechanism.
 
 Where a user answers T rounds, one round of one user says next to nothing. There sqrt(T) users, rounded down, change together in the
-round, and the claim is the one for them, which is that of one user in as many rounds, squared.
+round, under trust local as many units of the one report, and the claim is the one for them, which is that of one user in as many rounds,
+squared.
 
 A failed audit refutes the claim at the printed confidence (exit code 1): do not run that build. A passed one proves nothing; the
 proof is in docs/theorem-a.md. Each audit says what it could have seen: at the printed share of the noise it fails about as often as
@@ -75,7 +77,7 @@ not, and more often with less. More trials see smaller faults.`,
 }
 
 // An auditReport is the JSON of `learner audit`. Everything claimed in it is claimed for one round and for UsersTogether users who
-// change in it. Claimed and empirical epsilon are compared at AuditDelta, which is far above the task's delta: what happens once in a
+// change in it, each in UnitsTogether units of its report. Claimed and empirical epsilon are compared at AuditDelta, which is far above the task's delta: what happens once in a
 // million rounds cannot be tested by running rounds. At the top stands the audit with the largest claim; Adversaries has those of all
 // mechanisms of the plan and all adversaries that the trust knows, and Confidence holds for them together.
 type auditReport struct {
@@ -84,6 +86,7 @@ type auditReport struct {
 	Rounds int              `json:"rounds"`
 	auditResult
 	UsersTogether uint64           `json:"users_together"`
+	UnitsTogether uint64           `json:"units_together"`
 	Confidence    float64          `json:"confidence"`
 	Trials        int              `json:"trials"`
 	Pass          bool             `json:"pass"`
@@ -121,7 +124,7 @@ func (r *auditReport) add(of audits.Audit, a audit.Report) {
 		one.Points = append(one.Points, auditPoint(p))
 	}
 	if len(r.Adversaries) == 0 || one.ClaimedEpsilon > r.ClaimedEpsilon {
-		r.auditResult, r.UsersTogether = one.auditResult, of.UsersTogether
+		r.auditResult, r.UsersTogether, r.UnitsTogether = one.auditResult, of.UsersTogether, of.UnitsTogether
 	}
 	r.Adversaries = append(r.Adversaries, one)
 	r.Trials, r.Pass = a.Trials, r.Pass && a.Pass
@@ -132,16 +135,16 @@ func (r auditReport) print(w io.Writer) error {
 	for _, a := range r.Adversaries {
 		fmt.Fprintln(w, a.heading())
 		for _, p := range a.Points {
-			fmt.Fprintf(w, "  %-8s  epsilon %-20g claimed delta %-10s at least %-10s (%s)\n",
+			fmt.Fprintf(w, "  %-10s  epsilon %-20g claimed delta %-10s at least %-10s (%s)\n",
 				a.Adversary, p.Epsilon, cli.Upper(p.Claimed, 4), cli.Lower(p.Lower, 4), p.Pair)
 		}
 		verdict := "not refuted"
 		if !a.Pass {
 			verdict = "REFUTED"
 		}
-		fmt.Fprintf(w, "  %-8s  at delta %g: claimed epsilon %s, empirical at least %s: %s\n",
+		fmt.Fprintf(w, "  %-10s  at delta %g: claimed epsilon %s, empirical at least %s: %s\n",
 			a.Adversary, a.AuditDelta, cli.Upper(a.ClaimedEpsilon, 4), cli.Lower(a.EmpiricalEpsilonLower, 4), verdict)
-		fmt.Fprintf(w, "  %-8s  with %s of the planned noise this audit fails as often as not, with less more often\n",
+		fmt.Fprintf(w, "  %-10s  with %s of the planned noise this audit fails as often as not, with less more often\n",
 			a.Adversary, cli.Lower(a.RefutableNoiseShare, 2))
 	}
 	_, err := fmt.Fprintf(w, "%d trials, confidence %s\n", r.Trials, cli.Lower(r.Confidence, 4))
@@ -165,10 +168,22 @@ func (a auditAdversary) heading() string {
 	if m.FloorTrials > 0 {
 		floors = fmt.Sprintf(", floors of %d trials", m.FloorTrials)
 	}
-	who := "1 user changes"
-	if m.UsersTogether > 1 {
-		who = fmt.Sprintf("%d users change together, since one user answers %d rounds", m.UsersTogether, m.RoundsPerUser)
+	cohort, round := fmt.Sprintf("cohort %d of which %d report", m.Cohort, m.Minimum), "one round"
+	if m.Units > 1 {
+		cohort += fmt.Sprintf(" about %d units each", m.Units)
 	}
-	return fmt.Sprintf("%s, %s: cohort %d of which %d report, d = %d, g = %d, b = %d, p = %g%s; one round, %s",
-		phases, m.Statistic, m.Cohort, m.Minimum, m.Dim, m.Levels, m.Trials, m.P, floors, who)
+	who := "1 user changes"
+	switch {
+	case a.Adversary == audit.OneReport.String():
+		round, who = "one report", "1 unit of it changes"
+		if m.UnitsTogether > 1 {
+			who = fmt.Sprintf("%d units of it change together, since they are in %d rounds", m.UnitsTogether, m.RoundsPerUser)
+		}
+	case m.UsersTogether > 1:
+		who = fmt.Sprintf("%d users change together, since one user answers %d rounds", m.UsersTogether, m.RoundsPerUser)
+	case m.Units > 1:
+		who = "1 unit of one report changes"
+	}
+	return fmt.Sprintf("%s, %s: %s, d = %d, g = %d, b = %d, p = %g%s; %s, %s",
+		phases, m.Statistic, cohort, m.Dim, m.Levels, m.Trials, m.P, floors, round, who)
 }

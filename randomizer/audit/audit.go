@@ -36,7 +36,9 @@ type Config struct {
 	Dishonest uint64
 	// Together is how many of the users change at once, from one input to the opposite one; 0 means 1.
 	Together uint64
-	// Claim returns the delta that is claimed for epsilon >= 0 for one round and as many users as change in it.
+	// Within is how many units of the report of each of them change, of the Params.Units that it is about; 0 means 1. Pairs' encoders do it.
+	Within uint64
+	// Claim returns the delta that is claimed for epsilon >= 0 for one round and as many users and units as change in it.
 	Claim func(epsilon float64) (delta float64, err error)
 	// Pairs are what users hold; nil means opposite vectors that the bare randomizer encodes. All have a device's Encoder for Params.
 	Pairs []Pair
@@ -89,19 +91,21 @@ func (c Config) complete() (Config, error) {
 	if c.Confidence == 0 {
 		c.Confidence = DefaultConfidence
 	}
-	c.Together = max(c.Together, 1)
+	c.Together, c.Within = max(c.Together, 1), max(c.Within, 1)
 	if c.Minimum == 0 {
 		c.Minimum = c.Users
 	}
 	if c.Pairs == nil {
-		c.Pairs = bare(c.Params)
+		c.Pairs = bare(c.Params, c.Within)
 	}
 	if c.subject == nil {
 		c.subject = newSubject
 	}
 	switch {
-	case c.View != Learner && c.View != Intruder:
-		return c, fmt.Errorf("audit: View = %d is neither Learner nor Intruder", c.View)
+	case c.View < Learner || c.View > OneReport:
+		return c, fmt.Errorf("audit: View = %d is neither Learner nor Intruder nor OneReport", c.View)
+	case c.View == OneReport && c.Users != 1:
+		return c, fmt.Errorf("audit: Users = %d, want 1 where a report is seen by itself", c.Users)
 	case c.Claim == nil:
 		return c, fmt.Errorf("audit: Claim is nil")
 	case c.Users < 1:
@@ -110,6 +114,8 @@ func (c Config) complete() (Config, error) {
 		return c, fmt.Errorf("audit: Minimum = %d is above Users = %d", c.Minimum, c.Users)
 	case c.Together > c.Minimum:
 		return c, fmt.Errorf("audit: Together = %d users are more than all %d who report", c.Together, c.Minimum)
+	case c.Within > max(c.Params.Units, 1):
+		return c, fmt.Errorf("audit: Within = %d units are more than the %d of a report", c.Within, max(c.Params.Units, 1))
 	case c.Dishonest > c.Users-c.Together:
 		return c, fmt.Errorf("audit: Dishonest = %d leaves no honest ones of %d users, of whom %d change", c.Dishonest, c.Users, c.Together)
 	case c.Trials < 1000:

@@ -135,6 +135,8 @@ func TestAuditRefuses(t *testing.T) {
 		"params":     func(c *Config) { c.Params.Dim = 0 },
 		"users":      func(c *Config) { c.Users = 0 },
 		"together":   func(c *Config) { c.Together = 11 },
+		"within":     func(c *Config) { c.Params.Units, c.Within = 3, 4 },
+		"one report": func(c *Config) { c.View = OneReport },
 		"trials":     func(c *Config) { c.Trials = 999 },
 		"claim":      func(c *Config) { c.Claim = nil },
 		"confidence": func(c *Config) { c.Confidence = 1 },

@@ -27,6 +27,9 @@
 // state, the release without the state, and the two against each other, in which one draw used for both floors would
 // cancel. Which moment is looked at makes no other difference; package shuffle tests that for every position.
 //
+// Under trust local a report hides what it is about by itself, and is seen by itself: the view of one report has no mixer. Of a report about K
+// units one changes, or as many as would be users who change together: K of them are in the ball where one unit of a report of one is.
+//
 // What a caller owes:
 //
 //  1. State the claim for what runs, one round, and for the view and the users who change together: it relies upon all of Config.Users

@@ -32,13 +32,13 @@ type Encoder interface {
 // Entropy is where a device's draws come from.
 type Entropy = rand.Source
 
-// A Pair is two inputs of a user, or of all that change together, far apart in the ball of vectors.
+// A Pair is two inputs of a user, or of all that change together, far apart in the ball of vectors of a unit.
 type Pair struct {
 	Name string
 	// Along leads from Minus to Plus, in Params.Dim numbers. The scalar of the view is the product of totals and Along; coordinates where
 	// Along is 0 are left out.
 	Along []float64
-	// Distance of the ends, once they are clipped, in diameters of the ball: 1 at most.
+	// Distance of the ends of a unit, once they are clipped, in diameters of its ball: 1 at most.
 	Distance float64
 	// Part p runs one p-th of the trials; 0 means 1.
 	Part int
@@ -49,25 +49,25 @@ type Pair struct {
 // bare are the pairs of a device that is nothing but the randomizer: the poles of the ball, which exercise one coordinate, and two opposite
 // points that are spread over up to four. Those cost more and can only reveal coarser faults, such as a vector that is clipped coordinate
 // by coordinate, so they run less often.
-func bare(p randomizer.Params) []Pair {
-	out := []Pair{Pole("pole", p, 1)}
+func bare(p randomizer.Params, within uint64) []Pair {
+	out := []Pair{Pole("pole", p, 1, within)}
 	if wide := min(4, p.Dim); wide > 1 {
-		out = append(out, Pole("spread", p, wide))
+		out = append(out, Pole("spread", p, wide, within))
 		out[1].Part = wide
 	}
 	return out
 }
 
 // Pole is a pair of opposite vectors far beyond the clip, of length equal in so many coordinates, which the randomizer encodes without a client
-// around it.
-func Pole(name string, p randomizer.Params, wide int) Pair {
+// around it: in so many units of a report, whose others are zero.
+func Pole(name string, p randomizer.Params, wide int, within uint64) Pair {
 	along := make([]float64, p.Dim)
 	for j := range wide {
 		along[j] = 1
 	}
 	return Pair{Name: name, Along: along, Distance: 1, Encoder: func(p randomizer.Params, entropy Entropy) (Encoder, error) {
 		sum, err := randomizer.NewVectorSum(p, entropy)
-		d := &device{sum: sum}
+		d := &device{sum: sum, within: within}
 		for i, length := range []float64{Nothing: 0, Plus: beyond, Minus: -beyond} {
 			d.inputs[i] = make([]float64, p.Dim)
 			for j, a := range along {
@@ -84,6 +84,7 @@ const beyond = 1000
 // A device is the bare randomizer.
 type device struct {
 	sum    *randomizer.VectorSum
+	within uint64
 	inputs [3][]float64
 	counts []uint32
 }
@@ -91,10 +92,12 @@ type device struct {
 func (d *device) Dim(Input) int { return d.sum.Params().Dim }
 
 func (d *device) Report(dst []byte, of Input) []byte {
-	var err error
-	if d.counts, err = d.sum.Encode(d.counts, d.inputs[of]); err != nil {
-		panic(err) // the inputs have its dimension
+	for range d.within {
+		if err := d.sum.Add(d.inputs[of]); err != nil {
+			panic(err) // the inputs have its dimension, and there are no more than its units
+		}
 	}
+	d.counts = d.sum.Draw(d.counts)
 	return d.sum.Params().Pack(dst, d.counts)
 }
 

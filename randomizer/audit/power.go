@@ -11,13 +11,13 @@ import (
 func (c Config) refutable(s setting, points []Point, alpha float64) float64 {
 	p := c.Params.Coin.Float()
 	planned, rounding := float64(c.Params.Noise().Intruded(c.Together)), 0.0
-	if c.View == Learner {
+	if c.View != Intruder {
 		planned = float64(c.Params.Noise().Released(s.cohort - s.dishonest))
 		if c.Params.Levels%2 == 1 { // a zero lies halfway between two grid points
 			rounding = float64(s.honest-c.Together) / 4
 		}
 	}
-	shift := float64(c.Together) * float64(c.Params.Levels) * s.Distance
+	shift := float64(c.Together*c.Within) * float64(c.Params.Levels) / float64(max(c.Params.Units, 1)) * s.Distance
 	n := float64(s.trials - s.trials/8) // as in observe
 	z := -distuv.UnitNormal.Quantile(alpha)
 	refuted := func(share float64) bool {

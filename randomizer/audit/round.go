@@ -32,7 +32,11 @@ func (c Config) run(ctx context.Context, s setting, x Input) ([]float64, error) 
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if out, err = r.run(out); err != nil {
+		run := r.run
+		if c.View == OneReport {
+			run = r.alone
+		}
+		if out, err = run(out); err != nil {
 			return nil, err
 		}
 	}
@@ -52,6 +56,19 @@ type round struct {
 	counts []uint32 // of all lanes
 	report []byte   // of the device
 	packed []byte   // of all lanes
+}
+
+// alone appends the scalar of one report as it left the device, where no mixer could add what hides it.
+func (r *round) alone(out []float64) ([]float64, error) {
+	var err error
+	if r.one, err = r.ask(r.one, r.x); err != nil {
+		return nil, err
+	}
+	var sum float64
+	for i, j := range r.at {
+		sum += r.weights[i] * float64(r.one[j])
+	}
+	return append(out, sum), nil
 }
 
 // run appends one scalar for each lane.

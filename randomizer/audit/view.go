@@ -16,12 +16,17 @@ const (
 	// Intruder sees the released totals and, once, between two reports, the memory of the mixer
 	// (docs/theorem-a.md, section 5). Its claim is that of the trusts with floors.
 	Intruder
+	// OneReport sees a report by itself, before anything is added to it: under trust local nobody else's noise counts.
+	OneReport
 )
 
 // String is the adversary's name in plans and reports.
 func (v View) String() string {
-	if v == Intruder {
+	switch v {
+	case Intruder:
 		return "intruder"
+	case OneReport:
+		return "one report"
 	}
 	return "learner"
 }

@@ -3,7 +3,6 @@
 package audits
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/panlearn/panlearn/internal/run"
@@ -19,16 +18,19 @@ type Mechanism struct {
 	Phases    []int  `json:"phases"`    // counted from 1
 	Statistic string `json:"statistic"` // what devices report, see report.Statistic
 	Cohort    uint64 `json:"cohort"`
-	Minimum   uint64 `json:"minimum"` // users who report; the stage tops up the rest
+	Minimum   uint64 `json:"minimum"` // users who report; the stage tops up the rest, but under trust local
 	Dim       int    `json:"d"`
 	Levels    int    `json:"g"`
 	Trials    uint64 `json:"b"`
 
 	P           float64 `json:"p"`
 	FloorTrials uint64  `json:"floor_trials"`
-	// RoundsPerUser is T of one user, and UsersTogether how many users change in the round that is audited.
+	Units       uint64  `json:"units"` // K of one report
+	// RoundsPerUser is T of one user. UsersTogether is how many users change in the round that is audited, and UnitsTogether how many
+	// units of the report of each.
 	RoundsPerUser int    `json:"rounds_per_user"`
 	UsersTogether uint64 `json:"users_together"`
+	UnitsTogether uint64 `json:"units_together"`
 }
 
 // An Audit is of a mechanism, against one adversary.
@@ -58,9 +60,6 @@ func Of(job run.Job, trials int) ([]Audit, error) {
 			return nil, err
 		}
 		release := job.Forecasts[i].Privacy.Release()
-		if release.Trust == accounting.Local || release.Units > 1 {
-			return nil, fmt.Errorf("phase %d: audits of single reports, and of one unit of several, are not there yet", i+1)
-		}
 		id := identity{params, release, report.Statistic(phase.Statistic)}
 		if known, ok := seen[id]; ok {
 			for _, k := range known {
@@ -68,14 +67,13 @@ func Of(job run.Job, trials int) ([]Audit, error) {
 			}
 			continue
 		}
-		pairs, err := pairsOf(job, i, params)
-		if err != nil {
-			return nil, err
-		}
 		for _, view := range viewsOf(release.Trust) {
 			seen[id] = append(seen[id], len(out))
 			one := auditOf(accountant, view, params, release, id.statistic, phase.Minimum)
-			one.Phases, one.Config.Pairs = []int{i + 1}, pairs
+			one.Phases = []int{i + 1}
+			if one.Config.Pairs, err = pairsOf(job, i, params, one.Config.Within); err != nil {
+				return nil, err
+			}
 			out = append(out, one)
 		}
 	}
@@ -87,24 +85,34 @@ func Of(job run.Job, trials int) ([]Audit, error) {
 }
 
 func viewsOf(trust accounting.Trust) []audit.View {
-	if trust.HasFloors() {
+	switch {
+	case trust == accounting.Local:
+		return []audit.View{audit.OneReport}
+	case trust.HasFloors():
 		return []audit.View{audit.Learner, audit.Intruder}
 	}
 	return []audit.View{audit.Learner}
 }
 
 // auditOf claims what the accountant computes for one round. The learner's view has k users who change together, k^2 at most the
-// rounds of a user (docs/theorem-a.md, section 4); the intruder looks into one round, and one user changes.
+// rounds of a user (docs/theorem-a.md, section 4), and that of one report as many of its units; the intruder looks into one round, and one
+// user changes.
 func auditOf(accountant *accounting.Accountant, view audit.View, params randomizer.Params, release accounting.Release, of report.Statistic, minimum uint64) Audit {
 	honest := release.HonestFraction.Floor(release.Users)
 	m := Mechanism{Statistic: of.String(), Cohort: release.Users, Dim: release.Dim, Levels: release.Levels, Trials: release.Trials, P: release.P,
-		Minimum: minimum, FloorTrials: release.FloorTrials, RoundsPerUser: release.Rounds, UsersTogether: 1}
-	if view == audit.Learner {
-		m.UsersTogether = min(uint64(math.Sqrt(float64(release.Rounds))), honest, minimum)
+		Minimum: minimum, FloorTrials: release.FloorTrials, Units: max(release.Units, 1), RoundsPerUser: release.Rounds, UsersTogether: 1, UnitsTogether: 1}
+	together, users := uint64(math.Sqrt(float64(release.Rounds))), release.Users
+	switch view {
+	case audit.Learner:
+		m.UsersTogether = min(together, honest, minimum)
+	case audit.OneReport:
+		m.UnitsTogether = min(together, m.Units)
+		users, minimum, honest = 1, 1, 1
 	}
-	release.Rounds = int(m.UsersTogether * m.UsersTogether)
+	together = m.UsersTogether * m.UnitsTogether
+	release.Rounds = int(together * together)
 	return Audit{m, audit.Config{
-		View: view, Params: params, Users: release.Users, Minimum: minimum, Dishonest: release.Users - honest, Together: m.UsersTogether,
+		View: view, Params: params, Users: users, Minimum: minimum, Dishonest: users - honest, Together: m.UsersTogether, Within: m.UnitsTogether,
 		Claim: func(epsilon float64) (float64, error) {
 			f, err := accountant.ReleaseDelta(release, epsilon)
 			if view == audit.Intruder {

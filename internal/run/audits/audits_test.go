@@ -171,17 +171,3 @@ func checkAuditOf(t *testing.T, job run.Job, phase int, one Audit) {
 		}
 	}
 }
-
-// An audit of a round would say nothing of a report that is seen alone, nor of one unit among several: such plans are refused, and not passed.
-func TestAuditRefusesWhatItDoesNotTest(t *testing.T) {
-	for name, change := range map[string]func(*run.Job){
-		"local": func(j *run.Job) { j.Forecasts[0].Privacy.Trust = accounting.Local },
-		"units": func(j *run.Job) { j.Forecasts[0].Privacy.Units = 2 },
-	} {
-		job := quickstartJob(t, "schedule.users=1000", "schedule.plan=proved", "model.radius=5")
-		change(&job)
-		if _, err := Of(job, 0); err == nil {
-			t.Errorf("%s: accepted", name)
-		}
-	}
-}

@@ -1,6 +1,8 @@
 package audits
 
 import (
+	"slices"
+
 	"github.com/panlearn/panlearn/learner/block"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/report"
@@ -9,7 +11,10 @@ import (
 )
 
 func (f found) encoder(p randomizer.Params, entropy audit.Entropy) (audit.Encoder, error) {
-	out := encoder{rows: f.rows, dim: p.Dim}
+	out := encoder{dim: p.Dim}
+	for _, of := range []audit.Input{audit.Plus, audit.Minus} {
+		out.blocks[of] = f.block(of)
+	}
 	var err error
 	if out.one, err = f.maker(p, entropy); err != nil {
 		return nil, err
@@ -19,6 +24,19 @@ func (f found) encoder(p randomizer.Params, entropy audit.Entropy) (audit.Encode
 	out.crowdDim = p.Dim
 	out.crowd, err = c.maker(p, entropy)
 	return out, err
+}
+
+// block is what somebody holds on an input: as many units of it as change together, and others that are at the minus whatever the input is.
+func (f found) block(of audit.Input) (b block.Block) {
+	for i := range f.within + f.others {
+		row := f.rows[of]
+		if i >= f.within {
+			row = f.rows[audit.Minus]
+		}
+		b.Rows = append(b.Rows, slices.Repeat([]convex.Example{row}, f.items)...)
+		b.Ends = append(b.Ends, len(b.Rows))
+	}
+	return b
 }
 
 func (s scene) maker(p randomizer.Params, entropy audit.Entropy) (*report.Maker, error) {
@@ -51,11 +69,11 @@ func (s scene) crowd() scene {
 	return s
 }
 
-// An encoder is the client's. Nothing is a row that is none of the task's.
+// An encoder is the client's. Nothing is a unit of a row that is none of the task's.
 type encoder struct {
 	one, crowd    *report.Maker
 	dim, crowdDim int
-	rows          [3]convex.Example
+	blocks        [3]block.Block
 }
 
 func (e encoder) Dim(of audit.Input) int {
@@ -69,5 +87,5 @@ func (e encoder) Report(dst []byte, of audit.Input) []byte {
 	if of == audit.Nothing {
 		return e.crowd.Report(dst, block.Of(convex.Example{}))
 	}
-	return e.one.Report(dst, block.Of(e.rows[of]))
+	return e.one.Report(dst, e.blocks[of])
 }

@@ -100,7 +100,7 @@ func TestAuditOfTheEncoder(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				all, err := foundFor(job, one.Phases[0]-1, params)
+				all, err := foundFor(job, one.Phases[0]-1, params, 1)
 				if err != nil {
 					t.Fatal(err)
 				}

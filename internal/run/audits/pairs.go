@@ -17,8 +17,11 @@ import (
 // huge is a feature whose statistics are far beyond any clip.
 const huge = 1e6
 
-// A scene is a round of a phase in which two rows may be far apart: where it asks, and what it is asked about.
+// A scene is a round of a phase in which two rows may be far apart: where it asks, and what it is asked about. A unit has one row, or so many
+// alike, and so many units change.
 type scene struct {
+	items  int
+	within uint64
 	of     report.Config
 	params randomizer.Params
 	point  []float64
@@ -27,9 +30,10 @@ type scene struct {
 
 // pairsOf are rows of the task that the client's own encoder turns into vectors far apart in the ball, in a round of a phase that is
 // chosen for it. The pole takes as few coordinates as come near to the largest distance; the spread is of rows far beyond the clip over
-// several features, where an encoder that does not clip the whole vector is farther out than it may be.
-func pairsOf(job run.Job, phase int, params randomizer.Params) ([]audit.Pair, error) {
-	all, err := foundFor(job, phase, params)
+// several features, where an encoder that does not clip the whole vector is farther out than it may be. Of a report about several units the
+// others are zero, or, once more, of one end: what a unit moves must not depend on them.
+func pairsOf(job run.Job, phase int, params randomizer.Params, within uint64) ([]audit.Pair, error) {
+	all, err := foundFor(job, phase, params, within)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +41,14 @@ func pairsOf(job run.Job, phase int, params randomizer.Params) ([]audit.Pair, er
 	if pairs[0].Distance < poleShare {
 		// No row of the statistic comes near: the randomizer is asked for the poles themselves.
 		pairs[0].Part = 2
-		pairs = append([]audit.Pair{audit.Pole("bare pole", params, 1)}, pairs...)
+		pairs = append([]audit.Pair{audit.Pole("bare pole", params, 1, within)}, pairs...)
+	}
+	if params.Units > within {
+		among := all[0]
+		among.name, among.others = "pole among others", min(params.Units-within, most)
+		pair := among.pair(poleShare, most)
+		pair.Part = most
+		pairs = append(pairs, pair)
 	}
 	for _, f := range all[1:] {
 		pair := f.pair(1, most)
@@ -48,8 +59,8 @@ func pairsOf(job run.Job, phase int, params randomizer.Params) ([]audit.Pair, er
 }
 
 // foundFor searches for the pole, and for the spread where there is more than one feature.
-func foundFor(job run.Job, phase int, params randomizer.Params) ([]found, error) {
-	of := report.Config{Features: job.Features.Dim(), Loss: job.Loss, ClipNorm: job.Plan.ClipNorm, Practical: manifest.Practical(job.Plan)}
+func foundFor(job run.Job, phase int, params randomizer.Params, within uint64) ([]found, error) {
+	of := report.Config{Features: job.Features.Dim(), Loss: job.Loss, ClipNorm: job.Plan.ClipNorm, Radius: job.Plan.Radius, Practical: manifest.Practical(job.Plan)}
 	if of.Score = job.Score(); of.Score != nil {
 		of.Scores = job.Problem.Validation.Dim()
 	}
@@ -58,7 +69,10 @@ func foundFor(job run.Job, phase int, params randomizer.Params) ([]found, error)
 	if err != nil {
 		return nil, err
 	}
-	s := scene{of: of, params: params, frame: wideFrame(of)}
+	s := scene{of: of, params: params, frame: wideFrame(of), items: 1, within: within}
+	if job.Spec.ByUser() && job.Spec.User != nil {
+		s.items = job.Spec.User.Items
+	}
 	pole, err := s.search("pole", featuresOf(of, 1))
 	if err != nil {
 		return nil, err
@@ -127,6 +141,8 @@ type found struct {
 	name  string
 	rows  [3]convex.Example // by audit.Input
 	along []float64         // from minus to plus
+	// others are units of the report that do not change and are not zero.
+	others uint64
 }
 
 // search tries rows with one value in all of these features, opposite ones or the same, with any labels that the loss takes, at points that
@@ -171,8 +187,8 @@ func (s scene) search(name string, features []int32) (best found, err error) {
 						continue // the features alone are to differ
 					}
 					plus, minus := row(value, labels[0]), row(sign*value, labels[1])
-					along := slices.Clone(exact.Unit(plus))
-					for j, v := range exact.Unit(minus) {
+					along := slices.Clone(exact.Unit(slices.Repeat([]convex.Example{plus}, s.items)...))
+					for j, v := range exact.Unit(slices.Repeat([]convex.Example{minus}, s.items)...) {
 						along[j] -= v
 					}
 					if d := convex.Norm(along); d > farthest*(1+1e-6) {
