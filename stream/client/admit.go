@@ -10,6 +10,7 @@ import (
 
 // admit looks up events of the inbox in the store and lets those wait that have not taken part.
 func (l *loop) admit(events []*event) error {
+	events = l.fitting(events)
 	if len(events) > 0 {
 		if err := l.pin(); err != nil {
 			l.abandon(events, nil)

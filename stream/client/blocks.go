@@ -24,9 +24,6 @@ func (l *loop) checkBlocks(a *consent.Agreement) error {
 	if a.Spec.ByUser() && silo {
 		return consent.Refuse("privacy.unit", "user", "event: not yet, this program makes no report about the people of an organisation")
 	}
-	if a.Spec.ByUser() && !l.Rows && !l.UserKeys {
-		return consent.Refuse("privacy.unit", "user", "event, where a key may name an event and not its person: Config.UserKeys says that keys are people")
-	}
 	for i, f := range a.Phases {
 		field := fmt.Sprintf("plan.phases[%d]", i)
 		switch u := max(1, f.Params.Units); {
@@ -43,8 +40,6 @@ func (l *loop) checkBlocks(a *consent.Agreement) error {
 	}
 	values := rowValues(a)
 	switch {
-	case !l.Rows:
-		return consent.Refuse("silo", "declared", "none: reports are about blocks of rows, which ingest publish --data makes of files, and nothing else does")
 	case a.Spec.Events.Key != "":
 		return consent.Refuse("events.key", a.Spec.Events.Key, "none with silo: the rows of a block are known by their place")
 	case l.Shuffle > 1:

@@ -233,7 +233,6 @@ func TestBlocksAreRefused(t *testing.T) {
 		agree  func(*consent.Agreement)
 		field  string
 	}{
-		{"posted events", func(c *client.Config) { c.Rows = false }, nil, "silo"},
 		{"keys of rows", nil, func(a *consent.Agreement) { a.Spec.Events.Key = "id" }, "events.key"},
 		{"another order", func(c *client.Config) { c.Shuffle = 10 }, nil, "--shuffle"},
 		{"a block that is too large", func(c *client.Config) { c.MaxBlockRows = blockUnits*(blockDim+1) - 1 }, nil, "--max-block-rows"},

@@ -35,6 +35,28 @@ func Example() {
 	// Output: counted in round 1
 }
 
+// An app whose task protects people sends all events of its user at once: the mean over them is one report, under the user's id.
+func ExampleClient_PublishBlock() {
+	ctx, device, stop := peopleInMemory()
+	defer stop()
+
+	events := []convex.Example{
+		{Value: []float64{0.5, -0.25, 1}, Label: 1},
+		{Value: []float64{0.1, 0.75, 0}, Label: -1},
+	}
+	outcome, err := device.PublishBlock(ctx, participation.EventKey("this user"), events...)
+	if err != nil {
+		log.Fatal(err) // a *consent.RefusedError where the policy forbids it, or the task is about single events
+	}
+	fmt.Println(outcome)
+
+	outcome, err = device.PublishBlock(ctx, participation.EventKey("this user"), convex.Example{Value: []float64{1, 1, 1}, Label: 1})
+	fmt.Println("more of the same user:", outcome, err)
+	// Output:
+	// counted in round 1
+	// more of the same user: counted in round 1 <nil>
+}
+
 // What the policy forbids is not sent: here a task that costs more than the device gives.
 func ExamplePolicy() {
 	ctx, broker, store, stop := churnInMemory(0)
@@ -75,6 +97,31 @@ func churnInMemory(others int) (ctx context.Context, broker *memory.Broker, stor
 	return ctx, w.broker, participation.NewMemoryStore(), func() {
 		cancel()
 		_ = gateway.Close()
+		group.Wait()
+	}
+}
+
+// peopleInMemory is the client of one of ten users of a task in memory that protects people; the others publish by themselves.
+func peopleInMemory() (ctx context.Context, device *client.Client, stop func()) {
+	w := newWorld(exampleTB{}, plan{rounds: 1, cohort: 10, deadline: time.Minute, sealed: true})
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	var group sync.WaitGroup
+	group.Go(func() { w.learn(ctx) })
+	group.Go(func() { w.mix(ctx) })
+	clients := [2]*client.Client{}
+	for i := range clients {
+		clients[i] = w.client(w.config(participation.NewMemoryStore()))
+		byUser(clients[i], 16, 0)
+	}
+	for i := range 9 {
+		group.Go(func() {
+			_, _ = clients[1].PublishBlock(ctx, participation.EventKey(fmt.Sprint(i)), example(1), example(-1))
+		})
+	}
+	return ctx, clients[0], func() {
+		cancel()
+		_ = clients[0].Close()
+		_ = clients[1].Close()
 		group.Wait()
 	}
 }

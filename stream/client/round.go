@@ -5,6 +5,7 @@ import (
 
 	"github.com/panlearn/panlearn/learner/block"
 	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/client/consent"
 	"github.com/panlearn/panlearn/stream/client/participation"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/wire"
@@ -17,13 +18,14 @@ const maxAttempts = 16
 // An event is what one user reports about, or one block of an organisation's rows: what it says, how far it is, and who asked about it.
 type event struct {
 	record    participation.Record
-	block     block.Block        // what its reports are about; the zero Example, which is none of the task's, stands for a row that could not be mapped
-	work      func() block.Block // works the block out; nil: that was done, or nobody knows it
-	rows      uint64             // of the input that it stands for; 0 where only the store told of it
-	present   bool               // the block is known: false for what only the store told of
-	over      func()             // is told when the block is needed no more; nil: nobody waits for that
-	draw      uint32             // decides when it joins while more wait than a round takes
-	callbacks []func(Outcome)    // of those who asked about it: called by the loop's goroutine; must not block
+	block     block.Block                    // what its reports are about; the zero Example, which is none of the task's, stands for a row that could not be mapped
+	work      func() block.Block             // works the block out; nil: that was done, or nobody knows it
+	rows      uint64                         // of the input that it stands for; 0 where only the store told of it
+	present   bool                           // the block is known: false for what only the store told of
+	fits      func(*consent.Agreement) error // refuses what is not about what the task's reports are; nil: it was made for the task
+	over      func()                         // is told when the block is needed no more; nil: nobody waits for that
+	draw      uint32                         // decides when it joins while more wait than a round takes
+	callbacks []func(Outcome)                // of those who asked about it: called by the loop's goroutine; must not block
 }
 
 // A bundle is the events that travel in one message. They are charged, sent and acknowledged together.

@@ -108,7 +108,7 @@ func (c *Client) pull(t *tally, rows iter.Seq2[task.Row, error]) error {
 		return nil // Close tells why
 	}
 	names := naming{keys: agreement.Spec.Events.Key != "", source: c.loop.Source, live: c.loop.Source == "", stream: c.loop.Source == "" || c.loop.Source == "-"}
-	if (names.keys || agreement.Spec.ByUser()) && !c.loop.Rows {
+	if (names.keys || agreement.Spec.ByUser() || agreement.Spec.Silo != nil) && !c.loop.Rows {
 		return errRows
 	}
 	if names.live {
