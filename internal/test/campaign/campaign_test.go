@@ -3,7 +3,6 @@ package campaign
 import (
 	"flag"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -120,14 +119,15 @@ func TestCampaigns(t *testing.T) {
 		}
 	})
 	t.Log(&all)
-	if all.campaigns >= 250 && (all.interactive == 0 || all.passed == 0 || all.again == 0) {
+	// Each of these happens 10 times or more in 250 campaigns, whatever the scheduler does first: none at all is no accident. What is rarer has
+	// campaigns of its own: TestTraps, TestOlderState, TestOlderBroker.
+	if all.campaigns >= 250 && (all.interactive == 0 || all.again == 0) {
 		t.Errorf("no interactive phase met what it is for: %v", &all)
 	}
-	// Of 250 campaigns about 20 have a void batch and more than that any of the others: none at all is no accident.
 	if all.campaigns >= 250 && (all.void == 0 || all.reopened == 0 || all.waiting == 0 || all.unknown == 0 || all.uncounted == 0) {
 		t.Errorf("these campaigns did not meet what they are for: %v", &all)
 	}
-	if all.campaigns >= 250 && (all.calm == 0 || all.toldAgain == 0 || all.refused == 0 || all.twice == 0 || len(all.lies) < int(lieKinds)-1) {
+	if all.campaigns >= 250 && (all.calm == 0 || all.toldAgain == 0 || all.refused == 0 || all.fooled == 0 || len(all.lies) < int(lieKinds)-1) {
 		t.Errorf("no user was told, or lied to, as they are for: %v", &all)
 	}
 	for _, kind := range []string{"lease", "task", "round", "stage", "open", "claim", "close", "batch"} {
@@ -135,20 +135,8 @@ func TestCampaigns(t *testing.T) {
 			t.Errorf("no %s was lost: %v", kind, all.gone)
 		}
 	}
-	if all.campaigns >= 250 && (len(all.said) == 0 || all.strange == 0 || all.endless == 0) {
-		t.Errorf("no flood, no endless task, or nobody said what was lost: %v", &all)
-	}
-	// Each kind of call is met about 10 times or more.
-	for _, call := range slices.Concat(learnerTraps[:1], stageTraps, []string{"publish"}) {
-		met := 0
-		for trap, n := range all.sprung {
-			if strings.HasSuffix(trap, " "+call) {
-				met += n
-			}
-		}
-		if all.campaigns >= 250 && met == 0 {
-			t.Errorf("no trap was met at %s: %v", call, all.sprung)
-		}
+	if all.campaigns >= 250 && (all.strange == 0 || all.endless == 0) {
+		t.Errorf("no flood, or no endless task: %v", &all)
 	}
 }
 

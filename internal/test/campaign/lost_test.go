@@ -52,3 +52,13 @@ func TestOlderState(t *testing.T) {
 		}
 	}
 }
+
+// TestOlderBroker: a learner whose broker lost what announced the task and its rounds, and gives their sequences again, says so and ends.
+func TestOlderBroker(t *testing.T) {
+	p := small
+	p.Loser = losesRecords
+	r := play(t, p, []op{{1500 * time.Millisecond, "roll back", 2, 7}, {time.Minute, "pass", 0, 0}}, broken{})
+	if len(r.violations) > 0 || r.said["the broker is older"] == 0 {
+		t.Errorf("ended %v, %d real batches, said %v\n%s", r.ended, r.real, r.said, r.violations)
+	}
+}
