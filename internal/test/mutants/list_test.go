@@ -90,4 +90,83 @@ var mutants = []mutant{
 			{"	convex.Clip(statistic, e.c.ClipNorm)\n", ""},
 		},
 	},
+	{
+		name: "the ball of a unit of several is that of one alone", file: "randomizer/params.go", pkg: "randomizer", tests: "TestUnitsStayInTheirBalls",
+		edits: []edit{
+			{"return radius(p.Levels) / p.units()", "return radius(p.Levels)"},
+		},
+	},
+	{
+		name: "a report takes more units than it is of", file: "randomizer/vectorsum.go", pkg: "randomizer", tests: "TestAddRefuses",
+		edits: []edit{
+			{"if v.added == v.params.units() {", "if v.added < 0 {"},
+		},
+	},
+	{
+		name: "the device does not hear of the units", file: "stream/manifest/mechanism.go", pkg: "internal/run/audits", tests: "TestAuditOfBlocks",
+		edits: []edit{
+			{"		Units: m.Units, Window: m.Window,\n", "		Window: m.Window,\n"},
+		},
+	},
+	{
+		name: "a unit of K is charged for L/K where it moves 2L/K", file: "randomizer/accounting/mechanism.go", pkg: "randomizer/accounting",
+		tests: "TestLocalSamples|TestTheoremA_NeverBelowExactAttack",
+		edits: []edit{
+			{"float64(m.Levels)/float64(m.Units)*(1+1e-15)", "float64(m.Levels)/float64(2*m.Units)"},
+		},
+	},
+	{
+		name: "units are not charged for", file: "randomizer/accounting/release.go", pkg: "randomizer/accounting", tests: "TestLocalReliesOnItsOwnTrials",
+		edits: []edit{
+			{"Rounds: rounds, Units: r.Units}", "Rounds: rounds}"},
+		},
+	},
+	{
+		name: "the noise of others counts under local", file: "randomizer/accounting/release.go", pkg: "randomizer/accounting", tests: "TestLocalReliesOnItsOwnTrials",
+		edits: []edit{
+			{"		honest = r.Trials // everybody", "		honest = max(honest, r.Trials) // everybody"},
+		},
+	},
+	{
+		name: "a silo's own noise is for the units that were planned", file: "randomizer/accounting/own.go", pkg: "randomizer/accounting", tests: "TestOwnTrials",
+		edits: []edit{
+			{"		own[i].Units = units\n", ""},
+		},
+	},
+	{
+		name: "half of a silo's noise is left out", file: "randomizer/vectorsum.go", pkg: "randomizer", tests: "TestDecodeOfUnits",
+		edits: []edit{
+			{"NewBinomial(uint64(p.Trials), p.Coin)", "NewBinomial(uint64(p.Trials/2), p.Coin)"},
+		},
+	},
+	{
+		name: "noise is centred beside the window", file: "randomizer/vectorsum.go", pkg: "randomizer", tests: "TestWindowClamps|TestDecodeOfUnits",
+		edits: []edit{
+			{"int64(w/2)-int64(v.params.Trials/2)", "int64(w/2)-int64(v.params.Trials/2)+1"},
+		},
+	},
+	{
+		name: "noise is topped up under local", file: "randomizer/params.go", pkg: "shuffle", tests: "TestWindowIsNotToppedUp",
+		edits: []edit{
+			{"		cohort = 0\n", "		cohort += 0\n"},
+		},
+	},
+	{
+		name: "a block is drawn again where a broker denies it", file: "stream/client/publish.go", pkg: "stream/client", tests: "TestFinalReportsAreDrawnOnce",
+		edits: []edit{
+			{"Final: l.agreement.Final,", "Final: false,"},
+		},
+	},
+	{
+		name: "what a person says is not clipped", file: "learner/report/statistic.go", pkg: "learner/report", tests: "TestEveryUnitIsWithinTheNorm|TestUnitsAndBlocksAreMeans",
+		edits: []edit{
+			{"	convex.Clip(e.unit[:at], e.c.Norm())\n", "	_ = at\n"},
+		},
+	},
+	{
+		name: "a person says the sum over rows", file: "learner/report/statistic.go", pkg: "learner/report", tests: "TestUnitsAndBlocksAreMeans",
+		edits: []edit{
+			{"	share := 1 / float64(len(rows))\n", "	share := 1.0\n"},
+		},
+	},
 }
