@@ -50,26 +50,29 @@ func (s *tape) Uint64() uint64 {
 	return uint64(w)
 }
 
-// A vector of the golden file: for clients in other languages (docs/clients.md). Words are all that Encode draws: what
-// ChaCha8 (as in the C2SP specification) gives for the seed, or chosen where there is none. Counts are what Encode makes
-// of them, and packed is the report.
+// A vector of the golden file: for clients in other languages (docs/clients.md). Words are all that Draw draws: what
+// ChaCha8 (as in the C2SP specification) gives for the seed, or chosen where there is none. Counts are what Draw makes
+// of them, and packed is the report. A report about several units has their vectors in place of x, and the position of their sum.
 type vector struct {
-	Name     string    `json:"name"`
-	Dim      int       `json:"dim"`
-	ClipNorm float64   `json:"clip_norm"`
-	Levels   uint32    `json:"levels"`
-	Trials   uint32    `json:"trials"`
-	Coin     uint32    `json:"coin"`
-	Seed     string    `json:"chacha8_seed,omitempty"`
-	Words    []word    `json:"words"`
-	X        []float64 `json:"x"`
-	Position []int64   `json:"position"`
-	Counts   []uint32  `json:"counts"`
-	Packed   string    `json:"packed"`
+	Name     string      `json:"name"`
+	Dim      int         `json:"dim"`
+	ClipNorm float64     `json:"clip_norm"`
+	Levels   uint32      `json:"levels"`
+	Trials   uint32      `json:"trials"`
+	Units    uint64      `json:"units,omitempty"`
+	Window   uint32      `json:"window,omitempty"`
+	Coin     uint32      `json:"coin"`
+	Seed     string      `json:"chacha8_seed,omitempty"`
+	Words    []word      `json:"words"`
+	X        []float64   `json:"x,omitempty"`
+	Of       [][]float64 `json:"unit_vectors,omitempty"`
+	Position []int64     `json:"position"`
+	Counts   []uint32    `json:"counts"`
+	Packed   string      `json:"packed"`
 }
 
 func (g *vector) params() Params {
-	return Params{Dim: g.Dim, ClipNorm: g.ClipNorm, Levels: g.Levels, Trials: g.Trials, Coin: Coin(g.Coin)}
+	return Params{Dim: g.Dim, ClipNorm: g.ClipNorm, Levels: g.Levels, Trials: g.Trials, Units: g.Units, Window: g.Window, Coin: Coin(g.Coin)}
 }
 
 func goldenInputs() []vector {
@@ -95,7 +98,18 @@ func goldenInputs() []vector {
 	table.Name, table.Words = "table, the second word decides for the lower outcome", []word{0, edge, 0}
 	all = append(all, table)
 	table.Name, table.Words = "table, the second word decides for the higher outcome", []word{0, edge, ^word(0)}
-	return append(all, table)
+	all = append(all, table)
+	three := [][]float64{{0.5, -0.25, 3}, {1e300, 0, -1e300}, {0.6, 0.8, 0}}
+	return append(all,
+		vector{Name: "three units", Dim: 3, ClipNorm: 1, Levels: 100, Trials: 30, Units: 3, Coin: 1 << 23, Seed: seed, Of: three},
+		vector{Name: "three units, a window", Dim: 3, ClipNorm: 1, Levels: 100, Trials: 30, Units: 3, Window: 44, Coin: 1 << 23, Seed: seed, Of: three},
+		vector{Name: "three units in the place of a hundred, a window", Dim: 3, ClipNorm: 2, Levels: 1001, Trials: 3000, Units: 100, Window: 500,
+			Coin: 1 << 23, Seed: seed, Of: three},
+		vector{Name: "one unit, a window", Dim: 4, ClipNorm: 1, Levels: 12, Trials: 50, Window: 60, Coin: 1 << 23, Seed: seed, X: []float64{0.5, -0.5, 0.25, 0}},
+		vector{Name: "both ends of the window", Dim: 2, ClipNorm: 1, Levels: 2, Trials: 8, Units: 2, Window: 2, Coin: 1 << 23,
+			Words: []word{0, ^word(0)}, Of: [][]float64{{-1, 0}, {0, 1}}},
+		vector{Name: "units of one step each", Dim: 2, ClipNorm: 1, Levels: 1, Trials: 2, Units: 1 << 23, Coin: 1 << 23, Seed: seed,
+			Of: [][]float64{{-1, 0}, {0.99, 0}, {0, 7}}})
 }
 
 func (g *vector) fill(t *testing.T) {
@@ -113,11 +127,17 @@ func (g *vector) fill(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.Position = make([]int64, g.Dim)
-	newBall(p).snap(g.Position, g.X)
-	if g.Counts, err = v.Encode(nil, g.X); err != nil {
-		t.Fatal(err)
+	of := g.Of
+	if of == nil {
+		of = [][]float64{g.X}
 	}
+	for _, x := range of {
+		if err := v.Add(x); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g.Position = slices.Clone(v.place)
+	g.Counts = v.Draw(nil)
 	g.Words = entropy.drawn
 	g.Packed = hex.EncodeToString(p.Pack(nil, g.Counts))
 }

@@ -37,9 +37,14 @@ def norm(x):
     return math.sqrt(total), unit
 
 
-def positions(x, clip, levels):
-    """Where x lies, in steps of 2^-24 of a level from the centre."""
-    radius = levels << (COIN_BITS - 1)
+def place(units, clip, levels, of):
+    """Where the sum of the units of a report about so many lies, in steps of 2^-24 of a level from the centre."""
+    radius = (levels << (COIN_BITS - 1)) // of
+    return [sum(column) for column in zip(*(positions(x, clip, radius) for x in units))]
+
+
+def positions(x, clip, radius):
+    """Where x lies, within a ball around the centre."""
     n, unit = norm(x)
     if n is None:
         return [0] * len(x)
@@ -142,9 +147,16 @@ def binomial(words, n, coin):
 # One user's report.
 
 
-def encode(words, x, clip_norm, levels, trials, coin):
-    """The counts of x: rounded to a level without bias, and the noise added."""
-    at = [s + (levels << (COIN_BITS - 1)) for s in positions(x, clip_norm, levels)]
+def windowed(counts, levels, trials, window):
+    """Counts whose noise is centred at half of the window, and within it; as they are where there is none."""
+    if window == 0:
+        return counts
+    return [min(max(c + window // 2 - trials // 2, 0), levels + window) for c in counts]
+
+
+def encode(words, where, levels, trials, coin):
+    """The counts of a place: rounded to a level without bias, and the noise added."""
+    at = [s + (levels << (COIN_BITS - 1)) for s in where]
     fair = coin == 1 << (COIN_BITS - 1)
 
     def rounded(position, w):
@@ -168,9 +180,9 @@ def encode(words, x, clip_norm, levels, trials, coin):
     return counts
 
 
-def pack(counts, levels, trials):
+def pack(counts, most):
     """Counts of equal width, the lowest bits first."""
-    width = (levels + trials).bit_length()
+    width = most.bit_length()
     bits = 0
     for j, c in enumerate(counts):
         bits |= c << (j * width)
@@ -206,12 +218,20 @@ def subject(task, round_, attempt):
     return f"panlearn.{task}.report.{round_}.{attempt}"
 
 
+def place_of(v, user):
+    return place(user.get("unit_vectors") or [user["x"]], v["clip_norm"], v["levels"], v.get("units", 1))
+
+
 def counts_of(v, user):
     words = iter([int(w, 16) for w in user["words"]])
-    counts = encode(words, user["x"], v["clip_norm"], v["levels"], v["trials"], v["coin"])
+    counts = encode(words, place_of(v, user), v["levels"], v["trials"], v["coin"])
     if next(words, None) is not None:
         raise ValueError("words are left")
-    return counts
+    return windowed(counts, v["levels"], v["trials"], v.get("window", 0))
+
+
+def packed(v, counts):
+    return pack(counts, v["levels"] + (v.get("window", 0) or v["trials"]))
 
 
 def results(v):
@@ -219,11 +239,11 @@ def results(v):
     if "users" not in v:
         counts = counts_of(v, v)
         return {
-            "position": positions(v["x"], v["clip_norm"], v["levels"]),
+            "position": place_of(v, v),
             "counts": counts,
-            "packed": pack(counts, v["levels"], v["trials"]).hex(),
+            "packed": packed(v, counts).hex(),
         }
-    plaintext = b"".join(pack(counts_of(v, user), v["levels"], v["trials"]) for user in v["users"])
+    plaintext = b"".join(packed(v, counts_of(v, user)) for user in v["users"])
     ids = [bytes.fromhex(user["id"]) for user in v["users"]]
     return {
         "plaintext": plaintext.hex(),
