@@ -1,15 +1,19 @@
 package client_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/panlearn/panlearn/stream/client"
 	"github.com/panlearn/panlearn/stream/client/httpgateway"
+	"github.com/panlearn/panlearn/stream/client/ledger"
 	"github.com/panlearn/panlearn/stream/client/participation"
 )
 
@@ -75,5 +79,65 @@ func TestWhoeverHasAKeyTakesPart(t *testing.T) {
 		}
 		gateway.Close()
 		must(t, device.Close())
+	})
+}
+
+// In a task that protects people each request is one report of its person, whatever number of events it has and whatever they hold, with the same
+// bytes and on the person's own account; another request of the same person is answered.
+func TestPostedPeopleReportOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const people, items = 60, 2
+		w := newWorld(t, plan{rounds: 1, cohort: people, deadline: time.Hour})
+		w.keyed()
+		s, l := newSpy(t, participation.NewMemoryStore()), ledger.NewMemory()
+		surplus := uint64(0)
+		serve := func(ctx context.Context, want int, query string) (sum client.Summary) {
+			store := httpgateway.Watch(s)
+			c := w.config(store)
+			c.Source, c.Ledger, c.Progress = httpgateway.Source, l, func(p client.Progress) { sum = p.Summary }
+			device := w.client(c)
+			byUser(device, items, time.Hour)
+			gateway, err := httpgateway.New(httpgateway.Config{Client: device, Store: store, Token: "correct-horse-battery", Rate: 1e6})
+			must(t, err)
+			var group sync.WaitGroup
+			for i := range people {
+				group.Go(func() {
+					events := strings.Repeat(`{"x0": 0.1, "x1": 0.2, "x2": 0.3, "y": 1},`, i%5)
+					body := fmt.Sprintf(`{"key": "user-%d", "events": [%s]}`, i, strings.TrimSuffix(events, ","))
+					if i%5 == 4 {
+						body = fmt.Sprintf(posted[i/5], fmt.Sprint("user-", i)) // whatever it holds
+					}
+					r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/v1/events"+query, strings.NewReader(body))
+					r.Header.Set("Authorization", "Bearer correct-horse-battery")
+					r.Header.Set("Content-Type", "application/json")
+					got := httptest.NewRecorder()
+					gateway.Handler().ServeHTTP(got, r)
+					if got.Code != want || strings.Contains(got.Body.String(), `"fits":true`) != (i%5 < 4) || strings.Contains(got.Body.String(), `"surplus":1`) != (i%5 == 3) {
+						t.Errorf("user %d with %d events: %d %s", i, i%5, got.Code, got.Body)
+					}
+				})
+				if i%5 == 3 {
+					surplus++
+				}
+			}
+			group.Wait()
+			gateway.Close()
+			must(t, device.Close())
+			return sum
+		}
+		w.play(t.Context(), func(ctx context.Context) {
+			sum := serve(ctx, http.StatusOK, "?until=outcome&wait=30")
+			if want := (client.Summary{Events: people, Units: people, Surplus: surplus, Counted: people}); sum != want {
+				t.Errorf("%+v, want %+v", sum, want)
+			}
+			serve(ctx, http.StatusOK, "")
+		})
+		s.audit(w)
+		for i := range people {
+			key := participation.EventKey(fmt.Sprint("user-", i))
+			if n, charges := len(s.draws[key]), accountOf(t, l, key); n != 1 || len(charges) != 1 || !charges[0].ByUser {
+				t.Errorf("user %d has %d draws and %+v, want one of each", i, n, charges)
+			}
+		}
 	})
 }

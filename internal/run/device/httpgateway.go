@@ -68,7 +68,11 @@ func PublishHTTP(ctx context.Context, c Config, h HTTPConfig) (summary client.Su
 	served := make(chan error, 1)
 	go func() { served <- obs.Serve(serving, h.Listener, gateway.Handler()) }()
 	c.Logger.Info("taking events", "http", h.Listener.Addr().String(), "token", !h.NoToken)
-	if _, err = devices.Agreement(ctx); err == nil { // a task that the policy refuses ends the gateway at once
+	agreement, err := devices.Agreement(ctx)
+	if err == nil {
+		err = httpgateway.Check(agreement)
+	}
+	if err == nil { // a task that the policy or the gateway refuses ends it at once
 		select {
 		case <-ctx.Done():
 		case <-devices.Done():

@@ -25,6 +25,7 @@ type answer struct {
 	Final   bool         `json:"final"`             // asking again will give the same
 	Round   stream.Round `json:"round"`             // last round that it took part in; 0: none
 	Fits    bool         `json:"fits"`              // false: this request's event is not as declared, and counts as the zero vector
+	Surplus int          `json:"surplus,omitempty"` // events of this request beyond those of a person that a report is about: in none
 	Refused *refusal     `json:"refused,omitempty"` // why, where the outcome is refused
 }
 

@@ -19,7 +19,7 @@ import (
 // MaxKey is the length of the longest key, in bytes.
 const MaxKey = task.MaxKey
 
-// A request is the body of a POST.
+// A request is the body of a POST, where the task is about single events.
 type request struct {
 	Key   string          `json:"key"`
 	Event json.RawMessage `json:"event"`
@@ -29,7 +29,7 @@ type request struct {
 var (
 	errNoKey  = fmt.Errorf("the body has no member key at the top level of a JSON object, a string of 1 to %d bytes", MaxKey)
 	errLarge  = errors.New("the body is too large")
-	errObject = errors.New("the body is not one JSON object with the members key and event alone, each once")
+	errObject = errors.New("the body is not one JSON object with the members key and event alone, each once; of a task that protects people, key and events")
 )
 
 // readRequest reads a body to its end, of which it holds no more than most bytes, or of a larger one up to its key.
@@ -59,13 +59,11 @@ func parseEvent(key string, body []byte, most int64) (json.RawMessage, error) {
 		return nil, errLarge
 	}
 	var r request
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&r); err != nil || r.Key != key {
-		return nil, errObject
+	if err := decode(body, &r); err != nil {
+		return nil, err
 	}
-	if _, err := d.Token(); err != io.EOF {
-		return nil, errors.New("something follows the JSON object in the body")
+	if r.Key != key {
+		return nil, errObject
 	}
 	if len(r.Event) == 0 || r.Event[0] != '{' {
 		return nil, errors.New("event is not an object")
@@ -73,12 +71,27 @@ func parseEvent(key string, body []byte, most int64) (json.RawMessage, error) {
 	return r.Event, nil
 }
 
+// decode reads a body that is one object with the members of r alone.
+func decode(body []byte, r any) error {
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(r); err != nil {
+		return errObject
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return errors.New("something follows the JSON object in the body")
+	}
+	return nil
+}
+
 // A mapper turns events into examples, when the task is known.
 type mapper struct {
 	mu        sync.Mutex
 	agreement *consent.Agreement // written once, and read after use
 	features  *task.FeatureMap   // of events in JSON
-	most      int64              // bytes of a body that is parsed
+	most      int64              // bytes of a body that is parsed; of a person's, of an event in it
+	items     int                // events of a person that enter a report; 0: the task is about single events
+	onMap     func()             // what a test does before a person's row is mapped
 }
 
 // What a body may have beside its event, and a vector for each of its coordinates: an index, a number with all of its digits, and blanks. Parsing
@@ -88,6 +101,15 @@ const (
 	perCoordinate = 64
 )
 
+// Check refuses a task whose reports a gateway does not make.
+func Check(a *consent.Agreement) error {
+	if a.Spec.Silo != nil {
+		return consent.Refuse("silo", "declared", "none: one posted row that cannot be read would change others of its block; "+
+			"publish files with ingest publish --data, or blocks from Go with PublishBlock")
+	}
+	return nil
+}
+
 // use takes the agreement, once.
 func (m *mapper) use(agreement *consent.Agreement) error {
 	m.mu.Lock()
@@ -95,13 +117,18 @@ func (m *mapper) use(agreement *consent.Agreement) error {
 	if m.agreement != nil {
 		return nil
 	}
+	if err := Check(agreement); err != nil {
+		return err
+	}
 	features := agreement.Features
 	most := int64(besideEvent)
 	if v := agreement.Spec.Features.Vector; v != nil {
 		most += perCoordinate * int64(v.Dimension)
 	} else {
 		most += int64(agreement.Spec.Events.MaxLine)
-		spec, err := agreement.Spec.ReadAs(task.JSONL)
+		declared := *agreement.Spec
+		declared.User, declared.Privacy.Unit = nil, "" // a request names its person
+		spec, err := declared.ReadAs(task.JSONL)
 		if err != nil {
 			return err
 		}
@@ -109,6 +136,9 @@ func (m *mapper) use(agreement *consent.Agreement) error {
 		if features, err = spec.Compile(); err != nil {
 			return err
 		}
+	}
+	if agreement.Spec.ByUser() {
+		m.items = agreement.Spec.User.Items
 	}
 	m.agreement, m.features, m.most = agreement, features, most
 	return nil

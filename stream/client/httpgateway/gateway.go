@@ -36,6 +36,7 @@ const Source = "http"
 type Publisher interface {
 	Agreement(ctx context.Context) (*consent.Agreement, error)
 	PublishFunc(ctx context.Context, key participation.Key, e func() convex.Example) (client.Outcome, error)
+	PublishBlockFunc(ctx context.Context, key participation.Key, rows int, work func() []convex.Example) (client.Outcome, error)
 }
 
 // A Config configures a Gateway. Client and Store are required, and one of Token and NoToken.
@@ -48,7 +49,7 @@ type Config struct {
 	NoToken bool
 
 	Rate    float64 // events a second that are taken on average, and at once; default DefaultRate
-	MaxBody int64   // bytes of a request that are held; the event of a larger one is invalid, as is one larger than its declared shape. Default DefaultMaxBody
+	MaxBody int64   // bytes of a request that are held, or as many as the declared events of a person may have; the event of a larger one is invalid, as is one larger than its declared shape. Default DefaultMaxBody
 	// MaxWaiting is how many events may be without an outcome: those that wait for a round, and those of a round that is not
 	// closed. Below what a round takes from this gateway, the round does not fill. Default DefaultMaxWaiting.
 	MaxWaiting int
@@ -146,7 +147,7 @@ var (
 )
 
 // publish hands an event to the client, unless an event with that key is under way, whose answer is then this one's too.
-func (g *Gateway) publish(key participation.Key, e func() convex.Example) (*pending, error) {
+func (g *Gateway) publish(key participation.Key, send func(context.Context) (client.Outcome, error)) (*pending, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
@@ -161,7 +162,7 @@ func (g *Gateway) publish(key participation.Key, e func() convex.Example) (*pend
 	p := &pending{done: make(chan struct{})}
 	g.pending[key] = p
 	g.working.Go(func() {
-		p.outcome, p.err = g.Client.PublishFunc(g.ctx, key, e)
+		p.outcome, p.err = send(g.ctx)
 		g.mu.Lock()
 		delete(g.pending, key)
 		g.mu.Unlock()

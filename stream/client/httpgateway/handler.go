@@ -12,11 +12,10 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/stream/client"
 	"github.com/panlearn/panlearn/stream/client/consent"
 	"github.com/panlearn/panlearn/stream/client/participation"
 )
@@ -113,7 +112,12 @@ func (g *Gateway) postEvent(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusUnsupportedMediaType, "want the header Content-Type: application/json")
 		return
 	}
-	key, body, err := readRequest(r.Body, g.MaxBody)
+	begun := time.Now()
+	if !g.ready(r.Context(), w, wait) {
+		return
+	}
+	wait -= min(wait, time.Since(begun))
+	key, body, err := readRequest(r.Body, max(g.MaxBody, g.mapper.held()))
 	if err != nil {
 		fail(w, http.StatusBadRequest, "the body broke off")
 		return
@@ -122,22 +126,9 @@ func (g *Gateway) postEvent(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusBadRequest, errNoKey.Error())
 		return
 	}
-	begun := time.Now()
-	if !g.ready(r.Context(), w, wait) {
-		return
-	}
-	event := sync.OnceValues(func() (convex.Example, error) {
-		e, err := g.mapper.example(key, body)
-		if err != nil {
-			return invalid(), err
-		}
-		return e, nil
-	})
-	a, err := g.offer(r.Context(), participation.EventKey(key), func() convex.Example {
-		e, _ := event()
-		return e
-	}, max(0, wait-time.Since(begun)), outcome)
-	_, unfit := event()
+	p := g.posting(key, body)
+	a, err := g.offer(r.Context(), participation.EventKey(key), p.send, wait, outcome)
+	unfit := p.unfit()
 	if unfit != nil {
 		g.note(unfit)
 	}
@@ -148,7 +139,7 @@ func (g *Gateway) postEvent(w http.ResponseWriter, r *http.Request) {
 		g.Logger.Warn("an event without an answer", "err", err)
 		fail(w, http.StatusServiceUnavailable, "the gateway is stopping: ask again with the same key when it is back")
 	default:
-		a.Fits = unfit == nil
+		a.Fits, a.Surplus = unfit == nil, p.surplus
 		replyAnswer(w, a)
 	}
 }
@@ -167,7 +158,7 @@ func (g *Gateway) note(unfit error) {
 }
 
 // offer publishes an event, unless the store has its last word. What it says is worked out later: only its key decides when it joins.
-func (g *Gateway) offer(ctx context.Context, key participation.Key, e func() convex.Example, wait time.Duration, outcome bool) (answer, error) {
+func (g *Gateway) offer(ctx context.Context, key participation.Key, send func(context.Context) (client.Outcome, error), wait time.Duration, outcome bool) (answer, error) {
 	parts, err := g.Store.Read([]participation.Key{key})
 	if err != nil {
 		return answer{}, err
@@ -175,7 +166,7 @@ func (g *Gateway) offer(ctx context.Context, key participation.Key, e func() con
 	if final(parts[0]) {
 		return stands(parts[0]), nil
 	}
-	p, err := g.publish(key, e)
+	p, err := g.publish(key, send)
 	if err != nil {
 		return answer{}, err
 	}

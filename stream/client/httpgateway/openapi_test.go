@@ -83,7 +83,7 @@ func TestOpenAPIHasTheRoutes(t *testing.T) {
 func TestOpenAPIHasTheFields(t *testing.T) {
 	d := describe(t)
 	for name, value := range map[string]any{
-		"Event": request{}, "Vector": vectorEvent{}, "Answer": answer{}, "Refusal": refusal{}, "Task": taskAnswer{}, "Error": failure{},
+		"Event": request{}, "Person": personRequest{}, "Vector": vectorEvent{}, "Answer": answer{}, "Refusal": refusal{}, "Task": taskAnswer{}, "Error": failure{},
 	} {
 		s, ok := d.Parts.Schemas[name]
 		if !ok {
@@ -203,6 +203,11 @@ func TestAnswersAreDescribed(t *testing.T) {
 		check(fast, closed)
 		fast.gateway.Close()
 	}
+	people := newPeople(t, columns, 1)
+	close(people.open)
+	check(people, people.request(http.MethodGet, "/v1/task", nil))
+	check(people, people.request(http.MethodPost, "/v1/events", strings.NewReader(`{"key": "anna", "events": [{}, {}]}`)))
+	people.gateway.Close()
 	for _, status := range []int{200, 202, 400, 401, 403, 415, 429, 503} {
 		if at := "/v1/events " + strconv.Itoa(status); !seen[at] {
 			t.Errorf("%s was described and not seen", at)

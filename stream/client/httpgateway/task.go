@@ -3,6 +3,8 @@ package httpgateway
 import (
 	"encoding/hex"
 	"net/http"
+
+	"github.com/panlearn/panlearn/learner/task"
 )
 
 // taskAnswer is what an application has to know of the task.
@@ -13,6 +15,8 @@ type taskAnswer struct {
 	Columns   []string `json:"columns"`
 	Dimension int      `json:"dimension"` // 0 where Columns are named
 	Label     string   `json:"label"`     // member of the label
+	Unit      string   `json:"unit"`      // what is protected: event, or user, whose events are posted together
+	Items     int      `json:"items"`     // events of a user that enter a report; 1 where it is about an event
 	Epsilon   float64  `json:"epsilon"`   // what the task costs one user, as the client computed it
 	Delta     float64  `json:"delta"`
 	Honest    float64  `json:"honest_fraction"` // share of every cohort whose noise epsilon relies upon
@@ -27,6 +31,9 @@ func (g *Gateway) getTask(w http.ResponseWriter, r *http.Request) {
 	schema := agreement.Spec.Schema()
 	a := taskAnswer{Task: agreement.Spec.Name, TaskHash: hex.EncodeToString(agreement.Hash[:]), Columns: schema.Columns, Dimension: schema.Dimension,
 		Label: schema.Label, Epsilon: float64(agreement.Guarantee.Epsilon), Delta: agreement.Delta, Honest: agreement.HonestFraction.Float()}
+	if a.Unit, a.Items = task.UnitEvent, 1; g.mapper.items > 0 {
+		a.Unit, a.Items = task.UnitUser, g.mapper.items
+	}
 	if schema.Columns == nil {
 		a.Label = "label"
 	}

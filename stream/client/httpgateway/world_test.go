@@ -68,7 +68,8 @@ type fake struct {
 
 	mu      sync.Mutex
 	refused *consent.RefusedError
-	got     map[participation.Key]convex.Example // of the first Publish of a key
+	got     map[participation.Key]convex.Example   // of the first Publish of a key
+	blocks  map[participation.Key][]convex.Example // of the first PublishBlockFunc of a key
 	calls   int
 }
 
@@ -87,15 +88,33 @@ func (f *fake) Agreement(ctx context.Context) (*consent.Agreement, error) {
 	}
 }
 
-// PublishFunc implements Publisher as a client does: charged durably, then counted.
+// PublishBlockFunc implements Publisher.
+func (f *fake) PublishBlockFunc(ctx context.Context, key participation.Key, _ int, work func() []convex.Example) (client.Outcome, error) {
+	rows := work()
+	f.mu.Lock()
+	if _, known := f.blocks[key]; !known {
+		f.blocks[key] = rows
+	}
+	f.mu.Unlock()
+	return f.settle(ctx, key)
+}
+
+// PublishFunc implements Publisher.
 func (f *fake) PublishFunc(ctx context.Context, key participation.Key, work func() convex.Example) (client.Outcome, error) {
 	e := work()
 	f.mu.Lock()
-	f.calls++
-	refused := f.refused
 	if _, known := f.got[key]; !known {
 		f.got[key] = e
 	}
+	f.mu.Unlock()
+	return f.settle(ctx, key)
+}
+
+// settle does as a client does: charged durably, then counted.
+func (f *fake) settle(ctx context.Context, key participation.Key) (client.Outcome, error) {
+	f.mu.Lock()
+	f.calls++
+	refused := f.refused
 	f.mu.Unlock()
 	if refused != nil {
 		return client.Outcome{State: participation.Refused, Refused: refused}, refused
@@ -136,7 +155,7 @@ func newWorld(t *testing.T, declaration string, change func(*Config)) *world {
 	agreement.Guarantee.Epsilon, agreement.HonestFraction = 0.5, accounting.One
 	store := Watch(participation.NewMemoryStore())
 	w := &world{t: t, log: new(bytes.Buffer), fake: &fake{store: store, agreement: agreement, ready: make(chan struct{}), open: make(chan struct{}),
-		over: make(chan struct{}), got: make(map[participation.Key]convex.Example)}}
+		over: make(chan struct{}), got: make(map[participation.Key]convex.Example), blocks: make(map[participation.Key][]convex.Example)}}
 	close(w.ready)
 	c := Config{Client: w.fake, Store: store, Token: token, Logger: slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 	if change != nil {
