@@ -106,5 +106,9 @@
 //
 // After the faults either the task goes on, or the learner or a stage has ended with a sentence that names what was lost.
 //
+// # What must hold though broker, learner and stage lie together
+//
+// Under trust local, with the plans that are made for silos: they hold one report about a block at most, whatever they announce, open, close and answer.
+//
 // Wrappers that break one promise each show that these checks can fail.
 package campaign
