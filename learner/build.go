@@ -56,9 +56,9 @@ func inPractice(plan *wire.Plan) (method.Method, error) {
 	for _, f := range plan.Phases {
 		switch f.Statistic {
 		case wire.Statistic_STATISTIC_MOMENTS:
-			layout.MomentUsers = f.Users * max(1, f.Mechanism.GetUnits())
+			layout.MomentUsers = f.Cohort * max(1, f.Mechanism.GetUnits())
 		case wire.Statistic_STATISTIC_SECOND_MOMENT_MATRIX:
-			layout.MatrixUsers, layout.Method = f.Users*max(1, f.Mechanism.GetUnits()), practical.Descent
+			layout.MatrixUsers, layout.Method = f.Cohort*max(1, f.Mechanism.GetUnits()), practical.Descent
 		default:
 			layout.Rounds += f.Rounds
 		}

@@ -5,8 +5,10 @@ import (
 	"testing"
 
 	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/learner/planning"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/randomizer/accounting"
+	"github.com/panlearn/panlearn/stream/wire"
 )
 
 const honestTask = `
@@ -129,5 +131,29 @@ func TestGuaranteesOfSmallPhases(t *testing.T) {
 	}
 	if !math.IsInf(least, 1) {
 		t.Errorf("epsilon %v at a quarter of %d users", least, job.Plan.Phases[0].Cohort)
+	}
+}
+
+// Who answers two phases is told what both cost together, which neither does alone.
+func TestGuaranteeOfPhasesTogether(t *testing.T) {
+	one, err := accounting.Calibrate(accounting.Request{Users: 1000, Dim: 10, Epsilon: 1, Delta: 1e-6, HonestFraction: accounting.One, Rounds: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := accounting.NewAccountant()
+	g := guarantor{accountant: a, delta: one.Delta, known: map[string][]guarantee{}}
+	p := planning.Proposal{Plan: &wire.Plan{Phases: []*wire.Phase{{}, {}, {Again: true}}}, Forecasts: make([]planning.Forecast, 3)}
+	for i, rounds := range []int{4, 1, 3} {
+		p.Forecasts[i].Privacy = one
+		p.Forecasts[i].Privacy.RoundsPerUser = rounds
+	}
+	p.Forecasts[2].Privacy.Dim = 20
+	lines, err := g.plan(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := a.RepeatedEpsilon(1, [][]accounting.Release{p.Stints()[1]}, one.Delta)
+	if err != nil || len(p.Stints()) != 2 || *lines[0].Epsilon != want.Epsilon || !(want.Epsilon > *one.ProvedEpsilon) {
+		t.Errorf("epsilon %v, want that of the last two phases, %v, above the first's %v: %v", *lines[0].Epsilon, want.Epsilon, *one.ProvedEpsilon, err)
 	}
 }

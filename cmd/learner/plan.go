@@ -201,7 +201,7 @@ func survey(job run.Job) (planSurvey, error) {
 	if out.report.Comparison, err = compare(job); err != nil {
 		return planSurvey{}, err
 	}
-	g := guarantor{accountant: job.Planner.Accountant(), known: map[releaseKey][]guarantee{}}
+	g := guarantor{accountant: job.Planner.Accountant(), delta: job.Problem.Delta, known: map[string][]guarantee{}}
 	if job.Problem.Practical != nil {
 		out.report.Guarantees, err = g.plan(job.Proposal)
 		return out, err

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -209,22 +210,18 @@ type guarantee struct {
 	Delta          float64             `json:"delta"`
 }
 
-// A guarantor asks the accountant once for each release.
+// A guarantor asks the accountant once for the releases of each stint.
 type guarantor struct {
 	accountant *accounting.Accountant
-	known      map[releaseKey][]guarantee
+	delta      float64
+	known      map[string][]guarantee
 }
 
-type releaseKey struct {
-	accounting.Release
-	delta float64
-}
-
-// plan lists what holds for the users of every phase: a user takes part in one, and the worst one counts.
+// plan lists what holds for the users of every stint: a user takes part in one, in all of its phases, and the worst one counts.
 func (g guarantor) plan(p planning.Proposal) ([]guarantee, error) {
 	var out []guarantee
-	for _, f := range p.Forecasts {
-		lines, err := g.release(f.Privacy)
+	for _, releases := range p.Stints() {
+		lines, err := g.stint(releases)
 		if err != nil {
 			return nil, err
 		}
@@ -247,34 +244,36 @@ func worst(a, b []guarantee) []guarantee {
 	return out
 }
 
-// release lists the adversaries, and what is left of the guarantee when fewer users add noise than was planned for.
-func (g guarantor) release(p accounting.Plan) ([]guarantee, error) {
-	planned := p.Release()
-	key := releaseKey{planned, p.Delta}
+// stint lists the adversaries, and what is left of the guarantee when fewer users add noise than was planned for.
+func (g guarantor) stint(planned []accounting.Release) ([]guarantee, error) {
+	key := fmt.Sprint(planned)
 	if lines, ok := g.known[key]; ok {
 		return lines, nil
 	}
+	first := planned[0] // of the same trust, users and share as the others
 	var out []guarantee
-	for _, honest := range []string{p.HonestFraction.String(), "0.9", "0.75", "0.5", "0.25"} {
+	for _, honest := range []string{first.HonestFraction.String(), "0.9", "0.75", "0.5", "0.25"} {
 		fraction, err := accounting.ParseFraction(honest)
 		if err != nil {
 			return nil, err
 		}
 		// Under trust local nobody is relied upon, and there is one line.
-		if fraction.Float() > p.HonestFraction.Float() || len(out) > 0 && (p.Trust == accounting.Local || out[0].HonestFraction.String() == fraction.String()) {
+		if fraction.Float() > first.HonestFraction.Float() || len(out) > 0 && (first.Trust == accounting.Local || out[0].HonestFraction.String() == fraction.String()) {
 			continue
 		}
-		r := planned
-		r.HonestFraction = fraction
+		releases := slices.Clone(planned)
+		for i := range releases {
+			releases[i].HonestFraction = fraction
+		}
 		// Where the share is less than one user nobody's noise is relied upon, and nothing is promised.
-		cost := accounting.Guarantee{Learner: math.Inf(1), Intruder: math.Inf(1), HasIntruder: p.Trust.HasFloors()}
-		if fraction.Floor(p.Users) > 0 {
-			if cost, err = g.accountant.ReleaseEpsilon(r, p.Delta); err != nil {
+		cost := accounting.Guarantee{Learner: math.Inf(1), Intruder: math.Inf(1), HasIntruder: first.Trust.HasFloors()}
+		if fraction.Floor(first.Users) > 0 {
+			if cost, err = g.accountant.RepeatedEpsilon(1, [][]accounting.Release{releases}, g.delta); err != nil {
 				return nil, err
 			}
 		}
 		add := func(adversary string, epsilon float64) {
-			line := guarantee{Adversary: adversary, HonestFraction: fraction, Delta: p.Delta}
+			line := guarantee{Adversary: adversary, HonestFraction: fraction, Delta: g.delta}
 			if !math.IsInf(epsilon, 0) {
 				line.Epsilon = &epsilon
 			}

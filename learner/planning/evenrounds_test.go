@@ -2,6 +2,7 @@ package planning_test
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/panlearn/panlearn/learner"
@@ -68,17 +69,114 @@ func TestPracticalPlanOfSilos(t *testing.T) {
 		}
 	}
 	p := inPractice("logistic", 32000)
-	p.Trust, p.Silos, p.Interactive = accounting.Local, planning.Silos{Count: 20, Units: 1600, Reports: 20, Least: 1600}, true
-	if _, err := planning.MakePlan(p); err == nil {
-		t.Error("silos that answer all rounds have a practical plan, which nothing can run yet")
+	p.Trust, p.Silos, p.FirstCohort = accounting.Local, planning.Silos{Count: 20, Units: 1600, Reports: 20, Least: 1600}, 5
+	for _, p.Interactive = range []bool{false, true} {
+		if _, err := planning.MakePlan(p); err == nil || !strings.Contains(err.Error(), "first cohort: 5") {
+			t.Errorf("silos have a first cohort of another size: %v", err)
+		}
 	}
-	p.Interactive, p.FirstCohort = false, 5
-	if _, err := planning.MakePlan(p); err == nil {
-		t.Error("silos have a first cohort of another size")
-	}
-	p.FirstCohort, p.Silos, p.Users = 0, planning.Silos{Count: 32000, Units: 1, Reports: 32000, Least: 1}, 32000
+	p.Interactive, p.FirstCohort, p.Silos, p.Users = false, 0, planning.Silos{Count: 32000, Units: 1, Reports: 32000, Least: 1}, 32000
 	if _, err := planning.MakePlan(p); err == nil {
 		t.Error("one unit a silo is not two blocks")
+	}
+}
+
+// Silos, or people, who answer all rounds are charged for all of them together, looks too: one stint, whose cost no phase has alone. Some of the silos
+// answer a round, and each pays as if it were asked in all.
+func TestPracticalPlanOfStints(t *testing.T) {
+	shares := func(fraction string) accounting.Fraction {
+		f, err := accounting.ParseFraction(fraction)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	for _, c := range []struct {
+		loss   string
+		users  uint64
+		silos  planning.Silos
+		trust  accounting.Trust
+		honest string
+		radius float64
+		phases int
+		rounds uint64
+	}{
+		{"logistic", 32000, planning.Silos{Count: 20, Units: 1600, Reports: 20, Least: 1067}, accounting.Local, "1", 0, 2, 13},
+		{"logistic", 32000, planning.Silos{Count: 1000, Units: 32, Reports: 1000, Least: 32}, accounting.Local, "1", 0, 2, 13},
+		{"logistic", 32000, planning.Silos{Count: 20, Units: 1600, Reports: 12, Least: 1600}, accounting.Local, "1", 0, 2, 13},
+		{"logistic", 32000, planning.Silos{Count: 20, Units: 1600, Reports: 12, Least: 1600}, accounting.Shuffle, "11/12", 0, 2, 13},
+		{"squared", 32000, planning.Silos{Count: 20, Units: 1600, Reports: 20, Least: 1600}, accounting.Shuffle, "19/20", 0, 3, 6},
+		{"logistic", 2000, planning.Silos{}, accounting.Shuffle, "0.9", 0.25, 2, 13},
+		{"logistic", 2000, planning.Silos{}, accounting.Shuffle, "0.9", 0, 2, 13},
+	} {
+		p := inPractice(c.loss, c.users)
+		p.Trust, p.Silos, p.Interactive, p.HonestFraction, p.Radius = c.trust, c.silos, true, shares(c.honest), c.radius
+		p.ByUser, p.Minimum = c.silos.Count == 0, 10
+		plan, err := planning.MakePlan(p)
+		if err != nil {
+			t.Fatalf("%+v: %v", c, err)
+		}
+		users, cohort, units := c.users, c.users, uint64(1)
+		if c.silos.Count > 0 {
+			users, cohort, units = c.silos.Count, c.silos.Reports, c.silos.Units
+		}
+		if got := manifest.Planned(plan.Plan); got != c.rounds || len(plan.Plan.Phases) != c.phases || manifest.Users(plan.Plan) != users {
+			t.Errorf("%+v: %d rounds in %d phases of %d", c, got, len(plan.Plan.Phases), manifest.Users(plan.Plan))
+		}
+		var most float64
+		a := accounting.NewAccountant()
+		for i, f := range plan.Plan.Phases {
+			of := plan.Forecasts[i].Privacy
+			m, first := f.Mechanism, plan.Plan.Phases[0].Mechanism
+			if f.Again != (i > 0) || f.Users != users || f.Cohort != cohort || uint64(f.RoundsPerUser) != f.Rounds || f.Minimum != 10 {
+				t.Errorf("%+v: phase %d: %v", c, i+1, f)
+			}
+			if max(1, m.Units) != units || m.Levels != first.Levels || m.Trials != first.Trials || (m.Window > 0) != (c.trust == accounting.Local) {
+				t.Errorf("%+v: phase %d: mechanism %v", c, i+1, m)
+			}
+			if alone, err := a.ReleaseEpsilon(of.Release(), p.Delta); err != nil || alone.Epsilon != of.Epsilon || of.Epsilon != *of.ProvedEpsilon {
+				t.Errorf("%+v: phase %d costs %v alone, the forecast says %v: %v", c, i+1, alone.Epsilon, of.Epsilon, err)
+			}
+			most = max(most, of.Epsilon)
+		}
+		at := manifest.Costliest(plan.Plan, 0)
+		releases, err := at.Releases(p.HonestFraction)
+		if err != nil || at.Stint.Phases != c.phases || uint64(at.Stint.Rounds) != c.rounds || at.Cohort != cohort {
+			t.Fatalf("%+v: stint %+v of %d, %v", c, at.Stint, at.Cohort, err)
+		}
+		together, err := a.RepeatedWithin(1, [][]accounting.Release{releases}, accounting.Budget{Epsilon: p.Epsilon, Delta: p.Delta})
+		if err != nil || together.Epsilon != plan.Plan.Epsilon || plan.Plan.Epsilon > p.Epsilon || plan.Plan.Epsilon < 0.95*p.Epsilon || !(most < plan.Plan.Epsilon) {
+			t.Errorf("%+v: the plan says epsilon %v, all rounds cost %v, one phase %v at most: %v", c, plan.Plan.Epsilon, together.Epsilon, most, err)
+		}
+		if planned := plan.Stints(); len(planned) != 1 || len(planned[0]) != c.phases {
+			t.Errorf("%+v: %d stints", c, len(planned))
+		} else if g, err := a.RepeatedWithin(1, planned, accounting.Budget{Epsilon: p.Epsilon, Delta: p.Delta}); err != nil || g != together {
+			t.Errorf("%+v: planned releases cost %+v, those of the wire %+v: %v", c, g, together, err)
+		}
+		how := manifest.Practical(plan.Plan)
+		if !how.Even || !how.Interactive || how.Users != c.users || how.Radius != c.radius {
+			t.Errorf("%+v: %+v", c, how)
+		}
+		// One coordinate of a round's mean, if it were the only one, is what Unit says of everybody's.
+		of := plan.Forecasts[c.phases-1].Privacy
+		got, want := math.Hypot(of.NoiseStd, of.RoundingStd)*float64(c.users)/math.Sqrt(float64(c.rounds)), plan.Plan.Practical.Unit
+		if c.radius > 0 {
+			got *= c.radius
+		}
+		if math.Abs(got/want-1) > 0.03 {
+			t.Errorf("%+v: a round's noise is that of unit %v, want %v", c, got, want)
+		}
+		if _, err := learner.New(plan.Plan); err != nil {
+			t.Errorf("%+v: %v", c, err)
+		}
+		if err := manifest.CheckTask(&wire.Task{Plan: plan.Plan}); err != nil {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+	p := inPractice("logistic", 2000)
+	p.ByUser, p.Interactive, p.Cohort = true, true, 100
+	if _, err := planning.MakePlan(p); err == nil || !strings.Contains(err.Error(), "cohort: 100") {
+		t.Errorf("people who answer all rounds come in cohorts: %v", err)
 	}
 }
 

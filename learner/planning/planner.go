@@ -114,7 +114,11 @@ func (pl *Planner) single(p Problem, method string) (Proposal, error) {
 	if err != nil {
 		return Proposal{}, fmt.Errorf("%s: %w", method, err)
 	}
-	return d.plan()
+	out, err := d.plan()
+	if err != nil {
+		return Proposal{}, err
+	}
+	return out, pl.charge(&out, p)
 }
 
 func (pl *Planner) accountedFor(p Problem) (accounted, error) {

@@ -15,17 +15,25 @@ type sourceOf func(dim int) (source, error)
 // practical makes a practical plan: cohorts for moments, then one phase of few rounds of gradients, as package learner/practical lays
 // them out. No bound on its risk is known.
 func (pl *Planner) practical(p Problem) (Proposal, error) {
-	return practicalPlan(p, func(dim int) (source, error) {
+	out, err := practicalPlan(p, func(dim int) (source, error) {
 		p.Dim, p.Validation = dim, nil
 		return pl.accountedFor(p)
 	})
+	if err != nil {
+		return Proposal{}, err
+	}
+	return out, pl.charge(&out, p)
 }
 
 // practicalPlan makes the plan with the noise of a source. The errors are the source's, or say what does not fit into the users.
 func practicalPlan(p Problem, of sourceOf) (Proposal, error) {
 	how := *p.Practical
 	how.Radius = p.Radius
-	if p.Silos.Count > 0 {
+	if many := p.Interactive && (p.Silos.Count > 0 || p.ByUser); p.FirstCohort > 0 && (many || p.Silos.Count > 0) {
+		return Proposal{}, fmt.Errorf("first cohort: %d, want 0: looks of silos, and of people who answer all rounds, are as large as any round", p.FirstCohort)
+	} else if many {
+		return p.practicalStint(how, of)
+	} else if p.Silos.Count > 0 {
 		return p.practicalSilos(how, of)
 	}
 	out, err := p.proposal(schedule.Practical)

@@ -53,8 +53,8 @@ type Forecast struct {
 	OracleVariance float64 // V of a planned round
 	Smoothness     float64 // beta of the objective that the constants are made for, the ridge included; 0 where they need none
 	Risk           float64 // bound on the expected excess risk at the phase's end
-	// Privacy is the calibration for one planned cohort, which is what a user pays for the whole phase. It is zero where others than
-	// this system add the noise.
+	// Privacy is the calibration for one planned cohort, which is what a user pays for the whole phase; for all phases of a stint he pays
+	// Proposal.Stints. It is zero where others than this system add the noise.
 	Privacy accounting.Plan
 	Units   uint64 // K of a report; 0 stands for 1
 }
@@ -67,6 +67,19 @@ func (p Proposal) First() Forecast {
 // Inflation is what the scores, and the clip of a person's mean, make the noise of a gradient: sqrt(tau^2 + w^2)/L, 1 without either.
 func (p Proposal) Inflation() float64 {
 	return manifest.Gradients(p.Plan).Mechanism.ClipNorm / p.Plan.ClipNorm
+}
+
+// Stints are what the accountant must charge users for, as planned: one list for each of the phases that other users answer, with a release for each of
+// the phases that the same users answer.
+func (p Proposal) Stints() (out [][]accounting.Release) {
+	for i, f := range p.Plan.Phases {
+		r := p.Forecasts[i].Privacy.Release()
+		if !f.Again {
+			out = append(out, nil)
+		}
+		out[len(out)-1] = append(out[len(out)-1], r)
+	}
+	return out
 }
 
 // Runnable refuses a plan that can be computed but not run (profile paper).
@@ -91,9 +104,6 @@ func (p *Proposal) add(at int, f *wire.Phase, of Forecast, dim int, norm float64
 	f.Mechanism = m
 	p.Plan.Phases = slices.Insert(p.Plan.Phases, at, f)
 	p.Forecasts = slices.Insert(p.Forecasts, at, of)
-	if proved := of.Privacy.ProvedEpsilon; proved != nil {
-		p.Plan.Epsilon = max(p.Plan.Epsilon, *proved) // a user takes part in one phase
-	}
 	return nil
 }
 

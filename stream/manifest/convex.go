@@ -72,7 +72,7 @@ func Practical(plan *wire.Plan) *practical.Problem {
 			MaxCount: l.GetMaxCount(), ClassWeights: l.GetClassWeights(), LabelNoise: l.GetLabelNoise()},
 		Features: int(p.Features), Bound: p.Bound, Intercept: p.Intercept, LabelLow: p.LabelLow, LabelHigh: p.LabelHigh, Clip: p.Clip, Ridge: plan.Ridge,
 		Set: setDeclaration(plan), Users: p.Users, Continuous: Endless(plan), Interactive: RoundsPerUser(plan) > 1,
-		Even: plan.Silos > 0, Radius: plan.Radius,
+		Even: plan.Silos > 0 || stintOf(plan, 0).Phases > 1, Radius: plan.Radius,
 	}
 	if len(plan.Start) > 0 {
 		out.Start = plan.Start

@@ -132,7 +132,7 @@ func Cohort(plan *wire.Plan, step uint64) uint64 {
 
 // LastCohort is the cohort of a phase's last step.
 func LastCohort(f *wire.Phase) uint64 {
-	if f.RoundsPerUser > 1 {
+	if f.RoundsPerUser > 1 || looks(f) {
 		return f.Cohort
 	}
 	return f.Users - (f.Rounds-1)*f.Cohort

@@ -184,7 +184,7 @@ func checkPhase(plan *wire.Plan, i int) error {
 		return fmt.Errorf("rounds_per_user %d: want 1, or all %d rounds", f.RoundsPerUser, f.Rounds)
 	case f.Again && (i == 0 || f.Users != plan.Phases[i-1].GetUsers()):
 		return fmt.Errorf("again: want a phase before it, of as many users")
-	case stint.Rounds > 1 && f.Cohort != f.Users && (plan.Silos == 0 || f.RoundsPerUser == 1 || f.Cohort > f.Users):
+	case stint.Rounds > 1 && f.Cohort != f.Users && (plan.Silos == 0 || LastCohort(f) != f.Cohort || f.Cohort > f.Users):
 		return fmt.Errorf("cohort %d: want all %d users, who answer each of the %d rounds", f.Cohort, f.Users, stint.Rounds)
 	case stint.Phases > 1 && uint64(f.RoundsPerUser) != f.Rounds:
 		return fmt.Errorf("rounds_per_user %d: want all %d rounds, in a stint of %d phases", f.RoundsPerUser, f.Rounds, stint.Phases)

@@ -1,6 +1,7 @@
 package manifest_test
 
 import (
+	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -75,13 +76,31 @@ func TestStintOfSilos(t *testing.T) {
 
 func TestSomeOfTheSilosAnswer(t *testing.T) {
 	task := siloTask()
-	f := task.Plan.Phases[1]
-	f.Cohort = 12
-	if err := manifest.CheckTask(task); err != nil {
-		t.Error(err)
+	for _, f := range task.Plan.Phases {
+		f.Cohort = 12
+		if err := manifest.CheckTask(task); err != nil {
+			t.Error(err)
+		}
 	}
-	if at, _ := manifest.PhaseOf(task.Plan, 8); at.Cohort != 12 {
-		t.Errorf("the last round takes %d silos, want 12 as all others", at.Cohort)
+	for step := uint64(1); step <= 8; step++ {
+		at, _ := manifest.PhaseOf(task.Plan, step)
+		if at.Cohort != 12 || manifest.Waiting(at, step) != 20 {
+			t.Errorf("round %d takes %d silos of %d, want 12 of 20 as all others", step, at.Cohort, manifest.Waiting(at, step))
+		}
+		releases, err := at.Releases(accounting.One) // each of all 20 is charged for all rounds
+		if err != nil || releases[0].Rounds+releases[1].Rounds != 8 || releases[0].Users != 12 {
+			t.Errorf("round %d is charged as %+v: %v", step, releases, err)
+		}
+	}
+	// Under shuffle, of the 12 of a round some are dishonest, whoever of the 20 they are.
+	p := task.Plan
+	p.Trust, p.HonestFraction = wire.Trust_TRUST_SHUFFLE, "11/12"
+	for _, f := range p.Phases {
+		f.Mechanism.Window = 0
+	}
+	honest, err := manifest.HonestFraction(p)
+	if err := errors.Join(err, manifest.CheckTask(task)); err != nil || honest.Floor(manifest.Costliest(p, 1).Cohort) != 11 {
+		t.Errorf("%v; want 11 honest silos of 12", err)
 	}
 }
 
@@ -114,7 +133,7 @@ func TestRefusesPlansOfBlocks(t *testing.T) {
 		"honest fraction":         func(p *wire.Plan) { p.HonestFraction = "9/10" },
 		"want a phase before it":  func(p *wire.Plan) { p.Phases[0].Again = true },
 		"of as many users":        func(p *wire.Plan) { p.Phases[1].Users = 40 },
-		"want all 20 users":       func(p *wire.Plan) { p.Phases[0].Cohort = 10 },
+		"want all 20 users":       func(p *wire.Plan) { p.Phases[1].Cohort, p.Phases[1].Rounds, p.Phases[1].RoundsPerUser = 10, 1, 1 },
 		"want 1, or a user would": func(p *wire.Plan) { p.Continuous = wire.Continuous_CONTINUOUS_CONSTANT },
 	} {
 		task := siloTask()
