@@ -9,63 +9,179 @@ import (
 	"github.com/panlearn/panlearn/internal/cli"
 	"github.com/panlearn/panlearn/internal/sim"
 	"github.com/panlearn/panlearn/learner/block"
+	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/learner/task/source"
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
-// group makes the blocks of the rows to train on: of silos, as --split says, or of people.
+// A grouping is what became of the rows to train on where a report is about more than one: of all runs, which differ in who comes when.
+type grouping struct {
+	Silos    int `json:"silos,omitempty"`         // that take part
+	Refused  int `json:"refused_silos,omitempty"` // that have too few units
+	Units    int `json:"units"`                   // rows, or people, of those who take part
+	Reports  int `json:"reports"`                 // that there are to draw; one a block
+	LeftOver int `json:"left_over"`               // units at the ends of silos that fill no block
+	Surplus  int `json:"surplus"`                 // rows beyond user.items
+	Nameless int `json:"nameless"`                // rows of nobody
+	Shared   int `json:"shared,omitempty"`        // people who are in several silos
+}
+
+// blocks are those of one run, and the silo that each is of; nil: of somebody else each.
+type blocks struct {
+	all   []block.Block
+	silos []int
+}
+
+// group makes the blocks of the rows to train on: of silos, as --split says, of people, or of silos whose units are people.
 func (s *simulation) group(progress io.Writer, data string) error {
 	spec := s.job.Spec
 	if s.order.inOrder {
 		return cli.Usagef("--in-order: not with silos and people, whose order the seed says")
 	}
-	if spec.Silo != nil && spec.ByUser() {
-		return cli.Usagef("silos whose units are people are not simulated yet: want privacy.unit event, or no silo")
-	}
-	var names []string
-	if spec.ByUser() || sim.SplitNames(s.split) {
-		var err error
-		if names, err = s.names(data); err != nil {
+	var people, named []string
+	var err error
+	if spec.ByUser() {
+		if people, err = s.names(data, ""); err != nil {
 			return err
 		}
 	}
 	if spec.Silo == nil {
-		people, counts := block.ByUser(s.train, names, spec.User.Items)
-		fmt.Fprintf(progress, "%d people of the %d rows to train on; %d rows are beyond user.items, and %d are nobody's\n", len(people), len(s.train), counts.Surplus, counts.Nameless)
-		s.blocks = func(uint64) []block.Block { return people }
+		all, counts := block.ByUser(s.train, people, spec.User.Items)
+		s.grouped = &grouping{Units: len(all), Reports: len(all), Surplus: counts.Surplus, Nameless: counts.Nameless}
+		s.blocks = func(uint64) blocks { return blocks{all: all} }
+		fmt.Fprintf(progress, "%s of the %d rows to train on; %s\n", s.count(len(all)), len(s.train), s.grouped.rows())
+		if need := manifest.Users(s.job.Plan); uint64(len(all)) < need && !manifest.Endless(s.job.Plan) {
+			return cli.Usagef("--data %s: its rows are of %d people, the plan wants %d users: --set schedule.users=%d", data, len(all), need, len(all))
+		}
 		return nil
 	}
-	silos, err := sim.Silos(s.split, spec.Silo.Count, s.train, names)
+	if sim.SplitNames(s.split) {
+		if named, err = s.names(data, s.split); err != nil {
+			return err
+		}
+	}
+	silos, err := sim.Silos(s.split, spec.Silo.Count, s.train, named)
 	if err != nil {
 		return cli.Usagef("--%w", err)
 	}
-	for i, rows := range silos {
-		if len(rows) < spec.Silo.Units {
-			return cli.Usagef("--split %s: silo %d has %d of the rows to train on, want at least silo.units (%d)", s.split, i+1, len(rows), spec.Silo.Units)
+	s.grouped = &grouping{}
+	if people == nil {
+		rows := make([][]convex.Example, len(silos))
+		for i, at := range silos {
+			rows[i] = pick(s.train, at)
+		}
+		return enter(s, progress, rows, block.Of)
+	}
+	units, known := make([][][]convex.Example, len(silos)), map[string]int{}
+	for i, at := range silos {
+		ids := pick(people, at)
+		of, counts := block.ByUser(pick(s.train, at), ids, spec.User.Items)
+		for _, one := range of {
+			units[i] = append(units[i], one.Rows)
+		}
+		s.grouped.Surplus, s.grouped.Nameless = s.grouped.Surplus+counts.Surplus, s.grouped.Nameless+counts.Nameless
+		for _, id := range ids {
+			if before, met := known[id]; id != "" && (!met || before >= 0 && before != i) {
+				if known[id] = i; met {
+					s.grouped.Shared, known[id] = s.grouped.Shared+1, -1
+				}
+			}
 		}
 	}
-	units := 0 // all rows
-	if !spec.Schedule.Interactive {
-		units = int(max(1, manifest.Gradients(s.job.Plan).Mechanism.Units))
+	return enter(s, progress, units, block.Join)
+}
+
+// enter makes the silos' units blocks, of those silos that their devices let take part.
+func enter[U any](s *simulation, progress io.Writer, silos [][]U, of func(...U) block.Block) error {
+	o := s.job.Spec.Silo
+	plan, first := s.job.Plan, manifest.Gradients(s.job.Plan)
+	units, least, key := 0, o.Units, "silo.units" // all
+	if s.job.Spec.Privacy.Trust == "local" {
+		least, key = o.Least, "silo.least"
 	}
-	blocks, left := sim.BlocksOf(silos, units, 0)
-	fmt.Fprintf(progress, "%d silos make %d blocks of the %d rows to train on; %d rows at their ends fill none\n", len(silos), len(blocks), len(s.train), left)
-	s.blocks = func(seed uint64) []block.Block {
-		blocks, _ := sim.BlocksOf(silos, units, seed)
-		return blocks
+	if !manifest.Costliest(plan, 0).Interactive() {
+		units = int(max(1, first.Mechanism.Units))
+		least, key = units, "the units of a block"
+	}
+	var in [][]U
+	for i, all := range silos {
+		if len(all) >= least {
+			in, s.grouped.Units = append(in, all), s.grouped.Units+len(all)
+			continue
+		}
+		s.grouped.Refused++
+		fmt.Fprintf(progress, "silo %d has %s to train on and takes no part: its device wants at least %s, %d\n", i+1, s.count(len(all)), key, least)
+	}
+	if uint64(len(in)) < max(1, first.Minimum) {
+		return cli.Usagef("--split %s: %d of %d silos have at least %s (%d), and a round wants %d of them: lower silo.units to what silos have, or "+
+			"schedule.minimum_cohort", s.split, len(in), len(silos), key, least, max(1, first.Minimum))
+	}
+	all, _, left := sim.BlocksOf(in, units, 0, of)
+	s.grouped.Silos, s.grouped.Reports, s.grouped.LeftOver = len(in), len(all), left
+	fmt.Fprintf(progress, "%s make %s of their %s; %d at the ends of silos fill none%s\n", cli.Count(len(in), "silo"), cli.Count(len(all), "block"),
+		s.count(s.grouped.Units), left, s.grouped.people())
+	s.blocks = func(seed uint64) blocks {
+		all, silos, _ := sim.BlocksOf(in, units, seed, of)
+		return blocks{all, silos}
 	}
 	return nil
 }
 
-// names are what splits and people ask for of each row to train on: whom it is of, the value of a column, or the label as the file has it.
-func (s *simulation) names(data string) ([]string, error) {
+// rows says what became of rows that are in nobody's report.
+func (g grouping) rows() string {
+	return fmt.Sprintf("%d rows are beyond user.items, and %d are nobody's", g.Surplus, g.Nameless)
+}
+
+// people says more of silos whose units are people.
+func (g grouping) people() string {
+	var text string
+	if g.Surplus+g.Nameless > 0 {
+		text = "; " + g.rows()
+	}
+	if g.Shared > 0 {
+		text += fmt.Sprintf("; %d people are in several silos, and protected in each by itself", g.Shared)
+	}
+	return text
+}
+
+// protected is the task file's word for what epsilon is about.
+func (s *simulation) protected() string {
+	if s.job.Spec.ByUser() {
+		return task.UnitUser
+	}
+	return task.UnitEvent
+}
+
+// count says how many units, which are rows or people.
+func (s *simulation) count(n int) string {
+	switch {
+	case !s.job.Spec.ByUser():
+		return cli.Count(n, "row")
+	case n == 1:
+		return "1 person"
+	}
+	return fmt.Sprintf("%d people", n)
+}
+
+// pick takes the numbered ones.
+func pick[T any](of []T, at []int) []T {
+	out := make([]T, len(at))
+	for i, k := range at {
+		out[i] = of[k]
+	}
+	return out
+}
+
+// names are what a split, or without one privacy.unit user, asks of each row to train on: its label as the file has it, the value of a column, or whom
+// it is of.
+func (s *simulation) names(data, split string) ([]string, error) {
 	spec := *s.job.Spec
 	features, err := s.features()
-	column, named := strings.CutPrefix(s.split, sim.SplitColumn)
-	if named && !spec.ByUser() {
+	column, named := strings.CutPrefix(split, sim.SplitColumn)
+	if named {
 		if format := spec.Events.Format; s.format == "" && (format == task.LIBSVM || format == task.IDX) || s.format == task.LIBSVM || s.format == task.IDX {
-			return nil, cli.Usagef("--split %s: %s has no named columns", s.split, format)
+			return nil, cli.Usagef("--split %s: %s has no named columns", split, format)
 		}
 		spec.User = &task.User{Column: column}
 		features, err = s.featuresOf(&spec)
@@ -88,7 +204,7 @@ func (s *simulation) names(data string) ([]string, error) {
 		if i++; s.holdout > 0 && i%s.holdout == 0 {
 			continue // it is one of the test
 		}
-		if spec.User != nil {
+		if named || split == "" {
 			out = append(out, row.User)
 		} else {
 			out = append(out, row.Label)

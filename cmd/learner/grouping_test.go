@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -9,13 +10,42 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/internal/sim"
+	"github.com/panlearn/panlearn/learner/planning"
 	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
+// ofSilos plans a job anew, for silos.
+func ofSilos(t *testing.T, job run.Job, trust string, silo task.Silo) run.Job {
+	t.Helper()
+	n, p := silo.Count, job.Problem
+	silo.Reports, silo.Least = n, silo.Units
+	job.Spec.Privacy.Trust, job.Spec.Privacy.HonestFraction = trust, "1"
+	switch trust {
+	case "local":
+		silo.Least = (2*silo.Units + 2) / 3
+	case "shuffle":
+		job.Spec.Privacy.HonestFraction = fmt.Sprintf("%d/%d", n-1, n)
+	}
+	job.Spec.Silo, job.Spec.Schedule.Users = &silo, n*silo.Units
+	p.Users, p.Minimum = uint64(n*silo.Units), uint64(n+1)/2
+	p.Silos = planning.Silos{Count: uint64(n), Units: uint64(silo.Units), Reports: uint64(n), Least: uint64(silo.Least)}
+	var errs [3]error
+	p.Trust, errs[0] = accounting.ParseTrust(trust)
+	p.HonestFraction, errs[1] = accounting.ParseFraction(job.Spec.Privacy.HonestFraction)
+	job.Proposal, errs[2] = job.Planner.Plan(p)
+	if err := errors.Join(errs[:]...); err != nil {
+		t.Fatal(err)
+	}
+	job.Problem = p
+	return job
+}
+
 // Silos are made of the rows that are not held out, by the names that the file has for them, and a run learns from blocks of all of a silo's rows,
-// or of the next ones. The plan is that of as many users as reports, and what one is about is written into it by hand.
+// or of the next ones. A silo with fewer than its device sends takes no part, and the others go on without it.
 func TestSimulateSilos(t *testing.T) {
 	var rows strings.Builder
 	r := rand.New(rand.NewPCG(1, 2))
@@ -28,32 +58,33 @@ func TestSimulateSilos(t *testing.T) {
 	if err := os.WriteFile(file, []byte(rows.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	common := []string{"schedule.plan=proved", "privacy.epsilon=8", "model={loss: logistic, radius: 5, clip_norm: 2}"}
+	many := []string{"schedule.plan=proved", "schedule.rounds.max=20", "schedule.interactive=true", "schedule.algorithm=pgd"}
+	once := []string{"schedule.plan=proved", "schedule.rounds.max=20", "schedule.algorithm=psgd"}
 	for name, c := range map[string]struct {
-		sets          []string
-		split         string
-		count, units  int
-		blocks, least int // blocks of a run, and units of the smallest
-		accuracy      float64
-		refusal       string
+		trust    string
+		sets     []string
+		split    string
+		silo     task.Silo
+		want     grouping
+		accuracy float64
+		refusal  string
 	}{
-		"many passes": {[]string{"schedule.users=20", "schedule.interactive=true", "schedule.algorithm=pgd"}, "sorted-label", 20, 75, 20, 75, 0.9, ""},
-		"one pass":    {[]string{"schedule.users=60", "schedule.algorithm=psgd"}, "blocks", 20, 75, 60, 25, 0.9, ""},
-		// Two reports are rounded to few levels.
-		"labels":     {[]string{"schedule.users=2", "schedule.interactive=true", "schedule.algorithm=pgd"}, "label", 2, 700, 2, 700, 0.7, ""},
-		"too many":   {[]string{"schedule.users=20"}, "label", 20, 75, 0, 0, 0, "the rows make 2 silos: want silo.count 20"},
-		"too small":  {[]string{"schedule.users=20"}, "blocks", 20, 76, 0, 0, 0, "silo 1 has 75 of the rows to train on, want at least silo.units (76)"},
-		"no columns": {[]string{"schedule.users=20"}, "column:ward", 20, 75, 0, 0, 0, "libsvm has no named columns"},
+		"many passes, local":   {"local", many, "sorted-label", task.Silo{Count: 20, Units: 75}, grouping{Silos: 20, Units: 1500, Reports: 20}, 0.9, ""},
+		"many passes, smaller": {"local", many, "blocks", task.Silo{Count: 20, Units: 100}, grouping{Silos: 20, Units: 1500, Reports: 20}, 0.9, ""},
+		"many passes, shuffle": {"shuffle", many, "blocks", task.Silo{Count: 20, Units: 70}, grouping{Silos: 20, Units: 1500, Reports: 20}, 0.9, ""},
+		"one pass, pan":        {"pan", once, "blocks", task.Silo{Count: 20, Units: 70}, grouping{Silos: 20, Units: 1500}, 0.9, ""},
+		"one pass, local":      {"local", once, "blocks", task.Silo{Count: 20, Units: 75}, grouping{Silos: 20, Units: 1500}, 0.7, ""},
+		"one pass, shuffle":    {"shuffle", once, "blocks", task.Silo{Count: 20, Units: 70}, grouping{Silos: 20, Units: 1500}, 0.9, ""},
+		"one refused":          {"shuffle", many, "label", task.Silo{Count: 2, Units: 750}, grouping{Silos: 1, Refused: 1, Units: 769, Reports: 1}, 0.4, ""},
+		"too many":             {"local", many, "label", task.Silo{Count: 20, Units: 75}, grouping{}, 0, "the rows make 2 silos: want silo.count 20"},
+		"all refused":          {"shuffle", many, "blocks", task.Silo{Count: 20, Units: 76}, grouping{}, 0, "0 of 20 silos have at least silo.units (76), and a round wants 10 of them"},
+		"no columns":           {"local", many, "column:ward", task.Silo{Count: 20, Units: 75}, grouping{}, 0, "libsvm has no named columns"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			job := jobOf(t, append(c.sets, common...)...)
-			job.Spec.Silo = &task.Silo{Count: c.count, Units: c.units}
-			for _, f := range job.Plan.Phases {
-				k := uint64(max(1, c.least))
-				f.Mechanism.Units, f.Mechanism.Trials = k, max(f.Mechanism.Trials/uint32(k*k), 1) // what hides one unit of so many
-			}
-			s := simulation{job: job, holdout: 4, split: c.split, others: []string{"central"}}
-			err := s.load(io.Discard, file, "")
+			job := ofSilos(t, jobOf(t, append(c.sets, "privacy.epsilon=8", "model={loss: logistic, radius: 5, clip_norm: 2}")...), c.trust, c.silo)
+			s := simulation{job: job, holdout: 4, split: c.split}
+			var said strings.Builder
+			err := s.load(&said, file, "")
 			if c.refusal != "" {
 				if err == nil || !strings.Contains(err.Error(), c.refusal) {
 					t.Fatalf("error %v, want %q", err, c.refusal)
@@ -63,24 +94,21 @@ func TestSimulateSilos(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			blocks := s.blocks(7)
-			if len(blocks) != c.blocks {
-				t.Fatalf("%d blocks, want %d", len(blocks), c.blocks)
+			if k := int(max(1, job.Plan.Phases[0].Mechanism.Units)); c.want.Reports == 0 {
+				c.want.Reports, c.want.LeftOver = 20*(75/k), 20*(75%k)
 			}
-			for _, b := range blocks {
-				if b.Units() < c.least {
-					t.Errorf("a block of %d units, want at least %d", b.Units(), c.least)
-				}
+			if got := *s.grouped; got != c.want {
+				t.Errorf("%+v, want %+v", got, c.want)
+			}
+			if strings.Contains(said.String(), "takes no part: its device wants at least silo.units, 750") != (c.want.Refused > 0) {
+				t.Errorf("%d refused, said %q", c.want.Refused, said.String())
 			}
 			report, err := s.run(t.Context(), io.Discard, 1, 1)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if a := *report.Mean.TestAccuracy; a < c.accuracy || report.Rounds != manifest.Planned(job.Plan) {
+			if a := *report.Mean.TestAccuracy; a < c.accuracy || report.Rounds != manifest.Planned(job.Plan) || report.Trust != c.trust || report.Unit != "event" {
 				t.Errorf("accuracy %v after %d rounds, want %v after %d", a, report.Rounds, c.accuracy, manifest.Planned(job.Plan))
-			}
-			if len(report.Baselines) != 1 || !strings.Contains(report.Baselines[0].Reason, "not yet") {
-				t.Errorf("baselines of blocks: %+v", report.Baselines)
 			}
 		})
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/panlearn/panlearn/internal/cli"
 	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/internal/sim"
-	"github.com/panlearn/panlearn/learner/block"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/practical"
 	"github.com/panlearn/panlearn/learner/task"
@@ -50,7 +49,9 @@ with the users that have taken part.
 
 A task that declares silos has them made of the rows of the data, as --split says: blocks (parts of the file), sorted-label (parts of
 the file sorted by label), label (a silo for each label), label-pairs (one for each pair of labels of two classes), or column:NAME (one for
-each value of a column). In one pass a report is about the next rows of a silo, in many about all of them.
+each value of a column). In one pass a report is about the next rows of a silo, in many about all of them. Under trust local a silo of another size
+than planned adds the noise that its own rows need; a silo that its device would refuse, for too few rows, takes no part and is named. Where
+privacy.unit is user, people are grouped, in a silo too, and a unit is all rows of a person.
 
 With --sweep-users it needs no data: it plans and runs every method that applies, or those of --algorithms, for each number of
 users on a synthetic population of the task's dimension and loss, whose optimum is known.`,
@@ -156,8 +157,9 @@ type simulation struct {
 	train, test []convex.Example
 	labelled    []convex.Example // those of train that fit the declaration
 	split       string           // how silos are made of train
-	// blocks are those of train for a seed, where a report is about more than a row; else nil.
-	blocks func(seed uint64) []block.Block
+	// Where a report is about more than a row, blocks are those of train for a seed, and grouped says how they came about; else nil.
+	blocks  func(seed uint64) blocks
+	grouped *grouping
 }
 
 func (s *simulation) load(progress io.Writer, data, test string) error {
@@ -261,6 +263,10 @@ type simulateReport struct {
 	Cohort    uint64  `json:"cohort"`
 	Epsilon   float64 `json:"epsilon"`
 	Delta     float64 `json:"delta"`
+	Trust     string  `json:"trust"`
+	Unit      string  `json:"unit"` // that epsilon protects: event or user
+	// Grouping says how reports were made of the rows; null where each is about one.
+	Grouping *grouping `json:"grouping,omitempty"`
 	// HonestFraction is the share of every cohort whose noise epsilon relies upon.
 	HonestFraction accounting.Fraction `json:"honest_fraction"`
 	// Learned is what the first cohorts of the first seed released; null in a proved plan.
@@ -286,7 +292,8 @@ type simulateReport struct {
 func (s *simulation) run(ctx context.Context, progress io.Writer, first uint64, seeds int) (simulateReport, error) {
 	plan := s.job.Plan
 	out := simulateReport{Task: s.job.Spec.Name, Algorithm: plan.Algorithm, Rounds: manifest.Planned(plan), Cohort: manifest.Gradients(plan).Cohort,
-		Epsilon: plan.Epsilon, Delta: s.job.Problem.Delta, HonestFraction: s.job.Problem.HonestFraction, assuming: s.job.Assuming()}
+		Epsilon: plan.Epsilon, Delta: s.job.Problem.Delta, HonestFraction: s.job.Problem.HonestFraction, assuming: s.job.Assuming(),
+		Trust: s.job.Problem.Trust.String(), Unit: s.protected(), Grouping: s.grouped}
 	own, err := s.series(ctx, trials{"private", progress, first, seeds}, sim.Config{Plan: plan})
 	if err != nil {
 		return out, err
@@ -347,7 +354,8 @@ func (s *simulation) series(ctx context.Context, t trials, c sim.Config) (series
 	for seed := t.first; seed < t.first+uint64(t.seeds); seed++ {
 		c.Seed = seed
 		if s.blocks != nil {
-			c.Blocks, c.InOrder = s.blocks(seed), s.job.Spec.Silo != nil // whose turns the seed gave
+			b := s.blocks(seed)
+			c.Blocks, c.Silos, c.InOrder = b.all, b.silos, b.silos != nil // whose turns the seed gave
 		} else {
 			c.Examples = s.order.order(s.train, seed)
 		}

@@ -38,7 +38,9 @@ comparisons, corrected for training rows that seeds share. Otherwise the task st
 
 The data must be public, or paid for elsewhere: what is chosen by private data tells about them, and the epsilon of the task does not
 cover it. Without --data rows are made up from the declaration: a rough guide to clip norm, norm bound and rounds, which cannot say
-whether the declared features fit.`,
+whether the declared features fit.
+
+Tasks of silos and of people are refused: see learner simulate --set.`,
 		Example: `  learner tune -f deploy/tasks/adult.yaml --data adult.data.gz -o tuned.yaml
   learner tune -f deploy/tasks/quickstart.yaml --set schedule.users=5000 --seeds 8`,
 		Args: cobra.NoArgs,

@@ -48,6 +48,10 @@ type mixed struct {
 	entropy rand.Source           // of the devices
 	seed    uint64
 	packed  []byte
+	// own are the parameters of a report about so many units; nil: the plan's.
+	own func(units uint64) (randomizer.Params, error)
+	// planned is how many reports a step is planned for, which the stage's noise makes up for; nil: as many as there are.
+	planned func(step uint64) uint64
 }
 
 // maker is that of blocks of so many units.
@@ -59,6 +63,12 @@ func (o *mixed) maker(units int) (*report.Maker, error) {
 	if units > 1 {
 		p.Units = uint64(units)
 	}
+	var err error
+	if o.own != nil {
+		if p, err = o.own(uint64(units)); err != nil {
+			return nil, err
+		}
+	}
 	m, err := report.New(o.of, p, o.entropy)
 	o.makers[units] = m
 	return m, err
@@ -66,7 +76,11 @@ func (o *mixed) maker(units int) (*report.Maker, error) {
 
 func (o *mixed) mean(q method.Query, cohort []int32) (method.Estimate, *shuffle.Release, error) {
 	var generators uint64
-	mixer, err := shuffle.NewMixer(shuffle.Config{Params: o.params, Cohort: uint64(len(cohort)), Minimum: min(o.phase.Minimum, uint64(len(cohort))),
+	planned := uint64(len(cohort))
+	if o.planned != nil {
+		planned = max(planned, o.planned(q.Step))
+	}
+	mixer, err := shuffle.NewMixer(shuffle.Config{Params: o.params, Cohort: planned, Minimum: min(o.phase.Minimum, uint64(len(cohort))),
 		Entropy: func() rand.Source {
 			generators++
 			return Entropy(o.seed, "mixer", q.Step, generators)

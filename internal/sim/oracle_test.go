@@ -91,7 +91,7 @@ func TestSection6_DevicesReportTheEnvelope(t *testing.T) {
 	} {
 		config := Config{Plan: plan, Loss: c.loss, Examples: []convex.Example{{Value: []float64{1}, Label: c.label}}, Exact: true}
 		for phase, want := range []float64{c.plain, c.smooth} {
-			o, err := config.oracle(phase, nil)
+			o, err := config.oracle(phase, nil, newOwnNoise(nil))
 			if err != nil {
 				t.Fatal(err)
 			}

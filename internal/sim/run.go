@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/block"
@@ -14,6 +15,7 @@ import (
 	"github.com/panlearn/panlearn/learner/method"
 	"github.com/panlearn/panlearn/learner/practical"
 	"github.com/panlearn/panlearn/learner/report"
+	"github.com/panlearn/panlearn/randomizer"
 	"github.com/panlearn/panlearn/shuffle"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/wire"
@@ -29,7 +31,10 @@ type Config struct {
 	// Blocks are in place of Examples where a report is about several units or rows: one a report, each of at least as many units as every
 	// mechanism of the plan says.
 	Blocks []block.Block
-	Seed   uint64
+	// Silos says which silo each of Blocks is of, one after the other: a round has one of a silo at most. Where silos stay away, or have no block
+	// left, it has fewer reports than planned, and the minimum of its phase at least. nil: every block is of somebody else.
+	Silos []int
+	Seed  uint64
 	// InOrder lets the users take part in the order of Examples or Blocks, whatever the seed: a stream in time.
 	InOrder bool
 	// Exact runs the same method on the exact means of the clipped gradients: the non-private one-pass baseline.
@@ -97,6 +102,7 @@ type run struct {
 	oracles []oracle // by phase
 	order   []int32  // reports in the order in which their users take part
 	stints  []stint  // by phase
+	left    []int32  // of order, the blocks of silos that took part in no round
 	rounds  uint64
 	users   uint64 // that took part, each counted once
 	taken   uint64 // users of the present phase that answered, where each answers one round
@@ -126,9 +132,10 @@ func newRun(c Config) (*run, error) {
 			out.order[i], out.order[j] = out.order[j], out.order[i]
 		})
 	}
-	reports := Entropy(c.Seed, "reports")
+	out.left = slices.Clone(out.order)
+	reports, own := Entropy(c.Seed, "reports"), newOwnNoise(c.Plan)
 	for i := range c.Plan.Phases {
-		one, err := c.oracle(i, reports)
+		one, err := c.oracle(i, reports, own)
 		if err != nil {
 			return nil, err
 		}
@@ -138,7 +145,7 @@ func newRun(c Config) (*run, error) {
 }
 
 // oracle makes that of one phase; entropy is what devices draw from.
-func (c Config) oracle(phase int, entropy rand.Source) (oracle, error) {
+func (c Config) oracle(phase int, entropy rand.Source, own *ownNoise) (oracle, error) {
 	of := report.Config{Features: c.features(), Loss: c.Loss, ClipNorm: c.Plan.ClipNorm, Radius: c.Plan.Radius, Practical: manifest.Practical(c.Plan)}
 	if of.Scores = int(manifest.Gradients(c.Plan).GetMechanism().GetScores()); of.Scores > 0 {
 		of.Score = c.Score
@@ -163,7 +170,14 @@ func (c Config) oracle(phase int, entropy rand.Source) (oracle, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &mixed{block: c.block, phase: f, params: params, of: of, makers: map[int]*report.Maker{}, entropy: entropy, seed: c.Seed}, nil
+	out := &mixed{block: c.block, phase: f, params: params, of: of, makers: map[int]*report.Maker{}, entropy: entropy, seed: c.Seed}
+	if c.Silos != nil {
+		out.planned = func(step uint64) uint64 { return planned(c.Plan, phase, step) }
+		if own.applies(phase) {
+			out.own = func(units uint64) (randomizer.Params, error) { return own.params(phase, params, units) }
+		}
+	}
+	return out, nil
 }
 
 // reports is how many there are to draw.
@@ -198,7 +212,7 @@ func (c Config) validate() error {
 	if c.Examples != nil && c.Blocks != nil {
 		return fmt.Errorf("blocks: %d beside %d examples: want one of them", len(c.Blocks), len(c.Examples))
 	}
-	units, stints := 1, stintsOf(c.Plan)
+	units, stints, own := 1, stintsOf(c.Plan), newOwnNoise(c.Plan)
 	for i, ph := range c.Plan.Phases {
 		of := stints[i]
 		fits := ph.Cohort <= of.users
@@ -208,9 +222,14 @@ func (c Config) validate() error {
 		if ph.Rounds < 1 || ph.Cohort < 1 || !fits || ph.Again && (i == 0 || ph.Users != of.users) {
 			return fmt.Errorf("phase %d: %d rounds of %d do not fit %d users", i+1, ph.Rounds, ph.Cohort, ph.Users)
 		}
-		units = max(units, int(ph.Mechanism.GetUnits()))
+		if !own.applies(i) {
+			units = max(units, int(ph.Mechanism.GetUnits()))
+		}
 	}
-	if need := c.needed(); need < 1 || need > have {
+	if c.Silos != nil && len(c.Silos) != len(c.Blocks) {
+		return fmt.Errorf("silos: of %d blocks, want those of all %d", len(c.Silos), len(c.Blocks))
+	}
+	if need := c.needed(); c.Silos == nil && (need < 1 || need > have) {
 		return fmt.Errorf("examples: %d are too few for a plan of %d users", have, need)
 	}
 	for i := range c.reports() {
@@ -256,7 +275,10 @@ func (r *run) round() error {
 	if at.Index != r.phase {
 		r.phase, r.taken = at.Index, 0
 	}
-	cohort := r.cohort(at.Index, q.Step)
+	cohort, err := r.cohort(at.Index, q.Step)
+	if err != nil {
+		return err
+	}
 	estimate, release, err := r.oracles[at.Index].mean(q, cohort)
 	if err != nil {
 		return err

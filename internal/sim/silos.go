@@ -34,20 +34,23 @@ func CheckSplit(split string) error {
 // SplitNames says whether a split asks for a name of each row: its label as the file has it, or the value of the column.
 func SplitNames(split string) bool { return split != SplitBlocks && split != SplitSortedLabel }
 
-// Silos are the rows of count silos, each in the order of the file. names are wanted by SplitNames alone. It refuses a file that makes another
-// number of silos.
-func Silos(split string, count int, rows []convex.Example, names []string) ([][]convex.Example, error) {
+// Silos are the numbers of the rows of count silos, each in the order of the file. names are wanted by SplitNames alone. It refuses a file that
+// makes another number of silos.
+func Silos(split string, count int, rows []convex.Example, names []string) ([][]int, error) {
 	if SplitNames(split) && len(names) != len(rows) {
 		return nil, fmt.Errorf("split %s: %d names of %d rows", split, len(names), len(rows))
 	}
-	var out [][]convex.Example
+	var out [][]int
+	all := make([]int, len(rows))
+	for i := range all {
+		all[i] = i
+	}
 	switch split {
 	case SplitSortedLabel:
-		rows = slices.Clone(rows)
-		slices.SortStableFunc(rows, func(a, b convex.Example) int { return cmp.Compare(a.Label, b.Label) })
-		out = parts(rows, count)
+		slices.SortStableFunc(all, func(a, b int) int { return cmp.Compare(rows[a].Label, rows[b].Label) })
+		out = parts(all, count)
 	case SplitBlocks:
-		out = parts(rows, count)
+		out = parts(all, count)
 	case SplitLabelPairs:
 		lows, highs, err := labelsOf(rows, names)
 		if err != nil {
@@ -59,7 +62,7 @@ func Silos(split string, count int, rows []convex.Example, names []string) ([][]
 			}
 		}
 	default:
-		_, out = byName(rows, names)
+		_, out = byName(names)
 	}
 	if len(out) != count {
 		return nil, fmt.Errorf("split %s: the rows make %d silos: want silo.count %d", split, len(out), count)
@@ -68,7 +71,7 @@ func Silos(split string, count int, rows []convex.Example, names []string) ([][]
 }
 
 // parts cuts rows into n, whose lengths differ by one at most.
-func parts(rows []convex.Example, n int) (out [][]convex.Example) {
+func parts(rows []int, n int) (out [][]int) {
 	for i := range n {
 		out = append(out, rows[i*len(rows)/n:(i+1)*len(rows)/n])
 	}
@@ -76,7 +79,7 @@ func parts(rows []convex.Example, n int) (out [][]convex.Example) {
 }
 
 // byName are the rows of each name, in the order of the first ones.
-func byName(rows []convex.Example, names []string) (order []string, out [][]convex.Example) {
+func byName(names []string) (order []string, out [][]int) {
 	at := map[string]int{}
 	for i, name := range names {
 		k, known := at[name]
@@ -84,14 +87,14 @@ func byName(rows []convex.Example, names []string) (order []string, out [][]conv
 			k = len(out)
 			at[name], order, out = k, append(order, name), append(out, nil)
 		}
-		out[k] = append(out[k], rows[i])
+		out[k] = append(out[k], i)
 	}
 	return order, out
 }
 
 // labelsOf are the rows of each label, by the class that it counts as, of two; in the order of the labels' names.
-func labelsOf(rows []convex.Example, names []string) (lows, highs [][]convex.Example, err error) {
-	order, all := byName(rows, names)
+func labelsOf(rows []convex.Example, names []string) (lows, highs [][]int, err error) {
+	order, all := byName(names)
 	index := make([]int, len(order))
 	for i := range index {
 		index[i] = i
@@ -105,12 +108,13 @@ func labelsOf(rows []convex.Example, names []string) (lows, highs [][]convex.Exa
 		low, high = min(low, x.Label), max(high, x.Label)
 	}
 	for _, i := range index {
-		for _, x := range all[i] {
-			if x.Label != all[i][0].Label || x.Label != low && x.Label != high {
+		label := rows[all[i][0]].Label
+		for _, k := range all[i] {
+			if x := rows[k].Label; x != label || x != low && x != high {
 				return nil, nil, fmt.Errorf("split %s: want labels that count as one of two classes each", SplitLabelPairs)
 			}
 		}
-		if all[i][0].Label == low {
+		if label == low {
 			lows = append(lows, all[i])
 		} else {
 			highs = append(highs, all[i])
@@ -119,29 +123,27 @@ func labelsOf(rows []convex.Example, names []string) (lows, highs [][]convex.Exa
 	return lows, highs, nil
 }
 
-// BlocksOf are the blocks of silos. With units 0 a silo is one block of all of its rows. Else each block is of so many, disjoint, in the order of
-// the rows, and blocks come silo by silo in turn, so that as many as there are silos, one after the other, are of as many silos: a round
-// has one of a silo at most. The seed says which silo comes first; left counts the rows at the ends of silos that fill no block. A silo
-// whose blocks are fewer than another's ends the turns: what the others still have is left, too.
-func BlocksOf(silos [][]convex.Example, units int, seed uint64) (out []block.Block, left int) {
-	if units == 0 {
-		for _, rows := range silos {
-			out = append(out, block.Of(rows...))
-		}
-		return out, 0
-	}
-	turns := len(silos[0]) / units
-	for _, rows := range silos {
-		turns = min(turns, len(rows)/units)
-	}
+// BlocksOf are the blocks of silos, which of makes of units, and the silo that each is of. With units 0 a silo is one block of all of its units. Else
+// each is of so many, disjoint, in the order of the units, and silos take turns as long as they fill blocks; the seed says which comes first.
+// left counts the units at the ends of silos that fill no block.
+func BlocksOf[U any](silos [][]U, units int, seed uint64, of func(...U) block.Block) (out []block.Block, silo []int, left int) {
 	order := rand.New(Entropy(seed, "silos")).Perm(len(silos))
-	for turn := range turns {
+	if units == 0 {
+		for i, all := range silos {
+			out, silo = append(out, of(all...)), append(silo, i)
+		}
+		return out, silo, 0
+	}
+	for turn, more := 0, true; more; turn++ {
+		more = false
 		for _, i := range order {
-			out = append(out, block.Of(silos[i][turn*units:(turn+1)*units]...))
+			if end := (turn + 1) * units; end <= len(silos[i]) {
+				out, silo, more = append(out, of(silos[i][end-units:end]...)), append(silo, i), true
+			}
 		}
 	}
-	for _, rows := range silos {
-		left += len(rows) - turns*units
+	for _, all := range silos {
+		left += len(all) % units
 	}
-	return out, left
+	return out, silo, left
 }

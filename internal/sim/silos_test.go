@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/panlearn/panlearn/internal/sim"
+	"github.com/panlearn/panlearn/learner/block"
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
@@ -37,10 +38,10 @@ func TestSilosHaveEveryRowOnce(t *testing.T) {
 		}
 		var all []int
 		for _, silo := range silos {
-			of := numbersOf(silo)
+			of := silo // a row's one feature is its number
 			labels, digits := map[float64]bool{}, map[int]bool{}
 			for i, n := range of {
-				labels[silo[i].Label], digits[n%10] = true, true
+				labels[rows[silo[i]].Label], digits[n%10] = true, true
 			}
 			if len(labels) > c.labels || len(digits) > c.names || len(of) < 4 {
 				t.Errorf("%s: a silo of %v", split, of)
@@ -55,7 +56,7 @@ func TestSilosHaveEveryRowOnce(t *testing.T) {
 		}
 	}
 	sorted, err := sim.Silos("sorted-label", 2, rows, nil)
-	if err != nil || sorted[0][50].Label != -1 || sorted[1][1].Label != 1 || sorted[1][0].Value[0] != 102 {
+	if err != nil || rows[sorted[0][50]].Label != -1 || rows[sorted[1][1]].Label != 1 || sorted[1][0] != 102 {
 		t.Errorf("sorted by label: %v, %v", sorted, err)
 	}
 	for split, count := range map[string]int{"label": 9, "label-pairs": 10, "column:x": 11} {
@@ -70,36 +71,38 @@ func TestSilosHaveEveryRowOnce(t *testing.T) {
 	}
 }
 
-// In one pass a row is in one block at most, those of one silo come in its order, and of as many blocks one after the other as there are silos no
-// two are of one silo; many passes have one block of all rows of a silo.
+// In one pass a row is in one block at most, those of one silo come in its order as long as it fills one, and silos take turns; many passes have
+// one block of all rows of a silo.
 func TestBlocksOfSilos(t *testing.T) {
 	rows, _ := numbered(103)
-	silos, err := sim.Silos("blocks", 4, rows, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	blocks, left := sim.BlocksOf(silos, 6, 1)
-	if len(blocks) != 16 || left != 103-16*6 {
+	silos := [][]convex.Example{rows[:25], rows[25:50], rows[50:53], rows[53:]}
+	blocks, of, left := sim.BlocksOf(silos, 6, 1, block.Of)
+	if len(blocks) != 4+4+0+8 || left != 1+1+3+2 {
 		t.Fatalf("%d blocks, %d rows left: want 16 and 7", len(blocks), left)
 	}
-	siloOf := func(b int) int {
-		return slices.IndexFunc(silos, func(s []convex.Example) bool { return slices.Contains(numbersOf(s), int(blocks[b].Rows[0].Value[0])) })
-	}
-	next := make([]int, 4)
+	next, turns := make([]int, 4), [][]int{}
 	for i, b := range blocks {
-		of := siloOf(i)
-		if got, want := numbersOf(b.Rows), numbersOf(silos[of][next[of]:next[of]+6]); b.Units() != 6 || !slices.Equal(got, want) {
-			t.Errorf("block %d of silo %d: %v, want %v", i, of, got, want)
+		if got, want := numbersOf(b.Rows), numbersOf(silos[of[i]][next[of[i]]:next[of[i]]+6]); b.Units() != 6 || !slices.Equal(got, want) {
+			t.Errorf("block %d of silo %d: %v, want %v", i, of[i], got, want)
 		}
-		next[of] += 6
-		for k := max(0, i-3); k < i; k++ {
-			if siloOf(k) == of {
-				t.Errorf("blocks %d and %d are both of silo %d", k, i, of)
-			}
+		if turn := next[of[i]] / 6; turn == len(turns) {
+			turns = append(turns, nil)
+		} else if turn != len(turns)-1 {
+			t.Errorf("block %d is silo %d's in turn %d, after turn %d", i, of[i], turn, len(turns)-1)
 		}
+		turns[len(turns)-1] = append(turns[len(turns)-1], of[i])
+		next[of[i]] += 6
 	}
-	whole, left := sim.BlocksOf(silos, 0, 1)
-	if len(whole) != 4 || left != 0 || whole[3].Units() != len(silos[3]) {
+	if slices.Sort(turns[3]); !slices.Equal(turns[3], []int{0, 1, 3}) || len(turns) != 8 || len(turns[4]) != 1 {
+		t.Errorf("turns %v", turns)
+	}
+	whole, of, left := sim.BlocksOf(silos, 0, 1, block.Of)
+	if len(whole) != 4 || left != 0 || whole[3].Units() != len(silos[3]) || !slices.Equal(of, []int{0, 1, 2, 3}) {
 		t.Errorf("many passes: %d blocks, %d rows left", len(whole), left)
+	}
+	people := [][][]convex.Example{{rows[:3], rows[3:4], rows[4:9]}, {rows[9:10]}}
+	some, _, left := sim.BlocksOf(people, 2, 1, block.Join)
+	if len(some) != 1 || left != 2 || some[0].Units() != 2 || len(some[0].Unit(0)) != 3 {
+		t.Errorf("people: %v, %d left", some, left)
 	}
 }

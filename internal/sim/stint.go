@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 
@@ -10,23 +11,65 @@ import (
 
 // cohort is that of a step: the next users of a phase, or where they answer several rounds as many of the stint's as there are to come,
 // drawn by the seed where those are not all.
-func (r *run) cohort(phase int, step uint64) []int32 {
+func (r *run) cohort(phase int, step uint64) ([]int32, error) {
 	of := r.stints[phase]
+	if r.Silos != nil {
+		return r.silos(phase, step)
+	}
 	if !of.interactive {
 		n := manifest.Cohort(r.Plan, step)
 		first := of.first + r.taken
 		r.taken += n
 		r.users = max(r.users, first+n)
-		return r.order[first : first+n]
+		return r.order[first : first+n], nil
 	}
 	r.users = max(r.users, of.first+of.users)
-	all, n := r.order[of.first:of.first+of.users], r.Plan.Phases[phase].Cohort
-	if n == of.users {
+	return r.drawn(r.order[of.first:of.first+of.users], r.Plan.Phases[phase].Cohort, step), nil
+}
+
+// drawn are n of those who answer several rounds.
+func (r *run) drawn(all []int32, n, step uint64) []int32 {
+	if n >= uint64(len(all)) {
 		return all
 	}
 	all = slices.Clone(all)
 	rand.New(Entropy(r.Seed, "available", step)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	return all[:n]
+}
+
+// planned is how many reports a step of silos is planned for.
+func planned(plan *wire.Plan, phase int, step uint64) uint64 {
+	if manifest.Costliest(plan, phase).Interactive() {
+		return plan.Phases[phase].Cohort
+	}
+	return manifest.Cohort(plan, step)
+}
+
+// silos is the cohort of a step of silos: of those that are there as many as the step is planned for, or in one pass the next block of as many
+// silos that have one left.
+func (r *run) silos(phase int, step uint64) ([]int32, error) {
+	n, least := planned(r.Plan, phase, step), r.Plan.Phases[phase].Minimum
+	var out []int32
+	if r.stints[phase].interactive {
+		out = r.drawn(r.order, n, step)
+		r.users = uint64(len(r.order))
+	} else {
+		var later []int32
+		come := map[int]bool{}
+		for _, i := range r.left {
+			if of := r.Silos[i]; uint64(len(out)) == n || come[of] {
+				later = append(later, i)
+			} else {
+				out, come[of] = append(out, i), true
+			}
+		}
+		r.left = later
+		r.users += uint64(len(out))
+	}
+	if uint64(len(out)) < max(1, least) {
+		return nil, fmt.Errorf("%d silos have a report for it: %d are planned, and want at least %d", len(out), n, least)
+	}
+	return out, nil
 }
 
 // A stint is the phases that the same users answer.

@@ -2,6 +2,7 @@ package tune
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -55,6 +56,14 @@ func New(c Config) (*Comparison, error) {
 	}
 	if c.Most < 1 {
 		return nil, fmt.Errorf("most users of a run: 0, want at least 1")
+	}
+	spec, err := c.Load(nil)
+	if err != nil {
+		return nil, err
+	}
+	if spec.Silo != nil || spec.ByUser() {
+		return nil, errors.New("not yet for silos and people: settings are compared on rows that report for themselves; " +
+			"learner simulate --set KEY=VALUE --seeds K shows one setting on public data")
 	}
 	out := &Comparison{Config: c}
 	if err := out.add(Setting{}); err != nil {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/panlearn/panlearn/internal/run"
@@ -150,6 +151,27 @@ func TestSettingsMeanSomething(t *testing.T) {
 			if found != wanted {
 				t.Errorf("%s: %s is tried: %v, want %v (dropped: %v)", path, key, found, wanted, c.dropped)
 			}
+		}
+	}
+}
+
+// Settings of silos and of people are not compared as if every row reported for itself.
+func TestBlocksAreRefused(t *testing.T) {
+	for name, change := range map[string]func(*task.Spec){
+		"silos":  func(s *task.Spec) { s.Silo = &task.Silo{Count: 10, Units: 300} },
+		"people": func(s *task.Spec) { s.Privacy.Unit, s.User = task.UnitUser, &task.User{Column: "who", Items: 4} },
+	} {
+		rows := madeUpRows(t, "schedule.users=3000")
+		load := rows.Load
+		rows.Load = func(sets []string) (*task.Spec, error) {
+			spec, err := load(sets)
+			if err == nil {
+				change(spec)
+			}
+			return spec, err
+		}
+		if _, err := New(rows); err == nil || !strings.Contains(err.Error(), "not yet for silos and people") {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

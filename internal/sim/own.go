@@ -1,0 +1,54 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/panlearn/panlearn/randomizer"
+	"github.com/panlearn/panlearn/randomizer/accounting"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// ownNoise is what silos who answer many rounds under trust local do about how many units they have: each finds the trials of its own reports that
+// meet the task's budget, as its device does, so that a larger silo adds less noise and a smaller one more.
+type ownNoise struct {
+	plan       *wire.Plan
+	accountant *accounting.Accountant
+	known      map[ownKey]uint32
+}
+
+type ownKey struct {
+	phase int
+	units uint64
+}
+
+func newOwnNoise(plan *wire.Plan) *ownNoise {
+	return &ownNoise{plan, accounting.NewAccountant(), map[ownKey]uint32{}}
+}
+
+// applies says whether the silos of a phase have noise of their own.
+func (o *ownNoise) applies(phase int) bool {
+	at := manifest.Costliest(o.plan, phase)
+	return o.plan.Silos > 0 && at.Phase.Mechanism.GetWindow() > 0 && at.Interactive()
+}
+
+// params are those of a report about so many units in a phase that applies: the plan's, but for the units and the trials.
+func (o *ownNoise) params(phase int, p randomizer.Params, units uint64) (randomizer.Params, error) {
+	p.Units = units
+	at := manifest.Costliest(o.plan, phase)
+	if _, known := o.known[ownKey{phase, units}]; !known {
+		releases, err := at.Releases(accounting.One)
+		if err != nil {
+			return p, err
+		}
+		own, err := o.accountant.OwnTrials(releases, units, accounting.Budget{Epsilon: o.plan.EpsilonBudget, Delta: o.plan.Delta})
+		if err != nil {
+			return p, fmt.Errorf("a silo of %d units: %w", units, err)
+		}
+		for i, trials := range own {
+			o.known[ownKey{at.Stint.Index + i, units}] = uint32(trials)
+		}
+	}
+	p.Trials = o.known[ownKey{phase, units}]
+	return p, nil
+}
