@@ -36,6 +36,19 @@ func (w *world) says(in *invitation, count uint32) {
 	w.send(w.t.Context(), in, w.seal(in, [][16]byte{randomID()}, packed))
 }
 
+// asked is the share of the silos, of 2^32, which the newest attempt at a round asks at first; 0 is all.
+func (w *world) asked(r stream.Round) uint32 {
+	var open wire.Open
+	m, err := w.broker.Latest(w.t.Context(), w.name.Opens(r))
+	if err == nil {
+		_, err = seal.Verify(m.Data, w.stage.Public(), &open)
+	}
+	if err != nil {
+		w.t.Error(err)
+	}
+	return open.JoinProbability
+}
+
 // TestLocalAddsNothing: under local nobody's noise is shared. What is missing at the deadline is not topped up, totals are the sums of what
 // silos sent, which lies within the window, both its ends among them; and all silos are asked at once, in every round.
 func TestLocalAddsNothing(t *testing.T) {
@@ -50,13 +63,8 @@ func TestLocalAddsNothing(t *testing.T) {
 				w.put(t.Context(), w.name.Round(number), w.sign(w.learner, w.round(number, uint64(number))))
 			}
 			in := w.invited(t.Context(), number, 0)
-			var open wire.Open
-			m, err := w.broker.Latest(t.Context(), w.name.Opens(number))
-			if err == nil {
-				_, err = seal.Verify(m.Data, w.stage.Public(), &open)
-			}
-			if err != nil || open.JoinProbability != 0 {
-				t.Errorf("round %d: a share of %d of 2^32 is asked at first: want all; %v", number, open.JoinProbability, err)
+			if share := w.asked(number); share != 0 {
+				t.Errorf("round %d: a share of %d of 2^32 is asked at first: want all", number, share)
 			}
 			var users, sum uint64
 			for _, c := range counts {
@@ -79,4 +87,31 @@ func TestLocalAddsNothing(t *testing.T) {
 		}
 		_ = stop()
 	})
+}
+
+// TestAnotherAttemptAsksAllSilos: where every silo has a place in the round, a stage that opens it again asks all of them at once: their reports are
+// what the attempt before had, and there are no others to keep away. Of more silos than places few are asked for beside those who send again.
+func TestAnotherAttemptAsksAllSilos(t *testing.T) {
+	for _, silos := range []uint64{5, 6} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newSilos(t)
+			p := w.task.Plan
+			p.Silos, p.Phases[0].Users, p.Phases[0].RoundsPerUser = silos, 10, 1 // two rounds of five
+			body, err := stream.Marshal(w.task)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.hash = stream.HashOf(body)
+			w.announce(t.Context())
+			_, stop := w.start(w.config())
+			w.says(w.invited(t.Context(), 1, 0), 7)
+			_ = stop()
+			_, stop = w.start(w.config())
+			w.invited(t.Context(), 1, 1)
+			if share := w.asked(1); (share == 0) != (silos == 5) {
+				t.Errorf("of %d silos a share of %d of 2^32 is asked at first in the second attempt", silos, share)
+			}
+			_ = stop()
+		})
+	}
 }
