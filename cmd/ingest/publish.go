@@ -48,6 +48,12 @@ holds N rows and takes one of them at random each time: with as many as there ar
 from the state folder's own random seed, so a later run with the same N goes on in the same order; rows are known by their
 position as before. A stream waits for its first N rows.
 
+Where the task declares silos, a report is about many rows. In one pass each range of rows of a file, as many as the plan says, is in one report; what
+is left at a file's end is not sent (left_over) until enough rows are added. In many passes all rows of all files together, or of standard input to its
+end, are one block, which answers every round: nothing is sent before the end is read. --state keeps how many rows those were, and the noise that hides
+them: a later run may have more, which are left over, and never fewer; where the files lie means nothing then. Under trust local each silo draws the
+noise that its own number of rows and its policy's max_epsilon need.
+
 A pattern in quotes, such as 'day-*.csv.gz', names several files, which are read in lexical order. Its rows are known by
 their file, so files may be added before a later run with the same pattern, wherever they come in the order; do not rename
 them. Files may be plain, gzip or zstd, whatever their name. Parquet is read from files alone; for idx, name the images and

@@ -18,7 +18,7 @@ func TestSummary(t *testing.T) {
 		err  error
 	}{
 		{client.Summary{Events: 1, Units: 1, Counted: 1, Rounds: 1}, true, []string{"1 event: 1 counted; their last reports were of 1 round"}, nil},
-		{client.Summary{Events: 4, Units: 16, LeftOver: 3, Counted: 4, Rounds: 4}, true, []string{"4 events: 4 counted, blocks of 16 rows in all; ", "3 rows at the ends of files"}, nil},
+		{client.Summary{Events: 4, Units: 16, LeftOver: 3, Counted: 4, Rounds: 4}, true, []string{"4 events: 4 counted, blocks of 16 rows in all; ", "3 rows are in no report"}, nil},
 		{client.Summary{}, true, []string{"0 events: 0 counted"}, nil},
 		{client.Summary{Events: 300, Units: 300, Counted: 298, Unknown: 2, Rounds: 12}, true, []string{"300 events: 298 counted", "2 in doubt: "}, nil},
 		{client.Summary{Events: 30, Units: 30, Unknown: 30, Open: 30, Rounds: 1}, true, []string{"30 events: 0 counted", "30 sent, .* the same command learns"}, nil},

@@ -43,7 +43,7 @@ func printSummary(w io.Writer, s client.Summary, kept bool, err error) error {
 	say(s.Unused, "never sent: no round had a place for them before the task, or this run, ended")
 	say(s.Refused, "refused and not sent: the policy forbids the task, or what their users may spend is spent (ingest ledger)")
 	say(s.Invalid, "of them do not fit the task: they took part as zero vectors, which teach nothing (ingest publish --check says why)")
-	say(s.LeftOver, "rows at the ends of files are too few for a block and were not sent: a later run takes them with those that are added")
+	say(s.LeftOver, "rows are in no report: at the end of a file they are too few for a block, and a later run takes them with those that are added; or they came after a silo had first taken part with all of its rows")
 	say(s.Keyless, "more rows have no key that can be read, and were not sent")
 	_, err = io.WriteString(w, b.String())
 	return err

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/panlearn/panlearn/stream/client/consent"
@@ -12,8 +13,14 @@ import (
 func (l *loop) admit(events []*event) error {
 	events = l.fitting(events)
 	if len(events) > 0 {
-		if err := l.pin(); err != nil {
-			l.abandon(events, nil)
+		err := l.size(events[0].terms)
+		if err == nil {
+			err = l.pin()
+		}
+		if err != nil {
+			var refused *consent.RefusedError
+			errors.As(err, &refused)
+			l.abandon(events, refused)
 			return err
 		}
 	}
@@ -72,10 +79,25 @@ func (l *loop) lookUp(events []*event) ([]participation.Record, error) {
 	return stored, nil
 }
 
+// size takes the terms of a silo all of whose rows are read, before anything of them is done.
+func (l *loop) size(terms *consent.Agreement) error {
+	if l.terms != nil || l.over() {
+		return nil
+	}
+	l.accounts.agreement = terms
+	if err := l.accounts.enter(false, uint64(len(l.events))); err != nil {
+		return err
+	}
+	l.terms, l.unpinned.Units, l.unpinned.Trials = terms, terms.Units(), terms.Trials()
+	l.Logger.Info("all rows of this silo are one block", "rows", terms.Units(), "rows_planned_for", l.agreement.Units(), "trials", terms.Trials(),
+		"trials_planned", l.agreement.Trials(), "epsilon", terms.Guarantee.Epsilon, "delta", terms.Delta)
+	return l.ask(l.current.place.Index, l.current.message)
+}
+
 // pin has the store belong to the task and the source of the rows, where it does not yet. It comes with the first event that a
 // round has room for: until then nobody took part, and data that the reader refuses leave the store free for others.
 func (l *loop) pin() error {
-	if l.unpinned == nil {
+	if l.unpinned == nil || l.terms == nil {
 		return nil
 	}
 	if err := l.Store.Write(participation.Change{Pin: l.unpinned}); err != nil {

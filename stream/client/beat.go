@@ -101,7 +101,7 @@ func (l *loop) beat(ctx context.Context) error {
 // calibrate measures what one event of the phase takes at most, on decoys that go nowhere.
 func (l *loop) calibrate(phase int, point []float64, frame *convex.Frame) error {
 	const rounds, least = 5, 10 * time.Millisecond
-	maker, err := report.New(l.agreement.Phases[phase].Reports, l.agreement.Phases[phase].Params, nil)
+	maker, err := report.New(l.terms.Phases[phase].Reports, l.terms.Phases[phase].Params, nil)
 	if err != nil {
 		return err
 	}
@@ -124,10 +124,10 @@ func (l *loop) calibrate(phase int, point []float64, frame *convex.Frame) error 
 		}
 	}
 	chunk := l.chunk
-	if l.agreement.Units() > 1 {
+	if l.terms.Units() > 1 {
 		chunk = 1 // a block comes alone
 	}
-	l.beats.fit(workOf(time.Since(begun)/time.Duration(done-1), l.agreement.Rows()), chunk)
+	l.beats.fit(workOf(time.Since(begun)/time.Duration(done-1), l.terms.Rows()), chunk)
 	return nil
 }
 

@@ -31,8 +31,8 @@ func (l *loop) checkBlocks(a *consent.Agreement) error {
 			return consent.Refuse(field+".mechanism.units", u, "1 in a task that declares no silo")
 		case u != units:
 			return consent.Refuse(field+".mechanism.units", u, "%d, as in the first phase, or a row could be in two blocks", units)
-		case silo && f.Rounds > 1:
-			return consent.Refuse(field+".rounds_per_user", f.Rounds, "1: not yet, this program answers one round with the rows of a silo, not many")
+		case silo && (f.Rounds > 1) != a.Whole() || a.Whole() && i > 0 && !a.Task.Plan.Phases[i].Again:
+			return consent.Refuse(field+".rounds_per_user", f.Rounds, "1 in every phase, or one stint of all phases: a row is in one block alone")
 		}
 	}
 	if !silo {
@@ -107,7 +107,8 @@ func (m *mapper) blocks(ctx context.Context, rows iter.Seq2[task.Row, error]) it
 	left := func(n int) { m.tally.left(uint64(n)) }
 	return func(yield func(*event) bool) {
 		for lines := range block.Each(m.lines(rows), int(m.loop.agreement.Units()), file, left) {
-			if !yield(m.event(lines, sync.OnceFunc(func() { <-held }))) {
+			key, _ := m.names.key(lines[0].row)
+			if !yield(m.event(key, lines, sync.OnceFunc(func() { <-held }))) {
 				return
 			}
 			select {
@@ -119,9 +120,50 @@ func (m *mapper) blocks(ctx context.Context, rows iter.Seq2[task.Row, error]) it
 	}
 }
 
+// allRows is the key of all that a silo has, the same in every run: one made of a path would give a copy of a file rounds of its own.
+var allRows = participation.EventKey("all rows of a silo")
+
+// whole makes one event of all lines when they have ended. A silo that took part before reports about as many as then: a report about fewer would
+// have too little noise beside those that it sent. Limits are of numbers of rows.
+func (m *mapper) whole(ctx context.Context, rows iter.Seq2[task.Row, error]) iter.Seq[*event] {
+	return func(yield func(*event) bool) {
+		agreement, kept := m.loop.agreement, m.loop.kept
+		values := rowValues(agreement)
+		var lines []line
+		var read uint64
+		for one := range m.lines(rows) {
+			switch read++; {
+			case ctx.Err() != nil:
+				return
+			case kept > 0 && read > kept:
+				m.tally.left(1)
+			case read > m.loop.MaxBlockRows/values:
+				m.failed = consent.Refuse("--max-block-rows", m.loop.MaxBlockRows, "more: %d rows and more, of up to %d values each as declared, are one report", read, values)
+				return
+			default:
+				lines = append(lines, one)
+			}
+		}
+		var terms *consent.Agreement
+		switch {
+		case m.failed != nil:
+			return
+		case read < kept:
+			m.failed = consent.Refuse("rows of this silo", read, "at least %d, as many as it took part with, whose noise would not hide fewer", kept)
+			return
+		case kept == 0:
+			if terms, m.failed = agreement.Own(read); m.failed != nil {
+				return
+			}
+		}
+		e := m.event(allRows, lines, func() {})
+		e.terms = terms
+		yield(e)
+	}
+}
+
 // event is that of a block. Its rows are worked out when it joins; over is called when nothing of them is needed any more.
-func (m *mapper) event(lines []line, over func()) *event {
-	key, _ := m.names.key(lines[0].row)
+func (m *mapper) event(key participation.Key, lines []line, over func()) *event {
 	e := &event{record: participation.Record{Key: key}, rows: uint64(len(lines)), over: over}
 	var invalid uint64
 	e.work = func() block.Block {

@@ -236,7 +236,10 @@ func TestBlocksAreRefused(t *testing.T) {
 		{"keys of rows", nil, func(a *consent.Agreement) { a.Spec.Events.Key = "id" }, "events.key"},
 		{"another order", func(c *client.Config) { c.Shuffle = 10 }, nil, "--shuffle"},
 		{"a block that is too large", func(c *client.Config) { c.MaxBlockRows = blockUnits*(blockDim+1) - 1 }, nil, "--max-block-rows"},
-		{"many passes", nil, func(a *consent.Agreement) { a.Phases[0].Rounds = 2 }, "rounds_per_user"},
+		{"one pass and many", nil, func(a *consent.Agreement) {
+			a.Phases = append(a.Phases, a.Phases[0])
+			a.Phases[1].Rounds = 2
+		}, "rounds_per_user"},
 		{"no silo", nil, func(a *consent.Agreement) { a.Spec.Silo = nil }, "units"},
 		{"people", nil, func(a *consent.Agreement) { a.Spec.Privacy.Unit = "user" }, "privacy.unit"},
 		{"blocks that change", nil, func(a *consent.Agreement) {

@@ -47,6 +47,8 @@
 //     process that dies at any moment and comes back never draws again for an event that may have been sent.
 //   - One draw for a round manifest: retries and new attempts send the same counts sealed anew. Another round gets a
 //     new draw. A draw is deleted from the store when its outcome is known.
+//   - A silo whose rows answer several rounds reports about as many in each, in whatever life of the process, under one key, and with the same trials of
+//     noise: both are in the store before the first draw.
 //   - A device that joins always sends, and always the same number of bytes: an invalid event is the zero vector.
 //   - Events join, and reports leave, on the ticks of a grid of time (beat.go): when depends on when events came, not on what they
 //     hold, as long as the work for them fits a tick.

@@ -3,7 +3,10 @@ package client
 import (
 	"time"
 
+	"github.com/panlearn/panlearn/learner/block"
 	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/randomizer"
+	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/client/consent"
 )
 
@@ -15,6 +18,12 @@ func (c *Client) OnMap(f func(task.Row)) { c.loop.onMap = f }
 
 // OnAgree has the client make something of its agreement before it acts on it.
 func (c *Client) OnAgree(f func(*consent.Agreement)) { c.loop.onAgree = f }
+
+// OnReport shows what each draw is about, and with which parameters.
+func (c *Client) OnReport(f func(stream.Round, block.Block, randomizer.Params)) { c.loop.onReport = f }
+
+// AllRows is the key of all rows of a silo.
+var AllRows = allRows
 
 // WorkOf is what the client takes the work of an event of so many rows for.
 var WorkOf = workOf

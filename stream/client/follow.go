@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -83,7 +84,7 @@ func (l *loop) agree(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	from := l.from(agreement.Spec)
+	from := l.from(agreement)
 	if pinned && pin.Source != from {
 		return consent.Refuse("source", fmt.Sprintf("%q", from), "%q, as before: users could take part twice under other keys", pin.Source)
 	}
@@ -104,20 +105,37 @@ func (l *loop) agree(ctx context.Context) error {
 	if err := l.checkBlocks(agreement); err != nil {
 		return err
 	}
-	l.accounts.agreement, l.records.agreement = agreement, agreement
+	terms := agreement
+	switch silo := agreement.Spec.Silo != nil; {
+	case silo && pinned:
+		terms, err = agreement.Kept(pin.Units, pin.Trials)
+	case silo && agreement.Whole():
+		terms = nil // all of its rows are read first
+	case silo:
+		terms, err = agreement.Own(agreement.Units())
+	}
+	if err != nil {
+		return err
+	}
+	l.terms, l.accounts.agreement, l.records.agreement = terms, terms, agreement
 	l.accounts.perUser = l.UserKeys || agreement.Spec.ByUser() && agreement.Spec.Silo == nil // an event is a person, under the person's key
 	if l.compareClock(ctx); l.clock.unknown {
 		return nil
 	}
-	if err := l.accounts.enter(pinned, uint64(len(l.events))); err != nil {
-		return err
+	if terms != nil {
+		if err := l.accounts.enter(pinned, uint64(len(l.events))); err != nil {
+			return err
+		}
 	}
-	if l.order = pin.Order; !pinned {
+	if l.order, l.kept = pin.Order, pin.Units; !pinned {
 		l.order = newOrder()
 		l.unpinned = &participation.Pin{Task: hash, Source: from, Order: l.order}
+		if agreement.Spec.Silo != nil && terms != nil {
+			l.unpinned.Units, l.unpinned.Trials = terms.Units(), terms.Trials()
+		}
 	}
 	l.Logger.Info("agreed to the task", "task_hash", fmt.Sprintf("%x", hash), "trust", agreement.Spec.Privacy.Trust,
-		"epsilon", agreement.Guarantee.Epsilon, "delta", agreement.Delta, "honest_fraction_of_every_cohort", agreement.HonestFraction.String())
+		"epsilon", cmp.Or(terms, agreement).Guarantee.Epsilon, "delta", agreement.Delta, "honest_fraction_of_every_cohort", agreement.HonestFraction.String())
 	l.agreement = agreement
 	close(l.agreed)
 	l.progress()
@@ -155,7 +173,7 @@ func (l *loop) takeRound(m *wire.Round, hash stream.Hash) error {
 	if err != nil {
 		return err
 	}
-	if err := l.agreement.CheckRound(m, hash, known); err != nil {
+	if err := cmp.Or(l.terms, l.agreement).CheckRound(m, hash, known); err != nil {
 		return err
 	}
 	if l.current != nil {
@@ -185,10 +203,13 @@ func (l *loop) takeRound(m *wire.Round, hash stream.Hash) error {
 	return nil
 }
 
-// ask has reports drawn for a round, in a phase of the plan by its index.
+// ask has reports drawn for a round, in a phase of the plan by its index. Those of a silo whose rows are still read wait for its terms.
 func (l *loop) ask(phase int, m *wire.Round) error {
+	if l.terms == nil {
+		return nil
+	}
 	if l.reports == nil || l.phase != phase {
-		reports, err := report.New(l.agreement.Phases[phase].Reports, l.agreement.Phases[phase].Params, l.Entropy)
+		reports, err := report.New(l.terms.Phases[phase].Reports, l.terms.Phases[phase].Params, l.Entropy)
 		if err != nil {
 			return err
 		}

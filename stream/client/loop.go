@@ -9,8 +9,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/panlearn/panlearn/learner/block"
 	"github.com/panlearn/panlearn/learner/report"
 	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/randomizer"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/client/consent"
 	"github.com/panlearn/panlearn/stream/client/participation"
@@ -40,10 +42,12 @@ type loop struct {
 
 	agreed    chan struct{}      // closed when agreement is there
 	agreement *consent.Agreement // written before agreed is closed
+	terms     *consent.Agreement // by which this device draws and pays: the agreement, or what a silo makes of it by its size; nil until that is known
 	ended     chan struct{}      // closed when the task's End was read
 	endedAt   time.Time
 
 	order    [32]byte           // seed of shuffled rows, written before agreed is closed
+	kept     uint64             // rows of a silo that took part before, written before agreed is closed; 0: none did
 	unpinned *participation.Pin // what the first event writes before anything is done with it; nil: the store is pinned
 
 	events  map[participation.Key]*event // waiting or charged
@@ -64,13 +68,14 @@ type loop struct {
 	reports *report.Maker // of phase, at the newest round
 	phase   int           // of the plan, its index
 
-	rows       atomic.Uint64            // that Run stands for, see Client.Expect; 0: Run was not called
-	onMap      func(task.Row)           // what a test does before a row is mapped
-	onAgree    func(*consent.Agreement) // what a test makes of an agreement
-	beats      *beats                   // when events join, and publishes leave
-	sending    int                      // events whose publish is on its way
-	retry      bool                     // the timer ticked: send unanswered bundles again
-	delivered  *answers                 // publishes that were answered, or failed
+	rows       atomic.Uint64                                      // that Run stands for, see Client.Expect; 0: Run was not called
+	onMap      func(task.Row)                                     // what a test does before a row is mapped
+	onAgree    func(*consent.Agreement)                           // what a test makes of an agreement
+	onReport   func(stream.Round, block.Block, randomizer.Params) // what a test sees of each draw
+	beats      *beats                                             // when events join, and publishes leave
+	sending    int                                                // events whose publish is on its way
+	retry      bool                                               // the timer ticked: send unanswered bundles again
+	delivered  *answers                                           // publishes that were answered, or failed
 	deliveries sync.WaitGroup
 	publishing stream.Trouble
 	trouble    string    // why the newest answers took no report; empty: they did
@@ -249,7 +254,7 @@ func (l *loop) room() int {
 	switch {
 	case l.agreement != nil && l.over():
 		return l.chunk
-	case !l.joinable() || l.queue.ready(l.current, time.Now()) > 0:
+	case !l.joinable() || l.queue.ready(l.current, time.Now()) > 0 || l.terms == nil && l.clock.unknown:
 		return 0
 	}
 	places := l.places()
@@ -270,6 +275,9 @@ func (l *loop) places() uint64 {
 // stands is how many events draw for an attempt on behalf of this client: the rows of Run, which are read when there is room for them, or
 // the events of Publish that wait. Rows that have taken part are not taken off, for the stage does not know of it either.
 func (l *loop) stands() uint64 {
+	if l.agreement != nil && l.agreement.Whole() {
+		return 1
+	}
 	switch n := l.rows.Load(); n {
 	case 0:
 		return uint64(len(l.queue.events)+len(l.queue.drawn)) + l.inbox.waiting()

@@ -27,12 +27,15 @@ func (l *loop) join(ctx context.Context, events []*event) error {
 		return nil
 	}
 	var bundles []*bundle
-	size := l.agreement.Phases[l.phase].Params.ReportBytes()
+	size := l.terms.Phases[l.phase].Params.ReportBytes()
 	l.reports.Reseed() // a machine may have been cloned since
 	for members := range slices.Chunk(events, min(l.Bundle, int(r.place.Phase.Mechanism.MaxBundle))) {
 		var id [16]byte
 		_, _ = rand.Read(id[:]) // never fails: it ends the process instead
 		for place, e := range members {
+			if l.onReport != nil {
+				l.onReport(r.number, e.vector(), l.terms.Phases[l.phase].Params)
+			}
 			d := participation.Draw{Round: r.number, Phase: r.phase(), Step: stream.Step(r.message.Step), Most: r.place.Stint.Rounds, Final: l.agreement.Final,
 				Manifest: r.manifest, Bundle: id, Place: uint32(place), Counts: l.reports.Report(make([]byte, 0, size), e.vector())}
 			_, _ = rand.Read(d.Report[:])

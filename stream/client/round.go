@@ -24,6 +24,7 @@ type event struct {
 	present   bool                           // the block is known: false for what only the store told of
 	fits      func(*consent.Agreement) error // refuses what is not about what the task's reports are; nil: it was made for the task
 	over      func()                         // is told when the block is needed no more; nil: nobody waits for that
+	terms     *consent.Agreement             // of a silo of which this is all; nil of all others
 	draw      uint32                         // decides when it joins while more wait than a round takes
 	callbacks []func(Outcome)                // of those who asked about it: called by the loop's goroutine; must not block
 }

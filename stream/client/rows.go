@@ -9,6 +9,7 @@ import (
 	"github.com/panlearn/panlearn/learner/block"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/stream/client/consent"
 	"github.com/panlearn/panlearn/stream/client/participation"
 )
 
@@ -18,8 +19,13 @@ const maxInvalidLogged = 20
 // suspicious is the number of rows of which none fits after which that is told.
 const suspicious = 16
 
-// from is what a store is pinned to: where rows come from or, where they have keys, the column of those.
-func (l *loop) from(spec *task.Spec) string {
+// from is what a store is pinned to: where rows come from or, where they have keys, the column of those. All rows of a silo are its own wherever
+// they lie.
+func (l *loop) from(a *consent.Agreement) string {
+	spec := a.Spec
+	if a.Whole() {
+		return "all rows of a silo"
+	}
 	if spec.ByUser() && l.Rows {
 		return "people of " + spec.User.Column
 	}

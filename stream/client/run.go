@@ -36,6 +36,9 @@ func (c *Client) Expect(rows uint64) { c.loop.rows.Store(min(max(rows, 1), unkno
 // Whatever order rows come in, each is known by its place in its file, and a store keeps the seed of the order: a later run sends none
 // twice, leaves none out, and asks them in the same order, if Shuffle is the same.
 //
+// Of a silo in many passes all rows are one block: they are read to their end before anything is sent, and held as long as its rounds last. Fewer
+// than took part before are an error, and the last ones of more are left over.
+//
 // Rows have no user's id, so Run with Config.UserKeys is an error, and nothing is done.
 //
 // Run does not wait for a pull that blocks, such as a terminal's: rows must be safe to be pulled once more after Run.
@@ -92,8 +95,11 @@ wait:
 		c.loop.Logger.Warn("more invalid rows, not logged one by one", "rows", n-maxInvalidLogged)
 	}
 	if n := t.summary().LeftOver; n > 0 {
-		c.loop.Logger.Warn("rows at the ends of files are too few for a block, and were not sent: a later run takes them with those that are added",
-			"rows", n, "rows_of_a_block", c.loop.agreement.Units())
+		why := "rows at the ends of files are too few for a block, and were not sent: a later run takes them with those that are added"
+		if c.loop.agreement.Whole() {
+			why = "there are more rows than when this silo first took part: the last ones are in no report of this task"
+		}
+		c.loop.Logger.Warn(why, "rows", n, "rows_of_a_block", max(c.loop.kept, c.loop.agreement.Units()))
 	}
 	if n := t.held(); n > 0 {
 		c.loop.Logger.Info("rows that were read were offered to no round", "rows", n)
@@ -117,6 +123,8 @@ func (c *Client) pull(t *tally, rows iter.Seq2[task.Row, error]) error {
 	m := mapper{loop: c.loop, tally: t, names: names, decoy: agreement.Features.Decoy()}
 	events := m.events(rows)
 	switch {
+	case agreement.Whole():
+		events = m.whole(c.ctx, rows)
 	case agreement.Spec.Silo != nil:
 		events = m.blocks(c.ctx, rows)
 	case agreement.Spec.ByUser():

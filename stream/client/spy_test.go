@@ -170,16 +170,16 @@ func (s *spy) auditRounds(w *world, open map[stream.Round]bool, drawn map[stream
 	phases, draws, steps := map[int]int{}, map[int]int{}, map[uint64]bool{}
 	for r := range drawn {
 		at, m := w.place(r)
-		draws[at.Index]++
-		if at.Interactive() && (steps[m.Step] || draws[at.Index] > int(at.Phase.RoundsPerUser)) {
-			s.t.Errorf("an event has %d draws in a phase of %d rounds, the last for step %d", draws[at.Index], at.Phase.RoundsPerUser, m.Step)
+		draws[at.Stint.Index]++
+		if at.Interactive() && (steps[m.Step] || draws[at.Stint.Index] > int(at.Stint.Rounds)) {
+			s.t.Errorf("an event has %d draws in a stint of %d rounds, the last for step %d", draws[at.Stint.Index], at.Stint.Rounds, m.Step)
 		}
 		steps[m.Step] = true
 	}
 	for r := range open {
 		at, _ := w.place(r)
-		phases[at.Index]++
-		if most := max(1, at.Phase.RoundsPerUser); phases[at.Index] > int(most) || len(phases) > 1 {
+		phases[at.Stint.Index]++
+		if most := max(1, at.Stint.Rounds); phases[at.Stint.Index] > int(most) || len(phases) > 1 {
 			s.t.Errorf("an event may be in batches of phases (by number of batches) %v", phases)
 		}
 	}

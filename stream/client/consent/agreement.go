@@ -41,6 +41,7 @@ type Agreement struct {
 
 	card       *convex.Scorecard // how scores are reported after the gradient; nil: none
 	policy     Policy
+	isSized    bool // a silo's own units and trials are in Phases
 	accountant *accounting.Accountant
 
 	mu       sync.Mutex
@@ -224,6 +225,8 @@ func (a *Agreement) declared() error {
 		return Refuse("plan.epsilon_budget", plan.EpsilonBudget, "at most %v, as declared", spec.Privacy.Epsilon)
 	case !bytes.Equal(plan.StartHash, declaredStart(spec)):
 		return Refuse("plan.start_hash", fmt.Sprintf("%x", plan.StartHash), "%x, the snapshot that is declared as model.start", declaredStart(spec))
+	case plan.Silos != silos(spec):
+		return Refuse("plan.silos", plan.Silos, "%d, as declared", silos(spec))
 	case plan.Delta > spec.Privacy.Delta:
 		return Refuse("plan.delta", plan.Delta, "at most %v, as declared", spec.Privacy.Delta)
 	}
@@ -232,6 +235,14 @@ func (a *Agreement) declared() error {
 		a.HonestFraction = own
 	}
 	return nil
+}
+
+// silos is how many organisations report; 0 where everybody does for himself.
+func silos(spec *task.Spec) uint64 {
+	if spec.Silo == nil {
+		return 0
+	}
+	return uint64(spec.Silo.Count)
 }
 
 // declaredStart is the hash of the snapshot that the task begins with; nil where it begins with none.

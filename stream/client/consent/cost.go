@@ -102,19 +102,29 @@ func refuseTotal(what string, total, spent, limit float64, key, window string) e
 	return Refuse("total "+what, fmt.Sprintf("%v with this task, %v without", total, spent), "at most %v %s, the policy's %s", limit, window, key)
 }
 
-// afford computes what a round costs one user, with the others of its stint, and compares it with the limit.
+// afford computes what a round costs one user, with the others of its stint, and compares it with the limit. What a silo with trials of its own pays
+// is compared when its size is known.
 func (a *Agreement) afford(what string, at manifest.Place) (accounting.Guarantee, error) {
-	limit, source := a.limit()
+	limit, _ := a.limit()
 	g, err := a.guarantee(at, limit)
 	if err != nil {
 		return g, Refuse(what, "not accountable: "+err.Error(), "parameters that the accountant covers")
 	}
+	if a.own() && !a.isSized {
+		return g, nil
+	}
+	return g, a.compare(what, g)
+}
+
+// compare refuses what costs more than the limit.
+func (a *Agreement) compare(what string, g accounting.Guarantee) error {
+	limit, source := a.limit()
 	if !(g.Epsilon <= limit*(1+tolerance)) {
-		return g, Refuse(what+": epsilon",
+		return Refuse(what+": epsilon",
 			fmt.Sprintf("%v at delta %v, if a share %v of users is honest", g.Epsilon, a.Delta, a.HonestFraction),
 			"at most %v, %s", limit, source)
 	}
-	return g, nil
+	return nil
 }
 
 // alike are rounds that cost the same: of one phase and cohort.
@@ -135,7 +145,7 @@ func (a *Agreement) guarantee(at manifest.Place, limit float64) (accounting.Guar
 	if known {
 		return g, nil
 	}
-	releases, err := at.Releases(a.HonestFraction)
+	releases, err := a.charged(at)
 	if err != nil {
 		return g, err
 	}

@@ -12,7 +12,7 @@ import (
 
 // A payload is one change, or a part of what a compaction kept: blocks, of which a later one overrides the earlier.
 //
-//	'p'  task hash, order (32 bytes each), source: the pin, where there is none yet
+//	'p'  task hash, order (32 bytes each), source, units, number of trials, trials: the pin, where there is none yet
 //	'm'  round, manifest hash (32 bytes)
 //	's'  record, keys: settled events that have one record
 //	'c'  key's id (16 bytes), nonce, keys, length (4 bytes, little endian), sealed: charged events; sealed are as many records,
@@ -74,6 +74,12 @@ func (x *index) apply(at int64, payload []byte) error {
 			copy(pin.Task[:], r.take(len(pin.Task)))
 			copy(pin.Order[:], r.take(len(pin.Order)))
 			pin.Source = string(r.take(r.length()))
+			pin.Units = r.number()
+			n := r.length()
+			r.bad = r.bad || n < 0
+			for range n {
+				pin.Trials = append(pin.Trials, r.number())
+			}
 			if x.pin == nil {
 				x.pin = &pin
 			}

@@ -379,7 +379,12 @@ func (s *Store) encode(b []byte, c participation.Change) ([]byte, error) {
 
 func appendPin(b []byte, pin participation.Pin) []byte {
 	b = append(append(append(b, pinBlock), pin.Task[:]...), pin.Order[:]...)
-	return append(binary.AppendUvarint(b, uint64(len(pin.Source))), pin.Source...)
+	b = append(binary.AppendUvarint(b, uint64(len(pin.Source))), pin.Source...)
+	b = binary.AppendUvarint(binary.AppendUvarint(b, pin.Units), uint64(len(pin.Trials)))
+	for _, n := range pin.Trials {
+		b = binary.AppendUvarint(b, n)
+	}
+	return b
 }
 
 func appendRound(b []byte, round stream.Round, hash stream.Hash) []byte {

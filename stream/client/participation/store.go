@@ -3,6 +3,7 @@ package participation
 import (
 	"iter"
 	"maps"
+	"slices"
 	"sync"
 
 	"github.com/panlearn/panlearn/stream"
@@ -13,6 +14,10 @@ type Pin struct {
 	Task   stream.Hash // task hash
 	Source string      // where the events come from, see client.Config; empty for a live stream
 	Order  [32]byte    // seed of the order of shuffled rows, from the system's generator: a later run takes the same order
+	// Units and Trials are those of an organisation's reports, in each phase of the plan: how many rows a report is about, and the noise that hides
+	// them. Every draw has them, in whatever life of the process. 0 and nil where everybody reports for himself.
+	Units  uint64
+	Trials []uint64
 }
 
 // A Change is one atomic write.
@@ -127,6 +132,7 @@ func (s *MemoryStore) Write(c Change) error {
 	defer s.mu.Unlock()
 	if c.Pin != nil && s.pin == nil {
 		pin := *c.Pin
+		pin.Trials = slices.Clone(pin.Trials)
 		s.pin = &pin
 	}
 	maps.Copy(s.rounds, c.Rounds)

@@ -1,0 +1,213 @@
+package consent
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+
+	"github.com/panlearn/panlearn/randomizer/accounting"
+	"github.com/panlearn/panlearn/stream/manifest"
+)
+
+// Whole says that a silo reports about all that it has, in every round of the plan's one stint; else about ranges of its rows, each in one round.
+func (a *Agreement) Whole() bool { return a.Spec.Silo != nil && a.Phases[0].Rounds > 1 }
+
+// Trials are those of a report in each phase.
+func (a *Agreement) Trials() []uint64 {
+	trials := make([]uint64, len(a.Phases))
+	for i, f := range a.Phases {
+		trials[i] = uint64(f.Params.Trials)
+	}
+	return trials
+}
+
+// own says that a silo's reports hide what they are about by trials of its own, so that what a plan costs it is known when its units are.
+func (a *Agreement) own() bool { return a.Final && a.Spec.Silo != nil }
+
+// Own is the agreement of a silo that reports about that many units, which are public: its parameters, and what it costs a unit of its own. Under
+// trust local each stint has the fewest even trials with which it costs no more than the limit, nor, at the plan's delta, more than the plan says:
+// so what is printed holds for every silo. A silo that is larger than planned for takes fewer trials than the plan's, a smaller or stricter one
+// more, as far as the window has room. A *RefusedError says how many units, or which epsilon, would do.
+func (a *Agreement) Own(units uint64) (*Agreement, error) {
+	least, planned := uint64(a.Spec.Silo.Least), a.Units()
+	switch {
+	case !a.Final && units < planned:
+		return nil, Refuse("rows of this silo", units, "at least %d, silo.units of the task: only under trust local does a silo make up with noise of its own "+
+			"for rows that it lacks", planned)
+	case units < min(least, planned):
+		return nil, Refuse("rows of this silo", units, "at least %d, silo.least of the task", least)
+	case !a.Final:
+		return a.Kept(units, a.Trials())
+	}
+	trials, err := a.ownTrials(units)
+	if err != nil {
+		return nil, err
+	}
+	if a.crowded(trials) {
+		return nil, a.refuseSize(units)
+	}
+	return a.Kept(units, trials)
+}
+
+// Kept is the agreement of a silo that took part with so many units and trials before, and goes on with them. The *RefusedError says that the
+// limit is another by now, or that they are of no report of the task.
+func (a *Agreement) Kept(units uint64, trials []uint64) (*Agreement, error) {
+	of, err := a.sized(units, trials)
+	if err != nil {
+		return nil, err
+	}
+	return of, of.compare("this silo's part", of.Guarantee)
+}
+
+// sized is the agreement with reports of so many units and trials, whatever they cost.
+func (a *Agreement) sized(units uint64, trials []uint64) (*Agreement, error) {
+	if units == 0 || len(trials) != len(a.Phases) || slices.Max(trials) > math.MaxUint32 {
+		return nil, Refuse("this silo", fmt.Sprintf("one of %d rows with %v trials, as stored", units, trials), "one of the task")
+	}
+	of := &Agreement{Task: a.Task, Hash: a.Hash, Spec: a.Spec, Features: a.Features, Loss: a.Loss, Set: a.Set, Practical: a.Practical,
+		Phases: slices.Clone(a.Phases), Delta: a.Delta, Final: a.Final, HonestFraction: a.HonestFraction, card: a.card, policy: a.policy,
+		accountant: a.accountant, known: make(map[alike]accounting.Guarantee), isSized: true}
+	for i := range of.Phases {
+		p := &of.Phases[i].Params
+		p.Units, p.Trials = units, uint32(trials[i])
+		if err := p.Validate(); err != nil {
+			return nil, Refuse("rows of this silo", units, "what a report of the task can be about: %v", err)
+		}
+	}
+	limit, _ := a.limit()
+	for i, f := range a.Task.Plan.Phases {
+		at := manifest.Costliest(a.Task.Plan, i)
+		g, err := of.guarantee(at, limit)
+		if err != nil {
+			return nil, refuseCost(i, err)
+		}
+		if of.Phases[i].Guarantee = g; i == 0 || g.Epsilon > of.Guarantee.Epsilon {
+			of.Guarantee = g
+		}
+		if !f.Again {
+			releases, err := of.charged(at)
+			if err != nil {
+				return nil, refuseCost(i, err)
+			}
+			of.releases = append(of.releases, releases)
+		}
+	}
+	return of, nil
+}
+
+func refuseCost(phase int, err error) error {
+	return Refuse(fmt.Sprintf("plan.phases[%d]", phase), "not accountable: "+err.Error(), "parameters that the accountant covers")
+}
+
+// charged is what a round with the others of its stint releases of one who answers: of a silo whose size is known, with its own parameters.
+func (a *Agreement) charged(at manifest.Place) ([]accounting.Release, error) {
+	releases, err := at.Releases(a.HonestFraction)
+	if err != nil || !a.isSized {
+		return releases, err
+	}
+	for i := range releases {
+		p := a.Phases[at.Stint.Index+i].Params
+		releases[i].Units, releases[i].Trials = p.Units, uint64(p.Trials)
+	}
+	return releases, nil
+}
+
+// ownTrials are those of each phase with which reports about so many units cost no more than they may.
+func (a *Agreement) ownTrials(units uint64) ([]uint64, error) {
+	trials, plan := a.Trials(), a.Task.Plan
+	limit, _ := a.limit()
+	for i, f := range plan.Phases {
+		if f.Again {
+			continue
+		}
+		of, err := manifest.Costliest(plan, i).Releases(a.HonestFraction)
+		if err != nil {
+			return nil, refuseCost(i, err)
+		}
+		said, err := a.accountant.RepeatedWithin(1, [][]accounting.Release{of}, accounting.Budget{Epsilon: plan.EpsilonBudget, Delta: plan.Delta})
+		if err != nil {
+			return nil, refuseCost(i, err)
+		}
+		for k, b := range []accounting.Budget{{Epsilon: limit, Delta: a.Delta}, {Epsilon: min(said.Epsilon, accounting.MaxEpsilon), Delta: plan.Delta}} {
+			own, err := a.trialsWithin(of, units, b)
+			if err != nil {
+				return nil, Refuse("rows of this silo", units, "more, or a larger max_epsilon: %v", err)
+			}
+			for j, n := range own {
+				if trials[i+j] = max(n, trials[i+j]); k == 0 {
+					trials[i+j] = n
+				}
+			}
+		}
+	}
+	return trials, nil
+}
+
+// trialsWithin are the fewest even trials of the releases of a stint that are enough for a budget: the planned ones where they are, for as many
+// units as planned.
+func (a *Agreement) trialsWithin(of []accounting.Release, units uint64, b accounting.Budget) ([]uint64, error) {
+	if units == max(1, of[0].Units) {
+		g, err := a.accountant.RepeatedWithin(1, [][]accounting.Release{of}, b)
+		if err == nil && g.Epsilon <= b.Epsilon*(1+tolerance) {
+			trials := make([]uint64, len(of))
+			for i, r := range of {
+				trials[i] = r.Trials
+			}
+			return trials, nil
+		}
+	}
+	return a.accountant.OwnTrials(of, units, b)
+}
+
+// windowSd is how many standard deviations of a report's noise its window holds on each side of the centre: beyond lies less than 1e-14.
+const windowSd = 8
+
+// room is the most trials, an even number, that a report in the phase has room for: those of the plan, and what fits its window.
+func (a *Agreement) room(phase int) uint64 {
+	p := a.Phases[phase].Params
+	w := uint64(p.Window) // w/2 >= 8 sqrt(b)/2
+	return max(uint64(p.Trials), w*w/(windowSd*windowSd)&^1)
+}
+
+// crowded says whether a window has no room for the trials of a phase.
+func (a *Agreement) crowded(trials []uint64) bool {
+	for i, b := range trials {
+		if b > a.room(i) {
+			return true
+		}
+	}
+	return false
+}
+
+// mostUnits bounds the units that are looked for.
+const mostUnits = 1 << 40
+
+// refuseSize refuses a silo whose trials no window has room for, and says how many units, or which epsilon, would do.
+func (a *Agreement) refuseSize(units uint64) error {
+	limit, source := a.limit()
+	if a.Whole() {
+		fits := func(units uint64) bool {
+			trials, err := a.ownTrials(units)
+			return err == nil && !a.crowded(trials)
+		}
+		most := units
+		for most < mostUnits && !fits(most) {
+			most *= 2
+		}
+		rows := units + uint64(sort.Search(int(most-units), func(n int) bool { return fits(units + uint64(n)) }))
+		if most < mostUnits {
+			return Refuse("rows of this silo", units, "at least %d for epsilon %v, %s: the reports of the task have no room for the noise that fewer rows need",
+				rows, limit, source)
+		}
+	}
+	full := a.Trials()
+	for i := range full {
+		full[i] = a.room(i)
+	}
+	of, err := a.sized(units, full)
+	if err != nil {
+		return err
+	}
+	return Refuse("max_epsilon", limit, "at least %v, for which the reports of the task have room for a silo's own noise", of.Guarantee.Epsilon)
+}
