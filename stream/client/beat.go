@@ -108,14 +108,21 @@ func (l *loop) calibrate(phase int, point []float64, frame *convex.Frame) error 
 	if err := maker.At(point, frame); err != nil {
 		return err
 	}
-	var scratch convex.Example
+	rows := l.terms.Rows()
+	decoys := make([]convex.Example, min(rows, decoyRows))
+	of := block.Block{Rows: decoys}
+	if l.terms.Units() < rows {
+		of.Ends = []int{len(decoys)} // of one person
+	}
 	var out []byte
 	row := l.agreement.Features.Decoy()
 	begun, done := time.Now(), 0
 	for done < rounds || done < 1000 && time.Since(begun) < least {
-		_ = l.mapRow(row, &scratch) // it has no label
-		example := convex.Example{Index: scratch.Index, Value: scratch.Value, Label: 1}
-		out = maker.Report(out[:0], block.Of(example))
+		for i := range decoys {
+			_ = l.mapRow(row, &decoys[i]) // it has no label
+			decoys[i].Label = 1
+		}
+		out = maker.Report(out[:0], of)
 		if done++; done == 1 {
 			begun = time.Now() // the first one pays for memory
 		}
@@ -127,11 +134,14 @@ func (l *loop) calibrate(phase int, point []float64, frame *convex.Frame) error 
 	if l.terms.Units() > 1 {
 		chunk = 1 // a block comes alone
 	}
-	l.beats.fit(workOf(time.Since(begun)/time.Duration(done-1), l.terms.Rows()), chunk)
+	l.beats.fit(workOf(time.Since(begun)/time.Duration(done-1), (rows+decoyRows-1)/decoyRows), chunk)
 	return nil
 }
 
-// workOf is what an event of so many rows takes at most: no longer than as many reports of one row each.
-func workOf(one time.Duration, rows uint64) time.Duration {
-	return time.Duration(min(float64(one)*float64(rows), float64(mostWork)))
+// decoyRows is how many rows of a large block are measured.
+const decoyRows = 64
+
+// workOf is what an event takes at most: no longer than so many reports of decoyRows rows each.
+func workOf(one time.Duration, times uint64) time.Duration {
+	return time.Duration(min(float64(one)*float64(times), float64(mostWork)))
 }
