@@ -24,8 +24,7 @@ func newBall(p Params) ball {
 // snap writes the position of clip_L(x) to dst, which has the length of x. It reports false, and writes the centre,
 // if x has a NaN or an infinity.
 func (b ball) snap(dst []int64, x []float64) bool {
-	if b.surelyHolds(x) {
-		b.settle(dst, x, 1, float64(b.radius)/b.clip)
+	if b.place(dst, x) {
 		return true
 	}
 	norm, unit := norm2(x)
@@ -43,22 +42,31 @@ func (b ball) snap(dst []int64, x []float64) bool {
 	return true
 }
 
-// surelyHolds reports whether the norm of x is below L by more than rounding: four sums at once are faster than the fixed order of norm2,
-// and where it is true, that would say the same.
-func (b ball) surelyHolds(x []float64) bool {
-	var s, t, u, v float64
-	i := 0
-	for ; i+4 <= len(x); i += 4 {
-		x := x[i : i+4 : i+4]
-		s += float64(x[0] * x[0])
-		t += float64(x[1] * x[1])
-		u += float64(x[2] * x[2])
-		v += float64(x[3] * x[3])
+// place is snap for a vector that needs no clipping and lies in the ball at once, in one pass: the sum of norm2, which waits for every addition,
+// takes no longer than the positions. It reports false, and dst is to be overwritten, for any other vector.
+func (b ball) place(dst []int64, x []float64) bool {
+	var sum float64
+	var hi, lo, carry uint64
+	scale := float64(b.radius) / b.clip
+	dst = dst[:len(x)]
+	for j, v := range x {
+		sum += float64(v * v)
+		s := int64(v * scale)
+		dst[j] = s
+		a := uint64(max(s, -s))
+		h, l := bits.Mul64(a, a)
+		lo, carry = bits.Add64(lo, l, 0)
+		hi += h + carry
 	}
-	for _, x := range x[i:] {
-		s += float64(x * x)
-	}
-	return (s+t)+(u+v) < b.clip*b.clip*(1-0x1p-20)
+	return math.Sqrt(sum) <= b.clip && b.holds(hi, lo)
+}
+
+// holds says whether a sum of squares is that of a point of the ball.
+func (b ball) holds(hi, lo uint64) bool {
+	rhi, rlo := bits.Mul64(b.radius, b.radius)
+	_, borrow := bits.Sub64(rlo, lo, 0)
+	_, borrow = bits.Sub64(rhi, hi, borrow)
+	return borrow == 0
 }
 
 // settle fills dst, shrinking the vector as little as needed to lie in the ball. Positions shrink with the factor, and at
@@ -88,10 +96,7 @@ func (b ball) fill(dst []int64, x []float64, unit, scale float64) bool {
 		lo, carry = bits.Add64(lo, l, 0)
 		hi, _ = bits.Add64(hi, h, carry)
 	}
-	rhi, rlo := bits.Mul64(b.radius, b.radius)
-	_, borrow := bits.Sub64(rlo, lo, 0)
-	_, borrow = bits.Sub64(rhi, hi, borrow)
-	return borrow == 0
+	return b.holds(hi, lo)
 }
 
 // norm2 returns n and a unit > 0 with ||x||_2 = n unit up to rounding; n is NaN if x has a NaN or an infinity. The unit

@@ -105,6 +105,56 @@ func TestAddRefuses(t *testing.T) {
 	}
 }
 
+// A vector that is given by its nonzeros has the place of the whole one, whatever they are, and coordinates out of order are refused.
+func TestAddAtIsAdd(t *testing.T) {
+	number := rapid.OneOf(rapid.Float64Range(-1, 1), rapid.SampledFrom([]float64{0, 1, -1e200, 1e-310, math.MaxFloat64, math.NaN(), math.Inf(1)}))
+	rapid.Check(t, func(rt *rapid.T) {
+		p := drawParams(rt, rapid.IntRange(1, 9).Draw(rt, "d"))
+		p.Units = rapid.Uint64Range(1, 3).Draw(rt, "K")
+		whole, err := NewVectorSum(p, dptest.Source(t, 1))
+		if err != nil {
+			rt.Fatal(err)
+		}
+		few, err := NewVectorSum(p, dptest.Source(t, 1))
+		if err != nil {
+			rt.Fatal(err)
+		}
+		for range p.Units {
+			var index []int32
+			var values []float64
+			x := make([]float64, p.Dim)
+			for j := range x {
+				if rapid.Bool().Draw(rt, "there") {
+					x[j] = p.ClipNorm * number.Draw(rt, "x")
+					index, values = append(index, int32(j)), append(values, x[j])
+				}
+			}
+			if err := errorsOf(whole.Add(x), few.AddAt(index, values)); err != nil {
+				rt.Fatal(err)
+			}
+		}
+		if !slices.Equal(whole.place, few.place) || whole.Replaced() != few.Replaced() {
+			rt.Fatalf("%+v: the nonzeros lie elsewhere than the vector", p)
+		}
+	})
+	v, err := NewVectorSum(Params{Dim: 3, ClipNorm: 1, Levels: 4, Trials: 5, Coin: Fair}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, index := range [][]int32{{0, 0}, {1, 0}, {-1, 0}, {0, 3}, {0}} {
+		if v.AddAt(index, []float64{0.5, 0.5}) == nil || !slices.Equal(v.place, make([]int64, 3)) {
+			t.Errorf("coordinates %v of 3 for two values: accepted", index)
+		}
+	}
+	if err := v.AddAt(nil, nil); err != nil || v.AddAt(nil, nil) == nil {
+		t.Errorf("one unit: %v, and a second one of one is accepted", err)
+	}
+	v.Draw(nil)
+	if err := v.AddAt([]int32{2}, []float64{1}); err != nil || v.Draw(nil) == nil || !slices.Equal(v.few, make([]int64, len(v.few))) {
+		t.Errorf("%v: a unit stays in the scratch memory", err)
+	}
+}
+
 func errorsOf(errs ...error) error {
 	for _, err := range errs {
 		if err != nil {

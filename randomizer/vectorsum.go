@@ -21,6 +21,7 @@ type VectorSum struct {
 	single   uint64  // the trials' bits in a word of their own; 0 if one word is not enough
 	place    []int64 // the units added so far, from the centre; zero between reports
 	unit     []int64 // scratch of a unit of several; nil if there is one
+	few      []int64 // scratch of a unit that is zero in most coordinates
 	added    uint64
 	replaced uint64
 }
@@ -82,10 +83,9 @@ func (v *VectorSum) Add(x []float64) error {
 	if len(x) != v.params.Dim {
 		return fmt.Errorf("vector of %d coordinates, want Dim = %d", len(x), v.params.Dim)
 	}
-	if v.added == v.params.units() {
-		return fmt.Errorf("unit %d of a report of %d", v.added+1, v.added)
+	if err := v.next(); err != nil {
+		return err
 	}
-	v.added++
 	at := v.place
 	if v.unit != nil {
 		at = v.unit
@@ -96,6 +96,40 @@ func (v *VectorSum) Add(x []float64) error {
 	for j, s := range v.unit { // the triangle inequality keeps the sum within the lattice
 		v.place[j] += s
 	}
+	return nil
+}
+
+// AddAt is Add of a vector that has x at these coordinates, each above the one before, and zeros elsewhere: to the bit, in the time of x.
+func (v *VectorSum) AddAt(index []int32, x []float64) error {
+	if len(index) != len(x) {
+		return fmt.Errorf("%d values for %d coordinates", len(x), len(index))
+	}
+	last := int32(-1)
+	for k, j := range index {
+		if j <= last || int(j) >= v.params.Dim {
+			return fmt.Errorf("coordinate %d of a vector: not above the one before, or not below Dim = %d", k, v.params.Dim)
+		}
+		last = j
+	}
+	if err := v.next(); err != nil {
+		return err
+	}
+	v.few = resize(v.few, len(x))
+	if !v.ball.snap(v.few, x) {
+		v.replaced++
+	}
+	for k, s := range v.few {
+		v.place[index[k]] += s
+	}
+	return nil
+}
+
+// next counts a unit more.
+func (v *VectorSum) next() error {
+	if v.added == v.params.units() {
+		return fmt.Errorf("unit %d of a report of %d", v.added+1, v.added)
+	}
+	v.added++
 	return nil
 }
 
@@ -132,6 +166,7 @@ func (v *VectorSum) Draw(dst []uint32) []uint32 {
 	}
 	clear(v.place)
 	clear(v.unit)
+	clear(v.few[:cap(v.few)])
 	v.added = 0
 	if w := v.params.Window; w > 0 {
 		move, most := int64(w/2)-int64(v.params.Trials/2), int64(v.params.MaxCount())

@@ -20,6 +20,24 @@ type score interface {
 	smoothness(x float64) float64
 }
 
+// OneScore says whether a loss is known to be a function of one linear score with a parameter for each feature: where a row is zero, so is its
+// gradient, which takes no notice of the parameter there.
+func OneScore(l Loss) bool {
+	switch l := l.(type) {
+	case interface{ oneScore() }:
+		return true
+	case envelope:
+		return OneScore(l.base)
+	case weighted:
+		return OneScore(l.base)
+	case weightedProximal:
+		return OneScore(l.base)
+	}
+	return false
+}
+
+func (Linear[H]) oneScore() {}
+
 // Name returns the loss's name in task files.
 func (l Linear[H]) Name() string { return l.h.name() }
 

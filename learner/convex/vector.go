@@ -10,8 +10,7 @@ func Norm(x []float64) float64 {
 	for _, v := range x {
 		s += float64(v * v)
 	}
-	// Inside this range neither overflow nor lost small squares can have changed more than the last digits.
-	if s > 1e-280 && s < 1e280 {
+	if plain(s) {
 		return math.Sqrt(s)
 	}
 	var m float64
@@ -32,6 +31,9 @@ func Norm(x []float64) float64 {
 	return m * math.Sqrt(s)
 }
 
+// plain says of a sum of squares that neither overflow nor lost small ones can have changed more than its last digits.
+func plain(s float64) bool { return s > 1e-280 && s < 1e280 }
+
 // surelyWithin reports whether the norm of x is below l by more than rounding: four sums at once are faster than the fixed order of Norm. It is
 // false where they could have lost or gained digits, for numbers that are not finite, and for long vectors.
 func surelyWithin(x []float64, l float64) bool {
@@ -48,7 +50,7 @@ func surelyWithin(x []float64, l float64) bool {
 		a += float64(v * v)
 	}
 	square := float64(l * l)
-	return square > 1e-280 && square < 1e280 && len(x) <= 1<<24 && (a+b)+(c+d) < square*(1-0x1p-20)
+	return plain(square) && len(x) <= 1<<24 && (a+b)+(c+d) < square*(1-0x1p-20)
 }
 
 // Clip scales x in place to norm at most l and reports whether it changed anything. A vector with a non-finite entry or
@@ -76,10 +78,12 @@ func Clip(x []float64, l float64) (clipped bool) {
 		scale = l
 	}
 	for range 8 {
+		var s float64
 		for i := range x {
 			x[i] *= scale
+			s += float64(x[i] * x[i])
 		}
-		if Norm(x) <= l {
+		if plain(s) && math.Sqrt(s) <= l || !plain(s) && Norm(x) <= l {
 			return true
 		}
 		scale = 1 - 0x1p-52

@@ -46,7 +46,14 @@ func (m *Maker) Reseed() { m.sum.Reseed() }
 // is a new draw, so each user is asked once a round.
 func (m *Maker) Report(dst []byte, b block.Block) []byte {
 	for i := range b.Units() {
-		if err := m.sum.Add(m.exact.Unit(b.Unit(i)...)); err != nil {
+		index, x := m.exact.unitAt(b.Unit(i)...)
+		var err error
+		if index == nil {
+			err = m.sum.Add(x)
+		} else {
+			err = m.sum.AddAt(index, x)
+		}
+		if err != nil {
 			panic(fmt.Sprintf("report: %v: want at most the units and the dimension of the parameters", err))
 		}
 	}

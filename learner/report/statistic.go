@@ -147,6 +147,7 @@ type Exact struct {
 	framed convex.Example // scratch
 	plain  []float64      // scratch: a gradient that is to be whitened
 	blank  convex.Example // stands in for a row that is none of the task's
+	sparse sparse
 }
 
 // NewExact validates the configuration.
@@ -155,6 +156,7 @@ func NewExact(c Config) (*Exact, error) {
 		return nil, err
 	}
 	e := &Exact{c: c, vector: make([]float64, c.Dim()), unit: make([]float64, c.Dim()), mean: make([]float64, c.Dim())}
+	e.sparse.index = []int32{}
 	e.blank.Value = make([]float64, c.Features)
 	for _, label := range []float64{0, 1} {
 		if c.Loss.CheckLabel(label) == nil {
@@ -193,6 +195,7 @@ func (e *Exact) At(point []float64, frame *convex.Frame) error {
 		}
 	}
 	e.point, e.frame, e.loss = slices.Clone(point), frame, loss
+	e.sparse.on = e.c.Statistic == Gradient && frame == nil && convex.OneScore(loss)
 	return nil
 }
 
@@ -228,11 +231,7 @@ func (c Config) Check(row convex.Example) error {
 func (e *Exact) Unit(rows ...convex.Example) []float64 {
 	at := len(e.vector) - e.c.Scores
 	if len(rows) == 1 {
-		e.row(rows[0])
-		if e.c.Radius > 0 {
-			convex.Clip(e.vector[:at], e.c.Norm())
-		}
-		return e.vector
+		return e.only(e.fit(rows[0]))
 	}
 	clear(e.unit)
 	share := 1 / float64(len(rows))
@@ -244,6 +243,15 @@ func (e *Exact) Unit(rows ...convex.Example) []float64 {
 	}
 	convex.Clip(e.unit[:at], e.c.Norm())
 	return e.unit
+}
+
+// only is what the only row of a unit says.
+func (e *Exact) only(row convex.Example, unfit bool) []float64 {
+	e.write(row, unfit)
+	if e.c.Radius > 0 {
+		convex.Clip(e.vector[:len(e.vector)-e.c.Scores], e.c.Norm())
+	}
+	return e.vector
 }
 
 // Mean is what a block says: the mean over its units; zero where there are none. The result is valid until the next call.
@@ -261,12 +269,19 @@ func (e *Exact) Mean(b block.Block) []float64 {
 	return e.mean
 }
 
-// row writes what a row says to e.vector: its statistic, clipped, and the scores after it; zero for one that Check refuses.
-func (e *Exact) row(row convex.Example) {
-	unfit := e.c.Check(row) != nil
-	if unfit {
-		row = e.blank // whatever was wrong with it, the work is a row's
+// fit returns a row that is one of the task's, or what stands in for it.
+func (e *Exact) fit(row convex.Example) (_ convex.Example, unfit bool) {
+	if e.c.Check(row) != nil {
+		return e.blank, true // whatever was wrong with it, the work is a row's
 	}
+	return row, false
+}
+
+// row writes what a row says to e.vector.
+func (e *Exact) row(row convex.Example) { e.write(e.fit(row)) }
+
+// write writes what a row says to e.vector: its statistic, clipped, and the scores after it; zero for one that is unfit.
+func (e *Exact) write(row convex.Example, unfit bool) {
 	at := len(e.vector) - e.c.Scores
 	statistic, scores := e.vector[:at], e.vector[at:]
 	if e.frame != nil {
@@ -295,6 +310,7 @@ func (e *Exact) forget() {
 	clear(e.vector)
 	clear(e.unit)
 	clear(e.plain)
+	e.sparse.forget()
 	clear(e.framed.Value)
 	e.framed.Label = 0
 }

@@ -108,21 +108,16 @@ func (l *loop) calibrate(phase int, point []float64, frame *convex.Frame) error 
 	if err := maker.At(point, frame); err != nil {
 		return err
 	}
-	rows := l.terms.Rows()
-	decoys := make([]convex.Example, min(rows, decoyRows))
-	of := block.Block{Rows: decoys}
-	if l.terms.Units() < rows {
-		of.Ends = []int{len(decoys)} // of one person
-	}
+	var scratch convex.Example
 	var out []byte
 	row := l.agreement.Features.Decoy()
+	full := convex.Example{Value: make([]float64, l.agreement.Features.Dim()), Label: 1} // takes the longest: zeros that are left out take no time
 	begun, done := time.Now(), 0
 	for done < rounds || done < 1000 && time.Since(begun) < least {
-		for i := range decoys {
-			_ = l.mapRow(row, &decoys[i]) // it has no label
-			decoys[i].Label = 1
-		}
-		out = maker.Report(out[:0], of)
+		_ = l.mapRow(row, &scratch) // it has no label
+		clear(full.Value)
+		scratch.AddTo(full.Value, 1)
+		out = maker.Report(out[:0], block.Of(full))
 		if done++; done == 1 {
 			begun = time.Now() // the first one pays for memory
 		}
@@ -134,14 +129,11 @@ func (l *loop) calibrate(phase int, point []float64, frame *convex.Frame) error 
 	if l.terms.Units() > 1 {
 		chunk = 1 // a block comes alone
 	}
-	l.beats.fit(workOf(time.Since(begun)/time.Duration(done-1), (rows+decoyRows-1)/decoyRows), chunk)
+	l.beats.fit(workOf(time.Since(begun)/time.Duration(done-1), l.terms.Rows()), chunk)
 	return nil
 }
 
-// decoyRows is how many rows of a large block are measured.
-const decoyRows = 64
-
-// workOf is what an event takes at most: no longer than so many reports of decoyRows rows each.
-func workOf(one time.Duration, times uint64) time.Duration {
-	return time.Duration(min(float64(one)*float64(times), float64(mostWork)))
+// workOf is what an event of so many rows takes at most: no longer than as many reports of one row each.
+func workOf(one time.Duration, rows uint64) time.Duration {
+	return time.Duration(min(float64(one)*float64(rows), float64(mostWork)))
 }

@@ -1,0 +1,52 @@
+package report
+
+import (
+	"slices"
+
+	"github.com/panlearn/panlearn/learner/convex"
+)
+
+// sparse is where a row with few features is worked on: its gradient has as few coordinates where the loss is of one score, and the round has
+// no frame that moves the others.
+type sparse struct {
+	on     bool
+	index  []int32   // of values; never nil
+	values []float64 // what the row says: the gradient's, then the scores
+	point  []float64 // the round's, at the row's features
+}
+
+// unitAt is Unit, to the bit, with the coordinates of what it returns; nil: all.
+func (e *Exact) unitAt(rows ...convex.Example) ([]int32, []float64) {
+	if !e.sparse.on || len(rows) != 1 {
+		return nil, e.Unit(rows...)
+	}
+	row, unfit := e.fit(rows[0])
+	if row.Index == nil {
+		return nil, e.only(row, unfit)
+	}
+	s, n, at := &e.sparse, len(row.Index), len(e.vector)-e.c.Scores
+	s.point = slices.Grow(s.point[:0], n)[:n]
+	s.values = slices.Grow(s.values[:0], n+e.c.Scores)[:n+e.c.Scores]
+	s.index = append(s.index[:0], row.Index...)
+	for k, j := range row.Index {
+		s.point[k] = e.point[j]
+	}
+	gradient := s.values[:n]
+	convex.ClippedGradient(e.loss, gradient, s.point, convex.Example{Value: row.Value, Label: row.Label}, e.c.ClipNorm)
+	if e.c.Radius > 0 {
+		convex.Clip(gradient, e.c.Norm())
+	}
+	if e.c.Scores > 0 {
+		for k := range e.c.Scores {
+			s.index = append(s.index, int32(at+k))
+		}
+		e.c.Score(s.values[n:], e.point, row)
+	}
+	return s.index, s.values
+}
+
+func (s *sparse) forget() {
+	clear(s.index[:cap(s.index)])
+	clear(s.values[:cap(s.values)])
+	clear(s.point[:cap(s.point)])
+}
