@@ -6,23 +6,19 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// blocksRun says that all that runs a task of blocks of units (silos, people, trust local) is there. While it is false Validate refuses
-// such tasks, so that no part of a declaration is left out in silence. Tests of what is behind it set it.
+// blocksRun says that all that runs a task of silos is there. While it is false Validate refuses what is not, so that no part of a
+// declaration is left out in silence. Tests of what is behind it set it.
 var blocksRun = false
 
 // checkReady refuses what a declaration may say and nothing runs yet.
 func (s *Spec) checkReady() error {
 	switch {
-	case blocksRun:
+	case blocksRun || s.Silo == nil:
 		return nil
-	case s.Silo != nil:
-		return refuse("silo", "", "nothing: not yet, reports about blocks of rows are not run")
-	case s.User != nil:
-		return refuse("user", "", "nothing: not yet, reports about all rows of a person are not run")
+	case s.Schedule.Interactive:
+		return refuse("schedule.interactive", true, "false with silo: not yet, silos answer one round with each of their rows")
 	case s.ByUser():
-		return refuse("privacy.unit", s.Privacy.Unit, "event: not yet, reports about all rows of a person are not run")
-	case s.local():
-		return refuse("privacy.trust", s.Privacy.Trust, "shuffle, pan or shuffle+pan: not yet, rounds of reports that hide themselves are not run")
+		return refuse("privacy.unit", s.Privacy.Unit, "event with silo: not yet, no report is about the people of an organisation")
 	}
 	return nil
 }

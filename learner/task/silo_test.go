@@ -134,21 +134,23 @@ func TestBlockRefusals(t *testing.T) {
 	}
 }
 
-// Until what runs them is there, each of the parts is refused by itself.
+// What runs is accepted, and of the rest each part is refused by itself.
 func TestBlocksAreRefusedUntilTheyRun(t *testing.T) {
+	for _, file := range []string{hospitals, people, strings.Replace(plain, "delta: 1e-6}", "delta: 1e-6, trust: local}", 1)} {
+		mustParse(t, file)
+	}
+	mustParse(t, people, "schedule.interactive=true")
 	if blocksRun {
 		t.Skip("they run")
 	}
-	for file, path := range map[string]string{
-		strings.Replace(plain, "delta: 1e-6}", "delta: 1e-6, trust: local}", 1): "privacy.trust",
-		hospitals: "silo",
-		people:    "user",
-		strings.Replace(plain, "delta: 1e-6}", "delta: 1e-6, unit: user}", 1): "privacy.unit",
+	for _, c := range []struct{ file, set, path string }{
+		{hospitals, "schedule.interactive=true", "schedule.interactive"},
+		{people, "silo={count: 5, units: 200}", "privacy.unit"},
 	} {
-		_, err := Parse([]byte(file), nil)
+		_, err := Parse([]byte(c.file), []string{c.set})
 		var field *FieldError
-		if !errors.As(err, &field) || field.Path != path || !strings.Contains(field.Want, "not yet") {
-			t.Errorf("got %v, want a refusal at %s", err, path)
+		if !errors.As(err, &field) || field.Path != c.path || !strings.Contains(field.Want, "not yet") {
+			t.Errorf("%s: got %v, want a refusal at %s", c.set, err, c.path)
 		}
 	}
 }

@@ -141,7 +141,6 @@ func TestStrictness(t *testing.T) {
 		{plain, "epsilon: 1", "epsilon: 0", "privacy.epsilon", "0"},
 		{plain, "epsilon: 1", "epsilon: {max: 1}", "privacy.epsilon", "a mapping"},
 		{plain, "delta: 1e-6", "delta: 1", "privacy.delta", "1"},
-		{plain, "delta: 1e-6", "delta: 1e-6, trust: local", "privacy.trust", "local"},
 		{plain, "delta: 1e-6", "delta: 1e-6, honest_fraction: 1.1", "privacy.honest_fraction", "1.1"},
 		{plain, "delta: 1e-6", "delta: 1e-6, honest_fraction: 0", "privacy.honest_fraction", "0"},
 		{plain, "delta: 1e-6", "delta: 1e-6, honest_fraction: 1e-9", "privacy.honest_fraction", "1e-9"},
