@@ -32,16 +32,26 @@ func (o *ownNoise) applies(phase int) bool {
 	return o.plan.Silos > 0 && at.Phase.Mechanism.GetWindow() > 0 && at.Interactive()
 }
 
-// params are those of a report about so many units in a phase that applies: the plan's, but for the units and the trials.
+// params are those of a report about so many units in a phase that applies: the plan's, but for the units, and of another number than planned the
+// trials, with which a silo's units cost what those of a silo as planned do.
 func (o *ownNoise) params(phase int, p randomizer.Params, units uint64) (randomizer.Params, error) {
-	p.Units = units
-	at := manifest.Costliest(o.plan, phase)
-	if _, known := o.known[ownKey{phase, units}]; !known {
-		releases, err := at.Releases(accounting.One)
+	if units == max(1, p.Units) {
+		return p, nil
+	}
+	key := ownKey{phase, units}
+	if _, known := o.known[key]; !known {
+		at := manifest.Costliest(o.plan, phase)
+		of, err := at.Releases(accounting.One)
 		if err != nil {
 			return p, err
 		}
-		own, err := o.accountant.OwnTrials(releases, units, accounting.Budget{Epsilon: o.plan.EpsilonBudget, Delta: o.plan.Delta})
+		b := accounting.Budget{Epsilon: o.plan.EpsilonBudget, Delta: o.plan.Delta}
+		said, err := o.accountant.RepeatedWithin(1, [][]accounting.Release{of}, b)
+		if err != nil {
+			return p, err
+		}
+		b.Epsilon = min(b.Epsilon, said.Epsilon)
+		own, err := o.accountant.OwnTrials(of, units, b)
 		if err != nil {
 			return p, fmt.Errorf("a silo of %d units: %w", units, err)
 		}
@@ -49,6 +59,9 @@ func (o *ownNoise) params(phase int, p randomizer.Params, units uint64) (randomi
 			o.known[ownKey{at.Stint.Index + i, units}] = uint32(trials)
 		}
 	}
-	p.Trials = o.known[ownKey{phase, units}]
+	p.Units, p.Trials = units, o.known[key]
+	if w := float64(p.Window); w*w < 64*float64(p.Trials) { // 8 standard deviations on each side, as a device wants them
+		return p, fmt.Errorf("a silo of %d units: the counts of its reports would leave their window", units)
+	}
 	return p, nil
 }
