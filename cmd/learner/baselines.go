@@ -10,8 +10,10 @@ import (
 
 	"github.com/panlearn/panlearn/internal/cli"
 	"github.com/panlearn/panlearn/internal/sim"
+	"github.com/panlearn/panlearn/learner/block"
 	"github.com/panlearn/panlearn/learner/planning"
 	"github.com/panlearn/panlearn/learner/schedule"
+	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
@@ -19,9 +21,12 @@ import (
 const (
 	baselineExact     = "exact"
 	baselineConverged = "converged"
+	baselineShuffle   = "shuffle" // the stage is trusted to mix
+	baselineAlone     = "alone"   // every silo by itself
 )
 
-var allBaselines = []string{planning.BaselineCentral, planning.BaselineLocal, planning.BaselineMultiPass, baselineExact, baselineConverged}
+var allBaselines = []string{planning.BaselineCentral, planning.BaselineLocal, baselineShuffle, baselineAlone, planning.BaselineMultiPass, baselineExact,
+	baselineConverged}
 
 func baselineNames(given []string) ([]string, error) {
 	if len(given) == 1 && given[0] == "all" {
@@ -61,8 +66,18 @@ func (s *simulation) baseline(ctx context.Context, t trials) baseline {
 	case baselineExact:
 		out.Mechanism = "no noise"
 		err = s.fill(ctx, t, &out, sim.Config{Plan: s.job.Plan, Exact: true})
+	case baselineShuffle:
+		err = s.under(ctx, t, &out, accounting.Shuffle)
+	case baselineAlone:
+		err = s.alone(ctx, t, &out)
+	case planning.BaselineLocal:
+		if s.silos != nil {
+			err = s.under(ctx, t, &out, accounting.Local)
+			break
+		}
+		err = s.sameBudget(ctx, t, &out, s.units)
 	default:
-		err = s.sameBudget(ctx, t, &out)
+		err = s.sameBudget(ctx, t, &out, s.units)
 	}
 	if err != nil {
 		out.Reason = err.Error()
@@ -70,25 +85,99 @@ func (s *simulation) baseline(ctx context.Context, t trials) baseline {
 	return out
 }
 
-// sameBudget simulates the task's own method, or for several passes gradient descent, with the noise of another trust model.
-func (s *simulation) sameBudget(ctx context.Context, t trials, out *baseline) error {
-	if s.blocks != nil {
-		return errors.New("not yet for reports about blocks of rows")
+// sameBudget simulates the task's own method, or for several passes gradient descent, with the noise of another trust model. The units report for
+// themselves; nil: the rows.
+func (s *simulation) sameBudget(ctx context.Context, t trials, out *baseline, units []block.Block) error {
+	problem := s.job.Problem
+	if s.silos != nil { // in one place, all that they have
+		problem.Users, problem.Silos, problem.Units, problem.Minimum = uint64(len(units)), planning.Silos{}, 0, 0
 	}
-	methods := []string{s.job.Plan.Algorithm}
-	if out.Name == planning.BaselineMultiPass {
+	methods, name := []string{s.job.Plan.Algorithm}, out.Name
+	if name == baselineAlone {
+		name = planning.BaselineMultiPass
+	}
+	if name == planning.BaselineMultiPass {
 		methods = []string{schedule.PGD, schedule.PGDEnvelope}
 	}
 	var err error
 	for _, m := range methods {
 		var b planning.BaselinePlan
-		if b, err = s.job.Planner.BaselinePlan(s.job.Problem, out.Name, m); err == nil {
+		if b, err = s.job.Planner.BaselinePlan(problem, name, m); err == nil {
 			first := manifest.Gradients(b.Plan)
 			out.Mechanism, out.NoiseStd = b.Mechanism, b.NoiseStd(slices.Index(b.Plan.Phases, first), first.Cohort)
-			return s.fill(ctx, t, out, sim.Config{Plan: b.Plan, NoiseStd: b.NoiseStd})
+			return s.fill(ctx, t, out, sim.Config{Plan: b.Plan, NoiseStd: b.NoiseStd, Blocks: units})
 		}
 	}
 	return err
+}
+
+// under simulates the task under another trust, by the randomizer.
+func (s *simulation) under(ctx context.Context, t trials, out *baseline, trust accounting.Trust) error {
+	p := s.job.Problem
+	if p.Trust == trust {
+		return errors.New("the trust is the task's own")
+	}
+	p.Trust, p.Minimum, p.Coin, p.Profile = trust, 0, accounting.CoinFair, accounting.Numeric
+	out.Mechanism = "the stage mixes, trust shuffle"
+	if o := &p.Silos; o.Count > 0 {
+		p.HonestFraction, o.Least, p.Minimum = accounting.One, o.Units, min(o.Reports-o.Reports/10, uint64(len(s.silos)))
+		switch {
+		case trust == accounting.Local:
+			out.Mechanism, p.Minimum = "every silo's own noise, trust local", max(1, (o.Reports+1)/2)
+			for _, units := range s.silos {
+				o.Least = min(o.Least, uint64(len(units)))
+			}
+		case o.Reports < 2:
+			return errors.New("one silo in a round has no other whose noise it could rely on")
+		default:
+			honest, err := accounting.ParseFraction(fmt.Sprintf("%d/%d", o.Reports-1, o.Reports))
+			if err != nil {
+				return err
+			}
+			p.HonestFraction = honest
+			out.Mechanism += fmt.Sprintf(", honest fraction %v", honest)
+		}
+	}
+	plan, err := s.job.Planner.Plan(p)
+	if err != nil {
+		return err
+	}
+	out.NoiseStd = plan.First().Privacy.NoiseStd * manifest.Gradients(plan.Plan).Mechanism.ClipNorm
+	return s.fill(ctx, t, out, sim.Config{Plan: plan.Plan})
+}
+
+// alone is every silo by itself. Each run is the mean over silos.
+func (s *simulation) alone(ctx context.Context, t trials, out *baseline) error {
+	if s.silos == nil {
+		return errors.New("the task has no silos")
+	}
+	runs := make([][]simulated, t.seeds) // of the silos, by seed
+	var noise float64
+	for i, units := range s.silos {
+		one := baseline{Name: out.Name}
+		quiet := t
+		quiet.progress = io.Discard
+		if err := s.sameBudget(ctx, quiet, &one, units); err != nil {
+			return fmt.Errorf("silo %d of %d units: %w", i+1, len(units), err)
+		}
+		for k, r := range one.Runs {
+			runs[k] = append(runs[k], r)
+		}
+		out.Algorithm, noise = one.Algorithm, noise+one.NoiseStd/float64(len(s.silos))
+		if i == 0 {
+			out.Rounds, out.Cohort = one.Rounds, one.Cohort
+		}
+	}
+	for k, of := range runs {
+		seed, mean := t.first+uint64(k), meanOf(of)
+		mean.Seed = &seed
+		out.Runs = append(out.Runs, mean)
+		fmt.Fprintf(t.progress, "%s, seed %d, mean over silos: %s\n", out.Name, seed, mean)
+	}
+	mean := meanOf(out.Runs)
+	out.Mechanism, out.NoiseStd, out.Mean, out.SD = "every silo the curator of its own rows, mean over silos", noise, &mean, deviation(out.Runs)
+	out.passes = true
+	return nil
 }
 
 func (s *simulation) fill(ctx context.Context, t trials, out *baseline, c sim.Config) error {

@@ -13,6 +13,7 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/learner/task/source"
 	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/wire"
 )
 
 // A grouping is what became of the rows to train on where a report is about more than one: of all runs, which differ in who comes when.
@@ -27,7 +28,7 @@ type grouping struct {
 	Shared   int `json:"shared,omitempty"`        // people who are in several silos
 }
 
-// blocks are those of one run, and the silo that each is of; nil: of somebody else each.
+// blocks are those of one run, and the silo that each is of.
 type blocks struct {
 	all   []block.Block
 	silos []int
@@ -49,7 +50,7 @@ func (s *simulation) group(progress io.Writer, data string) error {
 	if spec.Silo == nil {
 		all, counts := block.ByUser(s.train, people, spec.User.Items)
 		s.grouped = &grouping{Units: len(all), Reports: len(all), Surplus: counts.Surplus, Nameless: counts.Nameless}
-		s.blocks = func(uint64) blocks { return blocks{all: all} }
+		s.units = all
 		fmt.Fprintf(progress, "%s of the %d rows to train on; %s\n", s.count(len(all)), len(s.train), s.grouped.rows())
 		if need := manifest.Users(s.job.Plan); uint64(len(all)) < need && !manifest.Endless(s.job.Plan) {
 			return cli.Usagef("--data %s: its rows are of %d people, the plan wants %d users: --set schedule.users=%d", data, len(all), need, len(all))
@@ -96,12 +97,11 @@ func (s *simulation) group(progress io.Writer, data string) error {
 func enter[U any](s *simulation, progress io.Writer, silos [][]U, of func(...U) block.Block) error {
 	o := s.job.Spec.Silo
 	plan, first := s.job.Plan, manifest.Gradients(s.job.Plan)
-	units, least, key := 0, o.Units, "silo.units" // all
+	units, least, key := unitsOf(plan), o.Units, "silo.units"
 	if s.job.Spec.Privacy.Trust == "local" {
 		least, key = o.Least, "silo.least"
 	}
-	if !manifest.Costliest(plan, 0).Interactive() {
-		units = int(max(1, first.Mechanism.Units))
+	if units > 0 {
 		least, key = units, "the units of a block"
 	}
 	var in [][]U
@@ -117,15 +117,30 @@ func enter[U any](s *simulation, progress io.Writer, silos [][]U, of func(...U) 
 		return cli.Usagef("--split %s: %d of %d silos have at least %s (%d), and a round wants %d of them: lower silo.units to what silos have, or "+
 			"schedule.minimum_cohort", s.split, len(in), len(silos), key, least, max(1, first.Minimum))
 	}
+	for _, all := range in {
+		first := len(s.units)
+		for i := range all {
+			s.units = append(s.units, of(all[i:i+1]...))
+		}
+		s.silos = append(s.silos, s.units[first:])
+	}
 	all, _, left := sim.BlocksOf(in, units, 0, of)
 	s.grouped.Silos, s.grouped.Reports, s.grouped.LeftOver = len(in), len(all), left
 	fmt.Fprintf(progress, "%s make %s of their %s; %d at the ends of silos fill none%s\n", cli.Count(len(in), "silo"), cli.Count(len(all), "block"),
 		s.count(s.grouped.Units), left, s.grouped.people())
-	s.blocks = func(seed uint64) blocks {
-		all, silos, _ := sim.BlocksOf(in, units, seed, of)
+	s.blocks = func(plan *wire.Plan, seed uint64) blocks {
+		all, silos, _ := sim.BlocksOf(in, unitsOf(plan), seed, of)
 		return blocks{all, silos}
 	}
 	return nil
+}
+
+// unitsOf is how many units the blocks of a plan of silos have; 0: all that a silo has.
+func unitsOf(plan *wire.Plan) int {
+	if manifest.Costliest(plan, 0).Interactive() {
+		return 0
+	}
+	return int(max(1, manifest.Gradients(plan).Mechanism.Units))
 }
 
 // rows says what became of rows that are in nobody's report.
@@ -176,20 +191,21 @@ func pick[T any](of []T, at []int) []T {
 // names are what a split, or without one privacy.unit user, asks of each row to train on: its label as the file has it, the value of a column, or whom
 // it is of.
 func (s *simulation) names(data, split string) ([]string, error) {
-	spec := *s.job.Spec
 	features, err := s.features()
-	column, named := strings.CutPrefix(split, sim.SplitColumn)
-	if named {
-		if format := spec.Events.Format; s.format == "" && (format == task.LIBSVM || format == task.IDX) || s.format == task.LIBSVM || s.format == task.IDX {
-			return nil, cli.Usagef("--split %s: %s has no named columns", split, format)
-		}
-		spec.User = &task.User{Column: column}
-		features, err = s.featuresOf(&spec)
-	}
 	if err != nil {
 		return nil, err
 	}
-	rows, err := source.OpenFitting(data, features)
+	column, named := strings.CutPrefix(split, sim.SplitColumn)
+	if split == "" {
+		column, named = s.job.Spec.User.Column, true
+	}
+	if format := features.Schema().Events.Format; named && (format == task.LIBSVM || format == task.IDX) {
+		return nil, cli.Usagef("--split %s: %s has no named columns", split, format)
+	}
+	if !named {
+		column = ""
+	}
+	rows, err := source.OpenNamed(data, features, column)
 	if err != nil {
 		return nil, cli.Usage(err)
 	}
@@ -204,7 +220,7 @@ func (s *simulation) names(data, split string) ([]string, error) {
 		if i++; s.holdout > 0 && i%s.holdout == 0 {
 			continue // it is one of the test
 		}
-		if named || split == "" {
+		if named {
 			out = append(out, row.User)
 		} else {
 			out = append(out, row.Label)

@@ -12,11 +12,13 @@ import (
 	"github.com/panlearn/panlearn/internal/cli"
 	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/internal/sim"
+	"github.com/panlearn/panlearn/learner/block"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/practical"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/wire"
 )
 
 func newSimulate() *cobra.Command {
@@ -42,9 +44,11 @@ func newSimulate() *cobra.Command {
 sealing. It is for public or consented data: whoever knows the seed knows the noise. The seed says who takes part when, but for a
 continuous task, which runs over the data once, in the order of the file, and with --in-order.
 
-With --baselines the same users spend the same budget in other ways: central (a trusted curator, same method), local (nobody is
-trusted, same method), multi-pass (a trusted curator who asks everybody in every round), exact (the same method without privacy),
-converged (without privacy and clipping, as many passes as it takes), or all of them. --plot draws how the model gets better
+With --baselines the same users spend the same budget in other ways: central (a trusted curator has all in one place, same method), local (nobody
+is trusted, same method), shuffle (the stage is trusted to mix), multi-pass (a trusted curator who asks everybody in every round), exact (the
+same method without privacy), converged (without privacy and clipping, as many passes as it takes), or all of them. Of silos, local and shuffle are
+the task under that trust, and alone is every silo by itself: the curator of its own rows, with the whole epsilon, who asks them in every round; its
+line is the mean over silos, each scored on all test rows. A baseline that does not apply says why. --plot draws how the model gets better
 with the users that have taken part.
 
 A task that declares silos has them made of the rows of the data, as --split says: blocks (parts of the file), sorted-label (parts of
@@ -133,7 +137,7 @@ users on a synthetic population of the task's dimension and loss, whose optimum 
 	c.Flags().StringVar(&test, "test", "", "test data `FILE`, as --data")
 	c.Flags().StringVar(&format, "format", "", "format of the data, if not the task's: libsvm, csv, jsonl, idx or parquet")
 	c.Flags().UintVar(&holdout, "holdout", 0, "use every `K`-th row of the data for testing and not for training")
-	c.Flags().StringSliceVar(&baselines, "baselines", nil, "also simulate `NAME,...`: central, local, multi-pass, exact, converged, or all")
+	c.Flags().StringSliceVar(&baselines, "baselines", nil, "also simulate `NAME,...`: central, local, shuffle, alone, multi-pass, exact, converged, or all")
 	c.Flags().StringVar(&split, "split", sim.SplitBlocks, "make the task's silos of the data by `WAY`: blocks, sorted-label, label, label-pairs or column:NAME")
 	order.flags(c.Flags())
 	c.Flags().IntVar(&seeds, "seeds", 1, "`K` independent runs")
@@ -157,9 +161,12 @@ type simulation struct {
 	train, test []convex.Example
 	labelled    []convex.Example // those of train that fit the declaration
 	split       string           // how silos are made of train
-	// Where a report is about more than a row, blocks are those of train for a seed, and grouped says how they came about; else nil.
-	blocks  func(seed uint64) blocks
+	// Where a report is about more than a row, grouped says how it was made, and units are those of train, each by itself: people, or the units of
+	// silos that take part. blocks are those of a plan of silos for a seed, and silos the units of each. Else all are nil.
 	grouped *grouping
+	units   []block.Block
+	blocks  func(plan *wire.Plan, seed uint64) blocks
+	silos   [][]block.Block
 }
 
 func (s *simulation) load(progress io.Writer, data, test string) error {
@@ -353,11 +360,8 @@ func (s *simulation) series(ctx context.Context, t trials, c sim.Config) (series
 	var observed []curve
 	for seed := t.first; seed < t.first+uint64(t.seeds); seed++ {
 		c.Seed = seed
-		if s.blocks != nil {
-			b := s.blocks(seed)
-			c.Blocks, c.Silos, c.InOrder = b.all, b.silos, b.silos != nil // whose turns the seed gave
-		} else {
-			c.Examples = s.order.order(s.train, seed)
+		if err := s.data(&c); err != nil {
+			return out, err
 		}
 		var seen curve
 		if s.watch {
@@ -382,6 +386,23 @@ func (s *simulation) series(ctx context.Context, t trials, c sim.Config) (series
 	}
 	out.curve = spots(observed)
 	return out, nil
+}
+
+// data fills in what reports of the plan are about.
+func (s *simulation) data(c *sim.Config) error {
+	switch {
+	case c.Plan.Silos > 0 && s.blocks == nil:
+		return errors.New("the task has no silos")
+	case c.Plan.Silos > 0:
+		b := s.blocks(c.Plan, c.Seed)
+		c.Blocks, c.Silos, c.InOrder = b.all, b.silos, true // whose turns the seed gave
+	case c.Blocks != nil: // some of the units
+	case s.units != nil:
+		c.Blocks = s.units
+	default:
+		c.Examples = s.order.order(s.train, c.Seed)
+	}
+	return nil
 }
 
 func (r simulateReport) print(w io.Writer) error {

@@ -1,6 +1,7 @@
 package planning_test
 
 import (
+	"math"
 	"testing"
 
 	"github.com/panlearn/panlearn/learner/convex"
@@ -39,5 +40,25 @@ func TestScoresCostOthersNothing(t *testing.T) {
 	}
 	if plan.Forecasts[0].Privacy.Dim != 5 {
 		t.Errorf("charged for %d coordinates, want 3 and 2 scores", plan.Forecasts[0].Privacy.Dim)
+	}
+}
+
+// A curator's noise pays for all rounds that somebody answers: looks too, where everybody answers these beside the gradients.
+func TestCuratorsPayForWholeStints(t *testing.T) {
+	p := inPractice("logistic", 2000)
+	p.Interactive, p.ByUser, p.Radius = true, true, 0.25
+	b, err := planning.NewPlanner().BaselinePlan(p, planning.BaselineMultiPass, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mu, err := accounting.GaussianMu(accounting.Budget{Epsilon: p.Epsilon, Delta: p.Delta})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rounds := float64(manifest.Planned(b.Plan))
+	for i, f := range b.Plan.Phases {
+		if want := f.Mechanism.ClipNorm * 2 / (2000 * mu) * math.Sqrt(rounds); len(b.Plan.Phases) < 2 || math.Abs(b.NoiseStd(i, 2000)/want-1) > 1e-9 {
+			t.Errorf("phase %d of %d, %v rounds: noise %v, want %v", i+1, len(b.Plan.Phases), rounds, b.NoiseStd(i, 2000), want)
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/panlearn/panlearn/randomizer/accounting"
+	"github.com/panlearn/panlearn/stream/manifest"
 )
 
 // centralMechanism is what a trusted curator adds.
@@ -22,8 +23,8 @@ type BaselinePlan struct {
 
 // NoiseStd is the standard deviation of one coordinate of the mean of a round of m users, in units of what is reported.
 func (b BaselinePlan) NoiseStd(phase int, m uint64) float64 {
-	f := b.Plan.Phases[phase]
-	return f.Mechanism.ClipNorm * math.Sqrt(b.sources[phase].model(m, uint64(f.RoundsPerUser)).total())
+	at := manifest.Costliest(b.Plan, phase) // of those who answer several phases, all rounds of these are paid for
+	return at.Phase.Mechanism.ClipNorm * math.Sqrt(b.sources[phase].model(m, uint64(at.Stint.Rounds)).total())
 }
 
 // BaselinePlan plans a baseline with the method named: BaselineCentral or BaselineLocal with one of the one-pass methods or of the

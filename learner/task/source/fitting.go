@@ -31,6 +31,14 @@ func OpenFitting(path string, m *task.FeatureMap) (*Reader, error) {
 	return fitting(path, r, m)
 }
 
+// OpenNamed is Open for public or local data, whose rows have as their User what a column says: a feature, the label, or one that the task does not
+// read. Empty, no row has one. No event needs a key there.
+func OpenNamed(path string, m *task.FeatureMap, column string) (*Reader, error) {
+	schema := m.Schema()
+	schema.Events.Key, schema.User = "", column
+	return openData(path, schema)
+}
+
 // fitting reads until an event fits and each declared column was in one.
 func fitting(path string, r *Reader, m *task.FeatureMap) (*Reader, error) {
 	var first error // of the first event, which tells most about what is wrong

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -193,6 +194,30 @@ func TestIDX(t *testing.T) {
 		var schema *SchemaError
 		if _, err := Open(path, m); !errors.As(err, &schema) || !strings.Contains(err.Error(), "images,labels") {
 			t.Errorf("images without labels at %q: %v", path, err)
+		}
+	}
+}
+
+// A row's name is what a column says, whether the task reads it or not.
+func TestRowsAreNamedByAColumn(t *testing.T) {
+	const file = "a,y,ward\n0.5,1,north\n0.25,0,south\nbad,1,north\n"
+	m := compile(t, "version: 1\nname: n\nevents: {format: csv, header: true}\nfeatures: {columns: [{column: a, kind: numeric, min: 0, max: 1}]}\n"+
+		"label: {column: y, positive: [\"1\"], negative: [\"0\"]}\nmodel: {loss: logistic}\nprivacy: {epsilon: 1, delta: 1e-6}\nschedule: {users: 100}\n")
+	for column, want := range map[string][]string{"ward": {"north", "south", "north"}, "a": {"0.5", "0.25", "bad"}, "y": {"1", "0", "1"}, "": {"", "", ""}} {
+		r, err := OpenNamed(write(t, []byte(file)), m, column)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for row, err := range r.All() {
+			var unfit *task.RowError
+			if err != nil && !errors.As(err, &unfit) {
+				t.Fatal(err)
+			}
+			got = append(got, row.User)
+		}
+		if err := r.Close(); err != nil || !slices.Equal(got, want) {
+			t.Errorf("column %q: %q, %v; want %q", column, got, err, want)
 		}
 	}
 }

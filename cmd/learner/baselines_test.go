@@ -1,0 +1,141 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/learner/planning"
+	"github.com/panlearn/panlearn/learner/task"
+)
+
+const wardsTask = `
+version: 1
+name: wards
+events: {format: csv, header: true}
+features: {columns: [{column: a, kind: numeric, min: -1, max: 1}, {column: b, kind: numeric, min: -1, max: 1}]}
+label: {column: y, positive: ["1"], negative: ["0"]}
+model: {loss: logistic, radius: 5, clip_norm: 2}
+privacy: {epsilon: 8, delta: 1e-6}
+schedule: {users: 60, plan: proved, rounds: {max: 20}}
+`
+
+// wards are rows of 60 people in 6 wards, of 20 rows each; the first person of the second ward is in the first one, too.
+func wards(t *testing.T) string {
+	t.Helper()
+	var rows strings.Builder
+	rows.WriteString("a,b,y,who,ward\n")
+	r := rand.New(rand.NewPCG(3, 4))
+	for i := range 1200 {
+		x, person := [2]float64{2*r.Float64() - 1, 2*r.Float64() - 1}, i%60
+		y := map[bool]int{true: 1}[x[0]+x[1] > 0]
+		ward := person / 10
+		if person == 10 && i > 600 {
+			ward = 0
+		}
+		fmt.Fprintf(&rows, "%v,%v,%d,p%d,ward %d\n", x[0], x[1], y, person, ward)
+	}
+	file := filepath.Join(t.TempDir(), "rows.csv")
+	if err := os.WriteFile(file, []byte(rows.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// wardsJob is the job of the wards as events; one protects people, and is of silos of at least units people or rows where there are some.
+func wardsJob(t *testing.T, trust string, byUser bool, units int, sets ...string) run.Job {
+	t.Helper()
+	spec, err := task.Parse([]byte(wardsTask), sets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	job, err := run.NewJob(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if byUser {
+		spec.Privacy.Unit, spec.User = task.UnitUser, &task.User{Column: "who", Items: 12}
+		job.Problem.ByUser, job.Problem.Radius = true, spec.UserRadius()
+	}
+	if units > 0 {
+		return ofSilos(t, job, trust, task.Silo{Count: 6, Units: units})
+	}
+	if job.Proposal, err = job.Planner.Plan(job.Problem); err != nil {
+		t.Fatal(err)
+	}
+	return job
+}
+
+// The same units spend the same budget in other ways, by the plan of each: silos under another trust, all in one place, and every silo alone. What
+// does not apply says why.
+func TestBaselinesOfBlocks(t *testing.T) {
+	file := wards(t)
+	many := []string{"schedule.interactive=true", "schedule.algorithm=pgd"}
+	const own, none = "the trust is the task's own", "the task has no silos"
+	for name, c := range map[string]struct {
+		job     run.Job
+		split   string
+		want    grouping
+		reasons map[string]string
+	}{
+		"silos, local": {wardsJob(t, "local", false, 140, many...), "column:ward", grouping{Silos: 6, Units: 1029, Reports: 6},
+			map[string]string{"local": own}},
+		"silos, shuffle, one pass": {wardsJob(t, "shuffle", false, 140, "schedule.algorithm=psgd"), "blocks", grouping{Silos: 6, Units: 1029},
+			map[string]string{"shuffle": own}},
+		"people in silos": {wardsJob(t, "local", true, 9, many...), "column:ward", grouping{Silos: 6, Units: 61, Reports: 6, Shared: 1},
+			map[string]string{"local": own}},
+		"people": {wardsJob(t, "shuffle", true, 0, "schedule.algorithm=psgd"), "blocks", grouping{Units: 60, Reports: 60},
+			map[string]string{"shuffle": own, "alone": none}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := simulation{job: c.job, holdout: 7, split: c.split, others: allBaselines}
+			if err := s.load(io.Discard, file, ""); err != nil {
+				t.Fatal(err)
+			}
+			if k := s.grouped; c.want.Reports == 0 {
+				c.want.Reports, c.want.LeftOver = k.Reports, k.LeftOver
+			}
+			if s.job.Spec.ByUser() {
+				c.want.Surplus = 1029 - 12*60 // each has 12 rows that are trained on, and more
+				if c.want.Silos > 0 {         // who is in two wards has two units of fewer rows
+					c.want.Surplus = s.grouped.Surplus
+				}
+			}
+			if got := *s.grouped; got != c.want {
+				t.Errorf("%+v, want %+v", got, c.want)
+			}
+			report, err := s.run(t.Context(), io.Discard, 1, 2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			accuracy := map[string]float64{"": *report.Mean.TestAccuracy}
+			for _, b := range report.Baselines {
+				want := c.reasons[b.Name]
+				if (b.Mean == nil) != (want != "") || !strings.Contains(b.Reason, want) {
+					t.Errorf("%s: %+v, want reason %q", b.Name, b, want)
+				}
+				if b.Mean == nil {
+					continue
+				}
+				accuracy[b.Name] = *b.Mean.TestAccuracy
+				noisy := b.Name != baselineExact && b.Name != baselineConverged
+				if (b.NoiseStd > 0) != noisy || b.Mechanism == "" || math.IsNaN(b.Mean.TrainLoss) {
+					t.Errorf("%s: %+v", b.Name, b)
+				}
+			}
+			t.Log(accuracy)
+			if accuracy[baselineConverged] < 0.95 || accuracy[planning.BaselineMultiPass] < accuracy[baselineConverged]-0.15 {
+				t.Errorf("accuracy %v", accuracy)
+			}
+			if s.silos != nil && accuracy[planning.BaselineMultiPass] < accuracy[baselineAlone]-0.02 {
+				t.Errorf("a silo alone is better than all in one place: %v", accuracy)
+			}
+		})
+	}
+}
