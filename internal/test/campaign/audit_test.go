@@ -197,7 +197,7 @@ func (w *world) auditLedger(r record) {
 	}
 	for n, round := range r.rounds {
 		at := w.place(round)
-		want := w.epsilon(at.Cohort, at.Phase.GetRoundsPerUser())
+		want := w.epsilon(at.Cohort, at.Stint.Rounds)
 		if n > uint64(len(charged)) && w.behind() {
 			continue
 		}

@@ -13,8 +13,12 @@ import (
 func (w *world) epsilon(n uint64, each uint32) float64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	r := accounting.Release{Trust: accounting.Shuffle, Users: n, Dim: w.users(), Levels: levels, Trials: trials,
-		P: 0.5, HonestFraction: accounting.One, Rounds: int(each)}
+	p := w.params()
+	r := accounting.Release{Trust: accounting.Shuffle, Users: n, Dim: p.Dim, Levels: int(p.Levels), Trials: uint64(p.Trials),
+		P: 0.5, HonestFraction: accounting.One, Rounds: int(each), Units: p.Units}
+	if w.Local {
+		r.Trust, r.Users = accounting.Local, 1 // its own noise hides a report
+	}
 	if e, known := w.epsilons[r]; known {
 		return e
 	}
@@ -43,7 +47,7 @@ func (w *world) limit() float64 {
 
 // pays says whether the policy lets an uncounted event take part once more.
 func (w *world) pays(p participation.Record) bool {
-	return p.Refunds < consent.DefaultMaxRefunds && w.epsilon(w.Cohort, (p.Refunds+2)*max(1, uint32(w.Together))) <= w.limit()
+	return !w.Local && p.Refunds < consent.DefaultMaxRefunds && w.epsilon(w.Cohort, (p.Refunds+2)*max(1, uint32(w.Together))) <= w.limit()
 }
 
 // auditCost holds what the batches that hold one user cost together, as the accountant composes them, against what its
@@ -52,12 +56,12 @@ func (w *world) auditCost(d *publisher, user int, r record, at []seat, own []led
 	if len(at) == 0 {
 		return
 	}
-	rounds, phases := map[uint64]bool{}, map[int]bool{}
+	rounds, stints := map[uint64]bool{}, map[int]bool{}
 	for _, s := range at {
 		if rounds[s.round] {
 			w.violate("user %d is twice in the batch of round %d", user, s.round)
 		}
-		rounds[s.round], phases[w.place(r.rounds[s.round]).Index] = true, true
+		rounds[s.round], stints[w.place(r.rounds[s.round]).Stint.Index] = true, true
 	}
 	cost := w.epsilon(w.Cohort, uint32(len(at))) * (1 - 1e-9)
 	says, _ := ledger.Spent(own, time.Now(), 0)
@@ -69,9 +73,36 @@ func (w *world) auditCost(d *publisher, user int, r record, at []seat, own []led
 	}
 	if d.fooled[user] {
 		out.fooled++
-		if len(at) > 1 && (len(phases) > 1 || !w.place(r.rounds[at[0].round]).Interactive()) {
+		if len(at) > 1 && (len(stints) > 1 || !w.place(r.rounds[at[0].round]).Interactive()) {
 			out.twice++
 		}
+	}
+}
+
+// auditDraws holds what was ever drawn about a block under trust local, sent or not, against what the ledger says and the policy allows: a report
+// that is sent is released.
+func (w *world) auditDraws(d *publisher, user int, p participation.Record, own []ledger.Charge) {
+	if !w.Local {
+		return
+	}
+	draws := 0
+	for _, t := range d.reports {
+		if t.user == user {
+			draws++
+		}
+	}
+	if most := max(1, int(w.Together)); draws > most {
+		w.violate("block %d is drawn %d times, in a stint of %d rounds", user, draws, most)
+	}
+	if draws == 0 {
+		return
+	}
+	if p.State == participation.Uncounted || p.State == participation.Fresh {
+		w.violate("block %d: drawn, and %v", user, p.State)
+	}
+	cost := w.epsilon(w.Cohort, uint32(draws)) * (1 - 1e-9)
+	if says, _ := ledger.Spent(own, time.Now(), 0); cost > says || cost > w.limit() {
+		w.violate("block %d: %d draws cost %v, its device's ledger says %v, its policy allows %v", user, draws, cost, says, w.limit())
 	}
 }
 

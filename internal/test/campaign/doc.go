@@ -106,6 +106,12 @@
 //
 // After the faults either the task goes on, or the learner or a stage has ended with a sentence that names what was lost.
 //
+// # Organisations
+//
+// In plans of silos a user is a block of rows, each of which has a coordinate of its own: all that is said of users holds of blocks, all rows of a block
+// are in a batch or none, and an organisation has one block in a round at most. Under trust local, where noise is as wide as the window and so all zero,
+// a block is drawn once, or once in each round of its stint, whatever happens; it is charged for every draw, sent or not; and never uncounted.
+//
 // # What must hold though broker, learner and stage lie together
 //
 // Under trust local, with the plans that are made for silos: they hold one report about a block at most, whatever they announce, open, close and answer.

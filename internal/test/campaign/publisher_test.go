@@ -73,7 +73,10 @@ func newPublisher(w *world, number, many int) *publisher {
 func (p *publisher) source() string { return fmt.Sprint("users", p.number, ".libsvm") }
 
 func (p *publisher) key(row int) participation.Key {
-	return participation.RowKey(p.source(), int64(row))
+	if p.w.whole() {
+		return participation.EventKey("all rows of a silo")
+	}
+	return participation.RowKey(p.source(), int64(row*p.w.units()))
 }
 
 // user is the coordinate of a row.
@@ -86,9 +89,10 @@ func (p *publisher) user(row int) int {
 
 func (p *publisher) rows() iter.Seq2[task.Row, error] {
 	return func(yield func(task.Row, error) bool) {
-		for i := range p.many {
-			row := task.Row{Line: int64(i) + 1, Number: int64(i), Index: []int32{int32(p.user(i))}, Value: []float64{1}, Label: "-1"}
-			time.Sleep(p.w.Pace)
+		each := p.w.units()
+		for i := range p.many * each {
+			row := task.Row{Line: int64(i) + 1, Number: int64(i), Index: []int32{int32(p.user(i/each)*each + i%each)}, Value: []float64{1}, Label: "-1"}
+			time.Sleep(p.w.Pace / time.Duration(each))
 			if !yield(row, nil) {
 				return
 			}
@@ -114,7 +118,7 @@ func (p *publisher) publish(l *link) (func(context.Context) error, func() string
 	}
 	c, err := client.New(client.Config{
 		Task: name, Records: l, Reports: p.writer(l), Store: store, Source: p.source(), Bundle: p.w.Bundle, Ledger: p.accounts(),
-		UserKeys: p.w.Gateway && !p.crowd, Policy: policy, Limits: p.w.broker.Limits(), Poll: poll, MaxPoll: 4 * poll, Timeout: 2 * poll,
+		UserKeys: p.w.Gateway && !p.crowd, Policy: policy, Limits: p.w.broker.Limits(), Poll: poll, MaxPoll: 4 * poll, Timeout: 2 * poll, Rows: p.w.Units > 0,
 		CloseWait: p.w.closeWait(), Logger: p.log.logger(p.w.begun), Entropy: deviceEntropy,
 	})
 	must(err)

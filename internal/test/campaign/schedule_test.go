@@ -66,6 +66,7 @@ func drawPlan(t *rapid.T) plan {
 	if uniform(t, "interactive", 0, 2) == 0 {
 		p.Together, p.First = uint64(uniform(t, "together", 2, 4)), flip("first")
 		p.Rounds = min(p.Rounds, 2)
+		p.Again = p.Seed%2 == 1
 	}
 	if uniform(t, "loser", 0, 1) == 1 {
 		p.Loser, p.Accept = loser(uniform(t, "loses", 1, int(loserKinds)-1)), flip("accept")

@@ -30,15 +30,23 @@ func (w *world) seats() map[int][]seat {
 				continue
 			}
 			var sum uint64
+			least := uint64(w.params().Levels/2) * b.Users // what everybody adds, whoever he is
 			for i, total := range b.Totals {
-				n := total - b.Users // total >= users: everybody adds one level at least
-				if total < b.Users || n > b.Users {
+				n := total - least
+				if total < least || n > b.Users {
 					w.violate("round %d: total %d of %d users", b.Round, total, b.Users)
+					continue
+				}
+				if i%w.units() > 0 { // another row of the same block
+					if total != b.Totals[i-1] {
+						w.violate("round %d: a block is in it with some of its rows: %d and %d", b.Round, b.Totals[i-1], total)
+					}
 					continue
 				}
 				sum += n
 				for range n {
-					all[i] = append(all[i], seat{b.Round, b.Attempt})
+					user := i / w.units()
+					all[user] = append(all[user], seat{b.Round, b.Attempt})
 				}
 			}
 			if sum != b.Users {
@@ -88,6 +96,7 @@ func (w *world) auditUsers(r record, out *result) {
 			drifts := w.adrift(d, user, seats[user])
 			if !drifts {
 				w.auditCost(d, user, r, seats[user], charges[user], out)
+				w.auditDraws(d, user, p, charges[user])
 				w.auditShown(d, user, r, p)
 			} else {
 				out.adrift++
@@ -98,7 +107,7 @@ func (w *world) auditUsers(r record, out *result) {
 				w.auditTold(d, user, p, r, seats[user], out)
 			}
 			tally.Events++
-			tally.Units++
+			tally.Units += uint64(w.units())
 			switch p.State {
 			case participation.Counted:
 				tally.Counted++
@@ -130,21 +139,21 @@ func (w *world) auditUsers(r record, out *result) {
 	}
 }
 
-// auditSeats checks the batches that hold one user: they are of one phase, which asked for as many.
+// auditSeats checks the batches that hold one user: they are of one stint, which asked for as many.
 func (w *world) auditSeats(user int, r record, at []seat, out *result) {
-	rounds, phases := map[uint64]bool{}, map[int]bool{}
+	rounds, stints := map[uint64]bool{}, map[int]bool{}
 	most := 1
 	for _, s := range at {
 		place := w.place(r.rounds[s.round])
 		if rounds[s.round] {
 			most = 0 // twice in one batch
 		}
-		rounds[s.round], phases[place.Index] = true, true
-		if place.Interactive() && most > 0 {
-			most = int(place.Phase.RoundsPerUser)
+		rounds[s.round], stints[place.Stint.Index] = true, true
+		if most > 0 {
+			most = int(place.Stint.Rounds)
 		}
 	}
-	if len(at) > most || len(phases) > 1 {
+	if len(at) > most || len(stints) > 1 {
 		w.violate("user %d is counted %d times: %v", user, len(at), at)
 	}
 	if len(at) > 1 {
@@ -202,14 +211,15 @@ func (w *world) auditUser(d *publisher, r record, user int, p participation.Reco
 		out.uncounted++
 	case participation.Unknown:
 		out.unknown++
-		if calm && !d.crashed && !w.emptied.Load() && len(w.gone) == 0 {
+		// Under trust local a report that came too late may have been released, whoever says that it was not.
+		if calm && !d.crashed && (below || !w.Local) && !w.emptied.Load() && len(w.gone) == 0 {
 			w.violate("user %d: unknown in round %d, and nothing went wrong", user, p.Draw.Round)
 		}
 	}
 }
 
-// samePhase says whether what a device says of one round says it of another too: they are the same, or of one interactive
-// phase.
+// samePhase says whether what a device says of one round says it of another too: they are the same, or of one stint of
+// several rounds.
 func (w *world) samePhase(r record, a, b uint64) bool {
 	if a == b {
 		return true
@@ -218,7 +228,7 @@ func (w *world) samePhase(r record, a, b uint64) bool {
 	if one == nil || other == nil {
 		return false
 	}
-	return w.place(one).Interactive() && w.place(one).Index == w.place(other).Index
+	return w.place(one).Interactive() && w.place(one).Stint.Index == w.place(other).Stint.Index
 }
 
 // participations are what a publisher's store holds of its rows.
@@ -254,7 +264,11 @@ func (w *world) available(round uint64) (n int) {
 				w.violate("user %d: nothing happens, and round %d is still undecided", d.user(i), p.Draw.Round)
 			}
 		}
-		n += min(own, max(0, int(w.Cohort)-lost)) // a publisher sends a round as many as the round takes of all
+		places := int(w.Cohort) // a publisher sends a round as many as the round takes of all; an organisation one
+		if w.Units > 0 {
+			places = 1
+		}
+		n += min(own, max(0, places-lost))
 	}
 	return n
 }
@@ -274,7 +288,7 @@ func (w *world) strands(p participation.Record) bool {
 // awaited says whether a user of an interactive phase may answer a round of it.
 func (w *world) awaited(all record, round uint64, p participation.Record) bool {
 	r := all.rounds[round]
-	return r != nil && p.Stays(uint32(w.place(r).Index)+1) && uint64(p.Draw.Step) < r.Step
+	return r != nil && p.Stays(uint32(w.place(r).Stint.Index)+1) && uint64(p.Draw.Step) < r.Step
 }
 
 // ask has a further life of each publisher say what became of each event: what its store says.

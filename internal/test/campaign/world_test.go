@@ -25,6 +25,7 @@ const (
 	name   = stream.Task("campaign")
 	levels = 2
 	trials = 40
+	own    = 400 // trials of a report that hides itself
 	budget = 40.0
 	delta  = 1e-3
 
@@ -50,6 +51,7 @@ validation: {off: true}
 type plan struct {
 	Rounds, Cohort, Minimum uint64
 	Together                uint64        // rounds of an interactive phase of Cohort users; 0: there is none
+	Again                   bool          // the first of them is a phase of its own, whose users answer the others again
 	First                   bool          // it comes before the rounds of new users
 	Deadline                time.Duration // 0: none
 	Publishers, Rows        int           // users are Publishers x Rows
@@ -67,12 +69,14 @@ type plan struct {
 	Accept                  bool // a learner that finds its state older is started again, and may apply what stands
 	Endless                 bool // the plan goes on for ever: the last operation asks for its end
 	Years                   bool // more rounds than the broker keeps are over when it begins, and retention is on
+	Units                   int  // rows of a block, where each publisher is an organisation and a user one of its blocks; 0: everybody reports for himself
+	Local                   bool // trust local
 	Seed                    uint64
 }
 
 // room is how many bytes of reports the broker keeps, 0 for no limit.
 func (p plan) room() int64 {
-	message := p.Bundle*(randomizer.Params{Dim: p.users(), Levels: levels, Trials: trials}.ReportBytes()+18) + 190
+	message := p.Bundle*(p.params().ReportBytes()+18) + 190
 	return int64(p.Room * message)
 }
 
@@ -97,19 +101,27 @@ func (w *world) phases() []*wire.Phase {
 		return &wire.Phase{Users: users, Rounds: rounds, Cohort: w.Cohort, Minimum: w.Minimum, RoundsPerUser: each,
 			Mechanism: manifest.Mechanism(w.params(), uint32(w.Bundle))}
 	}
-	all := []*wire.Phase{phase(w.Rounds*w.Cohort, w.Rounds, 1)}
-	if w.Together > 0 {
-		all = append(all, phase(w.Cohort, w.Together, uint32(w.Together)))
+	stint := []*wire.Phase{phase(w.Cohort, w.Together, uint32(w.Together))}
+	if w.Again {
+		stint = []*wire.Phase{phase(w.Cohort, 1, 1), phase(w.Cohort, w.Together-1, uint32(w.Together-1))}
+		stint[1].Again = true
+	}
+	if w.Together == 0 {
+		stint = nil
+	}
+	var once []*wire.Phase
+	if w.Rounds > 0 {
+		once = []*wire.Phase{phase(w.Rounds*w.Cohort, w.Rounds, 1)}
 	}
 	if w.First {
-		slices.Reverse(all)
+		return append(stint, once...)
 	}
-	return all
+	return append(once, stint...)
 }
 
 // place is where a round is in the plan.
 func (w *world) place(r *wire.Round) manifest.Place {
-	at, found := manifest.PhaseOf(&wire.Plan{Phases: w.phases(), Continuous: w.continuous()}, r.GetStep())
+	at, found := manifest.PhaseOf(&wire.Plan{Phases: w.phases(), Continuous: w.continuous(), Silos: uint64(w.silos())}, r.GetStep())
 	if !found {
 		w.violate("round %d has step %d, which is not in the plan", r.GetRound(), r.GetStep())
 	}
@@ -162,7 +174,7 @@ func newWorld(p plan, b broken) *world {
 	if p.Sealed {
 		sealed = "hpke"
 	}
-	w.spec, err = task.Parse(fmt.Appendf(nil, declaration, p.users(), sealed, p.wanted()), nil)
+	w.spec, err = task.Parse([]byte(p.declare(sealed)), nil)
 	must(err)
 	w.disk = state.NewMemory()
 	w.learner = &process{name: "learner", begin: w.learn, exclusive: true}
@@ -184,8 +196,13 @@ func must(err error) {
 	}
 }
 
-func (w *world) params() randomizer.Params {
-	return randomizer.Params{Dim: w.users(), ClipNorm: 0.25, Levels: levels, Trials: trials, Coin: randomizer.Fair}
+func (p plan) params() randomizer.Params {
+	out := randomizer.Params{Dim: p.users() * p.units(), ClipNorm: 0.25, Levels: levels * uint32(p.units()), Trials: trials, Coin: randomizer.Fair,
+		Units: uint64(p.Units)}
+	if p.Local { // of noise that is all zero a window as wide as the trials leaves nothing
+		out.Trials, out.Window = own, own
+	}
+	return out
 }
 
 // body is what the learner prepares.
@@ -203,7 +220,7 @@ func (w *world) body() (*wire.Task, error) {
 		kept = age
 	}
 	return &wire.Task{Suite: suite, Declaration: declared, Plan: learned(&wire.Plan{
-		Algorithm: "psgd", Trust: wire.Trust_TRUST_SHUFFLE, HonestFraction: "1", Phases: w.phases(),
+		Algorithm: "psgd", Trust: w.trust(), HonestFraction: "1", Phases: w.phases(), Silos: uint64(w.silos()),
 		Epsilon: budget, Delta: delta, DeadlineMs: uint64(w.Deadline.Milliseconds()),
 		EpsilonBudget: budget, Continuous: w.continuous(), RetentionMs: uint64(kept.Milliseconds()),
 	}, 1)}, nil

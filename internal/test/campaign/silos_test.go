@@ -1,0 +1,113 @@
+package campaign
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// units is how many rows, each with a coordinate of its own, a user has.
+func (p plan) units() int { return max(1, p.Units) }
+
+// silos is how many organisations there are, 0 where everybody reports for himself.
+func (p plan) silos() int {
+	if p.Units == 0 {
+		return 0
+	}
+	return p.Publishers
+}
+
+func (p plan) trust() wire.Trust {
+	if p.Local {
+		return wire.Trust_TRUST_LOCAL
+	}
+	return wire.Trust_TRUST_SHUFFLE
+}
+
+// declare is the plan's task file.
+func (p plan) declare(sealed string) string {
+	all := fmt.Sprintf(declaration, p.users()*p.units(), sealed, p.wanted())
+	if p.Units == 0 {
+		return all
+	}
+	schedule := fmt.Sprintf("silo: {count: %d, units: %d, reports: %d}\nschedule: {plan: proved, interactive: %t}", p.Publishers, p.Rows*p.Units, p.Cohort, p.Together > 0)
+	all = strings.Replace(all, fmt.Sprintf("schedule: {users: %d, plan: proved}", p.wanted()), schedule, 1)
+	trust := "trust: shuffle, honest_fraction: 1"
+	if p.Local {
+		trust = "trust: local"
+	}
+	return strings.Replace(all, "trust: shuffle", trust, 1)
+}
+
+// whole says that a user is all rows of an organisation, which are in every round.
+func (p plan) whole() bool { return p.Units > 0 && p.Together > 0 }
+
+// drawSilos is a plan of organisations with blocks of rows, each of which is in one round, or with one block of all of their rows.
+func drawSilos(t *rapid.T) plan {
+	p := drawPlan(t)
+	p.Units, p.Local = uniform(t, "units", 2, 3), uniform(t, "local", 0, 3) > 0
+	p.Publishers = uniform(t, "silos", 2, 4)
+	p.Cohort = uint64(uniform(t, "reports", 2, p.Publishers))
+	p.Together, p.Again, p.First, p.Endless, p.Gateway, p.Bundle, p.Rounds = 0, false, false, false, false, 1, max(p.Rounds, 2)
+	p.Minimum = min(p.Minimum, p.Cohort)
+	if p.Deadline == 0 {
+		p.Minimum = p.Cohort
+	}
+	p.Rows = uniform(t, "blocks", 2, 6)
+	if uniform(t, "whole", 0, 1) == 1 {
+		p.Rounds, p.Together, p.Again, p.Rows, p.Cohort = 0, uint64(uniform(t, "passes", 2, 4)), p.Seed%2 == 1, 1, uint64(p.Publishers)
+	}
+	return p
+}
+
+// runsBlocks skips a test while tasks of silos are refused.
+func runsBlocks(t *testing.T) {
+	if _, err := task.Parse([]byte(alone.declare("none")), nil); err != nil && strings.Contains(err.Error(), "not yet") {
+		t.Skip("NOT RUN: ", err)
+	}
+}
+
+// alone is a task of two organisations that trust nobody, with six blocks each for four rounds.
+var alone = plan{Rounds: 4, Cohort: 2, Minimum: 2, Publishers: 2, Rows: 6, Units: 2, Local: true, Pace: 500 * time.Millisecond, Bundle: 1, Seed: 7}
+
+// TestCampaignsOfSilos: as TestCampaigns, of organisations whose reports are about blocks of rows; most of them trust nobody.
+func TestCampaignsOfSilos(t *testing.T) {
+	runsBlocks(t)
+	var all sum
+	checks(t, 60, func(rt *rapid.T) {
+		p, ops := drawSilos(rt), drawOps(rt, verbs)
+		r := play(t, p, ops, broken{})
+		all.add(p, ops, r)
+		if len(r.violations) > 0 {
+			rt.Fatalf("%s\nlost %v, said %v, %s", strings.Join(r.violations, "\n"), r.gone, r.said, describe(p, ops))
+		}
+	})
+	t.Log(&all)
+	if all.campaigns >= 60 && (all.interactive == 0 || all.again == 0 || all.calm == 0 || all.unknown == 0) {
+		t.Errorf("these campaigns did not meet what they are for: %v", &all)
+	}
+}
+
+// TestBrokenSilosAreSeen: an organisation that forgets what it drew sends its blocks again, and is seen; the same with its store is without a fault.
+func TestBrokenSilosAreSeen(t *testing.T) {
+	runsBlocks(t)
+	passes := alone
+	passes.Rounds, passes.Together, passes.Again, passes.Rows = 0, 3, true, 1
+	for seen, p := range map[string]plan{"block 0 is drawn 2 times": alone, "its device's ledger says": passes} {
+		if r := play(t, p, again, broken{}); len(r.violations) > 0 || !r.ended {
+			t.Errorf("with its store: ended %v, %q", r.ended, r.violations)
+		}
+		if all := strings.Join(play(t, p, again, broken{forgets: true}).violations, "\n"); !strings.Contains(all, seen) {
+			t.Errorf("%q is not among the violations:\n%s", seen, all)
+		}
+	}
+}
+
+// again is an organisation that is killed as its first report was sent, and comes back.
+var again = []op{{1500 * time.Millisecond, "crash", 3, 0}, {0, "start", 3, 0}, {time.Second, "pass", 0, 0}}
