@@ -108,16 +108,26 @@ func (l *loop) calibrate(phase int, point []float64, frame *convex.Frame) error 
 	if err := maker.At(point, frame); err != nil {
 		return err
 	}
+	rows := l.terms.Rows()
+	decoys := make([]convex.Example, min(rows, decoyRows))
+	of := block.Block{Rows: decoys}
+	if l.terms.Units() < rows {
+		of.Ends = []int{len(decoys)} // of one person
+	}
+	for i := range decoys { // in full, which takes the longest: zeros that a row leaves out take no time
+		decoys[i] = convex.Example{Value: make([]float64, l.agreement.Features.Dim()), Label: 1}
+	}
 	var scratch convex.Example
 	var out []byte
 	row := l.agreement.Features.Decoy()
-	full := convex.Example{Value: make([]float64, l.agreement.Features.Dim()), Label: 1} // takes the longest: zeros that are left out take no time
 	begun, done := time.Now(), 0
 	for done < rounds || done < 1000 && time.Since(begun) < least {
-		_ = l.mapRow(row, &scratch) // it has no label
-		clear(full.Value)
-		scratch.AddTo(full.Value, 1)
-		out = maker.Report(out[:0], block.Of(full))
+		for i := range decoys {
+			_ = l.mapRow(row, &scratch) // it has no label
+			clear(decoys[i].Value)
+			scratch.AddTo(decoys[i].Value, 1)
+		}
+		out = maker.Report(out[:0], of)
 		if done++; done == 1 {
 			begun = time.Now() // the first one pays for memory
 		}
@@ -129,11 +139,14 @@ func (l *loop) calibrate(phase int, point []float64, frame *convex.Frame) error 
 	if l.terms.Units() > 1 {
 		chunk = 1 // a block comes alone
 	}
-	l.beats.fit(workOf(time.Since(begun)/time.Duration(done-1), l.terms.Rows()), chunk)
+	l.beats.fit(workOf(time.Since(begun)/time.Duration(done-1), (rows+decoyRows-1)/decoyRows), chunk)
 	return nil
 }
 
-// workOf is what an event of so many rows takes at most: no longer than as many reports of one row each.
-func workOf(one time.Duration, rows uint64) time.Duration {
-	return time.Duration(min(float64(one)*float64(rows), float64(mostWork)))
+// decoyRows is how many rows of a large block are measured.
+const decoyRows = 64
+
+// workOf is what an event takes at most: no longer than so many reports of decoyRows rows each.
+func workOf(one time.Duration, times uint64) time.Duration {
+	return time.Duration(min(float64(one)*float64(times), float64(mostWork)))
 }

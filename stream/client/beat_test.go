@@ -236,10 +236,10 @@ func TestPostedEventsLeaveOnTicks(t *testing.T) {
 	}
 }
 
-// A tick has room for all rows that a report may be about, however many it is about; what it is made for is bounded, whatever a plan says.
+// A tick has room for all rows that a report may be about, measured some at a time; what it is made for is bounded, whatever a plan says.
 func TestWorkOfManyRows(t *testing.T) {
 	if got := client.WorkOf(time.Millisecond, 16); got != 16*time.Millisecond {
-		t.Errorf("16 rows of a millisecond take %v", got)
+		t.Errorf("16 times a millisecond are %v", got)
 	}
 	if got := client.WorkOf(time.Millisecond, 1<<60); got <= 0 || got > time.Hour {
 		t.Errorf("very many rows take %v", got)

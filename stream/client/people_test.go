@@ -3,8 +3,10 @@ package client_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -173,5 +175,76 @@ func TestPeopleOfBrokenFiles(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A chargedAt is a Store that notes who is charged when.
+type chargedAt struct {
+	participation.Store
+	begun time.Time
+	log   []string
+}
+
+func (s *chargedAt) Write(c participation.Change) error {
+	for _, p := range c.Events {
+		if p.State == participation.Charged && len(p.Sends) == 1 && p.Sends[0].Sent == 1 && p.Sends[0].Acked == 0 {
+			s.log = append(s.log, fmt.Sprintf("%x %v", p.Key[:4], time.Since(s.begun)))
+		}
+	}
+	return s.Store.Write(c)
+}
+
+// However many rows one person has, everybody takes part in the same order and at the same times: of files, of a stream with waits, and posted.
+func TestRowsOfOneMoveNobody(t *testing.T) {
+	for _, from := range []string{"files", "stream", "posts"} {
+		var want string
+		for _, text := range []string{"a b  c d  e", "aab  c d  e", "aabaacadaaeaaa", "a b  c d  eaaaa"} {
+			synctest.Test(t, func(t *testing.T) {
+				w := newPeople(t, 1, 20)
+				w.open(t.Context(), 1, 1, w.announce(t.Context(), 1))
+				seen := &chargedAt{Store: participation.NewMemoryStore()}
+				cfg := w.config(seen)
+				cfg.Rows, cfg.Policy.MaxEpsilon = from != "posts", accounting.MaxEpsilon
+				if from == "stream" {
+					cfg.Source = ""
+				}
+				device := w.client(cfg)
+				byUser(device, 2, time.Minute)
+				ctx, stop := context.WithTimeout(t.Context(), 10*time.Minute)
+				defer stop()
+				_, err := device.Agreement(ctx)
+				must(t, err)
+				time.Sleep(time.Second)
+				begun := time.Now().Truncate(time.Second).Add(time.Second)
+				time.Sleep(time.Until(begun))
+				seen.begun = begun
+				switch from {
+				case "posts":
+					for i, id := range "abcde" {
+						go func() {
+							time.Sleep(time.Duration(i) * time.Second)
+							_, _ = device.PublishBlock(ctx, participation.EventKey(string(id)), at(make([]int32, strings.Count(text, string(id)))...)...)
+						}()
+					}
+					<-ctx.Done()
+					_ = device.Close()
+				default:
+					if from == "files" { // which are there
+						begun = begun.Add(-time.Hour)
+					}
+					_, err := device.Run(ctx, letters(text, begun))
+					if !errors.Is(err, context.DeadlineExceeded) {
+						t.Error(err)
+					}
+				}
+				got := strings.Join(seen.log, " ")
+				if want == "" {
+					want = got
+				}
+				if len(seen.log) != 5 || got != want {
+					t.Errorf("%s of %q: %s; want %s", from, text, got, want)
+				}
+			})
+		}
 	}
 }
