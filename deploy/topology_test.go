@@ -221,7 +221,7 @@ func TestTopology(t *testing.T) {
 	done(stage) // ends with the task
 	text := scrape(ctx, t, local(2))
 	checkScrape(t, "panlearn_learner_", text)
-	if !bytes.Contains(text, []byte(fmt.Sprintf("panlearn_learner_users_total{task=\"quickstart\"} %d\n", users))) {
+	if !bytes.Contains(text, []byte(fmt.Sprintf("panlearn_learner_reports_total{task=\"quickstart\"} %d\n", users))) {
 		t.Errorf("the learner did not count %d users:\n%s", users, regexp.MustCompile(`(?m)^panlearn_learner_users.*$`).Find(text))
 	}
 }

@@ -25,12 +25,12 @@ func newLedger() *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "ledger --state DIR",
-		Short: "what the tasks of a state folder cost its users",
-		Long: `ledger prints what each task cost the users of a state folder, by the accounting of the devices themselves, and what the
-event that paid most paid over all tasks, or the user, where users have accounts of their own: for ever, or in the period of a
-policy. What is printed holds if in every cohort the share of the users planned for is honest that a task, or the policy, relies
-upon. A task costs nothing before the
-first of its events is sent; nothing is given back. It works while publishers run.`,
+		Short: "what the tasks of a state folder cost those whose events it reports",
+		Long: `ledger prints what each task cost those whose events a state folder reports, by the accounting of the devices themselves, and
+what the event that paid most paid over all tasks, or the user, where users have accounts of their own: for ever, or in the period
+of a policy. The unit of a task's epsilon is one event (of a silo: one record), or all events of one user. What is printed holds if
+in every cohort the share of the reports planned for is honest that a task, or the policy, relies upon; under trust local or pan
+whoever is. A task costs nothing before the first of its reports is sent; nothing is given back. It works while publishers run.`,
 		Example: "  ingest ledger --state ./devices --policy deploy/policy.yaml --json",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -99,7 +99,7 @@ type spending struct {
 	Delta    float64   `json:"delta"`
 	Rounds   uint32    `json:"rounds"`          // answered, by the user who answered most
 	Most     uint32    `json:"rounds_per_user"` // that the epsilon is for
-	Events   uint64    `json:"events"`          // participations: an event that joined another round after one counts again
+	Events   uint64    `json:"events"`          // participations: an event, or a silo's block of records, that joined another round after one counts again
 	Complete bool      `json:"complete"`        // false: the ledger began later than the task, and there may be more events
 	Last     time.Time `json:"last"`            // when the newest of them was charged
 	InPeriod bool      `json:"in_period"`       // counts in the totals
@@ -133,7 +133,7 @@ func unitOf(byUser bool) string {
 
 func (s statement) print(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "task\tunit\tepsilon\tdelta\trounds\tevents\tlast charge\tcounts")
+	fmt.Fprintln(t, "task\tunit\tepsilon\tdelta\trounds\treports\tlast charge\tcounts")
 	for _, c := range s.Tasks {
 		counts := "yes"
 		if !c.InPeriod {
@@ -156,6 +156,6 @@ func (s statement) print(w io.Writer) error {
 		limits += fmt.Sprintf(", delta of %g", *s.MaxTotalDelta)
 	}
 	_, err := fmt.Fprintf(w, "\n%s, the %s that paid most: epsilon %s, delta %s%s\n"+
-		"each if in every cohort the share of the users planned for is honest that its task, or your policy, relies upon\n", window, s.Unit, cli.Upper(s.Epsilon, 6), cli.Upper(s.Delta, 6), limits)
+		"each if in every cohort the share of the reports planned for is honest that its task, or your policy, relies upon\n", window, s.Unit, cli.Upper(s.Epsilon, 6), cli.Upper(s.Delta, 6), limits)
 	return err
 }

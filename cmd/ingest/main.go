@@ -17,9 +17,9 @@ func newRoot() *cobra.Command {
 		Short: "publish user events as private reports, and mix them",
 		Long: `ingest is the side of the users and of the shuffle stage.
 
-  ingest publish    devices, or a gateway: each row of the input is one user's event
+  ingest publish    devices, a gateway, or a silo: each row is an event of a user, or a record of the silo
   ingest shuffle    the shuffle stage: opens reports, mixes a cohort, releases one batch a round
-  ingest ledger     what the tasks of a state folder cost its users
+  ingest ledger     what the tasks of a state folder cost those whose events it reports
   ingest generate   synthetic events with a known optimum
 
 Exit codes: 0 done, 1 error, 2 usage, 3 refused for privacy (policy), 75 try again.

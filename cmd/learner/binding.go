@@ -7,7 +7,10 @@ import (
 
 	"github.com/panlearn/panlearn/internal/cli"
 	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/internal/wording"
+	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/wire"
 )
 
 // A binding is what a plan is as it is for, and what to change first. Norms are in the declared coordinates.
@@ -24,7 +27,7 @@ type binding struct {
 	Term string `json:"term"`
 	// MomentNoise is the standard deviation of the noise of one released moment of the first cohort; null in a proved plan.
 	MomentNoise *float64 `json:"moment_noise"`
-	// RoundNoise is the norm of the noise of one round's mean gradient, and AllNoise of that of all users, in units of the clip norm.
+	// RoundNoise is the norm of the noise of one round's mean gradient, and AllNoise of that of all users or silos, in units of the clip norm.
 	RoundNoise float64 `json:"round_noise"`
 	AllNoise   float64 `json:"all_noise"`
 	// Resolution is n/(s d), where s is the noise of one coordinate of a sum over all users in units of the clip norm; with K classes it is
@@ -43,10 +46,10 @@ func bindingOf(job run.Job) binding {
 	n, d := float64(job.Problem.Users), float64(manifest.Dim(job.Plan))
 	std := job.Inflation() * first.Privacy.TotalStd() // of one coordinate of a round's mean
 	out := binding{FeatureBound: job.Features.Bound(), RoundNoise: math.Sqrt(d) * std}
-	unit := std * float64(phase.Cohort) / math.Sqrt(float64(phase.RoundsPerUser)) // of a sum, each user in it with all answers
-	out.AllNoise = unit * math.Sqrt(d) / n
+	all := std * gathered(job, phase) / n // of the mean of all, one coordinate
+	out.AllNoise = all * math.Sqrt(d)
 	classes := float64(job.Features.Outputs())
-	out.Resolution = n * classes / (unit * d * math.Sqrt(max(1, classes-1)))
+	out.Resolution = classes / (all * d * math.Sqrt(max(1, classes-1)))
 	if l := job.Spec.Model.ClipNorm; l > 0 {
 		out.ClipNorm = &l
 	}
@@ -58,6 +61,20 @@ func bindingOf(job run.Job) binding {
 	}
 	out.Advice = out.advice(job)
 	return out
+}
+
+// gathered is what the noise of one coordinate of a round's mean is multiplied by for that of a sum over all units, if all were in one round with all
+// their answers. Others' noise hides a report, so that more of them add none, but under trust local.
+func gathered(job run.Job, phase *wire.Phase) float64 {
+	reports := float64(phase.Cohort)
+	if job.Problem.Trust == accounting.Local {
+		reporters := float64(job.Problem.Users)
+		if silos := job.Plan.Silos; silos > 0 {
+			reporters = float64(silos)
+		}
+		reports = math.Sqrt(reports * reporters)
+	}
+	return reports * float64(max(1, phase.Mechanism.Units)) / math.Sqrt(float64(phase.RoundsPerUser))
 }
 
 // proved fills in what the bounds of a proved plan make of the steps.
@@ -86,15 +103,16 @@ func (b *binding) proved(job run.Job) {
 
 // advice is what to change first.
 func (b binding) advice(job run.Job) string {
-	d, n, epsilon := manifest.Dim(job.Plan), job.Problem.Users, job.Problem.Epsilon
+	who := wording.Of(job.Plan).All()
+	d, n, epsilon := manifest.Dim(job.Plan), who.Count(job.Problem.Users), job.Problem.Epsilon
 	switch {
 	case b.Resolution < 1:
-		return fmt.Sprintf("%d users are too few for %d coordinates at epsilon %g, each is mostly noise: fewer columns, a larger epsilon, or more users", n, d, epsilon)
+		return fmt.Sprintf("%s are too few for %d coordinates at epsilon %g, each is mostly noise: fewer columns, a larger epsilon, or more %s", n, d, epsilon, who.Many)
 	case b.Resolution < enough:
-		return fmt.Sprintf("%d users are few for %d coordinates at epsilon %g: fewer columns or a larger epsilon", n, d, epsilon)
+		return fmt.Sprintf("%s are few for %d coordinates at epsilon %g: fewer columns or a larger epsilon", n, d, epsilon)
 	case b.MomentNoise != nil && *b.MomentNoise > blurred:
-		return fmt.Sprintf("the first round sees features through noise of %.2g: more users, or, if your rows are shorter than %.3g, a norm_bound that says so",
-			*b.MomentNoise, job.Features.Longest())
+		return fmt.Sprintf("the first round sees features through noise of %.2g: more %s, or, if your rows are shorter than %.3g, a norm_bound that says so",
+			*b.MomentNoise, who.Many, job.Features.Longest())
 	case b.Term == "smoothness":
 		return fmt.Sprintf("the longest row that may come, of norm %.3g, makes the steps short: if yours are shorter, half of it as norm_bound allows steps four times as long",
 			job.Features.Longest())
@@ -132,6 +150,6 @@ func (b binding) print(w io.Writer, r planReport) {
 	if b.Smoothness != nil {
 		fmt.Fprintf(w, ", beta = %.4g", *b.Smoothness)
 	}
-	fmt.Fprintf(w, "\n              noise of norm %.3g of the clip in the mean gradient of %d users, %.3g in that of all\n", b.RoundNoise, r.Cohort, b.AllNoise)
+	fmt.Fprintf(w, "\n              noise of norm %.3g of the clip in the mean %s, %.3g in that of all\n", b.RoundNoise, r.meanOf(), b.AllNoise)
 	fmt.Fprintf(w, "advice        %s\n", b.Advice)
 }

@@ -4,11 +4,12 @@ import (
 	"fmt"
 
 	"github.com/panlearn/panlearn/internal/cli"
+	"github.com/panlearn/panlearn/internal/wording"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// roundsOf says in words how many rounds of a plan there are and how many users answer those of gradients, which grow in a practical plan
+// roundsOf says in words how many rounds of a plan there are and how many users, or reports of silos, those of gradients have, which grow in a practical plan
 // and differ from phase to phase in others.
 func roundsOf(plan *wire.Plan, rounds uint64) string {
 	low, high := manifest.Gradients(plan).Cohort, uint64(0)
@@ -21,12 +22,13 @@ func roundsOf(plan *wire.Plan, rounds uint64) string {
 		last := manifest.LastCohort(f)
 		low, high = min(low, f.Cohort, last), max(high, f.Cohort, last)
 	}
-	users := fmt.Sprint(low)
+	cohort := fmt.Sprint(low)
 	if high > low {
-		users = fmt.Sprintf("%d to %d", low, high)
+		cohort = fmt.Sprintf("%d to %d", low, high)
 	}
+	who := inRound(wording.Of(plan)).Many
 	if looks > 0 && rounds >= looks {
-		return fmt.Sprintf("%s, %d of gradients of %s users", cli.Count(rounds, "round"), rounds-looks, users)
+		return fmt.Sprintf("%s, %d of gradients of %s %s", cli.Count(rounds, "round"), rounds-looks, cohort, who)
 	}
-	return fmt.Sprintf("%s of %s users", cli.Count(rounds, "round"), users)
+	return fmt.Sprintf("%s of %s %s", cli.Count(rounds, "round"), cohort, who)
 }

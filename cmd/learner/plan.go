@@ -1,12 +1,14 @@
 package main
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/spf13/cobra"
 
 	"github.com/panlearn/panlearn/internal/cli"
 	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/internal/wording"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/planning"
 	"github.com/panlearn/panlearn/randomizer/accounting"
@@ -50,16 +52,20 @@ privacy budget would come to under local and under central differential privacy,
 	}
 	f.Flags(c.Flags())
 	asJSON.Flag(c.Flags())
-	c.Flags().StringVar(&picture, "plot", "", "draw predicted risk over users and over epsilon into `FILE` (.svg or .png)")
+	c.Flags().StringVar(&picture, "plot", "", "draw predicted risk over users, or the units of all silos, and over epsilon into `FILE` (.svg or .png)")
 	return c
 }
 
 // A planReport is the JSON of `learner plan`.
 type planReport struct {
-	Task       string `json:"task"`
-	Algorithm  string `json:"algorithm"`
-	Why        string `json:"why,omitempty"` // how `algorithm: auto` came to it
-	Users      uint64 `json:"users"`
+	Task      string `json:"task"`
+	Algorithm string `json:"algorithm"`
+	Why       string `json:"why,omitempty"` // how `algorithm: auto` came to it
+	wording.Kind
+	Unit       string `json:"unit"`    // what is protected, in words
+	Against    string `json:"against"` // from whom, in words
+	Passes     string `json:"passes"`  // one: a unit is in one report; many: in every round that whoever has it answers
+	Users      uint64 `json:"users"`   // with silos the units of all of them
 	Rounds     uint64 `json:"rounds"`
 	Cohort     uint64 `json:"cohort"`         // of the first phase of gradients, as all that follows up to Privacy
 	LastCohort uint64 `json:"last_cohort"`    // of the last round: those of a practical plan grow
@@ -68,6 +74,11 @@ type planReport struct {
 	// RoundsPerUser is how many rounds a user answers at most.
 	RoundsPerUser uint32          `json:"rounds_per_user"`
 	Privacy       accounting.Plan `json:"privacy"` // its clip norm is that of what is encoded: with scores larger than the gradient's
+	// ReportNoise is the standard deviation of one coordinate of one report's own noise, in units of the clip norm.
+	ReportNoise float64 `json:"noise_per_report"`
+	// Useless says why trust local without silos learns next to nothing; empty elsewhere.
+	Useless string  `json:"useless,omitempty"`
+	Phases  []phase `json:"phases"`
 
 	// Validation is what is reported beside the gradient, and what it costs; null where nothing is.
 	Validation *scores `json:"validation"`
@@ -128,6 +139,7 @@ type phase struct {
 	Rounds        uint64  `json:"rounds"`
 	Cohort        uint64  `json:"cohort"`
 	RoundsPerUser uint64  `json:"rounds_per_user"`
+	Units         uint64  `json:"units_per_report"`
 	G             int     `json:"g"`
 	B             uint64  `json:"b"`
 	P             float64 `json:"p"`
@@ -142,7 +154,7 @@ type phase struct {
 func phasesOf(p planning.Proposal) (out []phase) {
 	for i, f := range p.Plan.Phases {
 		of := p.Forecasts[i]
-		out = append(out, phase{Users: f.Users, Rounds: f.Rounds, Cohort: f.Cohort, RoundsPerUser: uint64(f.RoundsPerUser), G: of.Privacy.Levels,
+		out = append(out, phase{Users: f.Users, Rounds: f.Rounds, Cohort: f.Cohort, RoundsPerUser: uint64(f.RoundsPerUser), Units: max(1, of.Units), G: of.Privacy.Levels,
 			B: of.Privacy.Trials, P: of.Privacy.P, NoiseStd: of.Privacy.NoiseStd, Smoothing: f.Smoothing, Risk: of.Risk, Dim: of.Privacy.Dim,
 			Moments: f.Statistic != wire.Statistic_STATISTIC_GRADIENT})
 	}
@@ -192,7 +204,8 @@ func survey(job run.Job) (planSurvey, error) {
 	if card := job.Problem.Validation; card != nil {
 		out.report.Validation = &scores{Scorecard: *card, Coordinates: card.Dim(), Inflation: job.Inflation()}
 	}
-	for _, one := range phasesOf(job.Proposal) {
+	out.report.of(job)
+	for _, one := range out.report.Phases {
 		if one.Moments {
 			out.report.Moments = append(out.report.Moments, one)
 		}
@@ -236,6 +249,23 @@ func survey(job run.Job) (planSurvey, error) {
 		}
 	}
 	return out, nil
+}
+
+// of fills in what is protected, from whom, and how a report hides it.
+func (r *planReport) of(job run.Job) {
+	kind := wording.Of(job.Plan)
+	r.Kind, r.Unit, r.Against, r.Passes, r.Phases = kind, kind.Protected(), kind.Against(r.Privacy.Trust), "one", phasesOf(job.Proposal)
+	if kind.Interactive {
+		r.Passes = "many"
+	}
+	p := r.Privacy
+	released := float64(p.Release().Noise().Released(p.Users))
+	r.ReportNoise = job.Inflation() * p.NoiseStd * float64(p.Users) * math.Sqrt(float64(p.Trials)/released) // the floors' left out
+	if p.Trust == accounting.Local && kind.Silos == 0 {
+		r.Useless = fmt.Sprintf("trust local without silo is next to useless: a report about one %s has noise of norm %.3g, in units of the clip norm that no gradient "+
+			"exceeds, and the mean of all %d reports still %.3g. Want a section silo, whose reports are about many records each, or trust shuffle",
+			kind.Unit().One, math.Sqrt(float64(r.Dim))*r.ReportNoise, r.Users, r.Binding.AllNoise)
+	}
 }
 
 func alternativeOf(a planning.Alternative, g guarantor) (alternative, error) {

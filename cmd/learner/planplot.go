@@ -67,8 +67,8 @@ func (s planSurvey) draw(file string) error {
 		return err
 	}
 	p := s.job.Problem
-	users := riskPlot(fmt.Sprintf("%s: bound on the excess risk, epsilon = %g", s.report.Task, p.Epsilon), "users")
-	epsilons := riskPlot(fmt.Sprintf("%d users, delta = %g", p.Users, p.Delta), "epsilon")
+	users := riskPlot(fmt.Sprintf("%s: bound on the excess risk, epsilon = %g", s.report.Task, p.Epsilon), s.report.All().Many)
+	epsilons := riskPlot(fmt.Sprintf("%s, delta = %g", s.report.All().Count(p.Users), p.Delta), "epsilon")
 	for i, c := range curves {
 		for _, one := range [...]struct {
 			to     *plot.Plot

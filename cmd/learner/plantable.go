@@ -9,31 +9,34 @@ import (
 	"text/tabwriter"
 
 	"github.com/panlearn/panlearn/internal/cli"
+	"github.com/panlearn/panlearn/internal/wording"
 	"github.com/panlearn/panlearn/learner/planning"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
 func (r planReport) print(w io.Writer) error {
 	p := r.Privacy
-	fmt.Fprintf(w, `task          %s: %s, %d users in %s (none released under %d)
-mechanism     d = %d, g = %d, b = %d, p = %.6g: %d bits a coordinate, %d bytes a report
-noise         %.4g of the clip norm, standard deviation of one coordinate of the mean gradient of %d users, rounding included
-              central DP %.4g, local DP %.4g`, r.Task, r.Algorithm, r.Users, r.rounds, r.Minimum,
-		r.Dim, p.Levels, p.Trials, p.P, p.BitsPerCoordinate, p.ReportBytes, r.inflation()*p.TotalStd(), r.Cohort, r.Comparison.CentralNoiseStd, r.Comparison.LocalNoiseStd)
+	fmt.Fprintf(w, `task          %s: %s, %s in %s (none released under %d)
+protects      %s
+              from %s
+%smechanism     d = %d, g = %d, b = %d, p = %.6g: %d bits a coordinate, %d bytes a report
+noise         %.4g of the clip norm, standard deviation of one coordinate of the mean %s, rounding included
+              central DP %.4g, local DP %.4g`, r.Task, r.Algorithm, r.all(), r.rounds, r.Minimum, r.Unit, r.Against, r.about(),
+		r.Dim, p.Levels, p.Trials, p.P, p.BitsPerCoordinate, p.ReportBytes, r.inflation()*p.TotalStd(), r.meanOf(), r.Comparison.CentralNoiseStd, r.Comparison.LocalNoiseStd)
 	if r.Comparison.PaperNoiseStd != nil {
 		fmt.Fprintf(w, ", the paper's constants %.4g", *r.Comparison.PaperNoiseStd)
 	}
 	for i, m := range r.Moments {
-		fmt.Fprintf(w, "\n%-14sin round %d, of %d users: d = %d, g = %d, b = %d, p = %.6g, noise %.4g of their norm",
-			[]string{"moments", "matrix"}[min(i, 1)], i+1, m.Cohort, m.Dim, m.G, m.B, m.P, m.NoiseStd)
+		fmt.Fprintf(w, "\n%-14sin round %d, of %s: d = %d, g = %d, b = %d, p = %.6g, noise %.4g of their norm",
+			[]string{"moments", "matrix"}[min(i, 1)], i+1, r.inRound(m.Cohort), m.Dim, m.G, m.B, m.P, m.NoiseStd)
 	}
 	if v := r.Validation; v != nil {
 		apart := ""
 		if r.PredictedExcessRisk != nil {
 			apart = ", left out in the table's column"
 		}
-		fmt.Fprintf(w, "\nvalidation    %s on every device's own event: %s more, noise %.1f %% larger (included above%s)",
-			v.names(), cli.Count(uint64(v.Coordinates), "coordinate"), 100*(v.Inflation-1), apart)
+		fmt.Fprintf(w, "\nvalidation    %s on %s: %s more, noise %.1f %% larger (included above%s)",
+			v.names(), r.scored(), cli.Count(uint64(v.Coordinates), "coordinate"), 100*(v.Inflation-1), apart)
 	}
 	switch {
 	case r.PredictedExcessRisk == nil:
@@ -48,10 +51,9 @@ noise         %.4g of the clip norm, standard deviation of one coordinate of the
 	r.printAdvice(w)
 	r.Binding.print(w, r)
 	r.printGuarantees(w)
-	fmt.Fprintln(w, r.unit())
 	if delta := r.Privacy.Delta; delta*float64(r.Users) > 1 {
-		fmt.Fprintf(w, "              delta %g is above 1/users = %.2g: publishing the event of one user drawn by lot would be within it; take far less\n",
-			delta, 1/float64(r.Users))
+		fmt.Fprintf(w, "              delta %g is above 1/%s = %.2g: publishing %s drawn by lot would be within it; take far less\n",
+			delta, r.All().Many, 1/float64(r.Users), r.One())
 	}
 	r.Start.print(w)
 	if r.PredictedExcessRisk == nil { // nothing to compare by
@@ -65,13 +67,71 @@ noise         %.4g of the clip norm, standard deviation of one coordinate of the
 	return r.printBaselines(w)
 }
 
+// all says of how many users a plan is, or of how many units of how many silos.
+func (r planReport) all() string {
+	if r.Silos == 0 {
+		return r.All().Count(r.Users)
+	}
+	return fmt.Sprintf("%s of %s", r.All().Count(r.Users), r.Reporter().Count(r.Silos))
+}
+
+// about says what a report is about, as a line; nothing where it is one event, once.
+func (r planReport) about() string {
+	rounds := cli.Count(uint64(r.RoundsPerUser), "round")
+	switch {
+	case r.Silos > 0 && r.Interactive:
+		return fmt.Sprintf("reports       many passes: each about all that a silo has, at least %s; a silo answers up to %s; noise %.4g in one report\n",
+			r.Kind.Unit().Count(r.Units), rounds, r.ReportNoise)
+	case r.Silos > 0:
+		return fmt.Sprintf("reports       one pass: each about %s that are in no other; noise %.4g in one report\n", r.Kind.Unit().Count(r.Units), r.ReportNoise)
+	case r.Interactive:
+		return fmt.Sprintf("reports       many passes: a user answers up to %s, always about %s; noise %.4g in one report\n", rounds, r.One(), r.ReportNoise)
+	case r.Protects == "user" || r.Privacy.Trust == accounting.Local:
+		return fmt.Sprintf("reports       one pass: each about %s; noise %.4g in one report\n", r.One(), r.ReportNoise)
+	}
+	return ""
+}
+
+// inRound is how many answer a round: users, or reports of silos.
+func (r planReport) inRound(n uint64) string { return inRound(r.Kind).Count(n) }
+
+func inRound(k wording.Kind) wording.Noun {
+	if k.Silos > 0 {
+		return wording.Report
+	}
+	return k.Reporter()
+}
+
+// meanOf says what the mean of a round is of.
+func (r planReport) meanOf() string {
+	if r.Silos > 0 {
+		return fmt.Sprintf("of a round's %d reports", r.Cohort)
+	}
+	return "gradient of " + r.inRound(r.Cohort)
+}
+
+// scored says what validation scores.
+func (r planReport) scored() string {
+	switch {
+	case r.Silos > 0:
+		return fmt.Sprintf("every report's own %s", r.Row().Many)
+	case r.Protects == "user":
+		return "every user's own events"
+	}
+	return "every device's own event"
+}
+
 // printGuarantees prints once what does not rest on others: whatever holds without their noise, and one look of an intruder.
 func (r planReport) printGuarantees(w io.Writer) {
 	last := map[string]string{}
 	for _, g := range r.Guarantees {
-		line := fmt.Sprintf("guarantee     %s against the %s", g.text(), g.Adversary)
+		whom := "the " + g.Adversary
+		if r.Privacy.Trust == accounting.Local {
+			whom = "everybody"
+		}
+		line := fmt.Sprintf("guarantee     %s against %s", g.text(), whom)
 		if g.Adversary != "intruder" || r.RoundsPerUser > 1 {
-			line += r.Privacy.Trust.Assuming(g.HonestFraction)
+			line += r.Privacy.Trust.Assuming(g.HonestFraction, r.Reporter().Many)
 		}
 		if last[g.Adversary] != line {
 			fmt.Fprintln(w, line)
@@ -95,11 +155,14 @@ func (s scores) names() string {
 }
 
 func (r planReport) printAdvice(w io.Writer) {
+	if r.Useless != "" {
+		fmt.Fprintf(w, "warning       %s\n", r.Useless)
+	}
 	if r.Vacuous {
 		if r.UsersNeeded != nil {
-			fmt.Fprintf(w, "warning       too few users for the bound to promise anything: about %d would do\n", *r.UsersNeeded)
+			fmt.Fprintf(w, "warning       too few %s for the bound to promise anything: about %d would do\n", r.All().Many, *r.UsersNeeded)
 		} else {
-			fmt.Fprintln(w, "warning       the bound promises nothing, for any number of users in reach")
+			fmt.Fprintf(w, "warning       the bound promises nothing, for any number of %s in reach\n", r.All().Many)
 		}
 	}
 	if r.Why != "" {
@@ -114,13 +177,6 @@ func (r planReport) printAdvice(w io.Writer) {
 	}
 }
 
-func (r planReport) unit() string {
-	if r.RoundsPerUser > 1 {
-		return fmt.Sprintf("              for one event of one user, who answers up to %d rounds, replaced by any other", r.RoundsPerUser)
-	}
-	return "              for one event of one user in one round, replaced by any other"
-}
-
 func (g guarantee) text() string {
 	if g.Epsilon == nil {
 		return "no finite epsilon"
@@ -132,7 +188,11 @@ func (g guarantee) text() string {
 func (r planReport) printAlternatives(w io.Writer) error {
 	var table strings.Builder
 	t := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "algorithm\trounds\tcohort\tg\tb\tp\tnoise\tbits/user\tbytes/user\tanswers\trisk\tlearner's epsilon by honest share")
+	columns := "learner's epsilon by honest share"
+	if r.Privacy.Trust == accounting.Local {
+		columns = "epsilon"
+	}
+	fmt.Fprintf(t, "algorithm\trounds\tcohort\tg\tb\tp\tnoise\tbits/%[1]s\tbytes/%[1]s\tanswers\trisk\t%s\n", r.Counted().One, columns)
 	var refused []alternative
 	for _, a := range r.Alternatives {
 		if !a.Applies {
@@ -202,7 +262,7 @@ func (r planReport) printBaselines(w io.Writer) error {
 	return t.Flush()
 }
 
-// A guarantee is what one adversary learns at most about one user's event.
+// A guarantee is what one adversary learns at most about one unit.
 type guarantee struct {
 	Adversary      string              `json:"adversary"`
 	HonestFraction accounting.Fraction `json:"honest_fraction"`

@@ -132,7 +132,7 @@ report       %d bits a coordinate, %d bytes
 noise        %.5g of the clip norm, standard deviation of one coordinate of the mean
 rounding     %.5g at most
 the floor    %.5g, the analytic Gaussian mechanism
-`, cli.Upper(p.Epsilon, 6), p.Delta, p.Trust, p.Trust.Assuming(p.HonestFraction), p.Levels, p.Trials, p.P, p.FloorTrials,
+`, cli.Upper(p.Epsilon, 6), p.Delta, p.Trust, p.Trust.Assuming(p.HonestFraction, "users"), p.Levels, p.Trials, p.P, p.FloorTrials,
 		p.BitsPerCoordinate, p.ReportBytes, p.NoiseStd, p.RoundingStd, p.GaussianNoiseStd)
 	if err == nil && p.Units > 1 {
 		_, err = fmt.Fprintf(w, "a report is about %d units; epsilon is that of one of them\n", p.Units)
@@ -175,7 +175,7 @@ func newPrivacyEpsilon() *cobra.Command {
 					return err
 				}
 				_, err := fmt.Fprintf(w, "epsilon %s at delta %g (learner alone: %s)%s\n", cli.Upper(g.Epsilon, 6), delta, cli.Upper(g.Learner, 6),
-					r.Trust.Assuming(r.HonestFraction))
+					r.Trust.Assuming(r.HonestFraction, "users"))
 				return err
 			})
 		},
@@ -209,7 +209,7 @@ func newPrivacyDelta() *cobra.Command {
 			}
 			return f.json.Print(c.OutOrStdout(), d, func(w io.Writer) error {
 				_, err := fmt.Fprintf(w, "delta %s at epsilon %g (learner alone: %s)%s\n", cli.Upper(d.Delta, 6), epsilon, cli.Upper(d.Learner, 6),
-					r.Trust.Assuming(r.HonestFraction))
+					r.Trust.Assuming(r.HonestFraction, "users"))
 				return err
 			})
 		},

@@ -161,7 +161,7 @@ func improving(w io.Writer, seeded bool) func(quickstart.Learned) {
 
 func printQuickstart(w io.Writer, r quickstart.Report) error {
 	seen := "once"
-	if r.Snapshot.Privacy.Unit == model.Unit(true) {
+	if r.Snapshot.Privacy.Interactive {
 		seen = "in every round of a phase"
 	}
 	_, err := fmt.Fprintf(w, `
@@ -184,15 +184,16 @@ func promise(r quickstart.Report) string {
 	if r.NoiseKnown {
 		return "none: the noise follows from --seed, so it is known and nothing is protected"
 	}
-	assuming := ""
-	if t, err := accounting.ParseTrust(r.Snapshot.Privacy.Trust); err == nil {
-		assuming = t.Assuming(r.HonestFraction)
+	assuming := r.Snapshot.Privacy.Assuming(r.Snapshot.Privacy.Trust, r.HonestFraction)
+	whom := "everybody downstream of the shuffle stage"
+	if t := accounting.Local; r.Snapshot.Privacy.Trust == t.String() {
+		whom = r.Snapshot.Privacy.Against(t)
 	}
 	if assuming != "" {
 		assuming = assuming[:1] + "\n             " + assuming[1:]
 	}
-	return fmt.Sprintf("epsilon %s, delta %g for every user, against everybody downstream of the shuffle stage%s%s",
-		cli.Upper(r.Epsilon, 3), r.Delta, intruder(r.Snapshot.Privacy.Trust), assuming)
+	return fmt.Sprintf("epsilon %s, delta %g for every user, against %s%s%s",
+		cli.Upper(r.Epsilon, 3), r.Delta, whom, intruder(r.Snapshot.Privacy.Trust), assuming)
 }
 
 // intruder completes the privacy line of a trust that covers one look into the stage's memory.

@@ -25,7 +25,7 @@ func TestPlanShowsMoments(t *testing.T) {
 		"classes": {nil, []phase{{Users: 500, Dim: 3 + 3 + 1}}, []string{"moments       in round 1, of 500 users: d = 7, "}},
 		"numbers": {numbers, []phase{{Users: 500, Dim: 3 + 3 + 2}, {Users: 2000, Dim: 10 + 4 + 1}},
 			[]string{"moments       in round 1, of 500 users: d = 8, ", "matrix        in round 2, of 2000 users: d = 15, "}},
-		"interactive": {[]string{"schedule.interactive=true"}, []phase{{Users: 500, Dim: 7}}, []string{"who answers up to 12 rounds"}},
+		"interactive": {[]string{"schedule.interactive=true"}, []phase{{Users: 500, Dim: 7}}, []string{"a user answers up to 12 rounds"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := surveyed(t, append(c.sets, "schedule.plan=practical")...).report

@@ -17,6 +17,7 @@ import (
 	"github.com/panlearn/panlearn/internal/cli"
 	released "github.com/panlearn/panlearn/internal/model"
 	"github.com/panlearn/panlearn/internal/run/statedir"
+	"github.com/panlearn/panlearn/internal/wording"
 	"github.com/panlearn/panlearn/learner/method"
 )
 
@@ -68,13 +69,14 @@ func newStatus() *cobra.Command {
 				if s.Rounds == 0 {
 					steps = cli.Count(s.Steps, "step") + ", without end,"
 				}
-				_, err := fmt.Fprintf(w, "task %s: %s in %s, %s\nepsilon %s of %g, delta %g for the event that is charged most%s\n",
-					s.Task, steps, cli.Count(s.Round, "round"), cli.Count(s.Users, "user"), cli.Upper(s.EpsilonSpent, 6), s.EpsilonBudget, s.DeltaSpent, s.Assuming())
+				_, err := fmt.Fprintf(w, "task %s: %s in %s, %s\nepsilon %s of %g, delta %g for %s%s\n",
+					s.Task, steps, cli.Count(s.Round, "round"), s.Counted().Count(s.Users), cli.Upper(s.EpsilonSpent, 6), s.EpsilonBudget, s.DeltaSpent,
+					s.Charged(), s.Assuming())
 				if err == nil {
 					err = printAdversaries(w, s.Adversaries)
 				}
 				if err == nil {
-					err = printValidation(w, s.Validation)
+					err = printValidation(w, s.Kind, s.Validation)
 				}
 				if err == nil {
 					err = printBaseline(w, s.Baseline)
@@ -140,7 +142,7 @@ func printLedger(out io.Writer, report io.Reader) error {
 		if field != "chain" {
 			return nil
 		}
-		_, err := fmt.Fprintf(w, "%5d  %-8s  round %d  attempt %d  users %d  epsilon %s  %s\n",
+		_, err := fmt.Fprintf(w, "%5d  %-8s  round %d  attempt %d  reports %d  epsilon %s  %s\n",
 			e.Sequence, e.Kind, e.Round, e.Attempt, e.Users, cli.Upper(e.Epsilon, 6), e.Hash)
 		return err
 	})
@@ -151,7 +153,7 @@ func printLedger(out io.Writer, report io.Reader) error {
 	if l.RoundsPerUser > 1 {
 		together = fmt.Sprintf(", in all of at most %s", cli.Count(l.RoundsPerUser, "round"))
 	}
-	fmt.Fprintf(w, "epsilon %s, delta %g for the event that is charged most%s%s; chain intact\n", cli.Upper(l.Epsilon, 6), l.Delta, together, l.Assuming())
+	fmt.Fprintf(w, "epsilon %s, delta %g for %s%s%s; chain intact\n", cli.Upper(l.Epsilon, 6), l.Delta, l.Charged(), together, l.Assuming())
 	if l.Ended {
 		fmt.Fprintf(w, "ended: %s\n", l.EndReason)
 	}
@@ -247,8 +249,8 @@ func inFormat(doc []byte, format string) ([]byte, error) {
 	return s.ONNX()
 }
 
-// printValidation says what the users' scores say: nothing where there are none.
-func printValidation(w io.Writer, v *method.Validation) error {
+// printValidation says what the scores of those who report say: nothing where there are none.
+func printValidation(w io.Writer, kind wording.Kind, v *method.Validation) error {
 	if v == nil {
 		return nil
 	}
@@ -271,16 +273,16 @@ func printValidation(w io.Writer, v *method.Validation) error {
 	if err := line("loss", v.Loss, "", 1); err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(w, "              an event's loss counts as at most %.3g\n", v.LossBound); err != nil {
+	if _, err := fmt.Fprintf(w, "              %s's loss counts as at most %.3g\n", kind.Row().A(), v.LossBound); err != nil {
 		return err
 	}
 	if v.Worse {
-		if _, err := fmt.Fprintln(w, "              worse of late than over all: the events changed, or come in an order (ingest publish --shuffle)"); err != nil {
+		if _, err := fmt.Fprintf(w, "              worse of late than over all: the %s changed, or come in an order (ingest publish --shuffle)\n", kind.Row().Many); err != nil {
 			return err
 		}
 	}
 	if v.Repeated {
-		_, err := fmt.Fprintln(w, "              on the events of users who are asked in every round: the model has learned from them")
+		_, err := fmt.Fprintf(w, "              on the %s of the same %s in every round: the model has learned from them\n", kind.Row().Many, kind.Reporter().Many)
 		return err
 	}
 	return nil

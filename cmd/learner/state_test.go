@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/panlearn/panlearn/internal/run/statedir"
+	"github.com/panlearn/panlearn/internal/wording"
 	"github.com/panlearn/panlearn/learner/method"
 )
 
@@ -12,7 +13,7 @@ func TestValidationCountsRounds(t *testing.T) {
 	for rounds, want := range map[uint64]string{1: "over the only round\n", 12: "over all 12 rounds\n"} {
 		var out strings.Builder
 		want += "              an event's loss counts as at most 3.3\n"
-		if err := printValidation(&out, &method.Validation{Rounds: rounds, LossBound: 3.3}); err != nil || !strings.HasSuffix(out.String(), want) {
+		if err := printValidation(&out, wording.Kind{}, &method.Validation{Rounds: rounds, LossBound: 3.3}); err != nil || !strings.HasSuffix(out.String(), want) {
 			t.Errorf("%q, %v, want its end %q", out.String(), err, want)
 		}
 	}

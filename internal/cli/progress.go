@@ -67,7 +67,7 @@ func (r *Rounds) Resumed(p service.Progress) {
 // Announced implements service.Observer.
 func (r *Rounds) Announced(round, cohort uint64) { r.Fill(0, cohort) }
 
-// Fill shows how many users of the cohort are there.
+// Fill shows how many reports of the cohort are there.
 func (r *Rounds) Fill(users, cohort uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -94,7 +94,7 @@ func (r *Rounds) Applied(a service.Applied) {
 func (r *Rounds) line() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return fmt.Sprintf(" %s  users %d  epsilon %s of %g", r.fill, r.last.Users, Upper(r.last.EpsilonSpent, 3), r.last.EpsilonBudget)
+	return fmt.Sprintf(" %s  counted %d  epsilon %s of %g", r.fill, r.last.Users, Upper(r.last.EpsilonSpent, 3), r.last.EpsilonBudget)
 }
 
 // Close leaves the bar as it is.

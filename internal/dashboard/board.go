@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/panlearn/panlearn/internal/model"
+	"github.com/panlearn/panlearn/internal/wording"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/shuffle/stage"
 )
@@ -25,18 +26,39 @@ type Config struct {
 
 // A Task is what is learned, as it was planned.
 type Task struct {
+	wording.Kind                 // of its plan
 	Name, Loss, Algorithm, Trust string
 	Assuming                     string        // what its epsilon rests on: a clause to write after it, or nothing
 	NoiseKnown                   bool          // it follows from a seed: the page promises nothing
-	Unit                         string        // what is protected, in words
 	Parameters                   int           // length of the model's vector
 	Classes                      int           // of the labels; 0: numbers
-	Users                        uint64        // planned
+	Users                        uint64        // planned, as Counted counts
 	Deadline                     time.Duration // after which a round's minimum is enough; 0: never
-	Interactive                  bool          // the same users answer several rounds
-	// Needs is how many users the plan's rounds want after so many steps. Nil: of a task without end.
+	// Needs is how many the plan's rounds want after so many steps, as Counted counts. Nil: of a task without end.
 	Needs    func(steps uint64) uint64
 	Expected *Expected // nil: not known
+}
+
+// theirRows are the rows of those who report.
+func (t Task) theirRows() string { return t.Reporter().Many + "' " + t.Row().Many }
+
+// bring says what to do where too few reports come.
+func (t Task) bring() string {
+	switch {
+	case t.Silos == 0:
+		return "Bring more publishers, or users who have not taken part: who has is not asked again."
+	case t.Interactive:
+		return "See that the publishers of all silos run."
+	}
+	return "See that the publishers of all silos run and have records left: a record takes part once."
+}
+
+// once says who is not asked again.
+func (t Task) once() string {
+	if t.Silos > 0 {
+		return ""
+	}
+	return " Who has taken part is not asked again."
 }
 
 // Expected is what a plan says of the model before anybody took part.

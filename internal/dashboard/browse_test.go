@@ -37,13 +37,13 @@ func learning(w *scene) {
 
 // What the top of the page shows of each of eight states, with pictures in docs/.
 var states = map[string]struct{ situation, shows string }{
-	"waiting":            {"nobody joins", "Round 7 waits for users."},
+	"waiting":            {"nobody joins", "Round 7 waits for reports."},
 	"learning":           {"learning", "Learning."},
 	"done":               {"the task is over", "The task has ended."},
 	"no-stage":           {"none of the stages works", "No shuffle stage works."},
 	"disk-full":          {"the broker's disk is full, as the learner has it", "The broker's disk is full."},
 	"refused-publishers": {"publishers are refused", "Publishers are refused: the queue of reports is full."},
-	"too-few-users":      {"too few users", "Too few users come: round 7 has 312 of 500."},
+	"too-few-reports":    {"too few reports", "Too few reports come: round 7 has 312 of 500."},
 	"budget-spent":       {"the budget refuses a round", "The privacy budget refused round 7: the task has ended."},
 }
 
@@ -89,7 +89,7 @@ func TestBrowser(t *testing.T) {
 			v.shows("verdict", s.section)
 			trouble := s.level == Warn || s.level == Wrong
 			v.until(fmt.Sprintf(`(getComputedStyle(document.querySelector(".state")).borderLeftWidth === "6px") === %t`, trouble))
-			if title := eval[string](v, `document.title`); strings.Contains(title, words[s.level]) != trouble {
+			if title := eval[string](v, `document.title`); strings.Contains(title, levelWords[s.level]) != trouble {
 				t.Errorf("the title says %q, the level is %s", title, s.level)
 			}
 			v.do(script(`for (const d of document.querySelectorAll("details")) d.open = true`))

@@ -228,7 +228,7 @@ func TestNothingIsSpentBeforeAnybodyCame(t *testing.T) {
 	d.says("privacy", "Spent nothing: nobody has been counted yet", "Planned epsilon at most 0.987, delta 1e-06, of a budget of 1")
 	p.Round, p.Users = 1, 0 // void, and charged
 	w.Resumed(p)
-	w.document(t).says("privacy", "Spent epsilon at most 0.987, delta 1e-06, by the user who is charged most")
+	w.document(t).says("privacy", "Spent epsilon at most 0.987, delta 1e-06, by the event that is charged most")
 }
 
 // TestStageRows: one for each process that is asked, with what says something.

@@ -8,13 +8,13 @@ func (st *state) ended() Verdict {
 	switch st.stopped.How {
 	case Over:
 		v := Verdict{Level: Good, Title: "The task has ended.", Section: sectionEnding,
-			Detail: fmt.Sprintf("%d steps, %s, %s.", p.Steps, people(p.Users), st.promise()),
+			Detail: fmt.Sprintf("%d steps, %s, %s.", p.Steps, counted(p.Users, st.task.Counted()), st.promise()),
 			Do:     "Take the model:", Take: true}
 		if p.Rounds > 0 && p.Steps < p.Rounds {
 			v.Title = "The task was ended before its last step."
 		}
 		if st.worse() {
-			v.Level, v.Detail = Warn, v.Detail+" At its end users' events were predicted worse than over all."
+			v.Level, v.Detail = Warn, v.Detail+" At its end "+st.task.theirRows()+" were predicted worse than over all."
 		}
 		return v
 	case Refused:

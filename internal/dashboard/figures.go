@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/wording"
 	"github.com/panlearn/panlearn/learner/method"
 	"github.com/panlearn/panlearn/learner/practical"
 )
@@ -89,12 +90,12 @@ func (st *state) curve(name string, value func(roundPoint) float64) curve {
 func (st *state) roundFigure(c Chart, by By, p plot) figure {
 	points := st.rounds.points
 	c.Empty = noRound
-	p.x, c.AxisX = abscissae(points, by)
+	p.x, c.AxisX = abscissae(points, by, st.task.Kind)
 	f := figure{Chart: c, lead: [][]string{{"round", "users", "time", "restarts_before", "attempts_reopened_before", "void_rounds_before"}}}
 	for _, r := range points {
 		p.keys = append(p.keys, float64(r.Round))
 		p.names = append(p.names, "Round "+count(r.Round))
-		p.more = append(p.more, fmt.Sprintf("%s, %s.", people(r.Users), clock(r.At, r.At)))
+		p.more = append(p.more, fmt.Sprintf("%s, %s.", counted(r.Users, st.task.Counted()), clock(r.At, r.At)))
 		p.marks = append(p.marks, r.Marks)
 		n := func(n uint64) string { return strconv.FormatUint(n, 10) }
 		f.lead = append(f.lead, []string{n(r.Round), n(r.Users), r.At.UTC().Format(time.RFC3339), n(r.Marks.Restarts), n(r.Marks.Reopened), n(r.Marks.Void)})
@@ -109,13 +110,13 @@ func (st *state) roundFigure(c Chart, by By, p plot) figure {
 }
 
 // abscissae are where the points lie horizontally, and what that counts.
-func abscissae(points []roundPoint, by By) (xs []float64, name string) {
+func abscissae(points []roundPoint, by By, kind wording.Kind) (xs []float64, name string) {
 	if len(points) == 0 {
 		return nil, "round"
 	}
 	newest := points[len(points)-1].At
 	unit, ago := ago(newest.Sub(points[0].At))
-	name = map[By]string{ByRounds: "round", ByUsers: "users counted", ByTime: ago + " before the last round"}[by]
+	name = map[By]string{ByRounds: "round", ByUsers: kind.Counted().Many + " counted", ByTime: ago + " before the last round"}[by]
 	for _, p := range points {
 		xs = append(xs, map[By]float64{ByRounds: float64(p.Round), ByUsers: float64(p.Users), ByTime: p.At.Sub(newest).Seconds() / unit.Seconds()}[by])
 	}
@@ -171,9 +172,9 @@ func (st *state) reports() figure {
 	switch {
 	case st.counts != nil || st.stage.asked && len(points) == 0:
 	case st.stage.asked:
-		c.Note = "Users accepted and messages refused, round by round, since this process began."
+		c.Note = "Reports accepted and messages refused, round by round, since this process began."
 	default:
-		c.Note = "Users accepted and messages refused, round by round: --stage-http shows them as they come."
+		c.Note = "Reports accepted and messages refused, round by round: --stage-http shows them as they come."
 	}
 	f := figure{Chart: c, lead: [][]string{{"until"}}}
 	accepted, refused := curve{name: "accepted"}, curve{name: "refused"}
@@ -207,16 +208,16 @@ func (st *state) validation(task Task, by By) (out []figure) {
 	if v == nil {
 		return nil
 	}
-	about := fmt.Sprintf("on events that the model has not learned from yet; recent rounds count most. Band: confidence %g.", v.Confidence)
+	about := fmt.Sprintf("on %s that the model has not learned from yet; recent rounds count most. Band: confidence %g.", task.Row().Many, v.Confidence)
 	if v.Repeated {
-		about = fmt.Sprintf("on the same users' events in all rounds of a phase, from which the model has learned. Band, about them alone: confidence %g.", v.Confidence)
+		about = fmt.Sprintf("on the same %s in all rounds of a phase, from which the model has learned. Band, about them alone: confidence %g.", task.theirRows(), v.Confidence)
 	}
 	accuracy, loss := constants(st.progress.Baseline, task)
 	if v.Accuracy != nil {
 		out = append(out, st.scores(Chart{ID: "accuracy", Title: "Accuracy", Note: "Share of right predictions " + about}, by,
 			plot{format: percent, label: percentTick}, accuracy, func(p roundPoint) *score { return p.Accuracy }))
 	}
-	note := fmt.Sprintf("Mean loss, of one event at most %s, %s %s", number(v.LossBound), about, task.Expected.text())
+	note := fmt.Sprintf("Mean loss, of one %s at most %s, %s %s", task.Row().One, number(v.LossBound), about, task.Expected.text())
 	return append(out, st.scores(Chart{ID: "loss", Title: "Loss", Note: note}, by, plot{format: number, label: tickLabel}, loss,
 		func(p roundPoint) *score { return p.Loss }))
 }

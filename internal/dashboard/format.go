@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/panlearn/panlearn/internal/cli"
+	"github.com/panlearn/panlearn/internal/wording"
 	"github.com/panlearn/panlearn/learner/service"
 )
 
@@ -64,13 +66,11 @@ func clock(at, now time.Time) string {
 	return at.Format("2006-01-02 15:04:05 UTC")
 }
 
-// people prints how many users.
-func people(n uint64) string {
-	if n == 1 {
-		return "1 user"
-	}
-	return count(n) + " users"
-}
+// counted prints how many of a noun there are.
+func counted(n uint64, of wording.Noun) string { return count(n) + " " + of.Of(n) }
+
+// capital is a text that begins a sentence.
+func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 

@@ -15,7 +15,7 @@ var outcomeWords = map[stage.Reason]string{
 	stage.WrongTask:     "refused: of another task",
 	stage.Malformed:     "refused: no report at all",
 	stage.Version:       "refused: of another version of the protocol",
-	stage.Bundle:        "refused: more users in one message than the round allows",
+	stage.Bundle:        "refused: more reports in one message than the round allows",
 	stage.Length:        "refused: of another length than a report has",
 	stage.Undecryptable: "refused: sealed to another key",
 	stage.Range:         "refused: a count that no device can have drawn",
@@ -25,7 +25,7 @@ var outcomeWords = map[stage.Reason]string{
 
 // outcomes are those that happened, and whose counts they are.
 func (st *state) outcomes() (out []Outcome, of string) {
-	of = "the batches that this process committed: users accepted, and messages refused"
+	of = "the batches that this process committed: reports accepted, and messages refused"
 	if st.counts != nil {
 		of = "the shuffle stage since it started: messages"
 	}

@@ -94,7 +94,7 @@ func (st *state) timeLeft(task Task, level Level, now time.Time) (Tile, bool) {
 		t.Value, t.Note = "not known", "the open round takes longer than those before it"
 	default:
 		t.Value = "about " + span(st.left(task))
-		t.Note = fmt.Sprintf("at the pace of the last %d rounds, while users keep coming", len(st.laps))
+		t.Note = fmt.Sprintf("at the pace of the last %d rounds, while reports keep coming", len(st.laps))
 	}
 	return t, true
 }
@@ -105,9 +105,9 @@ func (st *state) needed(task Task) (Tile, bool) {
 	if p.Rounds == 0 || st.stopped != nil || task.Needs == nil {
 		return Tile{}, false
 	}
-	t := Tile{"Users still needed", count(task.Needs(p.Steps)), fmt.Sprintf("%s counted, of %s planned", count(p.Users), count(task.Users))}
+	t := Tile{capital(task.Counted().Many) + " still needed", count(task.Needs(p.Steps)), fmt.Sprintf("%s counted, of %s planned", count(p.Users), count(task.Users))}
 	if task.Interactive {
-		t.Note += "; in some phases the same users answer each round"
+		t.Note += fmt.Sprintf("; in some phases the same %s answer each round", task.Reporter().Many)
 	}
 	return t, true
 }

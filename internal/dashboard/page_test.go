@@ -23,7 +23,7 @@ func TestPageWithoutScript(t *testing.T) {
 	d := w.document(t)
 	d.says("tiles", "Steps taken 12 of 40 planned", "Accuracy 78.9 % recent rounds; between 76.0 % and 81.7 %; the majority class has about 62.0 %", "Time left about 2 to 3 min at the pace of the last 12 rounds", "Users still needed 14,000 6,000 counted, of 20,000 planned", "Reports per second",
 		"Last round took 5.8 s", "Signal to noise 2.07 noise alone is about 1; its level is 0.0188 in one coordinate")
-	d.says("cohort", "312 of 500 users in round 13", "The mark is the minimum, 450.", "Attempt 1.")
+	d.says("cohort", "312 of 500 reports in round 13", "The mark is the minimum, 450.", "Attempt 1.")
 	d.says("privacy", "Spent epsilon at most 0.995, delta 1e-06", "Planned within the budget, epsilon 1", "trust shuffle", "if in every cohort all of the users planned for are honest", "replaced by any other")
 	d.says("weights", "Take it as JSON , ONNX or NumPy", "after round 12", "in the units of the data, 5 of 5", "hours=40 1.25", "married −0.9")
 	d.says("peers", "Broker connected", "Shuffle stage works on round 13, attempt 1")
@@ -156,7 +156,7 @@ func TestVerdictIsNotChatty(t *testing.T) {
 func TestHostileNames(t *testing.T) {
 	w := newScene()
 	const hostile = `"><script>alert(1)</script><b a='`
-	w.names[0], w.config.Task.Name, w.config.Task.Unit = hostile, hostile, hostile
+	w.names[0], w.config.Task.Name, w.config.Task.Assuming = hostile, hostile, hostile
 	w.learn(3)
 	d := w.document(t)
 	if n := len(d.all(func(n *html.Node) bool { return n.Data == "script" })); n != 2 {

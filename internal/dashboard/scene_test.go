@@ -59,7 +59,7 @@ type scene struct {
 func newScene() *scene {
 	w := &scene{clockwork: &clockwork{at: noon}, names: []string{"hours=40", "age", "education=Masters", "capital_gain", "married"}}
 	w.Board = New(Config{Now: w.now, Model: w.model, Task: Task{Name: "income", Loss: "logistic", Algorithm: "pagd", Trust: "shuffle",
-		Assuming: ", if in every cohort all of the users planned for are honest", Unit: "one event of one user in one round, replaced by any other", Parameters: 100, Users: 20000, Deadline: time.Hour, Classes: 2,
+		Assuming: ", if in every cohort all of the users planned for are honest", Parameters: 100, Users: 20000, Deadline: time.Hour, Classes: 2,
 		Needs: func(steps uint64) uint64 { return 500 * (40 - steps) }, Expected: &Expected{Bounded: true, Risk: 0.31, Start: 0.69}}})
 	return w
 }

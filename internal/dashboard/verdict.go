@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/wording"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/shuffle/stage"
 )
@@ -32,12 +33,12 @@ type Verdict struct {
 	Section string // a document in docs/ and its heading
 }
 
-var words = map[Level]string{Good: "All is well", Info: "For your information", Warn: "Attention", Wrong: "Something is broken"}
+var levelWords = map[Level]string{Good: "All is well", Info: "For your information", Warn: "Attention", Wrong: "Something is broken"}
 
 const (
 	// quiet is how long nobody may join a round before the page says that it waits.
 	quiet = 30 * time.Second
-	// starving is how long it may be before users are too few, where rounds are not slower by themselves.
+	// starving is how long it may be before reports are too few, where rounds are not slower by themselves.
 	starving = 10 * time.Minute
 	// unopened is how long a round may stand without an attempt.
 	unopened = 30 * time.Second
@@ -63,7 +64,7 @@ const (
 
 func (st *state) verdict(task Task, now time.Time) Verdict {
 	v := st.judge(task, now)
-	v.Word = words[v.Level]
+	v.Word = levelWords[v.Level]
 	return v
 }
 
@@ -174,12 +175,12 @@ func (st *state) collecting(task Task, now time.Time) Verdict {
 	switch {
 	case !st.stage.asked && now.Sub(st.announced.at) >= quiet:
 		return Verdict{Level: Info, Title: fmt.Sprintf("Round %d waits for its cohort.", round), Section: sectionWatching,
-			Detail: fmt.Sprintf("%s are asked for, %s. How many are there only the stage knows.", people(st.announced.cohort), "since "+clock(st.announced.at, now)),
+			Detail: fmt.Sprintf("%s are asked for, %s. How many are there only the stage knows.", counted(st.announced.cohort, wording.Report), "since "+clock(st.announced.at, now)),
 			Do:     "See that publishers run. With --stage-http URL this page shows how full the round is."}
 	case !st.stage.asked || s.Round != round:
 		return st.learning()
 	}
-	fill := fmt.Sprintf("%s of %s users are there.", count(s.Users), count(s.Cohort))
+	fill := fmt.Sprintf("%s of %s reports are there.", count(s.Users), count(s.Cohort))
 	late := s.Deadline != nil && !now.Before(*s.Deadline)
 	switch {
 	case late && s.Users < s.Minimum:
@@ -187,13 +188,13 @@ func (st *state) collecting(task Task, now time.Time) Verdict {
 			Detail: fmt.Sprintf("%s %s are the least that may be released; the deadline was %s.", fill, count(s.Minimum), clock(*s.Deadline, now)),
 			Do:     "Bring more publishers, and see in their logs that the broker takes their reports. Nothing is lost, and nothing is released below the minimum."}
 	case now.Sub(st.stage.grew) >= max(starving, st.slow()) && s.Users < s.Cohort:
-		return Verdict{Level: Warn, Title: fmt.Sprintf("Too few users come: round %d has %s of %s.", round, count(s.Users), count(s.Cohort)), Section: sectionAlerts,
+		return Verdict{Level: Warn, Title: fmt.Sprintf("Too few reports come: round %d has %s of %s.", round, count(s.Users), count(s.Cohort)), Section: sectionAlerts,
 			Detail: fmt.Sprintf("%s Nobody has joined since %s. %s", enough(s.Users, s.Minimum, s.Deadline, now), clock(st.stage.grew, now), st.shortOf(task)),
-			Do:     "Bring more publishers, or users who have not taken part: who has is not asked again. See in the publishers' logs that the broker takes their reports. learner finish ends the task with the model that it has."}
+			Do:     task.bring() + " See in the publishers' logs that the broker takes their reports. learner finish ends the task with the model that it has."}
 	case now.Sub(st.stage.grew) >= quiet && s.Users < s.Cohort:
-		return Verdict{Level: Info, Title: fmt.Sprintf("Round %d waits for users.", round), Section: sectionAlerts,
+		return Verdict{Level: Info, Title: fmt.Sprintf("Round %d waits for reports.", round), Section: sectionAlerts,
 			Detail: fmt.Sprintf("%s %s Nobody has joined since %s.", fill, enough(s.Users, s.Minimum, s.Deadline, now), clock(st.stage.grew, now)),
-			Do:     "See that publishers run, that their policies allow this task, and what their logs say: a broker whose disk is full may refuse reports alone, and then nobody else hears of it. Who has taken part is not asked again."}
+			Do:     "See that publishers run, that their policies allow this task, and what their logs say: a broker whose disk is full may refuse reports alone, and then nobody else hears of it." + task.once()}
 	}
 	v := st.learning()
 	v.Detail = fmt.Sprintf("Round %s: %s %s", st.roundOf(), fill, enough(s.Users, s.Minimum, s.Deadline, now))
@@ -217,24 +218,24 @@ func (st *state) shortOf(task Task) string {
 	if p.Rounds == 0 || task.Needs == nil {
 		return ""
 	}
-	out := fmt.Sprintf("The rounds that are left want %s of %s planned.", people(task.Needs(p.Steps)), count(task.Users))
+	out := fmt.Sprintf("The rounds that are left want %s of %s planned.", counted(task.Needs(p.Steps), task.Counted()), count(task.Users))
 	if n := st.passed(); n > 0 && !task.Interactive {
-		out += fmt.Sprintf(" The users of %s are spent, too: the plan has no others in their place.", countOf(n, "void round"))
+		out += fmt.Sprintf(" The %s of %s are spent, too: the plan has no others in their place.", task.Counted().Many, countOf(n, "void round"))
 	}
 	return out
 }
 
 func (st *state) learning() Verdict {
 	v := Verdict{Level: Good, Title: "Learning.", // one title for all rounds, which may be short
-		Detail: fmt.Sprintf("Round %s: %s are asked for.", st.roundOf(), people(st.announced.cohort))}
+		Detail: fmt.Sprintf("Round %s: %s are asked for.", st.roundOf(), counted(st.announced.cohort, wording.Report))}
 	if st.worse() {
-		v.Level, v.Title, v.Section = Warn, "Learning, but users' events are predicted worse of late than over all.", sectionAlerts
-		v.Do = "See whether the events changed, or come in an order: learner check tells, ingest publish --shuffle mixes them."
+		v.Level, v.Title, v.Section = Warn, "Learning, but "+st.task.theirRows()+" are predicted worse of late than over all.", sectionAlerts
+		v.Do = "See whether the " + st.task.Row().Many + " changed, or come in an order: learner check tells, ingest publish --shuffle mixes them."
 	}
 	return v
 }
 
-// worse reports whether users' events are predicted worse of late than over all, clearly.
+// worse reports whether those who report have events that are predicted worse of late than over all, clearly.
 func (st *state) worse() bool { return st.progress.Validation != nil && st.progress.Validation.Worse }
 
 // roundOf is the announced round, and of how many. Void rounds are announced and not planned.

@@ -31,7 +31,7 @@ var situations = map[string]struct {
 		w.learn(6)
 		w.pass(time.Second)
 		w.report(312)
-	}, Good, []string{"Learning.", "Round 7 of 40: 312 of 500 users are there.", "At least 450 must come; from 13:00:30 UTC on they are enough."}, ""},
+	}, Good, []string{"Learning.", "Round 7 of 40: 312 of 500 reports are there.", "At least 450 must come; from 13:00:30 UTC on they are enough."}, ""},
 	"worse of late": {func(w *scene) {
 		w.bad = true
 		w.learn(6)
@@ -55,7 +55,7 @@ var situations = map[string]struct {
 		w.learn(6)
 		w.report(312)
 		w.pass(quiet)
-	}, Info, []string{"Round 7 waits for users", "312 of 500", "450", "Nobody has joined since 12:00:30 UTC", "publishers run"}, sectionAlerts},
+	}, Info, []string{"Round 7 waits for reports", "312 of 500", "450", "Nobody has joined since 12:00:30 UTC", "publishers run"}, sectionAlerts},
 	"past the deadline under the minimum": {func(w *scene) {
 		w.learn(6)
 		w.report(312)
@@ -176,14 +176,14 @@ var situations = map[string]struct {
 		w.stage.Queue = obs.Queue{Messages: 4, Bytes: 900 << 20, MaxBytes: 1 << 30}
 		w.report(312)
 	}, Good, []string{"Learning."}, ""},
-	"too few users": {func(w *scene) {
+	"too few reports": {func(w *scene) {
 		w.learn(6)
 		p := w.progress()
 		p.Round++
 		w.Applied(service.Applied{Progress: p, Attempt: 1, Void: true})
 		w.report(312)
 		w.pass(starving)
-	}, Warn, []string{"Too few users come: round 7 has 312 of 500.", "Nobody has joined since 12:00:30 UTC", "want 17,000 users of 20,000 planned", "The users of 1 void round are spent, too",
+	}, Warn, []string{"Too few reports come: round 7 has 312 of 500.", "Nobody has joined since 12:00:30 UTC", "want 17,000 users of 20,000 planned", "The users of 1 void round are spent, too",
 		"learner finish"}, sectionAlerts},
 	"void rounds in a row": {func(w *scene) {
 		w.learn(6)
@@ -202,7 +202,7 @@ var situations = map[string]struct {
 		w.Announced(1, 500)
 		w.Opened(1, 2)
 		w.pass(quiet)
-	}, Info, []string{"Round 1 waits for its cohort", "500 users are asked for", "--stage-http"}, sectionWatching},
+	}, Info, []string{"Round 1 waits for its cohort", "500 reports are asked for", "--stage-http"}, sectionWatching},
 	"an attempt at an older round": {func(w *scene) {
 		w.Resumed(w.progress())
 		w.Announced(2, 500)
@@ -263,7 +263,7 @@ func TestVerdicts(t *testing.T) {
 				t.Errorf("a stage that is silent: %t; the tiles say %q", silent, text(d.byID("tiles")))
 			}
 			got := text(d.byID("verdict")) + " " + text(d.byID("detail"))
-			for _, want := range append(s.says, words[s.level]+":", s.section) {
+			for _, want := range append(s.says, levelWords[s.level]+":", s.section) {
 				if !strings.Contains(got, want) {
 					t.Errorf("the page says %q, want %q", got, want)
 				}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/panlearn/panlearn/internal/cli"
 	"github.com/panlearn/panlearn/internal/model"
+	"github.com/panlearn/panlearn/internal/wording"
 )
 
 // A View is the page at one moment: what its templates print.
@@ -30,6 +31,7 @@ type View struct {
 	OutcomesOf         string // whose counts Outcomes are
 	About              []Fact
 	Curves             string // since when they run
+	Counted            string // what adds up over rounds: users, silos or reports
 }
 
 // A Tile is one number with its name.
@@ -73,7 +75,7 @@ func (b *Board) view(snapshot *model.Snapshot, by By) View {
 	st, now := b.look()
 	task := b.config.Task
 	task.Expected = st.task.Expected
-	v := View{Build: build(), Task: task.Name, AsOf: clock(now, now), Curves: st.curvesOf(now), By: by, Verdict: st.verdict(task, now),
+	v := View{Build: build(), Task: task.Name, Counted: task.Counted().Many, AsOf: clock(now, now), Curves: st.curvesOf(now), By: by, Verdict: st.verdict(task, now),
 		Cohort: st.cohort(now), Privacy: st.privacy(task), Weights: weightsOf(snapshot), Peers: st.peers(now), About: about(task)}
 	v.Tiles = st.tiles(task, v.Verdict.Level, now)
 	for _, f := range st.figures(task, by) {
@@ -135,7 +137,7 @@ func (st *state) tiles(task Task, level Level, now time.Time) (tiles []Tile) {
 	if t, ok := st.timeLeft(task, level, now); ok {
 		tiles = append(tiles, t)
 	}
-	users := Tile{"Users counted", count(p.Users), "of " + count(task.Users) + " planned"}
+	users := Tile{capital(task.Counted().Many) + " counted", count(p.Users), "of " + count(task.Users) + " planned"}
 	if p.Rounds == 0 {
 		users.Note = "so far"
 	}
@@ -148,7 +150,7 @@ func (st *state) tiles(task Task, level Level, now time.Time) (tiles []Tile) {
 		rate.Value, rate.Note = number(r.accepted/r.seconds), "accepted"
 		switch {
 		case st.counts == nil:
-			rate.Note = "users, in the last round"
+			rate.Note = "accepted, in the last round"
 		case st.stopped != nil:
 			rate.Note = "accepted, when the task ended"
 		case st.stage.silence != "":
@@ -180,13 +182,13 @@ func (st *state) cohort(now time.Time) Cohort {
 	case c.Round == 0:
 		c.Text = "No round is announced yet."
 	case !st.stage.asked:
-		c.Text = fmt.Sprintf("%s are asked for. How many are there only the stage knows: --stage-http URL asks it.", people(st.announced.cohort))
+		c.Text = fmt.Sprintf("%s are asked for. How many are there only the stage knows: --stage-http URL asks it.", counted(st.announced.cohort, wording.Report))
 	case st.stage.silence != "":
 		c.Text = "How full the round is only the stage knows, and it is silent."
 	case !s.Works:
 		c.Text = "The stage that is asked stands by: another process works, which knows how full the round is, or one died less than its --lease ago."
 	case s.Round != c.Round || s.Cohort == 0:
-		c.Text = fmt.Sprintf("%s are asked for. The stage has not opened the round yet.", people(st.announced.cohort))
+		c.Text = fmt.Sprintf("%s are asked for. The stage has not opened the round yet.", counted(st.announced.cohort, wording.Report))
 	default:
 		c.Known, c.Users, c.Size = true, count(s.Users), count(s.Cohort)
 		c.Share = 100 * min(1, float64(s.Users)/float64(s.Cohort))
@@ -215,10 +217,10 @@ func (st *state) privacy(task Task) Privacy {
 	case p.Round == 0 && p.Users == 0 && p.EpsilonSpent > 0:
 		planned.Value, spent.Value = fmt.Sprintf("%s, of a budget of %g", charged, p.EpsilonBudget), "nothing: nobody has been counted yet"
 	case p.EpsilonSpent > 0:
-		spent.Value = charged + ", by the user who is charged most"
+		spent.Value = charged + ", by " + task.Charged()
 	}
 	return Privacy{Facts: []Fact{spent, planned},
-		Text: fmt.Sprintf("Under trust %s%s, for %s. A plan uses what it may from its first round on: a user pays once, for a round or a phase, and later rounds cost that user nothing.", task.Trust, task.Assuming, task.Unit)}
+		Text: fmt.Sprintf("Under trust %s%s, for %s. A plan uses what it may from its first round on: each %s pays once, for a round or a phase, and later rounds cost nothing more.", task.Trust, task.Assuming, task.Protected(), task.Kind.Unit().One)}
 }
 
 // shown is how many weights the page shows.

@@ -64,8 +64,8 @@ func (st *state) noStage(task Task, now time.Time) Verdict {
 		}
 		v.Do = fmt.Sprintf("Start ingest shuffle --task %s with the identity of this task, and look at the address of --stage-http.", task.Name)
 	}
-	if task.Trust != "shuffle" {
-		v.Do += " Under trust " + task.Trust + " the users of the open attempt drop out if its process has died."
+	if strings.Contains(task.Trust, "pan") { // whose totals die with their process
+		v.Do += " Under trust " + task.Trust + " the " + task.Reporter().Many + " of the open attempt drop out if its process has died."
 	}
 	return v
 }

@@ -11,7 +11,7 @@ import (
 
 // A model whose noise is known promises nothing, in any format, and is read as one that states no epsilon.
 func TestKnownNoisePromisesNothing(t *testing.T) {
-	secret := Statement{Trust: "shuffle", Unit: Unit(false), Epsilon: 0.99, Delta: 1e-6, HonestFraction: accounting.One, Users: 600}
+	secret := Statement{Trust: "shuffle", Unit: "one event of one user in one round, replaced by any other", Epsilon: 0.99, Delta: 1e-6, HonestFraction: accounting.One, Users: 600}
 	known := secret.Known()
 	if got := known.String(); !strings.HasPrefix(got, "Not private") || strings.Contains(got, "psilon") {
 		t.Errorf("the statement is %q", got)

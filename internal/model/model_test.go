@@ -52,7 +52,7 @@ func released(t rapid.TB, spec *task.Spec, theta ...float64) (Snapshot, Predicto
 	s := Snapshot{
 		FormatVersion: Version, Task: spec.Name, Round: 2, ModelVersion: 2, Loss: spec.Model.Loss, Features: features.Coordinates(),
 		Classes: features.Classes(), Probabilities: ProbabilitiesOf(spec, false),
-		Privacy:  Statement{Trust: "shuffle", Unit: Unit(false), Epsilon: 1, Delta: 1e-6, HonestFraction: accounting.One, Users: 600},
+		Privacy:  Statement{Trust: "shuffle", Unit: "one event of one user in one round, replaced by any other", Epsilon: 1, Delta: 1e-6, HonestFraction: accounting.One, Users: 600},
 		TaskHash: [32]byte{1, 2, 3}, Declaration: declaration,
 	}
 	for block := range slices.Chunk(theta, features.Dim()) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/panlearn/panlearn/internal/wording"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/state"
@@ -38,14 +39,15 @@ type Snapshot struct {
 	Declaration json.RawMessage `json:"declaration"`
 }
 
-// A Statement says what a model reveals about one person's event at most.
+// A Statement says what a model reveals about what is protected at most.
 type Statement struct {
+	wording.Kind
 	Trust          string              `json:"trust"`
-	Unit           string              `json:"unit"`
+	Unit           string              `json:"unit"` // what is protected, in words
 	Epsilon        float64             `json:"epsilon"`
 	Delta          float64             `json:"delta"`
 	HonestFraction accounting.Fraction `json:"honest_fraction"`
-	Users          uint64              `json:"users"` // counted in the model
+	Users          uint64              `json:"users"` // counted in the model; Kind.Counted says what they are
 	// NoiseKnown says that the noise follows from a seed that is no secret: nothing is protected, and there is no epsilon and no delta.
 	NoiseKnown bool `json:"noise_known,omitempty"`
 }
@@ -69,25 +71,21 @@ func (s Statement) MarshalJSON() ([]byte, error) {
 	}{plain: plain(s)})
 }
 
-// Unit is what is protected, where a user answers one round or, interactively, all rounds of a phase: docs/privacy.md.
-func Unit(interactive bool) string {
-	if interactive {
-		return "one event of one user in all rounds of its phase, replaced by any other"
-	}
-	return "one event of one user in one round, replaced by any other"
-}
-
 // String is the statement as a sentence.
 func (s Statement) String() string {
 	if s.NoiseKnown {
 		return "Not private: the noise follows from a known seed, so whoever has the seed can subtract it."
 	}
-	assuming := ""
-	if trust, err := accounting.ParseTrust(s.Trust); err == nil {
-		assuming = trust.Assuming(s.HonestFraction)
+	about := ""
+	if s.Silos > 0 {
+		of := "with" // a silo
+		if s.Counted() == wording.Report {
+			of = "about"
+		}
+		about = fmt.Sprintf(" %s at least %s each", of, s.Kind.Unit().Count(s.Units))
 	}
-	return fmt.Sprintf("Differentially private: epsilon %v, delta %v under trust %s%s, for %s. Learned from %d users.",
-		s.Epsilon, s.Delta, s.Trust, assuming, s.Unit, s.Users)
+	return fmt.Sprintf("Differentially private: epsilon %v, delta %v under trust %s%s, for %s. Learned from %s%s.",
+		s.Epsilon, s.Delta, s.Trust, s.Assuming(s.Trust, s.HonestFraction), s.Unit, s.Counted().Count(s.Users), about)
 }
 
 // Parse reads a snapshot in JSON or in a .npz container.

@@ -129,7 +129,7 @@ func TestONNXMetadata(t *testing.T) {
 	if len(got) > 0 {
 		t.Errorf("other metadata: %v", got)
 	}
-	for _, part := range []string{"epsilon 1,", "delta 1e-06", "trust shuffle", Unit(false), "600 users"} {
+	for _, part := range []string{"epsilon 1,", "delta 1e-06", "trust shuffle", snapshot.Privacy.Unit, "600 users"} {
 		if !strings.Contains(m.DocString, part) {
 			t.Errorf("%q is not in %q", part, m.DocString)
 		}

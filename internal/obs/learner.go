@@ -49,20 +49,20 @@ func NewLearner(r prometheus.Registerer, task string) (*Learner, error) {
 	f := factory{labels: prometheus.Labels{"task": task}}
 	m := &Learner{
 		rounds:    f.counterVec("panlearn_learner_rounds_total", "Rounds committed, by outcome: applied or void.", "outcome"),
-		users:     f.counter("panlearn_learner_users_total", "Users counted in the batches committed by this process."),
+		users:     f.counter("panlearn_learner_reports_total", "Reports counted in the batches committed by this process."),
 		rejects:   f.counterVec("panlearn_learner_batch_rejects_total", "Report messages that the stage refused in committed batches, by reason.", "reason"),
 		round:     f.gauge("panlearn_learner_round", "Last committed round."),
 		announced: f.gauge("panlearn_learner_round_announced", "Round that stands announced."),
 		planned:   f.gauge("panlearn_learner_rounds_planned", "Rounds of the plan, not counting void ones; 0: the task has no end."),
-		cohort:    f.gauge("panlearn_learner_cohort_users", "Users asked for in the announced round."),
+		cohort:    f.gauge("panlearn_learner_cohort_reports", "Reports asked for in the announced round."),
 		duration: f.histogram("panlearn_learner_round_duration_seconds", "Time from announcing a round to committing it.",
 			roundBuckets()),
 		commit: f.histogram("panlearn_learner_commit_duration_seconds", "Time of one durable commit of model, cursor and ledger; failed ones too.",
 			prometheus.ExponentialBuckets(0.0005, 2, 16)), // half a millisecond to 16 s
 		committed: f.gauge("panlearn_learner_last_commit_timestamp_seconds",
 			"Unix time of the last committed round; before the first one of this process, of loading the state; 0: the task has not begun."),
-		epsilonSpent:  f.gauge("panlearn_learner_privacy_epsilon_spent", "Epsilon of the event that is charged most, reservations included, if in every cohort the plan's share of users is honest."),
-		epsilonBudget: f.gauge("panlearn_learner_privacy_epsilon_budget", "Epsilon that the task may spend on one user."),
+		epsilonSpent:  f.gauge("panlearn_learner_privacy_epsilon_spent", "Epsilon of the unit (event, user, record or person) that is charged most, reservations included, if in every cohort the plan's share of reports is honest; of pan and local whoever is."),
+		epsilonBudget: f.gauge("panlearn_learner_privacy_epsilon_budget", "Epsilon that the task may spend on one unit."),
 		delta:         f.gauge("panlearn_learner_privacy_delta", "Delta at which epsilon is stated."),
 		noise:         f.gauge("panlearn_learner_noise_std", "Standard deviation of the privacy noise in one coordinate of the last mean gradient."),
 		rounding:      f.gauge("panlearn_learner_rounding_std", "Bound on the standard deviation of stochastic rounding in one coordinate of the last mean gradient."),
@@ -71,10 +71,10 @@ func NewLearner(r prometheus.Registerer, task string) (*Learner, error) {
 		lost:          f.counter("panlearn_learner_lost_records_total", "Records that stood at the broker and were gone when the learner looked again."),
 		gradient:      f.gauge("panlearn_learner_gradient_norm", "Euclidean norm of the last noisy mean gradient."),
 		model:         f.gauge("panlearn_learner_model_norm", "Euclidean norm of the current model."),
-		loss: f.gaugeVec("panlearn_learner_validation_loss", "Progressive validation: mean loss of the announced points on the users' own events, "+
+		loss: f.gaugeVec("panlearn_learner_validation_loss", "Progressive validation: mean loss of the announced points on the events of those who report, "+
 			"over the last round, recent rounds or all; value, or an end of its 95 % band.", "stretch", "bound"),
 		accuracy: f.gaugeVec("panlearn_learner_validation_accuracy_ratio", "Progressive validation: share of correct predictions of the announced points "+
-			"on the users' own events; as panlearn_learner_validation_loss.", "stretch", "bound"),
+			"on the events of those who report; as panlearn_learner_validation_loss.", "stretch", "bound"),
 		worse: f.gauge("panlearn_learner_validation_worse", "Progressive validation: 1 while the last round or recent ones are predicted worse than all, by bands that lie apart; else 0."),
 	}
 	for _, outcome := range []string{"applied", "void"} {

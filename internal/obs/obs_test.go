@@ -77,7 +77,7 @@ func TestLearnerValues(t *testing.T) {
 	r, m := newLearner(t)
 	script(m)
 	err := testutil.GatherAndCompare(r, strings.NewReader(`
-# HELP panlearn_learner_validation_loss Progressive validation: mean loss of the announced points on the users' own events, over the last round, recent rounds or all; value, or an end of its 95 % band.
+# HELP panlearn_learner_validation_loss Progressive validation: mean loss of the announced points on the events of those who report, over the last round, recent rounds or all; value, or an end of its 95 % band.
 # TYPE panlearn_learner_validation_loss gauge
 panlearn_learner_validation_loss{bound="high",stretch="last",task="churn"} 0
 panlearn_learner_validation_loss{bound="high",stretch="overall",task="churn"} 0
@@ -88,7 +88,7 @@ panlearn_learner_validation_loss{bound="low",stretch="recent",task="churn"} 0.37
 panlearn_learner_validation_loss{bound="value",stretch="last",task="churn"} 0
 panlearn_learner_validation_loss{bound="value",stretch="overall",task="churn"} 0
 panlearn_learner_validation_loss{bound="value",stretch="recent",task="churn"} 0.5
-# HELP panlearn_learner_validation_accuracy_ratio Progressive validation: share of correct predictions of the announced points on the users' own events; as panlearn_learner_validation_loss.
+# HELP panlearn_learner_validation_accuracy_ratio Progressive validation: share of correct predictions of the announced points on the events of those who report; as panlearn_learner_validation_loss.
 # TYPE panlearn_learner_validation_accuracy_ratio gauge
 panlearn_learner_validation_accuracy_ratio{bound="high",stretch="last",task="churn"} 0
 panlearn_learner_validation_accuracy_ratio{bound="high",stretch="overall",task="churn"} 1
@@ -103,26 +103,26 @@ panlearn_learner_validation_accuracy_ratio{bound="value",stretch="recent",task="
 # TYPE panlearn_learner_rounds_total counter
 panlearn_learner_rounds_total{outcome="applied",task="churn"} 1
 panlearn_learner_rounds_total{outcome="void",task="churn"} 1
-# HELP panlearn_learner_users_total Users counted in the batches committed by this process.
-# TYPE panlearn_learner_users_total counter
-panlearn_learner_users_total{task="churn"} 38
+# HELP panlearn_learner_reports_total Reports counted in the batches committed by this process.
+# TYPE panlearn_learner_reports_total counter
+panlearn_learner_reports_total{task="churn"} 38
 # HELP panlearn_learner_round Last committed round.
 # TYPE panlearn_learner_round gauge
 panlearn_learner_round{task="churn"} 2
 # HELP panlearn_learner_round_announced Round that stands announced.
 # TYPE panlearn_learner_round_announced gauge
 panlearn_learner_round_announced{task="churn"} 2
-# HELP panlearn_learner_cohort_users Users asked for in the announced round.
-# TYPE panlearn_learner_cohort_users gauge
-panlearn_learner_cohort_users{task="churn"} 47
-# HELP panlearn_learner_privacy_epsilon_spent Epsilon of the event that is charged most, reservations included, if in every cohort the plan's share of users is honest.
+# HELP panlearn_learner_cohort_reports Reports asked for in the announced round.
+# TYPE panlearn_learner_cohort_reports gauge
+panlearn_learner_cohort_reports{task="churn"} 47
+# HELP panlearn_learner_privacy_epsilon_spent Epsilon of the unit (event, user, record or person) that is charged most, reservations included, if in every cohort the plan's share of reports is honest; of pan and local whoever is.
 # TYPE panlearn_learner_privacy_epsilon_spent gauge
 panlearn_learner_privacy_epsilon_spent{task="churn"} 0.5
 # HELP panlearn_learner_noise_std Standard deviation of the privacy noise in one coordinate of the last mean gradient.
 # TYPE panlearn_learner_noise_std gauge
 panlearn_learner_noise_std{task="churn"} 0.125
-`), "panlearn_learner_validation_loss", "panlearn_learner_validation_accuracy_ratio", "panlearn_learner_rounds_total", "panlearn_learner_users_total", "panlearn_learner_round", "panlearn_learner_round_announced",
-		"panlearn_learner_cohort_users", "panlearn_learner_privacy_epsilon_spent", "panlearn_learner_noise_std")
+`), "panlearn_learner_validation_loss", "panlearn_learner_validation_accuracy_ratio", "panlearn_learner_rounds_total", "panlearn_learner_reports_total", "panlearn_learner_round", "panlearn_learner_round_announced",
+		"panlearn_learner_cohort_reports", "panlearn_learner_privacy_epsilon_spent", "panlearn_learner_noise_std")
 	if err != nil {
 		t.Error(err)
 	}
@@ -157,12 +157,12 @@ panlearn_stage_attempts_total{task="churn"} 2
 # HELP panlearn_stage_attempts_dropped_total Attempts that died before a claim; their totals and key are gone.
 # TYPE panlearn_stage_attempts_dropped_total counter
 panlearn_stage_attempts_dropped_total{task="churn"} 1
-# HELP panlearn_stage_attempts_reopened_total Attempts opened at a round after an earlier one died; under pan and shuffle+pan the earlier one's users drop out.
+# HELP panlearn_stage_attempts_reopened_total Attempts opened at a round after an earlier one died; under pan and shuffle+pan whoever reported to the earlier one drops out.
 # TYPE panlearn_stage_attempts_reopened_total counter
 panlearn_stage_attempts_reopened_total{task="churn"} 1
-# HELP panlearn_stage_cohort_users Users in the totals of the open attempt.
-# TYPE panlearn_stage_cohort_users gauge
-panlearn_stage_cohort_users{task="churn"} 1
+# HELP panlearn_stage_cohort_reports Reports in the totals of the open attempt.
+# TYPE panlearn_stage_cohort_reports gauge
+panlearn_stage_cohort_reports{task="churn"} 1
 # HELP panlearn_stage_lease_held 1 if this process works, 0 if it stands by.
 # TYPE panlearn_stage_lease_held gauge
 panlearn_stage_lease_held{task="churn"} 1
@@ -170,7 +170,7 @@ panlearn_stage_lease_held{task="churn"} 1
 # TYPE panlearn_stage_broker_failures_total counter
 panlearn_stage_broker_failures_total{call="put",task="churn"} 1
 `), "panlearn_stage_batches_total", "panlearn_stage_attempts_total", "panlearn_stage_attempts_dropped_total",
-		"panlearn_stage_attempts_reopened_total", "panlearn_stage_cohort_users", "panlearn_stage_lease_held", "panlearn_stage_broker_failures_total")
+		"panlearn_stage_attempts_reopened_total", "panlearn_stage_cohort_reports", "panlearn_stage_lease_held", "panlearn_stage_broker_failures_total")
 	if err != nil {
 		t.Error(err)
 	}

@@ -19,16 +19,16 @@ func TestPublisherCountsWhatWasTold(t *testing.T) {
 	show(client.Progress{Round: 2, Joined: 6, RefusedPublishes: 5, Summary: client.Summary{Events: 9, Counted: 5, Uncounted: 1, Unknown: 1, Refused: 2, Invalid: 3}})
 	show(client.Progress{Round: 2, Joined: 6, RefusedPublishes: 5, Over: true, Summary: client.Summary{Events: 9, Counted: 5, Uncounted: 1, Unknown: 1, Refused: 2, Invalid: 3}})
 	want := `
-# HELP panlearn_publisher_events_total Events whose outcome was told, by outcome; one that is asked for again counts again.
+# HELP panlearn_publisher_events_total Events (of a silo: blocks of records) whose outcome was told, by outcome; one that is asked for again counts again.
 # TYPE panlearn_publisher_events_total counter
 panlearn_publisher_events_total{outcome="counted",task="churn"} 5
 panlearn_publisher_events_total{outcome="refused",task="churn"} 2
 panlearn_publisher_events_total{outcome="uncounted",task="churn"} 1
 panlearn_publisher_events_total{outcome="unknown",task="churn"} 1
-# HELP panlearn_publisher_in_flight_events Events whose publish the broker has not answered.
+# HELP panlearn_publisher_in_flight_events Events (of a silo: blocks of records) whose publish the broker has not answered.
 # TYPE panlearn_publisher_in_flight_events gauge
 panlearn_publisher_in_flight_events{task="churn"} 0
-# HELP panlearn_publisher_joined_events Events from here in the newest round.
+# HELP panlearn_publisher_joined_events Events (of a silo: blocks of records) from here in the newest round.
 # TYPE panlearn_publisher_joined_events gauge
 panlearn_publisher_joined_events{task="churn"} 6
 # HELP panlearn_publisher_refused_publishes_total Publishes that the broker refused, in its answer; each try of a report counts.

@@ -15,11 +15,11 @@ func NewStage(r prometheus.Registerer, task string) (stage.Observer, error) {
 	f := factory{labels: prometheus.Labels{"task": task}}
 	var (
 		reports  = f.counterVec("panlearn_stage_reports_total", "Report messages examined, by outcome.", "outcome")
-		users    = f.gauge("panlearn_stage_cohort_users", "Users in the totals of the open attempt.")
-		cohort   = f.gauge("panlearn_stage_cohort_size", "Users that the round wants.")
+		users    = f.gauge("panlearn_stage_cohort_reports", "Reports in the totals of the open attempt.")
+		cohort   = f.gauge("panlearn_stage_cohort_size", "Reports that the round wants.")
 		lease    = f.gauge("panlearn_stage_lease_held", "1 if this process works, 0 if it stands by.")
 		attempts = f.counter("panlearn_stage_attempts_total", "Attempts opened.")
-		again    = f.counter("panlearn_stage_attempts_reopened_total", "Attempts opened at a round after an earlier one died; under pan and shuffle+pan the earlier one's users drop out.")
+		again    = f.counter("panlearn_stage_attempts_reopened_total", "Attempts opened at a round after an earlier one died; under pan and shuffle+pan whoever reported to the earlier one drops out.")
 		dropped  = f.counter("panlearn_stage_attempts_dropped_total", "Attempts that died before a claim; their totals and key are gone.")
 		batches  = f.counterVec("panlearn_stage_batches_total", "Batches put, by outcome: released or void.", "outcome")
 		round    = f.gauge("panlearn_stage_round", "Round of the newest attempt.")

@@ -104,7 +104,7 @@ func StatusMetrics(r prometheus.Registerer, task string, get func() stage.Status
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, func() float64 { return of(get()) })
 	}
 	list := []prometheus.Collector{
-		gauge("panlearn_stage_cohort_minimum", "Users below which the open round is not released; 0: no round is open.",
+		gauge("panlearn_stage_cohort_minimum", "Reports below which the open round is not released; 0: no round is open.",
 			func(s stage.Status) float64 { return float64(s.Minimum) }),
 		gauge("panlearn_stage_deadline_timestamp_seconds",
 			"Unix time at which the minimum becomes enough for the open round; 0: never, or no round is open.",

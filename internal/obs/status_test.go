@@ -49,7 +49,7 @@ func TestStatus(t *testing.T) {
 		t.Errorf("reports %v", got.Reports)
 	}
 	want := `
-# HELP panlearn_stage_cohort_minimum Users below which the open round is not released; 0: no round is open.
+# HELP panlearn_stage_cohort_minimum Reports below which the open round is not released; 0: no round is open.
 # TYPE panlearn_stage_cohort_minimum gauge
 panlearn_stage_cohort_minimum{task="churn"} 900
 # HELP panlearn_stage_deadline_timestamp_seconds Unix time at which the minimum becomes enough for the open round; 0: never, or no round is open.

@@ -117,8 +117,8 @@ func unit(name string) string {
 		default:
 			return last
 		}
-	case suffix("_users"), suffix("_cohort_size"), suffix("_cohort_minimum"):
-		return "users"
+	case suffix("_cohort_reports"), suffix("_cohort_size"), suffix("_cohort_minimum"):
+		return "reports"
 	case suffix("_round"), suffix("_round_announced"):
 		return "round number"
 	case suffix("_queue_messages"):

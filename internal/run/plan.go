@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/wording"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/planning"
 	"github.com/panlearn/panlearn/learner/report"
@@ -112,7 +113,9 @@ func (j Job) Score() func(dst, theta []float64, e convex.Example) {
 }
 
 // Assuming is what the plan's epsilon rests on, see accounting.Trust.Assuming.
-func (j Job) Assuming() string { return j.Problem.Trust.Assuming(j.Problem.HonestFraction) }
+func (j Job) Assuming() string {
+	return j.Problem.Trust.Assuming(j.Problem.HonestFraction, wording.Of(j.Plan).Reporter().Many)
+}
 
 // Suite is how reports of a task are sealed.
 func Suite(spec *task.Spec) (wire.Suite, error) {

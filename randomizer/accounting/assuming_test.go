@@ -2,7 +2,7 @@ package accounting
 
 import "testing"
 
-// Trusts that rely upon users' noise say upon whose: a share of every cohort, not of all users. Pan's floors rely upon nobody's.
+// Trusts that rely upon others' noise say upon whose: a share of every cohort, not of all users. Pan and local rely upon nobody's.
 func TestAssumingNamesEveryCohort(t *testing.T) {
 	nine, err := ParseFraction("0.90")
 	if err != nil {
@@ -11,14 +11,16 @@ func TestAssumingNamesEveryCohort(t *testing.T) {
 	for _, c := range []struct {
 		trust  Trust
 		honest Fraction
+		who    string
 		want   string
 	}{
-		{Shuffle, nine, ", if in every cohort a share 0.9 of the users planned for is honest"},
-		{ShufflePan, nine, ", if in every cohort a share 0.9 of the users planned for is honest"},
-		{Shuffle, One, ", if in every cohort all of the users planned for are honest"},
-		{Pan, nine, ""},
+		{Shuffle, nine, "users", ", if in every cohort a share 0.9 of the users planned for is honest"},
+		{ShufflePan, nine, "users", ", if in every cohort a share 0.9 of the users planned for is honest"},
+		{Shuffle, One, "silos", ", if in every cohort all of the silos planned for are honest"},
+		{Pan, nine, "users", ""},
+		{Local, One, "silos", ""},
 	} {
-		if got := c.trust.Assuming(c.honest); got != c.want {
+		if got := c.trust.Assuming(c.honest, c.who); got != c.want {
 			t.Errorf("%v, %v: %q, want %q", c.trust, c.honest, got, c.want)
 		}
 	}

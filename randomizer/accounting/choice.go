@@ -28,16 +28,17 @@ func (t Trust) HasFloors() bool { return t == Pan || t == ShufflePan }
 // HasReportNoise reports whether every report carries noise of its own.
 func (t Trust) HasReportNoise() bool { return t != Pan }
 
-// Assuming is what an epsilon rests on, to be written after it: a clause, or nothing for a trust that relies upon nobody's noise. The share is
+// Assuming is what an epsilon rests on, to be written after it: a clause, or nothing for a trust that relies upon nobody's noise. reporters says
+// in the plural who reports, such as users. The share is
 // of every cohort as it was planned, whoever comes: users who choose their round can fill one with far fewer than that share of all users.
-func (t Trust) Assuming(honest Fraction) string {
+func (t Trust) Assuming(honest Fraction, reporters string) string {
 	switch {
 	case t == Pan || t == Local:
 		return ""
 	case honest == One:
-		return ", if in every cohort all of the users planned for are honest"
+		return fmt.Sprintf(", if in every cohort all of the %s planned for are honest", reporters)
 	}
-	return fmt.Sprintf(", if in every cohort a share %v of the users planned for is honest", honest)
+	return fmt.Sprintf(", if in every cohort a share %v of the %s planned for is honest", honest, reporters)
 }
 
 // CoinPolicy is the planner's choice of the success probability p.

@@ -17,6 +17,7 @@ import (
 	"github.com/panlearn/panlearn/internal/obs"
 	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/internal/run/statedir"
+	"github.com/panlearn/panlearn/internal/wording"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream"
@@ -58,6 +59,7 @@ func NewSite(spec *task.Spec, body *wire.Task, store state.Store, dir string, ex
 	if err != nil {
 		return nil, err
 	}
+	kind := wording.Of(body.Plan)
 	_, known := store.(statedir.Seeded)
 	record := ""
 	if dir != "" {
@@ -70,10 +72,10 @@ func NewSite(spec *task.Spec, body *wire.Task, store state.Store, dir string, ex
 	board := dashboard.New(dashboard.Config{
 		Record: record,
 		Task: dashboard.Task{Name: spec.Name, Loss: spec.Model.Loss, Algorithm: body.Plan.Algorithm, Trust: trust.String(),
-			NoiseKnown: known, Assuming: trust.Assuming(honest), Unit: model.Unit(manifest.RoundsPerUser(body.Plan) > 1),
+			NoiseKnown: known, Assuming: kind.Assuming(trust.String(), honest), Kind: kind,
 			Parameters: manifest.Dim(body.Plan), Users: manifest.Users(body.Plan),
 			Deadline: time.Duration(body.Plan.DeadlineMs) * time.Millisecond, Classes: len(features.Classes()),
-			Interactive: manifest.RoundsPerUser(body.Plan) > 1, Needs: needs(body.Plan), Expected: expected},
+			Needs: needs(body.Plan), Expected: expected},
 		Model: func(ctx context.Context) (model.Snapshot, error) {
 			view, err := statedir.Look(ctx, store)
 			if err != nil {
@@ -85,7 +87,7 @@ func NewSite(spec *task.Spec, body *wire.Task, store state.Store, dir string, ex
 	return &Site{Board: board, store: store, shown: make(chan struct{})}, nil
 }
 
-// needs is how many users a plan has for its steps after so many; nil for a plan without end.
+// needs is how many users a plan has for its steps after so many, or silos that answer all, or reports of others; nil for a plan without end.
 func needs(plan *wire.Plan) func(uint64) uint64 {
 	if manifest.Endless(plan) {
 		return nil
@@ -95,7 +97,14 @@ func needs(plan *wire.Plan) func(uint64) uint64 {
 		if !ok {
 			return 0
 		}
-		return manifest.Waiting(at, steps+1)
+		if plan.GetSilos() == 0 || at.Interactive() {
+			return manifest.Waiting(at, steps+1)
+		}
+		n := manifest.Users(plan) - (steps+1-at.First)*at.Phase.GetCohort() // a silo reports again, about other records
+		for _, f := range plan.GetPhases()[:at.Index] {
+			n -= f.GetUsers()
+		}
+		return n
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/panlearn/panlearn/internal/model"
 	"github.com/panlearn/panlearn/internal/run/runtest"
 	"github.com/panlearn/panlearn/internal/test/longtest"
 	"github.com/panlearn/panlearn/learner/schedule"
@@ -43,7 +42,7 @@ func TestInteractiveRuns(t *testing.T) {
 		if r.Epsilon != together.Epsilon || r.Epsilon <= alone.Epsilon || r.Epsilon > job.Problem.Epsilon {
 			t.Errorf("charged epsilon %v; four rounds cost %v, one %v, the budget is %v", r.Epsilon, together.Epsilon, alone.Epsilon, job.Problem.Epsilon)
 		}
-		if p := r.Snapshot.Privacy; !p.NoiseKnown || p.Epsilon != 0 || p.Delta != 0 || p.Unit != model.Unit(true) || p.Unit == model.Unit(false) || p.Users != phase.Users {
+		if p := r.Snapshot.Privacy; !p.NoiseKnown || p.Epsilon != 0 || p.Delta != 0 || !p.Interactive || p.Unit != p.Protected() || p.Users != phase.Users {
 			t.Errorf("the model says %v; four rounds of one user cost %v", p, together.Epsilon)
 		}
 		weights, err := json.Marshal([]any{r.Snapshot.Weights, r.Snapshot.Intercept})

@@ -3,12 +3,15 @@ package statedir
 import (
 	"fmt"
 
+	"github.com/panlearn/panlearn/internal/wording"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
-// Adversaries says against whom the spent epsilon holds. It is that of the worst adversary that the trust model knows.
+// Adversaries says against whom the spent epsilon holds, and for whom. It is that of the worst adversary that the trust model knows.
 type Adversaries struct {
+	wording.Kind
+	Unit            string              `json:"unit"` // what is protected, in words
 	Trust           string              `json:"trust"`
 	HonestFraction  accounting.Fraction `json:"honest_fraction"`       // share of every cohort whose noise is relied upon
 	NoiseKnown      bool                `json:"noise_known,omitempty"` // it follows from a seed: the epsilons are what a run without one would spend
@@ -18,14 +21,10 @@ type Adversaries struct {
 
 // Assuming is what the epsilons rest on, see accounting.Trust.Assuming.
 func (a Adversaries) Assuming() string {
-	trust, err := accounting.ParseTrust(a.Trust)
-	if err != nil {
-		return "" // of another version
-	}
-	return trust.Assuming(a.HonestFraction)
+	return a.Kind.Assuming(a.Trust, a.HonestFraction)
 }
 
-// adversaries splits what the event that is charged most has spent. Every round has the mechanism of its phase, and the cohort of
+// adversaries splits what the unit that is charged most has spent. Every round has the mechanism of its phase, and the cohort of
 // the phase or, in the last, a larger one, which costs less.
 func (v View) adversaries(spent float64) (Adversaries, error) {
 	trust, err := manifest.Trust(v.Task.Plan.Trust)
@@ -37,7 +36,8 @@ func (v View) adversaries(spent float64) (Adversaries, error) {
 	if err != nil {
 		return Adversaries{}, fmt.Errorf("stored %w", err)
 	}
-	out := Adversaries{Trust: trust.String(), HonestFraction: honest, NoiseKnown: v.noiseKnown, EpsilonLearner: spent}
+	kind := wording.Of(p)
+	out := Adversaries{Kind: kind, Unit: kind.Protected(), Trust: trust.String(), HonestFraction: honest, NoiseKnown: v.noiseKnown, EpsilonLearner: spent}
 	if !trust.HasFloors() {
 		return out, nil
 	}

@@ -18,7 +18,7 @@ import (
 // round is open, its reservation; chain is the whole append-only ledger, reservations and what settled them. [WriteLedger] writes
 // the document, and [ReadLedger] reads it, in constant memory however long the ledger is.
 type LedgerReport struct {
-	Epsilon float64 `json:"epsilon"` // for the event that is charged most
+	Epsilon float64 `json:"epsilon"` // for the unit that is charged most
 	Delta   float64 `json:"delta"`
 	// RoundsPerUser is how many rounds one user answers at most. Each round of an interactive phase is charged with what
 	// all rounds of the phase cost one user together, so the largest charge is the sum and nothing is added up.

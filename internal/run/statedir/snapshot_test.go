@@ -52,8 +52,8 @@ func TestContractFields(t *testing.T) {
 	answers := map[Question]map[string]any{}
 	for q, want := range map[Question]string{
 		AskSnapshot: "classes declaration ended features format_version intercept loss model_version privacy probabilities round task task_hash weights",
-		AskStatus:   "baseline delta_spent end_reason ended epsilon_budget epsilon_intruder epsilon_learner epsilon_spent honest_fraction last_batch learned round rounds steps task trust users validation void_rounds_in_a_row",
-		AskLedger:   "chain delta end_reason ended entries epsilon epsilon_intruder epsilon_learner honest_fraction intact rounds_per_user trust",
+		AskStatus:   "baseline delta_spent end_reason ended epsilon_budget epsilon_intruder epsilon_learner epsilon_spent honest_fraction interactive last_batch learned protects round rounds silos steps task trust unit units_per_report users validation void_rounds_in_a_row",
+		AskLedger:   "chain delta end_reason ended entries epsilon epsilon_intruder epsilon_learner honest_fraction intact interactive protects rounds_per_user silos trust unit units_per_report",
 	} {
 		var doc bytes.Buffer
 		if err := answer(t.Context(), store, q, &doc); err != nil {
@@ -66,7 +66,7 @@ func TestContractFields(t *testing.T) {
 		answers[q] = all
 	}
 	_, privacy := fields(t, answers[AskSnapshot]["privacy"])
-	if got := strings.Join(privacy, " "); got != "delta epsilon honest_fraction trust unit users" {
+	if got := strings.Join(privacy, " "); got != "delta epsilon honest_fraction interactive protects silos trust unit units_per_report users" {
 		t.Errorf("privacy has the fields %s", got)
 	}
 	_, last := fields(t, answers[AskStatus]["last_batch"])
@@ -211,7 +211,7 @@ func TestWhatProbabilitiesAreWorth(t *testing.T) {
 		if err != nil || snapshot.Probabilities != want {
 			t.Errorf("probabilities %q, want %q: %v", snapshot.Probabilities, want, err)
 		}
-		if snapshot.Privacy.Unit != model.Unit(false) {
+		if snapshot.Privacy.Unit != "one event of one user in one round, replaced by any other" {
 			t.Errorf("the unit is %q", snapshot.Privacy.Unit)
 		}
 	}

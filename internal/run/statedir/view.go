@@ -93,7 +93,7 @@ func (v View) Snapshot() (model.Snapshot, error) {
 	s := model.Snapshot{
 		FormatVersion: model.Version, Task: v.Task.Name, Round: status.Round, ModelVersion: status.Steps, Ended: status.Ended, Loss: v.Spec.Model.Loss,
 		Features: features.Coordinates(), Classes: features.Classes(), Probabilities: model.ProbabilitiesOf(v.Spec, plan.Clips),
-		Privacy: model.Statement{Trust: trust.String(), Unit: model.Unit(manifest.RoundsPerUser(plan) > 1), Epsilon: status.EpsilonSpent, Delta: status.DeltaSpent,
+		Privacy: model.Statement{Kind: status.Kind, Trust: trust.String(), Unit: status.Unit, Epsilon: status.EpsilonSpent, Delta: status.DeltaSpent,
 			HonestFraction: honest, Users: status.Users},
 		TaskHash: v.Checkpoint.Cursor.TaskHash, Declaration: v.Task.Declaration,
 	}
@@ -116,7 +116,7 @@ type Status struct {
 	Round         uint64          `json:"round"`  // last committed
 	Rounds        uint64          `json:"rounds"` // planned, not counting void ones; 0 for a task without end
 	Steps         uint64          `json:"steps"`  // rounds that were not void
-	Users         uint64          `json:"users"`  // counted so far
+	Users         uint64          `json:"users"`  // counted so far; wording.Kind.Counted says what they are
 	VoidsInARow   uint64          `json:"void_rounds_in_a_row"`
 	EpsilonSpent  float64         `json:"epsilon_spent"`
 	DeltaSpent    float64         `json:"delta_spent"`

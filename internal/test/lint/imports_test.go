@@ -56,7 +56,7 @@ var mayImport = map[string][]string{
 		"stream/client/participation"},
 	"internal/test/campaign":    {}, // tests alone
 	"internal/test/cluster":     {}, // tests alone
-	"internal/dashboard":        {"internal/cli", "internal/model", "internal/obs", "learner", "learner/method", "learner/practical", "learner/service", "shuffle/stage"},
+	"internal/dashboard":        {"internal/cli", "internal/model", "internal/obs", "internal/wording", "learner", "learner/method", "learner/practical", "learner/service", "shuffle/stage"},
 	"internal/devca":            {"deploy", "stream/natsjs"},
 	"internal/test/permissions": {}, // tests alone
 	"internal/test/intrusion":   {}, // tests alone
@@ -67,8 +67,9 @@ var mayImport = map[string][]string{
 	"internal/test/fleet":       {}, // tests alone
 	"internal/test/lint":        {},
 	"internal/evaluation":       {},
-	"internal/model":            {"internal/evaluation", "internal/model/onnx", "learner/convex", "learner/task", "randomizer/accounting", "state"},
+	"internal/model":            {"internal/evaluation", "internal/model/onnx", "internal/wording", "learner/convex", "learner/task", "randomizer/accounting", "state"},
 	"internal/model/onnx":       {},
+	"internal/wording":          {"randomizer/accounting", "stream/manifest", "stream/wire"},
 	"internal/test/mutants":     {}, // tests alone
 	"internal/test/procs":       {}, // test support: it runs programs and links none
 	"internal/obs": {"learner", "learner/method", "learner/service", "shuffle/stage", "state", "stream", "stream/client",

@@ -1,0 +1,159 @@
+// Package wording says in which nouns people are told of a task: reports are counted, units are protected.
+package wording
+
+import (
+	"fmt"
+
+	"github.com/panlearn/panlearn/randomizer/accounting"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// A Kind is what decides the words of a plan. Documents about a task have it.
+type Kind struct {
+	Protects    string `json:"protects"`         // event, or user, as privacy.unit
+	Units       uint64 `json:"units_per_report"` // K: a report is about at least as many units
+	Silos       uint64 `json:"silos"`            // N; 0: everybody reports for himself
+	Interactive bool   `json:"interactive"`      // whoever reports answers several rounds with the same rows
+}
+
+// Of is the kind of a plan.
+func Of(plan *wire.Plan) Kind {
+	k := Kind{Protects: "event", Units: max(1, manifest.Gradients(plan).GetMechanism().GetUnits()), Silos: plan.GetSilos(),
+		Interactive: manifest.RoundsPerUser(plan) > 1}
+	if plan.GetUnit() == wire.Unit_UNIT_USER {
+		k.Protects = "user"
+	}
+	return k
+}
+
+func (k Kind) byUser() bool { return k.Protects == "user" }
+
+// A Noun is a word and its plural.
+type Noun struct{ One, Many string }
+
+// Of is the word for so many.
+func (n Noun) Of(k uint64) string {
+	if k == 1 {
+		return n.One
+	}
+	return n.Many
+}
+
+// A is the word with its article.
+func (n Noun) A() string {
+	if n == event {
+		return "an " + n.One
+	}
+	return "a " + n.One
+}
+
+// Count is how many, and the word.
+func (n Noun) Count(k uint64) string { return fmt.Sprintf("%d %s", k, n.Of(k)) }
+
+// Report is what rounds count in every task.
+var Report = Noun{"report", "reports"}
+
+var (
+	user   = Noun{"user", "users"}
+	silo   = Noun{"silo", "silos"}
+	event  = Noun{"event", "events"}
+	record = Noun{"record", "records"}
+	person = Noun{"person", "people"}
+)
+
+// Reporter is who sends reports, at most one to a round: a user or a silo.
+func (k Kind) Reporter() Noun {
+	if k.Silos > 0 {
+		return silo
+	}
+	return user
+}
+
+// Counted is what adds up over rounds: users, who take part once; silos that answer all rounds; reports of silos that answer some.
+func (k Kind) Counted() Noun {
+	if k.Silos > 0 && !k.Interactive {
+		return Report
+	}
+	return k.Reporter()
+}
+
+// Row is a row of the data: an event, or a record that a silo has.
+func (k Kind) Row() Noun {
+	if k.Silos > 0 {
+		return record
+	}
+	return event
+}
+
+// Unit is what is protected: an event, a user, a silo's record, or a person of whom a silo has records.
+func (k Kind) Unit() Noun {
+	switch {
+	case !k.byUser():
+		return k.Row()
+	case k.Silos > 0:
+		return person
+	}
+	return user
+}
+
+// One is one unit, and what it is of.
+func (k Kind) One() string {
+	switch {
+	case k.byUser() && k.Silos > 0:
+		return "all records of one person at one silo"
+	case k.byUser():
+		return "all events of one user"
+	case k.Silos > 0:
+		return "one record of one silo"
+	}
+	return "one event of one user"
+}
+
+// Protected is one unit, in how many rounds, and what may stand in its place.
+func (k Kind) Protected() string {
+	when, other := " in one round", "any other"
+	if k.byUser() {
+		when, other = "", "any others"
+	}
+	if k.Interactive {
+		when = fmt.Sprintf(" in all rounds that the %s answers", k.Reporter().One)
+	}
+	return fmt.Sprintf("%s%s, replaced by %s", k.One(), when, other)
+}
+
+// All is what a plan's size counts: its users, or the units of all silos.
+func (k Kind) All() Noun {
+	if k.Silos > 0 {
+		return k.Unit()
+	}
+	return user
+}
+
+// Charged is the unit that is charged most.
+func (k Kind) Charged() string {
+	if k.byUser() {
+		return fmt.Sprintf("the %s who is charged most", k.Unit().One)
+	}
+	return fmt.Sprintf("the %s that is charged most", k.Unit().One)
+}
+
+// Against is from whom a trust protects.
+func (k Kind) Against(t accounting.Trust) string {
+	switch {
+	case t == accounting.Local:
+		return fmt.Sprintf("everybody: learner, shuffle stage, broker and all other %s together", k.Reporter().Many)
+	case t.HasFloors():
+		return "everybody downstream of the shuffle stage, and one look into its memory"
+	}
+	return "everybody downstream of the shuffle stage"
+}
+
+// Assuming is what an epsilon of a trust rests on, to be written after it: a clause, or nothing, see accounting.Trust.Assuming.
+func (k Kind) Assuming(trust string, honest accounting.Fraction) string {
+	t, err := accounting.ParseTrust(trust)
+	if err != nil {
+		return "" // of another version
+	}
+	return t.Assuming(honest, k.Reporter().Many)
+}
