@@ -9,9 +9,10 @@ import (
 // A Standing is what a client waits for, in numbers: none of them depends on what events say.
 type Standing struct {
 	Agreed   bool      // the task is announced, and the policy agrees to it
+	Silo     bool      // one organisation's rows are here, which has one report in a round
 	Open     bool      // the stage has opened the newest round, and it is not closed
 	Closed   bool      // the newest round is closed, and the next one is not announced
-	Minimum  uint64    // users of all clients from whom on the round closes at its deadline
+	Minimum  uint64    // reports of all clients from which on the round closes at its deadline
 	Deadline time.Time // of the newest attempt; zero: none
 	Waiting  int       // events that this client took in, and no round yet
 	Charged  int       // events that were sent, or are about to be, and whose round is not closed
@@ -19,7 +20,7 @@ type Standing struct {
 
 // standing says where the loop stands.
 func (l *loop) standing() Standing {
-	s := Standing{Agreed: l.agreement != nil, Waiting: len(l.queue.events) + len(l.queue.drawn)}
+	s := Standing{Agreed: l.agreement != nil, Silo: l.agreement != nil && l.agreement.Spec.Silo != nil, Waiting: len(l.queue.events) + len(l.queue.drawn)}
 	s.Charged = len(l.events) - min(s.Waiting, len(l.events))
 	r := l.current
 	if r == nil || r.message == nil {

@@ -121,10 +121,14 @@ func (w *Watch) waits(now time.Time) (text, why string) {
 // fills says what an open round has, and when it closes. What other publishers sent is not known here.
 func (w *Watch) fills(now time.Time) (text, why string) {
 	p := w.now
-	why = fmt.Sprintf("the outcome of round %d, which has %d of %d users from here", p.Round, p.Joined, p.Cohort)
+	what, others := "users", "any publisher"
+	if p.Silo {
+		what, others = "reports", "other silos"
+	}
+	why = fmt.Sprintf("the outcome of round %d, which has %d of %d %s from here", p.Round, p.Joined, p.Cohort, what)
 	text = why
 	if p.Joined < p.Cohort {
-		text += fmt.Sprintf("; it closes when %d more come from any publisher", p.Cohort-p.Joined)
+		text += fmt.Sprintf("; it closes when %d more come from %s", p.Cohort-p.Joined, others)
 		least := fmt.Sprintf("at least %d in all", p.Minimum)
 		switch left := p.Deadline.Sub(now); {
 		case p.Deadline.IsZero():
@@ -137,10 +141,11 @@ func (w *Watch) fills(now time.Time) (text, why string) {
 	return text, why
 }
 
-// lacks is how many users a round that is open needs from others before it can close at all, after the last row of the input.
+// lacks is how many users a round that is open needs from others before it can close at all, after the last row of the input. A silo has one report in
+// a round, and needs those of others always.
 func (w *Watch) lacks() uint64 {
 	p := w.now
-	if !w.ended || !p.Open || p.Waiting > 0 || p.Joined >= p.Minimum {
+	if !w.ended || p.Silo || !p.Open || p.Waiting > 0 || p.Joined >= p.Minimum {
 		return 0
 	}
 	return p.Minimum - p.Joined
@@ -165,7 +170,8 @@ func (w *Watch) tooFew() string {
 type ImpatientError struct {
 	Patience time.Duration
 	Waits    string // for what
-	Charged  int    // rows that were sent and whose round is not closed
+	Charged  int    // reports that were sent and whose round is not closed
+	What     string // they are about
 	Kept     bool   // there is a state folder that knows them
 }
 
@@ -174,9 +180,9 @@ func (e *ImpatientError) Error() string {
 	switch {
 	case e.Charged == 0:
 	case e.Kept:
-		text += fmt.Sprintf("; %d rows were sent and stay charged in --state: the same command, later, learns their outcome and sends none of them twice", e.Charged)
+		text += fmt.Sprintf("; %d %s were sent and stay charged in --state: the same command, later, learns their outcome and sends none of them twice", e.Charged, e.What)
 	default:
-		text += fmt.Sprintf("; %d rows were sent, and without --state nobody will know their outcome: another run sends them again", e.Charged)
+		text += fmt.Sprintf("; %d %s were sent, and without --state nobody will know their outcome: another run sends them again", e.Charged, e.What)
 	}
 	return text
 }
@@ -193,7 +199,10 @@ func (w *Watch) impatient(patience time.Duration) *ImpatientError {
 	if w.stream && !w.ended || now.Sub(since) < patience {
 		return nil
 	}
-	e := &ImpatientError{Patience: patience, Charged: p.Charged}
+	e := &ImpatientError{Patience: patience, Charged: p.Charged, What: "rows"}
+	if p.Silo {
+		e.What = "blocks of rows"
+	}
 	if e.Waits, _ = w.waits(now); w.lacks() > 0 {
 		e.Waits += "; " + advice
 	}

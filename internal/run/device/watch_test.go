@@ -20,6 +20,13 @@ func open(joined uint64, deadline time.Time) client.Progress {
 		Deadline: deadline, Charged: int(joined)}}
 }
 
+// ofSilo is a round that is open, with the report of a silo.
+func ofSilo(deadline time.Time) client.Progress {
+	p := open(1, deadline)
+	p.Silo = true
+	return p
+}
+
 // TestWaits: each thing that a publisher can wait for has its words.
 func TestWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -42,7 +49,8 @@ func TestWaits(t *testing.T) {
 			"round 3, which has 1000 of 1000 users from her": {now: open(1000, soon)},
 			"the outcome of round 3, which has 412 of 1000 users from here; it closes when 588 more come from any publisher, " +
 				"or with at least 500 in all at its deadline in 40s": {now: open(412, soon), stream: true, pulling: true},
-			"588 more come from any publisher, or as soon as it has at least 500 in all": {now: open(412, past)},
+			"round 3, which has 1 of 1000 reports from here; it closes when 999 more come from other silos, or as soon as it has": {now: ofSilo(past), ended: true},
+			"588 more come from any publisher, or as soon as it has at least 500 in all":                                          {now: open(412, past)},
 		} {
 			if w.connected == nil {
 				w.connected = yes
@@ -50,6 +58,9 @@ func TestWaits(t *testing.T) {
 			if _, got, kind := w.Look(); !strings.Contains(got, want) || !strings.HasPrefix(got, kind) || kind == "" {
 				t.Errorf("waits for %q (%q), want %q", got, kind, want)
 			}
+		}
+		if told := (&Watch{now: ofSilo(past), ended: true}).tooFew(); told != "" {
+			t.Errorf("a silo, which has one report in any round, is told %q", told)
 		}
 		if _, got, _ := new(Watch).Look(); !strings.HasPrefix(got, "the broker") {
 			t.Errorf("before there is a connection it waits for %q", got)
