@@ -114,7 +114,8 @@
 //
 // # What must hold though broker, learner and stage lie together
 //
-// Under trust local, with the plans that are made for silos: they hold one report about a block at most, whatever they announce, open, close and answer.
+// Under trust local, with the plans that are made for silos: they hold one report about a block at most, or one for each round of its stint, and all of
+// them cost no more than the plan says, whatever they announce, open, close and answer.
 //
 // Wrappers that break one promise each show that these checks can fail.
 package campaign

@@ -37,7 +37,7 @@ label: {positive: ["1"], negative: ["-1"]}
 model: {loss: logistic, radius: 1, clip_norm: 1}
 privacy: {epsilon: 4, delta: 1e-3, trust: %s, seal: none}
 silo: {count: 3, units: 60}
-schedule: {plan: %s, deadline: 1m, rounds: {max: 4}}
+schedule: {plan: %s, deadline: 1m, rounds: {max: 4}%s}
 validation: {off: true}
 `
 
@@ -123,12 +123,16 @@ type holding struct {
 	participation.Store
 	mu     sync.Mutex
 	blocks map[[16]byte]participation.Key // by report id
+	pin    participation.Pin
 }
 
 // Write implements participation.Store.
 func (h *holding) Write(c participation.Change) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if c.Pin != nil {
+		h.pin = *c.Pin
+	}
 	for _, e := range c.Events {
 		if e.State == participation.Charged {
 			h.blocks[e.Draw.Report] = e.Key
@@ -158,11 +162,11 @@ func (a *adversary) holds(h *holding) map[participation.Key]map[string]bool {
 	return all
 }
 
-// live runs one of the three silos, in one life after the other, until ctx ends.
-func (a *adversary) live(ctx context.Context, lie lie) *holding {
+// live runs one of the three silos, of so many rows, in one life after the other, until ctx ends.
+func (a *adversary) live(ctx context.Context, many int, lie lie) *holding {
 	h, book := &holding{Store: participation.NewMemoryStore(), blocks: map[[16]byte]participation.Key{}}, ledger.NewMemory()
 	rows := func(yield func(task.Row, error) bool) {
-		for i := range 60 {
+		for i := range many {
 			if !yield(task.Row{File: "rows", Line: int64(i) + 1, Number: int64(i), Index: []int32{int32(i % 3)}, Value: []float64{1}, Label: "1"}, nil) {
 				return
 			}
@@ -219,6 +223,11 @@ var attacks = map[string]func(*adversary){
 			a.close(r, stream.Attempt(i)+1, a.ask(r, uint64(r), 0.1*float64(i), stream.Attempt(i)+1), 0, i%2 == 0)
 		}
 	},
+	"steps come in any order, and again": func(a *adversary) {
+		for r := range stream.Round(12) {
+			a.close(r+5, 1, a.ask(r+5, uint64(r)*3%4+1, 0.1*float64(r%10), 1), 0, r%3 == 0)
+		}
+	},
 	"the task becomes another": func(a *adversary) {
 		for i, edit := range []func(*wire.Mechanism){
 			func(m *wire.Mechanism) { m.Units = 10 }, func(m *wire.Mechanism) { m.Units = 30 }, func(m *wire.Mechanism) { m.Trials /= 2 },
@@ -245,10 +254,8 @@ func planned(t *testing.T, declaration string) *wire.Task {
 	return body
 }
 
-// attacked is what an adversary holds in the end, and the most different reports about one block.
-func attacked(t *testing.T, body *wire.Task, lie lie, attack func(*adversary)) (
-	held map[participation.Key]map[string]bool, most int,
-) {
+// attacked is what an adversary holds of a silo of so many rows in the end, and the most different reports about one block.
+func attacked(t *testing.T, body *wire.Task, many int, lie lie, attack func(*adversary)) (of *holding, most int) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &adversary{t: t, task: proto.CloneOf(body)}
 		var err error
@@ -266,38 +273,56 @@ func attacked(t *testing.T, body *wire.Task, lie lie, attack func(*adversary)) (
 			attack(a)
 			stop()
 		}()
-		held = a.holds(a.live(ctx, lie))
+		of = a.live(ctx, many, lie)
+		for _, reports := range a.holds(of) {
+			most = max(most, len(reports))
+		}
 	})
-	for _, reports := range held {
-		most = max(most, len(reports))
-	}
-	return held, most
+	return of, most
 }
 
 // TestLiarsTogether: under trust local nobody is believed. Whatever broker, learner and stage do together, and whatever a silo's policy would pay
-// for, they get one report about a block, which costs what the plan says; the moments of a practical plan among them. Under trust shuffle they
-// get several.
+// for, they get one report about a block, or one for each round of a stint, and all of them cost no more than the plan says: of a silo that is smaller
+// than planned for, too. Under trust shuffle they get several.
 func TestLiarsTogether(t *testing.T) {
-	for _, kind := range []string{"proved", "practical"} {
-		body := planned(t, fmt.Sprintf(silos, "local", kind))
-		releases, err := manifest.Costliest(body.Plan, 0).Releases(accounting.One)
-		must(err)
+	drawn := 0
+	for _, c := range []struct {
+		plan, schedule string
+		rows           int
+	}{{"proved", "", 60}, {"practical", "", 60}, {"proved", ", interactive: true, algorithm: pgd", 60},
+		{"proved", ", interactive: true, algorithm: pgd", 45}, {"practical", ", interactive: true", 60}} {
+		body := planned(t, fmt.Sprintf(silos, "local", c.plan, c.schedule))
+		at := manifest.Costliest(body.Plan, 0)
 		for what, attack := range attacks {
-			for _, lie := range []lie{truth, beyond, below, refusal, silence} {
-				held, most := attacked(t, body, lie, attack)
+			for i, lie := range []lie{truth, beyond, below, refusal, silence} {
+				if i > 1 && (c.plan != "proved" || c.rows != 60) {
+					break
+				}
+				of, most := attacked(t, body, c.rows, lie, attack)
 				if most == 0 {
-					t.Errorf("%s, %s, lie %d: nothing was sent", kind, what, lie)
+					t.Errorf("%+v, %s, lie %d: nothing was sent", c, what, lie)
 					continue
 				}
-				cost, err := accounting.NewAccountant().RepeatedEpsilon(most, [][]accounting.Release{releases}, body.Plan.Delta)
-				must(err)
-				if most > 1 || cost.Epsilon > body.Plan.Epsilon {
-					t.Errorf("%s, %s, lie %d: %d different reports about one of %d blocks, which cost %v, of %v", kind, what, lie, most, len(held), cost.Epsilon, body.Plan.Epsilon)
+				var views []accounting.Mechanism // by the silo's own noise
+				for i := range most {
+					k := min(i, len(of.pin.Trials)-1) // moments are of one round each
+					m := body.Plan.Phases[k].Mechanism
+					views = append(views, accounting.Mechanism{Trials: of.pin.Trials[k], P: 0.5, Levels: int(m.Levels), Dim: int(m.Dim), Rounds: 1, Units: of.pin.Units})
 				}
+				cost, err := accounting.NewAccountant().Epsilon(body.Plan.Delta, views...)
+				must(err)
+				if most > int(at.Stint.Rounds) || cost > body.Plan.Epsilon*(1+1e-9) {
+					t.Errorf("%+v, %s, lie %d: %d different reports about a block, in a stint of %d rounds, which cost %v, of %v", c, what, lie, most, at.Stint.Rounds,
+						cost, body.Plan.Epsilon)
+				}
+				drawn = max(drawn, most)
 			}
 		}
 	}
-	if _, most := attacked(t, planned(t, fmt.Sprintf(silos, "shuffle", "proved")), beyond, attacks["every round closes before its first report"]); most < 2 {
+	if drawn < 2 {
+		t.Errorf("%d reports about a block of a stint: the attacks show nothing", drawn)
+	}
+	if _, most := attacked(t, planned(t, fmt.Sprintf(silos, "shuffle", "proved", "")), 60, beyond, attacks["every round closes before its first report"]); most < 2 {
 		t.Errorf("under trust shuffle %d reports about a block: the attacks show nothing", most)
 	}
 }
