@@ -67,14 +67,22 @@ func Of(job run.Job, trials int) ([]Audit, error) {
 			}
 			continue
 		}
-		for _, view := range viewsOf(release.Trust) {
-			seen[id] = append(seen[id], len(out))
-			one := auditOf(accountant, view, params, release, id.statistic, phase.Minimum)
-			one.Phases = []int{i + 1}
-			if one.Config.Pairs, err = pairsOf(job, i, params, one.Config.Within); err != nil {
-				return nil, err
+		sizes := []size{{params, release}}
+		if small, err := smallest(accountant, job, i, sizes[0]); err != nil {
+			return nil, err
+		} else if small != sizes[0] {
+			sizes = append(sizes, small)
+		}
+		for _, of := range sizes {
+			for _, view := range viewsOf(release.Trust) {
+				seen[id] = append(seen[id], len(out))
+				one := auditOf(accountant, view, of.params, of.release, id.statistic, phase.Minimum)
+				one.Phases = []int{i + 1}
+				if one.Config.Pairs, err = pairsOf(job, i, of.params, one.Config.Within); err != nil {
+					return nil, err
+				}
+				out = append(out, one)
 			}
-			out = append(out, one)
 		}
 	}
 	for i := range out {
@@ -82,6 +90,34 @@ func Of(job run.Job, trials int) ([]Audit, error) {
 		out[i].Config.Confidence = 1 - (1-audit.DefaultConfidence)/float64(len(out))
 	}
 	return out, nil
+}
+
+// A size is what a report is about, and the noise in it.
+type size struct {
+	params  randomizer.Params
+	release accounting.Release
+}
+
+// smallest is the size of a silo that lacks as many units as it may, where silos make up for that with noise of their own: under trust local, if
+// all of their units are in every round. Else it is what was planned.
+func smallest(a *accounting.Accountant, job run.Job, phase int, planned size) (size, error) {
+	of := manifest.Costliest(job.Plan, phase)
+	least := job.Problem.Silos.Least
+	if planned.release.Trust != accounting.Local || !of.Interactive() || least == 0 || least >= planned.release.Units {
+		return planned, nil
+	}
+	releases, err := of.Releases(planned.release.HonestFraction)
+	if err != nil {
+		return planned, err
+	}
+	trials, err := a.OwnTrials(releases, least, accounting.Budget{Epsilon: job.Plan.Epsilon, Delta: job.Plan.Delta})
+	if err != nil {
+		return planned, err
+	}
+	own := planned
+	own.release.Units, own.release.Trials = least, trials[phase-of.Stint.Index]
+	own.params.Units, own.params.Trials = least, uint32(own.release.Trials)
+	return own, nil
 }
 
 func viewsOf(trust accounting.Trust) []audit.View {

@@ -131,3 +131,27 @@ func TestAuditOfBlocks(t *testing.T) {
 		})
 	}
 }
+
+// A silo that is smaller than was planned for is audited with the noise of its own, and fails with that of the plan: a quarter of the units with
+// a sixteenth of the noise that they need. The window has room for both. Seeds are fixed; with free ones as in TestAuditOfBlocks.
+func TestAuditOfTheSmallestSilo(t *testing.T) {
+	job := blocksJob(t, func(p *planning.Problem) {
+		silos(accounting.Local, 20, 300)(p)
+		p.Silos.Least, p.Interactive, p.MaxRounds, p.Algorithm = 75, true, 64, "pgd"
+	}, "schedule.plan=proved", "model.radius=5", "schedule.users=2000")
+	audits := seededAudits(t, job, 0)
+	if len(audits) != 2 {
+		t.Fatalf("%d audits, want 2: of silos as planned, and of the smallest", len(audits))
+	}
+	m, small := job.Plan.Phases[0].Mechanism, audits[1]
+	if p := small.Config.Params; p.Units != 75 || small.Units != 75 || p.Window != m.Window || p.Trials <= m.Trials || uint64(p.Trials) != small.Trials {
+		t.Errorf("the smallest silo has %+v, the plan %v", p, m)
+	}
+	if !auditPasses(t, small) {
+		t.Error("the smallest silo fails")
+	}
+	small.Config.Params.Trials = m.Trials
+	if auditPasses(t, small) {
+		t.Error("the smallest silo passes with the noise of one of 300 units")
+	}
+}
