@@ -29,7 +29,8 @@ hardly anybody does, so that nearly all of the noise is the stage's. Where no ro
 that do are encoded as well. Under the trusts pan and
 shuffle+pan it does the same for somebody who also reads the mixer's memory once, before or after the target's report. Under trust local it
 looks at one report by itself, without a mixer. Of a report about several units, rows or people, one changes; the others are zero, and
-once more far from it. Phases that differ in neither the cohort nor the randomizer are one mechanism.
+once more far from it. Where silos may be smaller than planned for and make up with noise of their own, it looks at a report of the
+smallest, too. Phases that differ in neither the cohort nor the randomizer are one mechanism.
 
 Where a user answers T rounds, one round of one user says next to nothing. There sqrt(T) users, rounded down, change together in the
 round, under trust local as many units of the one report, and the claim is the one for them, which is that of one user in as many rounds,

@@ -134,6 +134,12 @@ var mutants = []mutant{
 		},
 	},
 	{
+		name: "a silo does not say how many units it has", file: "stream/client/consent/own.go", pkg: "stream/client", tests: "TestAllRowsInEveryRound",
+		edits: []edit{
+			{"own, err := a.trialsWithin(of, units, b)", "own, err := a.trialsWithin(of, max(1, of[0].Units), b)"},
+		},
+	},
+	{
 		name: "half of a silo's noise is left out", file: "randomizer/vectorsum.go", pkg: "randomizer", tests: "TestDecodeOfUnits",
 		edits: []edit{
 			{"NewBinomial(uint64(p.Trials), p.Coin)", "NewBinomial(uint64(p.Trials/2), p.Coin)"},
