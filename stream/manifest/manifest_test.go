@@ -276,6 +276,19 @@ func TestCheckTask(t *testing.T) {
 				f.Users, f.Rounds, f.Cohort = 1<<63, 1<<33, 1<<30
 			}
 		}},
+		{"window 0: want one under trust local", func(p *wire.Plan) { p.Trust, p.HonestFraction = wire.Trust_TRUST_LOCAL, "1" }},
+		{"honest fraction 0.9", func(p *wire.Plan) { p.Trust, p.HonestFraction = wire.Trust_TRUST_LOCAL, "0.9" }},
+		{"window 8: want one under trust local, and 0 elsewhere", func(p *wire.Plan) { p.Phases[0].Mechanism.Window = 8 }},
+		{"phase 2: units 3: want those of all phases, 0", func(p *wire.Plan) { p.Phases[1].Mechanism.Units = 3 }},
+		{"Units", func(p *wire.Plan) { p.Phases[2].Mechanism.Units = math.MaxUint64 }},
+		{"unit 7: unknown", func(p *wire.Plan) { p.Unit = 7 }},
+		{"phase 1: again", func(p *wire.Plan) { p.Phases[0].Again = true }},
+		{"phase 3: again: want a phase before it, of as many users", func(p *wire.Plan) { p.Phases[2].Again = true }},
+		{"phase 1: cohort 100: want all 1003 users, who answer each of the 6 rounds", func(p *wire.Plan) { p.Phases[1].Again = true }},
+		{"phase 1: rounds_per_user 1: want all 10", func(p *wire.Plan) {
+			p.Silos, p.Phases[0].Users, p.Phases[0].Cohort = 10_000, 10_000, 1000
+			p.Phases[1].Users, p.Phases[1].Cohort, p.Phases[1].Again = 10_000, 10_000, true
+		}},
 		{"phase 1: a round of", func(p *wire.Plan) {
 			p.Phases[0].Users, p.Phases[0].Cohort, p.Phases[0].Rounds = 1<<62, 1<<31, 2
 			p.Phases[0].Mechanism.Levels = 1 << 30
