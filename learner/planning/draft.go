@@ -58,8 +58,11 @@ var splits = [...]float64{1, 2, 4}
 
 // plan plans with equal phases, or with growing ones where the model of the noise promises at least a twentieth less risk.
 func (d draft) plan() (Proposal, error) {
-	if !d.t.Restarts {
+	switch {
+	case !d.t.Restarts:
 		return d.along([]uint64{d.p.Users})
+	case d.p.Silos.Count > 0:
+		return d.inStages()
 	}
 	best, ratio := math.Inf(1), splits[0]
 	quick := d

@@ -115,8 +115,8 @@ func (c Case) Check(name string) error {
 		return errors.New("users answer one round each; schedule.interactive allows more")
 	case m.Interactive && c.Floors != "":
 		return fmt.Errorf("the guarantee of trust %s against an intruder is proved for users of one round (Theorem C.3)", c.Floors)
-	case m.Restarts && c.Silos:
-		return errors.New("not yet with silos: they are not split into phases")
+	case m.Restarts && m.Interactive && c.Silos:
+		return errors.New("not with silos: they answer all rounds, and its phases are of disjoint users")
 	case m.Interactive && c.Cohort:
 		return errors.New("all users answer every round, so the cohort cannot be set")
 	case endless && (m.Restarts || m.Interactive):
