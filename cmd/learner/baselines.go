@@ -93,8 +93,8 @@ func (s *simulation) sameBudget(ctx context.Context, t trials, out *baseline, un
 		problem.Users, problem.Silos, problem.Units, problem.Minimum = uint64(len(units)), planning.Silos{}, 0, 0
 	}
 	methods, name := []string{s.job.Plan.Algorithm}, out.Name
-	if name == baselineAlone {
-		name = planning.BaselineMultiPass
+	if name == baselineAlone { // it has too few for looks of their own: all of its units are in all rounds, looks too, as people's are
+		name, problem.ByUser = planning.BaselineMultiPass, true
 	}
 	if name == planning.BaselineMultiPass {
 		methods = []string{schedule.PGD, schedule.PGDEnvelope}

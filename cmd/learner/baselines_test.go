@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -137,5 +138,47 @@ func TestBaselinesOfBlocks(t *testing.T) {
 				t.Errorf("a silo alone is better than all in one place: %v", accuracy)
 			}
 		})
+	}
+}
+
+// Rows in an order are told of as what becomes of them: the seed mixes users' rows; a silo takes its own in turn, or all at once. What epsilon protects
+// is said in words.
+func TestSimulateSaysWhatItDoesAndProtects(t *testing.T) {
+	rows, err := os.ReadFile(wards(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(rows)), "\n")
+	slices.SortStableFunc(lines[1:], func(a, b string) int { return strings.Compare(strings.Split(a, ",")[2], strings.Split(b, ",")[2]) })
+	file := filepath.Join(t.TempDir(), "sorted.csv")
+	if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		job              run.Job
+		warned, protects string
+	}{
+		"one pass":    {wardsJob(t, "local", false, 140, "schedule.algorithm=psgd"), "In one pass a silo reports about its rows in their order", "one record of one silo in one round"},
+		"many passes": {wardsJob(t, "local", false, 140, "schedule.interactive=true", "schedule.algorithm=pgd"), "", "one record of one silo in all rounds"},
+		"people":      {wardsJob(t, "shuffle", true, 0, "schedule.algorithm=psgd"), "Here the seed mixes them", "all events of one user"},
+	} {
+		s := simulation{job: c.job, holdout: 7, split: "column:ward"}
+		var said, printed strings.Builder
+		if err := s.load(&said, file, ""); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if n := s.grouped.Nameless; s.silos != nil && n != 1 { // the last line has no end, so that its ward may be longer
+			t.Errorf("%s: %d rows of nobody", name, n)
+		}
+		if ordered := strings.Contains(said.String(), "come in an order"); ordered != (c.warned != "") || !strings.Contains(said.String(), c.warned) {
+			t.Errorf("%s: %s", name, said.String())
+		}
+		report, err := s.run(t.Context(), io.Discard, 1, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := report.print(&printed); err != nil || !strings.Contains(printed.String(), "protects      "+c.protects) {
+			t.Errorf("%s: %s, %v", name, printed.String(), err)
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/panlearn/panlearn/internal/cli"
 	"github.com/panlearn/panlearn/internal/sim"
+	"github.com/panlearn/panlearn/internal/wording"
 	"github.com/panlearn/panlearn/learner/block"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/task"
@@ -24,7 +25,7 @@ type grouping struct {
 	Reports  int `json:"reports"`                 // that there are to draw; one a block
 	LeftOver int `json:"left_over"`               // units at the ends of silos that fill no block
 	Surplus  int `json:"surplus"`                 // rows beyond user.items
-	Nameless int `json:"nameless"`                // rows of nobody
+	Nameless int `json:"nameless"`                // rows of nobody, or of no silo, which cannot be read
 	Shared   int `json:"shared,omitempty"`        // people who are in several silos
 }
 
@@ -53,7 +54,7 @@ func (s *simulation) group(progress io.Writer, data string) error {
 		s.units = all
 		fmt.Fprintf(progress, "%s of the %d rows to train on; %s\n", s.count(len(all)), len(s.train), s.grouped.rows())
 		if need := manifest.Users(s.job.Plan); uint64(len(all)) < need && !manifest.Endless(s.job.Plan) {
-			return cli.Usagef("--data %s: its rows are of %d people, the plan wants %d users: --set schedule.users=%d", data, len(all), need, len(all))
+			return cli.Usagef("--data %s: its rows are of %d users, the plan wants %d: --set schedule.users=%d", data, len(all), need, len(all))
 		}
 		return nil
 	}
@@ -67,6 +68,11 @@ func (s *simulation) group(progress io.Writer, data string) error {
 		return cli.Usagef("--%w", err)
 	}
 	s.grouped = &grouping{}
+	for _, name := range named {
+		if name == "" {
+			s.grouped.Nameless++
+		}
+	}
 	if people == nil {
 		rows := make([][]convex.Example, len(silos))
 		for i, at := range silos {
@@ -160,24 +166,8 @@ func (g grouping) people() string {
 	return text
 }
 
-// protected is the task file's word for what epsilon is about.
-func (s *simulation) protected() string {
-	if s.job.Spec.ByUser() {
-		return task.UnitUser
-	}
-	return task.UnitEvent
-}
-
-// count says how many units, which are rows or people.
-func (s *simulation) count(n int) string {
-	switch {
-	case !s.job.Spec.ByUser():
-		return cli.Count(n, "row")
-	case n == 1:
-		return "1 person"
-	}
-	return fmt.Sprintf("%d people", n)
-}
+// count says how many units.
+func (s *simulation) count(n int) string { return wording.Of(s.job.Plan).Unit().Count(uint64(n)) }
 
 // pick takes the numbered ones.
 func pick[T any](of []T, at []int) []T {

@@ -107,7 +107,7 @@ func TestSimulateSilos(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if a := *report.Mean.TestAccuracy; a < c.accuracy || report.Rounds != manifest.Planned(job.Plan) || report.Trust != c.trust || report.Unit != "event" {
+			if a := *report.Mean.TestAccuracy; a < c.accuracy || report.Rounds != manifest.Planned(job.Plan) || report.Trust != c.trust || report.Protects != "event" {
 				t.Errorf("accuracy %v after %d rounds, want %v after %d", a, report.Rounds, c.accuracy, manifest.Planned(job.Plan))
 			}
 		})

@@ -43,9 +43,29 @@ func (a *arrival) order(rows []convex.Example, seed uint64) []convex.Example {
 	return slices.AppendSeq(make([]convex.Example, 0, len(rows)), task.Shuffled(slices.Values(rows), a.shuffle, sim.Entropy(seed, "order of rows")))
 }
 
-// warn tells of rows whose labels come in an order, which a simulation that mixes them does not show.
-func (a *arrival) warn(to io.Writer, data string, rows []convex.Example, features *task.FeatureMap) {
-	if a.inOrder {
+// mixing says what becomes of an order of the rows.
+type mixing int
+
+const (
+	mixed    mixing = iota // the seed mixes rows, or people
+	together               // all rows of a silo are in every report of it
+	inTurn                 // a silo reports about its rows in their order
+)
+
+// mixed says what a simulation does to the order of its rows.
+func (s *simulation) mixed() mixing {
+	switch {
+	case s.job.Plan.Silos == 0:
+		return mixed
+	case unitsOf(s.job.Plan) == 0:
+		return together
+	}
+	return inTurn
+}
+
+// warn tells of rows whose labels come in an order, which a simulation that mixes them does not show, and which harms silos in one pass.
+func (a *arrival) warn(to io.Writer, data string, rows []convex.Example, features *task.FeatureMap, how mixing) {
+	if a.inOrder || how == together {
 		return
 	}
 	labels := func(yield func(float64) bool) {
@@ -55,7 +75,11 @@ func (a *arrival) warn(to io.Writer, data string, rows []convex.Example, feature
 			}
 		}
 	}
-	if position, neighbour, ordered := inspection.Ordered(labels, len(features.Classes())); ordered {
+	if position, neighbour, ordered := inspection.Ordered(labels, len(features.Classes())); ordered && how == inTurn {
+		fmt.Fprintf(to, "the labels of %s come in an order: correlation %.2f with the row's position, %.2f with the label before. In one pass a silo reports about its "+
+			"rows in their order, here as on its device, and learns badly if what comes first is not like the rest: mix the rows of its files before, or have "+
+			"many passes, schedule.interactive\n", data, position, neighbour)
+	} else if ordered {
 		fmt.Fprintf(to, "the labels of %s come in an order: correlation %.2f with the row's position, %.2f with the label before. Here the seed mixes them; "+
 			"--in-order shows what comes of it, and ingest publish --shuffle N mixes them too\n", data, position, neighbour)
 	}

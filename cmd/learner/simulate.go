@@ -12,6 +12,7 @@ import (
 	"github.com/panlearn/panlearn/internal/cli"
 	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/internal/sim"
+	"github.com/panlearn/panlearn/internal/wording"
 	"github.com/panlearn/panlearn/learner/block"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/practical"
@@ -44,7 +45,7 @@ func newSimulate() *cobra.Command {
 sealing. It is for public or consented data: whoever knows the seed knows the noise. The seed says who takes part when, but for a
 continuous task, which runs over the data once, in the order of the file, and with --in-order.
 
-With --baselines the same users spend the same budget in other ways: central (a trusted curator has all in one place, same method), local (nobody
+With --baselines the same units spend the same budget in other ways: central (a trusted curator has all in one place, same method), local (nobody
 is trusted, same method), shuffle (the stage is trusted to mix), multi-pass (a trusted curator who asks everybody in every round), exact (the
 same method without privacy), converged (without privacy and clipping, as many passes as it takes), or all of them. Of silos, local and shuffle are
 the task under that trust, and alone is every silo by itself: the curator of its own rows, with the whole epsilon, who asks them in every round; its
@@ -192,7 +193,7 @@ func (s *simulation) load(progress io.Writer, data, test string) error {
 		return cli.Usagef("--data %s: %w", data, err)
 	}
 	if !manifest.Endless(s.job.Plan) {
-		s.order.warn(progress, data, s.labelled, s.job.Features)
+		s.order.warn(progress, data, s.labelled, s.job.Features, s.mixed())
 	}
 	if s.job.Spec.Silo != nil || s.job.Spec.ByUser() {
 		if err := s.group(progress, data); err != nil {
@@ -271,7 +272,8 @@ type simulateReport struct {
 	Epsilon   float64 `json:"epsilon"`
 	Delta     float64 `json:"delta"`
 	Trust     string  `json:"trust"`
-	Unit      string  `json:"unit"` // that epsilon protects: event or user
+	Unit      string  `json:"unit"` // that epsilon protects, in words
+	wording.Kind
 	// Grouping says how reports were made of the rows; null where each is about one.
 	Grouping *grouping `json:"grouping,omitempty"`
 	// HonestFraction is the share of every cohort whose noise epsilon relies upon.
@@ -300,7 +302,8 @@ func (s *simulation) run(ctx context.Context, progress io.Writer, first uint64, 
 	plan := s.job.Plan
 	out := simulateReport{Task: s.job.Spec.Name, Algorithm: plan.Algorithm, Rounds: manifest.Planned(plan), Cohort: manifest.Gradients(plan).Cohort,
 		Epsilon: plan.Epsilon, Delta: s.job.Problem.Delta, HonestFraction: s.job.Problem.HonestFraction, assuming: s.job.Assuming(),
-		Trust: s.job.Problem.Trust.String(), Unit: s.protected(), Grouping: s.grouped}
+		Trust: s.job.Problem.Trust.String(), Kind: wording.Of(plan), Grouping: s.grouped}
+	out.Unit = out.Protected()
 	own, err := s.series(ctx, trials{"private", progress, first, seeds}, sim.Config{Plan: plan})
 	if err != nil {
 		return out, err
@@ -406,8 +409,8 @@ func (s *simulation) data(c *sim.Config) error {
 }
 
 func (r simulateReport) print(w io.Writer) error {
-	if _, err := fmt.Fprintf(w, "%s: %s, %s\na real run    epsilon %s, delta %g%s\nprivate       %s%s\nbaseline      %s\n",
-		r.Task, r.Algorithm, r.rounds, cli.Upper(r.Epsilon, 4), r.Delta, r.assuming, r.Mean, r.SD.spread(len(r.Runs)), r.Baseline); err != nil {
+	if _, err := fmt.Fprintf(w, "%s: %s, %s\na real run    epsilon %s, delta %g%s\nprotects      %s\nprivate       %s%s\nbaseline      %s\n",
+		r.Task, r.Algorithm, r.rounds, cli.Upper(r.Epsilon, 4), r.Delta, r.assuming, r.Unit, r.Mean, r.SD.spread(len(r.Runs)), r.Baseline); err != nil {
 		return err
 	}
 	if err := printLearned(w, r.Learned); err != nil {

@@ -34,8 +34,8 @@ func CheckSplit(split string) error {
 // SplitNames says whether a split asks for a name of each row: its label as the file has it, or the value of the column.
 func SplitNames(split string) bool { return split != SplitBlocks && split != SplitSortedLabel }
 
-// Silos are the numbers of the rows of count silos, each in the order of the file. names are wanted by SplitNames alone. It refuses a file that
-// makes another number of silos.
+// Silos are the numbers of the rows of count silos, each in the order of the file. names are wanted by SplitNames alone; rows without one are in no
+// silo. It refuses a file that makes another number of silos.
 func Silos(split string, count int, rows []convex.Example, names []string) ([][]int, error) {
 	if SplitNames(split) && len(names) != len(rows) {
 		return nil, fmt.Errorf("split %s: %d names of %d rows", split, len(names), len(rows))
@@ -78,10 +78,13 @@ func parts(rows []int, n int) (out [][]int) {
 	return out
 }
 
-// byName are the rows of each name, in the order of the first ones.
+// byName are the rows of each name, in the order of the first ones. A row whose name cannot be read is in none.
 func byName(names []string) (order []string, out [][]int) {
 	at := map[string]int{}
 	for i, name := range names {
+		if name == "" {
+			continue
+		}
 		k, known := at[name]
 		if !known {
 			k = len(out)

@@ -62,3 +62,21 @@ func TestCuratorsPayForWholeStints(t *testing.T) {
 		}
 	}
 }
+
+// Who trusts nobody sends one message, whatever the task asks of its users: the baseline's noise is that of one.
+func TestLocalIsOneMessage(t *testing.T) {
+	p := inPractice("logistic", 20000)
+	p.Interactive = true
+	for _, byUser := range []bool{false, true} {
+		p.ByUser = byUser
+		b, err := planning.NewPlanner().BaselinePlan(p, planning.BaselineLocal, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, f := range b.Plan.Phases {
+			if f.RoundsPerUser != 1 || f.Again {
+				t.Errorf("phase %d: %d rounds a user, again %v", i+1, f.RoundsPerUser, f.Again)
+			}
+		}
+	}
+}

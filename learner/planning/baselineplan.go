@@ -80,7 +80,8 @@ func (pl *Planner) BaselinePlan(p Problem, name, method string) (BaselinePlan, e
 // practicalBaseline is a practical plan with the noise of others.
 func practicalBaseline(p Problem, name string, mu float64) (BaselinePlan, error) {
 	q := baselineProblem(p)
-	q.Interactive, q.Cohort, q.Minimum, q.MaxRounds = p.Interactive || name == BaselineMultiPass, p.Cohort, p.Minimum, p.MaxRounds
+	q.Interactive = p.Interactive && name != BaselineLocal || name == BaselineMultiPass // one message is private by itself, not several
+	q.Cohort, q.Minimum, q.MaxRounds = p.Cohort, p.Minimum, p.MaxRounds
 	how := *p.Practical
 	how.Interactive = q.Interactive
 	q.Practical = &how
