@@ -13,6 +13,9 @@ import (
 func (l *loop) admit(events []*event) error {
 	events = l.fitting(events)
 	if len(events) > 0 {
+		if l.unpinned != nil {
+			l.unpinned.People = events[0].pinned
+		}
 		err := l.size(events[0].terms)
 		if err == nil {
 			err = l.pin()
@@ -39,7 +42,7 @@ func (l *loop) admit(events []*event) error {
 		if known := l.events[e.record.Key]; known != nil {
 			known.callbacks = append(known.callbacks, e.callbacks...)
 			if !known.present {
-				known.block, known.work, known.rows, known.present = e.block, e.work, e.rows, true
+				known.block, known.work, known.rows, known.people, known.present = e.block, e.work, e.rows, e.people, true
 			}
 			continue
 		}
@@ -89,7 +92,7 @@ func (l *loop) size(terms *consent.Agreement) error {
 		return err
 	}
 	l.terms, l.unpinned.Units, l.unpinned.Trials = terms, terms.Units(), terms.Trials()
-	l.Logger.Info("all rows of this silo are one block", "rows", terms.Units(), "rows_planned_for", l.agreement.Units(), "trials", terms.Trials(),
+	l.Logger.Info("all that this silo has is one block", "units", terms.Units(), "units_planned_for", l.agreement.Units(), "trials", terms.Trials(),
 		"trials_planned", l.agreement.Trials(), "epsilon", terms.Guarantee.Epsilon, "delta", terms.Delta)
 	return l.ask(l.current.place.Index, l.current.message)
 }

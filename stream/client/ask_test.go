@@ -147,7 +147,7 @@ func TestPublishIsOfTheTasksKind(t *testing.T) {
 		"a block without a key": {false, people, func(ctx context.Context, c *client.Client) (client.Outcome, error) {
 			return c.PublishBlock(ctx, participation.Key{})
 		}, "key"},
-		"people of an organisation's": {true, func(a *consent.Agreement) { silo(a); people(a) }, block(at(1, 2, 3, 4)...), "privacy.unit"},
+		"people of an organisation's": {true, func(a *consent.Agreement) { silo(a); people(a) }, block(at(1, 2, 3, 4)...), "PublishBlock"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newPeople(t, 1, 1)

@@ -111,8 +111,10 @@ func (l *loop) calibrate(phase int, point []float64, frame *convex.Frame) error 
 	rows := l.terms.Rows()
 	decoys := make([]convex.Example, min(rows, decoyRows))
 	of := block.Block{Rows: decoys}
-	if l.terms.Units() < rows {
-		of.Ends = []int{len(decoys)} // of one person
+	if items := int(rows / l.terms.Units()); items > 1 { // of people
+		for end := items; end < len(decoys)+items; end += items {
+			of.Ends = append(of.Ends, min(end, len(decoys)))
+		}
 	}
 	for i := range decoys { // in full, which takes the longest: zeros that a row leaves out take no time
 		decoys[i] = convex.Example{Value: make([]float64, l.agreement.Features.Dim()), Label: 1}

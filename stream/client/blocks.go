@@ -7,6 +7,7 @@ import (
 	"iter"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/panlearn/panlearn/learner/block"
 	"github.com/panlearn/panlearn/learner/convex"
@@ -21,9 +22,6 @@ const heldBlocks = 4
 // checkBlocks refuses what this program does not do for reports about blocks of rows, and a block that is too large to be held.
 func (l *loop) checkBlocks(a *consent.Agreement) error {
 	silo, units := a.Spec.Silo != nil, a.Units()
-	if a.Spec.ByUser() && silo {
-		return consent.Refuse("privacy.unit", "user", "event: not yet, this program makes no report about the people of an organisation")
-	}
 	for i, f := range a.Phases {
 		field := fmt.Sprintf("plan.phases[%d]", i)
 		switch u := max(1, f.Params.Units); {
@@ -38,14 +36,16 @@ func (l *loop) checkBlocks(a *consent.Agreement) error {
 	if !silo {
 		return nil
 	}
-	values := rowValues(a)
+	values, rows := rowValues(a), a.Rows()
 	switch {
+	case a.Spec.ByUser() && a.Spec.User.Wait > 0 && l.Rows && l.streams():
+		return consent.Refuse("user.wait", time.Duration(a.Spec.User.Wait), "0 with silo where rows come over time: not yet, all people of an organisation are known before the first report")
 	case a.Spec.Events.Key != "":
 		return consent.Refuse("events.key", a.Spec.Events.Key, "none with silo: the rows of a block are known by their place")
 	case l.Shuffle > 1:
 		return consent.Refuse("--shuffle", l.Shuffle, "none with silo: a block is a range of rows as they come")
-	case units > l.MaxBlockRows/values:
-		return consent.Refuse("--max-block-rows", l.MaxBlockRows, "at least %d: %d rows a report of up to %d values each as declared", units*values, units, values)
+	case rows > l.MaxBlockRows/values:
+		return consent.Refuse("--max-block-rows", l.MaxBlockRows, "at least %d: %d rows a report of up to %d values each as declared", rows*values, rows, values)
 	}
 	return nil
 }
@@ -144,22 +144,28 @@ func (m *mapper) whole(ctx context.Context, rows iter.Seq2[task.Row, error]) ite
 				lines = append(lines, one)
 			}
 		}
-		var terms *consent.Agreement
-		switch {
-		case m.failed != nil:
+		if m.failed != nil {
 			return
-		case read < kept:
-			m.failed = consent.Refuse("rows of this silo", read, "at least %d, as many as it took part with, whose noise would not hide fewer", kept)
+		}
+		terms, ok := m.sized("rows of this silo", read)
+		if !ok {
 			return
-		case kept == 0:
-			if terms, m.failed = agreement.Own(read); m.failed != nil {
-				return
-			}
 		}
 		e := m.event(allRows, lines, func() {})
 		e.terms = terms
 		yield(e)
 	}
+}
+
+// sized are the terms of a silo that has so many units in all, nil where it took part before. It fails with what is of no report of the task.
+func (m *mapper) sized(what string, units uint64) (terms *consent.Agreement, ok bool) {
+	switch kept := m.loop.kept; {
+	case units < kept:
+		m.failed = consent.Refuse(what, units, "at least %d, as many as it took part with, whose noise would not hide fewer", kept)
+	case kept == 0:
+		terms, m.failed = m.loop.agreement.Own(units)
+	}
+	return terms, m.failed == nil
 }
 
 // event is that of a block. Its rows are worked out when it joins; over is called when nothing of them is needed any more.

@@ -241,7 +241,12 @@ func TestBlocksAreRefused(t *testing.T) {
 			a.Phases[1].Rounds = 2
 		}, "rounds_per_user"},
 		{"no silo", nil, func(a *consent.Agreement) { a.Spec.Silo = nil }, "units"},
-		{"people", nil, func(a *consent.Agreement) { a.Spec.Privacy.Unit = "user" }, "privacy.unit"},
+		{"people of a stream", func(c *client.Config) { c.Source = "-" }, func(a *consent.Agreement) {
+			a.Spec.Privacy.Unit, a.Spec.User = task.UnitUser, &task.User{Column: "who", Items: 1, Wait: 1}
+		}, "user.wait"},
+		{"people with too many rows", func(c *client.Config) { c.MaxBlockRows = 3*blockUnits*(blockDim+1) - 1 }, func(a *consent.Agreement) {
+			a.Spec.Privacy.Unit, a.Spec.User = task.UnitUser, &task.User{Column: "who", Items: 3}
+		}, "--max-block-rows"},
 		{"blocks that change", nil, func(a *consent.Agreement) {
 			a.Phases = append(a.Phases, a.Phases[0])
 			a.Phases[1].Params.Units++

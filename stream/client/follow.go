@@ -127,7 +127,7 @@ func (l *loop) agree(ctx context.Context) error {
 			return err
 		}
 	}
-	if l.order, l.kept = pin.Order, pin.Units; !pinned {
+	if l.order, l.kept, l.people = pin.Order, pin.Units, pin.People; !pinned {
 		l.order = newOrder()
 		l.unpinned = &participation.Pin{Task: hash, Source: from, Order: l.order}
 		if agreement.Spec.Silo != nil && terms != nil {

@@ -46,9 +46,10 @@ type loop struct {
 	ended     chan struct{}      // closed when the task's End was read
 	endedAt   time.Time
 
-	order    [32]byte           // seed of shuffled rows, written before agreed is closed
-	kept     uint64             // rows of a silo that took part before, written before agreed is closed; 0: none did
-	unpinned *participation.Pin // what the first event writes before anything is done with it; nil: the store is pinned
+	order    [32]byte            // seed of shuffled rows, written before agreed is closed
+	kept     uint64              // rows of a silo that took part before, written before agreed is closed; 0: none did
+	people   []participation.Key // of a silo, as a store has them, written before agreed is closed; nil: nobody is in a block
+	unpinned *participation.Pin  // what the first event writes before anything is done with it; nil: the store is pinned
 
 	events  map[participation.Key]*event // waiting or charged
 	queue   queue                        // those that wait

@@ -20,13 +20,11 @@ import (
 // Who is offered, when and in which order depends on who came and when alone (block.People): of rows that end, nobody before their end; where
 // the task declares a wait and the rows are not of files, everybody at the end of the own.
 func (m *mapper) persons(ctx context.Context, rows iter.Seq2[task.Row, error]) iter.Seq[*event] {
-	user := m.loop.agreement.Spec.User
-	room := m.loop.MaxBlockRows / rowValues(m.loop.agreement)
-	p := block.People[line]{ID: func(l line) string { return l.row.User }, Items: user.Items, Wait: time.Duration(user.Wait), Most: int(min(room, math.MaxInt))}
+	p := m.people()
 	return func(yield func(*event) bool) {
 		people, ended := p.Collected(m.own(ctx, rows)), func() (block.Counts, error) { return p.Counts(), p.Err() }
 		if p.Wait > 0 && m.names.stream {
-			a := arrival{people: &p, added: make(chan struct{}, 1), ended: make(chan struct{})}
+			a := arrival{people: p, added: make(chan struct{}, 1), ended: make(chan struct{})}
 			people, ended = a.all(ctx, m.own(ctx, rows)), a.result
 		}
 		for one := range people {
@@ -38,6 +36,12 @@ func (m *mapper) persons(ctx context.Context, rows iter.Seq2[task.Row, error]) i
 		counts, m.failed = ended()
 		m.tally.nobodys(counts)
 	}
+}
+
+// people groups lines by person.
+func (m *mapper) people() *block.People[line] {
+	user, room := m.loop.agreement.Spec.User, m.loop.MaxBlockRows/rowValues(m.loop.agreement)
+	return &block.People[line]{ID: func(l line) string { return l.row.User }, Items: user.Items, Wait: time.Duration(user.Wait), Most: int(min(room, math.MaxInt))}
 }
 
 // own are rows that own their memory, until the client ends.
@@ -62,28 +66,39 @@ func (m *mapper) own(ctx context.Context, rows iter.Seq2[task.Row, error]) iter.
 	}
 }
 
-// person is the event of somebody. Working it out maps as many rows for everybody, whatever they have.
+// person is the event of somebody.
 func (m *mapper) person(one block.Person[line]) *event {
-	lines := one.Rows
-	e := &event{record: participation.Record{Key: participation.EventKey(one.ID)}, rows: uint64(len(lines))}
+	return m.about(participation.EventKey(one.ID), []block.Person[line]{one})
+}
+
+// about is the event of a block of people. Working it out maps as many rows for everybody, whatever they have.
+func (m *mapper) about(key participation.Key, people []block.Person[line]) *event {
+	e := &event{record: participation.Record{Key: key}, people: uint64(len(people)), over: func() {}}
+	for _, one := range people {
+		e.rows += uint64(len(one.Rows))
+	}
 	var invalid uint64
 	e.work = func() block.Block {
-		unit := make([]convex.Example, len(lines))
-		for i, l := range lines {
-			var bad *task.RowError
-			if unit[i], bad = m.example(l.row, l.bad); bad != nil {
-				invalid++
+		units := make([][]convex.Example, len(people))
+		for i, one := range people {
+			units[i] = make([]convex.Example, len(one.Rows))
+			for j, l := range one.Rows {
+				var bad *task.RowError
+				if units[i][j], bad = m.example(l.row, l.bad); bad != nil {
+					invalid++
+				}
+			}
+			for range m.loop.agreement.Spec.User.Items - len(one.Rows) {
+				_ = m.loop.mapRow(m.decoy, new(convex.Example)) // it has no label
 			}
 		}
-		for range m.loop.agreement.Spec.User.Items - len(lines) {
-			_ = m.loop.mapRow(m.decoy, new(convex.Example)) // it has no label
-		}
-		lines = nil
-		return block.Join(unit)
+		people = nil
+		return block.Join(units...)
 	}
 	e.callbacks = []func(Outcome){func(got Outcome) {
 		e.vector() // the summary says how many rows fit, also of somebody who did not join
-		m.tally.answered(got, 1, invalid)
+		m.tally.answered(got, e.people, invalid)
+		e.release()
 	}}
 	return e
 }

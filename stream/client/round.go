@@ -20,13 +20,23 @@ type event struct {
 	record    participation.Record
 	block     block.Block                    // what its reports are about; the zero Example, which is none of the task's, stands for a row that could not be mapped
 	work      func() block.Block             // works the block out; nil: that was done, or nobody knows it
+	people    uint64                         // that it is about; 0: each of its rows is a unit
 	rows      uint64                         // of the input that it stands for; 0 where only the store told of it
 	present   bool                           // the block is known: false for what only the store told of
 	fits      func(*consent.Agreement) error // refuses what is not about what the task's reports are; nil: it was made for the task
 	over      func()                         // is told when the block is needed no more; nil: nobody waits for that
 	terms     *consent.Agreement             // of a silo of which this is all; nil of all others
+	pinned    []participation.Key            // of a silo, who is in which block, see participation.Pin
 	draw      uint32                         // decides when it joins while more wait than a round takes
 	callbacks []func(Outcome)                // of those who asked about it: called by the loop's goroutine; must not block
+}
+
+// units is how many it is about.
+func (e *event) units() uint64 {
+	if e.people > 0 {
+		return e.people
+	}
+	return e.rows
 }
 
 // A bundle is the events that travel in one message. They are charged, sent and acknowledged together.

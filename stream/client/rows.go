@@ -35,6 +35,9 @@ func (l *loop) from(a *consent.Agreement) string {
 	return l.Source
 }
 
+// streams says that rows come over time, and not from files.
+func (l *loop) streams() bool { return l.Source == "" || l.Source == "-" }
+
 // A naming says what rows are known by.
 type naming struct {
 	keys   bool   // of their own; a row without one is not sent

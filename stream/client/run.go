@@ -39,6 +39,8 @@ func (c *Client) Expect(rows uint64) { c.loop.rows.Store(min(max(rows, 1), unkno
 // Of a silo in many passes all rows are one block: they are read to their end before anything is sent, and held as long as its rounds last. Fewer
 // than took part before are an error, and the last ones of more are left over.
 //
+// Of a silo whose people are protected all rows are read to their end, too, and everybody is in one block for ever: the same in every run.
+//
 // Rows have no user's id, so Run with Config.UserKeys is an error, and nothing is done.
 //
 // Run does not wait for a pull that blocks, such as a terminal's: rows must be safe to be pulled once more after Run.
@@ -96,7 +98,10 @@ wait:
 	}
 	if n := t.summary().LeftOver; n > 0 {
 		why := "rows at the ends of files are too few for a block, and were not sent: a later run takes them with those that are added"
-		if c.loop.agreement.Whole() {
+		switch a := c.loop.agreement; {
+		case a.Spec.ByUser():
+			why = "these rows are of people who fill no block, or came after this silo first took part: they are in no report of this task"
+		case a.Whole():
 			why = "there are more rows than when this silo first took part: the last ones are in no report of this task"
 		}
 		c.loop.Logger.Warn(why, "rows", n, "rows_of_a_block", max(c.loop.kept, c.loop.agreement.Units()))
@@ -113,7 +118,7 @@ func (c *Client) pull(t *tally, rows iter.Seq2[task.Row, error]) error {
 	if err != nil {
 		return nil // Close tells why
 	}
-	names := naming{keys: agreement.Spec.Events.Key != "", source: c.loop.Source, live: c.loop.Source == "", stream: c.loop.Source == "" || c.loop.Source == "-"}
+	names := naming{keys: agreement.Spec.Events.Key != "", source: c.loop.Source, live: c.loop.Source == "", stream: c.loop.streams()}
 	if (names.keys || agreement.Spec.ByUser() || agreement.Spec.Silo != nil) && !c.loop.Rows {
 		return errRows
 	}
@@ -123,6 +128,8 @@ func (c *Client) pull(t *tally, rows iter.Seq2[task.Row, error]) error {
 	m := mapper{loop: c.loop, tally: t, names: names, decoy: agreement.Features.Decoy()}
 	events := m.events(rows)
 	switch {
+	case agreement.Spec.Silo != nil && agreement.Spec.ByUser():
+		events = m.patients(c.ctx, rows)
 	case agreement.Whole():
 		events = m.whole(c.ctx, rows)
 	case agreement.Spec.Silo != nil:

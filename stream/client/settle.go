@@ -141,7 +141,7 @@ func (l *loop) answer(e *event) {
 
 // tell answers all who asked about an event.
 func (l *loop) tell(e *event, o Outcome) {
-	l.total.add(o, e.rows)
+	l.total.add(o, e.units())
 	for _, tell := range e.callbacks {
 		tell(o)
 	}

@@ -12,9 +12,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
+	_ "unsafe" // for the switch of package task
 
 	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/internal/run/learner"
@@ -46,6 +48,44 @@ user: {column: who, items: 3, radius: 0.5, wait: 1s}
 schedule: {users: 120, rounds: {max: 2}}
 `
 
+// Declarations of people can be read here before they can be run.
+//
+//go:linkname blocksRun github.com/panlearn/panlearn/learner/task.blocksRun
+var blocksRun bool
+
+// began runs learner, broker and stage of a declaration until the task has ended, which ended waits for.
+func began(t *testing.T, declaration string, sets ...string) (job run.Job, config learner.Config, broker run.Broker, ended func()) {
+	was := blocksRun
+	blocksRun = true
+	t.Cleanup(func() { blocksRun = was })
+	spec, err := task.Parse([]byte(declaration), sets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	job = runtest.Job(t, spec)
+	heard, url := runtest.BrokerURL()
+	config = learner.Config{Config: service.Config{Identity: runtest.Identity(t), Logger: heard}, Spec: spec, StateDir: t.TempDir(),
+		Embedded: true, Listen: "127.0.0.1:0", ExitWhenDone: true}
+	learning, mixer := make(chan error, 1), make(chan error, 1)
+	go func() { learning <- learner.Run(t.Context(), config) }()
+	select {
+	case broker.URL = <-url:
+	case err := <-learning:
+		t.Fatal(err)
+	}
+	go func() {
+		mixer <- stage.Run(t.Context(), stage.Config{Config: mixing.Config{Task: stream.Task(spec.Name), Identity: runtest.Identity(t), Logger: runtest.Discard()}, Broker: broker})
+	}()
+	return job, config, broker, func() {
+		if err := <-mixer; err != nil {
+			t.Errorf("stage: %v", err)
+		}
+		if err := <-learning; err != nil {
+			t.Errorf("learner: %v", err)
+		}
+	}
+}
+
 // rowsOf writes rows of people from one number to another in any order, up to seven of each, into a few files, or one.
 func rowsOf(t *testing.T, from, to int, seed uint64, files ...*os.File) {
 	var lines []string
@@ -68,27 +108,9 @@ func rowsOf(t *testing.T, from, to int, seed uint64, files ...*os.File) {
 // another order, stops, and takes the rest from a stream that has everybody's rows once more: every person is counted, once and on an account of
 // the own.
 func TestPeopleEndToEnd(t *testing.T) {
-	spec, err := task.Parse([]byte(crowd), nil)
-	if err != nil {
-		t.Skip("tasks that protect people are refused: ", err)
-	}
 	const users = 120
-	job := runtest.Job(t, spec)
-	heard, url := runtest.BrokerURL()
-	config := learner.Config{Config: service.Config{Identity: runtest.Identity(t), Logger: heard}, Spec: spec, StateDir: t.TempDir(),
-		Embedded: true, Listen: "127.0.0.1:0", ExitWhenDone: true}
-	learning, mixer := make(chan error, 1), make(chan error, 1)
-	go func() { learning <- learner.Run(t.Context(), config) }()
-	var broker run.Broker
-	select {
-	case broker.URL = <-url:
-	case err := <-learning:
-		t.Fatal(err)
-	}
-	name := stream.Task(spec.Name)
-	go func() {
-		mixer <- stage.Run(t.Context(), stage.Config{Config: mixing.Config{Task: name, Identity: runtest.Identity(t), Logger: runtest.Discard()}, Broker: broker})
-	}()
+	job, config, broker, ended := began(t, crowd)
+	name := stream.Task(job.Spec.Name)
 	dir, devices := t.TempDir(), t.TempDir()
 	var log lockedBuffer
 	// publish runs until the data or the task end, or enough says that the device dies.
@@ -143,12 +165,7 @@ func TestPeopleEndToEnd(t *testing.T) {
 	if err != nil || sum.Events != users || sum.Counted != users || sum.Keyless != 2 || time.Since(begun) < time.Second {
 		t.Errorf("the stream: %+v, %v, after %v; want all %d counted after their wait", sum, err, time.Since(begun), users)
 	}
-	if err := <-mixer; err != nil {
-		t.Errorf("stage: %v", err)
-	}
-	if err := <-learning; err != nil {
-		t.Errorf("learner: %v", err)
-	}
+	ended()
 	doc, err := statedir.Ask(t.Context(), statedir.Where{StateDir: config.StateDir}, statedir.AskStatus)
 	var status statedir.Status
 	if err != nil || json.Unmarshal(doc, &status) != nil || !status.Ended || status.Users != users {
@@ -174,5 +191,56 @@ func TestPeopleEndToEnd(t *testing.T) {
 		return nil
 	}); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestPatientsEndToEnd has three hospitals, each with a folder of its own, report about their patients, in one pass and in many; the first of them dies
+// and comes back with its files in another order, and somebody new.
+func TestPatientsEndToEnd(t *testing.T) {
+	const patients = 60
+	for _, passes := range []string{"one", "many"} {
+		job, config, broker, ended := began(t, strings.Replace(crowd, "wait: 1s", "wait: 0s", 1), "privacy.trust=local", fmt.Sprintf("silo={count: 3, units: %d}", patients),
+			"schedule={interactive: "+fmt.Sprint(passes == "many")+", rounds: {max: 4}}")
+		var group sync.WaitGroup
+		for i := range 3 {
+			publish := func(ctx context.Context, people int, seed uint64, state string, see func(client.Progress)) (client.Summary, error) {
+				f, err := os.Create(filepath.Join(t.TempDir(), fmt.Sprint(seed)))
+				if err != nil {
+					t.Error(err)
+				}
+				defer f.Close()
+				rowsOf(t, 0, people, seed, f)
+				c := Config{Config: client.Config{Task: stream.Task(job.Spec.Name), Logger: runtest.Discard(), Source: f.Name(), Progress: see}, Data: f.Name(), StateDir: state, Broker: broker}
+				return Publish(ctx, c)
+			}
+			group.Go(func() {
+				state, people := t.TempDir(), patients
+				if i == 0 {
+					ctx, stop := context.WithCancel(t.Context())
+					sum, err := publish(ctx, people, 1, state, func(p client.Progress) {
+						if p.InFlight > 0 {
+							stop()
+						}
+					})
+					if stop(); !errors.Is(err, context.Canceled) {
+						t.Errorf("%s: the first life ended with %+v, %v", passes, sum, err)
+					}
+					people++
+				}
+				sum, err := publish(t.Context(), people, uint64(2+i), state, nil)
+				k := job.Plan.Phases[0].Mechanism.Units
+				blocks := uint64(patients) / k
+				if err != nil || sum.Events != blocks || sum.Units != blocks*k || sum.Counted != blocks || (sum.LeftOver > 0) != (i == 0 || patients%k > 0) {
+					t.Errorf("%s: hospital %d of blocks of %d: %+v, %v", passes, i, k, sum, err)
+				}
+			})
+		}
+		group.Wait()
+		ended()
+		doc, err := statedir.Ask(t.Context(), statedir.Where{StateDir: config.StateDir}, statedir.AskStatus)
+		var status statedir.Status
+		if err != nil || json.Unmarshal(doc, &status) != nil || !status.Ended || float64(status.EpsilonSpent) > 4 || status.EpsilonSpent == 0 {
+			t.Errorf("%s: status: %s, %v", passes, doc, err)
+		}
 	}
 }

@@ -13,6 +13,14 @@ import (
 // Whole says that a silo reports about all that it has, in every round of the plan's one stint; else about ranges of its rows, each in one round.
 func (a *Agreement) Whole() bool { return a.Spec.Silo != nil && a.Phases[0].Rounds > 1 }
 
+// ofSilo names what a silo's reports are about.
+func (a *Agreement) ofSilo() string {
+	if a.Spec.ByUser() {
+		return "people of this silo"
+	}
+	return "rows of this silo"
+}
+
 // Trials are those of a report in each phase.
 func (a *Agreement) Trials() []uint64 {
 	trials := make([]uint64, len(a.Phases))
@@ -33,10 +41,10 @@ func (a *Agreement) Own(units uint64) (*Agreement, error) {
 	least, planned := uint64(a.Spec.Silo.Least), a.Units()
 	switch {
 	case !a.Final && units < planned:
-		return nil, Refuse("rows of this silo", units, "at least %d, silo.units of the task: only under trust local does a silo make up with noise of its own "+
-			"for rows that it lacks", planned)
+		return nil, Refuse(a.ofSilo(), units, "at least %d, silo.units of the task: only under trust local does a silo make up with noise of its own "+
+			"for what it lacks", planned)
 	case units < min(least, planned):
-		return nil, Refuse("rows of this silo", units, "at least %d, silo.least of the task", least)
+		return nil, Refuse(a.ofSilo(), units, "at least %d, silo.least of the task", least)
 	case !a.Final:
 		return a.Kept(units, a.Trials())
 	}
@@ -63,7 +71,7 @@ func (a *Agreement) Kept(units uint64, trials []uint64) (*Agreement, error) {
 // sized is the agreement with reports of so many units and trials, whatever they cost.
 func (a *Agreement) sized(units uint64, trials []uint64) (*Agreement, error) {
 	if units == 0 || len(trials) != len(a.Phases) || slices.Max(trials) > math.MaxUint32 {
-		return nil, Refuse("this silo", fmt.Sprintf("one of %d rows with %v trials, as stored", units, trials), "one of the task")
+		return nil, Refuse("this silo", fmt.Sprintf("one of %d units with %v trials, as stored", units, trials), "one of the task")
 	}
 	of := &Agreement{Task: a.Task, Hash: a.Hash, Spec: a.Spec, Features: a.Features, Loss: a.Loss, Set: a.Set, Practical: a.Practical,
 		Phases: slices.Clone(a.Phases), Delta: a.Delta, Final: a.Final, HonestFraction: a.HonestFraction, card: a.card, policy: a.policy,
@@ -72,7 +80,7 @@ func (a *Agreement) sized(units uint64, trials []uint64) (*Agreement, error) {
 		p := &of.Phases[i].Params
 		p.Units, p.Trials = units, uint32(trials[i])
 		if err := p.Validate(); err != nil {
-			return nil, Refuse("rows of this silo", units, "what a report of the task can be about: %v", err)
+			return nil, Refuse(a.ofSilo(), units, "what a report of the task can be about: %v", err)
 		}
 	}
 	limit, _ := a.limit()
@@ -132,7 +140,7 @@ func (a *Agreement) ownTrials(units uint64) ([]uint64, error) {
 		for k, b := range []accounting.Budget{{Epsilon: limit, Delta: a.Delta}, {Epsilon: min(said.Epsilon, accounting.MaxEpsilon), Delta: plan.Delta}} {
 			own, err := a.trialsWithin(of, units, b)
 			if err != nil {
-				return nil, Refuse("rows of this silo", units, "more, or a larger max_epsilon: %v", err)
+				return nil, Refuse(a.ofSilo(), units, "more, or a larger max_epsilon: %v", err)
 			}
 			for j, n := range own {
 				if trials[i+j] = max(n, trials[i+j]); k == 0 {
@@ -197,7 +205,7 @@ func (a *Agreement) refuseSize(units uint64) error {
 		}
 		rows := units + uint64(sort.Search(int(most-units), func(n int) bool { return fits(units + uint64(n)) }))
 		if most < mostUnits {
-			return Refuse("rows of this silo", units, "at least %d for epsilon %v, %s: the reports of the task have no room for the noise that fewer rows need",
+			return Refuse(a.ofSilo(), units, "at least %d for epsilon %v, %s: the reports of the task have no room for the noise that fewer need",
 				rows, limit, source)
 		}
 	}

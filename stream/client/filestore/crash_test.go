@@ -50,7 +50,7 @@ func told(t *rapid.T, s participation.Store, keys []participation.Key) string {
 func change(t *rapid.T, keys []participation.Key) (c participation.Change) {
 	if rapid.Bool().Draw(t, "pin") {
 		c.Pin = &participation.Pin{Task: stream.Hash{rapid.Byte().Draw(t, "task")}, Source: rapid.String().Draw(t, "source"),
-			Units: rapid.Uint64().Draw(t, "units"), Trials: rapid.SliceOfN(rapid.Uint64(), 0, 3).Draw(t, "trials")}
+			Units: rapid.Uint64().Draw(t, "units"), Trials: rapid.SliceOfN(rapid.Uint64(), 0, 3).Draw(t, "trials"), People: keys[:rapid.IntRange(0, len(keys)).Draw(t, "people")]}
 	}
 	if rapid.Bool().Draw(t, "joined") {
 		c.Rounds = map[stream.Round]stream.Hash{stream.Round(rapid.IntRange(1, 4).Draw(t, "round")): {rapid.ByteRange(0, 2).Draw(t, "manifest")}}

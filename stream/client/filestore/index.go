@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/client/participation"
@@ -12,7 +13,7 @@ import (
 
 // A payload is one change, or a part of what a compaction kept: blocks, of which a later one overrides the earlier.
 //
-//	'p'  task hash, order (32 bytes each), source, units, number of trials, trials: the pin, where there is none yet
+//	'p'  task hash, order (32 bytes each), source, units, number of trials, trials, length, keys of people: the pin, where there is none yet
 //	'm'  round, manifest hash (32 bytes)
 //	's'  record, keys: settled events that have one record
 //	'c'  key's id (16 bytes), nonce, keys, length (4 bytes, little endian), sealed: charged events; sealed are as many records,
@@ -79,6 +80,13 @@ func (x *index) apply(at int64, payload []byte) error {
 			r.bad = r.bad || n < 0
 			for range n {
 				pin.Trials = append(pin.Trials, r.number())
+			}
+			people := r.take(r.length())
+			r.bad = r.bad || len(people)%len(participation.Key{}) != 0
+			for some := range slices.Chunk(people, len(participation.Key{})) {
+				if !r.bad {
+					pin.People = append(pin.People, participation.Key(some))
+				}
 			}
 			if x.pin == nil {
 				x.pin = &pin

@@ -384,6 +384,10 @@ func appendPin(b []byte, pin participation.Pin) []byte {
 	for _, n := range pin.Trials {
 		b = binary.AppendUvarint(b, n)
 	}
+	b = binary.AppendUvarint(b, uint64(len(pin.People)*len(participation.Key{})))
+	for _, k := range pin.People {
+		b = append(b, k[:]...)
+	}
 	return b
 }
 

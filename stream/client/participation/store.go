@@ -18,6 +18,9 @@ type Pin struct {
 	// them. Every draw has them, in whatever life of the process. 0 and nil where everybody reports for himself.
 	Units  uint64
 	Trials []uint64
+	// People are those of an organisation whose reports are about people in one round each, by their names: the first Units of them are the first
+	// block, and so on. Nobody is in another block than here, and who is not here is in none.
+	People []Key
 }
 
 // A Change is one atomic write.
@@ -132,7 +135,7 @@ func (s *MemoryStore) Write(c Change) error {
 	defer s.mu.Unlock()
 	if c.Pin != nil && s.pin == nil {
 		pin := *c.Pin
-		pin.Trials = slices.Clone(pin.Trials)
+		pin.Trials, pin.People = slices.Clone(pin.Trials), slices.Clone(pin.People)
 		s.pin = &pin
 	}
 	maps.Copy(s.rounds, c.Rounds)
