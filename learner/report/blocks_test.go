@@ -12,6 +12,7 @@ import (
 
 	"github.com/panlearn/panlearn/learner/block"
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/practical"
 	"github.com/panlearn/panlearn/learner/report"
 	"github.com/panlearn/panlearn/randomizer"
 )
@@ -143,11 +144,11 @@ func TestOrderOfUnitsDoesNotMatter(t *testing.T) {
 }
 
 // BenchmarkBlock is what a report about 100,000 rows takes, as a multiple of a plain loop that adds up the same gradients: sparse ones, with 14
-// of 124 features, and dense ones. The fastest of all runs of each count: others wait for processors that are busy elsewhere.
+// of 124 features, and dense ones; and sparse ones in a frame, which the plain loop applies, too, with scores, which it leaves out. The fastest of all runs of each count: others wait for processors that are busy elsewhere.
 func BenchmarkBlock(b *testing.B) {
 	const dim, units = 124, 100_000
 	loss := convex.Logistic{}
-	for name, nonzeros := range map[string]int{"sparse": 14, "dense": dim} {
+	for name, nonzeros := range map[string]int{"sparse": 14, "dense": dim, "framed": 14} {
 		b.Run(name, func(b *testing.B) {
 			draw := rand.New(rand.NewPCG(1, 2))
 			rows, point := make([]convex.Example, units), make([]float64, dim)
@@ -164,23 +165,35 @@ func BenchmarkBlock(b *testing.B) {
 				}
 				rows[i] = x
 			}
-			m, err := report.New(report.Config{Features: dim, Loss: loss, ClipNorm: 1},
-				randomizer.Params{Dim: dim, ClipNorm: 1, Levels: 1 << 20, Trials: 8000, Units: units, Coin: randomizer.Fair}, nil)
+			c, frame := report.Config{Features: dim, Loss: loss, ClipNorm: 1}, (*convex.Frame)(nil)
+			if name == "framed" {
+				c.Practical = &practical.Problem{Features: dim, Loss: convex.Declaration{Name: loss.Name()}}
+				c.Scores, c.Score = 2, func(dst, point []float64, row convex.Example) {
+					dst[0], dst[1] = loss.Value(point, row)/50, row.Dot(point)/50
+				}
+				frame = &convex.Frame{Center: make([]float64, dim), Scale: slices.Repeat([]float64{1.5}, dim), Bound: 10, Clip: 0.7}
+			}
+			m, err := report.New(c, randomizer.Params{Dim: c.Dim(), ClipNorm: 1.2, Levels: 1 << 20, Trials: 8000, Units: units, Coin: randomizer.Fair}, nil)
 			if err != nil {
 				b.Fatal(err)
 			}
-			if err := m.At(point, nil); err != nil {
+			if err := m.At(point, frame); err != nil {
 				b.Fatal(err)
 			}
 			work, plain := time.Duration(math.MaxInt64), time.Duration(math.MaxInt64)
 			var packed []byte
 			sum, one := make([]float64, dim), make([]float64, dim)
+			var framed convex.Example
 			for b.Loop() {
 				begun := time.Now()
 				packed = m.Report(packed[:0], block.Of(rows...))
 				work = min(work, time.Since(begun))
 				begun = time.Now()
 				for _, x := range rows {
+					if frame != nil {
+						frame.Apply(&framed, x)
+						x = framed
+					}
 					loss.Gradient(one, point, x)
 					for j, g := range one {
 						sum[j] += g
