@@ -57,7 +57,7 @@ func (f *fleet) interrupted(r *role) (violations []string) {
 		if f.roles[3+i] != r {
 			continue
 		}
-		p := f.publisher(i)
+		p := f.publisher(i, 1)
 		stored := map[participation.State]uint64{}
 		for _, row := range p.rows {
 			stored[row.State]++
@@ -131,7 +131,7 @@ func TestAskedInAnOpenRound(t *testing.T) {
 		if exit, err := first.Wait(t.Context()); err != nil || exit.Code != cli.ExitTransient {
 			t.Fatalf("turn %d: %v, %v", turn, exit, err)
 		}
-		p := f.publisher(0)
+		p := f.publisher(0, 1)
 		for row, one := range p.rows {
 			if one.State != participation.Charged || one.Draw.Round != 1 {
 				t.Errorf("turn %d: row %d is %v in round %d, want it charged in round 1", turn, row, one.State, one.Draw.Round)

@@ -98,10 +98,10 @@ func (e *evidence) auditLedger(violate func(string, ...any)) {
 func (e *evidence) auditUsers(violate func(string, ...any), s *sum) {
 	counted, unknown := map[uint64]int{}, map[uint64]int{}
 	for _, p := range e.publishers {
-		tally := client.Summary{Rounds: p.summary.Rounds}
+		tally := client.Summary{Rounds: p.summary.Rounds, LeftOver: p.left}
 		for row, one := range p.rows {
 			tally.Events++
-			tally.Units++
+			tally.Units += p.block
 			switch one.State {
 			case participation.Fresh:
 				tally.Uncounted++

@@ -52,6 +52,8 @@ type publisher struct {
 	name    string
 	rows    []participation.Record
 	summary client.Summary
+	block   uint64 // rows of each of its events, of which rows has one each
+	left    uint64 // rows at the end of its file that fill no block
 }
 
 // collect reads everything. The commands have ended; the broker runs.
@@ -65,7 +67,7 @@ func (f *fleet) collect(w *witness) *evidence {
 	e := &evidence{standing: map[string]stream.Message{}, seen: w.book, rounds: map[uint64]*round{}}
 	e.records(f.t, conn)
 	for i := range f.publishers {
-		e.publishers = append(e.publishers, f.publisher(i))
+		e.publishers = append(e.publishers, f.publisher(i, int(max(1, e.task.Plan.Phases[0].Mechanism.Units))))
 	}
 	decode(f.t, f.ask("status", f.path("state")), &e.status)
 	decode(f.t, f.ask("ledger", f.path("state")), &e.ledger)
@@ -136,10 +138,10 @@ func (e *evidence) records(t testing.TB, conn *natsjs.Conn) {
 }
 
 // publisher reads a publisher's store and what its last life printed.
-func (f *fleet) publisher(i int) publisher {
+func (f *fleet) publisher(i, block int) publisher {
 	f.t.Helper()
 	r := f.roles[3+i]
-	p := publisher{name: r.Name}
+	p := publisher{name: r.Name, block: uint64(block), left: uint64(f.rows % block)}
 	out, err := r.Stdout()
 	if err != nil {
 		f.t.Fatal(err)
@@ -151,9 +153,9 @@ func (f *fleet) publisher(i int) publisher {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	keys := make([]participation.Key, f.rows)
-	for row := range keys {
-		keys[row] = participation.RowKey(source, int64(row))
+	keys := make([]participation.Key, f.rows/block)
+	for i := range keys {
+		keys[i] = participation.RowKey(source, int64(i*block))
 	}
 	store, err := filestore.Open(filestore.Path(f.devices(i), name))
 	if err != nil {

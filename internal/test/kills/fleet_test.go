@@ -29,12 +29,34 @@ privacy: {epsilon: 8, delta: 1e-3, trust: shuffle}
 schedule: {users: %d, cohort: %d, minimum_cohort: %d, deadline: 4s, rounds: {max: %d}, plan: %s}
 `
 
+// The publishers are silos that trust nobody, each with more rows than the plan wants.
+const silos = `
+version: 1
+name: kills
+events: {format: libsvm}
+features: {vector: {dimension: 3, min: 0, max: 1, scale: raw}}
+intercept: 0
+label: {positive: ["1"], negative: ["-1"]}
+model: {loss: logistic, radius: 1, clip_norm: 0.25}
+privacy: {epsilon: 8, delta: 1e-3, trust: local}
+silo: {count: %d, units: %d}
+schedule: {deadline: 4s, rounds: {max: %d}, plan: proved}
+`
+
 // A plan is what a campaign is about.
 type plan struct {
 	rounds, cohort int
 	publishers     int
 	rows           int // of each publisher
 	lease          time.Duration
+	units          int // of each publisher, which is a silo; 0: its rows are people
+}
+
+func (p plan) declared() []byte {
+	if p.units > 0 {
+		return fmt.Appendf(nil, silos, p.publishers, p.units, p.rounds)
+	}
+	return fmt.Appendf(nil, declaration, p.rounds*p.cohort, p.cohort, p.cohort*3/4, p.rounds, p.kind())
 }
 
 // kind is that of the plan: the default, where a tenth of the users, who report moments, are a cohort.
@@ -74,8 +96,7 @@ func (f *fleet) devices(publisher int) string { return f.path(fmt.Sprintf("devic
 func newFleet(t testing.TB, p plan) *fleet {
 	t.Helper()
 	f := &fleet{plan: p, t: t, dir: t.TempDir()}
-	task := fmt.Appendf(nil, declaration, p.rounds*p.cohort, p.cohort, p.cohort*3/4, p.rounds, p.kind())
-	if err := os.WriteFile(f.path("task.yaml"), task, 0o600); err != nil {
+	if err := os.WriteFile(f.path("task.yaml"), p.declared(), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	f.broker = procs.StartServer(t, programs, procs.ServerOptions{})

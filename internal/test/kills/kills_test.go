@@ -92,3 +92,18 @@ func TestLearnerKills(t *testing.T) {
 	k := &killer{rng: rand.New(rand.NewPCG(s, 1<<32)), weights: map[string]int{"learner": 1}, spacing: 300 * time.Millisecond, pause: 50 * time.Millisecond}
 	campaign(t, p, k, kills)
 }
+
+// TestSiloKills: silos that trust nobody are killed, again and again. No block is in two rounds, none is lost but what the plan does not
+// want and the rows at the end that fill no block.
+func TestSiloKills(t *testing.T) {
+	kills, p := 12, plan{rounds: 12, publishers: 2, units: 1200, rows: 2403, lease: time.Second}
+	if longtest.Run(t, "all but the first 12 of 100 kills of silos") {
+		kills, p = 100, plan{rounds: 100, publishers: 2, units: 10000, rows: 20003, lease: time.Second}
+	}
+	k := &killer{rng: rand.New(rand.NewPCG(seed(t), 1<<33)), weights: map[string]int{"publisher": 1}, spacing: 600 * time.Millisecond,
+		pause: 100 * time.Millisecond}
+	_, s := campaign(t, p, k, kills)
+	if s.counted == 0 || uint64(s.users) > uint64(s.counted+s.unknown) {
+		t.Errorf("%+v: want silos that are counted, each in one round", s)
+	}
+}

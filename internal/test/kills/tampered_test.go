@@ -40,7 +40,7 @@ func sound() *evidence {
 	}
 	e.ledger.Intact = true
 	e.status = statedir.Status{Users: 4, Ended: true, Round: 3}
-	e.publishers = []publisher{{name: "publisher0", rows: rows, summary: client.Summary{Events: 7, Units: 7, Counted: 4, Unknown: 2, Uncounted: 1, Rounds: 3}}}
+	e.publishers = []publisher{{name: "publisher0", rows: rows, block: 1, summary: client.Summary{Events: 7, Units: 7, Counted: 4, Unknown: 2, Uncounted: 1, Rounds: 3}}}
 	return e
 }
 
