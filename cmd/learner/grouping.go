@@ -99,6 +99,9 @@ func (s *simulation) group(progress io.Writer, data string) error {
 	return enter(s, progress, units, block.Join)
 }
 
+// mostNamed is how many silos that take no part are named.
+const mostNamed = 5
+
 // enter makes the silos' units blocks, of those silos that their devices let take part.
 func enter[U any](s *simulation, progress io.Writer, silos [][]U, of func(...U) block.Block) error {
 	o := s.job.Spec.Silo
@@ -116,8 +119,12 @@ func enter[U any](s *simulation, progress io.Writer, silos [][]U, of func(...U) 
 			in, s.grouped.Units = append(in, all), s.grouped.Units+len(all)
 			continue
 		}
-		s.grouped.Refused++
-		fmt.Fprintf(progress, "silo %d has %s to train on and takes no part: its device wants at least %s, %d\n", i+1, s.count(len(all)), key, least)
+		if s.grouped.Refused++; s.grouped.Refused <= mostNamed {
+			fmt.Fprintf(progress, "silo %d has %s to train on and takes no part: its device wants at least %s, %d\n", i+1, s.count(len(all)), key, least)
+		}
+	}
+	if more := s.grouped.Refused - mostNamed; more > 0 {
+		fmt.Fprintf(progress, "%d more silos take no part\n", more)
 	}
 	if uint64(len(in)) < max(1, first.Minimum) {
 		return cli.Usagef("--split %s: %d of %d silos have at least %s (%d), and a round wants %d of them: lower silo.units to what silos have, or "+
