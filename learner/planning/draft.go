@@ -142,7 +142,7 @@ func (d draft) phase(s *search, c choice) (*wire.Phase, Forecast) {
 		out.Constants = &wire.Phase_Acceleration{Acceleration: &wire.Acceleration{V: set.v, Mu: set.mu, Smoothness: set.smoothness}}
 	}
 	switch o := d.p.Silos; {
-	case o.Count > 0 && d.t.Interactive:
+	case o.Count > 0 && d.t.Interactive && c.steps > 1: // one round takes its cohort
 		out.Users = o.Count
 	case o.Count > 0:
 		out.Users = out.Rounds * out.Cohort

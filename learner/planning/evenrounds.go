@@ -110,6 +110,9 @@ func (p Problem) practicalStint(how practical.Problem, of sourceOf) (Proposal, e
 	if err != nil {
 		return Proposal{}, err
 	}
+	if layout.Rounds == 1 && cohort < users { // one round of a phase takes all of its users that are left
+		return Proposal{}, fmt.Errorf("rounds: 1 of gradients of %d of %d silos, want at least 2", cohort, users)
+	}
 	rounds := uint64(len(looks)) + layout.Rounds
 	_, privacy, err := from.about(units).exact(cohort, rounds)
 	if err != nil {

@@ -178,6 +178,15 @@ func TestPracticalPlanOfStints(t *testing.T) {
 	if _, err := planning.MakePlan(p); err == nil || !strings.Contains(err.Error(), "cohort: 100") {
 		t.Errorf("people who answer all rounds come in cohorts: %v", err)
 	}
+	p = inPractice("logistic", 32000)
+	p.Trust, p.Silos, p.Interactive, p.MaxRounds = accounting.Local, planning.Silos{Count: 20, Units: 1600, Reports: 12, Least: 1600}, true, 1
+	if _, err := planning.MakePlan(p); err == nil || !strings.Contains(err.Error(), "rounds: 1") {
+		t.Errorf("one round of 12 of 20 silos would take all: %v", err)
+	}
+	p.Practical, p.Algorithm = nil, "pgd"
+	if plan, err := planning.MakePlan(p); err != nil || manifest.LastCohort(plan.Plan.Phases[0]) != 12 || manifest.CheckTask(&wire.Task{Plan: plan.Plan}) != nil {
+		t.Errorf("one step of pgd: %v, %v", plan.Plan, err)
+	}
 }
 
 // People whose mean gradient is cut to a radius have its noise in the unit that steps follow from; their moments are cut at their norm.
