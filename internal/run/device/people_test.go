@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -28,6 +29,7 @@ import (
 	mixing "github.com/panlearn/panlearn/shuffle/stage"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/client/consent"
 	"github.com/panlearn/panlearn/stream/client/filestore"
 	"github.com/panlearn/panlearn/stream/client/ledger"
 	"github.com/panlearn/panlearn/stream/client/participation"
@@ -201,6 +203,16 @@ func TestPatientsEndToEnd(t *testing.T) {
 	for _, passes := range []string{"one", "many"} {
 		job, config, broker, ended := began(t, strings.Replace(crowd, "wait: 1s", "wait: 0s", 1), "privacy.trust=local", fmt.Sprintf("silo={count: 3, units: %d}", patients),
 			"schedule={interactive: "+fmt.Sprint(passes == "many")+", rounds: {max: 4}}")
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = PublishHTTP(t.Context(), Config{Config: client.Config{Task: stream.Task(job.Spec.Name), Logger: runtest.Discard()}, StateDir: t.TempDir(), Broker: broker},
+			HTTPConfig{Listener: listener, NoToken: true})
+		var refused *consent.RefusedError
+		if !errors.As(err, &refused) || refused.Field != "silo" {
+			t.Errorf("%s: a gateway ended with %v, want it refused", passes, err)
+		}
 		var group sync.WaitGroup
 		for i := range 3 {
 			publish := func(ctx context.Context, people int, seed uint64, state string, see func(client.Progress)) (client.Summary, error) {
