@@ -6,23 +6,6 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// blocksRun says that all that runs a task of silos is there. While it is false Validate refuses what is not, so that no part of a
-// declaration is left out in silence. Tests of what is behind it set it.
-var blocksRun = false
-
-// checkReady refuses what a declaration may say and nothing runs yet.
-func (s *Spec) checkReady() error {
-	switch {
-	case blocksRun || s.Silo == nil:
-		return nil
-	case s.Schedule.Interactive:
-		return refuse("schedule.interactive", true, "false with silo: not yet, silos answer one round with each of their rows")
-	case s.ByUser():
-		return refuse("privacy.unit", s.Privacy.Unit, "event with silo: not yet, no report is about the people of an organisation")
-	}
-	return nil
-}
-
 func (s *Spec) local() bool { return s.Privacy.Trust == accounting.Local.String() }
 
 // setDefaultSilo fills in what follows from the silos: reports, least, users, the honest fraction, and under trust local the minimum cohort.

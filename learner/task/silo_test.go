@@ -7,13 +7,6 @@ import (
 	"time"
 )
 
-// withBlocks lets a test validate tasks of blocks, which Validate refuses until all that runs them is there.
-func withBlocks(t *testing.T) {
-	was := blocksRun
-	blocksRun = true
-	t.Cleanup(func() { blocksRun = was })
-}
-
 const hospitals = `
 version: 1
 name: demo
@@ -29,7 +22,6 @@ schedule: {plan: proved}
 var people = strings.NewReplacer("[age,", "[who, age,", "delta: 1e-6}", "delta: 1e-6, unit: user}\nuser: {column: who, items: 16}").Replace(plain)
 
 func TestDefaultsOfSilos(t *testing.T) {
-	withBlocks(t)
 	s := mustParse(t, hospitals)
 	if o := *s.Silo; o.Reports != 20 || o.Least != 1067 || s.Schedule.Users != 32000 || s.Schedule.MinimumCohort != 10 || s.Privacy.HonestFraction != "1" {
 		t.Errorf("local: %+v, %+v, honest %s", o, s.Schedule, s.Privacy.HonestFraction)
@@ -49,7 +41,6 @@ func TestDefaultsOfSilos(t *testing.T) {
 }
 
 func TestPeople(t *testing.T) {
-	withBlocks(t)
 	s := mustParse(t, people, "user.wait=24h")
 	if !s.ByUser() || s.UserRadius() != 0.25 || time.Duration(s.User.Wait) != 24*time.Hour {
 		t.Errorf("%+v, radius %v", s.User, s.UserRadius())
@@ -91,7 +82,6 @@ func TestBlocksLeaveOldDeclarationsAlone(t *testing.T) {
 }
 
 func TestBlockRefusals(t *testing.T) {
-	withBlocks(t)
 	for _, c := range []struct{ file, set, path, want string }{
 		{hospitals, "privacy.honest_fraction=0.9", "privacy.honest_fraction", "1 under trust local: nobody's noise but the report's own is relied upon"},
 		{hospitals, "privacy.coin=any", "privacy.coin", "fair"},
@@ -131,27 +121,6 @@ func TestBlockRefusals(t *testing.T) {
 		var field *FieldError
 		if !errors.As(err, &field) || field.Path != c.path || !strings.Contains(field.Want, c.want) {
 			t.Errorf("%s: got %v, want a refusal at %s with %q", c.set, err, c.path, c.want)
-		}
-	}
-}
-
-// What runs is accepted, and of the rest each part is refused by itself.
-func TestBlocksAreRefusedUntilTheyRun(t *testing.T) {
-	for _, file := range []string{hospitals, people, strings.Replace(plain, "delta: 1e-6}", "delta: 1e-6, trust: local}", 1)} {
-		mustParse(t, file)
-	}
-	mustParse(t, people, "schedule.interactive=true")
-	if blocksRun {
-		t.Skip("they run")
-	}
-	for _, c := range []struct{ file, set, path string }{
-		{hospitals, "schedule.interactive=true", "schedule.interactive"},
-		{people, "silo={count: 5, units: 200}", "privacy.unit"},
-	} {
-		_, err := Parse([]byte(c.file), []string{c.set})
-		var field *FieldError
-		if !errors.As(err, &field) || field.Path != c.path || !strings.Contains(field.Want, "not yet") {
-			t.Errorf("%s: got %v, want a refusal at %s", c.set, err, c.path)
 		}
 	}
 }

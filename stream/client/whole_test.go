@@ -11,7 +11,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-	_ "unsafe" // for the switch of package task
 
 	"github.com/panlearn/panlearn/learner/block"
 	"github.com/panlearn/panlearn/learner/task"
@@ -24,11 +23,6 @@ import (
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/wire"
 )
-
-// Declarations of silos can be read here before they can be run.
-//
-//go:linkname blocksRun github.com/panlearn/panlearn/learner/task.blocksRun
-var blocksRun bool
 
 const silos = `
 version: 1
@@ -47,9 +41,6 @@ validation: {off: true}
 // newSilos is a world of two silos of 12 rows, one of which is enough for a round; what they answer is calibrated to the budget. Of one round, blocks of
 // four rows are in one each; of several, all rows are in all of them.
 func newSilos(t *testing.T, trust accounting.Trust, rounds int) *world {
-	was := blocksRun
-	blocksRun = true
-	t.Cleanup(func() { blocksRun = was })
 	w := newWorld(t, plan{rounds: 1, cohort: 2, minimum: 1, deadline: time.Minute})
 	var err error
 	w.spec, err = task.Parse(fmt.Appendf(nil, silos, trust), nil)

@@ -17,7 +17,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-	_ "unsafe" // for the switch of package task
 
 	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/internal/run/learner"
@@ -50,16 +49,8 @@ user: {column: who, items: 3, radius: 0.5, wait: 1s}
 schedule: {users: 120, rounds: {max: 2}}
 `
 
-// Declarations of people can be read here before they can be run.
-//
-//go:linkname blocksRun github.com/panlearn/panlearn/learner/task.blocksRun
-var blocksRun bool
-
 // began runs learner, broker and stage of a declaration until the task has ended, which ended waits for.
 func began(t *testing.T, declaration string, sets ...string) (job run.Job, config learner.Config, broker run.Broker, ended func()) {
-	was := blocksRun
-	blocksRun = true
-	t.Cleanup(func() { blocksRun = was })
 	spec, err := task.Parse([]byte(declaration), sets)
 	if err != nil {
 		t.Fatal(err)
