@@ -105,7 +105,7 @@ func TestPlanSaysWhatIsMissing(t *testing.T) {
 	if err := r.print(&text); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"warning       too few users", "\n              delta 0.001 is above 1/users = 0.0005", "\nnot pagd-restarts: the objective is not strongly convex", "\nnot pgd: users answer one round each"} {
+	for _, want := range []string{"warning       too few users", "\n              delta 0.001 is above 1/users = 0.0005", "\nnot pagd-restarts: the objective is not strongly convex", "\nnot pgd: nobody answers more than one round"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in:\n%s", want, &text)
 		}

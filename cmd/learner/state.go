@@ -64,39 +64,41 @@ func newStatus() *cobra.Command {
 			if err := json.Unmarshal(doc, &s); err != nil {
 				return fmt.Errorf("the learner's answer: %w", err)
 			}
-			return asJSON.Print(c.OutOrStdout(), s, func(w io.Writer) error {
-				steps := fmt.Sprintf("%d of %s", s.Steps, cli.Count(s.Rounds, "step"))
-				if s.Rounds == 0 {
-					steps = cli.Count(s.Steps, "step") + ", without end,"
-				}
-				_, err := fmt.Fprintf(w, "task %s: %s in %s, %s\nepsilon %s of %g, delta %g for %s%s\n",
-					s.Task, steps, cli.Count(s.Round, "round"), s.Counted().Count(s.Users), cli.Upper(s.EpsilonSpent, 6), s.EpsilonBudget, s.DeltaSpent,
-					s.Charged(), s.Assuming())
-				if err == nil {
-					err = printAdversaries(w, s.Adversaries)
-				}
-				if err == nil {
-					err = printValidation(w, s.Kind, s.Validation)
-				}
-				if err == nil {
-					err = printBaseline(w, s.Baseline)
-				}
-				if err == nil {
-					err = printLearned(w, s.Learned)
-				}
-				if s.VoidsInARow > 0 && !s.Ended && err == nil {
-					_, err = fmt.Fprintf(w, "the last %s void; after the third in a row the learner waits before it announces the next\n", voidRounds(s.VoidsInARow))
-				}
-				if s.Ended && err == nil {
-					_, err = fmt.Fprintf(w, "ended: %s\n", s.EndReason)
-				}
-				return err
-			})
+			return asJSON.Print(c.OutOrStdout(), s, func(w io.Writer) error { return printStatus(w, s) })
 		},
 	}
 	where.Flags(c.Flags())
 	asJSON.Flag(c.Flags())
 	return c
+}
+
+func printStatus(w io.Writer, s statedir.Status) error {
+	steps := fmt.Sprintf("%d of %s", s.Steps, cli.Count(s.Rounds, "step"))
+	if s.Rounds == 0 {
+		steps = cli.Count(s.Steps, "step") + ", without end,"
+	}
+	_, err := fmt.Fprintf(w, "task %s: %s in %s, %s\nepsilon %s of %g, delta %g for %s%s\n",
+		s.Task, steps, cli.Count(s.Round, "round"), s.Counted().Count(s.Users), cli.Upper(s.EpsilonSpent, 6), s.EpsilonBudget, s.DeltaSpent,
+		s.Charged(), s.Assuming())
+	if err == nil {
+		err = printAdversaries(w, s.Adversaries)
+	}
+	if err == nil {
+		err = printValidation(w, s.Kind, s.Validation)
+	}
+	if err == nil {
+		err = printBaseline(w, s.Baseline)
+	}
+	if err == nil {
+		err = printLearned(w, s.Learned)
+	}
+	if s.VoidsInARow > 0 && !s.Ended && err == nil {
+		_, err = fmt.Fprintf(w, "the last %s void; after the third in a row the learner waits before it announces the next\n", voidRounds(s.VoidsInARow))
+	}
+	if s.Ended && err == nil {
+		_, err = fmt.Fprintf(w, "ended: %s\n", s.EndReason)
+	}
+	return err
 }
 
 func newLedger() *cobra.Command {

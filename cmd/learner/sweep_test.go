@@ -70,7 +70,7 @@ func TestSweepTakesWhatApplies(t *testing.T) {
 		t.Errorf("the slope of one point: %v\n%s", err, text.String())
 	}
 	small.methods = []string{"pagd", "pgd"}
-	if _, err := sweep(t.Context(), job, small); err == nil || !strings.Contains(err.Error(), "pgd: users answer one round each") {
+	if _, err := sweep(t.Context(), job, small); err == nil || !strings.Contains(err.Error(), "pgd: nobody answers more than one round") {
 		t.Errorf("an algorithm that does not apply: error %v, want one that says why", err)
 	}
 }

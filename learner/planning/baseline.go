@@ -70,9 +70,9 @@ func (l local) exact(m, rounds uint64) (noise, accounting.Plan, error) {
 func localOf(p Problem, mu float64) (local, string, error) {
 	unit, err := PrivUnitError(p.encodedDim(), p.Epsilon)
 	if gauss := 4 / (mu * mu); err == nil && gauss < unit {
-		return local{perUser: gauss}, "analytic Gaussian mechanism of every user", nil
+		return local{perUser: gauss}, "analytic Gaussian mechanism of every unit alone", nil
 	}
-	return local{perUser: unit}, "PrivUnitG of every user", err
+	return local{perUser: unit}, "PrivUnitG of every unit alone", err
 }
 
 // baselineProblem is the problem without what is this system's own, and without scores: others do nothing but learn. Units report for

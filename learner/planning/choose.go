@@ -74,10 +74,10 @@ func (p Problem) choose(all []Alternative) (Proposal, error) {
 		best.Why += "; " + strings.Join(others, ", ")
 	}
 	if measured[at].Mean >= start {
-		notes = append(notes, "no method got below the start: more users, a larger epsilon or fewer parameters are needed")
+		notes = append(notes, "no method got below the start: more data, a larger epsilon or fewer parameters are needed")
 	}
 	if p.Interactive && !traitsOf(best.Plan.Algorithm).Interactive && len(plans) > 1 {
-		notes = append(notes, "users answer one round each although the task is interactive, because what would ask them again did worse or does not apply")
+		notes = append(notes, "nobody answers more than one round although the task is interactive, because what would ask them again did worse or does not apply")
 	}
 	for _, n := range notes {
 		best.Why += "; " + n

@@ -112,13 +112,13 @@ func (c Case) Check(name string) error {
 	case m.Restarts && !c.Ridge:
 		return errors.New("the objective is not strongly convex; a ridge would make it so")
 	case m.Interactive && !c.Interactive:
-		return errors.New("users answer one round each; schedule.interactive allows more")
+		return errors.New("nobody answers more than one round; schedule.interactive allows more")
 	case m.Interactive && c.Floors != "":
-		return fmt.Errorf("the guarantee of trust %s against an intruder is proved for users of one round (Theorem C.3)", c.Floors)
+		return fmt.Errorf("the guarantee of trust %s against an intruder is proved where nobody answers more than one round (Theorem C.3)", c.Floors)
 	case m.Restarts && m.Interactive && c.Silos:
-		return errors.New("not with silos: they answer all rounds, and its phases are of disjoint users")
+		return errors.New("not with silos: they answer all rounds, and nobody may answer two of its phases")
 	case m.Interactive && c.Cohort:
-		return errors.New("all users answer every round, so the cohort cannot be set")
+		return errors.New("everybody answers every round, so the cohort cannot be set")
 	case endless && (m.Restarts || m.Interactive):
 		return errors.New("it ends, and the stream does not")
 	case c.Continuous == Epochs && !m.Accelerated:

@@ -103,7 +103,7 @@ func TestBlockRefusals(t *testing.T) {
 		{hospitals, "schedule.continuous=constant", "schedule.continuous", "not yet"},
 		{strings.Replace(hospitals, "plan: proved", "interactive: true", 1), "schedule.algorithm=pagd", "schedule.algorithm", "pgd"},
 		{strings.NewReplacer("radius: 5", "radius: 5, ridge: 0.1", "plan: proved", "interactive: true").Replace(hospitals), "schedule.algorithm=pgd-restarts", "schedule.algorithm",
-			"phases are of disjoint users"},
+			"nobody may answer two of its phases"},
 		{plain, "privacy.unit=user", "user.column", "names the person"},
 		{plain, "privacy.unit=person", "privacy.unit", "user"},
 		{strings.Replace(hospitals, "trust: local", "unit: user", 1), "user.column=who", "user.column", "named columns"},
