@@ -74,7 +74,7 @@ func gathered(job run.Job, phase *wire.Phase) float64 {
 		}
 		reports = math.Sqrt(reports * reporters)
 	}
-	return reports * float64(max(1, phase.Mechanism.Units)) / math.Sqrt(float64(phase.RoundsPerUser))
+	return reports * float64(max(1, phase.Mechanism.Units)) / math.Sqrt(float64(manifest.RoundsPerUser(job.Plan)))
 }
 
 // proved fills in what the bounds of a proved plan make of the steps.

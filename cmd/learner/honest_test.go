@@ -157,3 +157,37 @@ func TestGuaranteeOfPhasesTogether(t *testing.T) {
 		t.Errorf("epsilon %v, want that of the last two phases, %v, above the first's %v: %v", *lines[0].Epsilon, want.Epsilon, *one.ProvedEpsilon, err)
 	}
 }
+
+// People who answer all rounds pay for moments too: the epsilon that is printed is the plan's, and others are compared at as many rounds.
+func TestPlanOfPeopleWhoAnswerAll(t *testing.T) {
+	spec, err := task.Parse([]byte(`
+version: 1
+name: people
+events: {format: csv, header: true}
+features: {columns: [{column: a, kind: numeric, min: -1, max: 1}]}
+label: {column: y, positive: ["1"], negative: ["0"]}
+model: {loss: logistic}
+privacy: {epsilon: 1, delta: 1e-6, unit: user}
+user: {column: who, items: 16}
+schedule: {users: 2000, interactive: true}
+`), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	job, err := run.NewJob(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	surveyed, err := survey(job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, r := surveyed.report.Guarantees[0], surveyed.report
+	if *g.Epsilon < job.Plan.Epsilon*(1-1e-9) || *g.Epsilon > 1+1e-6 || r.RoundsPerUser != 13 || len(job.Plan.Phases) != 2 {
+		t.Errorf("epsilon %v printed, %v planned, %d rounds in %d phases", *g.Epsilon, job.Plan.Epsilon, r.RoundsPerUser, len(job.Plan.Phases))
+	}
+	mu, err := accounting.GaussianMu(accounting.Budget{Epsilon: 1, Delta: 1e-6})
+	if want := 2 * math.Sqrt(13) / (2000 * mu); err != nil || math.Abs(r.Comparison.CentralNoiseStd/want-1) > 1e-9 {
+		t.Errorf("a curator's noise %v, want that of 13 rounds, %v: %v", r.Comparison.CentralNoiseStd, want, err)
+	}
+}

@@ -304,7 +304,7 @@ func compare(job run.Job) (comparison, error) {
 	if err != nil {
 		return comparison{}, err
 	}
-	n, times := float64(p.Users)*float64(max(1, p.Units)), math.Sqrt(float64(p.RoundsPerUser)) // every round of a user is paid for
+	n, times := float64(p.Users)*float64(max(1, p.Units)), math.Sqrt(float64(manifest.RoundsPerUser(job.Plan))) // every round of a user is paid for
 	out := comparison{CentralNoiseStd: 2 * times / (n * mu), LocalNoiseStd: 2 * times / (math.Sqrt(n) * mu)}
 	if paper, err := run.PaperNoiseStd(job); err == nil {
 		out.PaperNoiseStd = &paper

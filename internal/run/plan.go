@@ -150,6 +150,6 @@ func PaperNoiseStd(j Job) (float64, error) {
 	first := manifest.Gradients(j.Plan)
 	units := first.Cohort * max(1, first.Mechanism.Units) // that report for themselves
 	paper, err := accounting.Calibrate(accounting.Request{Users: units, Dim: j.Problem.Dim, Epsilon: j.Problem.Epsilon,
-		Delta: j.Problem.Delta, Trust: accounting.Shuffle, HonestFraction: accounting.One, Rounds: int(first.RoundsPerUser), Profile: accounting.Paper})
+		Delta: j.Problem.Delta, Trust: accounting.Shuffle, HonestFraction: accounting.One, Rounds: int(manifest.RoundsPerUser(j.Plan)), Profile: accounting.Paper})
 	return paper.NoiseStd, err
 }
