@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -179,6 +180,37 @@ func TestSimulateSaysWhatItDoesAndProtects(t *testing.T) {
 		}
 		if err := report.print(&printed); err != nil || !strings.Contains(printed.String(), "protects      "+c.protects) {
 			t.Errorf("%s: %s, %v", name, printed.String(), err)
+		}
+	}
+}
+
+// A sweep plans for users of one event each, and the documents of a simulation keep their fields.
+func TestSimulationsOfBlocksHaveTheirFields(t *testing.T) {
+	silos, people := wardsJob(t, "local", false, 140, "schedule.algorithm=psgd"), wardsJob(t, "shuffle", true, 0, "schedule.algorithm=psgd")
+	for _, job := range []run.Job{silos, people} {
+		if _, err := sweep(t.Context(), job, sweepConfig{users: []uint{300}, repeats: 2, seed: 1}); err == nil || !strings.Contains(err.Error(), "not of silos or people") {
+			t.Errorf("a sweep: %v", err)
+		}
+	}
+	s := simulation{job: silos, holdout: 7, split: "blocks"}
+	if err := s.load(io.Discard, wards(t), ""); err != nil {
+		t.Fatal(err)
+	}
+	report, err := s.run(t.Context(), io.Discard, 1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := json.Marshal(report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fields map[string]any
+	if err := json.Unmarshal(body, &fields); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range strings.Fields("task algorithm rounds cohort epsilon delta trust unit protects units_per_report silos interactive grouping runs mean baseline non_private") {
+		if _, there := fields[name]; !there {
+			t.Errorf("no %s in %s", name, body)
 		}
 	}
 }

@@ -47,6 +47,9 @@ func sweep(ctx context.Context, job run.Job, c sweepConfig) (sweepReport, error)
 	if job.Problem.Continuous != "" {
 		return sweepReport{}, cli.Usagef("--sweep-users: schedule.continuous has no end to measure at; try --set schedule.continuous=")
 	}
+	if job.Spec.Silo != nil || job.Spec.ByUser() {
+		return sweepReport{}, cli.Usagef("--sweep-users: a sweep is of users of one event each, not of silos or people with several; --data simulates these")
+	}
 	if job.Problem.Practical != nil {
 		return sweepReport{}, cli.Usagef("--sweep-users: a sweep measures methods against their bounds, of which a practical plan has none: want schedule.plan=proved")
 	}
