@@ -61,8 +61,12 @@ func (e *evidence) auditRecords(violate func(string, ...any), s *sum) {
 		}
 		s.reopened += max(0, r.opens-1)
 	}
-	if uint64(s.real) != manifest.Steps(e.task.Plan) {
-		violate("%d real batches, the plan has %d", s.real, manifest.Steps(e.task.Plan))
+	steps := s.real
+	if manifest.Costliest(e.task.Plan, 0).Interactive() {
+		steps += s.void // a round of a stint that is void is a step less
+	}
+	if uint64(steps) != manifest.Steps(e.task.Plan) {
+		violate("%d real batches, %d void: the plan has %d steps", s.real, s.void, manifest.Steps(e.task.Plan))
 	}
 }
 
@@ -82,7 +86,9 @@ func (e *evidence) auditLedger(violate func(string, ...any)) {
 		if r.batch.Void {
 			kind, want = "void", 0
 		}
-		users += want
+		if users += want; manifest.Costliest(e.task.Plan, 0).Interactive() {
+			users = max(users-want, want) // the same ones in every round
+		}
 		if entry.Round != uint64(i)+1 || entry.Kind != kind || (kind == "spent" && entry.Users != want) || entry.Attempt != r.batch.Attempt {
 			violate("ledger: entry %d is %s of round %d, attempt %d, %d users; the batch: %s, attempt %d, %d users",
 				i+1, entry.Kind, entry.Round, entry.Attempt, entry.Users, kind, r.batch.Attempt, want)
@@ -97,11 +103,13 @@ func (e *evidence) auditLedger(violate func(string, ...any)) {
 // one would be missing from the devices' account of the first.
 func (e *evidence) auditUsers(violate func(string, ...any), s *sum) {
 	counted, unknown := map[uint64]int{}, map[uint64]int{}
+	joined := 0
 	for _, p := range e.publishers {
 		tally := client.Summary{Rounds: p.summary.Rounds, LeftOver: p.left}
 		for row, one := range p.rows {
 			tally.Events++
 			tally.Units += p.block
+			joined += int(one.Rounds)
 			switch one.State {
 			case participation.Fresh:
 				tally.Uncounted++
@@ -128,6 +136,12 @@ func (e *evidence) auditUsers(violate func(string, ...any), s *sum) {
 		s.counted += int(tally.Counted)
 		s.uncounted += int(tally.Uncounted)
 		s.unknown += int(tally.Unknown)
+	}
+	if manifest.Costliest(e.task.Plan, 0).Interactive() { // of which a device keeps the last round, and how many it joined
+		if most := len(e.publishers) * int(manifest.Steps(e.task.Plan)); s.users > joined || joined > most {
+			violate("%d users in the batches; the devices joined %d rounds of at most %d", s.users, joined, most)
+		}
+		return
 	}
 	for n, r := range e.rounds {
 		c, u := counted[n], unknown[n]

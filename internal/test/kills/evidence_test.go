@@ -66,8 +66,12 @@ func (f *fleet) collect(w *witness) *evidence {
 	defer conn.Close()
 	e := &evidence{standing: map[string]stream.Message{}, seen: w.book, rounds: map[uint64]*round{}}
 	e.records(f.t, conn)
+	block := int(max(1, e.task.Plan.Phases[0].Mechanism.Units))
+	if f.all {
+		block = f.rows
+	}
 	for i := range f.publishers {
-		e.publishers = append(e.publishers, f.publisher(i, int(max(1, e.task.Plan.Phases[0].Mechanism.Units))))
+		e.publishers = append(e.publishers, f.publisher(i, block))
 	}
 	decode(f.t, f.ask("status", f.path("state")), &e.status)
 	decode(f.t, f.ask("ledger", f.path("state")), &e.ledger)
@@ -156,6 +160,9 @@ func (f *fleet) publisher(i, block int) publisher {
 	keys := make([]participation.Key, f.rows/block)
 	for i := range keys {
 		keys[i] = participation.RowKey(source, int64(i*block))
+	}
+	if f.all {
+		keys[0] = participation.EventKey("all rows of a silo")
 	}
 	store, err := filestore.Open(filestore.Path(f.devices(i), name))
 	if err != nil {

@@ -40,7 +40,7 @@ label: {positive: ["1"], negative: ["-1"]}
 model: {loss: logistic, radius: 1, clip_norm: 0.25}
 privacy: {epsilon: 8, delta: 1e-3, trust: local}
 silo: {count: %d, units: %d}
-schedule: {deadline: 4s, rounds: {max: %d}, plan: proved}
+schedule: {deadline: 4s, rounds: {max: %d}, plan: proved, algorithm: %s, interactive: %t}
 `
 
 // A plan is what a campaign is about.
@@ -49,12 +49,14 @@ type plan struct {
 	publishers     int
 	rows           int // of each publisher
 	lease          time.Duration
-	units          int // of each publisher, which is a silo; 0: its rows are people
+	units          int  // of each publisher, which is a silo; 0: its rows are people
+	all            bool // rows of a silo answer every round
 }
 
 func (p plan) declared() []byte {
 	if p.units > 0 {
-		return fmt.Appendf(nil, silos, p.publishers, p.units, p.rounds)
+		algorithm := map[bool]string{false: "psgd", true: "pgd"}[p.all]
+		return fmt.Appendf(nil, silos, p.publishers, p.units, p.rounds, algorithm, p.all)
 	}
 	return fmt.Appendf(nil, declaration, p.rounds*p.cohort, p.cohort, p.cohort*3/4, p.rounds, p.kind())
 }
