@@ -8,7 +8,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
@@ -66,19 +65,11 @@ func drawSilos(t *rapid.T) plan {
 	return p
 }
 
-// runsBlocks skips a test while tasks of silos are refused.
-func runsBlocks(t *testing.T) {
-	if _, err := task.Parse([]byte(alone.declare("none")), nil); err != nil && strings.Contains(err.Error(), "not yet") {
-		t.Skip("NOT RUN: ", err)
-	}
-}
-
 // alone is a task of two organisations that trust nobody, with six blocks each for four rounds.
 var alone = plan{Rounds: 4, Cohort: 2, Minimum: 2, Publishers: 2, Rows: 6, Units: 2, Local: true, Pace: 500 * time.Millisecond, Bundle: 1, Seed: 7}
 
 // TestCampaignsOfSilos: as TestCampaigns, of organisations whose reports are about blocks of rows; most of them trust nobody.
 func TestCampaignsOfSilos(t *testing.T) {
-	runsBlocks(t)
 	var all sum
 	checks(t, 40, func(rt *rapid.T) {
 		p, ops := drawSilos(rt), drawOps(rt, verbs)
@@ -96,7 +87,6 @@ func TestCampaignsOfSilos(t *testing.T) {
 
 // TestBrokenSilosAreSeen: an organisation that forgets what it drew sends its blocks again, and is seen; the same with its store is without a fault.
 func TestBrokenSilosAreSeen(t *testing.T) {
-	runsBlocks(t)
 	passes := alone
 	passes.Rounds, passes.Together, passes.Again, passes.Rows = 0, 3, true, 1
 	for seen, p := range map[string]plan{"block 0 is drawn 2 times": alone, "its device's ledger says": passes} {
