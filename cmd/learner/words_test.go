@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http/httptest"
 	"regexp"
 	"strings"
@@ -240,4 +241,27 @@ func pagesOf(t *testing.T, job run.Job, status statedir.Status, texts map[string
 	look("where scores fall")
 	site.Ended(t.Context(), nil)
 	look("at the end")
+}
+
+// The noise of the mean of all units, if all were in one round: under trust local every reporter adds his own, else the sum's is the same however
+// many there are.
+func TestNoiseOfAll(t *testing.T) {
+	for _, c := range []struct {
+		name, trust string
+		reporters   float64 // who bring noise of their own
+	}{{"event", "local", 5000}, {"silo, event", "local", 20}, {"event", "shuffle", 0}, {"silo, event", "shuffle", 0}} {
+		s, err := survey(spokenJob(t, c.name, c.trust, false))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := s.report
+		units := float64(r.Units) / (float64(r.Users) / max(1, c.reporters)) // share of a reporter's units that is in one report
+		want := r.ReportNoise * units / math.Sqrt(c.reporters)
+		if c.trust == "shuffle" {
+			want = r.inflation() * r.Privacy.NoiseStd * float64(r.Cohort) * float64(r.Units) / float64(r.Users)
+		}
+		if got := r.Binding.AllNoise / math.Sqrt(float64(r.Dim)); math.Abs(got/want-1) > 0.03 { // rounding is in it
+			t.Errorf("%s, %s: %v in one coordinate of the mean of all, want %v", c.name, c.trust, got, want)
+		}
+	}
 }
