@@ -63,7 +63,7 @@ func (p Problem) practicalSilos(how practical.Problem, of sourceOf) (Proposal, e
 		units = s.Blocks(uint64(len(looks)) + layout.Rounds)
 	}
 	if units == 0 {
-		return Proposal{}, fmt.Errorf("silos of %d units, %d of %d in a round: too few for a look and a round of gradients", s.Units, s.Reports, s.Count)
+		return Proposal{}, fmt.Errorf("silos of %d units, %d of %d in a round: too few for a look and a round of gradients in one pass: give larger silos, or let them answer all rounds (interactive)", s.Units, s.Reports, s.Count)
 	}
 	phase := func(statistic wire.Statistic, rounds uint64, dim int, norm float64, scores int) error {
 		from, err := of(dim)

@@ -67,7 +67,7 @@ func (p *releasing) handle(now time.Time, _ effects, r result) (phase, error) {
 		p.Logger.Warn("another outcome of the round stands, ours is dropped", "round", out.round.number)
 		return closeRound(p.environment, &r.put.Standing, 0)
 	}
-	p.Logger.Info("released", "round", out.round.number, "attempt", out.attempt, "users", out.users)
+	p.Logger.Info("released", "round", out.round.number, "attempt", out.attempt, "reports", out.users)
 	tell3(p.Observer.Released, out.round.number, out.users, now.Sub(out.started))
 	return closeRound(p.environment, &r.put.Standing, 0)
 }

@@ -191,6 +191,6 @@ func (p *collecting) starving(now time.Time) {
 		return
 	}
 	p.starved = true
-	p.Logger.Warn("the deadline is over, and users are missing; the round waits for its minimum", "round", p.attempt.round.number,
-		"attempt", p.attempt.number, "users", users, "minimum", m.Minimum, "cohort", m.Cohort)
+	p.Logger.Warn("the deadline is over, and reports are missing; the round waits for its minimum", "round", p.attempt.round.number,
+		"attempt", p.attempt.number, "reports", users, "minimum", m.Minimum, "cohort", m.Cohort)
 }

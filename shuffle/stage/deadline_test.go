@@ -87,7 +87,7 @@ func TestUnderTheMinimumNothingIsReleased(t *testing.T) {
 			t.Errorf("batch %v", b)
 		}
 		_ = stop()
-		said := regexp.MustCompile(`time=(\S+) .*waits for its minimum" round=1 attempt=1 users=5 minimum=6 cohort=10`).FindAllStringSubmatch(log.String(), -1)
+		said := regexp.MustCompile(`time=(\S+) .*waits for its minimum" round=1 attempt=1 reports=5 minimum=6 cohort=10`).FindAllStringSubmatch(log.String(), -1)
 		if len(said) != 1 {
 			t.Fatalf("said %d times that users are missing, want once:\n%s", len(said), &log)
 		}
