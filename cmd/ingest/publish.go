@@ -50,9 +50,9 @@ position as before. A stream waits for its first N rows.
 
 Where the task declares silos, a report is about many rows. In one pass each range of rows of a file, as many as the plan says, is in one report; what
 is left at a file's end is not sent (left_over) until enough rows are added. In many passes all rows of all files together, or of standard input to its
-end, are one block, which answers every round: nothing is sent before the end is read. --state keeps how many rows those were, and the noise that hides
-them: a later run may have more, which are left over, and never fewer; where the files lie means nothing then. Under trust local each silo draws the
-noise that its own number of rows and its policy's max_epsilon need.
+end, are one block, which answers every round: nothing is sent before the end is read. --state, without which a silo is refused, keeps how many rows those
+were, and the noise that hides them: a later run may have more, which are left over, and never fewer; where the files lie means nothing then.
+Under trust local each silo draws the noise that its own number of rows and its policy's max_epsilon need.
 
 A pattern in quotes, such as 'day-*.csv.gz', names several files, which are read in lexical order. Its rows are known by
 their file, so files may be added before a later run with the same pattern, wherever they come in the order; do not rename
@@ -145,7 +145,7 @@ address is named, and goes on until it is interrupted.`,
 			}
 			return cli.Classify(err, cli.As[*consent.RefusedError](cli.ExitRefused), cli.As[*source.SchemaError](cli.ExitUsage),
 				cli.As[*task.FieldError](cli.ExitUsage), cli.As[*natsjs.ConfigError](cli.ExitUsage), cli.Is(cli.ExitUsage, fs.ErrNotExist),
-				cli.Is(cli.ExitUsage, device.ErrNoKey), cli.As[*device.ImpatientError](cli.ExitTransient), cli.Is(cli.ExitTransient, natsjs.ErrNoStream),
+				cli.Is(cli.ExitUsage, device.ErrNoKey), cli.Is(cli.ExitUsage, device.ErrNoState), cli.As[*device.ImpatientError](cli.ExitTransient), cli.Is(cli.ExitTransient, natsjs.ErrNoStream),
 				cli.Is(cli.ExitTransient, natsjs.ErrUnreachable), cli.Class{Code: cli.ExitTransient, Is: disk.Full})
 		},
 	}

@@ -45,6 +45,10 @@ type Config struct {
 var ErrNoKey = errors.New("--live: the task declares no events.key: rows that come again after a restart would be people again. " +
 	"Name the column that identifies an event in events.key, post events to --http under keys of their own, or publish a file by its position")
 
+// ErrNoState refuses a silo that would forget which rows it has reported about, and with how much noise: a second run would draw anew about the same rows.
+var ErrNoState = errors.New("--state: name a folder: the task is of organisations, whose rows are in as many reports as it says and no more, over restarts, too; " +
+	"the folder keeps which rows were in one, and the noise that hides them")
+
 // Publish sends the rows of Data until they end or the task does. A file whose header does not match the declaration is refused
 // before anything is sent.
 func Publish(ctx context.Context, c Config) (summary client.Summary, err error) {
@@ -314,6 +318,9 @@ func Check(ctx context.Context, c Config) (*inspection.Report, error) {
 func (c Config) open(declared *task.Spec) (*source.Reader, error) {
 	if c.Live && declared.Events.Key == "" && !declared.ByUser() {
 		return nil, ErrNoKey
+	}
+	if c.StateDir == "" && declared.Silo != nil {
+		return nil, ErrNoState
 	}
 	spec, err := c.reads(declared)
 	if err != nil {

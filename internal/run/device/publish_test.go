@@ -48,6 +48,31 @@ func TestPublishRefusesFirst(t *testing.T) {
 	}
 }
 
+// A silo without a folder would draw about the same rows again in another run, and with noise for another number of them: it reaches no broker.
+func TestSiloNeedsState(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "rows")
+	if err := os.WriteFile(data, []byte("1 1:1\n-1 1:0.5\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	spec := runtest.Parsed(t, `
+version: 1
+name: clinics
+events: {format: libsvm}
+features: {vector: {dimension: 3, min: -1, max: 1}}
+label: {positive: ["1"], negative: ["-1"]}
+model: {loss: logistic}
+privacy: {epsilon: 1, delta: 1e-6, trust: local}
+silo: {count: 2, units: 2}
+`)
+	for state, want := range map[string]string{"": "--state", t.TempDir(): "127.0.0.1"} {
+		_, err := Publish(t.Context(), Config{Config: client.Config{Task: "clinics", Spec: spec, Source: data, Logger: runtest.Discard()}, Data: data, StateDir: state,
+			Broker: run.Broker{ConnectConfig: natsjs.ConnectConfig{URL: "nats://127.0.0.1:1"}}})
+		if err == nil || !strings.Contains(err.Error(), want) || (state == "") != errors.Is(err, ErrNoState) {
+			t.Errorf("state %q: %v, want %q", state, err, want)
+		}
+	}
+}
+
 // A ledger that was deleted does not make what other tasks cost vanish from the totals of a policy.
 func TestLedgerIsLost(t *testing.T) {
 	c := Config{StateDir: t.TempDir()}

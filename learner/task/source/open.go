@@ -84,6 +84,11 @@ func expand(path string, schema task.Schema) ([]input, error) {
 		return nil, fmt.Errorf("open data: pattern %q: %w", path, err)
 	}
 	slices.Sort(names)
+	if schema.Events.Key == "" && schema.User == "" { // else it is known that rows are the same
+		if err := checkLinks(names); err != nil {
+			return nil, &SchemaError{Path: path, Err: err}
+		}
+	}
 	var out []input
 	for _, name := range names {
 		if format == task.IDX && strings.Contains(filepath.Base(name), "labels") {
@@ -103,6 +108,25 @@ func expand(path string, schema task.Schema) ([]input, error) {
 		return nil, fmt.Errorf("open data: pattern %q: %w", path, fs.ErrNotExist)
 	}
 	return out, nil
+}
+
+// checkLinks refuses names that lead to one file, such as a link to the newest of them: its rows would be there once for each name.
+func checkLinks(names []string) error {
+	first := make(map[string]string, len(names))
+	for _, name := range names {
+		file, err := filepath.EvalSymlinks(name)
+		if err != nil {
+			return err
+		}
+		if file, err = filepath.Abs(file); err != nil {
+			return err
+		}
+		if other, known := first[file]; known {
+			return fmt.Errorf("%s and %s are one file: its rows would be there twice", other, name)
+		}
+		first[file] = name
+	}
+	return nil
 }
 
 // Files says that a path names files alone, which are there to be read again. Standard input, pipes and devices are read once.

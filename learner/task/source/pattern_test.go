@@ -129,6 +129,39 @@ func TestPatternIsChecked(t *testing.T) {
 	}
 }
 
+// A link to one of the files, under a name of the pattern, would have its rows twice: in two reports, or twice in one. Where rows say what they are
+// known by, or whom they are of, they are not counted twice; and a link to what no other name leads to is a file.
+func TestPatternOfLinks(t *testing.T) {
+	m := compile(t, csvTask)
+	folder := folderOf(t, map[string][]byte{"day1.csv": []byte("age,job,y\n10,a,1\n"), "other": []byte("age,job,y\n20,a,0\n")})
+	link := func(to, name string) {
+		if err := os.Symlink(filepath.Join(folder, to), filepath.Join(folder, name)); err != nil {
+			t.Skip(err)
+		}
+	}
+	link("other", "day2.csv")
+	pattern := filepath.Join(folder, "day*.csv")
+	if got := keys(t, pattern, m); len(got) != 2 {
+		t.Errorf("a link to another file: %v", got)
+	}
+	link("day1.csv", "day-newest.csv")
+	var mismatch *SchemaError
+	if r, err := Open(pattern, m); !errors.As(err, &mismatch) || !strings.Contains(err.Error(), "one file") {
+		t.Errorf("got %v, %v", r, err)
+	}
+	for _, known := range []func(*task.Schema){func(s *task.Schema) { s.Events.Key = "job" }, func(s *task.Schema) { s.User = "job" }} {
+		schema := m.Schema()
+		known(&schema)
+		r, err := openData(pattern, schema)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // The labels of idx lie beside the images, or are named; a pattern may match both.
 func TestPatternIDX(t *testing.T) {
 	m := compile(t, idxTask)
