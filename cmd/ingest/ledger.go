@@ -156,6 +156,6 @@ func (s statement) print(w io.Writer) error {
 		limits += fmt.Sprintf(", delta of %g", *s.MaxTotalDelta)
 	}
 	_, err := fmt.Fprintf(w, "\n%s, the %s that paid most: epsilon %s, delta %s%s\n"+
-		"each if in every cohort the share of the reports planned for is honest that its task, or your policy, relies upon\n", window, s.Unit, cli.Upper(s.Epsilon, 6), cli.Upper(s.Delta, 6), limits)
+		"each if in every cohort the share of the reports planned for is honest that its task, or your policy, relies upon (under trust local: none)\n", window, s.Unit, cli.Upper(s.Epsilon, 6), cli.Upper(s.Delta, 6), limits)
 	return err
 }

@@ -109,7 +109,8 @@ type planReport struct {
 type scores struct {
 	convex.Scorecard
 	Coordinates int     `json:"coordinates"`
-	Inflation   float64 `json:"noise_inflation"` // what the noise of the gradient is multiplied by
+	Inflation   float64 `json:"noise_inflation"` // what the noise of the gradient is multiplied by, against rows cut to the clip norm
+	larger      float64 // the same by the scores alone, against people's means cut to their radius
 }
 
 // An alternative is what one algorithm would do, or why it does not apply.
@@ -202,7 +203,10 @@ func survey(job run.Job) (planSurvey, error) {
 	}
 	out.report.Binding, out.report.Start, out.report.rounds = bindingOf(job), startOf(job), roundsOf(p, manifest.Planned(p))
 	if card := job.Problem.Validation; card != nil {
-		out.report.Validation = &scores{Scorecard: *card, Coordinates: card.Dim(), Inflation: job.Inflation()}
+		out.report.Validation = &scores{Scorecard: *card, Coordinates: card.Dim(), Inflation: job.Inflation(), larger: job.Inflation()}
+		if radius := p.Radius; radius > 0 {
+			out.report.Validation.larger /= radius
+		}
 	}
 	out.report.of(job)
 	for _, one := range out.report.Phases {

@@ -36,7 +36,7 @@ noise         %.4g of the clip norm, standard deviation of one coordinate of the
 			apart = ", left out in the table's column"
 		}
 		fmt.Fprintf(w, "\nvalidation    %s on %s: %s more, noise %.1f %% larger (included above%s)",
-			v.names(), r.scored(), cli.Count(uint64(v.Coordinates), "coordinate"), 100*(v.Inflation-1), apart)
+			v.names(), r.scored(), cli.Count(uint64(v.Coordinates), "coordinate"), 100*(v.larger-1), apart)
 	}
 	switch {
 	case r.PredictedExcessRisk == nil:
