@@ -83,8 +83,15 @@ func (r Ramp) After(draw uint32) time.Duration {
 }
 
 // ReserveAfter is how long after Open a device joins a later round of an interactive phase that no earlier round of the phase
-// has counted: when all who join at once have come, so that it takes the place of one who left.
-func ReserveAfter(deadline time.Duration) time.Duration { return 16 * doubling(deadline) }
+// has counted: when all who join at once have come, so that it takes the place of one who left. It is half of the deadline at most, for a
+// round that closes before would never take it.
+func ReserveAfter(deadline time.Duration) time.Duration {
+	after := 16 * doubling(deadline)
+	if deadline > 0 {
+		after = min(after, deadline/2)
+	}
+	return after
+}
 
 // Lots are what the events of one client draw for an attempt, together: a client of many events takes one place in each of equal parts of
 // all draws, so that of its events as many join as the announced share says, and not more or fewer by chance. They are dealt in the

@@ -60,6 +60,18 @@ func TestRampWaitsForTheStage(t *testing.T) {
 	}
 }
 
+// TestReserveJoinsBeforeTheDeadline: who comes late has a time to join in every round, however soon it closes.
+func TestReserveJoinsBeforeTheDeadline(t *testing.T) {
+	for deadline, want := range map[time.Duration]time.Duration{
+		0: 16 * time.Second, time.Second: 500 * time.Millisecond, 3 * time.Second: 1500 * time.Millisecond, 4 * time.Second: 2 * time.Second,
+		8 * time.Second: 4 * time.Second, time.Minute: 30 * time.Second, time.Hour: 8 * time.Minute,
+	} {
+		if got := ReserveAfter(deadline); got != want {
+			t.Errorf("deadline %v: after %v, want %v", deadline, got, want)
+		}
+	}
+}
+
 // The events of one client join by its part of the share, whatever else is random; those that it did not count on draw by themselves.
 func TestLotsArePartsOfAllDraws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

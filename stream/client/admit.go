@@ -109,6 +109,10 @@ func (l *loop) pin() error {
 	if !l.Policy.Pins() {
 		l.Logger.Warn("pinned the task at first use: nothing but the broker vouches for it", "task_hash", fmt.Sprintf("%x", l.unpinned.Task))
 	}
+	if r := l.currentNumber(); r > 1 && l.agreement.Spec.Silo != nil {
+		l.Logger.Warn("this state folder took part in no round of the task, which has gone on without it: rows that were in a report of the task before, from a "+
+			"folder that is lost, are drawn anew and pay twice: if there are such, stop this and leave the task", "round", r)
+	}
 	l.unpinned = nil
 	return nil
 }

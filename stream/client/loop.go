@@ -82,7 +82,8 @@ type loop struct {
 	trouble    string    // why the newest answers took no report; empty: they did
 	troubled   time.Time // since when
 	refusals   refusals
-	total      Summary // of settled events, for Progress
+	total      Summary                    // of settled events, for Progress
+	early      map[participation.Key]bool // of an earlier process, settled before anybody asked about them here
 }
 
 func newLoop(c Config) *loop {
@@ -93,7 +94,7 @@ func newLoop(c Config) *loop {
 		accounts: accounts{ledger: c.Ledger, policy: c.Policy, perUser: c.UserKeys, log: c.Logger},
 		agreed:   make(chan struct{}), ended: make(chan struct{}),
 		events: make(map[participation.Key]*event), rounds: make(map[stream.Round]*round), dirty: make(map[*bundle]bool),
-		delivered: newAnswers(), flushed: time.Now(), pace: newPace(c.Poll, c.MaxPoll),
+		early: make(map[participation.Key]bool), delivered: newAnswers(), flushed: time.Now(), pace: newPace(c.Poll, c.MaxPoll),
 	}
 	l.accounts.now = l.clock.now
 	return l

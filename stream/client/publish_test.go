@@ -230,6 +230,39 @@ func TestFullBroker(t *testing.T) {
 	})
 }
 
+// TestProgressCountsOnce: events that an earlier run left charged, and whose outcome is known before their rows come, are counted once.
+func TestProgressCountsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, plan{rounds: 2, cohort: 20, minimum: 5, deadline: time.Minute})
+		s := newSpy(t, participation.NewMemoryStore())
+		w.play(t.Context(), func(ctx context.Context) {
+			short, stop := context.WithTimeout(ctx, 30*time.Second)
+			defer stop()
+			_, err := w.client(w.config(s)).Run(short, rows(15, false))
+			if !errors.Is(err, context.DeadlineExceeded) {
+				t.Fatal(err)
+			}
+			c := w.config(s)
+			var last, most client.Progress
+			c.Progress = func(p client.Progress) {
+				last, most.Summary.Counted = p, max(most.Summary.Counted, p.Summary.Counted)
+			}
+			sum, err := w.client(c).Run(ctx, func(yield func(row, error) bool) {
+				time.Sleep(2 * time.Minute) // the round is closed
+				rows(20, false)(yield)
+			})
+			must(t, err)
+			if want := (client.Summary{Events: 20, Units: 20, Counted: 20, Rounds: 2}); sum != want {
+				t.Errorf("%+v, want %+v", sum, want)
+			}
+			if last.Summary.Events != 20 || most.Summary.Counted != 20 {
+				t.Errorf("progress ended with %+v and had %d counted, want 20", last.Summary, most.Summary.Counted)
+			}
+		})
+		s.audit(w)
+	})
+}
+
 // A run that is stopped leaves charged rows to the next, which learns their outcome without sending them again.
 func TestStopAndResume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

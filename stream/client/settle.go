@@ -139,9 +139,18 @@ func (l *loop) answer(e *event) {
 	l.tell(e, o)
 }
 
-// tell answers all who asked about an event.
+// tell answers all who asked about an event. What an earlier process left charged may be settled before anybody here asks about it, and is counted
+// once: not when its row comes.
 func (l *loop) tell(e *event, o Outcome) {
-	l.total.add(o, e.units())
+	switch key := e.record.Key; {
+	case !e.present && len(e.callbacks) == 0:
+		l.early[key] = true
+		l.total.add(o, e.units())
+	case l.early[key]:
+		delete(l.early, key)
+	default:
+		l.total.add(o, e.units())
+	}
 	for _, tell := range e.callbacks {
 		tell(o)
 	}

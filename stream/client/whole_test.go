@@ -80,6 +80,7 @@ type organisation struct {
 	w      *world
 	book   ledger.Ledger
 	policy float64 // max_epsilon
+	log    logbook
 	mu     sync.Mutex
 	drew   map[stream.Round][]drawn
 }
@@ -91,7 +92,7 @@ func (w *world) organisation(store participation.Store) *organisation {
 // run is one life: it publishes the rows of files.
 func (o *organisation) run(ctx context.Context, source string, parts ...part) (client.Summary, error) {
 	cfg := o.w.config(o.spy)
-	cfg.Rows, cfg.Source, cfg.Ledger, cfg.Policy.MaxEpsilon = true, source, o.book, o.policy
+	cfg.Rows, cfg.Source, cfg.Ledger, cfg.Policy.MaxEpsilon, cfg.Logger = true, source, o.book, o.policy, o.log.logger()
 	device := o.w.client(cfg)
 	device.OnReport(func(r stream.Round, b block.Block, p randomizer.Params) {
 		d := drawn{params: p}
@@ -240,6 +241,37 @@ func TestAllRowsOverDeaths(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A silo whose state folder knows of nothing is told so where the task has gone on: its rows may have been drawn before. Who begins with the task, or
+// comes back with its folder, is not.
+func TestLostFoldersAreToldOf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newSilos(t, accounting.Local, 4)
+		first, lost := w.organisation(participation.NewMemoryStore()), w.organisation(participation.NewMemoryStore())
+		w.play(t.Context(), func(ctx context.Context) {
+			short, stop := context.WithCancel(ctx)
+			go func() {
+				w.batch(ctx, 2)
+				stop()
+			}()
+			if _, err := first.run(short, "x", part{"a", 0, 14}); !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+			var group sync.WaitGroup
+			for _, o := range []*organisation{first, lost} {
+				group.Go(func() {
+					_, err := o.run(ctx, "x", part{"a", 0, 14})
+					must(t, err)
+				})
+			}
+			group.Wait()
+		})
+		const told = "this state folder took part in no round of the task"
+		if n := [2]int{first.log.count(told), lost.log.count(told)}; n != [2]int{0, 1} {
+			t.Errorf("told so %v times, want 0 and 1", n)
+		}
+	})
 }
 
 // A silo that comes back with fewer rows is refused, and told how many there were; of none is anything sent.
