@@ -108,8 +108,8 @@ func (l *loop) calibrate(phase int, point []float64, frame *convex.Frame) error 
 	if err := maker.At(point, frame); err != nil {
 		return err
 	}
-	rows := l.terms.Rows()
-	decoys := make([]convex.Example, min(rows, decoyRows))
+	rows, dim := l.terms.Rows(), l.agreement.Features.Dim()
+	decoys := make([]convex.Example, min(rows, decoyRows, uint64(max(1, decoyValues/dim))))
 	of := block.Block{Rows: decoys}
 	if items := int(rows / l.terms.Units()); items > 1 { // of people
 		for end := items; end < len(decoys)+items; end += items {
@@ -117,7 +117,7 @@ func (l *loop) calibrate(phase int, point []float64, frame *convex.Frame) error 
 		}
 	}
 	for i := range decoys { // in full, which takes the longest: zeros that a row leaves out take no time
-		decoys[i] = convex.Example{Value: make([]float64, l.agreement.Features.Dim()), Label: 1}
+		decoys[i] = convex.Example{Value: make([]float64, dim), Label: 1}
 	}
 	var scratch convex.Example
 	var out []byte
@@ -141,14 +141,17 @@ func (l *loop) calibrate(phase int, point []float64, frame *convex.Frame) error 
 	if l.terms.Units() > 1 {
 		chunk = 1 // a block comes alone
 	}
-	l.beats.fit(workOf(time.Since(begun)/time.Duration(done-1), (rows+decoyRows-1)/decoyRows), chunk)
+	l.beats.fit(workOf(time.Since(begun)/time.Duration(done-1), (rows-1)/uint64(len(decoys))+1), chunk)
 	return nil
 }
 
-// decoyRows is how many rows of a large block are measured.
-const decoyRows = 64
+// decoyRows is how many rows of a large block are measured, and decoyValues how many numbers they hold, but for a single row that has more.
+const (
+	decoyRows   = 64
+	decoyValues = 1 << 22
+)
 
-// workOf is what an event takes at most: no longer than so many reports of decoyRows rows each.
+// workOf is what an event takes at most: no longer than so many reports about as many rows as are measured.
 func workOf(one time.Duration, times uint64) time.Duration {
 	return time.Duration(min(float64(one)*float64(times), float64(mostWork)))
 }
