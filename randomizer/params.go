@@ -82,6 +82,20 @@ func (p Params) unitRadius() uint64 { return radius(p.Levels) / p.units() }
 
 func (p Params) units() uint64 { return max(p.Units, 1) }
 
+// windowSd is how many standard deviations of a report's noise a window holds on each side of its centre: beyond lies less than 1e-14.
+const windowSd = 8
+
+// WindowOf is the least window, an even number, for a report with times the noise of so many trials.
+func WindowOf(trials uint64, times float64) float64 {
+	return 2 * math.Ceil(windowSd*math.Sqrt(float64(trials))/2*times)
+}
+
+// Room is the most trials, an even number, whose noise the window holds.
+func (p Params) Room() uint64 {
+	w := uint64(p.Window) // w/2 >= windowSd sqrt(b)/2
+	return w * w / (windowSd * windowSd) &^ 1
+}
+
 // MaxCount returns the largest count that a report can hold: g+b, or g+w with a window. It is also the most by which one report
 // can move a total.
 func (p Params) MaxCount() uint32 {

@@ -298,3 +298,16 @@ func TestWindowClamps(t *testing.T) {
 	want := []float64{noise[0] + noise[1] + noise[2], noise[3], noise[4], noise[5], noise[6] + noise[7] + noise[8]}
 	dptest.ChiSquare(t, "window", counts, want, dptest.Alpha)
 }
+
+// The least window for some trials has room for them, and a smaller one has not.
+func TestWindowHasRoom(t *testing.T) {
+	for _, trials := range []uint64{2, 10, 64, 8248, 1 << 20, 1 << 28} {
+		w := uint32(WindowOf(trials, 1))
+		if room := (Params{Window: w}).Room(); w%2 != 0 || room < trials {
+			t.Errorf("a window of %d has room for %d trials, want %d", w, room, trials)
+		}
+		if room := (Params{Window: w - 2}).Room(); room >= trials {
+			t.Errorf("a window of %d has room for %d trials: want one that is too small for %d", w-2, room, trials)
+		}
+	}
+}

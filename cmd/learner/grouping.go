@@ -107,7 +107,7 @@ func enter[U any](s *simulation, progress io.Writer, silos [][]U, of func(...U) 
 	o := s.job.Spec.Silo
 	plan, first := s.job.Plan, manifest.Gradients(s.job.Plan)
 	units, least, key := unitsOf(plan), o.Units, "silo.units"
-	if s.job.Spec.Privacy.Trust == "local" {
+	if s.job.Spec.Local() {
 		least, key = o.Least, "silo.least"
 	}
 	if units > 0 {

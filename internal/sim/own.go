@@ -60,7 +60,7 @@ func (o *ownNoise) params(phase int, p randomizer.Params, units uint64) (randomi
 		}
 	}
 	p.Units, p.Trials = units, o.known[key]
-	if w := float64(p.Window); w*w < 64*float64(p.Trials) { // 8 standard deviations on each side, as a device wants them
+	if uint64(p.Trials) > p.Room() { // its device refuses
 		return p, fmt.Errorf("a silo of %d units: the counts of its reports would leave their window", units)
 	}
 	return p, nil

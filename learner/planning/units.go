@@ -95,6 +95,5 @@ func (p *Proposal) window(trials uint64) uint32 {
 	if p.Plan.Trust != wire.Trust_TRUST_LOCAL {
 		return 0
 	}
-	w := 2 * math.Ceil(8*math.Sqrt(float64(trials))/2*max(1, p.spare))
-	return uint32(min(w, randomizer.MaxTrials+1)) // too wide a window is refused by randomizer.Params
+	return uint32(min(randomizer.WindowOf(trials, max(1, p.spare)), randomizer.MaxTrials+1)) // too wide a window is refused by randomizer.Params
 }

@@ -6,7 +6,8 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-func (s *Spec) local() bool { return s.Privacy.Trust == accounting.Local.String() }
+// Local says that the task is of trust local: a report is hidden by its own noise alone.
+func (s *Spec) Local() bool { return s.Privacy.Trust == accounting.Local.String() }
 
 // setDefaultSilo fills in what follows from the silos: reports, least, users, the honest fraction, and under trust local the minimum cohort.
 // It needs the trust, and leaves what it cannot compute to Validate.
@@ -17,7 +18,7 @@ func (s *Spec) setDefaultSilo() {
 	}
 	or(&o.Reports, o.Count)
 	or(&s.Schedule.Users, o.Count*o.Units)
-	if s.local() {
+	if s.Local() {
 		or(&o.Least, (2*o.Units+2)/3)
 		or(&s.Schedule.MinimumCohort, max(1, (o.Reports+1)/2))
 		return
@@ -42,14 +43,14 @@ func (s *Spec) checkSilo() error {
 	if o.Reports < 1 || o.Reports > o.Count {
 		return refuse("silo.reports", o.Reports, "a whole number from 1 to silo.count (%d)", o.Count)
 	}
-	if t, err := accounting.ParseTrust(s.Privacy.Trust); err == nil && !s.local() && t.HasReportNoise() && o.Reports < 2 {
+	if t, err := accounting.ParseTrust(s.Privacy.Trust); err == nil && !s.Local() && t.HasReportNoise() && o.Reports < 2 {
 		return refuse("silo.reports", o.Reports, "at least 2 under trust %s, where a silo relies on the noise of others; trust local needs nobody's",
 			s.Privacy.Trust)
 	}
 	switch {
-	case s.local() && (o.Least < 1 || o.Least > o.Units):
+	case s.Local() && (o.Least < 1 || o.Least > o.Units):
 		return refuse("silo.least", o.Least, "a whole number from 1 to silo.units (%d)", o.Units)
-	case !s.local() && o.Least != o.Units:
+	case !s.Local() && o.Least != o.Units:
 		return refuse("silo.least", o.Least, "silo.units (%d) under trust %s: only under local does a silo make up with noise of its own for units that it lacks",
 			o.Units, s.Privacy.Trust)
 	}
@@ -84,7 +85,7 @@ func (s *Spec) checkSiloSchedule() error {
 func (s *Spec) checkLocal() error {
 	p := s.Privacy
 	switch {
-	case !s.local():
+	case !s.Local():
 		return nil
 	case p.HonestFraction != "1":
 		return refuse("privacy.honest_fraction", p.HonestFraction, "1 under trust local: nobody's noise but the report's own is relied upon")

@@ -168,14 +168,10 @@ func (a *Agreement) trialsWithin(of []accounting.Release, units uint64, b accoun
 	return a.accountant.OwnTrials(of, units, b)
 }
 
-// windowSd is how many standard deviations of a report's noise its window holds on each side of the centre: beyond lies less than 1e-14.
-const windowSd = 8
-
 // room is the most trials, an even number, that a report in the phase has room for: those of the plan, and what fits its window.
 func (a *Agreement) room(phase int) uint64 {
 	p := a.Phases[phase].Params
-	w := uint64(p.Window) // w/2 >= 8 sqrt(b)/2
-	return max(uint64(p.Trials), w*w/(windowSd*windowSd)&^1)
+	return max(uint64(p.Trials), p.Room())
 }
 
 // crowded says whether a window has no room for the trials of a phase.
