@@ -1,4 +1,4 @@
-// Package device wires a publisher of users' reports together for `ingest publish`: rows of a file, or events posted over HTTP, a client
+// Package device wires a publisher of reports together for `ingest publish`: rows of a file, or events posted over HTTP, a client
 // with its participation and ledger, and the broker.
 package device
 
@@ -109,8 +109,8 @@ func (c Config) expect(ctx context.Context, devices *client.Client) error {
 	return err
 }
 
-// count reads the data to their end, for rows or, where people are protected, for people; 0 says that they are not files, and were not touched. Its error is that of data that break off, of
-// which nothing is sent then.
+// count reads the data to their end, for rows or, where people are protected, for people; 0 says that they are not files, and were not touched.
+// Its error is that of data that break off, of which nothing is sent then.
 func (c Config) count(ctx context.Context, declared *task.Spec) (n uint64, err error) {
 	spec, err := c.reads(declared)
 	if err != nil {
