@@ -66,6 +66,19 @@ func (b *beats) arm() {
 	}
 }
 
+// spans are how long reading may take, from the client's beginning on, and show nothing: the first of them, and each twice the one before.
+const spans = time.Second
+
+// whenRead waits for the end of the span in which rows that are read to their end were: how many there are of one person, or how long they are, shows
+// in no more than that.
+func (b *beats) whenRead(ctx context.Context) error {
+	span := spans
+	for time.Since(b.begun) > span {
+		span *= 2
+	}
+	return until(ctx, b.begun.Add(span))
+}
+
 // until waits for a tick.
 func until(ctx context.Context, tick time.Time) error {
 	timer := time.NewTimer(time.Until(tick))

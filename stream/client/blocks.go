@@ -153,7 +153,9 @@ func (m *mapper) whole(ctx context.Context, rows iter.Seq2[task.Row, error]) ite
 		}
 		e := m.event(allRows, lines, func() {})
 		e.terms = terms
-		yield(e)
+		if m.loop.beats.whenRead(ctx) == nil {
+			yield(e)
+		}
 	}
 }
 

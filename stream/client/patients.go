@@ -23,6 +23,9 @@ func (m *mapper) patients(ctx context.Context, rows iter.Seq2[task.Row, error]) 
 		if m.failed != nil {
 			return
 		}
+		if m.loop.beats.whenRead(ctx) != nil {
+			return
+		}
 		events := m.wards
 		if m.loop.agreement.Whole() {
 			events = m.hospital

@@ -23,11 +23,16 @@ func (m *mapper) persons(ctx context.Context, rows iter.Seq2[task.Row, error]) i
 	p := m.people()
 	return func(yield func(*event) bool) {
 		people, ended := p.Collected(m.own(ctx, rows)), func() (block.Counts, error) { return p.Counts(), p.Err() }
-		if p.Wait > 0 && m.names.stream {
+		waited := p.Wait > 0 && m.names.stream
+		if waited {
 			a := arrival{people: p, added: make(chan struct{}, 1), ended: make(chan struct{})}
 			people, ended = a.all(ctx, m.own(ctx, rows)), a.result
 		}
 		for one := range people {
+			if !waited && m.loop.beats.whenRead(ctx) != nil {
+				break
+			}
+			waited = true
 			if !yield(m.person(one)) {
 				return
 			}

@@ -89,6 +89,53 @@ func TestContentOfASiloShowsNowhere(t *testing.T) {
 	}
 }
 
+// How long reading takes depends on how many rows somebody has, and on how long they are. Where rows are read to their end first, when reports leave
+// does not, within a span.
+func TestReadingShowsNowhere(t *testing.T) {
+	see := func(rounds, rows int) (seen []string) {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, stop := context.WithCancel(t.Context())
+			w := newPeople(t, 1, 3)
+			if rounds > 0 {
+				w = newSilos(t, accounting.Local, rounds)
+			}
+			w.open(ctx, 1, 1, w.announce(ctx, 1))
+			c := w.config(participation.NewMemoryStore())
+			watch := &watcher{ReportWriter: c.Reports, begun: time.Now()}
+			c.Reports, c.Rows, c.Policy.MaxEpsilon = watch, true, accounting.MaxEpsilon
+			device := w.client(c)
+			slow, n := time.Millisecond, 40
+			switch {
+			case rounds == 0:
+				byUser(device, 2, 0)
+				n = 3 + rows
+			case rounds > 1:
+				slow *= time.Duration(rows)
+			}
+			var group sync.WaitGroup
+			group.Go(func() {
+				_, _ = device.Run(ctx, alike(n, func(i int) (task.Row, error) {
+					time.Sleep(max(slow, time.Until(watch.begun.Add(known))))
+					row, err := fitting(i)
+					row.User = fmt.Sprint(min(i, 2)) // the third has all further rows
+					return row, err
+				}))
+			})
+			time.Sleep(time.Minute)
+			stop()
+			group.Wait()
+			seen = watch.seen
+		})
+		return seen
+	}
+	for rounds, reports := range map[int]int{0: 3, 4: 1} { // people, and a silo in many passes
+		few, many := see(rounds, 1), see(rounds, 150)
+		if len(few) != reports || !slices.Equal(few, many) {
+			t.Errorf("%d rounds: of few rows, or short ones, %q is seen, of more %q", rounds, few, many)
+		}
+	}
+}
+
 // What may be held is a number of rows, whatever is in them.
 func TestLimitsOfASiloCountRows(t *testing.T) {
 	for _, one := range []func(int) (task.Row, error){fitting, misfit, blank} {

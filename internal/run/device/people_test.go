@@ -136,7 +136,7 @@ func TestPeopleEndToEnd(t *testing.T) {
 		t.Errorf("the first run: %+v, %v; want it stopped", sum, err)
 	}
 	write(0, 90, 2)
-	sum, err = publish(filepath.Join(dir, "*.jsonl"), "files", func(p client.Progress) bool { return p.Round == 2 && p.Open })
+	sum, err = publish(filepath.Join(dir, "*.jsonl"), "files", func(p client.Progress) bool { return p.Round == 2 && p.InFlight > 0 })
 	if !errors.Is(err, context.Canceled) || sum.Counted == 0 {
 		t.Errorf("the second run: %+v, %v; want it stopped", sum, err)
 	}
