@@ -102,7 +102,8 @@ type planReport struct {
 	Alternatives []alternative     `json:"alternatives"`
 	Baselines    []plannedBaseline `json:"yardsticks"`
 
-	rounds string // in words
+	rounds string  // in words
+	scale  float64 // the mechanism's noise times this is in units of the clip norm of a row
 }
 
 // A scores is what progressive validation adds to a report.
@@ -202,6 +203,7 @@ func survey(job run.Job) (planSurvey, error) {
 		out.report.Minimum = min(out.report.Minimum, f.Minimum)
 	}
 	out.report.Binding, out.report.Start, out.report.rounds = bindingOf(job), startOf(job), roundsOf(p, manifest.Planned(p))
+	out.report.scale = job.Inflation()
 	if card := job.Problem.Validation; card != nil {
 		out.report.Validation = &scores{Scorecard: *card, Coordinates: card.Dim(), Inflation: job.Inflation(), larger: job.Inflation()}
 		if radius := p.Radius; radius > 0 {
@@ -309,9 +311,19 @@ func compare(job run.Job) (comparison, error) {
 		return comparison{}, err
 	}
 	n, times := float64(p.Users)*float64(max(1, p.Units)), math.Sqrt(float64(manifest.RoundsPerUser(job.Plan))) // every round of a user is paid for
-	out := comparison{CentralNoiseStd: 2 * times / (n * mu), LocalNoiseStd: 2 * times / (math.Sqrt(n) * mu)}
+	share := shareOf(job)
+	out := comparison{CentralNoiseStd: 2 * times * share / (n * mu), LocalNoiseStd: 2 * times * share / (math.Sqrt(n) * mu)}
 	if paper, err := run.PaperNoiseStd(job); err == nil {
+		paper *= share
 		out.PaperNoiseStd = &paper
 	}
 	return out, nil
+}
+
+// shareOf is the norm that a unit's gradient has at most, in units of the clip norm of a row: below 1 where it is the mean over a person's rows.
+func shareOf(job run.Job) float64 {
+	if job.Problem.Radius > 0 {
+		return job.Problem.Radius
+	}
+	return 1
 }

@@ -22,7 +22,7 @@ protects      %s
 %smechanism     d = %d, g = %d, b = %d, p = %.6g: %d bits a coordinate, %d bytes a report
 noise         %.4g of the clip norm, standard deviation of one coordinate of the mean %s, rounding included
               central DP %.4g, local DP %.4g`, r.Task, r.Algorithm, r.all(), r.rounds, r.Minimum, r.Unit, r.Against, r.about(),
-		r.Dim, p.Levels, p.Trials, p.P, p.BitsPerCoordinate, p.ReportBytes, r.inflation()*p.TotalStd(), r.meanOf(), r.Comparison.CentralNoiseStd, r.Comparison.LocalNoiseStd)
+		r.Dim, p.Levels, p.Trials, p.P, p.BitsPerCoordinate, p.ReportBytes, r.scale*p.TotalStd(), r.meanOf(), r.Comparison.CentralNoiseStd, r.Comparison.LocalNoiseStd)
 	if r.Comparison.PaperNoiseStd != nil {
 		fmt.Fprintf(w, ", the paper's constants %.4g", *r.Comparison.PaperNoiseStd)
 	}
@@ -138,13 +138,6 @@ func (r planReport) printGuarantees(w io.Writer) {
 		}
 		last[g.Adversary] = line
 	}
-}
-
-func (r planReport) inflation() float64 {
-	if r.Validation == nil {
-		return 1
-	}
-	return r.Validation.Inflation
 }
 
 func (s scores) names() string {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"net/http/httptest"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -243,6 +244,37 @@ func pagesOf(t *testing.T, job run.Job, status statedir.Status, texts map[string
 	look("at the end")
 }
 
+// A person's mean is shorter than a row's gradient may be: noise and all that it is compared with are in units of a row's clip, with and without scores.
+func TestNoiseOfPeople(t *testing.T) {
+	for _, off := range []bool{false, true} {
+		job := spokenJob(t, "user", "shuffle", false)
+		if off {
+			var err error
+			job.Problem.Validation = nil
+			if job.Proposal, err = job.Planner.Plan(job.Problem); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s, err := survey(job)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := s.report
+		var out strings.Builder
+		if err := r.print(&out); err != nil {
+			t.Fatal(err)
+		}
+		printed := regexp.MustCompile(`\nnoise +(\S+) of the clip norm`).FindStringSubmatch(out.String())
+		noise, err := strconv.ParseFloat(printed[1], 64)
+		if err != nil || noise < r.Comparison.CentralNoiseStd || noise > 2*r.Comparison.CentralNoiseStd || r.Comparison.LocalNoiseStd < noise {
+			t.Errorf("scores off %v: noise %v, central %v, local %v: %v", off, noise, r.Comparison.CentralNoiseStd, r.Comparison.LocalNoiseStd, err)
+		}
+		if !off && !strings.Contains(out.String(), "noise 3.1 % larger") {
+			t.Error(out.String())
+		}
+	}
+}
+
 // The noise of the mean of all units, if all were in one round: under trust local every reporter adds his own, else the sum's is the same however
 // many there are.
 func TestNoiseOfAll(t *testing.T) {
@@ -258,7 +290,7 @@ func TestNoiseOfAll(t *testing.T) {
 		units := float64(r.Units) / (float64(r.Users) / max(1, c.reporters)) // share of a reporter's units that is in one report
 		want := r.ReportNoise * units / math.Sqrt(c.reporters)
 		if c.trust == "shuffle" {
-			want = r.inflation() * r.Privacy.NoiseStd * float64(r.Cohort) * float64(r.Units) / float64(r.Users)
+			want = r.scale * r.Privacy.NoiseStd * float64(r.Cohort) * float64(r.Units) / float64(r.Users)
 		}
 		if got := r.Binding.AllNoise / math.Sqrt(float64(r.Dim)); math.Abs(got/want-1) > 0.03 { // rounding is in it
 			t.Errorf("%s, %s: %v in one coordinate of the mean of all, want %v", c.name, c.trust, got, want)
