@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -155,7 +156,11 @@ func (s statement) print(w io.Writer) error {
 	if s.MaxTotalDelta != nil {
 		limits += fmt.Sprintf(", delta of %g", *s.MaxTotalDelta)
 	}
+	unit := s.Unit
+	if len(s.Tasks) > 0 && !slices.ContainsFunc(s.Tasks, func(c spending) bool { return c.Unit != task.UnitUser }) {
+		unit = task.UnitUser // a silo has one account for all of its people
+	}
 	_, err := fmt.Fprintf(w, "\n%s, the %s that paid most: epsilon %s, delta %s%s\n"+
-		"each if in every cohort the share of the reports planned for is honest that its task, or your policy, relies upon (under trust local: none)\n", window, s.Unit, cli.Upper(s.Epsilon, 6), cli.Upper(s.Delta, 6), limits)
+		"each if in every cohort the share of the reports planned for is honest that its task, or your policy, relies upon (under trust local: none)\n", window, unit, cli.Upper(s.Epsilon, 6), cli.Upper(s.Delta, 6), limits)
 	return err
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"io"
 	"io/fs"
 	"path/filepath"
@@ -139,9 +141,12 @@ address is named, and goes on until it is interrupted.`,
 			}
 			show.Close()
 			if summary != (client.Summary{}) || err == nil {
-				if printed := p.json.Print(c.OutOrStdout(), summary, func(w io.Writer) error { return printSummary(w, summary, p.state != "", err) }); err == nil {
+				if printed := p.json.Print(c.OutOrStdout(), summary, func(w io.Writer) error { return printSummary(w, summary, watch.Standing(), p.state != "", err) }); err == nil {
 					err = printed
 				}
+			}
+			if p.state == "" && errors.Is(err, context.Canceled) && c.Context().Err() != nil {
+				err = cli.Transient(errors.New("interrupted; without --state another run begins anew, and sends again what this one sent"))
 			}
 			return cli.Classify(err, cli.As[*consent.RefusedError](cli.ExitRefused), cli.As[*source.SchemaError](cli.ExitUsage),
 				cli.As[*task.FieldError](cli.ExitUsage), cli.As[*natsjs.ConfigError](cli.ExitUsage), cli.Is(cli.ExitUsage, fs.ErrNotExist),
@@ -156,7 +161,7 @@ address is named, and goes on until it is interrupted.`,
 	c.Flags().StringVarP(&p.taskFile, "task-file", "f", "", "the task `FILE`: what the announced task must declare")
 	c.Flags().StringArrayVar(&sets, "set", nil, "override a `PATH=VALUE` of the task file; repeatable")
 	c.Flags().StringVar(&p.task, "task", "", "`NAME` of the task, instead of a task file")
-	c.Flags().StringVar(&p.data, "data", "", "`FILE` of events, or a quoted pattern of files; gzip and zstd too; - for standard input")
+	cli.Data(c.Flags(), &p.data, "`FILE` of events, or a quoted pattern of files; gzip and zstd too; - for standard input")
 	c.Flags().StringVar(&p.format, "format", "", "format of the data, if not the task's: libsvm, csv, jsonl, idx or parquet")
 	c.Flags().StringVar(&p.state, "state", "", "`DIR` in which participation is kept; without it a second run sends rows again")
 	c.Flags().StringVar(&p.policy, "policy", "", "`FILE` of what these devices agree to (YAML)")

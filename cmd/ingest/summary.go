@@ -7,19 +7,28 @@ import (
 	"strings"
 
 	"github.com/panlearn/panlearn/internal/cli"
+	"github.com/panlearn/panlearn/internal/wording"
 	"github.com/panlearn/panlearn/stream/client"
 	"github.com/panlearn/panlearn/stream/client/filestore"
 )
 
 // printSummary says what became of the events of a run that ended with err: each kind that there is, what it means and what can be done.
-// kept says that a state folder knows them.
-func printSummary(w io.Writer, s client.Summary, kept bool, err error) error {
+// of is the task that they are of, and kept says that a state folder knows them.
+func printSummary(w io.Writer, s client.Summary, of client.Standing, kept bool, err error) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %d counted", cli.Count(s.Events, "event"), s.Counted)
-	if s.Units != s.Events {
-		fmt.Fprintf(&b, ", blocks of %s in all", cli.Count(s.Units, "row"))
+	units := cli.Count(s.Units, "row")
+	if of.People {
+		units = wording.People.Count(s.Units)
 	}
-	if s.Rounds > 0 {
+	switch {
+	case of.Silo:
+		fmt.Fprintf(&b, "%s of %s in all: %d counted", cli.Count(s.Events, "block"), units, s.Counted)
+	case of.People:
+		fmt.Fprintf(&b, "%s: %d counted", units, s.Counted)
+	default:
+		fmt.Fprintf(&b, "%s: %d counted", cli.Count(s.Events, "event"), s.Counted)
+	}
+	if s.Rounds > 0 && !of.Whole { // whose block is in all rounds
 		fmt.Fprintf(&b, "; their last reports were of %s", cli.Count(s.Rounds, "round"))
 	}
 	b.WriteByte('\n')
@@ -43,8 +52,20 @@ func printSummary(w io.Writer, s client.Summary, kept bool, err error) error {
 	say(s.Unused, "never sent: no round had a place for them before the task, or this run, ended")
 	say(s.Refused, "refused and not sent: the policy forbids the task, or what their users may spend is spent (ingest ledger)")
 	say(s.Invalid, "of them do not fit the task: they took part as zero vectors, which teach nothing (ingest publish --check says why)")
-	say(s.LeftOver, "rows are in no report: at the end of a file they are too few for a block, and a later run takes them with those that are added; or they came after a silo had first taken part with all of its rows")
-	say(s.Keyless, "more rows have no key that can be read, and were not sent")
+	switch {
+	case of.People:
+		say(s.LeftOver, "rows are in no report: they are of people who fill no block, or came after this silo first took part")
+	case of.Whole:
+		say(s.LeftOver, "rows are in no report: there are more than when this silo first took part")
+	default:
+		say(s.LeftOver, "rows are in no report: at the end of a file they are too few for a block, and a later run takes them with those that are added")
+	}
+	say(s.Surplus, "more rows are beyond those of their person that enter a report (user.items, and in a stream user.wait), and were not sent")
+	unnamed := "more rows have no key that can be read, and were not sent"
+	if of.People {
+		unnamed = "more rows do not say in a way that can be read of whom they are (user.column), and were not sent"
+	}
+	say(s.Keyless, unnamed)
 	_, err = io.WriteString(w, b.String())
 	return err
 }

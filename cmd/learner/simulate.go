@@ -134,7 +134,7 @@ users on a synthetic population of the task's dimension and loss, whose optimum 
 		},
 	}
 	f.Flags(c.Flags())
-	c.Flags().StringVar(&data, "data", "", "training data `FILE`, or a quoted pattern of files; gzip and zstd too")
+	cli.Data(c.Flags(), &data, "training data `FILE`, or a quoted pattern of files; gzip and zstd too")
 	c.Flags().StringVar(&test, "test", "", "test data `FILE`, as --data")
 	c.Flags().StringVar(&format, "format", "", "format of the data, if not the task's: libsvm, csv, jsonl, idx or parquet")
 	c.Flags().UintVar(&holdout, "holdout", 0, "use every `K`-th row of the data for testing and not for training")

@@ -45,7 +45,7 @@ func PrintInspection(out io.Writer, r *inspection.Report) error {
 	}
 	fmt.Fprintf(w, "\norder: the label's correlation with the position of the row is %.3f, with the label before it %.3f", r.OrderCorrelation, r.NeighbourCorrelation)
 	if r.Ordered {
-		fmt.Fprintf(w, "\n  %.0f standard deviations from random order: a round would see labels that are not those of the whole. Mix them: ingest publish --shuffle N\n", r.Deviations)
+		fmt.Fprintf(w, "\n  %.0f standard deviations from random order: %s\n", r.Deviations, r.Advice)
 	} else {
 		fmt.Fprintln(w, "; that is no sign of an order")
 	}

@@ -67,7 +67,8 @@ func (r *run) silos(phase int, step uint64) ([]int32, error) {
 		r.users += uint64(len(out))
 	}
 	if uint64(len(out)) < max(1, least) {
-		return nil, fmt.Errorf("%d silos have a report for it: %d are planned, and want at least %d", len(out), n, least)
+		return nil, fmt.Errorf("%d silos have a report for it: %d are planned, and want at least %d; "+
+			"lower silo.units to what silos have, without the rows that are held out for testing", len(out), n, least)
 	}
 	return out, nil
 }

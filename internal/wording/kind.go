@@ -54,6 +54,9 @@ func (n Noun) Count(k uint64) string { return fmt.Sprintf("%d %s", k, n.Of(k)) }
 // Report is what rounds count in every task.
 var Report = Noun{"report", "reports"}
 
+// People are the units of whoever has the rows of people.
+var People = person
+
 var (
 	user   = Noun{"user", "users"}
 	silo   = Noun{"silo", "silos"}

@@ -338,7 +338,7 @@ func (l *loop) load() error {
 		slices.SortFunc(b.events, func(x, y *event) int { return int(x.record.Draw.Place) - int(y.record.Draw.Place) })
 	}
 	if n := len(l.events); n > 0 {
-		l.Logger.Info("resuming: these users were charged in an open round and have no outcome yet", "users", n)
+		l.Logger.Info("resuming: these reports were charged in an open round and have no outcome yet", "reports", n)
 	}
 	return nil
 }

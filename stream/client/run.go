@@ -97,14 +97,14 @@ wait:
 		c.loop.Logger.Warn("more invalid rows, not logged one by one", "rows", n-maxInvalidLogged)
 	}
 	if n := t.summary().LeftOver; n > 0 {
-		why := "rows at the ends of files are too few for a block, and were not sent: a later run takes them with those that are added"
+		why, block := "rows at the ends of files are too few for a block, and were not sent: a later run takes them with those that are added", "rows_of_a_block"
 		switch a := c.loop.agreement; {
 		case a.Spec.ByUser():
-			why = "these rows are of people who fill no block, or came after this silo first took part: they are in no report of this task"
+			why, block = "these rows are of people who fill no block, or came after this silo first took part: they are in no report of this task", "people_of_a_block"
 		case a.Whole():
 			why = "there are more rows than when this silo first took part: the last ones are in no report of this task"
 		}
-		c.loop.Logger.Warn(why, "rows", n, "rows_of_a_block", max(c.loop.kept, c.loop.agreement.Units()))
+		c.loop.Logger.Warn(why, "rows", n, block, max(c.loop.kept, c.loop.agreement.Units()))
 	}
 	if n := t.held(); n > 0 {
 		c.loop.Logger.Info("rows that were read were offered to no round", "rows", n)

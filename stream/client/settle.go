@@ -213,6 +213,6 @@ func (l *loop) abandon(events []*event, refused *consent.RefusedError) {
 		l.answer(e)
 	}
 	if charged > 0 {
-		l.Logger.Info("stopped before the outcome of these users was known: they are charged, and a later run learns it", "users", charged)
+		l.Logger.Info("stopped before the outcome of these reports was known: they are charged, and a later run learns it", "reports", charged)
 	}
 }

@@ -10,6 +10,8 @@ import (
 type Standing struct {
 	Agreed   bool      // the task is announced, and the policy agrees to it
 	Silo     bool      // one organisation's rows are here, which has one report in a round
+	Whole    bool      // all that it has is one block, which answers every round
+	People   bool      // a unit is a person
 	Open     bool      // the stage has opened the newest round, and it is not closed
 	Closed   bool      // the newest round is closed, and the next one is not announced
 	Minimum  uint64    // reports of all clients from which on the round closes at its deadline
@@ -20,7 +22,10 @@ type Standing struct {
 
 // standing says where the loop stands.
 func (l *loop) standing() Standing {
-	s := Standing{Agreed: l.agreement != nil, Silo: l.agreement != nil && l.agreement.Spec.Silo != nil, Waiting: len(l.queue.events) + len(l.queue.drawn)}
+	s := Standing{Agreed: l.agreement != nil, Waiting: len(l.queue.events) + len(l.queue.drawn)}
+	if a := l.agreement; a != nil {
+		s.Silo, s.Whole, s.People = a.Spec.Silo != nil, a.Whole(), a.Spec.ByUser()
+	}
 	s.Charged = len(l.events) - min(s.Waiting, len(l.events))
 	r := l.current
 	if r == nil || r.message == nil {

@@ -67,6 +67,13 @@ func (w *Watch) end() {
 	w.done = true
 }
 
+// Standing is what is known of the task, and of the round at hand.
+func (w *Watch) Standing() client.Standing {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.now.Standing
+}
+
 // Look is what it sees now: the newest round and numbers of rows, names and values in turn, and what the publisher waits for. kind is that
 // without what changes by itself.
 func (w *Watch) Look() (counts []any, waits, kind string) {

@@ -122,7 +122,7 @@ func TestAskedInAnOpenRound(t *testing.T) {
 			f.start("publisher0")
 			f.until("a publisher that goes on", func() bool {
 				log, err := os.ReadFile(first.Log())
-				return err == nil && bytes.Count(log, []byte("resuming: these users were charged")) == turn
+				return err == nil && bytes.Count(log, []byte("resuming: these reports were charged")) == turn
 			})
 		}
 		if !f.askToStop(first, turn) {

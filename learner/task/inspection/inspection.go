@@ -47,6 +47,9 @@ type Report struct {
 	// Unknown are columns of the task that no event has, where events name their fields (jsonl): typed wrong, or always missing.
 	Unknown []string `json:"unknown_columns,omitempty"`
 
+	// Advice is what to do about data that are Ordered.
+	Advice string `json:"-"`
+
 	// LabelNames are the keys of Labels in their order.
 	LabelNames []string `json:"-"`
 }
@@ -113,6 +116,17 @@ func Of(path string, spec *task.Spec) (*Report, error) {
 	}
 }
 
+// adviceOf says what to do about rows in an order.
+func adviceOf(spec *task.Spec) string {
+	switch {
+	case spec.Silo == nil:
+		return "a round would see labels that are not those of the whole. Mix them: ingest publish --shuffle N"
+	case spec.Schedule.Interactive:
+		return "that is of no account here: in many passes each report is about all rows"
+	}
+	return "a report would be about labels that are not those of the whole. Mix the rows of each file before a silo first takes part, and never after"
+}
+
 // A counter adds up inspections.
 type counter struct {
 	Report
@@ -120,13 +134,14 @@ type counter struct {
 	one      task.Inspection
 	norms    []float64
 	order    *order
+	advice   string // about rows in an order
 	labels   []int
 	low      float64 // of the label as the loss sees it
 	high     float64
 }
 
 func newCounter(spec *task.Spec, m *task.FeatureMap) *counter {
-	c := &counter{features: m, order: newOrder(len(m.Classes())), Report: Report{Task: spec.Name, NormBound: m.Longest(), Labels: map[string]int{}, First: []BadRow{}}}
+	c := &counter{features: m, order: newOrder(len(m.Classes())), advice: adviceOf(spec), Report: Report{Task: spec.Name, NormBound: m.Longest(), Labels: map[string]int{}, First: []BadRow{}}}
 	for _, name := range m.Schema().Columns {
 		c.Columns = append(c.Columns, Column{Name: name})
 	}
@@ -206,7 +221,9 @@ func (c *counter) report() *Report {
 		c.ClippedShare = float64(longer) / float64(n)
 	}
 	c.OrderCorrelation, c.NeighbourCorrelation, c.Deviations = c.order.correlations()
-	c.Ordered = c.Deviations > clearly
+	if c.Ordered = c.Deviations > clearly; c.Ordered {
+		c.Advice = c.advice
+	}
 	return &c.Report
 }
 

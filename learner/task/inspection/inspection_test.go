@@ -91,6 +91,15 @@ func TestReportOfNumbers(t *testing.T) {
 	if want := map[string]int{"-10 to 0": 20, "0 to 10": 10, "10 to 20": 10, "20 to 30": 60}; !reflect.DeepEqual(r.Labels, want) {
 		t.Errorf("labels %v, want %v", r.Labels, want)
 	}
+	if !strings.Contains(r.Advice, "--shuffle N") {
+		t.Errorf("advice %q", r.Advice)
+	}
+	for _, c := range []struct{ schedule, want string }{{"", "Mix the rows of each file before"}, {"interactive: true, ", "all rows"}} {
+		silo := strings.Replace(file, "schedule: {users: 1000", "silo: {count: 4, units: 100}\nschedule: {"+c.schedule+"deadline: 20s", 1)
+		if r, err := inspect(t, silo, data.String()); err != nil || !r.Ordered || !strings.Contains(r.Advice, c.want) || strings.Contains(r.Advice, "--shuffle") {
+			t.Errorf("rows of a silo in an order: %v, %v", r, err)
+		}
+	}
 	if label := r.Columns[4]; label.Clamped != 10+49 || !r.Ordered || r.OrderCorrelation < 0.8 {
 		t.Errorf("%+v, ordered %v by %v", label, r.Ordered, r.OrderCorrelation)
 	}

@@ -53,7 +53,7 @@ func (a *Agreement) Again(times uint32) *RefusedError {
 		return nil
 	}
 	return &RefusedError{Field: fmt.Sprintf("participation %d of an event: epsilon", times),
-		Value:    fmt.Sprintf("%v in all at delta %v, if a share %v of users is honest", epsilon, a.Delta, a.HonestFraction),
+		Value:    fmt.Sprintf("%v in all at delta %v%s", epsilon, a.Delta, a.assuming()),
 		Accepted: fmt.Sprintf("at most %v, %s", limit, source)}
 }
 
@@ -121,10 +121,23 @@ func (a *Agreement) compare(what string, g accounting.Guarantee) error {
 	limit, source := a.limit()
 	if !(g.Epsilon <= limit*(1+tolerance)) {
 		return Refuse(what+": epsilon",
-			fmt.Sprintf("%v at delta %v, if a share %v of users is honest", g.Epsilon, a.Delta, a.HonestFraction),
+			fmt.Sprintf("%v at delta %v%s", g.Epsilon, a.Delta, a.assuming()),
 			"at most %v, %s", limit, source)
 	}
 	return nil
+}
+
+// assuming is what an epsilon rests on, to be written after it.
+func (a *Agreement) assuming() string {
+	trust, err := accounting.ParseTrust(a.Spec.Privacy.Trust)
+	if err != nil {
+		return "" // of another version
+	}
+	reporters := "users"
+	if a.Spec.Silo != nil {
+		reporters = "silos"
+	}
+	return trust.Assuming(a.HonestFraction, reporters)
 }
 
 // alike are rounds that cost the same: of one phase and cohort.

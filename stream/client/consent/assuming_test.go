@@ -1,0 +1,30 @@
+package consent
+
+import (
+	"testing"
+
+	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/randomizer/accounting"
+)
+
+// A refusal says on whose noise its epsilon rests: of silos for a silo, and of nobody under trust local.
+func TestAssuming(t *testing.T) {
+	half, err := accounting.ParseFraction("1/2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		trust string
+		silo  *task.Silo
+		want  string
+	}{
+		{"shuffle", nil, ", if in every cohort a share 0.5 of the users planned for is honest"},
+		{"shuffle", &task.Silo{Count: 4}, ", if in every cohort a share 0.5 of the silos planned for is honest"},
+		{"local", &task.Silo{Count: 4}, ""},
+	} {
+		a := &Agreement{Spec: &task.Spec{Privacy: task.Privacy{Trust: c.trust}, Silo: c.silo}, HonestFraction: half}
+		if got := a.assuming(); got != c.want {
+			t.Errorf("%s: %q, want %q", c.trust, got, c.want)
+		}
+	}
+}
