@@ -82,6 +82,21 @@ func (r Ramp) After(draw uint32) time.Duration {
 	return time.Duration((1.0/holds + math.Log2(u/r.first())) * float64(r.Doubling))
 }
 
+// Turn is what an organisation makes of its draw, so that all of them report equally often: took is how many reports it had in earlier rounds, and asked
+// is how many those asked for of all of so many organisations. Whoever had fewer than others comes before them, in an order that is drawn. Where they
+// reported otherwise than they were asked, the first still do not come all at once.
+func Turn(draw uint32, took, asked, of, cohort uint64) uint32 {
+	u := float64(draw) / (1 << 32)
+	behind := 1 - float64(asked%of)/float64(of) // the part of all that had fewer
+	behind = min(max(behind, float64(cohort)/float64(2*of)), 0.75)
+	if took <= asked/of {
+		u *= behind
+	} else {
+		u = behind + u*(1-behind)
+	}
+	return uint32(min(u*(1<<32), math.MaxUint32))
+}
+
 // ReserveAfter is how long after Open a device joins a later round of an interactive phase that no earlier round of the phase
 // has counted: when all who join at once have come, so that it takes the place of one who left. It is half of the deadline at most, for a
 // round that closes before would never take it.

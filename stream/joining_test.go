@@ -1,7 +1,10 @@
 package stream
 
 import (
+	"cmp"
 	"math"
+	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -91,4 +94,38 @@ func TestLotsArePartsOfAllDraws(t *testing.T) {
 			t.Fatalf("one more draws %d", got)
 		}
 	})
+}
+
+// Organisations that come in the order of their turns report equally often, as drawn: none is two reports ahead of another, and who comes first changes.
+// Where they reported otherwise than asked, most of them still do not come at once.
+func TestTurnsAreEven(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, c := range []struct{ of, cohort uint64 }{{20, 10}, {7, 3}, {20, 19}, {6, 1}} {
+		took, led := make([]uint64, c.of), map[int]bool{}
+		for round := range uint64(40) {
+			order, draws := make([]int, c.of), make([]uint32, c.of)
+			for i := range order {
+				order[i], draws[i] = i, Turn(rng.Uint32(), took[i], round*c.cohort, c.of, c.cohort)
+			}
+			slices.SortFunc(order, func(i, j int) int { return cmp.Compare(draws[i], draws[j]) })
+			for _, i := range order[:c.cohort] {
+				took[i]++
+			}
+			led[order[0]] = true
+			if slices.Max(took) > slices.Min(took)+1 {
+				t.Fatalf("%+v: after round %d they reported %d times", c, round+1, took)
+			}
+		}
+		if len(led) < min(5, int(c.of)) {
+			t.Errorf("%+v: %d of them come first in 40 rounds", c, len(led))
+		}
+		for _, took := range []uint64{0, 100} {
+			for asked := range 2 * c.of {
+				first, last := Turn(0, took, 4*c.of+asked, c.of, c.cohort), Turn(math.MaxUint32, took, 4*c.of+asked, c.of, c.cohort)
+				if width := float64(last-first) / (1 << 32); width < min(0.2499, float64(c.cohort)/float64(2*c.of)-1e-6) {
+					t.Errorf("%+v, %d times of %d: all come within %v of the draws", c, took, asked, width)
+				}
+			}
+		}
+	}
 }

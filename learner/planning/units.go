@@ -67,9 +67,14 @@ func (p Problem) about(units uint64) Problem {
 }
 
 // Blocks returns the most units that a block may have if every silo is to have enough blocks for its share of that many rounds, in each of
-// which it has at most one; 0 where it has too few units. Its units enter no two blocks.
+// which it has at most one; 0 where it has too few units. Its units enter no two blocks. Where not all silos are in every round there are the blocks
+// of one round to spare, for reports that come when others have filled a round.
 func (s Silos) Blocks(rounds uint64) uint64 {
-	each := (rounds*s.Reports + s.Count - 1) / s.Count
+	all := rounds
+	if s.Reports < s.Count {
+		all++
+	}
+	each := min((all*s.Reports+s.Count-1)/s.Count, rounds)
 	return s.Units / max(1, each)
 }
 

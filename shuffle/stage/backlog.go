@@ -39,8 +39,9 @@ const (
 
 // open turns to a new attempt and returns what its Open announces of who joins it when. target is its cohort, planned how many users the plan
 // has for this round and those after it: what is known before any attempt was seen. again says that those who joined an earlier attempt
-// at the round send again at once: nobody knows how many they are, so hardly any others are asked for before these have come.
-func (b *backlog) open(target, planned float64, again bool, deadline time.Duration, now time.Time) stream.Ramp {
+// at the round send again at once: nobody knows how many they are, so hardly any others are asked for before these have come. few says that the planned
+// are organisations, each of which has few reports to lose: most of a cohort of them are asked for one after the other.
+func (b *backlog) open(target, planned float64, few, again bool, deadline time.Duration, now time.Time) stream.Ramp {
 	old := *b
 	old.before = nil
 	work := cmp.Or(b.work, usualWork)
@@ -48,8 +49,14 @@ func (b *backlog) open(target, planned float64, again bool, deadline time.Durati
 		work = b.seen[1].Sub(b.seen[0]) / time.Duration(b.users)
 	}
 	share := b.next(target, planned, now)
-	if again {
+	if few { // what came says little of so few
+		share = target / planned
+	}
+	switch {
+	case again:
 		share = min(share, 1) / comeBack
+	case few:
+		share /= fewer
 	}
 	ramp := stream.NewRamp(share, time.Duration(target)*work, deadline)
 	*b = backlog{ramp: ramp, opened: now, deadline: deadline, work: work, before: &old, most: old.most}
@@ -58,6 +65,9 @@ func (b *backlog) open(target, planned float64, again bool, deadline time.Durati
 
 // comeBack is by how much fewer are asked for where others send again: four doublings have the share where it was.
 const comeBack = 16
+
+// fewer is by how much fewer organisations are asked at once than there are places: so many that more than the places do not come by chance.
+const fewer = 4
 
 // spare is how many more users are asked for than there are places: the parts of a round that several gateways have are rounded.
 const spare = 3

@@ -56,7 +56,7 @@ func TestFewSendInVain(t *testing.T) {
 		var b backlog
 		now, sequence := time.Unix(1, 0), uint64(1)
 		for round := 1; waiting >= cohort; round++ {
-			b.open(cohort, planned, false, time.Hour, now)
+			b.open(cohort, planned, false, false, time.Hour, now)
 			began := now
 			sent, end := b.play(waiting, garbage, cohort, seen, slow, &sequence, now)
 			waiting, now = waiting-sent, end
@@ -89,8 +89,8 @@ func TestAnEmptyAttemptOpensTheNext(t *testing.T) {
 // An attempt at a round that was opened before asks few others than those who send again.
 func TestAnotherAttemptAsksFew(t *testing.T) {
 	var b backlog
-	first := b.open(100, 1000, false, time.Hour, time.Unix(1, 0)).Share(0)
-	if got := b.open(100, 1000, true, time.Hour, time.Unix(2, 0)).Share(0); got > first/10 {
+	first := b.open(100, 1000, false, false, time.Hour, time.Unix(1, 0)).Share(0)
+	if got := b.open(100, 1000, false, true, time.Hour, time.Unix(2, 0)).Share(0); got > first/10 {
 		t.Errorf("a share of %v, and of %v at first", got, first)
 	}
 }
@@ -106,7 +106,7 @@ func TestNumbersThatNobodySent(t *testing.T) {
 	b := e.backlog
 	now, sequence := time.Unix(1, 0), uint64(1)
 	for _, gap := range []uint64{0, 1 << 50, 1 << 20, 0} {
-		b.open(100, 1000, false, time.Hour, now)
+		b.open(100, 1000, false, false, time.Hour, now)
 		sequence += gap
 		_, now = b.play(1000, 0, 100, 1, 0, &sequence, now)
 		if share := b.next(100, 1000, now); share < 100.0/1000/12 { // 1,024 messages beside the cohort's 100

@@ -90,7 +90,7 @@ func TestLocalAddsNothing(t *testing.T) {
 }
 
 // TestAnotherAttemptAsksAllSilos: where every silo has a place in the round, a stage that opens it again asks all of them at once: their reports are
-// what the attempt before had, and there are no others to keep away. Of more silos than places few are asked for beside those who send again.
+// what the attempt before had, and there are no others to keep away. Of more silos than places a quarter of what would fill the round is asked at first, and fewer beside those who send again.
 func TestAnotherAttemptAsksAllSilos(t *testing.T) {
 	for _, silos := range []uint64{5, 6} {
 		synctest.Test(t, func(t *testing.T) {
@@ -105,6 +105,9 @@ func TestAnotherAttemptAsksAllSilos(t *testing.T) {
 			w.announce(t.Context())
 			_, stop := w.start(w.config())
 			w.says(w.invited(t.Context(), 1, 0), 7)
+			if share := w.asked(1); (share == 0) != (silos == 5) || share > 1<<30 {
+				t.Errorf("of %d silos a share of %d of 2^32 is asked at first", silos, share)
+			}
 			_ = stop()
 			_, stop = w.start(w.config())
 			w.invited(t.Context(), 1, 1)

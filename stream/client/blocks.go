@@ -106,9 +106,13 @@ func (m *mapper) blocks(ctx context.Context, rows iter.Seq2[task.Row, error]) it
 	file := func(l line) string { return l.row.File }
 	left := func(n int) { m.tally.left(uint64(n)) }
 	return func(yield func(*event) bool) {
+		var made uint64
 		for lines := range block.Each(m.lines(rows), int(m.loop.agreement.Units()), file, left) {
 			key, _ := m.names.key(lines[0].row)
-			if !yield(m.event(key, lines, sync.OnceFunc(func() { <-held }))) {
+			e := m.event(key, lines, sync.OnceFunc(func() { <-held }))
+			e.before = made
+			made++
+			if !yield(e) {
 				return
 			}
 			select {

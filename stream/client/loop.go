@@ -277,16 +277,16 @@ func (l *loop) places() uint64 {
 // stands is how many events draw for an attempt on behalf of this client: the rows of Run, which are read when there is room for them, or
 // the events of Publish that wait. Rows that have taken part are not taken off, for the stage does not know of it either.
 func (l *loop) stands() uint64 {
-	if l.agreement != nil && l.agreement.Whole() {
+	if l.agreement != nil && l.agreement.Spec.Silo != nil { // it offers a round one block, of whatever many
 		return 1
 	}
 	switch n := l.rows.Load(); n {
 	case 0:
 		return uint64(len(l.queue.events)+len(l.queue.drawn)) + l.inbox.waiting()
 	case unknownRows:
-		return max(1, manifest.Users(l.agreement.Task.Plan)/l.agreement.Organisations())
+		return max(1, manifest.Users(l.agreement.Task.Plan))
 	default:
-		return max(1, n/l.agreement.Units())
+		return max(1, n)
 	}
 }
 

@@ -87,7 +87,7 @@ func (m *mapper) wards(all []block.Person[line]) iter.Seq[*event] {
 				continue // all of them are elsewhere by now
 			}
 			e := m.about(participation.RowKey("people of a silo", int64(i)), people)
-			e.pinned = pinned
+			e.pinned, e.before = pinned, uint64(i)
 			if !yield(e) {
 				return
 			}

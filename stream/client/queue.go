@@ -133,7 +133,7 @@ func (q *queue) next(r *round, n int, places uint64, now time.Time) (join, misfi
 			places -= min(places, 1)
 			continue
 		case r.open.JoinProbability != 0:
-			e.draw = q.lots.Next(random32())
+			e.draw = r.turn(e, q.lots.Next(random32()))
 		}
 		places--
 		if r.open.JoinProbability == 0 || due(e) {

@@ -22,6 +22,7 @@ type event struct {
 	work      func() block.Block             // works the block out; nil: that was done, or nobody knows it
 	people    uint64                         // that it is about; 0: each of its rows is a unit
 	rows      uint64                         // of the input that it stands for; 0 where only the store told of it
+	before    uint64                         // blocks of its organisation that come before it
 	present   bool                           // the block is known: false for what only the store told of
 	fits      func(*consent.Agreement) error // refuses what is not about what the task's reports are; nil: it was made for the task
 	over      func()                         // is told when the block is needed no more; nil: nobody waits for that
@@ -154,6 +155,15 @@ func (r *round) elapsed(now time.Time) time.Duration {
 // joins is how long after the Open of the newest attempt an event with some draw joins it.
 func (r *round) joins(draw uint32) time.Duration {
 	return stream.RampOf(r.open.JoinProbability, r.open.JoinDoublingMs).After(draw)
+}
+
+// turn is the draw of an event, where organisations report by turns.
+func (r *round) turn(e *event, draw uint32) uint32 {
+	silos := r.place.Plan.GetSilos()
+	if silos == 0 || r.place.Interactive() {
+		return draw
+	}
+	return stream.Turn(draw, e.before, uint64(r.number-1)*r.place.Cohort, silos, r.place.Cohort)
 }
 
 // standing is how many events may be sent to an attempt. Those that dropped out with an earlier one leave their places to

@@ -95,8 +95,11 @@ func Users(plan *wire.Plan) (n uint64) {
 }
 
 // Waiting is how many users the plan has for the round of a step and those after it, at least the round's own: in an endless plan
-// those of its horizon wait for ever. Of a silo no more than one report waits at a time.
+// those of its horizon wait for ever. Of each silo one report waits.
 func Waiting(at Place, step uint64) uint64 {
+	if silos := at.Plan.GetSilos(); silos > 0 {
+		return max(silos, at.Cohort)
+	}
 	n := Users(at.Plan)
 	if !Endless(at.Plan) {
 		for _, f := range at.Plan.GetPhases()[:at.Stint.Index] {
@@ -107,9 +110,6 @@ func Waiting(at Place, step uint64) uint64 {
 		if !at.Interactive() {
 			n -= (step - at.First) * at.Phase.GetCohort()
 		}
-	}
-	if silos := at.Plan.GetSilos(); silos > 0 {
-		n = min(n, silos)
 	}
 	return max(n, at.Cohort)
 }

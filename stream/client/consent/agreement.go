@@ -278,14 +278,6 @@ func (a *Agreement) Rows() uint64 {
 	return a.Units() * uint64(max(1, a.Spec.User.Items))
 }
 
-// Organisations is how many silos there are; 1 where everybody reports for himself, and one device may stand for all of them.
-func (a *Agreement) Organisations() uint64 {
-	if a.Spec.Silo == nil {
-		return 1
-	}
-	return uint64(max(1, a.Spec.Silo.Count))
-}
-
 // HasFloors says whether the stage lays floors, so that somebody may have looked at an attempt that died.
 func (a *Agreement) HasFloors() bool {
 	trust, err := manifest.Trust(a.Task.Plan.Trust)
