@@ -58,7 +58,7 @@ func printSummary(w io.Writer, s client.Summary, of client.Standing, kept bool, 
 	case of.Whole:
 		say(s.LeftOver, "rows are in no report: there are more than when this silo first took part")
 	default:
-		say(s.LeftOver, "rows are in no report: at the end of a file they are too few for a block, and a later run takes them with those that are added")
+		say(s.LeftOver, "rows are in no report: at the end of a file they are too few for a block; as long as the task goes on, a later run takes them with those that are added")
 	}
 	say(s.Surplus, "more rows are beyond those of their person that enter a report (user.items, and in a stream user.wait), and were not sent")
 	unnamed := "more rows have no key that can be read, and were not sent"

@@ -137,4 +137,18 @@ func TestStreamsAreMadeAgain(t *testing.T) {
 	if _, err := run.Provision(ctx, admin, task, body, 1, true); err == nil || !strings.Contains(err.Error(), "lost") {
 		t.Errorf("provisioned over lost batches: %v", err)
 	}
+	for _, s := range []stream.Stream{stream.Rounds, stream.Attempts, stream.Reports, stream.Leases} {
+		if err := js.DeleteStream(ctx, task.Name(s)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var empty book // of a learner on whose broker nothing tells any more that the task has begun
+	streams.Administers = true
+	defer run.KeepProvisioned(ctx, admin, task, streams, slog.New(slog.NewTextHandler(&empty, nil)))()
+	for end := time.Now().Add(5 * time.Second); !empty.has(task.Name(stream.Rounds)) && time.Now().Before(end); {
+		<-tick.C
+	}
+	if _, err := js.Stream(ctx, task.Name(stream.Rounds)); err == nil || !empty.has("docs/runbook.md") || empty.has("made again") {
+		t.Errorf("rounds of a task that has begun, with all other streams gone: %v, want them missing, and a warning that says so", err)
+	}
 }

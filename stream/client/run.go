@@ -97,7 +97,7 @@ wait:
 		c.loop.Logger.Warn("more invalid rows, not logged one by one", "rows", n-maxInvalidLogged)
 	}
 	if n := t.summary().LeftOver; n > 0 {
-		why, block := "rows at the ends of files are too few for a block, and were not sent: a later run takes them with those that are added", "rows_of_a_block"
+		why, block := "rows at the ends of files are too few for a block, and were not sent: as long as the task goes on, a later run takes them with those that are added", "rows_of_a_block"
 		switch a := c.loop.agreement; {
 		case a.Spec.ByUser():
 			why, block = "these rows are of people who fill no block, or came after this silo first took part: they are in no report of this task", "people_of_a_block"
