@@ -232,8 +232,11 @@ func TestPatientsEndToEnd(t *testing.T) {
 				}
 				sum, err := publish(t.Context(), people, uint64(2+i), state, nil)
 				k := job.Plan.Phases[0].Mechanism.Units
-				blocks := uint64(patients) / k
-				if err != nil || sum.Events != blocks || sum.Units != blocks*k || sum.Counted != blocks || (sum.LeftOver > 0) != (i == 0 || patients%k > 0) {
+				blocks, doubt := uint64(patients)/k, uint64(0)
+				if i == 0 { // its first life may have ended before the broker answered it, and the round without it
+					doubt = min(sum.Unknown, 1)
+				}
+				if err != nil || sum.Events != blocks || sum.Units != blocks*k || sum.Counted+doubt != blocks || (sum.LeftOver > 0) != (i == 0 || patients%k > 0) {
 					t.Errorf("%s: hospital %d of blocks of %d: %+v, %v", passes, i, k, sum, err)
 				}
 			})
