@@ -41,16 +41,10 @@ func (o *ownNoise) params(phase int, p randomizer.Params, units uint64) (randomi
 	key := ownKey{phase, units}
 	if _, known := o.known[key]; !known {
 		at := manifest.Costliest(o.plan, phase)
-		of, err := at.Releases(accounting.One)
+		of, b, err := at.OwnBudget(o.accountant)
 		if err != nil {
 			return p, err
 		}
-		b := accounting.Budget{Epsilon: o.plan.EpsilonBudget, Delta: o.plan.Delta}
-		said, err := o.accountant.RepeatedWithin(1, [][]accounting.Release{of}, b)
-		if err != nil {
-			return p, err
-		}
-		b.Epsilon = min(b.Epsilon, said.Epsilon)
 		own, err := o.accountant.OwnTrials(of, units, b)
 		if err != nil {
 			return p, fmt.Errorf("a silo of %d units: %w", units, err)

@@ -50,3 +50,16 @@ func (p Place) Releases(honest accounting.Fraction) ([]accounting.Release, error
 	}
 	return out, nil
 }
+
+// OwnBudget is what the noise of an organisation of another size than planned for must meet under trust local, and the releases of the stint that it
+// answers: it costs one of its units no more than the plan costs one of a silo as planned, so that what is printed holds for every silo.
+func (p Place) OwnBudget(a *accounting.Accountant) ([]accounting.Release, accounting.Budget, error) {
+	of, err := p.Releases(accounting.One)
+	if err != nil {
+		return nil, accounting.Budget{}, err
+	}
+	b := accounting.Budget{Epsilon: p.Plan.EpsilonBudget, Delta: p.Plan.Delta}
+	said, err := a.RepeatedWithin(1, [][]accounting.Release{of}, b)
+	b.Epsilon = min(said.Epsilon, accounting.MaxEpsilon)
+	return of, b, err
+}

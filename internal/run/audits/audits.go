@@ -106,11 +106,11 @@ func smallest(a *accounting.Accountant, job run.Job, phase int, planned size) (s
 	if planned.release.Trust != accounting.Local || !of.Interactive() || least == 0 || least >= planned.release.Units {
 		return planned, nil
 	}
-	releases, err := of.Releases(planned.release.HonestFraction)
+	releases, budget, err := of.OwnBudget(a)
 	if err != nil {
 		return planned, err
 	}
-	trials, err := a.OwnTrials(releases, least, accounting.Budget{Epsilon: job.Plan.Epsilon, Delta: job.Plan.Delta})
+	trials, err := a.OwnTrials(releases, least, budget)
 	if err != nil {
 		return planned, err
 	}

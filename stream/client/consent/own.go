@@ -129,15 +129,11 @@ func (a *Agreement) ownTrials(units uint64) ([]uint64, error) {
 		if f.Again {
 			continue
 		}
-		of, err := manifest.Costliest(plan, i).Releases(a.HonestFraction)
+		of, said, err := manifest.Costliest(plan, i).OwnBudget(a.accountant)
 		if err != nil {
 			return nil, refuseCost(i, err)
 		}
-		said, err := a.accountant.RepeatedWithin(1, [][]accounting.Release{of}, accounting.Budget{Epsilon: plan.EpsilonBudget, Delta: plan.Delta})
-		if err != nil {
-			return nil, refuseCost(i, err)
-		}
-		for k, b := range []accounting.Budget{{Epsilon: limit, Delta: a.Delta}, {Epsilon: min(said.Epsilon, accounting.MaxEpsilon), Delta: plan.Delta}} {
+		for k, b := range []accounting.Budget{{Epsilon: limit, Delta: a.Delta}, said} {
 			own, err := a.trialsWithin(of, units, b)
 			if err != nil {
 				return nil, Refuse(a.ofSilo(), units, "more, or a larger max_epsilon: %v", err)
