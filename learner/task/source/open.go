@@ -112,19 +112,17 @@ func expand(path string, schema task.Schema) ([]input, error) {
 
 // checkLinks refuses names that lead to one file, such as a link to the newest of them: its rows would be there once for each name.
 func checkLinks(names []string) error {
-	first := make(map[string]string, len(names))
-	for _, name := range names {
-		file, err := filepath.EvalSymlinks(name)
-		if err != nil {
+	files := make([]os.FileInfo, len(names))
+	for i, name := range names {
+		var err error
+		if files[i], err = os.Stat(name); err != nil {
 			return err
 		}
-		if file, err = filepath.Abs(file); err != nil {
-			return err
+		for k, other := range files[:i] {
+			if os.SameFile(other, files[i]) {
+				return fmt.Errorf("%s and %s are one file: its rows would be there twice", names[k], name)
+			}
 		}
-		if other, known := first[file]; known {
-			return fmt.Errorf("%s and %s are one file: its rows would be there twice", other, name)
-		}
-		first[file] = name
 	}
 	return nil
 }
