@@ -109,7 +109,7 @@ func stage(plan *wire.Plan, f *wire.Phase, set convex.Set, continuous wire.Conti
 		eta := c.Descent.GetStepSize()
 		switch continuous {
 		case wire.Continuous_CONTINUOUS_NO:
-			return method.PSGDConfig{Dim: dim, Set: set, Steps: f.Rounds, StepSize: eta, Ridge: plan.Ridge}, nil
+			return method.PSGDConfig{Dim: dim, Set: set, Steps: f.Rounds, StepSize: eta, Ridge: plan.Ridge, Mu: c.Descent.GetMu()}, nil
 		case wire.Continuous_CONTINUOUS_CONSTANT, wire.Continuous_CONTINUOUS_DECAYING:
 			return method.StreamConfig{Dim: dim, Set: set, Horizon: f.Rounds, StepSize: eta,
 				Decaying: continuous == wire.Continuous_CONTINUOUS_DECAYING, Ridge: plan.Ridge}, nil
@@ -118,10 +118,15 @@ func stage(plan *wire.Plan, f *wire.Phase, set convex.Set, continuous wire.Conti
 		a := c.Acceleration
 		switch continuous {
 		case wire.Continuous_CONTINUOUS_NO:
-			return method.PAGDConfig{Dim: dim, Set: set, Steps: f.Rounds, V: a.GetV(), Mu: a.GetMu(), Ridge: plan.Ridge}, nil
+			return method.PAGDConfig{Dim: dim, Set: set, Steps: f.Rounds, V: a.GetV(), Mu: a.GetMu(), Ridge: plan.Ridge,
+				Interactive: manifest.RoundsPerUser(plan) > 1}, nil
 		case wire.Continuous_CONTINUOUS_EPOCHS:
 			return method.EpochsConfig{Dim: dim, Set: set, Horizon: f.Rounds, V: a.GetV(), Smoothness: a.GetSmoothness(), Mu: a.GetMu(),
 				Ridge: plan.Ridge}, nil
+		}
+	case *wire.Phase_Prox:
+		if continuous == wire.Continuous_CONTINUOUS_NO {
+			return method.ProxConfig{Dim: dim, Set: set, Steps: f.Rounds, Average: method.ProxAverage(f.Rounds)}, nil
 		}
 	default:
 		return nil, fmt.Errorf("constants: none of a method")

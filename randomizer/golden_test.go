@@ -54,25 +54,26 @@ func (s *tape) Uint64() uint64 {
 // ChaCha8 (as in the C2SP specification) gives for the seed, or chosen where there is none. Counts are what Draw makes
 // of them, and packed is the report. A report about several units has their vectors in place of x, and the position of their sum.
 type vector struct {
-	Name     string      `json:"name"`
-	Dim      int         `json:"dim"`
-	ClipNorm float64     `json:"clip_norm"`
-	Levels   uint32      `json:"levels"`
-	Trials   uint32      `json:"trials"`
-	Units    uint64      `json:"units,omitempty"`
-	Window   uint32      `json:"window,omitempty"`
-	Coin     uint32      `json:"coin"`
-	Seed     string      `json:"chacha8_seed,omitempty"`
-	Words    []word      `json:"words"`
-	X        []float64   `json:"x,omitempty"`
-	Of       [][]float64 `json:"unit_vectors,omitempty"`
-	Position []int64     `json:"position"`
-	Counts   []uint32    `json:"counts"`
-	Packed   string      `json:"packed"`
+	Name      string      `json:"name"`
+	Dim       int         `json:"dim"`
+	ClipNorm  float64     `json:"clip_norm"`
+	Levels    uint32      `json:"levels"`
+	Trials    uint32      `json:"trials"`
+	Units     uint64      `json:"units,omitempty"`
+	Minimizer bool        `json:"minimizer,omitempty"`
+	Window    uint32      `json:"window,omitempty"`
+	Coin      uint32      `json:"coin"`
+	Seed      string      `json:"chacha8_seed,omitempty"`
+	Words     []word      `json:"words"`
+	X         []float64   `json:"x,omitempty"`
+	Of        [][]float64 `json:"unit_vectors,omitempty"`
+	Position  []int64     `json:"position"`
+	Counts    []uint32    `json:"counts"`
+	Packed    string      `json:"packed"`
 }
 
 func (g *vector) params() Params {
-	return Params{Dim: g.Dim, ClipNorm: g.ClipNorm, Levels: g.Levels, Trials: g.Trials, Units: g.Units, Window: g.Window, Coin: Coin(g.Coin)}
+	return Params{Dim: g.Dim, ClipNorm: g.ClipNorm, Levels: g.Levels, Trials: g.Trials, Units: g.Units, Minimizer: g.Minimizer, Window: g.Window, Coin: Coin(g.Coin)}
 }
 
 func goldenInputs() []vector {
@@ -105,6 +106,8 @@ func goldenInputs() []vector {
 		vector{Name: "three units, a window", Dim: 3, ClipNorm: 1, Levels: 100, Trials: 30, Units: 3, Window: 44, Coin: 1 << 23, Seed: seed, Of: three},
 		vector{Name: "three units in the place of a hundred, a window", Dim: 3, ClipNorm: 2, Levels: 1001, Trials: 3000, Units: 100, Window: 500,
 			Coin: 1 << 23, Seed: seed, Of: three},
+		vector{Name: "a minimiser over a hundred units, a window", Dim: 3, ClipNorm: 2, Levels: 1001, Trials: 3000, Units: 100, Minimizer: true, Window: 500,
+			Coin: 1 << 23, Seed: seed, X: []float64{1.25, -0.0625, 3}},
 		vector{Name: "one unit, a window", Dim: 4, ClipNorm: 1, Levels: 12, Trials: 50, Window: 60, Coin: 1 << 23, Seed: seed, X: []float64{0.5, -0.5, 0.25, 0}},
 		vector{Name: "both ends of the window", Dim: 2, ClipNorm: 1, Levels: 2, Trials: 8, Units: 2, Window: 2, Coin: 1 << 23,
 			Words: []word{0, ^word(0)}, Of: [][]float64{{-1, 0}, {0, 1}}},

@@ -34,6 +34,9 @@ type Params struct {
 	// Units is K, the number of units that a report is about: each lies in a ball of floor(g 2^23/K) steps of 2^-24 of a level, so that
 	// replacing one moves the report's place by at most g/K levels. 0 stands for 1.
 	Units uint64
+	// Minimizer says that a report is one vector, such as the minimiser of a loss over its units, which moves by at most 2 ClipNorm/Units where one
+	// of them is replaced: it has the whole ball of radius g/2 to itself. The caller answers for the move, snapping for no more than it adds.
+	Minimizer bool
 	// Window is w, even: a report's counts are moved to where noise is centred at w/2, and kept within 0 and g+w, so that their width says
 	// nothing about its trials, and nobody's noise is topped up. It wants a fair coin, an even b and no floors. 0: counts are in 0 to g+b,
 	// as they are drawn.
@@ -56,7 +59,7 @@ func (p Params) Validate() error {
 		return fmt.Errorf("params: Trials = %d is above %d", p.Trials, uint32(MaxTrials))
 	case p.FloorTrials > MaxBinomialTrials:
 		return fmt.Errorf("params: FloorTrials = %d is above %d", p.FloorTrials, uint64(MaxBinomialTrials))
-	case p.unitRadius() == 0:
+	case p.units() > radius(p.Levels):
 		return fmt.Errorf("params: Units = %d is above the %d steps from the centre to the ends of Levels = %d", p.Units, radius(p.Levels), p.Levels)
 	case p.Window > MaxTrials || p.Window%2 != 0:
 		return fmt.Errorf("params: Window = %d is odd or above %d", p.Window, uint32(MaxTrials))
@@ -77,10 +80,18 @@ func (p Params) Validate() error {
 // radius is the steps of 2^-24 of a level from the centre of the lattice to its ends.
 func radius(levels uint32) uint64 { return uint64(levels) << (CoinBits - 1) }
 
-// unitRadius is the radius of the ball of one unit, in the same steps: K of them add up to at most the lattice's.
-func (p Params) unitRadius() uint64 { return radius(p.Levels) / p.units() }
+// unitRadius is the radius of the ball of one vector, in the same steps: all of them add up to at most the lattice's.
+func (p Params) unitRadius() uint64 { return radius(p.Levels) / p.vectors() }
 
 func (p Params) units() uint64 { return max(p.Units, 1) }
+
+// vectors is how many vectors a report adds up: one of each unit, or one of all.
+func (p Params) vectors() uint64 {
+	if p.Minimizer {
+		return 1
+	}
+	return p.units()
+}
 
 // windowSd is how many standard deviations of a report's noise a window holds on each side of its centre: beyond lies less than 1e-14.
 const windowSd = 8
@@ -144,11 +155,11 @@ func (p Params) MaxTotal(users, noiseTrials uint64) (uint64, error) {
 
 // level is what a level of a total stands for, in the units of a report's mean over its units.
 func (p Params) level() float64 {
-	if p.units() == 1 {
+	if p.vectors() == 1 {
 		return 2 * p.ClipNorm / float64(p.Levels)
 	}
 	// A unit at the clip norm is unitRadius steps from the centre, and one of K. The product is at most 2^53.
-	return p.ClipNorm * (1 << CoinBits) / float64(p.units()*p.unitRadius())
+	return p.ClipNorm * (1 << CoinBits) / float64(p.vectors()*p.unitRadius())
 }
 
 // HeadRoom refuses a cohort whose totals could reach 2^63. users is the largest number of reports that may be added.

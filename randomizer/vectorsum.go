@@ -41,7 +41,7 @@ func NewVectorSum(p Params, entropy rand.Source) (*VectorSum, error) {
 		entropy = own
 	}
 	v := &VectorSum{params: p, ball: newBall(p), entropy: entropy, own: own, noise: noise, place: make([]int64, p.Dim)}
-	if p.units() > 1 {
+	if p.vectors() > 1 {
 		v.unit = make([]int64, p.Dim)
 	}
 	switch {
@@ -75,10 +75,10 @@ func (v *VectorSum) GoString() string { return v.String() }
 // content: it is for the local operator's log and must not be exported.
 func (v *VectorSum) Replaced() uint64 { return v.replaced }
 
-// Add places one unit of the next report: x is clipped to the L2 norm ClipNorm, and snapped to the grid of rounding coins inside the
-// ball of one unit. A vector with a NaN or an infinity is the zero vector, and counted in Replaced: a device that joins always sends.
+// Add places one unit of the next report, or with Params.Minimizer the one vector of all: x is clipped to the L2 norm ClipNorm, and snapped to
+// the grid of rounding coins inside the ball of one unit, or of the lattice. A vector with a NaN or an infinity is the zero vector, and counted in Replaced: a device that joins always sends.
 //
-// The errors, a wrong length and more than Params.Units units, depend on the program and not on what the units hold.
+// The errors, a wrong length and more vectors than a report has, depend on the program and not on what the units hold.
 func (v *VectorSum) Add(x []float64) error {
 	if len(x) != v.params.Dim {
 		return fmt.Errorf("vector of %d coordinates, want Dim = %d", len(x), v.params.Dim)
@@ -126,8 +126,8 @@ func (v *VectorSum) AddAt(index []int32, x []float64) error {
 
 // next counts a unit more.
 func (v *VectorSum) next() error {
-	if v.added == v.params.units() {
-		return fmt.Errorf("unit %d of a report of %d", v.added+1, v.added)
+	if v.added == v.params.vectors() {
+		return fmt.Errorf("vector %d of a report of %d", v.added+1, v.added)
 	}
 	v.added++
 	return nil

@@ -19,11 +19,11 @@ type binding struct {
 	GradientBound *float64 `json:"gradient_bound"` // norm of a gradient before the clip, at most; null where nothing bounds it
 	ClipNorm      *float64 `json:"clip_norm"`      // null in a practical plan, whose rounds announce it, where the task sets none
 	Smoothness    *float64 `json:"smoothness"`     // beta that the steps are made for; null where they need none
-	// Step is v of accelerated methods, whose steps are shorter the larger it is, else the step size eta; of the first phase of gradients. A
+	// Step is v of accelerated methods, and lambda of prox, whose steps are shorter the larger it is, else the step size eta; of the first phase of gradients. A
 	// practical plan has none before the first cohort's release.
 	Step     *float64 `json:"step"`
 	StepName string   `json:"step_name,omitempty"`
-	// Term is what makes the steps as short as they are: smoothness, clip_norm, sampling or noise; of a practical plan first_cohort.
+	// Term is what makes the steps as short as they are: smoothness, clip_norm, sampling, noise or declared; of a practical plan first_cohort.
 	Term string `json:"term"`
 	// MomentNoise is the standard deviation of the noise of one released moment of the first cohort; null in a proved plan.
 	MomentNoise *float64 `json:"moment_noise"`
@@ -95,6 +95,13 @@ func (b *binding) proved(job run.Job) {
 		}
 		return
 	}
+	if x := phase.GetProx(); x != nil {
+		b.Step, b.StepName, b.Smoothness, b.Term = &x.Weight, "lambda", &job.Problem.Smoothness, "noise"
+		if job.Problem.Prox.Weight > 0 {
+			b.Term = "declared"
+		}
+		return
+	}
 	eta := phase.GetDescent().GetStepSize()
 	if b.Step, b.StepName = &eta, "eta"; l*l > variance {
 		b.Term = "clip_norm"
@@ -128,7 +135,7 @@ func (b binding) advice(job run.Job) string {
 // termText says which term of the steps is the larger one.
 var termText = map[string]string{
 	"smoothness": "the smoothness of the loss sets it", "clip_norm": "the clip norm sets it",
-	"sampling": "sampling sets it", "noise": "privacy's noise sets it",
+	"sampling": "sampling sets it", "noise": "privacy's noise sets it", "declared": "the task sets it",
 }
 
 func (b binding) print(w io.Writer, r planReport) {
@@ -150,6 +157,6 @@ func (b binding) print(w io.Writer, r planReport) {
 	if b.Smoothness != nil {
 		fmt.Fprintf(w, ", beta = %.4g", *b.Smoothness)
 	}
-	fmt.Fprintf(w, "\n              noise of norm %.3g of the clip in the mean %s, %.3g in that of all\n", b.RoundNoise, r.meanOf(), b.AllNoise)
+	fmt.Fprintf(w, "\n              noise of norm %.3g of %s in the mean %s, %.3g in that of all\n", b.RoundNoise, r.clip(), r.meanOf(), b.AllNoise)
 	fmt.Fprintf(w, "advice        %s\n", b.Advice)
 }

@@ -129,7 +129,7 @@ Interrupted while it waits, the request stands for as long as the learner runs.`
 			}
 			s, err := admin.Finish(c.Context(), admin.FinishConfig{AtRest: rest, Now: now})
 			if errors.Is(err, admin.ErrNoLearner) {
-				return cli.Usagef("%s: %w: name the broker with --nats", f.dir, err)
+				return cli.Usagef("%s: %w: name the broker with --nats; a learner fit is asked while it runs, so start its command again first", f.dir, err)
 			}
 			if err != nil {
 				return restErrors(err)

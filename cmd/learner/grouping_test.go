@@ -76,7 +76,7 @@ func TestSimulateSilos(t *testing.T) {
 		"one pass, local":      {"local", once, "blocks", task.Silo{Count: 20, Units: 75}, grouping{Silos: 20, Units: 1500}, 0.7, ""},
 		"one pass, shuffle":    {"shuffle", once, "blocks", task.Silo{Count: 20, Units: 70}, grouping{Silos: 20, Units: 1500}, 0.9, ""},
 		"one refused":          {"shuffle", many, "label", task.Silo{Count: 2, Units: 750}, grouping{Silos: 1, Refused: 1, Units: 769, Reports: 1}, 0.4, ""},
-		"too many":             {"local", many, "label", task.Silo{Count: 20, Units: 75}, grouping{}, 0, "the rows make 2 silos: want silo.count 20"},
+		"too many":             {"local", many, "label", task.Silo{Count: 20, Units: 75}, grouping{}, 0, "silos that the rows make: 2, and silo.count is 20"},
 		"all refused":          {"shuffle", many, "blocks", task.Silo{Count: 20, Units: 76}, grouping{}, 0, "0 of 20 silos have at least silo.units (76), and a round wants 10 of them"},
 		"no columns":           {"local", many, "column:ward", task.Silo{Count: 20, Units: 75}, grouping{}, 0, "libsvm has no named columns"},
 	} {

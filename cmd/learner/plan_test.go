@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"image/png"
 	"io"
 	"math"
@@ -14,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/learner/planning"
 	"github.com/panlearn/panlearn/learner/task"
 )
 
@@ -34,22 +36,85 @@ func surveyed(t *testing.T, sets ...string) planSurvey {
 	return s
 }
 
+// A plan of prox says what silos answer, at which price, and what its noise is a share of; of silos that differ as they like, that the bound is for such.
+func TestPlanOfProx(t *testing.T) {
+	for _, set := range []string{"silo={count: 20, units: 250}", "silo={count: 20, units: 250, spread: 0.1}"} {
+		r := surveyed(t, "privacy={epsilon: 1, delta: 1e-6, trust: local}", set, "schedule={algorithm: prox, interactive: true}").report
+		x := r.Prox
+		if x == nil || x.Passes != 12*x.Steps || x.Steps != planning.ProxSteps(x.Weight, *r.Binding.Smoothness) || math.Abs(x.Norm*x.Weight-*r.Binding.ClipNorm) > 1e-12 ||
+			x.AnyDifference != strings.HasSuffix(set, "250}") {
+			t.Fatalf("%+v of %+v", x, r.Binding)
+		}
+		var text strings.Builder
+		if err := r.print(&text); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{fmt.Sprintf("lambda = %.4g, c the announced point", x.Weight), fmt.Sprintf("by %d steps of gradient descent, each a pass over its rows: %d passes", x.Steps, x.Passes),
+			" of L/lambda, standard deviation", "\n* prox ", "\npaper            prox"} {
+			if !strings.Contains(text.String(), want) {
+				t.Errorf("no %q in:\n%s", want, text.String())
+			}
+		}
+		if strings.Contains(text.String(), "for silos that differ in any way") != x.AnyDifference {
+			t.Errorf("%s:\n%s", set, text.String())
+		}
+	}
+}
+
+// What a plan says in one place of privacy is what whoever answers pays for all phases, not for the first of them.
+func TestPlanSaysWhatAllPhasesCost(t *testing.T) {
+	for _, sets := range [][]string{{"silo={count: 20, units: 1628}", "model.ridge=0.1", "schedule={algorithm: apgd-restarts, interactive: true}"},
+		{"silo={count: 20, units: 1628}", "schedule={plan: practical, interactive: true}"}} {
+		r := surveyed(t, sets...).report
+		p, whole := r.Privacy, *r.Guarantees[0].Epsilon
+		if len(r.Phases) < 2 || p.Epsilon != whole || *p.ProvedEpsilon != whole || p.RoundsPerUser != int(r.RoundsPerUser) {
+			t.Errorf("%d phases: epsilon %v of %d rounds, want %v of %d", len(r.Phases), p.Epsilon, p.RoundsPerUser, whole, r.RoundsPerUser)
+		}
+		for _, a := range r.Alternatives {
+			if a.Applies && a.RoundsPerUser > 1 && a.Privacy.Epsilon != *a.Guarantees[0].Epsilon {
+				t.Errorf("%s: epsilon %v, want %v", a.Algorithm, a.Privacy.Epsilon, *a.Guarantees[0].Epsilon)
+			}
+		}
+	}
+}
+
+// Where silos come by turns, the bound takes them as drawn at random, and the plan says so; in many passes they are drawn, and where all come nothing is to be drawn.
+func TestPlanOfTurns(t *testing.T) {
+	for schedule, silos := range map[string]map[string]bool{
+		"schedule={algorithm: pagd}":                    {"silo={count: 20, units: 250, reports: 12}": true, "silo={count: 20, units: 250}": false},
+		"schedule={algorithm: apgd, interactive: true}": {"silo={count: 20, units: 250, reports: 12}": false},
+		"schedule={}": {"silo={count: 20, units: 250, reports: 12}": false},
+	} {
+		for silo, want := range silos {
+			var text strings.Builder
+			if err := surveyed(t, "privacy={epsilon: 1, delta: 1e-6, trust: local}", silo, schedule).report.print(&text); err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Contains(text.String(), "with the 12 silos of a round taken as drawn at random for it; they come by turns"); got != want {
+				t.Errorf("%s, %s: %t\n%s", schedule, silo, got, text.String())
+			}
+		}
+	}
+}
+
 // The table has every algorithm with its cost and guarantees or with a reason, and every way to spend the budget; the JSON
 // has finite numbers alone.
 func TestPlanShowsEveryAlgorithm(t *testing.T) {
 	r := surveyed(t, "model.ridge=0.05", "schedule.interactive=true").report
-	if len(r.Alternatives) != 9 || !strings.HasPrefix(r.Why, "auto took "+r.Algorithm) {
+	if len(r.Alternatives) != 13 || !strings.HasPrefix(r.Why, "auto took "+r.Algorithm) {
 		t.Errorf("%d alternatives, why: %q", len(r.Alternatives), r.Why)
 	}
 	for _, a := range r.Alternatives {
 		if !a.Applies {
-			t.Errorf("%s: %s", a.Algorithm, a.Reason)
+			if a.Algorithm != "prox" || !strings.Contains(a.Reason, "organisation") {
+				t.Errorf("%s: %s", a.Algorithm, a.Reason)
+			}
 			continue
 		}
 		if len(a.Guarantees) != 5 || *a.Guarantees[0].Epsilon > 1 || a.Guarantees[4].HonestFraction.String() != "0.25" {
 			t.Errorf("%s: guarantees %+v", a.Algorithm, a.Guarantees)
 		}
-		interactive := strings.HasPrefix(a.Algorithm, "pgd")
+		interactive := strings.HasPrefix(a.Algorithm, "pgd") || strings.HasPrefix(a.Algorithm, "apgd")
 		if (a.RoundsPerUser > 1) != interactive {
 			t.Errorf("%s: a user answers %d rounds", a.Algorithm, a.RoundsPerUser)
 		}
@@ -61,7 +126,7 @@ func TestPlanShowsEveryAlgorithm(t *testing.T) {
 			}
 		}
 		size = a.BytesPerUser
-		if bits != a.BitsPerUser || size < 1 || a.PredictedExcessRisk != a.Phases[len(a.Phases)-1].Risk {
+		if bits != a.BitsPerUser || size < 1 || (a.PredictedExcessRisk != a.Phases[len(a.Phases)-1].Risk) != strings.HasPrefix(a.Algorithm, "apgd") { // on the records, and with a ridge on the population
 			t.Errorf("%s: %d bits, want %d; %d bytes; risk %v", a.Algorithm, a.BitsPerUser, bits, size, a.PredictedExcessRisk)
 		}
 		if a.Algorithm == r.Algorithm && a.PredictedExcessRisk != *r.PredictedExcessRisk {
@@ -85,13 +150,42 @@ func TestPlanShowsEveryAlgorithm(t *testing.T) {
 	if err := r.print(&text); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"\npgd-restarts ", "\n  phase 3 ", "\n* ", "\nlocal ", "\ncentral ", "\nmulti-pass ", "\npaper ", "why           auto took"} {
+	for _, want := range []string{"\napgd-restarts ", "\n  phase 3 ", "\n* ", "\nlocal ", "\ncentral ", "\nmulti-pass ", "\npaper ", "why           auto took"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in:\n%s", want, &text)
 		}
 	}
 	if strings.Contains(text.String(), " \n") {
 		t.Errorf("blanks at the end of a line:\n%s", &text)
+	}
+}
+
+// The search for the users that would do ends where they are few, and fewer than there are are no advice.
+func TestFewerUsersAreNotNeeded(t *testing.T) {
+	spec, err := task.Parse([]byte(`
+version: 1
+name: few
+events: {format: csv, header: true}
+features: {columns: [{column: a, kind: numeric, min: 0, max: 40}, {column: b, kind: numeric, min: 0, max: 90}]}
+label: {column: y, min: 0, max: 500}
+model: {loss: poisson, score_bound: 5, radius: 3}
+privacy: {epsilon: 1, delta: 1e-6, trust: local}
+schedule: {interactive: true, plan: proved, algorithm: prox}
+silo: {count: 4, units: 500}
+`), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	job, err := run.NewJob(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := survey(job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := out.report; !r.Vacuous || r.UsersNeeded != nil && *r.UsersNeeded <= r.Users {
+		t.Errorf("vacuous %v, %v are needed of %d", r.Vacuous, *r.UsersNeeded, r.Users)
 	}
 }
 

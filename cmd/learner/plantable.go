@@ -20,15 +20,19 @@ func (r planReport) print(w io.Writer) error {
 protects      %s
               from %s
 %smechanism     d = %d, g = %d, b = %d, p = %.6g: %d bits a coordinate, %d bytes a report
-noise         %.4g of the clip norm, standard deviation of one coordinate of the mean %s, rounding included
+noise         %.4g of %s, standard deviation of one coordinate of the mean %s, rounding included
               central DP %.4g, local DP %.4g`, r.Task, r.Algorithm, r.all(), r.rounds, r.Minimum, r.Unit, r.Against, r.about(),
-		r.Dim, p.Levels, p.Trials, p.P, p.BitsPerCoordinate, p.ReportBytes, r.scale*p.TotalStd(), r.meanOf(), r.Comparison.CentralNoiseStd, r.Comparison.LocalNoiseStd)
+		r.Dim, p.Levels, p.Trials, p.P, p.BitsPerCoordinate, p.ReportBytes, r.scale*p.TotalStd(), r.clip(), r.meanOf(), r.Comparison.CentralNoiseStd, r.Comparison.LocalNoiseStd)
 	if r.Comparison.PaperNoiseStd != nil {
 		fmt.Fprintf(w, ", the paper's constants %.4g", *r.Comparison.PaperNoiseStd)
 	}
 	for i, m := range r.Moments {
 		fmt.Fprintf(w, "\n%-14sin round %d, of %s: d = %d, g = %d, b = %d, p = %.6g, noise %.4g of their norm",
 			[]string{"moments", "matrix"}[min(i, 1)], i+1, r.inRound(m.Cohort), m.Dim, m.G, m.B, m.P, m.NoiseStd)
+	}
+	if x := r.Prox; x != nil {
+		fmt.Fprintf(w, "\nprox          a silo answers with the minimiser of its loss + (lambda/2)||. - c||^2, lambda = %.4g, c the announced point, less c: norm at most L/lambda = %.4g,\n"+
+			"              by %s of gradient descent, each a pass over its rows: %d passes over a row in all", x.Weight, x.Norm, cli.Count(x.Steps, "step"), x.Passes)
 	}
 	if v := r.Validation; v != nil {
 		apart := ""
@@ -47,6 +51,15 @@ noise         %.4g of the clip norm, standard deviation of one coordinate of the
 	default:
 		fmt.Fprintf(w, "\nexcess risk   at most %.4g in expectation", *r.PredictedExcessRisk)
 	}
+	if r.OnRecords {
+		fmt.Fprint(w, ", on these records: the mean loss of those who report; with a ridge it would be of the population")
+	}
+	if r.Prox != nil && r.Prox.AnyDifference {
+		fmt.Fprint(w, ", for silos that differ in any way: silo.spread says how much they do")
+	}
+	if r.PredictedExcessRisk != nil && r.Passes == "one" && r.Phases[0].Cohort < r.Silos {
+		fmt.Fprintf(w, "\n              with the %d silos of a round taken as drawn at random for it; they come by turns, of which it is not proved", r.Phases[0].Cohort)
+	}
 	fmt.Fprintln(w)
 	r.printAdvice(w)
 	r.Binding.print(w, r)
@@ -55,6 +68,7 @@ noise         %.4g of the clip norm, standard deviation of one coordinate of the
 		fmt.Fprintf(w, "              delta %g is above 1/%s = %.2g: publishing %s drawn by lot would be within it; take far less\n",
 			delta, r.All().Many, 1/float64(r.Users), r.One())
 	}
+	r.Prescribed.print(w)
 	r.Start.print(w)
 	if r.PredictedExcessRisk == nil { // nothing to compare by
 		return nil
@@ -100,6 +114,14 @@ func inRound(k wording.Kind) wording.Noun {
 		return wording.Report
 	}
 	return k.Reporter()
+}
+
+// clip is the unit of noise.
+func (r planReport) clip() string {
+	if r.Prox != nil {
+		return "L/lambda"
+	}
+	return "the clip norm"
 }
 
 // meanOf says what the mean of a round is of.
@@ -196,13 +218,17 @@ func (r planReport) printAlternatives(w io.Writer) error {
 		if a.Algorithm == r.Algorithm {
 			name = "* " + name
 		}
+		risk := fmt.Sprintf("%.4g", a.PredictedExcessRisk)
+		if a.OnRecords {
+			risk += " on records"
+		}
 		if len(a.Phases) == 1 {
-			fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%.4g\t%.3g\t%d\t%d\t%d\t%.4g\t%s\n", name, one.Rounds, one.Cohort, one.G, one.B, one.P,
-				one.NoiseStd, a.BitsPerUser, a.BytesPerUser, a.RoundsPerUser, a.PredictedExcessRisk, curveOf(a.Guarantees))
+			fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%.4g\t%.3g\t%d\t%d\t%d\t%s\t%s\n", name, one.Rounds, one.Cohort, one.G, one.B, one.P,
+				one.NoiseStd, a.BitsPerUser, a.BytesPerUser, a.RoundsPerUser, risk, curveOf(a.Guarantees))
 			continue
 		}
-		fmt.Fprintf(t, "%s\t%d\t\t\t\t\t\t%d\t%d\t%d\t%.4g\t%s\n", name, a.Rounds, a.BitsPerUser, a.BytesPerUser, a.RoundsPerUser,
-			a.PredictedExcessRisk, curveOf(a.Guarantees))
+		fmt.Fprintf(t, "%s\t%d\t\t\t\t\t\t%d\t%d\t%d\t%s\t%s\n", name, a.Rounds, a.BitsPerUser, a.BytesPerUser, a.RoundsPerUser,
+			risk, curveOf(a.Guarantees))
 		for i, ph := range a.Phases {
 			title := fmt.Sprintf("phase %d", i+1)
 			if ph.Moments {

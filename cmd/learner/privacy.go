@@ -31,12 +31,14 @@ type releaseFlags struct {
 	dim, levels, rounds               int
 	p                                 float64
 	trust, honest                     string
+	minimizer                         bool
 	json                              cli.JSON
 }
 
 func (f *releaseFlags) common(flags *pflag.FlagSet) {
 	flags.Uint64Var(&f.users, "users", 0, "`N` reports of one round, each of another user")
 	flags.Uint64Var(&f.units, "units", 1, "`K` units that a report is about, such as the rows of a silo; guarantees are for one of them")
+	flags.BoolVar(&f.minimizer, "minimizer", false, "a report is one vector of all its units, as the minimisers of prox are")
 	flags.IntVar(&f.dim, "dim", 0, "`D` coordinates of a report")
 	flags.StringVar(&f.trust, "trust", "shuffle", "who is trusted with what: shuffle, pan, shuffle+pan, or local, which relies upon nobody")
 	flags.StringVar(&f.honest, "honest-fraction", "1", "share of the users of every cohort whose noise is relied upon, such as 0.9 or 9/10")
@@ -76,7 +78,7 @@ func (f *releaseFlags) release() (accounting.Release, error) {
 		return accounting.Release{}, err
 	}
 	r := accounting.Release{Trust: trust, Users: f.users, Dim: f.dim, Levels: f.levels, Trials: f.trials, P: f.p,
-		FloorTrials: f.floorTrials, HonestFraction: honest, Rounds: f.rounds, Units: f.units}
+		FloorTrials: f.floorTrials, HonestFraction: honest, Rounds: f.rounds, Units: f.units, Minimizer: f.minimizer}
 	return r, cli.Usage(r.Validate())
 }
 
@@ -99,7 +101,7 @@ func newCalibrate() *cobra.Command {
 				return err
 			}
 			q := accounting.Request{Trust: trust, Users: f.users, Dim: f.dim, Epsilon: epsilon, Delta: delta, HonestFraction: honest,
-				Rounds: f.rounds, Units: f.units, MaxBits: maxBits}
+				Rounds: f.rounds, Units: f.units, Minimizer: f.minimizer, MaxBits: maxBits}
 			if q.Coin, err = accounting.ParseCoin(coin); err != nil {
 				return cli.Usagef("--coin: %w", err)
 			}

@@ -171,6 +171,25 @@ type simulation struct {
 }
 
 func (s *simulation) load(progress io.Writer, data, test string) error {
+	if err := s.read(progress, data, test); err != nil {
+		return err
+	}
+	if !manifest.Endless(s.job.Plan) {
+		s.order.warn(progress, data, s.labelled, s.job.Features, s.mixed())
+	}
+	if s.job.Spec.Silo != nil || s.job.Spec.ByUser() {
+		return s.group(progress, data)
+	}
+	if need := manifest.Users(s.job.Plan); uint64(len(s.train)) < need && !manifest.Endless(s.job.Plan) {
+		return cli.Usagef("--data %s has %d rows to train on, the plan wants %d users: --set schedule.users=%d", data, len(s.train), need, len(s.train))
+	} else if surplus := uint64(len(s.train)) - need; surplus > 0 && !manifest.Endless(s.job.Plan) {
+		fmt.Fprintf(progress, "%s wants %d users: %d of the %d rows to train on take no part in a run\n", s.job.Spec.Name, need, surplus, len(s.train))
+	}
+	return nil
+}
+
+// read maps the rows to train and to test on. It needs no plan.
+func (s *simulation) read(progress io.Writer, data, test string) error {
 	features, err := s.features()
 	if err != nil {
 		return err
@@ -191,18 +210,6 @@ func (s *simulation) load(progress io.Writer, data, test string) error {
 	}
 	if err := s.predictor(nil).CheckLabels(s.labelled, true); err != nil {
 		return cli.Usagef("--data %s: %w", data, err)
-	}
-	if !manifest.Endless(s.job.Plan) {
-		s.order.warn(progress, data, s.labelled, s.job.Features, s.mixed())
-	}
-	if s.job.Spec.Silo != nil || s.job.Spec.ByUser() {
-		if err := s.group(progress, data); err != nil {
-			return err
-		}
-	} else if need := manifest.Users(s.job.Plan); uint64(len(s.train)) < need && !manifest.Endless(s.job.Plan) {
-		return cli.Usagef("--data %s has %d rows to train on, the plan wants %d users: --set schedule.users=%d", data, len(s.train), need, len(s.train))
-	} else if surplus := uint64(len(s.train)) - need; surplus > 0 && !manifest.Endless(s.job.Plan) {
-		fmt.Fprintf(progress, "%s wants %d users: %d of the %d rows to train on take no part in a run\n", s.job.Spec.Name, need, surplus, len(s.train))
 	}
 	if test != "" {
 		if s.test, invalid, err = run.LoadExamples(features, test, nameRows(progress, "left out")); err != nil {

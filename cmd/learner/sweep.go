@@ -107,7 +107,7 @@ func draw(r sweepReport, file string) error {
 			{m.Method + " without noise", func(r sim.Risk) float64 { return r.NonPrivate }},
 			{m.Method + ", bound", func(r sim.Risk) float64 { return r.Bound }},
 		} {
-			if k == 2 && len(r.Slopes) > boundsDrawn {
+			if k == 2 && (len(r.Slopes) > boundsDrawn || r.Points[0].Risks[i].Bound == 0) {
 				continue
 			}
 			line, dots, err := plotter.NewLinePoints(series(func(p sim.Point) float64 { return one.value(p.Risks[i]) }))
@@ -134,7 +134,11 @@ func (r sweepReport) print(w io.Writer) error {
 	fmt.Fprintf(w, "%9s  %-22s  %18s  %12s  %12s\n", "users", "method", "excess risk", "no noise", "bound")
 	for _, p := range r.Points {
 		for _, one := range p.Risks {
-			fmt.Fprintf(w, "%9d  %-22s  %8.5f (%.5f)  %12.5f  %12.5f\n", p.Users, one.Method, one.Mean, one.StdErr, one.NonPrivate, one.Bound)
+			bound := fmt.Sprintf("%.5f", one.Bound)
+			if one.Bound == 0 {
+				bound = "on records" // not about what is measured
+			}
+			fmt.Fprintf(w, "%9d  %-22s  %8.5f (%.5f)  %12.5f  %12s\n", p.Users, one.Method, one.Mean, one.StdErr, one.NonPrivate, bound)
 		}
 	}
 	if len(r.Points) < 2 {
@@ -142,7 +146,11 @@ func (r sweepReport) print(w io.Writer) error {
 		return err
 	}
 	for _, s := range r.Slopes {
-		if _, err := fmt.Fprintf(w, "slope      %-22s  %18.2f  (the theorem: %.2f for privacy, %.2f for sampling)\n", s.Method, s.Fitted, s.Privacy, s.Sampling); err != nil {
+		of := fmt.Sprintf("the theorem: %.2f for privacy, %.2f for sampling", s.Privacy, s.Sampling)
+		if s.Sampling == 0 {
+			of = fmt.Sprintf("the theorem, on the records: %.2f for privacy", s.Privacy)
+		}
+		if _, err := fmt.Fprintf(w, "slope      %-22s  %18.2f  (%s)\n", s.Method, s.Fitted, of); err != nil {
 			return err
 		}
 	}

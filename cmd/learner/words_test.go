@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/compare"
 	"github.com/panlearn/panlearn/internal/run"
 	runlearner "github.com/panlearn/panlearn/internal/run/learner"
 	"github.com/panlearn/panlearn/internal/run/statedir"
@@ -68,6 +69,45 @@ func who(name string) string {
 	return "users"
 }
 
+// Nor does the table in which to choose, but where it says what to declare to see further lines.
+func TestNoTableSaysTheWrongWord(t *testing.T) {
+	for name, said := range spoken {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file := strings.ReplaceAll(spokenFile(name, "shuffle", "rounds: {max: 3}", false), ", radius: 5, clip_norm: 1", "") // practical plans alone
+			load := func(sets []string) (*task.Spec, error) { return task.Parse([]byte(file), sets) }
+			spec, err := load(nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			features, err := spec.Compile()
+			if err != nil {
+				t.Fatal(err)
+			}
+			c, err := compare.New(compare.Config{Load: load, Rows: compare.Schema{Spec: spec, Features: features}, Seeds: 2})
+			if err != nil {
+				t.Fatal(err)
+			}
+			table, err := c.Run(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			table.LeftOut = nil
+			for i := range table.Lines {
+				table.Lines[i].Set = nil // keys of the task file
+			}
+			var out strings.Builder
+			if err := table.Print(&out); err != nil {
+				t.Fatal(err)
+			}
+			text := strings.ReplaceAll(out.String(), "another unit", "")
+			if bad := regexp.MustCompile("(?i)" + said.wrong).FindString(text); bad != "" {
+				t.Errorf("the table says %q:\n%s", bad, text)
+			}
+		})
+	}
+}
+
 const spokenTask = `
 version: 1
 name: churn
@@ -77,25 +117,28 @@ label: {column: churned, positive: ["1"], negative: ["0"]}
 model: {loss: logistic, radius: 5, clip_norm: 1}
 `
 
-// spokenJob plans a task. What a declaration does not allow, a plan may still say: it is planned again.
-func spokenJob(t *testing.T, name, trust string, many bool) run.Job {
-	t.Helper()
-	silo := strings.HasPrefix(name, "silo")
+func spokenFile(name, trust, schedule string, many bool) string {
 	unit, who := "event", ""
 	if name == "user" {
 		unit, who = "user", "user: {column: id, items: 4}\n"
 	}
-	schedule := "rounds: {max: 8}" // of a practical plan
-	if trust == "shuffle" {
-		schedule = "plan: proved, algorithm: psgd"
-	}
-	if silo {
+	if strings.HasPrefix(name, "silo") {
 		who = "silo: {count: 20, units: 250}\n"
 	} else {
 		schedule += fmt.Sprintf(", users: 5000, interactive: %t", many)
 	}
-	file := fmt.Sprintf("%sprivacy: {epsilon: 1, delta: 1e-6, trust: %s, unit: %s}\nschedule: {%s}\n%s", spokenTask, trust, unit, schedule, who)
-	spec, err := task.Parse([]byte(file), nil)
+	return fmt.Sprintf("%sprivacy: {epsilon: 1, delta: 1e-6, trust: %s, unit: %s}\nschedule: {%s}\n%s", spokenTask, trust, unit, schedule, who)
+}
+
+// spokenJob plans a task. What a declaration does not allow, a plan may still say: it is planned again.
+func spokenJob(t *testing.T, name, trust string, many bool) run.Job {
+	t.Helper()
+	silo := strings.HasPrefix(name, "silo")
+	schedule := "rounds: {max: 8}" // of a practical plan
+	if trust == "shuffle" {
+		schedule = "plan: proved, algorithm: psgd"
+	}
+	spec, err := task.Parse([]byte(spokenFile(name, trust, schedule, many)), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

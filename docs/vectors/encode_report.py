@@ -219,7 +219,7 @@ def subject(task, round_, attempt):
 
 
 def place_of(v, user):
-    return place(user.get("unit_vectors") or [user["x"]], v["clip_norm"], v["levels"], v.get("units", 1))
+    return place(user.get("unit_vectors") or [user["x"]], v["clip_norm"], v["levels"], 1 if v.get("minimizer") else v.get("units", 1))
 
 
 def counts_of(v, user):

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/panlearn/panlearn/internal/wording"
 	"github.com/panlearn/panlearn/learner/task"
@@ -50,6 +51,9 @@ type Statement struct {
 	Users          uint64              `json:"users"` // counted in the model; Kind.Counted says what they are
 	// NoiseKnown says that the noise follows from a seed that is no secret: nothing is protected, and there is no epsilon and no delta.
 	NoiseKnown bool `json:"noise_known,omitempty"`
+	// Public says that the model was learned without noise, of data that were said to need no protection: nothing is protected, and there is no
+	// epsilon and no delta.
+	Public bool `json:"public,omitempty"`
 }
 
 // Known is the statement of a model whose noise is known.
@@ -58,10 +62,15 @@ func (s Statement) Known() Statement {
 	return s
 }
 
-// MarshalJSON writes null for epsilon and delta where the noise is known: 0 would be the best of all.
+// Unprotected is the statement of a model of public data.
+func Unprotected(k wording.Kind) Statement {
+	return Statement{Kind: k, Unit: "nothing: the data were said to be public", HonestFraction: accounting.One, Public: true}
+}
+
+// MarshalJSON writes null for epsilon and delta where nothing is protected: 0 would be the best of all.
 func (s Statement) MarshalJSON() ([]byte, error) {
 	type plain Statement
-	if !s.NoiseKnown {
+	if !s.NoiseKnown && !s.Public {
 		return json.Marshal(plain(s))
 	}
 	return json.Marshal(struct {
@@ -73,6 +82,9 @@ func (s Statement) MarshalJSON() ([]byte, error) {
 
 // String is the statement as a sentence.
 func (s Statement) String() string {
+	if s.Public {
+		return "NOT PRIVATE: learned without any noise, from data that were said to need no protection."
+	}
 	if s.NoiseKnown {
 		return "Not private: the noise follows from a known seed, so whoever has the seed can subtract it."
 	}
@@ -84,8 +96,31 @@ func (s Statement) String() string {
 		}
 		about = fmt.Sprintf(" %s at least %s each", of, s.Kind.Unit().Count(s.Units))
 	}
+	if s.Together() && s.Interactive {
+		return fmt.Sprintf("Differentially private: epsilon %v, delta %v, for %s. Learned from at least %s in one place.", s.Epsilon, s.Delta, s.Unit, s.Kind.Unit().Count(s.Units))
+	}
 	return fmt.Sprintf("Differentially private: epsilon %v, delta %v under trust %s%s, for %s. Learned from %s%s.",
 		s.Epsilon, s.Delta, s.Trust, s.Assuming(s.Trust, s.HonestFraction), s.Unit, s.Counted().Count(s.Users), about)
+}
+
+// Of is a snapshot of a task's parameters, without what only a run knows: rounds, privacy, hash.
+func Of(spec *task.Spec, parameters []float64) (Snapshot, error) {
+	features, err := spec.Compile()
+	if err != nil {
+		return Snapshot{}, err
+	}
+	s := Snapshot{FormatVersion: Version, Task: spec.Name, Loss: spec.Model.Loss, Features: features.Coordinates(), Classes: features.Classes()}
+	if s.Declaration, err = spec.Canonical(); err != nil {
+		return Snapshot{}, err
+	}
+	for theta := range slices.Chunk(parameters, features.Dim()) {
+		weights, intercept, err := features.Undo(theta)
+		if err != nil {
+			return Snapshot{}, fmt.Errorf("weights in the units of the data: %w", err)
+		}
+		s.Weights, s.Intercept = append(s.Weights, weights), append(s.Intercept, intercept)
+	}
+	return s, s.CheckFinite()
 }
 
 // Parse reads a snapshot in JSON or in a .npz container.
@@ -118,7 +153,7 @@ func (s *Snapshot) CheckFinite() error {
 	for _, row := range append(s.Weights[:len(s.Weights):len(s.Weights)], s.Intercept) {
 		for _, w := range row {
 			if math.IsNaN(w) || math.IsInf(w, 0) {
-				return fmt.Errorf("round %d: a weight is not finite in the units of the data", s.Round)
+				return errors.New("a weight is not finite in the units of the data")
 			}
 		}
 	}

@@ -61,8 +61,30 @@ func NewJob(spec *task.Spec) (Job, error) {
 	for i, f := range plan.Phases {
 		f.Mechanism.MaxBundle = bundleOf(suite, proposal.Forecasts[i].Privacy.ReportBytes, f.Cohort)
 	}
+	if err := checkMinimisers(plan, features, loss); err != nil {
+		return Job{}, err
+	}
 	job := Job{Spec: spec, Features: features, Loss: loss, Problem: problem, Proposal: proposal, Planner: planner, Start: start}
 	return job, job.carried()
+}
+
+// checkMinimisers refuses a plan whose minimisers devices would refuse, for how floating-point arithmetic rounds.
+func checkMinimisers(plan *wire.Plan, features *task.FeatureMap, loss convex.Loss) error {
+	f := manifest.Gradients(plan)
+	x := f.GetProx()
+	if x == nil {
+		return nil
+	}
+	set, err := manifest.Set(plan)
+	if err != nil {
+		return err
+	}
+	of := report.Config{Features: features.Dim(), Loss: loss, ClipNorm: plan.ClipNorm,
+		Prox: &report.Prox{Weight: x.Weight, StepSize: x.StepSize, Steps: int(x.Steps), Set: set}}
+	if err := of.CheckProx(max(1, f.Mechanism.Units), set.Radius()); err != nil {
+		return fmt.Errorf("plan: schedule.prox.weight %v: %w", x.Weight, err)
+	}
+	return nil
 }
 
 func problemOf(spec *task.Spec, features *task.FeatureMap, loss convex.Loss) (planning.Problem, error) {
@@ -82,6 +104,9 @@ func problemOf(spec *task.Spec, features *task.FeatureMap, loss convex.Loss) (pl
 	if err != nil {
 		return planning.Problem{}, fmt.Errorf("privacy.profile: %w", err)
 	}
+	if spec.Silo != nil || spec.Local() { // of whom the papers' constants are printed, and never run
+		profile = accounting.Numeric
+	}
 	p := planning.Problem{
 		Users: uint64(spec.Schedule.Users), Dim: loss.Parameters(features.Dim()), Algorithm: spec.Schedule.Algorithm,
 		ClipNorm: spec.ClipNorm(), Set: spec.SetDeclaration(), Ridge: spec.Model.Ridge, MeanSmoothness: spec.Model.Smoothness,
@@ -96,6 +121,9 @@ func problemOf(spec *task.Spec, features *task.FeatureMap, loss convex.Loss) (pl
 	}
 	if o := spec.Silo; o != nil {
 		p.Silos = planning.Silos{Count: uint64(o.Count), Units: uint64(o.Units), Reports: uint64(o.Reports), Least: uint64(o.Least), Spread: o.Spread}
+	}
+	if x := spec.Schedule.Prox; x != nil {
+		p.Prox = planning.Prox{Weight: x.Weight, Steps: uint64(x.Steps)}
 	}
 	p.Practical = spec.Practical(features)
 	if p.Validation, err = spec.Scorecard(features); err != nil {

@@ -155,6 +155,13 @@ func (c Config) oracle(phase int, entropy rand.Source, own *ownNoise) (oracle, e
 	if err != nil {
 		return nil, err
 	}
+	if x := f.GetProx(); x != nil {
+		set, err := manifest.Set(c.Plan)
+		if err != nil {
+			return nil, err
+		}
+		of.Prox = &report.Prox{Weight: x.Weight, StepSize: x.StepSize, Steps: int(x.Steps), Set: set}
+	}
 	if c.Exact || c.NoiseStd != nil {
 		reports, err := report.NewExact(of)
 		if err != nil {

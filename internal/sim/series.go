@@ -32,7 +32,7 @@ type Risk struct {
 	Method      string  `json:"method"`
 	Mean        float64 `json:"mean"`
 	StdErr      float64 `json:"std_err"` // of Mean
-	Bound       float64 `json:"bound"`   // the plan's prediction
+	Bound       float64 `json:"bound"`   // the plan's prediction; 0 where it is about the users at hand (planning.Proposal.OnRecords)
 	NonPrivate  float64 `json:"non_private"`
 	Rounds      uint64  `json:"rounds"`
 	Phases      int     `json:"phases"`
@@ -93,7 +93,11 @@ func measure(ctx context.Context, s *Synthetic, p planning.Problem, repeats int)
 	}
 	k := float64(repeats)
 	mean := sum / k
-	return Risk{Method: plan.Plan.Algorithm, Mean: mean, StdErr: math.Sqrt(max(0, squares/k-mean*mean) / (k - 1)), Bound: plan.ExcessRisk,
+	bound := plan.ExcessRisk
+	if plan.OnRecords {
+		bound = 0
+	}
+	return Risk{Method: plan.Plan.Algorithm, Mean: mean, StdErr: math.Sqrt(max(0, squares/k-mean*mean) / (k - 1)), Bound: bound,
 		NonPrivate: plain / k, Rounds: manifest.Planned(plan.Plan), Phases: len(plan.Forecasts),
 		NoiseStdDev: plan.Forecasts[len(plan.Forecasts)-1].Privacy.NoiseStd}, nil
 }
@@ -103,7 +107,7 @@ type Slope struct {
 	Method string  `json:"method"`
 	Fitted float64 `json:"fitted"` // least squares of log(mean excess risk) over log(users)
 	// Privacy and Sampling are the exponents of the two terms of the theorem's rate: what privacy adds, and what learning from n
-	// users costs anyway. The rate is the slower of the two in the end.
+	// users costs anyway, 0 of a theorem that is about these users alone. The rate is the slower of the two in the end.
 	Privacy  float64 `json:"privacy"`
 	Sampling float64 `json:"sampling"`
 }

@@ -51,7 +51,7 @@ func TestSlopes(t *testing.T) {
 	}
 	for _, m := range schedule.Names() {
 		one := sim.Slopes([]sim.Point{{Users: 10, Risks: []sim.Risk{{Method: m, Mean: 1}}}})[0]
-		if one.Fitted != 0 || !(one.Privacy < 0) || !(one.Sampling < 0) {
+		if one.Fitted != 0 || !(one.Privacy < 0) || !(one.Sampling < 0) && m != schedule.APGD && m != schedule.APGDEnvelope { // whose theorem is about the users at hand
 			t.Errorf("%s: %+v, want no fit of one point and the theorem's exponents", m, one)
 		}
 	}

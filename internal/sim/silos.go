@@ -65,7 +65,7 @@ func Silos(split string, count int, rows []convex.Example, names []string) ([][]
 		_, out = byName(names)
 	}
 	if len(out) != count {
-		return nil, fmt.Errorf("split %s: the rows make %d silos: want silo.count %d", split, len(out), count)
+		return nil, fmt.Errorf("split %s: silos that the rows make: %d, and silo.count is %d", split, len(out), count)
 	}
 	return out, nil
 }

@@ -45,8 +45,8 @@ func planned(plan *wire.Plan, phase int, step uint64) uint64 {
 	return manifest.Cohort(plan, step)
 }
 
-// silos is the cohort of a step of silos: of those that are there as many as the step is planned for, or in one pass the next block of as many
-// silos that have one left.
+// silos is the cohort of a step of silos: as many as the step is planned for, in many passes drawn by the seed for each round anew, in one pass
+// the next block of as many silos that have one left.
 func (r *run) silos(phase int, step uint64) ([]int32, error) {
 	n, least := planned(r.Plan, phase, step), r.Plan.Phases[phase].Minimum
 	var out []int32

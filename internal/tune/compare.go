@@ -71,7 +71,7 @@ func New(c Config) (*Comparison, error) {
 	}
 	base := out.candidates[0]
 	out.users = manifest.Users(base.job.Plan)
-	out.measure = measureOf(base.job.Spec.Model.Loss)
+	out.measure = MeasureOf(base.job.Spec.Model.Loss)
 	settings, err := out.settings(base.job)
 	if err != nil {
 		return nil, err
@@ -192,7 +192,7 @@ func (c *Comparison) simulate(ctx context.Context, i int) error {
 		if err != nil {
 			return err
 		}
-		one.values = append(one.values, c.measure.of(evaluation))
+		one.values = append(one.values, c.measure.Of(evaluation))
 		one.losses = append(one.losses, evaluation.Loss)
 		if c.Progress != nil {
 			c.Progress(Progress{Done: i*c.Seeds + k + 1, Runs: len(c.candidates) * c.Seeds, Setting: one.setting})

@@ -12,13 +12,13 @@ import (
 
 // A Measure is what settings are compared by.
 type Measure struct {
-	Name  string // accuracy, error (root of the mean square), mean_absolute_error or quantile_loss
-	Falls bool   // better models have less of it
-	of    func(model.Evaluation) float64
+	Name  string                         // accuracy, error (root of the mean square), mean_absolute_error or quantile_loss
+	Falls bool                           // better models have less of it
+	Of    func(model.Evaluation) float64 // what an evaluation has of it
 }
 
-// measureOf is the measure that a loss asks for.
-func measureOf(loss string) Measure {
+// MeasureOf is the measure that a loss asks for.
+func MeasureOf(loss string) Measure {
 	traits := convex.TraitsOf(loss)
 	switch {
 	case traits.Labels.Classes():

@@ -96,7 +96,7 @@ func TestLevelOfBetter(t *testing.T) {
 			for i := range values {
 				values[i] += 0.3 * r.NormFloat64()
 			}
-			called = called || better(measureOf("logistic").gains(values, base), 7, 0)
+			called = called || better(MeasureOf("logistic").gains(values, base), 7, 0)
 		}
 		if called {
 			wrong++
@@ -113,7 +113,7 @@ func TestLevelOfBetter(t *testing.T) {
 			t.Errorf("better(%v) = %v", c.gains, got)
 		}
 	}
-	if g := measureOf("squared").gains([]float64{1}, []float64{3}); g[0] != 2 {
+	if g := MeasureOf("squared").gains([]float64{1}, []float64{3}); g[0] != 2 {
 		t.Errorf("an error of 1 in place of 3 gains %v, want 2", g[0])
 	}
 }

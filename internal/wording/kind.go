@@ -29,6 +29,9 @@ func Of(plan *wire.Plan) Kind {
 
 func (k Kind) byUser() bool { return k.Protects == "user" }
 
+// Together says that all rows are in one place, the only silo.
+func (k Kind) Together() bool { return k.Silos == 1 }
+
 // A Noun is a word and its plural.
 type Noun struct{ One, Many string }
 
@@ -63,6 +66,7 @@ var (
 	event  = Noun{"event", "events"}
 	record = Noun{"record", "records"}
 	person = Noun{"person", "people"}
+	row    = Noun{"row", "rows"}
 )
 
 // Reporter is who sends reports, at most one to a round: a user or a silo.
@@ -83,6 +87,9 @@ func (k Kind) Counted() Noun {
 
 // Row is a row of the data: an event, or a record that a silo has.
 func (k Kind) Row() Noun {
+	if k.Together() {
+		return row
+	}
 	if k.Silos > 0 {
 		return record
 	}
@@ -103,6 +110,10 @@ func (k Kind) Unit() Noun {
 // One is one unit, and what it is of.
 func (k Kind) One() string {
 	switch {
+	case k.byUser() && k.Together():
+		return "all rows of one person"
+	case k.Together():
+		return "one row"
 	case k.byUser() && k.Silos > 0:
 		return "all records of one person at one silo"
 	case k.byUser():
@@ -119,7 +130,10 @@ func (k Kind) Protected() string {
 	if k.byUser() {
 		when, other = "", "any others"
 	}
-	if k.Interactive {
+	switch {
+	case k.Interactive && k.Together():
+		when = " in all rounds"
+	case k.Interactive:
 		when = fmt.Sprintf(" in all rounds that the %s answers", k.Reporter().One)
 	}
 	return fmt.Sprintf("%s%s, replaced by %s", k.One(), when, other)
@@ -144,6 +158,8 @@ func (k Kind) Charged() string {
 // Against is from whom a trust protects.
 func (k Kind) Against(t accounting.Trust) string {
 	switch {
+	case t == accounting.Local && k.Together():
+		return "everybody who does not have the rows: whoever sees models, batches or reports"
 	case t == accounting.Local:
 		return fmt.Sprintf("everybody: learner, shuffle stage, broker and all other %s together", k.Reporter().Many)
 	case t.HasFloors():

@@ -65,6 +65,14 @@ func (l weighted) Gradient(dst, theta []float64, e Example) {
 	scale(dst, l.weight(e.Label))
 }
 
+func (l weighted) slopeOf() func(s, y float64) float64 {
+	slope := SlopeOf(l.base)
+	if slope == nil {
+		return nil
+	}
+	return func(s, y float64) float64 { return l.weight(y) * slope(s, y) }
+}
+
 func (l weighted) Lipschitz(x float64) float64 { return slices.Max(l.weights) * l.base.Lipschitz(x) }
 
 func (l weighted) Smoothness(x float64) float64 { return slices.Max(l.weights) * l.base.Smoothness(x) }

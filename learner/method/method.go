@@ -1,6 +1,6 @@
 // Package method holds the first-order methods as state machines: PSGD and PAGD (Algorithms 3 and 4 of Cheu, Joseph, Mao, Peng,
 // Shuffle Private Stochastic Convex Optimization, ICLR 2022), PGD (Algorithm 5, which is PSGD's recursion with the same users in
-// every round), Restarts of them in phases (Theorem 4.8), and the two that never end, Stream and epochs of PAGD. Practical looks at
+// every round), APGD (PAGD's recursion with the same users in every round), Restarts of them in phases (Theorem 4.8), and the two that never end, Stream and epochs of PAGD. Practical looks at
 // moments first and puts one of them into the frame that they give. Validated goes around any of them. EstimateMean makes of a released batch what they step with.
 //
 // Promises. A method's state is a pure function of its configuration and of the estimates it has consumed: k steps, MarshalBinary,

@@ -16,6 +16,9 @@ import (
 //
 // Mu > 0 is the modulus of a strongly convex objective; at mu = 0 the step is theta_{t+1} = Pi(theta_t - t/(2v) gbar_t).
 // Its model is the aggregate. A step that was passed over does not advance t.
+//
+// APGD is the same recursion with the same users, or silos, in every round (Lowy, Razaviyayn, Private Federated Learning Without a
+// Trusted Server, ICLR 2023, Theorem 4.1).
 type PAGD struct {
 	base
 	v, mu float64
@@ -23,7 +26,7 @@ type PAGD struct {
 	ag    []float64 // the aggregate
 }
 
-// PAGDConfig configures PAGD. It is a Stage of Restarts.
+// PAGDConfig configures PAGD and APGD. It is a Stage of Restarts.
 type PAGDConfig struct {
 	Dim   int        // length of theta
 	Set   convex.Set // constraint set
@@ -32,6 +35,8 @@ type PAGDConfig struct {
 	V     float64    // v > 0, at least twice the smoothness; PAGDCurvature is the best for the bound
 	Mu    float64    // modulus of strong convexity, >= 0
 	Ridge float64    // lambda >= 0, see PSGDConfig; Mu may be as large, or 0, which makes no use of it
+	// Interactive says that the same users answer every round: APGD, whose states are not PAGD's.
+	Interactive bool
 }
 
 // NewPAGD returns the method at its start. The error names the field that does not fit.
@@ -42,7 +47,11 @@ func NewPAGD(c PAGDConfig) (*PAGD, error) {
 	if !(c.Mu >= 0) || math.IsInf(c.Mu, 0) {
 		return nil, fmt.Errorf("pagd: mu: %v, want a finite number of at least 0", c.Mu)
 	}
-	b, err := newBase(methodPAGD, settings{dim: c.Dim, set: c.Set, start: c.Start, steps: c.Steps, ridge: c.Ridge}, c.V, c.Mu)
+	name := byte(methodPAGD)
+	if c.Interactive {
+		name = methodAPGD
+	}
+	b, err := newBase(name, settings{dim: c.Dim, set: c.Set, start: c.Start, steps: c.Steps, ridge: c.Ridge}, c.V, c.Mu)
 	if err != nil {
 		return nil, fmt.Errorf("pagd: %w", err)
 	}

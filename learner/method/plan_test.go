@@ -28,6 +28,12 @@ func descent(rounds uint64, eta float64) *wire.Phase {
 	return &wire.Phase{Rounds: rounds, Cohort: 5, Users: 5 * rounds, RoundsPerUser: 1, Constants: &wire.Phase_Descent{Descent: &wire.Descent{StepSize: eta}}}
 }
 
+// weighted is a phase of PSGD or PGD whose average has the weights of strongly convex losses.
+func weighted(f *wire.Phase, mu float64) *wire.Phase {
+	f.GetDescent().Mu = mu
+	return f
+}
+
 // interactive is a phase of PGD.
 func interactive(rounds uint64, eta float64) *wire.Phase {
 	f := descent(rounds, eta)

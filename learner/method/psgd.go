@@ -13,13 +13,15 @@ import (
 //
 //	theta_t = Pi(theta_{t-1} - eta gbar_t),   gbar_t taken at theta_{t-1},   t = 1 .. T
 //
-// (the text prints a plus sign; a descent step is meant). Its model is the average of theta_0 .. theta_{T-1}.
+// (the text prints a plus sign; a descent step is meant). Its model is the average of theta_0 .. theta_{T-1}. With a modulus of strong
+// convexity mu the t-th of them has the weight (1 - mu eta)^-(t+1) (Lowy, Razaviyayn, Private Federated Learning Without a Trusted Server,
+// ICLR 2023, Theorem D.1, after Stich 2019).
 //
 // The fully interactive PGD, Algorithm 5 of the paper, is the same recursion: what differs is who is asked, all users in
 // each of the T rounds, and with it the step size.
 type PSGD struct {
 	descent
-	eta float64
+	eta, mu float64
 }
 
 // PSGDConfig configures PSGD and PGD. It is a Stage of Restarts.
@@ -30,6 +32,7 @@ type PSGDConfig struct {
 	Steps    uint64     // T
 	StepSize float64    // eta > 0, in units of theta per unit of gradient; PSGDStepSize is the best for the bound
 	Ridge    float64    // lambda >= 0 of the term (lambda/2)||theta||^2, whose gradient is added to every estimate
+	Mu       float64    // modulus of strong convexity, >= 0 and below 1/StepSize; 0 has equal weights
 }
 
 // NewPSGD returns the method at its start. The error names the field that does not fit.
@@ -37,11 +40,18 @@ func NewPSGD(c PSGDConfig) (*PSGD, error) {
 	if err := checkStepSize(c.StepSize); err != nil {
 		return nil, fmt.Errorf("psgd: %w", err)
 	}
-	b, err := newBase(methodPSGD, settings{dim: c.Dim, set: c.Set, start: c.Start, steps: c.Steps, ridge: c.Ridge}, c.StepSize)
+	if !(c.Mu >= 0 && float64(c.Mu*c.StepSize) < 1) {
+		return nil, fmt.Errorf("psgd: mu: %v, want a number of at least 0 and below 1/step size, %v", c.Mu, 1/c.StepSize)
+	}
+	constants := []float64{c.StepSize}
+	if c.Mu > 0 {
+		constants = append(constants, c.Mu)
+	}
+	b, err := newBase(methodPSGD, settings{dim: c.Dim, set: c.Set, start: c.Start, steps: c.Steps, ridge: c.Ridge}, constants...)
 	if err != nil {
 		return nil, fmt.Errorf("psgd: %w", err)
 	}
-	return &PSGD{descent: newDescent(b), eta: c.StepSize}, nil
+	return &PSGD{descent: newDescent(b), eta: c.StepSize, mu: c.Mu}, nil
 }
 
 func (c PSGDConfig) length() uint64 { return c.Steps }
@@ -53,7 +63,16 @@ func (c PSGDConfig) Begin(start []float64) (Method, error) {
 }
 
 // Step takes the descent step and moves the average.
-func (p *PSGD) Step(e Estimate) error { return p.descend(e, p.eta, float64(p.taken+1)) }
+func (p *PSGD) Step(e Estimate) error { return p.descend(e, p.eta, p.points()) }
+
+// points is what the points queried so far weigh together, with the present one, over its own weight: how many they are, where all weigh the same.
+func (p *PSGD) points() float64 {
+	n, share := float64(p.taken+1), float64(p.mu*p.eta)
+	if share == 0 {
+		return n
+	}
+	return -math.Expm1(float64(n*math.Log1p(-share))) / share
+}
 
 // descent is projected gradient descent with an average of the points queried, up to the step size and the weights.
 type descent struct {

@@ -105,7 +105,7 @@ func plainSGD(out *trace, first int, theta []float64, steps int, eta, weight fun
 	}
 }
 
-// plainACSA is Algorithm 4 with the policy of Ghadimi and Lan for a modulus mu (isrl-dp.md, section 5): alpha_t = 2/(t+1),
+// plainACSA is Algorithm 4 with the policy of Ghadimi and Lan for a modulus mu: alpha_t = 2/(t+1),
 // eta_t = 4v/(t(t+1)).
 func plainACSA(out *trace, first int, start []float64, steps int, v, mu, lambda float64, g noisy, project func([]float64) []float64) {
 	d := len(start)
@@ -134,6 +134,17 @@ func constant(x float64) func(int) float64 { return func(int) float64 { return x
 
 func uniform(t int) float64 { return 1 / float64(t) }
 
+// growing is the share of the t-th of t points that weigh (1-a)^-1, (1-a)^-2 .. (1-a)^-t.
+func growing(a float64) func(int) float64 {
+	return func(t int) float64 {
+		var sum float64
+		for s := 1; s <= t; s++ {
+			sum += math.Pow(1-a, float64(t-s))
+		}
+		return 1 / sum
+	}
+}
+
 // quarter is the weight 4/(t+3) of the polynomial-decay average, which stops falling after horizon points.
 func quarter(horizon int) func(int) float64 {
 	return func(t int) float64 { return 4 / (float64(min(t, horizon)) + 3) }
@@ -160,6 +171,17 @@ func TestTracesOfPlainReferences(t *testing.T) {
 		{"psgd with ridge in a box", series(dim, box, 0.4, descent(40, 0.17)), 40,
 			func() (out trace) {
 				plainSGD(&out, 0, corner, 40, constant(0.17), uniform, 0.4, tilted(dim, 0), inBox)
+				return out
+			}},
+		{"psgd with ridge and weights", series(dim, ball, 0.4, weighted(descent(40, 0.17), 0.4)), 40,
+			func() (out trace) {
+				plainSGD(&out, 0, origin, 40, constant(0.17), growing(0.4*0.17), 0.4, tilted(dim, 0), inBall)
+				return out
+			}},
+		{"pgd-restarts with weights", series(dim, box, 0.4, weighted(interactive(12, 0.09), 0.3), weighted(interactive(15, 2), 0.4)), 27,
+			func() (out trace) {
+				plainSGD(&out, 0, corner, 12, constant(0.09), growing(0.3*0.09), 0.4, tilted(dim, 0), inBox)
+				plainSGD(&out, 12, out.last(), 15, constant(2), growing(0.4*2), 0.4, tilted(dim, 0), inBox)
 				return out
 			}},
 		{"pagd", series(dim, ball, 0, accelerated(40, 31, 0, 0)), 40,

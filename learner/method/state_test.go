@@ -27,6 +27,12 @@ var methods = map[string]func(dim int, steps uint64) (learner.Algorithm, error){
 	"pagd strongly convex": func(dim int, steps uint64) (learner.Algorithm, error) {
 		return method.NewPAGD(method.PAGDConfig{Dim: dim, Set: convex.Ball{R: 2}, Steps: steps, V: 3, Mu: 0.5})
 	},
+	"apgd": func(dim int, steps uint64) (learner.Algorithm, error) {
+		return method.NewPAGD(method.PAGDConfig{Dim: dim, Set: convex.Ball{R: 2}, Steps: steps, V: 3, Interactive: true})
+	},
+	"prox": func(dim int, steps uint64) (learner.Algorithm, error) {
+		return method.NewProx(method.ProxConfig{Dim: dim, Set: convex.Ball{R: 2}, Steps: steps, Average: method.ProxAverage(steps)})
+	},
 	"constant": func(dim int, steps uint64) (learner.Algorithm, error) {
 		return method.NewStream(method.StreamConfig{Dim: dim, Set: convex.Ball{R: 2}, Horizon: steps, StepSize: 0.3})
 	},
@@ -72,7 +78,7 @@ func anyPlan(t *rapid.T) (*wire.Plan, convex.Set) {
 		t.Fatal(err)
 	}
 	ridge := rapid.SampledFrom([]float64{0, 0.1, 3}).Draw(t, "ridge")
-	method := rapid.SampledFrom([]string{"psgd", "pagd", "pgd"}).Draw(t, "method")
+	method := rapid.SampledFrom([]string{"psgd", "pagd", "pgd", "apgd"}).Draw(t, "method")
 	var phases []*wire.Phase
 	for range rapid.IntRange(1, 3).Draw(t, "phases") {
 		rounds := rapid.Uint64Range(1, 6).Draw(t, "rounds")
@@ -81,6 +87,10 @@ func anyPlan(t *rapid.T) (*wire.Plan, convex.Set) {
 			beta := rapid.Float64Range(0.1, 10).Draw(t, "smoothness")
 			phases = append(phases, accelerated(rounds, 2*beta*rapid.SampledFrom([]float64{1, 1.5, 40}).Draw(t, "v"),
 				rapid.SampledFrom([]float64{0, ridge}).Draw(t, "mu"), beta))
+		case "apgd":
+			again := accelerated(rounds, 2*rapid.Float64Range(0.1, 10).Draw(t, "smoothness"), rapid.SampledFrom([]float64{0, ridge}).Draw(t, "mu"), 0.1)
+			again.RoundsPerUser, again.Again = uint32(rounds), len(phases) > 0
+			phases = append(phases, again)
 		case "pgd":
 			phases = append(phases, interactive(rounds, rapid.Float64Range(0.001, 10).Draw(t, "step size")))
 		default:
@@ -218,6 +228,7 @@ func TestStateOfAnotherConfigurationIsRefused(t *testing.T) {
 		psgd(method.PSGDConfig{Dim: 2, Set: ball, Steps: 3, StepSize: 2}),
 		pagd(method.PAGDConfig{Dim: 2, Set: ball, Steps: 3, V: 1}),
 		pagd(method.PAGDConfig{Dim: 2, Set: ball, Steps: 3, V: 2}),
+		pagd(method.PAGDConfig{Dim: 2, Set: ball, Steps: 3, V: 2, Interactive: true}),
 		pagd(method.PAGDConfig{Dim: 2, Set: ball, Steps: 3, V: 1, Mu: 1}),
 		psgd(method.PSGDConfig{Dim: 2, Set: ball, Steps: 3, StepSize: 1, Ridge: 1}),
 		pagd(method.PAGDConfig{Dim: 2, Set: ball, Steps: 3, V: 1, Ridge: 1}),
@@ -240,6 +251,16 @@ func TestStateOfAnotherConfigurationIsRefused(t *testing.T) {
 		{Dim: 2, Set: ball, Horizon: 3, V: 2, Smoothness: 1, Ridge: 1},
 	} {
 		a, err := method.NewEpochs(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, a)
+	}
+	for _, c := range []method.ProxConfig{
+		{Dim: 2, Set: ball, Steps: 3, Average: 2}, {Dim: 2, Set: ball, Steps: 4, Average: 2}, {Dim: 2, Set: ball, Steps: 3, Average: 1},
+		{Dim: 2, Set: ball, Steps: 3, Average: 2, Start: []float64{1, 0}},
+	} {
+		a, err := method.NewProx(c)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -300,6 +321,44 @@ func TestImpossibleStateIsRefused(t *testing.T) {
 		}
 		if !bytes.Equal(before, bytesOf(t, a)) {
 			t.Errorf("%s: a refused state changed the receiver", name)
+		}
+	}
+}
+
+func TestImpossibleMeanOfProxIsRefused(t *testing.T) {
+	a, err := method.NewProx(method.ProxConfig{Dim: 2, Set: convex.Ball{R: 2}, Steps: 4, Average: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	step := func() {
+		t.Helper()
+		if err := a.Step(method.Estimate{Gradient: []float64{1, -1}, Users: 5}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	step()
+	if err := a.Skip(); err != nil {
+		t.Fatal(err)
+	}
+	step()
+	good := bytesOf(t, a)
+	put := func(at int, x float64) []byte {
+		b := bytes.Clone(good)
+		binary.LittleEndian.PutUint64(b[at:], math.Float64bits(x))
+		return b
+	}
+	const center, mean, in = 54, 54 + 16, 54 + 32
+	for _, b := range [][]byte{put(center, 1.25), put(mean, 7), put(in, 0)} { // passed over: which round it was is not said
+		if err := a.UnmarshalBinary(b); err != nil {
+			t.Errorf("a possible state: %v", err)
+		}
+	}
+	unmoved := put(in, 0)
+	unmoved[6] = 0
+	for name, b := range map[string][]byte{"outside": put(center, 9), "mean": put(mean, math.Inf(1)), "count": put(in, 2), "negative": put(in, -1),
+		"part": put(in, 0.5), "nan": put(in, math.NaN()), "short": good[:len(good)-8], "moved without a step": unmoved} {
+		if err := a.UnmarshalBinary(b); !errors.Is(err, method.ErrState) {
+			t.Errorf("%s: error %v, want ErrState", name, err)
 		}
 	}
 }
@@ -412,6 +471,7 @@ func TestConfigurationsAreRefused(t *testing.T) {
 		"start": func(c *method.PSGDConfig) { c.Start = []float64{1} }, "start outside": func(c *method.PSGDConfig) { c.Start = []float64{1, 1} },
 		"start nan": func(c *method.PSGDConfig) { c.Start = []float64{math.NaN(), 0} },
 		"ridge":     func(c *method.PSGDConfig) { c.Ridge = -1 }, "ridge nan": func(c *method.PSGDConfig) { c.Ridge = math.NaN() },
+		"mu": func(c *method.PSGDConfig) { c.Mu = -1 }, "mu nan": func(c *method.PSGDConfig) { c.Mu = math.NaN() }, "mu large": func(c *method.PSGDConfig) { c.Mu = 1 },
 	} {
 		c := good
 		change(&c)

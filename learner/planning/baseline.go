@@ -1,6 +1,7 @@
 package planning
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -134,10 +135,10 @@ func baseline(p Problem, name, mechanism string, methods []string, from source) 
 			}
 			continue
 		}
-		if out.Method == "" || plan.ExcessRisk < out.Risk {
+		if !plan.OnRecords && (out.Method == "" || plan.ExcessRisk < out.Risk) { // of the population all
 			first := plan.Plan.Phases[0]
 			out.Method, out.Rounds, out.Cohort, out.Risk, out.Err = m, manifest.Planned(plan.Plan), first.Cohort, plan.ExcessRisk, nil
-			out.NoiseStd = math.Sqrt(from.model(first.Cohort, uint64(first.RoundsPerUser)).total())
+			out.NoiseStd = math.Sqrt(from.model(first.Cohort, uint64(manifest.Costliest(plan.Plan, 0).Stint.Rounds)).total())
 		}
 	}
 	return out
@@ -150,6 +151,10 @@ func (pl *Planner) paper(p Problem, method string) Baseline {
 	p.Validation, p.Units = nil, 0
 	if p.Silos.Count > 0 {
 		p.Silos, p.Minimum = Silos{}, 0
+	}
+	if traitsOf(method).Minimizers {
+		out.Err = errors.New("its constants are of gradients")
+		return out
 	}
 	plan, err := pl.Plan(p)
 	if err != nil {

@@ -29,6 +29,17 @@ func PSGDBound(distance, secondMoment, stepSize float64, steps uint64) float64 {
 	return distance*distance/(2*stepSize*float64(steps)) + stepSize*secondMoment/2
 }
 
+// WeightedBound is PSGDBound of a mu-strongly convex objective for an average in which the t-th point weighs (1 - mu eta)^-(t+1):
+// mu D0^2/(2 ((1 - mu eta)^-T - 1)) + eta G^2/2, never above PSGDBound (Lowy, Razaviyayn, ICLR 2023, Theorem D.1; Stich 2019, Lemma 2).
+func WeightedBound(distance, secondMoment, stepSize, mu float64, steps uint64) float64 {
+	return distance*distance/(2*stepSize*weights(stepSize, mu, steps)) + stepSize*secondMoment/2
+}
+
+// weights is the sum of (1 - mu eta)^-(t+1) over t < T.
+func weights(stepSize, mu float64, steps uint64) float64 {
+	return math.Expm1(-float64(steps)*math.Log1p(-mu*stepSize)) / (mu * stepSize)
+}
+
 // PAGDCurvature returns v = max(2 beta, sqrt(2 V T (T+1)(T+2)/3)/D0), which minimises PAGDBound over the admissible v >= 2 beta.
 func PAGDCurvature(distance, smoothness, variance float64, steps uint64) float64 {
 	t := float64(steps)
@@ -81,6 +92,13 @@ func EmpiricalSmoothness(each, mean float64, users uint64, dim int, probability 
 // RestartDistance returns sqrt(2 r/lambda), which bounds the root of the expected squared distance from the optimum of a
 // lambda-strongly convex objective, for a point of expected excess risk r.
 func RestartDistance(risk, ridge float64) float64 { return math.Sqrt(2 * risk / ridge) }
+
+// PopulationBound bounds the expected excess risk on the population of a point whose expected excess risk on the mean loss of some users is gap, where the
+// objective is lambda-strongly convex: L move/lambda for the minimiser of the mean loss, whose gradient a replaced user moves by at most that, 2 L/n of n, and
+// L' sqrt(2 gap/lambda) for the way to it, L' bounding the gradient of loss and ridge together.
+func PopulationBound(gap, lipschitz, regular, ridge, move float64) float64 {
+	return lipschitz*move/ridge + regular*RestartDistance(gap, ridge)
+}
 
 // RestartPhases returns k = max(1, ceil(log2 log2 n)), the phases of Theorem 4.8.
 func RestartPhases(users uint64) int {

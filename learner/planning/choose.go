@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/panlearn/panlearn/stream/manifest"
@@ -14,9 +15,10 @@ const enough = 0.01
 
 // choose takes one of the plans by what a simulation measures, see measure, and says so in its Why. A cheaper plan, with fewer answers
 // of each user and then fewer rounds, is taken where it lacks no more than a hundredth of the progress; in an interactive task an
-// interactive one where what it lacks is within the noise of the seeds. Where nothing can be simulated the smallest bound decides. The
+// interactive one where what it lacks is within the noise of the seeds. Prox, whose answers cost silos many passes over their rows, is taken where it is named. Where nothing can be simulated the smallest bound decides. The
 // error is that of every method where none has a plan.
 func (p Problem) choose(all []Alternative) (Proposal, error) {
+	all = slices.DeleteFunc(slices.Clone(all), func(a Alternative) bool { return traitsOf(a.Method).Minimizers })
 	var plans []Proposal
 	var without []error
 	var notes []string
@@ -109,10 +111,11 @@ func (m Measurement) deviation(of Measurement) float64 {
 	return math.Sqrt(square / n / (n - 1))
 }
 
-// leastBound returns the plan with the smallest bound, for a reason why it is not measured.
+// leastBound returns the plan with the smallest bound, for a reason why it is not measured. Bounds on the population come before those on the users
+// at hand, which are smaller because they say less.
 func leastBound(all []Alternative, reason string) (best Proposal) {
 	for _, a := range all {
-		if a.Err == nil && (best.Plan == nil || a.ExcessRisk < best.ExcessRisk) {
+		if a.Err == nil && (best.Plan == nil || best.OnRecords && !a.OnRecords || best.OnRecords == a.OnRecords && a.ExcessRisk < best.ExcessRisk) {
 			best = a.Proposal
 		}
 	}
@@ -120,6 +123,9 @@ func leastBound(all []Alternative, reason string) (best Proposal) {
 	for _, a := range all {
 		if a.Err == nil && a.Method != best.Plan.Algorithm {
 			best.Why += fmt.Sprintf(", %s %.4g", a.Method, a.ExcessRisk)
+			if a.OnRecords {
+				best.Why += " on the records alone"
+			}
 		}
 	}
 	return best

@@ -25,7 +25,7 @@ func (pl *Planner) Curve(p Problem, plan Proposal) (Curve, error) {
 	}
 	first, privacy := manifest.Gradients(plan.Plan), plan.First().Privacy
 	level := privacy.NoiseStd*privacy.NoiseStd + privacy.RoundingStd*privacy.RoundingStd
-	return Curve{p: p, method: plan.Plan.Algorithm, factor: level / from.about(plan.First().units()).model(first.Cohort, uint64(first.RoundsPerUser)).total(),
+	return Curve{p: p, method: plan.Plan.Algorithm, factor: level / from.about(plan.First().units()).model(first.Cohort, uint64(manifest.RoundsPerUser(plan.Plan))).total(),
 		source: func(q Problem) (source, error) { return pl.accountedFor(q) }}, nil
 }
 
@@ -88,7 +88,7 @@ func (c Curve) UsersNeeded(trivial float64) (uint64, bool) {
 		}
 		high *= 2
 	}
-	for low := high / 2; high-low > high/100; {
+	for low := high / 2; high-low > max(1, high/100); {
 		if mid := low + (high-low)/2; enough(mid) {
 			high = mid
 		} else {

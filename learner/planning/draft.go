@@ -59,9 +59,11 @@ var splits = [...]float64{1, 2, 4}
 // plan plans with equal phases, or with growing ones where the model of the noise promises at least a twentieth less risk.
 func (d draft) plan() (Proposal, error) {
 	switch {
+	case d.t.Minimizers:
+		return d.inProx()
 	case !d.t.Restarts:
 		return d.along([]uint64{d.p.Users})
-	case d.p.Silos.Count > 0:
+	case d.p.Silos.Count > 0 || d.t.OnRecords():
 		return d.inStages()
 	}
 	best, ratio := math.Inf(1), splits[0]
@@ -128,16 +130,29 @@ func (d draft) along(users []uint64) (Proposal, error) {
 		}
 		prior, reach = forecast.Risk, 2*d.objective.radius
 	}
-	out.ExcessRisk = prior
-	out.Vacuous = out.ExcessRisk >= out.TrivialRisk
+	d.conclude(&out, prior)
 	return out, nil
+}
+
+// conclude says what the risk at the end of the last phase means: of methods that bound it on the mean loss of the users at hand, with a ridge on the
+// population too.
+func (d draft) conclude(out *Proposal, risk float64) {
+	out.ExcessRisk = risk
+	switch {
+	case d.t.OnRecords() && d.p.Ridge > 0:
+		o := d.objective
+		out.ExcessRisk = PopulationBound(risk, o.lipschitz, o.regularLipschitz(), o.ridge, 2*o.lipschitz/float64(d.p.Users))
+	case d.t.OnRecords():
+		out.OnRecords = true
+	}
+	out.Vacuous = out.ExcessRisk >= out.TrivialRisk
 }
 
 // phase writes a choice down.
 func (d draft) phase(s *search, c choice) (*wire.Phase, Forecast) {
 	set := c.setting
 	out := &wire.Phase{Rounds: c.steps, Cohort: c.cohort, Users: c.cohort, Minimum: d.p.Minimum, RoundsPerUser: uint32(s.answers(c.steps)), Smoothing: set.smoothing,
-		Constants: &wire.Phase_Descent{Descent: &wire.Descent{StepSize: set.stepSize}}}
+		Constants: &wire.Phase_Descent{Descent: &wire.Descent{StepSize: set.stepSize, Mu: set.mu}}}
 	if d.t.Accelerated {
 		out.Constants = &wire.Phase_Acceleration{Acceleration: &wire.Acceleration{V: set.v, Mu: set.mu, Smoothness: set.smoothness}}
 	}

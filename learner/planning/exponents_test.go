@@ -9,7 +9,7 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// Theorems 4.1, 4.3, 4.7, 4.8, 4.9 and C.3: where privacy's noise is what a planned bound consists of, it has the theorem's power of the
+// Theorems 4.1, 4.3, 4.7, 4.8, 4.9 and C.3, and of apgd Theorem 4.1 of Lowy, Razaviyayn, ICLR 2023: where privacy's noise is what a planned bound consists of, it has the theorem's power of the
 // users, of the dimension and of mu, which stands for epsilon, for every method and under pan. The powers are those of d^(1/2)/(epsilon n).
 func TestPlannedBoundsHaveTheTheoremsExponents(t *testing.T) {
 	for _, c := range []struct {
@@ -27,6 +27,9 @@ func TestPlannedBoundsHaveTheTheoremsExponents(t *testing.T) {
 		{schedule.PGDEnvelope, 1, 1e7, 1e5},
 		{schedule.PGDRestarts, 2, 1e8, 1e5},
 		{schedule.PGDEnvelopeRestarts, 2, 1e8, 1e5},
+		{schedule.APGD, 1, 1e7, 1e5}, // on the users' mean loss
+		{schedule.APGDEnvelope, 1, 1e7, 1e5},
+		{schedule.APGDRestarts, 1, 1e8, 1e5}, // on the population
 	} {
 		m := traitsOf(c.method)
 		for _, trust := range []accounting.Trust{accounting.Shuffle, accounting.Pan} {

@@ -183,7 +183,7 @@ func (t *trialRows) objective(theta []float64) (sum float64) {
 func (t *trialRows) run(p Problem, of Proposal, r *rand.Rand) ([]float64, error) {
 	plan, forecasts := &wire.Plan{Ridge: p.Ridge, Set: of.Plan.Set}, of.Forecasts
 	for _, f := range of.Plan.Phases {
-		plan.Phases = append(plan.Phases, &wire.Phase{Users: f.Users, Rounds: f.Rounds, Cohort: f.Cohort, Minimum: f.Minimum, RoundsPerUser: f.RoundsPerUser,
+		plan.Phases = append(plan.Phases, &wire.Phase{Users: f.Users, Rounds: f.Rounds, Cohort: f.Cohort, Minimum: f.Minimum, RoundsPerUser: f.RoundsPerUser, Again: f.Again,
 			Smoothing: f.Smoothing, Constants: f.Constants, Mechanism: &wire.Mechanism{Dim: uint32(t.params)}})
 	}
 	a, err := learner.New(plan)
@@ -201,9 +201,9 @@ func (t *trialRows) run(p Problem, of Proposal, r *rand.Rand) ([]float64, error)
 		privacy := forecasts[i].Privacy
 		sd := p.encodedNorm() * math.Hypot(privacy.NoiseStd, privacy.RoundingStd) * math.Sqrt(float64(p.Dim)/float64(t.params))
 		for round := range f.Rounds {
-			if round == 0 || f.RoundsPerUser == 1 {
+			if round == 0 && !f.Again || manifest.Costliest(plan, i).Stint.Rounds == 1 {
 				units := f.Cohort * forecasts[i].units()
-				if f.RoundsPerUser > 1 {
+				if manifest.Costliest(plan, i).Interactive() {
 					units = f.Users * forecasts[i].units()
 				}
 				cohort(weights, units, r)

@@ -106,6 +106,7 @@ func (pl *Planner) single(p Problem, method string) (Proposal, error) {
 	if err := p.Applies(method); err != nil {
 		return Proposal{}, fmt.Errorf("%s: %w", method, err)
 	}
+	p.minimizer = traitsOf(method).Minimizers
 	from, err := pl.accountedFor(p)
 	if err != nil {
 		return Proposal{}, err

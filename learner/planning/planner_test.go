@@ -25,7 +25,7 @@ func independent(method string, ph *wire.Phase, privacy accounting.Plan, dim int
 	T, m := float64(ph.Rounds), float64(ph.Cohort)
 	rounding := float64(dim) * math.Pow(privacy.RoundingStd, 2)
 	variance = float64(dim)*math.Pow(privacy.NoiseStd, 2) + rounding
-	interactive, envelope := strings.HasPrefix(method, "pgd"), strings.Contains(method, "envelope")
+	interactive, envelope := strings.HasPrefix(method, "pgd") || strings.HasPrefix(method, "apgd"), strings.Contains(method, "envelope")
 	if !interactive {
 		variance += lip * lip / m
 	}
@@ -51,14 +51,30 @@ func independent(method string, ph *wire.Phase, privacy accounting.Plan, dim int
 			if eta*b < 1 {
 				least = math.Min(least, common+eta*variance/2/(1-eta*b)+(prior+2*eta*slope)/T)
 			}
+			if q := 1 - eta*ridge; q > 0 { // weights q^-1, q^-2 .. q^-T
+				sum, end := (math.Pow(q, -T)-1)/(1-q), math.Pow(q, T)
+				moved := 2 * lip * lip / (m * ridge)
+				spread := lip * eta * math.Sqrt(2*rounding/(1-q*q))
+				gen := moved*(1-T/(q*sum)) + spread*math.Sqrt(math.Max(0, 1-(1-end)/(q*(1-q)*sum)))
+				least = math.Min(least, gen+D2/(2*eta*sum)+eta/2*(whole*whole+variance))
+				if eta*b < 1 {
+					last := moved*(1-end) + spread*math.Sqrt(1-end*end)
+					least = math.Min(least, gen+(D2/(2*eta*sum)+eta*variance/2/(1-eta*b)+prior/sum)/q+last*math.Pow(q, -T)/(q*sum))
+				}
+			}
 		}
 		return least
 	}
 	bound := accelerated
 	switch {
 	case method == "psgd":
-		return variance, distance * math.Sqrt((whole*whole+variance)/T)
-	case interactive:
+		risk, square := math.Inf(1), whole*whole+variance
+		for i := range 5000 {
+			eta := 0.999 / ridge * math.Pow(1e-6, float64(i)/5000)
+			risk = math.Min(risk, D2*ridge/2/(math.Pow(1-eta*ridge, -T)-1)+eta*square/2)
+		}
+		return variance, risk
+	case strings.HasPrefix(method, "pgd"):
 		bound = descent
 	}
 	if !envelope {
@@ -85,7 +101,11 @@ func TestPlansFollowFromTheirNoise(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if phases := 1; strings.Contains(method, "restarts") {
+			if phases := 1; method == schedule.APGDRestarts {
+				if plan.Plan.Phases[0].Again || len(plan.Stints()) != 1 {
+					t.Errorf("%s: %d stints, want one", method, len(plan.Stints()))
+				}
+			} else if strings.Contains(method, "restarts") {
 				if phases = 4; len(plan.Plan.Phases) != phases { // log2 log2 20000 = 3.84
 					t.Errorf("%s: %d phases, want %d", method, len(plan.Plan.Phases), phases)
 				}
@@ -106,6 +126,12 @@ func TestPlansFollowFromTheirNoise(t *testing.T) {
 				}
 				prior, reach = of.Risk, 4
 			}
+			if strings.HasPrefix(method, "apgd") { // the prior is that on the users' mean loss; L = 1, L' = 1.1
+				prior = 2/(0.05*20000) + 1.1*math.Sqrt(2*prior/0.05)
+			}
+			if math.Abs(plan.ExcessRisk/prior-1) > 1e-12 || plan.OnRecords {
+				t.Errorf("%s, %s: risk %v, want %v", name, method, plan.ExcessRisk, prior)
+			}
 			t.Logf("%s, %s: %d rounds, risk %.4g", name, method, manifest.Planned(plan.Plan), plan.ExcessRisk)
 		}
 	}
@@ -125,7 +151,11 @@ func TestAutoComparesAllThatApply(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, a := range all {
-		if a.Err != nil {
+		if a.Method == schedule.Prox { // of silos, and by name
+			if a.Err == nil || strings.Contains(plan.Why, a.Method) {
+				t.Errorf("prox: %v, in %q", a.Err, plan.Why)
+			}
+		} else if a.Err != nil {
 			t.Errorf("%s does not apply: %v", a.Method, a.Err)
 		} else if a.Why != "" || !strings.Contains(plan.Why, a.Method) {
 			t.Errorf("%q does not mention %s, or %q says why", plan.Why, a.Method, a.Why)
@@ -136,19 +166,19 @@ func TestAutoComparesAllThatApply(t *testing.T) {
 	}
 }
 
-// What applies: not smooth, no plain PAGD or PGD; no ridge, no restarts; no prox, no envelope; asked once, no PGD, and never under floors.
+// What applies: not smooth, no plain PAGD or PGD; no ridge, no restarts; no prox, no envelope; asked once, no PGD or APGD, and never under floors.
 func TestMethodsThatApply(t *testing.T) {
-	const psgd, pagd, pagdE, pagdR, pagdER, pgd, pgdE, pgdR, pgdER = 1, 2, 4, 8, 16, 32, 64, 128, 256
+	const psgd, pagd, pagdE, pagdR, pagdER, pgd, pgdE, pgdR, pgdER, apgd, apgdE, apgdR = 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048
 	for name, c := range map[string]struct {
 		change func(*planning.Problem)
 		want   int
 		then   string // DefaultMethod
 	}{
-		"all":         {func(*planning.Problem) {}, 511, "auto"},
+		"all":         {func(*planning.Problem) {}, 4095, "auto"},
 		"asked once":  {func(p *planning.Problem) { p.Interactive = false }, psgd | pagd | pagdE | pagdR | pagdER, "pagd"},
-		"no ridge":    {func(p *planning.Problem) { p.Ridge = 0 }, psgd | pagd | pagdE | pgd | pgdE, "auto"},
+		"no ridge":    {func(p *planning.Problem) { p.Ridge = 0 }, psgd | pagd | pagdE | pgd | pgdE | apgd | apgdE, "auto"},
 		"not smooth":  {func(p *planning.Problem) { p.Smoothness = math.Inf(1); p.Interactive = false }, psgd | pagdE | pagdER, "pagd-envelope"},
-		"no prox":     {func(p *planning.Problem) { p.Proximal = false }, psgd | pagd | pagdR | pgd | pgdR, "auto"},
+		"no prox":     {func(p *planning.Problem) { p.Proximal = false }, psgd | pagd | pagdR | pgd | pgdR | apgd | apgdR, "auto"},
 		"neither":     {func(p *planning.Problem) { p.Proximal, p.Smoothness, p.Interactive = false, math.Inf(1), false }, psgd, "psgd"},
 		"floors":      {func(p *planning.Problem) { p.Trust = accounting.Pan }, psgd | pagd | pagdE | pagdR | pagdER, "auto"},
 		"cohort":      {func(p *planning.Problem) { p.Cohort = 100 }, psgd | pagd | pagdE | pagdR | pagdER, "auto"},

@@ -59,7 +59,10 @@ type Problem struct {
 	MaxRounds   uint64 // 0 means no limit
 	FirstCohort uint64 // of a practical plan: users who report moments; 0 means planned
 	Interactive bool   // the same users may be asked in several rounds, which the pgd methods do
+	Prox        Prox   // constants of the method prox that are not to be planned
 	Continuous  string // schedule.Constant, schedule.Decaying or schedule.Epochs: Users is the horizon of a run that goes on after it
+
+	minimizer bool // reports are of minimisers: set by methods that have them
 
 	// What ForLoss was told, which simulations of the task's shape need.
 	loss   convex.Loss
@@ -101,6 +104,9 @@ func (p Problem) Validate() error {
 		return fmt.Errorf("minimum cohort: %d, want at most the cohort, or 0 to have it planned", p.Minimum)
 	}
 	if err := p.checkSilos(); err != nil {
+		return err
+	}
+	if err := p.checkProx(); err != nil {
 		return err
 	}
 	if !(p.Radius >= 0 && p.Radius <= 1) || p.Radius > 0 && !p.ByUser {
@@ -166,7 +172,7 @@ func (p Problem) scores() int {
 // request asks the accountant for a cohort of m reports of Units each that takes part in that many rounds.
 func (p Problem) request(m, rounds uint64) accounting.Request {
 	return accounting.Request{Users: m, Dim: p.encodedDim(), Epsilon: p.Epsilon, Delta: p.Delta, Trust: p.Trust,
-		HonestFraction: p.HonestFraction, Rounds: int(rounds), Units: p.Units, MaxBits: p.MaxBits, Coin: p.Coin, Profile: p.Profile}
+		HonestFraction: p.HonestFraction, Rounds: int(rounds), Units: p.Units, Minimizer: p.minimizer, MaxBits: p.MaxBits, Coin: p.Coin, Profile: p.Profile}
 }
 
 // Applies says why a method has no plan for the problem; nil where it has one. See schedule.Case.
@@ -181,6 +187,8 @@ func (p Problem) conditions() schedule.Case {
 	if p.Trust.HasFloors() {
 		c.Floors = p.Trust.String()
 	}
+	c.Minimizers = p.loss != nil && convex.SlopeOf(p.loss) != nil && c.Smooth
+	c.All, c.ByUser, c.Scores, c.Set = p.Silos.Reports == p.Silos.Count, p.ByUser, p.Validation != nil, p.Set.Kind
 	return c
 }
 

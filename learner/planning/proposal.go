@@ -22,6 +22,8 @@ type Proposal struct {
 	// ExcessRisk bounds the expected excess risk on the population. Where Plan.Clips holds it refers to the convex surrogate whose
 	// gradient the clipped one is (the loss's derivative cut off): decisions survive, probabilities do not.
 	ExcessRisk float64
+	// OnRecords says that ExcessRisk is about the mean loss of the users at hand in place of the population's: schedule.Method.OnRecords, without a ridge.
+	OnRecords bool
 	// TrivialRisk bounds the excess risk of the start, and Vacuous says that the prediction is no better.
 	TrivialRisk float64
 	Vacuous     bool
@@ -52,7 +54,7 @@ type Forecast struct {
 	Distance       float64 // D, bound on the distance from the phase's start to the optimum
 	OracleVariance float64 // V of a planned round
 	Smoothness     float64 // beta of the objective that the constants are made for, the ridge included; 0 where they need none
-	Risk           float64 // bound on the expected excess risk at the phase's end
+	Risk           float64 // bound on the expected excess risk at the phase's end; of a method OnRecords on the mean loss of the users at hand
 	// Privacy is the calibration for one planned cohort, which is what a user pays for the whole phase; for all phases of a stint he pays
 	// Proposal.Stints. It is zero where others than this system add the noise.
 	Privacy accounting.Plan
@@ -64,8 +66,12 @@ func (p Proposal) First() Forecast {
 	return p.Forecasts[slices.Index(p.Plan.Phases, manifest.Gradients(p.Plan))]
 }
 
-// Inflation is what the scores, and the clip of a person's mean, make the noise of a gradient: sqrt(tau^2 + w^2)/L, 1 without either.
+// Inflation is what the scores, and the clip of a person's mean, make the noise of a gradient: sqrt(tau^2 + w^2)/L, 1 without either. Noise of minimisers is
+// in units of their own norm, and it is 1.
 func (p Proposal) Inflation() float64 {
+	if manifest.Gradients(p.Plan).GetProx() != nil {
+		return 1
+	}
 	return manifest.Gradients(p.Plan).Mechanism.ClipNorm / p.Plan.ClipNorm
 }
 
@@ -95,6 +101,23 @@ func (p Proposal) Runnable() error {
 	return nil
 }
 
+// Sent adds up what its reports cost whoever sends most of them, a silo where there are silos, given what one of a phase does.
+func (p *Proposal) Sent(cost func(accounting.Plan) uint64) (most uint64) {
+	var all uint64 // of a stint; of a silo that has blocks in many rounds, of all phases
+	blocks := p.Plan.Silos > 0 && manifest.RoundsPerUser(p.Plan) == 1
+	for i, f := range p.Plan.Phases {
+		reports := uint64(f.RoundsPerUser)
+		if blocks {
+			reports = (f.Rounds*f.Cohort + p.Plan.Silos - 1) / p.Plan.Silos
+		} else if !f.Again {
+			all = 0
+		}
+		all += reports * cost(p.Forecasts[i].Privacy)
+		most = max(most, all)
+	}
+	return most
+}
+
 // add appends a phase with its forecast. dim and norm are those of what is reported, the last coordinates of which are scores.
 func (p *Proposal) add(at int, f *wire.Phase, of Forecast, dim int, norm float64, scores int) error {
 	m, err := mechanism(dim, norm, scores, of.Units, p.window(of.Privacy.Trials), of.Privacy)
@@ -117,7 +140,7 @@ var continuous = map[string]wire.Continuous{
 
 // mechanism is the randomizer of a calibration; without levels where there is none that can run.
 func mechanism(dim int, norm float64, scores int, units uint64, window uint32, of accounting.Plan) (*wire.Mechanism, error) {
-	p := randomizer.Params{Dim: dim, ClipNorm: norm, Units: units}
+	p := randomizer.Params{Dim: dim, ClipNorm: norm, Units: units, Minimizer: of.Minimizer}
 	if of.Runnable && of.Trials <= math.MaxUint32 && of.Levels <= math.MaxInt32 {
 		p.Levels, p.Trials, p.FloorTrials = uint32(of.Levels), uint32(of.Trials), of.FloorTrials
 		p.Window = window

@@ -11,8 +11,12 @@ import (
 )
 
 // DefaultMaxInteractive is the limit on the rounds of a phase in which the same users answer all of them, where
-// Problem.MaxRounds sets none. Plain descent wants about beta D sqrt(n)/L of them, so up to some 10^7 users it does not bind.
-const DefaultMaxInteractive = 10_000
+// Problem.MaxRounds sets none. Plain descent wants about beta D sqrt(n)/L of them, so up to some 10^7 users it does not bind. Silos, who wait for each
+// other in every round, have DefaultMaxPasses.
+const (
+	DefaultMaxInteractive = 10_000
+	DefaultMaxPasses      = 100
+)
 
 // A choice is a number of rounds with what it costs.
 type choice struct {
@@ -50,6 +54,8 @@ func (s *search) limits() (low, high uint64) {
 		low = high
 	}
 	switch {
+	case s.t.Interactive && s.maxRounds == 0 && s.p.Silos.Count > 0:
+		high = DefaultMaxPasses
 	case s.t.Interactive && s.maxRounds == 0:
 		high = DefaultMaxInteractive
 	case s.t.Interactive:
@@ -156,13 +162,14 @@ func (s *search) situation(m, k, steps uint64, n noise) situation {
 	l := s.p.encodedNorm()
 	out := situation{distance: s.distance, prior: s.prior, users: m * k, steps: steps, rounding: float64(s.p.Dim) * n.rounding * l * l}
 	if s.t.Interactive {
-		out.users, out.variance = s.users, float64(s.p.Dim)*n.total()*l*l
+		out.variance = float64(s.p.Dim) * n.total() * l * l
+		if of := s.p.Silos; of.some() { // drawn for each round: all of them are heard
+			out.users, out.drawn = of.Count*k, true
+		}
 	} else {
 		out.variance = OracleVariance(s.objective.lipschitz, m*k, s.p.Dim, n.total()*l*l, 0)
 	}
-	if s.p.Silos.Count > 0 {
-		out.variance += s.p.Silos.heterogeneity(s.objective.lipschitz)
-	}
+	out.variance += s.p.Silos.heterogeneity(s.objective.lipschitz)
 	return out
 }
 

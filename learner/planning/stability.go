@@ -19,10 +19,12 @@ type gradientBound struct {
 //
 //	||average - average'|| <= eta (L T/m + (2/3) sqrt(2 r T))
 //
-// (Hardt, Recht, Singer 2016, for whole gradients).
+// (Hardt, Recht, Singer 2016, for whole gradients). Where each round is of M of N silos, drawn for it, m are the units of all N: who is replaced is in a round with probability
+// M/N, and moves it by N/M times as much.
 func (b gradientBound) stability() float64 {
 	t := float64(b.steps)
-	return b.loss * (b.loss*t/float64(b.users) + math.Sqrt(2*b.rounding*t)*2/3)
+	apart := func(move float64) float64 { return b.loss * (move*t/2 + math.Sqrt(2*b.rounding*t)*2/3) }
+	return apart(2 * b.loss / float64(b.users))
 }
 
 // risk returns the bound for a step size, +Inf where it is too long for the argument of stability. Of the error on the users' own
@@ -40,4 +42,30 @@ func (b gradientBound) risk(eta float64) float64 {
 		rest = min(rest, b.variance*eta/(2*(1-eta*b.beta))+(b.prior+2*eta*slope)/t)
 	}
 	return b.distance*b.distance/(2*eta*t) + rest + eta*slope
+}
+
+// weighted is the bound for an average in which the t-th point weighs q^-(t+1), q = 1 - lambda eta. A step pulls two points together by q, so that
+// a gradient moved by m at every step has moved theta_t by (m/lambda)(1 - q^t), and rounding by a root of 2 eta^2 r (1 - q^2t)/(1 - q^2). Both errors
+// on the users' own mean loss are those of risk with the sum of weights for T, where the second is over q and has the last point's own
+// generalisation times its weight.
+func (b gradientBound) weighted(eta float64) float64 {
+	t, share := float64(b.steps), b.ridge*eta
+	if eta > (1+1e-12)*2/(b.beta+b.ridge) || share >= 1 {
+		return math.Inf(1)
+	}
+	q := 1 - share
+	last := -math.Expm1(t * math.Log1p(-share)) // 1 - q^T
+	sum := last / ((1 - last) * share)
+	apart := func(move, single, double float64) float64 { // with the means of 1 - q^t and 1 - q^2t
+		return b.loss * (move/b.ridge*single + eta*math.Sqrt(2*b.rounding*double/(1-q*q)))
+	}
+	gen := func(single, double float64) float64 {
+		return apart(2*b.loss/float64(b.users), single, double)
+	}
+	start := b.distance * b.distance / (2 * eta * sum)
+	rest := start + (b.whole*b.whole+b.variance)*eta/2
+	if eta*b.beta < 1 {
+		rest = min(rest, (start+b.variance*eta/(2*(1-eta*b.beta))+b.prior/sum)/q+gen(last, last*(2-last))*share/(q*last))
+	}
+	return rest + gen(max(0, 1-t/(q*sum)), max(0, 1-last/(q*share*sum)))
 }

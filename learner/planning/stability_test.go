@@ -105,7 +105,7 @@ func TestTheorem49_ExcessRiskIsWithinTheBound(t *testing.T) {
 		sd, lattice, ridg float64
 		eta               float64 // 0: the planned one
 	}{{users: 1, steps: 100, eta: 3.6}, {users: 4, steps: 60}, {users: 30, steps: 60, sd: 0.02, lattice: 0.2}, {users: 10, steps: 40, sd: 0.5},
-		{users: 20, steps: 60, sd: 0.05, lattice: 1, ridg: 0.2}} {
+		{users: 20, steps: 60, sd: 0.05, lattice: 1, ridg: 0.2}, {users: 1, steps: 200, ridg: 0.02}, {users: 20, steps: 100, sd: 0.5, lattice: 0.2, ridg: 0.1}} {
 		best := p.optimum(radius, c.ridg)
 		o := objective{lipschitz: 1, dim: 2, smoothness: 0.25, mean: 0.25, ridge: c.ridg, radius: radius}
 		rounding := 2 * c.lattice * c.lattice / 4 / float64(c.users)
@@ -121,7 +121,7 @@ func TestTheorem49_ExcessRiskIsWithinTheBound(t *testing.T) {
 			for i := range users {
 				users[i] = p.draw(r)
 			}
-			a, err := method.NewPSGD(method.PSGDConfig{Dim: 2, Set: convex.Ball{R: radius}, Steps: uint64(c.steps), StepSize: set.stepSize, Ridge: c.ridg})
+			a, err := method.NewPSGD(method.PSGDConfig{Dim: 2, Set: convex.Ball{R: radius}, Steps: uint64(c.steps), StepSize: set.stepSize, Ridge: c.ridg, Mu: set.mu})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -138,6 +138,9 @@ func TestTheorem49_ExcessRiskIsWithinTheBound(t *testing.T) {
 		})
 		b.users, b.rounding = 1<<40, 0
 		without := b.risk(set.stepSize)
+		if set.mu > 0 {
+			without = b.weighted(set.stepSize)
+		}
 		t.Logf("%+v: eta %.3f, mean excess risk %.4f, bound %.4f (%.4f without stability), margin %.4f", c, set.stepSize, mean, set.risk, without, margin)
 		if mean > set.risk+margin {
 			t.Errorf("%+v: mean excess risk %v above the bound %v", c, mean, set.risk)
@@ -267,5 +270,41 @@ func TestStreamBoundIsOfTheStreamsWeights(t *testing.T) {
 		if want, got := parts/0.2+0.45, StreamBound(2, 2, 9, 0.1, uint64(horizon), false); math.Abs(got/want-1) > 1e-12 {
 			t.Errorf("horizon %d: bound %v, by parts %v", horizon, got, want)
 		}
+	}
+}
+
+// The closed forms of weighted are those of sums over steps, and where the ridge vanishes it is the bound with equal weights.
+func TestWeightedBoundIsOfTheWeights(t *testing.T) {
+	for _, c := range []struct {
+		steps      uint64
+		eta, ridge float64
+	}{{1, 0.5, 0.3}, {2, 1.5, 0.3}, {40, 0.3, 0.05}, {300, 1, 0.5}} {
+		b := gradientBound{situation: situation{distance: 2, prior: 0.4, users: 30, steps: c.steps, variance: 0.3, rounding: 0.01}, loss: 1, whole: 1.5, beta: 0.7, ridge: c.ridge}
+		var sum, moved, rounded, movedLast, roundedLast float64
+		q, point := 1-c.eta*c.ridge, 1.0
+		gap := func(move, rounding float64) float64 { return move + math.Sqrt(2*b.rounding*rounding) }
+		for range c.steps { // the t-th point, and how far one moved gradient a step and rounding have moved it
+			point /= q
+			sum, moved, rounded = sum+point, moved+point*movedLast, rounded+point*roundedLast
+			movedLast, roundedLast = q*movedLast+c.eta, q*q*roundedLast+c.eta*c.eta
+		}
+		gen, last := gap(2./30*moved/sum, rounded/sum), gap(2./30*movedLast, roundedLast)
+		want := gen + 4/(2*c.eta*sum) + c.eta/2*(2.25+0.3)
+		if rest := 1 - c.eta*0.7; rest > 0 {
+			want = min(want, gen+(4/(2*c.eta*sum)+c.eta*0.3/2/rest+0.4/sum)/q+last*point/(q*sum))
+		}
+		if got := b.weighted(c.eta); math.Abs(got/want-1) > 1e-9 {
+			t.Errorf("%+v: bound %v, by sums %v", c, got, want)
+		}
+		if c.eta < 1/c.ridge {
+			if got, want := WeightedBound(2, 3, c.eta, c.ridge, c.steps), 4/(2*c.eta*sum)+c.eta*3/2; math.Abs(got/want-1) > 1e-12 || got > PSGDBound(2, 3, c.eta, c.steps) {
+				t.Errorf("%+v: bound of psgd %v, by sums %v, with equal weights %v", c, got, want, PSGDBound(2, 3, c.eta, c.steps))
+			}
+		}
+	}
+	b := gradientBound{situation: situation{distance: 2, prior: 0.4, users: 30, steps: 50, variance: 0.3}, loss: 1, whole: 1.5, beta: 0.7}
+	equal := b.risk(0.5) - 0.5/30 // the points were moved at T(T-1)/2 steps, not at T^2/2
+	if b.ridge = 1e-6; math.Abs(b.weighted(0.5)/equal-1) > 1e-4 {
+		t.Errorf("weights that are nearly equal: %v, equal ones %v", b.weighted(0.5), equal)
 	}
 }

@@ -3,13 +3,14 @@ package planning
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
 // Stages of silos are restarts in one pass whose blocks are as large in every stage, so that a block is a fixed range of a silo's rows whatever
-// round it joins. Rounds, blocks and the number of stages are searched together; a stage has twice the rounds of the one before (Lowy,
-// Razaviyayn, Private Federated Learning Without a Trusted Server, ICLR 2023, Appendix E.1).
+// round it joins; stages of users, or silos, who answer all rounds are phases of one stint. Rounds, blocks and the number of stages are searched together; a stage has twice the rounds of the one before, or as many (Lowy,
+// Razaviyayn, Private Federated Learning Without a Trusted Server, ICLR 2023, Appendix E.1, have as many while noise is nothing, and twice from then on).
 
 // mostStages bounds the search: 2^k - 1 rounds are the fewest of k stages.
 const mostStages = 12
@@ -28,11 +29,24 @@ func stagesOf(rounds uint64, k int) []uint64 {
 	return out
 }
 
+// equalStages splits rounds over k stages of as many; what is over falls to the last.
+func equalStages(rounds uint64, k int) []uint64 {
+	if k < 1 || rounds < uint64(k) {
+		return nil
+	}
+	out := slices.Repeat([]uint64{rounds / uint64(k)}, k)
+	out[k-1] += rounds % uint64(k)
+	return out
+}
+
 // staged are the choices of all stages with some noise: each begins where the bound of the one before says.
 func (d draft) staged(reports, units uint64, stages []uint64, n noise, privacy accounting.Plan) (out []choice, searches []search) {
 	prior, reach := d.trivial, d.distance
 	for _, steps := range stages {
 		s := search{p: d.p, t: d.t, objective: d.objective, source: d.source, users: steps * reports * units, distance: reach, prior: prior}
+		if d.t.Interactive {
+			s.users = d.p.Users
+		}
 		if d.p.Ridge > 0 {
 			s.distance = min(reach, RestartDistance(prior, d.p.Ridge))
 		}
@@ -44,73 +58,124 @@ func (d draft) staged(reports, units uint64, stages []uint64, n noise, privacy a
 	return out, searches
 }
 
-// bestStages minimises the bound over rounds and stages, with factor times the model's noise.
-func (d draft) bestStages(factor float64) (units uint64, stages []uint64) {
-	best := math.Inf(1)
-	s := search{p: d.p, t: d.t, objective: d.objective, source: d.source, users: d.p.Users, maxRounds: d.p.MaxRounds}
-	_, high := s.limits()
-	for t := uint64(1); ; t = s.next(t, high, 0.02) {
-		if k := d.p.Silos.Blocks(t); k > 0 {
-			m := d.p.Silos.Reports
-			rounds := min(high, d.p.Silos.Count*(d.p.Silos.Units/k)/m) // blocks rounded down can leave units for further ones
-			n := s.from(k).model(m, 1)
-			n.privacy, n.rounding = factor*n.privacy, factor*n.rounding
-			for count := 1; count <= mostStages; count++ {
-				split := stagesOf(rounds, count)
-				if split == nil {
-					break
-				}
-				all, _ := d.staged(m, k, split, n, accounting.Plan{})
-				if risk := all[count-1].setting.risk; risk < best*(1-1e-9) {
-					best, units, stages = risk, k, split
-				}
-			}
-		}
-		if t == high {
-			return units, stages
-		}
-	}
+// A staging is a number of rounds in stages, with the bound at the end of the last.
+type staging struct {
+	units  uint64
+	stages []uint64
+	risk   float64
 }
 
-// inStages plans restarts of silos in one pass.
+// inRounds is the best staging of that many rounds, with factor times the model's noise; without stages where silos have too few units.
+func (d draft) inRounds(s *search, t uint64, factor float64) (best staging) {
+	m, k := s.shape(t)
+	_, high := s.limits()
+	rounds := t
+	if !d.t.Interactive {
+		if k = d.p.Silos.Blocks(t); k == 0 {
+			return best
+		}
+		rounds = min(high, d.p.Silos.Count*(d.p.Silos.Units/k)/m) // blocks rounded down can leave units for further ones
+	}
+	n := s.from(k).model(m, s.answers(rounds))
+	n.privacy, n.rounding = factor*n.privacy, factor*n.rounding
+	best.risk = math.Inf(1)
+	for count := 1; count <= mostStages; count++ {
+		for _, split := range [][]uint64{stagesOf(rounds, count), equalStages(rounds, count)} {
+			if split == nil || count > 1 && split[0] == 1 && d.t.Interactive && m < d.p.Silos.Count {
+				continue // one round takes all silos
+			}
+			all, _ := d.staged(m, k, split, n, accounting.Plan{})
+			if risk := all[count-1].setting.risk; risk < best.risk*(1-1e-9) {
+				best = staging{k, split, risk}
+			}
+		}
+	}
+	return best
+}
+
+// bestStages minimises the bound over rounds and stages, with factor times the model's noise. Where the same users answer all rounds it takes the
+// fewest within a hundredth of the best.
+func (d draft) bestStages(s *search, factor float64) (best staging) {
+	_, high := s.limits()
+	var all []staging
+	best.risk = math.Inf(1)
+	for t := uint64(1); ; t = s.next(t, high, 0.02) {
+		one := d.inRounds(s, t, factor)
+		if all = append(all, one); one.stages != nil && one.risk < best.risk*(1-1e-9) {
+			best = one
+		}
+		if t == high {
+			break
+		}
+	}
+	if d.t.Interactive {
+		for _, one := range all {
+			if one.stages != nil && one.risk <= 1.01*best.risk {
+				return one
+			}
+		}
+	}
+	return best
+}
+
+// inStages plans restarts of silos in one pass, or of the same users in all rounds of one stint.
 func (d draft) inStages() (Proposal, error) {
 	out, err := d.p.proposal(d.method)
 	if err != nil {
 		return Proposal{}, err
 	}
 	out.TrivialRisk, out.Plan.Clips = d.trivial, d.p.Lipschitz > d.p.ClipNorm || d.p.Radius > 0
-	m, factor := d.p.Silos.Reports, 1.0
+	s := search{p: d.p, t: d.t, objective: d.objective, source: d.source, users: d.p.Users, maxRounds: d.p.MaxRounds}
+	m, _ := s.shape(1)
+	factor := 1.0
 	var all []choice
 	var searches []search
-	for range 3 { // the model's level is corrected by what the accountant says of its optimum
-		units, stages := d.bestStages(factor)
-		if stages == nil {
+	for tries := 0; tries < 3; { // the model's level is corrected by what the accountant says of its optimum
+		at := d.bestStages(&s, factor)
+		if at.stages == nil {
 			return Proposal{}, fmt.Errorf("%s: the risk bound overflows", d.method)
 		}
-		from := d.source.about(units)
-		n, privacy, err := from.exact(m, 1)
-		if err != nil {
+		var rounds uint64
+		for _, steps := range at.stages {
+			rounds += steps
+		}
+		from := s.from(at.units)
+		n, privacy, err := from.exact(m, s.answers(rounds))
+		switch {
+		case err == nil:
+		case all != nil:
+			tries = 3
+			continue
+		case d.t.Interactive && rounds > 1: // fewer cost less
+			s.maxRounds = rounds / 2
+			continue
+		default:
 			return Proposal{}, fmt.Errorf("%s: %w", d.method, err)
 		}
-		if next, at := d.staged(m, units, stages, n, privacy); all == nil || next[len(next)-1].setting.risk < all[len(all)-1].setting.risk {
-			all, searches = next, at
+		if next, of := d.staged(m, at.units, at.stages, n, privacy); all == nil || next[len(next)-1].setting.risk < all[len(all)-1].setting.risk {
+			all, searches = next, of
 		}
-		level := n.total() / from.model(m, 1).total()
+		level := n.total() / from.model(m, s.answers(rounds)).total()
 		if math.Abs(level/factor-1) < 0.05 {
 			break
 		}
-		factor = level
+		factor, tries = level, tries+1
 	}
+	var risk float64
 	for i, c := range all {
 		phase, forecast := d.phase(&searches[i], c)
+		phase.Again = d.t.Interactive && i > 0
 		if math.IsInf(forecast.Risk, 0) || math.IsNaN(forecast.Risk) {
 			return Proposal{}, fmt.Errorf("%s: the risk bound overflows; rescale the features", d.method)
+		}
+		if d.t.Interactive && len(all) > 1 && d.p.Silos.Count > 0 {
+			phase.Users = d.p.Silos.Count
 		}
 		if err := out.add(len(out.Forecasts), phase, forecast, d.p.encodedDim(), d.p.encodedNorm(), d.p.scores()); err != nil {
 			return Proposal{}, fmt.Errorf("%s: %w", d.method, err)
 		}
-		out.ExcessRisk = forecast.Risk
+		risk = forecast.Risk
 	}
-	out.Vacuous = out.ExcessRisk >= out.TrivialRisk
+	d.conclude(&out, risk)
 	return out, nil
 }

@@ -17,16 +17,18 @@ type objective struct {
 	ridge      float64 // lambda
 	radius     float64 // R, of the set around the origin
 	continuous string
+	rough      bool // the step size of a weighted average is looked for among a few: of many objectives one will be taken
 }
 
 // A situation is a phase about to begin.
 type situation struct {
 	distance float64 // D: E||start - optimum||^2 is at most D^2
 	prior    float64 // bound on the expected excess risk of the start
-	users    uint64  // units in one round; where the same answer all rounds, those of all of them
+	users    uint64  // units in one round; where the same answer all rounds, those of all silos, also where each round is of some of them
 	steps    uint64  // T
-	variance float64 // E||estimate - expectation||^2 of a round, sampling included where users are new
+	variance float64 // E||estimate - expectation||^2 of a round, sampling included where users are new, and which silos are drawn
 	rounding float64 // the part of it that stochastic rounding makes
+	drawn    bool    // each round is of some of the silos who answer all rounds, drawn for it
 }
 
 // A setting is a choice of a method's constants, with the bound that they give.
@@ -41,6 +43,8 @@ func (o objective) regularLipschitz() float64 { return o.lipschitz + o.ridge*o.r
 // tune returns the constants with the smallest bound; see docs/bounds.md for what each bound rests on.
 func (o objective) tune(t schedule.Method, s situation) setting {
 	switch {
+	case t.OnRecords():
+		return o.repeated(s, t.Envelope)
 	case t.Interactive && t.Envelope:
 		return o.gradientEnvelope(s)
 	case t.Interactive:
@@ -53,6 +57,9 @@ func (o objective) tune(t schedule.Method, s situation) setting {
 	return o.stochastic(s)
 }
 
+// Weights are taken where the product of step size and ridge lies between these: below, they are equal to within rounding errors.
+const leastShare, mostShare = 1e-7, 0.999
+
 // stochastic is PSGD, Lemma 4.2.
 func (o objective) stochastic(s situation) setting {
 	l := o.regularLipschitz()
@@ -63,7 +70,30 @@ func (o objective) stochastic(s situation) setting {
 	} else {
 		out.risk = PSGDBound(s.distance, second, out.stepSize, s.steps)
 	}
+	if o.ridge > 0 && o.continuous == "" {
+		bound := func(eta float64) float64 { return WeightedBound(s.distance, second, eta, o.ridge, s.steps) }
+		out = o.weigh(out, mostShare/o.ridge, bound)
+	}
 	return out
+}
+
+// weigh is the setting with the step size of the smallest bound on a weighted average, up to a longest one, where that is below the setting's own.
+func (o objective) weigh(equal setting, longest float64, bound func(eta float64) float64) setting {
+	var eta float64
+	if o.rough {
+		least := math.Inf(1)
+		for _, times := range [...]float64{0.25, 0.5, 1, 2, 4} {
+			if r := bound(min(times*equal.stepSize, longest)); r < least {
+				eta, least = min(times*equal.stepSize, longest), r
+			}
+		}
+	} else {
+		eta = smallest(min(equal.stepSize, longest)/1e2, min(equal.stepSize*1e2, longest), bound)
+	}
+	if r := bound(eta); r < equal.risk && eta*o.ridge > leastShare {
+		equal.stepSize, equal.mu, equal.risk = eta, o.ridge, r
+	}
+	return equal
 }
 
 // accelerated is PAGD on a loss of finite smoothness beta. With a ridge its steps make use of it, and v may be as small as the
@@ -80,6 +110,26 @@ func (o objective) accelerated(s situation, beta float64) setting {
 		}
 	}
 	return best
+}
+
+// repeated is PAGD on the mean loss of the same users in every round (Theorem 4.1 of Lowy, Razaviyayn, ICLR 2023), whose smoothness counts. The
+// variance of the situation is without sampling, and the risk that on this mean loss.
+func (o objective) repeated(s situation, envelope bool) setting {
+	var unlucky float64
+	if of := s.smoothness(o); of < o.smoothness {
+		unlucky = 2 * unlikely * o.regularLipschitz() * o.radius // two points of the set are 2R apart at most
+		o.mean = of
+	} else {
+		o.mean = o.smoothness
+	}
+	out := setting{}
+	if envelope {
+		out = o.acceleratedEnvelope(s)
+	} else {
+		out = o.accelerated(s, o.mean)
+	}
+	out.risk += unlucky
+	return out
 }
 
 // epochs is PAGD in epochs of 1, 2, 4 .. steps, T = 2^k - 1 in all, with one v that is scaled to each. The bound is that of the
@@ -139,12 +189,17 @@ func (o objective) envelopeSmoothness(b float64) float64 {
 // is part of the bound.
 const unlikely = 1e-9
 
+// smoothness bounds that of the mean loss of all units of a situation, but with probability unlikely.
+func (s situation) smoothness(o objective) float64 {
+	return EmpiricalSmoothness(o.smoothness, o.mean, s.users, o.dim, unlikely)
+}
+
 // gradient is PGD on the envelope with parameter B, +Inf for a smooth loss itself. What counts is the smoothness of these users'
-// mean loss, not of the population's.
+// mean loss, not of the population's: in every round, and that of one event where a round is of some of the silos, who may be like none of the others.
 func (o objective) gradient(s situation, smoothing float64) setting {
 	l := o.regularLipschitz()
 	beta, risk := o.envelopeSmoothness(smoothing), 0.0
-	if of := EmpiricalSmoothness(o.smoothness, o.mean, s.users, o.dim, unlikely); of < beta {
+	if of := s.smoothness(o); of < beta && !s.drawn {
 		beta, risk = of, 4*unlikely*l*o.radius // two points of the set are 2R apart at most, as to risk and as to generalisation
 	}
 	beta += o.ridge
@@ -163,6 +218,10 @@ func (o objective) gradient(s situation, smoothing float64) setting {
 	for _, share := range [...]float64{0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99} {
 		consider(share/beta, s.variance/(2*(1-share))+slope+2*slope/float64(s.steps))
 	}
+	if o.ridge > 0 {
+		bound := func(eta float64) float64 { return risk + b.weighted(eta) }
+		best = o.weigh(best, min(2/(beta+o.ridge), mostShare/o.ridge), bound)
+	}
 	return best
 }
 
@@ -174,7 +233,10 @@ func (o objective) gradientEnvelope(s situation) setting {
 		return out
 	}
 	guess := 2 * math.Sqrt(float64(s.steps)) * max(o.lipschitz, math.Sqrt(s.variance)) / s.distance
-	return at(smallest(guess/1e3, guess*o.reach(), func(b float64) float64 { return at(b).risk }))
+	o.rough = true
+	b := smallest(guess/1e3, guess*o.reach(), func(b float64) float64 { return at(b).risk })
+	o.rough = false
+	return at(b)
 }
 
 // smallest returns where a function of one positive variable is smallest between low and high: on a grid of ratio 3, and between the

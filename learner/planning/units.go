@@ -11,11 +11,13 @@ import (
 
 // Silos are the organisations of a problem, each of whose reports is about a block of units.
 type Silos struct {
-	Count   uint64  // N; 0: everybody reports for himself
-	Units   uint64  // n, the fewest units of a silo
-	Reports uint64  // M, the silos of one round
-	Least   uint64  // the fewest units of a silo that makes up for those it lacks by noise of its own: trust local; else Units
-	Spread  float64 // bound on the distance of a silo's mean gradient from that of all; 0: the gradient's norm, which always holds
+	Count   uint64 // N; 0: everybody reports for himself
+	Units   uint64 // n, the fewest units of a silo
+	Reports uint64 // M, the silos of one round
+	Least   uint64 // the fewest units of a silo that makes up for those it lacks by noise of its own: trust local; else Units
+	// Spread bounds the distance of the mean gradient of a silo's rows from that of all silos, at any point of the set. 0: the gradient's norm, which
+	// always does in the mean square.
+	Spread float64
 }
 
 func (p Problem) checkSilos() error {
@@ -78,10 +80,10 @@ func (s Silos) Blocks(rounds uint64) uint64 {
 	return s.Units / max(1, each)
 }
 
-// heterogeneity is the variance that silos who stay away put into the mean gradient of a round: (N-M)/(N-1) of the variance of M drawn
-// from N without replacement.
+// heterogeneity is the variance that silos put into the mean gradient of a round which are not in it: (N-M)/(N-1) of the variance of M drawn
+// from N without replacement, anew for each round.
 func (s Silos) heterogeneity(norm float64) float64 {
-	if s.Reports >= s.Count {
+	if !s.some() {
 		return 0
 	}
 	spread := norm
@@ -90,6 +92,9 @@ func (s Silos) heterogeneity(norm float64) float64 {
 	}
 	return float64(s.Count-s.Reports) / float64(s.Count-1) * spread * spread / float64(s.Reports)
 }
+
+// some says that a round is of some of the silos.
+func (s Silos) some() bool { return s.Reports < s.Count }
 
 // units is K as a number: 1 where a report is about one unit.
 func (f Forecast) units() uint64 { return max(1, f.Units) }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/randomizer/accounting"
+	"github.com/panlearn/panlearn/stream/wire"
 )
 
 func siloProblem(count, units, reports uint64) Problem {
@@ -135,5 +136,33 @@ func TestRadiusOfPeople(t *testing.T) {
 	p.ByUser = false
 	if p.Validate() == nil {
 		t.Error("a radius of events is accepted")
+	}
+}
+
+// Who sends most is a silo where there are silos: with one pass a report of each of its blocks, else one a round of the longest stint.
+func TestSent(t *testing.T) {
+	phase := func(rounds, cohort uint64, answers uint32, again bool) *wire.Phase {
+		return &wire.Phase{Rounds: rounds, Cohort: cohort, RoundsPerUser: answers, Again: again}
+	}
+	for name, c := range map[string]struct {
+		silos          uint64
+		phases         []*wire.Phase
+		reports, bytes uint64
+	}{
+		"users once":        {0, []*wire.Phase{phase(5, 10, 1, false), phase(3, 20, 1, false)}, 1, 20},
+		"a stint and users": {0, []*wire.Phase{phase(5, 10, 5, false), phase(3, 10, 3, true), phase(7, 10, 7, false)}, 8, 210},
+		"silos, many":       {4, []*wire.Phase{phase(1, 4, 1, false), phase(6, 4, 6, true)}, 7, 130},
+		"silos, blocks":     {4, []*wire.Phase{phase(2, 4, 1, false), phase(6, 4, 1, false)}, 8, 140},
+		"some of the silos": {4, []*wire.Phase{phase(7, 3, 1, false)}, 6, 60}, // 21 reports of 4
+	} {
+		p := Proposal{Plan: &wire.Plan{Silos: c.silos, Phases: c.phases}}
+		for i := range c.phases {
+			p.Forecasts = append(p.Forecasts, Forecast{Privacy: accounting.Plan{ReportBytes: 10 * uint64(i+1)}})
+		}
+		reports := p.Sent(func(accounting.Plan) uint64 { return 1 })
+		bytes := p.Sent(func(of accounting.Plan) uint64 { return of.ReportBytes })
+		if reports != c.reports || bytes != c.bytes {
+			t.Errorf("%s: %d reports, %d bytes, want %d, %d", name, reports, bytes, c.reports, c.bytes)
+		}
 	}
 }

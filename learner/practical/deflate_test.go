@@ -15,7 +15,7 @@ import (
 func TestMeanIsMadeShort(t *testing.T) {
 	for name, loss := range map[string]convex.Declaration{"two": {Name: "logistic"}, "many": {Name: "softmax", Classes: 3}} {
 		rng := rand.New(rand.NewPCG(1, 2))
-		p := practical.Problem{Loss: loss, Features: 4, Bound: 10, Users: 20000}
+		p := practical.Problem{Loss: loss, Features: 4, Bound: 40, Users: 20000}
 		users := make([]convex.Example, 20000)
 		for i := range users {
 			for range 4 {
@@ -27,7 +27,7 @@ func TestMeanIsMadeShort(t *testing.T) {
 				users[i].Label = -1
 			}
 		}
-		out, err := p.First(p.Layout(1e-6), mean(p.MomentsDim(), users, 100, p.Moments), 0)
+		out, err := p.First(p.Layout(1e-6), moments(p, users), 0)
 		if err != nil {
 			t.Fatal(err)
 		}

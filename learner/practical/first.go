@@ -32,7 +32,7 @@ func (p Problem) First(l Layout, mean []float64, sd float64) (Learned, error) {
 	}
 	switch {
 	case p.classes() > 0:
-		return p.firstOfClasses(l, r)
+		return p.firstOfClasses(l, p.uncut(r))
 	case l.MatrixUsers > 0:
 		return p.beforeMatrix(r), nil
 	}

@@ -9,6 +9,7 @@
 //     Config.Norm. Nothing else of what a user says is clipped; the proofs need nothing else of a unit. The lattice snaps into its ball
 //     whatever it is given, and finds nothing to clip.
 //  3. The scores of the point on the row, or their mean over the unit's rows, after the clipped statistic and within a norm of their own ([Scorer]).
+//     A [Prox] asks for one vector of all rows in the place of these: steps 1 and 2 are in its solver, prox.go, with the slope of a row's loss cut.
 //  4. The lattice ([randomizer.VectorSum]): each unit is snapped into a ball of its own, in integers; the sum is rounded once, with noise, packed.
 //
 // # Promises

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 
@@ -27,6 +28,12 @@ func New(c Config, p randomizer.Params, entropy rand.Source) (*Maker, error) {
 	if p.Dim != c.Dim() {
 		return nil, fmt.Errorf("report: randomizer of %d coordinates: want %d", p.Dim, c.Dim())
 	}
+	if p.Minimizer != (c.Prox != nil) {
+		return nil, fmt.Errorf("report: minimizer %t: want it of a prox, and of nothing else", p.Minimizer)
+	}
+	if c.Prox != nil && p.ClipNorm != c.Norm() {
+		return nil, fmt.Errorf("report: clip norm %v of a minimiser: want %v", p.ClipNorm, c.Norm())
+	}
 	sum, err := randomizer.NewVectorSum(p, entropy)
 	if err != nil {
 		return nil, fmt.Errorf("report: %w", err)
@@ -34,8 +41,15 @@ func New(c Config, p randomizer.Params, entropy rand.Source) (*Maker, error) {
 	return &Maker{exact: exact, params: p, sum: sum}, nil
 }
 
-// At moves to the point and the frame of a round, as Exact.At.
-func (m *Maker) At(point []float64, frame *convex.Frame) error { return m.exact.At(point, frame) }
+// At moves to the point and the frame of a round, as Exact.At. It refuses what CheckProx does.
+func (m *Maker) At(point []float64, frame *convex.Frame) error {
+	if c := m.exact.c; c.Prox != nil {
+		if err := c.CheckProx(max(1, m.params.Units), convex.Norm(point)); err != nil {
+			return err
+		}
+	}
+	return m.exact.At(point, frame)
+}
 
 // Reseed takes a fresh seed from the system, where the entropy is the system's. Whoever serves users asks for it before each chunk of
 // reports: copies of the process, such as machines cloned from one snapshot, then share no noise.
@@ -45,6 +59,37 @@ func (m *Maker) Reseed() { m.sum.Reseed() }
 // noise is drawn once; units that it lacks of Params.Units say zero. More units than those panic: the Maker is of another block. Each call
 // is a new draw, so each user is asked once a round.
 func (m *Maker) Report(dst []byte, b block.Block) []byte {
+	dst, err := m.ReportUntil(context.Background(), dst, b)
+	if err != nil {
+		panic(fmt.Sprintf("report: %v: want at most the units and the dimension of the parameters", err))
+	}
+	return dst
+}
+
+// ReportUntil is Report, and draws nothing where ctx ends while a minimiser is worked out, which may take minutes: the error is that of ctx.
+func (m *Maker) ReportUntil(ctx context.Context, dst []byte, b block.Block) ([]byte, error) {
+	defer m.exact.forget()
+	if err := m.add(ctx, b); err != nil {
+		return nil, err
+	}
+	m.counts = m.sum.Draw(m.counts)
+	dst = m.params.Pack(dst, m.counts)
+	clear(m.counts)
+	return dst, nil
+}
+
+// add places what a block says on the lattice.
+func (m *Maker) add(ctx context.Context, b block.Block) error {
+	if m.exact.c.Prox != nil {
+		if units := max(1, m.params.Units); uint64(b.Units()) > units {
+			return fmt.Errorf("unit %d of a report of %d", b.Units(), units)
+		}
+		z, err := m.exact.minimiser(ctx, b, m.params.Units)
+		if err != nil {
+			return err
+		}
+		return m.sum.Add(z)
+	}
 	for i := range b.Units() {
 		index, x := m.exact.unitAt(b.Unit(i)...)
 		var err error
@@ -54,12 +99,8 @@ func (m *Maker) Report(dst []byte, b block.Block) []byte {
 			err = m.sum.AddAt(index, x)
 		}
 		if err != nil {
-			panic(fmt.Sprintf("report: %v: want at most the units and the dimension of the parameters", err))
+			return err
 		}
 	}
-	m.counts = m.sum.Draw(m.counts)
-	dst = m.params.Pack(dst, m.counts)
-	clear(m.counts)
-	m.exact.forget()
-	return dst
+	return nil
 }

@@ -76,6 +76,8 @@ type Config struct {
 	// Practical says what moments are of, in a practical plan; nil in a proved one. From the second round on a practical plan announces
 	// frames, and its statistics are in units of the frame's clip: ClipNorm is 1.
 	Practical *practical.Problem
+	// Prox asks for minimisers in the place of gradients; nil: gradients.
+	Prox *Prox
 	// Scores is how many coordinates of Score follow the gradient, and Score writes them; both zero where there are none.
 	Scores int
 	Score  func(dst, point []float64, row convex.Example)
@@ -101,8 +103,11 @@ func (c Config) Phase(s Statistic, smoothing float64) (Config, error) {
 	return statistics[s].config(c), nil
 }
 
-// Norm bounds what a unit's rows say on average, without scores.
+// Norm bounds what a unit's rows say on average, without scores; of a Prox, the minimiser's way from the point.
 func (c Config) Norm() float64 {
+	if c.Prox != nil {
+		return c.ClipNorm / c.Prox.Weight
+	}
 	if c.Radius == 0 {
 		return c.ClipNorm
 	}
@@ -130,6 +135,8 @@ func (c Config) validate() error {
 		return fmt.Errorf("report: clip norm %v: want 1, the unit of a frame's clip", c.ClipNorm)
 	case c.Scores < 0 || (c.Scores > 0) != (c.Score != nil):
 		return fmt.Errorf("report: %d scores: want some, and what writes them, or neither", c.Scores)
+	case c.Prox != nil:
+		return c.Prox.validate(c)
 	}
 	return nil
 }
@@ -148,6 +155,7 @@ type Exact struct {
 	plain  []float64      // scratch: a gradient that is to be whitened
 	blank  convex.Example // stands in for a row that is none of the task's
 	sparse sparse
+	solver *solver // of a Prox
 }
 
 // NewExact validates the configuration.
@@ -156,7 +164,7 @@ func NewExact(c Config) (*Exact, error) {
 		return nil, err
 	}
 	e := &Exact{c: c, vector: make([]float64, c.Dim()), unit: make([]float64, c.Dim()), mean: make([]float64, c.Dim())}
-	e.sparse.index = []int32{}
+	e.sparse.index, e.solver = []int32{}, newSolver(c)
 	e.blank.Value = make([]float64, c.Features)
 	for _, label := range []float64{0, 1} {
 		if c.Loss.CheckLabel(label) == nil {
@@ -227,8 +235,11 @@ func (c Config) Check(row convex.Example) error {
 }
 
 // Unit is what the rows of a unit say at the round's point: the mean of their statistics, each clipped, itself clipped to Config.Norm, and
-// the mean of their scores after it. A row that Check refuses says zero and counts; no rows say zero. The result is valid until the next call.
+// the mean of their scores after it; of a Prox, their minimiser. A row that Check refuses says zero and counts; no rows say zero. The result is valid until the next call.
 func (e *Exact) Unit(rows ...convex.Example) []float64 {
+	if e.c.Prox != nil {
+		return e.Minimiser(block.Of(rows...), uint64(len(rows)))
+	}
 	at := len(e.vector) - e.c.Scores
 	if len(rows) == 1 {
 		return e.only(e.fit(rows[0]))
@@ -254,8 +265,11 @@ func (e *Exact) only(row convex.Example, unfit bool) []float64 {
 	return e.vector
 }
 
-// Mean is what a block says: the mean over its units; zero where there are none. The result is valid until the next call.
+// Mean is what a block says: the mean over its units, or their minimiser; zero where there are none. The result is valid until the next call.
 func (e *Exact) Mean(b block.Block) []float64 {
+	if e.c.Prox != nil {
+		return e.Minimiser(b, uint64(b.Units()))
+	}
 	clear(e.mean)
 	units := b.Units()
 	for i := range units {
@@ -311,6 +325,7 @@ func (e *Exact) forget() {
 	clear(e.unit)
 	clear(e.plain)
 	e.sparse.forget()
+	e.solver.forget()
 	clear(e.framed.Value)
 	e.framed.Label = 0
 }

@@ -1,7 +1,8 @@
 // Package schedule is the table of methods: their names in task files and plans, what each consists of, and which of them go together
 // with which losses, trusts and schedules. A task's validation and the planner ask it.
 //
-// Theorems are those of Cheu, Joseph, Mao, Peng, Shuffle Private Stochastic Convex Optimization, ICLR 2022.
+// Theorems are those of Cheu, Joseph, Mao, Peng, Shuffle Private Stochastic Convex Optimization, ICLR 2022, or where it is said of Lowy,
+// Razaviyayn, Private Federated Learning Without a Trusted Server, ICLR 2023.
 package schedule
 
 import (
@@ -20,6 +21,10 @@ const (
 	PGDEnvelope          = "pgd-envelope"
 	PGDRestarts          = "pgd-restarts"
 	PGDEnvelopeRestarts  = "pgd-envelope-restarts"
+	APGD                 = "apgd"
+	APGDEnvelope         = "apgd-envelope"
+	APGDRestarts         = "apgd-restarts"
+	Prox                 = "prox"
 	// Auto lets the plan take the method that does best on simulated rows of the task's shape.
 	Auto = "auto"
 )
@@ -42,9 +47,11 @@ type Method struct {
 	Name        string
 	Accelerated bool // PAGD; else descent steps and their average
 	Envelope    bool // on the Moreau envelope: losses with a prox, smooth or not
-	Restarts    bool // a series in phases on disjoint users, for objectives made strongly convex by a ridge
+	Restarts    bool // a series in phases, on disjoint users or, accelerated and interactive, on the same; for objectives made strongly convex by a ridge
 	Interactive bool // the same users answer every round of a phase
-	// Privacy and Sampling are the exponents of n in the theorem's bound on the excess risk.
+	// Minimizers says that silos report the minimiser of their loss near the announced point, and no gradients; with the same rows in every round or new ones.
+	Minimizers bool
+	// Privacy and Sampling are the exponents of n in the theorem's bound on the excess risk; Sampling is 0 where it is about the mean loss of the users.
 	Privacy, Sampling float64
 }
 
@@ -59,6 +66,10 @@ var methods = [...]Method{
 	{Name: PGDEnvelope, Interactive: true, Envelope: true, Privacy: -1, Sampling: -1. / 2},
 	{Name: PGDRestarts, Interactive: true, Restarts: true, Privacy: -2, Sampling: -1},
 	{Name: PGDEnvelopeRestarts, Interactive: true, Envelope: true, Restarts: true, Privacy: -2, Sampling: -1},
+	{Name: APGD, Accelerated: true, Interactive: true, Privacy: -1}, // Theorem 4.1 of Lowy, Razaviyayn, as all that follow
+	{Name: APGDEnvelope, Accelerated: true, Interactive: true, Envelope: true, Privacy: -1},
+	{Name: APGDRestarts, Accelerated: true, Interactive: true, Restarts: true, Privacy: -1, Sampling: -1}, // on the mean loss of the users -2
+	{Name: Prox, Minimizers: true, Privacy: -1, Sampling: -1. / 2},                                        // phased output perturbation, docs/bounds.md
 }
 
 // Names lists the names of all methods, Auto left out, in the order of the documentation.
@@ -80,6 +91,19 @@ func Of(name string) (Method, bool) {
 	return Method{}, false
 }
 
+// Again is the method with the same steps on the same users in every round; of plain steps where there is none.
+func (m Method) Again() (name string) {
+	for _, a := range methods {
+		if a.Interactive && a.Envelope == m.Envelope && a.Restarts == m.Restarts && (name == "" || a.Accelerated == m.Accelerated) {
+			name = a.Name
+		}
+	}
+	return name
+}
+
+// OnRecords says that a bound on the method's risk is one on the mean loss of the users at hand; with a ridge one on the population's follows.
+func (m Method) OnRecords() bool { return m.Accelerated && m.Interactive }
+
 // A Case is what a method is wanted for.
 type Case struct {
 	Loss        string // its name, for refusals; "" where it has none
@@ -91,6 +115,11 @@ type Case struct {
 	Cohort      bool   // the users of a round are set
 	Continuous  string // Constant, Decaying, Epochs or ""
 	Floors      string // the trust, where it has floors
+	Minimizers  bool   // the loss is of one linear score, so that it is convex after clipping, and smooth
+	All         bool   // all silos are in every round
+	ByUser      bool   // people are protected
+	Scores      bool   // a report has scores of the announced point
+	Set         string // its kind, "" for a ball
 }
 
 // Check says why a method does not go with the case: what the theorem behind it asks for and the case does not have. It is nil where
@@ -105,6 +134,8 @@ func (c Case) Check(name string) error {
 		return nil
 	case !known:
 		return fmt.Errorf("no method of the name %q", name)
+	case m.Minimizers:
+		return c.minimizers()
 	case m.Envelope && !c.Proximal:
 		return fmt.Errorf("the loss%s has no prox operator, which the envelope is made of", c.loss())
 	case !m.Envelope && (m.Accelerated || m.Interactive) && !c.Smooth:
@@ -115,7 +146,7 @@ func (c Case) Check(name string) error {
 		return errors.New("nobody answers more than one round; schedule.interactive allows more")
 	case m.Interactive && c.Floors != "":
 		return fmt.Errorf("the guarantee of trust %s against an intruder is proved where nobody answers more than one round (Theorem C.3)", c.Floors)
-	case m.Restarts && m.Interactive && c.Silos:
+	case m.Restarts && m.Interactive && !m.Accelerated && c.Silos:
 		return errors.New("not with silos: they answer all rounds, and nobody may answer two of its phases")
 	case m.Interactive && c.Cohort:
 		return errors.New("everybody answers every round, so the cohort cannot be set")
@@ -125,6 +156,32 @@ func (c Case) Check(name string) error {
 		return errors.New("epochs are of accelerated methods")
 	case endless && c.Continuous != Epochs && m.Accelerated:
 		return fmt.Errorf("a %s step is psgd's", c.Continuous)
+	}
+	return nil
+}
+
+// minimizers says why silos cannot report minimisers.
+func (c Case) minimizers() error {
+	switch {
+	case !c.Silos:
+		return errors.New("its reports are minimisers over many rows of one organisation, and the task declares none")
+	case c.ByUser:
+		return errors.New("what a minimiser moves by is proved where one row is replaced, and people are protected")
+	case !c.Minimizers:
+		return fmt.Errorf("the loss%s is not known to be convex and smooth after clipping, which losses of one linear score are: logistic, squared, huber, "+
+			"smoothed-hinge, poisson", c.loss())
+	case c.Ridge:
+		return errors.New("no bound is proved with a ridge; its own weight keeps minimisers together")
+	case c.Continuous != "":
+		return errors.New("it ends, and the stream does not")
+	case !c.All:
+		return errors.New("its bound is for rounds of all silos; leave silo.reports out")
+	case c.Interactive && c.Floors != "":
+		return fmt.Errorf("the guarantee of trust %s against an intruder is proved where nobody answers more than one round (Theorem C.3)", c.Floors)
+	case c.Set != "" && c.Set != "ball" && c.Set != "nonnegative" && c.Set != "box":
+		return fmt.Errorf("minimisers are kept in a ball, its nonnegative part or a box, and not in set %s", c.Set)
+	case c.Scores:
+		return errors.New("a minimiser is reported alone; leave validation out")
 	}
 	return nil
 }

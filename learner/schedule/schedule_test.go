@@ -1,6 +1,9 @@
 package schedule
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // TestDefaultGoesWithTheCase: whatever a task is like, the method that stands for no name goes with it; and of a case with a plain loss
 // exactly those methods go that the theorems are about.
@@ -14,6 +17,9 @@ func TestDefaultGoesWithTheCase(t *testing.T) {
 		var goes []string
 		for _, name := range Names() {
 			m, _ := Of(name)
+			if m.Minimizers {
+				continue
+			}
 			if c.Check(name) == nil {
 				goes = append(goes, name)
 			}
@@ -32,7 +38,45 @@ func TestDefaultGoesWithTheCase(t *testing.T) {
 			t.Errorf("%s: default %s, want %s, and not %s", continuous, got, want, Auto)
 		}
 	}
+	for name, want := range map[string]string{PSGD: PGD, PAGD: APGD, PAGDEnvelope: APGDEnvelope, PAGDRestarts: APGDRestarts,
+		PAGDEnvelopeRestarts: PGDEnvelopeRestarts, PGD: PGD, PGDEnvelope: PGDEnvelope, PGDRestarts: PGDRestarts, APGD: APGD, APGDRestarts: APGDRestarts} {
+		if m, _ := Of(name); m.Again() != want {
+			t.Errorf("%s with the same users: %s, want %s", name, m.Again(), want)
+		}
+	}
+	silos := Case{Smooth: true, Ridge: true, Interactive: true, Silos: true}
+	if silos.Check(PGDRestarts) == nil || silos.Check(APGDRestarts) != nil {
+		t.Error("phases of other users with silos who answer all rounds, or no stages of the same")
+	}
 	if (Case{Smooth: true, Interactive: true, Floors: "pan"}).Check(PGD) == nil {
 		t.Error("pgd under floors")
+	}
+}
+
+// Prox is for silos that all answer, about losses whose minimisers' moves are known, in one pass or many; whatever is not so is refused with what it is.
+func TestCaseOfProx(t *testing.T) {
+	good := Case{Smooth: true, Proximal: true, Silos: true, Minimizers: true, All: true}
+	for _, interactive := range []bool{false, true} {
+		good.Interactive = interactive
+		if err := good.Check(Prox); err != nil {
+			t.Errorf("%+v: %v", good, err)
+		}
+	}
+	for want, spoil := range map[string]func(*Case){
+		"organisation":   func(c *Case) { c.Silos = false },
+		"people":         func(c *Case) { c.ByUser = true },
+		"the loss hinge": func(c *Case) { c.Minimizers, c.Loss = false, "hinge" },
+		"ridge":          func(c *Case) { c.Ridge = true },
+		"stream":         func(c *Case) { c.Continuous = Decaying },
+		"all silos":      func(c *Case) { c.All = false },
+		"trust pan":      func(c *Case) { c.Floors = "pan" },
+		"validation":     func(c *Case) { c.Scores = true },
+		"a box":          func(c *Case) { c.Set = "simplex" },
+	} {
+		c := good
+		spoil(&c)
+		if err := c.Check(Prox); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
 	}
 }

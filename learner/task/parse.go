@@ -17,6 +17,10 @@ const maxFile = 1 << 20
 
 // Load reads and parses the task file at path, with overrides as in Parse, and reads the snapshot that it starts from.
 func Load(path string, sets []string) (*Spec, error) {
+	return load(path, func(data []byte) (*Spec, error) { return Parse(data, sets) })
+}
+
+func load(path string, parse func(data []byte) (*Spec, error)) (*Spec, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("read task file: %w", err)
@@ -28,7 +32,7 @@ func Load(path string, sets []string) (*Spec, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read task file: %w", err)
 	}
-	s, err := Parse(data, sets)
+	s, err := parse(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -44,18 +48,29 @@ func Load(path string, sets []string) (*Spec, error) {
 // from 0, the value is YAML; later ones win. The result is complete (defaults filled in) and valid. Refusals are of
 // type *FieldError.
 func Parse(data []byte, sets []string) (*Spec, error) {
+	root, err := overridden(data, sets)
+	if err != nil {
+		return nil, err
+	}
+	return declared(root)
+}
+
+// overridden is the tree of a file with overrides in it.
+func overridden(data []byte, sets []string) (*node, error) {
 	if len(data) > maxFile {
 		return nil, &FieldError{Value: fmt.Sprint(len(data)), Want: fmt.Sprintf("at most %d bytes", maxFile)}
 	}
 	root, err := parseTree(data)
-	if err != nil {
-		return nil, err
-	}
 	for _, set := range sets {
-		if err := override(root, set); err != nil {
-			return nil, err
+		if err == nil {
+			err = override(root, set)
 		}
 	}
+	return root, err
+}
+
+// declared is what a tree declares, complete and valid.
+func declared(root *node) (*Spec, error) {
 	s := &Spec{Intercept: 1}
 	if err := decode("", root, reflect.ValueOf(s).Elem()); err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/schedule"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
@@ -20,13 +21,15 @@ type Schedule struct {
 	// Algorithm is one of schedule.Names, for a proved plan, or schedule.Auto. Default: Auto for a practical plan, else that of
 	// schedule.Case.
 	Algorithm string `json:"algorithm"`
-	// Interactive lets the same users report in every round of a phase (pgd): each is charged for all of them.
+	// Interactive lets the same users report in every round of a phase (apgd, pgd): each is charged for all of them.
 	Interactive bool `json:"interactive,omitempty"`
 	// Continuous has the task go on for as long as users come: schedule.Constant, schedule.Decaying or schedule.Epochs; "" (default)
 	// ends it.
 	Continuous string `json:"continuous,omitempty"`
 	// FirstCohort is the users of a practical plan who report moments, before all others. 0 (default): planned.
-	FirstCohort   int    `json:"first_cohort,omitempty"`
+	FirstCohort int `json:"first_cohort,omitempty"`
+	// Prox are constants of the algorithm prox that are not to be planned.
+	Prox          *Prox  `json:"prox,omitempty"`
 	Cohort        int    `json:"cohort"`         // users of one round; 0: planned
 	MinimumCohort int    `json:"minimum_cohort"` // users without whom a round is not released; 0: planned
 	Rounds        Rounds `json:"rounds"`
@@ -35,6 +38,14 @@ type Schedule struct {
 	// Retention is how long the broker keeps the records of a round, beside those of the newest rounds (stream.KeptRounds), and so how
 	// long a device may be away and still learn whether it was counted. Default 168h.
 	Retention Duration `json:"retention"`
+}
+
+// Prox says how a silo answers a round of prox. Zeros are left to the planner.
+type Prox struct {
+	// Weight is lambda of the term (lambda/2)||. - c||^2, in units of the loss over squared units of theta.
+	Weight float64 `json:"weight,omitempty"`
+	// Steps of gradient descent make an answer, each a pass over the rows of the block.
+	Steps int `json:"steps,omitempty"`
 }
 
 // Rounds limits the number of rounds.
@@ -60,6 +71,17 @@ func (s *Spec) checkSchedule() error {
 	if c.MinimumCohort < 0 || c.MinimumCohort > most {
 		return refuse("schedule.minimum_cohort", c.MinimumCohort, "a whole number from 1 to the cohort (%d), or 0 to have it planned", most)
 	}
+	if x := c.Prox; x != nil {
+		m, _ := schedule.Of(c.Algorithm)
+		switch {
+		case !m.Minimizers:
+			return refuse("schedule.prox", "set", "nothing with schedule.algorithm %s: its reports are gradients", c.Algorithm)
+		case x.Weight < 0:
+			return refuse("schedule.prox.weight", x.Weight, "a number > 0, or 0 to have it planned")
+		case x.Steps < 0:
+			return refuse("schedule.prox.steps", x.Steps, "a whole number from 1 on, or 0 to have it planned")
+		}
+	}
 	switch {
 	case c.FirstCohort != 0 && !s.practical():
 		return refuse("schedule.first_cohort", c.FirstCohort, "nothing in a proved plan")
@@ -67,7 +89,7 @@ func (s *Spec) checkSchedule() error {
 		return refuse("schedule.first_cohort", c.FirstCohort, "a whole number below schedule.users (%d), or 0 to have it planned", c.Users)
 	}
 	if c.Rounds.Max < 0 || c.Rounds.Max > c.Users {
-		return refuse("schedule.rounds.max", c.Rounds.Max, "a whole number from 1 to schedule.users (%d), or 0 for no limit", c.Users)
+		return refuse("schedule.rounds.max", c.Rounds.Max, "a whole number from 1 to schedule.users (%d), or 0 for the plan's own", c.Users)
 	}
 	if c.Deadline <= 0 || c.Deadline > maxDeadline {
 		return refuse("schedule.deadline", c.Deadline, "a duration > 0 and at most %s", maxDeadline)
@@ -108,8 +130,8 @@ func (s *Spec) checkAlgorithm() error {
 		if wanted.Floors != "" { // Theorem C.3 is about algorithms that see each user once
 			return refuse("schedule.interactive", c.Interactive, "false under trust %s: an intruder would see users again", s.Privacy.Trust)
 		}
-		if m, named := schedule.Of(c.Algorithm); named && !m.Interactive {
-			return refuse(path, c.Algorithm, "auto or one of pgd, which schedule.interactive is for")
+		if m, named := schedule.Of(c.Algorithm); named && !m.Interactive && !m.Minimizers {
+			return refuse(path, c.Algorithm, "auto, prox or one of apgd and pgd, which schedule.interactive is for: %s", m.Again())
 		}
 	}
 	if s.practical() {
@@ -145,6 +167,11 @@ func (s *Spec) setDefaultPlan() {
 func (s *Spec) conditions() schedule.Case {
 	c := schedule.Case{Loss: s.Model.Loss, Smooth: s.traits().Smooth, Proximal: true, // as all declared losses are
 		Ridge: s.Model.Ridge > 0, Interactive: s.Schedule.Interactive, Silos: s.Silo != nil, Cohort: s.Schedule.Cohort > 0, Continuous: s.Schedule.Continuous}
+	if l, err := s.Loss(); err == nil {
+		c.Minimizers = c.Smooth && convex.SlopeOf(l) != nil
+	}
+	c.All, c.ByUser = s.Silo == nil || s.Silo.Reports == s.Silo.Count, s.ByUser()
+	c.Scores, c.Set = s.Validation != nil && !s.Validation.Off, s.SetDeclaration().Kind
 	if trust, err := accounting.ParseTrust(s.Privacy.Trust); err == nil && trust.HasFloors() {
 		c.Floors = s.Privacy.Trust
 	}

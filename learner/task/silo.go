@@ -91,8 +91,8 @@ func (s *Spec) checkLocal() error {
 		return refuse("privacy.honest_fraction", p.HonestFraction, "1 under trust local: nobody's noise but the report's own is relied upon")
 	case p.Coin != "fair":
 		return refuse("privacy.coin", p.Coin, "fair under trust local: reports of silos with noise of different size are centred alike")
-	case p.Profile != "numeric":
-		return refuse("privacy.profile", p.Profile, "numeric under trust local: the paper's constants are of trust shuffle")
+	case p.Profile != "numeric" && s.Silo == nil && !s.Schedule.Interactive:
+		return refuse("privacy.profile", p.Profile, "numeric under trust local without silo and schedule.interactive: the paper's constants are of trust shuffle")
 	}
 	return nil
 }

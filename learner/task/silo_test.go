@@ -85,7 +85,7 @@ func TestBlockRefusals(t *testing.T) {
 	for _, c := range []struct{ file, set, path, want string }{
 		{hospitals, "privacy.honest_fraction=0.9", "privacy.honest_fraction", "1 under trust local: nobody's noise but the report's own is relied upon"},
 		{hospitals, "privacy.coin=any", "privacy.coin", "fair"},
-		{hospitals, "privacy.profile=paper", "privacy.profile", "numeric"},
+		{strings.Replace(plain, "privacy: {", "privacy: {trust: local, ", 1), "privacy.profile=paper", "privacy.profile", "numeric under trust local without silo"},
 		{hospitals, "silo.count=0", "silo.count", "a whole number from 1"},
 		{hospitals, "silo.units=0", "silo.units", "a whole number from 1"},
 		{hospitals, "silo.units=1099511627775", "silo.units", "at most"},
@@ -101,7 +101,7 @@ func TestBlockRefusals(t *testing.T) {
 		{hospitals, "schedule.first_cohort=5", "schedule.first_cohort", "silo.reports"},
 		{hospitals, "schedule.minimum_cohort=21", "schedule.minimum_cohort", "silo.reports (20)"},
 		{hospitals, "schedule.continuous=constant", "schedule.continuous", "not yet"},
-		{strings.Replace(hospitals, "plan: proved", "interactive: true", 1), "schedule.algorithm=pagd", "schedule.algorithm", "pgd"},
+		{strings.Replace(hospitals, "plan: proved", "interactive: true", 1), "schedule.algorithm=pagd", "schedule.algorithm", "is for: apgd"},
 		{strings.NewReplacer("radius: 5", "radius: 5, ridge: 0.1", "plan: proved", "interactive: true").Replace(hospitals), "schedule.algorithm=pgd-restarts", "schedule.algorithm",
 			"nobody may answer two of its phases"},
 		{plain, "privacy.unit=user", "user.column", "names the person"},

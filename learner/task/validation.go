@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/schedule"
 )
 
 // DefaultValidationWeight makes the noise of the gradient sqrt(1 + 1/16), 3.1 %, larger.
@@ -22,10 +23,11 @@ type Validation struct {
 	LossBound float64 `json:"loss_bound,omitempty"`
 }
 
-// setDefaultValidation switches it on where a file says nothing.
+// setDefaultValidation switches it on where a file says nothing, unless silos report minimisers, which come alone.
 func (s *Spec) setDefaultValidation() {
 	if s.Validation == nil {
-		s.Validation = new(Validation)
+		m, _ := schedule.Of(s.Schedule.Algorithm)
+		s.Validation = &Validation{Off: m.Minimizers}
 	}
 	if !s.Validation.Off {
 		or(&s.Validation.Weight, DefaultValidationWeight)

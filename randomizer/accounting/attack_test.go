@@ -216,6 +216,15 @@ func blocks(shape func(*rand.Rand) Mechanism) func(*rand.Rand) Mechanism {
 	}
 }
 
+// minimisers are reports of one vector of all units, which moves as far as one of several units.
+func minimisers(shape func(*rand.Rand) Mechanism) func(*rand.Rand) Mechanism {
+	return func(rng *rand.Rand) Mechanism {
+		m := shape(rng)
+		m.Minimizer = true
+		return m
+	}
+}
+
 func theoremA(t *testing.T) func(Mechanism, float64) float64 {
 	a := NewAccountant()
 	return func(m Mechanism, eps float64) float64 {
@@ -252,6 +261,7 @@ func TestTheoremA_NeverBelowExactAttack(t *testing.T) {
 		{"d=1 T=2", 50, 5, shapes(1, 2, 4, 40), 0.9},
 		{"d=1, one of several units", 200, 12, blocks(shapes(1, 1, 3, 40)), 0.99},
 		{"d=2, one of several units", 40, 8, blocks(shapes(2, 1, 4, 20)), 0.9},
+		{"d=1, a minimiser", 60, 12, minimisers(blocks(shapes(1, 1, 3, 40))), 0.99},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			const seed = 20260101

@@ -52,6 +52,30 @@ func GaussianMu(b Budget) (float64, error) {
 	return gaussianMu(b.Epsilon, b.Delta), nil
 }
 
+// GaussianDelta bounds from above the delta, at epsilon, of the Gaussian mechanism whose
+// noise has standard deviation sensitivity/mu.
+func GaussianDelta(eps, mu float64) (float64, error) {
+	if err := checkEpsilon(eps); err != nil {
+		return 0, err
+	}
+	if !(mu >= 0) {
+		return 0, fmt.Errorf("mu %v: want a number of at least 0", mu)
+	}
+	return gaussianDelta(eps, mu), nil
+}
+
+// GaussianEpsilon is the smallest epsilon that the same mechanism was evaluated to have
+// at delta; +Inf above MaxEpsilon.
+func GaussianEpsilon(mu, delta float64) (float64, error) {
+	if err := checkDelta(delta); err != nil {
+		return 0, err
+	}
+	if !(mu >= 0) {
+		return 0, fmt.Errorf("mu %v: want a number of at least 0", mu)
+	}
+	return smallestEpsilon(func(eps float64) bool { return gaussianDelta(eps, mu) <= delta }), nil
+}
+
 func gaussianMu(eps, delta float64) float64 {
 	lo, hi := 0.0, 1e-9
 	for gaussianDelta(eps, hi) <= delta {

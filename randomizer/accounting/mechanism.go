@@ -3,6 +3,8 @@ package accounting
 import (
 	"fmt"
 	"math"
+
+	"github.com/panlearn/panlearn/randomizer"
 )
 
 // Mechanism is one adversary's view of one target user: per coordinate the
@@ -24,11 +26,17 @@ type Mechanism struct {
 	Rounds int
 	// Units is K, the units that the target's report is about; 0 stands for 1.
 	Units uint64
+	// Minimizer says that the target is one vector in the ball of radius Levels/2, which moves by
+	// at most Levels/Units and what snapping adds where one of the Units is replaced.
+	Minimizer bool
 }
 
 // mu is the Gaussian parameter of one round at one rung. One unit fills the ball,
 // which is known to lie around the lattice's centre; one of several is somewhere.
 func (m Mechanism) mu(l level) float64 {
+	if m.Minimizer {
+		return l.MuShift(randomizer.MinimizerShift(m.Levels, max(m.Units, 1), m.Dim), m.Dim)
+	}
 	if m.Units <= 1 {
 		return l.Mu(m.Levels, m.Dim)
 	}

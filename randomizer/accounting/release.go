@@ -39,6 +39,8 @@ type Release struct {
 	// Units is K, the units that a report is about: replacing one moves it by at most
 	// g/K steps. 0 stands for 1. Guarantees are for one of them.
 	Units uint64
+	// Minimizer says that a report is one vector of all units, see Mechanism.
+	Minimizer bool
 }
 
 // Budget is what a user may pay: two numbers that must not change places.
@@ -160,6 +162,9 @@ func (r Release) RoundingStd() float64 { return roundingStd(r.Users, r.Levels) *
 
 // stretch is by how much a step stands for more than 2/g, since the balls of K units do not quite fill the lattice's (randomizer.Params).
 func (r Release) stretch() float64 {
+	if r.Minimizer {
+		return 1 // one ball, which is the lattice's
+	}
 	all, units := uint64(r.Levels)<<(coinBits-1), max(r.Units, 1)
 	return float64(all) / float64(all/units*units)
 }
@@ -203,7 +208,8 @@ func (a *Accountant) ReleaseDelta(r Release, eps float64) (Failure, error) {
 // Local the learner, the stage and all others together see one report at a time.
 func (r Release) views() (learner, intruder []Mechanism) {
 	view := func(trials uint64, rounds int) Mechanism {
-		return Mechanism{Trials: trials, P: r.P, Levels: r.Levels, Dim: r.Dim, Rounds: rounds, Units: r.Units}
+		return Mechanism{Trials: trials, P: r.P, Levels: r.Levels, Dim: r.Dim, Rounds: rounds, Units: r.Units,
+			Minimizer: r.Minimizer}
 	}
 	honest := r.Noise().Released(r.HonestFraction.Floor(r.Users))
 	if r.Trust == Local {

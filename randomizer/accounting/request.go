@@ -31,6 +31,8 @@ type Request struct {
 	Rounds int
 	// Units is K, the units that a report is about and one of which is protected; 0 means 1.
 	Units uint64
+	// Minimizer asks for reports of one vector of all units, see Mechanism.
+	Minimizer bool
 	// MaxBits, if positive, asks for the least error with g + b at most MaxBits.
 	MaxBits int
 	Coin    CoinPolicy
@@ -122,7 +124,9 @@ type Plan struct {
 	Users uint64 `json:"users"`
 	// Units is K, the units that a report is about.
 	Units uint64 `json:"units"`
-	Dim   int    `json:"dim"`
+	// Minimizer says that a report is one vector of all units.
+	Minimizer bool `json:"minimizer,omitempty"`
+	Dim       int  `json:"dim"`
 	// Epsilon is at most the requested one. Profile numeric: proved by evaluation
 	// of Theorem A at the final parameters. Profile paper: what the paper claims.
 	Epsilon        float64   `json:"epsilon"`
@@ -159,7 +163,7 @@ func (p Plan) Release() Release {
 	return Release{
 		Trust: p.Trust, Users: p.Users, Dim: p.Dim, Levels: p.Levels, Trials: p.Trials, P: p.P,
 		FloorTrials: p.FloorTrials, HonestFraction: p.HonestFraction, Rounds: p.RoundsPerUser,
-		Units: p.Units,
+		Units: p.Units, Minimizer: p.Minimizer,
 	}
 }
 
@@ -170,7 +174,7 @@ func (p Plan) TotalStd() float64 { return math.Hypot(p.NoiseStd, p.RoundingStd) 
 // plan fills what follows from a release.
 func (q Request) plan(r Release) Plan {
 	return Plan{
-		Users: q.Users, Units: q.units(), Dim: q.Dim, Epsilon: q.Epsilon, Delta: q.Delta, Trust: q.Trust,
+		Users: q.Users, Units: q.units(), Minimizer: q.Minimizer, Dim: q.Dim, Epsilon: q.Epsilon, Delta: q.Delta, Trust: q.Trust,
 		HonestFraction: q.HonestFraction, RoundsPerUser: q.rounds(), Profile: q.Profile,
 		Levels: r.Levels, Trials: r.Trials, P: r.P, FloorTrials: r.FloorTrials,
 		NoiseStd: r.NoiseStd(), RoundingStd: r.RoundingStd(),

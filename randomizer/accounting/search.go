@@ -78,7 +78,7 @@ func (s *search) release(c candidate) Release {
 	return Release{
 		Trust: s.q.Trust, Users: s.q.Users, Dim: s.q.Dim, Levels: c.g, Trials: noise.Report, P: float64(c.k) / (1 << coinBits),
 		FloorTrials: noise.Floor, HonestFraction: s.q.HonestFraction, Rounds: s.q.rounds(),
-		Units: s.q.Units,
+		Units: s.q.Units, Minimizer: s.q.Minimizer,
 	}
 }
 

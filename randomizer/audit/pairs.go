@@ -59,7 +59,7 @@ func bare(p randomizer.Params, within uint64) []Pair {
 }
 
 // Pole is a pair of opposite vectors far beyond the clip, of length equal in so many coordinates, which the randomizer encodes without a client
-// around it: in so many units of a report, whose others are zero.
+// around it: in so many units of a report, whose others are zero. Minimisers are as far apart as so many units may bring them.
 func Pole(name string, p randomizer.Params, wide int, within uint64) Pair {
 	along := make([]float64, p.Dim)
 	for j := range wide {
@@ -67,11 +67,15 @@ func Pole(name string, p randomizer.Params, wide int, within uint64) Pair {
 	}
 	return Pair{Name: name, Along: along, Distance: 1, Encoder: func(p randomizer.Params, entropy Entropy) (Encoder, error) {
 		sum, err := randomizer.NewVectorSum(p, entropy)
-		d := &device{sum: sum, within: within}
-		for i, length := range []float64{Nothing: 0, Plus: beyond, Minus: -beyond} {
+		d := &device{sum: sum, vectors: within}
+		far := beyond * p.ClipNorm
+		if p.Minimizer {
+			d.vectors, far = 1, p.ClipNorm*float64(within)/float64(max(p.Units, 1))/math.Sqrt(float64(wide))
+		}
+		for i, sign := range []float64{Nothing: 0, Plus: 1, Minus: -1} {
 			d.inputs[i] = make([]float64, p.Dim)
 			for j, a := range along {
-				d.inputs[i][j] = a * length * p.ClipNorm
+				d.inputs[i][j] = a * sign * far
 			}
 		}
 		return d, err
@@ -83,18 +87,18 @@ const beyond = 1000
 
 // A device is the bare randomizer.
 type device struct {
-	sum    *randomizer.VectorSum
-	within uint64
-	inputs [3][]float64
-	counts []uint32
+	sum     *randomizer.VectorSum
+	vectors uint64 // that it adds
+	inputs  [3][]float64
+	counts  []uint32
 }
 
 func (d *device) Dim(Input) int { return d.sum.Params().Dim }
 
 func (d *device) Report(dst []byte, of Input) []byte {
-	for range d.within {
+	for range d.vectors {
 		if err := d.sum.Add(d.inputs[of]); err != nil {
-			panic(err) // the inputs have its dimension, and there are no more than its units
+			panic(err) // the inputs have its dimension, and there are no more than it takes
 		}
 	}
 	d.counts = d.sum.Draw(d.counts)

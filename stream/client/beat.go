@@ -7,6 +7,7 @@ import (
 	"github.com/panlearn/panlearn/learner/block"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/report"
+	"github.com/panlearn/panlearn/stream/manifest"
 )
 
 // Publishes leave on the ticks of a grid of time that begins with the client. Events that have come until a tick join on it, as many as
@@ -57,6 +58,9 @@ func (b *beats) next(t time.Time) time.Time {
 	return b.begun.Add((t.Sub(b.begun)/b.tick + 1) * b.tick)
 }
 
+// within is how long it takes at most from when an event may join until its report leaves: it waits for a tick, is worked out, and leaves on the next.
+func (b *beats) within() time.Duration { return 2 * b.tick }
+
 // arm has the timer fire on the next tick.
 func (b *beats) arm() {
 	if !b.armed {
@@ -70,13 +74,21 @@ func (b *beats) arm() {
 const spans = time.Second
 
 // whenRead waits for the end of the span in which rows that are read to their end were: how many there are of one person, or how long they are, shows
-// in no more than that.
-func (b *beats) whenRead(ctx context.Context) error {
+// in no more than that. After the task's end nothing is sent, and nothing waits.
+func (l *loop) whenRead(ctx context.Context) error {
 	span := spans
-	for time.Since(b.begun) > span {
+	for time.Since(l.beats.begun) > span {
 		span *= 2
 	}
-	return until(ctx, b.begun.Add(span))
+	timer := time.NewTimer(time.Until(l.beats.begun.Add(span)))
+	defer timer.Stop()
+	select {
+	case <-l.ended:
+	case <-timer.C:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
 }
 
 // until waits for a tick.
@@ -155,6 +167,10 @@ func (l *loop) calibrate(phase int, point []float64, frame *convex.Frame) error 
 		chunk = 1 // a block comes alone
 	}
 	l.beats.fit(workOf(time.Since(begun)/time.Duration(done-1), (rows-1)/uint64(len(decoys))+1), chunk)
+	if within, limit := l.beats.within(), manifest.Deadline(l.agreement.Task.Plan); l.agreement.Spec.Silo != nil && limit > 0 && within > limit {
+		l.Logger.Warn("a report about as many rows takes longer than a round waits: rounds may close without this silo, and hear it too late. "+
+			"schedule.deadline of the task wants to be longer", "leaves_within", within, "deadline", limit, "rows", rows)
+	}
 	return nil
 }
 

@@ -132,14 +132,17 @@ var allRows = participation.EventKey("all rows of a silo")
 func (m *mapper) whole(ctx context.Context, rows iter.Seq2[task.Row, error]) iter.Seq[*event] {
 	return func(yield func(*event) bool) {
 		agreement, kept := m.loop.agreement, m.loop.kept
-		values := rowValues(agreement)
+		values, most := rowValues(agreement), agreement.MostUnits()
+		if kept > 0 {
+			most = kept
+		}
 		var lines []line
 		var read uint64
 		for one := range m.lines(rows) {
 			switch read++; {
 			case ctx.Err() != nil:
 				return
-			case kept > 0 && read > kept:
+			case read > most:
 				m.tally.left(1)
 			case read > m.loop.MaxBlockRows/values:
 				m.failed = consent.Refuse("--max-block-rows", m.loop.MaxBlockRows, "more: %d rows and more, of up to %d values each as declared, are one report", read, values)
@@ -151,13 +154,13 @@ func (m *mapper) whole(ctx context.Context, rows iter.Seq2[task.Row, error]) ite
 		if m.failed != nil {
 			return
 		}
-		terms, ok := m.sized("rows of this silo", read)
+		terms, ok := m.sized("rows of this silo", min(read, most))
 		if !ok {
 			return
 		}
 		e := m.event(allRows, lines, func() {})
 		e.terms = terms
-		if m.loop.beats.whenRead(ctx) == nil {
+		if m.loop.whenRead(ctx) == nil {
 			yield(e)
 		}
 	}

@@ -152,6 +152,9 @@ func (l *loop) work(ctx context.Context) error {
 		if err == nil {
 			err = l.advance(ctx)
 		}
+		if err != nil && err == ctx.Err() { // while a report was worked out
+			return nil
+		}
 		if err != nil {
 			return err
 		}

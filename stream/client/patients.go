@@ -23,7 +23,7 @@ func (m *mapper) patients(ctx context.Context, rows iter.Seq2[task.Row, error]) 
 		if m.failed != nil {
 			return
 		}
-		if m.loop.beats.whenRead(ctx) != nil {
+		if m.loop.whenRead(ctx) != nil {
 			return
 		}
 		events := m.wards

@@ -36,8 +36,12 @@ func (l *loop) join(ctx context.Context, events []*event) error {
 			if l.onReport != nil {
 				l.onReport(r.number, e.vector(), l.terms.Phases[l.phase].Params)
 			}
+			counts, err := l.reports.ReportUntil(ctx, make([]byte, 0, size), e.vector())
+			if err != nil {
+				return err
+			}
 			d := participation.Draw{Round: r.number, Phase: r.phase(), Step: stream.Step(r.message.Step), Most: r.place.Stint.Rounds, Final: l.agreement.Final,
-				Manifest: r.manifest, Bundle: id, Place: uint32(place), Counts: l.reports.Report(make([]byte, 0, size), e.vector())}
+				Manifest: r.manifest, Bundle: id, Place: uint32(place), Counts: counts}
 			_, _ = rand.Read(d.Report[:])
 			if err := e.record.Join(d); err != nil {
 				return err

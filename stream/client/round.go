@@ -100,9 +100,10 @@ func (r *round) wentBack(a participation.Attempt, now time.Time) bool {
 // phase is the number of the first phase of a round's stint in the plan, from 1.
 func (r *round) phase() uint32 { return uint32(r.place.Stint.Index) + 1 }
 
-// later says whether a round is one of an interactive phase, after its first: its users are those who answered before.
+// later says whether a round is one of an interactive phase, after its first, whose users are those who answered before. Silos draw anew for each:
+// all of them are charged for all rounds, whoever answers.
 func (r *round) later() bool {
-	return r != nil && r.message != nil && r.place.Interactive() && r.message.Step > r.place.Stint.First
+	return r != nil && r.message != nil && r.place.Interactive() && r.message.Step > r.place.Stint.First && r.place.Plan.GetSilos() == 0
 }
 
 // member says whether an event belongs to the round: an earlier round of its interactive phase counted it, or may have.
@@ -157,7 +158,7 @@ func (r *round) joins(draw uint32) time.Duration {
 	return stream.RampOf(r.open.JoinProbability, r.open.JoinDoublingMs).After(draw)
 }
 
-// turn is the draw of an event, where organisations report by turns.
+// turn is the draw of an event, where organisations report by turns: in one pass. In many each draw is as good as another, whoever answered before.
 func (r *round) turn(e *event, draw uint32) uint32 {
 	silos := r.place.Plan.GetSilos()
 	if silos == 0 || r.place.Interactive() {

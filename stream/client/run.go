@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -102,9 +103,9 @@ wait:
 		case a.Spec.ByUser():
 			why, block = "these rows are of people who fill no block, or came after this silo first took part: they are in no report of this task", "people_of_a_block"
 		case a.Whole():
-			why = "there are more rows than when this silo first took part: the last ones are in no report of this task"
+			why = "there are more rows than this silo first took part with, or than a report of the task can be about: the last ones are in none"
 		}
-		c.loop.Logger.Warn(why, "rows", n, block, max(c.loop.kept, c.loop.agreement.Units()))
+		c.loop.Logger.Warn(why, "rows", n, block, max(c.loop.kept, cmp.Or(c.loop.terms, c.loop.agreement).Units()))
 	}
 	if n := t.held(); n > 0 {
 		c.loop.Logger.Info("rows that were read were offered to no round", "rows", n)

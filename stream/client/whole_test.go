@@ -33,7 +33,7 @@ intercept: 0
 label: {positive: ["1"], negative: ["-1"]}
 model: {loss: logistic, radius: 5, clip_norm: 1}
 privacy: {epsilon: 4, delta: 1e-3, trust: %s, seal: none}
-silo: {count: 2, units: 12}
+silo: {count: %d, units: 12, reports: %d}
 schedule: {plan: proved}
 validation: {off: true}
 `
@@ -41,24 +41,33 @@ validation: {off: true}
 // newSilos is a world of two silos of 12 rows, one of which is enough for a round; what they answer is calibrated to the budget. Of one round, blocks of
 // four rows are in one each; of several, all rows are in all of them.
 func newSilos(t *testing.T, trust accounting.Trust, rounds int) *world {
-	w := newWorld(t, plan{rounds: 1, cohort: 2, minimum: 1, deadline: time.Minute})
+	return newSomeSilos(t, trust, rounds, 2, 2)
+}
+
+// newSomeSilos is that of so many silos, some of which are asked in a round.
+func newSomeSilos(t *testing.T, trust accounting.Trust, rounds int, count, some uint64) *world {
+	w := newWorld(t, plan{rounds: 1, cohort: some, minimum: 1, deadline: time.Minute})
 	var err error
-	w.spec, err = task.Parse(fmt.Appendf(nil, silos, trust), nil)
+	w.spec, err = task.Parse(fmt.Appendf(nil, silos, trust, count, some), nil)
 	must(t, err)
 	w.task.Declaration, err = w.spec.Canonical()
 	must(t, err)
-	units, phases := uint64(12), []*wire.Phase{{Users: 2, Cohort: 2, Minimum: 1, Rounds: 1, RoundsPerUser: 1},
-		{Users: 2, Cohort: 2, Minimum: 1, Rounds: uint64(rounds - 1), RoundsPerUser: uint32(rounds - 1), Again: true}}
+	units, phases := uint64(12), []*wire.Phase{{Users: count, Cohort: some, Minimum: 1, Rounds: 1, RoundsPerUser: 1},
+		{Users: count, Cohort: some, Minimum: 1, Rounds: uint64(rounds - 1), RoundsPerUser: uint32(rounds - 1), Again: true}}
+	if some < count { // a phase of one round would take all
+		phases = phases[1:]
+		phases[0].Rounds, phases[0].RoundsPerUser, phases[0].Again = uint64(rounds), uint32(rounds), false
+	}
 	if rounds == 1 {
-		units, phases = blockUnits, []*wire.Phase{{Users: 6, Cohort: 2, Minimum: 1, Rounds: 3, RoundsPerUser: 1}}
+		units, phases = blockUnits, []*wire.Phase{{Users: 3 * some, Cohort: some, Minimum: 1, Rounds: 3, RoundsPerUser: 1}}
 	}
 	honest, err := accounting.ParseFraction(w.spec.Privacy.HonestFraction)
 	must(t, err)
-	c, err := accounting.Calibrate(accounting.Request{Users: 2, Dim: blockDim, Epsilon: 4, Delta: 1e-3, Trust: trust, HonestFraction: honest, Rounds: rounds, Units: units})
+	c, err := accounting.Calibrate(accounting.Request{Users: some, Dim: blockDim, Epsilon: 4, Delta: 1e-3, Trust: trust, HonestFraction: honest, Rounds: rounds, Units: units})
 	must(t, err)
 	w.params = randomizer.Params{Dim: blockDim, ClipNorm: 1, Levels: uint32(c.Levels), Trials: uint32(c.Trials), Coin: randomizer.Fair, Units: units}
 	p := w.task.Plan
-	if p.Silos, p.HonestFraction = 2, honest.String(); trust == accounting.Local {
+	if p.Silos, p.HonestFraction = count, honest.String(); trust == accounting.Local {
 		w.params.Window = 2 * uint32(math.Ceil(8*math.Sqrt(float64(c.Trials))/2*float64(w.spec.Silo.Units)/float64(w.spec.Silo.Least)))
 	}
 	p.Trust, err = manifest.WireTrust(trust)
@@ -79,7 +88,8 @@ type organisation struct {
 	*spy
 	w      *world
 	book   ledger.Ledger
-	policy float64 // max_epsilon
+	policy float64       // max_epsilon
+	reads  time.Duration // each row takes so long to be read
 	log    logbook
 	mu     sync.Mutex
 	drew   map[stream.Round][]drawn
@@ -107,7 +117,13 @@ func (o *organisation) run(ctx context.Context, source string, parts ...part) (c
 		defer o.mu.Unlock()
 		o.drew[r] = append(o.drew[r], d)
 	})
-	return device.Run(ctx, files(parts...))
+	return device.Run(ctx, func(yield func(task.Row, error) bool) {
+		for row, err := range files(parts...) {
+			if time.Sleep(o.reads); !yield(row, err) {
+				return
+			}
+		}
+	})
 }
 
 // of are the rows that a block of files' first rows has.

@@ -7,7 +7,7 @@
 // And it computes how large the messages of a plan get ([SizesOf]), so that one that no broker takes is refused before it
 // runs.
 //
-// Where it is: plan.go has CheckTask and Follows, phase.go and place.go what a plan fixes of a step, mechanism.go and convex.go the
+// Where it is: plan.go has CheckTask and Follows, prox.go what minimisers want of a plan, phase.go and place.go what a plan fixes of a step, mechanism.go and convex.go the
 // conversions, sizes.go the sizes.
 //
 // Nothing here verifies a signature; package seal does, before.

@@ -34,6 +34,10 @@ func FuzzPlan(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(good, uint64(1000))
+	if good, err = stream.Marshal(proxTask()); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(good, uint64(3))
 	moments, err := stream.Marshal(practicalTask())
 	if err != nil {
 		f.Fatal(err)

@@ -33,7 +33,7 @@ func Params(m *wire.Mechanism) (randomizer.Params, error) {
 	}
 	p := randomizer.Params{
 		Dim: int(m.Dim), ClipNorm: m.ClipNorm, Levels: m.Levels, Trials: m.Trials, FloorTrials: m.FloorTrials, Coin: randomizer.Coin(m.Coin),
-		Units: m.Units, Window: m.Window,
+		Units: m.Units, Window: m.Window, Minimizer: m.Minimizer,
 	}
 	if err := p.Validate(); err != nil {
 		return randomizer.Params{}, fmt.Errorf("mechanism: %w", err)
@@ -47,7 +47,7 @@ func Mechanism(p randomizer.Params, maxBundle uint32) *wire.Mechanism {
 	return &wire.Mechanism{
 		Dim: uint32(p.Dim), ClipNorm: p.ClipNorm, Levels: p.Levels, Trials: p.Trials,
 		Coin: uint32(p.Coin), CoinBits: randomizer.CoinBits,
-		FloorTrials: p.FloorTrials, MaxBundle: maxBundle, Units: p.Units, Window: p.Window,
+		FloorTrials: p.FloorTrials, MaxBundle: maxBundle, Units: p.Units, Window: p.Window, Minimizer: p.Minimizer,
 	}
 }
 

@@ -36,6 +36,7 @@ func (p Place) release(honest accounting.Fraction) (accounting.Release, error) {
 	r := accounting.Release{
 		Trust: trust, Users: p.Cohort, Dim: params.Dim, Levels: int(params.Levels), Trials: uint64(params.Trials),
 		P: params.Coin.Float(), FloorTrials: params.FloorTrials, HonestFraction: honest, Rounds: int(rounds), Units: params.Units,
+		Minimizer: params.Minimizer,
 	}
 	return r, r.Validate()
 }

@@ -169,7 +169,7 @@ func checkPhase(plan *wire.Plan, i int) error {
 			f.Statistic, f.Rounds, f.RoundsPerUser)
 	case (plan.Practical != nil) != looks(plan.Phases[0]):
 		return errors.New("moments come first in a practical plan, and in no other")
-	case !looks(f) && (f.Mechanism.Dim != like.GetMechanism().GetDim() || f.Mechanism.ClipNorm != like.GetMechanism().GetClipNorm() ||
+	case !looks(f) && (f.Mechanism.Dim != like.GetMechanism().GetDim() || f.Mechanism.ClipNorm != like.GetMechanism().GetClipNorm() && f.GetProx() == nil ||
 		f.Mechanism.Scores != like.GetMechanism().GetScores()):
 		return fmt.Errorf("dim %d, clip_norm %v, scores %d: want those of the first phase of gradients", f.Mechanism.Dim, f.Mechanism.ClipNorm, f.Mechanism.Scores)
 	case looks(f) && f.Mechanism.Scores != 0:
@@ -190,6 +190,9 @@ func checkPhase(plan *wire.Plan, i int) error {
 		return fmt.Errorf("rounds_per_user %d: want all %d rounds, in a stint of %d phases", f.RoundsPerUser, f.Rounds, stint.Phases)
 	case stint.Rounds > 1 && plan.Trust != wire.Trust_TRUST_SHUFFLE && plan.Trust != wire.Trust_TRUST_LOCAL:
 		return fmt.Errorf("rounds_per_user %d: want 1 under floors: users of floors who answer several rounds are not supported", stint.Rounds)
+	}
+	if err := checkProx(plan, f); err != nil {
+		return err
 	}
 	largest := max(f.Cohort, LastCohort(f))
 	for _, cohort := range []uint64{f.Cohort, largest} {

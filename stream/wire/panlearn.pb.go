@@ -1308,6 +1308,7 @@ type Phase struct {
 	//
 	//	*Phase_Descent
 	//	*Phase_Acceleration
+	//	*Phase_Prox
 	Constants isPhase_Constants `protobuf_oneof:"constants"`
 	// again: the users of the phase before answer this one too. What they pay is the composition of all phases of such a stint.
 	Again         bool `protobuf:"varint,11,opt,name=again,proto3" json:"again,omitempty"`
@@ -1426,6 +1427,15 @@ func (x *Phase) GetAcceleration() *Acceleration {
 	return nil
 }
 
+func (x *Phase) GetProx() *Prox {
+	if x != nil {
+		if x, ok := x.Constants.(*Phase_Prox); ok {
+			return x.Prox
+		}
+	}
+	return nil
+}
+
 func (x *Phase) GetAgain() bool {
 	if x != nil {
 		return x.Again
@@ -1445,14 +1455,21 @@ type Phase_Acceleration struct {
 	Acceleration *Acceleration `protobuf:"bytes,10,opt,name=acceleration,proto3,oneof"`
 }
 
+type Phase_Prox struct {
+	Prox *Prox `protobuf:"bytes,12,opt,name=prox,proto3,oneof"`
+}
+
 func (*Phase_Descent) isPhase_Constants() {}
 
 func (*Phase_Acceleration) isPhase_Constants() {}
+
+func (*Phase_Prox) isPhase_Constants() {}
 
 // Descent is PSGD, or PGD in an interactive phase.
 type Descent struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	StepSize      float64                `protobuf:"fixed64,1,opt,name=step_size,json=stepSize,proto3" json:"step_size,omitempty"` // eta; of a continuous plan that of the horizon
+	Mu            float64                `protobuf:"fixed64,2,opt,name=mu,proto3" json:"mu,omitempty"`                             // modulus of strong convexity that the weights of the average make use of; 0: they are equal
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1490,6 +1507,13 @@ func (*Descent) Descriptor() ([]byte, []int) {
 func (x *Descent) GetStepSize() float64 {
 	if x != nil {
 		return x.StepSize
+	}
+	return 0
+}
+
+func (x *Descent) GetMu() float64 {
+	if x != nil {
+		return x.Mu
 	}
 	return 0
 }
@@ -1555,6 +1579,68 @@ func (x *Acceleration) GetSmoothness() float64 {
 	return 0
 }
 
+// Prox is phased output perturbation: a report is the minimiser over its block of the mean loss + (weight/2)||. - c||^2, minus c, the round's
+// point, after so many steps of gradient descent from c within the plan's set.
+type Prox struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Weight        float64                `protobuf:"fixed64,1,opt,name=weight,proto3" json:"weight,omitempty"`                     // lambda, above 0
+	Steps         uint32                 `protobuf:"varint,2,opt,name=steps,proto3" json:"steps,omitempty"`                        // whatever the records say
+	StepSize      float64                `protobuf:"fixed64,3,opt,name=step_size,json=stepSize,proto3" json:"step_size,omitempty"` // eta, at most 1/(beta + lambda)
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Prox) Reset() {
+	*x = Prox{}
+	mi := &file_wire_panlearn_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Prox) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Prox) ProtoMessage() {}
+
+func (x *Prox) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_panlearn_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Prox.ProtoReflect.Descriptor instead.
+func (*Prox) Descriptor() ([]byte, []int) {
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *Prox) GetWeight() float64 {
+	if x != nil {
+		return x.Weight
+	}
+	return 0
+}
+
+func (x *Prox) GetSteps() uint32 {
+	if x != nil {
+		return x.Steps
+	}
+	return 0
+}
+
+func (x *Prox) GetStepSize() float64 {
+	if x != nil {
+		return x.StepSize
+	}
+	return 0
+}
+
 // Mechanism is the randomizer of one round.
 type Mechanism struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
@@ -1570,14 +1656,16 @@ type Mechanism struct {
 	// units is K, the fewest units that a report is about, where it is about a block of them; 0 stands for 1.
 	Units uint64 `protobuf:"varint,10,opt,name=units,proto3" json:"units,omitempty"`
 	// window is w of trust local: counts are in 0 .. levels + w, and the centre of the noise lies at w/2; 0 elsewhere.
-	Window        uint32 `protobuf:"varint,11,opt,name=window,proto3" json:"window,omitempty"`
+	Window uint32 `protobuf:"varint,11,opt,name=window,proto3" json:"window,omitempty"`
+	// minimizer: a report is one vector of norm at most clip_norm, which moves by at most 2 clip_norm/units where a unit is replaced; those of Prox.
+	Minimizer     bool `protobuf:"varint,12,opt,name=minimizer,proto3" json:"minimizer,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Mechanism) Reset() {
 	*x = Mechanism{}
-	mi := &file_wire_panlearn_proto_msgTypes[12]
+	mi := &file_wire_panlearn_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1589,7 +1677,7 @@ func (x *Mechanism) String() string {
 func (*Mechanism) ProtoMessage() {}
 
 func (x *Mechanism) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[12]
+	mi := &file_wire_panlearn_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1602,7 +1690,7 @@ func (x *Mechanism) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Mechanism.ProtoReflect.Descriptor instead.
 func (*Mechanism) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{12}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Mechanism) GetDim() uint32 {
@@ -1682,6 +1770,13 @@ func (x *Mechanism) GetWindow() uint32 {
 	return 0
 }
 
+func (x *Mechanism) GetMinimizer() bool {
+	if x != nil {
+		return x.Minimizer
+	}
+	return false
+}
+
 // Round opens a round: it names its place in the plan, and says what the plan does not. SHA-256 of its canonical body is the round
 // manifest hash, which covers the whole task by its hash.
 type Round struct {
@@ -1699,7 +1794,7 @@ type Round struct {
 
 func (x *Round) Reset() {
 	*x = Round{}
-	mi := &file_wire_panlearn_proto_msgTypes[13]
+	mi := &file_wire_panlearn_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1711,7 +1806,7 @@ func (x *Round) String() string {
 func (*Round) ProtoMessage() {}
 
 func (x *Round) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[13]
+	mi := &file_wire_panlearn_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1724,7 +1819,7 @@ func (x *Round) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Round.ProtoReflect.Descriptor instead.
 func (*Round) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{13}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Round) GetVersion() uint32 {
@@ -1789,7 +1884,7 @@ type Open struct {
 
 func (x *Open) Reset() {
 	*x = Open{}
-	mi := &file_wire_panlearn_proto_msgTypes[14]
+	mi := &file_wire_panlearn_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1801,7 +1896,7 @@ func (x *Open) String() string {
 func (*Open) ProtoMessage() {}
 
 func (x *Open) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[14]
+	mi := &file_wire_panlearn_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1814,7 +1909,7 @@ func (x *Open) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Open.ProtoReflect.Descriptor instead.
 func (*Open) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{14}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Open) GetVersion() uint32 {
@@ -1909,7 +2004,7 @@ type Claim struct {
 
 func (x *Claim) Reset() {
 	*x = Claim{}
-	mi := &file_wire_panlearn_proto_msgTypes[15]
+	mi := &file_wire_panlearn_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1921,7 +2016,7 @@ func (x *Claim) String() string {
 func (*Claim) ProtoMessage() {}
 
 func (x *Claim) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[15]
+	mi := &file_wire_panlearn_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1934,7 +2029,7 @@ func (x *Claim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claim.ProtoReflect.Descriptor instead.
 func (*Claim) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{15}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Claim) GetVersion() uint32 {
@@ -2000,7 +2095,7 @@ type Batch struct {
 
 func (x *Batch) Reset() {
 	*x = Batch{}
-	mi := &file_wire_panlearn_proto_msgTypes[16]
+	mi := &file_wire_panlearn_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2012,7 +2107,7 @@ func (x *Batch) String() string {
 func (*Batch) ProtoMessage() {}
 
 func (x *Batch) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[16]
+	mi := &file_wire_panlearn_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2025,7 +2120,7 @@ func (x *Batch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Batch.ProtoReflect.Descriptor instead.
 func (*Batch) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{16}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Batch) GetVersion() uint32 {
@@ -2123,7 +2218,7 @@ type Reject struct {
 
 func (x *Reject) Reset() {
 	*x = Reject{}
-	mi := &file_wire_panlearn_proto_msgTypes[17]
+	mi := &file_wire_panlearn_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2135,7 +2230,7 @@ func (x *Reject) String() string {
 func (*Reject) ProtoMessage() {}
 
 func (x *Reject) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[17]
+	mi := &file_wire_panlearn_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2148,7 +2243,7 @@ func (x *Reject) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reject.ProtoReflect.Descriptor instead.
 func (*Reject) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{17}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Reject) GetReason() string {
@@ -2182,7 +2277,7 @@ type Close struct {
 
 func (x *Close) Reset() {
 	*x = Close{}
-	mi := &file_wire_panlearn_proto_msgTypes[18]
+	mi := &file_wire_panlearn_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2194,7 +2289,7 @@ func (x *Close) String() string {
 func (*Close) ProtoMessage() {}
 
 func (x *Close) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[18]
+	mi := &file_wire_panlearn_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2207,7 +2302,7 @@ func (x *Close) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Close.ProtoReflect.Descriptor instead.
 func (*Close) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{18}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Close) GetVersion() uint32 {
@@ -2279,7 +2374,7 @@ type End struct {
 
 func (x *End) Reset() {
 	*x = End{}
-	mi := &file_wire_panlearn_proto_msgTypes[19]
+	mi := &file_wire_panlearn_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2291,7 +2386,7 @@ func (x *End) String() string {
 func (*End) ProtoMessage() {}
 
 func (x *End) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[19]
+	mi := &file_wire_panlearn_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2304,7 +2399,7 @@ func (x *End) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use End.ProtoReflect.Descriptor instead.
 func (*End) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{19}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *End) GetVersion() uint32 {
@@ -2349,7 +2444,7 @@ type Report struct {
 
 func (x *Report) Reset() {
 	*x = Report{}
-	mi := &file_wire_panlearn_proto_msgTypes[20]
+	mi := &file_wire_panlearn_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2361,7 +2456,7 @@ func (x *Report) String() string {
 func (*Report) ProtoMessage() {}
 
 func (x *Report) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[20]
+	mi := &file_wire_panlearn_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2374,7 +2469,7 @@ func (x *Report) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Report.ProtoReflect.Descriptor instead.
 func (*Report) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{20}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Report) GetVersion() uint32 {
@@ -2514,7 +2609,7 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"\x04high\x18\x03 \x01(\x01R\x04high\x12 \n" +
 	"\vcorrectness\x18\x04 \x01(\bR\vcorrectness\x12\x1f\n" +
 	"\vlabel_noise\x18\x05 \x01(\x01R\n" +
-	"labelNoise\"\xaf\x03\n" +
+	"labelNoise\"\xd8\x03\n" +
 	"\x05Phase\x12\x14\n" +
 	"\x05users\x18\x01 \x01(\x04R\x05users\x12\x16\n" +
 	"\x06rounds\x18\x02 \x01(\x04R\x06rounds\x12\x16\n" +
@@ -2526,17 +2621,23 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"\tstatistic\x18\b \x01(\x0e2\x16.panlearn.v1.StatisticR\tstatistic\x120\n" +
 	"\adescent\x18\t \x01(\v2\x14.panlearn.v1.DescentH\x00R\adescent\x12?\n" +
 	"\facceleration\x18\n" +
-	" \x01(\v2\x19.panlearn.v1.AccelerationH\x00R\facceleration\x12\x14\n" +
+	" \x01(\v2\x19.panlearn.v1.AccelerationH\x00R\facceleration\x12'\n" +
+	"\x04prox\x18\f \x01(\v2\x11.panlearn.v1.ProxH\x00R\x04prox\x12\x14\n" +
 	"\x05again\x18\v \x01(\bR\x05againB\v\n" +
-	"\tconstants\"&\n" +
+	"\tconstants\"6\n" +
 	"\aDescent\x12\x1b\n" +
-	"\tstep_size\x18\x01 \x01(\x01R\bstepSize\"L\n" +
+	"\tstep_size\x18\x01 \x01(\x01R\bstepSize\x12\x0e\n" +
+	"\x02mu\x18\x02 \x01(\x01R\x02mu\"L\n" +
 	"\fAcceleration\x12\f\n" +
 	"\x01v\x18\x01 \x01(\x01R\x01v\x12\x0e\n" +
 	"\x02mu\x18\x02 \x01(\x01R\x02mu\x12\x1e\n" +
 	"\n" +
 	"smoothness\x18\x03 \x01(\x01R\n" +
-	"smoothness\"\xa3\x02\n" +
+	"smoothness\"Q\n" +
+	"\x04Prox\x12\x16\n" +
+	"\x06weight\x18\x01 \x01(\x01R\x06weight\x12\x14\n" +
+	"\x05steps\x18\x02 \x01(\rR\x05steps\x12\x1b\n" +
+	"\tstep_size\x18\x03 \x01(\x01R\bstepSize\"\xc1\x02\n" +
 	"\tMechanism\x12\x10\n" +
 	"\x03dim\x18\x01 \x01(\rR\x03dim\x12\x1b\n" +
 	"\tclip_norm\x18\x02 \x01(\x01R\bclipNorm\x12\x16\n" +
@@ -2550,7 +2651,8 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"\x06scores\x18\t \x01(\rR\x06scores\x12\x14\n" +
 	"\x05units\x18\n" +
 	" \x01(\x04R\x05units\x12\x16\n" +
-	"\x06window\x18\v \x01(\rR\x06window\"\xa8\x01\n" +
+	"\x06window\x18\v \x01(\rR\x06window\x12\x1c\n" +
+	"\tminimizer\x18\f \x01(\bR\tminimizer\"\xa8\x01\n" +
 	"\x05Round\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1b\n" +
 	"\ttask_hash\x18\x02 \x01(\fR\btaskHash\x12\x14\n" +
@@ -2675,7 +2777,7 @@ func file_wire_panlearn_proto_rawDescGZIP() []byte {
 }
 
 var file_wire_panlearn_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_wire_panlearn_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_wire_panlearn_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_wire_panlearn_proto_goTypes = []any{
 	(Kind)(0),             // 0: panlearn.v1.Kind
 	(Suite)(0),            // 1: panlearn.v1.Suite
@@ -2695,15 +2797,16 @@ var file_wire_panlearn_proto_goTypes = []any{
 	(*Phase)(nil),         // 15: panlearn.v1.Phase
 	(*Descent)(nil),       // 16: panlearn.v1.Descent
 	(*Acceleration)(nil),  // 17: panlearn.v1.Acceleration
-	(*Mechanism)(nil),     // 18: panlearn.v1.Mechanism
-	(*Round)(nil),         // 19: panlearn.v1.Round
-	(*Open)(nil),          // 20: panlearn.v1.Open
-	(*Claim)(nil),         // 21: panlearn.v1.Claim
-	(*Batch)(nil),         // 22: panlearn.v1.Batch
-	(*Reject)(nil),        // 23: panlearn.v1.Reject
-	(*Close)(nil),         // 24: panlearn.v1.Close
-	(*End)(nil),           // 25: panlearn.v1.End
-	(*Report)(nil),        // 26: panlearn.v1.Report
+	(*Prox)(nil),          // 18: panlearn.v1.Prox
+	(*Mechanism)(nil),     // 19: panlearn.v1.Mechanism
+	(*Round)(nil),         // 20: panlearn.v1.Round
+	(*Open)(nil),          // 21: panlearn.v1.Open
+	(*Claim)(nil),         // 22: panlearn.v1.Claim
+	(*Batch)(nil),         // 23: panlearn.v1.Batch
+	(*Reject)(nil),        // 24: panlearn.v1.Reject
+	(*Close)(nil),         // 25: panlearn.v1.Close
+	(*End)(nil),           // 26: panlearn.v1.End
+	(*Report)(nil),        // 27: panlearn.v1.Report
 }
 var file_wire_panlearn_proto_depIdxs = []int32{
 	0,  // 0: panlearn.v1.Signed.kind:type_name -> panlearn.v1.Kind
@@ -2717,18 +2820,19 @@ var file_wire_panlearn_proto_depIdxs = []int32{
 	14, // 8: panlearn.v1.Plan.scorecard:type_name -> panlearn.v1.Scorecard
 	3,  // 9: panlearn.v1.Plan.unit:type_name -> panlearn.v1.Unit
 	12, // 10: panlearn.v1.Practical.loss:type_name -> panlearn.v1.Loss
-	18, // 11: panlearn.v1.Phase.mechanism:type_name -> panlearn.v1.Mechanism
+	19, // 11: panlearn.v1.Phase.mechanism:type_name -> panlearn.v1.Mechanism
 	4,  // 12: panlearn.v1.Phase.statistic:type_name -> panlearn.v1.Statistic
 	16, // 13: panlearn.v1.Phase.descent:type_name -> panlearn.v1.Descent
 	17, // 14: panlearn.v1.Phase.acceleration:type_name -> panlearn.v1.Acceleration
-	13, // 15: panlearn.v1.Round.frame:type_name -> panlearn.v1.Frame
-	1,  // 16: panlearn.v1.Open.suite:type_name -> panlearn.v1.Suite
-	23, // 17: panlearn.v1.Batch.rejects:type_name -> panlearn.v1.Reject
-	18, // [18:18] is the sub-list for method output_type
-	18, // [18:18] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	18, // 15: panlearn.v1.Phase.prox:type_name -> panlearn.v1.Prox
+	13, // 16: panlearn.v1.Round.frame:type_name -> panlearn.v1.Frame
+	1,  // 17: panlearn.v1.Open.suite:type_name -> panlearn.v1.Suite
+	24, // 18: panlearn.v1.Batch.rejects:type_name -> panlearn.v1.Reject
+	19, // [19:19] is the sub-list for method output_type
+	19, // [19:19] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_wire_panlearn_proto_init() }
@@ -2739,6 +2843,7 @@ func file_wire_panlearn_proto_init() {
 	file_wire_panlearn_proto_msgTypes[9].OneofWrappers = []any{
 		(*Phase_Descent)(nil),
 		(*Phase_Acceleration)(nil),
+		(*Phase_Prox)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -2746,7 +2851,7 @@ func file_wire_panlearn_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_panlearn_proto_rawDesc), len(file_wire_panlearn_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   21,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -16,7 +16,7 @@ import (
 // A Mechanism is what every round of some phases runs.
 type Mechanism struct {
 	Phases    []int  `json:"phases"`    // counted from 1
-	Statistic string `json:"statistic"` // what devices report, see report.Statistic
+	Statistic string `json:"statistic"` // what devices report, see report.Statistic, or minimisers
 	Cohort    uint64 `json:"cohort"`
 	Minimum   uint64 `json:"minimum"` // users who report; the stage tops up the rest, but under trust local
 	Dim       int    `json:"d"`
@@ -138,6 +138,9 @@ func auditOf(accountant *accounting.Accountant, view audit.View, params randomiz
 	m := Mechanism{Statistic: of.String(), Cohort: release.Users, Dim: release.Dim, Levels: release.Levels, Trials: release.Trials, P: release.P,
 		Minimum: minimum, FloorTrials: release.FloorTrials, Units: max(release.Units, 1), RoundsPerUser: release.Rounds, UsersTogether: 1, UnitsTogether: 1}
 	together, users := uint64(math.Sqrt(float64(release.Rounds))), release.Users
+	if params.Minimizer {
+		m.Statistic = "minimisers"
+	}
 	switch view {
 	case audit.Learner:
 		m.UsersTogether = min(together, honest, minimum)

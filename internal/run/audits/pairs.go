@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/learner/block"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/report"
 	"github.com/panlearn/panlearn/randomizer"
@@ -26,6 +27,7 @@ type scene struct {
 	params randomizer.Params
 	point  []float64
 	frame  *convex.Frame
+	bound  float64 // of a row's features
 }
 
 // pairsOf are rows of the task that the client's own encoder turns into vectors far apart in the ball, in a round of a phase that is
@@ -69,7 +71,14 @@ func foundFor(job run.Job, phase int, params randomizer.Params, within uint64) (
 	if err != nil {
 		return nil, err
 	}
-	s := scene{of: of, params: params, frame: wideFrame(of), items: 1, within: within}
+	if x := f.GetProx(); x != nil {
+		set, err := manifest.Set(job.Plan)
+		if err != nil {
+			return nil, err
+		}
+		of.Prox = &report.Prox{Weight: x.Weight, StepSize: x.StepSize, Steps: int(x.Steps), Set: set}
+	}
+	s := scene{of: of, params: params, frame: wideFrame(of), items: 1, within: within, bound: job.Features.Bound()}
 	if job.Spec.ByUser() && job.Spec.User != nil {
 		s.items = job.Spec.User.Items
 	}
@@ -161,6 +170,9 @@ func (s scene) search(name string, features []int32) (best found, err error) {
 	}
 	values, margins := []float64{huge}, []float64{0}
 	switch {
+	case s.of.Prox != nil: // of which longer rows say zero
+		values = []float64{s.bound / math.Sqrt(float64(len(features)))}
+		margins = []float64{0, 1, 3, 10, -1, -3, -10}
 	case s.of.Statistic == report.Moments && name == "spread":
 		values = []float64{4} // beyond the clip; squares have one sign, and are more than all else where values are large
 	case s.of.Statistic == report.Moments:
@@ -174,7 +186,7 @@ func (s scene) search(name string, features []int32) (best found, err error) {
 		if s.of.Statistic == report.Gradient {
 			point = make([]float64, s.of.Loss.Parameters(s.of.Features))
 			for _, j := range features {
-				point[j] = margin / huge / float64(len(features))
+				point[j] = margin / slices.Max(values) / float64(len(features))
 			}
 		}
 		if err := exact.At(point, s.frame); err != nil {
@@ -187,8 +199,8 @@ func (s scene) search(name string, features []int32) (best found, err error) {
 						continue // the features alone are to differ
 					}
 					plus, minus := row(value, labels[0]), row(sign*value, labels[1])
-					along := slices.Clone(exact.Unit(slices.Repeat([]convex.Example{plus}, s.items)...))
-					for j, v := range exact.Unit(slices.Repeat([]convex.Example{minus}, s.items)...) {
+					along := slices.Clone(s.says(exact, plus))
+					for j, v := range s.says(exact, minus) {
 						along[j] -= v
 					}
 					if d := convex.Norm(along); d > farthest*(1+1e-6) {
@@ -204,6 +216,19 @@ func (s scene) search(name string, features []int32) (best found, err error) {
 		return best, fmt.Errorf("%v: no two rows are found that differ in a report", s.of.Statistic)
 	}
 	return best, nil
+}
+
+// says is what a unit of a row says by itself; of minimisers, where nothing else is in the report, as long as a vector of its own would be.
+func (s scene) says(exact *report.Exact, row convex.Example) []float64 {
+	if s.of.Prox == nil {
+		return exact.Unit(slices.Repeat([]convex.Example{row}, s.items)...)
+	}
+	units := max(s.params.Units, 1)
+	out := exact.Minimiser(block.Of(slices.Repeat([]convex.Example{row}, int(s.within))...), units)
+	for j := range out {
+		out[j] *= float64(units) / float64(s.within)
+	}
+	return out
 }
 
 // labels are pairs that the loss takes.

@@ -114,6 +114,8 @@ func (w *Watch) waits(now time.Time) (text, why string) {
 		text = fmt.Sprintf("the learner to announce round %d", p.Round+1)
 	case !p.Open:
 		text = fmt.Sprintf("the stage to open round %d (ingest shuffle)", p.Round)
+	case p.Joined == 0 && p.Waiting > 0 && p.Leaves >= time.Second:
+		text = fmt.Sprintf("this silo's own report of round %d, which is worked out and leaves within %v of its opening", p.Round, p.Leaves.Round(time.Second))
 	case p.Joined == 0:
 		text = fmt.Sprintf("a place in round %d", p.Round)
 	default:

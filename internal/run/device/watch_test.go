@@ -27,6 +27,13 @@ func ofSilo(deadline time.Time) client.Progress {
 	return p
 }
 
+// working is a round that is open, while a silo's report is worked out.
+func working(deadline time.Time) client.Progress {
+	p := ofSilo(deadline)
+	p.Joined, p.Charged, p.Waiting, p.Leaves = 0, 0, 1, 102400*time.Millisecond
+	return p
+}
+
 // TestWaits: each thing that a publisher can wait for has its words.
 func TestWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -36,13 +43,14 @@ func TestWaits(t *testing.T) {
 		ended.Over = true
 		yes := func() bool { return true }
 		for want, w := range map[string]*Watch{
-			"the task to be announced":                       {},
-			"nothing: this run is over":                      {done: true, connected: func() bool { return false }},
-			"the broker, to which there is no connection":    {now: open(5, soon), connected: func() bool { return false }},
-			"the learner to announce round 1":                {now: client.Progress{Standing: agreed}},
-			"the stage to open round 3":                      {now: client.Progress{Round: 3, Standing: agreed}},
-			"the learner to announce round 4":                {now: client.Progress{Round: 3, Standing: client.Standing{Agreed: true, Closed: true}}},
-			"a place in round 3":                             {now: open(0, soon)},
+			"the task to be announced":                    {},
+			"nothing: this run is over":                   {done: true, connected: func() bool { return false }},
+			"the broker, to which there is no connection": {now: open(5, soon), connected: func() bool { return false }},
+			"the learner to announce round 1":             {now: client.Progress{Standing: agreed}},
+			"the stage to open round 3":                   {now: client.Progress{Round: 3, Standing: agreed}},
+			"the learner to announce round 4":             {now: client.Progress{Round: 3, Standing: client.Standing{Agreed: true, Closed: true}}},
+			"a place in round 3":                          {now: open(0, soon)},
+			"this silo's own report of round 3, which is worked out and leaves within 1m42s": {now: working(soon)},
 			"rows on standard input":                         {now: open(0, soon), stream: true, pulling: true},
 			"events that are posted":                         {now: open(0, soon), posts: true},
 			"the outcome of the last rounds":                 {now: ended},

@@ -62,12 +62,19 @@ func Run(ctx context.Context, c Config) (err error) {
 	if c.HTTP != nil {
 		defer c.HTTP.Close() // where nothing serves it yet
 	}
-	store, err := statedir.Open(ctx, c.StateDir, c.Logger)
+	return Hold(ctx, c.StateDir, c.Logger, c.run)
+}
+
+// Hold does something with a learner's state folder, made if missing: with its lock, and with its control socket, which answers until it has been done. What
+// it starts in the group ends with serving.
+func Hold(ctx context.Context, dir string, log *slog.Logger,
+	do func(ctx, serving context.Context, group *errgroup.Group, store state.Store, finish *service.Finisher) error) (err error) {
+	store, err := statedir.Open(ctx, dir, log)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	control, remove, err := statedir.ListenControl(c.StateDir)
+	control, remove, err := statedir.ListenControl(dir)
 	if err != nil {
 		return err
 	}
@@ -78,14 +85,14 @@ func Run(ctx context.Context, c Config) (err error) {
 	group.Go(func() error { return obs.Serve(serving, control, statedir.ControlHandler(store, finish)) })
 	group.Go(func() error {
 		defer stop()
-		return c.run(running, serving, group, store, finish)
+		return do(running, serving, group, store, finish)
 	})
 	return group.Wait()
 }
 
 // run plans or resumes, and learns. What it starts in the group ends with serving.
 func (c Config) run(ctx, serving context.Context, group *errgroup.Group, store state.Store, finish *service.Finisher) error {
-	planned, expected, err := taskOf(ctx, store, c.Spec)
+	planned, expected, err := TaskOf(ctx, store, c.Spec)
 	if err != nil {
 		return err
 	}
@@ -141,8 +148,8 @@ func (c Config) run(ctx, serving context.Context, group *errgroup.Group, store s
 	return err
 }
 
-// taskOf returns the body of the task: the stored one, if it is what the file declares, or a new plan, with what that expects.
-func taskOf(ctx context.Context, store state.Store, spec *task.Spec) (*wire.Task, *dashboard.Expected, error) {
+// TaskOf returns the body of the task: the stored one, if it is what the file declares, or a new plan, with what that expects.
+func TaskOf(ctx context.Context, store state.Store, spec *task.Spec) (*wire.Task, *dashboard.Expected, error) {
 	view, err := statedir.Look(ctx, store)
 	if errors.Is(err, state.ErrEmpty) {
 		job, err := run.NewJob(spec)

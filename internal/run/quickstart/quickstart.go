@@ -3,7 +3,6 @@ package quickstart
 
 import (
 	"context"
-	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"io"
@@ -14,11 +13,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/panlearn/panlearn/internal/model"
 	"github.com/panlearn/panlearn/internal/run"
 	runlearner "github.com/panlearn/panlearn/internal/run/learner"
+	"github.com/panlearn/panlearn/internal/run/pipeline"
 	"github.com/panlearn/panlearn/internal/run/statedir"
 	"github.com/panlearn/panlearn/internal/sim"
 	"github.com/panlearn/panlearn/learner"
@@ -26,17 +24,10 @@ import (
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/learner/task/source"
 	"github.com/panlearn/panlearn/randomizer/accounting"
-	"github.com/panlearn/panlearn/shuffle/stage"
-	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/state/pebblestore"
-	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/client"
-	"github.com/panlearn/panlearn/stream/client/consent"
-	"github.com/panlearn/panlearn/stream/client/filestore"
 	"github.com/panlearn/panlearn/stream/manifest"
-	"github.com/panlearn/panlearn/stream/natsjs"
 	"github.com/panlearn/panlearn/stream/seal"
-	"github.com/panlearn/panlearn/stream/wire"
 )
 
 // panLease is how long the quickstart's stage may fall silent under a trust with floors: the users of an attempt that dies drop
@@ -118,120 +109,49 @@ func Run(ctx context.Context, c Config) (report Report, err error) {
 		return report, err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	server, err := natsjs.StartEmbedded(natsjs.EmbeddedConfig{StoreDir: filepath.Join(c.Dir, "nats"), SyncAlways: true, Log: c.Logger})
-	if err != nil {
+	rejected, all := rejections{}, pipeline.Config{Spec: c.Job.Spec, Dir: c.Dir, Store: store, Shown: store, MemoryReports: true, Fill: c.Fill, HTTP: c.HTTP,
+		Expected: runlearner.Expected(c.Job), Logger: c.Logger, Client: client.Config{Source: "quickstart"}}
+	if all.Body, err = c.Job.Wire(); err != nil {
 		return report, err
 	}
-	defer server.Shutdown()
-	conns := make([]*natsjs.Conn, 3) // one a role, as in separate processes
-	for i := range conns {
-		if conns[i], err = server.Connect(natsjs.ConnectConfig{Log: c.Logger}); err != nil {
-			return report, err
-		}
-		defer conns[i].Close()
-	}
-	name, err := stream.ParseTask(c.Job.Spec.Name)
-	if err != nil {
+	if all.Learner, err = seal.NewIdentity(); err != nil {
 		return report, err
 	}
-	body, err := c.Job.Wire()
-	if err != nil {
+	if all.Stage, err = seal.NewIdentity(); err != nil {
 		return report, err
 	}
-	if _, err := run.Provision(ctx, conns[0], name, body, 1, true); err != nil {
-		return report, err
-	}
-	learnerIdentity, err := seal.NewIdentity()
-	if err != nil {
-		return report, err
-	}
-	stageIdentity, err := seal.NewIdentity()
-	if err != nil {
-		return report, err
-	}
-	pins := consent.Policy{LearnerKey: consent.Fingerprint(learnerIdentity.Public()), StageKey: consent.Fingerprint(stageIdentity.Public())}
-	show, err := c.open(ctx, body, store, conns[0])
-	if err != nil {
-		return report, err
-	}
-	defer func() { err = errors.Join(err, show.close(ctx, err)) }()
-	begun := time.Now()
-	rejected := rejections{}
-	group, running := errgroup.WithContext(ctx)
-	group.Go(func() error {
-		watch := runlearner.Observers{c.Watch, rejected, c.scorer(running, store, population), show.learner}
-		err := c.learn(running, name, body, conns[0], store, learnerIdentity, stageIdentity.Public(), watch)
-		show.site.Ended(ctx, err)
-		return err
-	})
-	group.Go(func() error { return c.mix(running, name, conns[1], stageIdentity, show) })
-	var sent client.Summary
-	group.Go(func() error {
-		var err error
-		sent, err = c.publish(running, name, conns[2], population, manifest.Users(body.Plan), pins)
-		return err
-	})
-	if err := group.Wait(); err != nil {
-		return report, err
-	}
-	took := time.Since(begun)
-	var seen state.Store = store
-	if c.Seeded {
-		seen = statedir.Seeded{Store: store}
-	}
-	view, err := statedir.Look(ctx, seen)
-	if err != nil {
-		return report, err
-	}
-	if report, err = c.report(ctx, view, population); err != nil {
-		return report, err
-	}
-	report.Rejected = rejected
-	report.Events, report.EventsPerSecond = sent.Events, float64(sent.Counted)/took.Seconds()
-	if c.HTTP != nil { // how it ended is shown until ctx is done
-		if err := c.Done(report); err != nil {
-			return report, err
-		}
-		<-ctx.Done()
-	}
-	return report, nil
-}
-
-func (c Config) learn(ctx context.Context, name stream.Task, body *wire.Task, conn *natsjs.Conn, store *pebblestore.Store,
-	identity *seal.Identity, stageKey ed25519.PublicKey, watch service.Observer) error {
-	s, err := service.New(service.Config{Task: name, Records: conn, Store: store, Identity: identity, StageKey: stageKey,
-		Prepare:  func() (*wire.Task, error) { return body, nil },
-		Observer: watch, Logger: c.Logger})
-	if err != nil {
-		return err
-	}
-	return s.Run(ctx)
-}
-
-func (c Config) mix(ctx context.Context, name stream.Task, conn *natsjs.Conn, identity *seal.Identity, show *exhibit) error {
-	reader, err := conn.Reader(ctx, name)
-	if err != nil {
-		return err
-	}
-	config := stage.Config{Task: name, Records: conn, Reports: reader, Identity: identity, Limits: conn.Limits(),
-		Observer: show.stage, Logger: c.Logger}
 	if c.Job.Problem.Trust.HasFloors() {
-		config.LeaseTTL = panLease
+		all.Lease = panLease
 	}
 	if c.Seeded {
 		var generators uint64
-		config.Entropy = func() rand.Source {
+		all.Mixer = func() rand.Source {
 			generators++
 			return sim.Entropy(c.Seed, "mixer", generators)
 		}
+		all.Client.Entropy, all.Shown = sim.Entropy(c.Seed, "reports"), statedir.Seeded{Store: store}
 	}
-	s, err := stage.New(config)
-	if err != nil {
-		return err
+	all.Watch = runlearner.Observers{c.Watch, rejected, c.scorer(ctx, store, population)}
+	all.Offer = func(ctx context.Context, devices *client.Client) (client.Summary, error) {
+		return c.publish(ctx, devices, population, manifest.Users(all.Body.Plan))
 	}
-	status := s.Status
-	show.status.Store(&status)
-	return s.Run(ctx)
+	all.Done = func(sent client.Summary, took time.Duration) error {
+		view, err := statedir.Look(ctx, all.Shown)
+		if err != nil {
+			return err
+		}
+		if report, err = c.report(ctx, view, population); err != nil {
+			return err
+		}
+		report.Rejected = rejected
+		report.Events, report.EventsPerSecond = sent.Events, float64(sent.Counted)/took.Seconds()
+		if c.HTTP == nil {
+			return nil
+		}
+		return c.Done(report)
+	}
+	err = pipeline.Run(ctx, all)
+	return report, err
 }
 
 // rejections counts the reports that the stage refused, by reason.
@@ -251,22 +171,7 @@ func (r rejections) Applied(a service.Applied) {
 }
 
 // publish sends exactly the planned number of events, so that the users of every round follow from the seed.
-func (c Config) publish(ctx context.Context, name stream.Task, conn *natsjs.Conn, population *sim.Synthetic, n uint64,
-	pins consent.Policy) (client.Summary, error) {
-	store, err := filestore.Open(filestore.Path(filepath.Join(c.Dir, "devices"), name))
-	if err != nil {
-		return client.Summary{}, err
-	}
-	defer store.Close()
-	var entropy rand.Source
-	if c.Seeded {
-		entropy = sim.Entropy(c.Seed, "reports")
-	}
-	devices, err := client.New(client.Config{Task: name, Records: conn, Reports: conn, Store: store, Spec: c.Job.Spec, Policy: pins,
-		Source: "quickstart", Limits: conn.Limits(), Logger: c.Logger, Entropy: entropy})
-	if err != nil {
-		return client.Summary{}, err
-	}
+func (c Config) publish(ctx context.Context, devices *client.Client, population *sim.Synthetic, n uint64) (client.Summary, error) {
 	reader, writer := io.Pipe()
 	defer reader.Close()
 	var written atomic.Bool
@@ -277,7 +182,7 @@ func (c Config) publish(ctx context.Context, name stream.Task, conn *natsjs.Conn
 	}()
 	rows, err := source.New(reader, c.Job.Features)
 	if err != nil {
-		return client.Summary{}, errors.Join(err, devices.Close())
+		return client.Summary{}, err
 	}
 	defer rows.Close()
 	devices.Expect(n)

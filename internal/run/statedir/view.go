@@ -73,10 +73,6 @@ func Of(at state.Checkpoint) (View, error) {
 
 // Snapshot is the model that may be released now.
 func (v View) Snapshot() (model.Snapshot, error) {
-	features, err := v.Spec.Compile()
-	if err != nil {
-		return model.Snapshot{}, err
-	}
 	status, err := v.Status()
 	if err != nil {
 		return model.Snapshot{}, err
@@ -89,25 +85,18 @@ func (v View) Snapshot() (model.Snapshot, error) {
 	if err != nil {
 		return model.Snapshot{}, fmt.Errorf("stored %w", err)
 	}
-	plan := v.Task.Plan
-	s := model.Snapshot{
-		FormatVersion: model.Version, Task: v.Task.Name, Round: status.Round, ModelVersion: status.Steps, Ended: status.Ended, Loss: v.Spec.Model.Loss,
-		Features: features.Coordinates(), Classes: features.Classes(), Probabilities: model.ProbabilitiesOf(v.Spec, plan.Clips),
-		Privacy: model.Statement{Kind: status.Kind, Trust: trust.String(), Unit: status.Unit, Epsilon: status.EpsilonSpent, Delta: status.DeltaSpent,
-			HonestFraction: honest, Users: status.Users},
-		TaskHash: v.Checkpoint.Cursor.TaskHash, Declaration: v.Task.Declaration,
+	s, err := model.Of(v.Spec, v.Algorithm.Model())
+	if err != nil {
+		return model.Snapshot{}, fmt.Errorf("round %d: %w", status.Round, err)
 	}
+	s.Round, s.ModelVersion, s.Ended, s.Probabilities = status.Round, status.Steps, status.Ended, model.ProbabilitiesOf(v.Spec, v.Task.Plan.Clips)
+	s.Privacy = model.Statement{Kind: status.Kind, Trust: trust.String(), Unit: status.Unit, Epsilon: status.EpsilonSpent, Delta: status.DeltaSpent,
+		HonestFraction: honest, Users: status.Users}
 	if v.noiseKnown {
 		s.Privacy = s.Privacy.Known()
 	}
-	for theta := range slices.Chunk(v.Algorithm.Model(), features.Dim()) {
-		weights, intercept, err := features.Undo(theta)
-		if err != nil {
-			return model.Snapshot{}, fmt.Errorf("weights in the units of the data: %w", err)
-		}
-		s.Weights, s.Intercept = append(s.Weights, weights), append(s.Intercept, intercept)
-	}
-	return s, s.CheckFinite()
+	s.Task, s.TaskHash, s.Declaration = v.Task.Name, v.Checkpoint.Cursor.TaskHash, v.Task.Declaration
+	return s, nil
 }
 
 // A Status says how far a task is and what it has spent.

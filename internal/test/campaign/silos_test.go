@@ -60,7 +60,10 @@ func drawSilos(t *rapid.T) plan {
 	}
 	p.Rows = uniform(t, "blocks", 2, 6)
 	if uniform(t, "whole", 0, 1) == 1 {
-		p.Rounds, p.Together, p.Again, p.Rows, p.Cohort = 0, uint64(uniform(t, "passes", 2, 4)), p.Seed%2 == 1, 1, uint64(p.Publishers)
+		p.Rounds, p.Together, p.Again, p.Rows = 0, uint64(uniform(t, "passes", 2, 4)), p.Seed%2 == 1, 1
+		if p.Again { // a phase of one round takes all of them
+			p.Cohort = uint64(p.Publishers)
+		}
 	}
 	return p
 }

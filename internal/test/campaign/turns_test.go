@@ -33,3 +33,19 @@ func TestSomeSilosOfARound(t *testing.T) {
 		}
 	}
 }
+
+// TestSomeSilosOfManyPasses: where a round of many passes takes some of the organisations, the task ends with all of its rounds full, whoever is drawn
+// for them, and nobody is charged for more than the stint, whatever comes too late.
+func TestSomeSilosOfManyPasses(t *testing.T) {
+	for _, local := range []bool{true, false} {
+		for seed := range uint64(2) {
+			p := plan{Together: 8, Cohort: 3, Minimum: 2, Publishers: 6, Rows: 1, Units: 2, Local: local, Deadline: time.Minute, Pace: time.Millisecond, Bundle: 1, Seed: seed}
+			t.Run(fmt.Sprintf("local %t, seed %d", local, seed), func(t *testing.T) {
+				r := play(t, p, nil, broken{device: func(w stream.ReportWriter) stream.ReportWriter { return distant{w} }})
+				if len(r.violations) > 0 || !r.ended || r.real != 8 || r.void != 0 || r.reopened != 0 || r.took > 3*time.Minute {
+					t.Errorf("ended %t after %d of 8 rounds, %d void, after %v: %q", r.ended, r.real, r.void, r.took, r.violations)
+				}
+			})
+		}
+	}
+}

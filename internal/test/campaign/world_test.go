@@ -101,7 +101,7 @@ func (w *world) phases() []*wire.Phase {
 		return &wire.Phase{Users: users, Rounds: rounds, Cohort: w.Cohort, Minimum: w.Minimum, RoundsPerUser: each,
 			Mechanism: manifest.Mechanism(w.params(), uint32(w.Bundle))}
 	}
-	stint := []*wire.Phase{phase(w.Cohort, w.Together, uint32(w.Together))}
+	stint := []*wire.Phase{phase(max(w.Cohort, uint64(w.silos())), w.Together, uint32(w.Together))}
 	if w.Again {
 		stint = []*wire.Phase{phase(w.Cohort, 1, 1), phase(w.Cohort, w.Together-1, uint32(w.Together-1))}
 		stint[1].Again = true

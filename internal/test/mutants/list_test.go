@@ -93,19 +93,19 @@ var mutants = []mutant{
 	{
 		name: "the ball of a unit of several is that of one alone", file: "randomizer/params.go", pkg: "randomizer", tests: "TestUnitsStayInTheirBalls",
 		edits: []edit{
-			{"return radius(p.Levels) / p.units()", "return radius(p.Levels)"},
+			{"return radius(p.Levels) / p.vectors()", "return radius(p.Levels)"},
 		},
 	},
 	{
 		name: "a report takes more units than it is of", file: "randomizer/vectorsum.go", pkg: "randomizer", tests: "TestAddRefuses",
 		edits: []edit{
-			{"if v.added == v.params.units() {", "if v.added < 0 {"},
+			{"if v.added == v.params.vectors() {", "if v.added < 0 {"},
 		},
 	},
 	{
 		name: "the device does not hear of the units", file: "stream/manifest/mechanism.go", pkg: "internal/run/audits", tests: "TestAuditOfBlocks",
 		edits: []edit{
-			{"		Units: m.Units, Window: m.Window,\n", "		Window: m.Window,\n"},
+			{"		Units: m.Units, Window: m.Window, ", "		Window: m.Window, "},
 		},
 	},
 	{
@@ -118,7 +118,7 @@ var mutants = []mutant{
 	{
 		name: "units are not charged for", file: "randomizer/accounting/release.go", pkg: "randomizer/accounting", tests: "TestLocalReliesOnItsOwnTrials",
 		edits: []edit{
-			{"Rounds: rounds, Units: r.Units}", "Rounds: rounds}"},
+			{"Rounds: rounds, Units: r.Units,", "Rounds: rounds,"},
 		},
 	},
 	{
@@ -173,6 +173,74 @@ var mutants = []mutant{
 		name: "a person says the sum over rows", file: "learner/report/statistic.go", pkg: "learner/report", tests: "TestUnitsAndBlocksAreMeans",
 		edits: []edit{
 			{"	share := 1 / float64(len(rows))\n", "	share := 1.0\n"},
+		},
+	},
+	{
+		name: "a minimiser is charged for half of its move", file: "randomizer/ball.go", pkg: "randomizer", tests: "TestMinimizersMoveByTheirShift",
+		edits: []edit{
+			{"levels/float64(units)*(1+0x1p-18)", "levels/float64(2*units)*(1+0x1p-18)"},
+		},
+	},
+	{
+		name: "what snapping adds to a minimiser's move is not charged for", file: "randomizer/ball.go", pkg: "randomizer", tests: "TestMinimizersMoveByTheirShift",
+		edits: []edit{
+			{"math.Sqrt(dim)*0x1p-24", "0*math.Sqrt(dim)*0x1p-24"},
+		},
+	},
+	{
+		name: "a minimiser is placed in the ball of one unit", file: "randomizer/params.go", pkg: "randomizer", tests: "TestMinimizerIsOneVector",
+		edits: []edit{
+			{"	if p.Minimizer {\n		return 1\n", "	if false {\n		return 1\n"},
+		},
+	},
+	{
+		name: "a minimiser is charged as a mean", file: "randomizer/accounting/release.go", pkg: "stream/manifest", tests: "TestProxIsChargedByItsShift",
+		edits: []edit{
+			{"			Minimizer: r.Minimizer}", "			Minimizer: false}"},
+		},
+	},
+	{
+		name: "the solver's steps are longer than the weight allows for", file: "learner/report/prox.go", pkg: "learner/report", tests: "TestMinimiserMovesByLittle",
+		edits: []edit{
+			{"x.StepSize/float64(max(units, 1))", "2*x.StepSize/float64(max(units, 1))"},
+		},
+	},
+	{
+		name: "the solver stops where its steps get short", file: "learner/report/prox.go", pkg: "learner/report", tests: "TestMinimiserIsOne",
+		edits: []edit{
+			{"		e.addGradients(b)\n", `		e.addGradients(b)
+		moved := 0.0
+		for j, g := range s.sum {
+			moved = max(moved, math.Abs((1-keep)*s.z[j]+step*g))
+		}
+		if moved < 1e-6 {
+			break
+		}
+`},
+		},
+	},
+	{
+		name: "the slope of a row is not cut", file: "learner/report/prox.go", pkg: "learner/report", tests: "TestMinimiserMovesByLittle",
+		edits: []edit{
+			{"	return min(e.c.ClipNorm/max(n, 0x1p-1000), math.MaxFloat64) // a subnormal norm has lost digits", "	return math.MaxFloat64 + 0*n"},
+		},
+	},
+	{
+		name: "rows that are more curved than declared are in the minimiser", file: "learner/report/prox.go", pkg: "learner/report", tests: "TestCurvedRowsSayZero",
+		edits: []edit{
+			{"	if unfit || !(e.c.Loss.Smoothness(n) <= e.c.Prox.Curvature()) {", "	if unfit {"},
+		},
+	},
+	{
+		name: "a device takes whatever step a plan has", file: "stream/client/consent/prox.go", pkg: "stream/client", tests: "TestRefusesHostileProx",
+		edits: []edit{
+			{"!(x.StepSize <= most*(1+tolerance))", "!(x.StepSize <= 2*most)"},
+		},
+	},
+	{
+		name: "a plan may call gradients minimisers", file: "stream/manifest/prox.go", pkg: "stream/manifest", tests: "TestRefusesProx",
+		edits: []edit{
+			{"	if f.Mechanism.Minimizer != (x != nil) {", "	if x != nil && !f.Mechanism.Minimizer {"},
 		},
 	},
 }

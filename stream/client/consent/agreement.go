@@ -125,6 +125,7 @@ func (a *Agreement) reports(f *wire.Phase) (c report.Config, norm float64, err e
 	if c, err = c.Phase(report.Statistic(f.Statistic), f.Smoothing); err != nil {
 		return c, 0, err
 	}
+	c.Prox = a.proxOf(f)
 	if c.Scores > 0 {
 		return c, a.card.Joined(c.Norm()), nil
 	}
@@ -155,6 +156,9 @@ func (a *Agreement) agree(i int) (Phase, error) {
 	}
 	if out.Reports, norm, err = a.reports(f); err != nil {
 		return out, Refuse(field+".smoothing", fmt.Sprintf("%v: %v", f.Smoothing, err), "0, or one for which the loss has an envelope")
+	}
+	if err := a.checkProx(field, out.Reports, max(1, out.Params.Units)); err != nil {
+		return out, err
 	}
 	switch dim, scores := out.Reports.Dim(), out.Reports.Scores; {
 	case out.Params.Dim != dim:

@@ -58,6 +58,18 @@ func (a *Agreement) Own(units uint64) (*Agreement, error) {
 	return a.Kept(units, trials)
 }
 
+// MostUnits is how many units a report of a silo can be about at most: of minimisers as many as rounding errors allow, which grow with that, of
+// gradients any number.
+func (a *Agreement) MostUnits() uint64 {
+	if a.Phases[0].Reports.Prox == nil {
+		return math.MaxUint64
+	}
+	planned := int(a.Units())
+	return uint64(planned + sort.Search(mostProx, func(n int) bool {
+		return a.checkProx("", a.Phases[0].Reports, uint64(planned+n+1)) != nil
+	}))
+}
+
 // Kept is the agreement of a silo that took part with so many units and trials before, and goes on with them. The *RefusedError says that the
 // limit is another by now, or that they are of no report of the task.
 func (a *Agreement) Kept(units uint64, trials []uint64) (*Agreement, error) {
@@ -81,6 +93,9 @@ func (a *Agreement) sized(units uint64, trials []uint64) (*Agreement, error) {
 		p.Units, p.Trials = units, uint32(trials[i])
 		if err := p.Validate(); err != nil {
 			return nil, Refuse(a.ofSilo(), units, "what a report of the task can be about: %v", err)
+		}
+		if err := a.checkProx(fmt.Sprintf("plan.phases[%d]", i), of.Phases[i].Reports, units); err != nil {
+			return nil, err
 		}
 	}
 	limit, _ := a.limit()
@@ -179,6 +194,9 @@ func (a *Agreement) crowded(trials []uint64) bool {
 	}
 	return false
 }
+
+// mostProx bounds how many units more than planned for a minimiser is about.
+const mostProx = 1 << 30
 
 // mostUnits bounds the units that are looked for.
 const mostUnits = 1 << 40

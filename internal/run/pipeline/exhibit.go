@@ -1,4 +1,4 @@
-package quickstart
+package pipeline
 
 import (
 	"context"
@@ -10,18 +10,15 @@ import (
 
 	"github.com/panlearn/panlearn/internal/obs"
 	runlearner "github.com/panlearn/panlearn/internal/run/learner"
-	"github.com/panlearn/panlearn/internal/run/statedir"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/shuffle/stage"
-	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream/natsjs"
-	"github.com/panlearn/panlearn/stream/wire"
 )
 
 // stageEvery is how often the page's view of the stage, which is in this process, is renewed.
 const stageEvery = 100 * time.Millisecond
 
-// An exhibit watches the quickstart's learner and stage, and shows them over HTTP where that is wanted.
+// An exhibit watches learner and stage, and shows them over HTTP where that is wanted.
 type exhibit struct {
 	site    *runlearner.Site
 	learner service.Observer
@@ -33,20 +30,17 @@ type exhibit struct {
 }
 
 // open begins to serve on c.HTTP, if that is set.
-func (c Config) open(ctx context.Context, body *wire.Task, store state.Store, conn *natsjs.Conn) (*exhibit, error) {
-	if c.Seeded {
-		store = statedir.Seeded{Store: store}
-	}
-	site, err := runlearner.NewSite(c.Job.Spec, body, store, "", runlearner.Expected(c.Job))
+func (c Config) open(ctx context.Context, conn *natsjs.Conn) (*exhibit, error) {
+	site, err := runlearner.NewSite(c.Spec, c.Body, c.Shown, c.Curves, c.Expected)
 	if err != nil {
 		return nil, err
 	}
 	registry := obs.NewRegistry()
-	learning, err := obs.NewLearner(registry, c.Job.Spec.Name)
+	learning, err := obs.NewLearner(registry, c.Spec.Name)
 	if err != nil {
 		return nil, err
 	}
-	mixing, err := obs.NewStage(registry, c.Job.Spec.Name)
+	mixing, err := obs.NewStage(registry, c.Spec.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +48,7 @@ func (c Config) open(ctx context.Context, body *wire.Task, store state.Store, co
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	e := &exhibit{site: site, learner: runlearner.Observers{learning, site.Board}, stop: stop}
 	e.stage = obs.Observers(mixing, stage.Observer{Report: e.reports.Add, Fill: c.Fill})
-	if err := obs.StatusMetrics(registry, c.Job.Spec.Name, e.current); err != nil {
+	if err := obs.StatusMetrics(registry, c.Spec.Name, e.current); err != nil {
 		stop()
 		return nil, err
 	}

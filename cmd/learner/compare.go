@@ -1,0 +1,150 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/panlearn/panlearn/internal/cli"
+	"github.com/panlearn/panlearn/internal/compare"
+	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/internal/sim"
+	"github.com/panlearn/panlearn/learner/block"
+	"github.com/panlearn/panlearn/learner/task"
+)
+
+// choosing are the flags of plan that go with --compare.
+type choosing struct {
+	on     bool
+	data   string
+	format string
+	split  string
+	seeds  int
+	seed   uint64
+}
+
+func (o *choosing) flags(c *cobra.Command) {
+	c.Flags().BoolVar(&o.on, "compare", false, "one table in which to choose: trust, unit, passes and method, with predicted accuracy (docs/choosing.md)")
+	cli.Data(c.Flags(), &o.data, "with --compare: predict on the rows of a `FILE` that is public, or of a quoted pattern of files; made up from the declaration if not set")
+	c.Flags().StringVar(&o.format, "format", "", "with --compare: format of the data, if not the task's: libsvm, csv, jsonl, idx or parquet")
+	c.Flags().StringVar(&o.split, "split", sim.SplitBlocks, "with --compare and --data: make the task's silos of the data by `WAY`: "+
+		"blocks, sorted-label, label, label-pairs or column:NAME")
+	c.Flags().IntVar(&o.seeds, "seeds", 5, "with --compare: `K` runs of each line, on other rows each")
+	c.Flags().Uint64Var(&o.seed, "seed", 1, "with --compare: first `SEED`; the same seed gives the same table")
+}
+
+// check refuses flags that go with others.
+func (o *choosing) check(c *cobra.Command, picture string) error {
+	for _, name := range []string{"data", "format", "split", "seeds", "seed"} {
+		if !o.on && c.Flags().Changed(name) {
+			return cli.Usagef("--%s goes with --compare", name)
+		}
+	}
+	switch {
+	case o.on && picture != "":
+		return cli.Usagef("--plot: draws one plan, and --compare prints a table")
+	case o.data == "" && o.format != "":
+		return cli.Usagef("--format goes with --data")
+	case o.data == "" && c.Flags().Changed("split"):
+		return cli.Usagef("--split goes with --data")
+	case o.on && o.seeds < 2:
+		return cli.Usagef("--seeds %d: want at least 2, without a spread nothing can be called better", o.seeds)
+	}
+	if err := sim.CheckSplit(o.split); err != nil {
+		return cli.Usagef("--split %w", err)
+	}
+	return nil
+}
+
+// table compares the lines of a task.
+func (o *choosing) table(c *cobra.Command, f taskFlags) (compare.Table, error) {
+	spec, err := f.load()
+	if err != nil {
+		return compare.Table{}, err
+	}
+	if c.Flags().Changed("split") && spec.Silo == nil {
+		return compare.Table{}, cli.Usagef("--split goes with a task that declares silos: %s has none", spec.Name)
+	}
+	if o.split != sim.SplitBlocks && spec.ByUser() {
+		return compare.Table{}, cli.Usagef("--split %s: --compare takes people in the order of the file: want blocks", o.split)
+	}
+	rows, err := o.rows(c, spec)
+	if err != nil {
+		return compare.Table{}, err
+	}
+	stderr := c.ErrOrStderr()
+	var bar *cli.Bar
+	load := func(sets []string) (*task.Spec, error) {
+		return task.Load(f.path, append(slices.Clone(f.sets), sets...))
+	}
+	lines, err := compare.New(compare.Config{Load: load, Rows: rows, Seeds: o.seeds, First: o.seed, Progress: func(done, runs int) { bar.Set(done, runs) }})
+	if err != nil {
+		return compare.Table{}, cli.Usage(err)
+	}
+	if rows.Data() {
+		fmt.Fprintln(stderr, "the data must be public or paid for: the task's epsilon does not cover what is chosen by them")
+	} else {
+		fmt.Fprintln(stderr, "no data: rows are made up from the declaration, with labels of a planted model; a rough guide")
+	}
+	bar = cli.NewBar(stderr, "runs", lines.Lines()*o.seeds)
+	defer bar.Close()
+	return lines.Run(c.Context())
+}
+
+// rows are those of the data, or of the declaration.
+func (o *choosing) rows(c *cobra.Command, spec *task.Spec) (compare.Rows, error) {
+	if o.data == "" {
+		features, err := spec.Compile()
+		return compare.Schema{Spec: spec, Features: features}, cli.Usage(err)
+	}
+	s := simulation{job: run.Job{Spec: spec}, format: task.Format(o.format)}
+	features, err := s.featuresOf(spec)
+	if err != nil {
+		return nil, err
+	}
+	s.job.Features = features
+	examples, unfit, err := run.LoadExamples(features, o.data, func(*task.RowError) {})
+	if err != nil {
+		return nil, cli.Usage(err)
+	}
+	if len(unfit) > 0 {
+		fmt.Fprintf(c.ErrOrStderr(), "%d of %d rows of %s do not fit the declaration; they report the zero vector, and are not scored on\n", len(unfit), len(examples), o.data)
+	}
+	out := compare.Public{Rows: examples, Unfit: unfit}
+	if !spec.ByUser() {
+		for i := range examples {
+			out.Units = append(out.Units, []int{i})
+		}
+		if o.split == sim.SplitBlocks {
+			return out, nil
+		}
+		var names []string
+		if sim.SplitNames(o.split) {
+			if names, err = s.names(o.data, o.split); err != nil {
+				return nil, err
+			}
+		}
+		if out.Silos, err = sim.Silos(o.split, spec.Silo.Count, examples, names); err != nil {
+			return nil, cli.Usagef("--%w", err)
+		}
+		return out, nil
+	}
+	names, err := s.names(o.data, "")
+	if err != nil {
+		return nil, err
+	}
+	people := block.People[int]{ID: func(i int) string { return names[i] }, Items: spec.User.Items, Most: math.MaxInt}
+	all := func(yield func(int, error) bool) {
+		for i := range names {
+			if !yield(i, nil) {
+				return
+			}
+		}
+	}
+	for one := range people.Collected(all) {
+		out.Units = append(out.Units, one.Rows)
+	}
+	return out, nil
+}

@@ -1,0 +1,331 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/panlearn/panlearn/internal/cli"
+	"github.com/panlearn/panlearn/internal/disk"
+	"github.com/panlearn/panlearn/internal/model"
+	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/internal/run/fit"
+	"github.com/panlearn/panlearn/internal/run/statedir"
+	"github.com/panlearn/panlearn/internal/sim"
+	"github.com/panlearn/panlearn/internal/wording"
+	"github.com/panlearn/panlearn/learner/block"
+	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/learner/task/source"
+	"github.com/panlearn/panlearn/state"
+	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/client/consent"
+	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// A fitConfig is what `learner fit` was asked.
+type fitConfig struct {
+	task         taskFlags
+	data, test   string
+	format       string
+	holdout      uint
+	dir, output  string
+	algorithm    string
+	public       bool
+	serve        string
+	maxBlockRows uint64
+	log          cli.Log
+	json         cli.JSON
+
+	people int // that the rows are of; 0 where rows are protected
+}
+
+func newFit() *cobra.Command {
+	var f fitConfig
+	c := &cobra.Command{
+		Use:   "fit -f TASK --data FILE [--test FILE | --holdout K] --state DIR [-o MODEL]",
+		Short: "learn from rows that are all in one place, with a budget",
+		Long: `fit learns a model from the rows of a file, for whoever has them and trusts this machine with them: all roles run in this process, and
+what they keep and say hides each row (central differential privacy). The task file may be one for many devices: what it says of their
+numbers and of trust does not apply, and is named. The data make one silo, whose units are the rows, or people where privacy.unit says so.
+How many there are is public, because privacy is for one that is replaced by another.
+
+It may be killed at any moment: the same command goes on where it stopped. A state folder is of one fit. Once that has ended another in
+the same folder is refused, because it would be charged on top; folders of the same rows add up. snapshot, status and ledger work on the
+folder, also while it runs. What is in it is released, but for rows that are read: nothing of a row is there without noise.
+
+--holdout and --test say how good the model is. Those figures and the training loss are of the rows themselves, without noise: they are
+for whoever may see the rows. -o writes the model with its privacy statement.
+
+--public is for data that need no protection: the same method without noise, in memory. Nothing is charged, and the model says so. It
+goes to -o, or into --state as model.json; a folder of a private fit is refused.`,
+		Example: `  learner fit -f deploy/tasks/a9a.yaml --data a9a.gz --test a9a.t.gz --state ./a9a-fit -o model.json
+  learner fit -f task.yaml --data 'day-*.csv' --holdout 5 --state ./fit --http 127.0.0.1:8080
+  learner fit -f task.yaml --data open.csv --holdout 5 --public -o model.json`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return f.run(c) },
+	}
+	f.task.Flags(c.Flags())
+	f.log.Flags(c.Flags(), "warn")
+	cli.Data(c.Flags(), &f.data, "data `FILE` to learn from, or a quoted pattern of files; gzip and zstd too")
+	c.Flags().StringVar(&f.test, "test", "", "test data `FILE`, as --data")
+	c.Flags().StringVar(&f.format, "format", "", "format of the data, if not the task's: libsvm, csv, jsonl, idx or parquet")
+	c.Flags().UintVar(&f.holdout, "holdout", 0, "use every `K`-th row of the data for testing and not for learning")
+	c.Flags().StringVar(&f.dir, "state", "", "`DIR` of the fit's state and ledger, created if missing")
+	c.Flags().StringVar(&f.algorithm, "algorithm", "", "method `NAME` (overrides schedule.algorithm); default: the practical plan")
+	c.Flags().BoolVar(&f.public, "public", false, "the data need no protection: learn without noise")
+	c.Flags().StringVarP(&f.output, "output", "o", "", "`FILE` for the model, as learner snapshot writes it: .json, .npz or .onnx")
+	c.Flags().StringVar(&f.serve, "http", "", "`ADDR` for a live page, such as 127.0.0.1:8080, which stays up after the end until interrupted; a port alone is of this machine only")
+	c.Flags().Uint64Var(&f.maxBlockRows, "max-block-rows", client.DefaultMaxBlockRows, "most `VALUES` that the rows may have as declared: they are all in memory")
+	f.json.Flag(c.Flags())
+	return c
+}
+
+func (f *fitConfig) check() error {
+	switch {
+	case f.data == "" || f.data == "-":
+		return cli.Usagef("--data: name a file: rows are read once for each life of the process")
+	case f.test != "" && f.holdout > 0:
+		return cli.Usagef("--test and --holdout: want one of them, test data or a part of --data to test on")
+	case f.holdout == 1:
+		return cli.Usagef("--holdout 1: want at least 2, or no row is left to learn from")
+	case f.public && f.serve != "":
+		return cli.Usagef("--http: not with --public, which is over at once")
+	case !f.public && f.dir == "":
+		return cli.Usagef("--state: name a folder for the fit's state and its privacy ledger")
+	}
+	if f.public && f.dir != "" {
+		if err := fit.Vacant(f.dir); err != nil {
+			return cli.Usage(err)
+		}
+		f.output = cmp.Or(f.output, filepath.Join(f.dir, "model.json"))
+	}
+	if f.algorithm != "" {
+		f.task.sets = append(f.task.sets, "schedule.algorithm="+f.algorithm)
+	}
+	return nil
+}
+
+func (f *fitConfig) run(c *cobra.Command) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	progress := cli.NewRounds(c.ErrOrStderr())
+	defer progress.Close()
+	spec, s, err := f.read(progress)
+	if err != nil {
+		return err
+	}
+	if f.public {
+		leaves(progress, spec)
+		return f.runPublic(c, progress, s)
+	}
+	logger, err := f.log.Logger(progress)
+	if err != nil {
+		return err
+	}
+	path, err := filepath.Abs(f.data)
+	if err != nil {
+		return err
+	}
+	config := fit.Config{Spec: spec.Spec, StateDir: f.dir, MaxBlockRows: f.maxBlockRows, Watch: progress, Fill: progress.Fill, Logger: logger,
+		Data: fit.Data{Path: path, Format: f.format, Holdout: f.holdout, Rows: len(s.train)}}
+	config.Begun = func(resumed bool) {
+		if leaves(progress, spec); resumed {
+			fmt.Fprintf(progress, "goes on in %s\n", f.dir)
+		}
+		if config.HTTP != nil {
+			fmt.Fprintf(progress, "live page     http://%s/\n", config.HTTP.Addr())
+		}
+	}
+	if f.serve != "" {
+		if config.HTTP, err = cli.Listen("--http", f.serve); err != nil {
+			return err
+		}
+	}
+	config.Done = func(v statedir.View, serving bool) error {
+		progress.Close()
+		snapshot, err := v.Snapshot()
+		if err != nil {
+			return err
+		}
+		if err := f.print(c, s, snapshot, v.Algorithm.Model(), v.Task.Plan); err != nil {
+			return err
+		}
+		if serving {
+			fmt.Fprintf(c.ErrOrStderr(), "\nlive page     http://%s/ until you press Ctrl-C\n", config.HTTP.Addr())
+		}
+		return nil
+	}
+	return fitErrors(fit.Run(c.Context(), config))
+}
+
+// leaves names what the file says of many devices, before anything is learned.
+func leaves(progress io.Writer, spec task.Together) {
+	if len(spec.LeftOut) > 0 {
+		fmt.Fprintf(progress, "left out of the task, since all rows are in one place: %s\n", strings.Join(spec.LeftOut, ", "))
+	}
+}
+
+// runPublic is the task's method on the rows without noise.
+func (f *fitConfig) runPublic(c *cobra.Command, progress io.Writer, s *simulation) error {
+	fmt.Fprintln(progress, "NO PRIVACY: --public learns without any noise; model and figures are for data that need no protection alone")
+	job, err := run.NewJob(s.job.Spec)
+	if err != nil {
+		return cli.Usage(err)
+	}
+	s.job = job
+	if err := s.group(progress, f.data); err != nil {
+		return err
+	}
+	all := s.blocks(job.Plan, 0)
+	result, err := sim.Run(c.Context(), sim.Config{Plan: job.Plan, Loss: job.Loss, Score: job.Score(), Blocks: all.all, Silos: all.silos, InOrder: true, Exact: true})
+	if err != nil {
+		return err
+	}
+	snapshot, err := model.Of(job.Spec, result.Model)
+	if err != nil {
+		return err
+	}
+	snapshot.Round, snapshot.ModelVersion, snapshot.Ended, snapshot.Probabilities = result.Rounds, result.Rounds, true, model.ProbabilitiesOf(job.Spec, job.Plan.Clips)
+	snapshot.Privacy = model.Unprotected(wording.Of(job.Plan))
+	return f.print(c, s, snapshot, result.Model, job.Plan)
+}
+
+// fitErrors are the exit codes of a fit.
+func fitErrors(err error) error {
+	return cli.Classify(err, cli.As[*fit.SpentError](cli.ExitRefused), cli.As[*state.BudgetError](cli.ExitRefused), cli.As[*consent.RefusedError](cli.ExitRefused),
+		cli.As[*fit.FolderError](cli.ExitUsage), cli.As[*fit.TaskError](cli.ExitUsage), cli.As[*state.VersionError](cli.ExitUsage), cli.As[*source.SchemaError](cli.ExitUsage),
+		cli.Is(cli.ExitTransient, state.ErrLocked), cli.Is(cli.ExitTransient, natsjs.ErrLatched), cli.Is(cli.ExitUsage, fs.ErrNotExist),
+		cli.Class{Code: cli.ExitTransient, Is: disk.Full})
+}
+
+// read maps the rows, counts them, and declares the task of so many.
+func (f *fitConfig) read(progress io.Writer) (task.Together, *simulation, error) {
+	if f.task.path == "" {
+		return task.Together{}, nil, cli.Usagef("-f: name a task file, such as deploy/tasks/a9a.yaml")
+	}
+	spec, err := task.LoadTogether(f.task.path, f.task.sets, 0)
+	if err != nil {
+		return spec, nil, cli.Usage(err)
+	}
+	s := &simulation{format: task.Format(f.format), holdout: f.holdout, split: "blocks"}
+	s.job.Spec = spec.Spec
+	if s.job.Features, err = spec.Compile(); err != nil {
+		return spec, nil, cli.Usage(err)
+	}
+	if s.job.Loss, err = spec.Loss(); err != nil {
+		return spec, nil, cli.Usage(err)
+	}
+	if files, err := source.Files(f.data, spec.Spec); err != nil || !files {
+		return spec, nil, cli.Usage(errors.Join(err, fmt.Errorf("--data %s: want files: they are read once for each life of the process", f.data)))
+	}
+	if err := s.read(progress, f.data, f.test); err != nil {
+		return spec, nil, err
+	}
+	units := len(s.train)
+	if spec.ByUser() {
+		people, err := s.names(f.data, "")
+		if err != nil {
+			return spec, nil, err
+		}
+		all, counts := block.ByUser(s.train, people, spec.User.Items)
+		units, f.people = len(all), len(all)
+		lost := grouping{Surplus: counts.Surplus, Nameless: counts.Nameless}
+		fmt.Fprintf(progress, "%d people have the %d rows to learn from; %s\n", units, len(s.train), lost.rows())
+		if units == 0 {
+			return spec, nil, cli.Usagef("--data %s: no row says whom it is of, in the column %s", f.data, spec.User.Column)
+		}
+	}
+	if spec, err = task.LoadTogether(f.task.path, f.task.sets, units); err != nil {
+		return spec, nil, cli.Usage(err)
+	}
+	s.job.Spec = spec.Spec
+	return spec, s, nil
+}
+
+// A fitted is the JSON of `learner fit`.
+type fitted struct {
+	Task      string   `json:"task"`
+	Algorithm string   `json:"algorithm"`
+	Rounds    uint64   `json:"rounds"`
+	Epsilon   *float64 `json:"epsilon"` // spent; null with --public
+	Delta     *float64 `json:"delta"`
+	Unit      string   `json:"unit"` // that epsilon protects, in words
+	Public    bool     `json:"public,omitempty"`
+	Rows      int      `json:"rows"`                // of the data, without those held out
+	People    int      `json:"people,omitempty"`    // whose rows they are, where people are protected
+	LeftOver  int      `json:"left_over,omitempty"` // rows, or people, that were too few for a further block of one pass: nothing was learned from them
+	simulated
+	// Baseline is what the best constant for the training labels does.
+	Baseline simulated `json:"baseline"`
+
+	privacy string
+}
+
+// print says how good the model is, and writes it where that is wanted.
+func (f *fitConfig) print(c *cobra.Command, s *simulation, snapshot model.Snapshot, theta []float64, plan *wire.Plan) error {
+	if f.output != "" {
+		var doc bytes.Buffer
+		err := cli.PrintJSON(&doc, snapshot)
+		if err != nil {
+			return err
+		}
+		out, err := inFormat(bytes.TrimSuffix(doc.Bytes(), []byte("\n")), formatOf(f.output))
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(f.output, out, 0o644); err != nil {
+			return fmt.Errorf("write the model: %w", err)
+		}
+	}
+	out := fitted{Task: snapshot.Task, Algorithm: plan.Algorithm, Rounds: snapshot.Round, Unit: snapshot.Privacy.Unit, Public: snapshot.Privacy.Public, Rows: len(s.train),
+		People: f.people, Baseline: s.constant(), privacy: snapshot.Privacy.String()}
+	out.LeftOver = max(0, cmp.Or(f.people, len(s.train))-int(asked(plan)))
+	if !out.Public {
+		out.Epsilon, out.Delta = &snapshot.Privacy.Epsilon, &snapshot.Privacy.Delta
+	}
+	var err error
+	if out.simulated, err = s.score(theta); err != nil {
+		return err
+	}
+	return f.json.Print(c.OutOrStdout(), out, out.print)
+}
+
+// asked is how many units the reports of a silo are about.
+func asked(plan *wire.Plan) (units uint64) {
+	for _, p := range plan.Phases {
+		if !p.Again {
+			units += p.Rounds / max(1, uint64(p.RoundsPerUser)) * p.Mechanism.Units
+		}
+	}
+	return units
+}
+
+func (r fitted) print(w io.Writer) error {
+	of := cli.Count(r.Rows, "row")
+	if r.People > 0 {
+		of += fmt.Sprintf(" of %d people", r.People)
+	}
+	if r.LeftOver > 0 {
+		of += fmt.Sprintf(" but for %d, too few for a further block", r.LeftOver)
+	}
+	cost := "privacy       " + r.privacy + "\n"
+	if !r.Public {
+		cost = fmt.Sprintf("privacy       epsilon %s, delta %g for %s\n", cli.Upper(*r.Epsilon, 6), *r.Delta, r.Unit)
+	}
+	_, err := fmt.Fprintf(w, "%s: %s, %s, learned from %s\n%sfit           %s\nbaseline      %s\n", r.Task, r.Algorithm, cli.Count(r.Rounds, "round"), of, cost,
+		r.simulated, r.Baseline)
+	if err == nil && !r.Public {
+		_, err = fmt.Fprintln(w, "              these figures are of the rows themselves, without noise: the model may be published, they not")
+	}
+	return err
+}

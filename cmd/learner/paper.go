@@ -1,0 +1,151 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/panlearn/panlearn/internal/cli"
+	"github.com/panlearn/panlearn/internal/isrl"
+	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/learner/schedule"
+	"github.com/panlearn/panlearn/randomizer/accounting"
+	"github.com/panlearn/panlearn/stream/manifest"
+)
+
+// prescribed is what the ISRL-DP paper prescribes for a task, beside what is run (profile paper). Noise is of one coordinate, in units of the clip norm.
+type prescribed struct {
+	*isrl.Prescription        // nil: no theorem covers the task
+	Reason             string `json:"reason,omitempty"` // why none does
+	Runs               ran    `json:"runs"`
+	// Here is the noise of one report that the theorem asks for with the rounds and the batch that are run, and Ratio that over what is run; nil where it has none.
+	Here  *float64 `json:"noise_per_report_here"`
+	Ratio *float64 `json:"ratio"`
+}
+
+// ran is what is run, in the terms of the theorems.
+type ran struct {
+	Rounds      uint64  `json:"rounds"`
+	Batch       uint64  `json:"batch"`
+	ReportNoise float64 `json:"noise_per_report"` // that of the mean times the root of its reports: others' noise counts where it does
+	MeanNoise   float64 `json:"noise_of_mean"`
+}
+
+// prescribe looks up the theorem for a task of profile paper of silos, or of users who answer many rounds; nil elsewhere.
+func prescribe(job run.Job, r planReport) *prescribed {
+	if job.Spec.Privacy.Profile != accounting.Paper.String() || r.Silos == 0 && !job.Problem.Interactive {
+		return nil
+	}
+	out := &prescribed{Runs: ran{Rounds: r.Rounds, Batch: max(1, r.Privacy.Units), MeanNoise: r.scale * r.Privacy.NoiseStd}}
+	out.Runs.ReportNoise = out.Runs.MeanNoise * math.Sqrt(float64(r.Cohort))
+	method, _ := schedule.Of(r.Algorithm)
+	trust := r.Privacy.Trust
+	switch {
+	case r.PredictedExcessRisk == nil:
+		out.Reason = "the theorems are of plans that are proved, and this one is practical: schedule.plan=proved"
+	case r.Protects == "user":
+		out.Reason = "the theorems protect records, and this task protects people"
+	case trust != accounting.Local && trust != accounting.Shuffle:
+		out.Reason = fmt.Sprintf("the theorems are of trust local and shuffle, not %v", trust)
+	case method.Name == "" || manifest.Gradients(job.Plan).Mechanism.Minimizer:
+		out.Reason = fmt.Sprintf("no theorem of the paper is of %s", r.Algorithm)
+	}
+	if out.Reason != "" {
+		return out
+	}
+	f, err := federationOf(job, r, method)
+	if err == nil {
+		var p isrl.Prescription
+		if p, err = f.Prescribe(method.Accelerated, method.Interactive, trust == accounting.Shuffle); err == nil {
+			out.Prescription = &p
+			var here float64
+			if here, err = f.At(p.Theorem, out.Runs.Rounds, out.Runs.Batch); err == nil && !math.IsNaN(here) {
+				ratio := here / out.Runs.ReportNoise
+				out.Here, out.Ratio = &here, &ratio
+			}
+		}
+	}
+	if err != nil {
+		out.Reason = err.Error()
+	}
+	return out
+}
+
+// federationOf puts a task into the terms of the paper. A user is a silo of one record. Of the gradients' deviations what always holds is known, the clip norm,
+// unless silo.spread says less.
+func federationOf(job run.Job, r planReport, method schedule.Method) (isrl.Federation, error) {
+	p := job.Problem
+	set, err := p.Set.New(p.Dim)
+	if err != nil {
+		return isrl.Federation{}, err
+	}
+	f := isrl.Federation{Silos: float64(r.Users), Available: float64(r.Users), Records: 1, Dim: float64(p.Dim),
+		Lipschitz: p.ClipNorm, Smoothness: p.Smoothness + p.Ridge, Convexity: p.Ridge, Diameter: 2 * set.Radius(), Gap: job.TrivialRisk,
+		Deviation: p.ClipNorm, Spread: p.ClipNorm, Epsilon: p.Epsilon, Delta: p.Delta}
+	if s := p.Silos; s.Count > 0 {
+		f.Silos, f.Available, f.Records = float64(s.Count), float64(s.Reports), float64(s.Units)
+		if s.Spread > 0 {
+			f.Spread = math.Min(f.Spread, s.Spread)
+		}
+	}
+	if method.Envelope {
+		f.Smoothness = math.Inf(1)
+	}
+	return f, nil
+}
+
+func (p *prescribed) print(w io.Writer) {
+	if p == nil {
+		return
+	}
+	if p.Prescription == nil {
+		fmt.Fprintf(w, "paper         has nothing to print: %s\n", p.Reason)
+		return
+	}
+	fmt.Fprintf(w, "paper         Theorem %s of Lowy and Razaviyayn would have %s, K = %d and %s; it is about %s\n              nothing of it is run: the plan above is, with what the accountant proves\n",
+		p.Theorem, cli.Count(p.Rounds, "round"), p.Batch, noiseOf(p.ReportNoise, p.MeanNoise), p.Claims)
+	for _, s := range []struct {
+		name  string
+		value *float64
+	}{{"eta", p.Step}, {"v", p.Steepness}} {
+		if s.value != nil {
+			fmt.Fprintf(w, "              %s = %.4g, beta = %.4g\n", s.name, *s.value, p.Smoothness)
+		}
+	}
+	if p.Stages > 0 {
+		fmt.Fprintf(w, "              %s of its accelerated method, beta = %.4g\n", cli.Count(uint64(p.Stages), "stage"), p.Smoothness)
+	}
+	for _, c := range p.Conditions {
+		met := "met"
+		if !c.Met {
+			met = "not met"
+		}
+		fmt.Fprintf(w, "              %s: %.4g and %.4g, %s\n", c.Text, c.Value, c.Bound, met)
+	}
+	if p.Epsilon != nil {
+		fmt.Fprintf(w, "              such rounds really cost epsilon %s\n", between(*p.Epsilon))
+	}
+	if p.Ratio != nil {
+		batch := p.Runs.Batch
+		if p.Theorem == "5.1" { // which is of single records
+			batch = 1
+		}
+		fmt.Fprintf(w, "              for the plan's own %s, K = %d: noise %.4g in one report, %.3g times the %.4g that runs\n",
+			cli.Count(p.Runs.Rounds, "round"), batch, *p.Here, *p.Ratio, p.Runs.ReportNoise)
+	}
+}
+
+func between(i isrl.Interval) string {
+	if i.Lower == i.Upper {
+		return cli.Upper(i.Upper, 3)
+	}
+	return fmt.Sprintf("%.3g to %s", i.Lower, cli.Upper(i.Upper, 3))
+}
+
+// noiseOf says how much noise there is, in one report and in a round's mean.
+func noiseOf(report, mean *float64) string {
+	if report == nil || mean == nil {
+		return "no noise that its lemmas prove"
+	}
+	return fmt.Sprintf("noise %.4g in one report, %.4g in the mean", *report, *mean)
+}

@@ -1,0 +1,169 @@
+package compare
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// A Table is the lines with what was predicted, and the one that is recommended.
+type Table struct {
+	Task    string `json:"task"`
+	Measure string `json:"measure"` // as tune.Measure
+	Falls   bool   `json:"smaller_is_better"`
+	// Points says what a point is: of Line.Behind.
+	Points   string   `json:"points"`
+	Seeds    int      `json:"seeds"`
+	Data     bool     `json:"data"`      // whether the rows were data, rather than made up from the declaration
+	Constant float64  `json:"constant"`  // what the best constant does
+	Rows     int      `json:"rows"`      // of the task: what a line's would be if it took all
+	DataRows int      `json:"data_rows"` // 0: none
+	Lines    []Line   `json:"lines"`
+	Reason   string   `json:"reason"` // for the line that is recommended, or why none is
+	LeftOut  []string `json:"left_out"`
+}
+
+func (c *Comparison) table() Table {
+	out := Table{Task: c.base.Name, Measure: c.measure.Name, Falls: c.measure.Falls, Points: "hundredths of accuracy", Seeds: c.Seeds, Data: c.Rows.Data(),
+		Constant: stat.Mean(c.constants, nil), Rows: c.base.Schedule.Users * c.items(), LeftOut: c.leftOut}
+	if c.measure.Falls {
+		out.Points = "hundredths of the best constant's error"
+	}
+	shared := 0.0
+	if public, ok := c.Rows.(Public); ok {
+		shared, out.DataRows = overlap, len(public.Rows)
+	}
+	k := float64(c.Seeds)
+	within := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: k - 1}.Quantile(0.975) * math.Sqrt(1+1/k)
+	for _, one := range c.lines {
+		mean, sd := stat.MeanStdDev(one.values, nil)
+		one.Predicted, one.PredictedWithin = mean, within*sd
+		out.Lines = append(out.Lines, one.Line)
+	}
+	out.Reason = recommend(out.Lines, shared)
+	if out.Constant == perfect[c.measure.Falls] {
+		out.Reason = "nothing is recommended: the rows that were scored on have one label, so that the best constant makes no error"
+	}
+	return out
+}
+
+// perfect is what a constant does that errs nowhere, by whether the measure falls.
+var perfect = map[bool]float64{false: 1, true: 0}
+
+// Print writes the table, and below it the recommendation, what was done, and what is left out.
+func (t Table) Print(w io.Writer) error {
+	var text strings.Builder
+	rows := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(rows, "  who adds the noise\ta report is of\tpasses\tmethod\trounds\tnoise\treports\tbytes\t%s\tbehind\trisk proved\twho is trusted\n",
+		strings.ReplaceAll(t.Measure, "_", " "))
+	for _, l := range t.Lines {
+		mark := " "
+		if l.Recommended {
+			mark = "*"
+		}
+		fmt.Fprintf(rows, "%s %s\t%s\t%s\t%s\t%d\t%.2g\t%d\t%d\t%s\t%s\t%s\t%s\n", mark, l.noise, l.about, l.Passes, l.Algorithm, l.Rounds,
+			l.NoiseStd, l.Reports, l.Bytes, t.fewer(l)+spread(l.Predicted, l.PredictedWithin), l.behind(), l.proved(), l.Trusted)
+	}
+	if err := rows.Flush(); err != nil {
+		return err
+	}
+	for line := range strings.Lines(text.String()) {
+		fmt.Fprintln(w, strings.TrimRight(line, " \n"))
+	}
+	t.printBelow(w)
+	return nil
+}
+
+func (t Table) printBelow(w io.Writer) {
+	fmt.Fprintf(w, "\nrecommended   %s\n", t.Reason)
+	for _, l := range t.Lines {
+		switch {
+		case l.Recommended && len(l.Set) > 0:
+			fmt.Fprintf(w, "              it is the task with --set '%s'\n", strings.Join(l.Set, "' --set '"))
+		case l.Recommended:
+			fmt.Fprintln(w, "              it is the task as it is")
+		}
+	}
+	rows := "made up from the declaration, other ones for every run, with labels of a planted model: a rough guide, --data FILE takes public ones"
+	if t.Data {
+		rows = fmt.Sprintf("the %d of the data, of which a fifth is held out to score on, another in every run", t.DataRows)
+		if (holdout-1)*t.DataRows < holdout*t.Rows {
+			rows += fmt.Sprintf("; the others are repeated: the task is of %d", t.Rows)
+		}
+	}
+	fmt.Fprintf(w, "%-13s mean of %d runs; one more would fall within ±, 19 times of 20. The best constant has %.4g\n", strings.ReplaceAll(t.Measure, "_", " "), t.Seeds, t.Constant)
+	fmt.Fprintf(w, "behind        points (%s) behind the best line that protects what the task promises, ± two standard errors, of paired runs. Recommended is, of the\n"+
+		"              lines that are at most %.1f behind, the least trust, then the fewest rounds\n", t.Points, Tolerance)
+	fmt.Fprintf(w, "rows          %s\n", rows)
+	if fewest := t.fewest(); float64(fewest) < enough*float64(t.Rows) {
+		fmt.Fprintf(w, "              ~: a run took %d of the %d rows, or more, with noise of the size that is planned for all; with all it would learn more\n", fewest, t.Rows)
+	}
+	fmt.Fprintln(w, "noise         standard deviation of one coordinate of the first mean gradient, in units of the clip norm; bytes: of all reports of one who answers most")
+	if slices.ContainsFunc(t.Lines, func(l Line) bool { return l.OnRecords }) {
+		fmt.Fprintln(w, "risk proved   on records: of the mean loss of the rows that take part; the others are of the population that rows are drawn from")
+	}
+	fmt.Fprintln(w, "one place     one holder has all rows: learner fit runs these, in one process")
+	for _, text := range t.LeftOut {
+		fmt.Fprintf(w, "not shown     %s\n", text)
+	}
+}
+
+// fewest is how many rows a run of a line took at least.
+func (t Table) fewest() int {
+	return slices.MinFunc(t.Lines, func(a, b Line) int { return cmp.Compare(a.Rows, b.Rows) }).Rows
+}
+
+// enough is the share of the task's rows that stands for all of them.
+const enough = 0.9
+
+// fewer marks a line that was predicted on fewer rows than the task's.
+func (t Table) fewer(l Line) string {
+	if float64(l.Rows) < enough*float64(t.Rows) {
+		return "~"
+	}
+	return ""
+}
+
+// spread writes a number and what it varies by, with two digits of the latter.
+func spread(mean, by float64) string {
+	digits := 3
+	if by > 0 {
+		digits = int(min(6, max(0, 1-math.Floor(math.Log10(by)))))
+	}
+	return fmt.Sprintf("%.*f ± %.*f", digits, mean, digits, by)
+}
+
+func (l Line) behind() string {
+	text := fmt.Sprintf("%.1f ± %.1f", math.Round(10*l.Behind)/10+0, 2*l.BehindError) // + 0: no -0
+	switch {
+	case l.Vacuous:
+		text = "learns nothing"
+	case l.Unsure:
+		text += ", may learn nothing"
+	}
+	if !l.Keeps {
+		text += ", another unit"
+	}
+	return text
+}
+
+func (l Line) proved() string {
+	if l.Proved == nil {
+		return "none"
+	}
+	text := fmt.Sprintf("%.3g", *l.Proved)
+	if l.OnRecords {
+		text += " on records"
+	}
+	if l.ProvedVacuous {
+		text += ": says nothing"
+	}
+	return text
+}

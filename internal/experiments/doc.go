@@ -1,0 +1,13 @@
+// Experiments makes the experiments of Lowy and Razaviyayn, Private Federated Learning Without a Trusted Server: Optimal Algorithms for Convex Losses,
+// ICLR 2023, Section 6, again, on public data and with noise that meets the epsilon it is printed with; docs/experiments.md has the tables.
+//
+//	go run ./internal/experiments mnist50 -o FILE      images as 50 principal components, for deploy/tasks/mnist-silos.yaml
+//	go run ./internal/experiments mnist [-seeds K] [-o PREFIX] FILE
+//	go run ./internal/experiments insurance|obesity|... [-seeds K] [-o PREFIX]
+//
+// Data are those of $PANLEARN_DATA, or of -data. A study prints its tables, and draws them to PREFIX-N-M.svg.
+//
+// Private lines go through the planner, the accountant and the randomizer that the system has; baselines, of which the system has none without a
+// proof, are here alone. Sizes of steps and clip norms are chosen by trying on the rows that are trained on: no epsilon covers that, as in the
+// paper. Nothing here serves anybody: seeds are known.
+package main

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/plotutil"
+	"gonum.org/v1/plot/vg"
+)
+
+// A cell is what a contender does at an epsilon, over trials.
+type cell struct{ mean, sd float64 }
+
+// A table is of one number of silos: of each contender a row of cells, one an epsilon.
+type table struct {
+	*setting
+	rows map[string][]cell
+}
+
+// firstTried is the first trial of the choices, which no trial of a table is among.
+const firstTried = 1001
+
+// fill runs every contender at every epsilon, and prints the table as it grows.
+func (s *setting) fill(only string, seeds int, to, progress io.Writer) (table, error) {
+	var trials, tries []trial
+	for i := range uint64(seeds) {
+		trials = append(trials, divide(s.silos, i+1))
+	}
+	for i := range uint64(s.tries) {
+		tries = append(tries, divide(s.silos, firstTried+i))
+	}
+	out := table{s, map[string][]cell{}}
+	fmt.Fprintf(to, "\n%s, N = %d, M = %d, n = %d, delta = %g:\n\n| ", s.name, len(s.silos), s.reports, s.least, s.delta())
+	for _, epsilon := range s.epsilons {
+		fmt.Fprintf(to, "| %v ", epsilon)
+	}
+	fmt.Fprintf(to, "|\n| ---%s |\n", strings.Repeat(" | ---", len(s.epsilons)))
+	for _, m := range contenders {
+		if !strings.Contains(m.name, only) || m.name == releasedMB && s.released == nil {
+			continue
+		}
+		for _, epsilon := range s.epsilons {
+			if cells := out.rows[m.name]; m.exact && len(cells) > 0 {
+				out.rows[m.name] = append(cells, cells[0])
+				continue
+			}
+			var c choice
+			var err error
+			if m.own {
+				err = s.plan(epsilon)
+			} else {
+				c, err = s.best(m, tries, epsilon)
+			}
+			if err != nil {
+				return out, err
+			}
+			var scores []float64
+			for _, t := range trials {
+				theta, err := m.run(s.attempt(m, t, epsilon, c))
+				if err != nil {
+					return out, err
+				}
+				score, err := s.score(theta, t)
+				if err != nil {
+					return out, err
+				}
+				scores = append(scores, score)
+			}
+			mean, sd := stat.MeanStdDev(scores, nil)
+			out.rows[m.name] = append(out.rows[m.name], cell{mean, sd})
+			fmt.Fprintf(progress, "%s, N = %d, M = %d, epsilon %v, %s: %.4f (%.4f), L = %.3g, step %.3g\n",
+				s.name, len(s.silos), s.reports, epsilon, m.name, mean, sd, c.clip, c.step)
+		}
+		fmt.Fprintf(to, "| %s ", m.name)
+		for _, c := range out.rows[m.name] {
+			fmt.Fprintf(to, "| %.3f (%.3f) ", c.mean, c.sd)
+		}
+		fmt.Fprintln(to, "|")
+		if m.name == paperMB {
+			if err := s.printReal(to); err != nil {
+				return out, err
+			}
+		}
+	}
+	return out, nil
+}
+
+// printReal prints the epsilon that the paper's noise really has.
+func (s *setting) printReal(to io.Writer) error {
+	shares := []struct {
+		name  string
+		value float64
+	}{{"rows clipped to L", 1}}
+	if s.twice {
+		shares[0].name = "gradients up to L"
+		shares = append(shares, struct {
+			name  string
+			value float64
+		}{"gradients as long as the loss's can be", s.job.Loss.Lipschitz(1) / 2})
+	}
+	for _, share := range shares {
+		fmt.Fprintf(to, "| its epsilon, %s ", share.name)
+		for _, epsilon := range s.epsilons {
+			real, err := s.real(epsilon, share.value)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(to, "| %.3g to %.3g ", real.Lower, real.Upper)
+		}
+		fmt.Fprintln(to, "|")
+	}
+	return nil
+}
+
+// draw makes a picture of a table.
+func (t table) draw(file string) error {
+	p := plot.New()
+	p.Title.Text = fmt.Sprintf("%s, %d of %d silos a round", t.name, t.reports, len(t.silos))
+	p.X.Label.Text, p.Y.Label.Text = "epsilon", t.measure
+	var ticks plot.ConstantTicks
+	for _, epsilon := range t.epsilons {
+		ticks = append(ticks, plot.Tick{Value: epsilon, Label: fmt.Sprint(epsilon)})
+	}
+	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, ticks
+	for i, m := range contenders {
+		var xy plotter.XYs
+		for k, c := range t.rows[m.name] {
+			xy = append(xy, plotter.XY{X: t.epsilons[k], Y: c.mean})
+		}
+		if xy == nil {
+			continue
+		}
+		line, dots, err := plotter.NewLinePoints(xy)
+		if err != nil {
+			return err
+		}
+		line.Color, line.Width, dots.Color, dots.Shape = plotutil.Color(i), vg.Points(1.5), plotutil.Color(i), plotutil.Shape(i)
+		if m.exact {
+			line.Dashes = plotutil.Dashes(1)
+		}
+		p.Add(line, dots)
+		p.Legend.Add(m.name, line, dots)
+	}
+	p.Legend.Top, p.Legend.XOffs = true, -vg.Points(6)
+	p.Legend.TextStyle.Font.Size = vg.Points(9)
+	return p.Save(7*vg.Inch, 4.5*vg.Inch, file)
+}

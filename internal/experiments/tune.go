@@ -1,0 +1,69 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/panlearn/panlearn/internal/sim"
+	"github.com/panlearn/panlearn/learner/convex"
+)
+
+// choices are what is tried for a contender.
+func (s *setting) choices(m contender) (out []choice) {
+	clips, sizes := s.clips, s.steps.sizes()
+	if m.paper && s.twice {
+		clips = []float64{2 * s.longest}
+	}
+	if m.local {
+		sizes = s.local.sizes()
+	}
+	if m.name == provedLocal && !convex.OneScore(s.job.Loss) {
+		clips = []float64{s.job.Loss.Lipschitz(s.job.Features.Bound())} // nothing is clipped: scaled down, gradients would be of nothing convex
+	}
+	most := 2 / s.job.Loss.Smoothness(s.job.Features.Bound())
+	for _, clip := range clips {
+		for _, step := range sizes {
+			if m.name != provedLocal || step <= most { // else nothing is proved
+				out = append(out, choice{clip, step})
+			}
+		}
+	}
+	return out
+}
+
+// best is the choice of the least mean training loss over trials, where noise is that of all rows, whatever share of them is learned from. Whoever
+// chooses so looks at rows that are trained on, and no epsilon covers that.
+func (s *setting) best(m contender, trials []trial, epsilon float64) (best choice, err error) {
+	try := m.run
+	if m.tried != nil {
+		try = m.tried
+	}
+	least := math.Inf(1)
+	for _, c := range s.choices(m) {
+		var loss float64
+		for _, t := range trials {
+			if !m.local {
+				t = t.thinned(s.thin)
+			}
+			theta, err := try(s.attempt(m, t, epsilon, c))
+			if err != nil {
+				return best, err
+			}
+			for _, rows := range t.silos {
+				loss += sim.MeanLoss(s.job.Loss, theta, rows)
+			}
+		}
+		if loss < least { // and a number
+			least, best = loss, c
+		}
+	}
+	if math.IsInf(least, 1) {
+		return best, fmt.Errorf("%s, epsilon %v: no choice ends anywhere", m.name, epsilon)
+	}
+	return best, nil
+}
+
+func (s *setting) attempt(m contender, t trial, epsilon float64, c choice) attempt {
+	return attempt{s, t, epsilon, c, rand.New(sim.Entropy(t.seed, "experiments: "+m.name))}
+}

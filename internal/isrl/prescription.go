@@ -1,0 +1,182 @@
+package isrl
+
+import (
+	"errors"
+	"math"
+
+	"github.com/panlearn/panlearn/randomizer/accounting"
+)
+
+// A Prescription is what one theorem prescribes for a federation. Noise is of one coordinate, in units of L.
+type Prescription struct {
+	Theorem string `json:"theorem"`
+	Claims  string `json:"claims"` // what its risk is of
+	Rounds  uint64 `json:"rounds"`
+	Batch   uint64 `json:"batch"` // records of one silo in one round
+	// ReportNoise is sigma of one silo's mean gradient, MeanNoise of the mean over the M silos of a round; nil where the theorem has none.
+	// A sum by P_vec has no noise of reports; theirs is that of the mean times sqrt(M).
+	ReportNoise *float64 `json:"noise_per_report"`
+	MeanNoise   *float64 `json:"noise_of_mean"`
+
+	Smoothness     float64  `json:"smoothness"`               // beta: of the envelopes, where losses are not smooth
+	Step           *float64 `json:"step,omitempty"`           // eta of plain steps: the minimiser of the bound that is proved
+	Steepness      *float64 `json:"v,omitempty"`              // v of accelerated steps, see Pull, of a convex objective
+	Regularization *float64 `json:"regularization,omitempty"` // lambda in place of such a v
+	Stages         int      `json:"stages,omitempty"`         // of a strongly convex objective, that fit
+
+	Conditions []Condition `json:"conditions"`
+	// Epsilon is what these rounds really cost, of batches drawn without replacement, between its bounds; nil where no accountant here says.
+	Epsilon *Interval `json:"epsilon,omitempty"`
+}
+
+// Met says that all conditions are.
+func (p Prescription) Met() bool {
+	for _, c := range p.Conditions {
+		if !c.Met {
+			return false
+		}
+	}
+	return true
+}
+
+// Prescribe is the theorem that covers the federation's task: Theorem 2.1 where steps are plain, 3.1 where they are accelerated and records are in one
+// round each, 4.1 where they are in many; 5.1 and 5.2 where reports are shuffled. The error says why none does.
+func (f Federation) Prescribe(accelerated, many, shuffled bool) (Prescription, error) {
+	if err := f.Validate(); err != nil {
+		return Prescription{}, err
+	}
+	smooth := !math.IsInf(f.Smoothness, 1)
+	switch {
+	case shuffled && accelerated && many:
+		return Prescription{}, errors.New("no theorem of the paper is of accelerated steps on the same records in many shuffled rounds: 5.1 is of plain ones, 5.2 of one pass")
+	case shuffled && !smooth:
+		return Prescription{}, errors.New("the theorems 5.1 and 5.2 ask for a smooth loss, or leave open the smoothness of its envelope")
+	case shuffled && accelerated:
+		return f.theorem52()
+	case shuffled:
+		return f.theorem51(), nil
+	case accelerated && many:
+		return f.theorem41(), nil
+	case accelerated && !smooth:
+		return Prescription{}, errors.New("the theorem 3.1 asks for a smooth loss")
+	case accelerated:
+		return f.theorem31(), nil
+	}
+	return f.theorem21(), nil
+}
+
+func (f Federation) theorem21() Prescription {
+	if math.IsInf(f.Smoothness, 1) {
+		f = f.Enveloped()
+	}
+	r := whole(f.Rounds())
+	k := math.Ceil(f.withinRecords(f.LeastBatch(r)))
+	noise := f.Noise(r)
+	p := f.prescription("2.1", "the risk on the population, if all silos' records are drawn alike", r, k, noise)
+	p.Step, p.Conditions, p.Epsilon = number(f.Step(r, noise)), f.Conditions(r, k), f.cost(f.Records, k, r, noise)
+	return p
+}
+
+func (f Federation) theorem31() Prescription {
+	k := math.Max(1, math.Floor(f.OnePassBatch()))
+	r := math.Floor(f.Records / k)
+	noise := f.OnePassNoise(k)
+	p := f.prescription("3.1", "the risk on the population, whatever silos' records are", r, k, noise)
+	f.accelerate(&p, f.Variance(k, noise))
+	p.Conditions, p.Epsilon = f.OnePassConditions(k), f.cost(k, k, 1, noise)
+	return p
+}
+
+func (f Federation) theorem41() Prescription {
+	k := f.Records
+	var r float64
+	if math.IsInf(f.Smoothness, 1) {
+		f = f.EmpiricalEnvelope()
+		_, batches := f.EmpiricalRounds(k)
+		r = whole(math.Max(f.Reach(), batches))
+	} else {
+		steps, batches := f.EmpiricalRounds(k)
+		r = whole(math.Max(steps, batches))
+	}
+	noise := f.Noise(r)
+	p := f.prescription("4.1", "the mean loss of the records at hand", r, k, noise)
+	f.accelerate(&p, f.EmpiricalVariance(k, noise))
+	p.Conditions, p.Epsilon = f.Conditions(r, k), f.cost(f.Records, k, r, noise)
+	return p
+}
+
+func (f Federation) theorem51() Prescription {
+	r := whole(f.ShuffledRounds())
+	noise := f.Shuffled(r).Noise
+	p := f.prescription("5.1", "the risk on the population, if all silos' records are drawn alike", r, 1, noise)
+	if p.Conditions = f.ShuffledConditions(r); p.ReportNoise != nil {
+		p.Step = number(f.Step(r, noise))
+	}
+	return p
+}
+
+func (f Federation) theorem52() (Prescription, error) {
+	k := math.Max(1, math.Floor(f.PooledBatch()))
+	r := math.Floor(f.Records / k)
+	noise, err := f.PooledNoise(k)
+	if err != nil {
+		return Prescription{}, err
+	}
+	p := f.prescription("5.2", "the risk on the population, whatever silos' records are", r, k, noise*math.Sqrt(f.Available))
+	f.accelerate(&p, f.PooledVariance(k, noise))
+	p.Conditions = f.PooledConditions(k)
+	return p, nil
+}
+
+// At is the noise of one report that the theorem asks for in other rounds and batches than its own; NaN where it has none.
+func (f Federation) At(theorem string, rounds, batch uint64) (float64, error) {
+	r, k := float64(rounds), float64(batch)
+	switch theorem {
+	case "3.1":
+		return f.OnePassNoise(k) / f.Lipschitz, nil
+	case "5.1":
+		return f.Shuffled(r).Noise / f.Lipschitz, nil
+	case "5.2":
+		noise, err := f.PooledNoise(k)
+		return noise * math.Sqrt(f.Available) / f.Lipschitz, err
+	}
+	return f.Noise(r) / f.Lipschitz, nil
+}
+
+func (f Federation) prescription(theorem, claims string, rounds, batch, noise float64) Prescription {
+	return Prescription{Theorem: theorem, Claims: claims, Rounds: uint64(rounds), Batch: uint64(batch), Smoothness: f.Smoothness,
+		ReportNoise: number(noise / f.Lipschitz), MeanNoise: number(noise / f.Lipschitz / math.Sqrt(f.Available))}
+}
+
+// accelerate fills in the steps of the accelerated algorithm.
+func (f Federation) accelerate(p *Prescription, variance float64) {
+	if f.Convexity > 0 {
+		p.Stages = len(f.Stages(variance, int(p.Rounds)))
+		return
+	}
+	p.Steepness = number(f.Steepness(variance, float64(p.Rounds)))
+	p.Regularization = number(f.Regularization(variance, float64(p.Rounds)))
+}
+
+// cost is the real epsilon of Gaussian rounds; nil where it is out of the accountant's reach, or would take it more than a few seconds.
+func (f Federation) cost(records, batch, rounds, noise float64) *Interval {
+	if rounds > 1<<16 {
+		return nil
+	}
+	s := Sampled{Records: uint64(records), Batch: uint64(batch), Rounds: uint64(rounds), Noise: noise / f.Lipschitz}
+	e, err := s.Epsilon(f.Delta)
+	if err != nil || e.Upper >= accounting.MaxEpsilon {
+		return nil
+	}
+	return &e
+}
+
+// whole rounds a number of rounds up.
+func whole(rounds float64) float64 { return math.Min(math.Max(1, math.Ceil(rounds)), 1<<53) }
+
+func number(x float64) *float64 {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return nil
+	}
+	return &x
+}

@@ -1,0 +1,283 @@
+package isrl
+
+import (
+	"math"
+	"testing"
+
+	"github.com/panlearn/panlearn/randomizer/accounting"
+)
+
+const tight = 1e-6 // of all values that were computed from the formulas by other means
+
+// example is the federation of most checks.
+func example() Federation {
+	return Federation{Silos: 25, Available: 25, Records: 1000, Dim: 50, Lipschitz: 1, Smoothness: 1, Diameter: 10, Epsilon: 1, Delta: 1e-5}
+}
+
+// Checks 1 and 2: the noise of Theorem 2.1 and its proof.
+func TestTheorem21_Noise(t *testing.T) {
+	f := example()
+	near(t, "sigma^2", math.Pow(f.Noise(100), 2), 5.32282772, tight)
+	near(t, "sigma", f.Noise(100), 2.30712543, tight)
+	near(t, "least batch", f.LeastBatch(100), 5.05984293, tight)
+	twice, longer := f, f
+	twice.Records, longer.Lipschitz = 2000, 2
+	near(t, "n -> 2n", math.Pow(f.Noise(100)/twice.Noise(100), 2), 4, 1e-12)
+	near(t, "L -> 2L", math.Pow(longer.Noise(100)/f.Noise(100), 2), 4, 1e-12)
+
+	s := f.Share(100)
+	near(t, "epsilon of a round", s.Epsilon, 0.0101196859, tight)
+	near(t, "delta of a round", s.Delta, 5e-8, tight)
+	c := f.Composed(100)
+	near(t, "epsilon composed", c.Epsilon, 0.510292796, tight)
+	near(t, "delta composed", c.Delta, 1e-5, tight)
+	for _, c := range f.Conditions(100, 6) {
+		if !c.Met {
+			t.Errorf("%s: %v against %v", c.Text, c.Value, c.Bound)
+		}
+	}
+	if f.Conditions(100, 5)[1].Met {
+		t.Error("a batch of 5 is large enough")
+	}
+	f.Epsilon = 2 * math.Log(2/f.Delta) // the corner of few rounds
+	if f.Conditions(3, 1000)[3].Met || !f.Conditions(10, 1000)[3].Met {
+		t.Error("the corner of three rounds")
+	}
+}
+
+// The noise of Theorem 2.1 against what is needed, and the epsilon that it really has.
+func TestTheorem21_IsLoose(t *testing.T) {
+	f := example()
+	if got := one[Interval](t)(Sampled{1000, 6, 100, f.Noise(100)}.Epsilon(f.Delta)); !(got.Upper < 0.03 && got.Upper > 0.02) {
+		t.Errorf("epsilon %+v of the noise for epsilon 1, want about 0.023", got)
+	}
+	for batch, ratio := range map[uint64]float64{6: 8.64, 50: 25.3, 200: 29.6, 1000: 30.9} {
+		tightest := one[float64](t)(SampledNoise(Sampled{Records: 1000, Batch: batch, Rounds: 100}, accounting.Budget{Epsilon: 1, Delta: 1e-5}))
+		near(t, "theorem/tight", f.Noise(100)/tightest, ratio, 0.01)
+	}
+}
+
+// Check 3: one pass.
+func TestTheorem31_Noise(t *testing.T) {
+	f := example()
+	sigma := f.OnePassNoise(50)
+	near(t, "sigma", sigma, 0.387584421, tight)
+	near(t, "sigma^2", sigma*sigma, 0.150221683, tight)
+	near(t, "epsilon", f.Concentrated(50, sigma), 0.50054928, tight)
+	mu := one[float64](t)(accounting.GaussianMu(accounting.Budget{Epsilon: 1, Delta: 1e-5}))
+	near(t, "analytic sigma", 2./50/mu, 0.149225265, tight)
+	near(t, "ratio", sigma/(2./50/mu), 2.59731, 1e-5)
+	f.Epsilon = 8 * math.Log(1/f.Delta)
+	near(t, "ceiling", f.Epsilon, 92.1034037, tight)
+	near(t, "epsilon there", f.Concentrated(50, f.OnePassNoise(50)), 90.7878980, tight)
+	if !f.OnePassConditions(50)[0].Met {
+		t.Error("the ceiling is beyond itself")
+	}
+}
+
+// Check 5: the experiments' noise and batches.
+func TestExperimentalNoise(t *testing.T) {
+	for eps, want := range map[float64][2]float64{
+		0.75: {0.0680127, 90}, 1.5: {0.0340064, 128}, 3: {0.0170032, 181}, 6: {0.00850159, 256}, 12: {0.00425080, 362}, 18: {0.00283386, 443},
+	} {
+		f := Federation{Records: 1238, Lipschitz: 1, Epsilon: eps, Delta: 1 / 1238. / 1238.}
+		near(t, "sigma", f.ExperimentalNoise(35), want[0], 2e-6)
+		if k := f.ExperimentalBatch(35); k != want[1] {
+			t.Errorf("epsilon %v: K = %v, want %v", eps, k, want[1])
+		}
+	}
+	f := Federation{Records: 1238, Lipschitz: 1, Epsilon: 3, Delta: 1 / 1238. / 1238.}
+	near(t, "2 ln(1/delta)", 2*f.logDelta(), 28.4850098, tight)
+	near(t, "Local SGD", f.LocalNoise(35, 181), 0.228754472, tight)
+	if f.LocalNoise(35, 1) != f.ExperimentalNoise(35) {
+		t.Error("Local SGD of one step is not a minibatch of one")
+	}
+	// Step by step it has no privacy to speak of.
+	if got := one[Interval](t)(Sampled{1238, 1, 35 * 181, f.LocalNoise(35, 181)}.Delta(3)); !(got.Lower > 0.99) {
+		t.Errorf("delta %+v of Local SGD at epsilon 3", got)
+	}
+}
+
+// Check 6: batches of one pass.
+func TestTheorem31_Batch(t *testing.T) {
+	f := example()
+	k := f.OnePassBatch()
+	near(t, "K", k, 47.0373816, tight)
+	if r := math.Floor(f.Records / math.Floor(k)); r != 21 {
+		t.Errorf("R = %v", r)
+	}
+	steps, privacy := f.OnePassBalance(k)
+	near(t, "steps", steps, 0.221251526, tight)
+	near(t, "privacy", privacy, 0.221251526, tight)
+	near(t, "rate", math.Pow(math.Pow(f.Smoothness, 0.25)*f.Lipschitz*math.Pow(f.Diameter, 1.5)/f.Reach(), 0.8), 0.221251526, tight)
+	f.Smoothness, f.Convexity, f.Gap, f.Deviation = 1, 0.01, 10, 1
+	near(t, "strongly convex K", f.OnePassBatch(), 12.7811109, tight)
+}
+
+// Check 7: rounds and steps of minibatches.
+func TestTheorem21_RoundsAndSteps(t *testing.T) {
+	f := example()
+	near(t, "R", f.Rounds(), 26581.1388, tight)
+	near(t, "sigma^2", math.Pow(f.Noise(26582), 2), 1878.63547, tight)
+	near(t, "printed eta", f.PrintedStep(26582), 0.05948156, tight)
+	near(t, "eta", f.Step(26582, f.Noise(26582)), 9.999229e-4, tight)
+	f.Convexity = 0.01
+	near(t, "strongly convex R", f.Rounds(), 25000, 1e-12)
+	near(t, "the logarithm's R", 2*f.condition()*math.Log(100*0.01*f.signal()/f.Dim), 2624.47268, tight)
+	near(t, "strongly convex sigma^2", math.Pow(f.Noise(25000), 2), 1762.03719, tight)
+	near(t, "strongly convex eta", f.Step(25000, f.Noise(25000)), 0.0299217408, tight)
+	// Enveloped, rounds are about 2 M min{n, epsilon^2 n^2/d}.
+	f.Convexity, f.Smoothness = 0, math.Inf(1)
+	e := f.Enveloped()
+	near(t, "envelope's beta", e.Smoothness, 0.5/(1/math.Sqrt(1000)+math.Sqrt(50*f.logDelta())/1000), 1e-12)
+	if r := e.Rounds(); !(r > 25000 && r <= 50000) {
+		t.Errorf("%v rounds of the envelope", r)
+	}
+}
+
+// Check 8: rounds on the silos' own records.
+func TestTheorem41_Rounds(t *testing.T) {
+	f := example()
+	near(t, "X", f.Reach(), 208.397332, tight)
+	steps, batches := f.EmpiricalRounds(50)
+	near(t, "steps", steps, 45.6505567, tight)
+	near(t, "batches", batches, 34.7435586, tight)
+	if _, batches := f.EmpiricalRounds(1000); batches != 0 {
+		t.Errorf("%v rounds for batches of everything", batches)
+	}
+	near(t, "beta of F.2", f.EmpiricalEnvelope().Smoothness, 70.7106781, tight)
+	f.Smoothness = f.Reach() * f.Lipschitz / f.Diameter
+	steps, _ = f.EmpiricalRounds(50)
+	near(t, "rounds with X's beta", steps, f.Reach(), 1e-12)
+}
+
+// Check 9: stages.
+func TestStages(t *testing.T) {
+	f := Federation{Smoothness: 10, Convexity: 0.1, Gap: 8}
+	got := f.Stages(4, 854+1707+3414+6827)
+	if len(got) != 4 {
+		t.Fatalf("%v", got)
+	}
+	for i, want := range []Stage{{854, 3227.55201}, {1707, 12887.5718}, {3414, 51527.6592}, {6827, 206020.118}} {
+		if got[i].Rounds != want.Rounds {
+			t.Errorf("stage %d: %d rounds, want %d", i+1, got[i].Rounds, want.Rounds)
+		}
+		near(t, "v", got[i].Steepness, want.Steepness, tight)
+	}
+	for _, s := range f.Stages(0, 200) {
+		if s != (Stage{57, 20}) {
+			t.Errorf("without variance: %v", s)
+		}
+	}
+	if got := f.Stages(4, 100); len(got) != 1 || got[0].Rounds != 100 {
+		t.Errorf("too few rounds for a stage: %v", got)
+	}
+}
+
+// Check 10: shuffled reports.
+func TestTheorem51_Chain(t *testing.T) {
+	near(t, "D.5", Amplified(1e4, 10, 0.05, 1e-6), 0.00999348028, tight)
+	near(t, "its ceiling", AmplifiedUpTo(1e4, 10, 1e-6), 0.37630, 1e-5)
+	near(t, "n = 1", Amplified(1e4, 1, 1, 1e-6), 0.214025652, tight)
+
+	f := Federation{Silos: 1000, Available: 1000, Records: 10, Dim: 1, Lipschitz: 1, Smoothness: 1, Diameter: 1, Epsilon: 0.1, Delta: 1e-6}
+	s := f.Shuffled(1000)
+	near(t, "epsilon of a round", s.Round.Epsilon, 3.00795640e-4, tight)
+	near(t, "delta of a round", s.Round.Delta, 5e-10, tight)
+	near(t, "delta of a report", s.Local.Delta, 5.5555556e-13, tight)
+	near(t, "epsilon of a batch", s.Batch.Epsilon, 1.50397820e-3, tight)
+	near(t, "epsilon of a report", s.Local.Epsilon, 2.47802707e-3, tight)
+	near(t, "sigma", s.Noise, 6137.30458, tight)
+	c := f.ShuffledConditions(1000)
+	near(t, "condition on M", c[1].Bound, 488.342286, tight)
+	near(t, "condition on R", c[2].Bound, 1000, 1e-12)
+	for _, c := range c {
+		if !c.Met {
+			t.Errorf("%s: %v against %v", c.Text, c.Value, c.Bound)
+		}
+	}
+	f.Epsilon = 10 // a budget that single reports could spend more than 1 of, where the lemma on Gaussian noise ends
+	if s := f.Shuffled(1); s.Local.Epsilon != 1 || !(Amplified(1000, 1, 1, 1000*s.Local.Delta) <= s.Batch.Epsilon) {
+		t.Errorf("a large budget: %+v", s)
+	}
+	f.Silos, f.Available = 20, 20
+	if s := f.Shuffled(1000); !math.IsNaN(s.Noise) || f.ShuffledConditions(1000)[1].Met {
+		t.Errorf("20 silos are shuffled to %+v", s)
+	}
+}
+
+// Check 14: budgets of silos' own, and for whole silos.
+func TestAppendixH(t *testing.T) {
+	f := Federation{Records: 100, Epsilon: 1, Delta: 1e-5}
+	b := f.Hybrid()
+	near(t, "epsilon_0", b.Epsilon, 0.01, 1e-12)
+	near(t, "delta_0", b.Delta, 2.5e-8, 1e-12)
+	g := Grouped(b, 100)
+	near(t, "delta of a silo", g.Delta, 6.72808618e-6, tight)
+	if !(g.Delta <= f.Delta && g.Epsilon <= f.Epsilon*(1+1e-12)) {
+		t.Errorf("%+v is beyond the budget", g)
+	}
+	s := Silo{1000, accounting.Budget{Epsilon: 1, Delta: 1e-5}}
+	near(t, "xi", s.Cost(100), 2.07922958e-4, tight)
+	near(t, "sigma_i^2", math.Pow(s.Noise(1, 100), 2), 5.32282772, tight)
+
+	// Equal silos are those of Theorem 2.1.
+	equal := []Silo{s, s, s, s}
+	near(t, "Q", Unbalanced(equal, 100, []int{4}), s.Cost(100)/4, 1e-12)
+	near(t, "Q, 2 of 4 or all", Unbalanced(equal, 100, []int{2, 4}), s.Cost(100)*3/8, 1e-12)
+	for _, k := range Batches(equal, 100) {
+		if k != 6 {
+			t.Errorf("K = %v, want 6", k)
+		}
+	}
+	small := Silo{100, accounting.Budget{Epsilon: 2, Delta: 1e-5}}
+	if got := Batches([]Silo{s, small}, 100); got[0] != 11 || got[1] != 2 {
+		t.Errorf("batches %v, want one share of both", got)
+	}
+	if q := Unbalanced([]Silo{s, small}, 100, []int{1}); math.Abs(q/small.Cost(100)-1) > 1e-12 {
+		t.Errorf("Q = %v where one of two silos answers, want that of the costlier one", q)
+	}
+	e := example()
+	near(t, "rounds of equal silos", e.UnbalancedRounds(1/e.signal()), e.Rounds(), 1e-12)
+}
+
+// Check 15: limiting cases of the formulas.
+func TestLimits(t *testing.T) {
+	f := example()
+	f.Spread = 7
+	if f.Heterogeneous() != 0 || f.Variance(10, 1) != (0/10.+50)/25 {
+		t.Error("all silos answer, and their differences count")
+	}
+	f.Available = 5
+	near(t, "share of the spread", f.Heterogeneous(), 20./24, 1e-12)
+	f.Silos, f.Available = 1, 1
+	if f.Heterogeneous() != 0 {
+		t.Error("one silo differs from itself")
+	}
+	f = example()
+	f.Records = 1
+	if f.OnePassBatch() != 1 || f.PooledBatch() != 1 {
+		t.Error("a batch of more than the one record")
+	}
+	// One record: sampling does nothing, the interval is the Gaussian's.
+	got := one[Interval](t)(Sampled{1, 1, 9, 2}.Epsilon(1e-5))
+	if want := one[float64](t)(accounting.GaussianEpsilon(3, 1e-5)); got != (Interval{want, want}) {
+		t.Errorf("%+v, want %v", got, want)
+	}
+	f = example()
+	last := math.Inf(1)
+	for _, eps := range []float64{1, 1e3, 1e9} {
+		f.Epsilon = eps
+		if s := f.Noise(10) + f.OnePassNoise(10) + f.ExperimentalNoise(10); !(s < last) {
+			t.Errorf("noise %v at epsilon %v", s, eps)
+		} else {
+			last = s
+		}
+	}
+	if !(last < 1e-6) {
+		t.Errorf("noise %v without privacy", last)
+	}
+	if Averaging(1) != 1 {
+		t.Error("the first round does not start at w_0")
+	}
+}

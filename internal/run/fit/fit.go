@@ -1,0 +1,204 @@
+// Package fit learns from the rows of a file in one place, for `learner fit`: a task of one silo, all of whose roles are in this process (package
+// pipeline). What leaves the silo's reports hides each row, so whatever is on the disk is released: batches, models and the ledger, and reports with
+// their noise. Rows, exact sums and whatever follows from them without noise are in memory alone.
+//
+// A state folder is of one fit. It is pinned to the task and to numbers that are public (how many rows, of which file); a fit that was killed goes on,
+// and one that has ended is not run again, for it would be charged on top.
+package fit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	runlearner "github.com/panlearn/panlearn/internal/run/learner"
+	"github.com/panlearn/panlearn/internal/run/pipeline"
+	"github.com/panlearn/panlearn/internal/run/statedir"
+	"github.com/panlearn/panlearn/learner/service"
+	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/learner/task/source"
+	"github.com/panlearn/panlearn/state"
+	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/seal"
+)
+
+// lease is the stage's: nobody else works on the folder, so a new process need not wait long for one that was killed.
+const lease = 4 * time.Second
+
+// Config is a fit.
+type Config struct {
+	Spec         *task.Spec // of one place, see task.LoadTogether, of as many units as the data have
+	Data         Data
+	StateDir     string
+	MaxBlockRows uint64 // see client.Config
+
+	Watch  service.Observer
+	Fill   func(users, cohort uint64)
+	HTTP   net.Listener // of the page; nil: none. Run closes it
+	Logger *slog.Logger
+	// Begun is told what the folder has before anything is learned: nothing at first.
+	Begun func(resumed bool)
+	// Done is told the committed state when the task has ended, and whether the page stays up after it, until ctx is done. Where it succeeds the fit is over.
+	Done func(v statedir.View, serving bool) error
+}
+
+// A TaskError refuses a task that cannot be planned, or is not that of the folder.
+type TaskError struct{ Err error }
+
+func (e *TaskError) Error() string { return e.Err.Error() }
+
+func (e *TaskError) Unwrap() error { return e.Err }
+
+// Run learns until the task has ended. The same Config goes on where a process was killed. A folder whose fit is over is a *SpentError, one of
+// something else a *FolderError.
+func Run(ctx context.Context, c Config) error {
+	if c.HTTP != nil {
+		defer c.HTTP.Close() // where nothing serves it yet
+	}
+	return runlearner.Hold(ctx, c.StateDir, c.Logger,
+		func(ctx, _ context.Context, _ *errgroup.Group, store state.Store, finish *service.Finisher) error {
+			return c.run(ctx, store, finish)
+		})
+}
+
+func (c Config) run(ctx context.Context, store state.Store, finish *service.Finisher) error {
+	pinned, view, err := c.take(ctx, store)
+	if err != nil {
+		return err
+	}
+	done := func(v statedir.View, serving bool) error {
+		if err := c.Done(v, serving); err != nil {
+			return err
+		}
+		pinned.Told = true
+		return pinned.write(c.StateDir)
+	}
+	if view != nil && view.Checkpoint.Ended() {
+		return done(*view, false)
+	}
+	all := pipeline.Config{Spec: c.Spec, Dir: c.StateDir, Store: store, Shown: store, Curves: c.StateDir, Lease: lease, Finish: finish, Watch: c.Watch, Fill: c.Fill,
+		HTTP: c.HTTP, Logger: c.Logger, Client: client.Config{Source: c.Data.Path, Rows: true, MaxBlockRows: c.MaxBlockRows}, Offer: c.offer}
+	if all.Body, all.Expected, err = runlearner.TaskOf(ctx, store, c.Spec); err != nil {
+		return &TaskError{err}
+	}
+	if all.Learner, _, err = seal.LoadOrCreateIdentity(filepath.Join(c.StateDir, "learner.key")); err != nil {
+		return err
+	}
+	if all.Stage, _, err = seal.LoadOrCreateIdentity(filepath.Join(c.StateDir, "stage.key")); err != nil {
+		return err
+	}
+	all.Done = func(client.Summary, time.Duration) error {
+		view, err := statedir.Look(ctx, store)
+		if err != nil {
+			return err
+		}
+		return done(view, c.HTTP != nil)
+	}
+	c.Begun(view != nil)
+	return pipeline.Run(ctx, all)
+}
+
+// take pins a new folder, or holds one that is there against the fit; view is nil where nothing is committed.
+func (c Config) take(ctx context.Context, store state.Store) (pinned pin, view *statedir.View, err error) {
+	v, err := statedir.Look(ctx, store)
+	switch {
+	case err == nil:
+		view = &v
+	case !errors.Is(err, state.ErrEmpty):
+		return pin{}, nil, err
+	}
+	pinned, found, err := readPin(c.StateDir)
+	if err != nil {
+		return pin{}, nil, err
+	}
+	switch {
+	case !found && view != nil:
+		return pin{}, nil, &FolderError{"this folder is of learner run, which has no rows here: take an empty one"}
+	case !found:
+		pinned = pin{Version: pinVersion, Data: c.Data}
+		return pinned, nil, pinned.write(c.StateDir)
+	}
+	if pinned.Told && view != nil {
+		spent := view.Checkpoint.Ledger.Spent()
+		return pin{}, nil, &SpentError{spent.Epsilon, spent.Delta}
+	}
+	if err := pinned.differs(c.Data); err != nil {
+		return pin{}, nil, err
+	}
+	if view == nil {
+		return pinned, nil, nil
+	}
+	for _, part := range []string{"nats", "devices", "marks"} {
+		if _, err := os.Stat(filepath.Join(c.StateDir, part)); errors.Is(err, fs.ErrNotExist) && !view.Checkpoint.Ended() {
+			return pin{}, nil, &FolderError{fmt.Sprintf("its folder %s is gone, and with it which reports there are of these rows: they would be drawn again, with other noise. "+
+				"learner snapshot has the model so far", part)}
+		}
+	}
+	return pinned, view, nil
+}
+
+// offer has the client report about the rows.
+func (c Config) offer(ctx context.Context, devices *client.Client) (client.Summary, error) {
+	rows, err := Open(c.Data, c.Spec)
+	if err != nil {
+		return client.Summary{}, err
+	}
+	defer rows.Close()
+	return devices.Run(ctx, rows.All())
+}
+
+// Rows are those to learn from.
+type Rows struct {
+	*source.Reader
+	data Data
+}
+
+// Open opens the data of a task.
+func Open(d Data, spec *task.Spec) (*Rows, error) {
+	var err error
+	if d.Format != "" {
+		if spec, err = spec.ReadAs(task.Format(d.Format)); err != nil {
+			return nil, fmt.Errorf("--format: %w", err)
+		}
+	}
+	features, err := spec.Compile()
+	if err != nil {
+		return nil, err
+	}
+	r, err := source.OpenFitting(d.Path, features)
+	return &Rows{Reader: r, data: d}, err
+}
+
+// All yields the rows under places of their own, in order, as if they were one file: which are held out leaves no gap. It fails where there are not as
+// many as there were.
+func (r *Rows) All() iter.Seq2[task.Row, error] {
+	return func(yield func(task.Row, error) bool) {
+		read, kept := uint(0), 0
+		for row, err := range r.Reader.All() {
+			var unfit *task.RowError
+			if err != nil && !errors.As(err, &unfit) {
+				yield(row, err)
+				return
+			}
+			if read++; r.data.Holdout > 0 && read%r.data.Holdout == 0 {
+				continue
+			}
+			row.File, row.Number = "", int64(kept)
+			if kept++; !yield(row, err) {
+				return
+			}
+		}
+		if kept != r.data.Rows {
+			yield(task.Row{}, fmt.Errorf("the data have changed: %d rows to learn from, there were %d", kept, r.data.Rows))
+		}
+	}
+}

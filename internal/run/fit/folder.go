@@ -1,0 +1,116 @@
+package fit
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/panlearn/panlearn/internal/disk"
+)
+
+// pinFile is the file of a state folder that says which data it is of.
+const pinFile = "fit.json"
+
+// Data are the rows that are learned from. Nothing of it depends on what a row says: numbers of rows are public.
+type Data struct {
+	Path    string `json:"data"`    // absolute, of a file or a pattern
+	Format  string `json:"format"`  // if not the task's
+	Holdout uint   `json:"holdout"` // every so many-th row is not learned from; 0: all are
+	Rows    int    `json:"rows"`    // of the data, without those
+}
+
+// A pin is what a folder remembers of its fit beside what the pipeline keeps.
+type pin struct {
+	Version int `json:"version"`
+	Data
+	Told bool `json:"told"` // the model was handed over: the fit is over
+}
+
+const pinVersion = 1
+
+// A FolderError refuses a state folder that is of something else.
+type FolderError struct{ Reason string }
+
+// Error says what the folder is of, and what to do.
+func (e *FolderError) Error() string { return "--state: " + e.Reason }
+
+// A SpentError refuses a second fit.
+type SpentError struct{ Epsilon, Delta float64 }
+
+// Error says what a second fit would cost, and where the model is.
+func (e *SpentError) Error() string {
+	return fmt.Sprintf("--state: this folder's fit is over and its budget is spent (epsilon %v, delta %v): learner snapshot has its model, learner ledger what it cost. "+
+		"Another fit of the same rows wants a folder of its own, and each row pays for both: the epsilons add up, and so do the deltas", e.Epsilon, e.Delta)
+}
+
+// readPin returns the folder's pin; found is false where it has none.
+func readPin(dir string) (p pin, found bool, err error) {
+	data, err := os.ReadFile(filepath.Join(dir, pinFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return p, false, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &p)
+	}
+	if err == nil && p.Version != pinVersion {
+		err = fmt.Errorf("version %d, this program reads %d", p.Version, pinVersion)
+	}
+	if err != nil {
+		return p, false, fmt.Errorf("--state: %s: %w", pinFile, err)
+	}
+	return p, true, nil
+}
+
+// Vacant makes a folder for a model of public data, and refuses one that a learner has.
+func Vacant(dir string) error {
+	for _, file := range []string{pinFile, "FORMAT"} {
+		if _, err := os.Lstat(filepath.Join(dir, file)); err == nil {
+			return &FolderError{"this folder is of a private fit or of learner run: take another one for what is public"}
+		}
+	}
+	return os.MkdirAll(dir, 0o700)
+}
+
+// write puts the pin into the folder, durably and whole.
+func (p pin) write(dir string) error {
+	data, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, "."+pinFile+"-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(append(data, '\n'))
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(f.Name(), filepath.Join(dir, pinFile)); err != nil {
+		return err
+	}
+	return disk.SyncFolder(dir)
+}
+
+// differs says what else the folder's data are; nil: they are those.
+func (p pin) differs(d Data) error {
+	switch {
+	case p.Path != d.Path || p.Format != d.Format:
+		return &FolderError{fmt.Sprintf("this folder is of the rows of %s%s: go on with those, or take an empty folder", p.Path, inFormat(p.Format))}
+	case p.Holdout != d.Holdout:
+		return &FolderError{fmt.Sprintf("this folder's fit began with --holdout %d: rows that were held out would be learned from, and others not any more", p.Holdout)}
+	case p.Rows != d.Rows:
+		return &FolderError{fmt.Sprintf("this folder's fit began with %d rows to learn from, now there are %d: its noise and its ledger are of those; take an empty folder for other data", p.Rows, d.Rows)}
+	}
+	return nil
+}
+
+func inFormat(format string) string {
+	if format == "" {
+		return ""
+	}
+	return " as " + format
+}

@@ -1,0 +1,163 @@
+// Package pipeline runs all roles of one task in one process, over an embedded broker and a store: the learner, the stage, and one client with
+// everybody's events. The quickstart is it on a synthetic population, and `learner fit` on the rows of a file.
+//
+// What is in Dir and in Store outlives the process: a second run with the same folder, store and identities goes on where a first one was killed.
+// The caller keeps other processes out of Dir.
+package pipeline
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/panlearn/panlearn/internal/dashboard"
+	"github.com/panlearn/panlearn/internal/run"
+	runlearner "github.com/panlearn/panlearn/internal/run/learner"
+	"github.com/panlearn/panlearn/learner/service"
+	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/shuffle/stage"
+	"github.com/panlearn/panlearn/shuffle/stage/markfile"
+	"github.com/panlearn/panlearn/state"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/client/consent"
+	"github.com/panlearn/panlearn/stream/client/filestore"
+	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/seal"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// Config is a task and all that it runs on. What is not said to have a default is required.
+type Config struct {
+	Spec  *task.Spec
+	Body  *wire.Task
+	Dir   string      // of the broker's streams, the client's participation and the stage's marks
+	Store state.Store // the learner's
+
+	Learner, Stage *seal.Identity // the same over the task's life
+	// MemoryReports keeps sealed reports in the broker's memory: they go with the process, so that no second one can go on.
+	MemoryReports bool
+	Lease         time.Duration      // of the stage; 0: stage.DefaultLeaseTTL
+	Mixer         func() rand.Source // entropy of the stage; anything but nil voids the guarantee
+	Finish        *service.Finisher  // nil: the task ends when its plan does
+
+	// Client is what is special of the client: Source, Entropy, MaxBlockRows. The rest is filled in.
+	Client client.Config
+	// Offer offers all events, and ends with the client's summary.
+	Offer func(context.Context, *client.Client) (client.Summary, error)
+	// Done is told when the task has ended: what was offered, and how long it took. The page is there until it returns, and then until ctx is done.
+	Done func(client.Summary, time.Duration) error
+
+	Watch    service.Observer           // nil: nobody
+	Fill     func(users, cohort uint64) // how full the round is; nil: nobody
+	HTTP     net.Listener               // of the page and the endpoints of learner and stage; Run closes it. nil: none
+	Shown    state.Store                // what the page shows: Store, or a seeded one
+	Expected *dashboard.Expected        // of the model; nil where the plan was not made now
+	Curves   string                     // folder of the page's curves; empty: they are not kept
+	Logger   *slog.Logger
+}
+
+// Run runs the task to its end.
+func Run(ctx context.Context, c Config) (err error) {
+	if c.HTTP != nil {
+		defer c.HTTP.Close() // where nothing serves it yet
+	}
+	server, err := natsjs.StartEmbedded(natsjs.EmbeddedConfig{StoreDir: filepath.Join(c.Dir, "nats"), SyncAlways: true, Log: c.Logger})
+	if err != nil {
+		return err
+	}
+	defer server.Shutdown()
+	conns := make([]*natsjs.Conn, 3) // one a role, as in separate processes
+	for i := range conns {
+		if conns[i], err = server.Connect(natsjs.ConnectConfig{Log: c.Logger}); err != nil {
+			return err
+		}
+		defer conns[i].Close()
+	}
+	name, err := stream.ParseTask(c.Spec.Name)
+	if err != nil {
+		return err
+	}
+	if _, err := run.Provision(ctx, conns[0], name, c.Body, 1, c.MemoryReports); err != nil {
+		return err
+	}
+	show, err := c.open(ctx, conns[0])
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, show.close(ctx, err)) }()
+	begun := time.Now()
+	group, running := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		err := c.learn(running, name, conns[0], c.Stage.Public(), runlearner.Observers{c.Watch, show.learner})
+		show.site.Ended(ctx, err)
+		return err
+	})
+	group.Go(func() error { return c.mix(running, name, conns[1], show) })
+	var sent client.Summary
+	group.Go(func() (err error) {
+		sent, err = c.publish(running, name, conns[2])
+		return err
+	})
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	if err := c.Done(sent, time.Since(begun)); err != nil || c.HTTP == nil {
+		return err
+	}
+	<-ctx.Done() // how it ended is shown until then
+	return nil
+}
+
+func (c Config) learn(ctx context.Context, name stream.Task, conn *natsjs.Conn, stageKey ed25519.PublicKey, watch service.Observer) error {
+	s, err := service.New(service.Config{Task: name, Records: conn, Store: c.Store, Identity: c.Learner, StageKey: stageKey, Finish: c.Finish,
+		Prepare:  func() (*wire.Task, error) { return c.Body, nil },
+		Observer: watch, Logger: c.Logger})
+	if err != nil {
+		return err
+	}
+	return s.Run(ctx)
+}
+
+func (c Config) mix(ctx context.Context, name stream.Task, conn *natsjs.Conn, show *exhibit) error {
+	reader, err := conn.Reader(ctx, name)
+	if err != nil {
+		return err
+	}
+	marks, err := markfile.Open(filepath.Join(c.Dir, "marks"))
+	if err != nil {
+		return err
+	}
+	s, err := stage.New(stage.Config{Task: name, Records: conn, Reports: reader, Identity: c.Stage, LearnerKey: c.Learner.Public(), Limits: conn.Limits(),
+		LeaseTTL: c.Lease, Marks: marks, Entropy: c.Mixer, Observer: show.stage, Logger: c.Logger})
+	if err != nil {
+		return err
+	}
+	status := s.Status
+	show.status.Store(&status)
+	return s.Run(ctx)
+}
+
+func (c Config) publish(ctx context.Context, name stream.Task, conn *natsjs.Conn) (client.Summary, error) {
+	store, err := filestore.Open(filestore.Path(filepath.Join(c.Dir, "devices"), name))
+	if err != nil {
+		return client.Summary{}, err
+	}
+	defer store.Close()
+	k := c.Client
+	k.Task, k.Records, k.Reports, k.Store, k.Spec, k.Limits, k.Logger = name, conn, conn, store, c.Spec, conn.Limits(), c.Logger
+	k.Policy = consent.Policy{LearnerKey: consent.Fingerprint(c.Learner.Public()), StageKey: consent.Fingerprint(c.Stage.Public())}
+	devices, err := client.New(k)
+	if err != nil {
+		return client.Summary{}, err
+	}
+	defer devices.Close()
+	return c.Offer(ctx, devices)
+}
