@@ -128,6 +128,20 @@ func norm2(x []float64) (n, unit float64) {
 // clip norm of the ball of radius g/2: their distance, what rounding toward the centre adds, and the floating-point arithmetic of clipping
 // and scaling (docs/theorem-a.md, section 3, a report of a minimiser).
 func MinimizerShift(g int, units uint64, d int) float64 {
+	return snappedShift(float64(g)/float64(units)*(1+0x1p-18), g, d)
+}
+
+// Shift bounds the same of two vectors, as they are in memory, that are at most S apart in the L2 norm: ratio is S/(2L), an upper bound of it. Above 1 it is 1,
+// since clipping brings them within 2L. NaN, which no mechanism accepts, if ratio is NaN or negative.
+func Shift(g int, ratio float64, d int) float64 {
+	if !(ratio >= 0) {
+		return math.NaN()
+	}
+	return snappedShift(float64(g)*min(ratio, 1), g, d)
+}
+
+// snappedShift adds to a distance, in levels, what clipping, scaling and snapping add.
+func snappedShift(apart float64, g, d int) float64 {
 	levels, dim := float64(g), float64(d)
-	return (levels/float64(units)*(1+0x1p-18) + math.Sqrt(dim)*0x1p-24 + levels*(dim+16)*0x1p-52) * (1 + 0x1p-48)
+	return (apart + math.Sqrt(dim)*0x1p-24 + levels*(dim+16)*0x1p-52) * (1 + 0x1p-48)
 }

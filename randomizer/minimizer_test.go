@@ -91,10 +91,32 @@ func TestMinimizersMoveByTheirShift(t *testing.T) {
 				rt.Fatalf("%+v: %v and %v lie %v levels apart, want at most %v", p, x, y, got, exact)
 			}
 			closest = max(closest, got/exact)
+			if most := Shift(int(p.Levels), apart/2*(1+1e-14), dim); got > most*(1+1e-15) {
+				rt.Fatalf("%+v: %v and %v lie %v levels apart, want at most %v", p, x, y, got, most)
+			}
 		}
 	})
 	if closest < 0.99 {
 		t.Errorf("the closest pair is %v of the bound: the search has no power", closest)
+	}
+}
+
+// Shift at 1/K is MinimizerShift but for the margin of a minimiser's own rounding; clipping bounds it; what is no ratio gives no shift.
+func TestShiftOfARatio(t *testing.T) {
+	for _, g := range []int{1, 100, 1 << 20} {
+		for _, k := range []uint64{1, 3, 1000} {
+			if got, want := Shift(g, (1+0x1p-18)/float64(k), 7), MinimizerShift(g, k, 7); k > 1 && math.Abs(got/want-1) > 1e-15 {
+				t.Errorf("g %d, K %d: %v, want %v", g, k, got, want)
+			}
+		}
+		if Shift(g, 5, 7) != Shift(g, 1, 7) || Shift(g, 0, 7) <= 0 {
+			t.Errorf("g %d: %v at 5, %v at 1, %v at 0", g, Shift(g, 5, 7), Shift(g, 1, 7), Shift(g, 0, 7))
+		}
+	}
+	for _, ratio := range []float64{-1, math.NaN()} {
+		if got := Shift(10, ratio, 2); !math.IsNaN(got) {
+			t.Errorf("a ratio of %v gives %v", ratio, got)
+		}
 	}
 }
 

@@ -63,7 +63,7 @@ func (a *Accountant) Delta(eps float64, views ...Mechanism) (float64, error) {
 	if err := validateAll(views); err != nil {
 		return 0, err
 	}
-	return a.compose(views).delta(eps), nil
+	return a.compose(views).Delta(eps), nil
 }
 
 // Epsilon returns an epsilon at which Delta of the same views was evaluated to be
@@ -91,7 +91,7 @@ func validateAll(views []Mechanism) error {
 }
 
 // compose is the curve of views that come one after the other.
-func (a *Accountant) compose(views []Mechanism) curve {
+func (a *Accountant) compose(views []Mechanism) Curve {
 	return a.worst([]turns{{1, [][]Mechanism{views}}})
 }
 
@@ -103,7 +103,7 @@ type turns struct {
 
 // worst is the curve of all turns, whatever each chooses: at every rung the largest mu and the largest slack of its choices
 // (docs/theorem-a.md, section 4). It pairs the views' windows rung by rung. Any pairing is valid; equal slack is near the best.
-func (a *Accountant) worst(all []turns) curve {
+func (a *Accountant) worst(all []turns) Curve {
 	var profiles []*profile // of every view, in order
 	for _, t := range all {
 		for _, v := range slices.Concat(t.of...) {
@@ -114,7 +114,7 @@ func (a *Accountant) worst(all []turns) curve {
 			profiles = append(profiles, a.profile(affordable(binomial{n: int64(v.Trials), k: k})))
 		}
 	}
-	var c curve
+	var c Curve
 rungs:
 	for k := range rungs {
 		var square, slack float64

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/panlearn/panlearn/internal/test/longtest"
+	"github.com/panlearn/panlearn/randomizer"
 )
 
 // Exact attacks: hockey-stick divergences of concrete neighbours by direct sums,
@@ -220,7 +221,7 @@ func blocks(shape func(*rand.Rand) Mechanism) func(*rand.Rand) Mechanism {
 func minimisers(shape func(*rand.Rand) Mechanism) func(*rand.Rand) Mechanism {
 	return func(rng *rand.Rand) Mechanism {
 		m := shape(rng)
-		m.Minimizer = true
+		m.Shift = randomizer.MinimizerShift(m.Levels, m.Units, m.Dim)
 		return m
 	}
 }

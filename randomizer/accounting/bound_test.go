@@ -135,9 +135,9 @@ func TestMoreNoiseIsNeverWorse(t *testing.T) {
 			rt.Fatalf("%+v: delta %v, with twice the trials %v", m, base, d)
 		}
 		for _, worse := range []Mechanism{
-			{m.Trials, m.P, m.Levels + 1, m.Dim, m.Rounds, m.Units, m.Minimizer},
-			{m.Trials, m.P, m.Levels, m.Dim + 1, m.Rounds, m.Units, m.Minimizer},
-			{m.Trials, m.P, m.Levels, m.Dim, m.Rounds + 1, m.Units, m.Minimizer},
+			{m.Trials, m.P, m.Levels + 1, m.Dim, m.Rounds, m.Units, m.Shift},
+			{m.Trials, m.P, m.Levels, m.Dim + 1, m.Rounds, m.Units, m.Shift},
+			{m.Trials, m.P, m.Levels, m.Dim, m.Rounds + 1, m.Units, m.Shift},
 		} {
 			if delta(worse) < base*(1-1e-9) {
 				rt.Fatalf("%+v: delta %v, of the harder %+v %v", m, base, worse, delta(worse))
@@ -174,8 +174,8 @@ func TestEpsilonInvertsDelta(t *testing.T) {
 // TestNoGuarantee: too little noise is reported, not hidden.
 func TestNoGuarantee(t *testing.T) {
 	for _, m := range []Mechanism{
-		{1, 0.5, 1, 1, 1, 0, false}, {3, 0.5, 1, 1, 1, 0, false}, {10, 0.5, 5, 100, 1, 0, false}, {100, 1. / (1 << 24), 1, 1, 1, 0, false},
-		{26, 0.5, 19, 100, 1, 0, false}, {1 << 20, 0.5, maxCount - 1, maxCount - 1, maxCount - 1, 0, false},
+		{1, 0.5, 1, 1, 1, 0, 0}, {3, 0.5, 1, 1, 1, 0, 0}, {10, 0.5, 5, 100, 1, 0, 0}, {100, 1. / (1 << 24), 1, 1, 1, 0, 0},
+		{26, 0.5, 19, 100, 1, 0, 0}, {1 << 20, 0.5, maxCount - 1, maxCount - 1, maxCount - 1, 0, 0},
 	} {
 		if eps, err := m.Epsilon(1e-6); err != nil || !math.IsInf(eps, 1) {
 			t.Errorf("%+v: epsilon %v (%v), want +Inf", m, eps, err)
@@ -184,7 +184,7 @@ func TestNoGuarantee(t *testing.T) {
 			t.Errorf("%+v: delta %v (%v)", m, d, err)
 		}
 	}
-	if d, err := (Mechanism{26000, 0.5, 19, 100, 1, 0, false}).Delta(1e300); err != nil || !(d >= 0 && d <= 1) {
+	if d, err := (Mechanism{26000, 0.5, 19, 100, 1, 0, 0}).Delta(1e300); err != nil || !(d >= 0 && d <= 1) {
 		t.Errorf("delta at epsilon 1e300: %v (%v)", d, err)
 	}
 }

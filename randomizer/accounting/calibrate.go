@@ -66,9 +66,9 @@ func (a *Accountant) SmallestP(m Mechanism, b Budget) (float64, error) {
 	if err := checkDelta(delta); err != nil {
 		return 0, err
 	}
-	at := func(k int64) []curve {
+	at := func(k int64) []Curve {
 		m.P = float64(k) / (1 << coinBits)
-		return []curve{a.compose([]Mechanism{m})}
+		return []Curve{a.compose([]Mechanism{m})}
 	}
 	if !meets(at(fairCoin), eps, delta) {
 		return 0, fmt.Errorf("trials %d: p = 1/2 does not meet epsilon %v, delta %v", m.Trials, eps, delta)
@@ -80,9 +80,9 @@ func (a *Accountant) SmallestP(m Mechanism, b Budget) (float64, error) {
 const fairCoin = 1 << (coinBits - 1)
 
 // meets reports whether every curve has at most delta at eps.
-func meets(curves []curve, eps, delta float64) bool {
+func meets(curves []Curve, eps, delta float64) bool {
 	for _, c := range curves {
-		if !(c.delta(eps) <= delta) {
+		if !(c.Delta(eps) <= delta) {
 			return false
 		}
 	}
@@ -92,7 +92,7 @@ func meets(curves []curve, eps, delta float64) bool {
 // headroom is the factor by which every mu could grow with the target still met:
 // the required variance is about the present one over its square. Only a guess
 // for the searches; 0 where the windows' slack alone exceeds delta.
-func headroom(curves []curve, eps, delta float64) float64 {
+func headroom(curves []Curve, eps, delta float64) float64 {
 	least := math.Inf(1)
 	for _, c := range curves {
 		c = c.near(eps)
@@ -125,7 +125,7 @@ func headroom(curves []curve, eps, delta float64) float64 {
 
 // smallestCoin searches k for p = k/2^24 between 0 and a feasible 1/2. Every
 // accepted k was evaluated; that delta falls with p is used for speed alone.
-func smallestCoin(at func(k int64) []curve, eps, delta float64) int64 {
+func smallestCoin(at func(k int64) []Curve, eps, delta float64) int64 {
 	lo, hi := int64(0), int64(fairCoin)
 	h := headroom(at(hi), eps, delta)
 	from := hi

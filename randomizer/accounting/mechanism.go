@@ -1,11 +1,6 @@
 package accounting
 
-import (
-	"fmt"
-	"math"
-
-	"github.com/panlearn/panlearn/randomizer"
-)
+import "fmt"
 
 // Mechanism is one adversary's view of one target user: per coordinate the
 // target's stochastically rounded position on 0..Levels plus Bin(Trials, P), in
@@ -26,16 +21,17 @@ type Mechanism struct {
 	Rounds int
 	// Units is K, the units that the target's report is about; 0 stands for 1.
 	Units uint64
-	// Minimizer says that the target is one vector in the ball of radius Levels/2, which moves by
-	// at most Levels/Units and what snapping adds where one of the Units is replaced.
-	Minimizer bool
+	// Shift says, if it is not 0, that the target is one vector somewhere in the ball of radius
+	// Levels/2, and that neighbours' places are at most so many levels apart, snapping included
+	// (randomizer.Shift); Units do not enter then.
+	Shift float64
 }
 
 // mu is the Gaussian parameter of one round at one rung. One unit fills the ball,
 // which is known to lie around the lattice's centre; one of several is somewhere.
 func (m Mechanism) mu(l level) float64 {
-	if m.Minimizer {
-		return l.MuShift(randomizer.MinimizerShift(m.Levels, max(m.Units, 1), m.Dim), m.Dim)
+	if m.Shift > 0 {
+		return l.MuShift(m.Shift, m.Dim)
 	}
 	if m.Units <= 1 {
 		return l.Mu(m.Levels, m.Dim)
@@ -55,6 +51,9 @@ func (m Mechanism) Validate() error {
 	}
 	if err := checkCounts(m.Levels, m.Dim, m.Rounds); err != nil {
 		return err
+	}
+	if !(m.Shift >= 0 && m.Shift <= 2*maxCount) {
+		return fmt.Errorf("shift %v: want 0 to %d levels", m.Shift, 2*maxCount)
 	}
 	return checkUnits(m.Units, m.Levels)
 }
@@ -88,49 +87,4 @@ func (m Mechanism) Delta(eps float64) (float64, error) {
 // +Inf means no guarantee up to MaxEpsilon.
 func (m Mechanism) Epsilon(delta float64) (float64, error) {
 	return NewAccountant().Epsilon(delta, m)
-}
-
-// curve is the privacy curve of a composition: for every rung a Gaussian
-// parameter and the total slack mass.
-type curve []point
-
-type point struct {
-	mu float64 // sqrt(sum over rounds of mu_t^2)
-	// slack is the sum over rounds of d_t tau_t, charged 1 + e^eps times.
-	slack float64
-}
-
-// delta is the minimum over windows of deltaG + (1 + e^eps) T d tau
-// (docs/theorem-a.md, Theorem A). Every window gives a valid bound at every eps.
-func (c curve) delta(eps float64) float64 { return c.scaledDelta(eps, 1) }
-
-// scaledDelta is delta with every mu multiplied by scale; only the planner's
-// guesses use a scale other than 1.
-func (c curve) scaledDelta(eps, scale float64) float64 {
-	best := 1.0
-	charge := (1 + math.Exp(eps)) * (1 + 1e-12)
-	for _, pt := range c {
-		slack := charge * pt.slack
-		if !(slack < best) {
-			continue
-		}
-		best = min(best, gaussianDelta(eps, pt.mu*scale)+slack)
-	}
-	return best
-}
-
-// near keeps the points around the best one at eps, for guesses.
-func (c curve) near(eps float64) curve {
-	best, at := math.Inf(1), 0
-	for i, pt := range c {
-		if d := gaussianDelta(eps, pt.mu) + (1+math.Exp(eps))*pt.slack; d < best {
-			best, at = d, i
-		}
-	}
-	const reach = 6
-	return c[max(0, at-reach):min(len(c), at+reach+1)]
-}
-
-func (c curve) epsilon(delta float64) float64 {
-	return smallestEpsilon(func(eps float64) bool { return c.delta(eps) <= delta })
 }

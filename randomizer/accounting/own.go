@@ -33,14 +33,14 @@ func (a *Accountant) OwnTrials(of []Release, units uint64, b Budget) ([]uint64, 
 		most = max(most, r.Trials)
 	}
 	// half of the largest trials is what is searched; every value that is returned was evaluated to be enough
-	curves := func(half uint64) []curve {
+	curves := func(half uint64) []Curve {
 		var views []Mechanism
 		for i, r := range of {
 			own[i].Trials = 2 * ((half*r.Trials + most - 1) / most)
 			learner, _ := own[i].views()
 			views = append(views, learner...)
 		}
-		return []curve{a.compose(views)}
+		return []Curve{a.compose(views)}
 	}
 	const limit = randomizer.MaxTrials / 2
 	lo, hi := uint64(0), uint64(0) // not enough, enough (0: unknown)

@@ -27,6 +27,9 @@ func TestRefuses(t *testing.T) {
 		{"dimension d -1", func(m *Mechanism) { m.Dim = -1 }},
 		{"rounds 0", func(m *Mechanism) { m.Rounds = 0 }},
 		{"rounds 2147483648", func(m *Mechanism) { m.Rounds = 1 << 31 }},
+		{"shift -1", func(m *Mechanism) { m.Shift = -1 }},
+		{"shift NaN", func(m *Mechanism) { m.Shift = nan }},
+		{"shift +Inf", func(m *Mechanism) { m.Shift = inf }},
 	} {
 		m := good
 		c.change(&m)

@@ -39,7 +39,8 @@ type Release struct {
 	// Units is K, the units that a report is about: replacing one moves it by at most
 	// g/K steps. 0 stands for 1. Guarantees are for one of them.
 	Units uint64
-	// Minimizer says that a report is one vector of all units, see Mechanism.
+	// Minimizer says that a report is one vector of all units, which moves by at most Levels/Units
+	// and what snapping adds where one of them is replaced (randomizer.MinimizerShift).
 	Minimizer bool
 }
 
@@ -207,9 +208,12 @@ func (a *Accountant) ReleaseDelta(r Release, eps float64) (Failure, error) {
 // other users are; the other T-1 rounds look as they do to the learner. Under
 // Local the learner, the stage and all others together see one report at a time.
 func (r Release) views() (learner, intruder []Mechanism) {
+	var shift float64
+	if r.Minimizer {
+		shift = randomizer.MinimizerShift(r.Levels, max(r.Units, 1), r.Dim)
+	}
 	view := func(trials uint64, rounds int) Mechanism {
-		return Mechanism{Trials: trials, P: r.P, Levels: r.Levels, Dim: r.Dim, Rounds: rounds, Units: r.Units,
-			Minimizer: r.Minimizer}
+		return Mechanism{Trials: trials, P: r.P, Levels: r.Levels, Dim: r.Dim, Rounds: rounds, Units: r.Units, Shift: shift}
 	}
 	honest := r.Noise().Released(r.HonestFraction.Floor(r.Users))
 	if r.Trust == Local {

@@ -46,18 +46,18 @@ func (a *Accountant) RepeatedDelta(times int, of [][]Release, eps float64) (Fail
 	if err != nil {
 		return Failure{}, err
 	}
-	f := Failure{Learner: learner.delta(eps)}
+	f := Failure{Learner: learner.Delta(eps)}
 	f.Delta = f.Learner
 	if floors {
 		f.HasIntruder = true
-		f.Intruder = intruder.delta(eps)
+		f.Intruder = intruder.Delta(eps)
 		f.Delta = max(f.Learner, f.Intruder)
 	}
 	return f, nil
 }
 
 // repeated are the curves of the learner, and of an intruder who also looks into one round where there are floors.
-func (a *Accountant) repeated(times int, of [][]Release) (learner, intruder curve, floors bool, err error) {
+func (a *Accountant) repeated(times int, of [][]Release) (learner, intruder Curve, floors bool, err error) {
 	if times < 1 || times >= maxCount || len(of) == 0 {
 		return nil, nil, false, fmt.Errorf("%d participations in one of %d lists of releases: want 1 to %d, in at least one", times, len(of), maxCount-1)
 	}

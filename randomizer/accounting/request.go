@@ -31,7 +31,7 @@ type Request struct {
 	Rounds int
 	// Units is K, the units that a report is about and one of which is protected; 0 means 1.
 	Units uint64
-	// Minimizer asks for reports of one vector of all units, see Mechanism.
+	// Minimizer asks for reports of one vector of all units, see Release.
 	Minimizer bool
 	// MaxBits, if positive, asks for the least error with g + b at most MaxBits.
 	MaxBits int

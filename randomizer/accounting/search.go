@@ -83,17 +83,17 @@ func (s *search) release(c candidate) Release {
 }
 
 // curves returns one privacy curve per adversary.
-func (s *search) curves(c candidate) []curve {
+func (s *search) curves(c candidate) []Curve {
 	learner, intruder := s.release(c).views()
 	if intruder == nil {
-		return []curve{s.a.compose(learner)}
+		return []Curve{s.a.compose(learner)}
 	}
 	if s.q.rounds() == 1 {
 		// The learner's view is the intruder's with more trials, so its curve is
 		// checked once, at the end, by the final evaluation of the release.
-		return []curve{s.a.compose(intruder)}
+		return []Curve{s.a.compose(intruder)}
 	}
-	return []curve{s.a.compose(intruder), s.a.compose(learner)}
+	return []Curve{s.a.compose(intruder), s.a.compose(learner)}
 }
 
 func (s *search) meets(c candidate) bool {
@@ -170,7 +170,7 @@ func (s *search) finish(c candidate) candidate {
 	if s.q.Trust == Pan || s.q.Trust == Local {
 		return c // the floors are drawn by the stage; a fair coin has no skew, and one of Local has to have none
 	}
-	c.k = smallestCoin(func(k int64) []curve {
+	c.k = smallestCoin(func(k int64) []Curve {
 		return s.curves(candidate{g: c.g, unit: c.unit, k: k})
 	}, s.q.Epsilon, s.q.Delta)
 	return c

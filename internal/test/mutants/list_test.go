@@ -196,7 +196,7 @@ var mutants = []mutant{
 	{
 		name: "a minimiser is charged as a mean", file: "randomizer/accounting/release.go", pkg: "stream/manifest", tests: "TestProxIsChargedByItsShift",
 		edits: []edit{
-			{"			Minimizer: r.Minimizer}", "			Minimizer: false}"},
+			{"	if r.Minimizer {\n		shift", "	if false {\n		shift"},
 		},
 	},
 	{

@@ -1,0 +1,77 @@
+package accounting
+
+import (
+	"fmt"
+	"math"
+)
+
+// A Curve bounds what a release costs at every epsilon: for every rung a Gaussian parameter and
+// the total slack mass (docs/theorem-a.md, Theorem A). The bounds hold for both orders of every
+// pair of neighbours, and do not fall where a mechanism's Shift or Rounds grow. The empty curve promises nothing.
+type Curve []point
+
+type point struct {
+	mu float64 // sqrt(sum over rounds of mu_t^2)
+	// slack is the sum over rounds of d_t tau_t, charged 1 + e^eps times.
+	slack float64
+}
+
+// Curve is the curve of the adaptive composition of the views, each in all of its rounds.
+func (a *Accountant) Curve(views ...Mechanism) (Curve, error) {
+	if err := validateAll(views); err != nil {
+		return nil, err
+	}
+	return a.compose(views), nil
+}
+
+// GaussianCurve is the curve of the Gaussian mechanism whose noise has standard deviation sensitivity/mu:
+// what lattice noise is compared with.
+func GaussianCurve(mu float64) (Curve, error) {
+	if !(mu >= 0) {
+		return nil, fmt.Errorf("mu %v: want a number of at least 0", mu)
+	}
+	return Curve{{mu: mu}}, nil
+}
+
+// Delta bounds from above the hockey-stick divergence at e^eps of neighbours in either order, for every real eps; at most 1, and 1 for NaN.
+//
+// At eps >= 0 it is the minimum over windows of deltaG + (1 + e^eps) T d tau: every window gives a valid bound at every
+// eps. Below 0 it is the reversal H_a(P||Q) = 1 - a + a H_{1/a}(Q||P) with a = e^eps, which the bound of the other order bounds
+// (docs/curator.md, noise on a lattice).
+func (c Curve) Delta(eps float64) float64 {
+	if eps < 0 {
+		return math.Min(1, (math.Exp(eps)*c.scaledDelta(-eps, 1)-math.Expm1(eps))*(1+1e-12))
+	}
+	return c.scaledDelta(eps, 1)
+}
+
+// scaledDelta is Delta at eps >= 0 with every mu multiplied by scale; only the planner's
+// guesses use a scale other than 1.
+func (c Curve) scaledDelta(eps, scale float64) float64 {
+	best := 1.0
+	charge := (1 + math.Exp(eps)) * (1 + 1e-12)
+	for _, pt := range c {
+		slack := charge * pt.slack
+		if !(slack < best) {
+			continue
+		}
+		best = min(best, gaussianDelta(eps, pt.mu*scale)+slack)
+	}
+	return best
+}
+
+// near keeps the points around the best one at eps, for guesses.
+func (c Curve) near(eps float64) Curve {
+	best, at := math.Inf(1), 0
+	for i, pt := range c {
+		if d := gaussianDelta(eps, pt.mu) + (1+math.Exp(eps))*pt.slack; d < best {
+			best, at = d, i
+		}
+	}
+	const reach = 6
+	return c[max(0, at-reach):min(len(c), at+reach+1)]
+}
+
+func (c Curve) epsilon(delta float64) float64 {
+	return smallestEpsilon(func(eps float64) bool { return c.Delta(eps) <= delta })
+}
