@@ -178,13 +178,25 @@ var mutants = []mutant{
 	{
 		name: "a minimiser is charged for half of its move", file: "randomizer/ball.go", pkg: "randomizer", tests: "TestMinimizersMoveByTheirShift",
 		edits: []edit{
-			{"levels/float64(units)*(1+0x1p-18)", "levels/float64(2*units)*(1+0x1p-18)"},
+			{"float64(g)/float64(units)*(1+0x1p-18)", "float64(g)/float64(2*units)*(1+0x1p-18)"},
 		},
 	},
 	{
 		name: "what snapping adds to a minimiser's move is not charged for", file: "randomizer/ball.go", pkg: "randomizer", tests: "TestMinimizersMoveByTheirShift",
 		edits: []edit{
 			{"math.Sqrt(dim)*0x1p-24", "0*math.Sqrt(dim)*0x1p-24"},
+		},
+	},
+	{
+		name: "a vector is charged for half of its sensitivity", file: "randomizer/ball.go", pkg: "randomizer", tests: "TestMinimizersMoveByTheirShift",
+		edits: []edit{
+			{"float64(g)*min(ratio, 1)", "float64(g)*min(ratio/2, 1)"},
+		},
+	},
+	{
+		name: "the reversal of a curve is forgotten", file: "randomizer/accounting/curve.go", pkg: "randomizer/accounting", tests: "TestCurveAtEveryEpsilon|TestGaussianCurve",
+		edits: []edit{
+			{"	if eps < 0 {\n", "	if eps = math.Abs(eps); eps < 0 {\n"},
 		},
 	},
 	{
