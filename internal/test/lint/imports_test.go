@@ -19,6 +19,7 @@ var mayImport = map[string][]string{
 	"learner/schedule":      {}, // a table that the task and the planner ask
 	"learner/convex":        {},
 	"learner/practical":     {"learner/convex"},
+	"learner/resque":        {"learner/convex"},
 	"learner/method":        {"randomizer", "learner/convex", "learner/practical", "learner/schedule"},
 	"learner/planning": {"learner", "randomizer", "randomizer/accounting", "learner/convex", "learner/method", "learner/practical", "learner/schedule",
 		"stream/manifest",

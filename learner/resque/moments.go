@@ -1,0 +1,73 @@
+package resque
+
+import "math"
+
+// maxMoment is the largest k at which LogMoment's rounding is within its margin.
+const maxMoment = 2000
+
+// LogMoment returns an upper bound, by at most 1e-9 too large for even k, of the logarithm of
+//
+//	mu_k(s) = exp(k(k-1) s^2/2) E|N((k-1)s, 1)|^k,
+//
+// with which E|w(v) - w(v')|^k <= (||v-v'||/rho)^k mu_k(s) for weights w at points v, v' of norm at most s rho: the sharpened Lemma 2(b),
+// docs/resque.md. For odd k above 1 it is sqrt(mu_(k-1) mu_(k+1)). It takes k >= 1 and s >= 0; above k = 2000 it returns +Inf.
+func LogMoment(k int, s float64) float64 {
+	const margin = 1e-10 // a few dozen units in the last place of lgamma(maxMoment)
+	switch {
+	case k < 1 || !(s >= 0) || k > maxMoment:
+		return math.Inf(1)
+	case k == 1:
+		return math.Log(2/math.Pi)/2 + margin
+	case k%2 == 1:
+		return (LogMoment(k-1, s) + LogMoment(k+1, s)) / 2
+	}
+	// E N(m,1)^k = sum_j C(k,2j) m^(k-2j) (2j-1)!!, all terms at least 0, with (2j-1)!! = (2j)!/(2^j j!).
+	m := float64(k-1) * s
+	terms, largest := make([]float64, 0, k/2+1), math.Inf(-1)
+	for j := k / 2; j >= 0; j-- {
+		power := 0.0 // log m^0
+		if 2*j < k {
+			power = float64(k-2*j) * math.Log(m)
+		}
+		t := power + logFactorial(k) - logFactorial(k-2*j) - logFactorial(j) - float64(j)*math.Ln2
+		terms, largest = append(terms, t), max(largest, t)
+	}
+	var sum float64
+	for _, t := range terms {
+		sum += math.Exp(t - largest)
+	}
+	return float64(k)*m*s/2 + largest + math.Log(sum) + margin
+}
+
+// EvenMoment returns E(w(v) - w(v'))^p for even p, by the binomial sum over a = v/rho and b = v'/rho:
+//
+//	sum_q (-1)^q C(p,q) exp(((p-q)^2-(p-q)) |a|^2/2 + (q^2-q) |b|^2/2 + q(p-q) <a,b>).
+//
+// It is exact but for the digits that its terms, as large as the largest of them times 1e-16, cancel.
+func EvenMoment(p int, a, b []float64) float64 {
+	aa, bb, ab := dot(a, a), dot(b, b), dot(a, b)
+	var sum float64
+	for q := range p + 1 {
+		u, v := float64(p-q), float64(q)
+		t := math.Exp(logFactorial(p) - logFactorial(q) - logFactorial(p-q) + u*(u-1)*aa/2 + v*(v-1)*bb/2 + u*v*ab)
+		if q%2 == 1 {
+			t = -t
+		}
+		sum += t
+	}
+	return sum
+}
+
+func logFactorial(n int) float64 {
+	v, _ := math.Lgamma(float64(n) + 1)
+	return v
+}
+
+// dot is the inner product, in a fixed order and without fused products.
+func dot(a, b []float64) float64 {
+	var s float64
+	for i, v := range a {
+		s += float64(v * b[i])
+	}
+	return s
+}
