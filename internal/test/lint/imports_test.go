@@ -29,6 +29,7 @@ var mayImport = map[string][]string{
 	"learner/task/draft":      {"learner/convex", "learner/task", "learner/task/source"},
 	"learner/task/inspection": {"learner/task", "learner/task/source"},
 	"learner/block":           {"learner/convex"},
+	"learner/curator":         {"learner/convex", "randomizer", "randomizer/accounting"},
 	"learner/report":          {"learner/block", "learner/convex", "learner/practical", "learner/task", "randomizer"},
 	"internal/disk":           {},
 	"shuffle/stage/markfile":  {"internal/disk", "stream"},
