@@ -24,6 +24,7 @@ var mayImport = map[string][]string{
 	"learner/planning": {"learner", "randomizer", "randomizer/accounting", "learner/convex", "learner/method", "learner/practical", "learner/schedule",
 		"stream/manifest",
 		"stream/wire"},
+	"learner/resque/private":  {"randomizer", "randomizer/accounting", "learner/convex"},
 	"learner/task":            {"learner/convex", "learner/practical", "learner/schedule", "randomizer/accounting"},
 	"learner/task/source":     {"learner/convex", "learner/task"},
 	"learner/task/draft":      {"learner/convex", "learner/task", "learner/task/source"},
@@ -168,7 +169,7 @@ func TestImportDirections(t *testing.T) {
 
 // The sans-IO cores know no clock, network, disk or goroutine.
 func TestCoresDoNoIO(t *testing.T) {
-	cores := []string{"randomizer", "randomizer/accounting", "shuffle", "learner", "learner/block", "learner/convex", "learner/method", "learner/planning", "learner/practical", "learner/report", "state",
+	cores := []string{"randomizer", "randomizer/accounting", "shuffle", "learner", "learner/block", "learner/convex", "learner/method", "learner/planning", "learner/practical", "learner/report", "learner/resque/private", "state",
 		"stream/manifest", "stream/client/ledger", "stream/client/participation"}
 	forbidden := []string{"net", "os", "net/http", "os/exec", "log", "log/slog"}
 	for _, f := range sources(t) {

@@ -1,0 +1,226 @@
+package private
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/panlearn/panlearn/internal/test/dptest"
+	"github.com/panlearn/panlearn/learner/convex"
+)
+
+// world makes n rows of the absolute loss |<x, theta> - y| with ||x|| <= 1: an instance whose best point is known up to its noise.
+func world(n, d int, seed uint64) Data {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	truth := make([]float64, d)
+	for j := range truth {
+		truth[j] = 0.7 / math.Sqrt(float64(d))
+	}
+	rows := make([]convex.Example, n)
+	for i := range rows {
+		x := make([]float64, d)
+		for j := range x {
+			x[j] = rng.NormFloat64()
+		}
+		norm := convex.Norm(x)
+		for j := range x {
+			x[j] /= norm
+		}
+		e := convex.Example{Value: x}
+		e.Label = e.Dot(truth) + 0.05*rng.NormFloat64()
+		rows[i] = e
+	}
+	return Data{Loss: convex.Absolute{}, Features: d, Rows: rows}
+}
+
+func meanLoss(d Data, theta []float64) float64 {
+	var s float64
+	for _, e := range d.Rows {
+		s += d.Loss.Value(theta, e)
+	}
+	return s / float64(len(d.Rows))
+}
+
+func public(method string, n, d int) Public {
+	return Public{Method: method, N: n, Dim: d, Lipschitz: 1, Radius: 1, Epsilon: 1, Delta: 1e-6, Convex: true}
+}
+
+// Theorem N at the settings of docs/resque.md: bounds, and the plan's own claims.
+func TestNoisySGDPlans(t *testing.T) {
+	for _, c := range []struct {
+		n, d int
+		want float64
+	}{{1e4, 10, 0.0082}, {1e5, 10, 0.0024}, {1e4, 100, 0.0147}, {1e5, 100, 0.0041}} {
+		p, err := NewPlan(public(NoisySGD, c.n, c.d))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("n %d, d %d: bound %.5f, %d steps of %.2f, noise %.3f, %v", c.n, c.d, p.Bound, p.Rounds, p.Rate*float64(c.n), p.Noise, p.Cost)
+		if math.Abs(p.Bound/c.want-1) > 0.05 {
+			t.Errorf("n %d, d %d: bound %v, want about %v", c.n, c.d, p.Bound, c.want)
+		}
+		if p.Cost.Epsilon > 1 || p.Cost.Delta > 1e-6 || p.Queries > 10*float64(c.n)*(1+1e-6) {
+			t.Errorf("n %d, d %d: %v, %v gradients", c.n, c.d, p.Cost, p.Queries)
+		}
+	}
+}
+
+// A target for one record replaced costs what it says.
+func TestReplaceTarget(t *testing.T) {
+	q := public(NoisySGD, 20000, 5)
+	q.Replace = true
+	p, err := NewPlan(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Cost.ReplaceEpsilon > 1 || p.Cost.ReplaceDelta > 1e-6*(1+1e-9) || p.Cost.ReplaceEpsilon < 0.98 {
+		t.Errorf("%v, want a replaced record within epsilon 1, delta 1e-6", p.Cost)
+	}
+}
+
+func TestRefusesTooFew(t *testing.T) {
+	_, err := NewPlan(public(NoisySGD, 20, 50))
+	if err == nil || !strings.Contains(err.Error(), "want at least") {
+		t.Errorf("20 records in 50 dimensions: %v", err)
+	}
+	t.Log(err)
+}
+
+func TestNoisySGDLearns(t *testing.T) {
+	const n, d = 20000, 5
+	p, err := NewPlan(public(NoisySGD, n, d))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := world(n, d, 1)
+	r, err := p.Fit(context.Background(), data, dptest.Source(t, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	truth := make([]float64, d)
+	for j := range truth {
+		truth[j] = 0.7 / math.Sqrt(d)
+	}
+	if gap := meanLoss(data, r.Theta) - meanLoss(data, truth); gap > p.Bound {
+		t.Errorf("excess %v above the bound %v", gap, p.Bound)
+	} else {
+		t.Logf("excess %v, bound %v", gap, p.Bound)
+	}
+	if math.Abs(r.Cost.Epsilon-p.Cost.Epsilon) > 1e-6 || r.Cost.Epsilon > 1 {
+		t.Errorf("the ledger holds %v, planned %v", r.Cost, p.Cost)
+	}
+}
+
+// A run stops before the release that the target has no room for.
+func TestLedgerRefuses(t *testing.T) {
+	const n = 2000
+	p, err := NewPlan(public(NoisySGD, n, 2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.sgd.steps += p.sgd.steps / 4
+	if _, err := p.Fit(context.Background(), world(n, 2, 1), dptest.Source(t, 1)); err == nil || !strings.Contains(err.Error(), "ledger") {
+		t.Errorf("a quarter more steps: %v", err)
+	}
+	done, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := p.Fit(done, world(n, 2, 1), nil); err == nil {
+		t.Error("a context that is done")
+	}
+	if _, err := p.Fit(context.Background(), world(n+1, 2, 1), nil); err == nil {
+		t.Error("more rows than n")
+	}
+}
+
+// What is added is within the radius, in integers, whatever rounding does; and the release has the mean and variance that are claimed.
+func TestLatticeLaw(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 3))
+	for range 2000 {
+		x := make([]float64, 1+rng.IntN(30))
+		for j := range x {
+			x[j] = rng.NormFloat64()
+		}
+		length := math.Exp(rng.NormFloat64() * 10)
+		for j := range x {
+			x[j] *= 1e3 * length
+		}
+		convex.Clip(x, length)
+		radius := uint64(1 + rng.IntN(1<<30))
+		place := make([]int64, len(x))
+		add(place, x, length, radius)
+		var s float64
+		for j, v := range place {
+			s += float64(v) * float64(v)
+			if math.Abs(float64(v)-x[j]*float64(radius)/length) > 1+1e-9*float64(radius) {
+				t.Fatalf("place %v for %v", v, x[j]*float64(radius)/length)
+			}
+		}
+		if math.Sqrt(s) > float64(radius)*(1+1e-15) {
+			t.Fatalf("norm %v above %v", math.Sqrt(s), radius)
+		}
+	}
+	noise, err := newLattice(dptest.Source(t, 4))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var of []float64
+	out := make([]float64, 1)
+	for range 40000 {
+		noise.release(out, []int64{-(1 << stepBits) * 7 / 4}, 2)
+		of = append(of, out[0])
+	}
+	dptest.Mean(t, "release", of, dptest.Moment{Mean: -3.5, Variance: 4 * noiseVariance, Term: 2}, dptest.Alpha)
+	dptest.Variance(t, "release", of, -3.5, 4*(noiseTrials/4+3./16), dptest.Alpha)
+}
+
+// Each index is drawn with the rate, independently of the others: alone and in pairs.
+func TestSamplerIsOneCoinARecord(t *testing.T) {
+	const n, draws = 6, 200000
+	s, err := newSampler(n, gridRate(0.3), dptest.Source(t, 5))
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := make([]uint64, 1<<n)
+	for range draws {
+		set := 0
+		for _, i := range s.draw() {
+			if set&(1<<i) != 0 {
+				t.Fatal("an index twice")
+			}
+			set |= 1 << i
+		}
+		counts[set]++
+	}
+	want := make([]float64, 1<<n)
+	q := gridRate(0.3).Float()
+	for set := range want {
+		want[set] = 1
+		for i := range n {
+			if set&(1<<i) != 0 {
+				want[set] *= q
+			} else {
+				want[set] *= 1 - q
+			}
+		}
+	}
+	dptest.ChiSquare(t, "samples", counts, want, dptest.Alpha)
+}
+
+// A row that is no example of the loss says what an absent one says.
+func TestUnsoundRowsSayZero(t *testing.T) {
+	d := world(3, 2, 1)
+	d.Rows[1].Label = math.NaN()
+	d.Rows[2].Value = []float64{1}
+	r, err := newRecords(d, public(NoisySGD, 5, 2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := []float64{9, 9}
+	for i := 1; i < 5; i++ {
+		if r.gradient(g, []float64{.1, .1}, i); g[0] != 0 || g[1] != 0 {
+			t.Errorf("record %d says %v", i, g)
+		}
+	}
+}

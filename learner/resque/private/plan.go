@@ -1,0 +1,134 @@
+package private
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/panlearn/panlearn/randomizer"
+	"github.com/panlearn/panlearn/randomizer/accounting"
+)
+
+// A Plan is what will be run, and what is proved of it. It is a pure function of Public.
+type Plan struct {
+	Public
+	// Bound is on the expected excess E f(x) - min f over B(R), where f is the mean of the N clipped losses.
+	Bound float64 `json:"bound"`
+	// Cost is what the whole run costs, at most.
+	Cost Cost `json:"cost"`
+	// Rounds is the query depth: how many times queries wait for the answers to those before.
+	Rounds int `json:"rounds"`
+	// Queries is the expected number of gradients of single records.
+	Queries float64 `json:"queries"`
+	// Rate is the probability with which a step, or a round, has a record in it, and Noise the standard deviation of a coordinate of a step's, or a
+	// round's, sum of gradients in units of L.
+	Rate  float64 `json:"rate"`
+	Noise float64 `json:"noise"`
+	// Baseline is the bound of noisy SGD for the same target in at most 10 N gradients, or in Passes N if that is less.
+	Baseline float64 `json:"baseline"`
+
+	sgd sgd
+}
+
+// Advice says which method has the smaller bound.
+func (p Plan) Advice() string {
+	if p.Method != NoisySGD && p.Baseline < p.Bound {
+		return fmt.Sprintf("%s has the smaller bound: %.4g, and %s %.4g", NoisySGD, p.Baseline, p.Method, p.Bound)
+	}
+	return fmt.Sprintf("%s has the smaller bound: %.4g", p.Method, p.Bound)
+}
+
+// NewPlan plans the method for these numbers, in seconds. It refuses numbers out of range, and too few records: the bound has to be below L R.
+func NewPlan(p Public) (Plan, error) {
+	if err := p.Validate(); err != nil {
+		return Plan{}, err
+	}
+	a := accounting.NewAccountant()
+	plan, err := newPlan(p, a)
+	if err != nil {
+		return Plan{}, err
+	}
+	if vacuous(plan) {
+		return Plan{}, fmt.Errorf("n = %d: the bound of %s is %.3g, not below L R = %.3g, which the origin has without data; want at least %s records",
+			p.N, p.Method, plan.Bound, p.Lipschitz*p.Radius, enough(p, a))
+	}
+	return plan, nil
+}
+
+func vacuous(p Plan) bool { return !(p.Bound < p.Lipschitz*p.Radius) }
+
+func newPlan(p Public, a *accounting.Accountant) (Plan, error) {
+	base := p
+	base.Method, base.Passes = NoisySGD, min(p.passes(), 10)
+	if p.Method == NoisySGD {
+		base = p
+	}
+	s, err := planSGD(base, a)
+	if err != nil {
+		return Plan{}, fmt.Errorf("plan: %w", err)
+	}
+	plan := Plan{Public: p, Baseline: s.bound}
+	plan.Passes = p.passes()
+	plan.sgd, plan.Bound, plan.Rounds = s, s.bound, s.steps
+	plan.Rate, plan.Queries, plan.Noise = s.rate.Float(), float64(s.steps)*s.batch(p.N), noiseOf(s.radius)
+	book := newLedger(p.target()).with(float64(s.steps), s.entry)
+	if !book.fits() {
+		return Plan{}, fmt.Errorf("plan: epsilon %v, delta %v are not met", p.Epsilon, p.Delta)
+	}
+	plan.Cost = book.cost()
+	return plan, nil
+}
+
+// enough is the smallest n at which the bound is below L R, to a tenth.
+func enough(p Public, a *accounting.Accountant) string {
+	ok := func(n float64) bool {
+		p.N = int(n)
+		plan, err := newPlan(p, a)
+		return err == nil && !vacuous(plan)
+	}
+	lo, hi := float64(p.N), 2*float64(p.N)
+	for ; !ok(hi); hi *= 2 {
+		if lo = hi; 2*hi > 1<<24 {
+			return fmt.Sprintf("more than %d", 1<<24)
+		}
+	}
+	for hi > 1.1*lo && hi > lo+1 {
+		if mid := math.Floor(math.Sqrt(lo * hi)); ok(mid) {
+			hi = mid
+		} else {
+			lo = max(mid, lo+1)
+		}
+	}
+	return fmt.Sprintf("%.0f", math.Ceil(hi))
+}
+
+// A Result is what a run may publish.
+type Result struct {
+	// Theta is the point. Noisy SGD's is in B(R); ReSQue's may lie outside by a little, and its bound is for it as it is.
+	Theta []float64
+	// Cost is what the ledger holds at the end.
+	Cost Cost
+	// Rounds is the number of rounds.
+	Rounds int
+}
+
+// Fit learns from at most N records. A nil entropy is the system's; any other is for tests and simulations. The error holds nothing of the records. A
+// context that is done ends the run between two steps, with nothing released but noisy steps in memory, and with its error.
+func (p Plan) Fit(ctx context.Context, data Data, entropy rand.Source) (Result, error) {
+	if p.Rounds == 0 {
+		return Result{}, fmt.Errorf("fit: want a plan that NewPlan made")
+	}
+	r, err := newRecords(data, p.Public)
+	if err != nil {
+		return Result{}, err
+	}
+	if entropy == nil {
+		entropy = randomizer.NewEntropy()
+	}
+	theta, book, err := p.sgd.run(ctx, p.Public, r, entropy)
+	if err != nil {
+		return Result{}, err
+	}
+	return Result{Theta: theta, Cost: book.cost(), Rounds: p.Rounds}, nil
+}

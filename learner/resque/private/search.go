@@ -1,0 +1,31 @@
+package private
+
+import "math"
+
+// minimize is a coordinate search from x along the directions, with steps of a factor of 4 down to 1.1 of parameters that are logarithms. It returns the best
+// of the points that it tried; +Inf is a point that is not allowed. Deterministic.
+func minimize(x []float64, directions [][]float64, score func([]float64) float64) []float64 {
+	best, value := x, score(x)
+	for step := math.Log(4); step > 0.09; {
+		moved := false
+		for _, d := range directions {
+			for _, sign := range []float64{1, -1} {
+				for range 40 {
+					next := make([]float64, len(best))
+					for j := range best {
+						next[j] = best[j] + sign*step*d[j]
+					}
+					v := score(next)
+					if !(v < value) {
+						break
+					}
+					best, value, moved = next, v, true
+				}
+			}
+		}
+		if !moved {
+			step /= 2
+		}
+	}
+	return best
+}

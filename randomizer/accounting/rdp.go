@@ -1,0 +1,236 @@
+package accounting
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// renyiOrders are the orders at which curves are kept: 2 to 64, then a few.
+var renyiOrders = func() []int {
+	var of []int
+	for a := 2; a <= 64; a++ {
+		of = append(of, a)
+	}
+	return append(of, 80, 96, 128, 256)
+}()
+
+// RenyiOrders returns the integer orders of a Renyi curve.
+func RenyiOrders() []int { return slices.Clone(renyiOrders) }
+
+// Renyi bounds from above, at each of RenyiOrders, the Renyi divergences of the laws of an output on two neighbouring data sets, in
+// nats and in either direction. Curves of adaptive releases add up (docs/resque.md, "Renyi curves").
+type Renyi []float64
+
+// NewRenyi is the curve of no release.
+func NewRenyi() Renyi { return make(Renyi, len(renyiOrders)) }
+
+// Plus is the curve of r and of so many releases of one more curve.
+func (r Renyi) Plus(times float64, of Renyi) Renyi {
+	out := slices.Clone(r)
+	for i, e := range of {
+		out[i] = (out[i] + times*e) * (1 + 1e-14) // the factor covers the rounding of a sum
+	}
+	return out
+}
+
+// Delta bounds the delta at eps from above: min over orders a of exp((a-1)(r_a - eps)) (1-1/a)^a / (a-1), at most 1.
+func (r Renyi) Delta(eps float64) float64 {
+	best := 0.0
+	for i, order := range renyiOrders {
+		a := float64(order)
+		best = min(best, (a-1)*(r[i]-eps)+(a-1)*math.Log1p(-1/a)-math.Log(a))
+	}
+	return min(1, max(math.Exp(best)*(1+1e-9), 1e-298))
+}
+
+// Epsilon is the smallest epsilon at which the same bound is delta, and the order that shows it.
+func (r Renyi) Epsilon(delta float64) (eps float64, order int) {
+	eps = math.Inf(1)
+	for i, o := range renyiOrders {
+		a := float64(o)
+		if e := r[i] + math.Log1p(-1/a) - (math.Log(delta)+math.Log(a))/(a-1); e < eps {
+			eps, order = e, o
+		}
+	}
+	return max(0, eps+1e-9), order
+}
+
+// GaussianRenyi is the curve of the Gaussian mechanism whose noise has standard deviation sensitivity/mu.
+func GaussianRenyi(mu float64) Renyi { return SampledGaussian(1, mu) }
+
+// SampledGaussian is the curve of a Gaussian release to which one record, present or absent, contributes with probability q, and then moves
+// its mean by mu standard deviations (docs/resque.md, Lemma P). It bounds both directions.
+//
+//	r_a = log( 1 + sum_{k=2}^{a} C(a,k) (1-q)^(a-k) q^k (exp(k(k-1) mu^2/2) - 1) ) / (a-1)
+//
+// A q outside of [0, 1], or a mu below 0, is a bug and panics.
+func SampledGaussian(q, mu float64) Renyi {
+	if !(q >= 0 && q <= 1) || !(mu >= 0) {
+		panic(fmt.Sprintf("accounting: sampling rate %v, mu %v", q, mu))
+	}
+	out := NewRenyi()
+	if q == 0 || mu == 0 {
+		return out
+	}
+	choose := newLogChoose()
+	keep, take := math.Log1p(-q), math.Log(q)
+	moment := make([]float64, renyiOrders[len(renyiOrders)-1]+1)
+	for k := 2; k < len(moment); k++ {
+		moment[k] = logExpm1(float64(k) * float64(k-1) * mu * mu / 2)
+	}
+	var terms []float64
+	for i, a := range renyiOrders {
+		terms = terms[:0]
+		for k := 2; k <= a; k++ {
+			rest := 0.0 // 0 log 0 at q = 1
+			if k < a {
+				rest = float64(a-k) * keep
+			}
+			terms = append(terms, choose.of(a, k)+rest+float64(k)*take+moment[k])
+		}
+		out[i] = log1pExp(logSumExp(terms)) / float64(a-1) * (1 + 1e-9)
+	}
+	return out
+}
+
+// ThreePoint is the curve of a release of laws s0 P + (1-s0) R and s0 Q + (1-s0) R, where in P and Q the record occurs b times with
+// probability weight[b-1], and P, Q and R are then pairwise dominated by Gaussians b mu apart (docs/resque.md, Lemma W): sampling with replacement.
+//
+//	M_j = sum_b weight_b exp(j(j-1) mu^2 b^2/2)
+//	r_a = log( 1 + C(a,2) s0^2 min(4(M_2-1), 2 M_2) + sum_{j=3}^{a} 2 C(a,j) s0^j M_j ) / (a-1)
+func ThreePoint(s0, mu float64, weight []float64) Renyi {
+	if !(s0 >= 0 && s0 <= 1) || !(mu >= 0) || len(weight) == 0 {
+		panic(fmt.Sprintf("accounting: occurrence %v, mu %v, %d weights", s0, mu, len(weight)))
+	}
+	out := NewRenyi()
+	if s0 == 0 || mu == 0 {
+		return out
+	}
+	choose := newLogChoose()
+	moments := make([]float64, renyiOrders[len(renyiOrders)-1]+1)
+	terms := make([]float64, len(weight))
+	at := func(j int, f func(x float64) float64) float64 {
+		for i, w := range weight {
+			b := float64(i + 1)
+			terms[i] = math.Log(w) + f(float64(j)*float64(j-1)*mu*mu*b*b/2)
+		}
+		return logSumExp(terms)
+	}
+	moments[2] = min(math.Log(4)+at(2, logExpm1), math.Log(2)+at(2, func(x float64) float64 { return x }))
+	for j := 3; j < len(moments); j++ {
+		moments[j] = math.Log(2) + at(j, func(x float64) float64 { return x })
+	}
+	var sum []float64
+	for i, a := range renyiOrders {
+		sum = sum[:0]
+		for j := 2; j <= a; j++ {
+			sum = append(sum, choose.of(a, j)+float64(j)*math.Log(s0)+moments[j])
+		}
+		out[i] = log1pExp(logSumExp(sum)) / float64(a-1) * (1 + 1e-9)
+	}
+	return out
+}
+
+// Occurrences is the law of how often one of n records occurs in so many draws with replacement: the chances of 1 to most times given that
+// it is one of them, the chance of that given at most most times, and the chance of more often.
+func Occurrences(draws, n uint64, most int) (weight []float64, s0, tail float64) {
+	p := 1 / float64(n)
+	at := make([]float64, most+1)
+	log := float64(draws) * math.Log1p(-p)
+	for b := range at {
+		at[b] = math.Exp(log)
+		log += math.Log(float64(draws)-float64(b)) - math.Log(float64(b+1)) + math.Log(p) - math.Log1p(-p)
+	}
+	var some float64
+	for _, v := range at[1:] {
+		some += v
+	}
+	for _, v := range at[1:] {
+		weight = append(weight, v/some)
+	}
+	// The tail is at most its first term over one minus the ratio of the first two.
+	ratio := (float64(draws) - float64(most+1)) / float64(most+2) * p / (1 - p)
+	tail = 1.0
+	if first := math.Exp(log); ratio < 1 {
+		tail = min(1, first/(1-ratio))
+	}
+	return weight, some / (some + at[0]), tail
+}
+
+// GaussianShift returns the largest shift, in levels, such that positions that far apart on the lattice, with Bin(trials, 1/2) in each of
+// dim coordinates, are dominated by a Gaussian pair with parameter mu, and the slack of that: the total variation, at most slack, up
+// to which either law is the one that is dominated (docs/theorem-a.md, the shift theorem). It refuses what has no positive shift.
+func (a *Accountant) GaussianShift(trials uint64, dim int, mu, slack float64) (shift, used float64, err error) {
+	if _, err := checkNoise(trials, 0.5); err != nil {
+		return 0, 0, err
+	}
+	if dim < 1 || dim >= maxCount || !(mu > 0) || math.IsInf(mu, 1) || !(slack > 0) {
+		return 0, 0, fmt.Errorf("shift: dimension %d, mu %v, slack %v: want all above 0", dim, mu, slack)
+	}
+	for _, l := range a.profile(affordable(binomial{n: int64(trials), k: fairCoin})).levels {
+		tau := float64(dim) * l.Tau * (1 + 1e-12)
+		if tau > slack {
+			continue
+		}
+		lo, hi := 0.0, 1.0
+		for l.MuShift(hi, dim) <= mu && hi < maxCount {
+			lo, hi = hi, 2*hi
+		}
+		for range 60 {
+			if mid := (lo + hi) / 2; l.MuShift(mid, dim) <= mu {
+				lo = mid
+			} else {
+				hi = mid
+			}
+		}
+		if lo > shift {
+			shift, used = lo, tau
+		}
+	}
+	if shift == 0 {
+		return 0, 0, fmt.Errorf("shift: %d trials have no window with slack %v in %d coordinates for mu %v", trials, slack, dim, mu)
+	}
+	return shift, used, nil
+}
+
+// logChoose holds logarithms of factorials.
+type logChoose []float64
+
+func newLogChoose() logChoose {
+	f := make(logChoose, renyiOrders[len(renyiOrders)-1]+1)
+	for n := 2; n < len(f); n++ {
+		f[n] = f[n-1] + math.Log(float64(n))
+	}
+	return f
+}
+
+func (f logChoose) of(n, k int) float64 { return f[n] - f[k] - f[n-k] }
+
+func logSumExp(x []float64) float64 {
+	m := slices.Max(x)
+	if math.IsInf(m, 0) {
+		return m
+	}
+	var s float64
+	for _, v := range x {
+		s += math.Exp(v - m)
+	}
+	return m + math.Log(s)
+}
+
+// log1pExp is log(1 + e^x).
+func log1pExp(x float64) float64 {
+	if x > 30 {
+		return x + 1e-13
+	}
+	return math.Log1p(math.Exp(x))
+}
+
+// logExpm1 is log(e^x - 1).
+func logExpm1(x float64) float64 {
+	if x > 30 {
+		return x
+	}
+	return math.Log(math.Expm1(x))
+}
