@@ -1,3 +1,18 @@
-// Package curator has the methods of a trusted curator: one holder has the rows of all people, and releases a model that protects each person wholly.
-// It is data in, data out: no network, disk, clock or goroutine.
+// Package curator holds the methods of one trusted curator: people's rows lie in one place, and what leaves it is a model that hides each person.
+//
+// Promises. A plan follows from public numbers alone (Public); what it says it spends is an upper bound on (epsilon, delta) for neighbours that differ in
+// all rows of one person, at a fixed number of people (docs/curator.md has the arguments). Noise is that of the lattice (docs/theorem-a.md), in integers.
+// How many steps are taken, and of what, never depends on rows; what a pass over the rows takes follows from how many there are and how many
+// features they have, as with everybody who reads them. A method that halts does the work of one that does not, and returns the last released point.
+//
+// Refuses. Fewer people than a method needs (*TooFewError); losses that are not known to stay convex when their slope is cut, where a proof wants
+// convexity; sets whose projections are not known to round by little.
+//
+// The caller's steps:
+//
+//  1. Of a method by its name, Plan for the public numbers, and look at Bound and Notes.
+//  2. Charge Plan.Spent, durably, before Fit: a fit that fails half-way has drawn its noise.
+//  3. Fit, once, with the system's entropy (randomizer.NewEntropy). Publish nothing but Result; keep the rows, the time and the memory to yourself.
+//
+// Data in, data out: no network, disk, clock or goroutine here.
 package curator

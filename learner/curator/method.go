@@ -1,0 +1,82 @@
+package curator
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/randomizer/accounting"
+)
+
+// A Method releases a model of people whose rows are in one place.
+type Method struct {
+	Name   string                      // as --algorithm takes it
+	Source string                      // paper and theorem
+	Least  func(Public) int            // smallest n at which every group, batch and deletion exists
+	Plan   func(Public) (*Plan, error) // calibrates; *TooFewError below Least
+}
+
+// methods are in the order of the documentation; each one's functions are in a file of its own.
+var methods = [...]Method{
+	{"output", "output perturbation of a whole person's mean loss (baseline B0, docs/curator.md)", anybody, planOutput},
+}
+
+// Methods returns all methods, in the order of the documentation.
+func Methods() []Method { return slices.Clone(methods[:]) }
+
+// Of returns the method of a name, and false where there is none.
+func Of(name string) (Method, bool) {
+	for _, m := range methods {
+		if m.Name == name {
+			return m, true
+		}
+	}
+	return Method{}, false
+}
+
+// anybody is Least of what needs nobody.
+func anybody(Public) int { return 1 }
+
+// TooFewError refuses a number of people.
+type TooFewError struct {
+	Method        string
+	People, Least int
+}
+
+// Error says the smallest number.
+func (e *TooFewError) Error() string {
+	return fmt.Sprintf("%s: %d people: want at least %d", e.Method, e.People, e.Least)
+}
+
+// A Plan is a method calibrated for public numbers.
+type Plan struct {
+	Method    string
+	Public    Public
+	Spent     accounting.Budget // an upper bound, at most Public.Budget
+	Phases    int
+	NoiseStd  float64  // of one coordinate of the last release, in units of theta
+	Bound     float64  // on the expected excess risk; +Inf: none
+	OnRecords bool     // the bound is about the mean loss of the rows at hand
+	Notes     []string // constants as they are printed
+
+	// run is the method; people are as many as were planned for, entropy is not nil.
+	run func(ctx context.Context, loss convex.Loss, people []Person, entropy rand.Source) (Result, error)
+}
+
+// Fit releases a model. It refuses another number of people than was planned for, and losses that the method is not proved for; it gives up between
+// two passes when ctx ends. No error says anything of rows.
+func (p *Plan) Fit(ctx context.Context, loss convex.Loss, people []Person, entropy rand.Source) (Result, error) {
+	switch {
+	case len(people) != p.Public.People:
+		return Result{}, fmt.Errorf("%s: %d people: planned for %d", p.Method, len(people), p.Public.People)
+	case entropy == nil:
+		return Result{}, fmt.Errorf("%s: no entropy", p.Method)
+	}
+	r, err := p.run(ctx, loss, people, entropy)
+	if err != nil {
+		return Result{}, fmt.Errorf("%s: %w", p.Method, err)
+	}
+	return r, nil
+}

@@ -1,0 +1,89 @@
+package curator
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/panlearn/panlearn/randomizer"
+	"github.com/panlearn/panlearn/randomizer/accounting"
+)
+
+// A lattice is what a vector of a ball is released on: it is snapped, rounded to 0..levels in every coordinate, and gets Bin(trials, 1/2) there.
+type lattice struct {
+	dim, levels int
+	trials      uint64
+}
+
+// mechanism is what so many releases cost neighbours whose vectors are at most ratio of the ball's diameter apart, as they are in memory.
+func (l lattice) mechanism(ratio float64, rounds int) accounting.Mechanism {
+	return accounting.Mechanism{Trials: l.trials, P: 0.5, Levels: l.levels, Dim: l.dim, Rounds: rounds, Shift: randomizer.Shift(l.levels, ratio, l.dim)}
+}
+
+func (l lattice) params(ball float64) randomizer.Params {
+	return randomizer.Params{Dim: l.dim, ClipNorm: ball, Levels: uint32(l.levels), Trials: uint32(l.trials), Units: 1, Minimizer: true, Coin: randomizer.Fair}
+}
+
+// std bounds the standard deviation of one coordinate of what is released of a ball of that radius, rounding included.
+func (l lattice) std(ball float64) float64 {
+	v := l.params(ball).Variance(1, l.trials)
+	return math.Sqrt(v.Privacy + v.RoundingMax)
+}
+
+// release overwrites x, a vector from the centre of the ball, with its release: clipped to the ball, and with noise.
+func (l lattice) release(x []float64, ball float64, entropy rand.Source) error {
+	p := l.params(ball)
+	v, err := randomizer.NewVectorSum(p, entropy)
+	if err != nil {
+		return fmt.Errorf("noise: %w", err)
+	}
+	counts, err := v.Encode(nil, x)
+	if err != nil {
+		return fmt.Errorf("noise: %w", err)
+	}
+	totals := make([]uint64, len(counts))
+	for j, c := range counts {
+		totals[j] = uint64(c)
+	}
+	_, err = p.Decode(x, totals, 1, l.trials)
+	return err
+}
+
+// smallest returns a lattice of few trials that is enough for a shift of ratio of the ball's diameter: about 32 levels a shift, where rounding and small laws add
+// little. It was evaluated to be enough; that more trials are enough where fewer are is used for speed alone.
+func smallest(dim int, ratio float64, enough func(lattice) bool) (lattice, error) {
+	if !(ratio > 0) {
+		return lattice{}, fmt.Errorf("noise: a shift of %v of the ball: want a number above 0", ratio)
+	}
+	levels := int(math.Ceil(min(max(32/ratio, 32), randomizer.MaxLevels/2)))
+	at := func(half uint64) lattice { return lattice{dim, levels, 2 * half} }
+	const most = accounting.MaxTrials/2 - 1
+	lo, hi := uint64(0), uint64(1)
+	for !enough(at(hi)) {
+		if hi == most {
+			return lattice{}, fmt.Errorf("noise: %d trials on %d levels are not enough", 2*most, levels)
+		}
+		lo, hi = hi, min(2*hi, most)
+	}
+	for hi-lo > 1+hi/4096 {
+		if mid := lo + (hi-lo)/2; enough(at(mid)) {
+			hi = mid
+		} else {
+			lo = mid
+		}
+	}
+	return at(hi), nil
+}
+
+// cheapest is smallest of one release within a budget, and the delta that was evaluated for it.
+func cheapest(a *accounting.Accountant, dim int, ratio float64, b accounting.Budget) (lattice, float64, error) {
+	spent := math.Inf(1)
+	l, err := smallest(dim, ratio, func(l lattice) bool {
+		delta, err := a.Delta(b.Epsilon, l.mechanism(ratio, 1))
+		return err == nil && delta <= b.Delta
+	})
+	if err == nil {
+		spent, err = a.Delta(b.Epsilon, l.mechanism(ratio, 1))
+	}
+	return l, spent, err
+}

@@ -1,0 +1,126 @@
+package curator
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/randomizer/accounting"
+)
+
+// An output is a release of a minimiser over so many people: the baseline B0. Replacing a person moves the minimiser by at most 2L/(nu n), whatever
+// the person's rows are, and the solver's answer by 2 xi more.
+type output struct {
+	*solver
+	lambda  float64 // weight of (lambda/2)||. - c||^2
+	people  int
+	lattice lattice
+	delta   float64 // that was evaluated
+}
+
+func (o *output) ratio() float64 {
+	return (o.moves(o.people) + 2*o.xi) / (2 * o.ball()) * (1 + 0x1p-40)
+}
+
+func (o *output) std() float64 { return o.lattice.std(o.ball()) }
+
+// newOutput calibrates one release within the budget of p.
+func newOutput(a *accounting.Accountant, p Public, lambda float64, people int) (*output, error) {
+	s, err := newSolver(p, lambda+p.Ridge, people)
+	if err != nil {
+		return nil, err
+	}
+	o := &output{solver: s, lambda: lambda, people: people}
+	o.lattice, o.delta, err = cheapest(a, p.Dim, o.ratio(), p.Budget)
+	return o, err
+}
+
+// release releases the minimiser over these people around c.
+func (o *output) release(ctx context.Context, t *table, c []float64, people []int, entropy rand.Source) ([]float64, error) {
+	middle := o.public.middle(o.lambda, c)
+	x, err := o.minimiser(ctx, t, middle, people)
+	if err != nil {
+		return nil, err
+	}
+	return x, o.publish(x, middle, o.lattice, entropy)
+}
+
+// publish overwrites a minimiser around middle with its release on the lattice, projected on the set.
+func (s *solver) publish(x, middle []float64, l lattice, entropy rand.Source) error {
+	from := make([]float64, len(x))
+	s.public.Set.Project(from, middle)
+	for j, c := range from {
+		x[j] -= c
+	}
+	if err := l.release(x, s.ball(), entropy); err != nil {
+		return err
+	}
+	for j, c := range from {
+		x[j] += c
+	}
+	s.public.Set.Project(x, x)
+	return nil
+}
+
+// noisePerMove is a guess of the noise on the lattice over what it hides: that of the Gaussian mechanism, and what rounding adds.
+func noisePerMove(b accounting.Budget) (float64, error) {
+	mu, err := accounting.GaussianMu(b)
+	return 1.025 / mu, err
+}
+
+// outputRisk bounds the expected excess risk of one release on new rows of the people's distribution (docs/curator.md, Baselines):
+//
+//	lambda D^2/2 + 4 L^2/(nu n m) + (L + mu R)(sqrt(d) std + xi)
+func outputRisk(p Public, lambda, distance float64, people int, std, xi float64) float64 {
+	nu := lambda + p.Ridge
+	return lambda*distance*distance/2 + generalisation(p, nu, people) + p.steepest()*(math.Sqrt(float64(p.Dim))*std+xi)
+}
+
+// generalisation is what the minimiser over so many people's rows is worse on new rows, which are draws of one distribution.
+func generalisation(p Public, nu float64, people int) float64 {
+	return 4 * p.Lipschitz * p.Lipschitz / (nu * float64(people) * float64(p.Items))
+}
+
+// steepest bounds the slope of the objective in the set.
+func (p Public) steepest() float64 { return p.Lipschitz + p.Ridge*p.Set.Radius() }
+
+// planOutput is B0 in one release, with the weight of the smallest bound.
+func planOutput(p Public) (*Plan, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	perMove, err := noisePerMove(p.Budget)
+	if err != nil {
+		return nil, err
+	}
+	guess := p.Lipschitz / p.Set.Radius()
+	lambda := argmin(guess*1e-6, guess*1e6, func(lambda float64) float64 {
+		s, err := newSolver(p, lambda+p.Ridge, p.People)
+		if err != nil {
+			return math.Inf(1)
+		}
+		std := perMove * (s.moves(p.People) + 2*s.xi)
+		return outputRisk(p, lambda, p.Set.Radius(), p.People, std, s.xi)
+	})
+	o, err := newOutput(accounting.NewAccountant(), p, lambda, p.People)
+	if err != nil {
+		return nil, err
+	}
+	return &Plan{
+		Method: "output", Public: p, Phases: 1, NoiseStd: o.std(),
+		Spent: accounting.Budget{Epsilon: p.Budget.Epsilon, Delta: o.delta},
+		Bound: outputRisk(p, lambda, p.Set.Radius(), p.People, o.std(), o.xi),
+		Notes: []string{fmt.Sprintf("lambda %.4g, %d steps to within %.3g of the minimiser, which a person moves by %.4g", lambda, o.steps, o.xi, o.moves(p.People)),
+			fmt.Sprintf("noise %.4g: %d trials on %d levels", o.std(), o.lattice.trials, o.lattice.levels)},
+		run: func(ctx context.Context, loss convex.Loss, people []Person, entropy rand.Source) (Result, error) {
+			t, err := newTable(p, loss, people)
+			if err != nil {
+				return Result{}, err
+			}
+			x, err := o.release(ctx, t, p.start(), everybody(p.People), entropy)
+			return Result{Model: x, Phase: 1}, err
+		},
+	}, nil
+}

@@ -1,0 +1,214 @@
+package curator
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/randomizer/accounting"
+)
+
+// public is a small task: logistic loss, features in the unit ball.
+func public(n, m, d int, eps float64) Public {
+	return Public{People: n, Items: m, Dim: d, Lipschitz: 1, Smoothness: 0.25, Set: convex.Ball{R: 5}, Budget: accounting.Budget{Epsilon: eps, Delta: 1e-6}}
+}
+
+// crowd draws people whose rows follow a logistic model, theta pointing along the diagonal.
+func crowd(rng *rand.Rand, n, m, d int) []Person {
+	people := make([]Person, n)
+	for i := range people {
+		for range m {
+			x := make([]float64, d)
+			for j := range x {
+				x[j] = rng.NormFloat64()
+			}
+			convex.Clip(x, 1)
+			var s float64
+			for _, v := range x {
+				s += 6 * v / math.Sqrt(float64(d))
+			}
+			y := -1.0
+			if rng.Float64() < 1/(1+math.Exp(-s)) {
+				y = 1
+			}
+			people[i] = append(people[i], convex.Example{Value: x, Label: y})
+		}
+	}
+	return people
+}
+
+func meanLoss(loss convex.Loss, theta []float64, people []Person) (sum float64) {
+	for _, rows := range people {
+		for _, e := range rows {
+			sum += loss.Value(theta, e) / float64(len(rows)) / float64(len(people))
+		}
+	}
+	return sum
+}
+
+func distance(x, y []float64) float64 {
+	var s float64
+	for j := range x {
+		s += (x[j] - y[j]) * (x[j] - y[j])
+	}
+	return math.Sqrt(s)
+}
+
+func TestOutputLearns(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	p := public(3000, 4, 3, 2)
+	people := crowd(rng, p.People, p.Items, p.Dim)
+	m, ok := Of("output")
+	if !ok {
+		t.Fatal("no method output")
+	}
+	plan, err := m.Plan(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if plan.Spent.Epsilon != p.Budget.Epsilon || !(plan.Spent.Delta <= p.Budget.Delta) || !(plan.Spent.Delta > 0) {
+		t.Fatalf("spent %+v of %+v", plan.Spent, p.Budget)
+	}
+	r, err := plan.Fit(t.Context(), convex.Logistic{}, people, rand.NewPCG(3, 4))
+	if err != nil {
+		t.Fatal(err)
+	}
+	zero := meanLoss(convex.Logistic{}, make([]float64, 3), people)
+	got := meanLoss(convex.Logistic{}, r.Model, people)
+	t.Logf("loss %.4f, at the start %.4f, bound %.3f, noise %.4f; %v", got, zero, plan.Bound, plan.NoiseStd, plan.Notes)
+	if !(got < zero-0.1) || !p.Set.Contains(r.Model) || r.Phase != 1 || r.Halted {
+		t.Errorf("%+v: loss %v, at the start %v", r, got, zero)
+	}
+}
+
+// TestOutputNoiseIsNearTheGaussian: the lattice costs little over the analytic Gaussian mechanism, and never less.
+func TestOutputNoiseIsNearTheGaussian(t *testing.T) {
+	for _, eps := range []float64{0.5, 1, 4, 8} {
+		for _, n := range []int{1, 30, 1000, 100000} {
+			p := public(n, 16, 10, eps)
+			plan, err := planOutput(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a := accounting.NewAccountant()
+			o, err := newOutput(a, p, 0.1, n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			mu, err := accounting.GaussianMu(p.Budget)
+			if err != nil {
+				t.Fatal(err)
+			}
+			gauss := o.moves(n) / mu
+			if r := o.std() / gauss; !(r >= 1 && r <= 1.04) {
+				t.Errorf("epsilon %v, %d people: %v times the Gaussian's noise", eps, n, r)
+			}
+			if math.IsInf(plan.Bound, 0) || math.IsNaN(plan.Bound) {
+				t.Errorf("bound %v", plan.Bound)
+			}
+		}
+	}
+}
+
+// TestMinimisersMoveByLittle replaces a person by hostile ones: no two answers of the solver are further apart than is charged for, and the certificate
+// xi holds against many more steps.
+func TestMinimisersMoveByLittle(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	var closest, off float64
+	for round := range 60 {
+		p := public(2+rng.IntN(6), 2, 1+rng.IntN(3), 1)
+		p.Ridge, p.Lipschitz = []float64{0, 0.05}[round%2], 0.3
+		p.Set = []convex.Set{convex.Ball{R: 5}, convex.Nonnegative{R: 0.3}, convex.Box{Dim: p.Dim, Min: -0.2, Max: 1}}[round%3]
+		lambda := math.Exp(rng.Float64()*7 - 5)
+		s, err := newSolver(p, lambda+p.Ridge, p.People)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := make([]float64, p.Dim)
+		for j := range c {
+			c[j] = rng.Float64()
+		}
+		p.Set.Project(c, c)
+		solve := func(s *solver, people []Person) []float64 {
+			table, err := newTable(p, convex.Logistic{}, people)
+			if err != nil {
+				t.Fatal(err)
+			}
+			x, err := s.minimiser(t.Context(), table, p.middle(lambda, c), everybody(p.People))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !p.Set.Contains(x) {
+				t.Fatalf("outside of the set")
+			}
+			return x
+		}
+		people := crowd(rng, p.People, p.Items, p.Dim)
+		far := make([]float64, p.Dim)
+		far[0] = 1
+		people[0] = Person{{Value: far, Label: 1}}
+		x := solve(s, people)
+		more := *s
+		more.steps *= 4
+		if d := distance(x, solve(&more, people)); !(d <= s.xi) {
+			t.Errorf("%v from the minimiser, certified %v", d, s.xi)
+		} else {
+			off = max(off, d/s.xi)
+		}
+		people[0] = Person{{Value: far, Label: -1}, {Value: []float64{math.NaN()}, Label: 1}}
+		if round%2 == 0 {
+			people[0] = people[0][:1]
+		}
+		d := distance(x, solve(s, people))
+		if most := s.moves(p.People) + 2*s.xi; !(d <= most) {
+			t.Errorf("moved by %v, at most %v", d, most)
+		} else {
+			closest = max(closest, d/most)
+		}
+	}
+	t.Logf("closest: moved by %.3f of the bound, %.3f of xi", closest, off)
+	if closest < 0.9 {
+		t.Errorf("no pair came closer than %v to the bound: the test is weak", closest)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	p := public(10, 1, 2, 1)
+	for want, change := range map[string]func(*Public){
+		"people":     func(p *Public) { p.People = 0 },
+		"items":      func(p *Public) { p.Items = 0 },
+		"dimension":  func(p *Public) { p.Dim = 0 },
+		"Lipschitz":  func(p *Public) { p.Lipschitz = math.Inf(1) },
+		"smoothness": func(p *Public) { p.Smoothness = math.Inf(1) },
+		"ridge":      func(p *Public) { p.Ridge = math.NaN() },
+		"set":        func(p *Public) { p.Set = convex.Simplex{Dim: 2, R: 1} },
+		"epsilon":    func(p *Public) { p.Budget.Epsilon = 0 },
+		"delta":      func(p *Public) { p.Budget.Delta = 0 },
+		"spread":     func(p *Public) { p.Spread = 2 },
+		"failure":    func(p *Public) { p.Failure = 1 },
+	} {
+		q := p
+		change(&q)
+		if _, err := planOutput(q); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+	plan, err := planOutput(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ten := make([]Person, 10)
+	if _, err := plan.Fit(t.Context(), convex.Logistic{}, ten[:9], rand.NewPCG(1, 1)); err == nil {
+		t.Error("another number of people")
+	}
+	if _, err := plan.Fit(t.Context(), convex.Logistic{}, ten, nil); err == nil {
+		t.Error("no entropy")
+	}
+	for _, l := range []convex.Loss{convex.Hinge{}, convex.Softmax{Classes: 2}} {
+		if _, err := plan.Fit(t.Context(), l, ten, rand.NewPCG(1, 1)); err == nil {
+			t.Errorf("loss %s", l.Name())
+		}
+	}
+}
