@@ -21,6 +21,8 @@ type Method struct {
 // methods are in the order of the documentation; each one's functions are in a file of its own.
 var methods = [...]Method{
 	{"output", "output perturbation of a whole person's mean loss (baseline B0, docs/curator.md)", anybody, planOutput},
+	{"output-sgd", "phased SGD, one step a person (baseline B1, docs/curator.md; phases of Feldman, Koren, Talwar, STOC 2020)", anybody, planOutputSGD},
+	{"output-phases", "phased output perturbation on disjoint people (baseline B0, docs/curator.md; phases of Feldman, Koren, Talwar, STOC 2020)", anybody, planOutputPhases},
 }
 
 // Methods returns all methods, in the order of the documentation.

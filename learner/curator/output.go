@@ -24,7 +24,7 @@ func (o *output) ratio() float64 {
 	return (o.moves(o.people) + 2*o.xi) / (2 * o.ball()) * (1 + 0x1p-40)
 }
 
-func (o *output) std() float64 { return o.lattice.std(o.ball()) }
+func (o *output) cost() (std, delta float64) { return o.lattice.std(o.ball()), o.delta }
 
 // newOutput calibrates one release within the budget of p.
 func newOutput(a *accounting.Accountant, p Public, lambda float64, people int) (*output, error) {
@@ -44,23 +44,23 @@ func (o *output) release(ctx context.Context, t *table, c []float64, people []in
 	if err != nil {
 		return nil, err
 	}
-	return x, o.publish(x, middle, o.lattice, entropy)
+	from := make([]float64, len(x))
+	o.public.Set.Project(from, middle)
+	return x, publish(o.public.Set, x, from, o.ball(), o.lattice, entropy)
 }
 
-// publish overwrites a minimiser around middle with its release on the lattice, projected on the set.
-func (s *solver) publish(x, middle []float64, l lattice, entropy rand.Source) error {
-	from := make([]float64, len(x))
-	s.public.Set.Project(from, middle)
+// publish overwrites a point of a ball around from, which is public, with its release on the lattice, projected on the set.
+func publish(set convex.Set, x, from []float64, ball float64, l lattice, entropy rand.Source) error {
 	for j, c := range from {
 		x[j] -= c
 	}
-	if err := l.release(x, s.ball(), entropy); err != nil {
+	if err := l.release(x, ball, entropy); err != nil {
 		return err
 	}
 	for j, c := range from {
 		x[j] += c
 	}
-	s.public.Set.Project(x, x)
+	set.Project(x, x)
 	return nil
 }
 
@@ -108,19 +108,8 @@ func planOutput(p Public) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Plan{
-		Method: "output", Public: p, Phases: 1, NoiseStd: o.std(),
-		Spent: accounting.Budget{Epsilon: p.Budget.Epsilon, Delta: o.delta},
-		Bound: outputRisk(p, lambda, p.Set.Radius(), p.People, o.std(), o.xi),
-		Notes: []string{fmt.Sprintf("lambda %.4g, %d steps to within %.3g of the minimiser, which a person moves by %.4g", lambda, o.steps, o.xi, o.moves(p.People)),
-			fmt.Sprintf("noise %.4g: %d trials on %d levels", o.std(), o.lattice.trials, o.lattice.levels)},
-		run: func(ctx context.Context, loss convex.Loss, people []Person, entropy rand.Source) (Result, error) {
-			t, err := newTable(p, loss, people)
-			if err != nil {
-				return Result{}, err
-			}
-			x, err := o.release(ctx, t, p.start(), everybody(p.People), entropy)
-			return Result{Model: x, Phase: 1}, err
-		},
-	}, nil
+	std, _ := o.cost()
+	return disjointPlan("output", p, halves(p.People, 1), []turn{o}, outputRisk(p, lambda, p.Set.Radius(), p.People, std, o.xi),
+		fmt.Sprintf("lambda %.4g, %d steps to within %.3g of the minimiser, which a person moves by %.4g", lambda, o.steps, o.xi, o.moves(p.People)),
+		fmt.Sprintf("noise %.4g: %d trials on %d levels", std, o.lattice.trials, o.lattice.levels)), nil
 }

@@ -222,12 +222,3 @@ func (p Public) middle(weight float64, c []float64) []float64 {
 	}
 	return m
 }
-
-// everybody numbers so many people.
-func everybody(n int) []int {
-	all := make([]int, n)
-	for i := range all {
-		all[i] = i
-	}
-	return all
-}

@@ -1,0 +1,160 @@
+package curator
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/bits"
+	"math/rand/v2"
+
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/randomizer/accounting"
+)
+
+// halves are the people of so many phases: the first half of all, half of the others, and so on; the last phase has all who are left. Nobody is in two.
+// They are [from, to) of the order in which people are given.
+func halves(people, phases int) [][2]int {
+	out := make([][2]int, phases)
+	from := 0
+	for i := range out {
+		to := people
+		if i < phases-1 {
+			to = people - people>>(i+1)
+		}
+		out[i] = [2]int{from, to}
+		from = to
+	}
+	return out
+}
+
+// numbers are those of [from, to).
+func numbers(part [2]int) []int {
+	out := make([]int, part[1]-part[0])
+	for i := range out {
+		out[i] = part[0] + i
+	}
+	return out
+}
+
+// mostHalves is how many phases people are enough for.
+func mostHalves(people int) int { return max(1, bits.Len(uint(people))-1) }
+
+// A course is how phases on disjoint people go: the first one's weight or step, by which it changes from one to the next.
+type course struct {
+	phases int
+	first  float64
+	growth float64
+}
+
+// at is the weight or step of phase i, from 0.
+func (c course) at(i int) float64 { return c.first * math.Pow(c.growth, float64(i)) }
+
+// bestCourse is the one of the smallest risk, of so many phases at most, firsts in [low, high], and these changes from phase to phase.
+func bestCourse(most int, low, high float64, growths []float64, risk func(course) float64) (best course, least float64) {
+	least = math.Inf(1)
+	for t := 1; t <= most; t++ {
+		for _, g := range growths {
+			c := course{phases: t, growth: g}
+			c.first = argmin(low, high, func(first float64) float64 { return risk(course{t, first, g}) })
+			if v := risk(c); v < least {
+				best, least = c, v
+			}
+			if t == 1 {
+				break // the change is never used
+			}
+		}
+		if best.phases < t-2 {
+			break
+		}
+	}
+	return best, least
+}
+
+// A turn is a phase that releases a point, given the last released one.
+type turn interface {
+	release(ctx context.Context, t *table, from []float64, people []int, entropy rand.Source) ([]float64, error)
+	cost() (std, delta float64) // of one coordinate of the release; that was evaluated at the budget's epsilon
+}
+
+// disjointPlan is of turns on parts of the people that share nobody: each has the whole budget, and what they cost together is what the dearest does
+// (docs/curator.md, Phases).
+func disjointPlan(name string, p Public, parts [][2]int, turns []turn, bound float64, notes ...string) *Plan {
+	plan := &Plan{Method: name, Public: p, Phases: len(turns), Bound: bound, Notes: notes}
+	plan.Spent.Epsilon = p.Budget.Epsilon
+	for _, t := range turns {
+		std, delta := t.cost()
+		plan.NoiseStd, plan.Spent.Delta = std, max(plan.Spent.Delta, delta)
+	}
+	plan.run = func(ctx context.Context, loss convex.Loss, people []Person, entropy rand.Source) (Result, error) {
+		t, err := newTable(p, loss, people)
+		if err != nil {
+			return Result{}, err
+		}
+		x := p.start()
+		for i, turn := range turns {
+			if x, err = turn.release(ctx, t, x, numbers(parts[i]), entropy); err != nil {
+				return Result{}, err
+			}
+		}
+		return Result{Model: x, Phase: len(turns)}, nil
+	}
+	return plan
+}
+
+// phasesRisk bounds the expected excess risk after all phases of a course, of phases that each end within fit(i) + distance^2 drift(i) of any point, where
+// distance is that of the phase's start from the point, and release with noise std(i) a coordinate (docs/curator.md, Phases).
+func phasesRisk(p Public, phases int, fit, drift, std func(i int) float64) float64 {
+	r := p.Set.Radius()
+	risk, square := 0.0, r*r // of the distance between the start and the comparator: the optimum, then the last phase's point before its noise
+	for i := range phases {
+		risk += fit(i) + drift(i)*square
+		square = min(p.diameter()*p.diameter(), float64(p.Dim)*std(i)*std(i))
+	}
+	return risk + p.steepest()*math.Sqrt(square)
+}
+
+// outputGrowths are changes of the weight from one phase to the next: what half of the people, and a release far nearer to the optimum, ask for.
+var outputGrowths = []float64{2, 3, 4, 6, 8, 16, 32}
+
+// planOutputPhases is B0 in phases on disjoint people, each around the last released point, with the number of phases and the weights of the smallest bound.
+func planOutputPhases(p Public) (*Plan, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	perMove, err := noisePerMove(p.Budget)
+	if err != nil {
+		return nil, err
+	}
+	risk := func(c course, std func(i int, s *solver, people int) float64) float64 {
+		parts := halves(p.People, c.phases)
+		solvers := make([]*solver, c.phases)
+		for i := range parts {
+			if solvers[i], err = newSolver(p, c.at(i)+p.Ridge, parts[i][1]-parts[i][0]); err != nil {
+				return math.Inf(1)
+			}
+		}
+		return phasesRisk(p, c.phases,
+			func(i int) float64 {
+				return generalisation(p, c.at(i)+p.Ridge, parts[i][1]-parts[i][0]) + p.steepest()*solvers[i].xi
+			},
+			func(i int) float64 { return c.at(i) / 2 },
+			func(i int) float64 { return std(i, solvers[i], parts[i][1]-parts[i][0]) })
+	}
+	guess := p.Lipschitz / p.Set.Radius()
+	c, _ := bestCourse(mostHalves(p.People), guess*1e-6, guess*1e6, outputGrowths, func(c course) float64 {
+		return risk(c, func(_ int, s *solver, people int) float64 { return perMove * (s.moves(people) + 2*s.xi) })
+	})
+	if c.phases == 0 {
+		_, err := newSolver(p, guess, p.People)
+		return nil, err
+	}
+	a, parts, turns := accounting.NewAccountant(), halves(p.People, c.phases), make([]turn, c.phases)
+	for i := range turns {
+		if turns[i], err = newOutput(a, p, c.at(i), parts[i][1]-parts[i][0]); err != nil {
+			return nil, err
+		}
+	}
+	bound := risk(c, func(i int, _ *solver, _ int) float64 { std, _ := turns[i].cost(); return std })
+	return disjointPlan("output-phases", p, parts, turns, bound,
+		fmt.Sprintf("%d phases of disjoint people, lambda %.4g times %.3g from phase to phase", c.phases, c.first, c.growth)), nil
+}
