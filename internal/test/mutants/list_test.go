@@ -200,6 +200,24 @@ var mutants = []mutant{
 		},
 	},
 	{
+		name: "a Laplace draw has half of its scale", file: "randomizer/laplace.go", pkg: "randomizer", tests: "TestDiscreteLaplaceLaw|TestTruncatedLaplaceLaw", quick: true,
+		edits: []edit{
+			{"(u + l.t*v) / l.s", "(u + l.t*v) / (2 * l.s)"},
+		},
+	},
+	{
+		name: "a Laplace draw is zero twice as often", file: "randomizer/laplace.go", pkg: "randomizer", tests: "TestDiscreteLaplaceLaw|TestTruncatedLaplaceLaw",
+		edits: []edit{
+			{"		if y != 0 { //", "		if y >= 0 { //"},
+		},
+	},
+	{
+		name: "a coin of a power of e goes on for one too many", file: "randomizer/laplace.go", pkg: "randomizer", tests: "TestDiscreteLaplaceLaw|TestTruncatedLaplaceLaw",
+		edits: []edit{
+			{"below(src, k) != 0", "below(src, k) > 1"},
+		},
+	},
+	{
 		name: "a minimiser is placed in the ball of one unit", file: "randomizer/params.go", pkg: "randomizer", tests: "TestMinimizerIsOneVector",
 		edits: []edit{
 			{"	if p.Minimizer {\n		return 1\n", "	if false {\n		return 1\n"},
