@@ -1,0 +1,71 @@
+package curator
+
+import "github.com/panlearn/panlearn/learner/convex"
+
+// An acsa is accelerated stochastic approximation (Ghadimi and Lan 2012, with the Euclidean prox): it minimises a function over a set from gradients
+// at the points that query returns, one after the other. What it computes follows from the gradients that it is given.
+//
+// With variance V^2 of a gradient and phi at least the smoothness Ls of the function, which is mu-strongly convex, N steps from x bring the gap in
+// expectation to at most 2 phi ||x - x*||^2/(N(N+1)) + 8 V^2/(mu(N+1)) (their Proposition 9).
+type acsa struct {
+	mu, phi float64
+	set     convex.Set // nil: no constraint
+	t       int        // steps since the last start
+
+	x, aggregate, middle []float64
+}
+
+// newACSA starts at a point of the set.
+func newACSA(mu, phi float64, set convex.Set, start []float64) *acsa {
+	a := &acsa{mu: mu, phi: phi, set: set, aggregate: append([]float64(nil), start...)}
+	a.x, a.middle = make([]float64, len(start)), make([]float64, len(start))
+	a.restart()
+	return a
+}
+
+// restart begins a stage at the aggregate.
+func (a *acsa) restart() {
+	copy(a.x, a.aggregate)
+	a.t = 0
+}
+
+// shares are alpha and gamma of the next step.
+func (a *acsa) shares() (alpha, gamma float64) {
+	t := float64(a.t + 1)
+	return 2 / (t + 1), 4 * a.phi / (t * (t + 1))
+}
+
+// query returns where the next step wants a gradient: a point of the set. The result is valid until then.
+func (a *acsa) query() []float64 {
+	alpha, gamma := a.shares()
+	last, point := queryWeights(alpha, gamma, a.mu)
+	for j := range a.middle {
+		a.middle[j] = float64(last*a.aggregate[j]) + float64(point*a.x[j])
+	}
+	if a.set != nil {
+		a.set.Project(a.middle, a.middle) // a convex combination, up to rounding
+	}
+	return a.middle
+}
+
+// queryWeights are those of the aggregate and of the point in the query; they sum to 1.
+func queryWeights(alpha, gamma, mu float64) (aggregate, point float64) {
+	whole := gamma + (1-alpha*alpha)*mu
+	return (1 - alpha) * (mu + gamma) / whole, alpha * ((1-alpha)*mu + gamma) / whole
+}
+
+// step takes the gradient at the last query.
+func (a *acsa) step(gradient []float64) {
+	alpha, gamma := a.shares()
+	keep := (1-alpha)*a.mu + gamma
+	for j, g := range gradient {
+		a.x[j] = (float64(alpha*a.mu*a.middle[j]) + float64(keep*a.x[j]) - float64(alpha*g)) / (a.mu + gamma)
+	}
+	if a.set != nil {
+		a.set.Project(a.x, a.x)
+	}
+	for j, x := range a.x {
+		a.aggregate[j] = float64(alpha*x) + float64((1-alpha)*a.aggregate[j])
+	}
+	a.t++
+}
