@@ -24,7 +24,7 @@ var mayImport = map[string][]string{
 	"learner/planning": {"learner", "randomizer", "randomizer/accounting", "learner/convex", "learner/method", "learner/practical", "learner/schedule",
 		"stream/manifest",
 		"stream/wire"},
-	"learner/resque/private":  {"randomizer", "randomizer/accounting", "learner/convex"},
+	"learner/resque/private":  {"randomizer", "randomizer/accounting", "learner/convex", "learner/resque"},
 	"learner/task":            {"learner/convex", "learner/practical", "learner/schedule", "randomizer/accounting"},
 	"learner/task/source":     {"learner/convex", "learner/task"},
 	"learner/task/draft":      {"learner/convex", "learner/task", "learner/task/source"},

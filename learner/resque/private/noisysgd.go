@@ -69,17 +69,18 @@ func largestMu(b accounting.Budget, releases, q float64) float64 {
 func planSGD(p Public, a *accounting.Accountant) (sgd, error) {
 	budget, most := p.target(), p.passes()*float64(p.N)
 	score := func(x []float64) float64 {
-		batch, steps := math.Exp(x[0]), math.Floor(math.Exp(x[1]))
+		batch, steps := math.Exp(x[0]), math.Floor(math.Exp(x[1])+1e-9)
 		rate := gridRate(batch / float64(p.N))
-		if rate == 0 || steps < 1 || batch > float64(p.N) || steps*batch > most*(1+1e-9) {
+		if rate == 0 || steps < 1 || steps > p.maxRounds() || batch > float64(p.N) || steps*batch > most*(1+1e-9) {
 			return math.Inf(1)
 		}
 		bound, _ := sgdBound(p, int(steps), rate, 1.005/largestMu(budget, steps, rate.Float()))
 		return bound
 	}
 	start := min(8, float64(p.N)/2)
-	x := minimize([]float64{math.Log(start), math.Log(most / start)}, [][]float64{{1, -1}, {0, 1}}, score)
-	s := sgd{steps: int(math.Exp(x[1])), rate: gridRate(math.Exp(x[0]) / float64(p.N))}
+	steps0 := min(most/start, p.maxRounds())
+	x := minimize([]float64{math.Log(start), math.Log(steps0)}, [][]float64{{1, -1}, {0, 1}, {1, 0}}, score)
+	s := sgd{steps: int(math.Exp(x[1]) + 1e-9), rate: gridRate(math.Exp(x[0]) / float64(p.N))}
 	s.mu = largestMu(budget, float64(s.steps), s.rate.Float())
 	shift, slack, err := a.GaussianShift(noiseTrials, p.Dim, s.mu, releaseSlack(budget, float64(s.steps)))
 	if err != nil {

@@ -89,7 +89,7 @@ func TestRefusesTooFew(t *testing.T) {
 }
 
 func TestNoisySGDLearns(t *testing.T) {
-	const n, d = 20000, 5
+	const n, d = 10000, 5
 	p, err := NewPlan(public(NoisySGD, n, d))
 	if err != nil {
 		t.Fatal(err)

@@ -29,6 +29,7 @@ type Plan struct {
 	Baseline float64 `json:"baseline"`
 
 	sgd sgd
+	pv  *pv // nil of noisy SGD
 }
 
 // Advice says which method has the smaller bound.
@@ -73,6 +74,16 @@ func newPlan(p Public, a *accounting.Accountant) (Plan, error) {
 	plan.sgd, plan.Bound, plan.Rounds = s, s.bound, s.steps
 	plan.Rate, plan.Queries, plan.Noise = s.rate.Float(), float64(s.steps)*s.batch(p.N), noiseOf(s.radius)
 	book := newLedger(p.target()).with(float64(s.steps), s.entry)
+	if p.Method == ReSQue {
+		v, bound, err := planPV(p, a, s.bound)
+		if err != nil {
+			return Plan{}, fmt.Errorf("plan: %w", err)
+		}
+		plan.pv, plan.Bound, plan.Rounds = &v, bound, v.rounds
+		plan.Queries = float64(v.rounds) * float64(p.N) * (v.rate.Float() + v.gradRate.Float())
+		plan.Rate, plan.Noise = v.gradRate.Float(), v.most*noiseOf(v.radius)
+		book = newLedger(p.target()).with(float64(v.rounds), v.call).with(float64(v.rounds), v.gradient)
+	}
 	if !book.fits() {
 		return Plan{}, fmt.Errorf("plan: epsilon %v, delta %v are not met", p.Epsilon, p.Delta)
 	}
@@ -126,7 +137,11 @@ func (p Plan) Fit(ctx context.Context, data Data, entropy rand.Source) (Result, 
 	if entropy == nil {
 		entropy = randomizer.NewEntropy()
 	}
-	theta, book, err := p.sgd.run(ctx, p.Public, r, entropy)
+	run := p.sgd.run
+	if p.pv != nil {
+		run = p.pv.run
+	}
+	theta, book, err := run(ctx, p.Public, r, entropy)
 	if err != nil {
 		return Result{}, err
 	}

@@ -32,6 +32,8 @@ type Public struct {
 	Replace bool `json:"replace"`
 	// Passes bounds the expected number of gradients by Passes N; 0 stands for 10 of noisy SGD and 100 of ReSQue.
 	Passes float64 `json:"passes"`
+	// Rounds bounds the query depth; 0 is no bound.
+	Rounds int `json:"max_rounds"`
 	// Convex says that the clipped gradients are those of a convex function for every possible record, hostile ones included, as
 	// convex.ClippedGradient's are of every loss of package convex. ReSQue then needs less noise; where it is false, it is charged for what is not.
 	Convex bool `json:"convex"`
@@ -57,8 +59,17 @@ func (p Public) Validate() error {
 		return fmt.Errorf("delta %v: want 1e-15 to 0.1", p.Delta)
 	case !(p.Passes >= 0 && p.Passes <= 1e4):
 		return fmt.Errorf("passes %v: want 0 to 1e4", p.Passes)
+	case p.Rounds < 0:
+		return fmt.Errorf("rounds %d: want at least 0", p.Rounds)
 	}
 	return nil
+}
+
+func (p Public) maxRounds() float64 {
+	if p.Rounds > 0 {
+		return float64(p.Rounds)
+	}
+	return math.Inf(1)
 }
 
 // target is the budget for one record more or less.

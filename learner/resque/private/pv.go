@@ -1,0 +1,190 @@
+package private
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/randomizer"
+	"github.com/panlearn/panlearn/randomizer/accounting"
+)
+
+// A pv is private ReSQue at a fixed lambda = L/r: in each round, around a point y that was released before, Algorithm 4 with one slot a record finds x, and
+// a Poisson sample the smoothed gradient at x. Both are released with noise; all else is post-processing.
+type pv struct {
+	rounds int
+	s, r   float64
+	slots  int             // m = That - 1
+	rate   randomizer.Coin // q of a call: batch = q n / m
+	eta    float64
+	kd     float64 // Lemma D, at driftDelta
+	shift  float64 // of a call in levels, and mu its Gaussian parameter
+	mu     float64
+	call   entry
+
+	gradRate randomizer.Coin
+	gradMu   float64
+	radius   uint64 // of one record's weighted gradient, in steps
+	most     float64
+	gradient entry
+}
+
+// batch is B, the expected number of records in a slot.
+func (v pv) batch(n int) float64 { return v.rate.Float() * float64(n) / float64(v.slots) }
+
+// cut is the largest weight that a gradient is given: the expected excess over it is clipBias.
+func cut(s float64) float64 { return math.Exp(4.5 * s) }
+
+// clipBias is E (W - most)_+ for a weight of log W ~ N(-s^2/2, s^2).
+func clipBias(s, most float64) float64 {
+	at := (s*s/2 - math.Log(most)) / s
+	cdf := func(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
+	return cdf(at) - most*cdf(at-s)
+}
+
+// rounding bounds what floating point adds to the distance of two runs' means, relative to e L/B: docs/resque.md, "Evaluation".
+func rounding(ph phase, d int, r, batch, lipschitz float64) float64 {
+	return 2 * float64(ph.steps) * float64(d+64) * 0x1p-50 * (r*batch/(ph.e*lipschitz) + 4*batch + 4 + math.Sqrt(float64(d)))
+}
+
+// maxRounding refuses phases whose rounding would show.
+const maxRounding = 0.01
+
+// place says how long a level is in each phase: two runs' means are then within shift levels of each other, with what truncation adds.
+func (v pv) place(p Public) ([]phase, error) {
+	of := phases(v.slots+1, v.eta)
+	for i, ph := range of {
+		off := rounding(ph, p.Dim, v.r, v.batch(p.N), p.Lipschitz)
+		if !(off <= maxRounding) {
+			return nil, fmt.Errorf("phase %d: rounding of %.2g, want at most %v of what one record moves", i+1, off, maxRounding)
+		}
+		apart := v.kd * (1 + off) * ph.e * p.Lipschitz / v.batch(p.N)
+		of[i].scale = (v.shift*(1<<stepBits) - 2*math.Sqrt(float64(p.Dim))) / apart
+		of[i].level = (1 << stepBits) / of[i].scale
+		if !(v.r*of[i].scale < 1<<61) || of[i].scale <= 0 {
+			return nil, fmt.Errorf("phase %d: a ball of %.3g steps, want at most 2^61", i+1, v.r*of[i].scale)
+		}
+	}
+	return of, nil
+}
+
+// run learns. The errors are those of sgd.run.
+func (v pv) run(ctx context.Context, p Public, r *records, entropy rand.Source) ([]float64, ledger, error) {
+	book := newLedger(p.target())
+	noise, err := newLattice(entropy)
+	if err != nil {
+		return nil, book, err
+	}
+	call, err := newSampler(p.N, v.rate, entropy)
+	if err != nil {
+		return nil, book, err
+	}
+	sample, err := newSampler(p.N, v.gradRate, entropy)
+	if err != nil {
+		return nil, book, err
+	}
+	of, err := v.place(p)
+	if err != nil {
+		return nil, book, err
+	}
+	d, lambda := p.Dim, p.Lipschitz/v.r
+	inner := newSolver(d, v.r, v.r/v.s, lambda, v.batch(p.N), of, noise)
+	slots := newSlotter(call, v.slots)
+	x, w, y, at, pull := make([]float64, d), make([]float64, d), make([]float64, d), make([]float64, d), make([]float64, d)
+	g, place := make([]float64, d), make([]int64, d)
+	expected := v.gradRate.Float() * float64(p.N)
+	length := v.most * p.Lipschitz
+	level := length * (1 << stepBits) / float64(v.radius)
+	var total float64
+	for range v.rounds {
+		if err := ctx.Err(); err != nil {
+			return nil, book, err
+		}
+		a := nextWeight(lambda, total)
+		for j := range y {
+			y[j] = (total*x[j] + a*w[j]) / (total + a)
+		}
+		if err := book.charge(v.call); err != nil {
+			return nil, book, err
+		}
+		clear(at)
+		inner.solve(at, y, pull, r, slots.draw())
+		if err := book.charge(v.gradient); err != nil {
+			return nil, book, err
+		}
+		for _, i := range sample.draw() {
+			inner.draw(y)
+			r.gradient(g, inner.query, i)
+			weight := min(reweight(at, inner.xi, inner.rho), v.most)
+			for j := range g {
+				g[j] *= weight
+			}
+			add(place, g, length, v.radius)
+		}
+		noise.release(g, place, level)
+		for j := range x {
+			x[j] = y[j] + at[j]
+			w[j] -= a / expected * g[j]
+		}
+		convex.Clip(w, p.Radius)
+		total += a
+	}
+	return x, book, nil
+}
+
+// nextWeight is a > 0 with lambda a^2 = A + a.
+func nextWeight(lambda, total float64) float64 {
+	return (1 + math.Sqrt(1+4*lambda*total)) / (2 * lambda)
+}
+
+// weights are A_N and the sum of A_1 to A_N of so many rounds.
+func weights(lambda float64, rounds int) (last, sum float64) {
+	for range rounds {
+		last += nextWeight(lambda, last)
+		sum += last
+	}
+	return last, sum
+}
+
+// callBound is Lemma V: the expected gap of a call, of step eta, over L r. noise is the standard deviation of a coordinate of a phase's noise
+// over e L/B.
+func (v pv) callBound(p Public, m *moments, noise float64) (gap, variance float64) {
+	d, T, B, q := float64(p.Dim), float64(v.slots+1), v.batch(p.N), v.rate.Float()
+	rho := v.r / v.s
+	curvature := 1 - v.eta*p.Lipschitz/(4*rho)
+	of := phases(v.slots+1, v.eta)
+	var grown float64
+	for _, ph := range of {
+		grown += float64(ph.steps) * m.logGrowth(1, ph.e*p.Lipschitz/rho)
+	}
+	if !(curvature > 0.1) || !(q < 0.9) {
+		return math.Inf(1), math.Inf(1)
+	}
+	drift := math.Exp(v.s*v.s/2 + grown/2)
+	variance = (math.Exp(v.s*v.s)/B+q/(1-q))/(6*curvature) + float64(len(of))*(2+2*v.s)*q*drift*T/(T-1)/(7*B) +
+		4*d*noise*noise/(B*B*T) + 2*math.Sqrt(d)*noise/(B*T*T)
+	step := v.eta * p.Lipschitz / v.r // eta L/r
+	return 4/(step*T) + step*variance, variance
+}
+
+// bound is docs/resque.md, Theorem V.
+func (v pv) bound(p Public, m *moments, callNoise, gradNoise float64) float64 {
+	gap, _ := v.callBound(p, m, callNoise)
+	L, d, n := p.Lipschitz, float64(p.Dim), float64(p.N)*v.gradRate.Float()
+	lambda := L / v.r
+	last, sum := weights(lambda, v.rounds)
+	sigma2 := L * L * (math.Exp(v.s*v.s)/n + d*v.most*v.most*gradNoise*gradNoise/(n*n))
+	truncated := v.most * math.Sqrt(d) * gradNoise / math.Sqrt(noiseVariance) / (1 << stepBits)
+	bias := 2 * p.Radius * L * (clipBias(v.s, v.most) + truncated)
+	return L*v.r/v.s*math.Sqrt(d) + (p.Radius*p.Radius/2+(1+v.s)*(1+v.s)*gap*L*v.r*sum+sigma2*sum/(2*lambda))/last + bias
+}
+
+// driftShare is the share of delta that goes to runs that drift further than KD.
+const driftShare = 0.02
+
+// driftDelta is the probability of that in one call in which the record is selected.
+func driftDelta(b accounting.Budget, rounds int, q float64) float64 {
+	return driftShare * b.Delta * math.Exp(-b.Epsilon) / (float64(rounds) * q)
+}

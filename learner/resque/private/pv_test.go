@@ -1,0 +1,61 @@
+package private
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"github.com/panlearn/panlearn/internal/test/dptest"
+	"github.com/panlearn/panlearn/internal/test/longtest"
+)
+
+func TestReSQuePlans(t *testing.T) {
+	for i, c := range []struct {
+		n, d int
+		most float64
+	}{{1e4, 10, 0.016}, {1e5, 10, 0.0048}, {1e5, 100, 0.0102}} {
+		if i > 0 && !longtest.Run(t, "plans of 100,000 records") {
+			break
+		}
+		p, err := NewPlan(public(ReSQue, c.n, c.d))
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := p.pv
+		t.Logf("n %d, d %d: bound %.4g, noisy SGD %.4g; s %v r %.3g N %d That %d KD %.3f mu %.4f q %.4f Ng %.1f zg %.3g eta %.3g, %.3g gradients, %v", c.n, c.d, p.Bound, p.Baseline, v.s, v.r, v.rounds,
+			v.slots+1, v.kd, v.mu, v.rate.Float(), v.gradRate.Float()*float64(c.n), 1/v.gradMu, v.eta, p.Queries, p.Cost)
+		if p.Bound > c.most || p.Cost.Epsilon > 1 || p.Cost.Delta > 1e-6 {
+			t.Errorf("n %d, d %d: bound %v, %v", c.n, c.d, p.Bound, p.Cost)
+		}
+		if p.Baseline > p.Bound {
+			t.Errorf("n %d, d %d: the bound of noisy SGD is the larger one", c.n, c.d)
+		}
+	}
+}
+
+func TestReSQueLearns(t *testing.T) {
+	const n, d = 4000, 3
+	q := public(ReSQue, n, d)
+	q.Rounds = 2000
+	p, err := NewPlan(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := world(n, d, 1)
+	r, err := p.Fit(context.Background(), data, dptest.Source(t, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	truth := make([]float64, d)
+	for j := range truth {
+		truth[j] = 0.7 / math.Sqrt(d)
+	}
+	gap := meanLoss(data, r.Theta) - meanLoss(data, truth)
+	t.Logf("excess %v, bound %v, %d rounds, %.3g gradients", gap, p.Bound, p.Rounds, p.Queries)
+	if gap > p.Bound {
+		t.Errorf("excess %v above the bound %v", gap, p.Bound)
+	}
+	if math.Abs(r.Cost.Epsilon-p.Cost.Epsilon) > 1e-6 || r.Cost.Epsilon > 1 {
+		t.Errorf("the ledger holds %v, planned %v", r.Cost, p.Cost)
+	}
+}
