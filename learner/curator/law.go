@@ -48,49 +48,51 @@ func (l law) survival() (at, below []float64) {
 	return at, below
 }
 
-// noise is the smallest standard deviation, up to 1e-9 of it, with which the release of a score's law is within the budget; +Inf: none is. distance bounds how far what is
-// released of neighbours with scores s and t, at most one apart, may be: the profile of docs/curator.md for Gaussian noise, a planning figure.
-func (l law) noise(b accounting.Budget, distance func(s, t int) float64) float64 {
+// A release after a score says how far apart what is released of neighbours with scores s and t, at most one apart, may be.
+type distances func(s, t int) float64
+
+// profile is the delta at epsilon of Gaussian noise on the release of this law's score (docs/curator.md, Deletions); what is above most is not told apart.
+func (l law) profile(epsilon, sigma, most float64, apart distances) float64 {
 	at, below := l.survival()
-	within := func(sigma float64) bool {
-		for s := range 2*l.k + 2 {
-			for _, t := range [3]int{s - 1, s, s + 1} {
-				if t < 0 || t > 2*l.k+1 {
-					continue
-				}
-				delta := max(0, below[s]-math.Exp(b.Epsilon)*below[t])
-				switch {
-				case at[s] > 0 && at[t] > 0:
-					delta += at[s] * gaussianProfile(b.Epsilon+math.Log(at[t]/at[s]), distance(s, t)/sigma)
-				case at[s] > 0:
-					delta += at[s]
-				}
-				if delta > b.Delta {
-					return false
-				}
+	worst := 0.0
+	for i := range 2*l.k + 2 { // from the middle on, where the worst pair mostly is
+		s := (i + l.k) % (2*l.k + 2)
+		for t := max(s-1, 0); t <= min(s+1, 2*l.k+1); t++ {
+			delta := max(0, below[s]-math.Exp(epsilon)*below[t])
+			switch {
+			case at[s] > 0 && at[t] > 0:
+				delta += at[s] * gaussianProfile(epsilon+math.Log(at[t]/at[s]), apart(s, t)/sigma)
+			case at[s] > 0:
+				delta += at[s]
+			}
+			if worst = max(worst, delta); worst > most {
+				return worst
 			}
 		}
-		return true
 	}
-	return smallestNoise(distance(l.k, l.k), within)
+	return worst
+}
+
+// noise is the smallest standard deviation with which the release is within the budget, up to 1e-6 of it; +Inf: none is.
+func (l law) noise(b accounting.Budget, apart distances) float64 {
+	return smallestNoise(apart(l.k, l.k), func(sigma float64) bool { return l.profile(b.Epsilon, sigma, b.Delta, apart) <= b.Delta })
 }
 
 // calibratedLaw is the law with the least noise where neighbours of scores s and t are (s+t+2) apart.
-func calibratedLaw(b accounting.Budget) law {
-	best, _ := bestLaw(b, func(law) func(s, t int) float64 { return func(s, t int) float64 { return float64(s + t + 2) } })
-	return best
+func calibratedLaw(b accounting.Budget) (law, float64) {
+	return bestLaw(b, func(law) distances { return func(s, t int) float64 { return float64(s + t + 2) } })
 }
 
 // bestLaw is the one with the least noise among some rates and, of each, the smallest laws.
-func bestLaw(b accounting.Budget, distance func(law) func(s, t int) float64) (best law, noise float64) {
+func bestLaw(b accounting.Budget, apart func(law) distances) (best law, noise float64) {
 	noise = math.Inf(1)
 	for i := 4; i < 20; i++ {
 		e1 := b.Epsilon * float64(i) / 20
 		smallest := smallestLaw(e1, b.Delta)
 		for k := smallest; k <= smallest+1; k++ {
 			l := law{e1, k}
-			if sigma := l.noise(b, distance(l)); sigma < noise {
-				best, noise = l, sigma
+			if math.IsInf(noise, 1) || l.profile(b.Epsilon, noise, b.Delta, apart(l)) <= b.Delta {
+				best, noise = l, l.noise(b, apart(l))
 			}
 		}
 	}
@@ -113,7 +115,7 @@ func smallestNoise(guess float64, within func(sigma float64) bool) float64 {
 		}
 		low, high = high, 2*high
 	}
-	for high-low > 1e-9*high {
+	for high-low > 1e-6*high {
 		if middle := (low + high) / 2; within(middle) {
 			high = middle
 		} else {
@@ -123,12 +125,11 @@ func smallestNoise(guess float64, within func(sigma float64) bool) float64 {
 	return high
 }
 
-// gaussianProfile is the delta of Gaussian noise at every real epsilon, where r is shift over standard deviation.
-func gaussianProfile(epsilon, r float64) float64 {
-	if r == 0 {
-		return max(0, -math.Expm1(epsilon))
+// gaussianProfile is the delta of Gaussian noise at every real epsilon, where mu is shift over standard deviation.
+func gaussianProfile(epsilon, mu float64) float64 {
+	c, err := accounting.GaussianCurve(mu)
+	if err != nil {
+		return 1
 	}
-	return upperTail(epsilon/r-r/2) - math.Exp(epsilon)*upperTail(epsilon/r+r/2)
+	return c.Delta(epsilon)
 }
-
-func upperTail(z float64) float64 { return math.Erfc(z/math.Sqrt2) / 2 }

@@ -19,7 +19,8 @@ type Size struct {
 // data. GKKMMZ is Ghazi et al., On User-Level Private Convex Optimization, ICML 2023; LLA is Lowy, Liu, Asi, Faster Algorithms for User-Level Private
 // Stochastic Convex Optimization, 2024.
 func Sizes(b accounting.Budget, m, d int, failure float64) []Size {
-	kappa, law := paperDeletions(b), calibratedLaw(b)
+	kappa := paperDeletions(b)
+	law, _ := calibratedLaw(b)
 	half := accounting.Budget{Epsilon: b.Epsilon / 2, Delta: b.Delta / 2}
 	groups := leastGroups(b, failure)
 	all := leastPaperPhases(b, m)

@@ -1,0 +1,186 @@
+package curator
+
+import (
+	"math"
+
+	"github.com/panlearn/panlearn/randomizer/accounting"
+)
+
+// A Contest is one release of a method against one of the baseline that takes a person as one item (B0), of as many people, for the same curvature of the
+// objective and the same budget. Rows of people are draws of one distribution, and as different as the clip norm and Spread allow. Noise is
+// Gaussian here: planning figures, which the lattice of a plan meets within a few percent (docs/curator.md, From how many people on).
+type Contest struct {
+	Method string // of the table of methods
+	Paper  bool   // with the constants that the paper prints
+	Of     string // what is released
+	ratio  func(p Public) func(m float64) float64
+}
+
+// contests are in the order of the methods.
+var contests = [...]Contest{
+	{"gradscore", false, "the minimiser, without people whose gradients stand out", gradientScoreRatio},
+	{"deletion", true, "the minimiser, without the fewest people that make it stable", paperDeletionRatio},
+	{"deletion", false, "the minimiser, without the fewest people that make it stable", deletionRatio},
+	{"group-sgd", false, "the mean of everybody's own iterates, after the same way", groupRatio},
+	{"filtered", false, "a mean gradient", filterRatio},
+}
+
+// Contests returns all of them.
+func Contests() []Contest { return append([]Contest(nil), contests[:]...) }
+
+// Ratio is the noise of one coordinate of the method's release over that of the baseline; +Inf: too few people.
+func (c Contest) Ratio(p Public) float64 { return c.ratio(p)(float64(p.Items)) }
+
+// mostItems is where the search for a crossover ends.
+const mostItems = 1 << 50
+
+// From is the smallest number of items of a person with which the method has no more noise than the baseline, up to a thousandth of it; 0: none has.
+func (c Contest) From(p Public) int {
+	ratio := c.ratio(p)
+	low, high := 0, 1
+	for ratio(float64(high)) > 1 {
+		if high >= mostItems {
+			return 0
+		}
+		low, high = high, 4*high
+	}
+	for high-low > 1+high/1000 {
+		if middle := low + (high-low)/2; ratio(float64(middle)) > 1 {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return high
+}
+
+// perShift is the noise of the Gaussian mechanism within a budget over the shift that it hides.
+func perShift(b accounting.Budget) float64 {
+	mu, err := accounting.GaussianMu(b)
+	if err != nil {
+		return math.Inf(1)
+	}
+	return 1 / mu
+}
+
+// minimiserShift is how far a person moves a minimiser, in units of L over the curvature.
+func minimiserShift(people float64) float64 { return 2 / people }
+
+// minimiserNoise is that of the baseline, in units of L over the curvature.
+func minimiserNoise(p Public) float64 { return minimiserShift(float64(p.People)) * perShift(p.Budget) }
+
+// swaps is how long the sum of m of centred vectors of norm L, in units of L m, may be for one person among so many sets of people, whose logarithm it takes
+// (Ghazi et al. 2023, Lemma 3.8).
+func swaps(spread, m, logSets, failure float64) float64 {
+	return 5 * spread * math.Sqrt((logSets+math.Log(1/failure))/m)
+}
+
+// deletionSensitivity is the one sensitivity that is planned for where 4k people may go (Ghazi et al. 2023, Corollary 3.7), in units of L over the curvature.
+func deletionSensitivity(p Public, m float64, k int) float64 {
+	n := float64(p.People)
+	left := n - 4*float64(k) - 1
+	if left < 1 {
+		return math.Inf(1)
+	}
+	return swaps(p.spread(), m, (4*float64(k)+1)*math.Log(n), p.failure()) / left
+}
+
+func deletionRatio(p Public) func(m float64) float64 {
+	l, noise := calibratedLaw(p.Budget)
+	return func(m float64) float64 { return noise * deletionSensitivity(p, m, l.k) / minimiserNoise(p) }
+}
+
+// paperDeletionRatio has the paper's noise, for a loss whose regulariser counts as its own: 2L.
+func paperDeletionRatio(p Public) func(m float64) float64 {
+	return func(m float64) float64 {
+		return paperNoise(p.Budget) * 2 * deletionSensitivity(p, m, paperDeletions(p.Budget)) / minimiserNoise(p)
+	}
+}
+
+// paperNoise is sigma over the sensitivity of Ghazi et al. 2023, Algorithm 1.
+func paperNoise(b accounting.Budget) float64 {
+	half := b.Epsilon / 2
+	part := b.Delta / (math.Exp(half) + 2)
+	return math.Sqrt(2*math.Log(2/part)) * 8 * float64(paperDeletions(b)) / half
+}
+
+// gradientScoreRatio is of GradScoreOutputPert, of losses as smooth as the objective is curved where p has no ridge.
+func gradientScoreRatio(p Public) func(m float64) float64 {
+	return func(m float64) float64 {
+		_, noise := gradientScoreNoise(p, m)
+		return noise / minimiserNoise(p)
+	}
+}
+
+// gradientScoreNoise is the least noise of GradScoreOutputPert, in units of L over the curvature, and its law.
+func gradientScoreNoise(p Public, m float64) (law, float64) {
+	n, condition := float64(p.People), 1.0
+	if p.Ridge > 0 {
+		condition = p.Smoothness / p.Ridge
+	}
+	gamma := swaps(p.spread(), m, math.Log(n), p.failure())
+	rho := (4*condition + 2) / n
+	inlier := func(k float64) float64 { return gamma + k*rho*(1+n/(n-k)) }
+	return bestLaw(p.Budget, func(l law) distances {
+		return func(s, t int) float64 {
+			k, j := float64(min(s, 2*l.k)), float64(min(t, 2*l.k)) // of those that may be released
+			if n-k-j-1 < 1 {
+				return math.Inf(1)
+			}
+			return ((j+1)*inlier(k) + (k+1)*inlier(j)) / (n - k - j - 1)
+		}
+	})
+}
+
+// filterRatio is of a filtered mean of everybody's gradients at one point, that any two are within a radius of each other.
+func filterRatio(p Public) func(m float64) float64 {
+	n := float64(p.People &^ 1)
+	return filtered(p, math.Sqrt2+2*math.Sqrt(math.Log(n*n/(2*p.failure()))))
+}
+
+// groupRatio is of everybody's own iterate after one pass of m steps, filtered, against phased SGD with one step a person (B1), whose steps
+// all together go as far.
+func groupRatio(p Public) func(m float64) float64 {
+	return filtered(p, concentrated(p.People&^1, 1, p.failure()))
+}
+
+// filtered is of a filtered mean of one vector a person, any two of which are within radius Spread/sqrt(m) of each other, against a mean of vectors of norm 1.
+func filtered(p Public, radius float64) func(m float64) float64 {
+	if p.People < leastGroups(p.Budget, p.failure()) {
+		return func(float64) float64 { return math.Inf(1) }
+	}
+	noise := filteredNoise(p.Budget, remainders(p.Budget), p.People&^1, p.failure())
+	one := noise * p.spread() * radius / (2 / float64(p.People) * perShift(p.Budget))
+	return func(m float64) float64 { return one / math.Sqrt(m) }
+}
+
+// concentrated is how far any two of the iterates of groups are apart, in all phases but with the probability failure, in units of eta L sqrt(steps).
+func concentrated(groups, phases int, failure float64) float64 {
+	c := float64(groups)
+	return 2 / math.Sqrt(3) * (1 + math.Sqrt(math.Log(c*c*float64(phases)/(2*failure))))
+}
+
+// parts of epsilon, of which a test gets some and its release the others.
+const parts = 100
+
+// remainders has the noise over the shift that is hidden of a release that gets what i parts of a hundred of epsilon leave.
+func remainders(b accounting.Budget) (out [parts]float64) {
+	for i := range out {
+		out[i] = perShift(accounting.Budget{Epsilon: b.Epsilon * (1 - float64(i)/parts), Delta: b.Delta})
+	}
+	return out
+}
+
+// filteredNoise is the least noise of the filtered mean of so many points after a test for concentration, in units of the distance that all pairs
+// are within; +Inf: too few points. The filter has the radius of the score.
+func filteredNoise(b accounting.Budget, release [parts]float64, points int, failure float64) float64 {
+	c, best := float64(points), math.Inf(1)
+	for i := 1; i < parts; i++ {
+		scale := 2 * (c - 1) / c / (b.Epsilon * float64(i) / parts)
+		full := c - scale*(math.Log(1/(2*b.Delta))+math.Log(1/(2*failure)))
+		if full > c/2+2 {
+			best = min(best, release[i]*2*((c-1)/(full-c/2)+1)/(2*full-c))
+		}
+	}
+	return best
+}
