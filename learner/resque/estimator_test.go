@@ -31,8 +31,10 @@ func mean(t *testing.T, what string, samples []float64, want float64) {
 // estimates are those around a centre, at x.
 func estimates(t *testing.T, n int, centre, x []float64, rho float64, gradient func(dst, at []float64), each func(w float64, g []float64)) {
 	random := rand.New(dptest.Source(t, 7))
-	r := newReweighter(centre, rho)
-	r.at(x)
+	v := make([]float64, len(x))
+	for i := range v {
+		v[i] = x[i] - centre[i]
+	}
 	xi, at, g := make([]float64, len(x)), make([]float64, len(x)), make([]float64, len(x))
 	for range n {
 		for i := range xi {
@@ -40,7 +42,7 @@ func estimates(t *testing.T, n int, centre, x []float64, rho float64, gradient f
 			at[i] = centre[i] + xi[i]
 		}
 		gradient(g, at)
-		each(r.weight(xi), g)
+		each(math.Exp(logWeight(v, xi, rho)), g)
 	}
 }
 
