@@ -218,6 +218,31 @@ var mutants = []mutant{
 		},
 	},
 	{
+		name: "a release that comes less often is compared as if it came as often", file: "randomizer/accounting/deletion.go", pkg: "randomizer/accounting",
+		tests: "TestDeletionNeverBelowExactAttack|TestDeletionNoise",
+		edits: []edit{
+			{"eps+math.Log(q/p)-1e-15", "eps-1e-15"},
+		},
+	},
+	{
+		name: "a halt is for free", file: "randomizer/accounting/deletion.go", pkg: "randomizer/accounting", tests: "TestDeletionNeverBelowExactAttack",
+		edits: []edit{
+			{"	d := p + halts\n", "	halts = 0\n	d := p\n"},
+		},
+	},
+	{
+		name: "a test of scores costs nothing", file: "randomizer/accounting/testrelease.go", pkg: "randomizer/accounting", tests: "TestScoreTestNeverBelowExactAttack|TestCalibrateTest",
+		edits: []edit{
+			{"return t.Noise.Rate() * float64", "return 0 * t.Noise.Rate() * float64"},
+		},
+	},
+	{
+		name: "what slips past a test of every round is forgotten", file: "randomizer/accounting/testrelease.go", pkg: "randomizer/accounting", tests: "TestSharedTestNeverBelowExactAttack",
+		edits: []edit{
+			{"t.Slip()+release.Delta", "0*t.Slip()+release.Delta"},
+		},
+	},
+	{
 		name: "a minimiser is placed in the ball of one unit", file: "randomizer/params.go", pkg: "randomizer", tests: "TestMinimizerIsOneVector",
 		edits: []edit{
 			{"	if p.Minimizer {\n		return 1\n", "	if false {\n		return 1\n"},
