@@ -39,8 +39,8 @@ func (s *Service) put(ctx context.Context, subject string, data []byte, before u
 	}
 }
 
-// await reads a subject until something is there. That nothing is there yet decides nothing.
-func (s *Service) await(ctx context.Context, subject string) (stream.Message, error) {
+// await reads a subject until something is there, or meanwhile refuses to wait any longer. That nothing is there yet decides nothing.
+func (s *Service) await(ctx context.Context, subject string, meanwhile func(context.Context) error) (stream.Message, error) {
 	for {
 		msg, err := s.config.Records.Get(ctx, subject)
 		switch {
@@ -53,6 +53,9 @@ func (s *Service) await(ctx context.Context, subject string) (stream.Message, er
 			return stream.Message{}, err
 		case errors.Is(err, stream.ErrNotFound):
 			s.answered()
+			if err := meanwhile(ctx); err != nil {
+				return stream.Message{}, err
+			}
 		default:
 			s.failed(err, "cannot read yet, trying again", "subject", subject)
 		}

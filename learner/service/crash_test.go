@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -197,8 +198,7 @@ func TestCrashesOnABadBroker(t *testing.T) {
 	}
 }
 
-// TestFirstCommitComesFirst: a fresh learner commits before it writes anything, and reads nothing but the stage's key
-// before that.
+// TestFirstCommitComesFirst: a fresh learner commits before it writes anything, and before it reads anything unless it needs the stage's key.
 func TestFirstCommitComesFirst(t *testing.T) {
 	for _, pinned := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -216,7 +216,7 @@ func TestFirstCommitComesFirst(t *testing.T) {
 				if err := w.new(c).Run(ctx); err != nil {
 					t.Error(err)
 				}
-				first := slices.IndexFunc(m.what, func(s string) bool { return s != "get "+name.Stage() })
+				first := slices.IndexFunc(m.what, func(s string) bool { return !strings.HasPrefix(s, "get ") })
 				if first < 0 || m.what[first] != "commit 0" || (first == 0) != pinned {
 					t.Errorf("the stage's key pinned: %t: first effects %q", pinned, m.what[:min(4, len(m.what))])
 				}

@@ -47,15 +47,29 @@ func TestAnOlderFolderAndBatchesThatAreGone(t *testing.T) {
 	}
 }
 
-// TestAnOlderFolderAndAnOldRoundPutAgain: retention removed the rounds that an older folder knows, and one of before them is put again, so
-// that it is shown as the newest. By its sequence it is the folder that is old, and not the broker.
+// TestAnOlderFolderAndAnOldRoundPutAgain: retention removed the rounds that an older folder knows, and an old one is put again, so that it is shown
+// as the newest: one of before the folder, of its time, or of after it. By its sequence it is the folder that is old, not the broker, and applying
+// what stands leads nowhere.
 func TestAnOlderFolderAndAnOldRoundPutAgain(t *testing.T) {
 	h := recorded(t, newCast(t))
-	for records, want := range map[stream.Round]error{stream.KeptRounds + 1: ErrStateRolledBack, 2: ErrBrokerRolledBack} {
+	for _, c := range []struct {
+		again, records stream.Round
+		want           error
+		says           string
+	}{
+		{1, stream.KeptRounds + 1, ErrStateRolledBack, "removed as old"},
+		{2, stream.KeptRounds + 1, ErrStateRolledBack, "removed as old"},
+		{3, stream.KeptRounds + 1, ErrStateRolledBack, "removed as old"},
+		{4, stream.KeptRounds + 1, ErrStateRolledBack, "removed as old"},
+		{1, 2, ErrBrokerRolledBack, "restore the broker"},
+		{2, 2, ErrBrokerRolledBack, "restore the broker"},
+		{3, 2, ErrBrokerRolledBack, "restore the broker"},
+		{4, 2, ErrStateRolledBack, "--accept-rollback"},
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			w := h.at(t, 2, func(a stream.Address) bool { return a.Round == 0 && a.Verb != "end" })
 			var gone []uint64
-			for r := stream.Round(2); r < 2+records; r++ {
+			for r := stream.Round(2); r < 2+c.records; r++ {
 				put, err := w.broker.PutOnce(t.Context(), name.Round(r), []byte("x"))
 				if err != nil {
 					t.Fatal(err)
@@ -65,8 +79,8 @@ func TestAnOlderFolderAndAnOldRoundPutAgain(t *testing.T) {
 			if err := w.broker.Remove(t.Context(), name, stream.Rounds, gone); err != nil {
 				t.Fatal(err)
 			}
-			w.put(t.Context(), name.Round(1), h.public[name.Round(1)])
-			w.refused(nil, want, "round 2 is committed here")
+			w.put(t.Context(), name.Round(c.again), h.public[name.Round(c.again)])
+			w.refused(nil, c.want, "round 2", c.says)
 		})
 	}
 }

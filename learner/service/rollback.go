@@ -75,7 +75,7 @@ func (s *Service) survey(ctx context.Context, c *core) (past, error) {
 		return p, nil // nothing follows, so nothing has to be there
 	case p.decided > at.Round:
 		return p, s.older(ctx, p, at.Round)
-	case p.newest < at.Round && p.records > at.Round+uint64(stream.KeptRounds): // the newest is an old one, put again where it was removed
+	case p.newest <= at.Round+1 && p.records > at.Round+uint64(stream.KeptRounds): // the newest is an old one, put again where it was removed
 		return p, fmt.Errorf("%w: round %d is committed here, %d records of rounds were put there, and those from round %d on were removed as old: %s",
 			ErrStateRolledBack, at.Round, p.records, at.Round, goneWayOut)
 	case p.newest < at.Round:
@@ -97,7 +97,7 @@ func over(ended bool) string {
 // older returns an error for a state folder from the past, or logs a warning where that was accepted. Where the batch that would be applied
 // next was removed as old, nothing leads on from there.
 func (s *Service) older(ctx context.Context, p past, committed uint64) error {
-	if p.decided > committed && p.decided-committed > uint64(stream.KeptRounds) {
+	if max(p.decided, p.records) > committed+uint64(stream.KeptRounds) { // the newest may be an old one, put again
 		next := committed + 1
 		_, err := s.look(ctx, func() (stream.Message, error) {
 			return s.config.Records.Get(ctx, s.config.Task.Batch(stream.Round(next)))
@@ -120,6 +120,25 @@ func (s *Service) older(ctx context.Context, p past, committed uint64) error {
 	}
 	s.config.Logger.Warn("the state folder is an older copy: applying the standing batches again", "task", s.config.Task,
 		"committed", committed, "first", committed+1, "last", p.decided)
+	return nil
+}
+
+// unbegun refuses a task of which a learner's records stand: a commit comes before them, so they are not those of a folder without one. A learner that
+// waits for the stage's key asks for it, because the stages of a task that is over put none.
+func (s *Service) unbegun(ctx context.Context) error {
+	for _, read := range []func() (stream.Message, error){
+		func() (stream.Message, error) { return s.config.Records.Get(ctx, s.config.Task.Task()) },
+		func() (stream.Message, error) { return s.config.Records.Latest(ctx, s.config.Task.Rounds()) },
+		func() (stream.Message, error) { return s.config.Records.Get(ctx, s.config.Task.End()) },
+	} {
+		m, err := s.look(ctx, read, false)
+		switch {
+		case err == nil:
+			return fmt.Errorf("%s stands, and this state folder is empty: %w", m.Subject, ErrOtherLearner)
+		case !errors.Is(err, stream.ErrNotFound):
+			return err
+		}
+	}
 	return nil
 }
 

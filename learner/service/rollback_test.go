@@ -397,3 +397,35 @@ func TestPastOfAnotherLearner(t *testing.T) {
 		w.refused(accept, ErrOtherLearner, "over after round 4 here", "going on after round 5 there")
 	})
 }
+
+// TestAnEmptyFolderAndATaskThatBegan: a learner without a state does not wait for the stage's key where a learner's records stand, or are put meanwhile:
+// the stages of a task that is over put none.
+func TestAnEmptyFolderAndATaskThatBegan(t *testing.T) {
+	h := recorded(t, newCast(t))
+	for _, stands := range []string{name.Task(), name.Round(2), name.End()} {
+		for _, meanwhile := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, h.cast, h.rounds)
+				c := w.config()
+				c.StageKey = nil
+				if !meanwhile {
+					w.put(t.Context(), stands, h.public[stands])
+				}
+				ctx, stop := context.WithTimeout(t.Context(), time.Hour) // of the bubble's clock
+				defer stop()
+				done := make(chan error, 1)
+				go func() { done <- w.new(c).Run(ctx) }()
+				if meanwhile {
+					time.Sleep(time.Minute)
+					w.put(ctx, stands, h.public[stands])
+				}
+				if err := <-done; !errors.Is(err, ErrOtherLearner) || !strings.Contains(err.Error(), stands) {
+					t.Errorf("Run: %v, want ErrOtherLearner, as %s stands", err, stands)
+				}
+				if _, at, _ := w.trace(); !at.IsZero() {
+					t.Error("something is committed")
+				}
+			})
+		}
+	}
+}

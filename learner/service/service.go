@@ -166,12 +166,12 @@ func (s *Service) load(ctx context.Context) (*core, error) {
 	return c, nil
 }
 
-// first makes the first commit: it needs the stage's key, and so waits for the stage.
+// first makes the first commit: it needs the stage's key, and so waits for the stage, unless the task has begun.
 func (s *Service) first(ctx context.Context) error {
 	key := s.config.StageKey
 	if key == nil {
 		s.config.Logger.Info("waiting for the shuffle stage's key", "task", s.config.Task)
-		msg, err := s.await(ctx, s.config.Task.Stage())
+		msg, err := s.await(ctx, s.config.Task.Stage(), s.unbegun)
 		if err != nil {
 			return err
 		}

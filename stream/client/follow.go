@@ -245,8 +245,7 @@ func (l *loop) followAttempts(ctx context.Context, r *round) {
 		l.takeOpen(r, o, a)
 	}
 	for _, a := range r.attempts() {
-		if c, ok := l.records.readClose(ctx, r.number, a, r.manifest); ok {
-			l.takeClose(ctx, r, c)
+		if c, ok := l.records.readClose(ctx, r.number, a, r.manifest); ok && l.takeClose(ctx, r, c) {
 			return
 		}
 	}
@@ -280,13 +279,13 @@ func (l *loop) takeOpen(r *round, o *wire.Open, a participation.Attempt) {
 	l.progress()
 }
 
-// takeClose takes up the outcome of a round. Where it decides about nobody here, the Open beside it is of no interest.
-func (l *loop) takeClose(ctx context.Context, r *round, c *wire.Close) {
+// takeClose takes up the outcome of a round. Where it decides about nobody here, the Open beside it is of no interest; else it says whether that is there.
+func (l *loop) takeClose(ctx context.Context, r *round, c *wire.Close) bool {
 	closed := participation.Closed{Round: r.number, Manifest: r.manifest, Void: c.Void}
 	if len(r.bundles) > 0 {
 		var ok bool
 		if closed, ok = l.records.closed(ctx, c); !ok {
-			return
+			return false
 		}
 	}
 	r.closed, r.closing = &closed, nil
@@ -294,4 +293,5 @@ func (l *loop) takeClose(ctx context.Context, r *round, c *wire.Close) {
 	if c.Void {
 		l.Logger.Warn("the round is void: its users stay charged", "round", r.number)
 	}
+	return true
 }

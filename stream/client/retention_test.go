@@ -42,9 +42,9 @@ func (w *world) retain(ctx context.Context) {
 }
 
 // TestRoundIsGone: a device that took part in a round whose records were removed settles it as unknown, for good, and sends nothing to it,
-// whatever stands on its subjects now; its next event joins the newest round.
+// whatever stands on its subjects now, the Close too, where a sweep was cut short between the Open and it; its next event joins the newest round.
 func TestRoundIsGone(t *testing.T) {
-	for name, again := range map[string]bool{"gone": false, "and put again": true} {
+	for name, stands := range map[string]string{"gone": "", "and put again": "round", "but for its Close": "close"} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Hour)
@@ -62,7 +62,10 @@ func TestRoundIsGone(t *testing.T) {
 				must(t, before.Close())
 				w.pass(ctx, 2, years-1)
 				w.retain(ctx)
-				if again { // by a learner, and by a stage with a key, of the time of the round
+				switch stands {
+				case "close":
+					w.close(ctx, participation.Closed{Round: 1, Attempt: participation.Attempt{Number: 1}, Manifest: manifestOf(t, w.round(1, 1)), Cutoff: 1})
+				case "round": // put by a learner, and by a stage with a key, of the time of the round
 					w.put(ctx, w.name.Round(1), w.learner, w.round(1, 1))
 					w.open(ctx, 1, 7, manifestOf(t, w.round(1, 1)))
 				}

@@ -24,6 +24,7 @@ type result struct {
 	counted    int
 	uncounted  int
 	unknown    int
+	givenUp    int                         // of them, in a round that never closes, because the task was ended in its place
 	unseen     int                         // counted by the rule of doubt, and in no batch
 	told       map[participation.State]int // answers to users
 	toldAgain  int                         // of a later life

@@ -89,7 +89,8 @@ func (w *world) sameDisk(other *state.Memory) {
 	got, err := w.disk.Load(ctx)
 	want, otherErr := other.Load(ctx)
 	if err != nil || otherErr != nil {
-		if !errors.Is(err, state.ErrEmpty) || !errors.Is(otherErr, state.ErrEmpty) {
+		// A disk that went back to before its first commit stays so, where what it announced later stands, and says so.
+		if !errors.Is(err, state.ErrEmpty) || !errors.Is(otherErr, state.ErrEmpty) && !w.behind() {
 			w.violate("the learner's disk says %v, the other's %v", err, otherErr)
 		}
 		return

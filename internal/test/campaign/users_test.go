@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/client"
 	"github.com/panlearn/panlearn/stream/client/participation"
@@ -211,6 +212,9 @@ func (w *world) auditUser(d *publisher, r record, user int, p participation.Reco
 		out.uncounted++
 	case participation.Unknown:
 		out.unknown++
+		if r.end != nil && r.end.Reason == service.ReasonGivenUp && uint64(p.Draw.Round) > r.end.LastRound {
+			out.givenUp++
+		}
 		// Under trust local a report that came too late may have been released, whoever says that it was not.
 		if calm && !d.crashed && (below || !w.Local) && !w.emptied.Load() && len(w.gone) == 0 {
 			w.violate("user %d: unknown in round %d, and nothing went wrong", user, p.Draw.Round)
