@@ -50,6 +50,31 @@ func TestDeletionNoise(t *testing.T) {
 	}
 }
 
+// TestDeletionsOnTheLattice: two percent more noise than the Gaussian's is enough on a lattice, rounding of the vector included, and two percent less is not.
+func TestDeletionsOnTheLattice(t *testing.T) {
+	a := NewAccountant()
+	at, below := lawOf(t, 0.5, 25).Survival()
+	for _, c := range []struct {
+		share float64
+		ok    bool
+	}{{1.02, true}, {0.98, false}} {
+		const step = 10. // levels of one deletion
+		sd := 424.0370 * step * c.share
+		delta, _, _ := DeletionProfile(1, at, below, func(s, t int) Curve {
+			const levels = 1 << 16
+			m := Mechanism{Trials: uint64(4 * sd * sd), P: 0.5, Levels: levels, Dim: 10, Rounds: 1, Shift: randomizer.Shift(levels, step*deletions(s, t)/levels, 10)}
+			curve, err := a.Curve(m)
+			if err != nil {
+				panic(err)
+			}
+			return curve
+		})
+		if (delta <= 1e-6) != c.ok {
+			t.Errorf("%v of the noise: delta %v", c.share, delta)
+		}
+	}
+}
+
 // TestCalibrateDeletions: the search finds laws that are no noisier than the best that are known, and each is within the budget.
 func TestCalibrateDeletions(t *testing.T) {
 	distance := func(randomizer.TruncatedLaplace) func(s, t int) float64 { return deletions }

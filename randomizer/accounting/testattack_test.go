@@ -41,8 +41,8 @@ func scorePair(rng *rand.Rand, full, high, sensitivity int64, shift float64, lev
 }
 
 // testAttack draws tests and lattices, and concrete neighbours; truth has the trials of the noise that is really there, and of the scores' noise the rate.
-// It returns the closest exact divergence in terms of the bound where what slips decides, and where the release does.
-func testAttack(t *testing.T, settings int, truth func(uint64) uint64, rate func(float64) float64) (slips, released float64) {
+// It returns the closest exact divergence in terms of the bound where what slips decides, and where the release does, and of the profile.
+func testAttack(t *testing.T, settings int, truth func(uint64) uint64, rate func(float64) float64) (slips, released, sharp float64) {
 	rng := rand.New(rand.NewPCG(3, 2))
 	a := NewAccountant()
 	for range settings {
@@ -55,13 +55,20 @@ func testAttack(t *testing.T, settings int, truth func(uint64) uint64, rate func
 			t.Fatal(err)
 		}
 		eps := test.Epsilon() + 2*rng.Float64() - 0.3
-		bound, noise, r := test.Delta(eps, release), noiseLaw(truth(m.Trials), m.P), rate(test.Noise.Rate())
+		bound, profile := test.Delta(eps, release), test.Profile(eps, release)
+		if profile > bound*(1+2e-9) {
+			t.Errorf("%+v at epsilon %v: the profile is %v, and the bound %v", test, eps, profile, bound)
+		}
+		noise, r := noiseLaw(truth(m.Trials), m.P), rate(test.Noise.Rate())
 		for range 16 {
 			s, u, apart := scorePair(rng, test.Full, test.Threshold, test.Sensitivity, m.Shift, m.Levels)
 			p, q := exactTail(r, int(test.Threshold-s)), exactTail(r, int(test.Threshold-u))
 			x := math.Floor(2*(300-apart)*rng.Float64()) / 2
 			law, other := coordinateLaw(noise, x, m.Levels), coordinateLaw(noise, x+apart, m.Levels)
 			for _, exact := range []float64{halting(p, q, law, other, eps), halting(p, q, other, law, eps)} {
+				if exact > profile || test.Slip() < 0.9*profile {
+					sharp = max(sharp, exact/profile)
+				}
 				if test.Slip() > 0.9*bound {
 					slips = max(slips, exact/bound)
 				} else {
@@ -70,21 +77,24 @@ func testAttack(t *testing.T, settings int, truth func(uint64) uint64, rate func
 			}
 		}
 	}
-	return slips, released
+	return slips, released, sharp
 }
 
 // TestScoreTestNeverBelowExactAttack: no concrete neighbours lose more than Theorem P1 says, and some nearly as much; with half of the noise, of either kind, some lose more.
 func TestScoreTestNeverBelowExactAttack(t *testing.T) {
 	trials, rates := func(n uint64) uint64 { return n }, func(r float64) float64 { return r }
-	slips, released := testAttack(t, 200*deepFactor(t, 30), trials, rates)
-	t.Logf("closest exact/bound %.4f where what slips decides, %.4f where the release does", slips, released)
+	slips, released, sharp := testAttack(t, 200*deepFactor(t, 30), trials, rates)
+	t.Logf("closest exact/bound %.4f where what slips decides, %.4f where the release does, %.4f of the profile", slips, released, sharp)
+	if sharp > 1 || sharp < 0.9 {
+		t.Errorf("closest exact/profile %v, want 0.9 to 1", sharp)
+	}
 	if slips > 1 || slips < 0.98 || released > 1 || released < 0.6 {
 		t.Errorf("closest exact/bound %v and %v, want 0.98 and 0.6 to 1", slips, released)
 	}
-	if _, released := testAttack(t, 200, func(n uint64) uint64 { return n / 4 }, rates); released <= 1 {
+	if _, released, _ := testAttack(t, 200, func(n uint64) uint64 { return n / 4 }, rates); released <= 1 {
 		t.Errorf("with half of the noise the closest is %v of the bound: not refuted", released)
 	}
-	if slips, released := testAttack(t, 200, trials, func(r float64) float64 { return 2 * r }); slips <= 1 || released <= 1 {
+	if slips, released, _ := testAttack(t, 200, trials, func(r float64) float64 { return 2 * r }); slips <= 1 || released <= 1 {
 		t.Errorf("with half of the scores' noise the closest are %v and %v of the bound: not refuted", slips, released)
 	}
 }

@@ -68,6 +68,13 @@ func TestCalibrateTest(t *testing.T) {
 		if d := got.Delta(c.eps, release); d > 1e-6*(1+1e-12) || d < 1e-6*(1-1e-6) {
 			t.Errorf("%+v: delta %v", c, d)
 		}
+		release, err = GaussianCurve(q.Apart(got.Full) / sigma * 1.02)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := got.Profile(c.eps, release); d > 1e-6*(1+1e-12) {
+			t.Errorf("%+v: with two percent less noise the profile is %v", c, d)
+		}
 	}
 }
 
