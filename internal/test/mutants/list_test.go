@@ -225,6 +225,12 @@ var mutants = []mutant{
 		},
 	},
 	{
+		name: "the profile of a test counts half of the releases", file: "randomizer/accounting/testrelease.go", pkg: "randomizer/accounting", tests: "TestScoreTestNeverBelowExactAttack",
+		edits: []edit{
+			{"return p * release.Delta(", "return p / 2 * release.Delta("},
+		},
+	},
+	{
 		name: "a halt is for free", file: "randomizer/accounting/deletion.go", pkg: "randomizer/accounting", tests: "TestDeletionNeverBelowExactAttack",
 		edits: []edit{
 			{"	d := p + halts\n", "	halts = 0\n	d := p\n"},
