@@ -28,6 +28,9 @@ func (f filter) check(c int) error {
 	return nil
 }
 
+// scaled is the filter with radii in units of tau.
+func (f filter) scaled(tau float64) filter { return filter{f.score * tau, f.near * tau, f.full} }
+
 // scoreSensitivity is by how much concentrationScore changes at most where one of c points is replaced: 2(C-1), in pairs.
 func scoreSensitivity(c int) int { return 2 * (c - 1) }
 

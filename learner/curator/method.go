@@ -23,6 +23,8 @@ var methods = [...]Method{
 	{"output", "output perturbation of a whole person's mean loss (baseline B0, docs/curator.md)", anybody, planOutput},
 	{"output-sgd", "phased SGD, one step a person (baseline B1, docs/curator.md; phases of Feldman, Koren, Talwar, STOC 2020)", anybody, planOutputSGD},
 	{"output-phases", "phased output perturbation on disjoint people (baseline B0, docs/curator.md; phases of Feldman, Koren, Talwar, STOC 2020)", anybody, planOutputPhases},
+	{"group-sgd", "filtered means of groups' SGD (Lowy, Liu, Asi 2024, Algorithm 1, calibrated: Theorem P1)", fewestGroups, planGroups},
+	{"filtered", "phased accelerated descent on filtered means of people's gradients (Lowy, Liu, Asi 2024, Algorithms 2 and 3, calibrated: Mode F)", fewestFiltered, planFiltered},
 }
 
 // Methods returns all methods, in the order of the documentation.

@@ -1,0 +1,169 @@
+package curator
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/randomizer/accounting"
+)
+
+// A filteredPhase is one phase of Algorithm 3 by Algorithm 2: accelerated gradient descent on the mean loss of its people + (lambda/2)||. - c||^2, where c
+// is the last release, with the noisy filtered mean of all of their gradients in every step.
+type filteredPhase struct {
+	people        int     // n_i
+	lambda        float64 // lambda_i
+	stages, steps int     // of accelerated descent: T_i = stages steps in all
+	radius        float64 // r_s = r_f of people's gradients
+	threshold     threshold
+	lattice       lattice
+	sigma         float64 // std of the noise of a step that is wanted
+
+	distance float64 // the start's from the minimiser of the risk, at most, in the mean square: the radius of the run that the phase begins; 0: it does not
+}
+
+func (ph filteredPhase) all() int { return ph.stages * ph.steps }
+
+// A filteredPlan is Algorithm 3 in Mode F.
+type filteredPlan struct {
+	public Public
+	blur   float64 // radius of the smoothing; 0: none
+	phases []filteredPhase
+}
+
+// smoothness is that of the smoothed loss.
+func (f *filteredPlan) smoothness() float64 {
+	if f.blur == 0 {
+		return f.public.Smoothness
+	}
+	return blurredSmoothness(f.public.Lipschitz, f.blur, f.public.Dim)
+}
+
+// filter is that of a phase.
+func (ph filteredPhase) filter() filter { return ph.threshold.filter.scaled(ph.radius) }
+
+// ratio is how far a filtered mean gradient moves, in diameters of the ball of radius L.
+func (f *filteredPlan) ratio(ph filteredPhase) float64 {
+	l := f.public.Lipschitz
+	return min(ph.filter().sensitivity(ph.people, l)/(2*l)*(1+0x1p-40), 1)
+}
+
+// run is Algorithm 3. Phases have people of their own; a test that fails ends the releases and not the work.
+func (f *filteredPlan) run(ctx context.Context, loss convex.Loss, people []Person, entropy rand.Source) (Result, error) {
+	p := f.public
+	people, err := admitted(p, loss, people)
+	if err != nil {
+		return Result{}, err
+	}
+	r := Result{Model: p.start()}
+	for i, ph := range f.phases {
+		next, passed, err := f.accelerate(ctx, ph, loss, people[:ph.people], r.Model, entropy)
+		if err != nil {
+			return Result{}, err
+		}
+		people = people[ph.people:]
+		r.Halted = r.Halted || !passed
+		if !r.Halted {
+			copy(r.Model, next)
+			r.Phase = i + 1
+		}
+	}
+	return r, nil
+}
+
+// accelerate is Algorithm 2 on these people from a centre. Where it did not pass all tests, what it returns must not be published.
+func (f *filteredPlan) accelerate(ctx context.Context, ph filteredPhase, loss convex.Loss, people []Person, centre []float64, entropy rand.Source) (x []float64, passed bool, err error) {
+	p, d := f.public, len(centre)
+	smooth := newBlur(f.blur, d, entropy)
+	strong := ph.lambda + p.Ridge
+	descent := newACSA(strong, f.smoothness()+strong, p.Set, centre)
+	points, part, mean := make([][]float64, len(people)), make([]float64, d), make([]float64, d)
+	for i := range points {
+		points[i] = make([]float64, d)
+	}
+	filter, passed := ph.filter(), true
+	tests := ph.threshold.begin(entropy)
+	for t := range ph.all() {
+		if t > 0 && t%ph.steps == 0 {
+			descent.restart()
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, false, err
+		}
+		at := descent.query()
+		for i, who := range people {
+			smooth.gradient(points[i], part, loss, who, at, p.Lipschitz)
+		}
+		ok, err := tests.testAndRelease(mean, points, filter, ph.lattice, p.Lipschitz, entropy)
+		if err != nil {
+			return nil, false, err
+		}
+		passed = passed && ok
+		for j, v := range at {
+			mean[j] += float64(ph.lambda*(v-centre[j])) + float64(p.Ridge*v)
+		}
+		descent.step(mean)
+	}
+	p.Set.Project(descent.aggregate, descent.aggregate)
+	return descent.aggregate, passed, nil
+}
+
+// planFiltered is the calibrated Algorithm 3, or runs of it on growing parts where there is a ridge and the bound is smaller.
+func planFiltered(p Public) (*Plan, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	if least := fewestFiltered(p); p.People < least {
+		return nil, &TooFewError{"filtered", p.People, least}
+	}
+	f, err := searchFiltered(p)
+	if err != nil {
+		return nil, err
+	}
+	a, spent := accounting.NewAccountant(), 0.
+	for i := range f.phases {
+		ph := &f.phases[i]
+		ratio := f.ratio(*ph)
+		delta := func(l lattice) float64 {
+			curve, err := a.Curve(l.mechanism(ratio, ph.all()))
+			if err != nil {
+				return 1
+			}
+			return ph.threshold.test.Delta(p.Budget.Epsilon, curve)
+		}
+		if ph.lattice, err = smallest(p.Dim, ratio, func(l lattice) bool { return delta(l) <= p.Budget.Delta }); err != nil {
+			return nil, err
+		}
+		spent = max(spent, delta(ph.lattice))
+		ph.sigma = ph.lattice.std(p.Lipschitz)
+	}
+	last := f.phases[len(f.phases)-1]
+	return &Plan{Method: "filtered", Public: p, Spent: accounting.Budget{Epsilon: p.Budget.Epsilon, Delta: spent}, Phases: len(f.phases),
+		NoiseStd: math.Sqrt(2 * f.gap(last) / (last.lambda + p.Ridge) / float64(p.Dim)), Bound: f.bound(), Notes: f.notes(), run: f.run}, nil
+}
+
+func (f *filteredPlan) notes() []string {
+	var notes []string
+	if f.blur > 0 {
+		notes = append(notes, fmt.Sprintf("smoothed over %.4g: smoothness %.4g", f.blur, f.smoothness()))
+	}
+	l, runs := f.public.Lipschitz, 0
+	for i, ph := range f.phases {
+		t := ph.threshold
+		notes = append(notes, fmt.Sprintf("phase %d: people %d, lambda %.4g, steps %d in %d stages, radius %.4g L, test from %.5g on with U %.5g, epsilon %.3g of it for the tests, noise %.4g L a step",
+			i+1, ph.people, ph.lambda, ph.all(), ph.stages, ph.radius/l, float64(t.test.Threshold)/float64(t.people), t.filter.full, t.test.Epsilon(), ph.sigma/l))
+		if ph.distance > 0 {
+			runs++
+		}
+	}
+	if runs > 1 {
+		notes = append(notes, fmt.Sprintf("%d runs on growing parts of the people, each nearer to the minimiser", runs))
+	}
+	if last := f.phases[len(f.phases)-1]; last.radius >= 2*l {
+		notes = append(notes, fmt.Sprintf("the filter is vacuous: people of %d rows may be %.3g L apart, and nobody is further than 2 L: output-phases has less noise",
+			f.public.Items, last.radius/l))
+	}
+	return notes
+}

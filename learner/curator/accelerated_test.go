@@ -1,0 +1,183 @@
+package curator
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/randomizer"
+	"github.com/panlearn/panlearn/randomizer/accounting"
+)
+
+// TestCalibratedThresholds: the smallest numbers of people of Mode F, and its noise at ten times that of 20 steps.
+func TestCalibratedThresholds(t *testing.T) {
+	for epsilon, want := range map[float64][4]float64{1: {314, 354, 376, 65.9}, 4: {82, 92, 96, 17.9}, 8: {42, 48, 50, 9.4}} {
+		b := accounting.Budget{Epsilon: epsilon, Delta: 1e-6}
+		for i, steps := range []int{1, 20, 100} {
+			for people, feasible := range map[int]bool{int(want[i]): true, int(want[i]) - 2: false} {
+				if _, err := calibrateThreshold(people, steps, b, 1e-3); (err == nil) != feasible {
+					t.Errorf("epsilon %v, %d people, %d steps: %v", epsilon, people, steps, err)
+				}
+			}
+		}
+		people := 10 * int(want[1])
+		c, err := calibrateThreshold(people, 20, b, 1e-3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		relative(t, "sigma K/(r sqrt T)", c.sigma*float64(people)/math.Sqrt(20), want[3], 0.005)
+		gauss, err := accounting.GaussianCurve(math.Sqrt(20) * c.filter.sensitivity(people, 0) / c.sigma)
+		if err != nil || c.test.Slip() > 1e-7 || c.test.Delta(epsilon, gauss) > 1e-6*(1+1e-6) || c.test.Delta(epsilon, gauss) < 0.9e-6 {
+			t.Errorf("epsilon %v: slip %v, delta %v", epsilon, c.test.Slip(), c.test.Delta(epsilon, gauss))
+		}
+	}
+}
+
+// TestFilteredLearns: the released model is in the set, of the last phase, and better than the start.
+func TestFilteredLearns(t *testing.T) {
+	const n, m, d = 500, 256, 3
+	p := problem(n, m, d, 8)
+	p.Spread = 0.2
+	plan, err := planFiltered(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	people, theta := regression(n, m, d, 1)
+	r, err := plan.Fit(context.Background(), convex.Squared{}, people, rand.NewPCG(1, 2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	off := math.Sqrt(distance2(r.Model, theta))
+	t.Logf("%+v, %v off", r, off)
+	if r.Halted || r.Phase != plan.Phases || !p.Set.Contains(r.Model) || off > 0.25 {
+		t.Errorf("%+v, %v off", r, off)
+	}
+}
+
+// twoPhases is a plan of two phases with tests of a chosen noise.
+func twoPhases(t *testing.T, people int, of, each float64) *filteredPlan {
+	t.Helper()
+	law := func(rate float64) randomizer.DiscreteLaplace {
+		l, err := randomizer.LaplaceOfRate(rate)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	ph := filteredPhase{people: people, lambda: 1, stages: 2, steps: 10, radius: 2, lattice: lattice{1, 16, 64},
+		threshold: threshold{people: people, filter: filter{1, 1, float64(people)}, test: accounting.SharedTest{Once: law(of), Each: law(each), Threshold: int64(people * people)}}}
+	return &filteredPlan{public: problem(2*people, 2, 1, 1), phases: []filteredPhase{ph, ph}}
+}
+
+// TestThresholdNoiseIsDrawnOnce: where only the level is noisy and all pairs count, half of the phases pass all tests; with fresh noise for each of 20 tests
+// hardly one would.
+func TestThresholdNoiseIsDrawnOnce(t *testing.T) {
+	f := twoPhases(t, 8, 0.001, 60)
+	people, _ := numbered(8, 2)
+	passes := 0
+	entropy := rand.NewPCG(5, 6)
+	const runs = 64
+	for range runs {
+		var asked []int
+		_, passed, err := f.accelerate(context.Background(), f.phases[0], witness{asked: &asked}, people, []float64{0}, entropy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if passed {
+			passes++
+		}
+	}
+	// Drawn once: 64 coins, outside of [8, 56] with probability below 1e-9. Drawn anew: 8 or more of 64 with 2^-20 each, below 1e-38.
+	if passes < 8 || passes > 56 {
+		t.Errorf("%d of %d phases passed", passes, runs)
+	}
+}
+
+// TestNobodyIsInTwoPhases: rows of a phase are asked for in each of its steps, and in no other's.
+func TestNobodyIsInTwoPhases(t *testing.T) {
+	f := twoPhases(t, 8, 1, 1)
+	f.phases[1].steps, f.phases[1].threshold.people, f.phases[1].people = 3, 6, 6
+	people, owner := numbered(16, 2)
+	var asked []int
+	if _, err := f.run(context.Background(), witness{asked: &asked}, people, rand.NewPCG(1, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if len(asked) != 8*2*20+6*2*6 {
+		t.Fatalf("%d gradients", len(asked))
+	}
+	for i, row := range asked {
+		if second := i >= 8*2*20; second != (owner[row] >= 8) || owner[row] >= 14 {
+			t.Fatalf("gradient %d is of person %d", i, owner[row])
+		}
+	}
+}
+
+// TestHaltedPhases: a phase whose people are far apart returns the release before it, after the work of all phases.
+func TestHaltedPhases(t *testing.T) {
+	f := twoPhases(t, 8, 60, 60)
+	f.phases[1].radius = 1e-3
+	people, _ := numbered(16, 2)
+	for i := range people[8:] {
+		people[8+i][0].Value = []float64{float64(i)}
+	}
+	var asked []int
+	r, err := f.run(context.Background(), witness{asked: &asked}, people, rand.NewPCG(1, 1))
+	if err != nil || !r.Halted || r.Phase != 1 || r.Model[0] == 0 || len(asked) != 2*8*2*20 {
+		t.Errorf("%+v, %v, %d gradients", r, err, len(asked))
+	}
+}
+
+// TestReleasesAreInTheSet: with so much noise that every step would leave it.
+func TestReleasesAreInTheSet(t *testing.T) {
+	f := twoPhases(t, 8, 60, 60)
+	f.phases[0].lattice.trials = 1 << 14
+	f.phases[1].lattice.trials = 1 << 14
+	people, _ := numbered(16, 2)
+	for seed := range uint64(5) {
+		var asked []int
+		r, err := f.run(context.Background(), witness{asked: &asked}, people, rand.NewPCG(seed, 1))
+		if err != nil || r.Halted || !f.public.Set.Contains(r.Model) {
+			t.Fatalf("%+v, %v", r, err)
+		}
+	}
+}
+
+// TestReduction: with a ridge and many people the runs on growing parts have the smaller bound, on fewer people each than there are; with few, one run has.
+func TestReduction(t *testing.T) {
+	p := problem(1<<14, 1024, 2, 8)
+	p.Ridge = 0.5
+	s := newFilteredSearch(p)
+	runs := s.reduced(0)
+	if runs == nil {
+		t.Fatal("no runs")
+	}
+	people, began := 0, 0
+	var distance float64
+	for _, ph := range runs.phases {
+		people += ph.people
+		if ph.distance > 0 {
+			if began++; began > 1 && ph.distance > distance {
+				t.Errorf("run %d starts at %v after %v", began, ph.distance, distance)
+			}
+			distance = ph.distance
+		}
+	}
+	if began != len(reductionSizes(p.People)) || people >= p.People {
+		t.Errorf("%d runs of %d people", began, people)
+	}
+	one := s.best(0, p.People, mostPhases, p.Set.Radius())
+	t.Logf("bounds %v in %d runs, %v in one of %d phases", runs.bound(), began, one.bound(), len(one.phases))
+	if f, err := searchFiltered(p); err != nil || f.bound() > min(one.bound(), runs.bound())*1.01 {
+		t.Errorf("the plan has a bound of %v, %v", f.bound(), err)
+	}
+	s.public.People = 300
+	if s.reduced(0) != nil {
+		t.Error("runs of too few people")
+	}
+	s.public.Ridge = 0
+	if s.public.People = 1 << 14; s.reduced(0) != nil {
+		t.Error("runs without a ridge")
+	}
+}
