@@ -49,10 +49,10 @@ type course struct {
 // at is the weight or step of phase i, from 0.
 func (c course) at(i int) float64 { return c.first * math.Pow(c.growth, float64(i)) }
 
-// bestCourse is the one of the smallest risk, of so many phases at most, firsts in [low, high], and these changes from phase to phase.
-func bestCourse(most int, low, high float64, growths []float64, risk func(course) float64) (best course, least float64) {
+// bestCourse is the one of the smallest risk, of so many phases at least and at most, firsts in [low, high], and these changes from phase to phase.
+func bestCourse(fewest, most int, low, high float64, growths []float64, risk func(course) float64) (best course, least float64) {
 	least = math.Inf(1)
-	for t := 1; t <= most; t++ {
+	for t := fewest; t <= most; t++ {
 		for _, g := range growths {
 			c := course{phases: t, growth: g}
 			c.first = argmin(low, high, func(first float64) float64 { return risk(course{t, first, g}) })
@@ -63,21 +63,22 @@ func bestCourse(most int, low, high float64, growths []float64, risk func(course
 				break // the change is never used
 			}
 		}
-		if best.phases < t-2 {
+		if best.phases > 0 && best.phases < t-2 {
 			break
 		}
 	}
 	return best, least
 }
 
-// A turn is a phase that releases a point, given the last released one.
+// A turn is a phase that releases a point, given the last released one, or halts: then the point is not to be looked at.
 type turn interface {
-	release(ctx context.Context, t *table, from []float64, people []int, entropy rand.Source) ([]float64, error)
+	release(ctx context.Context, t *table, from []float64, people []int, entropy rand.Source) (x []float64, released bool, err error)
 	cost() (std, delta float64) // of one coordinate of the release; that was evaluated at the budget's epsilon
+	inexact() float64           // of what is released, before its noise
 }
 
-// disjointPlan is of turns on parts of the people that share nobody: each has the whole budget, and what they cost together is what the dearest does
-// (docs/curator.md, Phases).
+// disjointPlan is of turns on parts of the people, who are given each their phase's. Spent is that of parts which share nobody: each has the whole budget, and what they
+// cost together is what the dearest does (docs/curator.md, Phases).
 func disjointPlan(name string, p Public, parts [][2]int, turns []turn, bound float64, notes ...string) *Plan {
 	plan := &Plan{Method: name, Public: p, Phases: len(turns), Bound: bound, Notes: notes}
 	plan.Spent.Epsilon = p.Budget.Epsilon
@@ -90,15 +91,26 @@ func disjointPlan(name string, p Public, parts [][2]int, turns []turn, bound flo
 		if err != nil {
 			return Result{}, err
 		}
-		x := p.start()
-		for i, turn := range turns {
-			if x, err = turn.release(ctx, t, x, numbers(parts[i]), entropy); err != nil {
-				return Result{}, err
-			}
-		}
-		return Result{Model: x, Phase: len(turns)}, nil
+		return follow(p.start(), len(turns), func(i int, from []float64) ([]float64, bool, error) {
+			return turns[i].release(ctx, t, from, numbers(parts[i]), entropy)
+		})
 	}
 	return plan
+}
+
+// follow takes turns from a point on. After a halt the other turns are taken all the same, from the last released point, and nothing of them is used.
+func follow(x []float64, turns int, release func(i int, from []float64) ([]float64, bool, error)) (Result, error) {
+	r := Result{Model: x}
+	for i := range turns {
+		next, released, err := release(i, r.Model)
+		if err != nil {
+			return Result{}, err
+		}
+		if r.Halted = r.Halted || !released; !r.Halted {
+			r.Model, r.Phase = next, i+1
+		}
+	}
+	return r, nil
 }
 
 // phasesRisk bounds the expected excess risk after all phases of a course, of phases that each end within fit(i) + distance^2 drift(i) of any point, where
@@ -141,7 +153,7 @@ func planOutputPhases(p Public) (*Plan, error) {
 			func(i int) float64 { return std(i, solvers[i], parts[i][1]-parts[i][0]) })
 	}
 	guess := p.Lipschitz / p.Set.Radius()
-	c, _ := bestCourse(mostHalves(p.People), guess*1e-6, guess*1e6, outputGrowths, func(c course) float64 {
+	c, _ := bestCourse(1, mostHalves(p.People), p.lightest(), guess*1e6, outputGrowths, func(c course) float64 {
 		return risk(c, func(_ int, s *solver, people int) float64 { return perMove * (s.moves(people) + 2*s.xi) })
 	})
 	if c.phases == 0 {

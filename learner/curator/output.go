@@ -38,15 +38,20 @@ func newOutput(a *accounting.Accountant, p Public, lambda float64, people int) (
 }
 
 // release releases the minimiser over these people around c.
-func (o *output) release(ctx context.Context, t *table, c []float64, people []int, entropy rand.Source) ([]float64, error) {
+func (o *output) release(ctx context.Context, t *table, c []float64, people []int, entropy rand.Source) ([]float64, bool, error) {
 	middle := o.public.middle(o.lambda, c)
-	x, err := o.minimiser(ctx, t, middle, people)
+	x, err := o.minimiser(ctx, t, middle, people, nil)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
+	return x, true, o.publish(x, middle, o.lattice, entropy)
+}
+
+// publish overwrites a minimiser of the objective around middle with its release on the lattice.
+func (s *solver) publish(x, middle []float64, l lattice, entropy rand.Source) error {
 	from := make([]float64, len(x))
-	o.public.Set.Project(from, middle)
-	return x, publish(o.public.Set, x, from, o.ball(), o.lattice, entropy)
+	s.public.Set.Project(from, middle)
+	return publish(s.public.Set, x, from, s.ball(), l, entropy)
 }
 
 // publish overwrites a point of a ball around from, which is public, with its release on the lattice, projected on the set.
@@ -96,7 +101,7 @@ func planOutput(p Public) (*Plan, error) {
 		return nil, err
 	}
 	guess := p.Lipschitz / p.Set.Radius()
-	lambda := argmin(guess*1e-6, guess*1e6, func(lambda float64) float64 {
+	lambda := argmin(p.lightest(), guess*1e6, func(lambda float64) float64 {
 		s, err := newSolver(p, lambda+p.Ridge, p.People)
 		if err != nil {
 			return math.Inf(1)
@@ -112,4 +117,10 @@ func planOutput(p Public) (*Plan, error) {
 	return disjointPlan("output", p, halves(p.People, 1), []turn{o}, outputRisk(p, lambda, p.Set.Radius(), p.People, std, o.xi),
 		fmt.Sprintf("lambda %.4g, %d steps to within %.3g of the minimiser, which a person moves by %.4g", lambda, o.steps, o.xi, o.moves(p.People)),
 		fmt.Sprintf("noise %.4g: %d trials on %d levels", std, o.lattice.trials, o.lattice.levels)), nil
+}
+
+// lightest is the smallest weight that is looked at: with a lighter one, minimisers over rows are further from those of new rows than either is from anything.
+// The solver's steps grow with the root of what it is below the losses' smoothness.
+func (p Public) lightest() float64 {
+	return p.Lipschitz / p.Set.Radius() / (4 * math.Sqrt(float64(p.People)*float64(p.Items)))
 }

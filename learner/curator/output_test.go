@@ -110,7 +110,7 @@ func TestMinimisersMoveByLittle(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			x, err := s.minimiser(t.Context(), table, p.middle(lambda, c), numbers([2]int{0, p.People}))
+			x, err := s.minimiser(t.Context(), table, p.middle(lambda, c), numbers([2]int{0, p.People}), nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -48,17 +48,19 @@ func (s *pass) ratio() float64 { return s.apart / (2 * s.ball()) * (1 + 0x1p-40)
 
 func (s *pass) cost() (std, delta float64) { return s.lattice.std(s.ball()), s.delta }
 
+func (s *pass) inexact() float64 { return 0 }
+
 func (s *pass) calibrate(a *accounting.Accountant) (err error) {
 	s.lattice, s.delta, err = cheapest(a, s.public.Dim, s.ratio(), s.public.Budget)
 	return err
 }
 
-func (s *pass) release(ctx context.Context, t *table, from []float64, people []int, entropy rand.Source) ([]float64, error) {
+func (s *pass) release(ctx context.Context, t *table, from []float64, people []int, entropy rand.Source) ([]float64, bool, error) {
 	x, err := s.mean(ctx, t, from, people)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	return x, publish(s.public.Set, x, from, s.ball(), s.lattice, entropy)
+	return x, true, publish(s.public.Set, x, from, s.ball(), s.lattice, entropy)
 }
 
 // mean is that of the points x_0 = from, ..., before each person's step.
@@ -119,7 +121,7 @@ func planOutputSGD(p Public) (*Plan, error) {
 	}
 	longest := p.longestStep()
 	low := min(longest, p.Set.Radius()/p.Lipschitz) * 1e-7
-	c, _ := bestCourse(mostHalves(p.People), low, longest, passGrowths, func(c course) float64 {
+	c, _ := bestCourse(1, mostHalves(p.People), low, longest, passGrowths, func(c course) float64 {
 		return risk(c, func(i, people int) float64 { return perMove * 2 * c.at(i) * p.Lipschitz })
 	})
 	a, parts, turns := accounting.NewAccountant(), halves(p.People, c.phases), make([]turn, c.phases)

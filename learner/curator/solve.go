@@ -35,12 +35,13 @@ type table struct {
 	cuts   [][]float64 // of each row: the largest slope whose gradient is no longer than L; below 0: the row says zero
 	part   []float64
 	sum    []float64
+	idle   []float64 // where the gradients of those go who are not kept
 }
 
 // newTable refuses a loss that is not known to stay convex and smooth when its slope is cut. A row that is none of the loss's, or more curved than
 // was planned for, says zero.
 func newTable(p Public, loss convex.Loss, people []Person) (*table, error) {
-	t := &table{slope: convex.SlopeOf(loss), people: people, part: make([]float64, p.Dim), sum: make([]float64, p.Dim)}
+	t := &table{slope: convex.SlopeOf(loss), people: people, part: make([]float64, p.Dim), sum: make([]float64, p.Dim), idle: make([]float64, p.Dim)}
 	bend, steep := loss.Smoothness(1), loss.Lipschitz(1)
 	if t.slope == nil || loss.Parameters(p.Dim) != p.Dim || !(bend > 0) || math.IsInf(bend, 1) {
 		return nil, fmt.Errorf("loss %s: want a smooth one of one linear score, which stays convex when its slope is cut: "+
@@ -95,19 +96,26 @@ func (t *table) gradient(dst, theta []float64, i int) {
 	}
 }
 
-// mean overwrites dst with the mean of the gradients of these people at theta. person and dst are of the length of theta.
-func (t *table) mean(dst, theta, person []float64, people []int) {
+// mean overwrites dst with the mean of the gradients at theta of these people, or of those of them that are kept: the work is the same. person and
+// dst are of the length of theta.
+func (t *table) mean(dst, theta, person []float64, people []int, keep []bool) {
 	clear(dst)
 	clear(t.sum)
+	kept := 0
 	for k, i := range people {
 		t.gradient(person, theta, i)
-		addTo(t.sum, person)
+		if keep == nil || keep[k] {
+			addTo(t.sum, person)
+			kept++
+		} else {
+			addTo(t.idle, person)
+		}
 		if k%addends == addends-1 || k == len(people)-1 {
 			addTo(dst, t.sum)
 			clear(t.sum)
 		}
 	}
-	n := float64(max(len(people), 1))
+	n := float64(max(kept, 1))
 	for j := range dst {
 		dst[j] /= n
 	}
@@ -143,6 +151,8 @@ type solver struct {
 	large  float64 // smoothness of the objective
 	root   float64 // s, at most sqrt(nu/large)
 	steps  int
+	// wrong bounds the rounding error of a gradient, and of a person's distance from the mean one.
+	wrong float64
 	// xi is at least the distance of what minimiser returns from the minimiser (docs/curator.md, Solver).
 	xi float64
 }
@@ -175,6 +185,7 @@ func newSolver(p Public, weight float64, people int) (*solver, error) {
 	quadratic := 32 * weight * r / l
 	walls := (1.5*d + 80) * large * r / l
 	e := 2 * (sums + slopeErrors + scores + quadratic + walls + 16) * 0x1p-53 * l
+	s.wrong = 2 * e
 	s.xi = (left + 4*e/weight + (d/2+24)*r*0x1p-53) * (1 + 0x1p-40)
 	return s, nil
 }
@@ -184,14 +195,16 @@ func (s *solver) moves(people int) float64 {
 	return 2 * s.public.lipschitz() / (s.weight * float64(people)) * (1 + 0x1p-40)
 }
 
+func (s *solver) inexact() float64 { return s.xi }
+
 // ball is the radius of a ball in which the minimiser is, around the point of the set nearest to the middle.
 func (s *solver) ball() float64 {
 	return min(s.public.lipschitz()/s.weight, s.public.diameter()) * (1 + 0x1p-40)
 }
 
-// minimiser returns a point of the set within xi of the minimiser over these people of the objective around middle: accelerated projected gradient
+// minimiser returns a point of the set within xi of the minimiser over these people, or those of them that are kept, of the objective around middle: accelerated projected gradient
 // from the point of the set nearest to it, in a number of steps that does not depend on rows. An error is ctx's.
-func (s *solver) minimiser(ctx context.Context, t *table, middle []float64, people []int) ([]float64, error) {
+func (s *solver) minimiser(ctx context.Context, t *table, middle []float64, people []int, keep []bool) ([]float64, error) {
 	d := len(middle)
 	x, y, last, g, person := make([]float64, d), make([]float64, d), make([]float64, d), make([]float64, d), make([]float64, d)
 	s.public.Set.Project(x, middle)
@@ -201,7 +214,7 @@ func (s *solver) minimiser(ctx context.Context, t *table, middle []float64, peop
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		t.mean(g, y, person, people)
+		t.mean(g, y, person, people, keep)
 		copy(last, x)
 		for j, v := range y {
 			x[j] = v - float64((g[j]+float64(s.weight*(v-middle[j])))/s.large)

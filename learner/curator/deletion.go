@@ -1,0 +1,201 @@
+package curator
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/bits"
+	"math/rand/v2"
+
+	"github.com/panlearn/panlearn/randomizer"
+	"github.com/panlearn/panlearn/randomizer/accounting"
+)
+
+// mostDeletable is the largest number of people whose subsets are all looked at: the method is exponential in it.
+const mostDeletable = 14
+
+// A stability is all that Ghazi et al. 2023, Algorithm 1 (DelOutputPert) asks of a function of people: its value for each set of people who are left out. Sets are
+// bits. It is the reference for small numbers of people, for any deterministic function, and exact: nothing in it is a search that may miss.
+type stability struct {
+	people int
+	level  int // Lv: how many are left out at most, before the last one
+	// edges[S] is how far leaving out one more moves the value without S at most, and above[S] the largest edge of S and its supersets of up to level.
+	above []float64
+}
+
+// newStability looks at the values of all sets of up to level+1 people.
+func newStability(people, level int, value func(without uint) []float64) *stability {
+	sets := uint(1) << people
+	values := make([][]float64, sets)
+	for s := range sets {
+		if bits.OnesCount(s) <= level+1 {
+			values[s] = value(s)
+		}
+	}
+	above := make([]float64, sets)
+	for s := range sets {
+		if bits.OnesCount(s) <= level {
+			for i := range people {
+				if s&(1<<i) == 0 {
+					above[s] = max(above[s], apart(values[s], values[s|1<<i]))
+				}
+			}
+		}
+	}
+	for i := range people {
+		for s := range sets {
+			if s&(1<<i) == 0 {
+				above[s] = max(above[s], above[s|1<<i])
+			}
+		}
+	}
+	return &stability{people: people, level: level, above: above}
+}
+
+// apart is the distance of two points; NaN, which is far, is +Inf.
+func apart(x, y []float64) float64 {
+	var sum float64
+	for j := range x {
+		d := x[j] - y[j]
+		sum += float64(d * d)
+	}
+	if math.IsNaN(sum) {
+		return math.Inf(1)
+	}
+	return math.Sqrt(sum)
+}
+
+// score is s*: the size of the smallest set of at most so many people without whom no further deletion, up to the level, moves the value by more than
+// sensitivity, and that set, of several the first one in lexicographic order. Where there is none it is most + 1, and the empty set. What is looked at does
+// not depend on the values.
+func (s *stability) score(most int, sensitivity float64) (score int, without uint) {
+	score = most + 1
+	for set := range uint(1) << s.people {
+		size := bits.OnesCount(set)
+		first := size < score || size == score && (set^without)&-(set^without)&set != 0
+		if size <= most && first && s.above[set] <= sensitivity {
+			score, without = size, set
+		}
+	}
+	return score, without
+}
+
+// A deletion releases a minimiser by DelOutputPert: the reference for what gradscore is a polynomial form of (Ghazi et al. 2023, Algorithm 2, SCOutputPert).
+type deletion struct {
+	*solver
+	lambda      float64
+	people      int
+	sensitivity float64 // Delta: public, any number is private
+	deletions   randomizer.TruncatedLaplace
+	lattice     lattice
+	delta       float64
+}
+
+// newDeletion is calibrated within the budget.
+func newDeletion(a *accounting.Accountant, p Public, b accounting.Budget, lambda float64, people int, l law) (*deletion, error) {
+	if least := leastDeletions(l.k); people < least {
+		return nil, &TooFewError{People: people, Least: least}
+	}
+	if people > mostDeletable {
+		return nil, fmt.Errorf("%d people, of whom all subsets are looked at: want at most %d", people, mostDeletable)
+	}
+	s, err := newSolver(p, lambda+p.Ridge, people)
+	if err != nil {
+		return nil, err
+	}
+	d := &deletion{solver: s, lambda: lambda, people: people}
+	rate, err := randomizer.LaplaceOfRate(l.e1)
+	if err == nil {
+		d.deletions, err = randomizer.NewTruncatedLaplace(rate, l.k)
+	}
+	if err != nil {
+		return nil, err
+	}
+	q := p
+	q.People = people
+	d.sensitivity = deletionSensitivity(q, float64(p.Items), l.k) * p.Lipschitz / s.weight
+	d.lattice, d.delta, err = afterScore(a, p.Dim, b, d.deletions, d.ratio)
+	return d, err
+}
+
+// ratio is for values of (s + t + 2) Delta apart, which were computed once and have no other rounding than that of their differences.
+func (d *deletion) ratio(s, t int) float64 {
+	return (float64(s+t+2)*d.sensitivity + float64(d.public.Dim+24)*d.public.Set.Radius()*0x1p-50) / (2 * d.ball()) * (1 + 0x1p-20)
+}
+
+func (d *deletion) cost() (std, delta float64) { return d.lattice.std(d.ball()), d.delta }
+
+func (d *deletion) release(ctx context.Context, t *table, c []float64, people []int, entropy rand.Source) ([]float64, bool, error) {
+	deletions := d.deletions.Sample(entropy)
+	middle, most := d.public.middle(d.lambda, c), 2*d.deletions.Kappa()
+	var err error
+	without := func(set uint) []float64 {
+		keep := make([]bool, len(people))
+		for i := range keep {
+			keep[i] = set&(1<<i) == 0
+		}
+		x, e := d.minimiser(ctx, t, middle, people, keep)
+		if e != nil {
+			err = e
+			return middle
+		}
+		return x
+	}
+	score, set := newStability(len(people), 2*most, without).score(most, d.sensitivity)
+	x := without(set)
+	if err != nil {
+		return nil, false, err
+	}
+	return x, score <= deletions, d.publish(x, middle, d.lattice, entropy)
+}
+
+// deletionLaw is the law with the fewest deletions that the budget has room for, and leastDeletion where they exist.
+func deletionLaw(b accounting.Budget) law {
+	best, _ := calibratedLaw(b)
+	for i := 4; i < 20; i++ {
+		if l := (law{b.Epsilon * float64(i) / 20, smallestLaw(b.Epsilon*float64(i)/20, b.Delta)}); l.k < best.k && l.e1*float64(l.k) >= 1 {
+			best = l
+		}
+	}
+	return best
+}
+
+func leastDeletion(p Public) int { return leastDeletions(deletionLaw(p.Budget).k) }
+
+// planDeletion is one release by exhaustive search, of few people.
+func planDeletion(p Public) (*Plan, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	if err := p.smoothable(); err != nil {
+		return nil, err
+	}
+	l := deletionLaw(p.Budget)
+	if least := leastDeletions(l.k); p.People < least {
+		return nil, &TooFewError{"deletion", p.People, least}
+	}
+	if p.People > mostDeletable {
+		return nil, fmt.Errorf("deletion: %d people, of whom all subsets are looked at: want at most %d", p.People, mostDeletable)
+	}
+	noise := l.noise(p.Budget, func(s, t int) float64 { return float64(s + t + 2) })
+	guess := p.Lipschitz / p.Set.Radius()
+	lambda := argmin(p.lightest(), guess*1e6, func(lambda float64) float64 {
+		std := noise * deletionSensitivity(p, float64(p.Items), l.k) * p.Lipschitz / (lambda + p.Ridge)
+		return gradscoreRisk(p, lambda, p.People, std, 0)
+	})
+	d, err := newDeletion(accounting.NewAccountant(), p, p.Budget, lambda, p.People, l)
+	if err != nil {
+		return nil, err
+	}
+	std, _ := d.cost()
+	return disjointPlan("deletion", p, halves(p.People, 1), []turn{d}, gradscoreRisk(p, lambda, p.People, std, d.xi),
+		fmt.Sprintf("lambda %.4g, sensitivity %.4g, kappa %d at rate %.4g, level %d", lambda, d.sensitivity, l.k, d.deletions.Rate(), 4*l.k),
+		fmt.Sprintf("noise %.4g; the paper's constants: kappa %d, sigma %.6g times the sensitivity", std, paperDeletions(p.Budget), paperNoise(p.Budget))), nil
+}
+
+// certifiedSensitivity is Delta of Ghazi et al. 2023, Appendix C, in units of L over the curvature: where no single gradient stands out, no deletion of up to 4 kappa
+// moves the minimiser by more. It is printed beside what is run, and no more: the search that it saves must stand behind it.
+func certifiedSensitivity(p Public, kappa int) float64 {
+	n := float64(p.People)
+	return float64(8*kappa+1) * concentration(p, n) / p.Lipschitz / (n - 4*float64(kappa) - 1)
+}

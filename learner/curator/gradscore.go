@@ -1,0 +1,218 @@
+package curator
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/randomizer"
+	"github.com/panlearn/panlearn/randomizer/accounting"
+)
+
+// A gradscore releases a minimiser over the people whose gradients do not stand out there, if no more stand out than a secret number (docs/curator.md, GradScore).
+// The score k of people is the smallest for which no more than k of them have a gradient further than thresholds[k] from the mean one.
+type gradscore struct {
+	*solver
+	lambda     float64
+	people     int
+	gamma, rho float64
+	thresholds []float64 // of k = 0, ..., Rmax
+	deletions  randomizer.TruncatedLaplace
+	lattice    lattice
+	delta      float64 // that was evaluated
+}
+
+// newGradscore is one of a planned law; its lattice is to be calibrated.
+func newGradscore(p Public, lambda float64, people int, l law) (*gradscore, error) {
+	s, err := newSolver(p, lambda+p.Ridge, people)
+	if err != nil {
+		return nil, err
+	}
+	if least := leastDeletions(l.k); people < least {
+		return nil, &TooFewError{People: people, Least: least}
+	}
+	g := &gradscore{solver: s, lambda: lambda, people: people}
+	rate, err := randomizer.LaplaceOfRate(l.e1)
+	if err == nil {
+		g.deletions, err = randomizer.NewTruncatedLaplace(rate, l.k)
+	}
+	if err != nil {
+		return nil, err
+	}
+	n := float64(people)
+	g.gamma = concentration(p, n)
+	g.rho = (4*p.smoothness()/s.weight + 2) * p.lipschitz() / n * (1 + 0x1p-40)
+	step := (g.rho+2*g.unsure())*(1+0x1p-30) + g.gamma*0x1p-48 // the last for the thresholds' own rounding
+	g.thresholds = make([]float64, 2*l.k+1)
+	for k := range g.thresholds {
+		g.thresholds[k] = g.gamma + float64(float64(k)*step)
+	}
+	return g, nil
+}
+
+// concentration is gamma: no person's gradient is further from the mean one, but with the probability Failure, where rows are exchangeable. A guess of public numbers.
+func concentration(p Public, people float64) float64 {
+	return 5 * p.spread() * p.Lipschitz * math.Sqrt(math.Log(people/p.failure())/float64(p.Items))
+}
+
+// unsure bounds how far a computed distance of a person's gradient from the mean one is from that at the exact minimiser.
+func (s *solver) unsure() float64 {
+	return (2*s.public.smoothness()*s.xi + 2*s.wrong + (float64(s.public.Dim)+16)*0x1p-51*s.public.lipschitz()) * (1 + 0x1p-40)
+}
+
+// inlier bounds the distance from the mean gradient, at the minimiser without outliers, of who is no outlier of a score k.
+func (g *gradscore) inlier(k int) float64 {
+	n := float64(g.people)
+	return g.thresholds[k] + g.unsure() + float64(k)*g.rho*n/(n-float64(k))
+}
+
+// apart bounds how far apart the answers are of neighbours with scores s and t that are released.
+func (g *gradscore) apart(s, t int) float64 {
+	b := (float64(t+1)*g.inlier(s) + float64(s+1)*g.inlier(t)) / (g.weight * float64(g.people-s-t-1))
+	return (b + 2*g.xi) * (1 + 0x1p-30)
+}
+
+func (g *gradscore) ratio(s, t int) float64 { return g.apart(s, t) / (2 * g.ball()) * (1 + 0x1p-40) }
+
+func (g *gradscore) cost() (std, delta float64) { return g.lattice.std(g.ball()), g.delta }
+
+// calibrate takes a lattice of few trials at which the release is within the budget.
+func (g *gradscore) calibrate(a *accounting.Accountant, b accounting.Budget) (err error) {
+	g.lattice, g.delta, err = afterScore(a, g.public.Dim, b, g.deletions, g.ratio)
+	return err
+}
+
+// release does the work of both solves, and draws deletions and noise, whatever the score is.
+func (g *gradscore) release(ctx context.Context, t *table, c []float64, people []int, entropy rand.Source) ([]float64, bool, error) {
+	deletions := g.deletions.Sample(entropy)
+	middle := g.public.middle(g.lambda, c)
+	x, err := g.minimiser(ctx, t, middle, people, nil)
+	if err != nil {
+		return nil, false, err
+	}
+	k, keep := g.score(g.far(t, x, people))
+	if x, err = g.minimiser(ctx, t, middle, people, keep); err != nil {
+		return nil, false, err
+	}
+	return x, k <= deletions, g.publish(x, middle, g.lattice, entropy)
+}
+
+// far is how far each person's gradient at x is from the mean one.
+func (s *solver) far(t *table, x []float64, people []int) []float64 {
+	mean, g := make([]float64, len(x)), make([]float64, len(x))
+	t.mean(mean, x, g, people, nil)
+	far := make([]float64, len(people))
+	for k, i := range people {
+		t.gradient(g, x, i)
+		for j, v := range mean {
+			g[j] -= v
+		}
+		far[k] = convex.Norm(g)
+	}
+	return far
+}
+
+// score is that of people so far from the mean gradient, and who is no outlier; above Rmax it is Rmax + 1, and nobody is one.
+func (g *gradscore) score(far []float64) (score int, keep []bool) {
+	score, threshold := len(g.thresholds), math.Inf(1)
+	for k, most := range g.thresholds {
+		outliers := 0
+		for _, v := range far {
+			if v > most {
+				outliers++
+			}
+		}
+		if outliers <= k && k < score {
+			score, threshold = k, most
+		}
+	}
+	keep = make([]bool, len(far))
+	for i, v := range far {
+		keep[i] = v <= threshold
+	}
+	return score, keep
+}
+
+// plannedNoise guesses the noise of a gradscore by that of its law for distances s+t+2: that of the distance at the middle of the law.
+func plannedNoise(p Public, lambda float64, people int, l law, perDistance float64) float64 {
+	g, err := newGradscore(p, lambda, people, l)
+	if err != nil {
+		return math.Inf(1)
+	}
+	return perDistance * g.apart(l.k, l.k) / float64(2*l.k+2)
+}
+
+// bestGradscore is calibrated, with the law of the least planned noise for its distances.
+func bestGradscore(a *accounting.Accountant, p Public, b accounting.Budget, lambda float64, people int) (*gradscore, error) {
+	l, noise := bestLaw(b, func(l law) distances {
+		g, err := newGradscore(p, lambda, people, l)
+		if err != nil {
+			return func(_, _ int) float64 { return math.Inf(1) }
+		}
+		return g.apart
+	})
+	if math.IsInf(noise, 1) {
+		l, _ = calibratedLaw(b)
+	}
+	g, err := newGradscore(p, lambda, people, l)
+	if err != nil {
+		return nil, err
+	}
+	return g, g.calibrate(a, b)
+}
+
+// notes are the constants as they are printed.
+func (g *gradscore) notes() []string {
+	std, _ := g.cost()
+	return []string{
+		fmt.Sprintf("lambda %.4g, %d steps to within %.3g of the minimiser, twice", g.lambda, g.steps, g.xi),
+		fmt.Sprintf("gamma %.4g, rho %.4g, kappa %d at rate %.4g", g.gamma, g.rho, g.deletions.Kappa(), g.deletions.Rate()),
+		fmt.Sprintf("noise %.4g: %d trials on %d levels; a person as one item would have %.4g", std, g.lattice.trials, g.lattice.levels, g.asItem()),
+	}
+}
+
+// asItem is the noise of the baseline for the same weight and budget, about.
+func (g *gradscore) asItem() float64 {
+	perMove, err := noisePerMove(g.public.Budget)
+	if err != nil {
+		return math.Inf(1)
+	}
+	return perMove * g.moves(g.people)
+}
+
+// gradscoreRisk is outputRisk, and a halt, which leaves the start.
+func gradscoreRisk(p Public, lambda float64, people int, std, xi float64) float64 {
+	return outputRisk(p, lambda, p.Set.Radius(), people, std, xi) + p.failure()*p.steepest()*p.Set.Radius()
+}
+
+// leastGradscore is where the deletions of the calibrated law exist.
+func leastGradscore(p Public) int {
+	l, _ := calibratedLaw(p.Budget)
+	return leastDeletions(l.k)
+}
+
+// planGradscore is one release, with the weight of the smallest planned bound.
+func planGradscore(p Public) (*Plan, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	if err := p.smoothable(); err != nil {
+		return nil, err
+	}
+	if least := leastGradscore(p); p.People < least {
+		return nil, &TooFewError{"gradscore", p.People, least}
+	}
+	l, noise := calibratedLaw(p.Budget)
+	guess := p.Lipschitz / p.Set.Radius()
+	lambda := argmin(p.lightest(), guess*1e6, func(lambda float64) float64 {
+		return gradscoreRisk(p, lambda, p.People, plannedNoise(p, lambda, p.People, l, noise), 0)
+	})
+	g, err := bestGradscore(accounting.NewAccountant(), p, p.Budget, lambda, p.People)
+	if err != nil {
+		return nil, err
+	}
+	std, _ := g.cost()
+	return disjointPlan("gradscore", p, halves(p.People, 1), []turn{g}, gradscoreRisk(p, lambda, p.People, std, g.xi), g.notes()...), nil
+}

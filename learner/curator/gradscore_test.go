@@ -1,0 +1,158 @@
+package curator
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/randomizer/accounting"
+)
+
+// TestGradscoreNoise holds planned noise against figures that were computed independently: G = mu = 1, m = 16, b = 1e-3, of 10^4 people at epsilon 1.
+func TestGradscoreNoise(t *testing.T) {
+	for _, c := range []struct{ beta, sigma float64 }{{1, 0.2156}, {10, 0.2247}, {100, 0.314}} {
+		p := public(10000, 16, 1, 1)
+		p.Smoothness, p.Ridge = c.beta, 1
+		g, err := bestGradscore(accounting.NewAccountant(), p, p.Budget, 0, p.People)
+		if err != nil {
+			t.Fatal(err)
+		}
+		std, delta := g.cost()
+		t.Logf("beta %v: noise %.4f, planned %v, delta %.3g, %v", c.beta, std, c.sigma, delta, g.notes())
+		if math.Abs(std/c.sigma-1) > 0.05 || !(delta <= 1e-6) {
+			t.Errorf("beta %v: noise %v, want %v", c.beta, std, c.sigma)
+		}
+	}
+}
+
+// crew is people of whom some stand out, and a person who is replaced by anything.
+func crew(rng *rand.Rand, n, d int) (people []Person, other Person) {
+	row := func(size float64) convex.Example {
+		x := make([]float64, d)
+		for j := range x {
+			x[j] = rng.NormFloat64()
+		}
+		convex.Clip(x, size)
+		return convex.Example{Value: x, Label: float64(2*rng.IntN(2) - 1)}
+	}
+	base := []convex.Example{row(1), row(1), row(1)}
+	outliers := rng.IntN(4)
+	for i := range n {
+		person := Person{base[0], base[1], base[2], row(0.3)}
+		if i < outliers {
+			person = Person{row(1)}
+		}
+		people = append(people, person)
+	}
+	rng.Shuffle(n, func(i, j int) { people[i], people[j] = people[j], people[i] })
+	if rng.IntN(3) > 0 {
+		other = Person{row(1)}
+	}
+	return people, other
+}
+
+// TestScoresMoveByOne: of neighbours, scores differ by at most one, and the minimisers without outliers by at most what is charged for their scores.
+func TestScoresMoveByOne(t *testing.T) {
+	rng := rand.New(rand.NewPCG(11, 12))
+	var closest float64
+	scores := map[int]int{}
+	for range 150 {
+		p := public(14+rng.IntN(20), 1, 1+rng.IntN(2), 1)
+		p.Items = 1 << (8 + rng.IntN(12)) // so that gamma is small
+		p.Set = []convex.Set{convex.Ball{R: 5}, convex.Box{Dim: p.Dim, Min: -0.2, Max: 1}}[rng.IntN(2)]
+		g, err := newGradscore(p, math.Exp(rng.Float64()*6-1), p.People, law{1, 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer := func(people []Person) ([]float64, int) {
+			table, err := newTable(p, convex.Logistic{}, people)
+			if err != nil {
+				t.Fatal(err)
+			}
+			middle, all := p.start(), numbers([2]int{0, p.People})
+			x, err := g.minimiser(t.Context(), table, middle, all, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			k, keep := g.score(g.far(table, x, all))
+			if x, err = g.minimiser(t.Context(), table, middle, all, keep); err != nil {
+				t.Fatal(err)
+			}
+			return x, k
+		}
+		people, other := crew(rng, p.People, p.Dim)
+		x, k := answer(people)
+		for i := range 3 {
+			old := people[i]
+			people[i] = other
+			y, j := answer(people)
+			people[i] = old
+			scores[k]++
+			if j-k > 1 || k-j > 1 {
+				t.Errorf("scores %d and %d of neighbours", k, j)
+			}
+			if most := len(g.thresholds) - 1; k > most || j > most {
+				continue
+			}
+			d := distance(x, y) / g.apart(k, j)
+			if !(d <= 1) {
+				t.Errorf("scores %d and %d: %v of what is charged", k, j, d)
+			}
+			closest = max(closest, d)
+		}
+	}
+	t.Logf("scores %v; closest %.3f of the bound", scores, closest)
+	if len(scores) < 3 || closest < 0.3 {
+		t.Errorf("scores %v, closest pair %v of the bound: the test is weak", scores, closest)
+	}
+}
+
+// counted is a context that counts how often it is asked: once a step of a solver.
+type counted struct {
+	context.Context
+	steps int
+}
+
+func (c *counted) Err() error { c.steps++; return nil }
+
+// TestHaltsDoTheSameWork: whether the release happens is public, and how many steps it took to find out says nothing.
+func TestHaltsDoTheSameWork(t *testing.T) {
+	rng := rand.New(rand.NewPCG(13, 14))
+	p := public(120, 1<<16, 2, 2)
+	plan, err := planGradscore(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tame := make([]Person, p.People)
+	row := convex.Example{Value: []float64{1, 0}, Label: 1}
+	for i := range tame {
+		tame[i] = Person{row}
+	}
+	wild := make([]Person, p.People)
+	copy(wild, tame)
+	for i := range p.People / 2 {
+		x := []float64{rng.NormFloat64(), rng.NormFloat64()}
+		convex.Clip(x, 1)
+		wild[2*i] = Person{{Value: x, Label: -1}}
+	}
+	steps := 0
+	for name, people := range map[string][]Person{"tame": tame, "wild": wild} {
+		ctx := &counted{Context: t.Context()}
+		r, err := plan.Fit(ctx, convex.Logistic{}, people, rand.NewPCG(1, 2))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Halted != (name == "wild") || !p.Set.Contains(r.Model) || (r.Phase == 0) != r.Halted {
+			t.Errorf("%s: halted %v in phase %d", name, r.Halted, r.Phase)
+		}
+		if r.Halted && distance(r.Model, p.start()) != 0 {
+			t.Errorf("%s: halted, and not at the start", name)
+		}
+		if steps != 0 && ctx.steps != steps {
+			t.Errorf("%s: %d steps, others %d", name, ctx.steps, steps)
+		}
+		steps = ctx.steps
+	}
+}

@@ -1,0 +1,198 @@
+package curator
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/panlearn/panlearn/randomizer/accounting"
+)
+
+// A perturbation is SCOutputPert of Ghazi et al. 2023: the release, within a budget, of the minimiser over so many people of the objective with
+// (lambda/2)||. - c||^2, c the last released point. byGradscore and byDeletion are the two.
+type perturbation func(a *accounting.Accountant, p Public, b accounting.Budget, lambda float64, people int) (turn, error)
+
+func byGradscore(a *accounting.Accountant, p Public, b accounting.Budget, lambda float64, people int) (turn, error) {
+	return bestGradscore(a, p, b, lambda, people)
+}
+
+func byDeletion(a *accounting.Accountant, p Public, b accounting.Budget, lambda float64, people int) (turn, error) {
+	return newDeletion(a, p, b, lambda, people, deletionLaw(b))
+}
+
+// A phasing is one of the paper's four phased methods: on disjoint people, each phase with the whole budget, or on all people, with a share of it; and
+// for strongly convex objectives, whose first phase has no weight but the objective's own (docs/curator.md, Phases).
+type phasing struct {
+	name     string
+	disjoint bool
+	strong   bool
+}
+
+var (
+	phasedERM = phasing{"phased-erm", false, false}
+	phasedSCO = phasing{"phased-sco", true, false}
+	strongERM = phasing{"strongly-convex-erm", false, true}
+	strongSCO = phasing{"strongly-convex-sco", true, true}
+)
+
+// mostShares is how many phases on all people are looked at: each has a share of the budget.
+const mostShares = 6
+
+// scoredGrowths are changes of the weight from one phase to the next: those of Ghazi et al. 2023 and of Lowy, Liu and Asi 2024, who let it grow faster.
+var scoredGrowths = []float64{2, 4, 8, 16, 64, 256}
+
+// weight is lambda of phase i of a course.
+func (m phasing) weight(c course, i int) float64 {
+	switch {
+	case !m.strong:
+		return c.at(i)
+	case i == 0:
+		return 0
+	}
+	return c.at(i - 1)
+}
+
+// budget is that of phase i of so many. Basic composition: epsilons and deltas of phases on all people add up.
+func (m phasing) budget(b accounting.Budget, phases, i int) accounting.Budget {
+	share := 1.0
+	switch {
+	case m.disjoint || phases == 1:
+	case !m.strong:
+		share = 1 / float64(phases)
+	case i == 0:
+		share = 1. / 2
+	default:
+		share = 1 / (2 * float64(phases-1))
+	}
+	share *= 1 - 0x1p-40 // so that sums do not round above the budget
+	return accounting.Budget{Epsilon: b.Epsilon * share, Delta: b.Delta * share}
+}
+
+// parts are the people of each phase.
+func (m phasing) parts(people, phases int) [][2]int {
+	if m.disjoint {
+		return halves(people, phases)
+	}
+	out := make([][2]int, phases)
+	for i := range out {
+		out[i] = [2]int{0, people}
+	}
+	return out
+}
+
+// least is where the deletions of two phases exist: one is gradscore's.
+func (m phasing) least(p Public) (n int) {
+	for i := range 2 {
+		l, _ := calibratedLaw(m.budget(p.Budget, 2, i))
+		n = max(n, leastDeletions(l.k))
+	}
+	if m.disjoint {
+		n = leastPhasedSCO(n)
+	}
+	return n
+}
+
+// risk bounds the expected excess risk, on the people's rows or on new ones, given the noise of each phase.
+func (m phasing) risk(p Public, c course, std func(i int) float64, xi func(i int) float64) float64 {
+	parts := m.parts(p.People, c.phases)
+	return phasesRisk(p, c.phases,
+		func(i int) float64 {
+			fit := p.steepest() * xi(i)
+			if m.disjoint {
+				fit += generalisation(p, m.weight(c, i)+p.Ridge, parts[i][1]-parts[i][0])
+			}
+			return fit
+		},
+		func(i int) float64 { return m.weight(c, i) / 2 }, std) + p.failure()*p.steepest()*p.diameter()
+}
+
+// course is the one of the smallest planned risk; of no phases, where none is within reach.
+func (m phasing) course(p Public) course {
+	most := mostShares
+	if m.disjoint {
+		most = mostHalves(p.People)
+	}
+	type planned struct {
+		law
+		noise float64
+	}
+	laws := map[accounting.Budget]planned{}
+	of := func(b accounting.Budget) planned {
+		if _, ok := laws[b]; !ok {
+			l, noise := calibratedLaw(b)
+			laws[b] = planned{l, noise}
+		}
+		return laws[b]
+	}
+	guess := p.Lipschitz / p.Set.Radius()
+	best, _ := bestCourse(2, most, p.lightest(), guess*1e6, scoredGrowths, func(c course) float64 {
+		parts, q := m.parts(p.People, c.phases), p
+		q.Failure = p.failure() / float64(c.phases)
+		stds := make([]float64, c.phases)
+		for i := range stds {
+			l := of(m.budget(p.Budget, c.phases, i))
+			people := parts[i][1] - parts[i][0]
+			if people < leastDeletions(l.k) {
+				return math.Inf(1)
+			}
+			if stds[i] = plannedNoise(q, m.weight(c, i), people, l.law, l.noise); math.IsInf(stds[i], 1) {
+				return math.Inf(1)
+			}
+		}
+		return m.risk(p, c, func(i int) float64 { return stds[i] }, func(int) float64 { return 0 })
+	})
+	return best
+}
+
+// plan is the method over gradscore.
+func (m phasing) plan(p Public) (*Plan, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	if err := p.smoothable(); err != nil {
+		return nil, err
+	}
+	if m.strong && p.Ridge == 0 {
+		return nil, fmt.Errorf("%s: ridge 0: want a strongly convex objective", m.name)
+	}
+	if least := m.least(p); p.People < least {
+		return nil, &TooFewError{m.name, p.People, least}
+	}
+	c := m.course(p)
+	if c.phases == 0 {
+		return nil, fmt.Errorf("%s: no course of phases for smoothness %v and %d people", m.name, p.Smoothness, p.People)
+	}
+	return m.planOf(p, c, byGradscore)
+}
+
+// planOf calibrates the phases of a course.
+func (m phasing) planOf(p Public, c course, perturb perturbation) (*Plan, error) {
+	a, parts, turns, q := accounting.NewAccountant(), m.parts(p.People, c.phases), make([]turn, c.phases), p
+	q.Failure = p.failure() / float64(c.phases)
+	var spent accounting.Budget
+	for i := range turns {
+		b := m.budget(p.Budget, c.phases, i)
+		t, err := perturb(a, q, b, m.weight(c, i), parts[i][1]-parts[i][0])
+		if err != nil {
+			return nil, fmt.Errorf("%s: phase %d: %w", m.name, i+1, err)
+		}
+		turns[i] = t
+		_, delta := t.cost()
+		if m.disjoint {
+			spent = accounting.Budget{Epsilon: b.Epsilon, Delta: max(spent.Delta, delta)}
+		} else {
+			spent.Epsilon, spent.Delta = spent.Epsilon+b.Epsilon, spent.Delta+delta
+		}
+	}
+	bound := m.risk(p, c, func(i int) float64 { std, _ := turns[i].cost(); return std }, func(i int) float64 { return turns[i].inexact() })
+	plan := disjointPlan(m.name, p, parts, turns, bound, m.note(c))
+	plan.Spent, plan.OnRecords = spent, !m.disjoint
+	return plan, nil
+}
+
+func (m phasing) note(c course) string {
+	composed := "of all people: epsilons and deltas add up (basic composition)"
+	if m.disjoint {
+		composed = "of disjoint people, each with the whole budget"
+	}
+	return fmt.Sprintf("%d phases %s; lambda %.4g times %.3g from phase to phase", c.phases, composed, c.first, c.growth)
+}

@@ -1,0 +1,119 @@
+package curator
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/randomizer/accounting"
+)
+
+var phasings = []phasing{phasedERM, phasedSCO, strongERM, strongSCO}
+
+// TestPhasesSpendTheBudget: phases on all people add up to at most the budget, and no person is in two of the others.
+func TestPhasesSpendTheBudget(t *testing.T) {
+	b := accounting.Budget{Epsilon: 1, Delta: 1e-6}
+	for _, m := range phasings {
+		for phases := 1; phases <= 9; phases++ {
+			var sum accounting.Budget
+			seen := make([]int, 1000)
+			for i, part := range m.parts(1000, phases) {
+				share := m.budget(b, phases, i)
+				sum = accounting.Budget{Epsilon: sum.Epsilon + share.Epsilon, Delta: sum.Delta + share.Delta}
+				if m.disjoint && !(share.Epsilon <= b.Epsilon && share.Delta <= b.Delta) {
+					t.Errorf("%s: phase %d has %+v", m.name, i, share)
+				}
+				for _, k := range numbers(part) {
+					seen[k]++
+				}
+			}
+			if !m.disjoint && !(sum.Epsilon <= b.Epsilon && sum.Delta <= b.Delta) {
+				t.Errorf("%s, %d phases: %+v in all", m.name, phases, sum)
+			}
+			for k, times := range seen {
+				if m.disjoint && times != 1 || !m.disjoint && times != phases {
+					t.Fatalf("%s, %d phases: person %d is in %d", m.name, phases, k, times)
+				}
+			}
+		}
+	}
+}
+
+// TestPhasedLearn: all four keep to their budget and to the set, halts do the work of all phases, and people are refused where the deletions do not exist.
+func TestPhasedLearn(t *testing.T) {
+	rng := rand.New(rand.NewPCG(31, 32))
+	p := public(2500, 1<<20, 2, 8)
+	p.Ridge = 0.1
+	people := make([]Person, p.People)
+	for i := range people {
+		people[i] = Person{{Value: []float64{1, 0}, Label: 1}, {Value: []float64{0, 1}, Label: -1}}
+	}
+	wild := make([]Person, p.People)
+	for i := range wild {
+		wild[i] = Person{{Value: []float64{rng.Float64(), 0.1}, Label: float64(2*rng.IntN(2) - 1)}}
+	}
+	for _, m := range phasings {
+		few := p
+		few.People = m.least(p) - 1
+		var tooFew *TooFewError
+		if _, err := m.plan(few); !errors.As(err, &tooFew) || tooFew.Least != few.People+1 {
+			t.Errorf("%s: %v", m.name, err)
+		}
+		plan, err := m.plan(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := plan.Spent; !(s.Epsilon > 7 && s.Epsilon <= 8) || !(s.Delta > 0 && s.Delta <= 1e-6) || plan.Phases < 2 || plan.OnRecords == m.disjoint {
+			t.Errorf("%s: %+v", m.name, plan)
+		}
+		ctx := &counted{Context: t.Context()}
+		r, err := plan.Fit(ctx, convex.Logistic{}, people, rand.NewPCG(3, 4))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%s: %d phases, spent %.4g, bound %.3f, noise %.3g, model %.3f, %d steps; %v", m.name, plan.Phases, plan.Spent, plan.Bound, plan.NoiseStd, r.Model, ctx.steps, plan.Notes)
+		if r.Halted || r.Phase != plan.Phases || !p.Set.Contains(r.Model) || !(r.Model[0] > 0 && r.Model[1] < 0) {
+			t.Errorf("%s: %+v", m.name, r)
+		}
+		steps := ctx.steps
+		ctx.steps = 0
+		if r, err = plan.Fit(ctx, convex.Logistic{}, wild, rand.NewPCG(3, 4)); err != nil {
+			t.Fatal(err)
+		}
+		if !r.Halted || r.Phase >= plan.Phases || ctx.steps != steps || !p.Set.Contains(r.Model) {
+			t.Errorf("%s: halted %v in phase %d after %d steps, others take %d", m.name, r.Halted, r.Phase, ctx.steps, steps)
+		}
+	}
+	p.Ridge = 0
+	if _, err := strongERM.plan(p); err == nil {
+		t.Error("a strongly convex method without a ridge")
+	}
+}
+
+// TestPhasesOverExhaustiveSearch: the phases run over either form of a release.
+func TestPhasesOverExhaustiveSearch(t *testing.T) {
+	p := public(12, 1<<20, 1, 40)
+	p.Budget.Delta = 0.01
+	people := make([]Person, 12)
+	for i := range people {
+		people[i] = Person{{Value: []float64{1}, Label: 1}}
+	}
+	for _, form := range []perturbation{byDeletion, func(a *accounting.Accountant, p Public, b accounting.Budget, lambda float64, people int) (turn, error) {
+		g, err := newGradscore(p, lambda, people, deletionLaw(b))
+		if err != nil {
+			return nil, err
+		}
+		return g, g.calibrate(a, b)
+	}} {
+		plan, err := phasedSCO.planOf(p, course{2, 0.5, 4}, form)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := plan.Fit(t.Context(), convex.Logistic{}, people, rand.NewPCG(5, 6))
+		if err != nil || r.Halted || !(r.Model[0] > 0) || plan.Phases != 2 || math.IsInf(plan.Bound, 1) {
+			t.Errorf("%+v, %v", r, err)
+		}
+	}
+}
