@@ -102,3 +102,12 @@ func TestCurveGrowsWithTheShift(t *testing.T) {
 		t.Error("a curve of nothing")
 	}
 }
+
+// TestGaussianNoise: the smallest noise at delta 1e-6 for a sensitivity of 1.
+func TestGaussianNoise(t *testing.T) {
+	for _, c := range []struct{ eps, sigma float64 }{{0.5, 8.0576185}, {1, 4.2246789}, {4, 1.1935186}, {8, 0.6529354}} {
+		if mu, err := GaussianMu(Budget{Epsilon: c.eps, Delta: 1e-6}); err != nil || math.Abs(1/(mu*c.sigma)-1) > 1e-7 {
+			t.Errorf("epsilon %v: %v, want %v: %v", c.eps, 1/mu, c.sigma, err)
+		}
+	}
+}

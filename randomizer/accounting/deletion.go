@@ -42,6 +42,9 @@ func pairDelta(eps, charge float64, at, below []float64, s, t int, least float64
 	p, q := math.Min(1, at[s]*(1+massMargin)), at[t]*(1-massMargin)
 	halts := math.Max(0, below[s]*(1+massMargin)-charge*below[t]*(1-massMargin))
 	d := p + halts
+	if !(d >= 0) {
+		return 1 // no law
+	}
 	if p > 0 && q > 0 && d > least {
 		d = p*release(s, t).Delta(eps+math.Log(q/p)-1e-15*(1+math.Abs(eps)))*(1+1e-12) + halts
 	}
@@ -49,7 +52,7 @@ func pairDelta(eps, charge float64, at, below []float64, s, t int, least float64
 }
 
 // DeletionNoise is the smallest standard deviation, up to 1e-9 of it, at which Gaussian noise was evaluated to be within the
-// budget; distance bounds how far apart what is released of neighbours of two scores lies. It is what the lattice's noise is compared with.
+// budget; distance bounds how far apart what is released of neighbours of two scores lies, and bounds nothing where it is negative or NaN. It is what the lattice's noise is compared with.
 func DeletionNoise(b Budget, at, below []float64, distance func(s, t int) float64) (sigma float64, err error) {
 	if err := checkTarget(b); err != nil {
 		return 0, err
@@ -59,7 +62,12 @@ func DeletionNoise(b Budget, at, below []float64, distance func(s, t int) float6
 		return 0, fmt.Errorf("distance %v: want a positive number", scale)
 	}
 	within := func(sigma float64) bool {
-		delta, _, _ := DeletionProfile(b.Epsilon, at, below, func(s, t int) Curve { return Curve{{mu: distance(s, t) / sigma * (1 + 1e-15)}} })
+		delta, _, _ := DeletionProfile(b.Epsilon, at, below, func(s, t int) Curve {
+			if apart := distance(s, t); apart >= 0 {
+				return Curve{{mu: apart / sigma * (1 + 1e-15)}}
+			}
+			return nil // a formula outside of its range: anywhere
+		})
 		return delta <= b.Delta
 	}
 	if !within(scale * 0x1p60) {

@@ -10,6 +10,10 @@
 // additive slack: within a few percent of the truth, for every dimension, every
 // input and any number of adaptive rounds.
 //
+// A trusted curator's release, which may come or not as a secret score says, has a
+// Curve of the same noise, and a DeletionProfile, ScoreTest or SharedTest over it
+// (docs/curator.md).
+//
 // The package promises: every delta and epsilon it returns is an upper bound,
 // floating point included; results of validated input are finite or +Inf (no
 // guarantee), never NaN; the same input gives the same result.

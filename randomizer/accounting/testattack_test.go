@@ -186,6 +186,36 @@ func TestDifferenceTail(t *testing.T) {
 	}
 }
 
+// TestNoTestPromisesNothing: tests without noise or sensitivity, laws that are none, and distances outside of a formula's range.
+func TestNoTestPromisesNothing(t *testing.T) {
+	still, err := GaussianCurve(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []ScoreTest{{}, {Sensitivity: 2, Full: 1, Threshold: 30}, {Noise: randomLaplace(rand.New(rand.NewPCG(1, 1))), Sensitivity: -1, Threshold: 200}} {
+		shared := SharedTest{Once: test.Noise, Each: test.Noise, Sensitivity: test.Sensitivity, Full: test.Full, Threshold: test.Threshold}
+		for _, eps := range []float64{-1, 0, 1, 50, math.NaN()} {
+			if test.Delta(eps, still) != 1 || test.Profile(eps, still) != 1 || shared.Delta(eps, still) != 1 {
+				t.Errorf("%+v at epsilon %v: %v, %v, %v, want 1", test, eps, test.Delta(eps, still), test.Profile(eps, still), shared.Delta(eps, still))
+			}
+		}
+	}
+	sound := ScoreTest{Noise: randomLaplace(rand.New(rand.NewPCG(1, 1))), Sensitivity: 1, Threshold: 200}
+	for _, eps := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), 1e300, -1e300} {
+		if d, p := sound.Delta(eps, still), sound.Profile(eps, still); !(d >= 0 && d <= 1 && p >= 0 && p <= 1) {
+			t.Errorf("epsilon %v: %v and %v", eps, d, p)
+		}
+	}
+	nan := []float64{1, math.NaN(), 0}
+	if d, _, _ := DeletionProfile(1, nan, []float64{0, 0.5, 1}, func(s, t int) Curve { return still }); d != 1 {
+		t.Errorf("no law: %v", d)
+	}
+	at, below := lawOf(t, 0.5, 25).Survival()
+	if _, err := DeletionNoise(Budget{Epsilon: 1, Delta: 1e-6}, at, below, func(s, t int) float64 { return 10 - float64(s+t) }); err == nil {
+		t.Error("negative distances are accepted")
+	}
+}
+
 // TestScoreRequestRefuses: what is no request, and tests for which there is no room.
 func TestScoreRequestRefuses(t *testing.T) {
 	for name, change := range map[string]func(*ScoreRequest){

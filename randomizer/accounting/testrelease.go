@@ -29,12 +29,15 @@ func (t ScoreTest) Halt(score int64) float64 { return t.Noise.Tail(score - t.Thr
 // Delta bounds from above the hockey-stick divergence at e^eps, for every real eps: the larger of what slips, and the release at eps - e1.
 func (t ScoreTest) Delta(eps float64, release Curve) float64 {
 	left := eps - t.Epsilon() - 1e-15*(1+math.Abs(eps))
+	if !(t.Epsilon() > 0) || math.IsNaN(left) {
+		return 1 // no test
+	}
 	return math.Min(1, math.Max(t.Slip()+math.Max(0, -math.Expm1(left))*(1+1e-12), release.Delta(left)))
 }
 
 // Profile is a sharper Delta, for two to five percent less noise: a score that has a chance to fail does not release always. Its bound is the supremum over scores, taken in blocks.
 func (t ScoreTest) Profile(eps float64, release Curve) float64 {
-	if !(eps >= t.Epsilon()*(1+1e-12)) {
+	if !(t.Epsilon() > 0 && eps >= t.Epsilon()*(1+1e-12)) {
 		return t.Delta(eps, release)
 	}
 	// With k = Theta - score, p_k = Pr[X >= k], and scores that are the sensitivity apart: p_k and p_(k+D)/p_k fall in k, and the latter is e^-e1 from 0 on.
@@ -76,6 +79,9 @@ func (t SharedTest) Halt(score int64) float64 {
 
 // Delta bounds from above the hockey-stick divergence at e^eps, for every real eps, where release is the curve of all rounds.
 func (t SharedTest) Delta(eps float64, release Curve) float64 {
+	if !(t.Epsilon() > 0) {
+		return 1 // no test
+	}
 	return math.Min(1, t.Slip()+release.Delta(eps-t.Epsilon()-1e-15*(1+math.Abs(eps))))
 }
 
