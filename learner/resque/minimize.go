@@ -73,6 +73,17 @@ func Minimize(ctx context.Context, of Problem, c Config) (Result, error) {
 		if out.Model, err = plan.run(ctx, p, b, of.R, s); err != nil {
 			return Result{}, err
 		}
+	case BallAccel:
+		plan := planBallAccel(b, of.R, c.Gap-smoothing, c.PaperLambda)
+		o := sampled{p, b, s, max(1, int(float64(plan.copies())/c.slack())), c.slack()}
+		var counts [3]int
+		if out.Model, counts, err = plan.run(ctx, of.Dim, o); err != nil {
+			return Result{}, err
+		}
+		out.Searched, out.Least, out.Uncertified = counts[searched], counts[least], counts[uncertified]
+		if out.Bound = c.Gap; c.slack() > 1 || out.Uncertified > 0 {
+			out.Bound = math.Inf(1)
+		}
 	default:
 		return Result{}, fmt.Errorf("algorithm: %q, want %s or %s", c.Algorithm, FixedLambda, BallAccel)
 	}
@@ -105,7 +116,7 @@ func (c Config) settle(of Problem) (ball, solver, error) {
 		return ball{}, nil, err
 	}
 	rho := c.Gap / 2 / of.L / math.Sqrt(float64(of.Dim))
-	return ball{longest: of.L, rho: rho, r: c.ratio() * rho}, s, nil
+	return ball{longest: of.L, rho: rho, r: min(c.ratio()*rho, of.R)}, s, nil
 }
 
 func (c Config) ratio() float64 { return orOne(c.Ratio) }

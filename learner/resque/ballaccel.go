@@ -1,0 +1,104 @@
+package resque
+
+import (
+	"context"
+	"math"
+)
+
+// subproblems are what BallAccel asks about min over ||x - y|| <= r of F(x) + (lambda/2)||x - y||^2, with minimizer xhat.
+type subproblems interface {
+	// distance returns ||xhat - y|| within r/17: a line-search oracle, of which nothing but that is wanted.
+	distance(ctx context.Context, y []float64, lambda float64) (float64, error)
+	// solve returns a point whose gap is at most phi in expectation (a ball-optimization oracle), and one with mean within bias/lambda of xhat and mean squared
+	// distance at most variance/lambda^2 (a stochastic proximal oracle).
+	solve(ctx context.Context, y []float64, lambda, phi, bias, variance float64) (x, prox []float64, err error)
+}
+
+// A ballPlan is the outer loop of Theorem 1: accelerated proximal steps whose strength a line search keeps as small as the balls allow (Carmon et al. 2020;
+// Asi et al. 2021), with the constants and the proof of docs/resque.md.
+type ballPlan struct {
+	ball
+	radius, gap float64
+	least, most float64 // strengths
+	reach       float64 // bounds ||x - v|| and ||x - x*||, see docs/resque.md
+}
+
+func planBallAccel(b ball, radius, gap float64, paper bool) ballPlan {
+	out := ballPlan{ball: b, radius: radius, gap: gap, most: 2 * b.longest / b.r}
+	kappa := b.longest * radius / gap
+	out.least = gap / radius / radius * math.Pow(radius/b.r, 4./3)
+	if paper {
+		out.least *= max(1, math.Log(kappa)*math.Log(kappa))
+	}
+	out.least = min(out.least, out.most)
+	out.reach = 2*radius + 3*math.Sqrt(kappa*radius*b.r)
+	return out
+}
+
+// steps bounds the expected number of steps, of a strength that is searched and of the least.
+func (f ballPlan) steps() (searched, least float64) {
+	l := math.Log(4*f.longest*f.radius/f.gap*f.radius/f.r) / 2
+	return 1 + math.Pow(2*math.Sqrt(82)*f.radius/f.r*l, 2./3), 1 + 2*math.Sqrt(2*f.least*f.radius*f.radius/f.gap)
+}
+
+// copies is that of every distance: with it all of them are within r/17 but with a probability that costs a tenth of the gap. There are at most 4 sqrt(kappa R/r) + 1 steps of
+// at most 4 + log2(log(most/least) (0.172 reach + r)/(0.18 r)) distances.
+func (f ballPlan) copies() int {
+	steps := 4*math.Sqrt(f.longest*f.radius/f.gap*f.radius/f.r) + 1
+	probes := 4 + math.Log2(max(1, math.Log(f.most/f.least)*(0.172*f.reach+f.r)/(0.18*f.r)))
+	return copies(f.gap / 10 / f.longest / f.reach / steps / probes)
+}
+
+// Kinds of strengths.
+type strength int
+
+const (
+	searched    strength = iota // the minimizer is between 0.54 r and 0.96 r away
+	least                       // of the least strength the minimizer is not at the edge
+	uncertified                 // the line search ended between two strengths: the minimizer is not at the edge
+)
+
+// run takes steps until A >= 2 R^2/gap, which at most 4 sqrt(kappa R/r) + 1 do; counts are those of the kinds.
+func (f ballPlan) run(ctx context.Context, dim int, s subproblems) (x []float64, counts [3]int, err error) {
+	x, v := make([]float64, dim), make([]float64, dim)
+	var acc accelerator
+	lambda := f.least
+	for acc.A < 2*f.radius*f.radius/f.gap {
+		var kind strength
+		lambda, kind, err = f.search(lambda, func(lambda float64) (float64, error) {
+			_, y := acc.centre(x, v, lambda)
+			return s.distance(ctx, y, lambda)
+		})
+		if err != nil {
+			return nil, counts, err
+		}
+		counts[kind]++
+		a, y := acc.centre(x, v, lambda)
+		phi := lambda * f.r * f.r / 41
+		if kind == least && f.least > f.gap/f.radius/f.radius*math.Pow(f.radius/f.r, 4./3)*(1+1e-9) { // the paper's strength: more steps of it
+			log := math.Log(f.longest * f.radius / f.gap)
+			phi /= max(1, log*log*log)
+		}
+		next, prox, err := s.solve(ctx, y, lambda, phi, f.gap/16/f.radius, f.gap/2/a)
+		if err != nil {
+			return nil, counts, err
+		}
+		for i := range v {
+			v[i] -= float64(a / 2 * lambda * (y[i] - prox[i])) // half a step: what a whole one would leave of the gain is nothing
+		}
+		shorten(v, f.radius)
+		x, acc.A = next, acc.A+a
+	}
+	return x, counts, nil
+}
+
+// centre returns the step a for a strength, and the centre (A x + a v)/(A + a).
+func (s accelerator) centre(x, v []float64, lambda float64) (a float64, y []float64) {
+	a = s.step(lambda)
+	next := s.A + a
+	y = make([]float64, len(x))
+	for i := range y {
+		y[i] = float64(s.A/next*x[i]) + float64(a/next*v[i])
+	}
+	return a, y
+}
