@@ -83,6 +83,10 @@ func (f *filteredPlan) accelerate(ctx context.Context, ph filteredPhase, loss co
 	for i := range points {
 		points[i] = make([]float64, d)
 	}
+	noise, err := ph.lattice.open(p.Lipschitz, entropy)
+	if err != nil {
+		return nil, false, err
+	}
 	filter, passed := ph.filter(), true
 	tests := ph.threshold.begin(entropy)
 	for t := range ph.all() {
@@ -96,7 +100,7 @@ func (f *filteredPlan) accelerate(ctx context.Context, ph filteredPhase, loss co
 		for i, who := range people {
 			smooth.gradient(points[i], part, loss, who, at, p.Lipschitz)
 		}
-		ok, err := tests.testAndRelease(mean, points, filter, ph.lattice, p.Lipschitz, entropy)
+		ok, err := tests.testAndRelease(mean, points, filter, noise)
 		if err != nil {
 			return nil, false, err
 		}

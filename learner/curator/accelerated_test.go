@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/panlearn/panlearn/learner/convex"
@@ -37,7 +38,7 @@ func TestCalibratedThresholds(t *testing.T) {
 
 // TestFilteredLearns: the released model is in the set, of the last phase, and better than the start.
 func TestFilteredLearns(t *testing.T) {
-	const n, m, d = 500, 256, 3
+	const n, m, d = 500, 128, 3
 	p := problem(n, m, d, 8)
 	p.Spread = 0.2
 	plan, err := planFiltered(p)
@@ -179,5 +180,20 @@ func TestReduction(t *testing.T) {
 	s.public.Ridge = 0
 	if s.public.People = 1 << 14; s.reduced(0) != nil {
 		t.Error("runs without a ridge")
+	}
+}
+
+// TestFilteredSmooths: a loss that is not smooth has a plan, for its smoothed form.
+func TestFilteredSmooths(t *testing.T) {
+	p := problem(100, 16, 2, 8)
+	p.Smoothness = math.Inf(1)
+	plan, err := planFiltered(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	people, _ := regression(p.People, p.Items, p.Dim, 2)
+	r, err := plan.Fit(context.Background(), convex.Absolute{}, people, rand.NewPCG(1, 2))
+	if err != nil || r.Halted || !p.Set.Contains(r.Model) || !strings.HasPrefix(plan.Notes[0], "smoothed") {
+		t.Errorf("%v: %+v, %v", plan.Notes, r, err)
 	}
 }

@@ -213,6 +213,10 @@ func TestAttackOnFilteredSteps(t *testing.T) {
 	t.Logf("claimed: epsilon %v, of it %v for the tests, %+v; means %v of S_U apart", b.Epsilon, c.test.Epsilon(), l, apart/c.filter.sensitivity(people, 0))
 	same, moved := line(times(people, 0)...), line(append([]float64{9}, times(people-1, 0)...)...)
 	entropy := rand.NewPCG(3, 4)
+	noise, err := l.open(ball, entropy)
+	if err != nil {
+		t.Fatal(err)
+	}
 	with := func(c threshold, a, b [][]float64) func(bool) float64 {
 		mean := make([]float64, 1)
 		return func(neighbour bool) float64 {
@@ -222,7 +226,7 @@ func TestAttackOnFilteredSteps(t *testing.T) {
 			}
 			tests := c.begin(entropy)
 			for i := range steps {
-				passed, err := tests.testAndRelease(mean, points, c.filter, l, ball, entropy)
+				passed, err := tests.testAndRelease(mean, points, c.filter, noise)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -234,7 +238,7 @@ func TestAttackOnFilteredSteps(t *testing.T) {
 			return sum
 		}
 	}
-	runs := 6000
+	runs := 3000
 	if longtest.On() {
 		runs = 300000
 	}
@@ -270,10 +274,10 @@ func TestAttackOnFilteredSteps(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if above, _ := attack(20*runs, claim, c.test.Epsilon(), flags(sharp)); above <= 0 {
+	if above, _ := attack(40*runs, claim, c.test.Epsilon(), flags(sharp)); above <= 0 {
 		t.Errorf("an eighth of the tests' noise was not seen: %v", above)
 	}
-	if above, share := attack(20*runs, claim, c.test.Epsilon(), flags(c)); above > 0 {
+	if above, share := attack(40*runs, claim, c.test.Epsilon(), flags(c)); above > 0 {
 		t.Errorf("tests: the claim is refuted by %v", above)
 	} else {
 		t.Logf("tests: delta %.3f below the claim, %.2f of epsilon shown", -above, share)

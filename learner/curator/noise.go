@@ -32,12 +32,30 @@ func (l lattice) std(ball float64) float64 {
 
 // release overwrites x, a vector from the centre of the ball, with its release: clipped to the ball, and with noise.
 func (l lattice) release(x []float64, ball float64, entropy rand.Source) error {
-	p := l.params(ball)
-	v, err := randomizer.NewVectorSum(p, entropy)
+	r, err := l.open(ball, entropy)
 	if err != nil {
-		return fmt.Errorf("noise: %w", err)
+		return err
 	}
-	counts, err := v.Encode(nil, x)
+	return r.release(x)
+}
+
+// A releaser releases vectors of one ball, one after the other.
+type releaser struct {
+	sum    *randomizer.VectorSum
+	trials uint64
+}
+
+func (l lattice) open(ball float64, entropy rand.Source) (*releaser, error) {
+	v, err := randomizer.NewVectorSum(l.params(ball), entropy)
+	if err != nil {
+		return nil, fmt.Errorf("noise: %w", err)
+	}
+	return &releaser{v, l.trials}, nil
+}
+
+// release is that of the lattice.
+func (r *releaser) release(x []float64) error {
+	counts, err := r.sum.Encode(nil, x)
 	if err != nil {
 		return fmt.Errorf("noise: %w", err)
 	}
@@ -45,7 +63,7 @@ func (l lattice) release(x []float64, ball float64, entropy rand.Source) error {
 	for j, c := range counts {
 		totals[j] = uint64(c)
 	}
-	_, err = p.Decode(x, totals, 1, l.trials)
+	_, err = r.sum.Params().Decode(x, totals, 1, r.trials)
 	return err
 }
 

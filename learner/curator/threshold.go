@@ -48,11 +48,11 @@ func (t *threshold) begin(entropy rand.Source) *series {
 }
 
 // testAndRelease overwrites mean with the release of the filtered mean of points, which must not be published unless this test and all before it passed.
-func (s *series) testAndRelease(mean []float64, points [][]float64, f filter, l lattice, ball float64, entropy rand.Source) (passed bool, err error) {
+func (s *series) testAndRelease(mean []float64, points [][]float64, f filter, r *releaser) (passed bool, err error) {
 	pairs, near := f.counts(points)
 	passed = s.passes(pairs)
 	weightedMean(mean, points, f.weights(near))
-	return passed, l.release(mean, ball, entropy)
+	return passed, r.release(mean)
 }
 
 // passes says whether a score, in pairs, is at least the level, with its own fresh noise.

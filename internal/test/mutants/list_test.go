@@ -304,4 +304,34 @@ var mutants = []mutant{
 			{"	if f.Mechanism.Minimizer != (x != nil) {", "	if x != nil && !f.Mechanism.Minimizer {"},
 		},
 	},
+	{
+		name: "a point near half of the others has its whole weight", file: "learner/curator/filter.go", pkg: "learner/curator", tests: "TestLemmaWByHand",
+		edits: []edit{
+			{"(float64(h)-half)/(f.full-half)", "float64(h)-half"},
+		},
+	},
+	{
+		name: "the level's noise is drawn for every test", file: "learner/curator/accelerated.go", pkg: "learner/curator", tests: "TestThresholdNoiseIsDrawnOnce", quick: true,
+		edits: []edit{
+			{"		ok, err := tests.testAndRelease(", "		tests = ph.threshold.begin(entropy)\n		ok, err := tests.testAndRelease("},
+		},
+	},
+	{
+		name: "the filtered mean of groups goes out without noise", file: "learner/curator/groups.go", pkg: "learner/curator", tests: "TestAttackOnGroups",
+		edits: []edit{
+			{"	return passed, l.release(mean, ball, entropy)", "	return passed, nil"},
+		},
+	},
+	{
+		name: "filtered gradients go out without noise", file: "learner/curator/threshold.go", pkg: "learner/curator", tests: "TestAttackOnFilteredSteps",
+		edits: []edit{
+			{"	return passed, r.release(mean)", "	return passed, nil"},
+		},
+	},
+	{
+		name: "all phases have the same people", file: "learner/curator/accelerated.go", pkg: "learner/curator", tests: "TestNobodyIsInTwoPhases",
+		edits: []edit{
+			{"		people = people[ph.people:]\n", ""},
+		},
+	},
 }
