@@ -40,7 +40,7 @@ func (l *loop) look(ctx context.Context) error {
 
 // follow reads rounds, attempts and the End.
 func (l *loop) follow(ctx context.Context) error {
-	before := l.learned
+	before, was := l.learned, l.current
 	if !l.over() && l.has() != nothing {
 		l.looked = time.Now()
 		if m, hash, ok := l.records.newestRound(ctx, l.currentNumber(), time.Now().Round(0)); ok {
@@ -52,7 +52,8 @@ func (l *loop) follow(ctx context.Context) error {
 	for _, r := range l.rounds {
 		l.followAttempts(ctx, r)
 	}
-	if !l.over() && l.learned == before {
+	// Where the task was ended in place of the newest round, that round stands and has no Close: nobody sends to it who was not there before.
+	if !l.over() && (l.learned == before || l.current != was) {
 		if got, ok := l.records.get(ctx, l.Task.End(), false); ok {
 			l.takeEnd(got)
 		}

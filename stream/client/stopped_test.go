@@ -51,3 +51,23 @@ func TestStoppedClientKnowsWhatTheStoreKnows(t *testing.T) {
 		}
 	})
 }
+
+// TestTheTaskWasEndedBefore: a device that starts when a task was ended in place of its newest round, which stands with an attempt and will have no Close,
+// sends nothing to it: its event is not charged for a round that nobody releases.
+func TestTheTaskWasEndedBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		w := newWorld(t, plan{rounds: 2, cohort: 4})
+		w.pass(ctx, 1, 1)
+		w.end(ctx, 0)
+		store := participation.NewMemoryStore()
+		c := w.client(w.config(store))
+		o, err := c.Publish(ctx, participation.EventKey("a"), example(1))
+		must(t, err)
+		if n := w.reports(1, 1); o.State != participation.Uncounted || n != 0 {
+			t.Errorf("%v, %d reports to the round that was given up", o.State, n)
+		}
+		must(t, c.Close())
+	})
+}

@@ -198,7 +198,7 @@ func (w *world) auditLedger(r record) {
 	for n, round := range r.rounds {
 		at := w.place(round)
 		want := w.epsilon(at.Cohort, at.Stint.Rounds)
-		if n > uint64(len(charged)) && w.behind() {
+		if n > uint64(len(charged)) && (w.behind() || w.rewound.Load() && w.isGone(name.Round(stream.Round(n)))) { // no record tells it of that round
 			continue
 		}
 		if n > uint64(len(charged)) {

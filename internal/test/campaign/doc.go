@@ -86,7 +86,7 @@
 //     users of other rounds nothing is asked but what holds within one batch, and that their devices agree with themselves. With such marks what
 //     stands after the loss of a real batch is void.
 //   - The learner's disk and what it announces follow from the batches that its ledger names. One whose disk went back knows nothing of what
-//     it announced later, and says so.
+//     it announced later, and says so, unless that Round was lost as well: then nothing tells.
 //   - An outcome: the Close and its Open are kept until devices have read them; else it comes with the end of the task, as unknown.
 //   - A place: who was acknowledged a report that is lost with all others, or sent to an attempt whose number is given again, keeps
 //     it, as who vanishes does.

@@ -53,6 +53,18 @@ func TestOlderState(t *testing.T) {
 	}
 }
 
+// TestOlderStateAndBroker: the learner's disk goes back to before the first round was over, and the broker loses what came of that round, and the Round
+// that was announced since: nothing tells the learner of it, so it waits again for the batch of the first.
+func TestOlderStateAndBroker(t *testing.T) {
+	p := small
+	p.Loser, p.Rows = losesAll, 3 // too few for the second round
+	r := play(t, p, []op{{time.Second, "pass", 0, 0}, {20 * time.Second, "crash", 1, 0}, {0, "crash", 2, 0}, {0, "lose these", 0, 0}, {0, "restore", 0, 3},
+		{time.Second, "pass", 0, 0}}, broken{loses: []string{name.Round(2), name.Batch(1), name.Claim(1), name.Close(1, 1), name.Open(1, 1)}})
+	if len(r.violations) > 0 || r.ended || len(r.said) > 0 {
+		t.Errorf("ended %v, %d real batches, said %v\n%s", r.ended, r.real, r.said, r.violations)
+	}
+}
+
 // TestOlderBroker: a learner whose broker lost what announced the task and its rounds, and gives their sequences again, says so and ends.
 func TestOlderBroker(t *testing.T) {
 	p := small

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/panlearn/panlearn/learner/convex"
@@ -134,7 +135,8 @@ func (w *world) auditTold(d *publisher, user int, p participation.Record, r reco
 					w.violate("user %d was told %v, and later %v", user, t, later)
 				}
 			}
-			if p.State != participation.Counted || !w.samePhase(r, uint64(t.Round), uint64(p.Draw.Round)) {
+			// In a further round of an interactive phase it may be charged again; an earlier one counted it.
+			if p.Outcome() != participation.Counted || !w.samePhase(r, uint64(t.Round), uint64(p.Draw.Round)) {
 				w.violate("user %d was told %v; its device says %v in round %d", user, t, p.State, p.Draw.Round)
 			}
 		case participation.Uncounted, participation.Refused:
@@ -182,4 +184,18 @@ func (w *world) auditShown(d *publisher, user int, r record, p participation.Rec
 
 func all[T any](list []T, holds func(T) bool) bool {
 	return !slices.ContainsFunc(list, func(v T) bool { return !holds(v) })
+}
+
+// TestToldCountedInAnOpenPhase: who was counted in a round of an interactive phase, and answers the next one, is told that it is counted, though its
+// device is charged for that one too; who was not must not be.
+func TestToldCountedInAnOpenPhase(t *testing.T) {
+	for before, want := range map[participation.State]int{participation.Counted: 0, participation.Unknown: 1} {
+		w := &world{plan: together()}
+		told := telling{1, time.Now(), client.Outcome{State: participation.Counted, Round: 2, Open: true}}
+		p := participation.Record{State: participation.Charged, Before: before, Draw: participation.Draw{Round: 2}}
+		w.auditTold(&publisher{told: map[int][]telling{0: {told}}}, 0, p, record{}, nil, &result{told: map[participation.State]int{}})
+		if len(w.violations) != want {
+			t.Errorf("in doubt or counted before, %v: %q", before, w.violations)
+		}
+	}
 }
