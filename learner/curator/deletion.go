@@ -188,7 +188,7 @@ func planDeletion(p Public) (*Plan, error) {
 		return nil, err
 	}
 	std, _ := d.cost()
-	return disjointPlan("deletion", p, halves(p.People, 1), []turn{d}, gradscoreRisk(p, lambda, p.People, std, d.xi),
+	return inTurns("deletion", p, halves(p.People, 1), []turn{d}, gradscoreRisk(p, lambda, p.People, std, d.xi),
 		fmt.Sprintf("lambda %.4g, sensitivity %.4g, kappa %d at rate %.4g, level %d", lambda, d.sensitivity, l.k, d.deletions.Rate(), 4*l.k),
 		fmt.Sprintf("noise %.4g; the paper's constants: kappa %d, sigma %.6g times the sensitivity", std, paperDeletions(p.Budget), paperNoise(p.Budget))), nil
 }

@@ -214,5 +214,5 @@ func planGradscore(p Public) (*Plan, error) {
 		return nil, err
 	}
 	std, _ := g.cost()
-	return disjointPlan("gradscore", p, halves(p.People, 1), []turn{g}, gradscoreRisk(p, lambda, p.People, std, g.xi), g.notes()...), nil
+	return inTurns("gradscore", p, halves(p.People, 1), []turn{g}, gradscoreRisk(p, lambda, p.People, std, g.xi), g.notes()...), nil
 }

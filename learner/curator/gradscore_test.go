@@ -120,7 +120,7 @@ func (c *counted) Err() error { c.steps++; return nil }
 // TestHaltsDoTheSameWork: whether the release happens is public, and how many steps it took to find out says nothing.
 func TestHaltsDoTheSameWork(t *testing.T) {
 	rng := rand.New(rand.NewPCG(13, 14))
-	p := public(120, 1<<16, 2, 2)
+	p := public(60, 1<<16, 2, 8)
 	plan, err := planGradscore(p)
 	if err != nil {
 		t.Fatal(err)

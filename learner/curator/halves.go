@@ -77,9 +77,9 @@ type turn interface {
 	inexact() float64           // of what is released, before its noise
 }
 
-// disjointPlan is of turns on parts of the people, who are given each their phase's. Spent is that of parts which share nobody: each has the whole budget, and what they
+// inTurns is of turns on parts of the people, who are given each their phase's. Spent is that of parts which share nobody: each has the whole budget, and what they
 // cost together is what the dearest does (docs/curator.md, Phases).
-func disjointPlan(name string, p Public, parts [][2]int, turns []turn, bound float64, notes ...string) *Plan {
+func inTurns(name string, p Public, parts [][2]int, turns []turn, bound float64, notes ...string) *Plan {
 	plan := &Plan{Method: name, Public: p, Phases: len(turns), Bound: bound, Notes: notes}
 	plan.Spent.Epsilon = p.Budget.Epsilon
 	for _, t := range turns {
@@ -122,7 +122,7 @@ func phasesRisk(p Public, phases int, fit, drift, std func(i int) float64) float
 		risk += fit(i) + drift(i)*square
 		square = min(p.diameter()*p.diameter(), float64(p.Dim)*std(i)*std(i))
 	}
-	return risk + p.steepest()*math.Sqrt(square)
+	return risk + p.steepest()*math.Sqrt(float64(p.Dim))*std(phases-1)
 }
 
 // outputGrowths are changes of the weight from one phase to the next: what half of the people, and a release far nearer to the optimum, ask for.
@@ -167,6 +167,6 @@ func planOutputPhases(p Public) (*Plan, error) {
 		}
 	}
 	bound := risk(c, func(i int, _ *solver, _ int) float64 { std, _ := turns[i].cost(); return std })
-	return disjointPlan("output-phases", p, parts, turns, bound,
+	return inTurns("output-phases", p, parts, turns, bound,
 		fmt.Sprintf("%d phases of disjoint people, lambda %.4g times %.3g from phase to phase", c.phases, c.first, c.growth)), nil
 }

@@ -114,7 +114,7 @@ func planOutput(p Public) (*Plan, error) {
 		return nil, err
 	}
 	std, _ := o.cost()
-	return disjointPlan("output", p, halves(p.People, 1), []turn{o}, outputRisk(p, lambda, p.Set.Radius(), p.People, std, o.xi),
+	return inTurns("output", p, halves(p.People, 1), []turn{o}, outputRisk(p, lambda, p.Set.Radius(), p.People, std, o.xi),
 		fmt.Sprintf("lambda %.4g, %d steps to within %.3g of the minimiser, which a person moves by %.4g", lambda, o.steps, o.xi, o.moves(p.People)),
 		fmt.Sprintf("noise %.4g: %d trials on %d levels", std, o.lattice.trials, o.lattice.levels)), nil
 }

@@ -184,7 +184,7 @@ func (m phasing) planOf(p Public, c course, perturb perturbation) (*Plan, error)
 		}
 	}
 	bound := m.risk(p, c, func(i int) float64 { std, _ := turns[i].cost(); return std }, func(i int) float64 { return turns[i].inexact() })
-	plan := disjointPlan(m.name, p, parts, turns, bound, m.note(c))
+	plan := inTurns(m.name, p, parts, turns, bound, m.note(c))
 	plan.Spent, plan.OnRecords = spent, !m.disjoint
 	return plan, nil
 }

@@ -44,7 +44,7 @@ func TestPhasesSpendTheBudget(t *testing.T) {
 // TestPhasedLearn: all four keep to their budget and to the set, halts do the work of all phases, and people are refused where the deletions do not exist.
 func TestPhasedLearn(t *testing.T) {
 	rng := rand.New(rand.NewPCG(31, 32))
-	p := public(2500, 1<<20, 2, 8)
+	p := public(700, 1<<20, 2, 8)
 	p.Ridge = 0.1
 	people := make([]Person, p.People)
 	for i := range people {
@@ -114,6 +114,29 @@ func TestPhasesOverExhaustiveSearch(t *testing.T) {
 		r, err := plan.Fit(t.Context(), convex.Logistic{}, people, rand.NewPCG(5, 6))
 		if err != nil || r.Halted || !(r.Model[0] > 0) || plan.Phases != 2 || math.IsInf(plan.Bound, 1) {
 			t.Errorf("%+v, %v", r, err)
+		}
+	}
+}
+
+// TestLeastOfScoredMethods are figures that were computed independently: where all deletions exist, at epsilon 1, 4 and 8.
+func TestLeastOfScoredMethods(t *testing.T) {
+	for name, want := range map[string][3]int{"gradscore": {102, 30, 18}, "phased-sco": {204, 60, 36}, "strongly-convex-sco": {204, 60, 36}, "output": {1, 1, 1}} {
+		m, ok := Of(name)
+		if !ok {
+			t.Fatal(name)
+		}
+		for i, eps := range []float64{1, 4, 8} {
+			p := public(1, 16, 10, eps)
+			p.Ridge = 0.1
+			if got := m.Least(p); got != want[i] {
+				t.Errorf("%s, epsilon %v: %d, want %d", name, eps, got, want[i])
+			}
+			if p.People = want[i]; eps < 8 {
+				continue // slow, and nothing new
+			}
+			if plan, err := m.Plan(p); err != nil || !(plan.Spent.Delta <= 1e-6) {
+				t.Errorf("%s, epsilon %v, %d people: %v", name, eps, p.People, err)
+			}
 		}
 	}
 }

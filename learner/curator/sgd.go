@@ -136,6 +136,6 @@ func planOutputSGD(p Public) (*Plan, error) {
 		turns[i] = s
 	}
 	bound := risk(c, func(i, _ int) float64 { std, _ := turns[i].cost(); return std })
-	return disjointPlan("output-sgd", p, parts, turns, bound,
+	return inTurns("output-sgd", p, parts, turns, bound,
 		fmt.Sprintf("%d phases of disjoint people, one step a person, of %.4g times %.3g from phase to phase", c.phases, c.first, c.growth)), nil
 }
