@@ -25,13 +25,13 @@ func main() {
 }
 
 func command(args []string) error {
-	names := strings.Join(append([]string{"mnist50"}, slices.Sorted(maps.Keys(studies))...), ", ")
+	names := strings.Join(append([]string{"mnist50", "resque"}, slices.Sorted(maps.Keys(studies))...), ", ")
 	if len(args) == 0 {
 		return fmt.Errorf("want one of %s", names)
 	}
 	flags := flag.NewFlagSet("experiments "+args[0], flag.ContinueOnError)
 	data := flags.String("data", os.Getenv("PANLEARN_DATA"), "`FOLDER` of the public data sets")
-	out := flags.String("o", "", "of mnist50 the `FILE`; else pictures are drawn to FILE-N-M.svg")
+	out := flags.String("o", "", "of mnist50 and resque the `FILE`; else pictures are drawn to FILE-N-M.svg")
 	seeds := flags.Int("seeds", 5, "`K` trials, each with other rows to train on")
 	only := flags.String("only", "", "no contenders but those whose name has `TEXT` in it")
 	of := flags.String("of", "", "no silos but `N-M`: N of which M answer a round")
@@ -44,6 +44,9 @@ func command(args []string) error {
 			return errors.New("mnist50: want -o FILE")
 		}
 		return write(*out, func(w io.Writer) error { return mnist50(filepath.Join(*data, "mnist"), w, os.Stderr) })
+	}
+	if args[0] == "resque" {
+		return parallel(*out, []float64{5, 10, 20, 50, 100, 200}, os.Stdout)
 	}
 	s, known := studies[args[0]]
 	if !known {

@@ -78,7 +78,7 @@ var mayImport = map[string][]string{
 	"internal/obs": {"learner", "learner/method", "learner/service", "shuffle/stage", "state", "stream", "stream/client",
 		"stream/client/participation"},
 	"internal/test/e2e": {},
-	"internal/experiments": {"internal/isrl", "internal/model", "internal/run", "internal/sim", "learner/block", "learner/convex", "learner/method", "learner/report", "learner/task",
+	"internal/experiments": {"internal/isrl", "internal/model", "internal/run", "internal/sim", "learner/block", "learner/convex", "learner/method", "learner/report", "learner/resque", "learner/task",
 		"learner/task/source", "randomizer", "randomizer/accounting"},
 	"internal/isrl":             {"randomizer/accounting"},
 	"internal/test/flow":        {},

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"runtime"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/plotutil"
+	"gonum.org/v1/plot/vg"
+
+	"github.com/panlearn/panlearn/internal/sim"
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/resque"
+)
+
+// A deviations problem is one of least absolute deviations with L = R = 1: rows of norm 1, and labels linear in them with noise of heavy tails.
+type deviations struct {
+	rows []convex.Example
+	dim  int
+}
+
+func newDeviations(n, dim int) deviations {
+	draw := rand.New(sim.Entropy(1, "experiments: least absolute deviations"))
+	unit := func() []float64 {
+		x := make([]float64, dim)
+		for i := range x {
+			x[i] = draw.NormFloat64()
+		}
+		norm := convex.Norm(x)
+		for i := range x {
+			x[i] /= norm
+		}
+		return x
+	}
+	model := unit()
+	out := deviations{dim: dim}
+	for range n {
+		e := convex.Example{Value: unit()}
+		e.Label = .9*e.Dot(model) + .05*draw.NormFloat64()/(.1+draw.Float64())
+		out.rows = append(out.rows, e)
+	}
+	return out
+}
+
+func (p deviations) value(x []float64) float64 {
+	var sum float64
+	for _, e := range p.rows {
+		sum += convex.Absolute{}.Value(x, e)
+	}
+	return sum / float64(len(p.rows))
+}
+
+// envelope is accelerated gradient descent on Moreau envelopes, as pagd-envelope without noise: ceil(sqrt(8)/gap) rounds reach the gap, half of which is the envelope's.
+func (p deviations) envelope(gap float64) (x []float64, rounds int, err error) {
+	b := 1 / gap
+	smooth, err := convex.NewEnvelope(convex.Absolute{}, b)
+	if err != nil {
+		return nil, 0, err
+	}
+	rounds = int(math.Ceil(math.Sqrt(8) / gap))
+	x, prox, md, one, g := make([]float64, p.dim), make([]float64, p.dim), make([]float64, p.dim), make([]float64, p.dim), make([]float64, p.dim)
+	for k := 1; k <= rounds; k++ {
+		alpha := 2 / float64(k+1)
+		for i := range md {
+			md[i] = (1-alpha)*x[i] + alpha*prox[i]
+		}
+		clear(g)
+		for _, e := range p.rows {
+			smooth.Gradient(one, md, e)
+			for i, v := range one {
+				g[i] += v / float64(len(p.rows))
+			}
+		}
+		for i, v := range g {
+			prox[i] -= float64(k) / (4 * b) * v
+		}
+		convex.Clip(prox, 1)
+		for i, v := range prox {
+			x[i] = alpha*v + (1-alpha)*x[i]
+		}
+	}
+	return x, rounds, nil
+}
+
+// descent is projected subgradient descent with a drawn row a step, whose mean point has an expected gap of at most 1/sqrt(T).
+func (p deviations) descent(gap float64) (mean []float64, rounds int) {
+	draw := rand.New(sim.Entropy(2, "experiments: subgradient descent"))
+	rounds = int(math.Ceil(1 / gap / gap))
+	x, g := make([]float64, p.dim), make([]float64, p.dim)
+	mean = make([]float64, p.dim)
+	for range rounds {
+		for i, v := range x {
+			mean[i] += v / float64(rounds)
+		}
+		convex.Absolute{}.Gradient(g, x, p.rows[draw.IntN(len(p.rows))])
+		for i, v := range g {
+			x[i] -= v / math.Sqrt(float64(rounds))
+		}
+		convex.Clip(x, 1)
+	}
+	return mean, rounds
+}
+
+// depths runs four methods at every kappa = 1/gap, prints a line of each, and returns the rounds that they took by name. BallAccel has slack: as it is proved nobody
+// waits for it.
+func (p deviations) depths(kappas []float64, slack float64, to io.Writer) (names []string, rounds map[string]plotter.XYs, err error) {
+	oracle, err := resque.NewRows(convex.Absolute{}, p.rows, p.dim, 1)
+	if err != nil {
+		return nil, nil, err
+	}
+	finest, _, err := p.envelope(1 / kappas[len(kappas)-1] / 10)
+	if err != nil {
+		return nil, nil, err
+	}
+	best := p.value(finest)
+	rounds = map[string]plotter.XYs{}
+	fmt.Fprintf(to, "| kappa | method | rounds | queries | most at a time | gap x kappa |\n| --: | --- | --: | --: | --: | --: |\n")
+	for _, kappa := range kappas {
+		line := func(name string, depth, queries, largest int64, x []float64) {
+			if rounds[name] == nil {
+				names = append(names, name)
+			}
+			rounds[name] = append(rounds[name], plotter.XY{X: kappa, Y: float64(depth)})
+			fmt.Fprintf(to, "| %v | %s | %d | %d | %d | %.3f |\n", kappa, name, depth, queries, largest, (p.value(x)-best)*kappa)
+		}
+		x, n := p.descent(1 / kappa)
+		line("subgradient descent", int64(n), int64(n), 1, x)
+		if x, n, err = p.envelope(1 / kappa); err != nil {
+			return nil, nil, err
+		}
+		line("pagd-envelope, without noise", int64(n), int64(n*len(p.rows)), int64(len(p.rows)), x)
+		for _, m := range []struct {
+			name  string
+			slack float64
+		}{{resque.FixedLambda, 1}, {resque.BallAccel, slack}} {
+			got, err := resque.Minimize(context.Background(), resque.Problem{Oracle: oracle, Dim: p.dim, L: 1, R: 1},
+				resque.Config{Algorithm: m.name, Gap: 1 / kappa, Slack: m.slack, Workers: runtime.GOMAXPROCS(0)})
+			if err != nil {
+				return nil, nil, err
+			}
+			name := m.name
+			if m.slack != 1 {
+				name = fmt.Sprintf("%s, slack %v", name, m.slack)
+			}
+			line(name, got.Depth, got.Queries, got.Largest, got.Model)
+		}
+	}
+	return names, rounds, nil
+}
+
+// parallel is the study of docs/resque.md.
+func parallel(file string, kappas []float64, to io.Writer) error {
+	p := newDeviations(500, 20)
+	names, rounds, err := p.depths(kappas, 2000, to)
+	if err != nil || file == "" {
+		return err
+	}
+	return drawDepths(fmt.Sprintf("least absolute deviations, d = %d", p.dim), kappas, names, rounds, file)
+}
+
+// drawDepths draws rounds over kappa, both on logarithmic scales.
+func drawDepths(title string, kappas []float64, names []string, rounds map[string]plotter.XYs, file string) error {
+	picture := plot.New()
+	picture.Title.Text = title
+	picture.X.Label.Text, picture.Y.Label.Text = "kappa = L R/gap", "rounds"
+	var ticks plot.ConstantTicks
+	for _, kappa := range kappas {
+		ticks = append(ticks, plot.Tick{Value: kappa, Label: fmt.Sprint(kappa)})
+	}
+	picture.X.Scale, picture.X.Tick.Marker = plot.LogScale{}, ticks
+	picture.Y.Scale, picture.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+	for i, name := range names {
+		line, dots, err := plotter.NewLinePoints(rounds[name])
+		if err != nil {
+			return err
+		}
+		line.Color, line.Width, dots.Color, dots.Shape = plotutil.Color(i), vg.Points(1.5), plotutil.Color(i), plotutil.Shape(i)
+		picture.Add(line, dots)
+		picture.Legend.Add(name, line, dots)
+	}
+	picture.Legend.Top, picture.Legend.Left = true, true
+	return picture.Save(7*vg.Inch, 4.5*vg.Inch, file)
+}
