@@ -334,4 +334,28 @@ var mutants = []mutant{
 			{"		people = people[ph.people:]\n", ""},
 		},
 	},
+	{
+		name: "a person is taken to move a minimiser half as far", file: "learner/curator/solve.go", pkg: "learner/curator", tests: "TestMinimisersMoveByLittle", quick: true,
+		edits: []edit{
+			{"return 2 * s.public.lipschitz()", "return 1 * s.public.lipschitz()"},
+		},
+	},
+	{
+		name: "a minimiser goes out without noise", file: "learner/curator/output.go", pkg: "learner/curator", tests: "TestReleasesCarryTheirNoise",
+		edits: []edit{
+			{"	if err := l.release(x, ball, entropy); err != nil {", "	if err := error(nil); err != nil {"},
+		},
+	},
+	{
+		name: "thresholds of scores grow too slowly", file: "learner/curator/gradscore.go", pkg: "learner/curator", tests: "TestScoresMoveByOne",
+		edits: []edit{
+			{"g.gamma + float64(float64(k)*step)", "g.gamma + float64(float64(k)*step)/8"},
+		},
+	},
+	{
+		name: "disjoint phases share a person", file: "learner/curator/halves.go", pkg: "learner/curator", tests: "TestHalvesAreDisjoint", quick: true,
+		edits: []edit{
+			{"		from = to\n", "		from = to - 1\n"},
+		},
+	},
 }
