@@ -188,8 +188,8 @@ func TestAttackOnGroups(t *testing.T) {
 	}
 }
 
-// TestAttackOnFilteredSteps: four tests and releases of Mode F at such pairs, and the tests alone, of which an eighth of the
-// noise is seen.
+// TestAttackOnFilteredSteps: four tests and releases of Mode F at such pairs; the releases alone, of which half of the
+// noise is seen; and the tests alone, of which an eighth is.
 func TestAttackOnFilteredSteps(t *testing.T) {
 	const people, steps, ball = 20, 4, 4.
 	b := accounting.Budget{Epsilon: 10, Delta: 0.1}
@@ -213,11 +213,11 @@ func TestAttackOnFilteredSteps(t *testing.T) {
 	t.Logf("claimed: epsilon %v, of it %v for the tests, %+v; means %v of S_U apart", b.Epsilon, c.test.Epsilon(), l, apart/c.filter.sensitivity(people, 0))
 	same, moved := line(times(people, 0)...), line(append([]float64{9}, times(people-1, 0)...)...)
 	entropy := rand.NewPCG(3, 4)
-	noise, err := l.open(ball, entropy)
-	if err != nil {
-		t.Fatal(err)
-	}
-	with := func(c threshold, a, b [][]float64) func(bool) float64 {
+	with := func(c threshold, l lattice, a, b [][]float64) func(bool) float64 {
+		noise, err := l.open(ball, entropy)
+		if err != nil {
+			t.Fatal(err)
+		}
 		mean := make([]float64, 1)
 		return func(neighbour bool) float64 {
 			points, sum := a, 0.
@@ -243,11 +243,28 @@ func TestAttackOnFilteredSteps(t *testing.T) {
 		runs = 300000
 	}
 	for name, pair := range map[string][2][][]float64{"mean": {far, near}, "score": {same, moved}} {
-		above, share := attack(runs, func(eps float64) float64 { return c.test.Delta(eps, curve) }, b.Epsilon, with(c, pair[0], pair[1]))
+		above, share := attack(runs, func(eps float64) float64 { return c.test.Delta(eps, curve) }, b.Epsilon, with(c, l, pair[0], pair[1]))
 		t.Logf("%s: delta %.3f below the claim, %.2f of epsilon shown", name, -above, share)
 		if above > 0 {
 			t.Errorf("%s: the claim is refuted by %v", name, above)
 		}
+	}
+	// The releases alone, calibrated for how far apart these means are.
+	open := c
+	open.test.Threshold = -people * people
+	fine := lattice{1, int(8 * ball / apart), 512}
+	if curve, err = accounting.NewAccountant().Curve(fine.mechanism(apart/(2*ball), steps)); err != nil {
+		t.Fatal(err)
+	}
+	above, share := attack(5*runs, curve.Delta, 3, with(open, fine, far, near))
+	t.Logf("releases: delta %.3f below the claim, %.2f of epsilon shown", -above, share)
+	if above > 0 {
+		t.Errorf("the releases' claim is refuted by %v", above)
+	}
+	quiet := fine
+	quiet.trials /= 4
+	if above, _ := attack(5*runs, curve.Delta, 3, with(open, quiet, far, near)); above <= 0 {
+		t.Errorf("half of the releases' noise was not seen: %v", above)
 	}
 	// All tests together, where nothing else tells: means that are the same, and a score that moves by all that it can.
 	flags := func(c threshold) func(bool) float64 {
