@@ -3,6 +3,7 @@
 //
 //	go run ./internal/experiments mnist50 -o FILE      images as 50 principal components, for deploy/tasks/mnist-silos.yaml
 //	go run ./internal/experiments mnist [-seeds K] [-o PREFIX] FILE
+//	go run ./internal/experiments resque-private [-seeds K]      private ReSQue beside noisy SGD, docs/resque.md
 //	go run ./internal/experiments insurance|obesity|... [-seeds K] [-o PREFIX]
 //	go run ./internal/experiments resque [-o FILE]     rounds of parallel queries, for docs/resque.md, of rows that are made up
 //

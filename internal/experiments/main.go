@@ -25,7 +25,7 @@ func main() {
 }
 
 func command(args []string) error {
-	names := strings.Join(append([]string{"mnist50", "resque"}, slices.Sorted(maps.Keys(studies))...), ", ")
+	names := strings.Join(append([]string{"mnist50", "resque", "resque-private"}, slices.Sorted(maps.Keys(studies))...), ", ")
 	if len(args) == 0 {
 		return fmt.Errorf("want one of %s", names)
 	}
@@ -47,6 +47,9 @@ func command(args []string) error {
 	}
 	if args[0] == "resque" {
 		return parallel(*out, []float64{5, 10, 20, 50, 100, 200}, os.Stdout)
+	}
+	if args[0] == "resque-private" {
+		return resquePrivate(os.Stdout, *seeds)
 	}
 	s, known := studies[args[0]]
 	if !known {

@@ -29,6 +29,9 @@ type pv struct {
 	radius   uint64 // of one record's weighted gradient, in steps
 	most     float64
 	gradient entry
+
+	coins *randomizer.Binomial       // of the lattice; nil makes them
+	seen  func(call, grad []float64) // what a run releases, for audits
 }
 
 // batch is B, the expected number of records in a slot.
@@ -73,9 +76,12 @@ func (v pv) place(p Public) ([]phase, error) {
 // run learns. The errors are those of sgd.run.
 func (v pv) run(ctx context.Context, p Public, r *records, entropy rand.Source) ([]float64, ledger, error) {
 	book := newLedger(p.target())
-	noise, err := newLattice(entropy)
-	if err != nil {
-		return nil, book, err
+	noise := lattice{v.coins, entropy}
+	if v.coins == nil {
+		var err error
+		if noise, err = newLattice(entropy); err != nil {
+			return nil, book, err
+		}
 	}
 	call, err := newSampler(p.N, v.rate, entropy)
 	if err != nil {
@@ -124,6 +130,9 @@ func (v pv) run(ctx context.Context, p Public, r *records, entropy rand.Source) 
 			add(place, g, length, v.radius)
 		}
 		noise.release(g, place, level)
+		if v.seen != nil {
+			v.seen(at, g)
+		}
 		for j := range x {
 			x[j] = y[j] + at[j]
 			w[j] -= a / expected * g[j]

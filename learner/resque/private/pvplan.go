@@ -83,6 +83,10 @@ func (s pvSearch) score(m *moments, x []float64) float64 {
 	}
 	s.charge(&v, math.Exp(x[4]))
 	s.tune(&v, m, 1.005/v.mu)
+	of := phases(v.slots+1, v.eta)
+	if !(rounding(of[len(of)-1], s.p.Dim, v.r, v.batch(s.p.N), s.p.Lipschitz) <= maxRounding) {
+		return math.Inf(1)
+	}
 	return v.bound(s.p, m, 1.005*v.kd/v.mu, 1.005/v.gradMu)
 }
 
