@@ -165,7 +165,7 @@ func TestAuditRefuses(t *testing.T) {
 
 // Clopper-Pearson: the coverage is exact, so the bound at the hit count h solves a binomial tail equal to alpha.
 func TestClopperPearson(t *testing.T) {
-	for _, c := range []struct{ hits, n int }{{1, 20}, {7, 20}, {19, 20}, {20, 20}} {
+	for _, c := range []struct{ hits, n int }{{1, 20}, {7, 20}, {19, 20}, {20, 20}, {1, 120_000}, {40_000, 120_000}, {120_000, 120_000}} {
 		p := atLeast(c.hits, c.n, 0.01)
 		var tail float64
 		for k, q := range dptest.BinomialProbabilities(c.n, p) {
@@ -178,6 +178,11 @@ func TestClopperPearson(t *testing.T) {
 		}
 		if up := atMost(c.n-c.hits, c.n, 0.01); math.Abs(up-(1-p)) > 1e-12 {
 			t.Errorf("upper bound %v is not the mirror image of %v", up, p)
+		}
+	}
+	for _, n := range []int{20, 120_000} { // p^n = alpha
+		if p, want := atLeast(n, n, 1e-8), math.Exp(math.Log(1e-8)/float64(n)); math.Abs((1-p)/(1-want)-1) > 1e-4 {
+			t.Errorf("%d of %d: lower bound %v, want %v", n, n, p, want)
 		}
 	}
 	if atLeast(0, 9, 0.1) != 0 || atMost(9, 9, 0.1) != 1 {

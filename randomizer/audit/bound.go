@@ -14,7 +14,16 @@ func atLeast(hits, n int, alpha float64) float64 {
 	if hits == 0 {
 		return 0
 	}
-	return mathext.InvRegIncBeta(float64(hits), float64(n-hits+1), alpha)
+	// mathext.InvRegIncBeta stops far from the answer where n is large: what is returned here was evaluated.
+	lo, hi := 0.0, float64(hits)/float64(n)
+	for hi-lo > 1e-9*hi {
+		if mid := (lo + hi) / 2; mathext.RegIncBeta(float64(hits), float64(n-hits+1), mid) <= alpha {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return lo
 }
 
 // atMost is the upper bound.
