@@ -41,11 +41,15 @@ type fitConfig struct {
 	algorithm    string
 	public       bool
 	serve        string
+	workers      uint
+	gap          float64
 	maxBlockRows uint64
 	log          cli.Log
 	json         cli.JSON
 
-	people int // that the rows are of; 0 where rows are protected
+	people int           // that the rows are of; 0 where rows are protected
+	units  []block.Block // of people, each with their rows
+	sized  bool          // --workers or --gap were given
 }
 
 func newFit() *cobra.Command {
@@ -71,7 +75,10 @@ goes to -o, or into --state as model.json; a folder of a private fit is refused.
   learner fit -f task.yaml --data 'day-*.csv' --holdout 5 --state ./fit --http 127.0.0.1:8080
   learner fit -f task.yaml --data open.csv --holdout 5 --public -o model.json`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return f.run(c) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			f.sized = c.Flags().Changed("workers") || c.Flags().Changed("gap")
+			return f.run(c)
+		},
 	}
 	f.task.Flags(c.Flags())
 	f.log.Flags(c.Flags(), "warn")
@@ -80,11 +87,13 @@ goes to -o, or into --state as model.json; a folder of a private fit is refused.
 	c.Flags().StringVar(&f.format, "format", "", "format of the data, if not the task's: libsvm, csv, jsonl, idx or parquet")
 	c.Flags().UintVar(&f.holdout, "holdout", 0, "use every `K`-th row of the data for testing and not for learning")
 	c.Flags().StringVar(&f.dir, "state", "", "`DIR` of the fit's state and ledger, created if missing")
-	c.Flags().StringVar(&f.algorithm, "algorithm", "", "method `NAME` (overrides schedule.algorithm); default: the practical plan")
+	c.Flags().StringVar(&f.algorithm, "algorithm", "", "method `NAME` (overrides schedule.algorithm), one of many rounds or one that needs all rows at once, see docs/fit.md; default: the practical plan")
 	c.Flags().BoolVar(&f.public, "public", false, "the data need no protection: learn without noise")
 	c.Flags().StringVarP(&f.output, "output", "o", "", "`FILE` for the model, as learner snapshot writes it: .json, .npz or .onnx")
 	c.Flags().StringVar(&f.serve, "http", "", "`ADDR` for a live page, such as 127.0.0.1:8080, which stays up after the end until interrupted; a port alone is of this machine only")
 	c.Flags().Uint64Var(&f.maxBlockRows, "max-block-rows", client.DefaultMaxBlockRows, "most `VALUES` that the rows may have as declared: they are all in memory")
+	c.Flags().UintVar(&f.workers, "workers", 0, "goroutines that answer queries of ball-accel and fixed-lambda, `W`; the model does not depend on it (default: as many as there are processors)")
+	c.Flags().Float64Var(&f.gap, "gap", 0, "of ball-accel and fixed-lambda: how far the model's loss may be from the least, `G` > 0 (default: clip norm times radius, over 20)")
 	f.json.Flag(c.Flags())
 	return c
 }
@@ -125,7 +134,13 @@ func (f *fitConfig) run(c *cobra.Command) error {
 		return err
 	}
 	if f.public {
+		if err := oracleOnly(spec.Schedule.Algorithm); err != nil {
+			return err
+		}
 		leaves(progress, spec)
+		if spec.Curated() {
+			return f.runOracle(c, progress, s)
+		}
 		return f.runPublic(c, progress, s)
 	}
 	logger, err := f.log.Logger(progress)
@@ -136,7 +151,11 @@ func (f *fitConfig) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	config := fit.Config{Spec: spec.Spec, StateDir: f.dir, MaxBlockRows: f.maxBlockRows, Watch: progress, Fill: progress.Fill, Logger: logger,
+	once, err := f.once(c.Context(), spec.Spec, s)
+	if err != nil {
+		return err
+	}
+	config := fit.Config{Spec: spec.Spec, Once: once, StateDir: f.dir, MaxBlockRows: f.maxBlockRows, Watch: progress, Fill: progress.Fill, Logger: logger,
 		Data: fit.Data{Path: path, Format: f.format, Holdout: f.holdout, Rows: len(s.train)}}
 	config.Begun = func(resumed bool) {
 		if leaves(progress, spec); resumed {
@@ -157,7 +176,7 @@ func (f *fitConfig) run(c *cobra.Command) error {
 		if err != nil {
 			return err
 		}
-		if err := f.print(c, s, snapshot, v.Algorithm.Model(), v.Task.Plan); err != nil {
+		if err := f.print(c, s, snapshot, v.Model(), v.Task.Plan, publishedOf(v)); err != nil {
 			return err
 		}
 		if serving {
@@ -197,12 +216,12 @@ func (f *fitConfig) runPublic(c *cobra.Command, progress io.Writer, s *simulatio
 	}
 	snapshot.Round, snapshot.ModelVersion, snapshot.Ended, snapshot.Probabilities = result.Rounds, result.Rounds, true, model.ProbabilitiesOf(job.Spec, job.Plan.Clips)
 	snapshot.Privacy = model.Unprotected(wording.Of(job.Plan))
-	return f.print(c, s, snapshot, result.Model, job.Plan)
+	return f.print(c, s, snapshot, result.Model, job.Plan, nil)
 }
 
 // fitErrors are the exit codes of a fit.
 func fitErrors(err error) error {
-	return cli.Classify(err, cli.As[*fit.SpentError](cli.ExitRefused), cli.As[*state.BudgetError](cli.ExitRefused), cli.As[*consent.RefusedError](cli.ExitRefused),
+	return cli.Classify(err, cli.As[*fit.SpentError](cli.ExitRefused), cli.As[*fit.LostError](cli.ExitRefused), cli.As[*state.BudgetError](cli.ExitRefused), cli.As[*consent.RefusedError](cli.ExitRefused),
 		cli.As[*fit.FolderError](cli.ExitUsage), cli.As[*fit.TaskError](cli.ExitUsage), cli.As[*state.VersionError](cli.ExitUsage), cli.As[*source.SchemaError](cli.ExitUsage),
 		cli.Is(cli.ExitTransient, state.ErrLocked), cli.Is(cli.ExitTransient, natsjs.ErrLatched), cli.Is(cli.ExitUsage, fs.ErrNotExist),
 		cli.Class{Code: cli.ExitTransient, Is: disk.Full})
@@ -238,7 +257,7 @@ func (f *fitConfig) read(progress io.Writer) (task.Together, *simulation, error)
 			return spec, nil, err
 		}
 		all, counts := block.ByUser(s.train, people, spec.User.Items)
-		units, f.people = len(all), len(all)
+		units, f.people, f.units = len(all), len(all), all
 		lost := grouping{Surplus: counts.Surplus, Nameless: counts.Nameless}
 		fmt.Fprintf(progress, "%d people have the %d rows to learn from; %s\n", units, len(s.train), lost.rows())
 		if units == 0 {
@@ -264,6 +283,7 @@ type fitted struct {
 	Rows      int      `json:"rows"`                // of the data, without those held out
 	People    int      `json:"people,omitempty"`    // whose rows they are, where people are protected
 	LeftOver  int      `json:"left_over,omitempty"` // rows, or people, that were too few for a further block of one pass: nothing was learned from them
+	*published
 	simulated
 	// Baseline is what the best constant for the training labels does.
 	Baseline simulated `json:"baseline"`
@@ -272,7 +292,7 @@ type fitted struct {
 }
 
 // print says how good the model is, and writes it where that is wanted.
-func (f *fitConfig) print(c *cobra.Command, s *simulation, snapshot model.Snapshot, theta []float64, plan *wire.Plan) error {
+func (f *fitConfig) print(c *cobra.Command, s *simulation, snapshot model.Snapshot, theta []float64, plan *wire.Plan, more *published) error {
 	if f.output != "" {
 		var doc bytes.Buffer
 		err := cli.PrintJSON(&doc, snapshot)
@@ -288,8 +308,10 @@ func (f *fitConfig) print(c *cobra.Command, s *simulation, snapshot model.Snapsh
 		}
 	}
 	out := fitted{Task: snapshot.Task, Algorithm: plan.Algorithm, Rounds: snapshot.Round, Unit: snapshot.Privacy.Unit, Public: snapshot.Privacy.Public, Rows: len(s.train),
-		People: f.people, Baseline: s.constant(), privacy: snapshot.Privacy.String()}
-	out.LeftOver = max(0, cmp.Or(f.people, len(s.train))-int(asked(plan)))
+		People: f.people, published: more, Baseline: s.constant(), privacy: snapshot.Privacy.String()}
+	if more == nil {
+		out.LeftOver = max(0, cmp.Or(f.people, len(s.train))-int(asked(plan)))
+	}
 	if !out.Public {
 		out.Epsilon, out.Delta = &snapshot.Privacy.Epsilon, &snapshot.Privacy.Delta
 	}
@@ -322,8 +344,11 @@ func (r fitted) print(w io.Writer) error {
 	if !r.Public {
 		cost = fmt.Sprintf("privacy       epsilon %s, delta %g for %s\n", cli.Upper(*r.Epsilon, 6), *r.Delta, r.Unit)
 	}
-	_, err := fmt.Fprintf(w, "%s: %s, %s, learned from %s\n%sfit           %s\nbaseline      %s\n", r.Task, r.Algorithm, cli.Count(r.Rounds, "round"), of, cost,
-		r.simulated, r.Baseline)
+	how := cli.Count(r.Rounds, "round")
+	if r.published != nil {
+		how, cost = r.how(), cost+r.published.String()
+	}
+	_, err := fmt.Fprintf(w, "%s: %s, %s, learned from %s\n%sfit           %s\nbaseline      %s\n", r.Task, r.Algorithm, how, of, cost, r.simulated, r.Baseline)
 	if err == nil && !r.Public {
 		_, err = fmt.Fprintln(w, "              these figures are of the rows themselves, without noise: the model may be published, they not")
 	}

@@ -84,6 +84,9 @@ func printStatus(w io.Writer, s statedir.Status) error {
 		err = printAdversaries(w, s.Adversaries)
 	}
 	if err == nil {
+		err = printRelease(w, s)
+	}
+	if err == nil {
 		err = printValidation(w, s.Kind, s.Validation)
 	}
 	if err == nil {

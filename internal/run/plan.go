@@ -8,6 +8,7 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/planning"
 	"github.com/panlearn/panlearn/learner/report"
+	"github.com/panlearn/panlearn/learner/schedule"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/stream/manifest"
@@ -27,6 +28,9 @@ type Job struct {
 
 // NewJob compiles a task file and plans it. Planning takes up to a few seconds.
 func NewJob(spec *task.Spec) (Job, error) {
+	if err := schedule.OnePlace(spec.Schedule.Algorithm); err != nil {
+		return Job{}, fmt.Errorf("schedule.algorithm %s: %w", spec.Schedule.Algorithm, err)
+	}
 	features, err := spec.Compile()
 	if err != nil {
 		return Job{}, err

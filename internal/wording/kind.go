@@ -4,6 +4,7 @@ package wording
 import (
 	"fmt"
 
+	"github.com/panlearn/panlearn/learner/schedule"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/wire"
@@ -15,7 +16,16 @@ type Kind struct {
 	Units       uint64 `json:"units_per_report"` // K: a report is about at least as many units
 	Silos       uint64 `json:"silos"`            // N; 0: everybody reports for himself
 	Interactive bool   `json:"interactive"`      // whoever reports answers several rounds with the same rows
+	// Adjacency is of a method of one process that releases one model: what neighbours differ in, Replaced or AddRemove. "": reports in rounds, of which
+	// one unit is replaced.
+	Adjacency string `json:"adjacency,omitempty"`
 }
+
+// What neighbours differ in.
+const (
+	Replaced  = "replace"    // one unit is another in one of them
+	AddRemove = "add-remove" // one unit is missing in one of them
+)
 
 // Of is the kind of a plan.
 func Of(plan *wire.Plan) Kind {
@@ -23,6 +33,12 @@ func Of(plan *wire.Plan) Kind {
 		Interactive: manifest.RoundsPerUser(plan) > 1}
 	if plan.GetUnit() == wire.Unit_UNIT_USER {
 		k.Protects = "user"
+	}
+	if m, curated := schedule.CuratedOf(plan.GetAlgorithm()); curated {
+		k.Adjacency = Replaced
+		if m.AddRemove {
+			k.Adjacency = AddRemove
+		}
 	}
 	return k
 }
@@ -131,6 +147,10 @@ func (k Kind) Protected() string {
 		when, other = "", "any others"
 	}
 	switch {
+	case k.Adjacency == AddRemove:
+		return k.One() + ", added or taken away"
+	case k.Adjacency == Replaced:
+		when = ""
 	case k.Interactive && k.Together():
 		when = " in all rounds"
 	case k.Interactive:
@@ -149,6 +169,9 @@ func (k Kind) All() Noun {
 
 // Charged is the unit that is charged most.
 func (k Kind) Charged() string {
+	if k.Adjacency != "" {
+		return k.Protected()
+	}
 	if k.byUser() {
 		return fmt.Sprintf("the %s who is charged most", k.Unit().One)
 	}

@@ -52,7 +52,11 @@ func Parse(data []byte, sets []string) (*Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	return declared(root)
+	s, err := declared(root)
+	if err == nil && s.Curated() { // of one silo, as those of LoadTogether
+		return nil, s.notCurated()
+	}
+	return s, err
 }
 
 // overridden is the tree of a file with overrides in it.

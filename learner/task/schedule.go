@@ -103,7 +103,11 @@ func (s *Spec) checkSchedule() error {
 // checkPlan refuses words that name no plan. It comes before what a kind of plan needs.
 func (s *Spec) checkPlan() error {
 	c := s.Schedule
-	if err := oneOf("schedule.algorithm", c.Algorithm, append([]string{schedule.Auto}, schedule.Names()...)...); err != nil {
+	if s.Curated() {
+		if err := s.checkCurated(); err != nil {
+			return err
+		}
+	} else if err := oneOf("schedule.algorithm", c.Algorithm, append([]string{schedule.Auto}, schedule.Names()...)...); err != nil {
 		return err
 	}
 	if err := oneOf("schedule.plan", c.Plan, schedule.Practical, schedule.Proved); err != nil {
@@ -134,7 +138,7 @@ func (s *Spec) checkAlgorithm() error {
 			return refuse(path, c.Algorithm, "auto, prox or one of apgd and pgd, which schedule.interactive is for: %s", m.Again())
 		}
 	}
-	if s.practical() {
+	if s.practical() || s.Curated() {
 		return nil
 	}
 	if err := wanted.Check(c.Algorithm); err != nil {

@@ -16,6 +16,9 @@ const unsized = 1 << 30
 var ofMany = []string{"events.key", "user.wait", "privacy.trust", "privacy.honest_fraction", "privacy.coin", "privacy.profile",
 	"schedule.users", "schedule.cohort", "schedule.first_cohort", "schedule.minimum_cohort"}
 
+// ofRounds are those that say something of rounds of reports, which methods of one process have none of.
+var ofRounds = []string{"user.radius", "schedule.rounds", "schedule.deadline", "schedule.retention", "schedule.interactive", "privacy.max_bits"}
+
 // A Together is a task whose rows are all in one place: one silo of all units, under trust local, so that what leaves its one report hides each of
 // them. It makes many passes unless its schedule says otherwise or names a method of one, and reports no scores unless the file asks for them:
 // whoever has the rows holds some out instead.
@@ -57,7 +60,11 @@ func (n *node) together(units int) (leftOut []string, err error) {
 	if c := n.at("schedule.continuous"); c != nil && c.text != "" {
 		return nil, &FieldError{Line: c.line, Path: "schedule.continuous", Value: c.describe(), Want: "nothing where all rows are in one place: they end"}
 	}
-	for _, key := range ofMany {
+	of := ofMany
+	if a := n.at("schedule.algorithm"); a != nil && schedule.OnePlace(a.text) != nil {
+		of = append(slices.Clip(of), ofRounds...)
+	}
+	for _, key := range of {
 		if n.remove(key) {
 			leftOut = append(leftOut, key)
 		}
@@ -70,7 +77,8 @@ func (n *node) together(units int) (leftOut []string, err error) {
 		once := false
 		if a := n.at("schedule.algorithm"); a != nil {
 			m, named := schedule.Of(a.text)
-			once = named && !m.Interactive
+			_, curated := schedule.CuratedOf(a.text)
+			once = named && !m.Interactive || curated
 		}
 		sets = append(sets, fmt.Sprintf("schedule.interactive=%t", !once))
 	}

@@ -40,6 +40,7 @@ type Config struct {
 	Data         Data
 	StateDir     string
 	MaxBlockRows uint64 // see client.Config
+	Once         *Once  // a method of one process, which has the rows; nil: the pipeline
 
 	Watch  service.Observer
 	Fill   func(users, cohort uint64)
@@ -83,7 +84,20 @@ func (c Config) run(ctx context.Context, store state.Store, finish *service.Fini
 		return pinned.write(c.StateDir)
 	}
 	if view != nil && view.Checkpoint.Ended() {
+		if view.Release != nil && view.Checkpoint.Ledger.Steps == 0 {
+			return lost(view.Checkpoint)
+		}
 		return done(*view, false)
+	}
+	if c.Once != nil {
+		if err := c.once(ctx, store, &pinned, view); err != nil {
+			return err
+		}
+		now, err := statedir.Look(ctx, store)
+		if err != nil {
+			return err
+		}
+		return done(now, false)
 	}
 	all := pipeline.Config{Spec: c.Spec, Dir: c.StateDir, Store: store, Shown: store, Curves: c.StateDir, Lease: lease, Finish: finish, Watch: c.Watch, Fill: c.Fill,
 		HTTP: c.HTTP, Logger: c.Logger, Client: client.Config{Source: c.Data.Path, Rows: true, MaxBlockRows: c.MaxBlockRows}, Offer: c.offer}
@@ -134,8 +148,8 @@ func (c Config) take(ctx context.Context, store state.Store) (pinned pin, view *
 	if err := pinned.differs(c.Data); err != nil {
 		return pin{}, nil, err
 	}
-	if view == nil {
-		return pinned, nil, nil
+	if view == nil || view.Release != nil {
+		return pinned, view, nil
 	}
 	for _, part := range []string{"nats", "devices", "marks"} {
 		if _, err := os.Stat(filepath.Join(c.StateDir, part)); errors.Is(err, fs.ErrNotExist) && !view.Checkpoint.Ended() {

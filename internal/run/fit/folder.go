@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/panlearn/panlearn/internal/disk"
+	"github.com/panlearn/panlearn/state"
 )
 
 // pinFile is the file of a state folder that says which data it is of.
@@ -27,6 +28,8 @@ type pin struct {
 	Version int `json:"version"`
 	Data
 	Told bool `json:"told"` // the model was handed over: the fit is over
+	// Writing is set before the one release of a method of one process is written: from then on parts of it may be on the disk.
+	Writing bool `json:"writing,omitempty"`
 }
 
 const pinVersion = 1
@@ -44,6 +47,20 @@ type SpentError struct{ Epsilon, Delta float64 }
 func (e *SpentError) Error() string {
 	return fmt.Sprintf("--state: this folder's fit is over and its budget is spent (epsilon %v, delta %v): learner snapshot has its model, learner ledger what it cost. "+
 		"Another fit of the same rows wants a folder of its own, and each row pays for both: the epsilons add up, and so do the deltas", e.Epsilon, e.Delta)
+}
+
+// A LostError says that the one release of a fit was being written when the process died, and is not whole.
+type LostError struct{ Epsilon, Delta float64 }
+
+// Error says what it has cost, and what another fit would.
+func (e *LostError) Error() string {
+	return fmt.Sprintf("--state: this fit was killed while its model was being written: parts of that may be on the disk, so it is charged (epsilon %v, delta %v) and not run again. "+
+		"Another fit of the same rows wants a folder of its own, and each row pays for both: the epsilons add up, and so do the deltas", e.Epsilon, e.Delta)
+}
+
+func lost(at state.Checkpoint) error {
+	spent := at.Ledger.Spent()
+	return &LostError{spent.Epsilon, spent.Delta}
 }
 
 // readPin returns the folder's pin; found is false where it has none.

@@ -13,6 +13,7 @@ import (
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/method"
 	"github.com/panlearn/panlearn/learner/practical"
+	"github.com/panlearn/panlearn/learner/schedule"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/state"
@@ -26,8 +27,17 @@ type View struct {
 	Checkpoint state.Checkpoint
 	Task       *wire.Task
 	Spec       *task.Spec
-	Algorithm  learner.Algorithm
+	Algorithm  learner.Algorithm // nil: a method of one process, see Release
+	Release    *Release          // of such a method; nil: there are rounds
 	noiseKnown bool
+}
+
+// Model is what may be released now.
+func (v View) Model() []float64 {
+	if v.Release != nil {
+		return slices.Clone(v.Release.Model)
+	}
+	return v.Algorithm.Model()
 }
 
 // Look reads what is committed, and not the ledger's entries: a checkpoint has their sums. It may run beside the learner.
@@ -61,6 +71,10 @@ func Of(at state.Checkpoint) (View, error) {
 	if err != nil {
 		return View{}, fmt.Errorf("stored task: declaration: %w", err)
 	}
+	if _, curated := schedule.CuratedOf(body.GetPlan().GetAlgorithm()); curated {
+		released, err := parseRelease(at.Algorithm, body.Plan)
+		return View{Checkpoint: at, Task: body, Spec: spec, Release: released}, err
+	}
 	alg, err := learner.New(body.Plan)
 	if err != nil {
 		return View{}, err
@@ -85,7 +99,7 @@ func (v View) Snapshot() (model.Snapshot, error) {
 	if err != nil {
 		return model.Snapshot{}, fmt.Errorf("stored %w", err)
 	}
-	s, err := model.Of(v.Spec, v.Algorithm.Model())
+	s, err := model.Of(v.Spec, v.Model())
 	if err != nil {
 		return model.Snapshot{}, fmt.Errorf("round %d: %w", status.Round, err)
 	}
@@ -119,6 +133,8 @@ type Status struct {
 	Baseline *Baseline `json:"baseline"`
 	// Learned is what the first cohorts released; null in a proved plan, or before the rounds of gradients.
 	Learned *practical.Summary `json:"learned"`
+	// Release is that of a method of one process; absent where there are rounds.
+	Release *Release `json:"release,omitempty"`
 	Adversaries
 }
 
@@ -157,7 +173,7 @@ func (v View) Status() (s Status, err error) {
 	spent := ledger.Spent()
 	s = Status{Task: v.Task.Name, Round: v.Checkpoint.Cursor.Round, Rounds: service.Planned(v.Task.Plan), EpsilonSpent: spent.Epsilon,
 		DeltaSpent: spent.Delta, EpsilonBudget: v.Task.Plan.EpsilonBudget, Ended: v.Checkpoint.Ended(), LastBatch: v.Checkpoint.LastBatch, Validation: learner.ValidationOf(v.Algorithm),
-		Learned: learner.LearnedOf(v.Algorithm).Summary()}
+		Learned: learner.LearnedOf(v.Algorithm).Summary(), Release: v.Release.public()}
 	if s.Adversaries, err = v.adversaries(spent.Epsilon); err != nil {
 		return Status{}, err
 	}

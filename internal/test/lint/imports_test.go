@@ -72,7 +72,7 @@ var mayImport = map[string][]string{
 	"internal/evaluation":       {},
 	"internal/model":            {"internal/evaluation", "internal/model/onnx", "internal/wording", "learner/convex", "learner/task", "randomizer/accounting", "state"},
 	"internal/model/onnx":       {},
-	"internal/wording":          {"randomizer/accounting", "stream/manifest", "stream/wire"},
+	"internal/wording":          {"learner/schedule", "randomizer/accounting", "stream/manifest", "stream/wire"},
 	"internal/test/mutants":     {}, // tests alone
 	"internal/test/procs":       {}, // test support: it runs programs and links none
 	"internal/obs": {"learner", "learner/method", "learner/service", "shuffle/stage", "state", "stream", "stream/client",
@@ -95,6 +95,8 @@ var mayImport = map[string][]string{
 	"internal/run":        {"*"},
 	"internal/run/admin":  {"*"},
 	"internal/run/audits": {"internal/run", "learner/block", "learner/convex", "learner/report", "randomizer", "randomizer/accounting", "randomizer/audit", "stream/manifest"},
+	"internal/run/curated": {"internal/run/statedir", "learner/convex", "learner/curator", "learner/resque", "learner/resque/private", "learner/schedule", "learner/task", "randomizer",
+		"randomizer/accounting", "stream/manifest", "stream/wire"},
 	"internal/run/device": {"internal/obs", "internal/run", "learner/task", "learner/task/inspection", "learner/task/source", "stream", "stream/client",
 		"stream/client/consent", "stream/client/filestore", "stream/client/httpgateway",
 		"stream/client/participation", "stream/natsjs"},

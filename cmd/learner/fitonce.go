@@ -1,0 +1,205 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/panlearn/panlearn/internal/cli"
+	released "github.com/panlearn/panlearn/internal/model"
+	"github.com/panlearn/panlearn/internal/run/curated"
+	"github.com/panlearn/panlearn/internal/run/fit"
+	"github.com/panlearn/panlearn/internal/run/statedir"
+	"github.com/panlearn/panlearn/internal/wording"
+	"github.com/panlearn/panlearn/learner/curator"
+	"github.com/panlearn/panlearn/learner/schedule"
+	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// once plans a method that needs all rows at once; nil: the task's has rounds.
+func (f *fitConfig) once(ctx context.Context, spec *task.Spec, s *simulation) (*fit.Once, error) {
+	method := spec.Schedule.Algorithm
+	if f.sized {
+		return nil, cli.Usagef("--workers, --gap: of %s and %s alone, with --public", schedule.BallAccel, schedule.FixedLambda)
+	}
+	if !spec.Curated() {
+		return nil, nil
+	}
+	if f.serve != "" {
+		return nil, cli.Usagef("--http: not with %s, which shows nothing before its one release", method)
+	}
+	plan, err := curated.NewPlan(ctx, spec, f.persons(s))
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, cli.Usage(err)
+	}
+	return &fit.Once{Plan: plan.Wire, Start: plan.Start, Fit: plan.Fit}, nil
+}
+
+// persons are those whose rows are learned from: where rows are protected, each is a person.
+func (f *fitConfig) persons(s *simulation) []curator.Person {
+	if f.people == 0 {
+		out := make([]curator.Person, len(s.train))
+		for i := range out {
+			out[i] = s.train[i : i+1 : i+1]
+		}
+		return out
+	}
+	out := make([]curator.Person, len(f.units))
+	for i, u := range f.units {
+		out[i] = u.Rows
+	}
+	return out
+}
+
+// A published is what the JSON of `learner fit` has of a method that needs all rows at once.
+type published struct {
+	Source string `json:"source"` // paper and theorem
+	// Adjacency is what neighbours differ in: replace, or add-remove; absent with --public.
+	Adjacency string `json:"adjacency,omitempty"`
+	// NoiseStd is of one coordinate of the last release, in units of theta; absent where the method's noise is not of this form.
+	NoiseStd float64  `json:"noise_std,omitempty"`
+	Halted   bool     `json:"halted"` // a test did not pass: the model is of Phase
+	Phase    int      `json:"phase"`  // whose release the model is; 0: the public start
+	Phases   int      `json:"phases"` // planned
+	Least    int      `json:"least,omitempty"`
+	Bound    *float64 `json:"bound"` // on the expected excess risk; null: none
+	// OnRecords says that the bound is about the mean loss of the rows at hand, and not of new ones.
+	OnRecords bool     `json:"on_records"`
+	Depth     int64    `json:"depth,omitempty"`         // steps, or rounds of queries, that wait for the answers to those before
+	Queries   float64  `json:"queries,omitempty"`       // gradients of single rows in all of them; expected where they are sampled in secret
+	Largest   int64    `json:"round_queries,omitempty"` // of the largest round
+	Notes     []string `json:"notes,omitempty"`
+	Better    string   `json:"better,omitempty"` // a simpler method that is expected to do better, in a sentence
+
+	unit wording.Noun
+}
+
+// printRelease says what a method that needs all rows at once has released: nothing where the task has rounds.
+func printRelease(w io.Writer, s statedir.Status) error {
+	r := s.Release
+	if r == nil {
+		return nil
+	}
+	model := "nothing is released yet: the model is the public start"
+	switch {
+	case r.Halted:
+		model = fmt.Sprintf("halted, the model is of phase %d of %d", r.Phase, r.Phases)
+	case r.Phase > 0:
+		model = fmt.Sprintf("released after %s", cli.Count(r.Phases, "phase"))
+	}
+	_, err := fmt.Fprintf(w, "method        %s, %s: %s\n", r.Method, r.Source, model)
+	return err
+}
+
+// publishedOf is what a folder says; nil where its task has rounds.
+func publishedOf(v statedir.View) *published {
+	r := v.Release
+	if r == nil {
+		return nil
+	}
+	status, err := v.Status()
+	if err != nil {
+		return nil // printing goes on without it
+	}
+	return &published{Source: r.Source, Adjacency: status.Adjacency, NoiseStd: r.NoiseStd, Halted: r.Halted, Phase: r.Phase, Phases: r.Phases, Least: r.Least, Bound: r.Bound,
+		OnRecords: r.OnRecords, Depth: r.Depth, Queries: r.Queries, Notes: r.Notes, Better: r.Baseline, unit: status.Kind.Unit()}
+}
+
+// how is the method's course in a few words.
+func (p *published) how() string {
+	if p.Adjacency == "" {
+		return fmt.Sprintf("%s, %s", cli.Count(p.Depth, "round"), fmt.Sprintf("%.0f queries", p.Queries))
+	}
+	if p.Halted {
+		return fmt.Sprintf("halted: the model is of phase %d of %d", p.Phase, p.Phases)
+	}
+	return cli.Count(p.Phases, "phase")
+}
+
+// String is what is printed beside epsilon.
+func (p *published) String() string {
+	var b strings.Builder
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(&b, "%-14s%s\n", name, fmt.Sprintf(format, args...))
+	}
+	line("method", "%s", p.Source)
+	if p.Adjacency != "" && p.NoiseStd > 0 {
+		line("noise", "%.4g on each parameter of the last release, standard deviation", p.NoiseStd)
+	}
+	if p.Least > 0 {
+		line("smallest n", "%s", p.unit.Count(uint64(p.Least)))
+	}
+	of := "new rows"
+	if p.OnRecords {
+		of = "these rows"
+	}
+	if p.Bound == nil {
+		line("bound", "none on the excess risk")
+	} else {
+		line("bound", "%.3g on the expected excess risk on %s", *p.Bound, of)
+	}
+	for _, n := range p.Notes {
+		line("", "%s", n)
+	}
+	if p.Depth > 0 && p.Largest > 0 {
+		line("queries", "depth %d, %.0f in all, %.1f a round, at most %d", p.Depth, p.Queries, p.Queries/float64(p.Depth), p.Largest)
+	} else if p.Depth > 0 {
+		line("queries", "depth %d, about %.0f in all, %.1f a step", p.Depth, p.Queries, p.Queries/float64(p.Depth))
+	}
+	if p.Better != "" {
+		line("better", "%s", p.Better)
+	}
+	return b.String()
+}
+
+// oracleOnly refuses a method that adds noise where none is wanted.
+func oracleOnly(method string) error {
+	if m, curated := schedule.CuratedOf(method); curated && !m.Public {
+		return cli.Usagef("--public: %s adds noise: leave --public or the method out", method)
+	}
+	return nil
+}
+
+// runOracle minimises the loss of rows that need no protection by queries in parallel.
+func (f *fitConfig) runOracle(c *cobra.Command, progress io.Writer, s *simulation) error {
+	fmt.Fprintln(progress, "NO PRIVACY: --public learns without any noise; model and figures are for data that need no protection alone")
+	spec := s.job.Spec
+	workers := cmp.Or(int(f.workers), runtime.GOMAXPROCS(0))
+	r, err := curated.Oracle{Spec: spec, Rows: s.train, Gap: f.gap, Workers: workers}.Minimize(c.Context())
+	if err != nil {
+		if c.Context().Err() != nil {
+			return err
+		}
+		return cli.Usage(err)
+	}
+	snapshot, err := released.Of(spec, r.Model)
+	if err != nil {
+		return err
+	}
+	plan := &wire.Plan{Algorithm: spec.Schedule.Algorithm, Silos: 1}
+	snapshot.Round, snapshot.ModelVersion, snapshot.Ended = uint64(r.Depth), uint64(r.Depth), true
+	snapshot.Probabilities = released.ProbabilitiesOf(spec, s.job.Loss.Lipschitz(s.job.Features.Bound()) > spec.ClipNorm())
+	kind := wording.Of(plan)
+	kind.Adjacency = ""
+	snapshot.Privacy = released.Unprotected(kind)
+	more := &published{Source: oracleSources[plan.Algorithm], Phase: 1, Phases: 1, OnRecords: true, Depth: r.Depth, Queries: float64(r.Queries), Largest: r.Largest}
+	if !math.IsInf(r.Bound, 0) {
+		more.Bound = &r.Bound
+	}
+	return f.print(c, s, snapshot, r.Model, plan, more)
+}
+
+var oracleSources = map[string]string{
+	schedule.BallAccel:   "Carmon et al. 2023, Theorem 1 (docs/resque.md)",
+	schedule.FixedLambda: "acceleration at a fixed lambda, Theorem F of docs/resque.md",
+}

@@ -1,0 +1,145 @@
+package curated
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/curator"
+	"github.com/panlearn/panlearn/learner/schedule"
+	"github.com/panlearn/panlearn/learner/task"
+)
+
+const place = `
+version: 1
+name: place
+events: {format: jsonl}
+features:
+  columns:
+    - {column: x, kind: numeric, min: -1, max: 1}
+    - {column: z, kind: numeric, min: -1, max: 1}
+label: {column: "y", positive: ["1"], negative: ["-1"]}
+model: {loss: logistic, radius: 2}
+privacy: {epsilon: 1, delta: 1e-6}
+`
+
+func declared(t *testing.T, units int, sets ...string) *task.Spec {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "task.yaml")
+	if err := os.WriteFile(path, []byte(place), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	spec, err := task.LoadTogether(path, sets, units)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return spec.Spec
+}
+
+func persons(n int) []curator.Person {
+	out := make([]curator.Person, n)
+	for i := range out {
+		y := float64(i%2*2 - 1)
+		out[i] = curator.Person{{Value: []float64{y / 2, 0.25, 1}, Label: y}}
+	}
+	return out
+}
+
+// TestNames: the table of names that tasks accept has every method of package curator.
+func TestNames(t *testing.T) {
+	for _, m := range curator.Methods() {
+		if !slices.Contains(schedule.CuratedNames(), m.Name) {
+			t.Errorf("%s is no name that a task accepts", m.Name)
+		}
+	}
+}
+
+// TestPlans: the method has the numbers of the task, charges no more than its budget, and releases a point of the set.
+func TestPlans(t *testing.T) {
+	const n = 500
+	for _, name := range []string{"output", "output-sgd", "output-phases", schedule.NoisySGD} {
+		spec := declared(t, n, "schedule.algorithm="+name, "model.clip_norm=100")
+		p, err := newProblem(spec, persons(n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if most := p.loss.Lipschitz(1.7320508075688774); p.public.Lipschitz > most || p.clips || p.public.Dim != 3 || p.public.People != n || p.public.Set.Radius() != 2 {
+			t.Errorf("%s: %+v: a row's gradient is at most %v long", name, p.public, most)
+		}
+		plan, err := NewPlan(t.Context(), spec, persons(n))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if w := plan.Wire; w.Epsilon > 1 || !(w.Epsilon > 0.9) || w.Delta != 1e-6 || w.Algorithm != name || w.Phases[0].Mechanism.Units != n {
+			t.Errorf("%s: planned %v", name, w)
+		}
+		r, err := plan.Fit(t.Context())
+		if err != nil || len(r.Model) != 3 || convex.Norm(r.Model) > 2*(1+1e-9) || r.Phase < 1 || r.Method != name {
+			t.Errorf("%s: released %+v: %v", name, r, err)
+		}
+	}
+}
+
+// TestRefusals come before anything is drawn, and name what is wanted.
+func TestRefusals(t *testing.T) {
+	const n = 500
+	for _, c := range []struct {
+		sets []string
+		want string
+	}{
+		{[]string{"schedule.algorithm=output", "model.loss=hinge"}, "smooth losses"},
+		{[]string{"schedule.algorithm=output", "model.set=l1"}, "want a ball"},
+		{[]string{"schedule.algorithm=noisy-sgd", "model.set=l1"}, "in a ball"},
+		{[]string{"schedule.algorithm=noisy-sgd", "model.ridge=0.1"}, "model.ridge 0.1"},
+		{[]string{"schedule.algorithm=noisy-sgd", "privacy.unit=user", "user={column: who, items: 4}"}, "output-phases is for people"},
+		{[]string{"schedule.algorithm=noisy-sgd", "privacy.epsilon=0.03"}, "want at least"},
+		{[]string{"schedule.algorithm=fixed-lambda"}, "with --public"},
+		{[]string{"schedule.algorithm=pgd"}, "no method of one process"},
+	} {
+		if _, err := NewPlan(t.Context(), declared(t, n, c.sets...), persons(n)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: %v, want %q", c.sets, err, c.want)
+		}
+	}
+	for _, m := range curator.Methods() {
+		p, err := newProblem(declared(t, n, "schedule.algorithm="+m.Name, "model.ridge=0.1"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		least := m.Least(p.public)
+		if least <= 1 || least > 1e5 {
+			continue
+		}
+		var few *curator.TooFewError
+		if _, err := NewPlan(t.Context(), p.spec, persons(least-1)); !errors.As(err, &few) || few.Least != least {
+			t.Errorf("%s with %d people: %v, want at least %d", m.Name, least-1, err, least)
+		}
+	}
+}
+
+// TestMinimize: rows that do not fit are left out, and the model is the same whatever the number of workers.
+func TestMinimize(t *testing.T) {
+	var rows []convex.Example
+	for _, p := range persons(50) {
+		rows = append(rows, p...)
+	}
+	rows = append(rows, convex.Example{Value: []float64{1}, Label: 7})
+	o := Oracle{Spec: declared(t, 50, "schedule.algorithm="+schedule.FixedLambda), Rows: rows, Workers: 1, Gap: 0.3}
+	one, err := o.Minimize(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Workers = 4
+	four, err := o.Minimize(t.Context())
+	if err != nil || !slices.Equal(one.Model, four.Model) || one.Depth == 0 || one.Queries < one.Depth || convex.Norm(one.Model) > 2.5 {
+		t.Errorf("%+v, with four workers %+v: %v", one, four, err)
+	}
+	o.Gap = -1
+	if _, err := o.Minimize(t.Context()); err == nil {
+		t.Error("a negative gap is accepted")
+	}
+}

@@ -1,0 +1,54 @@
+package schedule
+
+import "fmt"
+
+// Names of the methods of one process that has all rows, see packages curator and resque.
+const (
+	Resque      = "resque"
+	NoisySGD    = "noisy-sgd"
+	BallAccel   = "ball-accel"
+	FixedLambda = "fixed-lambda"
+)
+
+// A Curated is a method of one process that has all rows: it asks for them again and again, and releases one model.
+type Curated struct {
+	Name string
+	// AddRemove says that its neighbours differ in one unit that is there or not; else in one that is replaced.
+	AddRemove bool
+	// Public is for data that need no protection alone: it adds no noise.
+	Public bool
+}
+
+var curated = [...]Curated{
+	{Name: "output"}, {Name: "output-sgd"}, {Name: "output-phases"}, {Name: "gradscore"}, {Name: "deletion"}, {Name: "phased-erm"}, {Name: "phased-sco"},
+	{Name: "strongly-convex-erm"}, {Name: "strongly-convex-sco"}, {Name: "group-sgd"}, {Name: "filtered"},
+	{Name: Resque, AddRemove: true}, {Name: NoisySGD, AddRemove: true},
+	{Name: BallAccel, Public: true}, {Name: FixedLambda, Public: true},
+}
+
+// CuratedNames lists the methods of one process, in the order of the documentation.
+func CuratedNames() []string {
+	out := make([]string, len(curated))
+	for i, m := range curated {
+		out[i] = m.Name
+	}
+	return out
+}
+
+// CuratedOf returns the method of one process of a name, and false where there is none.
+func CuratedOf(name string) (Curated, bool) {
+	for _, m := range curated {
+		if m.Name == name {
+			return m, true
+		}
+	}
+	return Curated{}, false
+}
+
+// OnePlace refuses a method of one process where rows are in many places; nil: it is none.
+func OnePlace(name string) error {
+	if _, known := CuratedOf(name); !known {
+		return nil
+	}
+	return fmt.Errorf("a method of one process that has all rows: learner fit --algorithm %s runs it", name)
+}

@@ -1,0 +1,27 @@
+package schedule
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestCuratedNames: a method has one name, that of many places or that of one process, and the refusal says which command runs it.
+func TestCuratedNames(t *testing.T) {
+	for _, name := range CuratedNames() {
+		if slices.Contains(Names(), name) || name == Auto {
+			t.Errorf("%s is a method of many places too", name)
+		}
+		if err := OnePlace(name); err == nil || !strings.Contains(err.Error(), "learner fit --algorithm "+name) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if m, known := CuratedOf(name); !known || m.Public && m.AddRemove {
+			t.Errorf("%s: %+v", name, m)
+		}
+	}
+	for _, name := range append(Names(), Auto, "") {
+		if OnePlace(name) != nil {
+			t.Errorf("%s is refused where rows are in many places", name)
+		}
+	}
+}
