@@ -34,10 +34,23 @@ func auditDelta(with, without []float64, eps float64) float64 {
 		}
 	}
 	n, k, l := float64(len(with)-half), above(with[half:], at), above(without[half:], at)
-	if k == 0 || l == n {
+	return atLeast(k, n) - math.Exp(eps)*(1-atLeast(n-l, n))
+}
+
+// atLeast is the lower bound of a frequency that was seen k times in n, at 1 - 1e-9. mathext.InvRegIncBeta stops far from it where n is large.
+func atLeast(k, n float64) float64 {
+	if k == 0 {
 		return 0
 	}
-	return mathext.InvRegIncBeta(k, n-k+1, 1e-9) - math.Exp(eps)*mathext.InvRegIncBeta(l+1, n-l, 1-1e-9)
+	lo, hi := 0.0, k/n
+	for range 60 {
+		if mid := (lo + hi) / 2; mathext.RegIncBeta(k, n-k+1, mid) <= 1e-9 {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return lo
 }
 
 // Runs of the whole method on two neighbours, one of which has one record more: what their releases tell is within the claim, and where noise is a third of what it
