@@ -87,21 +87,13 @@ func deletionSensitivity(p Public, m float64, k int) float64 {
 
 func deletionRatio(p Public) func(m float64) float64 {
 	l, noise := calibratedLaw(p.Budget)
-	return func(m float64) float64 { return noise * deletionSensitivity(p, m, l.k) / minimiserNoise(p) }
+	return func(m float64) float64 { return noise * deletionSensitivity(p, m, l.Kappa()) / minimiserNoise(p) }
 }
 
 // paperDeletionRatio has the paper's noise, for a loss whose regulariser counts as its own: 2L.
 func paperDeletionRatio(p Public) func(m float64) float64 {
-	return func(m float64) float64 {
-		return paperNoise(p.Budget) * 2 * deletionSensitivity(p, m, paperDeletions(p.Budget)) / minimiserNoise(p)
-	}
-}
-
-// paperNoise is sigma over the sensitivity of Ghazi et al. 2023, Algorithm 1.
-func paperNoise(b accounting.Budget) float64 {
-	half := b.Epsilon / 2
-	part := b.Delta / (math.Exp(half) + 2)
-	return math.Sqrt(2*math.Log(2/part)) * 8 * float64(paperDeletions(b)) / half
+	kappa, noise := paperDeletions(p.Budget)
+	return func(m float64) float64 { return noise * 2 * deletionSensitivity(p, m, kappa) / minimiserNoise(p) }
 }
 
 // gradientScoreRatio is of GradScoreOutputPert, of losses as smooth as the objective is curved where p has no ridge.
@@ -121,9 +113,9 @@ func gradientScoreNoise(p Public, m float64) (law, float64) {
 	gamma := swaps(p.spread(), m, math.Log(n), p.failure())
 	rho := (4*condition + 2) / n
 	inlier := func(k float64) float64 { return gamma + k*rho*(1+n/(n-k)) }
-	return bestLaw(p.Budget, func(l law) distances {
+	return bestLaw(p.Budget, func(law) func(s, t int) float64 {
 		return func(s, t int) float64 {
-			k, j := float64(min(s, 2*l.k)), float64(min(t, 2*l.k)) // of those that may be released
+			k, j := float64(s), float64(t)
 			if n-k-j-1 < 1 {
 				return math.Inf(1)
 			}

@@ -7,7 +7,6 @@ import (
 	"math/bits"
 	"math/rand/v2"
 
-	"github.com/panlearn/panlearn/randomizer"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
@@ -86,14 +85,14 @@ type deletion struct {
 	lambda      float64
 	people      int
 	sensitivity float64 // Delta: public, any number is private
-	deletions   randomizer.TruncatedLaplace
+	deletions   law
 	lattice     lattice
 	delta       float64
 }
 
 // newDeletion is calibrated within the budget.
 func newDeletion(a *accounting.Accountant, p Public, b accounting.Budget, lambda float64, people int, l law) (*deletion, error) {
-	if least := leastDeletions(l.k); people < least {
+	if least := leastDeletions(l); people < least {
 		return nil, &TooFewError{People: people, Least: least}
 	}
 	if people > mostDeletable {
@@ -103,24 +102,17 @@ func newDeletion(a *accounting.Accountant, p Public, b accounting.Budget, lambda
 	if err != nil {
 		return nil, err
 	}
-	d := &deletion{solver: s, lambda: lambda, people: people}
-	rate, err := randomizer.LaplaceOfRate(l.e1)
-	if err == nil {
-		d.deletions, err = randomizer.NewTruncatedLaplace(rate, l.k)
-	}
-	if err != nil {
-		return nil, err
-	}
+	d := &deletion{solver: s, lambda: lambda, people: people, deletions: l}
 	q := p
 	q.People = people
-	d.sensitivity = deletionSensitivity(q, float64(p.Items), l.k) * p.Lipschitz / s.weight
+	d.sensitivity = deletionSensitivity(q, float64(p.Items), l.Kappa()) * p.Lipschitz / s.weight
 	d.lattice, d.delta, err = afterScore(a, p.Dim, b, d.deletions, d.ratio)
 	return d, err
 }
 
 // ratio is for values of (s + t + 2) Delta apart, which were computed once and have no other rounding than that of their differences.
 func (d *deletion) ratio(s, t int) float64 {
-	return (float64(s+t+2)*d.sensitivity + float64(d.public.Dim+24)*d.public.Set.Radius()*0x1p-50) / (2 * d.ball()) * (1 + 0x1p-20)
+	return (perDeletion(s, t)*d.sensitivity + float64(d.public.Dim+24)*d.public.Set.Radius()*0x1p-50) / (2 * d.ball()) * (1 + 0x1p-20)
 }
 
 func (d *deletion) cost() (std, delta float64) { return d.lattice.std(d.ball()), d.delta }
@@ -153,14 +145,14 @@ func (d *deletion) release(ctx context.Context, t *table, c []float64, people []
 func deletionLaw(b accounting.Budget) law {
 	best, _ := calibratedLaw(b)
 	for i := 4; i < 20; i++ {
-		if l := (law{b.Epsilon * float64(i) / 20, smallestLaw(b.Epsilon*float64(i)/20, b.Delta)}); l.k < best.k && l.e1*float64(l.k) >= 1 {
+		if l := smallestLaw(b.Epsilon*float64(i)/20, b.Delta); leastDeletions(l) < leastDeletions(best) {
 			best = l
 		}
 	}
 	return best
 }
 
-func leastDeletion(p Public) int { return leastDeletions(deletionLaw(p.Budget).k) }
+func leastDeletion(p Public) int { return leastDeletions(deletionLaw(p.Budget)) }
 
 // planDeletion is one release by exhaustive search, of few people.
 func planDeletion(p Public) (*Plan, error) {
@@ -171,16 +163,20 @@ func planDeletion(p Public) (*Plan, error) {
 		return nil, err
 	}
 	l := deletionLaw(p.Budget)
-	if least := leastDeletions(l.k); p.People < least {
+	if least := leastDeletions(l); p.People < least {
 		return nil, &TooFewError{"deletion", p.People, least}
 	}
 	if p.People > mostDeletable {
 		return nil, fmt.Errorf("deletion: %d people, of whom all subsets are looked at: want at most %d", p.People, mostDeletable)
 	}
-	noise := l.noise(p.Budget, func(s, t int) float64 { return float64(s + t + 2) })
+	at, below := l.Survival()
+	noise, err := accounting.DeletionNoise(p.Budget, at, below, perDeletion)
+	if err != nil {
+		return nil, err
+	}
 	guess := p.Lipschitz / p.Set.Radius()
 	lambda := argmin(p.lightest(), guess*1e6, func(lambda float64) float64 {
-		std := noise * deletionSensitivity(p, float64(p.Items), l.k) * p.Lipschitz / (lambda + p.Ridge)
+		std := noise * deletionSensitivity(p, float64(p.Items), l.Kappa()) * p.Lipschitz / (lambda + p.Ridge)
 		return gradscoreRisk(p, lambda, p.People, std, 0)
 	})
 	d, err := newDeletion(accounting.NewAccountant(), p, p.Budget, lambda, p.People, l)
@@ -188,9 +184,10 @@ func planDeletion(p Public) (*Plan, error) {
 		return nil, err
 	}
 	std, _ := d.cost()
+	kappa, paper := paperDeletions(p.Budget)
 	return inTurns("deletion", p, halves(p.People, 1), []turn{d}, gradscoreRisk(p, lambda, p.People, std, d.xi),
-		fmt.Sprintf("lambda %.4g, sensitivity %.4g, kappa %d at rate %.4g, level %d", lambda, d.sensitivity, l.k, d.deletions.Rate(), 4*l.k),
-		fmt.Sprintf("noise %.4g; the paper's constants: kappa %d, sigma %.6g times the sensitivity", std, paperDeletions(p.Budget), paperNoise(p.Budget))), nil
+		fmt.Sprintf("lambda %.4g, sensitivity %.4g, kappa %d at rate %.4g, level %d", lambda, d.sensitivity, l.Kappa(), l.Rate(), 4*l.Kappa()),
+		fmt.Sprintf("noise %.4g; the paper's constants: kappa %d, sigma %.6g times the sensitivity", std, kappa, paper)), nil
 }
 
 // certifiedSensitivity is Delta of Ghazi et al. 2023, Appendix C, in units of L over the curvature: where no single gradient stands out, no deletion of up to 4 kappa

@@ -138,7 +138,7 @@ func TestDeletionLearnsOfFew(t *testing.T) {
 // TestPaperDeletions are figures of the paper's constants, computed independently: of 1000 people of 16 rows, G = mu = 1, b = 1e-3, epsilon 1, delta 1e-6.
 func TestPaperDeletions(t *testing.T) {
 	p := public(1000, 16, 1, 1)
-	kappa := paperDeletions(p.Budget)
+	kappa, noise := paperDeletions(p.Budget)
 	sensitivity := deletionSensitivity(p, 16, kappa)
 	for _, c := range []struct {
 		name      string
@@ -146,7 +146,7 @@ func TestPaperDeletions(t *testing.T) {
 	}{
 		{"kappa", float64(kappa), 32},
 		{"sensitivity", sensitivity, 0.0430062926},
-		{"sigma", paperNoise(p.Budget) * sensitivity, 123.790469},
+		{"sigma", noise * sensitivity, 123.790469},
 		{"certified sensitivity", certifiedSensitivity(p, kappa), 1.37090844},
 	} {
 		if math.Abs(c.got/c.want-1) > 1e-6 {

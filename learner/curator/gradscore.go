@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 
 	"github.com/panlearn/panlearn/learner/convex"
-	"github.com/panlearn/panlearn/randomizer"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
@@ -19,7 +18,7 @@ type gradscore struct {
 	people     int
 	gamma, rho float64
 	thresholds []float64 // of k = 0, ..., Rmax
-	deletions  randomizer.TruncatedLaplace
+	deletions  law
 	lattice    lattice
 	delta      float64 // that was evaluated
 }
@@ -30,22 +29,15 @@ func newGradscore(p Public, lambda float64, people int, l law) (*gradscore, erro
 	if err != nil {
 		return nil, err
 	}
-	if least := leastDeletions(l.k); people < least {
+	if least := leastDeletions(l); people < least {
 		return nil, &TooFewError{People: people, Least: least}
 	}
-	g := &gradscore{solver: s, lambda: lambda, people: people}
-	rate, err := randomizer.LaplaceOfRate(l.e1)
-	if err == nil {
-		g.deletions, err = randomizer.NewTruncatedLaplace(rate, l.k)
-	}
-	if err != nil {
-		return nil, err
-	}
+	g := &gradscore{solver: s, lambda: lambda, people: people, deletions: l}
 	n := float64(people)
 	g.gamma = concentration(p, n)
 	g.rho = (4*p.smoothness()/s.weight + 2) * p.lipschitz() / n * (1 + 0x1p-40)
 	step := (g.rho+2*g.unsure())*(1+0x1p-30) + g.gamma*0x1p-48 // the last for the thresholds' own rounding
-	g.thresholds = make([]float64, 2*l.k+1)
+	g.thresholds = make([]float64, 2*l.Kappa()+1)
 	for k := range g.thresholds {
 		g.thresholds[k] = g.gamma + float64(float64(k)*step)
 	}
@@ -141,12 +133,13 @@ func plannedNoise(p Public, lambda float64, people int, l law, perDistance float
 	if err != nil {
 		return math.Inf(1)
 	}
-	return perDistance * g.apart(l.k, l.k) / float64(2*l.k+2)
+	k := l.Kappa()
+	return perDistance * g.apart(k, k) / perDeletion(k, k)
 }
 
 // bestGradscore is calibrated, with the law of the least planned noise for its distances.
 func bestGradscore(a *accounting.Accountant, p Public, b accounting.Budget, lambda float64, people int) (*gradscore, error) {
-	l, noise := bestLaw(b, func(l law) distances {
+	l, noise := bestLaw(b, func(l law) func(s, t int) float64 {
 		g, err := newGradscore(p, lambda, people, l)
 		if err != nil {
 			return func(_, _ int) float64 { return math.Inf(1) }
@@ -190,7 +183,7 @@ func gradscoreRisk(p Public, lambda float64, people int, std, xi float64) float6
 // leastGradscore is where the deletions of the calibrated law exist.
 func leastGradscore(p Public) int {
 	l, _ := calibratedLaw(p.Budget)
-	return leastDeletions(l.k)
+	return leastDeletions(l)
 }
 
 // planGradscore is one release, with the weight of the smallest planned bound.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/randomizer"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
@@ -62,7 +63,7 @@ func TestScoresMoveByOne(t *testing.T) {
 		p := public(14+rng.IntN(20), 1, 1+rng.IntN(2), 1)
 		p.Items = 1 << (8 + rng.IntN(12)) // so that gamma is small
 		p.Set = []convex.Set{convex.Ball{R: 5}, convex.Box{Dim: p.Dim, Min: -0.2, Max: 1}}[rng.IntN(2)]
-		g, err := newGradscore(p, math.Exp(rng.Float64()*6-1), p.People, law{1, 3})
+		g, err := newGradscore(p, math.Exp(rng.Float64()*6-1), p.People, lawOf(t, 1, 3))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -155,4 +156,18 @@ func TestHaltsDoTheSameWork(t *testing.T) {
 		}
 		steps = ctx.steps
 	}
+}
+
+// lawOf is the law of a rate and a size.
+func lawOf(t *testing.T, rate float64, kappa int) law {
+	t.Helper()
+	l, err := randomizer.LaplaceOfRate(rate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := randomizer.NewTruncatedLaplace(l, kappa)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
 }

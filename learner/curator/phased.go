@@ -83,7 +83,7 @@ func (m phasing) parts(people, phases int) [][2]int {
 func (m phasing) least(p Public) (n int) {
 	for i := range 2 {
 		l, _ := calibratedLaw(m.budget(p.Budget, 2, i))
-		n = max(n, leastDeletions(l.k))
+		n = max(n, leastDeletions(l))
 	}
 	if m.disjoint {
 		n = leastPhasedSCO(n)
@@ -131,7 +131,7 @@ func (m phasing) course(p Public) course {
 		for i := range stds {
 			l := of(m.budget(p.Budget, c.phases, i))
 			people := parts[i][1] - parts[i][0]
-			if people < leastDeletions(l.k) {
+			if people < leastDeletions(l.law) {
 				return math.Inf(1)
 			}
 			if stds[i] = plannedNoise(q, m.weight(c, i), people, l.law, l.noise); math.IsInf(stds[i], 1) {

@@ -19,21 +19,22 @@ type Size struct {
 // data. GKKMMZ is Ghazi et al., On User-Level Private Convex Optimization, ICML 2023; LLA is Lowy, Liu, Asi, Faster Algorithms for User-Level Private
 // Stochastic Convex Optimization, 2024.
 func Sizes(b accounting.Budget, m, d int, failure float64) []Size {
-	kappa := paperDeletions(b)
+	kappa, _ := paperDeletions(b)
 	law, _ := calibratedLaw(b)
 	half := accounting.Budget{Epsilon: b.Epsilon / 2, Delta: b.Delta / 2}
+	ofHalf, _ := paperDeletions(half)
 	groups := leastGroups(b, failure)
 	all := leastPaperPhases(b, m)
 	return []Size{
-		{"GKKMMZ 1, 2: as many deletions as there may be", "deletion", true, leastDeletions(kappa)},
+		{"GKKMMZ 1, 2: as many deletions as there may be", "deletion", true, leastOfKappa(kappa)},
 		{"GKKMMZ 1, 2: no more than half of the people", "deletion", true, 8 * kappa},
-		{"GKKMMZ 1, 2: law of deletions calibrated", "gradscore", false, leastDeletions(law.k)},
+		{"GKKMMZ 1, 2: law of deletions calibrated", "gradscore", false, leastDeletions(law)},
 		{"GKKMMZ 4, one phase of half the people", "phased-sco", true, leastPhasedSCO(8 * kappa)},
-		{"GKKMMZ 4: law of deletions calibrated", "phased-sco", false, leastPhasedSCO(leastDeletions(law.k))},
+		{"GKKMMZ 4: law of deletions calibrated", "phased-sco", false, leastPhasedSCO(leastDeletions(law))},
 		{"GKKMMZ 3", "phased-erm", true, leastPhasedERM(b, m, true)},
 		{"GKKMMZ 3: smallest law of deletions in each phase", "phased-erm", false, leastPhasedERM(b, m, false)},
 		{"GKKMMZ 5", "strongly-convex-erm", true, leastPhasedERM(half, m, true)},
-		{"GKKMMZ 6", "strongly-convex-sco", true, leastPhasedSCO(8 * paperDeletions(half))},
+		{"GKKMMZ 6", "strongly-convex-sco", true, leastPhasedSCO(8 * ofHalf)},
 		{"LLA 1, groups at the next line's people", "group-sgd", true, paperGroups(b, m, all)},
 		{"LLA 1, all phases", "group-sgd", true, all},
 		{"LLA 1, one phase", "group-sgd", true, least(func(n int) float64 { return float64(paperGroups(b, m, n)) })},
@@ -63,17 +64,8 @@ func least(need func(n int) float64) int {
 	}
 }
 
-// leastDeletions is where 4k+1 people may go and one stays: two neighbours with 2k deletions each, and the person in whom they differ.
-func leastDeletions(k int) int { return 4*k + 2 }
-
 // leastPhasedSCO is of one phase, of half the people.
 func leastPhasedSCO(batch int) int { return 2 * batch }
-
-// paperDeletions is kappa of GKKMMZ, Algorithm 1, whose law of deletions is on {0, ..., 2 kappa}.
-func paperDeletions(b accounting.Budget) int {
-	half := b.Epsilon / 2
-	return 1 + int(math.Ceil((math.Log(math.Exp(half)+2)-math.Log(b.Delta))/half))
-}
 
 // leastPhasedERM is where each of ceil(log2(n m)) phases, on all people and an equal part of the budget, has its deletions: with the paper's
 // constants, no more of them than half of the people; else with the smallest law whose ends have no more mass than the phase's delta.
@@ -82,7 +74,8 @@ func leastPhasedERM(b accounting.Budget, m int, paper bool) int {
 		t := math.Ceil(math.Log2(float64(n) * float64(m)))
 		phase := accounting.Budget{Epsilon: b.Epsilon / max(t, 1), Delta: b.Delta / max(t, 1)}
 		if paper {
-			return float64(8 * paperDeletions(phase))
+			kappa, _ := paperDeletions(phase)
+			return float64(8 * kappa)
 		}
 		return float64(leastDeletions(smallestLaw(phase.Epsilon/2, phase.Delta)))
 	})

@@ -65,7 +65,7 @@ func TestPhasesOfTheSmallestSize(t *testing.T) {
 	}{{17, 605}, {14, 125}, {13, 59}} {
 		n := leastPhasedERM(budget(epsilons[i]), 16, true)
 		phases := math.Ceil(math.Log2(16 * float64(n)))
-		kappa := paperDeletions(accounting.Budget{Epsilon: epsilons[i] / phases, Delta: 1e-6 / phases})
+		kappa, _ := paperDeletions(accounting.Budget{Epsilon: epsilons[i] / phases, Delta: 1e-6 / phases})
 		if phases != want.phases || kappa != want.kappa {
 			t.Errorf("epsilon %v: %v phases of kappa %d, want %+v", epsilons[i], phases, kappa, want)
 		}
@@ -88,32 +88,6 @@ func TestPaperGroups(t *testing.T) {
 	for i, want := range [3]int{3210, 878, 489} {
 		if got := paperGroups(budget(epsilons[i]), 16, 100_000); got != want {
 			t.Errorf("epsilon %v: %d groups, want %d", epsilons[i], got, want)
-		}
-	}
-}
-
-// The law with the least noise, and that noise over the sensitivity, beside the paper's law.
-func TestCalibratedLaw(t *testing.T) {
-	for i, want := range [3]struct {
-		law
-		noise float64
-		paper law
-		same  float64
-	}{
-		{law{0.5, 25}, 424.0370, law{0.5, 32}, 526.8571},
-		{law{2, 7}, 38.23949, law{2, 10}, 51.01256},
-		{law{3.6, 4}, 12.13303, law{4, 6}, 17.89000},
-	} {
-		b := budget(epsilons[i])
-		apart := func(s, t int) float64 { return float64(s + t + 2) }
-		if got := want.law.noise(b, apart); math.Abs(got/want.noise-1) > 1e-4 {
-			t.Errorf("epsilon %v: noise %v, want %v", b.Epsilon, got, want.noise)
-		}
-		if got := want.paper.noise(b, apart); math.Abs(got/want.same-1) > 1e-4 {
-			t.Errorf("epsilon %v, the paper's law: noise %v, want %v", b.Epsilon, got, want.same)
-		}
-		if best, _ := calibratedLaw(b); best.k != want.k || best.noise(b, apart) > want.noise*(1+1e-6) {
-			t.Errorf("epsilon %v: best %+v with noise %v, want %+v with %v", b.Epsilon, best, best.noise(b, apart), want.law, want.noise)
 		}
 	}
 }

@@ -17,6 +17,11 @@ const massMargin = 1e-9
 //
 // The theorem is that of docs/curator.md, deletion: the profile (after Ghazi et al. 2023, Theorem 3.3).
 func DeletionProfile(eps float64, at, below []float64, release func(s, t int) Curve) (delta float64, s, t int) {
+	return deletionProfile(eps, at, below, release, 1)
+}
+
+// deletionProfile is DeletionProfile, or something above most where that is.
+func deletionProfile(eps float64, at, below []float64, release func(s, t int) Curve, most float64) (delta float64, s, t int) {
 	if len(at) == 0 || len(at) != len(below) || math.IsNaN(eps) {
 		return 1, 0, 0
 	}
@@ -31,6 +36,9 @@ func DeletionProfile(eps float64, at, below []float64, release func(s, t int) Cu
 			d := pairDelta(eps, charge, at, below, from, to, delta, release)
 			if d > delta {
 				delta, s, t = d, from, to
+			}
+			if delta > most {
+				return delta, s, t
 			}
 		}
 	}
@@ -61,19 +69,22 @@ func DeletionNoise(b Budget, at, below []float64, distance func(s, t int) float6
 	if !(scale > 0) || math.IsInf(scale, 1) {
 		return 0, fmt.Errorf("distance %v: want a positive number", scale)
 	}
-	within := func(sigma float64) bool {
-		delta, _, _ := DeletionProfile(b.Epsilon, at, below, func(s, t int) Curve {
-			if apart := distance(s, t); apart >= 0 {
-				return Curve{{mu: apart / sigma * (1 + 1e-15)}}
-			}
-			return nil // a formula outside of its range: anywhere
-		})
-		return delta <= b.Delta
-	}
+	within := func(sigma float64) bool { return deletionNoiseEnough(b, at, below, distance, sigma) }
 	if !within(scale * 0x1p60) {
 		return 0, fmt.Errorf("the law halts too often, or its ends are too heavy, for epsilon %v and delta %v", b.Epsilon, b.Delta)
 	}
 	return smallestNoise(scale, within), nil
+}
+
+// deletionNoiseEnough says whether Gaussian noise of so many standard deviations is within the budget.
+func deletionNoiseEnough(b Budget, at, below []float64, distance func(s, t int) float64, sigma float64) bool {
+	delta, _, _ := deletionProfile(b.Epsilon, at, below, func(s, t int) Curve {
+		if apart := distance(s, t); apart >= 0 {
+			return Curve{{mu: apart / sigma * (1 + 1e-15)}}
+		}
+		return nil // a formula outside of its range: anywhere
+	}, b.Delta)
+	return delta <= b.Delta
 }
 
 // smallestNoise is an accepted number, up to 1e-9 the smallest, where ok accepts all large ones.
@@ -113,7 +124,9 @@ func CalibrateDeletions(b Budget, distance func(l randomizer.TruncatedLaplace) f
 				continue
 			}
 			at, below := law.Survival()
-			if s, err := DeletionNoise(b, at, below, distance(law)); err == nil && s < sigma {
+			if apart := distance(law); !math.IsInf(sigma, 1) && !deletionNoiseEnough(b, at, below, apart, sigma) {
+				continue // more noise than the best
+			} else if s, err := DeletionNoise(b, at, below, apart); err == nil && s < sigma {
 				best, sigma = law, s
 			}
 		}
