@@ -69,7 +69,7 @@ func TestAuditOfReSQue(t *testing.T) {
 		t.Fatal("no such plan")
 	}
 	s.charge(&v, 8)
-	if _, err := s.settle(&v, m); err != nil {
+	if _, err := s.settle(&v); err != nil {
 		t.Fatal(err)
 	}
 	var err error

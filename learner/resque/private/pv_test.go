@@ -7,6 +7,7 @@ import (
 
 	"github.com/panlearn/panlearn/internal/test/dptest"
 	"github.com/panlearn/panlearn/internal/test/longtest"
+	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
 func TestReSQuePlans(t *testing.T) {
@@ -57,5 +58,27 @@ func TestReSQueLearns(t *testing.T) {
 	}
 	if math.Abs(r.Cost.Epsilon-p.Cost.Epsilon) > 1e-6 || r.Cost.Epsilon > 1 {
 		t.Errorf("the ledger holds %v, planned %v", r.Cost, p.Cost)
+	}
+}
+
+// What is charged for drift is of the batch that is run: the grid of rates makes it a little less than 1, and its moments larger.
+func TestDriftIsOfTheBatchThatIsRun(t *testing.T) {
+	p := public(ReSQue, 1<<22, 10)
+	s := pvSearch{p: p, a: accounting.NewAccountant(), most: 1e9}
+	v, ok := s.shape(newMoments(.1, 1, true), []float64{math.Log(1e-5), math.Log(100), math.Log(16), math.Log(100), 0})
+	if !ok {
+		t.Fatal("no such plan")
+	}
+	v.rate-- // as coarse as a grid is at its worst
+	s.charge(&v, 1)
+	if _, err := s.settle(&v); err != nil {
+		t.Fatal(err)
+	}
+	delta := driftDelta(p.target(), v.rounds, v.rate.Float())
+	if kd := s.drift(&v, newMoments(v.s, v.batch(p.N), true), delta); v.kd < kd {
+		t.Errorf("KD %v is charged, want %v at batch %v", v.kd, kd, v.batch(p.N))
+	}
+	if kd := s.drift(&v, newMoments(v.s, 1, true), delta); v.kd <= kd {
+		t.Errorf("batch %v: KD %v, and %v at batch 1", v.batch(p.N), v.kd, kd)
 	}
 }

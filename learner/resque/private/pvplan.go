@@ -116,12 +116,13 @@ func planPV(p Public, a *accounting.Accountant, baseline float64) (pv, float64, 
 	}
 	v, _ := s.shape(best, at)
 	s.charge(&v, math.Exp(at[4]))
-	bound, err := s.settle(&v, best)
+	bound, err := s.settle(&v)
 	return v, bound, err
 }
 
-// settle puts the lattice in the place of the Gaussian, and evaluates the bound of what is run.
-func (s pvSearch) settle(v *pv, m *moments) (float64, error) {
+// settle puts the lattice in the place of the Gaussian, and the batch that the grid of rates has in that of 1, and evaluates the bound of what is run.
+func (s pvSearch) settle(v *pv) (float64, error) {
+	m := newMoments(v.s, v.batch(s.p.N), s.p.Convex)
 	budget := s.p.target()
 	slack := releaseSlack(budget, 2*float64(v.rounds))
 	shift, used, err := s.a.GaussianShift(noiseTrials, s.p.Dim, v.mu, slack)
