@@ -240,24 +240,3 @@ func TestMajority(t *testing.T) {
 		}
 	}
 }
-
-// Lemma 11: whatever the other points are, the one that is returned is within Delta.
-func TestAggregate(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		k := rapid.IntRange(1, 25).Draw(t, "k")
-		good := int(math.Ceil(.51 * float64(k)))
-		points := make([][]float64, k)
-		for i := range points {
-			size := 1. / 3
-			if i >= good {
-				size = rapid.SampledFrom([]float64{.5, 1, 1.2, 3}).Draw(t, "size")
-			}
-			angle := rapid.Float64Range(0, 2*math.Pi).Draw(t, "angle")
-			points[i] = []float64{5 + size*math.Cos(angle), size * math.Sin(angle)}
-		}
-		x := points[Aggregate(points)]
-		if way := math.Hypot(x[0]-5, x[1]); way > 1+1e-9 {
-			t.Errorf("%v away", way)
-		}
-	})
-}

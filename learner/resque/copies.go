@@ -1,0 +1,30 @@
+package resque
+
+import (
+	"math"
+	"slices"
+)
+
+// median is the middle of an odd number of values, which are sorted: within an error of the truth if more than half of the values are.
+func median(values []float64) float64 {
+	slices.Sort(values)
+	return values[len(values)/2]
+}
+
+// copies is the smallest odd number of measurements, each wrong with probability 0.1, of which half or more are wrong with probability at most zeta.
+func copies(zeta float64) int {
+	k := 1
+	for fewer(k, k/2+1, 0.9) > zeta {
+		k += 2
+	}
+	return k
+}
+
+// fewer is the probability that fewer than need of k independent events happen, of probability p in (0, 1) each.
+func fewer(k, need int, p float64) float64 {
+	var sum float64
+	for i := range need {
+		sum += math.Exp(logFactorial(k) - logFactorial(i) - logFactorial(k-i) + float64(i)*math.Log(p) + float64(k-i)*math.Log1p(-p))
+	}
+	return sum
+}
