@@ -79,7 +79,10 @@ func (o *choosing) table(c *cobra.Command, f taskFlags) (compare.Table, error) {
 	load := func(sets []string) (*task.Spec, error) {
 		return task.Load(f.path, append(slices.Clone(f.sets), sets...))
 	}
-	lines, err := compare.New(compare.Config{Load: load, Rows: rows, Seeds: o.seeds, First: o.seed, Progress: func(done, runs int) { bar.Set(done, runs) }})
+	planning := cli.NewBar(stderr, "planned", 0)
+	lines, err := compare.New(compare.Config{Load: load, Rows: rows, Seeds: o.seeds, First: o.seed,
+		Planned: func(done, ways int) { planning.Set(done, ways) }, Progress: func(done, runs int) { bar.Set(done, runs) }})
+	planning.Close()
 	if err != nil {
 		return compare.Table{}, cli.Usage(err)
 	}

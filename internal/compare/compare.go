@@ -21,6 +21,8 @@ type Config struct {
 	First uint64
 	// Progress hears of every run that is done; nil: nobody does.
 	Progress func(done, runs int)
+	// Planned hears of every way to run the task that is planned; nil: nobody does.
+	Planned func(done, ways int)
 }
 
 // A Comparison is the lines that a task can have, planned.
@@ -30,6 +32,7 @@ type Comparison struct {
 	measure tune.Measure
 	lines   []*line
 	leftOut []string
+	curated []Curated
 	// constants are what the best constant does, by seed.
 	constants []float64
 }
@@ -57,7 +60,8 @@ func New(c Config) (*Comparison, error) {
 	if len(out.lines) == 0 {
 		return nil, fmt.Errorf("no line can be planned: %s", out.leftOut[len(out.leftOut)-1])
 	}
-	return out, nil
+	out.curated, err = curated(base)
+	return out, err
 }
 
 // Lines is how many there are.

@@ -124,6 +124,9 @@ func TestTable(t *testing.T) {
 			for _, l := range c.lines {
 				checkNoise(t, l)
 			}
+			if len(table.OnePlace) < 3 || table.People == 0 {
+				t.Errorf("%d methods of one process for %d units", len(table.OnePlace), table.People)
+			}
 			var out strings.Builder
 			if err := table.Print(&out); err != nil || !strings.Contains(out.String(), "recommended   "+table.Reason) || strings.Count(out.String(), "\n* ") != marked {
 				t.Errorf("%v:\n%s", err, out.String())

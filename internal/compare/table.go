@@ -11,6 +11,8 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/panlearn/panlearn/internal/wording"
 )
 
 // A Table is the lines with what was predicted, and the one that is recommended.
@@ -28,11 +30,15 @@ type Table struct {
 	Lines    []Line   `json:"lines"`
 	Reason   string   `json:"reason"` // for the line that is recommended, or why none is
 	LeftOut  []string `json:"left_out"`
+	// OnePlace are the methods of one process that has all rows: neither simulated nor recommended.
+	OnePlace []Curated `json:"one_place"`
+	People   int       `json:"units"` // that the task protects, in all
+	units    wording.Noun
 }
 
 func (c *Comparison) table() Table {
 	out := Table{Task: c.base.Name, Measure: c.measure.Name, Falls: c.measure.Falls, Points: "hundredths of accuracy", Seeds: c.Seeds, Data: c.Rows.Data(),
-		Constant: stat.Mean(c.constants, nil), Rows: c.base.Schedule.Users * c.items(), LeftOut: c.leftOut}
+		Constant: stat.Mean(c.constants, nil), Rows: c.base.Schedule.Users * c.items(), LeftOut: c.leftOut, OnePlace: c.curated, People: people(c.base), units: unitsOf(c.base)}
 	if c.measure.Falls {
 		out.Points = "hundredths of the best constant's error"
 	}
@@ -61,15 +67,10 @@ var perfect = map[bool]float64{false: 1, true: 0}
 func (t Table) Print(w io.Writer) error {
 	var text strings.Builder
 	rows := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(rows, "  who adds the noise\ta report is of\tpasses\tmethod\trounds\tnoise\treports\tbytes\t%s\tbehind\trisk proved\twho is trusted\n",
-		strings.ReplaceAll(t.Measure, "_", " "))
+	fmt.Fprintf(rows, "  trust\ta report is of\tpasses\tmethod\trounds\tnoise\treports\tbytes\t%s\tbehind\trisk proved\n", strings.ReplaceAll(t.Measure, "_", " "))
 	for _, l := range t.Lines {
-		mark := " "
-		if l.Recommended {
-			mark = "*"
-		}
-		fmt.Fprintf(rows, "%s %s\t%s\t%s\t%s\t%d\t%.2g\t%d\t%d\t%s\t%s\t%s\t%s\n", mark, l.noise, l.about, l.Passes, l.Algorithm, l.Rounds,
-			l.NoiseStd, l.Reports, l.Bytes, t.fewer(l)+spread(l.Predicted, l.PredictedWithin), l.behind(), l.proved(), l.Trusted)
+		fmt.Fprintf(rows, "%s %s\t%s\t%s\t%s\t%d\t%.2g\t%d\t%d\t%s\t%s\t%s\n", l.mark(), l.Trust, l.about, l.Passes, l.Algorithm, l.Rounds,
+			l.NoiseStd, l.Reports, l.Bytes, t.fewer(l)+spread(l.Predicted, l.PredictedWithin), l.behind(), l.proved())
 	}
 	if err := rows.Flush(); err != nil {
 		return err
@@ -78,7 +79,28 @@ func (t Table) Print(w io.Writer) error {
 		fmt.Fprintln(w, strings.TrimRight(line, " \n"))
 	}
 	t.printBelow(w)
-	return nil
+	return t.printOnePlace(w)
+}
+
+// adds says who adds the noise.
+func (l Line) adds() string {
+	if l.Trust == place {
+		return "one holder of all rows, whose learner fit runs these in one process"
+	}
+	return l.noise
+}
+
+// mark is what stands before a line.
+func (l Line) mark() string {
+	switch {
+	case l.Recommended:
+		return "*"
+	case !l.Keeps:
+		return "x"
+	case l.Unsure:
+		return "?"
+	}
+	return " "
 }
 
 func (t Table) printBelow(w io.Writer) {
@@ -90,6 +112,13 @@ func (t Table) printBelow(w io.Writer) {
 		case l.Recommended:
 			fmt.Fprintln(w, "              it is the task as it is")
 		}
+	}
+	said := map[string]bool{}
+	for _, l := range t.Lines {
+		if !said[l.Trust] {
+			fmt.Fprintf(w, "%-13s noise is added by %s; trusted: %s\n", l.Trust, strings.TrimSuffix(l.adds(), " ("+l.Trust+")"), l.Trusted)
+		}
+		said[l.Trust] = true
 	}
 	rows := "made up from the declaration, other ones for every run, with labels of a planted model: a rough guide, --data FILE takes public ones"
 	if t.Data {
@@ -109,7 +138,12 @@ func (t Table) printBelow(w io.Writer) {
 	if slices.ContainsFunc(t.Lines, func(l Line) bool { return l.OnRecords }) {
 		fmt.Fprintln(w, "risk proved   on records: of the mean loss of the rows that take part; the others are of the population that rows are drawn from")
 	}
-	fmt.Fprintln(w, "one place     one holder has all rows: learner fit runs these, in one process")
+	if slices.ContainsFunc(t.Lines, func(l Line) bool { return l.mark() == "?" }) {
+		fmt.Fprintln(w, "?             predicted better than the best constant by less than the seeds vary: it may learn nothing")
+	}
+	if slices.ContainsFunc(t.Lines, func(l Line) bool { return l.mark() == "x" }) {
+		fmt.Fprintln(w, "x             another unit than the task's is protected")
+	}
 	for _, text := range t.LeftOut {
 		fmt.Fprintf(w, "not shown     %s\n", text)
 	}
@@ -145,11 +179,6 @@ func (l Line) behind() string {
 	switch {
 	case l.Vacuous:
 		text = "learns nothing"
-	case l.Unsure:
-		text += ", may learn nothing"
-	}
-	if !l.Keeps {
-		text += ", another unit"
 	}
 	return text
 }

@@ -115,7 +115,11 @@ func (c Config) load(w way, sets []string) (*task.Spec, []string, error) {
 func (c Config) plan(base *task.Spec) (out []*line, leftOut []string) {
 	var refused reasons
 	smooth := convex.TraitsOf(base.Model.Loss).Smooth
-	for _, w := range ways(base) {
+	all := ways(base)
+	for i, w := range all {
+		if c.Planned != nil {
+			c.Planned(i, len(all))
+		}
 		for _, method := range append([]string{schedule.Practical}, schedule.Names()...) {
 			m, proved := schedule.Of(method)
 			if proved && (m.Envelope && smooth || m.Interactive && !w.many || w.events) {

@@ -1,0 +1,187 @@
+package compare
+
+import (
+	"errors"
+	"math"
+
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/curator"
+	"github.com/panlearn/panlearn/learner/resque/private"
+	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/randomizer/accounting"
+)
+
+// A Curated is a method of one process that has all rows, by what is known of it without any: it is neither simulated nor recommended.
+type Curated struct {
+	Method string `json:"method"` // as schedule.algorithm
+	Unit   string `json:"unit"`   // what it protects: event or user, as privacy.unit
+	Least  int    `json:"least"`  // from how many units on it can run
+	// PaperLeast is the same with the constants that the paper prints; 0: it has none.
+	PaperLeast int `json:"paper_least"`
+	// LessNoiseFrom is the number of rows of a person from which on a release has less noise than that of the baseline, a person as one item, of as many people
+	// whose rows are as different as the clip norm allows; null: no number is enough, or the comparison is not made. For losses no more curved than the objective.
+	LessNoiseFrom *int `json:"less_noise_from"`
+	Compared      bool `json:"compared"` // whether LessNoiseFrom was looked for
+	// Proved bounds the expected excess risk; null: none is. ProvedVacuous says that it is no better than that of the start.
+	Proved        *float64 `json:"proved"`
+	ProvedVacuous bool     `json:"proved_vacuous"`
+	OnRecords     bool     `json:"on_records"`
+	// Better is the baseline with the smaller bound, and BetterProved its bound; empty: none has.
+	Better       string  `json:"better"`
+	BetterProved float64 `json:"better_proved"`
+	// Refused says why it has no plan for this task; empty: it has.
+	Refused string `json:"refused"`
+}
+
+// baselines take a person as one item.
+var baselines = map[string]bool{"output": true, "output-phases": true, "output-sgd": true, private.NoisySGD: true}
+
+// Baseline says that others are compared with it.
+func (c Curated) Baseline() bool { return baselines[c.Method] }
+
+// radiusMissing is what a task without model.radius is told of its bounds.
+const radiusMissing = "model.radius is not given"
+
+// publicOf are the numbers of a task all of whose rows are in one place; where single rows are protected, each is a person.
+func publicOf(spec *task.Spec) (curator.Public, error) {
+	features, err := spec.Compile()
+	if err != nil {
+		return curator.Public{}, err
+	}
+	loss, err := spec.Loss()
+	if err != nil {
+		return curator.Public{}, err
+	}
+	x, clip := features.Bound(), 1.0
+	if spec.Model.ClipNorm > 0 {
+		clip = spec.Model.ClipNorm
+	}
+	out := curator.Public{People: people(spec), Items: 1, Dim: loss.Parameters(features.Dim()), Lipschitz: min(clip, loss.Lipschitz(x)), Smoothness: loss.Smoothness(x),
+		Ridge: spec.Model.Ridge, Budget: accounting.Budget{Epsilon: spec.Privacy.Epsilon, Delta: spec.Privacy.Delta}}
+	if spec.ByUser() {
+		out.Items = spec.User.Items
+	}
+	out.Set, err = spec.Set(out.Dim)
+	return out, err
+}
+
+// people are the units that a task protects, in all.
+func people(spec *task.Spec) int {
+	if spec.Silo != nil {
+		return spec.Silo.Count * spec.Silo.Units
+	}
+	return spec.Schedule.Users
+}
+
+// bounded says that the task declares how far from 0 a model may be.
+func bounded(spec *task.Spec) bool {
+	m := spec.Model
+	return m.Radius > 0 || m.Min != 0 || m.Max != 0
+}
+
+// curated has every method of one process that there is for the task.
+func curated(spec *task.Spec) (out []Curated, err error) {
+	p, err := publicOf(spec)
+	if err != nil {
+		return nil, err
+	}
+	if !bounded(spec) {
+		p.Set = convex.Ball{R: 1} // nothing that is said without a plan depends on it
+	}
+	unit := spec.Privacy.Unit
+	for _, m := range curator.Methods() {
+		one := Curated{Method: m.Name, Unit: unit, Least: m.Least(p), PaperLeast: paperLeast(m.Name, p)}
+		one.contest(p)
+		if !bounded(spec) {
+			one.Refused = radiusMissing
+		} else if plan, err := m.Plan(p); err != nil {
+			one.Refused = err.Error()
+		} else {
+			one.proves(plan.Bound, p)
+			one.OnRecords = plan.OnRecords
+		}
+		out = append(out, one)
+	}
+	if unit == task.UnitUser {
+		judge(out)
+		return out, nil
+	}
+	for _, name := range []string{private.NoisySGD, private.ReSQue} {
+		one := Curated{Method: name, Unit: unit, Least: 2, OnRecords: true}
+		if !bounded(spec) {
+			one.Refused = radiusMissing
+		} else if err := one.sampled(p, spec); err != nil {
+			one.Refused = err.Error()
+		}
+		out = append(out, one)
+	}
+	judge(out)
+	return out, nil
+}
+
+// paperLeast is the smallest number of people with the paper's constants of any variant.
+func paperLeast(method string, p curator.Public) (least int) {
+	for _, s := range curator.Sizes(p.Budget, p.Items, p.Dim, 1e-3) {
+		if s.Method == method && s.Paper && (least == 0 || s.Least < least) {
+			least = s.Least
+		}
+	}
+	return least
+}
+
+// contest looks for the crossover of the method.
+func (c *Curated) contest(p curator.Public) {
+	for _, one := range curator.Contests() {
+		if one.Method == c.Method && !one.Paper {
+			c.Compared = true
+			if from := one.From(p); from > 0 {
+				c.LessNoiseFrom = &from
+			}
+		}
+	}
+}
+
+// sampled plans a method of package private, for one row replaced by another.
+func (c *Curated) sampled(p curator.Public, spec *task.Spec) error {
+	if p.Ridge > 0 || spec.SetDeclaration().Kind != "ball" {
+		return errors.New("its bound is for models in a ball, without a ridge")
+	}
+	plan, err := private.NewPlan(private.Public{Method: c.Method, N: p.People, Dim: p.Dim, Lipschitz: p.Lipschitz, Radius: p.Set.Radius(),
+		Epsilon: p.Budget.Epsilon, Delta: p.Budget.Delta, Replace: true, Convex: true})
+	if err != nil {
+		return err
+	}
+	c.proves(plan.Bound, p)
+	return nil
+}
+
+// proves notes a bound.
+func (c *Curated) proves(bound float64, p curator.Public) {
+	if !math.IsInf(bound, 0) && !math.IsNaN(bound) {
+		c.Proved, c.ProvedVacuous = &bound, bound >= p.Lipschitz*p.Set.Radius()
+	}
+}
+
+// judge says of every method which baseline has the smaller bound. A bound on the rows at hand is compared with a baseline's on new ones, where there is more to
+// lose; noisy SGD, whose bound is on the rows at hand, is the baseline of resque alone.
+func judge(methods []Curated) {
+	best := func(fit func(m Curated) bool) (at *Curated) {
+		for i := range methods {
+			if m := &methods[i]; m.Baseline() && m.Proved != nil && fit(*m) && (at == nil || *m.Proved < *at.Proved) {
+				at = m
+			}
+		}
+		return at
+	}
+	whole := best(func(m Curated) bool { return m.Method != private.NoisySGD })
+	all := best(func(Curated) bool { return true })
+	for i := range methods {
+		m, against := &methods[i], whole
+		if m.Method == private.ReSQue {
+			against = all
+		}
+		if against != nil && m != against && (m.Proved == nil || *against.Proved < *m.Proved) {
+			m.Better, m.BetterProved = against.Method, *against.Proved
+		}
+	}
+}
