@@ -37,21 +37,23 @@ const mostItems = 1 << 50
 // From is the smallest number of items of a person with which the method has no more noise than the baseline, up to a thousandth of it; 0: none has.
 func (c Contest) From(p Public) int {
 	ratio := c.ratio(p)
-	low, high := 0, 1
-	for ratio(float64(high)) > 1 {
-		if high >= mostItems {
-			return 0
-		}
-		low, high = high, 4*high
+	if ratio(mostItems) > 1 {
+		return 0
+	}
+	one := ratio(1)
+	low := min(one*one, mostItems) // noise falls at most like the root: it is not earlier
+	high := min(math.Ceil(low*1.0005), mostItems)
+	for ratio(high) > 1 {
+		low, high = high, min(4*high, mostItems)
 	}
 	for high-low > 1+high/1000 {
-		if middle := low + (high-low)/2; ratio(float64(middle)) > 1 {
+		if middle := math.Floor((low + high) / 2); ratio(middle) > 1 {
 			low = middle
 		} else {
 			high = middle
 		}
 	}
-	return high
+	return max(1, int(high))
 }
 
 // perShift is the noise of the Gaussian mechanism within a budget over the shift that it hides.
