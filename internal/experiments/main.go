@@ -25,7 +25,7 @@ func main() {
 }
 
 func command(args []string) error {
-	names := strings.Join(append([]string{"mnist50", "resque", "resque-private"}, slices.Sorted(maps.Keys(studies))...), ", ")
+	names := strings.Join(append([]string{"mnist50", "people", "resque", "resque-private"}, slices.Sorted(maps.Keys(studies))...), ", ")
 	if len(args) == 0 {
 		return fmt.Errorf("want one of %s", names)
 	}
@@ -35,9 +35,13 @@ func command(args []string) error {
 	seeds := flags.Int("seeds", 5, "`K` trials, each with other rows to train on")
 	only := flags.String("only", "", "no contenders but those whose name has `TEXT` in it")
 	of := flags.String("of", "", "no silos but `N-M`: N of which M answer a round")
+	rows := flags.Int("rows", 400_000, "of people: runs have at most so many `ROWS`")
 	epsilons := flags.String("epsilons", "", "those to try, `E,E,...`; the largest says what a batch is, for all")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
+	}
+	if args[0] == "people" {
+		return people(os.Stdout, os.Stderr, *seeds, *rows)
 	}
 	if args[0] == "mnist50" {
 		if *out == "" {

@@ -178,3 +178,24 @@ func filteredNoise(b accounting.Budget, release [parts]float64, points int, fail
 	}
 	return best
 }
+
+// FilteredGradientNoise is the noise of a coordinate of one filtered mean of everybody's gradients, in units of the clip norm, where so many rounds share the budget and
+// one test (Lowy, Liu and Asi 2024, Algorithm 2, with everybody in every round); +Inf: too few people.
+func FilteredGradientNoise(p Public, rounds int) float64 {
+	n, best := float64(p.People&^1), math.Inf(1)
+	if p.People < leastFiltered(p.Budget, rounds, p.failure()) {
+		return best
+	}
+	radius := p.spread() * (math.Sqrt2 + 2*math.Sqrt(math.Log(n*n*float64(rounds)/(2*p.failure())))) / math.Sqrt(float64(p.Items))
+	split := math.Cbrt(4)
+	for i := 1; i < parts; i++ {
+		e1 := p.Budget.Epsilon * float64(i) / parts
+		each := 2 * (n - 1) / n * (1 + split) / e1
+		full := n - differenceTail(2*each/split, each, p.Budget.Delta/10) - differenceTail(2*each/split, each, p.failure()/float64(rounds))
+		if full > n/2+2 {
+			release := perShift(accounting.Budget{Epsilon: p.Budget.Epsilon - e1, Delta: 0.9 * p.Budget.Delta})
+			best = min(best, math.Sqrt(float64(rounds))*release*2*radius*((n-1)/(full-n/2)+1)/(2*full-n))
+		}
+	}
+	return best
+}
