@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/panlearn/panlearn/internal/wording"
+	"github.com/panlearn/panlearn/learner/resque/private"
 	"github.com/panlearn/panlearn/learner/task"
 )
 
@@ -47,7 +48,10 @@ func (t Table) printOnePlace(w io.Writer) error {
 	fmt.Fprintf(w, "\nfrom          every group, batch and deletion exists; paper's: with the constants that it prints. It says nothing of accuracy\n"+
 		"less noise    than one release of a minimiser or mean that takes %s as one row, from so many rows of each on, as different as\n"+
 		"              the clip norm allows, and for a loss no more curved than the objective; never: not with any number of rows\n", t.units.A())
-	for _, why := range refused.all() {
+	for _, why := range refused.texts {
+		if who := refused.lines[why]; len(who) < len(t.OnePlace) {
+			why = strings.Join(who, ", ") + ": " + why
+		}
 		fmt.Fprintf(w, "not planned   %s\n", why)
 	}
 	return nil
@@ -62,7 +66,7 @@ func or(n int, none string) string {
 
 func (c Curated) from() string {
 	switch {
-	case c.Baseline():
+	case c.Baseline() && c.Method != private.NoisySGD:
 		return "is the baseline"
 	case !c.Compared:
 		return "-"
