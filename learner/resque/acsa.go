@@ -3,6 +3,8 @@ package resque
 import (
 	"context"
 	"math"
+
+	"github.com/panlearn/panlearn/learner/convex"
 )
 
 // acsa is Algorithm 2, accelerated stochastic approximation (Ghadimi, Lan 2012) with restarts and batches, as that source has it: the coefficients of the query point
@@ -76,7 +78,7 @@ func (acsa) solve(ctx context.Context, p *pool, b ball, centre []float64, lambda
 				hold := gamma + float64(lambda*(1-alpha))
 				x[i] = (float64(hold*x[i]) + float64(lambda*alpha*md[i]) - float64(alpha*g)) / (gamma + lambda)
 			}
-			shorten(x, b.r)
+			convex.Clip(x, b.r)
 			for i, u := range x {
 				ag[i] = float64(alpha*u) + float64((1-alpha)*ag[i])
 			}
@@ -94,7 +96,7 @@ func (c *call) meanGradient(dst, v []float64, n int64, total sum) error {
 		if err != nil {
 			return err
 		}
-		total.add(math.Exp(logWeight(v, xi, c.rho)), g)
+		total.add(math.Exp(LogWeight(v, xi, c.rho)), g)
 	}
 	total.mean(dst, int(n))
 	return nil

@@ -3,6 +3,8 @@ package resque
 import (
 	"context"
 	"math"
+
+	"github.com/panlearn/panlearn/learner/convex"
 )
 
 // subproblems are what BallAccel asks about min over ||x - y|| <= r of F(x) + (lambda/2)||x - y||^2, with minimizer xhat.
@@ -86,7 +88,7 @@ func (f ballPlan) run(ctx context.Context, dim int, s subproblems) (x []float64,
 		for i := range v {
 			v[i] -= float64(a / 2 * lambda * (y[i] - prox[i])) // half a step: what a whole one would leave of the gain is nothing
 		}
-		shorten(v, f.radius)
+		convex.Clip(v, f.radius)
 		x, acc.A = next, acc.A+a
 	}
 	return x, counts, nil

@@ -3,6 +3,8 @@ package resque
 import (
 	"context"
 	"math"
+
+	"github.com/panlearn/panlearn/learner/convex"
 )
 
 // epochSGD is Algorithm 1: projected stochastic proximal steps in epochs, each twice as long as the one before with half its steps' size, that return
@@ -61,11 +63,11 @@ func (epochSGD) solve(ctx context.Context, p *pool, b ball, centre []float64, la
 			if err != nil {
 				return nil, err
 			}
-			step := eta * math.Exp(logWeight(v, xi, b.rho))
+			step := eta * math.Exp(LogWeight(v, xi, b.rho))
 			for i, u := range v {
 				v[i] = (u - float64(step*g[i])) * shrink
 			}
-			shorten(v, b.r)
+			convex.Clip(v, b.r)
 			for i, u := range v {
 				total[i] += u
 			}

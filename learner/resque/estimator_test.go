@@ -42,7 +42,7 @@ func estimates(t *testing.T, n int, centre, x []float64, rho float64, gradient f
 			at[i] = centre[i] + xi[i]
 		}
 		gradient(g, at)
-		each(math.Exp(logWeight(v, xi, rho)), g)
+		each(math.Exp(LogWeight(v, xi, rho)), g)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math"
+
+	"github.com/panlearn/panlearn/learner/convex"
 )
 
 // maxRounds is more than any run has time for.
@@ -20,12 +22,15 @@ type fixedPlan struct {
 	bound  float64 // of fhat(x_N) - fhat(x*) in expectation, for x* of norm at most R
 }
 
-// An accelerator is the recursion a = (1 + sqrt(1 + 4 lambda A))/(2 lambda), with which lambda a^2 = A + a.
+// NextStep is a = (1 + sqrt(1 + 4 lambda A))/(2 lambda), with which lambda a^2 = A + a.
+func NextStep(lambda, total float64) float64 {
+	return (1 + math.Sqrt(1+float64(4*lambda*total))) / (2 * lambda)
+}
+
+// An accelerator is the recursion of these steps.
 type accelerator struct{ A float64 }
 
-func (s accelerator) step(lambda float64) float64 {
-	return (1 + math.Sqrt(1+float64(4*lambda*s.A))) / (2 * lambda)
-}
+func (s accelerator) step(lambda float64) float64 { return NextStep(lambda, s.A) }
 
 // planFixed finds the smallest N at which the distance costs at most half of the gap, and shares what is left between phi and N_g so that a round has
 // few queries: solver and gradient cost c/p and c'/q queries for shares p and q of it, with c/c' = 32 (1+s)^2 for epochSGD.
@@ -80,7 +85,7 @@ func (f fixedPlan) run(ctx context.Context, p *pool, b ball, radius float64, s s
 		for i, g := range gradient {
 			v[i] -= float64(a * g)
 		}
-		shorten(v, radius)
+		convex.Clip(v, radius)
 		x, acc.A = plus(y, way), next
 	}
 	return x, nil

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/panlearn/panlearn/learner/convex"
 	"pgregory.net/rapid"
 
 	"github.com/panlearn/panlearn/internal/test/dptest"
@@ -135,7 +136,7 @@ func TestTheoremF(t *testing.T) {
 				for j := range g {
 					g[j] = points[i+j] - target[j]
 				}
-				shorten(g, 1)
+				convex.Clip(g, 1)
 				g[random.IntN(d)] += math.Copysign(1, random.Float64()-.5)
 			}
 			return nil

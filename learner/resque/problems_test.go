@@ -68,7 +68,7 @@ func smallest(t testing.TB, rows []convex.Example, d int, radius, accuracy float
 		for i, v := range g {
 			prox[i] -= move * v
 		}
-		shorten(prox, radius)
+		convex.Clip(prox, radius)
 		for i, v := range prox {
 			ag[i] = alpha*v + (1-alpha)*ag[i]
 		}

@@ -3,7 +3,6 @@ package resque
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 )
 
@@ -41,18 +40,6 @@ func newSolver(name string) (solver, error) {
 		return acsa{}, nil
 	}
 	return nil, fmt.Errorf("solver: %q, want %s or %s", name, EpochSGD, ACSA)
-}
-
-// shorten scales v down to norm at most r, in place.
-func shorten(v []float64, r float64) {
-	square := dot(v, v)
-	if square <= r*r {
-		return
-	}
-	scale := r / math.Sqrt(square)
-	for i := range v {
-		v[i] *= scale
-	}
 }
 
 // plus returns centre + v.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/resque"
 )
 
 // KD of one record replaced, paper step sizes, one record a step.
@@ -76,7 +77,7 @@ func TestDriftStaysBelowKD(t *testing.T) {
 					} else { // |<x, a>| is steepest around the centre
 						g[row] = math.Copysign(1, xi[row])
 					}
-					w := reweight(y, xi, rho)
+					w := math.Exp(resque.LogWeight(y, xi, rho))
 					for i := range y {
 						y[i] -= e * w * g[i]
 					}

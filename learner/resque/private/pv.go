@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/resque"
 	"github.com/panlearn/panlearn/randomizer"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
@@ -108,7 +109,7 @@ func (v pv) run(ctx context.Context, p Public, r *records, entropy rand.Source) 
 		if err := ctx.Err(); err != nil {
 			return nil, book, err
 		}
-		a := nextWeight(lambda, total)
+		a := resque.NextStep(lambda, total)
 		for j := range y {
 			y[j] = (total*x[j] + a*w[j]) / (total + a)
 		}
@@ -123,7 +124,7 @@ func (v pv) run(ctx context.Context, p Public, r *records, entropy rand.Source) 
 		for _, i := range sample.draw() {
 			inner.draw(y)
 			r.gradient(g, inner.query, i)
-			weight := min(reweight(at, inner.xi, inner.rho), v.most)
+			weight := min(math.Exp(resque.LogWeight(at, inner.xi, inner.rho)), v.most)
 			for j := range g {
 				g[j] *= weight
 			}
@@ -143,15 +144,10 @@ func (v pv) run(ctx context.Context, p Public, r *records, entropy rand.Source) 
 	return x, book, nil
 }
 
-// nextWeight is a > 0 with lambda a^2 = A + a.
-func nextWeight(lambda, total float64) float64 {
-	return (1 + math.Sqrt(1+4*lambda*total)) / (2 * lambda)
-}
-
 // weights are A_N and the sum of A_1 to A_N of so many rounds.
 func weights(lambda float64, rounds int) (last, sum float64) {
 	for range rounds {
-		last += nextWeight(lambda, last)
+		last += resque.NextStep(lambda, last)
 		sum += last
 	}
 	return last, sum

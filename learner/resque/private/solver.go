@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/resque"
 	"gonum.org/v1/gonum/mathext"
 )
 
@@ -60,7 +61,7 @@ func (s *solver) solve(dst, centre, pull []float64, r *records, slots [][]int) {
 			for _, i := range slots[next] {
 				s.draw(centre)
 				r.gradient(s.g, s.query, i)
-				w := reweight(y, s.xi, s.rho)
+				w := math.Exp(resque.LogWeight(y, s.xi, s.rho))
 				for j, v := range s.g {
 					s.step[j] += w * v
 				}
@@ -98,14 +99,4 @@ func gaussian(rng *rand.Rand) float64 {
 		return z
 	}
 	return -z
-}
-
-// reweight is the weight at the displacement v of a query at the displacement xi: exp((<v, xi> - ||v||^2/2)/rho^2).
-func reweight(v, xi []float64, rho float64) float64 {
-	var a, b float64
-	for j, x := range v {
-		a += x * xi[j]
-		b += x * x
-	}
-	return math.Exp((a - b/2) / (rho * rho))
 }
