@@ -129,6 +129,9 @@ func planFiltered(p Public) (*Plan, error) {
 	a, spent := accounting.NewAccountant(), 0.
 	for i := range f.phases {
 		ph := &f.phases[i]
+		if err := ph.filter().check(ph.people); err != nil {
+			return nil, err
+		}
 		ratio := f.ratio(*ph)
 		delta := func(l lattice) float64 {
 			curve, err := a.Curve(l.mechanism(ratio, ph.all()))
@@ -137,7 +140,7 @@ func planFiltered(p Public) (*Plan, error) {
 			}
 			return ph.threshold.test.Delta(p.Budget.Epsilon, curve)
 		}
-		if ph.lattice, err = smallest(p.Dim, ratio, func(l lattice) bool { return delta(l) <= p.Budget.Delta }); err != nil {
+		if ph.lattice, err = smallest(p.Dim, p.Lipschitz, ratio, func(l lattice) bool { return delta(l) <= p.Budget.Delta }); err != nil {
 			return nil, err
 		}
 		spent = max(spent, delta(ph.lattice))

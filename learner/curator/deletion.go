@@ -106,7 +106,7 @@ func newDeletion(a *accounting.Accountant, p Public, b accounting.Budget, lambda
 	q := p
 	q.People = people
 	d.sensitivity = deletionSensitivity(q, float64(p.Items), l.Kappa()) * p.Lipschitz / s.weight
-	d.lattice, d.delta, err = afterScore(a, p.Dim, b, d.deletions, d.ratio)
+	d.lattice, d.delta, err = afterScore(a, p.Dim, d.ball(), b, d.deletions, d.ratio)
 	return d, err
 }
 

@@ -52,12 +52,13 @@ func (f filter) sensitivity(c int, ball float64) float64 {
 // counts returns the ordered pairs of points within r_s of each other, a point and itself among them: the concentration score times C; and of each
 // point how many are within r_f, itself included. It compares all pairs in all coordinates.
 //
-// Two points that are counted as near are, whatever rounding does: squares are held against a radius that is smaller by what d of them can err.
+// Two points that are counted as near are, whatever rounding does: squares are held against a radius that is smaller by what d of them can err. For the score it is smaller by
+// that once more, so that two that are scored with a third are also counted within r_f >= 2 r_s of each other, as Lemma W has it.
 func (f filter) counts(points [][]float64) (pairs int, near []int) {
 	c := len(points)
 	near = make([]int, c)
-	shrink := 1 - float64(len(points[0])+8)*0x1p-52
-	scored, weighed := f.score*f.score*shrink, f.near*f.near*shrink
+	shrink := float64(len(points[0])+8) * 0x1p-52
+	scored, weighed := f.score*f.score*(1-2*shrink), f.near*f.near*(1-shrink)
 	for i, a := range points {
 		near[i]++
 		for j, b := range points[:i] {

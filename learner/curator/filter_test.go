@@ -61,6 +61,39 @@ func TestLemmaWByHand(t *testing.T) {
 	}
 }
 
+// TestScoredTogetherAreNear: two points that count in the score with a third are counted near each other by a filter of twice the radius, at radii and points where
+// the squares of their distances round one way and that between them the other.
+func TestScoredTogetherAreNear(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	edges := 0
+	for range 3000 {
+		d := 2 + r.IntN(7)
+		a, b, c := make([]float64, d), make([]float64, d), make([]float64, d)
+		for j := range a {
+			b[j] = r.Float64() - 0.5
+			u := r.Float64() - 0.5
+			a[j], c[j] = b[j]-u, b[j]+u*(1+float64(r.IntN(9)-4)*0x1p-53)
+		}
+		long := max(distance2(a, b), distance2(b, c))
+		if distance2(a, c) > 4*long {
+			edges++
+		}
+		for shrink := 0.; shrink < 4; shrink++ {
+			for k := range 9 {
+				f := filter{1, 2, 50}.scaled(math.Sqrt(long/(1-shrink*float64(d+8)*0x1p-52)) * (1 + float64(k-4)*0x1p-53))
+				pairs, _ := f.counts([][]float64{a, b})
+				others, _ := f.counts([][]float64{b, c})
+				if _, near := f.counts([][]float64{a, c}); pairs == 4 && others == 4 && near[0] != 2 {
+					t.Fatalf("radius %v: %v and %v are near %v, and not near each other", f.score, a, c, b)
+				}
+			}
+		}
+	}
+	if edges < 20 {
+		t.Errorf("%d triples at an edge", edges)
+	}
+}
+
 // TestFilterRefuses: Lemma W is for an even C and U above C/2 + 2.
 func TestFilterRefuses(t *testing.T) {
 	for _, c := range []struct {

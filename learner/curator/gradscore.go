@@ -72,7 +72,7 @@ func (g *gradscore) cost() (std, delta float64) { return g.lattice.std(g.ball())
 
 // calibrate takes a lattice of few trials at which the release is within the budget.
 func (g *gradscore) calibrate(a *accounting.Accountant, b accounting.Budget) (err error) {
-	g.lattice, g.delta, err = afterScore(a, g.public.Dim, b, g.deletions, g.ratio)
+	g.lattice, g.delta, err = afterScore(a, g.public.Dim, g.ball(), b, g.deletions, g.ratio)
 	return err
 }
 

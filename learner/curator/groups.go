@@ -127,6 +127,9 @@ func planGroups(p Public) (*Plan, error) {
 	c, a, spent := &g.constants, accounting.NewAccountant(), 0.
 	for i := range g.phases {
 		ph := &g.phases[i]
+		if err := c.filter.scaled(ph.tau).check(c.groups); err != nil {
+			return nil, err
+		}
 		ratio := g.ratio(*ph)
 		delta := func(l lattice) float64 {
 			curve, err := a.Curve(l.mechanism(ratio, 1))
@@ -135,7 +138,7 @@ func planGroups(p Public) (*Plan, error) {
 			}
 			return c.test.Delta(p.Budget.Epsilon, curve)
 		}
-		if ph.lattice, err = smallest(p.Dim, ratio, func(l lattice) bool { return delta(l) <= p.Budget.Delta }); err != nil {
+		if ph.lattice, err = smallest(p.Dim, g.ball(*ph), ratio, func(l lattice) bool { return delta(l) <= p.Budget.Delta }); err != nil {
 			return nil, err
 		}
 		spent = max(spent, delta(ph.lattice))

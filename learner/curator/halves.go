@@ -157,8 +157,10 @@ func planOutputPhases(p Public) (*Plan, error) {
 		return risk(c, func(_ int, s *solver, people int) float64 { return perMove * (s.moves(people) + 2*s.xi) })
 	})
 	if c.phases == 0 {
-		_, err := newSolver(p, guess, p.People)
-		return nil, err
+		if _, err := newSolver(p, guess, p.People); err != nil {
+			return nil, err
+		}
+		return nil, fmt.Errorf("output-phases: no course of phases of %d people has a finite bound", p.People)
 	}
 	a, parts, turns := accounting.NewAccountant(), halves(p.People, c.phases), make([]turn, c.phases)
 	for i := range turns {

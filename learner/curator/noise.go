@@ -68,8 +68,12 @@ func (r *releaser) release(x []float64) error {
 }
 
 // smallest returns a lattice of few trials that is enough for a shift of ratio of the ball's diameter: about 32 levels a shift, where rounding and small laws add
-// little. It was evaluated to be enough; that more trials are enough where fewer are is used for speed alone.
-func smallest(dim int, ratio float64, enough func(lattice) bool) (lattice, error) {
+// little. It was evaluated to be enough; that more trials are enough where fewer are is used for speed alone. A ball that nothing can be released of is refused here,
+// before anything is charged.
+func smallest(dim int, ball, ratio float64, enough func(lattice) bool) (lattice, error) {
+	if err := (lattice{dim, 32, 2}).params(ball).Validate(); err != nil {
+		return lattice{}, fmt.Errorf("noise: %w", err)
+	}
 	if !(ratio > 0) {
 		return lattice{}, fmt.Errorf("noise: a shift of %v of the ball: want a number above 0", ratio)
 	}
@@ -94,9 +98,9 @@ func smallest(dim int, ratio float64, enough func(lattice) bool) (lattice, error
 }
 
 // cheapest is smallest of one release within a budget, and the delta that was evaluated for it.
-func cheapest(a *accounting.Accountant, dim int, ratio float64, b accounting.Budget) (lattice, float64, error) {
+func cheapest(a *accounting.Accountant, dim int, ball, ratio float64, b accounting.Budget) (lattice, float64, error) {
 	spent := math.Inf(1)
-	l, err := smallest(dim, ratio, func(l lattice) bool {
+	l, err := smallest(dim, ball, ratio, func(l lattice) bool {
 		delta, err := a.Delta(b.Epsilon, l.mechanism(ratio, 1))
 		return err == nil && delta <= b.Delta
 	})
@@ -108,7 +112,7 @@ func cheapest(a *accounting.Accountant, dim int, ratio float64, b accounting.Bud
 
 // afterScore is cheapest of a release that happens if a score is at most the number of deletions that is drawn: ratio is for neighbours with two scores
 // (docs/curator.md, Deletion: the profile).
-func afterScore(a *accounting.Accountant, dim int, b accounting.Budget, deletions law, ratio func(s, t int) float64) (lattice, float64, error) {
+func afterScore(a *accounting.Accountant, dim int, ball float64, b accounting.Budget, deletions law, ratio func(s, t int) float64) (lattice, float64, error) {
 	at, below := deletions.Survival()
 	delta := func(l lattice) float64 {
 		delta, _, _ := accounting.DeletionProfile(b.Epsilon, at, below, func(s, t int) accounting.Curve {
@@ -120,7 +124,7 @@ func afterScore(a *accounting.Accountant, dim int, b accounting.Budget, deletion
 		})
 		return delta
 	}
-	l, err := smallest(dim, min(1, ratio(deletions.Kappa(), deletions.Kappa())), func(l lattice) bool { return delta(l) <= b.Delta })
+	l, err := smallest(dim, ball, min(1, ratio(deletions.Kappa(), deletions.Kappa())), func(l lattice) bool { return delta(l) <= b.Delta })
 	if err != nil {
 		return l, 1, err
 	}

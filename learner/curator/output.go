@@ -33,7 +33,7 @@ func newOutput(a *accounting.Accountant, p Public, lambda float64, people int) (
 		return nil, err
 	}
 	o := &output{solver: s, lambda: lambda, people: people}
-	o.lattice, o.delta, err = cheapest(a, p.Dim, o.ratio(), p.Budget)
+	o.lattice, o.delta, err = cheapest(a, p.Dim, o.ball(), o.ratio(), p.Budget)
 	return o, err
 }
 

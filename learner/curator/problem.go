@@ -44,16 +44,24 @@ func (p Public) Validate() error {
 		return fmt.Errorf("ridge %v: want a finite number of at least 0", p.Ridge)
 	case p.Set == nil || !positive(p.Set.Radius()):
 		return fmt.Errorf("set %T: want a bounded one", p.Set)
+	case !p.fits():
+		return fmt.Errorf("set %T: want one of %d dimensions", p.Set, p.Dim)
 	case !(p.Budget.Epsilon > 0 && p.Budget.Epsilon <= accounting.MaxEpsilon):
 		return fmt.Errorf("epsilon %v: want a number in (0, %d]", p.Budget.Epsilon, accounting.MaxEpsilon)
 	case !(p.Budget.Delta >= 1e-30 && p.Budget.Delta < 1):
 		return fmt.Errorf("delta %v: want 1e-30 to below 1", p.Budget.Delta)
 	case !(p.Spread >= 0 && p.Spread <= 1):
 		return fmt.Errorf("spread %v: want 0 to 1", p.Spread)
-	case !(p.Failure >= 0 && p.Failure < 1):
-		return fmt.Errorf("failure %v: want 0 to below 1", p.Failure)
+	case p.Failure != 0 && !(p.Failure >= 1e-100 && p.Failure < 1):
+		return fmt.Errorf("failure %v: want 0, or 1e-100 to below 1", p.Failure)
 	}
 	return nil
+}
+
+// fits is false for a box of another number of dimensions, whose radius is another.
+func (p Public) fits() bool {
+	b, box := p.Set.(convex.Box)
+	return !box || b.Dim == p.Dim
 }
 
 // diameter bounds that of the set.

@@ -51,7 +51,7 @@ func (s *pass) cost() (std, delta float64) { return s.lattice.std(s.ball()), s.d
 func (s *pass) inexact() float64 { return 0 }
 
 func (s *pass) calibrate(a *accounting.Accountant) (err error) {
-	s.lattice, s.delta, err = cheapest(a, s.public.Dim, s.ratio(), s.public.Budget)
+	s.lattice, s.delta, err = cheapest(a, s.public.Dim, s.ball(), s.ratio(), s.public.Budget)
 	return err
 }
 
@@ -124,6 +124,9 @@ func planOutputSGD(p Public) (*Plan, error) {
 	c, _ := bestCourse(1, mostHalves(p.People), low, longest, passGrowths, func(c course) float64 {
 		return risk(c, func(i, people int) float64 { return perMove * 2 * c.at(i) * p.Lipschitz })
 	})
+	if c.phases == 0 {
+		return nil, fmt.Errorf("output-sgd: no course of phases of %d people has a finite bound", p.People)
+	}
 	a, parts, turns := accounting.NewAccountant(), halves(p.People, c.phases), make([]turn, c.phases)
 	for i := range turns {
 		s, err := newPass(p, min(c.at(i), longest), parts[i][1]-parts[i][0])

@@ -126,6 +126,9 @@ func (q ScoreRequest) validate() error {
 	if !(q.Failure > 0 && q.Failure < 1) {
 		return fmt.Errorf("failure %v: want a probability strictly between 0 and 1", q.Failure)
 	}
+	if !(q.Failure/float64(q.Rounds) > leastMass && q.Budget.Delta/10 > leastMass) {
+		return fmt.Errorf("failure %v of %d rounds, delta %v: want more, or tails are not told from 0", q.Failure, q.Rounds, q.Budget.Delta)
+	}
 	const most = 1 << 52
 	if q.Sensitivity < 1 || q.Least < 0 || q.Most < q.Least || q.Most > most || q.Sensitivity > most {
 		return fmt.Errorf("scores of %d to %d with sensitivity %d: want numbers from 0 on, and a sensitivity of at least 1", q.Least, q.Most, q.Sensitivity)
@@ -194,7 +197,10 @@ func cheapest[T any](q ScoreRequest, try func(e1 float64) (t T, full int64, mu f
 	return best, sigma, nil
 }
 
-// leastTail is the smallest k > 0 at which a tail that falls is at most p.
+// leastMass is below all that a tail is asked to be at most: tails of noise have 1e-300 added to them, and fall no lower.
+const leastMass = 1e-290
+
+// leastTail is the smallest k > 0 at which a tail that falls is at most p, above leastMass.
 func leastTail(tail func(k int64) float64, p float64) int64 {
 	lo, hi := int64(0), int64(1)
 	for tail(hi) > p {

@@ -85,6 +85,23 @@ func smallest(c int64, fails func(c int64) error) int64 {
 	return c
 }
 
+// TestCalibrationEnds: where a tail would have to be below all that it is told to be, requests are refused, and not searched for ever.
+func TestCalibrationEnds(t *testing.T) {
+	for _, c := range []struct {
+		failure float64
+		rounds  int
+		delta   float64
+	}{{1e-305, 1, 1e-6}, {1e-289, 1 << 20, 1e-6}, {1e-3, 1, 1e-295}} {
+		q := ScoreRequest{Budget: Budget{Epsilon: 1, Delta: c.delta}, Rounds: c.rounds, Failure: c.failure, Sensitivity: 2, Most: 1 << 40, Least: 1, Apart: func(int64) float64 { return 1 }}
+		if _, _, err := CalibrateTest(q); err == nil {
+			t.Errorf("%+v: a test", c)
+		}
+		if _, _, err := CalibrateSharedTest(q); err == nil {
+			t.Errorf("%+v: a test of rounds", c)
+		}
+	}
+}
+
 // TestLeastPoints: from how many points on a test can be made, in one round and in many.
 func TestLeastPoints(t *testing.T) {
 	const fine = 64
