@@ -105,7 +105,15 @@ func TestAuditOfReSQue(t *testing.T) {
 	}
 	const eps = 0
 	claimed := book.curve.Delta(eps) + book.masses(eps)
-	if sound := auditDelta(play(v, true), play(v, false), eps); sound > claimed {
+	without := play(v, false)
+	var square float64
+	for _, g := range without { // of two releases
+		square += g * g / float64(2*runs)
+	}
+	if least := v.most * p.Lipschitz / v.gradMu; square < least*least*(1-6/math.Sqrt(float64(runs))) {
+		t.Errorf("a gradient's noise has a standard deviation of %v, want at least %v", math.Sqrt(square), least)
+	}
+	if sound := auditDelta(play(v, true), without, eps); sound > claimed {
 		t.Errorf("the audit shows delta %v at epsilon %v, claimed %v", sound, eps, claimed)
 	} else {
 		t.Logf("delta at epsilon %v: claimed %.4f, shown at least %.4f", eps, claimed, sound)
@@ -116,5 +124,145 @@ func TestAuditOfReSQue(t *testing.T) {
 		t.Errorf("a third of the noise: the audit shows delta %v, not above the claimed %v", found, claimed)
 	} else {
 		t.Logf("a third of the noise: at least %.4f", found)
+	}
+}
+
+// Each phase of a call has the noise that it is charged for: the means of its releases with one record more, in the slot from which it moves most, are at
+// most mu standard deviations apart, and no less than what KD leaves of that.
+func TestCallNoiseIsAsCharged(t *testing.T) {
+	const n, runs = 16, 4000
+	p := Public{Method: ReSQue, N: n, Dim: 1, Lipschitz: 1, Radius: 1, Epsilon: 8, Delta: 1e-6, Convex: true}
+	m := newMoments(.02, 1, true)
+	s := pvSearch{p: p, a: accounting.NewAccountant(), most: 1e6}
+	v, ok := s.shape(m, []float64{math.Log(.01), math.Log(2), math.Log(8), math.Log(8), 0})
+	if !ok {
+		t.Fatal("no such plan")
+	}
+	s.charge(&v, 1)
+	if _, err := s.settle(&v); err != nil {
+		t.Fatal(err)
+	}
+	if charged := newLedger(p.target()).with(2, v.call).with(2, v.gradient); !(v.call.slack > 0 && v.gradient.slack > 0 && v.call.drift > 0) ||
+		charged.masses(1) < (1+math.E)*2*(v.call.slack+v.gradient.slack)+math.E*2*v.call.drift {
+		t.Errorf("charged slack %v and drift %v", charged.slack, charged.drift)
+	}
+	of, err := v.place(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	noise, err := newLattice(rand.NewChaCha8([32]byte{9}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := newRecords(Data{Loss: convex.Absolute{}, Features: 1, Rows: []convex.Example{{Value: []float64{1}, Label: -1e6}}}, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, ph := range of {
+		if far := v.kd * ph.e * p.Lipschitz / v.batch(n); math.Sqrt(noiseVariance)*ph.level < far/v.mu {
+			t.Errorf("phase %d: a level of %v for runs that are %v apart", i+1, ph.level, far)
+		}
+		inner := newSolver(1, v.r, v.r/v.s, p.Lipschitz/v.r, v.batch(n), of[i:i+1], noise)
+		slots := make([][]int, ph.steps)
+		var mean, square [2]float64
+		for side := range 2 {
+			if side == 1 {
+				slots[0] = []int{0}
+			}
+			for range runs {
+				y := []float64{0}
+				inner.solve(y, []float64{0}, []float64{0}, r, slots)
+				mean[side] += y[0] / runs
+				square[side] += y[0] * y[0] / runs
+			}
+		}
+		apart := (mean[0] - mean[1]) / math.Sqrt(square[0]-mean[0]*mean[0])
+		t.Logf("phase %d: %.3f standard deviations apart, charged %.3f, KD %.3f", i+1, apart, v.mu, v.kd)
+		if margin := 6 * math.Sqrt(2./runs); apart > v.mu+margin || apart < 0.6*v.mu/v.kd-margin {
+			t.Errorf("phase %d: releases are %v standard deviations apart, charged %v", i+1, apart, v.mu)
+		}
+	}
+}
+
+// A counter is the absolute loss, and counts its gradients.
+type counter struct {
+	convex.Absolute
+	asked *float64
+}
+
+func (c counter) Gradient(dst, theta []float64, e convex.Example) {
+	*c.asked++
+	c.Absolute.Gradient(dst, theta, e)
+}
+
+// Runs ask as many gradients as rates that are charged expect: no record is sampled more often, or is in two slots of a call.
+func TestSamplesAreAsCharged(t *testing.T) {
+	const n = 400
+	entropy := rand.NewChaCha8([32]byte{11})
+	var asked float64
+	data := Data{Loss: counter{asked: &asked}, Features: 1, Rows: slices.Repeat([]convex.Example{{Value: []float64{1}}}, n)}
+	check := func(what string, want float64) {
+		t.Helper()
+		if math.Abs(asked-want) > 6*math.Sqrt(want) {
+			t.Errorf("%s: %v gradients, want about %v", what, asked, want)
+		}
+		asked = 0
+	}
+	sgd, err := NewPlan(public(NoisySGD, n, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sgd.Fit(t.Context(), data, entropy); err != nil {
+		t.Fatal(err)
+	}
+	check("noisy SGD", sgd.Queries)
+	p := public(ReSQue, n, 1)
+	m := newMoments(.02, 1, true)
+	s := pvSearch{p: p, a: accounting.NewAccountant(), most: 1e6}
+	v, ok := s.shape(m, []float64{math.Log(.01), math.Log(50), math.Log(8), math.Log(7), 0})
+	if !ok {
+		t.Fatal("no such plan")
+	}
+	s.charge(&v, 1)
+	if _, err := s.settle(&v); err != nil {
+		t.Fatal(err)
+	}
+	r, err := newRecords(data, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 10 {
+		_, book, err := v.run(t.Context(), p, r, entropy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := newLedger(p.target()).with(float64(v.rounds), v.call).with(float64(v.rounds), v.gradient)
+		if math.Abs(book.cost().Epsilon/want.cost().Epsilon-1) > 1e-9 || math.Abs(book.drift/want.drift-1) > 1e-9 || math.Abs(book.slack/want.slack-1) > 1e-9 {
+			t.Fatalf("the ledger holds %v, want %v", book.cost(), want.cost())
+		}
+	}
+	check("ReSQue", 10*float64(v.rounds)*n*(v.rate.Float()+v.gradRate.Float()))
+}
+
+// Points at which weights are taken are in the ball of their call, which the moments of Lemma D need: those after steps, and the noisy one that a phase starts at.
+func TestCallStaysInItsBall(t *testing.T) {
+	noise, err := newLattice(rand.NewChaCha8([32]byte{12}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := newRecords(Data{Loss: convex.Absolute{}, Features: 1, Rows: []convex.Example{{Value: []float64{1}, Label: -1e6}}}, public(ReSQue, 2, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const radius, steps = 0.5, 4
+	inner := newSolver(1, radius, radius, 1, 1, []phase{{steps: steps, e: 100, level: 1e-9, scale: 1e9}}, noise)
+	inner.solve([]float64{0}, []float64{0}, []float64{1e3}, r, make([][]int, steps))
+	if far := math.Abs(inner.sum[0]); far > radius*steps*(1+1e-12) {
+		t.Errorf("%d points of a phase sum to %v, want at most %v", steps, far, radius*steps)
+	}
+	inner.phases[0].steps = 1
+	inner.solve([]float64{40 * radius}, []float64{0}, []float64{0}, r, [][]int{{0}})
+	if w := math.Abs(inner.step[0]); w < 1e-5 {
+		t.Errorf("a weight of %v, taken far outside of the ball", w)
 	}
 }

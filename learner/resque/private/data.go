@@ -2,6 +2,7 @@ package private
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/panlearn/panlearn/learner/convex"
 )
@@ -10,7 +11,7 @@ import (
 type Data struct {
 	Loss     convex.Loss
 	Features int              // the dimension of Rows
-	Rows     []convex.Example // one record each; a row that is no example of the loss says zero
+	Rows     []convex.Example // one record each; a row that is no example of the loss, or larger than 1e100, says zero
 }
 
 // records are Data in the form in which they are asked.
@@ -21,6 +22,9 @@ type records struct {
 	zero  convex.Example
 }
 
+// largest bounds a record's norm and label: beyond it a gradient may overflow and become zero, which is that of no convex function (Public.Convex).
+const largest = 1e100
+
 func newRecords(d Data, p Public) (*records, error) {
 	switch {
 	case d.Loss == nil || d.Features < 1 || d.Loss.Parameters(d.Features) != p.Dim:
@@ -30,7 +34,7 @@ func newRecords(d Data, p Public) (*records, error) {
 	}
 	r := &records{data: d, sound: make([]bool, len(d.Rows)), clip: p.Lipschitz, zero: convex.Example{Value: make([]float64, d.Features)}}
 	for i, e := range d.Rows {
-		r.sound[i] = e.Validate(d.Features) == nil && d.Loss.CheckLabel(e.Label) == nil
+		r.sound[i] = e.Validate(d.Features) == nil && d.Loss.CheckLabel(e.Label) == nil && e.Norm() <= largest && math.Abs(e.Label) <= largest
 	}
 	return r, nil
 }

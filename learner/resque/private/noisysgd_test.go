@@ -61,6 +61,9 @@ func TestNoisySGDPlans(t *testing.T) {
 		if math.Abs(p.Bound/c.want-1) > 0.05 {
 			t.Errorf("n %d, d %d: bound %v, want about %v", c.n, c.d, p.Bound, c.want)
 		}
+		if p.Noise*p.sgd.mu < 1 || !(p.sgd.entry.slack > 0) {
+			t.Errorf("n %d, d %d: noise %v for a charge of mu %v and slack %v", c.n, c.d, p.Noise, p.sgd.mu, p.sgd.entry.slack)
+		}
 		if p.Cost.Epsilon > 1 || p.Cost.Delta > 1e-6 || p.Queries > 10*float64(c.n)*(1+1e-6) {
 			t.Errorf("n %d, d %d: %v, %v gradients", c.n, c.d, p.Cost, p.Queries)
 		}
@@ -221,6 +224,31 @@ func TestUnsoundRowsSayZero(t *testing.T) {
 	for i := 1; i < 5; i++ {
 		if r.gradient(g, []float64{.1, .1}, i); g[0] != 0 || g[1] != 0 {
 			t.Errorf("record %d says %v", i, g)
+		}
+	}
+}
+
+// No record's gradients are those of something that is not convex, however large it is: they never fall along a line.
+func TestHostileRowsStayConvex(t *testing.T) {
+	counts, err := convex.Declaration{Name: "poisson", ScoreBound: 2}.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, loss := range []convex.Loss{convex.Squared{}, convex.Absolute{}, counts} {
+		for _, x := range [][]float64{{1}, {1e90}, {1e160}, {1e300}} {
+			for _, label := range []float64{0, 1, 1e90, 1e300} {
+				r, err := newRecords(Data{Loss: loss, Features: 1, Rows: []convex.Example{{Value: x, Label: label}}}, public(ReSQue, 2, 1))
+				if err != nil {
+					t.Fatal(err)
+				}
+				g, last := make([]float64, 1), math.Inf(-1)
+				for _, theta := range []float64{-1e9, -1, -1e-50, -1e-200, 0, 1e-200, 1e-50, 1, 1e9} {
+					if r.gradient(g, []float64{theta}, 0); g[0] < last-1e-15 {
+						t.Errorf("%s, a row of %v with label %v: a gradient of %v at %v, before it %v", loss.Name(), x[0], label, g[0], theta, last)
+					}
+					last = g[0]
+				}
+			}
 		}
 	}
 }
