@@ -7,7 +7,7 @@ import "math"
 // weights, step sizes and numbers of phases and groups are those of the smallest bound.
 
 // mostBoundPhases is how many of a half, a quarter, ... of n people have anybody.
-func mostBoundPhases(n float64) int { return max(1, int(math.Log2(n))) }
+func mostBoundPhases(n float64) int { return mostHalves(int(n)) }
 
 // leastOver is the smallest value over a first weight or step size, and numbers of phases.
 func leastOver(n float64, bound func(first float64, phases int) float64) float64 {
@@ -79,11 +79,11 @@ func StepBound(p Public) float64 {
 // GroupBound is of groups that step by themselves (Lowy, Liu and Asi 2024, Algorithm 1), calibrated.
 func GroupBound(p Public) float64 {
 	n, m, best := float64(p.People), float64(p.Items), math.Inf(1)
-	release := remainders(p.Budget)
 	for c := leastGroups(p.Budget, p.failure()); c <= p.People; c += 2 * (1 + c/20) {
-		noise, size := filteredNoise(p.Budget, release, c, p.failure()), func(people float64) float64 { return math.Floor(people/float64(c)) * m }
+		calibrated, _ := calibrateGroups(c, 1, p.Budget, p.failure())
+		size := func(people float64) float64 { return math.Floor(people/float64(c)) * m }
 		best = min(best, stepsBound(n, float64(p.Dim), size, func(people float64) float64 {
-			return noise * concentrated(c, mostBoundPhases(n), p.failure()) * p.spread() * math.Sqrt(size(people))
+			return calibrated.sigma * concentrated(c, mostBoundPhases(n), p.failure()) * p.spread() * math.Sqrt(size(people))
 		}))
 	}
 	return best

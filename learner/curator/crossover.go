@@ -128,8 +128,7 @@ func gradientScoreNoise(p Public, m float64) (law, float64) {
 
 // filterRatio is of a filtered mean of everybody's gradients at one point, that any two are within a radius of each other.
 func filterRatio(p Public) func(m float64) float64 {
-	n := float64(p.People &^ 1)
-	return filtered(p, math.Sqrt2+2*math.Sqrt(math.Log(n*n/(2*p.failure()))))
+	return filtered(p, spreadRadius(p.People&^1, 1, 1, p.failure()))
 }
 
 // groupRatio is of everybody's own iterate after one pass of m steps, filtered, against phased SGD with one step a person (B1), whose steps
@@ -140,11 +139,11 @@ func groupRatio(p Public) func(m float64) float64 {
 
 // filtered is of a filtered mean of one vector a person, any two of which are within radius Spread/sqrt(m) of each other, against a mean of vectors of norm 1.
 func filtered(p Public, radius float64) func(m float64) float64 {
-	if p.People < leastGroups(p.Budget, p.failure()) {
+	c, err := calibrateGroups(p.People&^1, 1, p.Budget, p.failure())
+	if err != nil { // too few people
 		return func(float64) float64 { return math.Inf(1) }
 	}
-	noise := filteredNoise(p.Budget, remainders(p.Budget), p.People&^1, p.failure())
-	one := noise * p.spread() * radius / (2 / float64(p.People) * perShift(p.Budget))
+	one := c.sigma * p.spread() * radius / (2 / float64(p.People) * perShift(p.Budget))
 	return func(m float64) float64 { return one / math.Sqrt(m) }
 }
 
@@ -154,48 +153,13 @@ func concentrated(groups, phases int, failure float64) float64 {
 	return 2 / math.Sqrt(3) * (1 + math.Sqrt(math.Log(c*c*float64(phases)/(2*failure))))
 }
 
-// parts of epsilon, of which a test gets some and its release the others.
-const parts = 100
-
-// remainders has the noise over the shift that is hidden of a release that gets what i parts of a hundred of epsilon leave.
-func remainders(b accounting.Budget) (out [parts]float64) {
-	for i := range out {
-		out[i] = perShift(accounting.Budget{Epsilon: b.Epsilon * (1 - float64(i)/parts), Delta: b.Delta})
-	}
-	return out
-}
-
-// filteredNoise is the least noise of the filtered mean of so many points after a test for concentration, in units of the distance that all pairs
-// are within; +Inf: too few points. The filter has the radius of the score.
-func filteredNoise(b accounting.Budget, release [parts]float64, points int, failure float64) float64 {
-	c, best := float64(points), math.Inf(1)
-	for i := 1; i < parts; i++ {
-		scale := 2 * (c - 1) / c / (b.Epsilon * float64(i) / parts)
-		full := c - scale*(math.Log(1/(2*b.Delta))+math.Log(1/(2*failure)))
-		if full > c/2+2 {
-			best = min(best, release[i]*2*((c-1)/(full-c/2)+1)/(2*full-c))
-		}
-	}
-	return best
-}
-
 // FilteredGradientNoise is the noise of a coordinate of one filtered mean of everybody's gradients, in units of the clip norm, where so many rounds share the budget and
 // one test (Lowy, Liu and Asi 2024, Algorithm 2, with everybody in every round); +Inf: too few people.
 func FilteredGradientNoise(p Public, rounds int) float64 {
-	n, best := float64(p.People&^1), math.Inf(1)
-	if p.People < leastFiltered(p.Budget, rounds, p.failure()) {
-		return best
+	people := p.People &^ 1
+	t, err := calibrateThreshold(people, rounds, p.Budget, p.failure())
+	if err != nil {
+		return math.Inf(1)
 	}
-	radius := p.spread() * (math.Sqrt2 + 2*math.Sqrt(math.Log(n*n*float64(rounds)/(2*p.failure())))) / math.Sqrt(float64(p.Items))
-	split := math.Cbrt(4)
-	for i := 1; i < parts; i++ {
-		e1 := p.Budget.Epsilon * float64(i) / parts
-		each := 2 * (n - 1) / n * (1 + split) / e1
-		full := n - differenceTail(2*each/split, each, p.Budget.Delta/10) - differenceTail(2*each/split, each, p.failure()/float64(rounds))
-		if full > n/2+2 {
-			release := perShift(accounting.Budget{Epsilon: p.Budget.Epsilon - e1, Delta: 0.9 * p.Budget.Delta})
-			best = min(best, math.Sqrt(float64(rounds))*release*2*radius*((n-1)/(full-n/2)+1)/(2*full-n))
-		}
-	}
-	return best
+	return t.sigma * p.spread() * spreadRadius(people, p.Items, rounds, p.failure())
 }

@@ -6,16 +6,7 @@ import (
 )
 
 // fewestFiltered is Least of filtered: one phase of one step.
-func fewestFiltered(p Public) int {
-	k := leastFiltered(p.Budget, 1, p.failure())
-	for range 8 { // noise in whole pairs has slightly heavier tails
-		if _, err := calibrateThreshold(k, 1, p.Budget, p.failure()); err == nil {
-			break
-		}
-		k += 2
-	}
-	return k
-}
+func fewestFiltered(p Public) int { return leastFiltered(p.Budget, 1, p.failure()) }
 
 // A filteredSearch has what its candidates share.
 type filteredSearch struct {

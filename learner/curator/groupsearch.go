@@ -6,16 +6,7 @@ import (
 )
 
 // fewestGroups is Least of group-sgd: one phase, in which everybody is a group.
-func fewestGroups(p Public) int {
-	c := leastGroups(p.Budget, p.failure())
-	for range 8 { // noise in whole pairs has slightly heavier tails
-		if _, err := bestGroups(c, p.Budget, p.failure()); err == nil {
-			break
-		}
-		c += 2
-	}
-	return c
-}
+func fewestGroups(p Public) int { return leastGroups(p.Budget, p.failure()) }
 
 // mostPhases is how many phases a search tries at most.
 const mostPhases = 6

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"math/bits"
 	"math/rand/v2"
 
 	"github.com/panlearn/panlearn/learner/convex"
@@ -37,7 +36,7 @@ func numbers(part [2]int) []int {
 }
 
 // mostHalves is how many phases people are enough for.
-func mostHalves(people int) int { return max(1, bits.Len(uint(people))-1) }
+func mostHalves(people int) int { return max(1, paperPhases(people)) }
 
 // A course is how phases on disjoint people go: the first one's weight or step, by which it changes from one to the next.
 type course struct {

@@ -1,6 +1,9 @@
 package curator
 
-import "math"
+import (
+	"math"
+	"math/bits"
+)
 
 // shares are those of n people in the paper's phases (Lowy, Liu and Asi 2024, Algorithms 1 and 3): (1 - 2^-q)/2^(iq) in phase i = 1, ..., l.
 func shares(q float64, phases int) []float64 {
@@ -12,14 +15,7 @@ func shares(q float64, phases int) []float64 {
 }
 
 // paperPhases is the l of the paper, floor(log2 n).
-func paperPhases(n int) int {
-	l := 0
-	for n > 1 {
-		n /= 2
-		l++
-	}
-	return l
-}
+func paperPhases(n int) int { return bits.Len(uint(n)) - 1 }
 
 // split divides n people into phases that shrink by 2^-q, in full: the rounding goes to the first. Phase i has the people from the sum of the sizes
 // before it on, so that nobody is in two.

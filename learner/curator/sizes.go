@@ -2,7 +2,6 @@ package curator
 
 import (
 	"math"
-	"math/bits"
 
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
@@ -100,7 +99,7 @@ func leastPhases(needed func(n int) float64) int {
 	best := math.MaxInt
 	for q := range exponents {
 		best = min(best, least(func(n int) float64 {
-			return needed(n) * math.Exp2(float64(bits.Len(uint(n))-1)*q) / (1 - math.Exp2(-q))
+			return needed(n) * math.Exp2(float64(paperPhases(n))*q) / (1 - math.Exp2(-q))
 		}))
 	}
 	return best
