@@ -5,6 +5,7 @@ import "fmt"
 // Names of the methods of one process that has all rows, see packages curator and resque.
 const (
 	Resque      = "resque"
+	ResqueSCO   = "resque-sco"
 	NoisySGD    = "noisy-sgd"
 	BallAccel   = "ball-accel"
 	FixedLambda = "fixed-lambda"
@@ -22,7 +23,7 @@ type Curated struct {
 var curated = [...]Curated{
 	{Name: "output"}, {Name: "output-sgd"}, {Name: "output-phases"}, {Name: "gradscore"}, {Name: "deletion"}, {Name: "phased-erm"}, {Name: "phased-sco"},
 	{Name: "strongly-convex-erm"}, {Name: "strongly-convex-sco"}, {Name: "group-sgd"}, {Name: "filtered"},
-	{Name: Resque, AddRemove: true}, {Name: NoisySGD, AddRemove: true},
+	{Name: Resque, AddRemove: true}, {Name: ResqueSCO, AddRemove: true}, {Name: NoisySGD, AddRemove: true},
 	{Name: BallAccel, Public: true}, {Name: FixedLambda, Public: true},
 }
 

@@ -55,7 +55,7 @@ func NewPlan(ctx context.Context, spec *task.Spec, people []curator.Person) (Pla
 	if err != nil {
 		return Plan{}, err
 	}
-	if m.Name == schedule.NoisySGD || m.Name == schedule.Resque {
+	if m.AddRemove {
 		return p.private()
 	}
 	return p.curator(ctx)

@@ -14,8 +14,9 @@ import (
 
 // sources are where the methods of package private are from.
 var sources = map[string]string{
-	schedule.NoisySGD: "projected noisy stochastic gradient descent on Poisson samples (docs/resque.md, Private)",
-	schedule.Resque:   "Carmon et al. 2023, Theorem 3, at a fixed lambda and one slot a record (docs/resque.md, Private)",
+	schedule.NoisySGD:  "projected noisy stochastic gradient descent on Poisson samples (docs/resque.md, Private)",
+	schedule.Resque:    "Carmon et al. 2023, Theorem 3, at a fixed lambda and one slot a record (docs/resque.md, Private)",
+	schedule.ResqueSCO: "Carmon et al. 2023, Theorem 4, by regularised phases on disjoint blocks (docs/resque.md, Localisation)",
 }
 
 // private plans a method of package private, whose units are single rows.
@@ -34,13 +35,16 @@ func (p problem) private() (Plan, error) {
 	if err != nil {
 		return Plan{}, named(method, err)
 	}
-	about := statedir.Release{Method: method, Source: sources[method], Phases: 1, Bound: finite(plan.Bound), OnRecords: true, Depth: int64(plan.Rounds), Queries: plan.Queries,
+	about := statedir.Release{Method: method, Source: sources[method], Phases: 1, Bound: finite(plan.Bound), OnRecords: method != schedule.ResqueSCO, Depth: int64(plan.Rounds), Queries: plan.Queries,
 		Notes: []string{
 			fmt.Sprintf("epsilon %.4g, delta %.3g for one row replaced by another", plan.Cost.ReplaceEpsilon, plan.Cost.ReplaceDelta),
 			fmt.Sprintf("a row is in a step with probability %.4g; noise of a coordinate of a step's sum %.4g clip norms", plan.Rate, plan.Noise),
 		}}
-	if method != schedule.NoisySGD && plan.Baseline < plan.Bound {
+	if method == schedule.Resque && plan.Baseline < plan.Bound {
 		about.Baseline = plan.Advice() + ": it is expected to do better"
+	}
+	if method == schedule.ResqueSCO {
+		about.Baseline = plan.Advice()
 	}
 	rows := make([]convex.Example, 0, len(p.people))
 	for _, one := range p.people {

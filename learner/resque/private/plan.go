@@ -13,7 +13,7 @@ import (
 // A Plan is what will be run, and what is proved of it. It is a pure function of Public.
 type Plan struct {
 	Public
-	// Bound is on the expected excess E f(x) - min f over B(R), where f is the mean of the N clipped losses.
+	// Bound is on the expected excess E f(x) - min f over B(R), where f is the mean of the N clipped losses; of ReSQueSCO that of the population.
 	Bound float64 `json:"bound"`
 	// Cost is what the whole run costs, at most.
 	Cost Cost `json:"cost"`
@@ -22,18 +22,22 @@ type Plan struct {
 	// Queries is the expected number of gradients of single records.
 	Queries float64 `json:"queries"`
 	// Rate is the probability with which a step, or a round, has a record in it, and Noise the standard deviation of a coordinate of a step's, or a
-	// round's, sum of gradients in units of L.
+	// round's, sum of gradients in units of L; of ReSQueSCO in its first phase.
 	Rate  float64 `json:"rate"`
 	Noise float64 `json:"noise"`
 	// Baseline is the bound of noisy SGD for the same target in at most 10 N gradients, or in Passes N if that is less.
 	Baseline float64 `json:"baseline"`
 
 	sgd sgd
-	pv  *pv // nil of noisy SGD
+	pv  *pv        // of ReSQue
+	sco *localized // of ReSQueSCO
 }
 
 // Advice says which method has the smaller bound.
 func (p Plan) Advice() string {
+	if p.Method == ReSQueSCO {
+		return fmt.Sprintf("%s has the smaller bound, on the records alone: %.4g; %s on the population: %.4g", NoisySGD, p.Baseline, p.Method, p.Bound)
+	}
 	if p.Method != NoisySGD && p.Baseline < p.Bound {
 		return fmt.Sprintf("%s has the smaller bound: %.4g, and %s %.4g", NoisySGD, p.Baseline, p.Method, p.Bound)
 	}
@@ -84,6 +88,20 @@ func newPlan(p Public, a *accounting.Accountant) (Plan, error) {
 		plan.Rate, plan.Noise = v.gradRate.Float(), v.most*noiseOf(v.radius)
 		book = newLedger(p.target()).with(float64(v.rounds), v.call).with(float64(v.rounds), v.gradient)
 	}
+	if p.Method == ReSQueSCO {
+		l, err := planLocalized(p, a)
+		if err != nil {
+			return Plan{}, fmt.Errorf("plan: %w", err)
+		}
+		plan.sco, plan.Bound = &l, l.bound
+		plan.Rounds, plan.Queries = l.rounds()
+		first, ok := l.phases[0], false
+		plan.Rate, plan.Noise = first.gradRate.Float(), first.most*noiseOf(first.radius)
+		if plan.Cost, ok = l.cost(p); !ok {
+			return Plan{}, fmt.Errorf("plan: epsilon %v, delta %v are not met", p.Epsilon, p.Delta)
+		}
+		return plan, nil
+	}
 	if !book.fits() {
 		return Plan{}, fmt.Errorf("plan: epsilon %v, delta %v are not met", p.Epsilon, p.Delta)
 	}
@@ -116,7 +134,7 @@ func enough(p Public, a *accounting.Accountant) string {
 
 // A Result is what a run may publish.
 type Result struct {
-	// Theta is the point. Noisy SGD's is in B(R); ReSQue's may lie outside by a little, and its bound is for it as it is.
+	// Theta is the point. Noisy SGD's is in B(R); that of the others may lie outside by a little, and the bound is for it as it is.
 	Theta []float64
 	// Cost is what the ledger holds at the end.
 	Cost Cost
@@ -140,6 +158,9 @@ func (p Plan) Fit(ctx context.Context, data Data, entropy rand.Source) (Result, 
 	run := p.sgd.run
 	if p.pv != nil {
 		run = p.pv.run
+	}
+	if p.sco != nil {
+		run = p.sco.run
 	}
 	theta, book, err := run(ctx, p.Public, r, entropy)
 	if err != nil {

@@ -12,6 +12,8 @@ import (
 const (
 	NoisySGD = "noisy-sgd" // projected noisy stochastic gradient descent: recommended
 	ReSQue   = "resque"    // ball acceleration at a fixed lambda with reweighted stochastic queries
+	// ReSQueSCO is ReSQue on disjoint blocks one after another; its bound is about the population of which the records are independent draws.
+	ReSQueSCO = "resque-sco"
 )
 
 // Public are the numbers that decide a plan. All are known before any record is read.
@@ -30,7 +32,7 @@ type Public struct {
 	Delta   float64 `json:"delta"`
 	// Replace says that the target is for one record replaced by another, and not for one more or less.
 	Replace bool `json:"replace"`
-	// Passes bounds the expected number of gradients by Passes N; 0 stands for 10 of noisy SGD and 100 of ReSQue.
+	// Passes bounds the expected number of gradients by Passes N; 0 stands for 10 of noisy SGD and 100 of the others.
 	Passes float64 `json:"passes"`
 	// Rounds bounds the query depth; 0 is no bound.
 	Rounds int `json:"max_rounds"`
@@ -43,8 +45,8 @@ type Public struct {
 func (p Public) Validate() error {
 	positive := func(x float64) bool { return x > 0 && x <= 1e30 }
 	switch {
-	case p.Method != NoisySGD && p.Method != ReSQue:
-		return fmt.Errorf("method %q: want %s or %s", p.Method, NoisySGD, ReSQue)
+	case p.Method != NoisySGD && p.Method != ReSQue && p.Method != ReSQueSCO:
+		return fmt.Errorf("method %q: want %s, %s or %s", p.Method, NoisySGD, ReSQue, ReSQueSCO)
 	case p.N < 2 || p.N > 1<<24:
 		return fmt.Errorf("n = %d: want 2 to %d records", p.N, 1<<24)
 	case p.Dim < 1 || p.Dim > randomizer.MaxDim:
@@ -84,7 +86,7 @@ func (p Public) passes() float64 {
 	switch {
 	case p.Passes > 0:
 		return p.Passes
-	case p.Method == ReSQue:
+	case p.Method != NoisySGD:
 		return 100
 	}
 	return 10

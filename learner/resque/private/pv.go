@@ -17,6 +17,7 @@ import (
 type pv struct {
 	rounds int
 	s, r   float64
+	ridge  float64         // of (ridge/2) ||. - start||^2 in what is minimised, data-free; 0: none, and the start is the origin
 	slots  int             // m = That - 1
 	rate   randomizer.Coin // q of a call: batch = q n / m
 	eta    float64
@@ -74,8 +75,21 @@ func (v pv) place(p Public) ([]phase, error) {
 	return of, nil
 }
 
-// run learns. The errors are those of sgd.run.
+// strength is that of a call's regularised problem: its minimiser without the ball is in it. With a ridge the problem's slope is up to 2L in B(start, L/ridge).
+func (v pv) strength(lipschitz float64) float64 {
+	if v.ridge > 0 {
+		return 2 * lipschitz / v.r
+	}
+	return lipschitz / v.r
+}
+
+// run learns from the origin. The errors are those of sgd.run.
 func (v pv) run(ctx context.Context, p Public, r *records, entropy rand.Source) ([]float64, ledger, error) {
+	return v.from(ctx, p, make([]float64, p.Dim), r, entropy)
+}
+
+// from learns from a start that was released before. p.Radius is that of the ball around it in which the minimiser is.
+func (v pv) from(ctx context.Context, p Public, start []float64, r *records, entropy rand.Source) ([]float64, ledger, error) {
 	book := newLedger(p.target())
 	noise := lattice{v.coins, entropy}
 	if v.coins == nil {
@@ -96,10 +110,12 @@ func (v pv) run(ctx context.Context, p Public, r *records, entropy rand.Source) 
 	if err != nil {
 		return nil, book, err
 	}
-	d, lambda := p.Dim, p.Lipschitz/v.r
-	inner := newSolver(d, v.r, v.r/v.s, lambda, v.batch(p.N), of, noise)
+	d, strength := p.Dim, v.strength(p.Lipschitz)
+	lambda := strength - v.ridge
+	inner := newSolver(d, v.r, v.r/v.s, strength, v.batch(p.N), of, noise)
 	slots := newSlotter(call, v.slots)
-	x, w, y, at, pull := make([]float64, d), make([]float64, d), make([]float64, d), make([]float64, d), make([]float64, d)
+	// x, w and y are displacements from the start, at and pull from y.
+	x, w, y, at, pull, centre := make([]float64, d), make([]float64, d), make([]float64, d), make([]float64, d), make([]float64, d), make([]float64, d)
 	g, place := make([]float64, d), make([]int64, d)
 	expected := v.gradRate.Float() * float64(p.N)
 	length := v.most * p.Lipschitz
@@ -109,20 +125,32 @@ func (v pv) run(ctx context.Context, p Public, r *records, entropy rand.Source) 
 		if err := ctx.Err(); err != nil {
 			return nil, book, err
 		}
-		a := resque.NextStep(lambda, total)
+		held := 1 + v.ridge*total
+		a := resque.NextStep(lambda/held, total) // lambda a^2 = (A + a) (1 + ridge A)
 		for j := range y {
 			y[j] = (total*x[j] + a*w[j]) / (total + a)
+			centre[j] = start[j] + y[j]
+			pull[j] = -v.ridge / strength * y[j]
 		}
 		if err := book.charge(v.call); err != nil {
 			return nil, book, err
 		}
 		clear(at)
-		inner.solve(at, y, pull, r, slots.draw())
+		inner.solve(at, centre, pull, r, slots.draw())
+		for j := range x {
+			x[j] = y[j] + at[j]
+		}
+		if v.ridge > 0 {
+			convex.Clip(x, p.Radius)
+			for j := range at {
+				at[j] = x[j] - y[j]
+			}
+		}
 		if err := book.charge(v.gradient); err != nil {
 			return nil, book, err
 		}
 		for _, i := range sample.draw() {
-			inner.draw(y)
+			inner.draw(centre)
 			r.gradient(g, inner.query, i)
 			weight := min(math.Exp(resque.LogWeight(at, inner.xi, inner.rho)), v.most)
 			for j := range g {
@@ -134,12 +162,14 @@ func (v pv) run(ctx context.Context, p Public, r *records, entropy rand.Source) 
 		if v.seen != nil {
 			v.seen(at, g)
 		}
-		for j := range x {
-			x[j] = y[j] + at[j]
-			w[j] -= a / expected * g[j]
+		for j := range w {
+			w[j] = (held*w[j] - a/expected*g[j]) / (1 + v.ridge*(total+a))
 		}
 		convex.Clip(w, p.Radius)
 		total += a
+	}
+	for j := range x {
+		x[j] += start[j]
 	}
 	return x, book, nil
 }
@@ -160,6 +190,10 @@ func (v pv) callBound(p Public, m *moments, noise float64) (gap, variance float6
 	rho := v.r / v.s
 	curvature := 1 - v.eta*p.Lipschitz/(4*rho)
 	of := phases(v.slots+1, v.eta)
+	slope := 2. // of the regularised objective in the ball, over L
+	if v.ridge > 0 {
+		slope = 4
+	}
 	var grown float64
 	for _, ph := range of {
 		grown += float64(ph.steps) * m.logGrowth(1, ph.e*p.Lipschitz/rho)
@@ -169,21 +203,30 @@ func (v pv) callBound(p Public, m *moments, noise float64) (gap, variance float6
 	}
 	drift := math.Exp(v.s*v.s/2 + grown/2)
 	variance = (math.Exp(v.s*v.s)/B+q/(1-q))/(6*curvature) + float64(len(of))*(2+2*v.s)*q*drift*T/(T-1)/(7*B) +
-		4*d*noise*noise/(B*B*T) + 2*math.Sqrt(d)*noise/(B*T*T)
+		4*d*noise*noise/(B*B*T) + slope*math.Sqrt(d)*noise/(B*T*T)
 	step := v.eta * p.Lipschitz / v.r // eta L/r
 	return 4/(step*T) + step*variance, variance
 }
 
-// bound is docs/resque.md, Theorem V.
+// bound is docs/resque.md, Theorem V; with a ridge, what a phase of localisation costs.
 func (v pv) bound(p Public, m *moments, callNoise, gradNoise float64) float64 {
+	if v.ridge > 0 {
+		gap, smoothing := v.regularised(p, m, callNoise, gradNoise)
+		return 8*gap + smoothing
+	}
 	gap, _ := v.callBound(p, m, callNoise)
-	L, d, n := p.Lipschitz, float64(p.Dim), float64(p.N)*v.gradRate.Float()
+	L, d := p.Lipschitz, float64(p.Dim)
 	lambda := L / v.r
 	last, sum := weights(lambda, v.rounds)
-	sigma2 := L * L * (math.Exp(v.s*v.s)/n + d*v.most*v.most*gradNoise*gradNoise/(n*n))
-	truncated := v.most * math.Sqrt(d) * gradNoise / math.Sqrt(noiseVariance) / (1 << stepBits)
-	bias := 2 * p.Radius * L * (clipBias(v.s, v.most) + truncated)
+	sigma2, bias := v.estimate(p, gradNoise)
 	return L*v.r/v.s*math.Sqrt(d) + (p.Radius*p.Radius/2+(1+v.s)*(1+v.s)*gap*L*v.r*sum+sigma2*sum/(2*lambda))/last + bias
+}
+
+// estimate is what the mean of a round's gradients is off by: its variance, and what its bias costs over a diameter of the ball.
+func (v pv) estimate(p Public, noise float64) (variance, bias float64) {
+	L, d, n := p.Lipschitz, float64(p.Dim), float64(p.N)*v.gradRate.Float()
+	truncated := v.most * math.Sqrt(d) * noise / math.Sqrt(noiseVariance) / (1 << stepBits)
+	return L * L * (math.Exp(v.s*v.s)/n + d*v.most*v.most*noise*noise/(n*n)), 2 * p.Radius * L * (clipBias(v.s, v.most) + truncated)
 }
 
 // driftShare is the share of delta that goes to runs that drift further than KD.

@@ -15,13 +15,15 @@ type pvSearch struct {
 	p    Public
 	a    *accounting.Accountant
 	most float64 // gradients in all
+	// ridge is that of the objective, in a ball of radius L/ridge; 0: none.
+	ridge float64
 }
 
 // shape is the plan at x = logarithms of r, rounds, slots, expected records in a gradient, and of the ratio of a gradient's mu to a call's;
 // or false. Its noise is left to charge.
 func (s pvSearch) shape(m *moments, x []float64) (pv, bool) {
 	n := float64(s.p.N)
-	v := pv{s: m.s, r: math.Exp(x[0]), rounds: int(math.Exp(x[1]) + 1e-9), most: cut(m.s)}
+	v := pv{ridge: s.ridge, s: m.s, r: math.Exp(x[0]), rounds: int(math.Exp(x[1]) + 1e-9), most: cut(m.s)}
 	k := int(math.Round(x[2] / math.Ln2))
 	if k < 3 || k > 20 || v.rounds < 1 || float64(v.rounds) > min(s.p.maxRounds(), 1<<20) || v.r > s.p.Radius {
 		return v, false

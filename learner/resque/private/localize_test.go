@@ -1,0 +1,164 @@
+package private
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/panlearn/panlearn/internal/test/dptest"
+	"github.com/panlearn/panlearn/internal/test/longtest"
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/randomizer/accounting"
+)
+
+// smallBlock is a plan for a block of n records at L = ridge = 1, in few rounds.
+func smallBlock(t *testing.T, n, d int, eps float64) (Public, blockPlan) {
+	q := public(ReSQueSCO, n, d)
+	q.Epsilon, q.Rounds = eps, 1000
+	b, _, err := planBlock(q, accounting.NewAccountant(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return q, b
+}
+
+// A phase comes as near to the minimiser with the regulariser as Theorem R says, from a start that is not the origin, and stays in its ball.
+func TestRegularisedPhase(t *testing.T) {
+	const n, d, ridge = 2000, 2, 0.7
+	q, b := smallBlock(t, n, d, 8)
+	v := b.pv.scaled(1, ridge)
+	q.Radius = 1 / ridge
+	data := world(n, d, 1)
+	start := []float64{-0.4, 0.9}
+	value := func(x []float64) float64 {
+		return meanLoss(data, x) + ridge/2*((x[0]-start[0])*(x[0]-start[0])+(x[1]-start[1])*(x[1]-start[1]))
+	}
+	best, least := []float64{0, 0}, math.Inf(1)
+	for step, at := 0.1, append([]float64(nil), start...); step > 1e-3; step /= 4 {
+		for i := -12.; i <= 12; i++ {
+			for j := -12.; j <= 12; j++ {
+				if x := []float64{at[0] + i*step, at[1] + j*step}; value(x) < least {
+					best, least = x, value(x)
+				}
+			}
+		}
+		at = best
+	}
+	r, err := newRecords(data, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, book, err := v.from(context.Background(), q, start, r, dptest.Source(t, 7))
+	if err != nil {
+		t.Fatal(err)
+	}
+	bound := (b.gap + b.smoothing) / ridge
+	t.Logf("gap %.4g, bound %.4g, at the start %.4g; %d rounds; minimiser %v, found %v", value(x)-least, bound, value(start)-least, v.rounds, best, x)
+	if value(x)-least > bound {
+		t.Errorf("gap %v above %v", value(x)-least, bound)
+	}
+	if value(x)-least > (value(start)-least)/20 {
+		t.Errorf("gap %v, at the start %v", value(x)-least, value(start)-least)
+	}
+	if math.Hypot(x[0]-start[0], x[1]-start[1]) > q.Radius*(1+1e-12) {
+		t.Errorf("%v is not within %v of %v", x, q.Radius, start)
+	}
+	if !book.fits() {
+		t.Error("the ledger is over its target")
+	}
+}
+
+// All arrangements are alike likely, and one row more changes its own place alone.
+func TestPlaces(t *testing.T) {
+	rows := []convex.Example{{Label: 1}, {Label: 2}, {Label: 3}}
+	rng := rand.New(dptest.Source(t, 8))
+	counts := map[string]uint64{}
+	const draws = 48000
+	for range draws {
+		var s string
+		for _, e := range places(rows, 4, rng) {
+			s += fmt.Sprint(e.Label)
+		}
+		counts[s]++
+	}
+	if len(counts) != 24 {
+		t.Fatalf("%d arrangements of 3 rows in 4 places, want 24", len(counts))
+	}
+	var seen []uint64
+	for _, c := range counts {
+		seen = append(seen, c)
+	}
+	want := make([]float64, 24)
+	for i := range want {
+		want[i] = 1. / 24
+	}
+	dptest.ChiSquare(t, "arrangements", seen, want, dptest.Alpha)
+	for seed := range uint64(20) {
+		with, without := places(rows, 9, rand.New(rand.NewPCG(seed, 1))), places(rows[:2], 9, rand.New(rand.NewPCG(seed, 1)))
+		for i := range with {
+			if with[i].Label != without[i].Label && with[i].Label != 3 {
+				t.Fatalf("place %d has row %v, without the third %v", i, with[i].Label, without[i].Label)
+			}
+		}
+	}
+}
+
+// The bound is ridge_1 R^2/2 + (L^2/ridge_1) Q at its best ridge_1, and Q what phases say one by one.
+func TestLocalizationCost(t *testing.T) {
+	plans := []blockPlan{{gap: 1e-3, smoothing: 1e-4}, {gap: 4e-3, smoothing: 2e-4}, {gap: 16e-3, smoothing: 4e-4}}
+	got := localizationCost(plans, []int{500, 250, 125})
+	// (mu_i/2) E||xhat - x||^2 is 8 Gamma of the phase before; Gamma_i = gap_i/mu_i.
+	want := (2./500 + 1e-4) + 8*1e-3 + (2./250+2e-4)/8 + 8*4e-3/8 + (2./125+4e-4)/64 + math.Sqrt(2*16e-3)/64
+	if math.Abs(got-want) > 1e-15 {
+		t.Errorf("Q %v, want %v", got, want)
+	}
+}
+
+func TestLocalizationLearns(t *testing.T) {
+	const n, d = 4000, 2
+	q := public(ReSQueSCO, n, d)
+	q.Rounds, q.Epsilon = 2000, 8
+	p, err := NewPlan(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, b := range p.sco.blocks {
+		if v := p.sco.phases[i]; b != n>>(i+1) || math.Abs(v.ridge/p.sco.phases[0].ridge/math.Pow(8, float64(i))-1) > 1e-12 {
+			t.Errorf("phase %d: %d records, ridge %v", i+1, b, v.ridge)
+		}
+	}
+	r, err := p.Fit(context.Background(), world(n-1, d, 1), dptest.Source(t, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fresh, truth := world(20000, d, 2), []float64{0.7 / math.Sqrt2, 0.7 / math.Sqrt2}
+	gap := meanLoss(fresh, r.Theta) - meanLoss(fresh, truth)
+	t.Logf("excess %.4g on fresh rows, bound %.4g; %d phases, %d rounds, %.3g gradients, %v", gap, p.Bound, len(p.sco.phases), p.Rounds, p.Queries, r.Cost)
+	if gap > p.Bound {
+		t.Errorf("excess %v above the bound %v", gap, p.Bound)
+	}
+	if math.Abs(r.Cost.Epsilon-p.Cost.Epsilon) > 1e-6 || p.Cost.Epsilon > q.Epsilon || p.Cost.Delta > q.Delta || p.Cost.Epsilon < 0.9*q.Epsilon {
+		t.Errorf("the ledger holds %v, planned %v", r.Cost, p.Cost)
+	}
+	if p.Rounds > q.Rounds {
+		t.Errorf("%d rounds, want at most %d", p.Rounds, q.Rounds)
+	}
+}
+
+func TestLocalizationPlans(t *testing.T) {
+	if !longtest.Run(t, "plans of many records") {
+		return
+	}
+	for n, most := range map[int]float64{4000: 0.41, 20000: 0.15, 100000: 0.061} {
+		p, err := NewPlan(public(ReSQueSCO, n, 3))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("n %d: bound %.4g, %d phases, %d rounds, %.3g gradients, %v", n, p.Bound, len(p.sco.phases), p.Rounds, p.Queries, p.Cost)
+		if p.Bound > most {
+			t.Errorf("n %d: bound %v", n, p.Bound)
+		}
+	}
+}
