@@ -44,7 +44,7 @@ func peopleOf(n, m int, epsilon float64, ridge bool) curator.Public {
 	return p
 }
 
-// people prints the tables: sizes, crossovers of noise, noise of one gradient, and bounds beside what runs on at most so many rows lose.
+// people prints the tables: sizes, crossovers of noise, noise of one gradient, planning bounds, and plans' bounds beside what runs on at most so many rows lose.
 func people(to, progress io.Writer, seeds, rows int) error {
 	printSizes(to)
 	if err := printCrossovers(to); err != nil {
@@ -53,6 +53,7 @@ func people(to, progress io.Writer, seeds, rows int) error {
 	if err := printRadius(to); err != nil {
 		return err
 	}
+	printBounds(to)
 	return printRuns(to, progress, seeds, rows)
 }
 
@@ -256,6 +257,24 @@ func best(p curator.Public, rows []curator.Person) float64 {
 		p.Set.Project(theta, theta)
 	}
 	return risk(p, theta, rows, nil)
+}
+
+// printBounds is the table of planning bounds, in units of the clip norm times the distance of the best model.
+func printBounds(to io.Writer) {
+	fmt.Fprintln(to, "\n| planning bound, epsilon 1 (4, 8) | items | a person as one item (B0) | one step a person (B1) | groups |\n| --- | --- | --- | --- | --- |")
+	for _, n := range peopleCounts {
+		for _, m := range peopleItems {
+			fmt.Fprintf(to, "| %d people | %d", n, m)
+			for _, bound := range []func(curator.Public) float64{curator.PersonBound, curator.StepBound, curator.GroupBound} {
+				var of [3]string
+				for i, epsilon := range peopleEpsilons {
+					of[i] = number(bound(peopleOf(n, m, epsilon, false)))
+				}
+				fmt.Fprintf(to, " | %s (%s, %s)", of[0], of[1], of[2])
+			}
+			fmt.Fprintln(to, " |")
+		}
+	}
 }
 
 // printRuns is the table of bounds and of what runs lose on new rows, of every method beside the baselines.

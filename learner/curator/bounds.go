@@ -79,7 +79,7 @@ func StepBound(p Public) float64 {
 // GroupBound is of groups that step by themselves (Lowy, Liu and Asi 2024, Algorithm 1), calibrated.
 func GroupBound(p Public) float64 {
 	n, m, best := float64(p.People), float64(p.Items), math.Inf(1)
-	for c := leastGroups(p.Budget, p.failure()); c <= p.People; c += 2 * (1 + c/20) {
+	for c := leastGroups(p.Budget, p.failure()); c <= p.People; c += 2 * (1 + c/8) {
 		calibrated, _ := calibrateGroups(c, 1, p.Budget, p.failure())
 		size := func(people float64) float64 { return math.Floor(people/float64(c)) * m }
 		best = min(best, stepsBound(n, float64(p.Dim), size, func(people float64) float64 {

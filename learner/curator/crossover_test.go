@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"testing"
+
+	"github.com/panlearn/panlearn/learner/convex"
 )
 
 func sixteen(epsilon float64, n int) Public {
@@ -99,4 +101,29 @@ func TestSpreadAndFewPeople(t *testing.T) {
 			}
 		}
 	}
+}
+
+// What plans release on the lattice has the noise of the planning figures, within 5 %.
+func TestPlansHaveTheirFigures(t *testing.T) {
+	p := sixteen(1, 10_000)
+	p.Set = convex.Ball{R: 5}
+	m, _ := Of("gradscore")
+	plan, err := m.Plan(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, noise := gradientScoreNoise(p, 16)
+	near(t, "gradscore", plan.NoiseStd, noise, 0.05)
+
+	p.People, p.Ridge, p.Budget = 2000, 0, budget(4)
+	g, err := searchGroups(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, _ = Of("group-sgd")
+	if plan, err = m.Plan(p); err != nil {
+		t.Fatal(err)
+	}
+	last := g.phases[len(g.phases)-1]
+	near(t, "group-sgd on its lattice", plan.NoiseStd, g.constants.sigma*last.tau, 0.05)
 }
