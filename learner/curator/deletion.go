@@ -164,10 +164,14 @@ func planDeletion(p Public) (*Plan, error) {
 	}
 	l := deletionLaw(p.Budget)
 	if least := leastDeletions(l); p.People < least {
-		return nil, &TooFewError{"deletion", p.People, least}
+		few := &TooFewError{"deletion", p.People, least}
+		if least > mostDeletable {
+			return nil, fmt.Errorf("%w, and it looks at all subsets of at most %d: no number will do for this epsilon and delta; gradscore is its polynomial form", few, mostDeletable)
+		}
+		return nil, few
 	}
 	if p.People > mostDeletable {
-		return nil, fmt.Errorf("deletion: %d people, of whom all subsets are looked at: want at most %d", p.People, mostDeletable)
+		return nil, fmt.Errorf("deletion: %d people, of whom all subsets are looked at: want at most %d; gradscore is its polynomial form", p.People, mostDeletable)
 	}
 	at, below := l.Survival()
 	noise, err := accounting.DeletionNoise(p.Budget, at, below, perDeletion)

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/bits"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/panlearn/panlearn/learner/convex"
@@ -132,6 +133,10 @@ func TestDeletionLearnsOfFew(t *testing.T) {
 	var few *TooFewError
 	if _, err := m.Plan(p); !errors.As(err, &few) || few.Least != m.Least(p) {
 		t.Errorf("3 people: %v", err)
+	}
+	p.Budget.Epsilon, p.Budget.Delta = 1, 1e-6
+	if _, err := m.Plan(p); !errors.As(err, &few) || few.Least <= mostDeletable || !strings.Contains(err.Error(), "no number will do") {
+		t.Errorf("more people are needed than there may be: %v", err)
 	}
 }
 

@@ -169,5 +169,13 @@ func planOutputPhases(p Public) (*Plan, error) {
 	}
 	bound := risk(c, func(i int, _ *solver, _ int) float64 { std, _ := turns[i].cost(); return std })
 	return inTurns("output-phases", p, parts, turns, bound,
-		fmt.Sprintf("%d phases of disjoint people, lambda %.4g times %.3g from phase to phase", c.phases, c.first, c.growth)), nil
+		fmt.Sprintf("%s of disjoint people, lambda %.4g times %.3g from phase to phase", inPhases(c.phases), c.first, c.growth)), nil
+}
+
+// inPhases is so many phases, in words.
+func inPhases(phases int) string {
+	if phases == 1 {
+		return "1 phase"
+	}
+	return fmt.Sprintf("%d phases", phases)
 }

@@ -152,7 +152,7 @@ func (m phasing) plan(p Public) (*Plan, error) {
 		return nil, err
 	}
 	if m.strong && p.Ridge == 0 {
-		return nil, fmt.Errorf("%s: ridge 0: want a strongly convex objective", m.name)
+		return nil, fmt.Errorf("%s: model.ridge 0: want one above 0, for a strongly convex objective", m.name)
 	}
 	if least := m.least(p); p.People < least {
 		return nil, &TooFewError{m.name, p.People, least}
@@ -194,5 +194,5 @@ func (m phasing) note(c course) string {
 	if m.disjoint {
 		composed = "of disjoint people, each with the whole budget"
 	}
-	return fmt.Sprintf("%d phases %s; lambda %.4g times %.3g from phase to phase", c.phases, composed, c.first, c.growth)
+	return fmt.Sprintf("%s %s; lambda %.4g times %.3g from phase to phase", inPhases(c.phases), composed, c.first, c.growth)
 }

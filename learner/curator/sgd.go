@@ -140,5 +140,5 @@ func planOutputSGD(p Public) (*Plan, error) {
 	}
 	bound := risk(c, func(i, _ int) float64 { std, _ := turns[i].cost(); return std })
 	return inTurns("output-sgd", p, parts, turns, bound,
-		fmt.Sprintf("%d phases of disjoint people, one step a person, of %.4g times %.3g from phase to phase", c.phases, c.first, c.growth)), nil
+		fmt.Sprintf("%s of disjoint people, one step a person, of %.4g times %.3g from phase to phase", inPhases(c.phases), c.first, c.growth)), nil
 }

@@ -61,7 +61,10 @@ func (n *node) together(units int) (leftOut []string, err error) {
 		return nil, &FieldError{Line: c.line, Path: "schedule.continuous", Value: c.describe(), Want: "nothing where all rows are in one place: they end"}
 	}
 	of := ofMany
-	if a := n.at("schedule.algorithm"); a != nil && schedule.OnePlace(a.text) != nil {
+	if a := n.at("schedule.algorithm"); a != nil && a.text != "" && !slices.Contains(slices.Concat([]string{schedule.Auto}, schedule.Names(), schedule.CuratedNames()), a.text) {
+		return nil, &FieldError{Line: a.line, Path: "schedule.algorithm", Value: a.describe(), Want: "one of " + strings.Join(slices.Concat([]string{schedule.Auto}, schedule.Names()), ", ") +
+			"; or one that needs all rows at once: " + strings.Join(schedule.CuratedNames(), ", ")}
+	} else if a != nil && schedule.OnePlace(a.text) != nil {
 		of = append(slices.Clip(of), ofRounds...)
 	}
 	for _, key := range of {

@@ -74,6 +74,9 @@ func TestTogetherRefuses(t *testing.T) {
 			t.Errorf("%s: %v", set, err)
 		}
 	}
+	if _, err := together(t, 700, plain, "schedule.algorithm=outptu"); err == nil || !strings.Contains(err.Error(), schedule.PGD) || !strings.Contains(err.Error(), "output-phases") {
+		t.Errorf("a method that is none: %v, want the names of those that there are", err)
+	}
 	for _, units := range []int{-1, maxUsers + 1} {
 		if _, err := together(t, units, plain); err == nil {
 			t.Errorf("%d units are accepted", units)

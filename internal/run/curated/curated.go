@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/panlearn/panlearn/internal/run/statedir"
 	"github.com/panlearn/panlearn/learner/convex"
@@ -90,7 +91,7 @@ func (p problem) curator(ctx context.Context) (Plan, error) {
 	}
 	plan, err := m.Plan(p.public)
 	if err != nil {
-		return Plan{}, named(m.Name, err)
+		return Plan{}, p.named(m.Name, err)
 	}
 	if err := p.suits(ctx, plan); err != nil {
 		return Plan{}, err
@@ -136,11 +137,11 @@ func (p problem) better(plan *curator.Plan) string {
 	if slices.Contains(baselines, plan.Method) {
 		return ""
 	}
-	text, least := "", plan.Bound
+	text, best, least := "", "output-phases", plan.Bound
 	for _, name := range baselines {
 		m, _ := curator.Of(name)
 		if b, err := m.Plan(p.public); err == nil && b.Bound < least {
-			least = b.Bound
+			best, least = name, b.Bound
 			text = fmt.Sprintf("%s has a bound of %.3g on its excess risk for the same people and budget, %s %s", name, b.Bound, plan.Method, boundOf(plan.Bound))
 		}
 	}
@@ -160,7 +161,7 @@ func (p problem) better(plan *curator.Plan) string {
 		}
 	}
 	if text != "" {
-		text += ": output-phases is expected to do better"
+		text += ": " + best + " is expected to do better"
 	}
 	return text
 }
@@ -180,11 +181,13 @@ func finite(b float64) *float64 {
 	return &b
 }
 
-// named puts the method's name before an error that does not have it.
-func named(name string, err error) error {
-	var few *curator.TooFewError
-	if errors.As(err, &few) {
-		return err
+// named puts the method's name before an error that does not have it, and says who people are where rows are protected.
+func (p problem) named(name string, err error) error {
+	if !strings.HasPrefix(err.Error(), name+": ") {
+		err = fmt.Errorf("%s: %w", name, err)
 	}
-	return fmt.Errorf("%s: %w", name, err)
+	if !p.spec.ByUser() && strings.Contains(err.Error(), " people") {
+		err = fmt.Errorf("%w (each row is a person here: privacy.unit is event)", err)
+	}
+	return err
 }

@@ -98,6 +98,8 @@ func TestRefusals(t *testing.T) {
 		{[]string{"schedule.algorithm=noisy-sgd", "model.ridge=0.1"}, "model.ridge 0.1"},
 		{[]string{"schedule.algorithm=noisy-sgd", "privacy.unit=user", "user={column: who, items: 4}"}, "output-phases is for people"},
 		{[]string{"schedule.algorithm=noisy-sgd", "privacy.epsilon=0.03"}, "want at least"},
+		{[]string{"schedule.algorithm=strongly-convex-erm"}, "strongly-convex-erm: model.ridge 0"},
+		{[]string{"schedule.algorithm=filtered", "privacy.epsilon=0.1"}, "each row is a person here"},
 		{[]string{"schedule.algorithm=fixed-lambda"}, "with --public"},
 		{[]string{"schedule.algorithm=pgd"}, "no method of one process"},
 	} {
@@ -141,5 +143,45 @@ func TestMinimize(t *testing.T) {
 	o.Gap = -1
 	if _, err := o.Minimize(t.Context()); err == nil {
 		t.Error("a negative gap is accepted")
+	}
+}
+
+// TestBetter: the baseline that is recommended is the one whose bound is named.
+func TestBetter(t *testing.T) {
+	p, err := newProblem(declared(t, 12, "schedule.algorithm=output-sgd"), persons(12))
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := map[string]bool{}
+	m, _ := curator.Of("output-sgd")
+	p.public.Dim, p.public.Lipschitz, p.public.Smoothness, p.public.Set = 5, 1, 25.75, convex.Ball{R: 5}
+	for _, n := range []int{2, 12} {
+		for _, p.public.Ridge = range []float64{0.1, 1} {
+			p.public.People = n
+			plan, err := m.Plan(p.public)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := p.better(plan)
+			if text == "" {
+				continue
+			}
+			name, _, found := strings.Cut(text, " has a bound of")
+			if !found || !strings.HasSuffix(text, ": "+name+" is expected to do better") {
+				t.Errorf("%q", text)
+			}
+			named[name] = true
+		}
+	}
+	if !named["output"] {
+		t.Errorf("named %v, and never output, whose bound is the smallest of few people", named)
+	}
+}
+
+// TestRefusalsAreOfOneMethod: its name stands once.
+func TestRefusalsAreOfOneMethod(t *testing.T) {
+	_, err := NewPlan(t.Context(), declared(t, 500, "schedule.algorithm=deletion", "privacy.epsilon=30", "privacy.delta=0.001"), persons(500))
+	if err == nil || strings.Count(err.Error(), "deletion:") != 1 || !strings.Contains(err.Error(), "gradscore") {
+		t.Errorf("%v", err)
 	}
 }

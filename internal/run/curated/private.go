@@ -33,11 +33,11 @@ func (p problem) private() (Plan, error) {
 	plan, err := private.NewPlan(private.Public{Method: method, N: p.public.People, Dim: p.public.Dim, Lipschitz: p.public.Lipschitz, Radius: set.Radius,
 		Epsilon: p.public.Budget.Epsilon, Delta: p.public.Budget.Delta, Convex: true})
 	if err != nil {
-		return Plan{}, named(method, err)
+		return Plan{}, p.named(method, err)
 	}
 	about := statedir.Release{Method: method, Source: sources[method], Phases: 1, Bound: finite(plan.Bound), OnRecords: method != schedule.ResqueSCO, Depth: int64(plan.Rounds), Queries: plan.Queries,
 		Notes: []string{
-			fmt.Sprintf("epsilon %.4g, delta %.3g for one row replaced by another", plan.Cost.ReplaceEpsilon, plan.Cost.ReplaceDelta),
+			plan.Cost.Replaced() + " for one row replaced by another",
 			fmt.Sprintf("a row is in a step with probability %.4g; noise of a coordinate of a step's sum %.4g clip norms", plan.Rate, plan.Noise),
 		}}
 	if method == schedule.Resque && plan.Baseline < plan.Bound {

@@ -3,6 +3,8 @@ package private
 import (
 	"fmt"
 	"math"
+	"strconv"
+	"strings"
 
 	"github.com/panlearn/panlearn/randomizer"
 	"github.com/panlearn/panlearn/randomizer/accounting"
@@ -109,5 +111,22 @@ func newCost(eps, delta float64) Cost {
 
 // String says the adjacency beside each figure.
 func (c Cost) String() string {
-	return fmt.Sprintf("epsilon %.4g, delta %.3g for one record more or less; epsilon %.4g, delta %.3g for one replaced", c.Epsilon, c.Delta, c.ReplaceEpsilon, c.ReplaceDelta)
+	return fmt.Sprintf("epsilon %s, delta %s for one record more or less; %s for one replaced", upper(c.Epsilon, 6), upper(c.Delta, 3), c.Replaced())
+}
+
+// Replaced says ReplaceEpsilon and ReplaceDelta, neither less than it is.
+func (c Cost) Replaced() string {
+	return fmt.Sprintf("epsilon %s, delta %s", upper(c.ReplaceEpsilon, 6), upper(c.ReplaceDelta, 3))
+}
+
+// upper is the least decimal of so many digits that is at least x, a finite number > 0.
+func upper(x float64, digits int) string {
+	text := strconv.FormatFloat(x, 'e', digits-1, 64)
+	near, _ := strconv.ParseFloat(text, 64)
+	if near < x {
+		_, exponent, _ := strings.Cut(text, "e")
+		power, _ := strconv.Atoi(exponent)
+		near += math.Pow10(power - digits + 1)
+	}
+	return strconv.FormatFloat(near, 'g', digits, 64)
 }
