@@ -106,8 +106,8 @@ func curated(spec *task.Spec) (out []Curated, err error) {
 		judge(out)
 		return out, nil
 	}
-	for _, name := range []string{private.NoisySGD, private.ReSQue} {
-		one := Curated{Method: name, Unit: unit, Least: 2, OnRecords: true}
+	for _, name := range []string{private.NoisySGD, private.ReSQue, private.ReSQueSCO} {
+		one := Curated{Method: name, Unit: unit, Least: 2, OnRecords: name != private.ReSQueSCO}
 		if !bounded(spec) {
 			one.Refused = radiusMissing
 		} else if err := one.sampled(p, spec); err != nil {

@@ -61,7 +61,7 @@ func TestOnePlace(t *testing.T) {
 					t.Errorf("%s: %+v, the best baseline has %v", m.Name, c, least)
 				}
 			}
-			for _, name := range []string{private.NoisySGD, private.ReSQue} {
+			for _, name := range []string{private.NoisySGD, private.ReSQue, private.ReSQueSCO} {
 				if c, known := seen[name]; known == spec.ByUser() || known && c.Proved == nil && c.Refused == "" {
 					t.Errorf("%s: %+v", name, c)
 				}
