@@ -130,7 +130,7 @@ func Main(root *cobra.Command, args []string, stderr io.Writer) int {
 	switch {
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
 		code = ExitTransient
-		err = errors.New("interrupted; the same command again goes on where this one stopped")
+		err = errors.New("interrupted" + goesOn(ran))
 	case errors.As(err, &c):
 		code = c.Code
 	case isUsage(err):
@@ -138,6 +138,14 @@ func Main(root *cobra.Command, args []string, stderr io.Writer) int {
 	}
 	lastWord(ran, stderr, slog.LevelError, oneLine(err), "exit_code", code)
 	return code
+}
+
+// goesOn is what an interrupted command says of a second run: it goes on if it keeps anything.
+func goesOn(c *cobra.Command) string {
+	if public := c.Flags().Lookup("public"); c.Flags().Lookup("state") == nil || public != nil && public.Value.String() == "true" {
+		return ""
+	}
+	return "; the same command again goes on where this one stopped"
 }
 
 // lastWord says what a command's own logger does not: a line of text or, where the command logs as JSON, an event of the log.

@@ -178,3 +178,26 @@ func TestManyLinesAreOne(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// TestGoesOn: an interrupted command says that a second run goes on only if it keeps what it did.
+func TestGoesOn(t *testing.T) {
+	for _, test := range []struct {
+		state, public bool
+		args          []string
+		says          bool
+	}{{}, {state: true, says: true}, {state: true, public: true, says: true}, {state: true, public: true, args: []string{"--public"}}} {
+		c := &cobra.Command{Use: "fit"}
+		if test.state {
+			c.Flags().String("state", "", "")
+		}
+		if test.public {
+			c.Flags().Bool("public", false, "")
+		}
+		if err := c.ParseFlags(test.args); err != nil {
+			t.Fatal(err)
+		}
+		if got := goesOn(c); (got != "") != test.says {
+			t.Errorf("%+v: %q", test, got)
+		}
+	}
+}

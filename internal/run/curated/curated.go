@@ -96,8 +96,9 @@ func (p problem) curator(ctx context.Context) (Plan, error) {
 	if err := p.suits(ctx, plan); err != nil {
 		return Plan{}, err
 	}
-	about := statedir.Release{Method: m.Name, Source: m.Source, Least: m.Least(p.public), Phases: plan.Phases, NoiseStd: plan.NoiseStd, Bound: finite(plan.Bound),
-		OnRecords: plan.OnRecords, Notes: plan.Notes, Baseline: p.better(plan)}
+	about := statedir.Release{Method: m.Name, Source: m.Source, Least: m.Least(p.public), Phases: plan.Phases, NoiseStd: plan.NoiseStd, OnRecords: plan.OnRecords,
+		Baseline: p.better(plan)}
+	about.Bound, about.Notes = p.bound(plan.Bound, plan.Notes)
 	return p.plan(about, plan.Spent, func(ctx context.Context) (statedir.Release, error) {
 		out := about
 		r, err := plan.Fit(ctx, p.loss, p.people, randomizer.NewEntropy())
@@ -173,12 +174,14 @@ func boundOf(b float64) string {
 	return fmt.Sprintf("%.3g", b)
 }
 
-// finite is nil for a bound that there is none of.
-func finite(b float64) *float64 {
-	if math.IsInf(b, 0) || math.IsNaN(b) {
-		return nil
+// bound is one that says something, and a note where it does not: where no model of the set can be worse.
+func (p problem) bound(b float64, notes []string) (*float64, []string) {
+	r := p.public.Set.Radius()
+	most := 2 * r * (p.public.Lipschitz + p.public.Ridge*r)
+	if b < most {
+		return &b, notes
 	}
-	return &b
+	return nil, append(slices.Clone(notes), fmt.Sprintf("its bound of %.3g says nothing: no model of the set is worse than the best by more than %.3g", b, most))
 }
 
 // named puts the method's name before an error that does not have it, and says who people are where rows are protected.

@@ -2,6 +2,7 @@ package curated
 
 import (
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -183,5 +184,22 @@ func TestRefusalsAreOfOneMethod(t *testing.T) {
 	_, err := NewPlan(t.Context(), declared(t, 500, "schedule.algorithm=deletion", "privacy.epsilon=30", "privacy.delta=0.001"), persons(500))
 	if err == nil || strings.Count(err.Error(), "deletion:") != 1 || !strings.Contains(err.Error(), "gradscore") {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestBoundsSaySomething: a bound that no model of the set is above is none, and a note says so.
+func TestBoundsSaySomething(t *testing.T) {
+	p, err := newProblem(declared(t, 500), persons(500))
+	if err != nil {
+		t.Fatal(err)
+	}
+	most := 4 * p.public.Lipschitz
+	if b, notes := p.bound(0.99*most, []string{"a"}); b == nil || *b != 0.99*most || len(notes) != 1 {
+		t.Errorf("bound %v, notes %q", b, notes)
+	}
+	for _, vacuous := range []float64{most, 1e9, math.Inf(1), math.NaN()} {
+		if b, notes := p.bound(vacuous, []string{"a"}); b != nil || len(notes) != 2 || !strings.Contains(notes[1], "says nothing") {
+			t.Errorf("bound %v of %v, notes %q", b, vacuous, notes)
+		}
 	}
 }

@@ -35,7 +35,7 @@ func (p problem) private() (Plan, error) {
 	if err != nil {
 		return Plan{}, p.named(method, err)
 	}
-	about := statedir.Release{Method: method, Source: sources[method], Phases: 1, Bound: finite(plan.Bound), OnRecords: method != schedule.ResqueSCO, Depth: int64(plan.Rounds), Queries: plan.Queries,
+	about := statedir.Release{Method: method, Source: sources[method], Phases: 1, Bound: &plan.Bound, OnRecords: method != schedule.ResqueSCO, Depth: int64(plan.Rounds), Queries: plan.Queries,
 		Notes: []string{
 			plan.Cost.Replaced() + " for one row replaced by another",
 			fmt.Sprintf("a row is in a step with probability %.4g; noise of a coordinate of a step's sum %.4g clip norms", plan.Rate, plan.Noise),
