@@ -66,6 +66,25 @@ func (e Example) Dot(theta []float64) float64 {
 	return s
 }
 
+// Addends is how many numbers are added up in one part, where rounding is not to grow with how many there are in all.
+const Addends = 1024
+
+// DotInParts is Dot in sums of Addends features.
+func (e Example) DotInParts(theta []float64) (score float64) {
+	if len(e.Value) <= Addends {
+		return e.Dot(theta)
+	}
+	for at := 0; at < len(e.Value); at += Addends {
+		end := min(at+Addends, len(e.Value))
+		if e.Index == nil {
+			score += Example{Value: e.Value[at:end]}.Dot(theta[at:end])
+		} else {
+			score += Example{Index: e.Index[at:end], Value: e.Value[at:end]}.Dot(theta)
+		}
+	}
+	return score
+}
+
 // AddTo adds scale times the features to dst.
 func (e Example) AddTo(dst []float64, scale float64) {
 	if e.Index == nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // Sums of gradients and of scores are added up in parts of so many, so that rounding grows with that and not with how many there are.
-const addends = 1024
+const addends = convex.Addends
 
 // mostRows of a person enter; who has more, has the first so many. It keeps the bound on rounding free of what people hold.
 const mostRows = 1 << 20
@@ -80,7 +80,7 @@ func (t *table) gradient(dst, theta []float64, i int) {
 	clear(t.part)
 	for k, most := range cuts {
 		if row := &rows[k]; most >= 0 {
-			p := t.slope(dot(row, theta), row.Label)
+			p := t.slope(row.DotInParts(theta), row.Label)
 			if !(p <= most) {
 				p = most
 			}
@@ -125,22 +125,6 @@ func addTo(dst, x []float64) {
 	for j, v := range x {
 		dst[j] += v
 	}
-}
-
-// dot is the score of a row, in sums of addends features.
-func dot(row *convex.Example, theta []float64) (score float64) {
-	if len(row.Value) <= addends {
-		return row.Dot(theta)
-	}
-	for at := 0; at < len(row.Value); at += addends {
-		end := min(at+addends, len(row.Value))
-		if row.Index == nil {
-			score += convex.Example{Value: row.Value[at:end]}.Dot(theta[at:end])
-		} else {
-			score += convex.Example{Index: row.Index[at:end], Value: row.Value[at:end]}.Dot(theta)
-		}
-	}
-	return score
 }
 
 // A solver finds the minimiser over Public.Set of the mean over people of their losses + (weight/2)||. - m||^2, whose weight holds the ridge's too

@@ -58,7 +58,7 @@ func projects(s convex.Set) bool {
 }
 
 // Gradients are added up in sums of addends rows, and scores in sums of addends features, so that rounding grows with that and not with a block.
-const addends = 1024
+const addends = convex.Addends
 
 // CheckProx refuses a Prox that floating-point arithmetic would take outside of the margin 1 + 2^-18 that is charged for: of blocks of so many
 // units, at points of norm at most radius, or one that is not valid. Nothing in it depends on rows (docs/theorem-a.md, section 7).
@@ -158,7 +158,7 @@ func (e *Exact) addGradients(b block.Block) {
 		if most >= 0 {
 			row = &b.Unit(i)[0]
 		}
-		p := s.slope(dot(row, s.from), row.Label)
+		p := s.slope(row.DotInParts(s.from), row.Label)
 		if !(p <= most) {
 			p = most
 		}
@@ -173,22 +173,6 @@ func (e *Exact) addGradients(b block.Block) {
 			clear(s.part)
 		}
 	}
-}
-
-// dot is the score of a row, in sums of addends features.
-func dot(row *convex.Example, theta []float64) (score float64) {
-	if len(row.Value) <= addends {
-		return row.Dot(theta)
-	}
-	for at := 0; at < len(row.Value); at += addends {
-		end := min(at+addends, len(row.Value))
-		if row.Index == nil {
-			score += convex.Example{Value: row.Value[at:end]}.Dot(theta[at:end])
-		} else {
-			score += convex.Example{Index: row.Index[at:end], Value: row.Value[at:end]}.Dot(theta)
-		}
-	}
-	return score
 }
 
 func (s *solver) forget() {
