@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"github.com/panlearn/panlearn/learner/acsa"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
@@ -78,7 +79,7 @@ func (f *filteredPlan) accelerate(ctx context.Context, ph filteredPhase, loss co
 	p, d := f.public, len(centre)
 	smooth := newBlur(f.blur, d, entropy)
 	strong := ph.lambda + p.Ridge
-	descent := newACSA(strong, f.smoothness()+strong, p.Set, centre)
+	descent := acsa.New(strong, f.smoothness()+strong, p.Set, centre)
 	points, part, mean := make([][]float64, len(people)), make([]float64, d), make([]float64, d)
 	for i := range points {
 		points[i] = make([]float64, d)
@@ -91,12 +92,12 @@ func (f *filteredPlan) accelerate(ctx context.Context, ph filteredPhase, loss co
 	tests := ph.threshold.begin(entropy)
 	for t := range ph.all() {
 		if t > 0 && t%ph.steps == 0 {
-			descent.restart()
+			descent.Restart()
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, false, err
 		}
-		at := descent.query()
+		at := descent.Query()
 		for i, who := range people {
 			smooth.gradient(points[i], part, loss, who, at, p.Lipschitz)
 		}
@@ -108,10 +109,11 @@ func (f *filteredPlan) accelerate(ctx context.Context, ph filteredPhase, loss co
 		for j, v := range at {
 			mean[j] += float64(ph.lambda*(v-centre[j])) + float64(p.Ridge*v)
 		}
-		descent.step(mean)
+		descent.Step(mean)
 	}
-	p.Set.Project(descent.aggregate, descent.aggregate)
-	return descent.aggregate, passed, nil
+	x = descent.Aggregate()
+	p.Set.Project(x, x)
+	return x, passed, nil
 }
 
 // planFiltered is the calibrated Algorithm 3, or runs of it on growing parts where there is a ridge and the bound is smaller.

@@ -4,12 +4,13 @@ import (
 	"context"
 	"math"
 
+	"github.com/panlearn/panlearn/learner/acsa"
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// acsa is Algorithm 2, accelerated stochastic approximation (Ghadimi, Lan 2012) with restarts and batches, as that source has it: the coefficients of the query point
+// restarted is Algorithm 2, accelerated stochastic approximation (Ghadimi, Lan 2012) with restarts and batches, as that source has it: the coefficients of the query point
 // sum to 1, and every step has a fresh batch. It has far fewer steps that follow one another than epochSGD, for about as many queries.
-type acsa struct{}
+type restarted struct{}
 
 // restart is the schedule of a solve.
 type restart struct {
@@ -42,20 +43,12 @@ func schedule(b ball, square, lambda, phi float64) restart {
 	return out
 }
 
-// coefficients are those of the aggregate and of the prox centre in the query point of step t, and alpha and gamma of the step.
-func (s restart) coefficients(t int, lambda float64) (ag, prox, alpha, gamma float64) {
-	n := float64(t)
-	alpha, gamma = 2/(n+1), 4*(s.smooth+lambda)/(n*(n+1))
-	den := gamma + float64((1-float64(alpha*alpha))*lambda)
-	return (1 - alpha) * (lambda + gamma) / den, alpha * (float64((1-alpha)*lambda) + gamma) / den, alpha, gamma
-}
-
-func (acsa) cost(b ball, lambda, phi float64) (queries int64, gap float64) {
+func (restarted) cost(b ball, lambda, phi float64) (queries int64, gap float64) {
 	s := schedule(b, b.variance(), lambda, phi)
 	return s.queries(), math.Ldexp(lambda*b.r*b.r, -s.restarts)
 }
 
-func (acsa) solve(ctx context.Context, p *pool, b ball, centre []float64, lambda, phi float64) ([]float64, error) {
+func (restarted) solve(ctx context.Context, p *pool, b ball, centre []float64, lambda, phi float64) ([]float64, error) {
 	s := schedule(b, b.variance(), lambda, phi)
 	c, err := p.open(ctx, centre, b.rho, s.queries())
 	if err != nil {
@@ -63,29 +56,22 @@ func (acsa) solve(ctx context.Context, p *pool, b ball, centre []float64, lambda
 	}
 	defer c.close()
 	d := len(centre)
-	ag, x, md, gradient, total := make([]float64, d), make([]float64, d), make([]float64, d), make([]float64, d), newSum(d)
+	descent := acsa.New(lambda, s.smooth+lambda, convex.Ball{R: b.r}, make([]float64, d)) // of displacements
+	gradient, total := make([]float64, d), newSum(d)
 	for _, batch := range s.batches {
-		for t := 1; t <= s.steps; t++ {
-			toAg, toProx, alpha, gamma := s.coefficients(t, lambda)
-			for i := range md {
-				md[i] = float64(toAg*ag[i]) + float64(toProx*x[i])
-			}
-			if err := c.meanGradient(gradient, md, batch, total); err != nil {
+		for range s.steps {
+			at := descent.Query()
+			if err := c.meanGradient(gradient, at, batch, total); err != nil {
 				return nil, err
 			}
-			for i, g := range gradient {
-				g += float64(lambda * md[i])
-				hold := gamma + float64(lambda*(1-alpha))
-				x[i] = (float64(hold*x[i]) + float64(lambda*alpha*md[i]) - float64(alpha*g)) / (gamma + lambda)
+			for i, u := range at {
+				gradient[i] += float64(lambda * u)
 			}
-			convex.Clip(x, b.r)
-			for i, u := range x {
-				ag[i] = float64(alpha*u) + float64((1-alpha)*ag[i])
-			}
+			descent.Step(gradient)
 		}
-		copy(x, ag)
+		descent.Restart()
 	}
-	return ag, nil
+	return descent.Aggregate(), nil
 }
 
 // meanGradient writes the mean of the estimates of the next n queries at the displacement v.

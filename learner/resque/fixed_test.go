@@ -43,7 +43,7 @@ func TestFixedPlan(t *testing.T) {
 		gap := b.longest * radius / kappa
 		b.r = radius * math.Exp(-rapid.Float64Range(0, 6).Draw(t, "log R/r"))
 		b.rho = b.r / s
-		for _, solver := range []solver{epochSGD{}, acsa{}} {
+		for _, solver := range []solver{epochSGD{}, restarted{}} {
 			f, err := planFixed(b, radius, gap, 1, solver)
 			if err != nil {
 				t.Fatal(err)

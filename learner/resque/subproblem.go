@@ -37,7 +37,7 @@ func newSolver(name string) (solver, error) {
 	case "", EpochSGD:
 		return epochSGD{}, nil
 	case ACSA:
-		return acsa{}, nil
+		return restarted{}, nil
 	}
 	return nil, fmt.Errorf("solver: %q, want %s or %s", name, EpochSGD, ACSA)
 }

@@ -24,7 +24,7 @@ func TestEpochSchedule(t *testing.T) {
 	}
 }
 
-// The schedule of Algorithm 2, with the paper's 3, and coefficients that sum to 1.
+// The schedule of Algorithm 2, with the paper's 3.
 func TestACSASchedule(t *testing.T) {
 	b := ball{longest: 1, rho: .1, r: .1}
 	for _, c := range []struct {
@@ -38,20 +38,6 @@ func TestACSASchedule(t *testing.T) {
 			t.Errorf("phi = %v: %+v of %d queries", c.phi, s, s.queries())
 		}
 	}
-	s := schedule(b, 3, 10, .01)
-	for step, want := range map[int][2]float64{1: {0, 1}, 2: {0.411765, 0.588235}, 3: {0.588235, 0.411765}} {
-		ag, prox, _, _ := s.coefficients(step, 10)
-		if math.Abs(ag-want[0]) > 1e-6 || math.Abs(prox-want[1]) > 1e-6 {
-			t.Errorf("step %d: coefficients %v and %v, want %v", step, ag, prox, want)
-		}
-	}
-	rapid.Check(t, func(t *rapid.T) {
-		lambda := math.Exp(rapid.Float64Range(-8, 8).Draw(t, "log lambda"))
-		ag, prox, _, _ := restart{smooth: math.Exp(rapid.Float64Range(-8, 8).Draw(t, "log smooth"))}.coefficients(rapid.IntRange(1, 1e6).Draw(t, "t"), lambda)
-		if ag < 0 || prox < 0 || math.Abs(ag+prox-1) > 1e-9 {
-			t.Errorf("coefficients %v and %v", ag, prox)
-		}
-	})
 }
 
 // Costs are at most those of the formulas, and guarantee what is asked for.
@@ -61,7 +47,7 @@ func TestSolverCosts(t *testing.T) {
 		b.r = b.rho * rapid.Float64Range(.1, 2).Draw(t, "s")
 		lambda := b.longest / b.r * math.Exp(rapid.Float64Range(-4, 4).Draw(t, "log lambda r/L"))
 		phi := b.longest * b.longest / lambda * math.Exp(rapid.Float64Range(-12, 2).Draw(t, "log phi"))
-		for _, s := range []solver{epochSGD{}, acsa{}} {
+		for _, s := range []solver{epochSGD{}, restarted{}} {
 			n, gap := s.cost(b, lambda, phi)
 			if gap > phi*(1+1e-12) && n <= maxCall {
 				t.Errorf("%T: a gap of %v, want %v", s, gap, phi)
@@ -103,7 +89,7 @@ func TestSolversReachTheirGap(t *testing.T) {
 	if dot(best, best) > b.r*b.r {
 		t.Fatal("the minimum is not in the ball")
 	}
-	for _, s := range []solver{epochSGD{}, acsa{}} {
+	for _, s := range []solver{epochSGD{}, restarted{}} {
 		for _, phi := range []float64{.2, .05, .0125} {
 			p := &pool{oracle: oracle, dim: d, seed: dptest.Seed(5)}
 			var total, squares float64

@@ -19,7 +19,8 @@ var mayImport = map[string][]string{
 	"learner/schedule":      {}, // a table that the task and the planner ask
 	"learner/convex":        {},
 	"learner/practical":     {"learner/convex"},
-	"learner/resque":        {"learner/convex"},
+	"learner/acsa":          {"learner/convex"},
+	"learner/resque":        {"learner/acsa", "learner/convex"},
 	"learner/method":        {"randomizer", "learner/convex", "learner/practical", "learner/schedule"},
 	"learner/planning": {"learner", "randomizer", "randomizer/accounting", "learner/convex", "learner/method", "learner/practical", "learner/schedule",
 		"stream/manifest",
@@ -30,7 +31,7 @@ var mayImport = map[string][]string{
 	"learner/task/draft":      {"learner/convex", "learner/task", "learner/task/source"},
 	"learner/task/inspection": {"learner/task", "learner/task/source"},
 	"learner/block":           {"learner/convex"},
-	"learner/curator":         {"learner/convex", "randomizer", "randomizer/accounting"},
+	"learner/curator":         {"learner/acsa", "learner/convex", "randomizer", "randomizer/accounting"},
 	"learner/report":          {"learner/block", "learner/convex", "learner/practical", "learner/task", "randomizer"},
 	"internal/disk":           {},
 	"shuffle/stage/markfile":  {"internal/disk", "stream"},

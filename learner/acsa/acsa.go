@@ -1,42 +1,43 @@
-package curator
+// Package acsa is accelerated stochastic approximation (Ghadimi and Lan 2012, with the Euclidean prox): it minimises a strongly convex, smooth function over a set from
+// gradients, or unbiased estimates of them, at the points that it asks for, one after the other. What it computes follows from the gradients that it is given.
+package acsa
 
 import "github.com/panlearn/panlearn/learner/convex"
 
-// An acsa is accelerated stochastic approximation (Ghadimi and Lan 2012, with the Euclidean prox): it minimises a function over a set from gradients
-// at the points that query returns, one after the other. What it computes follows from the gradients that it is given.
+// A Descent is one run.
 //
 // With variance V^2 of a gradient and phi at least the smoothness Ls of the function, which is mu-strongly convex, N steps from x bring the gap in
 // expectation to at most 2 phi ||x - x*||^2/(N(N+1)) + 8 V^2/(mu(N+1)) (their Proposition 9).
-type acsa struct {
+type Descent struct {
 	mu, phi float64
-	set     convex.Set // nil: no constraint
-	t       int        // steps since the last start
+	set     convex.Set
+	t       int // steps since the last start
 
 	x, aggregate, middle []float64
 }
 
-// newACSA starts at a point of the set.
-func newACSA(mu, phi float64, set convex.Set, start []float64) *acsa {
-	a := &acsa{mu: mu, phi: phi, set: set, aggregate: append([]float64(nil), start...)}
+// New starts at a point of the set; a nil set is the whole space.
+func New(mu, phi float64, set convex.Set, start []float64) *Descent {
+	a := &Descent{mu: mu, phi: phi, set: set, aggregate: append([]float64(nil), start...)}
 	a.x, a.middle = make([]float64, len(start)), make([]float64, len(start))
-	a.restart()
+	a.Restart()
 	return a
 }
 
-// restart begins a stage at the aggregate.
-func (a *acsa) restart() {
+// Restart begins a stage at the aggregate.
+func (a *Descent) Restart() {
 	copy(a.x, a.aggregate)
 	a.t = 0
 }
 
 // shares are alpha and gamma of the next step.
-func (a *acsa) shares() (alpha, gamma float64) {
+func (a *Descent) shares() (alpha, gamma float64) {
 	t := float64(a.t + 1)
 	return 2 / (t + 1), 4 * a.phi / (t * (t + 1))
 }
 
-// query returns where the next step wants a gradient: a point of the set. The result is valid until then.
-func (a *acsa) query() []float64 {
+// Query returns where the next step wants a gradient: a point of the set. The result is valid until then.
+func (a *Descent) Query() []float64 {
 	alpha, gamma := a.shares()
 	last, point := queryWeights(alpha, gamma, a.mu)
 	for j := range a.middle {
@@ -54,8 +55,8 @@ func queryWeights(alpha, gamma, mu float64) (aggregate, point float64) {
 	return (1 - alpha) * (mu + gamma) / whole, alpha * ((1-alpha)*mu + gamma) / whole
 }
 
-// step takes the gradient at the last query.
-func (a *acsa) step(gradient []float64) {
+// Step takes the gradient at the last query.
+func (a *Descent) Step(gradient []float64) {
 	alpha, gamma := a.shares()
 	keep := (1-alpha)*a.mu + gamma
 	for j, g := range gradient {
@@ -69,3 +70,6 @@ func (a *acsa) step(gradient []float64) {
 	}
 	a.t++
 }
+
+// Aggregate is what has been found: a point of the set up to rounding, valid until the next step.
+func (a *Descent) Aggregate() []float64 { return a.aggregate }
