@@ -64,8 +64,6 @@ func (f *fitConfig) persons(s *simulation) []curator.Person {
 // A published is what the JSON of `learner fit` has of a method that needs all rows at once.
 type published struct {
 	Source string `json:"source"` // paper and theorem
-	// Adjacency is what neighbours differ in: replace, or add-remove; absent with --public.
-	Adjacency string `json:"adjacency,omitempty"`
 	// NoiseStd is of one coordinate of the last release, in units of theta; absent where the method's noise is not of this form.
 	NoiseStd float64  `json:"noise_std,omitempty"`
 	Halted   bool     `json:"halted"` // a test did not pass: the model is of Phase
@@ -81,7 +79,8 @@ type published struct {
 	Notes     []string `json:"notes,omitempty"`
 	Better    string   `json:"better,omitempty"` // a simpler method that is expected to do better, in a sentence
 
-	unit wording.Noun
+	unit   wording.Noun
+	public bool // nothing is protected
 }
 
 // printRelease says what a method that needs all rows at once has released: nothing where the task has rounds.
@@ -111,13 +110,13 @@ func publishedOf(v statedir.View) *published {
 	if err != nil {
 		return nil // printing goes on without it
 	}
-	return &published{Source: r.Source, Adjacency: status.Adjacency, NoiseStd: r.NoiseStd, Halted: r.Halted, Phase: r.Phase, Phases: r.Phases, Least: r.Least, Bound: r.Bound,
+	return &published{Source: r.Source, NoiseStd: r.NoiseStd, Halted: r.Halted, Phase: r.Phase, Phases: r.Phases, Least: r.Least, Bound: r.Bound,
 		OnRecords: r.OnRecords, Depth: r.Depth, Queries: r.Queries, Notes: r.Notes, Better: r.Baseline, unit: status.Kind.Unit()}
 }
 
 // how is the method's course in a few words.
 func (p *published) how() string {
-	if p.Adjacency == "" {
+	if p.public {
 		return fmt.Sprintf("%s, %s", cli.Count(p.Depth, "round"), fmt.Sprintf("%.0f queries", p.Queries))
 	}
 	if p.Halted {
@@ -133,7 +132,7 @@ func (p *published) String() string {
 		fmt.Fprintf(&b, "%-14s%s\n", name, fmt.Sprintf(format, args...))
 	}
 	line("method", "%s", p.Source)
-	if p.Adjacency != "" && p.NoiseStd > 0 {
+	if p.NoiseStd > 0 {
 		line("noise", "%.4g on each parameter of the last release, standard deviation", p.NoiseStd)
 	}
 	if p.Least > 0 {
@@ -190,9 +189,9 @@ func (f *fitConfig) runOracle(c *cobra.Command, progress io.Writer, s *simulatio
 	snapshot.Round, snapshot.ModelVersion, snapshot.Ended = uint64(r.Depth), uint64(r.Depth), true
 	snapshot.Probabilities = released.ProbabilitiesOf(spec, s.job.Loss.Lipschitz(s.job.Features.Bound()) > spec.ClipNorm())
 	kind := wording.Of(plan)
-	kind.Adjacency = ""
+	kind.Once = false
 	snapshot.Privacy = released.Unprotected(kind)
-	more := &published{Source: oracleSources[plan.Algorithm], Phase: 1, Phases: 1, OnRecords: true, Depth: r.Depth, Queries: float64(r.Queries), Largest: r.Largest}
+	more := &published{public: true, Source: oracleSources[plan.Algorithm], Phase: 1, Phases: 1, OnRecords: true, Depth: r.Depth, Queries: float64(r.Queries), Largest: r.Largest}
 	if !math.IsInf(r.Bound, 0) {
 		more.Bound = &r.Bound
 	}

@@ -96,7 +96,7 @@ func (s Statement) String() string {
 		}
 		about = fmt.Sprintf(" %s at least %s each", of, s.Kind.Unit().Count(s.Units))
 	}
-	if s.Together() && (s.Interactive || s.Adjacency != "") {
+	if s.Together() && (s.Interactive || s.Once) {
 		return fmt.Sprintf("Differentially private: epsilon %v, delta %v, for %s. Learned from at least %s in one place.", s.Epsilon, s.Delta, s.Unit, s.Kind.Unit().Count(s.Units))
 	}
 	return fmt.Sprintf("Differentially private: epsilon %v, delta %v under trust %s%s, for %s. Learned from %s%s.",

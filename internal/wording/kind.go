@@ -16,16 +16,8 @@ type Kind struct {
 	Units       uint64 `json:"units_per_report"` // K: a report is about at least as many units
 	Silos       uint64 `json:"silos"`            // N; 0: everybody reports for himself
 	Interactive bool   `json:"interactive"`      // whoever reports answers several rounds with the same rows
-	// Adjacency is of a method of one process that releases one model: what neighbours differ in, Replaced or AddRemove. "": reports in rounds, of which
-	// one unit is replaced.
-	Adjacency string `json:"adjacency,omitempty"`
+	Once        bool   `json:"once,omitempty"`   // one process has all units and releases one model, without rounds
 }
-
-// What neighbours differ in.
-const (
-	Replaced  = "replace"    // one unit is another in one of them
-	AddRemove = "add-remove" // one unit is missing in one of them
-)
 
 // Of is the kind of a plan.
 func Of(plan *wire.Plan) Kind {
@@ -34,12 +26,7 @@ func Of(plan *wire.Plan) Kind {
 	if plan.GetUnit() == wire.Unit_UNIT_USER {
 		k.Protects = "user"
 	}
-	if m, curated := schedule.CuratedOf(plan.GetAlgorithm()); curated {
-		k.Adjacency = Replaced
-		if m.AddRemove {
-			k.Adjacency = AddRemove
-		}
-	}
+	_, k.Once = schedule.CuratedOf(plan.GetAlgorithm())
 	return k
 }
 
@@ -147,9 +134,7 @@ func (k Kind) Protected() string {
 		when, other = "", "any others"
 	}
 	switch {
-	case k.Adjacency == AddRemove:
-		return k.One() + ", added or taken away"
-	case k.Adjacency == Replaced:
+	case k.Once:
 		when = ""
 	case k.Interactive && k.Together():
 		when = " in all rounds"
@@ -169,7 +154,7 @@ func (k Kind) All() Noun {
 
 // Charged is the unit that is charged most.
 func (k Kind) Charged() string {
-	if k.Adjacency != "" {
+	if k.Once {
 		return k.Protected()
 	}
 	if k.byUser() {

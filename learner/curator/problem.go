@@ -67,6 +67,9 @@ func (p Public) fits() bool {
 // diameter bounds that of the set.
 func (p Public) diameter() float64 { return 2 * p.Set.Radius() }
 
+// Trivial bounds the excess risk of the set's start, which needs no data: (L + mu R) R.
+func (p Public) Trivial() float64 { return p.steepest() * p.Set.Radius() }
+
 // start is where every method begins.
 func (p Public) start() []float64 {
 	x := make([]float64, p.Dim)

@@ -14,8 +14,8 @@ const (
 // A Curated is a method of one process that has all rows: it asks for them again and again, and releases one model.
 type Curated struct {
 	Name string
-	// AddRemove says that its neighbours differ in one unit that is there or not; else in one that is replaced.
-	AddRemove bool
+	// Sampled says that it is about samples of single rows, see package resque/private.
+	Sampled bool
 	// Public is for data that need no protection alone: it adds no noise.
 	Public bool
 }
@@ -23,7 +23,7 @@ type Curated struct {
 var curated = [...]Curated{
 	{Name: "output"}, {Name: "output-sgd"}, {Name: "output-phases"}, {Name: "gradscore"}, {Name: "deletion"}, {Name: "phased-erm"}, {Name: "phased-sco"},
 	{Name: "strongly-convex-erm"}, {Name: "strongly-convex-sco"}, {Name: "group-sgd"}, {Name: "filtered"},
-	{Name: Resque, AddRemove: true}, {Name: ResqueSCO, AddRemove: true}, {Name: NoisySGD, AddRemove: true},
+	{Name: Resque, Sampled: true}, {Name: ResqueSCO, Sampled: true}, {Name: NoisySGD, Sampled: true},
 	{Name: BallAccel, Public: true}, {Name: FixedLambda, Public: true},
 }
 

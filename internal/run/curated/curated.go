@@ -56,7 +56,7 @@ func NewPlan(ctx context.Context, spec *task.Spec, people []curator.Person) (Pla
 	if err != nil {
 		return Plan{}, err
 	}
-	if m.AddRemove {
+	if m.Sampled {
 		return p.private()
 	}
 	return p.curator(ctx)
@@ -174,14 +174,13 @@ func boundOf(b float64) string {
 	return fmt.Sprintf("%.3g", b)
 }
 
-// bound is one that says something, and a note where it does not: where no model of the set can be worse.
+// bound is one that says something, and a note where it does not.
 func (p problem) bound(b float64, notes []string) (*float64, []string) {
-	r := p.public.Set.Radius()
-	most := 2 * r * (p.public.Lipschitz + p.public.Ridge*r)
-	if b < most {
+	trivial := p.public.Trivial()
+	if b < trivial {
 		return &b, notes
 	}
-	return nil, append(slices.Clone(notes), fmt.Sprintf("its bound of %.3g says nothing: no model of the set is worse than the best by more than %.3g", b, most))
+	return nil, append(slices.Clone(notes), fmt.Sprintf("its bound of %.3g says nothing: the start, which needs no data, is within %.3g", b, trivial))
 }
 
 // named puts the method's name before an error that does not have it, and says who people are where rows are protected.

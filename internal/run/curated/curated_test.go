@@ -187,13 +187,13 @@ func TestRefusalsAreOfOneMethod(t *testing.T) {
 	}
 }
 
-// TestBoundsSaySomething: a bound that no model of the set is above is none, and a note says so.
+// TestBoundsSaySomething: a bound that the start is within is none, and a note says so.
 func TestBoundsSaySomething(t *testing.T) {
 	p, err := newProblem(declared(t, 500), persons(500))
 	if err != nil {
 		t.Fatal(err)
 	}
-	most := 4 * p.public.Lipschitz
+	most := 2 * p.public.Lipschitz // of the set's radius
 	if b, notes := p.bound(0.99*most, []string{"a"}); b == nil || *b != 0.99*most || len(notes) != 1 {
 		t.Errorf("bound %v, notes %q", b, notes)
 	}

@@ -31,13 +31,12 @@ func (p problem) private() (Plan, error) {
 		return Plan{}, fmt.Errorf("%s: model.ridge %v: its bound is for losses without one; model.radius bounds the model", method, p.public.Ridge)
 	}
 	plan, err := private.NewPlan(private.Public{Method: method, N: p.public.People, Dim: p.public.Dim, Lipschitz: p.public.Lipschitz, Radius: set.Radius,
-		Epsilon: p.public.Budget.Epsilon, Delta: p.public.Budget.Delta, Convex: true})
+		Epsilon: p.public.Budget.Epsilon, Delta: p.public.Budget.Delta, Replace: true, Convex: true})
 	if err != nil {
 		return Plan{}, p.named(method, err)
 	}
 	about := statedir.Release{Method: method, Source: sources[method], Phases: 1, Bound: &plan.Bound, OnRecords: method != schedule.ResqueSCO, Depth: int64(plan.Rounds), Queries: plan.Queries,
 		Notes: []string{
-			plan.Cost.Replaced() + " for one row replaced by another",
 			fmt.Sprintf("a row is in a step with probability %.4g; noise of a coordinate of a step's sum %.4g clip norms", plan.Rate, plan.Noise),
 		}}
 	if method == schedule.Resque && plan.Baseline < plan.Bound {
@@ -51,7 +50,7 @@ func (p problem) private() (Plan, error) {
 		rows = append(rows, one...)
 	}
 	data := private.Data{Loss: p.loss, Features: p.features, Rows: rows}
-	return p.plan(about, accounting.Budget{Epsilon: plan.Cost.Epsilon, Delta: plan.Cost.Delta}, func(ctx context.Context) (statedir.Release, error) {
+	return p.plan(about, accounting.Budget{Epsilon: plan.Cost.ReplaceEpsilon, Delta: plan.Cost.ReplaceDelta}, func(ctx context.Context) (statedir.Release, error) {
 		out := about
 		r, err := plan.Fit(ctx, data, randomizer.NewEntropy())
 		out.Model, out.Phase = r.Theta, 1

@@ -78,7 +78,7 @@ func TestReplaceTarget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Cost.ReplaceEpsilon > 1 || p.Cost.ReplaceDelta > 1e-6*(1+1e-9) || p.Cost.ReplaceEpsilon < 0.98 {
+	if p.Cost.ReplaceEpsilon > 1 || p.Cost.ReplaceDelta > 1e-6 || p.Cost.ReplaceEpsilon < 0.98 {
 		t.Errorf("%v, want a replaced record within epsilon 1, delta 1e-6", p.Cost)
 	}
 }
@@ -250,5 +250,14 @@ func TestHostileRowsStayConvex(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestRefusesWhatTheAccountantCannotShow: an epsilon that not even no release has says so, and what would be planned.
+func TestRefusesWhatTheAccountantCannotShow(t *testing.T) {
+	q := public(NoisySGD, 1_000_000, 5)
+	q.Epsilon = 0.02
+	if _, err := NewPlan(q); err == nil || !strings.Contains(err.Error(), "accountant shows nothing") {
+		t.Errorf("epsilon 0.02: %v", err)
 	}
 }

@@ -64,6 +64,10 @@ func NewPlan(p Public) (Plan, error) {
 func vacuous(p Plan) bool { return !(p.Bound < p.Lipschitz*p.Radius) }
 
 func newPlan(p Public, a *accounting.Accountant) (Plan, error) {
+	// No release at all has this epsilon for the accountant: its orders are bounded.
+	if least, _ := accounting.NewRenyi().Epsilon(p.target().Delta); least >= p.target().Epsilon {
+		return Plan{}, fmt.Errorf("plan: epsilon %v at delta %v: want at least %.2g, below which the accountant shows nothing", p.Epsilon, p.Delta, 1.05*p.Epsilon*least/p.target().Epsilon)
+	}
 	base := p
 	base.Method, base.Passes = NoisySGD, min(p.passes(), 10)
 	if p.Method == NoisySGD {

@@ -81,7 +81,7 @@ func (p Public) target() accounting.Budget {
 	if !p.Replace {
 		return accounting.Budget{Epsilon: p.Epsilon, Delta: p.Delta}
 	}
-	return accounting.Budget{Epsilon: p.Epsilon / 2, Delta: p.Delta / (1 + math.Exp(p.Epsilon/2))}
+	return accounting.Budget{Epsilon: p.Epsilon / 2, Delta: p.Delta / (1 + math.Exp(p.Epsilon/2)) * (1 - 1e-11)} // newCost rounds up
 }
 
 func (p Public) passes() float64 {
