@@ -101,29 +101,20 @@ func paperDeletionRatio(p Public) func(m float64) float64 {
 // gradientScoreRatio is of GradScoreOutputPert, of losses as smooth as the objective is curved where p has no ridge.
 func gradientScoreRatio(p Public) func(m float64) float64 {
 	return func(m float64) float64 {
-		_, noise := gradientScoreNoise(p, m)
-		return noise / minimiserNoise(p)
+		return gradientScoreNoise(p, concentration(p, m, float64(p.People)), farthest) / minimiserNoise(p)
 	}
 }
 
-// gradientScoreNoise is the least noise of GradScoreOutputPert, in units of L over the curvature, and its law.
-func gradientScoreNoise(p Public, m float64) (law, float64) {
+// gradientScoreNoise is the least noise of GradScoreOutputPert, in units of L over the curvature, where nobody's gradient is further than most from the mean one.
+func gradientScoreNoise(p Public, gamma, most float64) float64 {
 	n, condition := float64(p.People), 1.0
 	if p.Ridge > 0 {
 		condition = p.Smoothness / p.Ridge
 	}
-	gamma := swaps(p.spread(), m, math.Log(n), p.failure())
 	rho := (4*condition + 2) / n
-	inlier := func(k float64) float64 { return gamma + k*rho*(1+n/(n-k)) }
-	return bestLaw(p.Budget, func(law) func(s, t int) float64 {
-		return func(s, t int) float64 {
-			k, j := float64(s), float64(t)
-			if n-k-j-1 < 1 {
-				return math.Inf(1)
-			}
-			return ((j+1)*inlier(k) + (k+1)*inlier(j)) / (n - k - j - 1)
-		}
-	})
+	apart := scoredApart(p.People, func(k int) float64 { return min(gamma+float64(k)*rho*(1+n/(n-float64(k))), most) })
+	_, noise := bestLaw(p.Budget, func(law) func(s, t int) float64 { return apart })
+	return noise
 }
 
 // filterRatio is of a filtered mean of everybody's gradients at one point, that any two are within a radius of each other.

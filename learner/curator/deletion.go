@@ -198,5 +198,5 @@ func planDeletion(p Public) (*Plan, error) {
 // moves the minimiser by more. It is printed beside what is run, and no more: the search that it saves must stand behind it.
 func certifiedSensitivity(p Public, kappa int) float64 {
 	n := float64(p.People)
-	return float64(8*kappa+1) * concentration(p, n) / p.Lipschitz / (n - 4*float64(kappa) - 1)
+	return float64(8*kappa+1) * swaps(p.spread(), float64(p.Items), math.Log(n), p.failure()) / (n - 4*float64(kappa) - 1)
 }

@@ -34,7 +34,7 @@ func newGradscore(p Public, lambda float64, people int, l law) (*gradscore, erro
 	}
 	g := &gradscore{solver: s, lambda: lambda, people: people, deletions: l}
 	n := float64(people)
-	g.gamma = concentration(p, n)
+	g.gamma = concentration(p, float64(p.Items), n) * p.lipschitz()
 	g.rho = (4*p.smoothness()/s.weight + 2) * p.lipschitz() / n * (1 + 0x1p-40)
 	step := (g.rho+2*g.unsure())*(1+0x1p-30) + g.gamma*0x1p-48 // the last for the thresholds' own rounding
 	g.thresholds = make([]float64, 2*l.Kappa()+1)
@@ -44,10 +44,14 @@ func newGradscore(p Public, lambda float64, people int, l law) (*gradscore, erro
 	return g, nil
 }
 
-// concentration is gamma: no person's gradient is further from the mean one, but with the probability Failure, where rows are exchangeable. A guess of public numbers.
-func concentration(p Public, people float64) float64 {
-	return 5 * p.spread() * p.Lipschitz * math.Sqrt(math.Log(people/p.failure())/float64(p.Items))
+// concentration is gamma in units of L, for people of m rows: nobody's gradient is further from the mean one, but with the probability Failure, where rows are
+// exchangeable; nobody's at all is further than farthest.
+func concentration(p Public, m, people float64) float64 {
+	return min(swaps(p.spread(), m, math.Log(people), p.failure()), farthest)
 }
+
+// farthest is how far a person's gradient may be from the mean one of people among whom the person is, in units of L: any two are no further apart.
+const farthest = 2.0
 
 // unsure bounds how far a computed distance of a person's gradient from the mean one is from that at the exact minimiser.
 func (s *solver) unsure() float64 {
@@ -57,13 +61,23 @@ func (s *solver) unsure() float64 {
 // inlier bounds the distance from the mean gradient, at the minimiser without outliers, of who is no outlier of a score k.
 func (g *gradscore) inlier(k int) float64 {
 	n := float64(g.people)
-	return g.thresholds[k] + g.unsure() + float64(k)*g.rho*n/(n-float64(k))
+	return min(g.thresholds[k]+g.unsure()+float64(k)*g.rho*n/(n-float64(k)), farthest*g.public.lipschitz()) * (1 + 0x1p-40)
+}
+
+// scoredApart bounds how far apart minimisers without outliers are of neighbours with scores s and t, for strong convexity 1 (docs/curator.md, GradScore).
+func scoredApart(people int, inlier func(k int) float64) func(s, t int) float64 {
+	return func(s, t int) float64 {
+		left := people - s - t - 1
+		if left < 1 {
+			return math.Inf(1)
+		}
+		return (float64(t+1)*inlier(s) + float64(s+1)*inlier(t)) / float64(left)
+	}
 }
 
 // apart bounds how far apart the answers are of neighbours with scores s and t that are released.
 func (g *gradscore) apart(s, t int) float64 {
-	b := (float64(t+1)*g.inlier(s) + float64(s+1)*g.inlier(t)) / (g.weight * float64(g.people-s-t-1))
-	return (b + 2*g.xi) * (1 + 0x1p-30)
+	return (scoredApart(g.people, g.inlier)(s, t)/g.weight + 2*g.xi) * (1 + 0x1p-30)
 }
 
 func (g *gradscore) ratio(s, t int) float64 { return g.apart(s, t) / (2 * g.ball()) * (1 + 0x1p-40) }
@@ -159,11 +173,15 @@ func bestGradscore(a *accounting.Accountant, p Public, b accounting.Budget, lamb
 // notes are the constants as they are printed.
 func (g *gradscore) notes() []string {
 	std, _ := g.cost()
-	return []string{
+	notes := []string{
 		fmt.Sprintf("lambda %.4g, %d steps to within %.3g of the minimiser, twice", g.lambda, g.steps, g.xi),
 		fmt.Sprintf("gamma %.4g, rho %.4g, kappa %d at rate %.4g", g.gamma, g.rho, g.deletions.Kappa(), g.deletions.Rate()),
 		fmt.Sprintf("noise %.4g: %d trials on %d levels; a person as one item would have %.4g", std, g.lattice.trials, g.lattice.levels, g.asItem()),
 	}
+	if g.gamma >= farthest*g.public.lipschitz() {
+		notes = append(notes, fmt.Sprintf("the score is vacuous: with so few rows (%d) nobody's gradient counts as one that stands out: output has less noise", g.public.Items))
+	}
+	return notes
 }
 
 // asItem is the noise of the baseline for the same weight and budget, about.

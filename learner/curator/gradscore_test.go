@@ -2,8 +2,11 @@ package curator
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/panlearn/panlearn/learner/convex"
@@ -11,19 +14,23 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// TestGradscoreNoise holds planned noise against figures that were computed independently: G = mu = 1, m = 16, b = 1e-3, of 10^4 people at epsilon 1.
+// TestGradscoreNoise: of 10^4 people of 16 rows at epsilon 1, gamma of the formula is 5.02 L, and with it noise was computed independently to be 0.2156 and more, the more the
+// larger the smoothness is; that nobody is further than 2 L from the mean makes it 2.5 times less, whatever the smoothness.
 func TestGradscoreNoise(t *testing.T) {
-	for _, c := range []struct{ beta, sigma float64 }{{1, 0.2156}, {10, 0.2247}, {100, 0.314}} {
+	for _, beta := range []float64{1, 10, 100} {
 		p := public(10000, 16, 1, 1)
-		p.Smoothness, p.Ridge = c.beta, 1
+		p.Smoothness, p.Ridge = beta, 1
 		g, err := bestGradscore(accounting.NewAccountant(), p, p.Budget, 0, p.People)
 		if err != nil {
 			t.Fatal(err)
 		}
 		std, delta := g.cost()
-		t.Logf("beta %v: noise %.4f, planned %v, delta %.3g, %v", c.beta, std, c.sigma, delta, g.notes())
-		if math.Abs(std/c.sigma-1) > 0.05 || !(delta <= 1e-6) {
-			t.Errorf("beta %v: noise %v, want %v", c.beta, std, c.sigma)
+		t.Logf("beta %v: noise %.4f, delta %.3g, %v", beta, std, delta, g.notes())
+		if near(t, fmt.Sprintf("beta %v", beta), std, 0.2156/2.51, 0.05); !(delta <= 1e-6) {
+			t.Errorf("beta %v: delta %v", beta, delta)
+		}
+		if notes := g.notes(); !strings.Contains(notes[len(notes)-1], "vacuous") {
+			t.Errorf("no note says that nobody stands out: %v", notes)
 		}
 	}
 }
@@ -62,6 +69,10 @@ func TestScoresMoveByOne(t *testing.T) {
 	for range 150 {
 		p := public(14+rng.IntN(20), 1, 1+rng.IntN(2), 1)
 		p.Items = 1 << (8 + rng.IntN(12)) // so that gamma is small
+		few := rng.IntN(10) == 0
+		if few {
+			p.Items = 1 + rng.IntN(16) // so that it is 2 L
+		}
 		p.Set = []convex.Set{convex.Ball{R: 5}, convex.Box{Dim: p.Dim, Min: -0.2, Max: 1}}[rng.IntN(2)]
 		g, err := newGradscore(p, math.Exp(rng.Float64()*6-1), p.People, lawOf(t, 1, 3))
 		if err != nil {
@@ -91,6 +102,9 @@ func TestScoresMoveByOne(t *testing.T) {
 			y, j := answer(people)
 			people[i] = old
 			scores[k]++
+			if few && (k != 0 || j != 0) {
+				t.Errorf("scores %d and %d where nobody can stand out", k, j)
+			}
 			if j-k > 1 || k-j > 1 {
 				t.Errorf("scores %d and %d of neighbours", k, j)
 			}
@@ -107,6 +121,32 @@ func TestScoresMoveByOne(t *testing.T) {
 	t.Logf("scores %v; closest %.3f of the bound", scores, closest)
 	if len(scores) < 3 || closest < 0.3 {
 		t.Errorf("scores %v, closest pair %v of the bound: the test is weak", scores, closest)
+	}
+}
+
+// TestNobodyIsFurtherThanTwo: who pulls with all of L against everybody else is 2L(n-1)/n from the mean gradient, and nobody is further than what plans take for the most.
+func TestNobodyIsFurtherThanTwo(t *testing.T) {
+	rng := rand.New(rand.NewPCG(15, 16))
+	for n := 2; n < 40; n++ {
+		p := public(n, 1, 1, 1)
+		p.Lipschitz = 0.1 // below all slopes at 0
+		people := make([]Person, n)
+		for i := range people {
+			people[i] = Person{{Value: []float64{1}, Label: 1}}
+		}
+		people[rng.IntN(n)] = Person{{Value: []float64{1}, Label: -1}}
+		s, err := newSolver(p, 1, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		table, err := newTable(p, convex.Logistic{}, people)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, most := slices.Max(s.far(table, p.start(), numbers([2]int{0, n}))), farthest*p.lipschitz()
+		if !(got <= most) || !(got > most*(1-1/float64(n))*(1-1e-6)) {
+			t.Errorf("%d people: %v from the mean, of at most %v", n, got, most)
+		}
 	}
 }
 
