@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -50,6 +51,7 @@ type fitConfig struct {
 	people int           // that the rows are of; 0 where rows are protected
 	units  []block.Block // of people, each with their rows
 	sized  bool          // --workers or --gap were given
+	gapped bool          // --gap was
 }
 
 func newFit() *cobra.Command {
@@ -76,7 +78,8 @@ goes to -o, or into --state as model.json; a folder of a private fit is refused.
   learner fit -f task.yaml --data open.csv --holdout 5 --public -o model.json`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			f.sized = c.Flags().Changed("workers") || c.Flags().Changed("gap")
+			f.gapped = c.Flags().Changed("gap")
+			f.sized = f.gapped || c.Flags().Changed("workers")
 			return f.run(c)
 		},
 	}
@@ -104,6 +107,8 @@ func (f *fitConfig) check() error {
 		return cli.Usagef("--data: name a file: rows are read once for each life of the process")
 	case f.test != "" && f.holdout > 0:
 		return cli.Usagef("--test and --holdout: want one of them, test data or a part of --data to test on")
+	case f.gapped && !(f.gap > 0 && f.gap <= math.MaxFloat64):
+		return cli.Usagef("--gap %v: want a finite number > 0", f.gap)
 	case f.holdout == 1:
 		return cli.Usagef("--holdout 1: want at least 2, or no row is left to learn from")
 	case f.public && f.serve != "":
@@ -116,6 +121,14 @@ func (f *fitConfig) check() error {
 			return cli.Usage(err)
 		}
 		f.output = cmp.Or(f.output, filepath.Join(f.dir, "model.json"))
+	}
+	if f.output == "-" {
+		return cli.Usagef("-o -: name a file: standard output has what is said of the model")
+	}
+	if f.dir == "" || filepath.Dir(f.output) != filepath.Clean(f.dir) { // that folder is made before anything is charged
+		if err := cli.Writable("-o", f.output); err != nil {
+			return err
+		}
 	}
 	if f.algorithm != "" {
 		f.task.sets = append(f.task.sets, "schedule.algorithm="+f.algorithm)

@@ -22,7 +22,7 @@ func checkPicture(file string) error {
 	if ext := strings.ToLower(filepath.Ext(file)); file != "" && ext != ".svg" && ext != ".png" {
 		return cli.Usagef("--plot %s: want a name that ends in .svg or .png", file)
 	}
-	return nil
+	return cli.Writable("--plot", file)
 }
 
 // A riskCurve is one line of both pictures.

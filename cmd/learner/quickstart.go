@@ -44,6 +44,9 @@ With --http it serves a live page, and goes on serving it after its end, until i
 			"  learner quickstart --set privacy.trust=pan",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if err := cli.Writable("-o", output); err != nil {
+				return err
+			}
 			file, err := deploy.Tasks.ReadFile("tasks/quickstart.yaml")
 			if err != nil {
 				return err

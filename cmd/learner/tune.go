@@ -48,6 +48,9 @@ Tasks of silos and of people are refused: see learner simulate --set.`,
 			if seeds < 2 {
 				return cli.Usagef("--seeds %d: want at least 2, without a spread nothing can be called better", seeds)
 			}
+			if err := cli.Writable("-o", out); err != nil {
+				return err
+			}
 			if data == "" && format != "" {
 				return cli.Usagef("--format goes with --data")
 			}

@@ -39,6 +39,25 @@ func (j JSON) Print(w io.Writer, v any, human func(io.Writer) error) error {
 	return human(w)
 }
 
+// Writable refuses a file that a flag names and that cannot be written, before there is work that would be lost. It leaves what is there as it is; the empty
+// path, and what is no plain file, are not looked at.
+func Writable(flag, path string) error {
+	there, err := os.Stat(path)
+	if path == "" || err == nil && !there.Mode().IsRegular() && !there.IsDir() {
+		return nil
+	}
+	_, missing := os.Lstat(path)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o644)
+	if err != nil {
+		return Usagef("%s: %w", flag, err)
+	}
+	f.Close()
+	if missing != nil {
+		os.Remove(path)
+	}
+	return nil
+}
+
 // Terminal reports whether a person watches the file.
 func Terminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 

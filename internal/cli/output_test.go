@@ -21,6 +21,28 @@ import (
 	"github.com/panlearn/panlearn/learner/service"
 )
 
+// TestWritable: what cannot be written is refused, and looking leaves nothing behind.
+func TestWritable(t *testing.T) {
+	dir := t.TempDir()
+	old := filepath.Join(dir, "old")
+	if err := os.WriteFile(old, []byte("what is there"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]int{"": ExitDone, old: ExitDone, filepath.Join(dir, "new"): ExitDone, os.DevNull: ExitDone,
+		dir: ExitUsage, filepath.Join(dir, "missing", "new"): ExitUsage, filepath.Join(old, "new"): ExitUsage} {
+		err, coded := Writable("-o", path), (*CodedError)(nil)
+		if (err == nil) != (want == ExitDone) || err != nil && (!errors.As(err, &coded) || coded.Code != want || !strings.HasPrefix(err.Error(), "-o: ")) {
+			t.Errorf("%q: %v, want exit code %d", path, err, want)
+		}
+	}
+	if is, err := os.ReadFile(old); err != nil || string(is) != "what is there" {
+		t.Errorf("a file that was there: %q, %v", is, err)
+	}
+	if all, err := os.ReadDir(dir); err != nil || len(all) != 1 {
+		t.Errorf("%v is there, %v", all, err)
+	}
+}
+
 // TestJSONPrints: one JSON document and nothing else, or what a person reads.
 func TestJSONPrints(t *testing.T) {
 	var out bytes.Buffer
