@@ -7,13 +7,13 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// subproblems are what BallAccel asks about min over ||x - y|| <= r of F(x) + (lambda/2)||x - y||^2, with minimizer xhat.
-type subproblems interface {
-	// distance returns ||xhat - y|| within r/17: a line-search oracle, of which nothing but that is wanted.
-	distance(ctx context.Context, y []float64, lambda float64) (float64, error)
-	// solve returns a point whose gap is at most phi in expectation (a ball-optimization oracle), and one with mean within bias/lambda of xhat and mean squared
+// Subproblems are what BallAccel asks about min over ||x - y|| <= r of F(x) + (lambda/2)||x - y||^2, with minimizer xhat.
+type Subproblems interface {
+	// Distance returns ||xhat - y|| within r/17: a line-search oracle, of which nothing but that is wanted.
+	Distance(ctx context.Context, y []float64, lambda float64) (float64, error)
+	// Solve returns a point whose gap is at most phi in expectation (a ball-optimization oracle), and one with mean within bias/lambda of xhat and mean squared
 	// distance at most variance/lambda^2 (a stochastic proximal oracle).
-	solve(ctx context.Context, y []float64, lambda, phi, bias, variance float64) (x, prox []float64, err error)
+	Solve(ctx context.Context, y []float64, lambda, phi, bias, variance float64) (x, prox []float64, err error)
 }
 
 // A ballPlan is the outer loop of Theorem 1: accelerated proximal steps whose strength a line search keeps as small as the balls allow (Carmon et al. 2020;
@@ -23,6 +23,8 @@ type ballPlan struct {
 	radius, gap float64
 	least, most float64 // strengths
 	reach       float64 // bounds ||x - v|| and ||x - x*||, see docs/resque.md
+
+	limit, probes int // of steps, and of distances in a step; 0: as many as the proof needs
 }
 
 func planBallAccel(b ball, radius, gap float64, paper bool) ballPlan {
@@ -48,7 +50,30 @@ func (f ballPlan) steps() (searched, least float64) {
 func (f ballPlan) copies() int {
 	steps := 4*math.Sqrt(f.longest*f.radius/f.gap*f.radius/f.r) + 1
 	probes := 4 + math.Log2(max(1, math.Log(f.most/f.least)*(0.172*f.reach+f.r)/(0.18*f.r)))
-	return copies(f.gap / 10 / f.longest / f.reach / steps / probes)
+	return Copies(f.gap/10/f.longest/f.reach/steps/probes, 0.9)
+}
+
+// An Outer is BallAccel's outer loop for whoever has subproblems of their own: of an L-Lipschitz F, against the points of norm at most Radius.
+type Outer struct {
+	Lipschitz, Radius, Ball, Gap float64 // L, R, r and the gap, all above 0
+	Steps, Probes                int     // at most so many steps, of at most so many distances each; 0: as many as the proof needs
+}
+
+func (o Outer) plan() ballPlan {
+	f := planBallAccel(ball{longest: o.Lipschitz, r: o.Ball}, o.Radius, o.Gap, false)
+	f.limit, f.probes = o.Steps, o.Probes
+	return f
+}
+
+// Strengths are the least lambda that is asked for, and the largest.
+func (o Outer) Strengths() (least, most float64) {
+	f := o.plan()
+	return f.least, f.most
+}
+
+// Run takes steps from the origin. It returns where they end, and the number of those whose strength was searched, was the least, and was not found.
+func (o Outer) Run(ctx context.Context, dim int, s Subproblems) (x []float64, counts [3]int, err error) {
+	return o.plan().run(ctx, dim, s)
 }
 
 // Kinds of strengths.
@@ -60,16 +85,16 @@ const (
 	uncertified                 // the line search ended between two strengths: the minimizer is not at the edge
 )
 
-// run takes steps until A >= 2 R^2/gap, which at most 4 sqrt(kappa R/r) + 1 do; counts are those of the kinds.
-func (f ballPlan) run(ctx context.Context, dim int, s subproblems) (x []float64, counts [3]int, err error) {
+// run takes steps until A >= 2 R^2/gap, which at most 4 sqrt(kappa R/r) + 1 do, or the limit; counts are those of the kinds.
+func (f ballPlan) run(ctx context.Context, dim int, s Subproblems) (x []float64, counts [3]int, err error) {
 	x, v := make([]float64, dim), make([]float64, dim)
 	var acc accelerator
 	lambda := f.least
-	for acc.A < 2*f.radius*f.radius/f.gap {
+	for steps := 0; acc.A < 2*f.radius*f.radius/f.gap && (f.limit == 0 || steps < f.limit); steps++ {
 		var kind strength
 		lambda, kind, err = f.search(lambda, func(lambda float64) (float64, error) {
 			_, y := acc.centre(x, v, lambda)
-			return s.distance(ctx, y, lambda)
+			return s.Distance(ctx, y, lambda)
 		})
 		if err != nil {
 			return nil, counts, err
@@ -81,7 +106,7 @@ func (f ballPlan) run(ctx context.Context, dim int, s subproblems) (x []float64,
 			log := math.Log(f.longest * f.radius / f.gap)
 			phi /= max(1, log*log*log)
 		}
-		next, prox, err := s.solve(ctx, y, lambda, phi, f.gap/16/f.radius, f.gap/2/a)
+		next, prox, err := s.Solve(ctx, y, lambda, phi, f.gap/16/f.radius, f.gap/2/a)
 		if err != nil {
 			return nil, counts, err
 		}

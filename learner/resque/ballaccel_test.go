@@ -14,7 +14,7 @@ type known struct {
 	calls int
 }
 
-func (k *known) distance(_ context.Context, y []float64, lambda float64) (float64, error) {
+func (k *known) Distance(_ context.Context, y []float64, lambda float64) (float64, error) {
 	k.calls++
 	var square float64
 	for i, v := range k.prox(y, lambda) {
@@ -23,7 +23,7 @@ func (k *known) distance(_ context.Context, y []float64, lambda float64) (float6
 	return math.Sqrt(square), nil
 }
 
-func (k *known) solve(_ context.Context, y []float64, lambda, _, _, _ float64) (x, prox []float64, err error) {
+func (k *known) Solve(_ context.Context, y []float64, lambda, _, _, _ float64) (x, prox []float64, err error) {
 	k.calls++
 	x = k.prox(y, lambda)
 	return x, x, nil
@@ -183,7 +183,7 @@ func TestMultilevelTelescopes(t *testing.T) {
 		solve := func(level int) ([]float64, error) { return []float64{points[level]}, nil }
 		var sum float64
 		for j := 1; j <= levels+1; j++ {
-			x, err := proximal(j, levels, solve)
+			x, err := Proximal(j, levels, solve)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -211,7 +211,7 @@ func TestMultilevelCost(t *testing.T) {
 	var costs []float64
 	for range trials {
 		cost := 0.0
-		if _, err := proximal(p.level(), levels, func(level int) ([]float64, error) {
+		if _, err := Proximal(p.level(), levels, func(level int) ([]float64, error) {
 			cost += math.Ldexp(1, level)
 			return []float64{0}, nil
 		}); err != nil {
@@ -225,16 +225,20 @@ func TestMultilevelCost(t *testing.T) {
 // Majorities: of the paper's number of copies, each good with probability 2/3, and of ours.
 func TestMajority(t *testing.T) {
 	for _, c := range []struct {
-		zeta  float64
-		k     int
-		fails float64
-	}{{1e-3, 139, 5.17e-5}, {1e-6, 277, 4.33e-8}} {
+		zeta   float64
+		k      int
+		fails  float64
+		strict int
+	}{{1e-3, 139, 5.17e-5, 81}, {1e-6, 277, 4.33e-8, 193}} {
 		k := int(math.Ceil(20 * math.Log(1/c.zeta)))
 		if k != c.k {
 			t.Errorf("zeta %v: %d copies, want %d", c.zeta, k, c.k)
 		}
 		near(t, "no majority", fewer(k, int(math.Ceil(.51*float64(k))), 2./3), c.fails, 2e-3)
-		own := copies(c.zeta)
+		if fair := Copies(c.zeta, 2./3); fair != c.strict {
+			t.Errorf("zeta %v: %d copies for a strict majority, want %d", c.zeta, fair, c.strict)
+		}
+		own := Copies(c.zeta, .9)
 		if own%2 == 0 || fewer(own, own/2+1, .9) > c.zeta || fewer(own-2, own/2, .9) <= c.zeta {
 			t.Errorf("zeta %v: %d copies of our own", c.zeta, own)
 		}

@@ -11,10 +11,11 @@ func median(values []float64) float64 {
 	return values[len(values)/2]
 }
 
-// copies is the smallest odd number of measurements, each wrong with probability 0.1, of which half or more are wrong with probability at most zeta.
-func copies(zeta float64) int {
+// Copies is the smallest odd number of measurements, each good with that probability, above 1/2, of which half or more are not with probability at most
+// zeta: the exact binomial tail.
+func Copies(zeta, good float64) int {
 	k := 1
-	for fewer(k, k/2+1, 0.9) > zeta {
+	for fewer(k, k/2+1, good) > zeta {
 		k += 2
 	}
 	return k

@@ -22,12 +22,15 @@ func multilevel(lambda, bias, variance float64) (phi0 float64, levels int) {
 func (p *pool) level() int {
 	random := p.generator(p.calls, -1)
 	p.calls++
-	return bits.TrailingZeros64(random.Uint64()) + 1
+	return Level(random.Uint64())
 }
 
-// proximal estimates a minimizer with little bias: x_0 + 2^J (x_J - x_(J-1)) for a J that is drawn before anything is asked, where solve returns
+// Level is J of a uniform draw: j with probability 2^-j.
+func Level(uniform uint64) int { return bits.TrailingZeros64(uniform) + 1 }
+
+// Proximal estimates a minimizer with little bias: x_0 + 2^J (x_J - x_(J-1)) for a J that is drawn before anything is asked, where solve returns
 // independent points of accuracy phi0 2^-j. Its mean is that of x_levels, the sum telescopes. It may lie outside of the ball: a projection would be a bias.
-func proximal(j, levels int, solve func(level int) ([]float64, error)) ([]float64, error) {
+func Proximal(j, levels int, solve func(level int) ([]float64, error)) ([]float64, error) {
 	out, err := solve(0)
 	if err != nil || j > levels {
 		return out, err
@@ -55,9 +58,9 @@ type sampled struct {
 	slack  float64 // see Config
 }
 
-// distance is the median of the distances of several points, each within r/17 of the minimizer with probability 0.9: strong convexity and Markov's
+// Distance is the median of the distances of several points, each within r/17 of the minimizer with probability 0.9: strong convexity and Markov's
 // inequality want E||v - vhat||^2 <= 2 phi/lambda = 0.1 (r/17)^2.
-func (o sampled) distance(ctx context.Context, y []float64, lambda float64) (float64, error) {
+func (o sampled) Distance(ctx context.Context, y []float64, lambda float64) (float64, error) {
 	o.p.round()
 	ways := make([]float64, o.copies)
 	for i := range ways {
@@ -70,7 +73,8 @@ func (o sampled) distance(ctx context.Context, y []float64, lambda float64) (flo
 	return median(ways), nil
 }
 
-func (o sampled) solve(ctx context.Context, y []float64, lambda, phi, bias, variance float64) (x, prox []float64, err error) {
+// Solve is one solve and one proximal estimate around the same centre.
+func (o sampled) Solve(ctx context.Context, y []float64, lambda, phi, bias, variance float64) (x, prox []float64, err error) {
 	phi0, levels := multilevel(lambda, bias*math.Sqrt(o.slack), variance*o.slack)
 	o.p.round()
 	j := o.p.level()
@@ -78,7 +82,7 @@ func (o sampled) solve(ctx context.Context, y []float64, lambda, phi, bias, vari
 	if err != nil {
 		return nil, nil, err
 	}
-	toProx, err := proximal(j, levels, func(level int) ([]float64, error) {
+	toProx, err := Proximal(j, levels, func(level int) ([]float64, error) {
 		return o.s.solve(ctx, o.p, o.b, y, lambda, math.Ldexp(phi0, -level))
 	})
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/panlearn/panlearn/internal/test/longtest"
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/resque"
 	"github.com/panlearn/panlearn/randomizer"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"gonum.org/v1/gonum/mathext"
@@ -78,14 +79,7 @@ func TestAuditOfReSQue(t *testing.T) {
 	}
 	entropy := rand.NewChaCha8([32]byte{7})
 	play := func(v pv, present bool) []float64 {
-		rows := make([]convex.Example, n)
-		for i := range rows {
-			rows[i] = convex.Example{Value: []float64{0}}
-		}
-		if present {
-			rows[3] = convex.Example{Value: []float64{1}, Label: -1e6} // its gradient is 1 everywhere
-		}
-		r, err := newRecords(Data{Loss: convex.Absolute{}, Features: 1, Rows: rows}, p)
+		r, err := newRecords(Data{Loss: convex.Absolute{}, Features: 1, Rows: rowsOf(n, present)}, p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -265,4 +259,74 @@ func TestCallStaysInItsBall(t *testing.T) {
 	if w := math.Abs(inner.step[0]); w < 1e-5 {
 		t.Errorf("a weight of %v, taken far outside of the ball", w)
 	}
+}
+
+// The same of Theorem 3's method: what all calls of a run tell, of one step each, so that a record moves a release by all that it may.
+func TestAuditOfBall(t *testing.T) {
+	runs := 3000
+	if longtest.Run(t, "100,000 runs a side; 3,000 are played") {
+		runs = 100000
+	}
+	const n, mu = 2, 0.3
+	p := Public{Method: ReSQueBall, N: n, Dim: 1, Lipschitz: 1, Radius: 1, Epsilon: 8, Delta: 1e-3, Convex: true}
+	one := strong{{slotted: slotted{slots: 1, rate: gridRate(.85), mu: mu}}}
+	b := ball{rho: .5, copies: 2, caps: []int{1}, outer: resque.Outer{Lipschitz: 1, Radius: 1, Ball: .01, Gap: 1e-3, Steps: 2, Probes: 1},
+		kinds: []kind{{slices.Clone(one), 4}, {slices.Clone(one), 2}, {slices.Clone(one), 3}, {slices.Clone(one), 1}}}
+	if err := (ballSearch{p, accounting.NewAccountant()}).settle(&b); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if b.coins, err = randomizer.NewBinomial(noiseTrials, randomizer.Fair); err != nil {
+		t.Fatal(err)
+	}
+	entropy := rand.NewChaCha8([32]byte{8})
+	play := func(b ball, present bool) []float64 {
+		r, err := newRecords(Data{Loss: convex.Absolute{}, Features: 1, Rows: rowsOf(n, present)}, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := make([]float64, runs)
+		for i := range out {
+			b.seen = func(_ stage, of []phase, x []float64) { out[i] -= x[0] / of[0].level }
+			if _, _, err := b.run(context.Background(), p, r, entropy); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return out
+	}
+	book := b.ledger(p)
+	if !book.fits() {
+		t.Fatal("the target is not met")
+	}
+	const eps = 1
+	claimed := book.curve.Delta(eps) + book.masses(eps)
+	if sound := auditDelta(play(b, true), play(b, false), eps); sound > claimed {
+		t.Errorf("the audit shows delta %v at epsilon %v, claimed %v", sound, eps, claimed)
+	} else {
+		t.Logf("delta at epsilon %v: claimed %.4f, shown at least %.4f", eps, claimed, sound)
+	}
+	broken := b
+	broken.kinds = nil
+	for _, k := range b.kinds {
+		k.strong = slices.Clone(k.strong)
+		k.strong[0].shift *= 3
+		broken.kinds = append(broken.kinds, k)
+	}
+	if found := auditDelta(play(broken, true), play(broken, false), eps); found <= claimed {
+		t.Errorf("a third of the noise: the audit shows delta %v, not above the claimed %v", found, claimed)
+	} else {
+		t.Logf("a third of the noise: at least %.4f", found)
+	}
+}
+
+// rowsOf are n rows that say nothing, one of which, where it is present, has a gradient of 1 everywhere.
+func rowsOf(n int, present bool) []convex.Example {
+	rows := make([]convex.Example, n)
+	for i := range rows {
+		rows[i] = convex.Example{Value: []float64{0}}
+	}
+	if present {
+		rows[n/5] = convex.Example{Value: []float64{1}, Label: -1e6}
+	}
+	return rows
 }

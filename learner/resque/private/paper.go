@@ -9,6 +9,7 @@ type Paper struct {
 	Order, Beta, Iterations         float64
 	T1, T2, T3                      float64 // gradients of a call of the three oracles
 	Noise                           float64 // of the first phase
+	Probes, Copies                  float64 // of a step's line search, and of each probe's point: 20 log(1/zeta)
 }
 
 // NewPaper evaluates them for L = R = 1. An Error above 1 is vacuous, and then only Error to Beta mean something.
@@ -31,5 +32,19 @@ func NewPaper(n, d, eps, delta float64) Paper {
 	p.T3 = noisy + plain
 	// Algorithm 4's eta at the call's T2, over 4, over beta: its second branch, which binds.
 	p.Noise = p.R / (4 * math.Sqrt(d))
+	p.Probes = math.Log(p.Kappa / p.R)
+	p.Copies = 20 * math.Log(p.Kappa*p.Iterations)
 	return p
+}
+
+// Constants of the paper's lemmas, as their proofs have them: C_cvx of Lemma 4 and C_sc = 32 C_cvx^2 of Proposition 8.
+const (
+	paperConvex = 16
+	paperStrong = 32 * paperConvex * paperConvex
+)
+
+// PaperGap is Proposition 8 with that constant: Algorithm 5 has a gap of at most 8192 (L^2/lambda) (d/(beta T)^2 + 1/T). At the centre it is at most L^2/(2 lambda), so this says nothing below
+// 16,384 steps; a plan evaluates Lemma T of docs/resque.md.
+func PaperGap(lipschitz, lambda, d, beta, steps float64) float64 {
+	return paperStrong * lipschitz * lipschitz / lambda * (d/(beta*steps*beta*steps) + 1/steps)
 }

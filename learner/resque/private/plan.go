@@ -13,7 +13,8 @@ import (
 // A Plan is what will be run, and what is proved of it. It is a pure function of Public.
 type Plan struct {
 	Public
-	// Bound is on the expected excess E f(x) - min f over B(R), where f is the mean of the N clipped losses; of ReSQueSCO that of the population.
+	// Bound is on the expected excess E f(x) - min f over B(R), where f is the mean of the N clipped losses; of ReSQueSCO that of the population, of ReSQueBall
+	// none: +Inf.
 	Bound float64 `json:"bound"`
 	// Cost is what the whole run costs, at most.
 	Cost Cost `json:"cost"`
@@ -31,10 +32,14 @@ type Plan struct {
 	sgd sgd
 	pv  *pv        // of ReSQue
 	sco *localized // of ReSQueSCO
+	bal *ball      // of ReSQueBall
 }
 
 // Advice says which method has the smaller bound.
 func (p Plan) Advice() string {
+	if p.Method == ReSQueBall {
+		return fmt.Sprintf("%s has a bound: %.4g; %s has none", NoisySGD, p.Baseline, p.Method)
+	}
 	if p.Method == ReSQueSCO {
 		return fmt.Sprintf("%s has the smaller bound, on the records alone: %.4g; %s on the population: %.4g", NoisySGD, p.Baseline, p.Method, p.Bound)
 	}
@@ -44,7 +49,8 @@ func (p Plan) Advice() string {
 	return fmt.Sprintf("%s has the smaller bound: %.4g", p.Method, p.Bound)
 }
 
-// NewPlan plans the method for these numbers, in seconds. It refuses numbers out of range, and too few records: the bound has to be below L R.
+// NewPlan plans the method for these numbers, in seconds. It refuses numbers out of range, and too few records: the bound has to be below L R, but for
+// ReSQueBall, which has none and is for those who ask for it by name.
 func NewPlan(p Public) (Plan, error) {
 	if err := p.Validate(); err != nil {
 		return Plan{}, err
@@ -54,7 +60,7 @@ func NewPlan(p Public) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	if vacuous(plan) {
+	if p.Method != ReSQueBall && vacuous(plan) {
 		return Plan{}, fmt.Errorf("n = %d: the bound of %s is %.3g, not below L R = %.3g, which the origin has without data; want at least %s records",
 			p.N, p.Method, plan.Bound, p.Lipschitz*p.Radius, enough(p, a))
 	}
@@ -105,6 +111,17 @@ func newPlan(p Public, a *accounting.Accountant) (Plan, error) {
 			return Plan{}, fmt.Errorf("plan: epsilon %v, delta %v are not met", p.Epsilon, p.Delta)
 		}
 		return plan, nil
+	}
+	if p.Method == ReSQueBall {
+		b, err := planBall(p, a)
+		if err != nil {
+			return Plan{}, fmt.Errorf("plan: %w", err)
+		}
+		plan.bal, plan.Bound = &b, math.Inf(1)
+		plan.Rounds, plan.Queries = b.rounds(p.N)
+		last := b.kinds[ofStep].last()
+		plan.Rate, plan.Noise = last.rate.Float(), last.kd/last.mu
+		book = b.ledger(p)
 	}
 	if !book.fits() {
 		return Plan{}, fmt.Errorf("plan: epsilon %v, delta %v are not met", p.Epsilon, p.Delta)
@@ -165,6 +182,9 @@ func (p Plan) Fit(ctx context.Context, data Data, entropy rand.Source) (Result, 
 	}
 	if p.sco != nil {
 		run = p.sco.run
+	}
+	if p.bal != nil {
+		run = p.bal.run
 	}
 	theta, book, err := run(ctx, p.Public, r, entropy)
 	if err != nil {

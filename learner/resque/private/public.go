@@ -16,6 +16,8 @@ const (
 	ReSQue   = "resque"    // ball acceleration at a fixed lambda with reweighted stochastic queries
 	// ReSQueSCO is ReSQue on disjoint blocks one after another; its bound is about the population of which the records are independent draws.
 	ReSQueSCO = "resque-sco"
+	// ReSQueBall is ball acceleration as Theorem 3 of Carmon et al. 2023 has it, with a line search and multilevel proximal estimates. It has no bound.
+	ReSQueBall = "resque-ball"
 )
 
 // Public are the numbers that decide a plan. All are known before any record is read.
@@ -47,8 +49,8 @@ type Public struct {
 func (p Public) Validate() error {
 	positive := func(x float64) bool { return x > 0 && x <= 1e30 }
 	switch {
-	case p.Method != NoisySGD && p.Method != ReSQue && p.Method != ReSQueSCO:
-		return fmt.Errorf("method %q: want %s, %s or %s", p.Method, NoisySGD, ReSQue, ReSQueSCO)
+	case p.Method != NoisySGD && p.Method != ReSQue && p.Method != ReSQueSCO && p.Method != ReSQueBall:
+		return fmt.Errorf("method %q: want %s, %s, %s or %s", p.Method, NoisySGD, ReSQue, ReSQueSCO, ReSQueBall)
 	case p.N < 2 || p.N > 1<<24:
 		return fmt.Errorf("n = %d: want 2 to %d records", p.N, 1<<24)
 	case p.Dim < 1 || p.Dim > randomizer.MaxDim:

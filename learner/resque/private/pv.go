@@ -2,7 +2,6 @@ package private
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"math/rand/v2"
 
@@ -17,14 +16,9 @@ import (
 type pv struct {
 	rounds int
 	s, r   float64
-	ridge  float64         // of (ridge/2) ||. - start||^2 in what is minimised, data-free; 0: none, and the start is the origin
-	slots  int             // m = That - 1
-	rate   randomizer.Coin // q of a call: batch = q n / m
-	eta    float64
-	kd     float64 // Lemma D, at driftDelta
-	shift  float64 // of a call in levels, and mu its Gaussian parameter
-	mu     float64
-	call   entry
+	ridge  float64 // of (ridge/2) ||. - start||^2 in what is minimised, data-free; 0: none, and the start is the origin
+	slotted
+	eta float64
 
 	gradRate randomizer.Coin
 	gradMu   float64
@@ -36,9 +30,6 @@ type pv struct {
 	seen  func(call, grad []float64) // what a run releases, for audits
 }
 
-// batch is B, the expected number of records in a slot.
-func (v pv) batch(n int) float64 { return v.rate.Float() * float64(n) / float64(v.slots) }
-
 // cut is the largest weight that a gradient is given: the expected excess over it is clipBias.
 func cut(s float64) float64 { return math.Exp(4.5 * s) }
 
@@ -49,30 +40,18 @@ func clipBias(s, most float64) float64 {
 	return cdf(at) - most*cdf(at-s)
 }
 
-// rounding bounds what floating point adds to the distance of two runs' means, relative to e L/B: docs/resque.md, "Evaluation".
-func rounding(ph phase, d int, r, batch, lipschitz float64) float64 {
-	return 2 * float64(ph.steps) * float64(d+64) * 0x1p-50 * (r*batch/(ph.e*lipschitz) + 4*batch + 4 + math.Sqrt(float64(d)))
-}
+// place is slotted's, for the longest step that there is.
+func (v pv) place(p Public) ([]phase, error) { return v.slotted.place(p, v.r, v.eta) }
 
-// maxRounding refuses phases whose rounding would show.
-const maxRounding = 0.01
-
-// place says how long a level is in each phase: two runs' means are then within shift levels of each other, with what truncation adds.
-func (v pv) place(p Public) ([]phase, error) {
-	of := phases(v.slots+1, v.eta)
-	for i, ph := range of {
-		off := rounding(ph, p.Dim, v.r, v.batch(p.N), p.Lipschitz)
-		if !(off <= maxRounding) {
-			return nil, fmt.Errorf("phase %d: rounding of %.2g, want at most %v of what one record moves", i+1, off, maxRounding)
-		}
-		apart := v.kd * (1 + off) * ph.e * p.Lipschitz / v.batch(p.N)
-		of[i].scale = (v.shift*(1<<stepBits) - 2*math.Sqrt(float64(p.Dim))) / apart
-		of[i].level = (1 << stepBits) / of[i].scale
-		if !(v.r*of[i].scale < 1<<61) || of[i].scale <= 0 {
-			return nil, fmt.Errorf("phase %d: a ball of %.3g steps, want at most 2^61", i+1, v.r*of[i].scale)
-		}
+// callBound is Lemma V for the plan's call, whose objective has a slope of up to 2L in its ball, with a ridge 4L.
+func (v pv) callBound(p Public, m *moments, noise float64) (gap, variance float64) {
+	slope := 2.
+	if v.ridge > 0 {
+		slope = 4
 	}
-	return of, nil
+	variance = v.slotted.variance(p, m, p.Lipschitz*v.eta/v.r, slope, noise)
+	step := v.eta * p.Lipschitz / v.r // eta L/r
+	return 4/(step*float64(v.slots+1)) + step*variance, variance
 }
 
 // strength is that of a call's regularised problem: its minimiser without the ball is in it. With a ridge the problem's slope is up to 2L in B(start, L/ridge).
@@ -181,31 +160,6 @@ func weights(lambda float64, rounds int) (last, sum float64) {
 		sum += last
 	}
 	return last, sum
-}
-
-// callBound is Lemma V: the expected gap of a call, of step eta, over L r. noise is the standard deviation of a coordinate of a phase's noise
-// over e L/B.
-func (v pv) callBound(p Public, m *moments, noise float64) (gap, variance float64) {
-	d, T, B, q := float64(p.Dim), float64(v.slots+1), v.batch(p.N), v.rate.Float()
-	rho := v.r / v.s
-	curvature := 1 - v.eta*p.Lipschitz/(4*rho)
-	of := phases(v.slots+1, v.eta)
-	slope := 2. // of the regularised objective in the ball, over L
-	if v.ridge > 0 {
-		slope = 4
-	}
-	var grown float64
-	for _, ph := range of {
-		grown += float64(ph.steps) * m.logGrowth(1, ph.e*p.Lipschitz/rho)
-	}
-	if !(curvature > 0.1) || !(q < 0.9) {
-		return math.Inf(1), math.Inf(1)
-	}
-	drift := math.Exp(v.s*v.s/2 + grown/2)
-	variance = (math.Exp(v.s*v.s)/B+q/(1-q))/(6*curvature) + float64(len(of))*(2+2*v.s)*q*drift*T/(T-1)/(7*B) +
-		4*d*noise*noise/(B*B*T) + slope*math.Sqrt(d)*noise/(B*T*T)
-	step := v.eta * p.Lipschitz / v.r // eta L/r
-	return 4/(step*T) + step*variance, variance
 }
 
 // bound is docs/resque.md, Theorem V; with a ridge, what a phase of localisation costs.
