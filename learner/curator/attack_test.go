@@ -120,13 +120,13 @@ func TestAttackOnGroups(t *testing.T) {
 	var curve accounting.Curve
 	enough := func(l lattice) bool {
 		curve, err = accounting.NewAccountant().Curve(l.mechanism(ratio, 1))
-		return err == nil && c.test.Delta(b.Epsilon, curve) <= b.Delta
+		return err == nil && c.test.Profile(b.Epsilon, curve) <= b.Delta
 	}
 	l := lattice{1, int(4 / ratio), 2} // coarse: noise of few coins is drawn fast
 	for !enough(l) {
 		l.trials += 2
 	}
-	claim := func(eps float64) float64 { return c.test.Delta(eps, curve) }
+	claim := func(eps float64) float64 { return c.test.Profile(eps, curve) }
 	far, near, apart := worstPair(c.filter, groups, c.test.Threshold)
 	t.Logf("claimed: epsilon %v, of it %v for the test, %+v; means %v of S_U apart", b.Epsilon, c.test.Epsilon(), l, apart/c.filter.sensitivity(groups, 0))
 	same, moved := line(times(groups, 0)...), line(append([]float64{9}, times(groups-1, 0)...)...)

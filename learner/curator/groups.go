@@ -136,7 +136,7 @@ func planGroups(p Public) (*Plan, error) {
 			if err != nil {
 				return 1
 			}
-			return c.test.Delta(p.Budget.Epsilon, curve)
+			return c.test.Profile(p.Budget.Epsilon, curve)
 		}
 		if ph.lattice, err = smallest(p.Dim, g.ball(*ph), ratio, func(l lattice) bool { return delta(l) <= p.Budget.Delta }); err != nil {
 			return nil, err

@@ -35,11 +35,12 @@ func (t ScoreTest) Delta(eps float64, release Curve) float64 {
 	return math.Min(1, math.Max(t.Slip()+math.Max(0, -math.Expm1(left))*(1+1e-12), release.Delta(left)))
 }
 
-// Profile is a sharper Delta, for two to five percent less noise: a score that has a chance to fail does not release always. Its bound is the supremum over scores, taken in blocks.
+// Profile is a sharper Delta, for two to five percent less noise, and what plans take: a score that has a chance to fail does not release always. Its bound is the supremum over scores, taken in blocks.
 func (t ScoreTest) Profile(eps float64, release Curve) float64 {
 	if !(t.Epsilon() > 0 && eps >= t.Epsilon()*(1+1e-12)) {
 		return t.Delta(eps, release)
 	}
+	release = release.near(eps - t.Epsilon()) // some of its points, which are a curve
 	// With k = Theta - score, p_k = Pr[X >= k], and scores that are the sensitivity apart: p_k and p_(k+D)/p_k fall in k, and the latter is e^-e1 from 0 on.
 	at := func(p float64, k int64) float64 {
 		q := t.Noise.Tail(k+t.Sensitivity) * (1 - 3e-9)
@@ -52,7 +53,7 @@ func (t ScoreTest) Profile(eps float64, release Curve) float64 {
 	for end := top - t.Sensitivity - int64(4*scale); top > end; top -= block {
 		best = math.Max(best, at(t.Noise.Tail(top-block), top))
 	}
-	return math.Min(1, math.Max(best, at(1, top))*(1+1e-12))
+	return math.Min(t.Delta(eps, release), math.Max(best, at(1, top))*(1+1e-12))
 }
 
 // A SharedTest is one that is made in every round, until it fails: score + V >= Threshold + X, where X is drawn once and V in every round. Its Full is that
