@@ -82,12 +82,10 @@ func (s *stability) score(most int, sensitivity float64) (score int, without uin
 // A deletion releases a minimiser by DelOutputPert: the reference for what gradscore is a polynomial form of (Ghazi et al. 2023, Algorithm 2, SCOutputPert).
 type deletion struct {
 	*solver
+	scored
 	lambda      float64
 	people      int
 	sensitivity float64 // Delta: public, any number is private
-	deletions   law
-	lattice     lattice
-	delta       float64
 }
 
 // newDeletion is calibrated within the budget.
@@ -102,20 +100,18 @@ func newDeletion(a *accounting.Accountant, p Public, b accounting.Budget, lambda
 	if err != nil {
 		return nil, err
 	}
-	d := &deletion{solver: s, lambda: lambda, people: people, deletions: l}
+	d := &deletion{solver: s, lambda: lambda, people: people}
 	q := p
 	q.People = people
 	d.sensitivity = deletionSensitivity(q, float64(p.Items), l.Kappa()) * p.Lipschitz / s.weight
-	d.lattice, d.delta, err = afterScore(a, p.Dim, d.ball(), b, d.deletions, d.ratio)
-	return d, err
+	d.scored = scored{deletions: l, radius: s.ball(), ratio: d.ratio}
+	return d, d.calibrate(a, p.Dim, b)
 }
 
 // ratio is for values of (s + t + 2) Delta apart, which were computed once and have no other rounding than that of their differences.
 func (d *deletion) ratio(s, t int) float64 {
-	return (perDeletion(s, t)*d.sensitivity + float64(d.public.Dim+24)*d.public.Set.Radius()*0x1p-50) / (2 * d.ball()) * (1 + 0x1p-20)
+	return (perDeletion(s, t)*d.sensitivity + float64(d.public.Dim+24)*d.public.Set.Radius()*0x1p-50) / (2 * d.radius) * (1 + 0x1p-20)
 }
-
-func (d *deletion) cost() (std, delta float64) { return d.lattice.std(d.ball()), d.delta }
 
 func (d *deletion) release(ctx context.Context, t *table, c []float64, people []int, entropy rand.Source) ([]float64, bool, error) {
 	deletions := d.deletions.Sample(entropy)

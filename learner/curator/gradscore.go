@@ -14,13 +14,11 @@ import (
 // The score k of people is the smallest for which no more than k of them have a gradient further than thresholds[k] from the mean one.
 type gradscore struct {
 	*solver
+	scored
 	lambda     float64
 	people     int
 	gamma, rho float64
 	thresholds []float64 // of k = 0, ..., Rmax
-	deletions  law
-	lattice    lattice
-	delta      float64 // that was evaluated
 }
 
 // newGradscore is one of a planned law; its lattice is to be calibrated.
@@ -32,7 +30,8 @@ func newGradscore(p Public, lambda float64, people int, l law) (*gradscore, erro
 	if least := leastDeletions(l); people < least {
 		return nil, &TooFewError{People: people, Least: least}
 	}
-	g := &gradscore{solver: s, lambda: lambda, people: people, deletions: l}
+	g := &gradscore{solver: s, lambda: lambda, people: people}
+	g.scored = scored{deletions: l, radius: s.ball(), ratio: func(s, t int) float64 { return g.apart(s, t) / (2 * g.radius) * (1 + 0x1p-40) }}
 	n := float64(people)
 	g.gamma = concentration(p, float64(p.Items), n) * p.lipschitz()
 	g.rho = (4*p.smoothness()/s.weight + 2) * p.lipschitz() / n * (1 + 0x1p-40)
@@ -78,16 +77,6 @@ func scoredApart(people int, inlier func(k int) float64) func(s, t int) float64 
 // apart bounds how far apart the answers are of neighbours with scores s and t that are released.
 func (g *gradscore) apart(s, t int) float64 {
 	return (scoredApart(g.people, g.inlier)(s, t)/g.weight + 2*g.xi) * (1 + 0x1p-30)
-}
-
-func (g *gradscore) ratio(s, t int) float64 { return g.apart(s, t) / (2 * g.ball()) * (1 + 0x1p-40) }
-
-func (g *gradscore) cost() (std, delta float64) { return g.lattice.std(g.ball()), g.delta }
-
-// calibrate takes a lattice of few trials at which the release is within the budget.
-func (g *gradscore) calibrate(a *accounting.Accountant, b accounting.Budget) (err error) {
-	g.lattice, g.delta, err = afterScore(a, g.public.Dim, g.ball(), b, g.deletions, g.ratio)
-	return err
 }
 
 // release does the work of both solves, and draws deletions and noise, whatever the score is.
@@ -167,7 +156,7 @@ func bestGradscore(a *accounting.Accountant, p Public, b accounting.Budget, lamb
 	if err != nil {
 		return nil, err
 	}
-	return g, g.calibrate(a, b)
+	return g, g.calibrate(a, p.Dim, b)
 }
 
 // notes are the constants as they are printed.

@@ -109,24 +109,3 @@ func cheapest(a *accounting.Accountant, dim int, ball, ratio float64, b accounti
 	}
 	return l, spent, err
 }
-
-// afterScore is cheapest of a release that happens if a score is at most the number of deletions that is drawn: ratio is for neighbours with two scores
-// (docs/curator.md, Deletion: the profile).
-func afterScore(a *accounting.Accountant, dim int, ball float64, b accounting.Budget, deletions law, ratio func(s, t int) float64) (lattice, float64, error) {
-	at, below := deletions.Survival()
-	delta := func(l lattice) float64 {
-		delta, _, _ := accounting.DeletionProfile(b.Epsilon, at, below, func(s, t int) accounting.Curve {
-			c, err := a.Curve(l.mechanism(ratio(s, t), 1))
-			if err != nil {
-				return nil // which promises nothing
-			}
-			return c
-		})
-		return delta
-	}
-	l, err := smallest(dim, ball, min(1, ratio(deletions.Kappa(), deletions.Kappa())), func(l lattice) bool { return delta(l) <= b.Delta })
-	if err != nil {
-		return l, 1, err
-	}
-	return l, delta(l), nil
-}

@@ -9,13 +9,18 @@ import (
 
 // A perturbation is SCOutputPert of Ghazi et al. 2023: the release, within a budget, of the minimiser over so many people of the objective with
 // (lambda/2)||. - c||^2, c the last released point. byGradscore and byDeletion are the two.
-type perturbation func(a *accounting.Accountant, p Public, b accounting.Budget, lambda float64, people int) (turn, error)
+type perturbation func(a *accounting.Accountant, p Public, b accounting.Budget, lambda float64, people int) (perturbed, error)
 
-func byGradscore(a *accounting.Accountant, p Public, b accounting.Budget, lambda float64, people int) (turn, error) {
+type perturbed interface {
+	turn
+	after() *scored
+}
+
+func byGradscore(a *accounting.Accountant, p Public, b accounting.Budget, lambda float64, people int) (perturbed, error) {
 	return bestGradscore(a, p, b, lambda, people)
 }
 
-func byDeletion(a *accounting.Accountant, p Public, b accounting.Budget, lambda float64, people int) (turn, error) {
+func byDeletion(a *accounting.Accountant, p Public, b accounting.Budget, lambda float64, people int) (perturbed, error) {
 	return newDeletion(a, p, b, lambda, people, deletionLaw(b))
 }
 
@@ -51,19 +56,30 @@ func (m phasing) weight(c course, i int) float64 {
 	return c.at(i - 1)
 }
 
-// budget is that of phase i of so many. Basic composition: epsilons and deltas of phases on all people add up.
-func (m phasing) budget(b accounting.Budget, phases, i int) accounting.Budget {
-	share := 1.0
+// share is phase i's of the budget, of so many phases, before they are lowered together: of phases on all people epsilons and deltas add up.
+func (m phasing) share(phases, i int) float64 {
 	switch {
 	case m.disjoint || phases == 1:
+		return 1
 	case !m.strong:
-		share = 1 / float64(phases)
+		return 1 / float64(phases)
 	case i == 0:
-		share = 1. / 2
-	default:
-		share = 1 / (2 * float64(phases-1))
+		return 1. / 2
 	}
-	share *= 1 - 0x1p-40 // so that sums do not round above the budget
+	return 1 / (2 * float64(phases-1))
+}
+
+// lowered guesses how much lower the noise of phases may be that are charged together.
+func (m phasing) lowered(phases int) float64 {
+	sum := 0.0
+	for i := range phases {
+		sum += m.share(phases, i) * m.share(phases, i)
+	}
+	return math.Pow(min(sum, 1), 0.45)
+}
+
+func (m phasing) budget(b accounting.Budget, phases, i int) accounting.Budget {
+	share := m.share(phases, i) * (1 - 0x1p-40) // so that sums do not round above the budget
 	return accounting.Budget{Epsilon: b.Epsilon * share, Delta: b.Delta * share}
 }
 
@@ -134,7 +150,7 @@ func (m phasing) course(p Public) course {
 			if people < leastDeletions(l.law) {
 				return math.Inf(1)
 			}
-			if stds[i] = plannedNoise(q, m.weight(c, i), people, l.law, l.noise); math.IsInf(stds[i], 1) {
+			if stds[i] = m.lowered(c.phases) * plannedNoise(q, m.weight(c, i), people, l.law, l.noise); math.IsInf(stds[i], 1) {
 				return math.Inf(1)
 			}
 		}
@@ -168,29 +184,28 @@ func (m phasing) plan(p Public) (*Plan, error) {
 func (m phasing) planOf(p Public, c course, perturb perturbation) (*Plan, error) {
 	a, parts, turns, q := accounting.NewAccountant(), m.parts(p.People, c.phases), make([]turn, c.phases), p
 	q.Failure = p.failure() / float64(c.phases)
-	var spent accounting.Budget
+	releases := make([]*scored, c.phases)
 	for i := range turns {
-		b := m.budget(p.Budget, c.phases, i)
-		t, err := perturb(a, q, b, m.weight(c, i), parts[i][1]-parts[i][0])
+		t, err := perturb(a, q, m.budget(p.Budget, c.phases, i), m.weight(c, i), parts[i][1]-parts[i][0])
 		if err != nil {
 			return nil, fmt.Errorf("%s: phase %d: %w", m.name, i+1, err)
 		}
-		turns[i] = t
-		_, delta := t.cost()
-		if m.disjoint {
-			spent = accounting.Budget{Epsilon: b.Epsilon, Delta: max(spent.Delta, delta)}
-		} else {
-			spent.Epsilon, spent.Delta = spent.Epsilon+b.Epsilon, spent.Delta+delta
-		}
+		turns[i], releases[i] = t, t.after()
+	}
+	spent := 0.0
+	if !m.disjoint {
+		spent = together(a, p.Budget, releases)
 	}
 	bound := m.risk(p, c, func(i int) float64 { std, _ := turns[i].cost(); return std }, func(i int) float64 { return turns[i].inexact() })
 	plan := inTurns(m.name, p, parts, turns, bound, m.note(c))
-	plan.Spent, plan.OnRecords = spent, !m.disjoint
+	if plan.OnRecords = !m.disjoint; plan.OnRecords {
+		plan.Spent.Delta = spent
+	}
 	return plan, nil
 }
 
 func (m phasing) note(c course) string {
-	composed := "of all people: epsilons and deltas add up (basic composition)"
+	composed := "of all people, charged together"
 	if m.disjoint {
 		composed = "of disjoint people, each with the whole budget"
 	}

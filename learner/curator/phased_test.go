@@ -41,6 +41,46 @@ func TestPhasesSpendTheBudget(t *testing.T) {
 	}
 }
 
+// TestPhasesAreChargedTogether: releases whose shares add up to a budget have less noise where they are charged together, and are within it, but no longer with a twentieth of the trials less.
+func TestPhasesAreChargedTogether(t *testing.T) {
+	p, a := public(400, 1<<12, 2, 4), accounting.NewAccountant()
+	for phases, gain := range map[int]float64{2: 1.25, 3: 1.5} {
+		var releases []*scored
+		stds := make([]float64, phases)
+		for i := range phases {
+			b := phasedERM.budget(p.Budget, phases, i)
+			l, _ := calibratedLaw(b)
+			g, err := newGradscore(p, math.Exp2(float64(i)), p.People, l)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := g.calibrate(a, p.Dim, b); err != nil {
+				t.Fatal(err)
+			}
+			releases = append(releases, g.after())
+			stds[i], _ = g.cost()
+		}
+		spent := together(a, p.Budget, releases)
+		charge := func(share float64) float64 {
+			var profiles []func(eps float64) float64
+			for _, r := range releases {
+				l := r.lattice
+				l.trials = 2 * uint64(float64(l.trials/2)*share)
+				profiles = append(profiles, r.profile(accounting.NewAccountant(), l))
+			}
+			return accounting.ComposedDelta(p.Budget.Epsilon, profiles...)
+		}
+		if all, less := charge(1), charge(0.95); all != spent || !(all <= p.Budget.Delta) || less <= p.Budget.Delta {
+			t.Errorf("%d phases: spent %v, charged %v, with less noise %v", phases, spent, all, less)
+		}
+		for i, r := range releases {
+			if std, _ := r.cost(); !(std < stds[i]/gain) {
+				t.Errorf("%d phases: noise %v of phase %d, by itself %v", phases, std, i, stds[i])
+			}
+		}
+	}
+}
+
 // TestPhasedLearn: all four keep to their budget and to the set, halts do the work of all phases, and people are refused where the deletions do not exist.
 func TestPhasedLearn(t *testing.T) {
 	rng := rand.New(rand.NewPCG(31, 32))
@@ -100,12 +140,12 @@ func TestPhasesOverExhaustiveSearch(t *testing.T) {
 	for i := range people {
 		people[i] = Person{{Value: []float64{1}, Label: 1}}
 	}
-	for _, form := range []perturbation{byDeletion, func(a *accounting.Accountant, p Public, b accounting.Budget, lambda float64, people int) (turn, error) {
+	for _, form := range []perturbation{byDeletion, func(a *accounting.Accountant, p Public, b accounting.Budget, lambda float64, people int) (perturbed, error) {
 		g, err := newGradscore(p, lambda, people, deletionLaw(b))
 		if err != nil {
 			return nil, err
 		}
-		return g, g.calibrate(a, b)
+		return g, g.calibrate(a, p.Dim, b)
 	}} {
 		plan, err := phasedSCO.planOf(p, course{2, 0.5, 4}, form)
 		if err != nil {

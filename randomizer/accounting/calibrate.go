@@ -95,7 +95,7 @@ func meets(curves []Curve, eps, delta float64) bool {
 func headroom(curves []Curve, eps, delta float64) float64 {
 	least := math.Inf(1)
 	for _, c := range curves {
-		c = c.near(eps)
+		c = c.Near(eps)
 		ok := func(scale float64) bool { return c.scaledDelta(eps, scale) <= delta }
 		if !ok(1e-3) {
 			return 0

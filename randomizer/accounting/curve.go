@@ -60,8 +60,8 @@ func (c Curve) scaledDelta(eps, scale float64) float64 {
 	return best
 }
 
-// near keeps the points around the best one at eps, for guesses.
-func (c Curve) near(eps float64) Curve {
+// Near keeps a few points around the best one at eps: another curve, above this one by little there, which is evaluated faster.
+func (c Curve) Near(eps float64) Curve {
 	best, at := math.Inf(1), 0
 	for i, pt := range c {
 		if d := gaussianDelta(eps, pt.mu) + (1+math.Exp(eps))*pt.slack; d < best {

@@ -12,7 +12,7 @@ const massMargin = 1e-9
 
 // DeletionProfile bounds from above the hockey-stick divergence at e^eps, for every real eps, of a release that happens iff a score is at most R1: at and
 // below are Pr[R1 >= s] and Pr[R1 < s] for s = 0, ..., Rmax+1 (randomizer.TruncatedLaplace.Survival), scores of neighbours are
-// at most one apart, and release is the curve of what is released of neighbours with the scores s and t, up to Rmax. It also
+// at most one apart, and release is the curve of what is released of neighbours with the scores s and t, up to Rmax, which does not fall as they grow. It also
 // returns the scores at which the bound is the largest.
 //
 // The theorem is that of docs/curator.md, deletion: the profile (after Ghazi et al. 2023, Theorem 3.3).
@@ -27,22 +27,45 @@ func deletionProfile(eps float64, at, below []float64, release func(s, t int) Cu
 	}
 	charge := math.Min(math.Exp(eps), math.MaxFloat64)
 	last := len(at) - 1
-	for i := range 2*last + 2 { // from the middle, where the bound is the largest, to either end
-		from := last/2 + (i+1)/2*(1-2*(i%2))
-		for to := from - 1; to <= from+1; to++ {
-			if from < 0 || from > last || to < 0 || to > last {
-				continue
-			}
-			d := pairDelta(eps, charge, at, below, from, to, delta, release)
-			if d > delta {
-				delta, s, t = d, from, to
-			}
-			if delta > most {
-				return delta, s, t
+	const block = 8
+	blocks := last/block + 1
+	for i := range 2*blocks + 2 { // from the middle, where the bound is the largest, to either end
+		first := (blocks/2 + (i+1)/2*(1-2*(i%2))) * block
+		if first < 0 || first > last || blockDelta(eps, charge, at, below, first, min(first+block-1, last), release) <= delta {
+			continue
+		}
+		for from := first; from <= min(first+block-1, last); from++ {
+			for to := max(from-1, 0); to <= min(from+1, last); to++ {
+				d := pairDelta(eps, charge, at, below, from, to, delta, release)
+				if d > delta {
+					delta, s, t = d, from, to
+				}
+				if delta > most {
+					return delta, s, t
+				}
 			}
 		}
 	}
 	return delta, s, t
+}
+
+// blockDelta bounds the bounds of all pairs of which the first has one of these scores: none has more mass, is further apart, or has a smaller share of its mass in the other.
+func blockDelta(eps, charge float64, at, below []float64, first, final int, release func(s, t int) Curve) float64 {
+	last := len(at) - 1
+	if final >= last-1 {
+		return 1 // the other may have no mass
+	}
+	least, halts := 1.0, 0.0
+	for s := first; s <= final; s++ {
+		for t := max(s-1, 0); t <= s+1; t++ {
+			least = math.Min(least, at[t]*(1-massMargin)/math.Min(1, at[s]*(1+massMargin)))
+			halts = math.Max(halts, below[s]*(1+massMargin)-charge*below[t]*(1-massMargin))
+		}
+	}
+	if !(least > 0) {
+		return 1
+	}
+	return math.Min(1, at[first]*(1+massMargin))*release(final, final+1).Delta(eps+math.Log(least)-2e-15*(1+math.Abs(eps)))*(1+2e-12) + halts
 }
 
 // pairDelta is the bound of one ordered pair of scores, or something else of at most least.

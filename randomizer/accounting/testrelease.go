@@ -40,7 +40,7 @@ func (t ScoreTest) Profile(eps float64, release Curve) float64 {
 	if !(t.Epsilon() > 0 && eps >= t.Epsilon()*(1+1e-12)) {
 		return t.Delta(eps, release)
 	}
-	release = release.near(eps - t.Epsilon()) // some of its points, which are a curve
+	release = release.Near(eps - t.Epsilon()) // some of its points, which are a curve
 	// With k = Theta - score, p_k = Pr[X >= k], and scores that are the sensitivity apart: p_k and p_(k+D)/p_k fall in k, and the latter is e^-e1 from 0 on.
 	at := func(p float64, k int64) float64 {
 		q := t.Noise.Tail(k+t.Sensitivity) * (1 - 3e-9)
