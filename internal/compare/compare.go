@@ -60,7 +60,7 @@ func New(c Config) (*Comparison, error) {
 	if len(out.lines) == 0 {
 		return nil, fmt.Errorf("no line can be planned: %s", out.leftOut[len(out.leftOut)-1])
 	}
-	out.curated, err = curated(base)
+	out.curated, err = onePlace(base)
 	return out, err
 }
 

@@ -4,11 +4,11 @@ import (
 	"errors"
 	"math"
 
+	"github.com/panlearn/panlearn/internal/run/curated"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/curator"
 	"github.com/panlearn/panlearn/learner/resque/private"
 	"github.com/panlearn/panlearn/learner/task"
-	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
 // A Curated is a method of one process that has all rows, by what is known of it without any: it is neither simulated nor recommended.
@@ -42,29 +42,6 @@ func (c Curated) Baseline() bool { return baselines[c.Method] }
 // radiusMissing is what a task without model.radius is told of its bounds.
 const radiusMissing = "model.radius is not given"
 
-// publicOf are the numbers of a task all of whose rows are in one place; where single rows are protected, each is a person.
-func publicOf(spec *task.Spec) (curator.Public, error) {
-	features, err := spec.Compile()
-	if err != nil {
-		return curator.Public{}, err
-	}
-	loss, err := spec.Loss()
-	if err != nil {
-		return curator.Public{}, err
-	}
-	x, clip := features.Bound(), 1.0
-	if spec.Model.ClipNorm > 0 {
-		clip = spec.Model.ClipNorm
-	}
-	out := curator.Public{People: people(spec), Items: 1, Dim: loss.Parameters(features.Dim()), Lipschitz: min(clip, loss.Lipschitz(x)), Smoothness: loss.Smoothness(x),
-		Ridge: spec.Model.Ridge, Budget: accounting.Budget{Epsilon: spec.Privacy.Epsilon, Delta: spec.Privacy.Delta}}
-	if spec.ByUser() {
-		out.Items = spec.User.Items
-	}
-	out.Set, err = spec.Set(out.Dim)
-	return out, err
-}
-
 // people are the units that a task protects, in all.
 func people(spec *task.Spec) int {
 	if spec.Silo != nil {
@@ -79,9 +56,9 @@ func bounded(spec *task.Spec) bool {
 	return m.Radius > 0 || m.Min != 0 || m.Max != 0
 }
 
-// curated has every method of one process that there is for the task.
-func curated(spec *task.Spec) (out []Curated, err error) {
-	p, err := publicOf(spec)
+// onePlace has every method of one process that there is for the task.
+func onePlace(spec *task.Spec) (out []Curated, err error) {
+	p, err := curated.PublicOf(spec, people(spec))
 	if err != nil {
 		return nil, err
 	}

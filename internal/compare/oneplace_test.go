@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/panlearn/panlearn/internal/run/curated"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/curator"
 	"github.com/panlearn/panlearn/learner/resque/private"
@@ -24,7 +25,7 @@ func onePlaceOf(t *testing.T, name string, sets ...string) (*task.Spec, []Curate
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := curated(spec)
+	out, err := onePlace(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +38,7 @@ func TestOnePlace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			spec, got := onePlaceOf(t, name, "model.radius=5")
-			p, err := publicOf(spec)
+			p, err := curated.PublicOf(spec, people(spec))
 			if err != nil || p.People != n || people(spec) != n {
 				t.Fatal(p, err)
 			}

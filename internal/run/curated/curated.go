@@ -5,6 +5,7 @@
 package curated
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,6 +63,13 @@ func NewPlan(ctx context.Context, spec *task.Spec, people []curator.Person) (Pla
 	return p.curator(ctx)
 }
 
+// PublicOf are the numbers of a task all of whose rows are in one place, of so many people; where single rows are protected, each is a person.
+func PublicOf(spec *task.Spec, people int) (curator.Public, error) {
+	p, err := newProblem(spec, nil)
+	p.public.People = people
+	return p.public, err
+}
+
 func newProblem(spec *task.Spec, people []curator.Person) (problem, error) {
 	features, err := spec.Compile()
 	if err != nil {
@@ -72,7 +80,7 @@ func newProblem(spec *task.Spec, people []curator.Person) (problem, error) {
 		return problem{}, err
 	}
 	x := features.Bound()
-	steepest, most := loss.Lipschitz(x), spec.ClipNorm()
+	steepest, most := loss.Lipschitz(x), cmp.Or(spec.Model.ClipNorm, 1)
 	p := problem{spec: spec, loss: loss, people: people, features: features.Dim(), clips: steepest > most}
 	p.public = curator.Public{People: len(people), Items: 1, Dim: loss.Parameters(features.Dim()), Lipschitz: min(most, steepest), Smoothness: loss.Smoothness(x),
 		Ridge: spec.Model.Ridge, Budget: accounting.Budget{Epsilon: spec.Privacy.Epsilon, Delta: spec.Privacy.Delta}}

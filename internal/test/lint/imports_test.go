@@ -91,7 +91,7 @@ var mayImport = map[string][]string{
 	"internal/sim": {"randomizer", "randomizer/accounting", "shuffle", "learner", "learner/block", "learner/convex", "learner/method", "learner/planning",
 		"learner/practical", "learner/report", "learner/schedule", "learner/task", "learner/task/source", "stream/manifest", "stream/wire"},
 	"internal/tune": {"internal/model", "internal/run", "internal/sim", "learner/convex", "learner/task", "stream/manifest", "stream/wire"},
-	"internal/compare": {"internal/model", "internal/run", "internal/sim", "internal/tune", "internal/wording", "learner/block", "learner/convex", "learner/curator",
+	"internal/compare": {"internal/model", "internal/run", "internal/run/curated", "internal/sim", "internal/tune", "internal/wording", "learner/block", "learner/convex", "learner/curator",
 		"learner/resque/private", "learner/schedule", "learner/task", "randomizer/accounting", "stream/manifest", "stream/wire"},
 	"internal/run":        {"*"},
 	"internal/run/admin":  {"*"},
