@@ -3,6 +3,7 @@ package wording
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/panlearn/panlearn/learner/schedule"
 	"github.com/panlearn/panlearn/randomizer/accounting"
@@ -142,6 +143,12 @@ func (k Kind) Protected() string {
 		when = fmt.Sprintf(" in all rounds that the %s answers", k.Reporter().One)
 	}
 	return fmt.Sprintf("%s%s, replaced by %s", k.One(), when, other)
+}
+
+// OfPeople is what is said of people and of a person in the words of a task whose unit is another.
+func (k Kind) OfPeople(text string) string {
+	unit := k.Unit()
+	return strings.NewReplacer(person.Many, unit.Many, person.One, unit.One).Replace(text)
 }
 
 // All is what a plan's size counts: its users, or the units of all silos.

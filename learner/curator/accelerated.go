@@ -171,7 +171,7 @@ func (f *filteredPlan) notes() []string {
 		notes = append(notes, fmt.Sprintf("%d runs on growing parts of the people, each nearer to the minimiser", runs))
 	}
 	if last := f.phases[len(f.phases)-1]; last.radius >= 2*l {
-		notes = append(notes, fmt.Sprintf("the filter is vacuous: people of so many rows (%d) may be %.3g L apart, and nobody is further than 2 L: output-phases has less noise",
+		notes = append(notes, fmt.Sprintf("the filter is vacuous: gradients of so few rows (%d) may be %.3g L apart, and no two are further than 2 L: output-phases has less noise",
 			f.public.Items, last.radius/l))
 	}
 	return notes

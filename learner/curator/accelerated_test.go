@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/panlearn/panlearn/internal/test/longtest"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/randomizer"
 	"github.com/panlearn/panlearn/randomizer/accounting"
@@ -147,7 +148,7 @@ func TestReleasesAreInTheSet(t *testing.T) {
 
 // TestReduction: with a ridge and many people the runs on growing parts have the smaller bound, on fewer people each than there are; with few, one run has.
 func TestReduction(t *testing.T) {
-	p := problem(1<<14, 1024, 2, 8)
+	p := problem(1<<11, 1024, 2, 8)
 	p.Ridge = 0.5
 	s := newFilteredSearch(p)
 	runs := s.reduced(0)
@@ -173,12 +174,12 @@ func TestReduction(t *testing.T) {
 	if f, err := searchFiltered(p); err != nil || f.bound() > min(one.bound(), runs.bound())*1.01 {
 		t.Errorf("the plan has a bound of %v, %v", f.bound(), err)
 	}
-	s.public.People = 300
+	s.public.People = 100
 	if s.reduced(0) != nil {
 		t.Error("runs of too few people")
 	}
 	s.public.Ridge = 0
-	if s.public.People = 1 << 14; s.reduced(0) != nil {
+	if s.public.People = 1 << 11; s.reduced(0) != nil {
 		t.Error("runs without a ridge")
 	}
 }
@@ -195,5 +196,29 @@ func TestFilteredSmooths(t *testing.T) {
 	r, err := plan.Fit(context.Background(), convex.Absolute{}, people, rand.NewPCG(1, 2))
 	if err != nil || r.Halted || !p.Set.Contains(r.Model) || !strings.HasPrefix(plan.Notes[0], "smoothed") {
 		t.Errorf("%v: %+v, %v", plan.Notes, r, err)
+	}
+}
+
+// TestWhereFilteredIsBest: there are public numbers for which filtered has the smallest bound, and they are no one's.
+func TestWhereFilteredIsBest(t *testing.T) {
+	if !longtest.Run(t, "plans for 10^6 people of 10^6 rows") {
+		return
+	}
+	p := Public{People: 1e6, Items: 1e6, Dim: 1e4, Lipschitz: 1, Smoothness: 0.01, Ridge: 0.25, Set: convex.Ball{R: 5}, Budget: budget(8), Failure: 1e-9}
+	for people, best := range map[int]bool{1e6: true, 1e5: false} {
+		bound := map[string]float64{}
+		for _, name := range []string{"filtered", "output-phases", "group-sgd"} {
+			p.People = people
+			m, _ := Of(name)
+			plan, err := m.Plan(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			bound[name] = plan.Bound
+		}
+		t.Logf("%d people: %v", people, bound)
+		if least := min(bound["output-phases"], bound["group-sgd"]); (bound["filtered"] < least) != best {
+			t.Errorf("%d people: %v", people, bound)
+		}
 	}
 }

@@ -189,10 +189,3 @@ func planDeletion(p Public) (*Plan, error) {
 		fmt.Sprintf("lambda %.4g, sensitivity %.4g, kappa %d at rate %.4g, level %d", lambda, d.sensitivity, l.Kappa(), l.Rate(), 4*l.Kappa()),
 		fmt.Sprintf("noise %.4g; the paper's constants: kappa %d, sigma %.6g times the sensitivity", std, kappa, paper)), nil
 }
-
-// certifiedSensitivity is Delta of Ghazi et al. 2023, Appendix C, in units of L over the curvature: where no single gradient stands out, no deletion of up to 4 kappa
-// moves the minimiser by more. It is printed beside what is run, and no more: the search that it saves must stand behind it.
-func certifiedSensitivity(p Public, kappa int) float64 {
-	n := float64(p.People)
-	return float64(8*kappa+1) * swaps(p.spread(), float64(p.Items), math.Log(n), p.failure()) / (n - 4*float64(kappa) - 1)
-}

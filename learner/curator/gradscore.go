@@ -168,7 +168,7 @@ func (g *gradscore) notes() []string {
 		fmt.Sprintf("noise %.4g: %d trials on %d levels; a person as one item would have %.4g", std, g.lattice.trials, g.lattice.levels, g.asItem()),
 	}
 	if g.gamma >= farthest*g.public.lipschitz() {
-		notes = append(notes, fmt.Sprintf("the score is vacuous: with so few rows (%d) nobody's gradient counts as one that stands out: output has less noise", g.public.Items))
+		notes = append(notes, fmt.Sprintf("the score is vacuous: no gradient of so few rows (%d) counts as one that stands out: output has less noise", g.public.Items))
 	}
 	return notes
 }

@@ -27,6 +27,11 @@ func TestPaperNumbers(t *testing.T) {
 	if x.groups != 3279 || x.phases != 17 {
 		t.Errorf("%d groups, %d phases", x.groups, x.phases)
 	}
+	for epsilon, want := range map[float64]int{1: 3210, 4: 878, 8: 489} { // with fewer people
+		if got := paperNumbers(problem(100000, 16, 10, epsilon)).groups; got != want {
+			t.Errorf("epsilon %v: %d groups, want %d", epsilon, got, want)
+		}
+	}
 	relative(t, "p", x.growth, 1.72714831, 1e-8)
 	relative(t, "eta", x.eta, 1.76776695e-4, 1e-8)
 	relative(t, "people", x.people, 12496.4856, 1e-8)

@@ -43,7 +43,7 @@ func TestPhasesSpendTheBudget(t *testing.T) {
 
 // TestPhasesAreChargedTogether: releases whose shares add up to a budget have less noise where they are charged together, and are within it, but no longer with a twentieth of the trials less.
 func TestPhasesAreChargedTogether(t *testing.T) {
-	p, a := public(400, 1<<12, 2, 4), accounting.NewAccountant()
+	p, a := public(400, 1<<12, 2, 8), accounting.NewAccountant()
 	for phases, gain := range map[int]float64{2: 1.25, 3: 1.5} {
 		var releases []*scored
 		stds := make([]float64, phases)

@@ -52,9 +52,9 @@ func (a *Accountant) Calibrate(q Request) (Plan, error) {
 	return p, nil
 }
 
-// SmallestP returns the smallest p <= 1/2 on the grid 2^-24, up to a few steps,
+// smallestP returns the smallest p <= 1/2 on the grid 2^-24, up to a few steps,
 // at which m (its P ignored) was evaluated to be within the budget.
-func (a *Accountant) SmallestP(m Mechanism, b Budget) (float64, error) {
+func (a *Accountant) smallestP(m Mechanism, b Budget) (float64, error) {
 	m.P = 0.5
 	if err := m.Validate(); err != nil {
 		return 0, err

@@ -115,7 +115,7 @@ func TestOwnTrials(t *testing.T) {
 			}
 			stint[1].Trials -= less
 			stint[0].Trials = 2 * ((stint[1].Trials/2 + 9) / 10)
-			f, err := a.RepeatedDelta(1, [][]Release{stint}, b.Epsilon)
+			f, err := a.repeatedDelta(1, [][]Release{stint}, b.Epsilon)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -142,7 +142,7 @@ func TestStintIsAllItsReleases(t *testing.T) {
 	for _, trust := range []Trust{Shuffle, Pan, ShufflePan} {
 		of := phases(trust)
 		for _, eps := range []float64{0.5, 2} {
-			stint, err := a.RepeatedDelta(1, [][]Release{of[:2], of[2:]}, eps)
+			stint, err := a.repeatedDelta(1, [][]Release{of[:2], of[2:]}, eps)
 			if err != nil {
 				t.Fatal(err)
 			}

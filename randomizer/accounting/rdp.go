@@ -56,9 +56,6 @@ func (r Renyi) Epsilon(delta float64) (eps float64, order int) {
 	return max(0, eps+1e-9), order
 }
 
-// GaussianRenyi is the curve of the Gaussian mechanism whose noise has standard deviation sensitivity/mu.
-func GaussianRenyi(mu float64) Renyi { return SampledGaussian(1, mu) }
-
 // SampledGaussian is the curve of a Gaussian release to which one record, present or absent, contributes with probability q, and then moves
 // its mean by mu standard deviations (docs/resque.md, Lemma P). It bounds both directions.
 //
@@ -130,32 +127,6 @@ func ThreePoint(s0, mu float64, weight []float64) Renyi {
 		out[i] = log1pExp(logSumExp(sum)) / float64(a-1) * (1 + 1e-9)
 	}
 	return out
-}
-
-// Occurrences is the law of how often one of n records occurs in so many draws with replacement: the chances of 1 to most times given that
-// it is one of them, the chance of that given at most most times, and the chance of more often.
-func Occurrences(draws, n uint64, most int) (weight []float64, s0, tail float64) {
-	p := 1 / float64(n)
-	at := make([]float64, most+1)
-	log := float64(draws) * math.Log1p(-p)
-	for b := range at {
-		at[b] = math.Exp(log)
-		log += math.Log(float64(draws)-float64(b)) - math.Log(float64(b+1)) + math.Log(p) - math.Log1p(-p)
-	}
-	var some float64
-	for _, v := range at[1:] {
-		some += v
-	}
-	for _, v := range at[1:] {
-		weight = append(weight, v/some)
-	}
-	// The tail is at most its first term over one minus the ratio of the first two.
-	ratio := (float64(draws) - float64(most+1)) / float64(most+2) * p / (1 - p)
-	tail = 1.0
-	if first := math.Exp(log); ratio < 1 {
-		tail = min(1, first/(1-ratio))
-	}
-	return weight, some / (some + at[0]), tail
 }
 
 // GaussianShift returns the largest shift, in levels, such that positions that far apart on the lattice, with Bin(trials, 1/2) in each of

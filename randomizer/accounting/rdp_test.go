@@ -46,7 +46,7 @@ func TestRenyiValues(t *testing.T) {
 	}
 	near(t, "the constant 13", old, 1.2247, 1e-3)
 
-	gauss := GaussianRenyi(0.2)
+	gauss := SampledGaussian(1, 0.2)
 	near(t, "Gaussian at order 24", atOrder(t, gauss, 24), 24./50, 1e-6)
 	eps, order = gauss.Epsilon(1e-6)
 	near(t, "Gaussian", eps, 0.8999, 1e-4)
@@ -59,7 +59,7 @@ func TestRenyiValues(t *testing.T) {
 		most int
 		eps  float64
 	}{{3, 0.816}, {4, 0.889}} {
-		weight, s0, _ := Occurrences(1000, 100000, c.most)
+		weight, s0, _ := occurrences(1000, 100000, c.most)
 		eps, _ = NewRenyi().Plus(1000, ThreePoint(s0, 0.2, weight)).Epsilon(1e-6)
 		near(t, "with replacement", eps, c.eps, 2e-3)
 	}
@@ -132,7 +132,7 @@ func TestThreePointCoversExact(t *testing.T) {
 // The conversion is above the exact delta of a Gaussian, and Epsilon inverts Delta.
 func TestRenyiConversionCoversGaussian(t *testing.T) {
 	for _, mu := range []float64{0.05, 0.3, 1, 2.5} {
-		r := GaussianRenyi(mu)
+		r := SampledGaussian(1, mu)
 		for _, eps := range []float64{0.1, 0.5, 1, 3} {
 			if d := r.Delta(eps); d < gaussianDelta(eps, mu) {
 				t.Errorf("mu %v, epsilon %v: delta %v below the exact %v", mu, eps, d, gaussianDelta(eps, mu))
@@ -162,4 +162,30 @@ func TestGaussianShift(t *testing.T) {
 	if _, _, err := a.GaussianShift(4, 1, 1, 1e-16); err == nil {
 		t.Error("four trials have no window of that slack")
 	}
+}
+
+// occurrences is the law of how often one of n records occurs in so many draws with replacement: the chances of 1 to most times given that
+// it is one of them, the chance of that given at most most times, and the chance of more often.
+func occurrences(draws, n uint64, most int) (weight []float64, s0, tail float64) {
+	p := 1 / float64(n)
+	at := make([]float64, most+1)
+	log := float64(draws) * math.Log1p(-p)
+	for b := range at {
+		at[b] = math.Exp(log)
+		log += math.Log(float64(draws)-float64(b)) - math.Log(float64(b+1)) + math.Log(p) - math.Log1p(-p)
+	}
+	var some float64
+	for _, v := range at[1:] {
+		some += v
+	}
+	for _, v := range at[1:] {
+		weight = append(weight, v/some)
+	}
+	// The tail is at most its first term over one minus the ratio of the first two.
+	ratio := (float64(draws) - float64(most+1)) / float64(most+2) * p / (1 - p)
+	tail = 1.0
+	if first := math.Exp(log); ratio < 1 {
+		tail = min(1, first/(1-ratio))
+	}
+	return weight, some / (some + at[0]), tail
 }

@@ -197,7 +197,7 @@ func (a *Accountant) ReleaseWithin(r Release, b Budget) (Guarantee, error) {
 
 // ReleaseDelta is Release.Delta with this accountant's cache.
 func (a *Accountant) ReleaseDelta(r Release, eps float64) (Failure, error) {
-	return a.RepeatedDelta(1, [][]Release{{r}}, eps)
+	return a.repeatedDelta(1, [][]Release{{r}}, eps)
 }
 
 // views lists what each adversary sees of one target over its T rounds.

@@ -30,15 +30,15 @@ func (a *Accountant) RepeatedWithin(times int, of [][]Release, b Budget) (Guaran
 	if err != nil || g.Epsilon <= b.Epsilon {
 		return g, err
 	}
-	f, err := a.RepeatedDelta(times, of, b.Epsilon)
+	f, err := a.repeatedDelta(times, of, b.Epsilon)
 	if err == nil && f.Delta <= b.Delta {
 		g.Epsilon = b.Epsilon
 	}
 	return g, err
 }
 
-// RepeatedDelta is the failure probability at eps of what RepeatedEpsilon composes.
-func (a *Accountant) RepeatedDelta(times int, of [][]Release, eps float64) (Failure, error) {
+// repeatedDelta is the failure probability at eps of what RepeatedEpsilon composes.
+func (a *Accountant) repeatedDelta(times int, of [][]Release, eps float64) (Failure, error) {
 	if err := checkEpsilon(eps); err != nil {
 		return Failure{}, err
 	}

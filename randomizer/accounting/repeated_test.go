@@ -71,7 +71,7 @@ func TestRepeatedCoversEveryPath(t *testing.T) {
 		for _, eps := range []float64{0, 0.5, 1, 2, 4} {
 			bound := make([]float64, 4)
 			for times := 1; times <= 3; times++ {
-				f, err := a.RepeatedDelta(times, [][]Release{{of[0]}, {of[1]}, {of[2]}}, eps)
+				f, err := a.repeatedDelta(times, [][]Release{{of[0]}, {of[1]}, {of[2]}}, eps)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -114,7 +114,7 @@ func TestRepeatedIsNotOnce(t *testing.T) {
 	if !(truth > 2e-3) {
 		t.Errorf("two participations have delta %v at the epsilon of one: want far more than its 1e-3", truth)
 	}
-	twice, err := a.RepeatedDelta(2, [][]Release{{one}}, once.Epsilon)
+	twice, err := a.repeatedDelta(2, [][]Release{{one}}, once.Epsilon)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -83,7 +83,7 @@ func (s Sample) evaluate(a *Accountant) (float64, error) {
 	case "eps":
 		return a.Epsilon(s.Delta, s.mechanism(s.Trials))
 	case "calibrate":
-		p, err := a.SmallestP(s.mechanism(s.Trials), Budget{Epsilon: s.Epsilon, Delta: s.Delta})
+		p, err := a.smallestP(s.mechanism(s.Trials), Budget{Epsilon: s.Epsilon, Delta: s.Delta})
 		return float64(s.Trials) * p * (1 - p), err
 	case "midbatch":
 		return s.midbatch(a)

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/panlearn/panlearn/internal/run/statedir"
+	"github.com/panlearn/panlearn/internal/wording"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/curator"
 	"github.com/panlearn/panlearn/learner/schedule"
@@ -106,13 +107,25 @@ func (p problem) curator(ctx context.Context) (Plan, error) {
 	}
 	about := statedir.Release{Method: m.Name, Source: m.Source, Least: m.Least(p.public), Phases: plan.Phases, NoiseStd: plan.NoiseStd, OnRecords: plan.OnRecords,
 		Baseline: p.better(plan)}
-	about.Bound, about.Notes = p.bound(plan.Bound, plan.Notes)
+	notes := slices.Clone(plan.Notes)
+	for i, note := range notes {
+		notes[i] = p.words().OfPeople(note)
+	}
+	about.Bound, about.Notes = p.bound(plan.Bound, notes)
 	return p.plan(about, plan.Spent, func(ctx context.Context) (statedir.Release, error) {
 		out := about
 		r, err := plan.Fit(ctx, p.loss, p.people, randomizer.NewEntropy())
 		out.Model, out.Phase, out.Halted = r.Model, r.Phase, r.Halted
 		return out, err
 	}), nil
+}
+
+// words are those of the task's unit.
+func (p problem) words() wording.Kind {
+	if p.spec.ByUser() {
+		return wording.Kind{Protects: "user", Silos: 1, Once: true}
+	}
+	return wording.Kind{Protects: "event", Silos: 1, Once: true}
 }
 
 // suits refuses a loss that the method is not proved for: a fit that may not take a step says so before its first.

@@ -86,6 +86,20 @@ func TestPlans(t *testing.T) {
 	}
 }
 
+// TestNotesNameTheUnit: where each row is protected by itself, no note speaks of people.
+func TestNotesNameTheUnit(t *testing.T) {
+	for want, sets := range map[string][]string{"disjoint rows, one step a row": nil, "disjoint people, one step a person": {"privacy.unit=user", "user.column=u", "user.items=1"}} {
+		spec := declared(t, 200, append([]string{"schedule.algorithm=output-sgd"}, sets...)...)
+		plan, err := NewPlan(t.Context(), spec, persons(200))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if notes := strings.Join(plan.Start.Notes, "\n"); !strings.Contains(notes, want) {
+			t.Errorf("want %q: %s", want, notes)
+		}
+	}
+}
+
 // TestRefusals come before anything is drawn, and name what is wanted.
 func TestRefusals(t *testing.T) {
 	const n = 500

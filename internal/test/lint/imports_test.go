@@ -96,7 +96,7 @@ var mayImport = map[string][]string{
 	"internal/run":        {"*"},
 	"internal/run/admin":  {"*"},
 	"internal/run/audits": {"internal/run", "learner/block", "learner/convex", "learner/report", "randomizer", "randomizer/accounting", "randomizer/audit", "stream/manifest"},
-	"internal/run/curated": {"internal/run/statedir", "learner/convex", "learner/curator", "learner/resque", "learner/resque/private", "learner/schedule", "learner/task", "randomizer",
+	"internal/run/curated": {"internal/run/statedir", "internal/wording", "learner/convex", "learner/curator", "learner/resque", "learner/resque/private", "learner/schedule", "learner/task", "randomizer",
 		"randomizer/accounting", "stream/manifest", "stream/wire"},
 	"internal/run/device": {"internal/obs", "internal/run", "learner/task", "learner/task/inspection", "learner/task/source", "stream", "stream/client",
 		"stream/client/consent", "stream/client/filestore", "stream/client/httpgateway",
