@@ -166,6 +166,14 @@ func TestSearch(t *testing.T) {
 		if err != nil || lambda < f.least || lambda > f.most || kind == uncertified || kind == least && lambda != f.least {
 			t.Fatalf("%v, %v, %v", lambda, kind, err)
 		}
+		f.probes, probes = rapid.IntRange(1, 4).Draw(t, "probes"), 0
+		within, kind, err := f.search(last, func(lambda float64) (float64, error) {
+			probes++
+			return truth(lambda) + noise, nil
+		})
+		if err != nil || probes > f.probes || kind == uncertified && (probes < f.probes || truth(within) > .96*f.r) || kind != uncertified && within != lambda {
+			t.Fatalf("at most %d probes: %d, %v, %v, %v", f.probes, probes, within, kind, err)
+		}
 		if u := truth(lambda); u > .96*f.r || kind == searched && u < .54*f.r {
 			t.Errorf("distance %v r", u/f.r)
 		}

@@ -6,6 +6,7 @@ import "fmt"
 const (
 	Resque      = "resque"
 	ResqueSCO   = "resque-sco"
+	ResqueBall  = "resque-ball"
 	NoisySGD    = "noisy-sgd"
 	BallAccel   = "ball-accel"
 	FixedLambda = "fixed-lambda"
@@ -23,7 +24,7 @@ type Curated struct {
 var curated = [...]Curated{
 	{Name: "output"}, {Name: "output-sgd"}, {Name: "output-phases"}, {Name: "gradscore"}, {Name: "deletion"}, {Name: "phased-erm"}, {Name: "phased-sco"},
 	{Name: "strongly-convex-erm"}, {Name: "strongly-convex-sco"}, {Name: "group-sgd"}, {Name: "filtered"},
-	{Name: Resque, Sampled: true}, {Name: ResqueSCO, Sampled: true}, {Name: NoisySGD, Sampled: true},
+	{Name: Resque, Sampled: true}, {Name: ResqueSCO, Sampled: true}, {Name: ResqueBall, Sampled: true}, {Name: NoisySGD, Sampled: true},
 	{Name: BallAccel, Public: true}, {Name: FixedLambda, Public: true},
 }
 

@@ -14,9 +14,10 @@ import (
 
 // sources are where the methods of package private are from.
 var sources = map[string]string{
-	schedule.NoisySGD:  "projected noisy stochastic gradient descent on Poisson samples (docs/resque.md, Private)",
-	schedule.Resque:    "Carmon et al. 2023, Theorem 3, at a fixed lambda and one slot a record (docs/resque.md, Private)",
-	schedule.ResqueSCO: "Carmon et al. 2023, Theorem 4, by regularised phases on disjoint blocks (docs/resque.md, Localisation)",
+	schedule.NoisySGD:   "projected noisy stochastic gradient descent on Poisson samples (docs/resque.md, Private)",
+	schedule.Resque:     "Carmon et al. 2023, Theorem 3, at a fixed lambda and one slot a record (docs/resque.md, Private)",
+	schedule.ResqueSCO:  "Carmon et al. 2023, Theorem 4, by regularised phases on disjoint blocks (docs/resque.md, Localisation)",
+	schedule.ResqueBall: "Carmon et al. 2023, Theorem 3, with its Algorithms 5 to 7 and one slot a record (docs/resque.md, Private)",
 }
 
 // private plans a method of package private, whose units are single rows.
@@ -41,6 +42,9 @@ func (p problem) private() (Plan, error) {
 		}}
 	if method == schedule.Resque && plan.Baseline < plan.Bound {
 		about.Baseline = plan.Advice() + ": it is expected to do better"
+	}
+	if method == schedule.ResqueBall {
+		about.Bound, about.Baseline = nil, plan.Advice()
 	}
 	if method == schedule.ResqueSCO {
 		about.Baseline = plan.Advice()

@@ -151,16 +151,34 @@ func (r *ballRun) Solve(ctx context.Context, y []float64, lambda, _, _, _ float6
 	return x, prox, nil
 }
 
-// fits says whether every call can be placed on the lattice at the shortest steps that a strength can ask for: those of the largest.
-func (b ball) fits(p Public) error {
+// shortest calls f with the shortest steps of every stage: those of the largest strength.
+func (b ball) shortest(p Public, f func(s stage, eta float64) error) error {
 	_, most := b.outer.Strengths()
 	for _, k := range b.kinds {
 		distances, _ := k.distances(p.Lipschitz, most, b.outer.Ball)
 		for i, s := range k.strong {
-			if _, err := s.place(p, b.outer.Ball, s.unit*distances[i]/p.Lipschitz); err != nil {
+			if err := f(s, s.unit*distances[i]/p.Lipschitz); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// rounding is that of the last phases, at its worst.
+func (b ball) rounding(p Public) (worst float64) {
+	_ = b.shortest(p, func(s stage, eta float64) error {
+		of := phases(s.slots+1, eta)
+		worst = max(worst, rounding(of[len(of)-1], p.Dim, b.outer.Ball, s.batch(p.N), p.Lipschitz))
+		return nil
+	})
+	return worst
+}
+
+// fits says whether every call can be placed on the lattice, whatever its strength.
+func (b ball) fits(p Public) error {
+	return b.shortest(p, func(s stage, eta float64) error {
+		_, err := s.place(p, b.outer.Ball, eta)
+		return err
+	})
 }

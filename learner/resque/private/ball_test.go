@@ -158,12 +158,18 @@ func TestBallRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run.left[ofStep] = 0
+	run.left[ofStep] = 0 // as where a plan forgot them
 	if _, _, err := run.play(t.Context()); err == nil || !strings.Contains(err.Error(), "ledger") {
 		t.Errorf("no step is left: %v", err)
 	}
 	small := p
 	small.Epsilon /= 2
+	book := newLedger(small.target())
+	b.seen = func(s stage, _ []phase, _ []float64) {
+		if book = book.with(1, s.call); !book.fits() {
+			t.Fatal("a call was made for which there was no room")
+		}
+	}
 	if _, _, err := b.run(t.Context(), small, r, dptest.Source(t, 4)); err == nil || !strings.Contains(err.Error(), "ledger") {
 		t.Errorf("half of the epsilon: %v", err)
 	}

@@ -119,7 +119,10 @@ func (s ballSearch) charge(of ballShape) (ball, bool) {
 // depend on each other a little, for noise of sd standard deviations at one of KD e L/B. It says whether the steps are short enough for the lemma.
 func (s ballSearch) tune(c *stage, m *moments, sd, delta float64) bool {
 	T := float64(c.slots + 1)
-	c.unit, c.kd = 1/math.Sqrt(T), 1.5
+	c.unit = 1 / math.Sqrt(T)
+	if delta > 0 {
+		c.kd = 1.5
+	}
 	for range 2 {
 		variance := c.variance(s.p, m, c.longest(), 3, sd*c.kd)
 		if math.IsInf(variance, 1) {
@@ -169,14 +172,17 @@ func (s ballSearch) settle(b *ball) error {
 	return b.fits(s.p)
 }
 
+// weight is what errors of calls count in a proxy. With 1 it would be what a bound has: plans would take few steps and smooth too much, since calls are far better than their bounds.
+const weight = 0.1
+
 // proxy is what the potential of BallAccel (docs/resque.md) would have as its bound if every step were of the least strength, no line search failed, and the
-// calls' gaps were as Lemma V and doubling say. It is what plans are compared by, and no bound.
+// calls' errors were a tenth of what Lemma T says. It is what plans are compared by, and no bound.
 func (b ball) proxy(p Public) float64 {
 	lambda, _ := b.outer.Strengths()
 	R := p.Radius
 	gap := func(kind int) float64 {
 		_, gaps := b.kinds[kind].distances(p.Lipschitz, lambda, b.outer.Ball)
-		return min(gaps[len(gaps)-1], p.Lipschitz*p.Lipschitz/(2*lambda)*4)
+		return gaps[len(gaps)-1]
 	}
 	var A, gaps, squares float64
 	for range b.outer.Steps {
@@ -193,7 +199,7 @@ func (b ball) proxy(p Public) float64 {
 		last = next
 	}
 	bias := math.Sqrt(2 * lambda * last)
-	return p.Lipschitz*b.rho*math.Sqrt(float64(p.Dim)) + (R*R+gaps*gap(ofStep)+squares*(variance+3*bias*bias)/4+2*R*bias*A)/A
+	return p.Lipschitz*b.rho*math.Sqrt(float64(p.Dim)) + (R*R+weight*(gaps*gap(ofStep)+squares*(variance+3*bias*bias)/4+2*R*bias*A))/A
 }
 
 // Numbers that are not searched: probes of a step, where bisection that begins at the last strength mostly takes two, and copies of a probe.
@@ -205,8 +211,8 @@ const (
 // ballRatios are the s = r/rho that are tried.
 var ballRatios = []float64{0.05, 0.1}
 
-// score is the proxy at x = logarithms of the gap and of the three T, and the number of levels, with a guess of KD and of what the lattice adds.
-func (s ballSearch) score(m *moments, x []float64) (ballShape, float64) {
+// score is the proxy at x = logarithms of the gap and of the three T, and the number of levels, with that KD for all and a guess of what the lattice adds.
+func (s ballSearch) score(m *moments, kd float64, x []float64) (ballShape, float64) {
 	of := ballShape{gap: math.Exp(x[0]) * s.p.Lipschitz * s.p.Radius, ratio: m.s, levels: int(math.Round(x[4] / math.Ln2)), probes: ballProbes, copies: ballCopies}
 	for i := range of.log {
 		if of.log[i] = int(math.Round(x[i+1] / math.Ln2)); of.log[i] < 3 || of.log[i] > 20 {
@@ -218,11 +224,12 @@ func (s ballSearch) score(m *moments, x []float64) (ballShape, float64) {
 		return of, math.Inf(1)
 	}
 	if b.enter(func(c *stage) error {
+		c.kd = kd
 		if !s.tune(c, m, 1.005/c.mu, 0) {
 			return errTooLong
 		}
 		return nil
-	}) != nil {
+	}) != nil || !(b.rounding(s.p) <= maxRounding) {
 		return of, math.Inf(1)
 	}
 	return of, b.proxy(s.p)
@@ -240,8 +247,9 @@ func planBall(p Public, a *accounting.Accountant) (ball, error) {
 	least := math.Inf(1)
 	for _, ratio := range ballRatios {
 		m := newMoments(ratio, 1, p.Convex)
-		y := minimize(x, directions, func(x []float64) float64 { _, v := s.score(m, x); return v })
-		if of, v := s.score(m, y); v < least {
+		kd := stage{slotted: slotted{slots: 1023}, unit: 0.06}.drift(m, 1e-12) // about that of most
+		y := minimize(x, directions, func(x []float64) float64 { _, v := s.score(m, kd, x); return v })
+		if of, v := s.score(m, kd, y); v < least {
 			best, least, x = of, v, y
 		}
 	}
