@@ -13,7 +13,7 @@ import (
 	"github.com/panlearn/panlearn/learner/resque/private"
 )
 
-// resquePrivate runs private ReSQue and noisy SGD on 100,000 made-up rows: least absolute unitRows in 10 dimensions, features of norm 1, epsilon 1 and delta
+// resquePrivate runs noisy SGD and private ReSQue, at a fixed lambda and as in Theorem 3, on 100,000 made-up rows: least absolute unitRows in 10 dimensions, features of norm 1, epsilon 1 and delta
 // 1e-6 for one row more or less. It prints the proved bounds and the excess of the mean loss over the best that was found, without limit on rounds and with.
 func resquePrivate(w io.Writer, seeds int) error {
 	const n, d = 100000, 10
@@ -22,7 +22,7 @@ func resquePrivate(w io.Writer, seeds int) error {
 	fmt.Fprintf(w, "n %d, d %d, L = R = 1, epsilon 1, delta 1e-6 (one row more or less), %d runs; the origin's excess is %.4f\n", n, d, seeds, mean(data, make([]float64, d))-best)
 	fmt.Fprintln(w, "method rounds<= | rounds gradients proved-bound excess-mean excess-max seconds epsilon(add/remove) epsilon(replace)")
 	for _, rounds := range []int{0, 10000, 1000, 100} {
-		for _, method := range []string{private.NoisySGD, private.ReSQue} {
+		for _, method := range []string{private.NoisySGD, private.ReSQue, private.ReSQueBall} {
 			p := private.Public{Method: method, N: n, Dim: d, Lipschitz: 1, Radius: 1, Epsilon: 1, Delta: 1e-6, Convex: true, Rounds: rounds}
 			plan, err := private.NewPlan(p)
 			if err != nil {
