@@ -6,12 +6,12 @@
 //	go run ./internal/experiments resque-private [-seeds K]      private ReSQue beside noisy SGD, docs/resque.md
 //	go run ./internal/experiments insurance|obesity|... [-seeds K] [-o PREFIX]
 //	go run ./internal/experiments resque [-o FILE]     rounds of parallel queries, for docs/resque.md, of rows that are made up
-//	go run ./internal/experiments people [-seeds K] [-rows N]
+//	go run ./internal/experiments people [-seeds K] [-of N-RIDGE] [-only TEXT,TEXT] [sizes|crossovers|radius|bounds|crossed|runs]
 //
 // Data are those of $PANLEARN_DATA, or of -data. A study prints its tables, and draws them to PREFIX-N-M.svg.
 //
 // people is another experiment, on simulated people: from how many of them on, and from how many rows of each, methods that hide a whole person have less noise than
-// one that takes a person as one row (docs/curator.md, From how many people on).
+// one that takes a person as one row, and what they lose in runs (docs/curator.md, From how many people on).
 //
 // Private lines go through the planner, the accountant and the randomizer that the system has; baselines, of which the system has none without a
 // proof, are here alone. Sizes of steps and clip norms are chosen by trying on the rows that are trained on: no epsilon covers that, as in the

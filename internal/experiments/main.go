@@ -33,15 +33,14 @@ func command(args []string) error {
 	data := flags.String("data", os.Getenv("PANLEARN_DATA"), "`FOLDER` of the public data sets")
 	out := flags.String("o", "", "of mnist50 and resque the `FILE`; else pictures are drawn to FILE-N-M.svg")
 	seeds := flags.Int("seeds", 5, "`K` trials, each with other rows to train on")
-	only := flags.String("only", "", "no contenders but those whose name has `TEXT` in it")
-	of := flags.String("of", "", "no silos but `N-M`: N of which M answer a round")
-	rows := flags.Int("rows", 400_000, "of people: runs have at most so many `ROWS`")
+	only := flags.String("only", "", "no contenders but those whose name has `TEXT` in it, of people one of TEXT,TEXT")
+	of := flags.String("of", "", "no silos but `N-M`: N of which M answer a round; of people no runs but those of N, with the ridge M")
 	epsilons := flags.String("epsilons", "", "those to try, `E,E,...`; the largest says what a batch is, for all")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
 	}
 	if args[0] == "people" {
-		return people(os.Stdout, os.Stderr, *seeds, *rows)
+		return people(os.Stdout, os.Stderr, flags.Arg(0), *seeds, *of, *only)
 	}
 	if args[0] == "mnist50" {
 		if *out == "" {

@@ -31,6 +31,21 @@ func Contests() []Contest { return append([]Contest(nil), contests[:]...) }
 // Ratio is the noise of one coordinate of the method's release over that of the baseline; +Inf: too few people.
 func (c Contest) Ratio(p Public) float64 { return c.ratio(p)(float64(p.Items)) }
 
+// Root is the number of items from which on the method would have less noise if noise fell like its root from 16 on, however far gradients may be there.
+func (c Contest) Root(p Public) float64 {
+	p.Items = 16
+	ratio := c.Ratio(p)
+	if c.Method == "gradscore" {
+		ratio = uncapped(p) / minimiserNoise(p)
+	}
+	return 16 * ratio * ratio
+}
+
+// uncapped is the noise of a score of gradients with gamma as Ghazi et al. have it, whatever it is, in units of L over the curvature.
+func uncapped(p Public) float64 {
+	return gradientScoreNoise(p, swaps(p.spread(), float64(p.Items), math.Log(float64(p.People)), p.failure()), math.Inf(1))
+}
+
 // mostItems is where the search for a crossover ends.
 const mostItems = 1 << 50
 

@@ -79,9 +79,9 @@ var mayImport = map[string][]string{
 	"internal/obs": {"learner", "learner/method", "learner/service", "shuffle/stage", "state", "stream", "stream/client",
 		"stream/client/participation"},
 	"internal/test/e2e": {},
-	"internal/experiments": {"internal/isrl", "internal/model", "internal/run", "internal/sim", "learner/block", "learner/convex", "learner/curator", "learner/method", "learner/report", "learner/resque",
+	"internal/experiments": {"internal/isrl", "internal/model", "internal/run", "internal/sim", "learner", "learner/block", "learner/convex", "learner/curator", "learner/method", "learner/report", "learner/resque",
 		"learner/resque/private", "learner/task",
-		"learner/task/source", "randomizer", "randomizer/accounting", "stream/manifest"},
+		"learner/task/source", "randomizer", "randomizer/accounting", "stream/manifest", "stream/wire"},
 	"internal/isrl":             {"randomizer/accounting"},
 	"internal/test/flow":        {},
 	"internal/test/longtest":    {}, // test support
