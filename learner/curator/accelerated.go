@@ -51,27 +51,17 @@ func (f *filteredPlan) ratio(ph filteredPhase) float64 {
 	return min(ph.filter().sensitivity(ph.people, l)/(2*l)*(1+0x1p-40), 1)
 }
 
-// run is Algorithm 3. Phases have people of their own; a test that fails ends the releases and not the work.
+// run is Algorithm 3. Phases have people of their own.
 func (f *filteredPlan) run(ctx context.Context, loss convex.Loss, people []Person, entropy rand.Source) (Result, error) {
-	p := f.public
-	people, err := admitted(p, loss, people)
+	people, err := admitted(f.public, loss, people)
 	if err != nil {
 		return Result{}, err
 	}
-	r := Result{Model: p.start()}
-	for i, ph := range f.phases {
-		next, passed, err := f.accelerate(ctx, ph, loss, people[:ph.people], r.Model, entropy)
-		if err != nil {
-			return Result{}, err
-		}
-		people = people[ph.people:]
-		r.Halted = r.Halted || !passed
-		if !r.Halted {
-			copy(r.Model, next)
-			r.Phase = i + 1
-		}
-	}
-	return r, nil
+	return follow(f.public.start(), len(f.phases), func(i int, from []float64) ([]float64, bool, error) {
+		mine := people[:f.phases[i].people]
+		people = people[len(mine):]
+		return f.accelerate(ctx, f.phases[i], loss, mine, from, entropy)
+	})
 }
 
 // accelerate is Algorithm 2 on these people from a centre. Where it did not pass all tests, what it returns must not be published.
@@ -134,18 +124,13 @@ func planFiltered(p Public) (*Plan, error) {
 		if err := ph.filter().check(ph.people); err != nil {
 			return nil, err
 		}
-		ratio := f.ratio(*ph)
-		delta := func(l lattice) float64 {
-			curve, err := a.Curve(l.mechanism(ratio, ph.all()))
-			if err != nil {
-				return 1
-			}
-			return ph.threshold.test.Delta(p.Budget.Epsilon, curve)
-		}
-		if ph.lattice, err = smallest(p.Dim, p.Lipschitz, ratio, func(l lattice) bool { return delta(l) <= p.Budget.Delta }); err != nil {
+		ratio, delta := f.ratio(*ph), 0.
+		if ph.lattice, delta, err = smallest(p.Dim, p.Lipschitz, ratio, p.Budget.Delta, func(l lattice) float64 {
+			return ph.threshold.test.Delta(p.Budget.Epsilon, l.curve(a, ratio, ph.all()))
+		}); err != nil {
 			return nil, err
 		}
-		spent = max(spent, delta(ph.lattice))
+		spent = max(spent, delta)
 		ph.sigma = ph.lattice.std(p.Lipschitz)
 	}
 	last := f.phases[len(f.phases)-1]

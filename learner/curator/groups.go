@@ -37,37 +37,30 @@ func (g *groupPlan) ratio(ph groupPhase) float64 {
 	return min(g.constants.filter.scaled(ph.tau).sensitivity(g.constants.groups, ball)/(2*ball)*(1+0x1p-40), 1)
 }
 
-// run is Algorithm 1. A phase whose test fails ends the releases and not the work.
+// run is Algorithm 1. Phases have people of their own.
 func (g *groupPlan) run(ctx context.Context, loss convex.Loss, people []Person, entropy rand.Source) (Result, error) {
-	c, set := &g.constants, g.public.Set
+	c := &g.constants
 	people, err := admitted(g.public, loss, people)
 	if err != nil {
 		return Result{}, err
 	}
-	r := Result{Model: g.public.start()}
-	mean := make([]float64, g.public.Dim)
-	for i, ph := range g.phases {
-		points := make([][]float64, c.groups)
+	return follow(g.public.start(), len(g.phases), func(i int, from []float64) ([]float64, bool, error) {
+		ph, points, mean := g.phases[i], make([][]float64, c.groups), make([]float64, len(from))
 		for j := range points {
 			if err := ctx.Err(); err != nil {
-				return Result{}, err
+				return nil, false, err
 			}
-			points[j] = g.descend(ph, loss, people[:ph.size*c.groups], j, r.Model)
+			points[j] = g.descend(ph, loss, people[:ph.size*c.groups], j, from)
 		}
 		people = people[ph.people:]
 		passed, err := c.testAndRelease(mean, points, ph.tau, ph.lattice, g.ball(ph), entropy)
 		if err != nil {
-			return Result{}, err
+			return nil, false, err
 		}
-		addTo(mean, r.Model)
-		set.Project(mean, mean)
-		r.Halted = r.Halted || !passed
-		if !r.Halted {
-			copy(r.Model, mean)
-			r.Phase = i + 1
-		}
-	}
-	return r, nil
+		addTo(mean, from)
+		g.public.Set.Project(mean, mean)
+		return mean, passed, nil
+	})
 }
 
 // testAndRelease overwrites mean with the release of the filtered mean of points, which must not be published where their test does not pass.
@@ -130,18 +123,13 @@ func planGroups(p Public) (*Plan, error) {
 		if err := c.filter.scaled(ph.tau).check(c.groups); err != nil {
 			return nil, err
 		}
-		ratio := g.ratio(*ph)
-		delta := func(l lattice) float64 {
-			curve, err := a.Curve(l.mechanism(ratio, 1))
-			if err != nil {
-				return 1
-			}
-			return c.test.Profile(p.Budget.Epsilon, curve)
-		}
-		if ph.lattice, err = smallest(p.Dim, g.ball(*ph), ratio, func(l lattice) bool { return delta(l) <= p.Budget.Delta }); err != nil {
+		ratio, delta := g.ratio(*ph), 0.
+		if ph.lattice, delta, err = smallest(p.Dim, g.ball(*ph), ratio, p.Budget.Delta, func(l lattice) float64 {
+			return c.test.Profile(p.Budget.Epsilon, l.curve(a, ratio, 1))
+		}); err != nil {
 			return nil, err
 		}
-		spent = max(spent, delta(ph.lattice))
+		spent = max(spent, delta)
 		ph.sigma = ph.lattice.std(g.ball(*ph))
 	}
 	last := g.phases[len(g.phases)-1]

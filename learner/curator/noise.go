@@ -24,6 +24,12 @@ func (l lattice) params(ball float64) randomizer.Params {
 	return randomizer.Params{Dim: l.dim, ClipNorm: ball, Levels: uint32(l.levels), Trials: uint32(l.trials), Units: 1, Minimizer: true, Coin: randomizer.Fair}
 }
 
+// curve is what so many releases cost; none, which promises nothing, where they are no mechanism.
+func (l lattice) curve(a *accounting.Accountant, ratio float64, rounds int) accounting.Curve {
+	c, _ := a.Curve(l.mechanism(ratio, rounds))
+	return c
+}
+
 // std bounds the standard deviation of one coordinate of what is released of a ball of that radius, rounding included.
 func (l lattice) std(ball float64) float64 {
 	v := l.params(ball).Variance(1, l.trials)
@@ -67,45 +73,44 @@ func (r *releaser) release(x []float64) error {
 	return err
 }
 
-// smallest returns a lattice of few trials that is enough for a shift of ratio of the ball's diameter: about 32 levels a shift, where rounding and small laws add
-// little. It was evaluated to be enough; that more trials are enough where fewer are is used for speed alone. A ball that nothing can be released of is refused here,
+// smallest returns a lattice of few trials whose delta was evaluated to be at most most, and that delta, for a shift of ratio of the ball's diameter: about 32 levels a shift,
+// where rounding and small laws add little. That more trials are enough where fewer are is used for speed alone. A ball that nothing can be released of is refused here,
 // before anything is charged.
-func smallest(dim int, ball, ratio float64, enough func(lattice) bool) (lattice, error) {
+func smallest(dim int, ball, ratio, most float64, delta func(lattice) float64) (l lattice, spent float64, err error) {
 	if err := (lattice{dim, 32, 2}).params(ball).Validate(); err != nil {
-		return lattice{}, fmt.Errorf("noise: %w", err)
+		return l, 1, fmt.Errorf("noise: %w", err)
 	}
 	if !(ratio > 0) {
-		return lattice{}, fmt.Errorf("noise: a shift of %v of the ball: want a number above 0", ratio)
+		return l, 1, fmt.Errorf("noise: a shift of %v of the ball: want a number above 0", ratio)
 	}
 	levels := int(math.Ceil(min(max(32/ratio, 32), randomizer.MaxLevels/2)))
-	at := func(half uint64) lattice { return lattice{dim, levels, 2 * half} }
-	const most = accounting.MaxTrials/2 - 1
-	lo, hi := uint64(0), uint64(1)
-	for !enough(at(hi)) {
-		if hi == most {
-			return lattice{}, fmt.Errorf("noise: %d trials on %d levels are not enough", 2*most, levels)
+	enough := func(half uint64) bool {
+		at := lattice{dim, levels, 2 * half}
+		d := delta(at)
+		if d <= most {
+			l, spent = at, d
 		}
-		lo, hi = hi, min(2*hi, most)
+		return d <= most
+	}
+	const limit = accounting.MaxTrials/2 - 1
+	lo, hi := uint64(0), uint64(1)
+	for !enough(hi) {
+		if hi == limit {
+			return l, 1, fmt.Errorf("noise: %d trials on %d levels are not enough", 2*limit, levels)
+		}
+		lo, hi = hi, min(2*hi, limit)
 	}
 	for hi-lo > 1+hi/4096 {
-		if mid := lo + (hi-lo)/2; enough(at(mid)) {
+		if mid := lo + (hi-lo)/2; enough(mid) {
 			hi = mid
 		} else {
 			lo = mid
 		}
 	}
-	return at(hi), nil
+	return l, spent, nil
 }
 
-// cheapest is smallest of one release within a budget, and the delta that was evaluated for it.
+// cheapest is smallest of one release within a budget.
 func cheapest(a *accounting.Accountant, dim int, ball, ratio float64, b accounting.Budget) (lattice, float64, error) {
-	spent := math.Inf(1)
-	l, err := smallest(dim, ball, ratio, func(l lattice) bool {
-		delta, err := a.Delta(b.Epsilon, l.mechanism(ratio, 1))
-		return err == nil && delta <= b.Delta
-	})
-	if err == nil {
-		spent, err = a.Delta(b.Epsilon, l.mechanism(ratio, 1))
-	}
-	return l, spent, err
+	return smallest(dim, ball, ratio, b.Delta, func(l lattice) float64 { return l.curve(a, ratio, 1).Delta(b.Epsilon) })
 }

@@ -23,9 +23,7 @@ func (r *scored) after() *scored { return r }
 // calibrate takes a lattice of few trials at which the release is within the budget.
 func (r *scored) calibrate(a *accounting.Accountant, dim int, b accounting.Budget) (err error) {
 	middle := r.deletions.Kappa()
-	if r.lattice, err = smallest(dim, r.radius, min(1, r.ratio(middle, middle)), func(l lattice) bool { return r.profile(a, l)(b.Epsilon) <= b.Delta }); err == nil {
-		r.delta = r.profile(a, r.lattice)(b.Epsilon)
-	}
+	r.lattice, r.delta, err = smallest(dim, r.radius, min(1, r.ratio(middle, middle)), b.Delta, func(l lattice) float64 { return r.profile(a, l)(b.Epsilon) })
 	return err
 }
 
@@ -38,8 +36,7 @@ func (r *scored) profile(a *accounting.Accountant, l lattice) func(eps float64) 
 			scores := [2]int{s, t}
 			c, ok := known[scores]
 			if !ok {
-				c, _ = a.Curve(l.mechanism(r.ratio(s, t), 1)) // none, which promises nothing, where that is no mechanism
-				c = c.Near(eps)
+				c = l.curve(a, r.ratio(s, t), 1).Near(eps)
 				known[scores] = c
 			}
 			return c

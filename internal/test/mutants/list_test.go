@@ -331,7 +331,7 @@ var mutants = []mutant{
 	{
 		name: "all phases have the same people", file: "learner/curator/accelerated.go", pkg: "learner/curator", tests: "TestNobodyIsInTwoPhases",
 		edits: []edit{
-			{"		people = people[ph.people:]\n", ""},
+			{"		people = people[len(mine):]\n", ""},
 		},
 	},
 	{
