@@ -174,8 +174,7 @@ func planDeletion(p Public) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	guess := p.Lipschitz / p.Set.Radius()
-	lambda := argmin(p.lightest(), guess*1e6, func(lambda float64) float64 {
+	lambda := argmin(p.lightest(), p.heaviest(), func(lambda float64) float64 {
 		std := noise * deletionSensitivity(p, float64(p.Items), l.Kappa()) * p.Lipschitz / (lambda + p.Ridge)
 		return gradscoreRisk(p, lambda, p.People, std, 0)
 	})

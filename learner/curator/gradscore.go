@@ -174,13 +174,7 @@ func (g *gradscore) notes() []string {
 }
 
 // asItem is the noise of the baseline for the same weight and budget, about.
-func (g *gradscore) asItem() float64 {
-	perMove, err := noisePerMove(g.public.Budget)
-	if err != nil {
-		return math.Inf(1)
-	}
-	return perMove * g.moves(g.people)
-}
+func (g *gradscore) asItem() float64 { return noisePerMove(g.public.Budget) * g.moves(g.people) }
 
 // gradscoreRisk is outputRisk, and a halt, which leaves the start.
 func gradscoreRisk(p Public, lambda float64, people int, std, xi float64) float64 {
@@ -205,8 +199,7 @@ func planGradscore(p Public) (*Plan, error) {
 		return nil, &TooFewError{"gradscore", p.People, least}
 	}
 	l, noise := calibratedLaw(p.Budget)
-	guess := p.Lipschitz / p.Set.Radius()
-	lambda := argmin(p.lightest(), guess*1e6, func(lambda float64) float64 {
+	lambda := argmin(p.lightest(), p.heaviest(), func(lambda float64) float64 {
 		return gradscoreRisk(p, lambda, p.People, plannedNoise(p, lambda, p.People, l, noise), 0)
 	})
 	g, err := bestGradscore(accounting.NewAccountant(), p, p.Budget, lambda, p.People)

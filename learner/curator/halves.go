@@ -132,17 +132,16 @@ func planOutputPhases(p Public) (*Plan, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	perMove, err := noisePerMove(p.Budget)
-	if err != nil {
-		return nil, err
-	}
+	perMove := noisePerMove(p.Budget)
 	risk := func(c course, std func(i int, s *solver, people int) float64) float64 {
 		parts := halves(p.People, c.phases)
 		solvers := make([]*solver, c.phases)
 		for i := range parts {
-			if solvers[i], err = newSolver(p, c.at(i)+p.Ridge, parts[i][1]-parts[i][0]); err != nil {
+			s, err := newSolver(p, c.at(i)+p.Ridge, parts[i][1]-parts[i][0])
+			if err != nil {
 				return math.Inf(1)
 			}
+			solvers[i] = s
 		}
 		return phasesRisk(p, c.phases,
 			func(i int) float64 {
@@ -151,21 +150,22 @@ func planOutputPhases(p Public) (*Plan, error) {
 			func(i int) float64 { return c.at(i) / 2 },
 			func(i int) float64 { return std(i, solvers[i], parts[i][1]-parts[i][0]) })
 	}
-	guess := p.Lipschitz / p.Set.Radius()
-	c, _ := bestCourse(1, mostHalves(p.People), p.lightest(), guess*1e6, outputGrowths, func(c course) float64 {
+	c, _ := bestCourse(1, mostHalves(p.People), p.lightest(), p.heaviest(), outputGrowths, func(c course) float64 {
 		return risk(c, func(_ int, s *solver, people int) float64 { return perMove * (s.moves(people) + 2*s.xi) })
 	})
 	if c.phases == 0 {
-		if _, err := newSolver(p, guess, p.People); err != nil {
+		if _, err := newSolver(p, p.Lipschitz/p.Set.Radius(), p.People); err != nil {
 			return nil, err
 		}
 		return nil, fmt.Errorf("output-phases: no course of phases of %d people has a finite bound", p.People)
 	}
 	a, parts, turns := accounting.NewAccountant(), halves(p.People, c.phases), make([]turn, c.phases)
 	for i := range turns {
-		if turns[i], err = newOutput(a, p, c.at(i), parts[i][1]-parts[i][0]); err != nil {
+		o, err := newOutput(a, p, c.at(i), parts[i][1]-parts[i][0])
+		if err != nil {
 			return nil, err
 		}
+		turns[i] = o
 	}
 	bound := risk(c, func(i int, _ *solver, _ int) float64 { std, _ := turns[i].cost(); return std })
 	return inTurns("output-phases", p, parts, turns, bound,

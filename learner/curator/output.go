@@ -70,10 +70,7 @@ func publish(set convex.Set, x, from []float64, ball float64, l lattice, entropy
 }
 
 // noisePerMove is a guess of the noise on the lattice over what it hides: that of the Gaussian mechanism, and what rounding adds.
-func noisePerMove(b accounting.Budget) (float64, error) {
-	mu, err := accounting.GaussianMu(b)
-	return 1.025 / mu, err
-}
+func noisePerMove(b accounting.Budget) float64 { return 1.025 * perShift(b) }
 
 // outputRisk bounds the expected excess risk of one release on new rows of the people's distribution (docs/curator.md, Baselines):
 //
@@ -96,12 +93,8 @@ func planOutput(p Public) (*Plan, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	perMove, err := noisePerMove(p.Budget)
-	if err != nil {
-		return nil, err
-	}
-	guess := p.Lipschitz / p.Set.Radius()
-	lambda := argmin(p.lightest(), guess*1e6, func(lambda float64) float64 {
+	perMove := noisePerMove(p.Budget)
+	lambda := argmin(p.lightest(), p.heaviest(), func(lambda float64) float64 {
 		s, err := newSolver(p, lambda+p.Ridge, p.People)
 		if err != nil {
 			return math.Inf(1)
@@ -124,3 +117,6 @@ func planOutput(p Public) (*Plan, error) {
 func (p Public) lightest() float64 {
 	return p.Lipschitz / p.Set.Radius() / (4 * math.Sqrt(float64(p.People)*float64(p.Items)))
 }
+
+// heaviest is the largest: with it, minimisers are a millionth of the set's radius from where they are drawn to.
+func (p Public) heaviest() float64 { return p.Lipschitz / p.Set.Radius() * 1e6 }

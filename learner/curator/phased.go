@@ -139,8 +139,7 @@ func (m phasing) course(p Public) course {
 		}
 		return laws[b]
 	}
-	guess := p.Lipschitz / p.Set.Radius()
-	best, _ := bestCourse(2, most, p.lightest(), guess*1e6, scoredGrowths, func(c course) float64 {
+	best, _ := bestCourse(2, most, p.lightest(), p.heaviest(), scoredGrowths, func(c course) float64 {
 		parts, q := m.parts(p.People, c.phases), p
 		q.Failure = p.failure() / float64(c.phases)
 		stds := make([]float64, c.phases)

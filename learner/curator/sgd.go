@@ -106,10 +106,7 @@ func planOutputSGD(p Public) (*Plan, error) {
 	if err := p.smoothable(); err != nil {
 		return nil, err
 	}
-	perMove, err := noisePerMove(p.Budget)
-	if err != nil {
-		return nil, err
-	}
+	perMove := noisePerMove(p.Budget)
 	risk := func(c course, std func(i, people int) float64) float64 {
 		parts := halves(p.People, c.phases)
 		size := func(i int) int { return parts[i][1] - parts[i][0] }
