@@ -144,7 +144,7 @@ func TestCallNoiseIsAsCharged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	noise, err := newLattice(rand.NewChaCha8([32]byte{9}))
+	noise, err := newLattice(nil, rand.NewChaCha8([32]byte{9}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,7 +240,7 @@ func TestSamplesAreAsCharged(t *testing.T) {
 
 // Points at which weights are taken are in the ball of their call, which the moments of Lemma D need: those after steps, and the noisy one that a phase starts at.
 func TestCallStaysInItsBall(t *testing.T) {
-	noise, err := newLattice(rand.NewChaCha8([32]byte{12}))
+	noise, err := newLattice(nil, rand.NewChaCha8([32]byte{12}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ type ball struct {
 	caps   []int // of J
 	kinds  []kind
 
-	coins *randomizer.Binomial                   // of the lattice; nil makes them
+	coins *randomizer.Binomial                   // see newLattice
 	seen  func(s stage, of []phase, x []float64) // see player
 }
 
@@ -70,11 +70,9 @@ func (b ball) start(p Public, data *records, entropy rand.Source) (*ballRun, err
 	if err != nil {
 		return nil, err
 	}
-	noise := lattice{b.coins, entropy}
-	if b.coins == nil {
-		if noise, err = newLattice(entropy); err != nil {
-			return nil, err
-		}
+	noise, err := newLattice(b.coins, entropy)
+	if err != nil {
+		return nil, err
 	}
 	r := &ballRun{ball: b, levels: levels}
 	of := make([]strong, len(b.kinds))
@@ -88,7 +86,7 @@ func (b ball) start(p Public, data *records, entropy rand.Source) (*ballRun, err
 	return r, nil
 }
 
-// run learns from the origin. The errors are those of sgd.run.
+// run is the method, from the origin.
 func (b ball) run(ctx context.Context, p Public, data *records, entropy rand.Source) ([]float64, ledger, error) {
 	r, err := b.start(p, data, entropy)
 	if err != nil {

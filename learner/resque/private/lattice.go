@@ -24,8 +24,12 @@ type lattice struct {
 	entropy rand.Source
 }
 
-func newLattice(entropy rand.Source) (lattice, error) {
-	coins, err := randomizer.NewBinomial(noiseTrials, randomizer.Fair)
+// newLattice makes one with these coins; nil makes them.
+func newLattice(coins *randomizer.Binomial, entropy rand.Source) (lattice, error) {
+	var err error
+	if coins == nil {
+		coins, err = randomizer.NewBinomial(noiseTrials, randomizer.Fair)
+	}
 	return lattice{coins, entropy}, err
 }
 

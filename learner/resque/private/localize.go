@@ -145,31 +145,31 @@ func planBlock(p Public, a *accounting.Accountant, from []float64) (blockPlan, [
 // blockRatio is s = r/rho of a phase.
 const blockRatio = 0.05
 
-// cost is the ledger of the dearest phase: what a record, which is in one, is charged.
-func (l localized) cost(p Public) (Cost, bool) {
-	var most Cost
+// ledger is that of the dearest phase, which is what a record, that is in one, is charged; or of one that is beyond the target.
+func (l localized) ledger(p Public) ledger {
+	most := newLedger(p.target())
 	for _, v := range l.phases {
-		book := newLedger(p.target()).with(float64(v.rounds), v.call).with(float64(v.rounds), v.gradient)
+		book := v.ledger(p)
 		if !book.fits() {
-			return Cost{}, false
+			return book
 		}
-		if c := book.cost(); c.Epsilon > most.Epsilon {
-			most = c
+		if book.cost().Epsilon > most.cost().Epsilon {
+			most = book
 		}
 	}
-	return most, true
+	return most
 }
 
 // rounds and queries are those of all phases.
 func (l localized) rounds() (rounds int, queries float64) {
 	for i, v := range l.phases {
 		rounds += v.rounds
-		queries += float64(v.rounds) * float64(l.blocks[i]) * (v.rate.Float() + v.gradRate.Float())
+		queries += v.queries(l.blocks[i])
 	}
 	return rounds, queries
 }
 
-// run learns. The errors are those of sgd.run.
+// run is the method.
 func (l localized) run(ctx context.Context, p Public, r *records, entropy rand.Source) ([]float64, ledger, error) {
 	rows := places(r.data.Rows, p.N, rand.New(entropy))
 	x, dearest := make([]float64, p.Dim), newLedger(p.target())

@@ -124,8 +124,9 @@ func TestLocalizationLearns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, b := range p.sco.blocks {
-		if v := p.sco.phases[i]; b != n>>(i+1) || math.Abs(v.ridge/p.sco.phases[0].ridge/math.Pow(8, float64(i))-1) > 1e-12 {
+	l := p.method.(localized)
+	for i, b := range l.blocks {
+		if v := l.phases[i]; b != n>>(i+1) || math.Abs(v.ridge/l.phases[0].ridge/math.Pow(8, float64(i))-1) > 1e-12 {
 			t.Errorf("phase %d: %d records, ridge %v", i+1, b, v.ridge)
 		}
 	}
@@ -135,7 +136,7 @@ func TestLocalizationLearns(t *testing.T) {
 	}
 	fresh, truth := world(20000, d, 2), []float64{0.7 / math.Sqrt2, 0.7 / math.Sqrt2}
 	gap := meanLoss(fresh, r.Theta) - meanLoss(fresh, truth)
-	t.Logf("excess %.4g on fresh rows, bound %.4g; %d phases, %d rounds, %.3g gradients, %v", gap, p.Bound, len(p.sco.phases), p.Rounds, p.Queries, r.Cost)
+	t.Logf("excess %.4g on fresh rows, bound %.4g; %d phases, %d rounds, %.3g gradients, %v", gap, p.Bound, len(l.phases), p.Rounds, p.Queries, r.Cost)
 	if gap > p.Bound {
 		t.Errorf("excess %v above the bound %v", gap, p.Bound)
 	}
@@ -156,7 +157,7 @@ func TestLocalizationPlans(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Logf("n %d: bound %.4g, %d phases, %d rounds, %.3g gradients, %v", n, p.Bound, len(p.sco.phases), p.Rounds, p.Queries, p.Cost)
+		t.Logf("n %d: bound %.4g, %d phases, %d rounds, %.3g gradients, %v", n, p.Bound, len(p.method.(localized).phases), p.Rounds, p.Queries, p.Cost)
 		if p.Bound > most {
 			t.Errorf("n %d: bound %v", n, p.Bound)
 		}

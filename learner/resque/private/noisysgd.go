@@ -25,7 +25,7 @@ type sgd struct {
 // batch is B, the expected number of records a step.
 func (s sgd) batch(n int) float64 { return s.rate.Float() * float64(n) }
 
-// noise is the standard deviation of a coordinate of the sum of gradients, at most, in units of L.
+// noiseOf is the standard deviation of a coordinate of the sum of gradients, at most, in units of L.
 func noiseOf(radius uint64) float64 {
 	return math.Sqrt(noiseVariance) * (1 << stepBits) / float64(radius)
 }
@@ -92,10 +92,15 @@ func planSGD(p Public, a *accounting.Accountant) (sgd, error) {
 	return s, nil
 }
 
-// run learns. The only errors are the ledger's, a context that is done, and those of programs.
+// ledger is what all steps cost.
+func (s sgd) ledger(p Public) ledger {
+	return newLedger(p.target()).with(float64(s.steps), s.entry)
+}
+
+// run is the method.
 func (s sgd) run(ctx context.Context, p Public, r *records, entropy rand.Source) ([]float64, ledger, error) {
 	book := newLedger(p.target())
-	noise, err := newLattice(entropy)
+	noise, err := newLattice(nil, entropy)
 	if err != nil {
 		return nil, book, err
 	}

@@ -61,8 +61,8 @@ func TestNoisySGDPlans(t *testing.T) {
 		if math.Abs(p.Bound/c.want-1) > 0.05 {
 			t.Errorf("n %d, d %d: bound %v, want about %v", c.n, c.d, p.Bound, c.want)
 		}
-		if p.Noise*p.sgd.mu < 1 || !(p.sgd.entry.slack > 0) {
-			t.Errorf("n %d, d %d: noise %v for a charge of mu %v and slack %v", c.n, c.d, p.Noise, p.sgd.mu, p.sgd.entry.slack)
+		if s := p.method.(sgd); p.Noise*s.mu < 1 || !(s.entry.slack > 0) {
+			t.Errorf("n %d, d %d: noise %v for a charge of mu %v and slack %v", c.n, c.d, p.Noise, s.mu, s.entry.slack)
 		}
 		if p.Cost.Epsilon > 1 || p.Cost.Delta > 1e-6 || p.Queries > 10*float64(c.n)*(1+1e-6) {
 			t.Errorf("n %d, d %d: %v, %v gradients", c.n, c.d, p.Cost, p.Queries)
@@ -123,7 +123,9 @@ func TestLedgerRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.sgd.steps += p.sgd.steps / 4
+	s := p.method.(sgd)
+	s.steps += s.steps / 4
+	p.method = s
 	if _, err := p.Fit(context.Background(), world(n, 2, 1), dptest.Source(t, 1)); err == nil || !strings.Contains(err.Error(), "ledger") {
 		t.Errorf("a quarter more steps: %v", err)
 	}
@@ -164,7 +166,7 @@ func TestLatticeLaw(t *testing.T) {
 			t.Fatalf("norm %v above %v", math.Sqrt(s), radius)
 		}
 	}
-	noise, err := newLattice(dptest.Source(t, 4))
+	noise, err := newLattice(nil, dptest.Source(t, 4))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,10 +29,15 @@ type Plan struct {
 	// Baseline is the bound of noisy SGD for the same target in at most 10 N gradients, or in Passes N if that is less.
 	Baseline float64 `json:"baseline"`
 
-	sgd sgd
-	pv  *pv        // of ReSQue
-	sco *localized // of ReSQueSCO
-	bal *ball      // of ReSQueBall
+	method method
+}
+
+// A method is planned: sgd, pv, localized or ball.
+type method interface {
+	// ledger is what the whole run will be charged, at most.
+	ledger(p Public) ledger
+	// run learns. Its only errors are the ledger's, that of a context that is done, and those of programs.
+	run(ctx context.Context, p Public, r *records, entropy rand.Source) ([]float64, ledger, error)
 }
 
 // Advice says which method has the smaller bound.
@@ -85,44 +90,37 @@ func newPlan(p Public, a *accounting.Accountant) (Plan, error) {
 	}
 	plan := Plan{Public: p, Baseline: s.bound}
 	plan.Passes = p.passes()
-	plan.sgd, plan.Bound, plan.Rounds = s, s.bound, s.steps
-	plan.Rate, plan.Queries, plan.Noise = s.rate.Float(), float64(s.steps)*s.batch(p.N), noiseOf(s.radius)
-	book := newLedger(p.target()).with(float64(s.steps), s.entry)
-	if p.Method == ReSQue {
+	switch p.Method {
+	case ReSQue:
 		v, bound, err := planPV(p, a, s.bound)
 		if err != nil {
 			return Plan{}, fmt.Errorf("plan: %w", err)
 		}
-		plan.pv, plan.Bound, plan.Rounds = &v, bound, v.rounds
-		plan.Queries = float64(v.rounds) * float64(p.N) * (v.rate.Float() + v.gradRate.Float())
+		plan.method, plan.Bound, plan.Rounds, plan.Queries = v, bound, v.rounds, v.queries(p.N)
 		plan.Rate, plan.Noise = v.gradRate.Float(), v.most*noiseOf(v.radius)
-		book = newLedger(p.target()).with(float64(v.rounds), v.call).with(float64(v.rounds), v.gradient)
-	}
-	if p.Method == ReSQueSCO {
+	case ReSQueSCO:
 		l, err := planLocalized(p, a)
 		if err != nil {
 			return Plan{}, fmt.Errorf("plan: %w", err)
 		}
-		plan.sco, plan.Bound = &l, l.bound
+		first := l.phases[0]
+		plan.method, plan.Bound = l, l.bound
 		plan.Rounds, plan.Queries = l.rounds()
-		first, ok := l.phases[0], false
 		plan.Rate, plan.Noise = first.gradRate.Float(), first.most*noiseOf(first.radius)
-		if plan.Cost, ok = l.cost(p); !ok {
-			return Plan{}, fmt.Errorf("plan: epsilon %v, delta %v are not met", p.Epsilon, p.Delta)
-		}
-		return plan, nil
-	}
-	if p.Method == ReSQueBall {
+	case ReSQueBall:
 		b, err := planBall(p, a)
 		if err != nil {
 			return Plan{}, fmt.Errorf("plan: %w", err)
 		}
-		plan.bal, plan.Bound = &b, math.Inf(1)
-		plan.Rounds, plan.Queries = b.rounds(p.N)
 		last := b.kinds[ofStep].last()
+		plan.method, plan.Bound = b, math.Inf(1)
+		plan.Rounds, plan.Queries = b.rounds(p.N)
 		plan.Rate, plan.Noise = last.rate.Float(), last.kd/last.mu
-		book = b.ledger(p)
+	default:
+		plan.method, plan.Bound, plan.Rounds, plan.Queries = s, s.bound, s.steps, float64(s.steps)*s.batch(p.N)
+		plan.Rate, plan.Noise = s.rate.Float(), noiseOf(s.radius)
 	}
+	book := plan.method.ledger(p)
 	if !book.fits() {
 		return Plan{}, fmt.Errorf("plan: epsilon %v, delta %v are not met", p.Epsilon, p.Delta)
 	}
@@ -176,17 +174,7 @@ func (p Plan) Fit(ctx context.Context, data Data, entropy rand.Source) (Result, 
 	if entropy == nil {
 		entropy = randomizer.NewEntropy()
 	}
-	run := p.sgd.run
-	if p.pv != nil {
-		run = p.pv.run
-	}
-	if p.sco != nil {
-		run = p.sco.run
-	}
-	if p.bal != nil {
-		run = p.bal.run
-	}
-	theta, book, err := run(ctx, p.Public, r, entropy)
+	theta, book, err := p.method.run(ctx, p.Public, r, entropy)
 	if err != nil {
 		return Result{}, err
 	}

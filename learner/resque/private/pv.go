@@ -26,7 +26,7 @@ type pv struct {
 	most     float64
 	gradient entry
 
-	coins *randomizer.Binomial       // of the lattice; nil makes them
+	coins *randomizer.Binomial       // see newLattice
 	seen  func(call, grad []float64) // what a run releases, for audits
 }
 
@@ -38,6 +38,16 @@ func clipBias(s, most float64) float64 {
 	at := (s*s/2 - math.Log(most)) / s
 	cdf := func(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
 	return cdf(at) - most*cdf(at-s)
+}
+
+// ledger is what all rounds cost: a call and a gradient each.
+func (v pv) ledger(p Public) ledger {
+	return newLedger(p.target()).with(float64(v.rounds), v.call).with(float64(v.rounds), v.gradient)
+}
+
+// queries is the expected number of gradients in all rounds, of n records.
+func (v pv) queries(n int) float64 {
+	return float64(v.rounds) * float64(n) * (v.rate.Float() + v.gradRate.Float())
 }
 
 // place is slotted's, for the longest step that there is.
@@ -62,7 +72,7 @@ func (v pv) strength(lipschitz float64) float64 {
 	return lipschitz / v.r
 }
 
-// run learns from the origin. The errors are those of sgd.run.
+// run is the method, from the origin.
 func (v pv) run(ctx context.Context, p Public, r *records, entropy rand.Source) ([]float64, ledger, error) {
 	return v.from(ctx, p, make([]float64, p.Dim), r, entropy)
 }
@@ -70,12 +80,9 @@ func (v pv) run(ctx context.Context, p Public, r *records, entropy rand.Source) 
 // from learns from a start that was released before. p.Radius is that of the ball around it in which the minimiser is.
 func (v pv) from(ctx context.Context, p Public, start []float64, r *records, entropy rand.Source) ([]float64, ledger, error) {
 	book := newLedger(p.target())
-	noise := lattice{v.coins, entropy}
-	if v.coins == nil {
-		var err error
-		if noise, err = newLattice(entropy); err != nil {
-			return nil, book, err
-		}
+	noise, err := newLattice(v.coins, entropy)
+	if err != nil {
+		return nil, book, err
 	}
 	call, err := newSampler(p.N, v.rate, entropy)
 	if err != nil {

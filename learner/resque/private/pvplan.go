@@ -33,7 +33,7 @@ func (s pvSearch) shape(m *moments, x []float64) (pv, bool) {
 	if v.rate == 0 || v.gradRate == 0 || v.rate.Float() > 0.5 || v.gradRate.Float() > 0.99 {
 		return v, false
 	}
-	return v, float64(v.rounds)*n*(v.rate.Float()+v.gradRate.Float()) <= s.most*(1+1e-9)
+	return v, v.queries(s.p.N) <= s.most*(1+1e-9)
 }
 
 // charge gives the shape the largest mu that the ledger has room for, and the step length that goes with it.
