@@ -118,14 +118,3 @@ func (f ballPlan) run(ctx context.Context, dim int, s Subproblems) (x []float64,
 	}
 	return x, counts, nil
 }
-
-// centre returns the step a for a strength, and the centre (A x + a v)/(A + a).
-func (s accelerator) centre(x, v []float64, lambda float64) (a float64, y []float64) {
-	a = s.step(lambda)
-	next := s.A + a
-	y = make([]float64, len(x))
-	for i := range y {
-		y[i] = float64(s.A/next*x[i]) + float64(a/next*v[i])
-	}
-	return a, y
-}

@@ -32,6 +32,17 @@ type accelerator struct{ A float64 }
 
 func (s accelerator) step(lambda float64) float64 { return NextStep(lambda, s.A) }
 
+// centre returns the step a for a strength, and the centre (A x + a v)/(A + a).
+func (s accelerator) centre(x, v []float64, lambda float64) (a float64, y []float64) {
+	a = s.step(lambda)
+	next := s.A + a
+	y = make([]float64, len(x))
+	for i := range y {
+		y[i] = float64(s.A/next*x[i]) + float64(a/next*v[i])
+	}
+	return a, y
+}
+
 // planFixed finds the smallest N at which the distance costs at most half of the gap, and shares what is left between phi and N_g so that a round has
 // few queries: solver and gradient cost c/p and c'/q queries for shares p and q of it, with c/c' = 32 (1+s)^2 for epochSGD.
 //
@@ -66,14 +77,10 @@ func planFixed(b ball, radius, gap, slack float64, s solver) (fixedPlan, error) 
 
 // run takes the steps.
 func (f fixedPlan) run(ctx context.Context, p *pool, b ball, radius float64, s solver) ([]float64, error) {
-	x, v, y, gradient, total := make([]float64, p.dim), make([]float64, p.dim), make([]float64, p.dim), make([]float64, p.dim), newSum(p.dim)
+	x, v, gradient, total := make([]float64, p.dim), make([]float64, p.dim), make([]float64, p.dim), newSum(p.dim)
 	var acc accelerator
 	for range f.rounds {
-		a := acc.step(f.lambda)
-		next := acc.A + a
-		for i := range y {
-			y[i] = float64(acc.A/next*x[i]) + float64(a/next*v[i])
-		}
+		a, y := acc.centre(x, v, f.lambda)
 		p.round()
 		way, err := s.solve(ctx, p, b, y, f.lambda, f.phi)
 		if err != nil {
@@ -86,7 +93,7 @@ func (f fixedPlan) run(ctx context.Context, p *pool, b ball, radius float64, s s
 			v[i] -= float64(a * g)
 		}
 		convex.Clip(v, radius)
-		x, acc.A = plus(y, way), next
+		x, acc.A = plus(y, way), acc.A+a
 	}
 	return x, nil
 }
