@@ -70,22 +70,3 @@ func (o rows) Query(ctx context.Context, dst, points []float64, random *rand.Ran
 	}
 	return nil
 }
-
-// NewMean is the oracle of the same function as NewRows without its noise: each query passes over all rows.
-func NewMean(loss convex.Loss, of []convex.Example, features int, longest float64) (Oracle, error) {
-	o, err := NewRows(loss, of, features, longest)
-	if err != nil {
-		return nil, err
-	}
-	r := o.(rows)
-	return NewExact(r.dim, func(dst, x []float64) {
-		one := make([]float64, len(x))
-		total := newSum(len(x))
-		for _, e := range r.rows {
-			convex.ClippedGradient(r.loss, one, x, e, r.longest)
-			total.add(1, one)
-		}
-		total.mean(dst, len(r.rows))
-		convex.Clip(dst, r.longest)
-	}), nil
-}
