@@ -37,25 +37,10 @@ func TestCalibratedThresholds(t *testing.T) {
 	}
 }
 
-// TestFilteredLearns: the released model is in the set, of the last phase, and better than the start.
 func TestFilteredLearns(t *testing.T) {
-	const n, m, d = 500, 128, 3
-	p := problem(n, m, d, 8)
+	p := problem(500, 128, 3, 8)
 	p.Spread = 0.2
-	plan, err := planFiltered(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	people, theta := regression(n, m, d, 1)
-	r, err := plan.Fit(context.Background(), convex.Squared{}, people, rand.NewPCG(1, 2))
-	if err != nil {
-		t.Fatal(err)
-	}
-	off := math.Sqrt(distance2(r.Model, theta))
-	t.Logf("%+v, %v off", r, off)
-	if r.Halted || r.Phase != plan.Phases || !p.Set.Contains(r.Model) || off > 0.25 {
-		t.Errorf("%+v, %v off", r, off)
-	}
+	learns(t, p, planFiltered)
 }
 
 // twoPhases is a plan of two phases with tests of a chosen noise.

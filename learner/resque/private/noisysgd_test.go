@@ -91,30 +91,33 @@ func TestRefusesTooFew(t *testing.T) {
 	t.Log(err)
 }
 
-func TestNoisySGDLearns(t *testing.T) {
-	const n, d = 10000, 5
-	p, err := NewPlan(public(NoisySGD, n, d))
+// learns wants a model whose excess is within the plan's bound, and a ledger that holds what was planned.
+func learns(t *testing.T, q Public) {
+	t.Helper()
+	p, err := NewPlan(q)
 	if err != nil {
 		t.Fatal(err)
 	}
-	data := world(n, d, 1)
+	data := world(q.N, q.Dim, 1)
 	r, err := p.Fit(context.Background(), data, dptest.Source(t, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
-	truth := make([]float64, d)
+	truth := make([]float64, q.Dim)
 	for j := range truth {
-		truth[j] = 0.7 / math.Sqrt(d)
+		truth[j] = 0.7 / math.Sqrt(float64(q.Dim))
 	}
-	if gap := meanLoss(data, r.Theta) - meanLoss(data, truth); gap > p.Bound {
+	gap := meanLoss(data, r.Theta) - meanLoss(data, truth)
+	t.Logf("excess %v, bound %v, %d rounds, %.3g gradients", gap, p.Bound, p.Rounds, p.Queries)
+	if gap > p.Bound {
 		t.Errorf("excess %v above the bound %v", gap, p.Bound)
-	} else {
-		t.Logf("excess %v, bound %v", gap, p.Bound)
 	}
 	if math.Abs(r.Cost.Epsilon-p.Cost.Epsilon) > 1e-6 || r.Cost.Epsilon > 1 {
 		t.Errorf("the ledger holds %v, planned %v", r.Cost, p.Cost)
 	}
 }
+
+func TestNoisySGDLearns(t *testing.T) { learns(t, public(NoisySGD, 10000, 5)) }
 
 // A run stops before the release that the target has no room for.
 func TestLedgerRefuses(t *testing.T) {

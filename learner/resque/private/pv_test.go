@@ -1,11 +1,9 @@
 package private
 
 import (
-	"context"
 	"math"
 	"testing"
 
-	"github.com/panlearn/panlearn/internal/test/dptest"
 	"github.com/panlearn/panlearn/internal/test/longtest"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
@@ -35,30 +33,9 @@ func TestReSQuePlans(t *testing.T) {
 }
 
 func TestReSQueLearns(t *testing.T) {
-	const n, d = 4000, 3
-	q := public(ReSQue, n, d)
+	q := public(ReSQue, 4000, 3)
 	q.Rounds = 2000
-	p, err := NewPlan(q)
-	if err != nil {
-		t.Fatal(err)
-	}
-	data := world(n, d, 1)
-	r, err := p.Fit(context.Background(), data, dptest.Source(t, 1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	truth := make([]float64, d)
-	for j := range truth {
-		truth[j] = 0.7 / math.Sqrt(d)
-	}
-	gap := meanLoss(data, r.Theta) - meanLoss(data, truth)
-	t.Logf("excess %v, bound %v, %d rounds, %.3g gradients", gap, p.Bound, p.Rounds, p.Queries)
-	if gap > p.Bound {
-		t.Errorf("excess %v above the bound %v", gap, p.Bound)
-	}
-	if math.Abs(r.Cost.Epsilon-p.Cost.Epsilon) > 1e-6 || r.Cost.Epsilon > 1 {
-		t.Errorf("the ledger holds %v, planned %v", r.Cost, p.Cost)
-	}
+	learns(t, q)
 }
 
 // What is charged for drift is of the batch that is run: the grid of rates makes it a little less than 1, and its moments larger.
