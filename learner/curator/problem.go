@@ -58,6 +58,22 @@ func (p Public) Validate() error {
 	return nil
 }
 
+// spread is the guess of Spread that a plan uses.
+func (p Public) spread() float64 {
+	if p.Spread == 0 {
+		return 1
+	}
+	return p.Spread
+}
+
+// failure is the Failure that a plan uses.
+func (p Public) failure() float64 {
+	if p.Failure == 0 {
+		return 1e-3
+	}
+	return p.Failure
+}
+
 // fits is false for a box of another number of dimensions, whose radius is another.
 func (p Public) fits() bool {
 	b, box := p.Set.(convex.Box)
@@ -101,28 +117,4 @@ func (p Public) smoothable() error {
 		return fmt.Errorf("smoothness: none, and the method is proved for smooth losses")
 	}
 	return nil
-}
-
-// argmin returns a point of [low, high] where f is smallest, of those that it looked at: a grid in the logarithm, and a golden section around its best.
-func argmin(low, high float64, f func(float64) float64) float64 {
-	const grid, golden = 48, 0.6180339887498949
-	at := func(t float64) float64 { return low * math.Pow(high/low, t) }
-	best, least := 0.0, math.Inf(1)
-	for i := range grid + 1 {
-		if v := f(at(float64(i) / grid)); v < least {
-			best, least = float64(i)/grid, v
-		}
-	}
-	a, b := max(0, best-1./grid), min(1, best+1./grid)
-	for range 40 {
-		if x, y := b-golden*(b-a), a+golden*(b-a); f(at(x)) <= f(at(y)) {
-			b = y
-		} else {
-			a = x
-		}
-	}
-	if mid := (a + b) / 2; f(at(mid)) < least {
-		best = mid
-	}
-	return at(best)
 }
