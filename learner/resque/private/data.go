@@ -11,7 +11,7 @@ import (
 type Data struct {
 	Loss     convex.Loss
 	Features int              // the dimension of Rows
-	Rows     []convex.Example // one record each; a row that is no example of the loss, or larger than 1e100, says zero
+	Rows     []convex.Example // one record each; a row that is no example of the loss, or too large (newRecords), says zero
 }
 
 // records are Data in the form in which they are asked.
@@ -25,6 +25,10 @@ type records struct {
 // largest bounds a record's norm and label: beyond it a gradient may overflow and become zero, which is that of no convex function (Public.Convex).
 const largest = 1e100
 
+// largestScores bounds, in clip norms, the norm of a record of a loss of several scores, whose clipped gradient is found by iteration: rounding makes it fall along a
+// line by about 1e-15 of this many clip norms, which is all of the gradient at 1e16.
+const largestScores = 1e7
+
 func newRecords(d Data, p Public) (*records, error) {
 	switch {
 	case d.Loss == nil || d.Features < 1 || d.Loss.Parameters(d.Features) != p.Dim:
@@ -32,9 +36,13 @@ func newRecords(d Data, p Public) (*records, error) {
 	case len(d.Rows) > p.N:
 		return nil, fmt.Errorf("data: more rows than n = %d", p.N)
 	}
+	most := largest
+	if d.Loss.Parameters(d.Features) != d.Features {
+		most = min(most, largestScores*p.Lipschitz)
+	}
 	r := &records{data: d, sound: make([]bool, len(d.Rows)), clip: p.Lipschitz, zero: convex.Example{Value: make([]float64, d.Features)}}
 	for i, e := range d.Rows {
-		r.sound[i] = e.Validate(d.Features) == nil && d.Loss.CheckLabel(e.Label) == nil && e.Norm() <= largest && math.Abs(e.Label) <= largest
+		r.sound[i] = e.Validate(d.Features) == nil && d.Loss.CheckLabel(e.Label) == nil && e.Norm() <= most && math.Abs(e.Label) <= largest
 	}
 	return r, nil
 }

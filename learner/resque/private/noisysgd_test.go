@@ -258,6 +258,48 @@ func TestHostileRowsStayConvex(t *testing.T) {
 	}
 }
 
+// Clipped softmax is found by iteration, in which long rows lose digits: rows for which its gradients would not be monotone say zero.
+func TestLongRowsOfSoftmaxStayConvex(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 3))
+	loss := convex.Softmax{Classes: 3}
+	for _, long := range []float64{1, 1e3, 1e6, 9e6, 1e10, 1e16, 1e50, 1e99} {
+		said := false
+		for range 500 {
+			p := public(ReSQueBall, 2, 6)
+			p.Lipschitz = math.Pow(10, float64(rng.IntN(7)-3))
+			angle := 2 * math.Pi * rng.Float64()
+			row := convex.Example{Value: []float64{long * p.Lipschitz * math.Cos(angle), long * p.Lipschitz * math.Sin(angle)}, Label: float64(rng.IntN(3))}
+			r, err := newRecords(Data{Loss: loss, Features: 2, Rows: []convex.Example{row}}, p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a, b, at, to := make([]float64, 6), make([]float64, 6), make([]float64, 6), make([]float64, 6)
+			wide, far := math.Pow(10, 6*rng.Float64()-3), math.Pow(10, -6*rng.Float64())
+			if rng.IntN(2) == 0 {
+				wide = math.Pow(10, 2*rng.Float64()) / long / p.Lipschitz
+			}
+			for i := range a {
+				a[i] = wide * rng.NormFloat64()
+				b[i] = a[i] + wide*far*rng.NormFloat64()
+			}
+			r.gradient(at, a, 0)
+			r.gradient(to, b, 0)
+			var rise, square float64
+			for i := range a {
+				said = said || at[i] != 0
+				rise += (at[i] - to[i]) * (a[i] - b[i]) / p.Lipschitz
+				square += (a[i] - b[i]) * (a[i] - b[i])
+			}
+			if rise < -1e-7*math.Sqrt(square) {
+				t.Errorf("a row of %v clip norms: gradients fall by %v", long, -rise/math.Sqrt(square))
+			}
+		}
+		if said != (long < 1e7) {
+			t.Errorf("rows of %v clip norms: said something: %v", long, said)
+		}
+	}
+}
+
 // TestRefusesWhatTheAccountantCannotShow: an epsilon that not even no release has says so, and what would be planned.
 func TestRefusesWhatTheAccountantCannotShow(t *testing.T) {
 	q := public(NoisySGD, 1_000_000, 5)
