@@ -55,8 +55,11 @@ type TooFewError struct {
 	People, Least int
 }
 
-// Error says the smallest number.
+// Error says the smallest number, if it is one that Public has.
 func (e *TooFewError) Error() string {
+	if e.Least > mostPeople {
+		return fmt.Sprintf("%s: %d people: no number of them up to %d is enough for this epsilon and delta", e.Method, e.People, mostPeople)
+	}
 	return fmt.Sprintf("%s: %d people: want at least %d", e.Method, e.People, e.Least)
 }
 

@@ -180,3 +180,24 @@ func TestLeastOfScoredMethods(t *testing.T) {
 		}
 	}
 }
+
+// TestOneReleaseIsChargedItself: where charging releases together finds nothing cheaper, what they were calibrated to spend is spent.
+func TestOneReleaseIsChargedItself(t *testing.T) {
+	p, a := public(200, 1<<12, 2, 8), accounting.NewAccountant()
+	l, _ := calibratedLaw(p.Budget)
+	g, err := newGradscore(p, 1, p.People, l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.calibrate(a, p.Dim, p.Budget); err != nil {
+		t.Fatal(err)
+	}
+	before := g.lattice
+	for _, b := range []accounting.Budget{p.Budget, {Epsilon: p.Budget.Epsilon, Delta: 1e-30}} { // no trials meet the last
+		spent := together(a, b, []*scored{g.after()})
+		if own := g.profile(a, g.lattice)(p.Budget.Epsilon); !(spent >= own && spent <= p.Budget.Delta) || b.Delta < 1e-29 && g.lattice != before {
+			t.Errorf("delta %v: spent %v, its own %v, %+v", b.Delta, spent, own, g.lattice)
+		}
+		before = g.lattice
+	}
+}

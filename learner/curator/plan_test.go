@@ -1,7 +1,9 @@
 package curator
 
 import (
+	"errors"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/panlearn/panlearn/learner/convex"
@@ -46,6 +48,19 @@ func TestPlansOfExtremeNumbers(t *testing.T) {
 			if math.IsNaN(plan.NoiseStd) {
 				t.Errorf("%s: %s: no noise", name, m.Name)
 			}
+		}
+	}
+}
+
+// TestRefusalsNameNoNumberOfPeopleThatThereIsNot: where no test of scores is within the budget for any number of people, the refusal does not ask for one.
+func TestRefusalsNameNoNumberOfPeopleThatThereIsNot(t *testing.T) {
+	p := Public{People: 120, Items: 3, Dim: 2, Lipschitz: 1, Smoothness: 1, Set: convex.Ball{R: 1}, Budget: accounting.Budget{Epsilon: 1e-3, Delta: 1e-6}}
+	for _, name := range []string{"group-sgd", "filtered"} {
+		m, _ := Of(name)
+		_, err := m.Plan(p)
+		var few *TooFewError
+		if !errors.As(err, &few) || few.Least <= mostPeople || strings.Contains(err.Error(), "want at least") || !strings.Contains(err.Error(), "no number") {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -26,11 +26,14 @@ type Public struct {
 	Failure    float64           // b: that a plan may halt on well-behaved data; 0: 1e-3. Utility alone
 }
 
+// mostPeople may be planned for.
+const mostPeople = 1 << 30
+
 // Validate names the first number that has no meaning.
 func (p Public) Validate() error {
 	positive := func(v float64) bool { return v > 0 && !math.IsInf(v, 0) }
 	switch {
-	case p.People < 1 || p.People > 1<<30:
+	case p.People < 1 || p.People > mostPeople:
 		return fmt.Errorf("people %d: want 1 to 2^30", p.People)
 	case p.Items < 1 || p.Items > 1<<30:
 		return fmt.Errorf("items %d: want 1 to 2^30", p.Items)
