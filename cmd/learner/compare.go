@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -80,8 +81,20 @@ func (o *choosing) table(c *cobra.Command, f taskFlags) (compare.Table, error) {
 		return task.Load(f.path, append(slices.Clone(f.sets), sets...))
 	}
 	planning := cli.NewBar(stderr, "planned", 0)
+	onPipe := func(what string, done, of int) { // a line for each quarter
+		if f, ok := stderr.(*os.File); (!ok || !cli.Terminal(f)) && 4*done/of > 4*(done-1)/of {
+			fmt.Fprintf(stderr, "%d of %d %s\n", done, of, what)
+		}
+	}
 	lines, err := compare.New(compare.Config{Load: load, Rows: rows, Seeds: o.seeds, First: o.seed,
-		Planned: func(done, ways int) { planning.Set(done, ways) }, Progress: func(done, runs int) { bar.Set(done, runs) }})
+		Planned: func(done, ways int) {
+			planning.Set(done, ways)
+			onPipe("plans", done, ways)
+		},
+		Progress: func(done, runs int) {
+			bar.Set(done, runs)
+			onPipe("runs", done, runs)
+		}})
 	planning.Close()
 	if err != nil {
 		return compare.Table{}, cli.Usage(err)

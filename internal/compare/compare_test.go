@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/internal/tune"
@@ -128,10 +129,40 @@ func TestTable(t *testing.T) {
 				t.Errorf("%d methods of one process for %d units", len(table.OnePlace), table.People)
 			}
 			var out strings.Builder
-			if err := table.Print(&out); err != nil || !strings.Contains(out.String(), "recommended   "+table.Reason) || strings.Count(out.String(), "\n* ") != marked {
+			if err := table.Print(&out); err != nil || !strings.Contains(strings.Join(strings.Fields(out.String()), " "), "recommended "+table.Reason) || strings.Count(out.String(), "\n* ") != marked {
 				t.Errorf("%v:\n%s", err, out.String())
 			}
+			checkWidth(t, out.String())
 		})
+	}
+}
+
+// checkWidth holds what is printed against its width, but for what is to be copied.
+func checkWidth(t *testing.T, text string) {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > Width && !strings.Contains(line, "it is the task with --set ") {
+			t.Errorf("%d columns, want at most %d: %s", n, Width, line)
+		}
+	}
+}
+
+// The widest line that there may be is no wider.
+func TestWidth(t *testing.T) {
+	proved, rowsOfEach := 0.0123, 53992930
+	wide := Line{Trust: "shuffle+pan", about: "20000 records", Passes: "many", Algorithm: "pagd-restarts", Rounds: 12345, NoiseStd: 0.0012, Bytes: 123456, Predicted: 0.75,
+		PredictedWithin: 0.064, Behind: 12.6, BehindError: 4.9, Rows: 1, Proved: &proved, OnRecords: true, Trusted: "stage mixes, but for one look; others add noise"}
+	vacuous := wide
+	vacuous.Vacuous, vacuous.ProvedVacuous = true, true
+	for _, measure := range []string{"accuracy", "error", "mean_absolute_error", "quantile_loss"} {
+		var out strings.Builder
+		table := Table{Measure: measure, Rows: 200000, Lines: []Line{wide, vacuous}, Reason: strings.Repeat("a reason ", 40), LeftOut: []string{strings.Repeat("left out ", 30)}, People: 200000,
+			OnePlace: []Curated{{Method: "strongly-convex-erm", Least: 123456, PaperLeast: 123456, Compared: true, LessNoiseFrom: &rowsOfEach, Proved: &proved, OnRecords: true,
+				Better: "output-phases", BetterProved: proved}, {Method: "deletion", Refused: strings.Repeat("refused ", 30)}}}
+		if err := table.Print(&out); err != nil {
+			t.Fatal(err)
+		}
+		checkWidth(t, out.String())
 	}
 }
 
@@ -209,7 +240,8 @@ func TestSmallBlocksAreSimulated(t *testing.T) {
 	c.constants = []float64{0.5}
 	small := false
 	for _, l := range c.lines {
-		if about := strings.Contains(l.proved(), "on records"); about != (l.Algorithm == "apgd") { // which has no other bound without a ridge
+		if said := l.proved(); l.OnRecords != (l.Algorithm == "apgd") || // which has no other bound without a ridge
+			(said == "says nothing") != l.ProvedVacuous || !l.ProvedVacuous && strings.Contains(said, "on rows") != l.OnRecords {
 			t.Errorf("%s: the bound is %s", l.name(), l.proved())
 		}
 		small = small || l.Silos > 1 && l.Units < 100

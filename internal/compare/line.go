@@ -83,7 +83,7 @@ func newLine(base *task.Spec, w way, sets []string, job run.Job) *line {
 	out.noise, out.Trusted = words(w.trust, own)
 	out.about = own.Unit().Count(kind.Units)
 	if kind.Protects == "user" && kind.Silos == 0 {
-		out.about = own.One()
+		out.about = own.Unit().Count(1)
 	}
 	return out
 }

@@ -28,7 +28,7 @@ func (t Table) printOnePlace(w io.Writer) error {
 	if len(t.OnePlace) == 0 {
 		return nil
 	}
-	fmt.Fprintf(w, "\nAll rows in one process, learner fit --algorithm: %s, by what is proved of them. None is simulated, and none is recommended\n", t.units.Count(uint64(t.People)))
+	fmt.Fprintf(w, "\nAll rows in one process, learner fit --algorithm: %s, by what is proved of them; none is simulated\n", t.units.Count(uint64(t.People)))
 	var text strings.Builder
 	rows := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(rows, "  method\tfrom %s on\tpaper's\tless noise from\trisk proved\ta baseline is better\n", t.units.Many)
@@ -45,14 +45,15 @@ func (t Table) printOnePlace(w io.Writer) error {
 	for line := range strings.Lines(text.String()) {
 		fmt.Fprintln(w, strings.TrimRight(line, " \n"))
 	}
-	fmt.Fprintf(w, "\nfrom          every group, batch and deletion exists; paper's: with the constants that it prints. It says nothing of accuracy\n"+
-		"less noise    than one release of a minimiser or mean that takes %s as one row, from so many rows of each on, as different as\n"+
-		"              the clip norm allows, and for a loss no more curved than the objective; never: not with any number of rows\n", t.units.A())
+	fmt.Fprintln(w)
+	note(w, "from", "every group, batch and deletion exists; paper's: with the constants that it prints. It says nothing of accuracy")
+	note(w, "less noise", fmt.Sprintf("than one release of a minimiser or mean that takes %s as one row, from so many rows of each on, as different as the clip norm allows, "+
+		"and for a loss no more curved than the objective; never: not with any number of rows", t.units.A()))
 	for _, why := range refused.texts {
 		if who := refused.lines[why]; len(who) < len(t.OnePlace) {
 			why = strings.Join(who, ", ") + ": " + why
 		}
-		fmt.Fprintf(w, "not planned   %s\n", why)
+		note(w, "not planned", why)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"unicode/utf8"
 
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -67,10 +68,10 @@ var perfect = map[bool]float64{false: 1, true: 0}
 func (t Table) Print(w io.Writer) error {
 	var text strings.Builder
 	rows := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(rows, "  trust\ta report is of\tpasses\tmethod\trounds\tnoise\treports\tbytes\t%s\tbehind\trisk proved\n", strings.ReplaceAll(t.Measure, "_", " "))
+	fmt.Fprintf(rows, "  trust\treport of\tpasses\tmethod\trounds\tnoise\tbytes\t%s\tbehind\trisk proved\n", t.heading())
 	for _, l := range t.Lines {
-		fmt.Fprintf(rows, "%s %s\t%s\t%s\t%s\t%d\t%.2g\t%d\t%d\t%s\t%s\t%s\n", l.mark(), l.Trust, l.about, l.Passes, l.Algorithm, l.Rounds,
-			l.NoiseStd, l.Reports, l.Bytes, t.fewer(l)+spread(l.Predicted, l.PredictedWithin), l.behind(), l.proved())
+		fmt.Fprintf(rows, "%s %s\t%s\t%s\t%s\t%d\t%.2g\t%d\t%s\t%s\t%s\n", l.mark(), l.Trust, l.about, l.Passes, l.Algorithm, l.Rounds,
+			l.NoiseStd, l.Bytes, t.fewer(l)+spread(l.Predicted, l.PredictedWithin), l.behind(), l.proved())
 	}
 	if err := rows.Flush(); err != nil {
 		return err
@@ -104,7 +105,8 @@ func (l Line) mark() string {
 }
 
 func (t Table) printBelow(w io.Writer) {
-	fmt.Fprintf(w, "\nrecommended   %s\n", t.Reason)
+	fmt.Fprintln(w)
+	note(w, "recommended", t.Reason)
 	for _, l := range t.Lines {
 		switch {
 		case l.Recommended && len(l.Set) > 0:
@@ -116,7 +118,7 @@ func (t Table) printBelow(w io.Writer) {
 	said := map[string]bool{}
 	for _, l := range t.Lines {
 		if !said[l.Trust] {
-			fmt.Fprintf(w, "%-13s noise is added by %s; trusted: %s\n", l.Trust, strings.TrimSuffix(l.adds(), " ("+l.Trust+")"), l.Trusted)
+			note(w, l.Trust, fmt.Sprintf("noise is added by %s; trusted: %s", strings.TrimSuffix(l.adds(), " ("+l.Trust+")"), l.Trusted))
 		}
 		said[l.Trust] = true
 	}
@@ -127,26 +129,58 @@ func (t Table) printBelow(w io.Writer) {
 			rows += fmt.Sprintf("; the others are repeated: the task is of %d", t.Rows)
 		}
 	}
-	fmt.Fprintf(w, "%-13s mean of %d runs; one more would fall within ±, 19 times of 20. The best constant has %.4g\n", strings.ReplaceAll(t.Measure, "_", " "), t.Seeds, t.Constant)
-	fmt.Fprintf(w, "behind        points (%s) behind the best line that protects what the task promises, ± two standard errors, of paired runs. Recommended is, of the\n"+
-		"              lines that are at most %.1f behind, the least trust, then the fewest rounds\n", t.Points, Tolerance)
-	fmt.Fprintf(w, "rows          %s\n", rows)
+	note(w, t.heading(), fmt.Sprintf("%smean of %d runs; one more would fall within ±, 19 times of 20. The best constant has %.4g", t.whatever(), t.Seeds, t.Constant))
+	note(w, "behind", fmt.Sprintf("useless: no better than the best constant; else points (%s) behind the best line that protects what the task promises, ± two standard errors, of paired runs. "+
+		"Recommended is, of the lines that are at most %.1f behind, the least trust, then the fewest rounds", t.Points, Tolerance))
+	note(w, "rows", rows)
 	if fewest := t.fewest(); float64(fewest) < enough*float64(t.Rows) {
-		fmt.Fprintf(w, "              ~: a run took %d of the %d rows, or more, with noise of the size that is planned for all; with all it would learn more\n", fewest, t.Rows)
+		note(w, "~", fmt.Sprintf("a run took %d of the %d rows, or more, with noise of the size that is planned for all; with all it would learn more", fewest, t.Rows))
 	}
-	fmt.Fprintln(w, "noise         standard deviation of one coordinate of the first mean gradient, in units of the clip norm; bytes: of all reports of one who answers most")
+	note(w, "noise", "standard deviation of one coordinate of the first mean gradient, in units of the clip norm; bytes: of all reports of one who answers most")
 	if slices.ContainsFunc(t.Lines, func(l Line) bool { return l.OnRecords }) {
-		fmt.Fprintln(w, "risk proved   on records: of the mean loss of the rows that take part; the others are of the population that rows are drawn from")
+		note(w, "risk proved", "on rows: of the mean loss of those that take part; the others are of the population that rows are drawn from")
 	}
 	if slices.ContainsFunc(t.Lines, func(l Line) bool { return l.mark() == "?" }) {
-		fmt.Fprintln(w, "?             predicted better than the best constant by less than the seeds vary: it may learn nothing")
+		note(w, "?", "predicted better than the best constant by less than the seeds vary: it may learn nothing")
 	}
 	if slices.ContainsFunc(t.Lines, func(l Line) bool { return l.mark() == "x" }) {
-		fmt.Fprintln(w, "x             another unit than the task's is protected")
+		note(w, "x", "another unit than the task's is protected")
 	}
 	for _, text := range t.LeftOut {
-		fmt.Fprintf(w, "not shown     %s\n", text)
+		note(w, "not shown", text)
 	}
+}
+
+// heading is the measure's name in the table, and in front of what is said of it.
+func (t Table) heading() string {
+	if t.Measure == "mean_absolute_error" {
+		return "MAE"
+	}
+	return strings.ReplaceAll(t.Measure, "_", " ")
+}
+
+// whatever says what a short heading is of.
+func (t Table) whatever() string {
+	if t.heading() == "MAE" {
+		return "mean absolute error, "
+	}
+	return ""
+}
+
+// Width is how wide what is printed is at most, in columns, but for overrides to copy.
+const Width = 120
+
+// note writes a word, and beside it what is said of it.
+func note(w io.Writer, word, text string) {
+	line := fmt.Sprintf("%-13s", word)
+	for _, next := range strings.Fields(text) {
+		if utf8.RuneCountInString(line)+1+utf8.RuneCountInString(next) > Width {
+			fmt.Fprintln(w, line)
+			line = strings.Repeat(" ", 13)
+		}
+		line += " " + next
+	}
+	fmt.Fprintln(w, line)
 }
 
 // fewest is how many rows a run of a line took at least.
@@ -178,7 +212,7 @@ func (l Line) behind() string {
 	text := fmt.Sprintf("%.1f ± %.1f", math.Round(10*l.Behind)/10+0, 2*l.BehindError) // + 0: no -0
 	switch {
 	case l.Vacuous:
-		text = "learns nothing"
+		text = "useless"
 	}
 	return text
 }
@@ -187,12 +221,12 @@ func (l Line) proved() string {
 	if l.Proved == nil {
 		return "none"
 	}
+	if l.ProvedVacuous {
+		return "says nothing"
+	}
 	text := fmt.Sprintf("%.3g", *l.Proved)
 	if l.OnRecords {
-		text += " on records"
-	}
-	if l.ProvedVacuous {
-		text += ": says nothing"
+		text += " on rows"
 	}
 	return text
 }
