@@ -153,7 +153,7 @@ func (c *core) check(subject string, b *wire.Batch) error {
 		return err
 	}
 	if !bytes.Equal(b.TaskHash, c.taskHash[:]) {
-		return errors.New("another task's hash")
+		return fmt.Errorf("it is of another task of this name: %w", ErrOtherLearner)
 	}
 	if b.Round != c.round.Round {
 		return fmt.Errorf("it says round %d", b.Round)

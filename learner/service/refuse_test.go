@@ -30,7 +30,7 @@ func TestBatchesThatAreRefused(t *testing.T) {
 		{"another key", func(*wire.Batch) {}, stranger, seal.ErrWrongKey.Error()},
 		{"the learner's own key", func(*wire.Batch) {}, people.learner, seal.ErrWrongKey.Error()},
 		{"another manifest", func(b *wire.Batch) { b.ManifestHash[0] ^= 1 }, nil, "another round manifest"},
-		{"another task", func(b *wire.Batch) { b.TaskHash[31] ^= 1 }, nil, "another task's hash"},
+		{"another task", func(b *wire.Batch) { b.TaskHash[31] ^= 1 }, nil, "of another task of this name"},
 		{"another round", func(b *wire.Batch) { b.Round = 2 }, nil, "round"},
 		{"fewer users", func(b *wire.Batch) { b.Users = minimum - 1 }, nil, "29 users: the round allows 30 to 42"},
 		{"more users", func(b *wire.Batch) { b.Users = cohort + bundle }, nil, "43 users: the round allows 30 to 42"},

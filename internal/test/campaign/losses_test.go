@@ -122,7 +122,7 @@ func (w *world) lose(o op) {
 	}
 }
 
-// restore puts the learner's disk back to what it was some operations ago.
+// restore puts the learner's disk back to what it was some operations ago, or empties it (What < 0).
 func (w *world) restore(o op) {
 	if w.Loser < losesAll {
 		return
@@ -132,7 +132,9 @@ func (w *world) restore(o op) {
 	w.learner.forget()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.disk = w.backups[max(0, len(w.backups)-2-o.What%6)].Copy()
+	if w.disk = w.backups[max(0, len(w.backups)-2-max(0, o.What)%6)].Copy(); o.What < 0 {
+		w.disk = state.NewMemory()
+	}
 	w.rewound.Store(true)
 }
 
@@ -178,8 +180,10 @@ func (w *world) mayDiffer(at stream.Address, subject string, versions [][]byte) 
 		return true // put again by who was away: nobody acts on it
 	}
 	switch at.Verb {
-	case "round", "end": // computed from another batch, by a learner that does not remember the first
-		return w.isGone(subject) && w.rewound.Load() && w.lost("batch")
+	case "task": // made anew by a learner that does not remember the first
+		return w.isGone(subject) && w.rewound.Load()
+	case "round", "end": // computed from another batch, or of another task, by such a learner
+		return w.isGone(subject) && w.rewound.Load() && w.lost("batch", "task")
 	case "open":
 		return w.isGone(subject)
 	case "claim":
@@ -227,6 +231,9 @@ func (w *world) named(p *process, err error) bool {
 	case p != w.learner && w.rewound.Load() && w.lost("batch") && w.lost("round") && (errors.As(err, new(*consent.RefusedError)) ||
 		strings.Contains(err.Error(), "another learner announced the same round")):
 		what = "another learner announced the round"
+	case p != w.learner && w.remade() && w.lost("task") && (strings.Contains(err.Error(), "is of another task") ||
+		strings.Contains(err.Error(), "task hash is")):
+		what = "the task was made anew"
 	case p != w.learner && strings.Contains(err.Error(), "or the broker was rolled back") && w.lost("batch"):
 		what = "the broker was rolled back"
 	default:
@@ -244,7 +251,9 @@ func (w *world) named(p *process, err error) bool {
 const replaced = "the state folder was replaced"
 
 // remade says whether the learner may have announced, or committed, something else than what stands.
-func (w *world) remade() bool { return w.rewound.Load() && (w.said[replaced] > 0 || w.lost("batch")) }
+func (w *world) remade() bool {
+	return w.rewound.Load() && (w.said[replaced] > 0 || w.lost("batch", "task"))
+}
 
 // A memo is a folder of marks. It outlives the processes that write to it.
 type memo struct {

@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -62,6 +63,18 @@ func TestOlderStateAndBroker(t *testing.T) {
 		{time.Second, "pass", 0, 0}}, broken{loses: []string{name.Round(2), name.Batch(1), name.Claim(1), name.Close(1, 1), name.Open(1, 1)}})
 	if len(r.violations) > 0 || r.ended || len(r.said) > 0 {
 		t.Errorf("ended %v, %d real batches, said %v\n%s", r.ended, r.real, r.said, r.violations)
+	}
+}
+
+// TestTaskMadeAnew: the learner's folder is emptied, and the broker loses all that it announced: nothing tells it of the first task, so it makes another of
+// the same name. Devices and stages that pinned the first refuse it, and where a batch of the first comes, the learner says that its folder was replaced.
+func TestTaskMadeAnew(t *testing.T) {
+	p := small
+	p.Loser = losesAll
+	r := play(t, p, []op{{2 * time.Second, "crash", 0, 0}, {0, "lose these", 0, 0}, {0, "restore", 0, -1}, {time.Second, "start", 0, 0},
+		{time.Minute, "pass", 0, 0}}, broken{loses: []string{name.Task(), name.Round(1)}})
+	if len(r.violations) > 0 || r.ended || r.said[replaced] == 0 {
+		t.Errorf("ended %v, %d real batches, said %v\n%s", r.ended, r.real, r.said, strings.Join(r.violations, "\n"))
 	}
 }
 
