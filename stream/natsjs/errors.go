@@ -102,6 +102,12 @@ func Code(err error) jetstream.ErrorCode {
 	return 0
 }
 
+// Failed says whether a server could not do what it was asked to, whoever asks: mostly its disk has no room.
+func Failed(err error) bool {
+	var api *jetstream.APIError
+	return errors.As(err, &api) && api.Code >= 500
+}
+
 // conflict says whether an expected sequence of a subject was refused.
 func conflict(err error) bool {
 	switch Code(err) {
