@@ -81,6 +81,33 @@ func TestPhasesAreChargedTogether(t *testing.T) {
 	}
 }
 
+// TestProfilesAreOfBothScores: a scored release is charged, at every epsilon, by the curves of both scores of neighbours, each its own.
+func TestProfilesAreOfBothScores(t *testing.T) {
+	p := public(400, 1<<12, 2, 8)
+	l, _ := calibratedLaw(p.Budget)
+	g, err := newGradscore(p, 1, p.People, l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.calibrate(accounting.NewAccountant(), p.Dim, p.Budget); err != nil {
+		t.Fatal(err)
+	}
+	r := g.after()
+	apart := r.ratio
+	for _, steep := range []float64{0, 1} { // and where the other score counts for more
+		r.ratio = func(s, t int) float64 { return apart(s, t) * (1 + steep*float64(t-s)/4) }
+		for _, eps := range []float64{p.Budget.Epsilon, 0, -0.5, 2, 20} {
+			at, below := r.deletions.Survival()
+			want, _, _ := accounting.DeletionProfile(eps, at, below, func(s, t int) accounting.Curve {
+				return r.lattice.curve(accounting.NewAccountant(), r.ratio(s, t), 1)
+			})
+			if got := r.profile(accounting.NewAccountant(), r.lattice)(eps); !(got >= want) || got > 1.05*want {
+				t.Errorf("steep %v, epsilon %v: %v, want %v", steep, eps, got, want)
+			}
+		}
+	}
+}
+
 // TestPhasedLearn: all four keep to their budget and to the set, halts do the work of all phases, and people are refused where the deletions do not exist.
 func TestPhasedLearn(t *testing.T) {
 	rng := rand.New(rand.NewPCG(31, 32))
