@@ -88,6 +88,38 @@ func TestBallIsCharged(t *testing.T) {
 	}
 }
 
+// KD of every stage is that of its longest steps, of the smallest batch, and of losses that are convex only where the plan says so.
+func TestDriftIsOfTheLosses(t *testing.T) {
+	for _, convexLosses := range []bool{true, false} {
+		p := public(ReSQueBall, 400, 2)
+		p.Epsilon, p.Convex = 4, convexLosses
+		s := ballSearch{p, accounting.NewAccountant()}
+		b, ok := s.charge(ballShape{gap: .4, ratio: .1, log: [3]int{3, 4, 4}, levels: 2, probes: 3, copies: 3})
+		if !ok {
+			t.Fatal("no such plan")
+		}
+		if err := s.settle(&b); err != nil {
+			t.Fatal(err)
+		}
+		batch := math.Inf(1)
+		for _, k := range b.kinds {
+			for _, c := range k.strong {
+				batch = min(batch, c.batch(p.N))
+			}
+		}
+		right, wrong := newMoments(.1, batch, convexLosses), newMoments(.1, batch, !convexLosses)
+		for _, k := range b.kinds {
+			for _, c := range k.strong {
+				delta := c.call.drift / c.rate.Float()
+				close(t, "KD", c.kd, c.drift(right, delta), 1e-9)
+				if other := c.drift(wrong, delta); convexLosses == (c.kd > other) {
+					t.Errorf("convex %v: KD %v, and %v if not", convexLosses, c.kd, other)
+				}
+			}
+		}
+	}
+}
+
 // The numbers of calls are public: with other records, the same J, of which there are never more than the ledger has.
 func TestLevelsAreDrawnBeforeRecords(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -2,8 +2,11 @@ package private
 
 import (
 	"math"
+	"slices"
 	"testing"
 
+	"github.com/panlearn/panlearn/internal/test/dptest"
+	"github.com/panlearn/panlearn/learner/convex"
 	"pgregory.net/rapid"
 )
 
@@ -124,4 +127,110 @@ func TestAggregate(t *testing.T) {
 			t.Errorf("%d of %d points are within 1, and the aggregate is %v away", good, k, math.Sqrt(square))
 		}
 	})
+}
+
+// Of an even number, more than half is one more than half: of these six, the first has four within 1, and the second has three, but not four, much nearer. In any order.
+func TestAggregateOfMoreThanHalf(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		points := rapid.Permutation([][]float64{{0, 0}, {0, 1.6}, {0, 1}, {0, 2.2}, {1, 0}, {-1, 0}}).Draw(t, "order")
+		if got := aggregate(points); got[0] != 0 || got[1] != 0 {
+			t.Errorf("the aggregate of %v is %v, want the origin", points, got)
+		}
+	})
+}
+
+// Two runs' means are within shift levels, with all that rounding adds to Lemma D's distance and truncation to whole steps: here rounding is most of what is allowed.
+func TestPlaceHasRoomForRounding(t *testing.T) {
+	p := public(ReSQueBall, 40, 2)
+	c := slotted{slots: 7, rate: gridRate(.5), kd: 1.5, shift: 10}
+	const r = .1
+	of, err := c.place(p, r, 4e-10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, ph := range of {
+		off := rounding(ph, p.Dim, r, c.batch(p.N), p.Lipschitz)
+		if off < 1e-3 {
+			t.Errorf("phase %d: rounding of %v shows nothing", i+1, off)
+		}
+		steps := c.kd*(1+off)*ph.e*p.Lipschitz/c.batch(p.N)*ph.scale + 2*math.Sqrt(float64(p.Dim))
+		close(t, "steps of the lattice", steps, c.shift*(1<<stepBits), 1e-12)
+		close(t, "a level", ph.level*ph.scale, 1<<stepBits, 1e-12)
+	}
+}
+
+// playerOf plays these stages on these rows, with the same coins every time.
+func playerOf(t *testing.T, p Public, r, rho float64, data Data, a strong) *player {
+	t.Helper()
+	noise, err := newLattice(nil, dptest.Source(t, 6))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := newRecords(data, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := newPlayer(p, r, rho, rows, noise, []strong{a})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// Algorithm 5 is Algorithm 4 stage by stage, with the radius, the smoothing, the strength and the batch that were charged: with the same coins, the same bytes.
+// The first stage ends at the ball's boundary.
+func TestStrongIsItsStages(t *testing.T) {
+	const n, d, r, rho, lambda = 40, 2, .1, 1., 6.
+	p, y := public(ReSQueBall, n, d), []float64{-5, 2}
+	a := strong{
+		{slotted{slots: 3, rate: gridRate(.25), kd: 1.5, shift: 1e4, mu: 1}, 12, .25},
+		{slotted{slots: 7, rate: gridRate(.25), kd: 1.5, shift: 1e4, mu: 1}, 2, .4},
+	}
+	play := playerOf(t, p, r, rho, world(n, d, 1), a)
+	var far []float64
+	play.seen = func(_ stage, _ []phase, x []float64) { far = append(far, convex.Norm(x)) }
+	got, err := play.strong(t.Context(), a, y, lambda)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hand := playerOf(t, p, r, rho, world(n, d, 1), a)
+	want, still := make([]float64, d), make([]float64, d)
+	reach := []float64{1 / lambda, math.Sqrt(2 * .25 / lambda / lambda)} // from the centre, then from a gap of .25 L/lambda; both are below 2r
+	for i, c := range []struct{ batch, unit float64 }{{.25 * n / 3, 12}, {.25 * n / 7, 2}} {
+		of, err := a[i].place(p, r, c.unit*reach[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		newSolver(d, r, rho, lambda, c.batch, of, hand.noise).solve(want, y, still, hand.data, hand.samples[a[i].slots].draw())
+	}
+	if !slices.Equal(got, want) || convex.Norm(got) == 0 {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if len(far) != 2 || far[0] < .999*r {
+		t.Errorf("stages end at distances %v, want two, the first at the boundary", far)
+	}
+}
+
+// A record moves a step by at most e L/B, however steep it is: here the only step, from the centre, where weights are 1, and hardly any noise.
+func TestSteepRecordsAreClipped(t *testing.T) {
+	const n, lipschitz = 4, .5
+	p := public(ReSQueBall, n, 1)
+	p.Lipschitz = lipschitz
+	rows := make([]convex.Example, n)
+	for i := range rows {
+		rows[i] = convex.Example{Value: []float64{1000}, Label: 1e5}
+	}
+	a := strong{{slotted{slots: 1, rate: gridRate(.75), kd: 1.5, shift: 1e6, mu: 1}, .1, 1}}
+	play := playerOf(t, p, .1, 1, Data{Loss: convex.Absolute{}, Features: 1, Rows: rows}, a)
+	var one float64 // e L/B
+	play.seen = func(s stage, of []phase, _ []float64) { one = of[0].e * lipschitz / s.batch(n) }
+	x, err := play.strong(t.Context(), a, []float64{0}, 1e-3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if moved := math.Abs(x[0]) / one; moved < .99 || moved > n*1.01 {
+		t.Errorf("at most %d records moved a step by %v e L/B", n, moved)
+	} else {
+		t.Logf("%.4f e L/B", moved)
+	}
 }
