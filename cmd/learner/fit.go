@@ -237,7 +237,7 @@ func fitErrors(err error) error {
 	return cli.Classify(err, cli.As[*fit.SpentError](cli.ExitRefused), cli.As[*fit.LostError](cli.ExitRefused), cli.As[*state.BudgetError](cli.ExitRefused), cli.As[*consent.RefusedError](cli.ExitRefused),
 		cli.As[*fit.FolderError](cli.ExitUsage), cli.As[*fit.TaskError](cli.ExitUsage), cli.As[*state.VersionError](cli.ExitUsage), cli.As[*source.SchemaError](cli.ExitUsage),
 		cli.Is(cli.ExitTransient, state.ErrLocked), cli.Is(cli.ExitTransient, natsjs.ErrLatched), cli.Is(cli.ExitUsage, fs.ErrNotExist),
-		cli.Class{Code: cli.ExitTransient, Is: disk.Full}, cli.Class{Code: cli.ExitTransient, Is: natsjs.Failed})
+		cli.Is(cli.ExitTransient, natsjs.ErrFullDisk), cli.Class{Code: cli.ExitTransient, Is: disk.Full}, cli.Class{Code: cli.ExitTransient, Is: natsjs.Failed})
 }
 
 // read maps the rows, counts them, and declares the task of so many.

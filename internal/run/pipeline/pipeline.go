@@ -13,6 +13,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -74,21 +75,31 @@ func Run(ctx context.Context, c Config) (err error) {
 		return err
 	}
 	defer server.Shutdown()
-	conns := make([]*natsjs.Conn, 3) // one a role, as in separate processes
+	outer := ctx
+	ctx, full := context.WithCancelCause(outer)
+	defer full(nil)
+	defer func() { // roles that it ended say that they were interrupted
+		if cause := (*FullDiskError)(nil); outer.Err() == nil && errors.As(context.Cause(ctx), &cause) {
+			err = cause
+		}
+	}()
+	conns := make([]conn, 3) // one a role, as in separate processes
 	for i := range conns {
-		if conns[i], err = server.Connect(natsjs.ConnectConfig{Log: c.Logger}); err != nil {
+		c, err := server.Connect(natsjs.ConnectConfig{Log: c.Logger})
+		if err != nil {
 			return err
 		}
-		defer conns[i].Close()
+		defer c.Close()
+		conns[i] = conn{c, end(full), new(atomic.Int32)}
 	}
 	name, err := stream.ParseTask(c.Spec.Name)
 	if err != nil {
 		return err
 	}
-	if _, err := run.Provision(ctx, conns[0], name, c.Body, 1, c.MemoryReports); err != nil {
+	if _, err := run.Provision(ctx, conns[0].Conn, name, c.Body, 1, c.MemoryReports); err != nil {
 		return err
 	}
-	show, err := c.open(ctx, conns[0])
+	show, err := c.open(ctx, conns[0].Conn)
 	if err != nil {
 		return err
 	}
@@ -116,7 +127,7 @@ func Run(ctx context.Context, c Config) (err error) {
 	return nil
 }
 
-func (c Config) learn(ctx context.Context, name stream.Task, conn *natsjs.Conn, stageKey ed25519.PublicKey, watch service.Observer) error {
+func (c Config) learn(ctx context.Context, name stream.Task, conn conn, stageKey ed25519.PublicKey, watch service.Observer) error {
 	s, err := service.New(service.Config{Task: name, Records: conn, Store: c.Store, Identity: c.Learner, StageKey: stageKey, Finish: c.Finish,
 		Prepare:  func() (*wire.Task, error) { return c.Body, nil },
 		Observer: watch, Logger: c.Logger})
@@ -126,17 +137,17 @@ func (c Config) learn(ctx context.Context, name stream.Task, conn *natsjs.Conn, 
 	return s.Run(ctx)
 }
 
-func (c Config) mix(ctx context.Context, name stream.Task, conn *natsjs.Conn, show *exhibit) error {
+func (c Config) mix(ctx context.Context, name stream.Task, conn conn, show *exhibit) error {
 	reader, err := conn.Reader(ctx, name)
 	if err != nil {
 		return err
 	}
-	marks, err := markfile.Open(filepath.Join(c.Dir, "marks"))
+	files, err := markfile.Open(filepath.Join(c.Dir, "marks"))
 	if err != nil {
 		return err
 	}
 	s, err := stage.New(stage.Config{Task: name, Records: conn, Reports: reader, Identity: c.Stage, LearnerKey: c.Learner.Public(), Limits: conn.Limits(),
-		LeaseTTL: c.Lease, Marks: marks, Entropy: c.Mixer, Observer: show.stage, Logger: c.Logger})
+		LeaseTTL: c.Lease, Marks: marks{files, conn.end}, Entropy: c.Mixer, Observer: show.stage, Logger: c.Logger})
 	if err != nil {
 		return err
 	}
@@ -145,7 +156,7 @@ func (c Config) mix(ctx context.Context, name stream.Task, conn *natsjs.Conn, sh
 	return s.Run(ctx)
 }
 
-func (c Config) publish(ctx context.Context, name stream.Task, conn *natsjs.Conn) (client.Summary, error) {
+func (c Config) publish(ctx context.Context, name stream.Task, conn conn) (client.Summary, error) {
 	store, err := filestore.Open(filestore.Path(filepath.Join(c.Dir, "devices"), name))
 	if err != nil {
 		return client.Summary{}, err

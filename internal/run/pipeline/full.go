@@ -1,0 +1,89 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+
+	"github.com/panlearn/panlearn/internal/disk"
+	"github.com/panlearn/panlearn/shuffle/stage"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/natsjs"
+)
+
+// A FullDiskError ends a pipeline that has no room: its broker refuses writes from then on, room or not, until the process is started anew.
+type FullDiskError struct{ Err error }
+
+// Error says what to do.
+func (e *FullDiskError) Error() string {
+	return fmt.Sprintf("the disk of the state folder is full: %v. Make room: the same command again goes on where this one stopped", e.Err)
+}
+
+func (e *FullDiskError) Unwrap() error { return e.Err }
+
+// end ends a pipeline with its first FullDiskError.
+type end context.CancelCauseFunc
+
+// look takes what a write has come to.
+func (e end) look(err error) {
+	if disk.Full(err) || natsjs.Code(err) != 0 && errors.Is(err, natsjs.ErrFullDisk) {
+		e(&FullDiskError{err})
+	}
+}
+
+// mostSilent is how many writes in a row may have no answer from a broker that answers reads: a busy machine has some too.
+const mostSilent = 5
+
+// A conn is a role's connection, of which every write is looked at.
+type conn struct {
+	*natsjs.Conn
+	end
+	silent *atomic.Int32 // writes in a row without an answer
+}
+
+// wrote takes what a record's write has come to.
+func (c conn) wrote(err error) {
+	c.look(err)
+	if !errors.Is(err, natsjs.ErrFullDisk) {
+		c.silent.Store(0)
+	} else if c.silent.Add(1) >= mostSilent {
+		c.end(&FullDiskError{err})
+	}
+}
+
+func (c conn) PutOnce(ctx context.Context, subject string, data []byte) (stream.PutResult, error) {
+	r, err := c.Conn.PutOnce(ctx, subject, data)
+	c.wrote(err)
+	return r, err
+}
+
+func (c conn) Swap(ctx context.Context, subject string, expected uint64, data []byte) (uint64, error) {
+	sequence, err := c.Conn.Swap(ctx, subject, expected, data)
+	c.wrote(err)
+	return sequence, err
+}
+
+func (c conn) Publish(ctx context.Context, reports []stream.Outgoing) ([]stream.Ack, error) {
+	acks, err := c.Conn.Publish(ctx, reports)
+	c.look(err)
+	for _, a := range acks {
+		if a.Status == stream.Refused && strings.Contains(a.Cause, natsjs.ErrFullDisk.Error()) {
+			c.end(&FullDiskError{natsjs.ErrFullDisk})
+		}
+	}
+	return acks, err
+}
+
+// marks are a stage's, of which every one that is set is looked at.
+type marks struct {
+	stage.Marks
+	end
+}
+
+func (m marks) Claim(task stream.Hash, round stream.Round, instance [stream.InstanceSize]byte) (ours bool, err error) {
+	ours, err = m.Marks.Claim(task, round, instance)
+	m.look(err)
+	return ours, err
+}
