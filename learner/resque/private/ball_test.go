@@ -17,15 +17,20 @@ import (
 func smallBall(t *testing.T, n, d int, eps float64) (Public, ball) {
 	p := public(ReSQueBall, n, d)
 	p.Epsilon = eps
+	return p, settled(t, p, 4)
+}
+
+// settled is a plan of few calls, with probes of 2^log steps.
+func settled(t *testing.T, p Public, log int) ball {
 	s := ballSearch{p, accounting.NewAccountant()}
-	b, ok := s.charge(ballShape{gap: .4, ratio: .1, log: [3]int{4, 4, 4}, levels: 2, probes: 3, copies: 3})
+	b, ok := s.charge(ballShape{gap: .4, ratio: .1, log: [3]int{log, 4, 4}, levels: 2, probes: 3, copies: 3})
 	if !ok {
 		t.Fatal("no such plan")
 	}
 	if err := s.settle(&b); err != nil {
 		t.Fatal(err)
 	}
-	return p, b
+	return b
 }
 
 // Every release of a run has the noise of an entry of its ledger: what is seen, charged by its own noise, steps and rate, is no more than what the ledger holds, which
@@ -93,14 +98,7 @@ func TestDriftIsOfTheLosses(t *testing.T) {
 	for _, convexLosses := range []bool{true, false} {
 		p := public(ReSQueBall, 400, 2)
 		p.Epsilon, p.Convex = 4, convexLosses
-		s := ballSearch{p, accounting.NewAccountant()}
-		b, ok := s.charge(ballShape{gap: .4, ratio: .1, log: [3]int{3, 4, 4}, levels: 2, probes: 3, copies: 3})
-		if !ok {
-			t.Fatal("no such plan")
-		}
-		if err := s.settle(&b); err != nil {
-			t.Fatal(err)
-		}
+		b := settled(t, p, 3)
 		batch := math.Inf(1)
 		for _, k := range b.kinds {
 			for _, c := range k.strong {
