@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync/atomic"
 
 	"github.com/panlearn/panlearn/internal/disk"
@@ -18,7 +17,11 @@ type FullDiskError struct{ Err error }
 
 // Error says what to do.
 func (e *FullDiskError) Error() string {
-	return fmt.Sprintf("the disk of the state folder is full: %v. Make room: the same command again goes on where this one stopped", e.Err)
+	cause := e.Err.Error()
+	if errors.Is(e.Err, natsjs.ErrFullDisk) { // which speaks of a server by itself
+		cause = "its broker cannot write"
+	}
+	return fmt.Sprintf("the disk of the state folder is full: %s. Make room: the same command again goes on where this one stopped", cause)
 }
 
 func (e *FullDiskError) Unwrap() error { return e.Err }
@@ -36,7 +39,7 @@ func (e end) look(err error) {
 // mostSilent is how many writes in a row may have no answer from a broker that answers reads: a busy machine has some too.
 const mostSilent = 5
 
-// A conn is a role's connection, of which every write is looked at.
+// A conn is a role's connection, of which every write of a record is looked at. A broker that cannot write does not answer reports at all.
 type conn struct {
 	*natsjs.Conn
 	end
@@ -63,17 +66,6 @@ func (c conn) Swap(ctx context.Context, subject string, expected uint64, data []
 	sequence, err := c.Conn.Swap(ctx, subject, expected, data)
 	c.wrote(err)
 	return sequence, err
-}
-
-func (c conn) Publish(ctx context.Context, reports []stream.Outgoing) ([]stream.Ack, error) {
-	acks, err := c.Conn.Publish(ctx, reports)
-	c.look(err)
-	for _, a := range acks {
-		if a.Status == stream.Refused && strings.Contains(a.Cause, natsjs.ErrFullDisk.Error()) {
-			c.end(&FullDiskError{natsjs.ErrFullDisk})
-		}
-	}
-	return acks, err
 }
 
 // marks are a stage's, of which every one that is set is looked at.
