@@ -191,14 +191,10 @@ func (f *fitConfig) runOracle(c *cobra.Command, progress io.Writer, s *simulatio
 	kind := wording.Of(plan)
 	kind.Once = false
 	snapshot.Privacy = released.Unprotected(kind)
-	more := &published{public: true, Source: oracleSources[plan.Algorithm], Phase: 1, Phases: 1, OnRecords: true, Depth: r.Depth, Queries: float64(r.Queries), Largest: r.Largest}
+	method, _ := schedule.CuratedOf(plan.Algorithm)
+	more := &published{public: true, Source: method.Source, Phase: 1, Phases: 1, OnRecords: true, Depth: r.Depth, Queries: float64(r.Queries), Largest: r.Largest}
 	if !math.IsInf(r.Bound, 0) {
 		more.Bound = &r.Bound
 	}
 	return f.print(c, s, snapshot, r.Model, plan, more)
-}
-
-var oracleSources = map[string]string{
-	schedule.BallAccel:   "Carmon et al. 2023, Theorem 1 (docs/resque.md)",
-	schedule.FixedLambda: "acceleration at a fixed lambda, Theorem F of docs/resque.md",
 }

@@ -1,7 +1,6 @@
 package compare
 
 import (
-	"errors"
 	"math"
 
 	"github.com/panlearn/panlearn/internal/run/curated"
@@ -120,11 +119,11 @@ func (c *Curated) contest(p curator.Public) {
 
 // sampled plans a method of package private, for one row replaced by another.
 func (c *Curated) sampled(p curator.Public, spec *task.Spec) error {
-	if p.Ridge > 0 || spec.SetDeclaration().Kind != "ball" {
-		return errors.New("its bound is for models in a ball, without a ridge")
+	public, err := curated.SampledOf(spec, p, c.Method)
+	if err != nil {
+		return err
 	}
-	plan, err := private.NewPlan(private.Public{Method: c.Method, N: p.People, Dim: p.Dim, Lipschitz: p.Lipschitz, Radius: p.Set.Radius(),
-		Epsilon: p.Budget.Epsilon, Delta: p.Budget.Delta, Replace: true, Convex: true})
+	plan, err := private.NewPlan(public)
 	if err != nil {
 		return err
 	}

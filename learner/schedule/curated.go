@@ -19,13 +19,19 @@ type Curated struct {
 	Sampled bool
 	// Public is for data that need no protection alone: it adds no noise.
 	Public bool
+	// Source is paper and theorem of one that is Sampled or Public; package curator has those of the others.
+	Source string
 }
 
 var curated = [...]Curated{
 	{Name: "output"}, {Name: "output-sgd"}, {Name: "output-phases"}, {Name: "gradscore"}, {Name: "deletion"}, {Name: "phased-erm"}, {Name: "phased-sco"},
 	{Name: "strongly-convex-erm"}, {Name: "strongly-convex-sco"}, {Name: "group-sgd"}, {Name: "filtered"},
-	{Name: Resque, Sampled: true}, {Name: ResqueSCO, Sampled: true}, {Name: ResqueBall, Sampled: true}, {Name: NoisySGD, Sampled: true},
-	{Name: BallAccel, Public: true}, {Name: FixedLambda, Public: true},
+	{Name: Resque, Sampled: true, Source: "Carmon et al. 2023, Theorem 3, at a fixed lambda and one slot a record (docs/resque.md, Private)"},
+	{Name: ResqueSCO, Sampled: true, Source: "Carmon et al. 2023, Theorem 4, by regularised phases on disjoint blocks (docs/resque.md, Localisation)"},
+	{Name: ResqueBall, Sampled: true, Source: "Carmon et al. 2023, Theorem 3, with its Algorithms 5 to 7 and one slot a record (docs/resque.md, Private)"},
+	{Name: NoisySGD, Sampled: true, Source: "projected noisy stochastic gradient descent on Poisson samples (docs/resque.md, Private)"},
+	{Name: BallAccel, Public: true, Source: "Carmon et al. 2023, Theorem 1 (docs/resque.md)"},
+	{Name: FixedLambda, Public: true, Source: "acceleration at a fixed lambda, Theorem F of docs/resque.md"},
 }
 
 // CuratedNames lists the methods of one process, in the order of the documentation.

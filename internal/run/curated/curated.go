@@ -59,7 +59,7 @@ func NewPlan(ctx context.Context, spec *task.Spec, people []curator.Person) (Pla
 		return Plan{}, err
 	}
 	if m.Sampled {
-		return p.private()
+		return p.private(m)
 	}
 	return p.curator(ctx)
 }

@@ -2,41 +2,45 @@ package curated
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/panlearn/panlearn/internal/run/statedir"
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/curator"
 	"github.com/panlearn/panlearn/learner/resque/private"
 	"github.com/panlearn/panlearn/learner/schedule"
+	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/randomizer"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// sources are where the methods of package private are from.
-var sources = map[string]string{
-	schedule.NoisySGD:   "projected noisy stochastic gradient descent on Poisson samples (docs/resque.md, Private)",
-	schedule.Resque:     "Carmon et al. 2023, Theorem 3, at a fixed lambda and one slot a record (docs/resque.md, Private)",
-	schedule.ResqueSCO:  "Carmon et al. 2023, Theorem 4, by regularised phases on disjoint blocks (docs/resque.md, Localisation)",
-	schedule.ResqueBall: "Carmon et al. 2023, Theorem 3, with its Algorithms 5 to 7 and one slot a record (docs/resque.md, Private)",
+// SampledOf are the numbers of a method of package private, whose units are single rows, for a task of which PublicOf has p.
+func SampledOf(spec *task.Spec, p curator.Public, method string) (private.Public, error) {
+	switch set := spec.SetDeclaration(); {
+	case spec.ByUser():
+		return private.Public{}, errors.New("its guarantee is for one row, and privacy.unit is user: output-phases is for people")
+	case set.Kind != "ball":
+		return private.Public{}, fmt.Errorf("model.set %s: its bound is for models in a ball", set.Kind)
+	case p.Ridge > 0:
+		return private.Public{}, fmt.Errorf("model.ridge %v: its bound is for losses without one; model.radius bounds the model", p.Ridge)
+	}
+	return private.Public{Method: method, N: p.People, Dim: p.Dim, Lipschitz: p.Lipschitz, Radius: p.Set.Radius(), Epsilon: p.Budget.Epsilon, Delta: p.Budget.Delta,
+		Replace: true, Convex: true}, nil
 }
 
-// private plans a method of package private, whose units are single rows.
-func (p problem) private() (Plan, error) {
-	method, set := p.spec.Schedule.Algorithm, p.spec.SetDeclaration()
-	switch {
-	case p.spec.ByUser():
-		return Plan{}, fmt.Errorf("%s: its guarantee is for one row, and privacy.unit is user: output-phases is for people", method)
-	case set.Kind != "ball":
-		return Plan{}, fmt.Errorf("%s: model.set %s: its bound is for models in a ball", method, set.Kind)
-	case p.public.Ridge > 0:
-		return Plan{}, fmt.Errorf("%s: model.ridge %v: its bound is for losses without one; model.radius bounds the model", method, p.public.Ridge)
-	}
-	plan, err := private.NewPlan(private.Public{Method: method, N: p.public.People, Dim: p.public.Dim, Lipschitz: p.public.Lipschitz, Radius: set.Radius,
-		Epsilon: p.public.Budget.Epsilon, Delta: p.public.Budget.Delta, Replace: true, Convex: true})
+// private plans a method of package private.
+func (p problem) private(m schedule.Curated) (Plan, error) {
+	method := m.Name
+	public, err := SampledOf(p.spec, p.public, method)
 	if err != nil {
 		return Plan{}, p.named(method, err)
 	}
-	about := statedir.Release{Method: method, Source: sources[method], Phases: 1, Bound: &plan.Bound, OnRecords: method != schedule.ResqueSCO, Depth: int64(plan.Rounds), Queries: plan.Queries,
+	plan, err := private.NewPlan(public)
+	if err != nil {
+		return Plan{}, p.named(method, err)
+	}
+	about := statedir.Release{Method: method, Source: m.Source, Phases: 1, Bound: &plan.Bound, OnRecords: method != schedule.ResqueSCO, Depth: int64(plan.Rounds), Queries: plan.Queries,
 		Notes: []string{
 			fmt.Sprintf("a row is in a step with probability %.4g; noise of a coordinate of a step's sum %.4g clip norms", plan.Rate, plan.Noise),
 		}}
