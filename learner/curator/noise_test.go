@@ -44,7 +44,7 @@ func TestReleasesCarryTheirNoise(t *testing.T) {
 		turn   turn
 		people int
 		draws  float64
-	}{{"output", o, p.People, 200}, {"gradscore", g, p.People, 200}, {"pass", s, p.People, 200}} {
+	}{{"output", o, p.People, 400}, {"gradscore", g, p.People, 400}, {"pass", s, p.People, 400}} {
 		var sum, squares float64
 		for range int(c.draws) {
 			x, released, err := c.turn.release(t.Context(), table, p.start(), numbers([2]int{0, c.people}), entropy)

@@ -103,7 +103,7 @@ func TestLeastIsLeast(t *testing.T) {
 		t.Errorf("never: %d", got)
 	}
 	var before []Size
-	for _, epsilon := range []float64{0.3, 1, 8} { // more budget needs no more people
+	for _, epsilon := range []float64{0.3, 1, 2, 8} { // more budget needs no more people
 		now := Sizes(budget(epsilon), 16, 10, 1e-3)
 		for _, k := range []int{1, 5, 12} {
 			if before != nil && now[k].Least > before[k].Least {
