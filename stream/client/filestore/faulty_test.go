@@ -90,10 +90,12 @@ func (d *faulty) lose(f *inode) {
 
 // crash is the machine's end: another process finds what is on the disk.
 func (d *faulty) crash() {
-	inodes := map[*inode]bool{}
+	var inodes []*inode // in one order, so that a seed means one crash
 	for _, all := range []map[string]*inode{d.names, d.synced} {
-		for _, f := range all {
-			inodes[f] = true
+		for _, name := range slices.Sorted(maps.Keys(all)) {
+			if f := all[name]; !slices.Contains(inodes, f) {
+				inodes = append(inodes, f)
+			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(union(d.names, d.synced))) {
@@ -101,7 +103,7 @@ func (d *faulty) crash() {
 			set(d.synced, name, d.names[name])
 		}
 	}
-	for f := range inodes {
+	for _, f := range inodes {
 		d.lose(f)
 		f.now = bytes.Clone(f.disk)
 	}
