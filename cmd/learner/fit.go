@@ -88,7 +88,7 @@ goes to -o, or into --state as model.json; a folder of a private fit is refused.
 	cli.Data(c.Flags(), &f.data, "data `FILE` to learn from, or a quoted pattern of files; gzip and zstd too")
 	c.Flags().StringVar(&f.test, "test", "", "test data `FILE`, as --data")
 	c.Flags().StringVar(&f.format, "format", "", "format of the data, if not the task's: libsvm, csv, jsonl, idx or parquet")
-	c.Flags().UintVar(&f.holdout, "holdout", 0, "use every `K`-th row of the data for testing and not for learning")
+	c.Flags().UintVar(&f.holdout, "holdout", 0, "test on one of `K` rows, or people where privacy.unit is user, and do not learn from it")
 	c.Flags().StringVar(&f.dir, "state", "", "`DIR` of the fit's state and ledger, created if missing")
 	c.Flags().StringVar(&f.algorithm, "algorithm", "", "method `NAME` (overrides schedule.algorithm), one of many rounds or one that needs all rows at once, see docs/fit.md; default: the practical plan")
 	c.Flags().BoolVar(&f.public, "public", false, "the data need no protection: learn without noise")

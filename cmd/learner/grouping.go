@@ -185,6 +185,37 @@ func pick[T any](of []T, at []int) []T {
 	return out
 }
 
+// roles decides which of the data's rows are held out.
+func (s *simulation) roles(data string, rows int) error {
+	if s.holdout == 0 {
+		return nil
+	}
+	spec := s.job.Spec
+	people := make([]string, rows)
+	if spec.ByUser() {
+		var err error
+		if people, err = s.names(data, ""); err != nil {
+			return err
+		}
+		if len(people) != rows {
+			return fmt.Errorf("the data have changed: %d rows, there were %d", len(people), rows)
+		}
+	}
+	holdout := block.Holdout{Every: s.holdout, Task: spec.Name, People: spec.ByUser()}
+	held, out := make([]bool, rows), 0
+	for i := range held {
+		if held[i] = holdout.Has(i, people[i]); held[i] {
+			out++
+		}
+	}
+	if out == 0 || out == rows {
+		return cli.Usagef("--holdout %d: holds out %d of the %d rows of %s: want some to learn from and some to test on, "+
+			"by another K or more data", s.holdout, out, rows, data)
+	}
+	s.held = held
+	return nil
+}
+
 // names are what a split, or without one privacy.unit user, asks of each row to train on: its label as the file has it, the value of a column, or whom
 // it is of.
 func (s *simulation) names(data, split string) ([]string, error) {
@@ -208,13 +239,13 @@ func (s *simulation) names(data, split string) ([]string, error) {
 	}
 	defer rows.Close()
 	var out []string
-	i := uint(0)
+	i := 0
 	for row, err := range rows.All() {
 		var unfit *task.RowError
 		if err != nil && !errors.As(err, &unfit) {
 			return nil, err
 		}
-		if i++; s.holdout > 0 && i%s.holdout == 0 {
+		if i++; i <= len(s.held) && s.held[i-1] {
 			continue // it is one of the test
 		}
 		if named {

@@ -137,7 +137,7 @@ users on a synthetic population of the task's dimension and loss, whose optimum 
 	cli.Data(c.Flags(), &data, "training data `FILE`, or a quoted pattern of files; gzip and zstd too")
 	c.Flags().StringVar(&test, "test", "", "test data `FILE`, as --data")
 	c.Flags().StringVar(&format, "format", "", "format of the data, if not the task's: libsvm, csv, jsonl, idx or parquet")
-	c.Flags().UintVar(&holdout, "holdout", 0, "use every `K`-th row of the data for testing and not for training")
+	c.Flags().UintVar(&holdout, "holdout", 0, "test on one of `K` rows, or people where privacy.unit is user, and do not train on it")
 	c.Flags().StringSliceVar(&baselines, "baselines", nil, "also simulate `NAME,...`: central, local, shuffle, alone, multi-pass, exact, converged, or all")
 	c.Flags().StringVar(&split, "split", sim.SplitBlocks, "make the task's silos of the data by `WAY`: blocks, sorted-label, label, label-pairs or column:NAME")
 	order.flags(c.Flags())
@@ -156,7 +156,8 @@ type simulation struct {
 	job         run.Job
 	format      task.Format // of the data; empty: the task's
 	order       arrival
-	holdout     uint     // every holdout-th row of the data is one of the test; 0 for none
+	holdout     uint     // one unit of so many is one of the test, see block.Holdout; 0 for none
+	held        []bool   // the rows of the data that are of the test
 	others      []string // baselines
 	watch       bool     // score the model on the test data on the way, for a picture
 	train, test []convex.Example
@@ -194,20 +195,20 @@ func (s *simulation) read(progress io.Writer, data, test string) error {
 	if err != nil {
 		return err
 	}
-	var invalid []int
-	if s.train, invalid, err = run.LoadExamples(features, data, nameRows(progress, "zero vector")); err != nil {
+	all, invalid, err := run.LoadExamples(features, data, nameRows(progress, "zero vector"))
+	if err != nil {
 		return cli.Usage(err)
 	}
 	if len(invalid) > 0 {
-		fmt.Fprintf(progress, "%d of %d rows of %s do not fit the declaration; they report the zero vector\n", len(invalid), len(s.train), data)
+		fmt.Fprintf(progress, "%d of %d rows of %s do not fit the declaration; they report the zero vector\n", len(invalid), len(all), data)
 	}
-	if len(s.train) == 0 {
+	if len(all) == 0 {
 		return cli.Usagef("--data %s: no rows", data)
 	}
-	s.labelled = fitting(s.train, invalid, s.holdout)
-	if s.holdout > 0 {
-		s.train, s.test = split(s.train, invalid, s.holdout)
+	if err := s.roles(data, len(all)); err != nil {
+		return err
 	}
+	s.share(all, invalid)
 	if err := s.predictor(nil).CheckLabels(s.labelled, true); err != nil {
 		return cli.Usagef("--data %s: %w", data, err)
 	}
@@ -217,7 +218,7 @@ func (s *simulation) read(progress io.Writer, data, test string) error {
 		}
 		if len(invalid) > 0 {
 			fmt.Fprintf(progress, "%d of %d rows of %s do not fit the declaration; they are left out\n", len(invalid), len(s.test), test)
-			_, s.test = split(s.test, invalid, 1)
+			s.test = fitting(s.test, invalid)
 		}
 	}
 	if s.test != nil {
@@ -247,23 +248,26 @@ func (s *simulation) featuresOf(spec *task.Spec) (*task.FeatureMap, error) {
 	return spec.Compile()
 }
 
-// split takes the k-th, 2k-th .. row out, and leaves out those of them that do not fit: they would count as examples with a label.
-func split(rows []convex.Example, invalid []int, k uint) (train, test []convex.Example) {
+// share gives each row its role. Those to test on that do not fit are left out: they would count as examples with a label.
+func (s *simulation) share(rows []convex.Example, invalid []int) {
 	for i, row := range rows {
-		if uint(i)%k != k-1 {
-			train = append(train, row)
-		} else if _, unfit := slices.BinarySearch(invalid, i); !unfit {
-			test = append(test, row)
+		_, unfit := slices.BinarySearch(invalid, i)
+		switch held := s.holdout > 0 && s.held[i]; {
+		case !held:
+			if s.train = append(s.train, row); !unfit {
+				s.labelled = append(s.labelled, row)
+			}
+		case !unfit:
+			s.test = append(s.test, row)
 		}
 	}
-	return train, test
 }
 
-// fitting are the rows that fit and are not the k-th, 2k-th .. one; of all rows if k is 0.
-func fitting(rows []convex.Example, invalid []int, k uint) []convex.Example {
+// fitting are the rows that fit.
+func fitting(rows []convex.Example, invalid []int) []convex.Example {
 	out := make([]convex.Example, 0, len(rows))
 	for i, row := range rows {
-		if _, unfit := slices.BinarySearch(invalid, i); !unfit && (k == 0 || uint(i)%k != k-1) {
+		if _, unfit := slices.BinarySearch(invalid, i); !unfit {
 			out = append(out, row)
 		}
 	}

@@ -23,6 +23,7 @@ import (
 	runlearner "github.com/panlearn/panlearn/internal/run/learner"
 	"github.com/panlearn/panlearn/internal/run/pipeline"
 	"github.com/panlearn/panlearn/internal/run/statedir"
+	"github.com/panlearn/panlearn/learner/block"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/learner/task/source"
@@ -174,6 +175,7 @@ func (c Config) offer(ctx context.Context, devices *client.Client) (client.Summa
 type Rows struct {
 	*source.Reader
 	data Data
+	held block.Holdout
 }
 
 // Open opens the data of a task.
@@ -189,21 +191,21 @@ func Open(d Data, spec *task.Spec) (*Rows, error) {
 		return nil, err
 	}
 	r, err := source.OpenFitting(d.Path, features)
-	return &Rows{Reader: r, data: d}, err
+	return &Rows{Reader: r, data: d, held: block.Holdout{Every: d.Holdout, Task: spec.Name, People: spec.ByUser()}}, err
 }
 
 // All yields the rows under places of their own, in order, as if they were one file: which are held out leaves no gap. It fails where there are not as
 // many as there were.
 func (r *Rows) All() iter.Seq2[task.Row, error] {
 	return func(yield func(task.Row, error) bool) {
-		read, kept := uint(0), 0
+		read, kept := 0, 0
 		for row, err := range r.Reader.All() {
 			var unfit *task.RowError
 			if err != nil && !errors.As(err, &unfit) {
 				yield(row, err)
 				return
 			}
-			if read++; r.data.Holdout > 0 && read%r.data.Holdout == 0 {
+			if read++; r.held.Has(read-1, row.User) {
 				continue
 			}
 			row.File, row.Number = "", int64(kept)

@@ -253,23 +253,23 @@ func TestLookingFinds(t *testing.T) {
 	}
 }
 
-// TestFitOfPeople: all rows of a person are one unit, whatever rows are held out.
+// TestFitOfPeople: all rows of a person are one unit, and whole people are held out.
 func TestFitOfPeople(t *testing.T) {
-	const rows, people, kept = 300, 60, 240
+	const rows, people, kept = 300, 60, 49
 	declaration := strings.Replace(ward, "trust: pan}", "unit: user}\nuser: {column: who, items: 4, wait: 1s}", 1)
-	c, _ := fitted(t, declared(t, declaration, people), table(t, rows, func(i int) string { return fmt.Sprint("p", i%people) }), kept)
+	c, _ := fitted(t, declared(t, declaration, people), table(t, rows, func(i int) string { return fmt.Sprint("p", i%people) }), 5*kept)
 	c.Data.Holdout = 5
-	// Every fifth row is of the same 12 people: 48 are left.
-	if err := Run(t.Context(), c); err == nil || !strings.Contains(err.Error(), "48: want at least 60") {
+	// By their names 11 people are held out: 49 are left, with 5 rows each.
+	if err := Run(t.Context(), c); err == nil || !strings.Contains(err.Error(), "49: want at least 60") {
 		t.Errorf("fewer people than planned for: %v", err)
 	}
-	c, view := fitted(t, declared(t, declaration, 48), c.Data.Path, kept)
+	c, view := fitted(t, declared(t, declaration, kept), c.Data.Path, 5*kept)
 	c.Data.Holdout = 5
 	if err := Run(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
 	s, err := view.Snapshot()
-	if err != nil || s.Privacy.Unit != "all rows of one person in all rounds, replaced by any others" || s.Privacy.Units != 48 {
+	if err != nil || s.Privacy.Unit != "all rows of one person in all rounds, replaced by any others" || s.Privacy.Units != kept {
 		t.Errorf("the model says %+v: %v", s.Privacy, err)
 	}
 }

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/panlearn/panlearn/internal/run/fit"
+	"github.com/panlearn/panlearn/learner/task"
+)
+
+// pairs is a task of people who have two rows each.
+const pairs = `
+version: 1
+name: pairs
+events: {format: csv, header: true}
+intercept: 0
+features:
+  columns:
+    - {column: a, kind: numeric, min: -1, max: 1}
+    - {column: b, kind: numeric, min: -1, max: 1}
+    - {column: c, kind: numeric, min: -1, max: 1}
+label: {column: y, min: -1, max: 1}
+model: {loss: squared, radius: 1, clip_norm: 1}
+privacy: {epsilon: 1, delta: 1e-6, unit: user}
+user: {column: who, items: 2}
+`
+
+// neighbours writes two files that differ in one person, who has one row in the first and two in the second.
+// Everybody behind that person has the rows (1, 0, 0, v) and (1, 0, 0, -v), of which a mean gradient at zero is zero.
+func neighbours(t *testing.T) (declaration string, files [2]string) {
+	t.Helper()
+	dir := t.TempDir()
+	declaration = filepath.Join(dir, "pairs.yaml")
+	if err := os.WriteFile(declaration, []byte(pairs), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for i := range files {
+		rows := "who,a,b,c,y\n" + strings.Repeat("first,0,0,1,0\n", i+1)
+		for k := range 400 {
+			v := 0.8 + 0.1*float64(k%2)
+			rows += fmt.Sprintf("p%d,1,0,0,%v\np%d,1,0,0,%v\n", k, v, k, -v)
+		}
+		files[i] = filepath.Join(dir, fmt.Sprint(i), "rows.csv")
+		if err := os.Mkdir(filepath.Dir(files[i]), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(files[i], []byte(rows), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return declaration, files
+}
+
+// A learned is what the JSON of learner fit says.
+type learned struct {
+	People    int
+	TestError *float64 `json:"test_error"`
+	NoiseStd  float64  `json:"noise_std"`
+}
+
+// learnedFrom runs learner fit with --holdout 2 and returns the first weight of its model and what it printed.
+func learnedFrom(t *testing.T, declaration, data string, args ...string) (weight float64, report learned) {
+	t.Helper()
+	c, model, out := newFit(), filepath.Join(t.TempDir(), "model.json"), new(bytes.Buffer)
+	c.SetArgs(append([]string{"-f", declaration, "--data", data, "--holdout", "2", "-o", model, "--json",
+		"--state", filepath.Join(t.TempDir(), "state")}, args...))
+	c.SetOut(out)
+	c.SetErr(io.Discard)
+	if err := c.ExecuteContext(t.Context()); err != nil {
+		t.Fatalf("fit of %s %v: %v", data, args, err)
+	}
+	if err := json.Unmarshal(out.Bytes(), &report); err != nil {
+		t.Fatal(err)
+	}
+	doc, err := os.ReadFile(model)
+	var m struct{ Weights []float64 }
+	if err == nil {
+		err = json.Unmarshal(doc, &m)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.Weights[0], report
+}
+
+// TestHoldoutMovesNobody: how many rows one person has moves nobody else between the rows to learn from and those to
+// test on, whichever the method. Rows that are held out by their places would give each of the 400 people one label
+// in the one file, and the other label in the other: a weight of some -.66 in one, and .66 in the other. Of whole
+// people it is zero but for the noise, whose standard deviation is .0679 (73,200 fair trials a coordinate): beyond
+// .45 it is with probability below 4e-11.
+func TestHoldoutMovesNobody(t *testing.T) {
+	declaration, files := neighbours(t)
+	var reports [2]learned
+	for i, data := range files {
+		weight, report := learnedFrom(t, declaration, data, "--algorithm", "output")
+		if reports[i] = report; report.NoiseStd > 0.12 || math.Abs(weight) > 0.45 {
+			t.Errorf("file %d: the weight is %v, its noise %v", i, weight, report.NoiseStd)
+		}
+		if report.People < 160 || report.People > 240 || report.TestError == nil {
+			t.Errorf("file %d: learned from %d of 401 people", i, report.People)
+		}
+		if _, pipeline := learnedFrom(t, declaration, data); pipeline.People != report.People {
+			t.Errorf("file %d: the pipeline learned from %d people, output from %d", i, pipeline.People, report.People)
+		}
+	}
+	if reports[0].People != reports[1].People {
+		t.Errorf("%d and %d people are learned from", reports[0].People, reports[1].People)
+	}
+}
+
+// rolesIn are the people to learn from, by the pipeline's reader and by what methods of one process and simulations
+// have.
+func rolesIn(t *testing.T, declaration, data string) (pipeline, memory map[string]int) {
+	t.Helper()
+	spec, err := task.LoadTogether(declaration, nil, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := fitConfig{task: taskFlags{path: declaration}, data: data, holdout: 2}
+	_, s, err := f.read(io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, err := s.names(data, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := fit.Open(fit.Data{Path: data, Holdout: 2, Rows: len(s.train)}, spec.Spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	pipeline, memory = map[string]int{}, map[string]int{}
+	for row, err := range rows.All() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		pipeline[row.User]++
+	}
+	for _, name := range names {
+		memory[name]++
+	}
+	return pipeline, memory
+}
+
+// TestRolesOfPeople: a person's rows have one role, the same for the pipeline and for methods in memory, and nobody's
+// depends on how many rows the first person has.
+func TestRolesOfPeople(t *testing.T) {
+	declaration, files := neighbours(t)
+	var all [2]map[string]int
+	for i, data := range files {
+		pipeline, memory := rolesIn(t, declaration, data)
+		if !maps.Equal(pipeline, memory) {
+			t.Errorf("file %d: the pipeline and methods in memory learn from others", i)
+		}
+		for name, rows := range pipeline {
+			if name != "first" && rows != 2 {
+				t.Errorf("file %d: %s is there to learn from with %d of 2 rows", i, name, rows)
+			}
+		}
+		all[i] = pipeline
+	}
+	if !slices.Equal(slices.Sorted(maps.Keys(all[0])), slices.Sorted(maps.Keys(all[1]))) {
+		t.Error("the first person's rows move others")
+	}
+}
+
+// TestHoldoutOfFew: where everybody has one role there is nothing to learn from, or to test on, and the refusal says
+// so. Names alone decide.
+func TestHoldoutOfFew(t *testing.T) {
+	declaration, _ := neighbours(t)
+	data := filepath.Join(t.TempDir(), "one.csv")
+	if err := os.WriteFile(data, []byte("who,a,b,c,y\nx,0,0,1,0\nx,0,0,1,1\nx,1,0,0,1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, holdout := range []uint{2, 1000} {
+		f := fitConfig{task: taskFlags{path: declaration}, data: data, holdout: holdout}
+		want := fmt.Sprintf("--holdout %d: holds out ", holdout)
+		if _, _, err := f.read(io.Discard); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("one person, --holdout %d: %v", holdout, err)
+		}
+	}
+}
