@@ -169,7 +169,7 @@ func (f *fitConfig) run(c *cobra.Command) error {
 		return err
 	}
 	config := fit.Config{Spec: spec.Spec, Once: once, StateDir: f.dir, MaxBlockRows: f.maxBlockRows, Watch: progress, Fill: progress.Fill, Logger: logger,
-		Data: fit.Data{Path: path, Format: f.format, Holdout: f.holdout, Rows: len(s.train)}}
+		Data: fit.Data{Path: path, Format: f.format, Holdout: f.holdout, Rows: len(s.train), People: f.people}}
 	config.Begun = func(resumed bool) {
 		if leaves(progress, spec); resumed {
 			fmt.Fprintf(progress, "goes on in %s\n", f.dir)
@@ -363,7 +363,11 @@ func (r fitted) print(w io.Writer) error {
 	}
 	_, err := fmt.Fprintf(w, "%s: %s, %s, learned from %s\n%sfit           %s\nbaseline      %s\n", r.Task, r.Algorithm, how, of, cost, r.simulated, r.Baseline)
 	if err == nil && !r.Public {
-		_, err = fmt.Fprintln(w, "              these figures are of the rows themselves, without noise: the model may be published, they not")
+		what := "these figures are"
+		if r.People > 0 {
+			what = "these figures, and the number of rows, are"
+		}
+		_, err = fmt.Fprintf(w, "              %s of the rows themselves, without noise: the model may be published, they not\n", what)
 	}
 	return err
 }

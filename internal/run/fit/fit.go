@@ -2,7 +2,7 @@
 // pipeline). What leaves the silo's reports hides each row, so whatever is on the disk is released: batches, models and the ledger, and reports with
 // their noise. Rows, exact sums and whatever follows from them without noise are in memory alone.
 //
-// A state folder is of one fit. It is pinned to the task and to numbers that are public (how many rows, of which file); a fit that was killed goes on,
+// A state folder is of one fit. It is pinned to the task and to numbers that are public (how many rows, or people, of which file); a fit that was killed goes on,
 // and one that has ended is not run again, for it would be charged on top.
 package fit
 
@@ -122,6 +122,9 @@ func (c Config) run(ctx context.Context, store state.Store, finish *service.Fini
 	return pipeline.Run(ctx, all)
 }
 
+// parts are the folders without which a fit cannot go on. They are there before anything is committed, so that one that is missing was removed.
+var parts = []string{"nats", "devices", "marks"}
+
 // take pins a new folder, or holds one that is there against the fit; view is nil where nothing is committed.
 func (c Config) take(ctx context.Context, store state.Store) (pinned pin, view *statedir.View, err error) {
 	v, err := statedir.Look(ctx, store)
@@ -139,7 +142,15 @@ func (c Config) take(ctx context.Context, store state.Store) (pinned pin, view *
 	case !found && view != nil:
 		return pin{}, nil, &FolderError{"this folder is of learner run, which has no rows here: take an empty one"}
 	case !found:
-		pinned = pin{Version: pinVersion, Data: c.Data}
+		for _, part := range parts {
+			if c.Once != nil {
+				break // it keeps nothing there
+			}
+			if err := os.MkdirAll(filepath.Join(c.StateDir, part), 0o700); err != nil {
+				return pin{}, nil, err
+			}
+		}
+		pinned = pin{Version: pinVersion, Data: c.Data.public()}
 		return pinned, nil, pinned.write(c.StateDir)
 	}
 	if pinned.Told && view != nil {
@@ -152,7 +163,7 @@ func (c Config) take(ctx context.Context, store state.Store) (pinned pin, view *
 	if view == nil || view.Release != nil {
 		return pinned, view, nil
 	}
-	for _, part := range []string{"nats", "devices", "marks"} {
+	for _, part := range parts {
 		if _, err := os.Stat(filepath.Join(c.StateDir, part)); errors.Is(err, fs.ErrNotExist) && !view.Checkpoint.Ended() {
 			return pin{}, nil, &FolderError{fmt.Sprintf("its folder %s is gone, and with it which reports there are of these rows: they would be drawn again, with other noise. "+
 				"learner snapshot has the model so far", part)}

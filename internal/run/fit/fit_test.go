@@ -274,6 +274,66 @@ func TestFitOfPeople(t *testing.T) {
 	}
 }
 
+// TestPartsComeFirst: a process that dies as soon as its state is committed leaves a folder in which the fit goes on: no part of it looks removed.
+func TestPartsComeFirst(t *testing.T) {
+	const rows = 100
+	c, _ := fitted(t, declared(t, ward, rows), table(t, rows, nobody), rows)
+	c.Begun = func(bool) {
+		for _, part := range parts {
+			if _, err := os.Stat(filepath.Join(c.StateDir, part)); err != nil {
+				t.Errorf("before anything is learned: %v", err)
+			}
+		}
+	}
+	if err := Run(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestNumbersOfRowsAreNotKept: two folders of people, of whom one has a row more in the second, say the same of their data; a fit goes on whatever
+// number of rows there are meanwhile, and is refused with other people.
+func TestNumbersOfRowsAreNotKept(t *testing.T) {
+	const people = 48
+	declaration := strings.Replace(ward, "trust: pan}", "unit: user}\nuser: {column: who, items: 4, wait: 1s}", 1)
+	spec, path := declared(t, declaration, people), filepath.Join(t.TempDir(), "rows.csv")
+	write := func(rows int) {
+		if err := os.Rename(table(t, rows, func(i int) string { return fmt.Sprint("p", i%people) }), path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var kept [2][]byte
+	var folder Config
+	for more := range kept {
+		rows := 4*people - more
+		write(rows)
+		c, _ := fitted(t, spec, path, rows)
+		c.Data.People = people
+		ctx, cancel := context.WithCancel(t.Context())
+		c.Watch = runtest.Stage(func(stream.Round) { cancel() })
+		if err := Run(ctx, c); !errors.Is(err, context.Canceled) {
+			t.Fatalf("stopped in the first round: %v", err)
+		}
+		cancel()
+		var err error
+		if kept[more], err = os.ReadFile(filepath.Join(c.StateDir, pinFile)); err != nil {
+			t.Fatal(err)
+		}
+		folder, folder.Data.Rows = c, c.Data.Rows+1
+	}
+	if !bytes.Equal(kept[0], kept[1]) {
+		t.Errorf("the folders tell who has a row more: %s and %s", kept[0], kept[1])
+	}
+	folder.Watch = nil
+	others := folder
+	if others.Data.People++; !strings.Contains(fmt.Sprint(Run(t.Context(), others)), "began with 48 people to learn from, now there are 49") {
+		t.Error("other people are not refused")
+	}
+	write(folder.Data.Rows)
+	if err := Run(t.Context(), folder); err != nil {
+		t.Errorf("a person has a row more: %v", err)
+	}
+}
+
 // TestRowsThatChange: data that are not those that were counted are refused before anything is drawn.
 func TestRowsThatChange(t *testing.T) {
 	const rows = 300

@@ -15,12 +15,22 @@ import (
 // pinFile is the file of a state folder that says which data it is of.
 const pinFile = "fit.json"
 
-// Data are the rows that are learned from. Nothing of it depends on what a row says: numbers of rows are public.
+// Data names the rows to learn from. The folder keeps what is public of it, see public.
 type Data struct {
-	Path    string `json:"data"`    // absolute, of a file or a pattern
-	Format  string `json:"format"`  // if not the task's
-	Holdout uint   `json:"holdout"` // every so many-th row is not learned from; 0: all are
-	Rows    int    `json:"rows"`    // of the data, without those
+	Path    string `json:"data"`             // absolute, of a file or a pattern
+	Format  string `json:"format"`           // if not the task's
+	Holdout uint   `json:"holdout"`          // see block.Holdout
+	Rows    int    `json:"rows,omitempty"`   // to learn from, without those held out
+	People  int    `json:"people,omitempty"` // whose rows they are; 0 where rows are protected
+}
+
+// public returns the data without what the task protects. Nothing of it depends on what a row says; of people it is
+// their number, because how many rows they have is protected with them.
+func (d Data) public() Data {
+	if d.People > 0 {
+		d.Rows = 0
+	}
+	return d
 }
 
 // A pin is what a folder remembers of its fit beside what the pipeline keeps.
@@ -28,7 +38,8 @@ type pin struct {
 	Version int `json:"version"`
 	Data
 	Told bool `json:"told"` // the model was handed over: the fit is over
-	// Writing is set before the one release of a method of one process is written: from then on parts of it may be on the disk.
+	// Writing is set before the one release of a method of one process is written: from then on parts of it may be on
+	// the disk.
 	Writing bool `json:"writing,omitempty"`
 }
 
@@ -114,11 +125,14 @@ func (p pin) write(dir string) error {
 
 // differs says what else the folder's data are; nil: they are those.
 func (p pin) differs(d Data) error {
-	switch {
+	switch d = d.public(); {
 	case p.Path != d.Path || p.Format != d.Format:
 		return &FolderError{fmt.Sprintf("this folder is of the rows of %s%s: go on with those, or take an empty folder", p.Path, inFormat(p.Format))}
 	case p.Holdout != d.Holdout:
 		return &FolderError{fmt.Sprintf("this folder's fit began with --holdout %d: rows that were held out would be learned from, and others not any more", p.Holdout)}
+	case p.People != d.People:
+		return &FolderError{fmt.Sprintf("this folder's fit began with %d people to learn from, now there are %d: "+
+			"its noise and its ledger are of those; take an empty folder for other data", p.People, d.People)}
 	case p.Rows != d.Rows:
 		return &FolderError{fmt.Sprintf("this folder's fit began with %d rows to learn from, now there are %d: its noise and its ledger are of those; take an empty folder for other data", p.Rows, d.Rows)}
 	}
