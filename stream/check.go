@@ -94,12 +94,17 @@ func checkRound(m *wire.Round) error {
 // checkStart looks at a start alone; whether it is one of the plan's set is manifest.CheckTask's question.
 func checkStart(p *wire.Plan) error {
 	if len(p.Start) == 0 {
+		if p.StartPrivacy != nil {
+			return errors.New("plan.start_privacy without plan.start")
+		}
 		return length("plan.start_hash", p.StartHash, 0)
 	}
 	if len(p.Start) > MaxDim {
 		return fmt.Errorf("plan.start of %d values: want at most %d", len(p.Start), MaxDim)
 	}
-	return errors.Join(length("plan.start_hash", p.StartHash, HashSize), finite("plan.start", p.Start))
+	of := p.GetStartPrivacy()
+	return errors.Join(length("plan.start_hash", p.StartHash, HashSize), finite("plan.start", p.Start), short("plan.start_privacy.task", of.GetTask()),
+		notNegative("plan.start_privacy.epsilon", of.GetEpsilon()), notNegative("plan.start_privacy.delta", of.GetDelta()))
 }
 
 func finite(field string, values []float64) error {
@@ -166,6 +171,13 @@ func short(field, s string) error {
 func atLeastOne(field string, n uint64) error {
 	if n == 0 {
 		return fmt.Errorf("%s 0: want at least 1", field)
+	}
+	return nil
+}
+
+func notNegative(field string, v float64) error {
+	if !(v >= 0) || math.IsInf(v, 0) {
+		return fmt.Errorf("%s %v: want a finite number, at least 0", field, v)
 	}
 	return nil
 }

@@ -228,7 +228,7 @@ func (f *fitConfig) runPublic(c *cobra.Command, progress io.Writer, s *simulatio
 		return err
 	}
 	snapshot.Round, snapshot.ModelVersion, snapshot.Ended, snapshot.Probabilities = result.Rounds, result.Rounds, true, model.ProbabilitiesOf(job.Spec, job.Plan.Clips)
-	snapshot.Privacy = model.Unprotected(wording.Of(job.Plan))
+	snapshot.Privacy = model.Unprotected(wording.Of(job.Plan)).From(job.Plan)
 	return f.print(c, s, snapshot, result.Model, job.Plan, nil)
 }
 
@@ -289,13 +289,15 @@ type fitted struct {
 	Task      string   `json:"task"`
 	Algorithm string   `json:"algorithm"`
 	Rounds    uint64   `json:"rounds"`
-	Epsilon   *float64 `json:"epsilon"` // spent; null with --public
+	Epsilon   *float64 `json:"epsilon"` // of the model; null with --public
 	Delta     *float64 `json:"delta"`
 	Unit      string   `json:"unit"` // that epsilon protects, in words
 	Public    bool     `json:"public,omitempty"`
 	Rows      int      `json:"rows"`                // of the data, without those held out
 	People    int      `json:"people,omitempty"`    // whose rows they are, where people are protected
 	LeftOver  int      `json:"left_over,omitempty"` // rows, or people, that were too few for a further block of one pass: nothing was learned from them
+	// Start is the model that learning began with, which Epsilon and Delta include: see model.Statement.
+	Start *model.Origin `json:"start,omitempty"`
 	*published
 	simulated
 	// Baseline is what the best constant for the training labels does.
@@ -321,7 +323,7 @@ func (f *fitConfig) print(c *cobra.Command, s *simulation, snapshot model.Snapsh
 		}
 	}
 	out := fitted{Task: snapshot.Task, Algorithm: plan.Algorithm, Rounds: snapshot.Round, Unit: snapshot.Privacy.Unit, Public: snapshot.Privacy.Public, Rows: len(s.train),
-		People: f.people, published: more, Baseline: s.constant(), privacy: snapshot.Privacy.String()}
+		People: f.people, Start: snapshot.Privacy.Start, published: more, Baseline: s.constant(), privacy: snapshot.Privacy.String()}
 	if more == nil {
 		out.LeftOver = max(0, cmp.Or(f.people, len(s.train))-int(asked(plan)))
 	}
@@ -356,6 +358,9 @@ func (r fitted) print(w io.Writer) error {
 	cost := "privacy       " + r.privacy + "\n"
 	if !r.Public {
 		cost = fmt.Sprintf("privacy       epsilon %s, delta %g for %s\n", cli.Upper(*r.Epsilon, 6), *r.Delta, r.Unit)
+		if r.Start != nil {
+			cost += fmt.Sprintf("              %s\n", r.Start)
+		}
 	}
 	how := cli.Count(r.Rounds, "round")
 	if r.published != nil {

@@ -285,6 +285,8 @@ type simulateReport struct {
 	Trust     string  `json:"trust"`
 	Unit      string  `json:"unit"` // that epsilon protects, in words
 	wording.Kind
+	// Start is the snapshot that the task begins with, and what it costs; null: none.
+	Start *planStart `json:"start,omitempty"`
 	// Grouping says how reports were made of the rows; null where each is about one.
 	Grouping *grouping `json:"grouping,omitempty"`
 	// HonestFraction is the share of every cohort whose noise epsilon relies upon.
@@ -313,7 +315,7 @@ func (s *simulation) run(ctx context.Context, progress io.Writer, first uint64, 
 	plan := s.job.Plan
 	out := simulateReport{Task: s.job.Spec.Name, Algorithm: plan.Algorithm, Rounds: manifest.Planned(plan), Cohort: manifest.Gradients(plan).Cohort,
 		Epsilon: plan.Epsilon, Delta: s.job.Problem.Delta, HonestFraction: s.job.Problem.HonestFraction, assuming: s.job.Assuming(),
-		Trust: s.job.Problem.Trust.String(), Kind: wording.Of(plan), Grouping: s.grouped}
+		Trust: s.job.Problem.Trust.String(), Kind: wording.Of(plan), Grouping: s.grouped, Start: startOf(s.job)}
 	out.Unit = out.Protected()
 	own, err := s.series(ctx, trials{"private", progress, first, seeds}, sim.Config{Plan: plan})
 	if err != nil {
@@ -424,6 +426,7 @@ func (r simulateReport) print(w io.Writer) error {
 		r.Task, r.Algorithm, r.rounds, cli.Upper(r.Epsilon, 4), r.Delta, r.assuming, r.Unit, r.Mean, r.SD.spread(len(r.Runs)), r.Baseline); err != nil {
 		return err
 	}
+	r.Start.print(w)
 	if err := printLearned(w, r.Learned); err != nil {
 		return err
 	}

@@ -83,6 +83,9 @@ func printStatus(w io.Writer, s statedir.Status) error {
 	if err == nil {
 		err = printAdversaries(w, s.Adversaries)
 	}
+	if s.Start != nil && err == nil {
+		_, err = fmt.Fprintf(w, "start         %s\n", s.Start)
+	}
 	if err == nil {
 		err = printRelease(w, s)
 	}

@@ -54,6 +54,8 @@ type Statement struct {
 	// Public says that the model was learned without noise, of data that were said to need no protection: nothing is protected, and there is no
 	// epsilon and no delta.
 	Public bool `json:"public,omitempty"`
+	// Start is the model that learning began with, which Epsilon and Delta include where it states its own; absent without one. See From.
+	Start *Origin `json:"start,omitempty"`
 }
 
 // Known is the statement of a model whose noise is known.
@@ -70,7 +72,7 @@ func Unprotected(k wording.Kind) Statement {
 // MarshalJSON writes null for epsilon and delta where nothing is protected: 0 would be the best of all.
 func (s Statement) MarshalJSON() ([]byte, error) {
 	type plain Statement
-	if !s.NoiseKnown && !s.Public {
+	if s.protects() {
 		return json.Marshal(plain(s))
 	}
 	return json.Marshal(struct {
@@ -80,8 +82,15 @@ func (s Statement) MarshalJSON() ([]byte, error) {
 	}{plain: plain(s)})
 }
 
-// String is the statement as a sentence.
+// String is the statement as a sentence, or two.
 func (s Statement) String() string {
+	if s.Start == nil {
+		return s.sentence()
+	}
+	return s.sentence() + " " + s.Start.String()
+}
+
+func (s Statement) sentence() string {
 	if s.Public {
 		return "NOT PRIVATE: learned without any noise, from data that were said to need no protection."
 	}

@@ -7,6 +7,8 @@ import (
 	"github.com/panlearn/panlearn/internal/model"
 	"github.com/panlearn/panlearn/learner/planning"
 	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/wire"
 )
 
 // A Start is the snapshot that a task begins with.
@@ -38,9 +40,27 @@ func startOf(spec *task.Spec) (*Start, error) {
 	if err != nil {
 		return nil, err
 	}
+	if _, err := stream.ParseTask(snapshot.Task); err != nil {
+		return nil, fmt.Errorf("model.start: %w", err)
+	}
 	out := &Start{Snapshot: snapshot, Hash: hash[:], Point: make([]float64, len(point))}
 	set.Project(out.Point, point)
 	return out, nil
+}
+
+// statement is what the plan says of the start's privacy; nil without a start.
+func (s *Start) statement() *wire.StartPrivacy {
+	if s == nil {
+		return nil
+	}
+	out := &wire.StartPrivacy{Task: s.Task}
+	if s.Privacy.Epsilon > 0 && s.Privacy.Delta >= 0 && !s.Privacy.NoiseKnown && !s.Privacy.Public {
+		out.Epsilon, out.Delta = s.Privacy.Epsilon, s.Privacy.Delta
+	}
+	if s.Privacy.Protects == "user" {
+		out.Unit = wire.Unit_UNIT_USER
+	}
+	return out
 }
 
 // in is the problem with the start.

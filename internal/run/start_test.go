@@ -66,6 +66,9 @@ func TestWarmStart(t *testing.T) {
 			if hash := sha256.Sum256(snapshot); !bytes.Equal(job.Plan.StartHash, hash[:]) || job.Start.Privacy.Epsilon != 2 {
 				t.Errorf("start %x with epsilon %v, want %x with 2", job.Plan.StartHash, job.Start.Privacy.Epsilon, hash)
 			}
+			if p := job.Plan.StartPrivacy; p.GetEpsilon() != 2 || p.GetDelta() != job.Start.Privacy.Delta || p.GetTask() != job.Start.Task {
+				t.Errorf("the plan says of the start's privacy %v", p)
+			}
 			body, err := job.Wire()
 			if err != nil {
 				t.Fatal(err)

@@ -630,7 +630,9 @@ type Plan struct {
 	// silos is N: how many organisations report, each with blocks of units; 0: everybody reports for himself.
 	Silos uint64 `protobuf:"varint,20,opt,name=silos,proto3" json:"silos,omitempty"`
 	// radius is the norm to which the mean over a unit's rows is clipped, as a share of the norm that each row is clipped to; 0: 1, no further clip.
-	Radius        float64 `protobuf:"fixed64,21,opt,name=radius,proto3" json:"radius,omitempty"`
+	Radius float64 `protobuf:"fixed64,21,opt,name=radius,proto3" json:"radius,omitempty"`
+	// start_privacy is what the snapshot that start was made of states; absent where there is no start. It is for people: nobody else can check it.
+	StartPrivacy  *StartPrivacy `protobuf:"bytes,23,opt,name=start_privacy,json=startPrivacy,proto3" json:"start_privacy,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -812,6 +814,82 @@ func (x *Plan) GetRadius() float64 {
 	return 0
 }
 
+func (x *Plan) GetStartPrivacy() *StartPrivacy {
+	if x != nil {
+		return x.StartPrivacy
+	}
+	return nil
+}
+
+// StartPrivacy is the statement of a snapshot that another task begins with.
+type StartPrivacy struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Task          string                 `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`         // that it is a model of
+	Epsilon       float64                `protobuf:"fixed64,2,opt,name=epsilon,proto3" json:"epsilon,omitempty"` // with those of the starts before it; 0: it promises nothing
+	Delta         float64                `protobuf:"fixed64,3,opt,name=delta,proto3" json:"delta,omitempty"`
+	Unit          Unit                   `protobuf:"varint,4,opt,name=unit,proto3,enum=panlearn.v1.Unit" json:"unit,omitempty"` // that is protected
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StartPrivacy) Reset() {
+	*x = StartPrivacy{}
+	mi := &file_wire_panlearn_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StartPrivacy) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StartPrivacy) ProtoMessage() {}
+
+func (x *StartPrivacy) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_panlearn_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StartPrivacy.ProtoReflect.Descriptor instead.
+func (*StartPrivacy) Descriptor() ([]byte, []int) {
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *StartPrivacy) GetTask() string {
+	if x != nil {
+		return x.Task
+	}
+	return ""
+}
+
+func (x *StartPrivacy) GetEpsilon() float64 {
+	if x != nil {
+		return x.Epsilon
+	}
+	return 0
+}
+
+func (x *StartPrivacy) GetDelta() float64 {
+	if x != nil {
+		return x.Delta
+	}
+	return 0
+}
+
+func (x *StartPrivacy) GetUnit() Unit {
+	if x != nil {
+		return x.Unit
+	}
+	return Unit_UNIT_EVENT
+}
+
 // Set is the constraint set of every point, see convex.SetDeclaration.
 type Set struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -825,7 +903,7 @@ type Set struct {
 
 func (x *Set) Reset() {
 	*x = Set{}
-	mi := &file_wire_panlearn_proto_msgTypes[4]
+	mi := &file_wire_panlearn_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -837,7 +915,7 @@ func (x *Set) String() string {
 func (*Set) ProtoMessage() {}
 
 func (x *Set) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[4]
+	mi := &file_wire_panlearn_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -850,7 +928,7 @@ func (x *Set) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Set.ProtoReflect.Descriptor instead.
 func (*Set) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{4}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Set) GetKind() string {
@@ -900,7 +978,7 @@ type Practical struct {
 
 func (x *Practical) Reset() {
 	*x = Practical{}
-	mi := &file_wire_panlearn_proto_msgTypes[5]
+	mi := &file_wire_panlearn_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -912,7 +990,7 @@ func (x *Practical) String() string {
 func (*Practical) ProtoMessage() {}
 
 func (x *Practical) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[5]
+	mi := &file_wire_panlearn_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -925,7 +1003,7 @@ func (x *Practical) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Practical.ProtoReflect.Descriptor instead.
 func (*Practical) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{5}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Practical) GetLoss() *Loss {
@@ -1015,7 +1093,7 @@ type Loss struct {
 
 func (x *Loss) Reset() {
 	*x = Loss{}
-	mi := &file_wire_panlearn_proto_msgTypes[6]
+	mi := &file_wire_panlearn_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1027,7 +1105,7 @@ func (x *Loss) String() string {
 func (*Loss) ProtoMessage() {}
 
 func (x *Loss) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[6]
+	mi := &file_wire_panlearn_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1040,7 +1118,7 @@ func (x *Loss) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Loss.ProtoReflect.Descriptor instead.
 func (*Loss) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{6}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Loss) GetName() string {
@@ -1118,7 +1196,7 @@ type Frame struct {
 
 func (x *Frame) Reset() {
 	*x = Frame{}
-	mi := &file_wire_panlearn_proto_msgTypes[7]
+	mi := &file_wire_panlearn_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1130,7 +1208,7 @@ func (x *Frame) String() string {
 func (*Frame) ProtoMessage() {}
 
 func (x *Frame) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[7]
+	mi := &file_wire_panlearn_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1143,7 +1221,7 @@ func (x *Frame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Frame.ProtoReflect.Descriptor instead.
 func (*Frame) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{7}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Frame) GetCenter() []float64 {
@@ -1230,7 +1308,7 @@ type Scorecard struct {
 
 func (x *Scorecard) Reset() {
 	*x = Scorecard{}
-	mi := &file_wire_panlearn_proto_msgTypes[8]
+	mi := &file_wire_panlearn_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1242,7 +1320,7 @@ func (x *Scorecard) String() string {
 func (*Scorecard) ProtoMessage() {}
 
 func (x *Scorecard) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[8]
+	mi := &file_wire_panlearn_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1255,7 +1333,7 @@ func (x *Scorecard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Scorecard.ProtoReflect.Descriptor instead.
 func (*Scorecard) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{8}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Scorecard) GetNorm() float64 {
@@ -1318,7 +1396,7 @@ type Phase struct {
 
 func (x *Phase) Reset() {
 	*x = Phase{}
-	mi := &file_wire_panlearn_proto_msgTypes[9]
+	mi := &file_wire_panlearn_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1330,7 +1408,7 @@ func (x *Phase) String() string {
 func (*Phase) ProtoMessage() {}
 
 func (x *Phase) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[9]
+	mi := &file_wire_panlearn_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1343,7 +1421,7 @@ func (x *Phase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Phase.ProtoReflect.Descriptor instead.
 func (*Phase) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{9}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Phase) GetUsers() uint64 {
@@ -1476,7 +1554,7 @@ type Descent struct {
 
 func (x *Descent) Reset() {
 	*x = Descent{}
-	mi := &file_wire_panlearn_proto_msgTypes[10]
+	mi := &file_wire_panlearn_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1488,7 +1566,7 @@ func (x *Descent) String() string {
 func (*Descent) ProtoMessage() {}
 
 func (x *Descent) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[10]
+	mi := &file_wire_panlearn_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1501,7 +1579,7 @@ func (x *Descent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Descent.ProtoReflect.Descriptor instead.
 func (*Descent) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{10}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Descent) GetStepSize() float64 {
@@ -1530,7 +1608,7 @@ type Acceleration struct {
 
 func (x *Acceleration) Reset() {
 	*x = Acceleration{}
-	mi := &file_wire_panlearn_proto_msgTypes[11]
+	mi := &file_wire_panlearn_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1542,7 +1620,7 @@ func (x *Acceleration) String() string {
 func (*Acceleration) ProtoMessage() {}
 
 func (x *Acceleration) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[11]
+	mi := &file_wire_panlearn_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1555,7 +1633,7 @@ func (x *Acceleration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acceleration.ProtoReflect.Descriptor instead.
 func (*Acceleration) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{11}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Acceleration) GetV() float64 {
@@ -1592,7 +1670,7 @@ type Prox struct {
 
 func (x *Prox) Reset() {
 	*x = Prox{}
-	mi := &file_wire_panlearn_proto_msgTypes[12]
+	mi := &file_wire_panlearn_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1604,7 +1682,7 @@ func (x *Prox) String() string {
 func (*Prox) ProtoMessage() {}
 
 func (x *Prox) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[12]
+	mi := &file_wire_panlearn_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1617,7 +1695,7 @@ func (x *Prox) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prox.ProtoReflect.Descriptor instead.
 func (*Prox) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{12}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Prox) GetWeight() float64 {
@@ -1665,7 +1743,7 @@ type Mechanism struct {
 
 func (x *Mechanism) Reset() {
 	*x = Mechanism{}
-	mi := &file_wire_panlearn_proto_msgTypes[13]
+	mi := &file_wire_panlearn_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1677,7 +1755,7 @@ func (x *Mechanism) String() string {
 func (*Mechanism) ProtoMessage() {}
 
 func (x *Mechanism) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[13]
+	mi := &file_wire_panlearn_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1690,7 +1768,7 @@ func (x *Mechanism) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Mechanism.ProtoReflect.Descriptor instead.
 func (*Mechanism) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{13}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Mechanism) GetDim() uint32 {
@@ -1794,7 +1872,7 @@ type Round struct {
 
 func (x *Round) Reset() {
 	*x = Round{}
-	mi := &file_wire_panlearn_proto_msgTypes[14]
+	mi := &file_wire_panlearn_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1806,7 +1884,7 @@ func (x *Round) String() string {
 func (*Round) ProtoMessage() {}
 
 func (x *Round) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[14]
+	mi := &file_wire_panlearn_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1819,7 +1897,7 @@ func (x *Round) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Round.ProtoReflect.Descriptor instead.
 func (*Round) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{14}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Round) GetVersion() uint32 {
@@ -1884,7 +1962,7 @@ type Open struct {
 
 func (x *Open) Reset() {
 	*x = Open{}
-	mi := &file_wire_panlearn_proto_msgTypes[15]
+	mi := &file_wire_panlearn_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1896,7 +1974,7 @@ func (x *Open) String() string {
 func (*Open) ProtoMessage() {}
 
 func (x *Open) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[15]
+	mi := &file_wire_panlearn_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1909,7 +1987,7 @@ func (x *Open) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Open.ProtoReflect.Descriptor instead.
 func (*Open) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{15}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Open) GetVersion() uint32 {
@@ -2004,7 +2082,7 @@ type Claim struct {
 
 func (x *Claim) Reset() {
 	*x = Claim{}
-	mi := &file_wire_panlearn_proto_msgTypes[16]
+	mi := &file_wire_panlearn_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2016,7 +2094,7 @@ func (x *Claim) String() string {
 func (*Claim) ProtoMessage() {}
 
 func (x *Claim) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[16]
+	mi := &file_wire_panlearn_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2029,7 +2107,7 @@ func (x *Claim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claim.ProtoReflect.Descriptor instead.
 func (*Claim) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{16}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Claim) GetVersion() uint32 {
@@ -2095,7 +2173,7 @@ type Batch struct {
 
 func (x *Batch) Reset() {
 	*x = Batch{}
-	mi := &file_wire_panlearn_proto_msgTypes[17]
+	mi := &file_wire_panlearn_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2107,7 +2185,7 @@ func (x *Batch) String() string {
 func (*Batch) ProtoMessage() {}
 
 func (x *Batch) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[17]
+	mi := &file_wire_panlearn_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2120,7 +2198,7 @@ func (x *Batch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Batch.ProtoReflect.Descriptor instead.
 func (*Batch) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{17}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Batch) GetVersion() uint32 {
@@ -2218,7 +2296,7 @@ type Reject struct {
 
 func (x *Reject) Reset() {
 	*x = Reject{}
-	mi := &file_wire_panlearn_proto_msgTypes[18]
+	mi := &file_wire_panlearn_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2230,7 +2308,7 @@ func (x *Reject) String() string {
 func (*Reject) ProtoMessage() {}
 
 func (x *Reject) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[18]
+	mi := &file_wire_panlearn_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2243,7 +2321,7 @@ func (x *Reject) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reject.ProtoReflect.Descriptor instead.
 func (*Reject) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{18}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Reject) GetReason() string {
@@ -2277,7 +2355,7 @@ type Close struct {
 
 func (x *Close) Reset() {
 	*x = Close{}
-	mi := &file_wire_panlearn_proto_msgTypes[19]
+	mi := &file_wire_panlearn_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2289,7 +2367,7 @@ func (x *Close) String() string {
 func (*Close) ProtoMessage() {}
 
 func (x *Close) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[19]
+	mi := &file_wire_panlearn_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2302,7 +2380,7 @@ func (x *Close) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Close.ProtoReflect.Descriptor instead.
 func (*Close) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{19}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Close) GetVersion() uint32 {
@@ -2374,7 +2452,7 @@ type End struct {
 
 func (x *End) Reset() {
 	*x = End{}
-	mi := &file_wire_panlearn_proto_msgTypes[20]
+	mi := &file_wire_panlearn_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2386,7 +2464,7 @@ func (x *End) String() string {
 func (*End) ProtoMessage() {}
 
 func (x *End) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[20]
+	mi := &file_wire_panlearn_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2399,7 +2477,7 @@ func (x *End) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use End.ProtoReflect.Descriptor instead.
 func (*End) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{20}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *End) GetVersion() uint32 {
@@ -2444,7 +2522,7 @@ type Report struct {
 
 func (x *Report) Reset() {
 	*x = Report{}
-	mi := &file_wire_panlearn_proto_msgTypes[21]
+	mi := &file_wire_panlearn_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2456,7 +2534,7 @@ func (x *Report) String() string {
 func (*Report) ProtoMessage() {}
 
 func (x *Report) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_panlearn_proto_msgTypes[21]
+	mi := &file_wire_panlearn_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2469,7 +2547,7 @@ func (x *Report) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Report.ProtoReflect.Descriptor instead.
 func (*Report) Descriptor() ([]byte, []int) {
-	return file_wire_panlearn_proto_rawDescGZIP(), []int{21}
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Report) GetVersion() uint32 {
@@ -2531,7 +2609,7 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"learnerKey\x12\x1b\n" +
 	"\tstage_key\x18\x06 \x01(\fR\bstageKey\x12(\n" +
 	"\x05suite\x18\a \x01(\x0e2\x12.panlearn.v1.SuiteR\x05suite\x12\x12\n" +
-	"\x04life\x18\b \x01(\fR\x04life\"\xda\x05\n" +
+	"\x04life\x18\b \x01(\fR\x04life\"\x9a\x06\n" +
 	"\x04Plan\x12\x1c\n" +
 	"\talgorithm\x18\x01 \x01(\tR\talgorithm\x12*\n" +
 	"\x06phases\x18\x02 \x03(\v2\x12.panlearn.v1.PhaseR\x06phases\x127\n" +
@@ -2558,7 +2636,13 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"\fretention_ms\x18\x12 \x01(\x04R\vretentionMs\x12%\n" +
 	"\x04unit\x18\x13 \x01(\x0e2\x11.panlearn.v1.UnitR\x04unit\x12\x14\n" +
 	"\x05silos\x18\x14 \x01(\x04R\x05silos\x12\x16\n" +
-	"\x06radius\x18\x15 \x01(\x01R\x06radius\"U\n" +
+	"\x06radius\x18\x15 \x01(\x01R\x06radius\x12>\n" +
+	"\rstart_privacy\x18\x17 \x01(\v2\x19.panlearn.v1.StartPrivacyR\fstartPrivacy\"y\n" +
+	"\fStartPrivacy\x12\x12\n" +
+	"\x04task\x18\x01 \x01(\tR\x04task\x12\x18\n" +
+	"\aepsilon\x18\x02 \x01(\x01R\aepsilon\x12\x14\n" +
+	"\x05delta\x18\x03 \x01(\x01R\x05delta\x12%\n" +
+	"\x04unit\x18\x04 \x01(\x0e2\x11.panlearn.v1.UnitR\x04unit\"U\n" +
 	"\x03Set\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x16\n" +
 	"\x06radius\x18\x02 \x01(\x01R\x06radius\x12\x10\n" +
@@ -2777,7 +2861,7 @@ func file_wire_panlearn_proto_rawDescGZIP() []byte {
 }
 
 var file_wire_panlearn_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_wire_panlearn_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_wire_panlearn_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_wire_panlearn_proto_goTypes = []any{
 	(Kind)(0),             // 0: panlearn.v1.Kind
 	(Suite)(0),            // 1: panlearn.v1.Suite
@@ -2789,50 +2873,53 @@ var file_wire_panlearn_proto_goTypes = []any{
 	(*StageIdentity)(nil), // 7: panlearn.v1.StageIdentity
 	(*Task)(nil),          // 8: panlearn.v1.Task
 	(*Plan)(nil),          // 9: panlearn.v1.Plan
-	(*Set)(nil),           // 10: panlearn.v1.Set
-	(*Practical)(nil),     // 11: panlearn.v1.Practical
-	(*Loss)(nil),          // 12: panlearn.v1.Loss
-	(*Frame)(nil),         // 13: panlearn.v1.Frame
-	(*Scorecard)(nil),     // 14: panlearn.v1.Scorecard
-	(*Phase)(nil),         // 15: panlearn.v1.Phase
-	(*Descent)(nil),       // 16: panlearn.v1.Descent
-	(*Acceleration)(nil),  // 17: panlearn.v1.Acceleration
-	(*Prox)(nil),          // 18: panlearn.v1.Prox
-	(*Mechanism)(nil),     // 19: panlearn.v1.Mechanism
-	(*Round)(nil),         // 20: panlearn.v1.Round
-	(*Open)(nil),          // 21: panlearn.v1.Open
-	(*Claim)(nil),         // 22: panlearn.v1.Claim
-	(*Batch)(nil),         // 23: panlearn.v1.Batch
-	(*Reject)(nil),        // 24: panlearn.v1.Reject
-	(*Close)(nil),         // 25: panlearn.v1.Close
-	(*End)(nil),           // 26: panlearn.v1.End
-	(*Report)(nil),        // 27: panlearn.v1.Report
+	(*StartPrivacy)(nil),  // 10: panlearn.v1.StartPrivacy
+	(*Set)(nil),           // 11: panlearn.v1.Set
+	(*Practical)(nil),     // 12: panlearn.v1.Practical
+	(*Loss)(nil),          // 13: panlearn.v1.Loss
+	(*Frame)(nil),         // 14: panlearn.v1.Frame
+	(*Scorecard)(nil),     // 15: panlearn.v1.Scorecard
+	(*Phase)(nil),         // 16: panlearn.v1.Phase
+	(*Descent)(nil),       // 17: panlearn.v1.Descent
+	(*Acceleration)(nil),  // 18: panlearn.v1.Acceleration
+	(*Prox)(nil),          // 19: panlearn.v1.Prox
+	(*Mechanism)(nil),     // 20: panlearn.v1.Mechanism
+	(*Round)(nil),         // 21: panlearn.v1.Round
+	(*Open)(nil),          // 22: panlearn.v1.Open
+	(*Claim)(nil),         // 23: panlearn.v1.Claim
+	(*Batch)(nil),         // 24: panlearn.v1.Batch
+	(*Reject)(nil),        // 25: panlearn.v1.Reject
+	(*Close)(nil),         // 26: panlearn.v1.Close
+	(*End)(nil),           // 27: panlearn.v1.End
+	(*Report)(nil),        // 28: panlearn.v1.Report
 }
 var file_wire_panlearn_proto_depIdxs = []int32{
 	0,  // 0: panlearn.v1.Signed.kind:type_name -> panlearn.v1.Kind
 	9,  // 1: panlearn.v1.Task.plan:type_name -> panlearn.v1.Plan
 	1,  // 2: panlearn.v1.Task.suite:type_name -> panlearn.v1.Suite
-	15, // 3: panlearn.v1.Plan.phases:type_name -> panlearn.v1.Phase
+	16, // 3: panlearn.v1.Plan.phases:type_name -> panlearn.v1.Phase
 	5,  // 4: panlearn.v1.Plan.continuous:type_name -> panlearn.v1.Continuous
 	2,  // 5: panlearn.v1.Plan.trust:type_name -> panlearn.v1.Trust
-	10, // 6: panlearn.v1.Plan.set:type_name -> panlearn.v1.Set
-	11, // 7: panlearn.v1.Plan.practical:type_name -> panlearn.v1.Practical
-	14, // 8: panlearn.v1.Plan.scorecard:type_name -> panlearn.v1.Scorecard
+	11, // 6: panlearn.v1.Plan.set:type_name -> panlearn.v1.Set
+	12, // 7: panlearn.v1.Plan.practical:type_name -> panlearn.v1.Practical
+	15, // 8: panlearn.v1.Plan.scorecard:type_name -> panlearn.v1.Scorecard
 	3,  // 9: panlearn.v1.Plan.unit:type_name -> panlearn.v1.Unit
-	12, // 10: panlearn.v1.Practical.loss:type_name -> panlearn.v1.Loss
-	19, // 11: panlearn.v1.Phase.mechanism:type_name -> panlearn.v1.Mechanism
-	4,  // 12: panlearn.v1.Phase.statistic:type_name -> panlearn.v1.Statistic
-	16, // 13: panlearn.v1.Phase.descent:type_name -> panlearn.v1.Descent
-	17, // 14: panlearn.v1.Phase.acceleration:type_name -> panlearn.v1.Acceleration
-	18, // 15: panlearn.v1.Phase.prox:type_name -> panlearn.v1.Prox
-	13, // 16: panlearn.v1.Round.frame:type_name -> panlearn.v1.Frame
-	1,  // 17: panlearn.v1.Open.suite:type_name -> panlearn.v1.Suite
-	24, // 18: panlearn.v1.Batch.rejects:type_name -> panlearn.v1.Reject
-	19, // [19:19] is the sub-list for method output_type
-	19, // [19:19] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	10, // 10: panlearn.v1.Plan.start_privacy:type_name -> panlearn.v1.StartPrivacy
+	3,  // 11: panlearn.v1.StartPrivacy.unit:type_name -> panlearn.v1.Unit
+	13, // 12: panlearn.v1.Practical.loss:type_name -> panlearn.v1.Loss
+	20, // 13: panlearn.v1.Phase.mechanism:type_name -> panlearn.v1.Mechanism
+	4,  // 14: panlearn.v1.Phase.statistic:type_name -> panlearn.v1.Statistic
+	17, // 15: panlearn.v1.Phase.descent:type_name -> panlearn.v1.Descent
+	18, // 16: panlearn.v1.Phase.acceleration:type_name -> panlearn.v1.Acceleration
+	19, // 17: panlearn.v1.Phase.prox:type_name -> panlearn.v1.Prox
+	14, // 18: panlearn.v1.Round.frame:type_name -> panlearn.v1.Frame
+	1,  // 19: panlearn.v1.Open.suite:type_name -> panlearn.v1.Suite
+	25, // 20: panlearn.v1.Batch.rejects:type_name -> panlearn.v1.Reject
+	21, // [21:21] is the sub-list for method output_type
+	21, // [21:21] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_wire_panlearn_proto_init() }
@@ -2840,7 +2927,7 @@ func file_wire_panlearn_proto_init() {
 	if File_wire_panlearn_proto != nil {
 		return
 	}
-	file_wire_panlearn_proto_msgTypes[9].OneofWrappers = []any{
+	file_wire_panlearn_proto_msgTypes[10].OneofWrappers = []any{
 		(*Phase_Descent)(nil),
 		(*Phase_Acceleration)(nil),
 		(*Phase_Prox)(nil),
@@ -2851,7 +2938,7 @@ func file_wire_panlearn_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_panlearn_proto_rawDesc), len(file_wire_panlearn_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   22,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

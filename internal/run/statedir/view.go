@@ -109,6 +109,7 @@ func (v View) Snapshot() (model.Snapshot, error) {
 	if v.noiseKnown {
 		s.Privacy = s.Privacy.Known()
 	}
+	s.Privacy = s.Privacy.From(v.Task.Plan)
 	s.Task, s.TaskHash, s.Declaration = v.Task.Name, v.Checkpoint.Cursor.TaskHash, v.Task.Declaration
 	return s, nil
 }
@@ -135,6 +136,8 @@ type Status struct {
 	Learned *practical.Summary `json:"learned"`
 	// Release is that of a method of one process; absent where there are rounds.
 	Release *Release `json:"release,omitempty"`
+	// Start is the model that learning began with, whose epsilon and delta a snapshot adds to those spent; absent without one.
+	Start *model.Origin `json:"start,omitempty"`
 	Adversaries
 }
 
@@ -186,6 +189,8 @@ func (v View) Status() (s Status, err error) {
 	if s.Baseline, err = v.baseline(); err != nil {
 		return Status{}, err
 	}
+	own := model.Statement{Kind: s.Kind, NoiseKnown: v.noiseKnown, Epsilon: spent.Epsilon, Delta: spent.Delta}
+	s.Start = own.From(v.Task.Plan).Start
 	s.Steps, s.Users, s.VoidsInARow = ledger.Steps, ledger.Users(), ledger.InARow
 	return s, nil
 }

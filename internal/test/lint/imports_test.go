@@ -71,11 +71,12 @@ var mayImport = map[string][]string{
 	"internal/test/fleet":       {}, // tests alone
 	"internal/test/lint":        {},
 	"internal/evaluation":       {},
-	"internal/model":            {"internal/evaluation", "internal/model/onnx", "internal/wording", "learner/convex", "learner/task", "randomizer/accounting", "state"},
-	"internal/model/onnx":       {},
-	"internal/wording":          {"learner/schedule", "randomizer/accounting", "stream/manifest", "stream/wire"},
-	"internal/test/mutants":     {}, // tests alone
-	"internal/test/procs":       {}, // test support: it runs programs and links none
+	"internal/model": {"internal/evaluation", "internal/model/onnx", "internal/wording", "learner/convex", "learner/task", "randomizer/accounting",
+		"state", "stream/wire"},
+	"internal/model/onnx":   {},
+	"internal/wording":      {"learner/schedule", "randomizer/accounting", "stream/manifest", "stream/wire"},
+	"internal/test/mutants": {}, // tests alone
+	"internal/test/procs":   {}, // test support: it runs programs and links none
 	"internal/obs": {"learner", "learner/method", "learner/service", "shuffle/stage", "state", "stream", "stream/client",
 		"stream/client/participation"},
 	"internal/test/e2e": {},
