@@ -34,10 +34,10 @@ type Stages struct {
 func NewStages(task string, addresses []string) (*Stages, error) {
 	s := &Stages{task: task, client: &http.Client{Timeout: statusPatience, Transport: &http.Transport{DisableKeepAlives: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
-	for _, a := range addresses {
+	for i, a := range addresses {
 		u, err := url.Parse(a)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
-			return nil, fmt.Errorf("stage address %q: want http://HOST:PORT of an ingest shuffle --http", a)
+			return nil, fmt.Errorf("stage address %d: want http://HOST:PORT of an ingest shuffle --http", i+1) // a may have a password
 		}
 		s.urls, s.names = append(s.urls, strings.TrimSuffix(u.String(), "/")+"/status"), append(s.names, u.Host+strings.TrimSuffix(u.Path, "/"))
 	}

@@ -32,7 +32,7 @@ const HeaderRoom = 512
 
 // ConnectConfig says how to reach a broker.
 type ConnectConfig struct {
-	URL     string // nats://host:port, tls://host:port; several separated by commas
+	URL     string // nats://[user:password@]host:port, tls://host:port; several separated by commas. Errors and logs hide passwords and tokens
 	Name    string // of this client, in the broker's monitoring
 	Creds   string // file with a user JWT and its seed; empty: none
 	NKey    string // file with an NKey seed; empty: none
@@ -110,6 +110,10 @@ func connect(c ConnectConfig, more ...nats.Option) (*Conn, error) {
 	if err := c.validate(); err != nil {
 		return nil, &ConfigError{fmt.Errorf("connect: %w", err)}
 	}
+	at, err := shown(c.URL)
+	if err != nil {
+		return nil, &ConfigError{fmt.Errorf("connect: %w", err)}
+	}
 	conn := &Conn{config: c, slots: make(chan struct{}, c.MaxPending), watchers: map[*stream.Wakes]bool{},
 		questions: map[*question]bool{}}
 	conn.begin()
@@ -124,7 +128,7 @@ func connect(c ConnectConfig, more ...nats.Option) (*Conn, error) {
 		if unknown := (x509.UnknownAuthorityError{}); errors.As(err, &unknown) {
 			err = fmt.Errorf("%w: %s", err, authorityFix(c.TLSCA))
 		}
-		return nil, fmt.Errorf("connect to %s: %w", cmp.Or(c.URL, "the embedded server"), err)
+		return nil, fmt.Errorf("connect to %s: %w", cmp.Or(at, "the embedded server"), err)
 	}
 	conn.js, err = jetstream.New(conn.nc, jetstream.WithDefaultTimeout(c.AckTimeout),
 		jetstream.WithPublishAsyncTimeout(c.AckTimeout), jetstream.WithPublishAsyncMaxPending(c.MaxPending))

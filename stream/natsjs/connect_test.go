@@ -1,10 +1,12 @@
 package natsjs_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"strings"
 	"testing"
@@ -26,6 +28,29 @@ func TestConnectRefuses(t *testing.T) {
 	} {
 		if _, err := natsjs.Connect(c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: want an error with %q, got: %v", c, want, err)
+		}
+	}
+}
+
+// TestConnectHidesPasswords: whatever an address looks like, no error has a word of what stands before its @; it has the hosts.
+func TestConnectHidesPasswords(t *testing.T) {
+	for _, url := range []string{
+		"nats://me:hush@127.0.0.1:1", "tls://me:hush@127.0.0.1:1", "me:hush@127.0.0.1:1", "nats://hush@127.0.0.1:1", "hush@127.0.0.1:1",
+		"nats://127.0.0.1:1,nats://me:hush@127.0.0.1:2", "nats://me:hush@127.0.0.1:1, hush@127.0.0.1:2,", "nats://me:hush%25@127.0.0.1:1",
+		"nats://me:hush%zz@127.0.0.1:1", "nats://me:hu/sh@127.0.0.1:1", "nats://me:12/hush@127.0.0.1:1", "nats://me:12?hush@127.0.0.1:1",
+		"nats://me:12#hush@127.0.0.1:1", "nats://me:hush,hush@127.0.0.1:1", "nats://me:hush@127.0.0.1:one", "nats://hush@", "://hush@127.0.0.1:1",
+		"nats://me:hush\x7f@127.0.0.1:1", "hush@127.0.0.1:1/hush",
+	} {
+		var log bytes.Buffer
+		_, err := natsjs.Connect(natsjs.ConnectConfig{URL: url, Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+		for e := err; e != nil; e = errors.Unwrap(e) {
+			if text := e.Error() + log.String(); strings.Contains(text, "hu") || strings.Contains(text, "sh@") {
+				t.Errorf("%s: %s", url, text)
+			}
+		}
+		var wrong *natsjs.ConfigError
+		if err == nil || !errors.As(err, &wrong) && !strings.Contains(err.Error(), "@127.0.0.1:") {
+			t.Errorf("%s: %v", url, err)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -225,12 +226,15 @@ func askHTTP(ctx context.Context, client *http.Client, base string, q Question, 
 	late := time.AfterFunc(30*time.Second, cancel)
 	defer late.Stop()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/v1/"+string(q), nil)
-	if err != nil {
-		return fmt.Errorf("ask the learner: %w", err)
+	if err != nil || req.URL.Host == "" {
+		return errors.New("ask the learner: want http://HOST:PORT, of learner run --http") // and no word of what may have a password
 	}
 	resp, err := client.Do(req)
 	if err != nil {
-		return fmt.Errorf("ask the learner: %w", err)
+		if of := (*url.Error)(nil); errors.As(err, &of) {
+			err = of.Err // without the address, which may have a token
+		}
+		return fmt.Errorf("ask the learner at %s: %w", req.URL.Host, err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode == http.StatusOK {
