@@ -75,6 +75,13 @@ func nameRows(to io.Writer, what string) func(*task.RowError) {
 
 // loadPredictor reads a snapshot for data of a format; none is the task's own.
 func loadPredictor(path, format string) (released.Predictor, error) {
+	info, err := os.Stat(path)
+	if err == nil && info.Size() > released.MaxFile {
+		err = fmt.Errorf("--model %s: %d bytes, want a snapshot of at most %d", path, info.Size(), released.MaxFile)
+	}
+	if err != nil {
+		return released.Predictor{}, cli.Usage(err)
+	}
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return released.Predictor{}, cli.Usage(err)

@@ -15,8 +15,9 @@ import (
 	"strings"
 )
 
-// The .npy format, version 1.0 (NumPy Enhancement Proposal 1): magic, version, length of the header in two bytes, the header as a
-// Python dictionary padded with blanks so that the data begin at a multiple of 64, and the data, here little-endian float64 in C order.
+// The .npy format, version 1.0 (NumPy Enhancement Proposal 1): magic, version, length of the header in two bytes, the
+// header as a Python dictionary padded with blanks so that the data begin at a multiple of 64, and the data, here
+// little-endian float64 in C order.
 const (
 	npyMagic = "\x93NUMPY\x01\x00"
 	npyAlign = 64
@@ -93,8 +94,13 @@ const (
 // zipMagic is how every zip archive with an entry begins.
 const zipMagic = "PK\x03\x04"
 
-// maxEntry bounds an entry of a container that is read.
-const maxEntry = 1 << 30
+const (
+	// maxHeader bounds what stands in front of an array's data, in bytes: magic, length and header.
+	maxHeader = 1<<16 + int64(len(npyMagic)) + 2
+	// maxRatio bounds how much larger metadata may be than they are packed, beyond the first maxSmall bytes. NumPy
+	// does not pack them at all.
+	maxRatio, maxSmall = 16, 1 << 20
+)
 
 // A metadata is a snapshot without its numbers: the two fields hide those of Snapshot.
 type metadata struct {
@@ -103,8 +109,9 @@ type metadata struct {
 	Intercept *struct{} `json:"intercept,omitempty"`
 }
 
-// NumPy is the model as a .npz container, which numpy.load opens: the arrays weights, of shape (d,) or (k, d), and intercept,
-// of shape () or (k,), and the rest of the snapshot, privacy statement included, as metadata.json. Equal snapshots give equal bytes.
+// NumPy is the model as a .npz container, which numpy.load opens: the arrays weights, of shape (d,) or (k, d), and
+// intercept, of shape () or (k,), and the rest of the snapshot, privacy statement included, as metadata.json. Equal
+// snapshots give equal bytes.
 func (s Snapshot) NumPy() ([]byte, error) {
 	if len(s.Weights) == 0 || len(s.Weights) != len(s.Intercept) {
 		return nil, fmt.Errorf("export to NumPy: %d rows of weights and %d intercepts, want as many and at least one", len(s.Weights), len(s.Intercept))
@@ -166,19 +173,19 @@ func parseNumPy(data []byte) (Snapshot, error) {
 	if err != nil {
 		return Snapshot{}, fmt.Errorf("model: not a snapshot in a .npz container: %w", err)
 	}
-	about, err := readEntry(archive, npzMetadata)
+	about, err := readEntry(archive, npzMetadata, min(MaxFile, maxSmall+maxRatio*int64(len(data))))
 	if err != nil {
 		return Snapshot{}, err
 	}
-	s, err := parseJSON(about)
+	s, n, err := parseJSON(about)
 	if err != nil {
 		return Snapshot{}, err
 	}
-	weights, shape, err := readArray(archive, npzWeights)
+	weights, shape, err := readArray(archive, npzWeights, n.features*n.scores)
 	if err != nil {
 		return Snapshot{}, err
 	}
-	if s.Intercept, _, err = readArray(archive, npzIntercept); err != nil {
+	if s.Intercept, _, err = readArray(archive, npzIntercept, n.scores); err != nil {
 		return Snapshot{}, err
 	}
 	s.Weights = nil
@@ -195,8 +202,9 @@ func parseNumPy(data []byte) (Snapshot, error) {
 	return s, nil
 }
 
-func readArray(archive *zip.Reader, name string) ([]float64, []int, error) {
-	file, err := readEntry(archive, name)
+// readArray reads an array of at most so many numbers.
+func readArray(archive *zip.Reader, name string, most int) ([]float64, []int, error) {
+	file, err := readEntry(archive, name, maxHeader+8*int64(most))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -207,17 +215,18 @@ func readArray(archive *zip.Reader, name string) ([]float64, []int, error) {
 	return data, shape, nil
 }
 
-func readEntry(archive *zip.Reader, name string) ([]byte, error) {
+// readEntry unpacks an entry of at most so many bytes.
+func readEntry(archive *zip.Reader, name string, most int64) ([]byte, error) {
 	file, err := archive.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("model: no %s in the container", name)
 	}
-	data, err := io.ReadAll(io.LimitReader(file, maxEntry+1))
+	data, err := io.ReadAll(io.LimitReader(file, most+1))
 	if err = errors.Join(err, file.Close()); err != nil {
 		return nil, fmt.Errorf("model: %s: %w", name, err)
 	}
-	if len(data) > maxEntry {
-		return nil, fmt.Errorf("model: %s: longer than %d bytes", name, maxEntry)
+	if int64(len(data)) > most {
+		return nil, fmt.Errorf("model: %s: more than the %d bytes that a model of its declaration needs", name, most)
 	}
 	return data, nil
 }

@@ -132,7 +132,7 @@ func Of(spec *task.Spec, parameters []float64) (Snapshot, error) {
 	return s, s.CheckFinite()
 }
 
-// Parse reads a snapshot in JSON or in a .npz container.
+// Parse reads a snapshot in JSON or in a .npz container. It refuses one of more values than its declaration needs before it takes memory for them.
 func Parse(data []byte) (Snapshot, error) {
 	switch {
 	case bytes.HasPrefix(data, []byte(zipMagic)):
@@ -140,22 +140,12 @@ func Parse(data []byte) (Snapshot, error) {
 	case bytes.HasPrefix(data, []byte(onnxMagic)):
 		return Snapshot{}, errors.New("model: an ONNX model is for ONNX runtimes: want a snapshot in json or npy")
 	}
-	return parseJSON(data)
+	s, _, err := parseJSON(data)
+	return s, err
 }
 
 // onnxMagic is how ONNX models begin: field 1, the version of the format, as a varint.
 const onnxMagic = "\x08"
-
-func parseJSON(data []byte) (Snapshot, error) {
-	var s Snapshot
-	if err := json.Unmarshal(data, &s); err != nil {
-		return Snapshot{}, fmt.Errorf("model: not a snapshot in JSON: %w", err)
-	}
-	if s.FormatVersion != Version {
-		return Snapshot{}, fmt.Errorf("model: format_version %d, this program reads %d", s.FormatVersion, Version)
-	}
-	return s, nil
-}
 
 // CheckFinite refuses a model with a weight that is not a number.
 func (s *Snapshot) CheckFinite() error {

@@ -2,6 +2,7 @@ package model
 
 import (
 	"bytes"
+	"encoding/json"
 	"math"
 	"strings"
 	"testing"
@@ -17,8 +18,9 @@ func TestModelsThatAreRefused(t *testing.T) {
 		"format_version 2":      func(s *Snapshot) { s.FormatVersion = 2 },
 		"declaration":           func(s *Snapshot) { s.Declaration = []byte(`{"version":1}`) },
 		"2 weights":             func(s *Snapshot) { s.Weights = Rows{s.Weights[0][1:]} },
-		"2 rows of weights":     func(s *Snapshot) { s.Weights = Rows{s.Weights[0], s.Weights[0]} },
-		"and 2 intercepts":      func(s *Snapshot) { s.Intercept = Constants{1, 2} },
+		"6 weights":             func(s *Snapshot) { s.Weights = Rows{s.Weights[0], s.Weights[0]} },
+		"2 rows of weights":     func(s *Snapshot) { s.Weights = Rows{s.Weights[0][:1], s.Weights[0][:1]} },
+		"2 intercepts":          func(s *Snapshot) { s.Intercept = Constants{1, 2} },
 		`loss "squared"`:        func(s *Snapshot) { s.Loss = "squared" },
 		"not a snapshot in JSO": func(s *Snapshot) { s.Declaration = nil },
 	} {
@@ -62,7 +64,8 @@ func TestRowsInJSON(t *testing.T) {
 		if !strings.Contains(string(data), text) {
 			t.Errorf("%s is not in %s", text, data)
 		}
-		again, err := Parse(data)
+		var again Snapshot
+		err := json.Unmarshal(data, &again)
 		if err != nil || !bytes.Equal(encoded(t, again), data) || len(again.Weights) != len(s.Weights) {
 			t.Errorf("%s became %+v, %v", data, again, err)
 		}

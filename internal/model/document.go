@@ -1,0 +1,105 @@
+package model
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/panlearn/panlearn/learner/task"
+)
+
+// MaxFile bounds the file of a model that is read, in bytes, and its metadata where they are packed.
+const MaxFile = 256 << 20
+
+// maxDeclaration bounds the declaration of a model, in bytes: that of a task file of the largest size, written out.
+const maxDeclaration = 16 << 20
+
+// A document is a snapshot in JSON whose long parts have not been decoded yet: each hides that of Snapshot. Of a key
+// that comes twice the last one counts.
+type document struct {
+	Snapshot
+	Weights     json.RawMessage `json:"weights"`
+	Intercept   json.RawMessage `json:"intercept"`
+	Features    json.RawMessage `json:"features"`
+	Classes     json.RawMessage `json:"classes"`
+	Declaration json.RawMessage `json:"declaration"`
+}
+
+// A size is how many values a model has: what its declaration needs. Nothing longer is decoded, so that a small file
+// cannot take much memory.
+type size struct{ features, scores int }
+
+func parseJSON(data []byte) (Snapshot, size, error) {
+	var d document
+	if err := json.Unmarshal(data, &d); err != nil {
+		return Snapshot{}, size{}, fmt.Errorf("model: not a snapshot in JSON: %w", err)
+	}
+	s := d.Snapshot
+	if s.FormatVersion != Version {
+		return Snapshot{}, size{}, fmt.Errorf("model: format_version %d, this program reads %d", s.FormatVersion, Version)
+	}
+	s.Declaration = d.Declaration
+	n, err := needOf(s.Declaration)
+	if err != nil {
+		return Snapshot{}, size{}, err
+	}
+	for _, part := range []struct {
+		name        string
+		doc         json.RawMessage
+		depth, most int
+		into        any
+	}{
+		{"features", d.Features, 1, n.features, &s.Features},
+		{"classes", d.Classes, 1, n.scores + 1, &s.Classes}, // two of one score
+		{"weights", d.Weights, 2, n.features * n.scores, &s.Weights},
+		{"intercepts", d.Intercept, 1, n.scores, &s.Intercept},
+	} {
+		if has := elements(part.doc, part.depth); has > part.most {
+			return Snapshot{}, size{}, fmt.Errorf("model: %d %s, its declaration has at most %d", has, part.name, part.most)
+		}
+		if len(part.doc) == 0 {
+			continue
+		}
+		if err := json.Unmarshal(part.doc, part.into); err != nil {
+			return Snapshot{}, size{}, fmt.Errorf("model: not a snapshot in JSON: %s: %w", part.name, err)
+		}
+	}
+	return s, n, nil
+}
+
+// needOf returns the size of the models of a declaration. An intercept counts as a feature.
+func needOf(declaration []byte) (size, error) {
+	if len(declaration) > maxDeclaration {
+		return size{}, fmt.Errorf("model: declaration: %d bytes, want at most %d", len(declaration), maxDeclaration)
+	}
+	spec, err := task.ParseDeclaration(declaration)
+	if err != nil {
+		return size{}, fmt.Errorf("model: declaration: %w", err)
+	}
+	features, err := spec.Compile()
+	if err != nil {
+		return size{}, fmt.Errorf("model: %w", err)
+	}
+	return size{features.Dim(), features.Outputs()}, nil
+}
+
+// elements returns how many values the lists and objects of valid JSON have down to a depth, 1 being the outermost:
+// one more than there are commas, for an empty list too.
+func elements(doc []byte, depth int) int {
+	n, level, quoted := 1, 0, false
+	for i := 0; i < len(doc); i++ {
+		switch c := doc[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '[' || c == '{':
+			level++
+		case c == ']' || c == '}':
+			level--
+		case c == ',' && level <= depth:
+			n++
+		}
+	}
+	return n
+}
