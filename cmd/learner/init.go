@@ -13,10 +13,11 @@ import (
 func newInit() *cobra.Command {
 	var (
 		data, output string
+		force        bool
 		o            draft.Options
 	)
 	c := &cobra.Command{
-		Use:   "init --data FILE [--label COLUMN]",
+		Use:   "init --data FILE [--label COLUMN] [-o TASK]",
 		Short: "draft a task file from a public sample",
 		Long: `init reads a sample of data and writes a task file with a comment for each choice: how the data are written (csv with any of the usual
 separators, jsonl, parquet, libsvm), which columns are numbers, words, codes or nothing to learn from, bounds and vocabularies, the label and
@@ -32,8 +33,12 @@ every device sees. Never give it the data that the task is about.`,
 			if data == "" {
 				return cli.Usagef("--data: name a file with a public sample")
 			}
-			if output != "-" {
+			toFile := output != "" && output != "-"
+			if toFile {
 				o.Name = output
+				if there, err := os.Stat(output); err == nil && !force && (there.Mode().IsRegular() || there.IsDir()) {
+					return cli.Usagef("-o %s: is there, and may have been edited: name another file, or say --force", output)
+				}
 			}
 			task, err := draft.FromSample(data, o)
 			if err != nil {
@@ -42,10 +47,10 @@ every device sees. Never give it the data that the task is about.`,
 			for _, note := range task.Notes {
 				fmt.Fprintln(c.ErrOrStderr(), note)
 			}
-			if output == "" || output == "-" {
-				_, err = c.OutOrStdout().Write(task.Task)
-			} else {
+			if toFile {
 				err = os.WriteFile(output, task.Task, 0o644)
+			} else {
+				_, err = c.OutOrStdout().Write(task.Task)
 			}
 			if err != nil {
 				return fmt.Errorf("write the task file: %w", err)
@@ -57,6 +62,7 @@ every device sees. Never give it the data that the task is about.`,
 	c.Flags().StringVar(&o.Label, "label", "", "`COLUMN` to predict; without it one that is called like a label, or the last")
 	c.Flags().StringVar(&o.Loss, "loss", "", "`NAME` of the loss, if not the one that goes with the label")
 	c.Flags().IntVar(&o.Users, "users", 0, "`N` people who will take part, if not as many as the sample has rows")
+	c.Flags().BoolVar(&force, "force", false, "write over a file that is there")
 	c.Flags().StringVarP(&output, "out", "o", "", "`FILE` to write instead of standard output; the task is called like it")
 	return c
 }
