@@ -154,3 +154,40 @@ func TestFitLost(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A dying store fails at its second commit, as a disk does that has taken a part of the write.
+type dying struct {
+	state.Store
+	commits int
+}
+
+func (d *dying) Commit(ctx context.Context, at state.Checkpoint, entries []state.Entry) error {
+	if d.commits++; d.commits == 2 {
+		return errors.New("the disk died")
+	}
+	return d.Store.Commit(ctx, at, entries)
+}
+
+// TestWritingIsMarkedFirst: a release of which parts may be on the disk, because its write failed, is not computed again: the folder says so before
+// the first byte is written.
+func TestWritingIsMarkedFirst(t *testing.T) {
+	const rows = 100
+	spec := declared(t, strings.Replace(ward, "logistic", "logistic, radius: 5", 1), rows, "schedule.algorithm=output")
+	c, _ := fitted(t, spec, table(t, rows, nobody), rows)
+	c.Once = onceOf(t, spec, c.Data.Path)
+	fit, calls := c.Once.Fit, 0
+	c.Once.Fit = func(ctx context.Context) (statedir.Release, error) {
+		calls++
+		return fit(ctx)
+	}
+	store := &dying{Store: state.NewMemory()}
+	if err := c.run(t.Context(), store, nil); err == nil || !strings.Contains(err.Error(), "the disk died") {
+		t.Fatalf("a write that fails: %v", err)
+	}
+	for range 2 {
+		var lost *LostError
+		if err := c.run(t.Context(), store, nil); !errors.As(err, &lost) || calls != 1 {
+			t.Errorf("%d releases were computed: %v", calls, err)
+		}
+	}
+}
