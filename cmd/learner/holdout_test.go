@@ -7,8 +7,10 @@ import (
 	"io"
 	"maps"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -187,6 +189,69 @@ func TestHoldoutOfFew(t *testing.T) {
 		want := fmt.Sprintf("--holdout %d: holds out ", holdout)
 		if _, _, err := f.read(io.Discard); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("one person, --holdout %d: %v", holdout, err)
+		}
+	}
+}
+
+// TestNeighboursDifferInOnePerson: of random files, and of files in which one person has other rows, more or fewer
+// and some that do not fit, a fit makes the same units in the same order, but for that person's. What it plans for,
+// and what the folder keeps, is the same.
+func TestNeighboursDifferInOnePerson(t *testing.T) {
+	declaration, _ := neighbours(t)
+	rng := rand.New(rand.NewPCG(7, 8))
+	row := func(person int) string {
+		if person < 0 {
+			return fmt.Sprintf(",%v,0,0,0.5\n", rng.Float64())
+		}
+		return fmt.Sprintf("p%d,%v,%v,0,%v\n", person, rng.Float64(), rng.Float64(), 2*rng.Float64()-1)
+	}
+	read := func(rows []string) (*fitConfig, task.Together) {
+		data := filepath.Join(t.TempDir(), "rows.csv")
+		if err := os.WriteFile(data, []byte("who,a,b,c,y\n"+strings.Join(rows, "")), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f := &fitConfig{task: taskFlags{path: declaration}, data: data, holdout: 3}
+		spec, _, err := f.read(io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f, spec
+	}
+	for range 20 {
+		const people, other = 30, 11
+		var all []int // of whom the rows are, -1: of nobody
+		for person := range people {
+			all = append(all, person)
+		}
+		for range 60 {
+			at := rng.IntN(len(all) + 1)
+			all = slices.Insert(all, at, max(-1, rng.IntN(people+2)-2))
+		}
+		var rows, changed []string
+		met := false
+		for _, person := range all {
+			one := row(person)
+			rows = append(rows, one)
+			switch {
+			case person != other:
+				changed = append(changed, one)
+			case !met || rng.IntN(2) == 0: // where somebody stands first does not change
+				changed = append(changed, "p11,nothing\n")
+			}
+			for met = met || person == other; met && rng.IntN(4) == 0; {
+				changed = append(changed, row(other))
+			}
+		}
+		f, spec := read(rows)
+		g, neighbour := read(changed)
+		differ := 0
+		for i := range min(len(f.units), len(g.units)) {
+			if !reflect.DeepEqual(f.units[i], g.units[i]) {
+				differ++
+			}
+		}
+		if f.people != g.people || len(f.units) != len(g.units) || differ > 1 || spec.Silo.Units != neighbour.Silo.Units {
+			t.Errorf("%d and %d people, planned for %d and %d, %d of them differ", f.people, g.people, spec.Silo.Units, neighbour.Silo.Units, differ)
 		}
 	}
 }
