@@ -28,6 +28,7 @@ type Config struct {
 type Task struct {
 	wording.Kind                 // of its plan
 	Name, Loss, Algorithm, Trust string
+	Start                        string        // what the model that learning began with adds, in sentences; empty: there is none
 	Assuming                     string        // what its epsilon rests on: a clause to write after it, or nothing
 	NoiseKnown                   bool          // it follows from a seed: the page promises nothing
 	Parameters                   int           // length of the model's vector

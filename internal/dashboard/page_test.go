@@ -156,14 +156,14 @@ func TestVerdictIsNotChatty(t *testing.T) {
 func TestHostileNames(t *testing.T) {
 	w := newScene()
 	const hostile = `"><script>alert(1)</script><b a='`
-	w.names[0], w.config.Task.Name, w.config.Task.Assuming = hostile, hostile, hostile
+	w.names[0], w.config.Task.Name, w.config.Task.Assuming, w.config.Task.Start = hostile, hostile, hostile, "Began with "+hostile
 	w.learn(3)
 	d := w.document(t)
 	if n := len(d.all(func(n *html.Node) bool { return n.Data == "script" })); n != 2 {
 		t.Errorf("%d scripts", n)
 	}
 	d.says("weights", hostile)
-	d.says("privacy", hostile)
+	d.says("privacy", hostile, "Began with "+hostile)
 }
 
 // TestPageHasNoUserData: all numbers of a page come from rounds and counts; what a stage says in words is not repeated.

@@ -219,8 +219,12 @@ func (st *state) privacy(task Task) Privacy {
 	case p.EpsilonSpent > 0:
 		spent.Value = charged + ", by " + task.Charged()
 	}
-	return Privacy{Facts: []Fact{spent, planned},
-		Text: fmt.Sprintf("Under trust %s%s, for %s. A plan uses what it may from its first round on: each %s pays once, for a round or a phase, and later rounds cost nothing more.", task.Trust, task.Assuming, task.Protected(), task.Kind.Unit().One)}
+	text := fmt.Sprintf("Under trust %s%s, for %s. A plan uses what it may from its first round on: each %s pays once, for a round or a phase, "+
+		"and later rounds cost nothing more.", task.Trust, task.Assuming, task.Protected(), task.Kind.Unit().One)
+	if task.Start != "" {
+		text += " " + task.Start
+	}
+	return Privacy{Facts: []Fact{spent, planned}, Text: text}
 }
 
 // shown is how many weights the page shows.

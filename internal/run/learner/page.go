@@ -48,6 +48,15 @@ func Expected(job run.Job) *dashboard.Expected {
 	return &dashboard.Expected{Bounded: true, Risk: job.ExcessRisk, Start: job.TrivialRisk}
 }
 
+// startOf says what the model that a plan begins with adds to what the page shows as spent.
+func startOf(kind wording.Kind, plan *wire.Plan) string {
+	o := model.Statement{Kind: kind}.Known().From(plan).Start
+	if o == nil || o.Epsilon == nil {
+		return o.String()
+	}
+	return o.String() + " For whoever is in both tasks the epsilons and deltas add up, as the model's own statement says."
+}
+
 // NewSite is the page of a planned task. Its model is the committed one. Its curves are kept in dir, the task's state folder, where that is
 // not empty; expected is nil where the plan was not made now.
 func NewSite(spec *task.Spec, body *wire.Task, store state.Store, dir string, expected *dashboard.Expected) (*Site, error) {
@@ -72,7 +81,7 @@ func NewSite(spec *task.Spec, body *wire.Task, store state.Store, dir string, ex
 	board := dashboard.New(dashboard.Config{
 		Record: record,
 		Task: dashboard.Task{Name: spec.Name, Loss: spec.Model.Loss, Algorithm: body.Plan.Algorithm, Trust: trust.String(),
-			NoiseKnown: known, Assuming: kind.Assuming(trust.String(), honest), Kind: kind,
+			Start: startOf(kind, body.Plan), NoiseKnown: known, Assuming: kind.Assuming(trust.String(), honest), Kind: kind,
 			Parameters: manifest.Dim(body.Plan), Users: manifest.Users(body.Plan),
 			Deadline: time.Duration(body.Plan.DeadlineMs) * time.Millisecond, Classes: len(features.Classes()),
 			Needs: needs(body.Plan), Expected: expected},

@@ -102,6 +102,33 @@ func TestPageKnowsTheBrokersCauses(t *testing.T) {
 	}
 }
 
+// TestPageNamesTheStart: beside what is spent the page says what the model that learning began with adds.
+func TestPageNamesTheStart(t *testing.T) {
+	spec := runtest.Small(t)
+	body, err := runtest.Job(t, spec).Wire()
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := state.NewMemory()
+	defer store.Close()
+	for want, of := range map[string]*wire.StartPrivacy{
+		"a model of task last, which states epsilon 4, delta 1e-06 for its own data. For whoever is in both tasks": {Task: "last", Epsilon: 4, Delta: 1e-6},
+		"a model that states no epsilon, so it has to be public":                                                   {Task: "last"},
+	} {
+		body.Plan.Start, body.Plan.StartPrivacy = []float64{1}, of
+		site, err := NewSite(spec, body, store, "", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		site.Board.Resumed(service.Progress{})
+		w := httptest.NewRecorder()
+		site.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+		if !strings.Contains(w.Body.String(), want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+}
+
 // TestRefusedBudgetIsShown: a task that its budget has ended is shown, with its model, until the learner is stopped; the
 // refusal is its answer. Told to exit when done it answers at once.
 func TestRefusedBudgetIsShown(t *testing.T) {
