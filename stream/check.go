@@ -103,8 +103,9 @@ func checkStart(p *wire.Plan) error {
 		return fmt.Errorf("plan.start of %d values: want at most %d", len(p.Start), MaxDim)
 	}
 	of := p.GetStartPrivacy()
-	return errors.Join(length("plan.start_hash", p.StartHash, HashSize), finite("plan.start", p.Start), short("plan.start_privacy.task", of.GetTask()),
-		notNegative("plan.start_privacy.epsilon", of.GetEpsilon()), notNegative("plan.start_privacy.delta", of.GetDelta()))
+	return errors.Join(length("plan.start_hash", p.StartHash, HashSize), finite("plan.start", p.Start),
+		short("plan.start_privacy.task", of.GetTask()), notNegative("plan.start_privacy.epsilon", of.GetEpsilon()),
+		notNegative("plan.start_privacy.delta", of.GetDelta()))
 }
 
 func finite(field string, values []float64) error {

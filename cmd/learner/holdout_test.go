@@ -251,7 +251,8 @@ func TestNeighboursDifferInOnePerson(t *testing.T) {
 			}
 		}
 		if f.people != g.people || len(f.units) != len(g.units) || differ > 1 || spec.Silo.Units != neighbour.Silo.Units {
-			t.Errorf("%d and %d people, planned for %d and %d, %d of them differ", f.people, g.people, spec.Silo.Units, neighbour.Silo.Units, differ)
+			t.Errorf("%d and %d people, planned for %d and %d, %d of them differ", f.people, g.people,
+				spec.Silo.Units, neighbour.Silo.Units, differ)
 		}
 	}
 }

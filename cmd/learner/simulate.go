@@ -248,7 +248,8 @@ func (s *simulation) featuresOf(spec *task.Spec) (*task.FeatureMap, error) {
 	return spec.Compile()
 }
 
-// share gives each row its role. Those to test on that do not fit are left out: they would count as examples with a label.
+// share gives each row its role. Those to test on that do not fit are left out: they would count as examples with a
+// label.
 func (s *simulation) share(rows []convex.Example, invalid []int) {
 	for i, row := range rows {
 		_, unfit := slices.BinarySearch(invalid, i)

@@ -37,7 +37,8 @@ func NewStages(task string, addresses []string) (*Stages, error) {
 	for i, a := range addresses {
 		u, err := url.Parse(a)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
-			return nil, fmt.Errorf("stage address %d: want http://HOST:PORT of an ingest shuffle --http", i+1) // a may have a password
+			// It may have a password, and is not quoted.
+			return nil, fmt.Errorf("stage address %d: want http://HOST:PORT of an ingest shuffle --http", i+1)
 		}
 		s.urls, s.names = append(s.urls, strings.TrimSuffix(u.String(), "/")+"/status"), append(s.names, u.Host+strings.TrimSuffix(u.Path, "/"))
 	}

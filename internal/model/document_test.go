@@ -45,8 +45,9 @@ func packed(t *testing.T, entries map[string]io.Reader) []byte {
 	return out.Bytes()
 }
 
-// TestSmallFilesTakeLittle: a file of a model that unpacks, or decodes, into far more than its declaration needs is refused before that takes memory:
-// arrays and metadata of containers, lists of JSON documents, also those of a key that comes twice or is spelt otherwise.
+// TestSmallFilesTakeLittle: a file of a model that unpacks, or decodes, into far more than its declaration needs is
+// refused before that takes memory: arrays and metadata of containers, lists of JSON documents, also those of a key
+// that comes twice or is spelt otherwise.
 func TestSmallFilesTakeLittle(t *testing.T) {
 	good, _ := released(t, parsed(t, words), 1, 2, 3, 4)
 	whole := string(encoded(t, good))
@@ -108,7 +109,8 @@ func TestElements(t *testing.T) {
 	}
 }
 
-// TestShapesThatLie: an array that says another number of entries than it has is refused, and so is one that says none that can be.
+// TestShapesThatLie: an array that says another number of entries than it has is refused, and so is one that says
+// none that can be.
 func TestShapesThatLie(t *testing.T) {
 	good, _ := released(t, parsed(t, words), 1, 2, 3, 4)
 	about, err := plainJSON(metadata{Snapshot: good}, "")

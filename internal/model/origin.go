@@ -43,7 +43,8 @@ func (s Statement) From(plan *wire.Plan) Statement {
 		o.OwnEpsilon, o.OwnDelta = &epsilon, &delta
 	}
 	if o.Adds = o.Epsilon != nil && o.OwnEpsilon != nil && (s.Protects != "user" || o.Protects == "user"); o.Adds {
-		s.Epsilon, s.Delta = math.Nextafter(s.Epsilon+*o.Epsilon, math.Inf(1)), math.Nextafter(s.Delta+*o.Delta, math.Inf(1))
+		s.Epsilon = math.Nextafter(s.Epsilon+*o.Epsilon, math.Inf(1)) // no sum is rounded down
+		s.Delta = math.Nextafter(s.Delta+*o.Delta, math.Inf(1))
 	}
 	s.Start = o
 	return s
@@ -58,12 +59,14 @@ func (o *Origin) String() string {
 	case o == nil:
 		return ""
 	case o.Epsilon == nil:
-		return "Learning began with a model that states no epsilon, so it has to be public: this says nothing about whose data that was learned from."
+		return "Learning began with a model that states no epsilon, so it has to be public: " +
+			"this says nothing about whose data that was learned from."
 	case o.Adds:
 		return fmt.Sprintf("This is for whoever is in task %s too, whose model learning began with (epsilon %v, delta %v); "+
 			"epsilon %v, delta %v are for whoever is in this task alone.", o.Task, *o.Epsilon, *o.Delta, *o.OwnEpsilon, *o.OwnDelta)
 	case o.OwnEpsilon == nil:
-		return fmt.Sprintf("Learning began with a model of task %s, which states epsilon %v, delta %v for its own data.", o.Task, *o.Epsilon, *o.Delta)
+		return fmt.Sprintf("Learning began with a model of task %s, which states epsilon %v, delta %v for its own data.",
+			o.Task, *o.Epsilon, *o.Delta)
 	}
 	return fmt.Sprintf("Learning began with a model of task %s, which states epsilon %v, delta %v for one event: "+
 		"for a person with several events there no epsilon of both together is known.", o.Task, *o.Epsilon, *o.Delta)

@@ -54,7 +54,8 @@ type Statement struct {
 	// Public says that the model was learned without noise, of data that were said to need no protection: nothing is protected, and there is no
 	// epsilon and no delta.
 	Public bool `json:"public,omitempty"`
-	// Start is the model that learning began with, which Epsilon and Delta include where it states its own; absent without one. See From.
+	// Start is the model that learning began with, which Epsilon and Delta include where it states its own; absent
+	// without one. See From.
 	Start *Origin `json:"start,omitempty"`
 }
 
@@ -132,7 +133,8 @@ func Of(spec *task.Spec, parameters []float64) (Snapshot, error) {
 	return s, s.CheckFinite()
 }
 
-// Parse reads a snapshot in JSON or in a .npz container. It refuses one of more values than its declaration needs before it takes memory for them.
+// Parse reads a snapshot in JSON or in a .npz container. It refuses one of more values than its declaration needs
+// before it takes memory for them.
 func Parse(data []byte) (Snapshot, error) {
 	switch {
 	case bytes.HasPrefix(data, []byte(zipMagic)):

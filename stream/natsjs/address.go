@@ -8,7 +8,8 @@ import (
 )
 
 // errAddress is a broker's address that cannot be read. It quotes nothing, for what cannot be read may be a password.
-var errAddress = errors.New("want nats://HOST:PORT, or several with commas; of a user or a password write % / @ and , as %25 %2F %40 and %2C")
+var errAddress = errors.New("want nats://HOST:PORT, or several with commas; " +
+	"of a user or a password write % / @ and , as %25 %2F %40 and %2C")
 
 // shown returns the broker's addresses for people to read: without passwords, and without what stands alone before an
 // @, which is a token.

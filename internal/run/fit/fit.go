@@ -2,8 +2,9 @@
 // pipeline). What leaves the silo's reports hides each row, so whatever is on the disk is released: batches, models and the ledger, and reports with
 // their noise. Rows, exact sums and whatever follows from them without noise are in memory alone.
 //
-// A state folder is of one fit. It is pinned to the task and to numbers that are public (how many rows, or people, of which file); a fit that was killed goes on,
-// and one that has ended is not run again, for it would be charged on top.
+// A state folder is of one fit. It is pinned to the task and to numbers that are public (how many rows, or people, of
+// which file); a fit that was killed goes on, and one that has ended is not run again, for it would be charged on
+// top.
 package fit
 
 import (
@@ -122,7 +123,8 @@ func (c Config) run(ctx context.Context, store state.Store, finish *service.Fini
 	return pipeline.Run(ctx, all)
 }
 
-// parts are the folders without which a fit cannot go on. They are there before anything is committed, so that one that is missing was removed.
+// parts are the folders without which a fit cannot go on. They are there before anything is committed, so that one
+// that is missing was removed.
 var parts = []string{"nats", "devices", "marks"}
 
 // take pins a new folder, or holds one that is there against the fit; view is nil where nothing is committed.

@@ -274,7 +274,8 @@ func TestFitOfPeople(t *testing.T) {
 	}
 }
 
-// TestPartsComeFirst: a process that dies as soon as its state is committed leaves a folder in which the fit goes on: no part of it looks removed.
+// TestPartsComeFirst: a process that dies as soon as its state is committed leaves a folder in which the fit goes on:
+// no part of it looks removed.
 func TestPartsComeFirst(t *testing.T) {
 	const rows = 100
 	c, _ := fitted(t, declared(t, ward, rows), table(t, rows, nobody), rows)
@@ -290,8 +291,8 @@ func TestPartsComeFirst(t *testing.T) {
 	}
 }
 
-// TestNumbersOfRowsAreNotKept: two folders of people, of whom one has a row more in the second, say the same of their data; a fit goes on whatever
-// number of rows there are meanwhile, and is refused with other people.
+// TestNumbersOfRowsAreNotKept: two folders of people, of whom one has a row more in the second, say the same of their
+// data; a fit goes on whatever number of rows there are meanwhile, and is refused with other people.
 func TestNumbersOfRowsAreNotKept(t *testing.T) {
 	const people = 48
 	declaration := strings.Replace(ward, "trust: pan}", "unit: user}\nuser: {column: who, items: 4, wait: 1s}", 1)
@@ -329,6 +330,10 @@ func TestNumbersOfRowsAreNotKept(t *testing.T) {
 		t.Error("other people are not refused")
 	}
 	write(folder.Data.Rows)
+	p, _, err := readPin(folder.StateDir)
+	if p.People, p.Rows = 0, folder.Data.Rows; err != nil || !strings.Contains(fmt.Sprint(p.differs(folder.Data)), "an earlier version") {
+		t.Errorf("a folder that counted rows is not refused: %v", err)
+	}
 	if err := Run(t.Context(), folder); err != nil {
 		t.Errorf("a person has a row more: %v", err)
 	}

@@ -130,6 +130,9 @@ func (p pin) differs(d Data) error {
 		return &FolderError{fmt.Sprintf("this folder is of the rows of %s%s: go on with those, or take an empty folder", p.Path, inFormat(p.Format))}
 	case p.Holdout != d.Holdout:
 		return &FolderError{fmt.Sprintf("this folder's fit began with --holdout %d: rows that were held out would be learned from, and others not any more", p.Holdout)}
+	case p.People == 0 && d.People > 0:
+		return &FolderError{"this folder's fit was begun by an earlier version, which counted rows where people are protected: " +
+			"take an empty one; who was in both pays for both"}
 	case p.People != d.People:
 		return &FolderError{fmt.Sprintf("this folder's fit began with %d people to learn from, now there are %d: "+
 			"its noise and its ledger are of those; take an empty folder for other data", p.People, d.People)}

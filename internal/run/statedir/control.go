@@ -227,7 +227,7 @@ func askHTTP(ctx context.Context, client *http.Client, base string, q Question, 
 	defer late.Stop()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/v1/"+string(q), nil)
 	if err != nil || req.URL.Host == "" {
-		return errors.New("ask the learner: want http://HOST:PORT, of learner run --http") // and no word of what may have a password
+		return errors.New("ask the learner: want http://HOST:PORT, of learner run --http") // it may have a password
 	}
 	resp, err := client.Do(req)
 	if err != nil {

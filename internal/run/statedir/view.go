@@ -136,7 +136,8 @@ type Status struct {
 	Learned *practical.Summary `json:"learned"`
 	// Release is that of a method of one process; absent where there are rounds.
 	Release *Release `json:"release,omitempty"`
-	// Start is the model that learning began with, whose epsilon and delta a snapshot adds to those spent; absent without one.
+	// Start is the model that learning began with, whose epsilon and delta a snapshot adds to those spent; absent
+	// without one.
 	Start *model.Origin `json:"start,omitempty"`
 	Adversaries
 }
