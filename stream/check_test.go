@@ -58,6 +58,10 @@ func allBreaks() []breaks {
 		{"Task", "epsilon", on(func(m *wire.Task) { m.Plan.Epsilon = math.NaN() })},
 		{"Task", "delta", on(func(m *wire.Task) { m.Plan.Delta = math.Inf(1) })},
 		{"Task", "epsilon_budget", on(func(m *wire.Task) { m.Plan.EpsilonBudget = 0 })},
+		{"Task", "start_privacy without", on(func(m *wire.Task) { m.Plan.StartPrivacy = &wire.StartPrivacy{Task: "a"} })},
+		{"Task", "start_privacy.epsilon", on(func(m *wire.Task) { started(m, &wire.StartPrivacy{Epsilon: -1}) })},
+		{"Task", "start_privacy.epsilon", on(func(m *wire.Task) { started(m, &wire.StartPrivacy{Epsilon: math.Inf(1)}) })},
+		{"Task", "start_privacy.delta", on(func(m *wire.Task) { started(m, &wire.StartPrivacy{Epsilon: 1, Delta: math.NaN()}) })},
 		{"Round", "task_hash", on(func(m *wire.Round) { m.TaskHash = nil })},
 		{"Round", "round 0", on(func(m *wire.Round) { m.Round = 0 })},
 		{"Round", "step 0", on(func(m *wire.Round) { m.Step = 0 })},
@@ -153,4 +157,9 @@ func TestCheckSubject(t *testing.T) {
 			t.Fatal("a report is no record")
 		}
 	})
+}
+
+// started has a task begin with a model that states so much.
+func started(m *wire.Task, of *wire.StartPrivacy) {
+	m.Plan.Start, m.Plan.StartHash, m.Plan.StartPrivacy = []float64{0}, make([]byte, stream.HashSize), of
 }
