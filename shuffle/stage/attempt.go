@@ -24,6 +24,8 @@ type attempt struct {
 	opened  uint64 // stream sequence of its Open; 0: not put yet
 
 	largest int             // bytes of the largest report message that can be one
+	newest  time.Time       // when the last report was counted
+	late    time.Time       // when the deadline was seen to be over, with the minimum there
 	cutoff  uint64          // highest sequence examined in this attempt
 	counts  [reasons]uint64 // messages by what became of them
 	single  sealed          // scratch of examine
@@ -77,11 +79,49 @@ func (a *attempt) deadlineAt() time.Time {
 	return a.started.Add(a.deadline)
 }
 
-// ripe says that the attempt can be closed: at the planned cohort, or past the deadline with the minimum.
+// Bounds of the time without a report after which a round that is past its deadline closes.
+const (
+	minPause = 250 * time.Millisecond
+	maxPause = 30 * time.Second
+)
+
+// pause is how long a round that is past its deadline waits for the next report: a sixteenth of the deadline, within bounds.
+func (a *attempt) pause() time.Duration { return min(max(a.deadline/16, minPause), maxPause) }
+
+// ripe reports whether the attempt can be closed: at the planned cohort, or past the deadline with the minimum. Past the
+// deadline it goes on while reports come, for as long as the deadline again at most: who has sent one has paid for it.
+// A round that reaches its minimum late, or whose stage was asleep at its deadline, still has that time.
 func (a *attempt) ripe(now time.Time) bool {
 	at, users := a.deadlineAt(), a.mixer.Users()
-	late := !at.IsZero() && !now.Before(at)
-	return users >= a.round.mixer.Cohort || (late && users >= a.round.mixer.Minimum)
+	switch {
+	case users >= a.round.mixer.Cohort:
+		return true
+	case at.IsZero() || now.Before(at) || users < a.round.mixer.Minimum:
+		return false
+	case a.late.IsZero():
+		a.late = now
+		if now.Sub(at) > a.pause() { // nobody knows what has come meanwhile
+			a.newest = now
+		}
+	}
+	return !now.Before(a.closesAt())
+}
+
+// closesAt returns when a late attempt closes if no further report is counted.
+func (a *attempt) closesAt() time.Time {
+	end, quiet := a.late.Add(a.deadline), a.newest.Add(a.pause())
+	if quiet.Before(end) {
+		return quiet
+	}
+	return end
+}
+
+// changesAt returns when time alone may make the attempt ripe: its deadline, or once that is over the end of the pause.
+func (a *attempt) changesAt() time.Time {
+	if a.late.IsZero() {
+		return a.deadlineAt()
+	}
+	return a.closesAt()
 }
 
 // A release is the two messages that may leave the stage, in this order, and what metrics say of them.

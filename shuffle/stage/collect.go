@@ -65,8 +65,8 @@ func (p *opening) handle(now time.Time, _ effects, r result) (phase, error) {
 	return &collecting{environment: p.environment, attempt: a, open: p.data, look: now.Add(p.jittered()), again: now.Add(p.lease.patience())}, nil
 }
 
-// collecting takes reports until the cohort is full, or the deadline has passed and the minimum is there. Under the
-// minimum it goes on for ever, unless the round turns out to have its outcome, or the learner ends the task.
+// collecting takes reports until the cohort is full, or the deadline has passed, the minimum is there and no more come
+// (attempt.ripe). Under the minimum it goes on for ever, unless the round turns out to have its outcome, or the learner ends the task.
 //
 // An outcome may stand already: what settling and inspecting did not find decides nothing, and a replica that lags may
 // have hidden the batch and the claim of the life before. Its users have their Close and will not come again.
@@ -107,7 +107,7 @@ func (p *collecting) next(now time.Time) effects {
 	default:
 		todo.call = queued
 	}
-	if at := p.attempt.deadlineAt(); at.After(now) && at.Before(todo.until) {
+	if at := p.attempt.changesAt(); at.After(now) && at.Before(todo.until) {
 		todo.until = at
 	}
 	return todo

@@ -58,6 +58,96 @@ func TestDeadlineTopsUp(t *testing.T) {
 	})
 }
 
+// slow is a stage's work: opening a report takes it a second.
+type slow struct{ stream.ReportReader }
+
+func (r slow) Fetch(ctx context.Context, max int, wait time.Duration) ([]stream.Delivery, error) {
+	reports, err := r.ReportReader.Fetch(ctx, 1, wait)
+	if len(reports) > 0 {
+		time.Sleep(time.Second)
+	}
+	return reports, err
+}
+
+// TestReportsThatWaitAtTheDeadlineAreCounted: who has sent a report has paid for it, so a round whose minimum is there when its
+// deadline is over does not close as long as reports lie at the broker, or come one after the other.
+func TestReportsThatWaitAtTheDeadlineAreCounted(t *testing.T) {
+	for _, atTheBroker := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, plan{cohort: 100, minimum: 55, deadline: time.Minute})
+			w.announce(t.Context())
+			c := w.config()
+			if atTheBroker {
+				c.Reports = slow{c.Reports}
+			}
+			_, stop := w.start(c)
+			in := w.invited(t.Context(), 1, 0)
+			users := w.users(1)[:97] // three never come
+			if atTheBroker {
+				w.answer(t.Context(), in, users)
+			} else {
+				for _, u := range users {
+					w.answer(t.Context(), in, []uint64{u})
+					time.Sleep(time.Second)
+				}
+			}
+			time.Sleep(2 * time.Minute)
+			if b, _ := w.batch(1); b == nil || b.Void || b.Users != 97 {
+				t.Errorf("at the broker: %t: batch of %d users, want all 97 who sent", atTheBroker, b.GetUsers())
+			}
+			_ = stop()
+		})
+	}
+}
+
+// TestAStageThatSleptOverItsDeadlineLooksFirst: reports that came while its machine slept are counted before the round closes.
+func TestAStageThatSleptOverItsDeadlineLooksFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, plan{cohort: 100, minimum: 50, deadline: time.Minute})
+		w.announce(t.Context())
+		c := w.config()
+		machine := &suspended{Records: c.Records, ReportReader: c.Reports}
+		c.Records, c.Reports = machine, machine
+		c.LeaseTTL = 10 * time.Minute
+		_, stop := w.start(c)
+		in := w.invited(t.Context(), 1, 0)
+		users := w.users(1)
+		w.answer(t.Context(), in, users[:60])
+		time.Sleep(30 * time.Second)
+		machine.sleep()
+		w.answer(t.Context(), in, users[60:80])
+		time.Sleep(2 * time.Minute)
+		machine.wake()
+		time.Sleep(2 * time.Minute)
+		if b, _ := w.batch(1); b == nil || b.Void || b.Users != 80 {
+			t.Errorf("batch of %d users, want all 80 who sent", b.GetUsers())
+		}
+		_ = stop()
+	})
+}
+
+// TestNobodyHoldsARoundOpen: reports that drip past the deadline keep a round open for as long as the deadline again, and no longer.
+func TestNobodyHoldsARoundOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, plan{cohort: 200, minimum: 10, deadline: time.Minute})
+		w.announce(t.Context())
+		_, stop := w.start(w.config())
+		in := w.invited(t.Context(), 1, 0)
+		begun := time.Now()
+		for _, u := range w.users(1) {
+			if b, _ := w.batch(1); b != nil {
+				break
+			}
+			w.answer(t.Context(), in, []uint64{u})
+			time.Sleep(time.Second)
+		}
+		if took := time.Since(begun); took < 115*time.Second || took > 125*time.Second {
+			t.Errorf("the round took %v, want two deadlines of a minute", took)
+		}
+		_ = stop()
+	})
+}
+
 // TestUnderTheMinimumNothingIsReleased: the round stays open past its deadline, says what it waits for, and closes with
 // the user who completes the minimum.
 func TestUnderTheMinimumNothingIsReleased(t *testing.T) {

@@ -20,7 +20,7 @@
 //	opening     -> collecting  the Open is ours                                    collect.go
 //	            -> opening     another's: the next attempt, under a fresh key
 //	            -> seeking     others worked on for long, and may have had the round removed: the attempt is dropped
-//	collecting  -> marking     full, or late with the minimum: the cutoff is fixed, key and totals are erased
+//	collecting  -> marking     full, or late with the minimum and quiet: the cutoff is fixed, key and totals are erased
 //	            -> closing     an outcome stands after all: the attempt is dropped
 //	            -> ended       the task ended before it: the attempt is dropped
 //	            -> settling    the task ended after it, and its outcome is lost: the same

@@ -76,9 +76,12 @@ func (s *Stage) collect(ctx context.Context, todo effects) error {
 		}
 		f.ask(ctx, s.Prefetch, a.room(), timeout, s.LeaseTTL/4)
 	}
-	reports := f.ready[:min(len(f.ready), chunk)]
+	reports, users := f.ready[:min(len(f.ready), chunk)], a.mixer.Users()
 	n := a.examineAll(reports)
 	now := time.Now()
+	if a.mixer.Users() > users {
+		a.newest = now
+	}
 	if !s.lease.holds(now) {
 		return nil
 	}
