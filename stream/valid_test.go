@@ -87,11 +87,11 @@ func valid(t *rapid.T, kind string) proto.Message {
 				Algorithm: "psgd", Phases: validPhases(t, trust), Continuous: wire.Continuous(count(t, 0, 3)), Ridge: aboveZero(t),
 				Set:   &wire.Set{Kind: "box", Max: aboveZero(t)},
 				Trust: trust, HonestFraction: "4/5", Epsilon: aboveZero(t),
-				Delta: aboveZero(t), EpsilonBudget: aboveZero(t), DeadlineMs: count(t, 0, 1<<40), RetentionMs: count(t, 0, 1<<40),
+				Delta: aboveZero(t), EpsilonBudget: aboveZero(t), DeadlineMs: count(t, 0, 1<<40), RetentionMs: count(t, 0, 1<<40), StaleMs: count(t, 0, 1<<40),
 			}}
 	case "Round":
 		return &wire.Round{Version: v, TaskHash: hash(), Round: round, Step: round, Point: rapid.SliceOfN(rapid.Float64Range(-1e9, 1e9), 0, 5).Draw(t, "point"),
-			Frame: &wire.Frame{Scale: rapid.SliceOfN(rapid.Float64Range(1e-12, 1e12), 0, 5).Draw(t, "scales"), Clip: 1}}
+			Frame: &wire.Frame{Scale: rapid.SliceOfN(rapid.Float64Range(1e-12, 1e12), 0, 5).Draw(t, "scales"), Clip: 1}, DeadlineMs: count(t, 0, math.MaxUint64)}
 	case "Open":
 		return &wire.Open{Version: v, TaskHash: hash(), Round: round, Attempt: attempt, ManifestHash: hash(), Suite: validSuite(t),
 			PublicKey: sized(t, 32), Instance: sized(t, 16), StartedUnixMs: rapid.Int64().Draw(t, "started")}

@@ -62,6 +62,7 @@ func NewJob(spec *task.Spec) (Job, error) {
 	plan := proposal.Plan
 	plan.DeadlineMs = uint64(time.Duration(spec.Schedule.Deadline).Milliseconds())
 	plan.StartPrivacy = start.statement()
+	plan.StaleMs = uint64(time.Duration(spec.Schedule.Longest()).Milliseconds())
 	plan.RetentionMs = uint64(time.Duration(spec.Schedule.Retention).Milliseconds())
 	for i, f := range plan.Phases {
 		f.Mechanism.MaxBundle = bundleOf(suite, proposal.Forecasts[i].Privacy.ReportBytes, f.Cohort)

@@ -53,7 +53,7 @@ func begin(identity *seal.Identity, body *wire.Task) (commit, error) {
 		return commit{}, fmt.Errorf("build the algorithm: %w", err)
 	}
 	out := commit{next: state.Checkpoint{Cursor: state.Cursor{TaskHash: state.Hash(c.taskHash)}, Task: signed}}
-	err = c.follow(&out, alg, false)
+	err = c.follow(&out, alg, false, pace{})
 	return out, err
 }
 
@@ -117,8 +117,9 @@ func (c *core) algorithm(at state.Checkpoint) (learner.Algorithm, error) {
 	return alg, nil
 }
 
-// apply decides the commit that consumes the batch of the announced round. With finish, End follows.
-func (c *core) apply(msg stream.Message, finish bool) (commit, error) {
+// apply decides the commit that consumes the batch of the announced round, whose users came at a pace. With finish, End
+// follows.
+func (c *core) apply(msg stream.Message, finish bool, p pace) (commit, error) {
 	batch := &wire.Batch{}
 	if _, err := seal.Verify(msg.Data, c.stageKey, batch); err != nil {
 		return commit{}, fmt.Errorf("batch of round %d: %w", c.round.Round, err)
@@ -143,7 +144,7 @@ func (c *core) apply(msg stream.Message, finish bool) (commit, error) {
 		return commit{}, fmt.Errorf("batch of round %d: %w", c.round.Round, err)
 	}
 	out.entries = append(out.entries, settled)
-	err = c.follow(&out, alg, finish)
+	err = c.follow(&out, alg, finish, p)
 	return out, err
 }
 

@@ -12,8 +12,8 @@ import (
 )
 
 // follow adds to a commit what comes after its round: the next Round, reserved and signed, or End.
-// finish puts End in place of the next round even where the plan goes on.
-func (c *core) follow(out *commit, alg learner.Algorithm, finish bool) error {
+// finish puts End in place of the next round even where the plan goes on. The pace of the round decides the deadline of the next.
+func (c *core) follow(out *commit, alg learner.Algorithm, finish bool, p pace) error {
 	var err error
 	if out.next.Algorithm, err = alg.MarshalBinary(); err != nil {
 		return fmt.Errorf("encode the optimizer state: %w", err)
@@ -25,6 +25,8 @@ func (c *core) follow(out *commit, alg learner.Algorithm, finish bool) error {
 		reason = ReasonFinished
 	default:
 		round := c.nextRound(out.next.Cursor.Round+1, alg.Query())
+		at, _ := manifest.PhaseOf(c.task.Plan, round.Step) // reserve refuses a step that is not there
+		round.DeadlineMs = c.deadline(at, out.lastUsers(), p)
 		reserved, err := c.reserve(&out.next.Ledger, round)
 		var refused *state.BudgetError
 		switch {

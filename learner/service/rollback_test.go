@@ -41,12 +41,15 @@ type history struct {
 }
 
 // recorded is a run of 4 rounds, the second of which is void.
-func recorded(t *testing.T, people cast) *history {
+func recorded(t *testing.T, people cast) *history { return recordedWhere(t, people, false) }
+
+// recordedWhere is the same of a world whose rounds have deadlines of their own, where they are timed.
+func recordedWhere(t *testing.T, people cast, timed bool) *history {
 	t.Helper()
 	h := new(history)
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, people, 3)
-		w.voids = map[uint64]bool{2: true}
+		w.voids, w.timed = map[uint64]bool{2: true}, timed
 		r := &recorder{Store: w.store}
 		w.play(func(ctx context.Context) {
 			c := w.config()
@@ -70,7 +73,7 @@ func recorded(t *testing.T, people cast) *history {
 func (h *history) at(t *testing.T, k uint64, stands func(stream.Address) bool) *world {
 	t.Helper()
 	w := newWorld(t, h.cast, h.rounds)
-	w.voids = h.voids
+	w.voids, w.timed = h.voids, h.timed
 	for _, c := range h.commits[:k+1] {
 		if err := w.store.Commit(t.Context(), c.next, c.entries); err != nil {
 			t.Fatal(err)

@@ -232,7 +232,11 @@ func (s *Service) oneRound(ctx context.Context, c *core, past past) (*core, erro
 		return nil, err
 	}
 	waited := time.Since(since)
-	step, err := c.apply(msg, s.endsAfter(r, past))
+	p, err := s.paceOf(ctx, c, past, waited)
+	if err != nil {
+		return nil, err
+	}
+	step, err := c.apply(msg, s.endsAfter(r, past), p)
 	if err != nil {
 		return nil, err
 	}

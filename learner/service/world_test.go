@@ -74,7 +74,10 @@ type world struct {
 	silos   uint64          // of a task of trust local
 	voids   map[uint64]bool // rounds whose batch is void
 	budget  float64
-	accept  bool // a rollback of the folder
+	accept  bool                                                 // a rollback of the folder
+	change  func(*wire.Plan)                                     // of the plan; nil: none
+	comes   func(*wire.Round) (users uint64, took time.Duration) // to a round; nil: a cohort or nearly, at once
+	timed   bool                                                 // rounds have deadlines, and after the first one their own: those of the plan are short
 	broker  *memory.Broker
 	store   *state.Memory
 }
@@ -92,6 +95,9 @@ func newWorld(t testing.TB, c cast, rounds uint64) *world {
 func (w *world) body() (*wire.Task, error) {
 	plan := &wire.Plan{Algorithm: "psgd", Phases: w.phases, Trust: wire.Trust_TRUST_SHUFFLE, HonestFraction: "1", Set: &wire.Set{Radius: 2},
 		Epsilon: w.budget, Delta: delta, EpsilonBudget: w.budget}
+	if w.timed {
+		plan.DeadlineMs, plan.StaleMs = 1, uint64(time.Hour.Milliseconds())
+	}
 	if w.phases == nil {
 		plan.Phases = []*wire.Phase{{Users: w.rounds*cohort + left, Rounds: w.rounds, Cohort: cohort, Minimum: minimum,
 			Mechanism: manifest.Mechanism(params, bundle), RoundsPerUser: 1}}
@@ -101,6 +107,9 @@ func (w *world) body() (*wire.Task, error) {
 	}
 	if w.endless {
 		plan.Continuous = wire.Continuous_CONTINUOUS_CONSTANT
+	}
+	if w.change != nil {
+		w.change(plan)
 	}
 	for _, f := range plan.Phases {
 		if f.Statistic == wire.Statistic_STATISTIC_GRADIENT {
@@ -245,8 +254,12 @@ func (w *world) answer(ctx context.Context, r uint64) {
 	if !ok {
 		return
 	}
-	time.Sleep(time.Millisecond)                         // of the bubble's clock: mixing takes time
-	b := w.batch(round, hash, w.place(round).Cohort-r%3) // sometimes below the cohort
+	users, work := w.place(round).Cohort-r%3, time.Millisecond // sometimes below the cohort; mixing takes time of the bubble's clock
+	if w.comes != nil {
+		users, work = w.comes(round)
+	}
+	time.Sleep(work)
+	b := w.batch(round, hash, users)
 	if w.voids[r] {
 		b = w.void(round, hash)
 	}

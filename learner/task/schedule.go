@@ -35,9 +35,19 @@ type Schedule struct {
 	Rounds        Rounds `json:"rounds"`
 	// Deadline ends the collection of a round that has its minimum cohort. Default 60s.
 	Deadline Duration `json:"deadline"`
+	// Stale is the longest deadline that a round is given because users come slowly, at least Deadline. 0 (default): see Longest.
+	Stale Duration `json:"stale,omitempty"`
 	// Retention is how long the broker keeps the records of a round, beside those of the newest rounds (stream.KeptRounds), and so how
 	// long a device may be away and still learn whether it was counted. Default 168h.
 	Retention Duration `json:"retention"`
+}
+
+// Longest returns the longest deadline of a round: Stale, or by default 24h, or Deadline where that is longer.
+func (s Schedule) Longest() Duration {
+	if s.Stale == 0 {
+		return max(s.Deadline, Duration(24*time.Hour))
+	}
+	return s.Stale
 }
 
 // Prox says how a silo answers a round of prox. Zeros are left to the planner.
@@ -93,6 +103,9 @@ func (s *Spec) checkSchedule() error {
 	}
 	if c.Deadline <= 0 || c.Deadline > maxDeadline {
 		return refuse("schedule.deadline", c.Deadline, "a duration > 0 and at most %s", maxDeadline)
+	}
+	if c.Longest() < c.Deadline || c.Longest() > maxDeadline {
+		return refuse("schedule.stale", c.Stale, "a duration from schedule.deadline (%s) to %s", c.Deadline, maxDeadline)
 	}
 	if c.Retention < minRetention || c.Retention > maxRetention {
 		return refuse("schedule.retention", c.Retention, "a duration from %s to %s", minRetention, maxRetention)

@@ -17,7 +17,7 @@ var ofMany = []string{"events.key", "user.wait", "privacy.trust", "privacy.hones
 	"schedule.users", "schedule.cohort", "schedule.first_cohort", "schedule.minimum_cohort"}
 
 // ofRounds are those that say something of rounds of reports, which methods of one process have none of.
-var ofRounds = []string{"user.radius", "schedule.rounds", "schedule.deadline", "schedule.retention", "schedule.interactive", "privacy.max_bits"}
+var ofRounds = []string{"user.radius", "schedule.rounds", "schedule.deadline", "schedule.stale", "schedule.retention", "schedule.interactive", "privacy.max_bits"}
 
 // A Together is a task whose rows are all in one place: one silo of all units, under trust local, so that what leaves its one report hides each of
 // them. It makes many passes unless its schedule says otherwise or names a method of one, and reports no scores unless the file asks for them:

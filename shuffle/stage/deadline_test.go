@@ -58,6 +58,29 @@ func TestDeadlineTopsUp(t *testing.T) {
 	})
 }
 
+// TestARoundHasItsOwnDeadline: the stage collects for as long as the Round says, where that is within the plan's bounds.
+func TestARoundHasItsOwnDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, plan{cohort: 10, minimum: 6, deadline: time.Minute, stale: time.Hour})
+		w.put(t.Context(), w.name.Task(), w.sign(w.learner, w.task))
+		round := w.round(1, 1)
+		round.DeadlineMs = uint64((10 * time.Minute).Milliseconds())
+		w.put(t.Context(), w.name.Round(1), w.sign(w.learner, round))
+		_, stop := w.start(w.config())
+		in := w.invited(t.Context(), 1, 0)
+		w.answer(t.Context(), in, w.users(1)[:7])
+		time.Sleep(9 * time.Minute)
+		if b, _ := w.batch(1); b != nil {
+			t.Fatal("released before the round's deadline")
+		}
+		time.Sleep(time.Minute)
+		if b, _ := w.batch(1); b == nil || b.Void || b.Users != 7 {
+			t.Errorf("batch %v: want 7 users", b)
+		}
+		_ = stop()
+	})
+}
+
 // slow is a stage's work: opening a report takes it a second.
 type slow struct{ stream.ReportReader }
 

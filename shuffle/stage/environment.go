@@ -135,7 +135,7 @@ func (e *environment) readRound(m *stream.Message) (round, error) {
 	}
 	cfg.Entropy = e.Entropy
 	out := round{number: stream.Round(r.Round), manifest: stream.HashOf(body), mixer: cfg, waiting: manifest.Waiting(at, r.Step),
-		deadline: manifest.Deadline(at.Plan)}
+		deadline: at.Deadline}
 	if e.leftBehind(r.Round, m.Sequence) { // Round r stands at r+1, behind the task, and few more where records were lost
 		out.before = stream.Round(m.Sequence) - 2
 		return out, nil

@@ -72,6 +72,9 @@ func TestRefusals(t *testing.T) {
 		{name: "a longer point", want: "contradicts its task: number of values", put: func(w *world, put func(string, []byte)) {
 			put(w.name.Round(1), round(w, func(r *wire.Round) { r.Point = append(r.Point, 0) }))
 		}},
+		{name: "a deadline that its plan does not allow", want: "contradicts its task: deadline_ms 3600000", put: func(w *world, put func(string, []byte)) {
+			put(w.name.Round(1), round(w, func(r *wire.Round) { r.DeadlineMs = 3_600_000 }))
+		}},
 		{name: "a claim that nobody of us made", want: "did not write", put: func(w *world, put func(string, []byte)) {
 			put(w.name.Claim(1), w.sign(w.learner, w.claim(stream.Hash{})))
 		}},

@@ -33,6 +33,7 @@ type world struct {
 type plan struct {
 	rounds, cohort, minimum uint64
 	deadline                time.Duration
+	stale                   time.Duration // longest deadline of a round's own
 	suite                   wire.Suite
 	bundle                  uint32
 	trust                   wire.Trust
@@ -72,7 +73,7 @@ func newWorld(t testing.TB, p plan) *world {
 			Algorithm: "psgd", Trust: p.trust, HonestFraction: "1",
 			Phases: []*wire.Phase{{Users: p.rounds * p.cohort, Rounds: p.rounds, Cohort: p.cohort, Minimum: p.minimum,
 				Mechanism: manifest.Mechanism(w.params, p.bundle), RoundsPerUser: 1}},
-			Epsilon: 1, Delta: 1e-6, DeadlineMs: uint64(p.deadline.Milliseconds()), EpsilonBudget: 1,
+			Epsilon: 1, Delta: 1e-6, DeadlineMs: uint64(p.deadline.Milliseconds()), StaleMs: uint64(p.stale.Milliseconds()), EpsilonBudget: 1,
 		},
 	}
 	body, err := stream.Marshal(w.task)

@@ -182,7 +182,7 @@ func (l *loop) takeRound(m *wire.Round, hash stream.Hash) error {
 			return err
 		}
 	}
-	at, _ := manifest.PhaseOf(l.agreement.Task.Plan, m.Step) // CheckRound knows that there is one
+	at, _ := manifest.Follows(l.agreement.Task, l.agreement.Hash, m) // CheckRound knows that it does
 	if err := l.ask(at.Index, m); err != nil {
 		return err
 	}

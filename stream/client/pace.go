@@ -111,10 +111,18 @@ func (l *loop) patience() time.Duration {
 		return l.MaxPoll
 	case l.over():
 		return min(max(l.CloseWait/4, l.Poll), l.MaxPoll)
-	case manifest.Deadline(l.agreement.Task.Plan) == 0:
+	case l.deadline() == 0:
 		return l.MaxPoll
 	}
-	return min(max(2*manifest.Deadline(l.agreement.Task.Plan), l.Poll), l.MaxPoll)
+	return min(max(2*l.deadline(), l.Poll), l.MaxPoll)
+}
+
+// deadline is that of the newest round, or of the plan where this client knows none; 0: none.
+func (l *loop) deadline() time.Duration {
+	if l.current != nil && l.current.message != nil {
+		return l.current.place.Deadline
+	}
+	return manifest.Deadline(l.agreement.Task.Plan)
 }
 
 // spread is over what time the devices of the task read, or connect, that lost the broker together.

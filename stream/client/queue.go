@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/manifest"
 )
 
 // A queue is the events that wait to join a round, each in one of three states:
@@ -76,7 +75,7 @@ func (q *queue) sort(r *round, settled func(*event) bool) (over []*event) {
 
 // reserved says whether those that are no members wait for places that members leave.
 func (q *queue) reserved(r *round, now time.Time) bool {
-	return r.later() && (q.members > 0 || r.elapsed(now) < stream.ReserveAfter(manifest.Deadline(r.place.Plan)))
+	return r.later() && (q.members > 0 || r.elapsed(now) < stream.ReserveAfter(r.place.Deadline))
 }
 
 // ready is how many events wait for a place alone, and not for their time.

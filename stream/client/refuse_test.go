@@ -65,6 +65,8 @@ func TestAGreedyLearnerGetsNothing(t *testing.T) {
 		{"a step beyond the plan", func(r *wire.Round) { r.Step = 99 }},
 		{"a round of another number", func(r *wire.Round) { r.Round, r.Step = 3, 3 }},
 		{"another version", func(r *wire.Round) { r.Version = 2 }},
+		{"a deadline of its own below the plan's", func(r *wire.Round) { r.DeadlineMs = uint64(time.Minute/time.Millisecond) - 1 }},
+		{"a deadline of its own beyond the plan's longest", func(r *wire.Round) { r.DeadlineMs = uint64(time.Hour/time.Millisecond) + 1 }},
 		{"a field that nobody knows", func(r *wire.Round) {
 			r.ProtoReflect().SetUnknown(protowire.AppendVarint(protowire.AppendTag(nil, 99, protowire.VarintType), 1))
 		}},
@@ -117,7 +119,7 @@ func greedy(t *testing.T, name string, trust accounting.Trust, change func(*wire
 	var err error
 	w.learner, _, err = seal.LoadOrCreateIdentity(path)
 	must(t, err)
-	w.task.LearnerKey = w.learner.Public()
+	w.task.LearnerKey, w.task.Plan.StaleMs = w.learner.Public(), uint64(time.Hour.Milliseconds())
 	w.hash = taskHash(t, w.task)
 	store, book := participation.NewMemoryStore(), ledger.NewMemory()
 	run := func(w *world) error {

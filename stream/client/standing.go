@@ -1,10 +1,6 @@
 package client
 
-import (
-	"time"
-
-	"github.com/panlearn/panlearn/stream/manifest"
-)
+import "time"
 
 // A Standing is what a client waits for, in numbers: none of them depends on what events say.
 type Standing struct {
@@ -37,7 +33,7 @@ func (l *loop) standing() Standing {
 	}
 	s.Minimum, s.Closed = r.place.Phase.GetMinimum(), r.closed != nil || r.done
 	if s.Open = r.open != nil && !s.Closed; s.Open {
-		if limit := manifest.Deadline(r.place.Plan); limit > 0 {
+		if limit := r.place.Deadline; limit > 0 {
 			now := time.Now()
 			s.Deadline = now.Add(limit - r.elapsed(now))
 		}

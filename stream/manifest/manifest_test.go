@@ -390,7 +390,7 @@ func TestMomentsComeFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, last := goodRound(t, task, 5)
-	last.Round, last.Step = math.MaxUint64, math.MaxUint64
+	last.Round, last.Step, last.DeadlineMs = math.MaxUint64, math.MaxUint64, task.Plan.StaleMs
 	last.Point = []float64{1, 1, 1}
 	last.Frame = &wire.Frame{Center: []float64{1, 1}, Scale: []float64{1, 1}, Intercept: 1, Bound: 1, Clip: 1, Smoothing: 1, Whitener: slices.Repeat([]float64{1}, 6)}
 	body, err := stream.Marshal(last)

@@ -50,7 +50,7 @@ func PhaseOf(plan *wire.Plan, step uint64) (Place, bool) {
 	first := uint64(1)
 	for i, f := range plan.GetPhases() {
 		if step >= first && (step-first < f.GetRounds() || endless(plan, i)) {
-			at := Place{Plan: plan, Phase: f, Index: i, First: first, Cohort: f.GetCohort(), Stint: stintOf(plan, i)}
+			at := Place{Plan: plan, Phase: f, Index: i, First: first, Cohort: f.GetCohort(), Stint: stintOf(plan, i), Deadline: Deadline(plan)}
 			if step == at.Last() && !endless(plan, i) {
 				at.Cohort = LastCohort(f)
 			}

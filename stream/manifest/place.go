@@ -3,13 +3,15 @@ package manifest
 import (
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/shuffle"
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// A Place is where a step stands in a plan, and so all that the plan fixes of a round of that step.
+// A Place is where a step stands in a plan, and so all that the plan fixes of a round of that step. Follows also fills in the
+// deadline that a round has of its own.
 type Place struct {
 	Plan   *wire.Plan
 	Phase  *wire.Phase
@@ -17,6 +19,8 @@ type Place struct {
 	First  uint64 // step of the phase
 	Cohort uint64 // users that the round takes, see Cohort
 	Stint  Stint  // that the phase belongs to
+
+	Deadline time.Duration // of the round: its own, or else the plan's; 0: none
 }
 
 // release is what the accountant must charge for a round, together with the others of its phase that one user answers.

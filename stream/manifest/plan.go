@@ -24,9 +24,15 @@ func RoundHash(round *wire.Round) (stream.Hash, error) {
 // MaxDeadline bounds the deadline of a round.
 const MaxDeadline = 366 * 24 * time.Hour
 
-// Deadline is how long a round collects before it is content with its minimum; 0 means for ever.
-func Deadline(plan *wire.Plan) time.Duration {
-	return time.Duration(min(plan.GetDeadlineMs(), uint64(MaxDeadline/time.Millisecond))) * time.Millisecond
+// Deadline is how long a round collects before it is content with its minimum, unless it has a deadline of its own
+// (Place.Deadline); 0 means for ever.
+func Deadline(plan *wire.Plan) time.Duration { return deadlineOf(plan.GetDeadlineMs()) }
+
+// Stale returns the longest deadline of its own that a round of the plan may have; 0 means that none has one.
+func Stale(plan *wire.Plan) time.Duration { return deadlineOf(plan.GetStaleMs()) }
+
+func deadlineOf(ms uint64) time.Duration {
+	return time.Duration(min(ms, uint64(MaxDeadline/time.Millisecond))) * time.Millisecond
 }
 
 // MinRetention and MaxRetention bound how long the records of a round are kept.
@@ -42,7 +48,7 @@ func Retention(plan *wire.Plan) time.Duration {
 
 // CheckTask says whether the plan of a Task can be run: the users of its phases fill their rounds, the mixer takes the first and the
 // last round of each, those of gradients encode alike, its trust and honest fraction can be read,
-// its deadline is at most MaxDeadline, its retention within its bounds, and the accountant can charge each. stream.Check comes before.
+// its deadlines are at most MaxDeadline, its retention within its bounds, and the accountant can charge each. stream.Check comes before.
 func CheckTask(task *wire.Task) error {
 	plan := task.GetPlan()
 	if plan == nil {
@@ -57,6 +63,9 @@ func CheckTask(task *wire.Task) error {
 func checkPlan(plan *wire.Plan) error {
 	if plan.DeadlineMs > uint64(MaxDeadline/time.Millisecond) {
 		return fmt.Errorf("deadline_ms %d: want at most %d", plan.DeadlineMs, MaxDeadline/time.Millisecond)
+	}
+	if s := plan.StaleMs; s != 0 && (plan.DeadlineMs == 0 || s < plan.DeadlineMs || s > uint64(MaxDeadline/time.Millisecond)) {
+		return fmt.Errorf("stale_ms %d: want deadline_ms %d to %d where rounds have a deadline, or 0", s, plan.DeadlineMs, MaxDeadline/time.Millisecond)
 	}
 	if r := plan.RetentionMs; r != 0 && (r < uint64(MinRetention/time.Millisecond) || r > uint64(MaxRetention/time.Millisecond)) {
 		return fmt.Errorf("retention_ms %d: want %d to %d, or 0", r, MinRetention/time.Millisecond, MaxRetention/time.Millisecond)
@@ -208,8 +217,8 @@ func checkPhase(plan *wire.Plan, i int) error {
 }
 
 // Follows returns the place of a round that the task allows: its hash of the task is the task's, its step is one of the plan and not
-// ahead of its number, it has as many values of a point as the phase wants, and a frame where the plan has one, of which
-// Practical.CheckFrame says more. Everything else is fixed by the plan, and
+// ahead of its number, it has as many values of a point as the phase wants, a frame where the plan has one, of which
+// Practical.CheckFrame says more, and a deadline within the plan's bounds, if it has one of its own. Everything else is fixed by the plan, and
 // said nowhere else. A round that does not follow was signed by a learner that is broken or lies; nobody must take part in it.
 func Follows(task *wire.Task, taskHash stream.Hash, round *wire.Round) (Place, error) {
 	plan := task.GetPlan()
@@ -231,6 +240,12 @@ func Follows(task *wire.Task, taskHash stream.Hash, round *wire.Round) (Place, e
 		return differs("number of values of the point", len(round.Point), at.Point())
 	case (round.Frame != nil) != at.Framed():
 		return differs("frame", round.Frame != nil, at.Framed())
+	case round.DeadlineMs != 0 && plan.StaleMs == 0:
+		return differs("deadline_ms", round.DeadlineMs, "0")
+	case round.DeadlineMs != 0 && (round.DeadlineMs < plan.DeadlineMs || round.DeadlineMs > plan.StaleMs):
+		return differs("deadline_ms", round.DeadlineMs, fmt.Sprintf("%d to %d, or 0", plan.DeadlineMs, plan.StaleMs))
+	case round.DeadlineMs != 0:
+		at.Deadline = deadlineOf(round.DeadlineMs)
 	}
 	return at, nil
 }

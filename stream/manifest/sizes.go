@@ -59,7 +59,7 @@ func sizesOfPhase(body *wire.Task, f *wire.Phase, reasons []string) (Sizes, erro
 	cohort, bundle, hash := max(f.Cohort, LastCohort(f)), int(m.MaxBundle), make([]byte, stream.HashSize)
 	at := Place{Plan: plan, Phase: f}
 	round := &wire.Round{Version: stream.Version, TaskHash: hash, Round: math.MaxUint64, Step: math.MaxUint64,
-		Point: slices.Repeat([]float64{1}, at.Point())}
+		Point: slices.Repeat([]float64{1}, at.Point()), DeadlineMs: plan.GetStaleMs()}
 	if at.Framed() {
 		round.Frame = largestFrame(plan)
 	}

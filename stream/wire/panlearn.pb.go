@@ -613,7 +613,7 @@ type Plan struct {
 	Epsilon        float64                `protobuf:"fixed64,6,opt,name=epsilon,proto3" json:"epsilon,omitempty"`                                   // proved for the whole task, per user
 	Delta          float64                `protobuf:"fixed64,7,opt,name=delta,proto3" json:"delta,omitempty"`
 	EpsilonBudget  float64                `protobuf:"fixed64,8,opt,name=epsilon_budget,json=epsilonBudget,proto3" json:"epsilon_budget,omitempty"` // the task file's epsilon
-	DeadlineMs     uint64                 `protobuf:"varint,9,opt,name=deadline_ms,json=deadlineMs,proto3" json:"deadline_ms,omitempty"`           // of one round, from its Open
+	DeadlineMs     uint64                 `protobuf:"varint,9,opt,name=deadline_ms,json=deadlineMs,proto3" json:"deadline_ms,omitempty"`           // of one round, from its Open, where that says nothing else
 	// What the learner computes with, of what the declaration says; devices read the declaration.
 	ClipNorm  float64    `protobuf:"fixed64,10,opt,name=clip_norm,json=clipNorm,proto3" json:"clip_norm,omitempty"` // L of a gradient
 	Clips     bool       `protobuf:"varint,11,opt,name=clips,proto3" json:"clips,omitempty"`                        // gradients of the loss may be longer: the risk is that of the convex surrogate with the cut gradient
@@ -631,6 +631,8 @@ type Plan struct {
 	Silos uint64 `protobuf:"varint,20,opt,name=silos,proto3" json:"silos,omitempty"`
 	// radius is the norm to which the mean over a unit's rows is clipped, as a share of the norm that each row is clipped to; 0: 1, no further clip.
 	Radius float64 `protobuf:"fixed64,21,opt,name=radius,proto3" json:"radius,omitempty"`
+	// stale_ms is the longest deadline that a Round may give itself, at least deadline_ms; 0: none gives itself one.
+	StaleMs uint64 `protobuf:"varint,22,opt,name=stale_ms,json=staleMs,proto3" json:"stale_ms,omitempty"`
 	// start_privacy is what the snapshot that start was made of states; absent where there is no start. It is for people: nobody else can check it.
 	StartPrivacy  *StartPrivacy `protobuf:"bytes,23,opt,name=start_privacy,json=startPrivacy,proto3" json:"start_privacy,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -810,6 +812,13 @@ func (x *Plan) GetSilos() uint64 {
 func (x *Plan) GetRadius() float64 {
 	if x != nil {
 		return x.Radius
+	}
+	return 0
+}
+
+func (x *Plan) GetStaleMs() uint64 {
+	if x != nil {
+		return x.StaleMs
 	}
 	return 0
 }
@@ -1863,9 +1872,11 @@ type Round struct {
 	TaskHash []byte                 `protobuf:"bytes,2,opt,name=task_hash,json=taskHash,proto3" json:"task_hash,omitempty"`
 	Round    uint64                 `protobuf:"varint,3,opt,name=round,proto3" json:"round,omitempty"`
 	// step counts over all phases, from 1. A void round repeats its step, but in an interactive phase, whose rounds all count.
-	Step          uint64    `protobuf:"varint,4,opt,name=step,proto3" json:"step,omitempty"`
-	Point         []float64 `protobuf:"fixed64,5,rep,packed,name=point,proto3" json:"point,omitempty"` // theta, dim - scores values; none in a round of moments
-	Frame         *Frame    `protobuf:"bytes,6,opt,name=frame,proto3" json:"frame,omitempty"`          // the coordinates that point lives in; none in a proved plan, and in a round of moments
+	Step  uint64    `protobuf:"varint,4,opt,name=step,proto3" json:"step,omitempty"`
+	Point []float64 `protobuf:"fixed64,5,rep,packed,name=point,proto3" json:"point,omitempty"` // theta, dim - scores values; none in a round of moments
+	Frame *Frame    `protobuf:"bytes,6,opt,name=frame,proto3" json:"frame,omitempty"`          // the coordinates that point lives in; none in a proved plan, and in a round of moments
+	// deadline_ms is the round's own deadline, from the plan's deadline_ms to its stale_ms; 0: the plan's.
+	DeadlineMs    uint64 `protobuf:"varint,7,opt,name=deadline_ms,json=deadlineMs,proto3" json:"deadline_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1940,6 +1951,13 @@ func (x *Round) GetFrame() *Frame {
 		return x.Frame
 	}
 	return nil
+}
+
+func (x *Round) GetDeadlineMs() uint64 {
+	if x != nil {
+		return x.DeadlineMs
+	}
+	return 0
 }
 
 // Open starts one attempt at a round: a fresh key.
@@ -2609,7 +2627,7 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"learnerKey\x12\x1b\n" +
 	"\tstage_key\x18\x06 \x01(\fR\bstageKey\x12(\n" +
 	"\x05suite\x18\a \x01(\x0e2\x12.panlearn.v1.SuiteR\x05suite\x12\x12\n" +
-	"\x04life\x18\b \x01(\fR\x04life\"\x9a\x06\n" +
+	"\x04life\x18\b \x01(\fR\x04life\"\xb5\x06\n" +
 	"\x04Plan\x12\x1c\n" +
 	"\talgorithm\x18\x01 \x01(\tR\talgorithm\x12*\n" +
 	"\x06phases\x18\x02 \x03(\v2\x12.panlearn.v1.PhaseR\x06phases\x127\n" +
@@ -2636,7 +2654,8 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"\fretention_ms\x18\x12 \x01(\x04R\vretentionMs\x12%\n" +
 	"\x04unit\x18\x13 \x01(\x0e2\x11.panlearn.v1.UnitR\x04unit\x12\x14\n" +
 	"\x05silos\x18\x14 \x01(\x04R\x05silos\x12\x16\n" +
-	"\x06radius\x18\x15 \x01(\x01R\x06radius\x12>\n" +
+	"\x06radius\x18\x15 \x01(\x01R\x06radius\x12\x19\n" +
+	"\bstale_ms\x18\x16 \x01(\x04R\astaleMs\x12>\n" +
 	"\rstart_privacy\x18\x17 \x01(\v2\x19.panlearn.v1.StartPrivacyR\fstartPrivacy\"y\n" +
 	"\fStartPrivacy\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x18\n" +
@@ -2736,14 +2755,16 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"\x05units\x18\n" +
 	" \x01(\x04R\x05units\x12\x16\n" +
 	"\x06window\x18\v \x01(\rR\x06window\x12\x1c\n" +
-	"\tminimizer\x18\f \x01(\bR\tminimizer\"\xa8\x01\n" +
+	"\tminimizer\x18\f \x01(\bR\tminimizer\"\xc9\x01\n" +
 	"\x05Round\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1b\n" +
 	"\ttask_hash\x18\x02 \x01(\fR\btaskHash\x12\x14\n" +
 	"\x05round\x18\x03 \x01(\x04R\x05round\x12\x12\n" +
 	"\x04step\x18\x04 \x01(\x04R\x04step\x12\x14\n" +
 	"\x05point\x18\x05 \x03(\x01R\x05point\x12(\n" +
-	"\x05frame\x18\x06 \x01(\v2\x12.panlearn.v1.FrameR\x05frame\"\xf4\x02\n" +
+	"\x05frame\x18\x06 \x01(\v2\x12.panlearn.v1.FrameR\x05frame\x12\x1f\n" +
+	"\vdeadline_ms\x18\a \x01(\x04R\n" +
+	"deadlineMs\"\xf4\x02\n" +
 	"\x04Open\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1b\n" +
 	"\ttask_hash\x18\x02 \x01(\fR\btaskHash\x12\x14\n" +

@@ -180,15 +180,15 @@ func (w *world) mix(l *link, number int) (func(context.Context) error, func() st
 	return s.Run, func() string { return fmt.Sprintf("%+v", s.Status()) }
 }
 
-// settleTime is how long a quiet world is watched before it counts as waiting: longer than a deadline, two lost leases
+// settleTime is how long a quiet world is watched before it counts as waiting: longer than a deadline and what reports that drip add to it, two lost leases
 // and a claim without a batch together, and than what users wait for members of an interactive phase.
 func (w *world) settleTime() time.Duration {
-	quiet := w.Deadline + 8*leaseOf + 10*poll
+	quiet := 2*w.stale() + 8*leaseOf + 10*poll
 	if wait := w.closeWait(); wait < closeWait {
 		quiet += 2 * wait
 	}
 	if w.Together > 0 {
-		quiet += stream.ReserveAfter(w.Deadline)
+		quiet += stream.ReserveAfter(w.stale())
 	}
 	return quiet
 }

@@ -14,7 +14,8 @@ import (
 )
 
 // replay has another learner, with an empty disk, read the batches that stand on the broker: what it writes, on its disk
-// and for others to see, must be what the learner of the campaign wrote.
+// and for others to see, must be what the learner of the campaign wrote. How long rounds took it cannot know: it takes the deadlines of
+// those that stood, and shows by its own bytes that it took nothing else.
 func (w *world) replay() {
 	broker, err := memory.New(memory.Config{})
 	must(err)
@@ -49,6 +50,7 @@ func (w *world) replay() {
 	c.Finish, c.AcceptRollback = nil, given
 	if at, err := w.disk.Load(ctx); err == nil { // a Task is planned once, and may hold what is drawn
 		c.Prepare = func() (*wire.Task, error) { return body(at.Task, &wire.Task{}), nil }
+		c.Records = announced{broker, at.Cursor.TaskHash, public}
 	}
 	s, err := service.New(c)
 	must(err)
@@ -81,6 +83,24 @@ func (w *world) replay() {
 		w.violate("%s is nothing that a learner computes from the batches", subject)
 	}
 	must(disk.Close())
+}
+
+// announced are records with the Rounds of a task that stood, for who asks for one by its number.
+type announced struct {
+	stream.Records
+	task   state.Hash
+	public map[string][]byte
+}
+
+// Get implements stream.Records.
+func (a announced) Get(ctx context.Context, subject string) (stream.Message, error) {
+	m, err := a.Records.Get(ctx, subject)
+	at, _ := stream.ParseSubject(subject)
+	data, stood := a.public[subject]
+	if errors.Is(err, stream.ErrNotFound) && at.Verb == "round" && stood && state.Hash(body(data, &wire.Round{}).TaskHash) == a.task {
+		return stream.Message{Subject: subject, Data: data}, nil
+	}
+	return m, err
 }
 
 // sameDisk compares checkpoint and ledger, byte for byte.

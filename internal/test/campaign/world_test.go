@@ -221,10 +221,13 @@ func (w *world) body() (*wire.Task, error) {
 	}
 	return &wire.Task{Suite: suite, Declaration: declared, Plan: learned(&wire.Plan{
 		Algorithm: "psgd", Trust: w.trust(), HonestFraction: "1", Phases: w.phases(), Silos: uint64(w.silos()),
-		Epsilon: budget, Delta: delta, DeadlineMs: uint64(w.Deadline.Milliseconds()),
+		Epsilon: budget, Delta: delta, DeadlineMs: uint64(w.Deadline.Milliseconds()), StaleMs: uint64(w.stale().Milliseconds()),
 		EpsilonBudget: budget, Continuous: w.continuous(), RetentionMs: uint64(kept.Milliseconds()),
 	}, 1)}, nil
 }
+
+// stale is the longest deadline of a round.
+func (w *world) stale() time.Duration { return 3 * w.Deadline }
 
 func (w *world) continuous() wire.Continuous {
 	if w.Endless {

@@ -17,6 +17,7 @@ const name = stream.Task("kills")
 
 // The declaration of every task here. What kills waste is rounds and users, so both are small and there are more users
 // than the plan wants.
+// Rounds keep the plan's deadline, whatever their pace, so that a learner which is given the batches again announces the same bytes.
 const declaration = `
 version: 1
 name: kills
@@ -26,7 +27,7 @@ intercept: 0
 label: {positive: ["1"], negative: ["-1"]}
 model: {loss: logistic, radius: 1, clip_norm: 0.25}
 privacy: {epsilon: 8, delta: 1e-3, trust: shuffle}
-schedule: {users: %d, cohort: %d, minimum_cohort: %d, deadline: 4s, rounds: {max: %d}, plan: %s}
+schedule: {users: %d, cohort: %d, minimum_cohort: %d, deadline: 4s, stale: 4s, rounds: {max: %d}, plan: %s}
 `
 
 // The publishers are silos that trust nobody, each with more rows than the plan wants.

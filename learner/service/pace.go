@@ -1,0 +1,88 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/seal"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// margin is how many times as long as the last round's pace asks for a round may take before it is content with its minimum.
+const margin = 3
+
+// A pace is what this process saw of how fast the users of a round came: times by its clock, and nothing of what they sent.
+type pace struct {
+	took  time.Duration // from the announcement, or this process's start, until the batch was there
+	whole bool          // since the announcement
+	next  *wire.Round   // stands already: this state is an older copy, and has to write the same bytes
+}
+
+// deadline returns the deadline in milliseconds that a round of its own announces after the committed one, of which so many
+// users were counted (0: a void one): margin times as long as its cohort takes at the pace of the last round that shows one, within the plan's bounds;
+// 0 where that is the plan's. The pace of earlier rounds is that which the committed Round's own deadline was made of.
+//
+// Three rounds show none. Publishers of a first round may be started long after it. A void round says nothing. And the members of
+// an interactive phase all come at once: where some are missing they have left, and waiting longer brings none of them back.
+// Organisations are few and known, and the plan's deadline is made for their work.
+func (c *core) deadline(next manifest.Place, users uint64, p pace) uint64 {
+	plan := c.task.Plan
+	switch least, most := plan.DeadlineMs, plan.StaleMs; {
+	case p.next != nil:
+		return p.next.DeadlineMs
+	case c.round == nil || plan.Silos > 0 || most <= least:
+		return 0
+	default:
+		own := c.perUser(users, p) * float64(next.Cohort)
+		if !(own > float64(least)) {
+			return 0
+		}
+		return uint64(min(own, float64(most)))
+	}
+}
+
+// perUser is the milliseconds of deadline that a user of the next round is worth.
+func (c *core) perUser(users uint64, p pace) float64 {
+	before := float64(c.round.DeadlineMs) / float64(c.place.Cohort)
+	seen := margin * float64(p.took.Milliseconds()) / float64(max(users, 1))
+	switch {
+	case users == 0, c.round.Round == 1:
+		return before
+	case c.place.Interactive() && users < c.place.Cohort:
+		return before / 2
+	case !p.whole:
+		return max(before, seen)
+	}
+	return seen
+}
+
+// paceOf returns what is known of the pace of a round whose batch is there. The round after it stands only where this state is an older copy.
+func (s *Service) paceOf(ctx context.Context, c *core, past past, took time.Duration) (pace, error) {
+	r := c.round.Round
+	p := pace{took: took, whole: r > past.newest}
+	subject := s.config.Task.Round(stream.Round(r + 1))
+	m, err := s.look(ctx, func() (stream.Message, error) { return s.config.Records.Get(ctx, subject) }, false)
+	if errors.Is(err, stream.ErrNotFound) {
+		return p, nil
+	}
+	if err != nil {
+		return p, err
+	}
+	p.next = &wire.Round{}
+	_, err = seal.Verify(m.Data, c.identity.Public(), p.next)
+	if err == nil {
+		err = stream.CheckSubject(m.Subject, p.next)
+	}
+	return p, c.wrote(m.Subject, p.next.TaskHash, err)
+}
+
+// lastUsers is how many users the batch that a commit applies counted; 0 of a void one.
+func (c *commit) lastUsers() uint64 {
+	if c.applied.Void {
+		return 0
+	}
+	return c.applied.BatchUsers
+}
