@@ -20,6 +20,7 @@ func NewPublisher(r prometheus.Registerer, task string) (func(client.Progress), 
 		round    = f.gauge("panlearn_publisher_round", "Newest round that is known here; 0 before the first.")
 		ended    = f.gauge("panlearn_publisher_task_ended", "1 once the task has ended.")
 		refused  = f.counter("panlearn_publisher_refused_publishes_total", "Publishes that the broker refused, in its answer; each try of a report counts.")
+		lost     = f.counter("panlearn_publisher_charged_uncounted_events_total", "Events (of a silo: blocks of records) that were sent, and so have paid, and are in no batch; among the uncounted ones.")
 		last     client.Summary
 		before   uint64 // refused publishes
 	)
@@ -39,6 +40,7 @@ func NewPublisher(r prometheus.Registerer, task string) (func(client.Progress), 
 		for state, of := range outcomes {
 			events.WithLabelValues(state.String()).Add(float64(of(p.Summary) - of(last)))
 		}
+		lost.Add(float64(p.Summary.ChargedUncounted - last.ChargedUncounted))
 		refused.Add(float64(p.RefusedPublishes - before))
 		last, before = p.Summary, p.RefusedPublishes
 		inFlight.Set(float64(p.InFlight))

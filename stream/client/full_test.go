@@ -123,7 +123,7 @@ func TestFalseRefusals(t *testing.T) {
 		w.play(t.Context(), func(ctx context.Context) {
 			sum, err := w.client(cfg).Run(ctx, rows(8, false))
 			must(t, err)
-			if sum.Uncounted != 8 || sum.NotAgain != 8 {
+			if sum.Uncounted != 8 || sum.NotAgain != 8 || sum.ChargedUncounted != 8 {
 				t.Errorf("%+v, want 8 that believe to be in no batch", sum)
 			}
 		})

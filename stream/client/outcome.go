@@ -30,13 +30,15 @@ type Summary struct {
 	Counted   uint64 `json:"counted"`
 	Uncounted uint64 `json:"uncounted"` // no batch holds it, and no round took it
 	Unused    uint64 `json:"unused"`    // never sent: the task had ended, or the client; among the uncounted
-	NotAgain  uint64 `json:"not_again"` // sent, and not again because a further round costs too much; among the uncounted
-	Unknown   uint64 `json:"unknown"`   // sent, and not known to be counted; never sent again
-	Open      uint64 `json:"open"`      // their round was not closed when the client ended: a later one learns more; among the unknown
-	Refused   uint64 `json:"refused"`   // not sent, because the policy refused
-	Invalid   uint64 `json:"invalid"`   // rows sent as the zero vector; among the units
-	Keyless   uint64 `json:"keyless"`   // rows without a key, or a person, that can be read where the task wants one: not sent, and no events
-	Rounds    uint64 `json:"rounds"`    // rounds that these events were last part of
+	// ChargedUncounted counts those of the uncounted who were sent, and so have paid: Uncounted = Unused + ChargedUncounted.
+	ChargedUncounted uint64 `json:"charged_uncounted"`
+	NotAgain         uint64 `json:"not_again"` // sent, and not again because a further round costs too much; among the uncounted
+	Unknown          uint64 `json:"unknown"`   // sent, and not known to be counted; never sent again
+	Open             uint64 `json:"open"`      // their round was not closed when the client ended: a later one learns more; among the unknown
+	Refused          uint64 `json:"refused"`   // not sent, because the policy refused
+	Invalid          uint64 `json:"invalid"`   // rows sent as the zero vector; among the units
+	Keyless          uint64 `json:"keyless"`   // rows without a key, or a person, that can be read where the task wants one: not sent, and no events
+	Rounds           uint64 `json:"rounds"`    // rounds that these events were last part of
 }
 
 // A tally collects a Summary from the answers of the loop. Only answers count, so that its sums always agree.
@@ -122,6 +124,8 @@ func (s *Summary) add(o Outcome, rows uint64) {
 		s.Uncounted++
 		if o.Round == 0 {
 			s.Unused++
+		} else {
+			s.ChargedUncounted++
 		}
 		if o.Refused != nil {
 			s.NotAgain++

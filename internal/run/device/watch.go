@@ -85,7 +85,11 @@ func (w *Watch) Look() (counts []any, waits, kind string) {
 	if !w.posts {
 		counts = []any{"read", w.read}
 	}
-	return append([]any{"round", uint64(p.Round)}, append(counts, "sent", sent, "counted", p.Summary.Counted)...), waits, kind
+	counts = append(counts, "sent", sent, "counted", p.Summary.Counted)
+	if n := p.Summary.ChargedUncounted; n > 0 {
+		counts = append(counts, "charged_uncounted", n)
+	}
+	return append([]any{"round", uint64(p.Round)}, counts...), waits, kind
 }
 
 // waits says for what, and the same without numbers that change by themselves.

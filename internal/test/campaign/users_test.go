@@ -119,6 +119,7 @@ func (w *world) auditUsers(r record, out *result) {
 				tally.Unused++
 			case participation.Uncounted:
 				tally.Uncounted++
+				tally.ChargedUncounted++
 				if !w.pays(p) {
 					unpaid++
 				}

@@ -127,6 +127,7 @@ func (e *evidence) auditUsers(violate func(string, ...any), s *sum) {
 			}
 		}
 		tally.Unused, tally.NotAgain = p.summary.Unused, p.summary.NotAgain // which no store knows
+		tally.ChargedUncounted = tally.Uncounted - tally.Unused
 		if sent := tally.Uncounted - tally.Unused; tally.NotAgain > sent {
 			violate("%s: %d events are said to cost too much to go again, and %d uncounted ones were sent", p.name, tally.NotAgain, sent)
 		}
