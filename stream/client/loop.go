@@ -78,6 +78,7 @@ type loop struct {
 	retry      bool                                               // the timer ticked: send unanswered bundles again
 	delivered  *answers                                           // publishes that were answered, or failed
 	deliveries sync.WaitGroup
+	online     context.Context // of deliveries: it outlives that of the client for a moment
 	publishing stream.Trouble
 	trouble    string    // why the newest answers took no report; empty: they did
 	troubled   time.Time // since when
@@ -100,13 +101,22 @@ func newLoop(c Config) *loop {
 	return l
 }
 
+// answersWithin is how long a client that ends waits for the broker's answers: an event that was sent and not answered is in doubt
+// for ever, if its round closes before a later client has sent it again.
+const answersWithin = 2 * time.Second
+
 // run works until ctx ends (nil), or until the policy refuses or the store fails. Every event is answered when it
 // returns.
 func (l *loop) run(ctx context.Context) error {
+	online, cut := context.WithCancel(context.WithoutCancel(ctx))
+	l.online = online
 	ctx, cancel := context.WithCancel(ctx)
 	err := l.work(ctx)
 	cancel()
+	late := time.AfterFunc(answersWithin, cut)
 	l.deliveries.Wait()
+	late.Stop()
+	cut()
 	return l.shutdown(err)
 }
 
@@ -210,7 +220,7 @@ func (l *loop) advance(ctx context.Context) error {
 	if l.over() {
 		return l.finish()
 	}
-	if err := l.resend(ctx); err != nil {
+	if err := l.resend(); err != nil {
 		return err
 	}
 	l.leave(l.queue.sort(l.current, l.settled), "they took part as often as they may, or their phase is over")

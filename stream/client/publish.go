@@ -54,7 +54,7 @@ func (l *loop) join(ctx context.Context, events []*event) error {
 	}
 	r.joined += uint64(len(events))
 	r.bundles = append(r.bundles, bundles...)
-	return l.send(ctx, r, bundles)
+	return l.send(r, bundles)
 }
 
 // refuse tells users who may not pay for a round what the policy says.
@@ -85,7 +85,7 @@ type delivery struct {
 }
 
 // send notes a publish of bundles to the newest attempt, durably, and then makes it. All of them may be sent there.
-func (l *loop) send(ctx context.Context, r *round, bundles []*bundle) error {
+func (l *loop) send(r *round, bundles []*bundle) error {
 	change := participation.Change{Rounds: map[stream.Round]stream.Hash{r.number: r.manifest}}
 	for _, b := range bundles {
 		for _, e := range b.events {
@@ -103,7 +103,7 @@ func (l *loop) send(ctx context.Context, r *round, bundles []*bundle) error {
 	}
 	d := delivery{round: r, open: r.open, attempt: r.attempt, bundles: bundles, due: l.beats.next(time.Now())}
 	l.deliveries.Go(func() {
-		d.acks, d.err = l.publish(ctx, d)
+		d.acks, d.err = l.publish(l.online, d)
 		l.delivered.put(d)
 	})
 	l.progress()
@@ -171,7 +171,7 @@ func (l *loop) answered(d delivery) {
 
 // resend sends the bundles of the newest round that its newest attempt has not, or may not have: at once to a new
 // attempt, at the pace of the timer where an answer is missing.
-func (l *loop) resend(ctx context.Context) error {
+func (l *loop) resend() error {
 	r := l.current
 	if !r.receives() || r.message == nil {
 		return nil
@@ -200,7 +200,7 @@ func (l *loop) resend(ctx context.Context) error {
 		return err
 	}
 	for batch := range slices.Chunk(due, chunkMessages) {
-		if err := l.send(ctx, r, batch); err != nil {
+		if err := l.send(r, batch); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/client"
 	"github.com/panlearn/panlearn/stream/client/participation"
 )
@@ -70,4 +71,80 @@ func TestTheTaskWasEndedBefore(t *testing.T) {
 		}
 		must(t, c.Close())
 	})
+}
+
+// A broker at a distance stores at once, and its answer is on its way for a while.
+type distant struct{ stream.ReportWriter }
+
+func (d distant) Publish(ctx context.Context, reports []stream.Outgoing) ([]stream.Ack, error) {
+	acks, err := d.ReportWriter.Publish(ctx, reports)
+	select {
+	case <-time.After(500 * time.Millisecond):
+		return acks, err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// TestAStopHearsTheAnswers: a client that is stopped while the broker's answers are on their way takes them, so that the next one knows who was
+// counted, though the round closed meanwhile and takes nothing again.
+func TestAStopHearsTheAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, plan{rounds: 1, cohort: 8})
+		store := participation.NewMemoryStore()
+		w.play(t.Context(), func(ctx context.Context) {
+			c := w.config(store)
+			c.Reports = distant{c.Reports}
+			life, stop := context.WithCancel(ctx)
+			go func() {
+				for w.reports(1, 1) < 6 {
+					time.Sleep(10 * time.Millisecond)
+				}
+				stop()
+			}()
+			began := time.Now()
+			sum, _ := w.client(c).Run(life, rows(6, false))
+			if sum.Open != 6 || time.Since(began) > 10*time.Second {
+				t.Errorf("%+v after %v, want 6 whose round is open", sum, time.Since(began))
+			}
+			others := w.config(participation.NewMemoryStore())
+			others.Source = "others"
+			_, err := w.client(others).Run(ctx, rows(2, false))
+			must(t, err)
+			sum, err = w.client(w.config(store)).Run(ctx, rows(6, false))
+			must(t, err)
+			if sum.Counted != 6 {
+				t.Errorf("%+v, want 6 counted", sum)
+			}
+		})
+	})
+}
+
+// TestAStopDoesNotWaitForABrokerThatIsAway: answers that do not come keep nobody.
+func TestAStopDoesNotWaitForABrokerThatIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, plan{rounds: 1, cohort: 8})
+		w.play(t.Context(), func(ctx context.Context) {
+			c := w.config(participation.NewMemoryStore())
+			c.Reports = silent{}
+			life, stop := context.WithCancel(ctx)
+			go func() {
+				time.Sleep(5 * time.Second)
+				stop()
+			}()
+			began := time.Now()
+			_, _ = w.client(c).Run(life, rows(6, false))
+			if took := time.Since(began); took > 8*time.Second {
+				t.Errorf("it ended %v after it was stopped", took-5*time.Second)
+			}
+		})
+	})
+}
+
+// silent is a broker that answers nothing.
+type silent struct{}
+
+func (silent) Publish(ctx context.Context, _ []stream.Outgoing) ([]stream.Ack, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
 }
