@@ -51,7 +51,7 @@ func (l *loop) hear(ctx context.Context, w stream.Wake) error {
 		l.resting = true
 		l.pace.rests(time.Now())
 	default:
-		l.pace.heard(time.Now())
+		l.pace.heard(time.Now(), l.patience())
 	}
 	return err
 }

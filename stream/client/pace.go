@@ -16,7 +16,7 @@ const comeback = 1000
 const joinEvery = 50 * time.Millisecond
 
 // A pace says when a device looks at the broker though no wake told it to. The mean time between two looks doubles while they find
-// nothing that no wake had told; wakes that tell something put the next one off. All times are jittered by half.
+// nothing that no wake had told, and when a wake tells something, which also puts the next one off. All times are jittered by half.
 type pace struct {
 	least, most time.Duration
 	jitter      *rand.Rand
@@ -53,8 +53,9 @@ func (p *pace) looked(now time.Time, news bool, most time.Duration) {
 // rests says that nothing is to be done: the next look is far away, and what the waits of before have grown to stays.
 func (p *pace) rests(now time.Time) { p.due = now.Add(p.around(p.most)) }
 
-// heard says that a wake told something new: wakes come.
-func (p *pace) heard(now time.Time) {
+// heard says that a wake told something new, and how long the next look may be away: wakes come, so there is less to look for.
+func (p *pace) heard(now time.Time, most time.Duration) {
+	p.wait = min(2*p.wait, most)
 	if at := now.Add(p.around(p.wait)); at.After(p.due) {
 		p.due = at
 	}

@@ -153,6 +153,35 @@ func TestWakesAreEnough(t *testing.T) {
 	})
 }
 
+// TestARoundThatWakesTellOfIsNotRead: a device that heard the Round and the Open of the round that its event is in does not read again for seconds,
+// though the look before them was a moment ago.
+func TestARoundThatWakesTellOfIsNotRead(t *testing.T) {
+	for range 20 { // times are drawn
+		synctest.Test(t, func(t *testing.T) {
+			ctx := t.Context()
+			w := newWorld(t, plan{rounds: 2, cohort: 4, deadline: time.Minute})
+			w.put(ctx, w.name.Task(), w.learner, w.task)
+			var l listener
+			cl, publish := w.listens(ctx, w.config(participation.NewMemoryStore()), &l)
+			_, err := cl.Agreement(ctx)
+			must(t, err)
+			time.Sleep(time.Minute)
+			outcome := publish()
+			synctest.Wait()
+			hash := w.announce(ctx, 1)
+			w.open(ctx, 1, 1, hash)
+			synctest.Wait()
+			before := l.reads.Load()
+			time.Sleep(3900 * time.Millisecond)
+			if n := l.reads.Load() - before; n != 0 || w.reports(1, 1) != 1 {
+				t.Errorf("%d reads and %d reports while the round was open, want none and one", n, w.reports(1, 1))
+			}
+			must(t, cl.Close())
+			<-outcome
+		})
+	}
+}
+
 // TestLostWakes: all wakes are lost. The timer finds a round within a few of its deadlines, and its outcome.
 func TestLostWakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
