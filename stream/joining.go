@@ -10,8 +10,9 @@ const (
 	minDoubling  = 250 * time.Millisecond
 	maxDoubling  = 30 * time.Second
 	freeDoubling = time.Second // where a round has no deadline: longer than a device is slow to hear
-	workDoubling = 16          // times what a stage needs for a cohort
+	workDoubling = 16          // times what a stage needs for a cohort, where half of the deadline leaves the time
 	holds        = 4           // the part of a doubling for which the share stays as it is announced
+	mostDoubling = time.Hour
 )
 
 // minShare bounds the share that an Open may announce from below, so that any is back at 1 after 16 doublings.
@@ -44,7 +45,9 @@ func RampOf(probability, doublingMs uint32) Ramp {
 
 // NewRamp begins with a share of the devices that wait; 1 and more is everybody. work is how long the stage opens the reports of a cohort:
 // a share that doubles meanwhile would ask for more of them before anybody hears that these are enough. All devices may
-// join before half of the deadline is over, or after some minutes where there is none.
+// join before half of the deadline is over, or after some minutes where there is none. Where the stage works for so long that the share would grow
+// meanwhile, it stays as announced until the stage is done, for a quarter of the deadline or of a minute at most: who joins a
+// full round pays for nothing, and a round that fills late costs nobody anything.
 func NewRamp(share float64, work, deadline time.Duration) Ramp {
 	r := Ramp{Doubling: max(doubling(deadline), min(workDoubling*work, 2*maxDoubling))}
 	if share < 1 {
@@ -53,6 +56,7 @@ func NewRamp(share float64, work, deadline time.Duration) Ramp {
 		if last := time.Duration(float64(deadline/2) / (1.0/holds - math.Log2(share))); deadline > 0 {
 			r.Doubling = min(r.Doubling, max(last, minDoubling))
 		}
+		r.Doubling = max(r.Doubling, min(holds*work, max(2*maxDoubling, deadline), mostDoubling))
 	}
 	r.Doubling = r.Doubling.Truncate(time.Millisecond)
 	return r

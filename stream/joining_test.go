@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A share that waits grows back to 1, for every announcement, deadline and speed of a stage, in half of the deadline or some minutes; the devices
-// that may join at a time are those that the stage counts with.
+// A share that waits grows back to 1, for every announcement, deadline and speed of a stage, in half of the deadline or some minutes, or in 16 doublings
+// and a quarter of one of the time that it holds for a stage that works for longer; the devices that may join at a time are those that the stage counts with.
 func TestRampTendsToOne(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		draw := rapid.Uint32().Draw(t, "draw")
@@ -22,6 +22,9 @@ func TestRampTendsToOne(t *testing.T) {
 		most := 20 * time.Minute
 		if deadline > 0 {
 			most = max(deadline/2, 5*time.Second)
+		}
+		if held := min(4*work, max(time.Minute, deadline), time.Hour); r.Doubling <= held {
+			most = max(most, held*65/4)
 		}
 		after := r.After(draw)
 		if after < 0 || after > most {
@@ -53,12 +56,19 @@ func TestRampTendsToOne(t *testing.T) {
 	}
 }
 
-// While a stage opens the reports of a cohort hardly more devices join, where its deadline leaves the time.
+// While a stage opens the reports of a cohort hardly more devices join, and none where it works for up to a quarter of its deadline. Where it works for
+// longer than a minute they are a few times as many, and not all.
 func TestRampWaitsForTheStage(t *testing.T) {
-	for _, deadline := range []time.Duration{0, 10 * time.Minute} {
-		r := NewRamp(0.1, 5*time.Second, deadline)
-		if grown := r.Share(5*time.Second) / r.Share(0); grown > 1.1 {
-			t.Errorf("deadline %v: %v times as many join while the stage works", deadline, grown)
+	for _, c := range []struct {
+		deadline, work time.Duration
+		most           float64
+	}{
+		{0, 5 * time.Second, 1.1}, {10 * time.Minute, 5 * time.Second, 1.1}, {time.Minute, 5 * time.Second, 1}, {time.Minute, 15 * time.Second, 1},
+		{6 * time.Second, 10 * time.Second, 1}, {time.Minute, 70 * time.Second, 2}, {5 * time.Minute, 70 * time.Second, 1},
+	} {
+		r := NewRamp(0.1, c.work, c.deadline)
+		if grown := r.Share(c.work) / r.Share(0); grown > c.most+1e-9 {
+			t.Errorf("deadline %v: %v times as many join while the stage works for %v", c.deadline, grown, c.work)
 		}
 	}
 }
