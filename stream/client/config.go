@@ -60,7 +60,7 @@ type Config struct {
 	MaxBlockRows uint64
 
 	Bundle      int // users in one message, 1 to the task's max_bundle; default 1
-	MaxInFlight int // events whose publish is not answered; default 4096
+	MaxInFlight int // most events whose publish is not answered, where the broker answers quickly; default 4096
 	// Poll is the mean time between retries of a publish, and the shortest between reads that nothing woke; default 2s.
 	Poll time.Duration
 	// MaxPoll is the longest mean time between reads that nothing woke, and the longest over which the devices of a task

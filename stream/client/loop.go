@@ -75,6 +75,7 @@ type loop struct {
 	onReport   func(stream.Round, block.Block, randomizer.Params) // what a test sees of each draw
 	beats      *beats                                             // when events join, and publishes leave
 	sending    int                                                // events whose publish is on its way
+	window     window                                             // of them
 	retry      bool                                               // the timer ticked: send unanswered bundles again
 	delivered  *answers                                           // publishes that were answered, or failed
 	deliveries sync.WaitGroup
@@ -90,7 +91,7 @@ type loop struct {
 func newLoop(c Config) *loop {
 	chunk := min(chunkMessages*c.Bundle, maxChunk)
 	l := &loop{
-		Config: c, clock: newClock(), chunk: chunk, inbox: newInbox(2 * chunk), beats: newBeats(chunk, 2*chunk),
+		Config: c, clock: newClock(), chunk: chunk, inbox: newInbox(2 * chunk), beats: newBeats(chunk, 2*chunk), window: newWindow(chunk, c.MaxInFlight),
 		records:  &records{port: c.Records, task: c.Task, timeout: c.Timeout, log: c.Logger, told: make(map[string]bool)},
 		accounts: accounts{ledger: c.Ledger, policy: c.Policy, perUser: c.UserKeys, log: c.Logger},
 		agreed:   make(chan struct{}), ended: make(chan struct{}),
@@ -224,7 +225,7 @@ func (l *loop) advance(ctx context.Context) error {
 		return err
 	}
 	l.leave(l.queue.sort(l.current, l.settled), "they took part as often as they may, or their phase is over")
-	for !l.gathering() && l.joinable() && l.sending < l.MaxInFlight {
+	for !l.gathering() && l.joinable() && l.sending < l.window.now {
 		if l.refusals.holds(l.current.attempt, time.Now()) || l.clock.holds() {
 			break
 		}
@@ -234,7 +235,7 @@ func (l *loop) advance(ctx context.Context) error {
 			}
 			break
 		}
-		n := min(int(min(l.current.most-l.current.joined, uint64(l.chunk))), l.MaxInFlight-l.sending, l.beats.left)
+		n := min(int(min(l.current.most-l.current.joined, uint64(l.chunk))), l.window.now-l.sending, l.beats.left)
 		if n = l.unrefused(n); n == 0 {
 			break
 		}

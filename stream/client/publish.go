@@ -152,9 +152,11 @@ func messageID(report [16]byte, attempt participation.Attempt) [16]byte {
 
 // answered takes the answer of a delivery.
 func (l *loop) answered(d delivery) {
+	events := 0
 	for i, b := range d.bundles {
 		b.inFlight = false
 		l.sending -= len(b.events)
+		events += len(b.events)
 		if i < len(d.acks) {
 			for _, e := range b.events {
 				e.record.Acked(d.attempt, d.acks[i])
@@ -165,6 +167,7 @@ func (l *loop) answered(d delivery) {
 			d.round.owed = append(d.round.owed, b)
 		}
 	}
+	l.window.answered(events, time.Since(d.due))
 	l.note(d, time.Now())
 	l.progress()
 }
@@ -185,7 +188,7 @@ func (l *loop) resend() error {
 			// Its answer, settling or a newer attempt decides about it.
 		case !record.SentTo(a) && b.exhausted(l.Policy.Reports()):
 			ended = append(ended, b) // it was sent often enough
-		case l.sending+n >= l.MaxInFlight || (record.SentTo(a) && b.tried && !l.retry):
+		case l.sending+n >= l.window.now || (record.SentTo(a) && b.tried && !l.retry):
 			later = append(later, b)
 		default:
 			due = append(due, b)
