@@ -64,12 +64,12 @@ func (l Linear[H]) Value(theta []float64, e Example) float64 { return l.h.value(
 
 // Gradient writes h'(<theta, x>; y) x.
 func (l Linear[H]) Gradient(dst, theta []float64, e Example) {
-	p := l.h.slope(e.Dot(theta), e.Label, 0)
+	p := Normal(l.h.slope(e.Dot(theta), e.Label, 0))
 	clear(dst)
 	e.AddTo(dst, p)
 }
 
-// Prox writes argmin_u l(u; e) + (b/2) ||u - theta||^2, in closed form or by Newton's method in the score.
+// Prox writes argmin_u l(u; e) + (b/2) ||u - theta||^2, in closed form or by a search in the score.
 func (l Linear[H]) Prox(dst, theta []float64, e Example, b float64) {
 	p := l.h.slope(e.Dot(theta), e.Label, curvature(e, b))
 	copy(dst, theta)
@@ -86,7 +86,7 @@ func (l Linear[H]) Smoothness(x float64) float64 { return l.h.smoothness(x) }
 func (l Linear[H]) CheckLabel(y float64) error { return TraitsOf(l.h.name()).Labels.check(y) }
 
 func (l Linear[H]) envelopeGradient(dst, theta []float64, e Example, b float64) {
-	p := l.h.slope(e.Dot(theta), e.Label, curvature(e, b))
+	p := Normal(l.h.slope(e.Dot(theta), e.Label, curvature(e, b)))
 	clear(dst)
 	e.AddTo(dst, p)
 }

@@ -5,12 +5,12 @@ import (
 	"math"
 )
 
-// Softmax is the multinomial logistic loss ln sum_j exp(s_j) - s_y of the scores s_j = <theta_j, x> of k classes, for labels
-// y = 0 .. k-1. theta has k times as many entries as x: class after class.
+// Softmax is the multinomial logistic loss ln sum_j exp(s_j) - s_y of the scores s_j = <theta_j, x> of k classes, for
+// labels y = 0 .. k-1. theta has k times as many entries as x: class after class.
 //
-// The gradient in the scores is the vector of probabilities minus a unit vector, of norm below sqrt(2), and its derivative
-// diag(p) - p p^T has no eigenvalue above 1/2 (Boehning 1992); hence it is sqrt(2) X-Lipschitz and X^2/2-smooth for
-// features of norm at most X.
+// The gradient in the scores is the vector of probabilities minus a unit vector, of norm below sqrt(2), and its
+// derivative diag(p) - p p^T has no eigenvalue above 1/2 (Boehning 1992); hence it is sqrt(2) X-Lipschitz and
+// X^2/2-smooth for features of norm at most X.
 type Softmax struct {
 	Classes int // k, from 2 to 2^16
 }
@@ -39,45 +39,39 @@ func (l Softmax) Gradient(dst, theta []float64, e Example) {
 	l.envelopeGradient(dst, theta, e, math.Inf(1))
 }
 
-// Prox writes argmin_u l(u; e) + (b/2) ||u - theta||^2: theta_j - (q_j - [j = y]) x / b, where the probabilities q at the prox
-// solve ln q_j + c q_j = s_j + c [j = y] - t with sum q_j = 1 and c = ||x||^2/b. Newton's method finds t.
+// Prox writes argmin_u l(u; e) + (b/2) ||u - theta||^2: theta_j - (q_j - [j = y]) x / b, where the probabilities q at
+// the prox solve ln q_j + c q_j = s_j + c [j = y] - t with sum q_j = 1 and c = ||x||^2/b.
 func (l Softmax) Prox(dst, theta []float64, e Example, b float64) {
-	l.slopes(dst, theta, e, curvature(e, b))
+	l.slopes(dst, theta, e, b)
 	features := len(theta) / l.Classes
-	for j := range l.Classes {
-		block := dst[j*features : (j+1)*features]
-		p := l.block(block)
+	for j := l.Classes - 1; j >= 0 && features > 0; j-- {
+		block, p := dst[j*features:(j+1)*features], dst[j]
 		copy(block, theta[j*features:])
 		e.AddTo(block, -p/b)
 	}
 }
 
 func (l Softmax) envelopeGradient(dst, theta []float64, e Example, b float64) {
-	l.slopes(dst, theta, e, curvature(e, b))
-	features := len(theta) / l.Classes
-	for j := range l.Classes {
-		block := dst[j*features : (j+1)*features]
-		p := l.block(block)
-		clear(block)
-		e.AddTo(block, p)
-	}
+	l.slopes(dst, theta, e, b)
+	l.spread(dst, e)
 }
 
 // envelopeValue is the loss at the prox, in its scores s_j - c p_j, plus c ||p||^2/2 for the way to it.
 func (l Softmax) envelopeValue(theta []float64, e Example, b float64) float64 {
-	p := make([]float64, len(theta))
-	c, features, y := curvature(e, b), len(theta)/l.Classes, l.class(e.Label)
-	l.slopes(p, theta, e, c)
+	p := make([]float64, max(len(theta), l.Classes))
+	c, y := curvature(e, b), l.class(e.Label)
+	if len(theta) > 0 {
+		l.slopes(p, theta, e, b)
+	}
 	shifted := func(j int) float64 {
 		if j < 0 {
 			return 0
 		}
-		return l.scoreOf(theta, e, j) - float64(c*l.block(p[j*features:]))
+		return l.scoreOf(theta, e, j) - float64(c*p[j])
 	}
 	var total logSum
 	var way float64
-	for j := range l.Classes {
-		v := l.block(p[j*features:])
+	for j, v := range p[:l.Classes] {
 		way += float64(v * v)
 		if j != y {
 			total.add(shifted(j) - shifted(y))
@@ -117,82 +111,89 @@ func (l Softmax) scoreOf(theta []float64, e Example, j int) float64 {
 	return e.Dot(theta[j*features : (j+1)*features])
 }
 
-// block returns the first entry of a class's block, where slopes leaves its number; 0 without features.
-func (Softmax) block(b []float64) float64 {
-	if len(b) == 0 {
+// slopes writes q_j - [j = y] to dst[j], for every class j, which spares a device scratch memory: those of the
+// envelope with parameter b, of a label that is none those of the loss itself.
+func (l Softmax) slopes(dst, theta []float64, e Example, b float64) {
+	if len(dst) == 0 {
+		return
+	}
+	s, y := l.scores(dst, theta, e), l.class(e.Label)
+	if math.IsInf(b, 1) || y < 0 {
+		t, _ := partition(s, y)
+		probabilities(s, y, t)
+		return
+	}
+	cut := newTempered(s, y, tempering(e, b), math.Inf(1))
+	cut.slopes(s)
+}
+
+// tempering returns c = ||x||^2/b, 0 only where b is +Inf: slopes of a c this small are those of 0, to the last digit.
+func tempering(e Example, b float64) float64 {
+	if math.IsInf(b, 1) {
 		return 0
 	}
-	return b[0]
+	return max(curvature(e, b), 0x1p-60)
 }
 
-// slopes writes q_j - [j = y] to the first entry of every class's block of dst, which spares a device scratch memory.
-func (l Softmax) slopes(dst, theta []float64, e Example, c float64) {
-	l.scores(dst, theta, e)
-	l.shrink(dst, l.class(e.Label), c, l.partition(dst, l.class(e.Label), c, math.Inf(-1)))
-}
-
-// scores writes every class's score to the first entry of its block of dst.
-func (l Softmax) scores(dst, theta []float64, e Example) {
-	features := len(theta) / l.Classes
-	for j := 0; j < l.Classes && features > 0; j++ {
-		dst[j*features] = l.scoreOf(theta, e, j)
-	}
-}
-
-// shrink replaces scores by q_j - [j = y].
-func (l Softmax) shrink(dst []float64, y int, c, t float64) {
-	features := len(dst) / l.Classes
-	var others float64
-	for j := 0; j < l.Classes && features > 0; j++ {
-		if j != y {
-			dst[j*features] = expSlope(dst[j*features]-t, c)
-			others += dst[j*features]
-		}
-	}
-	if y >= 0 && features > 0 {
-		dst[y*features] = -others // q_y - 1, also where q_y rounds to 1
-	}
-}
-
-// partition returns the t at which the q_j of the scores in the first entries of dst's blocks sum to 1; without smoothing it is
-// ln sum exp(s_j). Above the largest of s_j + c [j = y] it lies in [-c, ln k]: the largest q_j is at most 1 and at least 1/k. The search
-// begins at the guess, or next to it.
-func (l Softmax) partition(dst []float64, y int, c, guess float64) float64 {
-	features := len(dst) / l.Classes
-	at := func(j int) float64 {
-		s := l.block(dst[j*features : (j+1)*features])
-		if j == y {
-			s += c
-		}
-		return s
-	}
-	top := math.Inf(-1)
+// scores writes every class's score to dst[j], and returns that part of dst.
+func (l Softmax) scores(dst, theta []float64, e Example) []float64 {
 	for j := range l.Classes {
-		top = max(top, at(j))
+		dst[j] = l.scoreOf(theta, e, j)
 	}
-	if c == 0 {
-		var total logSum
-		for j := range l.Classes {
-			total.add(at(j) - top)
-		}
-		return top + total.log()
-	}
-	most := math.Log(float64(l.Classes))
-	return top + root(-c, most, min(max(guess-top, -c), most), func(t float64) (float64, float64) {
-		var sum, derivative float64
-		for j := range l.Classes {
-			q := expSlope(at(j)-top-t, c)
-			sum += q
-			derivative += q / (1 + float64(c*q))
-		}
-		if math.Abs(sum-1) <= 0x1p-50 {
-			return 0, 1 // all digits that the sum has
-		}
-		return -math.Log(sum), derivative / sum
-	})
+	return dst[:l.Classes]
 }
 
-// logSum is the logarithm of a sum of exponentials that are added one by one; only exponentials of negative numbers are taken.
+// spread writes the features to every class's block of dst, times its number, which is in dst[j].
+func (l Softmax) spread(dst []float64, e Example) {
+	features := len(dst) / l.Classes
+	for j := l.Classes - 1; j >= 0 && features > 0; j-- { // numbers that are still to be read lie before the block
+		block, p := dst[j*features:(j+1)*features], dst[j]
+		clear(block)
+		e.AddTo(block, p)
+	}
+}
+
+// partition returns t = ln sum exp(s_j), and the norm of the slopes exp(s_j - t) - [j = y].
+func partition(s []float64, y int) (t, norm float64) {
+	top := math.Inf(-1)
+	for _, v := range s {
+		top = max(top, v)
+	}
+	var total logSum
+	for _, v := range s {
+		total.add(v - top)
+	}
+	t = top + total.log()
+	var others, squares float64
+	for j, v := range s {
+		if j != y {
+			q := math.Exp(v - t)
+			others += q
+			squares += float64(q * q)
+		}
+	}
+	if y >= 0 {
+		squares += float64(others * others)
+	}
+	return t, math.Sqrt(squares)
+}
+
+// probabilities replaces scores by exp(s_j - t) - [j = y].
+func probabilities(s []float64, y int, t float64) {
+	var others float64
+	for j, v := range s {
+		if j != y {
+			s[j] = Normal(math.Exp(v - t))
+			others += s[j]
+		}
+	}
+	if y >= 0 {
+		s[y] = -others // q_y - 1, also where q_y rounds to 1
+	}
+}
+
+// logSum is the logarithm of a sum of exponentials that are added one by one; only exponentials of negative numbers
+// are taken.
 type logSum struct {
 	top, sum float64 // the sum is sum exp(top)
 	any      bool

@@ -203,6 +203,9 @@ func (e *Exact) At(point []float64, frame *convex.Frame) error {
 		}
 	}
 	e.point, e.frame, e.loss = slices.Clone(point), frame, loss
+	for i, v := range e.point {
+		e.point[i] = convex.Normal(v)
+	}
 	e.sparse.on = e.c.Statistic == Gradient && frame == nil && convex.OneScore(loss)
 	return nil
 }
