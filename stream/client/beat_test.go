@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"github.com/panlearn/panlearn/learner/task/source"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/client/consent"
 	"github.com/panlearn/panlearn/stream/client/participation"
 )
 
@@ -193,7 +195,7 @@ func TestHostileLinesLookLikeOthers(t *testing.T) {
 
 // An event that is posted leaves on the second tick after it came, however long it takes to say what it is, while that is less than a tick.
 func TestPostedEventsLeaveOnTicks(t *testing.T) {
-	at := func(work time.Duration) (seen []string) {
+	at := func(work, declared time.Duration) (seen []string) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx := t.Context()
 			w := newWorld(t, plan{rounds: 1, cohort: 20, deadline: time.Hour})
@@ -202,6 +204,9 @@ func TestPostedEventsLeaveOnTicks(t *testing.T) {
 			c := w.config(participation.NewMemoryStore())
 			watch := &watcher{ReportWriter: c.Reports, begun: time.Now()}
 			c.Reports = watch
+			if declared > 0 {
+				c.Work = func(*consent.Agreement) (func(), error) { return func() { time.Sleep(declared) }, nil }
+			}
 			device := w.client(c)
 			_, err := device.Agreement(ctx)
 			must(t, err)
@@ -224,15 +229,18 @@ func TestPostedEventsLeaveOnTicks(t *testing.T) {
 		})
 		return seen
 	}
-	want := at(0)
+	want := at(0, 0)
 	if len(want) != 20 {
 		t.Fatalf("%d reports", len(want))
 	}
-	if got := at(4 * time.Millisecond); !slices.Equal(got, want) {
+	if got := at(4*time.Millisecond, 0); !slices.Equal(got, want) {
 		t.Errorf("%q and %q", firstOther(got, want), firstOther(want, got))
 	}
-	if got := at(400 * time.Millisecond); slices.Equal(got, want) {
+	if got := at(400*time.Millisecond, 0); slices.Equal(got, want) {
 		t.Error("work that overruns ticks does not show: this test sees nothing")
+	}
+	if got, want := at(40*time.Millisecond, 40*time.Millisecond), at(0, 40*time.Millisecond); len(want) != 20 || !slices.Equal(got, want) {
+		t.Errorf("ticks that are made for the work: %q and %q", firstOther(got, want), firstOther(want, got))
 	}
 }
 
@@ -244,4 +252,27 @@ func TestWorkOfManyRows(t *testing.T) {
 	if got := client.WorkOf(time.Millisecond, 1<<60); got <= 0 || got > time.Hour {
 		t.Errorf("very many rows take %v", got)
 	}
+}
+
+// A task one of whose events takes longer than half of a round's deadline is refused by name, before anything of an event is done.
+func TestTooSlowATask(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		w := newWorld(t, plan{rounds: 1, cohort: 20, deadline: time.Minute})
+		hash := w.announce(ctx, 1)
+		w.open(ctx, 1, 1, hash)
+		c := w.config(participation.NewMemoryStore())
+		c.Work = func(*consent.Agreement) (func(), error) { return func() { time.Sleep(20 * time.Second) }, nil }
+		device := w.client(c)
+		o, err := device.Publish(ctx, participation.EventKey("a"), example(1))
+		var refused *consent.RefusedError
+		if !errors.As(err, &refused) || o.State != participation.Refused {
+			t.Fatalf("%v, %v: want a refusal", o, err)
+		}
+		for _, word := range []string{"features", "3 coordinates", "20s", "30s"} {
+			if !strings.Contains(err.Error(), word) {
+				t.Errorf("%v: want %q in it", err, word)
+			}
+		}
+	})
 }

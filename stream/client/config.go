@@ -52,6 +52,10 @@ type Config struct {
 	// a row of an earlier run must never be seen again.
 	Source string
 
+	// Work makes the most that an event's function (PublishFunc, PublishBlockFunc) does, for a task that was agreed to: ticks are made for events
+	// that take as long. Nil: no more than mapping the rows of a report.
+	Work func(*consent.Agreement) (func(), error)
+
 	// Shuffle has Run take rows in a random order, one of this many at a time, which are held for that; 0, the default, and 1 in theirs.
 	Shuffle int
 

@@ -37,7 +37,7 @@ func PublishHTTP(ctx context.Context, c Config, h HTTPConfig) (summary client.Su
 		store *httpgateway.Store
 		show  = c.Progress
 	)
-	c.Source = httpgateway.Source
+	c.Source, c.Work = httpgateway.Source, httpgateway.Work
 	if c.Watch != nil {
 		c.Watch.mu.Lock()
 		c.Watch.posts = true

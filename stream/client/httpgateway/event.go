@@ -91,7 +91,9 @@ type mapper struct {
 	features  *task.FeatureMap   // of events in JSON
 	most      int64              // bytes of a body that is parsed; of a person's, of an event in it
 	items     int                // events of a person that enter a report; 0: the task is about single events
+	decoy     []byte             // an event that takes as long to parse as any of its columns does
 	onMap     func()             // what a test does before a person's row is mapped
+	onParse   func(size int)     // what a test does before an event is parsed
 }
 
 // What a body may have beside its event, and a vector for each of its coordinates: an index, a number with all of its digits, and blanks. Parsing
@@ -140,7 +142,7 @@ func (m *mapper) use(agreement *consent.Agreement) error {
 	if agreement.Spec.ByUser() {
 		m.items = agreement.Spec.User.Items
 	}
-	m.agreement, m.features, m.most = agreement, features, most
+	m.agreement, m.features, m.most, m.decoy = agreement, features, most, decoyOf(agreement.Spec)
 	return nil
 }
 
@@ -169,6 +171,9 @@ func (m *mapper) example(key string, body []byte) (convex.Example, error) {
 }
 
 func (m *mapper) row(event []byte) (task.Row, error) {
+	if m.onParse != nil {
+		m.onParse(len(event))
+	}
 	if m.agreement.Spec.Features.Vector != nil {
 		return vectorRow(event)
 	}

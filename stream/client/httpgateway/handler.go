@@ -126,7 +126,7 @@ func (g *Gateway) postEvent(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusBadRequest, errNoKey.Error())
 		return
 	}
-	p := g.posting(key, body)
+	p := g.posting(key, body, begun)
 	a, err := g.offer(r.Context(), participation.EventKey(key), p.send, wait, outcome)
 	unfit := p.unfit()
 	if unfit != nil {

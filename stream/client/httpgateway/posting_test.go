@@ -1,12 +1,14 @@
 package httpgateway
 
 import (
-	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/task"
@@ -22,7 +24,9 @@ func newPeople(t *testing.T, declaration string, items int) *world {
 
 // All events of a person are one report about the first of them, which are mapped as the same rows of a file would be; a body that does not fit
 // takes part with what fits of it.
-func TestPeopleArePosted(t *testing.T) {
+func TestPeopleArePosted(t *testing.T) { synctest.Test(t, testPeopleArePosted) }
+
+func testPeopleArePosted(t *testing.T) {
 	const good, other, bad = `{"age": 50, "sector": "public", "income": ">50K"}`, `{"age": 1, "sector": "private", "income": "<=50K"}`, `{"age": "old"}`
 	anna := []convex.Example{{Index: []int32{0, 2, 3}, Value: []float64{0.5, 1, 1}, Label: 1}, {Index: []int32{0, 1, 3}, Value: []float64{0.01, 1, 1}, Label: -1}}
 	for name, c := range map[string]struct {
@@ -70,21 +74,105 @@ func TestPeopleArePosted(t *testing.T) {
 	}
 }
 
-// A person's events are mapped in the time of as many as may be, whatever their number.
+// A person's events are parsed and mapped on a tick, in the time of as many as may be, whatever their number and whatever they are: never before
+// the person is offered, and as many bytes for everybody.
 func TestPeopleTakeTheSameWork(t *testing.T) {
-	m := new(mapper)
-	w := newPeople(t, vector, 5)
-	defer w.gateway.Close()
-	must(t, m.use(w.agreement))
-	for given := range 8 {
-		event, err := json.Marshal(vectorEvent{Value: []float64{1, 0, 0, 0}, Label: json.RawMessage("1")})
-		must(t, err)
-		p := m.person("a", fmt.Appendf(nil, `{"key": "a", "events": [%s]}`, strings.TrimSuffix(strings.Repeat(string(event)+",", given), ",")))
-		mapped := 0
-		m.onMap = func() { mapped++ }
-		if out, err := m.examples(p); err != nil || len(out) != min(given, 5) || mapped != 5 {
-			t.Errorf("of %d events %d enter, %d are mapped, %v; want 5 mapped", given, len(out), mapped, err)
+	for _, declaration := range []string{vector, columns} {
+		m := new(mapper)
+		w := newPeople(t, declaration, 5)
+		must(t, m.use(w.agreement))
+		good := `{"age": 50, "sector": "public", "income": ">50K"}`
+		if declaration == vector {
+			good = `{"value": [1, 0, 0, 0], "label": "1"}`
 		}
+		for given := range 8 {
+			for name, event := range map[string]string{"valid": good, "broken": `{"age": [], "value": 7}`, "none": `7`,
+				"large": `{"x": "` + strings.Repeat("x", int(m.most)) + `"}`} {
+				parsed, mapped := int64(0), 0
+				m.onMap, m.onParse = func() { mapped++ }, func(size int) { parsed += int64(size) }
+				body := fmt.Appendf(nil, `{"key": "a", "events": [%s]}`, strings.TrimSuffix(strings.Repeat(event+",", given), ","))
+				p := m.person("a", body)
+				if parsed != 0 {
+					t.Fatalf("%d %s events: %d bytes are parsed before the person is offered", given, name, parsed)
+				}
+				out, err := m.examples(p)
+				if len(out) != min(given, 5) || mapped != 5 || (err == nil) != (name == "valid" || given == 0) {
+					t.Errorf("of %d %s events %d enter, %d are mapped, %v; want 5 mapped", given, name, len(out), mapped, err)
+				}
+				if parsed < m.room() || parsed >= m.room()+int64(len(m.decoy)) {
+					t.Errorf("%d %s events: %d bytes are parsed, want %d and less than a decoy more", given, name, parsed, m.room())
+				}
+			}
+		}
+		w.gateway.Close()
+	}
+}
+
+// A slow reader hands out a body in parts, which take their time.
+type slowReader struct {
+	body string
+	part time.Duration
+}
+
+func (r *slowReader) Read(to []byte) (int, error) {
+	if r.body == "" {
+		return 0, io.EOF
+	}
+	time.Sleep(r.part)
+	n := copy(to[:min(len(to), 1000)], r.body)
+	r.body = r.body[n:]
+	return n, nil
+}
+
+// When a person is offered does not tell how many events the body has, nor whether it is one: reading it may take as long as a span.
+func TestPeopleAreOfferedAtTheEndOfASpan(t *testing.T) {
+	const good = `{"age": 50, "sector": "public", "income": ">50K"}`
+	for name, body := range map[string]string{
+		"nobody's": `{"key": "anna", "events": []}`,
+		"many":     `{"key": "anna", "events": [` + good + strings.Repeat(","+good, 1500) + `]}`,
+		"broken":   `{"key": "anna", "events": [` + good + strings.Repeat(","+good, 1500) + `}`,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newPeople(t, columns, 2000)
+			defer w.gateway.Close()
+			begun := time.Now()
+			status, _ := w.do(w.request(http.MethodPost, "/v1/events?wait=0", &slowReader{body, time.Millisecond}))
+			if status != http.StatusAccepted {
+				t.Errorf("%s: status %d", name, status)
+			}
+			time.Sleep(time.Minute)
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			span := bodySpan * time.Duration(1+w.gateway.mapper.held()/spanBytes)
+			if at := w.offered.Sub(begun); w.calls != 1 || at != span {
+				t.Errorf("%s: offered after %v in %d calls, want %v", name, at, w.calls, span)
+			}
+		})
+	}
+}
+
+// What ticks are made for is the work of the largest request: as many bytes are parsed as of any that is taken.
+func TestWorkIsThatOfTheLargestBody(t *testing.T) {
+	for _, declaration := range []string{vector, columns} {
+		w := newWorld(t, declaration, nil)
+		work, err := Work(w.agreement)
+		must(t, err)
+		work()
+		m := new(mapper)
+		must(t, m.use(w.agreement))
+		body, decoy := decoyBody(m), 0
+		m.onParse = func(size int) { decoy = size }
+		if _, _ = m.example("a", body); int64(len(body)) > m.most || int64(len(body)) < m.most-10 || decoy < len(body)-40 {
+			t.Errorf("the decoy has %d bytes, of which %d are an event's, want nearly %d", len(body), decoy, m.most)
+		}
+		for _, broken := range []string{`{"key": "a", "event": {"value": [1], "x": 1}}`, `{"key": "a", "event": {"age": 1}}`, `{`} {
+			size := 0
+			m.onParse = func(n int) { size += n }
+			if _, err := m.example("a", []byte(broken)); err == nil || size > decoy {
+				t.Errorf("%s: %d bytes, %v", broken, size, err)
+			}
+		}
+		w.gateway.Close()
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -71,6 +72,7 @@ type fake struct {
 	got     map[participation.Key]convex.Example   // of the first Publish of a key
 	blocks  map[participation.Key][]convex.Example // of the first PublishBlockFunc of a key
 	calls   int
+	offered time.Time // when PublishBlockFunc was called last
 }
 
 // Agreement implements Publisher.
@@ -90,6 +92,9 @@ func (f *fake) Agreement(ctx context.Context) (*consent.Agreement, error) {
 
 // PublishBlockFunc implements Publisher.
 func (f *fake) PublishBlockFunc(ctx context.Context, key participation.Key, _ int, work func() []convex.Example) (client.Outcome, error) {
+	f.mu.Lock()
+	f.offered = time.Now()
+	f.mu.Unlock()
 	rows := work()
 	f.mu.Lock()
 	if _, known := f.blocks[key]; !known {

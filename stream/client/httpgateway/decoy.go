@@ -1,0 +1,71 @@
+package httpgateway
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/stream/client/consent"
+)
+
+// longNumber has more digits than a float64, which takes the longest to read.
+var longNumber = "0." + strings.Repeat("1234567890", 4)
+
+// decoyOf is an event of a declared task with every column there, and all digits of each.
+func decoyOf(spec *task.Spec) []byte {
+	var out bytes.Buffer
+	if v := spec.Features.Vector; v != nil {
+		out.WriteString(`{"value":[`)
+		for i := range v.Dimension {
+			if i > 0 {
+				out.WriteByte(',')
+			}
+			out.WriteString(longNumber)
+		}
+		out.WriteString(`],"label":1}`)
+		return out.Bytes()
+	}
+	schema := spec.Schema()
+	out.WriteByte('{')
+	for _, name := range append(schema.Columns, schema.Label) {
+		quoted, _ := json.Marshal(name)
+		out.Write(quoted)
+		out.WriteString(":" + longNumber + ",")
+	}
+	out.WriteString(`"":0}`)
+	return out.Bytes()
+}
+
+// Work returns what a gateway does on a tick for one request at most, beside what a client does for its example: the
+// largest body is parsed, in the pieces that take the longest, and mapped. It is what a client's Config.Work must be.
+func Work(a *consent.Agreement) (func(), error) {
+	m := new(mapper)
+	if err := m.use(a); err != nil {
+		return nil, err
+	}
+	if m.items > 0 {
+		var all person
+		for range m.items {
+			all.events = append(all.events, m.decoy)
+		}
+		return func() { _, _ = m.examples(all) }, nil
+	}
+	body := decoyBody(m)
+	features := m.features.Decoy()
+	return func() {
+		_, _ = m.example("a", body)
+		_ = m.features.Map(features, new(convex.Example)) // also where the decoy's words are in no vocabulary
+	}, nil
+}
+
+// decoyBody is a body of one event that takes the longest of those that are parsed: filled up with members that are
+// passed over, which parse slower than any other filling.
+func decoyBody(m *mapper) []byte {
+	body := []byte(`{"key":"a","event":` + strings.TrimSuffix(string(m.decoy), "}"))
+	for len(body) < int(m.most)-len(`,"x":0}}`) {
+		body = append(body, `,"x":0`...)
+	}
+	return append(body, "}}"...)
+}
