@@ -219,6 +219,7 @@ func (p *publisher) declare(sets []string) error {
 		p.config.Policy.AllowPlaintext = true
 	}
 	p.config.Data, p.config.Live, p.config.Format, p.config.StateDir = p.data, p.live, task.Format(p.format), p.state
+	p.config.Marks = device.MarksFolder()
 	switch {
 	case p.config.Patience < 0:
 		return cli.Usagef("--patience %v: want at least 0", p.config.Patience)

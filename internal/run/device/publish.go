@@ -9,8 +9,6 @@ import (
 	"iter"
 	"log/slog"
 	"net"
-	"os"
-	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -20,7 +18,6 @@ import (
 	"github.com/panlearn/panlearn/learner/task/inspection"
 	"github.com/panlearn/panlearn/learner/task/source"
 	"github.com/panlearn/panlearn/stream/client"
-	"github.com/panlearn/panlearn/stream/client/consent"
 	"github.com/panlearn/panlearn/stream/client/filestore"
 	"github.com/panlearn/panlearn/stream/client/participation"
 	"github.com/panlearn/panlearn/stream/natsjs"
@@ -36,6 +33,9 @@ type Config struct {
 	StateDir string // empty: participation is forgotten at the end
 	Broker   run.Broker
 	Metrics  net.Listener // for /metrics, /healthz and /readyz; nil: none
+	// Marks is a folder of this machine's, outside of StateDir, that remembers how far state folders were written; see MarksFolder. Empty: none
+	// does, and a StateDir that is put back from a copy is not noticed.
+	Marks string
 
 	Watch    *Watch        // sees what is done; nil: nobody looks
 	Patience time.Duration // Publish ends with an *ImpatientError when nothing came on for so long, after the end of a stream; 0: never
@@ -181,6 +181,9 @@ func (c Config) devices(ctx context.Context, watch func(participation.Store) par
 		if c.Ledger, err = filestore.OpenLedger(c.StateDir); err != nil {
 			return nil, nil, fmt.Errorf("--state: %w", err)
 		}
+		if err := c.ledgerOlder(); err != nil {
+			return nil, nil, err
+		}
 	}
 	conn, err := c.Broker.Connect(ctx, "panlearn publisher", c.Logger)
 	if err != nil {
@@ -221,24 +224,6 @@ func (c *Config) watched(conn *natsjs.Conn) {
 			show(p)
 		}
 	}
-}
-
-// ledgerLost refuses a policy with totals in a state folder where other tasks took part and no ledger says what they cost.
-func (c Config) ledgerLost() error {
-	if _, err := os.Stat(filepath.Join(c.StateDir, filestore.LedgerName)); err == nil || !c.Policy.HasTotals() {
-		return nil
-	}
-	tasks, err := filepath.Glob(filestore.Path(c.StateDir, "*"))
-	if err != nil {
-		return err
-	}
-	for _, path := range tasks {
-		if path != filestore.Path(c.StateDir, c.Task) {
-			return consent.Refuse("ledger", "missing", "that of this state folder: %s says that its users took part in another task, which counts "+
-				"in the policy's totals; take an empty folder for other users", path)
-		}
-	}
-	return nil
 }
 
 // observe serves the metrics until done is called, and has the client show its progress to them.
@@ -344,6 +329,10 @@ func (c *Config) openStore() (close func() error, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("--state: %w", err)
 	}
-	c.Store = store
-	return store.Close, nil
+	own, closeMark, err := c.marked(store)
+	if err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	c.Store = own
+	return func() error { return errors.Join(closeMark(), store.Close()) }, nil
 }

@@ -293,6 +293,31 @@ func (s *Store) read(b *block) ([]byte, error) {
 	return data, nil
 }
 
+// Taken returns how many events took part, whatever became of them.
+func (s *Store) Taken() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return uint64(len(s.index.events))
+}
+
+// A Position is how far a store is written. Each write brings it to a later one.
+type Position struct {
+	Generation uint32 // of the log
+	Size       int64  // of what is whole of it, in bytes
+}
+
+// Before says whether the position is an earlier one of the same store.
+func (p Position) Before(q Position) bool {
+	return p.Generation < q.Generation || p.Generation == q.Generation && p.Size < q.Size
+}
+
+// Position returns how far the store is written.
+func (s *Store) Position() Position {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return Position{s.generation, s.log.size}
+}
+
 // Write implements participation.Store.
 func (s *Store) Write(c participation.Change) error {
 	s.mu.Lock()
