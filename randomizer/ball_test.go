@@ -148,3 +148,18 @@ func TestBallShrinks(t *testing.T) {
 		t.Errorf("settled at %v of %d steps", at, b.radius)
 	}
 }
+
+// A vector whose norm is L to the last digit may lie outside of the ball by one square of a step, which integers
+// alone see: at radius 2^29, (1 - 2^-29)^2 + (2^-14)^2 is 1 + 2^-58, and 1 as a float.
+func TestBallHoldsWhereFloatsDoNotSee(t *testing.T) {
+	p := Params{Dim: 2, ClipNorm: 1, Levels: 64, Trials: 3, Coin: Fair}
+	b := newBall(p)
+	if b.radius != 1<<29 {
+		t.Fatalf("the radius is %d, want 2^29", b.radius)
+	}
+	x := []float64{1 - 0x1p-29, 0x1p-14}
+	if norm, _ := norm2(x); norm != 1 {
+		t.Fatalf("the norm is %v, want 1", norm)
+	}
+	checkSnap(t, p, x)
+}

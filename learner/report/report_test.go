@@ -98,8 +98,9 @@ func near(a, b []float64) bool {
 	return slices.EqualFunc(a, b, func(x, y float64) bool { return math.Abs(x-y) < 1e-4 })
 }
 
-// A report is the gradient, clipped to L, and the scores of the announced point after it, of norm at most w: what the accountant charges
-// as one vector of norm sqrt(L^2 + w^2). The scores are of the loss also where the gradient is of its envelope.
+// A report is the gradient, clipped to L, and the scores of the announced point after it, of norm at most w: what the
+// accountant charges as one vector of norm sqrt(L^2 + w^2). The scores are of the loss also where the gradient is of
+// its envelope.
 func TestGradientThenScores(t *testing.T) {
 	d := declare(t, "model.clip_norm=0.6")
 	loss := convex.Logistic{}
@@ -143,8 +144,8 @@ func (d declared) framed(loss convex.Loss) report.Config {
 		Scores: d.card.Dim(), Score: report.NewScorer(d.features, *d.card, convex.Logistic{}).Score}
 }
 
-// A device of a practical plan reports features, squares and label, clipped together; and then the gradient in the round's frame,
-// whitened, clipped, in units of the clip, and the scores there.
+// A device of a practical plan reports features, squares and label, clipped together; and then the gradient in the
+// round's frame, whitened, clipped, in units of the clip, and the scores there.
 func TestMomentsAndFrames(t *testing.T) {
 	d := inPractice(t, "model.clip_norm=0")
 	row := func(values ...float64) (x convex.Example) {
@@ -201,7 +202,8 @@ func TestMomentsAndFrames(t *testing.T) {
 	}
 }
 
-// A frame's smoothing is that of the loss whose slope is reported: within c of its corner the slope of |z - y| is (z - y)/c.
+// A frame's smoothing is that of the loss whose slope is reported: within c of its corner the slope of |z - y| is (z
+// - y)/c.
 func TestSmoothedInTheFrame(t *testing.T) {
 	d := inPractice(t, "model.clip_norm=0", "validation={off: true}")
 	how := d.Practical(d.features)
@@ -243,7 +245,8 @@ func TestMatrixInTheFrame(t *testing.T) {
 	}
 }
 
-// Whatever a row is, what is encoded of it is within the norms that are charged, and a row that is no event of the task is zero.
+// Whatever a row is, what is encoded of it is within the norms that are charged, and a row that is no event of the
+// task is zero.
 func TestEveryRowIsWithinTheNorm(t *testing.T) {
 	plain, framed := declare(t), inPractice(t, "intercept=0", "model.clip_norm=0")
 	base := framed.framed(convex.Logistic{})
@@ -383,5 +386,50 @@ func TestStatisticsAreThoseOfThePlan(t *testing.T) {
 	base.Practical = nil
 	if _, err := base.Phase(report.Moments, 0); err == nil {
 		t.Error("a phase of moments in a proved plan")
+	}
+}
+
+// A counted loss counts what is asked of it.
+type counted struct {
+	convex.Loss
+	gradients *int
+}
+
+func (c counted) Gradient(dst, theta []float64, e convex.Example) {
+	*c.gradients++
+	c.Loss.Gradient(dst, theta, e)
+}
+
+// A row that is none of the task's takes a row's work: its gradient and its scores are worked out, of a row that
+// stands in for it. How long a report takes would tell of it otherwise.
+func TestRowsThatAreNoneTakeARowsWork(t *testing.T) {
+	fits := convex.Example{Value: []float64{1, 0.5, -1}, Label: 1}
+	rows := map[string]convex.Example{"the zero example": {}, "a short one": {Value: []float64{1}, Label: 1}, "a label of no class": {Value: fits.Value, Label: 3},
+		"no number": {Value: []float64{1, math.NaN(), 0}, Label: 1}}
+	d := declare(t)
+	work := func(of ...convex.Example) (gradients, scores int) {
+		c := d.gradient(counted{convex.Logistic{}, &gradients})
+		score := c.Score
+		c.Score = func(dst, point []float64, row convex.Example) {
+			scores++
+			score(dst, point, row)
+		}
+		e, err := report.NewExact(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := e.At([]float64{1, -1, 0.5}, nil); err != nil {
+			t.Fatal(err)
+		}
+		e.Unit(of...)
+		return gradients, scores
+	}
+	for name, row := range rows {
+		for _, n := range []int{1, 3} {
+			wantGradients, wantScores := work(slices.Repeat([]convex.Example{fits}, n)...)
+			if gradients, scores := work(slices.Repeat([]convex.Example{row}, n)...); gradients != wantGradients || scores != wantScores || gradients < n || scores < n {
+				t.Errorf("%d times %s: %d gradients and %d scores are worked out, %d and %d of rows that fit", n, name, gradients, scores, wantGradients, wantScores)
+			}
+		}
 	}
 }

@@ -28,7 +28,8 @@ const (
 	blockDim   = 40 // a coordinate for each row of any file
 )
 
-// newBlocks is a world whose reports are about blocks of rows without noise of their own, so that a draw shows which rows are in it.
+// newBlocks is a world whose reports are about blocks of rows without noise of their own, so that a draw shows which
+// rows are in it.
 func newBlocks(t *testing.T, rounds, cohort uint64) *world {
 	w := newWorld(t, plan{rounds: rounds, cohort: cohort, deadline: time.Minute, trust: accounting.Pan})
 	var err error
@@ -85,7 +86,8 @@ func (s *spy) rowsIn(p randomizer.Params) (in [blockDim]int) {
 			counts, err := p.Unpack(nil, d.Counts)
 			must(s.t, err)
 			for i, c := range counts {
-				// The gradient of a row is at least 1/2 where its score is not positive: a quarter of 32 levels and more.
+				// The gradient of a row is at least 1/2 where its score is not positive: a quarter of 32 levels and
+				// more.
 				if off := int(c) - int(p.Levels)/2; off < -3 || off > 3 {
 					in[i]++
 				}
@@ -95,7 +97,8 @@ func (s *spy) rowsIn(p randomizer.Params) (in [blockDim]int) {
 	return in
 }
 
-// checkRows insists that every row of the files is in one draw, but those that are none and those at the end that fill no block.
+// checkRows insists that every row of the files is in one draw, but those that are none and those at the end that
+// fill no block.
 func (s *spy) checkRows(what string, p randomizer.Params, parts ...part) {
 	s.t.Helper()
 	in := s.rowsIn(p)
@@ -112,7 +115,8 @@ func (s *spy) checkRows(what string, p randomizer.Params, parts ...part) {
 	}
 }
 
-// Two organisations send one block each in every round: the rows of a file four by four, whatever they hold, and none that spans two files.
+// Two organisations send one block each in every round: the rows of a file four by four, whatever they hold, and none
+// that spans two files.
 func TestBlocksAreRangesOfRows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newBlocks(t, 4, 2)
@@ -156,8 +160,8 @@ func TestBlocksAreRangesOfRows(t *testing.T) {
 	})
 }
 
-// Wherever a device dies, and whatever files and rows come before it begins again, no row is in two draws and none is left out but those that
-// fill no block.
+// Wherever a device dies, and whatever files and rows come before it begins again, no row is in two draws and none is
+// left out but those that fill no block.
 func TestBlocksOverDeaths(t *testing.T) {
 	for _, lost := range []bool{true, false} {
 		died := true
@@ -270,4 +274,23 @@ func TestBlocksAreRefused(t *testing.T) {
 			refusal(t, c.name, err, c.field)
 		})
 	}
+}
+
+// A silo offers a round one block, so ticks are made for one: its report leaves as soon as the work for that allows,
+// and not as late as if as many as a gateway's events came with it.
+func TestABlockLeavesSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		w := newBlocks(t, 1, 1)
+		hash := w.announce(ctx, 1)
+		w.open(ctx, 1, 1, hash)
+		cfg := w.config(participation.NewMemoryStore())
+		cfg.Work = func(*consent.Agreement) (func(), error) { return func() { time.Sleep(2 * time.Millisecond) }, nil }
+		device := w.silo(cfg)
+		_, _ = device.Run(ctx, files(part{"a", 0, 20}))
+		if got := device.Within(); got != 20*time.Millisecond {
+			t.Errorf("a report about a block that takes 2ms leaves within %v, want two ticks of 10ms", got)
+		}
+	})
 }

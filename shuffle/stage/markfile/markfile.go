@@ -20,7 +20,9 @@ const (
 
 // Marks is a folder of marks. Any number of goroutines and processes may use it, and others of the same folder.
 type Marks struct {
-	dir string
+	dir        string
+	syncFile   func(*os.File) error
+	syncFolder func(dir string) error
 }
 
 // Open creates the folder (mode 0700) if it is missing, and refuses one in which it cannot write.
@@ -42,7 +44,7 @@ func Open(dir string) (*Marks, error) {
 	if err := errors.Join(probe.Close(), os.Remove(probe.Name())); err != nil {
 		return nil, fmt.Errorf("folder of marks: %w", err)
 	}
-	return &Marks{dir: dir}, nil
+	return &Marks{dir: dir, syncFile: (*os.File).Sync, syncFolder: disk.SyncFolder}, nil
 }
 
 // makeFolder makes the folder and syncs every folder that got a new entry.
@@ -114,7 +116,7 @@ func (m *Marks) Claim(task stream.Hash, round stream.Round, instance [stream.Ins
 	case standing.round > round, standing.round == round && standing.instance != instance:
 		return false, nil
 	case standing.round == round:
-		return true, disk.SyncFolder(m.dir) // it may have failed before
+		return true, m.syncFolder(m.dir) // it may have failed before
 	}
 	if err := m.replace(m.path(task), mark{round: round, instance: instance}.encode(task)); err != nil {
 		return false, err
@@ -130,7 +132,7 @@ func (m *Marks) replace(path, content string) error {
 	}
 	_, err = f.WriteString(content)
 	if err == nil {
-		err = f.Sync()
+		err = m.syncFile(f)
 	}
 	if err = errors.Join(err, f.Close()); err == nil {
 		err = os.Rename(f.Name(), path)
@@ -138,5 +140,5 @@ func (m *Marks) replace(path, content string) error {
 	if err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
-	return disk.SyncFolder(m.dir)
+	return m.syncFolder(m.dir)
 }

@@ -64,8 +64,8 @@ func TestMarksStay(t *testing.T) {
 	}
 }
 
-// TestConcurrentWriters: processes with handles of their own claim the same rounds in orders of their own. Each round is
-// given to one of them at most, no mark falls, the highest stays, and no temporary file.
+// TestConcurrentWriters: processes with handles of their own claim the same rounds in orders of their own. Each round
+// is given to one of them at most, no mark falls, the highest stays, and no temporary file.
 func TestConcurrentWriters(t *testing.T) {
 	const writers, rounds = 8, 25
 	dir, task := t.TempDir(), stream.Hash{1}
@@ -168,5 +168,37 @@ func TestOpenRefuses(t *testing.T) {
 		if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), "folder of marks") {
 			t.Errorf("Open(%q): %v", dir, err)
 		}
+	}
+}
+
+// A mark that was claimed is on the disk when Claim returns: the file is synced before it has its name, and the
+// folder after. Power that is lost then has nobody release a round again.
+func TestMarksAreDurable(t *testing.T) {
+	m := opened(t, t.TempDir())
+	task := stream.Hash{1}
+	var done []string
+	m.syncFile = func(f *os.File) error {
+		data, err := os.ReadFile(f.Name())
+		if _, named := os.Stat(m.path(task)); err != nil || len(data) == 0 || named == nil {
+			t.Errorf("synced %d bytes of %s, which has its name already: %v", len(data), f.Name(), named == nil)
+		}
+		done = append(done, "file")
+		return f.Sync()
+	}
+	m.syncFolder = func(string) error {
+		if _, err := os.Stat(m.path(task)); err != nil {
+			t.Errorf("the folder is synced before the mark is there: %v", err)
+		}
+		done = append(done, "folder")
+		return nil
+	}
+	wantOurs(t, m, 1, 1, true)
+	if got := strings.Join(done, ", "); got != "file, folder" {
+		t.Errorf("a new mark syncs %q, want file, folder", got)
+	}
+	done = nil
+	wantOurs(t, m, 1, 1, true)
+	if got := strings.Join(done, ", "); got != "folder" {
+		t.Errorf("a mark that stands syncs %q, want folder", got)
 	}
 }
