@@ -159,6 +159,14 @@ func (m *mapper) example(key string, body []byte) (convex.Example, error) {
 	if err != nil {
 		return convex.Example{}, err
 	}
+	return m.parsedEvent(event)
+}
+
+// parsedEvent parses and maps an event, after use.
+func (m *mapper) parsedEvent(event []byte) (convex.Example, error) {
+	if int64(len(event)) > m.most {
+		return convex.Example{}, errLarge
+	}
 	row, err := m.row(event)
 	if err != nil {
 		return convex.Example{}, err

@@ -7,11 +7,13 @@ import (
 	_ "embed"
 	"errors"
 	"io"
+	"log/slog"
 	"mime"
 	"net"
 	"net/http"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/panlearn/panlearn/learner/task"
@@ -145,8 +147,10 @@ func (g *Gateway) postEvent(w http.ResponseWriter, r *http.Request) {
 }
 
 // note logs why an event does not fit, for the operator of this gateway: neither its content nor its key.
-func (g *Gateway) note(unfit error) {
-	if g.unfit.Add(1) > maxUnfitLogged {
+func (g *Gateway) note(unfit error) { noteUnfit(g.Logger, &g.unfit, unfit) }
+
+func noteUnfit(log *slog.Logger, so *atomic.Uint64, unfit error) {
+	if so.Add(1) > maxUnfitLogged {
 		return
 	}
 	column, reason := "", unfit.Error()
@@ -154,7 +158,7 @@ func (g *Gateway) note(unfit error) {
 	if errors.As(unfit, &bad) {
 		column, reason = bad.Column, bad.Reason
 	}
-	g.Logger.Warn("an event does not fit the declaration: sent as the zero vector", "column", column, "reason", reason)
+	log.Warn("an event does not fit the declaration: sent as the zero vector", "column", column, "reason", reason)
 }
 
 // offer publishes an event, unless the store has its last word. What it says is worked out later: only its key decides when it joins.
