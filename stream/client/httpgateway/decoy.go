@@ -13,6 +13,9 @@ import (
 // longNumber has more digits than a float64, which takes the longest to read.
 var longNumber = "0." + strings.Repeat("1234567890", 4)
 
+// moreBytes is how many bytes an event of a person may have for members that are passed over, on average.
+const moreBytes = 256
+
 // decoyOf is an event of a declared task with every column there, and all digits of each.
 func decoyOf(spec *task.Spec) []byte {
 	var out bytes.Buffer
@@ -34,7 +37,7 @@ func decoyOf(spec *task.Spec) []byte {
 		out.Write(quoted)
 		out.WriteString(":" + longNumber + ",")
 	}
-	out.WriteString(`"":0}`)
+	out.WriteString(strings.Repeat(`"x":0,`, moreBytes/6) + `"":0}`)
 	return out.Bytes()
 }
 

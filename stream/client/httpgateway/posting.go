@@ -13,16 +13,16 @@ import (
 	"github.com/panlearn/panlearn/stream/client/participation"
 )
 
-// A posting is what a request has beside its key: how that is published, why it does not fit as declared, worked out now at the latest, and how
-// many of its events are in no report.
+// A posting is what a request has beside its key: how that is published, why it does not fit as declared, worked out
+// now at the latest, and how many of its events are in no report.
 type posting struct {
 	send    func(context.Context) (client.Outcome, error)
 	unfit   func() error
 	surplus int
 }
 
-// posting reads a body whose key was read, after use. The request began at a time: a person is offered at the end of one of the spans that
-// follow it, so that how long the body is, and whether it is one, does not show.
+// posting reads a body whose key was read, after use. The request began at a time: a person is offered at the end of
+// one of the spans that follow it, so that how long the body is, and whether it is one, does not show.
 func (g *Gateway) posting(name string, body []byte, begun time.Time) posting {
 	key := participation.EventKey(name)
 	if g.mapper.items > 0 {
@@ -49,14 +49,16 @@ func (g *Gateway) posting(name string, body []byte, begun time.Time) posting {
 	}}
 }
 
-// A body of a person is read and split in spanBytes a span at least, on any machine.
+// A person's body is read and split in a span, on any machine: one of spanBytes, or of as many times as many as its
+// events may have.
 const (
 	bodySpan  = 250 * time.Millisecond
 	spanBytes = 4 << 20
 )
 
-// span is how long reading and splitting a person's body may take and show nothing, after use.
-func (m *mapper) span() time.Duration { return bodySpan * time.Duration(1+m.held()/spanBytes) }
+// span is how long reading and splitting a person's body may take and show nothing, after use. A body with more than
+// is parsed of it, which has many events that enter no report, may take the next span.
+func (m *mapper) span() time.Duration { return bodySpan * time.Duration(1+m.room()/spanBytes) }
 
 // spanAfter is the end of the span in which now is, of those that begin at a time.
 func spanAfter(begun, now time.Time, span time.Duration) time.Time {
@@ -112,24 +114,27 @@ func (m *mapper) person(key string, body []byte) (p person) {
 	return p
 }
 
-// room is how many bytes the events of a person that enter a report may have together: one of the largest, and each what its columns need.
-// They are parsed on a tick, on which a person with fewer has decoys parsed.
+// room is how many bytes are parsed of a person: as many for each event as the columns of one need, and besides, for
+// all together, as many as the largest event has.
 func (m *mapper) room() int64 { return m.most + int64(m.items)*int64(len(m.decoy)) }
 
-// examples parses and maps a person's events; the error is of the first that does not fit. It takes as long whatever the person has: as many
-// rows are mapped, and as many bytes parsed, as those of a person may have.
+// examples parses and maps a person's events; the error is of the first that does not fit. It takes as long whatever
+// the person has: as many events are parsed and mapped, and as many bytes parsed, as those of a person may have.
+// Decoys stand in for what is missing, too small, or none.
 func (m *mapper) examples(p person) (out []convex.Example, unfit error) {
 	unfit = p.err
-	decoy, left := m.features.Decoy(), m.room()
+	decoy, spare := m.features.Decoy(), m.most
 	for i := range m.items {
 		var e convex.Example
 		if i >= len(p.events) {
-			left -= m.parseDecoy()
+			_, _ = m.row(m.decoy)
 			_ = m.mapRow(decoy, &e) // it has no label
 			continue
 		}
-		err := m.parsed(p.events[i], &left, &e)
-		if err != nil {
+		row, err := m.parsed(p.events[i], &spare)
+		if err == nil {
+			err = m.mapRow(row, &e)
+		} else {
 			_ = m.mapRow(decoy, &e)
 		}
 		if err == nil {
@@ -143,35 +148,31 @@ func (m *mapper) examples(p person) (out []convex.Example, unfit error) {
 		}
 		out = append(out, e)
 	}
-	for left > 0 {
-		left -= m.parseDecoy()
+	for ; spare > 0; spare -= int64(len(m.decoy)) {
+		_, _ = m.row(m.decoy)
 	}
 	return out, unfit
 }
 
-// parsed parses and maps an event of a person, and takes its bytes off those that are left.
-func (m *mapper) parsed(event json.RawMessage, left *int64, dst *convex.Example) error {
-	size := int64(len(event))
+// parsed parses an event of a person, or a decoy in its place, and takes off the spare bytes what it has more than a
+// decoy.
+func (m *mapper) parsed(event json.RawMessage, spare *int64) (task.Row, error) {
+	var err error
+	more := max(0, int64(len(event)-len(m.decoy)))
 	switch {
-	case size > m.most:
-		return errors.New("the event is too large")
-	case size > *left:
-		return errors.New("the person's events that enter a report are too large together")
+	case int64(len(event)) > m.most:
+		err = errors.New("the event is too large")
+	case more > *spare:
+		err = errors.New("the person's events that enter a report are too large together")
 	case event[0] != '{':
-		return errors.New("an event is not an object")
+		err = errors.New("an event is not an object")
 	}
-	*left -= size
-	row, err := m.row(event)
 	if err != nil {
-		return err
+		_, _ = m.row(m.decoy)
+		return task.Row{}, err
 	}
-	return m.mapRow(row, dst)
-}
-
-// parseDecoy parses an event of the declared shape, and returns its size.
-func (m *mapper) parseDecoy() int64 {
-	_, _ = m.row(m.decoy)
-	return int64(len(m.decoy))
+	*spare -= more
+	return m.row(event)
 }
 
 // mapRow maps a row as the task declares.

@@ -88,19 +88,19 @@ func TestPeopleTakeTheSameWork(t *testing.T) {
 		for given := range 8 {
 			for name, event := range map[string]string{"valid": good, "broken": `{"age": [], "value": 7}`, "none": `7`,
 				"large": `{"x": "` + strings.Repeat("x", int(m.most)) + `"}`} {
-				parsed, mapped := int64(0), 0
-				m.onMap, m.onParse = func() { mapped++ }, func(size int) { parsed += int64(size) }
+				parsed, mapped := 0, 0
+				m.onMap, m.onParse = func() { mapped++ }, func(int) { parsed++ }
 				body := fmt.Appendf(nil, `{"key": "a", "events": [%s]}`, strings.TrimSuffix(strings.Repeat(event+",", given), ","))
 				p := m.person("a", body)
 				if parsed != 0 {
-					t.Fatalf("%d %s events: %d bytes are parsed before the person is offered", given, name, parsed)
+					t.Fatalf("%d %s events: %d are parsed before the person is offered", given, name, parsed)
 				}
 				out, err := m.examples(p)
 				if len(out) != min(given, 5) || mapped != 5 || (err == nil) != (name == "valid" || given == 0) {
 					t.Errorf("of %d %s events %d enter, %d are mapped, %v; want 5 mapped", given, name, len(out), mapped, err)
 				}
-				if parsed < m.room() || parsed >= m.room()+int64(len(m.decoy)) {
-					t.Errorf("%d %s events: %d bytes are parsed, want %d and less than a decoy more", given, name, parsed, m.room())
+				if want := 5 + (int(m.most)-1)/len(m.decoy) + 1; parsed != want {
+					t.Errorf("%d %s events: %d are parsed, decoys among them, want %d", given, name, parsed, want)
 				}
 			}
 		}
@@ -143,7 +143,7 @@ func TestPeopleAreOfferedAtTheEndOfASpan(t *testing.T) {
 			time.Sleep(time.Minute)
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			span := bodySpan * time.Duration(1+w.gateway.mapper.held()/spanBytes)
+			span := w.gateway.mapper.span()
 			if at := w.offered.Sub(begun); w.calls != 1 || at != span {
 				t.Errorf("%s: offered after %v in %d calls, want %v", name, at, w.calls, span)
 			}
