@@ -40,7 +40,7 @@ func sound() *evidence {
 	}
 	e.ledger.Intact = true
 	e.status = statedir.Status{Users: 4, Ended: true, Round: 3}
-	e.publishers = []publisher{{name: "publisher0", rows: rows, block: 1, summary: client.Summary{Events: 7, Units: 7, Counted: 4, Unknown: 2, Uncounted: 1, Rounds: 3}}}
+	e.publishers = []publisher{{name: "publisher0", rows: rows, block: 1, summary: client.Summary{Events: 7, Units: 7, Counted: 4, Unknown: 2, Uncounted: 1, ChargedUncounted: 1, Rounds: 3}}}
 	return e
 }
 
@@ -67,6 +67,9 @@ func TestTamperedEvidenceIsSeen(t *testing.T) {
 		}},
 		{"a summary with a user who may not go again, and never went", "cost too much to go again", func() func() {
 			return swap(&e.publishers[0].summary.NotAgain, 2)
+		}},
+		{"a summary with nobody who paid for nothing", "its store says", func() func() {
+			return swap(&e.publishers[0].summary.ChargedUncounted, 0)
 		}},
 		{"a batch that nobody claimed", "is not the claimed one", func() func() { return swap(&r.claim, nil) }},
 		{"a claim of another attempt", "is not the claimed one", func() func() { return swap(&r.claim.Attempt, r.claim.Attempt+1) }},
