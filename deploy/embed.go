@@ -9,7 +9,7 @@ import "embed"
 //go:embed tasks/*.yaml
 var Tasks embed.FS
 
-// NATS is the configuration in deploy/nats.
+// NATS holds the configurations in deploy/nats: of one server, and of one of several.
 //
-//go:embed nats/panlearn.conf
+//go:embed nats/panlearn.conf nats/cluster.conf
 var NATS embed.FS

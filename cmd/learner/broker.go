@@ -26,12 +26,13 @@ func newDoctor() *cobra.Command {
 	var (
 		f         adminFlags
 		role, dir string
+		routes    []string
 	)
 	c := &cobra.Command{
 		Use:   "doctor [--nats URL] [--state DIR] [-f TASK | --task NAME]",
 		Short: "look for what is wrong with a broker, its streams, these credentials and a learner's state",
 		Long: `doctor looks at connection, TLS, server version, clocks, JetStream's limits, the task's streams and their copies, and what these
-credentials may do. With --state it looks at the learner's folder: who holds it, its format, its ledger, the room on its disk,
+credentials may do; of a cluster, whether they would join it as a server. With --state it looks at the learner's folder: who holds it, its format, its ledger, the room on its disk,
 and, with --nats, whether broker and folder are of one time. With -f it names the keys in which the task file is not the task
 that stands. It leaves nothing behind: a probe of a permission sends what no stream takes, and an administrator's makes a stream of the
 size that a task's reports reserve, writes to it and deletes it. Run it once with each role's credentials:
@@ -49,7 +50,7 @@ listed.`,
 			if f.broker.URL == "" && dir == "" {
 				return cli.Usagef("name the broker with --nats, the learner's folder with --state, or both")
 			}
-			config.Role, config.StateDir = natsadmin.Role(role), dir
+			config.Role, config.StateDir, config.Routes = natsadmin.Role(role), dir, routes
 			trust := accounting.Shuffle.String()
 			if config.Spec != nil {
 				trust = config.Spec.Privacy.Trust
@@ -87,6 +88,8 @@ listed.`,
 	}
 	f.Flags(c.Flags())
 	c.Flags().StringVar(&dir, "state", "", "state `DIR` of the learner, running or not")
+	c.Flags().StringArrayVar(&routes, "route", nil,
+		"`HOST:PORT` where a server of a cluster listens for the others, to try whether these credentials join (default: port 6222 of each in --nats)")
 	c.Flags().StringVar(&role, "role", "", "`ROLE` that the credentials are for: admin, learner, stage or publisher (default: find out)")
 	return c
 }

@@ -78,11 +78,13 @@ func newDevCA() *cobra.Command {
 		Long: `devca writes a certificate authority, a server certificate for this machine, and for each role (admin, learner, stage,
 publishers) a client certificate, an NKey and a file with the flags as environment variables. panlearn.conf in the folder
 is the shipped configuration, with accounts and permissions for each role: nats-server -c DIR/panlearn.conf starts it.
+With --server for each of several servers what is a server's is in DIR/server-1, DIR/server-2 ..., and cluster.conf in each joins them.
 
 The authority's private key is not kept. Files are readable by their owner only; nothing is overwritten.`,
 		Example: `  learner devca ./broker --host broker.example --publishers 3
   nats-server -c ./broker/panlearn.conf
-  set -a; . ./broker/admin.env; learner provision -f deploy/tasks/a9a.yaml --nats tls://127.0.0.1:4222`,
+  set -a; . ./broker/admin.env; learner provision -f deploy/tasks/a9a.yaml --nats tls://127.0.0.1:4222
+  learner devca ./three --server a.example --server b.example --server c.example`,
 		Args: cli.OneArg("DIR", "one folder"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if days < 1 || days > int(devca.Longest/(24*time.Hour)) {
@@ -97,11 +99,17 @@ The authority's private key is not kept. Files are readable by their owner only;
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(c.OutOrStdout(), "%s: start the broker with nats-server -c %[1]s/panlearn.conf\n", args[0])
+			start := "panlearn.conf"
+			if len(config.Servers) > 0 {
+				start = "server-N/cluster.conf, each server on its machine with its folder"
+			}
+			_, err = fmt.Fprintf(c.OutOrStdout(), "%s: start the broker with nats-server -c %[1]s/%s\n", args[0], start)
 			return err
 		},
 	}
 	c.Flags().StringArrayVar(&config.Hosts, "host", nil, "`NAME` or address of the server beside localhost; repeatable")
+	c.Flags().StringArrayVar(&config.Servers, "server", nil,
+		"`HOST` or HOST:PORT at which other servers reach one of a cluster (default port "+devca.DefaultRoutePort+"); repeat for each")
 	c.Flags().IntVar(&config.Publishers, "publishers", 1, "`N` users who publish reports, each with an inbox of its own")
 	c.Flags().IntVar(&days, "days", 90, "for how many days the certificates are valid")
 	return c

@@ -13,7 +13,7 @@ var Flags = strings.Fields(`absent-classes accept-rollback algorithm algorithms 
 	events every exit-when-done floor-trials force format g gap holdout honest-fraction host http http-no-token http-rate http-token
 	http-waiting identity in-order inbox-prefix json label learner-key lease listen live log-format log-level loss max-bits max-block-rows metrics
 	minimizer model nats nats-wait nkey noise now out output p patience plot policy pprof profile public publishers replicas reports role
-	rounds-per-user seal seed seeds set shuffle split stage-http stage-key state sweep-users task task-file test threshold tls-ca tls-cert
+	rounds-per-user route seal seed seeds server set shuffle split stage-http stage-key state sweep-users task task-file test threshold tls-ca tls-cert
 	tls-key trials trust truth truth-norm units users workers`)
 
 // elsewhere are variables of this prefix that are no flag's: tests and measurements read them.

@@ -25,13 +25,13 @@ type authority struct {
 // backdate is for clocks that are behind.
 const backdate = 5 * time.Minute
 
-func newAuthority(now time.Time, lifetime time.Duration) (*authority, error) {
+func newAuthority(name string, now time.Time, lifetime time.Duration) (*authority, error) {
 	a := &authority{begin: now.Add(-backdate), end: now.Add(lifetime)}
 	var err error
 	if a.key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
 		return nil, fmt.Errorf("authority: %w", err)
 	}
-	template := a.template("panlearn development authority")
+	template := a.template(name)
 	template.IsCA, template.BasicConstraintsValid, template.MaxPathLenZero = true, true, true
 	template.KeyUsage = x509.KeyUsageCertSign
 	der, err := x509.CreateCertificate(rand.Reader, template, template, a.key.Public(), a.key)
@@ -61,7 +61,7 @@ func (a *authority) issue(name string, hosts []string) (cert, key []byte, err er
 	template := a.template(name)
 	template.KeyUsage = x509.KeyUsageDigitalSignature
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
-	if len(hosts) > 0 { // servers of a cluster are each other's clients
+	if len(hosts) > 0 { // a link between two servers has one of them as its client
 		template.ExtKeyUsage = append(template.ExtKeyUsage, x509.ExtKeyUsageServerAuth)
 	}
 	for _, host := range hosts {

@@ -14,26 +14,17 @@ const devicesRead = `"$JS.API.DIRECT.GET.*.panlearn.*.task", "$JS.API.DIRECT.GET
         "$JS.API.DIRECT.GET.*.panlearn.*.end", "$JS.API.DIRECT.GET.*.panlearn.*.stage", "$JS.API.DIRECT.GET.*.panlearn.*.open.*.*",
         "$JS.API.DIRECT.GET.*.panlearn.*.claim.*", "$JS.API.DIRECT.GET.*.panlearn.*.close.*.*", "$JS.API.DIRECT.GET.*.panlearn.*.lease"`
 
-// site collects what panlearn.conf includes.
+// site collects the users that panlearn.conf includes.
 type site struct {
-	head    bytes.Buffer
+	roles   bytes.Buffer
 	devices bytes.Buffer
-}
-
-func newSite(dir string) *site {
-	s := new(site)
-	fmt.Fprintf(&s.head, "# Written by learner devca, included by panlearn.conf: who the users are, where the files are.\n")
-	for _, v := range [][2]string{{"SERVER_CERT", "server.pem"}, {"SERVER_KEY", "server-key.pem"}, {"CA", "ca.pem"}, {"STORE", "jetstream"}} {
-		fmt.Fprintf(&s.head, "%s: \"%s\"\n", v[0], filepath.Join(dir, v[1]))
-	}
-	return s
 }
 
 // add names a user: administrator, learner and stage by variables; publishers, of which there may be many, in a list.
 func (s *site) add(role, public string) {
 	inbox := natsjs.InboxOf(public) + ".>"
 	if name := strings.ToUpper(role); !strings.HasPrefix(role, "publisher") {
-		fmt.Fprintf(&s.head, "%s: \"%s\"\n%s_INBOX: \"%s\"\n", name, public, name, inbox)
+		fmt.Fprintf(&s.roles, "%s: \"%s\"\n%s_INBOX: \"%s\"\n", name, public, name, inbox)
 		return
 	}
 	fmt.Fprintf(&s.devices, `  { nkey: "%s", permissions: { # %s
@@ -44,6 +35,28 @@ func (s *site) add(role, public string) {
 `, public, role, devicesRead, inbox)
 }
 
-func (s *site) bytes() []byte {
-	return fmt.Appendf(s.head.Bytes(), "# Each publisher has an inbox of its own, so that none reads another's answers.\nDEVICES: [\n%s]\n", s.devices.Bytes())
+// bytes returns the text of site.conf for a server whose files are in dir.
+func (s *site) bytes(dir string) []byte {
+	out := []byte("# Written by learner devca, included by panlearn.conf: who the users are, where the files are.\n")
+	for _, v := range [][2]string{{"SERVER_CERT", "server.pem"}, {"SERVER_KEY", "server-key.pem"}, {"CA", "ca.pem"}, {"STORE", "jetstream"}} {
+		out = fmt.Appendf(out, "%s: \"%s\"\n", v[0], filepath.Join(dir, v[1]))
+	}
+	out = append(out, s.roles.Bytes()...)
+	return fmt.Appendf(out, "# Each publisher has an inbox of its own, so that none reads another's answers.\nDEVICES: [\n%s]\n", s.devices.Bytes())
+}
+
+// links returns the text of links.conf, the variables of cluster.conf, for the server of this name, which the others reach at servers[own].
+func links(dir, name string, servers []string, own int) []byte {
+	var others []string
+	for i, at := range servers {
+		if i != own {
+			others = append(others, fmt.Sprintf("\"nats://%s\"", at))
+		}
+	}
+	out := fmt.Appendf(nil, "# Written by learner devca, included by cluster.conf: how this server and the others reach each other.\n"+
+		"SERVER_NAME: \"%s\"\nROUTE_LISTEN: \"%s\"\nROUTES: [%s]\n", name, servers[own], strings.Join(others, ", "))
+	for _, v := range [][2]string{{"ROUTE_CERT", "route.pem"}, {"ROUTE_KEY", "route-key.pem"}, {"ROUTE_CA", "route-ca.pem"}} {
+		out = fmt.Appendf(out, "%s: \"%s\"\n", v[0], filepath.Join(dir, v[1]))
+	}
+	return out
 }

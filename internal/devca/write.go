@@ -7,6 +7,8 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -17,10 +19,14 @@ import (
 // Longest is the longest lifetime of the certificates.
 const Longest = 825 * 24 * time.Hour
 
+// DefaultRoutePort is the port of a server's links to the others.
+const DefaultRoutePort = "6222"
+
 // Config says what to write.
 type Config struct {
 	Dir        string        // created; must be empty or missing
 	Hosts      []string      // names and addresses of the server beside localhost, 127.0.0.1 and ::1
+	Servers    []string      // HOST or HOST:PORT of each server's links, of a cluster; none: one server. Port: DefaultRoutePort
 	Publishers int           // users of the devices' account, at least 1
 	Lifetime   time.Duration // of the certificates, at most Longest
 	Now        time.Time
@@ -37,11 +43,36 @@ func (c Config) validate() error {
 		return fmt.Errorf("lifetime %v: want more than none and at most %v", c.Lifetime, Longest)
 	}
 	for _, host := range c.Hosts {
-		if net.ParseIP(host) == nil && (host == "" || strings.ContainsAny(host, " \t\r\n/:@\"\\")) {
+		if !named(host) {
 			return fmt.Errorf("host %q: want a name or an address, without a port", host)
 		}
 	}
+	if n := len(c.Servers); n == 1 || n > 9 {
+		return fmt.Errorf("servers %q: want none, or 2 to 9 (three, to lose one and go on)", c.Servers)
+	}
 	return nil
+}
+
+func named(host string) bool {
+	return net.ParseIP(host) != nil || host != "" && !strings.ContainsAny(host, " \t\r\n/:@\"\\")
+}
+
+// routes returns HOST:PORT of each server.
+func (c Config) routes() ([]string, error) {
+	var all []string
+	for _, server := range c.Servers {
+		host, port, err := net.SplitHostPort(server)
+		if err != nil {
+			host, port = server, DefaultRoutePort
+		}
+		n, err := strconv.ParseUint(port, 10, 16)
+		at := net.JoinHostPort(host, port)
+		if !named(host) || err != nil || n == 0 || slices.Contains(all, at) {
+			return nil, fmt.Errorf("server %q: want HOST or HOST:PORT, each once", server)
+		}
+		all = append(all, at)
+	}
+	return all, nil
 }
 
 // Roles are the users that a site has: administrator, learner, stage, and its publishers.
@@ -61,9 +92,15 @@ func (c Config) roles() []string {
 //	server.pem server-key.pem               of the server
 //	ROLE.pem ROLE-key.pem ROLE.nk ROLE.env  of each role: certificate, its key, NKey seed, and the flags as environment
 //
+// With Servers, what is a server's is in a folder for each, server-1 and so on, with cluster.conf, links.conf that it includes, and the certificate of its
+// links (route.pem, route-key.pem), which an authority of their own (route-ca.pem) has signed.
+//
 // Files are readable by their owner only, and nothing is overwritten.
 func Write(c Config) error {
 	if err := c.validate(); err != nil {
+		return err
+	}
+	if _, err := c.routes(); err != nil {
 		return err
 	}
 	dir, err := filepath.Abs(c.Dir)
@@ -82,13 +119,12 @@ func Write(c Config) error {
 	} else if len(there) > 0 {
 		return fmt.Errorf("folder %s: %w and is not empty (%s): nothing is overwritten", dir, fs.ErrExist, there[0].Name())
 	}
-	ca, err := newAuthority(c.Now, c.Lifetime)
+	ca, err := newAuthority("panlearn development authority", c.Now, c.Lifetime)
 	if err != nil {
 		return err
 	}
 	w.file("ca.pem", encode("CERTIFICATE", ca.cert.Raw))
-	w.pair(ca, "server", append([]string{"localhost", "127.0.0.1", "::1"}, c.Hosts...))
-	site := newSite(dir)
+	site := new(site)
 	for _, role := range c.roles() {
 		w.pair(ca, role, nil)
 		seed, public, err := natsjs.NewUser()
@@ -99,13 +135,51 @@ func Write(c Config) error {
 		w.file(role+".env", environment(dir, role))
 		site.add(role, public)
 	}
-	w.file("site.conf", site.bytes())
-	shipped, err := fs.ReadFile(deploy.NATS, "nats/panlearn.conf")
+	if len(c.Servers) > 0 {
+		return errors.Join(w.err, c.cluster(dir, ca, site))
+	}
+	w.pair(ca, "server", append(slices.Clone(localhost), c.Hosts...))
+	w.file("site.conf", site.bytes(dir))
+	w.shipped("panlearn.conf")
+	return w.err
+}
+
+var localhost = []string{"localhost", "127.0.0.1", "::1"}
+
+// cluster writes the folder of each server. The authority of the links has signed nothing else: whoever shows a certificate of it is a
+// server to the others, and may do anything.
+func (c Config) cluster(dir string, ca *authority, site *site) error {
+	routes, err := c.routes()
 	if err != nil {
 		return err
 	}
-	w.file("panlearn.conf", shipped)
-	return w.err
+	routeCA, err := newAuthority("panlearn development authority of servers", c.Now, c.Lifetime)
+	if err != nil {
+		return err
+	}
+	for i, at := range routes {
+		host, _, err := net.SplitHostPort(at)
+		if err != nil {
+			return err
+		}
+		name := fmt.Sprintf("server-%d", i+1)
+		w := &writer{dir: filepath.Join(dir, name)}
+		if err := os.Mkdir(w.dir, 0o700); err != nil {
+			return err
+		}
+		w.file("ca.pem", encode("CERTIFICATE", ca.cert.Raw))
+		w.file("route-ca.pem", encode("CERTIFICATE", routeCA.cert.Raw))
+		w.pair(ca, "server", append(append(slices.Clone(localhost), host), c.Hosts...))
+		w.pair(routeCA, "route", []string{host})
+		w.file("site.conf", site.bytes(w.dir))
+		w.file("links.conf", links(w.dir, name, routes, i))
+		w.shipped("panlearn.conf")
+		w.shipped("cluster.conf")
+		if w.err != nil {
+			return w.err
+		}
+	}
+	return nil
 }
 
 // writer writes files until the first error.
@@ -125,6 +199,16 @@ func (w *writer) file(name string, data []byte) {
 	}
 	_, err = f.Write(data)
 	w.err = errors.Join(err, f.Close())
+}
+
+// shipped writes a copy of a file of deploy/nats.
+func (w *writer) shipped(name string) {
+	text, err := fs.ReadFile(deploy.NATS, "nats/"+name)
+	if err != nil {
+		w.err = errors.Join(w.err, err)
+		return
+	}
+	w.file(name, text)
 }
 
 func (w *writer) pair(ca *authority, name string, hosts []string) {

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -73,6 +74,38 @@ func TestWrite(t *testing.T) {
 	}
 }
 
+// TestServersHaveAnAuthorityOfTheirOwn: no certificate that a user or the clients' port shows is one of the links.
+func TestServersHaveAnAuthorityOfTheirOwn(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "site")
+	c := Config{Dir: dir, Servers: []string{"a.example", "b.example:7000", "c.example"}, Publishers: 2, Lifetime: time.Hour, Now: now}
+	if err := Write(c); err != nil {
+		t.Fatal(err)
+	}
+	pool := func(name string) *x509.CertPool {
+		all := x509.NewCertPool()
+		if !all.AppendCertsFromPEM(read(t, dir, name)) {
+			t.Fatal("no authority in " + name)
+		}
+		return all
+	}
+	believed := func(roots *x509.CertPool, name string) bool {
+		_, err := certificate(t, dir, name).Verify(x509.VerifyOptions{Roots: roots, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}})
+		return err == nil
+	}
+	links := pool("server-1/route-ca.pem")
+	for _, name := range []string{"admin", "learner", "stage", "publisher-1", "publisher-2", "server-1/server", "server-2/server", "server-3/server"} {
+		if believed(links, name) || !believed(pool("ca.pem"), name) {
+			t.Errorf("%s: believed on links %t, by clients %t", name, believed(links, name), believed(pool("ca.pem"), name))
+		}
+	}
+	for i, host := range []string{"a.example", "b.example", "c.example"} {
+		name := fmt.Sprintf("server-%d/route", i+1)
+		if !believed(links, name) || believed(pool("ca.pem"), name) || certificate(t, dir, name).VerifyHostname(host) != nil {
+			t.Errorf("%s is not a certificate of %s on links alone", name, host)
+		}
+	}
+}
+
 // TestNothingIsOverwritten: the second time, and where anything lies already.
 func TestNothingIsOverwritten(t *testing.T) {
 	dir := t.TempDir()
@@ -94,6 +127,9 @@ func TestNothingIsOverwritten(t *testing.T) {
 		"for ever":           func(c *Config) { c.Lifetime = Longest + 1 },
 		"a host with a port": func(c *Config) { c.Hosts = []string{"broker:4222"} },
 		"an empty host":      func(c *Config) { c.Hosts = []string{""} },
+		"one server of many": func(c *Config) { c.Servers = []string{"a"} },
+		"a server twice":     func(c *Config) { c.Servers = []string{"a", "a:6222"} },
+		"a port of words":    func(c *Config) { c.Servers = []string{"a:b", "c"} },
 		"a folder that would end the configuration's text": func(c *Config) { c.Dir = filepath.Join(dir, `x" y`) },
 	} {
 		c := Config{Dir: filepath.Join(t.TempDir(), "site"), Publishers: 1, Lifetime: time.Hour, Now: now}

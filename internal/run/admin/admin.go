@@ -26,6 +26,7 @@ type Config struct {
 	MemoryReports bool       // of a new task's streams; see run.Provision
 	Role          admin.Role // doctor: of the credentials, empty to find out
 	StateDir      string     // doctor: of the learner; empty: not looked at
+	Routes        []string   // doctor: host:port of the links between the broker's servers; see admin.Expect
 	Logger        *slog.Logger
 }
 

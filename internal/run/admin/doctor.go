@@ -51,7 +51,8 @@ func Doctor(ctx context.Context, c Config) ([]admin.Finding, error) {
 	if v.Task == "" && v.state != nil {
 		v.Task = stream.Task(v.state.Task.Name)
 	}
-	more, err := admin.Examine(ctx, conn, v.Task, admin.Expect{Replicas: c.Replicas, Role: c.Role, Now: time.Now(), Options: c.options(sizes)})
+	more, err := admin.Examine(ctx, conn, v.Task, admin.Expect{Replicas: c.Replicas, Role: c.Role, Now: time.Now(),
+		Options: c.options(sizes), Routes: c.Routes})
 	v.list = append(v.list, more...)
 	if err == nil && v.Task != "" {
 		v.standing(ctx, conn)

@@ -92,8 +92,8 @@ func write(t testing.TB, text string) string {
 	return path
 }
 
-// start runs a server on a free port.
-func start(t testing.TB, config string, login func(string) natsjs.ConnectConfig) *broker {
+// startServer runs a server on a free port.
+func startServer(t testing.TB, config string) *server.Server {
 	t.Helper()
 	o, err := server.ProcessConfigFile(config)
 	if err != nil {
@@ -113,6 +113,14 @@ func start(t testing.TB, config string, login func(string) natsjs.ConnectConfig)
 	if !s.ReadyForConnections(patience) {
 		t.Fatal("the server does not start")
 	}
+	return s
+}
+
+// start runs a server whose users log in so.
+func start(t testing.TB, config string, login func(string) natsjs.ConnectConfig) *broker {
+	t.Helper()
+	s := startServer(t, config)
+	var err error
 	b := &broker{url: s.Addr().String(), conns: map[string]*natsjs.Conn{}}
 	b.login = func(role string) natsjs.ConnectConfig {
 		c := login(role)

@@ -41,6 +41,7 @@ type Expect struct {
 	Options  Options // of which a new task's streams would be made
 	Now      time.Time
 	Clock    func() time.Time // nil: time.Now
+	Routes   []string         // host:port of the links between the servers of a cluster; none: the usual port of each server that we know
 }
 
 // testedVersion is the oldest server that the permissions and the put-once rules are tested with.
@@ -70,6 +71,7 @@ func Examine(ctx context.Context, c *natsjs.Conn, task stream.Task, expect Expec
 	}
 	e := &examination{Conn: c, expect: expect, task: task}
 	e.transport()
+	e.links(ctx)
 	e.version(c.NATS().ConnectedServerVersion())
 	e.account(ctx)
 	if task != "" {
