@@ -59,7 +59,8 @@ func (v *visit) folder(ctx context.Context) {
 	})
 	switch {
 	case errors.Is(err, state.ErrLocked):
-		v.find("state lock", admin.Failure, "a process holds the folder and does not answer (%v): see which with `fuser %s/LOCK`, and end it", err, v.StateDir)
+		v.find("state lock", admin.Failure, "a process holds the folder and does not answer (%v): see which with `fuser %s/LOCK`, and let it go on (kill -CONT) or end it; "+
+			"leave the folder as it is", err, v.StateDir)
 	case errors.Is(err, fs.ErrPermission):
 		v.find("state folder", admin.Failure, "%v: run doctor as the user of the learner", err)
 	case errors.Is(err, state.ErrEmpty):

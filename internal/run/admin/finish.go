@@ -33,6 +33,12 @@ func Finish(ctx context.Context, c FinishConfig) (statedir.Status, error) {
 		return s, err
 	}
 	running, err := requestFinish(ctx, c.StateDir, c.Now)
+	if statedir.Ended(err) { // the learner, while it was asked: perhaps with the task
+		if s, err = statedir.StatusOf(ctx, c.StateDir); err != nil || s.Ended {
+			return s, err
+		}
+		running = false
+	}
 	switch {
 	case err != nil:
 		return s, err

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/panlearn/panlearn/learner/service"
@@ -209,7 +210,7 @@ func askFolder(ctx context.Context, dir string, q Question, answered func(io.Rea
 		defer conn.Close()
 		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true,
 			DialContext: func(context.Context, string, string) (net.Conn, error) { return conn, nil }}}
-		return askHTTP(ctx, client, "http://control", q, answered)
+		return held(ctx, askHTTP(ctx, client, "http://control", q, answered))
 	case errors.Is(err, state.ErrEmpty):
 		return fmt.Errorf("%s: %w; has `learner run` begun the task there?", dir, err)
 	case err != nil:
@@ -219,17 +220,50 @@ func askFolder(ctx context.Context, dir string, q Question, answered func(io.Rea
 	return look(store)
 }
 
-// askHTTP gives an answer half a minute to begin, because a long ledger is verified first.
+// held says of a failure to ask the process that holds a folder what it is: that process, and not its state. One that ended in between has left the
+// folder to whoever asks again.
+func held(ctx context.Context, err error) error {
+	switch {
+	case err == nil || ctx.Err() != nil:
+		return err
+	case errors.Is(err, errSilent):
+		return fmt.Errorf("%w: %w", state.ErrLocked, err)
+	case Ended(err):
+		return fmt.Errorf("%w, who ended while it was asked: %w", state.ErrLocked, err)
+	}
+	return err
+}
+
+// Ended reports whether a request to a control socket failed because the process that served it ended, and not by its answer.
+func Ended(err error) bool {
+	for _, one := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE} {
+		if errors.Is(err, one) {
+			return true
+		}
+	}
+	return false
+}
+
+// errSilent says that a process takes connections and answers nothing: it is stopped, or swapped out.
+var errSilent = errors.New("it takes connections and answers nothing: it is stopped (SIGSTOP, a debugger), or its machine is overloaded; its state is not to blame")
+
+// silence is how long an answer may take to begin. A long ledger is verified first.
+var silence = 30 * time.Second
+
+// askHTTP gives an answer half a minute to begin.
 func askHTTP(ctx context.Context, client *http.Client, base string, q Question, answered func(io.Reader) error) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	late := time.AfterFunc(30*time.Second, cancel)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	late := time.AfterFunc(silence, func() { cancel(errSilent) })
 	defer late.Stop()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/v1/"+string(q), nil)
 	if err != nil || req.URL.Host == "" {
 		return errors.New("ask the learner: want http://HOST:PORT, of learner run --http") // it may have a password
 	}
 	resp, err := client.Do(req)
+	if cause := context.Cause(ctx); err != nil && errors.Is(cause, errSilent) {
+		err = cause
+	}
 	if err != nil {
 		if of := (*url.Error)(nil); errors.As(err, &of) {
 			err = of.Err // without the address, which may have a token

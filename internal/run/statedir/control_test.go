@@ -21,8 +21,8 @@ import (
 	"github.com/panlearn/panlearn/state/pebblestore"
 )
 
-// held is a state folder that is open and serves its control socket, as `learner run` does.
-func held(t *testing.T, dir string, fill func(state.Store)) {
+// holding is a state folder that is open and serves its control socket, as `learner run` does.
+func holding(t *testing.T, dir string, fill func(state.Store)) {
 	t.Helper()
 	store, err := pebblestore.Open(dir, pebblestore.Options{})
 	if err != nil {
@@ -63,7 +63,7 @@ func TestAskWhileHeld(t *testing.T) {
 			t.Setenv("TMPDIR", t.TempDir())
 			answers := map[Question]string{}
 			t.Run("held", func(t *testing.T) {
-				held(t, dir, func(s state.Store) { runtest.Learned(t, job, s) })
+				holding(t, dir, func(s state.Store) { runtest.Learned(t, job, s) })
 				socket, ok := elsewhere(dir)
 				if ok != (len(name) > maxSocketPath) {
 					t.Errorf("the socket is at %q", socket)
@@ -109,7 +109,7 @@ func TestStaleSocket(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, addressFile), []byte(filepath.Join(private, socketName)+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	held(t, dir, func(state.Store) {})
+	holding(t, dir, func(state.Store) {})
 	if left, err := os.ReadDir(temporary); err != nil || len(left) != 0 {
 		t.Errorf("%v is left in the temporary folder, %v", left, err)
 	}
@@ -124,7 +124,7 @@ func TestAddressOfAStranger(t *testing.T) {
 	if err := errors.Join(os.WriteFile(victim, nil, 0o600), os.WriteFile(filepath.Join(dir, addressFile), []byte(victim), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	held(t, dir, func(state.Store) {})
+	holding(t, dir, func(state.Store) {})
 	if _, err := os.Stat(victim); err != nil {
 		t.Error(err)
 	}
@@ -270,5 +270,85 @@ func TestReaderWhoReadsNothing(t *testing.T) {
 	case <-time.After(20 * time.Second):
 		conn.Close() // or the server waits for it
 		t.Error("the answer still waits for its reader")
+	}
+}
+
+// served opens a folder and hands its lock to a control server that does as told with its first connection. The folder is closed when that
+// returns.
+func served(t *testing.T, dir string, serve func(net.Conn)) {
+	t.Helper()
+	store, err := pebblestore.Open(dir, pebblestore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, remove, err := ListenControl(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		conn, err := listener.Accept()
+		if err == nil {
+			serve(conn)
+		}
+		listener.Close()
+		remove()
+		store.Close()
+		if conn != nil {
+			conn.Close() // last: who is told of the end finds the folder free
+		}
+	}()
+	t.Cleanup(func() { listener.Close(); <-done })
+}
+
+// TestRunEndsWhileItIsAsked: whatever is asked of a learner that ends before or in the middle of its answer is answered by the folder.
+func TestRunEndsWhileItIsAsked(t *testing.T) {
+	job := runtest.Job(t, runtest.Small(t))
+	for when, begin := range map[string]string{"before": "", "in the middle": "HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n\x00\x00\x00\x00\x00\x00\x40"} {
+		for _, q := range []Question{AskStatus, AskSnapshot, AskLedger, AskBackup} {
+			dir := filepath.Join(t.TempDir(), "state")
+			store, err := pebblestore.Open(dir, pebblestore.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			runtest.Learned(t, job, store)
+			if err := store.Close(); err != nil {
+				t.Fatal(err)
+			}
+			served(t, dir, func(conn net.Conn) {
+				if _, err := conn.Read(make([]byte, 4096)); err != nil {
+					t.Error(err)
+				}
+				if _, err := io.WriteString(conn, begin); err != nil {
+					t.Error(err)
+				}
+			})
+			if q == AskBackup {
+				err = Copy(t.Context(), dir, func(c state.Checkpoint, entries iter.Seq2[state.Entry, error]) error {
+					return c.VerifyLedger(state.Ledger{}, entries)
+				})
+			} else {
+				_, err = Ask(t.Context(), Where{StateDir: dir}, q)
+			}
+			if err != nil {
+				t.Errorf("%s, of a learner that ends %s: %v", q, when, err)
+			}
+		}
+	}
+}
+
+// TestStoppedLearnerHoldsItsFolder: one that takes a connection and answers nothing holds the folder, and its state is not said to be damaged.
+func TestStoppedLearnerHoldsItsFolder(t *testing.T) {
+	before := silence
+	silence = 100 * time.Millisecond
+	t.Cleanup(func() { silence = before })
+	dir := filepath.Join(t.TempDir(), "state")
+	release := make(chan struct{})
+	served(t, dir, func(net.Conn) { <-release })
+	_, err := StatusOf(t.Context(), dir)
+	close(release)
+	if !errors.Is(err, state.ErrLocked) || !strings.Contains(err.Error(), "stopped") {
+		t.Errorf("asked while it is stopped: %v, want that the folder is held", err)
 	}
 }
