@@ -27,6 +27,7 @@ type StageStatus struct {
 	Failures int        `json:"failures"` // calls of the broker that failed in a row
 	Trouble  string     `json:"trouble"`  // why the last of them failed; empty: none did
 
+	Lost        uint64 `json:"lost_rounds"` // that the broker is behind what this process and its marks know
 	Redelivered uint64 `json:"redelivered"` // reports that this process was sent again
 	Strange     uint64 `json:"strange"`     // reports that came for no open attempt
 	Queue       Queue  `json:"queue"`
@@ -45,7 +46,7 @@ type Queue struct {
 func StatusOf(s stage.Status, reports *Reports) StageStatus {
 	out := StageStatus{Task: string(s.Task), Doing: s.Phase, Waiting: Waiting(s), Works: s.Lease, Round: uint64(s.Round), Attempt: uint64(s.Attempt),
 		Users: s.Users, Cohort: s.Cohort, Minimum: s.Minimum, Failures: s.Failures,
-		Trouble: s.Trouble, Redelivered: s.Redelivered, Strange: s.Strange, Queue: Queue(s.Queue),
+		Trouble: s.Trouble, Lost: s.Lost, Redelivered: s.Redelivered, Strange: s.Strange, Queue: Queue(s.Queue),
 		Reports: reports.ByOutcome()}
 	if !s.Deadline.IsZero() {
 		deadline := s.Deadline.UTC()
@@ -114,6 +115,8 @@ func StatusMetrics(r prometheus.Registerer, task string, get func() stage.Status
 				}
 				return float64(s.Deadline.UnixMilli()) / 1000
 			}),
+		gauge("panlearn_stage_lost_rounds", "Rounds that the broker is behind what this process and its marks know: it was restored, or lost records.",
+			func(s stage.Status) float64 { return float64(s.Lost) }),
 		gauge("panlearn_stage_queue_messages", "Report messages in the broker's stream; 0 of a process that stands by.",
 			func(s stage.Status) float64 { return float64(s.Queue.Messages) }),
 		gauge("panlearn_stage_queue_bytes", "Bytes of the report messages in the broker's stream; 0 of a process that stands by.",

@@ -16,7 +16,7 @@ import (
 func TestStatus(t *testing.T) {
 	at := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	now := stage.Status{Task: "churn", Phase: "collecting round 3, attempt 1", Lease: true, Round: 3, Attempt: 1, Users: 812,
-		Cohort: 1000, Minimum: 900, Deadline: at, Redelivered: 7, Strange: 11, Queue: stage.Queue{Messages: 3, Bytes: 500, MaxBytes: 1000}}
+		Cohort: 1000, Minimum: 900, Deadline: at, Redelivered: 7, Strange: 11, Lost: 2, Queue: stage.Queue{Messages: 3, Bytes: 500, MaxBytes: 1000}}
 	r := prometheus.NewRegistry()
 	if err := StatusMetrics(r, "churn", func() stage.Status { return now }); err != nil {
 		t.Fatal(err)
@@ -58,6 +58,9 @@ panlearn_stage_deadline_timestamp_seconds{task="churn"} 1.893553445e+09
 # HELP panlearn_stage_queue_bytes Bytes of the report messages in the broker's stream; 0 of a process that stands by.
 # TYPE panlearn_stage_queue_bytes gauge
 panlearn_stage_queue_bytes{task="churn"} 500
+# HELP panlearn_stage_lost_rounds Rounds that the broker is behind what this process and its marks know: it was restored, or lost records.
+# TYPE panlearn_stage_lost_rounds gauge
+panlearn_stage_lost_rounds{task="churn"} 2
 # HELP panlearn_stage_queue_limit_bytes Bytes that the stream may hold, beyond which publishes are refused; 0: not known, or no limit.
 # TYPE panlearn_stage_queue_limit_bytes gauge
 panlearn_stage_queue_limit_bytes{task="churn"} 1000

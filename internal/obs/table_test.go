@@ -125,7 +125,7 @@ func unit(name string) string {
 		return "messages"
 	case suffix("_bytes"):
 		return "bytes"
-	case suffix("_rounds_planned"), suffix("_rounds_in_a_row"):
+	case suffix("_rounds_planned"), suffix("_rounds_in_a_row"), suffix("_lost_rounds"):
 		return "rounds"
 	case strings.Contains(name, "_epsilon_"):
 		return "epsilon"

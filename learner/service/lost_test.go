@@ -266,6 +266,48 @@ func TestVoidRoundsWait(t *testing.T) {
 	}
 }
 
+// TestLostRoundsDoNotWait: rounds that are void because the broker lost them, and asked nobody, make no pause, also across restarts; a void
+// round among them that asked a cohort counts as ever.
+func TestLostRoundsDoNotWait(t *testing.T) {
+	people := newCast(t)
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, people, 3)
+		w.endless, w.voids, w.lostRounds = true, map[uint64]bool{}, map[uint64]bool{}
+		for r := uint64(1); r <= 25; r++ {
+			w.voids[r], w.lostRounds[r] = true, r != 10 && r != 20
+		}
+		var announced []time.Time
+		w.play(func(ctx context.Context) {
+			for len(announced) < 28 && !t.Failed() {
+				life, stop := context.WithCancel(ctx)
+				c := w.config()
+				c.Observer = &announcing{
+					announced: func(r uint64) {
+						if r == uint64(len(announced))+1 {
+							announced = append(announced, time.Now())
+						}
+					},
+					applied: func(r uint64) {
+						if r%5 == 0 || len(announced) == 28 {
+							stop()
+						}
+					},
+				}
+				if err := w.new(c).Run(life); !errors.Is(err, context.Canceled) {
+					t.Errorf("Run: %v", err)
+				}
+				stop()
+				w.reopen()
+			}
+		})
+		if len(announced) == 28 {
+			if took := announced[26].Sub(announced[0]); took > 10*time.Minute {
+				t.Errorf("25 rounds that the broker lost took %v", took)
+			}
+		}
+	})
+}
+
 // TestVoidPausesByHand are the waits after each number of void rounds in a row.
 func TestVoidPausesByHand(t *testing.T) {
 	var got []string

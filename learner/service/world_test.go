@@ -73,6 +73,8 @@ type world struct {
 	endless bool
 	silos   uint64          // of a task of trust local
 	voids   map[uint64]bool // rounds whose batch is void
+	// lostRounds are those among them of which the batch says that the broker lost them.
+	lostRounds map[uint64]bool
 	budget  float64
 	accept  bool                                                 // a rollback of the folder
 	change  func(*wire.Plan)                                     // of the plan; nil: none
@@ -262,6 +264,9 @@ func (w *world) answer(ctx context.Context, r uint64) {
 	b := w.batch(round, hash, users)
 	if w.voids[r] {
 		b = w.void(round, hash)
+		if w.lostRounds[r] {
+			b.Reason = stream.VoidRoundLost
+		}
 	}
 	w.put(ctx, name.Batch(stream.Round(r)), w.sign(w.stage, b))
 }

@@ -75,7 +75,9 @@ type collecting struct {
 	attempt *attempt
 	open    []byte    // what stands as its Open
 	again   time.Time // when it is looked for
-	lost    bool      // it is not there: it is put again
+	lost    bool      // it is not there: it is put again, where its round stands
+	stands  bool      // the round was there when the Open was not
+	gone    time.Time // of our patience with a round that is not there; zero: it was when it was looked for
 	look    time.Time // next look at the records
 	looks   int       // done of this one, which is of three: the outcome, End, the queue
 	expires time.Time // of our patience with a task that has ended after this round
@@ -100,6 +102,8 @@ func (p *collecting) next(now time.Time) effects {
 		todo.call, todo.subject = get, p.Task.Batch(p.attempt.round.number)
 	case p.looks == 1:
 		todo.call, todo.subject = get, p.Task.End()
+	case p.lost && !p.stands:
+		todo.call, todo.subject = get, p.Task.Round(p.attempt.round.number)
 	case p.lost:
 		todo.call, todo.subject, todo.data = put, p.Task.Open(p.attempt.round.number, p.attempt.number), p.open
 	case !now.Before(p.again):
@@ -123,6 +127,8 @@ func (p *collecting) handle(now time.Time, did effects, r result) (phase, error)
 		p.looks, p.look = 0, now.Add(p.jittered())
 	case did.call == latest, did.call == put:
 		return p.reopened(now, did, r), nil
+	case p.looks == 2 && did.call == get:
+		return p.unopened(now, r), nil
 	case p.looks == 0:
 		if r.message != nil {
 			p.abandon()
@@ -176,12 +182,32 @@ func (p *collecting) reopened(now time.Time, did effects, r result) phase {
 	}
 	switch p.lost = !ours && newest < p.attempt.number; {
 	case ours:
-		p.again = now.Add(p.lease.patience())
+		p.stands, p.again = false, now.Add(p.lease.patience())
 	case !p.lost:
 		p.abandon()
 		return &seeking{environment: p.environment}
 	}
 	return p
+}
+
+// unopened is told whether the round stands whose Open was lost. A learner that waits for it puts it again, so that it is looked for longer than
+// that takes. Where it stays away, or is another, the broker was put back to before it.
+func (p *collecting) unopened(now time.Time, r result) phase {
+	if r.message != nil {
+		read, err := p.readRound(r.message)
+		p.stands, p.gone = err == nil && read.manifest == p.attempt.round.manifest, time.Time{}
+		if p.stands {
+			return p
+		}
+	} else if p.gone.IsZero() {
+		p.gone = now.Add(2 * p.lease.patience())
+	}
+	if now.Before(p.gone) {
+		p.looks, p.look = 0, now.Add(p.jittered())
+		return p
+	}
+	p.abandon()
+	return &seeking{environment: p.environment}
 }
 
 // starving says once that users are missing past the deadline: nothing else would tell from a stage that hangs.

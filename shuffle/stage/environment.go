@@ -24,6 +24,7 @@ type environment struct {
 	jitter  *rand.Rand
 	backlog backlog // of the last attempt that this process opened
 	floods  floods
+	older   older
 	last    uint64 // stream sequence of the newest record of attempts since this process found the newest round; 0: none yet
 
 	task     *wire.Task // nil before enlisting is over

@@ -13,8 +13,9 @@ type seeking struct {
 	stateless
 	*environment
 	pause
-	shown *round       // by the look over all rounds, which may be an old one
-	hint  stream.Round // that is asked for then
+	looked bool         // the marks were read
+	shown  *round       // by the look over all rounds, which may be an old one
+	hint   stream.Round // that is asked for then
 }
 
 // putAgain is how many old rounds may be put again one after the other: so far below the place of the last the newest is looked for.
@@ -31,6 +32,8 @@ func (p *seeking) next(time.Time) effects {
 		return p.rest()
 	case p.shown != nil:
 		return effects{call: get, subject: p.Task.Round(p.hint), needs: leased}
+	case !p.looked:
+		return effects{call: marked, needs: leased}
 	}
 	return effects{call: latest, subject: p.Task.Rounds(), needs: leased}
 }
@@ -41,9 +44,16 @@ func (p *seeking) next(time.Time) effects {
 // The broker shows the one that was put last. That may be an old one, put again where retention had removed it, by a learner who was away:
 // so that of the last lease is asked for too, and where the place of what is shown says that it was put again, the round that was put before it.
 // Such a one is never gone on from: another batch of it would be a second release.
+//
+// Where the marks, or this process, know a round after the newest, the broker is older than they: see [older].
 func (p *seeking) handle(now time.Time, did effects, r result) (phase, error) {
 	if did.call == wait {
 		p.over()
+		return p, nil
+	}
+	if p.shown == nil && !p.looked {
+		p.looked = true
+		p.older.reach(r.marked)
 		return p, nil
 	}
 	p.last = 0
@@ -57,6 +67,7 @@ func (p *seeking) handle(now time.Time, did effects, r result) (phase, error) {
 	}
 	switch {
 	case newest == nil:
+		p.older.shows(p.environment, now, 0)
 		return &settling{environment: p.environment, number: 1}, nil
 	case p.shown == nil && max(p.lease.told, newest.before) > newest.number:
 		p.shown, p.hint = newest, max(p.lease.told, newest.before)
@@ -70,9 +81,10 @@ func (p *seeking) handle(now time.Time, did effects, r result) (phase, error) {
 	case newest.before > 0:
 		p.Logger.Error("the broker shows an old round as the newest, put again where it had been removed, and no round before it: waiting for a newer one",
 			"round", newest.number)
-		p.shown, p.until = nil, now.Add(p.jittered())
+		p.shown, p.looked, p.until = nil, false, now.Add(p.jittered())
 		return p, nil
 	}
+	p.older.shows(p.environment, now, newest.number)
 	return &settling{environment: p.environment, number: max(1, newest.number-1), announced: newest.number}, nil
 }
 
@@ -152,6 +164,7 @@ func (p *awaiting) handle(now time.Time, did effects, r result) (phase, error) {
 		if next.before > 0 {
 			return &seeking{environment: p.environment}, nil
 		}
+		p.older.shows(p.environment, now, next.number)
 		return &inspecting{environment: p.environment, round: next}, nil
 	case !p.noEnd:
 		p.noEnd = true
@@ -174,7 +187,8 @@ func (p *awaiting) handle(now time.Time, did effects, r result) (phase, error) {
 
 // missing is told that the round is not there. For a while a replica may lag, or the learner be busy; then the broker may have lost something.
 // Where the task has ended after this round, that was the round, which nobody asks for any more. Else it may be the outcome of the round
-// before, which the learner waits for: it is looked for again, and where it is gone the round is void.
+// before, which the learner waits for, or, of a broker that was put back, many rounds: the newest is looked for again, and what was marked and
+// is gone is void.
 func (p *awaiting) missing(now time.Time, over bool) phase {
 	if p.expires.IsZero() {
 		p.expires = now.Add(p.lease.patience())
@@ -186,7 +200,7 @@ func (p *awaiting) missing(now time.Time, over bool) phase {
 		p.Logger.Warn("the task has ended, and the broker lost a round of it", "round", p.number)
 		return &settling{environment: p.environment, number: p.number + 1}
 	}
-	return &settling{environment: p.environment, number: max(1, p.number-1)}
+	return &seeking{environment: p.environment}
 }
 
 // endOr returns ended if End says that the task ended before a round, else the phase given.
@@ -234,6 +248,8 @@ func (p *inspecting) next(time.Time) effects {
 		return effects{call: get, subject: p.Task.Claim(p.number), needs: leased}
 	case !p.counted:
 		return effects{call: latest, subject: p.Task.Opens(p.number), needs: leased}
+	case p.marked >= p.number:
+		return effects{call: mark, round: p.marked + 1, needs: leased}
 	case p.attempt <= p.attempts:
 		return effects{call: get, subject: p.Task.Close(p.number, p.attempt), needs: leased}
 	}
@@ -253,10 +269,15 @@ func (p *inspecting) handle(now time.Time, did effects, r result) (phase, error)
 		return p, nil
 	case !p.counted:
 		p.counted, p.attempt, p.attempts = true, 1, p.newestAttempt(r.message)
-		if p.marked >= p.number {
-			p.Logger.Error("a round is marked as claimed, and the broker shows no claim", "round", p.number)
-			return voidRound(p.environment, p.round, max(p.attempts, 1), VoidClaimLost)
+		// A process that died between mark and claim leaves the attempt. A broker that was put back shows less.
+		back := p.marked > p.number || p.attempts == 0 || p.older.reached > p.marked
+		if p.marked >= p.number && (p.older.barred >= p.marked || !back) {
+			return p.claimedBefore()
 		}
+	case p.marked >= p.number:
+		// The learner may have announced one round more, which no mark knows. Devices that know it answer no other by its number.
+		p.older.barred = p.marked + 1
+		return p.claimedBefore()
 	case p.attempt <= p.attempts:
 		if r.message != nil {
 			if _, err := p.read(r.message, p.Identity.Public(), new(wire.Close)); err != nil {
@@ -269,6 +290,15 @@ func (p *inspecting) handle(now time.Time, did effects, r result) (phase, error)
 		return openAttempt(p.environment, p.round, p.attempt, now)
 	}
 	return p, nil
+}
+
+// claimedBefore makes a round void that a mark says was claimed.
+func (p *inspecting) claimedBefore() (phase, error) {
+	p.Logger.Error("a round is marked as claimed, and the broker shows no claim", "round", p.number)
+	if p.attempts == 0 {
+		return voidRound(p.environment, p.round, 1, stream.VoidRoundLost)
+	}
+	return voidRound(p.environment, p.round, p.attempts, VoidClaimLost)
 }
 
 // newestAttempt is the number of the newest known attempt at a round, 0 for none. A hint that does not verify counts

@@ -40,21 +40,58 @@ func (m *ownMarks) Claim(_ stream.Hash, round stream.Round, instance [stream.Ins
 
 // marking marks the round before it is claimed: no claim is sent of a round that is not marked by this process. It holds no
 // key and no running totals. Marks that cannot be written are as a broker that does not answer.
+//
+// Before that the round is read again. A broker that was put back since does not show it, and a batch of it there would be one of a round that
+// the learner announces with other bytes. A replica may lag, so that it is asked for a while.
 type marking struct {
 	*environment
+	pause
 	release *release
+	stands  bool      // the round, as it was answered
+	expires time.Time // of our patience with a round that is not there
 }
 
 func (p *marking) String() string { return fmt.Sprintf("marking round %d", p.release.round.number) }
 func (p *marking) abandon()       { p.release.erase() }
 
 func (p *marking) next(time.Time) effects {
-	return effects{call: mark, round: p.release.round.number, needs: bound}
+	switch {
+	case p.stands:
+		return effects{call: mark, round: p.release.round.number, needs: bound}
+	case p.pending():
+		return p.rest()
+	}
+	return effects{call: get, subject: p.Task.Round(p.release.round.number), needs: bound}
 }
 
-// Where another process of the stage has marked the round, ours is dropped before any of it was sent. A claim of
-// theirs that the broker shows is waited for as ever; where it shows none, the round is made void.
-func (p *marking) handle(_ time.Time, _ effects, r result) (phase, error) {
+func (p *marking) handle(now time.Time, did effects, r result) (phase, error) {
+	switch {
+	case p.stands:
+		return p.marked(r)
+	case did.call == wait:
+		p.over()
+		return p, nil
+	case r.message != nil:
+		if read, err := p.readRound(r.message); err == nil && read.manifest == p.release.round.manifest {
+			p.stands = true
+			return p, nil
+		}
+	case p.expires.IsZero():
+		p.expires = now.Add(p.lease.patience())
+		fallthrough
+	case now.Before(p.expires):
+		p.until = now.Add(min(p.jittered(), p.expires.Sub(now)))
+		return p, nil
+	}
+	p.abandon()
+	p.Logger.Error("the broker no longer shows the round as it was answered: ours is dropped", "round", p.release.round.number)
+	tell2(p.Observer.Dropped, p.release.round.number, p.release.attempt)
+	return &seeking{environment: p.environment}, nil
+}
+
+// marked goes on with a round that was marked. Where another process of the stage has marked it, ours is dropped before any of it was sent. A
+// claim of theirs that the broker shows is waited for as ever; where it shows none, the round is made void.
+func (p *marking) marked(r result) (phase, error) {
 	if r.ours {
 		return &claiming{environment: p.environment, release: p.release}, nil
 	}

@@ -196,7 +196,7 @@ func TestMarksOfAProcess(t *testing.T) {
 		if _, err := w.broker.Latest(t.Context(), w.name.Opens(1)); !errors.Is(err, stream.ErrNotFound) {
 			t.Errorf("the round was opened again: %v", err)
 		}
-		if b, _ := w.batch(1); b == nil || !b.Void || b.Reason != VoidClaimLost {
+		if b, _ := w.batch(1); b == nil || !b.Void || b.Reason != stream.VoidRoundLost {
 			t.Errorf("batch of the lost round: %v, want a void one", b)
 		}
 	})

@@ -21,6 +21,9 @@ type Status struct {
 	Trouble  string    // why the call that failed last did; empty: all that failed have worked again
 	Troubled time.Time // since when calls fail; zero without Trouble
 
+	Lost      uint64    // rounds that the broker is behind what this process and the marks know: it was restored, or lost records
+	LostSince time.Time // when that was first seen; zero without Lost
+
 	Redelivered uint64 // reports that this process was sent again
 	Strange     uint64 // reports that came for no open attempt, since this process started
 	Queue       Queue  // of a process that works; zero: of one that stands by
@@ -44,7 +47,7 @@ func (s *Stage) publish(p phase, open *attempt, held bool) {
 	now.Trouble, now.Troubled = s.troubles.standing()
 	now.Redelivered, now.Strange = s.fetcher.redelivered, s.floods.strange
 	if held {
-		now.Queue = s.queue
+		now.Queue, now.Lost, now.LostSince = s.queue, s.older.lost(), s.older.since
 	}
 	if open != nil {
 		now.Round, now.Attempt, now.Users = open.round.number, open.number, open.mixer.Users()

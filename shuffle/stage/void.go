@@ -15,7 +15,8 @@ const (
 	VoidClaimWithoutBatch = "claim without a batch"
 	// VoidCloseWithoutBatch: a Close stands, so there was a batch, and the broker lost it.
 	VoidCloseWithoutBatch = "close without a batch"
-	// VoidClaimLost: a mark of the stage says that the round was claimed, and the broker shows no claim. See [Marks].
+	// VoidClaimLost: a mark of the stage says that the round was claimed, and the broker shows no claim. See [Marks]. Where it shows no attempt
+	// either, the reason is [stream.VoidRoundLost].
 	VoidClaimLost = "claimed before, and the broker lost the claim"
 )
 

@@ -94,6 +94,8 @@ type Progress struct {
 	RefusedPublishes uint64         // messages that the broker refused; every try of a report counts
 	Trouble          string         // why the broker takes no reports, in words; empty while it does
 	Troubled         time.Time      // since when; zero without Trouble
+	Older            stream.Round   // newest round known that the broker does not show, or shows another for: it is older; 0: none
+	OlderSince       time.Time      // when that was first seen; zero without Older
 	Summary          Summary
 	Standing         // what it waits for
 }

@@ -44,10 +44,14 @@ func (l *loop) follow(ctx context.Context) error {
 	if !l.over() && l.has() != nothing {
 		l.looked = time.Now()
 		if m, hash, ok := l.records.newestRound(ctx, l.currentNumber(), time.Now().Round(0)); ok {
-			if err := l.takeRound(m, hash); err != nil {
+			if err := l.takeRound(ctx, m, hash); err != nil {
 				return err
 			}
 		}
+		if l.unsure && l.learned == before {
+			l.lookBack(ctx)
+		}
+		l.unsure = false
 	}
 	for _, r := range l.rounds {
 		l.followAttempts(ctx, r)
@@ -164,8 +168,9 @@ func (l *loop) currentNumber() stream.Round {
 	return l.current.number
 }
 
-// takeRound takes up a round that is newer than all others. An older one, read or heard, changes nothing.
-func (l *loop) takeRound(m *wire.Round, hash stream.Hash) error {
+// takeRound takes up a round that is newer than all others. An older one, read or heard, changes nothing, and one in the place of a round that
+// was answered is not answered: see replaced.
+func (l *loop) takeRound(ctx context.Context, m *wire.Round, hash stream.Hash) error {
 	number := stream.Round(m.Round)
 	if number < l.currentNumber() || (number == l.currentNumber() && hash == l.current.manifest) {
 		return nil
@@ -174,11 +179,15 @@ func (l *loop) takeRound(m *wire.Round, hash stream.Hash) error {
 	if err != nil {
 		return err
 	}
+	if known != nil && *known != hash {
+		l.replaced(number)
+		return nil
+	}
 	if err := cmp.Or(l.terms, l.agreement).CheckRound(m, hash, known); err != nil {
 		return err
 	}
 	if l.current != nil {
-		if err := l.agreement.CheckOrder(l.current.message, m); err != nil {
+		if err := l.agreement.CheckOrder(l.current.message, m); err != nil && !l.isReplaced(ctx, l.current) {
 			return err
 		}
 	}
@@ -197,6 +206,7 @@ func (l *loop) takeRound(m *wire.Round, hash stream.Hash) error {
 	if old := l.current; old != nil && len(old.bundles) == 0 {
 		delete(l.rounds, old.number)
 	}
+	l.goesOn()
 	l.current, l.records.there = r, time.Now().Round(0)
 	l.learned++
 	l.queue.recall(l.stands())

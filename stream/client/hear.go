@@ -12,6 +12,7 @@ import (
 // whoever can send wakes can send old ones. A record that it cannot judge by is read, in its time. Only a refusal is an error.
 func (l *loop) hear(ctx context.Context, w stream.Wake) error {
 	if w.Subject == "" {
+		l.unsure = l.current != nil
 		l.missed()
 		return nil
 	}
@@ -33,7 +34,7 @@ func (l *loop) hear(ctx context.Context, w stream.Wake) error {
 	before, got := l.learned, stream.Message{Subject: w.Subject, Data: w.Data}
 	switch at.Verb {
 	case "round":
-		err = l.hearRound(got, at.Round)
+		err = l.hearRound(ctx, got, at.Round)
 	case "open":
 		l.hearOpen(got, at)
 	case "claim":
@@ -63,12 +64,19 @@ func (l *loop) missed() {
 	}
 }
 
-func (l *loop) hearRound(got stream.Message, number stream.Round) error {
-	if l.over() || number <= l.currentNumber() {
+func (l *loop) hearRound(ctx context.Context, got stream.Message, number stream.Round) error {
+	known := l.rounds[number]
+	if l.over() || number <= l.currentNumber() && known == nil {
 		return nil
 	}
 	m, hash, ok := l.records.round(got)
-	if !ok {
+	switch {
+	case !ok:
+		return nil
+	case known != nil && known.manifest != hash:
+		l.replaced(number)
+		return nil
+	case known != nil:
 		return nil
 	}
 	for _, r := range l.rounds { // its Close was before, and may still be on its way
@@ -76,7 +84,7 @@ func (l *loop) hearRound(got stream.Message, number stream.Round) error {
 			r.judged = time.Now().Add(l.Poll + l.pace.within(l.spread()))
 		}
 	}
-	return l.takeRound(m, hash)
+	return l.takeRound(ctx, m, hash)
 }
 
 func (l *loop) hearOpen(got stream.Message, at stream.Address) {

@@ -81,8 +81,11 @@ type loop struct {
 	deliveries sync.WaitGroup
 	online     context.Context // of deliveries: it outlives that of the client for a moment
 	publishing stream.Trouble
-	trouble    string    // why the newest answers took no report; empty: they did
-	troubled   time.Time // since when
+	unsure     bool         // something may have been written, or lost, that nobody told of
+	older      stream.Round // newest round known that the broker does not show, or shows another for; 0: none
+	olderSince time.Time    // when that was first seen
+	trouble    string       // why the newest answers took no report; empty: they did
+	troubled   time.Time    // since when
 	refusals   refusals
 	total      Summary                    // of settled events, for Progress
 	early      map[participation.Key]bool // of an earlier process, settled before anybody asked about them here
@@ -362,7 +365,7 @@ func (l *loop) progress() {
 		return
 	}
 	p := Progress{Summary: l.total, InFlight: l.sending, Over: l.over(), Standing: l.standing(),
-		RefusedPublishes: l.refusals.count, Trouble: l.trouble, Troubled: l.troubled}
+		RefusedPublishes: l.refusals.count, Older: l.older, OlderSince: l.olderSince, Trouble: l.trouble, Troubled: l.troubled}
 	if r := l.current; r != nil {
 		p.Round, p.Attempt, p.Joined, p.Cohort = r.number, r.attempt.Number, r.joined, r.place.Cohort
 	}

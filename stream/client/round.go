@@ -74,7 +74,8 @@ type round struct {
 	judged   time.Time   // when its outcome is read that a wake told of, or failed to; zero: wakes or a look will tell
 	done     bool        // closed, as the store proves
 	claimed  bool        // by its newest attempt, as a wake told
-	gone     bool        // its records were removed: no Close will come
+	gone     bool        // its records were removed, or it is lost and the task went on: no Close will come
+	lost     bool        // another round stands under its number
 	bundles  []*bundle
 	owed     []*bundle             // among bundles: those that the newest attempt may not have
 	most     uint64                // events of this client that it takes: its cohort, or one where reports are about blocks of rows

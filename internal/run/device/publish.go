@@ -254,6 +254,9 @@ func (c *Config) observe(ctx context.Context, conn *natsjs.Conn) (done func() er
 	go func() {
 		served <- obs.Serve(serving, c.Metrics, obs.Endpoints(registry, nil, run.Ready(conn.Connected, run.Lease, func() (string, time.Time) {
 			now := last.Load()
+			if now.Trouble == "" && now.Older > 0 {
+				return fmt.Sprintf("the broker is older than round %d, which this device knows: docs/runbook.md, state folder and broker of different times", now.Older), now.OlderSince
+			}
 			return now.Trouble, now.Troubled
 		}), nil))
 	}()

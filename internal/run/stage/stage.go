@@ -4,6 +4,7 @@ package stage
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"net"
 	"time"
@@ -69,8 +70,7 @@ func Run(ctx context.Context, c Config) error {
 		c.Logger.Info("serving", "http", "http://"+c.HTTP.Addr().String())
 		group.Go(func() error {
 			return obs.Serve(serving, c.HTTP, obs.Endpoints(registry, nil, run.Ready(conn.Connected, cmp.Or(c.LeaseTTL, run.Lease), func() (string, time.Time) {
-				now := s.Status()
-				return now.Trouble, now.Troubled
+				return trouble(s.Status())
 			}), obs.Status(s.Status, reports)))
 		})
 	}
@@ -79,6 +79,14 @@ func Run(ctx context.Context, c Config) error {
 		return s.Run(ctx)
 	})
 	return group.Wait()
+}
+
+// trouble returns why a stage is not ready, and since when.
+func trouble(now stage.Status) (cause string, since time.Time) {
+	if now.Trouble == "" && now.Lost > 0 {
+		return fmt.Sprintf("the broker is %d rounds older than what this stage knows: docs/runbook.md, state folder and broker of different times", now.Lost), now.LostSince
+	}
+	return now.Trouble, now.Troubled
 }
 
 // waitingEvery is how often a round that waits is logged.

@@ -24,6 +24,7 @@ type ServerOptions struct {
 type Server struct {
 	*Process
 	address, monitor string // host:port
+	store            string
 }
 
 // StartServer starts a server and returns when it is healthy.
@@ -64,6 +65,7 @@ func newServer(t testing.TB, p *Programs, o ServerOptions, ports []int, cluster 
 	fmt.Fprintf(&config, "jetstream: {store_dir: %q, sync_interval: %s, max_memory_store: 1GB, max_file_store: 16GB}\n",
 		filepath.Join(dir, "jetstream"), sync)
 	fmt.Fprintf(&config, "%s\n%s\n", cluster, o.Extra)
+	s.store = filepath.Join(dir, "jetstream")
 	file := filepath.Join(dir, "nats.conf")
 	if err := os.WriteFile(file, []byte(config.String()), 0o600); err != nil {
 		return nil, err
@@ -71,6 +73,9 @@ func newServer(t testing.TB, p *Programs, o ServerOptions, ports []int, cluster 
 	s.Process = p.Process(t, o.Name, p.Server, "-c", file)
 	return s, nil
 }
+
+// Store returns the folder of the server's streams. It may be copied and put back while the server does not run.
+func (s *Server) Store() string { return s.store }
 
 // URL is where clients connect. It stays the same through all lives.
 func (s *Server) URL() string { return "nats://" + s.address }

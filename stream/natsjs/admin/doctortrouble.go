@@ -19,6 +19,7 @@ import (
 const (
 	fullStream   = `docs/runbook.md, "a stream is full"`
 	leaseLost    = `docs/runbook.md, "nobody holds the lease"`
+	olderBroker  = `docs/runbook.md, "state folder and broker of different times"`
 	redeliveries = `docs/runbook.md, "reports are delivered again"`
 )
 
@@ -173,6 +174,22 @@ func (e *examination) lease(ctx context.Context, leases *jetstream.StreamInfo) {
 		e.find("lease", bad, "nobody holds it: process %x renewed it last %v ago, for %v: %s (%s)", lease.Instance[:4], age.Round(time.Second), lease.TTL, start, leaseLost)
 	default:
 		e.find("lease", OK, "process %x renewed it %v ago, for %v", lease.Instance[:4], max(age, 0).Round(time.Second), lease.TTL)
+	}
+	if err == nil && goesOn {
+		e.behind(ctx, lease.Newest)
+	}
+}
+
+// behind finds a broker that is older than what the holder of the lease knows.
+func (e *examination) behind(ctx context.Context, known stream.Round) {
+	m, err := e.Latest(ctx, e.task.Rounds())
+	newest := stream.Address{}
+	if err == nil {
+		newest, err = stream.ParseSubject(m.Subject)
+	}
+	if (err == nil || errors.Is(err, stream.ErrNotFound)) && newest.Round < known {
+		e.find("rounds", Failure, "the stage knows round %d, and round %d is the newest here: the broker was restored or lost records: each round between becomes void when the "+
+			"learner announces it again, which takes minutes (%s)", known, newest.Round, olderBroker)
 	}
 }
 
