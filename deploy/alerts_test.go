@@ -99,6 +99,43 @@ func TestAlertsAreComplete(t *testing.T) {
 	}
 }
 
+// TestInhibitions: each rule of alertmanager.yml names alerts that there are, keeps to one task, and nothing inhibits itself.
+func TestInhibitions(t *testing.T) {
+	text, err := os.ReadFile("prometheus/alertmanager.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		Rules []struct {
+			Sources []string `yaml:"source_matchers"`
+			Targets []string `yaml:"target_matchers"`
+			Equal   []string `yaml:"equal"`
+		} `yaml:"inhibit_rules"`
+	}
+	if err := yaml.Unmarshal(text, &file); err != nil || len(file.Rules) == 0 {
+		t.Fatal(err, len(file.Rules))
+	}
+	var known []string
+	for _, r := range rules(t) {
+		known = append(known, r.Alert)
+	}
+	names := regexp.MustCompile(`Panlearn\w+`)
+	for i, r := range file.Rules {
+		sources, targets := names.FindAllString(strings.Join(r.Sources, " "), -1), names.FindAllString(strings.Join(r.Targets, " "), -1)
+		for _, name := range append(slices.Clone(sources), targets...) {
+			if !slices.Contains(known, name) {
+				t.Errorf("rule %d: no alert is called %s", i+1, name)
+			}
+			if slices.Contains(sources, name) && slices.Contains(targets, name) {
+				t.Errorf("rule %d: %s inhibits itself", i+1, name)
+			}
+		}
+		if len(sources) == 0 || len(targets) == 0 || !slices.Equal(r.Equal, []string{"task"}) {
+			t.Errorf("rule %d: want sources, targets, and the same task: %+v", i+1, r)
+		}
+	}
+}
+
 const (
 	alertsBegin = "<!-- alerts: written by `go test ./deploy -run TestAlertsTable -update` -->\n"
 	alertsEnd   = "<!-- end of alerts -->\n"
