@@ -136,6 +136,11 @@ func brokerFails(whom, role, cause, detail string) Verdict {
 		v.Title, v.Section = fmt.Sprintf("A stream of the task does not answer %s.", whom), sectionLost
 		v.Do = "Ask learner doctor, with the administrator's credentials: it says which stream is gone, and whether learner provision makes it again."
 	}
+	if strings.HasPrefix(cause, stage.OwnDisk) {
+		v.Level, v.Title, v.Section = Wrong, "The stage cannot write to its own --state.", sectionDisk
+		v.Do = "Make room on the disk of the stage's --state, or give it back. The broker is well, and nothing has to be restarted."
+		return v
+	}
 	for _, c := range diskCauses {
 		if strings.Contains(cause, c.in) {
 			v.Level, v.Title, v.Section = Wrong, c.title, sectionDisk

@@ -130,6 +130,11 @@ var situations = map[string]struct {
 		w.Trouble(fullDisk)
 	}, Wrong, []string{"The broker's disk is full.", "It fails the learner, with the cause: the broker refuses writes: its disk is full or broken", "no space left on device", "since 12:00:30 UTC",
 		"Make room", "restart nats-server"}, sectionDisk},
+	"the stage's own disk is full": {func(w *scene) {
+		w.learn(6)
+		w.stage.Failures, w.stage.Trouble = 1, stage.OwnDisk+": mark round 7 before it is claimed: no space left on device"
+		w.Stage(w.stage)
+	}, Wrong, []string{"The stage cannot write to its own --state.", "Make room on the disk of the stage's --state", "The broker is well"}, sectionDisk},
 	"the broker's disk may be full, as the stage has it": {func(w *scene) {
 		w.learn(6)
 		w.stage.Failures, w.stage.Trouble = 1, unwritten

@@ -1,8 +1,10 @@
 package stage
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"math"
 	"strings"
 	"sync"
@@ -201,6 +203,8 @@ func TestMarksOnAFullDisk(t *testing.T) {
 			marks := &memoryMarks{}
 			c := w.config()
 			c.Marks = marks
+			var log bytes.Buffer
+			c.Logger = slog.New(slog.NewTextHandler(&log, nil))
 			s, stop := w.start(c)
 			in := w.invited(t.Context(), 1, 0)
 			marks.set(full)
@@ -213,6 +217,12 @@ func TestMarksOnAFullDisk(t *testing.T) {
 			}
 			if got := s.Status().Phase; !strings.Contains(got, "marking") {
 				t.Errorf("the stage is %s, want marking", got)
+			}
+			if got := s.Status().Trouble; !strings.HasPrefix(got, OwnDisk) {
+				t.Errorf("the cause is %q, want that it is the stage's own disk", got)
+			}
+			if text := log.String(); !strings.Contains(text, "its own --state") || strings.Contains(text, "call of the broker failed") {
+				t.Errorf("the log calls the stage's own disk the broker's:\n%s", text)
 			}
 			if !recovers {
 				_ = stop()

@@ -9,6 +9,9 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
+// OwnDisk begins the cause of a failure that is this process's and not the broker's: its marks cannot be read or written.
+const OwnDisk = "the disk of the stage's own --state"
+
 // perform makes one call. Its requests end within a quarter of the lease's time, so that the lease can be kept.
 func (s *Stage) perform(ctx context.Context, todo effects) (r result, err error) {
 	switch todo.call {
@@ -33,11 +36,11 @@ func (s *Stage) perform(ctx context.Context, todo effects) (r result, err error)
 		r.queue = s.lookAtQueue(ctx)
 	case marked:
 		if r.marked, err = s.Marks.Claimed(s.taskHash); err != nil {
-			err = fmt.Errorf("marks of claimed rounds: %w", err)
+			err = fmt.Errorf("%s: marks of claimed rounds: %w", OwnDisk, err)
 		}
 	case mark:
 		if r.ours, err = s.Marks.Claim(s.taskHash, todo.round, s.Instance); err != nil {
-			err = fmt.Errorf("mark round %d before it is claimed: %w", todo.round, err)
+			err = fmt.Errorf("%s: mark round %d before it is claimed: %w", OwnDisk, todo.round, err)
 		}
 	}
 	return r, err

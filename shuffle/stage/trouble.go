@@ -45,7 +45,11 @@ func (s *Stage) failed(ctx context.Context, what string, err error, attributes .
 	}
 	t.cause, t.last = err.Error(), now
 	attributes = append([]any{"call", what}, append(attributes, "error", err)...)
-	s.Logger.Log(ctx, t.series.Level(now, err), "a call of the broker failed, trying again", attributes...)
+	text := "a call of the broker failed, trying again"
+	if what == mark.String() || what == marked.String() {
+		text = "the stage cannot use its own --state, trying again: nothing is claimed meanwhile. Make room on its disk, or give it back; nothing has to be restarted"
+	}
+	s.Logger.Log(ctx, t.series.Level(now, err), text, attributes...)
 }
 
 // worked notes that a call worked, and logs it where its failures were.
@@ -55,7 +59,11 @@ func (s *Stage) worked(what string) {
 		return
 	}
 	if delete(s.troubles, what); t.series.Over() {
-		s.Logger.Info("the broker answers again", "call", what)
+		text := "the broker answers again"
+		if what == mark.String() || what == marked.String() {
+			text = "the stage can use its own --state again"
+		}
+		s.Logger.Info(text, "call", what)
 	}
 }
 
