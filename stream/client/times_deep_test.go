@@ -139,7 +139,7 @@ func TestLatenciesTellNothing(t *testing.T) {
 	}{
 		"people of 2,000 events": {2000, 80, 1, people(2000)},
 		"people of 30 events":    {30, 240, 1, people(30)},
-		"bursts of 20 of 60 kB":  {0, 160, 20, posts{"valid": big + "}}", "broken": big + "}!"}},
+		"bursts of 20 of 60 kB":  {0, 60, 20, posts{"valid": big + "}}", "broken": big + "}!"}},
 		"small events":           {0, 2000, 1, posts{"valid": small + "1}}", "NaN": small + "N}}"}},
 	} {
 		t.Run(name, func(t *testing.T) {

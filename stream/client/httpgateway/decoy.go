@@ -37,7 +37,8 @@ func decoyOf(spec *task.Spec) []byte {
 		out.Write(quoted)
 		out.WriteString(":" + longNumber + ",")
 	}
-	out.WriteString(strings.Repeat(`"x":0,`, moreBytes/6) + `"":0}`)
+	more := min(moreBytes, spec.Events.MaxLine-out.Len()-len(`"":0}`))
+	out.WriteString(strings.Repeat(`"x":0,`, max(0, more)/len(`"x":0,`)) + `"":0}`)
 	return out.Bytes()
 }
 
@@ -63,12 +64,20 @@ func Work(a *consent.Agreement) (func(), error) {
 	}, nil
 }
 
-// decoyBody is a body of one event that takes the longest of those that are parsed: filled up with members that are
-// passed over, which parse slower than any other filling.
+// decoyBody is a body of one event that takes the longest of those that are parsed: the event is as long as one may be, filled up with members
+// that are passed over, which parse slower than any other filling, and blanks follow.
 func decoyBody(m *mapper) []byte {
-	body := []byte(`{"key":"a","event":` + strings.TrimSuffix(string(m.decoy), "}"))
-	for len(body) < int(m.most)-len(`,"x":0}}`) {
-		body = append(body, `,"x":0`...)
+	most := int(m.most) - len(`{"key":"a","event":}`)
+	if m.agreement.Spec.Features.Vector == nil {
+		most = min(most, m.agreement.Spec.Events.MaxLine)
 	}
-	return append(body, "}}"...)
+	event := bytes.Clone(bytes.TrimSuffix(m.decoy, []byte("}")))
+	for len(event)+len(`,"x":0}`) <= most && m.agreement.Spec.Features.Vector == nil {
+		event = append(event, `,"x":0`...)
+	}
+	body := append(append([]byte(`{"key":"a","event":`), event...), '}')
+	for len(body) < int(m.most)-1 {
+		body = append(body, ' ')
+	}
+	return append(body, '}')
 }
