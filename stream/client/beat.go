@@ -144,7 +144,7 @@ func (l *loop) calibrate(phase int, point []float64, frame *convex.Frame) error 
 		if err != nil {
 			return err
 		}
-		work += measure(beside)
+		work += 2 * measure(beside) // parsing leaves garbage, which is collected while the next ones are parsed
 	}
 	chunk := l.chunk
 	if l.terms.Units() > 1 {

@@ -262,7 +262,7 @@ func TestTooSlowATask(t *testing.T) {
 		hash := w.announce(ctx, 1)
 		w.open(ctx, 1, 1, hash)
 		c := w.config(participation.NewMemoryStore())
-		c.Work = func(*consent.Agreement) (func(), error) { return func() { time.Sleep(20 * time.Second) }, nil }
+		c.Work = func(*consent.Agreement) (func(), error) { return func() { time.Sleep(10 * time.Second) }, nil }
 		device := w.client(c)
 		o, err := device.Publish(ctx, participation.EventKey("a"), example(1))
 		var refused *consent.RefusedError
