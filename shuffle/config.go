@@ -20,6 +20,9 @@ type Config struct {
 	Params randomizer.Params
 	// Cohort is n, the number of users at which the mixer is full, at least 1.
 	Cohort uint64
+	// Planned is how many users the noise of the round is planned for, at least Cohort: the noise of those who are missing is added when the
+	// mixer closes. 0 stands for Cohort.
+	Planned uint64
 	// Minimum is the number of users below which nothing is released, in [1, Cohort].
 	Minimum uint64
 	// MaxBundle is the largest number of users in one bundle; 0 means 1. The cohort can exceed Cohort by MaxBundle-1.
@@ -38,18 +41,28 @@ func (c Config) Validate() error {
 	switch {
 	case c.Cohort < 1 || c.Cohort > MaxCohort:
 		return fmt.Errorf("mixer: Cohort = %d is outside [1, %d]", c.Cohort, uint64(MaxCohort))
+	case c.planned() < c.Cohort || c.planned() > MaxCohort:
+		return fmt.Errorf("mixer: Planned = %d is outside [Cohort = %d, %d]", c.Planned, c.Cohort, uint64(MaxCohort))
 	case c.Minimum < 1 || c.Minimum > c.Cohort:
 		return fmt.Errorf("mixer: Minimum = %d is outside [1, Cohort = %d]", c.Minimum, c.Cohort)
 	case bundle > c.Cohort:
 		return fmt.Errorf("mixer: MaxBundle = %d is above Cohort = %d", bundle, c.Cohort)
 	}
-	missing := c.Cohort - c.Minimum
+	missing := c.planned() - c.Minimum
 	if c.Params.Window > 0 { // nobody's noise is topped up
 		missing = 0
 	}
 	if hi, lo := bits.Mul64(missing, uint64(c.Params.Trials)); hi != 0 || lo > randomizer.MaxBinomialTrials {
-		return fmt.Errorf("mixer: a top-up for Cohort - Minimum = %d users with Trials = %d is above %d trials; raise Minimum",
+		return fmt.Errorf("mixer: a top-up for Planned - Minimum = %d users with Trials = %d is above %d trials; raise Minimum",
 			missing, c.Params.Trials, uint64(randomizer.MaxBinomialTrials))
 	}
-	return c.Params.HeadRoom(c.Cohort + bundle - 1)
+	return c.Params.HeadRoom(max(c.Cohort+bundle-1, c.planned()))
+}
+
+// planned is how many users the noise is planned for.
+func (c Config) planned() uint64 {
+	if c.Planned == 0 {
+		return c.Cohort
+	}
+	return c.Planned
 }

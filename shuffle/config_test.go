@@ -20,6 +20,7 @@ func TestConfigRefuses(t *testing.T) {
 		"Dim":       {func(c *Config) { c.Params.Dim = 0 }},
 		"ClipNorm":  {func(c *Config) { c.Params.ClipNorm = math.NaN() }},
 		"Cohort":    {func(c *Config) { c.Cohort = 0 }, func(c *Config) { c.Cohort = MaxCohort + 1 }, func(c *Config) { c.Cohort = math.MaxUint64 }},
+		"Planned":   {func(c *Config) { c.Planned = 99 }, func(c *Config) { c.Planned = MaxCohort + 1 }},
 		"Minimum":   {func(c *Config) { c.Minimum = 0 }, func(c *Config) { c.Minimum = 101 }},
 		"MaxBundle": {func(c *Config) { c.MaxBundle = 101 }, func(c *Config) { c.MaxBundle = math.MaxUint64 }},
 		"FloorTrials": {

@@ -145,7 +145,7 @@ func (m *Mixer) Close() (Release, error) {
 		return Release{}, fmt.Errorf("close with %d users, Minimum = %d: %w", m.users, m.cfg.Minimum, ErrCohortTooSmall)
 	}
 	p := m.cfg.Params
-	noise := p.NoiseTrials(m.users, m.cfg.Cohort)
+	noise := p.NoiseTrials(m.users, m.cfg.planned())
 	if missing := noise - p.NoiseTrials(m.users, 0); missing > 0 {
 		top, err := randomizer.NewBinomial(missing, p.Coin)
 		if err != nil {

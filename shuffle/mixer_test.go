@@ -235,6 +235,8 @@ func TestMixerNoiseLaw(t *testing.T) {
 		{Config{Cohort: 10, Minimum: 3}, 400, 4, 6*30 + 800},
 		{Config{Cohort: 10, Minimum: 3}, 0, 4, 6 * 30},
 		{Config{Cohort: 4, Minimum: 3}, 2000, 4, 4000},
+		{Config{Cohort: 4, Planned: 10, Minimum: 3}, 0, 4, 6 * 30}, // full at 4, with the noise of 10
+		{Config{Cohort: 6, Planned: 10, Minimum: 3}, 400, 4, 6*30 + 800},
 	} {
 		c.cfg.Params = randomizer.Params{Dim: dim, ClipNorm: 1, Levels: 4, Trials: 30, FloorTrials: c.floor, Coin: randomizer.Fair / 2}
 		seeds := dptest.Source(t, uint64(i))
@@ -245,6 +247,9 @@ func TestMixerNoiseLaw(t *testing.T) {
 			m := mustMixer(t, c.cfg)
 			for u := range c.users {
 				m.Add([]ReportID{name(u)}, report)
+			}
+			if m.Full() != (uint64(c.users) >= c.cfg.Cohort) {
+				t.Fatalf("full: %v with %d of %d users", m.Full(), c.users, c.cfg.Cohort)
 			}
 			rel, err := m.Close()
 			if err != nil {
