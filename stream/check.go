@@ -75,7 +75,7 @@ func checkTask(m *wire.Task) error {
 		return errors.Join(err, errors.New("plan: missing"))
 	}
 	p := m.Plan
-	if p.Continuous < wire.Continuous_CONTINUOUS_NO || p.Continuous > wire.Continuous_CONTINUOUS_EPOCHS {
+	if p.Continuous < wire.Continuous_CONTINUOUS_NO || p.Continuous > wire.Continuous_CONTINUOUS_ADAPTIVE {
 		err = errors.Join(err, fmt.Errorf("continuous %d: unknown", p.Continuous))
 	}
 	return errors.Join(err, length("learner_key", m.LearnerKey, KeySize), length("life", m.Life, LifeSize), length("stage_key", m.StageKey, KeySize),

@@ -54,7 +54,7 @@ func allBreaks() []breaks {
 		})},
 		{"Task", "smoothing", on(func(m *wire.Task) { m.Plan.Phases[0].Smoothing = -1 })},
 		{"Task", "smoothing", on(func(m *wire.Task) { m.Plan.Phases[0].Smoothing = math.NaN() })},
-		{"Task", "continuous", on(func(m *wire.Task) { m.Plan.Continuous = 4 })},
+		{"Task", "continuous", on(func(m *wire.Task) { m.Plan.Continuous = 5 })},
 		{"Task", "epsilon", on(func(m *wire.Task) { m.Plan.Epsilon = math.NaN() })},
 		{"Task", "delta", on(func(m *wire.Task) { m.Plan.Delta = math.Inf(1) })},
 		{"Task", "epsilon_budget", on(func(m *wire.Task) { m.Plan.EpsilonBudget = 0 })},

@@ -54,6 +54,9 @@ func PhaseOf(plan *wire.Plan, step uint64) (Place, bool) {
 			if step == at.Last() && !endless(plan, i) {
 				at.Cohort = LastCohort(f)
 			}
+			if at.Planned = at.Cohort; f.GetTop() > 0 {
+				at.Cohort = f.GetTop()
+			}
 			return at, true
 		}
 		first += f.GetRounds()
@@ -123,7 +126,8 @@ func RoundsPerUser(plan *wire.Plan) (most uint32) {
 }
 
 // Cohort is how many users the round of a step takes: the phase's cohort, and at its last step all users of the phase
-// that are left. A phase without end has no last step, and in an interactive one the cohort is everybody. It is 0 for a
+// that are left. A phase without end has no last step, in an interactive one the cohort is everybody, and in an adaptive one it is the largest: rounds
+// say their own. It is 0 for a
 // step that the plan does not have.
 func Cohort(plan *wire.Plan, step uint64) uint64 {
 	at, _ := PhaseOf(plan, step)
@@ -132,7 +136,7 @@ func Cohort(plan *wire.Plan, step uint64) uint64 {
 
 // LastCohort is the cohort of a phase's last step.
 func LastCohort(f *wire.Phase) uint64 {
-	if f.RoundsPerUser > 1 || looks(f) {
+	if f.RoundsPerUser > 1 || looks(f) || f.GetTop() > 0 {
 		return f.Cohort
 	}
 	return f.Users - (f.Rounds-1)*f.Cohort
@@ -146,5 +150,5 @@ func RoundOf(taskHash stream.Hash, round, step uint64, point []float64, frame *w
 // Costliest is the place of the costliest round of a phase. More users cost each of them no more, so it is one with the smaller cohort.
 func Costliest(plan *wire.Plan, phase int) Place {
 	f := plan.GetPhases()[phase]
-	return Place{Plan: plan, Phase: f, Index: phase, Cohort: f.GetCohort(), Stint: stintOf(plan, phase)}
+	return Place{Plan: plan, Phase: f, Index: phase, Cohort: f.GetCohort(), Planned: f.GetCohort(), Stint: stintOf(plan, phase)}
 }

@@ -17,8 +17,10 @@ type Place struct {
 	Phase  *wire.Phase
 	Index  int    // of the phase in the plan
 	First  uint64 // step of the phase
-	Cohort uint64 // users that the round takes, see Cohort
-	Stint  Stint  // that the phase belongs to
+	Cohort uint64 // users at which the round is full, see Cohort
+	// Planned is how many users the noise of the round is planned for: Cohort, or in an adaptive phase at least as many.
+	Planned uint64
+	Stint   Stint // that the phase belongs to
 
 	Deadline time.Duration // of the round: its own, or else the plan's; 0: none
 }
@@ -38,7 +40,7 @@ func (p Place) release(honest accounting.Fraction) (accounting.Release, error) {
 		return accounting.Release{}, fmt.Errorf("rounds per user %d: want 1 to %d", rounds, math.MaxInt32)
 	}
 	r := accounting.Release{
-		Trust: trust, Users: p.Cohort, Dim: params.Dim, Levels: int(params.Levels), Trials: uint64(params.Trials),
+		Trust: trust, Users: p.Planned, Dim: params.Dim, Levels: int(params.Levels), Trials: uint64(params.Trials),
 		P: params.Coin.Float(), FloorTrials: params.FloorTrials, HonestFraction: honest, Rounds: int(rounds), Units: params.Units,
 		Minimizer: params.Minimizer,
 	}
@@ -62,7 +64,7 @@ func (p Place) Mixer() (shuffle.Config, error) {
 		return shuffle.Config{}, err
 	}
 	cfg := shuffle.Config{
-		Params: params, Cohort: p.Cohort, Minimum: p.Phase.GetMinimum(),
+		Params: params, Cohort: p.Cohort, Planned: p.Planned, Minimum: p.Phase.GetMinimum(),
 		MaxBundle: uint64(p.Phase.GetMechanism().GetMaxBundle()),
 	}
 	return cfg, cfg.Validate()

@@ -105,6 +105,9 @@ func checkPlan(plan *wire.Plan) error {
 	if last := stintOf(plan, len(plan.Phases)-1); Endless(plan) && last.Rounds != 1 {
 		return fmt.Errorf("endless with rounds_per_user %d in the last phases: want 1, or a user would answer for ever", last.Rounds)
 	}
+	if adaptive := plan.Continuous == wire.Continuous_CONTINUOUS_ADAPTIVE; Endless(plan) && adaptive != (plan.Practical != nil) {
+		return fmt.Errorf("continuous %v: want %v in practical plans, and in no other", plan.Continuous, wire.Continuous_CONTINUOUS_ADAPTIVE)
+	}
 	return nil
 }
 
@@ -187,7 +190,7 @@ func checkPhase(plan *wire.Plan, i int) error {
 		return fmt.Errorf("rounds %d, rounds_per_user %d: want at least 1", f.Rounds, f.RoundsPerUser)
 	case answers > math.MaxInt32:
 		return fmt.Errorf("%d rounds of one user in all phases of a stint: want at most %d", answers, math.MaxInt32)
-	case f.RoundsPerUser == 1 && (hi != 0 || taken > f.Users):
+	case f.RoundsPerUser == 1 && f.Top == 0 && (hi != 0 || taken > f.Users):
 		return fmt.Errorf("users %d: want at least rounds %d times cohort %d", f.Users, f.Rounds, f.Cohort)
 	case f.RoundsPerUser > 1 && uint64(f.RoundsPerUser) != f.Rounds:
 		return fmt.Errorf("rounds_per_user %d: want 1, or all %d rounds", f.RoundsPerUser, f.Rounds)
@@ -203,10 +206,17 @@ func checkPhase(plan *wire.Plan, i int) error {
 	if err := checkProx(plan, f); err != nil {
 		return err
 	}
-	largest := max(f.Cohort, LastCohort(f))
-	for _, cohort := range []uint64{f.Cohort, largest} {
-		if _, err := (Place{Plan: plan, Phase: f, Cohort: cohort}).Mixer(); err != nil {
-			return fmt.Errorf("a round of %d users: %w", cohort, err)
+	if err := checkAdaptive(plan, i); err != nil {
+		return err
+	}
+	cohorts := []Place{{Cohort: f.Cohort, Planned: f.Cohort}, {Cohort: LastCohort(f), Planned: LastCohort(f)}}
+	if f.Top > 0 {
+		cohorts = []Place{{Cohort: f.Minimum, Planned: f.Cohort}, {Cohort: f.Top, Planned: f.Cohort}}
+	}
+	for _, at := range cohorts {
+		at.Plan, at.Phase = plan, f
+		if _, err := at.Mixer(); err != nil {
+			return fmt.Errorf("a round of %d users: %w", at.Cohort, err)
 		}
 	}
 	honest, err := HonestFraction(plan)
@@ -214,6 +224,19 @@ func checkPhase(plan *wire.Plan, i int) error {
 		_, err = Costliest(plan, i).Releases(honest)
 	}
 	return err
+}
+
+// checkAdaptive refuses a phase that says that its rounds adapt where they cannot, and one that does not where they must.
+func checkAdaptive(plan *wire.Plan, i int) error {
+	f, adaptive := plan.Phases[i], plan.Continuous == wire.Continuous_CONTINUOUS_ADAPTIVE
+	switch last := i == len(plan.Phases)-1; {
+	case (f.Top > 0) != (adaptive && last):
+		return fmt.Errorf("top %d: want a largest cohort in the last phase of an adaptive plan, and in no other", f.Top)
+	case f.Top > 0 && (looks(f) || f.Rounds != 1 || f.Minimum > f.Top || f.Top > f.Cohort):
+		return fmt.Errorf("statistic %v, rounds %d, minimum %d, top %d, cohort %d: want gradients, one round, and cohorts in this order",
+			f.Statistic, f.Rounds, f.Minimum, f.Top, f.Cohort)
+	}
+	return nil
 }
 
 // Follows returns the place of a round that the task allows: its hash of the task is the task's, its step is one of the plan and not
@@ -244,8 +267,16 @@ func Follows(task *wire.Task, taskHash stream.Hash, round *wire.Round) (Place, e
 		return differs("deadline_ms", round.DeadlineMs, "0")
 	case round.DeadlineMs != 0 && (round.DeadlineMs < plan.DeadlineMs || round.DeadlineMs > plan.StaleMs):
 		return differs("deadline_ms", round.DeadlineMs, fmt.Sprintf("%d to %d, or 0", plan.DeadlineMs, plan.StaleMs))
-	case round.DeadlineMs != 0:
+	case at.Phase.Top == 0 && round.Cohort != 0:
+		return differs("cohort", round.Cohort, "the phase's, said by no round")
+	case at.Phase.Top > 0 && (round.Cohort < at.Phase.Minimum || round.Cohort > at.Phase.Top):
+		return differs("cohort", round.Cohort, fmt.Sprintf("%d to %d", at.Phase.Minimum, at.Phase.Top))
+	}
+	if round.DeadlineMs != 0 {
 		at.Deadline = deadlineOf(round.DeadlineMs)
+	}
+	if at.Phase.Top > 0 {
+		at.Cohort = round.Cohort
 	}
 	return at, nil
 }

@@ -44,9 +44,17 @@ func SizesOf(body *wire.Task, reasons []string) (Sizes, error) {
 			return Sizes{}, fmt.Errorf("phase %d: %w", i+1, err)
 		}
 		sizes.Round, sizes.Batch, sizes.Report = max(sizes.Round, of.Round), max(sizes.Batch, of.Batch), max(sizes.Report, of.Report)
-		sizes.Waiting = max(sizes.Waiting, 4*int64(max(f.Cohort, LastCohort(f))))
+		sizes.Waiting = max(sizes.Waiting, 4*int64(largest(f)))
 	}
 	return sizes, nil
+}
+
+// largest is the largest cohort of a phase.
+func largest(f *wire.Phase) uint64 {
+	if f.GetTop() > 0 {
+		return f.Top
+	}
+	return max(f.GetCohort(), LastCohort(f))
 }
 
 // sizesOfPhase are the sizes of one phase's messages.
@@ -56,15 +64,15 @@ func sizesOfPhase(body *wire.Task, f *wire.Phase, reasons []string) (Sizes, erro
 	if err != nil {
 		return Sizes{}, err
 	}
-	cohort, bundle, hash := max(f.Cohort, LastCohort(f)), int(m.MaxBundle), make([]byte, stream.HashSize)
+	planned, bundle, hash := max(f.Cohort, LastCohort(f)), int(m.MaxBundle), make([]byte, stream.HashSize)
 	at := Place{Plan: plan, Phase: f}
 	round := &wire.Round{Version: stream.Version, TaskHash: hash, Round: math.MaxUint64, Step: math.MaxUint64,
-		Point: slices.Repeat([]float64{1}, at.Point()), DeadlineMs: plan.GetStaleMs()}
+		Point: slices.Repeat([]float64{1}, at.Point()), DeadlineMs: plan.GetStaleMs(), Cohort: f.GetTop()}
 	if at.Framed() {
 		round.Frame = largestFrame(plan)
 	}
-	users := cohort + uint64(bundle)
-	most, err := params.MaxTotal(users, params.NoiseTrials(users, cohort))
+	users := largest(f) + uint64(bundle)
+	most, err := params.MaxTotal(users, params.NoiseTrials(users, planned))
 	if err != nil {
 		return Sizes{}, err
 	}

@@ -314,6 +314,7 @@ const (
 	Continuous_CONTINUOUS_CONSTANT Continuous = 1
 	Continuous_CONTINUOUS_DECAYING Continuous = 2
 	Continuous_CONTINUOUS_EPOCHS   Continuous = 3
+	Continuous_CONTINUOUS_ADAPTIVE Continuous = 4 // of practical plans: rounds say at how many users they are full
 )
 
 // Enum value maps for Continuous.
@@ -323,12 +324,14 @@ var (
 		1: "CONTINUOUS_CONSTANT",
 		2: "CONTINUOUS_DECAYING",
 		3: "CONTINUOUS_EPOCHS",
+		4: "CONTINUOUS_ADAPTIVE",
 	}
 	Continuous_value = map[string]int32{
 		"CONTINUOUS_NO":       0,
 		"CONTINUOUS_CONSTANT": 1,
 		"CONTINUOUS_DECAYING": 2,
 		"CONTINUOUS_EPOCHS":   3,
+		"CONTINUOUS_ADAPTIVE": 4,
 	}
 )
 
@@ -1398,7 +1401,10 @@ type Phase struct {
 	//	*Phase_Prox
 	Constants isPhase_Constants `protobuf_oneof:"constants"`
 	// again: the users of the phase before answer this one too. What they pay is the composition of all phases of such a stint.
-	Again         bool `protobuf:"varint,11,opt,name=again,proto3" json:"again,omitempty"`
+	Again bool `protobuf:"varint,11,opt,name=again,proto3" json:"again,omitempty"`
+	// top is the largest cohort of an adaptive phase: its rounds say at how many users they are full, from minimum to top, and their noise is that
+	// of cohort users, who are at least as many; 0 in all others, whose rounds are full at cohort.
+	Top           uint64 `protobuf:"varint,13,opt,name=top,proto3" json:"top,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1528,6 +1534,13 @@ func (x *Phase) GetAgain() bool {
 		return x.Again
 	}
 	return false
+}
+
+func (x *Phase) GetTop() uint64 {
+	if x != nil {
+		return x.Top
+	}
+	return 0
 }
 
 type isPhase_Constants interface {
@@ -1876,7 +1889,9 @@ type Round struct {
 	Point []float64 `protobuf:"fixed64,5,rep,packed,name=point,proto3" json:"point,omitempty"` // theta, dim - scores values; none in a round of moments
 	Frame *Frame    `protobuf:"bytes,6,opt,name=frame,proto3" json:"frame,omitempty"`          // the coordinates that point lives in; none in a proved plan, and in a round of moments
 	// deadline_ms is the round's own deadline, from the plan's deadline_ms to its stale_ms; 0: the plan's.
-	DeadlineMs    uint64 `protobuf:"varint,7,opt,name=deadline_ms,json=deadlineMs,proto3" json:"deadline_ms,omitempty"`
+	DeadlineMs uint64 `protobuf:"varint,7,opt,name=deadline_ms,json=deadlineMs,proto3" json:"deadline_ms,omitempty"`
+	// cohort is at how many users the round is full, from minimum to top of an adaptive phase; 0 in others.
+	Cohort        uint64 `protobuf:"varint,8,opt,name=cohort,proto3" json:"cohort,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1956,6 +1971,13 @@ func (x *Round) GetFrame() *Frame {
 func (x *Round) GetDeadlineMs() uint64 {
 	if x != nil {
 		return x.DeadlineMs
+	}
+	return 0
+}
+
+func (x *Round) GetCohort() uint64 {
+	if x != nil {
+		return x.Cohort
 	}
 	return 0
 }
@@ -2712,7 +2734,7 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"\x04high\x18\x03 \x01(\x01R\x04high\x12 \n" +
 	"\vcorrectness\x18\x04 \x01(\bR\vcorrectness\x12\x1f\n" +
 	"\vlabel_noise\x18\x05 \x01(\x01R\n" +
-	"labelNoise\"\xd8\x03\n" +
+	"labelNoise\"\xea\x03\n" +
 	"\x05Phase\x12\x14\n" +
 	"\x05users\x18\x01 \x01(\x04R\x05users\x12\x16\n" +
 	"\x06rounds\x18\x02 \x01(\x04R\x06rounds\x12\x16\n" +
@@ -2726,7 +2748,8 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"\facceleration\x18\n" +
 	" \x01(\v2\x19.panlearn.v1.AccelerationH\x00R\facceleration\x12'\n" +
 	"\x04prox\x18\f \x01(\v2\x11.panlearn.v1.ProxH\x00R\x04prox\x12\x14\n" +
-	"\x05again\x18\v \x01(\bR\x05againB\v\n" +
+	"\x05again\x18\v \x01(\bR\x05again\x12\x10\n" +
+	"\x03top\x18\r \x01(\x04R\x03topB\v\n" +
 	"\tconstants\"6\n" +
 	"\aDescent\x12\x1b\n" +
 	"\tstep_size\x18\x01 \x01(\x01R\bstepSize\x12\x0e\n" +
@@ -2755,7 +2778,7 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"\x05units\x18\n" +
 	" \x01(\x04R\x05units\x12\x16\n" +
 	"\x06window\x18\v \x01(\rR\x06window\x12\x1c\n" +
-	"\tminimizer\x18\f \x01(\bR\tminimizer\"\xc9\x01\n" +
+	"\tminimizer\x18\f \x01(\bR\tminimizer\"\xe1\x01\n" +
 	"\x05Round\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1b\n" +
 	"\ttask_hash\x18\x02 \x01(\fR\btaskHash\x12\x14\n" +
@@ -2764,7 +2787,8 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"\x05point\x18\x05 \x03(\x01R\x05point\x12(\n" +
 	"\x05frame\x18\x06 \x01(\v2\x12.panlearn.v1.FrameR\x05frame\x12\x1f\n" +
 	"\vdeadline_ms\x18\a \x01(\x04R\n" +
-	"deadlineMs\"\xf4\x02\n" +
+	"deadlineMs\x12\x16\n" +
+	"\x06cohort\x18\b \x01(\x04R\x06cohort\"\xf4\x02\n" +
 	"\x04Open\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1b\n" +
 	"\ttask_hash\x18\x02 \x01(\fR\btaskHash\x12\x14\n" +
@@ -2861,13 +2885,14 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"\tStatistic\x12\x16\n" +
 	"\x12STATISTIC_GRADIENT\x10\x00\x12\x15\n" +
 	"\x11STATISTIC_MOMENTS\x10\x01\x12\"\n" +
-	"\x1eSTATISTIC_SECOND_MOMENT_MATRIX\x10\x02*h\n" +
+	"\x1eSTATISTIC_SECOND_MOMENT_MATRIX\x10\x02*\x81\x01\n" +
 	"\n" +
 	"Continuous\x12\x11\n" +
 	"\rCONTINUOUS_NO\x10\x00\x12\x17\n" +
 	"\x13CONTINUOUS_CONSTANT\x10\x01\x12\x17\n" +
 	"\x13CONTINUOUS_DECAYING\x10\x02\x12\x15\n" +
-	"\x11CONTINUOUS_EPOCHS\x10\x03B*Z(github.com/panlearn/panlearn/stream/wireb\x06proto3"
+	"\x11CONTINUOUS_EPOCHS\x10\x03\x12\x17\n" +
+	"\x13CONTINUOUS_ADAPTIVE\x10\x04B*Z(github.com/panlearn/panlearn/stream/wireb\x06proto3"
 
 var (
 	file_wire_panlearn_proto_rawDescOnce sync.Once

@@ -169,6 +169,8 @@ func (a *Agreement) agree(i int) (Phase, error) {
 		return out, Refuse(field+".mechanism.scores", f.Mechanism.Scores, "%d, as declared", scores)
 	case f.Minimum < a.policy.MinCohort:
 		return out, Refuse(field+".minimum", f.Minimum, "at least %d, the policy's min_cohort", a.policy.MinCohort)
+	case f.Top > 0 && out.Params.Trials > 0 && float64(f.Minimum) < a.policy.OwnShare*float64(f.Cohort):
+		return out, Refuse(field+".minimum", f.Minimum, "at least %v of the %d users that noise is planned for, the policy's own_share", a.policy.OwnShare, f.Cohort)
 	case out.Rounds > a.policy.maxRoundsPerUser():
 		return out, Refuse(field+".rounds_per_user", out.Rounds, "at most %d, the policy's max_rounds_per_user", a.policy.maxRoundsPerUser())
 	}

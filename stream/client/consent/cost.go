@@ -140,7 +140,7 @@ func (a *Agreement) assuming() string {
 	return trust.Assuming(a.HonestFraction, reporters)
 }
 
-// alike are rounds that cost the same: of one phase and cohort.
+// alike are rounds that cost the same: of one phase, with noise planned for as many users.
 type alike struct {
 	phase  int
 	cohort uint64
@@ -153,7 +153,7 @@ const maxKnown = 2 * stream.MaxPhases
 func (a *Agreement) guarantee(at manifest.Place, limit float64) (accounting.Guarantee, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	rounds := alike{at.Index, at.Cohort}
+	rounds := alike{at.Index, at.Planned}
 	g, known := a.known[rounds]
 	if known {
 		return g, nil

@@ -51,6 +51,9 @@ type Policy struct {
 	MaxRoundsPerUser *uint32
 	// MinCohort is the smallest minimum cohort of a round that is accepted.
 	MinCohort uint64
+	// OwnShare is the share of the users that a round's noise is planned for who must report before it is released, where reports carry noise and
+	// cohorts adapt: the stage draws the rest of that noise. 0 accepts every share.
+	OwnShare float64
 
 	// TaskHash, LearnerKey and StageKey pin the task and the identities; empty is not pinned.
 	TaskHash   Fingerprint
@@ -98,6 +101,9 @@ func (p Policy) Validate() error {
 	}
 	if p.Period != 0 && (p.Period < time.Second || !p.HasTotals()) {
 		return bad("period", p.Period, "at least 1s, with max_total_epsilon or max_total_delta; or 0 for ever")
+	}
+	if !(p.OwnShare >= 0 && p.OwnShare <= 1) {
+		return bad("own_share", p.OwnShare, "a number in [0, 1]")
 	}
 	if p.MaxReports != nil && *p.MaxReports == 0 {
 		return bad("max_reports", 0, "at least 1")

@@ -37,6 +37,7 @@ var fields = map[string]func(p *Policy, value any) error{
 		return text(v, &p.HonestFraction, accounting.ParseFraction, "a decimal or a/b in (0, 1]")
 	},
 	"min_cohort":          func(p *Policy, v any) error { return count(v, &p.MinCohort) },
+	"own_share":           func(p *Policy, v any) error { return number(v, &p.OwnShare) },
 	"task_hash":           func(p *Policy, v any) error { return text(v, &p.TaskHash, fingerprint, "64 hexadecimal digits") },
 	"learner_key":         func(p *Policy, v any) error { return text(v, &p.LearnerKey, fingerprint, "64 hexadecimal digits") },
 	"stage_key":           func(p *Policy, v any) error { return text(v, &p.StageKey, fingerprint, "64 hexadecimal digits") },

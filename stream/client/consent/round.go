@@ -43,7 +43,8 @@ func (a *Agreement) CheckRound(r *wire.Round, hash stream.Hash, known *stream.Ha
 }
 
 // CheckOrder refuses a round that no honest learner announces after another: steps come one after the other, a void round
-// repeats its step, and in an interactive phase, where all rounds count, it does not. The frame of gradients stays as it is.
+// repeats its step, and in an interactive phase, where all rounds count, it does not. The frame of gradients stays as it is, but in
+// an adaptive phase, whose clips follow the stream: a device divides by the announced clip, so that no frame changes what a round costs.
 func (a *Agreement) CheckOrder(old, r *wire.Round) error {
 	at, _ := manifest.PhaseOf(a.Task.Plan, old.Step)
 	least := old.Step
@@ -55,7 +56,7 @@ func (a *Agreement) CheckOrder(old, r *wire.Round) error {
 		return nil // the same, or one that nobody looks at any more
 	case r.Step < least || r.Step > most:
 		return Refuse(fmt.Sprintf("round %d: step", r.Round), r.Step, "%d to %d, after step %d in round %d", least, most, old.Step, old.Round)
-	case len(old.Point) > 0 && !proto.Equal(old.Frame, r.Frame):
+	case len(old.Point) > 0 && at.Phase.GetTop() == 0 && !proto.Equal(old.Frame, r.Frame):
 		return Refuse(fmt.Sprintf("round %d: frame", r.Round), "another", "that of round %d", old.Round)
 	}
 	return nil
