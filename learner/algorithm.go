@@ -57,3 +57,14 @@ func ValidationOf(a Algorithm) *method.Validation {
 	}
 	return nil
 }
+
+// TrackingOf returns how a method follows a stream that never ends; nil for those that do not, and before their first round of gradients.
+func TrackingOf(a Algorithm) *method.Tracking {
+	switch a := a.(type) {
+	case *method.Practical:
+		return a.Tracking()
+	case *method.Validated:
+		return TrackingOf(a.Inner())
+	}
+	return nil
+}

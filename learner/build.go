@@ -61,6 +61,9 @@ func inPractice(plan *wire.Plan) (method.Method, error) {
 			layout.MatrixUsers, layout.Method = f.Cohort*max(1, f.Mechanism.GetUnits()), practical.Descent
 		default:
 			layout.Rounds += f.Rounds
+			if f.Top > 0 {
+				layout.Base, layout.Top = f.Minimum, f.Top
+			}
 		}
 	}
 	return method.NewPractical(method.PracticalConfig{Problem: *how, Layout: layout, Continuous: continuous[plan.Continuous]})
@@ -71,6 +74,7 @@ var continuous = map[wire.Continuous]string{
 	wire.Continuous_CONTINUOUS_CONSTANT: schedule.Constant,
 	wire.Continuous_CONTINUOUS_DECAYING: schedule.Decaying,
 	wire.Continuous_CONTINUOUS_EPOCHS:   schedule.Epochs,
+	wire.Continuous_CONTINUOUS_ADAPTIVE: schedule.Adaptive,
 }
 
 // inPhases builds the method of the phases of gradients.

@@ -65,7 +65,11 @@ func NewJob(spec *task.Spec) (Job, error) {
 	plan.StaleMs = uint64(time.Duration(spec.Schedule.Longest()).Milliseconds())
 	plan.RetentionMs = uint64(time.Duration(spec.Schedule.Retention).Milliseconds())
 	for i, f := range plan.Phases {
-		f.Mechanism.MaxBundle = bundleOf(suite, proposal.Forecasts[i].Privacy.ReportBytes, f.Cohort)
+		cohort := f.Cohort
+		if f.Top > 0 { // a round may exceed its cohort by a bundle less one
+			cohort = max(1, f.Minimum/8)
+		}
+		f.Mechanism.MaxBundle = bundleOf(suite, proposal.Forecasts[i].Privacy.ReportBytes, cohort)
 	}
 	if err := checkMinimisers(plan, features, loss); err != nil {
 		return Job{}, err

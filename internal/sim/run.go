@@ -57,6 +57,7 @@ type Round struct {
 	Frame       *convex.Frame    // the coordinates of Point; nil: the declared ones
 	// Validation is what the scores say so far; nil without scores.
 	Validation *method.Validation
+	Tracking   *method.Tracking       // how a bank follows its stream; nil for other methods
 	Release    *shuffle.Release       // what the stage released; nil in runs without the randomizer
 	State      func() ([]byte, error) // of the method after the step; only valid during the call
 }
@@ -222,8 +223,8 @@ func (c Config) validate() error {
 	units, stints, own := 1, stintsOf(c.Plan), newOwnNoise(c.Plan)
 	for i, ph := range c.Plan.Phases {
 		of := stints[i]
-		fits := ph.Cohort <= of.users
-		if !of.interactive {
+		fits := ph.Cohort <= of.users || ph.Top > 0
+		if !of.interactive && ph.Top == 0 {
 			fits = ph.Cohort > 0 && ph.Rounds <= ph.Users/ph.Cohort
 		}
 		if ph.Rounds < 1 || ph.Cohort < 1 || !fits || ph.Again && (i == 0 || ph.Users != of.users) {
@@ -260,7 +261,11 @@ func (c Config) validate() error {
 func (c Config) needed() uint64 {
 	n := manifest.Users(c.Plan)
 	if last := len(c.Plan.Phases) - 1; manifest.Endless(c.Plan) && last >= 0 {
-		n -= c.Plan.Phases[last].Users - c.Plan.Phases[last].Cohort
+		f := c.Plan.Phases[last]
+		if n -= f.Users; f.Top > 0 {
+			return n + f.Minimum
+		}
+		n += f.Cohort
 	}
 	return n
 }
@@ -270,7 +275,11 @@ func (r *run) over() bool {
 	if r.method.Done() || !manifest.Endless(r.Plan) {
 		return r.method.Done()
 	}
-	return r.users+manifest.Cohort(r.Plan, r.rounds+1) > uint64(len(r.order))
+	n := manifest.Cohort(r.Plan, r.rounds+1)
+	if q := r.method.Query(); q.Cohort > 0 {
+		n = q.Cohort
+	}
+	return r.users+n > uint64(len(r.order))
 }
 
 func (r *run) round() error {
@@ -282,7 +291,7 @@ func (r *run) round() error {
 	if at.Index != r.phase {
 		r.phase, r.taken = at.Index, 0
 	}
-	cohort, err := r.cohort(at.Index, q.Step)
+	cohort, err := r.cohort(at.Index, q)
 	if err != nil {
 		return err
 	}
@@ -296,7 +305,7 @@ func (r *run) round() error {
 	r.rounds++
 	if r.OnRound != nil {
 		r.OnRound(Round{Step: q.Step, Steps: manifest.Planned(r.Plan), Users: uint64(len(cohort)), Cohort: cohort, Model: r.method.Model,
-			Point: q.Point, Frame: q.Frame, Validation: learner.ValidationOf(r.method), Release: release, State: r.method.MarshalBinary})
+			Point: q.Point, Frame: q.Frame, Validation: learner.ValidationOf(r.method), Tracking: learner.TrackingOf(r.method), Release: release, State: r.method.MarshalBinary})
 	}
 	return nil
 }

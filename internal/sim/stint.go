@@ -5,19 +5,23 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/panlearn/panlearn/learner/method"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
 // cohort is that of a step: the next users of a phase, or where they answer several rounds as many of the stint's as there are to come,
 // drawn by the seed where those are not all.
-func (r *run) cohort(phase int, step uint64) ([]int32, error) {
-	of := r.stints[phase]
+func (r *run) cohort(phase int, q method.Query) ([]int32, error) {
+	of, step := r.stints[phase], q.Step
 	if r.Silos != nil {
 		return r.silos(phase, step)
 	}
 	if !of.interactive {
 		n := manifest.Cohort(r.Plan, step)
+		if q.Cohort > 0 {
+			n = q.Cohort
+		}
 		first := of.first + r.taken
 		r.taken += n
 		r.users = max(r.users, first+n)

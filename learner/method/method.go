@@ -1,6 +1,6 @@
 // Package method holds the first-order methods as state machines: PSGD and PAGD (Algorithms 3 and 4 of Cheu, Joseph, Mao, Peng,
 // Shuffle Private Stochastic Convex Optimization, ICLR 2022), PGD (Algorithm 5, which is PSGD's recursion with the same users in
-// every round), APGD (PAGD's recursion with the same users in every round), Restarts of them in phases (Theorem 4.8), and the two that never end, Stream and epochs of PAGD. Practical looks at
+// every round), APGD (PAGD's recursion with the same users in every round), Restarts of them in phases (Theorem 4.8), and those that never end: Stream, epochs of PAGD, and Bank, which follows what it learns from. Practical looks at
 // moments first and puts one of them into the frame that they give. Validated goes around any of them. EstimateMean makes of a released batch what they step with.
 //
 // Promises. A method's state is a pure function of its configuration and of the estimates it has consumed: k steps, MarshalBinary,
@@ -27,6 +27,8 @@ type Query struct {
 	Point []float64 // theta, in the coordinates of Frame; a copy. Nil where moments are asked for
 	// Frame is the coordinates that devices report in, not to be changed; nil for the declared ones, and where moments are asked for.
 	Frame *convex.Frame
+	// Cohort is at how many users the round is full; 0 where the plan says it.
+	Cohort uint64
 }
 
 // An Estimate is the noisy mean gradient of one cohort, with its known noise.
@@ -37,6 +39,8 @@ type Estimate struct {
 	RoundingVariance float64   // the same due to stochastic rounding, upper bound
 	// NoiseProxy is a sub-Gaussian variance proxy of both together in one coordinate: E exp(s noise) <= exp(s^2 NoiseProxy/2) for all s.
 	NoiseProxy float64
+	// Loss is the mean loss of the users at the point, as they report it beside the gradient; nil where they do not.
+	Loss *float64
 }
 
 // A Method is one of this package's: the state machine that learner.Algorithm describes.

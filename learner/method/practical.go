@@ -11,7 +11,6 @@ import (
 
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/practical"
-	"github.com/panlearn/panlearn/learner/schedule"
 )
 
 // Practical is the method of a practical plan: first cohorts release moments, and what is learned of them says in which coordinates and
@@ -33,7 +32,7 @@ type Practical struct {
 type PracticalConfig struct {
 	Problem    practical.Problem
 	Layout     practical.Layout
-	Continuous string // schedule.Constant, schedule.Decaying, schedule.Epochs; "" ends
+	Continuous string // schedule.Adaptive; "" ends
 }
 
 // NewPractical returns the method before its first look. The error names the field that does not fit.
@@ -68,11 +67,12 @@ func (p *Practical) wanted() int {
 func (p *Practical) Query() Query {
 	q := Query{Step: uint64(p.looks) + 1}
 	if p.looks > 0 {
-		q.Frame = &p.learned.Frame
+		frame := p.learned.Frame // whose clip may change with the next step
+		q.Frame = &frame
 	}
 	if p.inner != nil {
 		of := p.inner.Query()
-		q.Step, q.Point = of.Step+uint64(p.looks), p.learned.Point(of.Point)
+		q.Step, q.Point, q.Cohort = of.Step+uint64(p.looks), p.learned.Point(of.Point), of.Cohort
 	}
 	return q
 }
@@ -134,7 +134,30 @@ func (p *Practical) descend(e Estimate) error {
 		return err
 	}
 	e.Gradient = p.learned.Gradient(e.Gradient, at, p.Problem.Ridge, p.Problem.Intercept)
-	return p.inner.Step(e)
+	b, adapts := p.inner.(*Bank)
+	if adapts {
+		unit := p.learned.Frame.Clip * p.learned.Weight
+		e.PrivacyVariance *= unit * unit
+		e.RoundingVariance *= unit * unit
+	}
+	if err := p.inner.Step(e); err != nil || !adapts {
+		return err
+	}
+	p.reclip(&p.learned, b)
+	return nil
+}
+
+// reclip has the next rounds of a bank clipped as it wants.
+func (p *Practical) reclip(l *practical.Learned, b *Bank) {
+	l.Frame.Clip = p.Problem.StreamClip(p.Layout, l, b.cohort, b.residual)
+}
+
+// Tracking says how a bank follows its stream; nil for other methods, and before its first round.
+func (p *Practical) Tracking() *Tracking {
+	if b, adapts := p.inner.(*Bank); adapts {
+		return b.Tracking()
+	}
+	return nil
 }
 
 // begin returns the method of the gradients.
@@ -148,17 +171,18 @@ func (p *Practical) begin(l *practical.Learned) (Method, error) {
 	}
 	start := make([]float64, dim)
 	set.Project(start, l.Start)
+	if l.Stream != nil {
+		b, err := NewBank(BankConfig{Dim: dim, Blocks: p.Problem.Blocks(), Lone: p.Problem.Intercept == 0, Set: set, Start: start, Stream: *l.Stream,
+			Layout: p.Layout, Users: p.Problem.Users, Known: p.Problem.Start != nil})
+		if err == nil {
+			p.reclip(l, b)
+		}
+		return b, err
+	}
 	steps := p.Layout.Rounds
 	step, v := l.Step, 2/l.Step
 	if p.Layout.Method == practical.Acceleration {
 		step, v = 1/l.Curvature, l.Curvature
-	}
-	switch p.Continuous {
-	case schedule.Constant, schedule.Decaying:
-		return NewStream(StreamConfig{Dim: dim, Set: set, Start: start, Horizon: steps, StepSize: step,
-			Decaying: p.Continuous == schedule.Decaying})
-	case schedule.Epochs:
-		return NewEpochs(EpochsConfig{Dim: dim, Set: set, Start: start, Horizon: steps, V: v, Smoothness: v / 2})
 	}
 	if p.Layout.Method == practical.Acceleration {
 		return NewPAGD(PAGDConfig{Dim: dim, Set: set, Start: start, Steps: steps, V: v})
@@ -253,11 +277,17 @@ func (p *Practical) UnmarshalBinary(data []byte) error {
 			return fmt.Errorf("%w: %d bytes too many", ErrState, len(rest))
 		}
 	} else {
+		clip := out.learned.Frame.Clip
 		if out.inner, err = p.begin(&out.learned); err != nil {
 			return fmt.Errorf("%w: %w", ErrState, err)
 		}
 		if err := out.inner.UnmarshalBinary(rest); err != nil {
 			return err
+		}
+		if b, adapts := out.inner.(*Bank); adapts {
+			if p.reclip(&out.learned, b); out.learned.Frame.Clip != clip {
+				return fmt.Errorf("%w: clip %v, which does not follow", ErrState, clip)
+			}
 		}
 	}
 	p.looks, p.learned, p.inner = out.looks, out.learned, out.inner

@@ -53,12 +53,29 @@ func (v *Validated) Step(e Estimate) error {
 	}
 	own := e
 	own.Gradient = e.Gradient[:len(e.Gradient)-k]
+	loss := v.card.Loss(e.Gradient[len(e.Gradient)-k])
+	own.Loss = &loss
 	if err := v.inner.Step(own); err != nil {
 		return err
 	}
 	var mean [2]float64
 	copy(mean[:], e.Gradient[len(e.Gradient)-k:])
-	v.tally.add(float64(e.Users), e.NoiseProxy+v.sampling(e.Users), mean)
+	v.tally.add(v.share(float64(e.Users)), float64(e.Users), e.NoiseProxy+v.sampling(e.Users), mean)
+	return nil
+}
+
+// share is what the rounds so far count for in recent scores beside one of so many users: RecentShare, or of a bank as much as the model remembers of them.
+func (v *Validated) share(users float64) float64 {
+	if t := v.tracking(); t != nil {
+		return max(0, 1-users/t.Memory)
+	}
+	return RecentShare
+}
+
+func (v *Validated) tracking() *Tracking {
+	if p, practical := v.inner.(*Practical); practical {
+		return p.Tracking()
+	}
 	return nil
 }
 
@@ -72,8 +89,14 @@ func (v *Validated) sampling(users uint64) float64 {
 	return unit * unit / float64(users)
 }
 
-// Validation sums up the scores, nil before there are some.
-func (v *Validated) Validation() *Validation { return v.tally.validation(v.card, v.repeated) }
+// Validation sums up the scores, nil before there are some. Whether a stream has changed its Tracking says, at a lower rate of false alarms than the bands of small rounds.
+func (v *Validated) Validation() *Validation {
+	out := v.tally.validation(v.card, v.repeated)
+	if out != nil && v.tracking() != nil {
+		out.Worse = false
+	}
+	return out
+}
 
 // Skip is the method's.
 func (v *Validated) Skip() error { return v.inner.Skip() }

@@ -26,7 +26,7 @@ type Validation struct {
 // Scores are one score over three stretches of a run.
 type Scores struct {
 	Last    Band `json:"last"`    // the last round alone
-	Recent  Band `json:"recent"`  // older rounds count for less, see RecentShare
+	Recent  Band `json:"recent"`  // older rounds count for less, see RecentShare; of a stream without an end as much as the model remembers them
 	Overall Band `json:"overall"` // all rounds; the band holds at all rounds at once, however often somebody looks
 }
 
@@ -77,14 +77,14 @@ func (s *Scores) worse(larger bool) bool {
 	return below(s.Last) || below(s.Recent)
 }
 
-// add counts a round of users whose mean has the given sub-Gaussian proxy of one coordinate.
-func (t *tally) add(users, proxy float64, mean [2]float64) {
+// add counts a round of users whose mean has the given sub-Gaussian proxy of one coordinate. share is what recent rounds count for beside it.
+func (t *tally) add(share, users, proxy float64, mean [2]float64) {
 	if t.rounds == 0 {
 		t.prior = float64(float64(users*users) * proxy)
 	}
 	t.rounds++
 	t.last, t.lastProxy = mean, proxy
-	t.recent.add(RecentShare, users, mean, proxy)
+	t.recent.add(share, users, mean, proxy)
 	t.overall.add(1, users, mean, proxy)
 }
 

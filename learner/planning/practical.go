@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/panlearn/panlearn/learner/practical"
 	"github.com/panlearn/panlearn/learner/schedule"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/wire"
@@ -45,8 +46,15 @@ func practicalPlan(p Problem, of sourceOf) (Proposal, error) {
 	if err != nil {
 		return Proposal{}, err
 	}
-	half := max(1, p.Users/2)
-	layout := how.Layout(float64(half) * math.Sqrt(gradients.model(half, 1).total()) * p.encodedNorm() / p.share())
+	unit := func(users uint64) float64 {
+		return float64(users) * math.Sqrt(gradients.model(users, 1).total()) * p.encodedNorm() / p.share()
+	}
+	layout := how.Layout(unit(max(1, p.Users/2)))
+	if p.Continuous != "" {
+		if layout, err = how.StreamLayout(unit, p.Local() || p.Cohort > 0); err != nil {
+			return Proposal{}, err
+		}
+	}
 	if p.FirstCohort > 0 {
 		layout.MomentUsers = p.FirstCohort
 	}
@@ -76,8 +84,10 @@ func practicalPlan(p Problem, of sourceOf) (Proposal, error) {
 			return Proposal{}, err
 		}
 	}
-	phases, err := p.practicalRounds(layout.Rounds, left)
-	if err != nil {
+	var phases []*wire.Phase
+	if p.Continuous != "" {
+		phases = []*wire.Phase{p.adaptive(layout, left)}
+	} else if phases, err = p.practicalRounds(layout.Rounds, left); err != nil {
 		return Proposal{}, err
 	}
 	for _, f := range phases {
@@ -92,9 +102,29 @@ func practicalPlan(p Problem, of sourceOf) (Proposal, error) {
 	return out, nil
 }
 
+// adaptive is the phase of gradients of a task without an end. Its one mechanism is planned for as many users as the largest round has, or for more
+// where reports carry noise: they are as long, and carry less of it.
+func (p Problem) adaptive(l practical.Layout, left uint64) *wire.Phase {
+	base, top := l.Base, l.Top
+	if p.Cohort > 0 {
+		base, top = p.Cohort, p.Cohort
+	}
+	if p.Minimum > 0 {
+		base = min(p.Minimum, top)
+	}
+	planned := top
+	if p.Trust.HasReportNoise() && !p.Local() {
+		planned = max(top, noisyCohort)
+	}
+	return &wire.Phase{Users: left, Rounds: 1, Cohort: planned, Minimum: base, Top: top, RoundsPerUser: 1}
+}
+
+// noisyCohort is how many users the noise of reports is planned for at least, where rounds of fewer adapt: the stage adds the noise of those who are missing.
+const noisyCohort = 4_000
+
 // practicalRounds spreads users over the rounds of gradients, in phases with a mechanism each. Cohorts grow as the root of the round's
-// number, so that the last gradients, which count most, have least noise; but not where the same users answer all rounds, in a task without
-// end, or where the task sets the cohort. A minimum or a limit on rounds is kept.
+// number, so that the last gradients, which count most, have least noise; but not where the same users answer all rounds, or where the task
+// sets the cohort. A minimum or a limit on rounds is kept.
 func (p Problem) practicalRounds(rounds, users uint64) ([]*wire.Phase, error) {
 	if p.MaxRounds > 0 {
 		rounds = min(rounds, p.MaxRounds)
@@ -112,16 +142,8 @@ func (p Problem) practicalRounds(rounds, users uint64) ([]*wire.Phase, error) {
 	if p.Interactive {
 		return []*wire.Phase{{Users: users, Rounds: rounds, Cohort: users, Minimum: p.minimum(users), RoundsPerUser: uint32(rounds)}}, nil
 	}
-	if p.Cohort > 0 || p.Continuous != "" {
-		cohort := users / rounds
-		if p.Cohort > 0 {
-			cohort = p.Cohort
-		}
-		f := &wire.Phase{Users: users, Rounds: rounds, Cohort: cohort, Minimum: p.minimum(cohort), RoundsPerUser: 1}
-		if p.Continuous != "" {
-			f.Users = rounds * cohort
-		}
-		return []*wire.Phase{f}, nil
+	if p.Cohort > 0 {
+		return []*wire.Phase{{Users: users, Rounds: rounds, Cohort: p.Cohort, Minimum: p.minimum(p.Cohort), RoundsPerUser: 1}}, nil
 	}
 	var weight float64
 	for t := range rounds {

@@ -93,8 +93,10 @@ func TestPracticalPlanKeepsWhatIsSet(t *testing.T) {
 		manifest.Gradients(plan).Cohort != 18_000 {
 		t.Errorf("%d rounds, %d a user, of %d", n, manifest.Gradients(plan).RoundsPerUser, manifest.Gradients(plan).Cohort)
 	}
-	if _, plan := rounds(func(p *planning.Problem) { p.Continuous, p.Practical.Continuous = schedule.Epochs, true }); !manifest.Endless(plan) {
+	if _, plan := rounds(func(p *planning.Problem) { p.Continuous, p.Practical.Continuous = schedule.Adaptive, true }); !manifest.Endless(plan) {
 		t.Error("a task without an end is planned with one")
+	} else if f := manifest.Gradients(plan); f.Minimum != 250 || f.Top < 1000 || f.Top > 2500 || f.Cohort != 4000 {
+		t.Errorf("cohorts of %d to %d, with noise planned for %d: want 250 to an eighth of the users, and noise for 4000", f.Minimum, f.Top, f.Cohort)
 	}
 	p := inPractice("logistic", 3)
 	p.Minimum = 2

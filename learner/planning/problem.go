@@ -60,7 +60,7 @@ type Problem struct {
 	FirstCohort uint64 // of a practical plan: users who report moments; 0 means planned
 	Interactive bool   // the same users may be asked in several rounds, which the pgd methods do
 	Prox        Prox   // constants of the method prox that are not to be planned
-	Continuous  string // schedule.Constant, schedule.Decaying or schedule.Epochs: Users is the horizon of a run that goes on after it
+	Continuous  string // one of schedule.Continuous: Users is the horizon of a run that goes on after it
 
 	minimizer bool // reports are of minimisers: set by methods that have them
 
@@ -92,8 +92,8 @@ func (p Problem) Validate() error {
 		return fmt.Errorf("dim: %d, want 1 to %d", p.Dim, method.MaxDim)
 	case p.Algorithm != "" && p.Algorithm != schedule.Auto && !slices.Contains(schedule.Names(), p.Algorithm):
 		return fmt.Errorf("algorithm: %q, want %s or %s", p.Algorithm, strings.Join(schedule.Names(), ", "), schedule.Auto)
-	case p.Continuous != "" && p.Continuous != schedule.Constant && p.Continuous != schedule.Decaying && p.Continuous != schedule.Epochs:
-		return fmt.Errorf("continuous: %q, want %s, %s, %s or nothing", p.Continuous, schedule.Constant, schedule.Decaying, schedule.Epochs)
+	case p.Continuous != "" && !slices.Contains(schedule.Continuous(p.Practical != nil), p.Continuous):
+		return fmt.Errorf("continuous: %q, want %s or nothing", p.Continuous, strings.Join(schedule.Continuous(p.Practical != nil), ", "))
 	case !(p.Smoothness > 0):
 		return fmt.Errorf("smoothness: %v, want a number above 0, or +Inf", p.Smoothness)
 	case !(p.Lipschitz >= 0):

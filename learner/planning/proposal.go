@@ -136,6 +136,7 @@ var continuous = map[string]wire.Continuous{
 	schedule.Constant: wire.Continuous_CONTINUOUS_CONSTANT,
 	schedule.Decaying: wire.Continuous_CONTINUOUS_DECAYING,
 	schedule.Epochs:   wire.Continuous_CONTINUOUS_EPOCHS,
+	schedule.Adaptive: wire.Continuous_CONTINUOUS_ADAPTIVE,
 }
 
 // mechanism is the randomizer of a calibration; without levels where there is none that can run.

@@ -89,10 +89,10 @@ func (p Problem) weighted(shares []float64) (out []float64, mean float64) {
 
 // startAt gives every row the log odds of the shares as its score, without an intercept the mean row; zero for scores that are no log odds.
 func (p Problem) startAt(l *Learned, at coordinates, shares []float64) []float64 {
-	start := make([]float64, p.blocks()*p.dim())
+	start := make([]float64, p.Blocks()*p.dim())
 	switch {
 	case p.hinge():
-	case p.blocks() == 1:
+	case p.Blocks() == 1:
 		p.level(start, l, at, math.Log(shares[1]/shares[0]))
 	default:
 		mean := 0.0
@@ -125,7 +125,7 @@ func (p Problem) clippedAtStart(shares []float64, clip float64) float64 {
 		switch {
 		case p.hinge():
 			slope = 1
-		case p.blocks() > 1:
+		case p.Blocks() > 1:
 			slope = math.Sqrt(slope*slope + square - s*s)
 		}
 		if slope > clip/mean {

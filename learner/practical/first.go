@@ -31,6 +31,8 @@ func (p Problem) First(l Layout, mean []float64, sd float64) (Learned, error) {
 		return Learned{}, err
 	}
 	switch {
+	case p.Continuous:
+		return p.stream(l, r)
 	case p.classes() > 0:
 		return p.firstOfClasses(l, p.uncut(r))
 	case l.MatrixUsers > 0:
@@ -84,7 +86,9 @@ func (p Problem) shrunk(r released) coordinates {
 	}
 	least = max(min(least, classDamping), leastVariance)
 	for j, w := range weight {
-		weight[j] = least + r.sd*math.Sqrt(w)
+		if weight[j] = least + r.sd*math.Sqrt(w); p.Continuous {
+			weight[j] = least + r.sd/2
+		}
 	}
 	out := p.scaled(center, variance, weight)
 	if p.Deflated() {
@@ -137,7 +141,8 @@ func (p Problem) scaled(center, variance, damping []float64) coordinates {
 	return out
 }
 
-// frame fills in coordinates, bound and set, and returns rho, which has the intercept in it and is at least the least.
+// frame fills in coordinates, bound and set, and returns rho, which has the intercept in it and is at least the least. intercept is the constant coordinate in
+// units of the norm of the others; in a task without end it is 1, so that class shares that move have as much curvature as anything else.
 func (p Problem) frame(out *Learned, at coordinates, intercept, least float64) (rho float64) {
 	square := max(at.square, least*least)
 	f := &out.Frame
@@ -145,6 +150,8 @@ func (p Problem) frame(out *Learned, at coordinates, intercept, least float64) (
 	switch {
 	case p.uniform():
 		f.Intercept = p.Intercept * at.scale[0]
+	case p.Intercept != 0 && p.Continuous:
+		f.Intercept = 1
 	case p.Intercept != 0:
 		f.Intercept = within(intercept * math.Sqrt(square))
 	}

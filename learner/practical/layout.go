@@ -18,6 +18,7 @@ type Layout struct {
 	MatrixUsers uint64 // of the second-moment matrix; 0: none is asked
 	Rounds      uint64 // of gradients, which the other users answer
 	Method      Method
+	Base, Top   uint64  `json:",omitempty"` // smallest and largest cohort of a round of a task without an end; 0 of others
 	Unit        float64 // standard deviation of one coordinate of a sum of gradients at clip norm 1, for users who answer one round
 }
 

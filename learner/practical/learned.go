@@ -20,6 +20,7 @@ type Learned struct {
 	Set       convex.SetDeclaration // that w stays in; the zero value: no set
 	Curvature float64               // v of Acceleration
 	Step      float64               // of Descent
+	Stream    *Stream               `json:",omitempty"` // of a task without an end, which has neither Curvature nor Step
 
 	Report Report
 }

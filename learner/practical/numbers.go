@@ -86,6 +86,7 @@ type scoring struct {
 	clip      float64 // to which slopes are cut, about
 	curvature float64 // mean second derivative
 	step      float64 // of descent along whitened coordinates
+	slope     float64 // standard deviation of slopes at the fit, in z
 	start     float64 // what a fit to q is multiplied with to be one to z
 	clipped   float64 // share of gradients expected to be clipped at the fit, all of them being equally long
 }
@@ -93,20 +94,20 @@ type scoring struct {
 // score says how the announced score follows from z, and how slopes are smoothed.
 func (p Problem) score(out *Learned, label labelFit, r float64) scoring {
 	s, offset := label.deviation, label.center
-	how := scoring{unit: s, clip: 1.5 * r, curvature: 1, step: 1, start: 1, clipped: math.Erfc(1.5 / math.Sqrt2)}
+	how := scoring{unit: s, clip: 1.5 * r, curvature: 1, step: 1, slope: r, start: 1, clipped: math.Erfc(1.5 / math.Sqrt2)}
 	out.Gain = s
 	switch p.Loss.Name {
 	case "poisson":
 		ratio := s / label.center
 		out.Gain, offset = 1, math.Log(label.center)
-		how = scoring{unit: label.center, clip: 1.5 * r * ratio, curvature: 1, step: 0.7, start: 0.9 * ratio, clipped: how.clipped}
+		how = scoring{unit: label.center, clip: 1.5 * r * ratio, curvature: 1, step: 0.7, slope: r * ratio, start: 0.9 * ratio, clipped: how.clipped}
 	case "huber":
 		a := p.Loss.Width / s
 		if how.clip >= a {
 			how.clip, how.clipped = a, 0
 		}
 		how.curvature = max(0.25, math.Erf(a/(r*math.Sqrt2)))
-		how.step = 1 / how.curvature
+		how.step, how.slope = 1/how.curvature, min(r, a)
 	case "absolute", "quantile":
 		level, unit := 0.5, 2.0
 		if p.Loss.Name == "quantile" {
@@ -116,7 +117,8 @@ func (p Problem) score(out *Learned, label labelFit, r float64) scoring {
 		density := max(math.Exp(-z*z/2)/math.Sqrt(2*math.Pi), leastDensity)
 		offset += s * r * min(max(z, -largestShift), largestShift)
 		out.Frame.Smoothing = within(s * r / unit)
-		how = scoring{unit: unit, clip: 1, curvature: density / r, step: 0.6 * r / density, start: 1}
+		how = scoring{unit: unit, clip: 1, curvature: density / r, step: 0.6 * r / density,
+			slope: math.Sqrt(level * (1 - level)), start: 1}
 	}
 	out.Weight = 1 / how.unit
 	if p.centred() {

@@ -23,7 +23,7 @@ type Problem struct {
 	Start               []float64             `json:",omitempty"` // that steps begin with, in plain coordinates; nil: what the looks say
 	Users               uint64                // n, the units that privacy is of: events, or people
 	Interactive         bool                  // all gradient rounds ask the same users
-	Continuous          bool                  // users keep coming after these
+	Continuous          bool                  // users keep coming after these: StreamLayout and Learned.Stream, see method.Bank
 
 	// Even says that everybody answers every round, looks too, with an equal share: of the rows of each silo, or, Interactive, of what each may spend.
 	Even bool `json:",omitempty"`
@@ -67,7 +67,7 @@ func (p Problem) Check() error {
 func (p Problem) labels() convex.Labels { return convex.TraitsOf(p.Loss.Name).Labels }
 
 // Parameters is the length of a model.
-func (p Problem) Parameters() int { return p.dim() * p.blocks() }
+func (p Problem) Parameters() int { return p.dim() * p.Blocks() }
 
 // dim is d, the length of a row.
 func (p Problem) dim() int {
@@ -88,8 +88,8 @@ func (p Problem) classes() int {
 	return 0
 }
 
-// blocks is the number of weight vectors.
-func (p Problem) blocks() int {
+// Blocks is the number of weight vectors, each for one score.
+func (p Problem) Blocks() int {
 	if p.labels() == convex.ManyClasses {
 		return p.Loss.Classes
 	}

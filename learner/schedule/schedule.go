@@ -39,8 +39,17 @@ const (
 const (
 	Constant = "constant" // PSGD with a constant step and a window that forgets, see method.Stream
 	Decaying = "decaying" // PSGD with steps that fall like 1/sqrt(t), see method.Stream
+	Adaptive = "adaptive" // of practical plans: steps and cohorts that follow the stream, see method.Bank
 	Epochs   = "epochs"   // PAGD anew in epochs of doubling length, up to the planned rounds, see method.EpochsConfig
 )
+
+// Continuous lists the ways to go on of practical plans, or of proved ones.
+func Continuous(practical bool) []string {
+	if practical {
+		return []string{Adaptive}
+	}
+	return []string{Constant, Decaying, Epochs}
+}
 
 // A Method is a row of the table.
 type Method struct {

@@ -80,7 +80,11 @@ func drawSchedule(t *rapid.T, m Model) Schedule {
 	case 1:
 		c.Interactive = true
 	case 2:
-		c.Continuous = rapid.SampledFrom([]string{schedule.Constant, schedule.Decaying, schedule.Epochs}).Draw(t, "continuous")
+		c.Plan = rapid.SampledFrom([]string{schedule.Practical, schedule.Proved}).Draw(t, "plan")
+		if convex.TraitsOf(m.Loss).Labels == convex.Counts {
+			c.Plan = schedule.Proved
+		}
+		c.Continuous = rapid.SampledFrom(schedule.Continuous(c.Plan == schedule.Practical)).Draw(t, "continuous")
 	case 3:
 		if m.Ridge > 0 && convex.TraitsOf(m.Loss).Smooth {
 			c.Algorithm = "pagd-restarts"

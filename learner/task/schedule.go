@@ -23,7 +23,7 @@ type Schedule struct {
 	Algorithm string `json:"algorithm"`
 	// Interactive lets the same users report in every round of a phase (apgd, pgd): each is charged for all of them.
 	Interactive bool `json:"interactive,omitempty"`
-	// Continuous has the task go on for as long as users come: schedule.Constant, schedule.Decaying or schedule.Epochs; "" (default)
+	// Continuous has the task go on for as long as users come: one of schedule.Continuous; "" (default)
 	// ends it.
 	Continuous string `json:"continuous,omitempty"`
 	// FirstCohort is the users of a practical plan who report moments, before all others. 0 (default): planned.
@@ -136,8 +136,14 @@ func (s *Spec) checkPlan() error {
 func (s *Spec) checkAlgorithm() error {
 	c := s.Schedule
 	const path = "schedule.algorithm"
-	if c.Continuous != "" && !slices.Contains([]string{schedule.Constant, schedule.Decaying, schedule.Epochs}, c.Continuous) {
-		return refuse("schedule.continuous", c.Continuous, "constant, decaying or epochs, or nothing for a task that ends")
+	if ways := schedule.Continuous(s.practical()); c.Continuous != "" && !slices.Contains(ways, c.Continuous) {
+		others := strings.Join(schedule.Continuous(!s.practical()), ", ")
+		return refuse("schedule.continuous", c.Continuous, "%s under schedule.plan %s, or nothing for a task that ends (schedule.plan %s has %s)",
+			strings.Join(ways, ", "), c.Plan, other(c.Plan), others)
+	}
+	if c.Continuous == schedule.Adaptive && s.traits().Labels == convex.Counts {
+		return refuse("model.loss", s.Model.Loss, "squared or another loss of numbers with schedule.continuous %s: the curvature of %s grows with the count, and the one "+
+			"that a stream's steps are made of does not", c.Continuous, s.Model.Loss)
 	}
 	wanted := s.conditions()
 	if c.Interactive {
@@ -159,6 +165,14 @@ func (s *Spec) checkAlgorithm() error {
 		return refuse(path, c.Algorithm, "%s here: %v", strings.Join(others, " or "), err)
 	}
 	return nil
+}
+
+// other is the other kind of plan.
+func other(plan string) string {
+	if plan == schedule.Practical {
+		return schedule.Proved
+	}
+	return schedule.Practical
 }
 
 // practical says whether the task has a practical plan.

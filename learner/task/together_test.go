@@ -68,7 +68,7 @@ func TestTogether(t *testing.T) {
 
 // TestTogetherRefuses what is of several places, or has no end.
 func TestTogetherRefuses(t *testing.T) {
-	for set, path := range map[string]string{"silo.count=1": "silo", "schedule.continuous=constant": "schedule.continuous", "privacy.epsilon=0": "privacy.epsilon", "nothing=1": "nothing"} {
+	for set, path := range map[string]string{"silo.count=1": "silo", "schedule.continuous=adaptive": "schedule.continuous", "privacy.epsilon=0": "privacy.epsilon", "nothing=1": "nothing"} {
 		var field *FieldError
 		if _, err := together(t, 700, plain, set); !errors.As(err, &field) || field.Path != path {
 			t.Errorf("%s: %v", set, err)

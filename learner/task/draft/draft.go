@@ -244,6 +244,7 @@ func (w *writer) rest(c *column, why string, label []field, t target, n count) {
 	if w.options.Users == 0 {
 		w.comment("", "As many as the sample has rows: write how many people will take part, each with one event.")
 	}
+	w.comment("", "Where people keep coming, and what they do changes, continuous: adaptive learns from them for ever.")
 	w.line("schedule: {users: %d}", users)
 }
 

@@ -1,0 +1,266 @@
+package method
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/practical"
+)
+
+// Bank follows the optimum of a stream that never ends. A gradient g at theta, with the curvature e of the loss, is an observation of where the optimum
+// is: z = theta - g/e. Each filter of a bank takes the optimum for a random walk of its own speed, observed with noise of its own size; all see the same
+// z, and its likelihood says which of them to believe (interacting multiple models, Blom and Bar-Shalom 1988). Intercepts, whose optimum jumps with the shares of the
+// classes, have a bank of their own. docs/adaptive.md has the formulas, what is proved of them, and how their constants were chosen.
+//
+// Cohorts follow too: they double while the model hardly moves, and shrink where it moves much, so that some eight rounds are in its memory.
+type Bank struct {
+	base
+	cfg BankConfig
+
+	intercepts, weights filters
+
+	curvature float64 // h, of the loss along the last steps, at least the one that the first look says
+	num, den  float64 // N and S: sums over secants, forgotten with them
+	last      secant
+	residual  float64 // mean square of the residual of numbers, 1 at first
+	cohort    uint64  // users of the next round
+	users     float64 // of the rounds so far, and of the first look
+	calm      bool    // nothing surprised so far
+	surprise  float64 // of the last round
+	gain      float64 // how much of the way to z the last step took
+	memory    float64 // users whose events the model remembers, about
+}
+
+// A secant is what a step leaves for the curvature along the next one.
+type secant struct {
+	point, gradient []float64
+	variance        float64 // of one coordinate of the gradient
+	kappa           float64 // step per unit of gradient
+}
+
+// BankConfig configures Bank.
+type BankConfig struct {
+	Dim    int        // length of theta
+	Blocks int        // of theta, one a score, each with its intercept last
+	Lone   bool       // scores have no intercept
+	Set    convex.Set // that announced points and models stay in
+	Start  []float64  // in Set
+	Stream practical.Stream
+	Layout practical.Layout // users of the first look, smallest and largest cohorts
+	Users  uint64           // H, the horizon: until then cohorts grow faster
+	Known  bool             // Start is a model, and not what a look says of labels
+}
+
+const (
+	forgetting     = 0.95 // power of the old weights
+	mixing         = 0.02 // share of the weights that is spread over all filters after each round
+	secantMemory   = 0.9
+	secantPrior    = 0.3 // standard deviation of the curvature before there are secants
+	secantMost     = 3   // secants never count for more than this many times the prior
+	listening      = 0.5 // share of the intercepts' gain that cohorts listen to
+	interceptShare = 0.5 // of the spread of the weights
+	knownShare     = 0.1 // of the variance, where the start is a model
+	farthest       = 1e3 // filters stay so many spreads near zero
+	leastResidual  = 0.02
+	mostResidual   = 2
+
+	growEarly, growLater = 0.3, 0.1 // gains below which cohorts double: until the first alarm or the horizon, and after
+	shrinkAbove          = 0.25
+	wantedGain           = 0.125 // eight rounds in the memory
+	shrinkMost           = 0.125
+
+	calmBelow = 4 // surprise
+
+	// Alarm is the surprise above which the stream has changed.
+	Alarm = 5
+)
+
+var (
+	memories        = []float64{1e3, 5e3, 2.5e4, 1.25e5, 1e9} // L, in users
+	noises          = []float64{1, 9, 81}                     // c: how much more than its noise a round may differ
+	weightScales    = []float64{0.25, 1}                      // of the spread
+	interceptScales = []float64{1}
+)
+
+// NewBank returns the method at its start. The error names the field that does not fit.
+func NewBank(c BankConfig) (*Bank, error) {
+	s := c.Stream
+	for _, x := range []float64{s.Curvature, s.Slope, s.Spread, s.Clip} {
+		if !(x > 0) || math.IsInf(x, 0) {
+			return nil, fmt.Errorf("bank: %+v: want numbers above 0", s)
+		}
+	}
+	if c.Blocks < 1 || c.Dim%c.Blocks != 0 {
+		return nil, fmt.Errorf("bank: %d blocks of %d numbers", c.Blocks, c.Dim)
+	}
+	if c.Layout.Base < 1 || c.Layout.Top < c.Layout.Base || c.Users < 1 {
+		return nil, fmt.Errorf("bank: cohorts of %d to %d, %d users: want cohorts in this order, of at least 1", c.Layout.Base, c.Layout.Top, c.Users)
+	}
+	b, err := newBase(methodBank, settings{dim: c.Dim, set: c.Set, start: c.Start, endless: true}, s.Curvature, s.Slope, s.Spread, s.Trust,
+		s.Clip, s.Residual, float64(c.Layout.Base), float64(c.Layout.Top), float64(c.Users))
+	if err != nil {
+		return nil, fmt.Errorf("bank: %w", err)
+	}
+	out := &Bank{base: b, cfg: c, curvature: s.Curvature, residual: 1, cohort: c.Layout.Base, users: float64(c.Layout.MomentUsers), calm: true, gain: 1}
+	known := 1.0
+	if c.Known {
+		known = knownShare
+	}
+	one, rest := out.split(out.start)
+	spread := interceptShare * s.Spread
+	out.intercepts = newFilters(one, known*spread*spread/float64(c.Blocks), interceptScales)
+	out.weights = newFilters(rest, known*s.Spread*s.Spread/float64(max(len(rest), 1)), weightScales)
+	return out, nil
+}
+
+// split takes the intercepts, the last numbers of the blocks, and the weights out of a vector.
+func (b *Bank) split(theta []float64) (intercepts, weights []float64) {
+	if b.cfg.Lone {
+		return nil, append(weights, theta...)
+	}
+	n := len(theta) / b.cfg.Blocks
+	for k := range b.cfg.Blocks {
+		weights = append(weights, theta[k*n:(k+1)*n-1]...)
+		intercepts = append(intercepts, theta[(k+1)*n-1])
+	}
+	return intercepts, weights
+}
+
+// join is the inverse of split.
+func (b *Bank) join(intercepts, weights []float64) []float64 {
+	if b.cfg.Lone {
+		return weights
+	}
+	out := make([]float64, 0, len(intercepts)+len(weights))
+	n := len(weights) / b.cfg.Blocks
+	for k, x := range intercepts {
+		out = append(append(out, weights[k*n:(k+1)*n]...), x)
+	}
+	return out
+}
+
+// point is the mean of the filters, in the set.
+func (b *Bank) point() []float64 {
+	out := b.join(b.intercepts.mean(), b.weights.mean())
+	b.set.Project(out, out)
+	return out
+}
+
+// Query asks for the gradient at the mean of the filters.
+func (b *Bank) Query() Query {
+	q := b.query(b.point())
+	q.Cohort = b.cohort
+	return q
+}
+
+// Model returns the point of Query.
+func (b *Bank) Model() []float64 { return b.point() }
+
+// Step learns from the gradient of a round; e.Loss, where it is there, says how large residuals are.
+func (b *Bank) Step(e Estimate) error {
+	if err := b.check(e); err != nil {
+		return err
+	}
+	s, m := b.cfg.Stream, float64(e.Users)
+	noise := e.PrivacyVariance + e.RoundingVariance
+	variance := noise + s.Slope*b.residual/m
+	theta, g := b.point(), e.Gradient
+	num, den, h := b.num, b.den, s.Curvature
+	if b.last.point != nil {
+		num, den, h = b.along(theta, g, variance)
+	}
+	oneOf, restOf := b.split(g)
+	one, rest := b.split(theta)
+	trust := s.Trust / b.residual
+	a, aWants := b.intercepts.step(one, oneOf, trusted(s.Curvature, trust, oneOf, variance), variance, m)
+	w, wWants := b.weights.step(rest, restOf, trusted(h, trust, restOf, variance), variance, m)
+	far := farthest * s.Spread
+	a.near(far)
+	w.near(far)
+	if !a.finite() || !w.finite() || math.IsNaN(h) || math.IsInf(num+den, 0) {
+		return errOverflow()
+	}
+	pooled := (aWants.seen + wWants.seen) / ((aWants.expected + wWants.expected) / float64(len(theta)))
+	surprise := max((pooled-float64(len(theta)))/math.Sqrt(2*float64(len(theta))), aWants.surprise(a.dim), wWants.surprise(w.dim))
+	b.intercepts, b.weights, b.surprise = a, w, surprise
+	b.gain = max(w.gain, listening*a.gain)
+	b.num, b.den, b.curvature = num, den, h
+	b.last = secant{point: theta, gradient: append([]float64(nil), g...), variance: variance, kappa: b.gain / trusted(h, trust, restOf, variance)}
+	if s.Squared && e.Loss != nil {
+		b.residual = min(max(0.9*b.residual+0.1*s.Residual**e.Loss, leastResidual), mostResidual)
+	}
+	b.calm = b.calm && surprise < calmBelow
+	b.memory = m * (2 - b.gain) / b.gain
+	b.users += m
+	b.taken++
+	b.resize(e.Users)
+	return nil
+}
+
+// along updates the curvature by the secant of the last step, less what the noise that the last gradient and the step share says of it.
+func (b *Bank) along(theta, g []float64, variance float64) (num, den, h float64) {
+	var rise, square float64
+	for i, x := range theta {
+		d := x - b.last.point[i]
+		rise += float64(d * (g[i] - b.last.gradient[i]))
+		square += float64(d * d)
+	}
+	v := variance + b.last.variance
+	num = secantMemory*b.num + (rise-b.last.kappa*float64(len(theta))*b.last.variance)/v
+	den = secantMemory*b.den + square/v
+	const prior = 1 / (secantPrior * secantPrior)
+	if most := secantMost * prior; den > most {
+		num, den = num*most/den, most
+	}
+	return num, den, max(b.cfg.Stream.Curvature, (num+b.cfg.Stream.Curvature*prior)/(den+prior))
+}
+
+// trusted is the curvature of which a step is made: more than h where the gradient is longer than its noise.
+func trusted(h, trust float64, g []float64, variance float64) float64 {
+	square := 0.0
+	for _, x := range g {
+		square += float64(x * x)
+	}
+	return h + trust*max(0, square-float64(len(g))*variance)
+}
+
+// resize plans the next cohort after a round of so many users.
+func (b *Bank) resize(users uint64) {
+	grow := growLater
+	if b.calm && b.users < float64(b.cfg.Users) {
+		grow = growEarly
+	}
+	m, base := float64(b.cohort), float64(b.cfg.Layout.Base)
+	switch {
+	case b.gain < grow:
+		if users >= b.cohort {
+			m *= 2
+		}
+	case b.gain > shrinkAbove:
+		m *= max(shrinkMost, wantedGain/b.gain)
+	}
+	if users < b.cohort { // it closed short
+		m = min(m, 2*float64(users))
+	}
+	b.cohort = uint64(max(base, min(m, float64(b.cfg.Layout.Top), b.users/4)))
+}
+
+// A Tracking says how a bank follows its stream.
+type Tracking struct {
+	// Surprise is by how many deviations the last round was farther from the model than expected.
+	Surprise float64 `json:"surprise"`
+	Alarm    bool    `json:"alarm"`          // Surprise is above method.Alarm: the stream has changed
+	Memory   float64 `json:"memory_users"`   // users whose events the model remembers, about
+	Error    float64 `json:"expected_error"` // expected excess of the loss over that of the optimum, about, in nats or squares of a deviation
+	Cohort   uint64  `json:"cohort"`         // users of the next round
+}
+
+// Tracking says how the bank follows the stream; nil before the first round of gradients.
+func (b *Bank) Tracking() *Tracking {
+	if b.taken == 0 {
+		return nil
+	}
+	unsure := b.intercepts.unsure() + b.weights.unsure()
+	return &Tracking{Surprise: b.surprise, Alarm: b.surprise > Alarm, Memory: b.memory, Error: b.cfg.Stream.Curvature * unsure / 2, Cohort: b.cohort}
+}

@@ -1,0 +1,96 @@
+package method
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// bankWords is how many numbers of a bank's state stand before its filters.
+const bankWords = 12
+
+// words are the numbers of the bank but for its filters and the last secant's vectors.
+func (b *Bank) words() []float64 {
+	return []float64{b.curvature, b.num, b.den, b.residual, float64(b.cohort), b.users, float64(bit(b.calm)), b.surprise, b.gain, b.memory,
+		b.last.variance, b.last.kappa}
+}
+
+// MarshalBinary returns the state, see learner.Algorithm. The header is followed by bankWords numbers; of intercepts and then of weights by the variances,
+// the weights and the likelihoods of the filters, and their points; and after the first step by its point and its gradient.
+func (b *Bank) MarshalBinary() ([]byte, error) {
+	out := appendFloats(b.header().append(nil), b.words()...)
+	for _, f := range [...]*filters{&b.intercepts, &b.weights} {
+		for _, part := range f.parts() {
+			out = appendFloats(out, part...)
+		}
+	}
+	return appendFloats(appendFloats(out, b.last.point...), b.last.gradient...), nil
+}
+
+// UnmarshalBinary replaces the state, see learner.Algorithm.
+func (b *Bank) UnmarshalBinary(data []byte) error {
+	h, rest, err := readHeader(data, b.header())
+	if err != nil {
+		return err
+	}
+	dim := len(b.start)
+	want := bankWords + b.intercepts.size() + b.weights.size()
+	if h.count > 0 {
+		want += 2 * dim
+	}
+	if len(rest) != 8*want || h.count > b.steps || h.other > b.steps-h.count {
+		return fmt.Errorf("%w: %d bytes after %d steps, want %d", ErrState, len(rest), h.count, 8*want)
+	}
+	words := floats(rest)
+	for _, x := range words {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return fmt.Errorf("%w: a number of the bank is not finite", ErrState)
+		}
+	}
+	out := *b
+	out.taken, out.skipped = h.count, h.other
+	w, rest64 := words[:bankWords], words[bankWords:]
+	out.curvature, out.num, out.den, out.residual = w[0], w[1], w[2], w[3]
+	out.cohort, out.users, out.calm, out.surprise, out.gain, out.memory = uint64(max(w[4], 0)), w[5], w[6] == 1, w[7], w[8], w[9]
+	out.last = secant{variance: w[10], kappa: w[11]}
+	for _, f := range [...]*filters{&out.intercepts, &out.weights} {
+		if rest64, err = f.read(rest64); err != nil {
+			return fmt.Errorf("%w: %w", ErrState, err)
+		}
+	}
+	if h.count > 0 {
+		out.last.point, out.last.gradient = rest64[:dim], rest64[dim:]
+	}
+	if l := b.cfg.Layout; !slices.Equal(out.words(), w) || out.cohort < l.Base || out.cohort > l.Top || out.curvature < b.cfg.Stream.Curvature ||
+		!(out.residual >= leastResidual && out.residual <= mostResidual) || !(out.gain >= 0 && out.gain <= 1) {
+		return fmt.Errorf("%w: cohort %d, curvature %v, residual %v, gain %v", ErrState, out.cohort, out.curvature, out.residual, out.gain)
+	}
+	*b = out
+	return nil
+}
+
+// parts are the numbers of the filters that steps change.
+func (f *filters) parts() [4][]float64 { return [4][]float64{f.variance, f.weight, f.raw, f.points} }
+
+func (f *filters) size() (n int) {
+	for _, part := range f.parts() {
+		n += len(part)
+	}
+	return n
+}
+
+// read replaces what parts has, and returns the numbers that follow.
+func (f *filters) read(words []float64) ([]float64, error) {
+	n := len(f.walk)
+	take := func(k int) (part []float64) {
+		part, words = words[:k], words[k:]
+		return part
+	}
+	f.variance, f.weight, f.raw, f.points = take(n), take(n), take(n), take(n*f.dim)
+	for j := range n {
+		if !(f.variance[j] >= 0) || !(f.weight[j] > 0 && f.weight[j] <= 1) || !(f.raw[j] >= 0 && f.raw[j] <= 1) {
+			return nil, fmt.Errorf("filter %d: variance %v, weights %v and %v", j, f.variance[j], f.weight[j], f.raw[j])
+		}
+	}
+	return words, nil
+}

@@ -1,0 +1,139 @@
+package method
+
+import (
+	"math"
+
+	"github.com/panlearn/panlearn/learner/convex"
+)
+
+// filters are random-walk filters over some coordinates, which share one observation of the optimum. Each has one variance for all coordinates.
+type filters struct {
+	dim      int
+	walk     []float64 // by how much the variance of a coordinate grows with each user
+	noise    []float64 // how many times its known noise an observation may differ by
+	points   []float64 // one after another
+	variance []float64 // of one coordinate of the optimum
+	weight   []float64 // belief, at least mixing/len
+	raw      []float64 // belief as the likelihood says
+	gain     float64   // mean share of the way to the last observation
+}
+
+// newFilters returns filters that start at a point, with a variance for each scale and coordinate; one for each memory, noise and scale.
+func newFilters(start []float64, variance float64, scales []float64) filters {
+	f := filters{dim: len(start)}
+	for _, memory := range memories {
+		for _, noise := range noises {
+			for _, scale := range scales {
+				v := variance * scale * scale
+				f.walk = append(f.walk, v/memory)
+				f.noise = append(f.noise, noise)
+				f.variance = append(f.variance, v)
+				f.points = append(f.points, start...)
+			}
+		}
+	}
+	for range f.walk {
+		f.weight = append(f.weight, 1/float64(len(f.walk)))
+	}
+	f.raw = f.weight
+	return f
+}
+
+// point is that of one filter.
+func (f *filters) point(j int) []float64 { return f.points[j*f.dim : (j+1)*f.dim] }
+
+// mean is the mean of the points as they are believed.
+func (f *filters) mean() []float64 {
+	out := make([]float64, f.dim)
+	for j, w := range f.weight {
+		for i, x := range f.point(j) {
+			out[i] += float64(w * x)
+		}
+	}
+	return out
+}
+
+// A deviation is how far an observation was from the filters' points, in squares, and how far it was expected to be.
+type deviation struct{ seen, expected float64 }
+
+// surprise is by how many deviations more was seen than expected: the cube root of a chi-squared of so many degrees is about normal (Wilson and Hilferty).
+func (d deviation) surprise(dim int) float64 {
+	if dim == 0 {
+		return math.Inf(-1)
+	}
+	v := 2 / (9 * float64(dim))
+	return (math.Cbrt(d.seen/d.expected) - (1 - v)) / math.Sqrt(v)
+}
+
+// step returns the filters after the observation theta - g/curvature, of users whose gradient has a variance in each coordinate, and by how much it
+// surprises them. f stays as it is.
+func (f *filters) step(theta, g []float64, curvature, variance, users float64) (filters, deviation) {
+	n := len(f.walk)
+	out := filters{dim: f.dim, walk: f.walk, noise: f.noise, points: make([]float64, len(f.points)), variance: make([]float64, n),
+		weight: make([]float64, n), raw: make([]float64, n)}
+	if f.dim == 0 {
+		copy(out.variance, f.variance)
+		copy(out.weight, f.weight)
+		copy(out.raw, f.raw)
+		return out, deviation{}
+	}
+	z := make([]float64, f.dim)
+	for i, x := range theta {
+		z[i] = x - g[i]/curvature
+	}
+	known, d := variance/curvature/curvature, deviation{}
+	expected, likely := make([]float64, n), make([]float64, n)
+	most := math.Inf(-1)
+	for j := range n {
+		far := 0.0
+		for i, x := range f.point(j) {
+			far += float64((z[i] - x) * (z[i] - x))
+		}
+		expected[j] = f.variance[j] + float64(known*f.noise[j])
+		d.seen += float64(f.raw[j] * far)
+		d.expected += float64(f.raw[j] * expected[j] * float64(f.dim))
+		likely[j] = forgetting*math.Log(f.weight[j]) - float64(f.dim)/2*math.Log(expected[j]) - far/expected[j]/2
+		most = max(most, likely[j])
+	}
+	sum := 0.0
+	for j, l := range likely {
+		out.raw[j] = math.Exp(l - most)
+		sum += out.raw[j]
+	}
+	for j := range n {
+		out.raw[j] /= sum
+		out.weight[j] = (1-mixing)*out.raw[j] + mixing/float64(n)
+		k := f.variance[j] / expected[j]
+		out.gain += float64(out.weight[j] * k)
+		to := out.point(j)
+		for i, x := range f.point(j) {
+			to[i] = x + float64(k*(z[i]-x))
+		}
+		out.variance[j] = (1-k)*f.variance[j] + float64(f.walk[j]*users)
+	}
+	return out, d
+}
+
+// near moves points that are farther than r from zero to there.
+func (f *filters) near(r float64) {
+	for j := range f.walk {
+		convex.Clip(f.point(j), r)
+	}
+}
+
+// unsure is the mean squared distance of the optimum from the mean point that the filters expect.
+func (f *filters) unsure() (sum float64) {
+	mean := f.mean()
+	for j, w := range f.weight {
+		away := float64(f.dim) * f.variance[j]
+		for i, x := range f.point(j) {
+			away += float64((x - mean[i]) * (x - mean[i]))
+		}
+		sum += float64(w * away)
+	}
+	return sum
+}
+
+func (f *filters) finite() bool {
+	return finite(f.points) && finite(f.variance) && finite(f.raw)
+}

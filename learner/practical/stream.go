@@ -1,0 +1,133 @@
+package practical
+
+import (
+	"fmt"
+	"math"
+	"sort"
+
+	"github.com/panlearn/panlearn/learner/convex"
+)
+
+// A Stream tells method.Bank, which follows a stream that never ends, what the loss looks like in the coordinates of steps.
+type Stream struct {
+	Curvature float64 // h0: a low estimate of the mean second derivative of the loss along one coordinate
+	Slope     float64 // variance of one coordinate of the gradient of one user, at the optimum
+	Spread    float64 // tau: how far from the start the optimum is expected, as a norm
+	// Trust is by how much the curvature grows with the squared norm of a gradient beyond its noise: rows that agree lie far out in one direction.
+	Trust float64
+	// Clip is the longest clip of classes, see StreamClip; of numbers it is the clip where the residual has deviation 1 in the coordinates of
+	// steps.
+	Clip float64
+	// Squared says that twice the mean loss, times Residual, is the mean square of the residual, so that Slope, Trust and Clip follow it.
+	Squared  bool
+	Residual float64
+}
+
+const (
+	streamNoise     = 0.05 // of a moment, that is enough for the first look
+	streamMostNoise = 0.5  // of a moment, that still teaches something
+	leastCohort     = 250
+	leastOfFew      = 100    // where an eighth of the users is less
+	mostCohort      = 64_000 // beyond it a larger cohort teaches little more
+	streamHalf      = 4      // cohorts whose noise is half of their sampling error are large enough
+	trust           = 1.25
+)
+
+// shape says what a stream's loss looks like before anything is released.
+func (p Problem) shape() Stream {
+	switch k := float64(p.classes()); {
+	case p.hinge():
+		return Stream{Curvature: hingeCurvature, Slope: 0.5, Spread: 1}
+	case p.labels() == convex.ManyClasses:
+		return Stream{Curvature: 0.6 / k, Slope: 0.6 / k, Spread: 2 * math.Sqrt(k-1), Trust: trust * 1.2 / k}
+	case k > 0:
+		return Stream{Curvature: 0.15, Slope: 0.15, Spread: 2, Trust: trust}
+	}
+	return Stream{Curvature: 1, Slope: 1, Spread: 1}
+}
+
+// hingeCurvature is the share of events that lie on the rounded corner of a hinge at a model that fits, over its width.
+const hingeCurvature = 0.25
+
+// StreamLayout divides the users of a task without an end: how many report moments, and the smallest and the largest cohort of a round of gradients. unit
+// returns, for a number of users, the standard deviation of one coordinate of their released sum at clip norm 1. constant says that cohorts do not
+// change. It refuses a stream whose first look would teach nothing, with the number of users that would do.
+func (p Problem) StreamLayout(unit func(users uint64) float64, constant bool) (Layout, error) {
+	noise := func(users uint64) float64 { return unit(users) * p.MomentsNorm() / float64(users) }
+	few := max(leastCohort, p.Users/5)
+	look := func(most uint64, enough float64) uint64 { // the fewest users, up to most, whose noise is low enough
+		return leastCohort + uint64(sort.Search(int(most-leastCohort), func(i int) bool { return noise(leastCohort+uint64(i)) <= enough }))
+	}
+	l := Layout{Rounds: 1, MomentUsers: look(few, streamNoise), Base: min(leastCohort, max(leastOfFew, p.Users/8))}
+	if got := noise(l.MomentUsers); got > streamMostNoise {
+		return Layout{}, fmt.Errorf("%d users teach a first look too little at this epsilon: each of its moments would have noise of %.2g, want at most %v: "+
+			"plan for at least %d users, or declare fewer features", p.Users, got, streamMostNoise, 5*look(1<<40, streamMostNoise))
+	}
+	l.Unit, l.Top = unit(l.Base)*p.radius(), l.Base
+	if !constant {
+		enough := streamHalf * l.Unit * l.Unit * float64(p.dim()+1) / p.shape().Curvature
+		l.Top = max(l.Base, min(mostCohort, p.Users/8, uint64(enough)))
+	}
+	return l, nil
+}
+
+// stream is First of a task without an end.
+func (p Problem) stream(l Layout, r released) (Learned, error) {
+	if p.classes() > 0 {
+		return p.streamOfClasses(l, p.uncut(r))
+	}
+	return p.streamOfNumbers(r)
+}
+
+func (p Problem) streamOfClasses(l Layout, r released) (Learned, error) {
+	at := p.shrunk(r)
+	out := Learned{Gain: 1}
+	rho := p.frame(&out, at, 0, classLeast)
+	shares := p.shares(r, l)
+	weighted, mean := p.weighted(shares)
+	out.Weight = 1 / mean
+	s := p.shape()
+	slope := mean / (1 - 2*p.Loss.LabelNoise)
+	if p.hinge() {
+		width := max(p.Loss.Width, HingeWidth)
+		s.Curvature = min(s.Curvature, 0.6/(2*width))
+		s.Trust = 0.8 * trust * s.Curvature / s.Slope
+		out.Frame.Smoothing = width - p.Loss.Width
+	}
+	s.Slope *= slope * slope / mean / mean
+	s.Clip = within(rho * slope)
+	out.Stream = &s
+	out.Frame.Clip = p.clipAt(s.Clip)
+	out.Report = Report{Norm: rho, Shares: shares, Clipped: p.clippedAtStart(weighted, out.Frame.Clip/rho)}
+	return out, p.begin(&out, p.from(&out, p.startAt(&out, at, weighted)))
+}
+
+func (p Problem) streamOfNumbers(r released) (Learned, error) {
+	at := p.shrunk(r)
+	var out Learned
+	rho := p.frame(&out, at, 0, numberLeast)
+	label := p.fitLabel(r)
+	how := p.score(&out, label, 1)
+	if p.uniform() {
+		out.Gain, out.Weight = 1, out.Weight*out.Gain
+	}
+	s := Stream{Curvature: how.curvature, Slope: how.slope * how.slope, Spread: how.start, Squared: p.Loss.Name == "squared"}
+	s.Trust = 0.8 * trust * s.Curvature / s.Slope
+	s.Residual = 2 * out.Weight / out.Gain
+	s.Clip = within(how.clip * rho * min(1, max(0.4, 3.5/rho)) * how.unit)
+	out.Stream = &s
+	out.Frame.Clip = p.clipAt(s.Clip)
+	out.Report = Report{Norm: rho, Mean: label.center, Deviation: label.deviation}
+	return out, p.begin(&out, p.from(&out, make([]float64, p.dim())))
+}
+
+// StreamClip returns the clip of a round of so many users. Of classes the noise of a round is then at most sqrt(8) times its sampling error, but
+// where half of the longest clip is longer. residual is the mean square of the residual of numbers, 1 where it is not known.
+func (p Problem) StreamClip(l Layout, of *Learned, users uint64, residual float64) float64 {
+	longest := of.Stream.Clip
+	if p.classes() == 0 {
+		return p.clipAt(longest * math.Sqrt(residual))
+	}
+	enough := longest / of.Report.Norm * math.Sqrt(8*float64(users)*of.Stream.Curvature) / l.Unit
+	return p.clipAt(min(max(enough, longest/2), longest))
+}
