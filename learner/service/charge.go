@@ -49,7 +49,7 @@ func (c *core) reserve(ledger *state.Ledger, r *wire.Round) (state.Entry, error)
 		phase = uint64(at.Stint.Index) + 1
 	}
 	return ledger.Reserve(state.Entry{
-		Round: r.Round, Phase: phase, Users: at.Phase.Minimum, NoiseTrials: params.NoiseTrials(at.Phase.Minimum, at.Cohort),
+		Round: r.Round, Phase: phase, Users: at.Phase.Minimum, NoiseTrials: params.NoiseTrials(at.Phase.Minimum, at.Planned),
 		Epsilon: cost.Epsilon, Delta: cost.Delta, TaskHash: state.Hash(c.taskHash),
 	}, budget)
 }

@@ -174,8 +174,8 @@ func (c *core) check(subject string, b *wire.Batch) error {
 	if err != nil {
 		return err
 	}
-	if want := params.NoiseTrials(b.Users, c.place.Cohort); b.NoiseTrials != want {
-		return fmt.Errorf("%d noise trials: %d users of %d owe %d", b.NoiseTrials, b.Users, c.place.Cohort, want)
+	if want := params.NoiseTrials(b.Users, c.place.Planned); b.NoiseTrials != want {
+		return fmt.Errorf("%d noise trials: %d users of %d owe %d", b.NoiseTrials, b.Users, c.place.Planned, want)
 	}
 	return nil
 }

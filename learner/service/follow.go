@@ -26,6 +26,10 @@ func (c *core) follow(out *commit, alg learner.Algorithm, finish bool, p pace) e
 	default:
 		round := c.nextRound(out.next.Cursor.Round+1, alg.Query())
 		at, _ := manifest.PhaseOf(c.task.Plan, round.Step) // reserve refuses a step that is not there
+		if at.Phase.GetTop() > 0 {
+			round.Cohort = c.cohort(at, round.Cohort, out.lastUsers(), p)
+			at.Cohort = round.Cohort
+		}
 		round.DeadlineMs = c.deadline(at, out.lastUsers(), p)
 		reserved, err := c.reserve(&out.next.Ledger, round)
 		var refused *state.BudgetError
@@ -80,5 +84,7 @@ func (c *core) refusal() error {
 }
 
 func (c *core) nextRound(r uint64, q method.Query) *wire.Round {
-	return manifest.RoundOf(c.taskHash, r, q.Step, q.Point, manifest.WireFrame(q.Frame))
+	out := manifest.RoundOf(c.taskHash, r, q.Step, q.Point, manifest.WireFrame(q.Frame))
+	out.Cohort = q.Cohort
+	return out
 }

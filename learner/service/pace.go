@@ -44,6 +44,23 @@ func (c *core) deadline(next manifest.Place, users uint64, p pace) uint64 {
 	}
 }
 
+// shortest is how long a round of a task without end takes at least, as far as its largest cohort allows: each costs a commit and a broadcast.
+const shortest = 5 * time.Second
+
+// cohort returns at how many users the next round of an adaptive phase is full: as many as the method wants, or as came in the time of shortest at the
+// pace of the last round if these are more, within the plan's bounds.
+func (c *core) cohort(next manifest.Place, wants, users uint64, p pace) uint64 {
+	if p.next != nil {
+		return p.next.Cohort
+	}
+	most := next.Phase.Top
+	if users > 0 && p.whole && c.round.Round > 1 {
+		come := float64(users) * shortest.Seconds() / p.took.Seconds()
+		wants = max(wants, uint64(min(come, float64(most))))
+	}
+	return min(max(wants, next.Phase.Minimum), most)
+}
+
 // perUser is the milliseconds of deadline that a user of the next round is worth.
 func (c *core) perUser(users uint64, p pace) float64 {
 	before := float64(c.round.DeadlineMs) / float64(c.place.Cohort)

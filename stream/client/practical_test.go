@@ -199,3 +199,96 @@ func TestPracticalRounds(t *testing.T) {
 		t.Error("a case changed the rounds of the others")
 	}
 }
+
+// inAdaptive is a task without an end: moments of 40 users, then rounds of 60 to 200, whose noise is planned for 400.
+func inAdaptive(t testing.TB, trust accounting.Trust) *wire.Task {
+	t.Helper()
+	m := inPractice(t, trust, "1")
+	spec, err := task.Parse(fmt.Appendf(nil, practicalDeclaration, trust, "1"), []string{"schedule.continuous=adaptive"})
+	must(t, err)
+	m.Declaration, err = spec.Canonical()
+	must(t, err)
+	p := m.Plan
+	p.Continuous = wire.Continuous_CONTINUOUS_ADAPTIVE
+	last := p.Phases[2]
+	p.Phases = []*wire.Phase{p.Phases[0], last}
+	last.Users, last.Minimum, last.Top, last.Cohort = 1000, 60, 200, 400
+	c, err := accounting.Calibrate(accounting.Request{Users: 400, Dim: int(last.Mechanism.Dim), Epsilon: 4, Delta: 1e-3, Trust: trust, HonestFraction: fraction(t, "1"), Rounds: 1})
+	must(t, err)
+	coin, err := randomizer.CoinFromFloat(c.P)
+	must(t, err)
+	scores := last.Mechanism.Scores
+	last.Mechanism = manifest.Mechanism(randomizer.Params{Dim: int(last.Mechanism.Dim), ClipNorm: last.Mechanism.ClipNorm, Levels: uint32(c.Levels),
+		Trials: uint32(c.Trials), FloorTrials: c.FloorTrials, Coin: coin}, 1)
+	last.Mechanism.Scores = scores
+	return m
+}
+
+// TestAdaptiveRounds: a device agrees to one epsilon for all cohorts of an adaptive plan, takes part in rounds of 60 to 200 whose clip may change, and in no
+// other; a policy's own_share refuses a plan whose rounds rest on the stage's noise for more.
+func TestAdaptiveRounds(t *testing.T) {
+	for _, trust := range []accounting.Trust{accounting.Shuffle, accounting.Pan, accounting.ShufflePan} {
+		m := inAdaptive(t, trust)
+		hash := taskHash(t, m)
+		agreed, err := consent.Policy{AllowPlaintext: true}.CheckTask(m, hash)
+		if err != nil {
+			t.Fatalf("%v: %v", trust, err)
+		}
+		frame := &wire.Frame{Center: make([]float64, 2), Scale: []float64{1, 1}, Intercept: 1, Bound: 2, Clip: 1}
+		at, _ := manifest.PhaseOf(m.Plan, 2)
+		round := func(r, cohort uint64, clip float64) *wire.Round {
+			f := proto.CloneOf(frame)
+			f.Clip = clip
+			out := manifest.RoundOf(hash, r, r, make([]float64, at.Point()), f)
+			out.Cohort = cohort
+			return out
+		}
+		check := func(r *wire.Round) error {
+			h, err := manifest.RoundHash(r)
+			must(t, err)
+			return agreed.CheckRound(r, h, nil)
+		}
+		for cohort, taken := range map[uint64]bool{0: false, 1: false, 59: false, 60: true, 199: true, 200: true, 201: false, 400: false, 1 << 40: false} {
+			if err := check(round(2, cohort, 1)); (err == nil) != taken {
+				t.Errorf("%v: a round of %d users: %v", trust, cohort, err)
+			}
+		}
+		if err := agreed.CheckOrder(round(2, 60, 1), round(3, 120, 0.7)); err != nil {
+			t.Errorf("%v: another clip: %v", trust, err)
+		}
+		if err := check(round(3, 60, math.Inf(1))); err == nil {
+			t.Errorf("%v: an infinite clip is accepted", trust)
+		}
+		_, err = consent.Policy{AllowPlaintext: true, OwnShare: 0.2}.CheckTask(m, hash)
+		if refused := err != nil; refused != trust.HasReportNoise() {
+			t.Errorf("%v: 60 of 400 users at an own_share of .2: %v", trust, err)
+		}
+	}
+}
+
+// TestFakesOfAnAdaptiveRound: beside 59 fakes in a round of 60 whose noise is planned for 400, the honest trials are those of 341 users, so epsilon is at
+// most what is printed for an honest fraction of 1 - 59/400.
+func TestFakesOfAnAdaptiveRound(t *testing.T) {
+	p := inAdaptive(t, accounting.Shuffle).Plan
+	honest := fraction(t, "341/400")
+	said, err := manifest.Costliest(p, 1).Releases(honest)
+	must(t, err)
+	b := uint64(p.Phases[1].Mechanism.Trials)
+	params, err := manifest.Params(p.Phases[1].Mechanism)
+	must(t, err)
+	real := params.NoiseTrials(60, 400) - 59*b // what the fakes leave: the stage's and the target's own
+	if want := honest.Floor(400) * b; real < want {
+		t.Fatalf("%d honest trials, the claim rests on %d", real, want)
+	}
+	a := accounting.NewAccountant()
+	budget := accounting.Budget{Epsilon: 8, Delta: 1e-3}
+	claim, err := a.RepeatedWithin(1, [][]accounting.Release{said}, budget)
+	must(t, err)
+	all, err := manifest.Costliest(p, 1).Releases(fraction(t, "1"))
+	must(t, err)
+	whole, err := a.RepeatedWithin(1, [][]accounting.Release{all}, budget)
+	must(t, err)
+	if !(claim.Epsilon > whole.Epsilon && claim.Epsilon < 8) {
+		t.Errorf("epsilon %v at %v honest, %v at 1", claim.Epsilon, honest, whole.Epsilon)
+	}
+}

@@ -1,0 +1,67 @@
+package service
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/panlearn/panlearn/randomizer"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// TestBatchOfAnAdaptiveRound: a round that is full at 100 users, of a plan of noise for 400, is released with the noise of 400, whether all came or the 60
+// who are enough at its deadline; a stage that adds the noise of the round's own users alone, or releases fewer or more users, is refused.
+func TestBatchOfAnAdaptiveRound(t *testing.T) {
+	coin, err := randomizer.CoinFromFloat(0.5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := manifest.Mechanism(randomizer.Params{Dim: 2, ClipNorm: 1, Levels: 10, Trials: 7, Coin: coin}, 4)
+	c := &core{taskHash: stream.Hash{1}, manifest: stream.Hash{2}, round: &wire.Round{Round: 2, Cohort: 100},
+		place: manifest.Place{Phase: &wire.Phase{Minimum: 60, Top: 200, Cohort: 400, Mechanism: m}, Cohort: 100, Planned: 400}}
+	for _, one := range []struct {
+		users, trials uint64
+		refused       string // part of the error; "" accepts
+	}{
+		{60, 400 * 7, ""}, {100, 400 * 7, ""}, {103, 400 * 7, ""},
+		{100, 100 * 7, "owe 2800"}, {60, 100 * 7, "owe 2800"}, {100, 200 * 7, "owe 2800"}, {100, 401 * 7, "owe 2800"},
+		{59, 400 * 7, "allows 60 to 103"}, {104, 400 * 7, "allows 60 to 103"}, {400, 400 * 7, "allows 60 to 103"},
+	} {
+		b := &wire.Batch{Version: stream.Version, TaskHash: c.taskHash[:], Round: 2, Attempt: 1, ManifestHash: c.manifest[:], Users: one.users,
+			NoiseTrials: one.trials, Totals: []uint64{1, 2}, Cutoff: 1000}
+		err := c.check("panlearn.t.batch.2", b)
+		if (err == nil) != (one.refused == "") || err != nil && !strings.Contains(err.Error(), one.refused) {
+			t.Errorf("%d users, %d trials: %v", one.users, one.trials, err)
+		}
+	}
+}
+
+// TestCohortOfAnAdaptiveRound: the next round asks as many as the method wants, or as came in five seconds at the pace of the last one, within the plan's
+// bounds; a state that is an older copy asks what already stands.
+func TestCohortOfAnAdaptiveRound(t *testing.T) {
+	next := manifest.Place{Phase: &wire.Phase{Minimum: 60, Top: 2000, Cohort: 4000}}
+	for _, one := range []struct {
+		round, wants, users uint64
+		p                   pace
+		want                uint64
+	}{
+		{7, 100, 100, pace{took: 10 * time.Second, whole: true}, 100},                                    // 50 in five seconds
+		{7, 100, 100, pace{took: time.Second, whole: true}, 500},                                         // 500 in five seconds
+		{7, 100, 100, pace{took: time.Millisecond, whole: true}, 2000},                                   // more than the largest cohort
+		{7, 100, 100, pace{whole: true}, 2000},                                                           // at once
+		{7, 1500, 100, pace{took: time.Second, whole: true}, 1500},                                       // the method wants more
+		{7, 10, 100, pace{took: time.Hour, whole: true}, 60},                                             // at least the smallest
+		{7, 9000, 100, pace{took: time.Hour, whole: true}, 2000},                                         // at most the largest
+		{7, 100, 0, pace{took: time.Second, whole: true}, 100},                                           // a void round has no pace
+		{7, 100, 100, pace{took: time.Second}, 100},                                                      // nor one that another process announced
+		{1, 100, 100, pace{took: time.Second, whole: true}, 100},                                         // nor the first
+		{7, 100, 100, pace{took: time.Second, whole: true, next: &wire.Round{Round: 8, Cohort: 77}}, 77}, // which stands
+	} {
+		c := &core{round: &wire.Round{Round: one.round}}
+		if got := c.cohort(next, one.wants, one.users, one.p); got != one.want {
+			t.Errorf("round %d, wants %d, %d came in %v: %d, want %d", one.round, one.wants, one.users, one.p.took, got, one.want)
+		}
+	}
+}
