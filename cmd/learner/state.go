@@ -92,6 +92,9 @@ func printStatus(w io.Writer, s statedir.Status) error {
 	if err == nil {
 		err = printValidation(w, s.Kind, s.Validation)
 	}
+	if t := s.Tracking; t != nil && err == nil {
+		_, err = fmt.Fprintf(w, "stream        %s\n", wording.Tracking(*t, s.Counted()))
+	}
 	if err == nil {
 		err = printBaseline(w, s.Baseline)
 	}

@@ -47,7 +47,11 @@ func (f figure) chart() Chart {
 
 // figures are all of a page: those of progressive validation first.
 func (st *state) figures(task Task, by By) []figure {
-	return append(st.validation(task, by),
+	quality := st.validation(task, by)
+	if f, streams := st.surprise(by); streams {
+		quality = append(quality, f)
+	}
+	return append(quality,
 		st.roundFigure(Chart{ID: "gradient", Title: "Gradient and noise",
 			Note: "Norm of each round's noisy mean gradient, and the norm that its privacy noise has."},
 			by, plot{zero: true, format: number, label: tickLabel, curves: []curve{
@@ -220,6 +224,25 @@ func (st *state) validation(task Task, by By) (out []figure) {
 	note := fmt.Sprintf("Mean loss, of one %s at most %s, %s %s", task.Row().One, number(v.LossBound), about, task.Expected.text())
 	return append(out, st.scores(Chart{ID: "loss", Title: "Loss", Note: note}, by, plot{format: number, label: tickLabel}, loss,
 		func(p roundPoint) *score { return p.Loss }))
+}
+
+// surprise is the figure of how surprising each round of a stream without an end was; false where there is none.
+func (st *state) surprise(by By) (figure, bool) {
+	if st.progress.Tracking == nil {
+		return figure{}, false
+	}
+	own := curve{name: "surprise"}
+	for _, r := range st.rounds.points {
+		y := math.NaN()
+		if r.Surprise != nil {
+			y = *r.Surprise
+		}
+		own.y = append(own.y, y)
+	}
+	alarm := curve{name: "alarm", y: slices.Repeat([]float64{method.Alarm}, len(st.rounds.points))}
+	return st.roundFigure(Chart{ID: "surprise", Title: "Surprise",
+		Note: "By how many deviations a round was farther from the model than expected. Above the line the stream has changed."}, by,
+		plot{curves: []curve{own, alarm}, format: number, label: tickLabel}), true
 }
 
 // scores are one score of progressive validation beside that of the best constant; of is nil where a round has none.

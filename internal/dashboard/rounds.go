@@ -20,6 +20,7 @@ type roundPoint struct {
 	Model    float64       `json:"model"`
 	Accuracy *score        `json:"accuracy,omitempty"`
 	Loss     *score        `json:"loss,omitempty"`
+	Surprise *float64      `json:"surprise,omitempty"` // of a stream without an end
 	Marks    marks         `json:"marks"`
 }
 
@@ -57,6 +58,9 @@ func mergeRounds(older, newer roundPoint) roundPoint {
 func pointOf(a service.Applied, at time.Time, parameters int, since marks) roundPoint {
 	p := roundPoint{Round: a.Round, Users: a.Users, At: at.UTC(), Count: 1, Took: a.Took, Slowest: a.Took, Gradient: a.GradientNorm,
 		Noise: noiseNorm(a, parameters), Model: a.ModelNorm, Marks: since}
+	if t := a.Tracking; t != nil {
+		p.Surprise = &t.Surprise
+	}
 	if v := a.Validation; v != nil && v.Rounds > 0 {
 		p.Accuracy, p.Loss = scoreOf(v.Accuracy), scoreOf(&v.Loss)
 	}

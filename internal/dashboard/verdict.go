@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/panlearn/panlearn/internal/wording"
+	"github.com/panlearn/panlearn/learner/method"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/shuffle/stage"
 )
@@ -233,6 +234,12 @@ func (st *state) shortOf(task Task) string {
 func (st *state) learning() Verdict {
 	v := Verdict{Level: Good, Title: "Learning.", // one title for all rounds, which may be short
 		Detail: fmt.Sprintf("Round %s: %s are asked for.", st.roundOf(), counted(st.announced.cohort, wording.Report))}
+	if t := st.progress.Tracking; t != nil && t.Alarm {
+		v.Level, v.Title, v.Section = Warn, "Learning: the stream has changed, and the model follows.", sectionAlerts
+		v.Detail += fmt.Sprintf(" The last round is %s deviations farther from the model than expected; %s is the alarm.", number(t.Surprise), number(method.Alarm))
+		v.Do = "See what changed where the " + st.task.Row().Many + " come from; nothing has to be set."
+		return v
+	}
 	if st.worse() {
 		v.Level, v.Title, v.Section = Warn, "Learning, but "+st.task.theirRows()+" are predicted worse of late than over all.", sectionAlerts
 		v.Do = "See whether the " + st.task.Row().Many + " changed, or come in an order: learner check tells, ingest publish --shuffle mixes them."

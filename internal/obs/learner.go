@@ -37,6 +37,9 @@ type Learner struct {
 	loss          *prometheus.GaugeVec
 	accuracy      *prometheus.GaugeVec
 	worse         prometheus.Gauge
+	surprise      prometheus.Gauge
+	memory        prometheus.Gauge
+	trackingError prometheus.Gauge
 }
 
 // roundBuckets are durations of a round in seconds, to a day.
@@ -77,6 +80,9 @@ func NewLearner(r prometheus.Registerer, task string) (*Learner, error) {
 			"on the events of those who report; as panlearn_learner_validation_loss.", "stretch", "bound"),
 		worse: f.gauge("panlearn_learner_validation_worse", "Progressive validation: 1 while the last round or recent ones are predicted worse than all, by bands that lie apart; else 0."),
 	}
+	m.surprise = f.gauge("panlearn_learner_stream_surprise", "Of a task without end: by how many deviations the last round was farther from the model than expected. Above 5 the stream has changed.")
+	m.memory = f.gauge("panlearn_learner_stream_memory_users", "Of a task without end: users whose events the model remembers, about.")
+	m.trackingError = f.gauge("panlearn_learner_stream_expected_error", "Of a task without end: expected excess of the loss over that of the optimum, about.")
 	for _, outcome := range []string{"applied", "void"} {
 		m.rounds.WithLabelValues(outcome)
 	}
@@ -155,6 +161,11 @@ func (m *Learner) progress(p service.Progress) {
 	m.epsilonBudget.Set(p.EpsilonBudget)
 	m.delta.Set(p.Delta)
 	m.model.Set(p.ModelNorm)
+	if t := p.Tracking; t != nil {
+		m.surprise.Set(t.Surprise)
+		m.memory.Set(t.Memory)
+		m.trackingError.Set(t.Error)
+	}
 	if v := p.Validation; v != nil {
 		m.worse.Set(0)
 		if v.Worse {

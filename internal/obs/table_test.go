@@ -137,7 +137,11 @@ func unit(name string) string {
 		return "0 or 1"
 	case suffix("_noise_std"), suffix("_rounding_std"), suffix("_gradient_norm"):
 		return "loss per parameter"
-	case suffix("_validation_loss"):
+	case suffix("_stream_surprise"):
+		return "deviations"
+	case suffix("_stream_memory_users"):
+		return "users"
+	case suffix("_validation_loss"), suffix("_stream_expected_error"):
 		return "loss"
 	case suffix("_ratio"):
 		return "share"

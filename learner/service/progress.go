@@ -23,6 +23,8 @@ type Progress struct {
 	ModelNorm     float64
 	// Validation is what progressive validation says so far; nil where there is none, or before the first round with scores.
 	Validation *method.Validation
+	// Tracking says how a learner without an end follows its stream; nil for others, or before the first round of gradients.
+	Tracking *method.Tracking
 	// Baseline is what the best constant does, as far as it was released; nil where it was not.
 	Baseline *practical.Baseline
 }
@@ -41,7 +43,7 @@ func progressOf(task *wire.Task, at state.Checkpoint, alg learner.Algorithm) Pro
 	return Progress{
 		Round: at.Cursor.Round, Steps: at.Ledger.Steps, Rounds: Planned(task.Plan), Users: at.Ledger.Users(), VoidsInARow: at.Ledger.InARow,
 		EpsilonSpent: spent.Epsilon, EpsilonBudget: task.Plan.EpsilonBudget, Delta: spent.Delta, ModelNorm: convex.Norm(alg.Model()),
-		Validation: learner.ValidationOf(alg), Baseline: learner.BaselineOf(alg),
+		Validation: learner.ValidationOf(alg), Tracking: learner.TrackingOf(alg), Baseline: learner.BaselineOf(alg),
 	}
 }
 

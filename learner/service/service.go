@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/panlearn/panlearn/learner/method"
 	"github.com/panlearn/panlearn/randomizer"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream"
@@ -257,6 +258,13 @@ func (s *Service) oneRound(ctx context.Context, c *core, past past) (*core, erro
 		}
 		if v.Worse {
 			attributes = append(attributes, "worse_of_late", true)
+		}
+	}
+	if t := step.applied.Tracking; t != nil {
+		attributes = append(attributes, "surprise", t.Surprise, "memory_users", t.Memory, "expected_error", t.Error, "next_cohort", t.Cohort)
+		if t.Alarm {
+			s.config.Logger.Warn("the stream has changed: the last round is farther from the model than chance explains, and the model follows", "task",
+				s.config.Task, "round", r, "surprise", t.Surprise, "alarm_above", method.Alarm, "next_cohort", t.Cohort)
 		}
 	}
 	s.config.Logger.Info("round committed", attributes...)

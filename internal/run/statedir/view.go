@@ -130,6 +130,8 @@ type Status struct {
 	LastBatch     json.RawMessage `json:"last_batch"`           // null before the first
 	// Validation is what progressive validation says; null where it is off, or before the first round with scores.
 	Validation *method.Validation `json:"validation"`
+	// Tracking says how the model follows a stream without an end; absent for a task that ends, or before the first round of gradients.
+	Tracking *method.Tracking `json:"tracking,omitempty"`
 	// Baseline is what the best constant does; null where the plan releases nothing of the labels, or has not yet.
 	Baseline *Baseline `json:"baseline"`
 	// Learned is what the first cohorts released; null in a proved plan, or before the rounds of gradients.
@@ -177,7 +179,8 @@ func (v View) Status() (s Status, err error) {
 	spent := ledger.Spent()
 	s = Status{Task: v.Task.Name, Round: v.Checkpoint.Cursor.Round, Rounds: service.Planned(v.Task.Plan), EpsilonSpent: spent.Epsilon,
 		DeltaSpent: spent.Delta, EpsilonBudget: v.Task.Plan.EpsilonBudget, Ended: v.Checkpoint.Ended(), LastBatch: v.Checkpoint.LastBatch, Validation: learner.ValidationOf(v.Algorithm),
-		Learned: learner.LearnedOf(v.Algorithm).Summary(), Release: v.Release.public()}
+		Tracking: learner.TrackingOf(v.Algorithm),
+		Learned:  learner.LearnedOf(v.Algorithm).Summary(), Release: v.Release.public()}
 	if s.Adversaries, err = v.adversaries(spent.Epsilon); err != nil {
 		return Status{}, err
 	}

@@ -74,7 +74,7 @@ var mayImport = map[string][]string{
 	"internal/model": {"internal/evaluation", "internal/model/onnx", "internal/wording", "learner/convex", "learner/task", "randomizer/accounting",
 		"state", "stream/wire"},
 	"internal/model/onnx":   {},
-	"internal/wording":      {"learner/schedule", "randomizer/accounting", "stream/manifest", "stream/wire"},
+	"internal/wording":      {"learner/method", "learner/schedule", "randomizer/accounting", "stream/manifest", "stream/wire"},
 	"internal/test/mutants": {}, // tests alone
 	"internal/test/procs":   {}, // test support: it runs programs and links none
 	"internal/obs": {"learner", "learner/method", "learner/service", "shuffle/stage", "state", "stream", "stream/client",
