@@ -21,12 +21,18 @@ func roundsOf(plan *wire.Plan, rounds uint64) string {
 		}
 		last := manifest.LastCohort(f)
 		low, high = min(low, f.Cohort, last), max(high, f.Cohort, last)
+		if f.Top > 0 {
+			low, high = f.Minimum, f.Top
+		}
 	}
 	cohort := fmt.Sprint(low)
 	if high > low {
 		cohort = fmt.Sprintf("%d to %d", low, high)
 	}
 	who := inRound(wording.Of(plan)).Many
+	if manifest.Gradients(plan).Top > 0 && rounds == manifest.Planned(plan) {
+		return fmt.Sprintf("rounds without end, of gradients of %s %s", cohort, who)
+	}
 	if looks > 0 && rounds >= looks {
 		return fmt.Sprintf("%s, %d of gradients of %s %s", cli.Count(rounds, "round"), rounds-looks, cohort, who)
 	}

@@ -88,7 +88,10 @@ type planReport struct {
 	Cohort     uint64 `json:"cohort"`         // of the first phase of gradients, as all that follows up to Privacy
 	LastCohort uint64 `json:"last_cohort"`    // of the last round: those of a practical plan grow
 	Minimum    uint64 `json:"minimum_cohort"` // no round of the plan is released under it
-	Dim        int    `json:"dim"`
+	// Base and Top are the smallest and the largest cohort of a task without end, whose noise is planned for Cohort; absent for others.
+	Base uint64 `json:"base,omitempty"`
+	Top  uint64 `json:"top,omitempty"`
+	Dim  int    `json:"dim"`
 	// RoundsPerUser is how many rounds a user answers at most.
 	RoundsPerUser uint32          `json:"rounds_per_user"`
 	Privacy       accounting.Plan `json:"privacy"` // see paid; its clip norm is that of what is encoded: with scores larger than the gradient's
@@ -248,6 +251,9 @@ func survey(job run.Job) (planSurvey, error) {
 		Privacy: paid(job.Proposal), OnRecords: job.OnRecords, Vacuous: job.Vacuous, Clips: p.Clips}}
 	for _, f := range p.Phases {
 		out.report.Minimum = min(out.report.Minimum, f.Minimum)
+	}
+	if first.Top > 0 {
+		out.report.Base, out.report.Top = first.Minimum, first.Top
 	}
 	out.report.Binding, out.report.Start, out.report.rounds = bindingOf(job), startOf(job), roundsOf(p, manifest.Planned(p))
 	out.report.scale, out.report.Prox = job.Inflation(), proxOf(job)

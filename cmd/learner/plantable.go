@@ -26,6 +26,11 @@ noise         %.4g of %s, standard deviation of one coordinate of the mean %s, r
 	if r.Comparison.PaperNoiseStd != nil {
 		fmt.Fprintf(w, ", the paper's constants %.4g", *r.Comparison.PaperNoiseStd)
 	}
+	if r.Top > 0 {
+		fmt.Fprintf(w, "\ncohorts       follow the stream, from %d to %d; each is released with the noise of %d, of which the stage adds what is missing\n"+
+			"              one report, whatever it says, moves a coordinate of the mean of %d by at most %.3g of the clip norm",
+			r.Base, r.Top, r.Cohort, r.Base, (1+float64(p.Trials)/float64(p.Levels))/float64(r.Base))
+	}
 	for i, m := range r.Moments {
 		fmt.Fprintf(w, "\n%-14sin round %d, of %s: d = %d, g = %d, b = %d, p = %.6g, noise %.4g of their norm",
 			[]string{"moments", "matrix"}[min(i, 1)], i+1, r.inRound(m.Cohort), m.Dim, m.G, m.B, m.P, m.NoiseStd)

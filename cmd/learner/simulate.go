@@ -281,6 +281,8 @@ type simulateReport struct {
 	Algorithm string  `json:"algorithm"`
 	Rounds    uint64  `json:"rounds"` // taken; a continuous task takes as many as the data fill
 	Cohort    uint64  `json:"cohort"`
+	Base      uint64  `json:"base,omitempty"` // of a task without end: the smallest cohort
+	Top       uint64  `json:"top,omitempty"`  // and the largest
 	Epsilon   float64 `json:"epsilon"`
 	Delta     float64 `json:"delta"`
 	Trust     string  `json:"trust"`
@@ -318,6 +320,9 @@ func (s *simulation) run(ctx context.Context, progress io.Writer, first uint64, 
 		Epsilon: plan.Epsilon, Delta: s.job.Problem.Delta, HonestFraction: s.job.Problem.HonestFraction, assuming: s.job.Assuming(),
 		Trust: s.job.Problem.Trust.String(), Kind: wording.Of(plan), Grouping: s.grouped, Start: startOf(s.job)}
 	out.Unit = out.Protected()
+	if f := manifest.Gradients(plan); f.Top > 0 {
+		out.Base, out.Top = f.Minimum, f.Top
+	}
 	own, err := s.series(ctx, trials{"private", progress, first, seeds}, sim.Config{Plan: plan})
 	if err != nil {
 		return out, err
@@ -384,7 +389,13 @@ func (s *simulation) series(ctx context.Context, t trials, c sim.Config) (series
 		if s.watch {
 			c.OnRound = s.observer(&seen, c.Plan)
 		}
+		var ahead *prequential
+		if manifest.Endless(c.Plan) {
+			ahead = &prequential{}
+			c.OnRound = ahead.watch(s, c.OnRound)
+		}
 		result, err := sim.Run(ctx, c)
+		c.OnRound = nil
 		if err != nil {
 			return out, err
 		}
@@ -394,6 +405,10 @@ func (s *simulation) series(ctx context.Context, t trials, c sim.Config) (series
 		}
 		one.Seed = &seed
 		one.progressive(result.Validation)
+		if ahead != nil {
+			ahead.end(s.job.Spec.Classification())
+			one.Prequential = ahead
+		}
 		if len(out.runs) == 0 {
 			out.first = result.Learned.Summary()
 		}

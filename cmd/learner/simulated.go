@@ -30,6 +30,7 @@ type simulated struct {
 	ProgressiveLoss     *float64           `json:"progressive_loss,omitempty"`
 	ProgressiveAccuracy *float64           `json:"progressive_accuracy,omitempty"`
 	Progressive         *method.Validation `json:"progressive,omitempty"` // of one run
+	Prequential         *prequential       `json:"prequential,omitempty"` // of a task without an end
 }
 
 // score evaluates a model on the training and test data.
@@ -113,6 +114,7 @@ func over(runs []simulated, fold func([]float64) float64) simulated {
 			*to = &folded
 		}
 	}
+	out.Prequential = foldPrequential(runs, fold)
 	return out
 }
 
@@ -157,6 +159,9 @@ func (s simulated) String() string {
 		text += fmt.Sprintf(", progressive accuracy over all rounds %.4f", *s.ProgressiveAccuracy)
 	case s.ProgressiveLoss != nil:
 		text += fmt.Sprintf(", progressive loss over all rounds %.4f", *s.ProgressiveLoss)
+	}
+	if s.Prequential != nil {
+		text += ", " + s.Prequential.String()
 	}
 	return text
 }
