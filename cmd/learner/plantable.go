@@ -19,7 +19,7 @@ func (r planReport) print(w io.Writer) error {
 	fmt.Fprintf(w, `task          %s: %s, %s in %s (none released under %d)
 protects      %s
               from %s
-%smechanism     d = %d, g = %d, b = %d, p = %.6g: %d bits a coordinate, %d bytes a report
+%smechanism     d = %d, g = %d, b = %d, p = %.6g: %d one-bit messages a coordinate, %d bytes a report
 noise         %.4g of %s, standard deviation of one coordinate of the mean %s, rounding included
               central DP %.4g, local DP %.4g`, r.Task, r.Algorithm, r.all(), r.rounds, r.Minimum, r.Unit, r.Against, r.about(),
 		r.Dim, p.Levels, p.Trials, p.P, p.BitsPerCoordinate, p.ReportBytes, r.scale*p.TotalStd(), r.clip(), r.meanOf(), r.Comparison.CentralNoiseStd, r.Comparison.LocalNoiseStd)

@@ -130,7 +130,7 @@ func newCalibrate() *cobra.Command {
 func printCalibration(w io.Writer, p accounting.Plan) error {
 	_, err := fmt.Fprintf(w, `epsilon %s, delta %g, trust %v%s
 g = %d, b = %d, p = %.7g, floors %d trials each
-report       %d bits a coordinate, %d bytes
+report       %d one-bit messages a coordinate, %d bytes
 noise        %.5g of the clip norm, standard deviation of one coordinate of the mean
 rounding     %.5g at most
 the floor    %.5g, the analytic Gaussian mechanism

@@ -8,7 +8,7 @@
 //
 // The caller's steps:
 //
-//  1. Plan with learner.MakePlan, and load or generate at least Plan.Users examples.
+//  1. Plan with planning.MakePlan, and load or generate at least Plan.Users examples.
 //  2. Run, once a seed; Exact gives the same method without noise to compare with.
 //  3. Score the model with MeanLoss or Accuracy, or with Synthetic.ExcessRisk where the optimum is known.
 package sim
