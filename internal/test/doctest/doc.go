@@ -9,8 +9,9 @@
 //	```sh test long             run it where PANLEARN_DEEP asks for long tests, else NOT RUN is printed
 //	```sh test users=2000       where it does not, files of events and the task quickstart have that many users
 //	```sh norun="why"           not run; its commands and flags are still looked up in --help
-//	```text output              what the block before prints, numbers aside (see form); a line ... is any number of lines
-//	```text output=exact        the same to the letter
+//	```text output              what the block before prints, times and hashes aside; a line ... is any number of lines
+//	```text output=0.05         the same, where a number may differ by that share of the larger of the two
+//	```text output=any          the same, numbers aside: for what depends on the machine
 //	```yaml file=NAME           write it to this file for the blocks that follow
 //	```go in=PATH               these lines stand in this file of the repository, one after another
 //
