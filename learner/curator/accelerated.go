@@ -118,24 +118,34 @@ func planFiltered(p Public) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, spent := accounting.NewAccountant(), 0.
+	spent, err := f.calibrate()
+	if err != nil {
+		return nil, err
+	}
+	last := f.phases[len(f.phases)-1]
+	return &Plan{Method: "filtered", Public: p, Spent: accounting.Budget{Epsilon: p.Budget.Epsilon, Delta: spent}, Phases: len(f.phases),
+		NoiseStd: math.Sqrt(2 * f.gap(last) / (last.lambda + p.Ridge) / float64(p.Dim)), Bound: f.bound(), Notes: f.notes(), run: f.run}, nil
+}
+
+// calibrate gives every phase a lattice of few trials at which all of its tests and releases together are within the
+// budget, and returns the largest delta that was evaluated.
+func (f *filteredPlan) calibrate() (spent float64, err error) {
+	p, a := f.public, accounting.NewAccountant()
 	for i := range f.phases {
 		ph := &f.phases[i]
 		if err := ph.filter().check(ph.people); err != nil {
-			return nil, err
+			return 0, err
 		}
 		ratio, delta := f.ratio(*ph), 0.
 		if ph.lattice, delta, err = smallest(p.Dim, p.Lipschitz, ratio, p.Budget.Delta, func(l lattice) float64 {
 			return ph.threshold.test.Delta(p.Budget.Epsilon, l.curve(a, ratio, ph.all()))
 		}); err != nil {
-			return nil, err
+			return 0, err
 		}
 		spent = max(spent, delta)
 		ph.sigma = ph.lattice.std(p.Lipschitz)
 	}
-	last := f.phases[len(f.phases)-1]
-	return &Plan{Method: "filtered", Public: p, Spent: accounting.Budget{Epsilon: p.Budget.Epsilon, Delta: spent}, Phases: len(f.phases),
-		NoiseStd: math.Sqrt(2 * f.gap(last) / (last.lambda + p.Ridge) / float64(p.Dim)), Bound: f.bound(), Notes: f.notes(), run: f.run}, nil
+	return spent, nil
 }
 
 func (f *filteredPlan) notes() []string {

@@ -116,6 +116,66 @@ func TestHaltedPhases(t *testing.T) {
 	}
 }
 
+// A quarrel is a loss with gradients of opposite signs for the first two people in one step, and of one sign
+// otherwise.
+type quarrel struct {
+	convex.Squared
+	people, in int // people of a row each; the step, from 0
+	asked      *int
+}
+
+func (q quarrel) Gradient(dst, _ []float64, _ convex.Example) {
+	who, step := *q.asked%q.people, *q.asked/q.people
+	*q.asked++
+	dst[0] = 1
+	if step == q.in && who < 2 {
+		dst[0] = -1
+	}
+}
+
+// TestOneFailedTestHaltsThePhase fails the test of one step alone, be it the first, one in between, or the last.
+func TestOneFailedTestHaltsThePhase(t *testing.T) {
+	const people = 8
+	f := twoPhases(t, people, 60, 60) // tests with next to no noise: e^-60
+	rows, _ := numbered(people, 1)
+	steps := f.phases[0].all()
+	f.phases[0].radius = 1
+	for in := range steps + 1 {
+		loss := quarrel{people: people, in: in, asked: new(int)}
+		_, passed, err := f.accelerate(t.Context(), f.phases[0], loss, rows, []float64{0}, rand.NewPCG(1, 2))
+		if err != nil || passed != (in == steps) || *loss.asked != people*steps {
+			t.Errorf("the test of step %d of %d failed: passed %v, %v, %d gradients", in, steps, passed, err, *loss.asked)
+		}
+	}
+}
+
+// TestStepsAreChargedTogether attacks all steps of a phase: neighbours whose filtered means are S_U of Lemma W apart
+// in each of them. What epsilon is left beside the tests' is for T releases of a Gaussian's mu sqrt(T), to which
+// sums of that many coins are near, and mu is S_U over the noise of a step.
+func TestStepsAreChargedTogether(t *testing.T) {
+	p := problem(500, 128, 3, 8)
+	f, err := searchFiltered(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.calibrate(); err != nil {
+		t.Fatal(err)
+	}
+	for i, ph := range f.phases {
+		n, full := float64(ph.people), ph.threshold.filter.full
+		apart := 2 * ph.radius * ((n-1)/(full-n/2) + 1) / (2*full - n)
+		level := 2 * p.Lipschitz / float64(ph.lattice.levels)
+		mu := apart / level / (math.Sqrt(float64(ph.lattice.trials)) / 2) * math.Sqrt(float64(ph.stages*ph.steps))
+		test := ph.threshold.test
+		left := p.Budget.Epsilon - (test.Once.Rate()+2*test.Each.Rate())*2*(n-1) // a score moves by 2 (n-1) pairs
+		tail := func(x float64) float64 { return math.Erfc(x/math.Sqrt2) / 2 }
+		delta := tail(left/mu-mu/2) - math.Exp(left)*tail(left/mu+mu/2)
+		if ph.all() < 2 || !(delta <= p.Budget.Delta-test.Slip()) || !(delta >= p.Budget.Delta/2) {
+			t.Errorf("phase %d: delta %v of %d releases, %v slips, budget %v", i+1, delta, ph.all(), test.Slip(), p.Budget.Delta)
+		}
+	}
+}
+
 // TestReleasesAreInTheSet: with so much noise that every step would leave it.
 func TestReleasesAreInTheSet(t *testing.T) {
 	f := twoPhases(t, 8, 60, 60)

@@ -105,6 +105,63 @@ func bySets(n, level, most int, delta float64, f func(uint) []float64) (int, uin
 	return most + 1, 0
 }
 
+// TestDeletionIsReleasedByItsScore releases iff the score of the definition, of sets of up to 4 kappa people, is at
+// most the deletions that are drawn, which are kappa here but with the probability e^-60.
+func TestDeletionIsReleasedByItsScore(t *testing.T) {
+	const kappa = 1
+	rng := rand.New(rand.NewPCG(23, 24))
+	released, shallow := 0, 0
+	for range 60 {
+		p := public(7, 4, 1, 8)
+		p.Set = convex.Ball{R: 1}
+		s, err := newSolver(p, 4, p.People)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := &deletion{solver: s, lambda: 4, people: p.People, sensitivity: 0.01 + 0.03*rng.Float64()}
+		d.scored = scored{deletions: lawOf(t, 60, kappa), radius: s.ball(), lattice: lattice{1, 1 << 20, 2}}
+		people := make([]Person, p.People)
+		for i := range people {
+			people[i] = Person{{Value: []float64{rng.Float64()}, Label: float64(2*rng.IntN(2) - 1)}}
+		}
+		table, err := newTable(p, convex.Logistic{}, people)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := numbers([2]int{0, p.People})
+		known := map[uint][]float64{}
+		value := func(without uint) []float64 {
+			x, ok := known[without]
+			if !ok {
+				keep := make([]bool, p.People)
+				for i := range keep {
+					keep[i] = without&(1<<i) == 0
+				}
+				if x, err = s.minimiser(t.Context(), table, p.start(), all, keep); err != nil {
+					t.Fatal(err)
+				}
+				known[without] = x
+			}
+			return x
+		}
+		score, _ := bySets(p.People, 4*kappa, 2*kappa, d.sensitivity, value)
+		if half, _ := bySets(p.People, 2*kappa, 2*kappa, d.sensitivity, value); half <= kappa && score > kappa {
+			shallow++
+		}
+		_, ok, err := d.release(t.Context(), table, p.start(), all, rand.NewPCG(1, 2))
+		if err != nil || ok != (score <= kappa) {
+			t.Errorf("score %d of at most %d: released %v, %v", score, kappa, ok, err)
+		}
+		if ok {
+			released++
+		}
+	}
+	t.Logf("%d released; in %d sets of half as many people would have said otherwise", released, shallow)
+	if released < 5 || released > 55 || shallow < 3 {
+		t.Errorf("%d released, %d by half of the level: the test is weak", released, shallow)
+	}
+}
+
 func TestDeletionLearnsOfFew(t *testing.T) {
 	p := public(8, 1<<20, 1, 20)
 	p.Budget.Delta = 1e-3

@@ -150,6 +150,73 @@ func TestNobodyIsFurtherThanTwo(t *testing.T) {
 	}
 }
 
+// TestGradscoreIsReleasedByItsScore: of people of whom so many stand out, there is a release iff they are no more
+// than the deletions that are drawn, which are kappa here but with the probability e^-60.
+func TestGradscoreIsReleasedByItsScore(t *testing.T) {
+	const kappa = 2
+	p := public(200, 1<<18, 1, 8)
+	for outliers := range 2*kappa + 3 {
+		g, err := newGradscore(p, 1, p.People, lawOf(t, 60, kappa))
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.lattice = lattice{1, 1 << 20, 2}
+		people := make([]Person, p.People)
+		for i := range people {
+			people[i] = Person{{Value: []float64{1}, Label: 1}}
+			if i < outliers {
+				people[i][0].Label = -1
+			}
+		}
+		table, err := newTable(p, convex.Logistic{}, people)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, ok, err := g.release(t.Context(), table, p.start(), numbers([2]int{0, p.People}), rand.NewPCG(1, 2))
+		if err != nil || ok != (outliers <= kappa) {
+			t.Errorf("%d stand out, of at most %d: released %v, %v", outliers, kappa, ok, err)
+		}
+	}
+}
+
+// TestDistancesMoveByRho attacks the growth of the thresholds: everybody pulls with L into one direction, and one
+// person's pull is turned round. That moves the mean gradient by 2L/n, and so everybody else's distance from it from
+// 0 to 2L/n.
+func TestDistancesMoveByRho(t *testing.T) {
+	p := public(10, 1<<18, 1, 8)
+	p.Lipschitz = 0.1 // below all slopes near 0
+	g, err := newGradscore(p, 1000, p.People, lawOf(t, 1, 2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	people := make([]Person, p.People)
+	far := func(label float64) float64 {
+		for i := range people {
+			people[i] = Person{{Value: []float64{1}, Label: 1}}
+		}
+		people[0][0].Label = label
+		table, err := newTable(p, convex.Logistic{}, people)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := numbers([2]int{0, p.People})
+		x, err := g.minimiser(t.Context(), table, p.start(), all, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g.far(table, x, all)[1]
+	}
+	moved := far(-1) - far(1)
+	if !(moved <= g.rho+2*g.unsure()) || !(moved >= 0.99*g.rho) {
+		t.Errorf("a distance moved by %v, charged %v: want at most that, and nearly as much", moved, g.rho)
+	}
+	for k, most := range g.thresholds[1:] {
+		if !(most >= g.thresholds[k]+moved) {
+			t.Errorf("thresholds %v and %v are closer than distances of neighbours, %v", g.thresholds[k], most, moved)
+		}
+	}
+}
+
 // counted is a context that counts how often it is asked: once a step of a solver.
 type counted struct {
 	context.Context

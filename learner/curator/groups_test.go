@@ -191,6 +191,32 @@ func TestOneGroupOnePhase(t *testing.T) {
 	}
 }
 
+// TestNobodyIsInTwoPhasesOfGroups: rows of a phase are asked for in it alone; who is left over by its groups is in
+// no other.
+func TestNobodyIsInTwoPhasesOfGroups(t *testing.T) {
+	const groups = 6
+	c, err := calibrateGroups(groups, 1, accounting.Budget{Epsilon: 40, Delta: 0.05}, 0.2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ph := groupPhase{people: 2*groups + 1, size: 2, steps: 4, eta: 0.1, tau: 1, lattice: lattice{1, 16, 64}}
+	g := &groupPlan{public: problem(2*ph.people, 2, 1, 1), constants: c, phases: []groupPhase{ph, ph}}
+	people, owner := numbered(2*ph.people, 2)
+	var asked []int
+	if _, err := g.run(t.Context(), witness{asked: &asked}, people, rand.NewPCG(1, 1)); err != nil {
+		t.Fatal(err)
+	}
+	each := groups * ph.size * 2
+	if len(asked) != 2*each {
+		t.Fatalf("%d gradients, want %d", len(asked), 2*each)
+	}
+	for i, row := range asked {
+		if second := i >= each; second != (owner[row] >= ph.people) || owner[row]%ph.people == ph.people-1 {
+			t.Fatalf("gradient %d of phases of %d is of person %d", i, each, owner[row])
+		}
+	}
+}
+
 // TestStepsOfOtherNumbersOfRows: everybody takes m steps, with means of rows or rows again; who has none stays.
 func TestStepsOfOtherNumbersOfRows(t *testing.T) {
 	p := problem(1, 4, 1, 8)

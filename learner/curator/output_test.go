@@ -141,6 +141,31 @@ func TestMinimisersMoveByLittle(t *testing.T) {
 	}
 }
 
+// TestRoundingIsCertified: far from the origin numbers have few digits left after the point, and the minimiser,
+// which is L/nu from the middle where all slopes are cut, is missed by that much, after however many steps.
+func TestRoundingIsCertified(t *testing.T) {
+	p := public(1, 1, 1, 1)
+	p.Lipschitz, p.Set = 0.3, convex.Ball{R: 0x1p50}
+	s, err := newSolver(p, 1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	middle := []float64{0x1p49} // doubles are 2^-4 apart below
+	table, err := newTable(p, convex.Logistic{}, []Person{{{Value: []float64{1}, Label: -1}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := s.minimiser(t.Context(), table, middle, []int{0}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	off := math.Abs(middle[0] - x[0] - 0.3)
+	t.Logf("off by %v, certified %v", off, s.xi)
+	if !(off <= s.xi) || !(off > 0.01) {
+		t.Errorf("%v from the minimiser, certified %v: want at most that, and above 0.01", off, s.xi)
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	p := public(10, 1, 2, 1)
 	for want, change := range map[string]func(*Public){
