@@ -105,6 +105,64 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
+// rounds is a context that counts how often it is asked: once a round of a phase.
+type rounds struct {
+	context.Context
+	done int
+}
+
+func (r *rounds) Err() error { r.done++; return nil }
+
+// A register is the absolute loss, and notes in which round which row was asked about, by its label.
+type register struct {
+	convex.Absolute
+	at    *rounds
+	asked []map[int]int // by phase: rows and how often
+	ends  []int         // the last round of each phase
+}
+
+func (r register) Gradient(dst, theta []float64, e convex.Example) {
+	phase := 0
+	for r.at.done > r.ends[phase] {
+		phase++
+	}
+	r.asked[phase][int(e.Label)]++
+	r.Absolute.Gradient(dst, theta, e)
+}
+
+// TestNoRecordIsInTwoBlocks: each phase asks about nearly all of as many records as its block has, and of no other's.
+func TestNoRecordIsInTwoBlocks(t *testing.T) {
+	const n = 300
+	p, b := smallBlock(t, n, 1, 8)
+	p.N = 3 * n // a third of the records are in no block
+	l := localized{blocks: []int{n, n}, phases: []pv{b.pv.scaled(1, 0.7), b.pv.scaled(1, 5.6)}}
+	loss := register{at: &rounds{Context: t.Context()}, asked: []map[int]int{{}, {}}, ends: []int{b.pv.rounds, 2 * b.pv.rounds}}
+	data := Data{Loss: loss, Features: 1}
+	for i := range p.N {
+		data.Rows = append(data.Rows, convex.Example{Value: []float64{1}, Label: float64(1 + i)})
+	}
+	r, err := newRecords(data, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := l.run(loss.at, p, r, dptest.Source(t, 9)); err != nil {
+		t.Fatal(err)
+	}
+	if loss.at.done != 2*b.pv.rounds {
+		t.Fatalf("%d rounds, want %d of each phase", loss.at.done, b.pv.rounds)
+	}
+	for i, asked := range loss.asked {
+		if len(asked) > n || len(asked) < n*9/10 {
+			t.Errorf("phase %d asks about %d records, want nearly all of %d", i+1, len(asked), n)
+		}
+	}
+	for row := range loss.asked[0] {
+		if times := loss.asked[1][row]; times > 0 {
+			t.Fatalf("record %d is asked about in the first phase and %d times in the second", row, times)
+		}
+	}
+}
+
 // The bound is ridge_1 R^2/2 + (L^2/ridge_1) Q at its best ridge_1, and Q what phases say one by one.
 func TestLocalizationCost(t *testing.T) {
 	plans := []blockPlan{{gap: 1e-3, smoothing: 1e-4}, {gap: 4e-3, smoothing: 2e-4}, {gap: 16e-3, smoothing: 4e-4}}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/panlearn/panlearn/internal/test/dptest"
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/randomizer"
 )
 
 // world makes n rows of the absolute loss |<x, theta> - y| with ||x|| <= 1: an instance whose best point is known up to its noise.
@@ -181,6 +182,30 @@ func TestLatticeLaw(t *testing.T) {
 	}
 	dptest.Mean(t, "release", of, dptest.Moment{Mean: -3.5, Variance: 4 * noiseVariance, Term: 2}, dptest.Alpha)
 	dptest.Variance(t, "release", of, -3.5, 4*(noiseTrials/4+3./16), dptest.Alpha)
+}
+
+// TestFractionsOfALevelAreRoundedByChance: a place a quarter of a level above one is released a quarter higher on
+// average, and so on, so that no record moves a release by more than its part of a level: rounded to the nearest, a
+// step would.
+func TestFractionsOfALevelAreRoundedByChance(t *testing.T) {
+	coins, err := randomizer.NewBinomial(2, randomizer.Fair) // hardly any noise beside the rounding
+	if err != nil {
+		t.Fatal(err)
+	}
+	noise, err := newLattice(coins, dptest.Source(t, 12))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, quarters := range []int64{-3, 1, 2, 3} {
+		var of []float64
+		out := make([]float64, 1)
+		for range 20000 {
+			noise.release(out, []int64{quarters << (stepBits - 2)}, 1)
+			of = append(of, out[0]+noiseTrials/2-1)
+		}
+		up := float64(quarters&3) / 4
+		dptest.Mean(t, "release", of, dptest.Moment{Mean: float64(quarters) / 4, Variance: 0.5 + up*(1-up), Term: 2}, dptest.Alpha)
+	}
 }
 
 // Each index is drawn with the rate, independently of the others: alone and in pairs.
