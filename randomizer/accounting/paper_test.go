@@ -27,6 +27,35 @@ func TestPaperConstants(t *testing.T) {
 	}
 }
 
+// TestPaperConstantsOfRounds is Theorem 4.9 (its Lemma B.6) at T = 4: each round has epsilon/(2 sqrt(2 T
+// ln(1/delta))) and delta/(T+1), which are 1/(2 sqrt(8 * 13.8155106)) = 0.0475599666 and 2e-7. Then delta^ is
+// 2e-7/101 = 1.98019802e-9, epsilon^ is 0.0475599666/(18 sqrt(20.0400707)) = 5.90227486e-4, and b is 180 * 10^4
+// ln(2/delta^)/(1000 epsilon^^2), rounded up, + 1.
+func TestPaperConstantsOfRounds(t *testing.T) {
+	q := request(1000, 100, 1)
+	q.Profile, q.Rounds = Paper, 4
+	if p := mustCalibrate(t, q); p.Levels != 100 || p.Trials != 107127339826 {
+		t.Errorf("g = %d, b = %d, want 100 and 107127339826", p.Levels, p.Trials)
+	}
+}
+
+// TestPaperConstantsOfHonestUsers is Theorem 3.2 where noise of half of the users counts (Corollary A.9): twice the
+// 205556597.6 trials of everybody's, rounded up, + 1; and g is 4 at least.
+func TestPaperConstantsOfHonestUsers(t *testing.T) {
+	c, err := closedForm(1000, 500, 100, 1, 1e-6)
+	if err != nil || c.g != 100 || c.b != 411113197 {
+		t.Errorf("%+v, %v: want g = 100, b = 411113197", c, err)
+	}
+	q := request(1000, 100, 1)
+	q.Profile, q.HonestFraction = Paper, Fraction{1, 2}
+	if p := mustCalibrate(t, q); p.Trials != 411113197 {
+		t.Errorf("b = %d of a plan for half of the users, want 411113197", p.Trials)
+	}
+	if c, err := closedForm(1, 1, 1, 1, 1e-6); err != nil || c.g != 4 || c.b != 205806881 {
+		t.Errorf("%+v, %v: want g = 4, b = 205806881", c, err)
+	}
+}
+
 func TestPaperConstantsTable(t *testing.T) {
 	for _, c := range []struct {
 		n   uint64

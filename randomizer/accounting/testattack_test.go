@@ -99,6 +99,39 @@ func TestScoreTestNeverBelowExactAttack(t *testing.T) {
 	}
 }
 
+// TestTestsHideNothingOfTheRelease: scores far above the threshold pass whatever is drawn, and what is released of
+// neighbours is as far apart as their vectors. The bounds of tests that cost next to nothing are not below that, and
+// not far above it.
+func TestTestsHideNothingOfTheRelease(t *testing.T) {
+	law, err := randomizer.LaplaceOfRate(1. / 6400)
+	if err != nil {
+		t.Fatal(err)
+	}
+	test := ScoreTest{Noise: law, Sensitivity: 32, Full: 1 << 18, Threshold: 1<<18 + 1<<17}
+	shared := SharedTest{Once: law, Each: law, Sensitivity: 8, Full: test.Full, Threshold: test.Threshold}
+	a := NewAccountant()
+	for _, c := range []struct {
+		sds float64 // by which vectors are apart
+		eps float64
+	}{{0.5, 0.2}, {1, 0.5}, {1, 1}, {2, 2}} {
+		m := Mechanism{Trials: 40000, P: 0.5, Levels: 1000, Dim: 1, Rounds: 1, Shift: math.Round(100 * c.sds)}
+		release, err := a.Curve(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		noise := noiseLaw(m.Trials, m.P)
+		one, other := coordinateLaw(noise, 0, m.Levels), coordinateLaw(noise, m.Shift, m.Levels)
+		exact := halting(1, 1, one, other, c.eps)
+		for name, bound := range map[string]float64{
+			"profile": test.Profile(c.eps, release), "bound": test.Delta(c.eps, release), "bound of tests": shared.Delta(c.eps, release),
+		} {
+			if !(exact <= bound) || !(exact >= 0.985*bound) {
+				t.Errorf("%+v: %s %v, and neighbours lose %v", c, name, bound, exact)
+			}
+		}
+	}
+}
+
 // passes are the probabilities that a shared test lets none, one or both of two rounds pass, for the scores of both rounds.
 func (t SharedTest) passes(first, second int64) [3]float64 {
 	var out [3]float64
