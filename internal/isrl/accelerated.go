@@ -85,14 +85,10 @@ func (f Federation) Regularization(variance, rounds float64) float64 {
 	return math.Sqrt(variance/rounds) / f.Diameter
 }
 
-// Averaging is alpha_r = 2/(r+1) of round r, from 1, of the accelerated algorithm, and Pull eta_r = 4 v/(r (r+1)), which multiplies a squared
-// distance: large is a small step. v is 2 beta at least. The paper has no steps for the convex case; these are those of its stages.
-func Averaging(round float64) float64 { return 2 / (round + 1) }
-
-// Pull is eta_r, see Averaging.
-func Pull(v, round float64) float64 { return 4 * v / (round * (round + 1)) }
-
-// Steepness is a v with which a convex objective needs no regularisation (Ghadimi and Lan 2012): max{2 beta, sqrt(2 V^2 R (R+1)(R+2)/(3 D^2))}.
+// Steepness returns a v with which a convex objective needs no regularisation (Ghadimi and Lan 2012): max{2 beta,
+// sqrt(2 V^2 R (R+1)(R+2)/(3 D^2))}. Round r, from 1, of the accelerated algorithm has alpha_r = 2/(r+1) and eta_r =
+// 4 v/(r (r+1)), which multiplies a squared distance: large is a small step. v is 2 beta at least. The paper has no
+// steps for the convex case; these are those of its stages.
 func (f Federation) Steepness(variance, rounds float64) float64 {
 	return math.Max(2*f.Smoothness, math.Sqrt(2*variance*rounds*(rounds+1)*(rounds+2)/3)/f.Diameter)
 }

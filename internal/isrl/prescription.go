@@ -20,7 +20,7 @@ type Prescription struct {
 
 	Smoothness     float64  `json:"smoothness"`               // beta: of the envelopes, where losses are not smooth
 	Step           *float64 `json:"step,omitempty"`           // eta of plain steps: the minimiser of the bound that is proved
-	Steepness      *float64 `json:"v,omitempty"`              // v of accelerated steps, see Pull, of a convex objective
+	Steepness      *float64 `json:"v,omitempty"`              // v of accelerated steps of a convex objective, see Federation.Steepness
 	Regularization *float64 `json:"regularization,omitempty"` // lambda in place of such a v
 	Stages         int      `json:"stages,omitempty"`         // of a strongly convex objective, that fit
 

@@ -2,7 +2,8 @@ package isrl
 
 import "math"
 
-// A Stage is one run of the accelerated algorithm within the multi-stage one (Appendix E.1): rounds R_k, and v_k of Pull.
+// A Stage is one run of the accelerated algorithm within the multi-stage one (Appendix E.1): rounds R_k, and v_k
+// (Federation.Steepness).
 type Stage struct {
 	Rounds    int
 	Steepness float64

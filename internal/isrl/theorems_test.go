@@ -277,7 +277,4 @@ func TestLimits(t *testing.T) {
 	if !(last < 1e-6) {
 		t.Errorf("noise %v without privacy", last)
 	}
-	if Averaging(1) != 1 {
-		t.Error("the first round does not start at w_0")
-	}
 }
