@@ -358,4 +358,95 @@ var mutants = []mutant{
 			{"		from = to\n", "		from = to - 1\n"},
 		},
 	},
+	{
+		name: "a phase is released if its last test passes", file: "learner/curator/accelerated.go", pkg: "learner/curator",
+		tests: "TestOneFailedTestHaltsThePhase",
+		edits: []edit{
+			{"passed = passed && ok", "passed = ok"},
+		},
+	},
+	{
+		name: "one of the releases of a phase is charged", file: "learner/curator/accelerated.go", pkg: "learner/curator",
+		tests: "TestStepsAreChargedTogether",
+		edits: []edit{
+			{"l.curve(a, ratio, ph.all())", "l.curve(a, ratio, 1)"},
+		},
+	},
+	{
+		name: "a filtered mean is charged for half of its move", file: "learner/curator/accelerated.go", pkg: "learner/curator",
+		tests: "TestStepsAreChargedTogether",
+		edits: []edit{
+			{"/(2*l)*(1+0x1p-40)", "/(4*l)*(1+0x1p-40)"},
+		},
+	},
+	{
+		name: "all phases of groups have the same people", file: "learner/curator/groups.go", pkg: "learner/curator",
+		tests: "TestNobodyIsInTwoPhasesOfGroups",
+		edits: []edit{
+			{"\t\tpeople = people[ph.people:]\n", ""},
+		},
+	},
+	{
+		name: "half as many deletions are looked at", file: "learner/curator/deletion.go", pkg: "learner/curator",
+		tests: "TestDeletionIsReleasedByItsScore",
+		edits: []edit{
+			{"newStability(len(people), 2*most, without)", "newStability(len(people), most, without)"},
+		},
+	},
+	{
+		name: "whatever the score is, there is a release", file: "learner/curator/deletion.go", pkg: "learner/curator",
+		tests: "TestDeletionIsReleasedByItsScore",
+		edits: []edit{
+			{"score <= deletions,", "score <= deletions || true,"},
+		},
+	},
+	{
+		name: "three more may stand out than are drawn", file: "learner/curator/gradscore.go", pkg: "learner/curator",
+		tests: "TestGradscoreIsReleasedByItsScore",
+		edits: []edit{
+			{"return x, k <= deletions,", "return x, k <= deletions+3,"},
+		},
+	},
+	{
+		name: "distances are taken to move as among one more person", file: "learner/curator/gradscore.go", pkg: "learner/curator",
+		tests: "TestDistancesMoveByRho",
+		edits: []edit{
+			{"p.lipschitz() / n * (1", "p.lipschitz() / (n + 1) * (1"},
+		},
+	},
+	{
+		name: "a solver's rounding is not certified", file: "learner/curator/solve.go", pkg: "learner/curator",
+		tests: "TestRoundingIsCertified",
+		edits: []edit{
+			{"(left + 4*e/weight + (d/2+24)*r*0x1p-53)", "(left + 0*e)"},
+		},
+	},
+	{
+		name: "blocks share records", file: "learner/resque/private/localize.go", pkg: "learner/resque/private",
+		tests: "TestNoRecordIsInTwoBlocks",
+		edits: []edit{
+			{"\t\trows = rows[q.N:]\n", ""},
+		},
+	},
+	{
+		name: "places are rounded to the nearest level", file: "learner/resque/private/lattice.go", pkg: "learner/resque/private",
+		tests: "TestFractionsOfALevelAreRoundedByChance",
+		edits: []edit{
+			{"l.entropy.Uint64()&mask < uint64(at&mask)", "1<<(stepBits-1) <= uint64(at&mask)"},
+		},
+	},
+	{
+		name: "a record that is replaced costs two deltas", file: "learner/resque/private/public.go", pkg: "learner/resque/private",
+		tests: "TestAReplacedRecordCostsTwoSteps",
+		edits: []edit{
+			{"min(1, delta*(1+math.Exp(eps))*(1+1e-12))", "min(1, 2*delta)"},
+		},
+	},
+	{
+		name: "the profile of a test is three percent too small", file: "randomizer/accounting/testrelease.go", pkg: "randomizer/accounting",
+		tests: "TestTestsHideNothingOfTheRelease",
+		edits: []edit{
+			{"math.Max(best, at(1, top))*(1+1e-12)", "math.Max(best, at(1, top))*0.97"},
+		},
+	},
 }
