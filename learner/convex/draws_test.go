@@ -9,11 +9,14 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// declared has every loss, and every wrapper around one, with the labels of their extremes.
-var declared = []struct {
+// labelled is a declaration of a loss and labels of it.
+type labelled struct {
 	convex.Declaration
 	labels []float64
-}{
+}
+
+// declared has every loss, and every wrapper around one, with the labels of their extremes.
+var declared = []labelled{
 	{convex.Declaration{Name: "logistic"}, signs},
 	{convex.Declaration{Name: "softmax", Classes: 2}, []float64{0, 1}},
 	{convex.Declaration{Name: "softmax", Classes: 5}, []float64{0, 4}},
@@ -73,8 +76,11 @@ type scene struct {
 	smoothing float64 // of the envelope that was drawn, 0 for none
 }
 
-func draw(t *rapid.T) scene {
-	d := rapid.SampledFrom(declared).Draw(t, "loss")
+func draw(t *rapid.T) scene { return drawOf(t, declared) }
+
+// drawOf draws a scene of one of these losses.
+func drawOf(t *rapid.T, losses []labelled) scene {
+	d := rapid.SampledFrom(losses).Draw(t, "loss")
 	s := scene{loss: declare(t, d.Declaration)}
 	if d.Name == "absolute" && rapid.Bool().Draw(t, "own") { // a loss from outside of the package has the same duties
 		s.loss = Deadzone{W: 0.5}
