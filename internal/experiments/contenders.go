@@ -3,6 +3,7 @@ package main
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/panlearn/panlearn/internal/isrl"
 	"github.com/panlearn/panlearn/internal/sim"
@@ -129,9 +130,9 @@ func (a attempt) average(answer reporter) ([]float64, error) {
 	return a.descend(answer, nil)
 }
 
-// batch is K of the released scripts, for all epsilons and all contenders: that of the largest epsilon.
+// batch returns K of the released scripts, for all epsilons and all contenders: that of the largest epsilon.
 func (s *setting) batch() int {
-	return int(s.federation(s.epsilons[len(s.epsilons)-1], 1).ExperimentalBatch(float64(s.rounds)))
+	return int(s.federation(slices.Max(s.epsilons), 1).ExperimentalBatch(float64(s.rounds)))
 }
 
 func (s *setting) federation(epsilon, clip float64) isrl.Federation {
