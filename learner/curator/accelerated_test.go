@@ -82,6 +82,22 @@ func TestThresholdNoiseIsDrawnOnce(t *testing.T) {
 	}
 }
 
+// TestEachTestHasNoiseOfItsOwn: where the level has next to no noise and each test much, a score at the level passes
+// about half of the tests against it.
+func TestEachTestHasNoiseOfItsOwn(t *testing.T) {
+	const people, runs = 8, 64
+	f := twoPhases(t, people, 60, 0.001)
+	tests, passes := f.phases[0].threshold.begin(rand.NewPCG(7, 8)), 0
+	for range runs {
+		if tests.passes(people * people) {
+			passes++
+		}
+	}
+	if passes < 8 || passes > 56 { // of 64 coins with a probability below 1e-9
+		t.Errorf("%d of %d tests passed", passes, runs)
+	}
+}
+
 // TestNobodyIsInTwoPhases: rows of a phase are asked for in each of its steps, and in no other's.
 func TestNobodyIsInTwoPhases(t *testing.T) {
 	f := twoPhases(t, 8, 1, 1)

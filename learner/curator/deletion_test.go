@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
 // TestDeletionByBruteForce holds scores against their definition, and neighbours against what is charged: scores at most one apart, values at most
@@ -159,6 +160,20 @@ func TestDeletionIsReleasedByItsScore(t *testing.T) {
 	t.Logf("%d released; in %d sets of half as many people would have said otherwise", released, shallow)
 	if released < 5 || released > 55 || shallow < 3 {
 		t.Errorf("%d released, %d by half of the level: the test is weak", released, shallow)
+	}
+}
+
+// TestDeletionIsChargedByItsScores: what is released of neighbours with scores s and t is (s + t + 2) sensitivities
+// apart, each of s and t deletions and the one that takes the person in whom they differ from either.
+func TestDeletionIsChargedByItsScores(t *testing.T) {
+	p := public(7, 4, 1, 20)
+	p.Budget.Delta = 1e-2
+	d, err := newDeletion(accounting.NewAccountant(), p, p.Budget, 4, p.People, lawOf(t, 8, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range [][3]float64{{0, 0, 2}, {0, 1, 3}, {2, 1, 5}, {2, 2, 6}} {
+		near(t, "move", d.ratio(int(c[0]), int(c[1]))*2*d.radius, c[2]*d.sensitivity, 1e-5)
 	}
 }
 

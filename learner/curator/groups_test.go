@@ -217,6 +217,23 @@ func TestNobodyIsInTwoPhasesOfGroups(t *testing.T) {
 	}
 }
 
+// TestUnfitRowsSayZero: rows with a label or features that the loss has none of have a gradient of zero.
+func TestUnfitRowsSayZero(t *testing.T) {
+	rows := Person{{Value: []float64{1, 0}, Label: 1}, {Value: []float64{1, 0}, Label: 0.5}, {Value: []float64{math.NaN(), 0}, Label: 1},
+		{Index: []int32{2}, Value: []float64{1}, Label: 1}}
+	got, err := admitted(problem(1, 4, 2, 1), convex.Logistic{}, []Person{rows})
+	if err != nil || len(got[0]) != len(rows) {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	g, part := make([]float64, 2), make([]float64, 2)
+	for i, row := range got[0] {
+		newBlur(0, 2, nil).gradient(g, part, convex.Logistic{}, Person{row}, []float64{0, 0}, 1)
+		if said := convex.Norm(g); (said > 0) != (i == 0) {
+			t.Errorf("row %d says %v", i, g)
+		}
+	}
+}
+
 // TestStepsOfOtherNumbersOfRows: everybody takes m steps, with means of rows or rows again; who has none stays.
 func TestStepsOfOtherNumbersOfRows(t *testing.T) {
 	p := problem(1, 4, 1, 8)

@@ -1,8 +1,10 @@
 package curator
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -25,6 +27,44 @@ func TestHalvesAreDisjoint(t *testing.T) {
 			rt.Fatalf("%d of %d people", next, n)
 		}
 	})
+}
+
+// A recorder is a phase that notes from where it starts and of whom it is, and releases the next number or halts.
+type recorder struct {
+	halts bool
+	from  []float64
+	of    []int
+}
+
+func (r *recorder) release(_ context.Context, _ *table, from []float64, people []int, _ rand.Source) ([]float64, bool, error) {
+	r.from, r.of = from, people
+	return []float64{from[0] + 1}, !r.halts, nil
+}
+
+func (r *recorder) cost() (std, delta float64) { return 1, 1e-6 }
+func (r *recorder) inexact() float64           { return 0 }
+
+// TestPhasesInTurns: every phase runs on its own people, and after a halt from the last point before it, which is
+// what is returned, whatever later phases would release.
+func TestPhasesInTurns(t *testing.T) {
+	p := public(16, 1, 1, 1)
+	for halts := range 5 { // the phase that halts, or none
+		phases, turns := make([]*recorder, 4), make([]turn, 4)
+		for i := range phases {
+			phases[i] = &recorder{halts: i == halts}
+			turns[i] = phases[i]
+		}
+		parts := [][2]int{{0, 8}, {8, 12}, {12, 14}, {14, 16}}
+		r, err := inTurns("recorded", p, parts, turns, 1).Fit(t.Context(), convex.Logistic{}, make([]Person, 16), rand.NewPCG(1, 2))
+		if err != nil || r.Halted != (halts < 4) || r.Phase != halts || r.Model[0] != float64(halts) {
+			t.Errorf("halted in phase %d: %+v, %v", halts, r, err)
+		}
+		for i, phase := range phases {
+			if !slices.Equal(phase.of, numbers(parts[i])) || phase.from[0] != float64(min(i, halts)) {
+				t.Errorf("halted in phase %d: phase %d runs from %v on people %v", halts, i, phase.from, phase.of)
+			}
+		}
+	}
 }
 
 // TestPassMovesByLittle: one hostile person moves the mean point by no more than is charged for.
@@ -68,6 +108,32 @@ func TestPassMovesByLittle(t *testing.T) {
 	t.Logf("closest: moved by %.3f of the bound", closest)
 	if closest < 0.8 {
 		t.Errorf("no pair came closer than %v to the bound: the test is weak", closest)
+	}
+}
+
+// TestLongestStepBringsNothingApart: of a row that is as curved as was planned for, steps from two points bring
+// these no further apart; steps a tenth longer do, and are refused.
+func TestLongestStepBringsNothingApart(t *testing.T) {
+	p := public(1, 1, 1, 1)
+	p.Smoothness = 1
+	table, err := newTable(p, convex.Squared{}, []Person{{{Value: []float64{1}, Label: 0}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	apart := func(eta float64) float64 {
+		a, b, g := 0.1, -0.2, make([]float64, 1)
+		table.gradient(g, []float64{a}, 0)
+		a -= eta * g[0]
+		table.gradient(g, []float64{b}, 0)
+		b -= eta * g[0]
+		return math.Abs(a-b) / 0.3
+	}
+	longest := p.longestStep()
+	if got := apart(longest); !(got <= 1) || !(apart(1.1*longest) > 1) {
+		t.Errorf("steps of %v bring points %v times as far apart, and longer ones %v times", longest, got, apart(1.1*longest))
+	}
+	if _, err := newPass(p, 1.1*longest, 1); err == nil {
+		t.Error("a longer step is not refused")
 	}
 }
 

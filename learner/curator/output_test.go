@@ -166,6 +166,63 @@ func TestRoundingIsCertified(t *testing.T) {
 	}
 }
 
+// TestRoundingIsCharged: there, neighbours whose minimisers are next to each other have answers that are as far
+// apart as doubles are: one of 50 people who all pull one way is turned round, and the minimiser is rounded the
+// other way.
+func TestRoundingIsCharged(t *testing.T) {
+	p := public(50, 1, 1, 1)
+	p.Lipschitz = 0.0316 // over a weight of 1: just above half of 2^-4, from which on doubles are rounded down
+	p.Smoothness, p.Set = 1e-3, convex.Ball{R: 0x1p50}
+	g, err := newGradscore(p, 1, p.People, lawOf(t, 1, 2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &output{solver: g.solver, lambda: 1, people: p.People}
+	people := make([]Person, p.People)
+	answer := func(label float64) float64 {
+		for i := range people {
+			people[i] = Person{{Value: []float64{0.05}, Label: -1}}
+		}
+		people[0][0].Label = label
+		table, err := newTable(p, convex.Logistic{}, people)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, err := g.minimiser(t.Context(), table, []float64{0x1p49}, numbers([2]int{0, p.People}), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return 0x1p49 - x[0]
+	}
+	apart := math.Abs(answer(1) - answer(-1))
+	t.Logf("%v apart, minimisers %v", apart, 2*p.Lipschitz/50)
+	if !(apart > 10*2*p.Lipschitz/50) {
+		t.Errorf("answers are %v apart, minimisers %v: the test is weak", apart, 2*p.Lipschitz/50)
+	}
+	if charged := o.ratio() * 2 * o.ball(); !(apart <= charged) {
+		t.Errorf("output charges for %v, and answers are %v apart", charged, apart)
+	}
+	if charged := g.apart(0, 0); !(apart <= charged) {
+		t.Errorf("gradscore charges for %v, and answers are %v apart", charged, apart)
+	}
+}
+
+// TestMoreCurvedRowsSayZero: what a solver certifies holds for rows up to the smoothness that was planned for, and
+// others are none.
+func TestMoreCurvedRowsSayZero(t *testing.T) {
+	p := public(1, 1, 1, 1) // a row of norm 1 has a smoothness of 1/4
+	for x, says := range map[float64]bool{0.5: true, 1: true, 1.01: false, 100: false} {
+		table, err := newTable(p, convex.Logistic{}, []Person{{{Value: []float64{x}, Label: 1}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := make([]float64, 1)
+		if table.gradient(g, []float64{0}, 0); (g[0] != 0) != says {
+			t.Errorf("a row of norm %v has the gradient %v", x, g)
+		}
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	p := public(10, 1, 2, 1)
 	for want, change := range map[string]func(*Public){

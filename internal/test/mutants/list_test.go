@@ -449,4 +449,37 @@ var mutants = []mutant{
 			{"math.Max(best, at(1, top))*(1+1e-12)", "math.Max(best, at(1, top))*0.97"},
 		},
 	},
+	{
+		name: "a phase after a halt is released", file: "learner/curator/halves.go", pkg: "learner/curator", tests: "TestPhasesInTurns",
+		edits: []edit{
+			{"r.Halted = r.Halted || !released; !r.Halted", "r.Halted = !released; !r.Halted"},
+		},
+	},
+	{
+		name: "all phases are of the first one's people", file: "learner/curator/halves.go", pkg: "learner/curator", tests: "TestPhasesInTurns",
+		edits: []edit{
+			{"numbers(parts[i]), entropy)", "numbers(parts[0]), entropy)"},
+		},
+	},
+	{
+		name: "tests of a phase have no noise of their own", file: "learner/curator/threshold.go", pkg: "learner/curator",
+		tests: "TestEachTestHasNoiseOfItsOwn",
+		edits: []edit{
+			{"int64(pairs)+s.each.Sample(s.entropy) >= s.level", "int64(pairs) >= s.level"},
+		},
+	},
+	{
+		name: "a place is not held against its radius", file: "learner/resque/private/lattice.go", pkg: "learner/resque/private",
+		tests: "TestPlacesAreWithinTheirRadius",
+		edits: []edit{
+			{"!within(x, scale, radius); gap", "false && !within(x, scale, radius); gap"},
+		},
+	},
+	{
+		name: "what a solver's answers differ by is not charged", file: "learner/curator/output.go", pkg: "learner/curator",
+		tests: "TestRoundingIsCharged",
+		edits: []edit{
+			{"(o.moves(o.people) + 2*o.xi)", "(o.moves(o.people))"},
+		},
+	},
 }

@@ -163,6 +163,24 @@ func TestNoRecordIsInTwoBlocks(t *testing.T) {
 	}
 }
 
+// TestLocalizedLedgerShowsAnyPhaseThatIsBeyond: one phase above the target is told, wherever it is.
+func TestLocalizedLedgerShowsAnyPhaseThatIsBeyond(t *testing.T) {
+	p, b := smallBlock(t, 300, 1, 8)
+	l := localized{blocks: []int{300, 300, 300}, phases: []pv{b.pv, b.pv, b.pv}}
+	if !l.ledger(p).fits() {
+		t.Error("phases within the target are beyond it")
+	}
+	for i := range l.phases {
+		for _, slack := range []float64{p.Delta, 1} {
+			l.phases[i].call.slack += slack
+			if l.ledger(p).fits() {
+				t.Errorf("phase %d: %v of slack in each of %d calls fit", i+1, slack, b.pv.rounds)
+			}
+			l.phases[i] = b.pv
+		}
+	}
+}
+
 // The bound is ridge_1 R^2/2 + (L^2/ridge_1) Q at its best ridge_1, and Q what phases say one by one.
 func TestLocalizationCost(t *testing.T) {
 	plans := []blockPlan{{gap: 1e-3, smoothing: 1e-4}, {gap: 4e-3, smoothing: 2e-4}, {gap: 16e-3, smoothing: 4e-4}}

@@ -184,6 +184,20 @@ func TestLatticeLaw(t *testing.T) {
 	dptest.Variance(t, "release", of, -3.5, 4*(noiseTrials/4+3./16), dptest.Alpha)
 }
 
+// TestPlacesAreWithinTheirRadius: a vector whose norm is 1 in floating point, and in steps is one above the square
+// of its radius: (2^29 - 1)^2 + 2^30 = 2^58 + 1.
+func TestPlacesAreWithinTheirRadius(t *testing.T) {
+	x := []float64{1 - 0x1p-29, 0x1p-14}
+	if n := convex.Norm(x); n != 1 {
+		t.Fatalf("norm %v", n)
+	}
+	place := make([]int64, 2)
+	add(place, x, 1, 1<<29)
+	if s := place[0]*place[0] + place[1]*place[1]; s > 1<<58 || s < 1<<58-1<<32 {
+		t.Errorf("place %v: the square of its norm is %d above 2^58", place, s-1<<58)
+	}
+}
+
 // TestFractionsOfALevelAreRoundedByChance: a place a quarter of a level above one is released a quarter higher on
 // average, and so on, so that no record moves a release by more than its part of a level: rounded to the nearest, a
 // step would.
