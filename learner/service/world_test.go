@@ -75,13 +75,13 @@ type world struct {
 	voids   map[uint64]bool // rounds whose batch is void
 	// lostRounds are those among them of which the batch says that the broker lost them.
 	lostRounds map[uint64]bool
-	budget  float64
-	accept  bool                                                 // a rollback of the folder
-	change  func(*wire.Plan)                                     // of the plan; nil: none
-	comes   func(*wire.Round) (users uint64, took time.Duration) // to a round; nil: a cohort or nearly, at once
-	timed   bool                                                 // rounds have deadlines, and after the first one their own: those of the plan are short
-	broker  *memory.Broker
-	store   *state.Memory
+	budget     float64
+	accept     bool                                                 // a rollback of the folder
+	change     func(*wire.Plan)                                     // of the plan; nil: none
+	comes      func(*wire.Round) (users uint64, took time.Duration) // to a round; nil: a cohort or nearly, at once
+	timed      bool                                                 // rounds have deadlines, and after the first one their own: those of the plan are short
+	broker     *memory.Broker
+	store      *state.Memory
 }
 
 func newWorld(t testing.TB, c cast, rounds uint64) *world {
