@@ -1,5 +1,6 @@
 GO ?= go
 TESTFLAGS ?=
+PKG ?= ./...
 FUZZTIME ?= 5s
 
 # Binaries are static, and a cold build waits for no C compiler; the race detector alone wants one.
@@ -19,18 +20,21 @@ RACE = ./shuffle/stage ./stream/memory ./stream/client/... ./stream/natsjs ./lea
 # What the two programs are built for. Tests run on the system that they are started on, here Linux alone.
 SYSTEMS = linux/amd64 darwin/arm64 windows/amd64
 
-.PHONY: build test test-race test-deep fuzz lint systems bench demo
+.PHONY: help build test test-race test-deep fuzz lint systems bench demo
+help: ## what make does here
+	@sed -n 's/^\([a-z-]*\): ## \(.*\)/\1\t\2/p' Makefile | expand -t 12
+
 build: ## the two binaries, in bin/
 	$(GO) build -o bin/ ./cmd/...
 
-test: ## every package, in minutes; lint has vet, test-race the race detector, test-deep the campaigns
-	$(TEST) -timeout 10m $(TESTFLAGS) ./...
+test: ## every package, or PKG=./stream/client/..., in minutes; lint has vet, test-race the race detector, test-deep the campaigns
+	$(TEST) -timeout 10m $(TESTFLAGS) $(PKG)
 
 test-race: ## the packages in which goroutines meet, with the race detector
 	$(TEST) -race -timeout 10m $(TESTFLAGS) $(RACE)
 
 test-deep: ## the long campaigns too: hours
-	PANLEARN_DEEP=1 $(GO) test -v -timeout 6h $(TESTFLAGS) ./...
+	PANLEARN_DEEP=1 $(GO) test -v -timeout 6h $(TESTFLAGS) $(PKG)
 
 fuzz: ## every fuzz target for FUZZTIME
 	.ci/fuzz $(FUZZTIME)
