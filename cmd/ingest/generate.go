@@ -15,11 +15,14 @@ func newGenerate() *cobra.Command {
 		config        sim.SyntheticConfig
 		events        int
 		output, truth string
+		drift         string
 	)
 	c := &cobra.Command{
-		Use:     "generate --events N --dim D -o FILE",
-		Short:   "write synthetic events with a known optimum, as JSON lines",
-		Long:    `generate draws features uniformly from [-1, 1]^D and labels from the model of the loss at a hidden parameter theta*.`,
+		Use:   "generate --events N --dim D -o FILE",
+		Short: "write synthetic events with a known optimum, as JSON lines",
+		Long: `generate draws features uniformly from [-1, 1]^D and labels from the model of the loss at a hidden parameter theta*. With --drift
+the population changes on the way: jump (half-way to another theta*), turn (slowly to it), seasons (to it and back, twice) or
+shares (half-way scores fall by 3, so that one class becomes rare). --truth is theta* of the first event.`,
 		Example: "  ingest generate --events 20000 --dim 8 --seed 7 -o events.jsonl --truth truth.json",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -33,13 +36,17 @@ func newGenerate() *cobra.Command {
 			if err != nil {
 				return cli.Usage(err)
 			}
+			stream, err := s.Drifting(drift, events)
+			if err != nil {
+				return cli.Usagef("--%w", err)
+			}
 			out := os.Stdout
 			if output != "-" {
 				if out, err = os.Create(output); err != nil {
 					return cli.Usage(err)
 				}
 			}
-			if err := sim.WriteEvents(out, s, events); err != nil {
+			if err := sim.WriteEvents(out, stream); err != nil {
 				return err
 			}
 			if output != "-" {
@@ -66,6 +73,7 @@ func newGenerate() *cobra.Command {
 	c.Flags().Float64Var(&config.TruthNorm, "truth-norm", sim.TruthNorm, "norm of theta*")
 	c.Flags().Float64Var(&config.Noise, "noise", 0.1, "squared loss: labels have noise uniform in [-NOISE, NOISE]")
 	c.Flags().Uint64Var(&config.Seed, "seed", 1, "the same `SEED` gives the same events")
+	c.Flags().StringVar(&drift, "drift", sim.NoDrift, "how the population changes: `KIND` none, jump, turn, seasons or shares")
 	c.Flags().StringVarP(&output, "output", "o", "", "`FILE` of events")
 	c.Flags().StringVar(&truth, "truth", "", "`FILE` for theta*")
 	return c

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/panlearn/panlearn/internal/cli"
 	"github.com/panlearn/panlearn/internal/sim"
 	"github.com/panlearn/panlearn/learner/convex"
 )
@@ -28,6 +29,7 @@ type prequential struct {
 	tracking  float64 // mean expected error of the rounds
 	rounds    float64
 	model     []float64
+	folded    bool // of several runs, which share no alarms
 }
 
 const divergedBy = 0.02 // nats, or mean square, beside three tracking errors
@@ -127,16 +129,22 @@ func (p *prequential) end(classes bool) {
 }
 
 func (p *prequential) String() string {
-	if p.LogLoss != nil {
-		return fmt.Sprintf("scored before it learned: %d users, log loss %.4f, accuracy %.4f, %d alarms", p.Users, *p.LogLoss, *p.Accuracy, len(p.Alarms))
+	var figures string
+	switch {
+	case p.LogLoss != nil:
+		figures = fmt.Sprintf("log loss %.4f, accuracy %.4f", *p.LogLoss, *p.Accuracy)
+	case p.Loss != nil:
+		figures = fmt.Sprintf("loss %.4f, accuracy %.4f", *p.Loss, *p.Accuracy)
+	case p.SquaredError != nil:
+		figures = fmt.Sprintf("mean square %.4f", *p.SquaredError)
+	default:
+		return "no row was scored before it was learned from"
 	}
-	if p.Loss != nil {
-		return fmt.Sprintf("scored before it learned: %d users, loss %.4f, accuracy %.4f, %d alarms", p.Users, *p.Loss, *p.Accuracy, len(p.Alarms))
+	text := fmt.Sprintf("scored before it learned: %d users, %s", p.Users, figures)
+	if !p.folded {
+		text += ", " + cli.Count(uint64(len(p.Alarms)), "alarm")
 	}
-	if p.SquaredError != nil {
-		return fmt.Sprintf("scored before it learned: %d users, mean square %.4f, %d alarms", p.Users, *p.SquaredError, len(p.Alarms))
-	}
-	return ""
+	return text
 }
 
 // foldPrequential folds the figures of several runs; nil where there are none.
@@ -144,7 +152,7 @@ func foldPrequential(runs []simulated, fold func([]float64) float64) *prequentia
 	if len(runs) == 0 || runs[0].Prequential == nil {
 		return nil
 	}
-	out := &prequential{Users: runs[0].Prequential.Users, Alarms: []uint64{}}
+	out := &prequential{Users: runs[0].Prequential.Users, Alarms: []uint64{}, folded: true}
 	for _, figure := range []func(*prequential) **float64{
 		func(p *prequential) **float64 { return &p.LogLoss }, func(p *prequential) **float64 { return &p.SquaredError },
 		func(p *prequential) **float64 { return &p.Accuracy }, func(p *prequential) **float64 { return &p.Loss }, func(p *prequential) **float64 { return &p.Memory },

@@ -3,20 +3,20 @@ package sim
 import (
 	"bufio"
 	"io"
+	"iter"
 	"strconv"
+
+	"github.com/panlearn/panlearn/learner/convex"
 )
 
 // TruthNorm is the norm of theta* of a synthetic population, unless told otherwise.
 const TruthNorm = 3
 
-// WriteEvents writes the first n synthetic events as JSON lines: {"x0":..,"x1":..,"y":..}.
-func WriteEvents(w io.Writer, s *Synthetic, n int) error {
+// WriteEvents writes events as JSON lines: {"x0":..,"x1":..,"y":..}.
+func WriteEvents(w io.Writer, events iter.Seq[convex.Example]) error {
 	out := bufio.NewWriter(w)
 	var line []byte
-	for e := range s.Examples() {
-		if n--; n < 0 {
-			break
-		}
+	for e := range events {
 		line = append(line[:0], '{')
 		for i, v := range e.Value {
 			line = append(line, `"x`...)

@@ -3,6 +3,7 @@ package sim_test
 import (
 	"math"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/panlearn/panlearn/internal/sim"
@@ -180,5 +181,44 @@ func TestSyntheticOptimumWithRidge(t *testing.T) {
 	}
 	if _, err := sim.NewSynthetic(sim.SyntheticConfig{Dim: 4, Loss: "absolute", TruthNorm: 2, Ridge: 1}); err == nil {
 		t.Error("accepted a ridge with an absolute loss without noise")
+	}
+}
+
+// TestDrifting: without drift the events are those of Examples; with one, the first event follows theta* and later ones what the kind says: the mean of label
+// and score at theta* changes sign or size where it should.
+func TestDrifting(t *testing.T) {
+	s, err := sim.NewSynthetic(sim.SyntheticConfig{Dim: 4, Loss: "squared", TruthNorm: 3, Seed: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n = 8000
+	// fit is the share of the labels' square that theta* explains in a part of the stream, and the labels' mean there.
+	fit := func(events []convex.Example) (explained, mean float64) {
+		var wrong, all float64
+		for _, e := range events {
+			d := e.Label - e.Dot(s.Truth())
+			wrong, all, mean = wrong+d*d, all+e.Label*e.Label, mean+e.Label/float64(len(events))
+		}
+		return 1 - wrong/all, mean
+	}
+	for kind, want := range map[string]struct{ first, last, mean float64 }{
+		sim.NoDrift: {1, 1, 0}, sim.DriftJump: {1, 0.9, 0}, sim.DriftTurn: {1, 0.9, 0}, sim.DriftSeasons: {1, 1, 0}, sim.DriftShares: {1, 0.9, -3},
+	} {
+		seq, err := s.Drifting(kind, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := slices.Collect(seq)
+		if kind == sim.NoDrift && !reflect.DeepEqual(all, s.Take(n)) {
+			t.Error("without drift the events are not those of Examples")
+		}
+		first, _ := fit(all[:n/100])
+		last, mean := fit(all[n-n/100:])
+		if len(all) != n || first < want.first-0.01 || (want.last == 1) != (last > 0.98) || math.Abs(mean-want.mean) > 0.5 {
+			t.Errorf("%s: %d events; theta* explains %.3f of the first and %.3f of the last, whose labels have mean %.2f", kind, len(all), first, last, mean)
+		}
+	}
+	if _, err := s.Drifting("sideways", n); err == nil {
+		t.Error("a kind that is none is accepted")
 	}
 }

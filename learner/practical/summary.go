@@ -7,7 +7,7 @@ type Summary struct {
 	Clipped   float64 `json:"clipped_share"` // of gradients, as expected
 	ClippedAt string  `json:"clipped_at"`    // the model that this is of: start, of classes, or linear fit, of numbers
 	Step      float64 `json:"step"`
-	StepName  string  `json:"step_name"` // v, of which steps are 1/v and shorter, or eta
+	StepName  string  `json:"step_name"` // v, of which steps are 1/v and shorter; eta; or h, the least curvature of steps that follow a stream
 	// Effective is how many coordinates the second-moment matrix sees above its noise; 0 without one.
 	Effective float64 `json:"effective_coordinates,omitempty"`
 }
@@ -21,6 +21,9 @@ func (l *Learned) Summary() *Summary {
 		ClippedAt: "linear fit"}
 	if l.Report.Shares != nil {
 		out.ClippedAt = "start"
+	}
+	if l.Stream != nil {
+		out.Step, out.StepName = l.Stream.Curvature, "h"
 	}
 	if l.Step > 0 {
 		out.Step, out.StepName = l.Step, "eta"

@@ -176,7 +176,7 @@ func (c Config) publish(ctx context.Context, devices *client.Client, population 
 	defer reader.Close()
 	var written atomic.Bool
 	go func() {
-		err := sim.WriteEvents(writer, population, int(n))
+		err := sim.WriteEvents(writer, population.First(int(n)))
 		written.Store(err == nil)
 		writer.CloseWithError(err)
 	}()

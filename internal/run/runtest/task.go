@@ -90,7 +90,7 @@ func Events(t testing.TB, job run.Job, n int) string {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if err := sim.WriteEvents(f, population, n); err != nil {
+	if err := sim.WriteEvents(f, population.First(n)); err != nil {
 		t.Fatal(err)
 	}
 	return path

@@ -116,7 +116,7 @@ func newTenant(t *testing.T, name, prefix string, sets ...string) *tenant {
 	}
 	n.data = filepath.Join(n.dir, "events.jsonl")
 	var events bytes.Buffer
-	if err = sim.WriteEvents(&events, population, 600); err == nil {
+	if err = sim.WriteEvents(&events, population.First(600)); err == nil {
 		err = os.WriteFile(n.data, events.Bytes(), 0o600)
 	}
 	if err != nil {
