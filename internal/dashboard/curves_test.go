@@ -1,8 +1,8 @@
 package dashboard
 
 import (
-	"encoding/json"
 	"encoding/csv"
+	"encoding/json"
 	"math"
 	"net/http"
 	"slices"
