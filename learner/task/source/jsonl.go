@@ -3,7 +3,6 @@ package source
 import (
 	"bytes"
 	"encoding/json"
-	"io"
 
 	"github.com/panlearn/panlearn/learner/task"
 )
@@ -18,7 +17,18 @@ type jsonRows struct {
 	seen   []bool
 	wanted int    // names that are read, the others are passed over: all, or all but the label
 	known  []bool // names that an event had so far
-	value  json.RawMessage
+	name   []byte // of the member that is read, reused
+}
+
+// Object reads one event of a task in jsonl that is there in full, as a Reader reads a line of a file.
+func Object(text []byte, m *task.FeatureMap) (row task.Row, err error) {
+	schema := m.Schema()
+	f := newJSONL(&lines{limit: schema.Events.MaxLine, line: 1}, schema)
+	row.Line = 1
+	if len(text) > f.lines.limit {
+		return row, f.lines.tooLong()
+	}
+	return row, f.object(text, &row)
 }
 
 // Reasons never quote the decoder, whose messages show characters of the data.
@@ -50,41 +60,32 @@ func (f *jsonRows) next(row *task.Row) error {
 	if err != nil {
 		return err
 	}
+	return f.object(line, row)
+}
+
+// object reads the text of a row.
+func (f *jsonRows) object(text []byte, row *task.Row) error {
 	clear(f.seen)
-	d := json.NewDecoder(bytes.NewReader(line))
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+	if start := bytes.TrimLeft(text, " \t\r\n"); len(start) == 0 || start[0] != '{' || !json.Valid(text) {
 		return f.lines.fail("", notObject)
 	}
-	for d.More() {
-		key, err := d.Token()
-		if err != nil {
-			return f.lines.fail("", notObject)
-		}
-		name, _ := key.(string)
-		if err := d.Decode(&f.value); err != nil { // many times faster than token by token, where somebody made it long
-			return f.lines.fail("", notObject)
-		}
-		i, ok := f.index[name]
+	for quoted, value := range members(text) {
+		i, ok := f.position(quoted)
 		if !ok || i >= f.wanted {
 			continue
 		}
+		name := f.names[i]
 		if f.seen[i] {
 			return f.lines.fail(name, "the key is there twice")
 		}
 		f.seen[i], f.known[i] = true, true
-		if f.value[0] == 'n' && i < len(f.names)-1 {
+		if value[0] == 'n' && i < len(f.names)-1 {
 			f.values[i] = ""
 			continue
 		}
-		if f.values[i], ok = scalarText(f.value); !ok {
+		if f.values[i], ok = scalarText(value); !ok {
 			return f.lines.fail(name, "not a number, a string, true or false")
 		}
-	}
-	if _, err := d.Token(); err != nil { // the closing brace
-		return f.lines.fail("", notObject)
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return f.lines.fail("", notObject)
 	}
 	last := len(f.values) - 1
 	for i, ok := range f.seen[:f.wanted] {
@@ -111,7 +112,7 @@ func (f *jsonRows) unknown() (names []string) {
 }
 
 // scalarText returns a JSON value as a csv file would have it.
-func scalarText(value json.RawMessage) (text string, ok bool) {
+func scalarText(value []byte) (text string, ok bool) {
 	switch value[0] {
 	case '"':
 		return text, json.Unmarshal(value, &text) == nil

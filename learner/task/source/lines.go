@@ -82,7 +82,7 @@ func (l *lines) next() ([]byte, error) {
 		case empty:
 			return nil, l.fail("", "an empty line")
 		case long:
-			return nil, l.fail("", fmt.Sprintf("longer than events.max_line, %d bytes", l.limit))
+			return nil, l.tooLong()
 		}
 		return l.buf, nil
 	}
@@ -128,6 +128,10 @@ func (l *lines) read() (long, empty bool, err error) {
 		l.buf = bytes.TrimSuffix(bytes.TrimSuffix(l.buf, []byte("\n")), []byte("\r"))
 	}
 	return long || len(l.buf) > l.limit, empty, nil
+}
+
+func (l *lines) tooLong() error {
+	return l.fail("", fmt.Sprintf("longer than events.max_line, %d bytes", l.limit))
 }
 
 // fail makes the error of the last line.

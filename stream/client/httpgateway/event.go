@@ -185,16 +185,7 @@ func (m *mapper) row(event []byte) (task.Row, error) {
 	if m.agreement.Spec.Features.Vector != nil {
 		return vectorRow(event)
 	}
-	var line bytes.Buffer
-	if err := json.Compact(&line, event); err != nil {
-		return task.Row{}, errors.New("not an object")
-	}
-	reader, err := source.New(&line, m.features)
-	if err != nil {
-		return task.Row{}, err
-	}
-	row, err := reader.Next()
-	return row, errors.Join(err, reader.Close())
+	return source.Object(event, m.features)
 }
 
 // A vectorEvent is an event of a task whose features are a vector. Without an index, all values are given.
