@@ -1,7 +1,6 @@
 package source
 
 import (
-	"bytes"
 	"encoding/json"
 
 	"github.com/panlearn/panlearn/learner/task"
@@ -66,7 +65,7 @@ func (f *jsonRows) next(row *task.Row) error {
 // object reads the text of a row.
 func (f *jsonRows) object(text []byte, row *task.Row) error {
 	clear(f.seen)
-	if start := bytes.TrimLeft(text, " \t\r\n"); len(start) == 0 || start[0] != '{' || !json.Valid(text) {
+	if !isObject(text) {
 		return f.lines.fail("", notObject)
 	}
 	for quoted, value := range members(text) {

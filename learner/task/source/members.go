@@ -1,10 +1,33 @@
 package source
 
 import (
+	"bytes"
+	"encoding/json"
 	"iter"
 	"unicode/utf16"
 	"unicode/utf8"
 )
+
+// Members returns the members of a text that is one JSON object: names, and values as they are written. Of another text
+// it returns false.
+func Members(text []byte) (iter.Seq2[string, []byte], bool) {
+	if !isObject(text) {
+		return nil, false
+	}
+	return func(yield func(string, []byte) bool) {
+		for quoted, value := range members(text) {
+			if !yield(string(appendText(nil, quoted)), value) {
+				return
+			}
+		}
+	}, true
+}
+
+// isObject reports whether a text is one JSON object.
+func isObject(text []byte) bool {
+	start := bytes.TrimLeft(text, " \t\r\n")
+	return len(start) > 0 && start[0] == '{' && json.Valid(text)
+}
 
 // members yields the members of a JSON object: names as they are written, with their quotes, and values. The text must
 // be that of a valid object.

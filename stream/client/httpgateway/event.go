@@ -19,12 +19,6 @@ import (
 // MaxKey is the length of the longest key, in bytes.
 const MaxKey = task.MaxKey
 
-// A request is the body of a POST, where the task is about single events.
-type request struct {
-	Key   string          `json:"key"`
-	Event json.RawMessage `json:"event"`
-}
-
 // Whoever has a key that can be read takes part, so what else is wrong with a body makes its event invalid, and is told locally.
 var (
 	errNoKey  = fmt.Errorf("the body has no member key at the top level of a JSON object, a string of 1 to %d bytes", MaxKey)
@@ -54,21 +48,36 @@ func readRequest(in io.Reader, most int64) (key string, body []byte, err error) 
 }
 
 // parseEvent finds the event in a body of at most so many bytes whose key was read. Errors never quote it.
-func parseEvent(key string, body []byte, most int64) (json.RawMessage, error) {
+func parseEvent(body []byte, most int64) ([]byte, error) {
 	if body == nil || int64(len(body)) > most {
 		return nil, errLarge
 	}
-	var r request
-	if err := decode(body, &r); err != nil {
-		return nil, err
-	}
-	if r.Key != key {
+	members, ok := source.Members(body)
+	if !ok {
 		return nil, errObject
 	}
-	if len(r.Event) == 0 || r.Event[0] != '{' {
+	var event []byte
+	keys := 0
+	for name, value := range members {
+		switch name {
+		case "key":
+			keys++
+		case "event":
+			if event != nil {
+				return nil, errObject
+			}
+			event = value
+		default:
+			return nil, errObject
+		}
+	}
+	if keys != 1 {
+		return nil, errObject
+	}
+	if len(event) == 0 || event[0] != '{' {
 		return nil, errors.New("event is not an object")
 	}
-	return r.Event, nil
+	return event, nil
 }
 
 // decode reads a body that is one object with the members of r alone.
@@ -155,7 +164,7 @@ func (m *mapper) known() *consent.Agreement {
 
 // example maps the event of a body whose key was read, after use. The error says why it does not fit, without its content.
 func (m *mapper) example(key string, body []byte) (convex.Example, error) {
-	event, err := parseEvent(key, body, m.most)
+	event, err := parseEvent(body, m.most)
 	if err != nil {
 		return convex.Example{}, err
 	}

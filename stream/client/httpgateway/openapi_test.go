@@ -79,6 +79,12 @@ func TestOpenAPIHasTheRoutes(t *testing.T) {
 	}
 }
 
+// A request has the members that parseEvent takes.
+type request struct {
+	Key   string          `json:"key"`
+	Event json.RawMessage `json:"event"`
+}
+
 // Schemas have the members of the types that are written and read, and require those that are always there.
 func TestOpenAPIHasTheFields(t *testing.T) {
 	d := describe(t)

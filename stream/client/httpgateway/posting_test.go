@@ -161,7 +161,7 @@ func TestWorkIsThatOfTheLargestBody(t *testing.T) {
 		m := new(mapper)
 		must(t, m.use(w.agreement))
 		body, decoy := decoyBody(m), 0
-		event, err := parseEvent("a", body, m.most)
+		event, err := parseEvent(body, m.most)
 		must(t, err)
 		m.onParse = func(size int) { decoy = size }
 		if _, err := m.row(event); err != nil {
