@@ -67,7 +67,8 @@ func BenchmarkGateway(b *testing.B) {
 							}()
 							continue
 						}
-						body := fmt.Sprintf(`{"key": "%d", "event": {"x0": 0.1, "x1": 0.2, "x2": 0.3, "y": 1%s}}`, i, c.filling)
+						const form = `{"key": "%d", "event": {"x0": 0.1, "x1": 0.2, "x2": 0.3, "y": 1%s}}`
+						body := fmt.Sprintf(form, i, c.filling)
 						const url = "http://localhost/v1/events?wait=1"
 						r := httptest.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
 						r.Header.Set("Content-Type", "application/json")
