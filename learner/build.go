@@ -51,7 +51,11 @@ func build(plan *wire.Plan) (Algorithm, error) {
 
 // inPractice builds the method of a practical plan.
 func inPractice(plan *wire.Plan) (method.Method, error) {
-	how := manifest.Practical(plan)
+	return method.NewPractical(method.PracticalConfig{Problem: *manifest.Practical(plan), Layout: LayoutOf(plan), Continuous: continuous[plan.Continuous]})
+}
+
+// LayoutOf returns what a practical plan asks of its users.
+func LayoutOf(plan *wire.Plan) practical.Layout {
 	layout := practical.Layout{Unit: plan.Practical.Unit, Method: practical.Acceleration}
 	for _, f := range plan.Phases {
 		switch f.Statistic {
@@ -66,7 +70,7 @@ func inPractice(plan *wire.Plan) (method.Method, error) {
 			}
 		}
 	}
-	return method.NewPractical(method.PracticalConfig{Problem: *how, Layout: layout, Continuous: continuous[plan.Continuous]})
+	return layout
 }
 
 // continuous are the words for the ways to go on.

@@ -210,7 +210,7 @@ func leaves(progress io.Writer, spec task.Together) {
 // runPublic is the task's method on the rows without noise.
 func (f *fitConfig) runPublic(c *cobra.Command, progress io.Writer, s *simulation) error {
 	fmt.Fprintln(progress, "NO PRIVACY: --public learns without any noise; model and figures are for data that need no protection alone")
-	job, err := run.NewJob(s.job.Spec)
+	job, err := run.NewPublicJob(s.job.Spec)
 	if err != nil {
 		return cli.Usage(err)
 	}

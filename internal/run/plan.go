@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/panlearn/panlearn/internal/wording"
+	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/planning"
 	"github.com/panlearn/panlearn/learner/report"
@@ -26,8 +27,20 @@ type Job struct {
 	Start             *Start            // that the task begins with; nil: the set's own
 }
 
-// NewJob compiles a task file and plans it. Planning takes up to a few seconds.
+// NewJob compiles a task file and plans it. Planning takes up to a few seconds. A plan whose noise hides the rows of a weighted class is an error.
 func NewJob(spec *task.Spec) (Job, error) {
+	job, err := NewPublicJob(spec)
+	if err != nil || job.Plan.Practical == nil {
+		return job, err
+	}
+	if err := manifest.Practical(job.Plan).CheckWeights(learner.LayoutOf(job.Plan)); err != nil {
+		return Job{}, fmt.Errorf("plan: %w", err)
+	}
+	return job, nil
+}
+
+// NewPublicJob is NewJob for a run without noise.
+func NewPublicJob(spec *task.Spec) (Job, error) {
 	if err := schedule.OnePlace(spec.Schedule.Algorithm); err != nil {
 		return Job{}, fmt.Errorf("schedule.algorithm %s: %w", spec.Schedule.Algorithm, err)
 	}

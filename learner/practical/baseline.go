@@ -13,7 +13,7 @@ type Baseline struct {
 	Mean      float64   // of numbers and counts, as the loss sees them
 	Deviation float64   // of them around Mean, rather too large than too small
 	Accuracy  *float64  // of classes: the largest share
-	Loss      *float64  // mean loss of the shares, or of Mean; nil where they do not say it
+	Loss      *float64  // least mean loss of a constant, with its class weights; nil where shares or Mean do not say it
 }
 
 // Baseline is what l says of constants.
@@ -25,15 +25,14 @@ func (p Problem) Baseline(l *Learned) Baseline {
 		out.Accuracy = &most
 	}
 	loss := 0.0
+	shares, mean := p.weighted(r.Shares)
 	switch scores := convex.TraitsOf(p.Loss.Name).Scores; {
-	case p.Loss.ClassWeights != nil:
-		return out
 	case scores == convex.LogOdds || scores == convex.LogProbabilities:
-		for _, s := range r.Shares {
-			loss -= s * math.Log(s)
+		for _, s := range shares {
+			loss -= mean * s * math.Log(s)
 		}
 	case p.Loss.Name == "hinge": // at a score of -1 or +1
-		loss = 2 * slices.Min(r.Shares)
+		loss = 2 * mean * slices.Min(shares)
 	case p.Loss.Name == "squared":
 		loss = r.Deviation * r.Deviation / 2
 	default:

@@ -39,10 +39,11 @@ func (p Problem) firstOfClasses(l Layout, r released) (Learned, error) {
 		slope /= 1 - 2*p.Loss.LabelNoise
 	}
 	noise := float64(kappa) * p.gradientNoise(l) * math.Sqrt(float64(p.dim())) // that one unit of clip adds to v
-	longer := min(clipNoise*classCurvature*mean*curvature/noise, mostClip*mean*slope*rho)
-	out.Frame.Clip = p.clipAt(max(classClip*mean*slope*rho, longer))
+	steepest := slope * p.heaviest() * rho
+	longer := min(clipNoise*classCurvature*mean*curvature/noise, mostClip*steepest)
+	out.Frame.Clip = p.clipAt(max(classClip*steepest, longer))
 	out.Curvature = within(classCurvature*mean*curvature*(at.top+at.mean) + noise*out.Frame.Clip + 2*p.ridgeCurvature(&out))
-	out.Report = Report{Norm: rho, Shares: shares, Clipped: p.clippedAtStart(weighted, out.Frame.Clip/rho)}
+	out.Report = Report{Norm: rho, Shares: shares, Clipped: p.clippedAtStart(shares, out.Frame.Clip/rho)}
 	return out, p.begin(&out, p.from(&out, p.startAt(&out, at, weighted)))
 }
 
@@ -106,11 +107,10 @@ func (p Problem) startAt(l *Learned, at coordinates, shares []float64) []float64
 	return start
 }
 
-// clippedAtStart is the share of gradients that are clipped at the start, if all u have norm rho: those of the classes whose slope is larger
-// than the clip.
+// clippedAtStart is the share of gradients that are clipped at the start, if all u have norm rho: those of the classes whose slope, times the
+// weight of the class, is larger than the clip.
 func (p Problem) clippedAtStart(shares []float64, clip float64) float64 {
-	_, mean := p.weighted(shares)
-	at := slices.Clone(shares)
+	at, _ := p.weighted(shares)
 	if p.Intercept == 0 {
 		for i := range at {
 			at[i] = 1 / float64(len(at))
@@ -128,7 +128,7 @@ func (p Problem) clippedAtStart(shares []float64, clip float64) float64 {
 		case p.Blocks() > 1:
 			slope = math.Sqrt(slope*slope + square - s*s)
 		}
-		if slope > clip/mean {
+		if p.weight(k)*slope > clip {
 			out += shares[k]
 		}
 	}
