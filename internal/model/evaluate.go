@@ -28,7 +28,7 @@ type Evaluation struct {
 type OfClasses struct {
 	Accuracy float64  `json:"accuracy"`
 	LogLoss  *float64 `json:"log_loss,omitempty"` // of the probabilities, whatever the loss weighs; none where there are no probabilities
-	// AUC is of the positive class by its score; of several classes the mean of each against the rest. None where it would need more
+	// AUC is of the positive class by its score; of several classes the mean of each by its probability against the rest. None where it would need more
 	// than maxScores scores, or a class does not occur.
 	AUC *float64 `json:"auc,omitempty"`
 	// Classes names the rows and columns of Confusion: rows are labels, columns predictions.
@@ -124,7 +124,7 @@ type tally struct {
 	loss, logLoss     float64
 	confusion         evaluation.Confusion
 	reliability       evaluation.Reliability
-	kept              []float64 // scores, Outputs an event; nil when they are too many
+	kept              []float64 // Outputs an event, see keep; nil when they are too many
 	classes           []int32   // of the events whose scores are kept
 	square, absolute  float64
 	covered, pinball  float64
@@ -201,12 +201,8 @@ func (t *tally) addClass(label float64) {
 	if of == as {
 		t.row.hit = 1
 	}
-	if t.kept != nil {
-		if t.kept, t.classes = append(t.kept, t.scores...), append(t.classes, int32(of)); len(t.kept) > maxScores {
-			t.kept, t.classes = nil, nil
-		}
-	}
 	if !hasProbabilities(t.traits().Scores) {
+		t.keep(of, 0)
 		return
 	}
 	t.uncertain = t.probabilities(t.uncertain[:0], t.scores)
@@ -217,6 +213,25 @@ func (t *tally) addClass(label float64) {
 	}
 	t.row.logLoss = logLoss(t.scores, of)
 	t.logLoss += t.row.logLoss
+	if len(t.scores) == 1 {
+		t.keep(of, 0)
+	} else {
+		t.keep(of, t.scores[0]+logLoss(t.scores, 0)) // of the scores alone, so that equal ones stay equal
+	}
+}
+
+// keep keeps what the area under curves orders events by: the score of two classes, the logarithm of each probability of several. Scores of
+// several classes alone say nothing across events: a constant that is added to all of an event's leaves its probabilities as they are.
+func (t *tally) keep(class int, normalizer float64) {
+	if t.kept == nil {
+		return
+	}
+	for _, z := range t.scores {
+		t.kept = append(t.kept, z-normalizer)
+	}
+	if t.classes = append(t.classes, int32(class)); len(t.kept) > maxScores {
+		t.kept, t.classes = nil, nil
+	}
 }
 
 // lossOf is the loss of scores, of which alone it is a function.

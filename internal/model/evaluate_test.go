@@ -168,6 +168,19 @@ func TestEvaluateEveryLoss(t *testing.T) {
 	}
 }
 
+// TestAreaIsOfProbabilities: of several classes events are ordered by a class's probability. Their scores have another order, for a large event has
+// large scores of all classes.
+func TestAreaIsOfProbabilities(t *testing.T) {
+	// Scores (4x, 3x, 0): red is the more probable the larger x is, and green has the largest probability, not score, at x = 1.
+	e, err := evaluated(t, "loss: softmax", "classes: [red, green, blue]", "-4,blue\n4,red\n1,green\n-3,blue\n3,red\n", Options{}, 4, 0, 3, 0, 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.AUC == nil || *e.AUC != 1 {
+		t.Errorf("the area is %v, want 1: every class's probability is largest at its own events", *e.AUC)
+	}
+}
+
 // TestThreshold: above it, in probability or in score, is the positive class.
 func TestThreshold(t *testing.T) {
 	const events = "2,yes\n-1,no\n1,no\n-1,yes\n3,yes\n"
