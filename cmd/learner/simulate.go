@@ -304,6 +304,9 @@ type simulateReport struct {
 	// Baseline is what the best constant for the training labels does: the majority class, or the mean. See model.Baseline.
 	Baseline simulated `json:"baseline"`
 
+	// Diverges says that models are worse than Baseline, and what helps; absent where none is.
+	Diverges *diverged `json:"diverges,omitempty"`
+
 	Baselines []baseline `json:"baselines,omitempty"`
 	Curve     []spot     `json:"curve,omitempty"` // of the runs, where a picture is drawn
 	Measure   string     `json:"curve_measure,omitempty"`
@@ -355,6 +358,7 @@ func (s *simulation) run(ctx context.Context, progress io.Writer, first uint64, 
 		}
 		out.Baselines = append(out.Baselines, b)
 	}
+	out.Diverges = out.divergence()
 	return out, nil
 }
 
@@ -455,6 +459,10 @@ func (r simulateReport) print(w io.Writer) error {
 		if err := b.print(w); err != nil {
 			return err
 		}
+	}
+	if r.Diverges != nil {
+		_, err := fmt.Fprintf(w, "attention     %s\n", r.Diverges.Text)
+		return err
 	}
 	return nil
 }

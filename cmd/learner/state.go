@@ -287,6 +287,17 @@ func printValidation(w io.Writer, kind wording.Kind, v *method.Validation) error
 	if _, err := fmt.Fprintf(w, "              %s's loss counts as at most %.3g\n", kind.Row().A(), v.LossBound); err != nil {
 		return err
 	}
+	if v.Diverges {
+		text := wording.WorseThanConstant + " of late, the last round and those before it. " + wording.FewerOrMore
+		if _, err := fmt.Fprintf(w, "              %s\n", text); err != nil {
+			return err
+		}
+	}
+	if v.AtBound {
+		if _, err := fmt.Fprintf(w, "              the loss is %s\n", wording.AtBound); err != nil {
+			return err
+		}
+	}
 	if v.Worse {
 		if _, err := fmt.Fprintf(w, "              worse of late than over all: the %s changed, or come in an order (ingest publish --shuffle)\n", kind.Row().Many); err != nil {
 			return err

@@ -1,6 +1,10 @@
 package dashboard
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/panlearn/panlearn/internal/wording"
+)
 
 // ended is the verdict after the end.
 func (st *state) ended() Verdict {
@@ -13,7 +17,10 @@ func (st *state) ended() Verdict {
 		if p.Rounds > 0 && p.Steps < p.Rounds {
 			v.Title = "The task was ended before its last step."
 		}
-		if st.worse() {
+		if st.diverges() {
+			v.Level, v.Title = Warn, "The task has ended, and its model is "+wording.WorseThanConstant+"."
+			v.Detail += " " + st.divergence() + wording.FewerOrMore
+		} else if st.worse() {
 			v.Level, v.Detail = Warn, v.Detail+" At its end "+st.task.theirRows()+" were predicted worse than over all."
 		}
 		return v

@@ -49,11 +49,12 @@ func (c *clockwork) pass(d time.Duration) {
 type scene struct {
 	*Board
 	*clockwork
-	round uint64 // committed
-	users uint64
-	bad   bool // its scores fall
-	stage obs.StageStatus
-	names []string // of features
+	round    uint64 // committed
+	users    uint64
+	bad      bool // its scores fall
+	diverges bool // worse than the best constant
+	stage    obs.StageStatus
+	names    []string // of features
 }
 
 func newScene() *scene {
@@ -86,7 +87,7 @@ func (w *scene) progress() service.Progress {
 		majority := 0.62
 		p.Baseline = &practical.Baseline{Accuracy: &majority} // of a loss with weights
 		accuracy := method.Scores{Last: band(a, 0.2), Recent: band(a, half), Overall: band(a-0.03, half/2)}
-		p.Validation = &method.Validation{Rounds: w.round, Confidence: 0.95, LossBound: 3.3, Accuracy: &accuracy, Worse: w.bad,
+		p.Validation = &method.Validation{Rounds: w.round, Confidence: 0.95, LossBound: 3.3, Accuracy: &accuracy, Worse: w.bad, Diverges: w.diverges, AtBound: w.diverges,
 			Loss: method.Scores{Last: band(l, 0.3), Recent: band(l, half), Overall: band(l+0.04, half/2)}}
 	}
 	return p

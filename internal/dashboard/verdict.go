@@ -234,17 +234,36 @@ func (st *state) shortOf(task Task) string {
 func (st *state) learning() Verdict {
 	v := Verdict{Level: Good, Title: "Learning.", // one title for all rounds, which may be short
 		Detail: fmt.Sprintf("Round %s: %s are asked for.", st.roundOf(), counted(st.announced.cohort, wording.Report))}
-	if t := st.progress.Tracking; t != nil && t.Alarm {
+	switch t := st.progress.Tracking; {
+	case t != nil && t.Alarm:
 		v.Level, v.Title, v.Section = Warn, "Learning: the stream has changed, and the model follows.", sectionAlerts
 		v.Detail += fmt.Sprintf(" The last round is %s deviations farther from the model than expected; %s is the alarm.", number(t.Surprise), number(method.Alarm))
 		v.Do = "See what changed where the " + st.task.Row().Many + " come from; nothing has to be set."
-		return v
-	}
-	if st.worse() {
+	case st.diverges():
+		v.Level, v.Title, v.Section = Warn, "Learning, but the model is "+wording.WorseThanConstant+".", sectionAlerts
+		v.Do = st.divergence() + wording.FewerOrMore + " This task goes on as planned; learner finish ends it."
+	case st.worse():
 		v.Level, v.Title, v.Section = Warn, "Learning, but "+st.task.theirRows()+" are predicted worse of late than over all.", sectionAlerts
 		v.Do = "See whether the " + st.task.Row().Many + " changed, or come in an order: learner check tells, ingest publish --shuffle mixes them."
 	}
 	return v
+}
+
+// diverges reports whether the last round and those of late are predicted worse than by the best constant, surely.
+func (st *state) diverges() bool {
+	return st.progress.Validation != nil && st.progress.Validation.Diverges
+}
+
+// divergence says how much worse than the best constant the model is.
+func (st *state) divergence() string {
+	v, text := st.progress.Validation, ""
+	if b := st.progress.Baseline; b != nil && b.Loss != nil {
+		text = fmt.Sprintf("The loss of late is %s, that of the best constant about %s. ", number(v.Loss.Recent.Value), number(*b.Loss))
+	}
+	if v.AtBound {
+		text += "It is " + wording.AtBound + ". "
+	}
+	return text
 }
 
 // worse reports whether those who report have events that are predicted worse of late than over all, clearly.

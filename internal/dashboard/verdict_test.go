@@ -37,6 +37,16 @@ var situations = map[string]struct {
 		w.learn(6)
 		w.report(312)
 	}, Warn, []string{"predicted worse of late", "312 of 500", "ingest publish --shuffle"}, sectionAlerts},
+	"worse than a constant": {func(w *scene) {
+		w.diverges = true
+		w.learn(6)
+		w.report(312)
+	}, Warn, []string{"worse than the best constant", "312 of 500", "as bad as the scale shows", "features.fourier.gamma", "schedule.interactive=true"}, sectionAlerts},
+	"worse than a constant at the end": {func(w *scene) {
+		w.diverges = true
+		w.learn(40)
+		w.Stop(Stop{How: Over})
+	}, Warn, []string{"The task has ended, and its model is worse than the best constant", "a larger epsilon"}, sectionEnding},
 	"worse at the end": {func(w *scene) {
 		w.bad = true
 		w.learn(40)

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/practical"
 )
 
 // Validated is a method whose users report, after the gradient, what the point scores on their own events: it keeps the scores and
@@ -89,13 +90,21 @@ func (v *Validated) sampling(users uint64) float64 {
 	return unit * unit / float64(users)
 }
 
-// Validation sums up the scores, nil before there are some. Whether a stream has changed its Tracking says, at a lower rate of false alarms than the bands of small rounds.
+// Validation sums up the scores, nil before there are some. Of a stream without an end its Tracking says whether it has changed, at a lower
+// rate of false alarms than the bands of small rounds, and no constant of the first look is good for ever.
 func (v *Validated) Validation() *Validation {
-	out := v.tally.validation(v.card, v.repeated)
-	if out != nil && v.tracking() != nil {
-		out.Worse = false
+	if v.tracking() != nil {
+		out := v.tally.validation(v.card, v.repeated, nil)
+		if out != nil {
+			out.Worse = false
+		}
+		return out
 	}
-	return out
+	var constant *practical.Baseline
+	if p, ok := v.inner.(interface{ Baseline() *practical.Baseline }); ok {
+		constant = p.Baseline()
+	}
+	return v.tally.validation(v.card, v.repeated, constant)
 }
 
 // Skip is the method's.

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/practical"
 )
 
 // A Validation is what the cohorts of a run have said about the points at which they were asked: progressive validation, test then
@@ -21,6 +22,11 @@ type Validation struct {
 	// Worse says that the last round, or those of late, are predicted worse than all of them, clearly: their bands lie apart. The events
 	// changed, or come in an order, such as that of their labels.
 	Worse bool `json:"worse,omitempty"`
+	// Diverges says that the loss of late is larger than that of the best constant by more than twice the bands of both, and that of the last
+	// round by more than its band: the plan learns nothing, or steps too far. It needs three rounds, and a released baseline.
+	Diverges bool `json:"diverges,omitempty"`
+	// AtBound says that the loss of late is near LossBound: it is as bad as the scale shows, and may be worse.
+	AtBound bool `json:"at_bound,omitempty"`
 }
 
 // Scores are one score over three stretches of a run.
@@ -119,7 +125,7 @@ func (t *tally) scores(i int, read func(mean float64) float64, low, high float64
 }
 
 // validation sums a tally up; nil before the first round with scores.
-func (t *tally) validation(card convex.Scorecard, repeated bool) *Validation {
+func (t *tally) validation(card convex.Scorecard, repeated bool, of *practical.Baseline) *Validation {
 	if t.rounds == 0 {
 		return nil
 	}
@@ -128,6 +134,30 @@ func (t *tally) validation(card convex.Scorecard, repeated bool) *Validation {
 		accuracy := t.scores(1, card.Accuracy, 0, 1)
 		out.Accuracy = &accuracy
 	}
+	out.Diverges, out.AtBound = t.diverges(card, of), out.Loss.Recent.Value > card.Low+nearBound*(card.High-card.Low)
 	out.Worse = out.Loss.worse(false) || out.Accuracy != nil && out.Accuracy.worse(true)
 	return out
+}
+
+const (
+	divergeRounds = 3   // scored rounds before which no plan is said to diverge
+	surely        = 2   // bands that scores must lie apart
+	numberFactor  = 2   // times the constant's loss of numbers, whose first look is cut and shrunk
+	nearBound     = 0.9 // share of the scale
+)
+
+// diverges compares the loss with that of the best constant, of which a first look has told with noise of its own. A mean of late is off by
+// twice its half width h = sqrt(2 V ln 40) to one side with probability at most exp(-4 ln 40) = 4e-7, the constant's, too: where the points of
+// late are no worse than the best constant a round says so with probability at most 8e-7, and 1,000 rounds with 8e-4. Losses are cut at the
+// bound, which makes them smaller, never larger. The last round must be worse as well, by its own band, or the plan has recovered.
+func (t *tally) diverges(card convex.Scorecard, of *practical.Baseline) bool {
+	if of == nil || of.Loss == nil || t.rounds < divergeRounds {
+		return false
+	}
+	most := *of.Loss + surely*pointwise(of.LossNoise*of.LossNoise)
+	if of.Shares == nil {
+		most = numberFactor * *of.Loss
+	}
+	late := card.Loss((t.recent.score[0] - surely*pointwise(t.recent.proxy)) / t.recent.users)
+	return late > most && card.Loss(t.last[0]-pointwise(t.lastProxy)) > *of.Loss
 }

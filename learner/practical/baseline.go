@@ -13,6 +13,7 @@ type Baseline struct {
 	Mean      float64   // of numbers and counts, as the loss sees them
 	Deviation float64   // of them around Mean, rather too large than too small
 	Accuracy  *float64  // of classes: the largest share
+	LossNoise float64   // standard deviation of Loss of classes, of what is released, or more
 	Loss      *float64  // least mean loss of a constant, with its class weights; nil where shares or Mean do not say it
 }
 
@@ -28,11 +29,18 @@ func (p Problem) Baseline(l *Learned) Baseline {
 	shares, mean := p.weighted(r.Shares)
 	switch scores := convex.TraitsOf(p.Loss.Name).Scores; {
 	case scores == convex.LogOdds || scores == convex.LogProbabilities:
-		for _, s := range shares {
-			loss -= mean * s * math.Log(s)
+		for k, s := range shares {
+			loss -= p.weight(k) * r.Shares[k] * math.Log(s)
 		}
+		// The least loss is concave in the shares: it is at most what its slope there says, the loss of each class at the constant.
+		for k, s := range shares {
+			away := -p.weight(k)*math.Log(s) - loss
+			out.LossNoise += r.Noise * r.Noise * away * away
+		}
+		out.LossNoise = math.Sqrt(out.LossNoise) * p.bothShares()
 	case p.Loss.Name == "hinge": // at a score of -1 or +1
 		loss = 2 * mean * slices.Min(shares)
+		out.LossNoise = 2 * r.Noise * p.heaviest()
 	case p.Loss.Name == "squared":
 		loss = r.Deviation * r.Deviation / 2
 	default:
@@ -40,4 +48,12 @@ func (p Problem) Baseline(l *Learned) Baseline {
 	}
 	out.Loss = &loss
 	return out
+}
+
+// bothShares is what the noise of two shares counts more than that of independent ones: one falls as the other grows.
+func (p Problem) bothShares() float64 {
+	if p.labels() == convex.TwoClasses {
+		return math.Sqrt2
+	}
+	return 1
 }

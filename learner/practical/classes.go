@@ -43,7 +43,7 @@ func (p Problem) firstOfClasses(l Layout, r released) (Learned, error) {
 	longer := min(clipNoise*classCurvature*mean*curvature/noise, mostClip*steepest)
 	out.Frame.Clip = p.clipAt(max(classClip*steepest, longer))
 	out.Curvature = within(classCurvature*mean*curvature*(at.top+at.mean) + noise*out.Frame.Clip + 2*p.ridgeCurvature(&out))
-	out.Report = Report{Norm: rho, Shares: shares, Clipped: p.clippedAtStart(shares, out.Frame.Clip/rho)}
+	out.Report = Report{Norm: rho, Shares: shares, Noise: p.shareNoise(r, l), Clipped: p.clippedAtStart(shares, out.Frame.Clip/rho)}
 	return out, p.begin(&out, p.from(&out, p.startAt(&out, at, weighted)))
 }
 
@@ -71,6 +71,15 @@ func (p Problem) shares(r released, l Layout) []float64 {
 		out[i] /= sum
 	}
 	return out
+}
+
+// shareNoise is the standard deviation of a released share: of its noise, and at most of the sample.
+func (p Problem) shareNoise(r released, l Layout) float64 {
+	sd := r.sd
+	if p.labels() == convex.TwoClasses {
+		sd /= 2 * (1 - 2*p.Loss.LabelNoise)
+	}
+	return math.Sqrt(sd*sd + 0.25/float64(max(1, l.MomentUsers)))
 }
 
 // weighted are shares as the loss counts them, and the mean weight of an event.

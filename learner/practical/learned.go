@@ -29,6 +29,7 @@ type Learned struct {
 type Report struct {
 	Norm      float64   // rho: root of the mean square of the norm of u
 	Shares    []float64 // of the classes; nil for numbers and counts
+	Noise     float64   `json:",omitempty"` // standard deviation of a share, of privacy noise and sample; 0 for numbers, and in states of before
 	Mean      float64   // of the labels as the loss sees them; 0 for classes
 	Deviation float64   // of them around Mean, with some of its noise; 0 for classes
 	Residual  float64   // standard deviation of the residual of a linear fit in units of the label, after the matrix; 0 before

@@ -37,7 +37,7 @@ func (p Problem) CheckWeights(l Layout) error {
 	}
 	k := float64(p.classes())
 	slope, curvature, kappa := 0.5, 0.25, float64(twoNoise)
-	if p.blocks() > 1 {
+	if p.Blocks() > 1 {
 		slope, curvature, kappa = math.Sqrt(1-1/k), 1/k, manyNoise
 	}
 	plain := kappa * p.gradientNoise(l) * float64(p.dim()) * classClip * slope / (classCurvature * curvature)

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/panlearn/panlearn/internal/wording"
+)
+
+// clearly is how many times the loss of the best constant a loss is that counts as worse: less may be the rows' chance.
+const clearly = 1.01
+
+// A diverged says that models are worse than the best constant.
+type diverged struct {
+	Runs    int    `json:"runs"`     // of the private ones
+	Exact   bool   `json:"exact"`    // the same method without noise, too
+	Silent  bool   `json:"silent"`   // no run's progressive validation says so: a real run would not
+	AtBound bool   `json:"at_bound"` // a progressive loss is near its bound, where larger ones are cut
+	Text    string `json:"text"`     // for people
+}
+
+// worseThan compares a loss on the test data, or the training data where there are none, with the constant's.
+func (s simulated) worseThan(constant simulated) bool {
+	if s.TestLoss != nil && constant.TestLoss != nil {
+		return *s.TestLoss > clearly**constant.TestLoss
+	}
+	return s.TrainLoss > clearly*constant.TrainLoss
+}
+
+// divergence is what the runs say of the plan; nil where no model is worse than the constant.
+func (r *simulateReport) divergence() *diverged {
+	out := diverged{Exact: r.NonPrivate.worseThan(r.Baseline), Silent: true}
+	for _, one := range r.Runs {
+		v := one.Progressive
+		if one.worseThan(r.Baseline) {
+			out.Runs++
+		}
+		out.Silent, out.AtBound = out.Silent && (v == nil || !v.Diverges), out.AtBound || v != nil && v.AtBound
+	}
+	switch {
+	case out.Runs == 0 && !out.Exact:
+		return nil
+	case out.Exact:
+		out.Text = fmt.Sprintf("%d of %d private models, and that without noise, are %s: %s", out.Runs, len(r.Runs), wording.WorseThanConstant, wording.StepsTooLong)
+	default:
+		out.Text = fmt.Sprintf("%d of %d private models are %s: %s", out.Runs, len(r.Runs), wording.WorseThanConstant, wording.TooMuchNoise)
+	}
+	if out.AtBound {
+		out.Text += ". The progressive loss is " + wording.AtBound
+	} else if out.Silent && out.Runs > 0 {
+		out.Text += ". A real run would not say so: single losses are cut at validation.loss_bound (a larger one may tell), and few users leave its bands wide"
+	}
+	return &out
+}

@@ -1,0 +1,10 @@
+package wording
+
+// What is said of a plan whose model is worse than the best constant, and what helps.
+const (
+	WorseThanConstant = "worse than the best constant"
+	StepsTooLong      = "the steps are too long for these features, or the gradients are clipped too much: take fewer features, a smaller features.fourier.gamma, or schedule.interactive=true"
+	TooMuchNoise      = "the noise hides the gradients: take a larger epsilon, more users, fewer features, or schedule.interactive=true"
+	FewerOrMore       = "Take fewer features, a smaller features.fourier.gamma, a larger epsilon, more users, or schedule.interactive=true; learner simulate says which helps."
+	AtBound           = "as bad as the scale shows, and it may be worse: a larger validation.loss_bound may tell"
+)
