@@ -27,7 +27,8 @@ var outcomeWords = map[stage.Reason]string{
 func (st *state) outcomes() (out []Outcome, of string) {
 	of = "the batches that this process committed: reports accepted, and messages refused"
 	if st.counts != nil {
-		of = "the shuffle stage since it started: messages"
+		of = "the shuffle stage since it started, message by message: what came before it did is missing, an attempt that died is in it, and " +
+			st.task.Counted().Many + " counted above are those of committed rounds"
 	}
 	for _, r := range stage.Reasons() {
 		if n := st.totals[r.String()]; n > 0 {
