@@ -87,18 +87,22 @@ func (p Problem) streamOfClasses(l Layout, r released) (Learned, error) {
 	weighted, mean := p.weighted(shares)
 	out.Weight = 1 / mean
 	s := p.shape()
-	slope := mean / (1 - 2*p.Loss.LabelNoise)
+	slope := 1 / (1 - 2*p.Loss.LabelNoise)
+	square := 0.0 // mean square of the weights
+	for k, share := range shares {
+		square += share * p.weight(k) * p.weight(k)
+	}
 	if p.hinge() {
 		width := max(p.Loss.Width, HingeWidth)
 		s.Curvature = min(s.Curvature, 0.6/(2*width))
 		s.Trust = 0.8 * trust * s.Curvature / s.Slope
 		out.Frame.Smoothing = width - p.Loss.Width
 	}
-	s.Slope *= slope * slope / mean / mean
-	s.Clip = within(rho * slope)
+	s.Slope *= slope * slope * square / mean / mean
+	s.Clip = within(rho * slope * p.heaviest())
 	out.Stream = &s
 	out.Frame.Clip = p.clipAt(s.Clip)
-	out.Report = Report{Norm: rho, Shares: shares, Clipped: p.clippedAtStart(weighted, out.Frame.Clip/rho)}
+	out.Report = Report{Norm: rho, Shares: shares, Noise: p.shareNoise(r, l), Clipped: p.clippedAtStart(shares, out.Frame.Clip/rho)}
 	return out, p.begin(&out, p.from(&out, p.startAt(&out, at, weighted)))
 }
 
