@@ -103,6 +103,7 @@ func newProvision() *cobra.Command {
 	var (
 		f       adminFlags
 		reports string
+		bytes   int64
 	)
 	c := &cobra.Command{
 		Use:   "provision (-f TASK | --task NAME) --nats URL",
@@ -123,6 +124,7 @@ size of one report is known and enforced by the broker.`,
 			if config.Spec != nil {
 				trust = config.Spec.Privacy.Trust
 			}
+			config.ReportBytes = bytes
 			if config.MemoryReports, err = memoryReports(reports, trust); err != nil {
 				return err
 			}
@@ -149,6 +151,7 @@ size of one report is known and enforced by the broker.`,
 	}
 	f.Flags(c.Flags())
 	c.Flags().StringVar(&reports, "reports", "", "where sealed reports are kept: file, or memory (default: file, and memory under the trusts pan and shuffle+pan)")
+	reportBytesFlag(c.Flags(), &bytes)
 	return c
 }
 

@@ -4,6 +4,7 @@ import (
 	"io/fs"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/panlearn/panlearn/internal/cli"
 	"github.com/panlearn/panlearn/internal/dashboard"
@@ -24,6 +25,7 @@ func newRun() *cobra.Command {
 		listen, dir, identity, serve string
 		stageKey, reports, seal      string
 		stages                       []string
+		bytes                        int64
 	)
 	c := &cobra.Command{
 		Use:   "run -f TASK (--nats URL | --embedded [--listen ADDR]) --state DIR",
@@ -71,7 +73,7 @@ on the broker again, which leads to the same bytes.`,
 				return err
 			}
 			config := learner.Config{Spec: spec, StateDir: dir, Embedded: embedded, Listen: listen, Replicas: broker.Replicas,
-				Broker: broker.Broker, ExitWhenDone: exit, MemoryReports: memory}
+				Broker: broker.Broker, ExitWhenDone: exit, MemoryReports: memory, ReportBytes: bytes}
 			config.AcceptRollback, config.Observer, config.Logger = rollback, progress, logger
 			if config.Identity, err = cli.Identity(identity, "learner", logger); err != nil {
 				return err
@@ -121,10 +123,16 @@ on the broker again, which leads to the same bytes.`,
 	c.Flags().StringArrayVar(&stages, "stage-http", nil, "`URL` of an ingest shuffle --http, such as http://stage:9091: the page then shows how full the round is, and whether a stage works; repeatable, for each process and those that stand by")
 	c.Flags().StringVar(&reports, "reports", "", "where a new task's broker keeps sealed reports: file, or memory (faster; lost with the broker) "+
 		"(default: file, and memory under the trusts pan and shuffle+pan)")
+	reportBytesFlag(c.Flags(), &bytes)
 	c.Flags().StringVar(&seal, "seal", "hpke", "none: reports are not encrypted, for benchmarks and closed networks (overrides privacy.seal)")
 	c.Flags().BoolVar(&rollback, "accept-rollback", false, "with a state folder that is an older copy: apply the standing batches again")
 	c.Flags().BoolVar(&exit, "exit-when-done", false, "end when the task has ended instead of serving on")
 	return c
+}
+
+func reportBytesFlag(flags *pflag.FlagSet, bytes *int64) {
+	flags.Int64Var(bytes, "report-bytes", 0, "`BYTES` of reports that may wait at a new task's broker, which sets them aside "+
+		"(default: twice what four cohorts of single reports take, from 256 MiB to 1 GiB; in memory 256 MiB)")
 }
 
 // memoryReports says whether a new task's sealed reports stay in the broker's memory. Under the trusts with floors they do

@@ -13,7 +13,6 @@ import (
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/natsjs"
 	"github.com/panlearn/panlearn/stream/natsjs/admin"
-	"github.com/panlearn/panlearn/stream/wire"
 )
 
 // A Broker is how to reach one.
@@ -67,24 +66,30 @@ func Ready(connected func() bool, lease time.Duration, trouble func() (cause str
 }
 
 // Provision creates the streams of a task, sized for its reports, or finds them where our credentials may not create any;
-// it refuses a task whose messages the broker would not take. With memoryReports the broker keeps sealed reports in its
+// it refuses a task whose messages the broker would not take. With MemoryReports the broker keeps sealed reports in its
 // memory: no write to disk for each, but reports that nobody opened yet go with the broker's process, and their users with
 // them, because they count themselves as having taken part. It says whether our credentials are an administrator's.
-func Provision(ctx context.Context, conn *natsjs.Conn, name stream.Task, body *wire.Task, replicas int, memoryReports bool) (administers bool, err error) {
-	sizes, err := manifest.SizesOf(body, stage.ReasonNames())
+func Provision(ctx context.Context, conn *natsjs.Conn, name stream.Task, s Streams) (administers bool, err error) {
+	sizes, err := manifest.SizesOf(s.Body, stage.ReasonNames())
 	if err != nil {
 		return false, err
 	}
 	if err := sizes.Fit(conn.Limits()); err != nil {
 		return false, err
 	}
-	err = admin.Provision(ctx, conn, name, streamsOf(sizes, replicas, memoryReports))
+	err = admin.Provision(ctx, conn, name, s.options(sizes))
 	if errors.Is(err, natsjs.ErrDenied) { // as it should be: an administrator has created them
 		return false, admin.Present(ctx, conn, name)
 	}
 	return err == nil, err
 }
 
-func streamsOf(sizes manifest.Sizes, replicas int, memoryReports bool) admin.Options {
-	return admin.Options{Replicas: replicas, MaxMsgSize: sizes.Report, MemoryReports: memoryReports, MaxPerSubject: sizes.Waiting}
+// Options returns how a task's streams are made for messages of these sizes.
+func Options(sizes manifest.Sizes, replicas int, memoryReports bool, reportBytes int64) admin.Options {
+	return admin.Options{Replicas: replicas, MaxMsgSize: sizes.Report, LeastMsgSize: sizes.Single, MaxPerSubject: sizes.Waiting,
+		MaxReportBytes: reportBytes, MemoryReports: memoryReports}
+}
+
+func (s Streams) options(sizes manifest.Sizes) admin.Options {
+	return Options(sizes, s.Replicas, s.MemoryReports, s.ReportBytes)
 }

@@ -23,6 +23,7 @@ type Streams struct {
 	Body          *wire.Task
 	Replicas      int
 	MemoryReports bool
+	ReportBytes   int64         // that wait at the broker at most; 0: what the plan's reports take
 	Administers   bool          // our credentials may make streams
 	Every         time.Duration // 0: MendEvery
 }
@@ -71,7 +72,7 @@ func (s Streams) keep(ctx context.Context, conn *natsjs.Conn, name stream.Task, 
 		}
 		var made []string
 		if s.Administers {
-			made, err = admin.Mend(ctx, conn, name, streamsOf(sizes, s.Replicas, s.MemoryReports))
+			made, err = admin.Mend(ctx, conn, name, s.options(sizes))
 		} else {
 			err = admin.Present(ctx, conn, name)
 		}

@@ -58,7 +58,7 @@ func TestStreamsAreMadeAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	task := stream.Task("mended")
-	if _, err := run.Provision(ctx, admin, task, body, 1, true); err != nil {
+	if _, err := run.Provision(ctx, admin, task, run.Streams{Body: body, Replicas: 1, MemoryReports: true}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := admin.PutOnce(ctx, task.Task(), []byte("begun")); err != nil {
@@ -134,7 +134,7 @@ func TestStreamsAreMadeAgain(t *testing.T) {
 	if !other.has("may not make it again") || !other.has("docs/runbook.md, the broker lost records") {
 		t.Error("a learner without an administrator's rights names no way out of lost batches")
 	}
-	if _, err := run.Provision(ctx, admin, task, body, 1, true); err == nil || !strings.Contains(err.Error(), "lost") {
+	if _, err := run.Provision(ctx, admin, task, run.Streams{Body: body, Replicas: 1, MemoryReports: true}); err == nil || !strings.Contains(err.Error(), "lost") {
 		t.Errorf("provisioned over lost batches: %v", err)
 	}
 	for _, s := range []stream.Stream{stream.Rounds, stream.Attempts, stream.Reports, stream.Leases} {

@@ -16,6 +16,10 @@ import (
 type Sizes struct {
 	Task, Round, Batch, Report int
 
+	// Single is the size of the smallest report, in bytes: a message of one user, in the phase whose reports are the largest. A message of
+	// several users is smaller than as many of one.
+	Single int
+
 	// Waiting is how many report messages a broker has to hold for one attempt, so that it refuses none of honest devices where the stage has
 	// paused: four times the largest cohort. The lot asks for a cohort's users; where fewer come, the share of those who are asked doubles, so
 	// that about twice as many may come; and users of dead attempts, again at most about twice a cohort, send at once. A message is one
@@ -44,6 +48,7 @@ func SizesOf(body *wire.Task, reasons []string) (Sizes, error) {
 			return Sizes{}, fmt.Errorf("phase %d: %w", i+1, err)
 		}
 		sizes.Round, sizes.Batch, sizes.Report = max(sizes.Round, of.Round), max(sizes.Batch, of.Batch), max(sizes.Report, of.Report)
+		sizes.Single = max(sizes.Single, of.Single)
 		sizes.Waiting = max(sizes.Waiting, 4*int64(largest(f)))
 	}
 	return sizes, nil
@@ -81,7 +86,7 @@ func sizesOfPhase(body *wire.Task, f *wire.Phase, reasons []string) (Sizes, erro
 	for _, reason := range reasons {
 		batch.Rejects = append(batch.Rejects, &wire.Reject{Reason: reason, Count: math.MaxUint64})
 	}
-	sizes := Sizes{Report: seal.ReportSize(body.Suite, bundle, bundle*params.ReportBytes())}
+	sizes := Sizes{Report: seal.ReportSize(body.Suite, bundle, bundle*params.ReportBytes()), Single: seal.ReportSize(body.Suite, 1, params.ReportBytes())}
 	if sizes.Round, err = signedSize(stream.Marshal(round)); err != nil {
 		return Sizes{}, fmt.Errorf("size of a round: %w", err)
 	}

@@ -24,6 +24,7 @@ type Config struct {
 	Replicas int
 
 	MemoryReports bool       // of a new task's streams; see run.Provision
+	ReportBytes   int64      // of a new task's reports that wait at the broker; 0: what the plan's reports take
 	Role          admin.Role // doctor: of the credentials, empty to find out
 	StateDir      string     // doctor: of the learner; empty: not looked at
 	Routes        []string   // doctor: host:port of the links between the broker's servers; see admin.Expect
@@ -52,7 +53,7 @@ func (c Config) connect(ctx context.Context) (*natsjs.Conn, error) {
 
 // options are those of the streams that provisioning makes.
 func (c Config) options(sizes manifest.Sizes) admin.Options {
-	return admin.Options{Replicas: c.Replicas, MaxMsgSize: sizes.Report, MaxPerSubject: sizes.Waiting, MemoryReports: c.MemoryReports}
+	return run.Options(sizes, c.Replicas, c.MemoryReports, c.ReportBytes)
 }
 
 // Provision creates a task's streams and consumers with an administrator's credentials, and returns all of them. What

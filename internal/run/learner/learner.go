@@ -43,7 +43,8 @@ type Config struct {
 	Embedded      bool
 	Listen        string
 	Replicas      int
-	MemoryReports bool // see run.Provision
+	MemoryReports bool  // see run.Provision
+	ReportBytes   int64 // see run.Streams
 
 	HTTP net.Listener // nil: none; Run closes it
 	// Stages are the stage processes that the page asks; nil shows what the broker tells alone.
@@ -180,11 +181,13 @@ func (c Config) learn(ctx context.Context, store state.Store, conn *natsjs.Conn,
 	if err != nil {
 		return err
 	}
-	administers, err := run.Provision(ctx, conn, name, planned, c.Replicas, c.MemoryReports)
+	streams := run.Streams{Body: planned, Replicas: c.Replicas, MemoryReports: c.MemoryReports, ReportBytes: c.ReportBytes}
+	administers, err := run.Provision(ctx, conn, name, streams)
 	if err != nil {
 		return err
 	}
-	defer run.KeepProvisioned(ctx, conn, name, run.Streams{Body: planned, Replicas: c.Replicas, MemoryReports: c.MemoryReports, Administers: administers}, c.Logger)()
+	streams.Administers = administers
+	defer run.KeepProvisioned(ctx, conn, name, streams, c.Logger)()
 	if age := manifest.Retention(planned.Plan); administers && age > 0 {
 		defer run.KeepRemoving(ctx, conn, name, age, c.Logger)()
 	}

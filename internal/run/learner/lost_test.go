@@ -51,7 +51,7 @@ func TestBrokerComesBackEmpty(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		if _, err := run.Provision(t.Context(), conn, name, body, 1, false); err != nil {
+		if _, err := run.Provision(t.Context(), conn, name, run.Streams{Body: body, Replicas: 1}); err != nil {
 			t.Fatal(err)
 		}
 		id, mixer := runtest.Identity(t), runtest.Identity(t)

@@ -96,7 +96,7 @@ func Run(ctx context.Context, c Config) (err error) {
 	if err != nil {
 		return err
 	}
-	if _, err := run.Provision(ctx, conns[0].Conn, name, c.Body, 1, c.MemoryReports); err != nil {
+	if _, err := run.Provision(ctx, conns[0].Conn, name, run.Streams{Body: c.Body, Replicas: 1, MemoryReports: c.MemoryReports}); err != nil {
 		return err
 	}
 	show, err := c.open(ctx, conns[0].Conn)

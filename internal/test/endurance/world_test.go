@@ -115,7 +115,7 @@ func endure(t *testing.T, rounds, stretch uint64, age time.Duration, tell func(t
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	_, err = run.Provision(ctx, conns["learner"], name, planned, 1, true)
+	_, err = run.Provision(ctx, conns["learner"], name, run.Streams{Body: planned, Replicas: 1, MemoryReports: true})
 	must(t, err)
 	store, err := pebblestore.Open(filepath.Join(dir, "state"), pebblestore.Options{})
 	must(t, err)

@@ -196,7 +196,7 @@ func wholeLife(t *testing.T, p plan, b broken) *world {
 		must(err)
 		defer conns[i].Close()
 	}
-	_, err = run.Provision(ctx, conns[0], name, body, 1, false)
+	_, err = run.Provision(ctx, conns[0], name, run.Streams{Body: body, Replicas: 1})
 	must(err)
 	var running sync.WaitGroup
 	for role, f := range map[string]func(context.Context) error{

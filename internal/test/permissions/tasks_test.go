@@ -222,7 +222,7 @@ func TestTasksSideBySide(t *testing.T) {
 	third := newTenant(t, "first-of-others", "other-", "privacy.trust=shuffle+pan")
 	all := []*tenant{first, second, third}
 	for _, n := range all {
-		if _, err := run.Provision(t.Context(), b.conn(t, n.prefix+admin), n.name, body(t, n.spec), 1, false); err != nil {
+		if _, err := run.Provision(t.Context(), b.conn(t, n.prefix+admin), n.name, run.Streams{Body: body(t, n.spec), Replicas: 1}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -29,6 +29,7 @@ func (e *examination) trouble(ctx context.Context, have map[stream.Stream]*jetst
 	e.writes(ctx, have)
 	if reports := have[stream.Reports]; reports != nil {
 		e.queue(ctx, reports)
+		e.limits(reports.Config)
 	}
 	e.lease(ctx, have[stream.Leases])
 }
@@ -101,6 +102,21 @@ func (e *examination) queue(ctx context.Context, reports *jetstream.StreamInfo) 
 		return
 	}
 	e.find("reports", OK, "%d messages, %d of %d bytes (%.0f %%)%s", state.Msgs, state.Bytes, limit, 100*share, prefixed("; ", of))
+}
+
+// limits finds a stream of reports that takes fewer than the plan's cohorts may have waiting, such as one that an older release made. The limit of
+// such a stream went by the size of the largest bundle, and single reports were refused while it was nearly empty.
+func (e *examination) limits(have jetstream.StreamConfig) {
+	want := e.expect.Options
+	if err := want.validate(); err != nil || want.LeastMsgSize == 0 { // found with the account's, or the plan is not known
+		return
+	}
+	if have.MaxMsgsPerSubject <= 0 || have.MaxMsgsPerSubject >= want.MaxPerSubject {
+		return
+	}
+	e.find("limits", Warning, "%s takes %d reports of an attempt and %d bytes; a new stream for this plan takes %d and %d, and more are refused until a stage takes some: "+
+		"nats stream edit %[1]s --max-msgs-per-subject %[4]d --max-bytes %[5]d (%[6]s)", have.Name, have.MaxMsgsPerSubject, have.MaxBytes, want.MaxPerSubject,
+		max(want.MaxReportBytes, have.MaxBytes), fullStream)
 }
 
 func prefixed(before, text string) string {

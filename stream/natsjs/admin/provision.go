@@ -69,6 +69,9 @@ func provisionOnce(ctx context.Context, c *natsjs.Conn, task stream.Task, o Opti
 				err = nil // somebody else was faster; what they made is checked below
 			}
 		}
+		if s == stream.Reports && slices.Contains(fullCodes, jetstream.ErrorCode(natsjs.Code(err))) {
+			return fmt.Errorf("provision %s: %w: it wants %d bytes; --report-bytes sets fewer aside", want.Name, err, want.MaxBytes)
+		}
 		if err != nil {
 			return fmt.Errorf("provision %s: %w", want.Name, err)
 		}

@@ -15,6 +15,7 @@ import (
 // Defaults of Options.
 const (
 	DefaultReportBytes   = 256 << 20
+	MostReportBytes      = 1 << 30 // of a stream in files whose size follows from its reports
 	DefaultMaxAge        = 24 * time.Hour
 	DefaultAckWait       = 5 * time.Second
 	DefaultMaxAckPending = 4096
@@ -32,9 +33,10 @@ const duplicateWindow = 2 * time.Minute
 // Options are what an operator chooses about a task's streams. The zero value is one server and the defaults.
 type Options struct {
 	Replicas       int           // of every stream, 1, 3 or 5; 0: 1
-	MaxReportBytes int64         // stored reports, beyond which publishes are refused; 0: 256 MiB
+	MaxReportBytes int64         // stored reports, beyond which publishes are refused; 0: see reportBytes
 	MaxMsgSize     int           // bytes of one report as the planner computed it; 0: what the server takes
-	MaxPerSubject  int64         // stored reports of one attempt, beyond which publishes are refused; 0, and at most: half of what fits in MaxReportBytes
+	LeastMsgSize   int           // bytes of a report of one user; 0: MaxMsgSize
+	MaxPerSubject  int64         // stored reports of one attempt, beyond which publishes are refused; 0, and at most: half of the smallest that fit in MaxReportBytes
 	MaxAge         time.Duration // of a report that nobody takes; 0: 24 h; at least 2 minutes
 	MemoryReports  bool          // keep reports in the server's memory: wanted under the pan trusts
 	AckWait        time.Duration // after which an un-acknowledged report comes back; 0: 5 s
@@ -47,7 +49,7 @@ func (o *Options) validate() error {
 	default:
 		return fmt.Errorf("replicas %d: want 1, 3 or 5", o.Replicas)
 	}
-	if o.MaxReportBytes < 0 || o.MaxMsgSize < 0 || o.MaxPerSubject < 0 || o.MaxMsgSize > math.MaxInt32-natsjs.HeaderRoom {
+	if o.MaxReportBytes < 0 || o.MaxMsgSize < 0 || o.LeastMsgSize < 0 || o.LeastMsgSize > max(o.MaxMsgSize, 0) || o.MaxPerSubject < 0 || o.MaxMsgSize > math.MaxInt32-natsjs.HeaderRoom {
 		return fmt.Errorf("max report bytes %d, max message size %d, max per subject %d: want no negative limits and messages below 2 GiB",
 			o.MaxReportBytes, o.MaxMsgSize, o.MaxPerSubject)
 	}
@@ -58,14 +60,27 @@ func (o *Options) validate() error {
 		return fmt.Errorf("ack wait %v, max ack pending %d: want no negative limits", o.AckWait, o.MaxAckPending)
 	}
 	o.Replicas = cmp.Or(o.Replicas, 1)
-	o.MaxReportBytes = cmp.Or(o.MaxReportBytes, DefaultReportBytes)
+	o.MaxReportBytes = cmp.Or(o.MaxReportBytes, o.reportBytes())
 	o.MaxAge = cmp.Or(o.MaxAge, DefaultMaxAge)
 	o.AckWait = cmp.Or(o.AckWait, DefaultAckWait)
 	o.MaxAckPending = cmp.Or(o.MaxAckPending, DefaultMaxAckPending)
-	// Reports of one attempt leave half of the stream to the next one's, whatever their size; a few have to fit in any case.
-	half := max(minPerSubject, o.MaxReportBytes/2/int64(o.MaxMsgSize+storedRoom))
+	// Reports of one attempt, of one user each, leave half of the stream to the next one's; a few have to fit in any case. Bundles are fewer and, a user,
+	// smaller, so that a limit by their size would refuse single reports while the stream is nearly empty.
+	half := max(minPerSubject, o.MaxReportBytes/2/o.stored())
 	o.MaxPerSubject = min(cmp.Or(o.MaxPerSubject, half), half)
 	return nil
+}
+
+// stored returns about how many bytes the server stores for the smallest report.
+func (o *Options) stored() int64 { return int64(cmp.Or(o.LeastMsgSize, o.MaxMsgSize) + storedRoom) }
+
+// reportBytes returns the size of a stream that holds MaxPerSubject single reports of an attempt in one half: at least DefaultReportBytes, which is also
+// the most in memory, and at most MostReportBytes.
+func (o *Options) reportBytes() int64 {
+	if o.LeastMsgSize == 0 || o.MemoryReports {
+		return DefaultReportBytes
+	}
+	return min(max(DefaultReportBytes, 2*o.MaxPerSubject*o.stored()), MostReportBytes)
 }
 
 // all are a task's streams in the order of creation: devices wait for Reports, so it comes last.
