@@ -48,7 +48,9 @@ func roles(t *testing.T) []role {
 		t.Fatal(err)
 	}
 	for _, r := range []*prometheus.Registry{learner, shuffle, publish} {
-		end := func() (own, server time.Time) { return time.Unix(2e9, 0), time.Unix(2e9, 0) }
+		end := func() (time.Time, map[string]time.Time) {
+			return time.Unix(2e9, 0), map[string]time.Time{"nats1:4222": time.Unix(2e9, 0)}
+		}
 		if err := NewBroker(r, "churn", Broker{Connected: func() bool { return true }, Certificates: end}); err != nil {
 			t.Fatal(err)
 		}
@@ -176,7 +178,7 @@ func TestMetricsTable(t *testing.T) {
 // else), and what we ask for beyond.
 func TestMetricsAreWellNamed(t *testing.T) {
 	// A label outside of this list has to be thought about: its values must be few, and none may be a user's choice.
-	known := []string{"task", "outcome", "reason", "call", "stretch", "bound", "which"}
+	known := []string{"task", "outcome", "reason", "call", "stretch", "bound", "which", "server"}
 	prefixes := map[string]string{"learner run": "panlearn_learner_", "ingest shuffle": "panlearn_stage_", "ingest publish": "panlearn_publisher_"}
 	for _, r := range roles(t) {
 		problems, err := testutil.GatherAndLint(r.registry)

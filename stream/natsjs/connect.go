@@ -83,6 +83,8 @@ type Conn struct {
 	permits permissions
 	slots   chan struct{} // one taken for each publish that waits for its acknowledgement
 
+	expiries expiries
+
 	mu        sync.Mutex // guards all below
 	watchers  map[*stream.Wakes]bool
 	questions map[*question]bool

@@ -85,7 +85,7 @@ func TestDoctorSeesTLS(t *testing.T) {
 		{safe, "certificates", -60 * 24 * time.Hour, natsadmin.OK, "first to end"},
 		{safe, "certificates", 0, natsadmin.Warning, "our certificate (--tls-cert) ends"}, // the test's certificates last an hour
 		{safe, "certificates", 0, natsadmin.Warning, "authority in --tls-ca ends"},
-		{safe, "certificates", 0, natsadmin.Warning, "the server's certificate ends"},
+		{safe, "certificates", 0, natsadmin.Warning, "the server's certificate of 127.0.0.1:"},
 		{safe, "certificates", 2 * time.Hour, natsadmin.Failure, "our certificate (--tls-cert) ended"},
 		{bare, "certificates", 0, "nothing", ""},
 		{bare, "tls", 0, natsadmin.OK, "this machine only"},

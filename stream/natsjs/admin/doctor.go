@@ -70,7 +70,7 @@ func Examine(ctx context.Context, c *natsjs.Conn, task stream.Task, expect Expec
 		return nil, err
 	}
 	e := &examination{Conn: c, expect: expect, task: task}
-	e.transport()
+	e.transport(ctx)
 	e.links(ctx)
 	e.version(c.NATS().ConnectedServerVersion())
 	e.account(ctx)
@@ -82,7 +82,7 @@ func Examine(ctx context.Context, c *natsjs.Conn, task stream.Task, expect Expec
 	return e.list, ctx.Err()
 }
 
-func (e *examination) transport() {
+func (e *examination) transport(ctx context.Context) {
 	switch _, err := e.NATS().TLSConnectionState(); {
 	case err == nil:
 		e.find("tls", OK, "the connection is encrypted")
@@ -91,55 +91,12 @@ func (e *examination) transport() {
 	default:
 		e.find("tls", Warning, "not encrypted: whoever sees the network sees who sends, and credentials without a key: use tls:// and --tls-ca")
 	}
-	e.certificates()
+	e.certificates(ctx)
 	if !e.NATS().AuthRequired() {
 		e.find("authentication", Warning, "the server takes anybody: give it users and accounts (deploy/nats)")
 		return
 	}
 	e.find("authentication", OK, "the server asks who connects")
-}
-
-// certificates looks at when they end. A connection that stands outlives them; the next one fails.
-func (e *examination) certificates() {
-	const renew = `docs/runbook.md, "a certificate ends"`
-	ends, err := e.CertificateExpiry()
-	if err != nil {
-		e.find("certificates", Failure, "%v: the next connection cannot be made: put the file back (%s)", err, renew)
-	}
-	known := 0
-	for _, one := range []struct {
-		whose string
-		end   time.Time
-		fix   string
-	}{
-		{"our certificate (--tls-cert)", ends.Own, "renew it: the next connection reads the file again"},
-		{"an authority in --tls-ca", ends.Authority, "put its successor beside it, before certificates that it signed are replaced"},
-		{"the server's certificate", ends.Server, "renew it there"},
-	} {
-		left := one.end.Sub(e.expect.Now)
-		switch {
-		case one.end.IsZero():
-			continue
-		case left <= 0:
-			e.find("certificates", Failure, "%s ended on %s: %s (%s)", one.whose, one.end.Format(time.DateOnly), one.fix, renew)
-		case left < natsjs.ExpirySoon:
-			e.find("certificates", Warning, "%s ends on %s: %s (%s)", one.whose, one.end.Format(time.DateOnly), one.fix, renew)
-		}
-		known++
-	}
-	if known > 0 && err == nil && !slices.ContainsFunc(e.list, func(f Finding) bool { return f.Check == "certificates" }) {
-		e.find("certificates", OK, "the first to end: %s", firstOf(ends.Own, ends.Authority, ends.Server).Format(time.DateOnly))
-	}
-}
-
-// firstOf is the earliest time that is known.
-func firstOf(all ...time.Time) (first time.Time) {
-	for _, one := range all {
-		if !one.IsZero() && (first.IsZero() || one.Before(first)) {
-			first = one
-		}
-	}
-	return first
 }
 
 func loopback(address string) bool {

@@ -1,0 +1,186 @@
+package natsjs
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A ServerExpiry says when the certificate of one server ends. Its End is zero where the server uses no TLS, or where Err says why
+// nothing is known of it.
+type ServerExpiry struct {
+	Server string // host:port
+	End    time.Time
+	Err    error
+}
+
+// ServersExpiry asks each server of the connection's addresses for its certificate, whichever of them the connection is with. It says nothing to them
+// but the TLS handshake.
+func (c *Conn) ServersExpiry(ctx context.Context) []ServerExpiry {
+	var list []ServerExpiry
+	for text := range strings.SplitSeq(c.config.URL, ",") {
+		if text = strings.TrimSpace(text); text == "" {
+			continue
+		}
+		if !strings.Contains(text, "://") {
+			text = "nats://" + text
+		}
+		u, err := url.Parse(text)
+		if err != nil || u.Hostname() == "" {
+			continue // connecting has refused it
+		}
+		port := u.Port()
+		if port == "" {
+			port = "4222"
+		}
+		list = append(list, ServerExpiry{Server: net.JoinHostPort(u.Hostname(), port)})
+	}
+	var asked sync.WaitGroup
+	for i := range list {
+		asked.Go(func() { list[i].End, list[i].Err = c.expiryOf(ctx, list[i].Server) })
+	}
+	asked.Wait()
+	return list
+}
+
+// expiryOf returns the first end of the chain of the server at an address, zero where it uses no TLS.
+func (c *Conn) expiryOf(ctx context.Context, address string) (end time.Time, err error) {
+	ctx, cancel := context.WithTimeout(ctx, probeLimit)
+	defer cancel()
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return time.Time{}, err
+	}
+	defer conn.Close()
+	deadline, _ := ctx.Deadline()
+	if err := conn.SetDeadline(deadline); err != nil {
+		return time.Time{}, err
+	}
+	// The handshake begins behind the line that ends the greeting, of which the client says nothing before.
+	greeting, err := bufio.NewReaderSize(conn, 1<<16).ReadString('\n')
+	if err != nil {
+		return time.Time{}, err
+	}
+	var info struct {
+		Required  bool `json:"tls_required"`
+		Available bool `json:"tls_available"`
+	}
+	text, isInfo := strings.CutPrefix(greeting, "INFO ")
+	if !isInfo || json.Unmarshal([]byte(text), &info) != nil {
+		return time.Time{}, errors.New("its greeting is not that of nats-server")
+	}
+	if !info.Required && !info.Available {
+		return time.Time{}, nil
+	}
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return time.Time{}, err
+	}
+	config, err := c.probeTLS(host, func(shown *x509.Certificate) { end = shown.NotAfter })
+	if err != nil {
+		return time.Time{}, err
+	}
+	if err = tls.Client(conn, config).HandshakeContext(ctx); !end.IsZero() {
+		return end, nil // whatever it thinks of our certificate
+	}
+	return time.Time{}, fmt.Errorf("no TLS handshake: %w", err)
+}
+
+// probeTLS configures a handshake that goes on with a certificate that has ended: what it is for is the date. It refuses one of another authority
+// or name, so that nobody else's date is taken for the server's. shown is called with the first certificate of the chain to end.
+func (c *Conn) probeTLS(host string, shown func(*x509.Certificate)) (*tls.Config, error) {
+	var roots *x509.CertPool // nil: the system's
+	if c.config.TLSCA != "" {
+		text, err := os.ReadFile(c.config.TLSCA)
+		if err != nil {
+			return nil, err
+		}
+		roots = x509.NewCertPool()
+		roots.AppendCertsFromPEM(text)
+	}
+	config := &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12, ServerName: host} //nolint:gosec // VerifyConnection does
+	config.VerifyConnection = func(s tls.ConnectionState) error {
+		first, between := s.PeerCertificates[0], x509.NewCertPool()
+		for _, one := range s.PeerCertificates[1:] {
+			between.AddCert(one)
+			if one.NotAfter.Before(first.NotAfter) && one.Subject.String() != one.Issuer.String() {
+				first = one
+			}
+		}
+		options := x509.VerifyOptions{Roots: roots, Intermediates: between, DNSName: host, CurrentTime: time.Now()}
+		if first.NotAfter.Before(options.CurrentTime) {
+			options.CurrentTime = first.NotAfter // an end in the past is what is asked for
+		}
+		if _, err := s.PeerCertificates[0].Verify(options); err != nil {
+			return err
+		}
+		shown(first)
+		return nil
+	}
+	if own, err := tls.LoadX509KeyPair(c.config.TLSCert, c.config.TLSKey); err == nil { // without it a server shows its own all the same
+		config.Certificates = []tls.Certificate{own}
+	}
+	return config, nil
+}
+
+// askServersEvery is how often a process that is asked for metrics asks servers for their certificates.
+const askServersEvery = 10 * time.Minute
+
+// expiries remember what servers showed, for metrics, which do not wait for a server.
+type expiries struct {
+	mu    sync.Mutex
+	known map[string]time.Time
+	asked time.Time
+}
+
+// KnownExpiries returns when the certificates of the servers ended when they were last asked, by host:port, and of the server of the connection
+// where none was asked yet. It does not wait: it has them asked again where that was ten minutes ago.
+func (c *Conn) KnownExpiries() map[string]time.Time {
+	e := &c.expiries
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	known := map[string]time.Time{}
+	for server, end := range e.known {
+		known[server] = end
+	}
+	if own, _ := c.CertificateExpiry(); e.known == nil && !own.Server.IsZero() {
+		known[c.nc.ConnectedAddr()] = own.Server
+	}
+	if now := time.Now(); e.asked.IsZero() || now.Sub(e.asked) >= askServersEvery {
+		e.asked = now
+		go c.learnExpiries()
+	}
+	return known
+}
+
+// learnExpiries keeps what is known of a server that does not answer.
+func (c *Conn) learnExpiries() {
+	list := c.ServersExpiry(context.Background())
+	e := &c.expiries
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	before := e.known
+	e.known = map[string]time.Time{}
+	for _, one := range list {
+		end := one.End
+		if one.Err != nil {
+			end = before[one.Server]
+		}
+		if !end.IsZero() {
+			e.known[one.Server] = end
+		}
+	}
+	if len(list) == 0 { // in this process
+		e.known = nil
+	}
+}
