@@ -99,11 +99,12 @@ type state struct {
 	counts  map[string]map[string]uint64 // of each stage process that counts, as it said last
 	sampled time.Time                    // of counts
 
-	brokerLost time.Time // zero: connected
-	trouble    string    // why the learner's calls of the broker fail; empty: they work
-	troubled   time.Time // since when
-	lost       uint64    // records that the broker had acknowledged, in the life of this process
-	lostAt     time.Time // the last of them was missed
+	brokerLost time.Time     // zero: connected
+	trouble    string        // why the learner's calls of the broker fail; empty: they work
+	troubled   time.Time     // since when
+	lost       uint64        // records that the broker had acknowledged, in the life of this process
+	lostAt     time.Time     // the last of them was missed
+	ahead      time.Duration // of our clock; see Clock
 	stage      stageState
 	stopped    *Stop
 }
@@ -224,6 +225,13 @@ func (b *Board) Broker(connected bool) {
 	case b.brokerLost.IsZero():
 		b.brokerLost = b.config.Now()
 	}
+}
+
+// Clock says by how much the learner's clock is ahead of the broker's at least; negative: behind.
+func (b *Board) Clock(ahead time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ahead = ahead
 }
 
 // Stop says how the learner ended. The first one stands.

@@ -60,6 +60,7 @@ const (
 	sectionHostile  = "runbook.md, “Hostile devices”"
 	sectionAlerts   = "metrics.md, “Alerts”"
 	sectionLost     = "runbook.md, “The broker lost records”"
+	sectionClocks   = "runbook.md, “Clocks”"
 	sectionVoids    = "runbook.md, “Rounds are void one after another”"
 )
 
@@ -70,7 +71,7 @@ func (st *state) verdict(task Task, now time.Time) Verdict {
 }
 
 // judge says the first that is true of: it ended, the broker is lost or fails, no stage works, it has not begun, publishers are refused,
-// a round waits, it learns.
+// a clock is off, a round waits, it learns.
 func (st *state) judge(task Task, now time.Time) Verdict {
 	since := func(at time.Time) string { return "since " + clock(at, now) }
 	s := &st.stage
@@ -105,11 +106,29 @@ func (st *state) judge(task Task, now time.Time) Verdict {
 		return Verdict{Level: Warn, Title: fmt.Sprintf("No shuffle stage has opened round %d.", st.announced.round), Section: sectionAlerts,
 			Detail: fmt.Sprintf("The round stands announced %s.", since(st.announced.at)),
 			Do:     "Start ingest shuffle with the identity of this task, or see in its log why it does not open the round."}
+	case st.ahead.Abs() > clockOff:
+		return clockVerdict("learner", "deadlines on this page are", st.ahead)
+	case s.asked && s.silence == "" && s.status.Ahead().Abs() > clockOff:
+		return clockVerdict("shuffle stage", "a round's deadline is", s.status.Ahead())
 	case s.asked && !s.status.Works && s.silence == "":
 		return Verdict{Level: Info, Title: "No shuffle stage works at the moment.",
 			Detail: fmt.Sprintf("%s One that stands by takes over when the lease of the other has run out: %v, unless --lease says otherwise.", st.asked(), stage.DefaultLeaseTTL)}
 	}
 	return st.collecting(task, now)
+}
+
+// clockOff is how far a clock may be off before the page says so.
+const clockOff = 5 * time.Second
+
+// clockVerdict is the verdict where the clock of a role is off, so that what it says of times blames nobody.
+func clockVerdict(whose, wrong string, ahead time.Duration) Verdict {
+	way := "ahead of"
+	if ahead < 0 {
+		way = "behind"
+	}
+	return Verdict{Level: Warn, Title: fmt.Sprintf("The %s's clock is off.", whose), Section: sectionClocks,
+		Detail: fmt.Sprintf("It is %v %s the broker's, at least: %s wrong by as much. Nothing is lost.", ahead.Abs().Round(time.Second), way, wrong),
+		Do:     "Set it, and the broker's, by NTP."}
 }
 
 // diskCauses tell a full disk in the cause of a failing call, and how sure that is.

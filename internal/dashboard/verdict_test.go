@@ -72,6 +72,26 @@ var situations = map[string]struct {
 		w.pass(time.Hour)
 		w.report(1)
 	}, Warn, []string{"past its deadline", "313 of 500", "450 are the least", "the deadline was 13:00:30 UTC", "Nothing is lost"}, sectionAlerts},
+	"past the deadline, by a learner's clock that is ahead": {func(w *scene) {
+		w.learn(6)
+		w.report(312)
+		w.pass(time.Hour)
+		w.report(1)
+		w.Clock(24 * time.Hour)
+	}, Warn, []string{"The learner's clock is off", "24h0m0s ahead of the broker's", "NTP"}, sectionClocks},
+	"past the deadline, by a stage's clock that is behind": {func(w *scene) {
+		w.learn(6)
+		w.stage.ClockAhead = -86400
+		w.report(312)
+		w.pass(time.Hour)
+		w.report(1)
+	}, Warn, []string{"The shuffle stage's clock is off", "24h0m0s behind the broker's", "NTP"}, sectionClocks},
+	"a clock that is some seconds off": {func(w *scene) {
+		w.learn(0)
+		w.stage.ClockAhead = 2
+		w.report(460)
+		w.Clock(-2 * time.Second)
+	}, Good, []string{"460 of 500"}, ""},
 	"the stage is silent": {func(w *scene) {
 		w.learn(6)
 		w.StageSilent(NoAnswer)

@@ -9,6 +9,8 @@ import (
 // A Broker is what a role can say of its connection, when it is scraped.
 type Broker struct {
 	Connected func() bool
+	// Clock returns by how much our clock is ahead of the broker's at least, and false while nothing is known.
+	Clock func() (ahead time.Duration, known bool)
 	// Certificates returns when they end: our own, zero where there is none, and each server's, by host:port.
 	Certificates func() (own time.Time, servers map[string]time.Time)
 }
@@ -26,7 +28,23 @@ func NewBroker(r prometheus.Registerer, task string, b Broker) error {
 	f.keep(expiries{prometheus.NewDesc("panlearn_certificate_expiry_timestamp_seconds",
 		"Unix time at which a certificate ends: own, the one on this process's disk; server, the chain that each server of --nats shows, asked every ten minutes. Absent without TLS.",
 		[]string{"which", "server"}, f.labels), b.Certificates})
+	f.keep(clock{prometheus.NewDesc("panlearn_clock_ahead_seconds", "Seconds by which this machine's clock is ahead of the broker's at least; negative: behind. "+
+		"0 where they may agree. Absent until a record was seen that the broker stamped meanwhile.", nil, f.labels), b.Clock})
 	return f.register(r)
+}
+
+// A clock is read when it is scraped: it may have been set meanwhile.
+type clock struct {
+	desc *prometheus.Desc
+	read func() (ahead time.Duration, known bool)
+}
+
+func (c clock) Describe(to chan<- *prometheus.Desc) { to <- c.desc }
+
+func (c clock) Collect(to chan<- prometheus.Metric) {
+	if ahead, known := c.read(); known {
+		to <- prometheus.MustNewConstMetric(c.desc, prometheus.GaugeValue, ahead.Seconds())
+	}
 }
 
 // expiries are read when they are scraped: a certificate may be renewed on disk while we run.

@@ -21,6 +21,7 @@ func NewPublisher(r prometheus.Registerer, task string) (func(client.Progress), 
 		ended    = f.gauge("panlearn_publisher_task_ended", "1 once the task has ended.")
 		refused  = f.counter("panlearn_publisher_refused_publishes_total", "Publishes that the broker refused, in its answer; each try of a report counts.")
 		lost     = f.counter("panlearn_publisher_charged_uncounted_events_total", "Events (of a silo: blocks of records) that were sent, and so have paid, and are in no batch; among the uncounted ones.")
+		older    = f.gauge("panlearn_publisher_broker_older_round", "Newest round that is known here, where the broker does not show it or shows another: it is older; else 0.")
 		last     client.Summary
 		before   uint64 // refused publishes
 	)
@@ -46,6 +47,7 @@ func NewPublisher(r prometheus.Registerer, task string) (func(client.Progress), 
 		inFlight.Set(float64(p.InFlight))
 		joined.Set(float64(p.Joined))
 		round.Set(float64(p.Round))
+		older.Set(float64(p.Older))
 		if p.Over {
 			ended.Set(1)
 		}

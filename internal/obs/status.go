@@ -32,8 +32,13 @@ type StageStatus struct {
 	Strange     uint64 `json:"strange"`     // reports that came for no open attempt
 	Queue       Queue  `json:"queue"`
 
+	ClockAhead float64 `json:"clock_ahead_seconds"` // by which our clock is ahead of the broker's at least; negative: behind; 0: it may agree, or is not known
+
 	Reports map[string]uint64 `json:"reports"` // messages examined by this process, by outcome
 }
+
+// Ahead returns ClockAhead.
+func (s StageStatus) Ahead() time.Duration { return time.Duration(s.ClockAhead * float64(time.Second)) }
 
 // A Queue is what waits in the stream of reports, and how many bytes it may hold: 0 where that is not known.
 type Queue struct {
@@ -86,14 +91,19 @@ func (r *Reports) ByOutcome() map[string]uint64 {
 	return out
 }
 
-// Status serves GET /status.
-func Status(get func() stage.Status, reports *Reports) http.Handler {
+// Status serves GET /status. ahead returns by how much our clock is ahead of the broker's, where that is known; nil: it is not.
+func Status(get func() stage.Status, reports *Reports, ahead func() (time.Duration, bool)) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		enc := json.NewEncoder(w)
 		enc.SetIndent("", "  ")
-		_ = enc.Encode(StatusOf(get(), reports)) // whoever asked has gone
+		s := StatusOf(get(), reports)
+		if ahead != nil {
+			by, _ := ahead()
+			s.ClockAhead = by.Seconds()
+		}
+		_ = enc.Encode(s) // whoever asked has gone
 	})
 	return mux
 }

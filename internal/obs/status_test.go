@@ -28,7 +28,7 @@ func TestStatus(t *testing.T) {
 	reports.Add(stage.Accepted)
 	reports.Add(stage.Range)
 	reports.Add(stage.Range)
-	h := Endpoints(r, nil, nil, Status(func() stage.Status { return now }, &reports))
+	h := Endpoints(r, nil, nil, Status(func() stage.Status { return now }, &reports, func() (time.Duration, bool) { return -90 * time.Second, true }))
 	ask := func() (got StageStatus) {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest("GET", "/status", nil))
@@ -42,7 +42,7 @@ func TestStatus(t *testing.T) {
 	}
 	got := ask()
 	if !strings.HasPrefix(got.Waiting, "waiting: 812 of 1000; nothing is released below 900; from 2030-01-02T03:04:05Z on") ||
-		got.Redelivered != 7 || got.Strange != 11 || got.Queue != (Queue{3, 500, 1000}) || got.Users != 812 || got.Cohort != 1000 || got.Minimum != 900 || !got.Deadline.Equal(at) || !got.Works || got.Round != 3 {
+		got.Redelivered != 7 || got.Ahead() != -90*time.Second || got.Strange != 11 || got.Queue != (Queue{3, 500, 1000}) || got.Users != 812 || got.Cohort != 1000 || got.Minimum != 900 || !got.Deadline.Equal(at) || !got.Works || got.Round != 3 {
 		t.Errorf("%+v", got)
 	}
 	if got.Reports["accepted"] != 1 || got.Reports["range"] != 2 || len(got.Reports) != len(stage.Reasons()) {

@@ -51,7 +51,7 @@ func roles(t *testing.T) []role {
 		end := func() (time.Time, map[string]time.Time) {
 			return time.Unix(2e9, 0), map[string]time.Time{"nats1:4222": time.Unix(2e9, 0)}
 		}
-		if err := NewBroker(r, "churn", Broker{Connected: func() bool { return true }, Certificates: end}); err != nil {
+		if err := NewBroker(r, "churn", Broker{Connected: func() bool { return true }, Certificates: end, Clock: func() (time.Duration, bool) { return time.Second, true }}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -190,7 +190,7 @@ func TestMetricsAreWellNamed(t *testing.T) {
 		}
 		for _, f := range ours(t, r) {
 			name, help := f.name, f.help
-			everyRole := strings.HasPrefix(name, "panlearn_broker_") || strings.HasPrefix(name, "panlearn_certificate_")
+			everyRole := strings.HasPrefix(name, "panlearn_broker_") || strings.HasPrefix(name, "panlearn_certificate_") || strings.HasPrefix(name, "panlearn_clock_")
 			if !everyRole && !strings.HasPrefix(name, prefixes[r.name]) {
 				t.Errorf("%s: %s: want the prefix %s", r.name, name, prefixes[r.name])
 			}

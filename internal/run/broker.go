@@ -41,8 +41,8 @@ func (b Broker) Connect(ctx context.Context, name string, log *slog.Logger) (*na
 
 // Observed is what a role's metrics say of its connection. What cannot be read of a certificate on disk is left out: the next connection
 // says why.
-func Observed(conn *natsjs.Conn) obs.Broker {
-	return obs.Broker{Connected: conn.Connected, Certificates: func() (time.Time, map[string]time.Time) {
+func Observed(conn *natsjs.Conn, clock *Clock) obs.Broker {
+	return obs.Broker{Connected: conn.Connected, Clock: clock.Ahead, Certificates: func() (time.Time, map[string]time.Time) {
 		ends, _ := conn.CertificateExpiry()
 		return ends.Own, conn.KnownExpiries()
 	}}

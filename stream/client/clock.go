@@ -25,10 +25,12 @@ const (
 type clock struct {
 	read func() time.Time // the machine's; a test may have another
 
-	wall, since time.Time // when it was found right last: by it, and by what no change of it moves; zero: not yet
-	limit       time.Time // where it was found ahead: the latest time that is believed
-	next        time.Time // of another comparison, where the last one did not find it right
-	unknown     bool      // the broker did not answer when it was to be compared
+	wall, since time.Time     // when it was found right last: by it, and by what no change of it moves; zero: not yet
+	limit       time.Time     // where it was found ahead: the latest time that is believed
+	next        time.Time     // of another comparison, where the last one did not find it right
+	by          time.Duration // by which it was found ahead first; 0: it is not
+	found       time.Time     // when; zero: it is not
+	unknown     bool          // the broker did not answer when it was to be compared
 	silence     stream.Trouble
 }
 
@@ -46,6 +48,14 @@ func (c *clock) now() time.Time {
 		return t
 	}
 	return c.limit
+}
+
+// foundAhead returns by how much the clock was found ahead and when, where it is so still.
+func (c *clock) foundAhead() (by time.Duration, since time.Time) {
+	if !c.ahead() {
+		return 0, time.Time{}
+	}
+	return c.by, c.found
 }
 
 // ahead says that the clock was found ahead, and is so still.
@@ -71,9 +81,14 @@ func (c *clock) compared(told time.Time) {
 	case told.IsZero():
 	case t.Sub(told) > maxAhead:
 		c.limit = told.Add(maxAhead)
+		if c.found.IsZero() {
+			c.by, c.found = t.Sub(told), time.Now()
+		}
+		return
 	default:
 		c.wall, c.since = t, time.Now()
 	}
+	c.by, c.found = 0, time.Time{}
 }
 
 // compareClock holds the clock against the broker's, where that is due and a ledger is kept.
@@ -96,7 +111,7 @@ func (l *loop) compareClock(ctx context.Context) {
 	if l.clock.silence.Over() {
 		l.Logger.Info("the broker answers for its clock again")
 	}
-	was, told := l.clock.ahead(), m.Time
+	was, told := !l.clock.found.IsZero(), m.Time
 	if r := l.current; r != nil && r.open != nil && !told.IsZero() {
 		if opened := time.UnixMilli(r.open.StartedUnixMs); opened.After(told) {
 			told = opened
@@ -105,9 +120,11 @@ func (l *loop) compareClock(ctx context.Context) {
 	l.clock.compared(told)
 	switch is := l.clock.ahead(); {
 	case is && !was:
-		l.Logger.Warn("this machine's clock is ahead of the broker's, or no stage works: nobody is charged until one of them is mended",
+		l.progress()
+		l.Logger.Warn("this machine's clock is ahead of the broker's, or no stage works: nobody is charged until one of them is mended (docs/runbook.md, clocks)",
 			"clock", l.clock.read().UTC(), "broker", told.UTC())
 	case was && !is:
+		l.progress()
 		l.Logger.Info("this machine's clock agrees with the broker's again")
 	}
 }

@@ -52,6 +52,8 @@ func TestOneJumpOfTheClock(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, plan{rounds: 50, cohort: 1})
 				l := ledger.NewMemory()
+				var shown atomic.Pointer[client.Progress]
+				shown.Store(&client.Progress{})
 				var by atomic.Int64
 				timeless := &timeless{Records: w.broker, lease: w.name.Lease(), patience: test.patience}
 				var log logbook
@@ -60,6 +62,7 @@ func TestOneJumpOfTheClock(t *testing.T) {
 					c.Logger = log.logger()
 					c.Records = timeless
 					c.Ledger, c.UserKeys = l, true
+					c.Progress = func(p client.Progress) { shown.Store(&p) }
 					c.Policy = consent.Policy{AllowPlaintext: true, MaxTotalEpsilon: 1.5 * w.cost(), Period: period}
 					cl := w.client(c)
 					cl.SetClock(func() time.Time { return time.Now().Round(0).Add(time.Duration(by.Load())) })
@@ -91,6 +94,9 @@ func TestOneJumpOfTheClock(t *testing.T) {
 					if len(outcome) > 0 {
 						t.Fatalf("%+v by a clock that is ahead", <-outcome)
 					}
+					if p := shown.Load(); (p.Ahead > jump/2 && !p.AheadSince.IsZero()) == test.silent {
+						t.Errorf("progress says that the clock is %v ahead since %v", p.Ahead, p.AheadSince)
+					}
 					if at, err := l.Clock(); err != nil || time.Until(at) > time.Hour {
 						t.Errorf("the ledger's clock says %v, %v", at, err)
 					}
@@ -110,6 +116,9 @@ func TestOneJumpOfTheClock(t *testing.T) {
 						}
 					default:
 						t.Error("still waiting after the clock was set right")
+					}
+					if p := shown.Load(); p.Ahead != 0 || !p.AheadSince.IsZero() {
+						t.Errorf("progress says that the clock is %v ahead since %v after it was set", p.Ahead, p.AheadSince)
 					}
 					if n := log.count("answers for its clock again"); (n == 1) != test.silent {
 						t.Errorf("the log tells %d times that the broker answers again", n)

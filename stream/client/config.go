@@ -96,6 +96,8 @@ type Progress struct {
 	Troubled         time.Time      // since when; zero without Trouble
 	Older            stream.Round   // newest round known that the broker does not show, or shows another for: it is older; 0: none
 	OlderSince       time.Time      // when that was first seen; zero without Older
+	Ahead            time.Duration  // by which our clock was found ahead of the broker's, so that nobody is charged; 0: it was not
+	AheadSince       time.Time      // when that was found; zero without Ahead
 	Summary          Summary
 	Standing         // what it waits for
 }

@@ -366,6 +366,7 @@ func (l *loop) progress() {
 	}
 	p := Progress{Summary: l.total, InFlight: l.sending, Over: l.over(), Standing: l.standing(),
 		RefusedPublishes: l.refusals.count, Older: l.older, OlderSince: l.olderSince, Trouble: l.trouble, Troubled: l.troubled}
+	p.Ahead, p.AheadSince = l.clock.foundAhead()
 	if r := l.current; r != nil {
 		p.Round, p.Attempt, p.Joined, p.Cohort = r.number, r.attempt.Number, r.joined, r.place.Cohort
 	}

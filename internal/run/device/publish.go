@@ -236,7 +236,8 @@ func (c *Config) observe(ctx context.Context, conn *natsjs.Conn) (done func() er
 	if err != nil {
 		return nil, err
 	}
-	if err := obs.NewBroker(registry, string(c.Task), run.Observed(conn)); err != nil {
+	clock := new(run.Clock)
+	if err := obs.NewBroker(registry, string(c.Task), run.Observed(conn, clock)); err != nil {
 		return nil, err
 	}
 	var last atomic.Pointer[client.Progress]
@@ -250,21 +251,41 @@ func (c *Config) observe(ctx context.Context, conn *natsjs.Conn) (done func() er
 		}
 	}
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx)) // also while the last outcomes come
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		clock.Watch(serving, run.LeaseOf(conn, c.Task), c.Logger)
+	}()
 	served := make(chan error, 1)
 	go func() {
 		served <- obs.Serve(serving, c.Metrics, obs.Endpoints(registry, nil, run.Ready(conn.Connected, run.Lease, func() (string, time.Time) {
-			now := last.Load()
-			if now.Trouble == "" && now.Older > 0 {
-				return fmt.Sprintf("the broker is older than round %d, which this device knows: docs/runbook.md, state folder and broker of different times", now.Older), now.OlderSince
-			}
-			return now.Trouble, now.Troubled
+			return unready(last.Load())
 		}), nil))
 	}()
 	c.Logger.Info("serving", "metrics", "http://"+c.Metrics.Addr().String()+"/metrics")
 	return func() error {
 		stop()
+		<-watched
 		return <-served
 	}, nil
+}
+
+// unready returns why a device that is connected can do nothing, and since when; empty: it can.
+func unready(p *client.Progress) (cause string, since time.Time) {
+	switch {
+	case p.Trouble != "":
+		return p.Trouble, p.Troubled
+	case p.Ahead > 0:
+		return aheadText(p), p.AheadSince
+	case p.Older > 0:
+		return fmt.Sprintf("the broker is older than round %d, which this device knows: docs/runbook.md, state folder and broker of different times", p.Older), p.OlderSince
+	}
+	return "", time.Time{}
+}
+
+// aheadText says that nobody is charged, and why.
+func aheadText(p *client.Progress) string {
+	return fmt.Sprintf("nobody is charged: this machine's clock is %v ahead of the broker's, or no stage has worked for as long: docs/runbook.md, clocks", p.Ahead.Round(time.Second))
 }
 
 // reads is the declaration as the data are written.

@@ -33,6 +33,7 @@ func (w *Watch) progress(p client.Progress) {
 	was, is := w.now, p
 	was.InFlight, is.InFlight = 0, 0 // tries at a broker that refuses lead nowhere
 	was.RefusedPublishes, is.RefusedPublishes, was.Trouble, is.Trouble = 0, 0, "", ""
+	was.Ahead, is.Ahead, was.AheadSince, is.AheadSince = 0, 0, time.Time{}, time.Time{}
 	was.Troubled, is.Troubled, was.Deadline, is.Deadline = time.Time{}, time.Time{}, time.Time{}, time.Time{}
 	if was != is {
 		w.moved = time.Now()
@@ -102,6 +103,8 @@ func (w *Watch) waits(now time.Time) (text, why string) {
 		text = "the broker, to which there is no connection"
 	case p.Trouble != "":
 		text = "the broker to take reports: " + p.Trouble
+	case p.Ahead > 0:
+		text = "the clock: " + aheadText(&p)
 	case !p.Agreed:
 		text = "the task to be announced: a learner does that (learner run)"
 	case p.Over && p.Charged > 0:

@@ -43,18 +43,19 @@ func TestWaits(t *testing.T) {
 		ended.Over = true
 		yes := func() bool { return true }
 		for want, w := range map[string]*Watch{
-			"the task to be announced":                    {},
-			"nothing: this run is over":                   {done: true, connected: func() bool { return false }},
-			"the broker, to which there is no connection": {now: open(5, soon), connected: func() bool { return false }},
-			"the learner to announce round 1":             {now: client.Progress{Standing: agreed}},
-			"the stage to open round 3":                   {now: client.Progress{Round: 3, Standing: agreed}},
-			"the learner to announce round 4":             {now: client.Progress{Round: 3, Standing: client.Standing{Agreed: true, Closed: true}}},
-			"a place in round 3":                          {now: open(0, soon)},
+			"the task to be announced":                                                       {},
+			"nothing: this run is over":                                                      {done: true, connected: func() bool { return false }},
+			"the broker, to which there is no connection":                                    {now: open(5, soon), connected: func() bool { return false }},
+			"the clock: nobody is charged: this machine's clock is 24h0m0s ahead":            {connected: yes, now: client.Progress{Standing: agreed, Ahead: 24 * time.Hour}},
+			"the learner to announce round 1":                                                {now: client.Progress{Standing: agreed}},
+			"the stage to open round 3":                                                      {now: client.Progress{Round: 3, Standing: agreed}},
+			"the learner to announce round 4":                                                {now: client.Progress{Round: 3, Standing: client.Standing{Agreed: true, Closed: true}}},
+			"a place in round 3":                                                             {now: open(0, soon)},
 			"this silo's own report of round 3, which is worked out and leaves within 1m42s": {now: working(soon)},
-			"rows on standard input":                         {now: open(0, soon), stream: true, pulling: true},
-			"events that are posted":                         {now: open(0, soon), posts: true},
-			"the outcome of the last rounds":                 {now: ended},
-			"round 3, which has 1000 of 1000 users from her": {now: open(1000, soon)},
+			"rows on standard input":                                                         {now: open(0, soon), stream: true, pulling: true},
+			"events that are posted":                                                         {now: open(0, soon), posts: true},
+			"the outcome of the last rounds":                                                 {now: ended},
+			"round 3, which has 1000 of 1000 users from her":                                 {now: open(1000, soon)},
 			"the outcome of round 3, which has 412 of 1000 users from here; it closes when 588 more come from any publisher, " +
 				"or with at least 500 in all at its deadline in 40s": {now: open(412, soon), stream: true, pulling: true},
 			"round 3, which has 1 of 1000 reports from here; it closes when 999 more come from other silos, or as soon as it has": {now: ofSilo(past), ended: true},
@@ -149,5 +150,19 @@ func TestOtherInput(t *testing.T) {
 	}
 	if other := consent.Refuse("seal", "none", "hpke"); (Config{StateDir: "devices"}).explained(other) != other {
 		t.Error("another refusal is changed")
+	}
+}
+
+// TestUnready: a gateway that stops for its clock is not ready, and says why; so is one whose broker is older.
+func TestUnready(t *testing.T) {
+	since := time.Now().Add(-time.Hour)
+	for want, p := range map[string]client.Progress{
+		"": {}, "the disk is full": {Trouble: "the disk is full", Troubled: since, Ahead: time.Hour, AheadSince: since},
+		"nobody is charged: this machine's clock is 24h0m0s ahead of the broker's": {Ahead: 24 * time.Hour, AheadSince: since},
+		"the broker is older than round 7":                                         {Older: 7, OlderSince: since},
+	} {
+		if cause, at := unready(&p); !strings.HasPrefix(cause, want) || (cause == "") != (want == "") || want != "" && !at.Equal(since) {
+			t.Errorf("%q since %v, want %q", cause, at, want)
+		}
 	}
 }

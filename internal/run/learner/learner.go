@@ -110,9 +110,14 @@ func (c Config) run(ctx, serving context.Context, group *errgroup.Group, store s
 	if err != nil {
 		return err
 	}
-	if err := obs.NewBroker(registry, c.Spec.Name, run.Observed(broker.conn)); err != nil {
+	clock := new(run.Clock)
+	if err := obs.NewBroker(registry, c.Spec.Name, run.Observed(broker.conn, clock)); err != nil {
 		return err
 	}
+	group.Go(func() error {
+		clock.Watch(serving, run.RoundsOf(broker.conn, stream.Task(c.Spec.Name)), c.Logger)
+		return nil
+	})
 	done := new(atomic.Bool)
 	trouble := new(troubled)
 	watch := Observers{metrics, trouble, c.Observer}
@@ -126,7 +131,7 @@ func (c Config) run(ctx, serving context.Context, group *errgroup.Group, store s
 		defer site.Close()
 		watch = append(watch, site.Board)
 		ended = site.Ended
-		peers := Peers{Conn: broker.conn, Every: peersEvery, Stage: onBroker(site.Board, broker.conn, stream.Task(c.Spec.Name))}
+		peers := Peers{Conn: broker.conn, Clock: clock, Every: peersEvery, Stage: onBroker(site.Board, broker.conn, stream.Task(c.Spec.Name))}
 		if c.Stages != nil {
 			peers.Stage = func(ctx context.Context) { c.Stages.Tell(ctx, site.Board) }
 		}

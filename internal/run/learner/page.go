@@ -128,6 +128,7 @@ func (s *Site) Handler() http.Handler {
 // Peers are what a Site cannot hear of from the learner: it looks every so often.
 type Peers struct {
 	Conn  *natsjs.Conn
+	Clock *run.Clock            // nil: it is not compared
 	Stage func(context.Context) // tells the board of the stage
 	Every time.Duration
 }
@@ -140,6 +141,10 @@ func (s *Site) Serve(ctx context.Context, group *errgroup.Group, l net.Listener,
 		defer tick.Stop()
 		for {
 			s.Board.Broker(peers.Conn.Connected())
+			if peers.Clock != nil {
+				ahead, _ := peers.Clock.Ahead()
+				s.Board.Clock(ahead)
+			}
 			peers.Stage(ctx)
 			s.keep(false)
 			select {

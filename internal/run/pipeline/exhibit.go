@@ -56,7 +56,7 @@ func (c Config) open(ctx context.Context, conn *natsjs.Conn) (*exhibit, error) {
 		return e, nil
 	}
 	mux := http.NewServeMux()
-	mux.Handle("/status", obs.Status(e.current, &e.reports))
+	mux.Handle("/status", obs.Status(e.current, &e.reports, nil))
 	mux.Handle("/", site.Handler())
 	site.Serve(serving, &e.serving, c.HTTP, obs.Endpoints(registry, nil, nil, mux), runlearner.Peers{Conn: conn, Every: stageEvery,
 		Stage: func(context.Context) {

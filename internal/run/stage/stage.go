@@ -39,7 +39,8 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
-	if err := obs.NewBroker(registry, string(c.Task), run.Observed(conn)); err != nil {
+	clock := new(run.Clock)
+	if err := obs.NewBroker(registry, string(c.Task), run.Observed(conn, clock)); err != nil {
 		return err
 	}
 	reports := new(obs.Reports)
@@ -63,6 +64,10 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	group.Go(func() error {
+		clock.Watch(serving, run.LeaseOf(conn, c.Task), c.Logger)
+		return nil
+	})
+	group.Go(func() error {
 		logWaiting(serving, c.Logger, s.Status, waitingEvery)
 		return nil
 	})
@@ -71,7 +76,7 @@ func Run(ctx context.Context, c Config) error {
 		group.Go(func() error {
 			return obs.Serve(serving, c.HTTP, obs.Endpoints(registry, nil, run.Ready(conn.Connected, cmp.Or(c.LeaseTTL, run.Lease), func() (string, time.Time) {
 				return trouble(s.Status())
-			}), obs.Status(s.Status, reports)))
+			}), obs.Status(s.Status, reports, clock.Ahead)))
 		})
 	}
 	group.Go(func() error {

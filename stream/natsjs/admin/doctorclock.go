@@ -1,0 +1,35 @@
+package admin
+
+import (
+	"context"
+	"time"
+
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// slowOpen is how long a stage may take from the start of an attempt to the storage of its Open, its repetitions by a busy broker included.
+const slowOpen = 30 * time.Second
+
+// stageClock compares the stage's clock with the broker's by the newest attempt at a round: its Open says when it began by the one, and was
+// stored a moment later by the other.
+func (e *examination) stageClock(ctx context.Context, round stream.Round) {
+	m, err := e.Latest(ctx, e.task.Opens(round))
+	if err != nil || m.Time.IsZero() { // there is none, or it is another role's
+		return
+	}
+	signed, open := &wire.Signed{}, &wire.Open{}
+	if stream.Unmarshal(m.Data, signed) != nil || stream.Unmarshal(signed.Body, open) != nil {
+		return
+	}
+	ahead := time.UnixMilli(open.StartedUnixMs).Sub(m.Time)
+	switch {
+	case ahead > skewed:
+		e.find("stage clock", Warning, "the stage's was %v ahead of the broker's, or more, when it opened round %d: %s", ahead.Round(time.Second), round, clockMatters)
+	case -ahead > slowOpen:
+		e.find("stage clock", Warning, "the stage's was up to %v behind the broker's when it opened round %d, or the broker took so long to store that: %s",
+			-ahead.Round(time.Second), round, clockMatters)
+	default:
+		e.find("stage clock", OK, "the stage's agreed with the broker's when it opened round %d", round)
+	}
+}
