@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"time"
 
 	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/learner/task"
@@ -23,11 +24,12 @@ type Config struct {
 	Broker   run.Broker
 	Replicas int
 
-	MemoryReports bool       // of a new task's streams; see run.Provision
-	ReportBytes   int64      // of a new task's reports that wait at the broker; 0: what the plan's reports take
-	Role          admin.Role // doctor: of the credentials, empty to find out
-	StateDir      string     // doctor: of the learner; empty: not looked at
-	Routes        []string   // doctor: host:port of the links between the broker's servers; see admin.Expect
+	MemoryReports bool          // of a new task's streams; see run.Provision
+	ReportBytes   int64         // of a new task's reports that wait at the broker; 0: what the plan's reports take
+	Role          admin.Role    // doctor: of the credentials, empty to find out
+	StateDir      string        // doctor: of the learner; empty: not looked at
+	Silence       time.Duration // doctor: how long that learner may take to begin an answer; 0: see statedir.Where
+	Routes        []string      // doctor: host:port of the links between the broker's servers; see admin.Expect
 	Logger        *slog.Logger
 }
 

@@ -22,7 +22,7 @@ func Backup(ctx context.Context, from, to string) (statedir.Status, error) {
 type writer func(ctx context.Context, dir string, c state.Checkpoint, entries iter.Seq2[state.Entry, error]) error
 
 func copyState(ctx context.Context, from, to string, write writer) (statedir.Status, error) {
-	err := statedir.Copy(ctx, from, func(c state.Checkpoint, entries iter.Seq2[state.Entry, error]) error {
+	err := statedir.Copy(ctx, statedir.Where{StateDir: from}, func(c state.Checkpoint, entries iter.Seq2[state.Entry, error]) error {
 		return write(ctx, to, c, entries)
 	})
 	if err != nil {

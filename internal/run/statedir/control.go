@@ -2,6 +2,7 @@ package statedir
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -134,7 +135,10 @@ func (b *begun) Write(p []byte) (int, error) {
 type Where struct {
 	StateDir string
 	URL      string
+	Silence  time.Duration // how long an answer may take to begin; 0: 30 s. A long ledger is verified first
 }
+
+func (w Where) silence() time.Duration { return cmp.Or(w.Silence, silence) }
 
 // patience is how long a folder that somebody holds is tried again: a command that reads it, or a learner that starts or
 // stops. A learner that runs answers readers over its control socket at once.
@@ -193,13 +197,14 @@ func AskTo(ctx context.Context, where Where, q Question, read func(io.Reader) er
 // consult asks a learner over its socket or URL, or looks into its folder where nobody holds that.
 func consult(ctx context.Context, where Where, q Question, answered func(io.Reader) error, look func(state.Store) error) error {
 	if where.URL != "" {
-		return askHTTP(ctx, http.DefaultClient, strings.TrimSuffix(where.URL, "/"), q, answered)
+		return askHTTP(ctx, http.DefaultClient, strings.TrimSuffix(where.URL, "/"), where.silence(), q, answered)
 	}
-	_, err := untilFree(ctx, func() (struct{}, error) { return struct{}{}, askFolder(ctx, where.StateDir, q, answered, look) })
+	_, err := untilFree(ctx, func() (struct{}, error) { return struct{}{}, askFolder(ctx, where, q, answered, look) })
 	return err
 }
 
-func askFolder(ctx context.Context, dir string, q Question, answered func(io.Reader) error, look func(state.Store) error) error {
+func askFolder(ctx context.Context, where Where, q Question, answered func(io.Reader) error, look func(state.Store) error) error {
+	dir := where.StateDir
 	store, err := pebblestore.Open(dir, pebblestore.Options{ReadOnly: true})
 	switch {
 	case errors.Is(err, state.ErrLocked):
@@ -210,7 +215,7 @@ func askFolder(ctx context.Context, dir string, q Question, answered func(io.Rea
 		defer conn.Close()
 		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true,
 			DialContext: func(context.Context, string, string) (net.Conn, error) { return conn, nil }}}
-		return held(ctx, askHTTP(ctx, client, "http://control", q, answered))
+		return held(ctx, askHTTP(ctx, client, "http://control", where.silence(), q, answered))
 	case errors.Is(err, state.ErrEmpty):
 		return fmt.Errorf("%s: %w; has `learner run` begun the task there?", dir, err)
 	case err != nil:
@@ -247,11 +252,11 @@ func Ended(err error) bool {
 // errSilent says that a process takes connections and answers nothing: it is stopped, or swapped out.
 var errSilent = errors.New("it takes connections and answers nothing: it is stopped (SIGSTOP, a debugger), or its machine is overloaded; its state is not to blame")
 
-// silence is how long an answer may take to begin. A long ledger is verified first.
-var silence = 30 * time.Second
+// silence is Where.Silence where nobody says otherwise.
+const silence = 30 * time.Second
 
-// askHTTP gives an answer half a minute to begin.
-func askHTTP(ctx context.Context, client *http.Client, base string, q Question, answered func(io.Reader) error) error {
+// askHTTP gives an answer so long to begin.
+func askHTTP(ctx context.Context, client *http.Client, base string, silence time.Duration, q Question, answered func(io.Reader) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	late := time.AfterFunc(silence, func() { cancel(errSilent) })

@@ -325,7 +325,7 @@ func TestRunEndsWhileItIsAsked(t *testing.T) {
 				}
 			})
 			if q == AskBackup {
-				err = Copy(t.Context(), dir, func(c state.Checkpoint, entries iter.Seq2[state.Entry, error]) error {
+				err = Copy(t.Context(), Where{StateDir: dir}, func(c state.Checkpoint, entries iter.Seq2[state.Entry, error]) error {
 					return c.VerifyLedger(state.Ledger{}, entries)
 				})
 			} else {
@@ -340,13 +340,10 @@ func TestRunEndsWhileItIsAsked(t *testing.T) {
 
 // TestStoppedLearnerHoldsItsFolder: one that takes a connection and answers nothing holds the folder, and its state is not said to be damaged.
 func TestStoppedLearnerHoldsItsFolder(t *testing.T) {
-	before := silence
-	silence = 100 * time.Millisecond
-	t.Cleanup(func() { silence = before })
 	dir := filepath.Join(t.TempDir(), "state")
 	release := make(chan struct{})
 	served(t, dir, func(net.Conn) { <-release })
-	_, err := StatusOf(t.Context(), dir)
+	_, err := Ask(t.Context(), Where{StateDir: dir, Silence: 100 * time.Millisecond}, AskStatus)
 	close(release)
 	if !errors.Is(err, state.ErrLocked) || !strings.Contains(err.Error(), "stopped") {
 		t.Errorf("asked while it is stopped: %v, want that the folder is held", err)

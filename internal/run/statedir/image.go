@@ -123,8 +123,8 @@ func (archiveError) Unwrap() error { return state.ErrArchive }
 
 // Copy calls with what a state folder has committed, also while a learner holds it: the checkpoint, and all entries of its ledger,
 // to be read once. Nothing is verified but the checkpoint and the newest entries; state.Checkpoint.VerifyLedger does the rest.
-func Copy(ctx context.Context, dir string, use func(c state.Checkpoint, entries iter.Seq2[state.Entry, error]) error) error {
-	return consult(ctx, Where{StateDir: dir}, AskBackup, func(r io.Reader) error {
+func Copy(ctx context.Context, where Where, use func(c state.Checkpoint, entries iter.Seq2[state.Entry, error]) error) error {
+	return consult(ctx, where, AskBackup, func(r io.Reader) error {
 		c, entries, err := readImage(r)
 		if err != nil {
 			return err

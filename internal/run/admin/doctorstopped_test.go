@@ -1,0 +1,109 @@
+//go:build unix
+
+package admin
+
+import (
+	"bufio"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/panlearn/panlearn/internal/run/runtest"
+	"github.com/panlearn/panlearn/internal/run/statedir"
+	"github.com/panlearn/panlearn/learner/service"
+	"github.com/panlearn/panlearn/state/pebblestore"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/natsjs/admin"
+)
+
+// holds is the folder that this program holds as a learner does, where a test runs it again.
+const holds = "PANLEARN_TEST_HOLDS"
+
+func init() {
+	dir := os.Getenv(holds)
+	if dir == "" {
+		return
+	}
+	store, err := pebblestore.Open(dir, pebblestore.Options{})
+	if err == nil {
+		listener, _, listening := statedir.ListenControl(dir)
+		if err = listening; err == nil {
+			fmt.Println("holds")
+			err = (&http.Server{Handler: statedir.ControlHandler(store, new(service.Finisher))}).Serve(listener) //nolint:gosec // for a test
+		}
+	}
+	fmt.Println(err)
+	os.Exit(1)
+}
+
+// TestDoctorOfAStoppedLearner: a process that holds a whole folder and was stopped (SIGSTOP) is what doctor says, with the way out, and not that a backup
+// is to be put in the folder's place. Where it goes on, all is well.
+func TestDoctorOfAStoppedLearner(t *testing.T) {
+	body, err := runtest.Job(t, runtest.Small(t)).Wire()
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := stream.Task("stopped")
+	_, conn := listening(t, name)
+	dir := filepath.Join(t.TempDir(), "state")
+	store, err := pebblestore.Open(dir, pebblestore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	runtest.LearnedOn(t, conn, name, body, runtest.Identity(t), runtest.Identity(t), runtest.UpTo{Store: store, Round: 1})
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	held := exec.CommandContext(t.Context(), os.Args[0])
+	held.Env = append(os.Environ(), holds+"="+dir)
+	out, err := held.StdoutPipe()
+	if err == nil {
+		err = held.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = held.Process.Kill()
+		_ = held.Wait()
+	})
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "holds\n" {
+		t.Fatalf("%q, %v", line, err)
+	}
+	says := func(silence time.Duration) (all string, lock admin.Finding) {
+		t.Helper()
+		list, err := Doctor(t.Context(), Config{StateDir: dir, Silence: silence})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range list {
+			all += fmt.Sprintf("%s %s: %s\n", f.Status, f.Check, f.Text)
+			if f.Check == "state lock" {
+				lock = f
+			}
+		}
+		return all, lock
+	}
+	if err := held.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	all, lock := says(100 * time.Millisecond)
+	if lock.Status != admin.Failure || !strings.Contains(lock.Text, "kill -CONT") || !strings.Contains(lock.Text, "leave the folder as it is") {
+		t.Errorf("stopped:\n%s", all)
+	}
+	if strings.Contains(all, "backup") || strings.Contains(all, "restore") {
+		t.Errorf("a whole folder is to be replaced:\n%s", all)
+	}
+	if err := held.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	if all, lock := says(0); lock.Status != admin.OK || !strings.Contains(lock.Text, "answers") {
+		t.Errorf("it goes on:\n%s", all)
+	}
+}
