@@ -56,6 +56,7 @@ func Doctor(ctx context.Context, c Config) ([]admin.Finding, error) {
 	v.list = append(v.list, more...)
 	if err == nil && v.Task != "" {
 		v.standing(ctx, conn)
+		v.stageClock(ctx, conn)
 		err = ctx.Err()
 	}
 	return v.list, err

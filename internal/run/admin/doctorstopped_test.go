@@ -5,7 +5,6 @@ package admin
 import (
 	"bufio"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,32 +14,10 @@ import (
 	"time"
 
 	"github.com/panlearn/panlearn/internal/run/runtest"
-	"github.com/panlearn/panlearn/internal/run/statedir"
-	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/state/pebblestore"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs/admin"
 )
-
-// holds is the folder that this program holds as a learner does, where a test runs it again.
-const holds = "PANLEARN_TEST_HOLDS"
-
-func init() {
-	dir := os.Getenv(holds)
-	if dir == "" {
-		return
-	}
-	store, err := pebblestore.Open(dir, pebblestore.Options{})
-	if err == nil {
-		listener, _, listening := statedir.ListenControl(dir)
-		if err = listening; err == nil {
-			fmt.Println("holds")
-			err = (&http.Server{Handler: statedir.ControlHandler(store, new(service.Finisher))}).Serve(listener) //nolint:gosec // for a test
-		}
-	}
-	fmt.Println(err)
-	os.Exit(1)
-}
 
 // TestDoctorOfAStoppedLearner: a process that holds a whole folder and was stopped (SIGSTOP) is what doctor says, with the way out, and not that a backup
 // is to be put in the folder's place. Where it goes on, all is well.

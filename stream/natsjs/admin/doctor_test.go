@@ -10,7 +10,6 @@ import (
 
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
-	"github.com/panlearn/panlearn/stream/wire"
 )
 
 // finding is what the doctor says of one check, in one text.
@@ -191,48 +190,6 @@ func TestDoctorSeesClocks(t *testing.T) {
 		clock := func() time.Time { return time.Now().Add(off + 50*time.Millisecond) }
 		if got, text := finding(t, examineAll(t, c, task, Expect{Clock: clock}), "clock"); got != want.status || !strings.Contains(text, want.text) {
 			t.Errorf("%v off: %s %s, want %s %q", off, got, text, want.status, want.text)
-		}
-	}
-}
-
-// TestDoctorSeesTheStagesClock from any machine, by when its newest attempt says that it began.
-func TestDoctorSeesTheStagesClock(t *testing.T) {
-	c := broker(t)
-	provision(t, c, task, Options{})
-	put := func(subject string, data []byte) {
-		t.Helper()
-		if _, err := c.PutOnce(t.Context(), subject, data); err != nil {
-			t.Fatal(err)
-		}
-	}
-	put(task.Task(), []byte("begun"))
-	if _, err := c.Swap(t.Context(), task.Lease(), 0, stream.Lease{TTL: time.Minute, Newest: 1}.Record()); err != nil {
-		t.Fatal(err)
-	}
-	for r, test := range []struct {
-		off    time.Duration
-		status Status
-		text   string
-	}{{0, OK, "agreed"}, {24 * time.Hour, Warning, "24h0m0s ahead of the broker's"}, {-24 * time.Hour, Warning, "24h0m0s behind the broker's"}, {-time.Second, OK, "agreed"}} {
-		round := stream.Round(r + 1)
-		put(task.Round(round), []byte("announced"))
-		if got, _ := finding(t, examineAll(t, c, task, Expect{}), "stage clock"); got != "nothing" {
-			t.Errorf("round %d, which nobody opened: %s", round, got)
-		}
-		body, err := stream.Marshal(&wire.Open{Version: stream.Version, TaskHash: make([]byte, stream.HashSize), Round: uint64(round), Attempt: 1,
-			ManifestHash: make([]byte, stream.HashSize), Suite: wire.Suite_SUITE_NONE, Instance: make([]byte, stream.InstanceSize),
-			StartedUnixMs: time.Now().Add(test.off).UnixMilli()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		signed, err := stream.Marshal(&wire.Signed{Version: stream.Version, Kind: wire.Kind_KIND_OPEN, Body: body, Key: make([]byte, stream.KeySize),
-			Signature: make([]byte, stream.SignatureLen)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		put(task.Open(round, 1), signed)
-		if got, text := finding(t, examineAll(t, c, task, Expect{}), "stage clock"); got != test.status || !strings.Contains(text, test.text) {
-			t.Errorf("%v off: %s %s, want %s %q", test.off, got, text, test.status, test.text)
 		}
 	}
 }

@@ -203,9 +203,6 @@ func (e *examination) behind(ctx context.Context, known stream.Round) {
 	if err == nil {
 		newest, err = stream.ParseSubject(m.Subject)
 	}
-	if err == nil {
-		e.stageClock(ctx, newest.Round)
-	}
 	if (err == nil || errors.Is(err, stream.ErrNotFound)) && newest.Round < known {
 		e.find("rounds", Failure, "the stage knows round %d, and round %d is the newest here: the broker was restored or lost records: each round between becomes void when the "+
 			"learner announces it again, which takes minutes (%s)", known, newest.Round, olderBroker)
