@@ -54,6 +54,7 @@ func practicalPlan(p Problem, of sourceOf) (Proposal, error) {
 		if layout, err = how.StreamLayout(unit, p.Local() || p.Cohort > 0); err != nil {
 			return Proposal{}, err
 		}
+		layout.MomentUsers = max(layout.MomentUsers, p.Minimum)
 	}
 	if p.FirstCohort > 0 {
 		layout.MomentUsers = p.FirstCohort
@@ -110,7 +111,7 @@ func (p Problem) adaptive(l practical.Layout, left uint64) *wire.Phase {
 		base, top = p.Cohort, p.Cohort
 	}
 	if p.Minimum > 0 {
-		base = min(p.Minimum, top)
+		base, top = p.Minimum, max(top, p.Minimum)
 	}
 	planned := top
 	if p.Trust.HasReportNoise() && !p.Local() {

@@ -98,6 +98,19 @@ func TestPracticalPlanKeepsWhatIsSet(t *testing.T) {
 	} else if f := manifest.Gradients(plan); f.Minimum != 250 || f.Top < 1000 || f.Top > 2500 || f.Cohort != 4000 {
 		t.Errorf("cohorts of %d to %d, with noise planned for %d: want 250 to an eighth of the users, and noise for 4000", f.Minimum, f.Top, f.Cohort)
 	}
+	for _, least := range []uint64{100, 3000, 9000} { // the planned cohorts would be 250 to 2,500, after a look of some hundreds
+		_, plan := rounds(func(p *planning.Problem) {
+			p.Continuous, p.Practical.Continuous, p.Minimum = schedule.Adaptive, true, least
+		})
+		for i, f := range plan.Phases {
+			if f.Minimum != least || f.Top > 0 && (f.Top < least || f.Cohort < f.Top) {
+				t.Errorf("phase %d is released of %d to %d users, with noise for %d: want at least the minimum that is set, %d", i+1, f.Minimum, f.Top, f.Cohort, least)
+			}
+		}
+		if err := manifest.CheckTask(&wire.Task{Plan: plan}); err != nil {
+			t.Error(err)
+		}
+	}
 	p := inPractice("logistic", 3)
 	p.Minimum = 2
 	if _, err := planning.MakePlan(p); err == nil || !strings.Contains(err.Error(), "too few") {
