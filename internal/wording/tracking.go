@@ -8,7 +8,10 @@ import (
 
 // Tracking says how a model follows its stream. counted names those who report.
 func Tracking(t method.Tracking, counted Noun) string {
-	text := fmt.Sprintf("remembers about %.3g %s, expects an excess loss of about %.2g for that; the next round asks %d; ", t.Memory, counted.Many, t.Error, t.Cohort)
+	text := fmt.Sprintf("remembers about %.3g %s, expects an excess loss of about %.2g for that; ", t.Memory, counted.Many, t.Error)
+	if t.Cohort > 0 {
+		text += fmt.Sprintf("the next round asks %d; ", t.Cohort)
+	}
 	if t.Alarm {
 		return text + fmt.Sprintf("it has changed: the last round surprises by %.1f deviations, and %v is the alarm", t.Surprise, method.Alarm)
 	}

@@ -253,7 +253,7 @@ type Tracking struct {
 	Alarm    bool    `json:"alarm"`          // Surprise is above method.Alarm: the stream has changed
 	Memory   float64 `json:"memory_users"`   // users whose events the model remembers, about
 	Error    float64 `json:"expected_error"` // expected excess of the loss over that of the optimum, about, in nats or squares of a deviation
-	Cohort   uint64  `json:"cohort"`         // users of the next round
+	Cohort   uint64  `json:"cohort"`         // users of the next round: as the method wants, in a task as announced, 0 where none follows
 }
 
 // Tracking says how the bank follows the stream; nil before the first round of gradients.

@@ -5,9 +5,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/method"
+	"github.com/panlearn/panlearn/learner/practical"
 	"github.com/panlearn/panlearn/randomizer"
+	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
@@ -63,5 +68,35 @@ func TestCohortOfAnAdaptiveRound(t *testing.T) {
 		if got := c.cohort(next, one.wants, one.users, one.p); got != one.want {
 			t.Errorf("round %d, wants %d, %d came in %v: %d, want %d", one.round, one.wants, one.users, one.p.took, got, one.want)
 		}
+	}
+}
+
+// TestTrackingOfAnAnnouncedRound: the next cohort that people are told is the one that was announced, and not what the method wanted before fast
+// traffic made it larger; after the end there is none.
+func TestTrackingOfAnAnnouncedRound(t *testing.T) {
+	alg, err := method.NewPractical(method.PracticalConfig{Layout: practical.Layout{MomentUsers: 250, Rounds: 1, Base: 250, Top: 500, Unit: 8},
+		Problem: practical.Problem{Loss: convex.Declaration{Name: "logistic"}, Features: 1, Bound: 1, Intercept: 1, Users: 4000, Continuous: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dim := range []int{3, 2} {
+		if err := alg.Step(method.Estimate{Gradient: make([]float64, dim), Users: 250, PrivacyVariance: 1e-4}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wanted := alg.Query().Cohort
+	identity, err := seal.NewIdentity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed, err := identity.Sign(&wire.Round{Version: stream.Version, TaskHash: make([]byte, stream.HashSize), Round: 3, Step: 3, Cohort: wanted + 77})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := progressOf(&wire.Task{Plan: &wire.Plan{}}, state.Checkpoint{NextRound: signed}, alg).Tracking.Cohort; got != wanted+77 {
+		t.Errorf("the next round asks %d, and people are told %d", wanted+77, got)
+	}
+	if got := progressOf(&wire.Task{Plan: &wire.Plan{}}, state.Checkpoint{End: signed}, alg).Tracking.Cohort; got != 0 {
+		t.Errorf("after the end people are told of a round of %d", got)
 	}
 }
