@@ -113,7 +113,7 @@ func (s *Stage) tellFloods(now time.Time) {
 // usual is the largest cohort of the plan.
 func (s *Stage) usual() (users uint64) {
 	for _, f := range s.task.GetPlan().GetPhases() {
-		users = max(users, f.Cohort)
+		users = max(users, cmp.Or(f.Top, f.Cohort))
 	}
 	return users
 }
