@@ -3,8 +3,8 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
 
-	"github.com/panlearn/panlearn/internal/cli"
 	"github.com/panlearn/panlearn/internal/sim"
 	"github.com/panlearn/panlearn/learner/convex"
 )
@@ -17,7 +17,8 @@ type prequential struct {
 	SquaredError *float64 `json:"squared_error,omitempty"` // mean square
 	Loss         *float64 `json:"loss,omitempty"`          // of classes whose loss has no probabilities
 	Accuracy     *float64 `json:"accuracy,omitempty"`
-	Alarms       []uint64 `json:"alarms"`                 // users so far, after each round that surprised
+	Alarms       []uint64 `json:"alarms"`                 // users so far, after each round that surprised; over several runs those of all
+	AlarmCount   float64  `json:"alarm_count"`            // how many there are
 	Memory       *float64 `json:"memory_users,omitempty"` // at the end
 	// Diverged says that the second half of the rows is predicted worse than by their best constant, by more than .02 and three times the mean expected error.
 	Diverged bool `json:"diverged"`
@@ -29,7 +30,6 @@ type prequential struct {
 	tracking  float64 // mean expected error of the rounds
 	rounds    float64
 	model     []float64
-	folded    bool // of several runs, which share no alarms
 }
 
 const divergedBy = 0.02 // nats, or mean square, beside three tracking errors
@@ -83,6 +83,7 @@ func (p *prequential) score(s *simulation, r sim.Round) {
 		p.Memory = &t.Memory
 		if t.Alarm {
 			p.Alarms = append(p.Alarms, p.Users)
+			p.AlarmCount++
 		}
 	}
 }
@@ -129,22 +130,19 @@ func (p *prequential) end(classes bool) {
 }
 
 func (p *prequential) String() string {
-	var figures string
+	alarms := fmt.Sprintf("%.3g alarms", p.AlarmCount)
+	if p.AlarmCount == 1 {
+		alarms = "1 alarm"
+	}
 	switch {
 	case p.LogLoss != nil:
-		figures = fmt.Sprintf("log loss %.4f, accuracy %.4f", *p.LogLoss, *p.Accuracy)
+		return fmt.Sprintf("scored before it learned: %d users, log loss %.4f, accuracy %.4f, %s", p.Users, *p.LogLoss, *p.Accuracy, alarms)
 	case p.Loss != nil:
-		figures = fmt.Sprintf("loss %.4f, accuracy %.4f", *p.Loss, *p.Accuracy)
+		return fmt.Sprintf("scored before it learned: %d users, loss %.4f, accuracy %.4f, %s", p.Users, *p.Loss, *p.Accuracy, alarms)
 	case p.SquaredError != nil:
-		figures = fmt.Sprintf("mean square %.4f", *p.SquaredError)
-	default:
-		return "no row was scored before it was learned from"
+		return fmt.Sprintf("scored before it learned: %d users, mean square %.4f, %s", p.Users, *p.SquaredError, alarms)
 	}
-	text := fmt.Sprintf("scored before it learned: %d users, %s", p.Users, figures)
-	if !p.folded {
-		text += ", " + cli.Count(uint64(len(p.Alarms)), "alarm")
-	}
-	return text
+	return "no row was scored before it learned: the data end with the first look"
 }
 
 // foldPrequential folds the figures of several runs; nil where there are none.
@@ -152,7 +150,11 @@ func foldPrequential(runs []simulated, fold func([]float64) float64) *prequentia
 	if len(runs) == 0 || runs[0].Prequential == nil {
 		return nil
 	}
-	out := &prequential{Users: runs[0].Prequential.Users, Alarms: []uint64{}, folded: true}
+	out := &prequential{Users: runs[0].Prequential.Users, Alarms: []uint64{}}
+	for _, r := range runs {
+		out.Alarms = append(out.Alarms, r.Prequential.Alarms...)
+	}
+	slices.Sort(out.Alarms)
 	for _, figure := range []func(*prequential) **float64{
 		func(p *prequential) **float64 { return &p.LogLoss }, func(p *prequential) **float64 { return &p.SquaredError },
 		func(p *prequential) **float64 { return &p.Accuracy }, func(p *prequential) **float64 { return &p.Loss }, func(p *prequential) **float64 { return &p.Memory },
@@ -168,6 +170,11 @@ func foldPrequential(runs []simulated, fold func([]float64) float64) *prequentia
 			*figure(out) = &folded
 		}
 	}
+	var counts []float64
+	for _, r := range runs {
+		counts = append(counts, r.Prequential.AlarmCount)
+	}
+	out.AlarmCount = fold(counts)
 	for _, r := range runs {
 		out.Diverged = out.Diverged || r.Prequential.Diverged
 	}

@@ -4,10 +4,10 @@ package practical
 type Summary struct {
 	Norm      float64 `json:"norm"`          // root of the mean square of a row's norm in the frame's coordinates
 	ClipNorm  float64 `json:"clip_norm"`     // of gradients, in these coordinates
-	Clipped   float64 `json:"clipped_share"` // of gradients, as expected
+	Clipped   float64 `json:"clipped_share"` // of gradients, as expected; 0 in a task without an end, as Step
 	ClippedAt string  `json:"clipped_at"`    // the model that this is of: start, of classes, or linear fit, of numbers
 	Step      float64 `json:"step"`
-	StepName  string  `json:"step_name"` // v, of which steps are 1/v and shorter; eta; or h, the least curvature of steps that follow a stream
+	StepName  string  `json:"step_name"` // v, of which steps are 1/v and shorter, or eta; empty where steps follow a stream
 	// Effective is how many coordinates the second-moment matrix sees above its noise; 0 without one.
 	Effective float64 `json:"effective_coordinates,omitempty"`
 }
@@ -22,8 +22,8 @@ func (l *Learned) Summary() *Summary {
 	if l.Report.Shares != nil {
 		out.ClippedAt = "start"
 	}
-	if l.Stream != nil {
-		out.Step, out.StepName = l.Stream.Curvature, "h"
+	if l.Stream != nil { // whose clips and steps follow it
+		out.Clipped, out.ClippedAt, out.StepName = 0, "", ""
 	}
 	if l.Step > 0 {
 		out.Step, out.StepName = l.Step, "eta"

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/practical"
+)
+
+// TestLearnedOfAStream: what is told of the first cohort of a task without an end says no step and no share of clipped gradients, which follow the stream.
+func TestLearnedOfAStream(t *testing.T) {
+	var b strings.Builder
+	l := &practical.Learned{Start: []float64{0}, Stream: &practical.Stream{}, Frame: convex.Frame{Clip: 1.5}}
+	if err := printLearned(&b, l.Summary()); err != nil {
+		t.Fatal(err)
+	}
+	for _, untrue := range []string{"steps v", " = 0", "0 %", "fit"} {
+		if strings.Contains(b.String(), untrue) {
+			t.Errorf("%q says %q", b.String(), untrue)
+		}
+	}
+	if !strings.Contains(b.String(), "clipped to 1.5") {
+		t.Errorf("%q does not say the clip", b.String())
+	}
+}
+
+// TestAlarmsOfRuns: the line over all seeds tells the mean of their alarms.
+func TestAlarmsOfRuns(t *testing.T) {
+	loss := 0.5
+	run := func(alarms ...uint64) simulated {
+		return simulated{Prequential: &prequential{Users: 1000, LogLoss: &loss, Accuracy: &loss, Alarms: alarms, AlarmCount: float64(len(alarms))}}
+	}
+	mean := func(x []float64) (sum float64) {
+		for _, v := range x {
+			sum += v / float64(len(x))
+		}
+		return sum
+	}
+	for _, one := range []struct {
+		runs []simulated
+		want string
+	}{
+		{[]simulated{run(250, 750)}, ", 2 alarms"},
+		{[]simulated{run(250, 750), run(500)}, ", 1.5 alarms"},
+		{[]simulated{run(500), run(600)}, ", 1 alarm"},
+	} {
+		if got := foldPrequential(one.runs, mean).String(); !strings.HasSuffix(got, one.want) {
+			t.Errorf("%q, want %q at its end", got, one.want)
+		}
+	}
+}
