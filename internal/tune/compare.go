@@ -47,6 +47,7 @@ type candidate struct {
 	job     run.Job
 	values  []float64 // by seed
 	losses  []float64
+	rounds  uint64 // of the last seed
 }
 
 // New plans the settings. One that cannot be planned, or changes nothing, is dropped.
@@ -194,6 +195,7 @@ func (c *Comparison) simulate(ctx context.Context, i int) error {
 		}
 		one.values = append(one.values, c.measure.Of(evaluation))
 		one.losses = append(one.losses, evaluation.Loss)
+		one.rounds = result.Rounds
 		if c.Progress != nil {
 			c.Progress(Progress{Done: i*c.Seeds + k + 1, Runs: len(c.candidates) * c.Seeds, Setting: one.setting})
 		}

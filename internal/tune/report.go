@@ -9,8 +9,6 @@ import (
 	"text/tabwriter"
 
 	"gonum.org/v1/gonum/stat"
-
-	"github.com/panlearn/panlearn/stream/manifest"
 )
 
 // A Report is the outcome of a comparison.
@@ -50,7 +48,7 @@ func (c *Comparison) report() Report {
 	out := Report{Task: base.job.Spec.Name, Measure: c.measure.Name, Falls: c.measure.Falls, Seeds: c.Seeds, Users: c.Cost().Users,
 		Data: c.Rows.Data(), Dropped: c.dropped, Best: Setting{}}
 	for i, one := range c.candidates {
-		line := Candidate{Set: one.setting, Loss: stat.Mean(one.losses, nil), Rounds: manifest.Planned(one.job.Plan)}
+		line := Candidate{Set: one.setting, Loss: stat.Mean(one.losses, nil), Rounds: one.rounds}
 		line.Mean, line.SD = stat.MeanStdDev(one.values, nil)
 		line.Gain, line.GainSD = stat.MeanStdDev(c.measure.gains(one.values, base.values), nil)
 		line.Better = i > 0 && c.better(one)

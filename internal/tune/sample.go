@@ -8,11 +8,16 @@ import (
 
 // simulated is the run of a job in which at most that many users are simulated one by one. Where a task has more, every cohort is represented by
 // a sample of it, and the estimate has the Gaussian noise of the whole cohort in place of the randomizer's. Noise is not scaled with the
-// sample: it has to be that of the task, beside which the sample's own error is larger than the task's. It changes the job's plan.
+// sample: it has to be that of the task, beside which the sample's own error is larger than the task's. A task whose cohorts follow its stream keeps them, and ends earlier. It changes the job's plan.
 func simulated(job run.Job, most uint64) sim.Config {
 	out := sim.Config{Plan: job.Plan, Loss: job.Loss, Score: job.Score(), InOrder: manifest.Endless(job.Plan)}
 	n := manifest.Users(job.Plan)
 	if n <= most {
+		return out
+	}
+	if last := job.Plan.Phases[len(job.Plan.Phases)-1]; last.Top > 0 { // which goes on for ever, and so as well for fewer
+		looks := n - last.Users
+		last.Users = max(most, looks+last.Minimum) - looks
 		return out
 	}
 	share := (n + most - 1) / most

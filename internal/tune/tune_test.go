@@ -222,3 +222,30 @@ func TestSampleHasTheNoiseOfTheTask(t *testing.T) {
 		t.Errorf("%+v, %v", report, err)
 	}
 }
+
+// Of a task without an end fewer users are simulated, in the cohorts that it has: a round of m users has the noise of the task's round of m.
+func TestSampleOfAStream(t *testing.T) {
+	config := madeUpRows(t, "schedule.users=20000", "schedule.continuous=adaptive")
+	spec, err := config.Load(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	job, err := run.NewJob(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := manifest.Gradients(job.Plan)
+	want := f.Mechanism.ClipNorm * job.First().Privacy.TotalStd() * float64(f.Cohort) / 500
+	sample := simulated(job, 3000)
+	if n := manifest.Users(sample.Plan); n != 3000 {
+		t.Errorf("%d users are simulated, want 3000", n)
+	}
+	if sample.NoiseStd != nil && sample.NoiseStd(1, 500) < 0.99*want {
+		t.Errorf("noise %v of a round of 500, want %v", sample.NoiseStd(1, 500), want)
+	}
+	config.Most, config.Seeds = 3000, 2
+	report, err := only(t, config).Run(context.Background())
+	if err != nil || report.Users != 20000 || report.Candidates[0].Rounds < 4 {
+		t.Errorf("%+v, %v: want the rounds of 3,000 users", report, err)
+	}
+}
