@@ -27,9 +27,7 @@ noise         %.4g of %s, standard deviation of one coordinate of the mean %s, r
 		fmt.Fprintf(w, ", the paper's constants %.4g", *r.Comparison.PaperNoiseStd)
 	}
 	if r.Top > 0 {
-		fmt.Fprintf(w, "\ncohorts       follow the stream, from %d to %d; each is released with the noise of %d, of which the stage adds what is missing\n"+
-			"              one report, whatever it says, moves a coordinate of the mean of %d by at most %.3g of the clip norm",
-			r.Base, r.Top, r.Cohort, r.Base, (1+float64(p.Trials)/float64(p.Levels))/float64(r.Base))
+		r.printCohorts(w)
 	}
 	for i, m := range r.Moments {
 		fmt.Fprintf(w, "\n%-14sin round %d, of %s: d = %d, g = %d, b = %d, p = %.6g, noise %.4g of their norm",
@@ -119,6 +117,35 @@ func inRound(k wording.Kind) wording.Noun {
 		return wording.Report
 	}
 	return k.Reporter()
+}
+
+// printCohorts says of a task without an end how large its rounds are, whose noise they have and how much, and what one report can move.
+func (r planReport) printCohorts(w io.Writer) {
+	p := r.Privacy
+	fmt.Fprintf(w, "\ncohorts       of %d", r.Base)
+	if r.Top > r.Base {
+		fmt.Fprintf(w, " to %d, as the stream wants", r.Top)
+	}
+	switch {
+	case p.Trust == accounting.Local:
+	case p.Trials == 0:
+		fmt.Fprint(w, "; all of their noise is the stage's")
+	default:
+		fmt.Fprintf(w, "; each is released with the noise of %d, of which the stage adds what is missing", r.Cohort)
+	}
+	if r.Top > r.Base || r.Cohort > r.Base {
+		fmt.Fprintf(w, "\n              so a coordinate of the mean of %d has about %.3g of the clip norm of noise", r.Base, r.noiseOf(r.Base))
+	}
+	if r.Top > r.Base {
+		fmt.Fprintf(w, ", and of the mean of %d about %.3g", r.Top, r.noiseOf(r.Top))
+	}
+	fmt.Fprintf(w, "\n              one report, whatever it says, moves a coordinate of the mean of %d by at most %.3g of the clip norm",
+		r.Base, (1+float64(p.Trials)/float64(p.Levels))/float64(r.Base))
+}
+
+// noiseOf is the standard deviation of one coordinate of the mean gradient of so many users, about, with the noise that is planned for Cohort.
+func (r planReport) noiseOf(users uint64) float64 {
+	return r.scale * r.Privacy.TotalStd() * float64(r.Cohort) / float64(users)
 }
 
 // clip is the unit of noise.

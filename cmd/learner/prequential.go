@@ -136,11 +136,11 @@ func (p *prequential) String() string {
 	}
 	switch {
 	case p.LogLoss != nil:
-		return fmt.Sprintf("scored before it learned: %d users, log loss %.4f, accuracy %.4f, %s", p.Users, *p.LogLoss, *p.Accuracy, alarms)
+		return fmt.Sprintf("scored before it learned: %d rows, log loss %.4f, accuracy %.4f, %s", p.Users, *p.LogLoss, *p.Accuracy, alarms)
 	case p.Loss != nil:
-		return fmt.Sprintf("scored before it learned: %d users, loss %.4f, accuracy %.4f, %s", p.Users, *p.Loss, *p.Accuracy, alarms)
+		return fmt.Sprintf("scored before it learned: %d rows, loss %.4f, accuracy %.4f, %s", p.Users, *p.Loss, *p.Accuracy, alarms)
 	case p.SquaredError != nil:
-		return fmt.Sprintf("scored before it learned: %d users, mean square %.4f, %s", p.Users, *p.SquaredError, alarms)
+		return fmt.Sprintf("scored before it learned: %d rows, mean square %.4f, %s", p.Users, *p.SquaredError, alarms)
 	}
 	return "no row was scored before it learned: the data end with the first look"
 }
