@@ -145,6 +145,9 @@ func (s *Spec) checkAlgorithm() error {
 		return refuse("model.loss", s.Model.Loss, "squared or another loss of numbers with schedule.continuous %s: the curvature of %s grows with the count, and the one "+
 			"that a stream's steps are made of does not", c.Continuous, s.Model.Loss)
 	}
+	if c.Continuous == schedule.Adaptive && c.Rounds.Max > 0 {
+		return refuse("schedule.rounds.max", c.Rounds.Max, "0 with schedule.continuous %s: its rounds never end", c.Continuous)
+	}
 	wanted := s.conditions()
 	if c.Interactive {
 		if c.Continuous != "" {

@@ -166,6 +166,7 @@ func TestStrictness(t *testing.T) {
 		{plain, "users: 1000", "users: 1000, cohort: 1001", "schedule.cohort", "1001"},
 		{plain, "users: 1000", "users: 1000, cohort: 10, minimum_cohort: 11", "schedule.minimum_cohort", "11"},
 		{plain, "users: 1000", "users: 1000, rounds: {max: -1}", "schedule.rounds.max", "-1"},
+		{strings.Replace(plain, "plan: proved", "plan: practical", 1), "users: 1000", "users: 1000, continuous: adaptive, rounds: {max: 5}", "schedule.rounds.max", "5"},
 		{plain, "users: 1000", "users: 1000, rounds: {min: 1}", "schedule.rounds.min", ""},
 		{plain, "users: 1000", "users: 1000, deadline: 60", "schedule.deadline", "60"},
 		{plain, "users: 1000", "users: 1000, deadline: -1s", "schedule.deadline", "-1s"},
