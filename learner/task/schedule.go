@@ -132,6 +132,9 @@ func (s *Spec) checkPlan() error {
 	return nil
 }
 
+// Adaptive says whether the task has no end and its model follows the stream.
+func (s *Spec) Adaptive() bool { return s.Schedule.Continuous == schedule.Adaptive }
+
 // checkAlgorithm refuses algorithms that the loss, the trust or the rest of the schedule rule out.
 func (s *Spec) checkAlgorithm() error {
 	c := s.Schedule
@@ -141,11 +144,11 @@ func (s *Spec) checkAlgorithm() error {
 		return refuse("schedule.continuous", c.Continuous, "%s under schedule.plan %s, or nothing for a task that ends (schedule.plan %s has %s)",
 			strings.Join(ways, ", "), c.Plan, other(c.Plan), others)
 	}
-	if c.Continuous == schedule.Adaptive && s.traits().Labels == convex.Counts {
+	if s.Adaptive() && s.traits().Labels == convex.Counts {
 		return refuse("model.loss", s.Model.Loss, "squared or another loss of numbers with schedule.continuous %s: the curvature of %s grows with the count, and the one "+
 			"that a stream's steps are made of does not", c.Continuous, s.Model.Loss)
 	}
-	if c.Continuous == schedule.Adaptive && c.Rounds.Max > 0 {
+	if s.Adaptive() && c.Rounds.Max > 0 {
 		return refuse("schedule.rounds.max", c.Rounds.Max, "0 with schedule.continuous %s: its rounds never end", c.Continuous)
 	}
 	wanted := s.conditions()

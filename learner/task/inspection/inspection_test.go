@@ -94,6 +94,10 @@ func TestReportOfNumbers(t *testing.T) {
 	if !strings.Contains(r.Advice, "--shuffle N") {
 		t.Errorf("advice %q", r.Advice)
 	}
+	stream := strings.Replace(file, "schedule: {users: 1000", "schedule: {continuous: adaptive, users: 1000", 1)
+	if s, err := inspect(t, stream, data.String()); err != nil || !s.Ordered || !strings.Contains(s.Advice, "if it is that of time, leave it") {
+		t.Errorf("rows of a stream without an end in an order: %+v, %v", s, err)
+	}
 	for _, c := range []struct{ schedule, want string }{{"", "Mix the rows of each file before"}, {"interactive: true, ", "all rows"}} {
 		silo := strings.Replace(file, "schedule: {users: 1000", "silo: {count: 4, units: 100}\nschedule: {"+c.schedule+"deadline: 20s", 1)
 		if r, err := inspect(t, silo, data.String()); err != nil || !r.Ordered || !strings.Contains(r.Advice, c.want) || strings.Contains(r.Advice, "--shuffle") {
