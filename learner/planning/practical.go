@@ -113,6 +113,9 @@ func (p Problem) adaptive(l practical.Layout, left uint64) *wire.Phase {
 	if p.Minimum > 0 {
 		base, top = p.Minimum, max(top, p.Minimum)
 	}
+	if base == top && p.Minimum == 0 { // else a round that lacks one user would wait for ever
+		base = p.minimum(top)
+	}
 	planned := top
 	if p.Trust.HasReportNoise() && !p.Local() {
 		planned = max(top, noisyCohort)

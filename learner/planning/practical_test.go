@@ -111,6 +111,16 @@ func TestPracticalPlanKeepsWhatIsSet(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	if _, plan := rounds(func(p *planning.Problem) {
+		p.Cohort, p.Continuous, p.Practical.Continuous = 1000, schedule.Adaptive, true
+	}); manifest.Gradients(plan).Minimum != 900 || manifest.Gradients(plan).Top != 1000 {
+		t.Errorf("rounds of %d to %d, want one that lacks a tenth of its 1000 users to close", manifest.Gradients(plan).Minimum, manifest.Gradients(plan).Top)
+	}
+	few := inPractice("logistic", 300)
+	few.Continuous, few.Practical.Continuous = schedule.Adaptive, true
+	if _, err := planning.MakePlan(few); err == nil || !strings.Contains(err.Error(), "at least 350") {
+		t.Errorf("300 users of a task without end: %v", err)
+	}
 	p := inPractice("logistic", 3)
 	p.Minimum = 2
 	if _, err := planning.MakePlan(p); err == nil || !strings.Contains(err.Error(), "too few") {

@@ -63,6 +63,10 @@ func (p Problem) StreamLayout(unit func(users uint64) float64, constant bool) (L
 		return Layout{}, fmt.Errorf("%d users teach a first look too little at this epsilon: each of its moments would have noise of %.2g, want at most %v: "+
 			"plan for at least %d users, or declare fewer features", p.Users, got, streamMostNoise, 5*look(1<<40, streamMostNoise))
 	}
+	if need := l.MomentUsers + l.Base; need > p.Users {
+		return Layout{}, fmt.Errorf("%d users are too few for a task without an end: a first look of %d and a round of %d want at least %d",
+			p.Users, l.MomentUsers, l.Base, need)
+	}
 	l.Unit, l.Top = unit(l.Base)*p.radius(), l.Base
 	if !constant {
 		enough := streamHalf * l.Unit * l.Unit * float64(p.dim()+1) / p.shape().Curvature
