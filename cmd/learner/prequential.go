@@ -9,8 +9,8 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// A prequential scores every row of a round of gradients by the model that stood before the round: test, then train. Numbers are scored in their
-// declared range as [-1, 1].
+// A prequential scores every row of a round of gradients by the model that stood before the round: test, then train.
+// Numbers are scored in their declared range as [-1, 1].
 type prequential struct {
 	Users        uint64   `json:"users"` // rows that were scored
 	LogLoss      *float64 `json:"log_loss,omitempty"`
@@ -20,7 +20,8 @@ type prequential struct {
 	Alarms       []uint64 `json:"alarms"`                 // users so far, after each round that surprised; over several runs those of all
 	AlarmCount   float64  `json:"alarm_count"`            // how many there are
 	Memory       *float64 `json:"memory_users,omitempty"` // at the end
-	// Diverged says that the second half of the rows is predicted worse than by their best constant, by more than .02 and three times the mean expected error.
+	// Diverged says that the second half of the rows is predicted worse than by their best constant, by more than .02
+	// and three times the mean expected error.
 	Diverged bool `json:"diverged"`
 
 	sum, hits float64

@@ -15,7 +15,8 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-// A madeStream is a random stream of two classes: its rows in order, which of its features are indicators, and the horizon and epsilon of a task for it.
+// A madeStream is a random stream of two classes: its rows in order, which of its features are indicators, and the
+// horizon and epsilon of a task for it.
 type madeStream struct {
 	rows       []convex.Example
 	indicators []bool
@@ -23,8 +24,8 @@ type madeStream struct {
 	epsilon    float64
 }
 
-// makeStream draws one: correlated or heavy-tailed features and indicators, shares of 1:300 to 1:1, and no drift, shares that jump or walk, another truth,
-// or seasons; some features leave their bounds.
+// makeStream draws one: correlated or heavy-tailed features and indicators, shares of 1:300 to 1:1, and no drift,
+// shares that jump or walk, another truth, or seasons; some features leave their bounds.
 func makeStream(r *rand.Rand, features, events [2]float64) madeStream {
 	between := func(low, high float64) float64 { return low + (high-low)*r.Float64() }
 	log := func(of [2]float64) int { return int(math.Exp(between(math.Log(of[0]), math.Log(of[1])))) }
@@ -131,8 +132,9 @@ func (m madeStream) task(t *testing.T) run.Job {
 	return job
 }
 
-// TestRandomStreams: of 200 random streams at most four end their second half above its best constant by .02 and three times the expected error that status
-// prints, and none goes on growing. The short form runs four of fewer features.
+// TestRandomStreams: of 200 random streams at most four end their second half above its best constant by .02 and
+// three times the expected error that status prints, and none goes on growing. The short form runs four of fewer
+// features.
 func TestRandomStreams(t *testing.T) {
 	count, most, features, events := 4, 0, [2]float64{2, 40}, [2]float64{15000, 25000}
 	if longtest.Run(t, "196 of 200 random streams") {

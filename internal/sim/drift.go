@@ -22,7 +22,8 @@ const (
 // Drifts lists the kinds of drift.
 func Drifts() []string { return []string{NoDrift, DriftJump, DriftTurn, DriftSeasons, DriftShares} }
 
-// Drifting yields n examples of a population that changes; with NoDrift those that Examples begins with. It refuses a kind that is none of Drifts.
+// Drifting yields n examples of a population that changes; with NoDrift those that Examples begins with. It refuses a
+// kind that is none of Drifts.
 func (s *Synthetic) Drifting(kind string, n int) (iter.Seq[convex.Example], error) {
 	at, known := map[string]func(t float64) (turn, offset float64){
 		NoDrift:      func(float64) (float64, float64) { return 0, 0 },

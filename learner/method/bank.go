@@ -8,12 +8,16 @@ import (
 	"github.com/panlearn/panlearn/learner/practical"
 )
 
-// Bank follows the optimum of a stream that never ends. A gradient g at theta, with the curvature e of the loss, is an observation of where the optimum
-// is: z = theta - g/e. Each filter of a bank takes the optimum for a random walk of its own speed, observed with noise of its own size; all see the same
-// z, and its likelihood says which of them to believe (interacting multiple models, Blom and Bar-Shalom 1988). Intercepts, whose optimum jumps with the shares of the
-// classes, have a bank of their own. docs/adaptive.md has the formulas, what is proved of them, and how their constants were chosen.
+// Bank follows the optimum of a stream that never ends.
 //
-// Cohorts follow too: they double while the model hardly moves, and shrink where it moves much, so that some eight rounds are in its memory.
+// A gradient g at theta, with the curvature e of the loss, is an observation of where the optimum is: z = theta - g/e.
+// Each filter of a bank takes the optimum for a random walk of its own speed, observed with noise of its own size. All
+// filters see the same z, and its likelihood says which of them to believe (interacting multiple models, Blom and
+// Bar-Shalom 1988). Intercepts have a bank of their own, because their optimum jumps with the shares of the classes.
+// docs/adaptive.md has the formulas, what is proved of them, and how their constants were chosen.
+//
+// Cohorts double while the model hardly moves, and shrink where it moves much, so that about eight rounds are in its
+// memory.
 type Bank struct {
 	base
 	cfg BankConfig
@@ -32,7 +36,7 @@ type Bank struct {
 	memory    float64 // users whose events the model remembers, about
 }
 
-// A secant is what a step leaves for the curvature along the next one.
+// A secant keeps of a step what the next one needs to estimate the curvature along both.
 type secant struct {
 	point, gradient []float64
 	variance        float64 // of one coordinate of the gradient
@@ -198,7 +202,8 @@ func (b *Bank) Step(e Estimate) error {
 	return nil
 }
 
-// along updates the curvature by the secant of the last step, less what the noise that the last gradient and the step share says of it.
+// along updates the curvature by the secant of the last step, less what the noise that the last gradient and the step
+// share says of it.
 func (b *Bank) along(theta, g []float64, variance float64) (num, den, h float64) {
 	var rise, square float64
 	for i, x := range theta {

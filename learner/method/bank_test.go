@@ -11,7 +11,8 @@ import (
 	"github.com/panlearn/panlearn/learner/practical"
 )
 
-// bankOf is a bank over one block of dim numbers, the last an intercept, for a loss of curvature 1 and noise of deviation 1 a user.
+// bankOf is a bank over one block of dim numbers, the last an intercept, for a loss of curvature 1 and noise of
+// deviation 1 a user.
 func bankOf(t *testing.T, dim int) *method.Bank {
 	t.Helper()
 	out, err := method.NewBank(method.BankConfig{Dim: dim, Blocks: 1, Set: convex.Ball{R: convex.MaxScale}, Start: make([]float64, dim), Users: 40_000,
@@ -22,7 +23,8 @@ func bankOf(t *testing.T, dim int) *method.Bank {
 	return out
 }
 
-// follow takes a round at a quadratic loss of curvature h around the optimum, of the cohort that the bank asks for, with privacy noise of deviation u in the sum.
+// follow takes a round at a quadratic loss of curvature h around the optimum, of the cohort that the bank asks for,
+// with privacy noise of deviation u in the sum.
 func follow(t *testing.T, b *method.Bank, optimum []float64, h, u float64, r *rand.Rand) {
 	t.Helper()
 	q := b.Query()
@@ -43,8 +45,9 @@ func away(a, b []float64) (sum float64) {
 	return math.Sqrt(sum)
 }
 
-// TestBankFollows an optimum that stays, then jumps: it comes near, says how near about, is not surprised while nothing changes, is when the optimum
-// jumps, and comes near again within a few thousand users. Cohorts grow while nothing happens and shrink after the jump.
+// TestBankFollows an optimum that stays, then jumps: it comes near, says how near about, is not surprised while
+// nothing changes, is when the optimum jumps, and comes near again within a few thousand users. Cohorts grow while
+// nothing happens and shrink after the jump.
 func TestBankFollows(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	b := bankOf(t, 9)
@@ -89,7 +92,8 @@ func TestBankFollows(t *testing.T) {
 	}
 }
 
-// TestBankIsStable where the loss is fifty times as curved as the first look says: secants tell, and steps stay short enough.
+// TestBankIsStable where the loss is fifty times as curved as the first look says: secants tell, and steps stay short
+// enough.
 func TestBankIsStable(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	b := bankOf(t, 5)
@@ -102,7 +106,8 @@ func TestBankIsStable(t *testing.T) {
 	}
 }
 
-// TestBankStaysFinite whatever is released: gradients as long as a poisoned round can make them, for ever in one direction.
+// TestBankStaysFinite whatever is released: gradients as long as a poisoned round can make them, for ever in one
+// direction.
 func TestBankStaysFinite(t *testing.T) {
 	for _, length := range []float64{1, 1e3, 1e8} {
 		b := bankOf(t, 4)
@@ -176,8 +181,9 @@ func TestBankResumes(t *testing.T) {
 	}
 }
 
-// TestBankRegret holds the mixture of one block against the inequality of docs/adaptive.md: for any sequence of experts with S changes, its sum of -log densities is at most
-// theirs and beta log J + S beta log(J/s) + T ((1 - beta) log J + log 1/(1 - s)), on any sequence of observations.
+// TestBankRegret holds the mixture of one block against the inequality of docs/adaptive.md: for any sequence of
+// experts with S changes, its sum of -log densities is at most theirs and beta log J + S beta log(J/s) + T ((1 -
+// beta) log J + log 1/(1 - s)), on any sequence of observations.
 func TestBankRegret(t *testing.T) {
 	const beta, share, filters, dim = 0.95, 0.02, 30, 3
 	r := rand.New(rand.NewPCG(9, 10))

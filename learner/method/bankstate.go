@@ -15,8 +15,9 @@ func (b *Bank) words() []float64 {
 		b.last.variance, b.last.kappa}
 }
 
-// MarshalBinary returns the state, see learner.Algorithm. The header is followed by bankWords numbers; of intercepts and then of weights by the variances,
-// the weights and the likelihoods of the filters, and their points; and after the first step by its point and its gradient.
+// MarshalBinary returns the state, see learner.Algorithm. The header is followed by bankWords numbers; of intercepts
+// and then of weights by the variances, the weights and the likelihoods of the filters, and their points; and after
+// the first step by its point and its gradient.
 func (b *Bank) MarshalBinary() ([]byte, error) {
 	out := appendFloats(b.header().append(nil), b.words()...)
 	for _, f := range [...]*filters{&b.intercepts, &b.weights} {

@@ -6,7 +6,8 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// filters are random-walk filters over some coordinates, which share one observation of the optimum. Each has one variance for all coordinates.
+// filters are random-walk filters over some coordinates, which share one observation of the optimum. Each has one
+// variance for all coordinates.
 type filters struct {
 	dim      int
 	walk     []float64 // by how much the variance of a coordinate grows with each user
@@ -18,7 +19,8 @@ type filters struct {
 	gain     float64   // mean share of the way to the last observation
 }
 
-// newFilters returns filters that start at a point, with a variance for each scale and coordinate; one for each memory, noise and scale.
+// newFilters returns filters that start at a point, with a variance for each scale and coordinate; one for each
+// memory, noise and scale.
 func newFilters(start []float64, variance float64, scales []float64) filters {
 	f := filters{dim: len(start)}
 	for _, memory := range memories {
@@ -53,10 +55,11 @@ func (f *filters) mean() []float64 {
 	return out
 }
 
-// A deviation is how far an observation was from the filters' points, in squares, and how far it was expected to be.
+// A deviation holds the squared distance of an observation from the filters' points, and the one that was expected.
 type deviation struct{ seen, expected float64 }
 
-// surprise is by how many deviations more was seen than expected: the cube root of a chi-squared of so many degrees is about normal (Wilson and Hilferty).
+// surprise is by how many deviations more was seen than expected: the cube root of a chi-squared of so many degrees
+// is about normal (Wilson and Hilferty).
 func (d deviation) surprise(dim int) float64 {
 	if dim == 0 {
 		return math.Inf(-1)
@@ -65,8 +68,8 @@ func (d deviation) surprise(dim int) float64 {
 	return (math.Cbrt(d.seen/d.expected) - (1 - v)) / math.Sqrt(v)
 }
 
-// step returns the filters after the observation theta - g/curvature, of users whose gradient has a variance in each coordinate, and by how much it
-// surprises them. f stays as it is.
+// step returns the filters after the observation theta - g/curvature, of users whose gradient has a variance in each
+// coordinate, and by how much it surprises them. f stays as it is.
 func (f *filters) step(theta, g []float64, curvature, variance, users float64) (filters, deviation) {
 	n := len(f.walk)
 	out := filters{dim: f.dim, walk: f.walk, noise: f.noise, points: make([]float64, len(f.points)), variance: make([]float64, n),

@@ -8,17 +8,20 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// A Stream tells method.Bank, which follows a stream that never ends, what the loss looks like in the coordinates of steps.
+// A Stream tells method.Bank, which follows a stream that never ends, what the loss looks like in the coordinates of
+// steps.
 type Stream struct {
 	Curvature float64 // h0: a low estimate of the mean second derivative of the loss along one coordinate
 	Slope     float64 // variance of one coordinate of the gradient of one user, at the optimum
 	Spread    float64 // tau: how far from the start the optimum is expected, as a norm
-	// Trust is by how much the curvature grows with the squared norm of a gradient beyond its noise: rows that agree lie far out in one direction.
+	// Trust is by how much the curvature grows with the squared norm of a gradient beyond its noise: rows that agree
+	// lie far out in one direction.
 	Trust float64
-	// Clip is the longest clip of classes, see StreamClip; of numbers it is the clip where the residual has deviation 1 in the coordinates of
-	// steps.
+	// Clip is the longest clip of classes, see StreamClip; of numbers it is the clip where the residual has deviation
+	// 1 in the coordinates of steps.
 	Clip float64
-	// Squared says that twice the mean loss, times Residual, is the mean square of the residual, so that Slope, Trust and Clip follow it.
+	// Squared says that twice the mean loss, times Residual, is the mean square of the residual, so that Slope, Trust
+	// and Clip follow it.
 	Squared  bool
 	Residual float64
 }
@@ -49,9 +52,10 @@ func (p Problem) shape() Stream {
 // hingeCurvature is the share of events that lie on the rounded corner of a hinge at a model that fits, over its width.
 const hingeCurvature = 0.25
 
-// StreamLayout divides the users of a task without an end: how many report moments, and the smallest and the largest cohort of a round of gradients. unit
-// returns, for a number of users, the standard deviation of one coordinate of their released sum at clip norm 1. constant says that cohorts do not
-// change. It refuses a stream whose first look would teach nothing, with the number of users that would do.
+// StreamLayout divides the users of a task without an end: how many report moments, and the smallest and the largest
+// cohort of a round of gradients. unit returns, for a number of users, the standard deviation of one coordinate of
+// their released sum at clip norm 1. constant says that cohorts do not change. It refuses a stream whose first look
+// would teach nothing, with the number of users that would do.
 func (p Problem) StreamLayout(unit func(users uint64) float64, constant bool) (Layout, error) {
 	noise := func(users uint64) float64 { return unit(users) * p.MomentsNorm() / float64(users) }
 	few := max(leastCohort, p.Users/5)
@@ -129,8 +133,9 @@ func (p Problem) streamOfNumbers(r released) (Learned, error) {
 	return out, p.begin(&out, p.from(&out, make([]float64, p.dim())))
 }
 
-// StreamClip returns the clip of a round of so many users. Of classes the noise of a round is then at most sqrt(8) times its sampling error, but
-// where half of the longest clip is longer. residual is the mean square of the residual of numbers, 1 where it is not known.
+// StreamClip returns the clip of a round of so many users. Of classes the noise of a round is then at most sqrt(8)
+// times its sampling error, but where half of the longest clip is longer. residual is the mean square of the residual
+// of numbers, 1 where it is not known.
 func (p Problem) StreamClip(l Layout, of *Learned, users uint64, residual float64) float64 {
 	longest := of.Stream.Clip
 	if p.classes() == 0 {

@@ -16,8 +16,9 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// TestBatchOfAnAdaptiveRound: a round that is full at 100 users, of a plan of noise for 400, is released with the noise of 400, whether all came or the 60
-// who are enough at its deadline; a stage that adds the noise of the round's own users alone, or releases fewer or more users, is refused.
+// TestBatchOfAnAdaptiveRound: a round that is full at 100 users, of a plan of noise for 400, is released with the
+// noise of 400, whether all came or the 60 who are enough at its deadline; a stage that adds the noise of the round's
+// own users alone, or releases fewer or more users, is refused.
 func TestBatchOfAnAdaptiveRound(t *testing.T) {
 	coin, err := randomizer.CoinFromFloat(0.5)
 	if err != nil {
@@ -43,8 +44,8 @@ func TestBatchOfAnAdaptiveRound(t *testing.T) {
 	}
 }
 
-// TestCohortOfAnAdaptiveRound: the next round asks as many as the method wants, or as came in five seconds at the pace of the last one, within the plan's
-// bounds; a state that is an older copy asks what already stands.
+// TestCohortOfAnAdaptiveRound: the next round asks as many as the method wants, or as came in five seconds at the
+// pace of the last one, within the plan's bounds; a state that is an older copy asks what already stands.
 func TestCohortOfAnAdaptiveRound(t *testing.T) {
 	next := manifest.Place{Phase: &wire.Phase{Minimum: 60, Top: 2000, Cohort: 4000}}
 	for _, one := range []struct {
@@ -71,8 +72,8 @@ func TestCohortOfAnAdaptiveRound(t *testing.T) {
 	}
 }
 
-// TestTrackingOfAnAnnouncedRound: the next cohort that people are told is the one that was announced, and not what the method wanted before fast
-// traffic made it larger; after the end there is none.
+// TestTrackingOfAnAnnouncedRound: the next cohort that people are told is the one that was announced, and not what
+// the method wanted before fast traffic made it larger; after the end there is none.
 func TestTrackingOfAnAnnouncedRound(t *testing.T) {
 	alg, err := method.NewPractical(method.PracticalConfig{Layout: practical.Layout{MomentUsers: 250, Rounds: 1, Base: 250, Top: 500, Unit: 8},
 		Problem: practical.Problem{Loss: convex.Declaration{Name: "logistic"}, Features: 1, Bound: 1, Intercept: 1, Users: 4000, Continuous: true}})

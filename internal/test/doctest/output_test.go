@@ -16,7 +16,8 @@ var (
 	blanks = regexp.MustCompile(`[ \t]+`)
 )
 
-// A tolerance is by how much a number that is printed may differ from the one that the page shows, as a share of the larger.
+// A tolerance is by how much a number that is printed may differ from the one that the page shows, as a share of the
+// larger.
 type tolerance float64
 
 // anyNumber accepts every number for every other.
@@ -75,7 +76,8 @@ func (t tolerance) near(a, b string) bool {
 	return err == nil && other == nil && (math.IsInf(float64(t), 1) || math.Abs(x-y) <= float64(t)*max(math.Abs(x), math.Abs(y)))
 }
 
-// differs compares what a page shows with what was printed; "" is no difference. A line of three dots in the page stands for any lines, none too.
+// differs compares what a page shows with what was printed; "" is no difference. A line of three dots in the page
+// stands for any lines, none too.
 func differs(shown, printed string, about tolerance) string {
 	want := strings.Split(strings.TrimRight(shown, "\n"), "\n")
 	got := strings.Split(strings.TrimRight(printed, "\n"), "\n")

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// failedRun is an excerpt of `go test -v`: a script that failed at its line 21 and a test that failed, with much said between.
+// failedRun is an excerpt of `go test -v`: a script that failed at its line 21 and a test that failed, with much said
+// between.
 var failedRun = strings.Join([]string{
 	"=== RUN   TestScripts", "=== RUN   TestScripts/finish", "    testscript.go:630: ", "        > exec learner finish --state demo",
 	"        FAIL: testdata/scripts/finish.txtar:21: unexpected command failure",
