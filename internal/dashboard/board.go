@@ -18,10 +18,17 @@ type Config struct {
 	Task Task
 	// Model is the released model. It is called when a reader wants a model that is newer than the last one, at most once
 	// at a time. Nil shows no weights.
-	Model func(context.Context) (model.Snapshot, error)
+	Model func(context.Context) (Model, error)
 	Now   func() time.Time // nil: time.Now
 	// Record is the file that keeps the curves over a restart. Empty: none.
 	Record string
+}
+
+// A Model is a released model. Spread has about the standard deviation of each feature, in the units of the data, as the
+// first cohorts released it; nil where the plan releases none.
+type Model struct {
+	model.Snapshot
+	Spread []float64
 }
 
 // A Task is what is learned, as it was planned.

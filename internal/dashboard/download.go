@@ -15,7 +15,7 @@ func (p *page) download(file, kind string, format func(model.Snapshot) ([]byte, 
 			http.Error(w, "no model is released yet", http.StatusServiceUnavailable)
 			return
 		}
-		out, err := format(*s)
+		out, err := format(s.Snapshot)
 		if err != nil { // of a feature that the format cannot express
 			http.Error(w, err.Error(), http.StatusNotImplemented)
 			return

@@ -15,7 +15,6 @@ import (
 
 	"golang.org/x/net/html"
 
-	"github.com/panlearn/panlearn/internal/model"
 	"github.com/panlearn/panlearn/internal/obs"
 )
 
@@ -265,7 +264,7 @@ func TestNewestModelIsRead(t *testing.T) {
 		s.learnNow(1)
 		reads := 0
 		read := s.Board.config.Model
-		s.Board.config.Model = func(ctx context.Context) (m model.Snapshot, err error) {
+		s.Board.config.Model = func(ctx context.Context) (m Model, err error) {
 			reads++
 			return read(ctx)
 		}

@@ -107,7 +107,7 @@ func strict(h http.Handler) http.Handler {
 }
 
 // released is the model. It is read anew if ctx allows and it is time.
-func (p *page) released(ctx context.Context) *model.Snapshot {
+func (p *page) released(ctx context.Context) *Model {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if ctx.Err() != nil || p.stopping() {

@@ -25,7 +25,7 @@ func TestPageWithoutScript(t *testing.T) {
 		"Last round took 5.8 s", "Signal to noise 2.07 noise alone is about 1; its level is 0.0188 in one coordinate")
 	d.says("cohort", "312 of 500 reports in round 13", "The mark is the minimum, 450.", "Attempt 1.")
 	d.says("privacy", "Spent epsilon at most 0.995, delta 1e-06", "Planned within the budget, epsilon 1", "trust shuffle", "if in every cohort all of the users planned for are honest", "replaced by any other")
-	d.says("weights", "Take it as JSON , ONNX or NumPy", "after round 12", "in the units of the data, 5 of 5", "hours=40 1.25", "married −0.9")
+	d.says("weights", "Take it as JSON , ONNX or NumPy", "after round 12", "in the units of the data, 5 of 5, those of the largest effect: a weight times the declared scale of its feature.", "hours=40 1.25", "married −0.9")
 	d.says("peers", "Broker connected", "Shuffle stage works on round 13, attempt 1")
 	d.says("outcomes", "accepted and counted accepted 6,312", "range 102")
 	if got := text(d.byID("outcomes")); strings.Contains(got, "wrong_round") {

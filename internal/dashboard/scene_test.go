@@ -65,14 +65,14 @@ func newScene() *scene {
 	return w
 }
 
-func (w *scene) model(context.Context) (model.Snapshot, error) {
+func (w *scene) model(context.Context) (Model, error) {
 	weights := []float64{1.25, 0.031, 0.74, -0.42, -0.9}
 	s := model.Snapshot{FormatVersion: model.Version, Task: "income", Loss: "logistic", Round: w.round, Weights: model.Rows{weights}, Intercept: []float64{0.1},
 		Privacy: model.Statement{Trust: "shuffle", HonestFraction: accounting.One, Epsilon: 0.99431, Delta: 1e-6, Users: w.users}}
 	for _, n := range w.names {
 		s.Features = append(s.Features, task.Coordinate{Name: n})
 	}
-	return s, nil
+	return Model{Snapshot: s}, nil
 }
 
 func (w *scene) progress() service.Progress {

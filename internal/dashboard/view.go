@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/panlearn/panlearn/internal/cli"
-	"github.com/panlearn/panlearn/internal/model"
 	"github.com/panlearn/panlearn/internal/wording"
 )
 
@@ -53,14 +53,16 @@ type Privacy struct {
 	Text  string
 }
 
-// Weights are the largest of the released model.
+// Weights are those of the released model that have the largest effects.
 type Weights struct {
-	Round uint64
-	Rows  []Weight
-	Of    int // how many there are
+	Round  uint64
+	Rows   []Weight
+	Of     int    // how many there are
+	Effect string // what they are ranked by
+	Others bool   // a name has the mark of words that are not declared
 }
 
-// A Weight is one of them with the bar that stands for it, on a scale from -100 to 100.
+// A Weight is one of them with the bar that stands for its effect, on a scale from -100 to 100.
 type Weight struct {
 	Name, Value string
 	Left, Width float64
@@ -71,7 +73,7 @@ type Weight struct {
 type Fact struct{ Name, Value string }
 
 // view is the page now, with curves along an axis. snapshot is nil where no model is known.
-func (b *Board) view(snapshot *model.Snapshot, by By) View {
+func (b *Board) view(snapshot *Model, by By) View {
 	st, now := b.look()
 	task := b.config.Task
 	task.Expected = st.task.Expected
@@ -230,13 +232,14 @@ func (st *state) privacy(task Task) Privacy {
 // shown is how many weights the page shows.
 const shown = 10
 
-func weightsOf(s *model.Snapshot) Weights {
+// weightsOf ranks weights by their effects: a weight itself is as large as the unit of its feature is coarse.
+func weightsOf(s *Model) Weights {
 	if s == nil {
 		return Weights{}
 	}
 	type one struct {
-		name string
-		w    float64
+		name      string
+		w, effect float64
 	}
 	var all []one
 	for i, row := range s.Weights {
@@ -246,23 +249,38 @@ func weightsOf(s *model.Snapshot) Weights {
 		}
 		for j, w := range row {
 			if j < len(s.Features) {
-				all = append(all, one{class + s.Features[j].Name, w})
+				all = append(all, one{class + s.Features[j].Name, w, math.Abs(w) * s.spread(j)})
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b one) int { return cmp.Compare(math.Abs(b.w), math.Abs(a.w)) })
-	out := Weights{Round: s.Round, Of: len(all)}
+	slices.SortStableFunc(all, func(a, b one) int { return cmp.Compare(b.effect, a.effect) })
+	out := Weights{Round: s.Round, Of: len(all), Effect: "the declared scale of its feature"}
+	if s.Spread != nil {
+		out.Effect = "the spread of its feature, which is about what the first reports released"
+	}
 	for _, k := range all[:min(shown, len(all))] {
 		row := Weight{Name: k.name, Value: number(k.w), Left: 50, Negative: k.w < 0}
-		if most := math.Abs(all[0].w); most > 0 {
-			row.Width = round1(50 * math.Abs(k.w) / most)
+		if most := all[0].effect; most > 0 {
+			row.Width = round1(50 * k.effect / most)
 		}
 		if row.Negative {
 			row.Left = 50 - row.Width
 		}
 		out.Rows = append(out.Rows, row)
+		out.Others = out.Others || strings.Contains(k.name, "=*")
 	}
 	return out
+}
+
+// spread is how far feature j moves, in the units of the data.
+func (s *Model) spread(j int) float64 {
+	switch factor := math.Abs(s.Features[j].Factor); {
+	case s.Spread != nil:
+		return s.Spread[j]
+	case factor > 0:
+		return 1 / factor
+	}
+	return 1
 }
 
 func about(t Task) []Fact {
@@ -276,7 +294,7 @@ func about(t Task) []Fact {
 
 // A released caches the model: a reader's wish for a newer one is served at most every few seconds.
 type released struct {
-	snapshot *model.Snapshot
+	snapshot *Model
 	round    uint64 // of the board when it was read
 	read     time.Time
 }
@@ -285,7 +303,7 @@ type released struct {
 const again = 2 * time.Second
 
 // get is the newest model that was read, nil for none. It is not for two goroutines at once.
-func (r *released) get(ctx context.Context, b *Board) *model.Snapshot {
+func (r *released) get(ctx context.Context, b *Board) *Model {
 	b.mu.Lock()
 	resumed, over, round, now := b.resumed, b.stopped != nil && b.stopped.How != Over && b.stopped.How != Refused, b.progress.Round, b.config.Now()
 	b.mu.Unlock()

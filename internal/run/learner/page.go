@@ -85,12 +85,13 @@ func NewSite(spec *task.Spec, body *wire.Task, store state.Store, dir string, ex
 			Parameters: manifest.Dim(body.Plan), Users: manifest.Users(body.Plan),
 			Deadline: time.Duration(body.Plan.DeadlineMs) * time.Millisecond, Classes: len(features.Classes()),
 			Needs: needs(body.Plan), Expected: expected},
-		Model: func(ctx context.Context) (model.Snapshot, error) {
+		Model: func(ctx context.Context) (dashboard.Model, error) {
 			view, err := statedir.Look(ctx, store)
 			if err != nil {
-				return model.Snapshot{}, err
+				return dashboard.Model{}, err
 			}
-			return view.Snapshot()
+			s, err := view.Snapshot()
+			return dashboard.Model{Snapshot: s, Spread: view.Spread(s.Features)}, err
 		},
 	})
 	return &Site{Board: board, store: store, shown: make(chan struct{})}, nil

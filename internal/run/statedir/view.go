@@ -114,6 +114,20 @@ func (v View) Snapshot() (model.Snapshot, error) {
 	return s, nil
 }
 
+// Spread is about the standard deviation of each feature, in the units of the data, as the first cohorts of a practical plan
+// released it, noise included; nil in other plans, before they did, and where one scale is that of all features.
+func (v View) Spread(features []task.Coordinate) []float64 {
+	l := learner.LearnedOf(v.Algorithm)
+	if l == nil || len(l.Frame.Scale) != len(features) || slices.Min(l.Frame.Scale) == slices.Max(l.Frame.Scale) {
+		return nil
+	}
+	out := make([]float64, len(features))
+	for j, c := range features {
+		out[j] = math.Abs(1 / (l.Frame.Scale[j] * c.Factor))
+	}
+	return out
+}
+
 // A Status says how far a task is and what it has spent.
 type Status struct {
 	Task          string          `json:"task"`
