@@ -90,7 +90,7 @@ func printStatus(w io.Writer, s statedir.Status) error {
 		err = printRelease(w, s)
 	}
 	if err == nil {
-		err = printValidation(w, s.Kind, s.Validation)
+		err = printValidation(w, s.Kind, s.Validation, s.RMSE)
 	}
 	if t := s.Tracking; t != nil && err == nil {
 		_, err = fmt.Fprintf(w, "stream        %s\n", wording.Tracking(*t, s.Counted()))
@@ -260,8 +260,8 @@ func inFormat(doc []byte, format string) ([]byte, error) {
 	return s.ONNX()
 }
 
-// printValidation says what the scores of those who report say: nothing where there are none.
-func printValidation(w io.Writer, kind wording.Kind, v *method.Validation) error {
+// printValidation says what the scores of those who report say: nothing where there are none. rmse is nil for losses that have none.
+func printValidation(w io.Writer, kind wording.Kind, v *method.Validation, rmse *method.Scores) error {
 	if v == nil {
 		return nil
 	}
@@ -278,6 +278,11 @@ func printValidation(w io.Writer, kind wording.Kind, v *method.Validation) error
 	}
 	if v.Accuracy != nil {
 		if err := line("accuracy", *v.Accuracy, " %", 100); err != nil {
+			return err
+		}
+	}
+	if rmse != nil {
+		if err := line("rms error", *rmse, "", 1); err != nil {
 			return err
 		}
 	}

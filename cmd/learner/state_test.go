@@ -13,9 +13,33 @@ func TestValidationCountsRounds(t *testing.T) {
 	for rounds, want := range map[uint64]string{1: "over the only round\n", 12: "over all 12 rounds\n"} {
 		var out strings.Builder
 		want += "              an event's loss counts as at most 3.3\n"
-		if err := printValidation(&out, wording.Kind{}, &method.Validation{Rounds: rounds, LossBound: 3.3}); err != nil || !strings.HasSuffix(out.String(), want) {
+		if err := printValidation(&out, wording.Kind{}, &method.Validation{Rounds: rounds, LossBound: 3.3}, nil); err != nil || !strings.HasSuffix(out.String(), want) {
 			t.Errorf("%q, %v, want its end %q", out.String(), err, want)
 		}
+	}
+}
+
+// TestStatusSaysTheErrorOfNumbers: in the units of the label, before the loss and beside the baseline.
+func TestStatusSaysTheErrorOfNumbers(t *testing.T) {
+	at := func(v, low, high float64) method.Band { return method.Band{Value: v, Low: low, High: high} }
+	loss := method.Scores{Recent: at(0.02, 0, 0.08), Overall: at(0.08, 0.02, 0.32)}
+	rmse, value, deviation := loss.RootMeanSquare(500), 40., 210.
+	status := statedir.Status{Task: "t", Validation: &method.Validation{Rounds: 3, Loss: loss}, RMSE: &rmse,
+		Baseline: &statedir.Baseline{Value: &value, Error: &deviation}}
+	var out strings.Builder
+	if err := printStatus(&out, status); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"progressive rms error 100 (0 to 200) of late, 200 (100 to 400) over all 3 rounds\nprogressive loss      0.02",
+		"baseline      root mean squared error about 210 (always 40)\n"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%s\ndoes not say %q", out.String(), want)
+		}
+	}
+	out.Reset()
+	status.RMSE = nil
+	if err := printStatus(&out, status); err != nil || strings.Contains(out.String(), "rms error") {
+		t.Errorf("an error where there is none: %v\n%s", err, out.String())
 	}
 }
 

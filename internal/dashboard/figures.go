@@ -289,6 +289,15 @@ func constants(b *practical.Baseline, task Task) (accuracy, loss constant) {
 	return accuracy, loss
 }
 
+// rootMeanSquare is the error of a constant whose squared loss is c, as method.Scores.RootMeanSquare has it.
+func (c constant) rootMeanSquare(unit float64) constant {
+	if c.value != nil {
+		v := method.Scores{Recent: method.Band{Value: *c.value}}.RootMeanSquare(unit).Recent.Value
+		c.value = &v
+	}
+	return c
+}
+
 func (c constant) text(format func(float64) string) string {
 	if c.value == nil {
 		return "that of " + c.name + " is not released"

@@ -121,6 +121,10 @@ func (st *state) tiles(task Task, level Level, now time.Time) (tiles []Tile) {
 	case s != nil && s.Accuracy != nil:
 		a := s.Accuracy.Recent
 		tiles = append(tiles, Tile{"Accuracy", percent(a.Value), fmt.Sprintf("recent rounds; between %s and %s; %s", percent(a.Low), percent(a.High), accuracy.text(percent))})
+	case s != nil && task.LabelUnit > 0:
+		e, mean := s.Loss.RootMeanSquare(task.LabelUnit).Recent, loss.rootMeanSquare(task.LabelUnit)
+		tiles = append(tiles, Tile{"Root mean squared error", number(e.Value), fmt.Sprintf("in the units of the label; recent rounds; between %s and %s; %s",
+			number(e.Low), number(e.High), mean.text(number))})
 	case s != nil:
 		l := s.Loss.Recent
 		tiles = append(tiles, Tile{"Loss", number(l.Value), fmt.Sprintf("recent rounds; between %s and %s; %s", number(l.Low), number(l.High), loss.text(number))})

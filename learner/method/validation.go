@@ -43,6 +43,16 @@ type Band struct {
 	High  float64 `json:"high"`
 }
 
+// RootMeanSquare returns the root mean square errors that are behind scores of the squared loss; unit is what 1 of a label as
+// the loss sees it is in the units of the data.
+func (s Scores) RootMeanSquare(unit float64) Scores {
+	root := func(b Band) Band {
+		of := func(loss float64) float64 { return unit * math.Sqrt(2*max(loss, 0)) }
+		return Band{Value: of(b.Value), Low: of(b.Low), High: of(b.High)}
+	}
+	return Scores{Last: root(s.Last), Recent: root(s.Recent), Overall: root(s.Overall)}
+}
+
 // RecentShare is what a round counts for in Scores.Recent compared with the round after it.
 const RecentShare = 0.9
 

@@ -1,6 +1,7 @@
 package statedir
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -16,6 +17,9 @@ func TestBaselineIsWhatWasReleased(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if (status.RMSE != nil) != (name == "numbers") {
+			t.Errorf("%s: an error %+v", name, status.RMSE)
+		}
 		b := status.Baseline
 		if (b == nil) != (name == "proved") {
 			t.Fatalf("%s: %+v", name, b)
@@ -29,6 +33,13 @@ func TestBaselineIsWhatWasReleased(t *testing.T) {
 		case "numbers":
 			if b.Value == nil || *b.Value < 0 || *b.Value > 1000 || *b.Error <= 0 || *b.Error > 1000 || b.Class != "" {
 				t.Errorf("%s: %+v", name, b)
+			}
+			// the labels are in [0, 1000]: [-1, 1] as the loss sees them
+			for _, l := range [][2]float64{{status.Validation.Loss.Recent.Value, status.RMSE.Recent.Value}, {status.Validation.Loss.Overall.High, status.RMSE.Overall.High},
+				{*b.Loss, *b.Error}} {
+				if want := 500 * math.Sqrt(2*l[0]); math.Abs(l[1]-want) > 1e-9*want {
+					t.Errorf("%s: an error of %g at loss %g, want %g", name, l[1], l[0], want)
+				}
 			}
 		}
 	}

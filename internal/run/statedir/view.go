@@ -144,6 +144,8 @@ type Status struct {
 	LastBatch     json.RawMessage `json:"last_batch"`           // null before the first
 	// Validation is what progressive validation says; null where it is off, or before the first round with scores.
 	Validation *method.Validation `json:"validation"`
+	// RMSE is the root mean squared error of Validation in the units of the label; absent for losses other than the squared one.
+	RMSE *method.Scores `json:"rmse,omitempty"`
 	// Tracking says how the model follows a stream without an end; absent for a task that ends, or before the first round of gradients.
 	Tracking *method.Tracking `json:"tracking,omitempty"`
 	// Baseline is what the best constant does; null where the plan releases nothing of the labels, or has not yet.
@@ -165,6 +167,28 @@ type Baseline struct {
 	Value    *float64 `json:"value,omitempty"`    // the mean of the labels, in their units
 	Error    *float64 `json:"error,omitempty"`    // of it: root of the mean square
 	Loss     *float64 `json:"loss,omitempty"`     // as that of Validation; absent where what is released does not say it
+}
+
+// LabelUnit is what 1 of a label as the squared loss sees it is in the units of the data; 0 for other losses.
+func LabelUnit(spec *task.Spec) (float64, error) {
+	if spec.Model.Loss != "squared" {
+		return 0, nil
+	}
+	features, err := spec.Compile()
+	if err != nil {
+		return 0, err
+	}
+	return math.Abs(features.InUnits(1) - features.InUnits(0)), nil
+}
+
+// rmse is that of scores; nil where there are none, and for losses other than the squared one.
+func (v View) rmse(of *method.Validation) (*method.Scores, error) {
+	unit, err := LabelUnit(v.Spec)
+	if of == nil || unit == 0 || err != nil {
+		return nil, err
+	}
+	out := of.Loss.RootMeanSquare(unit)
+	return &out, nil
 }
 
 func (v View) baseline() (*Baseline, error) {
@@ -205,6 +229,9 @@ func (v View) Status() (s Status, err error) {
 		return Status{}, err
 	}
 	if s.Baseline, err = v.baseline(); err != nil {
+		return Status{}, err
+	}
+	if s.RMSE, err = v.rmse(s.Validation); err != nil {
 		return Status{}, err
 	}
 	own := model.Statement{Kind: s.Kind, NoiseKnown: v.noiseKnown, Epsilon: spent.Epsilon, Delta: spent.Delta}
