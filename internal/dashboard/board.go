@@ -41,6 +41,7 @@ type Task struct {
 	Parameters                   int           // length of the model's vector
 	Classes                      int           // of the labels; 0: numbers
 	LabelUnit                    float64       // of squared loss: what 1 of a label as the loss sees it is in the units of the data; 0: another loss
+	Unscored                     bool          // reports have no scores: nothing is known of how good the model is
 	Users                        uint64        // planned, as Counted counts
 	Deadline                     time.Duration // after which a round's minimum is enough; 0: never
 	// Needs is how many the plan's rounds want after so many steps, as Counted counts. Nil: of a task without end.

@@ -32,3 +32,19 @@ func TestNumbersShowTheirError(t *testing.T) {
 		}
 	}
 }
+
+// TestPageSaysThatNothingIsMeasured: without scores, and not before the first of those that come.
+func TestPageSaysThatNothingIsMeasured(t *testing.T) {
+	for _, unscored := range []bool{true, false} {
+		w := newScene()
+		w.learn(3)
+		w.Board.config.Task.Unscored = unscored
+		p := w.progress()
+		p.Validation = nil
+		w.Resumed(p)
+		const want = "Quality not measured reports have no scores: validation.off is true"
+		if got := text(w.document(t).byID("tiles")); strings.Contains(got, want) != unscored {
+			t.Errorf("unscored %t: %q", unscored, got)
+		}
+	}
+}

@@ -125,6 +125,8 @@ func (st *state) tiles(task Task, level Level, now time.Time) (tiles []Tile) {
 		e, mean := s.Loss.RootMeanSquare(task.LabelUnit).Recent, loss.rootMeanSquare(task.LabelUnit)
 		tiles = append(tiles, Tile{"Root mean squared error", number(e.Value), fmt.Sprintf("in the units of the label; recent rounds; between %s and %s; %s",
 			number(e.Low), number(e.High), mean.text(number))})
+	case s == nil && task.Unscored:
+		tiles = append(tiles, Tile{"Quality", "not measured", "reports have no scores: validation.off is true"})
 	case s != nil:
 		l := s.Loss.Recent
 		tiles = append(tiles, Tile{"Loss", number(l.Value), fmt.Sprintf("recent rounds; between %s and %s; %s", number(l.Low), number(l.High), loss.text(number))})

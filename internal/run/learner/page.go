@@ -87,7 +87,7 @@ func NewSite(spec *task.Spec, body *wire.Task, store state.Store, dir string, ex
 		Task: dashboard.Task{Name: spec.Name, Loss: spec.Model.Loss, Algorithm: body.Plan.Algorithm, Trust: trust.String(),
 			Start: startOf(kind, body.Plan), NoiseKnown: known, Assuming: kind.Assuming(trust.String(), honest), Kind: kind,
 			Parameters: manifest.Dim(body.Plan), Users: manifest.Users(body.Plan),
-			Deadline: time.Duration(body.Plan.DeadlineMs) * time.Millisecond, Classes: len(features.Classes()), LabelUnit: unit,
+			Deadline: time.Duration(body.Plan.DeadlineMs) * time.Millisecond, Classes: len(features.Classes()), LabelUnit: unit, Unscored: spec.Validation == nil || spec.Validation.Off,
 			Needs: needs(body.Plan), Expected: expected},
 		Model: func(ctx context.Context) (dashboard.Model, error) {
 			view, err := statedir.Look(ctx, store)
