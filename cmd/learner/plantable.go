@@ -123,8 +123,11 @@ func inRound(k wording.Kind) wording.Noun {
 func (r planReport) printCohorts(w io.Writer) {
 	p := r.Privacy
 	fmt.Fprintf(w, "\ncohorts       of %d", r.Base)
-	if r.Top > r.Base {
+	switch {
+	case r.Top-r.Base > r.Top/10:
 		fmt.Fprintf(w, " to %d, as the stream wants", r.Top)
+	case r.Top > r.Base: // constant, and released where a tenth is missing
+		fmt.Fprintf(w, " to %d", r.Top)
 	}
 	switch {
 	case p.Trust == accounting.Local:
