@@ -36,8 +36,8 @@ every device sees. Never give it the data that the task is about.`,
 			toFile := output != "" && output != "-"
 			if toFile {
 				o.Name = output
-				if there, err := os.Stat(output); err == nil && !force && (there.Mode().IsRegular() || there.IsDir()) {
-					return cli.Usagef("-o %s: is there, and may have been edited: name another file, or say --force", output)
+				if err := keepsEdited(output, force); err != nil {
+					return err
 				}
 			}
 			task, err := draft.FromSample(data, o)
@@ -65,4 +65,12 @@ every device sees. Never give it the data that the task is about.`,
 	c.Flags().BoolVar(&force, "force", false, "write over a file that is there")
 	c.Flags().StringVarP(&output, "out", "o", "", "`FILE` to write instead of standard output; the task is called like it")
 	return c
+}
+
+// keepsEdited refuses to write a task file over one that is there, unless it is forced to.
+func keepsEdited(output string, force bool) error {
+	if there, err := os.Stat(output); err == nil && !force && (there.Mode().IsRegular() || there.IsDir()) {
+		return cli.Usagef("-o %s: is there, and may have been edited: name another file, or say --force", output)
+	}
+	return nil
 }

@@ -22,6 +22,7 @@ func newTune() *cobra.Command {
 		data   string
 		format string
 		out    string
+		force  bool
 		seeds  int
 		seed   uint64
 		asJSON cli.JSON
@@ -47,6 +48,9 @@ Tasks of silos and of people are refused: see learner simulate --set.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if seeds < 2 {
 				return cli.Usagef("--seeds %d: want at least 2, without a spread nothing can be called better", seeds)
+			}
+			if err := keepsEdited(out, force); err != nil {
+				return err
 			}
 			if err := cli.Writable("-o", out); err != nil {
 				return err
@@ -77,6 +81,7 @@ Tasks of silos and of people are refused: see learner simulate --set.`,
 	cli.Data(c.Flags(), &data, "public data `FILE`, or a quoted pattern of files; made up from the declaration if not set")
 	c.Flags().StringVar(&format, "format", "", "format of the data, if not the task's: libsvm, csv, jsonl, idx or parquet")
 	c.Flags().StringVarP(&out, "output", "o", "", "write the task with the best setting to `FILE`")
+	c.Flags().BoolVar(&force, "force", false, "write over a file that is there")
 	c.Flags().IntVar(&seeds, "seeds", 8, "`K` runs of each setting")
 	c.Flags().Uint64Var(&seed, "seed", 1, "first `SEED`; the same seed gives the same comparison")
 	asJSON.Flag(c.Flags())
