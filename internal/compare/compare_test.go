@@ -287,7 +287,7 @@ func TestPoints(t *testing.T) {
 
 // A task without end has no table.
 func TestEndlessIsRefused(t *testing.T) {
-	if _, err := New(configOf(t, "events", "schedule.continuous=adaptive")); err == nil || !strings.Contains(err.Error(), "schedule.continuous") {
+	if _, err := New(configOf(t, "events", "schedule.continuous=adaptive", "schedule.rounds.max=0")); err == nil || !strings.Contains(err.Error(), "schedule.continuous") {
 		t.Error(err)
 	}
 }
