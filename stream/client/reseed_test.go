@@ -28,7 +28,7 @@ func TestClonedDevicesDrawTheirOwnNoise(t *testing.T) {
 				go func() { _, _ = device.Publish(ctx, participation.EventKey(fmt.Sprint(i)), example(1)) }()
 				time.Sleep(known)
 				synctest.Wait() // the device rests, so that its generator may change
-				if i == 0 { // the device knows the round, and has drawn in it; here the machine is cloned
+				if i == 0 {     // the device knows the round, and has drawn in it; here the machine is cloned
 					cryptotest.SetGlobalRandom(t, after)
 					continue
 				}
