@@ -59,7 +59,7 @@ func (c Config) Validate() error {
 	return c.Params.HeadRoom(max(c.Cohort+bundle-1, c.planned()))
 }
 
-// planned is how many users the noise is planned for.
+// planned returns the number of users that the noise is planned for.
 func (c Config) planned() uint64 {
 	if c.Planned == 0 {
 		return c.Cohort

@@ -28,7 +28,7 @@ privacy: {epsilon: 8, delta: 1e-6}
 schedule: {users: 60, plan: proved, rounds: {max: 20}}
 `
 
-// trained is how many of the 60 people --holdout 7 leaves to train on: their names decide.
+// trained counts the people, of 60, whom --holdout 7 leaves to train on. Their names decide.
 const trained = 58
 
 // wards are rows of 60 people in 6 wards, of 20 rows each; the first person of the second ward is in the first one, too.

@@ -6,7 +6,7 @@ import (
 	"github.com/panlearn/panlearn/internal/wording"
 )
 
-// clearly is how many times the loss of the best constant a loss is that counts as worse: less may be the rows' chance.
+// clearly is the ratio to the loss of the best constant above which a loss counts as worse. A smaller one may be chance.
 const clearly = 1.01
 
 // A diverged says that models are worse than the best constant.
@@ -26,7 +26,7 @@ func (s simulated) worseThan(constant simulated) bool {
 	return s.TrainLoss > clearly*constant.TrainLoss
 }
 
-// divergence is what the runs say of the plan; nil where no model is worse than the constant.
+// divergence describes how much worse than the constant the runs' models are; nil where none is worse.
 func (r *simulateReport) divergence() *diverged {
 	out := diverged{Exact: r.NonPrivate.worseThan(r.Baseline), Silent: true}
 	for _, one := range r.Runs {

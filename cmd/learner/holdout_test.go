@@ -96,9 +96,9 @@ func learnedFrom(t *testing.T, declaration, data string, args ...string) (weight
 
 // TestHoldoutMovesNobody: how many rows one person has moves nobody else between the rows to learn from and those to
 // test on, whichever the method. Rows that are held out by their places would give each of the 400 people one label
-// in the one file, and the other label in the other: a weight of some -.66 in one, and .66 in the other. Of whole
-// people it is zero but for the noise, whose standard deviation is .0679 (73,200 fair trials a coordinate): beyond
-// .45 it is with probability below 4e-11.
+// in the one file, and the other label in the other: a weight of some -.66 in one, and .66 in the other. Where
+// whole people are held out, the weight is noise alone, with a standard deviation of .0679 (73,200 fair trials a
+// coordinate), and exceeds .45 with probability below 4e-11.
 func TestHoldoutMovesNobody(t *testing.T) {
 	declaration, files := neighbours(t)
 	var reports [2]learned
@@ -193,9 +193,9 @@ func TestHoldoutOfFew(t *testing.T) {
 	}
 }
 
-// TestNeighboursDifferInOnePerson: of random files, and of files in which one person has other rows, more or fewer
-// and some that do not fit, a fit makes the same units in the same order, but for that person's. What it plans for,
-// and what the folder keeps, is the same.
+// TestNeighboursDifferInOnePerson takes random files, and files in which one person has other rows: more, fewer, or
+// some that do not fit. A fit makes the same units in the same order from both, except that person's units. What it
+// plans for and what the folder keeps are the same.
 func TestNeighboursDifferInOnePerson(t *testing.T) {
 	declaration, _ := neighbours(t)
 	rng := rand.New(rand.NewPCG(7, 8))

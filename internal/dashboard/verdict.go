@@ -117,7 +117,7 @@ func (st *state) judge(task Task, now time.Time) Verdict {
 	return st.collecting(task, now)
 }
 
-// clockOff is how far a clock may be off before the page says so.
+// clockOff is the largest error of a clock that the page does not mention.
 const clockOff = 5 * time.Second
 
 // clockVerdict is the verdict where the clock of a role is off, so that what it says of times blames nobody.

@@ -53,7 +53,7 @@ type Privacy struct {
 	Text  string
 }
 
-// Weights are those of the released model that have the largest effects.
+// Weights lists the weights of the released model with the largest effects.
 type Weights struct {
 	Round  uint64
 	Rows   []Weight
@@ -278,7 +278,8 @@ func weightsOf(s *Model) Weights {
 	return out
 }
 
-// spread is how far feature j moves, in the units of the data.
+// spread returns Spread[j] where it is known, and otherwise the length of one step of the scaled feature j; both in
+// the units of the data, and 1 where neither is known.
 func (s *Model) spread(j int) float64 {
 	switch factor := math.Abs(s.Features[j].Factor); {
 	case s.Spread != nil:

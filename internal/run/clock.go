@@ -10,7 +10,7 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs"
 )
 
-// ClockOff is how far a clock may be off the broker's before somebody is told.
+// ClockOff is the largest difference from the broker's clock that nobody is told of.
 const ClockOff = 5 * time.Second
 
 // A look returns the newest record on a subject that somebody writes again and again.
@@ -107,7 +107,7 @@ func (c *Clock) compared(wall time.Time, least, most time.Duration) {
 	c.at, c.wall, c.ahead = time.Now(), wall, max(least, min(most, 0))
 }
 
-// clockRunbook is what to do.
+// clockRunbook says in a sentence how to mend a clock.
 const clockRunbook = "set both by NTP: docs/runbook.md, clocks"
 
 func (c *Clock) tell(log *slog.Logger, ahead time.Duration, off bool) {

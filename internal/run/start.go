@@ -48,7 +48,7 @@ func startOf(spec *task.Spec) (*Start, error) {
 	return out, nil
 }
 
-// statement is what the plan says of the start's privacy; nil without a start.
+// statement returns the start's privacy as the plan states it; nil without a start.
 func (s *Start) statement() *wire.StartPrivacy {
 	if s == nil {
 		return nil

@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// bankWords is how many numbers of a bank's state stand before its filters.
+// bankWords counts the numbers of a bank's state that stand before its filters.
 const bankWords = 12
 
-// words are the numbers of the bank but for its filters and the last secant's vectors.
+// words returns the numbers of the bank, without its filters and the vectors of the last secant.
 func (b *Bank) words() []float64 {
 	return []float64{b.curvature, b.num, b.den, b.residual, float64(b.cohort), b.users, float64(bit(b.calm)), b.surprise, b.gain, b.memory,
 		b.last.variance, b.last.kappa}

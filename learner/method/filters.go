@@ -41,7 +41,7 @@ func newFilters(start []float64, variance float64, scales []float64) filters {
 	return f
 }
 
-// point is that of one filter.
+// point returns the point of filter j.
 func (f *filters) point(j int) []float64 { return f.points[j*f.dim : (j+1)*f.dim] }
 
 // mean is the mean of the points as they are believed.

@@ -123,7 +123,7 @@ func (p Problem) adaptive(l practical.Layout, left uint64) *wire.Phase {
 	return &wire.Phase{Users: left, Rounds: 1, Cohort: planned, Minimum: base, Top: top, RoundsPerUser: 1}
 }
 
-// noisyCohort is how many users the noise of reports is planned for at least, where rounds of fewer adapt: the stage adds the noise of those who are missing.
+// noisyCohort is the least number of users that the noise of adaptive rounds is planned for. The stage adds the noise of missing users.
 const noisyCohort = 4_000
 
 // practicalRounds spreads users over the rounds of gradients, in phases with a mechanism each. Cohorts grow as the root of the round's

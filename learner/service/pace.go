@@ -11,7 +11,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// margin is how many times as long as the last round's pace asks for a round may take before it is content with its minimum.
+// margin is the ratio of a round's deadline to the time that its cohort takes at the pace of the last round.
 const margin = 3
 
 // A pace is what this process saw of how fast the users of a round came: times by its clock, and nothing of what they sent.
@@ -44,7 +44,7 @@ func (c *core) deadline(next manifest.Place, users uint64, p pace) uint64 {
 	}
 }
 
-// shortest is how long a round of a task without end takes at least, as far as its largest cohort allows: each costs a commit and a broadcast.
+// shortest is the least time of a round of a task without end, as far as its largest cohort allows. Each round costs a commit and a broadcast.
 const shortest = 5 * time.Second
 
 // cohort returns at how many users the next round of an adaptive phase is full: as many as the method wants, or as came in the time of shortest at the
@@ -96,7 +96,7 @@ func (s *Service) paceOf(ctx context.Context, c *core, past past, took time.Dura
 	return p, c.wrote(m.Subject, p.next.TaskHash, err)
 }
 
-// lastUsers is how many users the batch that a commit applies counted; 0 of a void one.
+// lastUsers returns the number of users in the batch that a commit applies; 0 of a void one.
 func (c *commit) lastUsers() uint64 {
 	if c.applied.Void {
 		return 0

@@ -11,7 +11,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// deadlines are those that the rounds of a world announced of their own, from round 1 on.
+// deadlines lists the deadlines that the rounds of a world announced, from round 1.
 func (w *world) deadlines() (own []time.Duration) {
 	w.t.Helper()
 	public, _, _ := w.trace()

@@ -85,7 +85,7 @@ const (
 	maxPause = 30 * time.Second
 )
 
-// pause is how long a round that is past its deadline waits for the next report: a sixteenth of the deadline, within bounds.
+// pause returns the time that a round past its deadline waits for the next report: a sixteenth of the deadline, within bounds.
 func (a *attempt) pause() time.Duration { return min(max(a.deadline/16, minPause), maxPause) }
 
 // ripe reports whether the attempt can be closed: at the planned cohort, or past the deadline with the minimum. Past the

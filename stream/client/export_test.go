@@ -31,5 +31,5 @@ var WorkOf = workOf
 // SetClock gives the client another clock than the machine's.
 func (c *Client) SetClock(read func() time.Time) { c.loop.clock.read = read }
 
-// Within is how long it takes at most from when an event may join until its report leaves.
+// Within bounds the time from when an event may join until its report leaves.
 func (c *Client) Within() time.Duration { return c.loop.beats.within() }

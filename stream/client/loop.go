@@ -105,7 +105,7 @@ func newLoop(c Config) *loop {
 	return l
 }
 
-// answersWithin is how long a client that ends waits for the broker's answers: an event that was sent and not answered is in doubt
+// answersWithin bounds the time that a client that ends waits for the broker's answers: an event that was sent and not answered is in doubt
 // for ever, if its round closes before a later client has sent it again.
 const answersWithin = 2 * time.Second
 

@@ -118,7 +118,7 @@ func (l *loop) patience() time.Duration {
 	return min(max(2*l.deadline(), l.Poll), l.MaxPoll)
 }
 
-// deadline is that of the newest round, or of the plan where this client knows none; 0: none.
+// deadline returns the deadline of the newest round, or the plan's where this client knows no round; 0 for none.
 func (l *loop) deadline() time.Duration {
 	if l.current != nil && l.current.message != nil {
 		return l.current.place.Deadline

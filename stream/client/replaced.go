@@ -8,7 +8,7 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// backAgain is what the log says of a broker that shows less, or something else, than it did.
+// backAgain is the log line about a broker that shows less than it did, or something else.
 const backAgain = "the learner and the broker were put back to an earlier time (docs/runbook.md, state folder and broker of different times), or somebody announces a round " +
 	"twice. Users of what is lost stay charged; nobody answers again until a round is announced that is new to this device"
 

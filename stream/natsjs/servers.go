@@ -133,7 +133,7 @@ func (c *Conn) probeTLS(host string, shown func(*x509.Certificate)) (*tls.Config
 	return config, nil
 }
 
-// askServersEvery is how often a process that is asked for metrics asks servers for their certificates.
+// askServersEvery is the least time between two looks at the servers' certificates.
 const askServersEvery = 10 * time.Minute
 
 // expiries remember what servers showed, for metrics, which do not wait for a server.

@@ -169,7 +169,7 @@ type Baseline struct {
 	Loss     *float64 `json:"loss,omitempty"`     // as that of Validation; absent where what is released does not say it
 }
 
-// LabelUnit is what 1 of a label as the squared loss sees it is in the units of the data; 0 for other losses.
+// LabelUnit returns, in the units of the data, the length of a step of 1 in the labels that the squared loss sees; 0 for other losses.
 func LabelUnit(spec *task.Spec) (float64, error) {
 	if spec.Model.Loss != "squared" {
 		return 0, nil
@@ -181,7 +181,7 @@ func LabelUnit(spec *task.Spec) (float64, error) {
 	return math.Abs(features.InUnits(1) - features.InUnits(0)), nil
 }
 
-// rmse is that of scores; nil where there are none, and for losses other than the squared one.
+// rmse returns the root mean squared error of the scores; nil without scores, and for losses other than the squared one.
 func (v View) rmse(of *method.Validation) (*method.Scores, error) {
 	unit, err := LabelUnit(v.Spec)
 	if of == nil || unit == 0 || err != nil {

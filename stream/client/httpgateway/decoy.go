@@ -13,7 +13,7 @@ import (
 // longNumber has more digits than a float64, which takes the longest to read.
 var longNumber = "0." + strings.Repeat("1234567890", 4)
 
-// moreBytes is how many bytes an event of a person may have for members that are passed over, on average.
+// moreBytes bounds the bytes that an event of a person may have for members that are passed over, on average.
 const moreBytes = 256
 
 // decoyOf is an event of a declared task with every column there, and all digits of each.
