@@ -116,9 +116,7 @@ func (w *world) lose(o op) {
 	}
 	if n := len(newest); n > 0 {
 		subject := newest[n-1-o.What%min(n, 4)]
-		w.troubled("loses a record", nil, aftermath)
-		w.broker.Lose(subject)
-		w.notes(subject)
+		w.loseRecord(subject)
 	}
 }
 
@@ -136,6 +134,13 @@ func (w *world) restore(o op) {
 		w.disk = state.NewMemory()
 	}
 	w.rewound.Store(true)
+}
+
+// loseRecord removes the record of a subject from the broker, and notes the fault.
+func (w *world) loseRecord(subject string) {
+	w.troubled("loses a record", nil, aftermath)
+	w.broker.Lose(subject)
+	w.notes(subject)
 }
 
 // notes that the record of a subject was lost.

@@ -181,8 +181,7 @@ func (w *world) apply(o op) {
 		w.lose(o)
 	case "lose these":
 		for _, subject := range w.broken.loses {
-			w.broker.Lose(subject)
-			w.notes(subject)
+			w.loseRecord(subject)
 		}
 	case "marks":
 		w.loseMarks(o)
