@@ -2,7 +2,7 @@
 # Measures what the table of `learner plan --compare` recommends: prints the table of docs/results.md, a row a task, and with LINES set one of every
 # line; progress on standard error.
 # Usage, from the top of the repository, with jq and the data of $PANLEARN_DATA:   docs/compare.sh [TASK...]
-# Environment: LEARNER, the command (go run ./cmd/learner); SEEDS (5); MNIST50, the file of `go run ./internal/experiments mnist50 -o FILE`.
+# Environment: LEARNER, the command (go run ./cmd/learner); SEEDS (5); MNIST50, the file of `go run ./learner/research/experiments mnist50 -o FILE`.
 set -eu
 : "${LEARNER:=go run ./cmd/learner}" "${SEEDS:=5}" "${MNIST50:=}" "${LINES:=}"
 D=${PANLEARN_DATA:?where the data are}

@@ -7,7 +7,7 @@ set -eu
 export PANLEARN_DATA
 folder=$(mktemp -d)
 trap 'rm -r "$folder"' EXIT
-go build -o "$folder/experiments" ./internal/experiments
+go build -o "$folder/experiments" ./learner/research/experiments
 wanted=" $* "
 
 # study NAME OPTIONS...: the tables of one, if it is wanted.

@@ -17,7 +17,7 @@ import (
 	"github.com/panlearn/panlearn/internal/run/fit"
 	"github.com/panlearn/panlearn/internal/run/statedir"
 	"github.com/panlearn/panlearn/internal/wording"
-	"github.com/panlearn/panlearn/learner/curator"
+	"github.com/panlearn/panlearn/learner/research/curator"
 	"github.com/panlearn/panlearn/learner/schedule"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/stream/wire"

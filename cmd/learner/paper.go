@@ -6,8 +6,8 @@ import (
 	"math"
 
 	"github.com/panlearn/panlearn/internal/cli"
-	"github.com/panlearn/panlearn/internal/isrl"
 	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/learner/research/isrl"
 	"github.com/panlearn/panlearn/learner/schedule"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/stream/manifest"

@@ -7,7 +7,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/panlearn/panlearn/internal/wording"
-	"github.com/panlearn/panlearn/learner/resque/private"
+	"github.com/panlearn/panlearn/learner/research/private"
 	"github.com/panlearn/panlearn/learner/task"
 )
 

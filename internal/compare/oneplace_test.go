@@ -7,8 +7,8 @@ import (
 
 	"github.com/panlearn/panlearn/internal/run/curated"
 	"github.com/panlearn/panlearn/learner/convex"
-	"github.com/panlearn/panlearn/learner/curator"
-	"github.com/panlearn/panlearn/learner/resque/private"
+	"github.com/panlearn/panlearn/learner/research/curator"
+	"github.com/panlearn/panlearn/learner/research/private"
 	"github.com/panlearn/panlearn/learner/task"
 )
 

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/panlearn/panlearn/learner/convex"
-	"github.com/panlearn/panlearn/learner/curator"
+	"github.com/panlearn/panlearn/learner/research/curator"
 	"github.com/panlearn/panlearn/learner/schedule"
 	"github.com/panlearn/panlearn/learner/task"
 )

@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"github.com/panlearn/panlearn/learner/convex"
-	"github.com/panlearn/panlearn/learner/resque"
+	"github.com/panlearn/panlearn/learner/research/resque"
 	"github.com/panlearn/panlearn/learner/task"
 )
 

@@ -13,7 +13,7 @@ import (
 	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/internal/run/curated"
 	"github.com/panlearn/panlearn/internal/run/statedir"
-	"github.com/panlearn/panlearn/learner/curator"
+	"github.com/panlearn/panlearn/learner/research/curator"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream/wire"

@@ -10,31 +10,31 @@ import (
 // mayImport says which of our packages the production code of a folder may import. Folders that are not listed
 // may import nothing of ours, so a new package has to be thought about here.
 var mayImport = map[string][]string{
-	"randomizer":            {},
-	"randomizer/accounting": {"randomizer"}, // the shape of a round: who adds how many trials, how long a report is
-	"randomizer/audit":      {"randomizer", "shuffle"},
-	"shuffle":               {"randomizer"},
-	"shuffle/stage":         {"randomizer", "shuffle", "stream", "stream/manifest", "stream/seal", "stream/wire"},
-	"learner":               {"learner/convex", "learner/method", "learner/practical", "learner/schedule", "stream/manifest", "stream/wire"},
-	"learner/schedule":      {}, // a table that the task and the planner ask
-	"learner/convex":        {},
-	"learner/practical":     {"learner/convex"},
-	"learner/acsa":          {"learner/convex"},
-	"learner/resque":        {"learner/acsa", "learner/convex"},
-	"learner/method":        {"randomizer", "learner/convex", "learner/practical", "learner/schedule"},
+	"randomizer":              {},
+	"randomizer/accounting":   {"randomizer"}, // the shape of a round: who adds how many trials, how long a report is
+	"randomizer/audit":        {"randomizer", "shuffle"},
+	"shuffle":                 {"randomizer"},
+	"shuffle/stage":           {"randomizer", "shuffle", "stream", "stream/manifest", "stream/seal", "stream/wire"},
+	"learner":                 {"learner/convex", "learner/method", "learner/practical", "learner/schedule", "stream/manifest", "stream/wire"},
+	"learner/schedule":        {}, // a table that the task and the planner ask
+	"learner/convex":          {},
+	"learner/practical":       {"learner/convex"},
+	"learner/research/acsa":   {"learner/convex"},
+	"learner/research/resque": {"learner/research/acsa", "learner/convex"},
+	"learner/method":          {"randomizer", "learner/convex", "learner/practical", "learner/schedule"},
 	"learner/planning": {"learner", "randomizer", "randomizer/accounting", "learner/convex", "learner/method", "learner/practical", "learner/schedule",
 		"stream/manifest",
 		"stream/wire"},
-	"learner/resque/private":  {"randomizer", "randomizer/accounting", "learner/convex", "learner/resque"},
-	"learner/task":            {"learner/convex", "learner/practical", "learner/schedule", "randomizer/accounting"},
-	"learner/task/source":     {"learner/convex", "learner/task"},
-	"learner/task/draft":      {"learner/convex", "learner/task", "learner/task/source"},
-	"learner/task/inspection": {"learner/task", "learner/task/source"},
-	"learner/block":           {"learner/convex"},
-	"learner/curator":         {"learner/acsa", "learner/convex", "randomizer", "randomizer/accounting"},
-	"learner/report":          {"learner/block", "learner/convex", "learner/practical", "learner/task", "randomizer"},
-	"internal/disk":           {},
-	"shuffle/stage/markfile":  {"internal/disk", "stream"},
+	"learner/research/private": {"randomizer", "randomizer/accounting", "learner/convex", "learner/research/resque"},
+	"learner/task":             {"learner/convex", "learner/practical", "learner/schedule", "randomizer/accounting"},
+	"learner/task/source":      {"learner/convex", "learner/task"},
+	"learner/task/draft":       {"learner/convex", "learner/task", "learner/task/source"},
+	"learner/task/inspection":  {"learner/task", "learner/task/source"},
+	"learner/block":            {"learner/convex"},
+	"learner/research/curator": {"learner/research/acsa", "learner/convex", "randomizer", "randomizer/accounting"},
+	"learner/report":           {"learner/block", "learner/convex", "learner/practical", "learner/task", "randomizer"},
+	"internal/disk":            {},
+	"shuffle/stage/markfile":   {"internal/disk", "stream"},
 	"learner/service": {"learner", "learner/convex", "learner/method", "learner/practical", "randomizer", "randomizer/accounting", "state", "stream", "stream/manifest",
 		"stream/seal", "stream/wire"},
 	"state":               {},
@@ -80,10 +80,10 @@ var mayImport = map[string][]string{
 	"internal/obs": {"learner", "learner/method", "learner/service", "shuffle/stage", "state", "stream", "stream/client",
 		"stream/client/participation"},
 	"internal/test/e2e": {},
-	"internal/experiments": {"internal/isrl", "internal/model", "internal/run", "internal/sim", "learner", "learner/block", "learner/convex", "learner/curator", "learner/method", "learner/report", "learner/resque",
-		"learner/resque/private", "learner/task",
+	"learner/research/experiments": {"learner/research/isrl", "internal/model", "internal/run", "internal/sim", "learner", "learner/block", "learner/convex", "learner/research/curator", "learner/method", "learner/report", "learner/research/resque",
+		"learner/research/private", "learner/task",
 		"learner/task/source", "randomizer", "randomizer/accounting", "stream/manifest", "stream/wire"},
-	"internal/isrl":             {"randomizer/accounting"},
+	"learner/research/isrl":     {"randomizer/accounting"},
 	"internal/test/flow":        {},
 	"internal/test/longtest":    {}, // test support
 	"internal/test/golden":      {}, // test support
@@ -92,12 +92,12 @@ var mayImport = map[string][]string{
 	"internal/sim": {"randomizer", "randomizer/accounting", "shuffle", "learner", "learner/block", "learner/convex", "learner/method", "learner/planning",
 		"learner/practical", "learner/report", "learner/schedule", "learner/task", "learner/task/source", "stream/manifest", "stream/wire"},
 	"internal/tune": {"internal/model", "internal/run", "internal/sim", "learner/convex", "learner/task", "stream/manifest", "stream/wire"},
-	"internal/compare": {"internal/model", "internal/run", "internal/run/curated", "internal/sim", "internal/tune", "internal/wording", "learner/block", "learner/convex", "learner/curator",
-		"learner/resque/private", "learner/schedule", "learner/task", "randomizer/accounting", "stream/manifest", "stream/wire"},
+	"internal/compare": {"internal/model", "internal/run", "internal/run/curated", "internal/sim", "internal/tune", "internal/wording", "learner/block", "learner/convex", "learner/research/curator",
+		"learner/research/private", "learner/schedule", "learner/task", "randomizer/accounting", "stream/manifest", "stream/wire"},
 	"internal/run":        {"*"},
 	"internal/run/admin":  {"*"},
 	"internal/run/audits": {"internal/run", "learner/block", "learner/convex", "learner/report", "randomizer", "randomizer/accounting", "randomizer/audit", "stream/manifest"},
-	"internal/run/curated": {"internal/run/statedir", "internal/wording", "learner/convex", "learner/curator", "learner/resque", "learner/resque/private", "learner/schedule", "learner/task", "randomizer",
+	"internal/run/curated": {"internal/run/statedir", "internal/wording", "learner/convex", "learner/research/curator", "learner/research/resque", "learner/research/private", "learner/schedule", "learner/task", "randomizer",
 		"randomizer/accounting", "stream/manifest", "stream/wire"},
 	"internal/run/device": {"internal/obs", "internal/run", "learner/task", "learner/task/inspection", "learner/task/source", "stream", "stream/client",
 		"stream/client/consent", "stream/client/filestore", "stream/client/httpgateway",
@@ -126,7 +126,7 @@ var onlyIn = map[string][]string{
 	"github.com/prometheus/":        {"internal/obs", "internal/run/learner"},
 	"github.com/goccy/go-yaml":      {"learner/task", "internal/cli", "stream/client"},
 	"github.com/spf13/cobra":        {"cmd/learner", "cmd/ingest", "internal/cli"},
-	"gonum.org/v1/plot":             {"cmd/learner", "internal/cli", "internal/experiments"},
+	"gonum.org/v1/plot":             {"cmd/learner", "internal/cli", "learner/research/experiments"},
 	"google.golang.org/protobuf/":   {"stream", "shuffle/stage", "internal/model/onnx"},
 	"crypto/hpke":                   {"stream/seal"},
 	"math/rand":                     {"randomizer", "shuffle", "learner", "stream", "state/storetest", "internal"},
@@ -174,7 +174,7 @@ func TestImportDirections(t *testing.T) {
 
 // The sans-IO cores know no clock, network, disk or goroutine.
 func TestCoresDoNoIO(t *testing.T) {
-	cores := []string{"randomizer", "randomizer/accounting", "shuffle", "learner", "learner/block", "learner/convex", "learner/method", "learner/planning", "learner/practical", "learner/report", "learner/resque/private", "state",
+	cores := []string{"randomizer", "randomizer/accounting", "shuffle", "learner", "learner/block", "learner/convex", "learner/method", "learner/planning", "learner/practical", "learner/report", "learner/research/private", "state",
 		"stream/manifest", "stream/client/ledger", "stream/client/participation"}
 	forbidden := []string{"net", "os", "net/http", "os/exec", "log", "log/slog"}
 	for _, f := range sources(t) {

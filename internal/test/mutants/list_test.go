@@ -305,138 +305,138 @@ var mutants = []mutant{
 		},
 	},
 	{
-		name: "a point near half of the others has its whole weight", file: "learner/curator/filter.go", pkg: "learner/curator", tests: "TestLemmaWByHand",
+		name: "a point near half of the others has its whole weight", file: "learner/research/curator/filter.go", pkg: "learner/research/curator", tests: "TestLemmaWByHand",
 		edits: []edit{
 			{"(float64(h)-half)/(f.full-half)", "float64(h)-half"},
 		},
 	},
 	{
-		name: "the level's noise is drawn for every test", file: "learner/curator/accelerated.go", pkg: "learner/curator", tests: "TestThresholdNoiseIsDrawnOnce", quick: true,
+		name: "the level's noise is drawn for every test", file: "learner/research/curator/accelerated.go", pkg: "learner/research/curator", tests: "TestThresholdNoiseIsDrawnOnce", quick: true,
 		edits: []edit{
 			{"		ok, err := tests.testAndRelease(", "		tests = ph.threshold.begin(entropy)\n		ok, err := tests.testAndRelease("},
 		},
 	},
 	{
-		name: "the filtered mean of groups goes out without noise", file: "learner/curator/groups.go", pkg: "learner/curator", tests: "TestAttackOnGroups",
+		name: "the filtered mean of groups goes out without noise", file: "learner/research/curator/groups.go", pkg: "learner/research/curator", tests: "TestAttackOnGroups",
 		edits: []edit{
 			{"	return passed, l.release(mean, ball, entropy)", "	return passed, nil"},
 		},
 	},
 	{
-		name: "filtered gradients go out without noise", file: "learner/curator/threshold.go", pkg: "learner/curator", tests: "TestAttackOnFilteredSteps",
+		name: "filtered gradients go out without noise", file: "learner/research/curator/threshold.go", pkg: "learner/research/curator", tests: "TestAttackOnFilteredSteps",
 		edits: []edit{
 			{"	return passed, r.release(mean)", "	return passed, nil"},
 		},
 	},
 	{
-		name: "all phases have the same people", file: "learner/curator/accelerated.go", pkg: "learner/curator", tests: "TestNobodyIsInTwoPhases",
+		name: "all phases have the same people", file: "learner/research/curator/accelerated.go", pkg: "learner/research/curator", tests: "TestNobodyIsInTwoPhases",
 		edits: []edit{
 			{"		people = people[len(mine):]\n", ""},
 		},
 	},
 	{
-		name: "a person is taken to move a minimiser half as far", file: "learner/curator/solve.go", pkg: "learner/curator", tests: "TestMinimisersMoveByLittle", quick: true,
+		name: "a person is taken to move a minimiser half as far", file: "learner/research/curator/solve.go", pkg: "learner/research/curator", tests: "TestMinimisersMoveByLittle", quick: true,
 		edits: []edit{
 			{"return 2 * s.public.lipschitz()", "return 1 * s.public.lipschitz()"},
 		},
 	},
 	{
-		name: "a minimiser goes out without noise", file: "learner/curator/output.go", pkg: "learner/curator", tests: "TestReleasesCarryTheirNoise",
+		name: "a minimiser goes out without noise", file: "learner/research/curator/output.go", pkg: "learner/research/curator", tests: "TestReleasesCarryTheirNoise",
 		edits: []edit{
 			{"	if err := l.release(x, ball, entropy); err != nil {", "	if err := error(nil); err != nil {"},
 		},
 	},
 	{
-		name: "thresholds of scores grow too slowly", file: "learner/curator/gradscore.go", pkg: "learner/curator", tests: "TestScoresMoveByOne",
+		name: "thresholds of scores grow too slowly", file: "learner/research/curator/gradscore.go", pkg: "learner/research/curator", tests: "TestScoresMoveByOne",
 		edits: []edit{
 			{"g.gamma + float64(float64(k)*step)", "g.gamma + float64(float64(k)*step)/8"},
 		},
 	},
 	{
-		name: "disjoint phases share a person", file: "learner/curator/halves.go", pkg: "learner/curator", tests: "TestHalvesAreDisjoint", quick: true,
+		name: "disjoint phases share a person", file: "learner/research/curator/halves.go", pkg: "learner/research/curator", tests: "TestHalvesAreDisjoint", quick: true,
 		edits: []edit{
 			{"		from = to\n", "		from = to - 1\n"},
 		},
 	},
 	{
-		name: "a phase is released if its last test passes", file: "learner/curator/accelerated.go", pkg: "learner/curator",
+		name: "a phase is released if its last test passes", file: "learner/research/curator/accelerated.go", pkg: "learner/research/curator",
 		tests: "TestOneFailedTestHaltsThePhase",
 		edits: []edit{
 			{"passed = passed && ok", "passed = ok"},
 		},
 	},
 	{
-		name: "one of the releases of a phase is charged", file: "learner/curator/accelerated.go", pkg: "learner/curator",
+		name: "one of the releases of a phase is charged", file: "learner/research/curator/accelerated.go", pkg: "learner/research/curator",
 		tests: "TestStepsAreChargedTogether",
 		edits: []edit{
 			{"l.curve(a, ratio, ph.all())", "l.curve(a, ratio, 1)"},
 		},
 	},
 	{
-		name: "a filtered mean is charged for half of its move", file: "learner/curator/accelerated.go", pkg: "learner/curator",
+		name: "a filtered mean is charged for half of its move", file: "learner/research/curator/accelerated.go", pkg: "learner/research/curator",
 		tests: "TestStepsAreChargedTogether",
 		edits: []edit{
 			{"/(2*l)*(1+0x1p-40)", "/(4*l)*(1+0x1p-40)"},
 		},
 	},
 	{
-		name: "all phases of groups have the same people", file: "learner/curator/groups.go", pkg: "learner/curator",
+		name: "all phases of groups have the same people", file: "learner/research/curator/groups.go", pkg: "learner/research/curator",
 		tests: "TestNobodyIsInTwoPhasesOfGroups",
 		edits: []edit{
 			{"\t\tpeople = people[ph.people:]\n", ""},
 		},
 	},
 	{
-		name: "half as many deletions are looked at", file: "learner/curator/deletion.go", pkg: "learner/curator",
+		name: "half as many deletions are looked at", file: "learner/research/curator/deletion.go", pkg: "learner/research/curator",
 		tests: "TestDeletionIsReleasedByItsScore",
 		edits: []edit{
 			{"newStability(len(people), 2*most, without)", "newStability(len(people), most, without)"},
 		},
 	},
 	{
-		name: "whatever the score is, there is a release", file: "learner/curator/deletion.go", pkg: "learner/curator",
+		name: "whatever the score is, there is a release", file: "learner/research/curator/deletion.go", pkg: "learner/research/curator",
 		tests: "TestDeletionIsReleasedByItsScore",
 		edits: []edit{
 			{"score <= deletions,", "score <= deletions || true,"},
 		},
 	},
 	{
-		name: "three more may stand out than are drawn", file: "learner/curator/gradscore.go", pkg: "learner/curator",
+		name: "three more may stand out than are drawn", file: "learner/research/curator/gradscore.go", pkg: "learner/research/curator",
 		tests: "TestGradscoreIsReleasedByItsScore",
 		edits: []edit{
 			{"return x, k <= deletions,", "return x, k <= deletions+3,"},
 		},
 	},
 	{
-		name: "distances are taken to move as among one more person", file: "learner/curator/gradscore.go", pkg: "learner/curator",
+		name: "distances are taken to move as among one more person", file: "learner/research/curator/gradscore.go", pkg: "learner/research/curator",
 		tests: "TestDistancesMoveByRho",
 		edits: []edit{
 			{"p.lipschitz() / n * (1", "p.lipschitz() / (n + 1) * (1"},
 		},
 	},
 	{
-		name: "a solver's rounding is not certified", file: "learner/curator/solve.go", pkg: "learner/curator",
+		name: "a solver's rounding is not certified", file: "learner/research/curator/solve.go", pkg: "learner/research/curator",
 		tests: "TestRoundingIsCertified",
 		edits: []edit{
 			{"(left + 4*e/weight + (d/2+24)*r*0x1p-53)", "(left + 0*e)"},
 		},
 	},
 	{
-		name: "blocks share records", file: "learner/resque/private/localize.go", pkg: "learner/resque/private",
+		name: "blocks share records", file: "learner/research/private/localize.go", pkg: "learner/research/private",
 		tests: "TestNoRecordIsInTwoBlocks",
 		edits: []edit{
 			{"\t\trows = rows[q.N:]\n", ""},
 		},
 	},
 	{
-		name: "places are rounded to the nearest level", file: "learner/resque/private/lattice.go", pkg: "learner/resque/private",
+		name: "places are rounded to the nearest level", file: "learner/research/private/lattice.go", pkg: "learner/research/private",
 		tests: "TestFractionsOfALevelAreRoundedByChance",
 		edits: []edit{
 			{"l.entropy.Uint64()&mask < uint64(at&mask)", "1<<(stepBits-1) <= uint64(at&mask)"},
 		},
 	},
 	{
-		name: "a record that is replaced costs two deltas", file: "learner/resque/private/public.go", pkg: "learner/resque/private",
+		name: "a record that is replaced costs two deltas", file: "learner/research/private/public.go", pkg: "learner/research/private",
 		tests: "TestAReplacedRecordCostsTwoSteps",
 		edits: []edit{
 			{"min(1, delta*(1+math.Exp(eps))*(1+1e-12))", "min(1, 2*delta)"},
@@ -450,33 +450,33 @@ var mutants = []mutant{
 		},
 	},
 	{
-		name: "a phase after a halt is released", file: "learner/curator/halves.go", pkg: "learner/curator", tests: "TestPhasesInTurns",
+		name: "a phase after a halt is released", file: "learner/research/curator/halves.go", pkg: "learner/research/curator", tests: "TestPhasesInTurns",
 		edits: []edit{
 			{"r.Halted = r.Halted || !released; !r.Halted", "r.Halted = !released; !r.Halted"},
 		},
 	},
 	{
-		name: "all phases are of the first one's people", file: "learner/curator/halves.go", pkg: "learner/curator", tests: "TestPhasesInTurns",
+		name: "all phases are of the first one's people", file: "learner/research/curator/halves.go", pkg: "learner/research/curator", tests: "TestPhasesInTurns",
 		edits: []edit{
 			{"numbers(parts[i]), entropy)", "numbers(parts[0]), entropy)"},
 		},
 	},
 	{
-		name: "tests of a phase have no noise of their own", file: "learner/curator/threshold.go", pkg: "learner/curator",
+		name: "tests of a phase have no noise of their own", file: "learner/research/curator/threshold.go", pkg: "learner/research/curator",
 		tests: "TestEachTestHasNoiseOfItsOwn",
 		edits: []edit{
 			{"int64(pairs)+s.each.Sample(s.entropy) >= s.level", "int64(pairs) >= s.level"},
 		},
 	},
 	{
-		name: "a place is not held against its radius", file: "learner/resque/private/lattice.go", pkg: "learner/resque/private",
+		name: "a place is not held against its radius", file: "learner/research/private/lattice.go", pkg: "learner/research/private",
 		tests: "TestPlacesAreWithinTheirRadius",
 		edits: []edit{
 			{"!within(x, scale, radius); gap", "false && !within(x, scale, radius); gap"},
 		},
 	},
 	{
-		name: "what a solver's answers differ by is not charged", file: "learner/curator/output.go", pkg: "learner/curator",
+		name: "what a solver's answers differ by is not charged", file: "learner/research/curator/output.go", pkg: "learner/research/curator",
 		tests: "TestRoundingIsCharged",
 		edits: []edit{
 			{"(o.moves(o.people) + 2*o.xi)", "(o.moves(o.people))"},

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/panlearn/panlearn/learner/convex"
-	"github.com/panlearn/panlearn/learner/resque"
+	"github.com/panlearn/panlearn/learner/research/resque"
 )
 
 // KD of one record replaced, paper step sizes, one record a step.

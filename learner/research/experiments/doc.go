@@ -1,12 +1,12 @@
 // Experiments makes the experiments of Lowy and Razaviyayn, Private Federated Learning Without a Trusted Server: Optimal Algorithms for Convex Losses,
 // ICLR 2023, Section 6, again, on public data and with noise that meets the epsilon it is printed with; docs/experiments.md has the tables.
 //
-//	go run ./internal/experiments mnist50 -o FILE      images as 50 principal components, for deploy/tasks/mnist-silos.yaml
-//	go run ./internal/experiments mnist [-seeds K] [-o PREFIX] FILE
-//	go run ./internal/experiments resque-private [-seeds K]      private ReSQue beside noisy SGD, docs/resque.md
-//	go run ./internal/experiments insurance|obesity|... [-seeds K] [-o PREFIX]
-//	go run ./internal/experiments resque [-o FILE]     rounds of parallel queries, for docs/resque.md, of rows that are made up
-//	go run ./internal/experiments people [-seeds K] [-of N-RIDGE] [-only TEXT,TEXT] [sizes|crossovers|radius|bounds|crossed|runs]
+//	go run ./learner/research/experiments mnist50 -o FILE      images as 50 principal components, for deploy/tasks/mnist-silos.yaml
+//	go run ./learner/research/experiments mnist [-seeds K] [-o PREFIX] FILE
+//	go run ./learner/research/experiments resque-private [-seeds K]      private ReSQue beside noisy SGD, docs/resque.md
+//	go run ./learner/research/experiments insurance|obesity|... [-seeds K] [-o PREFIX]
+//	go run ./learner/research/experiments resque [-o FILE]     rounds of parallel queries, for docs/resque.md, of rows that are made up
+//	go run ./learner/research/experiments people [-seeds K] [-of N-RIDGE] [-only TEXT,TEXT] [sizes|crossovers|radius|bounds|crossed|runs]
 //
 // Data are those of $PANLEARN_DATA, or of -data. A study prints its tables, and draws them to PREFIX-N-M.svg.
 //

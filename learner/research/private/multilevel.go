@@ -5,7 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/panlearn/panlearn/learner/resque"
+	"github.com/panlearn/panlearn/learner/research/resque"
 	"gonum.org/v1/gonum/mathext"
 )
 

@@ -4,8 +4,8 @@ import (
 	"context"
 	"math"
 
-	"github.com/panlearn/panlearn/learner/acsa"
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/research/acsa"
 )
 
 // restarted is Algorithm 2, accelerated stochastic approximation (Ghadimi, Lan 2012) with restarts and batches, as that source has it: the coefficients of the query point

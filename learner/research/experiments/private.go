@@ -10,7 +10,7 @@ import (
 
 	"github.com/panlearn/panlearn/internal/sim"
 	"github.com/panlearn/panlearn/learner/convex"
-	"github.com/panlearn/panlearn/learner/resque/private"
+	"github.com/panlearn/panlearn/learner/research/private"
 )
 
 // resquePrivate runs noisy SGD and private ReSQue, at a fixed lambda and as in Theorem 3, on 100,000 made-up rows: least absolute deviations in 10 dimensions, features of norm 1, epsilon 1 and delta

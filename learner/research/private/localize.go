@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/panlearn/panlearn/learner/convex"
-	"github.com/panlearn/panlearn/learner/resque"
+	"github.com/panlearn/panlearn/learner/research/resque"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/panlearn/panlearn/learner/resque"
+	"github.com/panlearn/panlearn/learner/research/resque"
 )
 
 func close(t *testing.T, what string, got, want, relative float64) {

@@ -22,7 +22,7 @@ func a9aRows(t *testing.T, part string) (rows []convex.Example) {
 	t.Helper()
 	dir := os.Getenv("PANLEARN_DATA")
 	if dir == "" {
-		dir = "../../../shared/data" // beside the repository
+		dir = "../../../../shared/data" // beside the repository
 	}
 	f, err := os.Open(filepath.Join(dir, "a9a", part))
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/panlearn/panlearn/internal/sim"
 	"github.com/panlearn/panlearn/learner/convex"
-	"github.com/panlearn/panlearn/learner/curator"
+	"github.com/panlearn/panlearn/learner/research/curator"
 )
 
 // A population is a pool of rows of a regression: x of norm 1, and y = <truth, x> + e with e of +-noise. Whoever is drawn of it has a stretch of the pool, on a circle,

@@ -8,7 +8,7 @@ import (
 	"github.com/panlearn/panlearn/internal/sim"
 	"github.com/panlearn/panlearn/internal/test/longtest"
 	"github.com/panlearn/panlearn/learner/convex"
-	"github.com/panlearn/panlearn/learner/curator"
+	"github.com/panlearn/panlearn/learner/research/curator"
 )
 
 // What stands in for a person's rows has their gradient at every model, rows of norm 1, and no gradient that would be cut.

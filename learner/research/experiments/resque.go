@@ -15,7 +15,7 @@ import (
 
 	"github.com/panlearn/panlearn/internal/sim"
 	"github.com/panlearn/panlearn/learner/convex"
-	"github.com/panlearn/panlearn/learner/resque"
+	"github.com/panlearn/panlearn/learner/research/resque"
 )
 
 // A deviations problem is one of least absolute deviations with L = R = 1: rows of norm 1, and labels linear in them with noise of heavy tails.

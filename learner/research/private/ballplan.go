@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/panlearn/panlearn/learner/resque"
+	"github.com/panlearn/panlearn/learner/research/resque"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 

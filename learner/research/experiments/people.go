@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/panlearn/panlearn/learner/convex"
-	"github.com/panlearn/panlearn/learner/curator"
+	"github.com/panlearn/panlearn/learner/research/curator"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 

@@ -6,8 +6,8 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/panlearn/panlearn/learner/acsa"
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/research/acsa"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 

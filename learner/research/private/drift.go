@@ -3,7 +3,7 @@ package private
 import (
 	"math"
 
-	"github.com/panlearn/panlearn/learner/resque"
+	"github.com/panlearn/panlearn/learner/research/resque"
 )
 
 // maxOrder is the largest p of the moments 2p with which drift is bounded.

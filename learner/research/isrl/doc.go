@@ -1,6 +1,6 @@
 // Package isrl has the constants of the theorems of Lowy and Razaviyayn, "Private Federated Learning Without a Trusted Server: Optimal
 // Algorithms for Convex Losses" (ICLR 2023, arXiv 2106.09779), and tight accountants beside them. No task runs with them: plans print what
-// the paper prescribes and what that costs, and internal/experiments measures it.
+// the paper prescribes and what that costs, and learner/research/experiments measures it.
 //
 // The setting: M of N silos answer a round; each holds n records and sends the mean gradient over K of them, clipped to norm L each, with
 // Gaussian noise of standard deviation sigma in every coordinate. Two data sets of a silo are neighbours if one record of n is replaced

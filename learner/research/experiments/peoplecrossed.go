@@ -11,7 +11,7 @@ import (
 
 	"github.com/panlearn/panlearn/internal/sim"
 	"github.com/panlearn/panlearn/learner/convex"
-	"github.com/panlearn/panlearn/learner/curator"
+	"github.com/panlearn/panlearn/learner/research/curator"
 )
 
 // perPoint is how many fits of so many people say what the noise of a plan is, at each of five numbers of rows around a crossover, in about as much time.

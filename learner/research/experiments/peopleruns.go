@@ -15,7 +15,7 @@ import (
 
 	"github.com/panlearn/panlearn/internal/sim"
 	"github.com/panlearn/panlearn/learner/convex"
-	"github.com/panlearn/panlearn/learner/curator"
+	"github.com/panlearn/panlearn/learner/research/curator"
 )
 
 // smallSpread is the standard deviation of a row's gradient in units of the clip norm, between 0 and the truth: 0.05 at the truth, 0.094 at 0.

@@ -5,9 +5,9 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/panlearn/panlearn/internal/isrl"
 	"github.com/panlearn/panlearn/internal/sim"
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/research/isrl"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
