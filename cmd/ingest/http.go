@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/panlearn/panlearn/internal/cli"
-	"github.com/panlearn/panlearn/internal/run/device"
-	"github.com/panlearn/panlearn/stream/client/httpgateway"
+	"github.com/panlearn/panlearn/internal/run/rundevice"
+	"github.com/panlearn/panlearn/stream/device/httpgateway"
 )
 
 // A gateway is what the --http flags say.
@@ -29,7 +29,7 @@ func (g *gateway) flags(flags *pflag.FlagSet) {
 }
 
 // declare listens. The caller has the listener then.
-func (g *gateway) declare(p *publisher) (h device.HTTPConfig, err error) {
+func (g *gateway) declare(p *publisher) (h rundevice.HTTPConfig, err error) {
 	switch {
 	case p.data != "" || p.live || p.format != "":
 		return h, cli.Usagef("--http excludes --data, --live and --format: events come as JSON, each with a key")

@@ -14,9 +14,9 @@ import (
 
 	"github.com/panlearn/panlearn/internal/cli"
 	"github.com/panlearn/panlearn/learner/task"
-	"github.com/panlearn/panlearn/stream/client/consent"
-	"github.com/panlearn/panlearn/stream/client/filestore"
-	"github.com/panlearn/panlearn/stream/client/ledger"
+	"github.com/panlearn/panlearn/stream/device/consent"
+	"github.com/panlearn/panlearn/stream/device/filestore"
+	"github.com/panlearn/panlearn/stream/device/ledger"
 )
 
 func newLedger() *cobra.Command {

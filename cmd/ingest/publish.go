@@ -13,12 +13,12 @@ import (
 
 	"github.com/panlearn/panlearn/internal/cli"
 	"github.com/panlearn/panlearn/internal/disk"
-	"github.com/panlearn/panlearn/internal/run/device"
+	"github.com/panlearn/panlearn/internal/run/rundevice"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/learner/task/source"
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/client"
-	"github.com/panlearn/panlearn/stream/client/consent"
+	"github.com/panlearn/panlearn/stream/device"
+	"github.com/panlearn/panlearn/stream/device/consent"
 	"github.com/panlearn/panlearn/stream/natsjs"
 )
 
@@ -99,7 +99,7 @@ address is named, and goes on until it is interrupted.`,
 			if err := p.declare(sets); err != nil {
 				return err
 			}
-			var posted device.HTTPConfig
+			var posted rundevice.HTTPConfig
 			if web.address != "" {
 				var err error
 				if posted, err = web.declare(&p); err != nil {
@@ -113,7 +113,7 @@ address is named, and goes on until it is interrupted.`,
 				}
 				defer p.config.Metrics.Close() // where nothing serves it yet
 			}
-			watch := new(device.Watch)
+			watch := new(rundevice.Watch)
 			show := cli.NewPublishing(c.ErrOrStderr(), watch.Look)
 			defer show.Close()
 			logger, err := log.Logger(show)
@@ -133,14 +133,14 @@ address is named, and goes on until it is interrupted.`,
 					cli.As[*consent.RefusedError](cli.ExitRefused), cli.Is(cli.ExitTransient, natsjs.ErrUnreachable))
 			}
 			show.Log(logger)
-			var summary client.Summary
+			var summary device.Summary
 			if posted.Listener != nil {
-				summary, err = device.PublishHTTP(c.Context(), p.config, posted)
+				summary, err = rundevice.PublishHTTP(c.Context(), p.config, posted)
 			} else {
-				summary, err = device.Publish(c.Context(), p.config)
+				summary, err = rundevice.Publish(c.Context(), p.config)
 			}
 			show.Close()
-			if summary != (client.Summary{}) || err == nil {
+			if summary != (device.Summary{}) || err == nil {
 				if printed := p.json.Print(c.OutOrStdout(), summary, func(w io.Writer) error { return printSummary(w, summary, watch.Standing(), p.state != "", err) }); err == nil {
 					err = printed
 				}
@@ -150,7 +150,7 @@ address is named, and goes on until it is interrupted.`,
 			}
 			return cli.Classify(err, cli.As[*consent.RefusedError](cli.ExitRefused), cli.As[*source.SchemaError](cli.ExitUsage),
 				cli.As[*task.FieldError](cli.ExitUsage), cli.As[*natsjs.ConfigError](cli.ExitUsage), cli.Is(cli.ExitUsage, fs.ErrNotExist),
-				cli.Is(cli.ExitUsage, device.ErrNoKey), cli.Is(cli.ExitUsage, device.ErrNoState), cli.As[*device.ImpatientError](cli.ExitTransient), cli.Is(cli.ExitTransient, natsjs.ErrNoStream),
+				cli.Is(cli.ExitUsage, rundevice.ErrNoKey), cli.Is(cli.ExitUsage, rundevice.ErrNoState), cli.As[*rundevice.ImpatientError](cli.ExitTransient), cli.Is(cli.ExitTransient, natsjs.ErrNoStream),
 				cli.Is(cli.ExitTransient, natsjs.ErrUnreachable), cli.Class{Code: cli.ExitTransient, Is: disk.Full})
 		},
 	}
@@ -168,7 +168,7 @@ address is named, and goes on until it is interrupted.`,
 	c.Flags().StringVar(&p.seal, "seal", "hpke", "none: agree to a task whose reports the broker's operator can read")
 	c.Flags().IntVar(&p.config.Bundle, "bundle", 1, "`N` users in one message, for a gateway; shows their number to the broker")
 	c.Flags().IntVar(&p.config.Shuffle, "shuffle", 0, "take the rows in a random order, one of `N` at a time, which are held in memory; 0: as they come")
-	c.Flags().Uint64Var(&p.config.MaxBlockRows, "max-block-rows", client.DefaultMaxBlockRows,
+	c.Flags().Uint64Var(&p.config.MaxBlockRows, "max-block-rows", device.DefaultMaxBlockRows,
 		"hold at most `N` values of a silo's block: its rows times the values that one is declared to have")
 	c.Flags().StringVar(&metrics, "metrics", "", "`ADDR` for /metrics, /healthz and /readyz, such as 127.0.0.1:9092; a port alone is of this machine only")
 	c.Flags().BoolVar(&p.live, "live", false, "standard input goes on and may come again after a restart: rows are known by the task's events.key")
@@ -182,7 +182,7 @@ type publisher struct {
 	taskFile, task, data, format, state, policy, seal string
 	live, check                                       bool
 	json                                              cli.JSON
-	config                                            device.Config
+	config                                            rundevice.Config
 }
 
 // declare reads the files that the flags name.
@@ -219,7 +219,7 @@ func (p *publisher) declare(sets []string) error {
 		p.config.Policy.AllowPlaintext = true
 	}
 	p.config.Data, p.config.Live, p.config.Format, p.config.StateDir = p.data, p.live, task.Format(p.format), p.state
-	p.config.Marks = device.MarksFolder()
+	p.config.Marks = rundevice.MarksFolder()
 	switch {
 	case p.config.Patience < 0:
 		return cli.Usagef("--patience %v: want at least 0", p.config.Patience)
@@ -233,7 +233,7 @@ func (p *publisher) declare(sets []string) error {
 	case p.check && p.data == "":
 		return cli.Usagef("--check goes with --data")
 	case p.live && p.config.Spec != nil && p.config.Spec.Events.Key == "" && !p.config.Spec.ByUser():
-		return cli.Usage(device.ErrNoKey)
+		return cli.Usage(rundevice.ErrNoKey)
 	case p.data == "-":
 		p.config.Source = p.data
 	default:
@@ -252,7 +252,7 @@ func oneLine(err error) string {
 
 // inspect says how the data fit, and sends nothing.
 func (p *publisher) inspect(c *cobra.Command) error {
-	report, err := device.Check(c.Context(), p.config)
+	report, err := rundevice.Check(c.Context(), p.config)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/panlearn/panlearn/internal/cli"
-	runstage "github.com/panlearn/panlearn/internal/run/stage"
+	"github.com/panlearn/panlearn/internal/run/runstage"
 	"github.com/panlearn/panlearn/shuffle/stage"
 	"github.com/panlearn/panlearn/shuffle/stage/markfile"
 	"github.com/panlearn/panlearn/stream"

@@ -8,13 +8,13 @@ import (
 
 	"github.com/panlearn/panlearn/internal/cli"
 	"github.com/panlearn/panlearn/internal/wording"
-	"github.com/panlearn/panlearn/stream/client"
-	"github.com/panlearn/panlearn/stream/client/filestore"
+	"github.com/panlearn/panlearn/stream/device"
+	"github.com/panlearn/panlearn/stream/device/filestore"
 )
 
 // printSummary says what became of the events of a run that ended with err: each kind that there is, what it means and what can be done.
 // of is the task that they are of, and kept says that a state folder knows them.
-func printSummary(w io.Writer, s client.Summary, of client.Standing, kept bool, err error) error {
+func printSummary(w io.Writer, s device.Summary, of device.Standing, kept bool, err error) error {
 	var b strings.Builder
 	units := cli.Count(s.Units, "row")
 	if of.People {

@@ -9,11 +9,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/panlearn/panlearn/internal/cli"
-	"github.com/panlearn/panlearn/internal/run/admin"
+	"github.com/panlearn/panlearn/internal/run/runadmin"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
-	natsadmin "github.com/panlearn/panlearn/stream/natsjs/admin"
+	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
 // diagnosis is what doctor prints.
@@ -62,7 +62,7 @@ listed.`,
 				return err
 			}
 			var d diagnosis
-			if d.Findings, err = admin.Doctor(c.Context(), config); err != nil {
+			if d.Findings, err = runadmin.Doctor(c.Context(), config); err != nil {
 				return brokerErrors(err)
 			}
 			failures := 0
@@ -131,7 +131,7 @@ size of one report is known and enforced by the broker.`,
 			if config.Logger, err = f.log.Logger(c.ErrOrStderr()); err != nil {
 				return err
 			}
-			list, err := admin.Provision(c.Context(), config)
+			list, err := runadmin.Provision(c.Context(), config)
 			if err != nil {
 				return brokerErrors(err)
 			}
@@ -182,9 +182,9 @@ Interrupted, it may be run again. A name of which the broker has no stream is an
 			if config.Logger, err = f.log.Logger(c.ErrOrStderr()); err != nil {
 				return err
 			}
-			list, err := admin.Remove(c.Context(), config, force)
+			list, err := runadmin.Remove(c.Context(), config, force)
 			if err != nil {
-				return cli.Classify(brokerErrors(err), cli.Is(cli.ExitUsage, admin.ErrNotEnded))
+				return cli.Classify(brokerErrors(err), cli.Is(cli.ExitUsage, runadmin.ErrNotEnded))
 			}
 			if len(list) == 0 {
 				return fmt.Errorf("no task %q is on this broker: none of its streams is there", config.Task)
@@ -222,7 +222,7 @@ func (f *adminFlags) Flags(flags *pflag.FlagSet) {
 }
 
 // config is what the flags say about task and broker. Without one of them it is an error unless optional.
-func (f *adminFlags) config(optional bool) (c admin.Config, err error) {
+func (f *adminFlags) config(optional bool) (c runadmin.Config, err error) {
 	switch {
 	case f.task.path != "" && f.name != "" || f.task.path == "" && f.name == "" && !optional:
 		return c, cli.Usagef("want exactly one of -f TASK and --task NAME")

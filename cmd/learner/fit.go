@@ -26,8 +26,8 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/learner/task/source"
 	"github.com/panlearn/panlearn/state"
-	"github.com/panlearn/panlearn/stream/client"
-	"github.com/panlearn/panlearn/stream/client/consent"
+	"github.com/panlearn/panlearn/stream/device"
+	"github.com/panlearn/panlearn/stream/device/consent"
 	"github.com/panlearn/panlearn/stream/natsjs"
 	"github.com/panlearn/panlearn/stream/wire"
 )
@@ -94,7 +94,7 @@ goes to -o, or into --state as model.json; a folder of a private fit is refused.
 	c.Flags().BoolVar(&f.public, "public", false, "the data need no protection: learn without noise")
 	c.Flags().StringVarP(&f.output, "output", "o", "", "`FILE` for the model, as learner snapshot writes it: .json, .npz or .onnx")
 	c.Flags().StringVar(&f.serve, "http", "", "`ADDR` for a live page, such as 127.0.0.1:8080, which stays up after the end until interrupted; a port alone is of this machine only")
-	c.Flags().Uint64Var(&f.maxBlockRows, "max-block-rows", client.DefaultMaxBlockRows, "most `VALUES` that the rows may have as declared: they are all in memory")
+	c.Flags().Uint64Var(&f.maxBlockRows, "max-block-rows", device.DefaultMaxBlockRows, "most `VALUES` that the rows may have as declared: they are all in memory")
 	c.Flags().UintVar(&f.workers, "workers", 0, "goroutines that answer queries of ball-accel and fixed-lambda, `W`; the model does not depend on it (default: as many as there are processors)")
 	c.Flags().Float64Var(&f.gap, "gap", 0, "of ball-accel and fixed-lambda: how far the model's loss may be from the least, `G` > 0 (default: clip norm times radius, over 20)")
 	f.json.Flag(c.Flags())

@@ -10,7 +10,7 @@ import (
 
 	"github.com/panlearn/panlearn/internal/cli"
 	"github.com/panlearn/panlearn/internal/disk"
-	"github.com/panlearn/panlearn/internal/run/admin"
+	"github.com/panlearn/panlearn/internal/run/runadmin"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream/natsjs"
 	"github.com/panlearn/panlearn/stream/seal"
@@ -18,7 +18,7 @@ import (
 
 // restored is what restore prints.
 type restored struct {
-	admin.Restored
+	runadmin.Restored
 	Next string `json:"next"`
 }
 
@@ -43,7 +43,7 @@ and may be a mount point; if that is killed half-way, nothing opens the folder: 
 				return err
 			}
 			out := restored{Next: "learner run with this --state"}
-			out.Restored, err = admin.Restore(c.Context(), args[0], rest)
+			out.Restored, err = runadmin.Restore(c.Context(), args[0], rest)
 			if err != nil {
 				return cli.Classify(restErrors(err), cli.Is(cli.ExitUsage, fs.ErrExist), cli.Class{Code: cli.ExitTransient, Is: disk.Full})
 			}
@@ -82,7 +82,7 @@ The streams of the broker, with --embedded below the state folder, and the ident
 			if dir == "" || out == "" {
 				return cli.Usagef("want --state DIR and -o DIR2")
 			}
-			s, err := admin.Backup(c.Context(), dir, out)
+			s, err := runadmin.Backup(c.Context(), dir, out)
 			if errors.Is(err, fs.ErrExist) {
 				return cli.Usagef("-o %s: it exists: give another name, or remove it first", out)
 			}
@@ -127,8 +127,8 @@ Interrupted while it waits, the request stands for as long as the learner runs.`
 			if err != nil {
 				return err
 			}
-			s, err := admin.Finish(c.Context(), admin.FinishConfig{AtRest: rest, Now: now})
-			if errors.Is(err, admin.ErrNoLearner) {
+			s, err := runadmin.Finish(c.Context(), runadmin.FinishConfig{AtRest: rest, Now: now})
+			if errors.Is(err, runadmin.ErrNoLearner) {
 				return cli.Usagef("%s: %w: name the broker with --nats; a learner fit is asked while it runs, so start its command again first", f.dir, err)
 			}
 			if err != nil {
@@ -162,12 +162,12 @@ func (f *restFlags) add(c *cobra.Command, logLevel, dir, identity string) {
 	f.json.Flag(c.Flags())
 }
 
-func (f *restFlags) config(c *cobra.Command) (admin.AtRest, error) {
+func (f *restFlags) config(c *cobra.Command) (runadmin.AtRest, error) {
 	if err := f.broker.Validate(); err != nil {
-		return admin.AtRest{}, err
+		return runadmin.AtRest{}, err
 	}
 	logger, err := f.log.Logger(c.ErrOrStderr())
-	return admin.AtRest{StateDir: f.dir, Broker: f.broker.Broker, Logger: logger,
+	return runadmin.AtRest{StateDir: f.dir, Broker: f.broker.Broker, Logger: logger,
 		Identity: func() (*seal.Identity, error) { return existingIdentity(f.identity) }}, err
 }
 

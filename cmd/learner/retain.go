@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/panlearn/panlearn/internal/cli"
-	"github.com/panlearn/panlearn/internal/run/admin"
+	"github.com/panlearn/panlearn/internal/run/runadmin"
 	"github.com/panlearn/panlearn/stream"
 )
 
@@ -43,12 +43,12 @@ broker without accounts; it may run twice, and beside learner run.`,
 			if config.Logger, err = f.log.Logger(c.ErrOrStderr()); err != nil {
 				return err
 			}
-			all, err := admin.Retain(c.Context(), config, every, func(one admin.Retained) {
+			all, err := runadmin.Retain(c.Context(), config, every, func(one runadmin.Retained) {
 				config.Logger.Info("removed records of old rounds", "task", one.Task, "newest_round", one.Newest, "before_round", one.Before,
 					"records", one.Records)
 			})
 			if err != nil {
-				return cli.Classify(brokerErrors(err), cli.Is(cli.ExitTransient, admin.ErrNotAnnounced))
+				return cli.Classify(brokerErrors(err), cli.Is(cli.ExitTransient, runadmin.ErrNotAnnounced))
 			}
 			return f.json.Print(c.OutOrStdout(), all, func(w io.Writer) error {
 				_, err := fmt.Fprintln(w, retained(all))
@@ -62,7 +62,7 @@ broker without accounts; it may run twice, and beside learner run.`,
 }
 
 // retained says what was removed, and why nothing was.
-func retained(all admin.Retained) string {
+func retained(all runadmin.Retained) string {
 	switch {
 	case all.Retention == "":
 		return fmt.Sprintf("task %s keeps all of its records", all.Task)

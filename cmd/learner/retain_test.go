@@ -3,13 +3,13 @@ package main
 import (
 	"testing"
 
-	"github.com/panlearn/panlearn/internal/run/admin"
+	"github.com/panlearn/panlearn/internal/run/runadmin"
 	"github.com/panlearn/panlearn/stream/retention"
 )
 
 // TestRetained: old records that stand are not said to be young: a task of few rounds keeps all of them.
 func TestRetained(t *testing.T) {
-	for want, all := range map[string]admin.Retained{
+	for want, all := range map[string]runadmin.Retained{
 		"task a keeps all of its records": {Task: "a"},
 		"task a: no records removed: no round is older than 168h0m0s and more than 1000 rounds behind the newest, 7": {Task: "a", Retention: "168h0m0s",
 			Removed: retention.Removed{Newest: 7}},

@@ -9,7 +9,7 @@ import (
 	"github.com/panlearn/panlearn/internal/cli"
 	"github.com/panlearn/panlearn/internal/dashboard"
 	"github.com/panlearn/panlearn/internal/disk"
-	"github.com/panlearn/panlearn/internal/run/learner"
+	"github.com/panlearn/panlearn/internal/run/runlearner"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream/natsjs"
@@ -72,7 +72,7 @@ on the broker again, which leads to the same bytes.`,
 			if err != nil {
 				return err
 			}
-			config := learner.Config{Spec: spec, StateDir: dir, Embedded: embedded, Listen: listen, Replicas: broker.Replicas,
+			config := runlearner.Config{Spec: spec, StateDir: dir, Embedded: embedded, Listen: listen, Replicas: broker.Replicas,
 				Broker: broker.Broker, ExitWhenDone: exit, MemoryReports: memory, ReportBytes: bytes}
 			config.AcceptRollback, config.Observer, config.Logger = rollback, progress, logger
 			if config.Identity, err = cli.Identity(identity, "learner", logger); err != nil {
@@ -101,7 +101,7 @@ on the broker again, which leads to the same bytes.`,
 					return cli.Usagef("--stage-http: %w", err)
 				}
 			}
-			return cli.Classify(learner.Run(c.Context(), config),
+			return cli.Classify(runlearner.Run(c.Context(), config),
 				cli.As[*state.BudgetError](cli.ExitRefused), cli.Is(cli.ExitTransient, state.ErrLocked),
 				cli.As[*state.VersionError](cli.ExitUsage),
 				cli.As[*natsjs.ConfigError](cli.ExitUsage), cli.Is(cli.ExitUsage, fs.ErrNotExist),

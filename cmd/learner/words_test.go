@@ -14,7 +14,7 @@ import (
 
 	"github.com/panlearn/panlearn/internal/compare"
 	"github.com/panlearn/panlearn/internal/run"
-	runlearner "github.com/panlearn/panlearn/internal/run/learner"
+	"github.com/panlearn/panlearn/internal/run/runlearner"
 	"github.com/panlearn/panlearn/internal/run/statedir"
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/method"

@@ -12,7 +12,7 @@ import (
 	"github.com/panlearn/panlearn/shuffle/stage"
 )
 
-// What natsjs says of a broker that cannot write; TestPageKnowsTheBrokersCauses (internal/run/learner) has its own words.
+// What natsjs says of a broker that cannot write; TestPageKnowsTheBrokersCauses (internal/run/runlearner) has its own words.
 const (
 	fullDisk  = "the broker refuses writes: its disk is full or broken; free space there, then restart nats-server, which refuses until then (write 1.blk: no space left on device)"
 	unwritten = "the broker answers reads and not writes: is its disk full? Free space there, then restart nats-server, which refuses until then"

@@ -3,15 +3,15 @@ package obs
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/panlearn/panlearn/stream/client"
-	"github.com/panlearn/panlearn/stream/client/participation"
+	"github.com/panlearn/panlearn/stream/device"
+	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
 // NewPublisher registers the metrics of a publisher or gateway of one task and returns what feeds them, to be called from
 // one goroutine. It registers all of them or, on error, none.
 //
 // How many events were invalid is not among them: it depends on what they say.
-func NewPublisher(r prometheus.Registerer, task string) (func(client.Progress), error) {
+func NewPublisher(r prometheus.Registerer, task string) (func(device.Progress), error) {
 	f := factory{labels: prometheus.Labels{"task": task}}
 	var (
 		events   = f.counterVec("panlearn_publisher_events_total", "Events (of a silo: blocks of records) whose outcome was told, by outcome; one that is asked for again counts again.", "outcome")
@@ -22,14 +22,14 @@ func NewPublisher(r prometheus.Registerer, task string) (func(client.Progress), 
 		refused  = f.counter("panlearn_publisher_refused_publishes_total", "Publishes that the broker refused, in its answer; each try of a report counts.")
 		lost     = f.counter("panlearn_publisher_charged_uncounted_events_total", "Events (of a silo: blocks of records) that were sent, and so have paid, and are in no batch; among the uncounted ones.")
 		older    = f.gauge("panlearn_publisher_broker_older_round", "Newest round that is known here, where the broker does not show it or shows another: it is older; else 0.")
-		last     client.Summary
+		last     device.Summary
 		before   uint64 // refused publishes
 	)
-	outcomes := map[participation.State]func(client.Summary) uint64{
-		participation.Counted:   func(s client.Summary) uint64 { return s.Counted },
-		participation.Uncounted: func(s client.Summary) uint64 { return s.Uncounted },
-		participation.Unknown:   func(s client.Summary) uint64 { return s.Unknown },
-		participation.Refused:   func(s client.Summary) uint64 { return s.Refused },
+	outcomes := map[participation.State]func(device.Summary) uint64{
+		participation.Counted:   func(s device.Summary) uint64 { return s.Counted },
+		participation.Uncounted: func(s device.Summary) uint64 { return s.Uncounted },
+		participation.Unknown:   func(s device.Summary) uint64 { return s.Unknown },
+		participation.Refused:   func(s device.Summary) uint64 { return s.Refused },
 	}
 	for state := range outcomes {
 		events.WithLabelValues(state.String())
@@ -37,7 +37,7 @@ func NewPublisher(r prometheus.Registerer, task string) (func(client.Progress), 
 	if err := f.register(r); err != nil {
 		return nil, err
 	}
-	return func(p client.Progress) {
+	return func(p device.Progress) {
 		for state, of := range outcomes {
 			events.WithLabelValues(state.String()).Add(float64(of(p.Summary) - of(last)))
 		}

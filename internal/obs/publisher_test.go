@@ -6,7 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/device"
 )
 
 func TestPublisherCountsWhatWasTold(t *testing.T) {
@@ -15,9 +15,9 @@ func TestPublisherCountsWhatWasTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	show(client.Progress{Round: 1, Joined: 7, RefusedPublishes: 2, InFlight: 5, Summary: client.Summary{Events: 4, Counted: 3, Unknown: 1, Invalid: 2}})
-	show(client.Progress{Round: 2, Joined: 6, RefusedPublishes: 5, Summary: client.Summary{Events: 9, Counted: 5, Uncounted: 1, Unknown: 1, Refused: 2, Invalid: 3}})
-	show(client.Progress{Round: 2, Joined: 6, RefusedPublishes: 5, Over: true, Summary: client.Summary{Events: 9, Counted: 5, Uncounted: 1, Unknown: 1, Refused: 2, Invalid: 3}})
+	show(device.Progress{Round: 1, Joined: 7, RefusedPublishes: 2, InFlight: 5, Summary: device.Summary{Events: 4, Counted: 3, Unknown: 1, Invalid: 2}})
+	show(device.Progress{Round: 2, Joined: 6, RefusedPublishes: 5, Summary: device.Summary{Events: 9, Counted: 5, Uncounted: 1, Unknown: 1, Refused: 2, Invalid: 3}})
+	show(device.Progress{Round: 2, Joined: 6, RefusedPublishes: 5, Over: true, Summary: device.Summary{Events: 9, Counted: 5, Uncounted: 1, Unknown: 1, Refused: 2, Invalid: 3}})
 	want := `
 # HELP panlearn_publisher_events_total Events (of a silo: blocks of records) whose outcome was told, by outcome; one that is asked for again counts again.
 # TYPE panlearn_publisher_events_total counter

@@ -12,7 +12,7 @@ import (
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/natsjs"
-	"github.com/panlearn/panlearn/stream/natsjs/admin"
+	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
 // A Broker is how to reach one.
@@ -77,19 +77,19 @@ func Provision(ctx context.Context, conn *natsjs.Conn, name stream.Task, s Strea
 	if err := sizes.Fit(conn.Limits()); err != nil {
 		return false, err
 	}
-	err = admin.Provision(ctx, conn, name, s.options(sizes))
+	err = natsadmin.Provision(ctx, conn, name, s.options(sizes))
 	if errors.Is(err, natsjs.ErrDenied) { // as it should be: an administrator has created them
-		return false, admin.Present(ctx, conn, name)
+		return false, natsadmin.Present(ctx, conn, name)
 	}
 	return err == nil, err
 }
 
 // Options returns how a task's streams are made for messages of these sizes.
-func Options(sizes manifest.Sizes, replicas int, memoryReports bool, reportBytes int64) admin.Options {
-	return admin.Options{Replicas: replicas, MaxMsgSize: sizes.Report, LeastMsgSize: sizes.Single, MaxPerSubject: sizes.Waiting,
+func Options(sizes manifest.Sizes, replicas int, memoryReports bool, reportBytes int64) natsadmin.Options {
+	return natsadmin.Options{Replicas: replicas, MaxMsgSize: sizes.Report, LeastMsgSize: sizes.Single, MaxPerSubject: sizes.Waiting,
 		MaxReportBytes: reportBytes, MemoryReports: memoryReports}
 }
 
-func (s Streams) options(sizes manifest.Sizes) admin.Options {
+func (s Streams) options(sizes manifest.Sizes) natsadmin.Options {
 	return Options(sizes, s.Replicas, s.MemoryReports, s.ReportBytes)
 }

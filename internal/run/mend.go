@@ -11,7 +11,7 @@ import (
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/natsjs"
-	"github.com/panlearn/panlearn/stream/natsjs/admin"
+	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
@@ -72,9 +72,9 @@ func (s Streams) keep(ctx context.Context, conn *natsjs.Conn, name stream.Task, 
 		}
 		var made []string
 		if s.Administers {
-			made, err = admin.Mend(ctx, conn, name, s.options(sizes))
+			made, err = natsadmin.Mend(ctx, conn, name, s.options(sizes))
 		} else {
-			err = admin.Present(ctx, conn, name)
+			err = natsadmin.Present(ctx, conn, name)
 		}
 		switch {
 		case ctx.Err() != nil:

@@ -8,7 +8,7 @@ import (
 
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
-	"github.com/panlearn/panlearn/stream/natsjs/admin"
+	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 	"github.com/panlearn/panlearn/stream/retention"
 )
 
@@ -21,7 +21,7 @@ func KeepRemoving(ctx context.Context, conn *natsjs.Conn, name stream.Task, age 
 		tick := time.NewTicker(retention.Every)
 		defer tick.Stop()
 		for {
-			out, err := admin.Retain(ctx, conn, name, age)
+			out, err := natsadmin.Retain(ctx, conn, name, age)
 			switch {
 			case ctx.Err() != nil:
 				return

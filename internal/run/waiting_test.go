@@ -11,7 +11,7 @@ import (
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/natsjs"
-	"github.com/panlearn/panlearn/stream/natsjs/admin"
+	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
@@ -90,11 +90,15 @@ func TestStreamOfReportsFollowsThePlan(t *testing.T) {
 		bytes  int64 // said
 		want   func(bytes, single, each int64) bool
 	}{
-		"usual":  {10, 100, false, 0, func(b, _, each int64) bool { return b == admin.DefaultReportBytes && each < 2000 }},
-		"grows":  {10_000, 5_000, false, 0, func(b, s, each int64) bool { return each == 20_000 && b > 2*each*s && b < 3*each*s }},
-		"bound":  {10_000, 100_000, false, 0, func(b, s, each int64) bool { return b == admin.MostReportBytes && each > b/2/s*9/10 && each < b/2/s }},
-		"memory": {10_000, 5_000, true, 0, func(b, s, each int64) bool { return b == admin.DefaultReportBytes && each > b/2/s*9/10 && each < b/2/s }},
-		"said":   {10_000, 5_000, true, 8 << 20, func(b, s, each int64) bool { return b == 8<<20 && each > b/2/s*9/10 && each < b/2/s }},
+		"usual": {10, 100, false, 0, func(b, _, each int64) bool { return b == natsadmin.DefaultReportBytes && each < 2000 }},
+		"grows": {10_000, 5_000, false, 0, func(b, s, each int64) bool { return each == 20_000 && b > 2*each*s && b < 3*each*s }},
+		"bound": {10_000, 100_000, false, 0, func(b, s, each int64) bool {
+			return b == natsadmin.MostReportBytes && each > b/2/s*9/10 && each < b/2/s
+		}},
+		"memory": {10_000, 5_000, true, 0, func(b, s, each int64) bool {
+			return b == natsadmin.DefaultReportBytes && each > b/2/s*9/10 && each < b/2/s
+		}},
+		"said": {10_000, 5_000, true, 8 << 20, func(b, s, each int64) bool { return b == 8<<20 && each > b/2/s*9/10 && each < b/2/s }},
 	} {
 		body, sizes := large(t, test.dim, test.cohort)
 		streams := run.Streams{Body: body, Replicas: 1, MemoryReports: test.memory, ReportBytes: test.bytes}
@@ -124,14 +128,14 @@ func TestStreamOfReportsFollowsThePlan(t *testing.T) {
 func TestDoctorSeesFewReportsOfAnAttempt(t *testing.T) {
 	conn := broker(t)
 	_, sizes := large(t, 1000, 10_000)
-	for name, made := range map[stream.Task]admin.Options{
+	for name, made := range map[stream.Task]natsadmin.Options{
 		"old": {MaxMsgSize: sizes.Report, MaxPerSubject: sizes.Waiting},
 		"new": run.Options(sizes, 1, false, 0),
 	} {
-		if err := admin.Provision(t.Context(), conn, name, made); err != nil {
+		if err := natsadmin.Provision(t.Context(), conn, name, made); err != nil {
 			t.Fatal(err)
 		}
-		findings, err := admin.Examine(t.Context(), conn, name, admin.Expect{Options: run.Options(sizes, 1, false, 0)})
+		findings, err := natsadmin.Examine(t.Context(), conn, name, natsadmin.Expect{Options: run.Options(sizes, 1, false, 0)})
 		if err != nil {
 			t.Fatal(err)
 		}

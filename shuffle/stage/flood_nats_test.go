@@ -10,7 +10,7 @@ import (
 	"github.com/panlearn/panlearn/internal/test/longtest"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
-	"github.com/panlearn/panlearn/stream/natsjs/admin"
+	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
 )
@@ -27,7 +27,7 @@ func TestFloodOnNATS(t *testing.T) {
 	defer cancel()
 	conns := onNATS(t, 3, natsjs.EmbeddedConfig{}) // stage, flood, devices
 	w := newWorld(t, plan{cohort: users, suite: wire.Suite_SUITE_X25519, bundle: 2})
-	check(t, admin.Provision(ctx, conns[0], w.name, admin.Options{MaxReportBytes: 256 << 10, MaxMsgSize: 64 << 10, AckWait: 10 * time.Second}))
+	check(t, natsadmin.Provision(ctx, conns[0], w.name, natsadmin.Options{MaxReportBytes: 256 << 10, MaxMsgSize: 64 << 10, AckWait: 10 * time.Second}))
 	for subject, data := range map[string][]byte{w.name.Task(): w.sign(w.learner, w.task), w.name.Round(1): w.sign(w.learner, w.round(1, 1))} {
 		_, err := conns[2].PutOnce(ctx, subject, data)
 		check(t, err)

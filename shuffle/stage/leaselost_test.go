@@ -10,7 +10,7 @@ import (
 
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
-	"github.com/panlearn/panlearn/stream/natsjs/admin"
+	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
 // TestLeaseIsLost: the broker loses the lease's record while one process works and another stands by. Who works goes on with its
@@ -177,7 +177,7 @@ func TestLeasesAreProvisionedAgain(t *testing.T) {
 	check(t, err)
 	defer conn.Close()
 	w := newWorld(t, plan{cohort: 4})
-	check(t, admin.Provision(ctx, conn, w.name, admin.Options{}))
+	check(t, natsadmin.Provision(ctx, conn, w.name, natsadmin.Options{}))
 	_, err = conn.PutOnce(ctx, w.name.Task(), w.sign(w.learner, w.task))
 	check(t, err)
 	var stages [2]*Stage
@@ -197,7 +197,7 @@ func TestLeasesAreProvisionedAgain(t *testing.T) {
 	time.Sleep(time.Second) // some renewals
 	check(t, conn.JetStream().DeleteStream(ctx, w.name.Name(stream.Leases)))
 	until(t, func() bool { return !stages[0].Status().Lease && !stages[1].Status().Lease })
-	check(t, admin.Provision(ctx, conn, w.name, admin.Options{}))
+	check(t, natsadmin.Provision(ctx, conn, w.name, natsadmin.Options{}))
 	until(t, works)
 }
 

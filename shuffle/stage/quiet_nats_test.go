@@ -10,7 +10,7 @@ import (
 	"github.com/panlearn/panlearn/internal/test/longtest"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
-	"github.com/panlearn/panlearn/stream/natsjs/admin"
+	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
@@ -27,7 +27,7 @@ func TestQuietRounds(t *testing.T) {
 	defer cancel()
 	conns := onNATS(t, 2, natsjs.EmbeddedConfig{Listen: "127.0.0.1:0"}) // stage, all others
 	w := newWorld(t, plan{rounds: uint64(rounds), cohort: uint64(cohort)})
-	check(t, admin.Provision(ctx, conns[1], w.name, admin.Options{}))
+	check(t, natsadmin.Provision(ctx, conns[1], w.name, natsadmin.Options{}))
 	put := func(subject string, data []byte) {
 		_, err := conns[1].PutOnce(ctx, subject, data)
 		check(t, err)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
-	"github.com/panlearn/panlearn/stream/natsjs/admin"
+	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
 )
@@ -23,7 +23,7 @@ func TestToldCountedIsCounted(t *testing.T) {
 	defer cancel()
 	conns := onNATS(t, 2, natsjs.EmbeddedConfig{}) // stage, all others
 	w := newWorld(t, plan{rounds: rounds, cohort: cohort})
-	check(t, admin.Provision(ctx, conns[1], w.name, admin.Options{AckWait: time.Hour}))
+	check(t, natsadmin.Provision(ctx, conns[1], w.name, natsadmin.Options{AckWait: time.Hour}))
 	put := func(subject string, data []byte) {
 		_, err := conns[1].PutOnce(ctx, subject, data)
 		check(t, err)

@@ -9,11 +9,11 @@ import (
 
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
-	"github.com/panlearn/panlearn/stream/natsjs/admin"
+	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
 // benchmarked opens a provisioned task on a loopback listener, or inside the process.
-func benchmarked(b *testing.B, listen string, o admin.Options) *natsjs.Conn {
+func benchmarked(b *testing.B, listen string, o natsadmin.Options) *natsjs.Conn {
 	b.Helper()
 	e, err := natsjs.StartEmbedded(natsjs.EmbeddedConfig{StoreDir: b.TempDir(), Listen: listen, MaxStore: 16 << 30, MaxMemory: 4 << 30})
 	if err != nil {
@@ -31,7 +31,7 @@ func benchmarked(b *testing.B, listen string, o admin.Options) *natsjs.Conn {
 	}
 	b.Cleanup(c.Close)
 	o.MaxReportBytes = 3 << 30
-	if err := admin.Provision(b.Context(), c, task, o); err != nil {
+	if err := natsadmin.Provision(b.Context(), c, task, o); err != nil {
 		b.Fatal(err)
 	}
 	return c
@@ -59,7 +59,7 @@ func BenchmarkPublish(b *testing.B) {
 		for _, memory := range []bool{false, true} {
 			store := map[bool]string{true: "Memory", false: "File"}[memory]
 			b.Run(fmt.Sprintf("%s/%s/Publish", name, store), func(b *testing.B) {
-				c := benchmarked(b, listen, admin.Options{MemoryReports: memory})
+				c := benchmarked(b, listen, natsadmin.Options{MemoryReports: memory})
 				for i := 0; b.Loop(); i++ {
 					acks, err := c.Publish(b.Context(), batch(i))
 					if err != nil || acks[n-1].Status != stream.Stored {
@@ -70,7 +70,7 @@ func BenchmarkPublish(b *testing.B) {
 			})
 			for _, ids := range []bool{false, true} {
 				b.Run(fmt.Sprintf("%s/%s/%s", name, store, map[bool]string{true: "RawWithID", false: "Raw"}[ids]), func(b *testing.B) {
-					c := benchmarked(b, listen, admin.Options{MemoryReports: memory})
+					c := benchmarked(b, listen, natsadmin.Options{MemoryReports: memory})
 					js, err := jetstream.New(c.NATS(), jetstream.WithPublishAsyncMaxPending(n))
 					if err != nil {
 						b.Fatal(err)
@@ -99,7 +99,7 @@ func BenchmarkPublish(b *testing.B) {
 func BenchmarkFetch(b *testing.B) {
 	for _, most := range []int{64, 256, 1024} {
 		b.Run(fmt.Sprint(most), func(b *testing.B) {
-			c := benchmarked(b, "127.0.0.1:0", admin.Options{MemoryReports: true})
+			c := benchmarked(b, "127.0.0.1:0", natsadmin.Options{MemoryReports: true})
 			r, err := c.Reader(b.Context(), task)
 			if err != nil {
 				b.Fatal(err)

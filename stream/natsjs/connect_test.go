@@ -14,7 +14,7 @@ import (
 
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
-	"github.com/panlearn/panlearn/stream/natsjs/admin"
+	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
 func TestConnectRefuses(t *testing.T) {
@@ -94,7 +94,7 @@ func TestInboxPrefix(t *testing.T) {
 	if inbox := c.NATS().NewInbox(); !strings.HasPrefix(inbox, "_INBOX_stage.") {
 		t.Errorf("inbox %s", inbox)
 	}
-	provision(t, c, task, admin.Options{})
+	provision(t, c, task, natsadmin.Options{})
 	if _, err := c.Publish(t.Context(), []stream.Outgoing{{Subject: task.Report(1, 1), Data: []byte("x")}}); err != nil {
 		t.Error(err)
 	}
@@ -110,7 +110,7 @@ func TestReconnect(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	provision(t, c, task, admin.Options{})
+	provision(t, c, task, natsadmin.Options{})
 	ctx := t.Context()
 	wakes, err := c.Watch(ctx, task)
 	if err != nil {
@@ -143,7 +143,7 @@ func TestPublishThroughCuts(t *testing.T) {
 	p := newProxy(t, e.URL())
 	t.Cleanup(p.close)
 	operator := natsjs.Dial(t, e, natsjs.ConnectConfig{})
-	provision(t, operator, task, admin.Options{})
+	provision(t, operator, task, natsadmin.Options{})
 	c, err := natsjs.Connect(natsjs.ConnectConfig{URL: p.url(), AckTimeout: 2 * time.Second, MaxPending: 64, Reconnect: soon})
 	if err != nil {
 		t.Fatal(err)
@@ -211,7 +211,7 @@ func TestPublishThroughCuts(t *testing.T) {
 func TestCallsWithoutABroker(t *testing.T) {
 	e := natsjs.Start(t, natsjs.EmbeddedConfig{Listen: "127.0.0.1:0"})
 	c := natsjs.Dial(t, e, natsjs.ConnectConfig{URL: e.URL()})
-	provision(t, c, task, admin.Options{})
+	provision(t, c, task, natsadmin.Options{})
 	r, err := c.Reader(t.Context(), task)
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"github.com/panlearn/panlearn/internal/test/longtest"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
-	"github.com/panlearn/panlearn/stream/natsjs/admin"
+	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 	"github.com/panlearn/panlearn/stream/streamtest"
 )
 
@@ -22,9 +22,9 @@ const (
 	soon        = 20 * time.Millisecond
 )
 
-func provision(t *testing.T, c *natsjs.Conn, task stream.Task, o admin.Options) {
+func provision(t *testing.T, c *natsjs.Conn, task stream.Task, o natsadmin.Options) {
 	t.Helper()
-	if err := admin.Provision(t.Context(), c, task, o); err != nil {
+	if err := natsadmin.Provision(t.Context(), c, task, o); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -32,7 +32,7 @@ func provision(t *testing.T, c *natsjs.Conn, task stream.Task, o admin.Options) 
 // TestContract runs the suite through a loopback listener and a proxy that loses acknowledgements.
 func TestContract(t *testing.T) {
 	e := natsjs.Start(t, natsjs.EmbeddedConfig{Listen: "127.0.0.1:0"})
-	contract(t, natsjs.Dial(t, e, natsjs.ConnectConfig{}), e.URL(), admin.Options{})
+	contract(t, natsjs.Dial(t, e, natsjs.ConnectConfig{}), e.URL(), natsadmin.Options{})
 }
 
 // TestContractDeep runs it on memory reports, and on a cluster of three servers, where reads may lag behind writes.
@@ -42,7 +42,7 @@ func TestContractDeep(t *testing.T) {
 	}
 	t.Run("MemoryReports", func(t *testing.T) {
 		e := natsjs.Start(t, natsjs.EmbeddedConfig{Listen: "127.0.0.1:0"})
-		contract(t, natsjs.Dial(t, e, natsjs.ConnectConfig{}), e.URL(), admin.Options{MemoryReports: true})
+		contract(t, natsjs.Dial(t, e, natsjs.ConnectConfig{}), e.URL(), natsadmin.Options{MemoryReports: true})
 	})
 	t.Run("Cluster", func(t *testing.T) {
 		url := cluster(t).address(0)
@@ -51,12 +51,12 @@ func TestContractDeep(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(c.Close)
-		contract(t, c, url, admin.Options{Replicas: 3})
+		contract(t, c, url, natsadmin.Options{Replicas: 3})
 	})
 }
 
 // contract runs the suite on a broker at url; operator provisions.
-func contract(t *testing.T, operator *natsjs.Conn, url string, o admin.Options) {
+func contract(t *testing.T, operator *natsjs.Conn, url string, o natsadmin.Options) {
 	var tasks atomic.Int64
 	o.AckWait, o.MaxReportBytes, o.MaxPerSubject = testAckWait, 4<<20, 2200
 	streamtest.Run(t, func(t *testing.T) streamtest.Broker {
@@ -68,7 +68,7 @@ func contract(t *testing.T, operator *natsjs.Conn, url string, o admin.Options) 
 		}
 		t.Cleanup(c.Close)
 		return streamtest.Broker{
-			Records: c, ReportWriter: c, Retention: admin.Records{Conn: operator}, Limits: c.Limits(), Settle: testAckWait + testAckWait/2, MaxReportBytes: int(o.MaxReportBytes), MaxPerSubject: int(o.MaxPerSubject),
+			Records: c, ReportWriter: c, Retention: natsadmin.Records{Conn: operator}, Limits: c.Limits(), Settle: testAckWait + testAckWait/2, MaxReportBytes: int(o.MaxReportBytes), MaxPerSubject: int(o.MaxPerSubject),
 			Task: func(t *testing.T) stream.Task {
 				task := stream.Task(fmt.Sprintf("task-%d", tasks.Add(1)))
 				provision(t, operator, task, o)

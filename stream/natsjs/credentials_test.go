@@ -15,7 +15,7 @@ import (
 
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
-	"github.com/panlearn/panlearn/stream/natsjs/admin"
+	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
 // An operated is a server in operator mode: it knows its operator's key alone, and users by the JWTs that their account signed.
@@ -190,7 +190,7 @@ func TestCredentialsAreRenewed(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	provision(t, c, task, admin.Options{})
+	provision(t, c, task, natsadmin.Options{})
 	if err := works(t, c, 1); err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/panlearn/panlearn/internal/test/longtest"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
-	"github.com/panlearn/panlearn/stream/natsjs/admin"
+	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
 // A history is all that anybody ever saw standing.
@@ -38,7 +38,7 @@ func TestElections(t *testing.T) {
 	const name, rounds = stream.Task("elections"), 60
 	c := cluster(t)
 	operator := c.connect(natsjs.ConnectConfig{})
-	provision(t, operator, name, admin.Options{Replicas: nodes})
+	provision(t, operator, name, natsadmin.Options{Replicas: nodes})
 	const stages = 4
 	h := &history{t: t, seen: map[string]stream.Message{}}
 	var stage [stages]*natsjs.Conn

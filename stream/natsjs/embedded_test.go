@@ -11,7 +11,7 @@ import (
 
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
-	"github.com/panlearn/panlearn/stream/natsjs/admin"
+	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
 func TestEmbeddedRefuses(t *testing.T) {
@@ -67,7 +67,7 @@ func TestRestart(t *testing.T) {
 		var log bytes.Buffer
 		e := natsjs.Start(t, natsjs.EmbeddedConfig{StoreDir: dir, SyncAlways: true, Log: slog.New(slog.NewTextHandler(&log, nil))})
 		c := natsjs.Dial(t, e, natsjs.ConnectConfig{})
-		provision(t, c, task, admin.Options{})
+		provision(t, c, task, natsadmin.Options{})
 		ctx := t.Context()
 		if life == 0 {
 			for _, subject := range []string{task.Task(), task.Round(1), task.Open(1, 1), task.Batch(1)} {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
-	"github.com/panlearn/panlearn/stream/natsjs/admin"
+	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
 // TestShortFetches: of reports that come while one short fetch after the other ends, with its wait or with its caller's time, none
@@ -22,7 +22,7 @@ func TestShortFetches(t *testing.T) {
 	t.Parallel()
 	e := natsjs.Start(t, natsjs.EmbeddedConfig{})
 	devices, stage := natsjs.Dial(t, e, natsjs.ConnectConfig{}), natsjs.Dial(t, e, natsjs.ConnectConfig{})
-	provision(t, devices, task, admin.Options{AckWait: time.Hour})
+	provision(t, devices, task, natsadmin.Options{AckWait: time.Hour})
 	r, err := stage.Reader(t.Context(), task)
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +63,7 @@ func TestReportsAreNotTheBrokersWord(t *testing.T) {
 	t.Parallel()
 	e := natsjs.Start(t, natsjs.EmbeddedConfig{})
 	device, stage := natsjs.Dial(t, e, natsjs.ConnectConfig{}), natsjs.Dial(t, e, natsjs.ConnectConfig{})
-	provision(t, device, task, admin.Options{MaxAckPending: 4, AckWait: time.Hour})
+	provision(t, device, task, natsadmin.Options{MaxAckPending: 4, AckWait: time.Hour})
 	r, err := stage.Reader(t.Context(), task)
 	if err != nil {
 		t.Fatal(err)
@@ -109,7 +109,7 @@ func TestFetchOfALostConnection(t *testing.T) {
 	t.Parallel()
 	e := natsjs.Start(t, natsjs.EmbeddedConfig{})
 	c := natsjs.Dial(t, e, natsjs.ConnectConfig{})
-	provision(t, c, task, admin.Options{})
+	provision(t, c, task, natsadmin.Options{})
 	r, err := c.Reader(t.Context(), task)
 	if err != nil {
 		t.Fatal(err)
@@ -126,7 +126,7 @@ func TestAcknowledgementsHoldNoReport(t *testing.T) {
 	t.Parallel()
 	e := natsjs.Start(t, natsjs.EmbeddedConfig{})
 	c := natsjs.Dial(t, e, natsjs.ConnectConfig{})
-	provision(t, c, task, admin.Options{})
+	provision(t, c, task, natsadmin.Options{})
 	r, err := c.Reader(t.Context(), task)
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
-	"github.com/panlearn/panlearn/stream/natsjs/admin"
+	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
 // TestFullDiskIsNamed: nats-server says nothing to a write that finds the disk full, and to all later ones of that stream, with room again
@@ -30,7 +30,7 @@ func TestFullDiskIsNamed(t *testing.T) {
 	}
 	defer func() { e.Shutdown() }()
 	c := natsjs.Dial(t, e, natsjs.ConnectConfig{AckTimeout: 300 * time.Millisecond})
-	provision(t, c, "full", admin.Options{})
+	provision(t, c, "full", natsadmin.Options{})
 	task, ctx := stream.Task("full"), t.Context()
 	var lease uint64
 	if lease, err = c.Swap(ctx, task.Lease(), 0, []byte("first")); err != nil {

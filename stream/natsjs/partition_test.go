@@ -7,7 +7,7 @@ import (
 
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
-	"github.com/panlearn/panlearn/stream/natsjs/admin"
+	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
 // through connects through a proxy, with pings that notice a dead connection soon.
@@ -29,7 +29,7 @@ func TestSilence(t *testing.T) {
 	p := newProxy(t, e.URL())
 	t.Cleanup(p.close)
 	operator := natsjs.Dial(t, e, natsjs.ConnectConfig{})
-	provision(t, operator, task, admin.Options{})
+	provision(t, operator, task, natsadmin.Options{})
 	c := through(t, p, 200*time.Millisecond)
 	r, err := c.Reader(t.Context(), task)
 	if err != nil {
@@ -73,7 +73,7 @@ func TestSlowLink(t *testing.T) {
 	p := newProxy(t, e.URL())
 	t.Cleanup(p.close)
 	operator := natsjs.Dial(t, e, natsjs.ConnectConfig{})
-	provision(t, operator, task, admin.Options{AckWait: time.Second})
+	provision(t, operator, task, natsadmin.Options{AckWait: time.Second})
 	const n = 16
 	var sent []stream.Outgoing
 	for i := range byte(n) {
@@ -112,7 +112,7 @@ func TestListingOfASilentBroker(t *testing.T) {
 	t.Parallel()
 	e := natsjs.Start(t, natsjs.EmbeddedConfig{Listen: "127.0.0.1:0"})
 	direct := natsjs.Dial(t, e, natsjs.ConnectConfig{})
-	provision(t, direct, task, admin.Options{})
+	provision(t, direct, task, natsadmin.Options{})
 	const records = 1000 // more than are asked for at a time
 	for r := stream.Round(1); r <= records; r++ {
 		if _, err := direct.PutOnce(t.Context(), task.Round(r), []byte("round")); err != nil {
@@ -127,7 +127,7 @@ func TestListingOfASilentBroker(t *testing.T) {
 	}
 	t.Cleanup(c.Close)
 	listed := 0
-	for _, err = range (admin.Records{Conn: c}).Records(t.Context(), task, stream.Rounds) {
+	for _, err = range (natsadmin.Records{Conn: c}).Records(t.Context(), task, stream.Rounds) {
 		if p.silence(); err == nil {
 			listed++
 		}

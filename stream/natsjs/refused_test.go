@@ -11,7 +11,7 @@ import (
 
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
-	"github.com/panlearn/panlearn/stream/natsjs/admin"
+	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
 // TestRefusedIsNotStored: what a stream that is full answers to a publish is about that publish: nothing of it is there, then or later, and
@@ -25,7 +25,7 @@ func TestRefusedIsNotStored(t *testing.T) {
 		func(s *jetstream.StreamConfig) { s.MaxMsgsPerSubject, s.DiscardNewPerSubject = 3, true },
 	} {
 		task := stream.Task(fmt.Sprint("full", i))
-		provision(t, c, task, admin.Options{})
+		provision(t, c, task, natsadmin.Options{})
 		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 		defer stop()
 		s, err := js.Stream(ctx, task.Name(stream.Reports))

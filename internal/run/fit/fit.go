@@ -21,15 +21,15 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	runlearner "github.com/panlearn/panlearn/internal/run/learner"
 	"github.com/panlearn/panlearn/internal/run/pipeline"
+	"github.com/panlearn/panlearn/internal/run/runlearner"
 	"github.com/panlearn/panlearn/internal/run/statedir"
 	"github.com/panlearn/panlearn/learner/block"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/learner/task/source"
 	"github.com/panlearn/panlearn/state"
-	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/device"
 	"github.com/panlearn/panlearn/stream/seal"
 )
 
@@ -102,7 +102,7 @@ func (c Config) run(ctx context.Context, store state.Store, finish *service.Fini
 		return done(now, false)
 	}
 	all := pipeline.Config{Spec: c.Spec, Dir: c.StateDir, Store: store, Shown: store, Curves: c.StateDir, Lease: lease, Finish: finish, Watch: c.Watch, Fill: c.Fill,
-		HTTP: c.HTTP, Logger: c.Logger, Client: client.Config{Source: c.Data.Path, Rows: true, MaxBlockRows: c.MaxBlockRows}, Offer: c.offer}
+		HTTP: c.HTTP, Logger: c.Logger, Client: device.Config{Source: c.Data.Path, Rows: true, MaxBlockRows: c.MaxBlockRows}, Offer: c.offer}
 	if all.Body, all.Expected, err = runlearner.TaskOf(ctx, store, c.Spec); err != nil {
 		return &TaskError{err}
 	}
@@ -112,7 +112,7 @@ func (c Config) run(ctx context.Context, store state.Store, finish *service.Fini
 	if all.Stage, _, err = seal.LoadOrCreateIdentity(filepath.Join(c.StateDir, "stage.key")); err != nil {
 		return err
 	}
-	all.Done = func(client.Summary, time.Duration) error {
+	all.Done = func(device.Summary, time.Duration) error {
 		view, err := statedir.Look(ctx, store)
 		if err != nil {
 			return err
@@ -175,10 +175,10 @@ func (c Config) take(ctx context.Context, store state.Store) (pinned pin, view *
 }
 
 // offer has the client report about the rows.
-func (c Config) offer(ctx context.Context, devices *client.Client) (client.Summary, error) {
+func (c Config) offer(ctx context.Context, devices *device.Device) (device.Summary, error) {
 	rows, err := Open(c.Data, c.Spec)
 	if err != nil {
-		return client.Summary{}, err
+		return device.Summary{}, err
 	}
 	defer rows.Close()
 	return devices.Run(ctx, rows.All())

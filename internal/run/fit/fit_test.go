@@ -20,8 +20,8 @@ import (
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/state/pebblestore"
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/client/filestore"
-	"github.com/panlearn/panlearn/stream/client/participation"
+	"github.com/panlearn/panlearn/stream/device/filestore"
+	"github.com/panlearn/panlearn/stream/device/participation"
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 

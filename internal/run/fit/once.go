@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"github.com/panlearn/panlearn/internal/run/learner"
+	"github.com/panlearn/panlearn/internal/run/runlearner"
 	"github.com/panlearn/panlearn/internal/run/statedir"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/state"
@@ -41,7 +41,7 @@ func (c Config) once(ctx context.Context, store state.Store, pinned *pin, view *
 		}
 	} else {
 		at = view.Checkpoint
-		if _, _, err := learner.TaskOf(ctx, store, c.Spec); err != nil {
+		if _, _, err := runlearner.TaskOf(ctx, store, c.Spec); err != nil {
 			return &TaskError{err}
 		}
 		if !same(view.Task.Plan, c.Once.Plan) {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/panlearn/panlearn/internal/obs"
-	runlearner "github.com/panlearn/panlearn/internal/run/learner"
+	"github.com/panlearn/panlearn/internal/run/runlearner"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/shuffle/stage"
 	"github.com/panlearn/panlearn/stream/natsjs"

@@ -20,16 +20,16 @@ import (
 
 	"github.com/panlearn/panlearn/internal/dashboard"
 	"github.com/panlearn/panlearn/internal/run"
-	runlearner "github.com/panlearn/panlearn/internal/run/learner"
+	"github.com/panlearn/panlearn/internal/run/runlearner"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/shuffle/stage"
 	"github.com/panlearn/panlearn/shuffle/stage/markfile"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/client"
-	"github.com/panlearn/panlearn/stream/client/consent"
-	"github.com/panlearn/panlearn/stream/client/filestore"
+	"github.com/panlearn/panlearn/stream/device"
+	"github.com/panlearn/panlearn/stream/device/consent"
+	"github.com/panlearn/panlearn/stream/device/filestore"
 	"github.com/panlearn/panlearn/stream/natsjs"
 	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
@@ -50,11 +50,11 @@ type Config struct {
 	Finish        *service.Finisher  // nil: the task ends when its plan does
 
 	// Client is what is special of the client: Source, Entropy, MaxBlockRows. The rest is filled in.
-	Client client.Config
+	Client device.Config
 	// Offer offers all events, and ends with the client's summary.
-	Offer func(context.Context, *client.Client) (client.Summary, error)
+	Offer func(context.Context, *device.Device) (device.Summary, error)
 	// Done is told when the task has ended: what was offered, and how long it took. The page is there until it returns, and then until ctx is done.
-	Done func(client.Summary, time.Duration) error
+	Done func(device.Summary, time.Duration) error
 
 	Watch    service.Observer           // nil: nobody
 	Fill     func(users, cohort uint64) // how full the round is; nil: nobody
@@ -112,7 +112,7 @@ func Run(ctx context.Context, c Config) (err error) {
 		return err
 	})
 	group.Go(func() error { return c.mix(running, name, conns[1], show) })
-	var sent client.Summary
+	var sent device.Summary
 	group.Go(func() (err error) {
 		sent, err = c.publish(running, name, conns[2])
 		return err
@@ -156,18 +156,18 @@ func (c Config) mix(ctx context.Context, name stream.Task, conn conn, show *exhi
 	return s.Run(ctx)
 }
 
-func (c Config) publish(ctx context.Context, name stream.Task, conn conn) (client.Summary, error) {
+func (c Config) publish(ctx context.Context, name stream.Task, conn conn) (device.Summary, error) {
 	store, err := filestore.Open(filestore.Path(filepath.Join(c.Dir, "devices"), name))
 	if err != nil {
-		return client.Summary{}, err
+		return device.Summary{}, err
 	}
 	defer store.Close()
 	k := c.Client
 	k.Task, k.Records, k.Reports, k.Store, k.Spec, k.Limits, k.Logger = name, conn, conn, store, c.Spec, conn.Limits(), c.Logger
 	k.Policy = consent.Policy{LearnerKey: consent.Fingerprint(c.Learner.Public()), StageKey: consent.Fingerprint(c.Stage.Public())}
-	devices, err := client.New(k)
+	devices, err := device.New(k)
 	if err != nil {
-		return client.Summary{}, err
+		return device.Summary{}, err
 	}
 	defer devices.Close()
 	return c.Offer(ctx, devices)

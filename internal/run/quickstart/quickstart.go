@@ -15,8 +15,8 @@ import (
 
 	"github.com/panlearn/panlearn/internal/model"
 	"github.com/panlearn/panlearn/internal/run"
-	runlearner "github.com/panlearn/panlearn/internal/run/learner"
 	"github.com/panlearn/panlearn/internal/run/pipeline"
+	"github.com/panlearn/panlearn/internal/run/runlearner"
 	"github.com/panlearn/panlearn/internal/run/statedir"
 	"github.com/panlearn/panlearn/internal/sim"
 	"github.com/panlearn/panlearn/learner"
@@ -25,7 +25,7 @@ import (
 	"github.com/panlearn/panlearn/learner/task/source"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/state/pebblestore"
-	"github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/device"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/seal"
 )
@@ -110,7 +110,7 @@ func Run(ctx context.Context, c Config) (report Report, err error) {
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	rejected, all := rejections{}, pipeline.Config{Spec: c.Job.Spec, Dir: c.Dir, Store: store, Shown: store, MemoryReports: true, Fill: c.Fill, HTTP: c.HTTP,
-		Expected: runlearner.Expected(c.Job), Logger: c.Logger, Client: client.Config{Source: "quickstart"}}
+		Expected: runlearner.Expected(c.Job), Logger: c.Logger, Client: device.Config{Source: "quickstart"}}
 	if all.Body, err = c.Job.Wire(); err != nil {
 		return report, err
 	}
@@ -132,10 +132,10 @@ func Run(ctx context.Context, c Config) (report Report, err error) {
 		all.Client.Entropy, all.Shown = sim.Entropy(c.Seed, "reports"), statedir.Seeded{Store: store}
 	}
 	all.Watch = runlearner.Observers{c.Watch, rejected, c.scorer(ctx, store, population)}
-	all.Offer = func(ctx context.Context, devices *client.Client) (client.Summary, error) {
+	all.Offer = func(ctx context.Context, devices *device.Device) (device.Summary, error) {
 		return c.publish(ctx, devices, population, manifest.Users(all.Body.Plan))
 	}
-	all.Done = func(sent client.Summary, took time.Duration) error {
+	all.Done = func(sent device.Summary, took time.Duration) error {
 		view, err := statedir.Look(ctx, all.Shown)
 		if err != nil {
 			return err
@@ -171,7 +171,7 @@ func (r rejections) Applied(a service.Applied) {
 }
 
 // publish sends exactly the planned number of events, so that the users of every round follow from the seed.
-func (c Config) publish(ctx context.Context, devices *client.Client, population *sim.Synthetic, n uint64) (client.Summary, error) {
+func (c Config) publish(ctx context.Context, devices *device.Device, population *sim.Synthetic, n uint64) (device.Summary, error) {
 	reader, writer := io.Pipe()
 	defer reader.Close()
 	var written atomic.Bool
@@ -182,7 +182,7 @@ func (c Config) publish(ctx context.Context, devices *client.Client, population 
 	}()
 	rows, err := source.New(reader, c.Job.Features)
 	if err != nil {
-		return client.Summary{}, err
+		return device.Summary{}, err
 	}
 	defer rows.Close()
 	devices.Expect(n)

@@ -8,7 +8,7 @@ import (
 	"github.com/panlearn/panlearn/shuffle/stage"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/client/ledger"
+	"github.com/panlearn/panlearn/stream/device/ledger"
 )
 
 // A broken world has one part that does not keep its promise.

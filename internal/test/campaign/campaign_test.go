@@ -12,7 +12,7 @@ import (
 
 	"github.com/panlearn/panlearn/internal/test/longtest"
 	"github.com/panlearn/panlearn/shuffle/stage"
-	"github.com/panlearn/panlearn/stream/client/participation"
+	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
 // A sum says what a series of campaigns went through, so that nobody believes in one that met nothing.

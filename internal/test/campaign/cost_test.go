@@ -4,9 +4,9 @@ import (
 	"time"
 
 	"github.com/panlearn/panlearn/randomizer/accounting"
-	"github.com/panlearn/panlearn/stream/client/consent"
-	"github.com/panlearn/panlearn/stream/client/ledger"
-	"github.com/panlearn/panlearn/stream/client/participation"
+	"github.com/panlearn/panlearn/stream/device/consent"
+	"github.com/panlearn/panlearn/stream/device/ledger"
+	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
 // epsilon is what the accountant says about as many rounds of n users as one of them answers, asked without the service.

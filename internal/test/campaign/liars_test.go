@@ -10,8 +10,8 @@ import (
 
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/client/ledger"
-	"github.com/panlearn/panlearn/stream/client/participation"
+	"github.com/panlearn/panlearn/stream/device/ledger"
+	"github.com/panlearn/panlearn/stream/device/participation"
 	"github.com/panlearn/panlearn/stream/wire"
 )
 

@@ -14,7 +14,7 @@ import (
 	"github.com/panlearn/panlearn/shuffle/stage"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/client/consent"
+	"github.com/panlearn/panlearn/stream/device/consent"
 	"github.com/panlearn/panlearn/stream/memory"
 	"github.com/panlearn/panlearn/stream/wire"
 )

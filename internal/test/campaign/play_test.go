@@ -9,7 +9,7 @@ import (
 
 	"github.com/panlearn/panlearn/shuffle/stage"
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/client/participation"
+	"github.com/panlearn/panlearn/stream/device/participation"
 	"github.com/panlearn/panlearn/stream/memory"
 )
 

@@ -10,9 +10,9 @@ import (
 
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/randomizer/accounting"
-	"github.com/panlearn/panlearn/stream/client"
-	"github.com/panlearn/panlearn/stream/client/ledger"
-	"github.com/panlearn/panlearn/stream/client/participation"
+	"github.com/panlearn/panlearn/stream/device"
+	"github.com/panlearn/panlearn/stream/device/ledger"
+	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
 var errDied = errors.New("the device's store died")
@@ -33,7 +33,7 @@ type publisher struct {
 	reports map[[16]byte]ticket                       // by report id: all that were ever made durable
 	final   map[participation.Key]participation.State // Counted and Unknown are for ever
 	doubts  map[uint64]bool                           // rounds in which a publish was not answered with a sequence
-	summary *client.Summary                           // of the last life that ran to its end
+	summary *device.Summary                           // of the last life that ran to its end
 	ledger  ledger.Ledger
 	lives   int
 	told    map[int][]telling   // by user
@@ -116,7 +116,7 @@ func (p *publisher) publish(l *link) (func(context.Context) error, func() string
 	if p.w.broken.spends {
 		policy.MaxEpsilon = accounting.MaxEpsilon
 	}
-	c, err := client.New(client.Config{
+	c, err := device.New(device.Config{
 		Task: name, Records: l, Reports: p.writer(l), Store: store, Source: p.source(), Bundle: p.w.Bundle, Ledger: p.accounts(),
 		UserKeys: p.w.Gateway && !p.crowd, Policy: policy, Limits: p.w.broker.Limits(), Poll: poll, MaxPoll: 4 * poll, Timeout: 2 * poll, Rows: p.w.Units > 0,
 		CloseWait: p.w.closeWait(), Logger: p.log.logger(p.w.begun), Entropy: deviceEntropy,

@@ -16,10 +16,10 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/client"
-	"github.com/panlearn/panlearn/stream/client/consent"
-	"github.com/panlearn/panlearn/stream/client/ledger"
-	"github.com/panlearn/panlearn/stream/client/participation"
+	"github.com/panlearn/panlearn/stream/device"
+	"github.com/panlearn/panlearn/stream/device/consent"
+	"github.com/panlearn/panlearn/stream/device/ledger"
+	"github.com/panlearn/panlearn/stream/device/participation"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/memory"
 	"github.com/panlearn/panlearn/stream/seal"
@@ -173,7 +173,7 @@ func (a *adversary) live(ctx context.Context, many int, lie lie) *holding {
 		}
 	}
 	for ctx.Err() == nil {
-		c, err := client.New(client.Config{Task: name, Records: a.broker, Reports: deaf{a.broker, lie}, Store: h, Ledger: book, Rows: true,
+		c, err := device.New(device.Config{Task: name, Records: a.broker, Reports: deaf{a.broker, lie}, Store: h, Ledger: book, Rows: true,
 			Source: "rows", CloseWait: time.Minute, Policy: consent.Policy{AllowPlaintext: true, MaxEpsilon: 60}})
 		must(err)
 		short, stop := context.WithTimeout(ctx, 13*time.Minute)

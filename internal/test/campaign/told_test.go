@@ -9,8 +9,8 @@ import (
 
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/client"
-	"github.com/panlearn/panlearn/stream/client/participation"
+	"github.com/panlearn/panlearn/stream/device"
+	"github.com/panlearn/panlearn/stream/device/participation"
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
@@ -18,7 +18,7 @@ import (
 type telling struct {
 	life int // of the publisher, from 1
 	at   time.Time
-	client.Outcome
+	device.Outcome
 }
 
 // example is a row as the API takes it.
@@ -27,7 +27,7 @@ func (p *publisher) example(row int) convex.Example {
 }
 
 // ask has every user publish by a call of its own, and notes what each is told.
-func (p *publisher) ask(ctx context.Context, l *link, c *client.Client) error {
+func (p *publisher) ask(ctx context.Context, l *link, c *device.Device) error {
 	var calls sync.WaitGroup
 	for i := range p.many {
 		calls.Go(func() {
@@ -56,7 +56,7 @@ func (p *publisher) ask(ctx context.Context, l *link, c *client.Client) error {
 }
 
 // heard notes what a user is told, if the process that tells it lives.
-func (p *publisher) heard(l *link, row int, o client.Outcome) {
+func (p *publisher) heard(l *link, row int, o device.Outcome) {
 	if l.enter() == errGone {
 		return
 	}
@@ -191,7 +191,7 @@ func all[T any](list []T, holds func(T) bool) bool {
 func TestToldCountedInAnOpenPhase(t *testing.T) {
 	for before, want := range map[participation.State]int{participation.Counted: 0, participation.Unknown: 1} {
 		w := &world{plan: together()}
-		told := telling{1, time.Now(), client.Outcome{State: participation.Counted, Round: 2, Open: true}}
+		told := telling{1, time.Now(), device.Outcome{State: participation.Counted, Round: 2, Open: true}}
 		p := participation.Record{State: participation.Charged, Before: before, Draw: participation.Draw{Round: 2}}
 		w.auditTold(&publisher{told: map[int][]telling{0: {told}}}, 0, p, record{}, nil, &result{told: map[participation.State]int{}})
 		if len(w.violations) != want {

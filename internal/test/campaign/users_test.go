@@ -7,8 +7,8 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/client"
-	"github.com/panlearn/panlearn/stream/client/participation"
+	"github.com/panlearn/panlearn/stream/device"
+	"github.com/panlearn/panlearn/stream/device/participation"
 	"github.com/panlearn/panlearn/stream/memory"
 	"github.com/panlearn/panlearn/stream/wire"
 )
@@ -88,7 +88,7 @@ func (w *world) copies() map[ticket][]stream.Message {
 func (w *world) auditUsers(r record, out *result) {
 	seats, copies := w.seats(), w.copies()
 	for _, d := range w.devices {
-		var tally client.Summary
+		var tally device.Summary
 		var unpaid uint64
 		charges := d.charges()
 		out.refused += d.refused
@@ -300,7 +300,7 @@ func (w *world) awaited(all record, round uint64, p participation.Record) bool {
 func (w *world) ask() {
 	ctx := context.Background()
 	for _, d := range w.devices {
-		c, err := client.New(client.Config{
+		c, err := device.New(device.Config{
 			Task: name, Records: w.broker, Reports: w.broker, Store: d.store, Source: d.source(), Poll: poll, MaxPoll: 4 * poll,
 			Policy: w.policy(), Entropy: deviceEntropy,
 		})

@@ -13,7 +13,7 @@ import (
 	"github.com/panlearn/panlearn/internal/test/procs"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
-	"github.com/panlearn/panlearn/stream/natsjs/admin"
+	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
 // A history is all that anybody ever saw standing.
@@ -63,7 +63,7 @@ func TestPortsOutliveServers(t *testing.T) {
 
 func outlive(ctx context.Context, t *testing.T, c *procs.Cluster, conn, rival *natsjs.Conn, rounds int) {
 	const task stream.Task = "ports"
-	if err := admin.Provision(ctx, conn, task, admin.Options{Replicas: 3, AckWait: 2 * time.Second}); err != nil {
+	if err := natsadmin.Provision(ctx, conn, task, natsadmin.Options{Replicas: 3, AckWait: 2 * time.Second}); err != nil {
 		t.Fatal(err)
 	}
 	r, err := conn.Reader(ctx, task)
@@ -175,7 +175,7 @@ func publish(ctx context.Context, t *testing.T, c *natsjs.Conn, task stream.Task
 // minority: with one server of three nothing is decided and nothing given up, and all goes on when another is back.
 func minority(ctx context.Context, t *testing.T, c *procs.Cluster, conn *natsjs.Conn) {
 	const task stream.Task = "minority"
-	if err := admin.Provision(ctx, conn, task, admin.Options{Replicas: 3}); err != nil {
+	if err := natsadmin.Provision(ctx, conn, task, natsadmin.Options{Replicas: 3}); err != nil {
 		t.Fatal(err)
 	}
 	first := put(ctx, t, conn, task.Claim(1), "first")
@@ -192,8 +192,8 @@ func minority(ctx context.Context, t *testing.T, c *procs.Cluster, conn *natsjs.
 	// What waits for the broker when a process starts.
 	errs := make([]error, 3)
 	var group sync.WaitGroup
-	group.Go(func() { errs[0] = admin.WaitStreams(ctx, conn, task, 100*time.Millisecond) })
-	group.Go(func() { errs[1] = admin.Provision(ctx, conn, "later", admin.Options{Replicas: 3}) })
+	group.Go(func() { errs[0] = natsadmin.WaitStreams(ctx, conn, task, 100*time.Millisecond) })
+	group.Go(func() { errs[1] = natsadmin.Provision(ctx, conn, "later", natsadmin.Options{Replicas: 3}) })
 	group.Go(func() { _, errs[2] = conn.Reader(ctx, task) })
 	// A majority is back, and the streams of one task cannot be placed before the third is.
 	if err := c.Restart(0); err != nil {

@@ -20,8 +20,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/client/filestore"
-	"github.com/panlearn/panlearn/stream/client/participation"
+	"github.com/panlearn/panlearn/stream/device/filestore"
+	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
 // Waiting polls this often, this long.

@@ -20,12 +20,12 @@ import (
 	"github.com/panlearn/panlearn/shuffle/stage"
 	"github.com/panlearn/panlearn/state/pebblestore"
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/client"
-	"github.com/panlearn/panlearn/stream/client/consent"
-	"github.com/panlearn/panlearn/stream/client/participation"
+	"github.com/panlearn/panlearn/stream/device"
+	"github.com/panlearn/panlearn/stream/device/consent"
+	"github.com/panlearn/panlearn/stream/device/participation"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/natsjs"
-	"github.com/panlearn/panlearn/stream/natsjs/admin"
+	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
 )
@@ -134,7 +134,7 @@ func endure(t *testing.T, rounds, stretch uint64, age time.Duration, tell func(t
 	must(t, err)
 	mixing, err := stage.New(stage.Config{Task: name, Records: roles["stage"], Reports: reader, Identity: mixer, Limits: conns["stage"].Limits()})
 	must(t, err)
-	devices, err := client.New(client.Config{Task: name, Records: roles["devices"], Reports: conns["devices"], Store: newLive(), Spec: spec,
+	devices, err := device.New(device.Config{Task: name, Records: roles["devices"], Reports: conns["devices"], Store: newLive(), Spec: spec,
 		Policy: consent.Policy{LearnerKey: consent.Fingerprint(learner.Public()), StageKey: consent.Fingerprint(mixer.Public())}})
 	must(t, err)
 
@@ -144,7 +144,7 @@ func endure(t *testing.T, rounds, stretch uint64, age time.Duration, tell func(t
 		"stage":   func() error { return mixing.Run(ctx) },
 		"retention": func() error {
 			for ctx.Err() == nil {
-				if _, err := admin.Retain(ctx, conns["learner"], name, age); err != nil {
+				if _, err := natsadmin.Retain(ctx, conns["learner"], name, age); err != nil {
 					return err
 				}
 				select {

@@ -17,12 +17,12 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/client"
-	"github.com/panlearn/panlearn/stream/client/consent"
-	"github.com/panlearn/panlearn/stream/client/participation"
+	"github.com/panlearn/panlearn/stream/device"
+	"github.com/panlearn/panlearn/stream/device/consent"
+	"github.com/panlearn/panlearn/stream/device/participation"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/natsjs"
-	"github.com/panlearn/panlearn/stream/natsjs/admin"
+	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
 )
@@ -63,7 +63,7 @@ type fleet struct {
 	body           *wire.Task
 	hash           stream.Hash
 	conns          []*natsjs.Conn
-	devices        []*client.Client
+	devices        []*device.Device
 	reads          atomic.Int64 // that all devices asked for, answered or not
 	waiting        atomic.Int64 // of them, those of the first devices, which wait for rounds
 }
@@ -111,7 +111,7 @@ func newFleet(t *testing.T) *fleet {
 	f.operator, err = natsjs.Connect(natsjs.ConnectConfig{URL: f.broker.url})
 	must(t, err)
 	t.Cleanup(f.operator.Close)
-	must(t, admin.Provision(t.Context(), f.operator, name, admin.Options{}))
+	must(t, natsadmin.Provision(t.Context(), f.operator, name, natsadmin.Options{}))
 	f.put(name.Task(), f.learner, f.body)
 	return f
 }
@@ -139,11 +139,11 @@ func (f *fleet) grow(n int, maxPoll time.Duration, reads ...*atomic.Int64) {
 				f.t.Error(err)
 				return
 			}
-			device, err := client.New(client.Config{Task: name, Records: counted{conn, reads}, Reports: conn, Store: participation.NewMemoryStore(),
+			dev, err := device.New(device.Config{Task: name, Records: counted{conn, reads}, Reports: conn, Store: participation.NewMemoryStore(),
 				Source: "events", MaxPoll: maxPoll, Limits: conn.Limits(),
 				Policy: consent.Policy{LearnerKey: consent.Fingerprint(f.learner.Public()), StageKey: consent.Fingerprint(f.stage.Public())}})
 			if err == nil {
-				_, err = device.Agreement(f.t.Context())
+				_, err = dev.Agreement(f.t.Context())
 			}
 			if err != nil {
 				f.t.Error(err)
@@ -152,7 +152,7 @@ func (f *fleet) grow(n int, maxPoll time.Duration, reads ...*atomic.Int64) {
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			f.conns, f.devices = append(f.conns, conn), append(f.devices, device)
+			f.conns, f.devices = append(f.conns, conn), append(f.devices, dev)
 		})
 	}
 	group.Wait()
@@ -182,7 +182,7 @@ func used() (heap, stacks uint64) {
 func (f *fleet) round(number stream.Round, of int) (reads int64) {
 	f.t.Helper()
 	began := f.waiting.Load()
-	outcomes := make(chan client.Outcome, of)
+	outcomes := make(chan device.Outcome, of)
 	ctx, stop := context.WithTimeout(f.t.Context(), 2*time.Minute)
 	defer stop()
 	for i := range of {
@@ -226,14 +226,14 @@ func (f *fleet) round(number stream.Round, of int) (reads int64) {
 func TestFleet(t *testing.T) {
 	n, maxPoll, idle := 500, 4*time.Second, 4*time.Second
 	if longtest.Run(t, "a fleet of 10,000 devices, about six minutes") {
-		n, maxPoll, idle = users, client.DefaultMaxPoll, time.Minute
+		n, maxPoll, idle = users, device.DefaultMaxPoll, time.Minute
 	}
 	f := newFleet(t)
 	defer f.close()
 	bare := f.broker.read()
 	heap, stacks := used()
 	first := min(n, 1000)
-	f.grow(cohort, client.DefaultMaxPoll, &f.reads, &f.waiting) // what they read does not depend on how long a round takes
+	f.grow(cohort, device.DefaultMaxPoll, &f.reads, &f.waiting) // what they read does not depend on how long a round takes
 	f.grow(first-cohort, maxPoll, &f.reads)
 	h, s := used()
 	per := int64(h-heap) / int64(first)

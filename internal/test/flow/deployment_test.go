@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/panlearn/panlearn/internal/run"
-	runlearner "github.com/panlearn/panlearn/internal/run/learner"
-	runstage "github.com/panlearn/panlearn/internal/run/stage"
+	"github.com/panlearn/panlearn/internal/run/runlearner"
+	"github.com/panlearn/panlearn/internal/run/runstage"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/randomizer"

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/panlearn/panlearn/learner/task"
-	"github.com/panlearn/panlearn/stream/client"
-	"github.com/panlearn/panlearn/stream/client/consent"
-	"github.com/panlearn/panlearn/stream/client/filestore"
+	"github.com/panlearn/panlearn/stream/device"
+	"github.com/panlearn/panlearn/stream/device/consent"
+	"github.com/panlearn/panlearn/stream/device/filestore"
 )
 
 // A gateway is `ingest publish` with a state folder, fed with as many events as it is told: those of a round at a time, all of which it takes.
@@ -36,7 +36,7 @@ func newGateway(b *testing.B, d *deployment, bundle int) *gateway {
 	if err != nil {
 		b.Fatal(errors.Join(err, store.Close()))
 	}
-	devices, err := client.New(client.Config{Task: taskName, Records: conn, Reports: conn, Store: store, Ledger: ledger, Bundle: bundle, Limits: conn.Limits(),
+	devices, err := device.New(device.Config{Task: taskName, Records: conn, Reports: conn, Store: store, Ledger: ledger, Bundle: bundle, Limits: conn.Limits(),
 		Policy: consent.Policy{LearnerKey: consent.Fingerprint(d.learner.Public()), StageKey: consent.Fingerprint(d.stage.Public()), AllowPlaintext: true},
 		Source: "events", Poll: time.Second})
 	if err != nil {

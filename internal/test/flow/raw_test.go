@@ -10,7 +10,7 @@ import (
 
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
-	"github.com/panlearn/panlearn/stream/natsjs/admin"
+	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
 // A raw broker is what everything is compared with: nats.go on a stream that is set up like that of reports, without message ids; one
@@ -30,7 +30,7 @@ func newRaw(b *testing.B, url string, memory bool) raw {
 		b.Fatal(err)
 	}
 	defer provision.Close()
-	if err := admin.Provision(b.Context(), provision, rawTask, admin.Options{MemoryReports: memory}); err != nil {
+	if err := natsadmin.Provision(b.Context(), provision, rawTask, natsadmin.Options{MemoryReports: memory}); err != nil {
 		b.Fatal(err)
 	}
 	connect := func() *nats.Conn {

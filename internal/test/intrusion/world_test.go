@@ -24,9 +24,9 @@ import (
 	"github.com/panlearn/panlearn/shuffle/stage"
 	"github.com/panlearn/panlearn/state/pebblestore"
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/client"
-	"github.com/panlearn/panlearn/stream/client/consent"
-	"github.com/panlearn/panlearn/stream/client/participation"
+	"github.com/panlearn/panlearn/stream/device"
+	"github.com/panlearn/panlearn/stream/device/consent"
+	"github.com/panlearn/panlearn/stream/device/participation"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/natsjs"
 	"github.com/panlearn/panlearn/stream/seal"
@@ -293,7 +293,7 @@ func (w *world) publish(ctx context.Context, conn *natsjs.Conn) error {
 	if err != nil {
 		return err
 	}
-	c, err := client.New(client.Config{Task: name, Records: conn, Reports: conn, Store: &drawing{participation.NewMemoryStore(), w},
+	c, err := device.New(device.Config{Task: name, Records: conn, Reports: conn, Store: &drawing{participation.NewMemoryStore(), w},
 		Spec: spec, Source: source, Limits: conn.Limits(), Poll: 250 * time.Millisecond, Logger: w.log(),
 		Policy: consent.Policy{LearnerKey: consent.Fingerprint(w.learner.Public()), StageKey: consent.Fingerprint(w.stage.Public())}})
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/panlearn/panlearn/internal/test/longtest"
 	"github.com/panlearn/panlearn/internal/test/procs"
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/client"
-	"github.com/panlearn/panlearn/stream/client/participation"
+	"github.com/panlearn/panlearn/stream/device"
+	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
 // askToStop asks a publisher to stop, with SIGTERM and SIGINT by turns, waits for it, and holds its summary against its store. It
@@ -137,7 +137,7 @@ func TestAskedInAnOpenRound(t *testing.T) {
 				t.Errorf("turn %d: row %d is %v in round %d, want it charged in round 1", turn, row, one.State, one.Draw.Round)
 			}
 		}
-		if turn == 0 && p.summary != (client.Summary{Events: rows, Units: rows, Unknown: rows, Open: rows, Rounds: 1}) {
+		if turn == 0 && p.summary != (device.Summary{Events: rows, Units: rows, Unknown: rows, Open: rows, Rounds: 1}) {
 			t.Errorf("it prints %+v, want %d events unknown in one round", p.summary, rows)
 		}
 	}

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"fmt"
 
-	"github.com/panlearn/panlearn/stream/client"
-	"github.com/panlearn/panlearn/stream/client/participation"
+	"github.com/panlearn/panlearn/stream/device"
+	"github.com/panlearn/panlearn/stream/device/participation"
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
@@ -105,7 +105,7 @@ func (e *evidence) auditUsers(violate func(string, ...any), s *sum) {
 	counted, unknown := map[uint64]int{}, map[uint64]int{}
 	joined := 0
 	for _, p := range e.publishers {
-		tally := client.Summary{Rounds: p.summary.Rounds, LeftOver: p.left}
+		tally := device.Summary{Rounds: p.summary.Rounds, LeftOver: p.left}
 		for row, one := range p.rows {
 			tally.Events++
 			tally.Units += p.block

@@ -12,9 +12,9 @@ import (
 
 	"github.com/panlearn/panlearn/internal/run/statedir"
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/client"
-	"github.com/panlearn/panlearn/stream/client/filestore"
-	"github.com/panlearn/panlearn/stream/client/participation"
+	"github.com/panlearn/panlearn/stream/device"
+	"github.com/panlearn/panlearn/stream/device/filestore"
+	"github.com/panlearn/panlearn/stream/device/participation"
 	"github.com/panlearn/panlearn/stream/natsjs"
 	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
@@ -51,7 +51,7 @@ type round struct {
 type publisher struct {
 	name    string
 	rows    []participation.Record
-	summary client.Summary
+	summary device.Summary
 	block   uint64 // rows of each of its events, of which rows has one each
 	left    uint64 // rows at the end of its file that fill no block
 }

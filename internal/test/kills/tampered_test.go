@@ -8,8 +8,8 @@ import (
 	"github.com/panlearn/panlearn/internal/run/statedir"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/client"
-	"github.com/panlearn/panlearn/stream/client/participation"
+	"github.com/panlearn/panlearn/stream/device"
+	"github.com/panlearn/panlearn/stream/device/participation"
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
@@ -40,7 +40,7 @@ func sound() *evidence {
 	}
 	e.ledger.Intact = true
 	e.status = statedir.Status{Users: 4, Ended: true, Round: 3}
-	e.publishers = []publisher{{name: "publisher0", rows: rows, block: 1, summary: client.Summary{Events: 7, Units: 7, Counted: 4, Unknown: 2, Uncounted: 1, ChargedUncounted: 1, Rounds: 3}}}
+	e.publishers = []publisher{{name: "publisher0", rows: rows, block: 1, summary: device.Summary{Events: 7, Units: 7, Counted: 4, Unknown: 2, Uncounted: 1, ChargedUncounted: 1, Rounds: 3}}}
 	return e
 }
 

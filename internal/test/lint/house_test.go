@@ -15,7 +15,7 @@ import (
 func TestSeedsStayInSimulation(t *testing.T) {
 	maySeed := []string{"internal/sim", "internal/test/dptest", "learner/planning", "learner/research/resque", "state/storetest", "stream/memory"}
 	for _, f := range sources(t) {
-		if f.test || slices.Contains(maySeed, f.dir()) || f.path == "randomizer/entropy.go" || f.path == "stream/client/order.go" {
+		if f.test || slices.Contains(maySeed, f.dir()) || f.path == "randomizer/entropy.go" || f.path == "stream/device/order.go" {
 			continue
 		}
 		ast.Inspect(f.ast, func(n ast.Node) bool {

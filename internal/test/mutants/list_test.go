@@ -65,7 +65,7 @@ var mutants = []mutant{
 		},
 	},
 	{
-		name: "a device publishes before its charge is durable", file: "stream/client/publish.go", pkg: "stream/client", tests: "TestDeathAtEveryWrite",
+		name: "a device publishes before its charge is durable", file: "stream/device/publish.go", pkg: "stream/device", tests: "TestDeathAtEveryWrite",
 		edits: []edit{
 			{`	if err := l.Store.Write(change); err != nil {
 		return fmt.Errorf("charge`, `	if err := error(nil); err != nil {
@@ -134,7 +134,7 @@ var mutants = []mutant{
 		},
 	},
 	{
-		name: "a silo does not say how many units it has", file: "stream/client/consent/own.go", pkg: "stream/client", tests: "TestAllRowsInEveryRound",
+		name: "a silo does not say how many units it has", file: "stream/device/consent/own.go", pkg: "stream/device", tests: "TestAllRowsInEveryRound",
 		edits: []edit{
 			{"own, err := a.trialsWithin(of, units, b)", "own, err := a.trialsWithin(of, max(1, of[0].Units), b)"},
 		},
@@ -158,7 +158,7 @@ var mutants = []mutant{
 		},
 	},
 	{
-		name: "a block is drawn again where a broker denies it", file: "stream/client/publish.go", pkg: "stream/client", tests: "TestFinalReportsAreDrawnOnce",
+		name: "a block is drawn again where a broker denies it", file: "stream/device/publish.go", pkg: "stream/device", tests: "TestFinalReportsAreDrawnOnce",
 		edits: []edit{
 			{"Final: l.agreement.Final,", "Final: false,"},
 		},
@@ -293,7 +293,7 @@ var mutants = []mutant{
 		},
 	},
 	{
-		name: "a device takes whatever step a plan has", file: "stream/client/consent/prox.go", pkg: "stream/client", tests: "TestRefusesHostileProx",
+		name: "a device takes whatever step a plan has", file: "stream/device/consent/prox.go", pkg: "stream/device", tests: "TestRefusesHostileProx",
 		edits: []edit{
 			{"!(x.StepSize <= most*(1+tolerance))", "!(x.StepSize <= 2*most)"},
 		},

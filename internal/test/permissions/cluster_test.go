@@ -15,7 +15,7 @@ import (
 
 	"github.com/panlearn/panlearn/internal/devca"
 	"github.com/panlearn/panlearn/stream/natsjs"
-	natsadmin "github.com/panlearn/panlearn/stream/natsjs/admin"
+	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
 // A site is what devca wrote, for one server or three.

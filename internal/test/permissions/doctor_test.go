@@ -7,7 +7,7 @@ import (
 
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
-	natsadmin "github.com/panlearn/panlearn/stream/natsjs/admin"
+	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
 var roleOf = map[string]natsadmin.Role{admin: natsadmin.Admin, learner: natsadmin.Learner, stage: natsadmin.Stage, publisher: natsadmin.Publisher}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/panlearn/panlearn/internal/devca"
 	"github.com/panlearn/panlearn/stream/natsjs"
-	natsadmin "github.com/panlearn/panlearn/stream/natsjs/admin"
+	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
 // TestEmbeddedTLS: the listener of the embedded server takes who has a certificate; the process itself needs none.

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/panlearn/panlearn/stream"
-	natsadmin "github.com/panlearn/panlearn/stream/natsjs/admin"
+	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
 // BenchmarkPublish is what accounts, imports and TLS cost a publisher: reports of 1 KiB into a memory stream.

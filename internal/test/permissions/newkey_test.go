@@ -16,7 +16,7 @@ import (
 	"github.com/panlearn/panlearn/internal/test/procs"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
-	natsadmin "github.com/panlearn/panlearn/stream/natsjs/admin"
+	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
 // TestNewKeyOfAUser is what docs/runbook.md says of new keys: the server's configuration names the new one and is loaded again; the process with the old

@@ -13,7 +13,7 @@ import (
 
 	"github.com/panlearn/panlearn/internal/devca"
 	"github.com/panlearn/panlearn/stream/natsjs"
-	natsadmin "github.com/panlearn/panlearn/stream/natsjs/admin"
+	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
 // A serverLog keeps what a server says of violations.

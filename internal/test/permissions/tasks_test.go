@@ -16,10 +16,10 @@ import (
 	"github.com/panlearn/panlearn/deploy"
 	"github.com/panlearn/panlearn/internal/devca"
 	"github.com/panlearn/panlearn/internal/run"
-	runadmin "github.com/panlearn/panlearn/internal/run/admin"
-	"github.com/panlearn/panlearn/internal/run/device"
-	runlearner "github.com/panlearn/panlearn/internal/run/learner"
-	runstage "github.com/panlearn/panlearn/internal/run/stage"
+	"github.com/panlearn/panlearn/internal/run/runadmin"
+	"github.com/panlearn/panlearn/internal/run/rundevice"
+	"github.com/panlearn/panlearn/internal/run/runlearner"
+	"github.com/panlearn/panlearn/internal/run/runstage"
 	"github.com/panlearn/panlearn/internal/run/statedir"
 	"github.com/panlearn/panlearn/internal/sim"
 	"github.com/panlearn/panlearn/learner/service"
@@ -28,7 +28,7 @@ import (
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/state/pebblestore"
 	"github.com/panlearn/panlearn/stream"
-	devices "github.com/panlearn/panlearn/stream/client"
+	"github.com/panlearn/panlearn/stream/device"
 	"github.com/panlearn/panlearn/stream/memory"
 	"github.com/panlearn/panlearn/stream/natsjs"
 	"github.com/panlearn/panlearn/stream/seal"
@@ -146,7 +146,7 @@ func (n *tenant) run(ctx context.Context, b *broker) error {
 			Config: mixing.Config{Task: n.name, Identity: n.stage, LearnerKey: n.learner.Public(), Logger: log}})
 	}()
 	go func() {
-		sent, err := device.Publish(ctx, device.Config{Config: devices.Config{Task: n.name, Source: n.data, Bundle: 1, Logger: log}, Data: n.data,
+		sent, err := rundevice.Publish(ctx, rundevice.Config{Config: device.Config{Task: n.name, Source: n.data, Bundle: 1, Logger: log}, Data: n.data,
 			StateDir: filepath.Join(n.dir, "devices"), Broker: run.Broker{ConnectConfig: b.login(n.prefix + publisher)}})
 		if err == nil && sent.Counted != 600 {
 			err = fmt.Errorf("%d users counted", sent.Counted)

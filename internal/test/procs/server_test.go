@@ -9,7 +9,7 @@ import (
 	"github.com/panlearn/panlearn/internal/test/longtest"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
-	"github.com/panlearn/panlearn/stream/natsjs/admin"
+	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
 const task = stream.Task("procs")
@@ -22,7 +22,7 @@ func connect(t *testing.T, url string, replicas int) *natsjs.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	if err := admin.Provision(t.Context(), c, task, admin.Options{Replicas: replicas}); err != nil {
+	if err := natsadmin.Provision(t.Context(), c, task, natsadmin.Options{Replicas: replicas}); err != nil {
 		t.Fatal(err)
 	}
 	return c

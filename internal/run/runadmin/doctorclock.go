@@ -1,0 +1,48 @@
+package runadmin
+
+import (
+	"context"
+	"time"
+
+	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+const setClocks = "set the clocks of both with NTP: deadlines go by them (docs/runbook.md, clocks)"
+
+// slowOpen is how long a stage may take from the start of an attempt to the storage of its Open, its repetitions by a busy broker included.
+const slowOpen = 30 * time.Second
+
+// stageClock compares the stage's clock with the broker's by the newest attempt at a round: its Open says when it began by the one, and was
+// stored a moment later by the other.
+func (v *visit) stageClock(ctx context.Context, conn *natsjs.Conn) {
+	newest, err := conn.Latest(ctx, v.Task.Rounds())
+	if err != nil {
+		return
+	}
+	at, err := stream.ParseSubject(newest.Subject)
+	if err != nil {
+		return
+	}
+	m, err := conn.Latest(ctx, v.Task.Opens(at.Round))
+	if err != nil || m.Time.IsZero() { // there is none, or it is another role's
+		return
+	}
+	signed, open := &wire.Signed{}, &wire.Open{}
+	if stream.Unmarshal(m.Data, signed) != nil || stream.Unmarshal(signed.Body, open) != nil {
+		return
+	}
+	ahead := time.UnixMilli(open.StartedUnixMs).Sub(m.Time)
+	switch {
+	case ahead > run.ClockOff:
+		v.find("stage clock", natsadmin.Warning, "the stage's was %v ahead of the broker's, or more, when it opened round %d: %s", ahead.Round(time.Second), at.Round, setClocks)
+	case -ahead > slowOpen:
+		v.find("stage clock", natsadmin.Warning, "the stage's was up to %v behind the broker's when it opened round %d, or the broker took so long to store that: %s",
+			-ahead.Round(time.Second), at.Round, setClocks)
+	default:
+		v.find("stage clock", natsadmin.OK, "the stage's agreed with the broker's when it opened round %d", at.Round)
+	}
+}

@@ -1,0 +1,115 @@
+package rundevice
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+
+	"github.com/panlearn/panlearn/internal/obs"
+	"github.com/panlearn/panlearn/stream/device"
+	"github.com/panlearn/panlearn/stream/device/httpgateway"
+	"github.com/panlearn/panlearn/stream/device/participation"
+)
+
+// HTTPConfig is what `ingest publish --http` has beside Config, whose Data and Source it does not use.
+type HTTPConfig struct {
+	Listener net.Listener
+	Token    string
+	NoToken  bool
+	Rate     float64 // events a second
+	Waiting  int     // events without an outcome; 0 takes the default
+}
+
+// PublishHTTP publishes what it is posted until ctx ends, which is no error, or the client does. It returns which outcomes
+// the client told, of an event that was asked for again after it was settled once more. It closes the listener.
+func PublishHTTP(ctx context.Context, c Config, h HTTPConfig) (summary device.Summary, err error) {
+	defer h.Listener.Close()
+	if err := h.Check(c.StateDir); err != nil {
+		return summary, err
+	}
+	if !h.local() {
+		c.Logger.Warn("events come in clear from other machines, unless something in front of this gateway ends TLS", "http", h.Listener.Addr().String())
+	}
+	var (
+		mu    sync.Mutex
+		store *httpgateway.Store
+		show  = c.Progress
+	)
+	c.Source, c.Work = httpgateway.Source, httpgateway.Work
+	if c.Watch != nil {
+		c.Watch.mu.Lock()
+		c.Watch.posts = true
+		c.Watch.mu.Unlock()
+	}
+	c.Progress = func(p device.Progress) {
+		mu.Lock()
+		summary = p.Summary
+		mu.Unlock()
+		if show != nil {
+			show(p)
+		}
+	}
+	devices, release, err := c.devices(ctx, func(s participation.Store) participation.Store {
+		store = httpgateway.Watch(s)
+		return store
+	})
+	if err != nil {
+		return summary, err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	gateway, err := httpgateway.New(httpgateway.Config{Device: devices, Store: store, Token: h.Token, NoToken: h.NoToken, Rate: h.Rate, MaxWaiting: h.Waiting, Logger: c.Logger})
+	if err != nil {
+		return summary, errors.Join(err, devices.Close())
+	}
+	serving, stop := context.WithCancel(ctx)
+	defer stop()
+	served := make(chan error, 1)
+	go func() { served <- obs.Serve(serving, h.Listener, gateway.Handler()) }()
+	c.Logger.Info("taking events", "http", h.Listener.Addr().String(), "token", !h.NoToken)
+	agreement, err := devices.Agreement(ctx)
+	if err == nil {
+		err = httpgateway.Check(agreement)
+	}
+	if err == nil { // a task that the policy or the gateway refuses ends it at once
+		select {
+		case <-ctx.Done():
+		case <-devices.Done():
+		case err = <-served:
+			served <- nil
+		}
+	}
+	stop()
+	gateway.Close()
+	err = errors.Join(err, <-served)
+	ended := devices.Close()
+	mu.Lock()
+	defer mu.Unlock()
+	if ended != nil {
+		return summary, ended
+	}
+	if ctx.Err() != nil {
+		return summary, nil
+	}
+	return summary, err
+}
+
+// local says whether the listener takes connections of this machine alone.
+func (h HTTPConfig) local() bool {
+	at, ok := h.Listener.Addr().(*net.TCPAddr)
+	return ok && at.IP.IsLoopback()
+}
+
+// Check refuses what would let anybody publish, or forget who did.
+func (h HTTPConfig) Check(stateDir string) error {
+	switch {
+	case stateDir == "":
+		return errors.New("--http: name the --state folder: without it a key would be forgotten, and its event sent again")
+	case h.NoToken && !h.local():
+		return fmt.Errorf("--http-no-token: %v is not this machine's loopback address: want --http-token there", h.Listener.Addr())
+	case !h.NoToken && len(h.Token) < httpgateway.MinToken:
+		return fmt.Errorf("--http-token: the token has %d bytes: want at least %d", len(h.Token), httpgateway.MinToken)
+	}
+	return nil
+}

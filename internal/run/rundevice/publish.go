@@ -1,0 +1,362 @@
+// Package rundevice wires a publisher of reports together for `ingest publish`: rows of a file, or events posted over HTTP, a client
+// with its participation and ledger, and the broker.
+package rundevice
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"github.com/panlearn/panlearn/internal/obs"
+	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/learner/task/inspection"
+	"github.com/panlearn/panlearn/learner/task/source"
+	"github.com/panlearn/panlearn/stream/device"
+	"github.com/panlearn/panlearn/stream/device/filestore"
+	"github.com/panlearn/panlearn/stream/device/participation"
+	"github.com/panlearn/panlearn/stream/natsjs"
+)
+
+// Config is `ingest publish`. Records, Reports, Store, Ledger and Limits are those of the broker and of StateDir. Source is the absolute
+// path of Data, "-", or empty where every row is new; see source.Open for patterns. Without Spec the announced declaration is taken.
+type Config struct {
+	device.Config
+	Data     string // file, pattern of files, or - for standard input
+	Live     bool   // Data are read again in later runs, from another place: rows need keys
+	Format   task.Format
+	StateDir string // empty: participation is forgotten at the end
+	Broker   run.Broker
+	Metrics  net.Listener // for /metrics, /healthz and /readyz; nil: none
+	// Marks is a folder of this machine's, outside of StateDir, that remembers how far state folders were written; see MarksFolder. Empty: none
+	// does, and a StateDir that is put back from a copy is not noticed.
+	Marks string
+
+	Watch    *Watch        // sees what is done; nil: nobody looks
+	Patience time.Duration // Publish ends with an *ImpatientError when nothing came on for so long, after the end of a stream; 0: never
+}
+
+// ErrNoKey refuses a live stream whose rows cannot be told apart from those of an earlier run.
+var ErrNoKey = errors.New("--live: the task declares no events.key: rows that come again after a restart would be people again. " +
+	"Name the column that identifies an event in events.key, post events to --http under keys of their own, or publish a file by its position")
+
+// ErrNoState refuses a silo that would forget which rows it has reported about, and with how much noise: a second run would draw anew about the same rows.
+var ErrNoState = errors.New("--state: name a folder: the task is of organisations, whose rows are in as many reports as it says and no more, over restarts, too; " +
+	"the folder keeps which rows were in one, and the noise that hides them")
+
+// Publish sends the rows of Data until they end or the task does. A file whose header does not match the declaration is refused
+// before anything is sent.
+func Publish(ctx context.Context, c Config) (summary device.Summary, err error) {
+	if c.Watch == nil {
+		c.Watch = new(Watch)
+	}
+	ctx, stop := c.guard(ctx)
+	defer func() {
+		stop()
+		var impatient *ImpatientError
+		if errors.As(context.Cause(ctx), &impatient) {
+			err = impatient
+		} else {
+			err = c.explained(err)
+		}
+	}()
+	var rows *source.Reader
+	c.Rows = true
+	if c.Spec != nil { // look at the data before we ask anybody to wait for it
+		if rows, err = c.open(c.Spec); err != nil {
+			return summary, err
+		}
+		defer rows.Close()
+	}
+	devices, release, err := c.devices(ctx, nil)
+	if err != nil {
+		return summary, err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	defer devices.Close() // Run closes it too; its error is Run's
+	if rows == nil {
+		agreement, err := devices.Agreement(ctx)
+		if err != nil {
+			return summary, err
+		}
+		if rows, err = c.open(agreement.Spec); err != nil {
+			return summary, err
+		}
+		defer rows.Close()
+	}
+	if err := c.expect(ctx, devices); err != nil {
+		return summary, err
+	}
+	defer c.Watch.end()
+	return devices.Run(ctx, c.Watch.rows(advised(rows, c.Logger)))
+}
+
+// expect counts the rows of files, so that several publishers share each round. What can be read once alone is not counted.
+func (c Config) expect(ctx context.Context, devices *device.Device) error {
+	agreement, err := devices.Agreement(ctx)
+	if err != nil {
+		return err
+	}
+	n, err := c.count(ctx, agreement.Spec)
+	if n > 0 && err == nil {
+		devices.Expect(n)
+	}
+	return err
+}
+
+// count reads the data to their end, for rows or, where people are protected, for people; 0 says that they are not files, and were not touched.
+// Its error is that of data that break off, of which nothing is sent then.
+func (c Config) count(ctx context.Context, declared *task.Spec) (n uint64, err error) {
+	spec, err := c.reads(declared)
+	if err != nil {
+		return 0, err
+	}
+	if files, err := source.Files(c.Data, spec); err != nil || !files {
+		return 0, err
+	}
+	rows, err := c.open(declared)
+	if err != nil {
+		return 0, err
+	}
+	defer rows.Close()
+	people := make(map[string]bool)
+	for row, err := range rows.All() {
+		var invalid *task.RowError
+		if err != nil && !errors.As(err, &invalid) {
+			return 0, err
+		}
+		if declared.ByUser() {
+			if row.User == "" || people[row.User] {
+				continue
+			}
+			people[row.User] = true
+		}
+		if n++; n%(1<<16) == 0 && ctx.Err() != nil {
+			return 0, context.Cause(ctx)
+		}
+	}
+	return n, nil
+}
+
+// advised yields the rows, and tells of columns that none of the first ones has. It changes nothing of them.
+func advised(rows *source.Reader, log *slog.Logger) iter.Seq2[task.Row, error] {
+	return func(yield func(task.Row, error) bool) {
+		n := 0
+		for row, err := range rows.All() {
+			if n++; n == advisedAfter && len(rows.Unknown()) > 0 {
+				log.Warn("no row so far has these columns: are their names right? ingest publish --check looks at data and sends nothing",
+					"columns", rows.Unknown())
+			}
+			if !yield(row, err) {
+				return
+			}
+		}
+	}
+}
+
+// advisedAfter is the number of rows after which columns are told that none had.
+const advisedAfter = 16
+
+// devices is the client with the broker, the store and the ledger that it works on; release closes those, after the
+// client. watch, if there is one, takes the store's place.
+func (c Config) devices(ctx context.Context, watch func(participation.Store) participation.Store) (devices *device.Device, release func() error, err error) {
+	closeStore, err := c.openStore()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, closeStore())
+		}
+	}()
+	if c.StateDir != "" {
+		if err := c.ledgerLost(); err != nil {
+			return nil, nil, err
+		}
+		if c.Ledger, err = filestore.OpenLedger(c.StateDir); err != nil {
+			return nil, nil, fmt.Errorf("--state: %w", err)
+		}
+		if err := c.ledgerOlder(); err != nil {
+			return nil, nil, err
+		}
+	}
+	conn, err := c.Broker.Connect(ctx, "panlearn publisher", c.Logger)
+	if err != nil {
+		return nil, nil, err
+	}
+	if watch != nil {
+		c.Store = watch(c.Store)
+	}
+	if c.Watch != nil {
+		c.watched(conn)
+	}
+	unobserve, err := c.observe(ctx, conn)
+	if err != nil {
+		conn.Close()
+		return nil, nil, err
+	}
+	c.Records, c.Reports, c.Limits, c.Poll = conn, conn, conn.Limits(), time.Second
+	if devices, err = device.New(c.Config); err != nil {
+		conn.Close()
+		return nil, nil, errors.Join(err, unobserve())
+	}
+	return devices, func() error {
+		err := unobserve()
+		conn.Close()
+		return errors.Join(err, closeStore())
+	}, nil
+}
+
+// watched has the watch see what the client does.
+func (c *Config) watched(conn *natsjs.Conn) {
+	c.Watch.mu.Lock()
+	c.Watch.connected = conn.Connected
+	c.Watch.mu.Unlock()
+	see, show := c.Watch.progress, c.Progress
+	c.Progress = func(p device.Progress) {
+		see(p)
+		if show != nil {
+			show(p)
+		}
+	}
+}
+
+// observe serves the metrics until done is called, and has the client show its progress to them.
+func (c *Config) observe(ctx context.Context, conn *natsjs.Conn) (done func() error, err error) {
+	if c.Metrics == nil {
+		return func() error { return nil }, nil
+	}
+	registry := obs.NewRegistry()
+	count, err := obs.NewPublisher(registry, string(c.Task))
+	if err != nil {
+		return nil, err
+	}
+	clock := new(run.Clock)
+	if err := obs.NewBroker(registry, string(c.Task), run.Observed(conn, clock)); err != nil {
+		return nil, err
+	}
+	var last atomic.Pointer[device.Progress]
+	last.Store(&device.Progress{})
+	show := c.Progress
+	c.Progress = func(p device.Progress) {
+		last.Store(&p)
+		count(p)
+		if show != nil {
+			show(p)
+		}
+	}
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx)) // also while the last outcomes come
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		clock.Watch(serving, run.LeaseOf(conn, c.Task), c.Logger)
+	}()
+	served := make(chan error, 1)
+	go func() {
+		served <- obs.Serve(serving, c.Metrics, obs.Endpoints(registry, nil, run.Ready(conn.Connected, run.Lease, func() (string, time.Time) {
+			return unready(last.Load())
+		}), nil))
+	}()
+	c.Logger.Info("serving", "metrics", "http://"+c.Metrics.Addr().String()+"/metrics")
+	return func() error {
+		stop()
+		<-watched
+		return <-served
+	}, nil
+}
+
+// unready returns why a device that is connected can do nothing, and since when; empty: it can.
+func unready(p *device.Progress) (cause string, since time.Time) {
+	switch {
+	case p.Trouble != "":
+		return p.Trouble, p.Troubled
+	case p.Ahead > 0:
+		return aheadText(p), p.AheadSince
+	case p.Older > 0:
+		return fmt.Sprintf("the broker is older than round %d, which this device knows: docs/runbook.md, state folder and broker of different times", p.Older), p.OlderSince
+	}
+	return "", time.Time{}
+}
+
+// aheadText says that nobody is charged, and why.
+func aheadText(p *device.Progress) string {
+	return fmt.Sprintf("nobody is charged: this machine's clock is %v ahead of the broker's, or no stage has worked for as long: docs/runbook.md, clocks", p.Ahead.Round(time.Second))
+}
+
+// reads is the declaration as the data are written.
+func (c Config) reads(declared *task.Spec) (*task.Spec, error) {
+	if c.Format == "" {
+		return declared, nil
+	}
+	spec, err := declared.ReadAs(c.Format)
+	if err != nil {
+		return nil, fmt.Errorf("--format: %w", err)
+	}
+	return spec, nil
+}
+
+// Check says how Data fit the declaration of Spec or, without one, of the announced task. It sends nothing.
+func Check(ctx context.Context, c Config) (*inspection.Report, error) {
+	declared := c.Spec
+	if declared == nil {
+		c.StateDir, c.Metrics, c.Source = "", nil, ""
+		devices, release, err := c.devices(ctx, nil)
+		if err != nil {
+			return nil, err
+		}
+		agreement, err := devices.Agreement(ctx)
+		err = errors.Join(err, devices.Close(), release())
+		if err != nil {
+			return nil, err
+		}
+		declared = agreement.Spec
+	}
+	spec, err := c.reads(declared)
+	if err != nil {
+		return nil, err
+	}
+	return inspection.Of(c.Data, spec)
+}
+
+// open opens the data as the declaration, or c.Format, says it is written.
+func (c Config) open(declared *task.Spec) (*source.Reader, error) {
+	if c.Live && declared.Events.Key == "" && !declared.ByUser() {
+		return nil, ErrNoKey
+	}
+	if c.StateDir == "" && declared.Silo != nil {
+		return nil, ErrNoState
+	}
+	spec, err := c.reads(declared)
+	if err != nil {
+		return nil, err
+	}
+	features, err := spec.Compile()
+	if err != nil {
+		return nil, err
+	}
+	return source.Open(c.Data, features)
+}
+
+// openStore opens the task's store in the state folder, or in memory where there is none.
+func (c *Config) openStore() (close func() error, err error) {
+	if c.StateDir == "" {
+		c.Logger.Warn("no --state: who took part is forgotten when this run ends, and a second run would send again", "task", c.Task)
+		c.Store = participation.NewMemoryStore()
+		return func() error { return nil }, nil
+	}
+	store, err := filestore.Open(filestore.Path(c.StateDir, c.Task))
+	if err != nil {
+		return nil, fmt.Errorf("--state: %w", err)
+	}
+	own, closeMark, err := c.marked(store)
+	if err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	c.Store = own
+	return func() error { return errors.Join(closeMark(), store.Close()) }, nil
+}

@@ -1,0 +1,338 @@
+// Package runlearner wires a task's learner together for `learner run`: the state folder and its control socket, the broker, which may be
+// embedded, the service that learns, and the page and endpoints that show it.
+package runlearner
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/panlearn/panlearn/internal/dashboard"
+	"github.com/panlearn/panlearn/internal/obs"
+	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/internal/run/statedir"
+	"github.com/panlearn/panlearn/learner/service"
+	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/state"
+	"github.com/panlearn/panlearn/state/pebblestore"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// Config is `learner run`. Task, Records, Store, Prepare, Build and Finish are set from what is here.
+type Config struct {
+	service.Config
+	Spec     *task.Spec
+	StateDir string
+
+	// Broker is used unless Embedded; then the server keeps its streams in StateDir/nats and listens on Listen, a
+	// loopback host:port, or on nothing if that is empty; Broker's TLS files are then the listener's.
+	Broker        run.Broker
+	Embedded      bool
+	Listen        string
+	Replicas      int
+	MemoryReports bool  // see run.Provision
+	ReportBytes   int64 // see run.Streams
+
+	HTTP net.Listener // nil: none; Run closes it
+	// Stages are the stage processes that the page asks; nil shows what the broker tells alone.
+	Stages       *dashboard.Stages
+	ExitWhenDone bool
+}
+
+// lingerForPeers is how long an embedded broker outlives its task, so that stage and publishers can read End.
+const lingerForPeers = 30 * time.Second
+
+// Run runs one task until it ends and ExitWhenDone is set, or ctx is done. A task whose budget refuses a later round
+// has ended, too: with HTTP its page and its model are served on. The order is that of ownership: the
+// state folder's lock first, then its control socket, then the embedded server, whose own folder nothing locks. It closes
+// c.HTTP. An error that wraps a *state.BudgetError says that the task has ended, or never began, because of its budget.
+func Run(ctx context.Context, c Config) (err error) {
+	if c.HTTP != nil {
+		defer c.HTTP.Close() // where nothing serves it yet
+	}
+	return Hold(ctx, c.StateDir, c.Logger, c.run)
+}
+
+// Hold does something with a learner's state folder, made if missing: with its lock, and with its control socket, which answers until it has been done. What
+// it starts in the group ends with serving.
+func Hold(ctx context.Context, dir string, log *slog.Logger,
+	do func(ctx, serving context.Context, group *errgroup.Group, store state.Store, finish *service.Finisher) error) (err error) {
+	store, err := statedir.Open(ctx, dir, log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	control, remove, err := statedir.ListenControl(dir)
+	if err != nil {
+		return err
+	}
+	defer remove()
+	finish := service.NewFinisher()
+	group, running := errgroup.WithContext(ctx)
+	serving, stop := context.WithCancel(running)
+	group.Go(func() error { return obs.Serve(serving, control, statedir.ControlHandler(store, finish)) })
+	group.Go(func() error {
+		defer stop()
+		return do(running, serving, group, store, finish)
+	})
+	return group.Wait()
+}
+
+// run plans or resumes, and learns. What it starts in the group ends with serving.
+func (c Config) run(ctx, serving context.Context, group *errgroup.Group, store state.Store, finish *service.Finisher) error {
+	planned, expected, err := TaskOf(ctx, store, c.Spec)
+	if err != nil {
+		return err
+	}
+	broker, err := c.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer broker.close()
+	if broker.embedded != nil {
+		group.Go(func() error { return latched(serving, broker.embedded, filepath.Join(c.StateDir, "nats")) })
+	}
+	registry := obs.NewRegistry()
+	metrics, err := obs.NewLearner(registry, c.Spec.Name)
+	if err != nil {
+		return err
+	}
+	clock := new(run.Clock)
+	if err := obs.NewBroker(registry, c.Spec.Name, run.Observed(broker.conn, clock)); err != nil {
+		return err
+	}
+	group.Go(func() error {
+		clock.Watch(serving, run.RoundsOf(broker.conn, stream.Task(c.Spec.Name)), c.Logger)
+		return nil
+	})
+	done := new(atomic.Bool)
+	trouble := new(troubled)
+	watch := Observers{metrics, trouble, c.Observer}
+	ended := func(context.Context, error) {}
+	if c.HTTP != nil {
+		site, err := NewSite(c.Spec, planned, store, c.StateDir, expected)
+		if err != nil {
+			return err
+		}
+		site.Log = c.Logger
+		defer site.Close()
+		watch = append(watch, site.Board)
+		ended = site.Ended
+		peers := Peers{Conn: broker.conn, Clock: clock, Every: peersEvery, Stage: onBroker(site.Board, broker.conn, stream.Task(c.Spec.Name))}
+		if c.Stages != nil {
+			peers.Stage = func(ctx context.Context) { c.Stages.Tell(ctx, site.Board) }
+		}
+		c.Logger.Info("serving", "http", "http://"+c.HTTP.Addr().String())
+		site.Serve(serving, group, c.HTTP, c.endpoints(registry, store, run.Ready(broker.conn.Connected, run.Lease, trouble.now), done, site.Handler()), peers)
+	}
+	err = c.learn(ctx, store, broker.conn, planned, metrics, watch, finish)
+	ended(ctx, err)
+	var refused *state.BudgetError
+	if err != nil && !(errors.As(err, &refused) && refused.Round > 1) { // otherwise End stands
+		return err
+	}
+	done.Store(true)
+	if c.ExitWhenDone || err != nil && c.HTTP == nil {
+		broker.linger(ctx, c.Logger)
+		return err
+	}
+	c.Logger.Info("the task has ended; serving snapshots until interrupted", "task", c.Spec.Name, "budget_refused", err != nil)
+	<-ctx.Done()
+	return err
+}
+
+// TaskOf returns the body of the task: the stored one, if it is what the file declares, or a new plan, with what that expects.
+func TaskOf(ctx context.Context, store state.Store, spec *task.Spec) (*wire.Task, *dashboard.Expected, error) {
+	view, err := statedir.Look(ctx, store)
+	if errors.Is(err, state.ErrEmpty) {
+		job, err := run.NewJob(spec)
+		if err != nil {
+			return nil, nil, err
+		}
+		body, err := job.Wire()
+		return body, Expected(job), err
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	declared, err := spec.Canonical()
+	if err != nil {
+		return nil, nil, err
+	}
+	if !bytes.Equal(declared, view.Task.Declaration) {
+		return nil, nil, fmt.Errorf("the state folder belongs to task %q with another declaration (%s); a task never changes: "+
+			"give the changed one a new name and another --state", view.Task.Name,
+			task.DifferenceText(task.Differences(declared, view.Task.Declaration)))
+	}
+	return view.Task, nil, nil
+}
+
+func (c Config) learn(ctx context.Context, store state.Store, conn *natsjs.Conn, planned *wire.Task,
+	metrics *obs.Learner, watch service.Observer, finish *service.Finisher) error {
+	name, err := stream.ParseTask(c.Spec.Name)
+	if err != nil {
+		return err
+	}
+	streams := run.Streams{Body: planned, Replicas: c.Replicas, MemoryReports: c.MemoryReports, ReportBytes: c.ReportBytes}
+	administers, err := run.Provision(ctx, conn, name, streams)
+	if err != nil {
+		return err
+	}
+	streams.Administers = administers
+	defer run.KeepProvisioned(ctx, conn, name, streams, c.Logger)()
+	if age := manifest.Retention(planned.Plan); administers && age > 0 {
+		defer run.KeepRemoving(ctx, conn, name, age, c.Logger)()
+	}
+	c.Task, c.Records, c.Store, c.Finish, c.Observer = name, conn, metrics.Timed(store), finish, watch
+	c.Prepare = func() (*wire.Task, error) { return planned, nil }
+	s, err := service.New(c.Config)
+	if err != nil {
+		return err
+	}
+	return s.Run(ctx)
+}
+
+// endpoints are healthy while the store is, and ready while the broker is there too or the task is done.
+func (c Config) endpoints(g prometheus.Gatherer, store state.Store, broker obs.Check, done *atomic.Bool, more http.Handler) http.Handler {
+	healthy := func() error {
+		select {
+		case <-store.Failed():
+			return state.ErrFailed
+		default:
+			return nil
+		}
+	}
+	ready := func() error {
+		if err := healthy(); err != nil {
+			return err
+		}
+		if done.Load() {
+			return nil
+		}
+		return broker()
+	}
+	return obs.Endpoints(g, healthy, ready, more)
+}
+
+// latchEvery is how often the embedded server is asked for its health.
+const latchEvery = 2 * time.Second
+
+// latched is an error once the embedded server cannot write any more, which only a new start mends: it ends the learner. It names the cause
+// and how much room there is. Nil: ctx is done.
+func latched(ctx context.Context, server *natsjs.Embedded, folder string) error {
+	ticker := time.NewTicker(latchEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		err := server.Failed()
+		if err == nil {
+			continue
+		}
+		room := "its room is not known"
+		if free, err := pebblestore.Free(folder); err == nil {
+			room = fmt.Sprintf("%.1f MB are free there", float64(free)/1e6)
+		}
+		return fmt.Errorf("%w (folder %s, %s): make room, and start the learner again", err, folder, room)
+	}
+}
+
+// A brokerage is a connection and the server behind it, if it is ours.
+type brokerage struct {
+	conn     *natsjs.Conn
+	embedded *natsjs.Embedded
+}
+
+func (b brokerage) close() {
+	b.conn.Close()
+	if b.embedded != nil {
+		b.embedded.Shutdown()
+	}
+}
+
+// linger gives peers of an embedded server the time to read End.
+func (b brokerage) linger(ctx context.Context, log *slog.Logger) {
+	if b.embedded == nil || b.embedded.URL() == "" {
+		return
+	}
+	deadline := time.NewTimer(lingerForPeers)
+	defer deadline.Stop()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for b.embedded.Clients() > 1 { // one is ours
+		select {
+		case <-ctx.Done():
+			return
+		case <-deadline.C:
+			log.Warn("stopping the embedded broker while clients are connected", "clients", b.embedded.Clients()-1)
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func (c Config) connect(ctx context.Context) (brokerage, error) {
+	name := "panlearn learner " + c.Spec.Name
+	if !c.Embedded {
+		conn, err := c.Broker.Connect(ctx, name, c.Logger)
+		return brokerage{conn: conn}, err
+	}
+	server, err := natsjs.StartEmbedded(natsjs.EmbeddedConfig{
+		StoreDir: filepath.Join(c.StateDir, "nats"), Listen: c.Listen, SyncAlways: true, Log: c.Logger,
+		TLSCert: c.Broker.TLSCert, TLSKey: c.Broker.TLSKey, TLSCA: c.Broker.TLSCA})
+	if err != nil {
+		return brokerage{}, err
+	}
+	c.Broker.Name, c.Broker.Log = name, c.Logger
+	conn, err := server.Connect(c.Broker.ConnectConfig)
+	if err != nil {
+		server.Shutdown()
+		return brokerage{}, err
+	}
+	if url := server.URL(); url != "" {
+		c.Logger.Info("embedded broker listens", "url", url)
+		c.Logger.Info("learner and broker are one party to the devices: they trust it not to fill cohorts with its own reports (docs/privacy.md)")
+	}
+	return brokerage{conn: conn, embedded: server}, nil
+}
+
+// Observers tells several; nil ones are passed over.
+type Observers []service.Observer
+
+func (o Observers) each(tell func(service.Observer)) {
+	for _, one := range o {
+		if one != nil {
+			tell(one)
+		}
+	}
+}
+
+func (o Observers) Resumed(p service.Progress) { o.each(func(s service.Observer) { s.Resumed(p) }) }
+
+func (o Observers) Announced(r, cohort uint64) {
+	o.each(func(s service.Observer) { s.Announced(r, cohort) })
+}
+
+func (o Observers) Lost(subject string) { o.each(func(s service.Observer) { s.Lost(subject) }) }
+
+func (o Observers) Trouble(cause string) {
+	o.each(func(s service.Observer) { s.Trouble(cause) })
+}
+
+func (o Observers) Applied(a service.Applied) { o.each(func(s service.Observer) { s.Applied(a) }) }

@@ -1,0 +1,211 @@
+package runlearner
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math"
+	"net"
+	"net/http"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/panlearn/panlearn/internal/dashboard"
+	"github.com/panlearn/panlearn/internal/model"
+	"github.com/panlearn/panlearn/internal/obs"
+	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/internal/run/statedir"
+	"github.com/panlearn/panlearn/internal/wording"
+	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/state"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// peersEvery is how often the page's view of other processes is renewed.
+const peersEvery = time.Second
+
+// A Site is the live page of a learner's task.
+type Site struct {
+	Board *dashboard.Board // an observer of the learner
+	Log   *slog.Logger     // of what the page cannot keep; nil: none
+	store state.Store
+	shown chan struct{} // closed when no more is shown
+}
+
+// curves is the file of a state folder in which the page keeps its curves. Whoever removes it loses them and nothing else.
+const curves = "page.json"
+
+// Expected is what the plan of a job says of the model.
+func Expected(job run.Job) *dashboard.Expected {
+	if job.Problem.Practical != nil || math.IsInf(job.ExcessRisk, 0) || math.IsInf(job.TrivialRisk, 0) {
+		return &dashboard.Expected{}
+	}
+	return &dashboard.Expected{Bounded: true, Risk: job.ExcessRisk, Start: job.TrivialRisk}
+}
+
+// startOf says what the model that a plan begins with adds to what the page shows as spent.
+func startOf(kind wording.Kind, plan *wire.Plan) string {
+	o := model.Statement{Kind: kind}.Known().From(plan).Start
+	if o == nil || o.Epsilon == nil {
+		return o.String()
+	}
+	return o.String() + " For whoever is in both tasks the epsilons and deltas add up, as the model's own statement says."
+}
+
+// NewSite is the page of a planned task. Its model is the committed one. Its curves are kept in dir, the task's state folder, where that is
+// not empty; expected is nil where the plan was not made now.
+func NewSite(spec *task.Spec, body *wire.Task, store state.Store, dir string, expected *dashboard.Expected) (*Site, error) {
+	trust, err := manifest.Trust(body.Plan.Trust)
+	if err != nil {
+		return nil, err
+	}
+	honest, err := manifest.HonestFraction(body.Plan)
+	if err != nil {
+		return nil, err
+	}
+	kind := wording.Of(body.Plan)
+	_, known := store.(statedir.Seeded)
+	record := ""
+	if dir != "" {
+		record = filepath.Join(dir, curves)
+	}
+	features, err := spec.Compile()
+	if err != nil {
+		return nil, err
+	}
+	unit, err := statedir.LabelUnit(spec)
+	if err != nil {
+		return nil, err
+	}
+	board := dashboard.New(dashboard.Config{
+		Record: record,
+		Task: dashboard.Task{Name: spec.Name, Loss: spec.Model.Loss, Algorithm: body.Plan.Algorithm, Trust: trust.String(),
+			Start: startOf(kind, body.Plan), NoiseKnown: known, Assuming: kind.Assuming(trust.String(), honest), Kind: kind,
+			Parameters: manifest.Dim(body.Plan), Users: manifest.Users(body.Plan),
+			Deadline: time.Duration(body.Plan.DeadlineMs) * time.Millisecond, Classes: len(features.Classes()), LabelUnit: unit, Unscored: spec.Validation == nil || spec.Validation.Off,
+			Needs: needs(body.Plan), Expected: expected},
+		Model: func(ctx context.Context) (dashboard.Model, error) {
+			view, err := statedir.Look(ctx, store)
+			if err != nil {
+				return dashboard.Model{}, err
+			}
+			s, err := view.Snapshot()
+			return dashboard.Model{Snapshot: s, Spread: view.Spread(s.Features)}, err
+		},
+	})
+	return &Site{Board: board, store: store, shown: make(chan struct{})}, nil
+}
+
+// needs is how many users a plan has for its steps after so many, or silos that answer all, or reports of others; nil for a plan without end.
+func needs(plan *wire.Plan) func(uint64) uint64 {
+	if manifest.Endless(plan) {
+		return nil
+	}
+	return func(steps uint64) uint64 {
+		at, ok := manifest.PhaseOf(plan, steps+1)
+		if !ok {
+			return 0
+		}
+		if plan.GetSilos() == 0 || at.Interactive() {
+			return manifest.Waiting(at, steps+1)
+		}
+		n := manifest.Users(plan) - (steps+1-at.First)*at.Phase.GetCohort() // a silo reports again, about other records
+		for _, f := range plan.GetPhases()[:at.Index] {
+			n -= f.GetUsers()
+		}
+		return n
+	}
+}
+
+// Handler serves the page beside the questions of a state folder.
+func (s *Site) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/v1/", statedir.Handler(s.store))
+	mux.Handle("/", dashboard.Handler(s.Board, s.shown, dashboard.Options{}))
+	return mux
+}
+
+// Peers are what a Site cannot hear of from the learner: it looks every so often.
+type Peers struct {
+	Conn  *natsjs.Conn
+	Clock *run.Clock            // nil: it is not compared
+	Stage func(context.Context) // tells the board of the stage
+	Every time.Duration
+}
+
+// Serve begins to serve endpoints on l and to look at the peers, until ctx is done.
+func (s *Site) Serve(ctx context.Context, group *errgroup.Group, l net.Listener, endpoints http.Handler, peers Peers) {
+	group.Go(func() error { return obs.Serve(ctx, l, endpoints) })
+	group.Go(func() error {
+		tick := time.NewTicker(peers.Every)
+		defer tick.Stop()
+		for {
+			s.Board.Broker(peers.Conn.Connected())
+			if peers.Clock != nil {
+				ahead, _ := peers.Clock.Ahead()
+				s.Board.Clock(ahead)
+			}
+			peers.Stage(ctx)
+			s.keep(false)
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-tick.C:
+			}
+		}
+	})
+}
+
+// Ended shows how the learner ended. The first time stands.
+func (s *Site) Ended(ctx context.Context, err error) {
+	s.Board.Stop(stopOf(ctx, err))
+	s.keep(true)
+}
+
+// keep writes the curves where that is wanted. Without them the learner goes on.
+func (s *Site) keep(last bool) {
+	if err := s.Board.Save(last); err != nil && s.Log != nil {
+		s.Log.Warn("the page's curves will begin anew after a restart", "error", err)
+	}
+}
+
+// Close tells open pages that no more comes. The server is stopped after it.
+func (s *Site) Close() { close(s.shown) }
+
+// onBroker tells a board which attempt at the announced round stands on the broker: all that a learner may know of its
+// stage by itself.
+func onBroker(board *dashboard.Board, conn *natsjs.Conn, name stream.Task) func(context.Context) {
+	return func(ctx context.Context) {
+		round := board.Unopened()
+		if round == 0 || !conn.Connected() {
+			return
+		}
+		m, err := conn.Latest(ctx, name.Opens(stream.Round(round)))
+		if err != nil {
+			return // none yet, or a broker that does not answer, which shows elsewhere
+		}
+		if at, err := stream.ParseSubject(m.Subject); err == nil {
+			board.Opened(uint64(at.Round), uint64(at.Attempt))
+		}
+	}
+}
+
+// stopOf says how a learner ended.
+func stopOf(ctx context.Context, err error) dashboard.Stop {
+	var refused *state.BudgetError
+	switch {
+	case err == nil:
+		return dashboard.Stop{How: dashboard.Over}
+	case errors.As(err, &refused):
+		return dashboard.Stop{How: dashboard.Refused, Refused: dashboard.Refusal{Round: refused.Round, Spent: refused.Spent.Epsilon,
+			Total: refused.Total.Epsilon, Budget: refused.Budget.Epsilon}}
+	case ctx.Err() != nil:
+		return dashboard.Stop{How: dashboard.Interrupted}
+	}
+	return dashboard.Stop{How: dashboard.Failed}
+}

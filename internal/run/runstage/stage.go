@@ -1,0 +1,117 @@
+// Package runstage wires the shuffle stage of a task together for `ingest shuffle`: the broker, the loop of shuffle/stage, metrics and logs.
+package runstage
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/panlearn/panlearn/internal/obs"
+	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/shuffle/stage"
+	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
+)
+
+// Config is `ingest shuffle`. Records, Reports and Limits are those of the broker.
+type Config struct {
+	stage.Config
+	Broker run.Broker
+	HTTP   net.Listener // nil: none; Run closes it
+}
+
+// Run runs a stage until the task ends (nil) or ctx is done.
+func Run(ctx context.Context, c Config) error {
+	if c.HTTP != nil {
+		defer c.HTTP.Close() // where nothing serves it yet
+	}
+	conn, err := c.Broker.Connect(ctx, "panlearn stage "+string(c.Task), c.Logger)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	registry := obs.NewRegistry()
+	metrics, err := obs.NewStage(registry, string(c.Task))
+	if err != nil {
+		return err
+	}
+	clock := new(run.Clock)
+	if err := obs.NewBroker(registry, string(c.Task), run.Observed(conn, clock)); err != nil {
+		return err
+	}
+	reports := new(obs.Reports)
+	c.Observer = obs.Observers(metrics, stage.Observer{Report: reports.Add}, c.Observer)
+	c.Logger.Info("looking for the task's streams, which learner provision makes, or learner run where its credentials may", "task", c.Task)
+	if err := natsadmin.WaitStreams(ctx, conn, c.Task, time.Second); err != nil {
+		return err
+	}
+	if c.Reports, err = conn.Reader(ctx, c.Task); err != nil {
+		return err
+	}
+	c.Records, c.Limits = conn, conn.Limits()
+	s, err := stage.New(c.Config)
+	if err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx)) // also while the stage drains
+	defer stop()
+	if err := obs.StatusMetrics(registry, string(c.Task), s.Status); err != nil {
+		return err
+	}
+	group.Go(func() error {
+		clock.Watch(serving, run.LeaseOf(conn, c.Task), c.Logger)
+		return nil
+	})
+	group.Go(func() error {
+		logWaiting(serving, c.Logger, s.Status, waitingEvery)
+		return nil
+	})
+	if c.HTTP != nil {
+		c.Logger.Info("serving", "http", "http://"+c.HTTP.Addr().String())
+		group.Go(func() error {
+			return obs.Serve(serving, c.HTTP, obs.Endpoints(registry, nil, run.Ready(conn.Connected, cmp.Or(c.LeaseTTL, run.Lease), func() (string, time.Time) {
+				return trouble(s.Status())
+			}), obs.Status(s.Status, reports, clock.Ahead)))
+		})
+	}
+	group.Go(func() error {
+		defer stop()
+		return s.Run(ctx)
+	})
+	return group.Wait()
+}
+
+// trouble returns why a stage is not ready, and since when.
+func trouble(now stage.Status) (cause string, since time.Time) {
+	if now.Trouble == "" && now.Lost > 0 {
+		return fmt.Sprintf("the broker is %d rounds older than what this stage knows: docs/runbook.md, state folder and broker of different times", now.Lost), now.LostSince
+	}
+	return now.Trouble, now.Troubled
+}
+
+// waitingEvery is how often a round that waits is logged.
+const waitingEvery = 30 * time.Second
+
+// logWaiting logs how full the open round is, where that has changed, until ctx is done.
+func logWaiting(ctx context.Context, logger *slog.Logger, get func() stage.Status, every time.Duration) {
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	last := ""
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		s := get()
+		if line := obs.Waiting(s); line != "" && line != last {
+			last = line
+			logger.Info(line, "task", s.Task, "round", s.Round, "attempt", s.Attempt)
+		}
+	}
+}

@@ -1,0 +1,163 @@
+package device
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/panlearn/panlearn/learner/block"
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/stream/device/consent"
+	"github.com/panlearn/panlearn/stream/device/participation"
+)
+
+// Publish sends one event and waits until its outcome is known: a round that takes it has closed, or the task has
+// ended. key names the user's event; a key that took part before, in this process or an earlier one, is answered and not
+// sent again. An example that is not one of the task is sent as the zero vector (Agreement.Valid tells). A task whose reports are about
+// people or blocks of rows wants PublishBlock, and refuses it.
+//
+// With an error nothing more than the Outcome is known: Unknown if ctx ended while the event was under way, and Publish
+// with the same key asks again. Where the policy refuses, the Outcome is Refused and the error a *RefusedError.
+func (c *Device) Publish(ctx context.Context, key participation.Key, e convex.Example) (Outcome, error) {
+	x := cloned(e)
+	return c.PublishFunc(ctx, key, func() convex.Example { return x })
+}
+
+// PublishFunc is Publish of an example that is worked out when the event joins a round. Its report leaves on a tick after
+// that, so that must be as quick for any event as for any other, within half of a tick (beat.go), or when a report leaves tells of content. The function is called at most once, from another goroutine.
+func (c *Device) PublishFunc(ctx context.Context, key participation.Key, e func() convex.Example) (Outcome, error) {
+	return c.ask(ctx, &event{record: participation.Record{Key: key}, rows: 1, fits: oneRow, work: func() block.Block { return block.Of(e()) }})
+}
+
+// PublishBlock is Publish of all rows of one person at once, in a task that protects people (privacy.unit: user), or of a block of an
+// organisation's rows, in a task of one pass that declares a silo. Other tasks refuse it.
+//
+// A person's key is that of the person, EventKey of the id, and the rows are all that this person ever contributes to the task: the first of
+// them, as many as the task declares in user.items, enter the report, and the others count as Summary.Surplus. There may be none. Later
+// rows of the person are no report of their own, whatever they are: who was asked before is answered.
+//
+// A block of an organisation has as many rows as every other, Agreement.Units, and a key of its own. No row may be in two blocks, in this
+// process or any other: whoever forms blocks again after a restart forms the same ones. Its client takes part in each round with one block.
+func (c *Device) PublishBlock(ctx context.Context, key participation.Key, rows ...convex.Example) (Outcome, error) {
+	own := make([]convex.Example, len(rows))
+	for i, e := range rows {
+		own[i] = cloned(e)
+	}
+	return c.PublishBlockFunc(ctx, key, len(own), func() []convex.Example { return own })
+}
+
+// PublishBlockFunc is PublishBlock of so many rows that are worked out when they join, as PublishFunc's are: of a person it has to take as long
+// whatever the number of rows. More than user.items of a person need not be worked out.
+func (c *Device) PublishBlockFunc(ctx context.Context, key participation.Key, rows int, work func() []convex.Example) (Outcome, error) {
+	e := &event{record: participation.Record{Key: key}, rows: 1}
+	e.fits = func(a *consent.Agreement) error { return rowsFit(a, rows) }
+	e.work = func() block.Block {
+		of := work()
+		if spec := c.loop.agreement.Spec; spec.ByUser() {
+			return block.Join(of[:min(len(of), spec.User.Items)])
+		}
+		return block.Of(of...)
+	}
+	e.callbacks = []func(Outcome){func(o Outcome) {
+		if a := c.loop.agreement; a != nil && a.Spec.ByUser() && o.State != participation.Refused {
+			c.loop.total.Surplus += uint64(max(0, rows-a.Spec.User.Items))
+		}
+	}}
+	return c.ask(ctx, e)
+}
+
+// oneRow refuses an event of a task whose reports are about more.
+func oneRow(a *consent.Agreement) error {
+	switch {
+	case a.Spec.ByUser():
+		return consent.Refuse("Publish", "one event", "PublishBlock with all events of a person, whom the task protects")
+	case a.Spec.Silo != nil:
+		return consent.Refuse("Publish", "one event", "PublishBlock with %d rows: the task's reports are about blocks of an organisation", a.Units())
+	}
+	return nil
+}
+
+// rowsFit refuses so many rows together in a task whose reports are about others.
+func rowsFit(a *consent.Agreement, rows int) error {
+	silo, units := a.Spec.Silo != nil, a.Units()
+	switch {
+	case !silo && !a.Spec.ByUser():
+		return consent.Refuse("PublishBlock", "a block", "Publish with one event: the task protects single events, and declares no silo")
+	case silo && a.Spec.ByUser():
+		return consent.Refuse("PublishBlock", "a block", "none: not yet, rows in a block of people are of nobody here")
+	case silo && a.Phases[0].Rounds > 1:
+		return consent.Refuse("PublishBlock", "a block", "none: not yet, a task that asks for all rows of an organisation in every round takes them from files alone")
+	case silo && uint64(rows) != units:
+		return consent.Refuse("PublishBlock", rows, "%d rows, as each block of the task has", units)
+	}
+	return nil
+}
+
+func cloned(e convex.Example) convex.Example {
+	return convex.Example{Index: slices.Clone(e.Index), Value: slices.Clone(e.Value), Label: e.Label}
+}
+
+// ask gives an event to the loop, and waits for its outcome.
+func (c *Device) ask(ctx context.Context, asked *event) (Outcome, error) {
+	c.run()
+	if asked.record.Key == (participation.Key{}) {
+		return refusedBy(consent.Refuse("key", "zero", "RowKey or participation.EventKey"))
+	}
+	answer, agreed := make(chan Outcome, 1), c.loop.agreed
+	select {
+	case <-agreed:
+		if agreed = nil; asked.fits(c.loop.agreement) != nil {
+			return refusedBy(asked.fits(c.loop.agreement))
+		}
+	default:
+	}
+	asked.callbacks = append(asked.callbacks, func(o Outcome) { answer <- o })
+	if err := c.loop.inbox.put(ctx, asked); err != nil {
+		if !errors.Is(err, errEnded) {
+			return Outcome{State: participation.Uncounted}, err
+		}
+		<-c.done
+		var refused *consent.RefusedError
+		if errors.As(c.err, &refused) {
+			return Outcome{State: participation.Refused, Refused: refused}, c.err
+		}
+		return Outcome{State: participation.Uncounted}, c.ended()
+	}
+	for {
+		select {
+		case <-agreed:
+			if agreed = nil; asked.fits(c.loop.agreement) != nil {
+				return refusedBy(asked.fits(c.loop.agreement)) // the loop will not take it either
+			}
+		case got := <-answer:
+			if got.State == participation.Refused {
+				return got, got.Refused
+			}
+			return got, nil
+		case <-ctx.Done():
+			return Outcome{State: participation.Unknown}, ctx.Err()
+		}
+	}
+}
+
+func refusedBy(err error) (Outcome, error) {
+	o := Outcome{State: participation.Refused}
+	_ = errors.As(err, &o.Refused)
+	return o, err
+}
+
+// fitting refuses events that are not about what the task's reports are, and returns the others.
+func (l *loop) fitting(events []*event) []*event {
+	return slices.DeleteFunc(events, func(e *event) bool {
+		if e.fits == nil {
+			return false
+		}
+		if err := e.fits(l.agreement); err != nil {
+			o, _ := refusedBy(err)
+			l.tell(e, o)
+			return true
+		}
+		e.rows = l.agreement.Units()
+		return false
+	})
+}

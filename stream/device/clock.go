@@ -1,0 +1,130 @@
+package device
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/panlearn/panlearn/stream"
+)
+
+// A device's clock may be ahead of the broker's by maxAhead. One that went on by a jump, of more than clockJump, is compared again before it is
+// believed, at most once in clockEvery.
+const (
+	maxAhead   = time.Hour
+	clockJump  = time.Minute
+	clockEvery = time.Minute
+)
+
+// A clock is the time that the ledger is told. Charges leave a period by it, and what a ledger was told once it keeps for good: so a
+// machine whose clock is ahead by years for a moment would forget what its users paid, and hold what they pay then against them for years.
+// The clock is therefore held against the broker's, at the record that a working stage renews all the time. Where it is further ahead nobody
+// is charged, and what the ledger is told else is the broker's time. A broker or a stage that tells old times keeps devices from taking
+// part, as by silence; one that tells late times changes nothing, for the device's own clock is the later bound. Where no lease stands,
+// or the device may not read it, the own clock is believed.
+type clock struct {
+	read func() time.Time // the machine's; a test may have another
+
+	wall, since time.Time     // when it was found right last: by it, and by what no change of it moves; zero: not yet
+	limit       time.Time     // where it was found ahead: the latest time that is believed
+	next        time.Time     // of another comparison, where the last one did not find it right
+	by          time.Duration // by which it was found ahead first; 0: it is not
+	found       time.Time     // when; zero: it is not
+	unknown     bool          // the broker did not answer when it was to be compared
+	silence     stream.Trouble
+}
+
+func newClock() clock { return clock{read: func() time.Time { return time.Now().Round(0) }} }
+
+// now is what the ledger is told.
+func (c *clock) now() time.Time {
+	t := c.read()
+	if !c.wall.IsZero() {
+		if right := c.wall.Add(time.Since(c.since)); t.Sub(right) > clockJump {
+			return right // it jumped since it was compared: the next comparison tells
+		}
+	}
+	if c.limit.IsZero() || t.Before(c.limit) {
+		return t
+	}
+	return c.limit
+}
+
+// foundAhead returns by how much the clock was found ahead and when, where it is so still.
+func (c *clock) foundAhead() (by time.Duration, since time.Time) {
+	if !c.ahead() {
+		return 0, time.Time{}
+	}
+	return c.by, c.found
+}
+
+// ahead says that the clock was found ahead, and is so still.
+func (c *clock) ahead() bool { return !c.limit.IsZero() && !c.read().Before(c.limit) }
+
+// holds says that nobody is to be charged.
+func (c *clock) holds() bool { return c.unknown || c.ahead() }
+
+// doubtful says that a comparison is due: there was none that found it right, or the clock moved otherwise than time since.
+func (c *clock) doubtful() bool {
+	if c.unknown || c.wall.IsZero() {
+		return !time.Now().Before(c.next)
+	}
+	moved := c.read().Sub(c.wall) - time.Since(c.since)
+	return moved > clockJump || moved < -clockJump
+}
+
+// compared takes what the broker's time was at least; zero: nobody tells.
+func (c *clock) compared(told time.Time) {
+	c.next = time.Now().Add(clockEvery)
+	c.wall, c.since, c.limit, c.unknown = time.Time{}, time.Time{}, time.Time{}, false
+	switch t := c.read(); {
+	case told.IsZero():
+	case t.Sub(told) > maxAhead:
+		c.limit = told.Add(maxAhead)
+		if c.found.IsZero() {
+			c.by, c.found = t.Sub(told), time.Now()
+		}
+		return
+	default:
+		c.wall, c.since = t, time.Now()
+	}
+	c.by, c.found = 0, time.Time{}
+}
+
+// compareClock holds the clock against the broker's, where that is due and a ledger is kept.
+func (l *loop) compareClock(ctx context.Context) {
+	if l.Ledger == nil || !l.clock.doubtful() {
+		return
+	}
+	limited, cancel := context.WithTimeout(ctx, l.Timeout)
+	defer cancel()
+	m, err := l.Records.Get(limited, l.Task.Lease())
+	if l.clock.unknown = err != nil && !errors.Is(err, stream.ErrNotFound) && !errors.Is(err, stream.ErrRefused); l.clock.unknown {
+		now := time.Now()
+		l.clock.next = now.Add(l.Poll)
+		if ctx.Err() == nil { // at the end of a run nobody waits for the answer
+			l.Logger.Log(ctx, l.clock.silence.Level(now, err), "cannot hold this machine's clock against the broker's: nobody is charged until the broker answers",
+				"subject", l.Task.Lease(), "err", err)
+		}
+		return
+	}
+	if l.clock.silence.Over() {
+		l.Logger.Info("the broker answers for its clock again")
+	}
+	was, told := !l.clock.found.IsZero(), m.Time
+	if r := l.current; r != nil && r.open != nil && !told.IsZero() {
+		if opened := time.UnixMilli(r.open.StartedUnixMs); opened.After(told) {
+			told = opened
+		}
+	}
+	l.clock.compared(told)
+	switch is := l.clock.ahead(); {
+	case is && !was:
+		l.progress()
+		l.Logger.Warn("this machine's clock is ahead of the broker's, or no stage works: nobody is charged until one of them is mended (docs/runbook.md, clocks)",
+			"clock", l.clock.read().UTC(), "broker", told.UTC())
+	case was && !is:
+		l.progress()
+		l.Logger.Info("this machine's clock agrees with the broker's again")
+	}
+}

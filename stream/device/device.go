@@ -1,0 +1,78 @@
+package device
+
+import (
+	"context"
+	"sync"
+
+	"github.com/panlearn/panlearn/stream/device/consent"
+)
+
+// A Device publishes events of one task. Its methods may be called from any goroutine. Nothing happens before the
+// first of them is called.
+type Device struct {
+	loop   *loop
+	start  sync.Once
+	cancel context.CancelFunc
+	ctx    context.Context
+	done   chan struct{} // closed after err is written
+	err    error
+}
+
+// New makes a client. It reads and sends nothing yet.
+func New(c Config) (*Device, error) {
+	c, err := c.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	return &Device{loop: newLoop(c), ctx: ctx, cancel: cancel, done: make(chan struct{})}, nil
+}
+
+func (c *Device) run() {
+	c.start.Do(func() {
+		go func() {
+			defer close(c.done)
+			c.err = c.loop.run(c.ctx)
+		}()
+	})
+}
+
+// Close stops the client and waits for it. Events that wait are answered: charged ones as Unknown, though a
+// later client with the same store may learn more. The error is why the client had ended before, a *RefusedError where
+// it refused.
+func (c *Device) Close() error {
+	c.cancel()
+	c.run() // a client that never ran answers its inbox, too
+	<-c.done
+	return c.err
+}
+
+// Done is closed when the client has ended: after Close, or before it where it refused or its store failed. Close then
+// tells why.
+func (c *Device) Done() <-chan struct{} { return c.done }
+
+// Agreement waits until the task is announced and the policy has agreed to it. The error is a *RefusedError where it
+// does not.
+func (c *Device) Agreement(ctx context.Context) (*consent.Agreement, error) {
+	c.run()
+	select {
+	case <-c.loop.agreed:
+		return c.loop.agreement, nil
+	default:
+	}
+	select {
+	case <-c.loop.agreed:
+		return c.loop.agreement, nil
+	case <-c.done:
+		return nil, c.ended()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (c *Device) ended() error {
+	if c.err != nil {
+		return c.err
+	}
+	return errEnded
+}

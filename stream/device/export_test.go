@@ -1,0 +1,35 @@
+package device
+
+import (
+	"time"
+
+	"github.com/panlearn/panlearn/learner/block"
+	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/randomizer"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/device/consent"
+)
+
+// MessageID is the message id of the message with that first report id, for an attempt.
+var MessageID = messageID
+
+// OnMap has the client do something before it maps a row: such as to take its time.
+func (c *Device) OnMap(f func(task.Row)) { c.loop.onMap = f }
+
+// OnAgree has the client make something of its agreement before it acts on it.
+func (c *Device) OnAgree(f func(*consent.Agreement)) { c.loop.onAgree = f }
+
+// OnReport shows what each draw is about, and with which parameters.
+func (c *Device) OnReport(f func(stream.Round, block.Block, randomizer.Params)) { c.loop.onReport = f }
+
+// AllRows is the key of all rows of a silo.
+var AllRows = allRows
+
+// WorkOf is what the client takes the work of an event of so many rows for.
+var WorkOf = workOf
+
+// SetClock gives the client another clock than the machine's.
+func (c *Device) SetClock(read func() time.Time) { c.loop.clock.read = read }
+
+// Within bounds the time from when an event may join until its report leaves.
+func (c *Device) Within() time.Duration { return c.loop.beats.within() }

@@ -1,0 +1,308 @@
+package device
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/panlearn/panlearn/learner/report"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/device/consent"
+	"github.com/panlearn/panlearn/stream/device/participation"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/seal"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// look reads what is new of that which this device has a use for. Only a refusal is an error: what cannot be read now is read later.
+func (l *loop) look(ctx context.Context) error {
+	before, begun := l.learned, time.Now()
+	if l.agreement == nil {
+		if err := l.agree(ctx); err != nil {
+			return err
+		}
+	}
+	if l.agreement != nil {
+		if err := l.follow(ctx); err != nil {
+			return err
+		}
+	}
+	now := time.Now()
+	// An event that came while this looked for no rounds has the next look taken at once.
+	if l.resting = l.agreement != nil && (l.has() == nothing || !l.over() && l.looked.Before(begun)); l.resting {
+		l.pace.rests(now)
+		return nil
+	}
+	l.pace.looked(now, l.learned > before, l.patience())
+	return nil
+}
+
+// follow reads rounds, attempts and the End.
+func (l *loop) follow(ctx context.Context) error {
+	before, was := l.learned, l.current
+	if !l.over() && l.has() != nothing {
+		l.looked = time.Now()
+		if m, hash, ok := l.records.newestRound(ctx, l.currentNumber(), time.Now().Round(0)); ok {
+			if err := l.takeRound(ctx, m, hash); err != nil {
+				return err
+			}
+		}
+		if l.unsure && l.learned == before {
+			l.lookBack(ctx)
+		}
+		l.unsure = false
+	}
+	for _, r := range l.rounds {
+		l.followAttempts(ctx, r)
+	}
+	// Where the task was ended in place of the newest round, that round stands and has no Close: nobody sends to it who was not there before.
+	if !l.over() && (l.learned == before || l.current != was) {
+		if got, ok := l.records.get(ctx, l.Task.End(), false); ok {
+			l.takeEnd(got)
+		}
+	}
+	return nil
+}
+
+// agree reads the Task and decides, once, whether to take part.
+func (l *loop) agree(ctx context.Context) error {
+	t, hash, ok := l.records.readTask(ctx)
+	if !ok {
+		return nil
+	}
+	pin, pinned, err := l.Store.Pin()
+	if err != nil {
+		return fmt.Errorf("read pin: %w", err)
+	}
+	byPolicy := l.Policy.Pins()
+	switch {
+	case pinned && pin.Task != hash:
+		return consent.Refuse("task hash", fmt.Sprintf("%x", hash), "%x, which this state folder pins", pin.Task)
+	case !pinned && !byPolicy && l.Policy.ForbidFirstUse:
+		return consent.Refuse("task hash", fmt.Sprintf("%x, pinned by nobody", hash), "task_hash, task_hashes, or learner_key and stage_key, in the policy")
+	}
+	agreement, err := l.Policy.CheckTask(t, hash)
+	if err == nil && l.Spec != nil {
+		err = agreement.CheckDeclaration(l.Spec)
+	}
+	if err != nil {
+		return err
+	}
+	from := l.from(agreement)
+	if pinned && pin.Source != from {
+		return consent.Refuse("source", fmt.Sprintf("%q", from), "%q, as before: users could take part twice under other keys", pin.Source)
+	}
+	for i, f := range t.Plan.Phases {
+		bundle := min(l.Bundle, int(f.Mechanism.MaxBundle))
+		if bundle < l.Bundle {
+			l.Logger.Warn("the task takes smaller bundles", "phase", i+1, "bundle", l.Bundle, "max_bundle", bundle)
+		}
+		size := seal.ReportSize(t.Suite, bundle, bundle*agreement.Phases[i].Params.ReportBytes())
+		if l.Limits.MaxPayload > 0 && size > l.Limits.MaxPayload {
+			return fmt.Errorf("a message of %d reports has %d bytes, the broker takes %d: use smaller bundles, or raise its max_payload",
+				bundle, size, l.Limits.MaxPayload)
+		}
+	}
+	if l.onAgree != nil {
+		l.onAgree(agreement)
+	}
+	if err := l.checkBlocks(agreement); err != nil {
+		return err
+	}
+	terms := agreement
+	switch silo := agreement.Spec.Silo != nil; {
+	case silo && pinned:
+		terms, err = agreement.Kept(pin.Units, pin.Trials)
+	case silo && agreement.Whole():
+		terms = nil // all of its rows are read first
+	case silo:
+		terms, err = agreement.Own(agreement.Units())
+	}
+	if err != nil {
+		return err
+	}
+	l.terms, l.accounts.agreement, l.records.agreement = terms, terms, agreement
+	l.accounts.perUser = l.UserKeys || agreement.Spec.ByUser() && agreement.Spec.Silo == nil // an event is a person, under the person's key
+	if l.compareClock(ctx); l.clock.unknown {
+		return nil
+	}
+	if terms != nil {
+		if err := l.accounts.enter(pinned, uint64(len(l.events))); err != nil {
+			return err
+		}
+	}
+	if l.order, l.kept, l.people = pin.Order, pin.Units, pin.People; !pinned {
+		l.order = newOrder()
+		l.unpinned = &participation.Pin{Task: hash, Source: from, Order: l.order}
+		if agreement.Spec.Silo != nil && terms != nil {
+			l.unpinned.Units, l.unpinned.Trials = terms.Units(), terms.Trials()
+		}
+	}
+	l.Logger.Info("agreed to the task", "task_hash", fmt.Sprintf("%x", hash), "trust", agreement.Spec.Privacy.Trust,
+		"epsilon", cmp.Or(terms, agreement).Guarantee.Epsilon, "delta", agreement.Delta, "honest_fraction_of_every_cohort", agreement.HonestFraction.String())
+	l.agreement = agreement
+	close(l.agreed)
+	l.progress()
+	return nil
+}
+
+func (l *loop) takeEnd(got stream.Message) {
+	if end, ok := l.records.end(got); ok {
+		l.endedAt = time.Now()
+		l.learned++
+		l.Logger.Info("the task has ended", "last_round", end.LastRound, "reason", end.Reason)
+		close(l.ended)
+		if l.has() != nothing { // for the Close of the last round
+			l.pace.soon(l.endedAt, min(l.spread(), l.CloseWait/2))
+		}
+		l.progress()
+	}
+}
+
+// currentNumber is that of the newest round known, 0 before the first.
+func (l *loop) currentNumber() stream.Round {
+	if l.current == nil {
+		return 0
+	}
+	return l.current.number
+}
+
+// takeRound takes up a round that is newer than all others. An older one, read or heard, changes nothing, and one in the place of a round that
+// was answered is not answered: see replaced.
+func (l *loop) takeRound(ctx context.Context, m *wire.Round, hash stream.Hash) error {
+	number := stream.Round(m.Round)
+	if number < l.currentNumber() || (number == l.currentNumber() && hash == l.current.manifest) {
+		return nil
+	}
+	known, err := l.known(number)
+	if err != nil {
+		return err
+	}
+	if known != nil && *known != hash {
+		l.replaced(number)
+		return nil
+	}
+	if err := cmp.Or(l.terms, l.agreement).CheckRound(m, hash, known); err != nil {
+		return err
+	}
+	if l.current != nil {
+		if err := l.agreement.CheckOrder(l.current.message, m); err != nil && !l.isReplaced(ctx, l.current) {
+			return err
+		}
+	}
+	at, _ := manifest.Follows(l.agreement.Task, l.agreement.Hash, m) // CheckRound knows that it does
+	if err := l.ask(at.Index, m); err != nil {
+		return err
+	}
+	r := l.rounds[number]
+	if r == nil {
+		r = &round{number: number, manifest: hash}
+		l.rounds[number] = r
+	}
+	if r.message, r.place, r.most = m, at, at.Cohort; l.agreement.Spec.Silo != nil {
+		r.most = 1
+	}
+	if old := l.current; old != nil && len(old.bundles) == 0 {
+		delete(l.rounds, old.number)
+	}
+	l.goesOn()
+	l.current, l.records.there = r, time.Now().Round(0)
+	l.learned++
+	l.queue.recall(l.stands())
+	l.progress()
+	return nil
+}
+
+// ask has reports drawn for a round, in a phase of the plan by its index. Those of a silo whose rows are still read wait for its terms.
+func (l *loop) ask(phase int, m *wire.Round) error {
+	if l.terms == nil {
+		return nil
+	}
+	if l.reports == nil || l.phase != phase {
+		reports, err := report.New(l.terms.Phases[phase].Reports, l.terms.Phases[phase].Params, l.Entropy)
+		if err != nil {
+			return err
+		}
+		l.reports, l.phase = reports, phase
+		if err := l.calibrate(phase, m.Point, manifest.Frame(m.Frame)); err != nil {
+			return err
+		}
+	}
+	return l.reports.At(m.Point, manifest.Frame(m.Frame))
+}
+
+// known is the manifest hash under which a round was seen, or joined in an earlier run.
+func (l *loop) known(number stream.Round) (*stream.Hash, error) {
+	if r := l.rounds[number]; r != nil {
+		return &r.manifest, nil
+	}
+	hash, found, err := l.Store.Manifest(number)
+	if err != nil || !found {
+		return nil, err
+	}
+	return &hash, nil
+}
+
+// followAttempts looks for the newest attempt at a round and for its Close.
+func (l *loop) followAttempts(ctx context.Context, r *round) {
+	if r.closed != nil || (r != l.current && len(r.bundles) == 0) || l.has() == nothing {
+		return
+	}
+	if o, a, ok := l.records.latestOpen(ctx, r.number, r.manifest); ok {
+		if r.wentBack(a, time.Now()) {
+			r.open = nil
+		}
+		l.takeOpen(r, o, a)
+	}
+	for _, a := range r.attempts() {
+		if c, ok := l.records.readClose(ctx, r.number, a, r.manifest); ok && l.takeClose(ctx, r, c) {
+			return
+		}
+	}
+	// The records of a round that is so far behind are removed when they are old. Its outcome then is what it is without them.
+	if len(r.bundles) > 0 && !r.gone && r.number+stream.KeptRounds < l.currentNumber() && l.records.removed(ctx, r.number) {
+		l.Logger.Warn("the records of a round are gone, and nothing will tell who was counted: its users stay charged", "round", r.number,
+			"newest_round", l.currentNumber(), "users", r.events())
+		r.gone = true
+		l.learned++
+	}
+}
+
+// takeOpen takes up an attempt that is newer than those known, or another of the same number, which the broker may have lost.
+func (l *loop) takeOpen(r *round, o *wire.Open, a participation.Attempt) {
+	if r.closed != nil || (r.open != nil && (a == r.attempt || a.Number < r.attempt.Number)) {
+		return
+	}
+	if r.open != nil && len(r.bundles) > 0 {
+		l.Logger.Info("the stage opened the round again", "round", r.number, "attempt", o.Attempt,
+			"sends_again", !l.agreement.HasFloors())
+	}
+	r.open, r.attempt, r.opened, r.claimed = o, a, time.Now(), false
+	r.owed = append(r.owed[:0:0], r.bundles...)
+	if l.agreement.HasFloors() {
+		r.joined = r.standing(a)
+	}
+	if r == l.current {
+		l.queue.recall(l.stands())
+	}
+	l.learned++
+	l.progress()
+}
+
+// takeClose takes up the outcome of a round. Where it decides about nobody here, the Open beside it is of no interest; else it says whether that is there.
+func (l *loop) takeClose(ctx context.Context, r *round, c *wire.Close) bool {
+	closed := participation.Closed{Round: r.number, Manifest: r.manifest, Void: c.Void}
+	if len(r.bundles) > 0 {
+		var ok bool
+		if closed, ok = l.records.closed(ctx, c); !ok {
+			return false
+		}
+	}
+	r.closed, r.closing = &closed, nil
+	l.learned++
+	if c.Void {
+		l.Logger.Warn("the round is void: its users stay charged", "round", r.number)
+	}
+	return true
+}

@@ -1,0 +1,83 @@
+package httpgateway
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/stream/device/consent"
+)
+
+// longNumber has more digits than a float64, which takes the longest to read.
+var longNumber = "0." + strings.Repeat("1234567890", 4)
+
+// moreBytes bounds the bytes that an event of a person may have for members that are passed over, on average.
+const moreBytes = 256
+
+// decoyOf is an event of a declared task with every column there, and all digits of each.
+func decoyOf(spec *task.Spec) []byte {
+	var out bytes.Buffer
+	if v := spec.Features.Vector; v != nil {
+		out.WriteString(`{"value":[`)
+		for i := range v.Dimension {
+			if i > 0 {
+				out.WriteByte(',')
+			}
+			out.WriteString(longNumber)
+		}
+		out.WriteString(`],"label":1}`)
+		return out.Bytes()
+	}
+	schema := spec.Schema()
+	out.WriteByte('{')
+	for _, name := range append(schema.Columns, schema.Label) {
+		quoted, _ := json.Marshal(name)
+		out.Write(quoted)
+		out.WriteString(":" + longNumber + ",")
+	}
+	more := min(moreBytes, spec.Events.MaxLine-out.Len()-len(`"":0}`))
+	out.WriteString(strings.Repeat(`"x":0,`, max(0, more)/len(`"x":0,`)) + `"":0}`)
+	return out.Bytes()
+}
+
+// Work returns what a gateway does on a tick for one request at most, beside what a client does for its example: the
+// largest body is parsed, in the pieces that take the longest, and mapped. It is what a client's Config.Work must be.
+func Work(a *consent.Agreement) (func(), error) {
+	m := new(mapper)
+	if err := m.use(a); err != nil {
+		return nil, err
+	}
+	if m.items > 0 {
+		var all person
+		for range m.items {
+			all.events = append(all.events, m.decoy)
+		}
+		return func() { _, _ = m.examples(all) }, nil
+	}
+	body := decoyBody(m)
+	features := m.features.Decoy()
+	return func() {
+		_, _ = m.example("a", body)
+		_ = m.features.Map(features, new(convex.Example)) // also where the decoy's words are in no vocabulary
+	}, nil
+}
+
+// decoyBody is a body of one event that takes the longest of those that are parsed: the event is as long as one may be, filled up with members
+// that are passed over, which parse slower than any other filling, and blanks follow.
+func decoyBody(m *mapper) []byte {
+	most := int(m.most) - len(`{"key":"a","event":}`)
+	if m.agreement.Spec.Features.Vector == nil {
+		most = min(most, m.agreement.Spec.Events.MaxLine)
+	}
+	event := bytes.Clone(bytes.TrimSuffix(m.decoy, []byte("}")))
+	for len(event)+len(`,"x":0}`) <= most && m.agreement.Spec.Features.Vector == nil {
+		event = append(event, `,"x":0`...)
+	}
+	body := append(append([]byte(`{"key":"a","event":`), event...), '}')
+	for len(body) < int(m.most)-1 {
+		body = append(body, ' ')
+	}
+	return append(body, '}')
+}

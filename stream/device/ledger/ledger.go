@@ -1,0 +1,104 @@
+// Package ledger is the account of what the tasks of one state folder cost its users: an epsilon and a delta for each person and
+// task, which outlives tasks, records of participation and restarts.
+//
+// A client charges before it publishes ([Add]), and says later that outcomes are known ([Settle]); nothing is given back. What is
+// spent is a sum, upper bounds ([Spent]); which sums are too much is the policy's question (package consent). Where the charges are
+// kept is a [Ledger]: a file (package filestore), or [Memory].
+package ledger
+
+import (
+	"iter"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/panlearn/panlearn/stream/device/participation"
+)
+
+// Everyone is the account of all users of a ledger together: a bound for each of them, whoever is behind which event.
+var Everyone = participation.Key{}
+
+// A Ledger remembers what the tasks of one state folder cost its users. It outlives tasks, and must not be restored from a
+// backup. Several clients may use one at the same time. Calls may come from any goroutine.
+//
+// A ledger's clock is the largest time that it was ever told: a clock that is set back gives no budget back.
+type Ledger interface {
+	// Update hands the charges of accounts to edit, which changes the slice of each in place, and makes the result durable
+	// in one write before it returns. now is the ledger's clock, to the millisecond. Where edit fails, no charge is
+	// changed, and its error is returned as it is; the clock is kept all the same. After any other error nobody knows what
+	// is stored, and the caller sends nothing.
+	Update(clock time.Time, accounts []participation.Key, edit func(now time.Time, charges [][]Charge) error) error
+
+	// Accounts yields all accounts, Everyone first. Nothing is written while it runs.
+	Accounts() iter.Seq2[Account, error]
+
+	// Clock returns the largest time that the ledger was told; zero where there is none yet.
+	Clock() (time.Time, error)
+}
+
+// An Account is one user's charges, or Everyone's.
+type Account struct {
+	Key     participation.Key
+	Charges []Charge
+}
+
+// LaterOf is the clock of a ledger that was last told one time and is now told another, to the millisecond.
+func LaterOf(last, clock time.Time) time.Time {
+	clock = clock.Truncate(time.Millisecond).UTC()
+	if last.After(clock) {
+		return last
+	}
+	return clock
+}
+
+// A Memory is a Ledger that a process loses with its memory: for simulations and tests.
+type Memory struct {
+	mu       sync.Mutex
+	clock    time.Time
+	accounts map[participation.Key][]Charge
+}
+
+// NewMemory returns an empty ledger.
+func NewMemory() *Memory { return &Memory{accounts: make(map[participation.Key][]Charge)} }
+
+// Update implements Ledger.
+func (l *Memory) Update(clock time.Time, accounts []participation.Key, edit func(time.Time, [][]Charge) error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := LaterOf(l.clock, clock)
+	charges := make([][]Charge, len(accounts))
+	for i, k := range accounts {
+		charges[i] = slices.Clone(l.accounts[k])
+	}
+	l.clock = now
+	if err := edit(now, charges); err != nil {
+		return err
+	}
+	for i, k := range accounts {
+		l.accounts[k] = slices.Clone(charges[i])
+	}
+	return nil
+}
+
+// Accounts implements Ledger.
+func (l *Memory) Accounts() iter.Seq2[Account, error] {
+	return func(yield func(Account, error) bool) {
+		l.mu.Lock()
+		all := maps.Clone(l.accounts)
+		l.mu.Unlock()
+		keys := slices.SortedFunc(maps.Keys(all), func(a, b participation.Key) int { return slices.Compare(a[:], b[:]) }) // Everyone is zero
+		for _, k := range keys {
+			if !yield(Account{Key: k, Charges: slices.Clone(all[k])}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Clock implements Ledger.
+func (l *Memory) Clock() (time.Time, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.clock, nil
+}

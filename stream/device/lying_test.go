@@ -1,0 +1,332 @@
+package device_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/panlearn/panlearn/randomizer/accounting"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/device"
+	"github.com/panlearn/panlearn/stream/device/ledger"
+	"github.com/panlearn/panlearn/stream/device/participation"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// A falsifier stores every report, and answers each publish with a sequence beyond every cutoff.
+type falsifier struct{ stream.ReportWriter }
+
+func (l falsifier) Publish(ctx context.Context, reports []stream.Outgoing) ([]stream.Ack, error) {
+	acks, err := l.ReportWriter.Publish(ctx, reports)
+	for i := range acks {
+		if acks[i].Sequence > 0 {
+			acks[i] = stream.Ack{Status: stream.Stored, Sequence: 1<<60 + acks[i].Sequence}
+		}
+	}
+	return acks, err
+}
+
+// An unwritable takes no report.
+type unwritable struct{ t *testing.T }
+
+func (u unwritable) Publish(context.Context, []stream.Outgoing) ([]stream.Ack, error) {
+	u.t.Error("a report was published")
+	return nil, errors.New("not to be written")
+}
+
+// batches are the rounds in whose batch an event is, whatever its device was told.
+func (s *spy) batches(w *world) map[participation.Key][]stream.Round {
+	out := map[participation.Key][]stream.Round{}
+	for _, m := range w.broker.Dump() {
+		if m.Stream != stream.Reports {
+			continue
+		}
+		a, err := stream.ParseSubject(m.Subject)
+		must(s.t, err)
+		var r wire.Report
+		must(s.t, stream.Unmarshal(m.Data, &r))
+		if c := w.closed(a.Round, a.Attempt); c == nil || c.Void || m.Sequence > c.Cutoff {
+			continue
+		}
+		for _, id := range r.Ids {
+			key := s.owner[[16]byte(id)]
+			out[key] = append(out[key], a.Round)
+		}
+	}
+	return out
+}
+
+// released is what the batches of one event cost, by their mechanisms alone: that of a learner who sees all of them, or of an intruder who
+// looked into one, too.
+func (w *world) released(rounds []stream.Round) (epsilon float64) {
+	floors := w.params.FloorTrials > 0
+	for look := -1; look < len(rounds) && (look < 0 || floors); look++ {
+		var views []accounting.Mechanism
+		for i, r := range rounds {
+			at, _ := w.place(r)
+			trials := at.Cohort*uint64(w.params.Trials) + 2*w.params.FloorTrials
+			if i == look {
+				trials = w.params.FloorTrials + uint64(w.params.Trials)
+			}
+			views = append(views, accounting.Mechanism{Trials: trials, P: 0.5, Levels: int(w.params.Levels), Dim: w.params.Dim, Rounds: 1})
+		}
+		e, err := accounting.NewAccountant().Epsilon(w.task.Plan.Delta, views...)
+		must(w.t, err)
+		epsilon = max(epsilon, e)
+	}
+	return epsilon
+}
+
+// charged is what the ledger says that a task cost whom: the user of a key, or everybody.
+func (w *world) charged(l ledger.Ledger, key participation.Key) float64 {
+	for a, err := range l.Accounts() {
+		must(w.t, err)
+		if a.Key == key {
+			if i := ledger.Index(a.Charges, w.hash); i >= 0 {
+				return a.Charges[i].Epsilon
+			}
+		}
+	}
+	return 0
+}
+
+// auditCharges insists that every event's batches together cost no more than the ledger says and the limit allows, and returns how many
+// batches hold the event that most do.
+func (s *spy) auditCharges(w *world, book ledger.Ledger, named bool, limit float64) (most int) {
+	s.t.Helper()
+	for key, rounds := range s.batches(w) {
+		account := ledger.Everyone
+		if named {
+			account = key
+		}
+		most = max(most, len(rounds))
+		if truth, says := w.released(rounds), w.charged(book, account); !(truth <= says*(1+1e-9)) || !(says <= limit*(1+1e-9)) {
+			s.t.Errorf("an event is in %d batches, which cost %v; the ledger says %v, of %v", len(rounds), truth, says, limit)
+		}
+	}
+	return most
+}
+
+// A broker that lies makes devices believe that nobody was counted, while the stage counts everybody. Under a policy that sets nothing
+// every event is in one batch, or in those of one interactive phase; a larger max_epsilon lets it be in more, and their composition is
+// what the ledger says.
+func TestLyingBrokerGetsWhatTheLedgerSays(t *testing.T) {
+	phases := func(p ...*wire.Phase) func(*world) { return func(w *world) { w.replan(p...) } }
+	for _, c := range []struct {
+		name   string
+		plan   plan
+		change func(*world)
+		limit  float64 // max_epsilon; 0 sets none
+		most   int     // batches; 0: as many of one round as are within the limit
+	}{
+		{"the zero policy", plan{tight: true}, nil, 0, 1},
+		{"the zero policy, under floors", plan{tight: true, trust: accounting.ShufflePan}, nil, 0, 1},
+		{"a larger limit", plan{}, nil, 4, 0},
+		{"a smaller limit", plan{}, nil, 2.2, 0},
+		{"pan", plan{trust: accounting.Pan}, nil, 1.8, 0},
+		{"shuffle and pan", plan{trust: accounting.ShufflePan}, nil, 1.3, 0},
+		{"an interactive phase", plan{tight: true}, phases(asked(8, 3, 0), once(8, 4), asked(8, 2, 0)), 9.3, 3},
+		{"interactive phases", plan{}, phases(asked(8, 3, 0), once(8, 2), asked(8, 2, 0)), 4, 4},
+	} {
+		for _, named := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				c.plan.rounds, c.plan.cohort, c.plan.deadline = 10, 8, time.Minute
+				w := newWorld(t, c.plan)
+				if c.change != nil {
+					c.change(w)
+				}
+				limit, most, all := c.limit, c.most, []stream.Round{1}
+				if limit == 0 {
+					limit = 4 // the task's
+				}
+				s, book := newSpy(t, participation.NewMemoryStore()), ledger.NewMemory()
+				cfg := w.config(s)
+				cfg.Policy.MaxEpsilon, cfg.Ledger, cfg.UserKeys, cfg.Reports = c.limit, book, named, falsifier{cfg.Reports}
+				w.play(t.Context(), func(ctx context.Context) {
+					ctx, stop := context.WithTimeout(ctx, 5*time.Hour)
+					defer stop()
+					var sum device.Summary
+					var err error
+					if named {
+						sum, err = publishUsers(ctx, w.client(cfg), 8)
+					} else {
+						sum, err = w.client(cfg).Run(ctx, rows(8, false))
+					}
+					must(t, err)
+					if sum.Events != 8 || sum.Uncounted != 8 || (!named && sum.NotAgain != 8 && c.most < 7) {
+						t.Errorf("%s: %+v, want 8 that believe to be in no batch, and are not sent again", c.name, sum)
+					}
+				})
+				for ; most == 0; all = append(all, 1) {
+					if w.released(append(all, 1)) > limit {
+						most = len(all)
+					}
+				}
+				if got := s.auditCharges(w, book, named, limit); got != most {
+					t.Errorf("%s, accounts of users %t: an event is in %d batches, want %d", c.name, named, got, most)
+				}
+				again := ledger.NewMemory() // the ledger is lost: another one says no less
+				cfg.Ledger, cfg.Reports = again, unwritable{t}
+				dev := w.client(cfg)
+				_, err := dev.Agreement(t.Context())
+				must(t, errors.Join(err, dev.Close()))
+				s.auditCharges(w, again, false, limit)
+				if most > 8 || c.most == 0 && most < 2 {
+					t.Errorf("%s: %d participations are within the limit: the case shows nothing", c.name, most)
+				}
+			})
+		}
+	}
+}
+
+// A moody broker stores all and answers each report as it likes: as it is, with a sequence beyond every cutoff, of another report, as refused, or not.
+type moody struct {
+	stream.ReportWriter
+	mu   *sync.Mutex // guards mood: a client makes several publishes at a time
+	mood *rand.Rand
+}
+
+func (m moody) Publish(ctx context.Context, reports []stream.Outgoing) ([]stream.Ack, error) {
+	acks, err := m.ReportWriter.Publish(ctx, reports)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i := range acks {
+		switch m.mood.IntN(9) {
+		case 0:
+		case 1:
+			acks[i] = stream.Ack{}
+		case 2:
+			acks[i] = acks[m.mood.IntN(i+1)]
+		case 3, 4:
+			acks[i] = stream.Ack{Status: stream.Refused}
+		case 5:
+			acks[i] = stream.Ack{Status: stream.Duplicate, Sequence: 1<<60 + acks[i].Sequence}
+		default:
+			acks[i] = stream.Ack{Status: stream.Stored, Sequence: 1<<60 + acks[i].Sequence}
+		}
+	}
+	return acks, err
+}
+
+// A broker that lies to some, to each in another way, and devices that are stopped and begun again in the middle.
+func TestLyingToSome(t *testing.T) {
+	most := 0
+	for seed := range uint64(6) {
+		synctest.Test(t, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 12))
+			w := newWorld(t, plan{rounds: 10, cohort: 8, deadline: time.Minute, trust: []accounting.Trust{accounting.Shuffle, accounting.ShufflePan, accounting.Shuffle}[seed%3]})
+			if seed%3 == 2 {
+				w.replan(asked(8, 3, 0), once(8, 2), asked(8, 2, 0))
+			}
+			s, book := newSpy(t, participation.NewMemoryStore()), ledger.NewMemory()
+			w.play(t.Context(), func(ctx context.Context) {
+				for life := range 6 {
+					cfg := w.config(s)
+					cfg.Policy.MaxEpsilon, cfg.Ledger, cfg.Reports = 4, book, moody{cfg.Reports, new(sync.Mutex), rand.New(rand.NewPCG(seed, uint64(life)))}
+					short, stop := context.WithTimeout(ctx, time.Duration(1+random.IntN(90))*time.Second)
+					if _, err := w.client(cfg).Run(short, rows(16, true)); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+						t.Error(err)
+					}
+					stop()
+				}
+			})
+			most = max(most, s.auditCharges(w, book, false, 4))
+		})
+	}
+	if most < 2 {
+		t.Errorf("no event is in more than %d batches: the test shows nothing", most)
+	}
+}
+
+// The same with a device that dies at every write of its ledger, or of its store: between the two, too.
+func TestLyingBrokerAndDeaths(t *testing.T) {
+	for _, inLedger := range []bool{true, false} {
+		for _, lost := range []bool{true, false} {
+			died := true
+			for i := 1; died; i++ {
+				if i > 60 {
+					t.Fatal("the run never gets by without the death")
+				}
+				synctest.Test(t, func(t *testing.T) {
+					w := newWorld(t, plan{rounds: 6, cohort: 4, deadline: time.Minute})
+					s, book := newSpy(t, participation.NewMemoryStore()), &gravedigger{Ledger: ledger.NewMemory(), lost: lost}
+					if s.lost = lost; inLedger {
+						book.failAt = i
+					} else {
+						s.failAt = i
+					}
+					w.play(t.Context(), func(ctx context.Context) {
+						run := func() error {
+							cfg := w.config(s)
+							cfg.Policy.MaxEpsilon, cfg.Ledger, cfg.Reports = 2.2, book, falsifier{cfg.Reports}
+							_, err := w.client(cfg).Run(ctx, rows(4, false))
+							s.auditCharges(w, book, false, 2.2)
+							return err
+						}
+						err := run()
+						if died = errors.Is(err, errDied); died {
+							s.failAt, book.failAt = 0, 0
+							err = run()
+						}
+						must(t, err)
+					})
+					// Answers that the dead device did not store leave its events in doubt, for good.
+					if got := s.auditCharges(w, book, false, 2.2); got > 3 || got != 3 && (!died || inLedger) {
+						t.Errorf("death at write %d, of the ledger %t: an event is in %d batches, want 3", i, inLedger, got)
+					}
+				})
+			}
+		}
+	}
+}
+
+// What a lying broker gets in one task is not there for the next: the totals hold over both.
+func TestLyingBrokerAndTotals(t *testing.T) {
+	for _, named := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			book, limit := ledger.NewMemory(), 2.5
+			var truth float64
+			var most []int
+			for range 2 {
+				w := newWorld(t, plan{rounds: 10, cohort: 8, deadline: time.Minute})
+				s := newSpy(t, participation.NewMemoryStore())
+				cfg := w.config(s)
+				cfg.Policy.MaxEpsilon, cfg.Policy.MaxTotalEpsilon = 1.7, limit // two participations in the first task alone
+				cfg.Ledger, cfg.UserKeys, cfg.Reports = book, named, falsifier{cfg.Reports}
+				w.play(t.Context(), func(ctx context.Context) {
+					ctx, stop := context.WithTimeout(ctx, 5*time.Hour)
+					defer stop()
+					run := func() (device.Summary, error) { return w.client(cfg).Run(ctx, rows(8, false)) }
+					if named {
+						run = func() (device.Summary, error) { return publishUsers(ctx, w.client(cfg), 8) }
+					}
+					switch sum, err := run(); {
+					case len(most) == 0:
+						must(t, err)
+					case named:
+						if sum.Refused != 8 {
+							t.Errorf("the second task: %+v, want 8 users refused", sum)
+						}
+					default:
+						refusal(t, "the second task", err, "total epsilon")
+					}
+				})
+				most = append(most, s.auditCharges(w, book, named, cfg.Policy.MaxEpsilon))
+				worst := 0.0
+				for _, rounds := range s.batches(w) {
+					worst = math.Max(worst, w.released(rounds))
+				}
+				truth += worst
+			}
+			if !(truth <= limit) || fmt.Sprint(most) != "[2 0]" {
+				t.Errorf("accounts of users %t: %v batches, which cost %v of %v", named, most, truth, limit)
+			}
+		})
+	}
+}

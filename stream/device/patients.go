@@ -1,0 +1,103 @@
+package device
+
+import (
+	"context"
+	"iter"
+
+	"github.com/panlearn/panlearn/learner/block"
+	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/stream/device/participation"
+)
+
+// patients makes the events of an organisation whose people are protected, of rows that are read to their end. Who is there, in which order of
+// first rows, decides about blocks, and not how many rows anybody has.
+func (m *mapper) patients(ctx context.Context, rows iter.Seq2[task.Row, error]) iter.Seq[*event] {
+	return func(yield func(*event) bool) {
+		p := m.people()
+		var all []block.Person[line]
+		for one := range p.Collected(m.own(ctx, rows)) {
+			all = append(all, one)
+		}
+		m.failed = p.Err()
+		m.tally.nobodys(p.Counts())
+		if m.failed != nil {
+			return
+		}
+		if m.loop.whenRead(ctx) != nil {
+			return
+		}
+		events := m.wards
+		if m.loop.agreement.Whole() {
+			events = m.hospital
+		}
+		for e := range events(all) {
+			if !yield(e) {
+				return
+			}
+		}
+	}
+}
+
+// hospital is one event of everybody, in every round. Later runs take as many people: the first of them.
+func (m *mapper) hospital(all []block.Person[line]) iter.Seq[*event] {
+	return func(yield func(*event) bool) {
+		terms, ok := m.sized("people of this silo", uint64(len(all)))
+		if !ok {
+			return
+		}
+		if kept := m.loop.kept; kept > 0 {
+			m.leave(all[kept:])
+			all = all[:kept]
+		}
+		e := m.about(allRows, all)
+		e.terms = terms
+		yield(e)
+	}
+}
+
+// wards are events of disjoint blocks of people, as many in each as the plan says. The first run decides who is in which, for ever: that is stored
+// before the first of them is drawn, so that nobody comes into a second block however files are named and sorted later. Whoever is not
+// there any more says nothing in the own block, and who came later is in none.
+func (m *mapper) wards(all []block.Person[line]) iter.Seq[*event] {
+	return func(yield func(*event) bool) {
+		k, pinned := int(m.loop.agreement.Units()), m.loop.people
+		if pinned == nil {
+			for _, one := range all[:len(all)-len(all)%k] {
+				pinned = append(pinned, participation.EventKey(one.ID))
+			}
+		}
+		places := make(map[participation.Key]int, len(pinned))
+		for i, key := range pinned {
+			places[key] = i
+		}
+		blocks := make([][]block.Person[line], len(pinned)/k)
+		for _, one := range all {
+			at, known := places[participation.EventKey(one.ID)]
+			if !known {
+				m.leave([]block.Person[line]{one})
+				continue
+			}
+			if blocks[at/k] == nil {
+				blocks[at/k] = make([]block.Person[line], k)
+			}
+			blocks[at/k][at%k] = one
+		}
+		for i, people := range blocks {
+			if people == nil {
+				continue // all of them are elsewhere by now
+			}
+			e := m.about(participation.RowKey("people of a silo", int64(i)), people)
+			e.pinned, e.before = pinned, uint64(i)
+			if !yield(e) {
+				return
+			}
+		}
+	}
+}
+
+// leave counts rows of people who are in no report.
+func (m *mapper) leave(people []block.Person[line]) {
+	for _, one := range people {
+		m.tally.left(uint64(len(one.Rows)))
+	}
+}

@@ -1,0 +1,166 @@
+package device
+
+import (
+	"bytes"
+	"container/heap"
+	"crypto/rand"
+	"encoding/binary"
+	"slices"
+	"time"
+
+	"github.com/panlearn/panlearn/stream"
+)
+
+// A queue is the events that wait to join a round, each in one of three states:
+//
+//	waiting ──▶ drawn ──▶ joins      it drew for the newest attempt, and joins when its time has come
+//	   │  ▲       │
+//	   │  └───────┘                  there is another attempt
+//	   └──▶ reserve ──▶ waiting      the round is a later one of an interactive phase and the event no member of it: it takes
+//	                                 only a place that members have left, when they had their time
+//
+// While more devices wait than a round takes, the stage announces which share of them may join at once; the others
+// follow, the later the larger the number is that they draw, and most find the round closed before (stream.Ramp). An event draws once for
+// an attempt, from the operating system's generator and its place in the queue (stream.Lots), and nothing else. Members of a round draw none: they were asked,
+// and are awaited.
+type queue struct {
+	events  []*event // waiting: the members first, by key, and then the others in their order; they are the reserve of a later round
+	members int      // how many are
+	sorted  bool     // members and the order of events are those of the newest round
+	drawn   draws
+	lots    stream.Lots // of the newest attempt
+}
+
+// add lets events wait.
+func (q *queue) add(events ...*event) {
+	q.events, q.sorted = append(q.events, events...), false
+}
+
+// recall puts those that drew back among those that wait, before all others: there is another attempt, or round. The client stands for
+// so many events that may draw for it.
+func (q *queue) recall(of uint64) {
+	q.events, q.drawn, q.sorted = append(q.drawn, q.events...), nil, false
+	q.lots = stream.NewLots(of, random32())
+}
+
+// all empties the queue.
+func (q *queue) all() []*event {
+	q.recall(0)
+	all := q.events
+	q.events = nil
+	return all
+}
+
+// sort puts the members of a round before all others, and returns those that wait for nothing any more.
+func (q *queue) sort(r *round, settled func(*event) bool) (over []*event) {
+	if q.sorted {
+		return nil
+	}
+	var members, others []*event
+	for _, e := range q.events {
+		switch {
+		case settled(e):
+			over = append(over, e)
+		case r.member(e):
+			members = append(members, e)
+		default:
+			others = append(others, e)
+		}
+	}
+	// In the order of their keys, which for rows is that of the file: the same in every run.
+	slices.SortFunc(members, func(a, b *event) int { return bytes.Compare(a.record.Key[:], b.record.Key[:]) })
+	q.events, q.members, q.sorted = append(members, others...), len(members), true
+	return over
+}
+
+// reserved says whether those that are no members wait for places that members leave.
+func (q *queue) reserved(r *round, now time.Time) bool {
+	return r.later() && (q.members > 0 || r.elapsed(now) < stream.ReserveAfter(r.place.Deadline))
+}
+
+// ready is how many events wait for a place alone, and not for their time.
+func (q *queue) ready(r *round, now time.Time) int {
+	if q.reserved(r, now) {
+		return q.members
+	}
+	return len(q.events)
+}
+
+// due is when the next of those that drew joins the newest attempt of a round.
+func (q *queue) due(r *round) (at time.Time, ok bool) {
+	if len(q.drawn) == 0 || !r.receives() {
+		return at, false
+	}
+	now := time.Now()
+	return now.Add(r.joins(q.drawn[0].draw) - r.elapsed(now)), true
+}
+
+// waits says whether next has an event to look at.
+func (q *queue) waits(r *round, places uint64, now time.Time) bool {
+	if len(q.drawn) > 0 && r.joins(q.drawn[0].draw) <= r.elapsed(now) {
+		return true
+	}
+	return len(q.events) > 0 && (q.members > 0 || places > 0 && !q.reserved(r, now))
+}
+
+// next takes up to n events that join the newest attempt of a round now, where places is how many more may be taken off
+// those that wait.
+// It also returns events that the round was not made for.
+func (q *queue) next(r *round, n int, places uint64, now time.Time) (join, misfits []*event) {
+	elapsed := r.elapsed(now)
+	due := func(e *event) bool {
+		return r.joins(e.draw) <= elapsed
+	}
+	for len(join) < n && len(q.drawn) > 0 && due(q.drawn[0]) {
+		join = append(join, heap.Pop(&q.drawn).(*event))
+	}
+	for len(join) < n && len(q.events) > 0 {
+		e, member := q.events[0], q.members > 0
+		if !member && (places == 0 || q.reserved(r, now)) {
+			break
+		}
+		q.events = q.events[1:]
+		if member {
+			q.members--
+		}
+		switch {
+		case !r.mayJoin(e): // a step that it answered, or none of its phase
+			misfits = append(misfits, e)
+			continue
+		case member:
+			join = append(join, e)
+			places -= min(places, 1)
+			continue
+		case r.open.JoinProbability != 0:
+			e.draw = r.turn(e, q.lots.Next(random32()))
+		}
+		places--
+		if r.open.JoinProbability == 0 || due(e) {
+			join = append(join, e)
+			continue
+		}
+		heap.Push(&q.drawn, e)
+	}
+	return join, misfits
+}
+
+func random32() uint32 {
+	var bits [4]byte
+	_, _ = rand.Read(bits[:]) // never fails: it ends the process instead
+	return binary.BigEndian.Uint32(bits[:])
+}
+
+// draws is a heap of events by what they drew.
+type draws []*event
+
+func (d draws) Len() int           { return len(d) }
+func (d draws) Less(i, j int) bool { return d[i].draw < d[j].draw }
+func (d draws) Swap(i, j int)      { d[i], d[j] = d[j], d[i] }
+func (d *draws) Push(e any)        { *d = append(*d, e.(*event)) }
+func (d *draws) Pop() any {
+	last := len(*d) - 1
+	e := (*d)[last]
+	(*d)[last] = nil
+	*d = (*d)[:last]
+	return e
+}

@@ -1,0 +1,336 @@
+package device
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/device/consent"
+	"github.com/panlearn/panlearn/stream/device/participation"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/seal"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// maxTold bounds what a forger can have remembered and logged.
+const maxTold = 1 << 10
+
+// records reads what learner and stage put, and lets through only what they signed for this task. Everything else is
+// treated as not there and logged once: a device cannot tell a forger from a broken peer, and neither decides anything.
+type records struct {
+	port      stream.Records
+	agreement *consent.Agreement // nil until there is one: then the Task alone is read
+	task      stream.Task
+	timeout   time.Duration
+	log       *slog.Logger
+
+	none    bool            // the last look over all rounds showed none
+	there   time.Time       // when the newest round that is known stood, by a clock that goes on while a machine sleeps
+	told    map[string]bool // what was logged already
+	failing bool            // the last read failed
+}
+
+// get reads a message, or the newest one of a pattern. It returns false where there is none that can be read now.
+func (r *records) get(ctx context.Context, subject string, latest bool) (stream.Message, bool) {
+	limited, cancel := context.WithTimeout(ctx, r.timeout)
+	defer cancel()
+	read := r.port.Get
+	if latest {
+		read = r.port.Latest
+	}
+	m, err := read(limited, subject)
+	switch {
+	case err == nil || errors.Is(err, stream.ErrNotFound):
+		if r.failing {
+			r.failing = false
+			r.log.Info("records of the task can be read again")
+		}
+		return m, err == nil
+	case !r.failing && ctx.Err() == nil && !errors.Is(err, stream.ErrDisconnected): // at the end of a run nobody waits for the answer
+		r.failing = true
+		r.log.Warn("cannot read a record of the task; trying again", "subject", subject, "err", err)
+	}
+	return stream.Message{}, false
+}
+
+// ignore logs, once a subject, why a message is treated as not there.
+func (r *records) ignore(subject string, err error) {
+	if !r.told[subject] && len(r.told) < maxTold {
+		r.told[subject] = true
+		r.log.Warn("ignored a message that does not belong to this task", "subject", subject, "err", err)
+	}
+}
+
+type ofTask interface {
+	proto.Message
+	GetTaskHash() []byte
+}
+
+// verified reads a message into m under a pinned key and returns its body.
+func (r *records) verified(ctx context.Context, subject string, latest bool, key ed25519.PublicKey, m ofTask) ([]byte, bool) {
+	got, ok := r.get(ctx, subject, latest)
+	if !ok {
+		return nil, false
+	}
+	return r.verify(got, key, m)
+}
+
+// verify takes a message that was read, or that a wake brought, into m under a pinned key and returns its body.
+func (r *records) verify(got stream.Message, key ed25519.PublicKey, m ofTask) ([]byte, bool) {
+	body, err := seal.Verify(got.Data, key, m)
+	if err == nil {
+		err = stream.CheckSubject(got.Subject, m)
+	}
+	if err == nil && !bytes.Equal(m.GetTaskHash(), r.agreement.Hash[:]) {
+		err = fmt.Errorf("task_hash %x: want %x", m.GetTaskHash(), r.agreement.Hash)
+	}
+	if err != nil {
+		r.ignore(got.Subject, err)
+		return nil, false
+	}
+	return body, true
+}
+
+// readTask reads the Task under the learner key that it names itself; whether that key is the right one is the policy's
+// question.
+func (r *records) readTask(ctx context.Context) (*wire.Task, stream.Hash, bool) {
+	subject := r.task.Task()
+	got, ok := r.get(ctx, subject, false)
+	if !ok {
+		return nil, stream.Hash{}, false
+	}
+	var envelope wire.Signed
+	var t wire.Task
+	var body []byte
+	err := stream.Unmarshal(got.Data, &envelope)
+	if err == nil {
+		body, err = seal.Verify(got.Data, envelope.Key, &t)
+	}
+	if err == nil && !bytes.Equal(envelope.Key, t.LearnerKey) {
+		err = fmt.Errorf("signed by %x, which is not its learner_key %x", envelope.Key, t.LearnerKey)
+	}
+	if err == nil && t.Name != string(r.task) {
+		err = fmt.Errorf("task %q: want %q", t.Name, r.task)
+	}
+	if err == nil {
+		err = stream.CheckSubject(got.Subject, &t)
+	}
+	if err != nil {
+		r.ignore(subject, err)
+		return nil, stream.Hash{}, false
+	}
+	return &t, stream.HashOf(body), true
+}
+
+// newestRound finds the newest round after one that is known, 0: none. The next numbers are read, in steps that double. Where none is known, or
+// the known one is gone, so that the numbers after it may be too, the stage's lease says where to begin: a hint, for it is not signed.
+// Where that leads nowhere the broker looks through all rounds, which costs it the more the more there are. It shows the one that was put last. Where that
+// one was put again, the one before it is read.
+func (r *records) newestRound(ctx context.Context, known stream.Round, now time.Time) (m *wire.Round, hash stream.Hash, ok bool) {
+	if known > 0 {
+		m, hash, ok = r.after(ctx, known)
+		kept, away := manifest.Retention(r.agreement.Task.Plan), now.Sub(r.there)
+		if ok || kept == 0 || 0 <= away && away < kept {
+			return m, hash, ok
+		}
+		if !r.removed(ctx, known) {
+			r.there = now
+			return nil, stream.Hash{}, false
+		}
+	}
+	answered := r.none
+	if !r.none {
+		var hint stream.Round
+		if hint, answered = r.hint(ctx); hint > known {
+			m, hash, ok = r.readRound(ctx, r.task.Round(hint), false)
+		}
+	}
+	if !ok {
+		var got stream.Message
+		if got, ok = r.get(ctx, r.task.Rounds(), true); ok {
+			m, hash, ok = r.round(got)
+		}
+		if ok && again(stream.Round(m.Round), got.Sequence) {
+			answered, ok = false, false // there are rounds
+			for before := got.Sequence - 2; !ok && before > max(m.Round, got.Sequence-2-putAgain); before-- {
+				if found, h, there := r.readRound(ctx, r.task.Round(stream.Round(before)), false); there {
+					m, hash, ok = found, h, true
+				}
+			}
+		}
+	}
+	if r.none = !ok && answered; !ok {
+		return nil, stream.Hash{}, false
+	}
+	if later, h, found := r.after(ctx, stream.Round(m.Round)); found {
+		m, hash = later, h
+	}
+	return m, hash, true
+}
+
+// after finds the newest round after a known one by literal reads: twice as many as the number of rounds between has binary digits.
+func (r *records) after(ctx context.Context, known stream.Round) (m *wire.Round, hash stream.Hash, ok bool) {
+	step, grows := stream.Round(1), true
+	for step > 0 {
+		next, h, found := r.readRound(ctx, r.task.Round(known+step), false)
+		if found {
+			m, hash, ok = next, h, true
+			known += step
+		}
+		if grows = grows && found; grows {
+			step *= 2
+		} else {
+			step /= 2
+		}
+	}
+	return m, hash, ok
+}
+
+func (r *records) readRound(ctx context.Context, subject string, latest bool) (*wire.Round, stream.Hash, bool) {
+	got, ok := r.get(ctx, subject, latest)
+	if !ok {
+		return nil, stream.Hash{}, false
+	}
+	return r.round(got)
+}
+
+// hint is the newest round that the holder of the stage's lease knows, 0: none; it is as good as its writer. It says whether the broker answered.
+func (r *records) hint(ctx context.Context) (stream.Round, bool) {
+	ctx, cancel := context.WithTimeout(ctx, r.timeout)
+	defer cancel()
+	m, err := r.port.Get(ctx, r.task.Lease())
+	if err != nil {
+		return 0, errors.Is(err, stream.ErrNotFound)
+	}
+	lease, _ := stream.ParseLease(m.Data)
+	return lease.Newest, true
+}
+
+// removed says that the broker answered, and that it shows no Round there, or one that was put again.
+func (r *records) removed(ctx context.Context, round stream.Round) bool {
+	ctx, cancel := context.WithTimeout(ctx, r.timeout)
+	defer cancel()
+	m, err := r.port.Get(ctx, r.task.Round(round))
+	return errors.Is(err, stream.ErrNotFound) || err == nil && again(round, m.Sequence)
+}
+
+// putAgain is how many old rounds may be put again one after the other.
+const putAgain = 8
+
+// again says of a Round, by its place in the stream, that it was put where it had been removed: Round r was put at r+1, behind the Task, or a little later
+// where records were lost.
+func again(r stream.Round, sequence uint64) bool {
+	return sequence > uint64(r)+1+uint64(stream.KeptRounds)/2
+}
+
+// round verifies a message that holds a Round.
+func (r *records) round(got stream.Message) (*wire.Round, stream.Hash, bool) {
+	var m wire.Round
+	body, ok := r.verify(got, r.agreement.Task.LearnerKey, &m)
+	if !ok {
+		return nil, stream.Hash{}, false
+	}
+	return &m, stream.HashOf(body), true
+}
+
+// end verifies a message that holds the End.
+func (r *records) end(got stream.Message) (*wire.End, bool) {
+	var e wire.End
+	_, ok := r.verify(got, r.agreement.Task.LearnerKey, &e)
+	return &e, ok
+}
+
+// latestOpen reads the newest attempt at a round.
+func (r *records) latestOpen(ctx context.Context, round stream.Round, manifest stream.Hash) (*wire.Open, participation.Attempt, bool) {
+	got, ok := r.get(ctx, r.task.Opens(round), true)
+	if !ok {
+		return nil, participation.Attempt{}, false
+	}
+	return r.open(got, round, manifest)
+}
+
+// open verifies a message that holds an attempt at a round, whose key is one that reports can be sealed to.
+func (r *records) open(got stream.Message, round stream.Round, manifest stream.Hash) (*wire.Open, participation.Attempt, bool) {
+	var o wire.Open
+	body, ok := r.verify(got, r.agreement.Task.StageKey, &o)
+	if !ok {
+		return nil, participation.Attempt{}, false
+	}
+	err := seal.CheckPublic(o.Suite, o.PublicKey)
+	switch {
+	case !bytes.Equal(o.ManifestHash, manifest[:]):
+		err = fmt.Errorf("manifest_hash %x: want %x", o.ManifestHash, manifest)
+	case o.Suite != r.agreement.Task.Suite:
+		err = fmt.Errorf("suite %v: want the task's, %v", o.Suite, r.agreement.Task.Suite)
+	}
+	if err != nil {
+		r.ignore(r.task.Open(round, stream.Attempt(o.Attempt)), err)
+		return nil, participation.Attempt{}, false
+	}
+	return &o, participation.Attempt{Number: stream.Attempt(o.Attempt), Open: stream.HashOf(body)}, true
+}
+
+// claimed says whether a message is the Claim of a round.
+func (r *records) claimed(got stream.Message, manifest stream.Hash) bool {
+	var c wire.Claim
+	_, ok := r.verify(got, r.agreement.Task.StageKey, &c)
+	if ok && !bytes.Equal(c.ManifestHash, manifest[:]) {
+		r.ignore(got.Subject, fmt.Errorf("manifest_hash %x: want %x", c.ManifestHash, manifest))
+		return false
+	}
+	return ok
+}
+
+// readClose reads the Close of an attempt.
+func (r *records) readClose(ctx context.Context, round stream.Round, attempt stream.Attempt, manifest stream.Hash) (*wire.Close, bool) {
+	got, ok := r.get(ctx, r.task.Close(round, attempt), false)
+	if !ok {
+		return nil, false
+	}
+	return r.close(got, manifest)
+}
+
+// close verifies a message that holds the Close of an attempt.
+func (r *records) close(got stream.Message, manifest stream.Hash) (*wire.Close, bool) {
+	var c wire.Close
+	if _, ok := r.verify(got, r.agreement.Task.StageKey, &c); !ok {
+		return nil, false
+	}
+	if !bytes.Equal(c.ManifestHash, manifest[:]) {
+		r.ignore(got.Subject, fmt.Errorf("manifest_hash %x: want %x", c.ManifestHash, manifest))
+		return nil, false
+	}
+	return &c, true
+}
+
+// closed is what a Close decides, with the Open that stands beside it: the broker may have lost the one that a device sent to,
+// and the attempt that closed is then another. Where no Open can be read yet, neither is there a Close that
+// counts anybody.
+func (r *records) closed(ctx context.Context, c *wire.Close) (participation.Closed, bool) {
+	out := participation.Closed{Round: stream.Round(c.Round), Attempt: participation.Attempt{Number: stream.Attempt(c.Attempt)},
+		Manifest: stream.Hash(c.ManifestHash), Cutoff: c.Cutoff, Void: c.Void}
+	if c.Void { // whoever the attempt was
+		return out, true
+	}
+	var o wire.Open
+	body, ok := r.verified(ctx, r.task.Open(out.Round, out.Attempt.Number), false, r.agreement.Task.StageKey, &o)
+	out.Attempt.Open = stream.HashOf(body)
+	return out, ok
+}
+
+// watch asks to be woken; without, the loop's timer alone reads.
+func (r *records) watch(ctx context.Context) <-chan stream.Wake {
+	wake, err := r.port.Watch(ctx, r.task)
+	if err != nil {
+		r.log.Warn("watch task; trying again", "err", err)
+		return nil
+	}
+	return wake
+}

@@ -1,0 +1,81 @@
+package device
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/panlearn/panlearn/stream"
+)
+
+// backAgain is the log line about a broker that shows less than it did, or something else.
+const backAgain = "the learner and the broker were put back to an earlier time (docs/runbook.md, state folder and broker of different times), or somebody announces a round " +
+	"twice. Users of what is lost stay charged; nobody answers again until a round is announced that is new to this device"
+
+// replaced is told that the learner announced another round under a number that this device knows. It takes no part in that one: its
+// users, or others of the same device, may have answered the first. Nobody joins what is lost, either, and once the task has gone on with a
+// round that is new, nothing will tell who was counted in it.
+func (l *loop) replaced(number stream.Round) {
+	if l.older < number {
+		l.grew(number)
+		l.Logger.Error("another round stands under a number that this device knows: "+backAgain, "round", number)
+		l.progress()
+	}
+	for _, r := range l.rounds {
+		if r.number >= number && r.closed == nil {
+			r.lost, r.claimed = true, true
+		}
+	}
+}
+
+// grew notes up to which round the broker is older.
+func (l *loop) grew(number stream.Round) {
+	if l.older == 0 {
+		l.olderSince = time.Now()
+	}
+	l.older = number
+}
+
+// goesOn is told that the task has gone on with a new round: those that were lost have no Close.
+func (l *loop) goesOn() {
+	l.older, l.olderSince = 0, time.Time{}
+	for _, r := range l.rounds {
+		r.gone = r.gone || r.lost && r.closed == nil
+	}
+}
+
+// isReplaced reports whether the broker shows another round than the one that is known under a number, by the learner's word. Those
+// of an interactive phase are in order whatever was lost: the users of all its rounds are the same.
+func (l *loop) isReplaced(ctx context.Context, r *round) bool {
+	if r.message == nil || r.place.Interactive() {
+		return false
+	}
+	_, hash, ok := l.records.readRound(ctx, l.Task.Round(r.number), false)
+	if ok && hash != r.manifest {
+		l.replaced(r.number)
+		return true
+	}
+	return false
+}
+
+// lookBack looks, after the connection was lost, whether the newest round that is known still stands, where none is newer. Where not, the
+// device goes on waiting for a newer one, and says so.
+func (l *loop) lookBack(ctx context.Context) {
+	r := l.current
+	if r == nil || r.lost {
+		return
+	}
+	limited, cancel := context.WithTimeout(ctx, l.records.timeout)
+	defer cancel()
+	switch m, err := l.records.port.Get(limited, l.Task.Round(r.number)); {
+	case errors.Is(err, stream.ErrNotFound) && l.older < r.number:
+		l.grew(r.number)
+		r.claimed = true // whoever joined it now would be charged for nothing
+		l.Logger.Error("the broker no longer shows the newest round that this device knows: "+backAgain, "round", r.number)
+		l.progress()
+	case err == nil:
+		if _, hash, ok := l.records.round(m); ok && hash != r.manifest {
+			l.replaced(r.number)
+		}
+	}
+}

@@ -1,0 +1,203 @@
+package device
+
+import (
+	"time"
+
+	"github.com/panlearn/panlearn/learner/block"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/device/consent"
+	"github.com/panlearn/panlearn/stream/device/participation"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// maxAttempts bounds the Close messages that are looked for in one round: the newest attempts, and those that events
+// were published to.
+const maxAttempts = 16
+
+// An event is what one user reports about, or one block of an organisation's rows: what it says, how far it is, and who asked about it.
+type event struct {
+	record    participation.Record
+	block     block.Block                    // what its reports are about; the zero Example, which is none of the task's, stands for a row that could not be mapped
+	work      func() block.Block             // works the block out; nil: that was done, or nobody knows it
+	people    uint64                         // that it is about; 0: each of its rows is a unit
+	rows      uint64                         // of the input that it stands for; 0 where only the store told of it
+	before    uint64                         // blocks of its organisation that come before it
+	present   bool                           // the block is known: false for what only the store told of
+	fits      func(*consent.Agreement) error // refuses what is not about what the task's reports are; nil: it was made for the task
+	over      func()                         // is told when the block is needed no more; nil: nobody waits for that
+	terms     *consent.Agreement             // of a silo of which this is all; nil of all others
+	pinned    []participation.Key            // of a silo, who is in which block, see participation.Pin
+	draw      uint32                         // decides when it joins while more wait than a round takes
+	callbacks []func(Outcome)                // of those who asked about it: called by the loop's goroutine; must not block
+}
+
+// units is how many it is about.
+func (e *event) units() uint64 {
+	if e.people > 0 {
+		return e.people
+	}
+	return e.rows
+}
+
+// A bundle is the events that travel in one message. They are charged, sent and acknowledged together.
+type bundle struct {
+	events   []*event
+	inFlight bool // its publish is not answered yet
+	tried    bool // it was published by this process
+	gone     bool // it goes to no further attempt at its round
+}
+
+// record is that of its first event: in what they were sent to and answered, all are alike.
+func (b *bundle) record() *participation.Record { return &b.events[0].record }
+
+// exhausted says that of one of the events as many reports were made as may be.
+func (b *bundle) exhausted(most uint32) bool {
+	for _, e := range b.events {
+		if e.record.Exhausted(most) {
+			return true
+		}
+	}
+	return false
+}
+
+// A round is one in which events of this client take part, or the newest.
+type round struct {
+	number   stream.Round
+	manifest stream.Hash
+	message  *wire.Round // nil for rounds known from the store alone
+	place    manifest.Place
+	open     *wire.Open            // newest attempt known
+	attempt  participation.Attempt // open's
+	closed   *participation.Closed
+	closing  *wire.Close // its Close, heard and not yet beside its Open
+	judged   time.Time   // when its outcome is read that a wake told of, or failed to; zero: wakes or a look will tell
+	done     bool        // closed, as the store proves
+	claimed  bool        // by its newest attempt, as a wake told
+	gone     bool        // its records were removed, or it is lost and the task went on: no Close will come
+	lost     bool        // another round stands under its number
+	bundles  []*bundle
+	owed     []*bundle             // among bundles: those that the newest attempt may not have
+	most     uint64                // events of this client that it takes: its cohort, or one where reports are about blocks of rows
+	joined   uint64                // events, also those of bundles that are settled; without those that dropped out
+	opened   time.Time             // when this client saw open
+	lower    participation.Attempt // that is read in place of a newer one
+	since    time.Time             // when it was first
+}
+
+// lag is longer than a replica is behind.
+const lag = 30 * time.Second
+
+// wentBack says whether the broker has lost the newest attempt known: for longer than a replica lags, one of a lower number is read in its place, to
+// which nobody who waits for a higher number would ever send.
+func (r *round) wentBack(a participation.Attempt, now time.Time) bool {
+	if r.open == nil || a.Number >= r.attempt.Number || a != r.lower {
+		r.lower, r.since = a, now
+		return false
+	}
+	return now.Sub(r.since) > lag
+}
+
+// phase is the number of the first phase of a round's stint in the plan, from 1.
+func (r *round) phase() uint32 { return uint32(r.place.Stint.Index) + 1 }
+
+// later says whether a round is one of an interactive phase, after its first, whose users are those who answered before. Silos draw anew for each:
+// all of them are charged for all rounds, whoever answers.
+func (r *round) later() bool {
+	return r != nil && r.message != nil && r.place.Interactive() && r.message.Step > r.place.Stint.First && r.place.Plan.GetSilos() == 0
+}
+
+// member says whether an event belongs to the round: an earlier round of its interactive phase counted it, or may have.
+func (r *round) member(e *event) bool {
+	return r.later() && e.record.Stays(r.phase()) && (e.record.State == participation.Counted || e.record.State == participation.Unknown)
+}
+
+// mayJoin says whether an event may be charged to the round.
+func (r *round) mayJoin(e *event) bool {
+	p := &e.record
+	switch {
+	case p.State == participation.Fresh:
+		return true
+	case p.State == participation.Charged || r.number <= p.Draw.Round || stream.Step(r.message.Step) <= p.Draw.Step || r.phase() < p.Draw.Phase:
+		return false
+	}
+	return p.Stays(r.phase()) || (p.State == participation.Uncounted && (r.phase() != p.Draw.Phase || p.Draw.Most <= 1))
+}
+
+// events is how many of this client's wait for the outcome of the round.
+func (r *round) events() (n uint64) {
+	for _, b := range r.bundles {
+		n += uint64(len(b.events))
+	}
+	return n
+}
+
+// unjudged says that the outcome is known to be there, and a time is set to read it.
+func (r *round) unjudged() bool { return r.closed == nil && !r.judged.IsZero() }
+
+// users is how many the round takes; 0 of one that only the store knows.
+func (r *round) users() uint64 { return r.place.Cohort }
+
+// joinable says whether the round takes events of this client: it is open, and not full of them.
+func (r *round) joinable() bool {
+	return r.receives() && r.joined < r.most
+}
+
+// receives says whether the stage may still open what is sent to the round.
+func (r *round) receives() bool {
+	return r != nil && r.open != nil && r.closed == nil && r.closing == nil && !r.done && !r.claimed
+}
+
+// elapsed is how long the newest attempt is open, by the clock of whoever says more: a device that comes late to a round
+// that waits must not be kept waiting.
+func (r *round) elapsed(now time.Time) time.Duration {
+	return max(now.Sub(r.opened), now.Sub(time.UnixMilli(r.open.StartedUnixMs)))
+}
+
+// joins is how long after the Open of the newest attempt an event with some draw joins it.
+func (r *round) joins(draw uint32) time.Duration {
+	return stream.RampOf(r.open.JoinProbability, r.open.JoinDoublingMs).After(draw)
+}
+
+// turn is the draw of an event, where organisations report by turns: in one pass. In many each draw is as good as another, whoever answered before.
+func (r *round) turn(e *event, draw uint32) uint32 {
+	silos := r.place.Plan.GetSilos()
+	if silos == 0 || r.place.Interactive() {
+		return draw
+	}
+	return stream.Turn(draw, e.before, uint64(r.number-1)*r.place.Cohort, silos, r.place.Cohort)
+}
+
+// standing is how many events may be sent to an attempt. Those that dropped out with an earlier one leave their places to
+// others, or a client that had sent a whole cohort would wait for a Close that only it can bring about.
+func (r *round) standing(attempt participation.Attempt) (n uint64) {
+	for _, b := range r.bundles {
+		if b.record().MaySend(attempt, true) {
+			n += uint64(len(b.events))
+		}
+	}
+	return n
+}
+
+// attempts are those whose Close may be there, newest first.
+func (r *round) attempts() []stream.Attempt {
+	var list []stream.Attempt
+	seen := make(map[stream.Attempt]bool)
+	add := func(a stream.Attempt) {
+		if a > 0 && !seen[a] {
+			seen[a] = true
+			list = append(list, a)
+		}
+	}
+	if r.open != nil {
+		for a := r.attempt.Number; a > 0 && r.attempt.Number-a < maxAttempts; a-- {
+			add(a)
+		}
+	}
+	for _, b := range r.bundles {
+		for _, s := range b.record().Sends {
+			add(s.Attempt.Number)
+		}
+	}
+	return list
+}

@@ -1,0 +1,152 @@
+package device
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/panlearn/panlearn/learner/block"
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/stream/device/consent"
+	"github.com/panlearn/panlearn/stream/device/participation"
+)
+
+// maxInvalidLogged bounds the invalid rows that are logged with their line.
+const maxInvalidLogged = 20
+
+// suspicious is the number of rows of which none fits after which that is told.
+const suspicious = 16
+
+// from is what a store is pinned to: where rows come from or, where they have keys, the column of those. All rows of a silo are its own wherever
+// they lie.
+func (l *loop) from(a *consent.Agreement) string {
+	spec := a.Spec
+	if a.Whole() {
+		return "all rows of a silo"
+	}
+	if spec.ByUser() && l.Rows {
+		return "people of " + spec.User.Column
+	}
+	if key := spec.Events.Key; l.Rows && key != "" {
+		return "keys of " + key
+	}
+	return l.Source
+}
+
+// streams says that rows come over time, and not from files.
+func (l *loop) streams() bool { return l.Source == "" || l.Source == "-" }
+
+// A naming says what rows are known by.
+type naming struct {
+	keys   bool   // of their own; a row without one is not sent
+	source string // of the rows, where they name none
+	live   bool   // they are new in every run
+	stream bool   // they come over time: not from files
+}
+
+// key names a row by what it says itself, or by its place. The rows of a pattern of files are known by their file, so that a file may be
+// added before others.
+func (n naming) key(row task.Row) (key participation.Key, ok bool) {
+	switch {
+	case n.keys && row.Key == "":
+		return key, false
+	case n.keys:
+		return participation.EventKey(row.Key), true
+	case row.File == "":
+		return participation.RowKey(n.source, row.Number), true
+	case n.live:
+		return participation.RowKey(n.source+"\x00"+row.File, row.Number), true
+	}
+	return participation.RowKey(row.File, row.Number), true
+}
+
+// A mapper makes events of rows. It reads them as they come; the loop has them mapped when they join.
+type mapper struct {
+	loop    *loop
+	tally   *tally
+	names   naming
+	decoy   task.Row
+	joined  int   // rows that were mapped; of the loop's goroutine
+	invalid int   // of them
+	failed  error // ended the rows
+}
+
+func (m *mapper) events(rows iter.Seq2[task.Row, error]) iter.Seq[*event] {
+	return func(yield func(*event) bool) {
+		for row, err := range rows {
+			var bad *task.RowError
+			if err != nil && !errors.As(err, &bad) {
+				m.failed = fmt.Errorf("read rows: %w", err)
+				return
+			}
+			key, ok := m.names.key(row)
+			if !ok {
+				if m.tally.keyless() <= maxInvalidLogged {
+					m.loop.Logger.Warn("row without a key that can be read: not sent", "line", row.Line)
+				}
+				continue
+			}
+			m.tally.read()
+			row.Fields, row.Index, row.Value = slices.Clone(row.Fields), slices.Clone(row.Index), slices.Clone(row.Value)
+			e := &event{record: participation.Record{Key: key}, rows: 1}
+			e.callbacks = []func(Outcome){func(got Outcome) {
+				e.vector() // of a row that did not join, too, the summary says whether it fits
+				invalid := uint64(0)
+				if bad != nil {
+					invalid = 1
+				}
+				m.tally.answered(got, 1, invalid)
+			}}
+			e.work = func() block.Block {
+				var x convex.Example
+				x, bad = m.example(row, bad)
+				return block.Of(x)
+			}
+			if !yield(e) {
+				return
+			}
+		}
+	}
+}
+
+// example maps a row, or says why it is none of the task. A row that does not fit takes the work of one that does.
+func (m *mapper) example(row task.Row, bad *task.RowError) (x convex.Example, unfit *task.RowError) {
+	m.joined++
+	if bad == nil {
+		if err := m.loop.mapRow(row, &x); !errors.As(err, &bad) {
+			return x, nil
+		}
+	}
+	_ = m.loop.mapRow(m.decoy, &x) // it has no label
+	m.tell(bad)
+	return convex.Example{}, bad
+}
+
+// mapRow maps a row as the task declares.
+func (l *loop) mapRow(row task.Row, dst *convex.Example) error {
+	if l.onMap != nil {
+		l.onMap(row)
+	}
+	return l.agreement.Features.Map(row, dst)
+}
+
+// tell logs an invalid row. It changes nothing of what is sent.
+func (m *mapper) tell(bad *task.RowError) {
+	if m.invalid++; m.invalid <= maxInvalidLogged {
+		m.loop.Logger.Warn("invalid row: sent as the zero vector", "line", bad.Line, "reason", bad.Error())
+	}
+	if m.invalid == suspicious && m.joined == suspicious {
+		m.loop.Logger.Warn("no row has fitted the task so far: are these its data? Invalid rows take part as zero vectors; " +
+			"ingest publish --check looks at data and sends nothing")
+	}
+}
+
+// vector is what the event says, worked out now at the latest.
+func (e *event) vector() block.Block {
+	if e.work != nil {
+		e.block, e.work = e.work(), nil
+	}
+	return e.block
+}

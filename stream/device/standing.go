@@ -1,0 +1,42 @@
+package device
+
+import "time"
+
+// A Standing is what a client waits for, in numbers: none of them depends on what events say.
+type Standing struct {
+	Agreed   bool          // the task is announced, and the policy agrees to it
+	Silo     bool          // one organisation's rows are here, which has one report in a round
+	Whole    bool          // all that it has is one block, which answers every round
+	People   bool          // a unit is a person
+	Open     bool          // the stage has opened the newest round, and it is not closed
+	Closed   bool          // the newest round is closed, and the next one is not announced
+	Minimum  uint64        // reports of all clients from which on the round closes at its deadline
+	Deadline time.Time     // of the newest attempt; zero: none
+	Leaves   time.Duration // within which a silo's report leaves, from when it may join a round; 0: of others, or not known
+	Waiting  int           // events that this client took in, and no round yet
+	Charged  int           // events that were sent, or are about to be, and whose round is not closed
+}
+
+// standing says where the loop stands.
+func (l *loop) standing() Standing {
+	s := Standing{Agreed: l.agreement != nil, Waiting: len(l.queue.events) + len(l.queue.drawn)}
+	if a := l.agreement; a != nil {
+		s.Silo, s.Whole, s.People = a.Spec.Silo != nil, a.Whole(), a.Spec.ByUser()
+	}
+	if s.Silo && l.reports != nil {
+		s.Leaves = l.beats.within()
+	}
+	s.Charged = len(l.events) - min(s.Waiting, len(l.events))
+	r := l.current
+	if r == nil || r.message == nil {
+		return s
+	}
+	s.Minimum, s.Closed = r.place.Phase.GetMinimum(), r.closed != nil || r.done
+	if s.Open = r.open != nil && !s.Closed; s.Open {
+		if limit := r.place.Deadline; limit > 0 {
+			now := time.Now()
+			s.Deadline = now.Add(limit - r.elapsed(now))
+		}
+	}
+	return s
+}

@@ -1,0 +1,175 @@
+package natsadmin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/natsjs"
+)
+
+// A Role is what credentials are for.
+type Role string
+
+// The roles that a broker tells apart.
+const (
+	Admin     Role = "admin"
+	Learner   Role = "learner"
+	Stage     Role = "stage"
+	Publisher Role = "publisher"
+)
+
+// Roles are all of them.
+var Roles = []Role{Admin, Learner, Stage, Publisher}
+
+func (r Role) validate() error {
+	if r != "" && !slices.Contains(Roles, r) {
+		return &natsjs.ConfigError{Err: fmt.Errorf("role %q: want admin, learner, stage or publisher", r)}
+	}
+	return nil
+}
+
+// A right is something that a permission can give, and a probe that finds out without doing it.
+type right struct {
+	name  string
+	roles []Role // who needs it
+	probe func(context.Context, *natsjs.Conn, stream.Task) error
+}
+
+func rights() []right {
+	write := func(subject func(stream.Task) string) func(context.Context, *natsjs.Conn, stream.Task) error {
+		return func(ctx context.Context, c *natsjs.Conn, t stream.Task) error { return probe(ctx, c, subject(t)) }
+	}
+	read := func(subject func(stream.Task) string) func(context.Context, *natsjs.Conn, stream.Task) error {
+		return func(ctx context.Context, c *natsjs.Conn, t stream.Task) error {
+			_, err := c.Get(ctx, subject(t))
+			if errors.Is(err, stream.ErrNotFound) {
+				return nil
+			}
+			return err
+		}
+	}
+	api := func(subject string) func(context.Context, *natsjs.Conn, stream.Task) error {
+		return func(ctx context.Context, c *natsjs.Conn, _ stream.Task) error {
+			return probeAPI(ctx, c, subject, struct{}{})
+		}
+	}
+	hear := func(subject func(stream.Task) string) func(context.Context, *natsjs.Conn, stream.Task) error {
+		return func(ctx context.Context, c *natsjs.Conn, t stream.Task) error { return c.MaySubscribe(ctx, subject(t)) }
+	}
+	return []right{
+		{"write rounds", []Role{Learner}, write(func(t stream.Task) string { return t.Round(1) })},
+		{"write attempts", []Role{Stage}, write(func(t stream.Task) string { return t.Open(1, 1) })},
+		{"write leases", []Role{Stage}, write(stream.Task.Lease)},
+		{"write batches", []Role{Stage}, write(func(t stream.Task) string { return t.Batch(1) })},
+		{"write reports", []Role{Publisher}, write(func(t stream.Task) string { return t.Report(1, 1) })},
+		{"read rounds", []Role{Learner, Stage, Publisher, Admin}, read(stream.Task.Task)},
+		{"read batches", []Role{Learner, Stage, Admin}, read(func(t stream.Task) string { return t.Batch(1) })},
+		{"read leases", []Role{Stage, Publisher, Admin}, read(stream.Task.Lease)},
+		{"purge reports", []Role{Stage, Admin}, api(apiStreamPurge + probeStream)},
+		{"see how full the reports are", []Role{Stage, Admin}, func(ctx context.Context, c *natsjs.Conn, t stream.Task) error {
+			return probeAPI(ctx, c, apiStreamInfo+t.Name(stream.Reports), struct{}{})
+		}},
+		{"create streams", []Role{Admin}, api(apiStreamCreate + probeStream)},
+		{"delete streams", []Role{Admin}, api(apiStreamDelete + probeStream)},
+		{"remove records", []Role{Admin}, api(apiMsgDel + probeStream)},
+		{"read any message", []Role{Admin}, api("$JS.API.STREAM.MSG.GET." + probeStream)},
+		{"create consumers", []Role{Admin}, api(apiConsumerCreate + probeStream)},
+		{"overhear reports", nil, hear(stream.Task.Reports)},
+		{"overhear answers to others", nil, hear(func(stream.Task) string { return natsjs.PlainInbox + ".>" })},
+	}
+}
+
+// rights looks at what the credentials may do: with a named role at what they may beyond it and what they lack, without one
+// at whether they are more than one role's.
+func (e *examination) rights(ctx context.Context) {
+	var have, unclear []string
+	fits := slices.Clone(Roles) // roles that have all of what the credentials have
+	needed := map[Role][]string{}
+	for _, r := range rights() {
+		err := r.probe(ctx, e.Conn, e.task)
+		switch {
+		case err == nil:
+			have = append(have, r.name)
+			fits = slices.DeleteFunc(fits, func(role Role) bool { return !slices.Contains(r.roles, role) })
+		case errors.Is(err, natsjs.ErrDenied):
+			for _, role := range r.roles {
+				needed[role] = append(needed[role], r.name)
+			}
+		case errors.Is(err, natsjs.ErrNoStream): // nobody listens: not imported, or the stream is missing, which is found elsewhere
+		default:
+			unclear = append(unclear, fmt.Sprintf("%s (%v)", r.name, err))
+		}
+	}
+	if len(unclear) > 0 {
+		e.find("permissions", Warning, "cannot tell whether these credentials may %s", strings.Join(unclear, ", "))
+	}
+	role := e.expect.Role
+	all := strings.Join(have, ", ")
+	switch {
+	case role == "" && len(fits) == 0:
+		e.find("permissions", Warning, "these credentials are more than one role's: they may %s: give each role its own (deploy/nats)", all)
+	case role == "":
+		e.find("permissions", OK, "these credentials may %s", all)
+	case !slices.Contains(fits, role):
+		e.find("permissions", Failure, "these credentials may do more than the role %s should: %s", role, strings.Join(beyond(role, have), ", "))
+	case len(needed[role]) > 0:
+		e.find("permissions", Failure, "these credentials lack what the role %s needs: %s", role, strings.Join(needed[role], ", "))
+	default:
+		e.find("permissions", OK, "what the role %s needs: %s", role, all)
+	}
+}
+
+// beyond are the rights that the role does not need.
+func beyond(role Role, have []string) (extra []string) {
+	for _, r := range rights() {
+		if slices.Contains(have, r.name) && !slices.Contains(r.roles, role) {
+			extra = append(extra, r.name)
+		}
+	}
+	return extra
+}
+
+// probeAPI asks whether we may make a call of JetStream's API, on a stream that is not there. nil: we may.
+func probeAPI(ctx context.Context, c *natsjs.Conn, subject string, body any) error {
+	var answer struct{}
+	err := c.Request(ctx, subject, body, &answer)
+	if natsjs.Code(err) != 0 && !errors.Is(err, natsjs.ErrDenied) {
+		return nil // the broker considered it
+	}
+	return err
+}
+
+// probeStream is a stream that nobody has: a message that expects it is stored nowhere, and a request that names it finds
+// nothing.
+const probeStream = "PANLEARN_probe"
+
+// streamMismatch is the server's code for a message that expects another stream than the one that listens.
+const streamMismatch = 10060
+
+// probe asks whether we may publish on a subject that a stream listens on, and stores nothing: the message expects another
+// stream, so the one that is there refuses it. nil: we may.
+func probe(ctx context.Context, c *natsjs.Conn, subject string) error {
+	if err := forbidden(ctx, c, subject); err != nil {
+		return err
+	}
+	err := c.Call(ctx, subject, func(ctx context.Context) error {
+		m := nats.NewMsg(subject)
+		m.Header.Set(jetstream.ExpectedStreamHeader, probeStream)
+		_, err := c.JetStream().PublishMsg(ctx, m, jetstream.WithRetryAttempts(0))
+		return err
+	})
+	switch {
+	case natsjs.Code(err) == streamMismatch:
+		return nil
+	case err == nil:
+		return fmt.Errorf("probe of %s: a stream stored what expects another stream", subject)
+	}
+	return err
+}

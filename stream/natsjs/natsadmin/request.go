@@ -1,0 +1,59 @@
+package natsadmin
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/panlearn/panlearn/stream/natsjs"
+)
+
+// Subjects of JetStream's API that are asked by name, to know which of them the broker denied.
+const (
+	apiStreamInfo     = "$JS.API.STREAM.INFO."
+	apiStreamCreate   = "$JS.API.STREAM.CREATE."
+	apiStreamDelete   = "$JS.API.STREAM.DELETE."
+	apiStreamPurge    = "$JS.API.STREAM.PURGE."
+	apiConsumerInfo   = "$JS.API.CONSUMER.INFO."
+	apiConsumerCreate = "$JS.API.CONSUMER.CREATE."
+	apiAccountInfo    = "$JS.API.INFO"
+	directGet         = "$JS.API.DIRECT.GET."
+)
+
+// forbidden is natsjs.ErrDenied where the broker says that these credentials may not ask, so that its log says nothing of a violation.
+func forbidden(ctx context.Context, c *natsjs.Conn, subject string) error {
+	if c.Forbidden(ctx, subject) {
+		return fmt.Errorf("%w: publish to %s", natsjs.ErrDenied, subject)
+	}
+	return nil
+}
+
+// streamInfo is a stream's configuration and state; another error than natsjs.ErrNoStream or natsjs.ErrDenied may pass.
+func streamInfo(ctx context.Context, c *natsjs.Conn, name string) (info *jetstream.StreamInfo, err error) {
+	if err := forbidden(ctx, c, apiStreamInfo+name); err != nil {
+		return nil, err
+	}
+	err = c.Call(ctx, apiStreamInfo+name, func(ctx context.Context) error {
+		s, err := c.JetStream().Stream(ctx, name)
+		if err == nil {
+			info = s.CachedInfo()
+		}
+		return err
+	})
+	return info, err
+}
+
+func consumerInfo(ctx context.Context, c *natsjs.Conn, name, durable string) (info *jetstream.ConsumerInfo, err error) {
+	if err := forbidden(ctx, c, apiConsumerInfo+name+"."+durable); err != nil {
+		return nil, err
+	}
+	err = c.Call(ctx, apiConsumerInfo+name+"."+durable, func(ctx context.Context) error {
+		consumer, err := c.JetStream().Consumer(ctx, name, durable)
+		if err == nil {
+			info = consumer.CachedInfo()
+		}
+		return err
+	})
+	return info, err
+}
