@@ -16,6 +16,7 @@ import (
 	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/internal/run/runlearner"
 	"github.com/panlearn/panlearn/internal/run/statedir"
+	"github.com/panlearn/panlearn/internal/test/storetest"
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/method"
 	"github.com/panlearn/panlearn/learner/service"
@@ -258,7 +259,7 @@ var (
 // pagesOf adds the live page at four moments: before the first report, while a round waits, where scores fall, and at the end.
 func pagesOf(t *testing.T, job run.Job, status statedir.Status, texts map[string]string) {
 	t.Helper()
-	store := state.NewMemory()
+	store := storetest.NewMemory()
 	defer store.Close()
 	body, err := job.Wire()
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/panlearn/panlearn/deploy"
-	"github.com/panlearn/panlearn/internal/run/runtest"
+	"github.com/panlearn/panlearn/internal/test/runtest"
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/schedule"
 	"github.com/panlearn/panlearn/shuffle/stage"

@@ -6,9 +6,10 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/panlearn/panlearn/internal/test/memory"
+	"github.com/panlearn/panlearn/internal/test/storetest"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/memory"
 )
 
 // TestCheck: a state that agrees with its broker passes, one whose broker has lost everything is refused, an empty one begins
@@ -37,7 +38,7 @@ func TestCheck(t *testing.T) {
 		if _, err := w.new(w.config()).Check(t.Context()); !errors.Is(err, ErrBrokerRolledBack) || at.Ended() {
 			t.Errorf("an empty broker: %v", err)
 		}
-		w.store = state.NewMemory()
+		w.store = storetest.NewMemory()
 		if _, err := w.new(w.config()).Check(t.Context()); !errors.Is(err, state.ErrEmpty) {
 			t.Errorf("an empty state: %v", err)
 		}

@@ -12,9 +12,10 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/panlearn/panlearn/internal/test/memory"
+	"github.com/panlearn/panlearn/internal/test/storetest"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/memory"
 )
 
 var errCrash = errors.New("the process is gone")
@@ -70,15 +71,15 @@ func (m *mortal) Get(ctx context.Context, subject string) (r stream.Message, err
 	return r, err
 }
 
-func (m *mortal) fault(next state.Checkpoint) state.Fault {
+func (m *mortal) fault(next state.Checkpoint) storetest.Fault {
 	do, dies := m.effect(fmt.Sprintf("commit %d", next.Cursor.Round))
 	switch {
 	case !dies:
-		return state.NoFault
+		return storetest.NoFault
 	case do:
-		return state.FailAfter
+		return storetest.FailAfter
 	}
-	return state.FailBefore
+	return storetest.FailBefore
 }
 
 // committed insists that bytes on their way to the broker are on the disk, a round together with its reservation.

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/test/storetest"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/seal"
@@ -177,14 +178,14 @@ func TestFinishNow(t *testing.T) {
 // TestFinishBesideCrash: a commit of the end that is lost, and one whose process dies after it, leave a task that another
 // request ends.
 func TestFinishBesideCrash(t *testing.T) {
-	for _, fault := range []state.Fault{state.FailBefore, state.FailAfter} {
+	for _, fault := range []storetest.Fault{storetest.FailBefore, storetest.FailAfter} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t, newCast(t), 4)
-			w.store.Fault = func(next state.Checkpoint) state.Fault {
+			w.store.Fault = func(next state.Checkpoint) storetest.Fault {
 				if next.Ended() {
 					return fault
 				}
-				return state.NoFault
+				return storetest.NoFault
 			}
 			c := w.config()
 			c.Finish = NewFinisher()
@@ -232,7 +233,7 @@ func TestOldCopyOfAFinishedTask(t *testing.T) {
 				t.Fatal(err)
 			}
 			for upTo := 1; upTo < len(commits); upTo++ {
-				old := &world{t: t, cast: w.cast, rounds: w.rounds, budget: w.budget, broker: w.broker, store: state.NewMemory()}
+				old := &world{t: t, cast: w.cast, rounds: w.rounds, budget: w.budget, broker: w.broker, store: storetest.NewMemory()}
 				for _, k := range commits[:upTo] {
 					if err := old.store.Commit(t.Context(), k.next, k.entries); err != nil {
 						t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/panlearn/panlearn/internal/test/storetest"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream/wire"
 )
@@ -15,7 +16,7 @@ func TestEveryBeginningIsAnotherTask(t *testing.T) {
 	w := newWorld(t, newCast(t), 2)
 	begun := map[state.Hash]bool{}
 	for range 3 {
-		w.store = state.NewMemory()
+		w.store = storetest.NewMemory()
 		c := w.config()
 		c.Prepare = func() (*wire.Task, error) {
 			body, err := w.body()

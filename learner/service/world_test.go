@@ -11,12 +11,13 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/panlearn/panlearn/internal/test/memory"
+	"github.com/panlearn/panlearn/internal/test/storetest"
 	"github.com/panlearn/panlearn/randomizer"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/manifest"
-	"github.com/panlearn/panlearn/stream/memory"
 	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
 )
@@ -81,7 +82,7 @@ type world struct {
 	comes      func(*wire.Round) (users uint64, took time.Duration) // to a round; nil: a cohort or nearly, at once
 	timed      bool                                                 // rounds have deadlines, and after the first one their own: those of the plan are short
 	broker     *memory.Broker
-	store      *state.Memory
+	store      *storetest.Memory
 }
 
 func newWorld(t testing.TB, c cast, rounds uint64) *world {
@@ -90,7 +91,7 @@ func newWorld(t testing.TB, c cast, rounds uint64) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &world{t: t, cast: c, rounds: rounds, budget: epsilonOf(t, cohort), broker: broker, store: state.NewMemory()}
+	return &world{t: t, cast: c, rounds: rounds, budget: epsilonOf(t, cohort), broker: broker, store: storetest.NewMemory()}
 }
 
 // body is what Prepare returns.

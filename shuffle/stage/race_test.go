@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/panlearn/panlearn/internal/test/longtest"
+	"github.com/panlearn/panlearn/internal/test/memory"
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/memory"
 	"github.com/panlearn/panlearn/stream/wire"
 )
 

@@ -9,9 +9,9 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/panlearn/panlearn/internal/test/memory"
 	"github.com/panlearn/panlearn/shuffle"
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/memory"
 	"github.com/panlearn/panlearn/stream/wire"
 )
 

@@ -11,8 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/test/memory"
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/memory"
 )
 
 // TestTroubleIsOfOneKind: the broker swallows all writes of one stream and answers every read, as nats-server on a full disk. Log and

@@ -12,7 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"github.com/panlearn/panlearn/internal/test/longtest"
-	"github.com/panlearn/panlearn/state/storetest"
+	"github.com/panlearn/panlearn/internal/test/storetest"
 )
 
 const folder = "state/pebble"

@@ -16,8 +16,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"github.com/panlearn/panlearn/internal/test/longtest"
+	"github.com/panlearn/panlearn/internal/test/storetest"
 	"github.com/panlearn/panlearn/state"
-	"github.com/panlearn/panlearn/state/storetest"
 )
 
 // TestEveryOperationFails lets the i-th file operation of a short run fail, for every i, once and from then on.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/panlearn/panlearn/internal/test/storetest"
 	"github.com/panlearn/panlearn/state"
-	"github.com/panlearn/panlearn/state/storetest"
 )
 
 // filesOf are the names and bytes of a folder's files.

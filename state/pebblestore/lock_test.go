@@ -13,8 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/panlearn/panlearn/internal/test/storetest"
 	"github.com/panlearn/panlearn/state"
-	"github.com/panlearn/panlearn/state/storetest"
 )
 
 const holderFolder = "PANLEARN_TEST_HOLDER_FOLDER"

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/panlearn/panlearn/internal/test/longtest"
+	"github.com/panlearn/panlearn/internal/test/storetest"
 	"github.com/panlearn/panlearn/state"
-	"github.com/panlearn/panlearn/state/storetest"
 )
 
 // TestManyRounds commits 10^6 rounds (PANLEARN_ROUNDS: another number) to the operating system's files: the process holds no more after the

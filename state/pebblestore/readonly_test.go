@@ -8,8 +8,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/panlearn/panlearn/internal/test/storetest"
 	"github.com/panlearn/panlearn/state"
-	"github.com/panlearn/panlearn/state/storetest"
 )
 
 func TestReadOnly(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"github.com/panlearn/panlearn/internal/test/longtest"
-	"github.com/panlearn/panlearn/state/storetest"
+	"github.com/panlearn/panlearn/internal/test/storetest"
 )
 
 // An unlocked file system is what the next process finds after a kill: the files as they were written, synced or not, and

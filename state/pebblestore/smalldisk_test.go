@@ -12,8 +12,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/panlearn/panlearn/internal/test/longtest"
+	"github.com/panlearn/panlearn/internal/test/storetest"
 	"github.com/panlearn/panlearn/state"
-	"github.com/panlearn/panlearn/state/storetest"
 )
 
 // A smallDisk takes a number of bytes. The write that goes beyond is cut there, as an operating system does it, and every

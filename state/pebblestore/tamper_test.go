@@ -11,8 +11,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/panlearn/panlearn/internal/test/storetest"
 	"github.com/panlearn/panlearn/state"
-	"github.com/panlearn/panlearn/state/storetest"
 )
 
 // filled returns a closed folder with the given number of commits.

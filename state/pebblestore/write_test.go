@@ -12,8 +12,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/panlearn/panlearn/internal/test/storetest"
 	"github.com/panlearn/panlearn/state"
-	"github.com/panlearn/panlearn/state/storetest"
 )
 
 // image is what is committed after three rounds of a script.
@@ -21,7 +21,7 @@ func image(t *testing.T) (script storetest.Script, c state.Checkpoint, entries [
 	t.Helper()
 	ctx := t.Context()
 	script = storetest.Script{Rounds: 4}
-	from := state.NewMemory()
+	from := storetest.NewMemory()
 	for range 3 {
 		if err := script.Advance(ctx, from); err != nil {
 			t.Fatal(err)

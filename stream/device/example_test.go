@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/test/memory"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/stream/device"
 	"github.com/panlearn/panlearn/stream/device/consent"
 	"github.com/panlearn/panlearn/stream/device/participation"
-	"github.com/panlearn/panlearn/stream/memory"
 )
 
 // An app sends its user's one event, and knows afterwards whether it was counted. Records and Reports are natsjs.Connect's

@@ -9,13 +9,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/test/memory"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/device"
 	"github.com/panlearn/panlearn/stream/device/consent"
 	"github.com/panlearn/panlearn/stream/device/ledger"
 	"github.com/panlearn/panlearn/stream/device/participation"
 	"github.com/panlearn/panlearn/stream/manifest"
-	"github.com/panlearn/panlearn/stream/memory"
 	"github.com/panlearn/panlearn/stream/wire"
 )
 

@@ -11,11 +11,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/test/memory"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/device"
 	"github.com/panlearn/panlearn/stream/device/participation"
-	"github.com/panlearn/panlearn/stream/memory"
 )
 
 // Many goroutines publish, some of them events that are none of the task, some the same event.

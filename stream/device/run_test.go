@@ -12,12 +12,12 @@ import (
 	"time"
 
 	"github.com/panlearn/panlearn/internal/test/longtest"
+	"github.com/panlearn/panlearn/internal/test/memory"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/device"
 	"github.com/panlearn/panlearn/stream/device/participation"
-	"github.com/panlearn/panlearn/stream/memory"
 )
 
 func TestEveryRowCounted(t *testing.T) {

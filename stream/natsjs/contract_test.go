@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/panlearn/panlearn/internal/test/longtest"
+	"github.com/panlearn/panlearn/internal/test/streamtest"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
 	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
-	"github.com/panlearn/panlearn/stream/streamtest"
 )
 
 const task stream.Task = "churn"

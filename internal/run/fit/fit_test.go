@@ -14,8 +14,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/panlearn/panlearn/internal/run/runtest"
 	"github.com/panlearn/panlearn/internal/run/statedir"
+	"github.com/panlearn/panlearn/internal/test/runtest"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/state/pebblestore"

@@ -13,6 +13,7 @@ import (
 	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/internal/run/curated"
 	"github.com/panlearn/panlearn/internal/run/statedir"
+	"github.com/panlearn/panlearn/internal/test/storetest"
 	"github.com/panlearn/panlearn/learner/research/curator"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/state"
@@ -180,7 +181,7 @@ func TestWritingIsMarkedFirst(t *testing.T) {
 		calls++
 		return fit(ctx)
 	}
-	store := &dying{Store: state.NewMemory()}
+	store := &dying{Store: storetest.NewMemory()}
 	if err := c.run(t.Context(), store, nil); err == nil || !strings.Contains(err.Error(), "the disk died") {
 		t.Fatalf("a write that fails: %v", err)
 	}

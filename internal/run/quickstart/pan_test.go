@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"github.com/panlearn/panlearn/internal/run"
-	"github.com/panlearn/panlearn/internal/run/runtest"
 	"github.com/panlearn/panlearn/internal/run/statedir"
 	"github.com/panlearn/panlearn/internal/test/longtest"
+	"github.com/panlearn/panlearn/internal/test/runtest"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/state/pebblestore"

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/panlearn/panlearn/internal/obs"
-	"github.com/panlearn/panlearn/internal/run/runtest"
 	"github.com/panlearn/panlearn/internal/run/statedir"
+	"github.com/panlearn/panlearn/internal/test/runtest"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/state/pebblestore"
 	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"

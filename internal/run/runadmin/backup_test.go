@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"github.com/panlearn/panlearn/internal/obs"
-	"github.com/panlearn/panlearn/internal/run/runtest"
 	"github.com/panlearn/panlearn/internal/run/statedir"
+	"github.com/panlearn/panlearn/internal/test/runtest"
+	"github.com/panlearn/panlearn/internal/test/storetest"
 	"github.com/panlearn/panlearn/learner/service"
-	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/state/pebblestore"
 )
 
@@ -58,7 +58,7 @@ func TestBackup(t *testing.T) {
 		}
 	}
 	w := httptest.NewRecorder()
-	statedir.Handler(state.NewMemory()).ServeHTTP(w, httptest.NewRequest("GET", "/v1/backup", nil))
+	statedir.Handler(storetest.NewMemory()).ServeHTTP(w, httptest.NewRequest("GET", "/v1/backup", nil))
 	if w.Code != 404 {
 		t.Errorf("the HTTP port answers %d", w.Code)
 	}

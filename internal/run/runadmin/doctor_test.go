@@ -9,10 +9,10 @@ import (
 
 	"github.com/panlearn/panlearn/internal/obs"
 	"github.com/panlearn/panlearn/internal/run"
-	"github.com/panlearn/panlearn/internal/run/runtest"
 	"github.com/panlearn/panlearn/internal/run/statedir"
+	"github.com/panlearn/panlearn/internal/test/runtest"
+	"github.com/panlearn/panlearn/internal/test/storetest"
 	"github.com/panlearn/panlearn/learner/service"
-	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/state/pebblestore"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
@@ -98,7 +98,7 @@ func TestDoctorOfState(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runtest.LearnedOn(t, otherConn, name, stranger, learner, mixer, runtest.UpTo{Store: state.NewMemory()})
+	runtest.LearnedOn(t, otherConn, name, stranger, learner, mixer, runtest.UpTo{Store: storetest.NewMemory()})
 	newer := copied(t, folder)
 	if err := os.WriteFile(filepath.Join(newer, "FORMAT"), []byte("panlearn state folder, format 9, written by panlearn v9.9.9\n"), 0o600); err != nil {
 		t.Fatal(err)

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/panlearn/panlearn/internal/run"
-	"github.com/panlearn/panlearn/internal/run/runtest"
-	"github.com/panlearn/panlearn/state"
+	"github.com/panlearn/panlearn/internal/test/runtest"
+	"github.com/panlearn/panlearn/internal/test/storetest"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
@@ -40,7 +40,7 @@ func TestRemoveWantsTheLearnersWord(t *testing.T) {
 		at, conn := listening(t, name)
 		var hash stream.Hash
 		if test.begun {
-			runtest.LearnedOn(t, conn, name, body, learner, mixer, runtest.UpTo{Store: state.NewMemory(), Round: 1})
+			runtest.LearnedOn(t, conn, name, body, learner, mixer, runtest.UpTo{Store: storetest.NewMemory(), Round: 1})
 			m, err := conn.Get(t.Context(), name.Task())
 			signed := &wire.Signed{}
 			if err == nil {

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/panlearn/panlearn/internal/run/runtest"
+	"github.com/panlearn/panlearn/internal/test/runtest"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/stream/device"
 )

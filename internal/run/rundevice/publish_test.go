@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/panlearn/panlearn/internal/run"
-	"github.com/panlearn/panlearn/internal/run/runtest"
+	"github.com/panlearn/panlearn/internal/test/runtest"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/stream/device"
 	"github.com/panlearn/panlearn/stream/device/consent"

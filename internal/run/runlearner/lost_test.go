@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/panlearn/panlearn/internal/run"
-	"github.com/panlearn/panlearn/internal/run/runtest"
+	"github.com/panlearn/panlearn/internal/test/runtest"
+	"github.com/panlearn/panlearn/internal/test/storetest"
 	"github.com/panlearn/panlearn/learner/service"
-	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
 	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
@@ -79,7 +79,7 @@ func TestBrokerComesBackEmpty(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		s, err := service.New(service.Config{Task: name, Records: conn, Store: state.NewMemory(), Identity: id, StageKey: mixer.Public(), Observer: watch,
+		s, err := service.New(service.Config{Task: name, Records: conn, Store: storetest.NewMemory(), Identity: id, StageKey: mixer.Public(), Observer: watch,
 			Patience: 500 * time.Millisecond, Poll: 200 * time.Millisecond, Prepare: func() (*wire.Task, error) { return body, nil }})
 		if err != nil {
 			t.Fatal(err)

@@ -10,8 +10,9 @@ import (
 	"testing"
 
 	"github.com/panlearn/panlearn/internal/dashboard"
-	"github.com/panlearn/panlearn/internal/run/runtest"
 	"github.com/panlearn/panlearn/internal/run/statedir"
+	"github.com/panlearn/panlearn/internal/test/runtest"
+	"github.com/panlearn/panlearn/internal/test/storetest"
 	core "github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/state"
@@ -26,7 +27,7 @@ import (
 // the budget.
 func overspent(t *testing.T, dir string, id *seal.Identity) {
 	t.Helper()
-	memory := state.NewMemory()
+	memory := storetest.NewMemory()
 	defer memory.Close()
 	runtest.Learned(t, runtest.Job(t, runtest.Small(t)), memory)
 	view, err := statedir.Look(t.Context(), memory)
@@ -109,7 +110,7 @@ func TestPageNamesTheStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store := state.NewMemory()
+	store := storetest.NewMemory()
 	defer store.Close()
 	for want, of := range map[string]*wire.StartPrivacy{
 		"a model of task last, which states epsilon 4, delta 1e-06 for its own data. For whoever is in both tasks": {Task: "last", Epsilon: 4, Delta: 1e-6},

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/panlearn/panlearn/internal/run/runtest"
+	"github.com/panlearn/panlearn/internal/test/runtest"
 )
 
 // TestBaselineIsWhatWasReleased: a practical plan knows the majority class, or the mean in the units of the label; a proved one knows nothing.

@@ -15,7 +15,8 @@ import (
 	"time"
 
 	"github.com/panlearn/panlearn/internal/obs"
-	"github.com/panlearn/panlearn/internal/run/runtest"
+	"github.com/panlearn/panlearn/internal/test/runtest"
+	"github.com/panlearn/panlearn/internal/test/storetest"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/state/pebblestore"
@@ -223,7 +224,7 @@ func TestControlFinishes(t *testing.T) {
 	}{
 		"control":       {ControlHandler(store, service.NewFinisher()), http.MethodPost, http.StatusAccepted},
 		"control, read": {ControlHandler(store, service.NewFinisher()), http.MethodGet, http.StatusNotFound},
-		"empty":         {ControlHandler(state.NewMemory(), service.NewFinisher()), http.MethodPost, http.StatusServiceUnavailable},
+		"empty":         {ControlHandler(storetest.NewMemory(), service.NewFinisher()), http.MethodPost, http.StatusServiceUnavailable},
 		"the HTTP port": {Handler(store), http.MethodPost, http.StatusNotFound},
 	} {
 		if got := post(test.handler, test.method); got != test.want {

@@ -10,7 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/panlearn/panlearn/internal/run/runtest"
+	"github.com/panlearn/panlearn/internal/test/runtest"
+	"github.com/panlearn/panlearn/internal/test/storetest"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/wire"
@@ -18,7 +19,7 @@ import (
 
 // FuzzStoredState: whatever task and optimizer state a checkpoint carries, it is refused or can be shown.
 func FuzzStoredState(f *testing.F) {
-	store := state.NewMemory()
+	store := storetest.NewMemory()
 	runtest.Learned(f, runtest.Job(f, runtest.Small(f)), store)
 	at, err := store.Load(f.Context())
 	if err != nil {
@@ -52,7 +53,7 @@ func FuzzStoredState(f *testing.F) {
 // FuzzHandler: of all requests that can be written on the control socket or the HTTP port, only a GET or HEAD of a
 // known question is answered, and what was asked never comes back.
 func FuzzHandler(f *testing.F) {
-	store := state.NewMemory()
+	store := storetest.NewMemory()
 	runtest.Learned(f, runtest.Job(f, runtest.Small(f)), store)
 	h := Handler(store)
 	for _, line := range []string{"GET /v1/status", "GET /v1/snapshot?x=1", "HEAD /v1/ledger", "POST /v1/status", "GET /v1/../v1/status",

@@ -12,7 +12,8 @@ import (
 	"testing"
 
 	"github.com/panlearn/panlearn/internal/model"
-	"github.com/panlearn/panlearn/internal/run/runtest"
+	"github.com/panlearn/panlearn/internal/test/runtest"
+	"github.com/panlearn/panlearn/internal/test/storetest"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/learner/task/source"
@@ -21,9 +22,9 @@ import (
 )
 
 // ended is a store of a task that has ended, and its view.
-func ended(t testing.TB, spec *task.Spec) (*state.Memory, View) {
+func ended(t testing.TB, spec *task.Spec) (*storetest.Memory, View) {
 	t.Helper()
-	store := state.NewMemory()
+	store := storetest.NewMemory()
 	t.Cleanup(func() { store.Close() })
 	runtest.Learned(t, runtest.Job(t, spec), store)
 	view, err := Look(t.Context(), store)
@@ -94,7 +95,7 @@ func TestContractFields(t *testing.T) {
 
 // TestBeforeTheFirstBatch there is a model (the start) and a status with null for the batch.
 func TestBeforeTheFirstBatch(t *testing.T) {
-	store := state.NewMemory()
+	store := storetest.NewMemory()
 	if _, err := Look(t.Context(), store); !errors.Is(err, state.ErrEmpty) {
 		t.Errorf("an empty store: %v, want ErrEmpty", err)
 	}

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/panlearn/panlearn/internal/run/runtest"
+	"github.com/panlearn/panlearn/internal/test/runtest"
 )
 
 // TestSpreadIsWhatWasReleased: it is in the units of the data, so that a column in other units has a spread in those; a proved plan has none.

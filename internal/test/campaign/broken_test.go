@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/test/storetest"
 	"github.com/panlearn/panlearn/shuffle/stage"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream"
@@ -14,7 +15,7 @@ import (
 // A broken world has one part that does not keep its promise.
 type broken struct {
 	link    func(*link)                                   // rewires a life's connection
-	store   func(*link, *state.Memory) state.Store        // replaces the learner's disk
+	store   func(*link, *storetest.Memory) state.Store    // replaces the learner's disk
 	device  func(stream.ReportWriter) stream.ReportWriter // what a device hears of its publishes
 	ledger  func(ledger.Ledger) ledger.Ledger             // replaces the devices' ledgers
 	spends  bool                                          // devices take as much as a policy can allow

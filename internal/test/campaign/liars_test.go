@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/test/storetest"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/device/ledger"
@@ -109,10 +110,10 @@ func (r renamer) Publish(ctx context.Context, reports []stream.Outgoing) ([]stre
 }
 
 // A void disk acknowledges every commit after the first and keeps none.
-type void struct{ *state.Memory }
+type void struct{ *storetest.Memory }
 
 func lies() broken {
-	return broken{store: func(_ *link, m *state.Memory) state.Store { return void{m} }}
+	return broken{store: func(_ *link, m *storetest.Memory) state.Store { return void{m} }}
 }
 
 // Commit implements state.Store.
@@ -125,12 +126,12 @@ func (v void) Commit(ctx context.Context, next state.Checkpoint, entries []state
 
 // A herald tells the world of a round, and then writes it down.
 type herald struct {
-	*state.Memory
+	*storetest.Memory
 	link *link
 }
 
 func announces() broken {
-	return broken{store: func(l *link, m *state.Memory) state.Store { return herald{m, l} }}
+	return broken{store: func(l *link, m *storetest.Memory) state.Store { return herald{m, l} }}
 }
 
 // Commit implements state.Store.
@@ -145,13 +146,13 @@ func (h herald) Commit(ctx context.Context, next state.Checkpoint, entries []sta
 
 // A half has the model in another file than the cursor, and writes it first.
 type half struct {
-	*state.Memory
+	*storetest.Memory
 	model *[]byte
 }
 
 func halves() broken {
 	var model []byte
-	return broken{store: func(_ *link, m *state.Memory) state.Store { return half{m, &model} }}
+	return broken{store: func(_ *link, m *storetest.Memory) state.Store { return half{m, &model} }}
 }
 
 // Commit implements state.Store.

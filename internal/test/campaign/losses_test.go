@@ -10,12 +10,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/test/memory"
+	"github.com/panlearn/panlearn/internal/test/storetest"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/shuffle/stage"
-	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/device/consent"
-	"github.com/panlearn/panlearn/stream/memory"
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
@@ -41,7 +41,7 @@ const (
 // losses are what was lost so far, and what it can be put back to.
 type losses struct {
 	earlier []map[stream.Stream]memory.Copy // of the broker before each operation
-	backups []*state.Memory                 // of the learner's disk
+	backups []*storetest.Memory             // of the learner's disk
 	goneMu  sync.Mutex
 	gone    map[string]bool   // subjects whose record was lost, or overwritten by an older one; goneMu guards it
 	emptied atomic.Bool       // reports were lost, and their sequences given again
@@ -131,7 +131,7 @@ func (w *world) restore(o op) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.disk = w.backups[max(0, len(w.backups)-2-max(0, o.What)%6)].Copy(); o.What < 0 {
-		w.disk = state.NewMemory()
+		w.disk = storetest.NewMemory()
 	}
 	w.rewound.Store(true)
 }

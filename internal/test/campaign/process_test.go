@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/test/storetest"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/shuffle/stage"
 	"github.com/panlearn/panlearn/state"
@@ -128,7 +129,7 @@ func (p *process) finished() bool {
 }
 
 // reopen is the learner's disk as the next process finds it.
-func (w *world) reopen() *state.Memory {
+func (w *world) reopen() *storetest.Memory {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	_ = w.disk.Close() // the last life's handle, failed or not
@@ -157,12 +158,12 @@ func (w *world) learn(l *link) (func(context.Context) error, func() string) {
 }
 
 // crashAtCommit is the disk fault that was asked for, once.
-func (w *world) crashAtCommit(state.Checkpoint) state.Fault {
+func (w *world) crashAtCommit(state.Checkpoint) storetest.Fault {
 	w.mu.Lock()
 	f := w.diskFault
-	w.diskFault = state.NoFault
+	w.diskFault = storetest.NoFault
 	w.mu.Unlock()
-	if f != state.NoFault {
+	if f != storetest.NoFault {
 		w.troubled("disk fails", w.learner, 0)
 	}
 	return f

@@ -6,10 +6,11 @@ import (
 	"errors"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/test/memory"
+	"github.com/panlearn/panlearn/internal/test/storetest"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/memory"
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
@@ -45,7 +46,7 @@ func (w *world) replay() {
 			must(err)
 		}
 	}
-	disk := state.NewMemory()
+	disk := storetest.NewMemory()
 	c := w.service(broker, disk)
 	c.Finish, c.AcceptRollback = nil, given
 	if at, err := w.disk.Load(ctx); err == nil { // a Task is planned once, and may hold what is drawn
@@ -104,7 +105,7 @@ func (a announced) Get(ctx context.Context, subject string) (stream.Message, err
 }
 
 // sameDisk compares checkpoint and ledger, byte for byte.
-func (w *world) sameDisk(other *state.Memory) {
+func (w *world) sameDisk(other *storetest.Memory) {
 	ctx := context.Background()
 	got, err := w.disk.Load(ctx)
 	want, otherErr := other.Load(ctx)

@@ -9,8 +9,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/panlearn/panlearn/state"
-	"github.com/panlearn/panlearn/stream/memory"
+	"github.com/panlearn/panlearn/internal/test/memory"
+	"github.com/panlearn/panlearn/internal/test/storetest"
 )
 
 // An op is one operation, some time after the last one.
@@ -138,7 +138,7 @@ func (w *world) apply(o op) {
 		w.setTrap(o)
 	case "disk":
 		w.mu.Lock()
-		w.diskFault = state.Fault(1 + o.What%2)
+		w.diskFault = storetest.Fault(1 + o.What%2)
 		w.mu.Unlock()
 	case "lossy":
 		w.troubled("loses and doubles", nil, -1)
@@ -256,7 +256,7 @@ func (w *world) heal() {
 	w.broker.Inject(nil)
 	w.broker.Connect()
 	w.mu.Lock()
-	w.diskFault, w.fullUntil = state.NoFault, time.Time{}
+	w.diskFault, w.fullUntil = storetest.NoFault, time.Time{}
 	w.mu.Unlock()
 	for _, d := range w.devices {
 		d.set(sound)

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/test/memory"
+	"github.com/panlearn/panlearn/internal/test/storetest"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/randomizer"
@@ -14,7 +16,6 @@ import (
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/manifest"
-	"github.com/panlearn/panlearn/stream/memory"
 	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
 )
@@ -139,16 +140,16 @@ type world struct {
 	broker    *memory.Broker
 	identity  struct{ learner, stage *seal.Identity }
 	spec      *task.Spec
-	disk      *state.Memory // the learner's, as the newest life has it open
+	disk      *storetest.Memory // the learner's, as the newest life has it open
 	book      *book
 	learner   *process
 	stages    []*process
 	devices   []*publisher
 	memos     [2]*memo // folders of marks
 	finisher  *service.Finisher
-	fullUntil time.Time      // the broker refuses reports; mu guards it
-	late      sync.WaitGroup // writes that are under way though their callers gave up
-	diskFault state.Fault    // of the next commit
+	fullUntil time.Time       // the broker refuses reports; mu guards it
+	late      sync.WaitGroup  // writes that are under way though their callers gave up
+	diskFault storetest.Fault // of the next commit
 
 	mu         sync.Mutex
 	violations []string
@@ -176,7 +177,7 @@ func newWorld(p plan, b broken) *world {
 	}
 	w.spec, err = task.Parse([]byte(p.declare(sealed)), nil)
 	must(err)
-	w.disk = state.NewMemory()
+	w.disk = storetest.NewMemory()
 	w.learner = &process{name: "learner", begin: w.learn, exclusive: true}
 	for i := range 2 {
 		w.stages = append(w.stages, &process{name: fmt.Sprint("stage", i), begin: func(l *link) (func(context.Context) error, func() string) {

@@ -7,10 +7,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/panlearn/panlearn/state"
+	"github.com/panlearn/panlearn/internal/test/memory"
+	"github.com/panlearn/panlearn/internal/test/storetest"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/device/participation"
-	"github.com/panlearn/panlearn/stream/memory"
 	"github.com/panlearn/panlearn/stream/retention"
 )
 
@@ -27,7 +27,7 @@ type years struct {
 	sweeps  int             // that removed something
 	short   int             // that were cut short
 	old     struct {        // of the time of the first rounds
-		disk  *state.Memory
+		disk  *storetest.Memory
 		round stream.Round
 		mark  [stream.InstanceSize]byte
 	}

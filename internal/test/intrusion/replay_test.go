@@ -7,10 +7,11 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/panlearn/panlearn/internal/test/memory"
+	"github.com/panlearn/panlearn/internal/test/storetest"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/memory"
 	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
 )
@@ -45,7 +46,7 @@ func (w *world) replay(records stream.Records) {
 		copyOf(name.Batch(stream.Round(r)), batch, w.stage)
 		w.rounds[r], w.batches[r] = round, batch
 	}
-	s, err := service.New(service.Config{Task: name, Records: broker, Store: &noting{state.NewMemory(), w.allowed}, Identity: w.learner,
+	s, err := service.New(service.Config{Task: name, Records: broker, Store: &noting{storetest.NewMemory(), w.allowed}, Identity: w.learner,
 		StageKey: w.stage.Public(), Prepare: func() (*wire.Task, error) { return &body, nil },
 		Poll: 10 * time.Millisecond})
 	must(err)

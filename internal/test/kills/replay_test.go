@@ -10,12 +10,12 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/panlearn/panlearn/internal/test/memory"
 	"github.com/panlearn/panlearn/internal/test/procs"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/state/pebblestore"
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/memory"
 	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
 )

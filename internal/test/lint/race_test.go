@@ -13,12 +13,12 @@ import (
 
 // unraced are the packages with goroutines that make test-race leaves out, and why.
 var unraced = map[string]string{
-	"internal/cli":        "signals and progress of a process",
-	"internal/dashboard":  "streams to browsers: its tests want Chromium, and take the race detector's time there",
-	"internal/run":        "links broker and disk, which natsjs and pebblestore stand for",
-	"internal/test/procs": "test support",
-	"state/storetest":     "test support: state/pebblestore runs it",
-	"stream/streamtest":   "test support: stream/memory and stream/natsjs run it",
+	"internal/cli":             "signals and progress of a process",
+	"internal/dashboard":       "streams to browsers: its tests want Chromium, and take the race detector's time there",
+	"internal/run":             "links broker and disk, which natsjs and pebblestore stand for",
+	"internal/test/procs":      "test support",
+	"internal/test/storetest":  "test support: state/pebblestore runs it",
+	"internal/test/streamtest": "test support: internal/test/memory and stream/natsjs run it",
 }
 
 // TestGoroutinesAreRaced: a package that starts goroutines is one of make test-race, or of those that say why not.

@@ -22,6 +22,8 @@ import (
 	"github.com/panlearn/panlearn/internal/run/runstage"
 	"github.com/panlearn/panlearn/internal/run/statedir"
 	"github.com/panlearn/panlearn/internal/sim"
+	"github.com/panlearn/panlearn/internal/test/memory"
+	"github.com/panlearn/panlearn/internal/test/storetest"
 	"github.com/panlearn/panlearn/learner/service"
 	declared "github.com/panlearn/panlearn/learner/task"
 	mixing "github.com/panlearn/panlearn/shuffle/stage"
@@ -29,7 +31,6 @@ import (
 	"github.com/panlearn/panlearn/state/pebblestore"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/device"
-	"github.com/panlearn/panlearn/stream/memory"
 	"github.com/panlearn/panlearn/stream/natsjs"
 	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
@@ -178,7 +179,7 @@ func (n *tenant) alone(t *testing.T, admin *natsjs.Conn, of *wire.Task) state.Ch
 	if err != nil {
 		t.Fatal(err)
 	}
-	store := state.NewMemory()
+	store := storetest.NewMemory()
 	defer store.Close()
 	answer := answering(func(r uint64) {
 		m, err := admin.Get(t.Context(), n.name.Batch(stream.Round(r)))

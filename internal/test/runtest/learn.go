@@ -7,11 +7,11 @@ import (
 	"testing"
 
 	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/internal/test/memory"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/manifest"
-	"github.com/panlearn/panlearn/stream/memory"
 	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
 )

@@ -1,6 +1,8 @@
-package state
+package storetest
 
 import (
+	"github.com/panlearn/panlearn/state"
+
 	"context"
 	"fmt"
 	"iter"
@@ -19,11 +21,11 @@ const (
 	FailAfter
 )
 
-// Memory is a [Store] in the process, for simulations and tests. It keeps encoded bytes and applies the same
+// Memory is a [state.Store] in the process, for tests. It keeps encoded bytes and applies the same
 // rules as the durable store; its bytes outlive Close and a played crash, see [Memory.Reopen].
 type Memory struct {
 	// Fault, if set, is asked at every commit that the rule accepts. It must not call the store. Set it before use.
-	Fault func(next Checkpoint) Fault
+	Fault func(next state.Checkpoint) Fault
 
 	disk   *memoryDisk
 	mu     sync.Mutex // guards closed and err, and is taken before disk.mu
@@ -39,7 +41,7 @@ type memoryDisk struct {
 	ledger     [][]byte
 }
 
-var _ Store = (*Memory)(nil)
+var _ state.Store = (*Memory)(nil)
 
 // NewMemory returns an open, empty store.
 func NewMemory() *Memory {
@@ -52,40 +54,40 @@ func (m *Memory) Reopen() (*Memory, error) {
 	m.disk.mu.Lock()
 	defer m.disk.mu.Unlock()
 	if m.disk.owned {
-		return nil, fmt.Errorf("reopen memory: %w", ErrLocked)
+		return nil, fmt.Errorf("reopen memory: %w", state.ErrLocked)
 	}
 	m.disk.owned = true
 	return &Memory{disk: m.disk, failed: make(chan struct{})}, nil
 }
 
-// Load implements [Store].
-func (m *Memory) Load(ctx context.Context) (Checkpoint, error) {
+// Load implements [state.Store].
+func (m *Memory) Load(ctx context.Context) (state.Checkpoint, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := m.usable(ctx); err != nil {
-		return Checkpoint{}, fmt.Errorf("load: %w", err)
+		return state.Checkpoint{}, fmt.Errorf("load: %w", err)
 	}
 	return m.load()
 }
 
-func (m *Memory) load() (Checkpoint, error) {
+func (m *Memory) load() (state.Checkpoint, error) {
 	m.disk.mu.Lock()
 	defer m.disk.mu.Unlock()
 	if m.disk.checkpoint == nil {
-		return Checkpoint{}, fmt.Errorf("load: %w", ErrEmpty)
+		return state.Checkpoint{}, fmt.Errorf("load: %w", state.ErrEmpty)
 	}
-	var c Checkpoint
+	var c state.Checkpoint
 	if err := c.UnmarshalBinary(m.disk.checkpoint); err != nil {
-		return Checkpoint{}, fmt.Errorf("load: %w", err)
+		return state.Checkpoint{}, fmt.Errorf("load: %w", err)
 	}
-	if err := c.VerifyLedger(Ledger{}, decoded(m.disk.ledger)); err != nil {
-		return Checkpoint{}, fmt.Errorf("load: %w", err)
+	if err := c.VerifyLedger(state.Ledger{}, decoded(m.disk.ledger)); err != nil {
+		return state.Checkpoint{}, fmt.Errorf("load: %w", err)
 	}
 	return c, nil
 }
 
-// Commit implements [Store].
-func (m *Memory) Commit(ctx context.Context, next Checkpoint, entries []Entry) error {
+// Commit implements [state.Store].
+func (m *Memory) Commit(ctx context.Context, next state.Checkpoint, entries []state.Entry) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := m.usable(ctx); err != nil {
@@ -93,13 +95,13 @@ func (m *Memory) Commit(ctx context.Context, next Checkpoint, entries []Entry) e
 	}
 	m.disk.mu.Lock()
 	defer m.disk.mu.Unlock()
-	var prev Checkpoint
+	var prev state.Checkpoint
 	if m.disk.checkpoint != nil {
 		if err := prev.UnmarshalBinary(m.disk.checkpoint); err != nil {
 			return fmt.Errorf("commit: %w", err)
 		}
 	}
-	if err := Next(prev, next, entries); err != nil {
+	if err := state.Next(prev, next, entries); err != nil {
 		return err
 	}
 	checkpoint, err := next.MarshalBinary()
@@ -120,16 +122,16 @@ func (m *Memory) Commit(ctx context.Context, next Checkpoint, entries []Entry) e
 		m.disk.checkpoint, m.disk.ledger = checkpoint, append(m.disk.ledger, lines...)
 	}
 	if fault != NoFault {
-		m.err = fmt.Errorf("commit of round %d: played crash: %w", next.Cursor.Round, ErrFailed)
+		m.err = fmt.Errorf("commit of round %d: played crash: %w", next.Cursor.Round, state.ErrFailed)
 		m.disk.owned = false
 		close(m.failed)
 	}
 	return m.err
 }
 
-// Ledger implements [Store].
-func (m *Memory) Ledger(ctx context.Context) iter.Seq2[Entry, error] {
-	return func(yield func(Entry, error) bool) {
+// Ledger implements [state.Store].
+func (m *Memory) Ledger(ctx context.Context) iter.Seq2[state.Entry, error] {
+	return func(yield func(state.Entry, error) bool) {
 		m.mu.Lock()
 		err := m.usable(ctx)
 		m.disk.mu.Lock()
@@ -137,17 +139,17 @@ func (m *Memory) Ledger(ctx context.Context) iter.Seq2[Entry, error] {
 		m.disk.mu.Unlock()
 		m.mu.Unlock()
 		if err != nil {
-			yield(Entry{}, fmt.Errorf("ledger: %w", err))
+			yield(state.Entry{}, fmt.Errorf("ledger: %w", err))
 			return
 		}
 		decoded(lines)(yield)
 	}
 }
 
-func decoded(lines [][]byte) iter.Seq2[Entry, error] {
-	return func(yield func(Entry, error) bool) {
+func decoded(lines [][]byte) iter.Seq2[state.Entry, error] {
+	return func(yield func(state.Entry, error) bool) {
 		for _, line := range lines {
-			var e Entry
+			var e state.Entry
 			err := e.UnmarshalBinary(line)
 			if !yield(e, err) || err != nil {
 				return
@@ -156,10 +158,10 @@ func decoded(lines [][]byte) iter.Seq2[Entry, error] {
 	}
 }
 
-// Failed implements [Store].
+// Failed implements [state.Store].
 func (m *Memory) Failed() <-chan struct{} { return m.failed }
 
-// Close implements [Store]. The bytes stay for Reopen.
+// Close implements [state.Store]. The bytes stay for Reopen.
 func (m *Memory) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -167,7 +169,7 @@ func (m *Memory) Close() error {
 		return m.err
 	}
 	if m.closed {
-		return fmt.Errorf("close: %w", ErrClosed)
+		return fmt.Errorf("close: %w", state.ErrClosed)
 	}
 	m.closed = true
 	m.disk.mu.Lock()
@@ -182,7 +184,7 @@ func (m *Memory) usable(ctx context.Context) error {
 	case m.err != nil:
 		return m.err
 	case m.closed:
-		return ErrClosed
+		return state.ErrClosed
 	}
 	return ctx.Err()
 }

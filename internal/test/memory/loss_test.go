@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/panlearn/panlearn/internal/test/memory"
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/memory"
 )
 
 // TestLoss: what was written after a copy is gone, what it overwrote stands again, and the next write is given the sequence of the one

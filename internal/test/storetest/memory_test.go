@@ -1,20 +1,20 @@
-package state_test
+package storetest_test
 
 import (
 	"context"
 	"errors"
 	"testing"
 
+	"github.com/panlearn/panlearn/internal/test/storetest"
 	"github.com/panlearn/panlearn/state"
-	"github.com/panlearn/panlearn/state/storetest"
 )
 
 func TestMemoryContract(t *testing.T) {
 	newDisk := func(*testing.T) storetest.Disk {
-		var m *state.Memory
+		var m *storetest.Memory
 		return func() (state.Store, error) {
 			if m == nil {
-				m = state.NewMemory()
+				m = storetest.NewMemory()
 				return m, nil
 			}
 			next, err := m.Reopen()
@@ -34,13 +34,13 @@ func TestMemoryFaults(t *testing.T) {
 	ctx := context.Background()
 	script := storetest.Script{Rounds: 6}
 	for crash := range script.Rounds + 1 {
-		for _, fault := range []state.Fault{state.FailBefore, state.FailAfter} {
-			m := state.NewMemory()
-			m.Fault = func(next state.Checkpoint) state.Fault {
+		for _, fault := range []storetest.Fault{storetest.FailBefore, storetest.FailAfter} {
+			m := storetest.NewMemory()
+			m.Fault = func(next state.Checkpoint) storetest.Fault {
 				if next.Cursor.Round == crash {
 					return fault
 				}
-				return state.NoFault
+				return storetest.NoFault
 			}
 			for range crash {
 				if err := script.Advance(ctx, m); err != nil {
@@ -66,7 +66,7 @@ func TestMemoryFaults(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := crash
-			if fault == state.FailAfter {
+			if fault == storetest.FailAfter {
 				want++
 			}
 			n, err := script.Check(ctx, m)

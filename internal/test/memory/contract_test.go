@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/test/memory"
+	"github.com/panlearn/panlearn/internal/test/streamtest"
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/memory"
-	"github.com/panlearn/panlearn/stream/streamtest"
 )
 
 func TestContract(t *testing.T) {
