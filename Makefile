@@ -51,7 +51,7 @@ systems: ## the two programs for SYSTEMS, and vet of the tests of what devices a
 			$(GO) vet ./cmd/... ./internal/disk ./internal/cli ./stream/... ./shuffle/... || exit 1; \
 	done
 
-bench: ## every benchmark, with allocations; then whole flows beside the raw broker (docs/performance.md)
+bench: ## every benchmark, with allocations; then whole flows beside the raw broker (docs/measured/performance.md)
 	$(GO) test -run '^$$' -bench . -benchmem $$($(GO) list ./... | grep -v internal/test)
 	$(GO) test -run '^$$' -bench . -benchtime 6x -timeout 1h ./internal/test/flow
 

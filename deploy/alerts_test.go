@@ -143,7 +143,7 @@ const (
 
 var template = regexp.MustCompile(`\{\{[^}]*\}\}`)
 
-// TestAlertsTable: docs/metrics.md has every alert as the rules have it.
+// TestAlertsTable: docs/reference/metrics.md has every alert as the rules have it.
 func TestAlertsTable(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("\n| alert | severity | it says | what to do |\n| --- | --- | --- | --- |\n")

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-const metricsPage = "../docs/metrics.md"
+const metricsPage = "../docs/reference/metrics.md"
 
-// A metric is a row of the table of metrics in docs/metrics.md, which internal/obs writes and checks.
+// A metric is a row of the table of metrics in docs/reference/metrics.md, which internal/obs writes and checks.
 type metric struct {
 	kind   string
 	labels []string

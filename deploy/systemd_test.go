@@ -48,7 +48,7 @@ func unitLines(t *testing.T) (all []line) {
 	return all
 }
 
-// TestUnits: no unit runs as root, and each is restarted as docs/runbook.md says: never after the exit codes 2 and 3.
+// TestUnits: no unit runs as root, and each is restarted as docs/how-to/runbook.md says: never after the exit codes 2 and 3.
 func TestUnits(t *testing.T) {
 	users, err := os.ReadFile("systemd/panlearn.sysusers")
 	if err != nil {

@@ -126,7 +126,7 @@ func norm2(x []float64) (n, unit float64) {
 
 // MinimizerShift bounds from above, in levels, how far apart the places of two vectors lie that are at most 2L/K (1 + 2^-18) apart, where L is the
 // clip norm of the ball of radius g/2: their distance, what rounding toward the centre adds, and the floating-point arithmetic of clipping
-// and scaling (docs/theorem-a.md, section 3, a report of a minimiser).
+// and scaling (docs/proofs/theorem-a.md, section 3, a report of a minimiser).
 func MinimizerShift(g int, units uint64, d int) float64 {
 	return snappedShift(float64(g)/float64(units)*(1+0x1p-18), g, d)
 }

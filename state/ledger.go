@@ -37,7 +37,7 @@ func (l *Ledger) Round() uint64 {
 func (l *Ledger) Users() uint64 { return l.Counted + l.Most }
 
 // Spent returns what the whole ledger costs the event that is charged most: the largest cost of a round, because an entry
-// holds what its round and all others that the same user answers cost together (Theorem A in docs/theorem-a.md). The
+// holds what its round and all others that the same user answers cost together (Theorem A in docs/proofs/theorem-a.md). The
 // empty ledger costs nothing.
 func (l *Ledger) Spent() Cost { return l.Worst.over(l.Open.Cost()) }
 

@@ -70,7 +70,7 @@ nothing (exit code 3). A row that does not fit the declaration is sent as the ze
 depend on content; its line number is logged here and nowhere else.
 
 With --http, applications in any language post their users' events to this process, as JSON and each with a key of its own that
---state remembers (docs/clients.md; the interface describes itself at /v1/openapi.json). It listens on 127.0.0.1 unless another
+--state remembers (docs/how-to/clients.md; the interface describes itself at /v1/openapi.json). It listens on 127.0.0.1 unless another
 address is named, and goes on until it is interrupted.`,
 		Example: `  ingest publish -f deploy/tasks/a9a.yaml --nats nats://127.0.0.1:4222 --data a9a.gz --state ./devices
   ingest publish --task clicks --nats nats://broker:4222 --data 'day-*.parquet' --format parquet --state ./devices

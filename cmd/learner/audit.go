@@ -37,7 +37,7 @@ round, under trust local as many units of the one report, and the claim is the o
 squared.
 
 A failed audit refutes the claim at the printed confidence (exit code 1): do not run that build. A passed one proves nothing; the
-proof is in docs/theorem-a.md. Each audit says what it could have seen: at the printed share of the noise it fails about as often as
+proof is in docs/proofs/theorem-a.md. Each audit says what it could have seen: at the printed share of the noise it fails about as often as
 not, and more often with less. More trials see smaller faults.`,
 		Example: `  learner audit -f deploy/tasks/quickstart.yaml --json
   learner audit -f deploy/tasks/a9a-interactive.yaml --set schedule.users=1000`,

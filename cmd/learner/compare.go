@@ -27,7 +27,7 @@ type choosing struct {
 }
 
 func (o *choosing) flags(c *cobra.Command) {
-	c.Flags().BoolVar(&o.on, "compare", false, "one table in which to choose: trust, unit, passes and method, with predicted accuracy (docs/choosing.md)")
+	c.Flags().BoolVar(&o.on, "compare", false, "one table in which to choose: trust, unit, passes and method, with predicted accuracy (docs/why/choosing.md)")
 	cli.Data(c.Flags(), &o.data, "with --compare: predict on the rows of a `FILE` that is public, or of a quoted pattern of files; made up from the declaration if not set")
 	c.Flags().StringVar(&o.format, "format", "", "with --compare: format of the data, if not the task's: libsvm, csv, jsonl, idx or parquet")
 	c.Flags().StringVar(&o.split, "split", sim.SplitBlocks, "with --compare and --data: make the task's silos of the data by `WAY`: "+

@@ -90,7 +90,7 @@ goes to -o, or into --state as model.json; a folder of a private fit is refused.
 	c.Flags().StringVar(&f.format, "format", "", "format of the data, if not the task's: libsvm, csv, jsonl, idx or parquet")
 	c.Flags().UintVar(&f.holdout, "holdout", 0, "test on one of `K` rows, or people where privacy.unit is user, and do not learn from it")
 	c.Flags().StringVar(&f.dir, "state", "", "`DIR` of the fit's state and ledger, created if missing")
-	c.Flags().StringVar(&f.algorithm, "algorithm", "", "method `NAME` (overrides schedule.algorithm), one of many rounds or one that needs all rows at once, see docs/fit.md; default: the practical plan")
+	c.Flags().StringVar(&f.algorithm, "algorithm", "", "method `NAME` (overrides schedule.algorithm), one of many rounds or one that needs all rows at once, see docs/how-to/fit.md; default: the practical plan")
 	c.Flags().BoolVar(&f.public, "public", false, "the data need no protection: learn without noise")
 	c.Flags().StringVarP(&f.output, "output", "o", "", "`FILE` for the model, as learner snapshot writes it: .json, .npz or .onnx")
 	c.Flags().StringVar(&f.serve, "http", "", "`ADDR` for a live page, such as 127.0.0.1:8080, which stays up after the end until interrupted; a port alone is of this machine only")

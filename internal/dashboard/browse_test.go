@@ -290,7 +290,7 @@ func (b browser) pictures(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(filepath.Join("..", "..", "docs", "page-"+name+".png"), small(t, shot), 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join("..", "..", "docs", "pictures", "page-"+name+".png"), small(t, shot), 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}, scheme(dark))

@@ -247,7 +247,7 @@ func TestStageRows(t *testing.T) {
 		t.Errorf("%d rows", len(rows))
 	}
 	w.Lost("panlearn.income.round.4")
-	w.document(t).says("peers", "Broker connected had lost 1 record of this task, seen 12:00:15 UTC: runbook.md, “The broker lost records”")
+	w.document(t).says("peers", "Broker connected had lost 1 record of this task, seen 12:00:15 UTC: how-to/runbook.md, “The broker lost records”")
 	if got := text(d.byID("peers")); strings.Contains(got, strings.Repeat("the lease record ", 15)) {
 		t.Error("a cause without end")
 	}

@@ -51,17 +51,17 @@ const (
 
 // Sections of the documents in docs/.
 const (
-	sectionWatching = "metrics.md, “Watching”"
-	sectionKill     = "runbook.md, “Kill anything”"
-	sectionRecovery = "runbook.md, “Recovery”"
-	sectionBudget   = "runbook.md, “The budget is spent”"
-	sectionEnding   = "operations.md, “Ending a task”"
-	sectionDisk     = "runbook.md, “A disk is full”"
-	sectionHostile  = "runbook.md, “Hostile devices”"
-	sectionAlerts   = "metrics.md, “Alerts”"
-	sectionLost     = "runbook.md, “The broker lost records”"
-	sectionClocks   = "runbook.md, “Clocks”"
-	sectionVoids    = "runbook.md, “Rounds are void one after another”"
+	sectionWatching = "reference/metrics.md, “Watching”"
+	sectionKill     = "how-to/runbook.md, “Kill anything”"
+	sectionRecovery = "how-to/runbook.md, “Recovery”"
+	sectionBudget   = "how-to/runbook.md, “The budget is spent”"
+	sectionEnding   = "how-to/operations.md, “Ending a task”"
+	sectionDisk     = "how-to/runbook.md, “A disk is full”"
+	sectionHostile  = "how-to/runbook.md, “Hostile devices”"
+	sectionAlerts   = "reference/metrics.md, “Alerts”"
+	sectionLost     = "how-to/runbook.md, “The broker lost records”"
+	sectionClocks   = "how-to/runbook.md, “Clocks”"
+	sectionVoids    = "how-to/runbook.md, “Rounds are void one after another”"
 )
 
 func (st *state) verdict(task Task, now time.Time) Verdict {

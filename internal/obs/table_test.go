@@ -16,7 +16,7 @@ import (
 )
 
 // metricsPage holds the table that operators read, and that the alert rules and the dashboard are checked against.
-const metricsPage = "../../docs/metrics.md"
+const metricsPage = "../../docs/reference/metrics.md"
 
 // A role is a command that serves /metrics.
 type role struct {
@@ -158,7 +158,7 @@ const (
 	tableEnd   = "<!-- end of metrics -->\n"
 )
 
-// TestMetricsTable: docs/metrics.md has every metric of every role, as the code registers it.
+// TestMetricsTable: docs/reference/metrics.md has every metric of every role, as the code registers it.
 func TestMetricsTable(t *testing.T) {
 	var b strings.Builder
 	for _, r := range roles(t) {

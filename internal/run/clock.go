@@ -108,7 +108,7 @@ func (c *Clock) compared(wall time.Time, least, most time.Duration) {
 }
 
 // clockRunbook says in a sentence how to mend a clock.
-const clockRunbook = "set both by NTP: docs/runbook.md, clocks"
+const clockRunbook = "set both by NTP: docs/how-to/runbook.md, clocks"
 
 func (c *Clock) tell(log *slog.Logger, ahead time.Duration, off bool) {
 	if off {

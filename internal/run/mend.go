@@ -88,7 +88,7 @@ func (s Streams) keep(ctx context.Context, conn *natsjs.Conn, name stream.Task, 
 		case errors.Is(err, natsjs.ErrNoStream) && !s.Administers:
 			if trouble.Tell(time.Now(), err) {
 				log.Warn("a stream of the task is gone, and these credentials may not make it again: an administrator's learner provision makes reports and leases again; "+
-					"what decides rounds has to be put back (docs/runbook.md, the broker lost records)", "task", name, "error", err)
+					"what decides rounds has to be put back (docs/how-to/runbook.md, the broker lost records)", "task", name, "error", err)
 			}
 		default:
 			log.Log(ctx, trouble.Level(time.Now(), err), "cannot look after the task's streams", "task", name, "error", err)

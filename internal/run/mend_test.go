@@ -113,25 +113,25 @@ func TestStreamsAreMadeAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	rises("a stream that was deleted")
-	if !log.has("made again") || !log.has(task.Name(stream.Reports)) || log.has("docs/runbook.md") {
+	if !log.has("made again") || !log.has(task.Name(stream.Reports)) || log.has("docs/how-to/runbook.md") {
 		t.Error("the log does not tell what was made again")
 	}
 	if err := js.DeleteStream(ctx, task.Name(stream.Batches)); err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(5 * time.Second); !log.has("docs/runbook.md") && time.Now().Before(end); {
+	for end := time.Now().Add(5 * time.Second); !log.has("docs/how-to/runbook.md") && time.Now().Before(end); {
 		<-tick.C
 	}
-	if _, err := js.Stream(ctx, task.Name(stream.Batches)); err == nil || !log.has(task.Name(stream.Batches)) || !log.has("docs/runbook.md") {
+	if _, err := js.Stream(ctx, task.Name(stream.Batches)); err == nil || !log.has(task.Name(stream.Batches)) || !log.has("docs/how-to/runbook.md") {
 		t.Errorf("batches of a task that has begun: %v, want them missing, and a warning that says so", err)
 	}
 	var other book // of a learner that is no administrator
 	streams.Administers = false
 	defer run.KeepProvisioned(ctx, dial(), task, streams, slog.New(slog.NewTextHandler(&other, nil)))()
-	for end := time.Now().Add(5 * time.Second); !other.has("docs/runbook.md, the broker lost records") && time.Now().Before(end); {
+	for end := time.Now().Add(5 * time.Second); !other.has("docs/how-to/runbook.md, the broker lost records") && time.Now().Before(end); {
 		<-tick.C
 	}
-	if !other.has("may not make it again") || !other.has("docs/runbook.md, the broker lost records") {
+	if !other.has("may not make it again") || !other.has("docs/how-to/runbook.md, the broker lost records") {
 		t.Error("a learner without an administrator's rights names no way out of lost batches")
 	}
 	if _, err := run.Provision(ctx, admin, task, run.Streams{Body: body, Replicas: 1, MemoryReports: true}); err == nil || !strings.Contains(err.Error(), "lost") {
@@ -148,7 +148,7 @@ func TestStreamsAreMadeAgain(t *testing.T) {
 	for end := time.Now().Add(5 * time.Second); !empty.has(task.Name(stream.Rounds)) && time.Now().Before(end); {
 		<-tick.C
 	}
-	if _, err := js.Stream(ctx, task.Name(stream.Rounds)); err == nil || !empty.has("docs/runbook.md") || empty.has("made again") {
+	if _, err := js.Stream(ctx, task.Name(stream.Rounds)); err == nil || !empty.has("docs/how-to/runbook.md") || empty.has("made again") {
 		t.Errorf("rounds of a task that has begun, with all other streams gone: %v, want them missing, and a warning that says so", err)
 	}
 }

@@ -13,7 +13,7 @@ import (
 //	y_i = c_i + answer,   c_{i+1} = Pi(y_i),   i = 0 .. P-1,
 //
 // with c_i what is announced. On one block this is the proximal point algorithm. Its model is the projection of the mean of y_i over the last
-// Average rounds, which docs/bounds.md bounds the risk of: the mean is taken before the projection, so that noise is averaged and not cut. Before these rounds it
+// Average rounds, which docs/reference/bounds.md bounds the risk of: the mean is taken before the projection, so that noise is averaged and not cut. Before these rounds it
 // is c_i. A round that was passed over counts as one of the P, and is in no mean.
 type Prox struct {
 	base

@@ -112,7 +112,7 @@ func pointwise(proxy float64) float64 {
 
 // uniform is the half width of a band that holds at all moments at once: by the normal mixture with variance 1/prior and Ville's
 // inequality, |S_t| stays below sqrt((V_t + r) ln((V_t + r)/(r alpha^2))) for all t with probability at least 1 - alpha (Robbins,
-// Statistical Methods Related to the Law of the Iterated Logarithm, 1970; docs/bounds.md has the steps).
+// Statistical Methods Related to the Law of the Iterated Logarithm, 1970; docs/reference/bounds.md has the steps).
 func uniform(proxy, prior float64) float64 {
 	if prior == 0 { // neither noise nor a sample
 		return 0

@@ -85,7 +85,7 @@ func TestPlannedBoundsHaveTheTheoremsExponents(t *testing.T) {
 }
 
 // unrounded is a source without rounding, which the theorems leave out: what it does to the stability of pgd falls like the root of
-// the theorem's term (docs/bounds.md).
+// the theorem's term (docs/reference/bounds.md).
 type unrounded struct{ source }
 
 func (u unrounded) model(m, rounds uint64) noise {

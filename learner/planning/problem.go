@@ -24,7 +24,7 @@ type Problem struct {
 	Set        convex.SetDeclaration // that theta stays in; its radius bounds the distance D0 of the start from the optimum
 	Ridge      float64               // lambda of the term (lambda/2)||theta||^2 of the objective; 0 for none
 	Smoothness float64               // beta of the loss of one example, +Inf if there is none; see ForLoss
-	// MeanSmoothness bounds the smoothness of the mean loss over the population, as docs/bounds.md defines it; 0 stands for
+	// MeanSmoothness bounds the smoothness of the mean loss over the population, as docs/reference/bounds.md defines it; 0 stands for
 	// Smoothness. The risk bound rests on it, and privacy does not.
 	MeanSmoothness float64
 	Proximal       bool    // whether the loss has a prox operator, convex.Proximal; see ForLoss

@@ -18,7 +18,7 @@ type Prox struct {
 	Steps  uint64  // of gradient descent for an answer; 0: planned
 }
 
-// walk is what the noise of all rounds adds up to at the weight that is planned, as a share of the distance: chosen on a9a's training rows, see docs/bounds.md.
+// walk is what the noise of all rounds adds up to at the weight that is planned, as a share of the distance: chosen on a9a's training rows, see docs/reference/bounds.md.
 const walk = 1. / 3
 
 func (p Problem) checkProx() error {

@@ -2,7 +2,7 @@ package planning
 
 import "math"
 
-// A proxBound bounds the expected excess risk of method.Prox over P rounds (docs/bounds.md has the proof).
+// A proxBound bounds the expected excess risk of method.Prox over P rounds (docs/reference/bounds.md has the proof).
 type proxBound struct {
 	rounds   uint64  // P
 	average  uint64  // m, of the last ones

@@ -4,7 +4,7 @@ import "math"
 
 // A gradientBound bounds the expected excess risk of PGD: of the average of theta_0 .. theta_{T-1}, where theta_{t+1} =
 // Pi(theta_t - eta gbar_t) and gbar_t is the gradient of the mean loss of the same m users, with noise (Cheu, Joseph, Mao, Peng,
-// ICLR 2022, Theorem 4.9; docs/bounds.md has the proof). The variance of its situation is without sampling.
+// ICLR 2022, Theorem 4.9; docs/reference/bounds.md has the proof). The variance of its situation is without sampling.
 type gradientBound struct {
 	situation
 	loss  float64 // L of the loss

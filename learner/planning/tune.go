@@ -40,7 +40,7 @@ type setting struct {
 // regularLipschitz bounds the gradient of loss and ridge together.
 func (o objective) regularLipschitz() float64 { return o.lipschitz + o.ridge*o.radius }
 
-// tune returns the constants with the smallest bound; see docs/bounds.md for what each bound rests on.
+// tune returns the constants with the smallest bound; see docs/reference/bounds.md for what each bound rests on.
 func (o objective) tune(t schedule.Method, s situation) setting {
 	switch {
 	case t.OnRecords():

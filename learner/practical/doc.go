@@ -1,5 +1,5 @@
 // Package practical is the arithmetic of the practical plan: how few rounds a number of users is worth, what a first private cohort reports
-// about features and label, what coordinates follow from the noisy answer, and with which steps the rest learns in them. docs/algorithms.md
+// about features and label, what coordinates follow from the noisy answer, and with which steps the rest learns in them. docs/reference/algorithms.md
 // has the formulas and what was measured.
 //
 // Promises. All functions are pure. What comes out depends on the declaration and on released numbers, never on an event; it is finite

@@ -14,7 +14,7 @@ import (
 // longer than ClipNorm: convex, for losses of one linear score.
 //
 // The answer is no longer than ClipNorm/Weight, and moves by at most 2 ClipNorm/(Weight K) (1 + 2^-18) where one of K rows is replaced, after any
-// number of steps (docs/theorem-a.md, section 3, a report of a minimiser). A row whose own curvature is above Curvature would break that, and says
+// number of steps (docs/proofs/theorem-a.md, section 3, a report of a minimiser). A row whose own curvature is above Curvature would break that, and says
 // zero, as one does that is none of the task's.
 type Prox struct {
 	Weight   float64 // lambda, above 0
@@ -48,7 +48,7 @@ func (x Prox) validate(c Config) error {
 	return nil
 }
 
-// projects says of a set that the rounding of its projection is bounded in docs/theorem-a.md.
+// projects says of a set that the rounding of its projection is bounded in docs/proofs/theorem-a.md.
 func projects(s convex.Set) bool {
 	switch s.(type) {
 	case convex.Ball, convex.Nonnegative, convex.Box:
@@ -61,7 +61,7 @@ func projects(s convex.Set) bool {
 const addends = convex.Addends
 
 // CheckProx refuses a Prox that floating-point arithmetic would take outside of the margin 1 + 2^-18 that is charged for: of blocks of so many
-// units, at points of norm at most radius, or one that is not valid. Nothing in it depends on rows (docs/theorem-a.md, section 7).
+// units, at points of norm at most radius, or one that is not valid. Nothing in it depends on rows (docs/proofs/theorem-a.md, section 7).
 func (c Config) CheckProx(units uint64, radius float64) error {
 	if err := c.validate(); err != nil {
 		return err

@@ -78,7 +78,7 @@ var methods = [...]Method{
 	{Name: APGD, Accelerated: true, Interactive: true, Privacy: -1}, // Theorem 4.1 of Lowy, Razaviyayn, as all that follow
 	{Name: APGDEnvelope, Accelerated: true, Interactive: true, Envelope: true, Privacy: -1},
 	{Name: APGDRestarts, Accelerated: true, Interactive: true, Restarts: true, Privacy: -1, Sampling: -1}, // on the mean loss of the users -2
-	{Name: Prox, Minimizers: true, Privacy: -1, Sampling: -1. / 2},                                        // phased output perturbation, docs/bounds.md
+	{Name: Prox, Minimizers: true, Privacy: -1, Sampling: -1. / 2},                                        // phased output perturbation, docs/reference/bounds.md
 }
 
 // Names lists the names of all methods, Auto left out, in the order of the documentation.

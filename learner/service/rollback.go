@@ -28,7 +28,7 @@ const (
 	goneWayOut = "put a copy of the folder back that is at most as old as the task's retention (schedule.retention), or begin a task " +
 		"under another name, which may start from this model"
 	brokerWayOut = "restore the broker's streams from a copy at least as new as the state folder, or both from one backup " +
-		"(docs/runbook.md); if its replicas are still catching up, start again"
+		"(docs/how-to/runbook.md); if its replicas are still catching up, start again"
 )
 
 // patience is Config.Patience where that is not set.

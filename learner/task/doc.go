@@ -21,7 +21,7 @@
 //     away would tell something about the event.
 //
 // A program in another language makes the same vectors from FeatureMap.Coordinates, where every coordinate says how it follows from
-// the fields of an event; docs/tasks.md is the reference of the keys.
+// the fields of an event; docs/reference/tasks.md is the reference of the keys.
 //
 // The learner maps nothing. It works in the coordinates of the map's output, and calls FeatureMap.Undo when it releases a model.
 package task

@@ -13,7 +13,7 @@ import (
 
 // The reference names every key, and every word that a key takes.
 func TestReferenceIsComplete(t *testing.T) {
-	data, err := os.ReadFile("../../docs/tasks.md")
+	data, err := os.ReadFile("../../docs/reference/tasks.md")
 	if err != nil {
 		t.Fatal(err)
 	}

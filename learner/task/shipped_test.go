@@ -34,14 +34,14 @@ func TestShippedTasks(t *testing.T) {
 
 // So does the one in the documentation.
 func TestDocumentedTask(t *testing.T) {
-	text, err := os.ReadFile("../../docs/tasks.md")
+	text, err := os.ReadFile("../../docs/reference/tasks.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, rest, begins := strings.Cut(string(text), "```yaml file=flowers.yaml\n")
 	file, _, ends := strings.Cut(rest, "```\n")
 	if !begins || !ends {
-		t.Fatal("docs/tasks.md has no task file")
+		t.Fatal("docs/reference/tasks.md has no task file")
 	}
 	s, err := Parse([]byte(file), nil)
 	if err != nil {

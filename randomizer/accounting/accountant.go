@@ -102,7 +102,7 @@ type turns struct {
 }
 
 // worst is the curve of all turns, whatever each chooses: at every rung the largest mu and the largest slack of its choices
-// (docs/theorem-a.md, section 4). It pairs the views' windows rung by rung. Any pairing is valid; equal slack is near the best.
+// (docs/proofs/theorem-a.md, section 4). It pairs the views' windows rung by rung. Any pairing is valid; equal slack is near the best.
 func (a *Accountant) worst(all []turns) Curve {
 	var profiles []*profile // of every view, in order
 	for _, t := range all {
@@ -152,7 +152,7 @@ const maxVariance = 2.5e9
 
 // affordable lowers the trials of a law too wide to tabulate. Bin(N', p) with
 // N' > N is post-processing of Bin(N, p), so fewer trials bound more from above
-// (docs/theorem-a.md, section 6).
+// (docs/proofs/theorem-a.md, section 6).
 func affordable(b binomial) binomial {
 	if v := b.variance(); v > maxVariance {
 		b.n = int64(maxVariance / (b.p() * b.q()))

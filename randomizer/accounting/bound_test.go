@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestRounds is the example of docs/theorem-a.md, section 4.
+// TestRounds is the example of docs/proofs/theorem-a.md, section 4.
 func TestRounds(t *testing.T) {
 	a := NewAccountant()
 	for _, c := range []struct {

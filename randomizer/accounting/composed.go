@@ -9,7 +9,7 @@ const (
 )
 
 // ComposedDelta bounds from above the hockey-stick divergence at e^eps of releases one after the other, each of which may depend on what was released before it. A profile
-// bounds that of one release at every eps >= 0, whatever came before, for both orders of every pair of neighbours (docs/curator.md, Releases one after the other).
+// bounds that of one release at every eps >= 0, whatever came before, for both orders of every pair of neighbours (docs/proofs/curator.md, Releases one after the other).
 func ComposedDelta(eps float64, profiles ...func(eps float64) float64) float64 {
 	if !(eps > 0) || math.IsInf(eps, 1) {
 		return 1

@@ -6,7 +6,7 @@ import (
 )
 
 // A Curve bounds what a release costs at every epsilon: for every rung a Gaussian parameter and
-// the total slack mass (docs/theorem-a.md, Theorem A). The bounds hold for both orders of every
+// the total slack mass (docs/proofs/theorem-a.md, Theorem A). The bounds hold for both orders of every
 // pair of neighbours, and do not fall where a mechanism's Shift or Rounds grow. The empty curve promises nothing.
 type Curve []point
 
@@ -37,7 +37,7 @@ func GaussianCurve(mu float64) (Curve, error) {
 //
 // At eps >= 0 it is the minimum over windows of deltaG + (1 + e^eps) T d tau: every window gives a valid bound at every
 // eps. Below 0 it is the reversal H_a(P||Q) = 1 - a + a H_{1/a}(Q||P) with a = e^eps, which the bound of the other order bounds
-// (docs/curator.md, noise on a lattice).
+// (docs/proofs/curator.md, noise on a lattice).
 func (c Curve) Delta(eps float64) float64 {
 	if eps < 0 {
 		return math.Min(1, (math.Exp(eps)*c.scaledDelta(-eps, 1)-math.Expm1(eps))*(1+1e-12))

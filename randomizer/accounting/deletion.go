@@ -15,7 +15,7 @@ const massMargin = 1e-9
 // at most one apart, and release is the curve of what is released of neighbours with the scores s and t, up to Rmax, which does not fall as they grow. It also
 // returns the scores at which the bound is the largest.
 //
-// The theorem is that of docs/curator.md, deletion: the profile (after Ghazi et al. 2023, Theorem 3.3).
+// The theorem is that of docs/proofs/curator.md, deletion: the profile (after Ghazi et al. 2023, Theorem 3.3).
 func DeletionProfile(eps float64, at, below []float64, release func(s, t int) Curve) (delta float64, s, t int) {
 	return deletionProfile(eps, at, below, release, 1)
 }

@@ -5,14 +5,14 @@
 // of g steps over [-L, L], stochastically rounded, plus Bin(b, p) noise. Whoever
 // sees the totals of a cohort sees, about one target user, at most the rounded
 // position plus Bin(N, p), with N the honest trials in that view
-// (docs/theorem-a.md, Proposition 1). Theorem A there dominates this by a Gaussian
+// (docs/proofs/theorem-a.md, Proposition 1). Theorem A there dominates this by a Gaussian
 // mechanism whose parameter is computed from the binomial table itself, plus a tiny
 // additive slack: within a few percent of the truth, for every dimension, every
 // input and any number of adaptive rounds.
 //
 // A trusted curator's release, which may come or not as a secret score says, has a
 // Curve of the same noise, and a DeletionProfile, ScoreTest or SharedTest over it
-// (docs/curator.md).
+// (docs/proofs/curator.md).
 //
 // The package promises: every delta and epsilon it returns is an upper bound,
 // floating point included; results of validated input are finite or +Inf (no

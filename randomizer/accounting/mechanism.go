@@ -4,7 +4,7 @@ import "fmt"
 
 // Mechanism is one adversary's view of one target user: per coordinate the
 // target's stochastically rounded position on 0..Levels plus Bin(Trials, P), in
-// Rounds rounds (docs/theorem-a.md, Proposition 1). Neighbours differ in one of
+// Rounds rounds (docs/proofs/theorem-a.md, Proposition 1). Neighbours differ in one of
 // the target's Units, each within a ball of radius Levels/(2 Units).
 type Mechanism struct {
 	// Trials is N: the honest Bernoulli trials per coordinate, the target's own

@@ -7,7 +7,7 @@ import (
 )
 
 // TestTableAgainstRationals compares pmf and both tails with exact rationals. The
-// margins of docs/theorem-a.md, section 7, allow 5e-13.
+// margins of docs/proofs/theorem-a.md, section 7, allow 5e-13.
 func TestTableAgainstRationals(t *testing.T) {
 	const allowed = 2e-13
 	worst := 0.0
@@ -126,7 +126,7 @@ func TestGaussianDelta(t *testing.T) {
 	}
 }
 
-// TestPaperGaussianComparison is docs/theorem-a.md, section 5: the closed form
+// TestPaperGaussianComparison is docs/proofs/theorem-a.md, section 5: the closed form
 // sqrt(2 ln(2/delta))/eps wastes noise at small epsilon and fails at 16.
 func TestPaperGaussianComparison(t *testing.T) {
 	const delta = 1e-6

@@ -18,7 +18,7 @@ func mustCalibrate(t testing.TB, q Request) Plan {
 	return p
 }
 
-// TestPlanTable is the table of docs/theorem-a.md, section 8: the same parameters,
+// TestPlanTable is the table of docs/proofs/theorem-a.md, section 8: the same parameters,
 // and never more than 2.5% above the Gaussian mechanism.
 func TestPlanTable(t *testing.T) {
 	for _, want := range []struct {

@@ -91,7 +91,7 @@ func newProfile(b binomial) *profile {
 	return p
 }
 
-// scalars are the numbers of docs/theorem-a.md, section 2, for one window
+// scalars are the numbers of docs/proofs/theorem-a.md, section 2, for one window
 // of the binomial table. They do not depend on g, d, epsilon or rounds.
 type scalars struct {
 	// M1 and Theta1 serve form A1 (step 6): the slope of the quantile of the
@@ -111,7 +111,7 @@ func (s scalars) Mu(g, d int) float64 {
 }
 
 // MuShift returns the Gaussian parameter that dominates one round for positions that are at most shift apart, wherever they are
-// (docs/theorem-a.md, section 3, the shift theorem): the smaller of the two forms.
+// (docs/proofs/theorem-a.md, section 3, the shift theorem): the smaller of the two forms.
 func (s scalars) MuShift(shift float64, d int) float64 {
 	root := math.Sqrt(float64(d))
 	w := min(shift, root/4) // of the variances of the two roundings
@@ -168,7 +168,7 @@ func (r *running) add(d0, d1, a float64, monotone func(a, b float64) float64) {
 }
 
 // join returns the scalars of the window that two walks span, with the margins
-// of docs/theorem-a.md, section 7: they cover relative errors of 5e-13 in the
+// of docs/proofs/theorem-a.md, section 7: they cover relative errors of 5e-13 in the
 // table and of erfc in the quantiles.
 func join(l, r running) scalars {
 	up := func(v float64) float64 { return v*(1+1e-9) + 2e-12 }

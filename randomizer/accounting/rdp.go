@@ -19,7 +19,7 @@ var renyiOrders = func() []int {
 func RenyiOrders() []int { return slices.Clone(renyiOrders) }
 
 // Renyi bounds from above, at each of RenyiOrders, the Renyi divergences of the laws of an output on two neighbouring data sets, in
-// nats and in either direction. Curves of adaptive releases add up (docs/resque.md, "Renyi curves").
+// nats and in either direction. Curves of adaptive releases add up (docs/proofs/resque.md, "Renyi curves").
 type Renyi []float64
 
 // NewRenyi is the curve of no release.
@@ -57,7 +57,7 @@ func (r Renyi) Epsilon(delta float64) (eps float64, order int) {
 }
 
 // SampledGaussian is the curve of a Gaussian release to which one record, present or absent, contributes with probability q, and then moves
-// its mean by mu standard deviations (docs/resque.md, Lemma P). It bounds both directions.
+// its mean by mu standard deviations (docs/proofs/resque.md, Lemma P). It bounds both directions.
 //
 //	r_a = log( 1 + sum_{k=2}^{a} C(a,k) (1-q)^(a-k) q^k (exp(k(k-1) mu^2/2) - 1) ) / (a-1)
 //
@@ -92,7 +92,7 @@ func SampledGaussian(q, mu float64) Renyi {
 }
 
 // ThreePoint is the curve of a release of laws s0 P + (1-s0) R and s0 Q + (1-s0) R, where in P and Q the record occurs b times with
-// probability weight[b-1], and P, Q and R are then pairwise dominated by Gaussians b mu apart (docs/resque.md, Lemma W): sampling with replacement.
+// probability weight[b-1], and P, Q and R are then pairwise dominated by Gaussians b mu apart (docs/proofs/resque.md, Lemma W): sampling with replacement.
 //
 //	M_j = sum_b weight_b exp(j(j-1) mu^2 b^2/2)
 //	r_a = log( 1 + C(a,2) s0^2 min(4(M_2-1), 2 M_2) + sum_{j=3}^{a} 2 C(a,j) s0^j M_j ) / (a-1)
@@ -131,7 +131,7 @@ func ThreePoint(s0, mu float64, weight []float64) Renyi {
 
 // GaussianShift returns the largest shift, in levels, such that positions that far apart on the lattice, with Bin(trials, 1/2) in each of
 // dim coordinates, are dominated by a Gaussian pair with parameter mu, and the slack of that: the total variation, at most slack, up
-// to which either law is the one that is dominated (docs/theorem-a.md, the shift theorem). It refuses what has no positive shift.
+// to which either law is the one that is dominated (docs/proofs/theorem-a.md, the shift theorem). It refuses what has no positive shift.
 func (a *Accountant) GaussianShift(trials uint64, dim int, mu, slack float64) (shift, used float64, err error) {
 	if _, err := checkNoise(trials, 0.5); err != nil {
 		return 0, 0, err

@@ -14,7 +14,7 @@ import (
 const maxUnits = 1 << 62
 
 // Release is everything public about one round's release. It stands for every
-// adversary that the trust knows (docs/theorem-a.md, section 5).
+// adversary that the trust knows (docs/proofs/theorem-a.md, section 5).
 type Release struct {
 	Trust Trust
 	// Users is n, the planned cohort, in reports. Top-up keeps the noise of a smaller

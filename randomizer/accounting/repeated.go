@@ -4,7 +4,7 @@ import "fmt"
 
 // RepeatedEpsilon returns what up to so many participations of one user cost at delta. Each of them is in all releases of one of the lists, which
 // the same users answer one after the other, and in all Rounds of each. Which, and whether there is another, may depend on everything
-// that was seen before. An intruder looks into one round of all (docs/theorem-a.md, section 4).
+// that was seen before. An intruder looks into one round of all (docs/proofs/theorem-a.md, section 4).
 func (a *Accountant) RepeatedEpsilon(times int, of [][]Release, delta float64) (Guarantee, error) {
 	if err := checkDelta(delta); err != nil {
 		return Guarantee{}, err

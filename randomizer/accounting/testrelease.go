@@ -8,7 +8,7 @@ import (
 )
 
 // A ScoreTest lets a vector out, with noise, iff score + X >= Threshold, where X is drawn anew. Scores are integers, in steps.
-// If one of two neighbours has a score of at least Full, what is let out of them is as its curve says (Theorem P1 of docs/curator.md,
+// If one of two neighbours has a score of at least Full, what is let out of them is as its curve says (Theorem P1 of docs/proofs/curator.md,
 // after Lowy, Liu and Asi 2024, Algorithm 1).
 type ScoreTest struct {
 	Noise       randomizer.DiscreteLaplace
@@ -57,7 +57,7 @@ func (t ScoreTest) Profile(eps float64, release Curve) float64 {
 }
 
 // A SharedTest is one that is made in every round, until it fails: score + V >= Threshold + X, where X is drawn once and V in every round. Its Full is that
-// of ScoreTest (Mode F of docs/curator.md, after Lowy, Liu and Asi 2024, Algorithm 2).
+// of ScoreTest (Mode F of docs/proofs/curator.md, after Lowy, Liu and Asi 2024, Algorithm 2).
 type SharedTest struct {
 	Once, Each  randomizer.DiscreteLaplace // of X and of V
 	Sensitivity int64
@@ -87,7 +87,7 @@ func (t SharedTest) Delta(eps float64, release Curve) float64 {
 }
 
 // differenceTail bounds Pr[A - B >= k] from above, for independent draws of two laws: (c_a Pr[A >= k] - c_b Pr[B >= k])/(c_a - c_b), c = q/(1-q)^2, for k > 0.
-// Where the two are near each other the wider one is taken to be wider yet, which only adds to the tail (docs/curator.md, exact discrete Laplace).
+// Where the two are near each other the wider one is taken to be wider yet, which only adds to the tail (docs/proofs/curator.md, exact discrete Laplace).
 func differenceTail(a, b randomizer.DiscreteLaplace, k int64) float64 {
 	if k <= 0 {
 		return 1

@@ -14,7 +14,7 @@
 // to be missing.
 //
 // A user who reports in T rounds leaves so little in each that one user in one round cannot be seen. k users who change together in one
-// round can: Theorem A claims for them what it claims for one user in k^2 rounds (docs/theorem-a.md, section 4), so Config.Together
+// round can: Theorem A claims for them what it claims for one user in k^2 rounds (docs/proofs/theorem-a.md, section 4), so Config.Together
 // near sqrt(T) has the power that the audit of a user of one round has.
 //
 // How: for each pair of neighbours the pipeline runs Trials times on each input, and a scalar of the released totals

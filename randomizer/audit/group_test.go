@@ -39,7 +39,7 @@ func hockeyStick(p, q []float64, eps float64) (sup float64) {
 }
 
 // What is claimed for k users who change together in one round, k^2 rounds of one user, is never below an exact attack on one
-// coordinate (docs/theorem-a.md, section 4), at the poles and at random positions; and k rounds would be.
+// coordinate (docs/proofs/theorem-a.md, section 4), at the poles and at random positions; and k rounds would be.
 func TestGroupsNeverAboveTheClaim(t *testing.T) {
 	rng := rand.New(dptest.Source(t, 12))
 	accountant := accounting.NewAccountant()

@@ -14,7 +14,7 @@ const (
 	// Learner sees the released totals.
 	Learner View = iota
 	// Intruder sees the released totals and, once, between two reports, the memory of the mixer
-	// (docs/theorem-a.md, section 5). Its claim is that of the trusts with floors.
+	// (docs/proofs/theorem-a.md, section 5). Its claim is that of the trusts with floors.
 	Intruder
 	// OneReport sees a report by itself, before anything is added to it: under trust local nobody else's noise counts.
 	OneReport

@@ -88,7 +88,7 @@ func (f *floods) most() string {
 // due says whether something may be told again.
 func due(told, now time.Time) bool { return told.IsZero() || now.Sub(told) >= stream.TellEvery }
 
-const hostile = "docs/runbook.md, hostile devices, says what to do"
+const hostile = "docs/how-to/runbook.md, hostile devices, says what to do"
 
 // tellFloods warns of reports that do not count, where they are more than come too late by themselves, and of reports that came again.
 func (s *Stage) tellFloods(now time.Time) {

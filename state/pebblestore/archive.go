@@ -25,7 +25,7 @@ const (
 )
 
 // archiveRemedy ends each error about the archive.
-const archiveRemedy = "the learner can go on without them; where " + archiveName + " of a backup has them, write it over the beginning of the damaged file (docs/runbook.md)"
+const archiveRemedy = "the learner can go on without them; where " + archiveName + " of a backup has them, write it over the beginning of the damaged file (docs/how-to/runbook.md)"
 
 func archiveOffset(sequence uint64) int64 { return int64(sequence-1) * state.EntryBytes }
 

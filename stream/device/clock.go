@@ -121,7 +121,7 @@ func (l *loop) compareClock(ctx context.Context) {
 	switch is := l.clock.ahead(); {
 	case is && !was:
 		l.progress()
-		l.Logger.Warn("this machine's clock is ahead of the broker's, or no stage works: nobody is charged until one of them is mended (docs/runbook.md, clocks)",
+		l.Logger.Warn("this machine's clock is ahead of the broker's, or no stage works: nobody is charged until one of them is mended (docs/how-to/runbook.md, clocks)",
 			"clock", l.clock.read().UTC(), "broker", told.UTC())
 	case was && !is:
 		l.progress()

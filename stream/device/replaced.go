@@ -9,7 +9,7 @@ import (
 )
 
 // backAgain is the log line about a broker that shows less than it did, or something else.
-const backAgain = "the learner and the broker were put back to an earlier time (docs/runbook.md, state folder and broker of different times), or somebody announces a round " +
+const backAgain = "the learner and the broker were put back to an earlier time (docs/how-to/runbook.md, state folder and broker of different times), or somebody announces a round " +
 	"twice. Users of what is lost stay charged; nobody answers again until a round is announced that is new to this device"
 
 // replaced is told that the learner announced another round under a number that this device knows. It takes no part in that one: its

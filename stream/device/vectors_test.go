@@ -40,7 +40,7 @@ func (h *hexed) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// reportVector is one message without encryption: for clients in other languages (docs/clients.md).
+// reportVector is one message without encryption: for clients in other languages (docs/how-to/clients.md).
 type reportVector struct {
 	Name      string       `json:"name"`
 	Task      stream.Task  `json:"task"`

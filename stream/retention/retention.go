@@ -3,7 +3,7 @@
 // newest. Task, stage and End stay.
 //
 // It is the administrator's part, by a [Broker] that can remove. All times are the broker's own: no clock of this process decides
-// anything. docs/protocol.md says why nothing that stands afterwards, and nobody who comes back late, is misled.
+// anything. docs/reference/protocol.md says why nothing that stands afterwards, and nobody who comes back late, is misled.
 package retention
 
 import (

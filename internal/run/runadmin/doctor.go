@@ -87,7 +87,7 @@ func (v *visit) standing(ctx context.Context, conn *natsjs.Conn) {
 	switch {
 	case errors.Is(err, stream.ErrNotFound) && v.state != nil:
 		v.find("task", natsadmin.Failure, "the state folder holds task %q and the broker has none of this name: it is another broker, or its streams are lost: "+
-			"restore them (docs/runbook.md)", v.Task)
+			"restore them (docs/how-to/runbook.md)", v.Task)
 		return
 	case errors.Is(err, stream.ErrNotFound):
 		v.find("task", natsadmin.OK, "it has not begun: learner run begins it")

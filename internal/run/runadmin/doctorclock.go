@@ -11,7 +11,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-const setClocks = "set the clocks of both with NTP: deadlines go by them (docs/runbook.md, clocks)"
+const setClocks = "set the clocks of both with NTP: deadlines go by them (docs/how-to/runbook.md, clocks)"
 
 // slowOpen is how long a stage may take from the start of an attempt to the storage of its Open, its repetitions by a busy broker included.
 const slowOpen = 30 * time.Second

@@ -185,10 +185,10 @@ func (v *visit) cursor(ctx context.Context, conn *natsjs.Conn) {
 	switch {
 	case newest < at.Round, errors.Is(batch, stream.ErrNotFound), at.Round > 0 && batch == nil && stream.HashOf(m.Data) != stream.Hash(at.BatchHash):
 		v.find("cursor", natsadmin.Failure, "the broker is older than the state folder: round %d is committed here, and round %d is the newest there: restore its streams "+
-			"from a copy at least as new as the folder (docs/runbook.md, \"state folder and broker of different times\")", at.Round, newest)
+			"from a copy at least as new as the folder (docs/how-to/runbook.md, \"state folder and broker of different times\")", at.Round, newest)
 	case len(lost) > 0:
 		v.find("cursor", natsadmin.Failure, "the broker lost records that this folder has committed: %s: restore its streams from a copy, or let the learner go on: the model has "+
-			"them (docs/runbook.md, \"the broker lost records\")", strings.Join(lost, ", "))
+			"them (docs/how-to/runbook.md, \"the broker lost records\")", strings.Join(lost, ", "))
 	case newest > at.Round+1:
 		v.find("cursor", natsadmin.Failure, "the state folder is older than the broker: round %d is committed here, and round %d is announced there: put the newest copy back, "+
 			"or start once with learner run --accept-rollback", at.Round, newest)

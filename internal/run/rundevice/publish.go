@@ -278,14 +278,14 @@ func unready(p *device.Progress) (cause string, since time.Time) {
 	case p.Ahead > 0:
 		return aheadText(p), p.AheadSince
 	case p.Older > 0:
-		return fmt.Sprintf("the broker is older than round %d, which this device knows: docs/runbook.md, state folder and broker of different times", p.Older), p.OlderSince
+		return fmt.Sprintf("the broker is older than round %d, which this device knows: docs/how-to/runbook.md, state folder and broker of different times", p.Older), p.OlderSince
 	}
 	return "", time.Time{}
 }
 
 // aheadText says that nobody is charged, and why.
 func aheadText(p *device.Progress) string {
-	return fmt.Sprintf("nobody is charged: this machine's clock is %v ahead of the broker's, or no stage has worked for as long: docs/runbook.md, clocks", p.Ahead.Round(time.Second))
+	return fmt.Sprintf("nobody is charged: this machine's clock is %v ahead of the broker's, or no stage has worked for as long: docs/how-to/runbook.md, clocks", p.Ahead.Round(time.Second))
 }
 
 // reads is the declaration as the data are written.

@@ -116,7 +116,7 @@ func (w *Watch) waits(now time.Time) (text, why string) {
 	case w.stream && w.pulling && p.Charged == 0 && p.Waiting == 0:
 		text = "rows on standard input"
 	case p.Older > 0:
-		text = fmt.Sprintf("a round after %d: the broker is older than what this device knows (docs/runbook.md, state folder and broker of different times)", p.Older)
+		text = fmt.Sprintf("a round after %d: the broker is older than what this device knows (docs/how-to/runbook.md, state folder and broker of different times)", p.Older)
 	case p.Round == 0:
 		text = "the learner to announce round 1"
 	case p.Closed:

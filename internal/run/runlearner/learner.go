@@ -307,7 +307,7 @@ func (c Config) connect(ctx context.Context) (brokerage, error) {
 	}
 	if url := server.URL(); url != "" {
 		c.Logger.Info("embedded broker listens", "url", url)
-		c.Logger.Info("learner and broker are one party to the devices: they trust it not to fill cohorts with its own reports (docs/privacy.md)")
+		c.Logger.Info("learner and broker are one party to the devices: they trust it not to fill cohorts with its own reports (docs/why/privacy.md)")
 	}
 	return brokerage{conn: conn, embedded: server}, nil
 }

@@ -89,7 +89,7 @@ func Run(ctx context.Context, c Config) error {
 // trouble returns why a stage is not ready, and since when.
 func trouble(now stage.Status) (cause string, since time.Time) {
 	if now.Trouble == "" && now.Lost > 0 {
-		return fmt.Sprintf("the broker is %d rounds older than what this stage knows: docs/runbook.md, state folder and broker of different times", now.Lost), now.LostSince
+		return fmt.Sprintf("the broker is %d rounds older than what this stage knows: docs/how-to/runbook.md, state folder and broker of different times", now.Lost), now.LostSince
 	}
 	return now.Trouble, now.Troubled
 }

@@ -33,7 +33,7 @@ func (b block) needs() []string {
 func pages(t *testing.T) []string {
 	t.Helper()
 	out := []string{"README.md", "CONTRIBUTING.md"}
-	for _, pattern := range []string{"docs/*.md", "deploy/*/README.md"} {
+	for _, pattern := range []string{"docs/*.md", "docs/*/*.md", "deploy/*/README.md"} {
 		found, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil || len(found) == 0 {
 			t.Fatalf("%s: nothing found, %v", pattern, err)

@@ -18,7 +18,7 @@ import (
 // putBackLimit bounds the test. Before the rule that rounds which the broker lost make no pause, they alone took more than an hour.
 const putBackLimit = 5 * time.Minute
 
-// A recovery is a task that loses its broker under load and is put back by the commands of docs/runbook.md.
+// A recovery is a task that loses its broker under load and is put back by the commands of docs/how-to/runbook.md.
 type recovery struct {
 	t      *testing.T
 	ctx    context.Context

@@ -26,7 +26,7 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 			}
 		}
 	}
-	docs, err := filepath.Glob(root + "/docs/*.md")
+	docs, err := filepath.Glob(root + "/docs/*/*.md")
 	if err != nil || len(docs) == 0 {
 		t.Fatalf("no documents found: %v", err)
 	}

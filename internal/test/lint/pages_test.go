@@ -15,7 +15,7 @@ const index = root + "/docs/README.md"
 func documents(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{}
-	for _, pattern := range []string{"/*.md", "/docs/*.md", "/deploy/*/README.md"} {
+	for _, pattern := range []string{"/*.md", "/docs/*.md", "/docs/*/*.md", "/deploy/*/README.md"} {
 		found, err := filepath.Glob(root + pattern)
 		if err != nil || len(found) == 0 {
 			t.Fatalf("%s: nothing found, %v", pattern, err)
@@ -80,7 +80,7 @@ func TestNoPictureIsOrphaned(t *testing.T) {
 			shown[filepath.Join(filepath.Dir(page), match[1])] = true
 		}
 	}
-	for _, pattern := range []string{"/docs/*.svg", "/docs/*.png"} {
+	for _, pattern := range []string{"/docs/pictures/*.svg", "/docs/pictures/*.png"} {
 		found, err := filepath.Glob(root + pattern)
 		if err != nil || len(found) == 0 {
 			t.Fatalf("%s: nothing found, %v", pattern, err)
@@ -97,8 +97,8 @@ func TestNoPictureIsOrphaned(t *testing.T) {
 func TestPagesSayForWhomTheyAre(t *testing.T) {
 	begins := regexp.MustCompile(`\A# [^\n]+\n\n(?:[^\n]+\n\n)?\*For [^\n]*You need`)
 	for page, text := range documents(t) {
-		dir := filepath.Base(filepath.Dir(page))
-		if page == filepath.Clean(index) || dir != "docs" && filepath.Base(page) != "README.md" || page == filepath.Clean(root+"/README.md") {
+		top := filepath.Dir(page) == filepath.Clean(root)
+		if page == filepath.Clean(index) || top {
 			continue
 		}
 		if !begins.MatchString(text) {
@@ -110,7 +110,7 @@ func TestPagesSayForWhomTheyAre(t *testing.T) {
 // The glossary explains a word once, and those by which this field is known elsewhere too.
 func TestGlossary(t *testing.T) {
 	seen := map[string]bool{}
-	text := documents(t)[filepath.Clean(root+"/docs/glossary.md")]
+	text := documents(t)[filepath.Clean(root+"/docs/reference/glossary.md")]
 	for _, match := range regexp.MustCompile(`\*\*([^*]+)\*\*`).FindAllStringSubmatch(text, -1) {
 		word := strings.ToLower(strings.Join(strings.Fields(match[1]), " "))
 		if seen[word] {

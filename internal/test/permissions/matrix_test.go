@@ -12,7 +12,7 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// writers and readers are the table of docs/protocol.md: one writer for every stream, and who needs to read it.
+// writers and readers are the table of docs/reference/protocol.md: one writer for every stream, and who needs to read it.
 var (
 	writers = map[stream.Stream][]string{
 		stream.Rounds: {learner}, stream.Attempts: {stage}, stream.Leases: {stage}, stream.Batches: {stage},

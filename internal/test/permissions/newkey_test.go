@@ -19,7 +19,7 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
-// TestNewKeyOfAUser is what docs/runbook.md says of new keys: the server's configuration names the new one and is loaded again; the process with the old
+// TestNewKeyOfAUser is what docs/how-to/runbook.md says of new keys: the server's configuration names the new one and is loaded again; the process with the old
 // key is sent away and asks on, whoever comes with the new one goes on with the same streams, and no other user notices.
 func TestNewKeyOfAUser(t *testing.T) {
 	dir, other := filepath.Join(t.TempDir(), "site"), filepath.Join(t.TempDir(), "other")

@@ -35,7 +35,7 @@ func (f filter) scaled(tau float64) filter { return filter{f.score * tau, f.near
 func scoreSensitivity(c int) int { return 2 * (c - 1) }
 
 // sensitivity is S_U of Lemma W: how far apart the weighted means of two lists of c points lie that differ in one point, if the score of one of the
-// lists is at least U C pairs. It covers that of floating-point numbers no longer than ball (docs/curator.md, the filter).
+// lists is at least U C pairs. It covers that of floating-point numbers no longer than ball (docs/proofs/curator.md, the filter).
 func (f filter) sensitivity(c int, ball float64) float64 {
 	if err := f.check(c); err != nil {
 		panic("curator: " + err.Error())

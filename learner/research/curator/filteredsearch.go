@@ -144,7 +144,7 @@ func (s *filteredSearch) radius(people, steps int) float64 {
 }
 
 // gap bounds the expected gap of a phase's objective after its stages, each from where the last one ended (Ghadimi and Lan 2012, Proposition 9;
-// docs/curator.md, accelerated).
+// docs/proofs/curator.md, accelerated).
 func (f *filteredPlan) gap(ph filteredPhase) float64 {
 	p := f.public
 	strong := ph.lambda + p.Ridge

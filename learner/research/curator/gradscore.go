@@ -10,7 +10,7 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// A gradscore releases a minimiser over the people whose gradients do not stand out there, if no more stand out than a secret number (docs/curator.md, GradScore).
+// A gradscore releases a minimiser over the people whose gradients do not stand out there, if no more stand out than a secret number (docs/proofs/curator.md, GradScore).
 // The score k of people is the smallest for which no more than k of them have a gradient further than thresholds[k] from the mean one.
 type gradscore struct {
 	*solver
@@ -63,7 +63,7 @@ func (g *gradscore) inlier(k int) float64 {
 	return min(g.thresholds[k]+g.unsure()+float64(k)*g.rho*n/(n-float64(k)), farthest*g.public.lipschitz()) * (1 + 0x1p-40)
 }
 
-// scoredApart bounds how far apart minimisers without outliers are of neighbours with scores s and t, for strong convexity 1 (docs/curator.md, GradScore).
+// scoredApart bounds how far apart minimisers without outliers are of neighbours with scores s and t, for strong convexity 1 (docs/proofs/curator.md, GradScore).
 func scoredApart(people int, inlier func(k int) float64) func(s, t int) float64 {
 	return func(s, t int) float64 {
 		left := people - s - t - 1

@@ -75,7 +75,7 @@ func stepped(p Public, c constants, sizes []int, growth float64) *groupPlan {
 	return at(min(math.Sqrt(first/rest), 2/(p.Smoothness+p.Ridge)))
 }
 
-// terms are those of the bound on the risk of the filtered means, by phase, and of the last noise (docs/curator.md, groups):
+// terms are those of the bound on the risk of the filtered means, by phase, and of the last noise (docs/proofs/curator.md, groups):
 //
 //	R^2/(2 eta_1 T_1), then for every phase eta_i G^2/2 and, after the first, d sigma_(i-1)^2/(2 eta_i T_i), and G sqrt(d) sigma_l
 //

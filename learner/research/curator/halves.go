@@ -77,7 +77,7 @@ type turn interface {
 }
 
 // inTurns is of turns on parts of the people, who are given each their phase's. Spent is that of parts which share nobody: each has the whole budget, and what they
-// cost together is what the dearest does (docs/curator.md, Phases).
+// cost together is what the dearest does (docs/proofs/curator.md, Phases).
 func inTurns(name string, p Public, parts [][2]int, turns []turn, bound float64, notes ...string) *Plan {
 	plan := &Plan{Method: name, Public: p, Phases: len(turns), Bound: bound, Notes: notes}
 	plan.Spent.Epsilon = p.Budget.Epsilon
@@ -113,7 +113,7 @@ func follow(x []float64, turns int, release func(i int, from []float64) ([]float
 }
 
 // phasesRisk bounds the expected excess risk after all phases of a course, of phases that each end within fit(i) + distance^2 drift(i) of any point, where
-// distance is that of the phase's start from the point, and release with noise std(i) a coordinate (docs/curator.md, Phases).
+// distance is that of the phase's start from the point, and release with noise std(i) a coordinate (docs/proofs/curator.md, Phases).
 func phasesRisk(p Public, phases int, fit, drift, std func(i int) float64) float64 {
 	r := p.Set.Radius()
 	risk, square := 0.0, r*r // of the distance between the start and the comparator: the optimum, then the last phase's point before its noise

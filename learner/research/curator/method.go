@@ -20,10 +20,10 @@ type Method struct {
 
 // methods are in the order of the documentation; each one's functions are in a file of its own.
 var methods = [...]Method{
-	{"output", "output perturbation of a whole person's mean loss (baseline B0, docs/curator.md)", anybody, planOutput},
-	{"output-sgd", "phased SGD, one step a person (baseline B1, docs/curator.md; phases of Feldman, Koren, Talwar, STOC 2020)", anybody, planOutputSGD},
-	{"output-phases", "phased output perturbation on disjoint people (baseline B0, docs/curator.md; phases of Feldman, Koren, Talwar, STOC 2020)", anybody, planOutputPhases},
-	{"gradscore", "removal of people whose gradients stand out, a polynomial form of Ghazi et al. 2023, Algorithms 1 and 2 (docs/curator.md)", leastGradscore, planGradscore},
+	{"output", "output perturbation of a whole person's mean loss (baseline B0, docs/proofs/curator.md)", anybody, planOutput},
+	{"output-sgd", "phased SGD, one step a person (baseline B1, docs/proofs/curator.md; phases of Feldman, Koren, Talwar, STOC 2020)", anybody, planOutputSGD},
+	{"output-phases", "phased output perturbation on disjoint people (baseline B0, docs/proofs/curator.md; phases of Feldman, Koren, Talwar, STOC 2020)", anybody, planOutputPhases},
+	{"gradscore", "removal of people whose gradients stand out, a polynomial form of Ghazi et al. 2023, Algorithms 1 and 2 (docs/proofs/curator.md)", leastGradscore, planGradscore},
 	{"deletion", "DelOutputPert by exhaustive search, for at most 14 people (Ghazi et al. 2023, Algorithms 1 and 2, Theorem 3.3)", leastDeletion, planDeletion},
 	{"phased-erm", "phased ERM (Ghazi et al. 2023, Algorithm 3, Theorem 4.1) over gradscore", phasedERM.least, phasedERM.plan},
 	{"phased-sco", "phased ERM on disjoint people (Ghazi et al. 2023, Algorithm 4, Theorem 5.1) over gradscore", phasedSCO.least, phasedSCO.plan},

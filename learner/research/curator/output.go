@@ -72,7 +72,7 @@ func publish(set convex.Set, x, from []float64, ball float64, l lattice, entropy
 // noisePerMove is a guess of the noise on the lattice over what it hides: that of the Gaussian mechanism, and what rounding adds.
 func noisePerMove(b accounting.Budget) float64 { return 1.025 * perShift(b) }
 
-// outputRisk bounds the expected excess risk of one release on new rows of the people's distribution (docs/curator.md, Baselines):
+// outputRisk bounds the expected excess risk of one release on new rows of the people's distribution (docs/proofs/curator.md, Baselines):
 //
 //	lambda D^2/2 + 4 L^2/(nu n m) + (L + mu R)(sqrt(d) std + xi)
 func outputRisk(p Public, lambda, distance float64, people int, std, xi float64) float64 {

@@ -25,7 +25,7 @@ func byDeletion(a *accounting.Accountant, p Public, b accounting.Budget, lambda 
 }
 
 // A phasing is one of the paper's four phased methods: on disjoint people, each phase with the whole budget, or on all people, with a share of it; and
-// for strongly convex objectives, whose first phase has no weight but the objective's own (docs/curator.md, Phases).
+// for strongly convex objectives, whose first phase has no weight but the objective's own (docs/proofs/curator.md, Phases).
 type phasing struct {
 	name     string
 	disjoint bool

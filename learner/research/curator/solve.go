@@ -137,7 +137,7 @@ type solver struct {
 	steps  int
 	// wrong bounds the rounding error of a gradient, and of a person's distance from the mean one.
 	wrong float64
-	// xi is at least the distance of what minimiser returns from the minimiser (docs/curator.md, Solver).
+	// xi is at least the distance of what minimiser returns from the minimiser (docs/proofs/curator.md, Solver).
 	xi float64
 }
 

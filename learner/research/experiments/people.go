@@ -12,7 +12,7 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// The simulated people of the tables of docs/curator.md.
+// The simulated people of the tables of docs/proofs/curator.md.
 const (
 	peopleDim   = 10
 	peopleDelta = 1e-6

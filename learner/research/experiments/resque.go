@@ -153,7 +153,7 @@ func (p deviations) depths(kappas []float64, slack float64, to io.Writer) (names
 	return names, rounds, nil
 }
 
-// parallel is the study of docs/resque.md.
+// parallel is the study of docs/proofs/resque.md.
 func parallel(file string, kappas []float64, to io.Writer) error {
 	p := newDeviations(500, 20)
 	names, rounds, err := p.depths(kappas, 2000, to)

@@ -140,7 +140,7 @@ func (s ballSearch) tune(c *stage, m *moments, sd, delta float64) bool {
 // longest is eta L/r of the longest steps that a strength can ask for: r_i is at most 2r.
 func (c stage) longest() float64 { return 2 * c.unit }
 
-// drift is KD of the longest steps, and of the first phase, whose steps are the longest and the most. It grows with both (docs/resque.md), so no strength needs more.
+// drift is KD of the longest steps, and of the first phase, whose steps are the longest and the most. It grows with both (docs/proofs/resque.md), so no strength needs more.
 func (c stage) drift(m *moments, delta float64) float64 {
 	ph := phases(c.slots+1, c.longest())[0]
 	kd, _ := m.multiplier(1, ph.e*m.s, ph.steps, delta)
@@ -175,7 +175,7 @@ func (s ballSearch) settle(b *ball) error {
 // weight is what errors of calls count in a proxy. With 1 it would be what a bound has: plans would take few steps and smooth too much, since calls are far better than their bounds.
 const weight = 0.1
 
-// proxy is what the potential of BallAccel (docs/resque.md) would have as its bound if every step were of the least strength, no line search failed, and the
+// proxy is what the potential of BallAccel (docs/proofs/resque.md) would have as its bound if every step were of the least strength, no line search failed, and the
 // calls' errors were a tenth of what Lemma T says. It is what plans are compared by, and no bound.
 func (b ball) proxy(p Public) float64 {
 	lambda, _ := b.outer.Strengths()

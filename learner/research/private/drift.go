@@ -70,7 +70,7 @@ func (m *moments) logGrowth(p int, t float64) float64 {
 	return math.Log1p(sum)
 }
 
-// multiplier is KD (docs/resque.md, Lemma D): with probability at least 1 - delta the means of the points of two runs that differ in one record, in
+// multiplier is KD (docs/proofs/resque.md, Lemma D): with probability at least 1 - delta the means of the points of two runs that differ in one record, in
 // one of these steps, are at most KD e L/B apart. h is 1 where the record is absent in one of them, 2 where it is another one. The second
 // result is the p that shows it.
 func (m *moments) multiplier(h, t float64, steps int, delta float64) (kd float64, p int) {

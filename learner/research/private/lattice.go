@@ -18,7 +18,7 @@ const (
 const noiseVariance = noiseTrials/4 + 0.25
 
 // A lattice draws noise in integers: a place, in steps, is rounded to a level without bias and gets Bin(noiseTrials, 1/2) - noiseTrials/2.
-// docs/theorem-a.md, the shift theorem, bounds what that tells of places that are some levels apart, wherever they lie.
+// docs/proofs/theorem-a.md, the shift theorem, bounds what that tells of places that are some levels apart, wherever they lie.
 type lattice struct {
 	coins   *randomizer.Binomial
 	entropy rand.Source

@@ -8,7 +8,7 @@ import (
 )
 
 // A ledger holds what a run has released, for neighbours of which one has one record more. Which release comes next is fixed before any data, so that curves
-// and masses add up (docs/resque.md, "The ledger").
+// and masses add up (docs/proofs/resque.md, "The ledger").
 type ledger struct {
 	target accounting.Budget
 	curve  accounting.Renyi

@@ -11,7 +11,7 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// regularised is docs/resque.md, Theorem R: the expected gap of the smoothed, regularised mean of the records, and what smoothing costs.
+// regularised is docs/proofs/resque.md, Theorem R: the expected gap of the smoothed, regularised mean of the records, and what smoothing costs.
 func (v pv) regularised(p Public, m *moments, callNoise, gradNoise float64) (gap, smoothing float64) {
 	call, _ := v.callBound(p, m, callNoise)
 	L, D := p.Lipschitz, p.Lipschitz/v.ridge
@@ -33,7 +33,7 @@ func (v pv) regularised(p Public, m *moments, callNoise, gradNoise float64) (gap
 }
 
 // A localized is iterative localisation (Carmon et al. 2023, Proposition 11): phase i minimises the mean over its own block of the records plus
-// (ridge_i/2) ||x - x_(i-1)||^2, with the whole budget, since a record is in one block (docs/resque.md, "Localisation").
+// (ridge_i/2) ||x - x_(i-1)||^2, with the whole budget, since a record is in one block (docs/proofs/resque.md, "Localisation").
 type localized struct {
 	blocks []int // lengths; floor(N/2^i)
 	phases []pv  // ridge_1, 8 ridge_1, 64 ridge_1, ...
@@ -99,7 +99,7 @@ func (v pv) scaled(lipschitz, ridge float64) pv {
 	return v
 }
 
-// localizationCost is Q of docs/resque.md, Theorem L: the bound is ridge_1 R^2/2 + (L^2/ridge_1) Q.
+// localizationCost is Q of docs/proofs/resque.md, Theorem L: the bound is ridge_1 R^2/2 + (L^2/ridge_1) Q.
 func localizationCost(plans []blockPlan, lengths []int) float64 {
 	var sum float64
 	last := len(plans) - 1

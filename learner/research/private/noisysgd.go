@@ -30,7 +30,7 @@ func noiseOf(radius uint64) float64 {
 	return math.Sqrt(noiseVariance) * (1 << stepBits) / float64(radius)
 }
 
-// sgdBound is docs/resque.md, Theorem N: with M^2 the second moment of a step's gradient over L^2,
+// sgdBound is docs/proofs/resque.md, Theorem N: with M^2 the second moment of a step's gradient over L^2,
 //
 //	E f(x) - f(x*) <= R L M / sqrt(T) + 2 R b,    M^2 = 1 + (1-q)/B + d z^2/B^2
 //

@@ -48,7 +48,7 @@ func public(method string, n, d int) Public {
 	return Public{Method: method, N: n, Dim: d, Lipschitz: 1, Radius: 1, Epsilon: 1, Delta: 1e-6, Convex: true}
 }
 
-// Theorem N at the settings of docs/resque.md: bounds, and the plan's own claims.
+// Theorem N at the settings of docs/proofs/resque.md: bounds, and the plan's own claims.
 func TestNoisySGDPlans(t *testing.T) {
 	for _, c := range []struct {
 		n, d int

@@ -169,7 +169,7 @@ func weights(lambda float64, rounds int) (last, sum float64) {
 	return last, sum
 }
 
-// bound is docs/resque.md, Theorem V; with a ridge, what a phase of localisation costs.
+// bound is docs/proofs/resque.md, Theorem V; with a ridge, what a phase of localisation costs.
 func (v pv) bound(p Public, m *moments, callNoise, gradNoise float64) float64 {
 	if v.ridge > 0 {
 		gap, smoothing := v.regularised(p, m, callNoise, gradNoise)

@@ -20,7 +20,7 @@ type slotted struct {
 // batch is B, the expected number of records in a slot.
 func (c slotted) batch(n int) float64 { return c.rate.Float() * float64(n) / float64(c.slots) }
 
-// rounding bounds what floating point adds to the distance of two runs' means, relative to e L/B: docs/resque.md, "Evaluation".
+// rounding bounds what floating point adds to the distance of two runs' means, relative to e L/B: docs/proofs/resque.md, "Evaluation".
 func rounding(ph phase, d int, r, batch, lipschitz float64) float64 {
 	return 2 * float64(ph.steps) * float64(d+64) * 0x1p-50 * (r*batch/(ph.e*lipschitz) + 4*batch + 4 + math.Sqrt(float64(d)))
 }
@@ -47,7 +47,7 @@ func (c slotted) place(p Public, r, eta float64) ([]phase, error) {
 	return of, nil
 }
 
-// variance is V of docs/resque.md, Lemma V, for steps of step r/L in the ball and an objective whose slope there is at most slope L; +Inf where the lemma says nothing.
+// variance is V of docs/proofs/resque.md, Lemma V, for steps of step r/L in the ball and an objective whose slope there is at most slope L; +Inf where the lemma says nothing.
 // noise is the standard deviation of a coordinate of a phase's noise over e L/B.
 func (c slotted) variance(p Public, m *moments, step, slope, noise float64) float64 {
 	d, T, B, q := float64(p.Dim), float64(c.slots+1), c.batch(p.N), c.rate.Float()

@@ -17,12 +17,12 @@ type Subproblems interface {
 }
 
 // A ballPlan is the outer loop of Theorem 1: accelerated proximal steps whose strength a line search keeps as small as the balls allow (Carmon et al. 2020;
-// Asi et al. 2021), with the constants and the proof of docs/resque.md.
+// Asi et al. 2021), with the constants and the proof of docs/proofs/resque.md.
 type ballPlan struct {
 	ball
 	radius, gap float64
 	least, most float64 // strengths
-	reach       float64 // bounds ||x - v|| and ||x - x*||, see docs/resque.md
+	reach       float64 // bounds ||x - v|| and ||x - x*||, see docs/proofs/resque.md
 
 	limit, probes int // of steps, and of distances in a step; 0: as many as the proof needs
 }

@@ -4,7 +4,7 @@
 //
 // The function f is smoothed with a Gaussian of standard deviation rho. A query at a point drawn around a centre then tells the smoothed
 // gradient at every point nearby, by its weight there (ReSQue), so the queries of a whole subproblem are asked at once, before its solver
-// knows where it will go. docs/resque.md has the proofs.
+// knows where it will go. docs/proofs/resque.md has the proofs.
 //
 // Promises. Minimize returns a point whose gap is in expectation at most Config.Gap, for every oracle that keeps Problem.L, with every constant proved
 // (algorithm FixedLambda). The result is a function of the problem, the configuration and its seed: the number of workers changes nothing in it. What it costs is counted:

@@ -15,7 +15,7 @@ type epochSGD struct{}
 const firstEpoch = 16
 
 // epochs returns the least number of epochs that guarantees a gap of at most phi, and the gap that it does. L bounds the slopes, square E||w g||^2. From
-// L^2/(2 lambda) at the centre, epoch k brings the gap down to a quarter and adds square/(8 lambda) 2^(1-k), see docs/resque.md. These are no
+// L^2/(2 lambda) at the centre, epoch k brings the gap down to a quarter and adds square/(8 lambda) 2^(1-k), see docs/proofs/resque.md. These are no
 // more than the epochs with T_1 + ... + T_k <= ceil(16 square/(lambda phi)), which Algorithm 1 has.
 func epochs(longest, square, lambda, phi float64) (k int, gap float64) {
 	gap = longest * longest / lambda / 2

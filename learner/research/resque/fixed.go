@@ -11,7 +11,7 @@ import (
 // maxRounds is more than any run has time for.
 const maxRounds = 10_000_000
 
-// A fixedPlan is acceleration with one strength lambda = L/r for all subproblems (Theorem F, docs/resque.md): a round a step, no line search and no multilevel
+// A fixedPlan is acceleration with one strength lambda = L/r for all subproblems (Theorem F, docs/proofs/resque.md): a round a step, no line search and no multilevel
 // estimator. In every round a solver approaches the minimum of the subproblem to a gap of phi, and fresh queries tell the gradient at what it returns.
 type fixedPlan struct {
 	lambda float64

@@ -16,7 +16,7 @@ type Problem struct {
 
 // The algorithms.
 const (
-	FixedLambda = "fixed-lambda" // one round a step, proved with every constant: Theorem F of docs/resque.md
+	FixedLambda = "fixed-lambda" // one round a step, proved with every constant: Theorem F of docs/proofs/resque.md
 	BallAccel   = "ball-accel"   // Theorem 1 of the paper: fewer rounds for small gaps, many more queries
 )
 

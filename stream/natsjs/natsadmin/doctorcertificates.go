@@ -8,7 +8,7 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs"
 )
 
-const renew = `docs/runbook.md, "a certificate ends"`
+const renew = `docs/how-to/runbook.md, "a certificate ends"`
 
 // certificate is one whose end is known.
 type certificate struct {

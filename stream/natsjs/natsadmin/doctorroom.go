@@ -156,4 +156,4 @@ func (e *examination) scratch(ctx context.Context, o Options) {
 }
 
 // fullDisk is where the runbook says what to do.
-const fullDisk = `docs/runbook.md, "a disk is full"`
+const fullDisk = `docs/how-to/runbook.md, "a disk is full"`

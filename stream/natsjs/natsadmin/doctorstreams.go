@@ -55,7 +55,7 @@ func (e *examination) streams(ctx context.Context) {
 	case 0:
 	case len(all()):
 		e.find("streams", Failure, "none of the streams of %q is there: is that the task's name? If so, make them with learner provision. "+
-			"If the task had begun, the broker lost it, and provisioning helps nobody: docs/runbook.md, the broker lost records", e.task)
+			"If the task had begun, the broker lost it, and provisioning helps nobody: docs/how-to/runbook.md, the broker lost records", e.task)
 		return
 	default:
 		if _, err := lostOf(ctx, e.Conn, e.task); errors.Is(err, ErrLost) {

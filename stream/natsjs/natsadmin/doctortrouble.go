@@ -17,10 +17,10 @@ import (
 
 // The runbook's sections that findings name.
 const (
-	fullStream   = `docs/runbook.md, "a stream is full"`
-	leaseLost    = `docs/runbook.md, "nobody holds the lease"`
-	olderBroker  = `docs/runbook.md, "state folder and broker of different times"`
-	redeliveries = `docs/runbook.md, "reports are delivered again"`
+	fullStream   = `docs/how-to/runbook.md, "a stream is full"`
+	leaseLost    = `docs/how-to/runbook.md, "nobody holds the lease"`
+	olderBroker  = `docs/how-to/runbook.md, "state folder and broker of different times"`
+	redeliveries = `docs/how-to/runbook.md, "reports are delivered again"`
 )
 
 // trouble looks for what stops a task while its streams stand: writes that the server refuses, a full queue, a lease that nobody holds, reports

@@ -15,7 +15,7 @@ import (
 
 // ErrLost says that the broker lost a stream of a task that has begun, and with it what decides its rounds.
 var ErrLost = errors.New("the broker lost what decides rounds of a task that has begun, and an empty stream in its place could decide them again: " +
-	"put the broker's copy back, or take the snapshot and begin a task of another name (docs/runbook.md, the broker lost records)")
+	"put the broker's copy back, or take the snapshot and begin a task of another name (docs/how-to/runbook.md, the broker lost records)")
 
 // Mend makes again what a task that has begun can do without where the broker lost it: the stream of reports, which kept in memory goes
 // with the server, its consumer, and the leases. It returns the names of what it made; what was in them is lost. A stream of records that

@@ -1,0 +1,23 @@
+#!/bin/sh
+# Prints the tables of docs/measured/experiments.md and draws its pictures into docs; progress on standard error.
+# Usage, from the top of the repository, with the data of $PANLEARN_DATA:   docs/measured/experiments.sh [STUDY...]
+# Environment: MNIST, OBESITY, INSURANCE, the seeds of each (3, 5, 10).
+set -eu
+: "${MNIST:=3}" "${OBESITY:=5}" "${INSURANCE:=10}" "${PANLEARN_DATA:?where the data are}"
+export PANLEARN_DATA
+folder=$(mktemp -d)
+trap 'rm -r "$folder"' EXIT
+go build -o "$folder/experiments" ./learner/research/experiments
+wanted=" $* "
+
+# study NAME OPTIONS...: the tables of one, if it is wanted.
+study() {
+	case $wanted in "  " | *" $1 "*) "$folder/experiments" "$@" ;; esac
+}
+
+case $wanted in "  " | *" mnist"*) "$folder/experiments" mnist50 -o "$folder/mnist50" ;; esac
+study mnist -seeds "$MNIST" -o docs/experiments-mnist "$folder/mnist50"
+study mnist-fourier -seeds "$MNIST" -only planned "$folder/mnist50"
+study mnist-as-released -seeds "$MNIST" -only "not private" "$folder/mnist50"
+study insurance -seeds "$INSURANCE" -o docs/experiments-insurance
+study obesity -seeds "$OBESITY" -o docs/experiments-obesity
