@@ -36,8 +36,25 @@ Every flag but --data can be set in the environment: --log-level is PANLEARN_LOG
 		Example: "  learner quickstart --events 50000 --json",
 		Args:    cobra.NoArgs,
 	}
-	root.AddCommand(newQuickstart(), newFit(), newRun(), newInit(), newCheck(), newPlan(), newSimulate(), newTune(), newSnapshot(), newStatus(), newLedger(), newFinish(), newBackup(), newRestore(), newEval(), newPredict(),
-		newAudit(), newPrivacy(), cli.NewKeygen("learner"), newProvision(), newRetain(), newRemove(), newDoctor(), newDevCA(), cli.NewVersion())
+	for _, g := range []struct {
+		title    string
+		commands []*cobra.Command
+	}{
+		{"Try", []*cobra.Command{newQuickstart(), newSimulate()}},
+		{"Design a task", []*cobra.Command{newInit(), newCheck(), newPlan(), newTune(), newPrivacy(), newAudit()}},
+		{"Learn", []*cobra.Command{newRun(), newFit(), newStatus(), newFinish()}},
+		{"Use the model", []*cobra.Command{newSnapshot(), newEval(), newPredict()}},
+		{"Prepare and check the broker", []*cobra.Command{
+			cli.NewKeygen("learner"), newDevCA(), newProvision(), newDoctor(), newRetain(), newRemove()}},
+		{"Look after the state folder", []*cobra.Command{newLedger(), newBackup(), newRestore()}},
+	} {
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title + ":"})
+		for _, c := range g.commands {
+			c.GroupID = g.title
+			root.AddCommand(c)
+		}
+	}
+	root.AddCommand(cli.NewVersion())
 	return root
 }
 

@@ -341,3 +341,12 @@ func TestNoiseOfAll(t *testing.T) {
 		}
 	}
 }
+
+// TestCommandsAreGrouped: each command but version stands in a group of the help.
+func TestCommandsAreGrouped(t *testing.T) {
+	for _, c := range newRoot().Commands() {
+		if c.GroupID == "" && c.Name() != "version" {
+			t.Errorf("%s is in no group of learner --help", c.Name())
+		}
+	}
+}
