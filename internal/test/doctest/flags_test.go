@@ -17,6 +17,7 @@ var (
 	span       = regexp.MustCompile("`([^`\n]+(?:\n[^`\n]+)*)`")
 	invocation = regexp.MustCompile(`(?:^|[;&|()]|\bdo|\bthen)\s*(?:[A-Z_]+=\S* )*(?:bin/|go run \./cmd/)?(learner|ingest) ([a-z][^;&|#)]*)`)
 	flag       = regexp.MustCompile(`(?:^|\s|\[)(--[a-z][a-z0-9-]*)`)
+	command    = regexp.MustCompile(`(?m)^  ([a-z]+) {2,}[A-Za-z]`) // a line of a list of commands
 	target     = regexp.MustCompile(`^make ([a-z-]+)`)
 )
 
@@ -37,14 +38,12 @@ func (m manual) read(t *testing.T, program, path string) {
 	if err != nil {
 		t.Fatalf("%s --help: %v", path, err)
 	}
+	if parent := path[:max(0, strings.LastIndex(path, " "))]; m[parent] == string(help) {
+		return // a line that looks like a command's, and is none
+	}
 	m[path] = string(help)
-	_, below, _ := strings.Cut(m[path], "\nAvailable Commands:\n")
-	for line := range strings.Lines(below) {
-		fields := strings.Fields(line)
-		if len(fields) == 0 {
-			break
-		}
-		if name := fields[0]; name != "completion" && name != "help" {
+	for _, c := range command.FindAllStringSubmatch(m[path], -1) {
+		if name := c[1]; name != "completion" && name != "help" {
 			m.read(t, program, path+" "+name)
 		}
 	}
