@@ -65,6 +65,7 @@ type Learned struct {
 type Report struct {
 	Events   uint64            `json:"events"`
 	Accepted uint64            `json:"accepted"`
+	Spare    uint64            `json:"spare"` // users of the plan whom no round needed, as nobody was lost
 	Rejected map[string]uint64 `json:"rejected"`
 	Rounds   uint64            `json:"rounds"`
 	// Epsilon and Delta are what such a run costs a user whose noise is secret, and HonestFraction the share of every cohort whose noise that
@@ -199,7 +200,7 @@ func (c Config) report(ctx context.Context, v statedir.View, population *sim.Syn
 		return Report{}, err
 	}
 	spent := v.Checkpoint.Ledger.Spent()
-	out := Report{Accepted: snapshot.Privacy.Users, Rounds: snapshot.Round,
+	out := Report{Accepted: snapshot.Privacy.Users, Spare: manifest.Spare(v.Task.Plan), Rounds: snapshot.Round,
 		Epsilon: spent.Epsilon, Delta: spent.Delta, NoiseKnown: c.Seeded, HonestFraction: snapshot.Privacy.HonestFraction, ModelVersion: snapshot.ModelVersion,
 		NoiseStd: c.Job.Inflation() * c.Job.First().Privacy.NoiseStd, Snapshot: snapshot,
 		Validation: learner.ValidationOf(v.Algorithm)}
@@ -235,7 +236,7 @@ func (c Config) scorer(ctx context.Context, store *pebblestore.Store, population
 	if c.Model == nil {
 		return nil
 	}
-	users := int(c.Job.Problem.Users)
+	users := int(manifest.Users(c.Job.Plan))
 	test := population.Take(users + testEvents)[users:] // those of the report: the last round's line and the report agree
 	return scorer{applied: func(a service.Applied) {
 		view, err := statedir.Look(ctx, store)
