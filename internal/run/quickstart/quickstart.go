@@ -10,7 +10,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"path/filepath"
-	"sync/atomic"
 	"time"
 
 	"github.com/panlearn/panlearn/internal/model"
@@ -28,6 +27,7 @@ import (
 	"github.com/panlearn/panlearn/stream/client"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/seal"
+	"github.com/panlearn/panlearn/stream/wire"
 )
 
 // panLease is how long the quickstart's stage may fall silent under a trust with floors: the users of an attempt that dies drop
@@ -134,7 +134,7 @@ func Run(ctx context.Context, c Config) (report Report, err error) {
 	}
 	all.Watch = runlearner.Observers{c.Watch, rejected, c.scorer(ctx, store, population)}
 	all.Offer = func(ctx context.Context, devices *client.Client) (client.Summary, error) {
-		return c.publish(ctx, devices, population, manifest.Users(all.Body.Plan))
+		return c.publish(ctx, devices, population, all.Body.Plan)
 	}
 	all.Done = func(sent client.Summary, took time.Duration) error {
 		view, err := statedir.Look(ctx, all.Shown)
@@ -145,7 +145,7 @@ func Run(ctx context.Context, c Config) (report Report, err error) {
 			return err
 		}
 		report.Rejected = rejected
-		report.Events, report.EventsPerSecond = sent.Events, float64(sent.Counted)/took.Seconds()
+		report.Events, report.EventsPerSecond = c.Job.Problem.Users, float64(sent.Counted)/took.Seconds()
 		if c.HTTP == nil {
 			return nil
 		}
@@ -171,16 +171,12 @@ func (r rejections) Applied(a service.Applied) {
 	}
 }
 
-// publish sends exactly the planned number of events, so that the users of every round follow from the seed.
-func (c Config) publish(ctx context.Context, devices *client.Client, population *sim.Synthetic, n uint64) (client.Summary, error) {
+// publish offers an event of every user that the plan is for, those to spare among them, so that the users of every round follow from the seed.
+func (c Config) publish(ctx context.Context, devices *client.Client, population *sim.Synthetic, plan *wire.Plan) (client.Summary, error) {
+	n := manifest.Users(plan) + manifest.Spare(plan)
 	reader, writer := io.Pipe()
 	defer reader.Close()
-	var written atomic.Bool
-	go func() {
-		err := sim.WriteEvents(writer, population.First(int(n)))
-		written.Store(err == nil)
-		writer.CloseWithError(err)
-	}()
+	go func() { writer.CloseWithError(sim.WriteEvents(writer, population.First(int(n)))) }()
 	rows, err := source.New(reader, c.Job.Features)
 	if err != nil {
 		return client.Summary{}, err
@@ -188,8 +184,8 @@ func (c Config) publish(ctx context.Context, devices *client.Client, population 
 	defer rows.Close()
 	devices.Expect(n)
 	summary, err := devices.Run(ctx, rows.All())
-	if err == nil && !written.Load() {
-		err = fmt.Errorf("only %d of %d events were taken", summary.Events, n)
+	if want := manifest.Users(plan); err == nil && summary.Counted < want {
+		err = fmt.Errorf("only %d of %d events were counted", summary.Counted, want)
 	}
 	return summary, err
 }

@@ -32,9 +32,9 @@ func TestQuickstart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Events != manifest.Users(job.Plan) || r.Accepted != r.Events || r.Rounds != manifest.Planned(job.Plan) || r.ModelVersion != manifest.Planned(job.Plan) {
+		if r.Events != job.Problem.Users || r.Accepted+r.Spare != r.Events || r.Rounds != manifest.Planned(job.Plan) || r.ModelVersion != manifest.Planned(job.Plan) {
 			t.Errorf("%d events, %d accepted, %d rounds, version %d: want %d events in %d rounds", r.Events, r.Accepted, r.Rounds,
-				r.ModelVersion, manifest.Users(job.Plan), manifest.Planned(job.Plan))
+				r.ModelVersion, job.Problem.Users, manifest.Planned(job.Plan))
 		}
 		if !(r.Epsilon > 0 && r.Epsilon <= job.Problem.Epsilon) || r.Delta != job.Problem.Delta || len(r.Rejected) != 0 || r.Rejected == nil {
 			t.Errorf("epsilon %v, delta %v, rejected %v", r.Epsilon, r.Delta, r.Rejected)
