@@ -202,7 +202,7 @@ func TestTopology(t *testing.T) {
 	n.setup(p, users) // changes nothing
 	broker := slices.DeleteFunc(n.args("nats", n.compose.Services["nats"].Command), func(a string) bool { return a == "-m" || a == "8222" })
 	start(p.Process(t, "nats", p.Server, append(broker, "-p", fmt.Sprint(ports[0]), "-m", fmt.Sprint(ports[1]))...))
-	fewer := fmt.Sprintf("--set=schedule.users=%d", users)
+	fewer := fmt.Sprintf("--set=schedule.users=%d", users+7) // and seven to spare
 	done(start(n.process(p, "provision", fewer)))
 	start(n.process(p, "learner", fewer))
 	stage := start(n.process(p, "stage"))

@@ -53,7 +53,7 @@ func (s *simulation) group(progress io.Writer, data string) error {
 		s.grouped = &grouping{Units: len(all), Reports: len(all), Surplus: counts.Surplus, Nameless: counts.Nameless}
 		s.units = all
 		fmt.Fprintf(progress, "%s of the %d rows to train on; %s\n", s.count(len(all)), len(s.train), s.grouped.rows())
-		if need := manifest.Users(s.job.Plan); uint64(len(all)) < need && !manifest.Endless(s.job.Plan) {
+		if need := manifest.Users(s.job.Plan) + manifest.Spare(s.job.Plan); uint64(len(all)) < need && !manifest.Endless(s.job.Plan) {
 			return cli.Usagef("--data %s: its rows are of %d users, the plan wants %d: --set schedule.users=%d", data, len(all), need, len(all))
 		}
 		return nil

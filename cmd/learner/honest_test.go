@@ -187,7 +187,7 @@ schedule: {users: 2000, interactive: true}
 		t.Errorf("epsilon %v printed, %v planned, %d rounds in %d phases", *g.Epsilon, job.Plan.Epsilon, r.RoundsPerUser, len(job.Plan.Phases))
 	}
 	mu, err := accounting.GaussianMu(accounting.Budget{Epsilon: 1, Delta: 1e-6})
-	if want := 2 * math.Sqrt(13) / (2000 * mu) / 4; err != nil || math.Abs(r.Comparison.CentralNoiseStd/want-1) > 1e-9 {
+	if want := 2 * math.Sqrt(13) / (1980 * mu) / 4; err != nil || math.Abs(r.Comparison.CentralNoiseStd/want-1) > 1e-9 {
 		t.Errorf("a curator's noise %v, want that of 13 rounds, %v: %v", r.Comparison.CentralNoiseStd, want, err)
 	}
 }

@@ -84,6 +84,7 @@ type planReport struct {
 	Against    string `json:"against"` // from whom, in words
 	Passes     string `json:"passes"`  // one: a unit is in one report; many: in every round that whoever has it answers
 	Users      uint64 `json:"users"`   // with silos the units of all of them
+	Spare      uint64 `json:"spare"`   // of Users, those whom no round's cohort needs
 	Rounds     uint64 `json:"rounds"`
 	Cohort     uint64 `json:"cohort"`         // of the first phase of gradients, as all that follows up to Privacy
 	LastCohort uint64 `json:"last_cohort"`    // of the last round: those of a practical plan grow
@@ -246,7 +247,7 @@ func survey(job run.Job) (planSurvey, error) {
 	if p.Practical != nil { // whose cohorts grow from phase to phase
 		last = p.Phases[len(p.Phases)-1]
 	}
-	out := planSurvey{job: job, report: planReport{Task: job.Spec.Name, Algorithm: p.Algorithm, Why: job.Why, Users: job.Problem.Users,
+	out := planSurvey{job: job, report: planReport{Task: job.Spec.Name, Algorithm: p.Algorithm, Why: job.Why, Users: job.Problem.Users, Spare: manifest.Spare(p),
 		Rounds: manifest.Planned(p), Cohort: first.Cohort, LastCohort: manifest.LastCohort(last), Minimum: first.Minimum, Dim: manifest.Dim(p), RoundsPerUser: manifest.RoundsPerUser(p),
 		Privacy: paid(job.Proposal), OnRecords: job.OnRecords, Vacuous: job.Vacuous, Clips: p.Clips}}
 	for _, f := range p.Phases {

@@ -29,6 +29,9 @@ noise         %.4g of %s, standard deviation of one coordinate of the mean %s, r
 	if r.Top > 0 {
 		r.printCohorts(w)
 	}
+	if r.Spare > 0 {
+		fmt.Fprintf(w, "\nspare         %s of them: every round fills where so many report in vain or stay away", r.All().Count(r.Spare))
+	}
 	for i, m := range r.Moments {
 		fmt.Fprintf(w, "\n%-14sin round %d, of %s: d = %d, g = %d, b = %d, p = %.6g, noise %.4g of their norm",
 			[]string{"moments", "matrix"}[min(i, 1)], i+1, r.inRound(m.Cohort), m.Dim, m.G, m.B, m.P, m.NoiseStd)

@@ -167,13 +167,17 @@ func printQuickstart(w io.Writer, r quickstart.Report) error {
 	if r.Snapshot.Privacy.Interactive {
 		seen = "in every round of a phase"
 	}
+	spare := ""
+	if r.Spare > 0 {
+		spare = fmt.Sprintf(", %d to spare", r.Spare)
+	}
 	_, err := fmt.Fprintf(w, `
-learned from  %d of %d users in %s, each seen %s; %.0f events/s through NATS and Pebble
+learned from  %d of %d users in %s, each seen %s%s; %.0f events/s through NATS and Pebble
 privacy       %s
 accuracy      %.2f %% on fresh events, the same as after each round (without privacy %.2f %%, the optimum %.2f %%)
 excess risk   %.4f over the known optimum (without privacy %.4f)
 noise         %.4f of the clip norm in each coordinate of the first mean gradient (the paper's constants: %.2f)
-`, r.Accepted, r.Events, cli.Count(r.Rounds, "round"), seen, r.EventsPerSecond, promise(r), 100*r.TestAccuracy, 100*r.NonPrivateAccuracy,
+`, r.Accepted, r.Events, cli.Count(r.Rounds, "round"), seen, spare, r.EventsPerSecond, promise(r), 100*r.TestAccuracy, 100*r.NonPrivateAccuracy,
 		100*r.OptimumAccuracy, r.ExcessRisk, r.NonPrivateExcessRisk, r.NoiseStd, r.PaperNoiseStd)
 	if v := r.Validation; err == nil && v != nil && v.Accuracy != nil {
 		_, err = fmt.Fprintf(w, "its own view  accuracy %.1f %% (%.1f to %.1f %%) of late, as its users say, privately, in the same reports\n",

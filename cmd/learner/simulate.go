@@ -181,7 +181,7 @@ func (s *simulation) load(progress io.Writer, data, test string) error {
 	if s.job.Spec.Silo != nil || s.job.Spec.ByUser() {
 		return s.group(progress, data)
 	}
-	if need := manifest.Users(s.job.Plan); uint64(len(s.train)) < need && !manifest.Endless(s.job.Plan) {
+	if need := manifest.Users(s.job.Plan) + manifest.Spare(s.job.Plan); uint64(len(s.train)) < need && !manifest.Endless(s.job.Plan) {
 		return cli.Usagef("--data %s has %d rows to train on, the plan wants %d users: --set schedule.users=%d", data, len(s.train), need, len(s.train))
 	} else if surplus := uint64(len(s.train)) - need; surplus > 0 && !manifest.Endless(s.job.Plan) {
 		fmt.Fprintf(progress, "%s wants %d users: %d of the %d rows to train on take no part in a run\n", s.job.Spec.Name, need, surplus, len(s.train))

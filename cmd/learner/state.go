@@ -298,6 +298,11 @@ func printValidation(w io.Writer, kind wording.Kind, v *method.Validation, rmse 
 			return err
 		}
 	}
+	if v.LossAtLeast != nil {
+		if _, err := fmt.Fprintf(w, "              the loss of late is "+wording.Uncut+"\n", fmt.Sprintf("%.3g", *v.LossAtLeast)); err != nil {
+			return err
+		}
+	}
 	if v.AtBound {
 		if _, err := fmt.Fprintf(w, "              the loss is %s\n", wording.AtBound); err != nil {
 			return err

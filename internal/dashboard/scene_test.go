@@ -53,6 +53,7 @@ type scene struct {
 	users    uint64
 	bad      bool // its scores fall
 	diverges bool // worse than the best constant
+	hidden   bool // by losses that the bound cuts
 	stage    obs.StageStatus
 	names    []string // of features
 }
@@ -89,6 +90,10 @@ func (w *scene) progress() service.Progress {
 		accuracy := method.Scores{Last: band(a, 0.2), Recent: band(a, half), Overall: band(a-0.03, half/2)}
 		p.Validation = &method.Validation{Rounds: w.round, Confidence: 0.95, LossBound: 3.3, Accuracy: &accuracy, Worse: w.bad, Diverges: w.diverges, AtBound: w.diverges,
 			Loss: method.Scores{Last: band(l, 0.3), Recent: band(l, half), Overall: band(l+0.04, half/2)}}
+		if w.hidden {
+			least := 1.25
+			p.Validation.AtBound, p.Validation.LossAtLeast = false, &least
+		}
 	}
 	return p
 }

@@ -279,7 +279,9 @@ func (st *state) divergence() string {
 	if b := st.progress.Baseline; b != nil && b.Loss != nil {
 		text = fmt.Sprintf("The loss of late is %s, that of the best constant about %s. ", number(v.Loss.Recent.Value), number(*b.Loss))
 	}
-	if v.AtBound {
+	if v.LossAtLeast != nil {
+		text += fmt.Sprintf("It is "+wording.Uncut+". ", number(*v.LossAtLeast))
+	} else if v.AtBound {
 		text += "It is " + wording.AtBound + ". "
 	}
 	return text

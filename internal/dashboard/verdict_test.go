@@ -42,6 +42,11 @@ var situations = map[string]struct {
 		w.learn(6)
 		w.report(312)
 	}, Warn, []string{"worse than the best constant", "312 of 500", "as bad as the scale shows", "features.fourier.gamma", "schedule.interactive=true"}, sectionAlerts},
+	"worse than a constant behind the bound": {func(w *scene) {
+		w.diverges, w.hidden = true, true
+		w.learn(6)
+		w.report(312)
+	}, Warn, []string{"worse than the best constant", "at least 1.25 where single losses are not cut"}, sectionAlerts},
 	"worse than a constant at the end": {func(w *scene) {
 		w.diverges = true
 		w.learn(40)

@@ -37,6 +37,7 @@ type Learner struct {
 	loss          *prometheus.GaugeVec
 	accuracy      *prometheus.GaugeVec
 	worse         prometheus.Gauge
+	diverges      prometheus.Gauge
 	surprise      prometheus.Gauge
 	memory        prometheus.Gauge
 	trackingError prometheus.Gauge
@@ -78,7 +79,8 @@ func NewLearner(r prometheus.Registerer, task string) (*Learner, error) {
 			"over the last round, recent rounds or all; value, or an end of its 95 % band.", "stretch", "bound"),
 		accuracy: f.gaugeVec("panlearn_learner_validation_accuracy_ratio", "Progressive validation: share of correct predictions of the announced points "+
 			"on the events of those who report; as panlearn_learner_validation_loss.", "stretch", "bound"),
-		worse: f.gauge("panlearn_learner_validation_worse", "Progressive validation: 1 while the last round or recent ones are predicted worse than all, by bands that lie apart; else 0."),
+		worse:    f.gauge("panlearn_learner_validation_worse", "Progressive validation: 1 while the last round or recent ones are predicted worse than all, by bands that lie apart; else 0."),
+		diverges: f.gauge("panlearn_learner_validation_diverges", "Progressive validation: 1 while the model is surely worse than the best constant of late, else 0."),
 	}
 	m.surprise = f.gauge("panlearn_learner_stream_surprise", "Of a task without end: by how many deviations the last round was farther from the model than expected. Above 5 the stream has changed.")
 	m.memory = f.gauge("panlearn_learner_stream_memory_users", "Of a task without end: users whose events the model remembers, about.")
@@ -167,15 +169,20 @@ func (m *Learner) progress(p service.Progress) {
 		m.trackingError.Set(t.Error)
 	}
 	if v := p.Validation; v != nil {
-		m.worse.Set(0)
-		if v.Worse {
-			m.worse.Set(1)
-		}
+		m.worse.Set(oneIf(v.Worse))
+		m.diverges.Set(oneIf(v.Diverges))
 		scores(m.loss, v.Loss)
 		if v.Accuracy != nil {
 			scores(m.accuracy, *v.Accuracy)
 		}
 	}
+}
+
+func oneIf(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
 }
 
 func scores(to *prometheus.GaugeVec, s method.Scores) {

@@ -3,6 +3,7 @@ package obs
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -325,6 +326,19 @@ func TestServeEnds(t *testing.T) {
 		stop()
 		if _, err := listener.Accept(); err == nil {
 			t.Errorf("%s: the listener is open", how)
+		}
+	}
+}
+
+// A model that is worse than the best constant of late is a 1, and one that is no more a 0 again.
+func TestDivergenceIsExposed(t *testing.T) {
+	r, m := newLearner(t)
+	for _, diverges := range []bool{false, true, false} {
+		m.Applied(service.Applied{Progress: service.Progress{Validation: &method.Validation{Rounds: 3, Diverges: diverges}}})
+		want := fmt.Sprintf("panlearn_learner_validation_diverges{task=\"churn\"} %.0f\n", oneIf(diverges))
+		if err := testutil.GatherAndCompare(r, strings.NewReader("# HELP panlearn_learner_validation_diverges Progressive validation: 1 while the model is "+
+			"surely worse than the best constant of late, else 0.\n# TYPE panlearn_learner_validation_diverges gauge\n"+want), "panlearn_learner_validation_diverges"); err != nil {
+			t.Error(err)
 		}
 	}
 }

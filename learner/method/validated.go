@@ -6,7 +6,6 @@ import (
 	"math"
 
 	"github.com/panlearn/panlearn/learner/convex"
-	"github.com/panlearn/panlearn/learner/practical"
 )
 
 // Validated is a method whose users report, after the gradient, what the point scores on their own events: it keeps the scores and
@@ -16,6 +15,8 @@ type Validated struct {
 	repeated bool // the same users answer all rounds of a phase
 	inner    Method
 	tally    tally
+	told     bool // gradients of a round said something of losses that are not cut
+	uncut    uncut
 	config   [sha256.Size]byte
 }
 
@@ -56,12 +57,17 @@ func (v *Validated) Step(e Estimate) error {
 	own.Gradient = e.Gradient[:len(e.Gradient)-k]
 	loss := v.card.Loss(e.Gradient[len(e.Gradient)-k])
 	own.Loss = &loss
+	slopes, told := v.slopes(own)
 	if err := v.inner.Step(own); err != nil {
 		return err
 	}
+	share := v.share(float64(e.Users))
+	if told {
+		v.addUncut(slopes, share)
+	}
 	var mean [2]float64
 	copy(mean[:], e.Gradient[len(e.Gradient)-k:])
-	v.tally.add(v.share(float64(e.Users)), float64(e.Users), e.NoiseProxy+v.sampling(e.Users), mean)
+	v.tally.add(share, float64(e.Users), e.NoiseProxy+v.sampling(e.Users), mean)
 	return nil
 }
 
@@ -94,17 +100,19 @@ func (v *Validated) sampling(users uint64) float64 {
 // rate of false alarms than the bands of small rounds, and no constant of the first look is good for ever.
 func (v *Validated) Validation() *Validation {
 	if v.tracking() != nil {
-		out := v.tally.validation(v.card, v.repeated, nil)
+		out := v.tally.validation(v.card, v.repeated)
 		if out != nil {
 			out.Worse = false
 		}
 		return out
 	}
-	var constant *practical.Baseline
-	if p, ok := v.inner.(interface{ Baseline() *practical.Baseline }); ok {
-		constant = p.Baseline()
+	out := v.tally.validation(v.card, v.repeated)
+	if p, ok := v.inner.(*Practical); ok && out != nil && p.looks > 0 {
+		within := p.Problem.BaselineWithin(&p.learned, v.card.High)
+		scored := v.tally.diverges(v.card, &within)
+		out.Diverges = v.uncutDiverges(out, p.Problem.Baseline(&p.learned)) || scored
 	}
-	return v.tally.validation(v.card, v.repeated, constant)
+	return out
 }
 
 // Skip is the method's.
@@ -117,7 +125,11 @@ func (v *Validated) Done() bool { return v.inner.Done() }
 func (v *Validated) Model() []float64 { return v.inner.Model() }
 
 func (v *Validated) header() header {
-	return header{method: methodScores, dim: v.card.Dim(), count: v.tally.rounds, config: v.config}
+	h := header{method: methodScores, dim: v.card.Dim(), count: v.tally.rounds, config: v.config}
+	if v.told {
+		h.other = 1
+	}
+	return h
 }
 
 // MarshalBinary returns the state, see learner.Algorithm.
@@ -126,7 +138,7 @@ func (v *Validated) MarshalBinary() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(v.tally.append(v.header().append(nil)), inner...), nil
+	return append(v.appendUncut(v.tally.append(v.header().append(nil))), inner...), nil
 }
 
 // UnmarshalBinary replaces the state, see learner.Algorithm.
@@ -135,8 +147,8 @@ func (v *Validated) UnmarshalBinary(data []byte) error {
 	if err != nil {
 		return err
 	}
-	if h.other != 0 {
-		return fmt.Errorf("%w: %d rounds of scores passed over", ErrState, h.other)
+	if h.other > min(1, h.count) {
+		return fmt.Errorf("%w: gradients of %d rounds that said something of losses, of %d", ErrState, h.other, h.count)
 	}
 	read := tally{rounds: h.count}
 	if h.count > 0 {
@@ -149,10 +161,16 @@ func (v *Validated) UnmarshalBinary(data []byte) error {
 			return fmt.Errorf("%w: %w", ErrState, err)
 		}
 	}
+	var said uncut
+	if h.other > 0 {
+		if said, rest, err = readUncut(rest); err != nil {
+			return err
+		}
+	}
 	if err := v.inner.UnmarshalBinary(rest); err != nil {
 		return err
 	}
-	v.tally = read
+	v.tally, v.told, v.uncut = read, h.other > 0, said
 	return nil
 }
 

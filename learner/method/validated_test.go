@@ -177,8 +177,14 @@ func TestScoresState(t *testing.T) {
 		}
 	}
 	state := bytesOf(t, whole)
-	if got := hex.EncodeToString(state[:54+96]); got != goldenScores {
+	if got := hex.EncodeToString(state[:54+96+16]); got != goldenScores {
 		t.Errorf("the layout changed, running tasks become unreadable:\n got %s\nwant %s", got, goldenScores)
+	}
+	before := slices.Delete(slices.Clone(state), 54+96, 54+96+16) // a state of a version that did not read gradients
+	before[14] = 0
+	old := begin(t, scored(plan))
+	if err := old.UnmarshalBinary(before); err != nil || !bytes.Equal(bytesOf(t, old), before) {
+		t.Errorf("a state of before: %v", err)
 	}
 	other := scored(plan)
 	other.Scorecard = &wire.Scorecard{Norm: math.Sqrt2, High: 3, Correctness: true}
@@ -194,7 +200,9 @@ func TestScoresState(t *testing.T) {
 		"no first proxy":     func(b []byte) []byte { return slices.Replace(b, sums+24, sums+32, make([]byte, 8)...) },
 		"negative proxy":     func(b []byte) []byte { b[sums+23] |= 0x80; return b },
 		"not finite":         func(b []byte) []byte { return slices.Replace(b, sums, sums+8, 0, 0, 0, 0, 0, 0, 0xf0, 0x7f) },
-		"rounds passed over": func(b []byte) []byte { b[14] = 1; return b },
+		"rounds passed over": func(b []byte) []byte { b[14] = 2; return b },
+		"negative loss":      func(b []byte) []byte { return slices.Replace(b, sums+96, sums+104, 0, 0, 0, 0, 0, 0, 0xf0, 0xbf) },
+		"slope not finite":   func(b []byte) []byte { return slices.Replace(b, sums+104, sums+112, 0, 0, 0, 0, 0, 0, 0xf0, 0x7f) },
 		"method cut":         func(b []byte) []byte { return b[:len(b)-1] },
 	} {
 		a := begin(t, scored(plan))
@@ -205,9 +213,10 @@ func TestScoresState(t *testing.T) {
 	}
 }
 
-const goldenScores = "0206020000000300000000000000000000000000000001a03948d707212505a8e9689ba969be4643ebd4af783442e288ed9c21b2ad50" +
+const goldenScores = "0206020000000300000000000000010000000000000001a03948d707212505a8e9689ba969be4643ebd4af783442e288ed9c21b2ad50" +
 	"000000000000e0bf000000000000e03f343333333333d33f0100000000001e409a99999999192b409a99999999191bc0686666666666" +
-	"de3ff5fdd478e97e32400000000000002e400000000000001ec000000000000000000100000000803640"
+	"de3ff5fdd478e97e32400000000000002e400000000000001ec0000000000000000001000000008036400000000000000000" +
+	"9b65c45fa19eedbf"
 
 func TestScoresRefuse(t *testing.T) {
 	plan := alone()

@@ -23,8 +23,12 @@ type Validation struct {
 	// changed, or come in an order, such as that of their labels.
 	Worse bool `json:"worse,omitempty"`
 	// Diverges says that the loss of late is larger than that of the best constant by more than twice the bands of both, and that of the last
-	// round by more than its band: the plan learns nothing, or steps too far. It needs three rounds, and a released baseline.
+	// round by more than its band; or that LossAtLeast is, and the scores of the last round are still too large. The plan learns nothing, or
+	// steps too far. It needs three rounds, and a released baseline.
 	Diverges bool `json:"diverges,omitempty"`
+	// LossAtLeast is what the mean loss of late surely is at least, where single losses are not cut at LossBound; nil where that is not more
+	// than Loss shows, and where gradients say nothing of losses.
+	LossAtLeast *float64 `json:"loss_at_least,omitempty"`
 	// AtBound says that the loss of late is near LossBound: it is as bad as the scale shows, and may be worse.
 	AtBound bool `json:"at_bound,omitempty"`
 }
@@ -135,7 +139,7 @@ func (t *tally) scores(i int, read func(mean float64) float64, low, high float64
 }
 
 // validation sums a tally up; nil before the first round with scores.
-func (t *tally) validation(card convex.Scorecard, repeated bool, of *practical.Baseline) *Validation {
+func (t *tally) validation(card convex.Scorecard, repeated bool) *Validation {
 	if t.rounds == 0 {
 		return nil
 	}
@@ -144,7 +148,7 @@ func (t *tally) validation(card convex.Scorecard, repeated bool, of *practical.B
 		accuracy := t.scores(1, card.Accuracy, 0, 1)
 		out.Accuracy = &accuracy
 	}
-	out.Diverges, out.AtBound = t.diverges(card, of), out.Loss.Recent.Value > card.Low+nearBound*(card.High-card.Low)
+	out.AtBound = out.Loss.Recent.Value > card.Low+nearBound*(card.High-card.Low)
 	out.Worse = out.Loss.worse(false) || out.Accuracy != nil && out.Accuracy.worse(true)
 	return out
 }
@@ -159,7 +163,8 @@ const (
 // diverges compares the loss with that of the best constant, of which a first look has told with noise of its own. A mean of late is off by
 // twice its half width h = sqrt(2 V ln 40) to one side with probability at most exp(-4 ln 40) = 4e-7, the constant's, too: where the points of
 // late are no worse than the best constant a round says so with probability at most 8e-7, and 1,000 rounds with 8e-4. Losses are cut at the
-// bound, which makes them smaller, never larger. The last round must be worse as well, by its own band, or the plan has recovered.
+// bound, which makes them smaller, never larger, and so are those of the constant. The last round must be worse as well, by its own band, or the
+// plan has recovered.
 func (t *tally) diverges(card convex.Scorecard, of *practical.Baseline) bool {
 	if of == nil || of.Loss == nil || t.rounds < divergeRounds {
 		return false

@@ -88,7 +88,8 @@ func (p Problem) practicalSilos(how practical.Problem, of sourceOf) (Proposal, e
 // practicalStint makes the practical plan of silos, or people, who answer all rounds, looks too: of silos with all their units. All rounds have the
 // mechanism of the longest reports, with which as many reports of that length as there are rounds meet the target together.
 func (p Problem) practicalStint(how practical.Problem, of sourceOf) (Proposal, error) {
-	users, cohort, units := p.Users, p.Users, uint64(1)
+	spare := min(spareOf(p.Users), p.Users-1)
+	users, cohort, units := p.Users-spare, p.Users-spare, uint64(1)
 	if s := p.Silos; s.Count > 0 {
 		users, cohort, units = s.Count, s.Reports, s.Units
 	} else if p.Cohort > 0 {

@@ -116,7 +116,7 @@ func TestPracticalPlanOfStints(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%+v: %v", c, err)
 		}
-		users, cohort, units := c.users, c.users, uint64(1)
+		users, cohort, units := c.users-c.users/100, c.users-c.users/100, uint64(1)
 		if c.silos.Count > 0 {
 			users, cohort, units = c.silos.Count, c.silos.Reports, c.silos.Units
 		}

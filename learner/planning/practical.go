@@ -126,23 +126,25 @@ func (p Problem) adaptive(l practical.Layout, left uint64) *wire.Phase {
 // noisyCohort is the least number of users that the noise of adaptive rounds is planned for. The stage adds the noise of missing users.
 const noisyCohort = 4_000
 
-// practicalRounds spreads users over the rounds of gradients, in phases with a mechanism each. Cohorts grow as the root of the round's
-// number, so that the last gradients, which count most, have least noise; but not where the same users answer all rounds, or where the task
-// sets the cohort. A minimum or a limit on rounds is kept.
-func (p Problem) practicalRounds(rounds, users uint64) ([]*wire.Phase, error) {
+// practicalRounds spreads the users that the looks left over the rounds of gradients, but for those to spare, in phases with a mechanism each.
+// Cohorts grow as the root of the round's number, so that the last gradients, which count most, have least noise; but not where the same users
+// answer all rounds, or where the task sets the cohort, which comes before a share to spare. A minimum or a limit on rounds is kept.
+func (p Problem) practicalRounds(rounds, left uint64) ([]*wire.Phase, error) {
 	if p.MaxRounds > 0 {
 		rounds = min(rounds, p.MaxRounds)
 	}
 	if p.Minimum > 0 && !p.Interactive {
-		rounds = min(rounds, users/p.Minimum)
+		rounds = min(rounds, left/p.Minimum)
 	}
 	if p.Cohort > 0 {
-		rounds = users / p.Cohort
+		rounds = left / p.Cohort
 	}
-	rounds = min(rounds, users)
+	rounds = min(rounds, left)
 	if rounds < 1 {
-		return nil, fmt.Errorf("%d users after the first look do not fill a cohort of %d", users, max(p.Cohort, p.Minimum))
+		return nil, fmt.Errorf("%d users after the first look do not fill a cohort of %d", left, max(p.Cohort, p.Minimum))
 	}
+	spare := min(spareOf(p.Users), left-min(left, max(1, p.Minimum, rounds*p.Cohort)))
+	users := left - spare
 	if p.Interactive {
 		return []*wire.Phase{{Users: users, Rounds: rounds, Cohort: users, Minimum: p.minimum(users), RoundsPerUser: uint32(rounds)}}, nil
 	}
@@ -153,19 +155,23 @@ func (p Problem) practicalRounds(rounds, users uint64) ([]*wire.Phase, error) {
 	for t := range rounds {
 		weight += math.Sqrt(float64(t + 1))
 	}
-	share := float64(users) / weight
+	share := float64(left) / weight
 	for share < float64(max(p.Minimum, 1)) && rounds > 1 { // the first cohort is the smallest
 		weight -= math.Sqrt(float64(rounds))
 		rounds--
-		share = float64(users) / weight
+		share = float64(left) / weight
 	}
-	out, left := make([]*wire.Phase, rounds), users
-	for t := range out {
-		m := uint64(share * math.Sqrt(float64(t+1)))
-		if t == len(out)-1 {
-			m = left
+	cohorts := make([]uint64, rounds)
+	for t := range cohorts {
+		cohorts[t] = uint64(share * math.Sqrt(float64(t+1)))
+		if t == len(cohorts)-1 {
+			cohorts[t] = left
 		}
-		left -= m
+		left -= cohorts[t]
+	}
+	takeOff(cohorts, spare)
+	out := make([]*wire.Phase, rounds)
+	for t, m := range cohorts {
 		out[t] = &wire.Phase{Users: m, Rounds: 1, Cohort: m, Minimum: p.minimum(m), RoundsPerUser: 1}
 	}
 	return out, nil

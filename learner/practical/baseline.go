@@ -18,7 +18,10 @@ type Baseline struct {
 }
 
 // Baseline is what l says of constants.
-func (p Problem) Baseline(l *Learned) Baseline {
+func (p Problem) Baseline(l *Learned) Baseline { return p.BaselineWithin(l, math.Inf(1)) }
+
+// BaselineWithin returns the Baseline of losses of which single ones, of class probabilities, count as at most so much.
+func (p Problem) BaselineWithin(l *Learned, most float64) Baseline {
 	r := l.Report
 	out := Baseline{Shares: r.Shares, Mean: r.Mean, Deviation: r.Deviation}
 	if r.Shares != nil {
@@ -29,12 +32,13 @@ func (p Problem) Baseline(l *Learned) Baseline {
 	shares, mean := p.weighted(r.Shares)
 	switch scores := convex.TraitsOf(p.Loss.Name).Scores; {
 	case scores == convex.LogOdds || scores == convex.LogProbabilities:
-		for k, s := range shares {
-			loss -= p.weight(k) * r.Shares[k] * math.Log(s)
+		of := func(k int) float64 { return min(-p.weight(k)*math.Log(shares[k]), most) }
+		for k := range shares {
+			loss += r.Shares[k] * of(k)
 		}
 		// The least loss is concave in the shares: it is at most what its slope there says, the loss of each class at the constant.
-		for k, s := range shares {
-			away := -p.weight(k)*math.Log(s) - loss
+		for k := range shares {
+			away := of(k) - loss
 			out.LossNoise += r.Noise * r.Noise * away * away
 		}
 		out.LossNoise = math.Sqrt(out.LossNoise) * p.bothShares()
@@ -56,4 +60,14 @@ func (p Problem) bothShares() float64 {
 		return math.Sqrt2
 	}
 	return 1
+}
+
+// Doubt returns by how much, at most, the slopes of one loss times their scores fall below the loss, where scores are log odds or
+// log probabilities: by the entropy of the probabilities, times the weight of the class. ok is false for other losses, and where labels are noisy.
+func (p Problem) Doubt() (most float64, ok bool) {
+	s := convex.TraitsOf(p.Loss.Name).Scores
+	if s != convex.LogOdds && s != convex.LogProbabilities || p.Loss.LabelNoise != 0 {
+		return 0, false
+	}
+	return p.heaviest() * math.Log(float64(max(2, p.Loss.Classes))), true
 }

@@ -269,9 +269,13 @@ func (s *Service) oneRound(ctx context.Context, c *core, past past) (*core, erro
 	}
 	s.config.Logger.Info("round committed", attributes...)
 	if v := step.applied.Validation; v != nil && v.Diverges {
-		s.config.Logger.Warn("the model is worse than the best constant of late: the plan diverges, or noise hides what there is to learn", "task", s.config.Task,
-			"round", r, "progressive_loss", v.Loss.Recent.Value, "constant_loss", *step.applied.Baseline.Loss, "at_bound", v.AtBound,
-			"remedy", "fewer features, a smaller features.fourier.gamma, a larger epsilon, more users, or schedule.interactive")
+		attributes := []any{"task", s.config.Task, "round", r, "progressive_loss", v.Loss.Recent.Value, "constant_loss", *step.applied.Baseline.Loss,
+			"at_bound", v.AtBound}
+		if v.LossAtLeast != nil {
+			attributes = append(attributes, "loss_at_least", *v.LossAtLeast)
+		}
+		s.config.Logger.Warn("the model is worse than the best constant of late: the plan diverges, or noise hides what there is to learn",
+			append(attributes, "remedy", "fewer features, a smaller features.fourier.gamma, a larger epsilon, more users, or schedule.interactive")...)
 	}
 	return resume(s.config.Identity, step.next)
 }

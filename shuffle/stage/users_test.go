@@ -136,8 +136,11 @@ func (w *world) users(r stream.Round) []uint64 {
 }
 
 // answerAll answers every attempt at every round with the round's users, until the context ends.
-func (w *world) answerAll(ctx context.Context) {
-	for r := stream.Round(1); ctx.Err() == nil; r++ {
+func (w *world) answerAll(ctx context.Context) { w.answerFrom(ctx, 1) }
+
+// answerFrom is answerAll of those who know the rounds before r.
+func (w *world) answerFrom(ctx context.Context, r stream.Round) {
+	for ; ctx.Err() == nil; r++ {
 		if uint64(r)*w.task.Plan.Phases[0].Cohort > uint64(w.params.Dim) {
 			if w.get(ctx, w.name.Round(r)) != nil {
 				w.t.Errorf("round %d needs more users than the world has: give plan.spares", r)

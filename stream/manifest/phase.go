@@ -97,13 +97,23 @@ func Users(plan *wire.Plan) (n uint64) {
 	return n
 }
 
-// Waiting is how many users the plan has for the round of a step and those after it, at least the round's own: in an endless plan
-// those of its horizon wait for ever. Of each silo one report waits.
+// Spare returns how many of the users that a practical plan was made for are in no round's cohort, so that its rounds fill although
+// as many are lost; 0 for other plans.
+func Spare(plan *wire.Plan) uint64 {
+	if plan.GetSilos() > 0 || Endless(plan) {
+		return 0
+	}
+	n := Users(plan)
+	return max(plan.GetPractical().GetUsers(), n) - n
+}
+
+// Waiting is how many users the plan has for the round of a step and those after it, those to spare among them, at least the round's
+// own: in an endless plan those of its horizon wait for ever. Of each silo one report waits.
 func Waiting(at Place, step uint64) uint64 {
 	if silos := at.Plan.GetSilos(); silos > 0 {
 		return max(silos, at.Cohort)
 	}
-	n := Users(at.Plan)
+	n := Users(at.Plan) + Spare(at.Plan)
 	if !Endless(at.Plan) {
 		for _, f := range at.Plan.GetPhases()[:at.Stint.Index] {
 			if !f.GetAgain() {

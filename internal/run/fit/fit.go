@@ -41,7 +41,7 @@ type Config struct {
 	Spec         *task.Spec // of one place, see task.LoadTogether, of as many units as the data have
 	Data         Data
 	StateDir     string
-	MaxBlockRows uint64 // see client.Config
+	MaxBlockRows uint64 // see device.Config
 	Once         *Once  // a method of one process, which has the rows; nil: the pipeline
 
 	Watch  service.Observer

@@ -10,7 +10,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"path/filepath"
-	"sync/atomic"
 	"time"
 
 	"github.com/panlearn/panlearn/internal/model"
@@ -28,6 +27,7 @@ import (
 	"github.com/panlearn/panlearn/stream/device"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/seal"
+	"github.com/panlearn/panlearn/stream/wire"
 )
 
 // panLease is how long the quickstart's stage may fall silent under a trust with floors: the users of an attempt that dies drop
@@ -65,6 +65,7 @@ type Learned struct {
 type Report struct {
 	Events   uint64            `json:"events"`
 	Accepted uint64            `json:"accepted"`
+	Spare    uint64            `json:"spare"` // users of the plan whom no round needed, as nobody was lost
 	Rejected map[string]uint64 `json:"rejected"`
 	Rounds   uint64            `json:"rounds"`
 	// Epsilon and Delta are what such a run costs a user whose noise is secret, and HonestFraction the share of every cohort whose noise that
@@ -133,7 +134,7 @@ func Run(ctx context.Context, c Config) (report Report, err error) {
 	}
 	all.Watch = runlearner.Observers{c.Watch, rejected, c.scorer(ctx, store, population)}
 	all.Offer = func(ctx context.Context, devices *device.Device) (device.Summary, error) {
-		return c.publish(ctx, devices, population, manifest.Users(all.Body.Plan))
+		return c.publish(ctx, devices, population, all.Body.Plan)
 	}
 	all.Done = func(sent device.Summary, took time.Duration) error {
 		view, err := statedir.Look(ctx, all.Shown)
@@ -144,7 +145,7 @@ func Run(ctx context.Context, c Config) (report Report, err error) {
 			return err
 		}
 		report.Rejected = rejected
-		report.Events, report.EventsPerSecond = sent.Events, float64(sent.Counted)/took.Seconds()
+		report.Events, report.EventsPerSecond = c.Job.Problem.Users, float64(sent.Counted)/took.Seconds()
 		if c.HTTP == nil {
 			return nil
 		}
@@ -170,16 +171,12 @@ func (r rejections) Applied(a service.Applied) {
 	}
 }
 
-// publish sends exactly the planned number of events, so that the users of every round follow from the seed.
-func (c Config) publish(ctx context.Context, devices *device.Device, population *sim.Synthetic, n uint64) (device.Summary, error) {
+// publish offers an event of every user that the plan is for, those to spare among them, so that the users of every round follow from the seed.
+func (c Config) publish(ctx context.Context, devices *device.Device, population *sim.Synthetic, plan *wire.Plan) (device.Summary, error) {
+	n := manifest.Users(plan) + manifest.Spare(plan)
 	reader, writer := io.Pipe()
 	defer reader.Close()
-	var written atomic.Bool
-	go func() {
-		err := sim.WriteEvents(writer, population.First(int(n)))
-		written.Store(err == nil)
-		writer.CloseWithError(err)
-	}()
+	go func() { writer.CloseWithError(sim.WriteEvents(writer, population.First(int(n)))) }()
 	rows, err := source.New(reader, c.Job.Features)
 	if err != nil {
 		return device.Summary{}, err
@@ -187,8 +184,8 @@ func (c Config) publish(ctx context.Context, devices *device.Device, population 
 	defer rows.Close()
 	devices.Expect(n)
 	summary, err := devices.Run(ctx, rows.All())
-	if err == nil && !written.Load() {
-		err = fmt.Errorf("only %d of %d events were taken", summary.Events, n)
+	if want := manifest.Users(plan); err == nil && summary.Counted < want {
+		err = fmt.Errorf("only %d of %d events were counted", summary.Counted, want)
 	}
 	return summary, err
 }
@@ -199,7 +196,7 @@ func (c Config) report(ctx context.Context, v statedir.View, population *sim.Syn
 		return Report{}, err
 	}
 	spent := v.Checkpoint.Ledger.Spent()
-	out := Report{Accepted: snapshot.Privacy.Users, Rounds: snapshot.Round,
+	out := Report{Accepted: snapshot.Privacy.Users, Spare: manifest.Spare(v.Task.Plan), Rounds: snapshot.Round,
 		Epsilon: spent.Epsilon, Delta: spent.Delta, NoiseKnown: c.Seeded, HonestFraction: snapshot.Privacy.HonestFraction, ModelVersion: snapshot.ModelVersion,
 		NoiseStd: c.Job.Inflation() * c.Job.First().Privacy.NoiseStd, Snapshot: snapshot,
 		Validation: learner.ValidationOf(v.Algorithm)}
@@ -235,7 +232,7 @@ func (c Config) scorer(ctx context.Context, store *pebblestore.Store, population
 	if c.Model == nil {
 		return nil
 	}
-	users := int(c.Job.Problem.Users)
+	users := int(manifest.Users(c.Job.Plan))
 	test := population.Take(users + testEvents)[users:] // those of the report: the last round's line and the report agree
 	return scorer{applied: func(a service.Applied) {
 		view, err := statedir.Look(ctx, store)

@@ -32,7 +32,7 @@ func TestQuickstart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Events != job.Problem.Users || r.Accepted != r.Events || r.Rounds != manifest.Planned(job.Plan) || r.ModelVersion != manifest.Planned(job.Plan) {
+		if r.Events != job.Problem.Users || r.Accepted+r.Spare != r.Events || r.Rounds != manifest.Planned(job.Plan) || r.ModelVersion != manifest.Planned(job.Plan) {
 			t.Errorf("%d events, %d accepted, %d rounds, version %d: want %d events in %d rounds", r.Events, r.Accepted, r.Rounds,
 				r.ModelVersion, job.Problem.Users, manifest.Planned(job.Plan))
 		}
@@ -66,7 +66,7 @@ func TestContractFields(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := strings.Join(slices.Sorted(maps.Keys(fields)), " "); got != "accepted delta epsilon events events_per_second excess_risk"+
-		" honest_fraction model_version noise_known noise_std non_private_accuracy non_private_excess_risk optimum_accuracy paper_noise_std rejected rounds test_accuracy validation" {
+		" honest_fraction model_version noise_known noise_std non_private_accuracy non_private_excess_risk optimum_accuracy paper_noise_std rejected rounds spare test_accuracy validation" {
 		t.Errorf("the quickstart's report has the fields %q", got)
 	}
 }

@@ -70,6 +70,10 @@ func TestDoctorOfAStoppedLearner(t *testing.T) {
 	if err := held.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
+	var status syscall.WaitStatus
+	if _, err := syscall.Wait4(held.Process.Pid, &status, syscall.WUNTRACED, nil); err != nil || !status.Stopped() {
+		t.Fatalf("the learner is not stopped: %v, %v", status, err) // else it may still answer for a moment
+	}
 	all, lock := says(100 * time.Millisecond)
 	if lock.Status != natsadmin.Failure || !strings.Contains(lock.Text, "kill -CONT") || !strings.Contains(lock.Text, "leave the folder as it is") {
 		t.Errorf("stopped:\n%s", all)

@@ -46,7 +46,7 @@ label: {column: "y", positive: ["1"], negative: ["0"]}
 model: {loss: logistic, radius: 5}
 privacy: {epsilon: 4, delta: 1e-4, unit: user}
 user: {column: who, items: 3, radius: 0.5, wait: 1s}
-schedule: {users: 120, rounds: {max: 2}}
+schedule: {users: 122, rounds: {max: 2}}
 `
 
 // began runs learner, broker and stage of a declaration until the task has ended, which ended waits for.

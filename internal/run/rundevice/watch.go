@@ -26,7 +26,7 @@ type Watch struct {
 	moved     time.Time       // when anything came on last
 }
 
-// progress is what client.Config.Progress wants.
+// progress is what device.Config.Progress wants.
 func (w *Watch) progress(p device.Progress) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

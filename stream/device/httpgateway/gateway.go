@@ -32,7 +32,7 @@ const MinToken = 16
 // no user takes part again as the row of a file.
 const Source = "http"
 
-// A Publisher is what a gateway needs of a client.Client.
+// A Publisher is what a gateway needs of a device.Device.
 type Publisher interface {
 	Agreement(ctx context.Context) (*consent.Agreement, error)
 	PublishFunc(ctx context.Context, key participation.Key, e func() convex.Example) (device.Outcome, error)
