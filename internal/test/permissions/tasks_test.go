@@ -101,7 +101,7 @@ func newTenant(t *testing.T, name, prefix string, sets ...string) *tenant {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec, err := declared.Parse(file, append([]string{"name=" + name, "schedule.users=600", "schedule.rounds.max=3"}, sets...))
+	spec, err := declared.Parse(file, append([]string{"name=" + name, "schedule.users=607", "schedule.rounds.max=3"}, sets...))
 	if err != nil {
 		t.Fatal(err)
 	}
