@@ -251,6 +251,12 @@ func (b *Bank) resize(users uint64) {
 	b.cohort = uint64(max(base, min(m, float64(b.cfg.Layout.Top), b.users/4)))
 }
 
+// Announce has the next round be full at so many users, within the layout's cohorts, where others than the bank
+// decide it. Later cohorts grow and shrink from there.
+func (b *Bank) Announce(cohort uint64) {
+	b.cohort = min(max(cohort, b.cfg.Layout.Base), b.cfg.Layout.Top)
+}
+
 // A Tracking says how a bank follows its stream.
 type Tracking struct {
 	// Surprise is by how many deviations the last round was farther from the model than expected.

@@ -152,6 +152,15 @@ func (p *Practical) reclip(l *practical.Learned, b *Bank) {
 	l.Frame.Clip = p.Problem.StreamClip(p.Layout, l, b.cohort, b.residual)
 }
 
+// Announce has the next round of a bank be full at so many users, and clipped as such a round is. Other methods stay as
+// they are.
+func (p *Practical) Announce(cohort uint64) {
+	if b, adapts := p.inner.(*Bank); adapts {
+		b.Announce(cohort)
+		p.reclip(&p.learned, b)
+	}
+}
+
 // Tracking says how a bank follows its stream; nil for other methods, and before its first round.
 func (p *Practical) Tracking() *Tracking {
 	if b, adapts := p.inner.(*Bank); adapts {
