@@ -86,10 +86,14 @@ noise         %.4g of %s, standard deviation of one coordinate of the mean %s, r
 
 // all says of how many users a plan is, or of how many units of how many silos.
 func (r planReport) all() string {
-	if r.Silos == 0 {
-		return r.All().Count(r.Users)
+	all := r.All().Count(r.Users)
+	if r.Rounds == nil {
+		all = "a horizon of " + all
 	}
-	return fmt.Sprintf("%s of %s", r.All().Count(r.Users), r.Reporter().Count(r.Silos))
+	if r.Silos == 0 {
+		return all
+	}
+	return fmt.Sprintf("%s of %s", all, r.Reporter().Count(r.Silos))
 }
 
 // about says what a report is about, as a line; nothing where it is one event, once.
@@ -258,7 +262,7 @@ func (r planReport) printAlternatives(w io.Writer) error {
 			risk += " on records"
 		}
 		if len(a.Phases) == 1 {
-			fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%.4g\t%.3g\t%d\t%d\t%d\t%s\t%s\n", name, one.Rounds, one.Cohort, one.G, one.B, one.P,
+			fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%.4g\t%.3g\t%d\t%d\t%d\t%s\t%s\n", name, *one.Rounds, one.Cohort, one.G, one.B, one.P,
 				one.NoiseStd, a.BitsPerUser, a.BytesPerUser, a.RoundsPerUser, risk, curveOf(a.Guarantees))
 			continue
 		}
@@ -269,7 +273,7 @@ func (r planReport) printAlternatives(w io.Writer) error {
 			if ph.Moments {
 				title = "moments"
 			}
-			fmt.Fprintf(t, "  %s\t%d\t%d\t%d\t%d\t%.4g\t%.3g\t\t\t%d\t%.4g\t\n", title, ph.Rounds, ph.Cohort, ph.G, ph.B, ph.P, ph.NoiseStd,
+			fmt.Fprintf(t, "  %s\t%d\t%d\t%d\t%d\t%.4g\t%.3g\t\t\t%d\t%.4g\t\n", title, *ph.Rounds, ph.Cohort, ph.G, ph.B, ph.P, ph.NoiseStd,
 				ph.RoundsPerUser, ph.Risk)
 		}
 	}
