@@ -53,7 +53,7 @@ type BankConfig struct {
 	Stream practical.Stream
 	Layout practical.Layout // users of the first look, smallest and largest cohorts
 	Users  uint64           // H, the horizon: until then cohorts grow faster
-	Known  bool             // Start is a model, and not what a look says of labels
+	Known  float64          // variance of one coordinate of the optimum around Start where it is a model, +Inf if that is open; 0: it is what a look says of labels
 }
 
 const (
@@ -64,7 +64,7 @@ const (
 	secantMost     = 3   // secants never count for more than this many times the prior
 	listening      = 0.5 // share of the intercepts' gain that cohorts listen to
 	interceptShare = 0.5 // of the spread of the weights
-	knownShare     = 0.1 // of the variance, where the start is a model
+	knownShare     = 0.1 // of the variance, where the start is a model and nothing says of how many users
 	farthest       = 1e3 // filters stay so many spreads near zero
 	leastResidual  = 0.02
 	mostResidual   = 2
@@ -107,15 +107,25 @@ func NewBank(c BankConfig) (*Bank, error) {
 		return nil, fmt.Errorf("bank: %w", err)
 	}
 	out := &Bank{base: b, cfg: c, curvature: s.Curvature, residual: 1, cohort: c.Layout.Base, users: float64(c.Layout.MomentUsers), calm: true, gain: 1}
-	known := 1.0
-	if c.Known {
-		known = knownShare
+	if !(c.Known >= 0) {
+		return nil, fmt.Errorf("bank: variance %v around the start, want at least 0", c.Known)
 	}
 	one, rest := out.split(out.start)
 	spread := interceptShare * s.Spread
-	out.intercepts = newFilters(one, known*spread*spread/float64(c.Blocks), interceptScales)
-	out.weights = newFilters(rest, known*s.Spread*s.Spread/float64(max(len(rest), 1)), weightScales)
+	out.intercepts = newFilters(one, spread*spread/float64(c.Blocks), interceptScales, c.around)
+	out.weights = newFilters(rest, s.Spread*s.Spread/float64(max(len(rest), 1)), weightScales, c.around)
 	return out, nil
+}
+
+// around is the variance around the start of a filter that would begin with v around what a look says.
+func (c BankConfig) around(v float64) float64 {
+	switch {
+	case c.Known == 0:
+		return v
+	case math.IsInf(c.Known, 1):
+		return knownShare * v
+	}
+	return min(c.Known, v)
 }
 
 // split takes the intercepts, the last numbers of the blocks, and the weights out of a vector.

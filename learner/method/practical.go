@@ -181,8 +181,12 @@ func (p *Practical) begin(l *practical.Learned) (Method, error) {
 	start := make([]float64, dim)
 	set.Project(start, l.Start)
 	if l.Stream != nil {
+		known := 0.0
+		if p.Problem.Start != nil {
+			known = p.Problem.StartVariance(l)
+		}
 		b, err := NewBank(BankConfig{Dim: dim, Blocks: p.Problem.Blocks(), Lone: p.Problem.Intercept == 0, Set: set, Start: start, Stream: *l.Stream,
-			Layout: p.Layout, Users: p.Problem.Users, Known: p.Problem.Start != nil})
+			Layout: p.Layout, Users: p.Problem.Users, Known: known})
 		if err == nil {
 			p.reclip(l, b)
 		}

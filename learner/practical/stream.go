@@ -79,6 +79,20 @@ func (p Problem) StreamLayout(unit func(users uint64) float64, constant bool) (L
 	return l, nil
 }
 
+// startRounds are the rounds that a start's noise is thought to come from: about as many as a bank remembers.
+const startRounds = 8
+
+// StartVariance is about the variance of one coordinate of the optimum around a declared start, in the coordinates of steps: what so many users leave
+// open, by their number and the noise that was added. It is +Inf where nothing says how many they were.
+func (p Problem) StartVariance(of *Learned) float64 {
+	if p.Start == nil || p.StartUsers == 0 {
+		return math.Inf(1)
+	}
+	s, n := of.Stream, p.StartUsers
+	noise := p.StartNoise * s.Clip * of.Weight / n
+	return (s.Slope/n + startRounds*noise*noise) / (s.Curvature * s.Curvature)
+}
+
 // stream is First of a task without an end.
 func (p Problem) stream(l Layout, r released) (Learned, error) {
 	if p.classes() > 0 {
