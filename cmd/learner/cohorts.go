@@ -29,7 +29,7 @@ func roundsOf(plan *wire.Plan, rounds uint64) string {
 		}
 		last := manifest.LastCohort(f)
 		low, high = min(low, f.Cohort, last), max(high, f.Cohort, last)
-		if f.Top > 0 {
+		if f.Top > 0 && plan.Silos == 0 {
 			low, high = f.Minimum, f.Top
 		}
 	}

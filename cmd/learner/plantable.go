@@ -126,6 +126,10 @@ func inRound(k wording.Kind) wording.Noun {
 // printCohorts says of a task without an end how large its rounds are, whose noise they have and how much, and what one report can move.
 func (r planReport) printCohorts(w io.Writer) {
 	p := r.Privacy
+	if r.Silos > 0 {
+		fmt.Fprintf(w, "\ncohorts       of %d silos for ever, released with %d at least: the memory follows the stream, and they do not", r.Top, r.Base)
+		return
+	}
 	fmt.Fprintf(w, "\ncohorts       of %d", r.Base)
 	switch {
 	case r.Top-r.Base > r.Top/10:

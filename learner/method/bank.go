@@ -176,7 +176,7 @@ func (b *Bank) Step(e Estimate) error {
 	if err := b.check(e); err != nil {
 		return err
 	}
-	s, m := b.cfg.Stream, float64(e.Users)
+	s, m := b.cfg.Stream, float64(e.Users*max(1, b.cfg.Layout.Units))
 	noise := e.PrivacyVariance + e.RoundingVariance
 	variance := noise + s.Slope*b.residual/m
 	theta, g := b.point(), e.Gradient

@@ -149,7 +149,7 @@ func (p *Practical) descend(e Estimate) error {
 
 // reclip has the next rounds of a bank clipped as it wants.
 func (p *Practical) reclip(l *practical.Learned, b *Bank) {
-	l.Frame.Clip = p.Problem.StreamClip(p.Layout, l, b.cohort, b.residual)
+	l.Frame.Clip = p.Problem.StreamClip(p.Layout, l, b.cohort*max(1, p.Layout.Units), b.residual)
 }
 
 // Announce has the next round of a bank be full at so many users, and clipped as such a round is. Other methods stay as
