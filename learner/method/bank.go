@@ -69,10 +69,11 @@ const (
 	leastResidual  = 0.02
 	mostResidual   = 2
 
-	growEarly, growLater = 0.3, 0.1 // gains below which cohorts double: until the first alarm or the horizon, and after
-	shrinkAbove          = 0.25
-	wantedGain           = 0.125 // eight rounds in the memory
-	shrinkMost           = 0.125
+	// Gains below which cohorts double and above which they shrink: until the first surprise or the horizon, and after.
+	growEarly, growLater     = 0.5, 0.1
+	shrinkEarly, shrinkLater = 0.6, 0.25
+	wantedGain               = 0.125 // eight rounds in the memory
+	shrinkMost               = 0.125
 
 	calmBelow = 4 // surprise
 
@@ -242,9 +243,9 @@ func trusted(h, trust float64, g []float64, variance float64) float64 {
 
 // resize plans the next cohort after a round of so many users.
 func (b *Bank) resize(users uint64) {
-	grow := growLater
+	grow, shrink := growLater, shrinkLater
 	if b.calm && b.users < float64(b.cfg.Users) {
-		grow = growEarly
+		grow, shrink = growEarly, shrinkEarly
 	}
 	m, base := float64(b.cohort), float64(b.cfg.Layout.Base)
 	switch {
@@ -252,7 +253,7 @@ func (b *Bank) resize(users uint64) {
 		if users >= b.cohort {
 			m *= 2
 		}
-	case b.gain > shrinkAbove:
+	case b.gain > shrink:
 		m *= max(shrinkMost, wantedGain/b.gain)
 	}
 	if users < b.cohort { // it closed short
