@@ -58,6 +58,17 @@ func ValidationOf(a Algorithm) *method.Validation {
 	return nil
 }
 
+// Announce tells a method that follows a stream at how many users its next round is full, where its caller decides that;
+// others do not listen. Query and the state are then of that round.
+func Announce(a Algorithm, cohort uint64) {
+	switch a := a.(type) {
+	case *method.Practical:
+		a.Announce(cohort)
+	case *method.Validated:
+		Announce(a.Inner(), cohort)
+	}
+}
+
 // TrackingOf returns how a method follows a stream that never ends; nil for those that do not, and before their first round of gradients.
 func TrackingOf(a Algorithm) *method.Tracking {
 	switch a := a.(type) {

@@ -68,6 +68,9 @@ func LayoutOf(plan *wire.Plan) practical.Layout {
 			if f.Top > 0 {
 				layout.Base, layout.Top = f.Minimum, f.Top
 			}
+			if f.Top > 0 && plan.Silos > 0 { // whose cohorts do not change
+				layout.Base, layout.Units = f.Top, max(1, f.Mechanism.GetUnits())
+			}
 		}
 	}
 	return layout

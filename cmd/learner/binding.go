@@ -152,7 +152,7 @@ func (b binding) print(w io.Writer, r planReport) {
 		fmt.Fprintf(w, "; no gradient is clipped, all have norm at most %.4g", *b.GradientBound)
 	}
 	if b.Step != nil {
-		fmt.Fprintf(w, "\n              %s = %.4g in %s: %s", b.StepName, *b.Step, cli.Count(r.Rounds, "round"), termText[b.Term])
+		fmt.Fprintf(w, "\n              %s = %.4g in %s: %s", b.StepName, *b.Step, cli.Count(*r.Rounds, "round"), termText[b.Term])
 	}
 	if b.Smoothness != nil {
 		fmt.Fprintf(w, ", beta = %.4g", *b.Smoothness)

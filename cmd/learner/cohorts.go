@@ -9,8 +9,16 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
+// announced is how many rounds a plan has, of one without end those of its horizon; 0 where cohorts follow the stream.
+func announced(plan *wire.Plan) uint64 {
+	if manifest.Gradients(plan).Top > 0 {
+		return 0
+	}
+	return manifest.Planned(plan)
+}
+
 // roundsOf says in words how many rounds of a plan there are and how many users, or reports of silos, those of gradients have, which grow in a practical plan
-// and differ from phase to phase in others.
+// and differ from phase to phase in others. Rounds of 0 are without end.
 func roundsOf(plan *wire.Plan, rounds uint64) string {
 	low, high := manifest.Gradients(plan).Cohort, uint64(0)
 	looks := uint64(0)
@@ -21,7 +29,7 @@ func roundsOf(plan *wire.Plan, rounds uint64) string {
 		}
 		last := manifest.LastCohort(f)
 		low, high = min(low, f.Cohort, last), max(high, f.Cohort, last)
-		if f.Top > 0 {
+		if f.Top > 0 && plan.Silos == 0 {
 			low, high = f.Minimum, f.Top
 		}
 	}
@@ -30,7 +38,7 @@ func roundsOf(plan *wire.Plan, rounds uint64) string {
 		cohort = fmt.Sprintf("%d to %d", low, high)
 	}
 	who := inRound(wording.Of(plan)).Many
-	if manifest.Gradients(plan).Top > 0 && rounds == manifest.Planned(plan) {
+	if rounds == 0 {
 		return fmt.Sprintf("rounds without end, of gradients of %s %s", cohort, who)
 	}
 	if looks > 0 && rounds >= looks {

@@ -229,6 +229,7 @@ func (f *fitConfig) runPublic(c *cobra.Command, progress io.Writer, s *simulatio
 	}
 	snapshot.Round, snapshot.ModelVersion, snapshot.Ended, snapshot.Probabilities = result.Rounds, result.Rounds, true, model.ProbabilitiesOf(job.Spec, job.Plan.Clips)
 	snapshot.Privacy = model.Unprotected(wording.Of(job.Plan)).From(job.Plan)
+	snapshot.Privacy.Users = uint64(cmp.Or(f.people, len(s.train)))
 	return f.print(c, s, snapshot, result.Model, job.Plan, nil)
 }
 

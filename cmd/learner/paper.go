@@ -36,7 +36,7 @@ func prescribe(job run.Job, r planReport) *prescribed {
 	if job.Spec.Privacy.Profile != accounting.Paper.String() || r.Silos == 0 && !job.Problem.Interactive {
 		return nil
 	}
-	out := &prescribed{Runs: ran{Rounds: r.Rounds, Batch: max(1, r.Privacy.Units), MeanNoise: r.scale * r.Privacy.NoiseStd}}
+	out := &prescribed{Runs: ran{Rounds: manifest.Planned(job.Plan), Batch: max(1, r.Privacy.Units), MeanNoise: r.scale * r.Privacy.NoiseStd}}
 	out.Runs.ReportNoise = out.Runs.MeanNoise * math.Sqrt(float64(r.Cohort))
 	method, _ := schedule.Of(r.Algorithm)
 	trust := r.Privacy.Trust

@@ -80,15 +80,18 @@ type planReport struct {
 	Algorithm string `json:"algorithm"`
 	Why       string `json:"why,omitempty"` // how `algorithm: auto` came to it
 	wording.Kind
-	Unit       string `json:"unit"`    // what is protected, in words
-	Against    string `json:"against"` // from whom, in words
-	Passes     string `json:"passes"`  // one: a unit is in one report; many: in every round that whoever has it answers
-	Users      uint64 `json:"users"`   // with silos the units of all of them
-	Spare      uint64 `json:"spare"`   // of Users, those whom no round's cohort needs
-	Rounds     uint64 `json:"rounds"`
-	Cohort     uint64 `json:"cohort"`         // of the first phase of gradients, as all that follows up to Privacy
-	LastCohort uint64 `json:"last_cohort"`    // of the last round: those of a practical plan grow
-	Minimum    uint64 `json:"minimum_cohort"` // no round of the plan is released under it
+	Unit    string `json:"unit"`    // what is protected, in words
+	Against string `json:"against"` // from whom, in words
+	Passes  string `json:"passes"`  // one: a unit is in one report; many: in every round that whoever has it answers
+	Users   uint64 `json:"users"`   // with silos the units of all of them; of a task without end the horizon
+	Spare   uint64 `json:"spare"`   // of Users, those whom no round's cohort needs
+	// Continuous is how a task without end goes on; absent for others.
+	Continuous string `json:"continuous,omitempty"`
+	// Rounds are those that are planned, of a task without end those of its horizon; null where cohorts follow the stream, so that nobody knows.
+	Rounds     *uint64 `json:"rounds"`
+	Cohort     uint64  `json:"cohort"`         // of the first phase of gradients, as all that follows up to Privacy
+	LastCohort uint64  `json:"last_cohort"`    // of the last round: those of a practical plan grow
+	Minimum    uint64  `json:"minimum_cohort"` // no round of the plan is released under it
 	// Base and Top are the smallest and the largest cohort of a task without end, whose noise is planned for Cohort; absent for others.
 	Base uint64 `json:"base,omitempty"`
 	Top  uint64 `json:"top,omitempty"`
@@ -189,7 +192,7 @@ type planned struct {
 // A phase is what one series of rounds looks like.
 type phase struct {
 	Users         uint64  `json:"users"`
-	Rounds        uint64  `json:"rounds"`
+	Rounds        *uint64 `json:"rounds"` // as of planReport
 	Cohort        uint64  `json:"cohort"`
 	RoundsPerUser uint64  `json:"rounds_per_user"`
 	Units         uint64  `json:"units_per_report"`
@@ -207,11 +210,19 @@ type phase struct {
 func phasesOf(p planning.Proposal) (out []phase) {
 	for i, f := range p.Plan.Phases {
 		of := p.Forecasts[i]
-		out = append(out, phase{Users: f.Users, Rounds: f.Rounds, Cohort: f.Cohort, RoundsPerUser: uint64(f.RoundsPerUser), Units: max(1, of.Units), G: of.Privacy.Levels,
+		out = append(out, phase{Users: f.Users, Rounds: known(f.Rounds, f), Cohort: f.Cohort, RoundsPerUser: uint64(f.RoundsPerUser), Units: max(1, of.Units), G: of.Privacy.Levels,
 			B: of.Privacy.Trials, P: of.Privacy.P, NoiseStd: of.Privacy.NoiseStd, Smoothing: f.Smoothing, Risk: of.Risk, Dim: of.Privacy.Dim,
 			Moments: f.Statistic != wire.Statistic_STATISTIC_GRADIENT})
 	}
 	return out
+}
+
+// known is a number of rounds of a phase, or of the plan that ends with it; nil where cohorts follow the stream.
+func known(rounds uint64, last *wire.Phase) *uint64 {
+	if last.Top > 0 {
+		return nil
+	}
+	return &rounds
 }
 
 // A plannedBaseline is another way to spend the same budget, by the same bounds; numbers are null where it has no plan.
@@ -248,7 +259,7 @@ func survey(job run.Job) (planSurvey, error) {
 		last = p.Phases[len(p.Phases)-1]
 	}
 	out := planSurvey{job: job, report: planReport{Task: job.Spec.Name, Algorithm: p.Algorithm, Why: job.Why, Users: job.Problem.Users, Spare: manifest.Spare(p),
-		Rounds: manifest.Planned(p), Cohort: first.Cohort, LastCohort: manifest.LastCohort(last), Minimum: first.Minimum, Dim: manifest.Dim(p), RoundsPerUser: manifest.RoundsPerUser(p),
+		Continuous: job.Problem.Continuous, Rounds: known(manifest.Planned(p), last), Cohort: first.Cohort, LastCohort: manifest.LastCohort(last), Minimum: first.Minimum, Dim: manifest.Dim(p), RoundsPerUser: manifest.RoundsPerUser(p),
 		Privacy: paid(job.Proposal), OnRecords: job.OnRecords, Vacuous: job.Vacuous, Clips: p.Clips}}
 	for _, f := range p.Phases {
 		out.report.Minimum = min(out.report.Minimum, f.Minimum)
@@ -256,7 +267,7 @@ func survey(job run.Job) (planSurvey, error) {
 	if first.Top > 0 {
 		out.report.Base, out.report.Top = first.Minimum, first.Top
 	}
-	out.report.Binding, out.report.Start, out.report.rounds = bindingOf(job), startOf(job), roundsOf(p, manifest.Planned(p))
+	out.report.Binding, out.report.Start, out.report.rounds = bindingOf(job), startOf(job), roundsOf(p, announced(p))
 	out.report.scale, out.report.Prox = job.Inflation(), proxOf(job)
 	if card := job.Problem.Validation; card != nil {
 		out.report.Validation = &scores{Scorecard: *card, Coordinates: card.Dim(), Inflation: job.Inflation(), larger: job.Inflation()}

@@ -303,3 +303,37 @@ func TestBindingNamesWhatBinds(t *testing.T) {
 		}
 	}
 }
+
+// TestPlanOfATaskWithoutEnd: nobody knows how many rounds it will have, so the plan names none, neither for itself nor for the phase that goes on;
+// a simulation says how many it took.
+func TestPlanOfATaskWithoutEnd(t *testing.T) {
+	r := surveyed(t, "schedule={users: 20000, continuous: adaptive}").report
+	data, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fields struct {
+		Rounds     *uint64 `json:"rounds"`
+		Continuous string  `json:"continuous"`
+		Users      uint64  `json:"users"`
+		Phases     []struct {
+			Rounds *uint64 `json:"rounds"`
+		} `json:"phases"`
+	}
+	if err := json.Unmarshal(data, &fields); err != nil {
+		t.Fatal(err)
+	}
+	if fields.Rounds != nil || fields.Continuous != "adaptive" || fields.Users != 20_000 {
+		t.Errorf("%v rounds, continuous %q, %d users: want none, adaptive and the horizon", fields.Rounds, fields.Continuous, fields.Users)
+	}
+	if f := fields.Phases; len(f) != 2 || f[0].Rounds == nil || *f[0].Rounds != 1 || f[1].Rounds != nil {
+		t.Errorf("phases of %s", data)
+	}
+	var text strings.Builder
+	if err := r.print(&text); err != nil {
+		t.Fatal(err)
+	}
+	if want := "a horizon of 20000 users in rounds without end, of gradients of 250 to "; !strings.Contains(text.String(), want) {
+		t.Errorf("no %q in:\n%s", want, text.String())
+	}
+}

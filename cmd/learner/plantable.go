@@ -89,10 +89,14 @@ noise         %.4g of %s, standard deviation of one coordinate of the mean %s, r
 
 // all says of how many users a plan is, or of how many units of how many silos.
 func (r planReport) all() string {
-	if r.Silos == 0 {
-		return r.All().Count(r.Users)
+	all := r.All().Count(r.Users)
+	if r.Rounds == nil {
+		all = "a horizon of " + all
 	}
-	return fmt.Sprintf("%s of %s", r.All().Count(r.Users), r.Reporter().Count(r.Silos))
+	if r.Silos == 0 {
+		return all
+	}
+	return fmt.Sprintf("%s of %s", all, r.Reporter().Count(r.Silos))
 }
 
 // about says what a report is about, as a line; nothing where it is one event, once.
@@ -125,6 +129,10 @@ func inRound(k wording.Kind) wording.Noun {
 // printCohorts says of a task without an end how large its rounds are, whose noise they have and how much, and what one report can move.
 func (r planReport) printCohorts(w io.Writer) {
 	p := r.Privacy
+	if r.Silos > 0 {
+		fmt.Fprintf(w, "\ncohorts       of %d silos for ever, released with %d at least: the memory follows the stream, and they do not", r.Top, r.Base)
+		return
+	}
 	fmt.Fprintf(w, "\ncohorts       of %d", r.Base)
 	switch {
 	case r.Top-r.Base > r.Top/10:
@@ -261,7 +269,7 @@ func (r planReport) printAlternatives(w io.Writer) error {
 			risk += " on records"
 		}
 		if len(a.Phases) == 1 {
-			fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%.4g\t%.3g\t%d\t%d\t%d\t%s\t%s\n", name, one.Rounds, one.Cohort, one.G, one.B, one.P,
+			fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%.4g\t%.3g\t%d\t%d\t%d\t%s\t%s\n", name, *one.Rounds, one.Cohort, one.G, one.B, one.P,
 				one.NoiseStd, a.BitsPerUser, a.BytesPerUser, a.RoundsPerUser, risk, curveOf(a.Guarantees))
 			continue
 		}
@@ -272,7 +280,7 @@ func (r planReport) printAlternatives(w io.Writer) error {
 			if ph.Moments {
 				title = "moments"
 			}
-			fmt.Fprintf(t, "  %s\t%d\t%d\t%d\t%d\t%.4g\t%.3g\t\t\t%d\t%.4g\t\n", title, ph.Rounds, ph.Cohort, ph.G, ph.B, ph.P, ph.NoiseStd,
+			fmt.Fprintf(t, "  %s\t%d\t%d\t%d\t%d\t%.4g\t%.3g\t\t\t%d\t%.4g\t\n", title, *ph.Rounds, ph.Cohort, ph.G, ph.B, ph.P, ph.NoiseStd,
 				ph.RoundsPerUser, ph.Risk)
 		}
 	}

@@ -36,11 +36,11 @@ type prequential struct {
 const divergedBy = 0.02 // nats, or mean square, beside three tracking errors
 
 // watch returns an observer that scores, and then calls next, which may be nil.
-func (p *prequential) watch(s *simulation, next func(sim.Round)) func(sim.Round) {
+func (p *prequential) watch(s *simulation, c sim.Config, next func(sim.Round)) func(sim.Round) {
 	p.Alarms = []uint64{}
 	return func(r sim.Round) {
 		if r.Point != nil && p.model != nil {
-			p.score(s, r)
+			p.score(s, c, r)
 		}
 		p.model = r.Model()
 		if next != nil {
@@ -50,7 +50,7 @@ func (p *prequential) watch(s *simulation, next func(sim.Round)) func(sim.Round)
 }
 
 // score adds the rows of a round.
-func (p *prequential) score(s *simulation, r sim.Round) {
+func (p *prequential) score(s *simulation, c sim.Config, r sim.Round) {
 	predictor := s.predictor(p.model)
 	classes := s.job.Spec.Classification()
 	half := 0.0
@@ -58,7 +58,7 @@ func (p *prequential) score(s *simulation, r sim.Round) {
 		half = (s.job.Spec.Label.Max - s.job.Spec.Label.Min) / 2
 	}
 	for _, i := range r.Cohort {
-		for _, e := range s.rowsOf(i) {
+		for _, e := range rowsOf(c, i) {
 			one, err := predictor.EvaluateExamples([]convex.Example{e})
 			if err != nil {
 				continue // its label is none of the declared
@@ -90,11 +90,11 @@ func (p *prequential) score(s *simulation, r sim.Round) {
 }
 
 // rowsOf are the rows that a report is about.
-func (s *simulation) rowsOf(i int32) []convex.Example {
-	if s.units != nil {
-		return s.units[i].Rows
+func rowsOf(c sim.Config, i int32) []convex.Example {
+	if c.Blocks != nil {
+		return c.Blocks[i].Rows
 	}
-	return s.train[i : i+1]
+	return c.Examples[i : i+1]
 }
 
 // end sums up.

@@ -20,7 +20,6 @@ import (
 	"github.com/panlearn/panlearn/internal/run/quickstart"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/randomizer/accounting"
-	"github.com/panlearn/panlearn/stream/manifest"
 )
 
 func newQuickstart() *cobra.Command {
@@ -76,7 +75,7 @@ With --http it serves a live page, and goes on serving it after its end, until i
 				noise = "with noise that follows from the seed and protects nobody"
 			}
 			fmt.Fprintf(progress, "%d users, %s; each report is %d bytes, %s\n",
-				job.Problem.Users, roundsOf(job.Plan, manifest.Planned(job.Plan)), job.First().Privacy.ReportBytes, noise)
+				job.Problem.Users, roundsOf(job.Plan, announced(job.Plan)), job.First().Privacy.ReportBytes, noise)
 			done := func(report quickstart.Report) error {
 				progress.Close()
 				if output != "" {

@@ -396,7 +396,7 @@ func (s *simulation) series(ctx context.Context, t trials, c sim.Config) (series
 		var ahead *prequential
 		if manifest.Endless(c.Plan) {
 			ahead = &prequential{}
-			c.OnRound = ahead.watch(s, c.OnRound)
+			c.OnRound = ahead.watch(s, c, c.OnRound)
 		}
 		result, err := sim.Run(ctx, c)
 		c.OnRound = nil

@@ -33,7 +33,7 @@ func TestPlanShowsMoments(t *testing.T) {
 				t.Fatalf("%+v", r)
 			}
 			for i, m := range r.Moments {
-				if !m.Moments || m.Users != c.looks[i].Users || m.Dim != c.looks[i].Dim || m.Rounds != 1 || m.RoundsPerUser != 1 || !(m.NoiseStd > 0) {
+				if !m.Moments || m.Users != c.looks[i].Users || m.Dim != c.looks[i].Dim || m.Rounds == nil || *m.Rounds != 1 || m.RoundsPerUser != 1 || !(m.NoiseStd > 0) {
 					t.Errorf("look %d: %+v, want %+v", i+1, m, c.looks[i])
 				}
 			}

@@ -93,7 +93,7 @@ func printStatus(w io.Writer, s statedir.Status) error {
 		err = printValidation(w, s.Kind, s.Validation, s.RMSE)
 	}
 	if t := s.Tracking; t != nil && err == nil {
-		_, err = fmt.Fprintf(w, "stream        %s\n", wording.Tracking(*t, s.Counted()))
+		_, err = fmt.Fprintf(w, "stream        %s\n", wording.Tracking(*t, s.Kind))
 	}
 	if err == nil {
 		err = printBaseline(w, s.Baseline)

@@ -34,10 +34,28 @@ type Snapshot struct {
 	Classes []string `json:"classes,omitempty"`
 	// Probabilities says what the model's probabilities are worth; empty where the loss has none.
 	Probabilities Probabilities `json:"probabilities,omitempty"`
-	Privacy       Statement     `json:"privacy"`
-	TaskHash      state.Hash    `json:"task_hash"`
+	// Memory is about how many users' events the model of a task without end remembers; 0 for others.
+	Memory   float64    `json:"memory_users,omitempty"`
+	Privacy  Statement  `json:"privacy"`
+	TaskHash state.Hash `json:"task_hash"`
 	// Declaration is the declared part of the task: how a raw event becomes Features.
 	Declaration json.RawMessage `json:"declaration"`
+}
+
+// Sample is about how many units the model knows something of: all that were counted, or those that it remembers; 0 where
+// it does not say.
+func (s Snapshot) Sample() uint64 {
+	n := s.Privacy.Users
+	switch {
+	case s.Privacy.Together() && !s.Privacy.Public:
+		n = s.Privacy.Units
+	case s.Privacy.Silos > 0 && !s.Privacy.Public:
+		n *= max(1, s.Privacy.Units)
+	}
+	if s.Memory > 0 {
+		n = uint64(min(float64(n), s.Memory))
+	}
+	return n
 }
 
 // A Statement says what a model reveals about what is protected at most.

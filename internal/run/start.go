@@ -53,7 +53,7 @@ func (s *Start) statement() *wire.StartPrivacy {
 	if s == nil {
 		return nil
 	}
-	out := &wire.StartPrivacy{Task: s.Task}
+	out := &wire.StartPrivacy{Task: s.Task, Users: s.Sample()}
 	if s.Privacy.Epsilon > 0 && s.Privacy.Delta >= 0 && !s.Privacy.NoiseKnown && !s.Privacy.Public {
 		out.Epsilon, out.Delta = s.Privacy.Epsilon, s.Privacy.Delta
 	}

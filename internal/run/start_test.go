@@ -36,7 +36,8 @@ func warm(t *testing.T, file string, weights ...float64) (path string, snapshot 
 	}
 	d := len(features.Coordinates())
 	s := model.Snapshot{FormatVersion: model.Version, Task: "other", ModelVersion: 7, Loss: other.Model.Loss, Features: features.Coordinates(), Classes: features.Classes(),
-		Declaration: declaration, Weights: model.Rows{weights[:d]}, Intercept: model.Constants{weights[d]}, Privacy: model.Statement{Epsilon: 2, Delta: 1e-6, HonestFraction: accounting.One}}
+		Declaration: declaration, Weights: model.Rows{weights[:d]}, Intercept: model.Constants{weights[d]}, Memory: 1200.5,
+		Privacy: model.Statement{Epsilon: 2, Delta: 1e-6, HonestFraction: accounting.One, Users: 5000}}
 	if snapshot, err = json.Marshal(s); err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +67,7 @@ func TestWarmStart(t *testing.T) {
 			if hash := sha256.Sum256(snapshot); !bytes.Equal(job.Plan.StartHash, hash[:]) || job.Start.Privacy.Epsilon != 2 {
 				t.Errorf("start %x with epsilon %v, want %x with 2", job.Plan.StartHash, job.Start.Privacy.Epsilon, hash)
 			}
-			if p := job.Plan.StartPrivacy; p.GetEpsilon() != 2 || p.GetDelta() != job.Start.Privacy.Delta || p.GetTask() != job.Start.Task {
+			if p := job.Plan.StartPrivacy; p.GetEpsilon() != 2 || p.GetDelta() != job.Start.Privacy.Delta || p.GetTask() != job.Start.Task || p.GetUsers() != 1200 {
 				t.Errorf("the plan says of the start's privacy %v", p)
 			}
 			body, err := job.Wire()

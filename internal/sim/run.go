@@ -275,6 +275,13 @@ func (r *run) over() bool {
 	if r.method.Done() || !manifest.Endless(r.Plan) {
 		return r.method.Done()
 	}
+	if r.Silos != nil {
+		have := map[int]bool{}
+		for _, i := range r.left {
+			have[r.Silos[i]] = true
+		}
+		return uint64(len(have)) < manifest.Cohort(r.Plan, r.rounds+1)
+	}
 	n := manifest.Cohort(r.Plan, r.rounds+1)
 	if q := r.method.Query(); q.Cohort > 0 {
 		n = q.Cohort

@@ -6,8 +6,12 @@ import (
 	"github.com/panlearn/panlearn/learner/method"
 )
 
-// Tracking says how a model follows its stream. counted names those who report.
-func Tracking(t method.Tracking, counted Noun) string {
+// Tracking says how a model follows its stream, of users, or of the units of silos.
+func Tracking(t method.Tracking, k Kind) string {
+	counted := k.Counted()
+	if k.Silos > 0 {
+		counted = k.Unit()
+	}
 	text := fmt.Sprintf("remembers about %.3g %s, expects an excess loss of about %.2g for that; ", t.Memory, counted.Many, t.Error)
 	if t.Cohort > 0 {
 		text += fmt.Sprintf("the next round asks %d; ", t.Cohort)

@@ -53,7 +53,7 @@ type BankConfig struct {
 	Stream practical.Stream
 	Layout practical.Layout // users of the first look, smallest and largest cohorts
 	Users  uint64           // H, the horizon: until then cohorts grow faster
-	Known  bool             // Start is a model, and not what a look says of labels
+	Known  float64          // variance of one coordinate of the optimum around Start where it is a model, +Inf if that is open; 0: it is what a look says of labels
 }
 
 const (
@@ -64,15 +64,16 @@ const (
 	secantMost     = 3   // secants never count for more than this many times the prior
 	listening      = 0.5 // share of the intercepts' gain that cohorts listen to
 	interceptShare = 0.5 // of the spread of the weights
-	knownShare     = 0.1 // of the variance, where the start is a model
+	knownShare     = 0.1 // of the variance, where the start is a model and nothing says of how many users
 	farthest       = 1e3 // filters stay so many spreads near zero
 	leastResidual  = 0.02
 	mostResidual   = 2
 
-	growEarly, growLater = 0.3, 0.1 // gains below which cohorts double: until the first alarm or the horizon, and after
-	shrinkAbove          = 0.25
-	wantedGain           = 0.125 // eight rounds in the memory
-	shrinkMost           = 0.125
+	// Gains below which cohorts double and above which they shrink: until the first surprise or the horizon, and after.
+	growEarly, growLater     = 0.5, 0.1
+	shrinkEarly, shrinkLater = 0.6, 0.25
+	wantedGain               = 0.125 // eight rounds in the memory
+	shrinkMost               = 0.125
 
 	calmBelow = 4 // surprise
 
@@ -107,15 +108,25 @@ func NewBank(c BankConfig) (*Bank, error) {
 		return nil, fmt.Errorf("bank: %w", err)
 	}
 	out := &Bank{base: b, cfg: c, curvature: s.Curvature, residual: 1, cohort: c.Layout.Base, users: float64(c.Layout.MomentUsers), calm: true, gain: 1}
-	known := 1.0
-	if c.Known {
-		known = knownShare
+	if !(c.Known >= 0) {
+		return nil, fmt.Errorf("bank: variance %v around the start, want at least 0", c.Known)
 	}
 	one, rest := out.split(out.start)
 	spread := interceptShare * s.Spread
-	out.intercepts = newFilters(one, known*spread*spread/float64(c.Blocks), interceptScales)
-	out.weights = newFilters(rest, known*s.Spread*s.Spread/float64(max(len(rest), 1)), weightScales)
+	out.intercepts = newFilters(one, spread*spread/float64(c.Blocks), interceptScales, c.around)
+	out.weights = newFilters(rest, s.Spread*s.Spread/float64(max(len(rest), 1)), weightScales, c.around)
 	return out, nil
+}
+
+// around is the variance around the start of a filter that would begin with v around what a look says.
+func (c BankConfig) around(v float64) float64 {
+	switch {
+	case c.Known == 0:
+		return v
+	case math.IsInf(c.Known, 1):
+		return knownShare * v
+	}
+	return min(c.Known, v)
 }
 
 // split takes the intercepts, the last numbers of the blocks, and the weights out of a vector.
@@ -166,7 +177,7 @@ func (b *Bank) Step(e Estimate) error {
 	if err := b.check(e); err != nil {
 		return err
 	}
-	s, m := b.cfg.Stream, float64(e.Users)
+	s, m := b.cfg.Stream, float64(e.Users*max(1, b.cfg.Layout.Units))
 	noise := e.PrivacyVariance + e.RoundingVariance
 	variance := noise + s.Slope*b.residual/m
 	theta, g := b.point(), e.Gradient
@@ -232,9 +243,9 @@ func trusted(h, trust float64, g []float64, variance float64) float64 {
 
 // resize plans the next cohort after a round of so many users.
 func (b *Bank) resize(users uint64) {
-	grow := growLater
+	grow, shrink := growLater, shrinkLater
 	if b.calm && b.users < float64(b.cfg.Users) {
-		grow = growEarly
+		grow, shrink = growEarly, shrinkEarly
 	}
 	m, base := float64(b.cohort), float64(b.cfg.Layout.Base)
 	switch {
@@ -242,13 +253,19 @@ func (b *Bank) resize(users uint64) {
 		if users >= b.cohort {
 			m *= 2
 		}
-	case b.gain > shrinkAbove:
+	case b.gain > shrink:
 		m *= max(shrinkMost, wantedGain/b.gain)
 	}
 	if users < b.cohort { // it closed short
 		m = min(m, 2*float64(users))
 	}
 	b.cohort = uint64(max(base, min(m, float64(b.cfg.Layout.Top), b.users/4)))
+}
+
+// Announce has the next round be full at so many users, within the layout's cohorts, where others than the bank
+// decide it. Later cohorts grow and shrink from there.
+func (b *Bank) Announce(cohort uint64) {
+	b.cohort = min(max(cohort, b.cfg.Layout.Base), b.cfg.Layout.Top)
 }
 
 // A Tracking says how a bank follows its stream.

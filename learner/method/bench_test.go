@@ -6,6 +6,7 @@ import (
 
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/method"
+	"github.com/panlearn/panlearn/learner/practical"
 	"github.com/panlearn/panlearn/randomizer"
 )
 
@@ -36,6 +37,50 @@ func BenchmarkRound(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
+		})
+	}
+}
+
+// One round of a task without an end, from the stored state to the next: its 31 models of the dimension are read, stepped and written.
+func BenchmarkAdaptiveRound(b *testing.B) {
+	for _, dim := range []int{124, 7850, 100000} {
+		b.Run(fmt.Sprintf("dim=%d", dim), func(b *testing.B) {
+			p := practical.Problem{Loss: convex.Declaration{Name: "logistic"}, Features: dim - 1, Bound: 4, Intercept: 1, Users: 1_000_000, Continuous: true}
+			config := method.PracticalConfig{Problem: p, Layout: practical.Layout{MomentUsers: 10_000, Rounds: 1, Base: 250, Top: 64_000, Unit: 9}}
+			fresh := func() *method.Practical {
+				a, err := method.NewPractical(config)
+				if err != nil {
+					b.Fatal(err)
+				}
+				return a
+			}
+			a := fresh()
+			if err := a.Step(method.Estimate{Gradient: make([]float64, p.MomentsDim()), Users: 10_000, PrivacyVariance: 1e-4}); err != nil {
+				b.Fatal(err)
+			}
+			g := make([]float64, dim)
+			for j := range g {
+				g[j] = 0.01 * float64(j%7-3)
+			}
+			state, err := a.MarshalBinary()
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				a := fresh()
+				if err := a.UnmarshalBinary(state); err != nil {
+					b.Fatal(err)
+				}
+				q := a.Query()
+				if err := a.Step(method.Estimate{Gradient: g, Users: q.Cohort, PrivacyVariance: 1e-4}); err != nil {
+					b.Fatal(err)
+				}
+				if state, err = a.MarshalBinary(); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(len(state)), "state-bytes")
 		})
 	}
 }

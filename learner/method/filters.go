@@ -19,9 +19,9 @@ type filters struct {
 	gain     float64   // mean share of the way to the last observation
 }
 
-// newFilters returns filters that start at a point, with a variance for each scale and coordinate; one for each
-// memory, noise and scale.
-func newFilters(start []float64, variance float64, scales []float64) filters {
+// newFilters returns filters that start at a point, one for each memory, noise and scale. variance is how far the
+// optimum may walk, for each scale and coordinate; around makes of it how far it may be from the start.
+func newFilters(start []float64, variance float64, scales []float64, around func(variance float64) float64) filters {
 	f := filters{dim: len(start)}
 	for _, memory := range memories {
 		for _, noise := range noises {
@@ -29,7 +29,7 @@ func newFilters(start []float64, variance float64, scales []float64) filters {
 				v := variance * scale * scale
 				f.walk = append(f.walk, v/memory)
 				f.noise = append(f.noise, noise)
-				f.variance = append(f.variance, v)
+				f.variance = append(f.variance, around(v))
 				f.points = append(f.points, start...)
 			}
 		}

@@ -149,7 +149,16 @@ func (p *Practical) descend(e Estimate) error {
 
 // reclip has the next rounds of a bank clipped as it wants.
 func (p *Practical) reclip(l *practical.Learned, b *Bank) {
-	l.Frame.Clip = p.Problem.StreamClip(p.Layout, l, b.cohort, b.residual)
+	l.Frame.Clip = p.Problem.StreamClip(p.Layout, l, b.cohort*max(1, p.Layout.Units), b.residual)
+}
+
+// Announce has the next round of a bank be full at so many users, and clipped as such a round is. Other methods stay as
+// they are.
+func (p *Practical) Announce(cohort uint64) {
+	if b, adapts := p.inner.(*Bank); adapts {
+		b.Announce(cohort)
+		p.reclip(&p.learned, b)
+	}
 }
 
 // Tracking says how a bank follows its stream; nil for other methods, and before its first round.
@@ -172,8 +181,12 @@ func (p *Practical) begin(l *practical.Learned) (Method, error) {
 	start := make([]float64, dim)
 	set.Project(start, l.Start)
 	if l.Stream != nil {
+		known := 0.0
+		if p.Problem.Start != nil {
+			known = p.Problem.StartVariance(l)
+		}
 		b, err := NewBank(BankConfig{Dim: dim, Blocks: p.Problem.Blocks(), Lone: p.Problem.Intercept == 0, Set: set, Start: start, Stream: *l.Stream,
-			Layout: p.Layout, Users: p.Problem.Users, Known: p.Problem.Start != nil})
+			Layout: p.Layout, Users: p.Problem.Users, Known: known})
 		if err == nil {
 			p.reclip(l, b)
 		}

@@ -34,6 +34,8 @@ func practicalPlan(p Problem, of sourceOf) (Proposal, error) {
 		return Proposal{}, fmt.Errorf("first cohort: %d, want 0: looks of silos, and of people who answer all rounds, are as large as any round", p.FirstCohort)
 	} else if many {
 		return p.practicalStint(how, of)
+	} else if p.Silos.Count > 0 && p.Continuous != "" {
+		return p.siloStream(how, of)
 	} else if p.Silos.Count > 0 {
 		return p.practicalSilos(how, of)
 	}

@@ -39,8 +39,8 @@ func (p Problem) checkSilos() error {
 		return fmt.Errorf("cohort: %d, want 0: the reports of a round are those of the silos", p.Cohort)
 	case p.Minimum > s.Reports:
 		return fmt.Errorf("minimum cohort: %d, want at most the %d silos of a round", p.Minimum, s.Reports)
-	case p.Continuous != "":
-		return fmt.Errorf("continuous: %q, want nothing with silos", p.Continuous)
+	case p.Continuous != "" && p.Practical == nil:
+		return fmt.Errorf("continuous: %q, want nothing with silos in a proved plan", p.Continuous)
 	}
 	return nil
 }

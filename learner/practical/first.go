@@ -10,7 +10,7 @@ const (
 	classDamping, numberDamping     = 0.01, 0.03 // of variances, beside the noise
 	dampedShare, leastVariance      = 0.25, 1e-6 // of the mean variance, where that is less than the damping of classes; of a damping
 	classIntercept, numberIntercept = 0.15, 0.35 // scale of the intercept in units of rho
-	normBound                       = 2          // of the norm of u, in units of rho
+	normBound, streamBound          = 2, 16      // of the norm of u, in units of rho: rows of a stream leave their frame, and models are used on whole rows
 )
 
 // coordinates are where features are moved to, and what u then looks like.
@@ -156,7 +156,11 @@ func (p Problem) frame(out *Learned, at coordinates, intercept, least float64) (
 		f.Intercept = within(intercept * math.Sqrt(square))
 	}
 	rho = math.Sqrt(square + f.Intercept*f.Intercept)
-	f.Bound = within(math.Sqrt(normBound*normBound*rho*rho - f.Intercept*f.Intercept))
+	bound := float64(normBound)
+	if p.Continuous && p.classes() > 0 {
+		bound = streamBound
+	}
+	f.Bound = within(math.Sqrt(bound*bound*rho*rho - f.Intercept*f.Intercept))
 	if at.away != nil {
 		rho = math.Sqrt(square + at.mean)
 		f.Bound = within(normBound * math.Sqrt(max(at.uncut, least*least)))

@@ -20,6 +20,7 @@ type Layout struct {
 	Method      Method
 	Base, Top   uint64  `json:",omitempty"` // smallest and largest cohort of a round of a task without an end; 0 of others
 	Unit        float64 // standard deviation of one coordinate of a sum of gradients at clip norm 1, for users who answer one round
+	Units       uint64  `json:",omitempty"` // of a report, of silos whose stream does not end; 0: 1
 }
 
 const (

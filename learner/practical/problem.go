@@ -21,9 +21,13 @@ type Problem struct {
 	Ridge               float64               // lambda of the objective's term (lambda/2) ||theta||^2, in plain coordinates
 	Set                 convex.SetDeclaration // that the model stays in; the zero value: none
 	Start               []float64             `json:",omitempty"` // that steps begin with, in plain coordinates; nil: what the looks say
-	Users               uint64                // n, the units that privacy is of: events, or people
-	Interactive         bool                  // all gradient rounds ask the same users
-	Continuous          bool                  // users keep coming after these: StreamLayout and Learned.Stream, see method.Bank
+	// StartUsers is about how many users Start was learned from, 0: nobody says; and StartNoise the standard deviation of one coordinate of their
+	// released sum at clip norm 1, 0 without noise.
+	StartUsers  float64 `json:",omitempty"`
+	StartNoise  float64 `json:",omitempty"`
+	Users       uint64  // n, the units that privacy is of: events, or people
+	Interactive bool    // all gradient rounds ask the same users
+	Continuous  bool    // users keep coming after these: StreamLayout and Learned.Stream, see method.Bank
 
 	// Even says that everybody answers every round, looks too, with an equal share: of the rows of each silo, or, Interactive, of what each may spend.
 	Even bool `json:",omitempty"`
@@ -54,6 +58,8 @@ func (p Problem) Check() error {
 		return fmt.Errorf("practical: start: %d numbers, want %d", len(p.Start), p.Parameters())
 	case slices.ContainsFunc(p.Start, func(x float64) bool { return !sound(x) }):
 		return fmt.Errorf("practical: start: want numbers of at most %g in magnitude", convex.MaxScale)
+	case !(p.StartUsers >= 0 && sound(p.StartUsers) && p.StartNoise >= 0 && sound(p.StartNoise)):
+		return fmt.Errorf("practical: start: of %v users with noise %v, want numbers from 0 to %g", p.StartUsers, p.StartNoise, convex.MaxScale)
 	case !(p.Radius >= 0 && p.Radius <= 1):
 		return fmt.Errorf("practical: radius: %v, want 0 to 1", p.Radius)
 	case p.Users < 1:

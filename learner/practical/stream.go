@@ -79,6 +79,48 @@ func (p Problem) StreamLayout(unit func(users uint64) float64, constant bool) (L
 	return l, nil
 }
 
+const (
+	siloRounds      = 64 // that the rows of the horizon are spread over
+	leastSiloRounds = 4
+)
+
+// SiloLayout divides the units of silos whose stream does not end: Units of a block, and Rounds of the horizon. Of more rounds the model follows
+// faster; blocks are larger where moments would be noisier than enough. unit returns, for the units of a block, the standard deviation of one coordinate of
+// the sum over all units of a round at clip norm 1, and blocks the units of a block in so many rounds. It refuses what teaches nothing.
+func (p Problem) SiloLayout(unit func(units uint64) float64, reports uint64, blocks func(rounds uint64) uint64) (Layout, error) {
+	for rounds := uint64(siloRounds); rounds >= leastSiloRounds; rounds-- {
+		k := blocks(rounds + 1)
+		if k == 0 {
+			continue
+		}
+		u := unit(k)
+		noise := u * p.MomentsNorm() / float64(reports*k)
+		if noise > streamNoise && rounds > leastSiloRounds {
+			continue
+		}
+		if noise > streamMostNoise {
+			return Layout{}, fmt.Errorf("blocks of %d rows of %d silos teach a first look too little at this epsilon: each of its moments would have noise of %.2g, "+
+				"want at most %v: give larger silos, or declare fewer features", k, reports, noise, streamMostNoise)
+		}
+		return Layout{Rounds: rounds, MomentUsers: reports * k, Base: reports, Top: reports, Units: k, Unit: u * p.radius()}, nil
+	}
+	return Layout{}, fmt.Errorf("%d units of all silos are too few for a task without an end: %d silos want a row for each of %d rounds", p.Users, reports, leastSiloRounds+1)
+}
+
+// startRounds are the rounds that a start's noise is thought to come from: about as many as a bank remembers.
+const startRounds = 8
+
+// StartVariance is about the variance of one coordinate of the optimum around a declared start, in the coordinates of steps: what so many users leave
+// open, by their number and the noise that was added. It is +Inf where nothing says how many they were.
+func (p Problem) StartVariance(of *Learned) float64 {
+	if p.Start == nil || p.StartUsers == 0 {
+		return math.Inf(1)
+	}
+	s, n := of.Stream, p.StartUsers
+	noise := p.StartNoise * s.Clip * of.Weight / n
+	return (s.Slope/n + startRounds*noise*noise) / (s.Curvature * s.Curvature)
+}
+
 // stream is First of a task without an end.
 func (p Problem) stream(l Layout, r released) (Learned, error) {
 	if p.classes() > 0 {

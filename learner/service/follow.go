@@ -14,22 +14,21 @@ import (
 // follow adds to a commit what comes after its round: the next Round, reserved and signed, or End.
 // finish puts End in place of the next round even where the plan goes on. The pace of the round decides the deadline of the next.
 func (c *core) follow(out *commit, alg learner.Algorithm, finish bool, p pace) error {
-	var err error
-	if out.next.Algorithm, err = alg.MarshalBinary(); err != nil {
-		return fmt.Errorf("encode the optimizer state: %w", err)
-	}
 	reason := ReasonDone
 	switch {
 	case alg.Done():
 	case finish:
 		reason = ReasonFinished
 	default:
-		round := c.nextRound(out.next.Cursor.Round+1, alg.Query())
-		at, _ := manifest.PhaseOf(c.task.Plan, round.Step) // reserve refuses a step that is not there
+		q := alg.Query()
+		at, _ := manifest.PhaseOf(c.task.Plan, q.Step) // reserve refuses a step that is not there
 		if at.Phase.GetTop() > 0 {
-			round.Cohort = c.cohort(at, round.Cohort, out.lastUsers(), p)
-			at.Cohort = round.Cohort
+			at.Cohort = c.cohort(at, q.Cohort, out.lastUsers(), p)
+			learner.Announce(alg, at.Cohort) // its clip is that of so many
+			q = alg.Query()
+			q.Cohort = at.Cohort
 		}
+		round := c.nextRound(out.next.Cursor.Round+1, q)
 		round.DeadlineMs = c.deadline(at, out.lastUsers(), p)
 		reserved, err := c.reserve(&out.next.Ledger, round)
 		var refused *state.BudgetError
@@ -48,9 +47,14 @@ func (c *core) follow(out *commit, alg learner.Algorithm, finish bool, p pace) e
 		}
 	}
 	if len(out.next.NextRound) == 0 {
+		var err error
 		if out.next.End, err = c.signEnd(out.next.Cursor.Round, reason); err != nil {
 			return err
 		}
+	}
+	var err error
+	if out.next.Algorithm, err = alg.MarshalBinary(); err != nil {
+		return fmt.Errorf("encode the optimizer state: %w", err)
 	}
 	out.applied.Progress = progressOf(c.task, out.next, alg)
 	return nil

@@ -75,8 +75,8 @@ func (s *Spec) checkSiloSchedule() error {
 		return refuse("schedule.first_cohort", c.FirstCohort, "nothing: silo.reports (%d) are every cohort", o.Reports)
 	case c.MinimumCohort > o.Reports:
 		return refuse("schedule.minimum_cohort", c.MinimumCohort, "a whole number from 1 to silo.reports (%d), or 0 to have it planned", o.Reports)
-	case c.Continuous != "":
-		return refuse("schedule.continuous", c.Continuous, "nothing with silo: not yet")
+	case c.Continuous != "" && !s.practical():
+		return refuse("schedule.continuous", c.Continuous, "nothing with silo in a proved plan; schedule.plan practical has adaptive")
 	}
 	return nil
 }

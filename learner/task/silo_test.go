@@ -100,7 +100,7 @@ func TestBlockRefusals(t *testing.T) {
 		{hospitals, "schedule.cohort=20", "schedule.cohort", "silo.reports"},
 		{hospitals, "schedule.first_cohort=5", "schedule.first_cohort", "silo.reports"},
 		{hospitals, "schedule.minimum_cohort=21", "schedule.minimum_cohort", "silo.reports (20)"},
-		{hospitals, "schedule.continuous=constant", "schedule.continuous", "not yet"},
+		{hospitals, "schedule.continuous=constant", "schedule.continuous", "schedule.plan practical has adaptive"},
 		{strings.Replace(hospitals, "plan: proved", "interactive: true", 1), "schedule.algorithm=pagd", "schedule.algorithm", "is for: apgd"},
 		{strings.NewReplacer("radius: 5", "radius: 5, ridge: 0.1", "plan: proved", "interactive: true").Replace(hospitals), "schedule.algorithm=pgd-restarts", "schedule.algorithm",
 			"nobody may answer two of its phases"},

@@ -77,6 +77,12 @@ func Practical(plan *wire.Plan) *practical.Problem {
 	if len(plan.Start) > 0 {
 		out.Start = plan.Start
 	}
+	if of := plan.StartPrivacy; out.Continuous && out.Start != nil && of.GetUsers() > 0 {
+		out.StartUsers = min(float64(of.Users), convex.MaxScale)
+		if of.Epsilon > 0 { // noise falls about as epsilon grows
+			out.StartNoise = min(p.Unit*plan.EpsilonBudget/of.Epsilon, convex.MaxScale)
+		}
+	}
 	if len(p.Indicators) > 0 {
 		out.Indicators = make([]bool, min(out.Features, 8*len(p.Indicators)))
 		for j := range out.Indicators {

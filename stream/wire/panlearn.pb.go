@@ -636,7 +636,7 @@ type Plan struct {
 	Radius float64 `protobuf:"fixed64,21,opt,name=radius,proto3" json:"radius,omitempty"`
 	// stale_ms is the longest deadline that a Round may give itself, at least deadline_ms; 0: none gives itself one.
 	StaleMs uint64 `protobuf:"varint,22,opt,name=stale_ms,json=staleMs,proto3" json:"stale_ms,omitempty"`
-	// start_privacy is what the snapshot that start was made of states; absent where there is no start. It is for people: nobody else can check it.
+	// start_privacy is what the snapshot that start was made of states; absent where there is no start. Nobody else can check it.
 	StartPrivacy  *StartPrivacy `protobuf:"bytes,23,opt,name=start_privacy,json=startPrivacy,proto3" json:"start_privacy,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -835,11 +835,14 @@ func (x *Plan) GetStartPrivacy() *StartPrivacy {
 
 // StartPrivacy is the statement of a snapshot that another task begins with.
 type StartPrivacy struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Task          string                 `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`         // that it is a model of
-	Epsilon       float64                `protobuf:"fixed64,2,opt,name=epsilon,proto3" json:"epsilon,omitempty"` // with those of the starts before it; 0: it promises nothing
-	Delta         float64                `protobuf:"fixed64,3,opt,name=delta,proto3" json:"delta,omitempty"`
-	Unit          Unit                   `protobuf:"varint,4,opt,name=unit,proto3,enum=panlearn.v1.Unit" json:"unit,omitempty"` // that is protected
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Task    string                 `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`         // that it is a model of
+	Epsilon float64                `protobuf:"fixed64,2,opt,name=epsilon,proto3" json:"epsilon,omitempty"` // with those of the starts before it; 0: it promises nothing
+	Delta   float64                `protobuf:"fixed64,3,opt,name=delta,proto3" json:"delta,omitempty"`
+	Unit    Unit                   `protobuf:"varint,4,opt,name=unit,proto3,enum=panlearn.v1.Unit" json:"unit,omitempty"` // that is protected
+	// users is about how many users, or units of silos, the snapshot knows: of a task without end those that it remembers; 0: it does not say. The learner
+	// of an adaptive plan takes from it how near the optimum is.
+	Users         uint64 `protobuf:"varint,5,opt,name=users,proto3" json:"users,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -900,6 +903,13 @@ func (x *StartPrivacy) GetUnit() Unit {
 		return x.Unit
 	}
 	return Unit_UNIT_EVENT
+}
+
+func (x *StartPrivacy) GetUsers() uint64 {
+	if x != nil {
+		return x.Users
+	}
+	return 0
 }
 
 // Set is the constraint set of every point, see convex.SetDeclaration.
@@ -2678,12 +2688,13 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"\x05silos\x18\x14 \x01(\x04R\x05silos\x12\x16\n" +
 	"\x06radius\x18\x15 \x01(\x01R\x06radius\x12\x19\n" +
 	"\bstale_ms\x18\x16 \x01(\x04R\astaleMs\x12>\n" +
-	"\rstart_privacy\x18\x17 \x01(\v2\x19.panlearn.v1.StartPrivacyR\fstartPrivacy\"y\n" +
+	"\rstart_privacy\x18\x17 \x01(\v2\x19.panlearn.v1.StartPrivacyR\fstartPrivacy\"\x8f\x01\n" +
 	"\fStartPrivacy\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x18\n" +
 	"\aepsilon\x18\x02 \x01(\x01R\aepsilon\x12\x14\n" +
 	"\x05delta\x18\x03 \x01(\x01R\x05delta\x12%\n" +
-	"\x04unit\x18\x04 \x01(\x0e2\x11.panlearn.v1.UnitR\x04unit\"U\n" +
+	"\x04unit\x18\x04 \x01(\x0e2\x11.panlearn.v1.UnitR\x04unit\x12\x14\n" +
+	"\x05users\x18\x05 \x01(\x04R\x05users\"U\n" +
 	"\x03Set\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x16\n" +
 	"\x06radius\x18\x02 \x01(\x01R\x06radius\x12\x10\n" +

@@ -106,6 +106,9 @@ func (v View) Snapshot() (model.Snapshot, error) {
 	s.Round, s.ModelVersion, s.Ended, s.Probabilities = status.Round, status.Steps, status.Ended, model.ProbabilitiesOf(v.Spec, v.Task.Plan.Clips)
 	s.Privacy = model.Statement{Kind: status.Kind, Trust: trust.String(), Unit: status.Unit, Epsilon: status.EpsilonSpent, Delta: status.DeltaSpent,
 		HonestFraction: honest, Users: status.Users}
+	if status.Tracking != nil {
+		s.Memory = status.Tracking.Memory
+	}
 	if v.noiseKnown {
 		s.Privacy = s.Privacy.Known()
 	}
