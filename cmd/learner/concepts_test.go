@@ -112,4 +112,3 @@ func accuracy(model []float64, rows []convex.Example) float64 {
 	}
 	return float64(hits) / float64(len(rows))
 }
-

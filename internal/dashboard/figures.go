@@ -95,14 +95,14 @@ func (st *state) roundFigure(c Chart, by By, p plot) figure {
 	points := st.rounds.points
 	c.Empty = noRound
 	p.x, c.AxisX = abscissae(points, by, st.task.Kind)
-	f := figure{Chart: c, lead: [][]string{{"round", "users", "time", "restarts_before", "attempts_reopened_before", "void_rounds_before"}}}
+	f := figure{Chart: c, lead: [][]string{{"round", "users", "time", "restarts_before", "attempts_reopened_before", "void_rounds_before", "alarms"}}}
 	for _, r := range points {
 		p.keys = append(p.keys, float64(r.Round))
 		p.names = append(p.names, "Round "+count(r.Round))
 		p.more = append(p.more, fmt.Sprintf("%s, %s.", counted(r.Users, st.task.Counted()), clock(r.At, r.At)))
 		p.marks = append(p.marks, r.Marks)
 		n := func(n uint64) string { return strconv.FormatUint(n, 10) }
-		f.lead = append(f.lead, []string{n(r.Round), n(r.Users), r.At.UTC().Format(time.RFC3339), n(r.Marks.Restarts), n(r.Marks.Reopened), n(r.Marks.Void)})
+		f.lead = append(f.lead, []string{n(r.Round), n(r.Users), r.At.UTC().Format(time.RFC3339), n(r.Marks.Restarts), n(r.Marks.Reopened), n(r.Marks.Void), n(r.Marks.Alarms)})
 	}
 	f.plot = p
 	for _, k := range p.curves {
