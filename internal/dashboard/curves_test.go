@@ -121,7 +121,7 @@ func TestAlarmsAreMarked(t *testing.T) {
 		p := w.progress()
 		w.round++
 		p.Round = w.round
-		p.Tracking = &method.Tracking{Surprise: 0.5, Memory: 4000, Cohort: 500}
+		p.Tracking = &method.Tracking{Surprise: 0.5, Memory: 4000, Error: 0.02, Cohort: 500, DeadlineMs: 5_400_000}
 		if round == 100 {
 			p.Tracking.Surprise, p.Tracking.Alarm = 9.5, true
 		}
@@ -131,6 +131,10 @@ func TestAlarmsAreMarked(t *testing.T) {
 		c := w.chartOf(t, id, ByRounds)
 		if n := len(strings.Split(c.Points, "the stream changed")) - 1; n != 1 || !slices.ContainsFunc(c.Marks, func(m Mark) bool { return m.Kind == "alarm" }) {
 			t.Errorf("%s: %d points say so, marks %+v", id, n, c.Marks)
+		}
+		if want := "remembers about 4,000 users, and its loss is expected to be about 0.02 above that of the best model. The next round asks 500, and closes with " +
+			"fewer after 1h30m0s."; id == "surprise" && !strings.HasSuffix(c.Note, want) {
+			t.Errorf("%q, want it to end in %q", c.Note, want)
 		}
 		if id == "surprise" && (len(c.Series) != 2 || !strings.Contains(c.Points, "surprise 9.5")) {
 			t.Errorf("%d lines of the surprise, and no peak", len(c.Series))

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/panlearn/panlearn/internal/wording"
@@ -240,8 +241,13 @@ func (st *state) surprise(by By) (figure, bool) {
 		own.y = append(own.y, y)
 	}
 	alarm := curve{name: "alarm", y: slices.Repeat([]float64{method.Alarm}, len(st.rounds.points))}
-	return st.roundFigure(Chart{ID: "surprise", Title: "Surprise",
-		Note: "By how many deviations a round was farther from the model than expected. Above the line the stream has changed."}, by,
+	t := *st.progress.Tracking
+	note := fmt.Sprintf("By how many deviations a round was farther from the model than expected. Above the line the stream has changed. The model remembers "+
+		"about %s, and its loss is expected to be about %s above that of the best model.", counted(uint64(t.Memory), st.task.Counted()), number(t.Error))
+	if t.Cohort > 0 {
+		note += " " + strings.ToUpper(wording.NextRound(t)[:1]) + wording.NextRound(t)[1:] + "."
+	}
+	return st.roundFigure(Chart{ID: "surprise", Title: "Surprise", Note: note}, by,
 		plot{curves: []curve{own, alarm}, format: number, label: tickLabel}), true
 }
 

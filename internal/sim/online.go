@@ -121,8 +121,8 @@ func (s *SGD) Learn(_ context.Context, e convex.Example) error {
 
 const (
 	// WindowRows are the rows of which Window makes its model. They were chosen on electricity prices and made streams
-	// among 1,000 to 16,000.
-	WindowRows  = 4000
+	// among 1,000, 2,000, 4,000, 8,000 and 16,000.
+	WindowRows  = 2000
 	windowOften = 8   // models a window
 	windowFirst = 100 // rows of the first model
 	windowSteps = 30  // of one refit, which begins at the model before
