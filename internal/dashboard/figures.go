@@ -253,7 +253,11 @@ func (st *state) surprise(by By) (figure, bool) {
 
 // scores are one score of progressive validation beside that of the best constant; of is nil where a round has none.
 func (st *state) scores(c Chart, by By, p plot, level constant, of func(roundPoint) *score) figure {
-	c.Note += " To compare with: " + level.text(p.format) + "."
+	c.Note += " To compare with: " + level.text(p.format)
+	if st.progress.Tracking != nil && st.progress.Baseline != nil {
+		c.Note += ", of the " + st.task.Row().Many + " of the first look"
+	}
+	c.Note += "."
 	band := func(name string, part func(*score) method.Band) curve {
 		out := curve{name: name}
 		for _, r := range st.rounds.points {

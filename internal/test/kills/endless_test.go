@@ -22,8 +22,8 @@ func TestEndlessKills(t *testing.T) {
 	p := plan{rounds: 25, cohort: 100, publishers: 2, rows: 2500, lease: time.Second, endless: true}
 	kills, spacing := 5, 900*time.Millisecond
 	if longtest.Run(t, "all but 25 rounds of 10^4 of a task without an end") {
-		p.rounds, p.rows, p.lease = 10_000, 700_000, 2*time.Second
-		kills, spacing = 1<<30, 30*time.Second
+		p.rounds, p.rows, p.lease = *roundsFlag, 70**roundsFlag, 2*time.Second
+		kills, spacing = 1<<30, time.Minute
 	}
 	k := &killer{rng: rand.New(rand.NewPCG(s, 1<<34)), weights: everybody, spacing: spacing, pause: time.Second}
 	campaign(t, p, k, kills)
