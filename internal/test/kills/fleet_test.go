@@ -55,7 +55,7 @@ intercept: 0
 label: {positive: ["1"], negative: ["-1"]}
 model: {loss: logistic}
 privacy: {epsilon: 8, delta: 1e-3, trust: shuffle}
-schedule: {users: 800, continuous: adaptive, deadline: 4s, stale: 4s}
+schedule: {users: 800, continuous: adaptive, minimum_cohort: 100, deadline: 4s, stale: 4s}
 `
 
 // A plan is what a campaign is about.
