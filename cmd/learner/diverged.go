@@ -18,8 +18,12 @@ type diverged struct {
 	Text    string `json:"text"`     // for people
 }
 
-// worseThan compares a loss on the test data, or the training data where there are none, with the constant's.
+// worseThan compares a loss on the test data, or the training data where there are none, with the constant's. The classes of a task
+// without an end have changed since many of these rows, so it compares what was scored on the way.
 func (s simulated) worseThan(constant simulated) bool {
+	if p := s.Prequential; p != nil && p.Accuracy != nil {
+		return p.Diverged
+	}
 	if s.TestLoss != nil && constant.TestLoss != nil {
 		return *s.TestLoss > clearly**constant.TestLoss
 	}

@@ -58,6 +58,9 @@ each value of a column). In one pass a report is about the next rows of a silo, 
 than planned adds the noise that its own rows need; a silo that its device would refuse, for too few rows, takes no part and is named. Where
 privacy.unit is user, people are grouped, in a silo too, and a unit is all rows of a person.
 
+Of a task without an end every row is scored by the model that stood before its round. Beside it stand two learners that are not
+private, on the same rows: sgd, a step a row, and window, a fit of the last rows. --plot draws all of them over the users.
+
 With --sweep-users it needs no data: it plans and runs every method that applies, or those of --algorithms, for each number of
 users on a synthetic population of the task's dimension and loss, whose optimum is known.`,
 		Example: `  learner simulate -f deploy/tasks/a9a.yaml --data a9a.gz --test a9a.t.gz --seeds 5 --baselines all --plot curve.svg
@@ -114,19 +117,23 @@ users on a synthetic population of the task's dimension and loss, whose optimum 
 			if err := s.load(c.ErrOrStderr(), data, test); err != nil {
 				return err
 			}
-			if picture != "" && s.test == nil {
+			if picture != "" && s.test == nil && !s.follows() {
 				return cli.Usagef("--plot: draws what the model does on test data; add --test FILE or --holdout K")
 			}
-			if s.test == nil {
+			if s.test == nil && !s.follows() {
 				fmt.Fprintln(c.ErrOrStderr(), "no test data, so only the training loss is told: add --test FILE or --holdout K")
 			}
-			s.watch = picture != ""
+			s.watch = picture != "" && !s.follows()
 			report, err := s.run(c.Context(), c.ErrOrStderr(), seed, seeds)
 			if err != nil {
 				return err
 			}
 			if picture != "" {
-				if err := report.draw(picture); err != nil {
+				draw := report.draw
+				if s.follows() {
+					draw = report.drawStream
+				}
+				if err := draw(picture); err != nil {
 					return err
 				}
 			}
@@ -308,8 +315,10 @@ type simulateReport struct {
 	Diverges *diverged `json:"diverges,omitempty"`
 
 	Baselines []baseline `json:"baselines,omitempty"`
-	Curve     []spot     `json:"curve,omitempty"` // of the runs, where a picture is drawn
-	Measure   string     `json:"curve_measure,omitempty"`
+	// Online are learners that are not private and follow the same rows in the order of the first seed; of a task without an end.
+	Online  []online `json:"online,omitempty"`
+	Curve   []spot   `json:"curve,omitempty"` // of the runs, where a picture is drawn
+	Measure string   `json:"curve_measure,omitempty"`
 
 	shown  measure // by the curves
 	rounds string  // in words
@@ -344,6 +353,11 @@ func (s *simulation) run(ctx context.Context, progress io.Writer, first uint64, 
 			return out, err
 		}
 		out.NonPrivate = exact.runs[0]
+	}
+	if s.follows() {
+		if out.Online, err = s.online(ctx, progress, own.runs[0].Prequential); err != nil {
+			return out, err
+		}
 	}
 	for _, name := range s.others {
 		b := s.baseline(ctx, trials{name, progress, first, seeds})
@@ -452,6 +466,11 @@ func (r simulateReport) print(w io.Writer) error {
 	}
 	if !slices.ContainsFunc(r.Baselines, func(b baseline) bool { return b.Name == baselineExact }) {
 		if _, err := fmt.Fprintf(w, "not private   %s (first seed)\n", r.NonPrivate); err != nil {
+			return err
+		}
+	}
+	for _, o := range r.Online {
+		if _, err := fmt.Fprintf(w, "%-13s %s\n", o.Name, o); err != nil {
 			return err
 		}
 	}

@@ -96,7 +96,7 @@ func printStatus(w io.Writer, s statedir.Status) error {
 		_, err = fmt.Fprintf(w, "stream        %s\n", wording.Tracking(*t, s.Kind))
 	}
 	if err == nil {
-		err = printBaseline(w, s.Baseline)
+		err = printBaseline(w, s.Baseline, s.Tracking != nil)
 	}
 	if err == nil {
 		err = printLearned(w, s.Learned)
@@ -321,7 +321,8 @@ func printValidation(w io.Writer, kind wording.Kind, v *method.Validation, rmse 
 }
 
 // printBaseline says what the model is to be compared with, as far as it is known.
-func printBaseline(w io.Writer, b *statedir.Baseline) error {
+// printBaseline prints what the best constant does. streams says that the task has no end: labels are released in its first look alone.
+func printBaseline(w io.Writer, b *statedir.Baseline, streams bool) error {
 	text := "unknown: nothing of the labels is released, or not yet"
 	switch {
 	case b == nil:
@@ -332,6 +333,9 @@ func printBaseline(w io.Writer, b *statedir.Baseline) error {
 	}
 	if b != nil && b.Loss != nil {
 		text += fmt.Sprintf(", loss about %.3g", *b.Loss)
+	}
+	if b != nil && streams {
+		text += ", of the events of the first look"
 	}
 	_, err := fmt.Fprintf(w, "baseline      %s\n", text)
 	return err

@@ -52,8 +52,12 @@ func TestBaselineInWords(t *testing.T) {
 		"root mean squared error about 0.75 (always 12.5)":       {Value: &value, Error: &share},
 	} {
 		var out strings.Builder
-		if err := printBaseline(&out, b); err != nil || out.String() != "baseline      "+want+"\n" {
+		if err := printBaseline(&out, b, false); err != nil || out.String() != "baseline      "+want+"\n" {
 			t.Errorf("%q, %v, want %q", out.String(), err, want)
+		}
+		out.Reset()
+		if err := printBaseline(&out, b, true); err != nil || b != nil && out.String() != "baseline      "+want+", of the events of the first look\n" {
+			t.Errorf("of a task without an end %q, %v", out.String(), err)
 		}
 	}
 }

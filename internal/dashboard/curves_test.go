@@ -15,6 +15,8 @@ import (
 
 	"github.com/panlearn/panlearn/internal/model"
 	"github.com/panlearn/panlearn/internal/obs"
+	"github.com/panlearn/panlearn/learner/method"
+	"github.com/panlearn/panlearn/learner/service"
 )
 
 func (w *scene) chartOf(t *testing.T, id string, by By) Chart {
@@ -110,6 +112,36 @@ func TestMarks(t *testing.T) {
 	}
 }
 
+// TestAlarmsAreMarked: a stream without an end has a curve of its surprise, with the line of the alarm; rounds that raised it are marked
+// on every curve, and neither mark nor peak is lost when points are merged.
+func TestAlarmsAreMarked(t *testing.T) {
+	w := newScene()
+	w.learn(8)
+	for round := range 600 {
+		p := w.progress()
+		w.round++
+		p.Round = w.round
+		p.Tracking = &method.Tracking{Surprise: 0.5, Memory: 4000, Error: 0.02, Cohort: 500, DeadlineMs: 5_400_000}
+		if round == 100 {
+			p.Tracking.Surprise, p.Tracking.Alarm = 9.5, true
+		}
+		w.Applied(service.Applied{Progress: p, Attempt: 1, Cohort: 500, BatchUsers: 500, Took: 5 * time.Second})
+	}
+	for _, id := range []string{"surprise", "gradient"} {
+		c := w.chartOf(t, id, ByRounds)
+		if n := len(strings.Split(c.Points, "the stream changed")) - 1; n != 1 || !slices.ContainsFunc(c.Marks, func(m Mark) bool { return m.Kind == "alarm" }) {
+			t.Errorf("%s: %d points say so, marks %+v", id, n, c.Marks)
+		}
+		if want := "remembers about 4,000 users, and its loss is expected to be about 0.02 above that of the best model. The next round asks 500, and closes with " +
+			"fewer after 1h30m0s."; id == "surprise" && !strings.HasSuffix(c.Note, want) {
+			t.Errorf("%q, want it to end in %q", c.Note, want)
+		}
+		if id == "surprise" && (len(c.Series) != 2 || !strings.Contains(c.Points, "surprise 9.5")) {
+			t.Errorf("%d lines of the surprise, and no peak", len(c.Series))
+		}
+	}
+}
+
 // TestCSV: every chart gives all its points as numbers.
 func TestCSV(t *testing.T) {
 	w := newScene()
@@ -127,7 +159,7 @@ func TestCSV(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		lead := 6
+		lead := 7
 		if id == "reports" {
 			lead = 1
 		}
@@ -143,7 +175,7 @@ func TestCSV(t *testing.T) {
 		}
 	}
 	rows, err := csv.NewReader(get(t, h, "/charts/latency.csv").Body).ReadAll()
-	if err != nil || rows[9][0] != "9" || rows[9][1] != "4500" || rows[9][6] != "2400" || rows[9][5] != "1" || rows[10][3] != "1" || rows[10][4] != "2" {
+	if err != nil || rows[9][0] != "9" || rows[9][1] != "4500" || rows[9][7] != "2400" || rows[9][5] != "1" || rows[10][3] != "1" || rows[10][4] != "2" {
 		t.Errorf("%v, %v, %v", rows[9], rows[10], err)
 	}
 }

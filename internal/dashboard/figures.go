@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/panlearn/panlearn/internal/wording"
@@ -95,14 +96,14 @@ func (st *state) roundFigure(c Chart, by By, p plot) figure {
 	points := st.rounds.points
 	c.Empty = noRound
 	p.x, c.AxisX = abscissae(points, by, st.task.Kind)
-	f := figure{Chart: c, lead: [][]string{{"round", "users", "time", "restarts_before", "attempts_reopened_before", "void_rounds_before"}}}
+	f := figure{Chart: c, lead: [][]string{{"round", "users", "time", "restarts_before", "attempts_reopened_before", "void_rounds_before", "alarms"}}}
 	for _, r := range points {
 		p.keys = append(p.keys, float64(r.Round))
 		p.names = append(p.names, "Round "+count(r.Round))
 		p.more = append(p.more, fmt.Sprintf("%s, %s.", counted(r.Users, st.task.Counted()), clock(r.At, r.At)))
 		p.marks = append(p.marks, r.Marks)
 		n := func(n uint64) string { return strconv.FormatUint(n, 10) }
-		f.lead = append(f.lead, []string{n(r.Round), n(r.Users), r.At.UTC().Format(time.RFC3339), n(r.Marks.Restarts), n(r.Marks.Reopened), n(r.Marks.Void)})
+		f.lead = append(f.lead, []string{n(r.Round), n(r.Users), r.At.UTC().Format(time.RFC3339), n(r.Marks.Restarts), n(r.Marks.Reopened), n(r.Marks.Void), n(r.Marks.Alarms)})
 	}
 	f.plot = p
 	for _, k := range p.curves {
@@ -240,14 +241,23 @@ func (st *state) surprise(by By) (figure, bool) {
 		own.y = append(own.y, y)
 	}
 	alarm := curve{name: "alarm", y: slices.Repeat([]float64{method.Alarm}, len(st.rounds.points))}
-	return st.roundFigure(Chart{ID: "surprise", Title: "Surprise",
-		Note: "By how many deviations a round was farther from the model than expected. Above the line the stream has changed."}, by,
+	t := *st.progress.Tracking
+	note := fmt.Sprintf("By how many deviations a round was farther from the model than expected. Above the line the stream has changed. The model remembers "+
+		"about %s, and its loss is expected to be about %s above that of the best model.", counted(uint64(t.Memory), st.task.Counted()), number(t.Error))
+	if t.Cohort > 0 {
+		note += " " + strings.ToUpper(wording.NextRound(t)[:1]) + wording.NextRound(t)[1:] + "."
+	}
+	return st.roundFigure(Chart{ID: "surprise", Title: "Surprise", Note: note}, by,
 		plot{curves: []curve{own, alarm}, format: number, label: tickLabel}), true
 }
 
 // scores are one score of progressive validation beside that of the best constant; of is nil where a round has none.
 func (st *state) scores(c Chart, by By, p plot, level constant, of func(roundPoint) *score) figure {
-	c.Note += " To compare with: " + level.text(p.format) + "."
+	c.Note += " To compare with: " + level.text(p.format)
+	if st.progress.Tracking != nil && st.progress.Baseline != nil {
+		c.Note += ", of the " + st.task.Row().Many + " of the first look"
+	}
+	c.Note += "."
 	band := func(name string, part func(*score) method.Band) curve {
 		out := curve{name: name}
 		for _, r := range st.rounds.points {

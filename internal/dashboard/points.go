@@ -18,6 +18,7 @@ func (m marks) kinds() (out []Mark) {
 		{m.Restarts, Mark{Kind: "restart", Name: "learner started again", Path: "M-4 0a4 4 0 1 1 8 0a4 4 0 1 1-8 0"}},
 		{m.Reopened, Mark{Kind: "reopened", Name: "attempt opened again", Path: "M0 4L-4-3H4Z"}},
 		{m.Void, Mark{Kind: "void", Name: "void round", Path: "M-3.5-3.5l7 7m0-7l-7 7"}},
+		{m.Alarms, Mark{Kind: "alarm", Name: "the stream changed", Path: "M0-5L5 0L0 5L-5 0Z"}},
 	} {
 		if k.n > 0 {
 			out = append(out, k.mark)
@@ -34,7 +35,8 @@ func (m marks) text() string {
 		one, many string
 	}{{m.Restarts, "the learner was started again", "the learner was started again %d times"},
 		{m.Reopened, "an attempt was opened again", "attempts were opened again %d times"},
-		{m.Void, "a round was void", "%d rounds were void"}} {
+		{m.Void, "a round was void", "%d rounds were void"},
+		{m.Alarms, "the stream changed", "the stream changed %d times"}} {
 		switch {
 		case p.n == 1:
 			parts = append(parts, p.one)

@@ -7,7 +7,8 @@ import (
 	"github.com/panlearn/panlearn/learner/service"
 )
 
-// A roundPoint is a round that was applied, or several that were merged: then all but Took, Slowest, Count and the marks are of the newest.
+// A roundPoint is a round that was applied, or several that were merged: then all but Took, Slowest, Count, Surprise, which
+// is the largest, and the marks are of the newest.
 type roundPoint struct {
 	Round    uint64        `json:"round"`
 	Users    uint64        `json:"users"` // counted up to here
@@ -29,10 +30,11 @@ type marks struct {
 	Restarts uint64 `json:"restarts,omitempty"` // of the learner
 	Reopened uint64 `json:"reopened,omitempty"` // attempts at a round after its first
 	Void     uint64 `json:"void,omitempty"`     // rounds
+	Alarms   uint64 `json:"alarms,omitempty"`   // rounds that a stream without an end surprised in, the point's own too
 }
 
 func (m marks) and(o marks) marks {
-	return marks{m.Restarts + o.Restarts, m.Reopened + o.Reopened, m.Void + o.Void}
+	return marks{m.Restarts + o.Restarts, m.Reopened + o.Reopened, m.Void + o.Void, m.Alarms + o.Alarms}
 }
 
 // A score is one of progressive validation, with its bands.
@@ -51,6 +53,9 @@ func scoreOf(s *method.Scores) *score {
 func mergeRounds(older, newer roundPoint) roundPoint {
 	newer.Count, newer.Took = older.Count+newer.Count, older.Took+newer.Took
 	newer.Slowest, newer.Marks = max(older.Slowest, newer.Slowest), older.Marks.and(newer.Marks)
+	if older.Surprise != nil && (newer.Surprise == nil || *older.Surprise > *newer.Surprise) {
+		newer.Surprise = older.Surprise
+	}
 	return newer
 }
 
@@ -60,6 +65,9 @@ func pointOf(a service.Applied, at time.Time, parameters int, since marks) round
 		Noise: noiseNorm(a, parameters), Model: a.ModelNorm, Marks: since}
 	if t := a.Tracking; t != nil {
 		p.Surprise = &t.Surprise
+		if t.Alarm {
+			p.Marks.Alarms++
+		}
 	}
 	if v := a.Validation; v != nil && v.Rounds > 0 {
 		p.Accuracy, p.Loss = scoreOf(v.Accuracy), scoreOf(&v.Loss)

@@ -82,7 +82,7 @@ func NewLearner(r prometheus.Registerer, task string) (*Learner, error) {
 		worse:    f.gauge("panlearn_learner_validation_worse", "Progressive validation: 1 while the last round or recent ones are predicted worse than all, by bands that lie apart; else 0."),
 		diverges: f.gauge("panlearn_learner_validation_diverges", "Progressive validation: 1 while the model is surely worse than the best constant of late, else 0."),
 	}
-	m.surprise = f.gauge("panlearn_learner_stream_surprise", "Of a task without end: by how many deviations the last round was farther from the model than expected. Above 5 the stream has changed.")
+	m.surprise = f.gauge("panlearn_learner_stream_surprise", "Of a task without end: by how many deviations the last round was farther from the model than expected. Above 4 the stream has changed.")
 	m.memory = f.gauge("panlearn_learner_stream_memory_users", "Of a task without end: users whose events the model remembers, about.")
 	m.trackingError = f.gauge("panlearn_learner_stream_expected_error", "Of a task without end: expected excess of the loss over that of the optimum, about.")
 	for _, outcome := range []string{"applied", "void"} {

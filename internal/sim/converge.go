@@ -17,7 +17,8 @@ type ConvergeConfig struct {
 	Examples []convex.Example
 	// Smoothing is B of the envelope that is minimised in place of a loss that is not smooth; 0 means 1000.
 	Smoothing float64
-	Steps     int // at most; 0 means 300
+	Steps     int       // at most; 0 means 300
+	Start     []float64 // in Set; nil means Set's own
 }
 
 // Converge minimises the mean loss plus ridge over the set by accelerated projected gradient descent with backtracking, FISTA
@@ -42,7 +43,9 @@ func Converge(ctx context.Context, c ConvergeConfig) ([]float64, error) {
 	}
 	f := objective{loss: loss, ridge: c.Ridge, examples: c.Examples, one: make([]float64, c.Dim)}
 	at, ahead, next, slope := make([]float64, c.Dim), make([]float64, c.Dim), make([]float64, c.Dim), make([]float64, c.Dim)
-	c.Set.Start(at)
+	if c.Set.Start(at); c.Start != nil {
+		copy(at, c.Start)
+	}
 	copy(ahead, at)
 	value, curvature, momentum := f.value(at), 1.0, 1.0
 	for range c.Steps {

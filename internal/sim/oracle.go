@@ -48,6 +48,7 @@ type mixed struct {
 	entropy rand.Source           // of the devices
 	seed    uint64
 	packed  []byte
+	forge   func(i int32, p randomizer.Params, report []byte) // see Config.Forge
 	// own are the parameters of a report about so many units; nil: the plan's.
 	own func(units uint64) (randomizer.Params, error)
 	// planned is how many reports a step is planned for, which the stage's noise makes up for; nil: as many as there are.
@@ -106,6 +107,9 @@ func (o *mixed) mean(q method.Query, cohort []int32) (method.Estimate, *shuffle.
 			last = maker
 		}
 		o.packed = maker.Report(o.packed[:0], b)
+		if o.forge != nil {
+			o.forge(user, o.params, o.packed)
+		}
 		if out := mixer.Add([]shuffle.ReportID{reportID(q.Step, uint64(i))}, o.packed); out != shuffle.Accepted {
 			return method.Estimate{}, nil, fmt.Errorf("the mixer found a report %v", out)
 		}

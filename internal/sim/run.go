@@ -43,6 +43,9 @@ type Config struct {
 	// is the standard deviation of one coordinate of a mean of users reports in a phase, in the units of the gradient. The plan
 	// needs no randomizer then.
 	NoiseStd func(phase int, users uint64) float64
+	// Forge, if not nil, may overwrite a report of one of Examples or Blocks before it is mixed, as a liar's device does. p is the
+	// mechanism of the round.
+	Forge func(i int32, p randomizer.Params, report []byte)
 	// OnRound, if not nil, is called after every step.
 	OnRound func(Round)
 }
@@ -178,7 +181,7 @@ func (c Config) oracle(phase int, entropy rand.Source, own *ownNoise) (oracle, e
 	if err != nil {
 		return nil, err
 	}
-	out := &mixed{block: c.block, phase: f, params: params, of: of, makers: map[int]*report.Maker{}, entropy: entropy, seed: c.Seed}
+	out := &mixed{block: c.block, phase: f, params: params, of: of, makers: map[int]*report.Maker{}, entropy: entropy, seed: c.Seed, forge: c.Forge}
 	if c.Silos != nil {
 		out.planned = func(step uint64) uint64 { return planned(c.Plan, phase, step) }
 		if own.applies(phase) {

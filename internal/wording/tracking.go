@@ -2,9 +2,19 @@ package wording
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/panlearn/panlearn/learner/method"
 )
+
+// NextRound says how many users the next round asks, and when it closes with fewer.
+func NextRound(t method.Tracking) string {
+	text := fmt.Sprintf("the next round asks %d", t.Cohort)
+	if t.DeadlineMs > 0 {
+		text += fmt.Sprintf(", and closes with fewer after %v", (time.Duration(t.DeadlineMs) * time.Millisecond).Round(time.Second))
+	}
+	return text
+}
 
 // Tracking says how a model follows its stream, of users, or of the units of silos.
 func Tracking(t method.Tracking, k Kind) string {
@@ -14,7 +24,7 @@ func Tracking(t method.Tracking, k Kind) string {
 	}
 	text := fmt.Sprintf("remembers about %.3g %s, expects an excess loss of about %.2g for that; ", t.Memory, counted.Many, t.Error)
 	if t.Cohort > 0 {
-		text += fmt.Sprintf("the next round asks %d; ", t.Cohort)
+		text += NextRound(t) + "; "
 	}
 	if t.Alarm {
 		return text + fmt.Sprintf("it has changed: the last round surprises by %.1f deviations, and %v is the alarm", t.Surprise, method.Alarm)

@@ -31,7 +31,8 @@ type Bank struct {
 	cohort    uint64  // users of the next round
 	users     float64 // of the rounds so far, and of the first look
 	calm      bool    // nothing surprised so far
-	surprise  float64 // of the last round
+	surprise  float64 // of the last rounds
+	since     [2]past // of intercepts and weights, before the last round
 	gain      float64 // how much of the way to z the last step took
 	memory    float64 // users whose events the model remembers, about
 }
@@ -40,6 +41,7 @@ type Bank struct {
 type secant struct {
 	point, gradient []float64
 	variance        float64 // of one coordinate of the gradient
+	noise           float64 // the part of it that is not the rows'
 	kappa           float64 // step per unit of gradient
 }
 
@@ -78,7 +80,7 @@ const (
 	calmBelow = 4 // surprise
 
 	// Alarm is the surprise above which the stream has changed.
-	Alarm = 5
+	Alarm = 4
 )
 
 var (
@@ -188,8 +190,9 @@ func (b *Bank) Step(e Estimate) error {
 	oneOf, restOf := b.split(g)
 	one, rest := b.split(theta)
 	trust := s.Trust / b.residual
-	a, aWants := b.intercepts.step(one, oneOf, trusted(s.Curvature, trust, oneOf, variance), variance, m)
-	w, wWants := b.weights.step(rest, restOf, trusted(h, trust, restOf, variance), variance, m)
+	curvatures := [2]float64{trusted(s.Curvature, trust, oneOf, variance), trusted(h, trust, restOf, variance)}
+	a, aWants := b.intercepts.step(one, oneOf, curvatures[0], variance, m)
+	w, wWants := b.weights.step(rest, restOf, curvatures[1], variance, m)
 	far := farthest * s.Spread
 	a.near(far)
 	w.near(far)
@@ -197,15 +200,16 @@ func (b *Bank) Step(e Estimate) error {
 		return errOverflow()
 	}
 	pooled := (aWants.seen + wWants.seen) / ((aWants.expected + wWants.expected) / float64(len(theta)))
-	surprise := max((pooled-float64(len(theta)))/math.Sqrt(2*float64(len(theta))), aWants.surprise(a.dim), wWants.surprise(w.dim))
-	b.intercepts, b.weights, b.surprise = a, w, surprise
+	quiet := max((pooled-float64(len(theta)))/math.Sqrt(2*float64(len(theta))), aWants.surprise(a.dim), wWants.surprise(w.dim)) < calmBelow
+	b.intercepts, b.weights = a, w
+	b.surprised(theta, g, curvatures, [2]deviation{aWants, wWants}, variance, noise)
 	b.gain = max(w.gain, listening*a.gain)
 	b.num, b.den, b.curvature = num, den, h
-	b.last = secant{point: theta, gradient: append([]float64(nil), g...), variance: variance, kappa: b.gain / trusted(h, trust, restOf, variance)}
+	b.last = secant{point: theta, gradient: append([]float64(nil), g...), variance: variance, noise: noise, kappa: b.gain / curvatures[1]}
 	if s.Squared && e.Loss != nil {
 		b.residual = min(max(0.9*b.residual+0.1*s.Residual**e.Loss, leastResidual), mostResidual)
 	}
-	b.calm = b.calm && surprise < calmBelow
+	b.calm = b.calm && quiet
 	b.memory = m * (2 - b.gain) / b.gain
 	b.users += m
 	b.taken++
@@ -276,6 +280,8 @@ type Tracking struct {
 	Memory   float64 `json:"memory_users"`   // users whose events the model remembers, about
 	Error    float64 `json:"expected_error"` // expected excess of the loss over that of the optimum, about, in nats or squares of a deviation
 	Cohort   uint64  `json:"cohort"`         // users of the next round: as the method wants, in a task as announced, 0 where none follows
+	// DeadlineMs is the time after the announcement, in milliseconds, at which the next round closes with fewer users; 0: none, or not of a task.
+	DeadlineMs uint64 `json:"deadline_ms,omitempty"`
 }
 
 // Tracking says how the bank follows the stream; nil before the first round of gradients.

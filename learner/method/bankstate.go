@@ -7,12 +7,13 @@ import (
 )
 
 // bankWords counts the numbers of a bank's state that stand before its filters.
-const bankWords = 12
+const bankWords = 19
 
 // words returns the numbers of the bank, without its filters and the vectors of the last secant.
 func (b *Bank) words() []float64 {
 	return []float64{b.curvature, b.num, b.den, b.residual, float64(b.cohort), b.users, float64(bit(b.calm)), b.surprise, b.gain, b.memory,
-		b.last.variance, b.last.kappa}
+		b.last.variance, b.last.kappa, b.last.noise, b.since[0].own, b.since[0].noise, b.since[0].curvature,
+		b.since[1].own, b.since[1].noise, b.since[1].curvature}
 }
 
 // MarshalBinary returns the state, see learner.Algorithm. The header is followed by bankWords numbers; of intercepts
@@ -53,7 +54,8 @@ func (b *Bank) UnmarshalBinary(data []byte) error {
 	w, rest64 := words[:bankWords], words[bankWords:]
 	out.curvature, out.num, out.den, out.residual = w[0], w[1], w[2], w[3]
 	out.cohort, out.users, out.calm, out.surprise, out.gain, out.memory = uint64(max(w[4], 0)), w[5], w[6] == 1, w[7], w[8], w[9]
-	out.last = secant{variance: w[10], kappa: w[11]}
+	out.last = secant{variance: w[10], kappa: w[11], noise: w[12]}
+	out.since = [2]past{{w[13], w[14], w[15]}, {w[16], w[17], w[18]}}
 	for _, f := range [...]*filters{&out.intercepts, &out.weights} {
 		if rest64, err = f.read(rest64); err != nil {
 			return fmt.Errorf("%w: %w", ErrState, err)

@@ -55,16 +55,32 @@ func (f *filters) mean() []float64 {
 	return out
 }
 
-// A deviation holds the squared distance of an observation from the filters' points, and the one that was expected.
-type deviation struct{ seen, expected float64 }
+// A deviation holds the squared distance of an observation from what the filters expect, and the one that was expected.
+type deviation struct {
+	seen     float64
+	expected float64 // own and noise
+	own      float64 // what the filters do not know of the optimum, summed over coordinates
+	noise    float64 // how many times its known variance an observation may have, summed over coordinates
+	uneven   float64 // the part of expected that may lie in few directions: that of rows, and of rounds that differ by more than noise
+}
+
+// directions are the fewest in which noise that is not the same in all of them is taken to lie.
+const directions = 2
+
+// and adds the deviations of other coordinates.
+func (d deviation) and(o deviation) deviation {
+	return deviation{d.seen + o.seen, d.expected + o.expected, d.own + o.own, d.noise + o.noise, d.uneven + o.uneven}
+}
 
 // surprise is by how many deviations more was seen than expected: the cube root of a chi-squared of so many degrees
-// is about normal (Wilson and Hilferty).
+// is about normal (Wilson and Hilferty). Uneven noise has fewer degrees than coordinates.
 func (d deviation) surprise(dim int) float64 {
 	if dim == 0 {
 		return math.Inf(-1)
 	}
-	v := 2 / (9 * float64(dim))
+	n, uneven := float64(dim), d.uneven/d.expected
+	n /= 1 - uneven*uneven + max(1, n/directions)*uneven*uneven
+	v := 2 / (9 * n)
 	return (math.Cbrt(d.seen/d.expected) - (1 - v)) / math.Sqrt(v)
 }
 
@@ -88,13 +104,16 @@ func (f *filters) step(theta, g []float64, curvature, variance, users float64) (
 	expected, likely := make([]float64, n), make([]float64, n)
 	most := math.Inf(-1)
 	for j := range n {
-		far := 0.0
+		far, off := 0.0, 0.0
 		for i, x := range f.point(j) {
 			far += float64((z[i] - x) * (z[i] - x))
+			off += float64((theta[i] - x) * (theta[i] - x))
 		}
 		expected[j] = f.variance[j] + float64(known*f.noise[j])
 		d.seen += float64(f.raw[j] * far)
 		d.expected += float64(f.raw[j] * expected[j] * float64(f.dim))
+		d.own += float64(f.raw[j] * (float64(f.dim)*f.variance[j] + off))
+		d.noise += float64(f.raw[j] * f.noise[j] * float64(f.dim))
 		likely[j] = forgetting*math.Log(f.weight[j]) - float64(f.dim)/2*math.Log(expected[j]) - far/expected[j]/2
 		most = max(most, likely[j])
 	}

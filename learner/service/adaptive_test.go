@@ -94,8 +94,9 @@ func TestTrackingOfAnAnnouncedRound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := progressOf(&wire.Task{Plan: &wire.Plan{}}, state.Checkpoint{NextRound: signed}, alg).Tracking.Cohort; got != wanted+77 {
-		t.Errorf("the next round asks %d, and people are told %d", wanted+77, got)
+	plan := &wire.Plan{DeadlineMs: 60_000}
+	if got := progressOf(&wire.Task{Plan: plan}, state.Checkpoint{NextRound: signed}, alg).Tracking; got.Cohort != wanted+77 || got.DeadlineMs != 60_000 {
+		t.Errorf("the next round asks %d within the plan's minute, and people are told %+v", wanted+77, got)
 	}
 	if got := progressOf(&wire.Task{Plan: &wire.Plan{}}, state.Checkpoint{End: signed}, alg).Tracking.Cohort; got != 0 {
 		t.Errorf("after the end people are told of a round of %d", got)

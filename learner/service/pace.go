@@ -47,16 +47,21 @@ func (c *core) deadline(next manifest.Place, users uint64, p pace) uint64 {
 // shortest is the least time of a round of a task without end, as far as its largest cohort allows. Each round costs a commit and a broadcast.
 const shortest = 5 * time.Second
 
-// cohort returns at how many users the next round of an adaptive phase is full: as many as the method wants, or as came in the time of shortest at the
-// pace of the last round if these are more, within the plan's bounds.
+// cohort returns at how many users the next round of an adaptive phase is full: as many as the method wants, but at least as many as come in the
+// time of shortest at the pace of the last round and at most as many as come until the latest deadline, within the plan's bounds. A round that
+// asked more would stay open past its deadline, as late ones do while reports come.
 func (c *core) cohort(next manifest.Place, wants, users uint64, p pace) uint64 {
 	if p.next != nil {
 		return p.next.Cohort
 	}
 	most := next.Phase.Top
 	if users > 0 && p.whole && c.round.Round > 1 {
-		come := float64(users) * shortest.Seconds() / p.took.Seconds()
-		wants = max(wants, uint64(min(come, float64(most))))
+		come := func(in time.Duration) uint64 {
+			return uint64(min(float64(users)*in.Seconds()/p.took.Seconds(), float64(most)))
+		}
+		if wants = max(wants, come(shortest)); c.task.GetPlan().GetStaleMs() > 0 {
+			wants = min(wants, come(time.Duration(c.task.Plan.StaleMs)*time.Millisecond))
+		}
 	}
 	return min(max(wants, next.Phase.Minimum), most)
 }

@@ -1,6 +1,8 @@
 package service
 
 import (
+	"cmp"
+
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/method"
@@ -44,20 +46,20 @@ func progressOf(task *wire.Task, at state.Checkpoint, alg learner.Algorithm) Pro
 	return Progress{
 		Round: at.Cursor.Round, Steps: at.Ledger.Steps, Rounds: Planned(task.Plan), Users: at.Ledger.Users(), VoidsInARow: at.Ledger.InARow,
 		EpsilonSpent: spent.Epsilon, EpsilonBudget: task.Plan.EpsilonBudget, Delta: spent.Delta, ModelNorm: convex.Norm(alg.Model()),
-		Validation: learner.ValidationOf(alg), Tracking: TrackingOf(at, alg), Baseline: learner.BaselineOf(alg),
+		Validation: learner.ValidationOf(alg), Tracking: TrackingOf(task.Plan, at, alg), Baseline: learner.BaselineOf(alg),
 	}
 }
 
 // TrackingOf returns how a committed state follows its stream, as learner.TrackingOf does of the method alone, with the cohort of the round that stands
-// next, which fast traffic makes larger than the method wants it; 0 where none does.
-func TrackingOf(at state.Checkpoint, alg learner.Algorithm) *method.Tracking {
+// next, which fast traffic makes larger than the method wants it, and its deadline; 0 where none does.
+func TrackingOf(plan *wire.Plan, at state.Checkpoint, alg learner.Algorithm) *method.Tracking {
 	t := learner.TrackingOf(alg)
 	if t == nil {
 		return nil
 	}
 	signed, round := &wire.Signed{}, &wire.Round{}
 	if len(at.NextRound) > 0 && stream.Unmarshal(at.NextRound, signed) == nil && stream.Unmarshal(signed.Body, round) == nil {
-		t.Cohort = round.Cohort
+		t.Cohort, t.DeadlineMs = round.Cohort, cmp.Or(round.DeadlineMs, plan.GetDeadlineMs())
 	} else {
 		t.Cohort = 0
 	}

@@ -262,7 +262,7 @@ func (s *Service) oneRound(ctx context.Context, c *core, past past) (*core, erro
 	}
 	if t := step.applied.Tracking; t != nil {
 		attributes = append(attributes, "surprise", t.Surprise, "memory_users", t.Memory, "expected_error", t.Error, "next_cohort", t.Cohort)
-		if t.Alarm {
+		if t.Alarm && !step.applied.Void { // a void round has learned nothing new
 			s.config.Logger.Warn("the stream has changed: the last round is farther from the model than chance explains, and the model follows", "task",
 				s.config.Task, "round", r, "surprise", t.Surprise, "alarm_above", method.Alarm, "next_cohort", t.Cohort)
 		}

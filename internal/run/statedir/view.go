@@ -220,7 +220,7 @@ func (v View) Status() (s Status, err error) {
 	spent := ledger.Spent()
 	s = Status{Task: v.Task.Name, Round: v.Checkpoint.Cursor.Round, Rounds: service.Planned(v.Task.Plan), EpsilonSpent: spent.Epsilon,
 		DeltaSpent: spent.Delta, EpsilonBudget: v.Task.Plan.EpsilonBudget, Ended: v.Checkpoint.Ended(), LastBatch: v.Checkpoint.LastBatch, Validation: learner.ValidationOf(v.Algorithm),
-		Tracking: service.TrackingOf(v.Checkpoint, v.Algorithm),
+		Tracking: service.TrackingOf(v.Task.Plan, v.Checkpoint, v.Algorithm),
 		Learned:  learner.LearnedOf(v.Algorithm).Summary(), Release: v.Release.public()}
 	if s.Adversaries, err = v.adversaries(spent.Epsilon); err != nil {
 		return Status{}, err

@@ -23,6 +23,9 @@
 //     the same batches; snapshot and ledger as printed are the same text.
 //   - No program ends by itself but at the task's end: what was killed around it is waited for.
 //
+// A task without an end runs for many rounds, under kills all the while, and is finished. Besides the above, what the learner
+// keeps does not grow with the rounds.
+//
 // A publisher is asked to stop by SIGTERM and SIGINT, too, in rounds that are open. It ends with exit code 75, its summary
 // claims no more than its store holds, and what is left in the end is as above.
 //

@@ -10,6 +10,7 @@ import (
 
 	"github.com/panlearn/panlearn/internal/test/procs"
 	"github.com/panlearn/panlearn/learner/schedule"
+	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream"
 )
 
@@ -44,6 +45,19 @@ silo: {count: %d, units: %d}
 schedule: {deadline: 4s, rounds: {max: %d}, plan: proved, algorithm: %s, interactive: %t}
 `
 
+// A task without an end whose rounds all ask as many, so that a learner which is given the batches again announces the same bytes.
+const forever = `
+version: 1
+name: kills
+events: {format: libsvm}
+features: {vector: {dimension: 3, min: 0, max: 1, scale: raw}}
+intercept: 0
+label: {positive: ["1"], negative: ["-1"]}
+model: {loss: logistic}
+privacy: {epsilon: 8, delta: 1e-3, trust: shuffle}
+schedule: {users: 800, continuous: adaptive, minimum_cohort: 100, deadline: 4s, stale: 4s}
+`
+
 // A plan is what a campaign is about.
 type plan struct {
 	rounds, cohort int
@@ -52,9 +66,13 @@ type plan struct {
 	lease          time.Duration
 	units          int  // of each publisher, which is a silo; 0: its rows are people
 	all            bool // rows of a silo answer every round
+	endless        bool // the task has no end: it is finished after so many rounds
 }
 
 func (p plan) declared() []byte {
+	if p.endless {
+		return []byte(forever)
+	}
 	if p.units > 0 {
 		algorithm := map[bool]string{false: "psgd", true: "pgd"}[p.all]
 		return fmt.Appendf(nil, silos, p.publishers, p.units, p.rounds, algorithm, p.all)
@@ -87,6 +105,10 @@ type fleet struct {
 	broker *procs.Server
 	roles  []*role // the broker is the last one
 	kept   string  // copy of the learner's folder as an early kill left it; empty: none yet
+
+	states []state.Checkpoint // of the learner when it was killed
+	pace   []stretch          // of a task without an end
+	ending bool               // the task was finished
 }
 
 func (f *fleet) path(name string) string { return filepath.Join(f.dir, name) }

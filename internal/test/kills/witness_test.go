@@ -129,13 +129,14 @@ func (w *witness) newestRound() uint64 {
 	return w.newest
 }
 
-// checkDisk looks at the folder of a learner that was just killed: what anybody saw of it is there.
-func (w *witness) checkDisk(f *fleet) {
+// checkDisk looks at the folder of a learner that was just killed: what anybody saw of it is there. It returns what is there.
+func (w *witness) checkDisk(f *fleet) state.Checkpoint {
 	c, err := load(f.t, f.path("state"))
 	f.keep(c)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.violations = append(w.violations, notOnDisk(w.book, c, err)...)
+	return c
 }
 
 // notOnDisk lists the records of the learner that were seen and are not what its disk says.

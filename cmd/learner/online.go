@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+
+	"github.com/panlearn/panlearn/internal/cli"
+	"github.com/panlearn/panlearn/internal/sim"
+	"github.com/panlearn/panlearn/stream/manifest"
+)
+
+// An online is a learner without privacy on the rows of a task without an end.
+type online struct {
+	Name        string       `json:"name"`
+	Mechanism   string       `json:"mechanism"`
+	Prequential *prequential `json:"prequential,omitempty"`
+	Reason      string       `json:"reason,omitempty"` // it was left out for; empty: it was not
+}
+
+func (o online) String() string {
+	if o.Reason != "" {
+		return "none: " + o.Reason
+	}
+	return fmt.Sprintf("%s (%s)", o.Prequential.scores(), o.Mechanism)
+}
+
+// mostWork is the most rows times parameters of a stream that window learns from: minutes.
+const mostWork = 1e8
+
+// follows reports whether the task has no end and follows a stream.
+func (s *simulation) follows() bool { return manifest.Gradients(s.job.Plan).GetTop() > 0 }
+
+// online has learners without privacy follow the rows of a run in its order, and scores the rows that the run scored.
+func (s *simulation) online(ctx context.Context, progress io.Writer, like *prequential) (out []online, err error) {
+	c := sim.OnlineConfig{Loss: s.job.Loss, Features: s.job.Features.Dim(), Intercept: s.job.Spec.Intercept != 0}
+	work := float64(len(like.order)) * float64(c.Loss.Parameters(c.Features))
+	for _, one := range []struct {
+		online
+		make func() sim.Online
+	}{
+		{online{Name: "sgd", Mechanism: "not private, a step of constant size a row"}, func() sim.Online { return sim.NewSGD(c) }},
+		{online{Name: "window", Mechanism: fmt.Sprintf("not private, a fit of the last %d rows", sim.WindowRows)}, func() sim.Online { return sim.NewWindow(c) }},
+	} {
+		if one.Name == "window" && work > mostWork {
+			one.Reason = fmt.Sprintf("%d rows of %d parameters take too long to fit again and again", len(like.order), c.Loss.Parameters(c.Features))
+		} else if one.Prequential, err = s.ahead(ctx, one.make(), like); err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(progress, "%s: %s\n", one.Name, one.online)
+		out = append(out, one.online)
+	}
+	return out, nil
+}
+
+// ahead scores a learner on each row before it learns from it.
+func (s *simulation) ahead(ctx context.Context, learner sim.Online, like *prequential) (*prequential, error) {
+	p := &prequential{Alarms: []uint64{}}
+	for k, i := range like.order {
+		for _, e := range like.rowsOf(i) {
+			if k >= like.from {
+				row, theta := learner.Ready(e)
+				p.add(s.predictor(theta), row, s.half())
+			}
+			if s.job.Loss.CheckLabel(e.Label) != nil {
+				continue
+			}
+			if err := learner.Learn(ctx, e); err != nil {
+				return nil, err
+			}
+		}
+	}
+	p.end(s.job.Spec.Classification())
+	return p, nil
+}
+
+// drawStream draws the means over stretches of rows: of the private runs, with a band of one standard deviation, of the same method
+// without noise, and of the online learners. Classes have a picture of the accuracy, too.
+func (r simulateReport) drawStream(file string) error {
+	type line struct {
+		name string
+		of   []*prequential
+	}
+	lines := []line{{name: "private"}}
+	for _, run := range r.Runs {
+		lines[0].of = append(lines[0].of, run.Prequential)
+	}
+	if r.NonPrivate.Prequential != nil {
+		lines = append(lines, line{"not private", []*prequential{r.NonPrivate.Prequential}})
+	}
+	for _, o := range r.Online {
+		if o.Prequential != nil {
+			lines = append(lines, line{o.Name, []*prequential{o.Prequential}})
+		}
+	}
+	var all []*plot.Plot
+	for _, panel := range []struct {
+		label string
+		of    func(scored) *float64
+	}{
+		{"accuracy", func(s scored) *float64 { return s.Accuracy }}, {"log loss", func(s scored) *float64 { return s.LogLoss }},
+		{"loss", func(s scored) *float64 { return s.Loss }}, {"mean square", func(s scored) *float64 { return s.SquaredError }},
+	} {
+		p := plot.New()
+		p.Title.Text = fmt.Sprintf("%s: epsilon = %s, delta = %g", r.Task, cli.Upper(r.Epsilon, 3), r.Delta)
+		p.X.Label.Text, p.Y.Label.Text, p.Legend.Top = "rows", panel.label+", scored before learning", panel.label != "accuracy"
+		p.Legend.TextStyle.Font.Size, p.Legend.XOffs = vg.Points(9), -vg.Points(6)
+		p.Add(plotter.NewGrid())
+		drawn := false
+		for i, l := range lines {
+			if points := stretched(l.of, panel.of); len(points) > 0 {
+				if err := addCurve(p, i, l.name, points); err != nil {
+					return err
+				}
+				drawn = true
+			}
+		}
+		if drawn {
+			all = append(all, p)
+		}
+	}
+	if len(all) == 0 {
+		return cli.Usagef("--plot: no row was scored before it was learned from: the data end with the first look")
+	}
+	return savePlots(file, all...)
+}
+
+// stretched are the points of a score over several runs.
+func stretched(runs []*prequential, of func(scored) *float64) (points []spot) {
+	for k, at := range runs[0].Curve {
+		var values []float64
+		for _, r := range runs {
+			if k < len(r.Curve) && of(r.Curve[k]) != nil {
+				values = append(values, *of(r.Curve[k]))
+			}
+		}
+		if len(values) < len(runs) {
+			continue
+		}
+		one := spot{Reports: at.Users, Mean: stat.Mean(values, nil)}
+		if len(values) > 1 {
+			one.SD = stat.StdDev(values, nil)
+		}
+		points = append(points, one)
+	}
+	return points
+}

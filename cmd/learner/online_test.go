@@ -1,0 +1,90 @@
+package main
+
+import (
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/panlearn/panlearn/internal/sim"
+)
+
+// TestOnlineBesideAStream: a simulation of a task without an end scores learners without privacy on the rows that it scores, in its
+// order, tells no divergence of a stream that changed and was followed, and draws all of them without test data.
+func TestOnlineBesideAStream(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 7))
+	a, b := randomDirection(r, 4, 3), randomDirection(r, 4, 3)
+	for i := range b {
+		b[i] = -a[i]
+	}
+	m := concepts(r, 4, 12_000, concept{truth: a}, concept{from: 6000, truth: b})
+	m.epsilon = 4
+	s := simulation{job: m.task(t), train: m.rows, labelled: m.rows}
+	out, err := s.run(t.Context(), io.Discard, 1, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private := out.Mean.Prequential
+	if len(out.Online) != 2 {
+		t.Fatalf("%d learners beside it, want sgd and window", len(out.Online))
+	}
+	for _, o := range out.Online {
+		p := o.Prequential
+		if p.Users != out.Runs[0].Prequential.Users || *p.LogLoss > *private.LogLoss+0.1 || *p.LogLoss < *private.LogLoss-0.1 {
+			t.Errorf("%s: %d rows, log loss %.3f; private %d rows, %.3f", o.Name, p.Users, *p.LogLoss, out.Runs[0].Prequential.Users, *private.LogLoss)
+		}
+		for k, y := range out.Runs[0].Prequential.labels {
+			if p.labels[k] != y {
+				t.Fatalf("%s scores another row at %d", o.Name, k)
+			}
+		}
+	}
+	if out.Diverges != nil {
+		t.Errorf("a stream that was followed is said to diverge: %s", out.Diverges.Text)
+	}
+	if n := len(private.Curve) + len(out.Runs[0].Prequential.Curve); n != stretches {
+		t.Errorf("%d points of curves, want %d of a run and none of the mean", n, stretches)
+	}
+	file := filepath.Join(t.TempDir(), "stream.svg")
+	if err := out.drawStream(file); err != nil {
+		t.Fatal(err)
+	}
+	picture, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"private", "not private", "sgd", "window", "accuracy", "log loss"} {
+		if !strings.Contains(string(picture), want) {
+			t.Errorf("no %q in the picture", want)
+		}
+	}
+	var text strings.Builder
+	if err := out.print(&text); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(text.String(), "\nsgd           scored before it learned: ") {
+		t.Errorf("printed: %s", &text)
+	}
+}
+
+// TestShuffledRowsAreScored: where rows are taken out of their order, as ingest publish --shuffle takes them, the rows that are scored
+// are those that took part.
+func TestShuffledRowsAreScored(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	m := concepts(r, 3, 6000, concept{truth: randomDirection(r, 3, 3)})
+	m.epsilon = 8
+	s := simulation{job: m.task(t), train: m.rows, labelled: m.rows, order: arrival{inOrder: true, shuffle: 1000}}
+	out, err := s.series(t.Context(), trials{"private", io.Discard, 5, 1}, sim.Config{Plan: s.job.Plan})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := int(s.job.Plan.Phases[0].Cohort)
+	rows := s.order.order(m.rows, 5)
+	for k, y := range out.runs[0].Prequential.labels {
+		if y != rows[first+k].Label {
+			t.Fatalf("row %d is scored with the label of another", k)
+		}
+	}
+}
