@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"maps"
+	"slices"
 	"sync"
 )
 
@@ -37,13 +39,15 @@ type memoryDisk struct {
 	owned      bool
 	checkpoint []byte // nil before the first commit
 	ledger     [][]byte
+	rows       map[uint64][]byte
+	models     map[uint64][]byte
 }
 
 var _ Store = (*Memory)(nil)
 
 // NewMemory returns an open, empty store.
 func NewMemory() *Memory {
-	return &Memory{disk: &memoryDisk{owned: true}, failed: make(chan struct{})}
+	return &Memory{disk: &memoryDisk{owned: true, rows: map[uint64][]byte{}, models: map[uint64][]byte{}}, failed: make(chan struct{})}
 }
 
 // Reopen returns a new handle to the same bytes, without a Fault, as a restarted process gets one. It returns
@@ -85,7 +89,7 @@ func (m *Memory) load() (Checkpoint, error) {
 }
 
 // Commit implements [Store].
-func (m *Memory) Commit(ctx context.Context, next Checkpoint, entries []Entry) error {
+func (m *Memory) Commit(ctx context.Context, next Checkpoint, entries []Entry, kept ...Kept) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := m.usable(ctx); err != nil {
@@ -99,7 +103,7 @@ func (m *Memory) Commit(ctx context.Context, next Checkpoint, entries []Entry) e
 			return fmt.Errorf("commit: %w", err)
 		}
 	}
-	if err := Next(prev, next, entries); err != nil {
+	if err := Next(prev, next, entries, kept...); err != nil {
 		return err
 	}
 	checkpoint, err := next.MarshalBinary()
@@ -118,6 +122,7 @@ func (m *Memory) Commit(ctx context.Context, next Checkpoint, entries []Entry) e
 	}
 	if fault != FailBefore {
 		m.disk.checkpoint, m.disk.ledger = checkpoint, append(m.disk.ledger, lines...)
+		m.disk.keep(kept)
 	}
 	if fault != NoFault {
 		m.err = fmt.Errorf("commit of round %d: played crash: %w", next.Cursor.Round, ErrFailed)
@@ -125,6 +130,61 @@ func (m *Memory) Commit(ctx context.Context, next Checkpoint, entries []Entry) e
 		close(m.failed)
 	}
 	return m.err
+}
+
+// keep replaces what is kept of rounds.
+func (d *memoryDisk) keep(kept []Kept) {
+	for _, k := range kept {
+		delete(d.rows, k.Round)
+		delete(d.models, k.Round)
+		if len(k.Row) == 0 {
+			continue
+		}
+		row, model := k.Encode()
+		if d.rows[k.Round] = row; model != nil {
+			d.models[k.Round] = model
+		}
+	}
+}
+
+// Rows implements [Store].
+func (m *Memory) Rows(ctx context.Context, newest int) ([]Kept, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.usable(ctx); err != nil {
+		return nil, fmt.Errorf("kept rounds: %w", err)
+	}
+	m.disk.mu.Lock()
+	defer m.disk.mu.Unlock()
+	rounds := slices.Sorted(maps.Keys(m.disk.rows))
+	if newest > 0 && len(rounds) > newest {
+		rounds = rounds[len(rounds)-newest:]
+	}
+	var out []Kept
+	for _, r := range rounds {
+		row, err := DecodeRow(r, m.disk.rows[r])
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, Kept{Round: r, Row: row})
+	}
+	return out, nil
+}
+
+// Model implements [Store].
+func (m *Memory) Model(ctx context.Context, round uint64) ([]byte, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.usable(ctx); err != nil {
+		return nil, fmt.Errorf("kept model: %w", err)
+	}
+	m.disk.mu.Lock()
+	defer m.disk.mu.Unlock()
+	value, there := m.disk.models[round]
+	if !there {
+		return nil, nil
+	}
+	return DecodeModel(round, value)
 }
 
 // Ledger implements [Store].

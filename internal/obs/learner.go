@@ -194,9 +194,9 @@ type timedStore struct {
 	metrics *Learner
 }
 
-func (s timedStore) Commit(ctx context.Context, next state.Checkpoint, entries []state.Entry) error {
+func (s timedStore) Commit(ctx context.Context, next state.Checkpoint, entries []state.Entry, kept ...state.Kept) error {
 	begun := time.Now()
-	err := s.Store.Commit(ctx, next, entries)
+	err := s.Store.Commit(ctx, next, entries, kept...)
 	s.metrics.commit.Observe(time.Since(begun).Seconds())
 	return err
 }

@@ -106,16 +106,23 @@ func NewBank(c BankConfig) (*Bank, error) {
 	if err != nil {
 		return nil, fmt.Errorf("bank: %w", err)
 	}
-	out := &Bank{base: b, cfg: c, curvature: s.Curvature, residual: 1, cohort: c.Layout.Base, users: float64(c.Layout.MomentUsers), calm: true, gain: 1}
-	known := 1.0
-	if c.Known {
-		known = knownShare
-	}
-	one, rest := out.split(out.start)
-	spread := interceptShare * s.Spread
-	out.intercepts = newFilters(one, known*spread*spread/float64(c.Blocks), interceptScales)
-	out.weights = newFilters(rest, known*s.Spread*s.Spread/float64(max(len(rest), 1)), weightScales)
+	out := &Bank{base: b, cfg: c, users: float64(c.Layout.MomentUsers), calm: true}
+	out.begin(out.start, c.Known)
 	return out, nil
+}
+
+// begin puts all filters at a point as before the first round. known says that the point is a model.
+func (b *Bank) begin(at []float64, known bool) {
+	s, share := b.cfg.Stream, 1.0
+	if known {
+		share = knownShare
+	}
+	one, rest := b.split(at)
+	spread := interceptShare * s.Spread
+	b.intercepts = newFilters(one, share*spread*spread/float64(b.cfg.Blocks), interceptScales)
+	b.weights = newFilters(rest, share*s.Spread*s.Spread/float64(max(len(rest), 1)), weightScales)
+	b.curvature, b.num, b.den, b.last, b.residual = s.Curvature, 0, 0, secant{}, 1
+	b.cohort, b.surprise, b.gain, b.memory = b.cfg.Layout.Base, 0, 1, 0
 }
 
 // split takes the intercepts, the last numbers of the blocks, and the weights out of a vector.

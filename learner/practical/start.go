@@ -7,7 +7,12 @@ func (p Problem) from(l *Learned, looks []float64) []float64 {
 	if p.Start == nil {
 		return looks
 	}
-	w := l.Frame.Unfold(p.Start, p.Intercept)
+	return p.Within(l, p.Start)
+}
+
+// Within returns a model in plain coordinates in those of steps, where no whitener is: the inverse of Learned.Model.
+func (p Problem) Within(l *Learned, model []float64) []float64 {
+	w := l.Frame.Unfold(model, p.Intercept)
 	n := l.Frame.Dim()
 	for i := range w {
 		if l.Frame.Intercept != 0 && i%n == n-1 {

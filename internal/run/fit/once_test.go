@@ -161,11 +161,11 @@ type dying struct {
 	commits int
 }
 
-func (d *dying) Commit(ctx context.Context, at state.Checkpoint, entries []state.Entry) error {
+func (d *dying) Commit(ctx context.Context, at state.Checkpoint, entries []state.Entry, kept ...state.Kept) error {
 	if d.commits++; d.commits == 2 {
 		return errors.New("the disk died")
 	}
-	return d.Store.Commit(ctx, at, entries)
+	return d.Store.Commit(ctx, at, entries, kept...)
 }
 
 // TestWritingIsMarkedFirst: a release of which parts may be on the disk, because its write failed, is not computed

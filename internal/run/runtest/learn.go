@@ -102,9 +102,9 @@ type UpTo struct {
 }
 
 // Commit implements state.Store.
-func (s UpTo) Commit(ctx context.Context, next state.Checkpoint, entries []state.Entry) error {
+func (s UpTo) Commit(ctx context.Context, next state.Checkpoint, entries []state.Entry, kept ...state.Kept) error {
 	if next.Cursor.Round > s.Round {
 		return ErrEnough
 	}
-	return s.Store.Commit(ctx, next, entries)
+	return s.Store.Commit(ctx, next, entries, kept...)
 }

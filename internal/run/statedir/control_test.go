@@ -325,7 +325,7 @@ func TestRunEndsWhileItIsAsked(t *testing.T) {
 				}
 			})
 			if q == AskBackup {
-				err = Copy(t.Context(), Where{StateDir: dir}, func(c state.Checkpoint, entries iter.Seq2[state.Entry, error]) error {
+				err = Copy(t.Context(), Where{StateDir: dir}, func(c state.Checkpoint, entries iter.Seq2[state.Entry, error], _ iter.Seq2[state.Kept, error]) error {
 					return c.VerifyLedger(state.Ledger{}, entries)
 				})
 			} else {

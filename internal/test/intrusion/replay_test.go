@@ -61,7 +61,7 @@ type noting struct {
 }
 
 // Commit implements state.Store.
-func (n *noting) Commit(ctx context.Context, next state.Checkpoint, entries []state.Entry) error {
+func (n *noting) Commit(ctx context.Context, next state.Checkpoint, entries []state.Entry, kept ...state.Kept) error {
 	value, err := next.MarshalBinary()
 	must(err)
 	n.values[string(value)] = true
@@ -70,5 +70,5 @@ func (n *noting) Commit(ctx context.Context, next state.Checkpoint, entries []st
 		must(err)
 		n.values[string(value)] = true
 	}
-	return n.Store.Commit(ctx, next, entries)
+	return n.Store.Commit(ctx, next, entries, kept...)
 }
