@@ -36,7 +36,7 @@ Every flag but --data can be set in the environment: --log-level is PANLEARN_LOG
 		Example: "  learner quickstart --events 50000 --json",
 		Args:    cobra.NoArgs,
 	}
-	root.AddCommand(newQuickstart(), newFit(), newRun(), newInit(), newCheck(), newPlan(), newSimulate(), newTune(), newSnapshot(), newStatus(), newLedger(), newFinish(), newBackup(), newRestore(), newEval(), newPredict(),
+	root.AddCommand(newQuickstart(), newFit(), newRun(), newInit(), newCheck(), newPlan(), newSimulate(), newTune(), newSnapshot(), newStatus(), newHistory(), newRollback(), newPin(), newUnpin(), newLedger(), newFinish(), newBackup(), newRestore(), newEval(), newPredict(),
 		newAudit(), newPrivacy(), cli.NewKeygen("learner"), newProvision(), newRetain(), newRemove(), newDoctor(), newDevCA(), cli.NewVersion())
 	return root
 }

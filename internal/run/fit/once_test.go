@@ -181,12 +181,12 @@ func TestWritingIsMarkedFirst(t *testing.T) {
 		return fit(ctx)
 	}
 	store := &dying{Store: state.NewMemory()}
-	if err := c.run(t.Context(), store, nil); err == nil || !strings.Contains(err.Error(), "the disk died") {
+	if err := c.run(t.Context(), store, nil, nil); err == nil || !strings.Contains(err.Error(), "the disk died") {
 		t.Fatalf("a write that fails: %v", err)
 	}
 	for range 2 {
 		var lost *LostError
-		if err := c.run(t.Context(), store, nil); !errors.As(err, &lost) || calls != 1 {
+		if err := c.run(t.Context(), store, nil, nil); !errors.As(err, &lost) || calls != 1 {
 			t.Errorf("%d releases were computed: %v", calls, err)
 		}
 	}

@@ -221,9 +221,9 @@ func TestControlFinishes(t *testing.T) {
 		method  string
 		want    int
 	}{
-		"control":       {ControlHandler(store, service.NewFinisher()), http.MethodPost, http.StatusAccepted},
-		"control, read": {ControlHandler(store, service.NewFinisher()), http.MethodGet, http.StatusNotFound},
-		"empty":         {ControlHandler(state.NewMemory(), service.NewFinisher()), http.MethodPost, http.StatusServiceUnavailable},
+		"control":       {ControlHandler(store, service.NewFinisher(), service.NewHistory(store)), http.MethodPost, http.StatusAccepted},
+		"control, read": {ControlHandler(store, service.NewFinisher(), service.NewHistory(store)), http.MethodGet, http.StatusNotFound},
+		"empty":         {ControlHandler(state.NewMemory(), service.NewFinisher(), service.NewHistory(state.NewMemory())), http.MethodPost, http.StatusServiceUnavailable},
 		"the HTTP port": {Handler(store), http.MethodPost, http.StatusNotFound},
 	} {
 		if got := post(test.handler, test.method); got != test.want {
