@@ -40,7 +40,11 @@ func (p *Practical) RollBack(model []float64) error {
 	if want := p.Problem.Parameters(); len(model) != want {
 		return fmt.Errorf("roll back: a model of %d parameters, want %d", len(model), want)
 	}
-	if err := b.RollBack(p.Problem.Within(&p.learned, model)); err != nil {
+	w, err := p.Problem.Within(&p.learned, model)
+	if err == nil {
+		err = b.RollBack(w)
+	}
+	if err != nil {
 		return err
 	}
 	p.reclip(&p.learned, b)

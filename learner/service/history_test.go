@@ -38,10 +38,10 @@ type forever struct {
 	upTo           uint64            // the last round that is answered
 }
 
-func newForever(t *testing.T, upTo uint64) *forever {
+func newForever(t *testing.T, upTo uint64, more ...string) *forever {
 	t.Helper()
 	words := strings.NewReplacer("schedule: {users: 600, rounds: {max: 2}}", "schedule: {users: 800, continuous: adaptive, deadline: 24h, minimum_cohort: 100}",
-		"epsilon: 1,", "epsilon: 8,").Replace(runtest.Words)
+		"epsilon: 1,", "epsilon: 8,").Replace(runtest.Words) + strings.Join(more, "\n")
 	job := runtest.Job(t, runtest.Parsed(t, words))
 	body, err := job.Wire()
 	if err != nil {
@@ -235,7 +235,13 @@ func TestHistoryIsBounded(t *testing.T) {
 // nothing, the one after it asks at the earlier model, nothing more is spent, and the model that was withdrawn can be
 // had, and released, again.
 func TestRollBack(t *testing.T) {
-	f := newForever(t, 12)
+	for what, more := range map[string]string{"with an intercept": "", "without": "intercept: 0\n"} {
+		t.Run(what, func(t *testing.T) { testRollBack(t, more) })
+	}
+}
+
+func testRollBack(t *testing.T, more string) {
+	f := newForever(t, 12, more)
 	f.before[8] = func() {
 		bad, before := f.model()
 		r, err := f.history.RollBack(t.Context(), 4, time.Unix(1e9, 0))
@@ -265,7 +271,7 @@ func TestRollBack(t *testing.T) {
 	if !near(ninth.Point, fourth.Point) || ninth.Step != 9 {
 		t.Errorf("round 9, step %d, asks at %v, want %v", ninth.Step, ninth.Point, fourth.Point)
 	}
-	plain := newForever(t, 12)
+	plain := newForever(t, 12, more)
 	if err := plain.run(); err != nil {
 		t.Fatal(err)
 	}
