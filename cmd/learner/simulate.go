@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/panlearn/panlearn/internal/cli"
+	"github.com/panlearn/panlearn/internal/prequential"
 	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/internal/sim"
 	"github.com/panlearn/panlearn/internal/wording"
@@ -393,10 +394,10 @@ func (s *simulation) series(ctx context.Context, t trials, c sim.Config) (series
 		if s.watch {
 			c.OnRound = s.observer(&seen, c.Plan)
 		}
-		var ahead *prequential
+		var ahead *prequential.Score
 		if manifest.Endless(c.Plan) {
-			ahead = &prequential{}
-			c.OnRound = ahead.watch(s, c.OnRound)
+			ahead = prequential.New(s.job.Spec)
+			c.OnRound = s.ahead(ahead, c.OnRound)
 		}
 		result, err := sim.Run(ctx, c)
 		c.OnRound = nil
@@ -410,7 +411,7 @@ func (s *simulation) series(ctx context.Context, t trials, c sim.Config) (series
 		one.Seed = &seed
 		one.progressive(result.Validation)
 		if ahead != nil {
-			ahead.end(s.job.Spec.Classification())
+			ahead.End()
 			one.Prequential = ahead
 		}
 		if len(out.runs) == 0 {

@@ -194,7 +194,7 @@ func (c *core) describe(out *commit, stored time.Time, alg learner.Algorithm) {
 		}
 	}
 	if t := a.Tracking; t != nil {
-		r.Surprise, r.Alarm, r.Memory = &t.Surprise, t.Alarm, &t.Memory
+		r.Surprise, r.Alarm, r.Memory, r.Error = &t.Surprise, t.Alarm, &t.Memory, &t.Error
 	}
 }
 

@@ -29,6 +29,7 @@ type Record struct {
 	Surprise     *float64    `json:"surprise,omitempty"`
 	Alarm        bool        `json:"alarm"`
 	Memory       *float64    `json:"memory_users,omitempty"`
+	Error        *float64    `json:"expected_error,omitempty"`
 	Clip         float64     `json:"clip,omitempty"` // as announced; 0 in a round of moments
 	EpsilonSpent float64     `json:"epsilon_spent"`
 	DeltaSpent   float64     `json:"delta_spent"`
