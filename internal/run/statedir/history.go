@@ -70,7 +70,7 @@ func (v View) earlier(ctx context.Context, store state.Store, with url.Values) (
 		if n, err = strconv.ParseUint(round, 10, 64); err != nil {
 			return model.Snapshot{}, &refusal{http.StatusBadRequest, fmt.Sprintf("round %q: want a number", round)}
 		}
-		if n == current && len(records) == 0 { // a folder of before
+		if n == current && v.last.Round != current { // no record of it: another build committed it
 			return v.Snapshot()
 		}
 		r, err = service.Kept(records, n)
