@@ -15,7 +15,7 @@ type State struct {
 
 // Snapshots says which models are kept, beside those that are pinned.
 type Snapshots struct {
-	Every Every `json:"every"` // how far a model is from the one that was kept before it. Default 24h
+	Every Every `json:"every"` // how far a model is from the one that was kept before it. Default 24h, of a task that ends 1 round
 	Keep  int   `json:"keep"`  // how many, the newest ones. Default 30
 }
 
@@ -26,7 +26,7 @@ type Every struct {
 }
 
 // Defaults and limits of Snapshots: with the defaults a month can be looked back at, a day at a time, for 240 bytes a
-// parameter.
+// parameter. The rounds of a task that ends are few, and may take minutes.
 const (
 	keptEvery    = 24 * time.Hour
 	keptModels   = 30
@@ -63,6 +63,9 @@ func (e *Every) UnmarshalText(text []byte) error {
 // Kept returns which models a learner of the task keeps.
 func (s *Spec) Kept() Snapshots {
 	out := Snapshots{Every: Every{Time: keptEvery}, Keep: keptModels}
+	if s.Schedule.Continuous == "" {
+		out.Every = Every{Rounds: 1}
+	}
 	if s.State == nil || s.State.Snapshots == nil {
 		return out
 	}
