@@ -69,6 +69,18 @@ func Announce(a Algorithm, cohort uint64) {
 	}
 }
 
+// RollBack has a method go on from an earlier model of it, see method.Practical.RollBack. Others refuse with an error that
+// wraps method.ErrNoRollback.
+func RollBack(a Algorithm, model []float64) error {
+	switch a := a.(type) {
+	case *method.Practical:
+		return a.RollBack(model)
+	case *method.Validated:
+		return RollBack(a.Inner(), model)
+	}
+	return method.ErrNoRollback
+}
+
 // TrackingOf returns how a method follows a stream that never ends; nil for those that do not, and before their first round of gradients.
 func TrackingOf(a Algorithm) *method.Tracking {
 	switch a := a.(type) {

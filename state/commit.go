@@ -27,19 +27,26 @@ func (e *RollbackError) Error() string {
 }
 
 // Next says whether next may replace prev, adding exactly these entries to the ledger; a zero prev is the empty
-// store. Three changes exist:
+// store. Four changes exist:
 //
 //   - the start: round 0, and the reservation of round 1 if NextRound is present;
 //   - a step: round prev+1 with its Spent or Void entry, and the reservation of the round after it if NextRound
 //     is present;
 //   - the end between rounds: the same round, End instead of NextRound, and a Void entry for the announced round
-//     that is given up.
+//     that is given up;
+//   - a change of what is kept: the same round without entries. Until the end Algorithm may change with it, when a
+//     model is released again. Everything else stays as it is, the announced round included.
 //
-// The task never changes, nothing follows End, and the entries continue prev's ledger up to next's. Every
-// [Store] applies a commit if and only if Next accepts it.
-func Next(prev, next Checkpoint, entries []Entry) error {
+// The task never changes, nothing but the last follows End, and the entries continue prev's ledger up to next's.
+// Each of kept is of a round up to next's. Every [Store] applies a commit if and only if Next accepts it.
+func Next(prev, next Checkpoint, entries []Entry, kept ...Kept) error {
 	if err := next.validateFields(); err != nil {
 		return err
+	}
+	for _, k := range kept {
+		if err := k.Validate(next.Cursor.Round); err != nil {
+			return fmt.Errorf("commit: %w", err)
+		}
 	}
 	want := []EntryKind{}
 	round := prev.Cursor.Round + 1 // of the first entry
@@ -51,6 +58,11 @@ func Next(prev, next Checkpoint, entries []Entry) error {
 		return fmt.Errorf("commit: task hash is %s, the store belongs to %s: use another state folder", next.Cursor.TaskHash, prev.Cursor.TaskHash)
 	case !bytes.Equal(next.Task, prev.Task):
 		return fmt.Errorf("commit: signed task message differs from the stored one (%d bytes, stored %d): it is planned once", len(next.Task), len(prev.Task))
+	case len(entries) == 0 && len(kept) > 0 && next.Cursor.Round == prev.Cursor.Round:
+		if !onlyKeeps(prev, next) {
+			return fmt.Errorf("commit: what is kept at round %d changes its state, want only the algorithm to change, and none after the end", prev.Cursor.Round)
+		}
+		return next.validateLedger()
 	case prev.Ended():
 		return fmt.Errorf("commit: the task ended at round %d, nothing may follow", prev.Cursor.Round)
 	case next.Cursor.Round == prev.Cursor.Round && next.Ended():
@@ -74,6 +86,14 @@ func Next(prev, next Checkpoint, entries []Entry) error {
 // onlyEnds reports whether next is prev with End in the place of NextRound.
 func onlyEnds(prev, next Checkpoint) bool {
 	prev.Ledger, prev.NextRound, prev.End = next.Ledger, nil, next.End
+	return prev.Equal(next)
+}
+
+// onlyKeeps reports whether next is prev, or prev with another Algorithm before the end.
+func onlyKeeps(prev, next Checkpoint) bool {
+	if !prev.Ended() {
+		prev.Algorithm = next.Algorithm
+	}
 	return prev.Equal(next)
 }
 

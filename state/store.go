@@ -30,10 +30,17 @@ type Store interface {
 	// error that wraps ErrEmpty. It takes the same time however many entries there are.
 	Load(ctx context.Context) (Checkpoint, error)
 
-	// Commit makes next and the entries durable, all or nothing, if Next accepts them after the committed
-	// checkpoint. Once it has returned nil, no crash undoes it. An error that wraps ErrFailed leaves the outcome
-	// open; any other error changed nothing.
-	Commit(ctx context.Context, next Checkpoint, entries []Entry) error
+	// Commit makes next, the entries and what is kept durable, all or nothing, if Next accepts them after the
+	// committed checkpoint. Once it has returned nil, no crash undoes it. An error that wraps ErrFailed leaves the
+	// outcome open; any other error changed nothing.
+	Commit(ctx context.Context, next Checkpoint, entries []Entry, kept ...Kept) error
+
+	// Rows returns what is kept of the newest rounds, in their order and without their models; of all where newest
+	// is 0.
+	Rows(ctx context.Context, newest int) ([]Kept, error)
+
+	// Model returns the model that is kept of a round; nil where none is.
+	Model(ctx context.Context, round uint64) ([]byte, error)
 
 	// Ledger yields all entries in order up to the committed head, and stops after the first error, which wraps ErrArchive where
 	// the state can go on all the same. It decodes each entry; Checkpoint.VerifyLedger and ReadLedger check the chain.

@@ -22,6 +22,8 @@ type evalConfig struct {
 	threshold     float64
 	decides       bool // threshold was given
 	absentClasses bool
+	where         whereFlags // of a learner, whose models are evaluated one after the other
+	inOrder       bool
 }
 
 func newEval() *cobra.Command {
@@ -30,7 +32,7 @@ func newEval() *cobra.Command {
 		asJSON cli.JSON
 	)
 	c := &cobra.Command{
-		Use:   "eval --model FILE [--model FILE] --data FILE",
+		Use:   "eval (--model FILE [--model FILE] | --state DIR --in-order | --http URL --in-order) --data FILE",
 		Short: "how a snapshot does on labelled data, and compared with what",
 		Long: `eval says how a snapshot does on labelled data, beside what the best constant does on them: the majority class and the shares of
 the classes, or the mean of the labels (their quantile for the absolute and the quantile loss). Of classes it tells accuracy, log loss,
@@ -41,15 +43,30 @@ predicted class. Of numbers it tells R2, root mean squared and mean absolute err
 With a second --model it tells both on the events that fit both, and the differences, second minus first, with 95 % intervals: normal ones
 of the paired differences, by the delta method for root mean squares, by Agresti and Min for shares.
 
+With --state or --http, and --in-order, it evaluates a stream by test, then train: the rows are in the order in which their users took
+part, and each is scored by the newest model that the learner kept of those that stood before its round (learner history). It tells
+log loss or mean square, accuracy, the same of late as the model remembers, and alarms: the figures of learner simulate. How fine that is
+follows from state.snapshots. Users who took part and were not counted shift the rows after them by as many.
+
 Data in which a declared class never occurs, or whose labels are all equal, are refused, because labels that are typed wrong look so;
 --absent-classes accepts them. An event that does not fit the declaration is left out; which ones they are is said on standard error, by
 line and column, never by content. What is told depends on single events and has no privacy guarantee: it is for whoever may see them.`,
 		Example: "  learner eval --model model.json --data a9a.t.gz --json\n" +
-			"  learner eval --model old.json --model new.json --data a9a.t.gz --plot calibration.svg",
+			"  learner eval --model old.json --model new.json --data a9a.t.gz --plot calibration.svg\n" +
+			"  learner eval --state /var/lib/panlearn/prices --in-order --data prices.csv",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			e.decides = c.Flags().Changed("threshold")
+			streams := e.where.StateDir != "" || e.where.URL != ""
 			switch n := len(e.models); {
+			case streams != e.inOrder:
+				return cli.Usagef("--in-order goes with --state or --http, and these with it: the rows are in the order in which their users took part")
+			case streams && (n > 0 || e.decides || e.picture != "" || e.absentClasses):
+				return cli.Usagef("--in-order: --model, --threshold, --plot and --absent-classes are of single models")
+			case streams && e.data == "":
+				return cli.Usagef("--data: name a data file (- is standard input)")
+			case streams:
+				return e.stream(c, asJSON)
 			case n == 0 || e.data == "":
 				return cli.Usagef("--model and --data: name a snapshot and a data file (- is standard input)")
 			case n > 2:
@@ -74,6 +91,8 @@ line and column, never by content. What is told depends on single events and has
 	c.Flags().Lookup("threshold").DefValue = ""
 	c.Flags().BoolVar(&e.absentClasses, "absent-classes", false, "accept data in which a class never occurs, or all labels are equal")
 	c.Flags().StringVar(&e.picture, "plot", "", "draw what probabilities are worth, occurred over predicted, into a `FILE`: .png or .svg")
+	e.where.Flags(c.Flags())
+	c.Flags().BoolVar(&e.inOrder, "in-order", false, "score each row by the model that stood before its round; with --state or --http")
 	asJSON.Flag(c.Flags())
 	return c
 }

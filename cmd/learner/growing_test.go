@@ -41,10 +41,10 @@ func TestFeaturesThatGrow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	losses := out.runs[0].Prequential.losses
-	late := 0.0
-	for _, l := range losses[len(losses)*3/4:] {
-		late += l / float64(len(losses)-len(losses)*3/4)
+	curve := out.runs[0].Prequential.Curve
+	late, quarter := 0.0, curve[len(curve)*3/4:]
+	for _, stretch := range quarter {
+		late += *stretch.LogLoss / float64(len(quarter))
 	}
 	if late > 0.51 {
 		t.Errorf("log loss of the last quarter: %.4f, want at most 0.51", late)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/panlearn/panlearn/internal/prequential"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/practical"
 )
@@ -30,7 +31,7 @@ func TestLearnedOfAStream(t *testing.T) {
 func TestAlarmsOfRuns(t *testing.T) {
 	loss := 0.5
 	run := func(alarms ...uint64) simulated {
-		return simulated{Prequential: &prequential{Users: 1000, LogLoss: &loss, Accuracy: &loss, Alarms: alarms, AlarmCount: float64(len(alarms))}}
+		return simulated{Prequential: &prequential.Score{Users: 1000, LogLoss: &loss, Accuracy: &loss, Alarms: alarms, AlarmCount: float64(len(alarms))}}
 	}
 	mean := func(x []float64) (sum float64) {
 		for _, v := range x {
@@ -46,7 +47,7 @@ func TestAlarmsOfRuns(t *testing.T) {
 		{[]simulated{run(250, 750), run(500)}, ", 1.5 alarms"},
 		{[]simulated{run(500), run(600)}, ", 1 alarm"},
 	} {
-		if got := foldPrequential(one.runs, mean).String(); !strings.HasSuffix(got, one.want) {
+		if got := prequential.Fold(scoresOf(one.runs), mean).String(); !strings.HasSuffix(got, one.want) {
 			t.Errorf("%q, want %q at its end", got, one.want)
 		}
 	}

@@ -11,23 +11,24 @@ import (
 	"gonum.org/v1/plot/vg"
 
 	"github.com/panlearn/panlearn/internal/cli"
+	"github.com/panlearn/panlearn/internal/prequential"
 	"github.com/panlearn/panlearn/internal/sim"
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
 // An online is a learner without privacy on the rows of a task without an end.
 type online struct {
-	Name        string       `json:"name"`
-	Mechanism   string       `json:"mechanism"`
-	Prequential *prequential `json:"prequential,omitempty"`
-	Reason      string       `json:"reason,omitempty"` // it was left out for; empty: it was not
+	Name        string             `json:"name"`
+	Mechanism   string             `json:"mechanism"`
+	Prequential *prequential.Score `json:"prequential,omitempty"`
+	Reason      string             `json:"reason,omitempty"` // it was left out for; empty: it was not
 }
 
 func (o online) String() string {
 	if o.Reason != "" {
 		return "none: " + o.Reason
 	}
-	return fmt.Sprintf("%s (%s)", o.Prequential.scores(), o.Mechanism)
+	return fmt.Sprintf("%s (%s)", o.Prequential.Figures(), o.Mechanism)
 }
 
 // mostWork is the most rows times parameters of a stream that window learns from: minutes.
@@ -37,7 +38,7 @@ const mostWork = 1e8
 func (s *simulation) follows() bool { return manifest.Gradients(s.job.Plan).GetTop() > 0 }
 
 // online has learners without privacy follow the rows of a run in its order, and scores the rows that the run scored.
-func (s *simulation) online(ctx context.Context, progress io.Writer, like *prequential) (out []online, err error) {
+func (s *simulation) online(ctx context.Context, progress io.Writer, like *ahead) (out []online, err error) {
 	c := sim.OnlineConfig{Loss: s.job.Loss, Features: s.job.Features.Dim(), Intercept: s.job.Spec.Intercept != 0}
 	work := float64(len(like.order)) * float64(c.Loss.Parameters(c.Features))
 	for _, one := range []struct {
@@ -49,7 +50,7 @@ func (s *simulation) online(ctx context.Context, progress io.Writer, like *prequ
 	} {
 		if one.Name == "window" && work > mostWork {
 			one.Reason = fmt.Sprintf("%d rows of %d parameters take too long to fit again and again", len(like.order), c.Loss.Parameters(c.Features))
-		} else if one.Prequential, err = s.ahead(ctx, one.make(), like); err != nil {
+		} else if one.Prequential, err = s.learnAhead(ctx, one.make(), like); err != nil {
 			return nil, err
 		}
 		fmt.Fprintf(progress, "%s: %s\n", one.Name, one.online)
@@ -58,14 +59,14 @@ func (s *simulation) online(ctx context.Context, progress io.Writer, like *prequ
 	return out, nil
 }
 
-// ahead scores a learner on each row before it learns from it.
-func (s *simulation) ahead(ctx context.Context, learner sim.Online, like *prequential) (*prequential, error) {
-	p := &prequential{Alarms: []uint64{}}
+// learnAhead scores a learner on each row before it learns from it.
+func (s *simulation) learnAhead(ctx context.Context, learner sim.Online, like *ahead) (*prequential.Score, error) {
+	p := prequential.New(s.job.Spec)
 	for k, i := range like.order {
 		for _, e := range like.rowsOf(i) {
 			if k >= like.from {
 				row, theta := learner.Ready(e)
-				p.add(s.predictor(theta), row, s.half())
+				p.Add(s.predictor(theta), row)
 			}
 			if s.job.Loss.CheckLabel(e.Label) != nil {
 				continue
@@ -75,7 +76,7 @@ func (s *simulation) ahead(ctx context.Context, learner sim.Online, like *preque
 			}
 		}
 	}
-	p.end(s.job.Spec.Classification())
+	p.End()
 	return p, nil
 }
 
@@ -84,27 +85,27 @@ func (s *simulation) ahead(ctx context.Context, learner sim.Online, like *preque
 func (r simulateReport) drawStream(file string) error {
 	type line struct {
 		name string
-		of   []*prequential
+		of   []*prequential.Score
 	}
 	lines := []line{{name: "private"}}
 	for _, run := range r.Runs {
 		lines[0].of = append(lines[0].of, run.Prequential)
 	}
 	if r.NonPrivate.Prequential != nil {
-		lines = append(lines, line{"not private", []*prequential{r.NonPrivate.Prequential}})
+		lines = append(lines, line{"not private", []*prequential.Score{r.NonPrivate.Prequential}})
 	}
 	for _, o := range r.Online {
 		if o.Prequential != nil {
-			lines = append(lines, line{o.Name, []*prequential{o.Prequential}})
+			lines = append(lines, line{o.Name, []*prequential.Score{o.Prequential}})
 		}
 	}
 	var all []*plot.Plot
 	for _, panel := range []struct {
 		label string
-		of    func(scored) *float64
+		of    func(prequential.Stretch) *float64
 	}{
-		{"accuracy", func(s scored) *float64 { return s.Accuracy }}, {"log loss", func(s scored) *float64 { return s.LogLoss }},
-		{"loss", func(s scored) *float64 { return s.Loss }}, {"mean square", func(s scored) *float64 { return s.SquaredError }},
+		{"accuracy", func(s prequential.Stretch) *float64 { return s.Accuracy }}, {"log loss", func(s prequential.Stretch) *float64 { return s.LogLoss }},
+		{"loss", func(s prequential.Stretch) *float64 { return s.Loss }}, {"mean square", func(s prequential.Stretch) *float64 { return s.SquaredError }},
 	} {
 		p := plot.New()
 		p.Title.Text = fmt.Sprintf("%s: epsilon = %s, delta = %g", r.Task, cli.Upper(r.Epsilon, 3), r.Delta)
@@ -131,7 +132,7 @@ func (r simulateReport) drawStream(file string) error {
 }
 
 // stretched are the points of a score over several runs.
-func stretched(runs []*prequential, of func(scored) *float64) (points []spot) {
+func stretched(runs []*prequential.Score, of func(prequential.Stretch) *float64) (points []spot) {
 	for k, at := range runs[0].Curve {
 		var values []float64
 		for _, r := range runs {

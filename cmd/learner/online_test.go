@@ -35,8 +35,8 @@ func TestOnlineBesideAStream(t *testing.T) {
 		if p.Users != out.Runs[0].Prequential.Users || *p.LogLoss > *private.LogLoss+0.1 || *p.LogLoss < *private.LogLoss-0.1 {
 			t.Errorf("%s: %d rows, log loss %.3f; private %d rows, %.3f", o.Name, p.Users, *p.LogLoss, out.Runs[0].Prequential.Users, *private.LogLoss)
 		}
-		for k, y := range out.Runs[0].Prequential.labels {
-			if p.labels[k] != y {
+		for k, y := range out.Runs[0].Prequential.Labels {
+			if p.Labels[k] != y {
 				t.Fatalf("%s scores another row at %d", o.Name, k)
 			}
 		}
@@ -44,8 +44,8 @@ func TestOnlineBesideAStream(t *testing.T) {
 	if out.Diverges != nil {
 		t.Errorf("a stream that was followed is said to diverge: %s", out.Diverges.Text)
 	}
-	if n := len(private.Curve) + len(out.Runs[0].Prequential.Curve); n != stretches {
-		t.Errorf("%d points of curves, want %d of a run and none of the mean", n, stretches)
+	if n := len(private.Curve) + len(out.Runs[0].Prequential.Curve); n != 30 {
+		t.Errorf("%d points of curves, want 30 of a run and none of the mean", n)
 	}
 	file := filepath.Join(t.TempDir(), "stream.svg")
 	if err := out.drawStream(file); err != nil {
@@ -82,7 +82,7 @@ func TestShuffledRowsAreScored(t *testing.T) {
 	}
 	first := int(s.job.Plan.Phases[0].Cohort)
 	rows := s.order.order(m.rows, 5)
-	for k, y := range out.runs[0].Prequential.labels {
+	for k, y := range out.runs[0].Prequential.Labels {
 		if y != rows[first+k].Label {
 			t.Fatalf("row %d is scored with the label of another", k)
 		}

@@ -119,7 +119,7 @@ on the broker again, which leads to the same bytes.`,
 	c.Flags().StringVar(&dir, "state", "", "`DIR` of the learner's state, created if missing")
 	c.Flags().StringVar(&identity, "identity", "", "`FILE` of the learner's signing key, created if missing (default: in the user's configuration folder)")
 	c.Flags().StringVar(&stageKey, "stage-key", "", "public `KEY` of the shuffle stage in hexadecimal (default: trust the one that is there first)")
-	c.Flags().StringVar(&serve, "http", "", "`ADDR` for a live page at /, and /metrics, /healthz, /readyz and /v1/snapshot, such as 127.0.0.1:9090; a port alone is of this machine only")
+	c.Flags().StringVar(&serve, "http", "", "`ADDR` for a live page at /, and /metrics, /healthz, /readyz, /v1/snapshot and /v1/history, such as 127.0.0.1:9090; a port alone is of this machine only")
 	c.Flags().StringArrayVar(&stages, "stage-http", nil, "`URL` of an ingest shuffle --http, such as http://stage:9091: the page then shows how full the round is, and whether a stage works; repeatable, for each process and those that stand by")
 	c.Flags().StringVar(&reports, "reports", "", "where a new task's broker keeps sealed reports: file, or memory (faster; lost with the broker) "+
 		"(default: file, and memory under the trusts pan and shuffle+pan)")

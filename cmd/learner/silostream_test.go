@@ -65,9 +65,9 @@ schedule: {continuous: adaptive}
 			t.Errorf("%s: %d rows in %d rounds, want %d: every block once", trust, p.Users, out.rounds, want)
 		}
 		mean := func(from, to float64) (sum float64) {
-			part := p.losses[int(from*float64(len(p.losses))):int(to*float64(len(p.losses)))]
-			for _, l := range part {
-				sum += l / float64(len(part))
+			part := p.Curve[int(from*float64(len(p.Curve))):int(to*float64(len(p.Curve)))]
+			for _, stretch := range part {
+				sum += *stretch.LogLoss / float64(len(part))
 			}
 			return sum
 		}

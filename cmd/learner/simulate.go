@@ -355,7 +355,7 @@ func (s *simulation) run(ctx context.Context, progress io.Writer, first uint64, 
 		out.NonPrivate = exact.runs[0]
 	}
 	if s.follows() {
-		if out.Online, err = s.online(ctx, progress, own.runs[0].Prequential); err != nil {
+		if out.Online, err = s.online(ctx, progress, own.scores); err != nil {
 			return out, err
 		}
 	}
@@ -382,6 +382,7 @@ type series struct {
 	rounds uint64
 	first  *practical.Summary // of the first seed
 	curve  []spot
+	scores *ahead // of the first seed of a task without an end
 }
 
 // trials are several seeds of one configuration.
@@ -407,10 +408,9 @@ func (s *simulation) series(ctx context.Context, t trials, c sim.Config) (series
 		if s.watch {
 			c.OnRound = s.observer(&seen, c.Plan)
 		}
-		var ahead *prequential
+		var scores *ahead
 		if manifest.Endless(c.Plan) {
-			ahead = &prequential{}
-			c.OnRound = ahead.watch(s, c, c.OnRound)
+			scores = s.newAhead(&c)
 		}
 		result, err := sim.Run(ctx, c)
 		c.OnRound = nil
@@ -423,11 +423,12 @@ func (s *simulation) series(ctx context.Context, t trials, c sim.Config) (series
 		}
 		one.Seed = &seed
 		one.progressive(result.Validation)
-		if ahead != nil {
-			ahead.end(s.job.Spec.Classification())
-			one.Prequential = ahead
+		if scores != nil {
+			scores.End()
+			one.Prequential = scores.Score
 		}
 		if len(out.runs) == 0 {
+			out.scores = scores
 			out.first = result.Learned.Summary()
 		}
 		out.runs, out.rounds = append(out.runs, one), result.Rounds

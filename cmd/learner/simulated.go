@@ -6,6 +6,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/panlearn/panlearn/internal/model"
+	"github.com/panlearn/panlearn/internal/prequential"
 	"github.com/panlearn/panlearn/internal/sim"
 	"github.com/panlearn/panlearn/learner/method"
 )
@@ -30,7 +31,7 @@ type simulated struct {
 	ProgressiveLoss     *float64           `json:"progressive_loss,omitempty"`
 	ProgressiveAccuracy *float64           `json:"progressive_accuracy,omitempty"`
 	Progressive         *method.Validation `json:"progressive,omitempty"` // of one run
-	Prequential         *prequential       `json:"prequential,omitempty"` // of a task without an end
+	Prequential         *prequential.Score `json:"prequential,omitempty"` // of a task without an end
 }
 
 // score evaluates a model on the training and test data.
@@ -114,7 +115,7 @@ func over(runs []simulated, fold func([]float64) float64) simulated {
 			*to = &folded
 		}
 	}
-	out.Prequential = foldPrequential(runs, fold)
+	out.Prequential = prequential.Fold(scoresOf(runs), fold)
 	return out
 }
 

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -92,6 +93,9 @@ func printStatus(w io.Writer, s statedir.Status) error {
 	if err == nil {
 		err = printValidation(w, s.Kind, s.Validation, s.RMSE)
 	}
+	if err == nil {
+		err = printKept(w, s)
+	}
 	if t := s.Tracking; t != nil && err == nil {
 		_, err = fmt.Fprintf(w, "stream        %s\n", wording.Tracking(*t, s.Kind))
 	}
@@ -107,6 +111,25 @@ func printStatus(w io.Writer, s statedir.Status) error {
 	if s.Ended && err == nil {
 		_, err = fmt.Fprintf(w, "ended: %s\n", s.EndReason)
 	}
+	return err
+}
+
+// printKept says which model was kept last, and which was released again.
+func printKept(w io.Writer, s statedir.Status) error {
+	if k := s.Kept; k != nil {
+		if _, err := fmt.Fprintf(w, "kept          the model of round %d, %s; learner history has the others\n", k.Round, k.Time.Format(time.RFC3339)); err != nil {
+			return err
+		}
+	}
+	b := s.Rollback
+	if b == nil {
+		return nil
+	}
+	stands := ""
+	if b.After == s.Round {
+		stands = ", and stands"
+	}
+	_, err := fmt.Fprintf(w, "rolled back   after round %d to the model of round %d, %s%s\n", b.After, b.To, b.Time.Format(time.RFC3339), stands)
 	return err
 }
 
@@ -189,16 +212,19 @@ func newSnapshot() *cobra.Command {
 		where  whereFlags
 		output string
 		format string
+		which  whichFlags
 	)
 	c := &cobra.Command{
-		Use:   "snapshot (--state DIR | --http URL)",
-		Short: "write the current model with its privacy statement",
-		Long: `snapshot writes the model that may be released now. The privacy statement is part of every format:
+		Use:   "snapshot (--state DIR | --http URL) [--round ROUND | --at TIME]",
+		Short: "write the current model, or an earlier one, with its privacy statement",
+		Long: `snapshot writes the model that may be released now, or with --round or --at an earlier one that is kept (learner history). The
+privacy statement is part of every format:
 
   json  everything that is known of the model: weights in the units of the data, features, privacy, declaration
   npy   a .npz container for numpy.load: the arrays weights and intercept, and the rest of the JSON as metadata.json
   onnx  a graph that scores raw events, feature map included, for ONNX runtimes; the statement is in its metadata`,
 		Example: "  learner snapshot --state /var/lib/panlearn/a9a -o model.json\n" +
+			"  learner snapshot --state /var/lib/panlearn/a9a --at '24h ago' -o yesterday.json\n" +
 			"  learner snapshot --state /var/lib/panlearn/a9a --format onnx -o model.onnx",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -211,7 +237,11 @@ func newSnapshot() *cobra.Command {
 			if format != "json" && (output == "" || output == "-") && cli.Terminal(os.Stdout) && c.OutOrStdout() == io.Writer(os.Stdout) {
 				return cli.Usagef("--format %s is not text: name a file with -o", format)
 			}
-			doc, err := where.ask(c.Context(), statedir.AskSnapshot)
+			question, err := which.question(c.Flags())
+			if err != nil {
+				return err
+			}
+			doc, err := where.ask(c.Context(), question)
 			if err != nil {
 				return err
 			}
@@ -229,9 +259,35 @@ func newSnapshot() *cobra.Command {
 		},
 	}
 	where.Flags(c.Flags())
+	which.Flags(c.Flags())
 	c.Flags().StringVarP(&output, "output", "o", "", "`FILE` to write instead of standard output")
 	c.Flags().StringVar(&format, "format", "json", "format of the model: json, npy (a .npz container) or onnx; if not set, what the ending .npz, .npy or .onnx of the output says, else json")
 	return c
+}
+
+// whichFlags say which of the models that are kept is meant.
+type whichFlags struct {
+	round uint64
+	at    string
+}
+
+func (f *whichFlags) Flags(flags *pflag.FlagSet) {
+	flags.Uint64Var(&f.round, "round", 0, "the model after `ROUND`, if it is kept")
+	flags.Lookup("round").DefValue = ""
+	flags.StringVar(&f.at, "at", "", "the newest model that is kept of those that stood by `TIME`: RFC 3339, a date, or \"24h ago\"")
+}
+
+func (f *whichFlags) question(flags *pflag.FlagSet) (statedir.Question, error) {
+	switch of := flags.Changed("round"); {
+	case of && f.at != "":
+		return "", cli.Usagef("--round and --at: want one of them")
+	case of:
+		return statedir.SnapshotOf(f.round), nil
+	case f.at != "":
+		at, err := momentOf(f.at, time.Now())
+		return statedir.SnapshotAt(at), err
+	}
+	return statedir.AskSnapshot, nil
 }
 
 // formatOf is the format that the name of a file asks for.

@@ -152,7 +152,7 @@ func TestRandomStreams(t *testing.T) {
 		}
 		p := out.runs[0].Prequential
 		what := fmt.Sprintf("stream %d: %d features, epsilon %v, %d users, horizon %d: log loss %.4f, expected error %.4f", k, len(m.indicators), m.epsilon, p.Users,
-			m.horizon, *p.LogLoss, p.tracking)
+			m.horizon, *p.LogLoss, p.Tracking)
 		t.Log(what)
 		if p.Diverged {
 			above = append(above, what)

@@ -62,6 +62,7 @@ const (
 	sectionLost     = "how-to/runbook.md, “The broker lost records”"
 	sectionClocks   = "how-to/runbook.md, “Clocks”"
 	sectionVoids    = "how-to/runbook.md, “Rounds are void one after another”"
+	sectionBadModel = "how-to/runbook.md, “A bad model went out”"
 )
 
 func (st *state) verdict(task Task, now time.Time) Verdict {
@@ -253,7 +254,11 @@ func (st *state) shortOf(task Task) string {
 func (st *state) learning() Verdict {
 	v := Verdict{Level: Good, Title: "Learning.", // one title for all rounds, which may be short
 		Detail: fmt.Sprintf("Round %s: %s are asked for.", st.roundOf(), counted(st.announced.cohort, wording.Report))}
-	switch t := st.progress.Tracking; {
+	switch t, b := st.progress.Tracking, st.progress.Rollback; {
+	case b != nil && b.After == st.progress.Round:
+		v.Level, v.Title, v.Section = Warn, "Learning: an earlier model was released again.", sectionBadModel
+		v.Do = fmt.Sprintf("Nothing has to be done. After round %d the model of round %d stands again, and the round after this one starts from it. This one was asked at "+
+			"the model that was withdrawn: it is counted, and teaches nothing. learner rollback takes it back.", b.After, b.To)
 	case t != nil && t.Alarm:
 		v.Level, v.Title, v.Section = Warn, "Learning: the stream has changed, and the model follows.", sectionAlerts
 		v.Detail += fmt.Sprintf(" The last round is %s deviations farther from the model than expected; %s is the alarm.", number(t.Surprise), number(method.Alarm))

@@ -201,6 +201,14 @@ var situations = map[string]struct {
 		w.learn(6)
 		w.Trouble("the stream ROUNDS is missing.")
 	}, Warn, []string{"The broker fails the learner: the stream ROUNDS is missing.", "doctor --role learner"}, sectionAlerts},
+	"an earlier model was released again": {func(w *scene) {
+		w.learn(6)
+		now, _ := w.look()
+		at := now.progress
+		at.Kept = &service.Moment{Round: 6}
+		at.Rollback = &service.Rollback{To: 3, After: 6}
+		w.Resumed(at)
+	}, Warn, []string{"Learning: an earlier model was released again.", "After round 6 the model of round 3 stands again", "teaches nothing", "learner rollback takes it back"}, sectionBadModel},
 	"the broker works again": {func(w *scene) {
 		w.learn(6)
 		w.Trouble("the broker's disk is full")
@@ -309,6 +317,19 @@ func TestVerdicts(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestKeptModelsAreShown: the page of a task without an end names the newest model that is kept, and the last rollback.
+func TestKeptModelsAreShown(t *testing.T) {
+	w := newScene()
+	w.learn(6)
+	now, _ := w.look()
+	at := now.progress
+	at.Rounds, at.Kept, at.Rollback = 0, &service.Moment{Round: 5}, &service.Rollback{To: 2, After: 4}
+	w.Resumed(at)
+	if got, want := text(w.document(t).byID("tiles")), "the model of round 5 is kept; rolled back after round 4 to the model of round 2"; !strings.Contains(got, want) {
+		t.Errorf("the tiles say %q, want %q", got, want)
 	}
 }
 

@@ -137,6 +137,11 @@ func (st *state) tiles(task Task, level Level, now time.Time) (tiles []Tile) {
 		steps.Note = "the task has not begun"
 	case p.Rounds > 0:
 		steps.Note = "of " + count(p.Rounds) + " planned"
+	case p.Kept != nil:
+		steps.Note += fmt.Sprintf("; the model of round %d is kept", p.Kept.Round)
+	}
+	if b := p.Rollback; b != nil {
+		steps.Note += fmt.Sprintf("; rolled back after round %d to the model of round %d", b.After, b.To)
 	}
 	if n := st.passed(); n > 0 {
 		steps.Note += fmt.Sprintf(", and %s void", count(n))

@@ -21,6 +21,9 @@ type Predictor struct {
 	spec *task.Spec
 }
 
+// Spec returns the task that the model is of, as its snapshot declares it.
+func (p Predictor) Spec() *task.Spec { return p.spec }
+
 // NewPredictor reads a snapshot back. The format of the data may be another than the one the task learned from; empty
 // is the task's own.
 func NewPredictor(s Snapshot, format task.Format) (Predictor, error) {

@@ -21,10 +21,12 @@ const Version = 1
 type Snapshot struct {
 	FormatVersion int    `json:"format_version"`
 	Task          string `json:"task"`
-	Round         uint64 `json:"round"`           // last committed
-	ModelVersion  uint64 `json:"model_version"`   // steps taken; 0 is the start
-	Ended         bool   `json:"ended,omitempty"` // the task is over: no newer model comes
-	Loss          string `json:"loss"`
+	Round         uint64 `json:"round"`         // last committed
+	ModelVersion  uint64 `json:"model_version"` // steps taken and rollbacks; 0 is the start
+	// RolledBackTo is the round whose model this is, where it was released again after Round.
+	RolledBackTo uint64 `json:"rolled_back_to,omitempty"`
+	Ended        bool   `json:"ended,omitempty"` // the task is over: no newer model comes
+	Loss         string `json:"loss"`
 	// Weights has a row for each score, one but for softmax; its columns belong to Features one by one. Intercept is the
 	// constant of each score.
 	Weights   Rows              `json:"weights"`

@@ -41,6 +41,8 @@ type Learner struct {
 	surprise      prometheus.Gauge
 	memory        prometheus.Gauge
 	trackingError prometheus.Gauge
+	kept          prometheus.Gauge
+	rolledBack    prometheus.Gauge
 }
 
 // roundBuckets are durations of a round in seconds, to a day.
@@ -85,6 +87,8 @@ func NewLearner(r prometheus.Registerer, task string) (*Learner, error) {
 	m.surprise = f.gauge("panlearn_learner_stream_surprise", "Of a task without end: by how many deviations the last round was farther from the model than expected. Above 4 the stream has changed.")
 	m.memory = f.gauge("panlearn_learner_stream_memory_users", "Of a task without end: users whose events the model remembers, about.")
 	m.trackingError = f.gauge("panlearn_learner_stream_expected_error", "Of a task without end: expected excess of the loss over that of the optimum, about.")
+	m.kept = f.gauge("panlearn_learner_kept_model_round", "Round of the newest model that is kept beside the current one; 0: none is.")
+	m.rolledBack = f.gauge("panlearn_learner_rollback_round", "Round after which an earlier model was last released again; 0: none was.")
 	for _, outcome := range []string{"applied", "void"} {
 		m.rounds.WithLabelValues(outcome)
 	}
@@ -163,6 +167,12 @@ func (m *Learner) progress(p service.Progress) {
 	m.epsilonBudget.Set(p.EpsilonBudget)
 	m.delta.Set(p.Delta)
 	m.model.Set(p.ModelNorm)
+	if k := p.Kept; k != nil {
+		m.kept.Set(float64(k.Round))
+	}
+	if b := p.Rollback; b != nil {
+		m.rolledBack.Set(float64(b.After))
+	}
 	if t := p.Tracking; t != nil {
 		m.surprise.Set(t.Surprise)
 		m.memory.Set(t.Memory)
@@ -201,9 +211,9 @@ type timedStore struct {
 	metrics *Learner
 }
 
-func (s timedStore) Commit(ctx context.Context, next state.Checkpoint, entries []state.Entry) error {
+func (s timedStore) Commit(ctx context.Context, next state.Checkpoint, entries []state.Entry, kept ...state.Kept) error {
 	begun := time.Now()
-	err := s.Store.Commit(ctx, next, entries)
+	err := s.Store.Commit(ctx, next, entries, kept...)
 	s.metrics.commit.Observe(time.Since(begun).Seconds())
 	return err
 }

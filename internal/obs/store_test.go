@@ -18,7 +18,7 @@ var errBroken = errors.New("broken")
 // slowStore fails every commit after two seconds.
 type slowStore struct{ state.Store }
 
-func (slowStore) Commit(context.Context, state.Checkpoint, []state.Entry) error {
+func (slowStore) Commit(context.Context, state.Checkpoint, []state.Entry, ...state.Kept) error {
 	time.Sleep(2 * time.Second)
 	return errBroken
 }

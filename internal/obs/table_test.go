@@ -121,7 +121,7 @@ func unit(name string) string {
 		}
 	case suffix("_cohort_reports"), suffix("_cohort_size"), suffix("_cohort_minimum"):
 		return "reports"
-	case suffix("_round"), suffix("_round_announced"):
+	case suffix("_round"), suffix("_round_announced"), suffix("_rollback_round"):
 		return "round number"
 	case suffix("_queue_messages"):
 		return "messages"

@@ -109,26 +109,33 @@ func NewBank(c BankConfig) (*Bank, error) {
 	if err != nil {
 		return nil, fmt.Errorf("bank: %w", err)
 	}
-	out := &Bank{base: b, cfg: c, curvature: s.Curvature, residual: 1, cohort: c.Layout.Base, users: float64(c.Layout.MomentUsers), calm: true, gain: 1}
+	out := &Bank{base: b, cfg: c, users: float64(c.Layout.MomentUsers), calm: true}
 	if !(c.Known >= 0) {
 		return nil, fmt.Errorf("bank: variance %v around the start, want at least 0", c.Known)
 	}
-	one, rest := out.split(out.start)
-	spread := interceptShare * s.Spread
-	out.intercepts = newFilters(one, spread*spread/float64(c.Blocks), interceptScales, c.around)
-	out.weights = newFilters(rest, s.Spread*s.Spread/float64(max(len(rest), 1)), weightScales, c.around)
+	out.begin(out.start, c.Known)
 	return out, nil
 }
 
-// around is the variance around the start of a filter that would begin with v around what a look says.
-func (c BankConfig) around(v float64) float64 {
-	switch {
-	case c.Known == 0:
-		return v
-	case math.IsInf(c.Known, 1):
-		return knownShare * v
+// begin puts all filters at a point, as before the first round. known is the variance of one coordinate of the optimum around it,
+// as in BankConfig.
+func (b *Bank) begin(at []float64, known float64) {
+	s := b.cfg.Stream
+	around := func(v float64) float64 {
+		switch {
+		case known == 0:
+			return v
+		case math.IsInf(known, 1):
+			return knownShare * v
+		}
+		return min(known, v)
 	}
-	return min(c.Known, v)
+	one, rest := b.split(at)
+	spread := interceptShare * s.Spread
+	b.intercepts = newFilters(one, spread*spread/float64(b.cfg.Blocks), interceptScales, around)
+	b.weights = newFilters(rest, s.Spread*s.Spread/float64(max(len(rest), 1)), weightScales, around)
+	b.curvature, b.num, b.den, b.last, b.residual = s.Curvature, 0, 0, secant{}, 1
+	b.cohort, b.surprise, b.gain, b.memory, b.since = b.cfg.Layout.Base, 0, 1, 0, [2]past{}
 }
 
 // split takes the intercepts, the last numbers of the blocks, and the weights out of a vector.

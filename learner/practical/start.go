@@ -1,13 +1,22 @@
 package practical
 
-import "github.com/panlearn/panlearn/learner/convex"
+import (
+	"slices"
+
+	"github.com/panlearn/panlearn/learner/convex"
+)
 
 // from returns the declared start in coordinates w, without a whitener; what the looks say where none is declared.
 func (p Problem) from(l *Learned, looks []float64) []float64 {
 	if p.Start == nil {
 		return looks
 	}
-	w := l.Frame.Unfold(p.Start, p.Intercept)
+	return p.unscaled(l, p.Start)
+}
+
+// unscaled takes a model in plain coordinates into those of the frame, without its whitener.
+func (p Problem) unscaled(l *Learned, model []float64) []float64 {
+	w := l.Frame.Unfold(model, p.Intercept)
 	n := l.Frame.Dim()
 	for i := range w {
 		if l.Frame.Intercept != 0 && i%n == n-1 {
@@ -16,4 +25,17 @@ func (p Problem) from(l *Learned, looks []float64) []float64 {
 		w[i] = min(max(w[i]/l.Gain, -convex.MaxScale), convex.MaxScale)
 	}
 	return w
+}
+
+// Within returns a model in plain coordinates in those of steps: the inverse of Learned.Model.
+func (p Problem) Within(l *Learned, model []float64) ([]float64, error) {
+	w := p.unscaled(l, model)
+	block := make([]float64, l.Frame.Dim())
+	for part := range slices.Chunk(w, len(block)) {
+		if err := l.Frame.Unwhiten(block, part); err != nil {
+			return nil, err
+		}
+		copy(part, block)
+	}
+	return w, nil
 }

@@ -98,6 +98,8 @@ func (s *Service) pause(ctx context.Context) error {
 		}
 		s.unsure = s.unsure || wake.Subject == ""
 	case <-s.config.Finish.changed:
+	case <-s.config.History.changed:
+		s.edited(ctx)
 	case <-timer.C:
 	}
 	return nil

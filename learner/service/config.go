@@ -36,6 +36,11 @@ type Config struct {
 	// Finish is asked at each round whether the task is to end. Nil never ends it before its plan does.
 	Finish *Finisher
 
+	// History writes the records of rounds, and changes the state between them; nil: one of Store, which nobody else uses.
+	History *History
+	// Snapshots says which models are kept.
+	Snapshots Retention
+
 	Observer Observer      // nil observes nothing
 	Logger   *slog.Logger  // nil discards
 	Poll     time.Duration // longest time between looks at the broker; default 1 s
@@ -81,6 +86,9 @@ func (c *Config) validate() error {
 	if c.Finish == nil {
 		c.Finish = NewFinisher()
 	}
+	if c.History == nil && c.Store != nil {
+		c.History = NewHistory(c.Store)
+	}
 	if c.Observer == nil {
 		c.Observer = nobody{}
 	}
@@ -89,7 +97,7 @@ func (c *Config) validate() error {
 
 // An Observer is told what happened, for metrics and progress. Its methods must return quickly.
 type Observer interface {
-	// Resumed is called once, with what is committed at the start.
+	// Resumed is called with what is committed: at the start, and after somebody changed it between two rounds.
 	Resumed(Progress)
 	// Announced is called when round r stands on the broker.
 	Announced(round, cohort uint64)

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+	"time"
 
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/convex"
@@ -36,6 +38,11 @@ type commit struct {
 	next    state.Checkpoint
 	entries []state.Entry
 	applied Applied // zero at the start
+	record  Record
+	model   []float64 // after a step; nil: as before
+	// redone is the record of the round before with a rollback that the standing rounds tell of; nil: none.
+	redone *Record
+	before []byte // the model before that rollback
 }
 
 // begin decides the first commit: the signed task, the algorithm at its start, round 1 reserved.
@@ -139,13 +146,56 @@ func (c *core) apply(msg stream.Message, finish bool, p pace) (commit, error) {
 	if out.next.LastBatch, err = json.Marshal(summary(batch, c.place.Cohort)); err != nil {
 		return commit{}, err
 	}
+	out.record.Unused = c.withdrawn(alg.Query())
 	settled, err := c.settle(&out, batch, hash, alg)
 	if err != nil {
 		return commit{}, fmt.Errorf("batch of round %d: %w", c.round.Round, err)
 	}
 	out.entries = append(out.entries, settled)
-	err = c.follow(&out, alg, finish, p)
-	return out, err
+	if err := c.follow(&out, alg, finish, p); err != nil {
+		return commit{}, err
+	}
+	c.describe(&out, msg.Time, alg)
+	return out, nil
+}
+
+// withdrawn reports whether the announced round asks at another point, or in another frame, than the method does: the
+// model was rolled back since.
+func (c *core) withdrawn(q method.Query) bool {
+	if len(c.round.Point) == 0 || c.place.Phase.GetTop() == 0 {
+		return false
+	}
+	return !slices.Equal(q.Point, c.round.Point) || q.Frame != nil && q.Frame.Clip != c.round.Frame.GetClip()
+}
+
+// describe fills in the record of a round, whose batch was stored at a time; zero: now.
+func (c *core) describe(out *commit, stored time.Time, alg learner.Algorithm) {
+	a, r := &out.applied, &out.record
+	if stored.IsZero() {
+		stored = time.Now()
+	}
+	spent := out.next.Ledger.Spent()
+	*r = Record{Round: c.round.Round, Time: stored.UTC(), Users: out.lastUsers(), UsersSoFar: out.next.Ledger.Users(), Steps: out.next.Ledger.Steps,
+		Void: a.Void, Unused: r.Unused, EpsilonSpent: spent.Epsilon, DeltaSpent: spent.Delta}
+	if c.place.Point() == 0 {
+		return
+	}
+	if r.Clip = c.task.Plan.GetClipNorm(); c.round.Frame != nil {
+		r.Clip = c.round.Frame.Clip
+	}
+	if a.Void || r.Unused {
+		return
+	}
+	out.model = alg.Model()
+	if v := a.Validation; v != nil {
+		r.Scores.Loss = &v.Loss.Last
+		if v.Accuracy != nil {
+			r.Scores.Accuracy = &v.Accuracy.Last
+		}
+	}
+	if t := a.Tracking; t != nil {
+		r.Surprise, r.Alarm, r.Memory, r.Error = &t.Surprise, t.Alarm, &t.Memory, &t.Error
+	}
 }
 
 // check holds a batch against the round that it answers.
@@ -199,7 +249,12 @@ func (c *core) settle(out *commit, b *wire.Batch, hash state.Hash, alg learner.A
 	if err != nil {
 		return state.Entry{}, err
 	}
-	if err := alg.Step(estimate); err != nil {
+	if out.record.Unused { // and at the point of the method nobody was asked
+		err = alg.Skip()
+	} else {
+		err = alg.Step(estimate)
+	}
+	if err != nil {
 		return state.Entry{}, err
 	}
 	out.applied.NoiseStd = math.Sqrt(estimate.PrivacyVariance)

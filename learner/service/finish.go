@@ -119,6 +119,13 @@ func (s *Service) awaitBatch(ctx context.Context, c *core) (stream.Message, bool
 // abandon commits the end of the task in place of the next round.
 func (s *Service) abandon(ctx context.Context, c *core) (*core, error) {
 	r := c.round.Round
+	h := s.config.History
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	c, err := s.renewed(ctx, c)
+	if err != nil {
+		return nil, err
+	}
 	step, err := c.giveUp()
 	if err != nil {
 		return nil, err

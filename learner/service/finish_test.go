@@ -256,8 +256,8 @@ type keeping struct {
 	keep func(state.Checkpoint, []state.Entry)
 }
 
-func (k keeping) Commit(ctx context.Context, next state.Checkpoint, entries []state.Entry) error {
-	err := k.Store.Commit(ctx, next, entries)
+func (k keeping) Commit(ctx context.Context, next state.Checkpoint, entries []state.Entry, kept ...state.Kept) error {
+	err := k.Store.Commit(ctx, next, entries, kept...)
 	if err == nil {
 		k.keep(next, entries)
 	}

@@ -28,6 +28,9 @@ type Progress struct {
 	Validation *method.Validation
 	// Tracking says how a learner without an end follows its stream; nil for others, or before the first round of gradients.
 	Tracking *method.Tracking
+	// Kept is the newest model that is kept, nil where none is; Rollback the last rollback, nil where there was none.
+	Kept     *Moment
+	Rollback *Rollback
 	// Baseline is what the best constant does, as far as it was released; nil where it was not.
 	Baseline *practical.Baseline
 }

@@ -24,8 +24,8 @@ type recorder struct {
 	commits []commit
 }
 
-func (r *recorder) Commit(ctx context.Context, next state.Checkpoint, entries []state.Entry) error {
-	err := r.Store.Commit(ctx, next, entries)
+func (r *recorder) Commit(ctx context.Context, next state.Checkpoint, entries []state.Entry, kept ...state.Kept) error {
+	err := r.Store.Commit(ctx, next, entries, kept...)
 	if err == nil {
 		r.commits = append(r.commits, commit{next: next.Clone(), entries: slices.Clone(entries)})
 	}

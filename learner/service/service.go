@@ -160,7 +160,7 @@ func (s *Service) load(ctx context.Context) (*core, error) {
 	if err != nil {
 		return nil, err
 	}
-	progress := progressOf(c.task, at, alg)
+	progress := s.progress(ctx, c.task, at, alg)
 	s.config.Observer.Resumed(progress)
 	s.config.Logger.Info("task loaded", "task", s.config.Task, "round", progress.Round, "rounds", progress.Rounds,
 		"epsilon_spent", progress.EpsilonSpent, "honest_fraction", c.task.Plan.HonestFraction)
@@ -237,20 +237,17 @@ func (s *Service) oneRound(ctx context.Context, c *core, past past) (*core, erro
 	if err != nil {
 		return nil, err
 	}
-	step, err := c.apply(msg, s.endsAfter(r, past), p)
+	step, err := s.consume(ctx, c, msg, s.endsAfter(r, past), p)
 	if err != nil {
 		return nil, err
-	}
-	if err := s.config.Store.Commit(ctx, step.next, step.entries); err != nil {
-		if back := (*state.RollbackError)(nil); errors.As(err, &back) {
-			err = fmt.Errorf("%w: %w: %s", ErrBrokerRolledBack, err, brokerWayOut)
-		}
-		return nil, fmt.Errorf("commit round %d: %w", r, err)
 	}
 	step.applied.Took, step.applied.Waited = time.Since(since), waited
 	s.config.Observer.Applied(step.applied)
 	attributes := []any{"task", s.config.Task, "round", r, "attempt", step.applied.Attempt, "users", step.applied.BatchUsers,
 		"cohort", step.applied.Cohort, "void", step.applied.Void, "epsilon_spent", step.applied.EpsilonSpent, "honest_fraction", c.task.Plan.HonestFraction}
+	if step.record.Unused {
+		attributes = append(attributes, "unused", true)
+	}
 	if v := step.applied.Validation; v != nil {
 		attributes = append(attributes, "progressive_loss", v.Loss.Recent.Value)
 		if v.Accuracy != nil {

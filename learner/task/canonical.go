@@ -11,8 +11,8 @@ import (
 )
 
 // Canonical returns the one encoding of the declaration, which goes into the task hash: JSON without blanks, keys in
-// the order of the types, defaults written out, numbers in their shortest exact form. It fails on a Spec that
-// Validate refuses.
+// the order of the types, defaults written out, numbers in their shortest exact form. State, which is the learner's own,
+// is left out. It fails on a Spec that Validate refuses.
 func (s *Spec) Canonical() ([]byte, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
@@ -20,7 +20,9 @@ func (s *Spec) Canonical() ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(s); err != nil {
+	declared := *s
+	declared.State = nil
+	if err := e.Encode(declared); err != nil {
 		return nil, fmt.Errorf("encode task: %w", err)
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil

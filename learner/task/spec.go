@@ -36,6 +36,8 @@ type Spec struct {
 
 	// Validation is about what reports carry beside the gradient. nil, which no file can say, is none.
 	Validation *Validation `json:"validation,omitempty"`
+
+	State *State `json:"state,omitempty"` // not in the canonical form
 }
 
 // Events says how one event is written in a file or stream: one line each, but for idx and parquet.

@@ -41,7 +41,7 @@ func (s *Spec) Validate() error {
 		return err
 	}
 	for _, check := range []func() error{
-		s.checkPlan, s.checkEvents, s.checkFeatures, s.checkModel, s.checkLabel, s.checkLoss, s.checkPrivacy, s.checkUser, s.checkSilo, s.checkSchedule, s.checkBound, s.checkValidation,
+		s.checkPlan, s.checkEvents, s.checkFeatures, s.checkModel, s.checkLabel, s.checkLoss, s.checkPrivacy, s.checkUser, s.checkSilo, s.checkSchedule, s.checkBound, s.checkValidation, s.checkState,
 	} {
 		if err := check(); err != nil {
 			return err

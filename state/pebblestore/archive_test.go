@@ -27,7 +27,7 @@ func grow(t *testing.T, s *Store, script storetest.Script, rounds uint64) state.
 	for range rounds {
 		next, entries, err := script.Next(at)
 		if err == nil {
-			err = s.Commit(ctx, next, entries)
+			err = s.Commit(ctx, next, entries, script.Kept(next.Cursor.Round)...)
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -47,7 +47,7 @@ func (l *life) run(fs vfs.FS) (failed *Store, err error) {
 				return s, err
 			}
 			l.begun.Add(1)
-			if err := s.Commit(ctx, next, entries); err != nil {
+			if err := s.Commit(ctx, next, entries, l.script.Kept(next.Cursor.Round)...); err != nil {
 				return s, err
 			}
 			l.acked.Add(1)

@@ -10,6 +10,8 @@
 //	"checkpoint"              the newest checkpoint, as state.Checkpoint encodes it
 //	"archived"                sums of the ledger up to the last archived entry, as state.Ledger encodes them
 //	"ledger/" + 8 bytes       a later ledger entry, of this sequence, big-endian, as state.Entry encodes it
+//	"row/" + 8 bytes          what is kept of the round of this number, big-endian, as state.Kept encodes it
+//	"model/" + 8 bytes        the model that is kept of the round, likewise
 //
 // Beside Pebble's files lie FORMAT, the version of the whole, see [FolderFormat], and ledger.archive.
 //

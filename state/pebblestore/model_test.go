@@ -67,7 +67,7 @@ func TestFaultyFolders(t *testing.T) {
 					}
 					next, entries, err := script.Next(s.current)
 					if err == nil {
-						err = s.Commit(rt.Context(), next, entries)
+						err = s.Commit(rt.Context(), next, entries, script.Kept(next.Cursor.Round)...)
 					}
 					if err != nil {
 						rt.Fatal(err)

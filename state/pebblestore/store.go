@@ -84,7 +84,7 @@ func (s *Store) get(key string, decode func([]byte) error) error {
 }
 
 // Commit implements [state.Store].
-func (s *Store) Commit(ctx context.Context, next state.Checkpoint, entries []state.Entry) error {
+func (s *Store) Commit(ctx context.Context, next state.Checkpoint, entries []state.Entry, kept ...state.Kept) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.usable(ctx); err != nil {
@@ -98,7 +98,7 @@ func (s *Store) Commit(ctx context.Context, next state.Checkpoint, entries []sta
 			return fmt.Errorf("commit: %w", err)
 		}
 	}
-	if err := state.Next(s.current, next, entries); err != nil {
+	if err := state.Next(s.current, next, entries, kept...); err != nil {
 		return err
 	}
 	checkpoint, err := next.MarshalBinary()
@@ -112,7 +112,7 @@ func (s *Store) Commit(ctx context.Context, next state.Checkpoint, entries []sta
 		}
 	}
 	archived := s.archive()
-	err = s.failure.guard(func() error { return s.write(checkpoint, entries, lines, archived) })
+	err = s.failure.guard(func() error { return s.write(checkpoint, entries, lines, archived, kept) })
 	if err != nil {
 		// Whatever went wrong after Pebble began, only a new start tells what is on disk.
 		return fmt.Errorf("commit of round %d: %w", next.Cursor.Round, s.failure.fail(err))
@@ -121,8 +121,8 @@ func (s *Store) Commit(ctx context.Context, next state.Checkpoint, entries []sta
 	return nil
 }
 
-// write commits a checkpoint and its entries, and forgets those that are archived.
-func (s *Store) write(checkpoint []byte, entries []state.Entry, lines [][]byte, archived state.Ledger) error {
+// write commits a checkpoint, its entries and what is kept, and forgets the entries that are archived.
+func (s *Store) write(checkpoint []byte, entries []state.Entry, lines [][]byte, archived state.Ledger, kept []state.Kept) error {
 	b := s.db.NewBatch()
 	if archived != s.archived {
 		sums, err := archived.MarshalBinary()
@@ -142,6 +142,9 @@ func (s *Store) write(checkpoint []byte, entries []state.Entry, lines [][]byte, 
 		}
 	}
 	if err := b.Set([]byte(checkpointKey), checkpoint, nil); err != nil {
+		return err
+	}
+	if err := keep(b, kept); err != nil {
 		return err
 	}
 	if err := s.db.Apply(b, pebble.Sync); err != nil {

@@ -16,9 +16,9 @@ import (
 )
 
 // Write makes a state folder that holds a checkpoint and the ledger that belongs to it, on the operating system's files. dir
-// must not exist. The entries, from the first on, are read once, and all go to the archive. The folder appears under its name when
+// must not exist. The entries, from the first on, are read once, and all go to the archive; then what is kept is read once. The folder appears under its name when
 // it is synced, has been opened again, and its ledger verifies; after an error nothing is left.
-func Write(ctx context.Context, dir string, c state.Checkpoint, entries iter.Seq2[state.Entry, error]) (err error) {
+func Write(ctx context.Context, dir string, c state.Checkpoint, entries iter.Seq2[state.Entry, error], kept iter.Seq2[state.Kept, error]) (err error) {
 	fail := func(err error) error { return fmt.Errorf("write state folder %q: %w", dir, err) }
 	dir = filepath.Clean(dir)
 	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
@@ -33,7 +33,7 @@ func Write(ctx context.Context, dir string, c state.Checkpoint, entries iter.Seq
 			os.RemoveAll(partial)
 		}
 	}()
-	if err := fill(partial, c, entries); err != nil {
+	if err := fill(partial, c, entries, kept); err != nil {
 		return fail(err)
 	}
 	if err := same(ctx, partial, c); err != nil {
@@ -52,7 +52,7 @@ func Write(ctx context.Context, dir string, c state.Checkpoint, entries iter.Seq
 	return nil
 }
 
-func fill(dir string, c state.Checkpoint, entries iter.Seq2[state.Entry, error]) error {
+func fill(dir string, c state.Checkpoint, entries iter.Seq2[state.Entry, error], kept iter.Seq2[state.Kept, error]) error {
 	checkpoint, err := c.MarshalBinary()
 	if err != nil {
 		return err
@@ -68,7 +68,7 @@ func fill(dir string, c state.Checkpoint, entries iter.Seq2[state.Entry, error])
 	if err != nil {
 		return err
 	}
-	return errors.Join(s.failure.guard(func() error { return s.write(checkpoint, nil, nil, ledger) }), s.Close())
+	return errors.Join(s.failure.guard(func() error { return s.fill(checkpoint, ledger, kept) }), s.Close())
 }
 
 // same opens a folder, verifies its whole ledger, and compares.
@@ -115,15 +115,15 @@ func Vacant(dir string) error {
 // WriteInto is Write into a folder that is there and empty. The folder stays what it is: a mount point, a link, of its own
 // mode and owner. It cannot appear at once as that of Write does: until it is whole, no build opens it. After an error it is
 // empty again; after a crash it has to be emptied first.
-func WriteInto(ctx context.Context, dir string, c state.Checkpoint, entries iter.Seq2[state.Entry, error]) error {
-	if err := writeInto(ctx, dir, c, entries, func(string) error { return nil }); err != nil {
+func WriteInto(ctx context.Context, dir string, c state.Checkpoint, entries iter.Seq2[state.Entry, error], kept iter.Seq2[state.Kept, error]) error {
+	if err := writeInto(ctx, dir, c, entries, kept, func(string) error { return nil }); err != nil {
 		return fmt.Errorf("write state folder %q: %w", dir, err)
 	}
 	return nil
 }
 
 // writeInto calls before each change of the folder, by its name.
-func writeInto(ctx context.Context, dir string, c state.Checkpoint, entries iter.Seq2[state.Entry, error], before func(change string) error) (err error) {
+func writeInto(ctx context.Context, dir string, c state.Checkpoint, entries iter.Seq2[state.Entry, error], kept iter.Seq2[state.Kept, error], before func(change string) error) (err error) {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func writeInto(ctx context.Context, dir string, c state.Checkpoint, entries iter
 	if err := change("fill", partial, func() error { return os.Mkdir(partial, 0o700) }); err != nil {
 		return err
 	}
-	if err := fill(partial, c, entries); err != nil {
+	if err := fill(partial, c, entries, kept); err != nil {
 		return err
 	}
 	if err := same(ctx, partial, c); err != nil {

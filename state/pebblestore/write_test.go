@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,7 +18,7 @@ import (
 )
 
 // image is what is committed after three rounds of a script.
-func image(t *testing.T) (script storetest.Script, c state.Checkpoint, entries []state.Entry) {
+func image(t *testing.T) (script storetest.Script, c state.Checkpoint, entries []state.Entry, kept iter.Seq2[state.Kept, error]) {
 	t.Helper()
 	ctx := t.Context()
 	script = storetest.Script{Rounds: 4}
@@ -37,26 +38,32 @@ func image(t *testing.T) (script storetest.Script, c state.Checkpoint, entries [
 		}
 		entries = append(entries, e)
 	}
-	return script, c, entries
+	return script, c, entries, func(yield func(state.Kept, error) bool) {
+		for r := range c.Cursor.Round {
+			if !yield(script.Kept(r + 1)[0], nil) {
+				return
+			}
+		}
+	}
 }
 
 // TestWrite makes a folder that goes on as the one it was taken from; it replaces nothing, and leaves nothing of a ledger
 // that does not belong to the checkpoint.
 func TestWrite(t *testing.T) {
 	ctx := t.Context()
-	script, c, entries := image(t)
+	script, c, entries, kept := image(t)
 	parent := t.TempDir()
 	dir := filepath.Join(parent, "copy")
-	if err := Write(ctx, dir, c, state.Entries(entries[1:])); err == nil {
+	if err := Write(ctx, dir, c, state.Entries(entries[1:]), kept); err == nil {
 		t.Error("a ledger without its first entry was written")
 	}
 	if left, err := os.ReadDir(parent); err != nil || len(left) != 0 {
 		t.Errorf("%v is left, %v", left, err)
 	}
-	if err := Write(ctx, dir+"/", c, state.Entries(entries)); err != nil {
+	if err := Write(ctx, dir+"/", c, state.Entries(entries), kept); err != nil {
 		t.Fatal(err)
 	}
-	if err := Write(ctx, dir, c, state.Entries(entries)); !errors.Is(err, fs.ErrExist) {
+	if err := Write(ctx, dir, c, state.Entries(entries), kept); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("over a folder: %v, want ErrExist", err)
 	}
 	s, err := Open(dir, Options{})
@@ -90,7 +97,7 @@ func goesOn(ctx context.Context, script storetest.Script, dir string) error {
 
 // TestWriteInto fills a folder that stays the same one, whatever else a file system has there, and refuses one that is not empty.
 func TestWriteInto(t *testing.T) {
-	script, c, entries := image(t)
+	script, c, entries, kept := image(t)
 	dir := t.TempDir()
 	if err := os.Chmod(dir, 0o750); err != nil {
 		t.Fatal(err)
@@ -106,20 +113,20 @@ func TestWriteInto(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := WriteInto(t.Context(), link, c, state.Entries(entries[1:])); err == nil || Vacant(dir) != nil {
+	if err := WriteInto(t.Context(), link, c, state.Entries(entries[1:]), kept); err == nil || Vacant(dir) != nil {
 		t.Errorf("a ledger without its first entry: %v", err)
 	}
-	if err := WriteInto(t.Context(), link, c, state.Entries(entries)); err != nil {
+	if err := WriteInto(t.Context(), link, c, state.Entries(entries), kept); err != nil {
 		t.Fatal(err)
 	}
 	is, err := os.Lstat(dir)
 	if to, failed := os.Readlink(link); err != nil || failed != nil || to != dir || !os.SameFile(was, is) || is.Mode() != was.Mode() {
 		t.Errorf("another folder: %v, %v, %v", is, err, failed)
 	}
-	if err := WriteInto(t.Context(), dir, c, state.Entries(entries)); !errors.Is(err, fs.ErrExist) {
+	if err := WriteInto(t.Context(), dir, c, state.Entries(entries), kept); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("over a folder: %v, want ErrExist", err)
 	}
-	if err := WriteInto(t.Context(), filepath.Join(dir, "no"), c, state.Entries(entries)); !errors.Is(err, fs.ErrNotExist) {
+	if err := WriteInto(t.Context(), filepath.Join(dir, "no"), c, state.Entries(entries), kept); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("into nothing: %v, want ErrNotExist", err)
 	}
 	if err := goesOn(t.Context(), script, dir); err != nil {
@@ -129,13 +136,13 @@ func TestWriteInto(t *testing.T) {
 
 // TestWriteIntoLocked: nothing is written where somebody else begins.
 func TestWriteIntoLocked(t *testing.T) {
-	_, c, entries := image(t)
+	_, c, entries, kept := image(t)
 	dir := t.TempDir()
 	lock, err := pebble.LockDirectory(dir, vfs.Default)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := WriteInto(t.Context(), dir, c, state.Entries(entries)); !errors.Is(err, state.ErrLocked) || listed(t, dir) != "/LOCK" {
+	if err := WriteInto(t.Context(), dir, c, state.Entries(entries), kept); !errors.Is(err, state.ErrLocked) || listed(t, dir) != "/LOCK" {
 		t.Errorf("%v, and %s is there", err, listed(t, dir))
 	}
 	if err := lock.Close(); err != nil {
@@ -146,7 +153,7 @@ func TestWriteIntoLocked(t *testing.T) {
 // TestWriteIntoDies lets the writer die, or fail, before each change that it makes. A folder of which some is there is refused,
 // by those who write and those who read, and not touched; after a failure it is as empty as it was.
 func TestWriteIntoDies(t *testing.T) {
-	script, c, entries := image(t)
+	script, c, entries, kept := image(t)
 	ctx := t.Context()
 	died := errors.New("died")
 	for k, done := 1, false; !done; k++ {
@@ -164,7 +171,7 @@ func TestWriteIntoDies(t *testing.T) {
 					panic(r)
 				}
 			}()
-			if err := writeInto(ctx, dir, c, state.Entries(entries), func(change string) error {
+			if err := writeInto(ctx, dir, c, state.Entries(entries), kept, func(change string) error {
 				if stop(change) {
 					panic(died)
 				}
@@ -200,7 +207,7 @@ func TestWriteIntoDies(t *testing.T) {
 
 		n = 0
 		dir = t.TempDir()
-		if err := writeInto(ctx, dir, c, state.Entries(entries), func(change string) error {
+		if err := writeInto(ctx, dir, c, state.Entries(entries), kept, func(change string) error {
 			if stop(change) {
 				return died
 			}

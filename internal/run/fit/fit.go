@@ -68,12 +68,12 @@ func Run(ctx context.Context, c Config) error {
 		defer c.HTTP.Close() // where nothing serves it yet
 	}
 	return runlearner.Hold(ctx, c.StateDir, c.Logger,
-		func(ctx, _ context.Context, _ *errgroup.Group, store state.Store, finish *service.Finisher) error {
-			return c.run(ctx, store, finish)
+		func(ctx, _ context.Context, _ *errgroup.Group, store state.Store, finish *service.Finisher, history *service.History) error {
+			return c.run(ctx, store, finish, history)
 		})
 }
 
-func (c Config) run(ctx context.Context, store state.Store, finish *service.Finisher) error {
+func (c Config) run(ctx context.Context, store state.Store, finish *service.Finisher, history *service.History) error {
 	pinned, view, err := c.take(ctx, store)
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ func (c Config) run(ctx context.Context, store state.Store, finish *service.Fini
 		}
 		return done(now, false)
 	}
-	all := pipeline.Config{Spec: c.Spec, Dir: c.StateDir, Store: store, Shown: store, Curves: c.StateDir, Lease: lease, Finish: finish, Watch: c.Watch, Fill: c.Fill,
+	all := pipeline.Config{Spec: c.Spec, Dir: c.StateDir, Store: store, Shown: store, Curves: c.StateDir, Lease: lease, Finish: finish, History: history, Watch: c.Watch, Fill: c.Fill,
 		HTTP: c.HTTP, Logger: c.Logger, Client: device.Config{Source: c.Data.Path, Rows: true, MaxBlockRows: c.MaxBlockRows}, Offer: c.offer}
 	if all.Body, all.Expected, err = runlearner.TaskOf(ctx, store, c.Spec); err != nil {
 		return &TaskError{err}

@@ -162,11 +162,11 @@ type dying struct {
 	commits int
 }
 
-func (d *dying) Commit(ctx context.Context, at state.Checkpoint, entries []state.Entry) error {
+func (d *dying) Commit(ctx context.Context, at state.Checkpoint, entries []state.Entry, kept ...state.Kept) error {
 	if d.commits++; d.commits == 2 {
 		return errors.New("the disk died")
 	}
-	return d.Store.Commit(ctx, at, entries)
+	return d.Store.Commit(ctx, at, entries, kept...)
 }
 
 // TestWritingIsMarkedFirst: a release of which parts may be on the disk, because its write failed, is not computed
@@ -182,12 +182,12 @@ func TestWritingIsMarkedFirst(t *testing.T) {
 		return fit(ctx)
 	}
 	store := &dying{Store: storetest.NewMemory()}
-	if err := c.run(t.Context(), store, nil); err == nil || !strings.Contains(err.Error(), "the disk died") {
+	if err := c.run(t.Context(), store, nil, nil); err == nil || !strings.Contains(err.Error(), "the disk died") {
 		t.Fatalf("a write that fails: %v", err)
 	}
 	for range 2 {
 		var lost *LostError
-		if err := c.run(t.Context(), store, nil); !errors.As(err, &lost) || calls != 1 {
+		if err := c.run(t.Context(), store, nil, nil); !errors.As(err, &lost) || calls != 1 {
 			t.Errorf("%d releases were computed: %v", calls, err)
 		}
 	}

@@ -48,6 +48,7 @@ type Config struct {
 	Lease         time.Duration      // of the stage; 0: stage.DefaultLeaseTTL
 	Mixer         func() rand.Source // entropy of the stage; anything but nil voids the guarantee
 	Finish        *service.Finisher  // nil: the task ends when its plan does
+	History       *service.History   // of Store; nil: nobody else changes what is kept
 
 	// Client is what is special of the client: Source, Entropy, MaxBlockRows. The rest is filled in.
 	Client device.Config
@@ -128,7 +129,7 @@ func Run(ctx context.Context, c Config) (err error) {
 }
 
 func (c Config) learn(ctx context.Context, name stream.Task, conn conn, stageKey ed25519.PublicKey, watch service.Observer) error {
-	s, err := service.New(service.Config{Task: name, Records: conn, Store: c.Store, Identity: c.Learner, StageKey: stageKey, Finish: c.Finish,
+	s, err := service.New(service.Config{Task: name, Records: conn, Store: c.Store, Identity: c.Learner, StageKey: stageKey, Finish: c.Finish, History: c.History,
 		Prepare:  func() (*wire.Task, error) { return c.Body, nil },
 		Observer: watch, Logger: c.Logger})
 	if err != nil {

@@ -105,7 +105,9 @@ func TestLostArchive(t *testing.T) {
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error, 1)
-		go func() { done <- obs.Serve(ctx, listener, statedir.ControlHandler(store, service.NewFinisher())) }()
+		go func() {
+			done <- obs.Serve(ctx, listener, statedir.ControlHandler(store, service.NewFinisher(), service.NewHistory(store)))
+		}()
 		look(want)
 		stop()
 		if err := <-done; err != nil {

@@ -19,11 +19,11 @@ func Backup(ctx context.Context, from, to string) (statedir.Status, error) {
 	return copyState(ctx, from, to, pebblestore.Write)
 }
 
-type writer func(ctx context.Context, dir string, c state.Checkpoint, entries iter.Seq2[state.Entry, error]) error
+type writer func(ctx context.Context, dir string, c state.Checkpoint, entries iter.Seq2[state.Entry, error], kept iter.Seq2[state.Kept, error]) error
 
 func copyState(ctx context.Context, from, to string, write writer) (statedir.Status, error) {
-	err := statedir.Copy(ctx, statedir.Where{StateDir: from}, func(c state.Checkpoint, entries iter.Seq2[state.Entry, error]) error {
-		return write(ctx, to, c, entries)
+	err := statedir.Copy(ctx, statedir.Where{StateDir: from}, func(c state.Checkpoint, entries iter.Seq2[state.Entry, error], kept iter.Seq2[state.Kept, error]) error {
+		return write(ctx, to, c, entries, kept)
 	})
 	if err != nil {
 		return statedir.Status{}, err

@@ -30,7 +30,9 @@ func TestBackup(t *testing.T) {
 	}
 	done := make(chan error, 1)
 	ctx, stop := context.WithCancel(t.Context())
-	go func() { done <- obs.Serve(ctx, listener, statedir.ControlHandler(store, service.NewFinisher())) }()
+	go func() {
+		done <- obs.Serve(ctx, listener, statedir.ControlHandler(store, service.NewFinisher(), service.NewHistory(store)))
+	}()
 	if s, err := Backup(t.Context(), from, hot); err != nil || !s.Ended || s.Users != 600 {
 		t.Errorf("held: %+v, %v", s, err)
 	}

@@ -185,7 +185,9 @@ func TestDoctorOfState(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- obs.Serve(ctx, listener, statedir.ControlHandler(store, service.NewFinisher())) }()
+	go func() {
+		done <- obs.Serve(ctx, listener, statedir.ControlHandler(store, service.NewFinisher(), service.NewHistory(store)))
+	}()
 	list, err := Doctor(t.Context(), config(folder, broker))
 	stop()
 	if served := <-done; err != nil || served != nil {

@@ -30,7 +30,7 @@ func holdFolder(dir string) {
 		listener, _, listening := statedir.ListenControl(dir)
 		if err = listening; err == nil {
 			fmt.Println("holds")
-			err = (&http.Server{Handler: statedir.ControlHandler(store, new(service.Finisher))}).Serve(listener) //nolint:gosec // for a test
+			err = (&http.Server{Handler: statedir.ControlHandler(store, new(service.Finisher), service.NewHistory(store))}).Serve(listener) //nolint:gosec // for a test
 		}
 	}
 	fmt.Println(err)

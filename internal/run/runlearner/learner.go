@@ -69,7 +69,7 @@ func Run(ctx context.Context, c Config) (err error) {
 // Hold does something with a learner's state folder, made if missing: with its lock, and with its control socket, which answers until it has been done. What
 // it starts in the group ends with serving.
 func Hold(ctx context.Context, dir string, log *slog.Logger,
-	do func(ctx, serving context.Context, group *errgroup.Group, store state.Store, finish *service.Finisher) error) (err error) {
+	do func(ctx, serving context.Context, group *errgroup.Group, store state.Store, finish *service.Finisher, history *service.History) error) (err error) {
 	store, err := statedir.Open(ctx, dir, log)
 	if err != nil {
 		return err
@@ -80,19 +80,19 @@ func Hold(ctx context.Context, dir string, log *slog.Logger,
 		return err
 	}
 	defer remove()
-	finish := service.NewFinisher()
+	finish, history := service.NewFinisher(), service.NewHistory(store)
 	group, running := errgroup.WithContext(ctx)
 	serving, stop := context.WithCancel(running)
-	group.Go(func() error { return obs.Serve(serving, control, statedir.ControlHandler(store, finish)) })
+	group.Go(func() error { return obs.Serve(serving, control, statedir.ControlHandler(store, finish, history)) })
 	group.Go(func() error {
 		defer stop()
-		return do(running, serving, group, store, finish)
+		return do(running, serving, group, store, finish, history)
 	})
 	return group.Wait()
 }
 
 // run plans or resumes, and learns. What it starts in the group ends with serving.
-func (c Config) run(ctx, serving context.Context, group *errgroup.Group, store state.Store, finish *service.Finisher) error {
+func (c Config) run(ctx, serving context.Context, group *errgroup.Group, store state.Store, finish *service.Finisher, history *service.History) error {
 	planned, expected, err := TaskOf(ctx, store, c.Spec)
 	if err != nil {
 		return err
@@ -138,7 +138,7 @@ func (c Config) run(ctx, serving context.Context, group *errgroup.Group, store s
 		c.Logger.Info("serving", "http", "http://"+c.HTTP.Addr().String())
 		site.Serve(serving, group, c.HTTP, c.endpoints(registry, store, run.Ready(broker.conn.Connected, run.Lease, trouble.now), done, site.Handler()), peers)
 	}
-	err = c.learn(ctx, store, broker.conn, planned, metrics, watch, finish)
+	err = c.learn(ctx, store, broker.conn, planned, metrics, watch, finish, history)
 	ended(ctx, err)
 	var refused *state.BudgetError
 	if err != nil && !(errors.As(err, &refused) && refused.Round > 1) { // otherwise End stands
@@ -181,7 +181,7 @@ func TaskOf(ctx context.Context, store state.Store, spec *task.Spec) (*wire.Task
 }
 
 func (c Config) learn(ctx context.Context, store state.Store, conn *natsjs.Conn, planned *wire.Task,
-	metrics *obs.Learner, watch service.Observer, finish *service.Finisher) error {
+	metrics *obs.Learner, watch service.Observer, finish *service.Finisher, history *service.History) error {
 	name, err := stream.ParseTask(c.Spec.Name)
 	if err != nil {
 		return err
@@ -196,7 +196,9 @@ func (c Config) learn(ctx context.Context, store state.Store, conn *natsjs.Conn,
 	if age := manifest.Retention(planned.Plan); administers && age > 0 {
 		defer run.KeepRemoving(ctx, conn, name, age, c.Logger)()
 	}
-	c.Task, c.Records, c.Store, c.Finish, c.Observer = name, conn, metrics.Timed(store), finish, watch
+	c.Task, c.Records, c.Store, c.Finish, c.History, c.Observer = name, conn, metrics.Timed(store), finish, history, watch
+	kept := c.Spec.Kept()
+	c.Snapshots = service.Retention{Rounds: kept.Every.Rounds, Every: kept.Every.Time, Newest: kept.Keep}
 	c.Prepare = func() (*wire.Task, error) { return planned, nil }
 	s, err := service.New(c.Config)
 	if err != nil {

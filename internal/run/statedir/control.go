@@ -24,32 +24,42 @@ import (
 // A Question is what a running learner, or its state folder, can be asked.
 type Question string
 
-// The questions, each answered by one JSON document.
+// The questions, each answered by one JSON document. Parameters may follow as in a URL, see SnapshotOf, SnapshotAt and
+// HistoryOf.
 const (
 	AskSnapshot Question = "snapshot"
 	AskStatus   Question = "status"
 	AskLedger   Question = "ledger"
+	AskHistory  Question = "history"
 )
 
 // answer writes what the committed state says.
 func answer(ctx context.Context, store state.Store, q Question, w io.Writer) error {
-	switch q {
+	name, rest, _ := strings.Cut(string(q), "?")
+	with, err := url.ParseQuery(rest)
+	if err != nil {
+		return &refusal{http.StatusBadRequest, fmt.Sprintf("question %q: %v", q, err)}
+	}
+	switch Question(name) {
 	case AskLedger:
 		return WriteLedger(ctx, store, w)
 	case AskBackup:
 		return writeImage(ctx, store, w)
-	case AskSnapshot, AskStatus:
+	case AskSnapshot, AskStatus, AskHistory:
 	default:
-		return fmt.Errorf("question %q: want snapshot, status or ledger", q)
+		return fmt.Errorf("question %q: want snapshot, status, ledger or history", q)
 	}
 	view, err := Look(ctx, store)
 	if err != nil {
 		return err
 	}
 	var v any
-	if q == AskSnapshot {
-		v, err = view.Snapshot()
-	} else {
+	switch Question(name) {
+	case AskSnapshot:
+		v, err = view.earlier(ctx, store, with)
+	case AskHistory:
+		v, err = view.history(ctx, store, with)
+	default:
 		v, err = view.Status()
 	}
 	if err != nil {
@@ -64,16 +74,20 @@ func answer(ctx context.Context, store state.Store, q Question, w io.Writer) err
 // Handler serves the questions as GET /v1/<question>. Everything it serves is released and public.
 func Handler(store state.Store) http.Handler {
 	mux := http.NewServeMux()
-	serve(mux, store, slowest, AskSnapshot, AskStatus, AskLedger)
+	serve(mux, store, slowest, AskSnapshot, AskStatus, AskLedger, AskHistory)
 	return mux
 }
 
-// ControlHandler serves the control socket of a running learner: the questions of Handler, backup, and POST /v1/finish,
-// with ?now to give up an open round. Whoever may open the socket may end the task, so no HTTP port serves it.
-func ControlHandler(store state.Store, finish *service.Finisher) http.Handler {
+// ControlHandler serves the control socket of a running learner: the questions of Handler, backup, POST /v1/finish, with
+// ?now to give up an open round, and the changes of a history, each as POST with ?round=R. Whoever may open the socket
+// may end the task and choose its model, so no HTTP port serves it.
+func ControlHandler(store state.Store, finish *service.Finisher, history *service.History) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", Handler(store))
 	serve(mux, store, slowest, AskBackup)
+	for _, c := range []Change{RollBack, Pin, Unpin} {
+		mux.HandleFunc("POST /v1/"+string(c), func(w http.ResponseWriter, r *http.Request) { c.serve(w, r, history) })
+	}
 	mux.HandleFunc("POST /v1/finish", func(w http.ResponseWriter, r *http.Request) {
 		_, err := store.Load(r.Context())
 		switch {
@@ -102,12 +116,15 @@ func serve(mux *http.ServeMux, store state.Store, slowest time.Duration, questio
 				w.Header().Set("Content-Type", "application/octet-stream")
 			}
 			body := &begun{w: w, extend: func() { _ = control.SetWriteDeadline(time.Now().Add(slowest)) }}
-			err := answer(r.Context(), store, q, body)
+			err := answer(r.Context(), store, q+Question("?"+r.URL.RawQuery), body)
 			body.extend() // for the rest, or for the error
+			refused := (*refusal)(nil)
 			switch {
 			case err == nil:
 			case body.bytes > 0:
 				panic(http.ErrAbortHandler) // or it would look whole
+			case errors.As(err, &refused):
+				http.Error(w, refused.text, refused.code)
 			case errors.Is(err, state.ErrEmpty):
 				http.Error(w, "nothing is committed yet", http.StatusServiceUnavailable)
 			default:
@@ -289,7 +306,7 @@ func askHTTP(ctx context.Context, client *http.Client, base string, silence time
 	if resp.StatusCode == http.StatusServiceUnavailable {
 		return fmt.Errorf("ask the learner: %w: it has begun no task yet", state.ErrEmpty)
 	}
-	return fmt.Errorf("the learner answers %s: %s", resp.Status, strings.TrimSpace(string(body)))
+	return answered4xx(resp.StatusCode, resp.Status, body)
 }
 
 // StatusOf asks a state folder for its status.

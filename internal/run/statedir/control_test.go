@@ -222,9 +222,9 @@ func TestControlFinishes(t *testing.T) {
 		method  string
 		want    int
 	}{
-		"control":       {ControlHandler(store, service.NewFinisher()), http.MethodPost, http.StatusAccepted},
-		"control, read": {ControlHandler(store, service.NewFinisher()), http.MethodGet, http.StatusNotFound},
-		"empty":         {ControlHandler(storetest.NewMemory(), service.NewFinisher()), http.MethodPost, http.StatusServiceUnavailable},
+		"control":       {ControlHandler(store, service.NewFinisher(), service.NewHistory(store)), http.MethodPost, http.StatusAccepted},
+		"control, read": {ControlHandler(store, service.NewFinisher(), service.NewHistory(store)), http.MethodGet, http.StatusNotFound},
+		"empty":         {ControlHandler(storetest.NewMemory(), service.NewFinisher(), service.NewHistory(storetest.NewMemory())), http.MethodPost, http.StatusServiceUnavailable},
 		"the HTTP port": {Handler(store), http.MethodPost, http.StatusNotFound},
 	} {
 		if got := post(test.handler, test.method); got != test.want {
@@ -326,7 +326,7 @@ func TestRunEndsWhileItIsAsked(t *testing.T) {
 				}
 			})
 			if q == AskBackup {
-				err = Copy(t.Context(), Where{StateDir: dir}, func(c state.Checkpoint, entries iter.Seq2[state.Entry, error]) error {
+				err = Copy(t.Context(), Where{StateDir: dir}, func(c state.Checkpoint, entries iter.Seq2[state.Entry, error], _ iter.Seq2[state.Kept, error]) error {
 					return c.VerifyLedger(state.Ledger{}, entries)
 				})
 			} else {

@@ -21,6 +21,7 @@ const (
 	imageEntry   = 1
 	imageArchive = 2 // no more entries can be read, for they are lost: and the text of why
 	imageError   = 3 // the same for another reason
+	imageKept    = 4 // before what is kept of a round, behind the entries: its number, and row and model with their lengths
 )
 
 // writeImage writes what was committed, byte for byte, in constant memory.
@@ -56,39 +57,122 @@ func writeImage(ctx context.Context, store state.Store, w io.Writer) error {
 		}
 	}
 	out.WriteByte(imageEnd)
+	for k, err := range keptOf(ctx, store, c.Cursor.Round) {
+		if err != nil {
+			out.WriteByte(imageError)
+			out.WriteString(err.Error())
+			return out.Flush()
+		}
+		out.WriteByte(imageKept)
+		out.Write(binary.BigEndian.AppendUint64(nil, k.Round))
+		for _, part := range [][]byte{k.Row, k.Model} {
+			out.Write(binary.BigEndian.AppendUint64(nil, uint64(len(part))))
+			if _, err := out.Write(part); err != nil {
+				return err
+			}
+		}
+	}
+	out.WriteByte(imageEnd)
 	return out.Flush()
 }
 
-// readImage reads what writeImage wrote. The entries can be read once.
-func readImage(r io.Reader) (c state.Checkpoint, entries iter.Seq2[state.Entry, error], err error) {
+// keptOf yields what a store keeps of rounds up to the last.
+func keptOf(ctx context.Context, store state.Store, last uint64) iter.Seq2[state.Kept, error] {
+	return func(yield func(state.Kept, error) bool) {
+		rows, err := store.Rows(ctx, 0)
+		if err != nil {
+			yield(state.Kept{}, err)
+			return
+		}
+		for _, k := range rows {
+			if k.Round > last {
+				return
+			}
+			k.Model, err = store.Model(ctx, k.Round)
+			if !yield(k, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// readImage reads what writeImage wrote. The entries can be read once, and then what is kept, once.
+func readImage(r io.Reader) (c state.Checkpoint, entries iter.Seq2[state.Entry, error], kept iter.Seq2[state.Kept, error], err error) {
 	in := bufio.NewReader(r)
 	var head [8]byte
 	if _, err := io.ReadFull(in, head[:]); err != nil {
-		return c, nil, fmt.Errorf("the learner's answer: %w", err)
+		return c, nil, nil, fmt.Errorf("the learner's answer: %w", err)
 	}
 	n := binary.BigEndian.Uint64(head[:])
 	if n > 8*state.MaxBlobBytes {
-		return c, nil, fmt.Errorf("the learner's answer: a checkpoint of %d bytes", n)
+		return c, nil, nil, fmt.Errorf("the learner's answer: a checkpoint of %d bytes", n)
 	}
 	data, err := io.ReadAll(io.LimitReader(in, int64(n)))
 	if err == nil {
 		err = c.UnmarshalBinary(data)
 	}
 	if err != nil {
-		return c, nil, fmt.Errorf("the learner's answer: %w", err)
+		return c, nil, nil, fmt.Errorf("the learner's answer: %w", err)
 	}
 	return c, func(yield func(state.Entry, error) bool) {
-		for {
-			e, more, err := readImageEntry(in)
-			if err != nil {
-				yield(e, fmt.Errorf("the learner's answer: %w", err))
-				return
+			for {
+				e, more, err := readImageEntry(in)
+				if err != nil {
+					yield(e, fmt.Errorf("the learner's answer: %w", err))
+					return
+				}
+				if !more || !yield(e, nil) {
+					return
+				}
 			}
-			if !more || !yield(e, nil) {
-				return
+		}, func(yield func(state.Kept, error) bool) {
+			for {
+				k, more, err := readImageKept(in)
+				if err != nil {
+					yield(k, fmt.Errorf("the learner's answer: %w", err))
+					return
+				}
+				if !more || !yield(k, nil) {
+					return
+				}
 			}
+		}, nil
+}
+
+func readImageKept(in *bufio.Reader) (k state.Kept, more bool, err error) {
+	mark, err := in.ReadByte()
+	switch {
+	case err != nil:
+		return k, false, errors.Join(io.ErrUnexpectedEOF, err)
+	case mark == imageEnd:
+		return k, false, nil
+	case mark == imageError:
+		text, _ := io.ReadAll(io.LimitReader(in, 4096))
+		return k, false, errors.New(string(text))
+	case mark != imageKept:
+		return k, false, fmt.Errorf("mark %d before what is kept of a round", mark)
+	}
+	var word [8]byte
+	if _, err := io.ReadFull(in, word[:]); err != nil {
+		return k, false, err
+	}
+	k.Round = binary.BigEndian.Uint64(word[:])
+	for _, part := range []*[]byte{&k.Row, &k.Model} {
+		if _, err := io.ReadFull(in, word[:]); err != nil {
+			return k, false, err
 		}
-	}, nil
+		n := binary.BigEndian.Uint64(word[:])
+		if n > state.MaxBlobBytes {
+			return k, false, fmt.Errorf("%d bytes are kept of round %d", n, k.Round)
+		}
+		if *part, err = io.ReadAll(io.LimitReader(in, int64(n))); err != nil {
+			return k, false, err
+		}
+		if uint64(len(*part)) != n {
+			return k, false, io.ErrUnexpectedEOF
+		}
+	}
+	return k, true, nil
 }
 
 func readImageEntry(in *bufio.Reader) (e state.Entry, more bool, err error) {
@@ -121,20 +205,24 @@ func (e archiveError) Error() string { return string(e) }
 
 func (archiveError) Unwrap() error { return state.ErrArchive }
 
-// Copy calls with what a state folder has committed, also while a learner holds it: the checkpoint, and all entries of its ledger,
-// to be read once. Nothing is verified but the checkpoint and the newest entries; state.Checkpoint.VerifyLedger does the rest.
-func Copy(ctx context.Context, where Where, use func(c state.Checkpoint, entries iter.Seq2[state.Entry, error]) error) error {
+// A Reader takes what a state folder has committed: the checkpoint, all entries of its ledger, and then what is kept of
+// its rounds, each to be read once.
+type Reader func(c state.Checkpoint, entries iter.Seq2[state.Entry, error], kept iter.Seq2[state.Kept, error]) error
+
+// Copy calls with what a state folder has committed, also while a learner holds it. Nothing is verified but the
+// checkpoint and the newest entries; state.Checkpoint.VerifyLedger does the rest.
+func Copy(ctx context.Context, where Where, use Reader) error {
 	return consult(ctx, where, AskBackup, func(r io.Reader) error {
-		c, entries, err := readImage(r)
+		c, entries, kept, err := readImage(r)
 		if err != nil {
 			return err
 		}
-		return use(c, entries)
+		return use(c, entries, kept)
 	}, func(store state.Store) error {
 		c, err := store.Load(ctx)
 		if err != nil {
 			return err
 		}
-		return use(c, store.Ledger(ctx))
+		return use(c, store.Ledger(ctx), keptOf(ctx, store, c.Cursor.Round))
 	})
 }

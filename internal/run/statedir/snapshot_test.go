@@ -53,7 +53,7 @@ func TestContractFields(t *testing.T) {
 	answers := map[Question]map[string]any{}
 	for q, want := range map[Question]string{
 		AskSnapshot: "classes declaration ended features format_version intercept loss model_version privacy probabilities round task task_hash weights",
-		AskStatus:   "baseline delta_spent end_reason ended epsilon_budget epsilon_intruder epsilon_learner epsilon_spent honest_fraction interactive last_batch learned protects round rounds silos steps task trust unit units_per_report users validation void_rounds_in_a_row",
+		AskStatus:   "baseline delta_spent end_reason ended epsilon_budget epsilon_intruder epsilon_learner epsilon_spent honest_fraction interactive kept last_batch learned protects round rounds silos steps task trust unit units_per_report users validation void_rounds_in_a_row",
 		AskLedger:   "chain delta end_reason ended entries epsilon epsilon_intruder epsilon_learner honest_fraction intact interactive protects rounds_per_user silos trust unit units_per_report",
 	} {
 		var doc bytes.Buffer

@@ -30,6 +30,7 @@ type View struct {
 	Algorithm  learner.Algorithm // nil: a method of one process, see Release
 	Release    *Release          // of such a method; nil: there are rounds
 	noiseKnown bool
+	last       service.Record // of the newest round; zero where none is kept
 }
 
 // Model is what may be released now.
@@ -48,6 +49,9 @@ func Look(ctx context.Context, store state.Store) (View, error) {
 	}
 	v, err := Of(at)
 	_, v.noiseKnown = store.(Seeded)
+	if records, bad := service.ReadRecords(ctx, store, 1); bad == nil && len(records) == 1 && records[0].Round <= at.Cursor.Round {
+		v.last = records[0] // one that is damaged shows in the history
+	}
 	return v, err
 }
 
@@ -86,7 +90,10 @@ func Of(at state.Checkpoint) (View, error) {
 }
 
 // Snapshot is the model that may be released now.
-func (v View) Snapshot() (model.Snapshot, error) {
+func (v View) Snapshot() (model.Snapshot, error) { return v.snapshot(v.Model()) }
+
+// snapshot is Snapshot with other parameters.
+func (v View) snapshot(theta []float64) (model.Snapshot, error) {
 	status, err := v.Status()
 	if err != nil {
 		return model.Snapshot{}, err
@@ -99,11 +106,14 @@ func (v View) Snapshot() (model.Snapshot, error) {
 	if err != nil {
 		return model.Snapshot{}, fmt.Errorf("stored %w", err)
 	}
-	s, err := model.Of(v.Spec, v.Model())
+	s, err := model.Of(v.Spec, theta)
 	if err != nil {
 		return model.Snapshot{}, fmt.Errorf("round %d: %w", status.Round, err)
 	}
-	s.Round, s.ModelVersion, s.Ended, s.Probabilities = status.Round, status.Steps, status.Ended, model.ProbabilitiesOf(v.Spec, v.Task.Plan.Clips)
+	if v.last.RolledBack() && v.last.Round == status.Round {
+		s.RolledBackTo = v.last.Rollback.To
+	}
+	s.Round, s.ModelVersion, s.Ended, s.Probabilities = status.Round, status.Steps+v.last.Rollbacks, status.Ended, model.ProbabilitiesOf(v.Spec, v.Task.Plan.Clips)
 	s.Privacy = model.Statement{Kind: status.Kind, Trust: trust.String(), Unit: status.Unit, Epsilon: status.EpsilonSpent, Delta: status.DeltaSpent,
 		HonestFraction: honest, Users: status.Users}
 	if status.Tracking != nil {
@@ -151,6 +161,9 @@ type Status struct {
 	RMSE *method.Scores `json:"rmse,omitempty"`
 	// Tracking says how the model follows a stream without an end; absent for a task that ends, or before the first round of gradients.
 	Tracking *method.Tracking `json:"tracking,omitempty"`
+	// Kept is the newest model that is kept, absent where none is; Rollback is the last rollback, absent where there was none.
+	Kept     *service.Moment   `json:"kept,omitempty"`
+	Rollback *service.Rollback `json:"rollback,omitempty"`
 	// Baseline is what the best constant does; null where the plan releases nothing of the labels, or has not yet.
 	Baseline *Baseline `json:"baseline"`
 	// Learned is what the first cohorts released; null in a proved plan, or before the rounds of gradients.
@@ -239,6 +252,7 @@ func (v View) Status() (s Status, err error) {
 	}
 	own := model.Statement{Kind: s.Kind, NoiseKnown: v.noiseKnown, Epsilon: spent.Epsilon, Delta: spent.Delta}
 	s.Start = own.From(v.Task.Plan).Start
+	s.Kept, s.Rollback = v.last.Kept, v.last.Rollback
 	s.Steps, s.Users, s.VoidsInARow = ledger.Steps, ledger.Users(), ledger.InARow
 	return s, nil
 }

@@ -117,9 +117,9 @@ func lies() broken {
 }
 
 // Commit implements state.Store.
-func (v void) Commit(ctx context.Context, next state.Checkpoint, entries []state.Entry) error {
+func (v void) Commit(ctx context.Context, next state.Checkpoint, entries []state.Entry, kept ...state.Kept) error {
 	if next.Cursor.Round == 0 {
-		return v.Memory.Commit(ctx, next, entries)
+		return v.Memory.Commit(ctx, next, entries, kept...)
 	}
 	return nil
 }
@@ -135,13 +135,13 @@ func announces() broken {
 }
 
 // Commit implements state.Store.
-func (h herald) Commit(ctx context.Context, next state.Checkpoint, entries []state.Entry) error {
+func (h herald) Commit(ctx context.Context, next state.Checkpoint, entries []state.Entry, kept ...state.Kept) error {
 	if r := next.Cursor.Round; r > 0 && len(next.NextRound) > 0 {
 		if _, err := h.link.PutOnce(ctx, name.Round(stream.Round(r+1)), next.NextRound); err != nil {
 			return err
 		}
 	}
-	return h.Memory.Commit(ctx, next, entries)
+	return h.Memory.Commit(ctx, next, entries, kept...)
 }
 
 // A half has the model in another file than the cursor, and writes it first.
@@ -156,9 +156,9 @@ func halves() broken {
 }
 
 // Commit implements state.Store.
-func (h half) Commit(ctx context.Context, next state.Checkpoint, entries []state.Entry) error {
+func (h half) Commit(ctx context.Context, next state.Checkpoint, entries []state.Entry, kept ...state.Kept) error {
 	*h.model = next.Algorithm
-	return h.Memory.Commit(ctx, next, entries)
+	return h.Memory.Commit(ctx, next, entries, kept...)
 }
 
 // Load implements state.Store.

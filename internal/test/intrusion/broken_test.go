@@ -131,9 +131,9 @@ type careless struct {
 }
 
 // Commit implements state.Store.
-func (c *careless) Commit(ctx context.Context, next state.Checkpoint, entries []state.Entry) error {
+func (c *careless) Commit(ctx context.Context, next state.Checkpoint, entries []state.Entry, kept ...state.Kept) error {
 	next.LastBatch = append(slices.Clone(next.LastBatch), ' ')
-	return c.Store.Commit(ctx, next, entries)
+	return c.Store.Commit(ctx, next, entries, kept...)
 }
 
 // quiet is a logger of Pebble that says nothing.

@@ -19,8 +19,9 @@ import (
 // replay has another learner read what was released, and nothing else: whatever it commits may lie on a learner's disk.
 func (w *world) replay(records stream.Records) {
 	ctx := context.Background()
-	broker, err := memory.New(memory.Config{})
+	inner, err := memory.New(memory.Config{})
 	must(err)
+	broker := dated{inner, map[string]time.Time{}}
 	copyOf := func(subject string, m proto.Message, signer *seal.Identity) bool {
 		got, err := records.Get(ctx, subject)
 		if errors.Is(err, stream.ErrNotFound) {
@@ -32,6 +33,7 @@ func (w *world) replay(records stream.Records) {
 		if signer == w.stage {
 			_, err = broker.PutOnce(ctx, subject, got.Data)
 			must(err)
+			broker.times[subject] = got.Time
 		}
 		return true
 	}
@@ -47,12 +49,30 @@ func (w *world) replay(records stream.Records) {
 		w.rounds[r], w.batches[r] = round, batch
 	}
 	s, err := service.New(service.Config{Task: name, Records: broker, Store: &noting{storetest.NewMemory(), w.allowed}, Identity: w.learner,
-		StageKey: w.stage.Public(), Prepare: func() (*wire.Task, error) { return &body, nil },
+		StageKey: w.stage.Public(), Prepare: func() (*wire.Task, error) { return &body, nil }, Snapshots: keeps,
 		Poll: 10 * time.Millisecond})
 	must(err)
 	limited, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	must(s.Run(limited))
+}
+
+// keeps has models kept, and let go again, in both learners.
+var keeps = service.Retention{Rounds: 1, Newest: 1}
+
+// dated has the times at which another broker stored its records: everybody who reads them is told.
+type dated struct {
+	*memory.Broker
+	times map[string]time.Time
+}
+
+// Get implements stream.Records.
+func (d dated) Get(ctx context.Context, subject string) (stream.Message, error) {
+	m, err := d.Broker.Get(ctx, subject)
+	if at, known := d.times[subject]; known {
+		m.Time = at
+	}
+	return m, err
 }
 
 // noting remembers every value that is committed.
@@ -62,7 +82,7 @@ type noting struct {
 }
 
 // Commit implements state.Store.
-func (n *noting) Commit(ctx context.Context, next state.Checkpoint, entries []state.Entry) error {
+func (n *noting) Commit(ctx context.Context, next state.Checkpoint, entries []state.Entry, kept ...state.Kept) error {
 	value, err := next.MarshalBinary()
 	must(err)
 	n.values[string(value)] = true
@@ -71,5 +91,9 @@ func (n *noting) Commit(ctx context.Context, next state.Checkpoint, entries []st
 		must(err)
 		n.values[string(value)] = true
 	}
-	return n.Store.Commit(ctx, next, entries)
+	for _, k := range kept {
+		row, model := k.Encode()
+		n.values[string(row)], n.values[string(model)] = true, true // nothing: a deletion
+	}
+	return n.Store.Commit(ctx, next, entries, kept...)
 }

@@ -231,7 +231,7 @@ func (w *world) learn(ctx context.Context, conn *natsjs.Conn) error {
 		}
 		living, die := context.WithCancel(ctx)
 		s, err := service.New(service.Config{Task: name, Records: conn, Store: w.broken.wrap(w, store), Identity: w.learner,
-			StageKey: w.stage.Public(), Prepare: w.body, Logger: w.log(), Poll: 50 * time.Millisecond,
+			StageKey: w.stage.Public(), Prepare: w.body, Snapshots: keeps, Logger: w.log(), Poll: 50 * time.Millisecond,
 			Observer: &watching{w: w, applied: func(a service.Applied) {
 				if life == 0 && a.Round == 1 {
 					die()

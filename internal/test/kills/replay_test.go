@@ -26,7 +26,7 @@ func (f *fleet) replay(e *evidence) (differences []string) {
 	f.t.Helper()
 	broker := f.batches(e)
 	dir := filepath.Join(f.dir, "undisturbed")
-	f.learn(broker, e.task, dir, e.end.LastRound)
+	f.learn(dated{broker, e.standing}, e.task, dir, e.end.LastRound)
 	for _, m := range broker.Dump() {
 		_, s, _ := stream.StreamOf(m.Subject)
 		if m.Subject == name.Round(stream.Round(e.end.LastRound+1)) {
@@ -41,7 +41,7 @@ func (f *fleet) replay(e *evidence) (differences []string) {
 	}
 	differences = append(differences, f.sameAs(dir)...)
 	early := filepath.Join(f.dir, "early")
-	f.learn(f.batches(e), e.task, early, e.end.LastRound-1)
+	f.learn(dated{f.batches(e), e.standing}, e.task, early, e.end.LastRound-1)
 	if got := f.sameDisk(early); len(got) != 2 {
 		differences = append(differences, fmt.Sprintf("a learner that lacks the last batch differs in %q only", got))
 	}
@@ -51,7 +51,7 @@ func (f *fleet) replay(e *evidence) (differences []string) {
 // sameAs compares what is on disk and what is printed.
 func (f *fleet) sameAs(dir string) (differences []string) {
 	differences = f.sameDisk(dir)
-	for _, question := range []string{"snapshot", "ledger", "status"} {
+	for _, question := range []string{"snapshot", "ledger", "status", "history"} {
 		if !bytes.Equal(f.ask(question, f.path("state")), f.ask(question, dir)) {
 			differences = append(differences, "learner "+question+" prints another text")
 		}
@@ -130,6 +130,21 @@ func (f *fleet) batches(e *evidence) *memory.Broker {
 	return broker
 }
 
+// dated has the times at which the broker of the campaign stored its records.
+type dated struct {
+	*memory.Broker
+	standing map[string]stream.Message
+}
+
+// Get implements stream.Records.
+func (d dated) Get(ctx context.Context, subject string) (stream.Message, error) {
+	m, err := d.Broker.Get(ctx, subject)
+	if at := d.standing[subject].Time; !at.IsZero() {
+		m.Time = at
+	}
+	return m, err
+}
+
 // A counter ends a learner after a round.
 type counter struct {
 	last uint64
@@ -164,7 +179,8 @@ func (f *fleet) learn(broker stream.Records, task *wire.Task, dir string, last u
 	}
 	defer store.Close()
 	s, err := service.New(service.Config{Task: name, Records: broker, Store: store, Identity: identity,
-		Prepare: func() (*wire.Task, error) { return task, nil }, Observer: counter{last, cancel}})
+		Prepare: func() (*wire.Task, error) { return task, nil }, Observer: counter{last, cancel},
+		Snapshots: service.Retention{Rounds: 1, Newest: 30}}) // as a task that ends has it
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -71,6 +71,7 @@ var mayImport = map[string][]string{
 	"internal/test/fleet":       {}, // tests alone
 	"internal/test/lint":        {},
 	"internal/evaluation":       {},
+	"internal/prequential":      {"internal/model", "learner/convex", "learner/method", "learner/service", "learner/task"},
 	"internal/model": {"internal/evaluation", "internal/model/onnx", "internal/wording", "learner/convex", "learner/task", "randomizer/accounting",
 		"state", "stream/wire"},
 	"internal/model/onnx":   {},

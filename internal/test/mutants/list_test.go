@@ -54,14 +54,26 @@ var mutants = []mutant{
 		},
 	},
 	{
-		name: "the learner announces before it commits", file: "learner/service/service.go", pkg: "learner/service", tests: "TestCrashAtEveryEffect",
+		name: "the learner announces before it commits", file: "learner/service/edit.go", pkg: "learner/service", tests: "TestCrashAtEveryEffect",
 		edits: []edit{
-			{`	if err := s.config.Store.Commit(ctx, step.next, step.entries); err != nil {
+			{`	if err := s.config.Store.Commit(ctx, step.next, step.entries, kept...); err != nil {
 		if back`, `	if len(step.next.NextRound) > 0 {
 		_ = s.put(ctx, s.config.Task.Round(stream.Round(r+1)), step.next.NextRound, r+1)
 	}
-	if err := s.config.Store.Commit(ctx, step.next, step.entries); err != nil {
+	if err := s.config.Store.Commit(ctx, step.next, step.entries, kept...); err != nil {
 		if back`},
+		},
+	},
+	{
+		name: "a round that was asked at a withdrawn model teaches the model", file: "learner/service/core.go", pkg: "learner/service", tests: "TestRollBack",
+		edits: []edit{
+			{"	if out.record.Unused { // and", "	if false { // and"},
+		},
+	},
+	{
+		name: "the record of a round is not in its commit", file: "learner/service/edit.go", pkg: "learner/service", tests: "TestRollBackAndKills",
+		edits: []edit{
+			{"step.next, step.entries, kept...); err", "step.next, step.entries); err"},
 		},
 	},
 	{

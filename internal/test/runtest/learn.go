@@ -56,7 +56,8 @@ func LearnedOn(t testing.TB, broker stream.Records, name stream.Task, body *wire
 		}
 	})
 	s, err := service.New(service.Config{Task: name, Records: broker, Store: store, Identity: learner, StageKey: mixer.Public(),
-		Prepare: func() (*wire.Task, error) { return body, nil }, Observer: answer})
+		Prepare: func() (*wire.Task, error) { return body, nil }, Observer: answer,
+		Snapshots: service.Retention{Rounds: 1, Newest: 100}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,13 +83,16 @@ func ZeroBatch(t testing.TB, plan *wire.Plan, r *wire.Round, hash stream.Hash) *
 	if err != nil {
 		t.Fatal(err)
 	}
-	trials := at.Cohort * uint64(params.Trials)
+	users, trials := at.Cohort, at.Cohort*uint64(params.Trials)
+	if r.Cohort > 0 {
+		users, trials = r.Cohort, params.NoiseTrials(r.Cohort, at.Planned)
+	}
 	totals := make([]uint64, params.Dim)
 	for i := range totals {
-		totals[i] = at.Cohort*uint64(params.Levels)/2 + trials/2 + uint64(i)*at.Cohort/20
+		totals[i] = users*uint64(params.Levels)/2 + trials/2 + uint64(i)*users/20
 	}
-	return &wire.Batch{Version: stream.Version, TaskHash: r.TaskHash, Round: r.Round, Attempt: 1, Users: at.Cohort,
-		NoiseTrials: trials, Totals: totals, Cutoff: at.Cohort, ManifestHash: bytes.Clone(hash[:]),
+	return &wire.Batch{Version: stream.Version, TaskHash: r.TaskHash, Round: r.Round, Attempt: 1, Users: users,
+		NoiseTrials: trials, Totals: totals, Cutoff: users, ManifestHash: bytes.Clone(hash[:]),
 		Rejects: []*wire.Reject{{Reason: "range", Count: 1}}}
 }
 
@@ -102,9 +106,9 @@ type UpTo struct {
 }
 
 // Commit implements state.Store.
-func (s UpTo) Commit(ctx context.Context, next state.Checkpoint, entries []state.Entry) error {
+func (s UpTo) Commit(ctx context.Context, next state.Checkpoint, entries []state.Entry, kept ...state.Kept) error {
 	if next.Cursor.Round > s.Round {
 		return ErrEnough
 	}
-	return s.Store.Commit(ctx, next, entries)
+	return s.Store.Commit(ctx, next, entries, kept...)
 }

@@ -22,7 +22,7 @@ func RunHistory(t *testing.T, newDisk func(t *testing.T) Disk) {
 			if err != nil {
 				rt.Fatal(err)
 			}
-			return s.Commit(ctx, c, entries)
+			return s.Commit(ctx, c, entries, script.Kept(round)...)
 		}
 		rt.Repeat(map[string]func(*rapid.T){
 			"commit": func(t *rapid.T) {

@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"maps"
+	"slices"
 	"sync"
 )
 
@@ -39,13 +41,15 @@ type memoryDisk struct {
 	owned      bool
 	checkpoint []byte // nil before the first commit
 	ledger     [][]byte
+	rows       map[uint64][]byte
+	models     map[uint64][]byte
 }
 
 var _ state.Store = (*Memory)(nil)
 
 // NewMemory returns an open, empty store.
 func NewMemory() *Memory {
-	return &Memory{disk: &memoryDisk{owned: true}, failed: make(chan struct{})}
+	return &Memory{disk: &memoryDisk{owned: true, rows: map[uint64][]byte{}, models: map[uint64][]byte{}}, failed: make(chan struct{})}
 }
 
 // Reopen returns a new handle to the same bytes, without a Fault, as a restarted process gets one. It returns
@@ -87,7 +91,7 @@ func (m *Memory) load() (state.Checkpoint, error) {
 }
 
 // Commit implements [state.Store].
-func (m *Memory) Commit(ctx context.Context, next state.Checkpoint, entries []state.Entry) error {
+func (m *Memory) Commit(ctx context.Context, next state.Checkpoint, entries []state.Entry, kept ...state.Kept) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := m.usable(ctx); err != nil {
@@ -101,7 +105,7 @@ func (m *Memory) Commit(ctx context.Context, next state.Checkpoint, entries []st
 			return fmt.Errorf("commit: %w", err)
 		}
 	}
-	if err := state.Next(prev, next, entries); err != nil {
+	if err := state.Next(prev, next, entries, kept...); err != nil {
 		return err
 	}
 	checkpoint, err := next.MarshalBinary()
@@ -120,6 +124,7 @@ func (m *Memory) Commit(ctx context.Context, next state.Checkpoint, entries []st
 	}
 	if fault != FailBefore {
 		m.disk.checkpoint, m.disk.ledger = checkpoint, append(m.disk.ledger, lines...)
+		m.disk.keep(kept)
 	}
 	if fault != NoFault {
 		m.err = fmt.Errorf("commit of round %d: played crash: %w", next.Cursor.Round, state.ErrFailed)
@@ -127,6 +132,61 @@ func (m *Memory) Commit(ctx context.Context, next state.Checkpoint, entries []st
 		close(m.failed)
 	}
 	return m.err
+}
+
+// keep replaces what is kept of rounds.
+func (d *memoryDisk) keep(kept []state.Kept) {
+	for _, k := range kept {
+		delete(d.rows, k.Round)
+		delete(d.models, k.Round)
+		if len(k.Row) == 0 {
+			continue
+		}
+		row, model := k.Encode()
+		if d.rows[k.Round] = row; model != nil {
+			d.models[k.Round] = model
+		}
+	}
+}
+
+// Rows implements [state.Store].
+func (m *Memory) Rows(ctx context.Context, newest int) ([]state.Kept, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.usable(ctx); err != nil {
+		return nil, fmt.Errorf("kept rounds: %w", err)
+	}
+	m.disk.mu.Lock()
+	defer m.disk.mu.Unlock()
+	rounds := slices.Sorted(maps.Keys(m.disk.rows))
+	if newest > 0 && len(rounds) > newest {
+		rounds = rounds[len(rounds)-newest:]
+	}
+	var out []state.Kept
+	for _, r := range rounds {
+		row, err := state.DecodeRow(r, m.disk.rows[r])
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, state.Kept{Round: r, Row: row})
+	}
+	return out, nil
+}
+
+// Model implements [state.Store].
+func (m *Memory) Model(ctx context.Context, round uint64) ([]byte, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.usable(ctx); err != nil {
+		return nil, fmt.Errorf("kept model: %w", err)
+	}
+	m.disk.mu.Lock()
+	defer m.disk.mu.Unlock()
+	value, there := m.disk.models[round]
+	if !there {
+		return nil, nil
+	}
+	return state.DecodeModel(round, value)
 }
 
 // Ledger implements [state.Store].

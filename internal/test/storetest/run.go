@@ -28,6 +28,7 @@ func Run(t *testing.T, newDisk func(t *testing.T) Disk) {
 		{"Closed", testClosed},
 		{"LedgerWhileInUse", testLedgerInUse},
 		{"ConcurrentUse", testConcurrent},
+		{"Kept", testKept},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			test.run(t, func() Disk { return newDisk(t) })
@@ -346,7 +347,7 @@ func testConcurrent(t *testing.T, disk func() Disk) {
 		}
 		var entries []state.Entry
 		if c, entries, err = script.Next(c); err == nil {
-			err = s.Commit(ctx, c, entries)
+			err = s.Commit(ctx, c, entries, script.Kept(c.Cursor.Round)...)
 		}
 	}
 	close(done)

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -93,6 +94,51 @@ func (s Script) Next(prev state.Checkpoint) (state.Checkpoint, []state.Entry, er
 	return next, entries, nil
 }
 
+// keptRounds is how many rounds a script keeps.
+const keptRounds = 3
+
+// Kept returns what the commit of a round keeps: the round, every second one with a model, and no more of the one that is
+// keptRounds older.
+func (s Script) Kept(round uint64) (out []state.Kept) {
+	if round == 0 {
+		return nil
+	}
+	out = append(out, s.kept(round))
+	if round > keptRounds {
+		out = append(out, state.Kept{Round: round - keptRounds})
+	}
+	return out
+}
+
+func (s Script) kept(round uint64) state.Kept {
+	k := state.Kept{Round: round, Row: s.bytes("row", round, 30)}
+	if round%2 == 0 {
+		k.Model = s.bytes("model", round, 64)
+	}
+	return k
+}
+
+// checkKept wants exactly what the script keeps after a round.
+func (s Script) checkKept(ctx context.Context, store state.Store, round uint64) error {
+	rows, err := store.Rows(ctx, 0)
+	if err != nil {
+		return err
+	}
+	if want := min(round, keptRounds); uint64(len(rows)) != want {
+		return fmt.Errorf("%d rounds are kept after round %d, want %d", len(rows), round, want)
+	}
+	for i, got := range rows {
+		want := s.kept(round - uint64(len(rows)) + 1 + uint64(i))
+		if got.Model, err = store.Model(ctx, got.Round); err != nil {
+			return err
+		}
+		if got.Round != want.Round || !bytes.Equal(got.Row, want.Row) || !bytes.Equal(got.Model, want.Model) {
+			return fmt.Errorf("what is kept of round %d is not what was committed", want.Round)
+		}
+	}
+	return nil
+}
+
 func phase(round uint64) uint64 {
 	if round%10 < 6 {
 		return 0
@@ -131,7 +177,7 @@ func (s Script) Advance(ctx context.Context, store state.Store) error {
 	if err != nil {
 		return err
 	}
-	return store.Commit(ctx, next, entries)
+	return store.Commit(ctx, next, entries, s.Kept(next.Cursor.Round)...)
 }
 
 // Check reads the store and returns the number of commits in it (0 if empty, round+1 else). It is an error if
@@ -148,5 +194,5 @@ func (s Script) Check(ctx context.Context, store state.Store) (commits uint64, e
 	if !c.Equal(want) {
 		return 0, fmt.Errorf("checkpoint of round %d is not the one that was committed", c.Cursor.Round)
 	}
-	return c.Cursor.Round + 1, nil
+	return c.Cursor.Round + 1, s.checkKept(ctx, store, c.Cursor.Round)
 }

@@ -1,0 +1,153 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/panlearn/panlearn/learner"
+	"github.com/panlearn/panlearn/state"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// consume commits what follows from the batch of the announced round, with its record, in one write. Between this and
+// the announcement somebody may have changed the committed state through the History.
+func (s *Service) consume(ctx context.Context, c *core, msg stream.Message, finish bool, p pace) (commit, error) {
+	h, r := s.config.History, c.round.Round
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err := h.load(ctx); err != nil {
+		s.config.Logger.Error("what is kept of earlier rounds cannot be read: going on without it", "task", s.config.Task, "error", err)
+		h.loaded = true
+	}
+	c, err := s.renewed(ctx, c)
+	if err != nil {
+		return commit{}, err
+	}
+	step, err := c.apply(msg, finish, p)
+	if err != nil {
+		return commit{}, err
+	}
+	if p.next != nil && !asks(step.next.NextRound, p.next) {
+		if step, err = s.rolledBackThen(ctx, c, msg, finish, p, step); err != nil {
+			return commit{}, err
+		}
+	}
+	var redone []state.Kept
+	if step.redone != nil {
+		if redone, err = h.redo(ctx, *step.redone, step.before); err != nil {
+			return commit{}, err
+		}
+	}
+	records, kept, err := h.follow(step.record, step.model, s.config.Snapshots)
+	if err != nil {
+		return commit{}, err
+	}
+	kept = append(redone, kept...)
+	if err := s.config.Store.Commit(ctx, step.next, step.entries, kept...); err != nil {
+		if back := (*state.RollbackError)(nil); errors.As(err, &back) {
+			err = fmt.Errorf("%w: %w: %s", ErrBrokerRolledBack, err, brokerWayOut)
+		}
+		return commit{}, fmt.Errorf("commit round %d: %w", r, err)
+	}
+	h.records = records
+	step.applied.Kept, step.applied.Rollback = h.newest().Kept, h.newest().Rollback
+	return step, nil
+}
+
+// renewed is the core of the committed state, where somebody has changed that since c was made. History.mu is held.
+func (s *Service) renewed(ctx context.Context, c *core) (*core, error) {
+	if !s.config.History.edited {
+		return c, nil
+	}
+	at, err := s.config.Store.Load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c, err = resume(s.config.Identity, at)
+	s.config.History.edited = err != nil
+	return c, err
+}
+
+// asks reports whether a signed round asks at the point of another; one that is no round asks nothing.
+func asks(signed []byte, other *wire.Round) bool {
+	envelope, round := &wire.Signed{}, &wire.Round{}
+	return stream.Unmarshal(signed, envelope) == nil && stream.Unmarshal(envelope.Body, round) == nil &&
+		slices.Equal(round.Point, other.Point)
+}
+
+// rolledBackThen decides the commit again for a state that is an older copy of one that was rolled back between this
+// round and the one before: the next Round, which stands, asks at a kept model. It returns the given step where no kept model leads
+// there. History.mu is held.
+func (s *Service) rolledBackThen(ctx context.Context, c *core, msg stream.Message, finish bool, p pace, step commit) (commit, error) {
+	h := s.config.History
+	for i := len(h.records) - 1; i >= 0; i-- {
+		r := h.records[i]
+		if !r.Snapshot {
+			continue
+		}
+		model, err := ReadModel(ctx, h.store, r.Round)
+		if err != nil {
+			return commit{}, err
+		}
+		alg, err := c.algorithm(c.committed)
+		if err != nil {
+			return commit{}, err
+		}
+		before := encodeModel(alg.Model())
+		if learner.RollBack(alg, model) != nil {
+			return step, nil
+		}
+		then := *c
+		if then.committed.Algorithm, err = alg.MarshalBinary(); err != nil {
+			return commit{}, err
+		}
+		again, err := then.apply(msg, finish, p)
+		if err != nil {
+			return commit{}, err
+		}
+		if !asks(again.next.NextRound, p.next) {
+			continue
+		}
+		if last := h.newest(); last.Round+1 == c.round.Round {
+			again.redone, again.before = last.rollBack(r.Round, last.Time), before
+		}
+		s.config.Logger.Warn("the model was rolled back here: doing so again", "task", s.config.Task, "to", r.Round, "before", c.round.Round)
+		return again, nil
+	}
+	return step, nil
+}
+
+// edited tells of a change that somebody made between two rounds.
+func (s *Service) edited(ctx context.Context) {
+	at, err := s.config.Store.Load(ctx)
+	if err != nil {
+		return // who asked for the change is told
+	}
+	c, err := resume(s.config.Identity, at)
+	if err != nil {
+		return
+	}
+	alg, err := c.algorithm(at)
+	if err != nil {
+		return
+	}
+	p := s.progress(ctx, c.task, at, alg)
+	if b := p.Rollback; b != nil && b.After == p.Round {
+		s.config.Logger.Warn("an earlier model is released again, and the next round starts from it", "task", s.config.Task, "to", b.To, "after", b.After)
+	}
+	s.config.Observer.Resumed(p)
+}
+
+// progress sums up a committed state and its history.
+func (s *Service) progress(ctx context.Context, task *wire.Task, at state.Checkpoint, alg learner.Algorithm) Progress {
+	out, h := progressOf(task, at, alg), s.config.History
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.load(ctx) == nil {
+		out.Kept, out.Rollback = h.newest().Kept, h.newest().Rollback
+	}
+	return out
+}

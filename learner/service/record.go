@@ -1,0 +1,115 @@
+package service
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/panlearn/panlearn/learner/method"
+	"github.com/panlearn/panlearn/state"
+)
+
+// A Record is what the history of a task has of one round. All of it is post-processing of released batches, and times
+// of the broker.
+type Record struct {
+	Round      uint64    `json:"round"`
+	Time       time.Time `json:"time"`  // when its batch was stored, by the broker's clock
+	Users      uint64    `json:"users"` // counted in the round
+	UsersSoFar uint64    `json:"users_so_far"`
+	Steps      uint64    `json:"steps"`         // so far, void rounds left out
+	Version    uint64    `json:"model_version"` // of the model after it: steps and rollbacks
+	Void       bool      `json:"void,omitempty"`
+	// Unused says that the round was asked at a model that was rolled back before its batch came: its users are counted,
+	// and the model learned nothing from them.
+	Unused bool `json:"unused,omitempty"`
+	// Scores are those of this round alone, of the model that stood before it; empty where nobody reported any.
+	Scores       RoundScores `json:"scores"`
+	Surprise     *float64    `json:"surprise,omitempty"`
+	Alarm        bool        `json:"alarm"`
+	Memory       *float64    `json:"memory_users,omitempty"`
+	Error        *float64    `json:"expected_error,omitempty"`
+	Clip         float64     `json:"clip,omitempty"` // as announced; 0 in a round of moments
+	EpsilonSpent float64     `json:"epsilon_spent"`
+	DeltaSpent   float64     `json:"delta_spent"`
+	Snapshot     bool        `json:"snapshot"` // the model after it is kept
+	Pinned       bool        `json:"pinned,omitempty"`
+	// Rollback is the last one so far; it happened after this round if its After is this round.
+	Rollback  *Rollback `json:"rollback,omitempty"`
+	Rollbacks uint64    `json:"rollbacks,omitempty"` // so far
+	Kept      *Moment   `json:"kept,omitempty"`      // the newest model that was kept then
+}
+
+// RoundScores are the mean loss and accuracy that the users of one round reported, with bands.
+type RoundScores struct {
+	Loss     *method.Band `json:"loss,omitempty"`
+	Accuracy *method.Band `json:"accuracy,omitempty"`
+}
+
+// A Rollback is a new release of an old model.
+type Rollback struct {
+	To    uint64    `json:"to"`    // the round whose model it was
+	After uint64    `json:"after"` // the last round before it
+	Time  time.Time `json:"time"`
+}
+
+// A Moment is a round and its time.
+type Moment struct {
+	Round uint64    `json:"round"`
+	Time  time.Time `json:"time"`
+}
+
+// RolledBack reports whether the model of an earlier round was released again right after this round.
+func (r *Record) RolledBack() bool { return r.Rollback != nil && r.Rollback.After == r.Round }
+
+// rollBack returns the record after the model of another round was released again: the model that stood is kept.
+func (r Record) rollBack(to uint64, now time.Time) *Record {
+	if !r.Snapshot && !r.RolledBack() { // else what stands is another round's
+		r.Snapshot, r.Kept = true, &Moment{r.Round, r.Time}
+	}
+	r.Rollback = &Rollback{To: to, After: r.Round, Time: now}
+	r.Rollbacks++
+	return &r
+}
+
+// keep returns what a store keeps of a record; model is not written where the record says that none is kept.
+func (r *Record) keep(model []byte) (state.Kept, error) {
+	row, err := json.Marshal(r)
+	if err != nil {
+		return state.Kept{}, fmt.Errorf("record of round %d: %w", r.Round, err)
+	}
+	if !r.Snapshot {
+		model = nil
+	}
+	return state.Kept{Round: r.Round, Row: row, Model: model}, nil
+}
+
+// readRecord is the inverse of keep.
+func readRecord(k state.Kept) (r Record, err error) {
+	if err := json.Unmarshal(k.Row, &r); err != nil {
+		return r, fmt.Errorf("record of round %d: %w", k.Round, err)
+	}
+	if r.Round != k.Round {
+		return r, fmt.Errorf("record of round %d: it says round %d", k.Round, r.Round)
+	}
+	return r, nil
+}
+
+// encodeModel writes parameters as they are kept: IEEE 754, little endian.
+func encodeModel(theta []float64) []byte {
+	out := make([]byte, 0, 8*len(theta))
+	for _, x := range theta {
+		out = binary.LittleEndian.AppendUint64(out, math.Float64bits(x))
+	}
+	return out
+}
+
+// decodeModel is the inverse of encodeModel.
+func decodeModel(data []byte) []float64 {
+	out := make([]float64, len(data)/8)
+	for i := range out {
+		out[i] = math.Float64frombits(binary.LittleEndian.Uint64(data[8*i:]))
+	}
+	return out
+}

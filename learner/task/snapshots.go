@@ -1,0 +1,87 @@
+package task
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// State says what the learner keeps of a task beside its newest state. It is no part of the declaration: devices do not
+// agree to it, the task's hash does not depend on it, and every start of the learner may have another.
+type State struct {
+	Snapshots *Snapshots `json:"snapshots,omitempty"`
+}
+
+// Snapshots says which models are kept, beside those that are pinned.
+type Snapshots struct {
+	Every Every `json:"every"` // how far a model is from the one that was kept before it. Default 24h, of a task that ends 1 round
+	Keep  int   `json:"keep"`  // how many, the newest ones. Default 30
+}
+
+// Every is a number of rounds, or a time.
+type Every struct {
+	Rounds uint64
+	Time   time.Duration // where Rounds is 0
+}
+
+// Defaults and limits of Snapshots: with the defaults a month can be looked back at, a day at a time, for 240 bytes a
+// parameter. The rounds of a task that ends are few, and may take minutes.
+const (
+	keptEvery    = 24 * time.Hour
+	keptModels   = 30
+	mostKept     = 1000
+	leastApart   = time.Minute
+	farthest     = 10 * 365 * 24 * time.Hour
+	mostApart    = 1 << 40 // rounds
+	everyWording = "a duration from 1m such as 24h, or a whole number of rounds from 1 such as 100 rounds"
+)
+
+// MarshalText is the inverse of UnmarshalText.
+func (e Every) MarshalText() ([]byte, error) {
+	if e.Rounds > 0 {
+		return []byte(strconv.FormatUint(e.Rounds, 10) + " rounds"), nil
+	}
+	return []byte(e.Time.String()), nil
+}
+
+// UnmarshalText reads a duration, as time.ParseDuration does, or a number of rounds.
+func (e *Every) UnmarshalText(text []byte) error {
+	word := strings.TrimSuffix(strings.TrimSuffix(string(text), " rounds"), " round")
+	if n, err := strconv.ParseUint(word, 10, 64); err == nil && n > 0 && n <= mostApart {
+		*e = Every{Rounds: n}
+		return nil
+	}
+	d, err := time.ParseDuration(string(text))
+	if err != nil || d < leastApart || d > farthest {
+		return errors.New(everyWording)
+	}
+	*e = Every{Time: d}
+	return nil
+}
+
+// Kept returns which models a learner of the task keeps.
+func (s *Spec) Kept() Snapshots {
+	out := Snapshots{Every: Every{Time: keptEvery}, Keep: keptModels}
+	if s.Schedule.Continuous == "" {
+		out.Every = Every{Rounds: 1}
+	}
+	if s.State == nil || s.State.Snapshots == nil {
+		return out
+	}
+	of := *s.State.Snapshots
+	or(&of.Every, out.Every)
+	or(&of.Keep, out.Keep)
+	return of
+}
+
+func (s *Spec) checkState() error {
+	k := s.Kept()
+	if k.Keep < 1 || k.Keep > mostKept {
+		return refuse("state.snapshots.keep", k.Keep, "a whole number from 1 to %d", mostKept)
+	}
+	if k.Every.Rounds == 0 && (k.Every.Time < leastApart || k.Every.Time > farthest) || k.Every.Rounds > mostApart {
+		return refuse("state.snapshots.every", k.Every.Time, everyWording)
+	}
+	return nil
+}
