@@ -71,11 +71,10 @@ const (
 	leastResidual  = 0.02
 	mostResidual   = 2
 
-	// Gains below which cohorts double and above which they shrink: until the first surprise or the horizon, and after.
-	growEarly, growLater     = 0.5, 0.1
-	shrinkEarly, shrinkLater = 0.6, 0.25
-	wantedGain               = 0.125 // eight rounds in the memory
-	shrinkMost               = 0.125
+	growEarly, growLater = 0.3, 0.1 // gains below which cohorts double: until the first alarm or the horizon, and after
+	shrinkAbove          = 0.25
+	wantedGain           = 0.125 // eight rounds in the memory
+	shrinkMost           = 0.125
 
 	calmBelow = 4 // surprise
 
@@ -254,9 +253,9 @@ func trusted(h, trust float64, g []float64, variance float64) float64 {
 
 // resize plans the next cohort after a round of so many users.
 func (b *Bank) resize(users uint64) {
-	grow, shrink := growLater, shrinkLater
+	grow := growLater
 	if b.calm && b.users < float64(b.cfg.Users) {
-		grow, shrink = growEarly, shrinkEarly
+		grow = growEarly
 	}
 	m, base := float64(b.cohort), float64(b.cfg.Layout.Base)
 	switch {
@@ -264,7 +263,7 @@ func (b *Bank) resize(users uint64) {
 		if users >= b.cohort {
 			m *= 2
 		}
-	case b.gain > shrink:
+	case b.gain > shrinkAbove:
 		m *= max(shrinkMost, wantedGain/b.gain)
 	}
 	if users < b.cohort { // it closed short
