@@ -62,8 +62,9 @@ type refusal struct {
 	why   *consent.RefusedError
 }
 
-// joining is what an event costs that joins a round, with all that it took part in before, and how many participations that
-// begins: none in a further round of its interactive phase, which is charged from the first on.
+// joining returns the charge of an event that joins a round, together with everything it took part in before, and
+// the number of participations that begin: 0 in a further round of its interactive phase, which is charged as a
+// whole from its first round on.
 func (a *accounts) joining(e *event, r *round, now time.Time) (c ledger.Charge, anew uint64) {
 	times, rounds := e.record.Participations(r.phase()), uint32(1)
 	c = a.agreement.Cost(times, now)
@@ -77,7 +78,7 @@ func (a *accounts) joining(e *event, r *round, now time.Time) (c ledger.Charge, 
 	return c, anew
 }
 
-// charge makes durable in the ledger what taking part costs, before the participation itself is. An event that has taken part before
+// charge writes the cost of taking part durably to the ledger, before the participation itself is written. An event that has taken part before
 // is refused alone where once more costs more than the policy allows, and so are users with an account; else all may take part, or
 // the task is refused by the error.
 func (a *accounts) charge(events []*event, r *round) (allowed []*event, refused []refusal, err error) {
@@ -128,8 +129,8 @@ func (a *accounts) charge(events []*event, r *round) (allowed []*event, refused 
 	return allowed, refused, err
 }
 
-// settle says that the outcome of events is known. It comes after the outcome is durable: where it is lost, they stay open in
-// the ledger until the next start.
+// settle records in the ledger that the outcome of events is known. It is called after the outcome is durable: if
+// the call is lost, the events stay open in the ledger until the next start.
 func (a *accounts) settle(events []*event) error {
 	var known []*event
 	for _, e := range events {

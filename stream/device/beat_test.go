@@ -38,10 +38,11 @@ func (w *watcher) Publish(ctx context.Context, reports []stream.Outgoing) ([]str
 	return w.ReportWriter.Publish(ctx, reports)
 }
 
-// known is when a device has read what round there is: it looks at random times, which have nothing to do with rows.
+// known is the time by which a device has read the newest round: it polls at random times, which have nothing to
+// do with rows.
 const known = 20 * time.Second
 
-// seenOf is what the broker sees of a run of rows in which mapping a row takes as long as it says.
+// seenOf returns what the broker sees of a run of rows, where mapping a row takes the time that takes returns.
 func seenOf(t *testing.T, cohort uint64, keyed bool, rows iter.Seq2[task.Row, error], takes func(task.Row) time.Duration) (seen []string) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
@@ -71,7 +72,7 @@ func seenOf(t *testing.T, cohort uint64, keyed bool, rows iter.Seq2[task.Row, er
 	return seen
 }
 
-// costs are those of the review's measurements: a dense row, a sparse one, and one that does not fit.
+// costs returns measured times of mapping a row: a dense one, a sparse one, and one that does not fit.
 func costs(row task.Row) time.Duration {
 	switch {
 	case len(row.Value) == 3 || len(row.Fields) > 0 && row.Fields[0] != "": // also the decoy

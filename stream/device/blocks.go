@@ -16,7 +16,8 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// heldBlocks is how many blocks are in memory at once: one that is read, one that waits for a round, and those of rounds whose outcome is on its way.
+// heldBlocks is the number of blocks that are in memory at once: one that is read, one that waits for a round, and
+// those of rounds whose outcome is not known yet.
 const heldBlocks = 4
 
 // checkBlocks refuses what this program does not do for reports about blocks of rows, and a block that is too large to be held.
@@ -50,7 +51,7 @@ func (l *loop) checkBlocks(a *consent.Agreement) error {
 	return nil
 }
 
-// rowValues is how many values a row has at most, as declared.
+// rowValues returns the largest number of values of a row, as declared.
 func rowValues(a *consent.Agreement) uint64 {
 	if f := a.Spec.Features; f.Vector != nil && f.Crosses == nil && f.Polynomial == nil && f.Fourier == nil {
 		return uint64(f.Vector.MaxNonzeros) + 1
@@ -177,7 +178,8 @@ func (m *mapper) sized(what string, units uint64) (terms *consent.Agreement, ok 
 	return terms, m.failed == nil
 }
 
-// event is that of a block. Its rows are worked out when it joins; over is called when nothing of them is needed any more.
+// event returns the event of a block. Its rows are worked out when it joins; over is called when none of them is
+// needed any more.
 func (m *mapper) event(key participation.Key, lines []line, over func()) *event {
 	e := &event{record: participation.Record{Key: key}, rows: uint64(len(lines)), over: over}
 	var invalid uint64

@@ -78,7 +78,7 @@ func files(parts ...part) iter.Seq2[task.Row, error] {
 	}
 }
 
-// rowsIn says for each coordinate how many draws it is in, of any event in any round.
+// rowsIn counts for each coordinate the draws that hold it, of any event in any round.
 func (s *spy) rowsIn(p randomizer.Params) (in [blockDim]int) {
 	s.t.Helper()
 	for _, rounds := range s.draws {

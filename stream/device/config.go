@@ -33,18 +33,20 @@ type Config struct {
 	Store   participation.Store // of this task alone
 	// Ledger is of all tasks that the same users take part in; nil keeps none, and a policy with totals is refused.
 	Ledger ledger.Ledger
-	// UserKeys says that a key names the same user in every task: EventKey of a user's id. Then each user has an account
-	// in the ledger, and one whose total is spent is Refused alone. Otherwise all events have one account, charged
-	// once for each task that any of them took part in: a bound for every user, whichever events are theirs.
-	// It is for Publish alone: Run refuses it, because its keys are rows. Tasks that protect people (privacy.unit user) have such keys anyway.
+	// UserKeys declares that a key names the same user in every task: EventKey of a user's id. Then each user has
+	// an account in the ledger, and a user whose total is spent is Refused alone. Otherwise all events share one
+	// account, charged once for each task that any of them took part in: a bound for every user, whichever events
+	// are theirs. UserKeys is for Publish alone: Run refuses it, because its keys are rows. Tasks that protect
+	// people (privacy.unit user) have such keys anyway.
 	UserKeys bool
 
-	// Policy is what the device agrees to; the zero Policy is explained there.
+	// Policy decides which tasks and rounds the device agrees to; see consent.Policy for its zero value.
 	Policy consent.Policy
 	// Spec is the declaration that the operator has at hand; the announced task must declare the same. Nil: any that
 	// the policy takes.
 	Spec *task.Spec
-	// Rows says that events come from Run. Where the task declares events.key, rows are known by it, and by no place in a source.
+	// Rows declares that events come from Run. Where the task declares events.key, rows are known by that key and
+	// not by their place in a source.
 	Rows bool
 	// Source names where the rows of Run come from, such as the absolute path of a file, so that a second run knows them.
 	// Rows that name a file of their own are known by that one, and Source is then the pattern that found it.
@@ -72,7 +74,7 @@ type Config struct {
 	MaxPoll time.Duration
 	// Timeout bounds one read and one publish; default 10s.
 	Timeout time.Duration
-	// CloseWait is how long after the task's End a missing Close is waited for; default 30s.
+	// CloseWait bounds the wait for a missing Close after the task's End; default 30s.
 	CloseWait time.Duration
 	// Limits are the broker's, to refuse a task whose reports do not fit; zero does not check.
 	Limits stream.Limits
@@ -84,7 +86,7 @@ type Config struct {
 	Entropy rand.Source
 }
 
-// Progress is where a client stands: its newest round, and its settled events so far.
+// Progress describes a client's newest round and its settled events so far.
 type Progress struct {
 	Round            stream.Round   // 0 before the first
 	Attempt          stream.Attempt // 0 before the first

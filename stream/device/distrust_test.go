@@ -158,7 +158,8 @@ func TestPinsHold(t *testing.T) {
 		other.announce(ctx, 1)
 		refusal(t, "another task", run(other, func(*device.Config) {}), "task hash")
 
-		// The same keys, declaration and plan, begun anew on emptied streams: round 1 would have the same manifest.
+		// The same keys, declaration and plan, started again on emptied streams: round 1 would have the same
+		// manifest.
 		anew := newWorld(t, plan{rounds: 2, cohort: 10})
 		anew.learner, anew.stage, anew.task = w.learner, w.stage, proto.CloneOf(w.task)
 		anew.task.Life = bytes.Repeat([]byte{1}, stream.LifeSize)

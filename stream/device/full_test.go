@@ -145,7 +145,8 @@ func (d denier) Publish(ctx context.Context, reports []stream.Outgoing) ([]strea
 	return acks, err
 }
 
-// A round is opened so often that its users may be sent no more: they are told, and their places are those of others.
+// TestNobodyLeavesInSilence checks that users of a round that is opened so often that they may be sent no more
+// reports are told so, and that their places go to others.
 func TestNobodyLeavesInSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()

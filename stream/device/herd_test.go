@@ -16,7 +16,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// A far device hears and is heard late: whoever reads Open sends before it can know that the round is full.
+// A far device has a delay in both directions: a device that reads Open sends before it can know that the round is
+// full.
 type far struct{ stream.ReportWriter }
 
 func (f far) Publish(ctx context.Context, reports []stream.Outgoing) ([]stream.Ack, error) {
@@ -24,7 +25,7 @@ func (f far) Publish(ctx context.Context, reports []stream.Outgoing) ([]stream.A
 	return f.ReportWriter.Publish(ctx, reports)
 }
 
-// shares are what rounds were announced with.
+// shares returns, by round, the share of devices that may join at once as the round's Open announced it.
 func (w *world) shares(rounds uint64) []float64 {
 	out := make([]float64, rounds+1)
 	for _, m := range w.broker.Dump() {

@@ -270,7 +270,8 @@ func TestHostileSteps(t *testing.T) {
 				}
 			}
 			<-outcome
-			// A process that begins anew has not seen the round before, and its store has: the event is not drawn for again.
+			// A process that starts again has not seen the round before, but its store has: the event is not drawn
+			// for again.
 			again := w.client(w.dear(s))
 			ask, cancel := context.WithTimeout(ctx, time.Minute)
 			_, _ = again.Publish(ask, participation.EventKey("a"), example(1))

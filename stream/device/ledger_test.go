@@ -20,7 +20,7 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// everyone is what the ledger has of all users together.
+// everyone returns the ledger's charges of all users together.
 func everyone(t rapid.TB, l ledger.Ledger) []ledger.Charge {
 	t.Helper()
 	for a, err := range l.Accounts() {
@@ -34,7 +34,7 @@ func everyone(t rapid.TB, l ledger.Ledger) []ledger.Charge {
 	return nil
 }
 
-// standing is how many events the ledger has standing in a task, and whether it knows the task.
+// standing returns the number of events that the ledger has standing in a task, and whether it knows the task.
 func standing(t rapid.TB, l ledger.Ledger, task stream.Hash) (uint64, bool) {
 	t.Helper()
 	for _, c := range everyone(t, l) {
@@ -45,7 +45,7 @@ func standing(t rapid.TB, l ledger.Ledger, task stream.Hash) (uint64, bool) {
 	return 0, false
 }
 
-// cost is what a world's task costs one user by the accounting of a device.
+// cost returns the epsilon that a world's task costs one user, by the accounting of a device.
 func (w *world) cost() float64 {
 	agreement, err := consent.Policy{AllowPlaintext: true}.CheckTask(w.task, w.hash)
 	must(w.t, err)
@@ -434,7 +434,8 @@ func publishUsers(ctx context.Context, cl *device.Device, n int) (sum device.Sum
 	return sum, cl.Close()
 }
 
-// Rows have no user's key: each would pay anew in every task, so that no total would bind.
+// TestRunRefusesUserKeys checks that Run refuses UserKeys: rows have no user's key, so each would pay separately
+// in every task and no total would bind.
 func TestRunRefusesUserKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, plan{rounds: 1, cohort: 10, deadline: time.Minute})

@@ -62,8 +62,8 @@ func (s *spy) batches(w *world) map[participation.Key][]stream.Round {
 	return out
 }
 
-// released is what the batches of one event cost, by their mechanisms alone: that of a learner who sees all of them, or of an intruder who
-// looked into one, too.
+// released returns the epsilon of the batches of one event by their mechanisms alone, as a learner sees them who
+// has all of them or, where that costs more, an intruder who also looked into one.
 func (w *world) released(rounds []stream.Round) (epsilon float64) {
 	floors := w.params.FloorTrials > 0
 	for look := -1; look < len(rounds) && (look < 0 || floors); look++ {
@@ -83,7 +83,7 @@ func (w *world) released(rounds []stream.Round) (epsilon float64) {
 	return epsilon
 }
 
-// charged is what the ledger says that a task cost whom: the user of a key, or everybody.
+// charged returns the epsilon that a task cost by the ledger: for the user of a key, or for everybody.
 func (w *world) charged(l ledger.Ledger, key participation.Key) float64 {
 	for a, err := range l.Accounts() {
 		must(w.t, err)

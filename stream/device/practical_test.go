@@ -266,8 +266,9 @@ func TestAdaptiveRounds(t *testing.T) {
 	}
 }
 
-// TestFakesOfAnAdaptiveRound: beside 59 fakes in a round of 60 whose noise is planned for 400, the honest trials are those of 341 users, so epsilon is at
-// most what is printed for an honest fraction of 1 - 59/400.
+// TestFakesOfAnAdaptiveRound checks that beside 59 fakes in a round of 60, whose noise is planned for 400, the
+// honest trials are as many as of 341 users, so that epsilon is at most the one printed for an honest fraction of
+// 1 - 59/400.
 func TestFakesOfAnAdaptiveRound(t *testing.T) {
 	p := inAdaptive(t, accounting.Shuffle).Plan
 	honest := fraction(t, "341/400")

@@ -24,7 +24,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// newProx is newSilos, but for what is reported: minimisers, calibrated as such. Trials are the least for the budget.
+// newProx is newSilos with minimisers as reports, calibrated for them. Trials are the fewest that keep the budget.
 func newProx(t *testing.T, trust accounting.Trust, rounds int) *world {
 	w := newSilos(t, trust, rounds)
 	const weight = 0.25

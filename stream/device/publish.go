@@ -141,9 +141,9 @@ func (l *loop) publish(ctx context.Context, d delivery) ([]stream.Ack, error) {
 	return l.Reports.Publish(ctx, out)
 }
 
-// messageID is what all publishes of one message for one attempt share. Attempts must not share it: they lie in one
-// stream, and the broker would drop the second one's message as a duplicate of the first one's. Two of one number have other Opens: the broker
-// lost the first one's.
+// messageID returns the id that all publishes of one message to one attempt share. Two attempts must not share it:
+// their reports lie in one stream, and the broker would drop the second message as a duplicate of the first.
+// Attempts of the same number differ in their Open: the broker lost the first one's.
 func messageID(report [16]byte, attempt participation.Attempt) [16]byte {
 	b := append([]byte("panlearn message id\x00"), report[:]...)
 	h := sha256.Sum256(append(binary.BigEndian.AppendUint64(b, uint64(attempt.Number)), attempt.Open[:]...))

@@ -212,7 +212,8 @@ func TestLostWakes(t *testing.T) {
 	})
 }
 
-// TestHostileWakes: whoever can send wakes cannot end a device, move it back, have it read, or keep it from reading.
+// TestHostileWakes checks that somebody who can send wakes cannot end a device, move it back, make it read, or
+// keep it from reading.
 func TestHostileWakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()

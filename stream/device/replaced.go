@@ -70,7 +70,7 @@ func (l *loop) lookBack(ctx context.Context) {
 	switch m, err := l.records.port.Get(limited, l.Task.Round(r.number)); {
 	case errors.Is(err, stream.ErrNotFound) && l.older < r.number:
 		l.grew(r.number)
-		r.claimed = true // whoever joined it now would be charged for nothing
+		r.claimed = true // an event that joined it now would be charged for nothing
 		l.Logger.Error("the broker no longer shows the newest round that this device knows: "+backAgain, "round", r.number)
 		l.progress()
 	case err == nil:

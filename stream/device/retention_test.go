@@ -28,7 +28,7 @@ func (w *world) pass(ctx context.Context, from, to stream.Round) {
 
 // retain removes what is further behind than the constant, as if it were old.
 func (w *world) retain(ctx context.Context) {
-	for r := stream.Round(1); r < years; r++ { // what says how old a round is
+	for r := stream.Round(1); r < years; r++ { // the sequence tells the age of a round
 		_, err := w.broker.PutOnce(ctx, w.name.Batch(r), []byte("x"))
 		must(w.t, err)
 	}

@@ -19,8 +19,8 @@ const maxInvalidLogged = 20
 // suspicious is the number of rows of which none fits after which that is told.
 const suspicious = 16
 
-// from is what a store is pinned to: where rows come from or, where they have keys, the column of those. All rows of a silo are its own wherever
-// they lie.
+// from returns the source that a store is pinned to: the place of the rows or, where rows have keys, the column of
+// the keys. All rows of a silo are its own, wherever they lie.
 func (l *loop) from(a *consent.Agreement) string {
 	spec := a.Spec
 	if a.Whole() {
@@ -35,10 +35,10 @@ func (l *loop) from(a *consent.Agreement) string {
 	return l.Source
 }
 
-// streams says that rows come over time, and not from files.
+// streams reports whether rows come over time, and not from files.
 func (l *loop) streams() bool { return l.Source == "" || l.Source == "-" }
 
-// A naming says what rows are known by.
+// A naming decides how keys are made for rows.
 type naming struct {
 	keys   bool   // of their own; a row without one is not sent
 	source string // of the rows, where they name none
@@ -143,7 +143,7 @@ func (m *mapper) tell(bad *task.RowError) {
 	}
 }
 
-// vector is what the event says, worked out now at the latest.
+// vector returns the block of the event, and works it out if that was not done yet.
 func (e *event) vector() block.Block {
 	if e.work != nil {
 		e.block, e.work = e.work(), nil

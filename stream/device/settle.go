@@ -14,7 +14,8 @@ import (
 // settleChunk bounds one write of settled events.
 const settleChunk = 8192
 
-// settle decides the events of a round whose Close is there, or never will be, but for those whose answer is on its way.
+// settle decides the events of a round whose Close is known, or will never come, except events that wait for the
+// broker's answer.
 func (l *loop) settle(r *round) error {
 	switch {
 	case r.closed == nil && r.gone:
@@ -41,8 +42,9 @@ func (l *loop) decide(r *round, by func(*participation.Record)) error {
 	return l.conclude(r, events, by)
 }
 
-// giveUp leaves the places of bundles to others that go to no further attempt at a round, since of their events as many reports were made as
-// may be. It settles them, but for members of an interactive phase: those wait for the Close, and then for the next round.
+// giveUp leaves to others the places of bundles that go to no further attempt at a round because one of their
+// events has used up its reports. It settles those events, except members of an interactive phase, which wait for
+// the Close and then for the next round.
 func (l *loop) giveUp(r *round, bundles []*bundle) error {
 	var users uint64
 	var over []*event
@@ -66,7 +68,7 @@ func (l *loop) giveUp(r *round, bundles []*bundle) error {
 	return l.conclude(r, over, (*participation.Record).Abandon)
 }
 
-// conclude settles events of a round that nothing is on its way for.
+// conclude settles events of a round for which no publish is under way.
 func (l *loop) conclude(r *round, events []*event, by func(*participation.Record)) error {
 	before := l.total
 	for len(events) > 0 {
@@ -102,7 +104,7 @@ func (l *loop) conclude(r *round, events []*event, by func(*participation.Record
 	return nil
 }
 
-// leave tells events that wait for a round that none will come.
+// leave gives up events that wait for a round, since none will come, and tells their callers.
 func (l *loop) leave(events []*event, why string) {
 	for _, e := range events {
 		l.drop(e)

@@ -242,7 +242,7 @@ func TestSilosDieWithAFile(t *testing.T) {
 	}
 }
 
-// first is where a block begins: rows that fit come after at most two that do not.
+// first returns where a block begins: rows that fit come after at most two that do not.
 func first(rows []int) int {
 	for i, r := range rows {
 		if r >= 0 {

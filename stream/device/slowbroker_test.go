@@ -13,7 +13,7 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// A narrow broker stores one report after the other, each in ten milliseconds, whoever sends them.
+// A narrow broker stores one report after the other, ten milliseconds each, for all senders together.
 type narrow struct {
 	stream.ReportWriter
 	turn chan bool // holds a token while one is stored: in a bubble a lock would stop its clock

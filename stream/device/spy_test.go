@@ -185,7 +185,7 @@ func (s *spy) auditRounds(w *world, open map[stream.Round]bool, drawn map[stream
 	}
 }
 
-// place is where the round that stands is in the plan.
+// place returns the place in the plan of the round that the broker shows, and its message.
 func (w *world) place(r stream.Round) (manifest.Place, *wire.Round) {
 	for _, m := range w.broker.Dump() {
 		if m.Subject != w.name.Round(r) {

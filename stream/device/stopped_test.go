@@ -53,8 +53,9 @@ func TestStoppedClientKnowsWhatTheStoreKnows(t *testing.T) {
 	})
 }
 
-// TestTheTaskWasEndedBefore: a device that starts when a task was ended in place of its newest round, which stands with an attempt and will have no Close,
-// sends nothing to it: its event is not charged for a round that nobody releases.
+// TestTheTaskWasEndedBefore checks that a device sends nothing to a round that will have no Close, if the device
+// starts after the task was ended instead of closing that round: its event is not charged for a round that nobody
+// releases.
 func TestTheTaskWasEndedBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)

@@ -44,7 +44,7 @@ func newSilos(t *testing.T, trust accounting.Trust, rounds int) *world {
 	return newSomeSilos(t, trust, rounds, 2, 2)
 }
 
-// newSomeSilos is that of so many silos, some of which are asked in a round.
+// newSomeSilos returns a world of so many silos, some of which are asked in a round.
 func newSomeSilos(t *testing.T, trust accounting.Trust, rounds int, count, some uint64) *world {
 	w := newWorld(t, plan{rounds: 1, cohort: some, minimum: 1, deadline: time.Minute})
 	var err error
@@ -77,7 +77,7 @@ func newSomeSilos(t *testing.T, trust accounting.Trust, rounds int, count, some 
 	return w
 }
 
-// A drawn is what a silo drew in one round.
+// A drawn holds what a silo drew in one round.
 type drawn struct {
 	rows   []int // the coordinates of its rows, -1 of one that is none
 	params randomizer.Params
